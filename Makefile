@@ -1,0 +1,148 @@
+# SPDX-License-Identifier: MIT
+# hass: `make run`, `make check`, `make bench`, `make help`.
+#
+#   V=1            full command lines
+#   SAN=address,undefined | SAN=thread   build and test with sanitizers
+#   SYSROOT=DIR    headers and libraries of Debian packages unpacked in DIR
+#   DESTDIR, PREFIX for `make install`
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+SHELL := /bin/bash
+
+comma := ,
+SAN ?=
+BUILD := build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
+PREFIX ?= /usr/local
+CC ?= cc
+CXX ?= c++
+PKG_CONFIG ?= pkg-config
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+ifeq ($(origin CXX),default)
+CXX := g++
+endif
+
+ifdef SYSROOT
+ROOT := $(abspath $(SYSROOT))
+L := $(ROOT)/usr/lib/x86_64-linux-gnu
+export PKG_CONFIG_SYSROOT_DIR := $(ROOT)
+export PKG_CONFIG_LIBDIR := $(L)/pkgconfig:$(ROOT)/usr/share/pkgconfig
+export LD_LIBRARY_PATH := $(L):$(ROOT)/lib/x86_64-linux-gnu
+SYS_LDFLAGS := -L$(L) -L$(ROOT)/lib/x86_64-linux-gnu \
+	-Wl,-rpath-link,$(L):$(ROOT)/lib/x86_64-linux-gnu
+endif
+
+PACKAGES := glib-2.0 gio-2.0 json-glib-1.0 tbb
+# The rest only where something is built: `make setup` runs without them.
+ifeq ($(shell $(PKG_CONFIG) --exists $(PACKAGES) cunit 2>/dev/null && echo yes),yes)
+PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
+PKG_LIBS := $(shell $(PKG_CONFIG) --libs $(PACKAGES))
+CUNIT_CFLAGS := $(shell $(PKG_CONFIG) --cflags cunit)
+CUNIT_LIBS := $(shell $(PKG_CONFIG) --libs cunit)
+endif
+
+OPT ?= -O2 -g
+SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
+WARN := -Wall -Wextra -Wshadow=local -Wvla-larger-than=65536
+CPPFLAGS_ALL := -I$(BUILD)/include -I. -Ipool -Isched -D_GNU_SOURCE \
+	-DG_LOG_DOMAIN='"hass"' $(PKG_CFLAGS) $(CPPFLAGS)
+CFLAGS_ALL := -std=gnu11 $(OPT) $(WARN) -Wstrict-prototypes \
+	-Wmissing-prototypes -fPIC -pthread $(SAN_FLAGS) $(CFLAGS)
+CXXFLAGS_ALL := -std=c++17 $(OPT) $(WARN) -fPIC -pthread $(SAN_FLAGS) \
+	$(CXXFLAGS)
+LDFLAGS_ALL := -pthread $(SAN_FLAGS) $(SYS_LDFLAGS) $(LDFLAGS)
+LIBS := $(PKG_LIBS) -lstdc++ -lm
+
+Q := $(if $(V),,@)
+say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
+
+# -- What there is ----------------------------------------------------------
+
+ROOMS := skeletons engine sched pool device
+PUBLIC := pool/error.h pool/load.h pool/round.h pool/types.h \
+	sched/strategy.h device/device.h engine/callbacks.h engine/report.h \
+	skeletons/data_farm.h skeletons/function_farm.h skeletons/hass.h
+STAGED := $(addprefix $(BUILD)/include/hass/,$(notdir $(PUBLIC)))
+
+LIB_C := $(wildcard $(addsuffix /*.c,$(ROOMS)))
+LIB_CXX := $(wildcard $(addsuffix /*.cpp,$(ROOMS)))
+LIB_OBJ := $(LIB_C:%.c=$(BUILD)/%.o) $(LIB_CXX:%.cpp=$(BUILD)/%.o)
+LIB := $(BUILD)/lib/libhass.a
+
+# An example is one file, or a folder whose name the program gets.
+EX_FILES := $(patsubst examples/%.c,%,$(wildcard examples/*.c))
+EX_DIRS := $(patsubst examples/%/,%,$(wildcard examples/*/))
+BIN := $(addprefix $(BUILD)/bin/,$(EX_FILES) $(EX_DIRS))
+EX_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard examples/*.c examples/*/*.c))
+
+TEST_C := $(wildcard tests/*.c tests/*/*.c)
+TEST_OBJ := $(TEST_C:%.c=$(BUILD)/%.o)
+# What the examples are made of, without their main functions, is tested too.
+EX_PARTS := $(filter-out %/main.o,$(foreach d,$(EX_DIRS),\
+	$(patsubst %.c,$(BUILD)/%.o,$(wildcard examples/$(d)/*.c))))
+TESTS := $(BUILD)/tests/hass-tests
+
+BENCH := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
+
+# -- Building ---------------------------------------------------------------
+
+.PHONY: all lib tests bench-programs
+all: lib $(BIN)
+lib: $(LIB)
+tests: $(TESTS)
+
+$(BUILD)/include/hass/%.h:
+	$(Q)mkdir -p $(@D) && ln -sf $(abspath $<) $@
+define stage
+$(BUILD)/include/hass/$(notdir $(1)): $(1)
+endef
+$(foreach h,$(PUBLIC),$(eval $(call stage,$(h))))
+
+$(BUILD)/%.o: %.c Makefile | $(STAGED)
+	$(call say,CC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS_ALL) $(EXTRA_CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
+
+$(BUILD)/%.o: %.cpp Makefile | $(STAGED)
+	$(call say,CXX,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CXX) $(CPPFLAGS_ALL) $(CXXFLAGS_ALL) -MMD -MP -c $< -o $@
+
+$(TEST_OBJ): EXTRA_CPPFLAGS := -Itests -Iexamples $(CUNIT_CFLAGS)
+$(BUILD)/bench/%.o: EXTRA_CPPFLAGS := -Ibench
+
+$(LIB): $(LIB_OBJ)
+	$(call say,AR,$@)
+	$(Q)mkdir -p $(@D) && rm -f $@ && ar rcs $@ $^
+
+$(addprefix $(BUILD)/bin/,$(EX_FILES)): $(BUILD)/bin/%: \
+		$(BUILD)/examples/%.o $(LIB)
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+
+.SECONDEXPANSION:
+$(addprefix $(BUILD)/bin/,$(EX_DIRS)): $(BUILD)/bin/%: \
+		$$(patsubst %.c,$(BUILD)/%.o,$$(wildcard examples/%/*.c)) $(LIB)
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+
+$(TESTS): $(TEST_OBJ) $(EX_PARTS) $(LIB)
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(CUNIT_LIBS) $(LIBS) -o $@
+
+-include $(LIB_OBJ:.o=.d) $(EX_OBJ:.o=.d) $(TEST_OBJ:.o=.d)
+
+.PHONY: format
+format:
+	$(Q)clang-format -i $(wildcard $(addsuffix /*.[ch],$(ROOMS)) \
+	  $(addsuffix /*.cpp,$(ROOMS)) examples/*.c examples/*/*.[ch] \
+	  tests/*.[ch] tests/*/*.[ch] bench/*.[ch])
+
+.PHONY: clean
+clean:
+	$(Q)rm -rf build

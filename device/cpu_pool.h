@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* cpu_pool.h: the cores of the machine, through oneTBB.
+
+   DESIGN. An arena for each number of cores asked for, made once and kept
+   for the life of the process. A job lends the arena a function per core
+   that it can use; threads that have nothing to do are oneTBB's and sleep.
+   A thread is moved to a core of its own when it first enters, because the
+   kernel may leave a new thread on its creator's core for 15 ms; after that
+   it may move.
+
+   Thread safety: any thread. */
+#ifndef HASS_CPU_POOL_H
+#define HASS_CPU_POOL_H
+
+#include <glib.h>
+
+G_BEGIN_DECLS
+
+typedef struct HassCpuPool HassCpuPool;
+
+guint hass_cpu_pool_available (void);
+HassCpuPool *hass_cpu_pool_get (guint n_cores, GError **error);
+guint hass_cpu_pool_cores (const HassCpuPool *pool);
+void hass_cpu_pool_enqueue (HassCpuPool *pool, void (*run) (gpointer data),
+                            gpointer data);
+void hass_cpu_pool_parallel_for (HassCpuPool *pool, gsize n, gsize grain,
+                                 void (*body) (gsize first, gsize count,
+                                               gpointer data),
+                                 gpointer data);
+
+G_END_DECLS
+
+#endif

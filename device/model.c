@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/* model.c: what a modelled GPU needs for a bundle.
+   Thread safety: pure functions. */
+#include "model.h"
+
+/* Part of the full rate that so many elements reach. */
+static double
+utilisation (HassCurve curve, double elements, double width)
+{
+  if (elements <= 0 || width <= 0)
+    return 1; /* unknown parallelism: taken as enough */
+  if (curve == HASS_CURVE_SATURATING)
+    return elements / (elements + width);
+  return MIN (1.0, elements / width);
+}
+
+/* A bundle of divisible work: all elements together fill the device. */
+double
+hass_model_kernel_ns (const HassGpuModel *gpu, double work, guint64 elements)
+{
+  double part = utilisation (gpu->curve, elements, gpu->width);
+  return gpu->launch_ns + work / (gpu->work_per_ns * part);
+}
+
+/* A bundle whose every unit is one thread block: the hardware gives the next
+   block to the first idle multiprocessor (Zhang 2011, 3.5.1, figure 23). */
+double
+hass_model_blocks_ns (const HassGpuModel *gpu, const double *work,
+                      const guint64 *elements, gsize n)
+{
+  guint m = gpu->multiprocessors;
+  g_autofree double *free_at = g_new0 (double, m);
+  double rate = gpu->work_per_ns / m, width = gpu->width / (double)m;
+  double end = 0;
+  for (gsize i = 0; i < n; i++)
+    {
+      guint first = 0;
+      for (guint s = 1; s < m; s++)
+        if (free_at[s] < free_at[first])
+          first = s;
+      free_at[first]
+          += work[i] / (rate * utilisation (gpu->curve, elements[i], width));
+      end = MAX (end, free_at[first]);
+    }
+  return gpu->launch_ns + end;
+}
+
+static double
+copy_ns (const HassGpuModel *gpu, gsize bytes, double bytes_per_ns)
+{
+  return bytes > 0 ? gpu->link_ns + bytes / bytes_per_ns : 0;
+}
+
+double
+hass_model_h2d_ns (const HassGpuModel *gpu, gsize bytes)
+{
+  return copy_ns (gpu, bytes, gpu->h2d_bytes_per_ns);
+}
+
+double
+hass_model_d2h_ns (const HassGpuModel *gpu, gsize bytes)
+{
+  return copy_ns (gpu, bytes, gpu->d2h_bytes_per_ns);
+}

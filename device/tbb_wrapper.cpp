@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* tbb_wrapper.cpp: oneTBB behind plain C; no exception leaves it.
+
+   The hand-over words are for ThreadSanitizer, which cannot see the
+   synchronisation inside libtbb; they cost one uncontended store a task.
+
+   Thread safety: any thread. */
+#include "tbb_wrapper.h"
+
+#include <atomic>
+#include <new>
+#include <optional>
+
+#include <tbb/blocked_range.h>
+#include <tbb/global_control.h>
+#include <tbb/parallel_for.h>
+#include <tbb/task_arena.h>
+#include <tbb/task_scheduler_observer.h>
+
+namespace
+{
+
+class Placer : public tbb::task_scheduler_observer
+{
+public:
+  Placer (tbb::task_arena &arena, void (*enter) ())
+      : tbb::task_scheduler_observer (arena), enter_ (enter)
+  {
+    observe (true);
+  }
+  void on_scheduler_entry (bool is_worker) override
+  {
+    if (is_worker)
+      enter_ ();
+  }
+
+private:
+  void (*enter_) ();
+};
+
+} // namespace
+
+struct HassTbbArena
+{
+  tbb::task_arena arena;
+  std::optional<tbb::global_control> control;
+  std::optional<Placer> placer;
+  std::atomic<unsigned> handed_over{ 0 };
+
+  explicit HassTbbArena (unsigned n) : arena (static_cast<int> (n), 1) {}
+};
+
+extern "C" HassTbbArena *
+hass_tbb_arena_new (unsigned n_cores, void (*enter) ())
+try
+  {
+    auto *arena = new HassTbbArena (n_cores);
+    using Control = tbb::global_control;
+    if (Control::active_value (Control::max_allowed_parallelism) < n_cores)
+      arena->control.emplace (Control::max_allowed_parallelism, n_cores);
+    arena->arena.initialize ();
+    if (enter)
+      arena->placer.emplace (arena->arena, enter);
+    return arena;
+  }
+catch (...)
+  {
+    return nullptr;
+  }
+
+extern "C" void
+hass_tbb_arena_enqueue (HassTbbArena *arena, void (*run) (void *), void *data)
+{
+  arena->handed_over.fetch_add (1, std::memory_order_release);
+  arena->arena.enqueue ([arena, run, data] {
+    arena->handed_over.load (std::memory_order_acquire);
+    run (data);
+  });
+}
+
+extern "C" void
+hass_tbb_arena_parallel_for (HassTbbArena *arena, size_t n, size_t grain,
+                             void (*body) (size_t, size_t, void *), void *data)
+{
+  std::atomic<size_t> done{ 0 };
+  arena->handed_over.fetch_add (1, std::memory_order_release);
+  arena->arena.execute ([&] {
+    tbb::parallel_for (tbb::blocked_range<size_t> (0, n, grain ? grain : 1),
+                       [&] (const tbb::blocked_range<size_t> &r) {
+                         arena->handed_over.load (std::memory_order_acquire);
+                         body (r.begin (), r.size (), data);
+                         done.fetch_add (1, std::memory_order_release);
+                       });
+  });
+  done.load (std::memory_order_acquire);
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+/* hass/callbacks.h: the functions that a user writes and what they may call.
+
+   Each callback gets the user's pointer last and fails by returning FALSE
+   with @error set. Which thread runs it and whether it may block is said at
+   each. No callback may start or run a farm: that fails with
+   HASS_ERROR_MISUSE. */
+#ifndef HASS_CALLBACKS_H
+#define HASS_CALLBACKS_H
+
+#include <gio/gio.h>
+#include <hass/device.h>
+#include <hass/error.h>
+#include <hass/load.h>
+#include <hass/types.h>
+
+G_BEGIN_DECLS
+
+typedef struct _HassEmitter HassEmitter;
+typedef struct _HassWorker HassWorker;
+
+/* -- Generating --------------------------------------------------------- */
+
+/**
+ * HassGenerateFunc: emits the farm's loads; ends by returning TRUE.
+ *
+ * Runs once, on the thread that called the farm. It may block. It may be
+ * endless: when the pool is full, hass_emitter_emit() waits, and meanwhile
+ * runs CPU workers on this thread, so hold no lock over it that a worker
+ * takes. Returning FALSE ends the farm by its error policy: STOP names what
+ * is not finished, CONTINUE finishes what was emitted.
+ */
+typedef gboolean (*HassGenerateFunc) (HassEmitter *emitter, gpointer user_data,
+                                      GError **error);
+
+/**
+ * hass_emitter_emit:
+ * @load: copied; see #HassLoad for who owns its bytes.
+ *
+ * Puts a load into the pool. Waits while the pool is full. Only on the
+ * generator's thread, only until the generator returns.
+ *
+ * Returns: FALSE when the load was not accepted: the farm is stopping
+ * (cancelled, past its deadline, failed) or the load is malformed or the call
+ * is misuse; the farm's error says which. The generator should then return.
+ */
+gboolean hass_emitter_emit (HassEmitter *emitter, const HassLoad *load);
+
+/**
+ * hass_emitter_emit_array:
+ * @loads: [@n_loads], not copied: must stay valid until the farm ends.
+ *
+ * Puts many loads into the pool at once, in order, as a round of their own.
+ * Neither bound of the pool applies to them. Threads and return as for
+ * hass_emitter_emit().
+ */
+gboolean hass_emitter_emit_array (HassEmitter *emitter, const HassLoad *loads,
+                                  gsize n_loads);
+
+/**
+ * hass_emitter_buffer:
+ *
+ * Returns: @bytes of host memory, aligned to 64 bytes, recycled from loads
+ * that are finished. The library's; hand it over as the @input of a load
+ * with HASS_LOAD_BUFFER. Same thread rules as hass_emitter_emit().
+ */
+gpointer hass_emitter_buffer (HassEmitter *emitter, gsize bytes);
+
+/* TRUE when the farm is stopping and the generator should return. */
+gboolean hass_emitter_stopping (HassEmitter *emitter);
+
+/* -- Partitioning and bundling ------------------------------------------ */
+
+/**
+ * HassPartitionFunc: cuts a divisible load (Zhang 2011, 3.4.2, partitioner).
+ * @first: first element of the block.
+ * @count: elements suggested: the farm's block, or what is left.
+ * @block: prefilled with the default slice [@first, @first + @count).
+ *
+ * May change @block->count to a nearby boundary, 1 <= count <= elements left,
+ * and the pointers and byte counts. Blocks must tile the load: a changed
+ * first, an empty block or one past the end is HASS_ERROR_PARTITION. Runs
+ * before the load's round on one thread, must not block for long.
+ */
+typedef gboolean (*HassPartitionFunc) (const HassLoad *load, gsize first,
+                                       gsize count, HassBlock *block,
+                                       gpointer user_data, GError **error);
+
+/**
+ * HassReleaseFunc: the library no longer needs a load and its bytes.
+ * @committed: its results were delivered; FALSE: it is among the report's
+ *   unfinished loads.
+ *
+ * Called exactly once for each accepted load, on any thread, also for loads
+ * of a farm that stopped. Must not block for long.
+ */
+typedef void (*HassReleaseFunc) (const HassLoad *load, gboolean committed,
+                                 gpointer user_data);
+
+/* -- Computing ---------------------------------------------------------- */
+
+/**
+ * HassCpuWorkerFunc: computes one unit on a core.
+ * @block: the load or block; of a divisible load cut by the default
+ *   partitioner it may be several adjacent blocks in one.
+ *
+ * Runs on any core, on many at once. May block, but a blocked core is a core
+ * less. It may call the hass_worker functions with its own @worker. When it
+ * fails, results and loads that it emitted for this unit are dropped.
+ */
+typedef gboolean (*HassCpuWorkerFunc) (const HassBlock *block,
+                                       HassWorker *worker, gpointer user_data,
+                                       GError **error);
+
+/* Index of the core or bundle slot that runs this, 0 <= index <
+   hass_worker_count(). Never two callbacks at once with the same index. */
+guint hass_worker_index (const HassWorker *worker);
+guint hass_worker_count (const HassWorker *worker);
+
+/**
+ * hass_worker_result:
+ * @data: [@bytes], copied.
+ *
+ * Emits a result of the current unit; any number of them, in order. They
+ * reach the collector when the unit is committed.
+ */
+gboolean hass_worker_result (HassWorker *worker, gconstpointer data,
+                             gsize bytes);
+
+/**
+ * hass_worker_emit:
+ * @load: copied.
+ *
+ * Emits a new load of the same farm (nested generation). It waits beside the
+ * bounded pool, so this never blocks; it enters a later round, when the
+ * current unit is committed. Not in a partition farm's dry run.
+ */
+gboolean hass_worker_emit (HassWorker *worker, const HassLoad *load);
+
+/**
+ * hass_worker_accumulator:
+ *
+ * Returns: this worker's accumulator [accumulator_bytes], zeroed or set by
+ * the farm's init function; NULL without a reduce function. A unit that fails
+ * must leave it as it was: update it last.
+ */
+gpointer hass_worker_accumulator (HassWorker *worker);
+
+/* The farm constant at @index, in host memory; NULL past the last. */
+gconstpointer hass_worker_constant (const HassWorker *worker, guint index);
+
+/* TRUE when the farm is stopping: a long unit may fail early. */
+gboolean hass_worker_stopping (const HassWorker *worker);
+
+/* Body of a nested loop over [@first, @first + @count). Any thread of the
+   pool, several at once. */
+typedef void (*HassLoopFunc) (gsize first, gsize count, gpointer user_data);
+
+/**
+ * hass_worker_parallel_for:
+ * @n: iterations.
+ * @grain: at least so many at a time; 0: the library chooses.
+ *
+ * Runs @body over [0, @n) on idle cores of the pool and this one, and
+ * returns when all is done. For units that are few and long.
+ */
+void hass_worker_parallel_for (HassWorker *worker, gsize n, gsize grain,
+                               HassLoopFunc body, gpointer user_data);
+
+/* -- Results ------------------------------------------------------------ */
+
+/**
+ * HassResult: what a collector gets.
+ * @seq: of the load it came from; @tag: that load's tag.
+ * @first, @count: elements of the block it came from.
+ * @data: [@bytes], valid during the call: the bytes of hass_worker_result(),
+ *   or the unit's output, when the load has output and the worker emitted
+ *   no result for the unit.
+ */
+typedef struct
+{
+  guint64 seq;
+  gpointer tag;
+  gsize first;
+  gsize count;
+  gconstpointer data;
+  gsize bytes;
+} HassResult;
+
+/**
+ * HassCollectFunc: takes one result.
+ *
+ * One call at a time, on any of the farm's threads. May block; then results
+ * queue up to a bound and the workers wait. Failing stops the farm with
+ * HASS_ERROR_COLLECTOR.
+ */
+typedef gboolean (*HassCollectFunc) (const HassResult *result,
+                                     gpointer user_data, GError **error);
+
+/**
+ * HassReduceFunc: accumulates @part into @accumulator; associative.
+ *
+ * Runs at the farm's end on the calling thread, once for each worker's
+ * accumulator, in the order of worker indices.
+ */
+typedef void (*HassReduceFunc) (gpointer accumulator, gconstpointer part,
+                                gpointer user_data);
+
+/* Sets a fresh accumulator to the neutral element. */
+typedef void (*HassReduceInitFunc) (gpointer accumulator, gpointer user_data);
+
+/**
+ * HassResultOrder:
+ * @HASS_RESULTS_UNORDERED: as they come.
+ * @HASS_RESULTS_ORDERED: in order of sequence number, then of blocks.
+ */
+typedef enum
+{
+  HASS_RESULTS_UNORDERED,
+  HASS_RESULTS_ORDERED
+} HassResultOrder;
+
+/* -- Running ------------------------------------------------------------ */
+
+/* STOP: the first failure ends the farm. CONTINUE: failed units are listed
+   in the report and the rest is computed. */
+typedef enum
+{
+  HASS_ON_ERROR_STOP,
+  HASS_ON_ERROR_CONTINUE
+} HassErrorPolicy;
+
+/**
+ * HassProgressInfo: how far a running farm is.
+ * @elapsed_s: since its begin, on the engine's clock.
+ * @loads_emitted, @units_done, @bytes_done: so far.
+ * @generated: the generator has returned, so nothing but nested loads comes.
+ */
+typedef struct
+{
+  double elapsed_s;
+  guint64 loads_emitted;
+  guint64 units_done;
+  guint64 bytes_done;
+  gboolean generated;
+} HassProgressInfo;
+
+/* Called every interval on a thread of its own; must not call hass. */
+typedef void (*HassProgressFunc) (const HassProgressInfo *info,
+                                  gpointer user_data);
+
+/**
+ * HassRunOptions: how a farm runs; zero is the sensible default everywhere.
+ * @strategy: "name" or "name:key=value,..."; NULL: HASS_STRATEGY, else the
+ *   default of the farm's kind and cost class.
+ * @platform: platform file, runs the farm on a modelled machine in virtual
+ *   time; NULL: HASS_PLATFORM, else the real machine.
+ * @dry: virtual time only: the workers are not called.
+ * @seed: for the modelled noise.
+ * @n_cores: at most so many cores; 0: HASS_NCPU, else what the affinity mask
+ *   and the cgroup allow.
+ * @on_error: error policy.
+ * @cancellable: stops the farm when cancelled; not owned.
+ * @deadline_ms: the farm stops so long after its begin; 0: never.
+ * @progress, @progress_data, @progress_interval_ms: 0 means 200 ms.
+ * @trace: file for a line of JSON per event; NULL: HASS_TRACE.
+ * @devices: [@n_devices] devices beside the CPU pool; not owned.
+ */
+typedef struct
+{
+  const char *strategy;
+  const char *platform;
+  gboolean dry;
+  guint64 seed;
+  guint n_cores;
+  HassErrorPolicy on_error;
+  GCancellable *cancellable;
+  gint64 deadline_ms;
+  HassProgressFunc progress;
+  gpointer progress_data;
+  guint progress_interval_ms;
+  const char *trace;
+  HassDevice *const *devices;
+  guint n_devices;
+} HassRunOptions;
+
+G_END_DECLS
+
+#endif

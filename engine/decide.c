@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: MIT */
+/* decide.c: puts the three questions to the strategy and sees to it that a
+   round always goes on.
+
+   DESIGN.
+   1. Each device has a seat in the round: it may be asked, it waits for the
+      next completion, it is done, or it is lost.
+   2. A grant to the CPU pool names a range to pull from; cores come back
+      here only when it is empty. A limited grant is moved into the
+      allotment first.
+   3. A completion is told to the strategy and lets waiting seats be asked.
+   4. When nothing is in flight and nobody wants anything while units wait,
+      the round has stalled: waiting seats are asked with force, then the
+      CPU gets one unit, or all if every seat said DONE; without a CPU the
+      GPUs take what is left.
+
+   Thread safety: under the decision lock. */
+#include "job-private.h"
+
+static const HassStrategyOps *
+ops (HassJob *job)
+{
+  return job->strategy->ops;
+}
+
+static void
+granted (HassJob *job, HassSlot *slot, guint device, const HassGrant *grant)
+{
+  if (job->trace)
+    hass_trace_line (job->trace,
+                     "{\"t\":%" G_GINT64_FORMAT
+                     ",\"event\":\"grant\",\"round\":%" G_GUINT64_FORMAT
+                     ",\"device\":\"%s\",\"first\":%" G_GUINT64_FORMAT
+                     ",\"units\":%" G_GUINT64_FORMAT "}",
+                     job->engine->now (job), slot->round.number,
+                     job->devices[device].name, grant->first, grant->taken);
+  if (ops (job)->granted)
+    ops (job)->granted (job->strategy->self, &slot->round, device, grant);
+}
+
+static HassAnswer
+ask (HassJob *job, HassSlot *slot, guint device, HassGrant *grant)
+{
+  *grant = (HassGrant){ .share = device };
+  HassSeat *seat = &slot->seats[device];
+  HassAnswer answer = ops (job)->grant (job->strategy->self, &slot->round,
+                                        device, slot->forced, grant);
+  seat->state = answer == HASS_TAKE   ? HASS_SEAT_ASK
+                : answer == HASS_WAIT ? HASS_SEAT_WAIT
+                                      : HASS_SEAT_DONE;
+  return answer;
+}
+
+/* -- 2. The CPU pool ---------------------------------------------------- */
+
+static gint32
+source_of (const HassJob *job, const HassGrant *grant)
+{
+  if (grant->source == HASS_FROM_SHARE || grant->source == HASS_FROM_THEFT)
+    return HASS_RANGE_SHARES + MIN (grant->share, job->n_devices - 1);
+  return HASS_RANGE_COMMON;
+}
+
+static gboolean
+anything_for_cpu (HassRound *round, gint32 source)
+{
+  return hass_unit_range_peek (&round->ranges[source]).n > 0
+         || hass_unit_range_peek (&round->ranges[HASS_RANGE_ONLY_CPU]).n > 0
+         || atomic_load_explicit (&round->n_returned, memory_order_relaxed) > 0;
+}
+
+/* Without the lock: have cores something to pull? */
+gboolean
+hass_decide_pullable (HassSlot *slot)
+{
+  gint32 source
+      = atomic_load_explicit (&slot->round.pull_source, memory_order_acquire);
+  return source >= 0 && anything_for_cpu (&slot->round, source);
+}
+
+static void
+publish (HassRound *round, gint32 source, guint64 chunk)
+{
+  atomic_store_explicit (&round->pull_chunk, chunk, memory_order_relaxed);
+  /* Pairs with the acquire in hass_round_pull. */
+  atomic_store_explicit (&round->pull_source, source, memory_order_release);
+}
+
+/* TRUE: cores have something to pull. */
+gboolean
+hass_decide_cpu (HassJob *job, HassSlot *slot)
+{
+  HassRound *round = &slot->round;
+  HassSeat *seat = &slot->seats[job->cpu];
+  gint32 source
+      = atomic_load_explicit (&round->pull_source, memory_order_relaxed);
+  if (source >= 0)
+    {
+      if (anything_for_cpu (round, source))
+        return TRUE;
+      hass_decide_report_cpu (job, slot);
+      seat->state = HASS_SEAT_ASK;
+    }
+  if (seat->state != HASS_SEAT_ASK || hass_round_waiting_anywhere (round) == 0)
+    {
+      publish (round, HASS_PULL_WAIT, 0);
+      return FALSE;
+    }
+  HassGrant grant;
+  if (ask (job, slot, job->cpu, &grant) == HASS_TAKE)
+    {
+      source = source_of (job, &grant);
+      if (grant.units > 0)
+        {
+          HassExtent e = hass_round_take (round, job->cpu, &grant);
+          hass_unit_range_set (&round->ranges[HASS_RANGE_ALLOTMENT], e.first,
+                               e.n);
+          source = HASS_RANGE_ALLOTMENT;
+        }
+      else
+        {
+          HassExtent e = hass_unit_range_peek (&round->ranges[source]);
+          grant.first = e.first;
+          grant.taken = e.n;
+        }
+      if (anything_for_cpu (round, source))
+        {
+          granted (job, slot, job->cpu, &grant);
+          publish (round, source, grant.chunk);
+          return TRUE;
+        }
+      seat->state = HASS_SEAT_WAIT;
+    }
+  publish (round, HASS_PULL_WAIT, 0);
+  return FALSE;
+}
+
+/* Tells the strategy what the cores have finished since it last heard. */
+void
+hass_decide_report_cpu (HassJob *job, HassSlot *slot)
+{
+  HassRound *round = &slot->round;
+  HassSeat *seat = &slot->seats[job->cpu];
+  HassProgress now = hass_round_progress (round, job->cpu);
+  if (now.units == seat->reported.units)
+    return;
+  guint64 bytes = 0;
+  guint a = round->counter_of[job->cpu], b = round->counter_of[job->cpu + 1];
+  for (guint i = a; i < b; i++)
+    bytes += atomic_load_explicit (&round->counters[i].bytes,
+                                   memory_order_relaxed);
+  gint64 t = job->engine->now (job);
+  HassCompletion done = {
+    .device = job->cpu,
+    .units = now.units - seat->reported.units,
+    .work = now.work - seat->reported.work,
+    .bytes = bytes - seat->reported_bytes,
+    .grant_ns = seat->reported_ns,
+    .start_ns = seat->reported_ns,
+    .end_ns = t,
+    .kernel_ns = now.busy_ns - seat->reported.busy_ns,
+  };
+  done.elements = (guint64)done.work;
+  seat->reported = now;
+  seat->reported_bytes = bytes;
+  seat->reported_ns = t;
+  hass_decide_completed (job, slot, &done);
+}
+
+/* -- GPUs --------------------------------------------------------------- */
+
+/* TRUE: the device shall run the extent. */
+gboolean
+hass_decide_gpu (HassJob *job, HassSlot *slot, guint device, HassExtent *extent,
+                 HassGrant *grant)
+{
+  HassRound *round = &slot->round;
+  HassSeat *seat = &slot->seats[device];
+  if (seat->state == HASS_SEAT_LOST
+      || (seat->in_flight > 0 && seat->in_flight >= MAX (seat->depth, 1)))
+    return FALSE;
+  guint32 waiting = hass_round_waiting_anywhere (round);
+  if (waiting == 0)
+    return FALSE;
+  if (seat->state == HASS_SEAT_ASK
+      && ask (job, slot, device, grant) == HASS_TAKE)
+    {
+      *extent = hass_round_take (round, device, grant);
+      if (extent->n == 0)
+        seat->state = HASS_SEAT_WAIT;
+    }
+  else if (slot->grab)
+    {
+      guint n_gpus = job->n_devices - (job->cpu >= 0);
+      *grant = (HassGrant){ .share = device };
+      *extent = hass_round_take_any (round, HASS_DEVICE_GPU,
+                                     (waiting + n_gpus - 1) / n_gpus);
+      grant->first = extent->first;
+      grant->taken = extent->n;
+    }
+  else
+    return FALSE;
+  if (extent->n == 0)
+    return FALSE;
+  seat->in_flight++;
+  seat->depth = CLAMP (grant->in_flight, 1, job->devices[device].max_in_flight);
+  granted (job, slot, device, grant);
+  return TRUE;
+}
+
+/* -- 3. Completions ----------------------------------------------------- */
+
+void
+hass_decide_completed (HassJob *job, HassSlot *slot, const HassCompletion *done)
+{
+  HassSeat *seat = &slot->seats[done->device];
+  HassCompletion told = *done;
+  told.first_of_round = !seat->completed;
+  seat->completed = TRUE;
+  if (job->devices[done->device].kind == HASS_DEVICE_GPU)
+    seat->in_flight--;
+  if (job->trace)
+    hass_trace_line (
+        job->trace,
+        "{\"t\":%" G_GINT64_FORMAT
+        ",\"event\":\"done\",\"round\":%" G_GUINT64_FORMAT
+        ",\"device\":\"%s\",\"units\":%" G_GUINT64_FORMAT
+        ",\"start\":%" G_GINT64_FORMAT
+        ",\"h2d\":%.0f,\"kernel\":%.0f,\"d2h\":%.0f,\"failed\":%s}",
+        told.end_ns, slot->round.number, job->devices[told.device].name,
+        told.units, told.start_ns, told.h2d_ns, told.kernel_ns, told.d2h_ns,
+        told.failed ? "true" : "false");
+  if (ops (job)->observe)
+    ops (job)->observe (job->strategy->self, &slot->round, &told);
+  slot->forced = FALSE;
+  for (guint d = 0; d < job->n_devices; d++)
+    if (slot->seats[d].state == HASS_SEAT_WAIT
+        || (told.failed && slot->seats[d].state == HASS_SEAT_DONE))
+      slot->seats[d].state = HASS_SEAT_ASK;
+}
+
+/* -- 4. Liveness -------------------------------------------------------- */
+
+static gboolean
+all_said_no (const HassJob *job, const HassSlot *slot, gboolean *all_done)
+{
+  *all_done = TRUE;
+  for (guint d = 0; d < job->n_devices; d++)
+    {
+      if (slot->seats[d].state == HASS_SEAT_ASK)
+        return FALSE;
+      *all_done &= slot->seats[d].state != HASS_SEAT_WAIT;
+    }
+  return TRUE;
+}
+
+/* Called when a device found nothing to do. TRUE: it has changed something
+   and devices should be asked again. */
+gboolean
+hass_decide_stalled (HassJob *job, HassSlot *slot)
+{
+  HassRound *round = &slot->round;
+  gboolean all_done;
+  guint32 waiting = hass_round_waiting_anywhere (round);
+  gint32 source
+      = atomic_load_explicit (&round->pull_source, memory_order_relaxed);
+  if (slot->state != HASS_SLOT_RUNNING || waiting == 0 || slot->grab
+      || (job->cpu >= 0 && source >= 0)
+      || atomic_load_explicit (&round->outstanding, memory_order_acquire)
+             > waiting
+      || !all_said_no (job, slot, &all_done))
+    return FALSE;
+  if (!slot->forced)
+    {
+      slot->forced = TRUE;
+      for (guint d = 0; d < job->n_devices; d++)
+        if (slot->seats[d].state == HASS_SEAT_WAIT)
+          slot->seats[d].state = HASS_SEAT_ASK;
+      if (!all_done)
+        return TRUE;
+    }
+  if (job->cpu >= 0)
+    {
+      HassExtent e = hass_round_take_any (round, HASS_DEVICE_CPU,
+                                          all_done ? G_MAXUINT32 : 1);
+      if (e.n > 0)
+        {
+          hass_unit_range_set (&round->ranges[HASS_RANGE_ALLOTMENT], e.first,
+                               e.n);
+          publish (round, HASS_RANGE_ALLOTMENT, 0);
+          return TRUE;
+        }
+    }
+  slot->grab = TRUE;
+  for (guint d = 0; d < job->n_devices; d++)
+    if (job->devices[d].kind == HASS_DEVICE_GPU
+        && slot->seats[d].state != HASS_SEAT_LOST)
+      return TRUE;
+  hass_job_stop (
+      job, g_error_new (HASS_ERROR, HASS_ERROR_DEVICE,
+                        "round %" G_GUINT64_FORMAT " of farm '%s': %u units "
+                        "wait and no device is left that can run them",
+                        round->number, job->farm->name, waiting));
+  return FALSE;
+}
+
+/* A device is gone for good: it leaves every round. */
+void
+hass_decide_lost (HassJob *job, guint device)
+{
+  job->totals[device].lost = TRUE;
+  for (guint s = 0; s < HASS_SLOTS; s++)
+    job->slots[s].seats[device].state = HASS_SEAT_LOST;
+}

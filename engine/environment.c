@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/* environment.c: reads and checks the HASS_* variables; doc/environment.md
+   lists them.
+   Thread safety: see environment.h. */
+#include "environment.h"
+
+#include <string.h>
+
+#include "hass/error.h"
+
+static const char *const known[]
+    = { "HASS_NCPU", "HASS_PLATFORM", "HASS_STRATEGY", "HASS_TRACE", NULL };
+
+/* Warns once of each variable of ours that nobody reads. */
+static void
+warn_of_unknown (void)
+{
+  g_auto (GStrv) names = g_listenv ();
+  for (char **n = names; *n; n++)
+    if (g_str_has_prefix (*n, "HASS_") && !g_strv_contains (known, *n))
+      {
+        g_autofree char *list = g_strjoinv (", ", (char **)known);
+        g_printerr ("hass: environment variable %s is not known; known are "
+                    "%s\n",
+                    *n, list);
+      }
+}
+
+/* Checks all variables. An empty value is the same as none. */
+gboolean
+hass_environment_check (GError **error)
+{
+  static gsize once;
+  guint64 unused;
+  if (g_once_init_enter (&once))
+    {
+      warn_of_unknown ();
+      g_once_init_leave (&once, 1);
+    }
+  return hass_environment_uint ("HASS_NCPU", 1, 4096, &unused, error);
+}
+
+/* Leaves value as it is when the variable is not set. */
+gboolean
+hass_environment_uint (const char *name, guint64 min, guint64 max,
+                       guint64 *value, GError **error)
+{
+  const char *text = g_getenv (name);
+  GError *inner = NULL;
+  if (!text || !*text)
+    return TRUE;
+  if (g_ascii_string_to_unsigned (text, 10, min, max, value, &inner))
+    return TRUE;
+  g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
+               "%s='%s': a whole number from %" G_GUINT64_FORMAT
+               " to %" G_GUINT64_FORMAT " is needed",
+               name, text, min, max);
+  g_clear_error (&inner);
+  return FALSE;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* environment.h: the HASS_* variables.
+   Thread safety: any thread, while nobody changes the environment. */
+#ifndef HASS_ENVIRONMENT_H
+#define HASS_ENVIRONMENT_H
+
+#include <glib.h>
+
+gboolean hass_environment_check (GError **error);
+gboolean hass_environment_uint (const char *name, guint64 min, guint64 max,
+                                guint64 *value, GError **error);
+
+#endif

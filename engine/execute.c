@@ -1,0 +1,393 @@
+/* SPDX-License-Identifier: MIT */
+/* execute.c: computes units on a core and takes their results.
+
+   DESIGN. A core computes the units of one pull one after another; adjacent
+   blocks of a divisible load become one call. Results gather in one run per
+   pull. A unit that fails leaves nothing behind: its results and its nested
+   loads are dropped. What was not begun when the farm stopped is given back
+   to the round.
+
+   Thread safety: a worker context belongs to one thread at a time. */
+#include "job-private.h"
+
+#include <string.h>
+
+/* -- What a worker may call --------------------------------------------- */
+
+guint
+hass_worker_index (const HassWorker *worker)
+{
+  return worker->index;
+}
+
+guint
+hass_worker_count (const HassWorker *worker)
+{
+  return worker->job->n_workers;
+}
+
+gpointer
+hass_worker_accumulator (HassWorker *worker)
+{
+  return worker->accumulator;
+}
+
+gconstpointer
+hass_worker_constant (const HassWorker *worker, guint index)
+{
+  const HassFarm *farm = worker->job->farm;
+  return index < farm->n_constants ? farm->constants[index].data : NULL;
+}
+
+gboolean
+hass_worker_stopping (const HassWorker *worker)
+{
+  return hass_job_stopping (worker->job);
+}
+
+static gboolean
+in_unit (HassWorker *worker, const char *what)
+{
+  if (G_LIKELY (worker->unit))
+    return TRUE;
+  hass_job_stop (worker->job,
+                 g_error_new (HASS_ERROR, HASS_ERROR_MISUSE,
+                              "farm '%s': %s called outside a cpu_worker",
+                              worker->job->farm->name, what));
+  return FALSE;
+}
+
+gboolean
+hass_worker_result (HassWorker *worker, gconstpointer data, gsize bytes)
+{
+  HassJob *job = worker->job;
+  if (!in_unit (worker, "hass_worker_result"))
+    return FALSE;
+  if (!job->results)
+    {
+      hass_job_stop (job, g_error_new (HASS_ERROR, HASS_ERROR_MISUSE,
+                                       "farm '%s': hass_worker_result called, "
+                                       "but the farm has no collector",
+                                       job->farm->name));
+      return FALSE;
+    }
+  const HassBlock *unit = worker->unit;
+  HassRecord record = { .seq = unit->seq,
+                        .tag = unit->load->tag,
+                        .first = unit->first,
+                        .count = unit->count,
+                        .bytes = bytes };
+  if (!worker->run)
+    worker->run = hass_result_pool_run (job->results);
+  hass_run_add (worker->run, &record, data);
+  worker->has_result = TRUE;
+  return TRUE;
+}
+
+gboolean
+hass_worker_emit (HassWorker *worker, const HassLoad *load)
+{
+  if (!in_unit (worker, "hass_worker_emit"))
+    return FALSE;
+  if (hass_job_stopping (worker->job))
+    return FALSE;
+  if (!worker->nested)
+    worker->nested = g_array_new (FALSE, FALSE, sizeof (HassLoad));
+  g_array_append_vals (worker->nested, load, 1);
+  return TRUE;
+}
+
+void
+hass_worker_parallel_for (HassWorker *worker, gsize n, gsize grain,
+                          HassLoopFunc body, gpointer user_data)
+{
+  HassJob *job = worker->job;
+  HassCpuPool *pool = hass_cpu_pool_get (MAX (job->n_cores, 1), NULL);
+  if (grain == 0)
+    grain = MAX (n / (8 * MAX (job->n_cores, 1)), 1);
+  if (pool)
+    hass_cpu_pool_parallel_for (pool, n, grain, body, user_data);
+  else if (n > 0)
+    body (0, n, user_data);
+}
+
+/* -- Units -------------------------------------------------------------- */
+
+/* Where a unit began, to drop what it left when it fails. */
+typedef struct
+{
+  gsize run_used;
+  guint n_nested;
+} Mark;
+
+static void
+failed (HassJob *job, HassWorker *worker, const HassBlock *block, Mark mark,
+        GError *error)
+{
+  if (worker->run)
+    worker->run->used = mark.run_used;
+  if (worker->nested)
+    g_array_set_size (worker->nested, mark.n_nested);
+  gboolean part = job->farm->kind == HASS_FARM_PARTITION;
+  hass_job_add_unfinished (job, block->seq, 1, part ? block->first : 0,
+                           part ? block->count : 0,
+                           error ? error->message : "worker failed");
+  if (job->farm->run->on_error == HASS_ON_ERROR_CONTINUE)
+    {
+      g_clear_error (&error);
+      return;
+    }
+  GError *stop = NULL;
+  if (error)
+    g_set_error (&stop, HASS_ERROR, HASS_ERROR_WORKER,
+                 "farm '%s': worker failed on load %" G_GUINT64_FORMAT
+                 " (elements %zu to %zu): %s",
+                 job->farm->name, block->seq, block->first,
+                 block->first + block->count, error->message);
+  else
+    g_set_error (&stop, HASS_ERROR, HASS_ERROR_WORKER,
+                 "farm '%s': worker failed on load %" G_GUINT64_FORMAT
+                 " without saying why",
+                 job->farm->name, block->seq);
+  g_clear_error (&error);
+  hass_job_stop (job, stop);
+}
+
+/* Adds the unit's output as its result, unless it emitted one. */
+static void
+output_is_result (HassJob *job, HassWorker *worker, const HassBlock *block)
+{
+  if (worker->has_result || !block->output)
+    return;
+  HassRecord record = { .seq = block->seq,
+                        .tag = block->load->tag,
+                        .first = block->first,
+                        .count = block->count,
+                        .data = block->output,
+                        .bytes = block->output_bytes };
+  if (!worker->run)
+    worker->run = hass_result_pool_run (job->results);
+  hass_run_add (worker->run, &record, NULL);
+}
+
+static inline void
+compute (HassJob *job, HassWorker *worker, const HassBlock *block,
+         HassCpuWorkerFunc function, gpointer data)
+{
+  Mark mark = { worker->run ? worker->run->used : 0,
+                worker->nested ? worker->nested->len : 0 };
+  GError *error = NULL;
+  worker->has_result = FALSE;
+  if (G_UNLIKELY (!function (block, worker, data, &error)))
+    failed (job, worker, block, mark, error);
+  else if (job->results)
+    output_is_result (job, worker, block);
+}
+
+static void
+commit (HassJob *job, HassWorker *worker, HassSlot *slot, guint32 unit,
+        guint32 n_units)
+{
+  HassRun *run = worker->run;
+  worker->run = NULL;
+  if (!job->results || (!run && !job->ordered))
+    return;
+  if (!run)
+    run = hass_result_pool_run (job->results);
+  run->key = slot->order_base + unit;
+  run->n_units = n_units;
+  hass_result_pool_commit (job->results, run);
+}
+
+static void
+flush_nested (HassJob *job, HassWorker *worker)
+{
+  GArray *nested = worker->nested;
+  if (!nested || nested->len == 0)
+    return;
+  hass_load_pool_add_nested (job->pool, (HassLoad *)nested->data, nested->len);
+  g_array_set_size (nested, 0);
+  job->engine->changed (job);
+}
+
+static inline void
+add_done (HassDone *done, const HassRound *round, const HassBlock *block,
+          guint32 position, gsize bytes)
+{
+  done->n++;
+  done->bytes += bytes;
+  if (round->divisible)
+    done->work += block->count;
+  else if (round->cost == HASS_COST_SIZED)
+    done->work += hass_round_true_cost (round, position);
+  else
+    done->work += 1;
+}
+
+/* Units one by one. In sequence order a permuted round commits each by
+   itself, since neighbours in position are not neighbours in sequence. */
+static HassDone
+compute_each (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
+              gboolean dry)
+{
+  const HassFarm *farm = job->farm;
+  HassRound *round = &slot->round;
+  gboolean alone = job->ordered && hass_round_order (round);
+  HassDone done = { 0 };
+  HassBlock block;
+  worker->unit = &block;
+  for (guint32 i = 0; i < e.n && !hass_job_stopping (job); i++)
+    {
+      hass_round_block (round, e.first + i, &block);
+      gsize bytes = block.input_bytes;
+      if (!dry)
+        compute (job, worker, &block, farm->cpu_worker, farm->cpu_worker_data);
+      if (alone)
+        commit (job, worker, slot, hass_round_unit (round, e.first + i), 1);
+      add_done (&done, round, &block, e.first + i, bytes);
+    }
+  worker->unit = NULL;
+  if (!alone && done.n > 0)
+    commit (job, worker, slot, e.first, done.n);
+  return done;
+}
+
+/* Adjacent blocks of a divisible load, as one. */
+static HassDone
+compute_merged (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
+                const HassBlock *block, gboolean dry)
+{
+  const HassFarm *farm = job->farm;
+  if (hass_job_stopping (job))
+    return (HassDone){ 0 };
+  worker->unit = block;
+  if (!dry)
+    compute (job, worker, block, farm->cpu_worker, farm->cpu_worker_data);
+  worker->unit = NULL;
+  commit (job, worker, slot, e.first, e.n);
+  return (HassDone){ e.n, block->input_bytes, block->count };
+}
+
+/* Computes the units of an extent; dry: only counts them. Those not begun
+   because the farm stops are given back. The caller adds up what is done,
+   then finishes the units. */
+HassDone
+hass_execute (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
+              gboolean dry)
+{
+  HassBlock block;
+  const char *before = hass_engine_enter_callback ("cpu_worker", job);
+  HassDone done = hass_round_merge (&slot->round, e, &block)
+                      ? compute_merged (job, worker, slot, e, &block, dry)
+                      : compute_each (job, worker, slot, e, dry);
+  hass_engine_leave_callback (before);
+  flush_nested (job, worker);
+  if (done.n < e.n)
+    hass_round_give_back (&slot->round,
+                          (HassExtent){ e.first + done.n, e.n - done.n });
+  return done;
+}
+
+/* Results of a bundle whose outputs are back in host memory. */
+void
+hass_execute_bundle_results (HassJob *job, HassWorker *worker, HassSlot *slot,
+                             HassExtent e)
+{
+  if (!job->results)
+    return;
+  HassRound *round = &slot->round;
+  gboolean alone = job->ordered && hass_round_order (round);
+  HassBlock block;
+  worker->has_result = FALSE;
+  for (guint32 i = 0; i < e.n; i++)
+    {
+      hass_round_block (round, e.first + i, &block);
+      output_is_result (job, worker, &block);
+      if (alone)
+        commit (job, worker, slot, hass_round_unit (round, e.first + i), 1);
+    }
+  if (!alone)
+    commit (job, worker, slot, e.first, e.n);
+}
+
+/* Adds what is done to the round's counters. The caller alone writes this
+   counter, so plain adding of relaxed values is enough. */
+void
+hass_execute_count (HassJob *job, HassWorker *worker, HassSlot *slot,
+                    HassDone done, gint64 busy_ns, gint64 end_ns)
+{
+  HassCounter *c = &slot->round.counters[worker->counter];
+#define ADD(field, value)                                                      \
+  atomic_store_explicit (                                                      \
+      &c->field,                                                               \
+      atomic_load_explicit (&c->field, memory_order_relaxed) + (value),        \
+      memory_order_relaxed)
+  ADD (units, done.n);
+  ADD (bundles, 1);
+  ADD (busy_ns, busy_ns);
+  ADD (bytes, done.bytes);
+  ADD (work, done.work);
+#undef ADD
+  atomic_store_explicit (&c->last_finish_ns, end_ns, memory_order_relaxed);
+  if (job->farm->run->progress)
+    {
+      atomic_fetch_add_explicit (&job->units_done, done.n,
+                                 memory_order_relaxed);
+      atomic_fetch_add_explicit (&job->bytes_done, done.bytes,
+                                 memory_order_relaxed);
+    }
+}
+
+/* -- How many to pull --------------------------------------------------- */
+
+/* What the strategy asks for, or a share of what waits; but at least what
+   fills 50 us by the costs seen lately, growing at most eightfold from pull
+   to pull, and never so much that the other cores would wait for it. */
+guint32
+hass_chunk (HassJob *job, HassWorker *worker, HassSlot *slot)
+{
+  HassRound *round = &slot->round;
+  gint32 source
+      = atomic_load_explicit (&round->pull_source, memory_order_acquire);
+  if (source < 0)
+    return 1;
+  guint32 waiting = hass_unit_range_peek (&round->ranges[source]).n;
+  guint64 chunk
+      = atomic_load_explicit (&round->pull_chunk, memory_order_relaxed);
+  guint32 fair = waiting / (4 * job->n_cores);
+  guint32 grown = worker->last_chunk > G_MAXUINT32 / 8 ? G_MAXUINT32
+                                                       : worker->last_chunk * 8;
+  guint32 filling = 1;
+  if (worker->unit_ns > 0 && worker->unit_ns < HASS_CHUNK_NS)
+    filling = (guint32)MIN (HASS_CHUNK_NS / worker->unit_ns, G_MAXUINT32);
+  guint32 k = MIN (filling, grown);
+  if (chunk > k)
+    k = (guint32)MIN (chunk, G_MAXUINT32);
+  k = MIN (k, fair);
+  return MAX (k, 1);
+}
+
+/* -- Collecting --------------------------------------------------------- */
+
+/* The result pool's way to the user's collector. */
+gboolean
+hass_job_collect (const HassRecord *record, gpointer data)
+{
+  HassJob *job = data;
+  HassResult result = { record->seq,   record->tag,  record->first,
+                        record->count, record->data, record->bytes };
+  GError *error = NULL;
+  const char *before = hass_engine_enter_callback ("collector", job);
+  gboolean ok = job->farm->collect (&result, job->farm->user_data, &error);
+  hass_engine_leave_callback (before);
+  if (ok)
+    return TRUE;
+  hass_job_stop (job,
+                 g_error_new (HASS_ERROR, HASS_ERROR_COLLECTOR,
+                              "farm '%s': collector failed on a result of load "
+                              "%" G_GUINT64_FORMAT ": %s",
+                              job->farm->name, record->seq,
+                              error ? error->message : "it did not say why"));
+  g_clear_error (&error);
+  return FALSE;
+}

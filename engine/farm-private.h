@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* farm-private.h: a farm of any kind, as the skeletons hand it to an engine.
+   Thread safety: constant while the farm runs. */
+#ifndef HASS_FARM_PRIVATE_H
+#define HASS_FARM_PRIVATE_H
+
+#include "hass/callbacks.h"
+#include "hass/report.h"
+
+/* Fields as in HassDataFarm; a function farm's tasks travel as loads whose
+   tag is the task. All defaults are filled in. */
+typedef struct
+{
+  const char *name;
+  HassFarmKind kind;
+  HassCostClass cost;
+  gpointer user_data;
+
+  HassGenerateFunc generate;
+  const HassLoad *loads;
+  gsize n_loads;
+
+  HassCpuWorkerFunc cpu_worker;
+  gpointer cpu_worker_data;
+  HassGpuWorkerFunc gpu_worker;
+  HassGpuWorkerFunc (*gpu_worker_of) (const HassLoad *load); /* or NULL */
+  HassPartitionFunc partition;
+  HassBundleFunc bundle;
+  HassUnbundleFunc unbundle;
+
+  HassCollectFunc collect;
+  HassResultOrder order;
+  HassReduceFunc reduce;
+  HassReduceInitFunc reduce_init;
+  gpointer accumulator;
+  gsize accumulator_bytes;
+  HassReleaseFunc release;
+  gpointer release_data;
+
+  gsize block_elements;
+  gsize halo_elements;
+  const HassConstant *constants;
+  guint n_constants;
+  gsize pool_loads;
+  gsize pool_bytes;
+  guint32 round_loads; /* at most so many units a round */
+
+  const char *strategy;
+  const HassRunOptions *run;
+} HassFarm;
+
+gboolean hass_engine_run (const HassFarm *farm, HassReport **report,
+                          GError **error);
+
+/* What callback this thread is in: "the cpu_worker of farm 'x'", or NULL. */
+const char *hass_engine_callback (void);
+
+#endif

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/* job-private.h: one farm that is running, as both engines see it.
+
+   DESIGN. A job has a load pool, a few slots for rounds, one strategy and a
+   worker context for each core and device. The files of this room divide it:
+   job.c sets up and tears down, rounds.c moves loads into rounds and retires
+   them, decide.c asks the strategy, execute.c computes units; live.c and
+   virtual.c drive them with threads or with an event queue.
+
+   Lock order: decision, then whatever a pool locks inside. A callback of the
+   user runs under no lock but, for the partitioner, the decision lock.
+
+   Thread safety: fields say who writes them. */
+#ifndef HASS_JOB_PRIVATE_H
+#define HASS_JOB_PRIVATE_H
+
+#include "farm-private.h"
+
+#include <stdio.h>
+
+#include "device/cpu_pool.h"
+#include "event.h"
+#include "pool/load_pool.h"
+#include "pool/result_pool.h"
+#include "pool/round-private.h"
+#include "sched/registry-private.h"
+#include "trace.h"
+
+#define HASS_SLOTS 8
+
+/* What a core should at least have to do between two pulls. */
+#define HASS_CHUNK_NS 50000
+
+typedef struct HassJob HassJob;
+struct HassPlatform;
+
+/* A device within a round; under the decision lock. */
+typedef enum
+{
+  HASS_SEAT_ASK,  /* may be asked */
+  HASS_SEAT_WAIT, /* said WAIT: ask after the next completion */
+  HASS_SEAT_DONE, /* said DONE */
+  HASS_SEAT_LOST  /* the device is gone */
+} HassSeatState;
+
+typedef struct
+{
+  HassSeatState state;
+  gboolean completed;    /* has completed a grant in this round */
+  guint in_flight;       /* bundles */
+  guint depth;           /* in_flight of the last grant */
+  HassProgress reported; /* CPU pool: what observe was told of */
+  guint64 reported_bytes;
+  gint64 reported_ns;
+} HassSeat;
+
+typedef enum
+{
+  HASS_SLOT_FREE,
+  HASS_SLOT_RUNNING,
+  HASS_SLOT_ENDED,   /* all units finished, results may be on their way */
+  HASS_SLOT_RETIRING /* somebody releases its loads */
+} HassSlotState;
+
+/* A round in flight. The round's own atomics apart, under the decision
+   lock. */
+typedef struct
+{
+  HassRound round;
+  HassSlotState state;
+  HassSpan span;
+  guint64 order_base; /* result key of unit 0 */
+  guint64 mark;       /* what the result pool must have passed */
+  gboolean forced;    /* WAITing devices are asked with force */
+  gboolean grab;      /* GPUs take what is left without the strategy */
+  HassSeat *seats;    /* [n_devices] */
+} HassSlot;
+
+/* A core or a device's bundles, as user callbacks see it. Its thread's. */
+struct _HassWorker
+{
+  _Alignas(HASS_CACHE_LINE) HassJob *job;
+  guint index;
+  guint counter;         /* in every round */
+  HassRun *run;          /* results of the current units, or NULL */
+  const HassBlock *unit; /* the current one, or NULL */
+  gboolean has_result;   /* the current unit emitted one */
+  GArray *nested;        /* HassLoad emitted by the current units */
+  gpointer accumulator;
+  double unit_ns;     /* recent cost of a unit */
+  guint32 last_chunk; /* units of the last pull */
+  gint64 now_ns;      /* when the last units ended */
+};
+
+/* Units that have left a round, computed or failed. */
+typedef struct
+{
+  guint32 n;
+  gsize bytes;
+  double work; /* as the cost class shows it */
+} HassDone;
+
+struct _HassEmitter
+{
+  HassJob *job;
+  pthread_t owner;
+  gboolean open;
+};
+
+/* Sums over the rounds so far, of one device; decision lock. */
+typedef struct
+{
+  guint64 units, bytes, bundles, failures;
+  double work, busy_ns, kernel_ns, tail_ns;
+  gboolean lost;
+} HassTotals;
+
+/* What differs between live and virtual. */
+typedef struct
+{
+  gint64 (*now) (HassJob *job);
+  /* Called by emit when the pool is full; FALSE: the farm is stopping. */
+  gboolean (*make_room) (HassJob *job);
+  /* Loads have come, or something has changed that sleepers wait for. */
+  void (*loads_came) (HassJob *job);
+  void (*changed) (HassJob *job);
+} HassEngineOps;
+
+struct HassJob
+{
+  /* Constant while the job runs. */
+  const HassFarm *farm;
+  const HassEngineOps *engine;
+  HassDeviceTraits *devices; /* [n_devices], the CPU pool first */
+  HassDevice **gpus;         /* [n_devices], live: the device or NULL */
+  guint n_devices;
+  gint cpu;      /* index of the CPU pool, or -1 */
+  guint n_cores; /* worker contexts of the CPU pool */
+  guint n_workers;
+  HassWorker *workers; /* [n_workers], aligned */
+  HassStrategyEnv env; /* the strategy's */
+  HassStrategy *strategy;
+  HassLoadPool *pool;
+  HassResultPool *results; /* or NULL */
+  HassTrace *trace;        /* or NULL */
+  gboolean dry, ordered;
+  gint64 begin_ns, deadline_ns; /* 0: none */
+  const char *platform_name;
+  HassEmitter emitter;
+
+  /* Live: what the threads share. */
+  HassEvent event;
+  gpointer driver; /* the engine's own */
+
+  _Alignas(HASS_CACHE_LINE) _Atomic (HassSlot *) current;
+  _Atomic gboolean generated; /* the generator has returned */
+  _Atomic gboolean stop;
+  _Atomic guint n_ended; /* slots that wait to be retired */
+
+  _Alignas(HASS_CACHE_LINE) pthread_mutex_t decision;
+  HassSlot slots[HASS_SLOTS];         /* decision */
+  guint64 n_rounds, n_loads, n_units; /* decision: begun */
+  gint64 hungry_ns;                   /* decision: see live.c */
+  HassTotals *totals;                 /* decision: [n_devices] */
+  HassDeviceSummary *summary;         /* decision: scratch [n_devices] */
+
+  _Atomic guint64 units_done, bytes_done;
+
+  pthread_mutex_t failure; /* the rest */
+  GError *error;           /* the first that stopped the farm */
+  GArray *unfinished;      /* HassUnfinished */
+  GHashTable *failed;      /* seq + 1 of loads in the list by themselves */
+  _Atomic guint n_unfinished;
+
+  _Atomic gboolean has_buffers; /* some were handed out */
+  GHashTable *buffers;          /* bytes -> GPtrArray of free buffers */
+  pthread_mutex_t buffer_lock;  /* buffers */
+};
+
+static inline gboolean
+hass_job_stopping (HassJob *job)
+{
+  /* Relaxed: it only ends loops early; what ended is ordered by locks. */
+  return atomic_load_explicit (&job->stop, memory_order_relaxed);
+}
+
+static inline gboolean
+hass_job_has_buffers (HassJob *job)
+{
+  /* Relaxed: who looks has a load that came after the store. */
+  return atomic_load_explicit (&job->has_buffers, memory_order_relaxed);
+}
+
+/* job.c */
+HassJob *hass_job_new (const HassFarm *farm, const HassEngineOps *engine,
+                       const HassDeviceTraits *devices, HassDevice **gpus,
+                       guint n_devices, GError **error);
+void hass_job_free (HassJob *job);
+void hass_job_stop (HassJob *job, GError *error);
+void hass_job_add_unfinished (HassJob *job, guint64 seq, guint64 n_loads,
+                              gsize first, gsize count, const char *message);
+gboolean hass_job_is_unfinished (HassJob *job, guint64 seq);
+void hass_job_generate (HassJob *job);
+void hass_job_finish (HassJob *job);
+HassReport *hass_job_report (HassJob *job, gint64 makespan_ns);
+gboolean hass_job_overlaps (const HassJob *job);
+const char *hass_engine_enter_callback (const char *what, HassJob *job);
+void hass_engine_leave_callback (const char *before);
+void hass_job_recycle (HassJob *job, const HassLoad *load);
+
+/* rounds.c */
+HassSlot *hass_job_begin_round (HassJob *job);
+void hass_job_units_finished (HassJob *job, HassSlot *slot, guint32 n);
+void hass_job_retire (HassJob *job);
+gboolean hass_job_idle (HassJob *job);
+void hass_job_abandon (HassJob *job);
+
+/* decide.c; all but pullable under the decision lock */
+gboolean hass_decide_pullable (HassSlot *slot);
+gboolean hass_decide_cpu (HassJob *job, HassSlot *slot);
+gboolean hass_decide_gpu (HassJob *job, HassSlot *slot, guint device,
+                          HassExtent *extent, HassGrant *grant);
+void hass_decide_report_cpu (HassJob *job, HassSlot *slot);
+void hass_decide_completed (HassJob *job, HassSlot *slot,
+                            const HassCompletion *done);
+gboolean hass_decide_stalled (HassJob *job, HassSlot *slot);
+void hass_decide_lost (HassJob *job, guint device);
+
+/* execute.c */
+HassDone hass_execute (HassJob *job, HassWorker *worker, HassSlot *slot,
+                       HassExtent extent, gboolean dry);
+void hass_execute_count (HassJob *job, HassWorker *worker, HassSlot *slot,
+                         HassDone done, gint64 busy_ns, gint64 end_ns);
+void hass_execute_bundle_results (HassJob *job, HassWorker *worker,
+                                  HassSlot *slot, HassExtent extent);
+guint32 hass_chunk (HassJob *job, HassWorker *worker, HassSlot *slot);
+gboolean hass_job_collect (const HassRecord *record, gpointer job);
+
+/* live.c, virtual.c */
+gboolean hass_live_run (const HassFarm *farm, HassReport **report,
+                        GError **error);
+gboolean hass_virtual_run (const HassFarm *farm, struct HassPlatform *platform,
+                           HassReport **report, GError **error);
+
+#endif

@@ -1,0 +1,492 @@
+/* SPDX-License-Identifier: MIT */
+/* job.c: sets a farm up, generates its loads, gathers its failures and
+   writes its report.
+   Thread safety: new, generate, finish, report and free by the thread that
+   called the farm; stop and add_unfinished by any. */
+#include "job-private.h"
+
+#include <string.h>
+
+#define RESULT_BYTES (32 << 20) /* results that may queue for the collector */
+
+/* -- What callback a thread is in --------------------------------------- */
+
+static __thread const char *callback;
+static __thread const char *callback_farm;
+
+const char *
+hass_engine_enter_callback (const char *what, HassJob *job)
+{
+  const char *before = callback;
+  callback = what;
+  callback_farm = job->farm->name;
+  return before;
+}
+
+void
+hass_engine_leave_callback (const char *before)
+{
+  callback = before;
+}
+
+const char *
+hass_engine_callback (void)
+{
+  static __thread char text[128];
+  if (!callback)
+    return NULL;
+  g_snprintf (text, sizeof text, "the %s of farm '%s'", callback,
+              callback_farm);
+  return text;
+}
+
+/* -- Failures ----------------------------------------------------------- */
+
+/* Makes the farm end early. Takes the error; the first one stays. */
+void
+hass_job_stop (HassJob *job, GError *error)
+{
+  pthread_mutex_lock (&job->failure);
+  if (!job->error)
+    job->error = error;
+  else
+    g_error_free (error);
+  pthread_mutex_unlock (&job->failure);
+  atomic_store_explicit (&job->stop, TRUE, memory_order_seq_cst);
+  job->engine->changed (job);
+}
+
+void
+hass_job_add_unfinished (HassJob *job, guint64 seq, guint64 n_loads,
+                         gsize first, gsize count, const char *message)
+{
+  HassUnfinished u = { seq, n_loads, first, count, g_strdup (message) };
+  if (n_loads == 0)
+    return;
+  pthread_mutex_lock (&job->failure);
+  g_array_append_val (job->unfinished, u);
+  if (n_loads == 1)
+    g_hash_table_add (job->failed, GSIZE_TO_POINTER (seq + 1));
+  atomic_fetch_add_explicit (&job->n_unfinished, 1, memory_order_relaxed);
+  pthread_mutex_unlock (&job->failure);
+}
+
+/* Did a unit of this load fail? */
+gboolean
+hass_job_is_unfinished (HassJob *job, guint64 seq)
+{
+  if (atomic_load_explicit (&job->n_unfinished, memory_order_relaxed) == 0)
+    return FALSE;
+  pthread_mutex_lock (&job->failure);
+  gboolean found
+      = g_hash_table_contains (job->failed, GSIZE_TO_POINTER (seq + 1));
+  pthread_mutex_unlock (&job->failure);
+  return found;
+}
+
+static gint
+by_place (gconstpointer a, gconstpointer b)
+{
+  const HassUnfinished *x = a, *y = b;
+  if (x->seq != y->seq)
+    return x->seq < y->seq ? -1 : 1;
+  return (x->first > y->first) - (x->first < y->first);
+}
+
+/* Sorts the unfinished units and joins neighbours of the same fate. */
+static void
+tidy_unfinished (GArray *list)
+{
+  g_array_sort (list, by_place);
+  guint n = 0;
+  for (guint i = 0; i < list->len; i++)
+    {
+      HassUnfinished *u = &g_array_index (list, HassUnfinished, i);
+      HassUnfinished *last
+          = n > 0 ? &g_array_index (list, HassUnfinished, n - 1) : NULL;
+      gboolean alike = last && !last->message && !u->message;
+      if (alike && u->count == 0 && last->count == 0
+          && u->seq == last->seq + last->n_loads)
+        last->n_loads += u->n_loads;
+      else if (alike && u->count > 0 && u->seq == last->seq
+               && u->first == last->first + last->count)
+        last->count += u->count;
+      else
+        g_array_index (list, HassUnfinished, n++) = *u;
+    }
+  g_array_set_size (list, n);
+}
+
+/* -- Buffers ------------------------------------------------------------ */
+
+/* A buffer's size stands before it, so that recycling needs no look-up. */
+typedef struct
+{
+  gsize bytes;
+  guint8 pad[HASS_CACHE_LINE - sizeof (gsize)];
+} BufferHead;
+
+static void
+buffers_free (gpointer data)
+{
+  GPtrArray *free_ones = data;
+  for (guint i = 0; i < free_ones->len; i++)
+    g_aligned_free (free_ones->pdata[i]);
+  g_ptr_array_unref (free_ones);
+}
+
+gpointer
+hass_emitter_buffer (HassEmitter *emitter, gsize bytes)
+{
+  HassJob *job = emitter->job;
+  BufferHead *head = NULL;
+  g_return_val_if_fail (bytes <= G_MAXSIZE - sizeof (BufferHead), NULL);
+  atomic_store_explicit (&job->has_buffers, TRUE, memory_order_relaxed);
+  pthread_mutex_lock (&job->buffer_lock);
+  GPtrArray *free_ones
+      = g_hash_table_lookup (job->buffers, GSIZE_TO_POINTER (bytes));
+  if (free_ones && free_ones->len > 0)
+    head = g_ptr_array_steal_index_fast (free_ones, free_ones->len - 1);
+  pthread_mutex_unlock (&job->buffer_lock);
+  if (!head)
+    {
+      head = g_aligned_alloc (1, sizeof (BufferHead) + bytes, HASS_CACHE_LINE);
+      head->bytes = bytes;
+    }
+  return head + 1;
+}
+
+/* Takes a finished load's buffer back, if it has one of ours. */
+void
+hass_job_recycle (HassJob *job, const HassLoad *load)
+{
+  if (!(load->flags & HASS_LOAD_BUFFER) || !load->input)
+    return;
+  BufferHead *head = (BufferHead *)load->input - 1;
+  pthread_mutex_lock (&job->buffer_lock);
+  gpointer key = GSIZE_TO_POINTER (head->bytes);
+  GPtrArray *free_ones = g_hash_table_lookup (job->buffers, key);
+  if (!free_ones)
+    {
+      free_ones = g_ptr_array_new ();
+      g_hash_table_insert (job->buffers, key, free_ones);
+    }
+  g_ptr_array_add (free_ones, head);
+  pthread_mutex_unlock (&job->buffer_lock);
+}
+
+/* -- Generating --------------------------------------------------------- */
+
+static gboolean
+may_emit (HassEmitter *emitter, const char *what)
+{
+  HassJob *job = emitter->job;
+  if (G_UNLIKELY (!emitter->open
+                  || !pthread_equal (pthread_self (), emitter->owner)))
+    {
+      hass_job_stop (job, g_error_new (HASS_ERROR, HASS_ERROR_MISUSE,
+                                       "farm '%s': %s called outside its "
+                                       "generator",
+                                       job->farm->name, what));
+      return FALSE;
+    }
+  return !hass_job_stopping (job);
+}
+
+gboolean
+hass_emitter_stopping (HassEmitter *emitter)
+{
+  return hass_job_stopping (emitter->job);
+}
+
+gboolean
+hass_emitter_emit (HassEmitter *emitter, const HassLoad *load)
+{
+  HassJob *job = emitter->job;
+  if (!may_emit (emitter, "hass_emitter_emit"))
+    return FALSE;
+  while (G_UNLIKELY (!hass_load_pool_emit (job->pool, load)))
+    if (!job->engine->make_room (job))
+      return FALSE;
+  job->engine->loads_came (job);
+  return TRUE;
+}
+
+gboolean
+hass_emitter_emit_array (HassEmitter *emitter, const HassLoad *loads,
+                         gsize n_loads)
+{
+  if (!may_emit (emitter, "hass_emitter_emit_array"))
+    return FALSE;
+  if (n_loads > 0)
+    hass_load_pool_add_array (emitter->job->pool, loads, n_loads);
+  emitter->job->engine->loads_came (emitter->job);
+  return TRUE;
+}
+
+/* Emits all loads of the farm; on the thread that called it. */
+void
+hass_job_generate (HassJob *job)
+{
+  const HassFarm *farm = job->farm;
+  HassEmitter *emitter = &job->emitter;
+  *emitter = (HassEmitter){ job, pthread_self (), TRUE };
+  if (farm->n_loads > 0)
+    hass_emitter_emit_array (emitter, farm->loads, farm->n_loads);
+  if (farm->generate && !hass_job_stopping (job))
+    {
+      GError *error = NULL;
+      const char *before = hass_engine_enter_callback ("generator", job);
+      gboolean ok = farm->generate (emitter, farm->user_data, &error);
+      hass_engine_leave_callback (before);
+      if (!ok && !hass_job_stopping (job))
+        {
+          GError *failed = g_error_new (
+              HASS_ERROR, HASS_ERROR_GENERATOR,
+              "farm '%s': generator failed after %" G_GUINT64_FORMAT
+              " loads: %s",
+              farm->name, hass_load_pool_emitted (job->pool),
+              error ? error->message : "it did not say why");
+          if (farm->run->on_error == HASS_ON_ERROR_STOP)
+            hass_job_stop (job, failed);
+          else
+            {
+              pthread_mutex_lock (&job->failure);
+              if (!job->error)
+                job->error = g_steal_pointer (&failed);
+              pthread_mutex_unlock (&job->failure);
+              g_clear_error (&failed);
+            }
+        }
+      g_clear_error (&error);
+    }
+  emitter->open = FALSE;
+  atomic_store_explicit (&job->generated, TRUE, memory_order_seq_cst);
+  job->engine->changed (job);
+}
+
+/* -- Set-up ------------------------------------------------------------- */
+
+/* With the CPU pool as the only device rounds may overlap. */
+gboolean
+hass_job_overlaps (const HassJob *job)
+{
+  return job->n_devices == 1 && job->cpu == 0;
+}
+
+static void
+make_workers (HassJob *job)
+{
+  const HassFarm *farm = job->farm;
+  guint n_gpus = job->n_devices - (job->cpu >= 0);
+  /* The caller needs a context even where no CPU pool takes part. */
+  job->n_workers = MAX (job->n_cores, 1) + n_gpus;
+  job->workers
+      = g_aligned_alloc0 (job->n_workers, sizeof (HassWorker), HASS_CACHE_LINE);
+  for (guint i = 0; i < job->n_workers; i++)
+    {
+      HassWorker *w = &job->workers[i];
+      w->job = job;
+      w->index = i;
+      w->counter = job->n_cores > 0 ? i : i - 1;
+      w->last_chunk = 1;
+      if (farm->reduce)
+        {
+          w->accumulator
+              = g_aligned_alloc0 (1, farm->accumulator_bytes, HASS_CACHE_LINE);
+          if (farm->reduce_init)
+            farm->reduce_init (w->accumulator, farm->user_data);
+        }
+    }
+}
+
+HassJob *
+hass_job_new (const HassFarm *farm, const HassEngineOps *engine,
+              const HassDeviceTraits *devices, HassDevice **gpus,
+              guint n_devices, GError **error)
+{
+  const char *trace = farm->run->trace;
+  if (!trace)
+    trace = g_getenv ("HASS_TRACE");
+  HassJob *job = g_aligned_alloc0 (1, sizeof *job, HASS_CACHE_LINE);
+  job->farm = farm;
+  job->engine = engine;
+  job->n_devices = n_devices;
+  job->devices = g_memdup2 (devices, n_devices * sizeof *devices);
+  job->gpus = g_memdup2 (gpus, n_devices * sizeof *gpus);
+  job->cpu = n_devices > 0 && devices[0].kind == HASS_DEVICE_CPU ? 0 : -1;
+  job->n_cores = job->cpu == 0 ? devices[0].cores : 0;
+  job->dry = farm->run->dry;
+  job->ordered = farm->order == HASS_RESULTS_ORDERED && farm->collect;
+  job->totals = g_new0 (HassTotals, MAX (n_devices, 1));
+  job->summary = g_new0 (HassDeviceSummary, MAX (n_devices, 1));
+  pthread_mutex_init (&job->decision, NULL);
+  pthread_mutex_init (&job->failure, NULL);
+  pthread_mutex_init (&job->buffer_lock, NULL);
+  hass_event_init (&job->event);
+  job->unfinished = g_array_new (FALSE, FALSE, sizeof (HassUnfinished));
+  job->failed = g_hash_table_new (NULL, NULL);
+  job->buffers = g_hash_table_new_full (NULL, NULL, NULL, buffers_free);
+  job->pool = hass_load_pool_new (farm->pool_loads, farm->pool_bytes);
+  if (farm->collect)
+    job->results = hass_result_pool_new (job->ordered, RESULT_BYTES,
+                                         hass_job_collect, job);
+  for (guint i = 0; i < HASS_SLOTS; i++)
+    {
+      hass_round_init (&job->slots[i].round, n_devices, devices);
+      job->slots[i].seats = g_new0 (HassSeat, MAX (n_devices, 1));
+    }
+  make_workers (job);
+  job->env = (HassStrategyEnv){ .struct_size = sizeof job->env,
+                                .farm_name = farm->name,
+                                .farm = farm->kind,
+                                .cost = farm->cost,
+                                .n_devices = n_devices,
+                                .devices = job->devices,
+                                .seed = farm->run->seed };
+  job->strategy = hass_strategy_new (farm->strategy, &job->env, error);
+  if (!job->strategy
+      || (trace && *trace && !(job->trace = hass_trace_open (trace, error))))
+    {
+      hass_job_free (job);
+      return NULL;
+    }
+  return job;
+}
+
+void
+hass_job_free (HassJob *job)
+{
+  if (job->strategy)
+    hass_strategy_free (job->strategy);
+  if (job->trace)
+    hass_trace_close (job->trace, NULL);
+  for (guint i = 0; i < job->n_workers; i++)
+    {
+      HassWorker *w = &job->workers[i];
+      g_aligned_free (w->accumulator);
+      if (w->nested)
+        g_array_unref (w->nested);
+    }
+  for (guint i = 0; i < HASS_SLOTS; i++)
+    {
+      hass_round_clear (&job->slots[i].round);
+      g_free (job->slots[i].seats);
+    }
+  g_clear_pointer (&job->results, hass_result_pool_free);
+  hass_load_pool_free (job->pool);
+  for (guint i = 0; i < job->unfinished->len; i++)
+    g_free (g_array_index (job->unfinished, HassUnfinished, i).message);
+  g_array_unref (job->unfinished);
+  g_hash_table_unref (job->failed);
+  g_hash_table_unref (job->buffers);
+  g_clear_error (&job->error);
+  pthread_mutex_destroy (&job->decision);
+  pthread_mutex_destroy (&job->failure);
+  pthread_mutex_destroy (&job->buffer_lock);
+  hass_event_clear (&job->event);
+  g_aligned_free (job->workers);
+  g_free (job->totals);
+  g_free (job->summary);
+  g_free (job->devices);
+  g_free (job->gpus);
+  g_aligned_free (job);
+}
+
+/* -- The end ------------------------------------------------------------ */
+
+/* All threads have left: names what is unfinished, delivers what is left of
+   the results, reduces. */
+void
+hass_job_finish (HassJob *job)
+{
+  const HassFarm *farm = job->farm;
+  if (job->results)
+    hass_result_pool_flush (job->results);
+  hass_job_abandon (job);
+  tidy_unfinished (job->unfinished);
+  if (farm->reduce)
+    for (guint i = 0; i < job->n_workers; i++)
+      farm->reduce (farm->accumulator, job->workers[i].accumulator,
+                    farm->user_data);
+  GError *error = NULL;
+  if (job->trace && !hass_trace_close (g_steal_pointer (&job->trace), &error))
+    {
+      if (job->error)
+        g_error_free (error);
+      else
+        job->error = error;
+    }
+}
+
+/* Splits makespan - bound into its causes; see HassReport. */
+static void
+account (HassJob *job, HassReport *report, double makespan_ns)
+{
+  double work = 0, rates = 0, copies = 0, tail = 0;
+  for (guint d = 0; d < job->n_devices; d++)
+    {
+      const HassTotals *t = &job->totals[d];
+      if (t->work <= 0 || t->kernel_ns <= 0)
+        continue;
+      double rate = t->work / t->kernel_ns;
+      work += t->work;
+      rates += rate;
+      copies += rate * MAX (t->busy_ns - t->kernel_ns, 0);
+      tail += rate * t->tail_ns;
+    }
+  report->work = work;
+  if (rates <= 0)
+    return;
+  double bound = work / rates;
+  report->bound_s = bound * 1e-9;
+  report->efficiency = makespan_ns > 0 ? bound / makespan_ns : 0;
+  report->lost_copies_s = copies / rates * 1e-9;
+  report->lost_imbalance_s = tail / rates * 1e-9;
+  report->lost_overhead_s = report->makespan_s - report->bound_s
+                            - report->lost_copies_s - report->lost_imbalance_s;
+}
+
+HassReport *
+hass_job_report (HassJob *job, gint64 makespan_ns)
+{
+  HassReport *report = g_new0 (HassReport, 1);
+  report->farm = g_strdup (job->farm->name);
+  report->strategy = g_strdup (job->strategy->ops->name);
+  report->platform = g_strdup (job->platform_name);
+  report->virtual_time = job->platform_name != NULL;
+  report->makespan_s = makespan_ns * 1e-9;
+  report->rounds = job->n_rounds;
+  report->loads = job->n_loads;
+  report->n_devices = job->n_devices;
+  report->devices = g_new0 (HassDeviceReport, MAX (job->n_devices, 1));
+  for (guint d = 0; d < job->n_devices; d++)
+    {
+      const HassTotals *t = &job->totals[d];
+      const HassDeviceTraits *traits = &job->devices[d];
+      report->devices[d]
+          = (HassDeviceReport){ .name = g_strdup (traits->name),
+                                .kind = traits->kind,
+                                .cores = traits->cores,
+                                .units = t->units,
+                                .bytes = t->bytes,
+                                .bundles = t->bundles,
+                                .failures = t->failures,
+                                .work = t->work,
+                                .busy_s = t->busy_ns * 1e-9,
+                                .kernel_s = t->kernel_ns * 1e-9,
+                                .waiting_s = (makespan_ns - t->busy_ns) * 1e-9,
+                                .tail_s = t->tail_ns * 1e-9,
+                                .lost = t->lost };
+      report->units += t->units;
+      report->bytes += t->bytes;
+    }
+  if (job->results)
+    report->results = hass_result_pool_delivered (job->results);
+  account (job, report, makespan_ns);
+  report->n_unfinished = job->unfinished->len;
+  report->unfinished = g_memdup2 (
+      job->unfinished->data, job->unfinished->len * sizeof (HassUnfinished));
+  g_array_set_size (job->unfinished, 0);
+  return report;
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* live-private.h: what the files of the live engine share.
+   Thread safety: fields say who writes them. */
+#ifndef HASS_LIVE_PRIVATE_H
+#define HASS_LIVE_PRIVATE_H
+
+#include "job-private.h"
+
+/* Outlives the job: tasks of the CPU pool that start late find it closed. */
+typedef struct
+{
+  _Atomic guint refs;
+  pthread_mutex_t lock; /* the rest */
+  pthread_cond_t empty;
+  HassJob *job; /* NULL: over */
+  guint n_inside;
+} HassCrew;
+
+typedef struct
+{
+  HassCpuPool *pool; /* NULL without a CPU pool */
+  guint n_helpers;   /* cores beside the caller */
+  HassCrew *crew;
+  pthread_mutex_t seat_lock;
+  GArray *seats;     /* free worker indices; seat_lock */
+  GThread **proxies; /* [n_devices], the caller's */
+  _Atomic gboolean over;
+  _Alignas(HASS_CACHE_LINE) _Atomic guint inside; /* helpers, come or coming */
+  _Atomic guint coming;
+} HassLive;
+
+gint64 hass_live_now (HassJob *job);
+void hass_live_changed (HassJob *job);
+gboolean hass_live_devices (const HassFarm *farm, HassCpuPool **pool,
+                            HassDeviceTraits **devices, HassDevice ***gpus,
+                            guint *n_devices, GError **error);
+
+/* proxy.c */
+gboolean hass_proxies_start (HassJob *job, HassLive *live);
+void hass_proxies_stop (HassJob *job, HassLive *live);
+
+/* progress.c */
+typedef struct HassProgressThread HassProgressThread;
+HassProgressThread *hass_progress_start (HassJob *job);
+void hass_progress_stop (HassProgressThread *thread);
+
+#endif

@@ -1,0 +1,474 @@
+/* SPDX-License-Identifier: MIT */
+/* live.c: runs a farm on the real machine, with threads and the wall clock.
+
+   DESIGN. Who owns a unit, at any moment exactly one of:
+
+     generator -> [load pool] -> [range of a round] -> [grant: a core's pull
+       or a device's bundle] -> [result pool] -> collector
+                        ^------ given back: failed, stopped ------'
+
+   1. The calling thread generates; when the pool is full, and after the
+      last load, it computes as core 0.
+   2. Other cores are tasks in the CPU pool. A core that finds nothing spins
+      for a while, then leaves, so that idle costs nothing; whoever brings
+      work lets one back in, and each that comes in lets in the next.
+   3. A core pulls units from the current round without a lock. Only when
+      that is empty it takes the decision lock to ask the strategy or to
+      begin the next round. Without GPUs the next round begins while the last
+      units of the one before are still computed.
+   4. Each GPU has a proxy thread (proxy.c).
+   5. The farm ends when nothing waits, nothing runs and the generator has
+      returned, or when it is stopped.
+
+   A core that leaves and a generator that brings a load must not miss each
+   other: the core counts itself out, then looks once more; the generator
+   publishes, then looks at the count; all sequentially consistent.
+
+   Thread safety: hass_live_run may be called by several threads, each for a
+   farm of its own. */
+#include "live-private.h"
+
+#include <time.h>
+
+#define SPIN_NS 50000
+/* A round is not begun with a few loads while the generator is at work,
+   unless they have waited so long. */
+#define FEW_LOADS 128
+#define FEW_WAIT_NS 4000
+
+gint64
+hass_live_now (HassJob *job)
+{
+  struct timespec t;
+  (void)job;
+  clock_gettime (CLOCK_MONOTONIC, &t);
+  return (gint64)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+static void
+pause_cpu (void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause ();
+#endif
+}
+
+/* -- 2. Cores that come and go ------------------------------------------ */
+
+static void core_task (gpointer data);
+
+/* Lets one more core in, if there is one and none is on its way. */
+static void
+let_in (HassJob *job)
+{
+  HassLive *live = job->driver;
+  guint inside = atomic_load_explicit (&live->inside, memory_order_seq_cst);
+  if (G_LIKELY (inside >= live->n_helpers)
+      || atomic_load_explicit (&live->coming, memory_order_relaxed) > 0)
+    return;
+  if (!atomic_compare_exchange_strong_explicit (
+          &live->inside, &inside, inside + 1, memory_order_seq_cst,
+          memory_order_relaxed))
+    return;
+  atomic_fetch_add_explicit (&live->coming, 1, memory_order_relaxed);
+  atomic_fetch_add_explicit (&live->crew->refs, 1, memory_order_relaxed);
+  hass_cpu_pool_enqueue (live->pool, core_task, live->crew);
+}
+
+static void
+loads_came (HassJob *job)
+{
+  let_in (job);
+}
+
+void
+hass_live_changed (HassJob *job)
+{
+  hass_event_notify (&job->event);
+  let_in (job);
+}
+
+static guint
+take_seat (HassLive *live)
+{
+  guint64 index;
+  pthread_mutex_lock (&live->seat_lock);
+  index = g_array_index (live->seats, guint, live->seats->len - 1);
+  g_array_set_size (live->seats, live->seats->len - 1);
+  pthread_mutex_unlock (&live->seat_lock);
+  return index;
+}
+
+static void
+leave_seat (HassLive *live, guint index)
+{
+  pthread_mutex_lock (&live->seat_lock);
+  g_array_append_val (live->seats, index);
+  pthread_mutex_unlock (&live->seat_lock);
+}
+
+/* Enters the job if it still runs; pairs with close_crew. */
+static HassJob *
+crew_enter (HassCrew *crew)
+{
+  HassJob *job = NULL;
+  pthread_mutex_lock (&crew->lock);
+  if (crew->job)
+    {
+      job = crew->job;
+      crew->n_inside++;
+    }
+  pthread_mutex_unlock (&crew->lock);
+  return job;
+}
+
+static void
+crew_leave (HassCrew *crew)
+{
+  pthread_mutex_lock (&crew->lock);
+  if (--crew->n_inside == 0)
+    pthread_cond_broadcast (&crew->empty);
+  pthread_mutex_unlock (&crew->lock);
+}
+
+static void
+crew_unref (HassCrew *crew)
+{
+  if (atomic_fetch_sub_explicit (&crew->refs, 1, memory_order_acq_rel) != 1)
+    return;
+  pthread_mutex_destroy (&crew->lock);
+  pthread_cond_destroy (&crew->empty);
+  g_free (crew);
+}
+
+static void
+close_crew (HassCrew *crew)
+{
+  pthread_mutex_lock (&crew->lock);
+  crew->job = NULL;
+  while (crew->n_inside > 0)
+    pthread_cond_wait (&crew->empty, &crew->lock);
+  pthread_mutex_unlock (&crew->lock);
+  crew_unref (crew);
+}
+
+/* -- 3. A core ---------------------------------------------------------- */
+
+static void
+check_deadline (HassJob *job, gint64 now)
+{
+  if (job->deadline_ns == 0 || now < job->deadline_ns
+      || hass_job_stopping (job))
+    return;
+  hass_job_stop (job,
+                 g_error_new (HASS_ERROR, HASS_ERROR_DEADLINE,
+                              "farm '%s': its deadline of %" G_GINT64_FORMAT
+                              " ms has passed",
+                              job->farm->name, job->farm->run->deadline_ms));
+}
+
+static void
+learn_cost (HassWorker *worker, guint32 n, gint64 ns)
+{
+  double one = MAX (ns, 1) / (double)n;
+  worker->unit_ns = worker->unit_ns > 0 ? 0.5 * (worker->unit_ns + one) : one;
+  worker->last_chunk = n;
+}
+
+/* Pulls and computes once. FALSE: nothing to pull. */
+static gboolean
+work_once (HassJob *job, HassWorker *worker)
+{
+  /* Acquire pairs with the release in hass_job_begin_round. */
+  HassSlot *slot = atomic_load_explicit (&job->current, memory_order_acquire);
+  if (!slot)
+    return FALSE;
+  HassExtent e = hass_round_pull (&slot->round, hass_chunk (job, worker, slot));
+  if (e.n == 0)
+    return FALSE;
+  gint64 begin = worker->now_ns > 0 ? worker->now_ns : hass_live_now (job);
+  HassDone done = hass_execute (job, worker, slot, e, FALSE);
+  gint64 end = hass_live_now (job);
+  worker->now_ns = end;
+  if (done.n > 0)
+    {
+      learn_cost (worker, done.n, end - begin);
+      hass_execute_count (job, worker, slot, done, end - begin, end);
+      hass_job_units_finished (job, slot, done.n);
+    }
+  check_deadline (job, end);
+  return TRUE;
+}
+
+/* Would a round of what waits be too small to be worth it just now? */
+static gboolean
+too_few (HassJob *job, guint64 waiting)
+{
+  if (waiting >= FEW_LOADS || job->farm->kind == HASS_FARM_PARTITION
+      || atomic_load_explicit (&job->generated, memory_order_relaxed)
+      || waiting >= job->farm->pool_loads)
+    return FALSE;
+  gint64 now = hass_live_now (job);
+  if (job->hungry_ns == 0)
+    job->hungry_ns = now;
+  return now - job->hungry_ns < FEW_WAIT_NS;
+}
+
+static gboolean
+begin_next (HassJob *job)
+{
+  guint64 waiting = hass_load_pool_waiting (job->pool);
+  if (waiting == 0 || too_few (job, waiting))
+    return FALSE;
+  job->hungry_ns = 0;
+  return hass_job_begin_round (job) != NULL;
+}
+
+typedef enum
+{
+  FOUND,   /* look again */
+  NOTHING, /* now */
+  FINISHED /* for ever */
+} Find;
+
+/* Asks the strategy, or begins the next round. */
+static Find
+find_work (HassJob *job)
+{
+  Find found = NOTHING;
+  if (pthread_mutex_trylock (&job->decision) != 0)
+    return NOTHING; /* somebody else is finding some */
+  HassSlot *slot = atomic_load_explicit (&job->current, memory_order_relaxed);
+  if (slot && job->cpu >= 0 && hass_decide_cpu (job, slot))
+    found = FOUND;
+  else if (slot && hass_decide_stalled (job, slot))
+    found = FOUND;
+  else if ((!slot || hass_job_overlaps (job)) && begin_next (job))
+    found = FOUND;
+  else if (atomic_load_explicit (&job->generated, memory_order_seq_cst)
+           && hass_job_idle (job))
+    found = FINISHED;
+  pthread_mutex_unlock (&job->decision);
+  if (found == FOUND)
+    hass_live_changed (job);
+  return found;
+}
+
+/* Works, or spins until there is work. FALSE: nothing for a while, or the
+   farm is over. */
+static gboolean
+work_or_spin (HassJob *job, HassWorker *worker, gboolean *first)
+{
+  gint64 since = 0;
+  while (!hass_job_stopping (job))
+    {
+      if (work_once (job, worker))
+        {
+          if (*first)
+            let_in (job);
+          *first = FALSE;
+          return TRUE;
+        }
+      worker->now_ns = 0;
+      Find found = find_work (job);
+      if (found == FINISHED)
+        {
+          hass_event_notify (&job->event);
+          return FALSE;
+        }
+      if (found == FOUND)
+        return TRUE;
+      gint64 now = hass_live_now (job);
+      if (since == 0)
+        since = now;
+      if (now - since > SPIN_NS)
+        return FALSE;
+      for (int i = 0; i < 32; i++)
+        pause_cpu ();
+    }
+  return FALSE;
+}
+
+static gboolean
+may_have_work (HassJob *job)
+{
+  HassSlot *slot = atomic_load_explicit (&job->current, memory_order_seq_cst);
+  return !hass_job_stopping (job)
+         && (hass_load_pool_waiting (job->pool) > 0
+             || (slot && hass_decide_pullable (slot)));
+}
+
+/* A core's stay in the job. */
+static void
+core_task (gpointer data)
+{
+  HassCrew *crew = data;
+  HassJob *job = crew_enter (crew);
+  if (job)
+    {
+      HassLive *live = job->driver;
+      guint index = take_seat (live);
+      HassWorker *worker = &job->workers[index];
+      gboolean first = TRUE;
+      atomic_fetch_sub_explicit (&live->coming, 1, memory_order_relaxed);
+      while (work_or_spin (job, worker, &first))
+        ;
+      leave_seat (live, index);
+      atomic_fetch_sub_explicit (&live->inside, 1, memory_order_seq_cst);
+      if (may_have_work (job))
+        let_in (job);
+      crew_leave (crew);
+    }
+  crew_unref (crew);
+}
+
+/* -- 1. The caller ------------------------------------------------------ */
+
+/* The caller works until done says so or the farm is over. */
+static void
+work_until (HassJob *job, gboolean (*done) (HassJob *job))
+{
+  HassWorker *worker = &job->workers[0];
+  gboolean first = FALSE;
+  for (;;)
+    {
+      while (!done (job) && work_or_spin (job, worker, &first))
+        ;
+      guint64 epoch = hass_event_prepare (&job->event);
+      if (done (job) || hass_job_stopping (job))
+        {
+          hass_event_cancel (&job->event);
+          return;
+        }
+      if (may_have_work (job))
+        {
+          hass_event_cancel (&job->event);
+          continue;
+        }
+      gint64 limit = -1;
+      if (job->deadline_ns > 0)
+        limit = MAX (job->deadline_ns - hass_live_now (job), 0);
+      hass_event_wait (&job->event, epoch, limit);
+      check_deadline (job, hass_live_now (job));
+      worker->now_ns = 0;
+    }
+}
+
+static gboolean
+has_room (HassJob *job)
+{
+  return hass_load_pool_has_room (job->pool);
+}
+
+static gboolean
+make_room (HassJob *job)
+{
+  const char *before = hass_engine_enter_callback ("generator", job);
+  work_until (job, has_room);
+  hass_engine_leave_callback (before);
+  return !hass_job_stopping (job);
+}
+
+static gboolean
+over (HassJob *job)
+{
+  pthread_mutex_lock (&job->decision);
+  gboolean idle = hass_job_idle (job);
+  pthread_mutex_unlock (&job->decision);
+  return idle;
+}
+
+static const HassEngineOps live_ops = {
+  .now = hass_live_now,
+  .make_room = make_room,
+  .loads_came = loads_came,
+  .changed = hass_live_changed,
+};
+
+static void
+cancelled (GCancellable *cancellable, gpointer data)
+{
+  HassJob *job = data;
+  (void)cancellable;
+  hass_job_stop (job, g_error_new (HASS_ERROR, HASS_ERROR_CANCELLED,
+                                   "farm '%s' was cancelled", job->farm->name));
+}
+
+static void
+set_up (HassJob *job, HassLive *live, HassCpuPool *pool)
+{
+  live->pool = pool;
+  live->n_helpers = job->n_cores > 0 ? job->n_cores - 1 : 0;
+  live->seats = g_array_new (FALSE, FALSE, sizeof (guint));
+  for (guint i = live->n_helpers; i >= 1; i--)
+    g_array_append_val (live->seats, i);
+  pthread_mutex_init (&live->seat_lock, NULL);
+  live->crew = g_new0 (HassCrew, 1);
+  atomic_init (&live->crew->refs, 1);
+  live->crew->job = job;
+  pthread_mutex_init (&live->crew->lock, NULL);
+  pthread_cond_init (&live->crew->empty, NULL);
+  job->driver = live;
+}
+
+static void
+clear (HassLive *live)
+{
+  g_array_unref (live->seats);
+  pthread_mutex_destroy (&live->seat_lock);
+}
+
+/* Runs a prepared job to its end. */
+static void
+drive (HassJob *job)
+{
+  HassLive *live = job->driver;
+  GCancellable *cancellable = job->farm->run->cancellable;
+  gulong handler = 0;
+  if (cancellable)
+    handler = g_cancellable_connect (cancellable, G_CALLBACK (cancelled), job,
+                                     NULL);
+  HassProgressThread *progress = hass_progress_start (job);
+  if (hass_proxies_start (job, live))
+    {
+      hass_job_generate (job);
+      work_until (job, over);
+    }
+  hass_proxies_stop (job, live);
+  close_crew (live->crew);
+  hass_progress_stop (progress);
+  if (cancellable)
+    g_cancellable_disconnect (cancellable, handler);
+}
+
+/* Runs the farm on the CPU pool and the devices of its options. */
+gboolean
+hass_live_run (const HassFarm *farm, HassReport **report, GError **error)
+{
+  gint64 begin = hass_live_now (NULL);
+  HassLive live = { 0 };
+  g_autofree HassDeviceTraits *devices = NULL;
+  g_autofree HassDevice **gpus = NULL;
+  guint n_devices = 0;
+  HassCpuPool *pool = NULL;
+  if (!hass_live_devices (farm, &pool, &devices, &gpus, &n_devices, error))
+    return FALSE;
+  HassJob *job
+      = hass_job_new (farm, &live_ops, devices, gpus, n_devices, error);
+  if (!job)
+    return FALSE;
+  job->begin_ns = begin;
+  if (farm->run->deadline_ms > 0)
+    job->deadline_ns = begin + farm->run->deadline_ms * 1000000;
+  set_up (job, &live, pool);
+  drive (job);
+  hass_job_finish (job);
+  if (report)
+    *report = hass_job_report (job, hass_live_now (job) - begin);
+  gboolean ok = job->error == NULL;
+  if (!ok)
+    g_propagate_error (error, g_steal_pointer (&job->error));
+  clear (&live);
+  hass_job_free (job);
+  return ok;
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: MIT */
+/* progress.c: tells a user how far a farm is, on a thread of its own.
+   Thread safety: reads the job's relaxed counters only. */
+#include "live-private.h"
+
+struct HassProgressThread
+{
+  HassJob *job;
+  GThread *thread;
+  pthread_mutex_t lock; /* over */
+  pthread_cond_t changed;
+  gboolean over;
+};
+
+static void
+tell (HassJob *job)
+{
+  const HassRunOptions *run = job->farm->run;
+  HassProgressInfo info = {
+    .elapsed_s = (hass_live_now (job) - job->begin_ns) * 1e-9,
+    .loads_emitted = hass_load_pool_emitted (job->pool),
+    .units_done = atomic_load_explicit (&job->units_done, memory_order_relaxed),
+    .bytes_done = atomic_load_explicit (&job->bytes_done, memory_order_relaxed),
+    .generated = atomic_load_explicit (&job->generated, memory_order_relaxed)
+  };
+  run->progress (&info, run->progress_data);
+}
+
+static gpointer
+watch (gpointer data)
+{
+  HassProgressThread *t = data;
+  guint ms = t->job->farm->run->progress_interval_ms;
+  if (ms == 0)
+    ms = 200;
+  pthread_mutex_lock (&t->lock);
+  while (!t->over)
+    {
+      struct timespec until;
+      clock_gettime (CLOCK_MONOTONIC, &until);
+      gint64 ns = until.tv_nsec + (gint64)ms * 1000000;
+      until.tv_sec += ns / 1000000000;
+      until.tv_nsec = ns % 1000000000;
+      int rc = 0;
+      while (!t->over && rc == 0)
+        rc = pthread_cond_timedwait (&t->changed, &t->lock, &until);
+      if (!t->over)
+        tell (t->job);
+    }
+  pthread_mutex_unlock (&t->lock);
+  return NULL;
+}
+
+/* NULL when nobody asked for progress. */
+HassProgressThread *
+hass_progress_start (HassJob *job)
+{
+  if (!job->farm->run->progress)
+    return NULL;
+  pthread_condattr_t attr;
+  HassProgressThread *t = g_new0 (HassProgressThread, 1);
+  t->job = job;
+  pthread_mutex_init (&t->lock, NULL);
+  pthread_condattr_init (&attr);
+  pthread_condattr_setclock (&attr, CLOCK_MONOTONIC);
+  pthread_cond_init (&t->changed, &attr);
+  pthread_condattr_destroy (&attr);
+  t->thread = g_thread_new ("hass-progress", watch, t);
+  return t;
+}
+
+void
+hass_progress_stop (HassProgressThread *t)
+{
+  if (!t)
+    return;
+  pthread_mutex_lock (&t->lock);
+  t->over = TRUE;
+  pthread_cond_signal (&t->changed);
+  pthread_mutex_unlock (&t->lock);
+  g_thread_join (t->thread);
+  pthread_mutex_destroy (&t->lock);
+  pthread_cond_destroy (&t->changed);
+  g_free (t);
+}

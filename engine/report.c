@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/* report.c: a report as a table and as JSON.
+   Thread safety: see report.h. */
+#include "hass/report.h"
+
+#include <json-glib/json-glib.h>
+
+#define SHOWN 10 /* unfinished entries in the table */
+
+void
+hass_report_free (HassReport *report)
+{
+  if (!report)
+    return;
+  for (guint d = 0; d < report->n_devices; d++)
+    g_free (report->devices[d].name);
+  for (guint i = 0; i < report->n_unfinished; i++)
+    g_free (report->unfinished[i].message);
+  g_free (report->devices);
+  g_free (report->unfinished);
+  g_free (report->farm);
+  g_free (report->strategy);
+  g_free (report->platform);
+  g_free (report);
+}
+
+/* Seconds in the unit that suits them. */
+static const char *
+duration (double s, char text[16])
+{
+  if (s >= 1)
+    g_snprintf (text, 16, "%.3f s", s);
+  else if (s >= 1e-3)
+    g_snprintf (text, 16, "%.3f ms", s * 1e3);
+  else
+    g_snprintf (text, 16, "%.1f us", s * 1e6);
+  return text;
+}
+
+static void
+append_devices (GString *out, const HassReport *r)
+{
+  char busy[16], waiting[16];
+  g_string_append_printf (out, "%-8s %7s %12s %7s %12s %11s %11s %9s\n",
+                          "device", "share", "units", "bundles", "bytes",
+                          "busy", "waiting", "rate");
+  for (guint d = 0; d < r->n_devices; d++)
+    {
+      const HassDeviceReport *v = &r->devices[d];
+      g_autofree char *bytes
+          = g_format_size_full (v->bytes, G_FORMAT_SIZE_IEC_UNITS);
+      g_autofree char *rate = g_strdup_printf (
+          "%.2f GB/s", v->busy_s > 0 ? v->bytes / v->busy_s * 1e-9 : 0.0);
+      if (v->bytes == 0)
+        {
+          g_free (rate);
+          rate = g_strdup_printf ("%.3g/s",
+                                  v->busy_s > 0 ? v->work / v->busy_s : 0.0);
+        }
+      g_string_append_printf (
+          out,
+          "%-8s %6.1f%% %12" G_GUINT64_FORMAT " %7" G_GUINT64_FORMAT
+          " %12s %11s %11s %9s%s\n",
+          v->name, r->work > 0 ? 100 * v->work / r->work : 0.0, v->units,
+          v->bundles, bytes, duration (v->busy_s, busy),
+          duration (MAX (v->waiting_s, 0), waiting), rate,
+          v->lost ? "  LOST" : "");
+    }
+}
+
+static void
+append_unfinished (GString *out, const HassReport *r)
+{
+  for (guint i = 0; i < r->n_unfinished && i < SHOWN; i++)
+    {
+      const HassUnfinished *u = &r->unfinished[i];
+      g_string_append_printf (out, "unfinished: load %" G_GUINT64_FORMAT,
+                              u->seq);
+      if (u->n_loads > 1)
+        g_string_append_printf (out, " to %" G_GUINT64_FORMAT,
+                                u->seq + u->n_loads - 1);
+      if (u->count > 0)
+        g_string_append_printf (out, ", elements %zu to %zu", u->first,
+                                u->first + u->count - 1);
+      g_string_append_printf (out, "%s%s\n", u->message ? ": " : "",
+                              u->message ? u->message : "");
+    }
+  if (r->n_unfinished > SHOWN)
+    g_string_append_printf (out, "unfinished: %u more\n",
+                            r->n_unfinished - SHOWN);
+}
+
+char *
+hass_report_to_string (const HassReport *r)
+{
+  GString *out = g_string_new (NULL);
+  char a[16], b[16], c[16], d[16], e[16];
+  g_string_append_printf (
+      out,
+      "farm %s, strategy %s%s%s: %s, %" G_GUINT64_FORMAT
+      " units of %" G_GUINT64_FORMAT " loads in %" G_GUINT64_FORMAT " rounds\n",
+      r->farm, r->strategy, r->virtual_time ? ", virtual time on " : "",
+      r->virtual_time ? r->platform : "", duration (r->makespan_s, a), r->units,
+      r->loads, r->rounds);
+  append_devices (out, r);
+  g_string_append_printf (
+      out,
+      "efficiency %.1f%% (bound %s); lost to copies %s, imbalance %s, "
+      "overhead %s\n",
+      100 * r->efficiency, duration (r->bound_s, b),
+      duration (r->lost_copies_s, c), duration (r->lost_imbalance_s, d),
+      duration (r->lost_overhead_s, e));
+  append_unfinished (out, r);
+  return g_string_free (out, FALSE);
+}
+
+static void
+add_string (JsonBuilder *j, const char *name, const char *value)
+{
+  json_builder_set_member_name (j, name);
+  if (value)
+    json_builder_add_string_value (j, value);
+  else
+    json_builder_add_null_value (j);
+}
+
+static void
+add_int (JsonBuilder *j, const char *name, guint64 value)
+{
+  json_builder_set_member_name (j, name);
+  json_builder_add_int_value (j, (gint64)value);
+}
+
+static void
+add_double (JsonBuilder *j, const char *name, double value)
+{
+  json_builder_set_member_name (j, name);
+  json_builder_add_double_value (j, value);
+}
+
+static void
+add_bool (JsonBuilder *j, const char *name, gboolean value)
+{
+  json_builder_set_member_name (j, name);
+  json_builder_add_boolean_value (j, value);
+}
+
+static void
+add_device (JsonBuilder *j, const HassDeviceReport *v)
+{
+  json_builder_begin_object (j);
+  add_string (j, "name", v->name);
+  add_string (j, "kind", v->kind == HASS_DEVICE_CPU ? "cpu" : "gpu");
+  add_int (j, "cores", v->cores);
+  add_int (j, "units", v->units);
+  add_int (j, "bytes", v->bytes);
+  add_int (j, "bundles", v->bundles);
+  add_int (j, "failures", v->failures);
+  add_double (j, "work", v->work);
+  add_double (j, "busy_s", v->busy_s);
+  add_double (j, "kernel_s", v->kernel_s);
+  add_double (j, "waiting_s", v->waiting_s);
+  add_double (j, "tail_s", v->tail_s);
+  add_bool (j, "lost", v->lost);
+  json_builder_end_object (j);
+}
+
+static void
+add_unfinished (JsonBuilder *j, const HassUnfinished *u)
+{
+  json_builder_begin_object (j);
+  add_int (j, "seq", u->seq);
+  add_int (j, "n_loads", u->n_loads);
+  add_int (j, "first", u->first);
+  add_int (j, "count", u->count);
+  add_string (j, "message", u->message);
+  json_builder_end_object (j);
+}
+
+char *
+hass_report_to_json (const HassReport *r)
+{
+  g_autoptr (JsonBuilder) j = json_builder_new ();
+  json_builder_begin_object (j);
+  add_string (j, "farm", r->farm);
+  add_string (j, "strategy", r->strategy);
+  add_string (j, "platform", r->platform);
+  add_bool (j, "virtual_time", r->virtual_time);
+  add_double (j, "makespan_s", r->makespan_s);
+  add_int (j, "rounds", r->rounds);
+  add_int (j, "loads", r->loads);
+  add_int (j, "units", r->units);
+  add_int (j, "bytes", r->bytes);
+  add_int (j, "results", r->results);
+  add_double (j, "work", r->work);
+  add_double (j, "bound_s", r->bound_s);
+  add_double (j, "efficiency", r->efficiency);
+  add_double (j, "lost_copies_s", r->lost_copies_s);
+  add_double (j, "lost_imbalance_s", r->lost_imbalance_s);
+  add_double (j, "lost_overhead_s", r->lost_overhead_s);
+  json_builder_set_member_name (j, "devices");
+  json_builder_begin_array (j);
+  for (guint d = 0; d < r->n_devices; d++)
+    add_device (j, &r->devices[d]);
+  json_builder_end_array (j);
+  json_builder_set_member_name (j, "unfinished");
+  json_builder_begin_array (j);
+  for (guint i = 0; i < r->n_unfinished; i++)
+    add_unfinished (j, &r->unfinished[i]);
+  json_builder_end_array (j);
+  json_builder_end_object (j);
+  g_autoptr (JsonGenerator) generator = json_generator_new ();
+  g_autoptr (JsonNode) root = json_builder_get_root (j);
+  json_generator_set_pretty (generator, TRUE);
+  json_generator_set_root (generator, root);
+  return json_generator_to_data (generator, NULL);
+}

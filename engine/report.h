@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* hass/report.h: how good a run was, and where its time went.
+   Thread safety: a report belongs to who got it. */
+#ifndef HASS_REPORT_H
+#define HASS_REPORT_H
+
+#include <glib.h>
+#include <hass/types.h>
+
+G_BEGIN_DECLS
+
+/**
+ * HassDeviceReport: one device over the whole farm.
+ * @busy_s: computing or copying; on a CPU pool averaged over its cores.
+ * @kernel_s: computing alone.
+ * @waiting_s: the farm's time less @busy_s.
+ * @tail_s: from the device's last unit of each round to the round's end.
+ * @bundles: grants; on the CPU pool pulls.
+ * @failures: bundles or runs of units that failed.
+ * @lost: the device was given up.
+ */
+typedef struct
+{
+  char *name;
+  HassDeviceKind kind;
+  guint cores;
+  guint64 units;
+  guint64 bytes;
+  guint64 bundles;
+  guint64 failures;
+  double work;
+  double busy_s;
+  double kernel_s;
+  double waiting_s;
+  double tail_s;
+  gboolean lost;
+} HassDeviceReport;
+
+/**
+ * HassUnfinished: adjacent units that were not computed.
+ * @seq, @n_loads: loads [seq, seq + n_loads).
+ * @first, @count: elements, where it is a part of one divisible load; else 0.
+ * @message: why it failed; NULL: it was never begun, or was interrupted.
+ */
+typedef struct
+{
+  guint64 seq;
+  guint64 n_loads;
+  gsize first;
+  gsize count;
+  char *message;
+} HassUnfinished;
+
+/**
+ * HassReport: read-only for the user.
+ * @virtual_time: times are of a modelled machine.
+ * @makespan_s: from the call to the last result.
+ * @bound_s: sum(work) / sum(rates), rates being each device's work per
+ *   second of computing: what a perfect schedule without copies would need.
+ * @efficiency: @bound_s / @makespan_s; 0 when nothing was computed.
+ * @lost_copies_s, @lost_imbalance_s, @lost_overhead_s: add up to @makespan_s
+ *   - @bound_s: devices weighted by rate, copying and launching while not
+ *   computing; idle at the ends of rounds; the rest.
+ * @unfinished: [@n_unfinished], in order of seq.
+ */
+typedef struct
+{
+  char *farm;
+  char *strategy;
+  char *platform;
+  gboolean virtual_time;
+  double makespan_s;
+  guint64 rounds;
+  guint64 loads;
+  guint64 units;
+  guint64 bytes;
+  guint64 results;
+  double work;
+  double bound_s;
+  double efficiency;
+  double lost_copies_s;
+  double lost_imbalance_s;
+  double lost_overhead_s;
+  guint n_devices;
+  HassDeviceReport *devices;
+  guint n_unfinished;
+  HassUnfinished *unfinished;
+} HassReport;
+
+void hass_report_free (HassReport *report);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (HassReport, hass_report_free)
+
+/* The table that a person reads; free with g_free(). */
+char *hass_report_to_string (const HassReport *report);
+
+/* The same as one JSON object, with the field names above; free with
+   g_free(). */
+char *hass_report_to_json (const HassReport *report);
+
+G_END_DECLS
+
+#endif

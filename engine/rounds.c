@@ -1,0 +1,503 @@
+/* SPDX-License-Identifier: MIT */
+/* rounds.c: moves loads from the pool into rounds and retires rounds whose
+   results are delivered.
+
+   DESIGN.
+   1. A round begins: a free slot gets a span of the pool (in a partition
+      farm one load, cut into blocks), the strategy orders and carves it.
+   2. Devices finish units; who finishes the last one ends the round and
+      tells the strategy.
+   3. When the result pool has passed all of a round's results, it retires:
+      its loads are released and its slot is free.
+
+   Thread safety: begin under the decision lock; the rest from any thread,
+   without it. */
+#include "job-private.h"
+
+#include <string.h>
+
+/* -- 1. Beginning ------------------------------------------------------- */
+
+static void
+refuse_load (HassJob *job, const HassLoad *load, guint64 seq, GError *error)
+{
+  hass_job_add_unfinished (job, seq, 1, 0, 0, error->message);
+  if (job->farm->run->on_error == HASS_ON_ERROR_STOP)
+    hass_job_stop (job, error);
+  else
+    g_error_free (error);
+  hass_job_recycle (job, load);
+  if (job->farm->release)
+    job->farm->release (load, FALSE, job->farm->release_data);
+}
+
+static gboolean
+check_block (const HassLoad *load, gsize first, const HassBlock *block,
+             GError **error)
+{
+  if (block->first != first)
+    g_set_error (error, HASS_ERROR, HASS_ERROR_PARTITION,
+                 "partitioner returned a block at element %zu where %zu was "
+                 "due: blocks must not overlap or leave gaps",
+                 block->first, first);
+  else if (block->count == 0)
+    g_set_error (error, HASS_ERROR, HASS_ERROR_PARTITION,
+                 "partitioner returned an empty block at element %zu of %zu",
+                 first, load->size);
+  else if (block->count > load->size - first)
+    g_set_error (error, HASS_ERROR, HASS_ERROR_PARTITION,
+                 "partitioner returned a block of %zu elements at element %zu, "
+                 "past the load's end at %zu",
+                 block->count, first, load->size);
+  else
+    return TRUE;
+  return FALSE;
+}
+
+/* Asks the user's partitioner for all blocks of a load. */
+static HassBlock *
+cut (HassJob *job, HassSlot *slot, const HassLoad *load, gsize e,
+     guint32 *n_blocks, GError **error)
+{
+  const HassFarm *farm = job->farm;
+  GArray *blocks = g_array_new (FALSE, FALSE, sizeof (HassBlock));
+  HassDivision division = { *load, e, farm->halo_elements, NULL };
+  const HassLoad *kept = &slot->round.division.load;
+  for (gsize first = 0; first < load->size;)
+    {
+      HassBlock block;
+      gsize count = MIN (e, load->size - first);
+      hass_division_slice (&division, slot->round.seq_base, first, count,
+                           &block);
+      block.load = kept;
+      const char *before = hass_engine_enter_callback ("partitioner", job);
+      gboolean ok = farm->partition (load, first, count, &block,
+                                     farm->user_data, error);
+      hass_engine_leave_callback (before);
+      if (!ok && error && !*error)
+        g_set_error (error, HASS_ERROR, HASS_ERROR_PARTITION,
+                     "partitioner failed at element %zu without saying why",
+                     first);
+      if (ok && blocks->len >= HASS_ROUND_MAX_UNITS)
+        {
+          g_set_error (error, HASS_ERROR, HASS_ERROR_OVERFLOW,
+                       "more than %u blocks in one load", HASS_ROUND_MAX_UNITS);
+          ok = FALSE;
+        }
+      if (!ok || !check_block (load, first, &block, error))
+        {
+          g_array_unref (blocks);
+          return NULL;
+        }
+      block.load = kept;
+      g_array_append_val (blocks, block);
+      first += block.count;
+    }
+  *n_blocks = blocks->len;
+  return (HassBlock *)g_array_free (blocks, FALSE);
+}
+
+static gsize
+block_elements (HassJob *job, const HassLoad *load)
+{
+  gsize e = job->farm->block_elements;
+  if (e > 0)
+    return e;
+  /* HASS_p's e = max sp_i (Zhang 2011, Algorithm 4), but no more than 4096
+     blocks, so that small devices do not make huge rounds. */
+  e = MAX (load->size / 4096, 1);
+  for (guint d = 0; d < job->n_devices; d++)
+    e = MAX (e, job->devices[d].width);
+  return e;
+}
+
+/* A divisible load's checks; also of those that come in arrays. */
+static gboolean
+check_divisible (const HassLoad *load, gsize e, gboolean cut_evenly,
+                 GError **error)
+{
+  if (load->size == 0)
+    g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
+                 "a divisible load must know its size in elements");
+  else if (load->input_bytes % load->size || load->output_bytes % load->size)
+    g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
+                 "%zu input and %zu output bytes are not multiples of %zu "
+                 "elements",
+                 load->input_bytes, load->output_bytes, load->size);
+  else if (cut_evenly && (load->size - 1) / e >= HASS_ROUND_MAX_UNITS)
+    g_set_error (error, HASS_ERROR, HASS_ERROR_OVERFLOW,
+                 "%zu elements in blocks of %zu are more than %u blocks",
+                 load->size, e, HASS_ROUND_MAX_UNITS);
+  else
+    return TRUE;
+  return FALSE;
+}
+
+/* Partition farm: a load that can be cut, as a round. */
+static gboolean
+begin_divisible (HassJob *job, HassSlot *slot)
+{
+  const HassFarm *farm = job->farm;
+  HassSpan span;
+  while (!hass_job_stopping (job) && hass_load_pool_next (job->pool, 1, &span))
+    {
+      HassLoad load = span.loads[span.base & span.mask];
+      GError *error = NULL;
+      gsize e = block_elements (job, &load);
+      HassBlock *blocks = NULL;
+      guint32 n = 0;
+      slot->round.seq_base = job->n_loads++;
+      gboolean ok = check_divisible (&load, e, !farm->partition, &error);
+      if (ok && farm->partition)
+        ok = (blocks = cut (job, slot, &load, e, &n, &error)) != NULL;
+      else if (ok)
+        n = (guint32)((load.size - 1) / e + 1);
+      if (ok)
+        {
+          hass_round_begin_load (&slot->round, farm->cost, &load, e,
+                                 farm->halo_elements, blocks, n);
+          slot->span = span;
+          return TRUE;
+        }
+      g_prefix_error (&error, "farm '%s', load %" G_GUINT64_FORMAT ": ",
+                      farm->name, slot->round.seq_base);
+      refuse_load (job, &load, slot->round.seq_base, error);
+      hass_load_pool_release (job->pool, &span);
+    }
+  return FALSE;
+}
+
+/* A load that no present device may run makes the farm fail. */
+static gboolean
+check_devices (HassJob *job, const HassSpan *span, guint64 seq)
+{
+  guint present = 0;
+  for (guint d = 0; d < job->n_devices; d++)
+    present |= job->devices[d].kind == HASS_DEVICE_CPU ? HASS_LOAD_CPU
+                                                       : HASS_LOAD_GPU;
+  for (guint32 i = 0; i < span->n; i++)
+    {
+      const HassLoad *load = &span->loads[(span->base + i) & span->mask];
+      guint kinds = load->flags & (HASS_LOAD_CPU | HASS_LOAD_GPU);
+      if (kinds == 0 || (kinds & present))
+        continue;
+      hass_job_stop (
+          job,
+          g_error_new (HASS_ERROR, HASS_ERROR_NO_DEVICE,
+                       "farm '%s': %s %" G_GUINT64_FORMAT
+                       " can only run on a %s, and none is present",
+                       job->farm->name,
+                       job->farm->kind == HASS_FARM_FUNCTION ? "task" : "load",
+                       seq + i, kinds == HASS_LOAD_GPU ? "GPU" : "CPU"));
+      return FALSE;
+    }
+  return TRUE;
+}
+
+static gboolean
+begin_loads (HassJob *job, HassSlot *slot)
+{
+  const HassFarm *farm = job->farm;
+  HassSpan span;
+  if (!hass_load_pool_next (job->pool, farm->round_loads, &span))
+    return FALSE;
+  slot->round.seq_base = job->n_loads;
+  slot->span = span;
+  job->n_loads += span.n;
+  hass_round_begin_loads (&slot->round, farm->kind, farm->cost, span.loads,
+                          span.base, span.mask, span.n);
+  if (farm->kind == HASS_FARM_FUNCTION)
+    check_devices (job, &span, slot->round.seq_base);
+  return TRUE;
+}
+
+static void
+seat_all (HassJob *job, HassSlot *slot)
+{
+  for (guint d = 0; d < job->n_devices; d++)
+    slot->seats[d] = (HassSeat){ .state = job->totals[d].lost ? HASS_SEAT_LOST
+                                                              : HASS_SEAT_ASK,
+                                 .reported_ns = slot->round.begin_ns };
+}
+
+/* Begins a round with what waits. NULL: nothing waits, no slot is free, or
+   the farm is stopping. Under the decision lock. */
+HassSlot *
+hass_job_begin_round (HassJob *job)
+{
+  HassSlot *slot = NULL;
+  for (guint i = 0; i < HASS_SLOTS && !slot; i++)
+    if (job->slots[i].state == HASS_SLOT_FREE)
+      slot = &job->slots[i];
+  if (!slot || hass_job_stopping (job))
+    return NULL;
+  gboolean begun = job->farm->kind == HASS_FARM_PARTITION
+                       ? begin_divisible (job, slot)
+                       : begin_loads (job, slot);
+  if (!begun)
+    return NULL;
+  HassRound *round = &slot->round;
+  round->number = job->n_rounds++;
+  round->begin_ns = job->engine->now (job);
+  slot->state = HASS_SLOT_RUNNING;
+  slot->order_base = job->n_units;
+  slot->forced = slot->grab = FALSE;
+  job->n_units += round->n_units;
+  seat_all (job, slot);
+  if (job->trace)
+    hass_trace_line (job->trace,
+                     "{\"t\":%" G_GINT64_FORMAT
+                     ",\"event\":\"round\",\"round\":%" G_GUINT64_FORMAT
+                     ",\"units\":%u}",
+                     round->begin_ns, round->number, round->n_units);
+  hass_round_open (round);
+  if (job->strategy->ops->begin_round)
+    job->strategy->ops->begin_round (job->strategy->self, round);
+  atomic_store_explicit (&job->current, slot, memory_order_release);
+  if (job->cpu >= 0)
+    hass_decide_cpu (job, slot);
+  return slot;
+}
+
+/* -- 2. Ending ---------------------------------------------------------- */
+
+static void
+add_up (HassJob *job, HassSlot *slot, gint64 end_ns)
+{
+  HassDeviceSummary *summary = job->summary;
+  HassRound *round = &slot->round;
+  for (guint d = 0; d < job->n_devices; d++)
+    {
+      HassProgress p = hass_round_progress (round, d);
+      HassTotals *t = &job->totals[d];
+      guint64 bytes = 0, bundles = 0;
+      gint64 last = 0;
+      double tail = 0;
+      guint a = round->counter_of[d], b = round->counter_of[d + 1];
+      for (guint i = a; i < b; i++)
+        {
+          HassCounter *c = &round->counters[i];
+          gint64 finish
+              = atomic_load_explicit (&c->last_finish_ns, memory_order_relaxed);
+          bytes += atomic_load_explicit (&c->bytes, memory_order_relaxed);
+          bundles += atomic_load_explicit (&c->bundles, memory_order_relaxed);
+          last = MAX (last, finish);
+          tail += end_ns - (finish > 0 ? finish : round->begin_ns);
+        }
+      summary[d]
+          = (HassDeviceSummary){ .units = p.units,
+                                 .work = p.work,
+                                 .bundles = bundles,
+                                 .busy_ns = p.busy_ns,
+                                 .last_finish_ns
+                                 = last > 0 ? last - round->begin_ns : 0 };
+      t->units += p.units;
+      t->bytes += bytes;
+      t->bundles += bundles;
+      t->work += p.work;
+      t->busy_ns += p.busy_ns;
+      t->tail_ns += tail / (b - a);
+      if (job->devices[d].kind == HASS_DEVICE_CPU)
+        t->kernel_ns += p.busy_ns;
+    }
+}
+
+static void
+end_round (HassJob *job, HassSlot *slot)
+{
+  HassRound *round = &slot->round;
+  pthread_mutex_lock (&job->decision);
+  gint64 end_ns = job->engine->now (job);
+  if (job->cpu >= 0)
+    hass_decide_report_cpu (job, slot);
+  add_up (job, slot, end_ns);
+  HassRoundSummary told
+      = { round->number, round->n_units, end_ns - round->begin_ns,
+          job->n_devices, job->summary };
+  if (job->strategy->ops->end_round)
+    job->strategy->ops->end_round (job->strategy->self, &told);
+  if (job->trace)
+    hass_trace_line (job->trace,
+                     "{\"t\":%" G_GINT64_FORMAT
+                     ",\"event\":\"end\",\"round\":%" G_GUINT64_FORMAT "}",
+                     end_ns, round->number);
+  slot->mark = job->results ? hass_result_pool_mark (
+                   job->results, slot->order_base + round->n_units)
+                            : 0;
+  slot->state = HASS_SLOT_ENDED;
+  atomic_store_explicit (&round->pull_source, HASS_PULL_DONE,
+                         memory_order_relaxed);
+  HassSlot *self = slot;
+  atomic_compare_exchange_strong_explicit (
+      &job->current, &self, NULL, memory_order_release, memory_order_relaxed);
+  atomic_fetch_add_explicit (&job->n_ended, 1, memory_order_seq_cst);
+  pthread_mutex_unlock (&job->decision);
+}
+
+/* n units of the round have been counted and committed, or failed. */
+void
+hass_job_units_finished (HassJob *job, HassSlot *slot, guint32 n)
+{
+  if (n == 0)
+    return;
+  /* Release hands this thread's results and counters to who ends the round;
+     acquire gives it everyone's. */
+  if (atomic_fetch_sub_explicit (&slot->round.outstanding, n,
+                                 memory_order_acq_rel)
+      == n)
+    end_round (job, slot);
+  if (atomic_load_explicit (&job->n_ended, memory_order_relaxed) > 0)
+    hass_job_retire (job);
+}
+
+/* -- 3. Retiring -------------------------------------------------------- */
+
+static HassSlot *
+claim_ended (HassJob *job)
+{
+  HassSlot *found = NULL;
+  pthread_mutex_lock (&job->decision);
+  for (guint i = 0; i < HASS_SLOTS && !found; i++)
+    {
+      HassSlot *slot = &job->slots[i];
+      if (slot->state == HASS_SLOT_ENDED
+          && (!job->results
+              || hass_result_pool_passed (job->results, slot->mark)))
+        {
+          slot->state = HASS_SLOT_RETIRING;
+          found = slot;
+        }
+    }
+  pthread_mutex_unlock (&job->decision);
+  return found;
+}
+
+static void
+release_loads (HassJob *job, const HassSpan *span, guint64 seq)
+{
+  const HassFarm *farm = job->farm;
+  if (!farm->release && !hass_job_has_buffers (job))
+    return;
+  for (guint32 i = 0; i < span->n; i++)
+    {
+      const HassLoad *load = &span->loads[(span->base + i) & span->mask];
+      hass_job_recycle (job, load);
+      if (farm->release)
+        farm->release (load, !hass_job_is_unfinished (job, seq + i),
+                       farm->release_data);
+    }
+}
+
+/* Retires every round that may. */
+void
+hass_job_retire (HassJob *job)
+{
+  HassSlot *slot;
+  while ((slot = claim_ended (job)))
+    {
+      release_loads (job, &slot->span, slot->round.seq_base);
+      hass_load_pool_release (job->pool, &slot->span);
+      pthread_mutex_lock (&job->decision);
+      slot->state = HASS_SLOT_FREE;
+      atomic_fetch_sub_explicit (&job->n_ended, 1, memory_order_seq_cst);
+      pthread_mutex_unlock (&job->decision);
+      job->engine->changed (job);
+    }
+}
+
+/* Nothing waits and nothing runs. Under the decision lock. */
+gboolean
+hass_job_idle (HassJob *job)
+{
+  for (guint i = 0; i < HASS_SLOTS; i++)
+    if (job->slots[i].state != HASS_SLOT_FREE)
+      return FALSE;
+  return hass_load_pool_waiting (job->pool) == 0;
+}
+
+/* -- What is left when a farm has stopped ------------------------------- */
+
+static void
+name_units (HassJob *job, HassRound *round, HassExtent e)
+{
+  HassBlock block;
+  if (e.n > 0 && hass_round_merge (round, e, &block))
+    {
+      hass_job_add_unfinished (job, block.seq, 1, block.first, block.count,
+                               NULL);
+      return;
+    }
+  for (guint32 i = 0; i < e.n; i++)
+    {
+      hass_round_block (round, e.first + i, &block);
+      hass_job_add_unfinished (job, block.seq, 1,
+                               round->divisible ? block.first : 0,
+                               round->divisible ? block.count : 0, NULL);
+    }
+}
+
+static void
+abandon_loads (HassJob *job, const HassSpan *span, guint64 seq)
+{
+  hass_job_add_unfinished (job, seq, span->n, 0, 0, NULL);
+  for (guint32 i = 0; i < span->n; i++)
+    {
+      const HassLoad *load = &span->loads[(span->base + i) & span->mask];
+      hass_job_recycle (job, load);
+      if (job->farm->release)
+        job->farm->release (load, FALSE, job->farm->release_data);
+    }
+  hass_load_pool_release (job->pool, span);
+}
+
+/* Releases the loads of a round that did not end: those with unfinished
+   units as not committed. */
+static void
+abandon_round (HassJob *job, HassSlot *slot)
+{
+  HassRound *round = &slot->round;
+  const HassSpan *span = &slot->span;
+  add_up (job, slot, job->engine->now (job));
+  g_autofree guint8 *missing = g_malloc0 (MAX (span->n, 1));
+  for (;;)
+    {
+      HassExtent e = hass_round_take_any (round, HASS_DEVICE_CPU, G_MAXUINT32);
+      if (e.n == 0)
+        e = hass_round_take_any (round, HASS_DEVICE_GPU, G_MAXUINT32);
+      if (e.n == 0)
+        break;
+      name_units (job, round, e);
+      for (guint32 i = 0; i < e.n; i++)
+        missing[round->divisible ? 0 : hass_round_unit (round, e.first + i)]
+            = 1;
+    }
+  for (guint32 i = 0; i < span->n; i++)
+    {
+      const HassLoad *load = &span->loads[(span->base + i) & span->mask];
+      hass_job_recycle (job, load);
+      if (job->farm->release)
+        job->farm->release (
+            load,
+            !missing[i] && !hass_job_is_unfinished (job, round->seq_base + i),
+            job->farm->release_data);
+    }
+  hass_load_pool_release (job->pool, span);
+  slot->state = HASS_SLOT_FREE;
+}
+
+/* Names and releases everything that a stopped farm has not computed. No
+   other thread works for the job any more. */
+void
+hass_job_abandon (HassJob *job)
+{
+  hass_job_retire (job);
+  for (guint i = 0; i < HASS_SLOTS; i++)
+    if (job->slots[i].state != HASS_SLOT_FREE)
+      abandon_round (job, &job->slots[i]);
+  HassSpan span;
+  while (hass_load_pool_next (job->pool, G_MAXUINT32, &span))
+    {
+      abandon_loads (job, &span, job->n_loads);
+      job->n_loads += span.n;
+    }
+}

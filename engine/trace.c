@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT */
+/* trace.c: collects trace lines and writes them in large pieces.
+   Thread safety: see trace.h. */
+#include "trace.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "hass/error.h"
+
+#define PIECE (1 << 20)
+
+struct HassTrace
+{
+  char *path;
+  FILE *file;
+  pthread_mutex_t lock; /* text */
+  GString *text;
+};
+
+HassTrace *
+hass_trace_open (const char *path, GError **error)
+{
+  FILE *file = fopen (path, "w");
+  if (!file)
+    {
+      g_set_error (error, HASS_ERROR, HASS_ERROR_IO,
+                   "trace file '%s' cannot be written: %s", path,
+                   g_strerror (errno));
+      return NULL;
+    }
+  HassTrace *trace = g_new0 (HassTrace, 1);
+  trace->path = g_strdup (path);
+  trace->file = file;
+  trace->text = g_string_sized_new (4096);
+  pthread_mutex_init (&trace->lock, NULL);
+  return trace;
+}
+
+static void
+write_out (HassTrace *trace)
+{
+  fwrite (trace->text->str, 1, trace->text->len, trace->file);
+  g_string_truncate (trace->text, 0);
+}
+
+/* FALSE: the file is not complete. Frees the trace in any case. */
+gboolean
+hass_trace_close (HassTrace *trace, GError **error)
+{
+  write_out (trace);
+  gboolean bad = ferror (trace->file) != 0;
+  bad |= fclose (trace->file) != 0;
+  if (bad)
+    g_set_error (error, HASS_ERROR, HASS_ERROR_IO,
+                 "trace file '%s' could not be written whole", trace->path);
+  pthread_mutex_destroy (&trace->lock);
+  g_string_free (trace->text, TRUE);
+  g_free (trace->path);
+  g_free (trace);
+  return !bad;
+}
+
+/* One line, given without its newline. */
+void
+hass_trace_line (HassTrace *trace, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  pthread_mutex_lock (&trace->lock);
+  g_string_append_vprintf (trace->text, format, args);
+  g_string_append_c (trace->text, '\n');
+  if (trace->text->len > PIECE)
+    write_out (trace);
+  pthread_mutex_unlock (&trace->lock);
+  va_end (args);
+}

@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: MIT */
+/* virtual.c: runs a farm on a modelled machine, with an event queue and a
+   virtual clock.
+
+   DESIGN. One thread. Rounds do not overlap; the generator takes no time.
+   1. Idle devices are asked, GPUs first, then cores pull, until nobody wants
+      more.
+   2. The earliest event moves the clock: a core has finished its pull, or a
+      bundle has finished a stage (copy in, kernel, copy out) and queues for
+      the next; links, copy engines and kernels serve one at a time, in order
+      of arrival.
+   3. When a unit's time has come, the application's CPU worker computes its
+      true result, on whatever modelled device, unless the run is dry.
+   Events at the same time are served in the order they were made, and noise
+   comes from the seed: the same seed gives the same trace, byte for byte.
+
+   Thread safety: each call has a world of its own. */
+#include "job-private.h"
+
+#include <math.h>
+
+#include "device/model.h"
+
+typedef struct
+{
+  guint device; /* a GPU */
+  HassExtent extent;
+  gint64 grant_ns, start_ns;
+  double h2d_ns, kernel_ns, d2h_ns;
+  guint64 bytes, elements;
+  guint stage; /* 0 copy in, 1 kernel, 2 copy out, 3 done */
+} Bundle;
+
+typedef struct
+{
+  gint64 t;
+  guint64 order;
+  gint core; /* or -1 */
+  HassExtent extent;
+  gint64 begin;
+  Bundle *bundle;
+} Event;
+
+typedef struct
+{
+  gint64 in_free, out_free;
+} Link;
+
+typedef struct
+{
+  HassJob *job;
+  HassPlatform *platform;
+  gint64 clock;
+  guint64 n_events;
+  GArray *heap; /* Event */
+  gboolean *core_busy;
+  gint64 *kernel_free; /* [n_gpus] */
+  gint64 *last_end;    /* [n_gpus] */
+  Link *links;
+  GRand *rand;
+} World;
+
+/* -- Events ------------------------------------------------------------- */
+
+static gboolean
+earlier (const Event *a, const Event *b)
+{
+  return a->t != b->t ? a->t < b->t : a->order < b->order;
+}
+
+static void
+push (World *w, Event event)
+{
+  event.order = w->n_events++;
+  g_array_append_val (w->heap, event);
+  Event *h = (Event *)w->heap->data;
+  guint i = w->heap->len - 1;
+  for (; i > 0 && earlier (&event, &h[(i - 1) / 2]); i = (i - 1) / 2)
+    h[i] = h[(i - 1) / 2];
+  h[i] = event;
+}
+
+static Event
+pop (World *w)
+{
+  Event *h = (Event *)w->heap->data;
+  guint n = w->heap->len - 1, i = 0;
+  Event top = h[0], moved = h[n];
+  for (;;)
+    {
+      guint child = 2 * i + 1;
+      if (child >= n)
+        break;
+      if (child + 1 < n && earlier (&h[child + 1], &h[child]))
+        child++;
+      if (!earlier (&h[child], &moved))
+        break;
+      h[i] = h[child];
+      i = child;
+    }
+  h[i] = moved;
+  g_array_set_size (w->heap, n);
+  return top;
+}
+
+/* -- Models ------------------------------------------------------------- */
+
+/* A factor around 1; log-normal, so that no time is negative. */
+static double
+noise (World *w)
+{
+  double sigma = w->platform->noise;
+  if (sigma == 0)
+    return 1;
+  double u = 1 - g_rand_double (w->rand), v = g_rand_double (w->rand);
+  return exp (sigma * sqrt (-2 * log (u)) * cos (2 * G_PI * v));
+}
+
+static double
+cost_of (const HassRound *round, HassExtent e)
+{
+  HassBlock block;
+  double cost = 0;
+  if (hass_round_merge (round, e, &block))
+    return block.count;
+  for (guint32 i = 0; i < e.n; i++)
+    cost += hass_round_true_cost (round, e.first + i);
+  return cost;
+}
+
+static gboolean
+one_block_a_unit (const HassRound *round, HassExtent e)
+{
+  return round->farm == HASS_FARM_INDIVISIBLE
+         || (round->farm == HASS_FARM_FUNCTION
+             && hass_round_elements (round, e.first) <= 1);
+}
+
+static void
+estimate (World *w, HassRound *round, Bundle *b, const HassGpuModel *gpu)
+{
+  HassExtent e = b->extent;
+  HassBlock block;
+  gsize out = 0;
+  g_autofree double *work = g_new (double, e.n);
+  g_autofree guint64 *elements = g_new (guint64, e.n);
+  double total = 0;
+  for (guint32 i = 0; i < e.n; i++)
+    {
+      hass_round_block (round, e.first + i, &block);
+      work[i] = hass_round_true_cost (round, e.first + i);
+      elements[i] = block.count;
+      total += work[i];
+      b->elements += block.count;
+      b->bytes += block.input_bytes;
+      out += block.output_bytes;
+    }
+  b->h2d_ns = hass_model_h2d_ns (gpu, b->bytes);
+  b->d2h_ns = hass_model_d2h_ns (gpu, out);
+  b->kernel_ns = one_block_a_unit (round, e)
+                     ? hass_model_blocks_ns (gpu, work, elements, e.n)
+                     : hass_model_kernel_ns (gpu, total, b->elements);
+  b->kernel_ns *= noise (w);
+}
+
+/* -- 1. Asking ---------------------------------------------------------- */
+
+static guint
+first_gpu (const World *w)
+{
+  return w->platform->has_cpu ? 1 : 0;
+}
+
+/* Queues the bundle for its next stage. */
+static void
+next_stage (World *w, Bundle *b)
+{
+  guint g = b->device - first_gpu (w);
+  const HassGpuModel *gpu = &w->platform->gpus[g];
+  Link *link = &w->links[gpu->link];
+  gint64 unused = w->clock;
+  gint64 *resource = &unused;
+  double ns = 0;
+  if (b->stage == 0)
+    {
+      ns = b->h2d_ns;
+      resource = ns > 0 ? &link->in_free : &unused;
+    }
+  else if (b->stage == 1)
+    {
+      ns = b->kernel_ns;
+      resource = &w->kernel_free[g];
+    }
+  else
+    {
+      ns = b->d2h_ns;
+      if (ns > 0)
+        resource = gpu->duplex ? &link->out_free : &link->in_free;
+    }
+  gint64 end = MAX (w->clock, *resource) + (gint64)ns;
+  *resource = end;
+  b->stage++;
+  push (w, (Event){ .t = end, .core = -1, .bundle = b });
+}
+
+static gboolean
+feed_gpus (World *w, HassSlot *slot)
+{
+  HassJob *job = w->job;
+  gboolean any = FALSE;
+  for (guint d = first_gpu (w); d < job->n_devices; d++)
+    for (;;)
+      {
+        HassExtent e = { 0, 0 };
+        HassGrant grant;
+        if (!hass_decide_gpu (job, slot, d, &e, &grant))
+          break;
+        Bundle *b = g_new0 (Bundle, 1);
+        b->device = d;
+        b->extent = e;
+        b->grant_ns = w->clock;
+        estimate (w, &slot->round, b, &w->platform->gpus[d - first_gpu (w)]);
+        next_stage (w, b);
+        any = TRUE;
+      }
+  return any;
+}
+
+static gboolean
+feed_cores (World *w, HassSlot *slot)
+{
+  HassJob *job = w->job;
+  gboolean any = FALSE;
+  for (guint c = 0; c < job->n_cores; c++)
+    {
+      if (w->core_busy[c])
+        continue;
+      if (!hass_decide_cpu (job, slot))
+        break;
+      HassWorker *worker = &job->workers[c];
+      HassExtent e
+          = hass_round_pull (&slot->round, hass_chunk (job, worker, slot));
+      if (e.n == 0)
+        break;
+      double ns = w->platform->pull_ns
+                  + cost_of (&slot->round, e) / w->platform->core_work_per_ns
+                        * noise (w);
+      worker->unit_ns
+          = worker->unit_ns > 0 ? 0.5 * (worker->unit_ns + ns / e.n) : ns / e.n;
+      worker->last_chunk = e.n;
+      w->core_busy[c] = TRUE;
+      push (w, (Event){ .t = w->clock + MAX ((gint64)ns, 1),
+                        .core = (gint)c,
+                        .extent = e,
+                        .begin = w->clock });
+      any = TRUE;
+    }
+  return any;
+}
+
+static void
+feed (World *w, HassSlot *slot)
+{
+  while (slot->state == HASS_SLOT_RUNNING && !hass_job_stopping (w->job))
+    {
+      gboolean any = feed_gpus (w, slot);
+      any |= feed_cores (w, slot);
+      if (!any && !hass_decide_stalled (w->job, slot))
+        return;
+    }
+}
+
+/* -- 2. and 3. Events happen -------------------------------------------- */
+
+static void
+core_done (World *w, HassSlot *slot, const Event *event)
+{
+  HassJob *job = w->job;
+  HassWorker *worker = &job->workers[event->core];
+  w->core_busy[event->core] = FALSE;
+  HassDone done = hass_execute (job, worker, slot, event->extent, job->dry);
+  if (job->trace)
+    hass_trace_line (job->trace,
+                     "{\"t\":%" G_GINT64_FORMAT
+                     ",\"event\":\"pull\",\"round\":%" G_GUINT64_FORMAT
+                     ",\"core\":%d,\"begin\":%" G_GINT64_FORMAT
+                     ",\"first\":%u,\"units\":%u}",
+                     w->clock, slot->round.number, event->core, event->begin,
+                     event->extent.first, event->extent.n);
+  if (done.n == 0)
+    return;
+  hass_execute_count (job, worker, slot, done, w->clock - event->begin,
+                      w->clock);
+  hass_job_units_finished (job, slot, done.n);
+}
+
+static void
+bundle_done (World *w, HassSlot *slot, Bundle *b)
+{
+  HassJob *job = w->job;
+  guint g = b->device - first_gpu (w);
+  HassWorker *worker
+      = &job->workers[MAX (job->n_cores, 1) + b->device - first_gpu (w)];
+  gint64 start = MAX (b->grant_ns, w->last_end[g]);
+  w->last_end[g] = w->clock;
+  HassDone done = hass_execute (job, worker, slot, b->extent, job->dry);
+  if (done.n > 0)
+    hass_execute_count (job, worker, slot, done, w->clock - start, w->clock);
+  pthread_mutex_lock (&job->decision);
+  job->totals[b->device].kernel_ns += b->kernel_ns;
+  HassCompletion told = { .device = b->device,
+                          .units = done.n,
+                          .work = done.work,
+                          .elements = b->elements,
+                          .bytes = b->bytes,
+                          .grant_ns = b->grant_ns,
+                          .start_ns = start,
+                          .end_ns = w->clock,
+                          .h2d_ns = b->h2d_ns,
+                          .kernel_ns = b->kernel_ns,
+                          .d2h_ns = b->d2h_ns,
+                          .failed = done.n == 0 };
+  hass_decide_completed (job, slot, &told);
+  pthread_mutex_unlock (&job->decision);
+  g_free (b);
+  hass_job_units_finished (job, slot, done.n);
+}
+
+/* Runs one round to its end. FALSE: there was none to run, or the farm is
+   stopping. */
+static gboolean
+run_round (World *w)
+{
+  HassJob *job = w->job;
+  pthread_mutex_lock (&job->decision);
+  HassSlot *slot = hass_job_begin_round (job);
+  pthread_mutex_unlock (&job->decision);
+  if (!slot)
+    return FALSE;
+  if (slot->round.n_units == 0)
+    return TRUE;
+  feed (w, slot);
+  while (w->heap->len > 0)
+    {
+      Event event = pop (w);
+      w->clock = event.t;
+      if (job->deadline_ns > 0 && w->clock >= job->deadline_ns)
+        hass_job_stop (job, g_error_new (HASS_ERROR, HASS_ERROR_DEADLINE,
+                                         "farm '%s': its deadline of "
+                                         "%" G_GINT64_FORMAT " ms has passed",
+                                         job->farm->name,
+                                         job->farm->run->deadline_ms));
+      if (event.core >= 0)
+        core_done (w, slot, &event);
+      else if (event.bundle->stage < 3)
+        next_stage (w, event.bundle);
+      else
+        bundle_done (w, slot, event.bundle);
+      feed (w, slot);
+    }
+  return !hass_job_stopping (job);
+}
+
+/* -- The engine --------------------------------------------------------- */
+
+static gint64
+now (HassJob *job)
+{
+  return ((World *)job->driver)->clock;
+}
+
+static gboolean
+make_room (HassJob *job)
+{
+  World *w = job->driver;
+  while (!hass_load_pool_has_room (job->pool))
+    if (!run_round (w))
+      return FALSE;
+  return !hass_job_stopping (job);
+}
+
+static void
+nothing (HassJob *job)
+{
+  (void)job;
+}
+
+static const HassEngineOps virtual_ops = {
+  .now = now,
+  .make_room = make_room,
+  .loads_came = nothing,
+  .changed = nothing,
+};
+
+static HassDeviceTraits *
+traits_of (const HassPlatform *p, guint *n)
+{
+  HassDeviceTraits *t = g_new0 (HassDeviceTraits, 1 + p->n_gpus);
+  *n = 0;
+  if (p->has_cpu)
+    t[(*n)++] = (HassDeviceTraits){
+      .name = "cpu",
+      .kind = HASS_DEVICE_CPU,
+      .cores = p->cores,
+      .width = p->cores,
+      .work_per_ns = p->calibrated ? p->core_work_per_ns * p->cores : 0,
+      .max_in_flight = 1
+    };
+  for (guint i = 0; i < p->n_gpus; i++)
+    {
+      const HassGpuModel *g = &p->gpus[i];
+      t[(*n)++] = (HassDeviceTraits){ .name = g->name,
+                                      .kind = HASS_DEVICE_GPU,
+                                      .cores = g->multiprocessors,
+                                      .width = g->width,
+                                      .latency_ns = g->launch_ns + g->link_ns,
+                                      .link_bytes_per_ns = g->h2d_bytes_per_ns,
+                                      .work_per_ns
+                                      = p->calibrated ? g->work_per_ns : 0,
+                                      .max_in_flight = g->depth };
+    }
+  return t;
+}
+
+static void
+drive (World *w)
+{
+  HassJob *job = w->job;
+  GCancellable *cancellable = job->farm->run->cancellable;
+  hass_job_generate (job);
+  for (;;)
+    {
+      if (cancellable && g_cancellable_is_cancelled (cancellable))
+        hass_job_stop (job, g_error_new (HASS_ERROR, HASS_ERROR_CANCELLED,
+                                         "farm '%s' was cancelled",
+                                         job->farm->name));
+      if (!run_round (w))
+        return;
+    }
+}
+
+/* Runs the farm on the modelled machine. */
+gboolean
+hass_virtual_run (const HassFarm *farm, HassPlatform *platform,
+                  HassReport **report, GError **error)
+{
+  guint n_devices;
+  g_autofree HassDeviceTraits *devices = traits_of (platform, &n_devices);
+  g_autofree HassDevice **gpus = g_new0 (HassDevice *, n_devices);
+  if (!farm->cpu_worker && !farm->run->dry)
+    {
+      g_set_error (error, HASS_ERROR, HASS_ERROR_NO_DEVICE,
+                   "farm '%s' has no CPU worker, which computes the results "
+                   "of a modelled machine; a dry run needs none",
+                   farm->name);
+      return FALSE;
+    }
+  HassJob *job
+      = hass_job_new (farm, &virtual_ops, devices, gpus, n_devices, error);
+  if (!job)
+    return FALSE;
+  World w = { .job = job, .platform = platform };
+  job->driver = &w;
+  job->platform_name = platform->name;
+  job->deadline_ns = farm->run->deadline_ms * 1000000;
+  w.heap = g_array_new (FALSE, FALSE, sizeof (Event));
+  w.core_busy = g_new0 (gboolean, MAX (platform->cores, 1));
+  w.kernel_free = g_new0 (gint64, MAX (platform->n_gpus, 1));
+  w.last_end = g_new0 (gint64, MAX (platform->n_gpus, 1));
+  w.links = g_new0 (Link, MAX (platform->n_links, 1));
+  w.rand = g_rand_new_with_seed (
+      (guint32)(farm->run->seed ^ farm->run->seed >> 32));
+  drive (&w);
+  hass_job_finish (job);
+  if (report)
+    *report = hass_job_report (job, w.clock);
+  gboolean ok = job->error == NULL;
+  if (!ok)
+    g_propagate_error (error, g_steal_pointer (&job->error));
+  g_rand_free (w.rand);
+  g_array_unref (w.heap);
+  g_free (w.core_busy);
+  g_free (w.kernel_free);
+  g_free (w.last_end);
+  g_free (w.links);
+  hass_job_free (job);
+  return ok;
+}

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/* Finds the matching lines that start in one block of a text.
+   Thread safety: see line_scan.h.
+
+   DESIGN.  The matcher runs over the block, not over lines: a line's ends are
+   looked for only around a match.
+   1. A block that begins inside a line owns nothing before its first line
+      start.  That start is not looked for until there is a match: usually
+      there is none, and then nothing need be known about lines.
+   2. After a match the search goes on at the next line, so the cursor is at
+      an owned line start ever after the first.
+   3. The block's last line may run past the block's end.  What of it lies
+      beyond, and matches across the end, are searched in pieces that stay in
+      the cache while the line's end is looked for too.  A block without a
+      line start does not do this, so a line longer than many blocks is
+      searched once: inside by nobody, and from its start by its owner.
+   4. Newlines are counted up to a record when it is stored, so that the
+      bytes are counted while they are in the cache.  */
+
+#define _GNU_SOURCE
+
+#include "line_scan.h"
+
+#include <string.h>
+
+#define PIECE_BYTES (64u << 10)
+
+typedef struct
+{
+  const Matcher *matcher;
+  const guint8 *base;
+  const guint8 *end;   /* of the text */
+  const guint8 *first; /* the block */
+  const guint8 *last;
+  LineScanFlags flags;
+  LineBuffer *out;
+  gsize block_at;        /* where the LineBlock lies in out */
+  const guint8 *counted; /* newlines before this are in n_newlines */
+  guint64 n_newlines;
+  guint64 n_lines;
+} Scan;
+
+/* ---- the buffer ---- */
+
+static gpointer
+grow (LineBuffer *buffer, gsize n_bytes)
+{
+  gpointer added;
+
+  if (buffer->allocated - buffer->length < n_bytes)
+    {
+      buffer->allocated
+          = MAX (buffer->allocated * 2, buffer->length + n_bytes + 1024);
+      buffer->bytes = g_realloc (buffer->bytes, buffer->allocated);
+    }
+  added = buffer->bytes + buffer->length;
+  buffer->length += n_bytes;
+  return added;
+}
+
+void
+line_buffer_clear (LineBuffer *buffer)
+{
+  g_free (buffer->bytes);
+  memset (buffer, 0, sizeof *buffer);
+}
+
+const LineMatch *
+line_record_matches (const LineRecord *record)
+{
+  return (const LineMatch *)(gconstpointer)(record + 1);
+}
+
+const LineRecord *
+line_block_next (const LineBlock *block, const LineRecord *record)
+{
+  const guint8 *end = (const guint8 *)block + block->n_bytes;
+  const guint8 *next = record == NULL
+                           ? (const guint8 *)(block + 1)
+                           : (const guint8 *)(line_record_matches (record)
+                                              + record->n_matches);
+
+  return next < end ? (const LineRecord *)(gconstpointer)next : NULL;
+}
+
+/* ---- lines ---- */
+
+static gboolean
+ends_line (guint8 byte)
+{
+  return byte == '\n' || byte == '\0';
+}
+
+/* The first line end in [p, end), or `end`.  */
+static const guint8 *
+find_line_end (const guint8 *p, const guint8 *end)
+{
+  const guint8 *newline = memchr (p, '\n', (gsize)(end - p));
+  const guint8 *nul;
+
+  if (newline != NULL)
+    end = newline;
+  nul = memchr (p, '\0', (gsize)(end - p));
+  return nul != NULL ? nul : end;
+}
+
+/* The start of the line that holds `p`, if in [begin, p], else NULL.  */
+static const guint8 *
+find_line_start (const Scan *scan, const guint8 *begin, const guint8 *p)
+{
+  const guint8 *from = begin > scan->base ? begin - 1 : begin;
+  const guint8 *newline = memrchr (from, '\n', (gsize)(p - from));
+  const guint8 *nul;
+
+  if (newline != NULL)
+    from = newline;
+  nul = memrchr (from, '\0', (gsize)(p - from));
+  if (nul != NULL)
+    return nul + 1;
+  if (newline != NULL)
+    return newline + 1;
+  return begin == scan->base ? begin : NULL;
+}
+
+static void
+list_matches (Scan *scan, gsize record_at, const guint8 *start,
+              const guint8 *line_end)
+{
+  guint64 n_matches = 0;
+  gsize length;
+
+  while ((start = matcher_find (scan->matcher, start, line_end, &length))
+         != NULL)
+    {
+      LineMatch *match = grow (scan->out, sizeof *match);
+
+      match->start = (guint64)(start - scan->base);
+      match->length = length;
+      n_matches++;
+      start += length;
+    }
+  ((LineRecord *)(gpointer)(scan->out->bytes + record_at))->n_matches
+      = n_matches;
+}
+
+/* Stores the line [start, line_end), whose leftmost match is not before
+   `match`.  */
+static void
+add_line (Scan *scan, const guint8 *start, const guint8 *match,
+          const guint8 *line_end)
+{
+  LineRecord *record;
+  gsize record_at = scan->out->length;
+
+  scan->n_lines++;
+  if ((scan->flags & LINE_SCAN_COUNT) != 0)
+    return;
+  if ((scan->flags & LINE_SCAN_NUMBERS) != 0)
+    {
+      scan->n_newlines += count_byte (scan->counted, start, '\n');
+      scan->counted = start;
+    }
+  record = grow (scan->out, sizeof *record);
+  record->start = (guint64)(start - scan->base);
+  record->length = (guint64)(line_end - start);
+  record->line_index = scan->n_newlines;
+  record->n_matches = 0;
+  if ((scan->flags & LINE_SCAN_MATCHES) != 0)
+    list_matches (scan, record_at, match, line_end);
+}
+
+/* Where the leftmost match of the line at `start` may begin, if `match` is
+   the first that ends by `limit`: one that is longer may run beyond it.  */
+static const guint8 *
+leftmost (const Scan *scan, const guint8 *start, const guint8 *match,
+          const guint8 *limit)
+{
+  gsize overlap = matcher_max_length (scan->matcher) - 1;
+  const guint8 *p = limit - MIN ((gsize)(limit - start), overlap);
+
+  return MIN (p, match);
+}
+
+/* Every line matches the empty pattern.  */
+static void
+scan_all_lines (Scan *scan)
+{
+  const guint8 *start = scan->first;
+
+  if (start > scan->base && !ends_line (start[-1]))
+    start = find_line_end (start, scan->last) + 1;
+  while (start < scan->last)
+    {
+      const guint8 *line_end = find_line_end (start, scan->end);
+
+      add_line (scan, start, start, line_end);
+      start = line_end + 1;
+    }
+}
+
+/* Step 3: searches the line that starts at `start`, of which [start, from)
+   is known to hold no start of a match, to its end.  */
+static void
+scan_last_line (Scan *scan, const guint8 *start, const guint8 *from)
+{
+  gsize overlap = matcher_max_length (scan->matcher) - 1;
+
+  for (;;)
+    {
+      const guint8 *limit
+          = from + MIN ((gsize)(scan->end - from), PIECE_BYTES + overlap);
+      const guint8 *line_end = find_line_end (from, limit);
+      gsize length;
+      const guint8 *match
+          = matcher_find (scan->matcher, from, line_end, &length);
+
+      if (match != NULL)
+        {
+          if (line_end == limit)
+            line_end = find_line_end (limit, scan->end);
+          add_line (scan, start, leftmost (scan, start, match, limit),
+                    line_end);
+          return;
+        }
+      if (line_end < limit || limit == scan->end)
+        return;
+      from = limit - overlap;
+    }
+}
+
+static void
+scan_matches (Scan *scan)
+{
+  const guint8 *cursor = scan->first;
+  const guint8 *match;
+  const guint8 *start;
+  gsize overlap = matcher_max_length (scan->matcher) - 1;
+  gsize length;
+
+  while (cursor < scan->last)
+    {
+      const guint8 *line_end;
+
+      match = matcher_find (scan->matcher, cursor, scan->last, &length);
+      if (match == NULL)
+        break;
+      start = find_line_start (scan, cursor, match);
+      if (start == NULL)
+        {
+          /* Step 1: the match is in the line of an earlier block.  */
+          cursor = find_line_end (match + length, scan->last) + 1;
+          continue;
+        }
+      line_end = find_line_end (match + length, scan->end);
+      add_line (scan, start, leftmost (scan, start, match, scan->last),
+                line_end);
+      cursor = line_end + 1;
+    }
+  if (cursor >= scan->last || scan->last == scan->end
+      || ends_line (scan->last[-1]))
+    return;
+  start = find_line_start (scan, cursor, scan->last - 1);
+  if (start == NULL)
+    return;
+  match = scan->last - MIN ((gsize)(scan->last - start), overlap);
+  scan_last_line (scan, start, match);
+}
+
+void
+line_scan (const Matcher *matcher, const guint8 *base, gsize size, gsize first,
+           gsize count, LineScanFlags flags, LineBuffer *out)
+{
+  Scan scan = { .matcher = matcher,
+                .base = base,
+                .end = base + size,
+                .first = base + first,
+                .last = base + first + count,
+                .flags = flags,
+                .out = out,
+                .block_at = out->length,
+                .counted = base + first };
+  LineBlock *block = grow (out, sizeof *block);
+
+  memset (block, 0, sizeof *block);
+  if (matcher_has_empty (matcher))
+    scan_all_lines (&scan);
+  else if (matcher_max_length (matcher) > 0)
+    scan_matches (&scan);
+
+  block = (LineBlock *)(gpointer)(out->bytes + scan.block_at);
+  block->n_bytes = out->length - scan.block_at;
+  block->first = first;
+  block->count = count;
+  block->n_lines = scan.n_lines;
+  block->n_records = (flags & LINE_SCAN_COUNT) != 0 ? 0 : scan.n_lines;
+  if ((flags & LINE_SCAN_NUMBERS) != 0)
+    block->n_newlines
+        = scan.n_newlines + count_byte (scan.counted, scan.last, '\n');
+  block->first_nul = LINE_NO_NUL;
+  if ((flags & LINE_SCAN_NUL) != 0 && count > 0)
+    {
+      const guint8 *nul = memchr (scan.first, '\0', count);
+
+      if (nul != NULL)
+        block->first_nul = (guint64)(nul - base);
+    }
+}

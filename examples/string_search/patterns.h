@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* The list of fixed patterns that -e and -f give, split as grep splits it.
+   Not thread-safe; built once at start-up and only read afterwards.  */
+
+#ifndef STRING_SEARCH_PATTERNS_H
+#define STRING_SEARCH_PATTERNS_H
+
+#include <glib.h>
+
+G_BEGIN_DECLS
+
+/* One pattern: `length` bytes, owned by whoever made it.  */
+typedef struct
+{
+  const guint8 *bytes;
+  gsize length;
+} Pattern;
+
+typedef struct _PatternList PatternList;
+
+PatternList *pattern_list_new (void);
+void pattern_list_free (PatternList *list);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (PatternList, pattern_list_free)
+
+/* Adds the patterns of one -e option: `text` is copied and split at every
+   newline, so "a\nb" gives two patterns, "a\n" gives "a" and the empty
+   pattern, and "" gives the empty pattern.  */
+void pattern_list_add_text (PatternList *list, const guint8 *text,
+                            gsize length);
+
+/* Adds the patterns of one -f file given its content: as above, but a final
+   newline ends the last pattern instead of starting an empty one, and an
+   empty file gives no pattern at all.  */
+void pattern_list_add_file (PatternList *list, const guint8 *text,
+                            gsize length);
+
+/* The patterns, valid until the next add or free; stores how many.  */
+const Pattern *pattern_list_get (const PatternList *list, gsize *n_patterns);
+
+G_END_DECLS
+
+#endif

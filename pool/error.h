@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/* hass/error.h: the error domain that every room reports in.
+   Thread safety: immutable. */
+#ifndef HASS_ERROR_H
+#define HASS_ERROR_H
+
+#include <glib.h>
+
+G_BEGIN_DECLS
+
+#define HASS_ERROR (hass_error_quark ())
+
+/**
+ * HassError:
+ * @HASS_ERROR_INVALID: an argument, option or environment value is wrong.
+ * @HASS_ERROR_NO_DEVICE: no present device has a worker for the loads.
+ * @HASS_ERROR_GENERATOR: the generator failed; emitted loads were finished
+ *   (policy continue) or named in the report (policy stop).
+ * @HASS_ERROR_WORKER: a worker failed on a load.
+ * @HASS_ERROR_PARTITION: a partitioner returned blocks that do not tile its
+ *   load.
+ * @HASS_ERROR_BUNDLE: a bundler wrote past its buffer or returned offsets
+ *   that do not ascend.
+ * @HASS_ERROR_OVERFLOW: a size does not fit.
+ * @HASS_ERROR_PLATFORM: a platform file is broken; the message has the line.
+ * @HASS_ERROR_STRATEGY: a strategy is unknown, was given a bad parameter or
+ *   broke its contract.
+ * @HASS_ERROR_CANCELLED: the farm was cancelled.
+ * @HASS_ERROR_DEADLINE: the farm's deadline passed.
+ * @HASS_ERROR_MISUSE: a callback called what it must not call.
+ * @HASS_ERROR_DEVICE: a device failed and no other can take its loads.
+ * @HASS_ERROR_COLLECTOR: the result collector failed.
+ * @HASS_ERROR_IO: a file could not be read or written.
+ */
+typedef enum
+{
+  HASS_ERROR_INVALID,
+  HASS_ERROR_NO_DEVICE,
+  HASS_ERROR_GENERATOR,
+  HASS_ERROR_WORKER,
+  HASS_ERROR_PARTITION,
+  HASS_ERROR_BUNDLE,
+  HASS_ERROR_OVERFLOW,
+  HASS_ERROR_PLATFORM,
+  HASS_ERROR_STRATEGY,
+  HASS_ERROR_CANCELLED,
+  HASS_ERROR_DEADLINE,
+  HASS_ERROR_MISUSE,
+  HASS_ERROR_DEVICE,
+  HASS_ERROR_COLLECTOR,
+  HASS_ERROR_IO
+} HassError;
+
+GQuark hass_error_quark (void);
+
+G_END_DECLS
+
+#endif

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: MIT */
+/* hass/load.h: loads and blocks, the things a farm works on.
+   Thread safety: plain values; the library never writes to a load that a
+   user owns. */
+#ifndef HASS_LOAD_H
+#define HASS_LOAD_H
+
+#include <glib.h>
+
+G_BEGIN_DECLS
+
+/**
+ * HassCostClass: what is known of the loads' costs before they run
+ * (Zhang 2011, 3.3, figure 10).
+ * @HASS_COST_EQUAL: every unit costs the same.
+ * @HASS_COST_SIZED: cost is proportional to the load's @cost, or to its
+ *   @size where @cost is 0.
+ * @HASS_COST_UNKNOWN: nothing is known.
+ */
+typedef enum
+{
+  HASS_COST_EQUAL,
+  HASS_COST_SIZED,
+  HASS_COST_UNKNOWN
+} HassCostClass;
+
+/**
+ * HassLoadFlags:
+ * @HASS_LOAD_CPU: the load may run on the CPU pool.
+ * @HASS_LOAD_GPU: the load may run on a GPU.
+ * @HASS_LOAD_BUFFER: @input came from hass_emitter_buffer(); the library
+ *   recycles it when the load is committed.
+ *
+ * Neither @HASS_LOAD_CPU nor @HASS_LOAD_GPU set means any device that has a
+ * worker.
+ */
+typedef enum
+{
+  HASS_LOAD_CPU = 1 << 0,
+  HASS_LOAD_GPU = 1 << 1,
+  HASS_LOAD_BUFFER = 1 << 2
+} HassLoadFlags;
+
+/**
+ * HassLoad: what a generator emits.
+ * @input: host bytes [@input_bytes], or NULL. They stay the user's and must
+ *   stay unchanged until the load is committed (the release callback).
+ * @input_bytes: their number.
+ * @output: host bytes [@output_bytes] for the worker to fill, or NULL.
+ * @output_bytes: their number.
+ * @size: elements in the load; 0: unknown. A divisible load must know it.
+ *   Input and output of a divisible load are arrays of @size equal elements.
+ * @tag: the user's own, passed through.
+ * @cost: expected cost in any unit that is the same for all loads; 0: none.
+ * @flags: #HassLoadFlags.
+ *
+ * A waiting load takes sizeof (HassLoad) = 56 bytes of library memory, and 4
+ * more while it is part of an ordered round.
+ */
+typedef struct
+{
+  const void *input;
+  gsize input_bytes;
+  void *output;
+  gsize output_bytes;
+  gsize size;
+  gpointer tag;
+  gfloat cost;
+  guint32 flags;
+} HassLoad;
+
+/**
+ * HassBlock: a load, or a sub-range of a divisible one, as a worker sees it.
+ * @load: the load. It is the library's copy: valid during the callback.
+ * @seq: sequence number of the load, from 0 in the order of emission (loads
+ *   that workers emit are numbered as they enter a round).
+ * @first: first element of the block within the load.
+ * @count: elements in the block.
+ * @halo_before: extra elements readable before @input [at most the farm's
+ *   halo; less at the load's start].
+ * @halo_after: extra elements readable after the block; less at its end.
+ * @input: host bytes of the first element (not of the halo).
+ * @input_bytes: bytes of the block without its halos.
+ * @output: host bytes for the results of these elements, or NULL.
+ * @output_bytes: their number.
+ */
+typedef struct
+{
+  const HassLoad *load;
+  guint64 seq;
+  gsize first;
+  gsize count;
+  gsize halo_before;
+  gsize halo_after;
+  const guint8 *input;
+  gsize input_bytes;
+  guint8 *output;
+  gsize output_bytes;
+} HassBlock;
+
+G_END_DECLS
+
+#endif

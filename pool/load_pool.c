@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: MIT */
+/* load_pool.c: the bounded ring of loads and the arrays beside it.
+   Thread safety: see load_pool.h. */
+#include "load_pool.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+
+#include "unit_range.h"
+
+/* The generator's array, or the rest of it, that waits. It enters after ring
+   position `after`. */
+typedef struct
+{
+  guint64 after;
+  const HassLoad *loads;
+  gsize n;
+} Waiting;
+
+/* Loads that workers emitted. Rounds that hold parts of it share it. */
+struct HassLoadArray
+{
+  _Atomic guint refs;
+  gsize n, capacity, taken;
+  HassLoad *loads;
+};
+
+/* A ring span that a round holds. */
+typedef struct
+{
+  guint64 begin, end;
+  gboolean done;
+} Held;
+
+struct HassLoadPool
+{
+  /* Constant. */
+  HassLoad *ring;
+  guint64 capacity, mask;
+  gsize max_loads, max_bytes;
+
+  /* The generator's. */
+  _Alignas(HASS_CACHE_LINE) guint64 head;
+  guint64 freed_seen;
+  guint64 bytes_in;
+  gsize refused; /* bytes of the load that found no room */
+
+  /* Written by the generator, read by who forms rounds. */
+  _Alignas(HASS_CACHE_LINE) _Atomic guint64 published;
+
+  /* Written by who releases, read by the generator. */
+  _Alignas(HASS_CACHE_LINE) _Atomic guint64 freed;
+  _Atomic guint64 bytes_out;
+
+  /* Under the lock. */
+  _Alignas(HASS_CACHE_LINE) pthread_mutex_t lock;
+  _Atomic guint64 taken;       /* ring position the next round begins at */
+  GArray *held;                /* Held, in order */
+  GQueue generated;            /* Waiting */
+  HassLoadArray *nested;       /* waiting, or NULL */
+  _Atomic guint64 array_loads; /* waiting, in both */
+  _Atomic guint64 array_total; /* ever added */
+};
+
+HassLoadPool *
+hass_load_pool_new (gsize max_loads, gsize max_bytes)
+{
+  HassLoadPool *pool = g_aligned_alloc0 (1, sizeof *pool, HASS_CACHE_LINE);
+  pool->max_loads = max_loads;
+  pool->max_bytes = max_bytes;
+  pool->capacity = 1;
+  while (pool->capacity < max_loads)
+    pool->capacity *= 2;
+  pool->mask = pool->capacity - 1;
+  pthread_mutex_init (&pool->lock, NULL);
+  pool->held = g_array_new (FALSE, FALSE, sizeof (Held));
+  g_queue_init (&pool->generated);
+  return pool;
+}
+
+static void
+array_unref (HassLoadArray *array)
+{
+  /* Acquire and release order the last reads of a round before the free. */
+  if (array
+      && atomic_fetch_sub_explicit (&array->refs, 1, memory_order_acq_rel) == 1)
+    {
+      g_free (array->loads);
+      g_free (array);
+    }
+}
+
+void
+hass_load_pool_free (HassLoadPool *pool)
+{
+  g_queue_clear_full (&pool->generated, g_free);
+  array_unref (pool->nested);
+  g_array_unref (pool->held);
+  pthread_mutex_destroy (&pool->lock);
+  g_free (pool->ring);
+  g_aligned_free (pool);
+}
+
+/* Generator: has room for a load of so many bytes? */
+static gboolean
+room_for (HassLoadPool *pool, gsize bytes)
+{
+  if (pool->head - pool->freed_seen >= pool->max_loads)
+    {
+      /* Acquire pairs with the release in hass_load_pool_release: the slots
+         may be written again only after their loads were read. */
+      pool->freed_seen
+          = atomic_load_explicit (&pool->freed, memory_order_acquire);
+      if (pool->head - pool->freed_seen >= pool->max_loads)
+        return FALSE;
+    }
+  if (bytes == 0)
+    return TRUE;
+  guint64 held
+      = pool->bytes_in
+        - atomic_load_explicit (&pool->bytes_out, memory_order_relaxed);
+  return held == 0 || held + bytes <= pool->max_bytes;
+}
+
+/* Generator: would the load that emit refused last find room now? */
+gboolean
+hass_load_pool_has_room (HassLoadPool *pool)
+{
+  return room_for (pool, pool->refused);
+}
+
+/* Generator: puts a copy of the load in. FALSE: the pool is full. */
+gboolean
+hass_load_pool_emit (HassLoadPool *pool, const HassLoad *load)
+{
+  if (G_UNLIKELY (!room_for (pool, load->input_bytes)))
+    {
+      pool->refused = load->input_bytes;
+      return FALSE;
+    }
+  if (G_UNLIKELY (!pool->ring))
+    pool->ring = g_malloc (pool->capacity * sizeof *pool->ring);
+  pool->ring[pool->head & pool->mask] = *load;
+  pool->bytes_in += load->input_bytes;
+  /* Sequentially consistent: a worker that goes to sleep announces it and
+     then looks here once more; with less, both could miss the other. */
+  atomic_store_explicit (&pool->published, ++pool->head, memory_order_seq_cst);
+  return TRUE;
+}
+
+/* Generator: adds loads that stay where they are, behind what it has emitted
+   so far. */
+void
+hass_load_pool_add_array (HassLoadPool *pool, const HassLoad *loads, gsize n)
+{
+  Waiting *w = g_new (Waiting, 1);
+  *w = (Waiting){ pool->head, loads, n };
+  pthread_mutex_lock (&pool->lock);
+  g_queue_push_tail (&pool->generated, w);
+  pthread_mutex_unlock (&pool->lock);
+  atomic_fetch_add_explicit (&pool->array_total, n, memory_order_relaxed);
+  atomic_fetch_add_explicit (&pool->array_loads, n, memory_order_seq_cst);
+}
+
+/* Any worker: adds copies of loads. */
+void
+hass_load_pool_add_nested (HassLoadPool *pool, const HassLoad *loads, gsize n)
+{
+  pthread_mutex_lock (&pool->lock);
+  HassLoadArray *array = pool->nested;
+  if (!array || (array->taken > 0 && array->n + n > array->capacity))
+    {
+      /* Never move loads that a round holds. */
+      HassLoadArray *fresh = g_new0 (HassLoadArray, 1);
+      atomic_init (&fresh->refs, 1);
+      fresh->n = array ? array->n - array->taken : 0;
+      fresh->capacity = MAX (64, 2 * (fresh->n + n));
+      fresh->loads = g_new (HassLoad, fresh->capacity);
+      if (fresh->n > 0)
+        memcpy (fresh->loads, array->loads + array->taken,
+                fresh->n * sizeof *loads);
+      array_unref (array);
+      pool->nested = array = fresh;
+    }
+  else if (array->n + n > array->capacity)
+    {
+      array->capacity = 2 * (array->n + n);
+      array->loads = g_renew (HassLoad, array->loads, array->capacity);
+    }
+  memcpy (array->loads + array->n, loads, n * sizeof *loads);
+  array->n += n;
+  pthread_mutex_unlock (&pool->lock);
+  atomic_fetch_add_explicit (&pool->array_total, n, memory_order_relaxed);
+  atomic_fetch_add_explicit (&pool->array_loads, n, memory_order_seq_cst);
+}
+
+/* Loads that wait to enter a round. */
+guint64
+hass_load_pool_waiting (HassLoadPool *pool)
+{
+  return atomic_load_explicit (&pool->published, memory_order_seq_cst)
+         - atomic_load_explicit (&pool->taken, memory_order_relaxed)
+         + atomic_load_explicit (&pool->array_loads, memory_order_seq_cst);
+}
+
+/* Loads accepted so far. */
+guint64
+hass_load_pool_emitted (HassLoadPool *pool)
+{
+  return atomic_load_explicit (&pool->published, memory_order_relaxed)
+         + atomic_load_explicit (&pool->array_total, memory_order_relaxed);
+}
+
+static void
+take_generated (HassLoadPool *pool, guint32 max, HassSpan *span)
+{
+  Waiting *w = g_queue_peek_head (&pool->generated);
+  guint32 n = (guint32)MIN (max, w->n);
+  *span = (HassSpan){ .loads = w->loads, .mask = G_MAXUINT64, .n = n };
+  w->loads += n;
+  w->n -= n;
+  atomic_fetch_sub_explicit (&pool->array_loads, n, memory_order_relaxed);
+  if (w->n == 0)
+    g_free (g_queue_pop_head (&pool->generated));
+}
+
+static void
+take_nested (HassLoadPool *pool, guint32 max, HassSpan *span)
+{
+  HassLoadArray *array = pool->nested;
+  guint32 n = (guint32)MIN (max, array->n - array->taken);
+  *span = (HassSpan){ .loads = array->loads + array->taken,
+                      .mask = G_MAXUINT64,
+                      .n = n,
+                      .array = array };
+  array->taken += n;
+  atomic_fetch_sub_explicit (&pool->array_loads, n, memory_order_relaxed);
+  if (array->taken == array->n)
+    pool->nested = NULL; /* the span has the reference */
+  else
+    atomic_fetch_add_explicit (&array->refs, 1, memory_order_relaxed);
+}
+
+/* Takes up to max loads for a round. FALSE: none waits. */
+gboolean
+hass_load_pool_next (HassLoadPool *pool, guint32 max, HassSpan *span)
+{
+  gboolean found = TRUE;
+  pthread_mutex_lock (&pool->lock);
+  /* Acquire pairs with the store in emit: the loads are written. */
+  guint64 end = atomic_load_explicit (&pool->published, memory_order_acquire);
+  guint64 taken = atomic_load_explicit (&pool->taken, memory_order_relaxed);
+  Waiting *w = g_queue_peek_head (&pool->generated);
+  if (w && w->after < end)
+    end = w->after;
+  if (pool->nested)
+    take_nested (pool, max, span);
+  else if (taken < end)
+    {
+      guint32 n = (guint32)MIN (max, end - taken);
+      *span = (HassSpan){ .loads = pool->ring,
+                          .base = taken,
+                          .mask = pool->mask,
+                          .n = n,
+                          .from_ring = TRUE };
+      Held held = { taken, taken + n, FALSE };
+      g_array_append_val (pool->held, held);
+      atomic_store_explicit (&pool->taken, taken + n, memory_order_relaxed);
+    }
+  else if (w)
+    take_generated (pool, max, span);
+  else
+    found = FALSE;
+  pthread_mutex_unlock (&pool->lock);
+  return found;
+}
+
+/* Gives a span's place back. Its loads must not be looked at any more. */
+void
+hass_load_pool_release (HassLoadPool *pool, const HassSpan *span)
+{
+  array_unref (span->array);
+  if (!span->from_ring)
+    return;
+  guint64 bytes = 0;
+  for (guint32 i = 0; i < span->n; i++)
+    bytes += span->loads[(span->base + i) & span->mask].input_bytes;
+  pthread_mutex_lock (&pool->lock);
+  guint n_done = 0;
+  for (guint i = 0; i < pool->held->len; i++)
+    {
+      Held *h = &g_array_index (pool->held, Held, i);
+      if (h->begin == span->base)
+        h->done = TRUE;
+      if (h->done && i == n_done)
+        n_done++;
+    }
+  atomic_fetch_add_explicit (&pool->bytes_out, bytes, memory_order_relaxed);
+  if (n_done > 0)
+    {
+      guint64 freed = g_array_index (pool->held, Held, n_done - 1).end;
+      g_array_remove_range (pool->held, 0, n_done);
+      atomic_store_explicit (&pool->freed, freed, memory_order_release);
+    }
+  pthread_mutex_unlock (&pool->lock);
+}

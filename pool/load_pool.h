@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/* load_pool.h: where loads wait until they enter a round.
+
+   DESIGN.
+   1. The generator writes loads into a ring that is bounded in loads and
+      bytes. It alone writes; rounds take spans of it in order and free them
+      when their loads are committed, in any order.
+   2. Arrays (known at the start, or emitted by workers) are spans of their
+      own. Given by the generator they keep their place among the ring's
+      loads; given by workers they come as soon as they can, and are bounded
+      by nothing, since a worker that waited for room could wait for ever.
+
+   A full pool makes the generator wait: the engine has it compute meanwhile.
+
+   Thread safety: emit and add_array by the generator; next by one thread at a
+   time (the decision lock); add_nested and release by any thread. */
+#ifndef HASS_LOAD_POOL_H
+#define HASS_LOAD_POOL_H
+
+#include "hass/load.h"
+
+typedef struct HassLoadPool HassLoadPool;
+typedef struct HassLoadArray HassLoadArray;
+
+/* Loads that enter one round: loads[(base + i) & mask], 0 <= i < n. */
+typedef struct
+{
+  const HassLoad *loads;
+  guint64 base;
+  guint64 mask;
+  guint32 n;
+  HassLoadArray *array; /* of nested loads, or NULL */
+  gboolean from_ring;
+} HassSpan;
+
+HassLoadPool *hass_load_pool_new (gsize max_loads, gsize max_bytes);
+void hass_load_pool_free (HassLoadPool *pool);
+
+gboolean hass_load_pool_emit (HassLoadPool *pool, const HassLoad *load);
+gboolean hass_load_pool_has_room (HassLoadPool *pool);
+void hass_load_pool_add_array (HassLoadPool *pool, const HassLoad *loads,
+                               gsize n);
+void hass_load_pool_add_nested (HassLoadPool *pool, const HassLoad *loads,
+                                gsize n);
+guint64 hass_load_pool_waiting (HassLoadPool *pool);
+guint64 hass_load_pool_emitted (HassLoadPool *pool);
+gboolean hass_load_pool_next (HassLoadPool *pool, guint32 max, HassSpan *span);
+void hass_load_pool_release (HassLoadPool *pool, const HassSpan *span);
+
+#endif

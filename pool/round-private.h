@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+/* round-private.h: a round as the engines handle it.
+
+   DESIGN. A round is a permutation of unit positions cut into two-ended
+   ranges: the common range, one share for each device, what only a CPU or
+   only a GPU can run, and the allotment from which the CPU pool's cores
+   pull. Where a unit's load lies is computed from its position, so a round
+   over a pool, an array or a divisible load needs no memory for its units;
+   an order costs 4 bytes a unit and sums of work half a byte.
+
+   1. hass_round_begin_* describes the units (alone, before publication).
+   2. hass_round_open publishes them in the ranges.
+   3. Devices take or pull extents, give back what failed, and count what
+      they finished.
+   4. The last finished unit ends the round; the engine may begin another
+      in the same memory. A core that still looks at the old round then
+      sees an empty range or takes a unit of the new one, which is as good.
+
+   Thread safety: 1 and 2 by one thread; take under the engine's decision
+   lock; pull, give_back and the counters from any thread. */
+#ifndef HASS_ROUND_PRIVATE_H
+#define HASS_ROUND_PRIVATE_H
+
+#include <pthread.h>
+
+#include "hass/round.h"
+#include "hass/types.h"
+#include "unit_range.h"
+
+#define HASS_ROUND_MAX_UNITS (G_MAXUINT32 - 1)
+
+/* What one core or one GPU did in a round. Written by it alone, read by any:
+   relaxed stores, because a reader wants a recent value and nothing else. */
+typedef struct
+{
+  _Alignas(HASS_CACHE_LINE) _Atomic guint64 units;
+  _Atomic guint64 bytes;
+  _Atomic double work;
+  _Atomic gint64 busy_ns;
+  _Atomic gint64 last_finish_ns; /* engine time */
+  _Atomic guint64 bundles;
+} HassCounter;
+
+/* How a large load is cut. blocks is NULL for equal blocks. */
+typedef struct
+{
+  HassLoad load;
+  gsize block_elements;
+  gsize halo;
+  HassBlock *blocks; /* [n_units], owned by the round */
+} HassDivision;
+
+enum
+{
+  HASS_RANGE_COMMON,
+  HASS_RANGE_ONLY_CPU,
+  HASS_RANGE_ONLY_GPU,
+  HASS_RANGE_ALLOTMENT,
+  HASS_RANGE_SHARES
+};
+
+/* Where cores pull from: a range's index, or one of these. */
+#define HASS_PULL_ASK (-1)  /* the strategy has to be asked */
+#define HASS_PULL_WAIT (-2) /* it said WAIT */
+#define HASS_PULL_DONE (-3) /* it said DONE */
+
+struct _HassRound
+{
+  /* Written before publication, constant while the round runs. */
+  guint64 number;
+  guint64 seq_base;
+  guint32 n_units;
+  guint n_devices;
+  HassFarmKind farm;
+  HassCostClass cost;
+  const HassLoad *loads;
+  guint64 base, mask;
+  gboolean divisible;
+  HassDivision division;
+  const HassDeviceKind *kinds; /* [n_devices], the engine's */
+  guint32 n_only_cpu, n_only_gpu;
+  gint64 begin_ns;
+  guint *counter_of; /* [n_devices + 1]: first counter of a device */
+
+  /* Written under the decision lock. order and prefix of positions that
+     were taken never change, so that who took them may read. */
+  _Atomic (guint32 *) order; /* position -> unit, or NULL for identity */
+  double *prefix;            /* sum of work before position 16 i, or NULL */
+
+  HassUnitRange *ranges; /* [HASS_RANGE_SHARES + n_devices] */
+  HassCounter *counters; /* [counter_of[n_devices]] */
+
+  _Alignas(HASS_CACHE_LINE) _Atomic gint32 pull_source;
+  _Atomic guint64 pull_chunk; /* units, 0: engine decides */
+  _Atomic guint32 n_returned; /* extents in the list below */
+  pthread_mutex_t returned_lock;
+  GArray *returned; /* HassExtent; returned_lock */
+
+  /* Units neither finished nor lost; the last to leave ends the round. */
+  _Alignas(HASS_CACHE_LINE) _Atomic guint32 outstanding;
+};
+
+gboolean hass_round_init (HassRound *round, guint n_devices,
+                          const HassDeviceTraits *devices);
+void hass_round_clear (HassRound *round);
+
+void hass_round_begin_loads (HassRound *round, HassFarmKind farm,
+                             HassCostClass cost, const HassLoad *loads,
+                             guint64 base, guint64 mask, guint32 n);
+void hass_round_begin_load (HassRound *round, HassCostClass cost,
+                            const HassLoad *load, gsize block_elements,
+                            gsize halo, HassBlock *blocks, guint32 n);
+void hass_round_open (HassRound *round);
+
+HassExtent hass_round_take (HassRound *round, guint device, HassGrant *grant);
+HassExtent hass_round_take_any (HassRound *round, HassDeviceKind kind,
+                                guint32 k);
+HassExtent hass_round_pull (HassRound *round, guint32 k);
+void hass_round_give_back (HassRound *round, HassExtent extent);
+guint32 hass_round_waiting_anywhere (HassRound *round);
+
+void hass_division_slice (const HassDivision *division, guint64 seq,
+                          gsize first, gsize count, HassBlock *block);
+void hass_round_block (const HassRound *round, guint32 position,
+                       HassBlock *block);
+gboolean hass_round_merge (const HassRound *round, HassExtent extent,
+                           HassBlock *block);
+const HassLoad *hass_round_load (const HassRound *round, guint32 position);
+double hass_round_work_taken (const HassRound *round, HassExtent extent);
+gsize hass_round_bytes (const HassRound *round, HassExtent extent);
+double hass_round_true_cost (const HassRound *round, guint32 position);
+
+/* Acquire pairs with the release that publishes a new order: a core that
+   pulls old positions may meet it and must see it written. */
+static inline guint32 *
+hass_round_order (const HassRound *round)
+{
+  return atomic_load_explicit (&((HassRound *)round)->order,
+                               memory_order_acquire);
+}
+
+static inline guint32
+hass_round_unit (const HassRound *round, guint32 position)
+{
+  const guint32 *order = hass_round_order (round);
+  return order ? order[position] : position;
+}
+
+#endif

@@ -1,0 +1,443 @@
+/* SPDX-License-Identifier: MIT */
+/* round.c: where a round's units lie, and how devices take and return them.
+   Thread safety: see round-private.h. */
+#include "round-private.h"
+
+#include <string.h>
+
+/* n_units etc. are set by begin; here only what lasts over rounds. */
+gboolean
+hass_round_init (HassRound *round, guint n_devices,
+                 const HassDeviceTraits *devices)
+{
+  memset (round, 0, sizeof *round);
+  round->n_devices = n_devices;
+  guint n_ranges = HASS_RANGE_SHARES + n_devices;
+  round->ranges
+      = g_aligned_alloc0 (n_ranges, sizeof (HassUnitRange), HASS_CACHE_LINE);
+  round->counter_of = g_new0 (guint, n_devices + 1);
+  HassDeviceKind *kinds = g_new0 (HassDeviceKind, MAX (n_devices, 1));
+  for (guint d = 0; d < n_devices; d++)
+    {
+      kinds[d] = devices[d].kind;
+      guint n = kinds[d] == HASS_DEVICE_CPU ? MAX (devices[d].cores, 1) : 1;
+      round->counter_of[d + 1] = round->counter_of[d] + n;
+    }
+  round->kinds = kinds;
+  round->counters = g_aligned_alloc0 (MAX (round->counter_of[n_devices], 1),
+                                      sizeof (HassCounter), HASS_CACHE_LINE);
+  round->returned = g_array_new (FALSE, FALSE, sizeof (HassExtent));
+  pthread_mutex_init (&round->returned_lock, NULL);
+  atomic_init (&round->pull_source, HASS_PULL_DONE);
+  return TRUE;
+}
+
+void
+hass_round_clear (HassRound *round)
+{
+  g_aligned_free (round->ranges);
+  g_aligned_free (round->counters);
+  g_free (round->counter_of);
+  g_free ((gpointer)round->kinds);
+  g_free (hass_round_order (round));
+  g_free (round->prefix);
+  g_free (round->division.blocks);
+  g_array_unref (round->returned);
+  pthread_mutex_destroy (&round->returned_lock);
+}
+
+static void
+begin (HassRound *round, HassFarmKind farm, HassCostClass cost, guint32 n)
+{
+  g_assert (n <= HASS_ROUND_MAX_UNITS);
+  /* A core that still holds the old round may look for returned units. */
+  pthread_mutex_lock (&round->returned_lock);
+  round->farm = farm;
+  round->cost = cost;
+  round->n_units = n;
+  round->n_only_cpu = round->n_only_gpu = 0;
+  g_array_set_size (round->returned, 0);
+  pthread_mutex_unlock (&round->returned_lock);
+  atomic_store_explicit (&round->n_returned, 0, memory_order_relaxed);
+  g_free (hass_round_order (round));
+  atomic_store_explicit (&round->order, NULL, memory_order_relaxed);
+  g_clear_pointer (&round->prefix, g_free);
+  g_clear_pointer (&round->division.blocks, g_free);
+  for (guint i = 0; i < round->counter_of[round->n_devices]; i++)
+    {
+      HassCounter *c = &round->counters[i];
+      atomic_store_explicit (&c->units, 0, memory_order_relaxed);
+      atomic_store_explicit (&c->bytes, 0, memory_order_relaxed);
+      atomic_store_explicit (&c->work, 0, memory_order_relaxed);
+      atomic_store_explicit (&c->busy_ns, 0, memory_order_relaxed);
+      atomic_store_explicit (&c->last_finish_ns, 0, memory_order_relaxed);
+      atomic_store_explicit (&c->bundles, 0, memory_order_relaxed);
+    }
+}
+
+/* Which kinds of device may run a load: 1 CPU, 2 GPU, 3 both. */
+static guint
+eligible (const HassLoad *load)
+{
+  guint kinds = load->flags & (HASS_LOAD_CPU | HASS_LOAD_GPU);
+  return kinds ? kinds : HASS_LOAD_CPU | HASS_LOAD_GPU;
+}
+
+/* Sets of a function farm's tasks, in the order of their positions. */
+enum
+{
+  SET_ONLY_CPU,
+  SET_SPD,
+  SET_MPD,
+  SET_ONLY_GPU,
+  N_SETS
+};
+
+static int
+set_of (const HassLoad *load)
+{
+  guint kinds = eligible (load);
+  if (kinds == HASS_LOAD_CPU)
+    return SET_ONLY_CPU;
+  if (kinds == HASS_LOAD_GPU)
+    return SET_ONLY_GPU;
+  return load->size > 1 ? SET_MPD : SET_SPD;
+}
+
+/* A function farm's positions: [CPU only | SPD | MPD | GPU only], each in
+   order of emission (Zhang 2011, 3.6.3). */
+static void
+order_tasks (HassRound *round)
+{
+  guint32 n = round->n_units, at[N_SETS + 1] = { 0 };
+  for (guint32 i = 0; i < n; i++)
+    at[set_of (&round->loads[(round->base + i) & round->mask]) + 1]++;
+  round->n_only_cpu = at[SET_ONLY_CPU + 1];
+  round->n_only_gpu = at[SET_ONLY_GPU + 1];
+  for (int s = 0; s < N_SETS; s++)
+    at[s + 1] += at[s];
+  guint32 *order = g_new (guint32, n);
+  for (guint32 i = 0; i < n; i++)
+    {
+      int s = set_of (&round->loads[(round->base + i) & round->mask]);
+      order[at[s]++] = i;
+    }
+  atomic_store_explicit (&round->order, order, memory_order_release);
+}
+
+/* Units are loads: unit i is loads[(base + i) & mask]. They stay the
+   caller's and must stay in place until the round has ended. */
+void
+hass_round_begin_loads (HassRound *round, HassFarmKind farm, HassCostClass cost,
+                        const HassLoad *loads, guint64 base, guint64 mask,
+                        guint32 n)
+{
+  begin (round, farm, cost, n);
+  round->loads = loads;
+  round->base = base;
+  round->mask = mask;
+  round->divisible = FALSE;
+  if (farm == HASS_FARM_FUNCTION && n > 0)
+    order_tasks (round);
+}
+
+/* Units are the blocks of one load: equal ones of block_elements, or the
+   given ones, which the round then owns. */
+void
+hass_round_begin_load (HassRound *round, HassCostClass cost,
+                       const HassLoad *load, gsize block_elements, gsize halo,
+                       HassBlock *blocks, guint32 n)
+{
+  begin (round, HASS_FARM_PARTITION, cost, n);
+  round->divisible = TRUE;
+  round->division = (HassDivision){ .load = *load,
+                                    .block_elements = block_elements,
+                                    .halo = halo,
+                                    .blocks = blocks };
+}
+
+/* Publishes all units: the exclusive ones and the common ones. */
+void
+hass_round_open (HassRound *round)
+{
+  guint32 n = round->n_units;
+  atomic_store_explicit (&round->outstanding, n, memory_order_relaxed);
+  hass_unit_range_set (&round->ranges[HASS_RANGE_ONLY_CPU], 0,
+                       round->n_only_cpu);
+  hass_unit_range_set (&round->ranges[HASS_RANGE_ONLY_GPU],
+                       n - round->n_only_gpu, round->n_only_gpu);
+  hass_unit_range_set (&round->ranges[HASS_RANGE_ALLOTMENT], 0, 0);
+  for (guint d = 0; d < round->n_devices; d++)
+    hass_unit_range_set (&round->ranges[HASS_RANGE_SHARES + d], 0, 0);
+  hass_unit_range_set (&round->ranges[HASS_RANGE_COMMON], round->n_only_cpu,
+                       n - round->n_only_cpu - round->n_only_gpu);
+}
+
+/* -- Taking ------------------------------------------------------------- */
+
+static HassExtent
+take_returned (HassRound *round, HassDeviceKind kind, guint32 k)
+{
+  HassExtent found = { 0, 0 };
+  pthread_mutex_lock (&round->returned_lock);
+  for (guint i = 0; i < round->returned->len && found.n == 0; i++)
+    {
+      HassExtent *e = &g_array_index (round->returned, HassExtent, i);
+      if (kind == HASS_DEVICE_CPU
+              ? e->first >= round->n_units - round->n_only_gpu
+              : e->first < round->n_only_cpu)
+        continue;
+      found = (HassExtent){ e->first, MIN (k, e->n) };
+      e->first += found.n;
+      e->n -= found.n;
+      if (e->n == 0)
+        {
+          g_array_remove_index_fast (round->returned, i);
+          atomic_fetch_sub_explicit (&round->n_returned, 1,
+                                     memory_order_relaxed);
+        }
+    }
+  pthread_mutex_unlock (&round->returned_lock);
+  return found;
+}
+
+/* Units that were given back, or that no other kind can run, go first. */
+static HassExtent
+take_first (HassRound *round, HassDeviceKind kind, guint32 k)
+{
+  HassExtent e = { 0, 0 };
+  /* Relaxed: a return that is missed now is seen when the round does not
+     end; the lock orders the list itself. */
+  if (atomic_load_explicit (&round->n_returned, memory_order_relaxed) > 0)
+    e = take_returned (round, kind, k);
+  if (e.n == 0 && kind == HASS_DEVICE_CPU)
+    e = hass_unit_range_take_front (&round->ranges[HASS_RANGE_ONLY_CPU], k);
+  if (e.n == 0 && kind == HASS_DEVICE_GPU)
+    e = hass_unit_range_take_back (&round->ranges[HASS_RANGE_ONLY_GPU], k);
+  return e;
+}
+
+/* Units from one end of `waiting` whose work stays within `work`. */
+static guint32
+units_for_work (const HassRound *round, HassExtent waiting, gboolean back,
+                double work)
+{
+  guint32 lo = 1, hi = waiting.n; /* lo always fits, at least one unit */
+  while (lo < hi)
+    {
+      guint32 n = lo + (hi - lo + 1) / 2;
+      guint32 first = back ? waiting.first + waiting.n - n : waiting.first;
+      if (hass_round_work (round, first, n) <= work)
+        lo = n;
+      else
+        hi = n - 1;
+    }
+  return lo;
+}
+
+/* Takes what a grant asks for; fills in its taken and first. Under the
+   decision lock, which makes the back of every range the caller's alone. */
+HassExtent
+hass_round_take (HassRound *round, guint device, HassGrant *grant)
+{
+  HassDeviceKind kind = round->kinds[device];
+  guint32 k = grant->units == 0 ? G_MAXUINT32
+                                : (guint32)MIN (grant->units, G_MAXUINT32);
+  HassExtent e = take_first (round, kind, k);
+  if (e.n == 0)
+    {
+      gboolean theft = grant->source == HASS_FROM_THEFT;
+      gboolean back = theft || grant->source == HASS_FROM_BACK;
+      gboolean shared = theft || grant->source == HASS_FROM_SHARE;
+      guint index = HASS_RANGE_COMMON;
+      if (shared)
+        index = HASS_RANGE_SHARES + MIN (grant->share, round->n_devices - 1);
+      HassUnitRange *range = &round->ranges[index];
+      HassExtent waiting = hass_unit_range_peek (range);
+      if (grant->work > 0 && waiting.n > 0)
+        k = MIN (k, units_for_work (round, waiting, back, grant->work));
+      if (grant->multiple > 1 && waiting.n > grant->multiple)
+        k = MAX (MIN (k, waiting.n) / grant->multiple, 1) * grant->multiple;
+      e = back ? hass_unit_range_take_back (range, k)
+               : hass_unit_range_take_front (range, k);
+    }
+  grant->taken = e.n;
+  grant->first = e.first;
+  return e;
+}
+
+/* Takes up to k units that a device of this kind can run, wherever they
+   wait: for the engine when the strategy has no answer left. */
+HassExtent
+hass_round_take_any (HassRound *round, HassDeviceKind kind, guint32 k)
+{
+  HassExtent e = take_first (round, kind, k);
+  for (guint i = 0; e.n == 0 && i < HASS_RANGE_SHARES + round->n_devices; i++)
+    if (i != HASS_RANGE_ONLY_CPU && i != HASS_RANGE_ONLY_GPU)
+      e = hass_unit_range_take_front (&round->ranges[i], k);
+  return e;
+}
+
+/* A core's pull from wherever the CPU pool was last granted. Lock-free
+   unless units were given back. */
+HassExtent
+hass_round_pull (HassRound *round, guint32 k)
+{
+  /* Acquire pairs with the engine's release when it publishes a grant, so
+     that the ranges that the strategy carved are seen. */
+  gint32 source
+      = atomic_load_explicit (&round->pull_source, memory_order_acquire);
+  if (source < 0)
+    return (HassExtent){ 0, 0 };
+  HassExtent e = take_first (round, HASS_DEVICE_CPU, k);
+  if (e.n == 0)
+    e = hass_unit_range_take_front (&round->ranges[source], k);
+  return e;
+}
+
+/* Returns units that were taken and not finished, for any other device. */
+void
+hass_round_give_back (HassRound *round, HassExtent e)
+{
+  if (e.n == 0)
+    return;
+  guint index = HASS_RANGE_COMMON;
+  if (e.first < round->n_only_cpu)
+    index = HASS_RANGE_ONLY_CPU;
+  else if (e.first >= round->n_units - round->n_only_gpu)
+    index = HASS_RANGE_ONLY_GPU;
+  if (hass_unit_range_give_back (&round->ranges[index], e))
+    return;
+  pthread_mutex_lock (&round->returned_lock);
+  g_array_append_val (round->returned, e);
+  atomic_fetch_add_explicit (&round->n_returned, 1, memory_order_relaxed);
+  pthread_mutex_unlock (&round->returned_lock);
+}
+
+/* Units that wait anywhere in the round. Exact under the decision lock while
+   no core pulls. */
+guint32
+hass_round_waiting_anywhere (HassRound *round)
+{
+  guint32 n = 0;
+  for (guint i = 0; i < HASS_RANGE_SHARES + round->n_devices; i++)
+    n += hass_unit_range_peek (&round->ranges[i]).n;
+  if (atomic_load_explicit (&round->n_returned, memory_order_relaxed) > 0)
+    {
+      pthread_mutex_lock (&round->returned_lock);
+      for (guint i = 0; i < round->returned->len; i++)
+        n += g_array_index (round->returned, HassExtent, i).n;
+      pthread_mutex_unlock (&round->returned_lock);
+    }
+  return n;
+}
+
+/* -- Where a unit lies -------------------------------------------------- */
+
+const HassLoad *
+hass_round_load (const HassRound *round, guint32 position)
+{
+  if (round->divisible)
+    return &round->division.load;
+  guint32 unit = hass_round_unit (round, position);
+  return &round->loads[(round->base + unit) & round->mask];
+}
+
+/* Describes elements of a divisible load. */
+void
+hass_division_slice (const HassDivision *division, guint64 seq, gsize first, gsize count,
+       HassBlock *block)
+{
+  const HassLoad *load = &division->load;
+  gsize in = load->input_bytes / load->size;
+  gsize out = load->output_bytes / load->size;
+  *block = (HassBlock){
+    .load = load,
+    .seq = seq,
+    .first = first,
+    .count = count,
+    .halo_before = MIN (division->halo, first),
+    .halo_after = MIN (division->halo, load->size - first - count),
+    .input = load->input ? (const guint8 *)load->input + first * in : NULL,
+    .input_bytes = count * in,
+    .output = load->output ? (guint8 *)load->output + first * out : NULL,
+    .output_bytes = count * out
+  };
+}
+
+/* Describes the unit at a position that the caller has taken. */
+void
+hass_round_block (const HassRound *round, guint32 position, HassBlock *block)
+{
+  guint32 unit = hass_round_unit (round, position);
+  if (!round->divisible)
+    {
+      const HassLoad *load = &round->loads[(round->base + unit) & round->mask];
+      *block = (HassBlock){ .load = load,
+                            .seq = round->seq_base + unit,
+                            .count = load->size,
+                            .input = load->input,
+                            .input_bytes = load->input_bytes,
+                            .output = load->output,
+                            .output_bytes = load->output_bytes };
+      return;
+    }
+  const HassDivision *division = &round->division;
+  if (division->blocks)
+    {
+      *block = division->blocks[unit];
+      return;
+    }
+  gsize first = (gsize)unit * division->block_elements;
+  hass_division_slice (division, round->seq_base, first,
+         MIN (division->block_elements, division->load.size - first), block);
+}
+
+/* Describes adjacent equal blocks as one. FALSE: they are not adjacent. */
+gboolean
+hass_round_merge (const HassRound *round, HassExtent e, HassBlock *block)
+{
+  const HassDivision *division = &round->division;
+  if (!round->divisible || division->blocks || hass_round_order (round))
+    return FALSE;
+  gsize first = (gsize)e.first * division->block_elements;
+  gsize end = MIN (division->load.size,
+                   ((gsize)e.first + e.n) * division->block_elements);
+  hass_division_slice (division, round->seq_base, first, end - first, block);
+  return TRUE;
+}
+
+/* Input bytes of the units at these positions. */
+gsize
+hass_round_bytes (const HassRound *round, HassExtent e)
+{
+  gsize bytes = 0;
+  HassBlock block;
+  if (hass_round_merge (round, e, &block))
+    return block.input_bytes;
+  for (guint32 i = 0; i < e.n; i++)
+    if (round->divisible)
+      {
+        hass_round_block (round, e.first + i, &block);
+        bytes += block.input_bytes;
+      }
+    else
+      bytes += hass_round_load (round, e.first + i)->input_bytes;
+  return bytes;
+}
+
+/* Work of units that the caller has taken: like hass_round_work, without
+   the prefix sums, which a strategy may be writing. */
+double
+hass_round_work_taken (const HassRound *round, HassExtent e)
+{
+  HassBlock block;
+  if (hass_round_merge (round, e, &block))
+    return block.count;
+  if (!round->divisible && round->cost != HASS_COST_SIZED)
+    return e.n;
+  double work = 0;
+  for (guint32 i = 0; i < e.n; i++)
+    work += hass_round_true_cost (round, e.first + i);
+  return work;
+}

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: MIT */
+/* hass/types.h: farms, devices and grants, the words that rounds and
+   strategies share.
+   Thread safety: plain values. */
+#ifndef HASS_TYPES_H
+#define HASS_TYPES_H
+
+#include <glib.h>
+
+G_BEGIN_DECLS
+
+/* The farm kinds, Zhang 2011, figure 10. */
+typedef enum
+{
+  HASS_FARM_PARTITION = 1 << 0,   /* large divisible loads, cut in blocks */
+  HASS_FARM_COMBINE = 1 << 1,     /* small divisible loads, bundled */
+  HASS_FARM_INDIVISIBLE = 1 << 2, /* inner dependencies: one load, one block */
+  HASS_FARM_FUNCTION = 1 << 3,    /* tasks with functions of their own */
+  HASS_FARM_ANY = (1 << 4) - 1
+} HassFarmKind;
+
+typedef enum
+{
+  HASS_DEVICE_CPU, /* the pool of all cores is one device */
+  HASS_DEVICE_GPU  /* whatever takes bundles over a link */
+} HassDeviceKind;
+
+/**
+ * HassDeviceTraits: what is known of a device before it has run anything.
+ * @name: "cpu", "gpu0", ...
+ * @kind: its kind.
+ * @cores: worker threads of a CPU pool; multiprocessors of a GPU.
+ * @width: elements that fill it (the SPs of the thesis); on a CPU pool its
+ *   cores.
+ * @latency_ns: launch and message start-up of one bundle; 0 on a CPU.
+ * @link_bytes_per_ns: bandwidth of the link (= GB/s); 0: no link.
+ * @work_per_ns: calibrated rate when filled; 0: unknown.
+ * @max_in_flight: bundles it can hold at a time, at least 1.
+ */
+typedef struct
+{
+  const char *name;
+  HassDeviceKind kind;
+  guint cores;
+  guint64 width;
+  double latency_ns;
+  double link_bytes_per_ns;
+  double work_per_ns;
+  guint max_in_flight;
+} HassDeviceTraits;
+
+typedef enum
+{
+  HASS_FROM_FRONT, /* of the common range */
+  HASS_FROM_BACK,  /* of the common range */
+  HASS_FROM_SHARE, /* front of the share of grant.share (mostly one's own) */
+  HASS_FROM_THEFT  /* back of the share of grant.share: steal */
+} HassSource;
+
+/**
+ * HassGrant: an answer to "this device has room".
+ * @source: where from.
+ * @share: for SHARE and THEFT, whose.
+ * @units: at most so many; 0: no limit but @work. On a CPU pool: after so
+ *   many the strategy is asked again; 0: the cores pull from the source
+ *   itself until it is empty (others may steal from its back meanwhile).
+ * @work: at most so much work, but at least one unit; 0: no limit. Ignored
+ *   on a CPU pool.
+ * @multiple: round down to multiples of so many units, unless fewer are
+ *   left; 0 or 1: any number (HASS_i: one load a multiprocessor).
+ * @chunk: CPU pool: units that a core pulls at a time; 0: the engine
+ *   chooses. The engine pulls more where units are so short (below about
+ *   50 us a chunk) that pulling would cost more than computing.
+ * @in_flight: GPU: the device is asked again while fewer than so many
+ *   bundles are on it; 0 means 1.
+ * @taken, @first: filled in by the engine before granted() and observe():
+ *   units really taken, and their first position.
+ *
+ * The engine sets all fields to 0 and @share to the asking device first.
+ */
+typedef struct
+{
+  HassSource source;
+  guint share;
+  guint64 units;
+  double work;
+  guint64 multiple;
+  guint64 chunk;
+  guint in_flight;
+  guint64 taken;
+  guint64 first;
+} HassGrant;
+
+G_END_DECLS
+
+#endif

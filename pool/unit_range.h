@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* unit_range.h: the two-ended range of unit positions, the buffer of every
+   farm.
+
+   DESIGN. [head, tail) lives in one 64-bit word, so each take is one
+   compare-and-swap and the word is the whole state: a word that comes back
+   to an old value describes the same waiting units again, hence there is no
+   ABA hazard. CPU cores take from the front, GPUs take or steal k units
+   from the back (Zhang 2011, 3.4.2 multi-stealing; 3.5.2 LTF and STF when
+   the positions are sorted by size). A bundle that failed is given back: at
+   an end it touches by one compare-and-swap; the round keeps the rest.
+
+   Thread safety: take and give_back from any thread; set only by whoever
+   alone knows the range to be empty. */
+#ifndef HASS_UNIT_RANGE_H
+#define HASS_UNIT_RANGE_H
+
+#include <glib.h>
+#include <stdatomic.h>
+
+#define HASS_CACHE_LINE 64
+
+/* Positions [first, first + n). */
+typedef struct
+{
+  guint32 first;
+  guint32 n;
+} HassExtent;
+
+/* head in the low half, tail in the high half. */
+typedef struct
+{
+  _Alignas(HASS_CACHE_LINE) _Atomic guint64 word;
+} HassUnitRange;
+
+static inline guint64
+hass_unit_range_pack (guint32 head, guint32 tail)
+{
+  return (guint64)tail << 32 | head;
+}
+
+/* Publishes [first, first + n). The release pairs with the acquire of every
+   take: who gets a unit sees all that was written about it before. Without
+   it a core could read the load array of an older round. */
+static inline void
+hass_unit_range_set (HassUnitRange *range, guint32 first, guint32 n)
+{
+  atomic_store_explicit (&range->word, hass_unit_range_pack (first, first + n),
+                         memory_order_release);
+}
+
+/* Where the waiting units stand now; a moment later it may be less. The
+   acquire pairs with set and give_back, so that a reader may look at the
+   units' sizes. */
+static inline HassExtent
+hass_unit_range_peek (const HassUnitRange *range)
+{
+  guint64 word = atomic_load_explicit (&((HassUnitRange *)range)->word,
+                                       memory_order_acquire);
+  guint32 head = (guint32)word, tail = (guint32)(word >> 32);
+  return (HassExtent){ head, tail - head };
+}
+
+HassExtent hass_unit_range_take_front (HassUnitRange *range, guint32 k);
+HassExtent hass_unit_range_take_back (HassUnitRange *range, guint32 k);
+gboolean hass_unit_range_give_back (HassUnitRange *range, HassExtent extent);
+
+#endif

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* common-private.h: the crew, what the strategies of this room know of their
+   devices, and the steps they share.
+
+   DESIGN. A strategy of the papers is made of a few steps: measure each
+   device with one unit, map the round to the devices, take the own share,
+   steal, take what is left. Here is one function for each step; a strategy's
+   own file says which steps it takes, and in which order.
+
+   1. hass_crew_probe: until every rate is known, one unit for each device;
+      the others wait (Zhang 2011, chapter 4, how Min-min gets its times).
+   2. hass_crew_map (Min-min) or hass_crew_carve (in proportion to rates).
+   3. hass_crew_own, hass_crew_leftovers, hass_crew_steal: what a device with
+      room takes, in that order. Each is O(devices) and takes no memory.
+   4. hass_crew_observe and hass_crew_learn: rates, in work per busy time.
+
+   A device whose last grant failed is planned with no more until one of its
+   grants succeeds, and what waits in its share is anybody's.
+
+   Thread safety: as the strategy that owns the crew. */
+#ifndef HASS_SCHED_COMMON_PRIVATE_H
+#define HASS_SCHED_COMMON_PRIVATE_H
+
+#include <hass/strategy.h>
+
+/* What is known of a device. */
+typedef struct
+{
+  double rate; /* work per busy ns; 0: unknown */
+
+  /* This round so far. */
+  double round_work, round_ns;
+  double bundle_work, bundle_ns; /* of its largest bundle */
+  gint64 end_ns;                 /* its last completion */
+  gint64 share_end_ns;           /* its last one of its own share */
+  gboolean probing;              /* its calibration unit is out */
+  gboolean begun;                /* it took from its share */
+  gboolean own;                  /* and did so last */
+
+  /* Sums behind a learned rate, halved with each round. */
+  double past_work, past_ns;
+
+  double least_ns; /* service of its shortest bundle of all; 0: none yet */
+  gboolean failed; /* its last grant failed */
+} HassMember;
+
+typedef struct
+{
+  const HassStrategyEnv *env;
+  guint n;
+  guint cpu; /* index of the CPU pool; n where there is none */
+  guint n_gpus;
+  gboolean mapped;     /* this round's units are in the shares */
+  HassMember *members; /* [n] */
+  double *weights;     /* [n], scratch */
+  guint64 *counts;     /* [n], units of the last map or carve */
+} HassCrew;
+
+/* These four fit the ops table of a strategy whose state is a crew or begins
+   with one. */
+gpointer hass_crew_create (const HassStrategyEnv *env, GError **error);
+void hass_crew_begin_round (gpointer crew, HassRound *round);
+void hass_crew_observe (gpointer crew, HassRound *round,
+                        const HassCompletion *done);
+void hass_crew_destroy (gpointer crew);
+
+void hass_crew_init (HassCrew *crew, const HassStrategyEnv *env);
+void hass_crew_learn (HassCrew *crew, const HassRoundSummary *summary,
+                      gboolean largest_bundle);
+void hass_crew_forget (HassCrew *crew);
+double hass_crew_rate (const HassCrew *crew, const HassRound *round,
+                       guint device);
+const double *hass_crew_weights (HassCrew *crew);
+gboolean hass_crew_alone (const HassCrew *crew);
+gboolean hass_crew_known (const HassCrew *crew);
+
+gboolean hass_crew_probe (HassCrew *crew, HassRound *round, guint device,
+                          gboolean force, HassGrant *grant, HassAnswer *answer);
+void hass_crew_map (HassCrew *crew, HassRound *round);
+void hass_crew_carve (HassCrew *crew, HassRound *round, const double *weights);
+
+gboolean hass_crew_own (HassCrew *crew, HassRound *round, guint device,
+                        guint64 units, HassGrant *grant);
+gboolean hass_crew_leftovers (const HassCrew *crew, HassRound *round,
+                              guint device, gboolean bundle, HassGrant *grant);
+gboolean hass_crew_steal (const HassCrew *crew, HassRound *round, guint device,
+                          guint64 units, HassGrant *grant);
+
+/* Units of a round as whole numbers in proportion to weights. */
+void hass_share_largest_remainder (guint64 units, const double *weights,
+                                   guint n, guint64 *counts);
+void hass_share_min_min (guint64 units, const double *rates, guint n,
+                         guint64 *counts);
+
+#endif

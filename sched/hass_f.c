@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+/* hass_f.c: HASS for function farms: GPUs take the parallel tasks (MPD), the
+   longest first; cores take the simple tasks (SPD), the shortest first; who
+   runs out takes from the other's set.
+
+   Zhang 2011, 3.6.3. Both sets are sorted once a round, O(n log n), and lie
+   in one range, [SPD ascending | MPD ascending]: from its front the cores
+   meet SPD before MPD, shortest first, and from its back the GPUs meet MPD
+   before SPD, longest first. A decision is O(1), the first of a round
+   O(log n).
+
+   Loses as any greedy strategy does at the end of a round: a GPU that takes
+   the last, shortest MPD tasks may still be busy when all cores are idle.
+
+   Read so:
+   - An MPD task has the GPU to itself; SPD tasks go one to each of the M
+     multiprocessors. A bundle of SPD tasks never reaches into the MPD set.
+   - "Similar execution times": neighbours in sorted order, as in hass_i.c.
+   - Tasks that have a function for one kind of device only are in neither
+     set. They are handed out first, to a GPU one by one.
+
+   Thread safety: as hass/strategy.h. */
+#include "common-private.h"
+
+typedef struct
+{
+  HassCrew crew;
+  guint64 first_mpd; /* position of the shortest MPD task */
+} HassF;
+
+static gpointer
+create (const HassStrategyEnv *env, GError **error)
+{
+  HassF *s = g_new0 (HassF, 1);
+  (void)error;
+  hass_crew_init (&s->crew, env);
+  return s;
+}
+
+static void
+begin_round (gpointer self, HassRound *round)
+{
+  HassF *s = self;
+  hass_crew_begin_round (self, round);
+  if (hass_crew_alone (&s->crew))
+    return;
+  hass_round_order_by_work (round);
+  guint64 lo = hass_round_front (round), hi = hass_round_back (round);
+  while (lo < hi)
+    {
+      guint64 middle = lo + (hi - lo) / 2;
+      if (hass_round_elements (round, middle) > 1)
+        hi = middle;
+      else
+        lo = middle + 1;
+    }
+  s->first_mpd = lo;
+}
+
+static HassAnswer
+decide (gpointer self, HassRound *round, guint device, gboolean force,
+        HassGrant *grant)
+{
+  HassF *s = self;
+  (void)force;
+  if (!hass_crew_leftovers (&s->crew, round, device, FALSE, grant))
+    return HASS_DONE;
+  guint64 back = hass_round_back (round);
+  gboolean spd = back <= s->first_mpd && back > hass_round_front (round);
+  if (device != s->crew.cpu && spd && !s->crew.members[device].failed
+      && hass_round_exclusive (round, device) == 0)
+    grant->units = MAX (s->crew.env->devices[device].cores, 1);
+  return HASS_TAKE;
+}
+
+const HassStrategyOps hass_f = {
+  .struct_size = sizeof (HassStrategyOps),
+  .name = "hass-f",
+  .summary = "parallel tasks to GPUs, longest first; simple ones to cores",
+  .source = "Zhang 2011, 3.6.3",
+  .farms = HASS_FARM_FUNCTION,
+  .create = create,
+  .begin_round = begin_round,
+  .grant = decide,
+  .observe = hass_crew_observe,
+  .destroy = hass_crew_destroy,
+};

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* hass_p.c: HASS for large divisible loads: as HASS_ce on the blocks of a
+   load until the division is good, then one block for each device.
+
+   Zhang 2011, 3.4.2, Algorithm 4 and figure 22; its figure 31 holds it
+   against Qilin. A round costs O(devices^2), a decision O(devices). Once
+   frozen a GPU gets one bundle a round and nobody steals.
+
+   Loses where loads are few, or where the cost lies unevenly in them: a
+   frozen division is not corrected within a round.
+
+   Read so:
+   - "i is unchanged" would also hold while a GPU is overloaded, because the
+     CPU cannot steal back. The division freezes when two things hold: all
+     who took part finish their shares within `tolerance` of the round's time
+     of each other, and no more than `tolerance` of the units went elsewhere
+     than planned. The second is needed because stealing makes the CPU finish
+     in time whatever the division was. What a GPU stole after its share does
+     not count as its finish: that is a launch, not an overload.
+   - Nothing in the paper unfreezes. Here a round whose finishes drift apart
+     by more than `drift`, or in which a grant failed, does; drifted rates
+     are then learned anew.
+   - One unit on a core is allowed on top of both, and one stolen unit for
+     each GPU: blocks cannot be cut finer.
+   - The block size e, the cores of the widest GPU, is the partitioner's.
+   - Rates as in hass_ce.c; frozen shares stay as they are, in proportion.
+
+   Thread safety: as hass/strategy.h. */
+#include "common-private.h"
+
+#include <string.h>
+
+enum
+{
+  TOLERANCE,
+  DRIFT
+};
+
+static const HassParameter parameters[] = {
+  { "tolerance", 0.02, 0, 0.5,
+    "freeze when finishes and moved units lie within this" },
+  { "drift", 0.05, 0, 1, "unfreeze when finishes lie further apart" },
+  { .name = NULL },
+};
+
+typedef struct
+{
+  HassCrew crew;
+  gboolean frozen;
+  gboolean planned; /* this round was carved by rates */
+  gboolean failed;  /* a grant of this round failed */
+  double *division; /* [n], the frozen weights */
+} HassP;
+
+static gpointer
+create (const HassStrategyEnv *env, GError **error)
+{
+  HassP *s = g_new0 (HassP, 1);
+  (void)error;
+  hass_crew_init (&s->crew, env);
+  s->division = g_new0 (double, env->n_devices);
+  return s;
+}
+
+static void
+begin_round (gpointer self, HassRound *round)
+{
+  HassP *s = self;
+  hass_crew_begin_round (self, round);
+  s->failed = FALSE;
+  s->planned = hass_crew_known (&s->crew);
+  if (s->planned)
+    hass_crew_carve (&s->crew, round,
+                     s->frozen ? s->division : hass_crew_weights (&s->crew));
+}
+
+static HassAnswer
+decide (gpointer self, HassRound *round, guint device, gboolean force,
+        HassGrant *grant)
+{
+  HassP *s = self;
+  HassAnswer answer;
+  if (!s->crew.mapped)
+    {
+      if (hass_crew_probe (&s->crew, round, device, force, grant, &answer))
+        return answer;
+      hass_crew_map (&s->crew, round);
+    }
+  if (hass_crew_own (&s->crew, round, device, 0, grant))
+    {
+      if (s->frozen) /* one block: the cores divide it as suits them */
+        grant->chunk = 0;
+      return HASS_TAKE;
+    }
+  if (hass_crew_leftovers (&s->crew, round, device, TRUE, grant)
+      || (!s->frozen && hass_crew_steal (&s->crew, round, device, 1, grant)))
+    return HASS_TAKE;
+  return HASS_DONE;
+}
+
+static void
+observe (gpointer self, HassRound *round, const HassCompletion *done)
+{
+  HassP *s = self;
+  s->failed |= done->failed;
+  hass_crew_observe (self, round, done);
+}
+
+/* Time between the first device's finish of its share and the last one's. */
+static double
+spread_ns (const HassP *s, const HassRoundSummary *summary)
+{
+  double first = G_MAXDOUBLE, last = 0;
+  for (guint d = 0; d < summary->n_devices; d++)
+    if (summary->devices[d].units > 0)
+      {
+        const HassMember *m = &s->crew.members[d];
+        double finish = summary->devices[d].last_finish_ns;
+        if (m->share_end_ns > 0)
+          finish -= m->end_ns - m->share_end_ns;
+        first = MIN (first, finish);
+        last = MAX (last, finish);
+      }
+  return MAX (last - first, 0);
+}
+
+/* Time that a core needs for a unit; 0: no core did any. */
+static double
+unit_ns (const HassP *s, const HassRoundSummary *summary)
+{
+  if (s->crew.cpu >= s->crew.n)
+    return 0;
+  const HassDeviceSummary *cpu = &summary->devices[s->crew.cpu];
+  guint cores = MAX (s->crew.env->devices[s->crew.cpu].cores, 1);
+  return cpu->units > 0 ? cpu->busy_ns * cores / cpu->units : 0;
+}
+
+/* All finished their shares together, within a part of the round's time. */
+static gboolean
+even (const HassP *s, const HassRoundSummary *summary, double part)
+{
+  return spread_ns (s, summary)
+         <= part * summary->makespan_ns + unit_ns (s, summary);
+}
+
+/* What was planned is what happened, and every device took part in it. */
+static gboolean
+kept (HassP *s, const HassRoundSummary *summary, double part)
+{
+  const double *weights = hass_crew_weights (&s->crew);
+  double moved = 0;
+  for (guint d = 0; d < s->crew.n; d++)
+    {
+      double units = summary->devices[d].units;
+      if (units == 0 && weights[d] > 0)
+        return FALSE;
+      moved += MAX (units - s->crew.counts[d], 0);
+    }
+  return moved <= part * summary->units + s->crew.n_gpus;
+}
+
+static void
+end_round (gpointer self, const HassRoundSummary *summary)
+{
+  HassP *s = self;
+  const double *parameter = s->crew.env->parameters;
+  if (s->frozen && !even (s, summary, parameter[DRIFT]))
+    {
+      s->frozen = FALSE;
+      hass_crew_forget (&s->crew);
+    }
+  s->frozen = s->frozen && !s->failed;
+  hass_crew_learn (&s->crew, summary, TRUE);
+  if (!s->frozen && !s->failed && s->planned
+      && even (s, summary, parameter[TOLERANCE])
+      && kept (s, summary, parameter[TOLERANCE]))
+    {
+      s->frozen = TRUE;
+      memcpy (s->division, hass_crew_weights (&s->crew),
+              s->crew.n * sizeof *s->division);
+    }
+}
+
+static void
+destroy (gpointer self)
+{
+  HassP *s = self;
+  g_free (s->division);
+  hass_crew_destroy (self);
+}
+
+const HassStrategyOps hass_p = {
+  .struct_size = sizeof (HassStrategyOps),
+  .name = "hass-p",
+  .summary = "learned shares of a large load, frozen once they are even",
+  .source = "Zhang 2011, 3.4.2, Algorithm 4",
+  .farms = HASS_FARM_PARTITION,
+  .parameters = parameters,
+  .create = create,
+  .begin_round = begin_round,
+  .grant = decide,
+  .observe = observe,
+  .end_round = end_round,
+  .destroy = destroy,
+};

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* min_min.c: map each round by Min-min, run what was mapped, unit by unit.
+
+   Maheswaran et al. 1999 as Zhang 2011, chapter 4 runs it: one unit is
+   computed on each device, times of the others follow from their work. Then
+   again and again the unit that can finish first goes to the device that
+   finishes it first. Mapping is O(n log n + n * devices) for SIZED units and
+   O(devices^2) for equal ones; a decision is O(devices).
+
+   Loses to bundling wherever a launch counts, as in figure 29: a GPU takes
+   its units one by one, that is the point of the comparison. Loses where the
+   measured unit was not typical, since nothing corrects the map.
+
+   Read so:
+   - Measured once, in the first round of the farm, and not learned after:
+     the thesis chooses "a load" and compares all others with it.
+   - Units that only one kind of device can run are not in the map; the
+     engine hands them out first.
+   - In a function farm the map visits SPD tasks before MPD tasks, in the
+     order in which the range keeps them.
+
+   Thread safety: as hass/strategy.h. */
+#include "common-private.h"
+
+static void
+begin_round (gpointer self, HassRound *round)
+{
+  hass_crew_begin_round (self, round);
+  if (hass_crew_known (self))
+    hass_crew_map (self, round);
+}
+
+static HassAnswer
+decide (gpointer self, HassRound *round, guint device, gboolean force,
+        HassGrant *grant)
+{
+  HassCrew *crew = self;
+  HassAnswer answer;
+  if (!crew->mapped)
+    {
+      if (hass_crew_probe (crew, round, device, force, grant, &answer))
+        return answer;
+      hass_crew_map (crew, round);
+    }
+  if (hass_crew_own (crew, round, device, 1, grant)
+      || hass_crew_leftovers (crew, round, device, FALSE, grant))
+    return HASS_TAKE;
+  return HASS_DONE;
+}
+
+const HassStrategyOps hass_min_min = {
+  .struct_size = sizeof (HassStrategyOps),
+  .name = "min-min",
+  .summary = "Min-min map, units one by one",
+  .source = "Zhang 2011, chapter 4; Maheswaran 1999",
+  .farms = HASS_FARM_ANY,
+  .create = hass_crew_create,
+  .begin_round = begin_round,
+  .grant = decide,
+  .observe = hass_crew_observe,
+  .destroy = hass_crew_destroy,
+};

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* registry-private.h: an instance of a strategy, as the engines call it.
+   Thread safety: one call at a time per instance. */
+#ifndef HASS_REGISTRY_PRIVATE_H
+#define HASS_REGISTRY_PRIVATE_H
+
+#include "hass/strategy.h"
+
+typedef struct
+{
+  const HassStrategyOps *ops;
+  gpointer self;
+  double *parameters;
+} HassStrategy;
+
+HassStrategy *hass_strategy_new (const char *spec, HassStrategyEnv *env,
+                                 GError **error);
+void hass_strategy_free (HassStrategy *strategy);
+
+/* The strategies of this room; NULL-terminated. */
+extern const HassStrategyOps *const hass_builtin_strategies[];
+
+#endif

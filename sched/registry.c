@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT */
+/* registry.c: the known strategies, and making an instance of one from a
+   specification such as "hass-p:tolerance=1/64,drift=0.1".
+
+   Thread safety: any thread; one mutex around the table, taken last. */
+#include "registry-private.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "hass/error.h"
+
+static GMutex table_lock;
+static GPtrArray *table; /* const HassStrategyOps *; table_lock */
+
+/* -- The table ---------------------------------------------------------- */
+
+static const HassStrategyOps *
+lookup_locked (const char *name)
+{
+  for (guint i = 0; i < table->len; i++)
+    {
+      const HassStrategyOps *ops = g_ptr_array_index (table, i);
+      if (strcmp (ops->name, name) == 0)
+        return ops;
+    }
+  return NULL;
+}
+
+static gboolean
+valid_name (const char *name)
+{
+  gsize allowed
+      = name ? strspn (name, "abcdefghijklmnopqrstuvwxyz0123456789-") : 0;
+  return allowed > 0 && name[allowed] == '\0';
+}
+
+static gboolean
+valid_parameters (const HassStrategyOps *ops, GError **error)
+{
+  for (const HassParameter *p = ops->parameters; p && p->name; p++)
+    {
+      if (!valid_name (p->name) || !isfinite (p->min) || !isfinite (p->max)
+          || !(p->preset >= p->min && p->preset <= p->max))
+        {
+          g_set_error (error, HASS_ERROR, HASS_ERROR_STRATEGY,
+                       "strategy %s: parameter \"%s\" has preset %g outside "
+                       "of [%g, %g], or a name other than [a-z0-9-]+",
+                       ops->name, p->name, p->preset, p->min, p->max);
+          return FALSE;
+        }
+      for (const HassParameter *q = ops->parameters; q < p; q++)
+        if (strcmp (p->name, q->name) == 0)
+          {
+            g_set_error (error, HASS_ERROR, HASS_ERROR_STRATEGY,
+                         "strategy %s: parameter %s is there twice", ops->name,
+                         p->name);
+            return FALSE;
+          }
+    }
+  return TRUE;
+}
+
+static gboolean
+validate (const HassStrategyOps *ops, GError **error)
+{
+  const char *wrong = NULL;
+  if (ops->struct_size != sizeof *ops)
+    {
+      g_set_error (error, HASS_ERROR, HASS_ERROR_STRATEGY,
+                   "a strategy's ops have struct_size %" G_GSIZE_FORMAT
+                   ", this library wants %" G_GSIZE_FORMAT,
+                   ops->struct_size, sizeof *ops);
+      return FALSE;
+    }
+  if (!valid_name (ops->name))
+    {
+      g_set_error (error, HASS_ERROR, HASS_ERROR_STRATEGY,
+                   "strategy name \"%s\": must be [a-z0-9-]+",
+                   ops->name ? ops->name : "(null)");
+      return FALSE;
+    }
+  if (!ops->create)
+    wrong = "has no create";
+  else if (!ops->grant)
+    wrong = "has no grant";
+  else if ((ops->farms & HASS_FARM_ANY) == 0)
+    wrong = "serves no kind of farm";
+  if (wrong)
+    {
+      g_set_error (error, HASS_ERROR, HASS_ERROR_STRATEGY, "strategy %s %s",
+                   ops->name, wrong);
+      return FALSE;
+    }
+  return valid_parameters (ops, error);
+}
+
+static gboolean
+add_locked (const HassStrategyOps *ops, GError **error)
+{
+  if (!validate (ops, error))
+    return FALSE;
+  if (lookup_locked (ops->name))
+    {
+      g_set_error (error, HASS_ERROR, HASS_ERROR_STRATEGY,
+                   "strategy %s is already registered", ops->name);
+      return FALSE;
+    }
+  g_ptr_array_add (table, (gpointer)ops);
+  return TRUE;
+}
+
+/* Fills the table with the strategies of this room when it is first used. */
+static void
+lock (void)
+{
+  g_mutex_lock (&table_lock);
+  if (table)
+    return;
+  table = g_ptr_array_new ();
+  for (guint i = 0; hass_builtin_strategies[i]; i++)
+    {
+      GError *error = NULL;
+      if (!add_locked (hass_builtin_strategies[i], &error))
+        g_error ("%s", error->message); /* our own table is broken */
+    }
+}
+
+gboolean
+hass_strategy_register (const HassStrategyOps *ops, GError **error)
+{
+  g_return_val_if_fail (ops != NULL, FALSE);
+  lock ();
+  gboolean done = add_locked (ops, error);
+  g_mutex_unlock (&table_lock);
+  return done;
+}
+
+static gint
+by_name (gconstpointer a, gconstpointer b)
+{
+  const HassStrategyOps *const *x = a, *const *y = b;
+  return strcmp ((*x)->name, (*y)->name);
+}
+
+const HassStrategyOps **
+hass_strategy_list (void)
+{
+  lock ();
+  guint n = table->len;
+  const HassStrategyOps **list = g_new0 (const HassStrategyOps *, n + 1);
+  memcpy (list, table->pdata, n * sizeof *list);
+  g_mutex_unlock (&table_lock);
+  qsort (list, n, sizeof *list, by_name);
+  return list;
+}
+
+const HassStrategyOps *
+hass_strategy_find (const char *name, GError **error)
+{
+  g_return_val_if_fail (name != NULL, NULL);
+  lock ();
+  const HassStrategyOps *ops = lookup_locked (name);
+  g_mutex_unlock (&table_lock);
+  if (ops)
+    return ops;
+  g_autofree const HassStrategyOps **list = hass_strategy_list ();
+  g_autoptr (GString) known = g_string_new (NULL);
+  for (guint i = 0; list[i]; i++)
+    g_string_append_printf (known, "%s%s", i > 0 ? ", " : "", list[i]->name);
+  g_set_error (error, HASS_ERROR, HASS_ERROR_STRATEGY,
+               "no strategy \"%s\"; known are: %s", name, known->str);
+  return NULL;
+}
+
+const char *
+hass_strategy_default (HassFarmKind farm, HassCostClass cost)
+{
+  switch (farm)
+    {
+    case HASS_FARM_PARTITION:
+      return cost == HASS_COST_UNKNOWN ? "modified-greedy" : "hass-p";
+    case HASS_FARM_COMBINE:
+      return cost == HASS_COST_UNKNOWN ? "modified-greedy"
+             : cost == HASS_COST_SIZED ? "hass-cd"
+                                       : "hass-ce";
+    case HASS_FARM_INDIVISIBLE:
+      return "hass-i";
+    case HASS_FARM_FUNCTION:
+      return "hass-f";
+    default:
+      return "naive-greedy"; /* the only one that serves a mixture */
+    }
+}
+
+/* -- Specifications ----------------------------------------------------- */
+
+/* A number, or a fraction of two. */
+static gboolean
+parse_value (const char *text, double *value)
+{
+  const char *digits = "0123456789.eE+-";
+  char *end;
+  const char *slash = strchr (text, '/');
+  if (strspn (text, digits) != (slash ? (gsize)(slash - text) : strlen (text)))
+    return FALSE; /* keeps strtod's "inf", "nan", hex and blanks out */
+  *value = g_ascii_strtod (text, &end);
+  if (end == text)
+    return FALSE;
+  if (slash)
+    {
+      if (end != slash || strspn (slash + 1, digits) != strlen (slash + 1))
+        return FALSE;
+      text = slash + 1;
+      *value /= g_ascii_strtod (text, &end);
+    }
+  return end != text && *end == '\0' && isfinite (*value);
+}
+
+static void
+list_parameters (const HassStrategyOps *ops, GString *out)
+{
+  if (!ops->parameters || !ops->parameters->name)
+    g_string_append (out, "it has none");
+  else
+    g_string_append (out, "it has: ");
+  for (const HassParameter *p = ops->parameters; p && p->name; p++)
+    g_string_append_printf (out, "%s%s [%g, %g]",
+                            p == ops->parameters ? "" : ", ", p->name, p->min,
+                            p->max);
+}
+
+/* One "key=value" of a specification. */
+static gboolean
+set_parameter (const HassStrategyOps *ops, const char *setting, double *values,
+               gboolean *seen, GError **error)
+{
+  const char *equals = strchr (setting, '=');
+  if (!equals || equals == setting)
+    {
+      g_set_error (error, HASS_ERROR, HASS_ERROR_STRATEGY,
+                   "strategy %s: \"%s\" is not key=value", ops->name, setting);
+      return FALSE;
+    }
+  g_autofree char *key = g_strndup (setting, equals - setting);
+  const char *text = equals + 1;
+  guint i = 0;
+  while (ops->parameters && ops->parameters[i].name
+         && strcmp (ops->parameters[i].name, key) != 0)
+    i++;
+  if (!ops->parameters || !ops->parameters[i].name)
+    {
+      g_autoptr (GString) known = g_string_new (NULL);
+      list_parameters (ops, known);
+      g_set_error (error, HASS_ERROR, HASS_ERROR_STRATEGY,
+                   "strategy %s: no parameter %s (= %s); %s", ops->name, key,
+                   text, known->str);
+      return FALSE;
+    }
+  const HassParameter *p = &ops->parameters[i];
+  const char *wrong = NULL;
+  double value = 0;
+  if (seen[i])
+    wrong = "given twice";
+  else if (!parse_value (text, &value))
+    wrong = "neither a number nor a fraction";
+  else if (value < p->min || value > p->max)
+    wrong = "out of range";
+  if (wrong)
+    {
+      g_set_error (error, HASS_ERROR, HASS_ERROR_STRATEGY,
+                   "strategy %s: %s=%s is %s; a value in [%g, %g] is wanted "
+                   "(%s)",
+                   ops->name, key, text, wrong, p->min, p->max,
+                   p->help ? p->help : p->name);
+      return FALSE;
+    }
+  values[i] = value;
+  seen[i] = TRUE;
+  return TRUE;
+}
+
+static const char *const farm_names[]
+    = { "partition", "combine", "indivisible", "function" };
+
+static gboolean
+serves (const HassStrategyOps *ops, HassFarmKind farm, GError **error)
+{
+  if (farm != 0 && (ops->farms & farm) == farm)
+    return TRUE;
+  g_autoptr (GString) asked = g_string_new (NULL);
+  g_autoptr (GString) served = g_string_new (NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (farm_names); i++)
+    {
+      if (farm & (1u << i))
+        g_string_append_printf (asked, "%s%s", asked->len ? "+" : "",
+                                farm_names[i]);
+      if (ops->farms & (1u << i))
+        g_string_append_printf (served, "%s%s", served->len ? ", " : "",
+                                farm_names[i]);
+    }
+  g_set_error (error, HASS_ERROR, HASS_ERROR_STRATEGY,
+               "strategy %s does not serve a farm of kind %s; it serves: %s",
+               ops->name, asked->len ? asked->str : "none", served->str);
+  return FALSE;
+}
+
+/* Makes an instance of "name" or "name:key=value,key=value"; NULL or "" means
+   hass_strategy_default(). env stays the caller's and must outlive the
+   instance; its parameters are set to the instance's. NULL with
+   HASS_ERROR_STRATEGY, or with what create reports. */
+HassStrategy *
+hass_strategy_new (const char *spec, HassStrategyEnv *env, GError **error)
+{
+  g_return_val_if_fail (env != NULL, NULL);
+  g_return_val_if_fail (env->struct_size == sizeof *env, NULL);
+  g_return_val_if_fail (env->n_devices > 0 && env->devices != NULL, NULL);
+  if (!spec || *spec == '\0')
+    spec = hass_strategy_default (env->farm, env->cost);
+  const char *colon = strchr (spec, ':');
+  g_autofree char *name
+      = colon ? g_strndup (spec, colon - spec) : g_strdup (spec);
+  const HassStrategyOps *ops = hass_strategy_find (name, error);
+  if (!ops || !serves (ops, env->farm, error))
+    return NULL;
+
+  guint n = 0;
+  while (ops->parameters && ops->parameters[n].name)
+    n++;
+  g_autofree double *values = g_new0 (double, n + 1);
+  g_autofree gboolean *seen = g_new0 (gboolean, n + 1);
+  for (guint i = 0; i < n; i++)
+    values[i] = ops->parameters[i].preset;
+  if (colon)
+    {
+      g_auto (GStrv) settings = g_strsplit (colon + 1, ",", -1);
+      for (guint i = 0; settings[i]; i++)
+        if (!set_parameter (ops, settings[i], values, seen, error))
+          return NULL;
+      if (!settings[0])
+        {
+          g_set_error (error, HASS_ERROR, HASS_ERROR_STRATEGY,
+                       "strategy %s: nothing follows the colon", ops->name);
+          return NULL;
+        }
+    }
+
+  HassStrategy *strategy = g_new0 (HassStrategy, 1);
+  strategy->ops = ops;
+  strategy->parameters = g_steal_pointer (&values);
+  env->parameters = strategy->parameters;
+  GError *refusal = NULL;
+  strategy->self = ops->create (env, &refusal);
+  if (refusal)
+    {
+      g_propagate_error (error, refusal);
+      env->parameters = NULL;
+      g_free (strategy->parameters);
+      g_free (strategy);
+      return NULL;
+    }
+  return strategy;
+}
+
+void
+hass_strategy_free (HassStrategy *strategy)
+{
+  if (!strategy)
+    return;
+  if (strategy->ops->destroy && strategy->self)
+    strategy->ops->destroy (strategy->self);
+  g_free (strategy->parameters);
+  g_free (strategy);
+}

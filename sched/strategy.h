@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/* hass/strategy.h: for people who write scheduling strategies.
+
+   DESIGN. A strategy is a pure decision: it has no thread, no clock and no
+   device call. The engine, live or virtual, asks it three questions: a round
+   begins (what order, what shares); a device has room (what shall it get); a
+   grant has finished (here is its timing). doc/writing-a-strategy.md walks
+   through one.
+
+   Thread safety: the engine calls the ops of one instance one at a time,
+   from any thread, never under a lock that a callback could need. */
+#ifndef HASS_STRATEGY_H
+#define HASS_STRATEGY_H
+
+#include <glib.h>
+#include <hass/load.h>
+#include <hass/round.h>
+#include <hass/types.h>
+
+G_BEGIN_DECLS
+
+/* A parameter of a strategy; tables end with a NULL name. */
+typedef struct
+{
+  const char *name;
+  double preset, min, max;
+  const char *help;
+} HassParameter;
+
+/**
+ * HassStrategyEnv: what a strategy is created for. Valid until destroy.
+ * @struct_size: sizeof (HassStrategyEnv) of the caller.
+ * @farm_name: for the profile store and messages.
+ * @devices: [@n_devices]; the CPU pool, where there is one, comes first.
+ * @parameters: values in the order of the ops' table.
+ */
+typedef struct
+{
+  gsize struct_size;
+  const char *farm_name;
+  HassFarmKind farm;
+  HassCostClass cost;
+  guint n_devices;
+  const HassDeviceTraits *devices;
+  const double *parameters;
+  guint64 seed;
+} HassStrategyEnv;
+
+typedef enum
+{
+  HASS_TAKE, /* the grant is filled in */
+  HASS_WAIT, /* ask again after the next completion of any device */
+  HASS_DONE  /* the device takes no more part in this round */
+} HassAnswer;
+
+/**
+ * HassCompletion: a grant has finished. A CPU pool reports when it runs out
+ * of what it was granted, all its cores together.
+ * @device: which.
+ * @units, @work, @elements, @bytes: what it did; work as the cost class
+ *   shows it.
+ * @grant_ns, @start_ns, @end_ns: when granted, when the device began on it
+ *   (no earlier than the end of its bundle before), when results were back.
+ * @h2d_ns, @kernel_ns, @d2h_ns: the stages; a CPU pool has only kernel.
+ * @first_of_round: the device's first completion in this round.
+ * @failed: the units were given back to the round.
+ */
+typedef struct
+{
+  guint device;
+  guint64 units;
+  double work;
+  guint64 elements;
+  guint64 bytes;
+  gint64 grant_ns, start_ns, end_ns;
+  double h2d_ns, kernel_ns, d2h_ns;
+  gboolean first_of_round;
+  gboolean failed;
+} HassCompletion;
+
+/* What a device did in a round. last_finish_ns counts from the round's
+   begin; 0: it took nothing. busy_ns as in HassProgress. */
+typedef struct
+{
+  guint64 units;
+  double work;
+  guint64 bundles;
+  double busy_ns;
+  double last_finish_ns;
+} HassDeviceSummary;
+
+typedef struct
+{
+  guint64 number;
+  guint64 units;
+  double makespan_ns;
+  guint n_devices;
+  const HassDeviceSummary *devices; /* [n_devices] */
+} HassRoundSummary;
+
+/**
+ * HassStrategyOps: one strategy. Optional ops may be NULL.
+ * @struct_size: sizeof (HassStrategyOps).
+ * @name: lower case, "hass-ce".
+ * @summary: one line; @source: paper and section, or NULL.
+ * @farms: the kinds it serves, or HASS_FARM_ANY.
+ * @parameters: table that ends with a NULL name, or NULL.
+ * @create: state for one farm; NULL with @error set when it cannot serve.
+ * @begin_round: optional: order, carve or assign units. Default: nothing.
+ * @grant: @device has room. @force: all devices wait and units remain; who
+ *   still answers WAIT to this makes the engine give the CPU one unit.
+ *   Returning TAKE on an empty source counts as WAIT. Units that remain
+ *   when every device answered DONE are given to the CPU pool, or to the
+ *   GPUs where there is none.
+ * @granted: optional: what was really taken.
+ * @observe: optional: a grant has finished.
+ * @end_round: optional: all units of the round are finished.
+ * @destroy: frees the state; required when create returns allocated memory.
+ *
+ * When the CPU pool is the only device, a round may begin before the last
+ * units of the one before have finished; with more devices rounds do not
+ * overlap.
+ */
+typedef struct
+{
+  gsize struct_size;
+  const char *name;
+  const char *summary;
+  const char *source;
+  HassFarmKind farms;
+  const HassParameter *parameters;
+  gpointer (*create) (const HassStrategyEnv *env, GError **error);
+  void (*begin_round) (gpointer self, HassRound *round);
+  HassAnswer (*grant) (gpointer self, HassRound *round, guint device,
+                       gboolean force, HassGrant *grant);
+  void (*granted) (gpointer self, HassRound *round, guint device,
+                   const HassGrant *grant);
+  void (*observe) (gpointer self, HassRound *round, const HassCompletion *done);
+  void (*end_round) (gpointer self, const HassRoundSummary *summary);
+  void (*destroy) (gpointer self);
+} HassStrategyOps;
+
+/**
+ * hass_strategy_register:
+ * @ops: must stay valid for the life of the process.
+ *
+ * Makes a strategy known by name. Fails with HASS_ERROR_STRATEGY when the
+ * name is taken or malformed or a required op is missing. Any thread.
+ */
+gboolean hass_strategy_register (const HassStrategyOps *ops, GError **error);
+
+/**
+ * hass_strategy_find:
+ * @name: a registered name, without parameters.
+ *
+ * Returns: the ops, or NULL with HASS_ERROR_STRATEGY whose message lists the
+ * known names. Any thread.
+ */
+const HassStrategyOps *hass_strategy_find (const char *name, GError **error);
+
+/**
+ * hass_strategy_list:
+ *
+ * Returns: (transfer container): NULL-terminated array of the registered
+ * ops, sorted by name; free with g_free(). Any thread.
+ */
+const HassStrategyOps **hass_strategy_list (void);
+
+/**
+ * hass_strategy_default:
+ *
+ * Returns: the strategy that the taxonomy of Zhang 2011, figure 10 gives a
+ * farm of this kind and cost class.
+ */
+const char *hass_strategy_default (HassFarmKind farm, HassCostClass cost);
+
+G_END_DECLS
+
+#endif

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: MIT */
+/* data_farm.c: the three data farms.
+   Thread safety: see data_farm.h. */
+#include "hass/data_farm.h"
+
+#include "normalise-private.h"
+
+static gboolean
+run (const HassDataFarm *given, HassFarmKind kind, const char *function,
+     HassReport **report, GError **error)
+{
+  HassDataFarm f;
+  if (report)
+    *report = NULL;
+  if (!hass_options_read (&f, sizeof f, given, "HassDataFarm", error))
+    return FALSE;
+  HassFarm farm = { .name = f.name,
+                    .kind = kind,
+                    .cost = f.cost,
+                    .user_data = f.user_data,
+                    .generate = f.generate,
+                    .loads = f.loads,
+                    .n_loads = f.n_loads,
+                    .cpu_worker = f.cpu_worker,
+                    .cpu_worker_data = f.user_data,
+                    .gpu_worker = f.gpu_worker,
+                    .bundle = f.bundle,
+                    .unbundle = f.unbundle,
+                    .collect = f.collect,
+                    .order = f.order,
+                    .reduce = f.reduce,
+                    .reduce_init = f.reduce_init,
+                    .accumulator = f.accumulator,
+                    .accumulator_bytes = f.accumulator_bytes,
+                    .release = f.release,
+                    .release_data = f.user_data,
+                    .constants = f.constants,
+                    .n_constants = f.n_constants,
+                    .run = &f.run };
+  if (kind == HASS_FARM_PARTITION)
+    {
+      farm.partition = f.partition;
+      farm.block_elements = f.block_elements;
+      farm.halo_elements = f.halo_elements;
+    }
+  hass_farm_limits (&farm, f.pool_loads, f.pool_bytes, f.round_loads,
+                    f.window_loads);
+  return hass_farm_check (&farm, function, error)
+         && hass_engine_run (&farm, report, error);
+}
+
+gboolean
+hass_data_farm_partition (const HassDataFarm *farm, HassReport **report,
+                          GError **error)
+{
+  return run (farm, HASS_FARM_PARTITION, "hass_data_farm_partition", report,
+              error);
+}
+
+gboolean
+hass_data_farm_combine (const HassDataFarm *farm, HassReport **report,
+                        GError **error)
+{
+  return run (farm, HASS_FARM_COMBINE, "hass_data_farm_combine", report, error);
+}
+
+gboolean
+hass_data_farm_indivisible (const HassDataFarm *farm, HassReport **report,
+                            GError **error)
+{
+  return run (farm, HASS_FARM_INDIVISIBLE, "hass_data_farm_indivisible", report,
+              error);
+}

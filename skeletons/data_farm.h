@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/* hass/data_farm.h: the three data farms (Zhang 2011, 3.3 and 5.1).
+   Thread safety: farms may run on several threads at once; each call blocks
+   its caller, which works along as one of the cores. */
+#ifndef HASS_DATA_FARM_H
+#define HASS_DATA_FARM_H
+
+#include <hass/callbacks.h>
+#include <hass/report.h>
+
+G_BEGIN_DECLS
+
+/**
+ * HassDataFarm: a data farm; start from HASS_DATA_FARM_INIT, zero is the
+ * default everywhere.
+ * @struct_size: set by HASS_DATA_FARM_INIT.
+ * @name: in messages, reports and profiles; NULL: "farm".
+ * @user_data: given to every callback.
+ * @generate: emits the loads; or
+ * @loads: [@n_loads] loads known at the start, which must stay valid and are
+ *   not copied. Both may be given: the array comes first.
+ * @cpu_worker, @gpu_worker: at least one that a present device can run.
+ * @partition: partition farm only; NULL slices evenly.
+ * @bundle, @unbundle: NULL copies inputs and outputs one after another.
+ * @collect: takes results; NULL: outputs are in place or reduced.
+ * @order: of the results that @collect gets.
+ * @window_loads: ORDERED: at most so many units are begun beyond the first
+ *   unfinished one; 0: 8192.
+ * @reduce, @reduce_init, @accumulator, @accumulator_bytes: each worker has an
+ *   accumulator; at the end all are reduced into @accumulator
+ *   [accumulator_bytes], which the user has initialised.
+ * @release: called once for each load that the library is done with.
+ * @cost: what is known of the costs.
+ * @block_elements: partition farm: elements in a block; 0: the widest
+ *   device's width (HASS_p's e), but at least 1/4096 of the load.
+ * @halo_elements: partition farm: elements readable on both sides of a block.
+ * @constants: [@n_constants] bytes that every worker may read; not owned.
+ * @pool_loads, @pool_bytes: bounds of the load pool; 0: 8192 loads, 64 MiB.
+ *   One load larger than @pool_bytes is let in alone.
+ * @round_loads: at most so many loads in a round; 0: no bound but the pool's.
+ * @run: how to run it.
+ */
+typedef struct
+{
+  gsize struct_size;
+  const char *name;
+  gpointer user_data;
+
+  HassGenerateFunc generate;
+  const HassLoad *loads;
+  gsize n_loads;
+
+  HassCpuWorkerFunc cpu_worker;
+  HassGpuWorkerFunc gpu_worker;
+  HassPartitionFunc partition;
+  HassBundleFunc bundle;
+  HassUnbundleFunc unbundle;
+
+  HassCollectFunc collect;
+  HassResultOrder order;
+  gsize window_loads;
+  HassReduceFunc reduce;
+  HassReduceInitFunc reduce_init;
+  gpointer accumulator;
+  gsize accumulator_bytes;
+  HassReleaseFunc release;
+
+  HassCostClass cost;
+  gsize block_elements;
+  gsize halo_elements;
+  const HassConstant *constants;
+  guint n_constants;
+  gsize pool_loads;
+  gsize pool_bytes;
+  gsize round_loads;
+
+  HassRunOptions run;
+} HassDataFarm;
+
+#define HASS_DATA_FARM_INIT                                                    \
+  {                                                                            \
+    .struct_size = sizeof (HassDataFarm)                                       \
+  }
+
+/**
+ * hass_data_farm_partition:
+ * @report: (out) (optional): set also when the farm fails; free with
+ *   hass_report_free().
+ *
+ * Runs a farm of large divisible loads: each load is one round, cut into
+ * blocks (Zhang 2011, 3.4.2, HASS_p). Loads must have a size; input_bytes
+ * and output_bytes must be multiples of it.
+ *
+ * Returns: TRUE when every unit was computed and every result delivered, or,
+ * with HASS_ON_ERROR_CONTINUE, when the farm came to its end. Any HassError
+ * but IO may be set.
+ */
+gboolean hass_data_farm_partition (const HassDataFarm *farm,
+                                   HassReport **report, GError **error);
+
+/**
+ * hass_data_farm_combine:
+ *
+ * Runs a farm of small divisible loads, which GPUs get in bundles (3.4.2,
+ * HASS_ce, HASS_cd, modified greedy). Otherwise as
+ * hass_data_farm_partition().
+ */
+gboolean hass_data_farm_combine (const HassDataFarm *farm, HassReport **report,
+                                 GError **error);
+
+/**
+ * hass_data_farm_indivisible:
+ *
+ * Runs a farm of loads with inner dependencies: on a GPU one load is one
+ * thread block (3.5, HASS_i). Otherwise as hass_data_farm_partition().
+ */
+gboolean hass_data_farm_indivisible (const HassDataFarm *farm,
+                                     HassReport **report, GError **error);
+
+G_END_DECLS
+
+#endif

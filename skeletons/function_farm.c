@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* function_farm.c: tasks with functions of their own, carried as loads whose
+   tag is the task.
+   Thread safety: see function_farm.h. */
+#include "hass/function_farm.h"
+
+#include "normalise-private.h"
+
+/* A task whose functions are both NULL is refused where it would run. */
+static void
+load_of (const HassTask *task, HassLoad *load)
+{
+  *load = (HassLoad){ .input = task->input,
+                      .input_bytes = task->input_bytes,
+                      .output = task->output,
+                      .output_bytes = task->output_bytes,
+                      .size = MAX (task->parallelism, 1),
+                      .tag = (gpointer)task,
+                      .cost = (gfloat)task->expected_time,
+                      .flags = (task->cpu ? HASS_LOAD_CPU : 0)
+                               | (task->gpu ? HASS_LOAD_GPU : 0) };
+}
+
+gboolean
+hass_emitter_emit_task (HassEmitter *emitter, const HassTask *task)
+{
+  HassLoad load;
+  load_of (task, &load);
+  return hass_emitter_emit (emitter, &load);
+}
+
+gboolean
+hass_worker_emit_task (HassWorker *worker, const HassTask *task)
+{
+  HassLoad load;
+  load_of (task, &load);
+  return hass_worker_emit (worker, &load);
+}
+
+static gboolean
+call_task (const HassBlock *block, HassWorker *worker, gpointer data,
+           GError **error)
+{
+  const HassFunctionFarm *f = data;
+  const HassTask *task = block->load->tag;
+  if (task->cpu)
+    return task->cpu (task, worker, f->user_data, error);
+  g_set_error (error, HASS_ERROR, HASS_ERROR_NO_DEVICE,
+               "task %" G_GUINT64_FORMAT " has no CPU function%s", block->seq,
+               task->gpu ? ", which virtual time needs for its result" : "");
+  return FALSE;
+}
+
+static HassGpuWorkerFunc
+gpu_function (const HassLoad *load)
+{
+  return ((const HassTask *)load->tag)->gpu;
+}
+
+static gboolean
+no_gpu_worker (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
+               GError **error)
+{
+  (void)bundle;
+  (void)stream;
+  (void)data;
+  (void)error;
+  return FALSE;
+}
+
+static void
+release_task (const HassLoad *load, gboolean committed, gpointer data)
+{
+  const HassFunctionFarm *f = data;
+  f->release (load->tag, committed, f->user_data);
+}
+
+/* The caller's tasks, then those that it generates. */
+static gboolean
+generate (HassEmitter *emitter, gpointer user_data, GError **error)
+{
+  (void)emitter;
+  (void)user_data;
+  (void)error;
+  return TRUE;
+}
+
+gboolean
+hass_function_farm (const HassFunctionFarm *given, HassReport **report,
+                    GError **error)
+{
+  HassFunctionFarm f;
+  if (report)
+    *report = NULL;
+  if (!hass_options_read (&f, sizeof f, given, "HassFunctionFarm", error))
+    return FALSE;
+  if (f.n_tasks > 0 && !f.tasks)
+    {
+      g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
+                   "farm '%s': n_tasks is given, but tasks is NULL",
+                   f.name ? f.name : "farm");
+      return FALSE;
+    }
+  g_autofree HassLoad *loads = g_new (HassLoad, f.n_tasks + 1);
+  for (gsize i = 0; i < f.n_tasks; i++)
+    load_of (&f.tasks[i], &loads[i]);
+  HassFarm farm = { .name = f.name,
+                    .kind = HASS_FARM_FUNCTION,
+                    .cost = HASS_COST_SIZED,
+                    .user_data = f.user_data,
+                    .generate = f.generate  ? f.generate
+                                : f.n_tasks ? NULL
+                                            : generate,
+                    .loads = loads,
+                    .n_loads = f.n_tasks,
+                    .cpu_worker = call_task,
+                    .cpu_worker_data = &f,
+                    .gpu_worker = no_gpu_worker,
+                    .gpu_worker_of = gpu_function,
+                    .collect = f.collect,
+                    .order = f.order,
+                    .reduce = f.reduce,
+                    .reduce_init = f.reduce_init,
+                    .accumulator = f.accumulator,
+                    .accumulator_bytes = f.accumulator_bytes,
+                    .release = f.release ? release_task : NULL,
+                    .release_data = &f,
+                    .constants = f.constants,
+                    .n_constants = f.n_constants,
+                    .run = &f.run };
+  hass_farm_limits (&farm, f.pool_tasks, 0, f.round_tasks, f.window_tasks);
+  return hass_farm_check (&farm, "hass_function_farm", error)
+         && hass_engine_run (&farm, report, error);
+}

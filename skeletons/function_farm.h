@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* hass/function_farm.h: a farm of tasks with functions of their own (Zhang
+   2011, 3.6).
+   Thread safety: as hass/data_farm.h. */
+#ifndef HASS_FUNCTION_FARM_H
+#define HASS_FUNCTION_FARM_H
+
+#include <hass/callbacks.h>
+#include <hass/report.h>
+
+G_BEGIN_DECLS
+
+typedef struct _HassTask HassTask;
+
+/**
+ * HassTaskFunc: a task's CPU function. Threads and failing as for
+ * #HassCpuWorkerFunc; @worker serves the hass_worker functions, and
+ * hass_worker_emit_task() for tasks that this one makes ready.
+ */
+typedef gboolean (*HassTaskFunc) (const HassTask *task, HassWorker *worker,
+                                  gpointer user_data, GError **error);
+
+/**
+ * HassTask: a function with its input.
+ * @cpu, @gpu: at least one; a task without a GPU function runs on the CPU
+ *   pool only, and the other way round.
+ * @data: the task's own.
+ * @input, @input_bytes, @output, @output_bytes: bytes that travel to a GPU
+ *   and back; may be NULL and 0.
+ * @expected_time: in any unit that is the same for all tasks (exeTime in the
+ *   thesis); 0: unknown.
+ * @parallelism: its PD, the threads it can use at most: 1 (or 0) simplex,
+ *   more: multiplex (Zhang 2011, 3.6.1).
+ */
+struct _HassTask
+{
+  HassTaskFunc cpu;
+  HassGpuWorkerFunc gpu;
+  gpointer data;
+  gconstpointer input;
+  gsize input_bytes;
+  gpointer output;
+  gsize output_bytes;
+  double expected_time;
+  guint64 parallelism;
+};
+
+/**
+ * HassFunctionFarm: start from HASS_FUNCTION_FARM_INIT. Fields of the same
+ * name as in #HassDataFarm mean the same.
+ * @tasks: [@n_tasks] tasks known at the start; not copied, must stay valid.
+ * @release: called once for each task the library is done with.
+ */
+typedef struct
+{
+  gsize struct_size;
+  const char *name;
+  gpointer user_data;
+
+  HassGenerateFunc generate;
+  const HassTask *tasks;
+  gsize n_tasks;
+
+  HassCollectFunc collect;
+  HassResultOrder order;
+  gsize window_tasks;
+  HassReduceFunc reduce;
+  HassReduceInitFunc reduce_init;
+  gpointer accumulator;
+  gsize accumulator_bytes;
+  void (*release) (const HassTask *task, gboolean committed,
+                   gpointer user_data);
+
+  const HassConstant *constants;
+  guint n_constants;
+  gsize pool_tasks;
+  gsize round_tasks;
+
+  HassRunOptions run;
+} HassFunctionFarm;
+
+#define HASS_FUNCTION_FARM_INIT                                                \
+  {                                                                            \
+    .struct_size = sizeof (HassFunctionFarm)                                   \
+  }
+
+/**
+ * hass_emitter_emit_task:
+ * @task: not copied: must stay valid until released.
+ *
+ * As hass_emitter_emit(), for the generator of a function farm.
+ */
+gboolean hass_emitter_emit_task (HassEmitter *emitter, const HassTask *task);
+
+/* As hass_worker_emit(), for a task of a function farm. @task is not
+   copied. */
+gboolean hass_worker_emit_task (HassWorker *worker, const HassTask *task);
+
+/**
+ * hass_function_farm:
+ *
+ * Runs a function farm: SPD and MPD sets, LTF for GPUs, STF for the CPU
+ * (Zhang 2011, 3.6.3, HASS_f). Returns and errors as
+ * hass_data_farm_partition(). A task that no present device can run is
+ * HASS_ERROR_NO_DEVICE and is named.
+ */
+gboolean hass_function_farm (const HassFunctionFarm *farm, HassReport **report,
+                             GError **error);
+
+G_END_DECLS
+
+#endif

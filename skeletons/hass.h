@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* hass/hass.h: everything an application needs. */
+#ifndef HASS_HASS_H
+#define HASS_HASS_H
+
+#include <hass/callbacks.h>
+#include <hass/data_farm.h>
+#include <hass/device.h>
+#include <hass/error.h>
+#include <hass/function_farm.h>
+#include <hass/load.h>
+#include <hass/report.h>
+#include <hass/strategy.h>
+#include <hass/types.h>
+
+#define HASS_VERSION_MAJOR 0
+#define HASS_VERSION_MINOR 1
+
+#endif

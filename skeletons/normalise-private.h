@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: MIT */
+/* normalise-private.h: what all skeletons check and fill in alike.
+   Thread safety: any thread. */
+#ifndef HASS_NORMALISE_PRIVATE_H
+#define HASS_NORMALISE_PRIVATE_H
+
+#include "engine/farm-private.h"
+
+gboolean hass_options_read (gpointer into, gsize size, gconstpointer from,
+                            const char *type, GError **error);
+gboolean hass_farm_check (HassFarm *farm, const char *function, GError **error);
+void hass_farm_limits (HassFarm *farm, gsize pool_loads, gsize pool_bytes,
+                       gsize round_loads, gsize window);
+
+#endif

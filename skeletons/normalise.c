@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* normalise.c: reads option structs of any age and checks what all farms
+   have in common.
+   Thread safety: any thread. */
+#include "normalise-private.h"
+
+#include <string.h>
+
+#include "hass/strategy.h"
+
+#define POOL_LOADS 8192
+#define POOL_BYTES (64 << 20)
+#define POOL_LOADS_MAX (1u << 30)
+
+/* Copies what the caller's struct has, zero elsewhere. Both begin with their
+   size. */
+gboolean
+hass_options_read (gpointer into, gsize size, gconstpointer from,
+                   const char *type, GError **error)
+{
+  gsize theirs;
+  if (!from)
+    {
+      g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID, "%s is NULL", type);
+      return FALSE;
+    }
+  memcpy (&theirs, from, sizeof theirs);
+  if (theirs < sizeof theirs || theirs > 16 * size)
+    {
+      g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
+                   "%s.struct_size is %zu: start from its INIT macro", type,
+                   theirs);
+      return FALSE;
+    }
+  memset (into, 0, size);
+  memcpy (into, from, MIN (theirs, size));
+  return TRUE;
+}
+
+static gsize
+or_default (gsize value, gsize preset)
+{
+  return value > 0 ? value : preset;
+}
+
+/* Fills in the bounds of pool and rounds. In sequence order a round holds no
+   more than the window, so that no result waits for one further away. */
+void
+hass_farm_limits (HassFarm *farm, gsize pool_loads, gsize pool_bytes,
+                  gsize round_loads, gsize window)
+{
+  farm->pool_loads = MIN (or_default (pool_loads, POOL_LOADS), POOL_LOADS_MAX);
+  farm->pool_bytes = or_default (pool_bytes, POOL_BYTES);
+  gsize most = or_default (round_loads, G_MAXUINT32 - 1);
+  if (farm->order == HASS_RESULTS_ORDERED && farm->collect)
+    most = MIN (most, or_default (window, POOL_LOADS));
+  farm->round_loads = (guint32)MIN (most, G_MAXUINT32 - 1);
+}
+
+static gboolean
+invalid (const HassFarm *farm, GError **error, const char *what)
+{
+  g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID, "farm '%s': %s",
+               farm->name, what);
+  return FALSE;
+}
+
+/* Refuses what no farm can run with; chooses the strategy. */
+gboolean
+hass_farm_check (HassFarm *farm, const char *function, GError **error)
+{
+  const HassRunOptions *run = farm->run;
+  const char *callback = hass_engine_callback ();
+  if (callback)
+    {
+      g_set_error (error, HASS_ERROR, HASS_ERROR_MISUSE,
+                   "%s called from %s: callbacks cannot run farms", function,
+                   callback);
+      return FALSE;
+    }
+  if (!farm->name)
+    farm->name = "farm";
+  if (!farm->cpu_worker && !farm->gpu_worker)
+    {
+      g_set_error (error, HASS_ERROR, HASS_ERROR_NO_DEVICE,
+                   "farm '%s' has neither a CPU worker nor a GPU worker",
+                   farm->name);
+      return FALSE;
+    }
+  if (!farm->generate && !farm->loads)
+    return invalid (farm, error, "neither a generator nor loads are given");
+  if (farm->n_loads > 0 && !farm->loads)
+    return invalid (farm, error, "n_loads is given, but loads is NULL");
+  if ((guint)farm->cost > HASS_COST_UNKNOWN)
+    return invalid (farm, error, "cost is no HassCostClass");
+  if ((guint)farm->order > HASS_RESULTS_ORDERED)
+    return invalid (farm, error, "order is no HassResultOrder");
+  if ((guint)run->on_error > HASS_ON_ERROR_CONTINUE)
+    return invalid (farm, error, "on_error is no HassErrorPolicy");
+  if (farm->reduce && (!farm->accumulator || farm->accumulator_bytes == 0))
+    return invalid (farm, error,
+                    "reduce needs accumulator and accumulator_bytes");
+  if (farm->n_constants > 0 && !farm->constants)
+    return invalid (farm, error,
+                    "n_constants is given, but constants is "
+                    "NULL");
+  if (run->n_devices > 0 && !run->devices)
+    return invalid (farm, error, "n_devices is given, but devices is NULL");
+  if (run->deadline_ms < 0 || run->deadline_ms > G_MAXINT64 / 2000000)
+    return invalid (farm, error, "deadline_ms is out of range");
+  farm->strategy = run->strategy;
+  if (!farm->strategy)
+    farm->strategy = g_getenv ("HASS_STRATEGY");
+  if (!farm->strategy || !*farm->strategy)
+    farm->strategy = hass_strategy_default (farm->kind, farm->cost);
+  return TRUE;
+}

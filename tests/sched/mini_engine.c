@@ -1,0 +1,513 @@
+/* SPDX-License-Identifier: MIT */
+/* mini_engine.c: see mini_engine.h.
+   Thread safety: one thread. */
+#include "mini_engine.h"
+
+#include <math.h>
+
+typedef enum
+{
+  ASK,
+  WAITING,
+  OUT
+} Asking;
+
+/* A core with a unit, or a GPU with a bundle. */
+typedef struct
+{
+  gboolean busy;
+  double begin_ns, end_ns;
+  HassExtent extent;
+  guint grant; /* index in the log, GPUs */
+} Lane;
+
+typedef struct
+{
+  MiniFarm *farm;
+  HassRound *round;
+  MiniRound *result;
+  const HassStrategyOps *ops;
+  gpointer self;
+  Asking asking[MINI_DEVICES];
+  Lane *lanes; /* [counter_of[n]], as the round's counters */
+  double begin_ns;
+  guint8 *executed; /* [n_units] */
+  guint64 steps;
+
+  /* The CPU pool. */
+  gboolean pulling;
+  guint64 chunk;
+  HassCompletion cpu; /* since its last grant */
+} Run;
+
+MiniFarm *
+mini_farm_new (const char *spec, HassFarmKind kind, HassCostClass cost,
+               const MiniDevice *devices, guint n, guint32 seed)
+{
+  static const char *const names[MINI_DEVICES]
+      = { "d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7", "d8", "d9" };
+  g_assert (n <= MINI_DEVICES);
+  MiniFarm *farm = g_new0 (MiniFarm, 1);
+  farm->n = n;
+  farm->rand = g_rand_new_with_seed (seed);
+  farm->grants = g_array_new (FALSE, FALSE, sizeof (MiniGrant));
+  farm->cpu_order = g_array_new (FALSE, FALSE, sizeof (double));
+  for (guint d = 0; d < n; d++)
+    {
+      farm->devices[d] = devices[d];
+      farm->traits[d]
+          = (HassDeviceTraits){ .name = names[d],
+                                .kind = devices[d].kind,
+                                .cores = devices[d].cores,
+                                .width = devices[d].cores,
+                                .latency_ns = devices[d].latency_ns,
+                                .work_per_ns = devices[d].known_rate,
+                                .max_in_flight = 1 };
+    }
+  farm->env = (HassStrategyEnv){ .struct_size = sizeof farm->env,
+                                 .farm_name = "mini",
+                                 .farm = kind,
+                                 .cost = cost,
+                                 .n_devices = n,
+                                 .devices = farm->traits };
+  GError *error = NULL;
+  farm->strategy = hass_strategy_new (spec, &farm->env, &error);
+  if (!farm->strategy)
+    g_error ("%s: %s", spec, error->message);
+  farm->round = g_aligned_alloc0 (1, sizeof (HassRound), HASS_CACHE_LINE);
+  hass_round_init (farm->round, n, farm->traits);
+  return farm;
+}
+
+void
+mini_farm_free (MiniFarm *farm)
+{
+  hass_strategy_free (farm->strategy);
+  hass_round_clear (farm->round);
+  g_aligned_free (farm->round);
+  g_array_unref (farm->grants);
+  g_array_unref (farm->cpu_order);
+  g_rand_free (farm->rand);
+  g_free (farm);
+}
+
+/* Time in which all devices together could do the work, launches and
+   rounding left out. */
+double
+mini_bound_ns (const MiniDevice *devices, guint n, double work)
+{
+  double rate = 0;
+  for (guint d = 0; d < n; d++)
+    rate += (devices[d].kind == HASS_DEVICE_CPU ? devices[d].cores : 1)
+            / devices[d].ns_per_work;
+  return work / rate;
+}
+
+static double
+vary (Run *run, double ns)
+{
+  return ns
+         * (1 + run->farm->noise * (2 * g_rand_double (run->farm->rand) - 1));
+}
+
+static double
+cost_of (Run *run, HassExtent e)
+{
+  double sum = 0;
+  for (guint32 i = 0; i < e.n; i++)
+    sum += hass_round_true_cost (run->round, e.first + i);
+  return sum;
+}
+
+/* The units of a lane are done: exactly once, and where they may run. */
+static void
+finish (Run *run, guint device, guint counter, double busy_ns)
+{
+  Lane *lane = &run->lanes[counter];
+  HassCounter *c = &run->round->counters[counter];
+  HassDeviceSummary *sum = &run->result->devices[device];
+  gboolean cpu = run->farm->devices[device].kind == HASS_DEVICE_CPU;
+  double work
+      = hass_round_work (run->round, lane->extent.first, lane->extent.n);
+  for (guint32 i = 0; i < lane->extent.n; i++)
+    {
+      guint32 position = lane->extent.first + i;
+      guint32 unit = hass_round_unit (run->round, position);
+      guint32 flags = hass_round_load (run->round, position)->flags;
+      if (run->executed[unit]++
+          || (flags & (cpu ? HASS_LOAD_GPU : HASS_LOAD_CPU)
+              && !(flags & (cpu ? HASS_LOAD_CPU : HASS_LOAD_GPU))))
+        run->result->once = FALSE;
+    }
+  c->units += lane->extent.n;
+  c->work = c->work + work;
+  c->busy_ns += (gint64)busy_ns;
+  sum->units += lane->extent.n;
+  sum->work += work;
+  sum->bundles++;
+  sum->busy_ns += busy_ns / (cpu ? run->farm->devices[device].cores : 1);
+  sum->last_finish_ns = run->farm->now_ns - run->begin_ns;
+  run->round->outstanding -= lane->extent.n;
+  lane->busy = FALSE;
+}
+
+static void
+observe (Run *run, HassCompletion *done)
+{
+  if (run->ops->observe)
+    run->ops->observe (run->self, run->round, done);
+  for (guint d = 0; d < run->farm->n; d++)
+    if (run->asking[d] == WAITING || (done->failed && !run->farm->lost[d]))
+      run->asking[d] = ASK;
+}
+
+/* -- CPU pool ----------------------------------------------------------- */
+
+/* Idle cores pull. */
+static void
+start_cores (Run *run, guint device)
+{
+  const MiniDevice *cpu = &run->farm->devices[device];
+  for (guint i = 0; i < cpu->cores; i++)
+    {
+      Lane *lane = &run->lanes[run->round->counter_of[device] + i];
+      if (!lane->busy)
+        {
+          lane->extent = hass_round_pull (run->round, MAX (run->chunk, 1));
+          if (lane->extent.n > 0)
+            {
+              double cost = cost_of (run, lane->extent);
+              lane->busy = TRUE;
+              lane->begin_ns = run->farm->now_ns;
+              lane->end_ns
+                  = run->farm->now_ns + vary (run, cost * cpu->ns_per_work);
+              g_array_append_val (run->farm->cpu_order, cost);
+            }
+        }
+    }
+}
+
+/* Tells what the cores have finished since the last report. */
+static void
+report_cpu (Run *run, guint device)
+{
+  HassCompletion done = run->cpu;
+  if (done.units == 0)
+    return;
+  done.device = device;
+  done.end_ns = (gint64)run->farm->now_ns;
+  run->cpu
+      = (HassCompletion){ .grant_ns = done.end_ns, .start_ns = done.end_ns };
+  observe (run, &done);
+}
+
+/* Whether the pool has run out of what it was granted, with cores perhaps
+   still at work: then the strategy may be asked again. */
+static void
+look_at_pool (Run *run, guint device)
+{
+  if (run->pulling)
+    {
+      start_cores (run, device);
+      gint32 source = run->round->pull_source;
+      if (hass_unit_range_peek (&run->round->ranges[source]).n == 0
+          && hass_round_exclusive (run->round, device) == 0)
+        {
+          run->pulling = FALSE;
+          run->round->pull_source = HASS_PULL_ASK;
+        }
+    }
+  if (!run->pulling)
+    report_cpu (run, device);
+}
+
+static void
+grant_cpu (Run *run, guint device, HassGrant *grant)
+{
+  int source = HASS_RANGE_ALLOTMENT;
+  if (grant->units == 0 && grant->source == HASS_FROM_FRONT)
+    source = HASS_RANGE_COMMON;
+  else if (grant->units == 0 && grant->source == HASS_FROM_SHARE)
+    source = HASS_RANGE_SHARES + grant->share;
+  else
+    {
+      HassExtent e = hass_round_take (run->round, device, grant);
+      hass_unit_range_set (&run->round->ranges[source], e.first, e.n);
+    }
+  run->round->pull_source = source;
+  run->chunk = grant->chunk;
+  gboolean empty = hass_unit_range_peek (&run->round->ranges[source]).n == 0
+                   && hass_round_exclusive (run->round, device) == 0;
+  run->pulling = !empty;
+  if (empty)
+    {
+      run->asking[device] = WAITING;
+      run->round->pull_source = HASS_PULL_ASK;
+    }
+  look_at_pool (run, device);
+}
+
+static void
+core_finishes (Run *run, guint device, guint counter)
+{
+  Lane *lane = &run->lanes[counter];
+  run->cpu.units += lane->extent.n;
+  run->cpu.work
+      += hass_round_work (run->round, lane->extent.first, lane->extent.n);
+  finish (run, device, counter, lane->end_ns - lane->begin_ns);
+}
+
+/* -- GPUs --------------------------------------------------------------- */
+
+static void
+grant_gpu (Run *run, guint device, HassGrant *grant, MiniGrant *log)
+{
+  const MiniDevice *gpu = &run->farm->devices[device];
+  if (gpu->max_units > 0)
+    grant->units = grant->units == 0 ? gpu->max_units
+                                     : MIN (grant->units, gpu->max_units);
+  HassExtent e = hass_round_take (run->round, device, grant);
+  if (e.n == 0)
+    {
+      run->asking[device] = WAITING;
+      return;
+    }
+  double work = MAX (cost_of (run, e), gpu->fill_work);
+  Lane *lane = &run->lanes[run->round->counter_of[device]];
+  *lane = (Lane){ .busy = TRUE,
+                  .begin_ns = run->farm->now_ns,
+                  .end_ns = run->farm->now_ns + gpu->latency_ns
+                            + vary (run, work * gpu->ns_per_work),
+                  .extent = e,
+                  .grant = run->farm->grants->len };
+  log->units = e.n;
+  log->least = INFINITY;
+  for (guint32 i = 0; i < e.n; i++)
+    {
+      double cost = hass_round_true_cost (run->round, e.first + i);
+      log->least = MIN (log->least, cost);
+      log->most = MAX (log->most, cost);
+      log->parallel += hass_round_elements (run->round, e.first + i) > 1;
+    }
+  g_array_append_val (run->farm->grants, *log);
+}
+
+static void
+bundle_finishes (Run *run, guint device, guint counter)
+{
+  MiniFarm *farm = run->farm;
+  const MiniDevice *gpu = &farm->devices[device];
+  Lane *lane = &run->lanes[counter];
+  gboolean lost
+      = gpu->lost_after > 0 && farm->bundles[device] >= gpu->lost_after;
+  gboolean failed = lost || g_rand_double (farm->rand) < gpu->fails;
+  HassCompletion done
+      = { .device = device,
+          .units = lane->extent.n,
+          .work
+          = hass_round_work (run->round, lane->extent.first, lane->extent.n),
+          .grant_ns = (gint64)lane->begin_ns,
+          .start_ns = (gint64)lane->begin_ns,
+          .end_ns = (gint64)lane->end_ns,
+          .first_of_round = run->result->devices[device].bundles == 0,
+          .failed = failed };
+  farm->bundles[device]++;
+  farm->lost[device] = lost;
+  g_array_index (farm->grants, MiniGrant, lane->grant).failed = failed;
+  if (failed)
+    {
+      lane->busy = FALSE;
+      hass_round_give_back (run->round, lane->extent);
+    }
+  else
+    finish (run, device, counter, lane->end_ns - lane->begin_ns);
+  if (lost)
+    run->asking[device] = OUT;
+  observe (run, &done);
+}
+
+/* -- A round ------------------------------------------------------------ */
+
+static gboolean
+is_cpu (Run *run, guint device)
+{
+  return run->farm->devices[device].kind == HASS_DEVICE_CPU;
+}
+
+static gboolean
+has_room (Run *run, guint device)
+{
+  return is_cpu (run, device)
+             ? !run->pulling
+             : !run->lanes[run->round->counter_of[device]].busy;
+}
+
+static void
+ask (Run *run, guint device, gboolean force)
+{
+  HassGrant grant = { .share = device };
+  MiniGrant log = { .device = device };
+  log.cpu_share = is_cpu (run, 0) ? hass_round_share (run->round, 0) : 0;
+  log.waiting = hass_round_waiting (run->round);
+  run->steps++;
+  switch (run->ops->grant (run->self, run->round, device, force, &grant))
+    {
+    case HASS_TAKE:
+      log.source = grant.source;
+      log.asked = grant.units;
+      run->asking[device] = ASK;
+      if (is_cpu (run, device))
+        grant_cpu (run, device, &grant);
+      else
+        grant_gpu (run, device, &grant, &log);
+      if (run->ops->granted)
+        run->ops->granted (run->self, run->round, device, &grant);
+      break;
+    case HASS_WAIT:
+      run->asking[device] = WAITING;
+      run->result->waits++;
+      break;
+    case HASS_DONE:
+      run->asking[device] = OUT;
+      break;
+    }
+}
+
+static void
+ask_all (Run *run)
+{
+  for (guint d = 0; d < run->farm->n; d++)
+    if (run->asking[d] == ASK && has_room (run, d))
+      ask (run, d, FALSE);
+}
+
+/* The next core or GPU to finish. FALSE: all are idle. */
+static gboolean
+next_event (Run *run)
+{
+  guint device = 0, counter = 0;
+  double first = INFINITY;
+  for (guint d = 0; d < run->farm->n; d++)
+    for (guint i = run->round->counter_of[d]; i < run->round->counter_of[d + 1];
+         i++)
+      if (run->lanes[i].busy && run->lanes[i].end_ns < first)
+        {
+          first = run->lanes[i].end_ns;
+          device = d;
+          counter = i;
+        }
+  if (first == INFINITY)
+    return FALSE;
+  run->farm->now_ns = first;
+  if (is_cpu (run, device))
+    core_finishes (run, device, counter);
+  else
+    bundle_finishes (run, device, counter);
+  if (is_cpu (run, 0))
+    look_at_pool (run, 0);
+  return TRUE;
+}
+
+/* Units remain and nobody takes any: force, else give them away. */
+static void
+rescue (Run *run)
+{
+  MiniFarm *farm = run->farm;
+  gboolean waiting = FALSE;
+  run->result->forced++;
+  for (guint d = 0; d < farm->n; d++)
+    if (run->asking[d] == WAITING)
+      {
+        ask (run, d, TRUE);
+        waiting = waiting || !has_room (run, d);
+      }
+  for (guint d = 0; d < farm->n && !waiting; d++)
+    if (!farm->lost[d])
+      {
+        Lane *lane = &run->lanes[run->round->counter_of[d]];
+        HassExtent e
+            = hass_round_take_any (run->round, farm->devices[d].kind, 1);
+        run->result->rescued += e.n;
+        waiting = e.n > 0;
+        double work = cost_of (run, e);
+        if (e.n > 0 && !is_cpu (run, d))
+          {
+            MiniGrant log = { .device = d };
+            g_array_append_val (farm->grants, log);
+          }
+        if (e.n > 0)
+          *lane = (Lane){ .busy = TRUE,
+                          .begin_ns = farm->now_ns,
+                          .end_ns
+                          = farm->now_ns + work * farm->devices[d].ns_per_work,
+                          .extent = e,
+                          .grant = farm->grants->len - 1 };
+      }
+  if (!waiting)
+    run->result->hung = TRUE;
+}
+
+static void
+run_round (MiniFarm *farm, guint32 n, MiniRound *result)
+{
+  HassRound *round = farm->round;
+  Run run = { .farm = farm,
+              .round = round,
+              .result = result,
+              .ops = farm->strategy->ops,
+              .self = farm->strategy->self,
+              .begin_ns = farm->now_ns };
+  *result = (MiniRound){ .once = TRUE };
+  run.lanes = g_new0 (Lane, MAX (round->counter_of[farm->n], 1));
+  run.executed = g_new0 (guint8, MAX (n, 1));
+  g_array_set_size (farm->grants, 0);
+  g_array_set_size (farm->cpu_order, 0);
+  round->number = farm->number++;
+  round->begin_ns = (gint64)farm->now_ns;
+  round->pull_source = HASS_PULL_ASK;
+  for (guint d = 0; d < farm->n; d++)
+    run.asking[d] = farm->lost[d] ? OUT : ASK;
+  hass_round_open (round);
+  if (run.ops->begin_round)
+    run.ops->begin_round (run.self, round);
+  while (round->outstanding > 0 && !result->hung)
+    {
+      ask_all (&run);
+      if (!next_event (&run))
+        rescue (&run);
+      result->hung |= run.steps > 100000 + 100 * (guint64)n;
+    }
+  for (guint32 u = 0; u < n; u++)
+    if (run.executed[u] != 1)
+      result->once = FALSE;
+  result->summary
+      = (HassRoundSummary){ .number = round->number,
+                            .units = n,
+                            .makespan_ns = farm->now_ns - run.begin_ns,
+                            .n_devices = farm->n,
+                            .devices = result->devices };
+  if (run.ops->end_round)
+    run.ops->end_round (run.self, &result->summary);
+  g_free (run.lanes);
+  g_free (run.executed);
+}
+
+void
+mini_farm_run (MiniFarm *farm, const HassLoad *loads, guint32 n,
+               MiniRound *result)
+{
+  hass_round_begin_loads (farm->round, farm->env.farm, farm->env.cost, loads, 0,
+                          G_MAXUINT64, n);
+  run_round (farm, n, result);
+}
+
+void
+mini_farm_run_divisible (MiniFarm *farm, gsize elements, gsize block_elements,
+                         MiniRound *result)
+{
+  HassLoad load = { .size = elements };
+  guint32 n = (elements + block_elements - 1) / block_elements;
+  hass_round_begin_load (farm->round, farm->env.cost, &load, block_elements, 0,
+                         NULL, n);
+  run_round (farm, n, result);
+}

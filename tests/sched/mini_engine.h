@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT */
+/* mini_engine.h: the smallest engine that keeps the contract of
+   hass/strategy.h, for tests of strategies.
+
+   DESIGN. Virtual time, one round after another, one bundle at a time on a
+   GPU. Cores pull from a real HassRound. Times are what the device's model
+   says, with no noise unless asked for, so a run is the same each time. It
+   checks that each unit is executed once and on a device that may run it.
+
+   Thread safety: one thread. */
+#ifndef MINI_ENGINE_H
+#define MINI_ENGINE_H
+
+#include "pool/round-private.h"
+#include "sched/registry-private.h"
+
+#define MINI_DEVICES 10
+
+/**
+ * MiniDevice: a modelled device.
+ * @cores: of a CPU pool; multiprocessors of a GPU.
+ * @ns_per_work: of one core, or of a whole GPU.
+ * @latency_ns: of each bundle.
+ * @fill_work: a bundle with less work takes as long as one with so much.
+ * @max_units: a bundle holds no more; 0: no limit.
+ * @fails: chance that a bundle fails and is given back.
+ * @lost_after: the bundle after so many fails and the device is lost; 0:
+ *   never.
+ * @known_rate: what its traits say, 0: nothing.
+ */
+typedef struct
+{
+  HassDeviceKind kind;
+  guint cores;
+  double ns_per_work;
+  double latency_ns;
+  double fill_work;
+  guint64 max_units;
+  double fails;
+  guint lost_after;
+  double known_rate;
+} MiniDevice;
+
+/* A grant as the strategy gave it. cpu_share: units in the CPU's share
+   before it; units: taken; asked: wanted; the costs are of its units. */
+typedef struct
+{
+  guint device;
+  HassSource source;
+  guint64 cpu_share;
+  guint64 waiting;
+  guint64 asked;
+  guint64 units;
+  double least, most;
+  guint64 parallel; /* units with more than one element */
+  gboolean failed;
+} MiniGrant;
+
+/* What a round came to. */
+typedef struct
+{
+  HassRoundSummary summary;
+  HassDeviceSummary devices[MINI_DEVICES];
+  guint64 rescued; /* units that the engine had to give away itself */
+  guint64 waits, forced;
+  gboolean once; /* each unit exactly once, where it may run */
+  gboolean hung;
+} MiniRound;
+
+typedef struct
+{
+  HassStrategy *strategy;
+  HassStrategyEnv env;
+  guint n;
+  MiniDevice devices[MINI_DEVICES];
+  HassDeviceTraits traits[MINI_DEVICES];
+  HassRound *round;
+  guint64 number;
+  double now_ns;
+  double noise; /* times vary by this part */
+  GRand *rand;
+  GArray *grants;    /* MiniGrant of the last round */
+  GArray *cpu_order; /* double: costs in the order cores pulled them */
+  gboolean lost[MINI_DEVICES];
+  guint bundles[MINI_DEVICES];
+} MiniFarm;
+
+MiniFarm *mini_farm_new (const char *spec, HassFarmKind farm,
+                         HassCostClass cost, const MiniDevice *devices, guint n,
+                         guint32 seed);
+void mini_farm_free (MiniFarm *farm);
+void mini_farm_run (MiniFarm *farm, const HassLoad *loads, guint32 n,
+                    MiniRound *result);
+void mini_farm_run_divisible (MiniFarm *farm, gsize elements,
+                              gsize block_elements, MiniRound *result);
+double mini_bound_ns (const MiniDevice *devices, guint n, double work);
+
+#endif
