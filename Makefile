@@ -35,10 +35,13 @@ SYS_LDFLAGS := -L$(L) -L$(ROOT)/lib/x86_64-linux-gnu \
 endif
 
 PACKAGES := glib-2.0 gio-2.0 json-glib-1.0 tbb
-# The rest only where something is built: `make setup` runs without them.
-ifeq ($(shell $(PKG_CONFIG) --exists $(PACKAGES) cunit 2>/dev/null && echo yes),yes)
+# Nothing is asked for where it is missing: `make run` installs it first.
+have = $(shell $(PKG_CONFIG) --exists $(1) 2>/dev/null && echo yes)
+ifeq ($(call have,$(PACKAGES)),yes)
 PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
 PKG_LIBS := $(shell $(PKG_CONFIG) --libs $(PACKAGES))
+endif
+ifeq ($(call have,cunit),yes)
 CUNIT_CFLAGS := $(shell $(PKG_CONFIG) --cflags cunit)
 CUNIT_LIBS := $(shell $(PKG_CONFIG) --libs cunit)
 endif
@@ -110,7 +113,8 @@ $(BUILD)/%.o: %.cpp Makefile | $(STAGED)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CXX) $(CPPFLAGS_ALL) $(CXXFLAGS_ALL) -MMD -MP -c $< -o $@
 
-$(TEST_OBJ): EXTRA_CPPFLAGS := -Itests -Iexamples $(CUNIT_CFLAGS)
+$(TEST_OBJ): EXTRA_CPPFLAGS := -Itests -Iexamples \
+	-DHASS_TOP='"$(CURDIR)"' $(CUNIT_CFLAGS)
 $(BUILD)/bench/%.o: EXTRA_CPPFLAGS := -Ibench
 
 $(LIB): $(LIB_OBJ)
@@ -123,12 +127,14 @@ $(addprefix $(BUILD)/bin/,$(EX_FILES)): $(BUILD)/bin/%: \
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 
-.SECONDEXPANSION:
-$(addprefix $(BUILD)/bin/,$(EX_DIRS)): $(BUILD)/bin/%: \
-		$$(patsubst %.c,$(BUILD)/%.o,$$(wildcard examples/%/*.c)) $(LIB)
-	$(call say,LD,$@)
-	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+define folder_program
+$(BUILD)/bin/$(1): $(patsubst %.c,$(BUILD)/%.o,$(wildcard examples/$(1)/*.c)) \
+		$(LIB)
+	$$(call say,LD,$$@)
+	$(Q)mkdir -p $$(@D)
+	$(Q)$(CC) $(LDFLAGS_ALL) $$^ $(LIBS) -o $$@
+endef
+$(foreach d,$(EX_DIRS),$(eval $(call folder_program,$(d))))
 
 $(TESTS): $(TEST_OBJ) $(EX_PARTS) $(LIB)
 	$(call say,LD,$@)
@@ -136,6 +142,52 @@ $(TESTS): $(TEST_OBJ) $(EX_PARTS) $(LIB)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(CUNIT_LIBS) $(LIBS) -o $@
 
 -include $(LIB_OBJ:.o=.d) $(EX_OBJ:.o=.d) $(TEST_OBJ:.o=.d)
+
+# -- The two commands -------------------------------------------------------
+
+# What is missing is installed first; make then starts anew, to find it.
+.PHONY: setup-build setup-check setup-bench
+setup-build setup-check setup-bench: setup-%:
+	$(if $(SYSROOT),,$(Q)tools/setup.sh $*)
+
+.PHONY: run run-main
+run: setup-build
+	$(Q)$(MAKE) --no-print-directory run-main
+run-main: $(BUILD)/bin/string_search
+	$(Q)tools/run-demo.sh $(BUILD)/bin/string_search
+
+.PHONY: check check-format check-main
+check: setup-check
+	$(Q)$(MAKE) --no-print-directory check-format check-main
+check-format: $(STAGED)
+	$(Q)HASS_STAGED=$(BUILD)/include/hass tools/check-format.sh \
+	  $(CC) -std=c11 -Wall -Wextra -Werror -I$(BUILD)/include $(PKG_CFLAGS)
+
+# Under ThreadSanitizer the suites about concurrency run, not those that
+# search gigabytes.
+THREAD_SUITES = $(foreach s,$(shell $(TESTS) --list | sed 's/:.*//' | sort -u \
+	| grep -vE '$(NOT_UNDER_THREAD)'),--suite $(s))
+NOT_UNDER_THREAD := ^(against_grep|matcher|line_scan|grep_rules|model|examples)
+check-main: all tests
+	$(Q)HASS_BUILD=$(abspath $(BUILD)) TSAN_OPTIONS="$(TSAN_OPTIONS) halt_on_error=1" \
+	  $(TESTS) $(if $(findstring thread,$(SAN)),$(THREAD_SUITES))
+
+.PHONY: help
+help:
+	@echo 'make run     searches real text with the devices there are'
+	@echo 'make check   passes every test (SAN=address,undefined | SAN=thread)'
+	@echo 'make bench   measures side by side with peers'
+	@echo 'make         builds the library and the examples into build/'
+	@echo 'make install DESTDIR= PREFIX=/usr/local'
+	@echo 'make format  lays the code out; make clean'
+
+.PHONY: install
+install: lib
+	install -d $(DESTDIR)$(PREFIX)/include/hass $(DESTDIR)$(PREFIX)/lib/pkgconfig
+	install -m 644 $(PUBLIC) $(DESTDIR)$(PREFIX)/include/hass
+	install -m 644 $(LIB) $(DESTDIR)$(PREFIX)/lib
+	sed 's|@PREFIX@|$(PREFIX)|' tools/hass.pc.in \
+	  >$(DESTDIR)$(PREFIX)/lib/pkgconfig/hass.pc
 
 .PHONY: format
 format:

@@ -218,7 +218,15 @@ hass_decide_completed (HassJob *job, HassSlot *slot, const HassCompletion *done)
   told.first_of_round = !seat->completed;
   seat->completed = TRUE;
   if (job->devices[done->device].kind == HASS_DEVICE_GPU)
-    seat->in_flight--;
+    {
+      HassTotals *totals = &job->totals[done->device];
+      seat->in_flight--;
+      totals->failures += told.failed;
+      if (!told.failed)
+        totals->kernel_ns += told.kernel_ns;
+      if (!told.failed && told.kernel_ns > 0 && !job->platform_name)
+        totals->rate = MAX (totals->rate, told.work / told.kernel_ns);
+    }
   if (job->trace)
     hass_trace_line (
         job->trace,

@@ -329,6 +329,7 @@ hass_execute_count (HassJob *job, HassWorker *worker, HassSlot *slot,
   ADD (work, done.work);
 #undef ADD
   atomic_store_explicit (&c->last_finish_ns, end_ns, memory_order_relaxed);
+  worker->last_end_ns = end_ns;
   if (job->farm->run->progress)
     {
       atomic_fetch_add_explicit (&job->units_done, done.n,

@@ -90,6 +90,7 @@ struct _HassWorker
   double unit_ns;     /* recent cost of a unit */
   guint32 last_chunk; /* units of the last pull */
   gint64 now_ns;      /* when the last units ended */
+  gint64 last_end_ns; /* the same, kept over idle times */
 };
 
 /* Units that have left a round, computed or failed. */
@@ -112,6 +113,8 @@ typedef struct
 {
   guint64 units, bytes, bundles, failures;
   double work, busy_ns, kernel_ns, tail_ns;
+  double rate; /* of the best bundle, work per ns, or of the model, cost */
+  double cost; /* virtual: what the models were asked to compute */
   gboolean lost;
 } HassTotals;
 

@@ -419,18 +419,36 @@ hass_job_finish (HassJob *job)
     }
 }
 
+/* Where rounds overlap, a core's tail is what follows its very last unit. */
+static void
+add_last_tails (HassJob *job, double end_ns)
+{
+  double tail = 0;
+  if (!hass_job_overlaps (job))
+    return;
+  for (guint i = 0; i < job->n_cores; i++)
+    {
+      gint64 last = MAX (job->workers[i].last_end_ns, job->begin_ns);
+      tail += MAX (end_ns - last, 0);
+    }
+  job->totals[0].tail_ns = tail / job->n_cores;
+}
+
 /* Splits makespan - bound into its causes; see HassReport. */
 static void
 account (HassJob *job, HassReport *report, double makespan_ns)
 {
-  double work = 0, rates = 0, copies = 0, tail = 0;
+  double work = 0, done = 0, rates = 0, copies = 0, tail = 0;
   for (guint d = 0; d < job->n_devices; d++)
     {
       const HassTotals *t = &job->totals[d];
-      if (t->work <= 0 || t->kernel_ns <= 0)
+      double rate = t->rate;
+      if (rate <= 0 && t->work > 0 && t->kernel_ns > 0)
+        rate = t->work / t->kernel_ns;
+      if (rate <= 0)
         continue;
-      double rate = t->work / t->kernel_ns;
       work += t->work;
+      done += job->platform_name ? t->cost : t->work;
       rates += rate;
       copies += rate * MAX (t->busy_ns - t->kernel_ns, 0);
       tail += rate * t->tail_ns;
@@ -438,7 +456,7 @@ account (HassJob *job, HassReport *report, double makespan_ns)
   report->work = work;
   if (rates <= 0)
     return;
-  double bound = work / rates;
+  double bound = done / rates;
   report->bound_s = bound * 1e-9;
   report->efficiency = makespan_ns > 0 ? bound / makespan_ns : 0;
   report->lost_copies_s = copies / rates * 1e-9;
@@ -451,6 +469,7 @@ HassReport *
 hass_job_report (HassJob *job, gint64 makespan_ns)
 {
   HassReport *report = g_new0 (HassReport, 1);
+  add_last_tails (job, job->begin_ns + makespan_ns);
   report->farm = g_strdup (job->farm->name);
   report->strategy = g_strdup (job->strategy->ops->name);
   report->platform = g_strdup (job->platform_name);

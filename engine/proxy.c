@@ -109,10 +109,6 @@ settle (Proxy *p, Bundle *b, const HassBundleDone *done)
                           end);
     }
   pthread_mutex_lock (&job->decision);
-  HassTotals *totals = &job->totals[p->d];
-  totals->failures += done->failed;
-  if (!done->failed)
-    totals->kernel_ns += done->kernel_ns;
   hass_decide_completed (job, slot, &told);
   pthread_mutex_unlock (&job->decision);
   b->extent.n = 0;

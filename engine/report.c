@@ -28,9 +28,10 @@ hass_report_free (HassReport *report)
 static const char *
 duration (double s, char text[16])
 {
-  if (s >= 1)
+  double size = s < 0 ? -s : s;
+  if (size >= 1)
     g_snprintf (text, 16, "%.3f s", s);
-  else if (s >= 1e-3)
+  else if (size >= 1e-3)
     g_snprintf (text, 16, "%.3f ms", s * 1e3);
   else
     g_snprintf (text, 16, "%.1f us", s * 1e6);

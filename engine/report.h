@@ -55,8 +55,9 @@ typedef struct
  * HassReport: read-only for the user.
  * @virtual_time: times are of a modelled machine.
  * @makespan_s: from the call to the last result.
- * @bound_s: sum(work) / sum(rates), rates being each device's work per
- *   second of computing: what a perfect schedule without copies would need.
+ * @bound_s: sum(work) / sum(rates), what a perfect schedule without copies
+ *   would need. Rates are the model's in virtual time; else a CPU pool's work
+ *   per second of computing and the rate of a GPU's best bundle.
  * @efficiency: @bound_s / @makespan_s; 0 when nothing was computed.
  * @lost_copies_s, @lost_imbalance_s, @lost_overhead_s: add up to @makespan_s
  *   - @bound_s: devices weighted by rate, copying and launching while not

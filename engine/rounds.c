@@ -296,7 +296,9 @@ add_up (HassJob *job, HassSlot *slot, gint64 end_ns)
       t->bundles += bundles;
       t->work += p.work;
       t->busy_ns += p.busy_ns;
-      t->tail_ns += tail / (b - a);
+      /* Rounds that overlap have no tails of their own; see job.c. */
+      if (!hass_job_overlaps (job))
+        t->tail_ns += tail / (b - a);
       if (job->devices[d].kind == HASS_DEVICE_CPU)
         t->kernel_ns += p.busy_ns;
     }

@@ -155,6 +155,7 @@ estimate (World *w, HassRound *round, Bundle *b, const HassGpuModel *gpu)
       b->bytes += block.input_bytes;
       out += block.output_bytes;
     }
+  w->job->totals[b->device].cost += total;
   b->h2d_ns = hass_model_h2d_ns (gpu, b->bytes);
   b->d2h_ns = hass_model_d2h_ns (gpu, out);
   b->kernel_ns = one_block_a_unit (round, e)
@@ -242,12 +243,13 @@ feed_cores (World *w, HassSlot *slot)
           = hass_round_pull (&slot->round, hass_chunk (job, worker, slot));
       if (e.n == 0)
         break;
+      double cost = cost_of (&slot->round, e);
       double ns = w->platform->pull_ns
-                  + cost_of (&slot->round, e) / w->platform->core_work_per_ns
-                        * noise (w);
+                  + cost / w->platform->core_work_per_ns * noise (w);
       worker->unit_ns
           = worker->unit_ns > 0 ? 0.5 * (worker->unit_ns + ns / e.n) : ns / e.n;
       worker->last_chunk = e.n;
+      job->totals[job->cpu].cost += cost;
       w->core_busy[c] = TRUE;
       push (w, (Event){ .t = w->clock + MAX ((gint64)ns, 1),
                         .core = (gint)c,
@@ -307,7 +309,6 @@ bundle_done (World *w, HassSlot *slot, Bundle *b)
   if (done.n > 0)
     hass_execute_count (job, worker, slot, done, w->clock - start, w->clock);
   pthread_mutex_lock (&job->decision);
-  job->totals[b->device].kernel_ns += b->kernel_ns;
   HassCompletion told = { .device = b->device,
                           .units = done.n,
                           .work = done.work,
@@ -462,6 +463,10 @@ hass_virtual_run (const HassFarm *farm, HassPlatform *platform,
   World w = { .job = job, .platform = platform };
   job->driver = &w;
   job->platform_name = platform->name;
+  for (guint d = 0; d < n_devices; d++)
+    job->totals[d].rate = d < first_gpu (&w)
+                              ? platform->core_work_per_ns * platform->cores
+                              : platform->gpus[d - first_gpu (&w)].work_per_ns;
   job->deadline_ns = farm->run->deadline_ms * 1000000;
   w.heap = g_array_new (FALSE, FALSE, sizeof (Event));
   w.core_busy = g_new0 (gboolean, MAX (platform->cores, 1));

@@ -149,6 +149,15 @@ hass_load_pool_emit (HassLoadPool *pool, const HassLoad *load)
   return TRUE;
 }
 
+/* Under the lock, or who takes them could count them down first. Sequentially
+   consistent as in emit. */
+static void
+count_array_locked (HassLoadPool *pool, gsize n)
+{
+  atomic_fetch_add_explicit (&pool->array_total, n, memory_order_relaxed);
+  atomic_fetch_add_explicit (&pool->array_loads, n, memory_order_seq_cst);
+}
+
 /* Generator: adds loads that stay where they are, behind what it has emitted
    so far. */
 void
@@ -157,10 +166,9 @@ hass_load_pool_add_array (HassLoadPool *pool, const HassLoad *loads, gsize n)
   Waiting *w = g_new (Waiting, 1);
   *w = (Waiting){ pool->head, loads, n };
   pthread_mutex_lock (&pool->lock);
+  count_array_locked (pool, n);
   g_queue_push_tail (&pool->generated, w);
   pthread_mutex_unlock (&pool->lock);
-  atomic_fetch_add_explicit (&pool->array_total, n, memory_order_relaxed);
-  atomic_fetch_add_explicit (&pool->array_loads, n, memory_order_seq_cst);
 }
 
 /* Any worker: adds copies of loads. */
@@ -190,17 +198,18 @@ hass_load_pool_add_nested (HassLoadPool *pool, const HassLoad *loads, gsize n)
     }
   memcpy (array->loads + array->n, loads, n * sizeof *loads);
   array->n += n;
+  count_array_locked (pool, n);
   pthread_mutex_unlock (&pool->lock);
-  atomic_fetch_add_explicit (&pool->array_total, n, memory_order_relaxed);
-  atomic_fetch_add_explicit (&pool->array_loads, n, memory_order_seq_cst);
 }
 
-/* Loads that wait to enter a round. */
+/* Loads that wait to enter a round; at times too many while others take. */
 guint64
 hass_load_pool_waiting (HassLoadPool *pool)
 {
-  return atomic_load_explicit (&pool->published, memory_order_seq_cst)
-         - atomic_load_explicit (&pool->taken, memory_order_relaxed)
+  /* First what was taken, or it could exceed what was published. Acquire
+     pairs with the release in next. */
+  guint64 taken = atomic_load_explicit (&pool->taken, memory_order_acquire);
+  return atomic_load_explicit (&pool->published, memory_order_seq_cst) - taken
          + atomic_load_explicit (&pool->array_loads, memory_order_seq_cst);
 }
 
@@ -266,7 +275,7 @@ hass_load_pool_next (HassLoadPool *pool, guint32 max, HassSpan *span)
                           .from_ring = TRUE };
       Held held = { taken, taken + n, FALSE };
       g_array_append_val (pool->held, held);
-      atomic_store_explicit (&pool->taken, taken + n, memory_order_relaxed);
+      atomic_store_explicit (&pool->taken, taken + n, memory_order_release);
     }
   else if (w)
     take_generated (pool, max, span);

@@ -235,6 +235,15 @@ units_for_work (const HassRound *round, HassExtent waiting, gboolean back,
   return lo;
 }
 
+/* Keeps the last units of e whose work stays within the grant's. */
+static HassExtent
+trim (HassRound *round, HassExtent e, double work)
+{
+  guint32 over = e.n - units_for_work (round, e, TRUE, work);
+  hass_round_give_back (round, (HassExtent){ e.first, over });
+  return (HassExtent){ e.first + over, e.n - over };
+}
+
 /* Takes what a grant asks for; fills in its taken and first. Under the
    decision lock, which makes the back of every range the caller's alone. */
 HassExtent
@@ -243,8 +252,11 @@ hass_round_take (HassRound *round, guint device, HassGrant *grant)
   HassDeviceKind kind = round->kinds[device];
   guint32 k = grant->units == 0 ? G_MAXUINT32
                                 : (guint32)MIN (grant->units, G_MAXUINT32);
+  gboolean by_work = grant->work > 0 && kind != HASS_DEVICE_CPU;
   HassExtent e = take_first (round, kind, k);
-  if (e.n == 0)
+  if (e.n > 1 && by_work)
+    e = trim (round, e, grant->work);
+  else if (e.n == 0)
     {
       gboolean theft = grant->source == HASS_FROM_THEFT;
       gboolean back = theft || grant->source == HASS_FROM_BACK;
@@ -254,7 +266,7 @@ hass_round_take (HassRound *round, guint device, HassGrant *grant)
         index = HASS_RANGE_SHARES + MIN (grant->share, round->n_devices - 1);
       HassUnitRange *range = &round->ranges[index];
       HassExtent waiting = hass_unit_range_peek (range);
-      if (grant->work > 0 && waiting.n > 0)
+      if (by_work && waiting.n > 0)
         k = MIN (k, units_for_work (round, waiting, back, grant->work));
       if (grant->multiple > 1 && waiting.n > grant->multiple)
         k = MAX (MIN (k, waiting.n) / grant->multiple, 1) * grant->multiple;

@@ -3,8 +3,9 @@
    sums of work, the order by size, shares.
 
    DESIGN. Sums of work are kept for every 16th position and the rest is
-   added up on demand. Whoever re-orders or carves first seizes all waiting
-   common units, so that nobody takes what is being moved.
+   added up on demand. Whoever re-orders or carves first seizes the waiting
+   units of the range, so that nobody takes what is being moved; what is
+   given back meanwhile goes to the list of returned units.
 
    Thread safety: under the engine's decision lock. */
 #include "round-private.h"
@@ -213,8 +214,7 @@ hass_round_elements (const HassRound *round, guint64 position)
 static HassExtent
 seize (HassRound *round)
 {
-  HassUnitRange *common = &round->ranges[HASS_RANGE_COMMON];
-  return hass_unit_range_take_back (common, G_MAXUINT32);
+  return hass_unit_range_seize (&round->ranges[HASS_RANGE_COMMON]);
 }
 
 static void
@@ -262,6 +262,15 @@ sort (HassRound *round, guint32 first, guint32 n)
     sum_up (round, first, first + n);
 }
 
+/* Sorts what waits in a range that only one kind of device takes from. */
+static void
+sort_exclusive (HassRound *round, guint index)
+{
+  HassExtent e = hass_unit_range_seize (&round->ranges[index]);
+  sort (round, e.first, e.n);
+  hass_unit_range_set (&round->ranges[index], e.first, e.n);
+}
+
 void
 hass_round_order_by_work (HassRound *round)
 {
@@ -276,13 +285,8 @@ hass_round_order_by_work (HassRound *round)
       for (spd = 0; spd < e.n; spd++)
         if (hass_round_elements (round, e.first + spd) > 1)
           break;
-      HassExtent only
-          = hass_unit_range_peek (&round->ranges[HASS_RANGE_ONLY_CPU]);
-      if (only.n == round->n_only_cpu)
-        sort (round, only.first, only.n);
-      only = hass_unit_range_peek (&round->ranges[HASS_RANGE_ONLY_GPU]);
-      if (only.n == round->n_only_gpu)
-        sort (round, only.first, only.n);
+      sort_exclusive (round, HASS_RANGE_ONLY_CPU);
+      sort_exclusive (round, HASS_RANGE_ONLY_GPU);
     }
   sort (round, e.first, spd);
   sort (round, e.first + spd, e.n - spd);

@@ -42,9 +42,20 @@ hass_unit_range_take_back (HassUnitRange *range, guint32 k)
     }
 }
 
+/* Takes all positions, and lets none in until the next set. */
+HassExtent
+hass_unit_range_seize (HassUnitRange *range)
+{
+  /* Acquire pairs with the release in set and give_back. */
+  guint64 word = atomic_exchange_explicit (
+      &range->word, HASS_UNIT_RANGE_SEIZED, memory_order_acq_rel);
+  guint32 head = (guint32)word, tail = (guint32)(word >> 32);
+  return (HassExtent){ head, tail - head };
+}
+
 /* Puts positions that were taken back where they touch an end of the range.
-   An empty range takes any extent. FALSE: it touches neither end, the
-   caller keeps it. */
+   An empty range takes any extent. FALSE: it touches neither end, or the
+   range is seized; the caller keeps it. */
 gboolean
 hass_unit_range_give_back (HassUnitRange *range, HassExtent extent)
 {
@@ -53,6 +64,8 @@ hass_unit_range_give_back (HassUnitRange *range, HassExtent extent)
     {
       guint32 head = (guint32)word, tail = (guint32)(word >> 32);
       guint64 wider;
+      if (word == HASS_UNIT_RANGE_SEIZED)
+        return FALSE;
       if (head == tail)
         wider = hass_unit_range_pack (extent.first, extent.first + extent.n);
       else if (extent.first == tail)

@@ -8,10 +8,12 @@
    ABA hazard. CPU cores take from the front, GPUs take or steal k units
    from the back (Zhang 2011, 3.4.2 multi-stealing; 3.5.2 LTF and STF when
    the positions are sorted by size). A bundle that failed is given back: at
-   an end it touches by one compare-and-swap; the round keeps the rest.
+   an end it touches by one compare-and-swap; the round keeps the rest. Who
+   moves the waiting units seizes them: the range is then empty and refuses
+   returns, which set would overwrite.
 
-   Thread safety: take and give_back from any thread; set only by whoever
-   alone knows the range to be empty. */
+   Thread safety: take and give_back from any thread; seize and set by one
+   thread at a time; set only after seize, or where nobody gives back. */
 #ifndef HASS_UNIT_RANGE_H
 #define HASS_UNIT_RANGE_H
 
@@ -61,6 +63,10 @@ hass_unit_range_peek (const HassUnitRange *range)
   return (HassExtent){ head, tail - head };
 }
 
+/* Of a seized range: empty, at a position that no unit has. */
+#define HASS_UNIT_RANGE_SEIZED G_MAXUINT64
+
+HassExtent hass_unit_range_seize (HassUnitRange *range);
 HassExtent hass_unit_range_take_front (HassUnitRange *range, guint32 k);
 HassExtent hass_unit_range_take_back (HassUnitRange *range, guint32 k);
 gboolean hass_unit_range_give_back (HassUnitRange *range, HassExtent extent);

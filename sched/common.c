@@ -97,7 +97,6 @@ hass_crew_observe (gpointer self, HassRound *round, const HassCompletion *done)
 {
   HassCrew *crew = self;
   HassMember *m = &crew->members[done->device];
-  m->probing = FALSE;
   m->failed = done->failed;
   gint64 begin_ns = MAX (done->grant_ns, m->end_ns);
   m->end_ns = MAX (m->end_ns, done->end_ns);

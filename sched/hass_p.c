@@ -11,17 +11,15 @@
 
    Read so:
    - "i is unchanged" would also hold while a GPU is overloaded, because the
-     CPU cannot steal back. The division freezes when two things hold: all
-     who took part finish their shares within `tolerance` of the round's time
-     of each other, and no more than `tolerance` of the units went elsewhere
-     than planned. The second is needed because stealing makes the CPU finish
-     in time whatever the division was. What a GPU stole after its share does
-     not count as its finish: that is a launch, not an overload.
+     CPU cannot steal back. The division freezes when all devices finish
+     their shares within `tolerance` of the round's time of each other. What
+     a GPU steals after its share does not count: stealing makes finishes
+     equal whatever the division was, or unequal by a launch.
    - Nothing in the paper unfreezes. Here a round whose finishes drift apart
      by more than `drift`, or in which a grant failed, does; drifted rates
      are then learned anew.
-   - One unit on a core is allowed on top of both, and one stolen unit for
-     each GPU: blocks cannot be cut finer.
+   - The time of one unit on a core is allowed on top of both: blocks are not
+     cut finer.
    - The block size e, the cores of the widest GPU, is the partitioner's.
    - Rates as in hass_ce.c; frozen shares stay as they are, in proportion.
 
@@ -38,8 +36,8 @@ enum
 
 static const HassParameter parameters[] = {
   { "tolerance", 0.02, 0, 0.5,
-    "freeze when finishes and moved units lie within this" },
-  { "drift", 0.05, 0, 1, "unfreeze when finishes lie further apart" },
+    "freeze when shares finish within this part of a round" },
+  { "drift", 0.05, 0, 1, "unfreeze when they lie further apart" },
   { .name = NULL },
 };
 
@@ -143,20 +141,16 @@ even (const HassP *s, const HassRoundSummary *summary, double part)
          <= part * summary->makespan_ns + unit_ns (s, summary);
 }
 
-/* What was planned is what happened, and every device took part in it. */
+/* Every device that is planned with had a share, so that there was something
+   to be even. */
 static gboolean
-kept (HassP *s, const HassRoundSummary *summary, double part)
+all_shared (HassP *s)
 {
   const double *weights = hass_crew_weights (&s->crew);
-  double moved = 0;
   for (guint d = 0; d < s->crew.n; d++)
-    {
-      double units = summary->devices[d].units;
-      if (units == 0 && weights[d] > 0)
-        return FALSE;
-      moved += MAX (units - s->crew.counts[d], 0);
-    }
-  return moved <= part * summary->units + s->crew.n_gpus;
+    if (weights[d] > 0 && s->crew.counts[d] == 0)
+      return FALSE;
+  return TRUE;
 }
 
 static void
@@ -171,9 +165,8 @@ end_round (gpointer self, const HassRoundSummary *summary)
     }
   s->frozen = s->frozen && !s->failed;
   hass_crew_learn (&s->crew, summary, TRUE);
-  if (!s->frozen && !s->failed && s->planned
-      && even (s, summary, parameter[TOLERANCE])
-      && kept (s, summary, parameter[TOLERANCE]))
+  if (!s->frozen && !s->failed && s->planned && all_shared (s)
+      && even (s, summary, parameter[TOLERANCE]))
     {
       s->frozen = TRUE;
       memcpy (s->division, hass_crew_weights (&s->crew),

@@ -192,7 +192,7 @@ static void
 report_cpu (Run *run, guint device)
 {
   HassCompletion done = run->cpu;
-  if (done.units == 0)
+  if (done.units == 0 || run->farm->quiet)
     return;
   done.device = device;
   done.end_ns = (gint64)run->farm->now_ns;
@@ -236,6 +236,10 @@ grant_cpu (Run *run, guint device, HassGrant *grant)
     }
   run->round->pull_source = source;
   run->chunk = grant->chunk;
+  if (grant->source == HASS_FROM_SHARE && grant->share == device)
+    run->result->cpu_chunk = grant->chunk;
+  if (grant->source == HASS_FROM_THEFT)
+    run->result->cpu_thefts = grant->units;
   gboolean empty = hass_unit_range_peek (&run->round->ranges[source]).n == 0
                    && hass_round_exclusive (run->round, device) == 0;
   run->pulling = !empty;
@@ -470,6 +474,8 @@ run_round (MiniFarm *farm, guint32 n, MiniRound *result)
   hass_round_open (round);
   if (run.ops->begin_round)
     run.ops->begin_round (run.self, round);
+  for (guint d = 0; d < farm->n; d++)
+    result->shares[d] = hass_round_share (round, d);
   while (round->outstanding > 0 && !result->hung)
     {
       ask_all (&run);
@@ -510,4 +516,64 @@ mini_farm_run_divisible (MiniFarm *farm, gsize elements, gsize block_elements,
   hass_round_begin_load (farm->round, farm->env.cost, &load, block_elements, 0,
                          NULL, n);
   run_round (farm, n, result);
+}
+
+/* -- Loads and what to expect ------------------------------------------- */
+
+HassLoad *
+mini_equal_loads (guint32 n)
+{
+  HassLoad *loads = g_new0 (HassLoad, MAX (n, 1));
+  for (guint32 i = 0; i < n; i++)
+    loads[i].size = 1;
+  return loads;
+}
+
+/* Distinct sizes; in a function farm SPD tasks among them. */
+HassLoad *
+mini_random_loads (GRand *rand, guint32 n, HassFarmKind kind,
+                   gboolean exclusive)
+{
+  HassLoad *loads = g_new0 (HassLoad, MAX (n, 1));
+  for (guint32 i = 0; i < n; i++)
+    {
+      loads[i].size = g_rand_int_range (rand, 1, 1000);
+      loads[i].cost = loads[i].size;
+      if (kind != HASS_FARM_FUNCTION)
+        continue;
+      loads[i].size = g_rand_boolean (rand) ? 1 : loads[i].size;
+      int only = g_rand_int_range (rand, 0, 8);
+      if (exclusive && only < 2)
+        loads[i].flags = only ? HASS_LOAD_CPU : HASS_LOAD_GPU;
+    }
+  return loads;
+}
+
+/* Parts by rate, launches counted: all finish at T. */
+void
+mini_ideal_parts (const MiniDevice *devices, guint n, double units,
+                  double *parts)
+{
+  double rates = 0, late = 0;
+  for (guint d = 0; d < n; d++)
+    {
+      double rate = (devices[d].kind == HASS_DEVICE_CPU ? devices[d].cores : 1)
+                    / devices[d].ns_per_work;
+      rates += rate;
+      late += rate * devices[d].latency_ns;
+      parts[d] = rate;
+    }
+  double end_ns = (units + late) / rates;
+  for (guint d = 0; d < n; d++)
+    parts[d] *= (end_ns - devices[d].latency_ns) / units;
+}
+
+/* Whether costs[from] to costs[to - 1] ascend. */
+gboolean
+mini_ascending (const GArray *costs, guint from, guint to)
+{
+  for (guint i = from + 1; i < to; i++)
+    if (g_array_index (costs, double, i) < g_array_index (costs, double, i - 1))
+      return FALSE;
+  return TRUE;
 }

@@ -16,6 +16,16 @@
 
 #define MINI_DEVICES 10
 
+#define MINI_CPU(n, ns)                                                        \
+  {                                                                            \
+    .kind = HASS_DEVICE_CPU, .cores = (n), .ns_per_work = (ns)                 \
+  }
+#define MINI_GPU(n, ns, latency)                                               \
+  {                                                                            \
+    .kind = HASS_DEVICE_GPU, .cores = (n), .ns_per_work = (ns),                \
+    .latency_ns = (latency)                                                    \
+  }
+
 /**
  * MiniDevice: a modelled device.
  * @cores: of a CPU pool; multiprocessors of a GPU.
@@ -61,6 +71,9 @@ typedef struct
 {
   HassRoundSummary summary;
   HassDeviceSummary devices[MINI_DEVICES];
+  guint64 shares[MINI_DEVICES]; /* when the round had begun */
+  guint64 cpu_chunk;            /* of the last grant of its own share */
+  guint64 cpu_thefts;           /* units asked for in its last theft */
   guint64 rescued; /* units that the engine had to give away itself */
   guint64 waits, forced;
   gboolean once; /* each unit exactly once, where it may run */
@@ -77,7 +90,8 @@ typedef struct
   HassRound *round;
   guint64 number;
   double now_ns;
-  double noise; /* times vary by this part */
+  double noise;   /* times vary by this part */
+  gboolean quiet; /* the CPU pool reports nothing before the round's end */
   GRand *rand;
   GArray *grants;    /* MiniGrant of the last round */
   GArray *cpu_order; /* double: costs in the order cores pulled them */
@@ -93,6 +107,12 @@ void mini_farm_run (MiniFarm *farm, const HassLoad *loads, guint32 n,
                     MiniRound *result);
 void mini_farm_run_divisible (MiniFarm *farm, gsize elements,
                               gsize block_elements, MiniRound *result);
+HassLoad *mini_equal_loads (guint32 n);
+HassLoad *mini_random_loads (GRand *rand, guint32 n, HassFarmKind kind,
+                             gboolean exclusive);
+void mini_ideal_parts (const MiniDevice *devices, guint n, double units,
+                       double *parts);
+gboolean mini_ascending (const GArray *costs, guint from, guint to);
 double mini_bound_ns (const MiniDevice *devices, guint n, double work);
 
 #endif

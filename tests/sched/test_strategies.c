@@ -8,50 +8,14 @@
 #include <string.h>
 
 #include "mini_engine.h"
-
-#define CPU(n, ns)                                                             \
-  {                                                                            \
-    .kind = HASS_DEVICE_CPU, .cores = (n), .ns_per_work = (ns)                 \
-  }
-#define GPU(n, ns, latency)                                                    \
-  {                                                                            \
-    .kind = HASS_DEVICE_GPU, .cores = (n), .ns_per_work = (ns),                \
-    .latency_ns = (latency)                                                    \
-  }
+#include "sched/common-private.h"
 
 /* Like the machine of the thesis, chapter 4: 4 cores, a C1060 with 30
    multiprocessors and an FX1800 with 8. A unit takes a core 40 us, a launch
    30 us, so a bundle matters. */
 static const MiniDevice thesis[]
-    = { CPU (4, 40000), GPU (30, 2500, 30000), GPU (8, 9000, 30000) };
-
-static HassLoad *
-equal_loads (guint32 n)
-{
-  HassLoad *loads = g_new0 (HassLoad, MAX (n, 1));
-  for (guint32 i = 0; i < n; i++)
-    loads[i].size = 1;
-  return loads;
-}
-
-/* Distinct sizes; in a function farm SPD tasks among them. */
-static HassLoad *
-random_loads (GRand *rand, guint32 n, HassFarmKind kind, gboolean exclusive)
-{
-  HassLoad *loads = g_new0 (HassLoad, MAX (n, 1));
-  for (guint32 i = 0; i < n; i++)
-    {
-      loads[i].size = g_rand_int_range (rand, 1, 1000);
-      loads[i].cost = loads[i].size;
-      if (kind != HASS_FARM_FUNCTION)
-        continue;
-      loads[i].size = g_rand_boolean (rand) ? 1 : loads[i].size;
-      int only = g_rand_int_range (rand, 0, 8);
-      if (exclusive && only < 2)
-        loads[i].flags = only ? HASS_LOAD_CPU : HASS_LOAD_GPU;
-    }
-  return loads;
-}
+    = { MINI_CPU (4, 40000), MINI_GPU (30, 2500, 30000),
+        MINI_GPU (8, 9000, 30000) };
 
 /* -- Every strategy ----------------------------------------------------- */
 
@@ -61,13 +25,13 @@ random_devices (GRand *rand, MiniDevice *devices, gboolean failing)
   guint n = 0, gpus = g_rand_int_range (rand, 0, 9);
   gboolean cpu = gpus == 0 || g_rand_int_range (rand, 0, 4) > 0;
   if (cpu)
-    devices[n++] = (MiniDevice)CPU (g_rand_int_range (rand, 1, 65),
-                                    g_rand_double_range (rand, 1, 100));
+    devices[n++] = (MiniDevice)MINI_CPU (g_rand_int_range (rand, 1, 65),
+                                         g_rand_double_range (rand, 1, 100));
   for (guint g = 0; g < gpus; g++)
     {
-      devices[n] = (MiniDevice)GPU (g_rand_int_range (rand, 1, 133),
-                                    g_rand_double_range (rand, 0.05, 50),
-                                    g_rand_double_range (rand, 0, 1e5));
+      devices[n] = (MiniDevice)MINI_GPU (g_rand_int_range (rand, 1, 133),
+                                         g_rand_double_range (rand, 0.05, 50),
+                                         g_rand_double_range (rand, 0, 1e5));
       if (g_rand_int_range (rand, 0, 3) == 0)
         devices[n].max_units = g_rand_int_range (rand, 1, 100);
       if (g_rand_int_range (rand, 0, 3) == 0)
@@ -117,7 +81,7 @@ try_farm (const HassStrategyOps *ops, HassFarmKind kind, GRand *rand,
       else
         {
           HassLoad *loads
-              = random_loads (rand, units, kind, both_kinds (devices, n));
+              = mini_random_loads (rand, units, kind, both_kinds (devices, n));
           mini_farm_run (farm, loads, units, &result);
           g_free (loads);
         }
@@ -168,10 +132,10 @@ works_on_without_lost_gpu (void)
 {
   static const char *const names[]
       = { "min-min", "hass", "hass-ce", "hass-cd" };
-  MiniDevice devices[]
-      = { CPU (4, 40000), GPU (30, 2500, 30000), GPU (8, 9000, 30000) };
+  MiniDevice devices[] = { MINI_CPU (4, 40000), MINI_GPU (30, 2500, 30000),
+                           MINI_GPU (8, 9000, 30000) };
   devices[2].lost_after = 2;
-  HassLoad *loads = equal_loads (600);
+  HassLoad *loads = mini_equal_loads (600);
   for (guint i = 0; i < G_N_ELEMENTS (names); i++)
     {
       MiniFarm *farm = mini_farm_new (names[i], HASS_FARM_COMBINE,
@@ -182,8 +146,61 @@ works_on_without_lost_gpu (void)
           mini_farm_run (farm, loads, 600, &result);
           CU_ASSERT (result.once);
           CU_ASSERT_EQUAL (result.rescued, 0);
+          if (r > 2)
+            CU_ASSERT (result.shares[1] > 0 && result.shares[2] == 0);
         }
       CU_ASSERT (farm->lost[2]);
+      mini_farm_free (farm);
+    }
+  g_free (loads);
+}
+
+/* A GPU that fails all it gets is tried with single units only. */
+static void
+risks_single_units (void)
+{
+  static const char *const names[]
+      = { "hass", "hass-ce", "hass-cd", "modified-greedy" };
+  MiniDevice devices[] = { MINI_CPU (4, 40000), MINI_GPU (30, 2500, 30000) };
+  HassLoad *loads = mini_equal_loads (600);
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    {
+      MiniFarm *farm = mini_farm_new (names[i], HASS_FARM_COMBINE,
+                                      HASS_COST_EQUAL, devices, 2, 1);
+      MiniRound result;
+      for (guint r = 0; r < 4; r++)
+        mini_farm_run (farm, loads, 600, &result);
+      farm->devices[1].fails = 1;
+      mini_farm_run (farm, loads, 600, &result);
+      CU_ASSERT (result.once);
+      CU_ASSERT (g_array_index (farm->grants, MiniGrant, 0).units > 10);
+      CU_ASSERT (farm->grants->len > 2);
+      for (guint g = 1; g < farm->grants->len; g++)
+        CU_ASSERT_EQUAL (g_array_index (farm->grants, MiniGrant, g).asked, 1);
+      mini_farm_free (farm);
+    }
+  g_free (loads);
+}
+
+/* A GPU that is lost before it was ever asked. */
+static void
+waits_for_nobody_in_vain (void)
+{
+  static const char *const names[]
+      = { "min-min", "hass", "hass-ce", "hass-cd" };
+  HassLoad *loads = mini_equal_loads (600);
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    {
+      MiniFarm *farm = mini_farm_new (names[i], HASS_FARM_COMBINE,
+                                      HASS_COST_EQUAL, thesis, 3, 1);
+      MiniRound result;
+      farm->lost[2] = TRUE;
+      mini_farm_run (farm, loads, 600, &result);
+      CU_ASSERT (result.once);
+      CU_ASSERT_EQUAL (result.forced, 1);
+      CU_ASSERT_EQUAL (result.rescued, 0);
+      mini_farm_run (farm, loads, 600, &result);
+      CU_ASSERT_EQUAL (result.waits, 0);
       mini_farm_free (farm);
     }
   g_free (loads);
@@ -194,7 +211,7 @@ works_on_without_lost_gpu (void)
 static void
 measures_one_unit_each (void)
 {
-  HassLoad *loads = equal_loads (500);
+  HassLoad *loads = mini_equal_loads (500);
   static const char *const names[]
       = { "min-min", "hass", "hass-ce", "hass-cd" };
   for (guint i = 0; i < G_N_ELEMENTS (names); i++)
@@ -212,6 +229,14 @@ measures_one_unit_each (void)
       /* Nobody had a second grant before all three were measured. */
       CU_ASSERT (result.waits >= 2);
       CU_ASSERT_EQUAL (g_array_index (farm->grants, MiniGrant, 2).waiting, 0);
+      if (i == 0) /* no stealing: the map of the other 497 is what ran */
+        {
+          guint64 counts[3];
+          hass_share_min_min (
+              497, (double[]){ 4 / 40000., 1 / 32500., 1 / 39000. }, 3, counts);
+          for (guint d = 0; d < 3; d++)
+            CU_ASSERT_EQUAL (result.devices[d].units, counts[d] + 1);
+        }
       mini_farm_run (farm, loads, 500, &result);
       CU_ASSERT_EQUAL (result.waits, 0); /* measured once and for all */
       mini_farm_free (farm);
@@ -219,11 +244,29 @@ measures_one_unit_each (void)
   g_free (loads);
 }
 
+/* An engine may tell of the CPU's unit late; its progress can be read. */
+static void
+measures_a_quiet_cpu (void)
+{
+  HassLoad *loads = mini_equal_loads (500);
+  MiniRound result;
+  MiniFarm *farm = mini_farm_new ("min-min", HASS_FARM_COMBINE, HASS_COST_EQUAL,
+                                  thesis, 3, 1);
+  farm->quiet = TRUE;
+  mini_farm_run (farm, loads, 500, &result);
+  CU_ASSERT (result.once);
+  CU_ASSERT (result.devices[0].units > 250);
+  CU_ASSERT (result.devices[1].units > 50);
+  mini_farm_free (farm);
+  g_free (loads);
+}
+
 static void
 trusts_known_rates (void)
 {
-  MiniDevice devices[] = { CPU (4, 400), GPU (30, 25, 0), GPU (8, 50, 0) };
-  HassLoad *loads = equal_loads (700);
+  MiniDevice devices[]
+      = { MINI_CPU (4, 400), MINI_GPU (30, 25, 0), MINI_GPU (8, 50, 0) };
+  HassLoad *loads = mini_equal_loads (700);
   MiniRound result;
   for (guint d = 0; d < 3; d++)
     devices[d].known_rate = (d ? 1 : 4) / devices[d].ns_per_work;
@@ -249,7 +292,7 @@ total_ns (const char *spec, HassCostClass cost, guint32 units, guint rounds)
   for (guint r = 0; r < rounds; r++)
     {
       MiniRound result;
-      HassLoad *loads = equal_loads (units);
+      HassLoad *loads = mini_equal_loads (units);
       for (guint32 i = 0; i < units && cost != HASS_COST_EQUAL; i++)
         loads[i].cost = (float)g_rand_double_range (rand, 0.1, 1.9);
       mini_farm_run (farm, loads, units, &result);
@@ -271,6 +314,24 @@ ce_beats_its_peers (void)
   /* Its first round, basic HASS, is what it loses. */
   CU_ASSERT (ce < 1.2 * bound);
   CU_ASSERT (ce < total_ns ("hass", HASS_COST_EQUAL, 2000, 20));
+}
+
+static void
+peers_do_not_bundle (void)
+{
+  static const char *const names[] = { "naive-greedy", "min-min" };
+  HassLoad *loads = mini_equal_loads (500);
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    {
+      MiniRound result;
+      MiniFarm *farm = mini_farm_new (names[i], HASS_FARM_COMBINE,
+                                      HASS_COST_EQUAL, thesis, 3, 1);
+      mini_farm_run (farm, loads, 500, &result);
+      for (guint g = 0; g < farm->grants->len; g++)
+        CU_ASSERT_EQUAL (g_array_index (farm->grants, MiniGrant, g).units, 1);
+      mini_farm_free (farm);
+    }
+  g_free (loads);
 }
 
 static void
@@ -302,7 +363,7 @@ modified_greedy_weighs_by_speed (void)
 {
   MiniFarm *farm = mini_farm_new ("modified-greedy:cap=1/4", HASS_FARM_COMBINE,
                                   HASS_COST_UNKNOWN, thesis, 3, 1);
-  HassLoad *loads = equal_loads (4000);
+  HassLoad *loads = mini_equal_loads (4000);
   guint64 largest[3] = { 0 };
   MiniRound result;
   for (guint r = 0; r < 3; r++)
@@ -325,31 +386,13 @@ modified_greedy_weighs_by_speed (void)
 static void
 run_rounds (MiniFarm *farm, guint rounds, guint32 units, double *parts)
 {
-  HassLoad *loads = equal_loads (units);
+  HassLoad *loads = mini_equal_loads (units);
   MiniRound result;
   for (guint r = 0; r < rounds; r++)
     mini_farm_run (farm, loads, units, &result);
   for (guint d = 0; d < farm->n; d++)
     parts[d] = result.devices[d].units / (double)units;
   g_free (loads);
-}
-
-/* Parts by rate, launches counted: all finish at T. */
-static void
-ideal_parts (const MiniDevice *devices, guint n, double units, double *parts)
-{
-  double rates = 0, late = 0;
-  for (guint d = 0; d < n; d++)
-    {
-      double rate = (devices[d].kind == HASS_DEVICE_CPU ? devices[d].cores : 1)
-                    / devices[d].ns_per_work;
-      rates += rate;
-      late += rate * devices[d].latency_ns;
-      parts[d] = rate;
-    }
-  double end_ns = (units + late) / rates;
-  for (guint d = 0; d < n; d++)
-    parts[d] *= (end_ns - devices[d].latency_ns) / units;
 }
 
 static void
@@ -359,7 +402,7 @@ ce_converges (void)
   MiniFarm *farm = mini_farm_new ("hass-ce", HASS_FARM_COMBINE, HASS_COST_EQUAL,
                                   thesis, 3, 1);
   run_rounds (farm, 10, 2000, parts);
-  ideal_parts (thesis, 3, 2000, ideal);
+  mini_ideal_parts (thesis, 3, 2000, ideal);
   for (guint d = 0; d < 3; d++)
     CU_ASSERT_DOUBLE_EQUAL (parts[d], ideal[d], 0.005);
   mini_farm_free (farm);
@@ -375,13 +418,13 @@ ce_has_no_ratchet (void)
   run_rounds (farm, 8, 2000, before);
   farm->devices[0].ns_per_work *= 3;
   run_rounds (farm, 12, 2000, slow);
-  ideal_parts (farm->devices, 3, 2000, ideal);
+  mini_ideal_parts (farm->devices, 3, 2000, ideal);
   CU_ASSERT (slow[0] < 0.5 * before[0]);
   CU_ASSERT_DOUBLE_EQUAL (slow[0], ideal[0], 0.01);
   farm->devices[0].ns_per_work /= 3;
   farm->devices[1].ns_per_work *= 2;
   run_rounds (farm, 12, 2000, after);
-  ideal_parts (farm->devices, 3, 2000, ideal);
+  mini_ideal_parts (farm->devices, 3, 2000, ideal);
   CU_ASSERT (after[0] > 1.3 * before[0]);
   CU_ASSERT_DOUBLE_EQUAL (after[0], ideal[0], 0.01);
   mini_farm_free (farm);
@@ -397,7 +440,8 @@ checks_thefts (const char *spec, gboolean many, guint n_gpus)
   for (guint r = 0; r < 3; r++)
     {
       MiniRound result;
-      HassLoad *loads = random_loads (rand, 1000, HASS_FARM_COMBINE, FALSE);
+      HassLoad *loads
+          = mini_random_loads (rand, 1000, HASS_FARM_COMBINE, FALSE);
       for (guint i = 0; i < 1000; i++)
         loads[i].cost /= 500;
       mini_farm_run (farm, loads, 1000, &result);
@@ -446,14 +490,38 @@ ce_bundles_a_share (void)
   mini_farm_free (farm);
 }
 
+/* A launch takes a tenth of the round: a unit that is stolen at the end would
+   come back after the CPU could have done it. */
+static void
+ce_leaves_the_last_to_the_cpu (void)
+{
+  MiniDevice devices[] = { MINI_CPU (4, 40000), MINI_GPU (30, 2500, 400000) };
+  double parts[2], ideal[2];
+  MiniFarm *farm = mini_farm_new ("hass-ce", HASS_FARM_COMBINE, HASS_COST_EQUAL,
+                                  devices, 2, 1);
+  run_rounds (farm, 10, 2000, parts);
+  mini_ideal_parts (devices, 2, 2000, ideal);
+  HassLoad *loads = mini_equal_loads (2000);
+  farm->noise = 0.02;
+  for (guint r = 0; r < 20; r++)
+    {
+      MiniRound result;
+      mini_farm_run (farm, loads, 2000, &result);
+      CU_ASSERT (result.summary.makespan_ns
+                 < 1.06 * ideal[0] * 2000 * 40000 / 4);
+    }
+  g_free (loads);
+  mini_farm_free (farm);
+}
+
 /* What a GPU cannot hold in one bundle, an idle CPU steals: one unit for
    each core, from the GPU's share. */
 static void
 cpu_steals_from_clipped_share (void)
 {
-  MiniDevice devices[] = { CPU (4, 40000), GPU (30, 2500, 30000) };
+  MiniDevice devices[] = { MINI_CPU (4, 40000), MINI_GPU (30, 2500, 30000) };
   devices[1].max_units = 100;
-  HassLoad *loads = equal_loads (2000);
+  HassLoad *loads = mini_equal_loads (2000);
   MiniFarm *farm = mini_farm_new ("hass-ce", HASS_FARM_COMBINE, HASS_COST_EQUAL,
                                   devices, 2, 1);
   MiniRound result;
@@ -464,199 +532,9 @@ cpu_steals_from_clipped_share (void)
   mini_farm_run (farm, loads, 2000, &result);
   CU_ASSERT (result.once);
   CU_ASSERT (result.devices[0].units > 2 * cpu);
+  CU_ASSERT_EQUAL (result.cpu_thefts, 4);
   mini_farm_free (farm);
   g_free (loads);
-}
-
-/* -- HASS_p ------------------------------------------------------------- */
-
-#define ELEMENTS 1200000
-#define BLOCK 240
-
-static const MiniDevice pair[] = { CPU (4, 100), GPU (30, 6.25, 600000) };
-
-static gboolean
-frozen (const MiniFarm *farm)
-{
-  /* A frozen GPU gets one bundle and steals nothing. */
-  return farm->grants->len == 1
-         && g_array_index (farm->grants, MiniGrant, 0).source
-                == HASS_FROM_SHARE;
-}
-
-static void
-p_finds_optimum (void)
-{
-  double ideal[2];
-  MiniFarm *farm = mini_farm_new ("hass-p", HASS_FARM_PARTITION,
-                                  HASS_COST_EQUAL, pair, 2, 1);
-  MiniRound result;
-  for (guint r = 0; r < 10; r++)
-    mini_farm_run_divisible (farm, ELEMENTS, BLOCK, &result);
-  ideal_parts (pair, 2, ELEMENTS, ideal);
-  CU_ASSERT_DOUBLE_EQUAL (result.devices[1].work / ELEMENTS, ideal[1], 0.02);
-  double best_ns = ideal[0] * ELEMENTS * 100 / 4;
-  CU_ASSERT (result.summary.makespan_ns < 1.02 * best_ns);
-  mini_farm_free (farm);
-}
-
-static void
-p_freezes_and_thaws (void)
-{
-  double ideal[2];
-  MiniFarm *farm = mini_farm_new ("hass-p", HASS_FARM_PARTITION,
-                                  HASS_COST_EQUAL, pair, 2, 1);
-  MiniRound result;
-  mini_farm_run_divisible (farm, ELEMENTS, BLOCK, &result);
-  CU_ASSERT (!frozen (farm)); /* one round tells nothing about drift */
-  guint r = 0;
-  for (; r < 8 && !frozen (farm); r++)
-    mini_farm_run_divisible (farm, ELEMENTS, BLOCK, &result);
-  CU_ASSERT (frozen (farm));
-  for (r = 0; r < 5; r++)
-    {
-      mini_farm_run_divisible (farm, ELEMENTS, BLOCK, &result);
-      CU_ASSERT (frozen (farm));
-    }
-  /* Drift within the bounds leaves it frozen. */
-  farm->devices[1].ns_per_work *= 1.02;
-  mini_farm_run_divisible (farm, ELEMENTS, BLOCK, &result);
-  mini_farm_run_divisible (farm, ELEMENTS, BLOCK, &result);
-  CU_ASSERT (frozen (farm));
-  /* The GPU gets slower: it must lose work although nobody steals from it. */
-  farm->devices[1].ns_per_work *= 2;
-  mini_farm_run_divisible (farm, ELEMENTS, BLOCK, &result);
-  guint64 before = result.devices[1].units;
-  CU_ASSERT (frozen (farm));
-  mini_farm_run_divisible (farm, ELEMENTS, BLOCK, &result);
-  CU_ASSERT (result.devices[1].units < before * 9 / 10);
-  for (r = 0; r < 4; r++)
-    mini_farm_run_divisible (farm, ELEMENTS, BLOCK, &result);
-  CU_ASSERT (frozen (farm));
-  ideal_parts (farm->devices, 2, ELEMENTS, ideal);
-  CU_ASSERT_DOUBLE_EQUAL (result.devices[1].work / ELEMENTS, ideal[1], 0.02);
-  mini_farm_free (farm);
-}
-
-/* Finishes are near-equal in the first rounds too, thanks to stealing; that
-   alone must not freeze a bad division. */
-static void
-p_does_not_freeze_too_early (void)
-{
-  MiniDevice devices[] = { CPU (4, 100), GPU (30, 6.25, 20000000) };
-  double ideal[2];
-  MiniFarm *farm = mini_farm_new ("hass-p", HASS_FARM_PARTITION,
-                                  HASS_COST_EQUAL, devices, 2, 1);
-  MiniRound result;
-  /* The launch is so dear that the measured unit says next to nothing. */
-  for (guint r = 0; r < 30; r++)
-    mini_farm_run_divisible (farm, 8 * ELEMENTS, BLOCK, &result);
-  ideal_parts (devices, 2, 8 * ELEMENTS, ideal);
-  CU_ASSERT_DOUBLE_EQUAL (result.devices[1].work / (8 * ELEMENTS), ideal[1],
-                          0.03);
-  mini_farm_free (farm);
-}
-
-/* -- HASS_i ------------------------------------------------------------- */
-
-static gboolean
-ascending (const GArray *costs, guint from, guint to)
-{
-  for (guint i = from + 1; i < to; i++)
-    if (g_array_index (costs, double, i) < g_array_index (costs, double, i - 1))
-      return FALSE;
-  return TRUE;
-}
-
-static void
-i_takes_multiples_in_order (void)
-{
-  MiniDevice devices[] = { CPU (4, 100), GPU (30, 3, 1000), GPU (8, 9, 1000) };
-  GRand *rand = g_rand_new_with_seed (4);
-  HassLoad *loads = random_loads (rand, 2000, HASS_FARM_INDIVISIBLE, FALSE);
-  for (guint waves = 1; waves <= 3; waves += 2)
-    {
-      MiniFarm *farm = mini_farm_new (waves == 1 ? "hass-i" : "hass-i:waves=3",
-                                      HASS_FARM_INDIVISIBLE, HASS_COST_SIZED,
-                                      devices, 3, 1);
-      MiniRound result;
-      mini_farm_run (farm, loads, 2000, &result);
-      CU_ASSERT (result.once);
-      double last = INFINITY;
-      for (guint i = 0; i < farm->grants->len; i++)
-        {
-          MiniGrant *grant = &g_array_index (farm->grants, MiniGrant, i);
-          guint m = devices[grant->device].cores;
-          CU_ASSERT (grant->most <= last); /* the largest first */
-          last = grant->least;
-          CU_ASSERT (grant->units == m * waves || grant->waiting < m * waves);
-          CU_ASSERT (grant->units % m == 0 || grant->units < m);
-        }
-      CU_ASSERT (ascending (farm->cpu_order, 0, farm->cpu_order->len));
-      CU_ASSERT (farm->cpu_order->len > 100);
-      mini_farm_free (farm);
-    }
-  g_free (loads);
-  g_rand_free (rand);
-}
-
-/* -- HASS_f ------------------------------------------------------------- */
-
-static void
-f_keeps_spd_and_mpd_apart (void)
-{
-  MiniDevice devices[] = { CPU (4, 100), GPU (30, 3, 1000), GPU (8, 9, 1000) };
-  GRand *rand = g_rand_new_with_seed (4);
-  HassLoad *loads = random_loads (rand, 3000, HASS_FARM_FUNCTION, FALSE);
-  guint n_spd = 0, multiple = 0;
-  for (guint i = 0; i < 3000; i++) /* most tasks are SPD, so GPUs get there */
-    {
-      loads[i].size = i % 8 ? 1 : loads[i].size + 1;
-      n_spd += loads[i].size == 1;
-    }
-  MiniFarm *farm = mini_farm_new ("hass-f", HASS_FARM_FUNCTION, HASS_COST_SIZED,
-                                  devices, 3, 1);
-  MiniRound result;
-  mini_farm_run (farm, loads, 3000, &result);
-  CU_ASSERT (result.once);
-  double last = INFINITY;
-  gboolean spd = FALSE;
-  for (guint i = 0; i < farm->grants->len; i++)
-    {
-      MiniGrant *grant = &g_array_index (farm->grants, MiniGrant, i);
-      if (grant->parallel == 0 && !spd)
-        {
-          spd = TRUE; /* MPD is empty: from here on the SPD set */
-          last = INFINITY;
-        }
-      CU_ASSERT (grant->most <= last);
-      last = grant->least;
-      guint m = devices[grant->device].cores;
-      gboolean full = grant->units == m || grant->waiting < m;
-      CU_ASSERT (spd ? grant->parallel == 0 && full
-                     : grant->parallel == 1 && grant->units == 1);
-      multiple += grant->units > 1;
-    }
-  CU_ASSERT (spd && multiple > 3);
-  CU_ASSERT (ascending (farm->cpu_order, 0, farm->cpu_order->len));
-  mini_farm_free (farm);
-
-  /* Few SPD tasks: the cores come to MPD tasks, again the shortest first. */
-  n_spd = 0;
-  for (guint i = 0; i < 3000; i++)
-    {
-      loads[i].size = i % 64 ? 2 : 1;
-      n_spd += loads[i].size == 1;
-    }
-  farm = mini_farm_new ("hass-f", HASS_FARM_FUNCTION, HASS_COST_SIZED, devices,
-                        3, 1);
-  mini_farm_run (farm, loads, 3000, &result);
-  CU_ASSERT_FATAL (farm->cpu_order->len > n_spd + 10);
-  CU_ASSERT (ascending (farm->cpu_order, 0, n_spd));
-  CU_ASSERT (ascending (farm->cpu_order, n_spd, farm->cpu_order->len));
-  mini_farm_free (farm);
-  g_free (loads);
-  g_rand_free (rand);
 }
 
 HASS_TEST_SUITE (
@@ -665,8 +543,12 @@ HASS_TEST_SUITE (
       executes_each_unit_once },
     { "every strategy survives devices that fail", survives_failing_devices },
     { "a lost GPU's share is run by the others", works_on_without_lost_gpu },
+    { "a device that fails is tried with single units", risks_single_units },
+    { "a device that never comes is not waited for", waits_for_nobody_in_vain },
+    { "naive-greedy and min-min do not bundle", peers_do_not_bundle },
     { "the first round measures one unit each while others wait",
       measures_one_unit_each },
+    { "the CPU's unit is measured by its progress", measures_a_quiet_cpu },
     { "known rates need no measuring", trusts_known_rates },
     { "hass-ce beats naive-greedy, min-min and hass", ce_beats_its_peers },
     { "hass-cd beats its peers on sizes, loses to hass-ce on equal loads",
@@ -678,13 +560,7 @@ HASS_TEST_SUITE (
     { "hass-ce lets the CPU's share grow and shrink", ce_has_no_ratchet },
     { "hass-cd steals M/(n+1), hass and hass-ce one", steals_as_said },
     { "hass-ce gives a GPU its share as one bundle", ce_bundles_a_share },
+    { "no GPU steals what the CPU has done sooner",
+      ce_leaves_the_last_to_the_cpu },
     { "the CPU steals what a GPU could not take at once",
-      cpu_steals_from_clipped_share },
-    { "hass-p comes within 2 % of the best split", p_finds_optimum },
-    { "hass-p freezes when even and thaws when it drifts",
-      p_freezes_and_thaws },
-    { "hass-p is not fooled by stealing", p_does_not_freeze_too_early },
-    { "hass-i takes multiples, largest first; cores the shortest",
-      i_takes_multiples_in_order },
-    { "hass-f keeps SPD and MPD apart and in order",
-      f_keeps_spd_and_mpd_apart })
+      cpu_steals_from_clipped_share })

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+/* quicksort.c: sorts random numbers. A function farm whose tasks make new
+   tasks: each splits its part and emits the halves until they are small.
+   Usage: quicksort [NUMBERS]   (default 5000000) */
+#include <hass/hass.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define SMALL 20000
+
+typedef struct
+{
+  HassTask task;
+  guint32 *from;
+  gsize n;
+} Part;
+
+static int
+by_value (const void *a, const void *b)
+{
+  guint32 x = *(const guint32 *)a, y = *(const guint32 *)b;
+  return (x > y) - (x < y);
+}
+
+static gboolean sort (const HassTask *task, HassWorker *worker,
+                      gpointer user_data, GError **error);
+
+static Part *
+part_new (guint32 *from, gsize n)
+{
+  Part *part = g_new0 (Part, 1);
+  part->task = (HassTask){ .cpu = sort, .data = part, .expected_time = n };
+  part->from = from;
+  part->n = n;
+  return part;
+}
+
+/* Numbers below the pivot first; returns how many. */
+static gsize
+split (guint32 *v, gsize n, guint32 pivot)
+{
+  gsize below = 0;
+  for (gsize i = 0; i < n; i++)
+    if (v[i] < pivot)
+      {
+        guint32 swap = v[below];
+        v[below++] = v[i];
+        v[i] = swap;
+      }
+  return below;
+}
+
+static gboolean
+sort (const HassTask *task, HassWorker *worker, gpointer user_data,
+      GError **error)
+{
+  Part *part = task->data;
+  guint32 *v = part->from;
+  gsize n = part->n;
+  (void)user_data;
+  (void)error;
+  guint32 a = v[0], b = v[n / 2], c = v[n - 1];
+  guint32 pivot = MAX (MIN (a, b), MIN (MAX (a, b), c));
+  gsize below = n <= SMALL ? 0 : split (v, n, pivot);
+  if (below == 0) /* small, or the pivot is the least */
+    {
+      qsort (v, n, sizeof *v, by_value);
+      return TRUE;
+    }
+  return hass_worker_emit_task (worker, &part_new (v, below)->task)
+         && hass_worker_emit_task (worker,
+                                   &part_new (v + below, n - below)->task);
+}
+
+static void
+release (const HassTask *task, gboolean committed, gpointer user_data)
+{
+  (void)committed;
+  (void)user_data;
+  g_free (task->data);
+}
+
+static gboolean
+generate (HassEmitter *emitter, gpointer user_data, GError **error)
+{
+  GArray *numbers = user_data;
+  (void)error;
+  Part *all = part_new ((guint32 *)numbers->data, numbers->len);
+  return hass_emitter_emit_task (emitter, &all->task);
+}
+
+int
+main (int argc, char **argv)
+{
+  guint n = argc > 1 ? (guint)strtoul (argv[1], NULL, 10) : 5000000;
+  g_autoptr (GArray) numbers = g_array_sized_new (FALSE, FALSE, 4, n);
+  g_autoptr (GRand) rand = g_rand_new_with_seed (1);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (HassReport) report = NULL;
+  for (guint i = 0; i < n; i++)
+    {
+      guint32 v = g_rand_int (rand);
+      g_array_append_val (numbers, v);
+    }
+  HassFunctionFarm farm = HASS_FUNCTION_FARM_INIT;
+  farm.name = "quicksort";
+  farm.user_data = numbers;
+  farm.generate = generate;
+  farm.release = release;
+  if (n > 0 && !hass_function_farm (&farm, &report, &error))
+    {
+      fprintf (stderr, "quicksort: %s\n", error->message);
+      return 1;
+    }
+  for (guint i = 1; i < n; i++)
+    if (g_array_index (numbers, guint32, i - 1)
+        > g_array_index (numbers, guint32, i))
+      {
+        fprintf (stderr, "quicksort: not sorted at %u\n", i);
+        return 1;
+      }
+  g_autofree char *table = report ? hass_report_to_string (report) : NULL;
+  printf ("%u numbers sorted\n%s", n, table ? table : "");
+  return 0;
+}

@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# check-format.sh: names the files whose layout is not the checked-in one,
+# and public headers that do not compile alone. Usage: check-format.sh CC
+# FLAGS...; the files are those that git knows or would.
+set -u
+cd "$(dirname "$0")/.."
+bad=0
+list() { git ls-files --cached --others --exclude-standard -- "$@"; }
+if command -v clang-format >/dev/null 2>&1; then
+  for f in $(list '*.c' '*.h' '*.cpp'); do
+    [ -f "$f" ] || continue
+    if ! clang-format --style=file --dry-run -Werror "$f" >/dev/null 2>&1; then
+      echo "format: $f is not as .clang-format has it (make format)"
+      bad=1
+    fi
+  done
+else
+  echo "format: SKIPPED, no clang-format"
+fi
+for f in $(list '*.c' '*.h' '*.cpp' '*.sh' '*.pml'); do
+  [ -f "$f" ] || continue
+  if ! head -3 "$f" | grep -q 'SPDX-License-Identifier: MIT'; then
+    echo "format: $f does not begin with its licence"
+    bad=1
+  fi
+done
+for h in "$HASS_STAGED"/*.h; do
+  if ! echo "#include <hass/$(basename "$h")>" | "$@" -fsyntax-only -x c -; then
+    echo "format: hass/$(basename "$h") does not compile alone"
+    bad=1
+  fi
+done
+exit $bad
