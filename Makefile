@@ -141,7 +141,49 @@ $(TESTS): $(TEST_OBJ) $(EX_PARTS) $(LIB)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(CUNIT_LIBS) $(LIBS) -o $@
 
--include $(LIB_OBJ:.o=.d) $(EX_OBJ:.o=.d) $(TEST_OBJ:.o=.d)
+# -- Benchmarks -------------------------------------------------------------
+
+# Programs of bench/, each with the harness; two of them with the peers that
+# this machine has. GLib and oneTBB are always there.
+BENCH_BIN := $(addprefix $(BUILD)/bench/,overhead efficiency memory startup \
+	virtual)
+BENCH_WITH_PEERS := $(addprefix $(BUILD)/bench/,overhead efficiency startup)
+BENCH_PEERS := peers peer_hass peer_threads peer_glib peer_tbb
+ifneq ($(filter bench bench-programs $(BENCH_BIN),$(MAKECMDGOALS)),)
+ifeq ($(shell $(PKG_CONFIG) --exists starpu-1.3 2>/dev/null && echo yes),yes)
+BENCH_PEERS += peer_starpu
+BENCH_DEFS += -DBENCH_STARPU
+STARPU_CFLAGS := $(patsubst -I%,-isystem %,\
+	$(shell $(PKG_CONFIG) --cflags starpu-1.3))
+BENCH_LIBS += $(shell $(PKG_CONFIG) --libs starpu-1.3)
+endif
+ifeq ($(shell echo 'int main (void) { return 0; }' | $(CC) -fopenmp -xc - \
+	-o /dev/null 2>/dev/null && echo yes),yes)
+BENCH_PEERS += peer_openmp
+BENCH_DEFS += -DBENCH_OPENMP
+BENCH_LIBS += -fopenmp
+endif
+endif
+BENCH_PEER_OBJ := $(BENCH_PEERS:%=$(BUILD)/bench/%.o)
+BENCH_OBJ := $(BENCH_BIN:%=%.o) $(BENCH_PEER_OBJ) $(BUILD)/bench/bench.o
+
+$(BENCH_OBJ): CPPFLAGS_ALL += -Ibench $(BENCH_DEFS)
+$(BUILD)/bench/peer_starpu.o: CPPFLAGS_ALL += $(STARPU_CFLAGS)
+$(BUILD)/bench/peer_openmp.o: CFLAGS_ALL += -fopenmp
+
+$(BENCH_WITH_PEERS): $(BENCH_PEER_OBJ)
+$(BENCH_BIN): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/bench/bench.o $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) $(filter %.o,$^) $(LIB) $(LIBS) \
+	  $(if $(filter $@,$(BENCH_WITH_PEERS)),$(BENCH_LIBS)) -o $@
+
+.PHONY: bench bench-programs
+bench-programs: $(BENCH_BIN)
+bench: bench-programs
+	$(Q)for b in $(BENCH_BIN); do $$b || exit 1; done
+
+-include $(LIB_OBJ:.o=.d) $(EX_OBJ:.o=.d) $(TEST_OBJ:.o=.d) \
+	$(BENCH_OBJ:.o=.d)
 
 # -- The two commands -------------------------------------------------------
 

@@ -98,9 +98,10 @@ hass_decide_cpu (HassJob *job, HassSlot *slot)
     {
       if (anything_for_cpu (round, source))
         return TRUE;
-      hass_decide_report_cpu (job, slot);
       seat->state = HASS_SEAT_ASK;
     }
+  /* What cores have finished meanwhile may be what a WAIT waits for. */
+  hass_decide_report_cpu (job, slot);
   if (seat->state != HASS_SEAT_ASK || hass_round_waiting_anywhere (round) == 0)
     {
       publish (round, HASS_PULL_WAIT, 0);

@@ -3,4 +3,8 @@
    Thread safety: any thread. */
 #include "hass/error.h"
 
-G_DEFINE_QUARK (hass - error - quark, hass_error)
+GQuark
+hass_error_quark (void)
+{
+  return g_quark_from_static_string ("hass-error-quark");
+}

@@ -50,6 +50,7 @@ typedef struct
   guint n;
   guint cpu; /* index of the CPU pool; n where there is none */
   guint n_gpus;
+  double unit_work;    /* mean of the round, once it is mapped */
   gboolean mapped;     /* this round's units are in the shares */
   HassMember *members; /* [n] */
   double *weights;     /* [n], scratch */

@@ -219,6 +219,15 @@ hass_crew_probe (HassCrew *crew, HassRound *round, guint device, gboolean force,
   return TRUE;
 }
 
+/* Sums are made here, so that no decision has to be more than O(devices). */
+static void
+set_mapped (HassCrew *crew, HassRound *round)
+{
+  crew->mapped = TRUE;
+  if (crew->n > 1 && hass_round_units (round) > 0)
+    crew->unit_work = hass_round_total_work (round) / hass_round_units (round);
+}
+
 typedef struct
 {
   const double *rates;
@@ -251,7 +260,7 @@ first_to_finish (HassRound *round, guint64 position, gpointer user_data)
 void
 hass_crew_map (HassCrew *crew, HassRound *round)
 {
-  crew->mapped = TRUE;
+  set_mapped (crew, round);
   if (crew->n == 1)
     return;
   const double *rates = hass_crew_weights (crew);
@@ -276,7 +285,7 @@ hass_crew_map (HassCrew *crew, HassRound *round)
 void
 hass_crew_carve (HassCrew *crew, HassRound *round, const double *weights)
 {
-  crew->mapped = TRUE;
+  set_mapped (crew, round);
   if (crew->n == 1)
     return;
   hass_share_largest_remainder (hass_round_waiting (round), weights, crew->n,
@@ -349,8 +358,8 @@ too_late (const HassCrew *crew, const HassRound *round, guint device)
   double rate = hass_crew_rate (crew, round, crew->cpu);
   double units = hass_round_share (round, crew->cpu)
                  + crew->env->devices[crew->cpu].cores;
-  double work = hass_round_total_work (round) / hass_round_units (round);
-  return rate > 0 && units * work / rate < crew->members[device].least_ns;
+  return rate > 0
+         && units * crew->unit_work / rate < crew->members[device].least_ns;
 }
 
 /* From the CPU's share or, when that is empty, from the fullest share of a

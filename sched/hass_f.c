@@ -6,8 +6,7 @@
    Zhang 2011, 3.6.3. Both sets are sorted once a round, O(n log n), and lie
    in one range, [SPD ascending | MPD ascending]: from its front the cores
    meet SPD before MPD, shortest first, and from its back the GPUs meet MPD
-   before SPD, longest first. A decision is O(1), the first of a round
-   O(log n).
+   before SPD, longest first. A decision is O(devices).
 
    Loses as any greedy strategy does at the end of a round: a GPU that takes
    the last, shortest MPD tasks may still be busy when all cores are idle.

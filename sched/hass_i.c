@@ -4,7 +4,7 @@
 
    Zhang 2011, 3.5.2. Loads are sorted once a round, O(n log n); the largest
    are at the back for the GPUs (LLF), the shortest at the front for the
-   cores (STF). A decision is O(1).
+   cores (STF). A decision is O(devices).
 
    Loses where a multiprocessor runs a load slower than a core does: then the
    largest belong to the CPU. Loses at the end of a round, when a GPU takes

@@ -2,8 +2,8 @@
 /* naive_greedy.c: whoever is idle takes one unit.
 
    Zhang 2011, 3.4.2 (last paragraph) and chapter 4, where it is the peer
-   that every other strategy is held against. A decision is O(1); nothing is
-   learned, nothing is measured, nobody waits.
+   that every other strategy is held against. A decision is O(devices); nothing
+   is learned, nothing is measured, nobody waits.
 
    Loses wherever a launch costs as much as a unit: a GPU pays its latency
    for each unit and most of its width stays idle. A slow device that takes

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+/* bench.c: interleaved rounds, medians and the table.
+   Thread safety: see bench.h. */
+#include "bench.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+typedef struct
+{
+  char *name;
+  BenchMeasure measure;
+  gconstpointer arg;
+  double target; /* 0: none */
+  gint rival;    /* row it must not be worse than, or -1 */
+  double *values;
+} Row;
+
+struct BenchGroup
+{
+  BenchSense sense;
+  char *title, *unit;
+  GArray *rows;
+};
+
+/* -- Time and work ------------------------------------------------------ */
+
+gint64
+bench_now_ns (void)
+{
+  struct timespec t;
+  clock_gettime (CLOCK_MONOTONIC, &t);
+  return (gint64)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+guint
+bench_cores (void)
+{
+  cpu_set_t set;
+  return sched_getaffinity (0, sizeof set, &set) == 0 ? CPU_COUNT (&set) : 1;
+}
+
+void
+bench_nothing (const HassLoad *load)
+{
+  __asm__ volatile ("" : : "r"(load->tag));
+}
+
+void
+bench_busy (const HassLoad *load)
+{
+  bench_spin (GPOINTER_TO_SIZE (load->tag));
+}
+
+static int
+by_value (const void *a, const void *b)
+{
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static double
+median (const double *values, guint n)
+{
+  g_autofree double *sorted = g_memdup2 (values, n * sizeof *values);
+  qsort (sorted, n, sizeof *sorted, by_value);
+  return n == 0  ? NAN
+         : n % 2 ? sorted[n / 2]
+                 : 0.5 * (sorted[n / 2 - 1] + sorted[n / 2]);
+}
+
+/* What one iteration of bench_spin costs on this thread just now. */
+double
+bench_iteration_ns (void)
+{
+  enum
+  {
+    PIECES = 15,
+    ITERATIONS = 500000
+  };
+  double ns[PIECES];
+  for (int i = 0; i < PIECES; i++)
+    {
+      gint64 begin = bench_now_ns ();
+      bench_spin (ITERATIONS);
+      ns[i] = (double)(bench_now_ns () - begin) / ITERATIONS;
+    }
+  return median (ns, PIECES);
+}
+
+/* -- How far apart the cores are ---------------------------------------- */
+
+#define TRIPS 20000
+
+static _Alignas (64) _Atomic guint ball;
+
+static void
+bind_to (guint nth)
+{
+  cpu_set_t all, one;
+  CPU_ZERO (&one);
+  if (sched_getaffinity (0, sizeof all, &all) != 0)
+    return;
+  for (int c = 0; c < CPU_SETSIZE; c++)
+    if (CPU_ISSET (c, &all) && nth-- == 0)
+      {
+        CPU_SET (c, &one);
+        sched_setaffinity (0, sizeof one, &one);
+        return;
+      }
+}
+
+static gpointer
+far_end (gpointer data)
+{
+  bind_to (1);
+  (void)data;
+  for (guint i = 0; i < TRIPS; i++)
+    {
+      while (atomic_load_explicit (&ball, memory_order_acquire) != 2 * i + 1)
+        ;
+      atomic_store_explicit (&ball, 2 * i + 2, memory_order_release);
+    }
+  return NULL;
+}
+
+static gpointer
+near_end (gpointer data)
+{
+  enum
+  {
+    PIECE = TRIPS / 20
+  };
+  double ns[20];
+  bind_to (0);
+  gint64 begin = 0;
+  for (guint i = 0; i < TRIPS; i++)
+    {
+      if (i % PIECE == 0)
+        begin = bench_now_ns ();
+      atomic_store_explicit (&ball, 2 * i + 1, memory_order_release);
+      while (atomic_load_explicit (&ball, memory_order_acquire) != 2 * i + 2)
+        ;
+      if (i % PIECE == PIECE - 1)
+        ns[i / PIECE] = (double)(bench_now_ns () - begin) / PIECE;
+    }
+  *(double *)data = median (ns, 20);
+  return NULL;
+}
+
+/* Round trip of a cache line between the first two cores; 0 with one. */
+double
+bench_line_ns (void)
+{
+  double ns = 0;
+  if (bench_cores () < 2)
+    return 0;
+  atomic_store (&ball, 0);
+  GThread *far_thread = g_thread_new ("far", far_end, NULL);
+  GThread *near_thread = g_thread_new ("near", near_end, &ns);
+  g_thread_join (near_thread);
+  g_thread_join (far_thread);
+  return ns;
+}
+
+/* -- Groups ------------------------------------------------------------- */
+
+BenchGroup *
+bench_group_new (BenchSense sense, const char *unit, const char *title, ...)
+{
+  BenchGroup *group = g_new0 (BenchGroup, 1);
+  va_list args;
+  va_start (args, title);
+  group->title = g_strdup_vprintf (title, args);
+  va_end (args);
+  group->sense = sense;
+  group->unit = g_strdup (unit);
+  group->rows = g_array_new (FALSE, TRUE, sizeof (Row));
+  return group;
+}
+
+/* Returns the row's number. target 0: none. */
+guint
+bench_group_add (BenchGroup *group, double target, BenchMeasure measure,
+                 gconstpointer arg, const char *name, ...)
+{
+  Row row
+      = { .measure = measure, .arg = arg, .target = target, .rival = -1 };
+  va_list args;
+  va_start (args, name);
+  row.name = g_strdup_vprintf (name, args);
+  va_end (args);
+  g_array_append_val (group->rows, row);
+  return group->rows->len - 1;
+}
+
+/* A second target: the row shall not be worse than another one. */
+void
+bench_group_not_worse (BenchGroup *group, guint row, guint than)
+{
+  g_array_index (group->rows, Row, row).rival = (gint)than;
+}
+
+static const char *
+format (char text[32], double value)
+{
+  double size = fabs (value);
+  int digits = size >= 1000 ? 0 : size >= 100 ? 1 : 2;
+  g_snprintf (text, 32, isnan (value) ? "-" : "%.*f", digits, value);
+  if (isnan (value))
+    g_strlcpy (text, "-", 32);
+  return text;
+}
+
+static void
+print_verdict (double value, double target, BenchSense sense)
+{
+  char text[32];
+  gboolean less = sense == BENCH_LESS_IS_BETTER;
+  if (target == 0)
+    return;
+  gboolean pass = less ? value <= target : value >= target;
+  printf ("  %s %s  %s", less ? "<=" : ">=", format (text, target),
+          pass ? "PASS" : "MISS");
+  if (!pass)
+    printf (" by %.1f %%", 100 * fabs (value - target) / target);
+}
+
+static void
+print_row (const BenchGroup *group, const Row *row, guint rounds)
+{
+  const Row *first = &g_array_index (group->rows, Row, 0);
+  char mid[32], low[32], high[32];
+  double value = median (row->values, rounds), least = INFINITY, most = 0;
+  g_autofree double *ratios = g_new (double, rounds);
+  for (guint i = 0; i < rounds; i++)
+    {
+      least = fmin (least, row->values[i]);
+      most = fmax (most, row->values[i]);
+      ratios[i] = row->values[i] / first->values[i];
+    }
+  printf ("  %-46s %9s %9s %9s %8.2f", row->name, format (mid, value),
+          format (low, least), format (high, most), median (ratios, rounds));
+  print_verdict (value, row->target, group->sense);
+  if (row->rival >= 0)
+    {
+      const Row *rival = &g_array_index (group->rows, Row, row->rival);
+      for (guint i = 0; i < rounds; i++)
+        ratios[i] = row->values[i] / rival->values[i];
+      double ratio = median (ratios, rounds);
+      gboolean pass
+          = group->sense == BENCH_LESS_IS_BETTER ? ratio <= 1 : ratio >= 1;
+      printf ("  %.2f of %s  %s", ratio, rival->name, pass ? "PASS" : "MISS");
+    }
+  printf ("\n");
+}
+
+/* Idle threads of other libraries go to sleep; then this core wakes up. */
+static void
+settle (void)
+{
+  g_usleep (8000);
+  for (gint64 end = bench_now_ns () + 500000; bench_now_ns () < end;)
+    ;
+}
+
+/* Measures all rows in each round, in turning order, prints and frees. The
+   first round warms up and does not count. */
+void
+bench_group_run (BenchGroup *group, guint rounds)
+{
+  guint n = group->rows->len;
+  g_autofree double *line = g_new0 (double, rounds + 1);
+  double load[1] = { 0 };
+  for (guint i = 0; i < n; i++)
+    g_array_index (group->rows, Row, i).values = g_new0 (double, rounds + 1);
+  getloadavg (load, 1);
+  for (guint round = 0; round <= rounds; round++)
+    {
+      line[round] = bench_line_ns ();
+      for (guint i = 0; i < n; i++)
+        {
+          Row *row = &g_array_index (group->rows, Row, (i + round) % n);
+          settle ();
+          row->values[round] = row->measure (row->arg);
+        }
+      /* Round 0 is written over by the last one. */
+    }
+  for (guint i = 0; i < n; i++)
+    {
+      Row *row = &g_array_index (group->rows, Row, i);
+      row->values[0] = row->values[rounds];
+    }
+  line[0] = line[rounds];
+  double near = INFINITY, far = 0;
+  for (guint i = 0; i < rounds; i++)
+    {
+      near = fmin (near, line[i]);
+      far = fmax (far, line[i]);
+    }
+  printf ("\n%s [%s]\n", group->title, group->unit);
+  printf ("  cache line round trip %.0f ns (%.0f to %.0f), %u rounds, load "
+          "average %.1f\n",
+          median (line, rounds), near, far, rounds, load[0]);
+  printf ("  %-46s %9s %9s %9s %8s  %s\n", "", "median", "least", "most",
+          "ratio", "target");
+  for (guint i = 0; i < n; i++)
+    {
+      Row *row = &g_array_index (group->rows, Row, i);
+      print_row (group, row, rounds);
+    }
+  fflush (stdout);
+  for (guint i = 0; i < n; i++)
+    {
+      Row *row = &g_array_index (group->rows, Row, i);
+      g_free (row->name);
+      g_free (row->values);
+    }
+  g_array_unref (group->rows);
+  g_free (group->title);
+  g_free (group->unit);
+  g_free (group);
+}
+
+void
+bench_single (const char *name, double value, const char *unit,
+              BenchSense sense, double target)
+{
+  char text[32];
+  printf ("  %-46s %9s %-20s", name, format (text, value), unit);
+  print_verdict (value, target, sense);
+  printf ("\n");
+  fflush (stdout);
+}
+
+double
+bench_setting (const char *name, double otherwise)
+{
+  const char *text = g_getenv (name);
+  char *end = NULL;
+  double value = text ? g_ascii_strtod (text, &end) : 0;
+  if (!text || !*text)
+    return otherwise;
+  if (*end || value <= 0)
+    {
+      fprintf (stderr, "%s='%s' is no positive number\n", name, text);
+      exit (2);
+    }
+  return value;
+}
+
+guint
+bench_rounds (guint otherwise)
+{
+  return (guint)MAX (bench_setting ("BENCH_ROUNDS", otherwise), 1);
+}

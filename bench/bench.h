@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* bench.h: what all benchmark programs share: interleaved rounds, medians,
+   targets, work that is calibrated, and the peers.
+
+   A benchmark measures its rows one after another, many rounds over, and
+   each row's number is the median over the rounds; ratios are taken within a
+   round. The two cores of a virtual machine are sometimes near and sometimes
+   far from each other, so the round trip of a cache line is probed in each
+   round and printed.
+
+   Thread safety: one thread, but bench_spin and the work functions, which
+   any may call. */
+#ifndef BENCH_H
+#define BENCH_H
+
+#include <glib.h>
+#include <hass/load.h>
+
+G_BEGIN_DECLS
+
+/* -- Time and work ------------------------------------------------------ */
+
+gint64 bench_now_ns (void);
+double bench_line_ns (void);
+guint bench_cores (void);
+
+/* A load's work: its tag is a number of iterations. */
+typedef void (*BenchWork) (const HassLoad *load);
+
+void bench_nothing (const HassLoad *load);
+void bench_busy (const HassLoad *load);
+double bench_iteration_ns (void);
+
+static inline void
+bench_spin (gsize iterations)
+{
+  guint64 x = iterations | 1;
+  for (gsize i = 0; i < iterations; i++)
+    {
+      x = x * 6364136223846793005u + 1;
+      __asm__ volatile ("" : "+r"(x));
+    }
+}
+
+/* -- Groups of rows ----------------------------------------------------- */
+
+typedef struct BenchGroup BenchGroup;
+
+/* Measures once; the unit is the group's. */
+typedef double (*BenchMeasure) (gconstpointer arg);
+
+typedef enum
+{
+  BENCH_LESS_IS_BETTER,
+  BENCH_MORE_IS_BETTER
+} BenchSense;
+
+BenchGroup *bench_group_new (BenchSense sense, const char *unit,
+                             const char *title, ...) G_GNUC_PRINTF (3, 4);
+guint bench_group_add (BenchGroup *group, double target, BenchMeasure measure,
+                       gconstpointer arg, const char *name, ...)
+    G_GNUC_PRINTF (5, 6);
+void bench_group_not_worse (BenchGroup *group, guint row, guint than);
+void bench_group_run (BenchGroup *group, guint rounds);
+
+/* A number that needs no rounds, in the same layout. */
+void bench_single (const char *name, double value, const char *unit,
+                   BenchSense sense, double target);
+
+/* From the environment: BENCH_ROUNDS, and others by name. */
+guint bench_rounds (guint otherwise);
+double bench_setting (const char *name, double otherwise);
+
+/* -- Peers -------------------------------------------------------------- */
+
+/**
+ * BenchPeer: one way to run loads on all cores; hass is one, too.
+ * @most: at most so many loads at a time, where a load is expensive; 0: any.
+ * @begin, @end: around each measurement, not measured; may be NULL.
+ * @indices: an empty loop over [0, @n), the cheapest the peer has.
+ * @known: loads that are known at the start.
+ * @emitted: loads that come one by one; the peer copies each, or takes its
+ *   address where it cannot copy.
+ * @ordered: as emitted, and @take gets the number of each in their order.
+ */
+typedef struct
+{
+  const char *name;
+  gsize most;
+  void (*begin) (void);
+  void (*end) (void);
+  void (*indices) (gsize n);
+  void (*known) (const HassLoad *loads, gsize n, BenchWork work);
+  void (*emitted) (const HassLoad *loads, gsize n, BenchWork work);
+  void (*ordered) (const HassLoad *loads, gsize n, BenchWork work,
+                   void (*take) (guint64 seq));
+} BenchPeer;
+
+extern const BenchPeer bench_hass, bench_threads, bench_tbb_for,
+    bench_tbb_pipeline, bench_tbb_group, bench_glib;
+#ifdef BENCH_OPENMP
+extern const BenchPeer bench_openmp, bench_openmp_tasks;
+#endif
+#ifdef BENCH_STARPU
+extern const BenchPeer bench_starpu;
+#endif
+
+/* All of them, hass first, NULL last. */
+extern const BenchPeer *const bench_peers[];
+void bench_print_missing (void);
+
+G_END_DECLS
+
+#endif
