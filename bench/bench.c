@@ -210,10 +210,8 @@ static const char *
 format (char text[32], double value)
 {
   double size = fabs (value);
-  int digits = size >= 1000 ? 0 : size >= 100 ? 1 : 2;
-  g_snprintf (text, 32, isnan (value) ? "-" : "%.*f", digits, value);
-  if (isnan (value))
-    g_strlcpy (text, "-", 32);
+  int digits = size >= 1000 ? 0 : size >= 100 ? 1 : size >= 2 ? 2 : 3;
+  g_snprintf (text, 32, "%.*f", digits, value);
   return text;
 }
 

@@ -238,7 +238,7 @@ run_heavy (void)
   double greedy = greedy_bound (&work) / best_bound (&work);
   add_rows (group, KNOWN, &work, bench_busy, stretch, 1.02);
   add_rows (group, EMITTED, &work, bench_busy, stretch, 1.02);
-  bench_group_run (group, bench_rounds (5));
+  bench_group_run (group, bench_rounds (7));
   printf ("  one load at a time without any overhead: %.4f\n", greedy);
   g_free (work.loads);
 }

@@ -25,6 +25,7 @@ must (gboolean ok, GError *error)
 /* -- f. Waiting loads --------------------------------------------------- */
 
 #define N_WAITING 1000000
+#define PLATFORM "doc/platforms/thesis.platform"
 
 static gsize before, most;
 static _Atomic gboolean all_emitted;
@@ -69,7 +70,9 @@ wait_for_all (const HassBlock *block, HassWorker *worker, gpointer data,
 }
 
 static void
-run_waiting (HassCostClass cost, const char *name)
+run_waiting (HassCostClass cost, gboolean (*run) (const HassDataFarm *,
+                                                 HassReport **, GError **),
+             const char *platform, const char *name)
 {
   HassDataFarm farm = HASS_DATA_FARM_INIT;
   GError *error = NULL;
@@ -79,7 +82,8 @@ run_waiting (HassCostClass cost, const char *name)
   farm.cpu_worker = wait_for_all;
   farm.pool_loads = 1 << 20;
   farm.cost = cost;
-  must (hass_data_farm_combine (&farm, NULL, &error), error);
+  farm.run.platform = platform;
+  must (run (&farm, NULL, &error), error);
   bench_single (name, (double)(most - before) / N_WAITING, "bytes a load",
                 BENCH_LESS_IS_BETTER, 64);
 }
@@ -177,9 +181,12 @@ main (int argc, char **argv)
     }
   printf ("\n== Memory\n\nf. %d loads wait while the workers are held up\n",
           N_WAITING);
-  run_waiting (HASS_COST_UNKNOWN, "costs unknown");
-  run_waiting (HASS_COST_EQUAL, "costs equal");
-  run_waiting (HASS_COST_SIZED, "costs known, the round in order");
+  run_waiting (HASS_COST_UNKNOWN, hass_data_farm_combine, NULL,
+               "costs unknown");
+  run_waiting (HASS_COST_SIZED, hass_data_farm_combine, NULL, "costs known");
+  if (g_file_test (PLATFORM, G_FILE_TEST_EXISTS))
+    run_waiting (HASS_COST_SIZED, hass_data_farm_indivisible, PLATFORM,
+                 "costs known, sorted for modelled GPUs");
   fflush (stdout);
   char *again[] = { argv[0], (char *)"endless", NULL };
   GError *error = NULL;

@@ -21,8 +21,6 @@
    only if matching lines lie within a few pages of the border of a read, the
    last lines printed before the message can differ.  */
 
-#define _GNU_SOURCE
-
 #include "binary.h"
 
 #include <string.h>

@@ -17,8 +17,6 @@
    4. Newlines are counted up to a record when it is stored, so that the
       bytes are counted while they are in the cache.  */
 
-#define _GNU_SOURCE
-
 #include "line_scan.h"
 
 #include <string.h>

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/* large.c: a partition farm over one large mapped file.
+
+   DESIGN. The file is one divisible load of bytes. A worker scans the lines
+   that start in its run of blocks; its result is a sequence of LineBlocks.
+   The collector gets them in order, adds up line numbers and prints. Whether
+   the file is binary is known only a while after a line, because grep reads
+   ahead: so lines are held back until enough of what follows is known to
+   have no NUL.
+
+   Thread safety: workers touch nothing shared but the matcher; the
+   collector's state is its own. */
+#include "search.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "binary.h"
+
+#define BLOCK_BYTES (256 << 10)
+/* grep reads no further ahead than this beyond a line of ordinary length. */
+#define AHEAD_BYTES (1 << 20)
+
+typedef struct
+{
+  Search *search;
+  const char *name; /* to print, or NULL */
+  const char *path;
+  const guint8 *base;
+  gsize size;
+  int fd;
+
+  /* The collector's. */
+  guint64 n_lines, newlines;
+  gsize known; /* no NUL before it, but first_nul */
+  gsize first_nul, limit;
+  gboolean has_limit, left_out;
+  GQueue held; /* LineBlock, copies */
+  GString *out;
+} Large;
+
+static gboolean
+work (const HassBlock *block, HassWorker *worker, gpointer user_data,
+      GError **error)
+{
+  Large *large = user_data;
+  LineScanFlags flags = scan_flags (large->search);
+  LineBuffer lines = { 0 };
+  gsize first = block->first, end = block->first + block->count;
+  gsize step = end - first;
+  (void)error;
+  /* NULs are looked for while the block is still in the cache. */
+  if (!(flags & LINE_SCAN_COUNT))
+    {
+      flags |= LINE_SCAN_NUL;
+      step = BLOCK_BYTES;
+    }
+  for (; first < end; first += step)
+    line_scan (large->search->matcher, large->base, large->size, first,
+               MIN (step, end - first), flags, &lines);
+  gboolean ok = hass_worker_result (worker, lines.bytes, lines.length);
+  line_buffer_clear (&lines);
+  return ok;
+}
+
+static guint64
+last_end (const LineBlock *block)
+{
+  guint64 end = 0;
+  for (const LineRecord *r = line_block_next (block, NULL); r;
+       r = line_block_next (block, r))
+    end = r->start + 2 * r->length;
+  return end;
+}
+
+static void
+print (Large *large, const LineBlock *block)
+{
+  g_string_truncate (large->out, 0);
+  large->left_out
+      |= format_block (&large->search->format, large->name, large->base, block,
+                       large->newlines, large->limit, large->out);
+  large->newlines += block->n_newlines;
+  search_write (large->search, large->out->str, large->out->len);
+}
+
+/* Prints held blocks whose fate is decided; all of them at the end. */
+static void
+print_held (Large *large, gboolean at_end)
+{
+  LineBlock *block;
+  while ((block = g_queue_peek_head (&large->held)))
+    {
+      gboolean decided = at_end || large->has_limit || block->n_records == 0
+                         || last_end (block) + AHEAD_BYTES < large->known;
+      if (!decided)
+        return;
+      if (!large->has_limit && (at_end || block->n_records > 0))
+        {
+          large->limit
+              = binary_output_limit (large->fd, large->base, large->size,
+                                     large->first_nul, large->size);
+          large->has_limit = at_end || large->first_nul != BINARY_NEVER
+                             || large->limit != BINARY_NEVER;
+        }
+      print (large, block);
+      g_free (g_queue_pop_head (&large->held));
+    }
+}
+
+static gboolean
+collect (const HassResult *result, gpointer user_data, GError **error)
+{
+  Large *large = user_data;
+  const guint8 *bytes = result->data;
+  (void)error;
+  for (gsize at = 0; at < result->bytes;)
+    {
+      LineBlock head;
+      memcpy (&head, bytes + at, sizeof head);
+      large->n_lines += head.n_lines;
+      if (!large->search->options->count)
+        {
+          large->known = head.first + head.count;
+          if (large->first_nul == BINARY_NEVER && head.first_nul != LINE_NO_NUL)
+            large->first_nul = head.first_nul;
+          g_queue_push_tail (&large->held,
+                             g_memdup2 (bytes + at, head.n_bytes));
+          if (large->first_nul != BINARY_NEVER && !large->has_limit)
+            {
+              large->limit
+                  = binary_output_limit (large->fd, large->base, large->size,
+                                         large->first_nul, large->size);
+              large->has_limit = TRUE;
+            }
+          print_held (large, FALSE);
+        }
+      at += head.n_bytes;
+    }
+  return TRUE;
+}
+
+static gboolean
+map (Large *large, const FileItem *item)
+{
+  struct stat st;
+  large->fd = open (item->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  if (large->fd < 0 || fstat (large->fd, &st) != 0)
+    return FALSE;
+  large->size = (gsize)st.st_size;
+  if (large->size == 0)
+    return TRUE;
+  void *base = mmap (NULL, large->size, PROT_READ, MAP_PRIVATE, large->fd, 0);
+  if (base == MAP_FAILED)
+    return FALSE;
+  madvise (base, large->size, MADV_HUGEPAGE);
+  large->base = base;
+  return TRUE;
+}
+
+static void
+finish (Large *large)
+{
+  Search *search = large->search;
+  if (search->options->count)
+    {
+      g_string_truncate (large->out, 0);
+      format_count (large->name, large->n_lines, large->out);
+      search_write (search, large->out->str, large->out->len);
+    }
+  print_held (large, TRUE);
+  if (large->left_out)
+    {
+      g_string_truncate (large->out, 0);
+      format_binary_message ("string_search", large->path, large->out);
+      search_complain (search, large->out->str);
+    }
+  search->n_lines += large->n_lines;
+}
+
+static gboolean
+run (Large *large, GError **error)
+{
+  Search *search = large->search;
+  HassReport *report = NULL;
+  HassLoad load = { .input = large->base,
+                    .input_bytes = large->size,
+                    .size = large->size };
+  HassDataFarm farm = HASS_DATA_FARM_INIT;
+  farm.name = "string_search";
+  farm.user_data = large;
+  farm.loads = &load;
+  farm.n_loads = large->size > 0;
+  farm.cpu_worker = work;
+  farm.cost = HASS_COST_SIZED;
+  farm.block_elements = BLOCK_BYTES;
+  farm.halo_elements = matcher_max_length (search->matcher);
+  farm.collect = collect;
+  farm.order = HASS_RESULTS_ORDERED;
+  farm.run = run_options (search, HASS_FARM_PARTITION);
+  gboolean ok = hass_data_farm_partition (&farm, &report, error);
+  search_add_report (search, report);
+  return ok;
+}
+
+/* Searches one large file. */
+gboolean
+search_large_file (Search *search, const FileItem *item, gboolean with_name,
+                   GError **error)
+{
+  Large large = { .search = search,
+                  .name = with_name ? item->path : NULL,
+                  .path = item->path,
+                  .fd = -1,
+                  .first_nul = BINARY_NEVER,
+                  .limit = BINARY_NEVER };
+  gboolean ok = TRUE;
+  g_queue_init (&large.held);
+  large.out = g_string_new (NULL);
+  terminal_add_total (search->terminal, item->size);
+  if (!map (&large, item))
+    {
+      g_string_printf (large.out, "string_search: %s: %s\n", item->path,
+                       g_strerror (errno));
+      search_complain (search, large.out->str);
+      search->failed = TRUE;
+    }
+  else
+    {
+      ok = run (&large, error);
+      finish (&large);
+    }
+  if (large.base)
+    munmap ((void *)large.base, large.size);
+  if (large.fd >= 0)
+    close (large.fd);
+  g_queue_clear_full (&large.held, g_free);
+  g_string_free (large.out, TRUE);
+  return ok;
+}

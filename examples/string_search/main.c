@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* main.c: string_search, a search for fixed strings on all cores and GPUs,
+   with the output of grep -rF.
+   Thread safety: single-threaded; the farms are not. */
+#include <langinfo.h>
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "search.h"
+
+#define FOUND 0
+#define NOT_FOUND 1
+#define TROUBLE 2
+
+static gboolean
+search_all (Search *search, GError **error)
+{
+  Walk *walk = walk_new (search->options->paths);
+  FileItem *large;
+  gboolean ok;
+  do
+    {
+      ok = search_small_files (search, walk, &large, error);
+      if (ok && large)
+        ok = search_large_file (search, large, walk_names_files (walk), error);
+      if (large)
+        file_item_free (large);
+    }
+  while (ok && large && !search->write_error);
+  walk_free (walk);
+  return ok;
+}
+
+static int
+run (const Options *options)
+{
+  g_autoptr (GError) error = NULL;
+  gboolean utf8 = strcmp (nl_langinfo (CODESET), "UTF-8") == 0;
+  gsize n;
+  const Pattern *patterns = pattern_list_get (options->patterns, &n);
+  g_autoptr (Matcher) matcher
+      = matcher_new (patterns, n, options->ignore_case, utf8, NULL, &error);
+  if (!matcher)
+    {
+      fprintf (stderr, "string_search: %s\n", error->message);
+      return TROUBLE;
+    }
+  Search search = { .options = options,
+                    .matcher = matcher,
+                    .format = { .line_number = options->line_number,
+                                .byte_offset = options->byte_offset,
+                                .only_matching = options->only_matching,
+                                .check_encoding = utf8 },
+                    .terminal = terminal_new (!options->no_progress) };
+  gboolean ok = search_all (&search, &error);
+  terminal_free (search.terminal);
+  if (fflush (stdout) != 0 || search.write_error)
+    {
+      fprintf (stderr, "string_search: write error\n");
+      ok = FALSE;
+    }
+  if (error)
+    fprintf (stderr, "string_search: %s\n", error->message);
+  if (options->report && search.total)
+    {
+      g_autofree char *table = hass_report_to_string (search.total);
+      fputs (table, stderr);
+    }
+  hass_report_free (search.total);
+  if (!ok || search.failed)
+    return TROUBLE;
+  return search.n_lines > 0 ? FOUND : NOT_FOUND;
+}
+
+int
+main (int argc, char **argv)
+{
+  Options options;
+  int status = TROUBLE;
+  setlocale (LC_ALL, "");
+  switch (options_parse (&options, argc, argv))
+    {
+    case OPTIONS_RUN:
+      status = run (&options);
+      break;
+    case OPTIONS_SHOWN:
+      status = FOUND;
+      break;
+    case OPTIONS_WRONG:
+      break;
+    }
+  options_clear (&options);
+  return status;
+}

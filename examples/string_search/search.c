@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* search.c: what the searches of small and large files share.
+   Thread safety: see search.h. */
+#include "search.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* From here on a file is worth a farm of its own. */
+#define LARGE_BYTES (8 << 20)
+
+gboolean
+is_large (const FileItem *item)
+{
+  return !item->error && item->is_regular && item->size >= LARGE_BYTES;
+}
+
+LineScanFlags
+scan_flags (const Search *search)
+{
+  const Options *o = search->options;
+  if (o->count)
+    return LINE_SCAN_COUNT;
+  return (o->line_number ? LINE_SCAN_NUMBERS : 0)
+         | (o->only_matching ? LINE_SCAN_MATCHES : 0);
+}
+
+/* A strategy that does not serve this farm leaves it the default one. */
+HassRunOptions
+run_options (const Search *search, HassFarmKind kind)
+{
+  const Options *o = search->options;
+  HassRunOptions run
+      = { .platform = o->platform, .dry = o->dry, .n_cores = o->cores };
+  const char *spec = o->strategy ? o->strategy : g_getenv ("HASS_STRATEGY");
+  if (spec && *spec)
+    {
+      g_autofree char *name = g_strndup (spec, strcspn (spec, ":"));
+      const HassStrategyOps *ops = hass_strategy_find (name, NULL);
+      run.strategy = ops && !(ops->farms & kind)
+                         ? hass_strategy_default (kind, HASS_COST_SIZED)
+                         : spec;
+    }
+  terminal_watch (search->terminal, &run);
+  return run;
+}
+
+void
+search_write (Search *search, const char *text, gsize length)
+{
+  if (length == 0)
+    return;
+  terminal_hide (search->terminal);
+  if (fwrite (text, 1, length, stdout) != length)
+    search->write_error = TRUE;
+}
+
+/* A line to stderr, after all output so far. */
+void
+search_complain (Search *search, const char *text)
+{
+  terminal_hide (search->terminal);
+  fflush (stdout);
+  fputs (text, stderr);
+}
+
+static void
+add_device (HassDeviceReport *sum, const HassDeviceReport *one)
+{
+  sum->units += one->units;
+  sum->bytes += one->bytes;
+  sum->bundles += one->bundles;
+  sum->failures += one->failures;
+  sum->work += one->work;
+  sum->busy_s += one->busy_s;
+  sum->kernel_s += one->kernel_s;
+  sum->waiting_s += one->waiting_s;
+  sum->tail_s += one->tail_s;
+  sum->lost |= one->lost;
+}
+
+/* Adds a farm's report to the total; takes it. */
+void
+search_add_report (Search *search, HassReport *one)
+{
+  HassReport *sum = search->total;
+  if (!one)
+    return;
+  if (!sum)
+    {
+      search->total = one;
+      return;
+    }
+  if (strcmp (sum->strategy, one->strategy)
+      && !strstr (sum->strategy, one->strategy))
+    {
+      char *both = g_strconcat (sum->strategy, " and ", one->strategy, NULL);
+      g_free (sum->strategy);
+      sum->strategy = both;
+    }
+  sum->makespan_s += one->makespan_s;
+  sum->rounds += one->rounds;
+  sum->loads += one->loads;
+  sum->units += one->units;
+  sum->bytes += one->bytes;
+  sum->results += one->results;
+  sum->work += one->work;
+  sum->bound_s += one->bound_s;
+  sum->lost_copies_s += one->lost_copies_s;
+  sum->lost_imbalance_s += one->lost_imbalance_s;
+  sum->lost_overhead_s += one->lost_overhead_s;
+  sum->efficiency = sum->makespan_s > 0 ? sum->bound_s / sum->makespan_s : 0;
+  for (guint d = 0; d < sum->n_devices && d < one->n_devices; d++)
+    add_device (&sum->devices[d], &one->devices[d]);
+  hass_report_free (one);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* stand_in.h: a device of host memory that stands in for a GPU, and that can
+   be told to fail.
+
+   DESIGN. A bundle is gathered into host staging, its GPU worker enqueues
+   kernels with stand_in_launch, and a thread of the device's own runs them
+   after a delay, bundle after bundle. A bundle that shall fail runs no
+   kernel, so what a kernel has done was done for good. The device counts
+   what its proxy does wrong.
+
+   Thread safety: as hass/device.h; the counts by anyone after the farm. */
+#ifndef STAND_IN_H
+#define STAND_IN_H
+
+#include "hass/device.h"
+
+/**
+ * StandInPlan: counts are from 1; 0: never.
+ * @name: "gpu0" when NULL.
+ * @depth: bundles it holds; 0: 1.
+ * @width: elements that fill it; 0: 64.
+ * @staging_bytes: for inputs; 0: as many as the bundle has.
+ * @delay_us: before each bundle's kernels.
+ * @fail_submit_at: this call of submit fails; @fail_submit_every: so does
+ *   each so manyth.
+ * @fail_bundle_at, @fail_bundle_every: likewise, on the device.
+ * @lose_at: with this bundle the device is lost.
+ * @wait_error_at: this call of wait that would have returned a bundle fails.
+ */
+typedef struct
+{
+  const char *name;
+  guint depth;
+  guint64 width;
+  gsize staging_bytes;
+  guint delay_us;
+  gboolean fail_open;
+  guint fail_submit_at, fail_submit_every;
+  guint fail_bundle_at, fail_bundle_every;
+  guint lose_at;
+  guint wait_error_at;
+} StandInPlan;
+
+typedef struct
+{
+  guint opened, closed, submitted, finished;
+  guint most_in_flight;
+  guint64 most_staging_bytes;
+  const char *wrong; /* what the proxy did that it must not, or NULL */
+} StandInCounts;
+
+HassDevice *stand_in_new (const StandInPlan *plan);
+void stand_in_free (HassDevice *device);
+StandInCounts stand_in_counts (HassDevice *device);
+
+typedef void (*StandInKernel) (const HassBundle *bundle, gpointer user_data);
+
+/* For GPU workers: runs the kernel when the bundle's turn has come. */
+void stand_in_launch (HassGpuStream *stream, StandInKernel kernel,
+                      const HassBundle *bundle, gpointer user_data);
+
+#endif
