@@ -23,7 +23,7 @@
 #endif
 
 /* After so long a stress test gives up: what it waits for was lost. */
-#define CROWD_PATIENCE_NS G_GINT64_CONSTANT (20000000000)
+#define CROWD_PATIENCE_NS G_GINT64_CONSTANT (10000000000)
 
 typedef void (*CrowdFunc) (guint index, gpointer user_data);
 

@@ -24,7 +24,7 @@ check ()
   name="$1${3:+ $3}"
   rm -f pan pan.* ./*.trail
   if ! { spin -a ${3:+"-D$3"} "$here/$1.pml" \
-           && $cc -O1 -w -DSAFETY -DMEMLIM=512 -o pan pan.c; } > log 2>&1 \
+           && $cc -O1 -w -DSAFETY -DCOLLAPSE -DMEMLIM=512 -o pan pan.c; } > log 2>&1 \
      || ! ./pan -m100000 > out 2>&1; then
     echo "$name: could not be run"
     cat log out 2> /dev/null

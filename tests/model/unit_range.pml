@@ -12,7 +12,7 @@
    -DBROKEN_SEIZE  the strategist takes all units from the back, which leaves
                    a range that takes returns, and then overwrites them  */
 
-#define UNITS 5
+#define UNITS 4
 #define FAILURES 2
 #define SEIZURES 1
 #define SEIZED 255

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* trial.h: runs one farm of any kind and holds it to the contract: each unit
+   computed once and delivered once, each load released once with the right
+   flag, what is not computed named in the report.
+
+   Thread safety: one trial at a time. */
+#ifndef TRIAL_H
+#define TRIAL_H
+
+#include "hass/hass.h"
+
+#define TRIAL_DEVICES 3
+
+/**
+ * Trial: what farm to run.
+ * @platform: NULL: live on @n_cores cores and @devices.
+ * @n_loads: of which the last @n_generated come from a generator.
+ * @most_elements: sizes are from 1 to this.
+ * @nested_percent: of the units that emit one more load.
+ * @fail_percent: of the units that fail.
+ * @cancel_after: units, then the farm is cancelled, by the collector when
+ *   @collect is set; 0: never.
+ * @odd_tasks: function farm: some tasks run only on one kind of device.
+ * @gpu_only: no CPU worker.
+ * @spin_us: a CPU unit's time at most.
+ * @may_fail_device: HASS_ERROR_DEVICE is a fair end.
+ */
+typedef struct
+{
+  HassFarmKind kind;
+  const char *strategy;
+  const char *platform;
+  guint n_cores;
+  guint64 seed;
+  HassCostClass cost;
+  guint n_loads, n_generated, most_elements;
+  guint round_loads, pool_loads;
+  guint nested_percent, fail_percent, cancel_after;
+  HassErrorPolicy on_error;
+  gboolean collect, ordered, reduce, own_partition, odd_tasks, gpu_only;
+  gsize halo, block_elements;
+  guint spin_us;
+  gboolean may_fail_device;
+  HassDevice *devices[TRIAL_DEVICES];
+  guint n_devices;
+} Trial;
+
+/* Runs it. NULL: all held; else what did not, to be freed. @report may be
+   NULL. */
+char *trial_run (const Trial *trial, HassReport **report);
+
+/* Runs it and fails the CUnit test when something did not hold. */
+void trial_expect (const Trial *trial);
+
+/* A line that tells a trial from others; free with g_free(). */
+char *trial_describe (const Trial *trial);
+
+/* Ends the test program when the current test takes so long; 0: off. Says
+   what hung. */
+void watchdog (guint seconds, const char *what);
+
+/* A file with this text in the temporary folder; unlink and g_free() it. */
+char *trial_file (const char *text);
+
+#endif
