@@ -9,7 +9,9 @@
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 typedef struct
 {
@@ -48,7 +50,7 @@ bench_cores (void)
 void
 bench_nothing (const HassLoad *load)
 {
-  __asm__ volatile ("" : : "r"(load->tag));
+  __asm__ volatile("" : : "r"(load->tag));
 }
 
 void
@@ -97,7 +99,7 @@ bench_iteration_ns (void)
 
 #define TRIPS 20000
 
-static _Alignas (64) _Atomic guint ball;
+static _Alignas(64) _Atomic guint ball;
 
 static void
 bind_to (guint nth)
@@ -168,6 +170,9 @@ bench_line_ns (void)
   return ns;
 }
 
+/* More than this share of the cores' time for other processes disturbs. */
+#define DISTURBED 0.03
+
 /* -- Groups ------------------------------------------------------------- */
 
 BenchGroup *
@@ -189,8 +194,7 @@ guint
 bench_group_add (BenchGroup *group, double target, BenchMeasure measure,
                  gconstpointer arg, const char *name, ...)
 {
-  Row row
-      = { .measure = measure, .arg = arg, .target = target, .rival = -1 };
+  Row row = { .measure = measure, .arg = arg, .target = target, .rival = -1 };
   va_list args;
   va_start (args, name);
   row.name = g_strdup_vprintf (name, args);
@@ -267,34 +271,73 @@ settle (void)
     ;
 }
 
-/* Measures all rows in each round, in turning order, prints and frees. The
-   first round warms up and does not count. */
+/* Busy time of all cores, in cores' seconds, of everybody and of this
+   process with its children. */
+static void
+busy_s (double *everybody, double *ours)
+{
+  g_autofree char *text = NULL;
+  guint64 t[8] = { 0 };
+  struct rusage self, children;
+  if (g_file_get_contents ("/proc/stat", &text, NULL, NULL))
+    sscanf (text,
+            "cpu %" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT
+            " %*u %*u %" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT
+            " %" G_GUINT64_FORMAT,
+            &t[0], &t[1], &t[2], &t[3], &t[4], &t[5]);
+  guint64 sum = t[0] + t[1] + t[2] + t[3] + t[4] + t[5];
+  *everybody = (double)sum / sysconf (_SC_CLK_TCK);
+  getrusage (RUSAGE_SELF, &self);
+  getrusage (RUSAGE_CHILDREN, &children);
+  *ours = self.ru_utime.tv_sec + self.ru_stime.tv_sec + children.ru_utime.tv_sec
+          + children.ru_stime.tv_sec
+          + 1e-6
+                * (self.ru_utime.tv_usec + self.ru_stime.tv_usec
+                   + children.ru_utime.tv_usec + children.ru_stime.tv_usec);
+}
+
+/* Measures all rows once, beginning with another one each time. Returns the
+   share of the cores' time that other processes took meanwhile. */
+static double
+run_round (BenchGroup *group, guint round, guint turn, double *line)
+{
+  guint n = group->rows->len;
+  double all_before, ours_before, all, ours;
+  busy_s (&all_before, &ours_before);
+  gint64 begin = bench_now_ns ();
+  line[round] = bench_line_ns ();
+  for (guint i = 0; i < n; i++)
+    {
+      Row *row = &g_array_index (group->rows, Row, (i + turn) % n);
+      settle ();
+      row->values[round] = row->measure (row->arg);
+    }
+  double seconds = (bench_now_ns () - begin) * 1e-9;
+  busy_s (&all, &ours);
+  double others = (all - all_before) - (ours - ours_before);
+  return others / (seconds * sysconf (_SC_NPROCESSORS_ONLN));
+}
+
+/* Measures all rows in each round, prints and frees. The first round warms
+   up and does not count; a round that other processes disturbed is
+   repeated, but no more than twice as many rounds are run. */
 void
 bench_group_run (BenchGroup *group, guint rounds)
 {
-  guint n = group->rows->len;
-  g_autofree double *line = g_new0 (double, rounds + 1);
-  double load[1] = { 0 };
+  guint n = group->rows->len, n_disturbed = 0, n_repeated = 0;
+  g_autofree double *line = g_new0 (double, rounds);
   for (guint i = 0; i < n; i++)
-    g_array_index (group->rows, Row, i).values = g_new0 (double, rounds + 1);
-  getloadavg (load, 1);
-  for (guint round = 0; round <= rounds; round++)
+    g_array_index (group->rows, Row, i).values = g_new0 (double, rounds);
+  run_round (group, 0, 0, line);
+  for (guint round = 0, turn = 1; round < rounds; turn++)
     {
-      line[round] = bench_line_ns ();
-      for (guint i = 0; i < n; i++)
-        {
-          Row *row = &g_array_index (group->rows, Row, (i + round) % n);
-          settle ();
-          row->values[round] = row->measure (row->arg);
-        }
-      /* Round 0 is written over by the last one. */
+      gboolean disturbed = run_round (group, round, turn, line) > DISTURBED;
+      if (disturbed && n_repeated < rounds)
+        n_repeated++;
+      else
+        round++;
+      n_disturbed += disturbed;
     }
-  for (guint i = 0; i < n; i++)
-    {
-      Row *row = &g_array_index (group->rows, Row, i);
-      row->values[0] = row->values[rounds];
-    }
-  line[0] = line[rounds];
   double near = INFINITY, far = 0;
   for (guint i = 0; i < rounds; i++)
     {
@@ -302,9 +345,12 @@ bench_group_run (BenchGroup *group, guint rounds)
       far = fmax (far, line[i]);
     }
   printf ("\n%s [%s]\n", group->title, group->unit);
-  printf ("  cache line round trip %.0f ns (%.0f to %.0f), %u rounds, load "
-          "average %.1f\n",
-          median (line, rounds), near, far, rounds, load[0]);
+  printf ("  cache line round trip %.0f ns (%.0f to %.0f), %u rounds",
+          median (line, rounds), near, far, rounds);
+  if (n_disturbed > 0)
+    printf (", %u repeated and %u kept though other processes disturbed",
+            n_repeated, n_disturbed - n_repeated);
+  printf ("\n");
   printf ("  %-46s %9s %9s %9s %8s  %s\n", "", "median", "least", "most",
           "ratio", "target");
   for (guint i = 0; i < n; i++)

@@ -38,7 +38,7 @@ bench_spin (gsize iterations)
   for (gsize i = 0; i < iterations; i++)
     {
       x = x * 6364136223846793005u + 1;
-      __asm__ volatile ("" : "+r"(x));
+      __asm__ volatile("" : "+r"(x));
     }
 }
 

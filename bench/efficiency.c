@@ -49,8 +49,8 @@ static void
 work_add (Work *work, gsize i, double ns)
 {
   gsize iterations = (gsize)MAX (ns / ns_per_iteration, 1);
-  work->loads[i] = (HassLoad){ .size = 1,
-                               .tag = GSIZE_TO_POINTER (iterations) };
+  work->loads[i]
+      = (HassLoad){ .size = 1, .tag = GSIZE_TO_POINTER (iterations) };
   work->iterations += iterations;
   work->longest = MAX (work->longest, iterations);
 }
@@ -114,8 +114,7 @@ greedy_bound (const Work *work)
 static double
 best_bound (const Work *work)
 {
-  return MAX ((double)work->iterations / bench_cores (),
-              (double)work->longest);
+  return MAX ((double)work->iterations / bench_cores (), (double)work->longest);
 }
 
 /* -- Measuring ---------------------------------------------------------- */

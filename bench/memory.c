@@ -70,8 +70,8 @@ wait_for_all (const HassBlock *block, HassWorker *worker, gpointer data,
 }
 
 static void
-run_waiting (HassCostClass cost, gboolean (*run) (const HassDataFarm *,
-                                                 HassReport **, GError **),
+run_waiting (HassCostClass cost,
+             gboolean (*run) (const HassDataFarm *, HassReport **, GError **),
              const char *platform, const char *name)
 {
   HassDataFarm farm = HASS_DATA_FARM_INIT;

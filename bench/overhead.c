@@ -51,7 +51,7 @@ plain_loop (gconstpointer arg)
 {
   (void)arg;
   BenchWork work = bench_nothing;
-  __asm__ volatile ("" : "+r"(work));
+  __asm__ volatile("" : "+r"(work));
   gint64 begin = bench_now_ns ();
   for (gsize i = 0; i < N_LOADS; i++)
     work (&loads[i]);
@@ -63,9 +63,9 @@ run_known (void)
 {
   static Case cases[MAX_CASES];
   guint n = 0, rival = 0;
-  BenchGroup *group = bench_group_new (
-      BENCH_LESS_IS_BETTER, "ns a load",
-      "a. %d loads of no work, known at the start", N_LOADS);
+  BenchGroup *group
+      = bench_group_new (BENCH_LESS_IS_BETTER, "ns a load",
+                         "a. %d loads of no work, known at the start", N_LOADS);
   for (const BenchPeer *const *p = bench_peers; *p; p++)
     {
       gboolean ours = *p == &bench_hass;

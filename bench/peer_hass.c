@@ -19,7 +19,7 @@ work_nothing (const HassBlock *block, HassWorker *worker, gpointer data,
               GError **error)
 {
   (void)worker, (void)data, (void)error;
-  __asm__ volatile ("" : : "r"(block->load->tag));
+  __asm__ volatile("" : : "r"(block->load->tag));
   return TRUE;
 }
 
@@ -29,7 +29,7 @@ work_elements (const HassBlock *block, HassWorker *worker, gpointer data,
 {
   (void)worker, (void)data, (void)error;
   for (gsize i = 0; i < block->count; i++)
-    __asm__ volatile ("" : : "r"(block->first + i));
+    __asm__ volatile("" : : "r"(block->first + i));
   return TRUE;
 }
 

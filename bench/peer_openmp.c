@@ -8,7 +8,7 @@ indices (gsize n)
 {
 #pragma omp parallel for schedule(dynamic, 1)
   for (gsize i = 0; i < n; i++)
-    __asm__ volatile ("" : : "r"(i));
+    __asm__ volatile("" : : "r"(i));
 }
 
 static void

@@ -19,7 +19,7 @@ indices (gsize n)
   tbb::parallel_for (tbb::blocked_range<gsize> (0, n),
                      [] (const tbb::blocked_range<gsize> &r) {
                        for (gsize i = r.begin (); i != r.end (); i++)
-                         __asm__ volatile ("" : : "r"(i));
+                         __asm__ volatile("" : : "r"(i));
                      });
 }
 
@@ -62,11 +62,11 @@ void
 pipeline (const HassLoad *loads, gsize n, BenchWork work)
 {
   gsize next = 0;
-  tbb::parallel_pipeline (
-      tokens, source (loads, n, next)
-                  & tbb::make_filter<HassLoad *, void> (
-                      tbb::filter_mode::parallel,
-                      [=] (HassLoad *load) { work (load); }));
+  tbb::parallel_pipeline (tokens,
+                          source (loads, n, next)
+                              & tbb::make_filter<HassLoad *, void> (
+                                  tbb::filter_mode::parallel,
+                                  [=] (HassLoad *load) { work (load); }));
 }
 
 void
@@ -74,18 +74,17 @@ ordered (const HassLoad *loads, gsize n, BenchWork work,
          void (*take) (guint64 seq))
 {
   gsize next = 0;
-  tbb::parallel_pipeline (
-      tokens,
-      source (loads, n, next)
-          & tbb::make_filter<HassLoad *, guint64> (
-              tbb::filter_mode::parallel,
-              [=] (HassLoad *load) -> guint64 {
-                work (load);
-                return static_cast<guint64> (load - loads);
-              })
-          & tbb::make_filter<guint64, void> (
-              tbb::filter_mode::serial_in_order,
-              [=] (guint64 seq) { take (seq); }));
+  tbb::parallel_pipeline (tokens,
+                          source (loads, n, next)
+                              & tbb::make_filter<HassLoad *, guint64> (
+                                  tbb::filter_mode::parallel,
+                                  [=] (HassLoad *load) -> guint64 {
+                                    work (load);
+                                    return static_cast<guint64> (load - loads);
+                                  })
+                              & tbb::make_filter<guint64, void> (
+                                  tbb::filter_mode::serial_in_order,
+                                  [=] (guint64 seq) { take (seq); }));
 }
 
 } // namespace
@@ -97,9 +96,15 @@ extern "C"
   const BenchPeer bench_tbb_for = {
     "TBB parallel_for", 0, nullptr, nullptr, indices, known, nullptr, nullptr
   };
-  const BenchPeer bench_tbb_pipeline
-      = { "TBB parallel_pipeline", 0,       nullptr,  nullptr, nullptr,
-          nullptr,                 pipeline, ordered };
-  const BenchPeer bench_tbb_group = { "TBB task_group", 0,       nullptr, nullptr,
-                                      nullptr,          nullptr, group,   nullptr };
+  const BenchPeer bench_tbb_pipeline = { "TBB parallel_pipeline",
+                                         0,
+                                         nullptr,
+                                         nullptr,
+                                         nullptr,
+                                         nullptr,
+                                         pipeline,
+                                         ordered };
+  const BenchPeer bench_tbb_group
+      = { "TBB task_group", 0,       nullptr, nullptr,
+          nullptr,          nullptr, group,   nullptr };
 }

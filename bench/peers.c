@@ -6,10 +6,14 @@
 #include <stdio.h>
 
 const BenchPeer *const bench_peers[] = {
-  &bench_hass,     &bench_threads,      &bench_tbb_for,
-  &bench_tbb_pipeline, &bench_tbb_group,
+  &bench_hass,
+  &bench_threads,
+  &bench_tbb_for,
+  &bench_tbb_pipeline,
+  &bench_tbb_group,
 #ifdef BENCH_OPENMP
-  &bench_openmp,   &bench_openmp_tasks,
+  &bench_openmp,
+  &bench_openmp_tasks,
 #endif
   &bench_glib,
 #ifdef BENCH_STARPU

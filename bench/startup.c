@@ -97,12 +97,12 @@ main (int argc, char **argv)
       "g. from main to the first result, in a fresh process");
   for (const BenchPeer *const *p = bench_peers; *p; p++)
     if (*p != &bench_tbb_pipeline && *p != &bench_tbb_group)
-      bench_group_add (group, *p == &bench_hass ? 2 : 0, since_main,
-                       (*p)->name, "%s", (*p)->name);
+      bench_group_add (group, *p == &bench_hass ? 2 : 0, since_main, (*p)->name,
+                       "%s", (*p)->name);
   bench_group_add (group, 0, since_start, bench_hass.name,
                    "hass, with fork, exec and the loader");
-  bench_group_add (group, 0, since_start, bench_threads.name,
-                   "%s, likewise", bench_threads.name);
+  bench_group_add (group, 0, since_start, bench_threads.name, "%s, likewise",
+                   bench_threads.name);
   bench_group_run (group, bench_rounds (20));
   return 0;
 }

@@ -74,9 +74,9 @@ main (int argc, char **argv)
       return 0;
     }
   loads = g_new0 (HassLoad, N_UNITS);
-  BenchGroup *group = bench_group_new (BENCH_MORE_IS_BETTER, "k units/s",
-                                       "i. %d units in virtual time, %s",
-                                       N_UNITS, platform);
+  BenchGroup *group
+      = bench_group_new (BENCH_MORE_IS_BETTER, "k units/s",
+                         "i. %d units in virtual time, %s", N_UNITS, platform);
   /* A core pulls several units shorter than 50 us at once; of the long ones
      each is an event of its own. */
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)

@@ -183,6 +183,7 @@ hass_decide_gpu (HassJob *job, HassSlot *slot, guint device, HassExtent *extent,
   guint32 waiting = hass_round_waiting_anywhere (round);
   if (waiting == 0)
     return FALSE;
+  *extent = (HassExtent){ 0, 0 };
   if (seat->state == HASS_SEAT_ASK
       && ask (job, slot, device, grant) == HASS_TAKE)
     {
@@ -190,7 +191,7 @@ hass_decide_gpu (HassJob *job, HassSlot *slot, guint device, HassExtent *extent,
       if (extent->n == 0)
         seat->state = HASS_SEAT_WAIT;
     }
-  else if (slot->grab)
+  if (extent->n == 0 && slot->grab)
     {
       guint n_gpus = job->n_devices - (job->cpu >= 0);
       *grant = (HassGrant){ .share = device };
@@ -199,8 +200,6 @@ hass_decide_gpu (HassJob *job, HassSlot *slot, guint device, HassExtent *extent,
       grant->first = extent->first;
       grant->taken = extent->n;
     }
-  else
-    return FALSE;
   if (extent->n == 0)
     return FALSE;
   seat->in_flight++;
@@ -216,6 +215,7 @@ hass_decide_completed (HassJob *job, HassSlot *slot, const HassCompletion *done)
 {
   HassSeat *seat = &slot->seats[done->device];
   HassCompletion told = *done;
+  job->n_told++;
   told.first_of_round = !seat->completed;
   seat->completed = TRUE;
   if (job->devices[done->device].kind == HASS_DEVICE_GPU)
@@ -273,7 +273,7 @@ hass_decide_stalled (HassJob *job, HassSlot *slot)
   guint32 waiting = hass_round_waiting_anywhere (round);
   gint32 source
       = atomic_load_explicit (&round->pull_source, memory_order_relaxed);
-  if (slot->state != HASS_SLOT_RUNNING || waiting == 0 || slot->grab
+  if (slot->state != HASS_SLOT_RUNNING || waiting == 0
       || (job->cpu >= 0 && source >= 0)
       || atomic_load_explicit (&round->outstanding, memory_order_acquire)
              > waiting
@@ -300,11 +300,12 @@ hass_decide_stalled (HassJob *job, HassSlot *slot)
           return TRUE;
         }
     }
+  gboolean grabbed = slot->grab;
   slot->grab = TRUE;
   for (guint d = 0; d < job->n_devices; d++)
     if (job->devices[d].kind == HASS_DEVICE_GPU
         && slot->seats[d].state != HASS_SEAT_LOST)
-      return TRUE;
+      return !grabbed;
   hass_job_stop (
       job, g_error_new (HASS_ERROR, HASS_ERROR_DEVICE,
                         "round %" G_GUINT64_FORMAT " of farm '%s': %u units "

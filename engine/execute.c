@@ -170,7 +170,8 @@ output_is_result (HassJob *job, HassWorker *worker, const HassBlock *block)
   hass_run_add (worker->run, &record, NULL);
 }
 
-static inline void
+/* FALSE: the unit failed. */
+static inline gboolean
 compute (HassJob *job, HassWorker *worker, const HassBlock *block,
          HassCpuWorkerFunc function, gpointer data)
 {
@@ -179,9 +180,13 @@ compute (HassJob *job, HassWorker *worker, const HassBlock *block,
   GError *error = NULL;
   worker->has_result = FALSE;
   if (G_UNLIKELY (!function (block, worker, data, &error)))
-    failed (job, worker, block, mark, error);
-  else if (job->results)
+    {
+      failed (job, worker, block, mark, error);
+      return FALSE;
+    }
+  if (job->results)
     output_is_result (job, worker, block);
+  return TRUE;
 }
 
 static void
@@ -240,8 +245,10 @@ compute_each (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
     {
       hass_round_block (round, e.first + i, &block);
       gsize bytes = block.input_bytes;
-      if (!dry)
-        compute (job, worker, &block, farm->cpu_worker, farm->cpu_worker_data);
+      if (!dry
+          && !compute (job, worker, &block, farm->cpu_worker,
+                       farm->cpu_worker_data))
+        done.n_failed++;
       if (alone)
         commit (job, worker, slot, hass_round_unit (round, e.first + i), 1);
       add_done (&done, round, &block, e.first + i, bytes);
@@ -260,12 +267,25 @@ compute_merged (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
   const HassFarm *farm = job->farm;
   if (hass_job_stopping (job))
     return (HassDone){ 0 };
+  HassDone done = { e.n, 0, block->input_bytes, block->count };
   worker->unit = block;
-  if (!dry)
-    compute (job, worker, block, farm->cpu_worker, farm->cpu_worker_data);
+  if (!dry
+      && !compute (job, worker, block, farm->cpu_worker, farm->cpu_worker_data))
+    done.n_failed = e.n;
   worker->unit = NULL;
   commit (job, worker, slot, e.first, e.n);
-  return (HassDone){ e.n, block->input_bytes, block->count };
+  return done;
+}
+
+static void
+count_failures (HassJob *job, const HassWorker *worker, guint32 n)
+{
+  guint n_cores = MAX (job->n_cores, 1);
+  guint d = job->cpu >= 0 && worker->index < n_cores
+                ? (guint)job->cpu
+                : worker->index - n_cores + (job->cpu >= 0 ? 1 : 0);
+  job->totals[d].failures++;
+  job->totals[d].failed_units += n;
 }
 
 /* Computes the units of an extent; dry: only counts them. Those not begun
@@ -282,9 +302,15 @@ hass_execute (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
                       : compute_each (job, worker, slot, e, dry);
   hass_engine_leave_callback (before);
   flush_nested (job, worker);
-  if (done.n < e.n)
-    hass_round_give_back (&slot->round,
-                          (HassExtent){ e.first + done.n, e.n - done.n });
+  if (G_LIKELY (done.n == e.n && done.n_failed == 0))
+    return done;
+  /* Under the lock: a strategy may be moving what waits. */
+  pthread_mutex_lock (&job->decision);
+  if (done.n_failed > 0)
+    count_failures (job, worker, done.n_failed);
+  hass_round_give_back (&slot->round,
+                        (HassExtent){ e.first + done.n, e.n - done.n });
+  pthread_mutex_unlock (&job->decision);
   return done;
 }
 

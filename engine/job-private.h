@@ -97,6 +97,7 @@ struct _HassWorker
 typedef struct
 {
   guint32 n;
+  guint32 n_failed; /* of these */
   gsize bytes;
   double work; /* as the cost class shows it */
 } HassDone;
@@ -111,7 +112,7 @@ struct _HassEmitter
 /* Sums over the rounds so far, of one device; decision lock. */
 typedef struct
 {
-  guint64 units, bytes, bundles, failures;
+  guint64 units, bytes, bundles, failures, failed_units;
   double work, busy_ns, kernel_ns, tail_ns;
   double rate; /* of the best bundle, work per ns, or of the model, cost */
   double cost; /* virtual: what the models were asked to compute */
@@ -158,11 +159,14 @@ struct HassJob
   _Alignas(HASS_CACHE_LINE) _Atomic (HassSlot *) current;
   _Atomic gboolean generated; /* the generator has returned */
   _Atomic gboolean stop;
-  _Atomic guint n_ended; /* slots that wait to be retired */
+  _Atomic guint n_ended;   /* slots that wait to be retired */
+  _Atomic guint n_taken;   /* slots that are not free */
+  _Atomic guint64 n_units; /* begun; written under the decision lock */
 
   _Alignas(HASS_CACHE_LINE) pthread_mutex_t decision;
   HassSlot slots[HASS_SLOTS];         /* decision */
-  guint64 n_rounds, n_loads, n_units; /* decision: begun */
+  guint64 n_rounds, n_loads;          /* decision: begun */
+  guint64 n_told;                     /* decision: completions */
   gint64 hungry_ns;                   /* decision: see live.c */
   HassTotals *totals;                 /* decision: [n_devices] */
   HassDeviceSummary *summary;         /* decision: scratch [n_devices] */
@@ -177,7 +181,8 @@ struct HassJob
 
   _Atomic gboolean has_buffers; /* some were handed out */
   GHashTable *buffers;          /* bytes -> GPtrArray of free buffers */
-  pthread_mutex_t buffer_lock;  /* buffers */
+  GPtrArray *all_buffers;       /* owned */
+  pthread_mutex_t buffer_lock;  /* both */
 };
 
 static inline gboolean
@@ -200,6 +205,7 @@ HassJob *hass_job_new (const HassFarm *farm, const HassEngineOps *engine,
                        guint n_devices, GError **error);
 void hass_job_free (HassJob *job);
 void hass_job_stop (HassJob *job, GError *error);
+void hass_job_check_deadline (HassJob *job, gint64 now_ns);
 void hass_job_add_unfinished (HassJob *job, guint64 seq, guint64 n_loads,
                               gsize first, gsize count, const char *message);
 gboolean hass_job_is_unfinished (HassJob *job, guint64 seq);
@@ -209,6 +215,10 @@ HassReport *hass_job_report (HassJob *job, gint64 makespan_ns);
 gboolean hass_job_overlaps (const HassJob *job);
 const char *hass_engine_enter_callback (const char *what, HassJob *job);
 void hass_engine_leave_callback (const char *before);
+
+/* buffers.c */
+void hass_buffers_init (HassJob *job);
+void hass_buffers_clear (HassJob *job);
 void hass_job_recycle (HassJob *job, const HassLoad *load);
 
 /* rounds.c */
@@ -216,6 +226,7 @@ HassSlot *hass_job_begin_round (HassJob *job);
 void hass_job_units_finished (HassJob *job, HassSlot *slot, guint32 n);
 void hass_job_retire (HassJob *job);
 gboolean hass_job_idle (HassJob *job);
+gboolean hass_job_may_begin (HassJob *job, HassSlot *slot);
 void hass_job_abandon (HassJob *job);
 
 /* decide.c; all but pullable under the decision lock */

@@ -56,6 +56,20 @@ hass_job_stop (HassJob *job, GError *error)
   job->engine->changed (job);
 }
 
+/* Stops the farm when its deadline has passed. */
+void
+hass_job_check_deadline (HassJob *job, gint64 now_ns)
+{
+  if (job->deadline_ns == 0 || now_ns < job->deadline_ns
+      || hass_job_stopping (job))
+    return;
+  hass_job_stop (job,
+                 g_error_new (HASS_ERROR, HASS_ERROR_DEADLINE,
+                              "farm '%s': its deadline of %" G_GINT64_FORMAT
+                              " ms has passed",
+                              job->farm->name, job->farm->run->deadline_ms));
+}
+
 void
 hass_job_add_unfinished (HassJob *job, guint64 seq, guint64 n_loads,
                          gsize first, gsize count, const char *message)
@@ -117,72 +131,15 @@ tidy_unfinished (GArray *list)
   g_array_set_size (list, n);
 }
 
-/* -- Buffers ------------------------------------------------------------ */
-
-/* A buffer's size stands before it, so that recycling needs no look-up. */
-typedef struct
-{
-  gsize bytes;
-  guint8 pad[HASS_CACHE_LINE - sizeof (gsize)];
-} BufferHead;
-
-static void
-buffers_free (gpointer data)
-{
-  GPtrArray *free_ones = data;
-  for (guint i = 0; i < free_ones->len; i++)
-    g_aligned_free (free_ones->pdata[i]);
-  g_ptr_array_unref (free_ones);
-}
-
-gpointer
-hass_emitter_buffer (HassEmitter *emitter, gsize bytes)
-{
-  HassJob *job = emitter->job;
-  BufferHead *head = NULL;
-  g_return_val_if_fail (bytes <= G_MAXSIZE - sizeof (BufferHead), NULL);
-  atomic_store_explicit (&job->has_buffers, TRUE, memory_order_relaxed);
-  pthread_mutex_lock (&job->buffer_lock);
-  GPtrArray *free_ones
-      = g_hash_table_lookup (job->buffers, GSIZE_TO_POINTER (bytes));
-  if (free_ones && free_ones->len > 0)
-    head = g_ptr_array_steal_index_fast (free_ones, free_ones->len - 1);
-  pthread_mutex_unlock (&job->buffer_lock);
-  if (!head)
-    {
-      head = g_aligned_alloc (1, sizeof (BufferHead) + bytes, HASS_CACHE_LINE);
-      head->bytes = bytes;
-    }
-  return head + 1;
-}
-
-/* Takes a finished load's buffer back, if it has one of ours. */
-void
-hass_job_recycle (HassJob *job, const HassLoad *load)
-{
-  if (!(load->flags & HASS_LOAD_BUFFER) || !load->input)
-    return;
-  BufferHead *head = (BufferHead *)load->input - 1;
-  pthread_mutex_lock (&job->buffer_lock);
-  gpointer key = GSIZE_TO_POINTER (head->bytes);
-  GPtrArray *free_ones = g_hash_table_lookup (job->buffers, key);
-  if (!free_ones)
-    {
-      free_ones = g_ptr_array_new ();
-      g_hash_table_insert (job->buffers, key, free_ones);
-    }
-  g_ptr_array_add (free_ones, head);
-  pthread_mutex_unlock (&job->buffer_lock);
-}
-
 /* -- Generating --------------------------------------------------------- */
 
 static gboolean
 may_emit (HassEmitter *emitter, const char *what)
 {
   HassJob *job = emitter->job;
-  if (G_UNLIKELY (!emitter->open
-                  || !pthread_equal (pthread_self (), emitter->owner)))
+  /* Only the owner may look at open, which it alone writes. */
+  if (G_UNLIKELY (!pthread_equal (pthread_self (), emitter->owner)
+                  || !emitter->open))
     {
       hass_job_stop (job, g_error_new (HASS_ERROR, HASS_ERROR_MISUSE,
                                        "farm '%s': %s called outside its "
@@ -190,13 +147,28 @@ may_emit (HassEmitter *emitter, const char *what)
                                        job->farm->name, what));
       return FALSE;
     }
+  if (job->deadline_ns > 0)
+    hass_job_check_deadline (job, job->engine->now (job));
   return !hass_job_stopping (job);
 }
 
 gboolean
 hass_emitter_stopping (HassEmitter *emitter)
 {
-  return hass_job_stopping (emitter->job);
+  HassJob *job = emitter->job;
+  if (job->deadline_ns > 0)
+    hass_job_check_deadline (job, job->engine->now (job));
+  return hass_job_stopping (job);
+}
+
+/* Meanwhile this thread computes, and a worker is no generator. */
+static gboolean
+make_room (HassEmitter *emitter)
+{
+  emitter->open = FALSE;
+  gboolean room = emitter->job->engine->make_room (emitter->job);
+  emitter->open = TRUE;
+  return room;
 }
 
 gboolean
@@ -206,7 +178,7 @@ hass_emitter_emit (HassEmitter *emitter, const HassLoad *load)
   if (!may_emit (emitter, "hass_emitter_emit"))
     return FALSE;
   while (G_UNLIKELY (!hass_load_pool_emit (job->pool, load)))
-    if (!job->engine->make_room (job))
+    if (!make_room (emitter))
       return FALSE;
   job->engine->loads_came (job);
   return TRUE;
@@ -295,7 +267,12 @@ make_workers (HassJob *job)
           w->accumulator
               = g_aligned_alloc0 (1, farm->accumulator_bytes, HASS_CACHE_LINE);
           if (farm->reduce_init)
-            farm->reduce_init (w->accumulator, farm->user_data);
+            {
+              const char *before
+                  = hass_engine_enter_callback ("reduce_init", job);
+              farm->reduce_init (w->accumulator, farm->user_data);
+              hass_engine_leave_callback (before);
+            }
         }
     }
 }
@@ -322,11 +299,10 @@ hass_job_new (const HassFarm *farm, const HassEngineOps *engine,
   job->summary = g_new0 (HassDeviceSummary, MAX (n_devices, 1));
   pthread_mutex_init (&job->decision, NULL);
   pthread_mutex_init (&job->failure, NULL);
-  pthread_mutex_init (&job->buffer_lock, NULL);
   hass_event_init (&job->event);
   job->unfinished = g_array_new (FALSE, FALSE, sizeof (HassUnfinished));
   job->failed = g_hash_table_new (NULL, NULL);
-  job->buffers = g_hash_table_new_full (NULL, NULL, NULL, buffers_free);
+  hass_buffers_init (job);
   job->pool = hass_load_pool_new (farm->pool_loads, farm->pool_bytes);
   if (farm->collect)
     job->results = hass_result_pool_new (job->ordered, RESULT_BYTES,
@@ -379,11 +355,10 @@ hass_job_free (HassJob *job)
     g_free (g_array_index (job->unfinished, HassUnfinished, i).message);
   g_array_unref (job->unfinished);
   g_hash_table_unref (job->failed);
-  g_hash_table_unref (job->buffers);
+  hass_buffers_clear (job);
   g_clear_error (&job->error);
   pthread_mutex_destroy (&job->decision);
   pthread_mutex_destroy (&job->failure);
-  pthread_mutex_destroy (&job->buffer_lock);
   hass_event_clear (&job->event);
   g_aligned_free (job->workers);
   g_free (job->totals);
@@ -405,10 +380,11 @@ hass_job_finish (HassJob *job)
     hass_result_pool_flush (job->results);
   hass_job_abandon (job);
   tidy_unfinished (job->unfinished);
-  if (farm->reduce)
-    for (guint i = 0; i < job->n_workers; i++)
-      farm->reduce (farm->accumulator, job->workers[i].accumulator,
-                    farm->user_data);
+  const char *before = hass_engine_enter_callback ("reduce function", job);
+  for (guint i = 0; farm->reduce && i < job->n_workers; i++)
+    farm->reduce (farm->accumulator, job->workers[i].accumulator,
+                  farm->user_data);
+  hass_engine_leave_callback (before);
   GError *error = NULL;
   if (job->trace && !hass_trace_close (g_steal_pointer (&job->trace), &error))
     {
@@ -487,7 +463,7 @@ hass_job_report (HassJob *job, gint64 makespan_ns)
           = (HassDeviceReport){ .name = g_strdup (traits->name),
                                 .kind = traits->kind,
                                 .cores = traits->cores,
-                                .units = t->units,
+                                .units = t->units - t->failed_units,
                                 .bytes = t->bytes,
                                 .bundles = t->bundles,
                                 .failures = t->failures,
@@ -497,7 +473,7 @@ hass_job_report (HassJob *job, gint64 makespan_ns)
                                 .waiting_s = (makespan_ns - t->busy_ns) * 1e-9,
                                 .tail_s = t->tail_ns * 1e-9,
                                 .lost = t->lost };
-      report->units += t->units;
+      report->units += report->devices[d].units;
       report->bytes += t->bytes;
     }
   if (job->results)

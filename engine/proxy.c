@@ -29,6 +29,7 @@ typedef struct
   HassLive *live;
   guint d; /* the device's index */
   HassDevice *device;
+  HassDeviceFarm farm; /* the device's from open to close */
   HassWorker *worker;
   Bundle *bundles; /* [depth], by slot */
   guint depth, n_in_flight, n_failures;
@@ -169,12 +170,13 @@ wait_for_bundle (Proxy *p)
 {
   HassBundleDone done = { 0 };
   GError *error = NULL;
-  if (p->device->ops->wait (p->device, WAIT_NS, &done, &error))
+  gboolean left = p->device->ops->wait (p->device, WAIT_NS, &done, &error);
+  if (left && done.slot < p->depth && p->bundles[done.slot].extent.n > 0)
     {
       p->n_in_flight--;
       settle (p, &p->bundles[done.slot], &done);
     }
-  else if (error)
+  else if (left || error)
     {
       /* The device cannot even say what became of its bundles: all fail. */
       g_clear_error (&error);
@@ -229,14 +231,18 @@ static gboolean
 start_one (HassJob *job, HassLive *live, guint d, GError **error)
 {
   const HassFarm *farm = job->farm;
-  HassDeviceFarm told
-      = { farm->name,          farm->kind,        farm->gpu_worker,
-          farm->gpu_worker_of, farm->bundle,      farm->unbundle,
-          farm->constants,     farm->n_constants, farm->user_data };
   HassDevice *device = job->gpus[d];
-  if (!device->ops->open (device, &told, error))
-    return FALSE;
   Proxy *p = g_new0 (Proxy, 1);
+  p->farm = (HassDeviceFarm){
+    farm->name,   farm->kind,     farm->gpu_worker, farm->gpu_worker_of,
+    farm->bundle, farm->unbundle, farm->constants,  farm->n_constants,
+    farm->user_data
+  };
+  if (!device->ops->open (device, &p->farm, error))
+    {
+      g_free (p);
+      return FALSE;
+    }
   p->job = job;
   p->live = live;
   p->d = d;

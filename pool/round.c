@@ -357,8 +357,8 @@ hass_round_load (const HassRound *round, guint32 position)
 
 /* Describes elements of a divisible load. */
 void
-hass_division_slice (const HassDivision *division, guint64 seq, gsize first, gsize count,
-       HassBlock *block)
+hass_division_slice (const HassDivision *division, guint64 seq, gsize first,
+                     gsize count, HassBlock *block)
 {
   const HassLoad *load = &division->load;
   gsize in = load->input_bytes / load->size;
@@ -401,8 +401,9 @@ hass_round_block (const HassRound *round, guint32 position, HassBlock *block)
       return;
     }
   gsize first = (gsize)unit * division->block_elements;
-  hass_division_slice (division, round->seq_base, first,
-         MIN (division->block_elements, division->load.size - first), block);
+  hass_division_slice (
+      division, round->seq_base, first,
+      MIN (division->block_elements, division->load.size - first), block);
 }
 
 /* Describes adjacent equal blocks as one. FALSE: they are not adjacent. */

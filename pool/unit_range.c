@@ -47,8 +47,8 @@ HassExtent
 hass_unit_range_seize (HassUnitRange *range)
 {
   /* Acquire pairs with the release in set and give_back. */
-  guint64 word = atomic_exchange_explicit (
-      &range->word, HASS_UNIT_RANGE_SEIZED, memory_order_acq_rel);
+  guint64 word = atomic_exchange_explicit (&range->word, HASS_UNIT_RANGE_SEIZED,
+                                           memory_order_acq_rel);
   guint32 head = (guint32)word, tail = (guint32)(word >> 32);
   return (HassExtent){ head, tail - head };
 }

@@ -15,11 +15,11 @@
 
 /* Iterations that a test would like, and what a sanitizer leaves of them. */
 #if defined __SANITIZE_THREAD__
-#define CROWD_SCALE(n) ((n) / 20 + 1)
+#  define CROWD_SCALE(n) ((n) / 20 + 1)
 #elif defined __SANITIZE_ADDRESS__
-#define CROWD_SCALE(n) ((n) / 5 + 1)
+#  define CROWD_SCALE(n) ((n) / 5 + 1)
 #else
-#define CROWD_SCALE(n) (n)
+#  define CROWD_SCALE(n) (n)
 #endif
 
 /* After so long a stress test gives up: what it waits for was lost. */

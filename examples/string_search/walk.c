@@ -18,6 +18,7 @@
 typedef struct
 {
   char *path;
+  DIR *dir;
   GPtrArray *entries; /* names, sorted; a directory's ends in a slash */
   guint next;
 } Level;
@@ -68,6 +69,7 @@ pop (Walk *walk)
 {
   Level *level = &g_array_index (walk->levels, Level, walk->levels->len - 1);
   g_free (level->path);
+  closedir (level->dir);
   g_ptr_array_unref (level->entries);
   g_array_set_size (walk->levels, walk->levels->len - 1);
 }
@@ -116,7 +118,7 @@ push (Walk *walk, const char *path, const char *shown)
   if (!dir)
     return failed (path, g_strerror (errno));
   Level level
-      = { g_strdup (shown), g_ptr_array_new_with_free_func (g_free), 0 };
+      = { g_strdup (shown), dir, g_ptr_array_new_with_free_func (g_free), 0 };
   struct dirent *entry;
   while ((entry = readdir (dir)))
     {
@@ -128,7 +130,6 @@ push (Walk *walk, const char *path, const char *shown)
         g_ptr_array_add (level.entries,
                          g_strconcat (entry->d_name, is_dir ? "/" : "", NULL));
     }
-  closedir (dir);
   g_ptr_array_sort (level.entries, by_name);
   g_array_append_val (walk->levels, level);
   return NULL;
@@ -176,7 +177,8 @@ next_entry (Walk *walk)
       return push (walk, path, path);
     }
   struct stat st;
-  if (lstat (path, &st) != 0)
+  /* Relative to the directory: the kernel need not walk the whole path. */
+  if (fstatat (dirfd (level->dir), name, &st, AT_SYMLINK_NOFOLLOW) != 0)
     return failed (path, g_strerror (errno));
   return S_ISREG (st.st_mode) ? found (walk, path, &st) : NULL;
 }

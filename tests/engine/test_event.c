@@ -99,7 +99,7 @@ play (guint index, gpointer data)
       if (!sleep_until (game, t))
         return;
       for (guint i = crowd_random (&rand) % 512; i > 0; i--)
-        __asm__ volatile ("");
+        __asm__ volatile("");
       atomic_store_explicit (&game->turn, t + 1, memory_order_relaxed);
       hass_event_notify (&game->event);
     }
@@ -120,7 +120,7 @@ watch (guint index, gpointer data)
     else
       {
         for (guint i = crowd_random (&rand) % 4096; i > 0; i--)
-          __asm__ volatile ("");
+          __asm__ volatile("");
         atomic_store_explicit (&game->turn, t, memory_order_relaxed);
         hass_event_notify (&game->event);
       }
@@ -157,10 +157,11 @@ watchers (void)
   run_game (4, 20000, watch);
 }
 
-HASS_TEST_SUITE (
-    event, { "a sleep ends at its timeout", timeout },
-    { "a notification between look and sleep is not missed", notified_before },
-    { "who cancels is counted out", cancelled },
-    { "two threads wake each other and no wake-up is lost", ping_pong },
-    { "nor with more threads than cores", round_robin },
-    { "all sleepers see each change", watchers })
+HASS_TEST_SUITE (event, { "a sleep ends at its timeout", timeout },
+                 { "a notification between look and sleep is not missed",
+                   notified_before },
+                 { "who cancels is counted out", cancelled },
+                 { "two threads wake each other and no wake-up is lost",
+                   ping_pong },
+                 { "nor with more threads than cores", round_robin },
+                 { "all sleepers see each change", watchers })

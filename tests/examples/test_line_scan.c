@@ -2,7 +2,6 @@
 /* Tests the line scan of the string_search example.
    Thread safety: single-threaded.  */
 
-#define _GNU_SOURCE
 
 #include "hass_test.h"
 

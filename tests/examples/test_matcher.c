@@ -7,7 +7,6 @@
    small alphabets, so that matches, near matches and overlaps are many; all
    kernels and strategies are forced in turn.  */
 
-#define _GNU_SOURCE
 
 #include "hass_test.h"
 

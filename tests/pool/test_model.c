@@ -9,7 +9,7 @@
 #include "hass_test.h"
 
 #ifndef HASS_TOP
-#define HASS_TOP "."
+#  define HASS_TOP "."
 #endif
 
 static void
@@ -39,6 +39,6 @@ models (void)
   g_free (script);
 }
 
-HASS_TEST_SUITE (
-    model,
-    { "spin finds no fault in the models, and finds those put in", models })
+HASS_TEST_SUITE (model,
+                 { "spin finds no fault in the models, and finds those put in",
+                   models })

@@ -271,8 +271,7 @@ carving (void)
   CU_ASSERT_EQUAL (hass_round_share (&round_, GPU1), 5);
   CU_ASSERT_EQUAL (hass_round_waiting (&round_), 0);
   CU_ASSERT (is (TAKE (CPU, .source = HASS_FROM_SHARE, .share = CPU), 10, 4));
-  CU_ASSERT (is (TAKE (GPU0, .source = HASS_FROM_SHARE, .share = GPU0), 14,
-                 6));
+  CU_ASSERT (is (TAKE (GPU0, .source = HASS_FROM_SHARE, .share = GPU0), 14, 6));
   CU_ASSERT (is (TAKE (GPU1, .source = HASS_FROM_SHARE, .share = GPU1), 5, 5));
   CU_ASSERT_EQUAL (hass_round_waiting_anywhere (&round_), 0);
   hass_round_clear (&round_);
@@ -299,9 +298,8 @@ assigning (void)
   CU_ASSERT_EQUAL (hass_round_back (&round_), 9);
   CU_ASSERT (is (TAKE (CPU, .source = HASS_FROM_SHARE, .share = CPU), 1, 2));
   CU_ASSERT (is (TAKE (GPU0, .source = HASS_FROM_SHARE, .share = GPU0), 3, 1));
-  CU_ASSERT (is (TAKE (GPU1, .source = HASS_FROM_SHARE, .share = GPU1,
-                       .units = 1),
-                 4, 1));
+  CU_ASSERT (is (
+      TAKE (GPU1, .source = HASS_FROM_SHARE, .share = GPU1, .units = 1), 4, 1));
   /* GPU1 still holds two: it is assigned nothing. */
   owners[3] = GPU1;
   owners[8] = GPU0;
@@ -322,9 +320,9 @@ takes (void)
   open_equal (40);
   CU_ASSERT (is (TAKE (GPU0, .source = HASS_FROM_FRONT, .units = 3), 0, 3));
   CU_ASSERT (is (TAKE (GPU0, .source = HASS_FROM_BACK, .units = 3), 37, 3));
-  CU_ASSERT (is (TAKE (GPU0, .source = HASS_FROM_BACK, .units = 11,
-                       .multiple = 4),
-                 29, 8));
+  CU_ASSERT (
+      is (TAKE (GPU0, .source = HASS_FROM_BACK, .units = 11, .multiple = 4), 29,
+          8));
   CU_ASSERT (is (TAKE (GPU0, .multiple = 20), 3, 20));
   CU_ASSERT (is (TAKE (GPU0, .multiple = 20), 23, 6)); /* fewer are left */
   CU_ASSERT (is (TAKE (GPU0, .units = 1), 0, 0));
@@ -343,9 +341,8 @@ takes_by_work (void)
   CU_ASSERT (
       is (TAKE (GPU0, .source = HASS_FROM_BACK, .work = 9, .units = 1), 4, 1));
   hass_round_carve (&round_, (guint64[]){ 0, 0, 1 });
-  CU_ASSERT (is (TAKE (GPU1, .source = HASS_FROM_SHARE, .share = GPU1,
-                       .work = 1),
-                 3, 1));
+  CU_ASSERT (is (
+      TAKE (GPU1, .source = HASS_FROM_SHARE, .share = GPU1, .work = 1), 3, 1));
   open_costs (HASS_FARM_COMBINE, loads, (int[]){ 1, 2, 3, 4, 5, 6, 7, 8 }, 8);
   CU_ASSERT (is (TAKE (CPU, .work = 1, .units = 5), 0, 5)); /* ignored */
   hass_round_clear (&round_);
@@ -357,14 +354,13 @@ theft (void)
   setup ();
   open_equal (30);
   hass_round_carve (&round_, (guint64[]){ 10, 10, 0 });
-  CU_ASSERT (is (TAKE (GPU1, .source = HASS_FROM_THEFT, .share = GPU0,
-                       .units = 4),
-                 16, 4));
-  CU_ASSERT (is (TAKE (GPU0, .source = HASS_FROM_SHARE, .share = GPU0,
-                       .units = 4),
-                 10, 4));
-  CU_ASSERT (is (TAKE (GPU1, .source = HASS_FROM_THEFT, .share = GPU0), 14,
-                 2));
+  CU_ASSERT (
+      is (TAKE (GPU1, .source = HASS_FROM_THEFT, .share = GPU0, .units = 4), 16,
+          4));
+  CU_ASSERT (
+      is (TAKE (GPU0, .source = HASS_FROM_SHARE, .share = GPU0, .units = 4), 10,
+          4));
+  CU_ASSERT (is (TAKE (GPU1, .source = HASS_FROM_THEFT, .share = GPU0), 14, 2));
   CU_ASSERT (is (TAKE (GPU1, .source = HASS_FROM_THEFT, .share = GPU0), 0, 0));
   CU_ASSERT_EQUAL (hass_round_share (&round_, CPU), 10);
   CU_ASSERT_EQUAL (hass_round_waiting (&round_), 10);
@@ -645,9 +641,9 @@ reuse (void)
   hass_round_order_by_work (&round_);
   hass_round_carve (&round_, (guint64[]){ 1, 1, 1 });
   TAKE (GPU0, .units = 1);
-  HassExtent e = TAKE (GPU0, .source = HASS_FROM_BACK, .units = 1);
+  TAKE (CPU, .units = 3);
   hass_round_give_back (&round_, (HassExtent){ 1, 1 });
-  (void)e;
+  hass_round_give_back (&round_, (HassExtent){ 5, 1 });
   while (hass_round_take_any (&round_, HASS_DEVICE_CPU, 9).n
          + hass_round_take_any (&round_, HASS_DEVICE_GPU, 9).n)
     ;
@@ -720,8 +716,8 @@ fail_some (Field *field, HassExtent e, guint kind, guint32 *rand)
       guint32 give = crowd_random (rand) % e.n + 1;
       gboolean lower = crowd_random (rand) % 2;
       hass_round_give_back (
-          &round_, (HassExtent){ lower ? e.first : e.first + e.n - give,
-                                 give });
+          &round_,
+          (HassExtent){ lower ? e.first : e.first + e.n - give, give });
       e.first += lower ? give : 0;
       e.n -= give;
       atomic_fetch_add_explicit (&field->returned, 1, memory_order_relaxed);
