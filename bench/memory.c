@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* memory.c: bytes that a waiting load takes, and what an endless generator
    holds.
+
+   DESIGN. Waiting loads: the workers block until the generator has emitted
+   all, and mallinfo2 tells what was allocated since its begin. Endless
+   generator: a process of its own, since the largest resident set is kept
+   for a process's life.
+
    Thread safety: the farm's callbacks run on its threads; what they share is
    atomic. */
 #include "bench.h"

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* peer_hass.c: hass, as one of the peers.
+
+   DESIGN. A load of no work has a worker that does nothing by itself, as a
+   user's would; other work is called through the peers' function pointer.
+
    Thread safety: one run at a time. */
 #include "bench.h"
 

@@ -259,6 +259,44 @@ compute_each (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
   return done;
 }
 
+/* The same for loads in the order they lie in, which is most of them: what is
+   the same for all units is looked up once. */
+static HassDone
+compute_plain (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e)
+{
+  const HassRound *round = &slot->round;
+  const HassLoad *loads = round->loads;
+  guint64 at = round->base + e.first, mask = round->mask;
+  gboolean sized = round->cost == HASS_COST_SIZED;
+  HassCpuWorkerFunc function = job->farm->cpu_worker;
+  gpointer data = job->farm->cpu_worker_data;
+  HassDone done = { 0 };
+  HassBlock block = { .seq = round->seq_base + e.first };
+  worker->unit = &block;
+  for (; done.n < e.n && !hass_job_stopping (job); done.n++)
+    {
+      const HassLoad *load = &loads[(at + done.n) & mask];
+      block.load = load;
+      block.count = load->size;
+      block.input = load->input;
+      block.input_bytes = load->input_bytes;
+      block.output = load->output;
+      block.output_bytes = load->output_bytes;
+      done.bytes += load->input_bytes;
+      if (sized)
+        done.work += hass_round_true_cost (round, e.first + done.n);
+      if (G_UNLIKELY (!compute (job, worker, &block, function, data)))
+        done.n_failed++;
+      block.seq++;
+    }
+  worker->unit = NULL;
+  if (!sized)
+    done.work = done.n;
+  if (done.n > 0)
+    commit (job, worker, slot, e.first, done.n);
+  return done;
+}
+
 /* Adjacent blocks of a divisible load, as one. */
 static HassDone
 compute_merged (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
@@ -297,9 +335,13 @@ hass_execute (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
 {
   HassBlock block;
   const char *before = hass_engine_enter_callback ("cpu_worker", job);
-  HassDone done = hass_round_merge (&slot->round, e, &block)
-                      ? compute_merged (job, worker, slot, e, &block, dry)
-                      : compute_each (job, worker, slot, e, dry);
+  HassDone done;
+  if (hass_round_merge (&slot->round, e, &block))
+    done = compute_merged (job, worker, slot, e, &block, dry);
+  else if (!dry && !slot->round.divisible && !hass_round_order (&slot->round))
+    done = compute_plain (job, worker, slot, e);
+  else
+    done = compute_each (job, worker, slot, e, dry);
   hass_engine_leave_callback (before);
   flush_nested (job, worker);
   if (G_LIKELY (done.n == e.n && done.n_failed == 0))
@@ -369,7 +411,9 @@ hass_execute_count (HassJob *job, HassWorker *worker, HassSlot *slot,
 
 /* What the strategy asks for, or a share of what waits; but at least what
    fills 50 us by the costs seen lately, growing at most eightfold from pull
-   to pull, and never so much that the other cores would wait for it. */
+   to pull, and never so much that the other cores would wait for it, unless
+   that would make a pull of less than 2 us: then cores would spend their
+   time on passing the range's line around. */
 guint32
 hass_chunk (HassJob *job, HassWorker *worker, HassSlot *slot)
 {
@@ -384,13 +428,15 @@ hass_chunk (HassJob *job, HassWorker *worker, HassSlot *slot)
   guint32 fair = waiting / (4 * job->n_cores);
   guint32 grown = worker->last_chunk > G_MAXUINT32 / 8 ? G_MAXUINT32
                                                        : worker->last_chunk * 8;
-  guint32 filling = 1;
+  guint32 filling = 1, least = 1;
   if (worker->unit_ns > 0 && worker->unit_ns < HASS_CHUNK_NS)
     filling = (guint32)MIN (HASS_CHUNK_NS / worker->unit_ns, G_MAXUINT32);
+  if (worker->unit_ns > 0 && worker->unit_ns < HASS_PULL_NS)
+    least = (guint32)MIN (HASS_PULL_NS / worker->unit_ns, G_MAXUINT32);
   guint32 k = MIN (filling, grown);
   if (chunk > k)
     k = (guint32)MIN (chunk, G_MAXUINT32);
-  k = MIN (k, fair);
+  k = MIN (k, MAX (fair, least));
   return MAX (k, 1);
 }
 

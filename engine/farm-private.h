@@ -44,6 +44,7 @@ typedef struct
   gsize pool_loads;
   gsize pool_bytes;
   guint32 round_loads; /* at most so many units a round */
+  gsize window;        /* in sequence order: units begun and not delivered */
 
   const char *strategy;
   const HassRunOptions *run;

@@ -30,6 +30,8 @@
 
 /* What a core should at least have to do between two pulls. */
 #define HASS_CHUNK_NS 50000
+/* And below this a pull is not cut to be fair. */
+#define HASS_PULL_NS 2000
 
 typedef struct HassJob HassJob;
 struct HassPlatform;

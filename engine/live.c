@@ -21,20 +21,22 @@
       returned, or when it is stopped.
 
    A core that leaves and a generator that brings a load must not miss each
-   other: the core counts itself out, then looks once more; the generator
-   publishes, then looks at the count; all sequentially consistent.
+   other: the core counts itself out, fences, then looks once more; the
+   generator publishes, then looks at the count (pool/fence.h).
 
    Thread safety: hass_live_run may be called by several threads, each for a
    farm of its own. */
 #include "live-private.h"
+
+#include "pool/fence.h"
 
 #include <time.h>
 
 #define SPIN_NS 50000
 /* A round is not begun with a few loads while the generator is at work,
    unless they have waited so long. */
-#define FEW_LOADS 128
-#define FEW_WAIT_NS 4000
+#define FEW_LOADS 512
+#define FEW_WAIT_NS 8000
 
 gint64
 hass_live_now (HassJob *job)
@@ -63,7 +65,7 @@ let_in (HassJob *job)
 {
   HassLive *live = job->driver;
   guint inside = atomic_load_explicit (&live->inside, memory_order_seq_cst);
-  if (G_LIKELY (inside >= live->n_helpers)
+  if (G_LIKELY (inside >= live->n_helpers) || hass_job_stopping (job)
       || atomic_load_explicit (&live->coming, memory_order_relaxed) > 0)
     return;
   if (!atomic_compare_exchange_strong_explicit (
@@ -149,23 +151,9 @@ close_crew (HassCrew *crew)
   while (crew->n_inside > 0)
     pthread_cond_wait (&crew->empty, &crew->lock);
   pthread_mutex_unlock (&crew->lock);
-  crew_unref (crew);
 }
 
 /* -- 3. A core ---------------------------------------------------------- */
-
-static void
-check_deadline (HassJob *job, gint64 now)
-{
-  if (job->deadline_ns == 0 || now < job->deadline_ns
-      || hass_job_stopping (job))
-    return;
-  hass_job_stop (job,
-                 g_error_new (HASS_ERROR, HASS_ERROR_DEADLINE,
-                              "farm '%s': its deadline of %" G_GINT64_FORMAT
-                              " ms has passed",
-                              job->farm->name, job->farm->run->deadline_ms));
-}
 
 static void
 learn_cost (HassWorker *worker, guint32 n, gint64 ns)
@@ -196,7 +184,7 @@ work_once (HassJob *job, HassWorker *worker)
       hass_execute_count (job, worker, slot, done, end - begin, end);
       hass_job_units_finished (job, slot, done.n);
     }
-  check_deadline (job, end);
+  hass_job_check_deadline (job, end);
   return TRUE;
 }
 
@@ -231,25 +219,31 @@ typedef enum
   FINISHED /* for ever */
 } Find;
 
-/* Asks the strategy, or begins the next round. */
+/* Asks the strategy, or begins the next round. Unless patient, leaves it to
+   whoever else is just finding some. */
 static Find
-find_work (HassJob *job)
+find_work (HassJob *job, gboolean patient)
 {
   Find found = NOTHING;
-  if (pthread_mutex_trylock (&job->decision) != 0)
-    return NOTHING; /* somebody else is finding some */
+  if (patient)
+    pthread_mutex_lock (&job->decision);
+  else if (pthread_mutex_trylock (&job->decision) != 0)
+    return NOTHING;
+  guint64 told = job->n_told;
   HassSlot *slot = atomic_load_explicit (&job->current, memory_order_relaxed);
   if (slot && job->cpu >= 0 && hass_decide_cpu (job, slot))
     found = FOUND;
   else if (slot && hass_decide_stalled (job, slot))
     found = FOUND;
-  else if ((!slot || hass_job_overlaps (job)) && begin_next (job))
+  else if (hass_job_may_begin (job, slot) && begin_next (job))
     found = FOUND;
   else if (atomic_load_explicit (&job->generated, memory_order_seq_cst)
            && hass_job_idle (job))
     found = FINISHED;
+  /* A completion that was told here may be what others wait for. */
+  gboolean news = found == FOUND || job->n_told != told;
   pthread_mutex_unlock (&job->decision);
-  if (found == FOUND)
+  if (news)
     hass_live_changed (job);
   return found;
 }
@@ -260,6 +254,7 @@ static gboolean
 work_or_spin (HassJob *job, HassWorker *worker, gboolean *first)
 {
   gint64 since = 0;
+  gboolean last_look = FALSE;
   while (!hass_job_stopping (job))
     {
       if (work_once (job, worker))
@@ -270,7 +265,7 @@ work_or_spin (HassJob *job, HassWorker *worker, gboolean *first)
           return TRUE;
         }
       worker->now_ns = 0;
-      Find found = find_work (job);
+      Find found = find_work (job, last_look);
       if (found == FINISHED)
         {
           hass_event_notify (&job->event);
@@ -278,11 +273,14 @@ work_or_spin (HassJob *job, HassWorker *worker, gboolean *first)
         }
       if (found == FOUND)
         return TRUE;
+      if (last_look)
+        return FALSE;
       gint64 now = hass_live_now (job);
       if (since == 0)
         since = now;
-      if (now - since > SPIN_NS)
-        return FALSE;
+      /* Who holds the lock may find nothing and sleep: ask oneself before
+         leaving. */
+      last_look = now - since > SPIN_NS;
       for (int i = 0; i < 32; i++)
         pause_cpu ();
     }
@@ -294,7 +292,8 @@ may_have_work (HassJob *job)
 {
   HassSlot *slot = atomic_load_explicit (&job->current, memory_order_seq_cst);
   return !hass_job_stopping (job)
-         && (hass_load_pool_waiting (job->pool) > 0
+         && ((hass_load_pool_waiting (job->pool) > 0
+              && hass_job_may_begin (job, slot))
              || (slot && hass_decide_pullable (slot)));
 }
 
@@ -315,8 +314,12 @@ core_task (gpointer data)
         ;
       leave_seat (live, index);
       atomic_fetch_sub_explicit (&live->inside, 1, memory_order_seq_cst);
+      /* A change that came when this core did not look any more, but was not
+         counted out either, let nobody in: look once more. */
       if (may_have_work (job))
         let_in (job);
+      else if (find_work (job, TRUE) == FINISHED)
+        hass_event_notify (&job->event);
       crew_leave (crew);
     }
   crew_unref (crew);
@@ -330,6 +333,7 @@ work_until (HassJob *job, gboolean (*done) (HassJob *job))
 {
   HassWorker *worker = &job->workers[0];
   gboolean first = FALSE;
+  worker->now_ns = 0; /* the generator has run since */
   for (;;)
     {
       while (!done (job) && work_or_spin (job, worker, &first))
@@ -340,7 +344,9 @@ work_until (HassJob *job, gboolean (*done) (HassJob *job))
           hass_event_cancel (&job->event);
           return;
         }
-      if (may_have_work (job))
+      /* What changed before prepare woke nobody, so all is looked at once
+         more, and what a strategy may say now. */
+      if (may_have_work (job) || find_work (job, TRUE) == FOUND)
         {
           hass_event_cancel (&job->event);
           continue;
@@ -349,7 +355,7 @@ work_until (HassJob *job, gboolean (*done) (HassJob *job))
       if (job->deadline_ns > 0)
         limit = MAX (job->deadline_ns - hass_live_now (job), 0);
       hass_event_wait (&job->event, epoch, limit);
-      check_deadline (job, hass_live_now (job));
+      hass_job_check_deadline (job, hass_live_now (job));
       worker->now_ns = 0;
     }
 }
@@ -414,6 +420,7 @@ set_up (HassJob *job, HassLive *live, HassCpuPool *pool)
 static void
 clear (HassLive *live)
 {
+  crew_unref (live->crew);
   g_array_unref (live->seats);
   pthread_mutex_destroy (&live->seat_lock);
 }

@@ -104,10 +104,9 @@ settle (Proxy *p, Bundle *b, const HassBundleDone *done)
     hass_round_give_back (&slot->round, e);
   else
     {
+      HassDone counted = { .n = e.n, .bytes = b->bytes, .work = told.work };
       hass_execute_bundle_results (job, p->worker, slot, e);
-      hass_execute_count (job, p->worker, slot,
-                          (HassDone){ e.n, b->bytes, told.work }, end - start,
-                          end);
+      hass_execute_count (job, p->worker, slot, counted, end - start, end);
     }
   pthread_mutex_lock (&job->decision);
   hass_decide_completed (job, slot, &told);

@@ -18,6 +18,19 @@
 
 /* -- 1. Beginning ------------------------------------------------------- */
 
+/* Hands a load back: first to the user, who may still look at its bytes. */
+static void
+let_go (HassJob *job, const HassLoad *load, gboolean committed)
+{
+  if (job->farm->release)
+    {
+      const char *before = hass_engine_enter_callback ("release function", job);
+      job->farm->release (load, committed, job->farm->release_data);
+      hass_engine_leave_callback (before);
+    }
+  hass_job_recycle (job, load);
+}
+
 static void
 refuse_load (HassJob *job, const HassLoad *load, guint64 seq, GError *error)
 {
@@ -26,9 +39,7 @@ refuse_load (HassJob *job, const HassLoad *load, guint64 seq, GError *error)
     hass_job_stop (job, error);
   else
     g_error_free (error);
-  hass_job_recycle (job, load);
-  if (job->farm->release)
-    job->farm->release (load, FALSE, job->farm->release_data);
+  let_go (job, load, FALSE);
 }
 
 static gboolean
@@ -54,6 +65,23 @@ check_block (const HassLoad *load, gsize first, const HassBlock *block,
   return FALSE;
 }
 
+/* The partitioner has moved the block's end: what it left as it was given
+   moves along. */
+static void
+follow_count (const HassDivision *division, const HassBlock *given,
+              HassBlock *block)
+{
+  HassBlock fresh;
+  hass_division_slice (division, block->seq, block->first, block->count,
+                       &fresh);
+  if (block->halo_after == given->halo_after)
+    block->halo_after = fresh.halo_after;
+  if (block->input_bytes == given->input_bytes)
+    block->input_bytes = fresh.input_bytes;
+  if (block->output_bytes == given->output_bytes)
+    block->output_bytes = fresh.output_bytes;
+}
+
 /* Asks the user's partitioner for all blocks of a load. */
 static HassBlock *
 cut (HassJob *job, HassSlot *slot, const HassLoad *load, gsize e,
@@ -70,6 +98,7 @@ cut (HassJob *job, HassSlot *slot, const HassLoad *load, gsize e,
       hass_division_slice (&division, slot->round.seq_base, first, count,
                            &block);
       block.load = kept;
+      HassBlock given = block;
       const char *before = hass_engine_enter_callback ("partitioner", job);
       gboolean ok = farm->partition (load, first, count, &block,
                                      farm->user_data, error);
@@ -90,6 +119,8 @@ cut (HassJob *job, HassSlot *slot, const HassLoad *load, gsize e,
           return NULL;
         }
       block.load = kept;
+      if (block.count != count)
+        follow_count (&division, &given, &block);
       g_array_append_val (blocks, block);
       first += block.count;
     }
@@ -163,6 +194,7 @@ begin_divisible (HassJob *job, HassSlot *slot)
                       farm->name, slot->round.seq_base);
       refuse_load (job, &load, slot->round.seq_base, error);
       hass_load_pool_release (job->pool, &span);
+      job->engine->changed (job); /* there is room */
     }
   return FALSE;
 }
@@ -194,12 +226,28 @@ check_devices (HassJob *job, const HassSpan *span, guint64 seq)
   return TRUE;
 }
 
+/* Units that may begin before the window is full. Rounds overlap, so each by
+   itself within the window is not enough. */
+static guint32
+room_in_window (HassJob *job)
+{
+  if (!job->ordered)
+    return G_MAXUINT32;
+  guint64 begun = atomic_load_explicit (&job->n_units, memory_order_relaxed);
+  guint64 open = begun - hass_result_pool_n_passed (job->results);
+  gsize window = job->farm->window;
+  gsize room = open < window ? window - open : 0;
+  /* No tiny rounds. */
+  return room >= MAX (window / 8, 1) ? (guint32)MIN (room, G_MAXUINT32) : 0;
+}
+
 static gboolean
 begin_loads (HassJob *job, HassSlot *slot)
 {
   const HassFarm *farm = job->farm;
   HassSpan span;
-  if (!hass_load_pool_next (job->pool, farm->round_loads, &span))
+  guint32 most = MIN (farm->round_loads, room_in_window (job));
+  if (most == 0 || !hass_load_pool_next (job->pool, most, &span))
     return FALSE;
   slot->round.seq_base = job->n_loads;
   slot->span = span;
@@ -218,6 +266,18 @@ seat_all (HassJob *job, HassSlot *slot)
     slot->seats[d] = (HassSeat){ .state = job->totals[d].lost ? HASS_SEAT_LOST
                                                               : HASS_SEAT_ASK,
                                  .reported_ns = slot->round.begin_ns };
+}
+
+/* May a round begin while this one is current? Not before all of its units
+   are taken, because nobody would ask the strategy for them any more. */
+gboolean
+hass_job_may_begin (HassJob *job, HassSlot *slot)
+{
+  return atomic_load_explicit (&job->n_taken, memory_order_seq_cst) < HASS_SLOTS
+         && (job->farm->kind == HASS_FARM_PARTITION || room_in_window (job) > 0)
+         && (!slot
+             || (hass_job_overlaps (job)
+                 && hass_round_waiting_anywhere (&slot->round) == 0));
 }
 
 /* Begins a round with what waits. NULL: nothing waits, no slot is free, or
@@ -240,9 +300,12 @@ hass_job_begin_round (HassJob *job)
   round->number = job->n_rounds++;
   round->begin_ns = job->engine->now (job);
   slot->state = HASS_SLOT_RUNNING;
-  slot->order_base = job->n_units;
+  atomic_fetch_add_explicit (&job->n_taken, 1, memory_order_seq_cst);
+  slot->order_base
+      = atomic_load_explicit (&job->n_units, memory_order_relaxed);
   slot->forced = slot->grab = FALSE;
-  job->n_units += round->n_units;
+  atomic_store_explicit (&job->n_units, slot->order_base + round->n_units,
+                         memory_order_relaxed);
   seat_all (job, slot);
   if (job->trace)
     hass_trace_line (job->trace,
@@ -348,7 +411,10 @@ hass_job_units_finished (HassJob *job, HassSlot *slot, guint32 n)
                                  memory_order_acq_rel)
       == n)
     end_round (job, slot);
-  if (atomic_load_explicit (&job->n_ended, memory_order_relaxed) > 0)
+  /* Sequentially consistent, as the count in end_round and what the result
+     pool has passed: of who ends a round and who delivers its last result,
+     one sees the other. */
+  if (atomic_load_explicit (&job->n_ended, memory_order_seq_cst) > 0)
     hass_job_retire (job);
 }
 
@@ -383,10 +449,7 @@ release_loads (HassJob *job, const HassSpan *span, guint64 seq)
   for (guint32 i = 0; i < span->n; i++)
     {
       const HassLoad *load = &span->loads[(span->base + i) & span->mask];
-      hass_job_recycle (job, load);
-      if (farm->release)
-        farm->release (load, !hass_job_is_unfinished (job, seq + i),
-                       farm->release_data);
+      let_go (job, load, !hass_job_is_unfinished (job, seq + i));
     }
 }
 
@@ -402,6 +465,7 @@ hass_job_retire (HassJob *job)
       pthread_mutex_lock (&job->decision);
       slot->state = HASS_SLOT_FREE;
       atomic_fetch_sub_explicit (&job->n_ended, 1, memory_order_seq_cst);
+      atomic_fetch_sub_explicit (&job->n_taken, 1, memory_order_seq_cst);
       pthread_mutex_unlock (&job->decision);
       job->engine->changed (job);
     }
@@ -443,12 +507,7 @@ abandon_loads (HassJob *job, const HassSpan *span, guint64 seq)
 {
   hass_job_add_unfinished (job, seq, span->n, 0, 0, NULL);
   for (guint32 i = 0; i < span->n; i++)
-    {
-      const HassLoad *load = &span->loads[(span->base + i) & span->mask];
-      hass_job_recycle (job, load);
-      if (job->farm->release)
-        job->farm->release (load, FALSE, job->farm->release_data);
-    }
+    let_go (job, &span->loads[(span->base + i) & span->mask], FALSE);
   hass_load_pool_release (job->pool, span);
 }
 
@@ -459,7 +518,8 @@ abandon_round (HassJob *job, HassSlot *slot)
 {
   HassRound *round = &slot->round;
   const HassSpan *span = &slot->span;
-  add_up (job, slot, job->engine->now (job));
+  if (slot->state == HASS_SLOT_RUNNING)
+    add_up (job, slot, job->engine->now (job));
   g_autofree guint8 *missing = g_malloc0 (MAX (span->n, 1));
   for (;;)
     {
@@ -476,12 +536,9 @@ abandon_round (HassJob *job, HassSlot *slot)
   for (guint32 i = 0; i < span->n; i++)
     {
       const HassLoad *load = &span->loads[(span->base + i) & span->mask];
-      hass_job_recycle (job, load);
-      if (job->farm->release)
-        job->farm->release (
-            load,
-            !missing[i] && !hass_job_is_unfinished (job, round->seq_base + i),
-            job->farm->release_data);
+      let_go (job, load,
+              !missing[i]
+                  && !hass_job_is_unfinished (job, round->seq_base + i));
     }
   hass_load_pool_release (job->pool, span);
   slot->state = HASS_SLOT_FREE;

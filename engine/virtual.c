@@ -265,8 +265,11 @@ feed (World *w, HassSlot *slot)
 {
   while (slot->state == HASS_SLOT_RUNNING && !hass_job_stopping (w->job))
     {
+      guint64 told = w->job->n_told;
       gboolean any = feed_gpus (w, slot);
       any |= feed_cores (w, slot);
+      /* A completion of the cores that was told here lets GPUs be asked. */
+      any |= w->job->n_told != told;
       if (!any && !hass_decide_stalled (w->job, slot))
         return;
     }
@@ -327,12 +330,26 @@ bundle_done (World *w, HassSlot *slot, Bundle *b)
   hass_job_units_finished (job, slot, done.n);
 }
 
+static void
+check_stop (World *w)
+{
+  HassJob *job = w->job;
+  GCancellable *cancellable = job->farm->run->cancellable;
+  hass_job_check_deadline (job, w->clock);
+  if (cancellable && g_cancellable_is_cancelled (cancellable)
+      && !hass_job_stopping (job))
+    hass_job_stop (job, g_error_new (HASS_ERROR, HASS_ERROR_CANCELLED,
+                                     "farm '%s' was cancelled",
+                                     job->farm->name));
+}
+
 /* Runs one round to its end. FALSE: there was none to run, or the farm is
    stopping. */
 static gboolean
 run_round (World *w)
 {
   HassJob *job = w->job;
+  check_stop (w);
   pthread_mutex_lock (&job->decision);
   HassSlot *slot = hass_job_begin_round (job);
   pthread_mutex_unlock (&job->decision);
@@ -345,12 +362,7 @@ run_round (World *w)
     {
       Event event = pop (w);
       w->clock = event.t;
-      if (job->deadline_ns > 0 && w->clock >= job->deadline_ns)
-        hass_job_stop (job, g_error_new (HASS_ERROR, HASS_ERROR_DEADLINE,
-                                         "farm '%s': its deadline of "
-                                         "%" G_GINT64_FORMAT " ms has passed",
-                                         job->farm->name,
-                                         job->farm->run->deadline_ms));
+      check_stop (w);
       if (event.core >= 0)
         core_done (w, slot, &event);
       else if (event.bundle->stage < 3)
@@ -374,8 +386,9 @@ static gboolean
 make_room (HassJob *job)
 {
   World *w = job->driver;
+  /* No round may have begun because all that waited was refused. */
   while (!hass_load_pool_has_room (job->pool))
-    if (!run_round (w))
+    if (!run_round (w) && !hass_load_pool_has_room (job->pool))
       return FALSE;
   return !hass_job_stopping (job);
 }
@@ -426,18 +439,10 @@ traits_of (const HassPlatform *p, guint *n)
 static void
 drive (World *w)
 {
-  HassJob *job = w->job;
-  GCancellable *cancellable = job->farm->run->cancellable;
-  hass_job_generate (job);
-  for (;;)
-    {
-      if (cancellable && g_cancellable_is_cancelled (cancellable))
-        hass_job_stop (job, g_error_new (HASS_ERROR, HASS_ERROR_CANCELLED,
-                                         "farm '%s' was cancelled",
-                                         job->farm->name));
-      if (!run_round (w))
-        return;
-    }
+  hass_job_generate (w->job);
+  while (run_round (w))
+    ;
+  check_stop (w);
 }
 
 /* Runs the farm on the modelled machine. */

@@ -7,7 +7,14 @@
 #include <stdatomic.h>
 #include <string.h>
 
+#include "fence.h"
 #include "unit_range.h"
+
+/* The ring is longer than what may wait in it: a line that another core has
+   just read is written again only when that core has long dropped it, which
+   makes emitting two to three times cheaper. Pages never reached cost
+   nothing. */
+#define RING_LOADS 65536
 
 /* The generator's array, or the rest of it, that waits. It enters after ring
    position `after`. */
@@ -39,6 +46,7 @@ struct HassLoadPool
   HassLoad *ring;
   guint64 capacity, mask;
   gsize max_loads, max_bytes;
+  gboolean light; /* hass_fence_is_light */
 
   /* The generator's. */
   _Alignas(HASS_CACHE_LINE) guint64 head;
@@ -69,7 +77,8 @@ hass_load_pool_new (gsize max_loads, gsize max_bytes)
   HassLoadPool *pool = g_aligned_alloc0 (1, sizeof *pool, HASS_CACHE_LINE);
   pool->max_loads = max_loads;
   pool->max_bytes = max_bytes;
-  pool->capacity = 1;
+  pool->light = hass_fence_is_light ();
+  pool->capacity = RING_LOADS;
   while (pool->capacity < max_loads)
     pool->capacity *= 2;
   pool->mask = pool->capacity - 1;
@@ -123,11 +132,15 @@ room_for (HassLoadPool *pool, gsize bytes)
   return held == 0 || held + bytes <= pool->max_bytes;
 }
 
-/* Generator: would the load that emit refused last find room now? */
+/* Generator: may it go on, after emit has refused a load? Not before a
+   quarter of a full pool is free, or it would be back at once. */
 gboolean
 hass_load_pool_has_room (HassLoadPool *pool)
 {
-  return room_for (pool, pool->refused);
+  guint64 waiting
+      = pool->head - atomic_load_explicit (&pool->freed, memory_order_acquire);
+  return waiting <= pool->max_loads - (pool->max_loads + 3) / 4
+         && room_for (pool, pool->refused);
 }
 
 /* Generator: puts a copy of the load in. FALSE: the pool is full. */
@@ -143,9 +156,17 @@ hass_load_pool_emit (HassLoadPool *pool, const HassLoad *load)
     pool->ring = g_malloc (pool->capacity * sizeof *pool->ring);
   pool->ring[pool->head & pool->mask] = *load;
   pool->bytes_in += load->input_bytes;
-  /* Sequentially consistent: a worker that goes to sleep announces it and
-     then looks here once more; with less, both could miss the other. */
-  atomic_store_explicit (&pool->published, ++pool->head, memory_order_seq_cst);
+  /* A core that goes to sleep announces it and then looks here once more;
+     see fence.h. The release is for who reads the load. */
+  pool->head++;
+  if (G_LIKELY (pool->light))
+    {
+      atomic_store_explicit (&pool->published, pool->head,
+                             memory_order_release);
+      atomic_signal_fence (memory_order_seq_cst);
+    }
+  else
+    atomic_store_explicit (&pool->published, pool->head, memory_order_seq_cst);
   return TRUE;
 }
 

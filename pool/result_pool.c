@@ -233,8 +233,9 @@ deliver_locked (HassResultPool *pool)
           passed += pool->ordered ? run->n_units : 1;
         }
       atomic_fetch_add_explicit (&pool->n_delivered, n, memory_order_relaxed);
-      /* Release: who sees a round passed may free its loads. */
-      atomic_fetch_add_explicit (&pool->passed, passed, memory_order_release);
+      /* Release: who sees a round passed may free its loads. Sequentially
+         consistent for hass_job_units_finished. */
+      atomic_fetch_add_explicit (&pool->passed, passed, memory_order_seq_cst);
 
       pthread_mutex_lock (&pool->lock);
       pool->refused = refused;
@@ -291,11 +292,18 @@ hass_result_pool_mark (HassResultPool *pool, guint64 end_key)
   return mark;
 }
 
+/* In order: units delivered; else runs. */
+guint64
+hass_result_pool_n_passed (HassResultPool *pool)
+{
+  return atomic_load_explicit (&pool->passed, memory_order_seq_cst);
+}
+
 gboolean
 hass_result_pool_passed (HassResultPool *pool, guint64 mark)
 {
   /* Acquire pairs with the release in deliver_locked. */
-  return atomic_load_explicit (&pool->passed, memory_order_acquire) >= mark;
+  return hass_result_pool_n_passed (pool) >= mark;
 }
 
 /* Records that the collector took. */

@@ -54,6 +54,7 @@ void hass_run_add (HassRun *run, const HassRecord *record,
 void hass_result_pool_commit (HassResultPool *pool, HassRun *run);
 void hass_result_pool_flush (HassResultPool *pool);
 guint64 hass_result_pool_mark (HassResultPool *pool, guint64 end_key);
+guint64 hass_result_pool_n_passed (HassResultPool *pool);
 gboolean hass_result_pool_passed (HassResultPool *pool, guint64 mark);
 guint64 hass_result_pool_delivered (HassResultPool *pool);
 

@@ -139,6 +139,16 @@ hass_round_order (const HassRound *round)
                                memory_order_acquire);
 }
 
+/* First element of a block of a divisible load cut evenly; the load's end
+   for the block after the last. No product can overflow. */
+static inline gsize
+hass_round_element (const HassRound *round, guint64 unit)
+{
+  const HassDivision *division = &round->division;
+  return unit < round->n_units ? unit * division->block_elements
+                               : division->load.size;
+}
+
 static inline guint32
 hass_round_unit (const HassRound *round, guint32 position)
 {

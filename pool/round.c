@@ -413,9 +413,8 @@ hass_round_merge (const HassRound *round, HassExtent e, HassBlock *block)
   const HassDivision *division = &round->division;
   if (!round->divisible || division->blocks || hass_round_order (round))
     return FALSE;
-  gsize first = (gsize)e.first * division->block_elements;
-  gsize end = MIN (division->load.size,
-                   ((gsize)e.first + e.n) * division->block_elements);
+  gsize first = hass_round_element (round, e.first);
+  gsize end = hass_round_element (round, (guint64)e.first + e.n);
   hass_division_slice (division, round->seq_base, first, end - first, block);
   return TRUE;
 }

@@ -174,11 +174,8 @@ hass_round_work (const HassRound *constant, guint64 first, guint64 n)
   if (work_is_count (round))
     return n;
   if (round->divisible && !round->division.blocks && !hass_round_order (round))
-    {
-      gsize e = round->division.block_elements;
-      gsize size = round->division.load.size;
-      return MIN ((first + n) * e, size) - MIN (first * e, size);
-    }
+    return hass_round_element (round, first + n)
+           - hass_round_element (round, first);
   if (n <= STRIDE)
     {
       double sum = 0;

@@ -52,8 +52,9 @@ hass_farm_limits (HassFarm *farm, gsize pool_loads, gsize pool_bytes,
   farm->pool_loads = MIN (or_default (pool_loads, POOL_LOADS), POOL_LOADS_MAX);
   farm->pool_bytes = or_default (pool_bytes, POOL_BYTES);
   gsize most = or_default (round_loads, G_MAXUINT32 - 1);
+  farm->window = or_default (window, POOL_LOADS);
   if (farm->order == HASS_RESULTS_ORDERED && farm->collect)
-    most = MIN (most, or_default (window, POOL_LOADS));
+    most = MIN (most, farm->window);
   farm->round_loads = (guint32)MIN (most, G_MAXUINT32 - 1);
 }
 

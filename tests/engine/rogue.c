@@ -99,6 +99,18 @@ at_random (gpointer self, HassRound *round, guint device, gboolean force,
   return g_rand_int_range (r->rand, 0, 4); /* 3 is no answer at all */
 }
 
+/* No rogue: keeps a device as full as it may be. */
+static HassAnswer
+take_five (gpointer self, HassRound *round, guint device, gboolean force,
+           HassGrant *grant)
+{
+  (void)self, (void)round, (void)device, (void)force;
+  grant->source = HASS_FROM_BACK;
+  grant->units = 5;
+  grant->in_flight = 100;
+  return HASS_TAKE;
+}
+
 #define ROGUE(id, text)                                                        \
   {                                                                            \
     .struct_size = sizeof (HassStrategyOps), .name = text,                     \
@@ -109,7 +121,8 @@ at_random (gpointer self, HassRound *round, guint device, gboolean force,
 static const HassStrategyOps rogues[]
     = { ROGUE (always_wait, "rogue-wait"), ROGUE (always_done, "rogue-done"),
         ROGUE (take_nothing, "rogue-nothing"),
-        ROGUE (take_turns, "rogue-turns"), ROGUE (at_random, "rogue-random") };
+        ROGUE (take_turns, "rogue-turns"), ROGUE (at_random, "rogue-random"),
+        ROGUE (take_five, "rogue-deep") };
 
 const char *const *
 rogue_strategies (void)

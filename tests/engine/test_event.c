@@ -56,10 +56,10 @@ typedef struct
 {
   HassEvent event;
   guint n_threads, n_turns;
-  gboolean relay;
-  _Atomic guint turn;
-  _Atomic guint slept; /* sleeps */
-  _Atomic guint lost;  /* sleeps that nothing ended */
+  _Alignas(64) _Atomic guint turn;
+  _Alignas(64) _Atomic guint ready; /* ambush: turn that is waited for */
+  _Alignas(64) _Atomic guint slept; /* sleeps */
+  _Atomic guint lost;               /* sleeps that nothing ended */
 } Game;
 
 /* Sleeps until *turn is at least `until`. FALSE: the wake-up was lost. */
@@ -126,6 +126,39 @@ watch (guint index, gpointer data)
       }
 }
 
+/* Of two threads one goes to sleep just when the other makes the change. */
+static void
+ambush (guint index, gpointer data)
+{
+  Game *game = data;
+  guint32 rand = 5 + index;
+  for (guint t = 1; t <= game->n_turns; t++)
+    {
+      if (index > 0)
+        atomic_store (&game->ready, t);
+      else
+        for (guint i = 1; atomic_load (&game->ready) < t; i++)
+          {
+            if (atomic_load (&game->lost) > 0)
+              return;
+            if (i % 4096 == 0)
+              sched_yield ();
+          }
+      for (guint i = crowd_random (&rand) % 1024; i > 0; i--)
+        __asm__ volatile("");
+      if (index > 0)
+        {
+          if (!sleep_until (game, t))
+            return;
+        }
+      else
+        {
+          atomic_store_explicit (&game->turn, t, memory_order_relaxed);
+          hass_event_notify (&game->event);
+        }
+    }
+}
+
 static void
 run_game (guint n_threads, guint n_turns, CrowdFunc body)
 {
@@ -146,6 +179,12 @@ ping_pong (void)
 }
 
 static void
+ambushes (void)
+{
+  run_game (2, 100000, ambush);
+}
+
+static void
 round_robin (void)
 {
   run_game (4, 8000, play);
@@ -163,5 +202,6 @@ HASS_TEST_SUITE (event, { "a sleep ends at its timeout", timeout },
                  { "who cancels is counted out", cancelled },
                  { "two threads wake each other and no wake-up is lost",
                    ping_pong },
+                 { "nor where change and sleep come together", ambushes },
                  { "nor with more threads than cores", round_robin },
                  { "all sleepers see each change", watchers })

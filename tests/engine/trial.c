@@ -428,7 +428,7 @@ check_unfinished (Ledger *l, const HassReport *r)
 }
 
 static void
-check_report (Ledger *l, const HassReport *r, guint n_computed,
+check_report (Ledger *l, gboolean ok, const HassReport *r, guint n_computed,
               guint n_accepted)
 {
   guint64 units = 0, n_unfinished = 0;
@@ -446,7 +446,7 @@ check_report (Ledger *l, const HassReport *r, guint n_computed,
   double lost = r->lost_copies_s + r->lost_imbalance_s + r->lost_overhead_s;
   if (r->bound_s > 0 && ABS (r->makespan_s - r->bound_s - lost) > 1e-6)
     blame (l, "losses do not add up to makespan less bound");
-  if (r->efficiency < 0 || r->efficiency > 1.001)
+  if (r->efficiency < 0 || (ok && r->efficiency > 1.001))
     blame (l, "an efficiency that cannot be");
 }
 
@@ -506,7 +506,7 @@ check_all (Ledger *l, gboolean ok, const GError *error, const HassReport *r)
       blame (l, "there is no report");
       return;
     }
-  check_report (l, r, n_computed, n_accepted);
+  check_report (l, ok, r, n_computed, n_accepted);
   if (t->nested_percent == 0)
     check_unfinished (l, r);
 }

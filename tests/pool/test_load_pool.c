@@ -199,6 +199,7 @@ nested (void)
   for (guint32 i = 0; i < 10; i++)
     CU_ASSERT_EQUAL (tag_of (&a, i), 100 + i);
   HassSpan b = next_is (pool, 5, 110, 5);
+  CU_ASSERT (a.array != b.array);
   hass_load_pool_release (pool, &a);
   HassSpan c = next_is (pool, 9999, 115, 626);
   HassSpan d = next_is (pool, 9999, 0, 1);
@@ -238,12 +239,13 @@ memory (void)
   gsize before = allocated ();
   HassLoadPool *pool = hass_load_pool_new (MANY, G_MAXSIZE);
   HassLoad load = { .size = 1 };
+  gboolean all = TRUE;
   for (gsize i = 0; i < MANY; i++)
     {
       load.cost = i * 7919 % 1000 + 1;
-      CU_ASSERT_FATAL (hass_load_pool_emit (pool, &load));
+      all &= hass_load_pool_emit (pool, &load);
     }
-  hass_load_pool_next (pool, MANY, &span);
+  CU_ASSERT_FATAL (all && hass_load_pool_next (pool, MANY, &span));
   hass_round_init (&round, 1, &cpu);
   hass_round_begin_loads (&round, HASS_FARM_COMBINE, HASS_COST_SIZED,
                           span.loads, span.base, span.mask, span.n);
@@ -421,13 +423,59 @@ crowd (void)
   CU_ASSERT_EQUAL (hass_load_pool_waiting (field->pool), 0);
   CU_ASSERT_EQUAL (hass_load_pool_emitted (field->pool),
                    field->n + atomic_load (&field->nested_made));
+  gboolean once = TRUE;
   for (gsize i = 0; i < field->n; i++)
-    CU_ASSERT (atomic_load (&field->times[i]) == 1);
+    once &= atomic_load (&field->times[i]) == 1;
   for (gsize i = 0; i < atomic_load (&field->nested_made); i++)
-    CU_ASSERT (atomic_load (&field->times[MOST + i]) == 1);
+    once &= atomic_load (&field->times[MOST + i]) == 1;
+  CU_ASSERT (once);
   hass_load_pool_free (field->pool);
   pthread_mutex_destroy (&field->decision);
   g_free (field->array);
+  g_free (field);
+}
+
+/* One thread puts loads in and takes them out, two add nested ones, one
+   counts. */
+static void
+count_waiting (guint index, gpointer data)
+{
+  Field *field = data;
+  HassSpan span;
+  if (index > 1)
+    while (atomic_load (&field->finished) == 0)
+      {
+        add_nested (field->pool, 0, 1);
+        for (volatile int i = 0; i < 100; i++)
+          ;
+      }
+  if (index == 1)
+    {
+      while (atomic_load (&field->finished) == 0)
+        if (hass_load_pool_waiting (field->pool) > 4 * MOST)
+          atomic_fetch_add (&field->wrong, 1);
+    }
+  if (index > 0)
+    return;
+  for (gsize i = 0; i < field->n; i++)
+    {
+      gboolean in = emit (field->pool, i, 0);
+      if (!in || i % 4 == 0)
+        while (hass_load_pool_next (field->pool, 9, &span))
+          hass_load_pool_release (field->pool, &span);
+    }
+  atomic_store (&field->finished, 1);
+}
+
+static void
+counting (void)
+{
+  Field *field = g_new0 (Field, 1);
+  field->n = CROWD_SCALE (2 * MOST);
+  field->pool = hass_load_pool_new (POOL_LOADS, POOL_BYTES);
+  crowd_run (4, count_waiting, field);
+  CU_ASSERT_EQUAL (atomic_load (&field->wrong), 0);
+  hass_load_pool_free (field->pool);
   g_free (field);
 }
 
@@ -440,4 +488,5 @@ HASS_TEST_SUITE (
     { "arrays keep their place among emitted loads", arrays_in_place },
     { "nested loads come first and never move under a round", nested },
     { "a load costs at most 64 bytes, ordered and summed up", memory },
+    { "the count of waiting loads never falls below none", counting },
     { "a crowd gets each load once, in order and within the bounds", crowd })

@@ -647,9 +647,13 @@ reuse (void)
   while (hass_round_take_any (&round_, HASS_DEVICE_CPU, 9).n
          + hass_round_take_any (&round_, HASS_DEVICE_GPU, 9).n)
     ;
+  hass_round_give_back (&round_, (HassExtent){ 3, 1 });
+  hass_round_give_back (&round_, (HassExtent){ 6, 1 });
+  CU_ASSERT_EQUAL (round_.returned->len, 1);
   atomic_store (&round_.counters[1].units, 9);
   open_equal (20);
   CU_ASSERT (hass_round_order (&round_) == NULL);
+  CU_ASSERT_EQUAL (round_.returned->len, 0);
   CU_ASSERT_EQUAL (hass_round_waiting (&round_), 20);
   CU_ASSERT_EQUAL (hass_round_exclusive (&round_, CPU), 0);
   CU_ASSERT_EQUAL (hass_round_progress (&round_, CPU).units, 0);

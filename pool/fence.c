@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* fence.c: membarrier, where the kernel has it.
+   Thread safety: any thread. */
+#include "fence.h"
+
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+static gboolean
+can (void)
+{
+#ifdef __NR_membarrier
+  return syscall (__NR_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED, 0,
+                  0)
+         == 0;
+#else
+  return FALSE;
+#endif
+}
+
+/* May the frequent side use a compiler fence? Asked once. */
+gboolean
+hass_fence_is_light (void)
+{
+  static gsize answer;
+  if (g_once_init_enter (&answer))
+    g_once_init_leave (&answer, can () ? 2 : 1);
+  return answer == 2;
+}
+
+/* The seldom side's fence. */
+void
+hass_fence_heavy (void)
+{
+#ifdef __NR_membarrier
+  if (hass_fence_is_light ())
+    syscall (__NR_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED, 0, 0);
+#endif
+}

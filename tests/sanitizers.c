@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: MIT */
+/* sanitizers.c: what ThreadSanitizer cannot see because libtbb is not
+   instrumented: that a task's captured words reach the thread that runs it.
+   Only accesses whose innermost frame is in the wrapper or in oneTBB's
+   headers are hidden, so what tasks do themselves is still checked.
+   Thread safety: constant. */
+#if defined __SANITIZE_THREAD__
+const char *__tsan_default_suppressions (void);
+
+const char *
+__tsan_default_suppressions (void)
+{
+  return "race_top:tbb_wrapper.cpp\n"
+         "race_top:oneapi/tbb\n";
+}
+#else
+typedef int hass_no_sanitizer;
+#endif

@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+/* test_bounded.c: the pool's bounds, recycled buffers, idle cores, endless
+   generators.
+   Thread safety: one thread. */
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "hass_test.h"
+#include "tests/engine/trial.h"
+
+typedef struct
+{
+  gsize n, most_loads, most_bytes;
+  _Atomic gsize loads, bytes;
+  _Atomic guint wrong, computed;
+  gsize pages_early, pages_late;
+  GCancellable *cancellable;
+} Flow;
+
+static gsize
+pages (void)
+{
+  gsize size = 0, resident = 0;
+  FILE *f = fopen ("/proc/self/statm", "r");
+  if (f && fscanf (f, "%zu %zu", &size, &resident) != 2)
+    resident = 0;
+  if (f)
+    fclose (f);
+  return resident;
+}
+
+static gboolean
+look (const HassBlock *block, HassWorker *worker, gpointer data, GError **error)
+{
+  Flow *flow = data;
+  (void)worker, (void)error;
+  flow->computed++;
+  if (block->input_bytes > 0
+      && (block->input[0] != (guint8)block->input_bytes
+          || block->input[block->input_bytes - 1]
+                 != (guint8)block->input_bytes))
+    flow->wrong++;
+  return TRUE;
+}
+
+/* The bytes must still be the load's: nobody may have them again yet. */
+static void
+release (const HassLoad *load, gboolean committed, gpointer data)
+{
+  Flow *flow = data;
+  const guint8 *bytes = load->input;
+  (void)committed;
+  if (bytes
+      && (bytes[0] != (guint8)load->input_bytes
+          || bytes[load->input_bytes - 1] != (guint8)load->input_bytes))
+    flow->wrong++;
+  flow->loads--;
+  flow->bytes -= load->input_bytes;
+}
+
+static gboolean
+emit (HassEmitter *emitter, Flow *flow, gsize bytes)
+{
+  guint8 *buffer = hass_emitter_buffer (emitter, bytes);
+  HassLoad load = { .input = buffer,
+                    .input_bytes = bytes,
+                    .size = 1,
+                    .flags = HASS_LOAD_BUFFER };
+  memset (buffer, (int)(bytes & 0xff), bytes);
+  flow->loads++;
+  flow->bytes += bytes;
+  if (!hass_emitter_emit (emitter, &load))
+    {
+      flow->loads--;
+      flow->bytes -= bytes;
+      return FALSE;
+    }
+  flow->most_loads = MAX (flow->most_loads, flow->loads);
+  flow->most_bytes = MAX (flow->most_bytes, flow->bytes);
+  return TRUE;
+}
+
+static gboolean
+many_sizes (HassEmitter *emitter, gpointer data, GError **error)
+{
+  Flow *flow = data;
+  (void)error;
+  for (gsize i = 0; i < flow->n; i++)
+    {
+      emit (emitter, flow, 1 + i * 7919 % 3000);
+      if (i == flow->n / 4)
+        flow->pages_early = pages ();
+    }
+  flow->pages_late = pages ();
+  return TRUE;
+}
+
+static gboolean
+run_flow (Flow *flow, HassGenerateFunc generate, HassRunOptions run,
+          gsize loads, gsize bytes, GError **error)
+{
+  HassDataFarm f = HASS_DATA_FARM_INIT;
+  f.generate = generate;
+  f.cpu_worker = look;
+  f.release = release;
+  f.user_data = flow;
+  f.pool_loads = loads;
+  f.pool_bytes = bytes;
+  f.run = run;
+  f.run.cancellable = flow->cancellable;
+  watchdog (30, "a bounded pool");
+  gboolean ok = hass_data_farm_combine (&f, NULL, error);
+  watchdog (0, NULL);
+  return ok;
+}
+
+static void
+bounds_hold (void)
+{
+  static const gsize loads[] = { 1, 2, 50, 0 };
+  for (guint cores = 1; cores < 4; cores++)
+    for (guint i = 0; i < G_N_ELEMENTS (loads); i++)
+      {
+        Flow flow = { .n = 3000 };
+        HassRunOptions run = { .n_cores = cores };
+        CU_ASSERT_TRUE (
+            run_flow (&flow, many_sizes, run, loads[i], 30000, NULL));
+        CU_ASSERT_EQUAL (flow.computed, 3000);
+        CU_ASSERT_EQUAL (flow.wrong, 0);
+        CU_ASSERT_EQUAL (flow.loads, 0);
+        CU_ASSERT_TRUE (flow.most_bytes <= 30000);
+        CU_ASSERT_TRUE (loads[i] == 0 || flow.most_loads <= loads[i]);
+      }
+}
+
+static gboolean
+too_large (HassEmitter *emitter, gpointer data, GError **error)
+{
+  (void)error;
+  for (guint i = 0; i < 20; i++)
+    CU_ASSERT_TRUE (emit (emitter, data, i % 3 ? 50 : 5000));
+  return TRUE;
+}
+
+static void
+large_loads_go_alone (void)
+{
+  Flow flow = { 0 };
+  HassRunOptions run = { .n_cores = 2 };
+  CU_ASSERT_TRUE (run_flow (&flow, too_large, run, 0, 1000, NULL));
+  CU_ASSERT_EQUAL (flow.computed, 20);
+  CU_ASSERT_EQUAL (flow.most_bytes, 5000);
+}
+
+static void
+memory_stays_flat (void)
+{
+  Flow flow = { .n = 200000 };
+  HassRunOptions run = { .n_cores = 2 };
+#if defined __SANITIZE_THREAD__ || defined __SANITIZE_ADDRESS__
+  hass_test_skip ("a sanitizer keeps freed memory");
+  return;
+#endif
+  CU_ASSERT_TRUE (run_flow (&flow, many_sizes, run, 500, 0, NULL));
+  CU_ASSERT_EQUAL (flow.wrong, 0);
+  CU_ASSERT_TRUE (flow.pages_late < flow.pages_early + 512);
+}
+
+/* -- Endless ------------------------------------------------------------ */
+
+static gboolean
+endless (HassEmitter *emitter, gpointer data, GError **error)
+{
+  (void)error;
+  while (emit (emitter, data, 100))
+    ;
+  CU_ASSERT_TRUE (hass_emitter_stopping (emitter));
+  return TRUE;
+}
+
+/* Emits seldom, so that no core is there to see the deadline. */
+static gboolean
+slow_endless (HassEmitter *emitter, gpointer data, GError **error)
+{
+  (void)error;
+  while (!hass_emitter_stopping (emitter))
+    {
+      usleep (5000);
+      emit (emitter, data, 100);
+    }
+  return TRUE;
+}
+
+static gpointer
+cancel_soon (gpointer data)
+{
+  usleep (30000);
+  g_cancellable_cancel (data);
+  return NULL;
+}
+
+static void
+cancelled (void)
+{
+  for (guint cores = 1; cores < 3; cores++)
+    {
+      g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+      HassGenerateFunc generate = cores == 1 ? slow_endless : endless;
+      Flow flow = { .cancellable = cancellable };
+      HassRunOptions run = { .n_cores = cores };
+      GError *error = NULL;
+      GThread *thread = g_thread_new ("cancel", cancel_soon, cancellable);
+      CU_ASSERT_FALSE (run_flow (&flow, generate, run, 0, 0, &error));
+      CU_ASSERT_TRUE (
+          g_error_matches (error, HASS_ERROR, HASS_ERROR_CANCELLED));
+      CU_ASSERT_EQUAL (flow.loads, 0);
+      CU_ASSERT_EQUAL (flow.wrong, 0);
+      g_clear_error (&error);
+      g_thread_join (thread);
+    }
+}
+
+static void
+cancelled_before (void)
+{
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  Flow flow = { .cancellable = cancellable };
+  HassRunOptions run = { .n_cores = 2 };
+  GError *error = NULL;
+  g_cancellable_cancel (cancellable);
+  CU_ASSERT_FALSE (run_flow (&flow, endless, run, 0, 0, &error));
+  CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_CANCELLED));
+  CU_ASSERT_EQUAL (flow.computed, 0);
+  g_clear_error (&error);
+}
+
+static void
+past_deadline (void)
+{
+  HassGenerateFunc generators[] = { endless, slow_endless };
+  for (guint cores = 1; cores < 4; cores++)
+    for (guint i = 0; i < 2; i++)
+      {
+        Flow flow = { 0 };
+        HassRunOptions run = { .n_cores = cores, .deadline_ms = 40 };
+        GError *error = NULL;
+        gint64 begin = g_get_monotonic_time ();
+        CU_ASSERT_FALSE (run_flow (&flow, generators[i], run, 0, 0, &error));
+        CU_ASSERT_TRUE (
+            g_error_matches (error, HASS_ERROR, HASS_ERROR_DEADLINE));
+        CU_ASSERT_TRUE (g_get_monotonic_time () - begin < 2000000);
+        CU_ASSERT_EQUAL (flow.loads, 0);
+        g_clear_error (&error);
+      }
+}
+
+/* -- Idle --------------------------------------------------------------- */
+
+static double
+cpu_seconds (void)
+{
+  struct rusage u;
+  getrusage (RUSAGE_SELF, &u);
+  return u.ru_utime.tv_sec + u.ru_stime.tv_sec
+         + 1e-6 * (u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+}
+
+static gboolean
+sleepy (HassEmitter *emitter, gpointer data, GError **error)
+{
+  (void)error;
+  for (guint i = 0; i < 30; i++)
+    {
+      emit (emitter, data, 10);
+      usleep (10000);
+    }
+  return TRUE;
+}
+
+static void
+idle_costs_nothing (void)
+{
+  Flow flow = { 0 };
+  HassRunOptions run = { .n_cores = 4 };
+  double before = cpu_seconds ();
+  gint64 begin = g_get_monotonic_time ();
+  CU_ASSERT_TRUE (run_flow (&flow, sleepy, run, 0, 0, NULL));
+  double elapsed = 1e-6 * (g_get_monotonic_time () - begin);
+  CU_ASSERT_TRUE (cpu_seconds () - before < 0.3 * elapsed);
+}
+
+/* The generator's own time is not the cores'. */
+static gboolean
+pausing (HassEmitter *emitter, gpointer data, GError **error)
+{
+  (void)error;
+  for (guint i = 0; i < 12; i++)
+    {
+      if (i % 4 == 3)
+        usleep (30000);
+      emit (emitter, data, 10);
+    }
+  return TRUE;
+}
+
+static void
+busy_is_computing (void)
+{
+  Flow flow = { 0 };
+  g_autoptr (HassReport) report = NULL;
+  HassDataFarm f = HASS_DATA_FARM_INIT;
+  f.generate = pausing;
+  f.cpu_worker = look;
+  f.release = release;
+  f.user_data = &flow;
+  f.pool_loads = 2;
+  f.run.n_cores = 1;
+  CU_ASSERT_TRUE (hass_data_farm_combine (&f, &report, NULL));
+  CU_ASSERT_TRUE (report->makespan_s > 0.085);
+  CU_ASSERT_TRUE (report->devices[0].busy_s < 0.5 * report->makespan_s);
+}
+
+HASS_TEST_SUITE (
+    bounded, { "no more loads or bytes are in flight than asked", bounds_hold },
+    { "a load larger than the pool goes alone", large_loads_go_alone },
+    { "memory stays flat with loads of all sizes", memory_stays_flat },
+    { "an endless generator ends when the farm is cancelled", cancelled },
+    { "a farm that is cancelled before it begins computes nothing",
+      cancelled_before },
+    { "an endless generator ends at the deadline", past_deadline },
+    { "idle cores cost next to nothing", idle_costs_nothing },
+    { "a core's busy time is not its generator's", busy_is_computing })
