@@ -38,12 +38,22 @@ private:
   void (*enter_) ();
 };
 
+/* oneTBB fixes how many threads there may ever be when its first arena is
+   made. Threads are only made when an arena wants them. */
+void
+allow_threads (unsigned n_cores)
+{
+  static tbb::global_control control (
+      tbb::global_control::max_allowed_parallelism,
+      n_cores > 256 ? n_cores : 256);
+  (void)control;
+}
+
 } // namespace
 
 struct HassTbbArena
 {
   tbb::task_arena arena;
-  std::optional<tbb::global_control> control;
   std::optional<Placer> placer;
   std::atomic<unsigned> handed_over{ 0 };
 
@@ -54,10 +64,8 @@ extern "C" HassTbbArena *
 hass_tbb_arena_new (unsigned n_cores, void (*enter) ())
 try
   {
+    allow_threads (n_cores);
     auto *arena = new HassTbbArena (n_cores);
-    using Control = tbb::global_control;
-    if (Control::active_value (Control::max_allowed_parallelism) < n_cores)
-      arena->control.emplace (Control::max_allowed_parallelism, n_cores);
     arena->arena.initialize ();
     if (enter)
       arena->placer.emplace (arena->arena, enter);

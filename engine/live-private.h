@@ -6,11 +6,12 @@
 
 #include "job-private.h"
 
-/* Outlives the job: tasks of the CPU pool that start late find it closed. */
-typedef struct
+/* Who helps the caller; see crew.c. */
+typedef struct HassCrew
 {
-  _Atomic guint refs;
-  pthread_mutex_t lock; /* the rest */
+  struct HassCrew *next; /* constant */
+  _Atomic guint refs;    /* 0: nobody's */
+  pthread_mutex_t lock;  /* the rest */
   pthread_cond_t empty;
   HassJob *job; /* NULL: over */
   guint n_inside;
@@ -18,6 +19,10 @@ typedef struct
 
 typedef struct
 {
+  HassJob *job;
+  /* Handed to and fro with the cancellable's handler, for ThreadSanitizer,
+     which cannot see GLib's locks. */
+  _Atomic guint cancels;
   HassCpuPool *pool; /* NULL without a CPU pool */
   guint n_helpers;   /* cores beside the caller */
   HassCrew *crew;
@@ -34,6 +39,13 @@ void hass_live_changed (HassJob *job);
 gboolean hass_live_devices (const HassFarm *farm, HassCpuPool **pool,
                             HassDeviceTraits **devices, HassDevice ***gpus,
                             guint *n_devices, GError **error);
+
+/* crew.c */
+HassCrew *hass_crew_new (HassJob *job);
+HassJob *hass_crew_enter (HassCrew *crew);
+void hass_crew_leave (HassCrew *crew);
+void hass_crew_close (HassCrew *crew);
+void hass_crew_unref (HassCrew *crew);
 
 /* proxy.c */
 gboolean hass_proxies_start (HassJob *job, HassLive *live);

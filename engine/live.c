@@ -109,50 +109,6 @@ leave_seat (HassLive *live, guint index)
   pthread_mutex_unlock (&live->seat_lock);
 }
 
-/* Enters the job if it still runs; pairs with close_crew. */
-static HassJob *
-crew_enter (HassCrew *crew)
-{
-  HassJob *job = NULL;
-  pthread_mutex_lock (&crew->lock);
-  if (crew->job)
-    {
-      job = crew->job;
-      crew->n_inside++;
-    }
-  pthread_mutex_unlock (&crew->lock);
-  return job;
-}
-
-static void
-crew_leave (HassCrew *crew)
-{
-  pthread_mutex_lock (&crew->lock);
-  if (--crew->n_inside == 0)
-    pthread_cond_broadcast (&crew->empty);
-  pthread_mutex_unlock (&crew->lock);
-}
-
-static void
-crew_unref (HassCrew *crew)
-{
-  if (atomic_fetch_sub_explicit (&crew->refs, 1, memory_order_acq_rel) != 1)
-    return;
-  pthread_mutex_destroy (&crew->lock);
-  pthread_cond_destroy (&crew->empty);
-  g_free (crew);
-}
-
-static void
-close_crew (HassCrew *crew)
-{
-  pthread_mutex_lock (&crew->lock);
-  crew->job = NULL;
-  while (crew->n_inside > 0)
-    pthread_cond_wait (&crew->empty, &crew->lock);
-  pthread_mutex_unlock (&crew->lock);
-}
-
 /* -- 3. A core ---------------------------------------------------------- */
 
 static void
@@ -302,7 +258,7 @@ static void
 core_task (gpointer data)
 {
   HassCrew *crew = data;
-  HassJob *job = crew_enter (crew);
+  HassJob *job = hass_crew_enter (crew);
   if (job)
     {
       HassLive *live = job->driver;
@@ -314,15 +270,16 @@ core_task (gpointer data)
         ;
       leave_seat (live, index);
       atomic_fetch_sub_explicit (&live->inside, 1, memory_order_seq_cst);
+      hass_fence_heavy ();
       /* A change that came when this core did not look any more, but was not
          counted out either, let nobody in: look once more. */
       if (may_have_work (job))
         let_in (job);
       else if (find_work (job, TRUE) == FINISHED)
         hass_event_notify (&job->event);
-      crew_leave (crew);
+      hass_crew_leave (crew);
     }
-  crew_unref (crew);
+  hass_crew_unref (crew);
 }
 
 /* -- 1. The caller ------------------------------------------------------ */
@@ -394,10 +351,13 @@ static const HassEngineOps live_ops = {
 static void
 cancelled (GCancellable *cancellable, gpointer data)
 {
-  HassJob *job = data;
+  HassLive *live = data;
   (void)cancellable;
+  atomic_load_explicit (&live->cancels, memory_order_acquire);
+  HassJob *job = live->job;
   hass_job_stop (job, g_error_new (HASS_ERROR, HASS_ERROR_CANCELLED,
                                    "farm '%s' was cancelled", job->farm->name));
+  atomic_fetch_add_explicit (&live->cancels, 1, memory_order_release);
 }
 
 static void
@@ -409,18 +369,15 @@ set_up (HassJob *job, HassLive *live, HassCpuPool *pool)
   for (guint i = live->n_helpers; i >= 1; i--)
     g_array_append_val (live->seats, i);
   pthread_mutex_init (&live->seat_lock, NULL);
-  live->crew = g_new0 (HassCrew, 1);
-  atomic_init (&live->crew->refs, 1);
-  live->crew->job = job;
-  pthread_mutex_init (&live->crew->lock, NULL);
-  pthread_cond_init (&live->crew->empty, NULL);
+  live->job = job;
+  live->crew = hass_crew_new (job);
   job->driver = live;
 }
 
 static void
 clear (HassLive *live)
 {
-  crew_unref (live->crew);
+  hass_crew_unref (live->crew);
   g_array_unref (live->seats);
   pthread_mutex_destroy (&live->seat_lock);
 }
@@ -432,8 +389,9 @@ drive (HassJob *job)
   HassLive *live = job->driver;
   GCancellable *cancellable = job->farm->run->cancellable;
   gulong handler = 0;
+  atomic_store_explicit (&live->cancels, 0, memory_order_release);
   if (cancellable)
-    handler = g_cancellable_connect (cancellable, G_CALLBACK (cancelled), job,
+    handler = g_cancellable_connect (cancellable, G_CALLBACK (cancelled), live,
                                      NULL);
   HassProgressThread *progress = hass_progress_start (job);
   if (hass_proxies_start (job, live))
@@ -442,10 +400,11 @@ drive (HassJob *job)
       work_until (job, over);
     }
   hass_proxies_stop (job, live);
-  close_crew (live->crew);
+  hass_crew_close (live->crew);
   hass_progress_stop (progress);
   if (cancellable)
     g_cancellable_disconnect (cancellable, handler);
+  atomic_load_explicit (&live->cancels, memory_order_acquire);
 }
 
 /* Runs the farm on the CPU pool and the devices of its options. */

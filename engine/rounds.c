@@ -301,8 +301,7 @@ hass_job_begin_round (HassJob *job)
   round->begin_ns = job->engine->now (job);
   slot->state = HASS_SLOT_RUNNING;
   atomic_fetch_add_explicit (&job->n_taken, 1, memory_order_seq_cst);
-  slot->order_base
-      = atomic_load_explicit (&job->n_units, memory_order_relaxed);
+  slot->order_base = atomic_load_explicit (&job->n_units, memory_order_relaxed);
   slot->forced = slot->grab = FALSE;
   atomic_store_explicit (&job->n_units, slot->order_base + round->n_units,
                          memory_order_relaxed);

@@ -338,9 +338,9 @@ check_stop (World *w)
   hass_job_check_deadline (job, w->clock);
   if (cancellable && g_cancellable_is_cancelled (cancellable)
       && !hass_job_stopping (job))
-    hass_job_stop (job, g_error_new (HASS_ERROR, HASS_ERROR_CANCELLED,
-                                     "farm '%s' was cancelled",
-                                     job->farm->name));
+    hass_job_stop (job,
+                   g_error_new (HASS_ERROR, HASS_ERROR_CANCELLED,
+                                "farm '%s' was cancelled", job->farm->name));
 }
 
 /* Runs one round to its end. FALSE: there was none to run, or the farm is

@@ -15,6 +15,7 @@
    makes emitting two to three times cheaper. Pages never reached cost
    nothing. */
 #define RING_LOADS 65536
+#define RING_FACTOR 8 /* but no longer than so many times the bound */
 
 /* The generator's array, or the rest of it, that waits. It enters after ring
    position `after`. */
@@ -78,8 +79,9 @@ hass_load_pool_new (gsize max_loads, gsize max_bytes)
   pool->max_loads = max_loads;
   pool->max_bytes = max_bytes;
   pool->light = hass_fence_is_light ();
-  pool->capacity = RING_LOADS;
-  while (pool->capacity < max_loads)
+  pool->capacity = 1;
+  guint64 wanted = MIN (RING_LOADS, (guint64)RING_FACTOR * max_loads);
+  while (pool->capacity < MAX (max_loads, wanted))
     pool->capacity *= 2;
   pool->mask = pool->capacity - 1;
   pthread_mutex_init (&pool->lock, NULL);

@@ -17,7 +17,7 @@ load_of (const HassTask *task, HassLoad *load)
                       .size = MAX (task->parallelism, 1),
                       .tag = (gpointer)task,
                       .cost = (gfloat)task->expected_time,
-                      .flags = (task->cpu ? HASS_LOAD_CPU : 0)
+                      .flags = (task->cpu || !task->gpu ? HASS_LOAD_CPU : 0)
                                | (task->gpu ? HASS_LOAD_GPU : 0) };
 }
 

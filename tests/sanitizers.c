@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* sanitizers.c: what ThreadSanitizer cannot see because libtbb is not
    instrumented: that a task's captured words reach the thread that runs it.
-   Only accesses whose innermost frame is in the wrapper or in oneTBB's
-   headers are hidden, so what tasks do themselves is still checked.
-   Thread safety: constant. */
+   Only accesses whose innermost frame is in the wrapper, in oneTBB's headers
+   or in C++'s atomics, which only those use, are hidden, so what tasks do
+   themselves is still checked. Thread safety: constant. */
 #if defined __SANITIZE_THREAD__
 const char *__tsan_default_suppressions (void);
 
@@ -11,6 +11,7 @@ const char *
 __tsan_default_suppressions (void)
 {
   return "race_top:tbb_wrapper.cpp\n"
+         "race_top:bits/atomic_base.h\n"
          "race_top:oneapi/tbb\n";
 }
 #else

@@ -99,6 +99,17 @@ at_random (gpointer self, HassRound *round, guint device, gboolean force,
   return g_rand_int_range (r->rand, 0, 4); /* 3 is no answer at all */
 }
 
+/* No rogue: lets only GPUs work, and those only when it must. */
+static HassAnswer
+when_forced (gpointer self, HassRound *round, guint device, gboolean force,
+             HassGrant *grant)
+{
+  (void)self, (void)round;
+  grant->source = HASS_FROM_BACK;
+  grant->units = 5;
+  return force && device > 0 ? HASS_TAKE : HASS_WAIT;
+}
+
 /* No rogue: keeps a device as full as it may be. */
 static HassAnswer
 take_five (gpointer self, HassRound *round, guint device, gboolean force,
@@ -114,15 +125,16 @@ take_five (gpointer self, HassRound *round, guint device, gboolean force,
 #define ROGUE(id, text)                                                        \
   {                                                                            \
     .struct_size = sizeof (HassStrategyOps), .name = text,                     \
-    .summary = "misbehaves", .farms = HASS_FARM_ANY, .create = create,         \
-    .grant = id, .destroy = destroy                                            \
+    .summary = "misbehaves", .source = "tests", .farms = HASS_FARM_ANY,        \
+    .create = create, .grant = id, .destroy = destroy                          \
   }
 
-static const HassStrategyOps rogues[]
-    = { ROGUE (always_wait, "rogue-wait"), ROGUE (always_done, "rogue-done"),
-        ROGUE (take_nothing, "rogue-nothing"),
-        ROGUE (take_turns, "rogue-turns"), ROGUE (at_random, "rogue-random"),
-        ROGUE (take_five, "rogue-deep") };
+static const HassStrategyOps rogues[] = {
+  ROGUE (always_wait, "rogue-wait"),     ROGUE (always_done, "rogue-done"),
+  ROGUE (take_nothing, "rogue-nothing"), ROGUE (take_turns, "rogue-turns"),
+  ROGUE (at_random, "rogue-random"),     ROGUE (take_five, "rogue-deep"),
+  ROGUE (when_forced, "rogue-forced")
+};
 
 const char *const *
 rogue_strategies (void)

@@ -103,9 +103,9 @@ run (gpointer data)
       if (s->plan.lose_at > 0 && n >= s->plan.lose_at)
         s->lost = TRUE;
       slot->lost = s->lost;
-      slot->failed = s->lost
-                     || is_nth (n, s->plan.fail_bundle_at,
-                                s->plan.fail_bundle_every);
+      slot->failed
+          = s->lost
+            || is_nth (n, s->plan.fail_bundle_at, s->plan.fail_bundle_every);
       pthread_mutex_unlock (&s->lock);
       if (s->plan.delay_us > 0)
         usleep (s->plan.delay_us);
@@ -130,14 +130,13 @@ static void
 describe (HassDevice *device, HassDeviceTraits *traits)
 {
   StandIn *s = (StandIn *)device;
-  *traits
-      = (HassDeviceTraits){ .name = s->plan.name ? s->plan.name : "gpu0",
-                            .kind = HASS_DEVICE_GPU,
-                            .cores = 4,
-                            .width = s->plan.width ? s->plan.width : 64,
-                            .latency_ns = 1000,
-                            .link_bytes_per_ns = 10,
-                            .max_in_flight = s->n_slots };
+  *traits = (HassDeviceTraits){ .name = s->plan.name ? s->plan.name : "gpu0",
+                                .kind = HASS_DEVICE_GPU,
+                                .cores = 4,
+                                .width = s->plan.width ? s->plan.width : 64,
+                                .latency_ns = 1000,
+                                .link_bytes_per_ns = 10,
+                                .max_in_flight = s->n_slots };
 }
 
 static gboolean

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "hass_test.h"
+#include "sched/registry-private.h"
 #include "rogue.h"
 #include "stand_in.h"
 #include "trial.h"
@@ -30,7 +31,7 @@ free_devices (Trial *t)
 static void
 beside_cores (const StandInPlan *plan, guint kinds)
 {
-  g_autofree const HassStrategyOps **list = hass_strategy_list ();
+  const HassStrategyOps *const *list = hass_builtin_strategies;
   StandInPlan good = { .name = "gpu1", .depth = 2, .delay_us = 20 };
   for (guint s = 0; list[s]; s++)
     for (guint k = 0; k < KINDS; k++)
@@ -122,7 +123,7 @@ static void
 only_device_lost (void)
 {
   GPtrArray *names = g_ptr_array_new ();
-  g_autofree const HassStrategyOps **list = hass_strategy_list ();
+  const HassStrategyOps *const *list = hass_builtin_strategies;
   for (guint s = 0; list[s]; s++)
     if (list[s]->farms & HASS_FARM_COMBINE)
       g_ptr_array_add (names, (gpointer)list[s]->name);
@@ -156,7 +157,7 @@ only_device_lost (void)
 static void
 other_device_takes_over (void)
 {
-  g_autofree const HassStrategyOps **list = hass_strategy_list ();
+  const HassStrategyOps *const *list = hass_builtin_strategies;
   for (guint s = 0; list[s]; s++)
     {
       StandInPlan lost = { .name = "gpu0", .lose_at = 1, .depth = 2 };

@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include "hass_test.h"
+#include "sched/registry-private.h"
+#include "rogue.h"
 #include "trial.h"
 
 #define TWO_GPUS                                                               \
@@ -62,7 +64,7 @@ trace_of (const char *strategy, const char *noise, guint64 seed)
 static void
 same_seed_same_trace (void)
 {
-  g_autofree const HassStrategyOps **list = hass_strategy_list ();
+  const HassStrategyOps *const *list = hass_builtin_strategies;
   for (guint s = 0; list[s]; s++)
     if (list[s]->farms & HASS_FARM_COMBINE)
       {
@@ -87,7 +89,7 @@ noise_comes_from_the_seed (void)
 }
 
 static double
-makespan (const char *text, const HassLoad *load, gsize n)
+makespan (const char *strategy, const char *text, const HassLoad *load, gsize n)
 {
   g_autofree char *platform = trial_file (text);
   g_autofree HassLoad *loads = g_new0 (HassLoad, n);
@@ -96,7 +98,7 @@ makespan (const char *text, const HassLoad *load, gsize n)
   farm_of (&f, loads, n, platform);
   for (gsize i = 0; i < n; i++)
     loads[i] = *load;
-  f.run.strategy = "naive-greedy";
+  f.run.strategy = strategy;
   f.run.dry = TRUE;
   watchdog (20, "makespan");
   CU_ASSERT_TRUE (hass_data_farm_combine (&f, &report, NULL));
@@ -110,7 +112,8 @@ static void
 cores_take_their_time (void)
 {
   HassLoad load = { .size = 1000, .cost = 1000 };
-  double s = makespan ("[platform]\n[cpu]\ncores = 4\nwork_per_us = 1\n"
+  double s = makespan ("naive-greedy",
+                       "[platform]\n[cpu]\ncores = 4\nwork_per_us = 1\n"
                        "pull_us = 0\n",
                        &load, 40);
   CU_ASSERT_TRUE (fabs (s - 0.010) < 1e-6);
@@ -128,7 +131,8 @@ links_are_shared (void)
   HassLoad load = { .size = 1, .cost = 1, .input = "", .input_bytes = 1000000 };
   g_autofree char *one = g_strdup_printf (text, "a");
   g_autofree char *two = g_strdup_printf (text, "b");
-  double shared = makespan (one, &load, 100), own = makespan (two, &load, 100);
+  double shared = makespan ("naive-greedy", one, &load, 100);
+  double own = makespan ("naive-greedy", two, &load, 100);
   CU_ASSERT_TRUE (fabs (shared - 0.100) < 0.001);
   CU_ASSERT_TRUE (fabs (own - 0.050) < 0.001);
 }
@@ -137,9 +141,9 @@ static void
 half_duplex (void)
 {
   static const char text[]
-      = "[platform]\n[gpu0]\nmultiprocessors = 1\nwidth = 1\ndepth = 1\n"
+      = "[platform]\n[gpu0]\nmultiprocessors = 1\nwidth = 1\ndepth = 2\n"
         "work_per_us = 1e6\nh2d_gbps = 1\nd2h_gbps = 0.5\nlaunch_us = 0\n"
-        "link_us = 0\nduplex = no\n";
+        "link_us = 0\nduplex = %s\n";
   static char out[1];
   HassLoad load = { .size = 1,
                     .cost = 1,
@@ -147,7 +151,35 @@ half_duplex (void)
                     .input_bytes = 100000,
                     .output = out,
                     .output_bytes = 100000 };
-  CU_ASSERT_TRUE (fabs (makespan (text, &load, 10) - 0.003) < 1e-4);
+  g_autofree char *half = g_strdup_printf (text, "no");
+  g_autofree char *full = g_strdup_printf (text, "yes");
+  rogue_strategies ();
+  /* Two bundles of 0.5 ms in and 1 ms out. */
+  double one_way = makespan ("rogue-deep", half, &load, 10);
+  double both = makespan ("rogue-deep", full, &load, 10);
+  CU_ASSERT_TRUE (fabs (one_way - 0.0030) < 1e-5);
+  CU_ASSERT_TRUE (fabs (both - 0.0025) < 1e-5);
+}
+
+/* All wait for each other: before the engine gives the CPU a unit it must
+   have asked once more. */
+static void
+asked_with_force (void)
+{
+  g_autofree char *text = g_strdup_printf (TWO_GPUS, "0");
+  g_autofree char *platform = trial_file (text);
+  g_autoptr (HassReport) report = NULL;
+  HassLoad loads[100];
+  HassDataFarm f;
+  rogue_strategies ();
+  farm_of (&f, loads, G_N_ELEMENTS (loads), platform);
+  f.run.strategy = "rogue-forced";
+  watchdog (20, "force");
+  CU_ASSERT_TRUE (hass_data_farm_combine (&f, &report, NULL));
+  watchdog (0, NULL);
+  CU_ASSERT_EQUAL (report->devices[0].units, 0);
+  CU_ASSERT_EQUAL (report->units, 100);
+  unlink (platform);
 }
 
 /* -- Stopping ----------------------------------------------------------- */
@@ -225,8 +257,8 @@ endless_deadline (void)
 static void
 cancelled_in_mid_round (void)
 {
-  g_autofree char *platform = trial_file (
-      "[platform]\n[cpu]\ncores = 4\nwork_per_us = 0.001\n");
+  g_autofree char *platform
+      = trial_file ("[platform]\n[cpu]\ncores = 4\nwork_per_us = 0.001\n");
   g_autoptr (GCancellable) cancellable = g_cancellable_new ();
   Stop stop = { .cancellable = cancellable, .at = 20 };
   static HassLoad loads[1000];
@@ -312,9 +344,9 @@ HASS_TEST_SUITE (
     { "cores take the time that the model says", cores_take_their_time },
     { "GPUs that name the same link share its bandwidth", links_are_shared },
     { "a half duplex link copies one way at a time", half_duplex },
+    { "a strategy that waits is asked with force first", asked_with_force },
     { "an endless generator ends when cancelled", endless_cancelled },
     { "an endless generator ends at the deadline", endless_deadline },
     { "a cancelled round ends in the middle", cancelled_in_mid_round },
     { "a dry run calls no worker", dry_runs_call_nobody },
-    { "loads that are refused make room for others",
-      refused_loads_make_room })
+    { "loads that are refused make room for others", refused_loads_make_room })

@@ -100,22 +100,42 @@ large_alone (void)
   hass_load_pool_free (pool);
 }
 
+/* Far more loads than any ring has slots. */
 static void
 wraps (void)
 {
   HassLoadPool *pool = hass_load_pool_new (7, G_MAXSIZE);
-  gsize in = 0, out = 0;
-  for (guint turn = 0; turn < 100; turn++)
+  gsize in = 0, out = 0, wrong = 0;
+  for (guint turn = 0; in < 200000; turn++)
     {
       while (emit (pool, in, turn % 3))
         in++;
-      CU_ASSERT_EQUAL (in - out, 7);
+      wrong += in - out != 7;
       guint32 n = turn % 7 + 1;
-      HassSpan span = next_is (pool, n, out, n);
-      out += n;
+      HassSpan span;
+      wrong += !hass_load_pool_next (pool, n, &span) || span.n != n;
+      for (guint32 i = 0; i < n; i++)
+        wrong += tag_of (&span, i) != out++;
       hass_load_pool_release (pool, &span);
     }
+  CU_ASSERT_EQUAL (wrong, 0);
   CU_ASSERT_EQUAL (hass_load_pool_waiting (pool), in - out);
+  hass_load_pool_free (pool);
+}
+
+static void
+room_for_a_quarter (void)
+{
+  HassLoadPool *pool = hass_load_pool_new (100, G_MAXSIZE);
+  for (gsize i = 0; i < 100; i++)
+    emit (pool, i, 0);
+  for (guint i = 0; i < 25; i++)
+    {
+      CU_ASSERT (!hass_load_pool_has_room (pool));
+      HassSpan span = next_is (pool, 1, i, 1);
+      hass_load_pool_release (pool, &span);
+    }
+  CU_ASSERT (hass_load_pool_has_room (pool));
   hass_load_pool_free (pool);
 }
 
@@ -484,6 +504,7 @@ HASS_TEST_SUITE (
     { "it holds no more bytes than its bound", bound_in_bytes },
     { "a load larger than the bound gets in alone", large_alone },
     { "the ring wraps and keeps the order", wraps },
+    { "a full pool has room again when a quarter is free", room_for_a_quarter },
     { "spans released early wait for those before them", out_of_order },
     { "arrays keep their place among emitted loads", arrays_in_place },
     { "nested loads come first and never move under a round", nested },

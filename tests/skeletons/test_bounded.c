@@ -16,6 +16,7 @@ typedef struct
   gsize n, most_loads, most_bytes;
   _Atomic gsize loads, bytes;
   _Atomic guint wrong, computed;
+  _Atomic gint64 worked_us;
   gsize pages_early, pages_late;
   GCancellable *cancellable;
 } Flow;
@@ -65,10 +66,9 @@ static gboolean
 emit (HassEmitter *emitter, Flow *flow, gsize bytes)
 {
   guint8 *buffer = hass_emitter_buffer (emitter, bytes);
-  HassLoad load = { .input = buffer,
-                    .input_bytes = bytes,
-                    .size = 1,
-                    .flags = HASS_LOAD_BUFFER };
+  HassLoad load = {
+    .input = buffer, .input_bytes = bytes, .size = 1, .flags = HASS_LOAD_BUFFER
+  };
   memset (buffer, (int)(bytes & 0xff), bytes);
   flow->loads++;
   flow->bytes += bytes;
@@ -92,6 +92,22 @@ many_sizes (HassEmitter *emitter, gpointer data, GError **error)
     {
       emit (emitter, flow, 1 + i * 7919 % 3000);
       if (i == flow->n / 4)
+        flow->pages_early = pages ();
+    }
+  flow->pages_late = pages ();
+  return TRUE;
+}
+
+/* No size comes twice. */
+static gboolean
+ever_larger (HassEmitter *emitter, gpointer data, GError **error)
+{
+  Flow *flow = data;
+  (void)error;
+  for (gsize i = 1; i <= flow->n; i++)
+    {
+      emit (emitter, flow, i);
+      if (i == flow->n / 8)
         flow->pages_early = pages ();
     }
   flow->pages_late = pages ();
@@ -158,7 +174,7 @@ large_loads_go_alone (void)
 static void
 memory_stays_flat (void)
 {
-  Flow flow = { .n = 200000 };
+  Flow flow = { .n = 200000 }, growing = { .n = 20000 };
   HassRunOptions run = { .n_cores = 2 };
 #if defined __SANITIZE_THREAD__ || defined __SANITIZE_ADDRESS__
   hass_test_skip ("a sanitizer keeps freed memory");
@@ -167,6 +183,8 @@ memory_stays_flat (void)
   CU_ASSERT_TRUE (run_flow (&flow, many_sizes, run, 500, 0, NULL));
   CU_ASSERT_EQUAL (flow.wrong, 0);
   CU_ASSERT_TRUE (flow.pages_late < flow.pages_early + 512);
+  CU_ASSERT_TRUE (run_flow (&growing, ever_larger, run, 50, 0, NULL));
+  CU_ASSERT_TRUE (growing.pages_late < growing.pages_early + 4096);
 }
 
 /* -- Endless ------------------------------------------------------------ */
@@ -181,15 +199,16 @@ endless (HassEmitter *emitter, gpointer data, GError **error)
   return TRUE;
 }
 
-/* Emits seldom, so that no core is there to see the deadline. */
+/* Emits three loads only, so that no core is there to see the deadline. */
 static gboolean
 slow_endless (HassEmitter *emitter, gpointer data, GError **error)
 {
   (void)error;
-  while (!hass_emitter_stopping (emitter))
+  for (guint i = 0; !hass_emitter_stopping (emitter); i++)
     {
       usleep (5000);
-      emit (emitter, data, 100);
+      if (i < 3)
+        emit (emitter, data, 100);
     }
   return TRUE;
 }
@@ -292,18 +311,31 @@ idle_costs_nothing (void)
   CU_ASSERT_TRUE (cpu_seconds () - before < 0.3 * elapsed);
 }
 
-/* The generator's own time is not the cores'. */
+/* The generator pauses, brings three loads, which the other core begins, and
+   then so many that this thread helps with them. */
 static gboolean
-pausing (HassEmitter *emitter, gpointer data, GError **error)
+in_bursts (HassEmitter *emitter, gpointer data, GError **error)
 {
   (void)error;
-  for (guint i = 0; i < 12; i++)
+  for (guint i = 0; i < 20; i++)
     {
-      if (i % 4 == 3)
+      if (i % 5 == 0)
         usleep (30000);
+      if (i % 5 == 3)
+        usleep (1000);
       emit (emitter, data, 10);
     }
   return TRUE;
+}
+
+static gboolean
+timed (const HassBlock *block, HassWorker *worker, gpointer data,
+       GError **error)
+{
+  gint64 begin = g_get_monotonic_time ();
+  usleep (5000);
+  ((Flow *)data)->worked_us += g_get_monotonic_time () - begin;
+  return look (block, worker, data, error);
 }
 
 static void
@@ -312,15 +344,16 @@ busy_is_computing (void)
   Flow flow = { 0 };
   g_autoptr (HassReport) report = NULL;
   HassDataFarm f = HASS_DATA_FARM_INIT;
-  f.generate = pausing;
-  f.cpu_worker = look;
+  f.generate = in_bursts;
+  f.cpu_worker = timed;
   f.release = release;
   f.user_data = &flow;
-  f.pool_loads = 2;
-  f.run.n_cores = 1;
+  f.pool_loads = 4;
+  f.run.n_cores = 2;
   CU_ASSERT_TRUE (hass_data_farm_combine (&f, &report, NULL));
-  CU_ASSERT_TRUE (report->makespan_s > 0.085);
-  CU_ASSERT_TRUE (report->devices[0].busy_s < 0.5 * report->makespan_s);
+  CU_ASSERT_TRUE (report->makespan_s > 0.120);
+  CU_ASSERT_TRUE (2 * report->devices[0].busy_s
+                  < 1e-6 * flow.worked_us + 0.025);
 }
 
 HASS_TEST_SUITE (

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "hass_test.h"
+#include "tests/engine/rogue.h"
 #include "tests/engine/stand_in.h"
 #include "tests/engine/trial.h"
 
@@ -95,32 +96,39 @@ only_where_they_can (void)
   stand_in_free (device);
 }
 
-/* The only device that could run them is lost. */
+/* The only device that could run them is lost, also while it takes what the
+   strategy does not give. */
 static void
 gpu_tasks_lost (void)
 {
-  StandInPlan plan = { .lose_at = 2 };
-  HassTask tasks[40];
-  Ran ran = { 0 };
-  HassDevice *device = stand_in_new (&plan);
-  HassFunctionFarm f = HASS_FUNCTION_FARM_INIT;
-  g_autoptr (HassReport) report = NULL;
-  GError *error = NULL;
-  for (guint i = 0; i < 40; i++)
-    tasks[i] = (HassTask){ .cpu = i < 10 ? cpu_a : NULL, .gpu = gpu };
-  f.name = "gpu tasks on a lost device";
-  f.tasks = tasks;
-  f.n_tasks = 40;
-  f.round_tasks = 40;
-  f.user_data = &ran;
-  f.run.devices = &device;
-  f.run.n_devices = 1;
-  f.run.strategy = "naive-greedy";
-  CU_ASSERT_FALSE (run (&f, &report, &error));
-  CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_DEVICE));
-  CU_ASSERT_TRUE (report->n_unfinished > 0);
-  g_clear_error (&error);
-  stand_in_free (device);
+  static const char *const strategies[]
+      = { "naive-greedy", "hass-f", "rogue-done", "rogue-wait" };
+  rogue_strategies ();
+  for (guint s = 0; s < G_N_ELEMENTS (strategies); s++)
+    {
+      StandInPlan plan = { .lose_at = 2 };
+      HassTask tasks[40];
+      Ran ran = { 0 };
+      HassDevice *device = stand_in_new (&plan);
+      HassFunctionFarm f = HASS_FUNCTION_FARM_INIT;
+      g_autoptr (HassReport) report = NULL;
+      GError *error = NULL;
+      for (guint i = 0; i < 40; i++)
+        tasks[i] = (HassTask){ .cpu = i < 10 ? cpu_a : NULL, .gpu = gpu };
+      f.name = strategies[s];
+      f.tasks = tasks;
+      f.n_tasks = 40;
+      f.round_tasks = 20;
+      f.user_data = &ran;
+      f.run.devices = &device;
+      f.run.n_devices = 1;
+      f.run.strategy = strategies[s];
+      CU_ASSERT_FALSE (run (&f, &report, &error));
+      CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_DEVICE));
+      CU_ASSERT_TRUE (report->n_unfinished > 0);
+      g_clear_error (&error);
+      stand_in_free (device);
+    }
 }
 
 static void
@@ -135,11 +143,13 @@ no_device_for_a_task (void)
   f.user_data = &ran;
   CU_ASSERT_FALSE (run (&f, NULL, &error));
   CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_NO_DEVICE));
-  CU_ASSERT_PTR_NOT_NULL (strstr (error->message, "task 1 can only run on a GPU"));
+  CU_ASSERT_PTR_NOT_NULL (
+      strstr (error->message, "task 1 can only run on a GPU"));
   g_clear_error (&error);
   tasks[1].gpu = NULL;
   CU_ASSERT_FALSE (run (&f, NULL, &error));
-  CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_NO_DEVICE));
+  CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_WORKER));
+  CU_ASSERT_PTR_NOT_NULL (strstr (error->message, "has no CPU function"));
   g_clear_error (&error);
 }
 

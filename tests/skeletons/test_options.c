@@ -112,9 +112,9 @@ offsets_stay (void)
   CU_ASSERT_EQUAL (offsetof (HassDataFarm, loads), 32);
   CU_ASSERT_EQUAL (offsetof (HassDataFarm, cpu_worker), 48);
   CU_ASSERT_EQUAL (offsetof (HassDataFarm, collect), 88);
-  CU_ASSERT_EQUAL (offsetof (HassDataFarm, release), 136);
-  CU_ASSERT_EQUAL (offsetof (HassDataFarm, run), 208);
-  CU_ASSERT_EQUAL (offsetof (HassFunctionFarm, run), 176);
+  CU_ASSERT_EQUAL (offsetof (HassDataFarm, release), 144);
+  CU_ASSERT_EQUAL (offsetof (HassDataFarm, run), 216);
+  CU_ASSERT_EQUAL (offsetof (HassFunctionFarm, run), 144);
   CU_ASSERT_EQUAL (sizeof (HassLoad), 56);
 }
 
@@ -276,24 +276,20 @@ any_environment (void)
   CU_ASSERT_TRUE (cores_used (1) == 1);
 }
 
-HASS_TEST_SUITE (options,
-                 { "a struct from an older header is read as far as it goes",
-                   older_struct },
-                 { "what a newer header appends is ignored", newer_struct },
-                 { "a struct without its size is refused", no_struct },
-                 { "the structs' fields stay where they are", offsets_stay },
-                 { "each field out of range is refused and named",
-                   wrong_fields },
-                 { "a farm without a worker for any device says so",
-                   no_worker },
-                 { "a farm without loads ends at once", empty_farm },
-                 { "an unknown strategy lists the known ones; options win",
-                   strategies_by_name },
-                 { "HASS_NCPU must be a number of cores; options win",
-                   number_of_cores },
-                 { "HASS_PLATFORM is the default; options win", platforms },
-                 { "an unknown HASS_ variable is warned of",
-                   unknown_variable })
+HASS_TEST_SUITE (
+    options,
+    { "a struct from an older header is read as far as it goes", older_struct },
+    { "what a newer header appends is ignored", newer_struct },
+    { "a struct without its size is refused", no_struct },
+    { "the structs' fields stay where they are", offsets_stay },
+    { "each field out of range is refused and named", wrong_fields },
+    { "a farm without a worker for any device says so", no_worker },
+    { "a farm without loads ends at once", empty_farm },
+    { "an unknown strategy lists the known ones; options win",
+      strategies_by_name },
+    { "HASS_NCPU must be a number of cores; options win", number_of_cores },
+    { "HASS_PLATFORM is the default; options win", platforms },
+    { "an unknown HASS_ variable is warned of", unknown_variable })
 
 HASS_TEST_SUITE (environment,
                  { "a farm runs whatever else the environment holds",
