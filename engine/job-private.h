@@ -166,12 +166,12 @@ struct HassJob
   _Atomic guint64 n_units; /* begun; written under the decision lock */
 
   _Alignas(HASS_CACHE_LINE) pthread_mutex_t decision;
-  HassSlot slots[HASS_SLOTS];         /* decision */
-  guint64 n_rounds, n_loads;          /* decision: begun */
-  guint64 n_told;                     /* decision: completions */
-  gint64 hungry_ns;                   /* decision: see live.c */
-  HassTotals *totals;                 /* decision: [n_devices] */
-  HassDeviceSummary *summary;         /* decision: scratch [n_devices] */
+  HassSlot slots[HASS_SLOTS]; /* decision */
+  guint64 n_rounds, n_loads;  /* decision: begun */
+  guint64 n_told;             /* decision: completions */
+  gint64 hungry_ns;           /* decision: see live.c */
+  HassTotals *totals;         /* decision: [n_devices] */
+  HassDeviceSummary *summary; /* decision: scratch [n_devices] */
 
   _Atomic guint64 units_done, bytes_done;
 

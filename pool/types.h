@@ -67,7 +67,8 @@ typedef enum
  * @work: at most so much work, but at least one unit; 0: no limit. Ignored
  *   on a CPU pool.
  * @multiple: round down to multiples of so many units, but at least one of
- *   them, unless fewer are left; 0 or 1: any number (HASS_i: one load a multiprocessor).
+ *   them, unless fewer are left; 0 or 1: any number (HASS_i: one load a
+ * multiprocessor).
  * @chunk: CPU pool: units that a core pulls at a time; 0: the engine
  *   chooses. The engine pulls more where units are so short (below about
  *   50 us a chunk) that pulling would cost more than computing.

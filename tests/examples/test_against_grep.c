@@ -15,8 +15,8 @@ static void
 compare (const char *mode)
 {
   const char *build = g_getenv ("HASS_BUILD");
-  g_autofree char *search = g_build_filename (
-      build ? build : HASS_TOP "/build", "bin", "string_search", NULL);
+  g_autofree char *search = g_build_filename (build ? build : HASS_TOP "/build",
+                                              "bin", "string_search", NULL);
   char *argv[] = { HASS_TOP "/tests/examples/against_grep.sh", (char *)mode,
                    search, NULL };
   g_autofree char *out = NULL;
@@ -62,8 +62,7 @@ platform (void)
   compare ("platform");
 }
 
-HASS_TEST_SUITE (against_grep,
-                 { "the same on 300 MB of real text", text },
+HASS_TEST_SUITE (against_grep, { "the same on 300 MB of real text", text },
                  { "the same on hostile files", hostile },
                  { "the same on trees with links, pipes and odd names", tree },
                  { "the same on modelled machines, whatever the strategy",

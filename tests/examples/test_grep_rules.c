@@ -4,7 +4,6 @@
 
    The expected values are what GNU grep 3.8 was seen to do.  */
 
-
 #include "hass_test.h"
 
 #include <locale.h>

@@ -2,7 +2,6 @@
 /* Tests the line scan of the string_search example.
    Thread safety: single-threaded.  */
 
-
 #include "hass_test.h"
 
 #include "../../examples/string_search/binary.h"

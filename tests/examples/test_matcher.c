@@ -7,7 +7,6 @@
    small alphabets, so that matches, near matches and overlaps are many; all
    kernels and strategies are forced in turn.  */
 
-
 #include "hass_test.h"
 
 #include <locale.h>

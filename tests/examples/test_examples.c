@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/* test_examples.c: the examples of the user guide run and are right, on the
+   real machine and on a modelled one; string_search says what is wrong.
+   Thread safety: single-threaded. */
+#include "hass_test.h"
+
+#include <glib.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define THESIS HASS_TOP "/doc/platforms/thesis.platform"
+
+/* Runs a program of the build; returns its exit status and its output. */
+static int
+run (char **out, char **err, const char *program, ...)
+{
+  const char *build = g_getenv ("HASS_BUILD");
+  g_autoptr (GPtrArray) argv = g_ptr_array_new_with_free_func (g_free);
+  g_ptr_array_add (argv, g_build_filename (build ? build : HASS_TOP "/build",
+                                           "bin", program, NULL));
+  va_list args;
+  va_start (args, program);
+  for (char *a = va_arg (args, char *); a; a = va_arg (args, char *))
+    g_ptr_array_add (argv, g_strdup (a));
+  va_end (args);
+  g_ptr_array_add (argv, NULL);
+  int status = -1;
+  if (!g_spawn_sync (NULL, (char **)argv->pdata, NULL, G_SPAWN_DEFAULT, NULL,
+                     NULL, out, err, &status, NULL))
+    return -1;
+  return WIFEXITED (status) ? WEXITSTATUS (status) : -1;
+}
+
+static void
+says (const char *text, const char *wanted)
+{
+  if (text && strstr (text, wanted))
+    return;
+  printf ("\n    '%s' is not in: %s", wanted, text ? text : "nothing");
+  CU_FAIL ("the output is not as wanted");
+}
+
+static void
+check (const char *program, const char *argument, const char *wanted)
+{
+  for (int modelled = 0; modelled < 2; modelled++)
+    {
+      g_autofree char *out = NULL, *err = NULL;
+      if (modelled)
+        g_setenv ("HASS_PLATFORM", THESIS, TRUE);
+      CU_ASSERT_EQUAL (run (&out, &err, program, argument, NULL), 0);
+      g_unsetenv ("HASS_PLATFORM");
+      says (out, wanted);
+      if (modelled)
+        says (strstr (out, "farm ") ? out : err, "virtual time on thesis");
+    }
+}
+
+static void
+collatz (void)
+{
+  check ("collatz", "1000000", "837799 takes 524 steps");
+}
+
+static void
+histogram (void)
+{
+  g_autofree char *path = NULL, *text = g_strnfill (3000000, 'a');
+  int fd = g_file_open_tmp ("hass-histogram-XXXXXX", &path, NULL);
+  CU_ASSERT_FATAL (fd >= 0);
+  close (fd);
+  text[1234567] = 'z';
+  CU_ASSERT_TRUE (g_file_set_contents (path, text, 3000000, NULL));
+  check ("byte_histogram", path, " 97 a 2999999\n122 z 1\n");
+  remove (path);
+}
+
+static void
+distances (void)
+{
+  check ("edit_distance", "2000",
+         "pair 0: distance 39\npair 1: distance 153\n");
+}
+
+static void
+tasks (void)
+{
+  check ("quicksort", "400000", "400000 numbers sorted");
+}
+
+static void
+own_strategy (void)
+{
+  g_autofree char *out = NULL, *err = NULL;
+  CU_ASSERT_EQUAL (run (&out, &err, "own_strategy", THESIS, NULL), 0);
+  const char *naive = strstr (out, "naive-greedy");
+  const char *guided = strstr (out, "guided");
+  CU_ASSERT_FATAL (naive && guided);
+  double a = g_ascii_strtod (naive + strlen ("naive-greedy"), NULL);
+  double b = g_ascii_strtod (guided + strlen ("guided"), NULL);
+  CU_ASSERT_TRUE (a > 0 && b > 0 && b < a);
+}
+
+static void
+refuses (const char *wanted, const char *a, const char *b, const char *c)
+{
+  g_autofree char *out = NULL, *err = NULL;
+  CU_ASSERT_EQUAL (run (&out, &err, "string_search", a, b, c, NULL), 2);
+  says (err, wanted);
+}
+
+static void
+wrong_options (void)
+{
+  refuses ("refused: -v", "-v", "x", HASS_TOP "/doc");
+  refuses ("an argument is missing for -e", "-e", NULL, NULL);
+  refuses ("no-such-file: No such file", "x", "/no-such-file", NULL);
+  refuses ("known are", "--strategy=no-such", "x", HASS_TOP "/doc");
+  refuses ("platform file", "--platform=/no-such-file", "x", HASS_TOP "/doc");
+  refuses ("line 1", "--platform=" HASS_TOP "/LICENSE", "x", HASS_TOP "/doc");
+  refuses ("--cores needs", "--cores=0", "x", HASS_TOP "/doc");
+}
+
+static void
+no_progress (void)
+{
+  g_autofree char *out = NULL, *err = NULL;
+  CU_ASSERT_EQUAL (run (&out, &err, "string_search", "-c", "farm",
+                        HASS_TOP "/README.md", NULL),
+                   0);
+  CU_ASSERT_STRING_EQUAL (err, "");
+}
+
+HASS_TEST_SUITE (examples, { "collatz finds the number", collatz },
+                 { "byte_histogram counts", histogram },
+                 { "edit_distance is right and in order", distances },
+                 { "quicksort sorts", tasks },
+                 { "an application's own strategy beats naive greedy",
+                   own_strategy },
+                 { "string_search says what is wrong", wrong_options },
+                 { "string_search shows no progress when redirected",
+                   no_progress })
