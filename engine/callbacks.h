@@ -41,8 +41,9 @@ typedef gboolean (*HassGenerateFunc) (HassEmitter *emitter, gpointer user_data,
  * generator's thread, only until the generator returns.
  *
  * Returns: FALSE when the load was not accepted: the farm is stopping
- * (cancelled, past its deadline, failed) or the load is malformed or the call
- * is misuse; the farm's error says which. The generator should then return.
+ * (cancelled, past its deadline, failed) or the call is misuse; the farm's
+ * error says which. The generator should then return. A divisible load that
+ * cannot be cut is accepted and then listed as unfinished.
  */
 gboolean hass_emitter_emit (HassEmitter *emitter, const HassLoad *load);
 
@@ -88,8 +89,8 @@ typedef gboolean (*HassPartitionFunc) (const HassLoad *load, gsize first,
 
 /**
  * HassReleaseFunc: the library no longer needs a load and its bytes.
- * @committed: its results were delivered; FALSE: it is among the report's
- *   unfinished loads.
+ * @committed: it was computed and its results were delivered (or refused by a
+ *   collector that failed); FALSE: it is among the report's unfinished loads.
  *
  * Called exactly once for each accepted load, on any thread, also for loads
  * of a farm that stopped. Must not block for long.
@@ -257,14 +258,16 @@ typedef void (*HassProgressFunc) (const HassProgressInfo *info,
  *   time; NULL: HASS_PLATFORM, else the real machine.
  * @dry: virtual time only: the workers are not called.
  * @seed: for the modelled noise.
- * @n_cores: at most so many cores; 0: HASS_NCPU, else what the affinity mask
- *   and the cgroup allow.
+ * @n_cores: so many cores of the real machine; 0: HASS_NCPU, else what the
+ *   affinity mask and the cgroup allow.
  * @on_error: error policy.
  * @cancellable: stops the farm when cancelled; not owned.
  * @deadline_ms: the farm stops so long after its begin; 0: never.
- * @progress, @progress_data, @progress_interval_ms: 0 means 200 ms.
+ * @progress, @progress_data, @progress_interval_ms: 0 means 200 ms; not in
+ *   virtual time.
  * @trace: file for a line of JSON per event; NULL: HASS_TRACE.
  * @devices: [@n_devices] devices beside the CPU pool; not owned.
+ * @reserved: zero; room for later fields.
  */
 typedef struct
 {
@@ -282,6 +285,7 @@ typedef struct
   const char *trace;
   HassDevice *const *devices;
   guint n_devices;
+  gpointer reserved[8];
 } HassRunOptions;
 
 G_END_DECLS

@@ -223,6 +223,13 @@ void hass_buffers_init (HassJob *job);
 void hass_buffers_clear (HassJob *job);
 void hass_job_recycle (HassJob *job, const HassLoad *load);
 
+/* divide.c; under the decision lock */
+gsize hass_divide_block_elements (HassJob *job, const HassLoad *load);
+gboolean hass_divide_check (const HassLoad *load, gsize e, gboolean cut_evenly,
+                            GError **error);
+HassBlock *hass_divide_cut (HassJob *job, HassSlot *slot, const HassLoad *load,
+                            gsize e, guint32 *n_blocks, GError **error);
+
 /* rounds.c */
 HassSlot *hass_job_begin_round (HassJob *job);
 void hass_job_units_finished (HassJob *job, HassSlot *slot, guint32 n);

@@ -320,7 +320,13 @@ hass_job_new (const HassFarm *farm, const HassEngineOps *engine,
                                 .n_devices = n_devices,
                                 .devices = job->devices,
                                 .seed = farm->run->seed };
-  job->strategy = hass_strategy_new (farm->strategy, &job->env, error);
+  if (!job->pool)
+    g_set_error (error, HASS_ERROR, HASS_ERROR_OVERFLOW,
+                 "farm '%s': there is no memory for a pool of %zu loads of "
+                 "%zu bytes",
+                 farm->name, farm->pool_loads, sizeof (HassLoad));
+  else
+    job->strategy = hass_strategy_new (farm->strategy, &job->env, error);
   if (!job->strategy
       || (trace && *trace && !(job->trace = hass_trace_open (trace, error))))
     {
@@ -350,7 +356,7 @@ hass_job_free (HassJob *job)
       g_free (job->slots[i].seats);
     }
   g_clear_pointer (&job->results, hass_result_pool_free);
-  hass_load_pool_free (job->pool);
+  g_clear_pointer (&job->pool, hass_load_pool_free);
   for (guint i = 0; i < job->unfinished->len; i++)
     g_free (g_array_index (job->unfinished, HassUnfinished, i).message);
   g_array_unref (job->unfinished);

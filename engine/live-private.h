@@ -23,8 +23,9 @@ typedef struct
   /* Handed to and fro with the cancellable's handler, for ThreadSanitizer,
      which cannot see GLib's locks. */
   _Atomic guint cancels;
-  HassCpuPool *pool; /* NULL without a CPU pool */
-  guint n_helpers;   /* cores beside the caller */
+  HassCpuPool *pool;      /* NULL without a CPU pool */
+  guint n_helpers;        /* cores beside the caller */
+  gboolean proxies_begin; /* rounds, too */
   HassCrew *crew;
   pthread_mutex_t seat_lock;
   GArray *seats;     /* free worker indices; seat_lock */
@@ -36,6 +37,10 @@ typedef struct
 
 gint64 hass_live_now (HassJob *job);
 void hass_live_changed (HassJob *job);
+gboolean hass_live_begin (HassJob *job);
+
+/* A few loads wait so long for more before a round begins. */
+#define HASS_FEW_WAIT_NS 8000
 gboolean hass_live_devices (const HassFarm *farm, HassCpuPool **pool,
                             HassDeviceTraits **devices, HassDevice ***gpus,
                             guint *n_devices, GError **error);

@@ -36,7 +36,7 @@
 /* A round is not begun with a few loads while the generator is at work,
    unless they have waited so long. */
 #define FEW_LOADS 512
-#define FEW_WAIT_NS 8000
+#define FEW_WAIT_NS HASS_FEW_WAIT_NS
 
 gint64
 hass_live_now (HassJob *job)
@@ -80,6 +80,10 @@ let_in (HassJob *job)
 static void
 loads_came (HassJob *job)
 {
+  HassLive *live = job->driver;
+  /* With no other core about, the devices begin the rounds. */
+  if (G_UNLIKELY (live->proxies_begin))
+    hass_event_notify (&job->event);
   let_in (job);
 }
 
@@ -158,8 +162,10 @@ too_few (HassJob *job, guint64 waiting)
   return now - job->hungry_ns < FEW_WAIT_NS;
 }
 
-static gboolean
-begin_next (HassJob *job)
+/* Begins the next round if there is enough for one. Under the decision lock,
+   while none is current. */
+gboolean
+hass_live_begin (HassJob *job)
 {
   guint64 waiting = hass_load_pool_waiting (job->pool);
   if (waiting == 0 || too_few (job, waiting))
@@ -191,7 +197,7 @@ find_work (HassJob *job, gboolean patient)
     found = FOUND;
   else if (slot && hass_decide_stalled (job, slot))
     found = FOUND;
-  else if (hass_job_may_begin (job, slot) && begin_next (job))
+  else if (hass_job_may_begin (job, slot) && hass_live_begin (job))
     found = FOUND;
   else if (atomic_load_explicit (&job->generated, memory_order_seq_cst)
            && hass_job_idle (job))
@@ -365,6 +371,8 @@ set_up (HassJob *job, HassLive *live, HassCpuPool *pool)
 {
   live->pool = pool;
   live->n_helpers = job->n_cores > 0 ? job->n_cores - 1 : 0;
+  live->proxies_begin
+      = live->n_helpers == 0 && job->n_devices > (job->cpu >= 0 ? 1 : 0);
   live->seats = g_array_new (FALSE, FALSE, sizeof (guint));
   for (guint i = live->n_helpers; i >= 1; i--)
     g_array_append_val (live->seats, i);

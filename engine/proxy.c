@@ -7,6 +7,9 @@
    failures in a row the device is given up, and what it held runs
    elsewhere.
 
+   Rounds are begun by cores; where there is none beside the calling thread,
+   which may sit in its generator, the proxies begin them.
+
    Thread safety: one thread a device; it alone calls the device's ops. */
 #include "live-private.h"
 
@@ -148,6 +151,10 @@ feed (Proxy *p)
     return FALSE;
   pthread_mutex_lock (&job->decision);
   HassSlot *slot = atomic_load_explicit (&job->current, memory_order_relaxed);
+  gboolean begun = !slot && p->live->proxies_begin
+                   && hass_job_may_begin (job, slot) && hass_live_begin (job);
+  if (begun)
+    slot = atomic_load_explicit (&job->current, memory_order_relaxed);
   gboolean go = slot && slot->state == HASS_SLOT_RUNNING
                 && hass_decide_gpu (job, slot, p->d, &b->extent, &grant);
   if (go)
@@ -159,6 +166,8 @@ feed (Proxy *p)
         hass_live_changed (job);
     }
   pthread_mutex_unlock (&job->decision);
+  if (begun)
+    hass_live_changed (job);
   if (go)
     submit (p, b, index);
   return go;
@@ -190,6 +199,16 @@ wait_for_bundle (Proxy *p)
     }
 }
 
+/* How long a proxy with nothing to do sleeps: until something changes, or
+   until a few loads have waited long enough to be a round. */
+static gint64
+patience (Proxy *p)
+{
+  return p->live->proxies_begin && hass_load_pool_waiting (p->job->pool) > 0
+             ? HASS_FEW_WAIT_NS
+             : -1;
+}
+
 static gpointer
 run (gpointer data)
 {
@@ -216,7 +235,7 @@ run (gpointer data)
           break;
         }
       else
-        hass_event_wait (&job->event, epoch, -1);
+        hass_event_wait (&job->event, epoch, patience (p));
     }
   p->device->ops->close (p->device);
   for (guint i = 0; i < p->depth; i++)

@@ -32,7 +32,8 @@ typedef enum
  *   recycles it when the load is committed.
  *
  * Neither @HASS_LOAD_CPU nor @HASS_LOAD_GPU set means any device that has a
- * worker.
+ * worker. Both are read in function farms only, which set them by the task's
+ * functions; in a data farm every device that has a worker takes any load.
  */
 typedef enum
 {

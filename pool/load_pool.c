@@ -72,6 +72,7 @@ struct HassLoadPool
   _Atomic guint64 array_total; /* ever added */
 };
 
+/* NULL: there is no memory for so many loads. */
 HassLoadPool *
 hass_load_pool_new (gsize max_loads, gsize max_bytes)
 {
@@ -84,6 +85,13 @@ hass_load_pool_new (gsize max_loads, gsize max_bytes)
   while (pool->capacity < MAX (max_loads, wanted))
     pool->capacity *= 2;
   pool->mask = pool->capacity - 1;
+  /* Untouched pages cost nothing yet. */
+  pool->ring = g_try_malloc_n (pool->capacity, sizeof *pool->ring);
+  if (!pool->ring)
+    {
+      g_aligned_free (pool);
+      return NULL;
+    }
   pthread_mutex_init (&pool->lock, NULL);
   pool->held = g_array_new (FALSE, FALSE, sizeof (Held));
   g_queue_init (&pool->generated);
@@ -154,8 +162,6 @@ hass_load_pool_emit (HassLoadPool *pool, const HassLoad *load)
       pool->refused = load->input_bytes;
       return FALSE;
     }
-  if (G_UNLIKELY (!pool->ring))
-    pool->ring = g_malloc (pool->capacity * sizeof *pool->ring);
   pool->ring[pool->head & pool->mask] = *load;
   pool->bytes_in += load->input_bytes;
   /* A core that goes to sleep announces it and then looks here once more;

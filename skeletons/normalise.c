@@ -107,6 +107,14 @@ hass_farm_check (HassFarm *farm, const char *function, GError **error)
                     "NULL");
   if (run->n_devices > 0 && !run->devices)
     return invalid (farm, error, "n_devices is given, but devices is NULL");
+  for (guint i = 0; i < run->n_devices; i++)
+    if (!run->devices[i] || !run->devices[i]->ops)
+      {
+        g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
+                     "farm '%s': device %u of %u is NULL or has no ops",
+                     farm->name, i, run->n_devices);
+        return FALSE;
+      }
   if (run->deadline_ms < 0 || run->deadline_ms > G_MAXINT64 / 2000000)
     return invalid (farm, error, "deadline_ms is out of range");
   farm->strategy = run->strategy;

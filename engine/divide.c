@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: MIT */
+/* divide.c: cuts a divisible load into the blocks of a round.
+   Thread safety: under the decision lock. */
+#include "job-private.h"
+
+static gboolean
+check_block (const HassLoad *load, gsize first, const HassBlock *block,
+             GError **error)
+{
+  if (block->first != first)
+    g_set_error (error, HASS_ERROR, HASS_ERROR_PARTITION,
+                 "partitioner returned a block at element %zu where %zu was "
+                 "due: blocks must not overlap or leave gaps",
+                 block->first, first);
+  else if (block->count == 0)
+    g_set_error (error, HASS_ERROR, HASS_ERROR_PARTITION,
+                 "partitioner returned an empty block at element %zu of %zu",
+                 first, load->size);
+  else if (block->count > load->size - first)
+    g_set_error (error, HASS_ERROR, HASS_ERROR_PARTITION,
+                 "partitioner returned a block of %zu elements at element %zu, "
+                 "past the load's end at %zu",
+                 block->count, first, load->size);
+  else
+    return TRUE;
+  return FALSE;
+}
+
+/* The partitioner has moved the block's end: what it left as it was given
+   moves along. */
+static void
+follow_count (const HassDivision *division, const HassBlock *given,
+              HassBlock *block)
+{
+  HassBlock fresh;
+  hass_division_slice (division, block->seq, block->first, block->count,
+                       &fresh);
+  if (block->halo_after == given->halo_after)
+    block->halo_after = fresh.halo_after;
+  if (block->input_bytes == given->input_bytes)
+    block->input_bytes = fresh.input_bytes;
+  if (block->output_bytes == given->output_bytes)
+    block->output_bytes = fresh.output_bytes;
+}
+
+/* Asks the user's partitioner for all blocks of a load. */
+HassBlock *
+hass_divide_cut (HassJob *job, HassSlot *slot, const HassLoad *load, gsize e,
+                 guint32 *n_blocks, GError **error)
+{
+  const HassFarm *farm = job->farm;
+  GArray *blocks = g_array_new (FALSE, FALSE, sizeof (HassBlock));
+  HassDivision division = { *load, e, farm->halo_elements, NULL };
+  const HassLoad *kept = &slot->round.division.load;
+  for (gsize first = 0; first < load->size;)
+    {
+      HassBlock block;
+      gsize count = MIN (e, load->size - first);
+      hass_division_slice (&division, slot->round.seq_base, first, count,
+                           &block);
+      block.load = kept;
+      HassBlock given = block;
+      const char *before = hass_engine_enter_callback ("partitioner", job);
+      gboolean ok = farm->partition (load, first, count, &block,
+                                     farm->user_data, error);
+      hass_engine_leave_callback (before);
+      if (!ok && error && !*error)
+        g_set_error (error, HASS_ERROR, HASS_ERROR_PARTITION,
+                     "partitioner failed at element %zu without saying why",
+                     first);
+      if (ok && blocks->len >= HASS_ROUND_MAX_UNITS)
+        {
+          g_set_error (error, HASS_ERROR, HASS_ERROR_OVERFLOW,
+                       "more than %u blocks in one load", HASS_ROUND_MAX_UNITS);
+          ok = FALSE;
+        }
+      if (!ok || !check_block (load, first, &block, error))
+        {
+          g_array_unref (blocks);
+          return NULL;
+        }
+      block.load = kept;
+      if (block.count != count)
+        follow_count (&division, &given, &block);
+      g_array_append_val (blocks, block);
+      first += block.count;
+    }
+  *n_blocks = blocks->len;
+  return (HassBlock *)g_array_free (blocks, FALSE);
+}
+
+gsize
+hass_divide_block_elements (HassJob *job, const HassLoad *load)
+{
+  gsize e = job->farm->block_elements;
+  if (e > 0)
+    return e;
+  /* HASS_p's e = max sp_i (Zhang 2011, Algorithm 4), but no more than 4096
+     blocks, so that small devices do not make huge rounds. */
+  e = MAX (load->size / 4096, 1);
+  for (guint d = 0; d < job->n_devices; d++)
+    e = MAX (e, job->devices[d].width);
+  return e;
+}
+
+/* A divisible load's checks; also of those that come in arrays. */
+gboolean
+hass_divide_check (const HassLoad *load, gsize e, gboolean cut_evenly,
+                   GError **error)
+{
+  if (load->size == 0)
+    g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
+                 "a divisible load must know its size in elements");
+  else if (load->input_bytes % load->size || load->output_bytes % load->size)
+    g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
+                 "%zu input and %zu output bytes are not multiples of %zu "
+                 "elements",
+                 load->input_bytes, load->output_bytes, load->size);
+  else if (cut_evenly && (load->size - 1) / e >= HASS_ROUND_MAX_UNITS)
+    g_set_error (error, HASS_ERROR, HASS_ERROR_OVERFLOW,
+                 "%zu elements in blocks of %zu are more than %u blocks",
+                 load->size, e, HASS_ROUND_MAX_UNITS);
+  else
+    return TRUE;
+  return FALSE;
+}
