@@ -2,6 +2,7 @@
 /* test_live.c: the live engine with devices that fail. The devices are of
    host memory; trial.h checks that nothing is lost and nothing is twice.
    Thread safety: one thread. */
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -280,6 +281,62 @@ cores_rest (void)
   free_devices (&t);
 }
 
+/* -- A generator that waits, and devices alone -------------------------- */
+
+static _Atomic guint n_computed;
+
+static void
+count_blocks (const HassBundle *bundle, gpointer user_data)
+{
+  (void)user_data;
+  atomic_fetch_add (&n_computed, (guint)bundle->n_blocks);
+}
+
+static gboolean
+launch_count (const HassBundle *bundle, HassGpuStream *stream,
+              gpointer user_data, GError **error)
+{
+  (void)error;
+  stand_in_launch (stream, count_blocks, bundle, user_data);
+  return TRUE;
+}
+
+/* Emits the next load only when the one before has been computed. */
+static gboolean
+one_at_a_time (HassEmitter *emitter, gpointer user_data, GError **error)
+{
+  HassLoad load = { .size = 1 };
+  (void)user_data;
+  (void)error;
+  for (guint i = 0; i < 5; i++)
+    {
+      if (!hass_emitter_emit (emitter, &load))
+        return FALSE;
+      for (int ms = 0; ms < 2000 && atomic_load (&n_computed) <= i; ms++)
+        g_usleep (1000);
+      if (atomic_load (&n_computed) <= i)
+        return FALSE;
+    }
+  return TRUE;
+}
+
+static void
+slow_generator (void)
+{
+  StandInPlan plan = { 0 };
+  HassDevice *device = stand_in_new (&plan);
+  g_autoptr (GError) error = NULL;
+  HassDataFarm farm = HASS_DATA_FARM_INIT;
+  farm.generate = one_at_a_time;
+  farm.gpu_worker = launch_count;
+  farm.run.devices = &device;
+  farm.run.n_devices = 1;
+  atomic_store (&n_computed, 0);
+  CU_ASSERT_TRUE (hass_data_farm_combine (&farm, NULL, &error));
+  CU_ASSERT_EQUAL (atomic_load (&n_computed), 5);
+  stand_in_free (device);
+}
+
 HASS_TEST_SUITE (
     live, { "units of a refused submit run elsewhere", refused_submit },
     { "units of a failed bundle run elsewhere", failed_bundle },
@@ -294,4 +351,5 @@ HASS_TEST_SUITE (
     { "where no device opens the farm says why", none_opened },
     { "as many bundles are in flight as the device can hold",
       bundles_in_flight },
-    { "cores rest while a device works and loads wait", cores_rest })
+    { "cores rest while a device works and loads wait", cores_rest },
+    { "a device alone does not wait for a slow generator", slow_generator })
