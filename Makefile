@@ -87,11 +87,10 @@ EX_PARTS := $(filter-out %/main.o,$(foreach d,$(EX_DIRS),\
 	$(patsubst %.c,$(BUILD)/%.o,$(wildcard examples/$(d)/*.c))))
 TESTS := $(BUILD)/tests/hass-tests
 
-BENCH := $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
 
 # -- Building ---------------------------------------------------------------
 
-.PHONY: all lib tests bench-programs
+.PHONY: all lib tests
 all: lib $(BIN)
 lib: $(LIB)
 tests: $(TESTS)
@@ -115,7 +114,6 @@ $(BUILD)/%.o: %.cpp Makefile | $(STAGED)
 
 $(TEST_OBJ): EXTRA_CPPFLAGS := -Itests -Iexamples \
 	-DHASS_TOP='"$(CURDIR)"' $(CUNIT_CFLAGS)
-$(BUILD)/bench/%.o: EXTRA_CPPFLAGS := -Ibench
 
 $(LIB): $(LIB_OBJ)
 	$(call say,AR,$@)
@@ -149,7 +147,7 @@ BENCH_BIN := $(addprefix $(BUILD)/bench/,overhead efficiency memory startup \
 	virtual)
 BENCH_WITH_PEERS := $(addprefix $(BUILD)/bench/,overhead efficiency startup)
 BENCH_PEERS := peers peer_hass peer_threads peer_glib peer_tbb
-ifneq ($(filter bench bench-programs $(BENCH_BIN),$(MAKECMDGOALS)),)
+ifneq ($(filter bench-main bench-programs $(BENCH_BIN),$(MAKECMDGOALS)),)
 ifeq ($(shell $(PKG_CONFIG) --exists starpu-1.3 2>/dev/null && echo yes),yes)
 BENCH_PEERS += peer_starpu
 BENCH_DEFS += -DBENCH_STARPU
@@ -177,10 +175,13 @@ $(BENCH_BIN): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/bench/bench.o $(LIB)
 	$(Q)$(CC) $(LDFLAGS_ALL) $(filter %.o,$^) $(LIB) $(LIBS) \
 	  $(if $(filter $@,$(BENCH_WITH_PEERS)),$(BENCH_LIBS)) -o $@
 
-.PHONY: bench bench-programs
+.PHONY: bench bench-main bench-programs
+bench: setup-bench
+	$(Q)$(MAKE) --no-print-directory bench-main
 bench-programs: $(BENCH_BIN)
-bench: bench-programs
+bench-main: bench-programs $(BUILD)/bin/string_search
 	$(Q)for b in $(BENCH_BIN); do $$b || exit 1; done
+	$(Q)bench/search.sh $(BUILD)/bin/string_search
 
 -include $(LIB_OBJ:.o=.d) $(EX_OBJ:.o=.d) $(TEST_OBJ:.o=.d) \
 	$(BENCH_OBJ:.o=.d)

@@ -436,6 +436,13 @@ hass_chunk (HassJob *job, HassWorker *worker, HassSlot *slot)
   guint32 k = MIN (filling, grown);
   if (chunk > k)
     k = (guint32)MIN (chunk, G_MAXUINT32);
+  /* Where the next round begins before this one has ended, what waits for
+     it counts too. */
+  if (k > MAX (fair, least) && hass_job_overlaps (job)
+      && job->farm->kind != HASS_FARM_PARTITION)
+    fair = (guint32)MIN ((waiting + hass_load_pool_waiting (job->pool))
+                             / (4 * job->n_cores),
+                         G_MAXUINT32);
   k = MIN (k, MAX (fair, least));
   return MAX (k, 1);
 }

@@ -37,7 +37,7 @@ typedef struct
 
 gint64 hass_live_now (HassJob *job);
 void hass_live_changed (HassJob *job);
-gboolean hass_live_begin (HassJob *job);
+gboolean hass_live_begin (HassJob *job, double unit_ns);
 
 /* A few loads wait so long for more before a round begins. */
 #define HASS_FEW_WAIT_NS 8000

@@ -36,7 +36,11 @@
 /* A round is not begun with a few loads while the generator is at work,
    unless they have waited so long. */
 #define FEW_LOADS 512
-#define FEW_WAIT_NS HASS_FEW_WAIT_NS
+#define TINY_ROUND_NS 4000
+#define TINY_WAIT_NS 40000
+/* Looking for work moves a line that the generator writes: not too often. */
+#define LEAST_PAUSE 32
+#define MOST_PAUSE 128
 
 gint64
 hass_live_now (HassJob *job)
@@ -148,9 +152,10 @@ work_once (HassJob *job, HassWorker *worker)
   return TRUE;
 }
 
-/* Would a round of what waits be too small to be worth it just now? */
+/* Would a round of what waits be too small to be worth it just now? Shorter
+   units wait longer, because a round costs what hundreds of them cost. */
 static gboolean
-too_few (HassJob *job, guint64 waiting)
+too_few (HassJob *job, guint64 waiting, double unit_ns)
 {
   if (waiting >= FEW_LOADS || job->farm->kind == HASS_FARM_PARTITION
       || atomic_load_explicit (&job->generated, memory_order_relaxed)
@@ -159,16 +164,18 @@ too_few (HassJob *job, guint64 waiting)
   gint64 now = hass_live_now (job);
   if (job->hungry_ns == 0)
     job->hungry_ns = now;
-  return now - job->hungry_ns < FEW_WAIT_NS;
+  gboolean tiny = unit_ns > 0 && waiting * unit_ns < TINY_ROUND_NS;
+  return now - job->hungry_ns < (tiny ? TINY_WAIT_NS : HASS_FEW_WAIT_NS);
 }
 
-/* Begins the next round if there is enough for one. Under the decision lock,
-   while none is current. */
+/* Begins the next round if there is enough for one, by the unit cost that
+   the caller has seen (0: none). Under the decision lock, while no round is
+   current that must end first. */
 gboolean
-hass_live_begin (HassJob *job)
+hass_live_begin (HassJob *job, double unit_ns)
 {
   guint64 waiting = hass_load_pool_waiting (job->pool);
-  if (waiting == 0 || too_few (job, waiting))
+  if (waiting == 0 || too_few (job, waiting, unit_ns))
     return FALSE;
   job->hungry_ns = 0;
   return hass_job_begin_round (job) != NULL;
@@ -184,7 +191,7 @@ typedef enum
 /* Asks the strategy, or begins the next round. Unless patient, leaves it to
    whoever else is just finding some. */
 static Find
-find_work (HassJob *job, gboolean patient)
+find_work (HassJob *job, const HassWorker *worker, gboolean patient)
 {
   Find found = NOTHING;
   if (patient)
@@ -197,7 +204,8 @@ find_work (HassJob *job, gboolean patient)
     found = FOUND;
   else if (slot && hass_decide_stalled (job, slot))
     found = FOUND;
-  else if (hass_job_may_begin (job, slot) && hass_live_begin (job))
+  else if (hass_job_may_begin (job, slot)
+           && hass_live_begin (job, worker->unit_ns))
     found = FOUND;
   else if (atomic_load_explicit (&job->generated, memory_order_seq_cst)
            && hass_job_idle (job))
@@ -217,6 +225,7 @@ work_or_spin (HassJob *job, HassWorker *worker, gboolean *first)
 {
   gint64 since = 0;
   gboolean last_look = FALSE;
+  int pause = LEAST_PAUSE;
   while (!hass_job_stopping (job))
     {
       if (work_once (job, worker))
@@ -227,7 +236,7 @@ work_or_spin (HassJob *job, HassWorker *worker, gboolean *first)
           return TRUE;
         }
       worker->now_ns = 0;
-      Find found = find_work (job, last_look);
+      Find found = find_work (job, worker, last_look);
       if (found == FINISHED)
         {
           hass_event_notify (&job->event);
@@ -243,8 +252,9 @@ work_or_spin (HassJob *job, HassWorker *worker, gboolean *first)
       /* Who holds the lock may find nothing and sleep: ask oneself before
          leaving. */
       last_look = now - since > SPIN_NS;
-      for (int i = 0; i < 32; i++)
+      for (int i = 0; i < pause; i++)
         pause_cpu ();
+      pause = MIN (2 * pause, MOST_PAUSE);
     }
   return FALSE;
 }
@@ -281,7 +291,7 @@ core_task (gpointer data)
          counted out either, let nobody in: look once more. */
       if (may_have_work (job))
         let_in (job);
-      else if (find_work (job, TRUE) == FINISHED)
+      else if (find_work (job, worker, TRUE) == FINISHED)
         hass_event_notify (&job->event);
       hass_crew_leave (crew);
     }
@@ -309,7 +319,7 @@ work_until (HassJob *job, gboolean (*done) (HassJob *job))
         }
       /* What changed before prepare woke nobody, so all is looked at once
          more, and what a strategy may say now. */
-      if (may_have_work (job) || find_work (job, TRUE) == FOUND)
+      if (may_have_work (job) || find_work (job, worker, TRUE) == FOUND)
         {
           hass_event_cancel (&job->event);
           continue;

@@ -152,7 +152,8 @@ feed (Proxy *p)
   pthread_mutex_lock (&job->decision);
   HassSlot *slot = atomic_load_explicit (&job->current, memory_order_relaxed);
   gboolean begun = !slot && p->live->proxies_begin
-                   && hass_job_may_begin (job, slot) && hass_live_begin (job);
+                   && hass_job_may_begin (job, slot)
+                   && hass_live_begin (job, 0);
   if (begun)
     slot = atomic_load_explicit (&job->current, memory_order_relaxed);
   gboolean go = slot && slot->state == HASS_SLOT_RUNNING

@@ -99,22 +99,83 @@ hass_result_pool_run (HassResultPool *pool)
   return run;
 }
 
-/* Appends a record; with record->data NULL the bytes of inline_data too. */
-void
-hass_run_add (HassRun *run, const HassRecord *record, gconstpointer inline_data)
+/* How most records are kept, because a run often crosses from core to core:
+   half a cache line with eight bytes of data. `bytes` of WIDE: the whole
+   HassRecord follows instead. */
+typedef struct
 {
-  gsize inside = record->data ? 0 : (record->bytes + 7) & ~(gsize)7;
-  gsize need = run->used + sizeof *record + inside;
+  gint32 seq_beyond; /* the run's seq */
+  guint32 bytes;
+  gpointer tag;
+  gsize count;
+} Narrow;
+
+#define WIDE G_MAXUINT32
+
+static gsize
+padded (gsize bytes)
+{
+  return (bytes + 7) & ~(gsize)7;
+}
+
+static void
+append (HassRun *run, gconstpointer head, gsize head_bytes, gconstpointer data,
+        gsize data_bytes)
+{
+  gsize need = run->used + head_bytes + padded (data_bytes);
   if (G_UNLIKELY (need > run->capacity))
     {
       run->capacity = MAX (RUN_BYTES, need + need / 2);
       run->records = g_realloc (run->records, run->capacity);
     }
-  memcpy (run->records + run->used, record, sizeof *record);
-  if (inside > 0)
-    memcpy (run->records + run->used + sizeof *record, inline_data,
-            record->bytes);
+  memcpy (run->records + run->used, head, head_bytes);
+  if (data_bytes > 0)
+    memcpy (run->records + run->used + head_bytes, data, data_bytes);
   run->used = need;
+}
+
+/* Appends a record; with record->data NULL the bytes of inline_data too. */
+void
+hass_run_add (HassRun *run, const HassRecord *record, gconstpointer inline_data)
+{
+  if (run->used == 0)
+    run->seq = record->seq;
+  gint64 beyond = (gint64)(record->seq - run->seq);
+  Narrow narrow
+      = { (gint32)beyond, (guint32)record->bytes, record->tag, record->count };
+  if (!record->data && record->first == 0 && record->bytes < WIDE
+      && beyond == narrow.seq_beyond)
+    append (run, &narrow, sizeof narrow, inline_data, record->bytes);
+  else
+    {
+      narrow.bytes = WIDE;
+      append (run, &narrow, sizeof narrow, NULL, 0);
+      append (run, record, sizeof *record, inline_data,
+              record->data ? 0 : record->bytes);
+    }
+}
+
+/* Reads the record at `at`; returns where the next one begins. */
+static gsize
+read_record (const HassRun *run, gsize at, HassRecord *record)
+{
+  Narrow narrow;
+  memcpy (&narrow, run->records + at, sizeof narrow);
+  at += sizeof narrow;
+  if (narrow.bytes == WIDE)
+    {
+      memcpy (record, run->records + at, sizeof *record);
+      at += sizeof *record;
+    }
+  else
+    *record = (HassRecord){ .seq = run->seq + (gint64)narrow.seq_beyond,
+                            .tag = narrow.tag,
+                            .count = narrow.count,
+                            .bytes = narrow.bytes };
+  if (record->data)
+    return at;
+  record->data = run->records + at;
+  return at + padded (record->bytes);
 }
 
 /* -- Order -------------------------------------------------------------- */
@@ -195,13 +256,7 @@ deliver_run (HassResultPool *pool, const HassRun *run, guint64 *n)
   for (gsize at = 0; at < run->used;)
     {
       HassRecord record;
-      memcpy (&record, run->records + at, sizeof record);
-      at += sizeof record;
-      if (!record.data)
-        {
-          record.data = run->records + at;
-          at += (record.bytes + 7) & ~(gsize)7;
-        }
+      at = read_record (run, at, &record);
       if (!pool->deliver (&record, pool->user_data))
         return FALSE;
       ++*n;

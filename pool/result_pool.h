@@ -34,6 +34,7 @@ typedef struct HassRun
 {
   guint64 key;
   guint64 n_units;
+  guint64 seq; /* of the first record */
   gsize used, capacity;
   guint8 *records;
   struct HassRun *next;
