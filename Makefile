@@ -203,7 +203,7 @@ run-main: $(BUILD)/bin/string_search
 check: setup-check
 	$(Q)$(MAKE) --no-print-directory check-format check-main
 check-format: $(STAGED)
-	$(Q)HASS_STAGED=$(BUILD)/include/hass tools/check-format.sh \
+	$(Q)STAGED_HEADERS=$(BUILD)/include/hass tools/check-format.sh \
 	  $(CC) -std=c11 -Wall -Wextra -Werror -I$(BUILD)/include $(PKG_CFLAGS)
 
 # Under ThreadSanitizer the suites about concurrency run, not those that
@@ -212,7 +212,7 @@ THREAD_SUITES = $(foreach s,$(shell $(TESTS) --list | sed 's/:.*//' | sort -u \
 	| grep -vE '$(NOT_UNDER_THREAD)'),--suite $(s))
 NOT_UNDER_THREAD := ^(against_grep|matcher|line_scan|grep_rules|model|examples)
 check-main: all tests
-	$(Q)HASS_BUILD=$(abspath $(BUILD)) TSAN_OPTIONS="$(TSAN_OPTIONS) halt_on_error=1" \
+	$(Q)TEST_BUILD=$(abspath $(BUILD)) TSAN_OPTIONS="$(TSAN_OPTIONS) halt_on_error=1" \
 	  $(TESTS) $(if $(findstring thread,$(SAN)),$(THREAD_SUITES))
 
 .PHONY: help

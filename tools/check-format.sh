@@ -25,7 +25,7 @@ for f in $(list '*.c' '*.h' '*.cpp' '*.sh' '*.pml'); do
     bad=1
   fi
 done
-for h in "$HASS_STAGED"/*.h; do
+for h in "$STAGED_HEADERS"/*.h; do
   if ! echo "#include <hass/$(basename "$h")>" | "$@" -fsyntax-only -x c -; then
     echo "format: hass/$(basename "$h") does not compile alone"
     bad=1

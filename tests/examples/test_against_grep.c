@@ -14,7 +14,7 @@
 static void
 compare (const char *mode)
 {
-  const char *build = g_getenv ("HASS_BUILD");
+  const char *build = g_getenv ("TEST_BUILD");
   g_autofree char *search = g_build_filename (build ? build : HASS_TOP "/build",
                                               "bin", "string_search", NULL);
   char *argv[] = { HASS_TOP "/tests/examples/against_grep.sh", (char *)mode,

@@ -18,7 +18,7 @@
 static int
 run (char **out, char **err, const char *program, ...)
 {
-  const char *build = g_getenv ("HASS_BUILD");
+  const char *build = g_getenv ("TEST_BUILD");
   g_autoptr (GPtrArray) argv = g_ptr_array_new_with_free_func (g_free);
   g_ptr_array_add (argv, g_build_filename (build ? build : HASS_TOP "/build",
                                            "bin", program, NULL));
