@@ -46,14 +46,14 @@ teddy_find_scalar (const Matcher *matcher, const guint8 *begin,
   last = end - matcher->min_length;
   for (const guint8 *p = begin; p <= last; p++)
     {
-      const guint8 *x = p + teddy->offset;
       guint buckets = 0xffff;
       gsize length;
 
       for (guint j = 0; j < teddy->n_bytes && buckets != 0; j++)
         {
-          guint lo = x[j] & 15;
-          guint hi = x[j] >> 4;
+          guint8 x = p[teddy->offset[j]];
+          guint lo = x & 15;
+          guint hi = x >> 4;
 
           buckets &= (guint)(teddy->lo[0][j][lo] & teddy->hi[0][j][hi])
                      | (guint)(teddy->lo[1][j][lo] & teddy->hi[1][j][hi]) << 8;

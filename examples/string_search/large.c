@@ -8,6 +8,11 @@
    ahead: so lines are held back until enough of what follows is known to
    have no NUL.
 
+   A worker unmaps what it has searched and nothing is to be printed of: the
+   page tables of a file of gigabytes cost tens of milliseconds to take down,
+   which munmap() at the end would do on one core.  So that no worker tears
+   a huge page from another's hands, blocks of a large file are whole ones.
+
    Thread safety: workers touch nothing shared but the matcher; the
    collector's state is its own. */
 #include "search.h"
@@ -22,7 +27,9 @@
 
 #include "binary.h"
 
-#define BLOCK_BYTES (256 << 10)
+/* NULs are looked for while this much is still in the cache. */
+#define STEP_BYTES (256 << 10)
+#define HUGE_BYTES (2 << 20)
 /* grep reads no further ahead than this beyond a line of ordinary length. */
 #define AHEAD_BYTES (1 << 20)
 
@@ -33,6 +40,7 @@ typedef struct
   const char *path;
   const guint8 *base;
   gsize size;
+  gsize block_bytes;
   int fd;
 
   /* The collector's. */
@@ -44,25 +52,63 @@ typedef struct
   GString *out;
 } Large;
 
+/* Blocks of whole huge pages where there are hundreds of them. */
+static gsize
+block_bytes (gsize size)
+{
+  gsize huge = size / 512 & ~(gsize)(HUGE_BYTES - 1);
+  return huge > 0 ? MIN (huge, 2 * HUGE_BYTES) : STEP_BYTES;
+}
+
+/* Who needs a page again, for a line that a neighbour owns, maps it again. */
+static void
+unmap_searched (const guint8 *begin, const guint8 *end)
+{
+  gsize page = (gsize)sysconf (_SC_PAGESIZE);
+  gsize first = ((gsize)begin + page - 1) & ~(page - 1);
+  gsize last = (gsize)end & ~(page - 1);
+  if (first < last)
+    madvise ((gpointer)first, last - first, MADV_DONTNEED);
+}
+
+/* Appends the LineBlocks of [first, end); returns whether one has records. */
+static gboolean
+scan (const Large *large, gsize first, gsize end, LineBuffer *lines)
+{
+  LineScanFlags flags = scan_flags (large->search);
+  gboolean has_records = FALSE;
+  gsize step = end - first;
+  if (!(flags & LINE_SCAN_COUNT))
+    {
+      flags |= LINE_SCAN_NUL;
+      step = STEP_BYTES;
+    }
+  for (; first < end; first += step)
+    {
+      gsize at = lines->length;
+      line_scan (large->search->matcher, large->base, large->size, first,
+                 MIN (step, end - first), flags, lines);
+      const LineBlock *block = (const LineBlock *)(gpointer)(lines->bytes + at);
+      has_records |= block->n_records > 0;
+    }
+  return has_records;
+}
+
 static gboolean
 work (const HassBlock *block, HassWorker *worker, gpointer user_data,
       GError **error)
 {
   Large *large = user_data;
-  LineScanFlags flags = scan_flags (large->search);
   LineBuffer lines = { 0 };
-  gsize first = block->first, end = block->first + block->count;
-  gsize step = end - first;
+  gsize end = block->first + block->count, next;
   (void)error;
-  /* NULs are looked for while the block is still in the cache. */
-  if (!(flags & LINE_SCAN_COUNT))
+  for (gsize first = block->first; first < end; first = next)
     {
-      flags |= LINE_SCAN_NUL;
-      step = BLOCK_BYTES;
+      next = MIN (first + large->block_bytes, end);
+      if (!scan (large, first, next, &lines)
+          && large->block_bytes >= HUGE_BYTES)
+        unmap_searched (large->base + first, large->base + next);
     }
-  for (; first < end; first += step)
-    line_scan (large->search->matcher, large->base, large->size, first,
-               MIN (step, end - first), flags, &lines);
   gboolean ok = hass_worker_result (worker, lines.bytes, lines.length);
   line_buffer_clear (&lines);
   return ok;
@@ -153,6 +199,7 @@ map (Large *large, const FileItem *item)
   if (large->fd < 0 || fstat (large->fd, &st) != 0)
     return FALSE;
   large->size = (gsize)st.st_size;
+  large->block_bytes = block_bytes (large->size);
   if (large->size == 0)
     return TRUE;
   void *base = mmap (NULL, large->size, PROT_READ, MAP_PRIVATE, large->fd, 0);
@@ -198,7 +245,7 @@ run (Large *large, GError **error)
   farm.n_loads = large->size > 0;
   farm.cpu_worker = work;
   farm.cost = HASS_COST_SIZED;
-  farm.block_elements = BLOCK_BYTES;
+  farm.block_elements = large->block_bytes;
   farm.halo_elements = matcher_max_length (search->matcher);
   farm.collect = collect;
   farm.order = HASS_RESULTS_ORDERED;

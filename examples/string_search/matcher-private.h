@@ -55,12 +55,12 @@ typedef struct
 
 /* A text position can start a match of a needle in bucket b only if bit b is
    set in lo[b / 8][j][x & 15] & hi[b / 8][j][x >> 4] for the byte x at
-   offset + j, each j < n_bytes.  */
+   offset[j], each j < n_bytes.  */
 typedef struct
 {
   guint n_bytes;
   guint n_groups; /* 1: 8 buckets, 2: 16 */
-  gsize offset;
+  gsize offset[TEDDY_BYTES];
   guint8 lo[2][TEDDY_BYTES][16];
   guint8 hi[2][TEDDY_BYTES][16];
   guint bucket_start[TEDDY_BUCKETS + 1];

@@ -56,6 +56,7 @@ SIMD_NAME (pair_find) (const Matcher *matcher, const guint8 *begin,
       Hits h[4];
       Hits any;
 
+#pragma GCC unroll 4
       for (guint i = 0; i < 4; i++)
         h[i] = pair_hits (p + i * SIMD_WIDTH, o0, o1, f0, f1, v0, v1);
       any = h_or (h_or (h[0], h[1]), h_or (h[2], h[3]));

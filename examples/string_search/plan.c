@@ -8,10 +8,11 @@
    the candidate is the place of a later character, and the match's start is
    found by going back from it.  That keeps the order: of two matches of one
    pattern, the one that starts first has each of its characters first.
-   Teddy's candidates are the starts themselves.  It takes a window of up to
-   four bytes at one offset common to all patterns, the offset that lets the
-   fewest positions of average text through; patterns with like windows share a
-   bucket.  */
+   Teddy's candidates are the starts themselves.  Its window is up to four
+   bytes at offsets common to all patterns, not always next to each other,
+   those that let the fewest positions of average text through; patterns with
+   like windows share a bucket.  More bytes and buckets let less through and
+   cost more; the cheapest shape is taken.  */
 
 #include "matcher-private.h"
 
@@ -19,6 +20,12 @@
 
 #define PAIR_OFFSETS 256 /* how far into the pattern we look */
 #define TEDDY_OFFSETS 32
+/* What Teddy pays, in instructions of a vector of 64 starts: for each byte of
+   the window, for its lookups in 8 buckets, for a candidate at every start
+   with the branches it turns.  */
+#define BYTE_COST 4
+#define GROUP_COST 2
+#define VERIFY_COST (64.0 * 60)
 /* A pair that lets more through than this is no better than Teddy.  */
 #define PAIR_MAX_RATE 0.02
 
@@ -201,56 +208,123 @@ compare_lengths (const void *a, const void *b)
   return x->max_length > y->max_length ? -1 : x->max_length < y->max_length;
 }
 
-static gsize
-choose_offset (const Matcher *matcher, guint n_bytes)
+/* Chooses the window's offsets [n_bytes], one after the other.  */
+static void
+choose_offsets (const Matcher *matcher, guint n_bytes, gsize *offset)
 {
-  gsize n_offsets = MIN (matcher->min_length - n_bytes + 1, TEDDY_OFFSETS);
-  gsize n_sets = n_offsets + n_bytes - 1;
-  g_autofree gdouble *cost = g_new0 (gdouble, n_offsets);
-  gsize best = 0;
+  gsize n_offsets = MIN (matcher->min_length, TEDDY_OFFSETS);
+  gsize n = matcher->n_needles;
+  g_autofree gdouble *frequency = g_new (gdouble, n * n_offsets);
+  g_autofree gdouble *rate = g_new (gdouble, n); /* by the bytes so far */
+  gboolean taken[TEDDY_OFFSETS] = { FALSE };
 
-  for (gsize i = 0; i < matcher->n_needles; i++)
+  for (gsize i = 0; i < n; i++)
     {
-      ByteSet sets[TEDDY_OFFSETS + TEDDY_BYTES];
-      gdouble frequency[TEDDY_OFFSETS + TEDDY_BYTES];
+      ByteSet sets[TEDDY_OFFSETS];
 
       memset (sets, 0, sizeof sets);
-      needle_byte_sets (&matcher->needles[i], sets, n_sets);
-      for (gsize j = 0; j < n_sets; j++)
-        frequency[j] = set_frequency (&sets[j]);
+      needle_byte_sets (&matcher->needles[i], sets, n_offsets);
+      for (gsize o = 0; o < n_offsets; o++)
+        frequency[i * n_offsets + o] = set_frequency (&sets[o]);
+      rate[i] = 1;
+    }
+  for (guint j = 0; j < n_bytes; j++)
+    {
+      gdouble least = G_MAXDOUBLE;
+
       for (gsize o = 0; o < n_offsets; o++)
         {
-          gdouble product = 1;
+          gdouble sum = 0;
 
-          for (guint j = 0; j < n_bytes; j++)
-            product *= frequency[o + j];
-          cost[o] += product;
+          for (gsize i = 0; i < n; i++)
+            sum += rate[i] * frequency[i * n_offsets + o];
+          if (!taken[o] && sum < least)
+            {
+              least = sum;
+              offset[j] = o;
+            }
         }
+      taken[offset[j]] = TRUE;
+      for (gsize i = 0; i < n; i++)
+        rate[i] *= frequency[i * n_offsets + offset[j]];
     }
-  for (gsize o = 1; o < n_offsets; o++)
-    if (cost[o] < cost[best])
-      best = o;
-  return best;
 }
 
-/* The share of text positions that pass the masks of bucket `b`.  */
+/* The share of text positions whose byte `j` passes the tables of bucket
+   `b`.  */
 static gdouble
-pass_rate (const Teddy *teddy, guint b)
+pass_rate (const Teddy *teddy, guint b, guint j)
 {
-  gdouble rate = 1;
+  guint bit = 1u << (b % 8);
+  ByteSet set = { { 0 } };
+
+  for (guint x = 0; x < 256; x++)
+    if ((teddy->lo[b / 8][j][x & 15] & teddy->hi[b / 8][j][x >> 4] & bit) != 0)
+      set.bits[x >> 6] |= G_GUINT64_CONSTANT (1) << (x & 63);
+  return set_frequency (&set);
+}
+
+static void
+add_to_tables (Teddy *teddy, const Window *window, guint b)
+{
+  guint8 bit = (guint8)(1u << (b % 8));
 
   for (guint j = 0; j < teddy->n_bytes; j++)
-    {
-      guint bit = 1u << (b % 8);
-      ByteSet set = { { 0 } };
+    for (guint x = 0; x < 256; x++)
+      if (has_byte (&window->sets[j], x))
+        {
+          teddy->lo[b / 8][j][x & 15] |= bit;
+          teddy->hi[b / 8][j][x >> 4] |= bit;
+        }
+}
 
-      for (guint x = 0; x < 256; x++)
-        if ((teddy->lo[b / 8][j][x & 15] & teddy->hi[b / 8][j][x >> 4] & bit)
-            != 0)
-          set.bits[x >> 6] |= G_GUINT64_CONSTANT (1) << (x & 63);
-      rate *= set_frequency (&set);
+/* Fills `teddy` for `n_groups` from the windows [n], which are sorted, and
+   drops the bytes that cost more than they save; returns the cost of a vector
+   and stores the share of starts that are candidates.  */
+static gdouble
+fill_tables (Teddy *teddy, const Window *windows, gsize n, guint n_groups,
+             gdouble *rate)
+{
+  guint n_buckets = n_groups * 8;
+  gdouble sum[TEDDY_BYTES] = { 0 }; /* of the rates by the first j + 1 bytes */
+  gdouble best = G_MAXDOUBLE;
+  guint n_bytes = 0;
+
+  teddy->n_groups = n_groups;
+  memset (teddy->lo, 0, sizeof teddy->lo);
+  memset (teddy->hi, 0, sizeof teddy->hi);
+  for (guint b = 0; b < TEDDY_BUCKETS; b++)
+    {
+      gsize first = n * MIN (b, n_buckets) / n_buckets;
+      gsize last = n * MIN (b + 1, n_buckets) / n_buckets;
+      gdouble passed = 1;
+
+      teddy->bucket_start[b] = (guint)first;
+      teddy->bucket_start[b + 1] = (guint)last;
+      if (first == last)
+        continue;
+      for (gsize i = first; i < last; i++)
+        add_to_tables (teddy, &windows[i], b);
+      for (guint j = 0; j < teddy->n_bytes; j++)
+        {
+          passed *= pass_rate (teddy, b, j);
+          sum[j] += passed;
+        }
     }
-  return rate;
+  for (guint j = 0; j < teddy->n_bytes; j++)
+    {
+      gdouble cost = (j + 1) * (BYTE_COST + GROUP_COST * n_groups)
+                     + sum[j] * VERIFY_COST;
+
+      if (cost < best)
+        {
+          best = cost;
+          n_bytes = j + 1;
+          *rate = sum[j];
+        }
+    }
+  teddy->n_bytes = n_bytes;
+  return best;
 }
 
 /* Fills `teddy`; returns the share of positions of average text at which a
@@ -259,55 +333,49 @@ gdouble
 plan_teddy (const Matcher *matcher, Teddy *teddy)
 {
   gsize n = matcher->n_needles;
+  guint n_bytes = (guint)MIN (matcher->min_length, TEDDY_BYTES);
   g_autofree Window *windows = g_new0 (Window, n);
-  gdouble rate = 0;
-  guint n_buckets;
+  gdouble rate = 1;
 
   memset (teddy, 0, sizeof *teddy);
-  teddy->n_bytes = (guint)MIN (matcher->min_length, TEDDY_BYTES);
-  teddy->n_groups = n > 8 ? 2 : 1;
-  teddy->offset = choose_offset (matcher, teddy->n_bytes);
-  teddy->needles = g_new (guint32, n);
-  n_buckets = teddy->n_groups * 8;
-
+  choose_offsets (matcher, n_bytes, teddy->offset);
   for (gsize i = 0; i < n; i++)
     {
-      ByteSet sets[TEDDY_OFFSETS + TEDDY_BYTES];
+      ByteSet sets[TEDDY_OFFSETS];
 
       memset (sets, 0, sizeof sets);
-      needle_byte_sets (&matcher->needles[i], sets,
-                        teddy->offset + teddy->n_bytes);
-      memcpy (windows[i].sets, sets + teddy->offset,
-              teddy->n_bytes * sizeof *sets);
+      needle_byte_sets (&matcher->needles[i], sets, TEDDY_OFFSETS);
+      for (guint j = 0; j < n_bytes; j++)
+        windows[i].sets[j] = sets[teddy->offset[j]];
       windows[i].needle = (guint32)i;
       windows[i].max_length = matcher->needles[i].max_length;
     }
   qsort (windows, n, sizeof *windows, compare_windows);
 
-  for (guint b = 0; b < n_buckets; b++)
+  teddy->n_bytes = n_bytes;
+  gdouble cost = fill_tables (teddy, windows, n, 1, &rate);
+  if (n > 8)
     {
-      gsize first = n * b / n_buckets;
-      gsize last = n * (b + 1) / n_buckets;
+      Teddy other = *teddy;
+      gdouble other_rate = 1;
 
-      teddy->bucket_start[b] = (guint)first;
-      teddy->bucket_start[b + 1] = (guint)last;
-      if (first == last)
-        continue;
-      qsort (windows + first, last - first, sizeof *windows, compare_lengths);
-      for (gsize i = first; i < last; i++)
+      other.n_bytes = n_bytes;
+      if (fill_tables (&other, windows, n, 2, &other_rate) < cost)
         {
-          teddy->needles[i] = windows[i].needle;
-          for (guint j = 0; j < teddy->n_bytes; j++)
-            for (guint x = 0; x < 256; x++)
-              if (has_byte (&windows[i].sets[j], x))
-                {
-                  teddy->lo[b / 8][j][x & 15] |= (guint8)(1u << (b % 8));
-                  teddy->hi[b / 8][j][x >> 4] |= (guint8)(1u << (b % 8));
-                }
+          *teddy = other;
+          rate = other_rate;
         }
-      rate += pass_rate (teddy, b);
     }
-  for (guint b = n_buckets; b < TEDDY_BUCKETS; b++)
-    teddy->bucket_start[b + 1] = (guint)n;
+
+  teddy->needles = g_new (guint32, n);
+  for (guint b = 0; b < TEDDY_BUCKETS; b++)
+    {
+      guint first = teddy->bucket_start[b];
+      guint last = teddy->bucket_start[b + 1];
+
+      qsort (windows + first, last - first, sizeof *windows, compare_lengths);
+      for (guint i = first; i < last; i++)
+        teddy->needles[i] = windows[i].needle;
+    }
   return rate;
 }

@@ -2,10 +2,11 @@
 /* Template: several patterns by nibble masks, for simd-private.h's width.
    Thread safety: reads the matcher only.
 
-   DESIGN.  For each text byte two shuffles look up, by its low and its high
-   nibble, the set of buckets that may have that byte at that place of their
-   window; the AND over the window's bytes leaves the buckets to verify.  One
-   shuffle set serves 8 buckets, a second one 16.  */
+   DESIGN.  For each byte of the window two shuffles look up, by its low and
+   its high nibble, the set of buckets that may have that byte there; the AND
+   over the window's bytes leaves the buckets to verify.  One shuffle set
+   serves 8 buckets, a second one 16.  The loops over masks are unrolled, or
+   these and what they give would not stay in registers.  */
 
 typedef struct
 {
@@ -13,41 +14,29 @@ typedef struct
   Vec hi[2][TEDDY_BYTES];
 } SIMD_NAME (TeddyMasks);
 
-/* The buckets, 8 of `group`, that each start from `p` may belong to.  */
+/* Fills r [n_groups] with the buckets that each of the vector of starts at
+   `p` may belong to; returns their OR.  */
 SIMD_INLINE Vec
-teddy_buckets (const SIMD_NAME (TeddyMasks) * masks, const Vec *low,
-               const Vec *high, guint group, guint n_bytes)
+teddy_step (const SIMD_NAME (TeddyMasks) * masks, const guint8 *p,
+            const gsize *offset, Vec *r, guint n_bytes, guint n_groups)
 {
-  Vec result = v_and (v_shuffle (masks->lo[group][0], low[0]),
-                      v_shuffle (masks->hi[group][0], high[0]));
-
-  for (guint j = 1; j < n_bytes; j++)
-    result = v_and (result, v_and (v_shuffle (masks->lo[group][j], low[j]),
-                                   v_shuffle (masks->hi[group][j], high[j])));
-  return result;
-}
-
-/* Fills r [n_groups] for the vector of starts at `p`; returns their OR.  */
-SIMD_INLINE Vec
-teddy_step (const SIMD_NAME (TeddyMasks) * masks, const guint8 *p, Vec *r,
-            guint n_bytes, guint n_groups)
-{
-  const Vec nibble = v_fill (0x0f);
-  Vec low[TEDDY_BYTES];
-  Vec high[TEDDY_BYTES];
-
+#pragma GCC unroll 4
   for (guint j = 0; j < n_bytes; j++)
     {
-      Vec text = v_load (p + j);
+      Vec text = v_load (p + offset[j]);
+      Vec low = v_and (text, v_fill (0x0f));
+      Vec high = v_and (v_shift_4 (text), v_fill (0x0f));
 
-      low[j] = v_and (text, nibble);
-      high[j] = v_and (v_shift_4 (text), nibble);
+#pragma GCC unroll 2
+      for (guint g = 0; g < n_groups; g++)
+        {
+          Vec found = v_and (v_shuffle (masks->lo[g][j], low),
+                             v_shuffle (masks->hi[g][j], high));
+
+          r[g] = j == 0 ? found : v_and (r[g], found);
+        }
     }
-  r[0] = teddy_buckets (masks, low, high, 0, n_bytes);
-  if (n_groups == 1)
-    return r[0];
-  r[1] = teddy_buckets (masks, low, high, 1, n_bytes);
-  return v_or (r[0], r[1]);
+  return n_groups == 1 ? r[0] : v_or (r[0], r[1]);
 }
 
 SIMD_INLINE const guint8 *
@@ -82,7 +71,7 @@ teddy_run (const Matcher *matcher, const guint8 *begin, const guint8 *end,
            gsize *match_length, guint n_bytes, guint n_groups)
 {
   const Teddy *teddy = &matcher->teddy;
-  const gsize offset = teddy->offset;
+  gsize offset[TEDDY_BYTES];
   const guint8 *p = begin;
   const guint8 *found;
   SIMD_NAME (TeddyMasks) masks;
@@ -95,20 +84,25 @@ teddy_run (const Matcher *matcher, const guint8 *begin, const guint8 *end,
   if (left < SIMD_WIDTH)
     return teddy_find_scalar (matcher, begin, end, match_length);
 
-  for (guint g = 0; g < n_groups; g++)
-    for (guint j = 0; j < n_bytes; j++)
-      {
-        masks.lo[g][j] = v_table (teddy->lo[g][j]);
-        masks.hi[g][j] = v_table (teddy->hi[g][j]);
-      }
+#pragma GCC unroll 4
+  for (guint j = 0; j < n_bytes; j++)
+    {
+      offset[j] = teddy->offset[j];
+#pragma GCC unroll 2
+      for (guint g = 0; g < n_groups; g++)
+        {
+          masks.lo[g][j] = v_table (teddy->lo[g][j]);
+          masks.hi[g][j] = v_table (teddy->hi[g][j]);
+        }
+    }
 
   for (; left >= 2 * SIMD_WIDTH; p += 2 * SIMD_WIDTH, left -= 2 * SIMD_WIDTH)
     {
       Vec any0;
       Vec any1;
 
-      any0 = teddy_step (&masks, p + offset, r[0], n_bytes, n_groups);
-      any1 = teddy_step (&masks, p + offset + SIMD_WIDTH, r[1], n_bytes,
+      any0 = teddy_step (&masks, p, offset, r[0], n_bytes, n_groups);
+      any1 = teddy_step (&masks, p + SIMD_WIDTH, offset, r[1], n_bytes,
                          n_groups);
       if (G_LIKELY (h_lanes (h_nonzero (v_or (any0, any1))) == 0))
         continue;
@@ -131,7 +125,7 @@ teddy_run (const Matcher *matcher, const guint8 *begin, const guint8 *end,
           p -= SIMD_WIDTH - left;
           left = SIMD_WIDTH;
         }
-      any = teddy_step (&masks, p + offset, r[0], n_bytes, n_groups);
+      any = teddy_step (&masks, p, offset, r[0], n_bytes, n_groups);
       found = teddy_verify (matcher, p, end, r[0], h_lanes (h_nonzero (any)),
                             n_groups, match_length);
       if (found != NULL)
