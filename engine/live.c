@@ -188,10 +188,10 @@ typedef enum
   FINISHED /* for ever */
 } Find;
 
-/* Asks the strategy, or begins the next round. Unless patient, leaves it to
-   whoever else is just finding some. */
+/* Asks the strategy, or begins the next round, by the unit cost seen. Unless
+   patient, leaves it to whoever else is just finding some. */
 static Find
-find_work (HassJob *job, const HassWorker *worker, gboolean patient)
+find_work (HassJob *job, double unit_ns, gboolean patient)
 {
   Find found = NOTHING;
   if (patient)
@@ -204,8 +204,7 @@ find_work (HassJob *job, const HassWorker *worker, gboolean patient)
     found = FOUND;
   else if (slot && hass_decide_stalled (job, slot))
     found = FOUND;
-  else if (hass_job_may_begin (job, slot)
-           && hass_live_begin (job, worker->unit_ns))
+  else if (hass_job_may_begin (job, slot) && hass_live_begin (job, unit_ns))
     found = FOUND;
   else if (atomic_load_explicit (&job->generated, memory_order_seq_cst)
            && hass_job_idle (job))
@@ -236,7 +235,7 @@ work_or_spin (HassJob *job, HassWorker *worker, gboolean *first)
           return TRUE;
         }
       worker->now_ns = 0;
-      Find found = find_work (job, worker, last_look);
+      Find found = find_work (job, worker->unit_ns, last_look);
       if (found == FINISHED)
         {
           hass_event_notify (&job->event);
@@ -284,6 +283,7 @@ core_task (gpointer data)
       atomic_fetch_sub_explicit (&live->coming, 1, memory_order_relaxed);
       while (work_or_spin (job, worker, &first))
         ;
+      double unit_ns = worker->unit_ns; /* the seat may be taken next */
       leave_seat (live, index);
       atomic_fetch_sub_explicit (&live->inside, 1, memory_order_seq_cst);
       hass_fence_heavy ();
@@ -291,7 +291,7 @@ core_task (gpointer data)
          counted out either, let nobody in: look once more. */
       if (may_have_work (job))
         let_in (job);
-      else if (find_work (job, worker, TRUE) == FINISHED)
+      else if (find_work (job, unit_ns, TRUE) == FINISHED)
         hass_event_notify (&job->event);
       hass_crew_leave (crew);
     }
@@ -319,7 +319,8 @@ work_until (HassJob *job, gboolean (*done) (HassJob *job))
         }
       /* What changed before prepare woke nobody, so all is looked at once
          more, and what a strategy may say now. */
-      if (may_have_work (job) || find_work (job, worker, TRUE) == FOUND)
+      if (may_have_work (job)
+          || find_work (job, worker->unit_ns, TRUE) == FOUND)
         {
           hass_event_cancel (&job->event);
           continue;
