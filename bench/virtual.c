@@ -77,7 +77,7 @@ main (int argc, char **argv)
   BenchGroup *group
       = bench_group_new (BENCH_MORE_IS_BETTER, "k units/s",
                          "i. %d units in virtual time, %s", N_UNITS, platform);
-  /* A core pulls several units shorter than 50 us at once; of the long ones
+  /* A core pulls several units shorter than 100 us at once; of the long ones
      each is an event of its own. */
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
     bench_group_add (group, i == 0 ? 200 : 0, measure, &cases[i],

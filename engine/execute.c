@@ -410,7 +410,7 @@ hass_execute_count (HassJob *job, HassWorker *worker, HassSlot *slot,
 /* -- How many to pull --------------------------------------------------- */
 
 /* What the strategy asks for, or a share of what waits; but at least what
-   fills 50 us by the costs seen lately, growing at most eightfold from pull
+   fills 100 us by the costs seen lately, growing at most eightfold from pull
    to pull, and never so much that the other cores would wait for it, unless
    that would make a pull of less than 2 us: then cores would spend their
    time on passing the range's line around. */

@@ -29,7 +29,7 @@
 #define HASS_SLOTS 8
 
 /* What a core should at least have to do between two pulls. */
-#define HASS_CHUNK_NS 50000
+#define HASS_CHUNK_NS 100000
 /* And below this a pull is not cut to be fair. */
 #define HASS_PULL_NS 2000
 

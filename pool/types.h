@@ -71,7 +71,7 @@ typedef enum
  * multiprocessor).
  * @chunk: CPU pool: units that a core pulls at a time; 0: the engine
  *   chooses. The engine pulls more where units are so short (below about
- *   50 us a chunk) that pulling would cost more than computing.
+ *   100 us a chunk) that pulling would cost more than computing.
  * @in_flight: GPU: the device is asked again while fewer than so many
  *   bundles are on it; 0 means 1.
  * @taken, @first: filled in by the engine before granted() and observe():
