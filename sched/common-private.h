@@ -93,4 +93,9 @@ void hass_share_largest_remainder (guint64 units, const double *weights,
 void hass_share_min_min (guint64 units, const double *rates, guint n,
                          guint64 *counts);
 
+void hass_crew_begin_mapped (gpointer self, HassRound *round);
+gboolean hass_crew_mapped (HassCrew *crew, HassRound *round, guint device,
+                           gboolean force, HassGrant *grant,
+                           HassAnswer *answer);
+
 #endif

@@ -454,3 +454,28 @@ hass_share_min_min (guint64 units, const double *rates, guint n,
       counts[best]++;
     }
 }
+
+/* -- Mapping as a round begins, or once speeds are known --------------- */
+
+/* The begin_round of strategies that map each round by min-min. */
+void
+hass_crew_begin_mapped (gpointer self, HassRound *round)
+{
+  hass_crew_begin_round (self, round);
+  if (hass_crew_known (self))
+    hass_crew_map (self, round);
+}
+
+/* FALSE: the round is not mapped yet, because a device is still measured;
+   the answer for this one is filled in. */
+gboolean
+hass_crew_mapped (HassCrew *crew, HassRound *round, guint device,
+                  gboolean force, HassGrant *grant, HassAnswer *answer)
+{
+  if (crew->mapped)
+    return TRUE;
+  if (hass_crew_probe (crew, round, device, force, grant, answer))
+    return FALSE;
+  hass_crew_map (crew, round);
+  return TRUE;
+}

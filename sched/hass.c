@@ -24,26 +24,14 @@
    Thread safety: as hass/strategy.h. */
 #include "common-private.h"
 
-static void
-begin_round (gpointer self, HassRound *round)
-{
-  hass_crew_begin_round (self, round);
-  if (hass_crew_known (self))
-    hass_crew_map (self, round);
-}
-
 static HassAnswer
 decide (gpointer self, HassRound *round, guint device, gboolean force,
         HassGrant *grant)
 {
   HassCrew *crew = self;
   HassAnswer answer;
-  if (!crew->mapped)
-    {
-      if (hass_crew_probe (crew, round, device, force, grant, &answer))
-        return answer;
-      hass_crew_map (crew, round);
-    }
+  if (!hass_crew_mapped (crew, round, device, force, grant, &answer))
+    return answer;
   if (hass_crew_own (crew, round, device, 0, grant)
       || hass_crew_leftovers (crew, round, device, TRUE, grant)
       || hass_crew_steal (crew, round, device, 1, grant))
@@ -58,7 +46,7 @@ const HassStrategyOps hass_basic = {
   .source = "Zhang 2011, 3.4.2, Algorithm 1",
   .farms = HASS_FARM_PARTITION | HASS_FARM_COMBINE,
   .create = hass_crew_create,
-  .begin_round = begin_round,
+  .begin_round = hass_crew_begin_mapped,
   .grant = decide,
   .observe = hass_crew_observe,
   .destroy = hass_crew_destroy,

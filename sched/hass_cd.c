@@ -34,26 +34,14 @@ static const HassParameter parameters[] = {
   { .name = NULL },
 };
 
-static void
-begin_round (gpointer self, HassRound *round)
-{
-  hass_crew_begin_round (self, round);
-  if (hass_crew_known (self))
-    hass_crew_map (self, round);
-}
-
 static HassAnswer
 decide (gpointer self, HassRound *round, guint device, gboolean force,
         HassGrant *grant)
 {
   HassCrew *crew = self;
   HassAnswer answer;
-  if (!crew->mapped)
-    {
-      if (hass_crew_probe (crew, round, device, force, grant, &answer))
-        return answer;
-      hass_crew_map (crew, round);
-    }
+  if (!hass_crew_mapped (crew, round, device, force, grant, &answer))
+    return answer;
   guint64 waiting
       = crew->cpu < crew->n ? hass_round_share (round, crew->cpu) : 0;
   guint64 loot = MAX (waiting / (crew->n_gpus + 1), 1);
@@ -80,7 +68,7 @@ const HassStrategyOps hass_cd = {
   .farms = HASS_FARM_PARTITION | HASS_FARM_COMBINE,
   .parameters = parameters,
   .create = hass_crew_create,
-  .begin_round = begin_round,
+  .begin_round = hass_crew_begin_mapped,
   .grant = decide,
   .observe = hass_crew_observe,
   .end_round = end_round,

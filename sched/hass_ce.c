@@ -43,12 +43,8 @@ decide (gpointer self, HassRound *round, guint device, gboolean force,
 {
   HassCrew *crew = self;
   HassAnswer answer;
-  if (!crew->mapped)
-    {
-      if (hass_crew_probe (crew, round, device, force, grant, &answer))
-        return answer;
-      hass_crew_map (crew, round);
-    }
+  if (!hass_crew_mapped (crew, round, device, force, grant, &answer))
+    return answer;
   if (hass_crew_own (crew, round, device, 0, grant)
       || hass_crew_leftovers (crew, round, device, TRUE, grant)
       || hass_crew_steal (crew, round, device, 1, grant))

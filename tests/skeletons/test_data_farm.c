@@ -7,43 +7,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "guarded.h"
 #include "hass_test.h"
 #include "tests/engine/stand_in.h"
 #include "tests/engine/trial.h"
-
-typedef gboolean (*Run) (const HassDataFarm *, HassReport **, GError **);
-
-static gboolean
-guarded (Run run, const HassDataFarm *f, HassReport **report, GError **error)
-{
-  watchdog (30, f->name);
-  gboolean ok = run (f, report, error);
-  watchdog (0, NULL);
-  return ok;
-}
-
-static gboolean
-fails_with (Run run, const HassDataFarm *f, HassError code, const char *text)
-{
-  GError *error = NULL;
-  gboolean right = !guarded (run, f, NULL, &error)
-                   && g_error_matches (error, HASS_ERROR, code)
-                   && strstr (error->message, text);
-  if (!right)
-    g_printerr ("\n    '%s' was due, got: %s", text,
-                error ? error->message : "success");
-  g_clear_error (&error);
-  return right;
-}
-
-static gboolean
-count_elements (const HassBlock *block, HassWorker *worker, gpointer data,
-                GError **error)
-{
-  (void)worker, (void)error;
-  atomic_fetch_add ((_Atomic guint64 *)data, block->count);
-  return TRUE;
-}
 
 /* -- The generator ------------------------------------------------------ */
 
