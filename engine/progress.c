@@ -6,7 +6,7 @@
 struct HassProgressThread
 {
   HassJob *job;
-  GThread *thread;
+  pthread_t thread;
   pthread_mutex_t lock; /* over */
   pthread_cond_t changed;
   gboolean over;
@@ -51,7 +51,15 @@ watch (gpointer data)
   return NULL;
 }
 
-/* NULL when nobody asked for progress. */
+static void
+progress_free (HassProgressThread *t)
+{
+  pthread_mutex_destroy (&t->lock);
+  pthread_cond_destroy (&t->changed);
+  g_free (t);
+}
+
+/* NULL when nobody asked for progress, or no thread can be had for it. */
 HassProgressThread *
 hass_progress_start (HassJob *job)
 {
@@ -65,8 +73,10 @@ hass_progress_start (HassJob *job)
   pthread_condattr_setclock (&attr, CLOCK_MONOTONIC);
   pthread_cond_init (&t->changed, &attr);
   pthread_condattr_destroy (&attr);
-  t->thread = g_thread_new ("hass-progress", watch, t);
-  return t;
+  if (pthread_create (&t->thread, NULL, watch, t) == 0)
+    return t;
+  progress_free (t);
+  return NULL;
 }
 
 void
@@ -78,8 +88,6 @@ hass_progress_stop (HassProgressThread *t)
   t->over = TRUE;
   pthread_cond_signal (&t->changed);
   pthread_mutex_unlock (&t->lock);
-  g_thread_join (t->thread);
-  pthread_mutex_destroy (&t->lock);
-  pthread_cond_destroy (&t->changed);
-  g_free (t);
+  pthread_join (t->thread, NULL);
+  progress_free (t);
 }

@@ -271,8 +271,19 @@ start_one (HassJob *job, HassLive *live, guint d, GError **error)
   /* Contexts of the cores come first; without a pool, the caller's. */
   guint first_gpu = job->cpu >= 0 ? 1 : 0;
   p->worker = &job->workers[MAX (job->n_cores, 1) + d - first_gpu];
-  live->proxies[d] = g_thread_new (job->devices[d].name, run, p);
-  return TRUE;
+  int failure = pthread_create (&live->proxies[d], NULL, run, p);
+  if (failure == 0)
+    {
+      live->has_proxy[d] = TRUE;
+      return TRUE;
+    }
+  g_set_error (error, HASS_ERROR, HASS_ERROR_DEVICE,
+               "no thread can be made for %s: %s", job->devices[d].name,
+               g_strerror (failure));
+  device->ops->close (device);
+  g_free (p->bundles);
+  g_free (p);
+  return FALSE;
 }
 
 /* Opens the devices and starts their threads. A device that does not open
@@ -282,7 +293,8 @@ hass_proxies_start (HassJob *job, HassLive *live)
 {
   guint n_left = job->cpu >= 0;
   GError *first = NULL;
-  live->proxies = g_new0 (GThread *, MAX (job->n_devices, 1));
+  live->proxies = g_new0 (pthread_t, MAX (job->n_devices, 1));
+  live->has_proxy = g_new0 (gboolean, MAX (job->n_devices, 1));
   for (guint d = 0; d < job->n_devices; d++)
     {
       GError *error = NULL;
@@ -318,7 +330,8 @@ hass_proxies_stop (HassJob *job, HassLive *live)
   atomic_store_explicit (&live->over, TRUE, memory_order_seq_cst);
   hass_event_notify (&job->event);
   for (guint d = 0; d < job->n_devices; d++)
-    if (live->proxies[d])
-      g_thread_join (live->proxies[d]);
+    if (live->has_proxy[d])
+      pthread_join (live->proxies[d], NULL);
   g_free (live->proxies);
+  g_free (live->has_proxy);
 }

@@ -10,7 +10,9 @@ const char *__tsan_default_suppressions (void);
 const char *
 __tsan_default_suppressions (void)
 {
-  return "race_top:tbb_wrapper.cpp\n"
+  return "race:g_slice_alloc0\n" /* of a thread's description, in GLib */
+         "race:g_slice_free1\n"
+         "race_top:tbb_wrapper.cpp\n"
          "race_top:bits/atomic_base.h\n"
          "race_top:oneapi/tbb\n";
 }

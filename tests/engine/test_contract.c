@@ -33,7 +33,7 @@ tries (guint n)
 
 /* A machine of any shape. Returns the file; says whether it has a CPU. */
 static char *
-random_platform (GRand *r, gboolean *has_cpu)
+random_platform (GRand *r, gboolean *has_cpu, gboolean *noisy)
 {
   static const double noises[] = { 0, 0.05, 0.5 };
   GString *s = g_string_new ("[platform]\n");
@@ -41,8 +41,9 @@ random_platform (GRand *r, gboolean *has_cpu)
   if (g_rand_int_range (r, 0, 6) == 0)
     n_gpus = 8;
   *has_cpu = n_gpus == 0 || g_rand_int_range (r, 0, 4) > 0;
-  g_string_append_printf (s, "noise = %g\ncalibrated = %s\n",
-                          noises[g_rand_int_range (r, 0, 3)],
+  double noise = noises[g_rand_int_range (r, 0, 3)];
+  *noisy = noise > 0;
+  g_string_append_printf (s, "noise = %g\ncalibrated = %s\n", noise,
                           g_rand_boolean (r) ? "yes" : "no");
   if (*has_cpu)
     g_string_append_printf (s, "[cpu]\ncores = %d\nwork_per_us = %g\n",
@@ -144,7 +145,7 @@ static void
 on_model (Trial *t, GRand *r, gboolean trouble)
 {
   gboolean has_cpu;
-  g_autofree char *path = random_platform (r, &has_cpu);
+  g_autofree char *path = random_platform (r, &has_cpu, &t->noisy);
   random_trial (r, t);
   if (trouble)
     random_trouble (r, t);

@@ -14,6 +14,7 @@
 /**
  * Trial: what farm to run.
  * @platform: NULL: live on @n_cores cores and @devices.
+ * @noisy: the platform has noise, so a run may be faster than its rates.
  * @n_loads: of which the last @n_generated come from a generator.
  * @most_elements: sizes are from 1 to this.
  * @nested_percent: of the units that emit one more load.
@@ -30,6 +31,7 @@ typedef struct
   HassFarmKind kind;
   const char *strategy;
   const char *platform;
+  gboolean noisy;
   guint n_cores;
   guint64 seed;
   HassCostClass cost;
