@@ -75,16 +75,6 @@ release_task (const HassLoad *load, gboolean committed, gpointer data)
   f->release (load->tag, committed, f->user_data);
 }
 
-/* The caller's tasks, then those that it generates. */
-static gboolean
-generate (HassEmitter *emitter, gpointer user_data, GError **error)
-{
-  (void)emitter;
-  (void)user_data;
-  (void)error;
-  return TRUE;
-}
-
 gboolean
 hass_function_farm (const HassFunctionFarm *given, HassReport **report,
                     GError **error)
@@ -108,9 +98,7 @@ hass_function_farm (const HassFunctionFarm *given, HassReport **report,
                     .kind = HASS_FARM_FUNCTION,
                     .cost = HASS_COST_SIZED,
                     .user_data = f.user_data,
-                    .generate = f.generate  ? f.generate
-                                : f.n_tasks ? NULL
-                                            : generate,
+                    .generate = f.generate,
                     .loads = loads,
                     .n_loads = f.n_tasks,
                     .cpu_worker = call_task,

@@ -56,13 +56,17 @@ figure_29 (void)
   CU_ASSERT_TRUE (cd < min_min);
 }
 
-/* Of HASS_ce the thesis says that it gets better from round to round. */
+/* Of HASS_ce the thesis says that it gets better from round to round: the
+   second round, mapped by min-min's first measurements, is slower than those
+   mapped by what was learned. */
 static void
 learns (void)
 {
-  double first = combine ("hass-ce", 1);
+  double second = combine ("hass-ce", 2) - combine ("hass-ce", 1);
   double later = (combine ("hass-ce", 20) - combine ("hass-ce", 10)) / 10;
-  CU_ASSERT_TRUE (later < first);
+  printf ("\n    second round %.3f ms, later ones %.3f ms ...", second * 1e3,
+          later * 1e3);
+  CU_ASSERT_TRUE (later < second);
 }
 
 #define CORES 4
