@@ -4,6 +4,9 @@
 #   V=1            full command lines
 #   SAN=address,undefined | SAN=thread   build and test with sanitizers
 #   SYSROOT=DIR    headers and libraries of Debian packages unpacked in DIR
+#   CUDA=no        as if there were no CUDA Toolkit
+#   CUDA_HOME=DIR  where it is, if nvcc is not on the PATH
+#   NVCC_ARCH=...  -gencode options of the kernels
 #   DESTDIR, PREFIX for `make install`
 
 .DEFAULT_GOAL := all
@@ -46,6 +49,23 @@ CUNIT_CFLAGS := $(shell $(PKG_CONFIG) --cflags cunit)
 CUNIT_LIBS := $(shell $(PKG_CONFIG) --libs cunit)
 endif
 
+# The CUDA Toolkit, where there is one: its headers and its static runtime for
+# the library, nvcc for the kernels of applications.
+ifneq ($(CUDA),no)
+NVCC ?= $(firstword $(wildcard $(CUDA_HOME:%=%/bin/nvcc)) \
+	$(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
+endif
+ifneq ($(and $(NVCC),$(wildcard $(NVCC))),)
+CUDA_TOP := $(abspath $(dir $(realpath $(NVCC)))..)
+CUDA_LIB := $(firstword $(wildcard $(CUDA_TOP)/lib64 $(CUDA_TOP)/lib))
+WITH_CUDA := yes
+CUDA_CFLAGS := -isystem $(CUDA_TOP)/include
+CUDA_LIBS := -L$(CUDA_LIB) -lcudart_static -ldl -lrt
+NVCC_ARCH ?= -gencode arch=compute_80,code=sm_80 \
+	-gencode arch=compute_90,code=sm_90 \
+	-gencode arch=compute_75,code=compute_75
+endif
+
 OPT ?= -O2 -g
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
 WARN := -Wall -Wextra -Wshadow=local -Wvla-larger-than=65536
@@ -56,7 +76,10 @@ CFLAGS_ALL := -std=gnu11 $(OPT) $(WARN) -Wstrict-prototypes \
 CXXFLAGS_ALL := -std=c++17 $(OPT) $(WARN) -fPIC -pthread $(SAN_FLAGS) \
 	$(CXXFLAGS)
 LDFLAGS_ALL := -pthread $(SAN_FLAGS) $(SYS_LDFLAGS) $(LDFLAGS)
-LIBS := $(PKG_LIBS) -lstdc++ -lm
+LIBS := $(PKG_LIBS) $(CUDA_LIBS) -lstdc++ -lm
+NVCCFLAGS_ALL := -std=c++17 -O3 -lineinfo $(NVCC_ARCH) -ccbin $(CXX) \
+	-Xcompiler -fPIC,-pthread,-Wall$(if $(SAN_FLAGS),$(comma)$(subst \
+	$(comma),\$(comma),$(firstword $(SAN_FLAGS)))) $(NVCCFLAGS)
 
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
@@ -65,7 +88,8 @@ say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 
 ROOMS := skeletons engine sched pool device
 PUBLIC := pool/error.h pool/load.h pool/round.h pool/types.h \
-	sched/strategy.h device/device.h engine/callbacks.h engine/report.h \
+	sched/strategy.h device/device.h device/memory.h device/cuda.h \
+	device/cuda_device.cuh engine/callbacks.h engine/report.h \
 	skeletons/data_farm.h skeletons/function_farm.h skeletons/hass.h
 STAGED := $(addprefix $(BUILD)/include/hass/,$(notdir $(PUBLIC)))
 
@@ -79,12 +103,15 @@ EX_FILES := $(patsubst examples/%.c,%,$(wildcard examples/*.c))
 EX_DIRS := $(patsubst examples/%/,%,$(wildcard examples/*/))
 BIN := $(addprefix $(BUILD)/bin/,$(EX_FILES) $(EX_DIRS))
 EX_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard examples/*.c examples/*/*.c))
+# What a folder's program is made of; kernels only where there is nvcc.
+objects_of = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)/*.c)) \
+	$(if $(WITH_CUDA),$(patsubst %.cu,$(BUILD)/%.cu.o,$(wildcard $(1)/*.cu)))
 
 TEST_C := $(wildcard tests/*.c tests/*/*.c)
 TEST_OBJ := $(TEST_C:%.c=$(BUILD)/%.o)
 # What the examples are made of, without their main functions, is tested too.
 EX_PARTS := $(filter-out %/main.o,$(foreach d,$(EX_DIRS),\
-	$(patsubst %.c,$(BUILD)/%.o,$(wildcard examples/$(d)/*.c))))
+	$(call objects_of,examples/$(d))))
 TESTS := $(BUILD)/tests/hass-tests
 
 
@@ -95,7 +122,7 @@ all: lib $(BIN)
 lib: $(LIB)
 tests: $(TESTS)
 
-$(BUILD)/include/hass/%.h:
+$(STAGED):
 	$(Q)mkdir -p $(@D) && ln -sf $(abspath $<) $@
 define stage
 $(BUILD)/include/hass/$(notdir $(1)): $(1)
@@ -112,6 +139,15 @@ $(BUILD)/%.o: %.cpp Makefile | $(STAGED)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CXX) $(CPPFLAGS_ALL) $(CXXFLAGS_ALL) -MMD -MP -c $< -o $@
 
+$(BUILD)/%.cu.o: %.cu Makefile | $(STAGED)
+	$(call say,NVCC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(NVCC) $(filter -I% -D%,$(CPPFLAGS_ALL)) $(NVCCFLAGS_ALL) \
+	  -MMD -MP -MF $(@:.o=.d) -c $< -o $@
+
+$(BUILD)/device/cudart.o: CPPFLAGS_ALL += $(if $(WITH_CUDA),-DHASS_WITH_CUDA \
+	$(CUDA_CFLAGS))
+
 $(TEST_OBJ): EXTRA_CPPFLAGS := -Itests -Iexamples \
 	-DHASS_TOP='"$(CURDIR)"' $(CUNIT_CFLAGS)
 
@@ -126,11 +162,10 @@ $(addprefix $(BUILD)/bin/,$(EX_FILES)): $(BUILD)/bin/%: \
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 
 define folder_program
-$(BUILD)/bin/$(1): $(patsubst %.c,$(BUILD)/%.o,$(wildcard examples/$(1)/*.c)) \
-		$(LIB)
+$(BUILD)/bin/$(1): $(call objects_of,examples/$(1)) $(LIB)
 	$$(call say,LD,$$@)
 	$(Q)mkdir -p $$(@D)
-	$(Q)$(CC) $(LDFLAGS_ALL) $$^ $(LIBS) -o $$@
+	$(Q)$(CC) $(LDFLAGS_ALL) $$^ $(LIBS_$(1)) $(LIBS) -o $$@
 endef
 $(foreach d,$(EX_DIRS),$(eval $(call folder_program,$(d))))
 
@@ -203,8 +238,9 @@ run-main: $(BUILD)/bin/string_search
 check: setup-check
 	$(Q)$(MAKE) --no-print-directory check-format check-main
 check-format: $(STAGED)
-	$(Q)STAGED_HEADERS=$(BUILD)/include/hass tools/check-format.sh \
-	  $(CC) -std=c11 -Wall -Wextra -Werror -I$(BUILD)/include $(PKG_CFLAGS)
+	$(Q)STAGED_HEADERS=$(BUILD)/include/hass WITH_CUDA=$(WITH_CUDA) \
+	  tools/check-format.sh $(CC) -std=c11 -Wall -Wextra -Werror \
+	  -I$(BUILD)/include $(PKG_CFLAGS) $(CUDA_CFLAGS)
 
 # Under ThreadSanitizer the suites about concurrency run, not those that
 # search gigabytes.
@@ -229,14 +265,14 @@ install: lib
 	install -d $(DESTDIR)$(PREFIX)/include/hass $(DESTDIR)$(PREFIX)/lib/pkgconfig
 	install -m 644 $(PUBLIC) $(DESTDIR)$(PREFIX)/include/hass
 	install -m 644 $(LIB) $(DESTDIR)$(PREFIX)/lib
-	sed 's|@PREFIX@|$(PREFIX)|' tools/hass.pc.in \
+	sed 's|@PREFIX@|$(PREFIX)|; s|@CUDA_LIBS@|$(CUDA_LIBS)|' tools/hass.pc.in \
 	  >$(DESTDIR)$(PREFIX)/lib/pkgconfig/hass.pc
 
 .PHONY: format
 format:
-	$(Q)clang-format -i $(wildcard $(addsuffix /*.[ch],$(ROOMS)) \
-	  $(addsuffix /*.cpp,$(ROOMS)) examples/*.c examples/*/*.[ch] \
-	  tests/*.[ch] tests/*/*.[ch] bench/*.[ch])
+	$(Q)clang-format -i $(wildcard $(foreach d,$(ROOMS) examples examples/* \
+	  tests tests/* bench bench/* tools/*,\
+	  $(addprefix $(d)/*.,c h cpp cu cuh)))
 
 .PHONY: clean
 clean:

@@ -252,11 +252,16 @@ start_one (HassJob *job, HassLive *live, guint d, GError **error)
   const HassFarm *farm = job->farm;
   HassDevice *device = job->gpus[d];
   Proxy *p = g_new0 (Proxy, 1);
-  p->farm = (HassDeviceFarm){ farm->name,       farm->kind,
-                              farm->gpu_worker, farm->gpu_worker_of,
-                              farm->bundle,     farm->unbundle,
-                              farm->constants,  farm->n_constants,
-                              farm->user_data };
+  p->farm = (HassDeviceFarm){ .name = farm->name,
+                              .kind = farm->kind,
+                              .gpu_worker = farm->gpu_worker,
+                              .gpu_worker_of = farm->gpu_worker_of,
+                              .gpu_function_of = farm->gpu_function_of,
+                              .bundle = farm->bundle,
+                              .unbundle = farm->unbundle,
+                              .constants = farm->constants,
+                              .n_constants = farm->n_constants,
+                              .user_data = farm->user_data };
   if (!device->ops->open (device, &p->farm, error))
     {
       g_free (p);

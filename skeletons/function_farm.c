@@ -57,6 +57,12 @@ gpu_function (const HassLoad *load)
   return ((const HassTask *)load->tag)->gpu;
 }
 
+static guint32
+gpu_function_index (const HassLoad *load)
+{
+  return ((const HassTask *)load->tag)->gpu_function;
+}
+
 static gboolean
 no_gpu_worker (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
                GError **error)
@@ -105,6 +111,7 @@ hass_function_farm (const HassFunctionFarm *given, HassReport **report,
                     .cpu_worker_data = &f,
                     .gpu_worker = no_gpu_worker,
                     .gpu_worker_of = gpu_function,
+                    .gpu_function_of = gpu_function_index,
                     .collect = f.collect,
                     .order = f.order,
                     .reduce = f.reduce,
