@@ -30,8 +30,9 @@ endif
 ifdef SYSROOT
 ROOT := $(abspath $(SYSROOT))
 L := $(ROOT)/usr/lib/x86_64-linux-gnu
-export PKG_CONFIG_SYSROOT_DIR := $(ROOT)
-export PKG_CONFIG_LIBDIR := $(L)/pkgconfig:$(ROOT)/usr/share/pkgconfig
+# In the command, because an exported variable does not reach $(shell).
+PKG_CONFIG := PKG_CONFIG_SYSROOT_DIR=$(ROOT) \
+	PKG_CONFIG_LIBDIR=$(L)/pkgconfig:$(ROOT)/usr/share/pkgconfig $(PKG_CONFIG)
 export LD_LIBRARY_PATH := $(L):$(ROOT)/lib/x86_64-linux-gnu
 SYS_LDFLAGS := -L$(L) -L$(ROOT)/lib/x86_64-linux-gnu \
 	-Wl,-rpath-link,$(L):$(ROOT)/lib/x86_64-linux-gnu

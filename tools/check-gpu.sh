@@ -6,7 +6,7 @@
 set -u
 program=$1
 sanitizer=$(command -v compute-sanitizer || echo "${CUDA_HOME:-/usr/local/cuda}/bin/compute-sanitizer")
-if "$program" --suite gpu_fault_child | grep -q 'SKIPPED: no'; then
+if "$program" --suite gpu_fault_child | grep -qE 'SKIPPED: (no GPU|built)'; then
   echo "check-gpu: SKIPPED, no GPU or no nvcc"
   exit 0
 fi
