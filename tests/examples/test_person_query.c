@@ -659,29 +659,32 @@ command_line (void)
   says ("-n 5 -o /no/file", 2, "", "/no/file: No such file");
 }
 
+static void
+judges (const guint32 *rows, gsize n_rows, guint64 n_found, const char *wanted)
+{
+  g_autoptr (PersonTable) table = person_table_generate (4, 1, 0, NULL);
+  PersonWanted all = PERSON_WANT_ALL;
+  g_autofree char *wrong
+      = person_query_reference (table, &all, rows, n_rows, n_found);
+  CU_ASSERT_EQUAL (g_strcmp0 (wrong, wanted), 0);
+}
+
 /* A reference that cannot say no proves nothing. */
 static void
 reference (void)
 {
-  g_autoptr (PersonTable) table = person_table_generate (4, 1, 0, NULL);
-  PersonWanted all = PERSON_WANT_ALL;
-  static const guint32 rows[][5]
-      = { { 0, 1, 2, 3, 4 }, { 0, 2, 1, 3, 0 }, { 1, 2, 3, 3, 0 } };
-  g_autofree char *right = person_query_reference (table, &all, rows[0], 4, 4);
-  g_autofree char *fewer = person_query_reference (table, &all, rows[0], 3, 3);
-  g_autofree char *more = person_query_reference (table, &all, rows[0], 5, 5);
-  g_autofree char *order = person_query_reference (table, &all, rows[1], 4, 4);
-  g_autofree char *lacks = person_query_reference (table, &all, rows[2], 4, 4);
-  g_autofree char *count = person_query_reference (table, &all, NULL, 0, 5);
-  g_autofree char *both = person_query_reference (table, &all, rows[0], 4, 5);
-  CU_ASSERT_PTR_NULL (right);
-  CU_ASSERT_STRING_EQUAL (fewer, "row 3 is wanted, but was not delivered after "
-                                 "the last of 3");
-  CU_ASSERT_STRING_EQUAL (more, "result 4 is row 4, but no more are wanted");
-  CU_ASSERT_STRING_EQUAL (order, "result 1 is row 2, not row 1");
-  CU_ASSERT_STRING_EQUAL (lacks, "result 0 is row 1, not row 0");
-  CU_ASSERT_STRING_EQUAL (count, "5 found, not 4");
-  CU_ASSERT_STRING_EQUAL (both, "5 found, not 4");
+  static const guint32 right[] = { 0, 1, 2, 3, 4 }, order[] = { 0, 2, 1, 3 },
+                       lacks[] = { 1, 2, 3, 3 }, twice[] = { 0, 0, 1, 2 };
+  judges (right, 4, 4, NULL);
+  judges (right, 3, 3,
+          "row 3 is wanted, but was not delivered after the last of 3");
+  judges (right, 5, 5, "result 4 is row 4, but no more are wanted");
+  judges (order, 4, 4, "result 1 is row 2, not row 1");
+  judges (lacks, 4, 4, "result 0 is row 1, not row 0");
+  judges (twice, 4, 4, "result 1 is row 0, not row 1");
+  judges (right, 4, 5, "5 found, not 4");
+  judges (NULL, 0, 5, "5 found, not 4");
+  judges (NULL, 0, 4, NULL);
 }
 
 HASS_TEST_SUITE (
