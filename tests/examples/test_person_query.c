@@ -11,11 +11,16 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "device/gpus-private.h"
 #include "person_query/calendar.h"
 #include "person_query/print.h"
 #include "person_query/query.h"
 #include "tests/engine/stand_in.h"
 #include "tests/engine/trial.h"
+
+gboolean person_query_gpu_worker (const HassBundle *bundle,
+                                  HassGpuStream *stream, gpointer user_data,
+                                  GError **error) __attribute__ ((weak));
 
 #define THESIS HASS_TOP "/doc/platforms/thesis.platform"
 
@@ -438,6 +443,48 @@ selectivity (void)
   CU_ASSERT_TRUE (none > 0 && none < 0.002);
 }
 
+/* Alone and together with the cores; from nobody to everybody, so that
+   records also are more than were expected. */
+static void
+real_gpus (void)
+{
+  if (!person_query_gpu_worker || hass_gpus_count () == 0)
+    {
+      hass_test_skip (person_query_gpu_worker ? "no GPU"
+                                              : "built without nvcc");
+      return;
+    }
+  gsize sizes[] = { 1, 65, 70001, 3000000 };
+  g_autoptr (GRand) rand = g_rand_new_with_seed (8);
+  if (g_getenv ("TEST_GPU_SMALL"))
+    sizes[3] = 200000;
+  for (gsize i = 0; i < G_N_ELEMENTS (sizes); i++)
+    {
+      g_autoptr (PersonTable) table
+          = person_table_generate (sizes[i], i, 0, NULL);
+      CU_ASSERT_PTR_NOT_NULL_FATAL (table);
+      for (guint k = 0; k < 18; k++)
+        {
+          PersonQuery query = { .table = table,
+                                .wanted = random_wanted (rand),
+                                .farm = (PersonFarm)(k % 3),
+                                .group_persons = 1000000,
+                                .gpu_only = k % 2 == 0 };
+          if (k < 6)
+            query.wanted = (PersonWanted)PERSON_WANT_ALL;
+          expect_right (&query);
+        }
+      /* Its first part alone matches, of which the sample says nothing. */
+      PersonQuery first
+          = { .table = table, .wanted = PERSON_WANT_ALL, .gpu_only = TRUE };
+      Person *persons = (Person *)(gpointer)table->persons;
+      for (gsize k = 0; k < sizes[i]; k++)
+        persons[k].salary = k < sizes[i] / 50 ? 1 : 2;
+      first.wanted.salary_max = 1;
+      expect_right (&first);
+    }
+}
+
 /* -- Tables ------------------------------------------------------------- */
 
 static char *
@@ -711,3 +758,6 @@ HASS_TEST_SUITE (
 HASS_TEST_SUITE (examples_person_query,
                  { "the output is the same, whoever computes it", same_output },
                  { "the program says what is wrong", command_line })
+
+HASS_TEST_SUITE (gpu_person_query,
+                 { "GPUs find the same, alone and with the cores", real_gpus })
