@@ -594,7 +594,7 @@ departments (void)
       smallest = MIN (smallest, end - first);
       largest = MAX (largest, end - first);
     }
-  CU_ASSERT_TRUE (n_departments > 12 && largest > 4 * smallest);
+  CU_ASSERT_TRUE (n_departments > 20 && largest > 4 * smallest);
 }
 
 static void
