@@ -80,7 +80,7 @@ LDFLAGS_ALL := -pthread $(SAN_FLAGS) $(SYS_LDFLAGS) $(LDFLAGS)
 LIBS := $(PKG_LIBS) $(CUDA_LIBS) -lstdc++ -lm
 NVCCFLAGS_ALL := -std=c++17 -O3 -lineinfo -diag-suppress 1217 $(NVCC_ARCH) -ccbin $(CXX) \
 	-Xcompiler -fPIC,-pthread,-Wall$(if $(SAN_FLAGS),$(comma)$(subst \
-	$(comma),\$(comma),$(firstword $(SAN_FLAGS)))) $(NVCCFLAGS)
+	$(comma),\\$(comma),$(firstword $(SAN_FLAGS)))) $(NVCCFLAGS)
 
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
