@@ -256,11 +256,11 @@ check-main: all tests
 
 # On a machine with GPUs: their tests, plain and under compute-sanitizer. The
 # faults are errors to a sanitizer, so they run plain.
-GPU_SUITES := gpu
+GPU_SUITES := gpu gpu_person_query
 .PHONY: check-gpu
 check-gpu: all tests
 	$(Q)$(TESTS) $(foreach s,$(GPU_SUITES),--suite $(s))
-	$(Q)tools/check-gpu.sh $(TESTS)
+	$(Q)tools/check-gpu.sh $(TESTS) $(GPU_SUITES)
 
 .PHONY: help
 help:
