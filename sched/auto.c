@@ -75,11 +75,12 @@ enum
 typedef struct
 {
   HassFit fits[N_FITS];
-  double prior_rate; /* of its traits */
-  double largest;    /* work of its largest bundle */
-  gboolean failed;   /* its last grant did */
-  gboolean absent;   /* nobody asks for it */
-  gboolean asked;    /* in this round */
+  double prior_rate;    /* of its traits */
+  double largest;       /* work of its largest bundle */
+  double round_largest; /* that in this round, finished or not */
+  gboolean failed;      /* its last grant did */
+  gboolean absent;      /* nobody asks for it */
+  gboolean asked;       /* in this round */
 
   Bundle bundles[DEEPEST]; /* GPU: in flight, oldest first */
   guint n_bundles;
@@ -164,6 +165,7 @@ begin_round (gpointer self, HassRound *round)
       m->asked = FALSE;
       m->n_bundles = 0;
       m->queue_ns = 0;
+      m->round_largest = 0;
       m->units = 0;
       m->seen = (HassProgress){ 0 };
     }
@@ -312,6 +314,13 @@ plan_cpu (Auto *s, const HassRound *round, HassRunner *r)
   r->ready_ns += exclusive / r->rate;
 }
 
+static gboolean
+overlaps (const Auto *s, guint device)
+{
+  return s->env->devices[device].max_in_flight > 1
+         && s->env->parameters[IN_FLIGHT] > 1;
+}
+
 static double
 queue_ns (const Auto *s, const Member *m)
 {
@@ -326,10 +335,11 @@ static void
 plan_gpu (const Auto *s, const HassRound *round, guint device, HassRunner *r)
 {
   const Member *m = &s->members[device];
-  const HassFit *fit = fit_of (s, round, device, m->n_bundles == 0);
+  const HassFit *next = fit_of (s, round, device, m->n_bundles == 0);
+  const HassFit *later = fit_of (s, round, device, !overlaps (s, device));
   double fixed_ns
-      = fit->seen > 0 ? fit->fixed_ns : s->env->devices[device].latency_ns;
-  r->rate = fit->seen > 0 ? 1 / fit->ns_per_work : m->prior_rate;
+      = next->seen > 0 ? next->fixed_ns : s->env->devices[device].latency_ns;
+  r->rate = later->seen > 0 ? 1 / later->ns_per_work : m->prior_rate;
   if (r->rate <= 0)
     return;
   double exclusive = hass_round_exclusive (round, device) * s->unit_work;
@@ -396,6 +406,37 @@ probe_work (const Auto *s, const HassRound *round, guint device)
   return MIN (work, total / (8 * s->n));
 }
 
+/* By what part a bundle on an idle GPU takes longer than one that queues:
+   that much of a round's first and last bundle overlaps nothing. */
+static double
+alone_part (const Auto *s, const HassRound *round, guint device)
+{
+  const HassFit *idle = fit_of (s, round, device, TRUE);
+  const HassFit *queued = fit_of (s, round, device, FALSE);
+  if (!overlaps (s, device))
+    return 0;
+  return MAX (idle->ns_per_work / queued->ns_per_work - 1, 0);
+}
+
+/* So that copies overlap kernels: a small bundle first, none whose copy
+   would take longer than the kernel of the one before, and not all that is
+   left at once. */
+static double
+overlapping_ns (const Auto *s, const HassRound *round, guint device,
+                double part_ns, double fixed_ns)
+{
+  const Member *m = &s->members[device];
+  double part = alone_part (s, round, device);
+  if (part * part_ns < 2 * fixed_ns)
+    return part_ns;
+  double even_ns = sqrt (part_ns * fixed_ns / part);
+  if (m->round_largest <= 0)
+    return even_ns;
+  double grown_ns
+      = m->round_largest / s->plan[device].rate * CLAMP (1 / part, 1.2, GROWTH);
+  return MAX (MIN (part_ns / 2, grown_ns), even_ns);
+}
+
 /* 0: nothing now. */
 static double
 bundle_work (Auto *s, const HassRound *round, guint device)
@@ -407,6 +448,7 @@ bundle_work (Auto *s, const HassRound *round, guint device)
   double fixed_ns = MAX (fit->fixed_ns, LEAST_FIXED_NS);
   double part_ns = MAX (s->finish_ns - r->ready_ns, r->step_ns);
   double ns = MIN (part_ns / (1 + 2 * u), sqrt (s->finish_ns * fixed_ns / u));
+  ns = MIN (ns, overlapping_ns (s, round, device, part_ns, fixed_ns));
   /* What is held back is given when it is clearer who is late. */
   if (m->n_bundles > 0)
     ns = MIN (ns, s->finish_ns / (1 + 2 * u) - r->ready_ns);
@@ -597,6 +639,7 @@ granted (gpointer self, HassRound *round, guint device, const HassGrant *grant)
     m->since_ns = s->now_ns;
   m->bundles[m->n_bundles++] = (Bundle){ work, ns, fit };
   m->queue_ns += ns;
+  m->round_largest = MAX (m->round_largest, work);
 }
 
 /* The first completion tells when the round began. */
@@ -649,7 +692,7 @@ observe (gpointer self, HassRound *round, const HassCompletion *done)
     return;
   double latency_ns = s->env->devices[done->device].latency_ns;
   hass_fit_add (&m->fits[b.fit], done->work, ns, latency_ns);
-  if (s->env->devices[done->device].max_in_flight > 1)
+  if (overlaps (s, done->device))
     foretell (&m->fits[b.fit & ~(guint)IDLE], done, latency_ns);
   m->largest = MAX (m->largest, done->work);
 }
