@@ -553,8 +553,12 @@ cpu_units (Auto *s, HassRound *round, gboolean force)
   const HassRunner *r = &s->plan[s->cpu];
   if (!r->runs)
     return force ? 1 : 0;
-  double part_ns = s->finish_ns - r->ready_ns;
-  return units_of (s, round, CPU_PART * part_ns * r->rate);
+  /* Nearly all that the cores will do; but the last two units of each core
+     one by one, because a core that pulls late would be late. */
+  double unit_ns = work_at (s, round, FALSE, 1) * cores / r->rate;
+  double ns = MIN (CPU_PART * (s->finish_ns - r->ready_ns),
+                   s->finish_ns - 2 * unit_ns);
+  return units_of (s, round, MAX (ns, LEAST_FIXED_NS / cores) * r->rate);
 }
 
 static HassAnswer
@@ -655,13 +659,13 @@ set_clock (Auto *s, const HassCompletion *done)
   s->now_ns = MAX (s->now_ns, done->end_ns);
 }
 
-/* A device that was idle and can overlap shows how fast it will be then: as
-   its slowest stage. */
+/* A large bundle on a device that was idle shows how fast it will be when
+   others queue: as its slowest stage. */
 static void
 foretell (HassFit *queued, const HassCompletion *done, double latency_ns)
 {
   double ns = MAX (done->kernel_ns, MAX (done->h2d_ns, done->d2h_ns));
-  if (queued->seen == 0 && ns > 0)
+  if (queued->seen == 0 && ns > 8 * latency_ns)
     hass_fit_add (queued, done->work, ns, latency_ns);
 }
 
