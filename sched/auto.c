@@ -386,7 +386,7 @@ uncertainty (const Auto *s, const HassRound *round, const HassFit *fit)
   static const double least[] = { [HASS_COST_EQUAL] = 0.02,
                                   [HASS_COST_SIZED] = 0.05,
                                   [HASS_COST_UNKNOWN] = 0.15 };
-  double u = MAX (least[s->env->cost], fit->error);
+  double u = MAX (least[s->env->cost], MIN (fit->error, 0.5));
   return fit->seen < 3 || !all_measured (s, round) ? MAX (u, 0.25) : u;
 }
 
@@ -455,7 +455,7 @@ bundle_work (Auto *s, const HassRound *round, guint device)
   if (s->env->cost == HASS_COST_UNKNOWN)
     {
       double round_ns = s->finish_ns + (s->now_ns - s->begin_ns);
-      ns = MIN (ns, MAX (0.02 * round_ns, 2 * fixed_ns));
+      ns = MIN (ns, MAX (0.02 * round_ns, 8 * fixed_ns));
     }
   if (part_ns - ns < 2 * fixed_ns)
     ns = part_ns;

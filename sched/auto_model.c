@@ -13,16 +13,20 @@
 #define FIXED_MEMORY 0.95
 /* Bundles of about the same size cannot tell the two parts apart. */
 #define LEAST_SPREAD 0.05
+#define LARGEST_FIXED 0.75 /* of the shortest bundle */
 
 /* Under a cost that grows along the range the regression finds a fixed part
-   that is not there; it is held between 0 and the shortest bundle seen. */
+   that is not there, and none where bundles wait for others' copies; it is
+   held between half of the device's latency, because half of that may overlap
+   something, and the shortest bundle seen. */
 static double
-fixed_part (const HassFit *f, double known)
+fixed_part (const HassFit *f, double latency_ns)
 {
+  double known = f->seen > 0 ? f->fixed_ns : latency_ns;
   double spread = f->s * f->s_ww - f->s_w * f->s_w;
   if (spread > LEAST_SPREAD * f->s * f->s_ww)
     known = (f->s_t * f->s_ww - f->s_w * f->s_wt) / spread;
-  return CLAMP (known, 0, 0.95 * f->least_ns);
+  return MIN (MAX (known, latency_ns / 2), LARGEST_FIXED * f->least_ns);
 }
 
 /* A bundle of so much work was served in ns. latency_ns is believed to be
@@ -46,8 +50,7 @@ hass_fit_add (HassFit *f, double work, double ns, double latency_ns)
   f->s_ww = FIXED_MEMORY * f->s_ww + g * work * work;
   f->s_wt = FIXED_MEMORY * f->s_wt + g * work * ns;
   f->least_ns = f->seen > 0 ? MIN (1.02 * f->least_ns, ns) : ns;
-  f->fixed_ns
-      = fixed_part (f, f->seen > 0 ? f->fixed_ns : MIN (latency_ns, ns / 2));
+  f->fixed_ns = fixed_part (f, latency_ns);
   double sloped = MAX (f->ns - f->n * f->fixed_ns, 0.05 * f->ns);
   f->ns_per_work = sloped / MAX (f->work, 1e-300);
   f->seen++;
