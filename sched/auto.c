@@ -86,6 +86,7 @@ typedef struct
   guint n_bundles;
   double queue_ns; /* sum of theirs */
   gint64 since_ns; /* when the first of them began */
+  gint64 end_ns;   /* of the last one */
 
   /* The CPU pool. */
   double work, busy_ns; /* decayed */
@@ -101,7 +102,8 @@ typedef struct
   HassRunner *plan; /* [n] */
   guint64 *counts;  /* [n], scratch */
   gint64 now_ns;    /* of the last completion */
-  gint64 begin_ns;  /* of the round; 0: not known yet */
+  gint64 begin_ns;  /* of the round, once begun */
+  gboolean begun;   /* something of it has finished */
   double unit_work, finish_ns, left;
   guint64 share_back;
   guint64 first_mpd; /* function farm: position of its first parallel task */
@@ -169,7 +171,8 @@ begin_round (gpointer self, HassRound *round)
       m->units = 0;
       m->seen = (HassProgress){ 0 };
     }
-  s->begin_ns = 0;
+  s->begun = FALSE;
+  s->begin_ns = s->now_ns;
   s->share_back = 0;
   /* The blocks of one load stay side by side. */
   if (s->env->farm != HASS_FARM_PARTITION)
@@ -241,15 +244,6 @@ busy (const Auto *s, const HassRound *round, guint device)
   if (device != s->cpu)
     return m->n_bundles > 0;
   return m->units > (gint64)hass_round_progress (round, device).units;
-}
-
-static gboolean
-any_busy (const Auto *s, const HassRound *round)
-{
-  for (guint d = 0; d < s->n; d++)
-    if (busy (s, round, d))
-      return TRUE;
-  return FALSE;
 }
 
 /* -- 2. The plan -------------------------------------------------------- */
@@ -376,6 +370,18 @@ all_measured (const Auto *s, const HassRound *round)
         && !measured (s, round, d))
       return FALSE;
   return TRUE;
+}
+
+/* Units that are kept for GPUs which nobody knows yet, so that they are
+   tried even where rounds are tiny. */
+static guint64
+kept_units (const Auto *s, const HassRound *round)
+{
+  guint64 n = 0;
+  for (guint d = 0; d < s->n; d++)
+    n += d != s->cpu && !s->members[d].failed && !s->members[d].absent
+         && !busy (s, round, d) && !measured (s, round, d);
+  return n;
 }
 
 /* -- 3. GPUs ------------------------------------------------------------ */
@@ -507,8 +513,10 @@ decide_gpu (Auto *s, HassRound *round, guint device, gboolean force,
       fill_in (s, round, device, probe_work (s, round, device), grant);
       return HASS_TAKE;
     }
+  guint64 waiting = hass_round_waiting (round) + cpu_share (s, round);
+  guint64 kept = kept_units (s, round);
   make_plan (s, round);
-  if (!s->plan[device].runs && !force)
+  if ((!s->plan[device].runs || waiting <= kept) && !force)
     return HASS_WAIT;
   double work = bundle_work (s, round, device);
   if (work <= 0)
@@ -543,12 +551,12 @@ static guint64
 cpu_units (Auto *s, HassRound *round, gboolean force)
 {
   guint cores = MAX (s->env->devices[s->cpu].cores, 1);
+  guint64 waiting = hass_round_waiting (round), kept = kept_units (s, round);
+  if (waiting <= kept && !force)
+    return 0;
   if (!measured (s, round, s->cpu))
-    {
-      if (busy (s, round, s->cpu) && !force)
-        return 0;
-      return CLAMP (hass_round_waiting (round) / 16, 1, cores);
-    }
+    return busy (s, round, s->cpu) && !force ? 0
+                                             : CLAMP (waiting / 16, 1, cores);
   make_plan (s, round);
   const HassRunner *r = &s->plan[s->cpu];
   if (!r->runs)
@@ -558,7 +566,9 @@ cpu_units (Auto *s, HassRound *round, gboolean force)
   double unit_ns = work_at (s, round, FALSE, 1) * cores / r->rate;
   double ns = MIN (CPU_PART * (s->finish_ns - r->ready_ns),
                    s->finish_ns - 2 * unit_ns);
-  return units_of (s, round, MAX (ns, LEAST_FIXED_NS / cores) * r->rate);
+  guint64 units
+      = units_of (s, round, MAX (ns, LEAST_FIXED_NS / cores) * r->rate);
+  return MIN (units, MAX (waiting - MIN (kept, waiting), 1));
 }
 
 static HassAnswer
@@ -607,7 +617,7 @@ decide (gpointer self, HassRound *round, guint device, gboolean force,
     look_at_cpu (s, round);
   if (device == s->cpu)
     return decide_cpu (s, round, force, grant);
-  return decide_gpu (s, round, device, force || !any_busy (s, round), grant);
+  return decide_gpu (s, round, device, force, grant);
 }
 
 /* -- What happened ------------------------------------------------------ */
@@ -646,13 +656,15 @@ granted (gpointer self, HassRound *round, guint device, const HassGrant *grant)
   m->round_largest = MAX (m->round_largest, work);
 }
 
-/* The first completion tells when the round began. */
+/* The first completion tells when the round began, but for a CPU pool that
+   reports for the first time: hence no earlier than what was seen before. */
 static void
 set_clock (Auto *s, const HassCompletion *done)
 {
-  if (s->begin_ns == 0)
+  if (!s->begun)
     {
-      s->begin_ns = done->grant_ns;
+      s->begun = TRUE;
+      s->begin_ns = MAX (done->grant_ns, s->now_ns);
       for (guint d = 0; d < s->n; d++)
         s->members[d].since_ns = MAX (s->members[d].since_ns, s->begin_ns);
     }
@@ -686,12 +698,12 @@ observe (gpointer self, HassRound *round, const HassCompletion *done)
   if (m->n_bundles == 0)
     return;
   Bundle b = m->bundles[0];
-  double ns = done->end_ns - MAX (done->grant_ns, m->since_ns);
+  double ns = done->end_ns - MAX (done->grant_ns, m->end_ns);
   m->queue_ns -= b.ns;
   m->n_bundles--;
   for (guint i = 0; i < m->n_bundles; i++)
     m->bundles[i] = m->bundles[i + 1];
-  m->since_ns = done->end_ns;
+  m->since_ns = m->end_ns = done->end_ns;
   if (done->failed || done->units == 0)
     return;
   double latency_ns = s->env->devices[done->device].latency_ns;

@@ -13,7 +13,7 @@
 #define FIXED_MEMORY 0.95
 /* Bundles of about the same size cannot tell the two parts apart. */
 #define LEAST_SPREAD 0.05
-#define LARGEST_FIXED 0.75 /* of the shortest bundle */
+#define LARGEST_FIXED 0.95 /* of the shortest bundle */
 
 /* Under a cost that grows along the range the regression finds a fixed part
    that is not there, and none where bundles wait for others' copies; it is
