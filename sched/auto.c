@@ -218,14 +218,15 @@ simple (const Auto *s, const HassRound *round)
 }
 
 /* The fit for the next bundle; that of the other state of the device where
-   this one has not been seen. */
+   this one has not been seen, or with little work only. */
 static const HassFit *
 fit_of (const Auto *s, const HassRound *round, guint device, gboolean idle)
 {
   const Member *m = &s->members[device];
   guint kind = simple (s, round) ? SIMPLE : 0;
   const HassFit *fit = &m->fits[kind + (idle ? IDLE : 0)];
-  return fit->seen > 0 ? fit : &m->fits[kind + (idle ? 0 : IDLE)];
+  const HassFit *other = &m->fits[kind + (idle ? 0 : IDLE)];
+  return fit->work > 0 && 4 * fit->work >= other->work ? fit : other;
 }
 
 static gboolean
@@ -443,6 +444,35 @@ overlapping_ns (const Auto *s, const HassRound *round, guint device,
   return MAX (MIN (part_ns / 2, grown_ns), even_ns);
 }
 
+/* Time until a core is free, if they all began together. */
+static double
+next_free_ns (const Auto *s, const HassRound *round, double unit_ns)
+{
+  if (!busy (s, round, s->cpu))
+    return 0;
+  double busy_ns = hass_round_progress (round, s->cpu).busy_ns;
+  double begun_ns = s->begun ? s->now_ns - s->begin_ns - busy_ns : 0;
+  return CLAMP (unit_ns - begun_ns, 0, unit_ns);
+}
+
+/* Work of the plan that cores would only begin and not end by T, because a
+   unit cannot be cut, if so late that a GPU had better do it. */
+static double
+late_work (const Auto *s, const HassRound *round, double gpu_rate)
+{
+  if (s->cpu == s->n || !s->plan[s->cpu].runs
+      || s->env->cost == HASS_COST_UNKNOWN)
+    return 0;
+  const HassRunner *cpu = &s->plan[s->cpu];
+  double wave = s->env->devices[s->cpu].cores * work_at (s, round, FALSE, 1);
+  double unit_ns = wave / cpu->rate;
+  double free_ns = next_free_ns (s, round, unit_ns);
+  double waves = floor ((s->finish_ns - free_ns) / unit_ns * (1 + 1e-9));
+  double late = cpu->rate * (s->finish_ns - cpu->ready_ns) - waves * wave;
+  double end_ns = free_ns + (waves + 1) * unit_ns;
+  return late > 0 && s->finish_ns + late / gpu_rate < end_ns ? late : 0;
+}
+
 /* 0: nothing now. */
 static double
 bundle_work (Auto *s, const HassRound *round, guint device)
@@ -464,10 +494,11 @@ bundle_work (Auto *s, const HassRound *round, guint device)
       ns = MIN (ns, MAX (0.02 * round_ns, 8 * fixed_ns));
     }
   if (part_ns - ns < 2 * fixed_ns)
-    ns = part_ns;
+    ns = part_ns + late_work (s, round, r->rate) / r->rate;
   else if (m->n_bundles > 0 && ns < 2 * fixed_ns)
     return 0;
-  double work = ns * r->rate;
+  /* Units are rounded down; the last of a part must not cost a launch. */
+  double work = ns * r->rate + 0.5 * s->unit_work;
   if (m->largest > 0)
     work = MIN (work, GROWTH * m->largest);
   if (!all_measured (s, round))
