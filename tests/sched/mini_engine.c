@@ -344,12 +344,15 @@ is_cpu (Run *run, guint device)
   return run->farm->devices[device].kind == HASS_DEVICE_CPU;
 }
 
+/* A lane is idle and, where these are cores, has nothing to pull. */
 static gboolean
 has_room (Run *run, guint device)
 {
-  return is_cpu (run, device)
-             ? !run->pulling
-             : !run->lanes[run->round->counter_of[device]].busy;
+  guint *of = run->round->counter_of;
+  gboolean room = FALSE;
+  for (guint i = of[device]; i < of[device + 1]; i++)
+    room |= !run->lanes[i].busy;
+  return room && !(is_cpu (run, device) && run->pulling);
 }
 
 static void
