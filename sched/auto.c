@@ -293,8 +293,19 @@ least_units (const Auto *s, const HassRound *round, guint device)
   return MAX (s->env->devices[device].cores, 1);
 }
 
+/* Time until a core is free, if they all began together. */
+static double
+next_free_ns (const Auto *s, const HassRound *round, double unit_ns)
+{
+  if (!busy (s, round, s->cpu))
+    return 0;
+  double busy_ns = hass_round_progress (round, s->cpu).busy_ns;
+  double begun_ns = s->begun ? s->now_ns - s->begin_ns - busy_ns : 0;
+  return CLAMP (unit_ns - begun_ns, 0, unit_ns);
+}
+
 static void
-plan_cpu (Auto *s, const HassRound *round, HassRunner *r)
+plan_cpu (const Auto *s, const HassRound *round, gboolean idle, HassRunner *r)
 {
   guint cores = MAX (s->env->devices[s->cpu].cores, 1);
   r->rate = cpu_rate (s);
@@ -306,6 +317,8 @@ plan_cpu (Auto *s, const HassRound *round, HassRunner *r)
      early; and those at work now are in the middle of one. */
   r->ready_ns = busy (s, round, s->cpu) ? unit_ns : unit_ns / 2;
   r->step_ns = unit_ns - r->ready_ns;
+  if (!idle)
+    r->step_ns += next_free_ns (s, round, unit_ns);
   r->ready_ns += exclusive / r->rate;
 }
 
@@ -344,7 +357,7 @@ plan_gpu (const Auto *s, const HassRound *round, guint device, HassRunner *r)
 }
 
 static void
-make_plan (Auto *s, const HassRound *round)
+make_plan (Auto *s, const HassRound *round, guint asking)
 {
   for (guint d = 0; d < s->n; d++)
     {
@@ -354,7 +367,7 @@ make_plan (Auto *s, const HassRound *round)
       if (m->failed || m->absent)
         continue;
       if (d == s->cpu)
-        plan_cpu (s, round, r);
+        plan_cpu (s, round, asking == s->cpu, r);
       else
         plan_gpu (s, round, d, r);
     }
@@ -442,17 +455,6 @@ overlapping_ns (const Auto *s, const HassRound *round, guint device,
   double grown_ns
       = m->round_largest / s->plan[device].rate * CLAMP (1 / part, 1.2, GROWTH);
   return MAX (MIN (part_ns / 2, grown_ns), even_ns);
-}
-
-/* Time until a core is free, if they all began together. */
-static double
-next_free_ns (const Auto *s, const HassRound *round, double unit_ns)
-{
-  if (!busy (s, round, s->cpu))
-    return 0;
-  double busy_ns = hass_round_progress (round, s->cpu).busy_ns;
-  double begun_ns = s->begun ? s->now_ns - s->begin_ns - busy_ns : 0;
-  return CLAMP (unit_ns - begun_ns, 0, unit_ns);
 }
 
 /* Work of the plan that cores would only begin and not end by T, because a
@@ -546,7 +548,7 @@ decide_gpu (Auto *s, HassRound *round, guint device, gboolean force,
     }
   guint64 waiting = hass_round_waiting (round) + cpu_share (s, round);
   guint64 kept = kept_units (s, round);
-  make_plan (s, round);
+  make_plan (s, round, device);
   if ((!s->plan[device].runs || waiting <= kept) && !force)
     return HASS_WAIT;
   double work = bundle_work (s, round, device);
@@ -588,7 +590,7 @@ cpu_units (Auto *s, HassRound *round, gboolean force)
   if (!measured (s, round, s->cpu))
     return busy (s, round, s->cpu) && !force ? 0
                                              : CLAMP (waiting / 16, 1, cores);
-  make_plan (s, round);
+  make_plan (s, round, s->cpu);
   const HassRunner *r = &s->plan[s->cpu];
   if (!r->runs)
     return force ? 1 : 0;

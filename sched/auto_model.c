@@ -13,7 +13,7 @@
 #define FIXED_MEMORY 0.95
 /* Bundles of about the same size cannot tell the two parts apart. */
 #define LEAST_SPREAD 0.05
-#define LARGEST_FIXED 0.95 /* of the shortest bundle */
+#define LARGEST_FIXED 0.98 /* of the shortest bundle */
 
 /* Under a cost that grows along the range the regression finds a fixed part
    that is not there, and none where bundles wait for others' copies; it is
@@ -51,7 +51,7 @@ hass_fit_add (HassFit *f, double work, double ns, double latency_ns)
   f->s_wt = FIXED_MEMORY * f->s_wt + g * work * ns;
   f->least_ns = f->seen > 0 ? MIN (1.02 * f->least_ns, ns) : ns;
   f->fixed_ns = fixed_part (f, latency_ns);
-  double sloped = MAX (f->ns - f->n * f->fixed_ns, 0.05 * f->ns);
+  double sloped = MAX (f->ns - f->n * f->fixed_ns, (1 - LARGEST_FIXED) * f->ns);
   f->ns_per_work = sloped / MAX (f->work, 1e-300);
   f->seen++;
 }
@@ -83,7 +83,7 @@ next_runner (const HassRunner *r, guint n)
 double
 hass_fill (HassRunner *r, guint n, double work)
 {
-  double finish_ns = INFINITY, rates = 0, first_ns = 0;
+  double finish_ns = INFINITY, rates = 0, last_ns = 0;
   for (guint d = 0; d < n; d++)
     r[d].runs = FALSE;
   for (guint d; (d = next_runner (r, n)) < n;)
@@ -91,12 +91,11 @@ hass_fill (HassRunner *r, guint n, double work)
       double end_ns = r[d].ready_ns + r[d].step_ns;
       if (end_ns > finish_ns)
         break;
-      if (rates <= 0)
-        first_ns = end_ns;
+      last_ns = end_ns;
       r[d].runs = TRUE;
       rates += r[d].rate;
       work += r[d].rate * r[d].ready_ns;
-      finish_ns = MAX (work / rates, first_ns);
+      finish_ns = MAX (work / rates, last_ns);
     }
   return finish_ns;
 }
