@@ -458,9 +458,11 @@ overlapping_ns (const Auto *s, const HassRound *round, guint device,
 }
 
 /* Work of the plan that cores would only begin and not end by T, because a
-   unit cannot be cut, if so late that a GPU had better do it. */
+   unit cannot be cut, if so late that a GPU had better do it now. Where one
+   more launch is cheap that is decided when it is due. */
 static double
-late_work (const Auto *s, const HassRound *round, double gpu_rate)
+late_work (const Auto *s, const HassRound *round, double gpu_rate,
+           double fixed_ns)
 {
   if (s->cpu == s->n || !s->plan[s->cpu].runs
       || s->env->cost == HASS_COST_UNKNOWN)
@@ -472,7 +474,8 @@ late_work (const Auto *s, const HassRound *round, double gpu_rate)
   double waves = floor ((s->finish_ns - free_ns) / unit_ns * (1 + 1e-9));
   double late = cpu->rate * (s->finish_ns - cpu->ready_ns) - waves * wave;
   double end_ns = free_ns + (waves + 1) * unit_ns;
-  return late > 0 && s->finish_ns + late / gpu_rate < end_ns ? late : 0;
+  double with_ns = s->finish_ns + late / gpu_rate;
+  return late > 0 && with_ns < end_ns && end_ns < with_ns + fixed_ns ? late : 0;
 }
 
 /* 0: nothing now. */
@@ -496,7 +499,7 @@ bundle_work (Auto *s, const HassRound *round, guint device)
       ns = MIN (ns, MAX (0.02 * round_ns, 8 * fixed_ns));
     }
   if (part_ns - ns < 2 * fixed_ns)
-    ns = part_ns + late_work (s, round, r->rate) / r->rate;
+    ns = part_ns + late_work (s, round, r->rate, fixed_ns) / r->rate;
   else if (m->n_bundles > 0 && ns < 2 * fixed_ns)
     return 0;
   /* Units are rounded down; the last of a part must not cost a launch. */
