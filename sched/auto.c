@@ -334,9 +334,9 @@ queue_ns (const Auto *s, const Member *m)
 {
   if (m->n_bundles == 0)
     return 0;
-  double rest = m->queue_ns - (s->now_ns - m->since_ns);
-  /* What is late is believed to be as far as half of the bundle. */
-  return MAX (rest, m->queue_ns - m->bundles[0].ns / 2);
+  /* A bundle that is late will be so for as long again. */
+  double first_ns = m->bundles[0].ns, past_ns = s->now_ns - m->since_ns;
+  return m->queue_ns - first_ns + fabs (first_ns - past_ns);
 }
 
 static void
