@@ -34,8 +34,10 @@
    are not like the rest; in a first round so short that one unit on a core,
    tried because nothing is known, outlasts it; where a GPU's time does not
    follow the work (tiny parallel tasks of a function farm, a link that GPUs
-   share); where CPU and GPUs slow each other down so much that one alone
-   would be faster, because that is never tried.
+   share); on indivisible loads of known sizes, because the largest always go
+   to the GPUs and a bundle ends with its largest, which no fit of sums of
+   work foretells; where CPU and GPUs slow each other down so much that one
+   alone would be faster, because that is never tried.
 
    Thread safety: as hass/strategy.h. */
 #include "auto-private.h"
