@@ -46,6 +46,22 @@ CUNIT_CFLAGS := $(shell $(PKG_CONFIG) --cflags cunit)
 CUNIT_LIBS := $(shell $(PKG_CONFIG) --libs cunit)
 endif
 
+# The CUDA Toolkit, where there is one: its headers and its static runtime for
+# the library, nvcc for the kernels of applications.
+ifneq ($(CUDA),no)
+NVCC ?= $(firstword $(wildcard $(CUDA_HOME:%=%/bin/nvcc)) \
+	$(shell command -v nvcc 2>/dev/null) $(wildcard /usr/local/cuda/bin/nvcc))
+endif
+ifneq ($(and $(NVCC),$(wildcard $(NVCC))),)
+CUDA_TOP := $(abspath $(dir $(realpath $(NVCC)))..)
+CUDA_LIB := $(firstword $(wildcard $(CUDA_TOP)/lib64 $(CUDA_TOP)/lib))
+WITH_CUDA := yes
+CUDA_CFLAGS := -isystem $(CUDA_TOP)/include
+CUDA_LIBS := -L$(CUDA_LIB) -lcudart_static -ldl -lrt
+NVCC_ARCH ?= -gencode arch=compute_90,code=sm_90 \
+	-gencode arch=compute_80,code=compute_80
+endif
+
 OPT ?= -O2 -g
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
 WARN := -Wall -Wextra -Wshadow=local -Wvla-larger-than=65536
@@ -57,6 +73,9 @@ CXXFLAGS_ALL := -std=c++17 $(OPT) $(WARN) -fPIC -pthread $(SAN_FLAGS) \
 	$(CXXFLAGS)
 LDFLAGS_ALL := -pthread $(SAN_FLAGS) $(SYS_LDFLAGS) $(LDFLAGS)
 LIBS := $(PKG_LIBS) -lstdc++ -lm
+NVCCFLAGS_ALL := -std=c++17 -O3 -lineinfo -diag-suppress 1217 $(NVCC_ARCH) -ccbin $(CXX) \
+	-Xcompiler -fPIC,-pthread,-Wall$(if $(SAN_FLAGS),$(comma)$(subst \
+	$(comma),\$(comma),$(firstword $(SAN_FLAGS)))) $(NVCCFLAGS)
 
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
@@ -111,6 +130,12 @@ $(BUILD)/%.o: %.cpp Makefile | $(STAGED)
 	$(call say,CXX,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CXX) $(CPPFLAGS_ALL) $(CXXFLAGS_ALL) -MMD -MP -c $< -o $@
+
+$(BUILD)/%.cu.o: %.cu Makefile | $(STAGED)
+	$(call say,NVCC,$<)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(NVCC) $(filter -I% -D%,$(CPPFLAGS_ALL)) $(NVCCFLAGS_ALL) \
+	  -MMD -MP -MF $(@:.o=.d) -c $< -o $@
 
 $(TEST_OBJ): EXTRA_CPPFLAGS := -Itests -Iexamples \
 	-DHASS_TOP='"$(CURDIR)"' $(CUNIT_CFLAGS)
@@ -175,6 +200,21 @@ $(BENCH_BIN): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/bench/bench.o $(LIB)
 	$(Q)$(CC) $(LDFLAGS_ALL) $(filter %.o,$^) $(LIB) $(LIBS) \
 	  $(if $(filter $@,$(BENCH_WITH_PEERS)),$(BENCH_LIBS)) -o $@
 
+# Beside plain CUDA, where there is nvcc: gpu-bench.
+ifeq ($(WITH_CUDA),yes)
+GPU_BENCH := $(BUILD)/bench/gpu-bench
+endif
+GPU_BENCH_OBJ := $(patsubst %,$(BUILD)/%.o,\
+	$(basename $(wildcard bench/gpu/*.c)) $(wildcard bench/gpu/*.cu))
+$(GPU_BENCH_OBJ): CPPFLAGS_ALL += -Ibench -Ibench/gpu
+$(BUILD)/bench/gpu-bench: $(GPU_BENCH_OBJ) $(BUILD)/bench/bench.o $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CXX) $(LDFLAGS_ALL) $^ $(LIBS) $(CUDA_LIBS) -o $@
+
+.PHONY: gpu-bench
+gpu-bench: $(GPU_BENCH)
+	$(if $(GPU_BENCH),,@echo 'gpu-bench: SKIPPED, no nvcc')
+
 .PHONY: bench bench-main bench-programs
 bench: setup-bench
 	$(Q)$(MAKE) --no-print-directory bench-main
@@ -184,7 +224,7 @@ bench-main: bench-programs $(BUILD)/bin/string_search
 	$(Q)bench/search.sh $(BUILD)/bin/string_search
 
 -include $(LIB_OBJ:.o=.d) $(EX_OBJ:.o=.d) $(TEST_OBJ:.o=.d) \
-	$(BENCH_OBJ:.o=.d)
+	$(BENCH_OBJ:.o=.d) $(GPU_BENCH_OBJ:.o=.d)
 
 # -- The two commands -------------------------------------------------------
 
@@ -236,7 +276,8 @@ install: lib
 format:
 	$(Q)clang-format -i $(wildcard $(addsuffix /*.[ch],$(ROOMS)) \
 	  $(addsuffix /*.cpp,$(ROOMS)) examples/*.c examples/*/*.[ch] \
-	  tests/*.[ch] tests/*/*.[ch] bench/*.[ch])
+	  tests/*.[ch] tests/*/*.[ch] bench/*.[ch] $(addprefix bench/gpu/*.,\
+	  c h cu cuh))
 
 .PHONY: clean
 clean:

@@ -8,7 +8,7 @@ cd "$(dirname "$0")/.."
 bad=0
 list() { git ls-files --cached --others --exclude-standard -- "$@"; }
 if command -v clang-format >/dev/null 2>&1; then
-  for f in $(list '*.c' '*.h' '*.cpp'); do
+  for f in $(list '*.c' '*.h' '*.cpp' '*.cu' '*.cuh'); do
     [ -f "$f" ] || continue
     if ! clang-format --style=file --dry-run -Werror "$f" >/dev/null 2>&1; then
       echo "format: $f is not as .clang-format has it (make format)"
@@ -18,7 +18,7 @@ if command -v clang-format >/dev/null 2>&1; then
 else
   echo "format: SKIPPED, no clang-format"
 fi
-for f in $(list '*.c' '*.h' '*.cpp' '*.sh' '*.pml'); do
+for f in $(list '*.c' '*.h' '*.cpp' '*.cu' '*.cuh' '*.sh' '*.pml'); do
   [ -f "$f" ] || continue
   if ! head -3 "$f" | grep -q 'SPDX-License-Identifier: MIT'; then
     echo "format: $f does not begin with its licence"
