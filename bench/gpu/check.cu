@@ -147,7 +147,8 @@ check_hand (Crew *crew, guint n_gpus)
   HandHybrid *hand = hand_hybrid_new (n_gpus);
   char name[96];
   if (n_gpus > 0)
-    CU (cudaHostRegister (pages, n, cudaHostRegisterPortable));
+    CU (cudaHostRegister (pages, (n + 4095) / 4096 * 4096,
+                          cudaHostRegisterPortable));
   for (guint g = 0; g <= n_gpus; g++)
     for (guint t = g == 0; t <= bench_cores (); t++)
       for (guint s = 2; s <= (g > 0 ? 4u : 2u); s++)

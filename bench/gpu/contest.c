@@ -151,15 +151,15 @@ print_table (const Contest *contest)
 {
   printf ("\n%s [%s], %u rounds\n\n", contest->title, contest->unit,
           contest->rounds);
-  printf ("| %-52s | %9s | %9s | %9s | %7s |\n", "", "median", "least", "most",
+  printf ("| %-60s | %9s | %9s | %9s | %7s |\n", "", "median", "least", "most",
           "ratio");
   printf ("|:%s|----------:|----------:|----------:|--------:|\n",
-          "-----------------------------------------------------");
+          "-------------------------------------------------------------");
   for (guint i = 0; i < contest->rows->len; i++)
     {
       char mid[32], low[32], high[32];
       printf (
-          "| %-52s | %9s | %9s | %9s | %7.3f |\n", contest_name (contest, i),
+          "| %-60s | %9s | %9s | %9s | %7.3f |\n", contest_name (contest, i),
           shown (mid, contest_median (contest, i)),
           shown (low, extreme (contest, i, TRUE)),
           shown (high, extreme (contest, i, FALSE)), median_ratio (contest, i));

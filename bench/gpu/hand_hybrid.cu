@@ -113,11 +113,10 @@ take (Run *run, gsize block, gsize *begin, gsize *n_starts, gsize *n_readable)
 }
 
 static void
-run_cpu (Run *run, guint nth, Tally *tally)
+run_cpu (Run *run, Tally *tally)
 {
   const HandText *t = run->text;
   gsize begin, n_starts, n_readable;
-  crew_bind (run->settings.bound ? (gint)nth : -1);
   while (take (run, run->settings.cpu_block, &begin, &n_starts, &n_readable))
     tally->count += scan_cpu (t->text + begin, n_starts, n_readable, t->needle,
                               t->length);
@@ -130,7 +129,6 @@ run_gpu (Run *run, guint gpu, Tally *tally)
   const guint n_slots = run->settings.n_streams;
   std::vector<Slot> &slots = run->hand->gpus[gpu];
   gsize begin, n_starts, n_readable;
-  crew_bind (-1);
   CU (cudaSetDevice ((int)gpu));
   for (guint s = 0; s < n_slots; s++)
     CU (cudaMemsetAsync (slots[s].count, 0, sizeof *slots[s].count,
@@ -164,6 +162,14 @@ run_gpu (Run *run, guint gpu, Tally *tally)
     }
 }
 
+static void
+bind (guint index, gpointer arg)
+{
+  const HandSettings *s = &static_cast<const Run *> (arg)->settings;
+  gboolean bound = s->bound && index >= s->n_gpus;
+  crew_bind (bound ? (gint)(index - s->n_gpus) : -1);
+}
+
 /* The first threads of the crew serve the GPUs, the others are the CPU's. */
 static void
 work (guint index, gpointer arg)
@@ -173,7 +179,7 @@ work (guint index, gpointer arg)
   if (index < run->settings.n_gpus)
     run_gpu (run, index, &tally);
   else
-    run_cpu (run, index - run->settings.n_gpus, &tally);
+    run_cpu (run, &tally);
   run->tally[index] = tally;
 }
 
@@ -190,6 +196,7 @@ hand_hybrid_run (HandHybrid *hand, const HandText *text, gsize n,
   run.settings = *settings;
   run.tally.resize (n_threads);
   run.next = 0;
+  crew_run (hand->crew, n_threads, bind, &run);
   gint64 begin = bench_now_ns ();
   crew_run (hand->crew, n_threads, work, &run);
   result.seconds = seconds_since (begin);

@@ -111,7 +111,7 @@ int
 hybrid_main (const GpuBenchOptions *options)
 {
   guint cores = bench_cores (), n_gpus = options->n_gpus;
-  gsize n = MAX ((gsize)(options->gib * GIB), 256 * MIB);
+  gsize n = MAX ((gsize)(options->gib * GIB), 256 * MIB) / MIB * MIB;
   gsize length = sizeof needle - 1;
   const guint8 *bytes = reinterpret_cast<const guint8 *> (needle);
   Crew *crew = crew_new (cores);

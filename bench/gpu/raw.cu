@@ -118,7 +118,6 @@ read_share (guint index, gpointer arg)
   crew_bind ((gint)index);
   guint64 sum = read_sum (reading->bytes + index * share, share);
   __asm__ volatile("" : : "r"(sum));
-  crew_bind (-1);
 }
 
 double
@@ -393,14 +392,12 @@ static void
 run_reads (Crew *crew, const guint8 *host, gsize n, guint repeat)
 {
   guint cores = crew_size (crew);
-  const guint threads[] = { cores,
-                            1,
-                            MAX (cores / 4, 1),
-                            MAX (cores / 2, 1),
-                            MAX (3 * cores / 4, 1),
-                            cores > 2 ? cores - 2 : 1 };
+  std::vector<guint> threads = { cores };
   std::vector<ReadCase> cases;
-  cases.reserve (G_N_ELEMENTS (threads));
+  for (guint t : { 1u, cores / 4, cores / 2, 3 * cores / 4, cores - 2 })
+    if (t > 0 && t < cores && t != threads.back ())
+      threads.push_back (t);
+  cases.reserve (threads.size ());
   Contest *contest = contest_new (BENCH_MORE_IS_BETTER, "GB/s",
                                   "The CPU reads %.1f GiB of host memory (%s)",
                                   (double)n / GIB, scan_cpu_width ());

@@ -29,7 +29,8 @@ RawLink *raw_link_new (guint n_gpus, guint8 *host, gsize host_bytes,
 double raw_link_gbps (RawLink *link, RawDirection direction, guint n_pieces);
 void raw_link_free (RawLink *link);
 
-/* GB/s of @n_threads that read @bytes [@n], each its own stretch. */
+/* GB/s of @n_threads that read @bytes [@n], each its own stretch; they stay
+   bound, each to a core. */
 double raw_read_gbps (Crew *crew, guint n_threads, const guint8 *bytes,
                       gsize n);
 
