@@ -4,6 +4,9 @@
 #   V=1            full command lines
 #   SAN=address,undefined | SAN=thread   build and test with sanitizers
 #   SYSROOT=DIR    headers and libraries of Debian packages unpacked in DIR
+#   CUDA=no        as if there were no CUDA Toolkit
+#   CUDA_HOME=DIR  where it is, if nvcc is not on the PATH
+#   NVCC_ARCH=...  -gencode options of the kernels
 #   DESTDIR, PREFIX for `make install`
 
 .DEFAULT_GOAL := all
@@ -58,8 +61,9 @@ CUDA_LIB := $(firstword $(wildcard $(CUDA_TOP)/lib64 $(CUDA_TOP)/lib))
 WITH_CUDA := yes
 CUDA_CFLAGS := -isystem $(CUDA_TOP)/include
 CUDA_LIBS := -L$(CUDA_LIB) -lcudart_static -ldl -lrt
-NVCC_ARCH ?= -gencode arch=compute_90,code=sm_90 \
-	-gencode arch=compute_80,code=compute_80
+NVCC_ARCH ?= -gencode arch=compute_80,code=sm_80 \
+	-gencode arch=compute_90,code=sm_90 \
+	-gencode arch=compute_75,code=compute_75
 endif
 
 OPT ?= -O2 -g
@@ -72,7 +76,7 @@ CFLAGS_ALL := -std=gnu11 $(OPT) $(WARN) -Wstrict-prototypes \
 CXXFLAGS_ALL := -std=c++17 $(OPT) $(WARN) -fPIC -pthread $(SAN_FLAGS) \
 	$(CXXFLAGS)
 LDFLAGS_ALL := -pthread $(SAN_FLAGS) $(SYS_LDFLAGS) $(LDFLAGS)
-LIBS := $(PKG_LIBS) -lstdc++ -lm
+LIBS := $(PKG_LIBS) $(CUDA_LIBS) -lstdc++ -lm
 NVCCFLAGS_ALL := -std=c++17 -O3 -lineinfo -diag-suppress 1217 $(NVCC_ARCH) -ccbin $(CXX) \
 	-Xcompiler -fPIC,-pthread,-Wall$(if $(SAN_FLAGS),$(comma)$(subst \
 	$(comma),\$(comma),$(firstword $(SAN_FLAGS)))) $(NVCCFLAGS)
@@ -84,7 +88,8 @@ say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 
 ROOMS := skeletons engine sched pool device
 PUBLIC := pool/error.h pool/load.h pool/round.h pool/types.h \
-	sched/strategy.h device/device.h engine/callbacks.h engine/report.h \
+	sched/strategy.h device/device.h device/memory.h device/cuda.h \
+	device/cuda_device.cuh engine/callbacks.h engine/report.h \
 	skeletons/data_farm.h skeletons/function_farm.h skeletons/hass.h
 STAGED := $(addprefix $(BUILD)/include/hass/,$(notdir $(PUBLIC)))
 
@@ -98,12 +103,17 @@ EX_FILES := $(patsubst examples/%.c,%,$(wildcard examples/*.c))
 EX_DIRS := $(patsubst examples/%/,%,$(wildcard examples/*/))
 BIN := $(addprefix $(BUILD)/bin/,$(EX_FILES) $(EX_DIRS))
 EX_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard examples/*.c examples/*/*.c))
+# What a folder's program is made of; kernels only where there is nvcc.
+objects_of = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)/*.c)) \
+	$(if $(WITH_CUDA),$(patsubst %.cu,$(BUILD)/%.cu.o,$(wildcard $(1)/*.cu)))
 
 TEST_C := $(wildcard tests/*.c tests/*/*.c)
 TEST_OBJ := $(TEST_C:%.c=$(BUILD)/%.o)
+TEST_CU := $(if $(WITH_CUDA),$(patsubst %.cu,$(BUILD)/%.cu.o,\
+	$(wildcard tests/*/*.cu)))
 # What the examples are made of, without their main functions, is tested too.
 EX_PARTS := $(filter-out %/main.o,$(foreach d,$(EX_DIRS),\
-	$(patsubst %.c,$(BUILD)/%.o,$(wildcard examples/$(d)/*.c))))
+	$(call objects_of,examples/$(d))))
 TESTS := $(BUILD)/tests/hass-tests
 
 
@@ -114,7 +124,7 @@ all: lib $(BIN)
 lib: $(LIB)
 tests: $(TESTS)
 
-$(BUILD)/include/hass/%.h:
+$(STAGED):
 	$(Q)mkdir -p $(@D) && ln -sf $(abspath $<) $@
 define stage
 $(BUILD)/include/hass/$(notdir $(1)): $(1)
@@ -137,6 +147,9 @@ $(BUILD)/%.cu.o: %.cu Makefile | $(STAGED)
 	$(Q)$(NVCC) $(filter -I% -D%,$(CPPFLAGS_ALL)) $(NVCCFLAGS_ALL) \
 	  -MMD -MP -MF $(@:.o=.d) -c $< -o $@
 
+$(BUILD)/device/cudart.o: CPPFLAGS_ALL += $(if $(WITH_CUDA),-DHASS_WITH_CUDA \
+	$(CUDA_CFLAGS))
+
 $(TEST_OBJ): EXTRA_CPPFLAGS := -Itests -Iexamples \
 	-DHASS_TOP='"$(CURDIR)"' $(CUNIT_CFLAGS)
 
@@ -151,15 +164,14 @@ $(addprefix $(BUILD)/bin/,$(EX_FILES)): $(BUILD)/bin/%: \
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 
 define folder_program
-$(BUILD)/bin/$(1): $(patsubst %.c,$(BUILD)/%.o,$(wildcard examples/$(1)/*.c)) \
-		$(LIB)
+$(BUILD)/bin/$(1): $(call objects_of,examples/$(1)) $(LIB)
 	$$(call say,LD,$$@)
 	$(Q)mkdir -p $$(@D)
-	$(Q)$(CC) $(LDFLAGS_ALL) $$^ $(LIBS) -o $$@
+	$(Q)$(CC) $(LDFLAGS_ALL) $$^ $(LIBS_$(1)) $(LIBS) -o $$@
 endef
 $(foreach d,$(EX_DIRS),$(eval $(call folder_program,$(d))))
 
-$(TESTS): $(TEST_OBJ) $(EX_PARTS) $(LIB)
+$(TESTS): $(TEST_OBJ) $(TEST_CU) $(EX_PARTS) $(LIB)
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(CUNIT_LIBS) $(LIBS) -o $@
@@ -209,7 +221,7 @@ GPU_BENCH_OBJ := $(patsubst %,$(BUILD)/%.o,\
 $(GPU_BENCH_OBJ): CPPFLAGS_ALL += -Ibench -Ibench/gpu
 $(BUILD)/bench/gpu-bench: $(GPU_BENCH_OBJ) $(BUILD)/bench/bench.o $(LIB)
 	$(call say,LD,$@)
-	$(Q)$(CXX) $(LDFLAGS_ALL) $^ $(LIBS) $(CUDA_LIBS) -o $@
+	$(Q)$(CXX) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 
 .PHONY: gpu-bench
 gpu-bench: $(GPU_BENCH)
@@ -243,8 +255,9 @@ run-main: $(BUILD)/bin/string_search
 check: setup-check
 	$(Q)$(MAKE) --no-print-directory check-format check-main
 check-format: $(STAGED)
-	$(Q)STAGED_HEADERS=$(BUILD)/include/hass tools/check-format.sh \
-	  $(CC) -std=c11 -Wall -Wextra -Werror -I$(BUILD)/include $(PKG_CFLAGS)
+	$(Q)STAGED_HEADERS=$(BUILD)/include/hass WITH_CUDA=$(WITH_CUDA) \
+	  tools/check-format.sh $(CC) -std=c11 -Wall -Wextra -Werror \
+	  -I$(BUILD)/include $(PKG_CFLAGS) $(CUDA_CFLAGS)
 
 # Under ThreadSanitizer the suites about concurrency run, not those that
 # search gigabytes.
@@ -255,10 +268,19 @@ check-main: all tests
 	$(Q)TEST_BUILD=$(abspath $(BUILD)) TSAN_OPTIONS="$(TSAN_OPTIONS) halt_on_error=1" \
 	  $(TESTS) $(if $(findstring thread,$(SAN)),$(THREAD_SUITES))
 
+# On a machine with GPUs: their tests, plain and under compute-sanitizer. The
+# faults are errors to a sanitizer, so they run plain.
+GPU_SUITES := gpu
+.PHONY: check-gpu
+check-gpu: all tests
+	$(Q)$(TESTS) $(foreach s,$(GPU_SUITES),--suite $(s))
+	$(Q)tools/check-gpu.sh $(TESTS)
+
 .PHONY: help
 help:
 	@echo 'make run     searches real text with the devices there are'
 	@echo 'make check   passes every test (SAN=address,undefined | SAN=thread)'
+	@echo 'make check-gpu  the GPU tests, also under compute-sanitizer'
 	@echo 'make bench   measures side by side with peers'
 	@echo 'make         builds the library and the examples into build/'
 	@echo 'make install DESTDIR= PREFIX=/usr/local'
@@ -269,15 +291,14 @@ install: lib
 	install -d $(DESTDIR)$(PREFIX)/include/hass $(DESTDIR)$(PREFIX)/lib/pkgconfig
 	install -m 644 $(PUBLIC) $(DESTDIR)$(PREFIX)/include/hass
 	install -m 644 $(LIB) $(DESTDIR)$(PREFIX)/lib
-	sed 's|@PREFIX@|$(PREFIX)|' tools/hass.pc.in \
+	sed 's|@PREFIX@|$(PREFIX)|; s|@CUDA_LIBS@|$(CUDA_LIBS)|' tools/hass.pc.in \
 	  >$(DESTDIR)$(PREFIX)/lib/pkgconfig/hass.pc
 
 .PHONY: format
 format:
-	$(Q)clang-format -i $(wildcard $(addsuffix /*.[ch],$(ROOMS)) \
-	  $(addsuffix /*.cpp,$(ROOMS)) examples/*.c examples/*/*.[ch] \
-	  tests/*.[ch] tests/*/*.[ch] bench/*.[ch] $(addprefix bench/gpu/*.,\
-	  c h cu cuh))
+	$(Q)clang-format -i $(wildcard $(foreach d,$(ROOMS) examples examples/* \
+	  tests tests/* bench bench/* tools/*,\
+	  $(addprefix $(d)/*.,c h cpp cu cuh)))
 
 .PHONY: clean
 clean:

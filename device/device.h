@@ -34,15 +34,36 @@ typedef struct
 } HassConstant;
 
 /**
- * HassBundle: the blocks of one grant, as a GPU worker sees them.
- * @n_blocks, @blocks: host descriptors, one a block.
- * @input: device pointer; block i lies at @input + @offsets[i] up to
- *   @offsets[i + 1].
- * @offsets: device pointer [@n_blocks + 1].
- * @output: device pointer; block i's output lies at @output +
- *   @output_offsets[i].
- * @output_offsets: device pointer [@n_blocks + 1].
+ * HassBundle: the blocks of one bundle, as a GPU worker sees them. A large
+ * grant comes as several bundles, so that copies overlap kernels; adjacent
+ * blocks of a divisible load cut by the default partitioner come as one.
+ * @n_blocks, @blocks: host descriptors, one a block; their pointers are to
+ *   host memory.
+ * @input: device pointer, aligned to 256 bytes; block i, halos included,
+ *   lies at @input + @offsets[i] up to @offsets[i + 1].
+ * @offsets: device pointer [@n_blocks + 1], ascending; NULL where @n_blocks
+ *   is 1.
+ * @halos: device pointer [@n_blocks]: bytes of the halo before each block's
+ *   first element; NULL where there is no halo or @n_blocks is 1.
+ * @input_start: the same of block 0, whether there is a table or not.
+ * @input_bytes: of all blocks together, halos included.
+ * @output: device pointer, aligned to 256 bytes; block i's output lies at
+ *   @output + @output_offsets[i], rows of a tile one after another.
+ * @output_offsets: device pointer [@n_blocks + 1]; NULL where @n_blocks is 1
+ *   or there is no output.
+ * @elements: device pointer [@n_blocks + 1]: elements of the bundle before
+ *   block i; NULL where @n_blocks is 1.
  * @n_elements: of all blocks together.
+ * @functions: device pointer [@n_blocks]: #HassTask.gpu_function of each
+ *   task; NULL outside function farms.
+ * @accumulator: device pointer to a fresh accumulator of the farm, which is
+ *   reduced into the farm's when the bundle is done; NULL without a reduce
+ *   function.
+ * @records: device pointer [@record_capacity * @record_bytes] for results of
+ *   varying number, see hass_append() in hass/cuda_device.cuh.
+ * @record_blocks: device pointer [@record_capacity]: each record's block.
+ * @n_records: device pointer to the counter, 0 at first. It may run past the
+ *   capacity: then the bundle is computed again with more.
  * @constants: [@n_constants] device pointers.
  */
 typedef struct
@@ -51,11 +72,21 @@ typedef struct
   const HassBlock *blocks;
   const guint8 *input;
   const guint64 *offsets;
+  const guint64 *halos;
+  gsize input_start;
   gsize input_bytes;
   guint8 *output;
   const guint64 *output_offsets;
   gsize output_bytes;
+  const guint64 *elements;
   guint64 n_elements;
+  const guint32 *functions;
+  gpointer accumulator;
+  gpointer records;
+  guint32 *record_blocks;
+  guint64 *n_records;
+  guint64 record_capacity;
+  gsize record_bytes;
   const gpointer *constants;
   guint n_constants;
 } HassBundle;
@@ -64,7 +95,8 @@ typedef struct
  * HassGpuWorkerFunc: computes a bundle.
  *
  * Only enqueues work on @stream and returns; it must not wait. Runs on the
- * device's proxy thread. Failing gives the bundle back to the round.
+ * device's proxy thread, where the device is current, and may be called
+ * again for the same bundle. Failing gives the bundle back to the round.
  */
 typedef gboolean (*HassGpuWorkerFunc) (const HassBundle *bundle,
                                        HassGpuStream *stream,
@@ -73,7 +105,8 @@ typedef gboolean (*HassGpuWorkerFunc) (const HassBundle *bundle,
 /**
  * HassStaging: host memory that a bundler fills.
  * @data: [@capacity] bytes.
- * @offsets: [n + 1]: block i occupies [offsets[i], offsets[i + 1]).
+ * @offsets: [n + 1]: block i occupies [offsets[i], offsets[i + 1]). With a
+ *   bundler of the farm's own there are no halos but those it makes.
  */
 typedef struct
 {
@@ -103,6 +136,12 @@ typedef gboolean (*HassUnbundleFunc) (const HassBlock *blocks, gsize n,
  * HassDeviceFarm: what a device has to know of the farm it is opened for.
  * Valid until close. In a function farm each block has a worker of its own,
  * which gpu_worker_of tells; else that is NULL.
+ * @accumulator_bytes: 0: the farm reduces nothing on devices.
+ * @accumulator_init: [@accumulator_bytes] in host memory; NULL: zeros.
+ * @record_bytes: 0: the farm has no results of varying number.
+ * @records_per_element: expected.
+ * @bundle_deadline_ns: a bundle that takes longer fails, and the device with
+ *   it; 0: never.
  */
 typedef struct
 {
@@ -110,10 +149,16 @@ typedef struct
   HassFarmKind kind;
   HassGpuWorkerFunc gpu_worker; /* NULL in a function farm */
   HassGpuWorkerFunc (*gpu_worker_of) (const HassLoad *load);
+  guint32 (*gpu_function_of) (const HassLoad *load);
   HassBundleFunc bundle;     /* NULL: default */
   HassUnbundleFunc unbundle; /* NULL: default */
   const HassConstant *constants;
   guint n_constants;
+  gsize accumulator_bytes;
+  gconstpointer accumulator_init;
+  gsize record_bytes;
+  double records_per_element;
+  gint64 bundle_deadline_ns;
   gpointer user_data;
 } HassDeviceFarm;
 
@@ -121,29 +166,57 @@ typedef struct
  * HassBundleDone: a bundle that has left the device.
  * @slot: as given to submit.
  * @failed: its outputs are not valid; the units are given back.
+ * @too_large: it failed for want of memory: fewer blocks may do.
  * @lost: the device takes no more bundles.
  * @h2d_ns, @kernel_ns, @d2h_ns: the stages.
+ * @n_records: results of varying number.
+ * @records: [@n_records * record_bytes], host memory, valid until the slot is
+ *   used again; @record_blocks: [@n_records].
+ * @accumulator: the bundle's, host memory, valid as long; or NULL.
  */
 typedef struct
 {
   guint slot;
   gboolean failed;
+  gboolean too_large;
   gboolean lost;
   double h2d_ns, kernel_ns, d2h_ns;
+  guint64 n_records;
+  gconstpointer records;
+  const guint32 *record_blocks;
+  gconstpointer accumulator;
 } HassBundleDone;
+
+/**
+ * HassTransfers: how inputs have reached a device since it was opened.
+ * @direct_bytes: straight from pinned host memory.
+ * @registered_bytes: from pages that were pinned for the copy.
+ * @staged_bytes: gathered into pinned staging first.
+ * @constant_bytes: farm constants.
+ * @peak_bytes: most device memory that was held.
+ */
+typedef struct
+{
+  guint64 direct_bytes, registered_bytes, staged_bytes, constant_bytes;
+  guint64 peak_bytes;
+} HassTransfers;
 
 typedef struct _HassDevice HassDevice;
 
 /**
  * HassDeviceOps: one kind of device.
  * @describe: fills in traits; the name lives as long as the device.
- * @open: makes the device ready for a farm, copies its constants.
+ * @open: makes the device ready for a farm, copies its constants. May take
+ *   long.
  * @submit: starts copies and kernels for @n @blocks; must not wait for them.
- *   @slot < traits.max_in_flight is free. FALSE: nothing was started. @blocks
- *   stay valid until the bundle is done.
- * @wait: waits at most @timeout_ns for any bundle, without spinning. FALSE
- *   without @error: time is up.
- * @close: after the last bundle has left.
+ *   @slot < traits.max_in_flight is free. FALSE: nothing was started; with
+ *   HASS_ERROR_NO_MEMORY fewer blocks may do, or the same when nothing else
+ *   is on the device. @blocks stay valid until the bundle is done.
+ * @wait: waits at most @timeout_ns for any bundle, without spinning; a device
+ *   may wait longer when nothing else can happen. TRUE: @done is filled in,
+ *   and @error says why where it failed. FALSE without @error: time is up.
+ * @close: after the last bundle has left, or the device was given up.
+ * @transfers: optional: what was copied how. Between open and the next open.
  */
 typedef struct
 {
@@ -157,6 +230,7 @@ typedef struct
   gboolean (*wait) (HassDevice *device, gint64 timeout_ns, HassBundleDone *done,
                     GError **error);
   void (*close) (HassDevice *device);
+  void (*transfers) (HassDevice *device, HassTransfers *transfers);
 } HassDeviceOps;
 
 /* First member of every device's state. */

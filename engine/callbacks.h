@@ -199,10 +199,28 @@ typedef gboolean (*HassCollectFunc) (const HassResult *result,
                                      gpointer user_data, GError **error);
 
 /**
+ * HassGpuResultFunc: takes what a GPU worker has left for one block, on the
+ * host, when its outputs are back.
+ * @records: [@n_records] records of the farm's gpu_record_bytes, as the
+ *   worker appended them, in any order.
+ *
+ * Called for each block of a bundle, with or without records, on the
+ * device's proxy thread; adjacent blocks of a divisible load cut by the
+ * default partitioner are one. It may call the hass_worker functions, as a
+ * CPU worker does, and should not take long: the device waits for it. When
+ * it fails, the block's units fail as those of a CPU worker do.
+ */
+typedef gboolean (*HassGpuResultFunc) (const HassBlock *block,
+                                       gconstpointer records, gsize n_records,
+                                       HassWorker *worker, gpointer user_data,
+                                       GError **error);
+
+/**
  * HassReduceFunc: accumulates @part into @accumulator; associative.
  *
  * Runs at the farm's end on the calling thread, once for each worker's
- * accumulator, in the order of worker indices.
+ * accumulator, in the order of worker indices; and on a device's proxy
+ * thread, from each bundle's accumulator into that of the proxy.
  */
 typedef void (*HassReduceFunc) (gpointer accumulator, gconstpointer part,
                                 gpointer user_data);
@@ -266,7 +284,12 @@ typedef void (*HassProgressFunc) (const HassProgressInfo *info,
  * @progress, @progress_data, @progress_interval_ms: 0 means 200 ms; not in
  *   virtual time.
  * @trace: file for a line of JSON per event; NULL: HASS_TRACE.
- * @devices: [@n_devices] devices beside the CPU pool; not owned.
+ * @devices: [@n_devices] devices beside the CPU pool; not owned. None: the
+ *   GPUs of the machine, where the farm has a GPU worker.
+ * @n_gpus: at most so many GPUs of the machine, -1: none; 0: HASS_NGPU, else
+ *   all.
+ * @bundle_deadline_ms: a GPU that needs longer for a bundle is given up and
+ *   the bundle runs elsewhere; 0: never.
  * @reserved: zero; room for later fields.
  */
 typedef struct
@@ -285,6 +308,8 @@ typedef struct
   const char *trace;
   HassDevice *const *devices;
   guint n_devices;
+  gint n_gpus;
+  gint64 bundle_deadline_ms;
   gpointer reserved[8];
 } HassRunOptions;
 

@@ -24,6 +24,10 @@ typedef struct
   gpointer cpu_worker_data;
   HassGpuWorkerFunc gpu_worker;
   HassGpuWorkerFunc (*gpu_worker_of) (const HassLoad *load); /* or NULL */
+  guint32 (*gpu_function_of) (const HassLoad *load);         /* or NULL */
+  HassGpuResultFunc gpu_result;
+  gsize gpu_record_bytes;
+  double gpu_records_per_element;
   HassPartitionFunc partition;
   HassBundleFunc bundle;
   HassUnbundleFunc unbundle;

@@ -31,6 +31,7 @@ G_BEGIN_DECLS
  * @HASS_ERROR_DEVICE: a device failed and no other can take its loads.
  * @HASS_ERROR_COLLECTOR: the result collector failed.
  * @HASS_ERROR_IO: a file could not be read or written.
+ * @HASS_ERROR_NO_MEMORY: there is too little memory on the host or on a device.
  */
 typedef enum
 {
@@ -48,7 +49,8 @@ typedef enum
   HASS_ERROR_MISUSE,
   HASS_ERROR_DEVICE,
   HASS_ERROR_COLLECTOR,
-  HASS_ERROR_IO
+  HASS_ERROR_IO,
+  HASS_ERROR_NO_MEMORY
 } HassError;
 
 GQuark hass_error_quark (void);

@@ -84,6 +84,10 @@ typedef struct
  * @input_bytes: bytes of the block without its halos.
  * @output: host bytes for the results of these elements, or NULL.
  * @output_bytes: their number.
+ * @input_row_bytes, @input_pitch, @output_row_bytes, @output_pitch: a
+ *   partitioner may make a block a tile of a matrix: rows of so many bytes,
+ *   so far apart; @input_bytes and @output_bytes are those of the rows alone.
+ *   0: no tile. On a device the rows lie one after another.
  */
 typedef struct
 {
@@ -97,6 +101,8 @@ typedef struct
   gsize input_bytes;
   guint8 *output;
   gsize output_bytes;
+  gsize input_row_bytes, input_pitch;
+  gsize output_row_bytes, output_pitch;
 } HassBlock;
 
 G_END_DECLS

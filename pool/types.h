@@ -36,6 +36,12 @@ typedef enum
  * @link_bytes_per_ns: bandwidth of the link (= GB/s); 0: no link.
  * @work_per_ns: calibrated rate when filled; 0: unknown.
  * @max_in_flight: bundles it can hold at a time, at least 1.
+ * @link: devices with the same number other than 0 share one link.
+ * @memory_bytes: what inputs and outputs of all its bundles may take; 0: no
+ *   bound.
+ * @part_bytes: a grant of more is handed over in parts of about so much, so
+ *   that copies overlap kernels; 0: never.
+ * @model: what the device calls itself, "NVIDIA H200"; NULL: nothing.
  */
 typedef struct
 {
@@ -47,6 +53,10 @@ typedef struct
   double link_bytes_per_ns;
   double work_per_ns;
   guint max_in_flight;
+  guint link;
+  guint64 memory_bytes;
+  guint64 part_bytes;
+  const char *model;
 } HassDeviceTraits;
 
 typedef enum

@@ -29,6 +29,12 @@ G_BEGIN_DECLS
  * @reduce, @reduce_init, @accumulator, @accumulator_bytes: each worker has an
  *   accumulator; at the end all are reduced into @accumulator
  *   [accumulator_bytes], which the user has initialised.
+ * @gpu_result: takes what @gpu_worker has left for each block; NULL: its
+ *   outputs are results as a CPU worker's are.
+ * @gpu_record_bytes: results of varying number that @gpu_worker appends are
+ *   records of so many bytes, which @gpu_result gets; 0: none.
+ * @gpu_records_per_element: how many are to be expected; 0: 1/256. More are
+ *   no error, but the bundle is then computed again.
  * @release: called once for each load that the library is done with.
  * @cost: what is known of the costs.
  * @block_elements: partition farm: elements in a block; 0: the widest
@@ -63,6 +69,9 @@ typedef struct
   HassReduceInitFunc reduce_init;
   gpointer accumulator;
   gsize accumulator_bytes;
+  HassGpuResultFunc gpu_result;
+  gsize gpu_record_bytes;
+  double gpu_records_per_element;
   HassReleaseFunc release;
 
   HassCostClass cost;

@@ -31,6 +31,9 @@ typedef gboolean (*HassTaskFunc) (const HassTask *task, HassWorker *worker,
  *   thesis); 0: unknown.
  * @parallelism: its PD, the threads it can use at most: 1 (or 0) simplex,
  *   more: multiplex (Zhang 2011, 3.6.1).
+ * @gpu_function: what the task's @gpu finds in HassBundle.functions: where
+ *   tasks share one @gpu worker, which of its device functions is this
+ *   task's. Tasks with the same @gpu run in one bundle and one call.
  */
 struct _HassTask
 {
@@ -43,6 +46,7 @@ struct _HassTask
   gsize output_bytes;
   double expected_time;
   guint64 parallelism;
+  guint32 gpu_function;
 };
 
 /**

@@ -9,6 +9,7 @@
 #include <hass/error.h>
 #include <hass/function_farm.h>
 #include <hass/load.h>
+#include <hass/memory.h>
 #include <hass/report.h>
 #include <hass/strategy.h>
 #include <hass/types.h>

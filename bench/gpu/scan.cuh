@@ -90,6 +90,15 @@ scan_part (const guint8 *text, gsize n_starts, gsize n_readable,
   return count;
 }
 
+/* For lane 0. */
+static __device__ __forceinline__ unsigned
+scan_warp_sum (unsigned count)
+{
+  for (int step = 16; step > 0; step /= 2)
+    count += __shfl_down_sync (0xffffffffu, count, step);
+  return count;
+}
+
 /* The sum over the threads of a block, for its thread 0; blocks of up to
    1024 threads, all of them here. */
 static __device__ __forceinline__ unsigned
@@ -97,13 +106,12 @@ scan_block_sum (unsigned count)
 {
   __shared__ unsigned part[32];
   const unsigned n_warps = (blockDim.x + 31) / 32;
-  count = __reduce_add_sync (0xffffffffu, count);
+  count = scan_warp_sum (count);
   if (threadIdx.x % 32 == 0)
     part[threadIdx.x / 32] = count;
   __syncthreads ();
   if (threadIdx.x < 32)
-    count = __reduce_add_sync (0xffffffffu,
-                               threadIdx.x < n_warps ? part[threadIdx.x] : 0);
+    count = scan_warp_sum (threadIdx.x < n_warps ? part[threadIdx.x] : 0);
   return count;
 }
 

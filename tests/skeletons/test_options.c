@@ -112,8 +112,8 @@ offsets_stay (void)
   CU_ASSERT_EQUAL (offsetof (HassDataFarm, loads), 32);
   CU_ASSERT_EQUAL (offsetof (HassDataFarm, cpu_worker), 48);
   CU_ASSERT_EQUAL (offsetof (HassDataFarm, collect), 88);
-  CU_ASSERT_EQUAL (offsetof (HassDataFarm, release), 144);
-  CU_ASSERT_EQUAL (offsetof (HassDataFarm, run), 216);
+  CU_ASSERT_EQUAL (offsetof (HassDataFarm, release), 168);
+  CU_ASSERT_EQUAL (offsetof (HassDataFarm, run), 240);
   CU_ASSERT_EQUAL (offsetof (HassFunctionFarm, run), 144);
   CU_ASSERT_EQUAL (sizeof (HassLoad), 56);
 }

@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/* cudart.c: the table of cudart-private.h over the real CUDA runtime, which
+   is linked statically and finds the driver, if any, when first called.
+   Thread safety: see cudart-private.h. */
+#include "cudart-private.h"
+
+static const HassCudart *in_use;
+
+#ifdef HASS_WITH_CUDA
+
+#  include <cuda_runtime_api.h>
+
+static int
+device_count (int *n)
+{
+  return cudaGetDeviceCount (n);
+}
+
+static int
+properties (int device, HassCudaProperties *p)
+{
+  struct cudaDeviceProp prop;
+  int code = cudaGetDeviceProperties (&prop, device);
+  if (code != cudaSuccess)
+    return code;
+  *p = (HassCudaProperties){ .multiprocessors = (guint)prop.multiProcessorCount,
+                             .threads_per_multiprocessor
+                             = (guint)prop.maxThreadsPerMultiProcessor,
+                             .memory_bytes = prop.totalGlobalMem };
+  g_strlcpy (p->name, prop.name, sizeof p->name);
+  return cudaDeviceGetPCIBusId (p->pci, sizeof p->pci, device);
+}
+
+static int
+set_device (int device)
+{
+  return cudaSetDevice (device);
+}
+
+static int
+memory_info (gsize *free_bytes, gsize *total_bytes)
+{
+  return cudaMemGetInfo (free_bytes, total_bytes);
+}
+
+static int
+allocate (gpointer *memory, gsize bytes)
+{
+  return cudaMalloc (memory, bytes);
+}
+
+static int
+release (gpointer memory)
+{
+  return cudaFree (memory);
+}
+
+static int
+allocate_host (gpointer *memory, gsize bytes)
+{
+  return cudaHostAlloc (memory, bytes, cudaHostAllocPortable);
+}
+
+static int
+release_host (gpointer memory)
+{
+  return cudaFreeHost (memory);
+}
+
+static int
+register_host (gpointer memory, gsize bytes)
+{
+  return cudaHostRegister (memory, bytes, cudaHostRegisterPortable);
+}
+
+static int
+unregister_host (gpointer memory)
+{
+  return cudaHostUnregister (memory);
+}
+
+static int
+stream_new (gpointer *stream)
+{
+  return cudaStreamCreateWithFlags ((cudaStream_t *)stream,
+                                    cudaStreamNonBlocking);
+}
+
+static int
+stream_free (gpointer stream)
+{
+  return cudaStreamDestroy (stream);
+}
+
+static int
+stream_wait (gpointer stream, gpointer event)
+{
+  return cudaStreamWaitEvent (stream, event, 0);
+}
+
+static int
+event_new (gpointer *event)
+{
+  return cudaEventCreateWithFlags ((cudaEvent_t *)event, cudaEventBlockingSync);
+}
+
+static int
+event_free (gpointer event)
+{
+  return cudaEventDestroy (event);
+}
+
+static int
+event_record (gpointer event, gpointer stream)
+{
+  return cudaEventRecord (event, stream);
+}
+
+static int
+event_query (gpointer event)
+{
+  return cudaEventQuery (event);
+}
+
+static int
+event_wait (gpointer event)
+{
+  return cudaEventSynchronize (event);
+}
+
+static int
+event_elapsed (float *ms, gpointer begin, gpointer end)
+{
+  return cudaEventElapsedTime (ms, begin, end);
+}
+
+static enum cudaMemcpyKind
+kind_of (HassCudaDirection direction)
+{
+  return direction == HASS_CUDA_TO_DEVICE ? cudaMemcpyHostToDevice
+                                          : cudaMemcpyDeviceToHost;
+}
+
+static int
+copy (gpointer to, gconstpointer from, gsize bytes, HassCudaDirection direction,
+      gpointer stream)
+{
+  return cudaMemcpyAsync (to, from, bytes, kind_of (direction), stream);
+}
+
+static int
+copy_rows (gpointer to, gsize to_pitch, gconstpointer from, gsize from_pitch,
+           gsize row_bytes, gsize rows, HassCudaDirection direction,
+           gpointer stream)
+{
+  return cudaMemcpy2DAsync (to, to_pitch, from, from_pitch, row_bytes, rows,
+                            kind_of (direction), stream);
+}
+
+static int
+clear (gpointer memory, gsize bytes, gpointer stream)
+{
+  return cudaMemsetAsync (memory, 0, bytes, stream);
+}
+
+static int
+last_error (void)
+{
+  return cudaGetLastError ();
+}
+
+static const char *
+text (int code)
+{
+  return cudaGetErrorString (code);
+}
+
+static HassCudaKind
+classify (int code)
+{
+  switch (code)
+    {
+    case cudaSuccess:
+      return HASS_CUDA_OK;
+    case cudaErrorNotReady:
+      return HASS_CUDA_NOT_READY;
+    case cudaErrorMemoryAllocation:
+      return HASS_CUDA_NO_MEMORY;
+    case cudaErrorAssert:
+    case cudaErrorIllegalAddress:
+    case cudaErrorLaunchTimeout:
+    case cudaErrorHardwareStackError:
+    case cudaErrorIllegalInstruction:
+    case cudaErrorMisalignedAddress:
+    case cudaErrorInvalidAddressSpace:
+    case cudaErrorInvalidPc:
+    case cudaErrorLaunchFailure:
+    case cudaErrorECCUncorrectable:
+    case cudaErrorNvlinkUncorrectable:
+    case cudaErrorContextIsDestroyed:
+    case cudaErrorDevicesUnavailable:
+    case cudaErrorNoDevice:
+    case cudaErrorSystemNotReady:
+    case cudaErrorExternalDevice:
+    case cudaErrorCudartUnloading:
+    case cudaErrorUnknown:
+      return HASS_CUDA_STICKY;
+    default:
+      return HASS_CUDA_LOCAL;
+    }
+}
+
+static const HassCudart real = {
+  device_count, properties,    set_device,   memory_info,   allocate,
+  release,      allocate_host, release_host, register_host, unregister_host,
+  stream_new,   stream_free,   stream_wait,  event_new,     event_free,
+  event_record, event_query,   event_wait,   event_elapsed, copy,
+  copy_rows,    clear,         last_error,   text,          classify
+};
+
+#  define BUILT_IN (&real)
+
+#else
+
+#  define BUILT_IN NULL
+
+#endif
+
+const HassCudart *
+hass_cudart (void)
+{
+  return in_use ? in_use : BUILT_IN;
+}
+
+void
+hass_cudart_use (const HassCudart *cudart)
+{
+  in_use = cudart;
+}
