@@ -90,8 +90,7 @@ contest_all (const std::vector<Hand> &hands, std::vector<Machine> &links,
   contest_free (contest);
 }
 
-/* What the GPUs got of it, and how much CPU time their threads took, is in a
-   single run of the best settings. */
+/* Of one more run each. */
 static void
 print_shares (const std::vector<Hand> &hands)
 {
