@@ -213,6 +213,21 @@ $(BENCH_BIN): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/bench/bench.o $(LIB)
 	$(Q)$(CC) $(LDFLAGS_ALL) $(filter %.o,$^) $(LIB) $(LIBS) \
 	  $(if $(filter $@,$(BENCH_WITH_PEERS)),$(BENCH_LIBS)) -o $@
 
+# Beside plain CUDA, where there is nvcc: gpu-bench.
+ifeq ($(WITH_CUDA),yes)
+GPU_BENCH := $(BUILD)/bench/gpu-bench
+endif
+GPU_BENCH_OBJ := $(patsubst %,$(BUILD)/%.o,\
+	$(basename $(wildcard bench/gpu/*.c)) $(wildcard bench/gpu/*.cu))
+$(GPU_BENCH_OBJ): CPPFLAGS_ALL += -Ibench -Ibench/gpu
+$(BUILD)/bench/gpu-bench: $(GPU_BENCH_OBJ) $(BUILD)/bench/bench.o $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CXX) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+
+.PHONY: gpu-bench
+gpu-bench: $(GPU_BENCH)
+	$(if $(GPU_BENCH),,@echo 'gpu-bench: SKIPPED, no nvcc')
+
 .PHONY: bench bench-main bench-programs
 bench: setup-bench
 	$(Q)$(MAKE) --no-print-directory bench-main
@@ -222,7 +237,7 @@ bench-main: bench-programs $(BUILD)/bin/string_search
 	$(Q)bench/search.sh $(BUILD)/bin/string_search
 
 -include $(LIB_OBJ:.o=.d) $(EX_OBJ:.o=.d) $(TEST_OBJ:.o=.d) \
-	$(BENCH_OBJ:.o=.d)
+	$(BENCH_OBJ:.o=.d) $(GPU_BENCH_OBJ:.o=.d)
 
 # -- The two commands -------------------------------------------------------
 
