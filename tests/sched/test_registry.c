@@ -113,8 +113,7 @@ gives_defaults (void)
     {
       HassStrategyEnv env = env_for (farms[i].farm, farms[i].cost);
       CU_ASSERT_STRING_EQUAL (
-          hass_strategy_default (farms[i].farm, farms[i].cost),
-          farms[i].name);
+          hass_strategy_default (farms[i].farm, farms[i].cost), farms[i].name);
       HassStrategy *strategy = hass_strategy_new (NULL, &env, NULL);
       CU_ASSERT_FATAL (strategy != NULL); /* it also serves that kind */
       CU_ASSERT_STRING_EQUAL (strategy->ops->name, farms[i].name);
