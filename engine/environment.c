@@ -9,7 +9,8 @@
 #include "hass/error.h"
 
 static const char *const known[]
-    = { "HASS_NCPU", "HASS_PLATFORM", "HASS_STRATEGY", "HASS_TRACE", NULL };
+    = { "HASS_NCPU",     "HASS_PLATFORM", "HASS_PROFILE",
+        "HASS_STRATEGY", "HASS_TRACE",    NULL };
 
 /* Warns once of each variable of ours that nobody reads. */
 static void

@@ -36,6 +36,7 @@ typedef enum
  * @link_bytes_per_ns: bandwidth of the link (= GB/s); 0: no link.
  * @work_per_ns: calibrated rate when filled; 0: unknown.
  * @max_in_flight: bundles it can hold at a time, at least 1.
+ * @model: what it is, for people and the profile store; NULL: unknown.
  */
 typedef struct
 {
@@ -47,6 +48,7 @@ typedef struct
   double link_bytes_per_ns;
   double work_per_ns;
   guint max_in_flight;
+  const char *model;
 } HassDeviceTraits;
 
 typedef enum
