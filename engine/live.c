@@ -359,6 +359,7 @@ over (HassJob *job)
 }
 
 static const HassEngineOps live_ops = {
+  .real_time = TRUE,
   .now = hass_live_now,
   .make_room = make_room,
   .loads_came = loads_came,
@@ -448,8 +449,10 @@ hass_live_run (const HassFarm *farm, HassReport **report, GError **error)
   set_up (job, &live, pool);
   drive (job);
   hass_job_finish (job);
+  gint64 makespan_ns = hass_live_now (job) - begin;
+  hass_samplers_store (job, makespan_ns);
   if (report)
-    *report = hass_job_report (job, hass_live_now (job) - begin);
+    *report = hass_job_report (job, makespan_ns);
   gboolean ok = job->error == NULL;
   if (!ok)
     g_propagate_error (error, g_steal_pointer (&job->error));
