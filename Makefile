@@ -90,7 +90,8 @@ say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 ROOMS := skeletons engine sched pool device
 PUBLIC := pool/error.h pool/load.h pool/round.h pool/types.h \
 	sched/strategy.h device/device.h device/memory.h device/cuda.h \
-	device/cuda_device.cuh engine/callbacks.h engine/report.h \
+	device/cuda_device.cuh engine/callbacks.h engine/profile.h \
+	engine/report.h \
 	skeletons/data_farm.h skeletons/function_farm.h skeletons/hass.h
 STAGED := $(addprefix $(BUILD)/include/hass/,$(notdir $(PUBLIC)))
 

@@ -220,12 +220,28 @@ make_groups (HassCudaDevice *d, HassCudaSlot *slot, const HassBlock *blocks,
       }
 }
 
+/* Memory that a copy to the host will read is cleared once, since kernels
+   need not fill all of it. */
+static gboolean
+reserve_cleared (HassCudaDevice *d, HassCudaSlot *slot, HassGpuBuffer *buffer,
+                 gsize bytes, GError **error)
+{
+  gsize before = buffer->capacity;
+  return hass_gpu_reserve (d->gpu, buffer, bytes, d->budget, error)
+         && (buffer->capacity == before
+             || hass_gpu_check (d->gpu,
+                                hass_cudart ()->clear (buffer->data,
+                                                       buffer->capacity,
+                                                       slot->kit->stream),
+                                "clear device memory", error));
+}
+
 static gboolean
 reserve_results (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
 {
   const HassDeviceFarm *farm = d->farm;
-  if (!hass_gpu_reserve (d->gpu, &slot->kit->out, hass_cuda_out_size (d, slot),
-                         d->budget, error))
+  if (!reserve_cleared (d, slot, &slot->kit->out, hass_cuda_out_size (d, slot),
+                        error))
     return FALSE;
   if (farm->record_bytes == 0)
     return TRUE;
@@ -234,7 +250,7 @@ reserve_results (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
   slot->record_capacity = MAX (slot->record_capacity, LEAST_RECORDS);
   slot->record_capacity = MAX (slot->record_capacity, (guint64)wanted);
   gsize bytes = hass_cuda_records_size (d, slot->record_capacity);
-  return hass_gpu_reserve (d->gpu, &slot->kit->records, bytes, d->budget, error)
+  return reserve_cleared (d, slot, &slot->kit->records, bytes, error)
          && hass_gpu_reserve_host (d->gpu, &slot->kit->host_records, bytes,
                                    error);
 }
@@ -536,8 +552,7 @@ fetch_rest (HassCudaDevice *d, HassCudaSlot *slot, guint64 n, GError **error)
                             1));
       gsize bytes = hass_cuda_records_size (d, slot->record_capacity);
       ok = slot->n_runs < MOST_RUNS
-           && hass_gpu_reserve (d->gpu, &slot->kit->records, bytes, d->budget,
-                                &inner)
+           && reserve_cleared (d, slot, &slot->kit->records, bytes, &inner)
            && hass_gpu_reserve_host (d->gpu, &slot->kit->host_records, bytes,
                                      &inner)
            && compute (d, slot, &inner);
