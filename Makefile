@@ -154,6 +154,12 @@ $(BUILD)/device/cudart.o: CPPFLAGS_ALL += $(if $(WITH_CUDA),-DHASS_WITH_CUDA \
 $(TEST_OBJ): EXTRA_CPPFLAGS := -Itests -Iexamples \
 	-DHASS_TOP='"$(CURDIR)"' $(CUNIT_CFLAGS)
 
+# The same bits on every device: nothing is fused. The rest makes vector code.
+EXACT := -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math
+$(BUILD)/examples/monte_carlo/%.o: CFLAGS_ALL += $(EXACT)
+$(BUILD)/tests/examples/test_monte_carlo.o \
+$(BUILD)/tests/examples/monte_carlo_device.o: CFLAGS_ALL += $(EXACT)
+
 $(LIB): $(LIB_OBJ)
 	$(call say,AR,$@)
 	$(Q)mkdir -p $(@D) && rm -f $@ && ar rcs $@ $^
