@@ -13,7 +13,7 @@
       2^128: no sum overflows.
 
    Normal variates are Box and Muller's from two words of 32 bits, so they
-   reach 6.7 standard deviations.
+   reach 6.76 standard deviations.
 
    Thread safety: pure functions but for their last argument. */
 #ifndef MONTE_CARLO_SAMPLE_H
