@@ -177,6 +177,12 @@ $(TEST_OBJ): EXTRA_CPPFLAGS := -Itests -Iexamples \
 $(BUILD)/examples/matrix_multiply/multiply.o: EXTRA_CPPFLAGS := \
 	$(OPENBLAS_CFLAGS)
 
+# The same bits on every device: nothing is fused. The rest makes vector code.
+EXACT := -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math
+$(BUILD)/examples/monte_carlo/%.o: CFLAGS_ALL += $(EXACT)
+$(BUILD)/tests/examples/test_monte_carlo.o \
+$(BUILD)/tests/examples/monte_carlo_device.o: CFLAGS_ALL += $(EXACT)
+
 $(LIB): $(LIB_OBJ)
 	$(call say,AR,$@)
 	$(Q)mkdir -p $(@D) && rm -f $@ && ar rcs $@ $^
@@ -288,14 +294,14 @@ check-format: $(STAGED)
 # search gigabytes.
 THREAD_SUITES = $(foreach s,$(shell $(TESTS) --list | sed 's/:.*//' | sort -u \
 	| grep -vE '$(NOT_UNDER_THREAD)'),--suite $(s))
-NOT_UNDER_THREAD := ^(against_grep|gpu_search|matcher|line_scan|grep_rules|model|examples)
+NOT_UNDER_THREAD := ^(against_grep|gpu_search|matcher|line_scan|grep_rules|model|examples|monte_carlo_program)
 check-main: all tests
 	$(Q)TEST_BUILD=$(abspath $(BUILD)) TSAN_OPTIONS="$(TSAN_OPTIONS) halt_on_error=1" \
 	  $(TESTS) $(if $(findstring thread,$(SAN)),$(THREAD_SUITES))
 
 # On a machine with GPUs: their tests, plain and under compute-sanitizer. The
 # faults are errors to a sanitizer, so they run plain.
-GPU_SUITES := gpu gpu_person_query gpu_string_search
+GPU_SUITES := gpu gpu_monte_carlo gpu_person_query gpu_string_search
 .PHONY: check-gpu
 check-gpu: all tests
 	$(Q)$(TESTS) $(foreach s,$(GPU_SUITES),--suite $(s))
