@@ -1,9 +1,701 @@
 /* SPDX-License-Identifier: MIT */
-/* cuda.c: NVIDIA GPUs as devices. */
-#include "gpus-private.h"
+/* cuda.c: NVIDIA GPUs as devices.
 
-guint
-hass_gpus_count (void)
+   DESIGN. A device has a few slots, each with a stream, buffers and pinned
+   staging of its own, so that one bundle is copied in while another is
+   computed and a third is copied out. Life of a bundle:
+
+   1. submit lays it out, enqueues its inputs (cuda_in.c), clears what
+      kernels add to, calls the farm's GPU worker, which enqueues kernels, and
+      enqueues the copies of its results (cuda_out.c). In a function farm the
+      blocks are grouped by their workers, and groups run on streams of their
+      own at the same time.
+   2. wait sleeps on the last event of the oldest bundle; only a bundle that
+      is expected within microseconds is worth spinning for.
+   3. A bundle with more records than its buffer holds is computed again with
+      a larger one; its inputs are still there.
+   4. A failure before the kernels ran leaves nothing behind: what was
+      enqueued is waited for. After a sticky error, or past the bundle's
+      deadline, the device is lost and what it holds is left to it.
+
+   Thread safety: as hass/device.h says. */
+#include "cuda-private.h"
+
+#include <math.h>
+#include <string.h>
+#include <time.h>
+
+#include "hass/error.h"
+
+#define LATENCY_NS 12000
+#define LINK_BYTES_PER_NS 25
+#define PART_BYTES ((guint64)16 << 20)
+#define FREE_PART 0.95 /* of free memory that hass may take */
+#define SPIN_FOR_NS 60000
+#define LEAST_RECORDS 1024
+#define MOST_RUNS 4
+#define POLL_NS 20000
+#define MOST_POLL_NS 200000
+
+gint64
+hass_cuda_now (void)
 {
-  return 0;
+  struct timespec t;
+  clock_gettime (CLOCK_MONOTONIC, &t);
+  return (gint64)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* -- Opening and closing ------------------------------------------------ */
+
+static void
+describe (HassDevice *device, HassDeviceTraits *traits)
+{
+  HassGpu *gpu = ((HassCudaDevice *)device)->gpu;
+  const HassCudaProperties *p = &gpu->properties;
+  guint64 limit = G_MAXUINT64;
+  hass_gpus_memory_limit (&limit, NULL);
+  *traits = (HassDeviceTraits){ .name = gpu->name,
+                                .kind = HASS_DEVICE_GPU,
+                                .cores = p->multiprocessors,
+                                .width = (guint64)p->multiprocessors
+                                         * p->threads_per_multiprocessor,
+                                .latency_ns = LATENCY_NS,
+                                .link_bytes_per_ns = LINK_BYTES_PER_NS,
+                                .max_in_flight = HASS_CUDA_SLOTS,
+                                .link = gpu->link,
+                                .memory_bytes = MIN (limit, p->memory_bytes),
+                                .part_bytes = PART_BYTES,
+                                .model = p->name };
+}
+
+/* What hass may hold on this GPU in all. */
+static gboolean
+set_budget (HassCudaDevice *d, GError **error)
+{
+  gsize free_bytes = 0, total = 0;
+  guint64 limit;
+  if (!hass_gpus_memory_limit (&limit, error)
+      || !hass_gpu_check (d->gpu,
+                          hass_cudart ()->memory_info (&free_bytes, &total),
+                          "ask for free memory", error))
+    return FALSE;
+  pthread_mutex_lock (&d->gpu->lock);
+  guint64 ours = d->gpu->held_bytes + (guint64)(free_bytes * FREE_PART);
+  pthread_mutex_unlock (&d->gpu->lock);
+  d->budget = MIN (limit, ours);
+  return TRUE;
+}
+
+static void
+give_kits_back (HassCudaDevice *d)
+{
+  for (guint i = 0; i < HASS_CUDA_SLOTS; i++)
+    if (d->slots[i].kit)
+      hass_gpu_kit_return (d->gpu, g_steal_pointer (&d->slots[i].kit));
+}
+
+static void
+free_constants (HassCudaDevice *d)
+{
+  for (guint i = 0; d->constants && i < d->farm->n_constants; i++)
+    hass_gpu_release (d->gpu, &d->constants[i]);
+  g_clear_pointer (&d->constants, g_free);
+  g_clear_pointer (&d->constant_data, g_free);
+}
+
+static gboolean
+open_device (HassDevice *device, const HassDeviceFarm *farm, GError **error)
+{
+  HassCudaDevice *d = (HassCudaDevice *)device;
+  gboolean ok = hass_gpu_usable (d->gpu, error)
+                && hass_gpu_check (
+                    d->gpu, hass_cudart ()->set_device ((int)d->gpu->index),
+                    "open the device", error)
+                && set_budget (d, error);
+  d->farm = farm;
+  d->lost = FALSE;
+  d->n_queued = 0;
+  d->transfers = (HassTransfers){ 0 };
+  d->record_rate = farm->records_per_element;
+  for (guint i = 0; i < HASS_CUDA_SLOTS && ok; i++)
+    {
+      d->slots[i].busy = FALSE;
+      d->slots[i].kit = hass_gpu_kit_take (d->gpu, error);
+      ok = d->slots[i].kit != NULL;
+    }
+  ok = ok && hass_cuda_send_constants (d, error);
+  if (!ok)
+    {
+      free_constants (d);
+      give_kits_back (d);
+    }
+  return ok;
+}
+
+static void
+close_device (HassDevice *device)
+{
+  HassCudaDevice *d = (HassCudaDevice *)device;
+  /* What a lost device holds may still be in use by it. */
+  if (d->lost)
+    {
+      for (guint i = 0; i < HASS_CUDA_SLOTS; i++)
+        if (!d->slots[i].busy)
+          hass_gpu_kit_return (d->gpu, g_steal_pointer (&d->slots[i].kit));
+        else
+          d->slots[i].kit = NULL;
+      g_clear_pointer (&d->constants, g_free);
+      g_clear_pointer (&d->constant_data, g_free);
+      return;
+    }
+  free_constants (d);
+  give_kits_back (d);
+}
+
+static void
+transfers (HassDevice *device, HassTransfers *transfers)
+{
+  *transfers = ((HassCudaDevice *)device)->transfers;
+}
+
+/* -- 1. Submitting ------------------------------------------------------ */
+
+static HassGpuWorkerFunc
+worker_of (const HassDeviceFarm *farm, const HassBlock *block)
+{
+  return farm->gpu_worker_of ? farm->gpu_worker_of (block->load)
+                             : farm->gpu_worker;
+}
+
+static void
+add_group (HassCudaDevice *d, HassCudaSlot *slot, const HassBlock *blocks,
+           gsize n)
+{
+  HassCudaGroup group = { .worker = worker_of (d->farm, &blocks[0]) };
+  hass_layout_init (&group.layout, blocks, n, d->farm->gpu_function_of != NULL);
+  g_array_append_val (slot->groups, group);
+}
+
+/* Blocks with the same worker become neighbours; few workers are expected. */
+static void
+sort_by_worker (HassCudaDevice *d, HassCudaSlot *slot, const HassBlock *blocks,
+                gsize n)
+{
+  g_autofree gboolean *taken = g_new0 (gboolean, n);
+  g_array_set_size (slot->sorted, 0);
+  for (gsize i = 0; i < n; i++)
+    {
+      HassGpuWorkerFunc worker = worker_of (d->farm, &blocks[i]);
+      for (gsize k = i; k < n && !taken[i]; k++)
+        if (!taken[k] && worker_of (d->farm, &blocks[k]) == worker)
+          {
+            g_array_append_vals (slot->sorted, &blocks[k], 1);
+            taken[k] = k > i;
+          }
+    }
+}
+
+static void
+make_groups (HassCudaDevice *d, HassCudaSlot *slot, const HassBlock *blocks,
+             gsize n)
+{
+  gboolean alike = TRUE;
+  g_array_set_size (slot->groups, 0);
+  for (gsize i = 1; i < n && alike && d->farm->gpu_worker_of; i++)
+    alike = worker_of (d->farm, &blocks[i]) == worker_of (d->farm, &blocks[0]);
+  if (alike)
+    {
+      add_group (d, slot, blocks, n);
+      return;
+    }
+  sort_by_worker (d, slot, blocks, n);
+  const HassBlock *sorted = (const HassBlock *)(gpointer)slot->sorted->data;
+  for (gsize first = 0, i = 1; i <= n; i++)
+    if (i == n
+        || worker_of (d->farm, &sorted[i])
+               != worker_of (d->farm, &sorted[first]))
+      {
+        add_group (d, slot, &sorted[first], i - first);
+        first = i;
+      }
+}
+
+static gboolean
+reserve_results (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
+{
+  const HassDeviceFarm *farm = d->farm;
+  if (!hass_gpu_reserve (d->gpu, &slot->kit->out, hass_cuda_out_size (d, slot),
+                         d->budget, error))
+    return FALSE;
+  if (farm->record_bytes == 0)
+    return TRUE;
+  const HassCudaGroup *g = &g_array_index (slot->groups, HassCudaGroup, 0);
+  double wanted = d->record_rate * g->layout.n_elements * 1.5;
+  slot->record_capacity = MAX (slot->record_capacity, LEAST_RECORDS);
+  slot->record_capacity = MAX (slot->record_capacity, (guint64)wanted);
+  gsize bytes = hass_cuda_records_size (d, slot->record_capacity);
+  return hass_gpu_reserve (d->gpu, &slot->kit->records, bytes, d->budget, error)
+         && hass_gpu_reserve_host (d->gpu, &slot->kit->host_records, bytes,
+                                   error);
+}
+
+/* Fills in what the worker sees; inputs are on their way. */
+static void
+describe_bundle (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *g)
+{
+  const HassLayout *l = &g->layout;
+  const guint8 *tables = slot->kit->in.data + g->in_at;
+  HassGpuBuffer *records = &slot->kit->records;
+  HassBundle *b = &g->bundle;
+#define TABLE(at) (l->at == G_MAXSIZE ? NULL : (gconstpointer)(tables + l->at))
+  b->n_blocks = l->n;
+  b->blocks = l->blocks;
+  b->input = tables + l->table_bytes;
+  b->offsets = TABLE (offsets_at);
+  b->halos = d->farm->bundle ? NULL : TABLE (halos_at);
+  if (!d->farm->bundle)
+    b->input_start
+        = hass_layout_halo_bytes (&l->blocks[0], l->blocks[0].halo_before);
+  b->output = slot->kit->out.data + g->out_at;
+  b->output_offsets = TABLE (output_offsets_at);
+  b->output_bytes = l->output_bytes;
+  b->elements = TABLE (elements_at);
+  b->n_elements = l->n_elements;
+  b->functions = TABLE (functions_at);
+#undef TABLE
+  if (d->farm->accumulator_bytes > 0)
+    b->accumulator = slot->kit->out.data + HASS_LAYOUT_ALIGN;
+  if (d->farm->record_bytes > 0)
+    {
+      b->record_blocks = (guint32 *)(gpointer)records->data;
+      b->records = records->data
+                   + hass_cuda_record_blocks_bytes (slot->record_capacity);
+      b->n_records = (guint64 *)(gpointer)slot->kit->out.data;
+      b->record_capacity = slot->record_capacity;
+      b->record_bytes = d->farm->record_bytes;
+    }
+  b->constants = (const gpointer *)d->constant_data;
+  b->n_constants = d->farm->n_constants;
+}
+
+static gboolean
+call_worker (HassCudaDevice *d, HassCudaGroup *g, gpointer stream,
+             GError **error)
+{
+  GError *inner = NULL;
+  gboolean ok = g->worker
+                && g->worker (&g->bundle, (HassGpuStream *)stream,
+                              d->farm->user_data, &inner);
+  /* A launch that failed and that the worker did not look at. */
+  int code = hass_cudart ()->last_error ();
+  if (ok && code == 0)
+    return TRUE;
+  if (code != 0)
+    hass_gpu_check (d->gpu, code, "GPU worker", inner ? NULL : &inner);
+  if (!inner)
+    inner = g_error_new (HASS_ERROR, HASS_ERROR_WORKER,
+                         "%s: the GPU worker failed without saying why",
+                         d->gpu->name);
+  g_propagate_error (error, inner);
+  return FALSE;
+}
+
+/* Several groups: each on a stream of its own, from the inputs' arrival to
+   the results' departure. */
+static gboolean
+call_workers_aside (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
+{
+  const HassCudart *cuda = hass_cudart ();
+  HassGpuKit *kit = slot->kit;
+  guint n = slot->groups->len;
+  gboolean ok = hass_gpu_kit_side (d->gpu, kit, n, error);
+  guint streams = MIN (n, HASS_GPU_SIDE_STREAMS);
+  for (guint i = 0; i < streams && ok; i++)
+    ok = hass_gpu_check (d->gpu, cuda->stream_wait (kit->side[i], kit->copied),
+                         "wait for inputs", error);
+  for (guint i = 0; i < n && ok; i++)
+    ok = call_worker (d, &g_array_index (slot->groups, HassCudaGroup, i),
+                      kit->side[i % streams], error);
+  /* Also after a failure: the kit's stream must not run ahead. */
+  for (guint i = 0; i < streams && i < kit->n_side; i++)
+    if (cuda->event_record (kit->joined[i], kit->side[i]) != 0
+        || cuda->stream_wait (kit->stream, kit->joined[i]) != 0)
+      ok = ok
+           && hass_gpu_check (d->gpu, cuda->last_error (), "join streams",
+                              error);
+  return ok;
+}
+
+/* 3. The kernels, and the way back; also a second time. */
+static gboolean
+compute (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
+{
+  const HassCudart *cuda = hass_cudart ();
+  HassGpuKit *kit = slot->kit;
+  slot->n_runs++;
+  for (guint i = 0; i < slot->groups->len; i++)
+    describe_bundle (d, slot, &g_array_index (slot->groups, HassCudaGroup, i));
+  if (!hass_cuda_clear_results (d, slot, error)
+      || !hass_gpu_check (d->gpu, cuda->event_record (kit->copied, kit->stream),
+                          "record an event", error))
+    return FALSE;
+  gboolean ok
+      = slot->groups->len > 1
+            ? call_workers_aside (d, slot, error)
+            : call_worker (d, &g_array_index (slot->groups, HassCudaGroup, 0),
+                           kit->stream, error);
+  return ok
+         && hass_gpu_check (d->gpu,
+                            cuda->event_record (kit->computed, kit->stream),
+                            "record an event", error)
+         && hass_cuda_fetch (d, slot, error)
+         && hass_gpu_check (d->gpu, cuda->event_record (kit->done, kit->stream),
+                            "record an event", error);
+}
+
+/* 4. Waits for whatever was enqueued before something failed. FALSE: the
+   device does not come back. */
+static gboolean
+drain (HassCudaDevice *d, HassCudaSlot *slot)
+{
+  const HassCudart *cuda = hass_cudart ();
+  GError *error = NULL;
+  gboolean ok
+      = hass_gpu_check (d->gpu,
+                        cuda->event_record (slot->kit->done, slot->kit->stream),
+                        "record an event", &error)
+        && hass_gpu_check (d->gpu, cuda->event_wait (slot->kit->done),
+                           "wait for the device", &error);
+  hass_cuda_sent (d, slot);
+  if (!ok)
+    d->lost = TRUE;
+  g_clear_error (&error);
+  return ok;
+}
+
+static void
+note_peak (HassCudaDevice *d)
+{
+  pthread_mutex_lock (&d->gpu->lock);
+  d->transfers.peak_bytes = MAX (d->transfers.peak_bytes, d->gpu->held_bytes);
+  pthread_mutex_unlock (&d->gpu->lock);
+}
+
+static gboolean
+submit (HassDevice *device, guint index, const HassBlock *blocks, gsize n,
+        GError **error)
+{
+  HassCudaDevice *d = (HassCudaDevice *)device;
+  HassCudaSlot *slot = &d->slots[index];
+  if (d->lost || !hass_gpu_usable (d->gpu, error))
+    {
+      if (d->lost && (!error || !*error))
+        g_set_error (error, HASS_ERROR, HASS_ERROR_DEVICE, "%s is lost",
+                     d->gpu->name);
+      return FALSE;
+    }
+  g_return_val_if_fail (!slot->busy && n > 0, FALSE);
+  make_groups (d, slot, blocks, n);
+  slot->submit_ns = hass_cuda_now ();
+  slot->n_runs = 0;
+  if (!reserve_results (d, slot, error))
+    return FALSE;
+  gboolean ok = hass_gpu_check (d->gpu,
+                                hass_cudart ()->event_record (
+                                    slot->kit->begun, slot->kit->stream),
+                                "record an event", error)
+                && hass_cuda_send (d, slot, error) && compute (d, slot, error);
+  note_peak (d);
+  if (!ok)
+    {
+      slot->busy = !drain (d, slot);
+      return FALSE;
+    }
+  slot->busy = TRUE;
+  d->queue[d->n_queued++] = index;
+  return TRUE;
+}
+
+/* -- 2. Waiting --------------------------------------------------------- */
+
+static void
+sleep_ns (gint64 ns)
+{
+  struct timespec t = { ns / 1000000000, ns % 1000000000 };
+  nanosleep (&t, NULL);
+}
+
+/* Whether the event has passed; FALSE with an error when the device is
+   broken. */
+static gboolean
+passed (HassCudaDevice *d, gpointer event, GError **error)
+{
+  const HassCudart *cuda = hass_cudart ();
+  int code = cuda->event_query (event);
+  if (cuda->classify (code) == HASS_CUDA_NOT_READY)
+    {
+      cuda->last_error ();
+      return FALSE;
+    }
+  return hass_gpu_check (d->gpu, code, "wait for a bundle", error);
+}
+
+/* With a deadline: looks now and then. FALSE: not yet, or an error. */
+static gboolean
+poll_until (HassCudaDevice *d, gpointer event, gint64 until_ns, GError **error)
+{
+  GError *inner = NULL;
+  gint64 pause = POLL_NS;
+  while (!passed (d, event, &inner))
+    {
+      if (inner)
+        {
+          g_propagate_error (error, inner);
+          return FALSE;
+        }
+      if (hass_cuda_now () >= until_ns)
+        return FALSE;
+      sleep_ns (pause);
+      pause = MIN (2 * pause, MOST_POLL_NS);
+    }
+  return TRUE;
+}
+
+/* Which bundle is done: one that is, without waiting, or the oldest. Index
+   into the queue, or n_queued. */
+static guint
+find_done (HassCudaDevice *d, gint64 timeout_ns, GError **error)
+{
+  GError *inner = NULL;
+  HassCudaSlot *oldest = &d->slots[d->queue[0]];
+  gint64 begin_ns = hass_cuda_now ();
+  gint64 deadline = d->farm->bundle_deadline_ns;
+  gint64 spin_ns
+      = d->expected_ns < SPIN_FOR_NS ? 2 * (gint64)d->expected_ns : 0;
+  do
+    for (guint i = 0; i < d->n_queued; i++)
+      {
+        if (passed (d, d->slots[d->queue[i]].kit->done, &inner))
+          return i;
+        if (inner)
+          {
+            g_propagate_error (error, inner);
+            return d->n_queued;
+          }
+      }
+  while (hass_cuda_now () - begin_ns < spin_ns);
+  if (deadline == 0)
+    return hass_gpu_check (d->gpu,
+                           hass_cudart ()->event_wait (oldest->kit->done),
+                           "wait for a bundle", error)
+               ? 0
+               : d->n_queued;
+  gint64 until = MIN (begin_ns + timeout_ns, oldest->submit_ns + deadline);
+  if (poll_until (d, oldest->kit->done, until, error))
+    return 0;
+  if ((!error || !*error) && hass_cuda_now () >= oldest->submit_ns + deadline)
+    {
+      pthread_mutex_lock (&d->gpu->lock);
+      d->gpu->hung = TRUE;
+      pthread_mutex_unlock (&d->gpu->lock);
+      g_set_error (error, HASS_ERROR, HASS_ERROR_DEVICE,
+                   "%s: a bundle took longer than %" G_GINT64_FORMAT " ms",
+                   d->gpu->name, deadline / 1000000);
+    }
+  return d->n_queued;
+}
+
+typedef enum
+{
+  COMPLETE,
+  AGAIN, /* more is on its way */
+  FAILED,
+  TOO_LARGE
+} Outcome;
+
+/* Copies are on their way again: more records, or all of another run. */
+static Outcome
+fetch_rest (HassCudaDevice *d, HassCudaSlot *slot, guint64 n, GError **error)
+{
+  const HassCudart *cuda = hass_cudart ();
+  GError *inner = NULL;
+  gboolean ok;
+  if (n <= slot->record_capacity)
+    ok = hass_cuda_fetch_records (d, slot, slot->n_copied, n - slot->n_copied,
+                                  &inner)
+         && hass_gpu_check (
+             d->gpu, cuda->event_record (slot->kit->done, slot->kit->stream),
+             "record an event", &inner);
+  else
+    {
+      slot->record_capacity = n + n / 8;
+      d->record_rate
+          = MAX (d->record_rate,
+                 (double)n
+                     / MAX (g_array_index (slot->groups, HassCudaGroup, 0)
+                                .layout.n_elements,
+                            1));
+      gsize bytes = hass_cuda_records_size (d, slot->record_capacity);
+      ok = slot->n_runs < MOST_RUNS
+           && hass_gpu_reserve (d->gpu, &slot->kit->records, bytes, d->budget,
+                                &inner)
+           && hass_gpu_reserve_host (d->gpu, &slot->kit->host_records, bytes,
+                                     &inner)
+           && compute (d, slot, &inner);
+      note_peak (d);
+    }
+  if (ok)
+    return AGAIN;
+  gboolean large = g_error_matches (inner, HASS_ERROR, HASS_ERROR_NO_MEMORY);
+  if (!drain (d, slot))
+    large = FALSE;
+  if (!inner)
+    inner = g_error_new (HASS_ERROR, HASS_ERROR_WORKER,
+                         "%s: the number of records grows from run to run",
+                         d->gpu->name);
+  slot->record_capacity = 0;
+  g_propagate_error (error, inner);
+  return large ? TOO_LARGE : FAILED;
+}
+
+static Outcome
+complete (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
+{
+  guint64 n = hass_cuda_n_records (d, slot);
+  hass_cuda_sent (d, slot);
+  if (d->farm->record_bytes > 0 && n > slot->n_copied)
+    return fetch_rest (d, slot, n, error);
+  if (d->farm->record_bytes > 0)
+    {
+      guint64 elements
+          = g_array_index (slot->groups, HassCudaGroup, 0).layout.n_elements;
+      double rate = (double)n / MAX (elements, 1);
+      d->record_rate = MAX (rate, 0.75 * d->record_rate + 0.25 * rate);
+    }
+  return hass_cuda_deliver (d, slot, error) ? COMPLETE : FAILED;
+}
+
+static double
+stage_ns (gpointer begin, gpointer end)
+{
+  const HassCudart *cuda = hass_cudart ();
+  float ms = 0;
+  if (cuda->event_elapsed (&ms, begin, end) != 0)
+    {
+      cuda->last_error ();
+      return 0;
+    }
+  return ms * 1e6;
+}
+
+static void
+report_done (HassCudaDevice *d, HassCudaSlot *slot, HassBundleDone *done)
+{
+  const HassCudaGroup *g = &g_array_index (slot->groups, HassCudaGroup, 0);
+  HassGpuKit *kit = slot->kit;
+  done->h2d_ns = stage_ns (kit->begun, kit->copied);
+  done->kernel_ns = stage_ns (kit->copied, kit->computed);
+  done->d2h_ns = stage_ns (kit->computed, kit->done);
+  d->expected_ns = done->h2d_ns + done->kernel_ns + done->d2h_ns;
+  done->accumulator = hass_cuda_accumulator (d, slot);
+  if (d->farm->record_bytes == 0)
+    return;
+  done->n_records = hass_cuda_n_records (d, slot);
+  if (g->layout.n > 1)
+    done->record_blocks
+        = (const guint32 *)(gconstpointer)kit->host_records.data;
+  done->records = kit->host_records.data
+                  + hass_cuda_record_blocks_bytes (slot->record_capacity);
+}
+
+/* The device is lost: bundles leave it as failed, one a call. */
+static gboolean
+leave_lost (HassCudaDevice *d, HassBundleDone *done)
+{
+  *done = (HassBundleDone){ .slot = d->queue[--d->n_queued],
+                            .failed = TRUE,
+                            .lost = TRUE };
+  return TRUE;
+}
+
+static gboolean
+wait_bundle (HassDevice *device, gint64 timeout_ns, HassBundleDone *done,
+             GError **error)
+{
+  HassCudaDevice *d = (HassCudaDevice *)device;
+  GError *inner = NULL;
+  if (d->n_queued == 0)
+    return FALSE;
+  if (d->lost)
+    return leave_lost (d, done);
+  for (;;)
+    {
+      guint at = find_done (d, timeout_ns, &inner);
+      if (at == d->n_queued)
+        {
+          if (!inner)
+            return FALSE;
+          d->lost = TRUE;
+          g_propagate_error (error, inner);
+          return leave_lost (d, done);
+        }
+      guint index = d->queue[at];
+      HassCudaSlot *slot = &d->slots[index];
+      Outcome outcome = complete (d, slot, &inner);
+      if (outcome == AGAIN)
+        continue;
+      d->n_queued--;
+      memmove (&d->queue[at], &d->queue[at + 1],
+               (d->n_queued - at) * sizeof *d->queue);
+      *done = (HassBundleDone){ .slot = index,
+                                .failed = outcome != COMPLETE,
+                                .too_large = outcome == TOO_LARGE,
+                                .lost = d->lost };
+      if (outcome == COMPLETE)
+        report_done (d, slot, done);
+      else
+        g_propagate_error (error, inner);
+      slot->busy = d->lost;
+      return TRUE;
+    }
+}
+
+static const HassDeviceOps cuda_ops = { .struct_size = sizeof (HassDeviceOps),
+                                        .kind = "cuda",
+                                        .describe = describe,
+                                        .open = open_device,
+                                        .submit = submit,
+                                        .wait = wait_bundle,
+                                        .close = close_device,
+                                        .transfers = transfers };
+
+/* A device for one farm; index < hass_gpus_count (). NULL when the GPU has
+   gone. */
+HassDevice *
+hass_cuda_device_new (guint index)
+{
+  HassGpu *gpu = hass_gpus_get (index);
+  if (!gpu)
+    return NULL;
+  HassCudaDevice *d = g_new0 (HassCudaDevice, 1);
+  d->device.ops = &cuda_ops;
+  d->gpu = gpu;
+  for (guint i = 0; i < HASS_CUDA_SLOTS; i++)
+    {
+      d->slots[i].groups = g_array_new (FALSE, FALSE, sizeof (HassCudaGroup));
+      d->slots[i].sorted = g_array_new (FALSE, FALSE, sizeof (HassBlock));
+    }
+  return &d->device;
+}
+
+void
+hass_cuda_device_free (HassDevice *device)
+{
+  HassCudaDevice *d = (HassCudaDevice *)device;
+  for (guint i = 0; i < HASS_CUDA_SLOTS; i++)
+    {
+      g_array_unref (d->slots[i].groups);
+      g_array_unref (d->slots[i].sorted);
+    }
+  g_free (d);
 }

@@ -166,6 +166,7 @@ typedef struct
  * HassBundleDone: a bundle that has left the device.
  * @slot: as given to submit.
  * @failed: its outputs are not valid; the units are given back.
+ * @too_large: it failed for want of memory: fewer blocks may do.
  * @lost: the device takes no more bundles.
  * @h2d_ns, @kernel_ns, @d2h_ns: the stages.
  * @n_records: results of varying number.
@@ -177,6 +178,7 @@ typedef struct
 {
   guint slot;
   gboolean failed;
+  gboolean too_large;
   gboolean lost;
   double h2d_ns, kernel_ns, d2h_ns;
   guint64 n_records;
@@ -210,8 +212,9 @@ typedef struct _HassDevice HassDevice;
  *   @slot < traits.max_in_flight is free. FALSE: nothing was started; with
  *   HASS_ERROR_NO_MEMORY fewer blocks may do, or the same when nothing else
  *   is on the device. @blocks stay valid until the bundle is done.
- * @wait: waits at most @timeout_ns for any bundle, without spinning. FALSE
- *   without @error: time is up.
+ * @wait: waits at most @timeout_ns for any bundle, without spinning; a device
+ *   may wait longer when nothing else can happen. TRUE: @done is filled in,
+ *   and @error says why where it failed. FALSE without @error: time is up.
  * @close: after the last bundle has left, or the device was given up.
  * @transfers: optional: what was copied how. Between open and the next open.
  */

@@ -1,17 +1,74 @@
 /* SPDX-License-Identifier: MIT */
-/* gpus-private.h: the GPUs of the machine, one process's view of them.
-   Thread safety: any thread. */
+/* gpus-private.h: the GPUs of the machine, as one process sees them.
+
+   DESIGN. GPUs are looked for once, when first asked for. What costs time to
+   make, streams, events, device buffers and pinned staging, is kept here
+   from farm to farm. A process whose CUDA context is broken has no GPUs any
+   more; a GPU that does not come back from a kernel is out for good.
+
+   Thread safety: any thread; a slot belongs to one device at a time. */
 #ifndef HASS_GPUS_PRIVATE_H
 #define HASS_GPUS_PRIVATE_H
+
+#include <pthread.h>
 
 #include "cudart-private.h"
 #include "hass/device.h"
 
+#define HASS_GPU_SIDE_STREAMS 8
+
+/* Memory that only grows, on the device or pinned on the host. */
+typedef struct
+{
+  guint8 *data;
+  gsize capacity;
+} HassGpuBuffer;
+
+/* What one bundle needs while it is on the device. */
+typedef struct
+{
+  gpointer stream;
+  gpointer begun, copied, computed, done; /* events */
+  gpointer side[HASS_GPU_SIDE_STREAMS], joined[HASS_GPU_SIDE_STREAMS];
+  guint n_side;
+  HassGpuBuffer in, out, records;
+  HassGpuBuffer host_in, host_out, host_records;
+} HassGpuKit;
+
+typedef struct
+{
+  guint index;
+  char name[16]; /* "gpu0" */
+  HassCudaProperties properties;
+  guint link;
+  pthread_mutex_t lock; /* the rest */
+  GPtrArray *kits;      /* idle */
+  guint64 held_bytes;   /* of device memory, by kits and constants */
+  gboolean hung;
+} HassGpu;
+
 guint hass_gpus_count (void);
+void hass_gpus_forget (void);
 const char *hass_gpus_problem (void);
+HassGpu *hass_gpus_get (guint index);
+gboolean hass_gpus_memory_limit (guint64 *bytes, GError **error);
+void hass_gpus_break (const char *why);
+gboolean hass_gpu_usable (HassGpu *gpu, GError **error);
+
+HassGpuKit *hass_gpu_kit_take (HassGpu *gpu, GError **error);
+void hass_gpu_kit_return (HassGpu *gpu, HassGpuKit *kit);
+gboolean hass_gpu_kit_side (HassGpu *gpu, HassGpuKit *kit, guint n,
+                            GError **error);
+gboolean hass_gpu_reserve (HassGpu *gpu, HassGpuBuffer *buffer, gsize bytes,
+                           guint64 budget, GError **error);
+gboolean hass_gpu_reserve_host (HassGpu *gpu, HassGpuBuffer *buffer,
+                                gsize bytes, GError **error);
+void hass_gpu_release (HassGpu *gpu, HassGpuBuffer *buffer);
+gboolean hass_gpu_check (const HassGpu *gpu, int code, const char *what,
+                         GError **error);
+
 HassDevice *hass_cuda_device_new (guint index);
 void hass_cuda_device_free (HassDevice *device);
-const HassCudaProperties *hass_cuda_device_properties (guint index);
 
 /* memory.c */
 gboolean hass_memory_is_pinned (gconstpointer memory, gsize bytes);

@@ -1,16 +1,46 @@
 /* SPDX-License-Identifier: MIT */
 /* buffers.c: host memory for a generator's loads, used again when they are
    finished. Sizes are rounded up to powers of two, so that loads of many
-   sizes share a few kinds of buffers and memory stays flat.
+   sizes share a few kinds of buffers and memory stays flat. Where the farm
+   has GPUs, large ones are pinned.
    Thread safety: buffer by the generator; recycle by any thread. */
+#include "hass/memory.h"
 #include "job-private.h"
+
+/* Pinning takes longer than copying less than this. */
+#define PIN_BYTES ((gsize)64 << 10)
 
 /* A buffer's size stands before it, so that recycling needs no look-up. */
 typedef struct
 {
   gsize bytes;
-  guint8 pad[HASS_CACHE_LINE - sizeof (gsize)];
+  gboolean pinned;
+  guint8 pad[HASS_CACHE_LINE - sizeof (gsize) - sizeof (gboolean)];
 } BufferHead;
+
+static void
+free_buffer (gpointer data)
+{
+  BufferHead *head = data;
+  if (head->pinned)
+    hass_free (head);
+  else
+    g_aligned_free (head);
+}
+
+static BufferHead *
+new_buffer (HassJob *job, gsize bytes)
+{
+  gsize all = sizeof (BufferHead) + bytes;
+  gboolean pinned = bytes >= PIN_BYTES && job->n_devices > (job->cpu >= 0);
+  BufferHead *head = pinned ? hass_alloc (all, NULL) : NULL;
+  pinned = head != NULL;
+  if (!head)
+    head = g_aligned_alloc (1, all, HASS_CACHE_LINE);
+  head->bytes = bytes;
+  head->pinned = pinned;
+  return head;
+}
 
 static void
 free_list (gpointer data)
@@ -22,7 +52,7 @@ void
 hass_buffers_init (HassJob *job)
 {
   job->buffers = g_hash_table_new_full (NULL, NULL, NULL, free_list);
-  job->all_buffers = g_ptr_array_new_with_free_func (g_aligned_free);
+  job->all_buffers = g_ptr_array_new_with_free_func (free_buffer);
   pthread_mutex_init (&job->buffer_lock, NULL);
 }
 
@@ -51,9 +81,7 @@ hass_emitter_buffer (HassEmitter *emitter, gsize bytes)
     head = g_ptr_array_steal_index_fast (free_ones, free_ones->len - 1);
   else
     {
-      head
-          = g_aligned_alloc (1, sizeof (BufferHead) + rounded, HASS_CACHE_LINE);
-      head->bytes = rounded;
+      head = new_buffer (job, rounded);
       g_ptr_array_add (job->all_buffers, head);
     }
   pthread_mutex_unlock (&job->buffer_lock);

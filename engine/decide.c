@@ -263,6 +263,36 @@ all_said_no (const HassJob *job, const HassSlot *slot, gboolean *all_done)
   return TRUE;
 }
 
+/* What waits can run nowhere: the error names the first of it, and what
+   became of the devices. */
+static void
+nobody_left (HassJob *job, HassRound *round)
+{
+  g_autoptr (GString) why = g_string_new (NULL);
+  guint32 waiting = hass_round_waiting_anywhere (round);
+  HassBlock block = { 0 };
+  HassExtent e = hass_round_take_any (round, HASS_DEVICE_GPU, 1);
+  if (e.n == 0)
+    e = hass_round_take_any (round, HASS_DEVICE_CPU, 1);
+  if (e.n > 0)
+    hass_round_block (round, e.first, &block);
+  hass_round_give_back (round, e);
+  for (guint d = 0; d < job->n_devices; d++)
+    if (job->totals[d].lost)
+      g_string_append_printf (why, "; %s is lost: %s", job->devices[d].name,
+                              job->totals[d].message ? job->totals[d].message
+                                                     : "it failed too often");
+  hass_job_stop (
+      job,
+      g_error_new (HASS_ERROR, HASS_ERROR_DEVICE,
+                   "round %" G_GUINT64_FORMAT " of farm '%s': %u units wait "
+                   "and no device is left that can run them, the first is "
+                   "%s %" G_GUINT64_FORMAT "%s",
+                   round->number, job->farm->name, waiting,
+                   job->farm->kind == HASS_FARM_FUNCTION ? "task" : "load",
+                   block.seq, why->str));
+}
+
 /* Called when a device found nothing to do. TRUE: it has changed something
    and devices should be asked again. */
 gboolean
@@ -306,11 +336,7 @@ hass_decide_stalled (HassJob *job, HassSlot *slot)
     if (job->devices[d].kind == HASS_DEVICE_GPU
         && slot->seats[d].state != HASS_SEAT_LOST)
       return !grabbed;
-  hass_job_stop (
-      job, g_error_new (HASS_ERROR, HASS_ERROR_DEVICE,
-                        "round %" G_GUINT64_FORMAT " of farm '%s': %u units "
-                        "wait and no device is left that can run them",
-                        round->number, job->farm->name, waiting));
+  nobody_left (job, round);
   return FALSE;
 }
 

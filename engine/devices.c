@@ -3,6 +3,7 @@
    machine or on a modelled one.
    Thread safety: any thread. */
 #include "live-private.h"
+#include "device/gpus-private.h"
 #include "device/model.h"
 #include "environment.h"
 
@@ -23,17 +24,46 @@ choose_cores (const HassFarm *farm, guint *n_cores, GError **error)
   return TRUE;
 }
 
-/* The CPU pool, if the farm has a CPU worker, then the devices given in the
-   farm's options, if it has a GPU worker. */
+/* GPUs of the machine for the farm: option, HASS_NGPU, or all. None where
+   devices are given. */
+static gboolean
+choose_gpus (const HassFarm *farm, guint *n_gpus, GError **error)
+{
+  const HassRunOptions *run = farm->run;
+  guint64 unused;
+  *n_gpus = 0;
+  if (!hass_gpus_memory_limit (&unused, error))
+    return FALSE;
+  if (!has_gpu_work (farm) || run->n_devices > 0 || run->n_gpus < 0)
+    return TRUE;
+  *n_gpus = hass_gpus_count ();
+  if (run->n_gpus > 0)
+    *n_gpus = MIN (*n_gpus, (guint)run->n_gpus);
+  return TRUE;
+}
+
+static void
+add_gpu (HassDevice *device, HassDeviceTraits *devices, HassDevice **gpus,
+         guint *n)
+{
+  device->ops->describe (device, &devices[*n]);
+  gpus[(*n)++] = device;
+}
+
+/* The CPU pool, if the farm has a CPU worker; then, if it has a GPU worker,
+   the devices given in its options or else the machine's GPUs, which
+   hass_live_free_devices takes back. */
 gboolean
 hass_live_devices (const HassFarm *farm, HassCpuPool **pool,
                    HassDeviceTraits **devices, HassDevice ***gpus,
                    guint *n_devices, GError **error)
 {
   const HassRunOptions *run = farm->run;
-  guint n = 0, n_cores;
-  *devices = g_new0 (HassDeviceTraits, 1 + run->n_devices);
-  *gpus = g_new0 (HassDevice *, 1 + run->n_devices);
+  guint n = 0, n_cores, n_gpus;
+  if (!choose_gpus (farm, &n_gpus, error))
+    return FALSE;
+  *devices = g_new0 (HassDeviceTraits, 1 + run->n_devices + n_gpus);
+  *gpus = g_new0 (HassDevice *, 1 + run->n_devices + n_gpus);
   if (farm->cpu_worker)
     {
       if (!choose_cores (farm, &n_cores, error)
@@ -46,18 +76,31 @@ hass_live_devices (const HassFarm *farm, HassCpuPool **pool,
                                             .max_in_flight = 1 };
     }
   for (guint i = 0; has_gpu_work (farm) && i < run->n_devices; i++)
+    add_gpu (run->devices[i], *devices, *gpus, &n);
+  for (guint i = 0; i < n_gpus; i++)
     {
-      HassDevice *device = run->devices[i];
-      device->ops->describe (device, &(*devices)[n]);
-      (*gpus)[n++] = device;
+      HassDevice *device = hass_cuda_device_new (i);
+      if (device)
+        add_gpu (device, *devices, *gpus, &n);
     }
   *n_devices = n;
   if (n > 0)
     return TRUE;
+  const char *why = hass_gpus_problem ();
   g_set_error (error, HASS_ERROR, HASS_ERROR_NO_DEVICE,
-               "farm '%s' has only a GPU worker, and no GPU is present",
-               farm->name);
+               "farm '%s' has only a GPU worker, and no GPU is present%s%s",
+               farm->name, why ? ": " : "", why ? why : "");
   return FALSE;
+}
+
+/* Frees the devices that hass_live_devices made itself. */
+void
+hass_live_free_devices (const HassFarm *farm, HassDevice **gpus,
+                        guint n_devices)
+{
+  for (guint d = 0; d < n_devices && farm->run->n_devices == 0; d++)
+    if (gpus[d])
+      hass_cuda_device_free (gpus[d]);
 }
 
 /* Runs a farm where its options or the environment say. */

@@ -9,7 +9,8 @@
 #include "hass/error.h"
 
 static const char *const known[]
-    = { "HASS_NCPU", "HASS_PLATFORM", "HASS_STRATEGY", "HASS_TRACE", NULL };
+    = { "HASS_GPU_MEM",  "HASS_NCPU",  "HASS_NGPU", "HASS_PLATFORM",
+        "HASS_STRATEGY", "HASS_TRACE", NULL };
 
 /* Warns once of each variable of ours that nobody reads. */
 static void
@@ -37,7 +38,8 @@ hass_environment_check (GError **error)
       warn_of_unknown ();
       g_once_init_leave (&once, 1);
     }
-  return hass_environment_uint ("HASS_NCPU", 1, 4096, &unused, error);
+  return hass_environment_uint ("HASS_NCPU", 1, 4096, &unused, error)
+         && hass_environment_uint ("HASS_NGPU", 0, 64, &unused, error);
 }
 
 /* Leaves value as it is when the variable is not set. */

@@ -305,7 +305,8 @@ compute_merged (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
   const HassFarm *farm = job->farm;
   if (hass_job_stopping (job))
     return (HassDone){ 0 };
-  HassDone done = { e.n, 0, block->input_bytes, block->count };
+  HassDone done
+      = { .n = e.n, .bytes = block->input_bytes, .work = block->count };
   worker->unit = block;
   if (!dry
       && !compute (job, worker, block, farm->cpu_worker, farm->cpu_worker_data))
@@ -356,26 +357,119 @@ hass_execute (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
   return done;
 }
 
-/* Results of a bundle whose outputs are back in host memory. */
-void
-hass_execute_bundle_results (HassJob *job, HassWorker *worker, HassSlot *slot,
-                             HassExtent e)
+/* -- What a device has computed ----------------------------------------- */
+
+/* The records of a bundle, those of each block together. */
+typedef struct
 {
-  if (!job->results)
-    return;
-  HassRound *round = &slot->round;
-  gboolean alone = job->ordered && hass_round_order (round);
-  HassBlock block;
-  worker->has_result = FALSE;
-  for (guint32 i = 0; i < e.n; i++)
+  guint8 *bytes;  /* [n * record_bytes], sorted; NULL: as they came */
+  guint64 *first; /* [n_blocks + 1] */
+} Sorted;
+
+/* Counting sort by block; a block's records keep their order. */
+static Sorted
+sort_records (const HassBundleDone *done, gsize n_blocks, gsize record_bytes)
+{
+  Sorted s = { NULL, g_new0 (guint64, n_blocks + 2) };
+  if (n_blocks == 1 || !done->record_blocks)
     {
-      hass_round_block (round, e.first + i, &block);
-      output_is_result (job, worker, &block);
-      if (alone)
-        commit (job, worker, slot, hass_round_unit (round, e.first + i), 1);
+      s.first[1] = done->n_records;
+      return s;
     }
-  if (!alone)
-    commit (job, worker, slot, e.first, e.n);
+  s.bytes = g_malloc (MAX (done->n_records * record_bytes, 1));
+  for (guint64 i = 0; i < done->n_records; i++)
+    s.first[MIN (done->record_blocks[i], n_blocks - 1) + 2]++;
+  for (gsize k = 0; k < n_blocks; k++)
+    s.first[k + 2] += s.first[k + 1];
+  for (guint64 i = 0; i < done->n_records; i++)
+    {
+      gsize k = MIN (done->record_blocks[i], n_blocks - 1);
+      memcpy (s.bytes + s.first[k + 1]++ * record_bytes,
+              (const guint8 *)done->records + i * record_bytes, record_bytes);
+    }
+  return s;
+}
+
+/* One block's results: the farm's gpu_result, or its output. */
+static gboolean
+take_block (HassJob *job, HassWorker *worker, const HassBlock *block,
+            gconstpointer records, gsize n_records)
+{
+  const HassFarm *farm = job->farm;
+  Mark mark = { worker->run ? worker->run->used : 0,
+                worker->nested ? worker->nested->len : 0 };
+  GError *error = NULL;
+  worker->unit = block;
+  worker->has_result = FALSE;
+  gboolean ok = TRUE;
+  if (farm->gpu_result)
+    ok = farm->gpu_result (block, records, n_records, worker, farm->user_data,
+                           &error);
+  if (!ok)
+    failed (job, worker, block, mark, error);
+  else if (job->results)
+    output_is_result (job, worker, block);
+  worker->unit = NULL;
+  return ok;
+}
+
+/* Takes over what a bundle, whose outputs are back in host memory, has left:
+   its accumulator, its results. Returns how many units failed in that. */
+guint32
+hass_execute_bundle_results (HassJob *job, HassWorker *worker, HassSlot *slot,
+                             HassExtent e, const HassBlock *blocks,
+                             gsize n_blocks, const HassBundleDone *done)
+{
+  const HassFarm *farm = job->farm;
+  gboolean alone = job->ordered && hass_round_order (&slot->round);
+  guint32 n_failed = 0;
+  const char *before = hass_engine_enter_callback ("gpu_result", job);
+  if (farm->reduce && done->accumulator)
+    farm->reduce (worker->accumulator, done->accumulator, farm->user_data);
+  if (farm->gpu_result || job->results)
+    {
+      Sorted s = sort_records (done, n_blocks, farm->gpu_record_bytes);
+      const guint8 *records = s.bytes ? s.bytes : done->records;
+      for (gsize i = 0; i < n_blocks; i++)
+        {
+          if (!take_block (job, worker, &blocks[i],
+                           records + s.first[i] * farm->gpu_record_bytes,
+                           s.first[i + 1] - s.first[i]))
+            n_failed += n_blocks == 1 ? e.n : 1;
+          if (alone)
+            commit (job, worker, slot,
+                    hass_round_unit (&slot->round, e.first + (guint32)i), 1);
+        }
+      g_free (s.bytes);
+      g_free (s.first);
+      if (!alone)
+        commit (job, worker, slot, e.first, e.n);
+    }
+  hass_engine_leave_callback (before);
+  flush_nested (job, worker);
+  if (n_failed > 0)
+    {
+      pthread_mutex_lock (&job->decision);
+      count_failures (job, worker, n_failed);
+      pthread_mutex_unlock (&job->decision);
+    }
+  return n_failed;
+}
+
+/* One unit that no device can take: it fails. */
+void
+hass_execute_refused (HassJob *job, HassWorker *worker, HassSlot *slot,
+                      HassExtent e, const char *why)
+{
+  HassBlock block;
+  Mark mark = { 0, 0 };
+  hass_round_block (&slot->round, e.first, &block);
+  failed (job, worker, &block, mark,
+          g_error_new_literal (HASS_ERROR, HASS_ERROR_NO_MEMORY, why));
+  commit (job, worker, slot, hass_round_unit (&slot->round, e.first), e.n);
+  pthread_mutex_lock (&job->decision);
+  count_failures (job, worker, e.n);
+  pthread_mutex_unlock (&job->decision);
 }
 
 /* Adds what is done to the round's counters. The caller alone writes this
@@ -391,7 +485,7 @@ hass_execute_count (HassJob *job, HassWorker *worker, HassSlot *slot,
       atomic_load_explicit (&c->field, memory_order_relaxed) + (value),        \
       memory_order_relaxed)
   ADD (units, done.n);
-  ADD (bundles, 1);
+  ADD (bundles, done.part ? 0 : 1);
   ADD (busy_ns, busy_ns);
   ADD (bytes, done.bytes);
   ADD (work, done.work);

@@ -101,7 +101,8 @@ typedef struct
   guint32 n;
   guint32 n_failed; /* of these */
   gsize bytes;
-  double work; /* as the cost class shows it */
+  double work;   /* as the cost class shows it */
+  gboolean part; /* of a bundle that was counted before */
 } HassDone;
 
 struct _HassEmitter
@@ -119,6 +120,8 @@ typedef struct
   double rate; /* of the best bundle, work per ns, or of the model, cost */
   double cost; /* virtual: what the models were asked to compute */
   gboolean lost;
+  char *message; /* why it first failed, or NULL */
+  HassTransfers transfers;
 } HassTotals;
 
 /* What differs between live and virtual. */
@@ -254,8 +257,12 @@ HassDone hass_execute (HassJob *job, HassWorker *worker, HassSlot *slot,
                        HassExtent extent, gboolean dry);
 void hass_execute_count (HassJob *job, HassWorker *worker, HassSlot *slot,
                          HassDone done, gint64 busy_ns, gint64 end_ns);
-void hass_execute_bundle_results (HassJob *job, HassWorker *worker,
-                                  HassSlot *slot, HassExtent extent);
+guint32 hass_execute_bundle_results (HassJob *job, HassWorker *worker,
+                                     HassSlot *slot, HassExtent extent,
+                                     const HassBlock *blocks, gsize n_blocks,
+                                     const HassBundleDone *done);
+void hass_execute_refused (HassJob *job, HassWorker *worker, HassSlot *slot,
+                           HassExtent extent, const char *why);
 guint32 hass_chunk (HassJob *job, HassWorker *worker, HassSlot *slot);
 gboolean hass_job_collect (const HassRecord *record, gpointer job);
 

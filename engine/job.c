@@ -367,6 +367,8 @@ hass_job_free (HassJob *job)
   pthread_mutex_destroy (&job->failure);
   hass_event_clear (&job->event);
   g_aligned_free (job->workers);
+  for (guint d = 0; d < job->n_devices; d++)
+    g_free (job->totals[d].message);
   g_free (job->totals);
   g_free (job->summary);
   g_free (job->devices);
@@ -478,7 +480,14 @@ hass_job_report (HassJob *job, gint64 makespan_ns)
                                 .kernel_s = t->kernel_ns * 1e-9,
                                 .waiting_s = (makespan_ns - t->busy_ns) * 1e-9,
                                 .tail_s = t->tail_ns * 1e-9,
-                                .lost = t->lost };
+                                .lost = t->lost,
+                                .message = g_strdup (t->message),
+                                .direct_bytes = t->transfers.direct_bytes,
+                                .registered_bytes
+                                = t->transfers.registered_bytes,
+                                .staged_bytes = t->transfers.staged_bytes,
+                                .constant_bytes = t->transfers.constant_bytes,
+                                .peak_bytes = t->transfers.peak_bytes };
       report->units += report->devices[d].units;
       report->bytes += t->bytes;
     }

@@ -45,6 +45,8 @@ gboolean hass_live_begin (HassJob *job, double unit_ns);
 gboolean hass_live_devices (const HassFarm *farm, HassCpuPool **pool,
                             HassDeviceTraits **devices, HassDevice ***gpus,
                             guint *n_devices, GError **error);
+void hass_live_free_devices (const HassFarm *farm, HassDevice **gpus,
+                             guint n_devices);
 
 /* crew.c */
 HassCrew *hass_crew_new (HassJob *job);

@@ -441,7 +441,10 @@ hass_live_run (const HassFarm *farm, HassReport **report, GError **error)
   HassJob *job
       = hass_job_new (farm, &live_ops, devices, gpus, n_devices, error);
   if (!job)
-    return FALSE;
+    {
+      hass_live_free_devices (farm, gpus, n_devices);
+      return FALSE;
+    }
   job->begin_ns = begin;
   if (farm->run->deadline_ms > 0)
     job->deadline_ns = begin + farm->run->deadline_ms * 1000000;
@@ -455,5 +458,6 @@ hass_live_run (const HassFarm *farm, HassReport **report, GError **error)
     g_propagate_error (error, g_steal_pointer (&job->error));
   clear (&live);
   hass_job_free (job);
+  hass_live_free_devices (farm, gpus, n_devices);
   return ok;
 }

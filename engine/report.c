@@ -13,7 +13,10 @@ hass_report_free (HassReport *report)
   if (!report)
     return;
   for (guint d = 0; d < report->n_devices; d++)
-    g_free (report->devices[d].name);
+    {
+      g_free (report->devices[d].name);
+      g_free (report->devices[d].message);
+    }
   for (guint i = 0; i < report->n_unfinished; i++)
     g_free (report->unfinished[i].message);
   g_free (report->devices);
@@ -70,6 +73,37 @@ append_devices (GString *out, const HassReport *r)
 }
 
 static void
+append_way (GString *out, guint64 bytes, const char *way, gboolean *any)
+{
+  if (bytes == 0)
+    return;
+  g_autofree char *size = g_format_size_full (bytes, G_FORMAT_SIZE_IEC_UNITS);
+  g_string_append_printf (out, "%s%s %s", *any ? ", " : "", size, way);
+  *any = TRUE;
+}
+
+/* How inputs came to each GPU, and what went wrong there. */
+static void
+append_transfers (GString *out, const HassReport *r)
+{
+  for (guint d = 0; d < r->n_devices; d++)
+    {
+      const HassDeviceReport *v = &r->devices[d];
+      gboolean any = FALSE;
+      g_autoptr (GString) line = g_string_new (NULL);
+      append_way (line, v->direct_bytes, "direct", &any);
+      append_way (line, v->registered_bytes, "registered", &any);
+      append_way (line, v->staged_bytes, "staged", &any);
+      append_way (line, v->constant_bytes, "constants", &any);
+      append_way (line, v->peak_bytes, "device memory", &any);
+      if (any)
+        g_string_append_printf (out, "%s: %s\n", v->name, line->str);
+      if (v->message)
+        g_string_append_printf (out, "%s: %s\n", v->name, v->message);
+    }
+}
+
+static void
 append_unfinished (GString *out, const HassReport *r)
 {
   for (guint i = 0; i < r->n_unfinished && i < SHOWN; i++)
@@ -104,6 +138,7 @@ hass_report_to_string (const HassReport *r)
       r->virtual_time ? r->platform : "", duration (r->makespan_s, a), r->units,
       r->loads, r->rounds);
   append_devices (out, r);
+  append_transfers (out, r);
   g_string_append_printf (
       out,
       "efficiency %.1f%% (bound %s); lost to copies %s, imbalance %s, "
@@ -163,6 +198,12 @@ add_device (JsonBuilder *j, const HassDeviceReport *v)
   add_double (j, "waiting_s", v->waiting_s);
   add_double (j, "tail_s", v->tail_s);
   add_bool (j, "lost", v->lost);
+  add_string (j, "message", v->message);
+  add_int (j, "direct_bytes", v->direct_bytes);
+  add_int (j, "registered_bytes", v->registered_bytes);
+  add_int (j, "staged_bytes", v->staged_bytes);
+  add_int (j, "constant_bytes", v->constant_bytes);
+  add_int (j, "peak_bytes", v->peak_bytes);
   json_builder_end_object (j);
 }
 

@@ -18,6 +18,11 @@ G_BEGIN_DECLS
  * @bundles: grants; on the CPU pool pulls.
  * @failures: bundles or runs of units that failed.
  * @lost: the device was given up.
+ * @message: why it first failed, or NULL.
+ * @direct_bytes, @registered_bytes, @staged_bytes: how inputs reached it:
+ *   straight from pinned memory, from pages pinned for the copy, through
+ *   pinned staging; @constant_bytes: of the farm's constants.
+ * @peak_bytes: most device memory that hass held there.
  */
 typedef struct
 {
@@ -34,6 +39,9 @@ typedef struct
   double waiting_s;
   double tail_s;
   gboolean lost;
+  char *message;
+  guint64 direct_bytes, registered_bytes, staged_bytes, constant_bytes;
+  guint64 peak_bytes;
 } HassDeviceReport;
 
 /**

@@ -41,6 +41,13 @@ typedef struct
   _Atomic guint64 bundles;
 } HassCounter;
 
+/* Units that were given back and lie in no range. */
+typedef struct
+{
+  HassExtent extent;
+  gboolean no_gpu; /* too large for any */
+} HassReturned;
+
 /* How a large load is cut. blocks is NULL for equal blocks. */
 typedef struct
 {
@@ -94,7 +101,7 @@ struct _HassRound
   _Atomic guint64 pull_chunk; /* units, 0: engine decides */
   _Atomic guint32 n_returned; /* extents in the list below */
   pthread_mutex_t returned_lock;
-  GArray *returned; /* HassExtent; returned_lock */
+  GArray *returned; /* HassReturned; returned_lock */
 
   /* Units neither finished nor lost; the last to leave ends the round. */
   _Alignas(HASS_CACHE_LINE) _Atomic guint32 outstanding;
@@ -117,6 +124,7 @@ HassExtent hass_round_take_any (HassRound *round, HassDeviceKind kind,
                                 guint32 k);
 HassExtent hass_round_pull (HassRound *round, guint32 k);
 void hass_round_give_back (HassRound *round, HassExtent extent);
+void hass_round_keep_from_gpus (HassRound *round, HassExtent extent);
 guint32 hass_round_waiting_anywhere (HassRound *round);
 
 void hass_division_slice (const HassDivision *division, guint64 seq,

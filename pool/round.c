@@ -26,7 +26,7 @@ hass_round_init (HassRound *round, guint n_devices,
   round->kinds = kinds;
   round->counters = g_aligned_alloc0 (MAX (round->counter_of[n_devices], 1),
                                       sizeof (HassCounter), HASS_CACHE_LINE);
-  round->returned = g_array_new (FALSE, FALSE, sizeof (HassExtent));
+  round->returned = g_array_new (FALSE, FALSE, sizeof (HassReturned));
   pthread_mutex_init (&round->returned_lock, NULL);
   atomic_init (&round->pull_source, HASS_PULL_DONE);
   return TRUE;
@@ -182,10 +182,11 @@ take_returned (HassRound *round, HassDeviceKind kind, guint32 k)
   pthread_mutex_lock (&round->returned_lock);
   for (guint i = 0; i < round->returned->len && found.n == 0; i++)
     {
-      HassExtent *e = &g_array_index (round->returned, HassExtent, i);
+      HassReturned *r = &g_array_index (round->returned, HassReturned, i);
+      HassExtent *e = &r->extent;
       if (kind == HASS_DEVICE_CPU
               ? e->first >= round->n_units - round->n_only_gpu
-              : e->first < round->n_only_cpu)
+              : r->no_gpu || e->first < round->n_only_cpu)
         continue;
       found = (HassExtent){ e->first, MIN (k, e->n) };
       e->first += found.n;
@@ -307,6 +308,16 @@ hass_round_pull (HassRound *round, guint32 k)
   return e;
 }
 
+static void
+add_returned (HassRound *round, HassExtent e, gboolean no_gpu)
+{
+  HassReturned r = { e, no_gpu };
+  pthread_mutex_lock (&round->returned_lock);
+  g_array_append_val (round->returned, r);
+  atomic_fetch_add_explicit (&round->n_returned, 1, memory_order_relaxed);
+  pthread_mutex_unlock (&round->returned_lock);
+}
+
 /* Returns units that were taken and not finished, for any other device. */
 void
 hass_round_give_back (HassRound *round, HassExtent e)
@@ -320,10 +331,15 @@ hass_round_give_back (HassRound *round, HassExtent e)
     index = HASS_RANGE_ONLY_GPU;
   if (hass_unit_range_give_back (&round->ranges[index], e))
     return;
-  pthread_mutex_lock (&round->returned_lock);
-  g_array_append_val (round->returned, e);
-  atomic_fetch_add_explicit (&round->n_returned, 1, memory_order_relaxed);
-  pthread_mutex_unlock (&round->returned_lock);
+  add_returned (round, e, FALSE);
+}
+
+/* Returns units that no GPU can take after all, for the CPU alone. */
+void
+hass_round_keep_from_gpus (HassRound *round, HassExtent e)
+{
+  if (e.n > 0)
+    add_returned (round, e, TRUE);
 }
 
 /* Units that wait anywhere in the round. Exact under the decision lock while
@@ -338,7 +354,7 @@ hass_round_waiting_anywhere (HassRound *round)
     {
       pthread_mutex_lock (&round->returned_lock);
       for (guint i = 0; i < round->returned->len; i++)
-        n += g_array_index (round->returned, HassExtent, i).n;
+        n += g_array_index (round->returned, HassReturned, i).extent.n;
       pthread_mutex_unlock (&round->returned_lock);
     }
   return n;

@@ -45,8 +45,9 @@ returned (const HassRound *constant, int set)
   pthread_mutex_lock (&round->returned_lock);
   for (guint i = 0; i < round->returned->len; i++)
     {
-      HassExtent e = g_array_index (round->returned, HassExtent, i);
-      int its = e.first < round->n_only_cpu ? RETURNED_CPU
+      const HassReturned *r = &g_array_index (round->returned, HassReturned, i);
+      HassExtent e = r->extent;
+      int its = r->no_gpu || e.first < round->n_only_cpu ? RETURNED_CPU
                 : e.first >= round->n_units - round->n_only_gpu
                     ? RETURNED_GPU
                     : RETURNED_COMMON;

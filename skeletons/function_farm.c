@@ -63,15 +63,14 @@ gpu_function_index (const HassLoad *load)
   return ((const HassTask *)load->tag)->gpu_function;
 }
 
+/* Tasks that a generator will emit may have a GPU function. */
 static gboolean
-no_gpu_worker (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
-               GError **error)
+may_use_gpus (const HassFunctionFarm *f)
 {
-  (void)bundle;
-  (void)stream;
-  (void)data;
-  (void)error;
-  return FALSE;
+  for (gsize i = 0; i < f->n_tasks; i++)
+    if (f->tasks[i].gpu)
+      return TRUE;
+  return f->generate != NULL;
 }
 
 static void
@@ -109,8 +108,7 @@ hass_function_farm (const HassFunctionFarm *given, HassReport **report,
                     .n_loads = f.n_tasks,
                     .cpu_worker = call_task,
                     .cpu_worker_data = &f,
-                    .gpu_worker = no_gpu_worker,
-                    .gpu_worker_of = gpu_function,
+                    .gpu_worker_of = may_use_gpus (&f) ? gpu_function : NULL,
                     .gpu_function_of = gpu_function_index,
                     .collect = f.collect,
                     .order = f.order,

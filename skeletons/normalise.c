@@ -117,6 +117,16 @@ hass_farm_check (HassFarm *farm, const char *function, GError **error)
       }
   if (run->deadline_ms < 0 || run->deadline_ms > G_MAXINT64 / 2000000)
     return invalid (farm, error, "deadline_ms is out of range");
+  if (run->bundle_deadline_ms < 0
+      || run->bundle_deadline_ms > G_MAXINT64 / 2000000)
+    return invalid (farm, error, "bundle_deadline_ms is out of range");
+  if (farm->gpu_record_bytes > 0 && !farm->gpu_result)
+    return invalid (farm, error,
+                    "gpu_record_bytes is given, but gpu_result is NULL");
+  if (!(farm->gpu_records_per_element >= 0
+        && farm->gpu_records_per_element <= 1e6))
+    return invalid (farm, error,
+                    "gpu_records_per_element must lie between 0 and 1e6");
   farm->strategy = run->strategy;
   if (!farm->strategy)
     farm->strategy = g_getenv ("HASS_STRATEGY");

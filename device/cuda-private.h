@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: MIT */
+/* cuda-private.h: a GPU as a device of one farm, and the bundles on it.
+   Thread safety: the device's proxy thread. */
+#ifndef HASS_CUDA_PRIVATE_H
+#define HASS_CUDA_PRIVATE_H
+
+#include "gpus-private.h"
+#include "layout-private.h"
+
+#define HASS_CUDA_SLOTS 4
+
+typedef struct HassCudaDevice HassCudaDevice;
+
+/* Blocks of one bundle that have the same GPU worker: all of them but in a
+   function farm. */
+typedef struct
+{
+  HassLayout layout;
+  HassGpuWorkerFunc worker;
+  gsize in_at;  /* of its tables, in the slot's input buffer */
+  gsize out_at; /* of its outputs, in the slot's output buffer */
+  HassBundle bundle;
+  gboolean direct_out; /* results were copied straight */
+} HassCudaGroup;
+
+typedef struct
+{
+  gboolean busy;
+  HassGpuKit *kit;
+  GArray *groups;      /* HassCudaGroup */
+  GArray *sorted;      /* HassBlock: by worker, where there are several */
+  gpointer registered; /* pages pinned for this bundle, or NULL */
+  gsize registered_bytes;
+  gint64 submit_ns, register_ns;
+  gsize out_bytes; /* of the output buffer in use */
+  guint64 record_capacity;
+  guint64 n_copied; /* records on their way or there */
+  guint n_runs;     /* of the kernels */
+} HassCudaSlot;
+
+/* What a way of bringing pageable bytes to a device costs. */
+typedef struct
+{
+  double ns_per_byte; /* 0: not tried */
+  gboolean refused;
+} HassCudaWay;
+
+struct HassCudaDevice
+{
+  HassDevice device;
+  HassGpu *gpu;
+  const HassDeviceFarm *farm; /* between open and close */
+  guint64 budget;
+  HassCudaSlot slots[HASS_CUDA_SLOTS];
+  guint queue[HASS_CUDA_SLOTS]; /* slots in flight, oldest first */
+  guint n_queued;
+  HassGpuBuffer *constants; /* [farm->n_constants] */
+  gpointer *constant_data;  /* [farm->n_constants] */
+  double record_rate;       /* per element, as seen */
+  double expected_ns;       /* a bundle takes */
+  HassCudaWay staged, pinned;
+  guint n_pageable; /* bundles that had the choice */
+  gboolean lost;
+  HassTransfers transfers;
+};
+
+gint64 hass_cuda_now (void);
+
+/* cuda_in.c: from the host to the device */
+gboolean hass_cuda_send (HassCudaDevice *d, HassCudaSlot *slot, GError **error);
+gboolean hass_cuda_send_constants (HassCudaDevice *d, GError **error);
+void hass_cuda_sent (HassCudaDevice *d, HassCudaSlot *slot);
+
+/* cuda_out.c: and back */
+gboolean hass_cuda_clear_results (HassCudaDevice *d, HassCudaSlot *slot,
+                                  GError **error);
+gboolean hass_cuda_fetch (HassCudaDevice *d, HassCudaSlot *slot,
+                          GError **error);
+gboolean hass_cuda_fetch_records (HassCudaDevice *d, HassCudaSlot *slot,
+                                  guint64 first, guint64 n, GError **error);
+guint64 hass_cuda_n_records (const HassCudaDevice *d, const HassCudaSlot *slot);
+gboolean hass_cuda_deliver (HassCudaDevice *d, HassCudaSlot *slot,
+                            GError **error);
+gsize hass_cuda_out_size (HassCudaDevice *d, HassCudaSlot *slot);
+gsize hass_cuda_records_size (const HassCudaDevice *d, guint64 capacity);
+gsize hass_cuda_record_blocks_bytes (guint64 capacity);
+gconstpointer hass_cuda_accumulator (const HassCudaDevice *d,
+                                     const HassCudaSlot *slot);
+
+#endif

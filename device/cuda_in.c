@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: MIT */
+/* cuda_in.c: brings the inputs of a bundle to a GPU.
+
+   DESIGN. In this order, whichever serves first:
+   1. The farm's own bundler fills pinned staging.
+   2. Inputs that lie in one stretch of pinned memory are copied straight.
+   3. A large stretch of other memory: its pages are pinned for the copy, or
+      it is staged, whichever has cost less so far; the other way is tried
+      again now and then. The ragged ends and the halos, which a neighbour's
+      pages may hold, are always staged.
+   4. What is scattered is gathered into pinned staging, a stripe at a time,
+      by several threads, while the stripe before is copied.
+   The tables that kernels need go first, with the first stripe.
+
+   Thread safety: the device's proxy thread. */
+#include "cuda-private.h"
+
+#include <string.h>
+
+#include "copy_crew-private.h"
+#include "hass/error.h"
+
+#define STRIPE_BYTES ((gsize)4 << 20)
+#define PIECE_BYTES ((gsize)256 << 10)
+#define CHOICE_BYTES ((gsize)1 << 20) /* smaller stretches are staged */
+#define RETRY_BUNDLES 64
+#define PAGE_BYTES ((gsize)4096)
+
+static gboolean
+copy (HassCudaDevice *d, HassCudaSlot *slot, gsize to, gconstpointer from,
+      gsize bytes, GError **error)
+{
+  return bytes == 0
+         || hass_gpu_check (d->gpu,
+                            hass_cudart ()->copy (slot->kit->in.data + to, from,
+                                                  bytes, HASS_CUDA_TO_DEVICE,
+                                                  slot->kit->stream),
+                            "copy to the device", error);
+}
+
+/* -- 4. Gathering ------------------------------------------------------- */
+
+typedef struct
+{
+  const HassLayout *layout;
+  const guint64 *offsets; /* of the blocks; NULL: one stretch */
+  const guint8 *stretch;
+  guint8 *to; /* where packed byte 0 goes */
+  gsize first, end, piece;
+} Gather;
+
+/* First block that begins at or after a packed byte. */
+static gsize
+block_at (const Gather *g, gsize at)
+{
+  gsize lo = 0, hi = g->layout->n;
+  while (lo < hi)
+    {
+      gsize middle = lo + (hi - lo) / 2;
+      if (g->offsets[middle] < at)
+        lo = middle + 1;
+      else
+        hi = middle;
+    }
+  return lo;
+}
+
+/* Copies the blocks that begin in one piece, or the piece of a stretch. */
+static void
+gather_piece (guint i, gpointer data)
+{
+  const Gather *g = data;
+  gsize a = g->first + i * g->piece, b = MIN (a + g->piece, g->end);
+  if (!g->offsets)
+    {
+      memcpy (g->to + a, g->stretch + a, b - a);
+      return;
+    }
+  gsize last = block_at (g, b);
+  for (gsize k = block_at (g, a); k < last; k++)
+    hass_layout_copy_in (&g->layout->blocks[k], g->to + g->offsets[k]);
+}
+
+/* Bytes [first, end) of the packed input of a group into staging. */
+static void
+gather (const HassCudaGroup *group, guint8 *host, gsize first, gsize end)
+{
+  const HassLayout *l = &group->layout;
+  Gather g = { .layout = l,
+               .to = host + group->in_at + l->table_bytes,
+               .first = first,
+               .end = end,
+               .piece = PIECE_BYTES };
+  if (l->adjacent)
+    g.stretch = hass_layout_input (&l->blocks[0]);
+  else if (l->n > 1)
+    g.offsets
+        = (const guint64 *)(gconstpointer)(host + group->in_at + l->offsets_at);
+  if (!g.stretch && !g.offsets)
+    hass_layout_copy_in (&l->blocks[0], g.to);
+  else
+    hass_copy_crew_run ((guint)((end - first + g.piece - 1) / g.piece),
+                        gather_piece, &g);
+}
+
+/* Where a stripe that should end at a packed byte may end. */
+static gsize
+stripe_end (const HassCudaGroup *group, const guint8 *host, gsize at)
+{
+  const HassLayout *l = &group->layout;
+  if (at >= l->input_bytes || (!l->adjacent && l->n == 1))
+    return l->input_bytes;
+  if (l->adjacent)
+    return at;
+  Gather g = { .layout = l,
+               .offsets = (const guint64 *)(gconstpointer)(host + group->in_at
+                                                           + l->offsets_at) };
+  return g.offsets[block_at (&g, at)];
+}
+
+/* Stages the packed input from `first` to `end`, tables before byte 0. */
+static gboolean
+send_staged (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *group,
+             gsize first, gsize end, GError **error)
+{
+  const HassLayout *l = &group->layout;
+  guint8 *host = slot->kit->host_in.data;
+  gint64 begin_ns = hass_cuda_now ();
+  gsize at = first;
+  d->transfers.staged_bytes += end - first;
+  do
+    {
+      gsize next
+          = MIN (stripe_end (group, host, MIN (at + STRIPE_BYTES, end)), end);
+      if (next > at)
+        gather (group, host, at, next);
+      gsize skip = at == 0 ? 0 : l->table_bytes + at;
+      if (!copy (d, slot, group->in_at + skip, host + group->in_at + skip,
+                 l->table_bytes + next - skip, error))
+        return FALSE;
+      at = next;
+    }
+  while (at < end);
+  if (l->adjacent && end - first >= CHOICE_BYTES)
+    {
+      double ns = (double)(hass_cuda_now () - begin_ns) / (end - first);
+      double before = d->staged.ns_per_byte;
+      d->staged.ns_per_byte = before > 0 ? 0.75 * before + 0.25 * ns : ns;
+    }
+  return TRUE;
+}
+
+/* -- 3. Pages pinned for the copy --------------------------------------- */
+
+/* The whole pages of a stretch that no other bundle can have pinned. */
+static gboolean
+own_pages (const HassLayout *l, gsize *first, gsize *bytes)
+{
+  const HassBlock *a = &l->blocks[0], *z = &l->blocks[l->n - 1];
+  gsize base = (gsize)hass_layout_input (a);
+  gsize begin = (gsize)a->input, end = (gsize)z->input + z->input_bytes;
+  begin = (begin + PAGE_BYTES - 1) & ~(PAGE_BYTES - 1);
+  end &= ~(PAGE_BYTES - 1);
+  if (begin >= end)
+    return FALSE;
+  *first = begin - base;
+  *bytes = end - begin;
+  return TRUE;
+}
+
+/* TRUE: it was sent; FALSE without an error: it has to be staged. */
+static gboolean
+send_pinning (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *group,
+              GError **error)
+{
+  const HassCudart *cuda = hass_cudart ();
+  const HassLayout *l = &group->layout;
+  const guint8 *stretch = hass_layout_input (&l->blocks[0]);
+  gsize first, bytes;
+  if (slot->registered || !own_pages (l, &first, &bytes))
+    return FALSE;
+  gint64 begin_ns = hass_cuda_now ();
+  gpointer pages = (gpointer)(stretch + first);
+  if (cuda->register_host (pages, bytes) != 0)
+    {
+      cuda->last_error ();
+      d->pinned.refused = TRUE;
+      return FALSE;
+    }
+  slot->registered = pages;
+  slot->registered_bytes = bytes;
+  slot->register_ns = hass_cuda_now () - begin_ns;
+  d->transfers.registered_bytes += bytes;
+  return send_staged (d, slot, group, 0, first, error)
+         && copy (d, slot, group->in_at + l->table_bytes + first, pages, bytes,
+                  error)
+         && (first + bytes == l->input_bytes
+             || send_staged (d, slot, group, first + bytes, l->input_bytes,
+                             error));
+}
+
+/* The inputs have arrived: pages are unpinned again. */
+void
+hass_cuda_sent (HassCudaDevice *d, HassCudaSlot *slot)
+{
+  if (!slot->registered)
+    return;
+  gint64 begin_ns = hass_cuda_now ();
+  hass_gpu_check (d->gpu, hass_cudart ()->unregister_host (slot->registered),
+                  "unpin pages", NULL);
+  double ns = slot->register_ns + (hass_cuda_now () - begin_ns);
+  ns /= slot->registered_bytes;
+  double before = d->pinned.ns_per_byte;
+  d->pinned.ns_per_byte = before > 0 ? 0.75 * before + 0.25 * ns : ns;
+  slot->registered = NULL;
+}
+
+/* Each way is tried once, then the cheaper one, and the other now and then. */
+static gboolean
+prefer_pinning (HassCudaDevice *d)
+{
+  gboolean retry = ++d->n_pageable % RETRY_BUNDLES == 0;
+  if (d->pinned.refused)
+    return FALSE;
+  if (d->staged.ns_per_byte <= 0 || d->pinned.ns_per_byte <= 0)
+    return d->staged.ns_per_byte > 0;
+  return (d->pinned.ns_per_byte < d->staged.ns_per_byte) != retry;
+}
+
+/* -- A group ------------------------------------------------------------ */
+
+/* 1. The farm's bundler. */
+static gboolean
+send_bundled (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *group,
+              GError **error)
+{
+  HassLayout *l = &group->layout;
+  guint8 *tables = slot->kit->host_in.data + group->in_at;
+  guint64 two[2];
+  guint64 *offsets
+      = l->n > 1 ? (guint64 *)(gpointer)(tables + l->offsets_at) : two;
+  HassStaging staging = { .data = tables + l->table_bytes,
+                          .capacity = l->input_bytes,
+                          .offsets = offsets };
+  if (!hass_staging_gather (l->blocks, l->n, &staging, d->farm->bundle,
+                            d->farm->user_data, error))
+    return FALSE;
+  group->bundle.input_bytes = offsets[l->n];
+  group->bundle.input_start = offsets[0];
+  d->transfers.staged_bytes += offsets[l->n];
+  return copy (d, slot, group->in_at, tables, l->table_bytes + offsets[l->n],
+               error);
+}
+
+static gboolean
+send_group (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *group,
+            GError **error)
+{
+  const HassLayout *l = &group->layout;
+  GError *inner = NULL;
+  guint8 *tables = slot->kit->host_in.data + group->in_at;
+  hass_layout_fill (l, d->farm->gpu_function_of, tables);
+  if (d->farm->bundle)
+    return send_bundled (d, slot, group, error);
+  if (l->adjacent && l->input_bytes > 0)
+    {
+      const guint8 *stretch = hass_layout_input (&l->blocks[0]);
+      if (hass_memory_is_pinned (stretch, l->input_bytes))
+        {
+          d->transfers.direct_bytes += l->input_bytes;
+          return copy (d, slot, group->in_at, tables, l->table_bytes, error)
+                 && copy (d, slot, group->in_at + l->table_bytes, stretch,
+                          l->input_bytes, error);
+        }
+      if (l->input_bytes >= CHOICE_BYTES && prefer_pinning (d))
+        {
+          if (send_pinning (d, slot, group, &inner))
+            return TRUE;
+          if (inner)
+            {
+              g_propagate_error (error, inner);
+              return FALSE;
+            }
+        }
+    }
+  return send_staged (d, slot, group, 0, l->input_bytes, error);
+}
+
+/* Bytes of staging that a group may need, from its tables on. */
+static gsize
+staging_bytes (const HassCudaDevice *d, const HassCudaGroup *group)
+{
+  const HassLayout *l = &group->layout;
+  if (!d->farm->bundle && l->adjacent
+      && hass_memory_is_pinned (hass_layout_input (&l->blocks[0]),
+                                l->input_bytes))
+    return l->table_bytes;
+  return l->table_bytes + l->input_bytes + HASS_STAGING_GUARD;
+}
+
+/* Enqueues the copies of all inputs. */
+gboolean
+hass_cuda_send (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
+{
+  gsize device_bytes = 0, host_bytes = 0;
+  for (guint i = 0; i < slot->groups->len; i++)
+    {
+      HassCudaGroup *g = &g_array_index (slot->groups, HassCudaGroup, i);
+      gsize bytes = g->layout.table_bytes + g->layout.input_bytes;
+      g->in_at = device_bytes;
+      host_bytes = device_bytes + staging_bytes (d, g);
+      device_bytes
+          = (device_bytes + bytes + HASS_STAGING_GUARD + HASS_LAYOUT_ALIGN - 1)
+            & ~(gsize)(HASS_LAYOUT_ALIGN - 1);
+    }
+  if (!hass_gpu_reserve (d->gpu, &slot->kit->in, MAX (device_bytes, 1),
+                         d->budget, error)
+      || !hass_gpu_reserve_host (d->gpu, &slot->kit->host_in,
+                                 MAX (host_bytes, 1), error))
+    return FALSE;
+  for (guint i = 0; i < slot->groups->len; i++)
+    {
+      HassCudaGroup *g = &g_array_index (slot->groups, HassCudaGroup, i);
+      g->bundle.input_bytes = g->layout.input_bytes;
+      if (!send_group (d, slot, g, error))
+        return FALSE;
+    }
+  return TRUE;
+}
+
+/* -- Constants ---------------------------------------------------------- */
+
+/* Copies the farm's constants once; on slot 0's stream, whose end is waited
+   for. */
+gboolean
+hass_cuda_send_constants (HassCudaDevice *d, GError **error)
+{
+  const HassCudart *cuda = hass_cudart ();
+  HassGpuKit *kit = d->slots[0].kit;
+  guint n = d->farm->n_constants;
+  d->constants = g_new0 (HassGpuBuffer, n + 1);
+  d->constant_data = g_new0 (gpointer, n + 1);
+  for (guint i = 0; i < n; i++)
+    {
+      const HassConstant *c = &d->farm->constants[i];
+      if (!hass_gpu_reserve (d->gpu, &d->constants[i], MAX (c->bytes, 1),
+                             d->budget, error)
+          || (c->bytes > 0
+              && !hass_gpu_check (d->gpu,
+                                  cuda->copy (d->constants[i].data, c->data,
+                                              c->bytes, HASS_CUDA_TO_DEVICE,
+                                              kit->stream),
+                                  "copy a constant to the device", error)))
+        {
+          g_prefix_error (error, "constant %u of %u, %zu bytes: ", i, n,
+                          c->bytes);
+          return FALSE;
+        }
+      d->constant_data[i] = d->constants[i].data;
+      d->transfers.constant_bytes += c->bytes;
+    }
+  return n == 0
+         || (hass_gpu_check (d->gpu,
+                             cuda->event_record (kit->done, kit->stream),
+                             "record an event", error)
+             && hass_gpu_check (d->gpu, cuda->event_wait (kit->done),
+                                "copy constants to the device", error));
+}

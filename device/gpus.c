@@ -1,0 +1,442 @@
+/* SPDX-License-Identifier: MIT */
+/* gpus.c: see gpus-private.h.
+   Thread safety: see gpus-private.h. */
+#include "gpus-private.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "hass/error.h"
+
+#define MOST_GPUS 64
+#define SMALL_BYTES ((gsize)64 << 10)
+#define LARGE_BYTES ((gsize)32 << 20)
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static const HassCudart *looked_with; /* lock: whose GPUs these are */
+static guint n_found;                 /* lock */
+static HassGpu *gpus[MOST_GPUS];      /* lock; for the process's life */
+static char problem[256];             /* lock */
+static _Atomic gboolean broken;
+
+/* -- Which there are ---------------------------------------------------- */
+
+static void kit_free (HassGpu *gpu, HassGpuKit *kit);
+
+static HassGpu *
+gpu_new (const HassCudart *cuda, guint index)
+{
+  HassGpu *gpu = g_new0 (HassGpu, 1);
+  gpu->index = index;
+  g_snprintf (gpu->name, sizeof gpu->name, "gpu%u", index);
+  pthread_mutex_init (&gpu->lock, NULL);
+  gpu->kits = g_ptr_array_new ();
+  int code = cuda->properties ((int)index, &gpu->properties);
+  if (code == 0)
+    return gpu;
+  g_snprintf (problem, sizeof problem, "%s cannot be described: %s", gpu->name,
+              cuda->text (code));
+  cuda->last_error ();
+  g_ptr_array_unref (gpu->kits);
+  pthread_mutex_destroy (&gpu->lock);
+  g_free (gpu);
+  return NULL;
+}
+
+static void
+look_locked (void)
+{
+  const HassCudart *cuda = hass_cudart ();
+  int n = 0;
+  if (looked_with == cuda && (cuda || problem[0]))
+    return;
+  looked_with = cuda;
+  n_found = 0;
+  problem[0] = '\0';
+  atomic_store_explicit (&broken, FALSE, memory_order_relaxed);
+  if (!cuda)
+    {
+      g_strlcpy (problem, "hass was built without CUDA", sizeof problem);
+      return;
+    }
+  int code = cuda->device_count (&n);
+  if (code != 0)
+    {
+      g_strlcpy (problem, cuda->text (code), sizeof problem);
+      cuda->last_error ();
+      return;
+    }
+  if (n == 0)
+    g_strlcpy (problem, "there is no CUDA device", sizeof problem);
+  for (int i = 0; i < MIN (n, MOST_GPUS); i++)
+    {
+      HassGpu *gpu = gpu_new (cuda, (guint)i);
+      if (!gpu)
+        return;
+      gpus[n_found++] = gpu;
+    }
+}
+
+/* Frees all that is kept between farms and forgets the GPUs: they are looked
+   for anew. While no farm runs; for tests and checkers of leaks. */
+void
+hass_gpus_forget (void)
+{
+  const HassCudart *cuda = hass_cudart ();
+  pthread_mutex_lock (&lock);
+  for (guint i = 0; i < n_found; i++)
+    {
+      HassGpu *gpu = gpus[i];
+      cuda->set_device ((int)i);
+      for (guint k = 0; k < gpu->kits->len; k++)
+        kit_free (gpu, gpu->kits->pdata[k]);
+      g_ptr_array_unref (gpu->kits);
+      pthread_mutex_destroy (&gpu->lock);
+      g_free (gpu);
+    }
+  n_found = 0;
+  looked_with = NULL;
+  problem[0] = '\0';
+  atomic_store_explicit (&broken, FALSE, memory_order_relaxed);
+  pthread_mutex_unlock (&lock);
+}
+
+/* GPUs that farms may use: what the driver shows, which follows
+   CUDA_VISIBLE_DEVICES, but no more than HASS_NGPU. 0 without asking the
+   driver when HASS_NGPU is 0. */
+guint
+hass_gpus_count (void)
+{
+  const char *text = g_getenv ("HASS_NGPU");
+  guint64 most = MOST_GPUS;
+  if (text && *text
+      && !g_ascii_string_to_unsigned (text, 10, 0, MOST_GPUS, &most, NULL))
+    most = MOST_GPUS; /* the farm's check of the environment refuses it */
+  if (most == 0 || atomic_load_explicit (&broken, memory_order_relaxed))
+    return 0;
+  pthread_mutex_lock (&lock);
+  look_locked ();
+  guint n = (guint)MIN (most, n_found);
+  pthread_mutex_unlock (&lock);
+  return n;
+}
+
+/* Why there are none, or NULL. */
+const char *
+hass_gpus_problem (void)
+{
+  const char *text = g_getenv ("HASS_NGPU");
+  if (text && strcmp (text, "0") == 0)
+    return "HASS_NGPU is 0";
+  pthread_mutex_lock (&lock);
+  look_locked ();
+  const char *why = problem[0] ? problem : NULL;
+  pthread_mutex_unlock (&lock);
+  return why;
+}
+
+/* @index < hass_gpus_count (). */
+HassGpu *
+hass_gpus_get (guint index)
+{
+  pthread_mutex_lock (&lock);
+  HassGpu *gpu = index < n_found ? gpus[index] : NULL;
+  pthread_mutex_unlock (&lock);
+  return gpu;
+}
+
+/* HASS_GPU_MEM: bytes of device memory that hass may hold on each GPU, with
+   K, M, G or T; no limit where it is not set. */
+gboolean
+hass_gpus_memory_limit (guint64 *bytes, GError **error)
+{
+  const char *text = g_getenv ("HASS_GPU_MEM");
+  char *end;
+  *bytes = G_MAXUINT64;
+  if (!text || !*text)
+    return TRUE;
+  guint64 n = g_ascii_strtoull (text, &end, 10);
+  const char *units = "KMGT";
+  const char *unit = *end ? strchr (units, g_ascii_toupper (*end)) : NULL;
+  guint shift = unit ? 10 * (guint)(unit - units + 1) : 0;
+  gboolean ok = g_ascii_isdigit (*text) && n > 0 && n <= G_MAXUINT64 >> shift
+                && (*end == '\0' || (unit && end[1] == '\0'));
+  if (ok)
+    *bytes = n << shift;
+  else
+    g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
+                 "HASS_GPU_MEM='%s': a number of bytes is needed, with K, M, "
+                 "G or T behind it if you like",
+                 text);
+  return ok;
+}
+
+/* The process's CUDA context is beyond repair. */
+void
+hass_gpus_break (const char *why)
+{
+  pthread_mutex_lock (&lock);
+  if (!atomic_load_explicit (&broken, memory_order_relaxed))
+    g_snprintf (problem, sizeof problem,
+                "no GPU works in this process since: %s", why);
+  atomic_store_explicit (&broken, TRUE, memory_order_relaxed);
+  pthread_mutex_unlock (&lock);
+}
+
+gboolean
+hass_gpu_usable (HassGpu *gpu, GError **error)
+{
+  pthread_mutex_lock (&gpu->lock);
+  gboolean hung = gpu->hung;
+  pthread_mutex_unlock (&gpu->lock);
+  if (hung)
+    g_set_error (error, HASS_ERROR, HASS_ERROR_DEVICE,
+                 "%s has not come back from a kernel", gpu->name);
+  else if (atomic_load_explicit (&broken, memory_order_relaxed))
+    g_set_error (error, HASS_ERROR, HASS_ERROR_DEVICE, "%s: %s", gpu->name,
+                 hass_gpus_problem ());
+  else
+    return TRUE;
+  return FALSE;
+}
+
+/* TRUE when the runtime's code is success. Else the error says what was
+   tried, the runtime's last error is forgotten, and a sticky one is
+   remembered for the process. */
+gboolean
+hass_gpu_check (const HassGpu *gpu, int code, const char *what, GError **error)
+{
+  const HassCudart *cuda = hass_cudart ();
+  if (code == 0)
+    return TRUE;
+  HassCudaKind kind = cuda->classify (code);
+  g_autofree char *message
+      = g_strdup_printf ("%s: %s: %s", gpu->name, what, cuda->text (code));
+  cuda->last_error ();
+  if (kind == HASS_CUDA_STICKY)
+    hass_gpus_break (message);
+  g_set_error_literal (error, HASS_ERROR,
+                       kind == HASS_CUDA_NO_MEMORY ? HASS_ERROR_NO_MEMORY
+                                                   : HASS_ERROR_DEVICE,
+                       message);
+  return FALSE;
+}
+
+/* -- Buffers ------------------------------------------------------------ */
+
+void
+hass_gpu_release (HassGpu *gpu, HassGpuBuffer *buffer)
+{
+  if (!buffer->data)
+    return;
+  hass_gpu_check (gpu, hass_cudart ()->release (buffer->data), "free", NULL);
+  pthread_mutex_lock (&gpu->lock);
+  gpu->held_bytes -= buffer->capacity;
+  pthread_mutex_unlock (&gpu->lock);
+  *buffer = (HassGpuBuffer){ NULL, 0 };
+}
+
+/* Buffers double while they are small, so that they soon stop growing:
+   freeing device memory waits for all that runs there. */
+static gsize
+roomy (gsize bytes)
+{
+  gsize size = SMALL_BYTES;
+  while (size < bytes && size < LARGE_BYTES)
+    size *= 2;
+  if (size >= bytes)
+    return size;
+  gsize step = (gsize)2 << 20;
+  return bytes > G_MAXSIZE - step ? bytes : (bytes + step - 1) / step * step;
+}
+
+static gboolean
+within_budget (HassGpu *gpu, gsize bytes, guint64 budget)
+{
+  pthread_mutex_lock (&gpu->lock);
+  gboolean ok = gpu->held_bytes <= budget && bytes <= budget - gpu->held_bytes;
+  if (ok)
+    gpu->held_bytes += bytes;
+  pthread_mutex_unlock (&gpu->lock);
+  return ok;
+}
+
+static void
+give_budget_back (HassGpu *gpu, gsize bytes)
+{
+  pthread_mutex_lock (&gpu->lock);
+  gpu->held_bytes -= bytes;
+  pthread_mutex_unlock (&gpu->lock);
+}
+
+/* Idle kits of other farms keep no memory that somebody needs. */
+static void
+strip_idle_kits (HassGpu *gpu)
+{
+  for (;;)
+    {
+      HassGpuKit *kit = NULL;
+      pthread_mutex_lock (&gpu->lock);
+      for (guint i = 0; i < gpu->kits->len && !kit; i++)
+        {
+          HassGpuKit *k = gpu->kits->pdata[i];
+          if (k->in.data || k->out.data || k->records.data)
+            kit = g_ptr_array_steal_index_fast (gpu->kits, i);
+        }
+      pthread_mutex_unlock (&gpu->lock);
+      if (!kit)
+        return;
+      hass_gpu_release (gpu, &kit->in);
+      hass_gpu_release (gpu, &kit->out);
+      hass_gpu_release (gpu, &kit->records);
+      hass_gpu_kit_return (gpu, kit);
+    }
+}
+
+static gboolean
+try_reserve (HassGpu *gpu, HassGpuBuffer *buffer, gsize bytes, guint64 budget,
+             GError **error)
+{
+  gpointer data = NULL;
+  if (!within_budget (gpu, bytes, budget))
+    {
+      g_set_error (error, HASS_ERROR, HASS_ERROR_NO_MEMORY,
+                   "%s: %zu bytes do not fit, hass holds %" G_GUINT64_FORMAT
+                   " of the %" G_GUINT64_FORMAT " it may",
+                   gpu->name, bytes, gpu->held_bytes, budget);
+      return FALSE;
+    }
+  if (!hass_gpu_check (gpu, hass_cudart ()->allocate (&data, bytes),
+                       "allocate device memory", error))
+    {
+      give_budget_back (gpu, bytes);
+      return FALSE;
+    }
+  *buffer = (HassGpuBuffer){ data, bytes };
+  return TRUE;
+}
+
+/* Makes a device buffer hold so many bytes; what was in it is lost.
+   HASS_ERROR_NO_MEMORY when hass would hold more than budget on this GPU, or
+   when there is no more. */
+gboolean
+hass_gpu_reserve (HassGpu *gpu, HassGpuBuffer *buffer, gsize bytes,
+                  guint64 budget, GError **error)
+{
+  if (bytes <= buffer->capacity)
+    return TRUE;
+  hass_gpu_release (gpu, buffer);
+  if (try_reserve (gpu, buffer, roomy (bytes), budget, NULL))
+    return TRUE;
+  strip_idle_kits (gpu);
+  return try_reserve (gpu, buffer, bytes, budget, error);
+}
+
+gboolean
+hass_gpu_reserve_host (HassGpu *gpu, HassGpuBuffer *buffer, gsize bytes,
+                       GError **error)
+{
+  const HassCudart *cuda = hass_cudart ();
+  gpointer data = NULL;
+  gsize size = roomy (bytes);
+  if (bytes <= buffer->capacity)
+    return TRUE;
+  if (buffer->data)
+    hass_gpu_check (gpu, cuda->release_host (buffer->data), "free staging",
+                    NULL);
+  *buffer = (HassGpuBuffer){ NULL, 0 };
+  if (!hass_gpu_check (gpu, cuda->allocate_host (&data, size),
+                       "allocate pinned staging", error))
+    return FALSE;
+  *buffer = (HassGpuBuffer){ data, size };
+  return TRUE;
+}
+
+/* -- Kits --------------------------------------------------------------- */
+
+/* Errors are of no use here: the context may be broken. */
+static void
+kit_free (HassGpu *gpu, HassGpuKit *kit)
+{
+  const HassCudart *cuda = hass_cudart ();
+  HassGpuBuffer *device[] = { &kit->in, &kit->out, &kit->records };
+  HassGpuBuffer *host[] = { &kit->host_in, &kit->host_out, &kit->host_records };
+  gpointer events[] = { kit->begun, kit->copied, kit->computed, kit->done };
+  for (guint i = 0; i < G_N_ELEMENTS (device); i++)
+    {
+      gpu->held_bytes -= device[i]->capacity;
+      if (device[i]->data)
+        cuda->release (device[i]->data);
+      if (host[i]->data)
+        cuda->release_host (host[i]->data);
+    }
+  for (guint i = 0; i < HASS_GPU_SIDE_STREAMS; i++)
+    {
+      if (kit->joined[i])
+        cuda->event_free (kit->joined[i]);
+      if (kit->side[i])
+        cuda->stream_free (kit->side[i]);
+    }
+  for (guint i = 0; i < G_N_ELEMENTS (events); i++)
+    if (events[i])
+      cuda->event_free (events[i]);
+  if (kit->stream)
+    cuda->stream_free (kit->stream);
+  cuda->last_error ();
+  g_free (kit);
+}
+
+/* A kit for the calling thread's present device. */
+HassGpuKit *
+hass_gpu_kit_take (HassGpu *gpu, GError **error)
+{
+  const HassCudart *cuda = hass_cudart ();
+  HassGpuKit *kit = NULL;
+  pthread_mutex_lock (&gpu->lock);
+  if (gpu->kits->len > 0)
+    kit = g_ptr_array_steal_index_fast (gpu->kits, gpu->kits->len - 1);
+  pthread_mutex_unlock (&gpu->lock);
+  if (kit)
+    return kit;
+  kit = g_new0 (HassGpuKit, 1);
+  if (hass_gpu_check (gpu, cuda->stream_new (&kit->stream), "make a stream",
+                      error)
+      && hass_gpu_check (gpu, cuda->event_new (&kit->begun), "make an event",
+                         error)
+      && hass_gpu_check (gpu, cuda->event_new (&kit->copied), "make an event",
+                         error)
+      && hass_gpu_check (gpu, cuda->event_new (&kit->computed), "make an event",
+                         error)
+      && hass_gpu_check (gpu, cuda->event_new (&kit->done), "make an event",
+                         error))
+    return kit;
+  kit_free (gpu, kit);
+  return NULL;
+}
+
+void
+hass_gpu_kit_return (HassGpu *gpu, HassGpuKit *kit)
+{
+  pthread_mutex_lock (&gpu->lock);
+  g_ptr_array_add (gpu->kits, kit);
+  pthread_mutex_unlock (&gpu->lock);
+}
+
+/* Sees to it that a kit has n streams beside its own. */
+gboolean
+hass_gpu_kit_side (HassGpu *gpu, HassGpuKit *kit, guint n, GError **error)
+{
+  const HassCudart *cuda = hass_cudart ();
+  for (; kit->n_side < MIN (n, HASS_GPU_SIDE_STREAMS); kit->n_side++)
+    {
+      guint i = kit->n_side;
+      if (!kit->side[i]
+          && !hass_gpu_check (gpu, cuda->stream_new (&kit->side[i]),
+                              "make a stream", error))
+        return FALSE;
+      if (!hass_gpu_check (gpu, cuda->event_new (&kit->joined[i]),
+                           "make an event", error))
+        return FALSE;
+    }
+  return TRUE;
+}

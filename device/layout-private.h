@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* layout-private.h: how the blocks of a bundle lie in device memory.
+
+   DESIGN. Inputs lie one after another, halos included, after the tables
+   that kernels need to find them; so one copy carries a gathered bundle.
+   A bundle of one block needs no tables.
+
+   Thread safety: a layout belongs to one thread; copies from any. */
+#ifndef HASS_LAYOUT_PRIVATE_H
+#define HASS_LAYOUT_PRIVATE_H
+
+#include "hass/device.h"
+
+#define HASS_LAYOUT_ALIGN 256
+
+typedef struct
+{
+  gsize n;
+  const HassBlock *blocks;
+  gsize input_bytes, output_bytes; /* packed */
+  guint64 n_elements;
+  gboolean has_halos, has_tiles;
+  gboolean adjacent;     /* inputs are one stretch of host memory */
+  gboolean adjacent_out; /* so are outputs */
+  /* Offsets of the tables from their begin; G_MAXSIZE: none. */
+  gsize offsets_at, output_offsets_at, elements_at, halos_at, functions_at;
+  gsize table_bytes; /* aligned */
+} HassLayout;
+
+void hass_layout_init (HassLayout *layout, const HassBlock *blocks, gsize n,
+                       gboolean functions);
+void hass_layout_fill (const HassLayout *layout,
+                       guint32 (*function_of) (const HassLoad *load),
+                       guint8 *tables);
+gsize hass_layout_input_bytes (const HassBlock *block);
+const guint8 *hass_layout_input (const HassBlock *block);
+gsize hass_layout_halo_bytes (const HassBlock *block, gsize halo);
+void hass_layout_copy_in (const HassBlock *block, guint8 *to);
+void hass_layout_copy_out (const HassBlock *block, const guint8 *from);
+
+#endif

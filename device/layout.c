@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: MIT */
+/* layout.c: see layout-private.h.
+   Thread safety: see layout-private.h. */
+#include "layout-private.h"
+
+#include <string.h>
+
+static gsize
+aligned (gsize bytes)
+{
+  return (bytes + HASS_LAYOUT_ALIGN - 1) & ~(gsize)(HASS_LAYOUT_ALIGN - 1);
+}
+
+/* Bytes of so many elements of halo. */
+gsize
+hass_layout_halo_bytes (const HassBlock *block, gsize halo)
+{
+  return halo > 0 && block->count > 0
+             ? halo * (block->input_bytes / block->count)
+             : 0;
+}
+
+/* Where the block's input begins in host memory, halo included. */
+const guint8 *
+hass_layout_input (const HassBlock *block)
+{
+  gsize halo = hass_layout_halo_bytes (block, block->halo_before);
+  return block->input && !block->input_row_bytes ? block->input - halo
+                                                 : block->input;
+}
+
+/* Bytes of the block's input, halos included; a tile has none. */
+gsize
+hass_layout_input_bytes (const HassBlock *block)
+{
+  gsize halo = block->halo_before + block->halo_after;
+  if (!block->input || block->input_row_bytes)
+    return block->input_bytes;
+  return block->input_bytes + hass_layout_halo_bytes (block, halo);
+}
+
+static void
+place (HassLayout *l, gsize *at, gsize bytes)
+{
+  *at = l->table_bytes;
+  l->table_bytes += (bytes + 15) & ~(gsize)15;
+}
+
+void
+hass_layout_init (HassLayout *l, const HassBlock *blocks, gsize n,
+                  gboolean functions)
+{
+  *l = (HassLayout){ .n = n,
+                     .blocks = blocks,
+                     .adjacent = TRUE,
+                     .adjacent_out = TRUE,
+                     .offsets_at = G_MAXSIZE,
+                     .output_offsets_at = G_MAXSIZE,
+                     .elements_at = G_MAXSIZE,
+                     .halos_at = G_MAXSIZE,
+                     .functions_at = G_MAXSIZE };
+  const guint8 *in_end = NULL, *out_end = NULL;
+  for (gsize i = 0; i < n; i++)
+    {
+      const HassBlock *b = &blocks[i];
+      const guint8 *in = hass_layout_input (b);
+      gsize bytes = hass_layout_input_bytes (b);
+      l->adjacent
+          &= b->input && !b->input_row_bytes && (i == 0 || in == in_end);
+      l->adjacent_out &= b->output && !b->output_row_bytes
+                         && (i == 0 || b->output == out_end);
+      in_end = in + bytes;
+      out_end = b->output + b->output_bytes;
+      l->has_halos |= b->halo_before + b->halo_after > 0;
+      l->has_tiles |= b->input_row_bytes + b->output_row_bytes > 0;
+      l->input_bytes += bytes;
+      l->output_bytes += b->output_bytes;
+      l->n_elements += b->count;
+    }
+  if (n > 1)
+    {
+      place (l, &l->offsets_at, (n + 1) * sizeof (guint64));
+      place (l, &l->elements_at, (n + 1) * sizeof (guint64));
+      if (l->output_bytes > 0)
+        place (l, &l->output_offsets_at, (n + 1) * sizeof (guint64));
+      if (l->has_halos)
+        place (l, &l->halos_at, n * sizeof (guint64));
+    }
+  if (functions)
+    place (l, &l->functions_at, n * sizeof (guint32));
+  l->table_bytes = aligned (l->table_bytes);
+}
+
+/* Writes the tables [table_bytes]. */
+void
+hass_layout_fill (const HassLayout *l,
+                  guint32 (*function_of) (const HassLoad *load), guint8 *tables)
+{
+  if (l->n > 1)
+    {
+      guint64 *offsets = (guint64 *)(gpointer)(tables + l->offsets_at);
+      guint64 *elements = (guint64 *)(gpointer)(tables + l->elements_at);
+      offsets[0] = elements[0] = 0;
+      for (gsize i = 0; i < l->n; i++)
+        {
+          offsets[i + 1] = offsets[i] + hass_layout_input_bytes (&l->blocks[i]);
+          elements[i + 1] = elements[i] + l->blocks[i].count;
+        }
+    }
+  if (l->output_offsets_at != G_MAXSIZE)
+    {
+      guint64 *out = (guint64 *)(gpointer)(tables + l->output_offsets_at);
+      out[0] = 0;
+      for (gsize i = 0; i < l->n; i++)
+        out[i + 1] = out[i] + l->blocks[i].output_bytes;
+    }
+  if (l->halos_at != G_MAXSIZE)
+    {
+      guint64 *halos = (guint64 *)(gpointer)(tables + l->halos_at);
+      for (gsize i = 0; i < l->n; i++)
+        halos[i]
+            = hass_layout_halo_bytes (&l->blocks[i], l->blocks[i].halo_before);
+    }
+  if (l->functions_at != G_MAXSIZE)
+    {
+      guint32 *functions = (guint32 *)(gpointer)(tables + l->functions_at);
+      for (gsize i = 0; i < l->n; i++)
+        functions[i] = function_of ? function_of (l->blocks[i].load) : 0;
+    }
+}
+
+/* Packs one block's input. */
+void
+hass_layout_copy_in (const HassBlock *b, guint8 *to)
+{
+  gsize bytes = hass_layout_input_bytes (b);
+  if (!b->input || bytes == 0)
+    return;
+  if (!b->input_row_bytes)
+    memcpy (to, hass_layout_input (b), bytes);
+  for (gsize at = 0, row = 0; b->input_row_bytes && at < bytes; row++)
+    {
+      memcpy (to + at, b->input + row * b->input_pitch, b->input_row_bytes);
+      at += b->input_row_bytes;
+    }
+}
+
+/* Unpacks one block's output to its place. */
+void
+hass_layout_copy_out (const HassBlock *b, const guint8 *from)
+{
+  if (!b->output || b->output_bytes == 0)
+    return;
+  if (!b->output_row_bytes)
+    memcpy (b->output, from, b->output_bytes);
+  for (gsize at = 0, row = 0; b->output_row_bytes && at < b->output_bytes;
+       row++)
+    {
+      memcpy (b->output + row * b->output_pitch, from + at,
+              b->output_row_bytes);
+      at += b->output_row_bytes;
+    }
+}
