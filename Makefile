@@ -109,6 +109,8 @@ objects_of = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)/*.c)) \
 
 TEST_C := $(wildcard tests/*.c tests/*/*.c)
 TEST_OBJ := $(TEST_C:%.c=$(BUILD)/%.o)
+TEST_CU := $(if $(WITH_CUDA),$(patsubst %.cu,$(BUILD)/%.cu.o,\
+	$(wildcard tests/*/*.cu)))
 # What the examples are made of, without their main functions, is tested too.
 EX_PARTS := $(filter-out %/main.o,$(foreach d,$(EX_DIRS),\
 	$(call objects_of,examples/$(d))))
@@ -169,7 +171,7 @@ $(BUILD)/bin/$(1): $(call objects_of,examples/$(1)) $(LIB)
 endef
 $(foreach d,$(EX_DIRS),$(eval $(call folder_program,$(d))))
 
-$(TESTS): $(TEST_OBJ) $(EX_PARTS) $(LIB)
+$(TESTS): $(TEST_OBJ) $(TEST_CU) $(EX_PARTS) $(LIB)
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(CUNIT_LIBS) $(LIBS) -o $@
@@ -251,10 +253,19 @@ check-main: all tests
 	$(Q)TEST_BUILD=$(abspath $(BUILD)) TSAN_OPTIONS="$(TSAN_OPTIONS) halt_on_error=1" \
 	  $(TESTS) $(if $(findstring thread,$(SAN)),$(THREAD_SUITES))
 
+# On a machine with GPUs: their tests, plain and under compute-sanitizer. The
+# faults are errors to a sanitizer, so they run plain.
+GPU_SUITES := gpu
+.PHONY: check-gpu
+check-gpu: all tests
+	$(Q)$(TESTS) $(foreach s,$(GPU_SUITES),--suite $(s))
+	$(Q)tools/check-gpu.sh $(TESTS)
+
 .PHONY: help
 help:
 	@echo 'make run     searches real text with the devices there are'
 	@echo 'make check   passes every test (SAN=address,undefined | SAN=thread)'
+	@echo 'make check-gpu  the GPU tests, also under compute-sanitizer'
 	@echo 'make bench   measures side by side with peers'
 	@echo 'make         builds the library and the examples into build/'
 	@echo 'make install DESTDIR= PREFIX=/usr/local'
