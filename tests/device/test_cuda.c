@@ -12,7 +12,7 @@
 #include "hass/memory.h"
 #include "hass_test.h"
 
-#define SECOND G_GINT64_CONSTANT (1000000000)
+#define TIMEOUT_NS 10000000
 
 static const HassLoad a_load;
 
@@ -77,7 +77,7 @@ wait_done (Rig *r)
 {
   HassBundleDone done = { .slot = 99 };
   GError *error = NULL;
-  while (!r->device->ops->wait (r->device, SECOND, &done, &error) && !error)
+  while (!r->device->ops->wait (r->device, TIMEOUT_NS, &done, &error) && !error)
     ;
   CU_ASSERT_PTR_NULL (error);
   CU_ASSERT_FALSE (done.failed);
@@ -666,7 +666,7 @@ too_many_records (void)
   b.count = 1;
   rig_init (&r, &(FakePlan){ .memory_bytes = 1 << 20 }, &farm);
   CU_ASSERT_TRUE (submit (&r, 0, &b, 1));
-  while (!r.device->ops->wait (r.device, SECOND, &done, &error) && !error)
+  while (!r.device->ops->wait (r.device, TIMEOUT_NS, &done, &error) && !error)
     ;
   CU_ASSERT_TRUE (done.failed && done.too_large && !done.lost);
   CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_NO_MEMORY));
@@ -847,7 +847,10 @@ overlapped (void)
   guint8 in[] = { 200, 1, 2, 3 }, out[4] = { 0 };
   HassBlock b[4];
   HassDeviceTraits traits;
-  HassDeviceFarm farm = { .name = "farm", .gpu_worker = gated };
+  /* With a deadline a device looks at all bundles again and again. */
+  HassDeviceFarm farm = { .name = "farm",
+                          .gpu_worker = gated,
+                          .bundle_deadline_ns = 600 * (gint64)1000000000 };
   sem_init (&gate, 0, 0);
   rig_init (&r, &(FakePlan){ 0 }, &farm);
   r.device->ops->describe (r.device, &traits);
@@ -1123,7 +1126,7 @@ sticky (void)
   run (&r, &b, 1);
   CU_ASSERT_EQUAL (hass_gpus_count (), 2);
   submit (&r, 0, &b, 1);
-  while (!r.device->ops->wait (r.device, SECOND, &done, &error) && !error)
+  while (!r.device->ops->wait (r.device, TIMEOUT_NS, &done, &error) && !error)
     ;
   CU_ASSERT_TRUE (done.failed && done.lost);
   CU_ASSERT_TRUE (error && strstr (error->message, "gpu0")
@@ -1152,7 +1155,7 @@ deadline (void)
   run (&r, &b, 1);
   memset (out, 0, 3);
   submit (&r, 0, &b, 1);
-  while (!r.device->ops->wait (r.device, SECOND, &done, &error) && !error)
+  while (!r.device->ops->wait (r.device, TIMEOUT_NS, &done, &error) && !error)
     ;
   CU_ASSERT_TRUE (done.failed && done.lost);
   CU_ASSERT_TRUE (error && strstr (error->message, "longer than 20 ms"));
