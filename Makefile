@@ -30,8 +30,9 @@ endif
 ifdef SYSROOT
 ROOT := $(abspath $(SYSROOT))
 L := $(ROOT)/usr/lib/x86_64-linux-gnu
-export PKG_CONFIG_SYSROOT_DIR := $(ROOT)
-export PKG_CONFIG_LIBDIR := $(L)/pkgconfig:$(ROOT)/usr/share/pkgconfig
+# In the command, because an exported variable does not reach $(shell).
+PKG_CONFIG := PKG_CONFIG_SYSROOT_DIR=$(ROOT) \
+	PKG_CONFIG_LIBDIR=$(L)/pkgconfig:$(ROOT)/usr/share/pkgconfig $(PKG_CONFIG)
 export LD_LIBRARY_PATH := $(L):$(ROOT)/lib/x86_64-linux-gnu
 SYS_LDFLAGS := -L$(L) -L$(ROOT)/lib/x86_64-linux-gnu \
 	-Wl,-rpath-link,$(L):$(ROOT)/lib/x86_64-linux-gnu
@@ -79,7 +80,7 @@ LDFLAGS_ALL := -pthread $(SAN_FLAGS) $(SYS_LDFLAGS) $(LDFLAGS)
 LIBS := $(PKG_LIBS) $(CUDA_LIBS) -lstdc++ -lm
 NVCCFLAGS_ALL := -std=c++17 -O3 -lineinfo -diag-suppress 1217 $(NVCC_ARCH) -ccbin $(CXX) \
 	-Xcompiler -fPIC,-pthread,-Wall$(if $(SAN_FLAGS),$(comma)$(subst \
-	$(comma),\$(comma),$(firstword $(SAN_FLAGS)))) $(NVCCFLAGS)
+	$(comma),\\$(comma),$(firstword $(SAN_FLAGS)))) $(NVCCFLAGS)
 
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
@@ -212,6 +213,21 @@ $(BENCH_BIN): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/bench/bench.o $(LIB)
 	$(Q)$(CC) $(LDFLAGS_ALL) $(filter %.o,$^) $(LIB) $(LIBS) \
 	  $(if $(filter $@,$(BENCH_WITH_PEERS)),$(BENCH_LIBS)) -o $@
 
+# Beside plain CUDA, where there is nvcc: gpu-bench.
+ifeq ($(WITH_CUDA),yes)
+GPU_BENCH := $(BUILD)/bench/gpu-bench
+endif
+GPU_BENCH_OBJ := $(patsubst %,$(BUILD)/%.o,\
+	$(basename $(wildcard bench/gpu/*.c)) $(wildcard bench/gpu/*.cu))
+$(GPU_BENCH_OBJ): CPPFLAGS_ALL += -Ibench -Ibench/gpu
+$(BUILD)/bench/gpu-bench: $(GPU_BENCH_OBJ) $(BUILD)/bench/bench.o $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CXX) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+
+.PHONY: gpu-bench
+gpu-bench: $(GPU_BENCH)
+	$(if $(GPU_BENCH),,@echo 'gpu-bench: SKIPPED, no nvcc')
+
 .PHONY: bench bench-main bench-programs
 bench: setup-bench
 	$(Q)$(MAKE) --no-print-directory bench-main
@@ -221,7 +237,7 @@ bench-main: bench-programs $(BUILD)/bin/string_search
 	$(Q)bench/search.sh $(BUILD)/bin/string_search
 
 -include $(LIB_OBJ:.o=.d) $(EX_OBJ:.o=.d) $(TEST_OBJ:.o=.d) \
-	$(BENCH_OBJ:.o=.d)
+	$(BENCH_OBJ:.o=.d) $(GPU_BENCH_OBJ:.o=.d)
 
 # -- The two commands -------------------------------------------------------
 
@@ -255,11 +271,11 @@ check-main: all tests
 
 # On a machine with GPUs: their tests, plain and under compute-sanitizer. The
 # faults are errors to a sanitizer, so they run plain.
-GPU_SUITES := gpu
+GPU_SUITES := gpu gpu_person_query
 .PHONY: check-gpu
 check-gpu: all tests
 	$(Q)$(TESTS) $(foreach s,$(GPU_SUITES),--suite $(s))
-	$(Q)tools/check-gpu.sh $(TESTS)
+	$(Q)tools/check-gpu.sh $(TESTS) $(GPU_SUITES)
 
 .PHONY: help
 help:

@@ -600,8 +600,7 @@ find_done (HassCudaDevice *d, gint64 timeout_ns, GError **error)
   HassCudaSlot *oldest = &d->slots[d->queue[0]];
   gint64 begin_ns = hass_cuda_now ();
   gint64 deadline = d->farm->bundle_deadline_ns;
-  gint64 spin_ns
-      = d->expected_ns < SPIN_FOR_NS ? 2 * (gint64)d->expected_ns : 0;
+  gint64 spin_ns = d->expected_ns < SPIN_FOR_NS ? SPIN_FOR_NS : 0;
   do
     for (guint i = 0; i < d->n_queued; i++)
       {

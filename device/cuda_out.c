@@ -70,23 +70,14 @@ hass_cuda_clear_results (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
   const HassCudart *cuda = hass_cudart ();
   const HassDeviceFarm *farm = d->farm;
   HassGpuKit *kit = slot->kit;
-  guint8 *accumulator = kit->out.data + COUNTER_BYTES;
-  if (farm->record_bytes > 0
-      && !hass_gpu_check (
-          d->gpu, cuda->clear (kit->out.data, COUNTER_BYTES, kit->stream),
-          "clear the record counter", error))
-    return FALSE;
-  if (farm->accumulator_bytes == 0)
+  if (farm->record_bytes == 0 && farm->accumulator_bytes == 0)
     return TRUE;
-  if (!farm->accumulator_init)
-    return hass_gpu_check (
-        d->gpu, cuda->clear (accumulator, farm->accumulator_bytes, kit->stream),
-        "clear the accumulator", error);
-  return hass_gpu_check (d->gpu,
-                         cuda->copy (accumulator, farm->accumulator_init,
-                                     farm->accumulator_bytes,
-                                     HASS_CUDA_TO_DEVICE, kit->stream),
-                         "initialise the accumulator", error);
+  int code = cuda->clear (kit->out.data, head_bytes (d), kit->stream);
+  if (code == 0 && farm->accumulator_init)
+    code = cuda->copy (kit->out.data + COUNTER_BYTES, farm->accumulator_init,
+                       farm->accumulator_bytes, HASS_CUDA_TO_DEVICE,
+                       kit->stream);
+  return hass_gpu_check (d->gpu, code, "clear the results", error);
 }
 
 /* -- Outputs ------------------------------------------------------------ */

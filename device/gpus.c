@@ -10,7 +10,7 @@
 
 #define MOST_GPUS 64
 #define SMALL_BYTES ((gsize)64 << 10)
-#define LARGE_BYTES ((gsize)32 << 20)
+#define LARGE_BYTES ((gsize)1 << 20)
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const HassCudart *looked_with; /* lock: whose GPUs these are */

@@ -169,8 +169,8 @@ const HassStrategyOps **hass_strategy_list (void);
 /**
  * hass_strategy_default:
  *
- * Returns: the strategy that the taxonomy of Zhang 2011, figure 10 gives a
- * farm of this kind and cost class.
+ * Returns: the strategy of a farm of this kind and cost class that names none:
+ * auto for partition and combine farms, hass-i and hass-f for the others.
  */
 const char *hass_strategy_default (HassFarmKind farm, HassCostClass cost);
 

@@ -264,7 +264,8 @@ trial_run (const Trial *t, HassReport **report)
                          .on_error = t->on_error,
                          .cancellable = l->cancellable,
                          .devices = t->devices,
-                         .n_devices = t->n_devices };
+                         .n_devices = t->n_devices,
+                         .n_gpus = -1 };
   watchdog (60, text);
   gboolean ok = t->kind == HASS_FARM_FUNCTION
                     ? run_function (l, &run, &r, &error)
