@@ -22,6 +22,11 @@
 #include "trial.h"
 
 #define CPU_US 150
+#ifdef __SANITIZE_THREAD__
+#  define STEP 5
+#else
+#  define STEP 1
+#endif
 #define HEAD_START_US 30000 /* cores wait so long for a GPU's first bundle */
 
 typedef struct
@@ -43,8 +48,8 @@ typedef struct
   const Case *c;
   HassLoad *loads;
   HassTask *tasks;
-  _Atomic guint8 *delivered; /* [n_loads * most_bytes] */
-  _Atomic guint8 *released;  /* [n_loads] */
+  guint8 *delivered;        /* [n_loads * most_bytes]; collector */
+  _Atomic guint8 *released; /* [n_loads] */
   guint8 *in, *out;
   guint64 sum;
   _Atomic gboolean gpu_called;
@@ -340,13 +345,13 @@ run_farm (Books *k, HassReport **report, GError **error)
 }
 
 static void
-check_books (Books *k, gboolean all)
+check_books (Books *k, gboolean all, gboolean accepted)
 {
   const Case *c = k->c;
   guint64 sum = 0;
   for (guint i = 0; i < c->n_loads; i++)
     {
-      if (k->released[i] != 1)
+      if (k->released[i] != accepted)
         blame (k, "a load was not released once");
       for (gsize b = 0; b < k->loads[i].size; b++)
         {
@@ -381,12 +386,14 @@ check_report (Books *k, const HassReport *r, gboolean ok)
   guint64 n_unfinished = 0;
   for (guint i = 0; i < r->n_unfinished; i++)
     n_unfinished += r->unfinished[i].n_loads;
-  if ((!ok && n_unfinished == 0)
+  /* A farm whose only device does not open may end before it begins. */
+  if ((!ok && n_unfinished == 0 && r->loads > 0)
       || (ok && n_unfinished > 0 && k->c->on_error == HASS_ON_ERROR_STOP))
     blame (k, "the unfinished are not named");
-  if (k->c->kind != HASS_FARM_PARTITION
-      && r->units + n_unfinished != k->c->n_loads)
+  if (k->c->kind != HASS_FARM_PARTITION && r->units + n_unfinished != r->loads)
     blame (k, "units and unfinished do not add up to the loads");
+  if (r->loads != (r->loads > 0 ? k->c->n_loads : 0))
+    blame (k, "not all loads were accepted");
   return lost;
 }
 
@@ -422,7 +429,7 @@ run_case (const Case *c, HassReport **report, GError **error)
     blame (&k, "the farm failed");
   gboolean lost = r && check_report (&k, r, ok);
   if (r)
-    check_books (&k, ok && r->n_unfinished == 0);
+    check_books (&k, ok && r->n_unfinished == 0, r->loads > 0);
   else if (ok)
     blame (&k, "there is no report");
   fake_end_hang ();
@@ -464,15 +471,15 @@ nth_case (guint i)
              .strategy = i % 3 == 0 ? "rogue-turns" : "rogue-deep",
              .n_gpus = 1 + i / 4 % 2,
              .n_loads = 30,
-             .most_bytes = 3000,
+             .most_bytes = 800,
              .gpu_only = i % 5 == 4,
              .pinned = i / 2 % 2,
              .records = i % 4 != 2 && i / 3 % 2 };
   if (c.kind == HASS_FARM_PARTITION)
     {
       c.n_loads = 2;
-      c.most_bytes = 40000;
-      c.block = 1500;
+      c.most_bytes = 10000;
+      c.block = 400;
     }
   return c;
 }
@@ -501,14 +508,15 @@ no_faults (void)
     }
 }
 
-/* Not in these farms: no tiles, no stretch that is worth pinning. */
+/* Not in each of these farms: no tiles, no stretch that is worth pinning,
+   seldom tasks of two workers in one bundle. */
 static gboolean
 is_called (FakeCall call)
 {
   return call != FAKE_COPY_ROWS && call != FAKE_REGISTER
-         && call != FAKE_UNREGISTER && call != FAKE_RELEASE
-         && call != FAKE_RELEASE_HOST && call != FAKE_STREAM_FREE
-         && call != FAKE_EVENT_FREE;
+         && call != FAKE_STREAM_WAIT && call != FAKE_UNREGISTER
+         && call != FAKE_RELEASE && call != FAKE_RELEASE_HOST
+         && call != FAKE_STREAM_FREE && call != FAKE_EVENT_FREE;
 }
 
 /* Every call of every kind fails once. */
@@ -516,7 +524,7 @@ static void
 each_call_fails (void)
 {
   for (guint call = 0; call < FAKE_N_CALLS; call++)
-    for (guint n = 1; n < 200; n += 1 + n / 8)
+    for (guint n = 1; n < 200; n += STEP + n / 8)
       {
         guint hits = 0;
         for (guint k = 0; k < 2; k++)
@@ -549,7 +557,7 @@ calls_keep_failing (void)
 static void
 copies_fail (void)
 {
-  for (guint n = 1; n < 60; n += 1 + n / 10)
+  for (guint n = 1; n < 60; n += STEP + n / 10)
     {
       Case c = nth_case (n % N_CASES), every = nth_case ((n + 5) % N_CASES);
       c.plan.fail_copy_at = n;
@@ -563,7 +571,7 @@ copies_fail (void)
 static void
 sticky (void)
 {
-  for (guint n = 1; n < 200; n += 1 + n / 40)
+  for (guint n = 1; n < 200; n += STEP + n / 40)
     {
       Case c = nth_case (n % N_CASES);
       c.plan.sticky_at_call = n;
@@ -591,7 +599,7 @@ sticky (void)
 static void
 gone (void)
 {
-  for (guint n = 1; n < 150; n += 1 + n / 10)
+  for (guint n = 1; n < 150; n += STEP + n / 10)
     {
       Case c = nth_case (n % N_CASES);
       c.plan.gone_at_call = n;
@@ -627,13 +635,13 @@ large (void)
   static const FakeCall calls[] = { FAKE_REGISTER, FAKE_UNREGISTER, FAKE_COPY,
                                     FAKE_ALLOCATE_HOST, FAKE_EVENT_WAIT };
   for (guint i = 0; i < G_N_ELEMENTS (calls); i++)
-    for (guint n = 0; n < 4; n++)
+    for (guint n = 1; n < 4; n++)
       {
         Case c = { .kind = HASS_FARM_PARTITION,
                    .strategy = "rogue-turns",
                    .n_gpus = 1 + n % 2,
                    .n_loads = 1,
-                   .most_bytes = 6 << 20,
+                   .most_bytes = 3600000,
                    .block = 600000,
                    .gpu_only = n == 3 };
         c.plan.fail_at[calls[i]] = n;
@@ -667,7 +675,7 @@ halved (void)
       c.strategy = "rogue-deep";
       if (c.kind != HASS_FARM_PARTITION)
         {
-          c.n_loads = 40;
+          c.n_loads = 12;
           c.most_bytes = 50000;
         }
       else
@@ -809,7 +817,7 @@ farm_after_farm (void)
       watchdog (60, "farm after farm");
       CU_ASSERT_TRUE (run_farm (&k, &r, NULL));
       watchdog (0, NULL);
-      check_books (&k, TRUE);
+      check_books (&k, TRUE, TRUE);
       CU_ASSERT_PTR_NULL (k.wrong);
       CU_ASSERT_EQUAL (r->n_devices, i < 3 ? 3 : 1);
       books_clear (&k);
