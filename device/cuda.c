@@ -285,12 +285,28 @@ hass_cuda_reserve_host (HassCudaDevice *d, const HassCudaSlot *filling,
          && hass_gpu_reserve_host (d->gpu, buffer, bytes, error);
 }
 
+/* Memory that a copy to the host will read is cleared once, since kernels
+   need not fill all of it. */
+static gboolean
+reserve_cleared (HassCudaDevice *d, HassCudaSlot *slot, HassGpuBuffer *buffer,
+                 gsize bytes, GError **error)
+{
+  gsize before = buffer->capacity;
+  return hass_cuda_reserve (d, slot, buffer, bytes, error)
+         && (buffer->capacity == before
+             || hass_gpu_check (d->gpu,
+                                hass_cudart ()->clear (buffer->data,
+                                                       buffer->capacity,
+                                                       slot->kit->stream),
+                                "clear device memory", error));
+}
+
 /* Room for the slot's number of records. */
 static gboolean
 reserve_records (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
 {
   gsize bytes = hass_cuda_records_size (d, slot->record_capacity);
-  return hass_cuda_reserve (d, slot, &slot->kit->records, bytes, error)
+  return reserve_cleared (d, slot, &slot->kit->records, bytes, error)
          && hass_cuda_reserve_host (d, slot, &slot->kit->host_records, bytes,
                                     error);
 }
@@ -300,8 +316,8 @@ static gboolean
 reserve_results (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
 {
   const HassDeviceFarm *farm = d->farm;
-  if (!hass_cuda_reserve (d, slot, &slot->kit->out,
-                          hass_cuda_out_size (d, slot), error))
+  if (!reserve_cleared (d, slot, &slot->kit->out, hass_cuda_out_size (d, slot),
+                        error))
     return FALSE;
   if (farm->record_bytes == 0)
     return TRUE;
