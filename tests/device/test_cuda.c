@@ -44,7 +44,7 @@ rig_init (Rig *r, const FakePlan *plan, const HassDeviceFarm *farm)
 }
 
 static void
-rig_remove (Rig *r)
+rig_clear (Rig *r)
 {
   r->device->ops->close (r->device);
   r->device->ops->transfers (r->device, &r->transfers);
@@ -52,12 +52,6 @@ rig_remove (Rig *r)
   hass_gpus_forget ();
   r->counts = fake_cudart_remove ();
   CU_ASSERT_STRING_EQUAL (r->counts.wrong, "");
-}
-
-static void
-rig_clear (Rig *r)
-{
-  rig_remove (r);
   CU_ASSERT_STRING_EQUAL (r->counts.leaks, "");
 }
 
@@ -1148,7 +1142,7 @@ sticky (void)
   CU_ASSERT_EQUAL (hass_gpus_count (), 0);
   CU_ASSERT_TRUE (hass_gpus_problem ()
                   && strstr (hass_gpus_problem (), "assert"));
-  rig_remove (&r);
+  rig_clear (&r);
 }
 
 /* A hung bundle is given up, and nothing waits for it, closing neither. */
@@ -1186,7 +1180,7 @@ deadline (void)
   CU_ASSERT_TRUE (fake_hanging ());
   hass_cuda_device_free (first);
   fake_end_hang ();
-  rig_remove (&r);
+  rig_clear (&r);
 }
 
 /* Growing a buffer frees one, which waits for the device: not beside a
@@ -1216,7 +1210,7 @@ deadline_before_growth (void)
   CU_ASSERT_TRUE (done.failed && done.lost);
   CU_ASSERT_TRUE (fake_hanging ());
   fake_end_hang ();
-  rig_remove (&r);
+  rig_clear (&r);
   g_free (in);
   g_free (out);
 }
