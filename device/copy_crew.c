@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "cpu_pool.h"
+#include "urgent-private.h"
 
 #define MOST_HELPERS 7
 #define SPIN_NS 100000
@@ -80,6 +81,7 @@ static void *
 helper (void *unused)
 {
   (void)unused;
+  hass_thread_urgent ();
   for (;;)
     {
       gint64 since = now_ns ();

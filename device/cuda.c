@@ -29,7 +29,7 @@
 
 #define LATENCY_NS 12000
 #define LINK_BYTES_PER_NS 25
-#define PART_BYTES ((guint64)16 << 20)
+#define PART_BYTES ((guint64)32 << 20)
 #define FREE_PART 0.95 /* of free memory that hass may take */
 #define SPIN_FOR_NS 60000
 #define LEAST_RECORDS 1024

@@ -22,6 +22,8 @@
    Thread safety: one thread a device; it alone calls the device's ops. */
 #include "live-private.h"
 
+#include "device/urgent-private.h"
+
 #define FAILURES_IN_A_ROW 3
 #define WAIT_NS 50000000
 
@@ -76,50 +78,72 @@ bytes_of (const HassBlock *block)
          + block->output_bytes;
 }
 
-/* Units from the front of the rest that make one part. */
-static guint32
-units_of_part (Proxy *p, const Bundle *b)
+static HassBlock *
+block_at (Part *part, guint32 i)
 {
-  HassRound *round = &b->round->round;
-  guint32 most = p->part_units > 0 ? MIN (p->part_units, b->rest.n) : b->rest.n;
-  guint64 bytes = 0;
-  HassBlock block;
-  if (p->part_bytes == 0)
-    return most;
-  if (hass_round_merge (round, (HassExtent){ b->rest.first, 1 }, &block))
-    return (guint32)CLAMP (p->part_bytes / MAX (bytes_of (&block), 1), 1, most);
-  for (guint32 i = 0; i < most; i++)
+  if (part->capacity <= i)
     {
-      hass_round_block (round, b->rest.first + i, &block);
-      bytes += bytes_of (&block);
-      if (bytes > p->part_bytes && i > 0)
-        return i;
+      part->capacity = MAX (2 * part->capacity, 16);
+      part->blocks = g_renew (HassBlock, part->blocks, part->capacity);
     }
-  return most;
+  return &part->blocks[i];
 }
 
 /* Adjacent blocks of a divisible load become one, as for a core. */
 static void
-describe (Part *part, HassRound *round)
+cut_merged (Proxy *p, Part *part, HassRound *round, HassExtent rest,
+            guint32 most)
 {
-  HassExtent e = part->extent;
-  HassBlock merged;
-  part->n_blocks = hass_round_merge (round, e, &merged) ? 1 : e.n;
-  if (part->capacity < part->n_blocks)
+  HassBlock *block = block_at (part, 0);
+  hass_round_merge (round, (HassExtent){ rest.first, 1 }, block);
+  guint32 n = most;
+  if (p->part_bytes > 0)
+    n = (guint32)CLAMP (p->part_bytes / MAX (bytes_of (block), 1), 1, most);
+  part->extent = (HassExtent){ rest.first, n };
+  hass_round_merge (round, part->extent, block);
+  part->n_blocks = 1;
+  part->bytes = block->input_bytes;
+  part->all_bytes = bytes_of (block);
+  part->elements = block->count;
+}
+
+static void
+cut_single (Proxy *p, Part *part, HassRound *round, HassExtent rest,
+            guint32 most)
+{
+  guint32 n = 0;
+  part->bytes = part->all_bytes = part->elements = 0;
+  for (; n < most; n++)
     {
-      part->capacity = part->n_blocks;
-      part->blocks = g_renew (HassBlock, part->blocks, part->capacity);
+      HassBlock *block = block_at (part, n);
+      hass_round_block (round, rest.first + n, block);
+      guint64 bytes = bytes_of (block);
+      if (p->part_bytes > 0 && n > 0 && part->all_bytes + bytes > p->part_bytes)
+        break;
+      part->all_bytes += bytes;
+      part->bytes += block->input_bytes;
+      part->elements += block->count;
     }
-  part->blocks[0] = merged;
-  part->bytes = part->elements = part->all_bytes = 0;
-  for (guint32 i = 0; i < part->n_blocks; i++)
-    {
-      if (part->n_blocks > 1 || e.n == 1)
-        hass_round_block (round, e.first + i, &part->blocks[i]);
-      part->bytes += part->blocks[i].input_bytes;
-      part->all_bytes += bytes_of (&part->blocks[i]);
-      part->elements += part->blocks[i].count;
-    }
+  part->extent = (HassExtent){ rest.first, n };
+  part->n_blocks = n;
+}
+
+/* Cuts one part from the front of what is left of a bundle. */
+static void
+cut_part (Proxy *p, Bundle *b, Part *part)
+{
+  HassRound *round = &b->round->round;
+  HassExtent rest = b->rest;
+  HassBlock unused;
+  guint32 most = p->part_units > 0 ? MIN (p->part_units, rest.n) : rest.n;
+  if (hass_round_merge (round, (HassExtent){ rest.first, 1 }, &unused))
+    cut_merged (p, part, round, rest, most);
+  else
+    cut_single (p, part, round, rest, most);
+  guint32 n = part->extent.n;
+  b->rest = (HassExtent){ rest.first + n, rest.n - n };
+  b->n_parts++;
+  part->bundle = b;
 }
 
 /* Keeps the first reason for the report. Under the decision lock. */
@@ -218,7 +242,11 @@ settle (Proxy *p, Part *part, const HassBundleDone *done, const char *message)
     finish_bundle (p, b, end);
   if (!done->failed)
     hass_job_units_finished (job, round, n);
-  hass_live_changed (job);
+  /* Where it is the only device, in the middle of a round, nobody waits for
+     this: a sleeping caller need not be woken each time. */
+  if (job->n_devices > 1 || done->failed
+      || !atomic_load_explicit (&job->current, memory_order_acquire))
+    hass_live_changed (job);
 }
 
 /* -- 4. Memory ---------------------------------------------------------- */
@@ -305,12 +333,7 @@ submit (Proxy *p, Bundle *b, guint index)
 {
   GError *error = NULL;
   Part *part = &p->parts[index];
-  guint32 n = units_of_part (p, b);
-  part->bundle = b;
-  part->extent = (HassExtent){ b->rest.first, n };
-  b->rest = (HassExtent){ b->rest.first + n, b->rest.n - n };
-  b->n_parts++;
-  describe (part, &b->round->round);
+  cut_part (p, b, part);
   part->submit_ns = hass_live_now (p->job);
   const char *before = hass_engine_enter_callback ("gpu_worker", p->job);
   gboolean ok = p->device->ops->submit (p->device, index, part->blocks,
@@ -578,6 +601,7 @@ run (gpointer data)
 {
   Proxy *p = data;
   const HassDeviceOps *ops = p->device->ops;
+  hass_thread_urgent ();
   if (open_device (p))
     {
       serve (p);

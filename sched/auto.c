@@ -381,6 +381,12 @@ decide (gpointer self, HassRound *round, guint device, gboolean force,
     return HASS_DONE;
   if (alone (s))
     return HASS_TAKE;
+  if (s->n == 1 && s->env->devices[device].part_bytes > 0)
+    {
+      /* Nothing to decide: the engine cuts it so that copies overlap. */
+      grant->source = HASS_FROM_BACK;
+      return HASS_TAKE;
+    }
   HassAutoMember *m = &s->members[device];
   m->asked = TRUE;
   m->absent = FALSE;

@@ -7,6 +7,8 @@
 #include <math.h>
 
 #define CPU_MEMORY 0.8 /* for each pass of all cores */
+#define LEAST_CPU_PART 0.03
+#define RETRY_ROUNDS 16
 
 /* -- 1. What is known --------------------------------------------------- */
 
@@ -188,6 +190,23 @@ plan_gpu (const HassAuto *s, const HassRound *round, guint device,
                / r->rate;
 }
 
+/* Cores that could do but a trifle of the work would delay it by more, because
+   GPUs then get smaller bundles and their threads compete for the cores. Now
+   and then a round has them in, since rates may have changed. */
+static void
+leave_weak_cpu_out (HassAuto *s, const HassRound *round)
+{
+  double sum = 0;
+  if (s->cpu == s->n
+      || hass_round_number (round) % RETRY_ROUNDS == RETRY_ROUNDS - 1)
+    return;
+  for (guint d = 0; d < s->n; d++)
+    if (d != s->cpu && hass_auto_fit_of (s, round, d, FALSE)->seen >= 3)
+      sum += s->plan[d].rate;
+  if (s->plan[s->cpu].rate < LEAST_CPU_PART * sum)
+    s->plan[s->cpu].rate = 0;
+}
+
 void
 hass_auto_make_plan (HassAuto *s, const HassRound *round, guint asking)
 {
@@ -203,6 +222,7 @@ hass_auto_make_plan (HassAuto *s, const HassRound *round, guint asking)
       else
         plan_gpu (s, round, d, r);
     }
+  leave_weak_cpu_out (s, round);
   s->left = work_left (s, round);
   s->finish_ns = hass_fill (s->plan, s->n, s->left);
 }

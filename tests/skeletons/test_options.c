@@ -161,6 +161,7 @@ no_worker (void)
   f.cpu_worker = NULL;
   CU_ASSERT_TRUE (fails_with (&f, HASS_ERROR_NO_DEVICE, "neither a CPU"));
   f.gpu_worker = no_kernel;
+  f.run.n_gpus = -1;
   CU_ASSERT_TRUE (fails_with (&f, HASS_ERROR_NO_DEVICE, "no GPU is present"));
 }
 
