@@ -65,6 +65,8 @@ struct HassCudaDevice
 };
 
 gint64 hass_cuda_now (void);
+gboolean hass_cuda_reserve (HassCudaDevice *d, const HassCudaSlot *filling,
+                            HassGpuBuffer *buffer, gsize bytes, GError **error);
 
 /* cuda_in.c: from the host to the device */
 gboolean hass_cuda_send (HassCudaDevice *d, HassCudaSlot *slot, GError **error);

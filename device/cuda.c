@@ -220,12 +220,44 @@ make_groups (HassCudaDevice *d, HassCudaSlot *slot, const HassBlock *blocks,
       }
 }
 
+/* Makes a buffer hold so many bytes. Where there is no room the buffers of
+   idle slots are freed first, but for those of the slot that is being filled,
+   which may be NULL. */
+gboolean
+hass_cuda_reserve (HassCudaDevice *d, const HassCudaSlot *filling,
+                   HassGpuBuffer *buffer, gsize bytes, GError **error)
+{
+  if (hass_gpu_reserve (d->gpu, buffer, bytes, d->budget, NULL))
+    return TRUE;
+  for (guint i = 0; i < HASS_CUDA_SLOTS; i++)
+    {
+      HassCudaSlot *s = &d->slots[i];
+      if (s == filling || s->busy || !s->kit)
+        continue;
+      hass_gpu_release (d->gpu, &s->kit->in);
+      hass_gpu_release (d->gpu, &s->kit->out);
+      hass_gpu_release (d->gpu, &s->kit->records);
+    }
+  return hass_gpu_reserve (d->gpu, buffer, bytes, d->budget, error);
+}
+
+/* Room for the slot's number of records. */
+static gboolean
+reserve_records (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
+{
+  gsize bytes = hass_cuda_records_size (d, slot->record_capacity);
+  return hass_cuda_reserve (d, slot, &slot->kit->records, bytes, error)
+         && hass_gpu_reserve_host (d->gpu, &slot->kit->host_records, bytes,
+                                   error);
+}
+
+/* Room for what is expected; where that is too much, for fewer records. */
 static gboolean
 reserve_results (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
 {
   const HassDeviceFarm *farm = d->farm;
-  if (!hass_gpu_reserve (d->gpu, &slot->kit->out, hass_cuda_out_size (d, slot),
-                         d->budget, error))
+  if (!hass_cuda_reserve (d, slot, &slot->kit->out,
+                          hass_cuda_out_size (d, slot), error))
     return FALSE;
   if (farm->record_bytes == 0)
     return TRUE;
@@ -233,10 +265,22 @@ reserve_results (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
   double wanted = d->record_rate * g->layout.n_elements * 1.5;
   slot->record_capacity = MAX (slot->record_capacity, LEAST_RECORDS);
   slot->record_capacity = MAX (slot->record_capacity, (guint64)wanted);
-  gsize bytes = hass_cuda_records_size (d, slot->record_capacity);
-  return hass_gpu_reserve (d->gpu, &slot->kit->records, bytes, d->budget, error)
-         && hass_gpu_reserve_host (d->gpu, &slot->kit->host_records, bytes,
-                                   error);
+  for (;;)
+    {
+      GError *inner = NULL;
+      if (reserve_records (d, slot, &inner))
+        return TRUE;
+      gboolean last
+          = slot->record_capacity <= LEAST_RECORDS
+            || !g_error_matches (inner, HASS_ERROR, HASS_ERROR_NO_MEMORY);
+      slot->record_capacity = MAX (slot->record_capacity / 2, LEAST_RECORDS);
+      if (last)
+        {
+          g_propagate_error (error, inner);
+          return FALSE;
+        }
+      g_clear_error (&inner);
+    }
 }
 
 /* Fills in what the worker sees; inputs are on their way. */
@@ -535,12 +579,7 @@ fetch_rest (HassCudaDevice *d, HassCudaSlot *slot, guint64 n, GError **error)
                      / MAX (g_array_index (slot->groups, HassCudaGroup, 0)
                                 .layout.n_elements,
                             1));
-      gsize bytes = hass_cuda_records_size (d, slot->record_capacity);
-      ok = slot->n_runs < MOST_RUNS
-           && hass_gpu_reserve (d->gpu, &slot->kit->records, bytes, d->budget,
-                                &inner)
-           && hass_gpu_reserve_host (d->gpu, &slot->kit->host_records, bytes,
-                                     &inner)
+      ok = slot->n_runs < MOST_RUNS && reserve_records (d, slot, &inner)
            && compute (d, slot, &inner);
       note_peak (d);
     }

@@ -313,8 +313,7 @@ hass_cuda_send (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
           = (device_bytes + bytes + HASS_STAGING_GUARD + HASS_LAYOUT_ALIGN - 1)
             & ~(gsize)(HASS_LAYOUT_ALIGN - 1);
     }
-  if (!hass_gpu_reserve (d->gpu, &slot->kit->in, MAX (device_bytes, 1),
-                         d->budget, error)
+  if (!hass_cuda_reserve (d, slot, &slot->kit->in, MAX (device_bytes, 1), error)
       || !hass_gpu_reserve_host (d->gpu, &slot->kit->host_in,
                                  MAX (host_bytes, 1), error))
     return FALSE;
@@ -343,8 +342,8 @@ hass_cuda_send_constants (HassCudaDevice *d, GError **error)
   for (guint i = 0; i < n; i++)
     {
       const HassConstant *c = &d->farm->constants[i];
-      if (!hass_gpu_reserve (d->gpu, &d->constants[i], MAX (c->bytes, 1),
-                             d->budget, error)
+      if (!hass_cuda_reserve (d, NULL, &d->constants[i], MAX (c->bytes, 1),
+                              error)
           || (c->bytes > 0
               && !hass_gpu_check (d->gpu,
                                   cuda->copy (d->constants[i].data, c->data,

@@ -1,0 +1,536 @@
+/* SPDX-License-Identifier: MIT */
+/* fake_stream.c: streams and events of the stand-in for the CUDA runtime.
+
+   DESIGN. A call puts an operation into its stream's queue; the stream's
+   thread takes them one by one and executes them without the lock. Streams,
+   events and what they refer to live until the stand-in is removed, so that
+   handles that were freed are recognised.
+
+   Thread safety: see fake_cudart.h. */
+#include "fake-private.h"
+
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static gint64
+now_ns (void)
+{
+  struct timespec t;
+  clock_gettime (CLOCK_MONOTONIC, &t);
+  return t.tv_sec * G_GINT64_CONSTANT (1000000000) + t.tv_nsec;
+}
+
+static gpointer
+find (GPtrArray *in, gconstpointer handle)
+{
+  for (guint i = 0; handle && i < in->len; i++)
+    if (in->pdata[i] == handle)
+      return in->pdata[i];
+  return NULL;
+}
+
+Stream *
+fake_stream (gconstpointer handle)
+{
+  return find (fake.streams, handle);
+}
+
+Event *
+fake_event (gconstpointer handle)
+{
+  return find (fake.events, handle);
+}
+
+/* -- Executing ---------------------------------------------------------- */
+
+void
+fake_free_op (Op *op)
+{
+  g_free (op->snapshot);
+  g_free (op->constants);
+  g_free (op);
+}
+
+static void
+copy_rows (const Op *op)
+{
+  for (gsize r = 0; r < op->rows; r++)
+    memcpy (op->to + r * op->to_pitch, op->from + r * op->from_pitch,
+            op->row_bytes);
+}
+
+static gboolean
+skipped_locked (Stream *s, const Op *op)
+{
+  if (s->incident && op->serial > s->incident->until)
+    s->incident = NULL;
+  return s->incident || fake_dead (s->device) || fake.ending;
+}
+
+static void
+hang_locked (void)
+{
+  struct timespec until;
+  clock_gettime (CLOCK_REALTIME, &until);
+  until.tv_sec += fake.plan.hang_ms / 1000;
+  until.tv_nsec += fake.plan.hang_ms % 1000 * 1000000;
+  until.tv_sec += until.tv_nsec / 1000000000;
+  until.tv_nsec %= 1000000000;
+  fake.hanging = TRUE;
+  while (fake.hanging && !fake.ending && !fake.sticky)
+    if (pthread_cond_timedwait (&fake.changed, &fake.lock, &until) == ETIMEDOUT)
+      break;
+  fake.hanging = FALSE;
+}
+
+/* A kernel may read and write what the bundle says, all of it on the
+   stream's device. */
+static gboolean
+bundle_is_there (const Stream *s, const HassBundle *b)
+{
+  const struct
+  {
+    const char *name;
+    gconstpointer at;
+    gsize bytes;
+  } parts[] = {
+    { "input", b->input, b->input_bytes },
+    { "offsets", b->offsets, (b->n_blocks + 1) * sizeof *b->offsets },
+    { "halos", b->halos, b->n_blocks * sizeof *b->halos },
+    { "output", b->output, b->output_bytes },
+    { "output_offsets", b->output_offsets,
+      (b->n_blocks + 1) * sizeof *b->output_offsets },
+    { "elements", b->elements, (b->n_blocks + 1) * sizeof *b->elements },
+    { "functions", b->functions, b->n_blocks * sizeof *b->functions },
+    { "accumulator", b->accumulator, 1 },
+    { "records", b->records, b->record_capacity * b->record_bytes },
+    { "record_blocks", b->record_blocks,
+      b->record_capacity * sizeof *b->record_blocks },
+    { "n_records", b->n_records, sizeof *b->n_records },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (parts); i++)
+    {
+      const Range *r = fake_device_range (parts[i].at, parts[i].bytes);
+      if (parts[i].at && (!r || r->device != s->device))
+        return fake_wrong (FALSE, "a bundle's %s: no %zu bytes at %p",
+                           parts[i].name, parts[i].bytes, parts[i].at);
+    }
+  for (guint i = 0; i < b->n_constants; i++)
+    if (b->constants[i] && !fake_device_range (b->constants[i], 1))
+      return fake_wrong (FALSE, "a bundle's constant %u at %p is not there", i,
+                         b->constants[i]);
+  if (((guintptr)b->input | (guintptr)b->output) % 256 != 0)
+    return fake_wrong (FALSE, "a bundle's input %p or output %p is unaligned",
+                       (gpointer)b->input, (gpointer)b->output);
+  return TRUE;
+}
+
+static void
+make_real (HassBundle *b, gpointer *constants)
+{
+  b->input = fake_real (b->input);
+  b->offsets = fake_real (b->offsets);
+  b->halos = fake_real (b->halos);
+  b->output = fake_real (b->output);
+  b->output_offsets = fake_real (b->output_offsets);
+  b->elements = fake_real (b->elements);
+  b->functions = fake_real (b->functions);
+  b->accumulator = fake_real (b->accumulator);
+  b->records = fake_real (b->records);
+  b->record_blocks = fake_real (b->record_blocks);
+  b->n_records = fake_real (b->n_records);
+  for (guint i = 0; i < b->n_constants; i++)
+    constants[i] = fake_real (constants[i]);
+}
+
+static void
+fail_sticky_locked (int code)
+{
+  if (!fake.sticky)
+    fake.sticky = code;
+  pthread_cond_broadcast (&fake.changed);
+}
+
+static void
+kernel_locked (Stream *s, Op *op)
+{
+  guint n = ++fake.kernels_seen;
+  if (n == fake.plan.hang_kernel_at)
+    {
+      fake.counts.faults++;
+      hang_locked ();
+      if (skipped_locked (s, op))
+        return;
+    }
+  if (n == fake.plan.sticky_at_kernel || op->kind == OP_ASSERT)
+    {
+      fake.counts.faults++;
+      fail_sticky_locked (FAKE_ASSERT);
+      return;
+    }
+  guint us = op->us + fake.plan.kernel_delay_us;
+  if (op->kernel && !bundle_is_there (s, &op->bundle))
+    {
+      fail_sticky_locked (FAKE_ILLEGAL_ADDRESS);
+      return;
+    }
+  fake.counts.kernels++;
+  pthread_mutex_unlock (&fake.lock);
+  if (us > 0)
+    usleep (us);
+  if (op->kernel)
+    {
+      make_real (&op->bundle, op->constants);
+      op->kernel (&op->bundle, op->user_data);
+    }
+  pthread_mutex_lock (&fake.lock);
+}
+
+static void
+copy_locked (Stream *s, Op *op)
+{
+  const FakePlan *plan = &fake.plan;
+  guint n = ++fake.copies_seen;
+  if (n == plan->fail_copy_at
+      || (plan->fail_copy_every > 0 && n % plan->fail_copy_every == 0))
+    {
+      fake.counts.faults++;
+      s->incident = g_new (Incident, 1);
+      *s->incident = (Incident){ FAKE_NOT_SUPPORTED, G_MAXUINT64 };
+      g_ptr_array_add (fake.incidents, s->incident);
+      return;
+    }
+  guint us = plan->copy_delay_us;
+  fake.counts.copies++;
+  if (op->kind == OP_COPY && op->direction == HASS_CUDA_TO_DEVICE)
+    fake.counts.bytes_to_device += op->row_bytes * op->rows;
+  else if (op->kind == OP_COPY)
+    fake.counts.bytes_to_host += op->row_bytes * op->rows;
+  pthread_mutex_unlock (&fake.lock);
+  if (us > 0)
+    usleep (us);
+  if (op->kind == OP_COPY)
+    copy_rows (op);
+  else
+    memset (op->to, 0, op->row_bytes);
+  pthread_mutex_lock (&fake.lock);
+}
+
+static void
+execute_locked (Stream *s, Op *op)
+{
+  switch (op->kind)
+    {
+    case OP_RECORD:
+      skipped_locked (s, op);
+      op->mark->done = TRUE;
+      op->mark->time_ns = now_ns ();
+      op->mark->incident = s->incident;
+      return;
+    case OP_WAIT:
+      while (!op->mark->done && !skipped_locked (s, op))
+        pthread_cond_wait (&fake.changed, &fake.lock);
+      if (op->mark->incident && op->serial <= op->mark->incident->until)
+        s->incident = op->mark->incident;
+      return;
+    case OP_COPY:
+    case OP_CLEAR:
+      if (!skipped_locked (s, op))
+        copy_locked (s, op);
+      return;
+    default:
+      if (!skipped_locked (s, op))
+        kernel_locked (s, op);
+    }
+}
+
+static gpointer
+work (gpointer data)
+{
+  Stream *s = data;
+  pthread_mutex_lock (&fake.lock);
+  for (;;)
+    {
+      while (g_queue_is_empty (&s->ops) && !s->freed && !fake.ending)
+        pthread_cond_wait (&fake.changed, &fake.lock);
+      Op *op = g_queue_pop_head (&s->ops);
+      if (!op)
+        break;
+      s->running = op;
+      execute_locked (s, op);
+      s->running = NULL;
+      if (op->finished)
+        *op->finished = TRUE;
+      fake_free_op (op);
+      pthread_cond_broadcast (&fake.changed);
+    }
+  pthread_mutex_unlock (&fake.lock);
+  return NULL;
+}
+
+void
+fake_put (Stream *s, Op *op)
+{
+  op->serial = ++fake.serial;
+  g_queue_push_tail (&s->ops, op);
+  pthread_cond_broadcast (&fake.changed);
+}
+
+static gboolean
+busy_locked (int device)
+{
+  for (guint i = 0; i < fake.streams->len; i++)
+    {
+      const Stream *s = fake.streams->pdata[i];
+      if ((device < 0 || s->device == device)
+          && (s->running || s->ops.length > 0))
+        return TRUE;
+    }
+  return FALSE;
+}
+
+void
+fake_wait_idle (int device)
+{
+  if (busy_locked (device))
+    fake.counts.waits_in_release++;
+  while (busy_locked (device))
+    pthread_cond_wait (&fake.changed, &fake.lock);
+}
+
+static gboolean
+copies_there (const Op *op, guintptr begin, guintptr end)
+{
+  return op && op->host < end && begin < op->host_end;
+}
+
+gboolean
+fake_in_use (guintptr begin, guintptr end)
+{
+  for (guint i = 0; i < fake.streams->len; i++)
+    {
+      const Stream *s = fake.streams->pdata[i];
+      if (copies_there (s->running, begin, end))
+        return TRUE;
+      for (GList *l = s->ops.head; l; l = l->next)
+        if (copies_there (l->data, begin, end))
+          return TRUE;
+    }
+  return FALSE;
+}
+
+/* Hanging kernels are let go and nothing more is executed. */
+void
+fake_streams_end (void)
+{
+  pthread_mutex_lock (&fake.lock);
+  while (busy_locked (-1) && !fake.hanging)
+    pthread_cond_wait (&fake.changed, &fake.lock);
+  fake.ending = TRUE;
+  pthread_cond_broadcast (&fake.changed);
+  pthread_mutex_unlock (&fake.lock);
+  for (guint i = 0; i < fake.streams->len; i++)
+    pthread_join (((Stream *)fake.streams->pdata[i])->thread, NULL);
+}
+
+gboolean
+fake_hanging (void)
+{
+  pthread_mutex_lock (&fake.lock);
+  gboolean hanging = fake.hanging;
+  pthread_mutex_unlock (&fake.lock);
+  return hanging;
+}
+
+void
+fake_end_hang (void)
+{
+  pthread_mutex_lock (&fake.lock);
+  fake.hanging = FALSE;
+  pthread_cond_broadcast (&fake.changed);
+  pthread_mutex_unlock (&fake.lock);
+}
+
+/* -- Streams and events ------------------------------------------------- */
+
+int
+fake_check_stream (const Stream *s)
+{
+  return s && !s->freed ? FAKE_OK
+                        : fake_wrong (FAKE_INVALID_HANDLE, "%s stream",
+                                      s ? "a freed" : "the default or no");
+}
+
+static int
+check_event (const Event *e)
+{
+  return e && !e->freed ? FAKE_OK
+                        : fake_wrong (FAKE_INVALID_HANDLE, "%s event",
+                                      e ? "a freed" : "no");
+}
+
+int
+fake_stream_new (gpointer *stream)
+{
+  int device = fake_current_device ();
+  int code = fake_enter (FAKE_STREAM_NEW, NULL);
+  if (!code)
+    {
+      Stream *s = g_new0 (Stream, 1);
+      s->device = device;
+      g_queue_init (&s->ops);
+      g_ptr_array_add (fake.streams, s);
+      if (pthread_create (&s->thread, NULL, work, s) != 0)
+        g_error ("no thread for a stream");
+      *stream = s;
+    }
+  return fake_leave (code);
+}
+
+/* What is enqueued is still executed. */
+int
+fake_stream_free (gpointer stream)
+{
+  int code = fake_enter (FAKE_STREAM_FREE, stream);
+  Stream *s = fake_stream (stream);
+  int checked = fake_check_stream (s);
+  if (!checked)
+    {
+      s->freed = TRUE;
+      pthread_cond_broadcast (&fake.changed);
+    }
+  return fake_leave (code ? code : checked);
+}
+
+int
+fake_stream_wait (gpointer stream, gpointer event)
+{
+  int code = fake_enter (FAKE_STREAM_WAIT, stream);
+  Stream *s = fake_stream (stream);
+  Event *e = fake_event (event);
+  if (!code)
+    code = fake_check_stream (s);
+  if (!code)
+    code = check_event (e);
+  if (!code && e->mark)
+    {
+      Op *op = g_new0 (Op, 1);
+      op->kind = OP_WAIT;
+      op->mark = e->mark;
+      fake_put (s, op);
+    }
+  return fake_leave (code);
+}
+
+int
+fake_event_new (gpointer *event)
+{
+  int device = fake_current_device ();
+  int code = fake_enter (FAKE_EVENT_NEW, NULL);
+  if (!code)
+    {
+      Event *e = g_new0 (Event, 1);
+      e->device = device;
+      g_ptr_array_add (fake.events, e);
+      *event = e;
+    }
+  return fake_leave (code);
+}
+
+int
+fake_event_free (gpointer event)
+{
+  int code = fake_enter (FAKE_EVENT_FREE, event);
+  Event *e = fake_event (event);
+  int checked = check_event (e);
+  if (!checked)
+    e->freed = TRUE;
+  return fake_leave (code ? code : checked);
+}
+
+int
+fake_event_record (gpointer event, gpointer stream)
+{
+  int code = fake_enter (FAKE_EVENT_RECORD, stream);
+  Stream *s = fake_stream (stream);
+  Event *e = fake_event (event);
+  if (!code)
+    code = fake_check_stream (s);
+  if (!code)
+    code = check_event (e);
+  if (!code && s->device != e->device)
+    code = fake_wrong (FAKE_INVALID_HANDLE,
+                       "an event of device %d recorded in a stream of %d",
+                       e->device, s->device);
+  if (!code)
+    {
+      Op *op = g_new0 (Op, 1);
+      op->kind = OP_RECORD;
+      e->mark = op->mark = g_new0 (Mark, 1);
+      g_ptr_array_add (fake.marks, e->mark);
+      fake_put (s, op);
+    }
+  return fake_leave (code);
+}
+
+/* The error of what was before the event; now it is known. */
+static int
+outcome_locked (const Event *e)
+{
+  int dead = fake_dead (e->device);
+  Incident *incident = e->mark ? e->mark->incident : NULL;
+  if (dead || !incident)
+    return dead;
+  incident->until = MIN (incident->until, fake.serial);
+  return incident->code;
+}
+
+int
+fake_event_query (gpointer event)
+{
+  int code = fake_enter (FAKE_EVENT_QUERY, event);
+  Event *e = fake_event (event);
+  if (!code)
+    code = check_event (e);
+  if (!code)
+    code = e->mark && !e->mark->done ? FAKE_NOT_READY : outcome_locked (e);
+  return fake_leave (code);
+}
+
+int
+fake_event_wait (gpointer event)
+{
+  int code = fake_enter (FAKE_EVENT_WAIT, event);
+  Event *e = fake_event (event);
+  if (!code)
+    code = check_event (e);
+  if (!code)
+    {
+      Mark *mark = e->mark;
+      while (mark && !mark->done && !fake_dead (e->device))
+        pthread_cond_wait (&fake.changed, &fake.lock);
+      code = outcome_locked (e);
+    }
+  return fake_leave (code);
+}
+
+int
+fake_event_elapsed (float *ms, gpointer begin, gpointer end)
+{
+  int code = fake_enter (FAKE_EVENT_ELAPSED, begin);
+  Event *a = fake_event (begin), *b = fake_event (end);
+  if (!code)
+    code = check_event (a);
+  if (!code)
+    code = check_event (b);
+  if (!code && (!a->mark || !b->mark || a->device != b->device))
+    code = fake_wrong (FAKE_INVALID_HANDLE,
+                       "elapsed of events never recorded, or of two devices");
+  if (!code && (!a->mark->done || !b->mark->done))
+    code = FAKE_NOT_READY;
+  if (!code)
+    *ms = (float)((double)(b->mark->time_ns - a->mark->time_ns) / 1e6);
+  return fake_leave (code);
+}
