@@ -38,7 +38,7 @@ SYS_LDFLAGS := -L$(L) -L$(ROOT)/lib/x86_64-linux-gnu \
 	-Wl,-rpath-link,$(L):$(ROOT)/lib/x86_64-linux-gnu
 endif
 
-PACKAGES := glib-2.0 gio-2.0 json-glib-1.0 tbb
+PACKAGES := glib-2.0 gio-2.0 json-glib-1.0 tbb hwloc
 # Nothing is asked for where it is missing: `make run` installs it first.
 have = $(shell $(PKG_CONFIG) --exists $(1) 2>/dev/null && echo yes)
 ifeq ($(call have,$(PACKAGES)),yes)

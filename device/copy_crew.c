@@ -80,6 +80,7 @@ static void *
 helper (void *unused)
 {
   (void)unused;
+  hass_cpu_pool_unbind ();
   for (;;)
     {
       gint64 since = now_ns ();

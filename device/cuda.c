@@ -26,6 +26,7 @@
 #include <time.h>
 
 #include "hass/error.h"
+#include "topology-private.h"
 
 #define LATENCY_NS 12000
 #define LINK_BYTES_PER_NS 25
@@ -107,6 +108,8 @@ static gboolean
 open_device (HassDevice *device, const HassDeviceFarm *farm, GError **error)
 {
   HassCudaDevice *d = (HassCudaDevice *)device;
+  /* First of all: what is allocated here lies near, too. */
+  hass_topology_bind_near (d->gpu->properties.pci);
   gboolean ok = hass_gpu_usable (d->gpu, error)
                 && hass_gpu_check (
                     d->gpu, hass_cudart ()->set_device ((int)d->gpu->index),
