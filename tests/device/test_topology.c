@@ -4,7 +4,9 @@
    machines/two-switches.xml has two sockets, each with a NUMA node, two
    cores and a root complex. GPUs 0 and 1 are behind one switch; 2 and 3
    behind another, 3 one switch further; 4 and 5 have a port of their own
-   each. CPUs 0 and 2 are in the first socket, 1 and 3 in the second.
+   each; two more belong to neither socket and are on no bridge. CPUs 0 and 2
+   are in the first socket, 1 and 3 in the second. machines/one-node.xml has
+   two sockets and one NUMA node.
 
    Thread safety: one thread; binding is tried in another. */
 #include "device/topology-private.h"
@@ -17,33 +19,19 @@
 #include "hass/hass.h"
 #include "hass_test.h"
 
-#define XML HASS_TOP "/tests/device/machines/two-switches.xml"
-#define ONE_NODE                                                               \
-  "<?xml version=\"1.0\"?>\n<topology version=\"2.0\">\n"                      \
-  "<object type=\"Machine\" os_index=\"0\" cpuset=\"0x1\" "                    \
-  "complete_cpuset=\"0x1\" allowed_cpuset=\"0x1\" nodeset=\"0x1\" "            \
-  "complete_nodeset=\"0x1\" allowed_nodeset=\"0x1\" gp_index=\"1\">\n"         \
-  "<object type=\"NUMANode\" os_index=\"0\" cpuset=\"0x1\" "                   \
-  "complete_cpuset=\"0x1\" nodeset=\"0x1\" complete_nodeset=\"0x1\" "          \
-  "gp_index=\"2\" local_memory=\"1000000\"/>\n"                                \
-  "<object type=\"PU\" os_index=\"0\" cpuset=\"0x1\" "                         \
-  "complete_cpuset=\"0x1\" nodeset=\"0x1\" complete_nodeset=\"0x1\" "          \
-  "gp_index=\"3\"/>\n"                                                         \
-  "<object type=\"Bridge\" gp_index=\"4\" bridge_type=\"0-1\" depth=\"0\" "    \
-  "bridge_pci=\"0000:[00-7f]\">\n"                                             \
-  "<object type=\"PCIDev\" gp_index=\"5\" pci_busid=\"0000:03:00.0\" "         \
-  "pci_type=\"0302 [10de:2335] [10de:18be] a1\" "                              \
-  "pci_link_speed=\"0.0\"/>\n</object>\n</object>\n</topology>\n"
+#define NOWHERE "0001:c0:00.0"
 
 static const char *const gpus[]
     = { "0000:03:00.0", "0000:04:00.0", "0000:83:00.0",
         "0000:86:00.0", "0000:90:00.0", "0000:A0:00.0" };
 
 static char *
-two_switches (void)
+machine (const char *name)
 {
+  g_autofree char *path
+      = g_strconcat (HASS_TOP "/tests/device/machines/", name, ".xml", NULL);
   char *xml = NULL;
-  CU_ASSERT_FATAL (g_file_get_contents (XML, &xml, NULL, NULL));
+  CU_ASSERT_FATAL (g_file_get_contents (path, &xml, NULL, NULL));
   hass_topology_use_xml (xml);
   return xml;
 }
@@ -58,11 +46,14 @@ this_machine (char *xml)
 static void
 links (void)
 {
-  char *xml = two_switches ();
+  char *xml = machine ("two-switches");
   const guint wanted[] = { 1, 1, 2, 2, 0, 0 };
   guint got[G_N_ELEMENTS (gpus)];
   hass_topology_links (gpus, G_N_ELEMENTS (gpus), got);
   CU_ASSERT_EQUAL (memcmp (got, wanted, sizeof wanted), 0);
+  const char *const flat[] = { NOWHERE, "0001:c1:00.0" };
+  hass_topology_links (flat, G_N_ELEMENTS (flat), got);
+  CU_ASSERT_EQUAL (got[0] + got[1], 0);
   /* Whoever is alone on a link has it, whatever else could be there. */
   const char *const some[] = { gpus[3], gpus[0], "0000:77:00.0", gpus[2] };
   const guint of_some[] = { 1, 0, 0, 1 };
@@ -74,10 +65,11 @@ links (void)
 static void
 nodes (void)
 {
-  char *xml = two_switches ();
+  char *xml = machine ("two-switches");
   const gint wanted[] = { 0, 0, 1, 1, 1, 1 };
   for (guint i = 0; i < G_N_ELEMENTS (gpus); i++)
     CU_ASSERT_EQUAL (hass_topology_numa_node (gpus[i]), wanted[i]);
+  CU_ASSERT_EQUAL (hass_topology_numa_node (NOWHERE), -1);
   CU_ASSERT_EQUAL (hass_topology_numa_node ("0000:77:00.0"), -1);
   CU_ASSERT_EQUAL (hass_topology_numa_node ("nonsense"), -1);
   this_machine (xml);
@@ -86,7 +78,7 @@ nodes (void)
 static void
 facts (void)
 {
-  char *xml = two_switches ();
+  char *xml = machine ("two-switches");
   HassTopologyFacts f;
   CU_ASSERT_TRUE (hass_topology_facts (&f));
   CU_ASSERT_STRING_EQUAL (f.cpu_model, "Test CPU 9000");
@@ -163,7 +155,7 @@ near_set (const cpu_set_t *mine, int first)
 static void
 binding (void)
 {
-  char *xml = two_switches ();
+  char *xml = machine ("two-switches");
   Trial t = try_binding (gpus[1], gpus[1]);
   cpu_set_t wanted = near_set (&t.before, 0);
   gboolean any = CPU_COUNT (&wanted) > 0;
@@ -185,7 +177,7 @@ binding (void)
 static void
 not_out_of_bounds (void)
 {
-  char *xml = two_switches ();
+  char *xml = machine ("two-switches");
   Trial t = try_binding (gpus[0], gpus[2]);
   cpu_set_t first = near_set (&t.before, 0);
   if (CPU_COUNT (&first) > 0)
@@ -199,11 +191,15 @@ not_out_of_bounds (void)
 static void
 not_bound (void)
 {
-  char *xml = two_switches ();
+  char *xml = machine ("two-switches");
   Trial t = try_binding ("0000:77:00.0", "");
   CU_ASSERT_FALSE (t.bound[0] || t.bound[1]);
   CU_ASSERT_TRUE (CPU_EQUAL (&t.after[1], &t.before));
-  hass_topology_use_xml (ONE_NODE);
+  t = try_binding (NOWHERE, NOWHERE);
+  CU_ASSERT_FALSE (t.bound[0] || t.bound[1]);
+  CU_ASSERT_TRUE (CPU_EQUAL (&t.after[1], &t.before));
+  this_machine (xml);
+  xml = machine ("one-node");
   t = try_binding (gpus[0], gpus[0]);
   CU_ASSERT_FALSE (t.bound[0] || t.bound[1]);
   CU_ASSERT_TRUE (CPU_EQUAL (&t.after[1], &t.before));
@@ -218,7 +214,7 @@ static char *
 stand_in_behind_switches (guint n_gpus)
 {
   GString *text = g_string_new (NULL);
-  char *xml = two_switches ();
+  char *xml = machine ("two-switches");
   g_string_append (text, xml);
   this_machine (xml);
   for (guint i = 0; i < FAKE_DEVICES; i++)
