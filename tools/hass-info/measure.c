@@ -277,7 +277,8 @@ prepare (Bench *b, GError **error)
   return TRUE;
 }
 
-/* Errors are of no use here: the context may be broken. */
+/* Errors are of no use here: the context may be broken, and the thread, whose
+   last error it is, ends. */
 static void
 clean_up (Bench *b)
 {
@@ -292,7 +293,6 @@ clean_up (Bench *b)
   if (b->pinned)
     b->cuda->release_host (b->pinned);
   g_free (b->pageable);
-  b->cuda->last_error ();
 }
 
 static gboolean
