@@ -30,10 +30,11 @@ endif
 ifdef SYSROOT
 ROOT := $(abspath $(SYSROOT))
 L := $(ROOT)/usr/lib/x86_64-linux-gnu
-# In the command, because an exported variable does not reach $(shell).
-PKG_CONFIG := PKG_CONFIG_SYSROOT_DIR=$(ROOT) \
-	PKG_CONFIG_LIBDIR=$(L)/pkgconfig:$(ROOT)/usr/share/pkgconfig $(PKG_CONFIG)
-export LD_LIBRARY_PATH := $(L):$(ROOT)/lib/x86_64-linux-gnu
+# On the command line, because GNU make 4.3 exports nothing to $(shell).
+override PKG_CONFIG := PKG_CONFIG_SYSROOT_DIR=$(ROOT) \
+	PKG_CONFIG_LIBDIR=$(L)/pkgconfig:$(L)/openblas-pthread/pkgconfig \
+	$(PKG_CONFIG)
+export LD_LIBRARY_PATH := $(L):$(ROOT)/lib/x86_64-linux-gnu:$(L)/openblas-pthread
 SYS_LDFLAGS := -L$(L) -L$(ROOT)/lib/x86_64-linux-gnu \
 	-Wl,-rpath-link,$(L):$(ROOT)/lib/x86_64-linux-gnu
 endif
@@ -46,7 +47,8 @@ PKG_CFLAGS := $(shell $(PKG_CONFIG) --cflags $(PACKAGES))
 PKG_LIBS := $(shell $(PKG_CONFIG) --libs $(PACKAGES))
 endif
 ifeq ($(call have,cunit),yes)
-CUNIT_CFLAGS := $(shell $(PKG_CONFIG) --cflags cunit)
+CUNIT_CFLAGS := $(patsubst -I%,-isystem %,\
+	$(shell $(PKG_CONFIG) --cflags cunit))
 CUNIT_LIBS := $(shell $(PKG_CONFIG) --libs cunit)
 endif
 
@@ -67,6 +69,20 @@ NVCC_ARCH ?= -gencode arch=compute_80,code=sm_80 \
 	-gencode arch=compute_75,code=compute_75
 endif
 
+# For examples/matrix_multiply alone: OpenBLAS, without which it is left out,
+# and cuBLAS, without which it has no GPU worker.
+ifeq ($(call have,openblas),yes)
+OPENBLAS_CFLAGS := $(shell $(PKG_CONFIG) --cflags openblas)
+LIBS_matrix_multiply := $(shell $(PKG_CONFIG) --libs openblas)
+else
+LEFT_OUT := matrix_multiply
+endif
+ifneq ($(and $(WITH_CUDA),$(wildcard $(CUDA_LIB)/libcublas.so)),)
+LIBS_matrix_multiply += -L$(CUDA_LIB) -Wl,-rpath,$(CUDA_LIB) -lcublas
+else
+NO_KERNELS := examples/matrix_multiply/cublas.cu
+endif
+
 OPT ?= -O2 -g
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
 WARN := -Wall -Wextra -Wshadow=local -Wvla-larger-than=65536
@@ -79,8 +95,8 @@ CXXFLAGS_ALL := -std=c++17 $(OPT) $(WARN) -fPIC -pthread $(SAN_FLAGS) \
 LDFLAGS_ALL := -pthread $(SAN_FLAGS) $(SYS_LDFLAGS) $(LDFLAGS)
 LIBS := $(PKG_LIBS) $(CUDA_LIBS) -lstdc++ -lm
 NVCCFLAGS_ALL := -std=c++17 -O3 -lineinfo -diag-suppress 1217 $(NVCC_ARCH) -ccbin $(CXX) \
-	-Xcompiler -fPIC,-pthread,-Wall$(if $(SAN_FLAGS),$(comma)$(subst \
-	$(comma),\\$(comma),$(firstword $(SAN_FLAGS)))) $(NVCCFLAGS)
+	-Xcompiler '-fPIC,-pthread,-Wall$(if $(SAN_FLAGS),$(comma)$(subst \
+	$(comma),\$(comma),$(firstword $(SAN_FLAGS))))' $(NVCCFLAGS)
 
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
@@ -90,7 +106,8 @@ say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 ROOMS := skeletons engine sched pool device
 PUBLIC := pool/error.h pool/load.h pool/round.h pool/types.h \
 	sched/strategy.h device/device.h device/memory.h device/cuda.h \
-	device/cuda_device.cuh engine/callbacks.h engine/report.h \
+	device/cuda_device.cuh engine/callbacks.h engine/profile.h \
+	engine/report.h \
 	skeletons/data_farm.h skeletons/function_farm.h skeletons/hass.h
 STAGED := $(addprefix $(BUILD)/include/hass/,$(notdir $(PUBLIC)))
 
@@ -101,7 +118,8 @@ LIB := $(BUILD)/lib/libhass.a
 
 # An example is one file, or a folder whose name the program gets.
 EX_FILES := $(patsubst examples/%.c,%,$(wildcard examples/*.c))
-EX_DIRS := $(patsubst examples/%/,%,$(wildcard examples/*/))
+EX_DIRS := $(filter-out $(LEFT_OUT),\
+	$(patsubst examples/%/,%,$(wildcard examples/*/)))
 # So is a tool, which is installed.
 TOOLS := $(patsubst tools/%/,%,$(wildcard tools/*/))
 TOOL_BIN := $(TOOLS:%=$(BUILD)/bin/%)
@@ -110,7 +128,8 @@ EX_OBJ := $(patsubst %.c,$(BUILD)/%.o,\
 	$(wildcard examples/*.c examples/*/*.c tools/*/*.c))
 # What a folder's program is made of; kernels only where there is nvcc.
 objects_of = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)/*.c)) \
-	$(if $(WITH_CUDA),$(patsubst %.cu,$(BUILD)/%.cu.o,$(wildcard $(1)/*.cu)))
+	$(if $(WITH_CUDA),$(patsubst %.cu,$(BUILD)/%.cu.o,\
+	$(filter-out $(NO_KERNELS),$(wildcard $(1)/*.cu))))
 
 TEST_C := $(wildcard tests/*.c tests/*/*.c)
 TEST_OBJ := $(TEST_C:%.c=$(BUILD)/%.o)
@@ -124,8 +143,10 @@ TESTS := $(BUILD)/tests/hass-tests
 
 # -- Building ---------------------------------------------------------------
 
-.PHONY: all lib tests
-all: lib $(BIN)
+.PHONY: all lib tests say-left-out
+all: lib $(BIN) $(if $(LEFT_OUT),say-left-out)
+say-left-out:
+	@echo 'make: $(LEFT_OUT) is left out: pkg-config finds no openblas'
 lib: $(LIB)
 tests: $(TESTS)
 
@@ -156,7 +177,15 @@ $(BUILD)/device/cudart.o: CPPFLAGS_ALL += $(if $(WITH_CUDA),-DHASS_WITH_CUDA \
 	$(CUDA_CFLAGS))
 
 $(TEST_OBJ): EXTRA_CPPFLAGS := -Itests -Iexamples \
-	-DHASS_TOP='"$(CURDIR)"' $(CUNIT_CFLAGS)
+	-DHASS_TOP='"$(CURDIR)"' $(CUNIT_CFLAGS) $(patsubst %,-DWITHOUT_%,$(LEFT_OUT))
+$(BUILD)/examples/matrix_multiply/multiply.o: EXTRA_CPPFLAGS := \
+	$(OPENBLAS_CFLAGS)
+
+# The same bits on every device: nothing is fused. The rest makes vector code.
+EXACT := -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math
+$(BUILD)/examples/monte_carlo/%.o: CFLAGS_ALL += $(EXACT)
+$(BUILD)/tests/examples/test_monte_carlo.o \
+$(BUILD)/tests/examples/monte_carlo_device.o: CFLAGS_ALL += $(EXACT)
 
 $(LIB): $(LIB_OBJ)
 	$(call say,AR,$@)
@@ -180,7 +209,8 @@ $(foreach d,$(TOOLS),$(eval $(call folder_program,$(d),tools)))
 $(TESTS): $(TEST_OBJ) $(TEST_CU) $(EX_PARTS) $(LIB)
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(CUNIT_LIBS) $(LIBS) -o $@
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(foreach d,$(EX_DIRS),$(LIBS_$(d))) \
+	  $(CUNIT_LIBS) $(LIBS) -o $@
 
 # -- Benchmarks -------------------------------------------------------------
 
@@ -218,6 +248,21 @@ $(BENCH_BIN): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/bench/bench.o $(LIB)
 	$(Q)$(CC) $(LDFLAGS_ALL) $(filter %.o,$^) $(LIB) $(LIBS) \
 	  $(if $(filter $@,$(BENCH_WITH_PEERS)),$(BENCH_LIBS)) -o $@
 
+# Beside plain CUDA, where there is nvcc: gpu-bench.
+ifeq ($(WITH_CUDA),yes)
+GPU_BENCH := $(BUILD)/bench/gpu-bench
+endif
+GPU_BENCH_OBJ := $(patsubst %,$(BUILD)/%.o,\
+	$(basename $(wildcard bench/gpu/*.c)) $(wildcard bench/gpu/*.cu))
+$(GPU_BENCH_OBJ): CPPFLAGS_ALL += -Ibench -Ibench/gpu
+$(BUILD)/bench/gpu-bench: $(GPU_BENCH_OBJ) $(BUILD)/bench/bench.o $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CXX) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+
+.PHONY: gpu-bench
+gpu-bench: $(GPU_BENCH)
+	$(if $(GPU_BENCH),,@echo 'gpu-bench: SKIPPED, no nvcc')
+
 .PHONY: bench bench-main bench-programs
 bench: setup-bench
 	$(Q)$(MAKE) --no-print-directory bench-main
@@ -227,7 +272,7 @@ bench-main: bench-programs $(BUILD)/bin/string_search
 	$(Q)bench/search.sh $(BUILD)/bin/string_search
 
 -include $(LIB_OBJ:.o=.d) $(EX_OBJ:.o=.d) $(TEST_OBJ:.o=.d) \
-	$(BENCH_OBJ:.o=.d)
+	$(BENCH_OBJ:.o=.d) $(GPU_BENCH_OBJ:.o=.d)
 
 # -- The two commands -------------------------------------------------------
 
@@ -254,14 +299,14 @@ check-format: $(STAGED)
 # search gigabytes.
 THREAD_SUITES = $(foreach s,$(shell $(TESTS) --list | sed 's/:.*//' | sort -u \
 	| grep -vE '$(NOT_UNDER_THREAD)'),--suite $(s))
-NOT_UNDER_THREAD := ^(against_grep|matcher|line_scan|grep_rules|model|examples|hass_info)
+NOT_UNDER_THREAD := ^(against_grep|gpu_search|matcher|line_scan|grep_rules|model|examples|monte_carlo_program|hass_info)
 check-main: all tests
 	$(Q)TEST_BUILD=$(abspath $(BUILD)) TSAN_OPTIONS="$(TSAN_OPTIONS) halt_on_error=1" \
 	  $(TESTS) $(if $(findstring thread,$(SAN)),$(THREAD_SUITES))
 
 # On a machine with GPUs: their tests, plain and under compute-sanitizer. The
 # faults are errors to a sanitizer, so they run plain.
-GPU_SUITES := gpu gpu_person_query
+GPU_SUITES := gpu gpu_monte_carlo gpu_person_query gpu_string_search
 .PHONY: check-gpu
 check-gpu: all tests
 	$(Q)$(TESTS) $(foreach s,$(GPU_SUITES),--suite $(s))

@@ -54,6 +54,7 @@ struct HassCudaDevice
   HassCudaSlot slots[HASS_CUDA_SLOTS];
   guint queue[HASS_CUDA_SLOTS]; /* slots in flight, oldest first */
   guint n_queued;
+  guint n_failing;          /* of these, the oldest, that have failed */
   HassGpuBuffer *constants; /* [farm->n_constants] */
   gpointer *constant_data;  /* [farm->n_constants] */
   double record_rate;       /* per element, as seen */
@@ -67,6 +68,9 @@ struct HassCudaDevice
 gint64 hass_cuda_now (void);
 gboolean hass_cuda_reserve (HassCudaDevice *d, const HassCudaSlot *filling,
                             HassGpuBuffer *buffer, gsize bytes, GError **error);
+gboolean hass_cuda_reserve_host (HassCudaDevice *d, const HassCudaSlot *filling,
+                                 HassGpuBuffer *buffer, gsize bytes,
+                                 GError **error);
 
 /* cuda_in.c: from the host to the device */
 gboolean hass_cuda_send (HassCudaDevice *d, HassCudaSlot *slot, GError **error);

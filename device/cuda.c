@@ -14,9 +14,9 @@
       is expected within microseconds is worth spinning for.
    3. A bundle with more records than its buffer holds is computed again with
       a larger one; its inputs are still there.
-   4. A failure before the kernels ran leaves nothing behind: what was
-      enqueued is waited for. After a sticky error, or past the bundle's
-      deadline, the device is lost and what it holds is left to it.
+   4. A failure leaves nothing behind: what was enqueued is waited for. After
+      a sticky error, or past the bundle's deadline, the device is lost and
+      what it holds is left to it.
 
    Thread safety: as hass/device.h says. */
 #include "cuda-private.h"
@@ -37,6 +37,7 @@
 #define MOST_RUNS 4
 #define POLL_NS 20000
 #define MOST_POLL_NS 200000
+#define DRAIN_TRIES 3
 
 gint64
 hass_cuda_now (void)
@@ -117,7 +118,7 @@ open_device (HassDevice *device, const HassDeviceFarm *farm, GError **error)
                 && set_budget (d, error);
   d->farm = farm;
   d->lost = FALSE;
-  d->n_queued = 0;
+  d->n_queued = d->n_failing = 0;
   d->transfers = (HassTransfers){ 0 };
   d->record_rate = farm->records_per_element;
   for (guint i = 0; i < HASS_CUDA_SLOTS && ok; i++)
@@ -223,6 +224,32 @@ make_groups (HassCudaDevice *d, HassCudaSlot *slot, const HassBlock *blocks,
       }
 }
 
+/* Freeing memory waits for all that runs on the device, so a farm whose
+   bundles have a deadline frees none while one is there, but for that in the
+   slot that is being filled. */
+static gboolean
+may_free (const HassCudaDevice *d, const HassCudaSlot *filling)
+{
+  if (d->farm->bundle_deadline_ns == 0)
+    return TRUE;
+  for (guint i = 0; i < d->n_queued; i++)
+    if (&d->slots[d->queue[i]] != filling)
+      return FALSE;
+  return TRUE;
+}
+
+static gboolean
+may_grow (const HassCudaDevice *d, const HassCudaSlot *filling,
+          const HassGpuBuffer *buffer, gsize bytes, GError **error)
+{
+  if (!buffer->data || bytes <= buffer->capacity || may_free (d, filling))
+    return TRUE;
+  g_set_error (error, HASS_ERROR, HASS_ERROR_NO_MEMORY,
+               "%s: a buffer can grow to %zu bytes only when nothing runs",
+               d->gpu->name, bytes);
+  return FALSE;
+}
+
 /* Makes a buffer hold so many bytes. Where there is no room the buffers of
    idle slots are freed first, but for those of the slot that is being filled,
    which may be NULL. */
@@ -230,8 +257,17 @@ gboolean
 hass_cuda_reserve (HassCudaDevice *d, const HassCudaSlot *filling,
                    HassGpuBuffer *buffer, gsize bytes, GError **error)
 {
-  if (hass_gpu_reserve (d->gpu, buffer, bytes, d->budget, NULL))
+  GError *inner = NULL;
+  if (!may_grow (d, filling, buffer, bytes, error))
+    return FALSE;
+  if (hass_gpu_reserve (d->gpu, buffer, bytes, d->budget, &inner))
     return TRUE;
+  if (!may_free (d, filling))
+    {
+      g_propagate_error (error, inner);
+      return FALSE;
+    }
+  g_clear_error (&inner);
   for (guint i = 0; i < HASS_CUDA_SLOTS; i++)
     {
       HassCudaSlot *s = &d->slots[i];
@@ -244,14 +280,38 @@ hass_cuda_reserve (HassCudaDevice *d, const HassCudaSlot *filling,
   return hass_gpu_reserve (d->gpu, buffer, bytes, d->budget, error);
 }
 
+gboolean
+hass_cuda_reserve_host (HassCudaDevice *d, const HassCudaSlot *filling,
+                        HassGpuBuffer *buffer, gsize bytes, GError **error)
+{
+  return may_grow (d, filling, buffer, bytes, error)
+         && hass_gpu_reserve_host (d->gpu, buffer, bytes, error);
+}
+
+/* Memory that a copy to the host will read is cleared once, since kernels
+   need not fill all of it. */
+static gboolean
+reserve_cleared (HassCudaDevice *d, HassCudaSlot *slot, HassGpuBuffer *buffer,
+                 gsize bytes, GError **error)
+{
+  gsize before = buffer->capacity;
+  return hass_cuda_reserve (d, slot, buffer, bytes, error)
+         && (buffer->capacity == before
+             || hass_gpu_check (d->gpu,
+                                hass_cudart ()->clear (buffer->data,
+                                                       buffer->capacity,
+                                                       slot->kit->stream),
+                                "clear device memory", error));
+}
+
 /* Room for the slot's number of records. */
 static gboolean
 reserve_records (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
 {
   gsize bytes = hass_cuda_records_size (d, slot->record_capacity);
-  return hass_cuda_reserve (d, slot, &slot->kit->records, bytes, error)
-         && hass_gpu_reserve_host (d->gpu, &slot->kit->host_records, bytes,
-                                   error);
+  return reserve_cleared (d, slot, &slot->kit->records, bytes, error)
+         && hass_cuda_reserve_host (d, slot, &slot->kit->host_records, bytes,
+                                    error);
 }
 
 /* Room for what is expected; where that is too much, for fewer records. */
@@ -259,8 +319,8 @@ static gboolean
 reserve_results (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
 {
   const HassDeviceFarm *farm = d->farm;
-  if (!hass_cuda_reserve (d, slot, &slot->kit->out,
-                          hass_cuda_out_size (d, slot), error))
+  if (!reserve_cleared (d, slot, &slot->kit->out, hass_cuda_out_size (d, slot),
+                        error))
     return FALSE;
   if (farm->record_bytes == 0)
     return TRUE;
@@ -365,11 +425,13 @@ call_workers_aside (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
                       kit->side[i % streams], error);
   /* Also after a failure: the kit's stream must not run ahead. */
   for (guint i = 0; i < streams && i < kit->n_side; i++)
-    if (cuda->event_record (kit->joined[i], kit->side[i]) != 0
-        || cuda->stream_wait (kit->stream, kit->joined[i]) != 0)
-      ok = ok
-           && hass_gpu_check (d->gpu, cuda->last_error (), "join streams",
-                              error);
+    {
+      int code = cuda->event_record (kit->joined[i], kit->side[i]);
+      if (code == 0)
+        code = cuda->stream_wait (kit->stream, kit->joined[i]);
+      if (!hass_gpu_check (d->gpu, code, "join streams", ok ? error : NULL))
+        ok = FALSE;
+    }
   return ok;
 }
 
@@ -400,23 +462,106 @@ compute (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
                             "record an event", error);
 }
 
+static void
+sleep_ns (gint64 ns)
+{
+  struct timespec t = { ns / 1000000000, ns % 1000000000 };
+  nanosleep (&t, NULL);
+}
+
+/* Whether the event has passed; FALSE with an error when the device is
+   broken. */
+static gboolean
+passed (HassCudaDevice *d, gpointer event, GError **error)
+{
+  const HassCudart *cuda = hass_cudart ();
+  int code = cuda->event_query (event);
+  if (cuda->classify (code) == HASS_CUDA_NOT_READY)
+    {
+      cuda->last_error ();
+      return FALSE;
+    }
+  return hass_gpu_check (d->gpu, code, "wait for a bundle", error);
+}
+
+/* With a deadline: looks now and then. FALSE: not yet, or an error. */
+static gboolean
+poll_until (HassCudaDevice *d, gpointer event, gint64 until_ns, GError **error)
+{
+  GError *inner = NULL;
+  gint64 pause = POLL_NS;
+  while (!passed (d, event, &inner))
+    {
+      if (inner)
+        {
+          g_propagate_error (error, inner);
+          return FALSE;
+        }
+      if (hass_cuda_now () >= until_ns)
+        return FALSE;
+      sleep_ns (pause);
+      pause = MIN (2 * pause, MOST_POLL_NS);
+    }
+  return TRUE;
+}
+
+static gboolean
+past_deadline (HassCudaDevice *d, const HassCudaSlot *slot)
+{
+  gint64 deadline = d->farm->bundle_deadline_ns;
+  return deadline > 0 && hass_cuda_now () >= slot->submit_ns + deadline;
+}
+
+/* The GPU does not come back from a bundle. */
+static void
+note_hung (HassCudaDevice *d, GError **error)
+{
+  pthread_mutex_lock (&d->gpu->lock);
+  d->gpu->hung = TRUE;
+  pthread_mutex_unlock (&d->gpu->lock);
+  g_set_error (error, HASS_ERROR, HASS_ERROR_DEVICE,
+               "%s: a bundle took longer than %" G_GINT64_FORMAT " ms",
+               d->gpu->name, d->farm->bundle_deadline_ns / 1000000);
+}
+
+/* Waits for all that a stream has been given. What failed there is no matter
+   here, if only it has ended: an event recorded anew says so. */
+static gboolean
+drain_stream (HassCudaDevice *d, const HassCudaSlot *slot, gpointer stream,
+              gpointer event)
+{
+  const HassCudart *cuda = hass_cudart ();
+  gint64 deadline = d->farm->bundle_deadline_ns;
+  for (guint i = 0; i < DRAIN_TRIES; i++)
+    {
+      if (!hass_gpu_check (d->gpu, cuda->event_record (event, stream),
+                           "record an event", NULL))
+        continue;
+      if (deadline == 0
+              ? hass_gpu_check (d->gpu, cuda->event_wait (event),
+                                "wait for the device", NULL)
+              : poll_until (d, event, slot->submit_ns + deadline, NULL))
+        return TRUE;
+      if (past_deadline (d, slot))
+        return FALSE;
+    }
+  return FALSE;
+}
+
 /* 4. Waits for whatever was enqueued before something failed. FALSE: the
    device does not come back. */
 static gboolean
 drain (HassCudaDevice *d, HassCudaSlot *slot)
 {
-  const HassCudart *cuda = hass_cudart ();
-  GError *error = NULL;
-  gboolean ok
-      = hass_gpu_check (d->gpu,
-                        cuda->event_record (slot->kit->done, slot->kit->stream),
-                        "record an event", &error)
-        && hass_gpu_check (d->gpu, cuda->event_wait (slot->kit->done),
-                           "wait for the device", &error);
-  hass_cuda_sent (d, slot);
-  if (!ok)
-    d->lost = TRUE;
-  g_clear_error (&error);
+  HassGpuKit *kit = slot->kit;
+  gboolean ok = drain_stream (d, slot, kit->stream, kit->done);
+  for (guint i = 0; i < kit->n_side && ok; i++)
+    ok = drain_stream (d, slot, kit->side[i], kit->joined[i]);
+  if (!ok && past_deadline (d, slot))
+    note_hung (d, NULL);
+  if (ok)
+    hass_cuda_sent (d, slot);
+  d->lost |= !ok;
   return ok;
 }
 
@@ -465,49 +610,6 @@ submit (HassDevice *device, guint index, const HassBlock *blocks, gsize n,
 
 /* -- 2. Waiting --------------------------------------------------------- */
 
-static void
-sleep_ns (gint64 ns)
-{
-  struct timespec t = { ns / 1000000000, ns % 1000000000 };
-  nanosleep (&t, NULL);
-}
-
-/* Whether the event has passed; FALSE with an error when the device is
-   broken. */
-static gboolean
-passed (HassCudaDevice *d, gpointer event, GError **error)
-{
-  const HassCudart *cuda = hass_cudart ();
-  int code = cuda->event_query (event);
-  if (cuda->classify (code) == HASS_CUDA_NOT_READY)
-    {
-      cuda->last_error ();
-      return FALSE;
-    }
-  return hass_gpu_check (d->gpu, code, "wait for a bundle", error);
-}
-
-/* With a deadline: looks now and then. FALSE: not yet, or an error. */
-static gboolean
-poll_until (HassCudaDevice *d, gpointer event, gint64 until_ns, GError **error)
-{
-  GError *inner = NULL;
-  gint64 pause = POLL_NS;
-  while (!passed (d, event, &inner))
-    {
-      if (inner)
-        {
-          g_propagate_error (error, inner);
-          return FALSE;
-        }
-      if (hass_cuda_now () >= until_ns)
-        return FALSE;
-      sleep_ns (pause);
-      pause = MIN (2 * pause, MOST_POLL_NS);
-    }
-  return TRUE;
-}
-
 /* Which bundle is done: one that is, without waiting, or the oldest. Index
    into the queue, or n_queued. */
 static guint
@@ -517,8 +619,7 @@ find_done (HassCudaDevice *d, gint64 timeout_ns, GError **error)
   HassCudaSlot *oldest = &d->slots[d->queue[0]];
   gint64 begin_ns = hass_cuda_now ();
   gint64 deadline = d->farm->bundle_deadline_ns;
-  gint64 spin_ns
-      = d->expected_ns < SPIN_FOR_NS ? 2 * (gint64)d->expected_ns : 0;
+  gint64 spin_ns = d->expected_ns < SPIN_FOR_NS ? SPIN_FOR_NS : 0;
   do
     for (guint i = 0; i < d->n_queued; i++)
       {
@@ -540,15 +641,8 @@ find_done (HassCudaDevice *d, gint64 timeout_ns, GError **error)
   gint64 until = MIN (begin_ns + timeout_ns, oldest->submit_ns + deadline);
   if (poll_until (d, oldest->kit->done, until, error))
     return 0;
-  if ((!error || !*error) && hass_cuda_now () >= oldest->submit_ns + deadline)
-    {
-      pthread_mutex_lock (&d->gpu->lock);
-      d->gpu->hung = TRUE;
-      pthread_mutex_unlock (&d->gpu->lock);
-      g_set_error (error, HASS_ERROR, HASS_ERROR_DEVICE,
-                   "%s: a bundle took longer than %" G_GINT64_FORMAT " ms",
-                   d->gpu->name, deadline / 1000000);
-    }
+  if ((!error || !*error) && past_deadline (d, oldest))
+    note_hung (d, error);
   return d->n_queued;
 }
 
@@ -650,6 +744,38 @@ report_done (HassCudaDevice *d, HassCudaSlot *slot, HassBundleDone *done)
                   + hass_cuda_record_blocks_bytes (slot->record_capacity);
 }
 
+/* Waiting has failed, and which bundle is to blame is not known: all that
+   are there have failed, once they have ended. FALSE: they do not end. */
+static gboolean
+fail_queued (HassCudaDevice *d)
+{
+  gboolean ok = hass_gpu_usable (d->gpu, NULL);
+  for (guint i = 0; i < d->n_queued && ok; i++)
+    ok = drain (d, &d->slots[d->queue[i]]);
+  d->lost |= !ok;
+  d->n_failing = ok ? d->n_queued : 0;
+  return ok;
+}
+
+static guint
+take_queued (HassCudaDevice *d, guint at)
+{
+  guint index = d->queue[at];
+  d->n_queued--;
+  memmove (&d->queue[at], &d->queue[at + 1],
+           (d->n_queued - at) * sizeof *d->queue);
+  return index;
+}
+
+static gboolean
+leave_failed (HassCudaDevice *d, HassBundleDone *done)
+{
+  *done = (HassBundleDone){ .slot = take_queued (d, 0), .failed = TRUE };
+  d->slots[done->slot].busy = FALSE;
+  d->n_failing--;
+  return TRUE;
+}
+
 /* The device is lost: bundles leave it as failed, one a call. */
 static gboolean
 leave_lost (HassCudaDevice *d, HassBundleDone *done)
@@ -670,6 +796,8 @@ wait_bundle (HassDevice *device, gint64 timeout_ns, HassBundleDone *done,
     return FALSE;
   if (d->lost)
     return leave_lost (d, done);
+  if (d->n_failing > 0)
+    return leave_failed (d, done);
   for (;;)
     {
       guint at = find_done (d, timeout_ns, &inner);
@@ -677,18 +805,16 @@ wait_bundle (HassDevice *device, gint64 timeout_ns, HassBundleDone *done,
         {
           if (!inner)
             return FALSE;
-          d->lost = TRUE;
           g_propagate_error (error, inner);
-          return leave_lost (d, done);
+          return fail_queued (d) ? leave_failed (d, done)
+                                 : leave_lost (d, done);
         }
       guint index = d->queue[at];
       HassCudaSlot *slot = &d->slots[index];
       Outcome outcome = complete (d, slot, &inner);
       if (outcome == AGAIN)
         continue;
-      d->n_queued--;
-      memmove (&d->queue[at], &d->queue[at + 1],
-               (d->n_queued - at) * sizeof *d->queue);
+      take_queued (d, at);
       *done = (HassBundleDone){ .slot = index,
                                 .failed = outcome != COMPLETE,
                                 .too_large = outcome == TOO_LARGE,

@@ -314,8 +314,8 @@ hass_cuda_send (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
             & ~(gsize)(HASS_LAYOUT_ALIGN - 1);
     }
   if (!hass_cuda_reserve (d, slot, &slot->kit->in, MAX (device_bytes, 1), error)
-      || !hass_gpu_reserve_host (d->gpu, &slot->kit->host_in,
-                                 MAX (host_bytes, 1), error))
+      || !hass_cuda_reserve_host (d, slot, &slot->kit->host_in,
+                                  MAX (host_bytes, 1), error))
     return FALSE;
   for (guint i = 0; i < slot->groups->len; i++)
     {

@@ -48,7 +48,9 @@ typedef struct
  * @input_start: the same of block 0, whether there is a table or not.
  * @input_bytes: of all blocks together, halos included.
  * @output: device pointer, aligned to 256 bytes; block i's output lies at
- *   @output + @output_offsets[i], rows of a tile one after another.
+ *   @output + @output_offsets[i], rows of a tile one after another. Outputs
+ *   lie in the order of the blocks without gaps, so the host finds block i's
+ *   behind the output_bytes of the @blocks before it.
  * @output_offsets: device pointer [@n_blocks + 1]; NULL where @n_blocks is 1
  *   or there is no output.
  * @elements: device pointer [@n_blocks + 1]: elements of the bundle before
@@ -242,7 +244,8 @@ struct _HassDevice
 /**
  * hass_staging_gather:
  *
- * Gathers blocks with @bundle, or one after another when it is NULL, and
+ * Gathers blocks with @bundle, or one after another when it is NULL: each
+ * with its halos, a tile's rows without a gap and without halos. Then
  * checks what came out: ascending offsets within the capacity and nothing
  * written past it. For those who write devices. Any thread.
  */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* staging.c: gathers the blocks of a bundle into one buffer and scatters
-   results from one.
+   results from one. A block comes with its halos; the rows of a tile, which
+   has none, lie one after another.
    Thread safety: any thread; a staging buffer belongs to one at a time. */
 #include "hass/device.h"
 #include "hass/error.h"
@@ -9,6 +10,28 @@
 
 #define GUARD_BYTE 0xA5
 
+/* Bytes of so many elements of halo. */
+static gsize
+halo_bytes (const HassBlock *b, gsize elements)
+{
+  if (b->input_row_bytes || elements == 0 || b->count == 0)
+    return 0;
+  return elements * (b->input_bytes / b->count);
+}
+
+/* Copies rows; a pitch of 0 is that of rows one after another. */
+static void
+copy_rows (guint8 *to, gsize to_pitch, const guint8 *from, gsize from_pitch,
+           gsize row_bytes, gsize bytes)
+{
+  for (gsize at = 0; at < bytes; at += row_bytes)
+    {
+      memcpy (to, from, MIN (row_bytes, bytes - at));
+      to += to_pitch ? to_pitch : row_bytes;
+      from += from_pitch ? from_pitch : row_bytes;
+    }
+}
+
 static gboolean
 gather (const HassBlock *blocks, gsize n, HassStaging *staging, GError **error)
 {
@@ -16,19 +39,24 @@ gather (const HassBlock *blocks, gsize n, HassStaging *staging, GError **error)
   for (gsize i = 0; i < n; i++)
     {
       const HassBlock *b = &blocks[i];
-      if (b->input_bytes > staging->capacity - at)
+      gsize before = halo_bytes (b, b->halo_before);
+      gsize bytes = before + b->input_bytes + halo_bytes (b, b->halo_after);
+      if (bytes > staging->capacity - at)
         {
           g_set_error (error, HASS_ERROR, HASS_ERROR_BUNDLE,
                        "block %zu of %zu needs %zu bytes, the staging buffer "
                        "has %zu left of %zu",
-                       i, n, b->input_bytes, (gsize)(staging->capacity - at),
+                       i, n, bytes, (gsize)(staging->capacity - at),
                        staging->capacity);
           return FALSE;
         }
       staging->offsets[i] = at;
-      if (b->input_bytes > 0)
-        memcpy (staging->data + at, b->input, b->input_bytes);
-      at += b->input_bytes;
+      if (b->input_row_bytes)
+        copy_rows (staging->data + at, 0, b->input, b->input_pitch,
+                   b->input_row_bytes, bytes);
+      else if (bytes > 0)
+        memcpy (staging->data + at, b->input - before, bytes);
+      at += bytes;
     }
   staging->offsets[n] = at;
   return TRUE;
@@ -86,8 +114,14 @@ hass_staging_scatter (const HassBlock *blocks, gsize n,
   if (unbundle)
     return unbundle (blocks, n, staging, user_data, error);
   for (gsize i = 0; i < n; i++)
-    if (blocks[i].output && blocks[i].output_bytes > 0)
-      memcpy (blocks[i].output, staging->data + staging->offsets[i],
-              blocks[i].output_bytes);
+    {
+      const HassBlock *b = &blocks[i];
+      const guint8 *from = staging->data + staging->offsets[i];
+      if (b->output && b->output_row_bytes)
+        copy_rows (b->output, b->output_pitch, from, 0, b->output_row_bytes,
+                   b->output_bytes);
+      else if (b->output && b->output_bytes > 0)
+        memcpy (b->output, from, b->output_bytes);
+    }
   return TRUE;
 }

@@ -239,6 +239,7 @@ hass_decide_completed (HassJob *job, HassSlot *slot, const HassCompletion *done)
         told.end_ns, slot->round.number, job->devices[told.device].name,
         told.units, told.start_ns, told.h2d_ns, told.kernel_ns, told.d2h_ns,
         told.failed ? "true" : "false");
+  hass_sampler_observe (job, &told);
   if (ops (job)->observe)
     ops (job)->observe (job->strategy->self, &slot->round, &told);
   slot->forced = FALSE;

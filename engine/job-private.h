@@ -34,6 +34,7 @@
 #define HASS_PULL_NS 2000
 
 typedef struct HassJob HassJob;
+typedef struct HassSampler HassSampler;
 struct HassPlatform;
 
 /* A device within a round; under the decision lock. */
@@ -127,6 +128,7 @@ typedef struct
 /* What differs between live and virtual. */
 typedef struct
 {
+  gboolean real_time; /* what is measured is worth keeping */
   gint64 (*now) (HassJob *job);
   /* Called by emit when the pool is full; FALSE: the farm is stopping. */
   gboolean (*make_room) (HassJob *job);
@@ -146,8 +148,9 @@ struct HassJob
   gint cpu;      /* index of the CPU pool, or -1 */
   guint n_cores; /* worker contexts of the CPU pool */
   guint n_workers;
-  HassWorker *workers; /* [n_workers], aligned */
-  HassStrategyEnv env; /* the strategy's */
+  HassWorker *workers;    /* [n_workers], aligned */
+  HassStrategyEnv env;    /* the strategy's */
+  HassProfileRate *known; /* env.profile */
   HassStrategy *strategy;
   HassLoadPool *pool;
   HassResultPool *results; /* or NULL */
@@ -175,6 +178,7 @@ struct HassJob
   gint64 hungry_ns;           /* decision: see live.c */
   HassTotals *totals;         /* decision: [n_devices] */
   HassDeviceSummary *summary; /* decision: scratch [n_devices] */
+  HassSampler *samplers;      /* decision: [n_devices], NULL: none kept */
 
   _Atomic guint64 units_done, bytes_done;
 
@@ -251,6 +255,11 @@ void hass_decide_completed (HassJob *job, HassSlot *slot,
                             const HassCompletion *done);
 gboolean hass_decide_stalled (HassJob *job, HassSlot *slot);
 void hass_decide_lost (HassJob *job, guint device);
+
+/* sampler.c */
+void hass_samplers_begin (HassJob *job);
+void hass_sampler_observe (HassJob *job, const HassCompletion *done);
+void hass_samplers_store (HassJob *job, gint64 run_ns);
 
 /* execute.c */
 HassDone hass_execute (HassJob *job, HassWorker *worker, HassSlot *slot,

@@ -320,6 +320,7 @@ hass_job_new (const HassFarm *farm, const HassEngineOps *engine,
                                 .n_devices = n_devices,
                                 .devices = job->devices,
                                 .seed = farm->run->seed };
+  hass_samplers_begin (job);
   if (!job->pool)
     g_set_error (error, HASS_ERROR, HASS_ERROR_OVERFLOW,
                  "farm '%s': there is no memory for a pool of %zu loads of "
@@ -371,6 +372,8 @@ hass_job_free (HassJob *job)
     g_free (job->totals[d].message);
   g_free (job->totals);
   g_free (job->summary);
+  g_free (job->samplers);
+  g_free (job->known);
   g_free (job->devices);
   g_free (job->gpus);
   g_aligned_free (job);

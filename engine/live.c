@@ -63,14 +63,17 @@ pause_cpu (void)
 
 static void core_task (gpointer data);
 
-/* Lets one more core in, if there is one and none is on its way. */
+/* Lets one more core in, if there is one and no more are on their way than
+   are at work, so that their number doubles. */
 static void
 let_in (HassJob *job)
 {
   HassLive *live = job->driver;
   guint inside = atomic_load_explicit (&live->inside, memory_order_seq_cst);
-  if (G_LIKELY (inside >= live->n_helpers) || hass_job_stopping (job)
-      || atomic_load_explicit (&live->coming, memory_order_relaxed) > 0)
+  if (G_LIKELY (inside >= live->n_helpers) || hass_job_stopping (job))
+    return;
+  guint coming = atomic_load_explicit (&live->coming, memory_order_relaxed);
+  if (2 * coming > inside)
     return;
   if (!atomic_compare_exchange_strong_explicit (
           &live->inside, &inside, inside + 1, memory_order_seq_cst,
@@ -281,6 +284,8 @@ core_task (gpointer data)
       HassWorker *worker = &job->workers[index];
       gboolean first = TRUE;
       atomic_fetch_sub_explicit (&live->coming, 1, memory_order_relaxed);
+      for (guint i = 0; i < 2 && may_have_work (job); i++)
+        let_in (job);
       while (work_or_spin (job, worker, &first))
         ;
       double unit_ns = worker->unit_ns; /* the seat may be taken next */
@@ -359,6 +364,7 @@ over (HassJob *job)
 }
 
 static const HassEngineOps live_ops = {
+  .real_time = TRUE,
   .now = hass_live_now,
   .make_room = make_room,
   .loads_came = loads_came,
@@ -451,8 +457,10 @@ hass_live_run (const HassFarm *farm, HassReport **report, GError **error)
   set_up (job, &live, pool);
   drive (job);
   hass_job_finish (job);
+  gint64 makespan_ns = hass_live_now (job) - begin;
+  hass_samplers_store (job, makespan_ns);
   if (report)
-    *report = hass_job_report (job, hass_live_now (job) - begin);
+    *report = hass_job_report (job, makespan_ns);
   gboolean ok = job->error == NULL;
   if (!ok)
     g_propagate_error (error, g_steal_pointer (&job->error));

@@ -249,7 +249,12 @@ refuse_unit (Proxy *p, Part *part, const char *why)
     hass_round_keep_from_gpus (&round->round, e);
   pthread_mutex_unlock (&job->decision);
   if (!elsewhere)
-    hass_execute_refused (job, p->worker, round, e, message);
+    {
+      HassDone counted = { .n = e.n, .n_failed = e.n, .part = TRUE };
+      hass_execute_refused (job, p->worker, round, e, message);
+      hass_execute_count (job, p->worker, round, counted, 0,
+                          hass_live_now (job));
+    }
   b->failed |= elsewhere;
   b->n_parts--;
   part->bundle = NULL;

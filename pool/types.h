@@ -41,7 +41,7 @@ typedef enum
  *   bound.
  * @part_bytes: a grant of more is handed over in parts of about so much, so
  *   that copies overlap kernels; 0: never.
- * @model: what the device calls itself, "NVIDIA H200"; NULL: nothing.
+ * @model: what it is, for people and the profile store; NULL: unknown.
  */
 typedef struct
 {

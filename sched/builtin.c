@@ -3,10 +3,11 @@
    Thread safety: immutable. */
 #include "registry-private.h"
 
-extern const HassStrategyOps hass_basic, hass_cd, hass_ce, hass_f, hass_i,
-    hass_min_min, hass_modified_greedy, hass_naive_greedy, hass_p;
+extern const HassStrategyOps hass_auto, hass_basic, hass_cd, hass_ce, hass_f,
+    hass_i, hass_min_min, hass_modified_greedy, hass_naive_greedy, hass_p;
 
 const HassStrategyOps *const hass_builtin_strategies[] = {
+  &hass_auto,
   &hass_naive_greedy,
   &hass_modified_greedy,
   &hass_min_min,

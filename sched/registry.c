@@ -176,14 +176,12 @@ hass_strategy_find (const char *name, GError **error)
 const char *
 hass_strategy_default (HassFarmKind farm, HassCostClass cost)
 {
+  (void)cost;
   switch (farm)
     {
     case HASS_FARM_PARTITION:
-      return cost == HASS_COST_UNKNOWN ? "modified-greedy" : "hass-p";
     case HASS_FARM_COMBINE:
-      return cost == HASS_COST_UNKNOWN ? "modified-greedy"
-             : cost == HASS_COST_SIZED ? "hass-cd"
-                                       : "hass-ce";
+      return "auto";
     case HASS_FARM_INDIVISIBLE:
       return "hass-i";
     case HASS_FARM_FUNCTION:

@@ -28,11 +28,27 @@ typedef struct
 } HassParameter;
 
 /**
+ * HassProfileRate: what earlier runs of the farm have shown of a device.
+ * @work_per_ns: by busy time, copies and launches included; 0: unknown.
+ * @latency_ns: of that the fixed part of a bundle; 0: unknown.
+ * @runs: how many runs have measured it.
+ */
+typedef struct
+{
+  double work_per_ns;
+  double latency_ns;
+  guint runs;
+} HassProfileRate;
+
+/**
  * HassStrategyEnv: what a strategy is created for. Valid until destroy.
  * @struct_size: sizeof (HassStrategyEnv) of the caller.
  * @farm_name: for the profile store and messages.
  * @devices: [@n_devices]; the CPU pool, where there is one, comes first.
  * @parameters: values in the order of the ops' table.
+ * @profile: [@n_devices] of earlier runs of a farm of this name, kind and
+ *   cost class; NULL in virtual time, in a farm without a name and where the
+ *   profile store is off.
  */
 typedef struct
 {
@@ -44,6 +60,7 @@ typedef struct
   const HassDeviceTraits *devices;
   const double *parameters;
   guint64 seed;
+  const HassProfileRate *profile;
 } HassStrategyEnv;
 
 typedef enum
@@ -169,8 +186,8 @@ const HassStrategyOps **hass_strategy_list (void);
 /**
  * hass_strategy_default:
  *
- * Returns: the strategy that the taxonomy of Zhang 2011, figure 10 gives a
- * farm of this kind and cost class.
+ * Returns: the strategy of a farm of this kind and cost class that names none:
+ * auto for partition and combine farms, hass-i and hass-f for the others.
  */
 const char *hass_strategy_default (HassFarmKind farm, HassCostClass cost);
 

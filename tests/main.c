@@ -159,6 +159,7 @@ main (int argc, char **argv)
   int status = check_options (argc, argv);
 
   setlocale (LC_ALL, "");
+  setenv ("HASS_PROFILE", "off", 1); /* the user's own is none of ours */
   if (status != 0)
     return status;
   for (int i = 1; i < argc; i++)

@@ -13,6 +13,9 @@
    which munmap() at the end would do on one core.  So that no worker tears
    a huge page from another's hands, blocks of a large file are whole ones.
 
+   A GPU worker tells in which segments of a block matches start; the lines
+   there are found on its proxy thread, which gives the same LineBlocks.
+
    Thread safety: workers touch nothing shared but the matcher; the
    collector's state is its own. */
 #include "search.h"
@@ -26,6 +29,7 @@
 #include <unistd.h>
 
 #include "binary.h"
+#include "offload.h"
 
 /* NULs are looked for while this much is still in the cache. */
 #define STEP_BYTES (256 << 10)
@@ -39,6 +43,7 @@ typedef struct
   const char *name; /* to print, or NULL */
   const char *path;
   const guint8 *base;
+  const GpuFilter *filter; /* or NULL: no GPUs */
   gsize size;
   gsize block_bytes;
   int fd;
@@ -69,6 +74,16 @@ unmap_searched (const guint8 *begin, const guint8 *end)
   gsize last = (gsize)end & ~(page - 1);
   if (first < last)
     madvise ((gpointer)first, last - first, MADV_DONTNEED);
+}
+
+/* The same where blocks are not whole huge pages. */
+static void
+unmap_huge (const guint8 *begin, const guint8 *end)
+{
+  gsize first = ((gsize)begin + HUGE_BYTES - 1) & ~(gsize)(HUGE_BYTES - 1);
+  gsize last = (gsize)end & ~(gsize)(HUGE_BYTES - 1);
+  if (first < last)
+    unmap_searched ((gconstpointer)first, (gconstpointer)last);
 }
 
 /* Appends the LineBlocks of [first, end); returns whether one has records. */
@@ -110,6 +125,43 @@ work (const HassBlock *block, HassWorker *worker, gpointer user_data,
         unmap_searched (large->base + first, large->base + next);
     }
   gboolean ok = hass_worker_result (worker, lines.bytes, lines.length);
+  line_buffer_clear (&lines);
+  return ok;
+}
+
+/* Unmaps whole huge pages between the records of a block. */
+static void
+unmap_between_records (const Large *large, const LineBlock *block)
+{
+  gsize at = block->first;
+  gsize end = block->first + block->count;
+  for (const LineRecord *r = line_block_next (block, NULL); r;
+       r = line_block_next (block, r))
+    {
+      unmap_huge (large->base + at, large->base + r->start);
+      at = r->start + r->length;
+    }
+  if (at < end)
+    unmap_huge (large->base + at, large->base + end);
+}
+
+static gboolean
+take_gpu_result (const HassBlock *block, gconstpointer records, gsize n_records,
+                 HassWorker *worker, gpointer user_data, GError **error)
+{
+  const Large *large = user_data;
+  LineScanFlags flags = scan_flags (large->search);
+  LineBuffer lines = { 0 };
+  if (!(flags & LINE_SCAN_COUNT))
+    flags |= LINE_SCAN_NUL;
+  gboolean ok = offload_resolve (
+      large->filter, large->search->matcher, large->base, large->size,
+      block->first, block->count, flags, records, n_records, &lines, error);
+  if (ok)
+    {
+      unmap_between_records (large, (const LineBlock *)(gpointer)lines.bytes);
+      ok = hass_worker_result (worker, lines.bytes, lines.length);
+    }
   line_buffer_clear (&lines);
   return ok;
 }
@@ -238,6 +290,7 @@ run (Large *large, GError **error)
   HassLoad load = { .input = large->base,
                     .input_bytes = large->size,
                     .size = large->size };
+  HassConstant constant;
   HassDataFarm farm = HASS_DATA_FARM_INIT;
   farm.name = "string_search";
   farm.user_data = large;
@@ -246,7 +299,20 @@ run (Large *large, GError **error)
   farm.cpu_worker = work;
   farm.cost = HASS_COST_SIZED;
   farm.block_elements = large->block_bytes;
-  farm.halo_elements = matcher_max_length (search->matcher);
+  farm.halo_elements = GPU_FILTER_REACH;
+  if (large->filter)
+    {
+      constant.data = large->filter->head;
+      constant.bytes = large->filter->bytes;
+      farm.constants = &constant;
+      farm.n_constants = 1;
+      farm.gpu_worker = string_search_gpu_worker;
+      farm.gpu_result = take_gpu_result;
+      farm.gpu_record_bytes = sizeof (guint64);
+      farm.gpu_records_per_element = GPU_FILTER_RECORDS_PER_BYTE;
+      if (search->options->gpu == GPU_ONLY)
+        farm.cpu_worker = NULL;
+    }
   farm.collect = collect;
   farm.order = HASS_RESULTS_ORDERED;
   farm.run = run_options (search, HASS_FARM_PARTITION);
@@ -277,10 +343,15 @@ search_large_file (Search *search, const FileItem *item, gboolean with_name,
       search_complain (search, large.out->str);
       search->failed = TRUE;
     }
+  else if (!offload_choose (search, large.base, large.size, &large.filter,
+                            error))
+    ok = FALSE;
   else
     {
       ok = run (&large, error);
-      finish (&large);
+      /* Lines that were found are so; a count of some of them is wrong. */
+      if (ok || !search->options->count)
+        finish (&large);
     }
   if (large.base)
     munmap ((void *)large.base, large.size);

@@ -15,7 +15,10 @@
       line start does not do this, so a line longer than many blocks is
       searched once: inside by nobody, and from its start by its owner.
    4. Newlines are counted up to a record when it is stored, so that the
-      bytes are counted while they are in the cache.  */
+      bytes are counted while they are in the cache.
+   5. Where a GPU has been over the block, its guide says in which stretches
+      matches may start, and how many newlines there are up to each tile; the
+      rest of the block is not looked at.  */
 
 #include "line_scan.h"
 
@@ -30,6 +33,7 @@ typedef struct
   const guint8 *end;   /* of the text */
   const guint8 *first; /* the block */
   const guint8 *last;
+  const LineGuide *guide; /* or NULL */
   LineScanFlags flags;
   LineBuffer *out;
   gsize block_at;        /* where the LineBlock lies in out */
@@ -141,6 +145,50 @@ list_matches (Scan *scan, gsize record_at, const guint8 *start,
       = n_matches;
 }
 
+/* Steps 4 and 5: counts the newlines before `to`, which is in the block.  */
+static void
+count_newlines (Scan *scan, const guint8 *to)
+{
+  if (scan->guide != NULL)
+    {
+      gsize tile = (gsize)(to - scan->first) / GPU_FILTER_TILE;
+      const guint8 *tile_start = scan->first + tile * GPU_FILTER_TILE;
+
+      if (scan->counted < tile_start)
+        {
+          scan->n_newlines = scan->guide->newlines[tile];
+          scan->counted = tile_start;
+        }
+    }
+  scan->n_newlines += count_byte (scan->counted, to, '\n');
+  scan->counted = to;
+}
+
+/* The first match in [begin, scan->last); with a guide there may be a longer
+   one at the same place.  */
+static const guint8 *
+find_match (const Scan *scan, const guint8 *begin, gsize *length)
+{
+  gsize overlap = matcher_max_length (scan->matcher) - 1;
+  gsize at = (gsize)(begin - scan->base);
+  gsize first;
+  gsize last;
+
+  if (scan->guide == NULL)
+    return matcher_find (scan->matcher, begin, scan->last, length);
+  for (; line_guide_next (scan->guide, at, &first, &last); at = last)
+    {
+      const guint8 *end = scan->base + last;
+      const guint8 *reach = end + MIN (overlap, (gsize)(scan->last - end));
+      const guint8 *match
+          = matcher_find (scan->matcher, scan->base + first, reach, length);
+
+      if (match != NULL)
+        return match;
+    }
+  return NULL;
+}
+
 /* Stores the line [start, line_end), whose leftmost match is not before
    `match`.  */
 static void
@@ -154,10 +202,7 @@ add_line (Scan *scan, const guint8 *start, const guint8 *match,
   if ((scan->flags & LINE_SCAN_COUNT) != 0)
     return;
   if ((scan->flags & LINE_SCAN_NUMBERS) != 0)
-    {
-      scan->n_newlines += count_byte (scan->counted, start, '\n');
-      scan->counted = start;
-    }
+    count_newlines (scan, start);
   record = grow (scan->out, sizeof *record);
   record->start = (guint64)(start - scan->base);
   record->length = (guint64)(line_end - start);
@@ -239,7 +284,7 @@ scan_matches (Scan *scan)
     {
       const guint8 *line_end;
 
-      match = matcher_find (scan->matcher, cursor, scan->last, &length);
+      match = find_match (scan, cursor, &length);
       if (match == NULL)
         break;
       start = find_line_start (scan, cursor, match);
@@ -264,6 +309,41 @@ scan_matches (Scan *scan)
   scan_last_line (scan, start, match);
 }
 
+static void
+scan_block (Scan *scan)
+{
+  LineBlock *block = grow (scan->out, sizeof *block);
+  gsize count = (gsize)(scan->last - scan->first);
+
+  memset (block, 0, sizeof *block);
+  if (matcher_has_empty (scan->matcher))
+    scan_all_lines (scan);
+  else if (matcher_max_length (scan->matcher) > 0)
+    scan_matches (scan);
+
+  block = (LineBlock *)(gpointer)(scan->out->bytes + scan->block_at);
+  block->n_bytes = scan->out->length - scan->block_at;
+  block->first = (guint64)(scan->first - scan->base);
+  block->count = count;
+  block->n_lines = scan->n_lines;
+  block->n_records = (scan->flags & LINE_SCAN_COUNT) != 0 ? 0 : scan->n_lines;
+  if ((scan->flags & LINE_SCAN_NUMBERS) != 0 && scan->guide != NULL)
+    block->n_newlines = scan->guide->newlines[scan->guide->n_tiles];
+  else if ((scan->flags & LINE_SCAN_NUMBERS) != 0)
+    block->n_newlines
+        = scan->n_newlines + count_byte (scan->counted, scan->last, '\n');
+  block->first_nul = LINE_NO_NUL;
+  if ((scan->flags & LINE_SCAN_NUL) != 0 && scan->guide != NULL)
+    block->first_nul = scan->guide->first_nul;
+  else if ((scan->flags & LINE_SCAN_NUL) != 0 && count > 0)
+    {
+      const guint8 *nul = memchr (scan->first, '\0', count);
+
+      if (nul != NULL)
+        block->first_nul = (guint64)(nul - scan->base);
+    }
+}
+
 void
 line_scan (const Matcher *matcher, const guint8 *base, gsize size, gsize first,
            gsize count, LineScanFlags flags, LineBuffer *out)
@@ -277,29 +357,24 @@ line_scan (const Matcher *matcher, const guint8 *base, gsize size, gsize first,
                 .out = out,
                 .block_at = out->length,
                 .counted = base + first };
-  LineBlock *block = grow (out, sizeof *block);
 
-  memset (block, 0, sizeof *block);
-  if (matcher_has_empty (matcher))
-    scan_all_lines (&scan);
-  else if (matcher_max_length (matcher) > 0)
-    scan_matches (&scan);
+  scan_block (&scan);
+}
 
-  block = (LineBlock *)(gpointer)(out->bytes + scan.block_at);
-  block->n_bytes = out->length - scan.block_at;
-  block->first = first;
-  block->count = count;
-  block->n_lines = scan.n_lines;
-  block->n_records = (flags & LINE_SCAN_COUNT) != 0 ? 0 : scan.n_lines;
-  if ((flags & LINE_SCAN_NUMBERS) != 0)
-    block->n_newlines
-        = scan.n_newlines + count_byte (scan.counted, scan.last, '\n');
-  block->first_nul = LINE_NO_NUL;
-  if ((flags & LINE_SCAN_NUL) != 0 && count > 0)
-    {
-      const guint8 *nul = memchr (scan.first, '\0', count);
+void
+line_scan_guided (const Matcher *matcher, const guint8 *base, gsize size,
+                  const LineGuide *guide, LineScanFlags flags, LineBuffer *out)
+{
+  Scan scan = { .matcher = matcher,
+                .base = base,
+                .end = base + size,
+                .first = base + guide->first,
+                .last = base + guide->first + guide->count,
+                .guide = guide,
+                .flags = flags,
+                .out = out,
+                .block_at = out->length,
+                .counted = base + guide->first };
 
-      if (nul != NULL)
-        block->first_nul = (guint64)(nul - base);
-    }
+  scan_block (&scan);
 }

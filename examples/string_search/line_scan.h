@@ -8,6 +8,7 @@
 
 #include <glib.h>
 
+#include "line_guide.h"
 #include "matcher.h"
 
 G_BEGIN_DECLS
@@ -71,6 +72,13 @@ void line_buffer_clear (LineBuffer *buffer);
    once, whatever their sizes.  Costs O(count + length of the last line).  */
 void line_scan (const Matcher *matcher, const guint8 *base, gsize size,
                 gsize first, gsize count, LineScanFlags flags, LineBuffer *out);
+
+/* As line_scan() of the guide's block, and with the same result, but looks
+   for matches only where the guide says; newlines and the first NUL are the
+   guide's, where its filter was made for them.  */
+void line_scan_guided (const Matcher *matcher, const guint8 *base, gsize size,
+                       const LineGuide *guide, LineScanFlags flags,
+                       LineBuffer *out);
 
 /* The record after `record`, or the first one if that is NULL; NULL at the
    end.  */

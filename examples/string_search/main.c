@@ -68,6 +68,7 @@ run (const Options *options)
       fputs (table, stderr);
     }
   hass_report_free (search.total);
+  gpu_filter_free (search.filter);
   if (!ok || search.failed)
     return TROUBLE;
   return search.n_lines > 0 ? FOUND : NOT_FOUND;

@@ -107,6 +107,8 @@ gsize needle_match_around (const Needle *needle, gsize anchor,
                            const guint8 *end);
 
 /* plan.c: choose the bytes that the vector kernels look for.  */
+/* The share of the bytes of average text that are in `set`.  */
+gdouble byte_set_frequency (const ByteSet *set);
 gboolean plan_pair (const Matcher *matcher, RarePair *pair);
 gdouble plan_teddy (const Matcher *matcher, Teddy *teddy);
 

@@ -19,6 +19,9 @@ enum
   DRY,
   CORES,
   NO_PROGRESS,
+  GPU,
+  NO_GPU,
+  ONLY_GPU,
   HELP,
   VERSION
 };
@@ -40,6 +43,9 @@ static const struct option long_options[]
         { "dry", no_argument, NULL, DRY },
         { "cores", required_argument, NULL, CORES },
         { "no-progress", no_argument, NULL, NO_PROGRESS },
+        { "gpu", no_argument, NULL, GPU },
+        { "no-gpu", no_argument, NULL, NO_GPU },
+        { "gpu-only", no_argument, NULL, ONLY_GPU },
         { "help", no_argument, NULL, HELP },
         { "version", no_argument, NULL, VERSION },
         { NULL, 0, NULL, 0 } };
@@ -63,6 +69,10 @@ show_help (void)
          "      --platform=FILE    run on a modelled machine, virtual time\n"
          "      --dry              with --platform: time only, no results\n"
          "      --cores=N          use at most N cores\n"
+         "      --gpu              have GPUs help with files of 8 MiB and\n"
+         "                         more, not only where it is likely to pay\n"
+         "      --no-gpu           search on the CPU alone\n"
+         "      --gpu-only         search such files on GPUs alone\n"
          "      --report           print where the time went, to stderr\n"
          "      --no-progress      none on the terminal\n"
          "      --help, --version\n\n"
@@ -147,6 +157,15 @@ take (Options *o, int c, char **argv, gboolean *has_patterns)
       break;
     case NO_PROGRESS:
       o->no_progress = TRUE;
+      break;
+    case GPU:
+      o->gpu = GPU_ALWAYS;
+      break;
+    case NO_GPU:
+      o->gpu = GPU_NEVER;
+      break;
+    case ONLY_GPU:
+      o->gpu = GPU_ONLY;
       break;
     case CORES:
       if (!g_ascii_string_to_unsigned (optarg, 10, 1, 4096, &cores, NULL))

@@ -8,6 +8,15 @@
 
 #include "patterns.h"
 
+/* Whether GPUs help with large files; see offload.h. */
+typedef enum
+{
+  GPU_AUTO,
+  GPU_ALWAYS,
+  GPU_NEVER,
+  GPU_ONLY
+} GpuUse;
+
 typedef struct
 {
   gboolean count, line_number, only_matching, byte_offset, ignore_case;
@@ -16,6 +25,7 @@ typedef struct
   const char *strategy, *platform;
   gboolean report, dry, no_progress;
   guint cores;
+  GpuUse gpu;
 } Options;
 
 typedef enum

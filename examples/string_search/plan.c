@@ -35,8 +35,8 @@ has_byte (const ByteSet *set, guint byte)
   return (set->bits[byte >> 6] >> (byte & 63) & 1) != 0;
 }
 
-static gdouble
-set_frequency (const ByteSet *set)
+gdouble
+byte_set_frequency (const ByteSet *set)
 {
   gdouble sum = 0;
 
@@ -88,7 +88,7 @@ choose_pair (const Needle *needle, gsize n_bytes, RarePair *pair)
 
       if (!set_as_fold (&sets[i], &fold, &value))
         continue;
-      frequency = set_frequency (&sets[i]);
+      frequency = byte_set_frequency (&sets[i]);
       /* A second equal byte tells little more than the first did.  */
       if (best[0] <= 1.0 && value == pair->value[0])
         frequency = MIN (1.0, frequency * 4 + 0.01);
@@ -225,7 +225,7 @@ choose_offsets (const Matcher *matcher, guint n_bytes, gsize *offset)
       memset (sets, 0, sizeof sets);
       needle_byte_sets (&matcher->needles[i], sets, n_offsets);
       for (gsize o = 0; o < n_offsets; o++)
-        frequency[i * n_offsets + o] = set_frequency (&sets[o]);
+        frequency[i * n_offsets + o] = byte_set_frequency (&sets[o]);
       rate[i] = 1;
     }
   for (guint j = 0; j < n_bytes; j++)
@@ -261,7 +261,7 @@ pass_rate (const Teddy *teddy, guint b, guint j)
   for (guint x = 0; x < 256; x++)
     if ((teddy->lo[b / 8][j][x & 15] & teddy->hi[b / 8][j][x >> 4] & bit) != 0)
       set.bits[x >> 6] |= G_GUINT64_CONSTANT (1) << (x & 63);
-  return set_frequency (&set);
+  return byte_set_frequency (&set);
 }
 
 static void

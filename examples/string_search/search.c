@@ -64,6 +64,22 @@ search_complain (Search *search, const char *text)
   fputs (text, stderr);
 }
 
+/* Farms differ in their devices: GPUs are opened where they pay. */
+static HassDeviceReport *
+find_device (HassReport *report, const HassDeviceReport *like)
+{
+  for (guint d = 0; d < report->n_devices; d++)
+    if (strcmp (report->devices[d].name, like->name) == 0)
+      return &report->devices[d];
+  report->devices
+      = g_renew (HassDeviceReport, report->devices, report->n_devices + 1);
+  HassDeviceReport *added = &report->devices[report->n_devices++];
+  *added = (HassDeviceReport){ .name = g_strdup (like->name),
+                               .kind = like->kind,
+                               .cores = like->cores };
+  return added;
+}
+
 static void
 add_device (HassDeviceReport *sum, const HassDeviceReport *one)
 {
@@ -77,6 +93,13 @@ add_device (HassDeviceReport *sum, const HassDeviceReport *one)
   sum->waiting_s += one->waiting_s;
   sum->tail_s += one->tail_s;
   sum->lost |= one->lost;
+  if (!sum->message)
+    sum->message = g_strdup (one->message);
+  sum->direct_bytes += one->direct_bytes;
+  sum->registered_bytes += one->registered_bytes;
+  sum->staged_bytes += one->staged_bytes;
+  sum->constant_bytes += one->constant_bytes;
+  sum->peak_bytes = MAX (sum->peak_bytes, one->peak_bytes);
 }
 
 /* Adds a farm's report to the total; takes it. */
@@ -110,7 +133,7 @@ search_add_report (Search *search, HassReport *one)
   sum->lost_imbalance_s += one->lost_imbalance_s;
   sum->lost_overhead_s += one->lost_overhead_s;
   sum->efficiency = sum->makespan_s > 0 ? sum->bound_s / sum->makespan_s : 0;
-  for (guint d = 0; d < sum->n_devices && d < one->n_devices; d++)
-    add_device (&sum->devices[d], &one->devices[d]);
+  for (guint d = 0; d < one->n_devices; d++)
+    add_device (find_device (sum, &one->devices[d]), &one->devices[d]);
   hass_report_free (one);
 }

@@ -14,6 +14,7 @@
 #include <hass/hass.h>
 
 #include "format.h"
+#include "gpu_filter.h"
 #include "matcher.h"
 #include "options.h"
 #include "terminal.h"
@@ -26,6 +27,8 @@ typedef struct
   FormatOptions format;
   Terminal *terminal;
   HassReport *total; /* of all farms so far, or NULL */
+  GpuFilter *filter; /* made when first wanted; may be NULL then, too */
+  gboolean filter_tried;
 
   /* The output. */
   guint64 n_lines; /* selected */

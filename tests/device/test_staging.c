@@ -125,9 +125,74 @@ scattered (void)
   CU_ASSERT_STRING_EQUAL (y, "456");
 }
 
+/* Two bytes an element: "..aabb" has two before "cc", "ee" has one after. */
+static void
+halos (void)
+{
+  HassBlock b[] = { block ("..aabbccdd.." + 6, 4, NULL),
+                    block ("ee.." + 0, 2, NULL), block ("ff", 2, NULL) };
+  b[0].count = 2;
+  b[0].halo_before = 2;
+  b[1].count = 1;
+  b[1].halo_after = 1;
+  b[2].count = 1;
+  HassStaging s = fresh (14);
+  CU_ASSERT_TRUE (hass_staging_gather (b, 3, &s, NULL, NULL, NULL));
+  CU_ASSERT_EQUAL (memcmp (data, "aabbccddee..ff", 15), 0);
+  CU_ASSERT_EQUAL (offsets[0], 0);
+  CU_ASSERT_EQUAL (offsets[1], 8);
+  CU_ASSERT_EQUAL (offsets[2], 12);
+  CU_ASSERT_EQUAL (offsets[3], 14);
+  GError *error = NULL;
+  s = fresh (13);
+  CU_ASSERT_FALSE (hass_staging_gather (b, 3, &s, NULL, NULL, &error));
+  CU_ASSERT_PTR_NOT_NULL (
+      error && strstr (error->message, "block 2 of 3 needs 2 bytes"));
+  g_clear_error (&error);
+}
+
+/* A tile of 2 x 3 bytes in a matrix of rows of 5, then a plain block. */
+static void
+tiles_gathered (void)
+{
+  HassBlock b[] = { block (".abc."
+                           ".def."
+                               + 1,
+                           6, NULL),
+                    block ("gh", 2, NULL) };
+  b[0].count = 1;
+  b[0].input_row_bytes = 3;
+  b[0].input_pitch = 5;
+  b[0].halo_before = 1; /* not of a tile */
+  HassStaging s = fresh (8);
+  CU_ASSERT_TRUE (hass_staging_gather (b, 2, &s, NULL, NULL, NULL));
+  CU_ASSERT_EQUAL (memcmp (data, "abcdefgh", 9), 0);
+  CU_ASSERT_EQUAL (offsets[1], 6);
+  CU_ASSERT_EQUAL (offsets[2], 8);
+}
+
+static void
+tiles_scattered (void)
+{
+  char matrix[] = ".....\n.....\n.....\n", x[3] = "";
+  HassBlock b[] = { block (NULL, 2, x), block (NULL, 6, matrix + 7) };
+  b[1].output_row_bytes = 3;
+  b[1].output_pitch = 6;
+  HassStaging s = fresh (8);
+  memcpy (data, "12abcdef", 8);
+  offsets[0] = 0;
+  offsets[1] = 2;
+  CU_ASSERT_TRUE (hass_staging_scatter (b, 2, &s, NULL, NULL, NULL));
+  CU_ASSERT_STRING_EQUAL (x, "12");
+  CU_ASSERT_STRING_EQUAL (matrix, ".....\n.abc.\n.def.\n");
+}
+
 HASS_TEST_SUITE (staging,
                  { "inputs are gathered in a row with their offsets",
                    in_a_row },
                  { "what does not fit is refused with the numbers", too_small },
                  { "what a bundler did is checked", bundlers_checked },
-                 { "outputs are scattered to their places", scattered })
+                 { "outputs are scattered to their places", scattered },
+                 { "blocks are gathered with their halos", halos },
+                 { "the rows of a tile are gathered", tiles_gathered },
+                 { "the rows of a tile are scattered", tiles_scattered })

@@ -239,8 +239,13 @@ kernel (const HassBundle *bundle, gpointer data)
       guint id = id_of (task ? ((HassTask *)b->load->tag)->data : b->load->tag);
       gsize n = bundle->offsets[i + 1] - bundle->offsets[i];
       guint8 *out = bundle->output + bundle->output_offsets[i];
-      check_input (l, id, b->first, n, bundle->input + bundle->offsets[i]);
-      for (gsize k = 0; k < n; k++)
+      if (n != b->input_bytes + b->halo_before + b->halo_after
+          || bundle->halos[i] != b->halo_before)
+        ledger_blame (l, "a block came without its halos");
+      else
+        check_input (l, id, b->first - b->halo_before, n,
+                     bundle->input + bundle->offsets[i]);
+      for (gsize k = 0; k < b->output_bytes; k++)
         out[k] = (guint8)(id ^ (b->first + k));
       if (task)
         count (l, l->computed, id, 0, 1);

@@ -174,6 +174,7 @@ call_workers (StandIn *s, Slot *slot, HassBundle *all, GError **error)
       one.blocks = &slot->blocks[i];
       one.n_blocks = 1;
       one.offsets += i;
+      one.halos += i;
       one.output_offsets += i;
       one.n_elements = slot->blocks[i].count;
       HassGpuWorkerFunc f = farm->gpu_worker_of (slot->blocks[i].load);
@@ -188,6 +189,18 @@ call_workers (StandIn *s, Slot *slot, HassBundle *all, GError **error)
   return TRUE;
 }
 
+static gsize
+element_bytes (const HassBlock *b)
+{
+  return b->count > 0 && !b->input_row_bytes ? b->input_bytes / b->count : 0;
+}
+
+static gsize
+region_bytes (const HassBlock *b)
+{
+  return b->input_bytes + (b->halo_before + b->halo_after) * element_bytes (b);
+}
+
 static gboolean
 prepare (StandIn *s, Slot *slot, GError **error)
 {
@@ -195,13 +208,16 @@ prepare (StandIn *s, Slot *slot, GError **error)
   guint64 elements = 0;
   for (gsize i = 0; i < slot->n; i++)
     {
-      in += slot->blocks[i].input_bytes;
+      in += region_bytes (&slot->blocks[i]);
       out += slot->blocks[i].output_bytes;
       elements += slot->blocks[i].count;
     }
   slot->in.capacity = s->plan.staging_bytes ? s->plan.staging_bytes : in;
   slot->in.data = own (slot, slot->in.capacity + HASS_STAGING_GUARD);
   slot->in.offsets = own (slot, (slot->n + 1) * sizeof (guint64));
+  guint64 *halos = own (slot, slot->n * sizeof (guint64));
+  for (gsize i = 0; i < slot->n && !s->farm->bundle; i++)
+    halos[i] = slot->blocks[i].halo_before * element_bytes (&slot->blocks[i]);
   slot->out.capacity = out;
   slot->out.data = own (slot, out);
   slot->out.offsets = own (slot, (slot->n + 1) * sizeof (guint64));
@@ -216,6 +232,8 @@ prepare (StandIn *s, Slot *slot, GError **error)
                         .blocks = slot->blocks,
                         .input = slot->in.data,
                         .offsets = slot->in.offsets,
+                        .halos = halos,
+                        .input_start = halos[0],
                         .input_bytes = slot->in.offsets[slot->n],
                         .output = slot->out.data,
                         .output_offsets = slot->out.offsets,

@@ -106,6 +106,20 @@ own_strategy (void)
 }
 
 static void
+bit_count (void)
+{
+  g_autofree char *out = NULL, *err = NULL;
+  guint64 bits = 0;
+  for (guint i = 0; i < 1000003; i++)
+    bits += (guint64)__builtin_popcount (i % 256);
+  CU_ASSERT_EQUAL (run (&out, &err, "bit_count", "1000003", NULL), 0);
+  g_autofree char *wanted = g_strdup_printf (
+      "1000003 bytes have %" G_GUINT64_FORMAT " bits set\n", bits);
+  CU_ASSERT_STRING_EQUAL (out, wanted);
+  says (err, "farm bit_count");
+}
+
+static void
 refuses (const char *wanted, const char *a, const char *b, const char *c)
 {
   g_autofree char *out = NULL, *err = NULL;
@@ -135,12 +149,11 @@ no_progress (void)
   CU_ASSERT_STRING_EQUAL (err, "");
 }
 
-HASS_TEST_SUITE (examples, { "collatz finds the number", collatz },
-                 { "byte_histogram counts", histogram },
-                 { "edit_distance is right and in order", distances },
-                 { "quicksort sorts", tasks },
-                 { "an application's own strategy beats naive greedy",
-                   own_strategy },
-                 { "string_search says what is wrong", wrong_options },
-                 { "string_search shows no progress when redirected",
-                   no_progress })
+HASS_TEST_SUITE (
+    examples, { "collatz finds the number", collatz },
+    { "byte_histogram counts", histogram }, { "bit_count counts", bit_count },
+    { "edit_distance is right and in order", distances },
+    { "quicksort sorts", tasks },
+    { "an application's own strategy beats naive greedy", own_strategy },
+    { "string_search says what is wrong", wrong_options },
+    { "string_search shows no progress when redirected", no_progress })

@@ -234,6 +234,12 @@ grant_cpu (Run *run, guint device, HassGrant *grant)
       HassExtent e = hass_round_take (run->round, device, grant);
       hass_unit_range_set (&run->round->ranges[source], e.first, e.n);
     }
+  if (grant->units == 0)
+    {
+      HassExtent e = hass_unit_range_peek (&run->round->ranges[source]);
+      grant->first = e.first;
+      grant->taken = e.n;
+    }
   run->round->pull_source = source;
   run->chunk = grant->chunk;
   if (grant->source == HASS_FROM_SHARE && grant->share == device)
@@ -338,12 +344,15 @@ is_cpu (Run *run, guint device)
   return run->farm->devices[device].kind == HASS_DEVICE_CPU;
 }
 
+/* A lane is idle and, where these are cores, has nothing to pull. */
 static gboolean
 has_room (Run *run, guint device)
 {
-  return is_cpu (run, device)
-             ? !run->pulling
-             : !run->lanes[run->round->counter_of[device]].busy;
+  guint *of = run->round->counter_of;
+  gboolean room = FALSE;
+  for (guint i = of[device]; i < of[device + 1]; i++)
+    room |= !run->lanes[i].busy;
+  return room && !(is_cpu (run, device) && run->pulling);
 }
 
 static void
@@ -381,7 +390,8 @@ static void
 ask_all (Run *run)
 {
   for (guint d = 0; d < run->farm->n; d++)
-    if (run->asking[d] == ASK && has_room (run, d))
+    while (run->asking[d] == ASK && has_room (run, d)
+           && hass_round_waiting_anywhere (run->round) > 0)
       ask (run, d, FALSE);
 }
 

@@ -141,6 +141,7 @@ no_device_for_a_task (void)
   f.tasks = tasks;
   f.n_tasks = 3;
   f.user_data = &ran;
+  f.run.n_gpus = -1;
   CU_ASSERT_FALSE (run (&f, NULL, &error));
   CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_NO_DEVICE));
   CU_ASSERT_PTR_NOT_NULL (

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/* check.cu: the sub-command "check": text, scans and the hand-written hybrid
+   against a scan byte by byte, before anything is timed.
+   Thread safety: one thread. */
+#include "cuda_check.cuh"
+#include "hand_hybrid.h"
+#include "scan.cuh"
+
+#include <string.h>
+#include <sys/mman.h>
+#include <vector>
+
+static guint n_failed, n_checked;
+
+static void
+expect (guint64 found, guint64 expected, const char *what, gsize a, gsize b,
+        gsize c)
+{
+  n_checked++;
+  if (found != expected && n_failed++ < 20)
+    printf ("FAILED %s (%zu, %zu, %zu): %" G_GUINT64_FORMAT
+            ", not %" G_GUINT64_FORMAT "\n",
+            what, a, b, c, found, expected);
+}
+
+static const guint8 *
+as_bytes (const char *text)
+{
+  return reinterpret_cast<const guint8 *> (text);
+}
+
+/* The planted needles are all there are, and threads make no difference. */
+static void
+check_text (Crew *crew)
+{
+  static const gsize sizes[]
+      = { 1, 31, 32, 33, 100, 70000, MIB, MIB + 17, 5 * MIB + 3 };
+  static const char *const needles[]
+      = { "Sherl", "Sherlock", "Sherlocked", "questionquestion" };
+  Crew *alone = crew_new (1);
+  for (gsize n : sizes)
+    for (const char *needle : needles)
+      {
+        gsize length = strlen (needle);
+        std::vector<guint8> a (n), b (n);
+        if (!text_can_have (as_bytes (needle), length))
+          {
+            expect (strcmp (needle, "Sherl") == 0, TRUE, "refuses", n, 0, 0);
+            continue;
+          }
+        guint64 planted
+            = text_fill (a.data (), n, 5, as_bytes (needle), length, crew);
+        text_fill (b.data (), n, 5, as_bytes (needle), length, alone);
+        expect (memcmp (a.data (), b.data (), n), 0, "same text", n, 0, 0);
+        expect (scan_naive (a.data (), n, n, as_bytes (needle), length),
+                planted, "planted", n, length, 0);
+        expect (scan_cpu (a.data (), n, n, as_bytes (needle), length), planted,
+                "scan of text", n, length, 0);
+      }
+  crew_free (alone);
+}
+
+/* Two letters, so that matches are many and overlap; the text ends where the
+   readable pages do. */
+static void
+check_scans (gboolean gpu)
+{
+  const gsize room = 64 * KIB;
+  guint8 *pages = pages_new (room + 4096, FALSE), *device = NULL;
+  unsigned long long *device_count = NULL;
+  GRand *rand = g_rand_new_with_seed (2);
+  mprotect (pages + room, 4096, PROT_NONE);
+  for (gsize i = 0; i < room; i++)
+    pages[i] = "ab"[g_rand_int (rand) % 7 == 0];
+  if (gpu)
+    {
+      CU (cudaMalloc (&device, room));
+      CU (cudaMalloc (&device_count, sizeof *device_count));
+      CU (cudaMemcpy (device, pages, room, cudaMemcpyHostToDevice));
+    }
+  for (guint turn = 0; turn < 3000; turn++)
+    {
+      gsize limit = turn % 3 == 0 ? 64 : turn % 3 == 1 ? 3000 : room;
+      gsize n_readable = (gsize)g_rand_int_range (rand, 0, (gint32)limit + 1);
+      gsize at = turn % 2 == 0 ? room - n_readable
+                               : (gsize)g_rand_int_range (
+                                   rand, 0, (gint32)(room - n_readable) + 1);
+      gsize n_starts
+          = (gsize)g_rand_int_range (rand, 0, (gint32)n_readable + 1);
+      gsize length = (gsize)g_rand_int_range (rand, SCAN_MIN_NEEDLE,
+                                              SCAN_MAX_NEEDLE + 1);
+      guint8 needle[SCAN_MAX_NEEDLE];
+      memcpy (needle,
+              pages + g_rand_int_range (rand, 0, (gint32)(room - length)),
+              length);
+      guint64 expected
+          = scan_naive (pages + at, n_starts, n_readable, needle, length);
+      for (guint bits : { 512, 256, 8 })
+        {
+          scan_cpu_limit (bits);
+          expect (scan_cpu (pages + at, n_starts, n_readable, needle, length),
+                  expected, "scan_cpu", n_starts, n_readable, bits);
+        }
+      scan_cpu_limit (512);
+      if (gpu && turn < 1500)
+        {
+          unsigned long long count = 0;
+          CU (cudaMemset (device_count, 0, sizeof count));
+          scan_gpu_launch (device + at, n_starts, n_readable, needle, length,
+                           device_count, 0);
+          CU (cudaGetLastError ());
+          CU (cudaMemcpy (&count, device_count, sizeof count,
+                          cudaMemcpyDeviceToHost));
+          expect (count, expected, "scan_gpu", n_starts, n_readable, at);
+        }
+    }
+  guint64 sum = 0, word;
+  for (gsize i = 0; i < 4096; i += sizeof word)
+    {
+      memcpy (&word, pages + i, sizeof word);
+      sum += word;
+    }
+  for (guint bits : { 512, 256, 8 })
+    {
+      scan_cpu_limit (bits);
+      expect (read_sum (pages, 4096), sum, "read_sum", bits, 0, 0);
+    }
+  scan_cpu_limit (512);
+  if (gpu)
+    {
+      CU (cudaFree (device));
+      CU (cudaFree (device_count));
+    }
+  g_rand_free (rand);
+  pages_free (pages, room + 4096);
+}
+
+/* Every mix of devices, with blocks that do not divide the text. */
+static void
+check_hand (Crew *crew, guint n_gpus)
+{
+  const gsize n = 40 * MIB + 12345;
+  static const char needle[] = "Sherlock";
+  guint8 *pages = pages_new (n, TRUE);
+  guint64 expected = text_fill (pages, n, 9, as_bytes (needle), 8, crew);
+  HandText text = { pages, n, as_bytes (needle), 8 };
+  HandHybrid *hand = hand_hybrid_new (n_gpus);
+  char name[96];
+  if (n_gpus > 0)
+    CU (cudaHostRegister (pages, (n + 4095) / 4096 * 4096,
+                          cudaHostRegisterPortable));
+  for (guint g = 0; g <= n_gpus; g++)
+    for (guint t = g == 0; t <= bench_cores (); t++)
+      for (guint s = 2; s <= (g > 0 ? 4u : 2u); s++)
+        for (gsize block : { 100001 * (gsize)1, MIB, 64 * MIB })
+          {
+            HandSettings settings = { t, g, s, block, block, t % 2 == 0 };
+            HandResult r = hand_hybrid_run (hand, &text, n, &settings);
+            expect (r.count, expected, hand_settings_name (&settings, name), t,
+                    g, block);
+          }
+  for (guint g = 0; g <= n_gpus; g++)
+    hand_hybrid_search (hand, &text, g, TRUE, 3);
+  if (n_gpus > 0)
+    CU (cudaHostUnregister (pages));
+  hand_hybrid_free (hand);
+  pages_free (pages, n);
+}
+
+int
+check_main (const GpuBenchOptions *options)
+{
+  Crew *crew = crew_new (bench_cores () + 1);
+  check_text (crew);
+  check_scans (options->n_gpus > 0);
+  check_hand (crew, options->n_gpus);
+  crew_free (crew);
+  printf ("\n%u checks, %u failed%s\n", n_checked, n_failed,
+          options->n_gpus == 0 ? "; those of the GPU were skipped" : "");
+  return n_failed > 0;
+}

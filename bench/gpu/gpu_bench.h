@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu_bench.h: what the files of gpu-bench share: options, contests, a crew
+   of threads, the text, and the compute of a CPU.
+
+   gpu-bench measures what plain CUDA and plain threads reach on a machine,
+   as the yardstick for hass. It has no part of hass in it, so that a mistake
+   there cannot make both sides slow.
+
+   Thread safety: one thread calls; scan_cpu and read_sum, any. */
+#ifndef GPU_BENCH_H
+#define GPU_BENCH_H
+
+#include "bench.h"
+
+G_BEGIN_DECLS
+
+#define KIB ((gsize)1 << 10)
+#define MIB ((gsize)1 << 20)
+#define GIB ((gsize)1 << 30)
+
+/* -- Options ------------------------------------------------------------ */
+
+typedef struct
+{
+  double gib;   /* of text */
+  guint n_gpus; /* to use; all of them are there */
+  guint repeat; /* rounds of a contest */
+} GpuBenchOptions;
+
+/* The sub-commands; each prints its tables and returns an exit status. */
+int raw_main (const GpuBenchOptions *options);
+int hybrid_main (const GpuBenchOptions *options);
+int small_main (const GpuBenchOptions *options);
+int tasks_main (const GpuBenchOptions *options);
+int check_main (const GpuBenchOptions *options);
+
+/* -- Contests ----------------------------------------------------------- */
+
+/* Contestants that are measured one after another, many rounds over, each
+   round beginning with another one. The first round warms up and does not
+   count. A contestant's number is the median over the rounds; ratios are
+   taken within a round, to the reference. A measurement that returns NAN
+   makes no claim. */
+typedef struct Contest Contest;
+
+Contest *contest_new (BenchSense sense, const char *unit, const char *title,
+                      ...) G_GNUC_PRINTF (3, 4);
+/* Returns the contestant's number. @arg must live as long as the contest. */
+guint contest_add (Contest *contest, BenchMeasure measure, gconstpointer arg,
+                   const char *name, ...) G_GNUC_PRINTF (4, 5);
+/* The first one is, unless this names another. */
+void contest_reference (Contest *contest, guint row);
+/* Measures, and prints a markdown table if @print. */
+void contest_run (Contest *contest, guint rounds, gboolean print);
+double contest_median (const Contest *contest, guint row);
+/* The least or the most, as the contest's sense has it. */
+double contest_best (const Contest *contest, guint row);
+const char *contest_name (const Contest *contest, guint row);
+guint contest_size (const Contest *contest);
+void contest_free (Contest *contest);
+
+double median_of (const double *values, gsize n);
+
+/* -- Threads ------------------------------------------------------------ */
+
+/* Threads that stay, so that no contestant pays for their start. */
+typedef struct Crew Crew;
+typedef void (*CrewFunc) (guint index, gpointer arg);
+
+Crew *crew_new (guint size);
+void crew_free (Crew *crew);
+guint crew_size (const Crew *crew);
+/* Calls @func with each index below @n on a thread of its own; returns when
+   all have returned. */
+void crew_run (Crew *crew, guint n, CrewFunc func, gpointer arg);
+/* Binds the calling thread to the @nth core it may use; negative: to all. */
+void crew_bind (gint nth);
+
+/* -- Memory and text ---------------------------------------------------- */
+
+/* Pages that nobody has touched yet; huge ones where the system gives them.
+   Aborts without memory. */
+guint8 *pages_new (gsize n_bytes, gboolean huge);
+void pages_free (guint8 *pages, gsize n_bytes);
+
+/**
+ * text_fill: fills @text [@n] with words, lines and sentences, the same for
+ * the same @seed whatever the crew, and plants @needle in it, once in 64 KiB
+ * and across each border of 1 MiB. Returns how often it is in the text: no
+ * word of the generator contains a needle that text_can_have() accepts.
+ */
+guint64 text_fill (guint8 *text, gsize n, guint64 seed, const guint8 *needle,
+                   gsize length, Crew *crew);
+gboolean text_can_have (const guint8 *needle, gsize length);
+
+/* -- The compute of a CPU ----------------------------------------------- */
+
+#define SCAN_MIN_NEEDLE 5
+#define SCAN_MAX_NEEDLE 16
+
+/**
+ * scan_cpu: how many matches of @needle begin in the first @n_starts bytes
+ * of @text and end in its first @n_readable ones. Matches that overlap count
+ * each.
+ * @n_readable: at least @n_starts; with a halo, @n_starts + @length - 1.
+ * @length: SCAN_MIN_NEEDLE to SCAN_MAX_NEEDLE.
+ */
+guint64 scan_cpu (const guint8 *text, gsize n_starts, gsize n_readable,
+                  const guint8 *needle, gsize length);
+/* The same, byte by byte. */
+guint64 scan_naive (const guint8 *text, gsize n_starts, gsize n_readable,
+                    const guint8 *needle, gsize length);
+const char *scan_cpu_width (void);
+/* No wider vectors than @bits (512, 256, 8) from now on; for checks. */
+void scan_cpu_limit (guint bits);
+
+/* The sum of all 64-bit words, as fast as a core reads. */
+guint64 read_sum (const guint8 *bytes, gsize n);
+
+G_END_DECLS
+
+#endif

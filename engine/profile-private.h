@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/* profile-private.h: the profile store, as the engine fills and asks it.
+
+   profile_names.c says what things are called, profile_entry.c keeps the
+   samples of a device, profile_line.c writes them as a line of the file,
+   profile_file.c keeps the file, profile.c is the store of this process;
+   sampler.c measures a farm.
+
+   Thread safety: entries and files by one thread at a time; the store by any
+   thread. */
+#ifndef HASS_PROFILE_PRIVATE_H
+#define HASS_PROFILE_PRIVATE_H
+
+#include "hass/profile.h"
+
+/* What a run of a farm has shown of one device. */
+typedef struct
+{
+  double work_per_ns; /* 0: nothing */
+  double latency_ns;  /* 0: nothing */
+  double unit_work;
+} HassProfileSample;
+
+/* profile_names.c */
+gboolean hass_profile_wanted (const char *farm_name);
+HassProfileEntry *hass_profile_entry_new (const HassStrategyEnv *env,
+                                          guint device);
+
+/* profile_entry.c */
+void hass_profile_entry_free (HassProfileEntry *entry);
+void hass_profile_entry_add (HassProfileEntry *entry,
+                             const HassProfileSample *sample, gint64 now_s);
+
+/* profile_line.c */
+char *hass_profile_line_key (const HassProfileEntry *entry);
+char *hass_profile_line_new (const HassProfileEntry *entry);
+HassProfileEntry *hass_profile_line_parse (const char *line);
+
+/* profile_file.c; entries are lines */
+GPtrArray *hass_profile_file_read (const char *path, gboolean *ours,
+                                   GError **error);
+gboolean hass_profile_file_write (const char *path, const GPtrArray *lines,
+                                  GError **error);
+int hass_profile_file_lock (const char *path, GError **error);
+
+/* profile.c */
+HassProfileRate *hass_profile_find (const HassStrategyEnv *env);
+gboolean hass_profile_add (const HassStrategyEnv *env,
+                           const HassProfileSample *samples, gint64 within_s);
+
+#endif

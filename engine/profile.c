@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT */
+/* profile.c: the profile store of this process.
+
+   DESIGN. The file is read when a farm with a name of its own asks for the
+   first time, and again when it has changed; only the lines that are asked
+   for are parsed. To add samples it is locked, read anew, since another
+   process may have written meanwhile, and replaced. Whatever is wrong with it
+   costs one warning and is no error: the store then knows nothing, and keeps
+   nothing unless the file is ours.
+
+   Thread safety: any thread; one lock, under which the file is read and
+   written. */
+#include "profile-private.h"
+
+#include "hass/error.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LOOK_US 10000 /* the file is not looked at more often than that */
+#define FEW_RUNS 5    /* fewer are always added to */
+
+static struct
+{
+  pthread_mutex_t lock; /* the rest */
+  char *path;           /* whose entries these are */
+  struct stat seen;     /* zero: there was no file */
+  GPtrArray *lines;     /* NULL: not to be read */
+  gboolean ours;
+  gint64 looked_us; /* when */
+  char *blamed;     /* the last path that was warned of */
+
+  /* The last question and its answer, because farms run in loops. */
+  HassStrategyEnv asked;
+  HassProfileRate *answer; /* [asked.n_devices]; NULL: none */
+} store = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* -- The file ----------------------------------------------------------- */
+
+#define REPLACED " (it will be replaced)"
+
+/* Warns, once for each file. Takes the error. */
+static void
+blame_locked (const char *path, const char *and_now, GError *error)
+{
+  if (g_strcmp0 (store.blamed, path) != 0)
+    g_printerr ("hass: profiles are ignored: %s%s; HASS_PROFILE names another "
+                "file, or says off\n",
+                error->message, and_now);
+  g_free (store.blamed);
+  store.blamed = g_strdup (path);
+  g_error_free (error);
+}
+
+/* What is in the store has changed. */
+static void
+forget_answer_locked (void)
+{
+  HassDeviceTraits *devices = (HassDeviceTraits *)store.asked.devices;
+  for (guint d = 0; d < store.asked.n_devices; d++)
+    {
+      g_free ((char *)devices[d].name);
+      g_free ((char *)devices[d].model);
+    }
+  g_free (devices);
+  g_free ((char *)store.asked.farm_name);
+  g_clear_pointer (&store.answer, g_free);
+  store.asked = (HassStrategyEnv){ 0 };
+}
+
+static void
+read_locked (const char *path)
+{
+  GError *error = NULL;
+  forget_answer_locked ();
+  g_clear_pointer (&store.lines, g_ptr_array_unref);
+  store.lines = hass_profile_file_read (path, &store.ours, &error);
+  if (error)
+    blame_locked (path, store.ours ? REPLACED : "", error);
+}
+
+static struct stat
+look_at (const char *path)
+{
+  struct stat now;
+  return stat (path, &now) == 0 ? now : (struct stat){ 0 };
+}
+
+static gboolean
+same_file (const struct stat *a, const struct stat *b)
+{
+  return a->st_ino == b->st_ino && a->st_size == b->st_size
+         && a->st_mtim.tv_sec == b->st_mtim.tv_sec
+         && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+/* Reads the file unless it is the one that was read last. Its modification
+   time has the kernel's tick; a change within one that keeps size and inode
+   is seen with the next. */
+static void
+refresh_locked (const char *path)
+{
+  gboolean same_path = g_strcmp0 (store.path, path) == 0;
+  gint64 now_us = g_get_monotonic_time ();
+  if (same_path && now_us - store.looked_us < LOOK_US)
+    return;
+  struct stat now = look_at (path);
+  store.looked_us = now_us;
+  if (same_path && same_file (&now, &store.seen))
+    return;
+  g_free (store.path);
+  store.path = g_strdup (path);
+  store.seen = now;
+  read_locked (path);
+}
+
+static HassProfileEntry *
+parse_locked (const char *line)
+{
+  HassProfileEntry *entry = hass_profile_line_parse (line);
+  if (!entry)
+    blame_locked (store.path, REPLACED,
+                  g_error_new (HASS_ERROR, HASS_ERROR_IO, "%s has a bad line",
+                               store.path));
+  return entry;
+}
+
+/* What is known of the device, or an entry without samples. */
+static HassProfileEntry *
+look_up_locked (const HassStrategyEnv *env, guint device)
+{
+  HassProfileEntry *none = hass_profile_entry_new (env, device), *found = NULL;
+  g_autofree char *key = hass_profile_line_key (none);
+  for (guint i = 0; store.lines && !found && i < store.lines->len; i++)
+    if (g_str_has_prefix (store.lines->pdata[i], key))
+      found = parse_locked (store.lines->pdata[i]);
+  if (!found)
+    return none;
+  hass_profile_entry_free (none);
+  return found;
+}
+
+/* -- What the engine asks ----------------------------------------------- */
+
+static gboolean
+asked_before_locked (const HassStrategyEnv *env)
+{
+  const HassStrategyEnv *a = &store.asked;
+  if (!store.answer || a->n_devices != env->n_devices || a->farm != env->farm
+      || a->cost != env->cost || strcmp (a->farm_name, env->farm_name) != 0)
+    return FALSE;
+  for (guint d = 0; d < a->n_devices; d++)
+    {
+      const HassDeviceTraits *x = &a->devices[d], *y = &env->devices[d];
+      if (x->cores != y->cores || x->width != y->width
+          || strcmp (x->name, y->name) != 0
+          || g_strcmp0 (x->model, y->model) != 0)
+        return FALSE;
+    }
+  return TRUE;
+}
+
+static void
+answer_locked (const HassStrategyEnv *env)
+{
+  gsize n = env->n_devices;
+  forget_answer_locked ();
+  HassDeviceTraits *devices = g_memdup2 (env->devices, n * sizeof *devices);
+  HassProfileRate *rates = g_new0 (HassProfileRate, n);
+  for (guint d = 0; d < n; d++)
+    {
+      devices[d].name = g_strdup (devices[d].name);
+      devices[d].model = g_strdup (devices[d].model);
+      if (store.lines && store.lines->len > 0)
+        {
+          HassProfileEntry *entry = look_up_locked (env, d);
+          rates[d] = hass_profile_entry_rate (entry);
+          hass_profile_entry_free (entry);
+        }
+    }
+  store.asked = *env;
+  store.asked.farm_name = g_strdup (env->farm_name);
+  store.asked.devices = devices;
+  store.answer = rates;
+}
+
+/* What is known of each device; free with g_free(). NULL: the store is
+   off. */
+HassProfileRate *
+hass_profile_find (const HassStrategyEnv *env)
+{
+  g_autofree char *path = hass_profile_path ();
+  if (!path)
+    return NULL;
+  pthread_mutex_lock (&store.lock);
+  refresh_locked (path);
+  if (!asked_before_locked (env))
+    answer_locked (env);
+  HassProfileRate *rates
+      = g_memdup2 (store.answer, env->n_devices * sizeof *rates);
+  pthread_mutex_unlock (&store.lock);
+  return rates;
+}
+
+/* Moves a line to the end of lines, unless it makes no sense. */
+static void
+keep_locked (GPtrArray *lines, const char *line)
+{
+  HassProfileEntry *entry = parse_locked (line);
+  if (entry)
+    {
+      g_ptr_array_add (lines, g_strdup (line));
+      hass_profile_entry_free (entry);
+    }
+}
+
+/* Adds the device's new line to lines and takes its old one from the store. */
+static void
+renew_locked (GPtrArray *lines, const HassStrategyEnv *env, guint device,
+              const HassProfileSample *sample)
+{
+  HassProfileEntry *entry = look_up_locked (env, device);
+  g_autofree char *key = hass_profile_line_key (entry);
+  hass_profile_entry_add (entry, sample, g_get_real_time () / G_USEC_PER_SEC);
+  g_ptr_array_add (lines, hass_profile_line_new (entry));
+  for (guint i = store.lines->len; i-- > 0;)
+    if (g_str_has_prefix (store.lines->pdata[i], key))
+      g_ptr_array_remove_index (store.lines, i);
+  hass_profile_entry_free (entry);
+}
+
+/* Writes the new lines, then the others. Under the file's lock, too. */
+static gboolean
+replace_locked (const char *path, const HassStrategyEnv *env,
+                const HassProfileSample *samples)
+{
+  GPtrArray *lines = g_ptr_array_new_with_free_func (g_free);
+  GError *error = NULL;
+  if (!store.lines)
+    store.lines = g_ptr_array_new_with_free_func (g_free);
+  for (guint d = 0; d < env->n_devices; d++)
+    if (samples[d].work_per_ns > 0)
+      renew_locked (lines, env, d, &samples[d]);
+  for (guint i = 0; i < store.lines->len; i++)
+    keep_locked (lines, store.lines->pdata[i]);
+  gboolean ok = hass_profile_file_write (path, lines, &error);
+  if (!ok)
+    blame_locked (path, "", error);
+  g_ptr_array_unref (store.lines);
+  store.lines = lines;
+  store.seen = look_at (path);
+  return ok;
+}
+
+/* Has each device of the samples been measured often, and just now? */
+static gboolean
+well_known_locked (const HassStrategyEnv *env, const HassProfileSample *samples,
+                   gint64 within_s)
+{
+  gint64 since_s = g_get_real_time () / G_USEC_PER_SEC - within_s;
+  gboolean known = within_s > 0;
+  for (guint d = 0; known && d < env->n_devices; d++)
+    if (samples[d].work_per_ns > 0)
+      {
+        HassProfileEntry *entry = look_up_locked (env, d);
+        known = entry->runs >= FEW_RUNS && entry->updated_s > since_s;
+        hass_profile_entry_free (entry);
+      }
+  return known;
+}
+
+/* Adds what a run has shown of its devices, [n_devices], unless they are well
+   known and were updated within so many seconds. TRUE: it is in the file.
+   Blocks for a fifth of a second at most while others write. */
+gboolean
+hass_profile_add (const HassStrategyEnv *env, const HassProfileSample *samples,
+                  gint64 within_s)
+{
+  g_autofree char *path = hass_profile_path ();
+  gboolean ok = FALSE;
+  GError *error = NULL;
+  int lock = -1;
+  if (!path)
+    return FALSE;
+  pthread_mutex_lock (&store.lock);
+  refresh_locked (path);
+  /* Nothing is made beside a file that is not ours. */
+  if (store.ours && !well_known_locked (env, samples, within_s))
+    lock = hass_profile_file_lock (path, &error);
+  if (lock >= 0)
+    {
+      read_locked (path);
+      ok = store.ours && replace_locked (path, env, samples);
+      close (lock);
+    }
+  else if (error)
+    blame_locked (path, "", error);
+  pthread_mutex_unlock (&store.lock);
+  return ok;
+}
+
+/* -- What tools ask ----------------------------------------------------- */
+
+static int
+by_name (gconstpointer a, gconstpointer b)
+{
+  const HassProfileEntry *x = *(HassProfileEntry *const *)a;
+  const HassProfileEntry *y = *(HassProfileEntry *const *)b;
+  int order = strcmp (x->machine, y->machine);
+  if (order == 0)
+    order = strcmp (x->farm, y->farm);
+  return order ? order : strcmp (x->device, y->device);
+}
+
+GPtrArray *
+hass_profile_list (GError **error)
+{
+  g_autofree char *path = hass_profile_path ();
+  g_autoptr (GPtrArray) entries = g_ptr_array_new_with_free_func (
+      (GDestroyNotify)hass_profile_entry_free);
+  gboolean ours;
+  if (!path)
+    return g_steal_pointer (&entries);
+  g_autoptr (GPtrArray) lines = hass_profile_file_read (path, &ours, error);
+  for (guint i = 0; lines && i < lines->len; i++)
+    {
+      HassProfileEntry *entry = hass_profile_line_parse (lines->pdata[i]);
+      if (!entry)
+        {
+          g_set_error (error, HASS_ERROR, HASS_ERROR_IO, "%s:%u: a bad line",
+                       path, i + 2);
+          return NULL;
+        }
+      g_ptr_array_add (entries, entry);
+    }
+  g_ptr_array_sort (entries, by_name);
+  return lines ? g_steal_pointer (&entries) : NULL;
+}

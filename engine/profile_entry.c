@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: MIT */
+/* profile_entry.c: the samples of one device in one farm: their median, and
+   when they have drifted.
+   Thread safety: see profile-private.h. */
+#include "profile-private.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define RECENT 3 /* samples that make a drift */
+#define OLDER 2  /* and must be compared with at least so many */
+#define DRIFT 0.3
+
+void
+hass_profile_entry_free (HassProfileEntry *entry)
+{
+  g_free (entry->machine);
+  g_free (entry->farm);
+  g_free (entry->device);
+  g_free (entry->model);
+  g_free (entry);
+}
+
+static int
+ascending (const void *a, const void *b)
+{
+  const double *x = a, *y = b;
+  return (*x > *y) - (*x < *y);
+}
+
+/* Sorts the n values that are not 0 to the front of sorted. */
+static guint
+sort (const double *values, guint n, double sorted[HASS_PROFILE_SAMPLES])
+{
+  guint known = 0;
+  for (guint i = 0; i < n; i++)
+    if (values[i] > 0)
+      sorted[known++] = values[i];
+  qsort (sorted, known, sizeof *sorted, ascending);
+  return known;
+}
+
+static double
+median (const double *values, guint n)
+{
+  double sorted[HASS_PROFILE_SAMPLES];
+  n = sort (values, n, sorted);
+  return n == 0 ? 0 : 0.5 * (sorted[(n - 1) / 2] + sorted[n / 2]);
+}
+
+static double
+upper_quartile (const double *values, guint n)
+{
+  double sorted[HASS_PROFILE_SAMPLES];
+  n = sort (values, n, sorted);
+  return n == 0 ? 0 : sorted[3 * (n - 1) / 4];
+}
+
+HassProfileRate
+hass_profile_entry_rate (const HassProfileEntry *entry)
+{
+  double floor = 0.5 * upper_quartile (entry->work_per_ns, entry->n_samples);
+  double middle = median (entry->work_per_ns, entry->n_samples);
+  return (HassProfileRate){
+    .work_per_ns = MAX (middle, floor),
+    .latency_ns = median (entry->latency_ns, entry->n_samples),
+    .runs = entry->runs,
+  };
+}
+
+/* The last samples all lie on the same side, far from the older ones. */
+static gboolean
+has_drifted (const HassProfileEntry *entry)
+{
+  if (entry->n_samples < RECENT + OLDER)
+    return FALSE;
+  guint n_older = entry->n_samples - RECENT, n_faster = 0, n_slower = 0;
+  double before = median (entry->work_per_ns, n_older);
+  for (guint i = n_older; i < entry->n_samples; i++)
+    {
+      n_faster += entry->work_per_ns[i] > (1 + DRIFT) * before;
+      n_slower += entry->work_per_ns[i] < (1 - DRIFT) * before;
+    }
+  return n_faster == RECENT || n_slower == RECENT;
+}
+
+static void
+drop_oldest (HassProfileEntry *entry, guint n)
+{
+  entry->n_samples -= n;
+  memmove (entry->work_per_ns, entry->work_per_ns + n,
+           entry->n_samples * sizeof *entry->work_per_ns);
+  memmove (entry->latency_ns, entry->latency_ns + n,
+           entry->n_samples * sizeof *entry->latency_ns);
+}
+
+/* Forgets the oldest sample when there are too many, and all but the last
+   ones when they have drifted. */
+void
+hass_profile_entry_add (HassProfileEntry *entry,
+                        const HassProfileSample *sample, gint64 now_s)
+{
+  if (entry->n_samples == HASS_PROFILE_SAMPLES)
+    drop_oldest (entry, 1);
+  entry->work_per_ns[entry->n_samples] = sample->work_per_ns;
+  entry->latency_ns[entry->n_samples] = sample->latency_ns;
+  entry->n_samples++;
+  entry->runs++;
+  entry->unit_work = sample->unit_work;
+  entry->updated_s = now_s;
+  if (has_drifted (entry))
+    {
+      drop_oldest (entry, entry->n_samples - RECENT);
+      entry->drifted_s = now_s;
+    }
+}

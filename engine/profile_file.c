@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT */
+/* profile_file.c: the file of the profile store.
+
+   DESIGN. The first line names the format and its version, then comes a line
+   for each entry, the last written one first, and the last line is their
+   number, so that a part of a file is never taken for the whole. It is
+   replaced as a whole: written beside and renamed, under a lock that is a
+   file of its own because the store's own file changes with each rename. A
+   file that does not begin as ours does, or is of another version, is never
+   replaced.
+
+   Thread safety: see profile-private.h. */
+#include "profile-private.h"
+
+#include "hass/error.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FORMAT "hass-profile "
+#define HEADER FORMAT "1\n"
+#define MAX_BYTES (1 << 20)
+#define MAX_ENTRIES 256
+#define LOCK_TRIES 200 /* of a millisecond each */
+
+static gboolean
+refuse (GError **error, const char *path, const char *why)
+{
+  g_set_error (error, HASS_ERROR, HASS_ERROR_IO, "%s %s", path, why);
+  return FALSE;
+}
+
+/* -- Reading ------------------------------------------------------------ */
+
+/* The file's text, "" where there is none. Never blocks on what is no regular
+   file. */
+static char *
+load (const char *path, GError **error)
+{
+  struct stat s;
+  char *text = NULL;
+  int fd = open (path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (fd < 0 && errno == ENOENT)
+    return g_strdup ("");
+  if (fd < 0 || fstat (fd, &s) != 0)
+    refuse (error, path, g_strerror (errno));
+  else if (!S_ISREG (s.st_mode))
+    refuse (error, path, "is not a regular file");
+  else if (s.st_size > MAX_BYTES)
+    refuse (error, path, "is too big for a profile store");
+  else
+    {
+      text = g_malloc0 (s.st_size + 1);
+      if (read (fd, text, s.st_size) < 0)
+        {
+          refuse (error, path, g_strerror (errno));
+          g_clear_pointer (&text, g_free);
+        }
+    }
+  if (fd >= 0)
+    close (fd);
+  return text;
+}
+
+/* The lines between the first and the last, if the last has their number. */
+static GPtrArray *
+split (const char *text)
+{
+  g_autoptr (GPtrArray) lines = g_ptr_array_new_with_free_func (g_free);
+  const char *end;
+  for (; (end = strchr (text, '\n')); text = end + 1)
+    {
+      if (g_str_has_prefix (text, "end "))
+        {
+          g_autofree char *last = g_strdup_printf ("end %u\n", lines->len);
+          return strcmp (text, last) == 0 ? g_steal_pointer (&lines) : NULL;
+        }
+      g_ptr_array_add (lines, g_strndup (text, end - text));
+    }
+  return NULL;
+}
+
+/* Reads the lines of all entries, none where there is no file. Ours: the file
+   may be replaced, whether it could be read or not. */
+GPtrArray *
+hass_profile_file_read (const char *path, gboolean *ours, GError **error)
+{
+  g_autofree char *text = load (path, error);
+  *ours = FALSE;
+  if (!text)
+    return NULL;
+  *ours = !*text || g_str_has_prefix (text, HEADER)
+          || g_str_has_prefix (HEADER, text);
+  if (!*text)
+    return g_ptr_array_new_with_free_func (g_free);
+  if (!*ours)
+    {
+      refuse (error, path,
+              g_str_has_prefix (text, FORMAT)
+                  ? "is a profile store of another version"
+                  : "is not a profile store");
+      return NULL;
+    }
+  GPtrArray *lines = split (text + MIN (strlen (HEADER), strlen (text)));
+  if (!lines)
+    refuse (error, path, "is cut off");
+  return lines;
+}
+
+/* -- Writing ------------------------------------------------------------ */
+
+static GString *
+join (const GPtrArray *lines)
+{
+  GString *text = g_string_new (HEADER);
+  guint n = MIN (lines->len, MAX_ENTRIES);
+  for (guint i = 0; i < n; i++)
+    {
+      g_string_append (text, lines->pdata[i]);
+      g_string_append_c (text, '\n');
+    }
+  g_string_append_printf (text, "end %u\n", n);
+  return text;
+}
+
+static gboolean
+write_all (int fd, const char *text, gsize length)
+{
+  while (length > 0)
+    {
+      gssize n = write (fd, text, length);
+      if (n < 0 && errno != EINTR)
+        return FALSE;
+      text += MAX (n, 0);
+      length -= MAX (n, 0);
+    }
+  return TRUE;
+}
+
+/* Replaces the file by these lines, the last ones left out where there are
+   too many. Under the lock. */
+gboolean
+hass_profile_file_write (const char *path, const GPtrArray *lines,
+                         GError **error)
+{
+  g_autofree char *beside = g_strconcat (path, ".new", NULL);
+  unlink (beside); /* of who died while writing */
+  int fd = open (beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+  if (fd < 0)
+    return refuse (error, beside, g_strerror (errno));
+  GString *text = join (lines);
+  gboolean ok = write_all (fd, text->str, text->len);
+  g_string_free (text, TRUE);
+  ok = close (fd) == 0 && ok;
+  if (ok && rename (beside, path) == 0)
+    return TRUE;
+  refuse (error, beside, g_strerror (errno));
+  unlink (beside);
+  return FALSE;
+}
+
+/* Makes the folder and takes the lock, which closing the descriptor gives
+   back. -1 without an error: others have held it for too long. */
+int
+hass_profile_file_lock (const char *path, GError **error)
+{
+  g_autofree char *folder = g_path_get_dirname (path);
+  g_autofree char *lock = g_strconcat (path, ".lock", NULL);
+  g_mkdir_with_parents (folder, 0700);
+  int fd = open (lock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
+  if (fd < 0)
+    {
+      refuse (error, lock, g_strerror (errno));
+      return -1;
+    }
+  for (int i = 0; i < LOCK_TRIES; i++)
+    {
+      if (flock (fd, LOCK_EX | LOCK_NB) == 0)
+        return fd;
+      if (errno != EWOULDBLOCK && errno != EINTR)
+        {
+          refuse (error, lock, g_strerror (errno));
+          break;
+        }
+      g_usleep (1000);
+    }
+  close (fd);
+  return -1;
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: MIT */
+/* profile_line.c: an entry of the profile store as a line of text.
+
+   DESIGN. Fields are parted by tabs: machine, farm, kind, cost class, device
+   and model, which are the entry's key; then runs, work of a unit, when
+   updated, when drifted, and a field for each sample, rate:latency. Names are
+   escaped as in C, so that any bytes will do.
+
+   Thread safety: any thread. */
+#include "profile-private.h"
+
+#include <math.h>
+#include <string.h>
+
+enum
+{
+  MACHINE,
+  FARM,
+  KIND,
+  COST,
+  DEVICE,
+  MODEL,
+  RUNS,
+  UNIT_WORK,
+  UPDATED,
+  DRIFTED,
+  SAMPLES
+};
+
+static const char *const kinds[]
+    = { "partition", "combine", "indivisible", "function", NULL };
+static const char *const costs[] = { "equal", "sized", "unknown", NULL };
+
+/* -- Writing ------------------------------------------------------------ */
+
+/* With what the entry's line begins, and no other's. */
+char *
+hass_profile_line_key (const HassProfileEntry *e)
+{
+  guint kind = g_bit_nth_lsf (e->kind, -1);
+  g_autofree char *machine = g_strescape (e->machine, NULL);
+  g_autofree char *farm = g_strescape (e->farm, NULL);
+  g_autofree char *device = g_strescape (e->device, NULL);
+  g_autofree char *model = g_strescape (e->model, NULL);
+  return g_strdup_printf ("%s\t%s\t%s\t%s\t%s\t%s\t", machine, farm,
+                          kinds[kind], costs[e->cost], device, model);
+}
+
+static const char *
+number (double value, char text[G_ASCII_DTOSTR_BUF_SIZE])
+{
+  return g_ascii_formatd (text, G_ASCII_DTOSTR_BUF_SIZE, "%.9g", value);
+}
+
+char *
+hass_profile_line_new (const HassProfileEntry *e)
+{
+  char a[G_ASCII_DTOSTR_BUF_SIZE], b[G_ASCII_DTOSTR_BUF_SIZE];
+  g_autofree char *key = hass_profile_line_key (e);
+  GString *line = g_string_new (key);
+  g_string_append_printf (
+      line, "%u\t%s\t%" G_GINT64_FORMAT "\t%" G_GINT64_FORMAT, e->runs,
+      number (e->unit_work, a), e->updated_s, e->drifted_s);
+  for (guint i = 0; i < e->n_samples; i++)
+    g_string_append_printf (line, "\t%s:%s", number (e->work_per_ns[i], a),
+                            number (e->latency_ns[i], b));
+  return g_string_free (line, FALSE);
+}
+
+/* -- Reading ------------------------------------------------------------ */
+
+static gboolean
+find_name (const char *name, const char *const *names, guint *index)
+{
+  for (guint i = 0; names[i]; i++)
+    if (strcmp (name, names[i]) == 0)
+      {
+        *index = i;
+        return TRUE;
+      }
+  return FALSE;
+}
+
+/* A number of at least 0, after which the text goes on with that. */
+static gboolean
+parse_number (const char **text, char after, double *value)
+{
+  char *end;
+  *value = g_ascii_strtod (*text, &end);
+  if (end == *text || *end != after || !isfinite (*value) || *value < 0)
+    return FALSE;
+  *text = end + 1;
+  return TRUE;
+}
+
+static gboolean
+parse_samples (char **fields, guint n, HassProfileEntry *e)
+{
+  if (n == 0 || n > HASS_PROFILE_SAMPLES)
+    return FALSE;
+  for (e->n_samples = 0; e->n_samples < n; e->n_samples++)
+    {
+      const char *text = fields[e->n_samples];
+      double *rate = &e->work_per_ns[e->n_samples];
+      if (!parse_number (&text, ':', rate) || *rate == 0
+          || !parse_number (&text, 0, &e->latency_ns[e->n_samples]))
+        return FALSE;
+    }
+  return TRUE;
+}
+
+/* NULL: the line makes no sense. */
+HassProfileEntry *
+hass_profile_line_parse (const char *line)
+{
+  g_auto (GStrv) fields = g_strsplit (line, "\t", -1);
+  guint n = g_strv_length (fields), kind = 0, cost = 0;
+  guint64 runs = 0;
+  if (n <= SAMPLES)
+    return NULL;
+  HassProfileEntry *e = g_new0 (HassProfileEntry, 1);
+  const char *unit_work = fields[UNIT_WORK];
+  gboolean ok = find_name (fields[KIND], kinds, &kind)
+                && find_name (fields[COST], costs, &cost)
+                && g_ascii_string_to_unsigned (fields[RUNS], 10, 1,
+                                               G_MAXUINT - 1, &runs, NULL)
+                && parse_number (&unit_work, 0, &e->unit_work)
+                && g_ascii_string_to_signed (fields[UPDATED], 10, 0, G_MAXINT64,
+                                             &e->updated_s, NULL)
+                && g_ascii_string_to_signed (fields[DRIFTED], 10, 0, G_MAXINT64,
+                                             &e->drifted_s, NULL)
+                && parse_samples (fields + SAMPLES, n - SAMPLES, e);
+  if (!ok)
+    {
+      g_free (e);
+      return NULL;
+    }
+  e->machine = g_strcompress (fields[MACHINE]);
+  e->farm = g_strcompress (fields[FARM]);
+  e->device = g_strcompress (fields[DEVICE]);
+  e->model = g_strcompress (fields[MODEL]);
+  e->kind = 1 << kind;
+  e->cost = cost;
+  e->runs = (guint)runs;
+  return e;
+}

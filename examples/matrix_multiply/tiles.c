@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT */
+/* tiles.c: cuts C into tiles and joins tiles that a GPU computes together.
+
+   The size of tiles is a compromise. A GPU may be a thousand times faster
+   than a core, so a core should have less than a thousandth of C at a time, or
+   it holds up the round; but a core needs half as long again for the same
+   product in tiles of 64 x 256 as in one, a quarter in 128 x 512. Rows should
+   be long, for their copies. Hence about 4096 tiles, four times as wide as
+   high, but no smaller than that.
+
+   Thread safety: any thread. */
+#include "matrix.h"
+
+#define WANTED_TILES 4096
+#define STEP 64
+#define LEAST_TILE_ROWS 128
+#define MOST_TILE_ROWS 512
+
+static gsize
+n_parts (gsize all, gsize part)
+{
+  return (all + part - 1) / part;
+}
+
+void
+matrix_choose_tiles (MatrixProblem *p)
+{
+  gsize rows = LEAST_TILE_ROWS;
+  while (rows < MOST_TILE_ROWS
+         && 4.0 * rows * rows * WANTED_TILES < (double)p->m * p->n)
+    rows += STEP;
+  p->tile_rows = MIN (rows, p->m);
+  p->tile_cols = MIN (4 * rows, p->n);
+}
+
+gsize
+matrix_n_tiles (const MatrixProblem *p)
+{
+  return n_parts (p->m, p->tile_rows) * n_parts (p->n, p->tile_cols);
+}
+
+MatrixTile
+matrix_tile (const MatrixProblem *p, gsize index)
+{
+  gsize down = n_parts (p->m, p->tile_rows);
+  MatrixTile t = { .row = index % down * p->tile_rows,
+                   .col = index / down * p->tile_cols };
+  t.rows = MIN (p->tile_rows, p->m - t.row);
+  t.cols = MIN (p->tile_cols, p->n - t.col);
+  return t;
+}
+
+gboolean
+matrix_partition (const HassLoad *load, gsize first, gsize count,
+                  HassBlock *block, gpointer data, GError **error)
+{
+  const MatrixProblem *p = data;
+  gsize bytes = matrix_number_bytes (p);
+  MatrixTile t = matrix_tile (p, first);
+  (void)load, (void)count, (void)error;
+  block->count = 1;
+  block->output = (guint8 *)p->c + (t.row * p->n + t.col) * bytes;
+  block->output_row_bytes = t.cols * bytes;
+  block->output_pitch = p->n * bytes;
+  block->output_bytes = t.rows * t.cols * bytes;
+  return TRUE;
+}
+
+gboolean
+matrix_next_piece (const MatrixProblem *p, const HassBundle *bundle,
+                   MatrixPiece *piece)
+{
+  if (piece->n_blocks >= bundle->n_blocks)
+    return FALSE;
+  gsize index = bundle->blocks[piece->n_blocks++].first;
+  MatrixTile t = matrix_tile (p, index);
+  while (piece->n_blocks < bundle->n_blocks
+         && bundle->blocks[piece->n_blocks].first == index + 1
+         && matrix_tile (p, index + 1).col == t.col)
+    {
+      t.rows += matrix_tile (p, ++index).rows;
+      piece->n_blocks++;
+    }
+  piece->tile = t;
+  piece->output = piece->n_numbers;
+  piece->n_numbers += t.rows * t.cols;
+  return TRUE;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* The kernels for vectors of 32 bytes.
+   Thread safety: as kernels.h. */
+#ifdef __x86_64__
+#  include <glib.h>
+#  include <immintrin.h>
+#  include <string.h>
+/* For all functions from here on, those of sample.h too. */
+#  pragma GCC target("avx2")
+#  include "kernels.h"
+
+#  define KERNELS monte_carlo_avx2
+#  define KERNELS_NAME "avx2"
+#  define VECTOR_BYTES 32
+#  define MULTIPLY(a, b) ((Vector)_mm256_mul_epu32 ((__m256i)(a), (__m256i)(b)))
+#  include "kernels-private.h"
+#endif

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: MIT */
+/* options.c: parses monte_carlo's command line.
+   Thread safety: single-threaded, at start-up. */
+#include "options.h"
+
+#include <string.h>
+
+#define SAMPLES_PI ((gint64)1 << 28)
+#define SAMPLES_OPTION ((gint64)1 << 20)
+
+static const char summary[]
+    = "Estimates pi, or the price of a call option, by sampling on all cores\n"
+      "and GPUs. The fingerprint that is printed has every bit of the sums;\n"
+      "for the same samples, seed and option it is the same whatever computed\n"
+      "them: any strategy, any cores, any GPUs.";
+
+static gboolean
+wrong (GError **error, const char *what)
+{
+  g_set_error_literal (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, what);
+  return FALSE;
+}
+
+static gboolean
+is_between (double value, double low, double high)
+{
+  return value >= low && value <= high;
+}
+
+static gboolean
+check_option (const McOption *o, int steps, GError **error)
+{
+  if (!is_between (o->spot, 1e-9, 1e9) || !is_between (o->strike, 1e-9, 1e9))
+    return wrong (error, "--spot and --strike must be from 1e-9 to 1e9");
+  if (!is_between (o->rate, -10, 10))
+    return wrong (error, "--rate must be from -10 to 10");
+  if (!is_between (o->volatility, 1e-6, 10))
+    return wrong (error, "--volatility must be from 1e-6 to 10");
+  if (!is_between (o->years, 1e-6, 1000))
+    return wrong (error, "--years must be from 1e-6 to 1000");
+  if (!is_between (steps, 1, MC_MAX_STEPS))
+    return wrong (error,
+                  "--steps must be from 1 to " G_STRINGIFY (MC_MAX_STEPS));
+  return TRUE;
+}
+
+gboolean
+monte_carlo_options_parse (McOptions *o, int *argc, char ***argv,
+                           GError **error)
+{
+  gboolean pi = FALSE, cpu_only = FALSE, gpu_only = FALSE;
+  g_autofree char *name = NULL;
+  gint64 samples = 0, block = 0, seed = 1;
+  int steps = 64, cores = 0, gpus = 0;
+  memset (o, 0, sizeof *o);
+  o->option = (McOption){ 100, 100, 0.05, 0.2, 1, 0 };
+  const GOptionEntry entries[] = {
+    { "pi", 0, 0, G_OPTION_ARG_NONE, &pi, "Estimate pi (the default)", NULL },
+    { "option", 0, 0, G_OPTION_ARG_STRING, &name,
+      "Price a call: european, or asian on the mean price", "KIND" },
+    { "samples", 'n', 0, G_OPTION_ARG_INT64, &samples,
+      "Points (default 2^28) or paths (2^20)", "N" },
+    { "seed", 0, 0, G_OPTION_ARG_INT64, &seed, "Of the random numbers (1)",
+      "N" },
+    { "steps", 0, 0, G_OPTION_ARG_INT, &steps, "Of a path (64)", "N" },
+    { "spot", 0, 0, G_OPTION_ARG_DOUBLE, &o->option.spot, "Price now (100)",
+      "X" },
+    { "strike", 0, 0, G_OPTION_ARG_DOUBLE, &o->option.strike,
+      "Price agreed on (100)", "X" },
+    { "rate", 0, 0, G_OPTION_ARG_DOUBLE, &o->option.rate,
+      "Interest for a year (0.05)", "X" },
+    { "volatility", 0, 0, G_OPTION_ARG_DOUBLE, &o->option.volatility,
+      "For a year (0.2)", "X" },
+    { "years", 0, 0, G_OPTION_ARG_DOUBLE, &o->option.years, "To maturity (1)",
+      "X" },
+    { "verify", 0, 0, G_OPTION_ARG_NONE, &o->verify,
+      "Compare with what is known and with a serial loop", NULL },
+    { "block", 0, 0, G_OPTION_ARG_INT64, &block,
+      "Samples in a block (what takes a core 200 us)", "N" },
+    { "strategy", 0, 0, G_OPTION_ARG_STRING, &o->strategy,
+      "Schedule with this strategy", "NAME" },
+    { "platform", 0, 0, G_OPTION_ARG_FILENAME, &o->platform,
+      "Run on a modelled machine, virtual time", "FILE" },
+    { "cores", 0, 0, G_OPTION_ARG_INT, &cores, "Use at most N cores", "N" },
+    { "gpus", 0, 0, G_OPTION_ARG_INT, &gpus, "Use at most N GPUs", "N" },
+    { "cpu-only", 0, 0, G_OPTION_ARG_NONE, &cpu_only, "Use no GPU", NULL },
+    { "gpu-only", 0, 0, G_OPTION_ARG_NONE, &gpu_only, "Use no core", NULL },
+    { "report", 0, 0, G_OPTION_ARG_NONE, &o->report,
+      "Print where the time went, to stderr", NULL },
+    { "json", 0, 0, G_OPTION_ARG_NONE, &o->json, "The same as JSON, to stderr",
+      NULL },
+    { NULL, 0, 0, 0, NULL, NULL, NULL }
+  };
+  g_autoptr (GOptionContext) context = g_option_context_new (NULL);
+  g_option_context_set_summary (context, summary);
+  g_option_context_add_main_entries (context, entries, NULL);
+  if (!g_option_context_parse (context, argc, argv, error))
+    return FALSE;
+  if (*argc > 1)
+    return wrong (error, "there are no arguments, only options");
+  McKind kind = MC_PI;
+  if (name && strcmp (name, "european") == 0)
+    kind = MC_EUROPEAN;
+  else if (name && strcmp (name, "asian") == 0)
+    kind = MC_ASIAN;
+  else if (name)
+    return wrong (error, "--option is european or asian");
+  if (name && pi)
+    return wrong (error, "--pi and --option exclude each other");
+  if (cpu_only && gpu_only)
+    return wrong (error, "--cpu-only and --gpu-only exclude each other");
+  if (gpu_only && !monte_carlo_gpu_worker)
+    return wrong (error, "--gpu-only: this program was built without CUDA");
+  if (samples == 0)
+    samples = kind == MC_PI ? SAMPLES_PI : SAMPLES_OPTION;
+  if (samples < 0 || samples > (gint64)MC_MAX_SAMPLES)
+    return wrong (error, "--samples must be from 1 to 2^40");
+  if (block < 0 || cores < 0 || gpus < 0)
+    return wrong (error, "--block, --cores and --gpus cannot be negative");
+  if (kind != MC_PI && !check_option (&o->option, steps, error))
+    return FALSE;
+  o->option.steps = (guint)steps;
+  o->job = (McJob){ .samples = (guint64)samples,
+                    .block = (guint64)block,
+                    .gpu_worker = cpu_only ? NULL : monte_carlo_gpu_worker,
+                    .no_cpu = gpu_only };
+  o->job.model = kind == MC_PI ? monte_carlo_pi_model ((guint64)seed)
+                               : monte_carlo_option_model (kind, &o->option,
+                                                           (guint64)seed);
+  o->job.run.strategy = o->strategy;
+  o->job.run.platform = o->platform;
+  o->job.run.n_cores = (guint)cores;
+  o->job.run.n_gpus = cpu_only ? -1 : gpus;
+  return TRUE;
+}
+
+void
+monte_carlo_options_clear (McOptions *o)
+{
+  g_free (o->strategy);
+  g_free (o->platform);
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: MIT */
+/* auto-private.h: what the strategy auto believes of its devices, and the
+   plan that it makes from it.
+
+   DESIGN. auto.c decides; auto_plan.c knows and plans; auto_model.c holds two
+   small things that can be tested without a round:
+   1. A fit: the service time of a bundle as fixed_ns + ns_per_work * work,
+      from weighted least squares over what was seen, newest first.
+   2. A fill: who of the devices takes part in what is left, and when all of
+      them finish together.
+
+   Thread safety: plain values. */
+#ifndef HASS_SCHED_AUTO_PRIVATE_H
+#define HASS_SCHED_AUTO_PRIVATE_H
+
+#include <hass/strategy.h>
+
+/* Zeros: nothing seen. The sums are decayed: those for the slope after a few
+   bundles, those for the fixed part after some tens. */
+typedef struct
+{
+  double n, work, ns;             /* for the slope */
+  double s, s_w, s_t, s_ww, s_wt; /* for the fixed part, weights 1/ns */
+  double least_ns;                /* the shortest seen of late */
+  double fixed_ns, ns_per_work;   /* the result */
+  double error;                   /* relative, of what was foretold */
+  guint64 seen;
+} HassFit;
+
+void hass_fit_add (HassFit *fit, double work, double ns, double latency_ns);
+double hass_fit_ns (const HassFit *fit, double work);
+
+/**
+ * HassRunner: a device in a plan. Times count from now.
+ * @rate: work per ns; 0: it is not planned with.
+ * @ready_ns: when it could begin to compute something new.
+ * @step_ns: its least bundle, or one unit on one core, takes so long.
+ * @runs: filled in: it takes part.
+ */
+typedef struct
+{
+  double rate, ready_ns, step_ns;
+  gboolean runs;
+} HassRunner;
+
+double hass_fill (HassRunner *runners, guint n, double work);
+
+/* -- auto_plan.c -------------------------------------------------------- */
+
+#define HASS_AUTO_DEEPEST 8 /* bundles in flight that are kept track of */
+
+/* Its parameters. */
+enum
+{
+  HASS_AUTO_PROBE,
+  HASS_AUTO_IN_FLIGHT
+};
+
+typedef struct
+{
+  double work, ns; /* ns: as foretold */
+  guint fit;
+} HassAutoBundle;
+
+/* Index of a fit, a sum: what was on the device, and what it was given. */
+enum
+{
+  HASS_AUTO_IDLE = 1,
+  HASS_AUTO_SIMPLE = 2,
+  HASS_AUTO_FITS = 4
+};
+
+typedef struct
+{
+  HassFit fits[HASS_AUTO_FITS];
+  double prior_rate;    /* of its traits */
+  double largest;       /* work of its largest bundle */
+  double round_largest; /* that in this round, finished or not */
+  gboolean failed;      /* its last grant did */
+  gboolean absent;      /* nobody asks for it */
+  gboolean asked;       /* in this round */
+
+  HassAutoBundle bundles[HASS_AUTO_DEEPEST]; /* GPU: in flight, oldest first */
+  guint n_bundles;
+  double queue_ns; /* sum of theirs */
+  gint64 since_ns; /* when the first of them began */
+  gint64 end_ns;   /* of the last one */
+
+  /* The CPU pool. */
+  double work, busy_ns; /* decayed */
+  HassProgress seen;
+  gint64 units; /* granted in this round and not stolen */
+} HassAutoMember;
+
+typedef struct
+{
+  const HassStrategyEnv *env;
+  guint n, cpu; /* cpu: n where there is none */
+  HassAutoMember *members;
+  HassRunner *plan; /* [n] */
+  guint64 *counts;  /* [n], scratch */
+  gint64 now_ns;    /* of the last completion */
+  gint64 begin_ns;  /* of the round, once begun */
+  gboolean begun;   /* something of it has finished */
+  double unit_work, finish_ns, left;
+  guint64 share_back;
+  guint64 first_mpd; /* function farm: position of its first parallel task */
+} HassAuto;
+
+void hass_auto_look_at_cpu (HassAuto *s, const HassRound *round);
+gboolean hass_auto_simple (const HassAuto *s, const HassRound *round);
+const HassFit *hass_auto_fit_of (const HassAuto *s, const HassRound *round,
+                                 guint device, gboolean idle);
+gboolean hass_auto_measured (const HassAuto *s, const HassRound *round,
+                             guint device);
+gboolean hass_auto_busy (const HassAuto *s, const HassRound *round,
+                         guint device);
+guint64 hass_auto_cpu_share (const HassAuto *s, const HassRound *round);
+double hass_auto_work_at (const HassAuto *s, const HassRound *round,
+                          gboolean back, guint64 n);
+guint64 hass_auto_least_units (const HassAuto *s, const HassRound *round,
+                               guint device);
+double hass_auto_next_free_ns (const HassAuto *s, const HassRound *round,
+                               double unit_ns);
+gboolean hass_auto_overlaps (const HassAuto *s, guint device);
+void hass_auto_make_plan (HassAuto *s, const HassRound *round, guint asking);
+gboolean hass_auto_all_measured (const HassAuto *s, const HassRound *round);
+guint64 hass_auto_kept_units (const HassAuto *s, const HassRound *round);
+
+#endif

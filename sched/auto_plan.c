@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: MIT */
+/* auto_plan.c: what auto knows of each device, and the plan for what is left
+   of a round; steps 1 and 2 of auto.c.
+   Thread safety: as hass/strategy.h. */
+#include "auto-private.h"
+
+#include <math.h>
+
+#define CPU_MEMORY 0.8 /* for each pass of all cores */
+
+/* -- 1. What is known --------------------------------------------------- */
+
+/* Takes what the cores have done since the last look. Sums of finished work
+   over sums of their time are right at any moment, so a look in the middle
+   of units harms nothing. */
+void
+hass_auto_look_at_cpu (HassAuto *s, const HassRound *round)
+{
+  HassAutoMember *m = &s->members[s->cpu];
+  HassProgress p = hass_round_progress (round, s->cpu);
+  guint64 units = p.units - m->seen.units;
+  if (units == 0 || (m->busy_ns > 0 && units < s->env->devices[s->cpu].cores))
+    return;
+  m->work = CPU_MEMORY * m->work + p.work - m->seen.work;
+  m->busy_ns = CPU_MEMORY * m->busy_ns + p.busy_ns - m->seen.busy_ns;
+  m->seen = p;
+}
+
+static double
+cpu_rate (const HassAuto *s)
+{
+  const HassAutoMember *m = &s->members[s->cpu];
+  return m->busy_ns > 0 ? m->work / m->busy_ns : m->prior_rate;
+}
+
+/* Whether what a GPU would get now is a set of simple tasks, one for each
+   multiprocessor. */
+gboolean
+hass_auto_simple (const HassAuto *s, const HassRound *round)
+{
+  return s->env->farm == HASS_FARM_FUNCTION
+         && hass_round_back (round) <= s->first_mpd;
+}
+
+/* The fit for the next bundle; that of the other state of the device where
+   this one has not been seen, or with little work only. */
+const HassFit *
+hass_auto_fit_of (const HassAuto *s, const HassRound *round, guint device,
+                  gboolean idle)
+{
+  const HassAutoMember *m = &s->members[device];
+  guint kind = hass_auto_simple (s, round) ? HASS_AUTO_SIMPLE : 0;
+  const HassFit *fit = &m->fits[kind + (idle ? HASS_AUTO_IDLE : 0)];
+  const HassFit *other = &m->fits[kind + (idle ? 0 : HASS_AUTO_IDLE)];
+  return fit->work > 0 && 4 * fit->work >= other->work ? fit : other;
+}
+
+gboolean
+hass_auto_measured (const HassAuto *s, const HassRound *round, guint device)
+{
+  if (device == s->cpu)
+    return s->members[device].busy_ns > 0;
+  return hass_auto_fit_of (s, round, device, TRUE)->seen > 0;
+}
+
+/* Something is on the device, so there will be a completion. */
+gboolean
+hass_auto_busy (const HassAuto *s, const HassRound *round, guint device)
+{
+  const HassAutoMember *m = &s->members[device];
+  if (device != s->cpu)
+    return m->n_bundles > 0;
+  return m->units > (gint64)hass_round_progress (round, device).units;
+}
+
+/* -- 2. The plan -------------------------------------------------------- */
+
+guint64
+hass_auto_cpu_share (const HassAuto *s, const HassRound *round)
+{
+  return s->cpu < s->n ? hass_round_share (round, s->cpu) : 0;
+}
+
+/* Work of n units at an end of the common range, or of as many as wait. */
+double
+hass_auto_work_at (const HassAuto *s, const HassRound *round, gboolean back,
+                   guint64 n)
+{
+  guint64 lo = hass_round_front (round), hi = hass_round_back (round);
+  guint64 common = hi - lo;
+  if (s->env->cost != HASS_COST_SIZED || common == 0)
+    return s->unit_work * n;
+  n = MIN (n, common);
+  return hass_round_work (round, back ? hi - n : lo, n);
+}
+
+static double
+work_left (const HassAuto *s, const HassRound *round)
+{
+  guint64 lo = hass_round_front (round), hi = hass_round_back (round);
+  guint64 share = hass_auto_cpu_share (s, round);
+  double common = s->env->cost == HASS_COST_SIZED && hi > lo
+                      ? hass_round_work (round, lo, hi - lo)
+                      : s->unit_work * (hi - lo);
+  double own = s->unit_work * share;
+  if (s->env->cost == HASS_COST_SIZED && share > 0 && s->share_back >= share)
+    own = hass_round_work (round, s->share_back - share, share);
+  guint64 waiting = hass_round_waiting (round);
+  guint64 returned = waiting > hi - lo ? waiting - (hi - lo) : 0;
+  return common + own + s->unit_work * returned;
+}
+
+/* The least that a GPU gets: one unit, or one for each multiprocessor where
+   each multiprocessor computes one. */
+guint64
+hass_auto_least_units (const HassAuto *s, const HassRound *round, guint device)
+{
+  if (s->env->farm != HASS_FARM_INDIVISIBLE && !hass_auto_simple (s, round))
+    return 1;
+  return MAX (s->env->devices[device].cores, 1);
+}
+
+/* Time until a core is free, if they all began together. */
+double
+hass_auto_next_free_ns (const HassAuto *s, const HassRound *round,
+                        double unit_ns)
+{
+  if (!hass_auto_busy (s, round, s->cpu))
+    return 0;
+  double busy_ns = hass_round_progress (round, s->cpu).busy_ns;
+  double begun_ns = s->begun ? s->now_ns - s->begin_ns - busy_ns : 0;
+  return CLAMP (unit_ns - begun_ns, 0, unit_ns);
+}
+
+static void
+plan_cpu (const HassAuto *s, const HassRound *round, gboolean idle,
+          HassRunner *r)
+{
+  guint cores = MAX (s->env->devices[s->cpu].cores, 1);
+  r->rate = cpu_rate (s);
+  if (r->rate <= 0)
+    return;
+  double unit_ns = hass_auto_work_at (s, round, FALSE, 1) * cores / r->rate;
+  double exclusive = hass_round_exclusive (round, s->cpu) * s->unit_work;
+  /* Cores stop when one more unit would be late, on average half a unit
+     early; and those at work now are in the middle of one. */
+  r->ready_ns = hass_auto_busy (s, round, s->cpu) ? unit_ns : unit_ns / 2;
+  r->step_ns = unit_ns - r->ready_ns;
+  if (!idle)
+    r->step_ns += hass_auto_next_free_ns (s, round, unit_ns);
+  r->ready_ns += exclusive / r->rate;
+}
+
+gboolean
+hass_auto_overlaps (const HassAuto *s, guint device)
+{
+  return s->env->devices[device].max_in_flight > 1
+         && s->env->parameters[HASS_AUTO_IN_FLIGHT] > 1;
+}
+
+static double
+queue_ns (const HassAuto *s, const HassAutoMember *m)
+{
+  if (m->n_bundles == 0)
+    return 0;
+  /* A bundle that is late will be so for as long again. */
+  double first_ns = m->bundles[0].ns, past_ns = s->now_ns - m->since_ns;
+  return m->queue_ns - first_ns + fabs (first_ns - past_ns);
+}
+
+static void
+plan_gpu (const HassAuto *s, const HassRound *round, guint device,
+          HassRunner *r)
+{
+  const HassAutoMember *m = &s->members[device];
+  const HassFit *next = hass_auto_fit_of (s, round, device, m->n_bundles == 0);
+  const HassFit *later
+      = hass_auto_fit_of (s, round, device, !hass_auto_overlaps (s, device));
+  double fixed_ns
+      = next->seen > 0 ? next->fixed_ns : s->env->devices[device].latency_ns;
+  r->rate = later->seen > 0 ? 1 / later->ns_per_work : m->prior_rate;
+  if (r->rate <= 0)
+    return;
+  double exclusive = hass_round_exclusive (round, device) * s->unit_work;
+  r->ready_ns = queue_ns (s, m) + fixed_ns + exclusive / r->rate;
+  r->step_ns = hass_auto_work_at (s, round, TRUE,
+                                  hass_auto_least_units (s, round, device))
+               / r->rate;
+}
+
+void
+hass_auto_make_plan (HassAuto *s, const HassRound *round, guint asking)
+{
+  for (guint d = 0; d < s->n; d++)
+    {
+      const HassAutoMember *m = &s->members[d];
+      HassRunner *r = &s->plan[d];
+      *r = (HassRunner){ 0 };
+      if (m->failed || m->absent)
+        continue;
+      if (d == s->cpu)
+        plan_cpu (s, round, asking == s->cpu, r);
+      else
+        plan_gpu (s, round, d, r);
+    }
+  s->left = work_left (s, round);
+  s->finish_ns = hass_fill (s->plan, s->n, s->left);
+}
+
+/* Others who may come to take part but are not planned with yet. */
+gboolean
+hass_auto_all_measured (const HassAuto *s, const HassRound *round)
+{
+  for (guint d = 0; d < s->n; d++)
+    if (!s->members[d].failed && !s->members[d].absent
+        && !hass_auto_measured (s, round, d))
+      return FALSE;
+  return TRUE;
+}
+
+/* Units that are kept for GPUs which nobody knows yet, so that they are
+   tried even where rounds are tiny. */
+guint64
+hass_auto_kept_units (const HassAuto *s, const HassRound *round)
+{
+  guint64 n = 0;
+  for (guint d = 0; d < s->n; d++)
+    n += d != s->cpu && !s->members[d].failed && !s->members[d].absent
+         && !hass_auto_busy (s, round, d) && !hass_auto_measured (s, round, d);
+  return n;
+}

@@ -1,0 +1,540 @@
+/* SPDX-License-Identifier: MIT */
+/* test_matrix_multiply.c: products by tiles are right on cores and on
+   devices that stand in for GPUs, and a wrong one does not pass the check.
+   Thread safety: one thread. */
+#include "hass_test.h"
+
+#ifdef WITHOUT_matrix_multiply
+
+static void
+nothing (void)
+{
+  hass_test_skip ("pkg-config finds no openblas");
+}
+
+HASS_TEST_SUITE (matrix_multiply, { "products by tiles are right", nothing })
+
+#else
+
+#  include <math.h>
+#  include <stdio.h>
+#  include <string.h>
+#  include <sys/wait.h>
+
+#  include <hass/hass.h>
+
+#  include "matrix_multiply/matrix.h"
+#  include "tests/engine/stand_in.h"
+#  include "tests/engine/trial.h"
+
+#  define ALWAYS_FULL 1e12
+#  define NEVER_FULL 0
+
+static MatrixProblem
+problem_new (MatrixType type, gsize m, gsize k, gsize n)
+{
+  MatrixProblem p = { .type = type, .m = m, .k = k, .n = n };
+  matrix_choose_tiles (&p);
+  p.a = g_malloc (m * k * sizeof (double));
+  p.b = g_malloc (k * n * sizeof (double));
+  p.c = g_malloc0 (m * n * sizeof (double));
+  if (!matrix_fill (&p, m + n, 2, NULL))
+    g_error ("the matrices cannot be filled");
+  return p;
+}
+
+static void
+problem_clear (MatrixProblem *p)
+{
+  g_free (p->a);
+  g_free (p->b);
+  g_free (p->c);
+}
+
+static void
+expect_right (const MatrixProblem *p, const char *what)
+{
+  MatrixCheck full = matrix_check (p, 1, ALWAYS_FULL);
+  MatrixCheck vectors = matrix_check (p, 1, NEVER_FULL);
+  if (full.right && vectors.right)
+    return;
+  printf ("\n    %s: %zu x %zu x %zu, tiles %zu x %zu: norm %g, worst %g", what,
+          p->m, p->k, p->n, p->tile_rows, p->tile_cols, full.norm, full.worst);
+  CU_FAIL ("the product is wrong");
+}
+
+static void
+expect_multiplied (const MatrixProblem *p, MatrixRun *run, const char *what)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree double *seconds = g_new0 (double, run->rounds);
+  run->seconds = seconds;
+  run->forget = TRUE;
+  watchdog (60, what);
+  gint64 begin_us = g_get_monotonic_time ();
+  gboolean ok = matrix_multiply (p, run, NULL, &error);
+  double left = (g_get_monotonic_time () - begin_us) / 1e6 + 1e-6;
+  watchdog (0, NULL);
+  if (!ok)
+    printf ("\n    %s: %s", what, error->message);
+  CU_ASSERT_TRUE (ok);
+  for (guint i = 0; i < run->rounds; i++)
+    {
+      CU_ASSERT_TRUE (seconds[i] >= 0);
+      left -= seconds[i];
+    }
+  CU_ASSERT_TRUE (left >= 0);
+  expect_right (p, what);
+}
+
+/* -- Tiles -------------------------------------------------------------- */
+
+static void
+tiles_cover (void)
+{
+  for (gsize m = 1; m < 12; m++)
+    for (gsize n = 1; n < 12; n++)
+      for (gsize size = 1; size < 25; size++)
+        {
+          MatrixProblem p = { .m = m, .k = 1, .n = n };
+          guint8 seen[12][12] = { { 0 } };
+          gsize n_seen = 0;
+          p.tile_rows = MIN (size % 5 + 1, m);
+          p.tile_cols = MIN (size / 5 + 1, n);
+          for (gsize i = 0; i < matrix_n_tiles (&p); i++)
+            {
+              MatrixTile t = matrix_tile (&p, i);
+              for (gsize r = t.row; r < t.row + t.rows && r < m; r++)
+                for (gsize c = t.col; c < t.col + t.cols && c < n; c++)
+                  seen[r][c]++;
+              n_seen += t.rows * t.cols;
+            }
+          CU_ASSERT_EQUAL (n_seen, m * n);
+          for (gsize r = 0; r < m; r++)
+            for (gsize c = 0; c < n; c++)
+              CU_ASSERT_EQUAL (seen[r][c], 1);
+        }
+}
+
+static void
+tiles_by_size (void)
+{
+  static const gsize sizes[] = { 1, 100, 1000, 4096, 16384, 1 << 20 };
+  for (guint i = 0; i < G_N_ELEMENTS (sizes); i++)
+    for (guint j = 0; j < G_N_ELEMENTS (sizes); j++)
+      {
+        MatrixProblem p = { .m = sizes[i], .k = 1, .n = sizes[j] };
+        matrix_choose_tiles (&p);
+        CU_ASSERT_TRUE (p.tile_rows >= 1 && p.tile_rows <= p.m);
+        CU_ASSERT_TRUE (p.tile_cols >= 1 && p.tile_cols <= p.n);
+      }
+  MatrixProblem p = { .m = 16384, .k = 1, .n = 16384 };
+  matrix_choose_tiles (&p);
+  CU_ASSERT_EQUAL (matrix_n_tiles (&p), 4096);
+}
+
+/* 7 x 5 in tiles of 2 x 3: 4 tiles in each of 2 columns; 6 is the last but
+   one of the second, 2 numbers wide. */
+static void
+pieces (void)
+{
+  static const struct
+  {
+    gsize first[6], n;
+    struct
+    {
+      gsize row, col, rows, cols, output;
+    } wanted[4];
+    gsize n_wanted;
+  } cases[] = {
+    { { 0, 1, 2, 3 }, 4, { { 0, 0, 7, 3, 0 } }, 1 },
+    { { 2, 3, 4, 5 }, 4, { { 4, 0, 3, 3, 0 }, { 0, 3, 4, 2, 9 } }, 2 },
+    { { 0, 2, 3 }, 3, { { 0, 0, 2, 3, 0 }, { 4, 0, 3, 3, 6 } }, 2 },
+    { { 7, 6 }, 2, { { 6, 3, 1, 2, 0 }, { 4, 3, 2, 2, 2 } }, 2 },
+    { { 5 }, 1, { { 2, 3, 2, 2, 0 } }, 1 },
+  };
+  MatrixProblem p = { .m = 7, .k = 1, .n = 5, .tile_rows = 2, .tile_cols = 3 };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      HassBlock blocks[6] = { { 0 } };
+      HassBundle bundle = { .n_blocks = cases[i].n, .blocks = blocks };
+      MatrixPiece piece = { { 0 }, 0, 0, 0 };
+      for (gsize j = 0; j < cases[i].n; j++)
+        blocks[j].first = cases[i].first[j];
+      for (gsize j = 0; j < cases[i].n_wanted; j++)
+        {
+          CU_ASSERT_TRUE (matrix_next_piece (&p, &bundle, &piece));
+          CU_ASSERT_EQUAL (piece.tile.row, cases[i].wanted[j].row);
+          CU_ASSERT_EQUAL (piece.tile.col, cases[i].wanted[j].col);
+          CU_ASSERT_EQUAL (piece.tile.rows, cases[i].wanted[j].rows);
+          CU_ASSERT_EQUAL (piece.tile.cols, cases[i].wanted[j].cols);
+          CU_ASSERT_EQUAL (piece.output, cases[i].wanted[j].output);
+        }
+      CU_ASSERT_FALSE (matrix_next_piece (&p, &bundle, &piece));
+    }
+}
+
+/* -- Products on cores -------------------------------------------------- */
+
+static void
+odd_sizes (void)
+{
+  static const gsize sizes[][5]
+      = { { 1, 1, 1, 1, 1 },      { 1, 50, 70, 1, 9 },
+          { 70, 50, 1, 9, 1 },    { 7, 1, 9, 2, 4 },
+          { 64, 64, 64, 64, 64 }, { 65, 33, 129, 64, 64 },
+          { 97, 101, 89, 13, 7 } };
+  for (guint i = 0; i < G_N_ELEMENTS (sizes); i++)
+    for (guint cores = 1; cores <= 4; cores++)
+      {
+        const gsize *s = sizes[i];
+        MatrixProblem p = problem_new (cores % 2 ? MATRIX_FLOAT : MATRIX_DOUBLE,
+                                       s[0], s[1], s[2]);
+        MatrixRun run = { .rounds = 1, .cpu = TRUE };
+        p.tile_rows = s[3];
+        p.tile_cols = s[4];
+        run.options.n_cores = cores;
+        run.options.n_gpus = -1;
+        expect_multiplied (&p, &run, "cores");
+        problem_clear (&p);
+      }
+}
+
+/* Fewer tiles than cores: a core still has one when the next round begins,
+   if it may. */
+static void
+rounds_apart (void)
+{
+  MatrixProblem p = problem_new (MATRIX_DOUBLE, 90, 200, 60);
+  MatrixRun run = { .rounds = 200, .cpu = TRUE };
+  p.tile_rows = p.tile_cols = 60;
+  run.options.n_cores = 4;
+  run.options.n_gpus = -1;
+  for (guint i = 0; i < 5; i++)
+    expect_multiplied (&p, &run, "many rounds");
+  problem_clear (&p);
+}
+
+/* -- Products on devices ------------------------------------------------ */
+
+/* What cublas.cu enqueues, on host memory. */
+static void
+kernel (const HassBundle *bundle, gpointer data)
+{
+  MatrixProblem p = *(const MatrixProblem *)data;
+  MatrixPiece piece = { { 0 }, 0, 0, 0 };
+  p.a = bundle->constants[0];
+  p.b = bundle->constants[1];
+  while (matrix_next_piece (&p, bundle, &piece))
+    matrix_compute_tile (&p, &piece.tile,
+                         bundle->output
+                             + piece.output * matrix_number_bytes (&p),
+                         piece.tile.cols);
+}
+
+static gboolean
+enqueue (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
+         GError **error)
+{
+  (void)error;
+  stand_in_launch (stream, kernel, bundle, data);
+  return TRUE;
+}
+
+/* One farm on stand-ins by these plans, with so many cores, 0: none. */
+static void
+on_devices (MatrixType type, const char *strategy, guint cores,
+            const StandInPlan *plans, guint n)
+{
+  MatrixProblem p = problem_new (type, 91, 40, 83);
+  HassDevice *devices[2];
+  MatrixRun run = { .rounds = 3, .cpu = cores > 0, .gpu_worker = enqueue };
+  for (guint i = 0; i < n; i++)
+    devices[i] = stand_in_new (&plans[i]);
+  p.tile_rows = 8;
+  p.tile_cols = 16;
+  run.options.strategy = strategy;
+  run.options.n_cores = MAX (cores, 1);
+  run.options.devices = devices;
+  run.options.n_devices = n;
+  expect_multiplied (&p, &run, strategy ? strategy : "devices");
+  for (guint i = 0; i < n; i++)
+    {
+      StandInCounts counts = stand_in_counts (devices[i]);
+      CU_ASSERT_PTR_NULL (counts.wrong);
+      if (cores == 0 && n == 1)
+        CU_ASSERT_TRUE (counts.finished > 0);
+      stand_in_free (devices[i]);
+    }
+  problem_clear (&p);
+}
+
+static void
+strategies (void)
+{
+  static const StandInPlan plans[]
+      = { { .name = "gpu0", .depth = 2 },
+          { .name = "gpu1", .depth = 1, .delay_us = 200 } };
+  g_autofree const HassStrategyOps **all = hass_strategy_list ();
+  for (gsize i = 0; all[i]; i++)
+    if (all[i]->farms & HASS_FARM_PARTITION)
+      {
+        on_devices (MATRIX_FLOAT, all[i]->name, 2, plans, 2);
+        on_devices (MATRIX_DOUBLE, all[i]->name, 1, plans, 1);
+      }
+}
+
+static void
+devices_alone (void)
+{
+  static const StandInPlan plans[] = { { .depth = 3 }, { .name = "gpu1" } };
+  on_devices (MATRIX_DOUBLE, NULL, 0, plans, 1);
+  on_devices (MATRIX_FLOAT, NULL, 0, plans, 2);
+}
+
+static void
+devices_that_fail (void)
+{
+  static const StandInPlan plans[]
+      = { { .depth = 2, .fail_bundle_every = 3, .fail_submit_at = 2 },
+          { .name = "gpu1", .lose_at = 2 } };
+  on_devices (MATRIX_DOUBLE, NULL, 2, plans, 2);
+}
+
+/* Only linked where there is cuBLAS. */
+gboolean matrix_gpu_worker (const HassBundle *bundle, HassGpuStream *stream,
+                            gpointer problem, GError **error)
+    __attribute__ ((weak));
+
+/* The real ones. Tiles of 1000 numbers make many pieces and small copies. */
+static void
+gpus (void)
+{
+  for (int type = 0; type < 2; type++)
+    for (int cores = 0; cores <= 2; cores++)
+      {
+        double seconds[3];
+        g_autoptr (GError) error = NULL;
+        MatrixProblem p = problem_new (type, 501, 303, 707);
+        MatrixRun run = { .rounds = 3,
+                          .forget = TRUE,
+                          .cpu = cores > 0,
+                          .gpu_worker = matrix_gpu_worker,
+                          .seconds = seconds };
+        p.tile_rows = 20;
+        p.tile_cols = 50;
+        run.options.n_cores = MAX (cores, 1);
+        if (!run.gpu_worker
+            || (!matrix_multiply (&p, &run, NULL, &error)
+                && g_error_matches (error, HASS_ERROR, HASS_ERROR_NO_DEVICE)))
+          {
+            hass_test_skip ("no GPU or no cuBLAS");
+            problem_clear (&p);
+            return;
+          }
+        if (error)
+          printf ("\n    %s", error->message);
+        CU_ASSERT_PTR_NULL (error);
+        expect_right (&p, "GPUs");
+        problem_clear (&p);
+      }
+}
+
+static gboolean
+refuse (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
+        GError **error)
+{
+  (void)bundle, (void)stream, (void)data;
+  g_set_error (error, HASS_ERROR, HASS_ERROR_DEVICE, "no");
+  return FALSE;
+}
+
+static void
+old_products (void)
+{
+  static const StandInPlan plan;
+  for (int forget = 0; forget < 2; forget++)
+    {
+      double seconds;
+      MatrixProblem p = problem_new (MATRIX_DOUBLE, 50, 20, 40);
+      MatrixTile all = { 0, 0, 50, 40 };
+      HassDevice *device = stand_in_new (&plan);
+      MatrixRun run = {
+        .rounds = 1, .forget = forget, .gpu_worker = refuse, .seconds = &seconds
+      };
+      run.options.devices = &device;
+      run.options.n_devices = 1;
+      matrix_compute_tile (&p, &all, p.c, p.n);
+      CU_ASSERT_FALSE (matrix_multiply (&p, &run, NULL, NULL));
+      CU_ASSERT_EQUAL (matrix_check (&p, 1, ALWAYS_FULL).right, !forget);
+      CU_ASSERT_EQUAL (matrix_check (&p, 1, NEVER_FULL).right, !forget);
+      stand_in_free (device);
+      problem_clear (&p);
+    }
+}
+
+/* -- The check ---------------------------------------------------------- */
+
+/* As the hardware's TF32 does: 10 bits of the mantissa, to the nearest. */
+static void
+round_to_tf32 (float *numbers, gsize n)
+{
+  for (gsize i = 0; i < n; i++)
+    {
+      guint32 bits;
+      memcpy (&bits, &numbers[i], sizeof bits);
+      bits = (bits + 0x1000) & ~0x1fffu;
+      memcpy (&numbers[i], &bits, sizeof bits);
+    }
+}
+
+static void
+wrong_products (void)
+{
+  for (int full = 0; full < 2; full++)
+    for (int type = 0; type < 2; type++)
+      {
+        MatrixProblem p = problem_new (type, 120, 300, 150);
+        MatrixTile all = { 0, 0, 120, 150 };
+        double limit = full ? ALWAYS_FULL : NEVER_FULL;
+        gsize middle = 60 * p.n + 75;
+        /* so little that only the largest error of floats shows it */
+        double little = full ? 0.001 : 0.005;
+        float *f = p.c;
+        double *d = p.c;
+        CU_ASSERT_FALSE (matrix_check (&p, 1, limit).right);
+        matrix_compute_tile (&p, &all, p.c, p.n);
+        CU_ASSERT_TRUE (matrix_check (&p, 1, limit).right);
+        CU_ASSERT_EQUAL (matrix_check (&p, 1, limit).full, full);
+        /* one number that is wrong by a little, one that was never written */
+        if (type == MATRIX_FLOAT)
+          f[middle] += (float)little;
+        else
+          d[middle] += little;
+        CU_ASSERT_FALSE (matrix_check (&p, 1, limit).right);
+        matrix_compute_tile (&p, &all, p.c, p.n);
+        if (type == MATRIX_FLOAT)
+          f[middle] = NAN;
+        else
+          d[middle] = NAN;
+        CU_ASSERT_FALSE (matrix_check (&p, 1, limit).right);
+        problem_clear (&p);
+      }
+}
+
+static void
+tf32_is_no_float (void)
+{
+  MatrixProblem p = problem_new (MATRIX_FLOAT, 80, 5000, 60);
+  MatrixProblem rounded = problem_new (MATRIX_FLOAT, 80, 5000, 60);
+  MatrixTile all = { 0, 0, 80, 60 };
+  round_to_tf32 (rounded.a, 80 * 5000);
+  round_to_tf32 (rounded.b, 5000 * 60);
+  matrix_compute_tile (&rounded, &all, p.c, p.n);
+  CU_ASSERT_FALSE (matrix_check (&p, 1, ALWAYS_FULL).right);
+  CU_ASSERT_FALSE (matrix_check (&p, 1, NEVER_FULL).right);
+  matrix_compute_tile (&p, &all, p.c, p.n);
+  expect_right (&p, "float");
+  problem_clear (&p);
+  problem_clear (&rounded);
+}
+
+static void
+numbers_by_seed (void)
+{
+  MatrixProblem one = problem_new (MATRIX_DOUBLE, 40, 50, 30);
+  MatrixProblem two = problem_new (MATRIX_DOUBLE, 40, 50, 30);
+  const double *a = one.a;
+  double sum = 0;
+  CU_ASSERT_EQUAL (memcmp (one.a, two.a, 2000 * sizeof (double)), 0);
+  CU_ASSERT_TRUE (matrix_fill (&two, 1, 1, NULL));
+  CU_ASSERT_NOT_EQUAL (memcmp (one.a, two.a, 2000 * sizeof (double)), 0);
+  CU_ASSERT_NOT_EQUAL (memcmp (one.a, one.b, 1500 * sizeof (double)), 0);
+  for (gsize i = 0; i < 2000; i++)
+    {
+      CU_ASSERT_TRUE (a[i] >= -1 && a[i] < 1);
+      sum += a[i];
+    }
+  CU_ASSERT_TRUE (fabs (sum / 2000) < 0.1);
+  problem_clear (&one);
+  problem_clear (&two);
+}
+
+/* -- The program -------------------------------------------------------- */
+
+/* Its exit status, and what it wrote. */
+static int
+program (const char *arguments, char **out, char **err)
+{
+  const char *build = g_getenv ("TEST_BUILD");
+  g_autofree char *line
+      = g_strdup_printf ("%s/bin/matrix_multiply %s",
+                         build ? build : HASS_TOP "/build", arguments);
+  int status = -1;
+  if (!g_spawn_command_line_sync (line, out, err, &status, NULL))
+    return -1;
+  return WIFEXITED (status) ? WEXITSTATUS (status) : -1;
+}
+
+static void
+program_runs (void)
+{
+  static const struct
+  {
+    const char *arguments, *out;
+    int status;
+    const char *err;
+  } cases[] = {
+    { "-n 300 --verify --rounds 2", "round 2:", 0, "" },
+    { "-n 300 --m 65 --k 33 --type float --tile 16x40 -v", "verified: ", 0,
+      "" },
+    { "-n 65 --k 33 --tile 16 --cpu-only --report", "farm matrix_double", 0,
+      "" },
+    { "-n 80 -v --platform " HASS_TOP "/doc/platforms/thesis.platform",
+      "s of virtual time", 0, "" },
+    { "-n 80 --json", "\"farm\" : \"matrix_double\"", 0, "total: " },
+    { "--help", "--tile=ROWSxCOLS", 0, "" },
+    { "--tile 4y5", "", 2, "--tile needs ROWSxCOLS or one number, not '4y5'" },
+    { "--tile 0", "", 2, "not '0'" },
+    { "--type half", "", 2, "--type is float or double, not 'half'" },
+    { "-n 0", "", 2, "--n needs a number from 1 to 1048576, not 0" },
+    { "--m -3", "", 2, "--m needs a number" },
+    { "--rounds 0", "", 2, "--rounds needs" },
+    { "8192", "", 2, "'8192' is not an option" },
+    { "--cpu-only --gpu-only", "", 2, "leaves no device for --gpu-only" },
+    { "-n 80 --strategy no-such", "", 1, "known are" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autofree char *out = NULL, *err = NULL;
+      int status = program (cases[i].arguments, &out, &err);
+      if (status == cases[i].status && out && strstr (out, cases[i].out) && err
+          && strstr (err, cases[i].err))
+        continue;
+      printf ("\n    %s: %d, %s%s", cases[i].arguments, status, out, err);
+      CU_FAIL ("the program said or did something else");
+    }
+}
+
+HASS_TEST_SUITE (
+    matrix_multiply,
+    { "tiles cover the matrix, each number once", tiles_cover },
+    { "the default tiles suit the matrix", tiles_by_size },
+    { "tiles below each other become one piece", pieces },
+    { "products of odd sizes are right on 1 to 4 cores", odd_sizes },
+    { "rounds do not meet in the product", rounds_apart },
+    { "products are right with every strategy on cores and devices",
+      strategies },
+    { "products are right on devices alone", devices_alone },
+    { "products are right when devices fail", devices_that_fail },
+    { "products are right on the machine's GPUs", gpus },
+    { "a product of before is forgotten when it shall be", old_products },
+    { "a wrong product does not pass the check", wrong_products },
+    { "TF32 does not pass for float", tf32_is_no_float },
+    { "matrices depend on the seed alone", numbers_by_seed })
+
+HASS_TEST_SUITE (examples_matrix_multiply,
+                 { "it verifies, reports and says what is wrong",
+                   program_runs })
+
+#endif

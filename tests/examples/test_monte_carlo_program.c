@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* test_monte_carlo_program.c: monte_carlo's command line. A suite of its own,
+   as programs cannot run under ThreadSanitizer: oneTBB's own threads are
+   excused in the test program only.
+   Thread safety: one thread. */
+#include "hass_test.h"
+
+#include <glib.h>
+#include <string.h>
+#include <sys/wait.h>
+
+static int
+run (const char *arguments, char **out, char **err)
+{
+  const char *build = g_getenv ("TEST_BUILD");
+  g_autofree char *line = g_strdup_printf (
+      "%s/bin/monte_carlo %s", build ? build : HASS_TOP "/build", arguments);
+  int status = -1;
+  if (!g_spawn_command_line_sync (line, out, err, &status, NULL))
+    return -1;
+  return WIFEXITED (status) ? WEXITSTATUS (status) : -1;
+}
+
+static void
+program_verifies (void)
+{
+  static const char *const arguments[]
+      = { "--verify --samples=300001",
+          "--verify --option=european --samples=20001 --steps=5",
+          "--verify --option=asian --samples=20001 --steps=5" };
+  for (guint i = 0; i < G_N_ELEMENTS (arguments); i++)
+    {
+      g_autofree char *out = NULL, *err = NULL, *other = NULL, *rest = NULL;
+      g_autofree char *one = g_strconcat (arguments[i],
+                                          " --cores=1 --cpu-only --block=999 "
+                                          "--strategy=naive-greedy",
+                                          NULL);
+      CU_ASSERT_EQUAL (run (arguments[i], &out, &err), 0);
+      CU_ASSERT_EQUAL (run (one, &other, &rest), 0);
+      CU_ASSERT_PTR_NOT_NULL (strstr (out, "ok, the same bits"));
+      CU_ASSERT_STRING_EQUAL (out, other);
+      CU_ASSERT_STRING_EQUAL (err, "");
+    }
+}
+
+static void
+program_refuses (void)
+{
+  static const char *const wrong[][2]
+      = { { "--option=barrier", "european or asian" },
+          { "--samples=-1", "--samples must be" },
+          { "--option=asian --steps=0", "--steps must be" },
+          { "--option=asian --volatility=-1", "--volatility must be" },
+          { "--option=asian --strike=nan", "--strike must be" },
+          { "--cpu-only --gpu-only", "exclude each other" },
+          { "--pi --option=asian", "exclude each other" },
+          { "--nonsense", "Unknown option" },
+          { "more", "no arguments" } };
+  for (guint i = 0; i < G_N_ELEMENTS (wrong); i++)
+    {
+      g_autofree char *out = NULL, *err = NULL;
+      CU_ASSERT_EQUAL (run (wrong[i][0], &out, &err), 2);
+      CU_ASSERT_PTR_NOT_NULL (strstr (err, wrong[i][1]));
+    }
+  g_autofree char *out = NULL, *err = NULL;
+  CU_ASSERT_EQUAL (run ("--strategy=no-such", &out, &err), 1);
+  CU_ASSERT_PTR_NOT_NULL (strstr (err, "known are"));
+}
+
+HASS_TEST_SUITE (monte_carlo_program,
+                 { "it verifies itself and prints the same", program_verifies },
+                 { "it says what is wrong", program_refuses })
