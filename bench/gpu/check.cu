@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* check.cu: the sub-command "check": text, scans and the hand-written hybrid
-   against a scan byte by byte, before anything is timed.
+/* check.cu: the sub-command "check": text, scans, the hand-written hybrid and
+   the farms of hass against a scan byte by byte, before anything is timed.
    Thread safety: one thread. */
 #include "cuda_check.cuh"
+#include "farms.h"
 #include "hand_hybrid.h"
 #include "scan.cuh"
 
+#include <hass/memory.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <vector>
@@ -167,6 +169,80 @@ check_hand (Crew *crew, guint n_gpus)
   pages_free (pages, n);
 }
 
+/* The same farms as in the contests, the text pinned and not. */
+static void
+check_search (Crew *crew, guint n_gpus)
+{
+  const gsize n = 40 * MIB + 12345;
+  static const char needle[] = "Sherlock";
+  guint8 *pages = pages_new (n, TRUE);
+  guint64 expected = text_fill (pages, n, 9, as_bytes (needle), 8, crew);
+  for (int pinned = 0; pinned < 2; pinned++)
+    {
+      if (pinned)
+        expect (hass_register (pages, n, NULL), TRUE, "hass_register", n, 0, 0);
+      for (guint g = 0; g <= n_gpus; g++)
+        for (int cpu = g == 0; cpu < 2; cpu++)
+          for (gsize block : { (gsize)0, (gsize)100001, MIB })
+            for (gsize skip : { 0, 7 })
+              {
+                FarmSettings settings = { "check", NULL, cpu, g, block };
+                HandText text
+                    = { pages + skip, n - skip, as_bytes (needle), 8 };
+                expect (farm_search (&settings, &text).sum,
+                        expected
+                            - scan_naive (pages, skip, n, as_bytes (needle), 8),
+                        "farm_search", cpu, g, block);
+              }
+    }
+  hass_unregister (pages);
+  pages_free (pages, n);
+}
+
+static void
+check_count (Crew *crew, guint n_gpus)
+{
+  const gsize n = 3 * MIB, n_loads = 1000;
+  static const char needle[] = "Sherlock";
+  std::vector<guint8> heap (n);
+  text_fill (heap.data (), n, 4, as_bytes (needle), 8, crew);
+  const HandText text = { NULL, 0, as_bytes (needle), 8 };
+  for (guint g = 0; g <= MIN (n_gpus, 1u); g++)
+    for (gsize size : { 4, 64, 1000, 70000 })
+      {
+        std::vector<const guint8 *> loads;
+        std::vector<guint64> counts (n_loads, 1234);
+        FarmSettings settings = { "check", NULL, g == 0, g, 0 };
+        for (gsize i = 0; i < n_loads; i++)
+          loads.push_back (&heap[i * 7919 * 13 % (n - size)]);
+        farm_count (&settings, &text, loads.data (), size, n_loads,
+                    counts.data ());
+        for (gsize i = 0; i < n_loads; i++)
+          expect (counts[i],
+                  scan_naive (loads[i], size, size, as_bytes (needle), 8),
+                  "farm_count", size, i, g);
+      }
+}
+
+static void
+check_steps (guint n_gpus)
+{
+  for (gsize n : { 1, 63, 64, 65, 100000 })
+    {
+      Steps steps = { 1664525, 1013904223, 37, 3, 0 };
+      guint64 expected = steps_naive (&steps, 0, n);
+      expect (steps_cpu (&steps, 5, n), steps_naive (&steps, 5, n), "steps_cpu",
+              n, 0, 0);
+      for (guint g = 0; g <= MIN (n_gpus, 1u); g++)
+        for (int cpu = g == 0; cpu < 2; cpu++)
+          {
+            FarmSettings settings = { "check", NULL, cpu, g, 1000 };
+            expect (farm_steps (&settings, &steps, n).sum, expected,
+                    "farm_steps", n, g, cpu);
+          }
+    }
+}
+
 int
 check_main (const GpuBenchOptions *options)
 {
@@ -174,6 +250,9 @@ check_main (const GpuBenchOptions *options)
   check_text (crew);
   check_scans (options->n_gpus > 0);
   check_hand (crew, options->n_gpus);
+  check_search (crew, options->n_gpus);
+  check_count (crew, options->n_gpus);
+  check_steps (options->n_gpus);
   crew_free (crew);
   printf ("\n%u checks, %u failed%s\n", n_checked, n_failed,
           options->n_gpus == 0 ? "; those of the GPU were skipped" : "");

@@ -124,11 +124,11 @@ contest_size (const Contest *contest)
   return contest->rows->len;
 }
 
-static double
-median_ratio (const Contest *contest, guint row)
+double
+contest_ratio (const Contest *contest, guint row, guint to)
 {
   const double *values = row_of (contest, row)->values;
-  const double *others = row_of (contest, contest->reference)->values;
+  const double *others = row_of (contest, to)->values;
   double *ratios = g_new (double, contest->rounds);
   for (guint i = 0; i < contest->rounds; i++)
     ratios[i] = values[i] / others[i];
@@ -158,11 +158,12 @@ print_table (const Contest *contest)
   for (guint i = 0; i < contest->rows->len; i++)
     {
       char mid[32], low[32], high[32];
-      printf (
-          "| %-60s | %9s | %9s | %9s | %7.3f |\n", contest_name (contest, i),
-          shown (mid, contest_median (contest, i)),
-          shown (low, extreme (contest, i, TRUE)),
-          shown (high, extreme (contest, i, FALSE)), median_ratio (contest, i));
+      printf ("| %-60s | %9s | %9s | %9s | %7.3f |\n",
+              contest_name (contest, i),
+              shown (mid, contest_median (contest, i)),
+              shown (low, extreme (contest, i, TRUE)),
+              shown (high, extreme (contest, i, FALSE)),
+              contest_ratio (contest, i, contest->reference));
     }
   fflush (stdout);
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu_bench.h: what the files of gpu-bench share: options, contests, a crew
-   of threads, the text, and the compute of a CPU.
+/* gpu_bench.h: what the files of gpu-bench share: options, contests, targets,
+   a crew of threads, the text, and the compute of a CPU.
 
-   gpu-bench measures what plain CUDA and plain threads reach on a machine,
-   as the yardstick for hass. It has no part of hass in it, so that a mistake
-   there cannot make both sides slow.
+   gpu-bench measures hass beside what plain CUDA and plain threads reach on
+   a machine. What hass is held against has no part of hass in it but the
+   pinned memory that both copy from, so that a mistake there cannot make
+   both sides slow.
 
    Thread safety: one thread calls; scan_cpu and read_sum, any. */
 #ifndef GPU_BENCH_H
@@ -22,9 +23,13 @@ G_BEGIN_DECLS
 
 typedef struct
 {
-  double gib;   /* of text */
-  guint n_gpus; /* to use; all of them are there */
-  guint repeat; /* rounds of a contest */
+  double gib;          /* of text */
+  guint n_gpus;        /* to use; all of them are there */
+  guint repeat;        /* rounds of a contest */
+  const char *svg;     /* file for the plot, or NULL */
+  const char *out;     /* folder for the tables, or NULL */
+  const char *run;     /* what a process of never-worse runs, or NULL */
+  const char *targets; /* file that gets the lines of targets, or NULL */
 } GpuBenchOptions;
 
 /* The sub-commands; each prints its tables and returns an exit status. */
@@ -32,6 +37,8 @@ int raw_main (const GpuBenchOptions *options);
 int hybrid_main (const GpuBenchOptions *options);
 int small_main (const GpuBenchOptions *options);
 int tasks_main (const GpuBenchOptions *options);
+int overhead_main (const GpuBenchOptions *options);
+int never_worse_main (const GpuBenchOptions *options);
 int check_main (const GpuBenchOptions *options);
 
 /* -- Contests ----------------------------------------------------------- */
@@ -55,11 +62,31 @@ void contest_run (Contest *contest, guint rounds, gboolean print);
 double contest_median (const Contest *contest, guint row);
 /* The least or the most, as the contest's sense has it. */
 double contest_best (const Contest *contest, guint row);
+/* Median of the ratios within a round. */
+double contest_ratio (const Contest *contest, guint row, guint to);
 const char *contest_name (const Contest *contest, guint row);
 guint contest_size (const Contest *contest);
 void contest_free (Contest *contest);
 
 double median_of (const double *values, gsize n);
+
+/* -- Targets ------------------------------------------------------------ */
+
+typedef enum
+{
+  TARGET_AT_LEAST,
+  TARGET_AT_MOST,
+  TARGET_NONE /* shown, held against nothing */
+} TargetKind;
+
+/* Both numbers are in @unit. */
+void target_add (TargetKind kind, double target, double measured,
+                 const char *unit, const char *what, ...) G_GNUC_PRINTF (5, 6);
+/* The table of what was added; its lines are also appended to @path, unless
+   that is NULL. */
+void targets_print (const char *path);
+#define TARGETS_HEAD                                                           \
+  "| what | target | measured | |\n|:-----|-------:|---------:|:--|\n"
 
 /* -- Threads ------------------------------------------------------------ */
 

@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* main.cu: gpu-bench raw | hybrid | small | tasks | check [options].
+/* main.cu: gpu-bench COMMAND [options].
 
    Without a GPU it says so and succeeds; "check" then checks what needs
-   none.
+   none. "all" runs each command in a process of its own, so that none spoils
+   another, and ends with all their targets. What hass remembers of its farms
+   begins empty in each process.
 
    Thread safety: one thread. */
 #include "cuda_check.cuh"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
+
+static int all_main (const GpuBenchOptions *options);
 
 static const struct
 {
@@ -16,26 +23,161 @@ static const struct
   gboolean without_gpu;
 } commands[] = {
   { "raw", "links, launches, registering, host memory", raw_main, FALSE },
-  { "hybrid", "search by CPU and GPUs, written by hand", hybrid_main, FALSE },
+  { "hybrid", "search by CPU and GPUs", hybrid_main, FALSE },
   { "small", "scattered small loads, 64 B to 1 MiB", small_main, FALSE },
   { "tasks", "different functions: one kernel or streams", tasks_main, FALSE },
+  { "overhead", "turnaround of an empty bundle, cores that wait", overhead_main,
+    FALSE },
+  { "never-worse", "where one device is far faster, and where none is",
+    never_worse_main, FALSE },
+  { "all", "all of these, and a table of targets", all_main, FALSE },
   { "check", "right answers, before anything is timed", check_main, TRUE },
 };
 
 static void
 print_machine (guint n_gpus)
 {
-  printf ("%u cores, %u GPU%s used\n", bench_cores (), n_gpus,
+  printf ("- %u cores, %u GPU%s used\n", bench_cores (), n_gpus,
           n_gpus == 1 ? "" : "s");
   for (guint g = 0; g < n_gpus; g++)
     {
       cudaDeviceProp p;
       CU (cudaGetDeviceProperties (&p, (int)g));
-      printf ("gpu%u: %s, %d multiprocessors, %.1f GiB\n", g, p.name,
+      printf ("- gpu%u: %s, %d multiprocessors, %.1f GiB\n", g, p.name,
               p.multiProcessorCount, (double)p.totalGlobalMem / GIB);
     }
   fflush (stdout);
 }
+
+/* -- Output to two places ----------------------------------------------- */
+
+static ssize_t
+write_both (void *file, const char *bytes, size_t n)
+{
+  const int to[] = { STDOUT_FILENO, *static_cast<int *> (file) };
+  for (int fd : to)
+    for (size_t done = 0; done < n;)
+      {
+        ssize_t written = write (fd, bytes + done, n - done);
+        if (written <= 0)
+          return 0;
+        done += (size_t)written;
+      }
+  return (ssize_t)n;
+}
+
+/* What is printed from here on also goes to OUT/COMMAND.md. */
+static gboolean
+copy_output (const char *folder, const char *command)
+{
+  static int file;
+  cookie_io_functions_t functions = { NULL, write_both, NULL, NULL };
+  char *name = g_strconcat (command, ".md", NULL);
+  char *path = g_build_filename (folder, name, NULL);
+  file = g_mkdir_with_parents (folder, 0777) == 0
+             ? open (path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)
+             : -1;
+  if (file >= 0)
+    stdout = fopencookie (&file, "w", functions);
+  else
+    fprintf (stderr, "%s: %s\n", path, g_strerror (errno));
+  g_free (path);
+  g_free (name);
+  return file >= 0;
+}
+
+/* -- A profile of its own ----------------------------------------------- */
+
+static char *profile;
+
+static void
+remove_profile (void)
+{
+  char *lock = g_strconcat (profile, ".lock", NULL);
+  unlink (profile);
+  unlink (lock);
+  g_free (lock);
+}
+
+static void
+use_empty_profile (void)
+{
+  profile = g_strdup_printf ("%s/gpu-bench-%d.profile", g_get_tmp_dir (),
+                             (int)getpid ());
+  remove_profile ();
+  g_setenv ("HASS_PROFILE", profile, TRUE);
+  atexit (remove_profile);
+}
+
+/* -- All ---------------------------------------------------------------- */
+
+static gboolean
+run_command (const char *name, const GpuBenchOptions *options,
+             const char *targets)
+{
+  char gib[32], gpus[32], repeat[32];
+  GError *error = NULL;
+  gint status = 0;
+  char *self = g_file_read_link ("/proc/self/exe", NULL);
+  g_snprintf (gib, sizeof gib, "--gib=%g", options->gib);
+  g_snprintf (gpus, sizeof gpus, "--gpus=%u", options->n_gpus);
+  g_snprintf (repeat, sizeof repeat, "--repeat=%u", options->repeat);
+  GPtrArray *argv = g_ptr_array_new ();
+  for (const char *word :
+       { (const char *)self, name, (const char *)gib, (const char *)gpus,
+         (const char *)repeat, "--targets", targets })
+    g_ptr_array_add (argv, const_cast<char *> (word));
+  if (options->out)
+    {
+      g_ptr_array_add (argv, const_cast<char *> ("--out"));
+      g_ptr_array_add (argv, const_cast<char *> (options->out));
+    }
+  g_ptr_array_add (argv, NULL);
+  gboolean ok = g_spawn_sync (NULL, reinterpret_cast<char **> (argv->pdata),
+                              NULL, G_SPAWN_CHILD_INHERITS_STDIN, NULL, NULL,
+                              NULL, NULL, &status, &error)
+                && g_spawn_check_wait_status (status, &error);
+  if (!ok)
+    fprintf (stderr, "%s: %s\n", name, error->message);
+  g_clear_error (&error);
+  g_ptr_array_unref (argv);
+  g_free (self);
+  return ok;
+}
+
+static int
+all_main (const GpuBenchOptions *options)
+{
+  int status = 0;
+  char *targets = g_strdup_printf ("%s/gpu-bench-%d.targets", g_get_tmp_dir (),
+                                   (int)getpid ());
+  GString *failed = g_string_new (NULL);
+  char *lines = NULL;
+  unlink (targets);
+  for (const char *name : { "check", "raw", "hybrid", "overhead", "small",
+                            "never-worse", "tasks" })
+    {
+      gint64 begin = bench_now_ns ();
+      printf ("\n");
+      fflush (stdout);
+      if (!run_command (name, options, targets))
+        {
+          g_string_append_printf (failed, "| %s | | failed | missed |\n", name);
+          status = 1;
+        }
+      fprintf (stderr, "%s took %.1f s\n", name, seconds_since (begin));
+    }
+  g_file_get_contents (targets, &lines, NULL, NULL);
+  printf ("\n# All targets\n\n" TARGETS_HEAD "%s%s", lines ? lines : "",
+          failed->str);
+  unlink (targets);
+  g_free (lines);
+  g_free (targets);
+  g_string_free (failed, TRUE);
+  return status;
+}
+
+/* -- The command line --------------------------------------------------- */
 
 static int
 usage (GOptionContext *context)
@@ -47,22 +189,61 @@ usage (GOptionContext *context)
   return 2;
 }
 
+static int
+run (const char *name, GpuBenchOptions *options, int n_gpus)
+{
+  for (const auto &c : commands)
+    if (strcmp (c.name, name) == 0)
+      {
+        /* A process of never-worse: nothing touches CUDA before its farm. */
+        if (options->run)
+          return c.run (options);
+        if (options->out && !copy_output (options->out, name))
+          return 1;
+        guint there = gpus_there ();
+        options->n_gpus = n_gpus > 0 ? MIN ((guint)n_gpus, there) : there;
+        printf ("# gpu-bench %s\n\n", name);
+        if (there == 0)
+          printf ("no GPU: %s\n",
+                  c.without_gpu ? "the CPU's part only" : "nothing measured");
+        if (there == 0 && !c.without_gpu)
+          return 0;
+        if (options->n_gpus < (guint)n_gpus)
+          printf ("%d GPUs asked for, %u there\n\n", n_gpus, there);
+        print_machine (options->n_gpus);
+        int status = c.run (options);
+        targets_print (options->targets);
+        return status;
+      }
+  fprintf (stderr, "no command %s\n", name);
+  return 2;
+}
+
 int
 main (int argc, char **argv)
 {
-  double gib = 6;
+  GpuBenchOptions options = { 6, 0, 11, NULL, NULL, NULL, NULL };
   int n_gpus = 0, repeat = 11;
   const GOptionEntry entries[]
-      = { { "gib", 0, 0, G_OPTION_ARG_DOUBLE, &gib, "of text (6)", "N" },
+      = { { "gib", 0, 0, G_OPTION_ARG_DOUBLE, &options.gib, "of text (6)",
+            "N" },
           { "gpus", 0, 0, G_OPTION_ARG_INT, &n_gpus,
             "use the first N GPUs (all)", "N" },
           { "repeat", 0, 0, G_OPTION_ARG_INT, &repeat, "rounds (11)", "R" },
+          { "out", 0, 0, G_OPTION_ARG_FILENAME, &options.out,
+            "also write COMMAND.md there, and small.svg", "DIR" },
+          { "svg", 0, 0, G_OPTION_ARG_FILENAME, &options.svg,
+            "small: file for the plot", "FILE" },
+          { "targets", 0, G_OPTION_FLAG_HIDDEN, G_OPTION_ARG_FILENAME,
+            &options.targets, "", "FILE" },
+          { "run", 0, G_OPTION_FLAG_HIDDEN, G_OPTION_ARG_STRING, &options.run,
+            "", "SPEC" },
           { NULL, 0, 0, G_OPTION_ARG_NONE, NULL, NULL, NULL } };
   GError *error = NULL;
   GOptionContext *context = g_option_context_new ("COMMAND");
   GString *summary = g_string_new ("Commands:");
   for (const auto &c : commands)
-    g_string_append_printf (summary, "\n  %-8s %s", c.name, c.what);
+    g_string_append_printf (summary, "\n  %-12s %s", c.name, c.what);
   g_option_context_set_summary (context, summary->str);
   g_string_free (summary, TRUE);
   g_option_context_add_main_entries (context, entries, NULL);
@@ -71,28 +252,12 @@ main (int argc, char **argv)
       fprintf (stderr, "%s\n", error->message);
       return usage (context);
     }
-  if (argc != 2 || gib <= 0 || n_gpus < 0 || repeat < 1)
+  if (argc != 2 || options.gib <= 0 || n_gpus < 0 || repeat < 1)
     return usage (context);
+  g_option_context_free (context);
+  options.repeat = (guint)repeat;
   /* Before the first call of CUDA: as many queues as streams. */
   g_setenv ("CUDA_DEVICE_MAX_CONNECTIONS", "32", FALSE);
-  for (const auto &c : commands)
-    if (strcmp (c.name, argv[1]) == 0)
-      {
-        guint there = gpus_there ();
-        GpuBenchOptions options
-            = { gib, n_gpus > 0 ? MIN ((guint)n_gpus, there) : there,
-                (guint)repeat };
-        g_option_context_free (context);
-        if (there == 0)
-          printf ("no GPU: %s\n",
-                  c.without_gpu ? "the CPU's part only" : "nothing measured");
-        if (there == 0 && !c.without_gpu)
-          return 0;
-        if (options.n_gpus < (guint)n_gpus)
-          printf ("%d GPUs asked for, %u there\n", n_gpus, there);
-        print_machine (options.n_gpus);
-        return c.run (&options);
-      }
-  fprintf (stderr, "no command %s\n", argv[1]);
-  return usage (context);
+  use_empty_profile ();
+  return run (argv[1], &options, n_gpus);
 }

@@ -6,14 +6,19 @@
    large as all of them, so none is adjacent to the next. By hand: one after
    another with a wait, over three streams, and gathered into pinned memory;
    the gathered ones with one thread and one copy, with one thread in pieces
-   that overlap with their copies, and with several threads. A contestant's
-   time runs from the loads in the heap to their counts in host memory; the
-   counts are compared with those of the CPU after each run.
+   that overlap with their copies, and with several threads. By hass: a
+   combine farm of all loads on one GPU, which is told of nothing but the
+   loads. A contestant's time runs from the loads in the heap to their counts
+   in pinned memory; the counts are compared with those of the CPU after each
+   run.
 
    Thread safety: one thread. */
 #include "cuda_check.cuh"
+#include "farms.h"
 #include "scan.cuh"
+#include "svg.h"
 
+#include <hass/memory.h>
 #include <string.h>
 #include <vector>
 
@@ -36,7 +41,7 @@ struct Small
   Crew *crew;
   guint8 *staging; /* pinned, for all loads */
   guint8 *device;  /* for all loads */
-  Count *counts;   /* pinned */
+  Count *counts;   /* pinned, and hass knows */
   Count *device_counts;
   cudaStream_t stream[N_STREAMS];
 };
@@ -68,10 +73,9 @@ block_threads (gsize size)
 
 /* -- Contestants -------------------------------------------------------- */
 
-static double
-finished (const Small *small, gint64 begin)
+static void
+check_counts (const Small *small)
 {
-  double us = seconds_since (begin) * 1e6 / (double)small->n;
   for (gsize i = 0; i < small->n; i++)
     if (small->counts[i] != small->expected[i])
       {
@@ -80,6 +84,13 @@ finished (const Small *small, gint64 begin)
         exit (1);
       }
   memset (small->counts, 0xff, small->n * sizeof (Count));
+}
+
+static double
+finished (const Small *small, gint64 begin)
+{
+  double us = seconds_since (begin) * 1e6 / (double)small->n;
+  check_counts (small);
   return us;
 }
 
@@ -183,6 +194,19 @@ measure_bundled (gconstpointer arg)
   return finished (s, begin);
 }
 
+static double
+measure_farm (gconstpointer arg)
+{
+  static const FarmSettings settings = { "small-loads", NULL, FALSE, 1, 0 };
+  static_assert (sizeof (Count) == sizeof (guint64), "counts");
+  const Small *s = static_cast<const Small *> (arg);
+  const HandText text = { NULL, 0, needle, needle_length };
+  FarmResult r = farm_count (&settings, &text, s->loads.data (), s->size, s->n,
+                             reinterpret_cast<guint64 *> (s->counts));
+  check_counts (s);
+  return r.seconds * 1e6 / (double)s->n;
+}
+
 /* -- The sub-command ---------------------------------------------------- */
 
 /* Loads of @size bytes: each somewhere in its slot of the heap, taken in
@@ -215,6 +239,18 @@ scatter (Small *s, const guint8 *heap, gsize size, gsize n)
   g_rand_free (rand);
 }
 
+/* Rows of each contest. */
+enum
+{
+  ONE_BY_ONE,
+  STREAMS,
+  GATHERED, /* by one thread */
+  PIECES,
+  CROWD,
+  HASS,
+  N_ROWS
+};
+
 static Contest *
 run_size (const Small *s, guint repeat)
 {
@@ -226,16 +262,62 @@ run_size (const Small *s, guint repeat)
                      "%zu scattered loads of %zu bytes", s->n, s->size);
   contest_add (contest, measure_one_by_one, s, "one by one, with a wait");
   contest_add (contest, measure_streams, s, "over 3 streams");
-  guint row = contest_add (contest, measure_bundled, &at_once,
-                           "bundled by hand, 1 thread, 1 copy");
+  contest_add (contest, measure_bundled, &at_once, "by hand, 1 thread, 1 copy");
   contest_add (contest, measure_bundled, &pieces,
-               "bundled by hand, 1 thread, pieces of 2 MiB");
+               "by hand, 1 thread, pieces of 2 MiB");
   contest_add (contest, measure_bundled, &crowd,
-               "bundled by hand, %u threads, pieces of 16 MiB", several);
-  /* Contestants of hass: contest_add (...) here, with s->loads. */
-  contest_reference (contest, row);
+               "by hand, %u threads, 16 MiB pieces", several);
+  contest_add (contest, measure_farm, s, "hass");
+  contest_reference (contest, GATHERED);
   contest_run (contest, repeat, TRUE);
   return contest;
+}
+
+static void
+add_targets (const Contest *contest, gsize n)
+{
+  target_add (TARGET_AT_LEAST, 50, contest_ratio (contest, ONE_BY_ONE, HASS),
+              "times", "%zu loads of 4 KiB, hass: faster than one by one", n);
+  target_add (TARGET_AT_LEAST, 1, contest_ratio (contest, GATHERED, HASS),
+              "times", "the same: faster than gathered by hand by one thread");
+  target_add (TARGET_NONE, 0, contest_ratio (contest, CROWD, HASS), "times",
+              "the same: faster than gathered by hand by several threads");
+  target_add (TARGET_NONE, 0, contest_median (contest, HASS) * 1e-3 * (double)n,
+              "ms", "the same: all loads");
+}
+
+static void
+plot (const std::vector<Contest *> &contests, const std::vector<gsize> &sizes,
+      const GpuBenchOptions *options)
+{
+  std::vector<std::vector<double>> values (N_ROWS);
+  const char *names[N_ROWS];
+  const double *lines[N_ROWS];
+  char *path = options->svg ? g_strdup (options->svg)
+               : options->out
+                   ? g_build_filename (options->out, "small.svg", NULL)
+                   : NULL;
+  for (guint row = 0; row < N_ROWS; row++)
+    {
+      for (const Contest *contest : contests)
+        values[row].push_back (contest_median (contest, row));
+      names[row] = contest_name (contests[0], row);
+      lines[row] = values[row].data ();
+    }
+  const SvgPlot p = { "Scattered small loads on one GPU",
+                      "a count from each, from pageable host memory and back; "
+                      "medians",
+                      "bytes of a load",
+                      "time per load [us]",
+                      sizes.size (),
+                      sizes.data (),
+                      N_ROWS,
+                      HASS,
+                      names,
+                      lines };
+  if (path && svg_write (&p, path))
+    printf ("\nPlot: %s\n", path);
+  g_free (path);
 }
 
 static void
@@ -274,8 +356,8 @@ small_main (const GpuBenchOptions *options)
   text_fill (heap, heap_bytes, 3, needle, needle_length, s.crew);
   CU (cudaHostAlloc (&s.staging, most, cudaHostAllocDefault));
   CU (cudaMalloc (&s.device, most));
-  CU (cudaHostAlloc (&s.counts, MOST_LOADS * sizeof (Count),
-                     cudaHostAllocDefault));
+  s.counts
+      = static_cast<Count *> (hass_alloc (MOST_LOADS * sizeof (Count), NULL));
   CU (cudaMalloc (&s.device_counts, MOST_LOADS * sizeof (Count)));
   for (cudaStream_t &stream : s.stream)
     CU (cudaStreamCreateWithFlags (&stream, cudaStreamNonBlocking));
@@ -284,14 +366,17 @@ small_main (const GpuBenchOptions *options)
       gsize n = MIN ((gsize)MOST_LOADS, most / size);
       scatter (&s, heap, size, n);
       contests.push_back (run_size (&s, options->repeat));
+      if (size == 4 * KIB)
+        add_targets (contests.back (), n);
     }
   print_summary (contests, sizes);
+  plot (contests, sizes, options);
   for (Contest *contest : contests)
     contest_free (contest);
   for (cudaStream_t stream : s.stream)
     CU (cudaStreamDestroy (stream));
   CU (cudaFree (s.device_counts));
-  CU (cudaFreeHost (s.counts));
+  hass_free (s.counts);
   CU (cudaFree (s.device));
   CU (cudaFreeHost (s.staging));
   g_free (heap);

@@ -4,15 +4,20 @@
 
    DESIGN. Way 1: one kernel, whose blocks call through a table of device
    functions what their task names. Way 2: one launch a task, in turn on
-   several streams. Both begin with the tasks in host memory and end with the
-   results there, and both must give the same results. What one iteration of
-   each function costs is measured first, so that a task lasts as long as it
-   shall when its block is alone on a multiprocessor.
+   several streams. hass has both: a function farm whose tasks share one
+   worker with such a table, and one whose tasks have eight workers, which run
+   on streams of their own. All begin with the tasks in host memory and end
+   with the results there, and all must give the same results. What one
+   iteration of each function costs is measured first, so that a task lasts as
+   long as it shall when its block is alone on a multiprocessor.
 
    Thread safety: one thread. */
 #include "cuda_check.cuh"
+#include "farms.h"
 
 #include <algorithm>
+#include <hass/cuda_device.cuh>
+#include <hass/memory.h>
 #include <math.h>
 #include <string.h>
 #include <vector>
@@ -99,13 +104,64 @@ static const TaskKernel kernels[N_FUNCTIONS]
         one_task_kernel<3>, one_task_kernel<4>, one_task_kernel<5>,
         one_task_kernel<6>, one_task_kernel<7> };
 
+/* -- Workers of hass ---------------------------------------------------- */
+
+static __global__ void
+__launch_bounds__ (BLOCK_THREADS) farm_kernel (HassView v)
+{
+  HASS_FOR_BLOCKS (v, i)
+  {
+    const Task task = *reinterpret_cast<const Task *> (hass_input (v, i));
+    unsigned result
+        = functions[hass_function (v, i)](task.seed, task.iterations);
+    if (threadIdx.x == 0)
+      *reinterpret_cast<unsigned *> (hass_output (v, i)) = result;
+  }
+}
+
+static gboolean
+table_worker (const HassBundle *b, HassGpuStream *s, gpointer, GError **error)
+{
+  farm_kernel<<<(unsigned)b->n_blocks, BLOCK_THREADS, 0,
+                hass_cuda_stream (s)>>> (hass_view (b));
+  return hass_cuda_check (cudaGetLastError (), "tasks", error);
+}
+
+template <int K>
+static __global__ void
+__launch_bounds__ (BLOCK_THREADS) farm_kernel_of (HassView v)
+{
+  HASS_FOR_BLOCKS (v, i)
+  {
+    const Task task = *reinterpret_cast<const Task *> (hass_input (v, i));
+    unsigned result = task_function<K> (task.seed, task.iterations);
+    if (threadIdx.x == 0)
+      *reinterpret_cast<unsigned *> (hass_output (v, i)) = result;
+  }
+}
+
+template <int K>
+static gboolean
+own_worker (const HassBundle *b, HassGpuStream *s, gpointer, GError **error)
+{
+  farm_kernel_of<K>
+      <<<(unsigned)b->n_blocks, BLOCK_THREADS, 0, hass_cuda_stream (s)>>> (
+          hass_view (b));
+  return hass_cuda_check (cudaGetLastError (), "tasks", error);
+}
+
+static const HassGpuWorkerFunc own_workers[N_FUNCTIONS]
+    = { own_worker<0>, own_worker<1>, own_worker<2>, own_worker<3>,
+        own_worker<4>, own_worker<5>, own_worker<6>, own_worker<7> };
+
 /* -- Contestants -------------------------------------------------------- */
 
 struct Batch
 {
   gsize n;
-  Task *tasks;       /* pinned */
-  unsigned *results; /* pinned */
+  Task *tasks;       /* pinned, and hass knows */
+  unsigned *results; /* the same */
+  double *us;        /* that each task lasts */
   Task *device_tasks;
   unsigned *device_results;
   cudaStream_t streams[MOST_STREAMS];
@@ -120,9 +176,8 @@ struct OverStreams
 };
 
 static double
-finished (const Batch *b, gint64 begin)
+finished (const Batch *b, double ms)
 {
-  double ms = seconds_since (begin) * 1e3;
   unsigned long long digest = 1;
   for (gsize i = 0; i < b->n; i++)
     digest = digest * 1099511628211ull + b->results[i] + 1;
@@ -152,7 +207,7 @@ measure_one_kernel (gconstpointer arg)
   CU (cudaMemcpyAsync (b->results, b->device_results, b->n * sizeof *b->results,
                        cudaMemcpyDeviceToHost, stream));
   CU (cudaStreamSynchronize (stream));
-  return finished (b, begin);
+  return finished (b, seconds_since (begin) * 1e3);
 }
 
 static double
@@ -174,7 +229,42 @@ measure_streams (gconstpointer arg)
   CU (cudaMemcpyAsync (b->results, b->device_results, b->n * sizeof *b->results,
                        cudaMemcpyDeviceToHost, b->streams[0]));
   CU (cudaStreamSynchronize (b->streams[0]));
-  return finished (b, begin);
+  return finished (b, seconds_since (begin) * 1e3);
+}
+
+static double
+measure_farm (const Batch *b, gboolean table)
+{
+  static const FarmSettings settings[]
+      = { { "tasks-of-eight-workers", NULL, FALSE, 1, 0 },
+          { "tasks-of-a-table", NULL, FALSE, 1, 0 } };
+  std::vector<HassTask> tasks (b->n);
+  for (gsize i = 0; i < b->n; i++)
+    {
+      HassTask *t = &tasks[i];
+      t->gpu = table ? table_worker : own_workers[b->tasks[i].function];
+      t->gpu_function = b->tasks[i].function;
+      t->input = &b->tasks[i];
+      t->input_bytes = sizeof b->tasks[i];
+      t->output = &b->results[i];
+      t->output_bytes = sizeof b->results[i];
+      t->expected_time = b->us[i];
+      t->parallelism = 1;
+    }
+  return finished (b, farm_tasks (&settings[table], tasks.data (), b->n).seconds
+                          * 1e3);
+}
+
+static double
+measure_table (gconstpointer arg)
+{
+  return measure_farm (static_cast<const Batch *> (arg), TRUE);
+}
+
+static double
+measure_workers (gconstpointer arg)
+{
+  return measure_farm (static_cast<const Batch *> (arg), FALSE);
 }
 
 /* -- The sub-command ---------------------------------------------------- */
@@ -236,6 +326,7 @@ make_tasks (Batch *b, gsize n, double least, double most,
       task->seed = g_rand_int (rand);
       task->iterations
           = (unsigned)MAX (us * iterations_per_us[task->function], 1);
+      b->us[i] = us;
       sum += us;
     }
   g_rand_free (rand);
@@ -250,8 +341,8 @@ run_batch (Batch *b, double sum_us, const char *length, guint repeat)
   contest_add (contest, measure_one_kernel, b, "one kernel");
   for (const OverStreams *o : { &s8, &s16, &s32 })
     contest_add (contest, measure_streams, o, "%u streams", o->n_streams);
-  /* Contestants of hass: contest_add (...) here, with b->tasks; and a column
-     below. */
+  contest_add (contest, measure_table, b, "hass, a table");
+  contest_add (contest, measure_workers, b, "hass, 8 workers");
   contest_run (contest, repeat, FALSE);
   printf ("| %5zu | %8s | %9.2f |", b->n, length, sum_us * 1e-3);
   for (guint row = 0; row < contest_size (contest); row++)
@@ -280,10 +371,11 @@ tasks_main (const GpuBenchOptions *options)
   Batch b;
   CU (cudaSetDevice (0));
   b.digest = &digest;
-  CU (cudaHostAlloc (&b.tasks, MOST_TASKS * sizeof *b.tasks,
-                     cudaHostAllocDefault));
-  CU (cudaHostAlloc (&b.results, MOST_TASKS * sizeof *b.results,
-                     cudaHostAllocDefault));
+  b.tasks
+      = static_cast<Task *> (hass_alloc (MOST_TASKS * sizeof *b.tasks, NULL));
+  b.results = static_cast<unsigned *> (
+      hass_alloc (MOST_TASKS * sizeof *b.results, NULL));
+  b.us = g_new (double, MOST_TASKS);
   CU (cudaMalloc (&b.device_tasks, MOST_TASKS * sizeof *b.tasks));
   CU (cudaMalloc (&b.device_results, MOST_TASKS * sizeof *b.results));
   for (int s = 0; s < MOST_STREAMS; s++)
@@ -299,9 +391,9 @@ tasks_main (const GpuBenchOptions *options)
   for (double value : iterations_per_us)
     printf (" %.0f", value);
   printf ("\n\n| tasks | us each  | sum [ms]  | one kernel |  8 streams | "
-          "16 streams | 32 streams | best/1  |\n"
+          "16 streams | 32 streams | hass table | hass 8 ws. | best/1  |\n"
           "|------:|---------:|----------:|-----------:|-----------:|"
-          "-----------:|-----------:|--------:|\n");
+          "-----------:|-----------:|-----------:|-----------:|--------:|\n");
   for (gsize n : numbers)
     for (const auto &length : lengths)
       {
@@ -316,7 +408,8 @@ tasks_main (const GpuBenchOptions *options)
     }
   CU (cudaFree (b.device_results));
   CU (cudaFree (b.device_tasks));
-  CU (cudaFreeHost (b.results));
-  CU (cudaFreeHost (b.tasks));
+  g_free (b.us);
+  hass_free (b.results);
+  hass_free (b.tasks);
   return 0;
 }

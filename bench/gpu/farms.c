@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* farms.c: see farms.h.
+   Thread safety: see farms.h. */
+#include "farms.h"
+
+#include <hass/data_farm.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+typedef gboolean (*Run) (const HassDataFarm *farm, HassReport **report,
+                         GError **error);
+
+/* -- Running ------------------------------------------------------------ */
+
+/* A GPU that failed is no end, but nobody shall wonder about the numbers. */
+static double
+look_at (const HassReport *report)
+{
+  double work = 0, gpu_work = 0;
+  for (guint d = 0; d < report->n_devices; d++)
+    {
+      const HassDeviceReport *device = &report->devices[d];
+      if (device->message)
+        fprintf (stderr, "%s: %s: %s\n", report->farm, device->name,
+                 device->message);
+      work += device->work;
+      gpu_work += device->kind == HASS_DEVICE_GPU ? device->work : 0;
+    }
+  return work > 0 ? gpu_work / work : 0;
+}
+
+static FarmResult
+finish (gboolean ok, gint64 begin_ns, HassReport *report, GError *error)
+{
+  FarmResult result = { .seconds = (bench_now_ns () - begin_ns) * 1e-9 };
+  if (!ok)
+    {
+      fflush (stdout);
+      fprintf (stderr, "hass: %s\n", error ? error->message : "failed");
+      exit (1);
+    }
+  result.gpu_share = look_at (report);
+  hass_report_free (report);
+  return result;
+}
+
+static void
+set_run (const FarmSettings *settings, HassRunOptions *run)
+{
+  run->strategy = settings->strategy;
+  run->n_gpus = settings->n_gpus > 0 ? (gint)settings->n_gpus : -1;
+}
+
+static FarmResult
+run_farm (const FarmSettings *settings, HassDataFarm *farm, Run run)
+{
+  GError *error = NULL;
+  HassReport *report = NULL;
+  guint64 sum = 0;
+  farm->name = settings->name;
+  farm->cpu_worker = settings->cpu ? farm->cpu_worker : NULL;
+  farm->gpu_worker = settings->n_gpus > 0 ? farm->gpu_worker : NULL;
+  farm->block_elements = settings->block_elements;
+  if (farm->reduce)
+    {
+      farm->accumulator = &sum;
+      farm->accumulator_bytes = sizeof sum;
+    }
+  set_run (settings, &farm->run);
+  gint64 begin = bench_now_ns ();
+  gboolean ok = run (farm, &report, &error);
+  FarmResult result = finish (ok, begin, report, error);
+  result.sum = sum;
+  return result;
+}
+
+static void
+add (gpointer sum, gconstpointer part, gpointer user_data)
+{
+  (void)user_data;
+  *(guint64 *)sum += *(const guint64 *)part;
+}
+
+/* -- Farms -------------------------------------------------------------- */
+
+static gboolean
+search_block (const HassBlock *block, HassWorker *worker, gpointer user_data,
+              GError **error)
+{
+  const HandText *text = user_data;
+  guint64 *sum = hass_worker_accumulator (worker);
+  (void)error;
+  *sum
+      += scan_cpu (block->input, block->count, block->count + block->halo_after,
+                   text->needle, text->length);
+  return TRUE;
+}
+
+FarmResult
+farm_search (const FarmSettings *settings, const HandText *text)
+{
+  HassLoad load
+      = { .input = text->text, .input_bytes = text->n, .size = text->n };
+  HassDataFarm farm = HASS_DATA_FARM_INIT;
+  farm.user_data = (gpointer)text;
+  farm.loads = &load;
+  farm.n_loads = 1;
+  farm.cpu_worker = search_block;
+  farm.gpu_worker = worker_search;
+  farm.halo_elements = text->length - 1;
+  farm.reduce = add;
+  return run_farm (settings, &farm, hass_data_farm_partition);
+}
+
+static gboolean
+count_load (const HassBlock *block, HassWorker *worker, gpointer user_data,
+            GError **error)
+{
+  const HandText *text = user_data;
+  (void)worker;
+  (void)error;
+  *(guint64 *)(gpointer)block->output
+      = scan_cpu (block->input, block->input_bytes, block->input_bytes,
+                  text->needle, text->length);
+  return TRUE;
+}
+
+FarmResult
+farm_count (const FarmSettings *settings, const HandText *text,
+            const guint8 *const *loads, gsize bytes, gsize n, guint64 *counts)
+{
+  HassLoad *all = g_new0 (HassLoad, n);
+  for (gsize i = 0; i < n; i++)
+    all[i] = (HassLoad){ .input = loads[i],
+                         .input_bytes = bytes,
+                         .size = bytes,
+                         .output = &counts[i],
+                         .output_bytes = sizeof counts[i] };
+  HassDataFarm farm = HASS_DATA_FARM_INIT;
+  farm.user_data = (gpointer)text;
+  farm.loads = all;
+  farm.n_loads = n;
+  farm.cpu_worker = count_load;
+  farm.gpu_worker = worker_search;
+  FarmResult result = run_farm (settings, &farm, hass_data_farm_combine);
+  g_free (all);
+  return result;
+}
+
+static gboolean
+do_nothing (const HassBlock *block, HassWorker *worker, gpointer user_data,
+            GError **error)
+{
+  (void)block;
+  (void)worker;
+  (void)user_data;
+  (void)error;
+  return TRUE;
+}
+
+FarmResult
+farm_empty (const FarmSettings *settings, HassGpuWorkerFunc worker,
+            gpointer user_data, gsize n)
+{
+  HassLoad *loads = g_new0 (HassLoad, n);
+  for (gsize i = 0; i < n; i++)
+    loads[i].size = 1;
+  HassDataFarm farm = HASS_DATA_FARM_INIT;
+  farm.user_data = user_data;
+  farm.loads = loads;
+  farm.n_loads = n;
+  farm.cpu_worker = do_nothing;
+  farm.gpu_worker = worker;
+  FarmResult result = run_farm (settings, &farm, hass_data_farm_combine);
+  g_free (loads);
+  return result;
+}
+
+static gboolean
+take_steps (const HassBlock *block, HassWorker *worker, gpointer user_data,
+            GError **error)
+{
+  guint64 *sum = hass_worker_accumulator (worker);
+  (void)error;
+  *sum += steps_cpu (user_data, block->first, block->count);
+  return TRUE;
+}
+
+FarmResult
+farm_steps (const FarmSettings *settings, const Steps *steps, gsize n)
+{
+  HassLoad load = { .size = n };
+  HassDataFarm farm = HASS_DATA_FARM_INIT;
+  farm.user_data = (gpointer)steps;
+  farm.loads = &load;
+  farm.n_loads = 1;
+  farm.cpu_worker = take_steps;
+  farm.gpu_worker = worker_steps;
+  farm.reduce = add;
+  return run_farm (settings, &farm, hass_data_farm_partition);
+}
+
+FarmResult
+farm_tasks (const FarmSettings *settings, const HassTask *tasks, gsize n)
+{
+  GError *error = NULL;
+  HassReport *report = NULL;
+  HassFunctionFarm farm = HASS_FUNCTION_FARM_INIT;
+  farm.name = settings->name;
+  farm.tasks = tasks;
+  farm.n_tasks = n;
+  set_run (settings, &farm.run);
+  gint64 begin = bench_now_ns ();
+  gboolean ok = hass_function_farm (&farm, &report, &error);
+  return finish (ok, begin, report, error);
+}

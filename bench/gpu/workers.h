@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* workers.h: GPU workers of hass for gpu-bench, and the steps that a farm
+   takes which is bound by computing.
+   Thread safety: as GPU workers; the rest, any thread. */
+#ifndef GPU_BENCH_WORKERS_H
+#define GPU_BENCH_WORKERS_H
+
+#include "gpu_bench.h"
+
+#include <hass/callbacks.h>
+
+G_BEGIN_DECLS
+
+#define WORKER(name)                                                           \
+  gboolean name (const HassBundle *bundle, HassGpuStream *stream,              \
+                 gpointer user_data, GError **error)
+
+/* Matches of a HandText's needle: all into a guint64 accumulator, or, where
+   there is output, those of each load into its guint64. */
+WORKER (worker_search);
+/* An empty kernel. */
+WORKER (worker_empty);
+/* A kernel of *(double *)user_data ms. */
+WORKER (worker_pause);
+/* Steps, see below; the sum into a guint64 accumulator. */
+WORKER (worker_steps);
+
+/* The same kernels as worker_pause, one after another, each waited for with
+   an event that lets the thread sleep; on device 0. */
+void plain_pauses (double ms, guint n);
+
+/**
+ * Steps: element i of a load is x = steps_seed (i), then x = a * x + c so
+ * often; wanted is the sum over the elements.
+ * @gpu_repeat: a GPU takes the steps of each element so often, which makes
+ *   it so much slower; at least 1.
+ * @zero: 0; a compiler does not know.
+ */
+typedef struct
+{
+  guint32 a, c, n_steps, gpu_repeat, zero;
+} Steps;
+
+#ifdef __CUDACC__
+#  define ON_BOTH __host__ __device__
+#else
+#  define ON_BOTH
+#endif
+
+static inline ON_BOTH guint32
+steps_seed (guint64 element)
+{
+  return (guint32)element * 2654435761u;
+}
+
+/* The sum over elements [@first, @first + @n), as fast as a core can. */
+guint64 steps_cpu (const Steps *steps, guint64 first, gsize n);
+/* The same, one by one. */
+guint64 steps_naive (const Steps *steps, guint64 first, gsize n);
+
+G_END_DECLS
+
+#endif
