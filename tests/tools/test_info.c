@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
+#include "hass/profile.h"
 #include "hass/strategy.h"
 #include "hass_test.h"
 
@@ -213,7 +215,7 @@ static void
 help (void)
 {
   static const char *const options[]
-      = { "--json", "--no-measure", "--strategies" };
+      = { "--json", "--no-measure", "--profile", "--strategies" };
   g_autofree char *out = NULL, *err = NULL, *source = NULL;
   CU_ASSERT_EQUAL (run (&out, &err, "--help", NULL), 0);
   CU_ASSERT_FATAL (g_file_get_contents (HASS_TOP "/doc/man/hass-info.1",
@@ -258,10 +260,102 @@ strategies (void)
     }
 }
 
+/* -- The profile store -------------------------------------------------- */
+
+static const char *const of_store[]
+    = { "path", "this_machine", "profile", NULL };
+static const char *const of_entry[]
+    = { "machine", "farm",        "kind",       "cost",      "device", "model",
+        "samples", "work_per_us", "latency_us", "updated_s", "runs",   NULL };
+
+/* Another machine's entry and two of this one; unlink and g_free() it. */
+static char *
+a_store (void)
+{
+  char *path = NULL;
+  const char *us = hass_profile_machine ();
+  g_autofree char *text = g_strdup_printf (
+      "hass-profile 1\n"
+      "another\tsums\tcombine\tsized\tcpu\t9 cores\t1\t1\t86400000\t0\t9:0\n"
+      "%s\tsums\tcombine\tsized\tcpu\t2 cores\t1\t1\t86400000\t0\t0.5:0\n"
+      "%s\tsums\tcombine\tsized\tgpu0\tsome GPU\t7\t1\t86400000\t0\t"
+      "2:3000\t2:3000\t8:3000\nend 3\n",
+      us, us);
+  int fd = g_file_open_tmp ("hass-profile-XXXXXX", &path, NULL);
+  CU_ASSERT_FATAL (fd >= 0);
+  close (fd);
+  CU_ASSERT_TRUE (g_file_set_contents (path, text, -1, NULL));
+  return path;
+}
+
+static void
+profile_for_programs (void)
+{
+  g_autofree char *path = a_store ();
+  g_setenv ("HASS_PROFILE", path, TRUE);
+  g_autoptr (JsonParser) parser = json_of ("--profile", "--json");
+  g_setenv ("HASS_PROFILE", "off", TRUE);
+  JsonObject *all = object_of (parser);
+  has_members (all, of_store);
+  JsonArray *list = json_object_get_array_member (all, "profile");
+  CU_ASSERT_EQUAL_FATAL (json_array_get_length (list), 3);
+  for (guint i = 0; i < 3; i++)
+    {
+      JsonObject *e = json_array_get_object_element (list, i);
+      has_members (e, of_entry);
+      if (strcmp (json_object_get_string_member (e, "device"), "gpu0") != 0)
+        continue;
+      CU_ASSERT_STRING_EQUAL (
+          json_object_get_string_member (e, "machine"),
+          json_object_get_string_member (all, "this_machine"));
+      CU_ASSERT_STRING_EQUAL (json_object_get_string_member (e, "kind"),
+                              "combine");
+      CU_ASSERT_STRING_EQUAL (json_object_get_string_member (e, "cost"),
+                              "sized");
+      CU_ASSERT_STRING_EQUAL (json_object_get_string_member (e, "model"),
+                              "some GPU");
+      within (e, "work_per_us", 1999, 5001);
+      within (e, "latency_us", 3, 3);
+      within (e, "samples", 3, 3);
+      within (e, "runs", 7, 7);
+      within (e, "updated_s", 86400000, 86400000);
+    }
+  remove (path);
+}
+
+static void
+profile_for_people (void)
+{
+  g_autofree char *path = a_store (), *out = NULL, *err = NULL;
+  g_autofree char *this_machine
+      = g_strdup_printf ("\n%s (this machine)\n", hass_profile_machine ());
+  g_setenv ("HASS_PROFILE", path, TRUE);
+  CU_ASSERT_EQUAL (run (&out, &err, "--profile", NULL), 0);
+  says (out, path);
+  says (out, "\nanother\n");
+  says (out, this_machine);
+  says (out, "  sums  combine  sized  cpu     500      -            1");
+  says (out, " some GPU\n");
+  g_clear_pointer (&out, g_free);
+  g_clear_pointer (&err, g_free);
+  CU_ASSERT_TRUE (g_file_set_contents (path, "something else\n", -1, NULL));
+  CU_ASSERT_EQUAL (run (&out, &err, "--profile", NULL), 1);
+  says (err, path);
+  g_clear_pointer (&out, g_free);
+  g_clear_pointer (&err, g_free);
+  remove (path);
+  CU_ASSERT_EQUAL (run (&out, &err, "--profile", NULL), 0);
+  says (out, "nothing is remembered yet");
+  g_setenv ("HASS_PROFILE", "off", TRUE);
+  refuses ("one of them", "--profile", "--strategies");
+}
+
 HASS_TEST_SUITE (
     hass_info, { "what is measured is plausible, and documented", measured },
     { "nothing is measured when that is not wanted", not_measured },
     { "people read what there is, and why there is no GPU", for_people },
     { "wrong options and variables are refused", wrong_options },
     { "the help and the manual have every option", help },
-    { "strategies are listed with their source", strategies })
+    { "strategies are listed with their source", strategies },
+    { "programs read the profile store", profile_for_programs },
+    { "people read the profile store", profile_for_people })

@@ -5,6 +5,7 @@
 #define INFO_H
 
 #include "device/topology-private.h"
+#include "hass/load.h"
 #include "measure.h"
 
 /**
@@ -49,5 +50,9 @@ char *info_machine_text (const InfoMachine *machine);
 char *info_machine_json (const InfoMachine *machine);
 char *info_strategies_text (void);
 char *info_strategies_json (void);
+char *info_profile_text (const char *path, const GPtrArray *entries);
+char *info_profile_json (const char *path, const GPtrArray *entries);
+const char *info_kind_name (HassFarmKind kind);
+const char *info_cost_name (HassCostClass cost);
 
 #endif

@@ -3,8 +3,8 @@
    doc/man/hass-info.1 and stay.
    Thread safety: any thread. */
 #include <json-glib/json-glib.h>
-#include <math.h>
 
+#include "hass/profile.h"
 #include "hass/strategy.h"
 #include "info.h"
 
@@ -136,6 +136,41 @@ info_strategies_json (void)
       add_text (j, "source", list[i]->source);
       json_builder_end_object (j);
     }
+  json_builder_end_array (j);
+  return finish (j);
+}
+
+static void
+add_entry (JsonBuilder *j, const HassProfileEntry *e)
+{
+  HassProfileRate rate = hass_profile_entry_rate (e);
+  json_builder_begin_object (j);
+  add_text (j, "machine", e->machine);
+  add_text (j, "farm", e->farm);
+  add_text (j, "kind", info_kind_name (e->kind));
+  add_text (j, "cost", info_cost_name (e->cost));
+  add_text (j, "device", e->device);
+  add_text (j, "model", e->model);
+  add_measured (j, "work_per_us", rate.work_per_ns * 1e3);
+  add_measured (j, "latency_us", rate.latency_ns * 1e-3);
+  add_int (j, "samples", e->n_samples);
+  add_int (j, "runs", e->runs);
+  add_int (j, "updated_s", (guint64)e->updated_s);
+  json_builder_end_object (j);
+}
+
+/* entries: HassProfileEntry. Free with g_free (). */
+char *
+info_profile_json (const char *path, const GPtrArray *entries)
+{
+  JsonBuilder *j = json_builder_new ();
+  json_builder_begin_object (j);
+  add_text (j, "path", path);
+  add_text (j, "this_machine", hass_profile_machine ());
+  json_builder_set_member_name (j, "profile");
+  json_builder_begin_array (j);
+  for (guint i = 0; i < entries->len; i++)
+    add_entry (j, entries->pdata[i]);
   json_builder_end_array (j);
   return finish (j);
 }

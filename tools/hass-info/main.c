@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /* hass-info: the devices of this machine as hass sees them, and how fast they
-   and their links are. Exit status: 0, 1 when a GPU failed, 2 when the
-   options or the environment are wrong.
+   and their links are. Exit status: 0, 1 when a GPU or the profile store
+   failed, 2 when the options or the environment are wrong.
    Thread safety: one thread. */
 #include <locale.h>
 #include <stdio.h>
 
 #include "engine/environment.h"
+#include "hass/profile.h"
 #include "info.h"
 
 /* In empty.cu, where there is nvcc. */
 int info_launch_empty (gpointer stream) __attribute__ ((weak));
 
-static gboolean json, no_measure, strategies;
+static gboolean json, no_measure, profile, strategies;
 
 static const GOptionEntry entries[]
     = { { "json", 0, 0, G_OPTION_ARG_NONE, &json, "Print JSON", NULL },
         { "no-measure", 0, 0, G_OPTION_ARG_NONE, &no_measure,
           "Say what there is, but measure nothing", NULL },
+        { "profile", 0, 0, G_OPTION_ARG_NONE, &profile,
+          "Show what earlier runs of farms have measured instead", NULL },
         { "strategies", 0, 0, G_OPTION_ARG_NONE, &strategies,
           "List the scheduling strategies instead", NULL },
         { NULL, 0, 0, 0, NULL, NULL, NULL } };
@@ -36,11 +39,21 @@ parse (int argc, char **argv, GError **error)
   g_option_context_add_main_entries (context, entries, NULL);
   if (!g_option_context_parse (context, &argc, &argv, error))
     return FALSE;
-  if (argc == 1)
-    return TRUE;
-  g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_UNKNOWN_OPTION,
-               "unknown argument %s", argv[1]);
-  return FALSE;
+  if (argc > 1)
+    g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_UNKNOWN_OPTION,
+                 "unknown argument %s", argv[1]);
+  else if (profile && strategies)
+    g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                 "--profile and --strategies: one of them");
+  return argc == 1 && !(profile && strategies);
+}
+
+static void
+show (const char *text)
+{
+  fputs (text, stdout);
+  if (json)
+    putchar ('\n');
 }
 
 static int
@@ -51,14 +64,38 @@ show_machine (void)
   if (!no_measure)
     info_measure (m, info_launch_empty, &info_effort);
   g_autofree char *text = json ? info_machine_json (m) : info_machine_text (m);
-  fputs (text, stdout);
-  if (json)
-    putchar ('\n');
+  show (text);
   for (guint i = 0; i < m->n_gpus; i++)
     if (m->gpus[i].problem)
       status = 1;
   info_machine_free (m);
   return status;
+}
+
+static int
+show_strategies (void)
+{
+  g_autofree char *text
+      = json ? info_strategies_json () : info_strategies_text ();
+  show (text);
+  return 0;
+}
+
+static int
+show_profile (void)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *path = hass_profile_path ();
+  g_autoptr (GPtrArray) entries = hass_profile_list (&error);
+  if (!entries)
+    {
+      fprintf (stderr, "hass-info: %s\n", error->message);
+      return 1;
+    }
+  g_autofree char *text = json ? info_profile_json (path, entries)
+                               : info_profile_text (path, entries);
+  show (text);
+  return 0;
 }
 
 int
@@ -71,12 +108,7 @@ main (int argc, char **argv)
       fprintf (stderr, "hass-info: %s\n", error->message);
       return 2;
     }
-  if (!strategies)
-    return show_machine ();
-  g_autofree char *text
-      = json ? info_strategies_json () : info_strategies_text ();
-  fputs (text, stdout);
-  if (json)
-    putchar ('\n');
-  return 0;
+  return strategies ? show_strategies ()
+         : profile  ? show_profile ()
+                    : show_machine ();
 }

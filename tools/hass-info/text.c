@@ -5,66 +5,7 @@
 
 #include "hass/strategy.h"
 #include "info.h"
-
-#define MOST_COLUMNS 80
-
-/* -- Tables ------------------------------------------------------------- */
-
-/* Cells row by row; each column is as wide as its widest cell. */
-typedef struct
-{
-  guint n_columns;
-  gboolean numbers; /* all columns but the first are aligned at the right */
-  GPtrArray *cells; /* char * */
-} Table;
-
-static Table
-table_new (guint n_columns, gboolean numbers)
-{
-  return (Table){ MIN (n_columns, MOST_COLUMNS), numbers,
-                  g_ptr_array_new_with_free_func (g_free) };
-}
-
-static void add (Table *t, const char *format, ...) G_GNUC_PRINTF (2, 3);
-
-static void
-add (Table *t, const char *format, ...)
-{
-  va_list args;
-  va_start (args, format);
-  g_ptr_array_add (t->cells, g_strdup_vprintf (format, args));
-  va_end (args);
-}
-
-static void
-pad (GString *out, const char *cell, int width, gboolean right)
-{
-  int n = width - (int)g_utf8_strlen (cell, -1);
-  g_string_append_printf (out, "%*s%s%*s", right ? n : 0, "", cell,
-                          right ? 0 : n, "");
-}
-
-static void
-table_print (Table *t, GString *out)
-{
-  int width[MOST_COLUMNS] = { 0 };
-  for (guint i = 0; i < t->cells->len; i++)
-    width[i % t->n_columns] = MAX (width[i % t->n_columns],
-                                   (int)g_utf8_strlen (t->cells->pdata[i], -1));
-  for (guint i = 0; i < t->cells->len; i++)
-    {
-      guint c = i % t->n_columns;
-      gboolean last = c + 1 == t->n_columns;
-      g_string_append (out, "  ");
-      if (last && !t->numbers)
-        g_string_append (out, t->cells->pdata[i]);
-      else
-        pad (out, t->cells->pdata[i], width[c], t->numbers && c > 0);
-      if (last)
-        g_string_append_c (out, '\n');
-    }
-  g_ptr_array_unref (t->cells);
-}
+#include "table.h"
 
 /* -- The machine -------------------------------------------------------- */
 
@@ -136,56 +77,56 @@ print_gpus (const InfoMachine *m, GString *out)
 {
   static const char *const head[]
       = { "name", "model", "memory", "multiprocessors", "PCI", "NUMA", "link" };
-  Table t = table_new (G_N_ELEMENTS (head), FALSE);
+  InfoTable t = info_table_new (G_N_ELEMENTS (head), FALSE);
   char memory[16];
   for (guint i = 0; i < G_N_ELEMENTS (head); i++)
-    add (&t, "%s", head[i]);
+    info_table_add (&t, "%s", head[i]);
   for (guint i = 0; i < m->n_gpus; i++)
     {
       const InfoGpu *g = &m->gpus[i];
       const HassCudaProperties *p = &g->gpu->properties;
       g_autofree char *link = link_text (m, i);
       bytes_text (p->memory_bytes, memory);
-      add (&t, "%s", g->gpu->name);
-      add (&t, "%s", p->name);
-      add (&t, "%s", memory);
-      add (&t, "%u", p->multiprocessors);
-      add (&t, "%s", p->pci);
+      info_table_add (&t, "%s", g->gpu->name);
+      info_table_add (&t, "%s", p->name);
+      info_table_add (&t, "%s", memory);
+      info_table_add (&t, "%u", p->multiprocessors);
+      info_table_add (&t, "%s", p->pci);
       if (g->numa_node >= 0)
-        add (&t, "%d", g->numa_node);
+        info_table_add (&t, "%d", g->numa_node);
       else
-        add (&t, "-");
-      add (&t, "%s", link);
+        info_table_add (&t, "-");
+      info_table_add (&t, "%s", link);
     }
-  table_print (&t, out);
+  info_table_print (&t, out);
 }
 
 static void
-add_speeds (const InfoMachine *m, Table *t, const char *what, gsize member,
+add_speeds (const InfoMachine *m, InfoTable *t, const char *what, gsize member,
             guint decimals)
 {
-  add (t, "%s", what);
+  info_table_add (t, "%s", what);
   for (guint i = 0; i < m->n_gpus; i++)
     {
       double value = G_STRUCT_MEMBER (double, &m->gpus[i].speed, member);
       if (value > 0)
-        add (t, "%.*f", (int)decimals, value);
+        info_table_add (t, "%.*f", (int)decimals, value);
       else
-        add (t, "-");
+        info_table_add (t, "-");
     }
 }
 
 static void
 print_speeds (const InfoMachine *m, GString *out)
 {
-  Table t = table_new (1 + m->n_gpus, TRUE);
+  InfoTable t = info_table_new (1 + m->n_gpus, TRUE);
   const char *operation
       = m->gpus[0].speed.launch_is_kernel ? "empty kernel" : "clear 4 bytes";
   g_autofree char *spinning = g_strdup_printf ("%s, us", operation);
   g_autofree char *asleep = g_strdup_printf ("%s, host asleep, us", operation);
-  add (&t, "measured");
+  info_table_add (&t, "measured");
   for (guint i = 0; i < m->n_gpus; i++)
-    add (&t, "%s", m->gpus[i].gpu->name);
+    info_table_add (&t, "%s", m->gpus[i].gpu->name);
 #define ROW(text, member, decimals)                                            \
   add_speeds (m, &t, text, G_STRUCT_OFFSET (InfoSpeed, member), decimals)
   ROW ("copy pinned memory to the device, GB/s", to_device_gbps, 1);
@@ -197,7 +138,7 @@ print_speeds (const InfoMachine *m, GString *out)
   ROW (spinning, launch_us, 1);
   ROW (asleep, launch_asleep_us, 1);
 #undef ROW
-  table_print (&t, out);
+  info_table_print (&t, out);
 }
 
 /* Free with g_free (). */
@@ -232,13 +173,13 @@ info_strategies_text (void)
 {
   g_autofree const HassStrategyOps **list = hass_strategy_list ();
   GString *out = g_string_new ("Strategies\n");
-  Table t = table_new (3, FALSE);
+  InfoTable t = info_table_new (3, FALSE);
   for (guint i = 0; list[i]; i++)
     {
-      add (&t, "%s", list[i]->name);
-      add (&t, "%s", list[i]->summary);
-      add (&t, "%s", list[i]->source ? list[i]->source : "");
+      info_table_add (&t, "%s", list[i]->name);
+      info_table_add (&t, "%s", list[i]->summary);
+      info_table_add (&t, "%s", list[i]->source ? list[i]->source : "");
     }
-  table_print (&t, out);
+  info_table_print (&t, out);
   return g_string_free (out, FALSE);
 }
