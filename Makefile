@@ -263,6 +263,13 @@ $(BUILD)/bench/gpu-bench: $(GPU_BENCH_OBJ) $(BUILD)/bench/bench.o $(LIB)
 gpu-bench: $(GPU_BENCH)
 	$(if $(GPU_BENCH),,@echo 'gpu-bench: SKIPPED, no nvcc')
 
+# All of gpu-bench in a few minutes; OUT=DIR keeps tables and plot there.
+GPU_BENCH_FLAGS ?= --repeat=7
+.PHONY: bench-gpu
+bench-gpu: gpu-bench
+	$(if $(GPU_BENCH),$(Q)$(GPU_BENCH) all $(GPU_BENCH_FLAGS) \
+	  $(if $(OUT),--out=$(OUT)))
+
 .PHONY: bench bench-main bench-programs
 bench: setup-bench
 	$(Q)$(MAKE) --no-print-directory bench-main
@@ -318,6 +325,7 @@ help:
 	@echo 'make check   passes every test (SAN=address,undefined | SAN=thread)'
 	@echo 'make check-gpu  the GPU tests, also under compute-sanitizer'
 	@echo 'make bench   measures side by side with peers'
+	@echo 'make bench-gpu  measures GPUs beside hand-written CUDA (OUT=DIR)'
 	@echo 'make         builds the library and the examples into build/'
 	@echo 'make install DESTDIR= PREFIX=/usr/local'
 	@echo 'make format  lays the code out; make clean'

@@ -43,6 +43,8 @@ typedef struct
   guint link;
   pthread_mutex_t lock; /* the rest */
   GPtrArray *kits;      /* idle */
+  GPtrArray *abandoned; /* kits that a GPU which is lost may still use */
+  GArray *constants;    /* HassGpuBuffer: likewise */
   guint64 held_bytes;   /* of device memory, by kits and constants */
   gboolean hung;
 } HassGpu;
@@ -57,6 +59,8 @@ gboolean hass_gpu_usable (HassGpu *gpu, GError **error);
 
 HassGpuKit *hass_gpu_kit_take (HassGpu *gpu, GError **error);
 void hass_gpu_kit_return (HassGpu *gpu, HassGpuKit *kit);
+void hass_gpu_kit_abandon (HassGpu *gpu, HassGpuKit *kit);
+void hass_gpu_abandon (HassGpu *gpu, HassGpuBuffer constant);
 gboolean hass_gpu_kit_side (HassGpu *gpu, HassGpuKit *kit, guint n,
                             GError **error);
 gboolean hass_gpu_reserve (HassGpu *gpu, HassGpuBuffer *buffer, gsize bytes,

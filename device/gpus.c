@@ -24,6 +24,23 @@ static _Atomic gboolean broken;
 
 static void kit_free (HassGpu *gpu, HassGpuKit *kit);
 
+static void
+gpu_free (HassGpu *gpu)
+{
+  const HassCudart *cuda = hass_cudart ();
+  for (guint k = 0; k < gpu->kits->len; k++)
+    kit_free (gpu, gpu->kits->pdata[k]);
+  for (guint k = 0; k < gpu->abandoned->len; k++)
+    kit_free (gpu, gpu->abandoned->pdata[k]);
+  for (guint i = 0; i < gpu->constants->len; i++)
+    cuda->release (g_array_index (gpu->constants, HassGpuBuffer, i).data);
+  g_ptr_array_unref (gpu->kits);
+  g_ptr_array_unref (gpu->abandoned);
+  g_array_unref (gpu->constants);
+  pthread_mutex_destroy (&gpu->lock);
+  g_free (gpu);
+}
+
 static HassGpu *
 gpu_new (const HassCudart *cuda, guint index)
 {
@@ -32,15 +49,15 @@ gpu_new (const HassCudart *cuda, guint index)
   g_snprintf (gpu->name, sizeof gpu->name, "gpu%u", index);
   pthread_mutex_init (&gpu->lock, NULL);
   gpu->kits = g_ptr_array_new ();
+  gpu->abandoned = g_ptr_array_new ();
+  gpu->constants = g_array_new (FALSE, FALSE, sizeof (HassGpuBuffer));
   int code = cuda->properties ((int)index, &gpu->properties);
   if (code == 0)
     return gpu;
   g_snprintf (problem, sizeof problem, "%s cannot be described: %s", gpu->name,
               cuda->text (code));
   cuda->last_error ();
-  g_ptr_array_unref (gpu->kits);
-  pthread_mutex_destroy (&gpu->lock);
-  g_free (gpu);
+  gpu_free (gpu);
   return NULL;
 }
 
@@ -103,13 +120,8 @@ hass_gpus_forget (void)
   pthread_mutex_lock (&lock);
   for (guint i = 0; i < n_found; i++)
     {
-      HassGpu *gpu = gpus[i];
       cuda->set_device ((int)i);
-      for (guint k = 0; k < gpu->kits->len; k++)
-        kit_free (gpu, gpu->kits->pdata[k]);
-      g_ptr_array_unref (gpu->kits);
-      pthread_mutex_destroy (&gpu->lock);
-      g_free (gpu);
+      gpu_free (gpus[i]);
     }
   n_found = 0;
   looked_with = NULL;
@@ -436,6 +448,25 @@ hass_gpu_kit_return (HassGpu *gpu, HassGpuKit *kit)
 {
   pthread_mutex_lock (&gpu->lock);
   g_ptr_array_add (gpu->kits, kit);
+  pthread_mutex_unlock (&gpu->lock);
+}
+
+/* A GPU that is lost may still use it: it is kept until the GPUs are
+   forgotten. */
+void
+hass_gpu_kit_abandon (HassGpu *gpu, HassGpuKit *kit)
+{
+  pthread_mutex_lock (&gpu->lock);
+  g_ptr_array_add (gpu->abandoned, kit);
+  pthread_mutex_unlock (&gpu->lock);
+}
+
+/* The same for a farm's constant. */
+void
+hass_gpu_abandon (HassGpu *gpu, HassGpuBuffer constant)
+{
+  pthread_mutex_lock (&gpu->lock);
+  g_array_append_val (gpu->constants, constant);
   pthread_mutex_unlock (&gpu->lock);
 }
 

@@ -139,7 +139,7 @@ struct Field
   std::vector<Hand> hands; /* CPU; then for each number of GPUs these alone and
                               with the CPU */
   std::vector<Machine> links;
-  std::vector<Farm> farms; /* CPU; then for each number of GPUs: see below */
+  std::vector<Farm> farms; /* the same, and what was found */
   Machine reader;
 };
 
@@ -158,8 +158,9 @@ add_farms (Field *field, const HandText *text, guint64 expected, guint n_gpus,
       found.settings.block_elements = search_block (&both, repeat);
       greedy.settings.strategy = "modified-greedy";
       hass_p.settings.strategy = "hass-p";
-      for (const Farm &f : { gpus, both, found, greedy, hass_p })
-        field->farms.push_back (f);
+      field->farms.insert (field->farms.end (), { gpus, both, greedy, hass_p });
+      if (found.settings.block_elements > 0)
+        field->farms.push_back (found);
     }
 }
 
@@ -220,6 +221,8 @@ add_targets (const Contest *contest, const std::vector<Rows> &rows)
 {
   const guint read = (guint)rows.size (), hand_cpu = read + 1;
   const guint hass_cpu = hand_cpu + 1 + 2 * (guint)rows.size ();
+  /* With more of them the host's memory is the limit. */
+  const gboolean few_cores = bench_cores () <= 16;
   const guint single = best_single (contest, hand_cpu, hass_cpu, &rows[0]);
   for (guint g = 1; g <= rows.size (); g++)
     {
@@ -236,7 +239,7 @@ add_targets (const Contest *contest, const std::vector<Rows> &rows)
         target_add (TARGET_AT_LEAST, 98,
                     100 * contest_ratio (contest, r->best, r->hand), "%",
                     "the same with the best block size");
-      target_add (g == 1 ? TARGET_AT_LEAST : TARGET_NONE, 1.3,
+      target_add (g == 1 && few_cores ? TARGET_AT_LEAST : TARGET_NONE, 1.3,
                   contest_ratio (contest, r->hybrid, single), "times",
                   "search, hass on CPU and %u GPU%s: of the best single "
                   "device (%s)",

@@ -198,16 +198,18 @@ run (const char *name, GpuBenchOptions *options, int n_gpus)
         /* A process of never-worse: nothing touches CUDA before its farm. */
         if (options->run)
           return c.run (options);
-        if (options->out && !copy_output (options->out, name))
-          return 1;
         guint there = gpus_there ();
         options->n_gpus = n_gpus > 0 ? MIN ((guint)n_gpus, there) : there;
+        if (there == 0 && !c.without_gpu)
+          {
+            printf ("no GPU: nothing measured\n");
+            return 0;
+          }
+        if (options->out && !copy_output (options->out, name))
+          return 1;
         printf ("# gpu-bench %s\n\n", name);
         if (there == 0)
-          printf ("no GPU: %s\n",
-                  c.without_gpu ? "the CPU's part only" : "nothing measured");
-        if (there == 0 && !c.without_gpu)
-          return 0;
+          printf ("no GPU: the CPU's part only\n\n");
         if (options->n_gpus < (guint)n_gpus)
           printf ("%d GPUs asked for, %u there\n\n", n_gpus, there);
         print_machine (options->n_gpus);

@@ -73,8 +73,8 @@ time_turnaround (guint repeat)
 
 typedef struct
 {
-  double ms;            /* of a kernel */
-  const char *strategy; /* "": the default; NULL: plain CUDA */
+  double ms; /* of a kernel */
+  gboolean farm;
 } Waiting;
 
 static double
@@ -93,13 +93,10 @@ measure_waiting (gconstpointer arg)
   const Waiting *w = arg;
   double ms = w->ms;
   guint n = (guint)MAX (400 / ms, 4);
-  FarmSettings settings = { "waiting", w->strategy, FALSE, 1, 0 };
-  if (w->strategy && *w->strategy == '\0')
-    settings.strategy = NULL;
   double cpu = cpu_seconds ();
   gint64 begin = bench_now_ns ();
-  if (w->strategy)
-    farm_empty (&settings, worker_pause, &ms, n);
+  if (w->farm)
+    farm_empty (&one_by_one, worker_pause, &ms, n);
   else
     plain_pauses (ms, n);
   double wall = (double)(bench_now_ns () - begin) * 1e-9;
@@ -109,22 +106,19 @@ measure_waiting (gconstpointer arg)
 static void
 time_waiting (guint repeat)
 {
-  static const Waiting all[] = {
-    { 1, NULL },  { 1, "naive-greedy" },  { 1, "" },
-    { 10, NULL }, { 10, "naive-greedy" }, { 10, "" },
-  };
+  static const Waiting all[]
+      = { { 1, FALSE }, { 1, TRUE }, { 10, FALSE }, { 10, TRUE } };
   Contest *contest
       = contest_new (BENCH_LESS_IS_BETTER, "% of a core",
                      "CPU time while a GPU computes, one kernel after another");
   for (guint i = 0; i < G_N_ELEMENTS (all); i++)
-    contest_add (contest, measure_waiting, &all[i], "%g ms, %s%s", all[i].ms,
-                 !all[i].strategy   ? "plain CUDA, blocking event"
-                 : *all[i].strategy ? "hass, "
-                                    : "hass, auto",
-                 all[i].strategy ? all[i].strategy : "");
+    contest_add (contest, measure_waiting, &all[i], "kernels of %g ms, %s",
+                 all[i].ms,
+                 all[i].farm ? "hass, naive-greedy"
+                             : "CUDA, cudaEventSynchronize, blocking");
   contest_run (contest, MIN (repeat, 5), TRUE);
   for (guint i = 0; i < G_N_ELEMENTS (all); i++)
-    if (all[i].strategy)
+    if (all[i].farm)
       target_add (TARGET_AT_MOST, 5, contest_median (contest, i), "%",
                   "share of a core while the GPU computes: %s",
                   contest_name (contest, i));
