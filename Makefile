@@ -39,7 +39,7 @@ SYS_LDFLAGS := -L$(L) -L$(ROOT)/lib/x86_64-linux-gnu \
 	-Wl,-rpath-link,$(L):$(ROOT)/lib/x86_64-linux-gnu
 endif
 
-PACKAGES := glib-2.0 gio-2.0 json-glib-1.0 tbb
+PACKAGES := glib-2.0 gio-2.0 json-glib-1.0 tbb hwloc
 # Nothing is asked for where it is missing: `make run` installs it first.
 have = $(shell $(PKG_CONFIG) --exists $(1) 2>/dev/null && echo yes)
 ifeq ($(call have,$(PACKAGES)),yes)
@@ -120,8 +120,12 @@ LIB := $(BUILD)/lib/libhass.a
 EX_FILES := $(patsubst examples/%.c,%,$(wildcard examples/*.c))
 EX_DIRS := $(filter-out $(LEFT_OUT),\
 	$(patsubst examples/%/,%,$(wildcard examples/*/)))
-BIN := $(addprefix $(BUILD)/bin/,$(EX_FILES) $(EX_DIRS))
-EX_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard examples/*.c examples/*/*.c))
+# So is a tool, which is installed.
+TOOLS := $(patsubst tools/%/,%,$(wildcard tools/*/))
+TOOL_BIN := $(TOOLS:%=$(BUILD)/bin/%)
+BIN := $(addprefix $(BUILD)/bin/,$(EX_FILES) $(EX_DIRS)) $(TOOL_BIN)
+EX_OBJ := $(patsubst %.c,$(BUILD)/%.o,\
+	$(wildcard examples/*.c examples/*/*.c tools/*/*.c))
 # What a folder's program is made of; kernels only where there is nvcc.
 objects_of = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)/*.c)) \
 	$(if $(WITH_CUDA),$(patsubst %.cu,$(BUILD)/%.cu.o,\
@@ -131,9 +135,9 @@ TEST_C := $(wildcard tests/*.c tests/*/*.c)
 TEST_OBJ := $(TEST_C:%.c=$(BUILD)/%.o)
 TEST_CU := $(if $(WITH_CUDA),$(patsubst %.cu,$(BUILD)/%.cu.o,\
 	$(wildcard tests/*/*.cu)))
-# What the examples are made of, without their main functions, is tested too.
-EX_PARTS := $(filter-out %/main.o,$(foreach d,$(EX_DIRS),\
-	$(call objects_of,examples/$(d))))
+# What these are made of, without their main functions, is tested too.
+EX_PARTS := $(filter-out %/main.o,$(foreach d,$(EX_DIRS:%=examples/%) \
+	$(TOOLS:%=tools/%),$(call objects_of,$(d))))
 TESTS := $(BUILD)/tests/hass-tests
 
 
@@ -194,12 +198,13 @@ $(addprefix $(BUILD)/bin/,$(EX_FILES)): $(BUILD)/bin/%: \
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 
 define folder_program
-$(BUILD)/bin/$(1): $(call objects_of,examples/$(1)) $(LIB)
+$(BUILD)/bin/$(1): $(call objects_of,$(2)/$(1)) $(LIB)
 	$$(call say,LD,$$@)
 	$(Q)mkdir -p $$(@D)
 	$(Q)$(CC) $(LDFLAGS_ALL) $$^ $(LIBS_$(1)) $(LIBS) -o $$@
 endef
-$(foreach d,$(EX_DIRS),$(eval $(call folder_program,$(d))))
+$(foreach d,$(EX_DIRS),$(eval $(call folder_program,$(d),examples)))
+$(foreach d,$(TOOLS),$(eval $(call folder_program,$(d),tools)))
 
 $(TESTS): $(TEST_OBJ) $(TEST_CU) $(EX_PARTS) $(LIB)
 	$(call say,LD,$@)
@@ -301,7 +306,7 @@ check-format: $(STAGED)
 # search gigabytes.
 THREAD_SUITES = $(foreach s,$(shell $(TESTS) --list | sed 's/:.*//' | sort -u \
 	| grep -vE '$(NOT_UNDER_THREAD)'),--suite $(s))
-NOT_UNDER_THREAD := ^(against_grep|gpu_search|matcher|line_scan|grep_rules|model|examples|monte_carlo_program)
+NOT_UNDER_THREAD := ^(against_grep|gpu_search|matcher|line_scan|grep_rules|model|examples|monte_carlo_program|hass_info)
 check-main: all tests
 	$(Q)TEST_BUILD=$(abspath $(BUILD)) TSAN_OPTIONS="$(TSAN_OPTIONS) halt_on_error=1" \
 	  $(TESTS) $(if $(findstring thread,$(SAN)),$(THREAD_SUITES))
@@ -326,8 +331,11 @@ help:
 	@echo 'make format  lays the code out; make clean'
 
 .PHONY: install
-install: lib
-	install -d $(DESTDIR)$(PREFIX)/include/hass $(DESTDIR)$(PREFIX)/lib/pkgconfig
+install: lib $(TOOL_BIN)
+	install -d $(DESTDIR)$(PREFIX)/include/hass $(DESTDIR)$(PREFIX)/bin \
+	  $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/share/man/man1
+	install $(TOOL_BIN) $(DESTDIR)$(PREFIX)/bin
+	install -m 644 $(TOOLS:%=doc/man/%.1) $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 644 $(PUBLIC) $(DESTDIR)$(PREFIX)/include/hass
 	install -m 644 $(LIB) $(DESTDIR)$(PREFIX)/lib
 	sed 's|@PREFIX@|$(PREFIX)|; s|@CUDA_LIBS@|$(CUDA_LIBS)|' tools/hass.pc.in \

@@ -82,6 +82,7 @@ helper (void *unused)
 {
   (void)unused;
   hass_thread_urgent ();
+  hass_cpu_pool_unbind ();
   for (;;)
     {
       gint64 since = now_ns ();
@@ -104,12 +105,12 @@ helper (void *unused)
   return NULL;
 }
 
-/* A quarter of the cores, at most: the rest computes. */
+/* Half of the cores, at most: they help for short, and a proxy waits. */
 static void
 start (void)
 {
   started = TRUE;
-  guint wanted = MIN (hass_cpu_pool_available () / 4, MOST_HELPERS);
+  guint wanted = MIN (hass_cpu_pool_available () / 2, MOST_HELPERS);
   for (guint i = 0; i < wanted; i++)
     {
       pthread_t thread;

@@ -83,15 +83,21 @@ cgroup_limit (void)
   return least;
 }
 
+/* What the affinity mask allowed when the cores were counted; empty: not
+   known. Threads made later may have inherited less. */
+static cpu_set_t allowed;
+
 static void
 count_available (gpointer n)
 {
-  cpu_set_t set;
   guint cores = 1;
-  if (sched_getaffinity (0, sizeof set, &set) == 0)
-    cores = CPU_COUNT (&set);
+  if (sched_getaffinity (0, sizeof allowed, &allowed) == 0)
+    cores = CPU_COUNT (&allowed);
   else
-    cores = MAX (1, sysconf (_SC_NPROCESSORS_ONLN));
+    {
+      CPU_ZERO (&allowed);
+      cores = MAX (1, sysconf (_SC_NPROCESSORS_ONLN));
+    }
   double limit = cgroup_limit ();
   if (limit > 0 && limit < cores)
     cores = (guint)(limit + 0.999);
@@ -114,13 +120,23 @@ hass_cpu_pool_available (void)
 
 /* -- Where -------------------------------------------------------------- */
 
+/* For a thread of the library that may have been made by one that is bound to
+   a few cores: gives it all that the process may use. */
+void
+hass_cpu_pool_unbind (void)
+{
+  hass_cpu_pool_available ();
+  if (CPU_COUNT (&allowed) > 0)
+    sched_setaffinity (0, sizeof allowed, &allowed);
+}
+
 /* The CPU of the thread that last gave work away; a fresh worker goes
    elsewhere. */
 static int giver_cpu = -1;
 static guint placed;
 
 /* Moves a thread to a core of its own when it first enters, then lets it
-   go. */
+   go to all of them. */
 static void
 place_thread (void)
 {
@@ -128,17 +144,16 @@ place_thread (void)
   if (done)
     return;
   done = TRUE;
-  cpu_set_t all, one;
-  if (sched_getaffinity (0, sizeof all, &all) != 0)
-    return;
-  int n = CPU_COUNT (&all),
+  cpu_set_t one;
+  hass_cpu_pool_available ();
+  int n = CPU_COUNT (&allowed),
       giver = __atomic_load_n (&giver_cpu, __ATOMIC_RELAXED);
   if (n < 2)
     return;
   guint skip = __atomic_fetch_add (&placed, 1, __ATOMIC_RELAXED) % (n - 1);
   int cpu = -1;
   for (int c = 0, i = 0; c < CPU_SETSIZE; c++)
-    if (CPU_ISSET (c, &all) && c != giver && i++ == (int)skip)
+    if (CPU_ISSET (c, &allowed) && c != giver && i++ == (int)skip)
       {
         cpu = c;
         break;
@@ -147,8 +162,8 @@ place_thread (void)
     return;
   CPU_ZERO (&one);
   CPU_SET (cpu, &one);
-  if (sched_setaffinity (0, sizeof one, &one) == 0)
-    sched_setaffinity (0, sizeof all, &all);
+  sched_setaffinity (0, sizeof one, &one);
+  hass_cpu_pool_unbind ();
 }
 
 /* -- Arenas ------------------------------------------------------------- */

@@ -19,6 +19,7 @@ G_BEGIN_DECLS
 typedef struct HassCpuPool HassCpuPool;
 
 guint hass_cpu_pool_available (void);
+void hass_cpu_pool_unbind (void);
 HassCpuPool *hass_cpu_pool_get (guint n_cores, GError **error);
 guint hass_cpu_pool_cores (const HassCpuPool *pool);
 void hass_cpu_pool_enqueue (HassCpuPool *pool, void (*run) (gpointer data),

@@ -26,11 +26,13 @@
 #include <time.h>
 
 #include "hass/error.h"
+#include "topology-private.h"
 
 #define LATENCY_NS 12000
 #define LINK_BYTES_PER_NS 25
 #define PART_BYTES ((guint64)32 << 20)
-#define FREE_PART 0.95 /* of free memory that hass may take */
+#define FREE_PART 0.95      /* of free memory that hass may take */
+#define FRESH_NS 2000000000 /* an answer about free memory */
 #define SPIN_FOR_NS 60000
 #define LEAST_RECORDS 1024
 #define MOST_RUNS 4
@@ -69,21 +71,32 @@ describe (HassDevice *device, HassDeviceTraits *traits)
                                 .model = p->name };
 }
 
-/* What hass may hold on this GPU in all. */
+/* What hass may hold on this GPU in all. The driver takes long to say what is
+   free, so a recent answer serves again. */
 static gboolean
 set_budget (HassCudaDevice *d, GError **error)
 {
+  HassGpu *gpu = d->gpu;
+  gint64 now_ns = hass_cuda_now ();
   gsize free_bytes = 0, total = 0;
   guint64 limit;
+  pthread_mutex_lock (&gpu->lock);
+  gboolean fresh = gpu->budget_ns > 0 && now_ns < gpu->budget_ns + FRESH_NS;
+  pthread_mutex_unlock (&gpu->lock);
   if (!hass_gpus_memory_limit (&limit, error)
-      || !hass_gpu_check (d->gpu,
-                          hass_cudart ()->memory_info (&free_bytes, &total),
-                          "ask for free memory", error))
+      || (!fresh
+          && !hass_gpu_check (gpu,
+                              hass_cudart ()->memory_info (&free_bytes, &total),
+                              "ask for free memory", error)))
     return FALSE;
-  pthread_mutex_lock (&d->gpu->lock);
-  guint64 ours = d->gpu->held_bytes + (guint64)(free_bytes * FREE_PART);
-  pthread_mutex_unlock (&d->gpu->lock);
-  d->budget = MIN (limit, ours);
+  pthread_mutex_lock (&gpu->lock);
+  if (!fresh)
+    {
+      gpu->budget_bytes = gpu->held_bytes + (guint64)(free_bytes * FREE_PART);
+      gpu->budget_ns = now_ns;
+    }
+  d->budget = MIN (limit, gpu->budget_bytes);
+  pthread_mutex_unlock (&gpu->lock);
   return TRUE;
 }
 
@@ -108,6 +121,8 @@ static gboolean
 open_device (HassDevice *device, const HassDeviceFarm *farm, GError **error)
 {
   HassCudaDevice *d = (HassCudaDevice *)device;
+  /* First of all: what is allocated here lies near, too. */
+  hass_topology_bind_near (d->gpu->properties.pci);
   gboolean ok = hass_gpu_usable (d->gpu, error)
                 && hass_gpu_check (
                     d->gpu, hass_cudart ()->set_device ((int)d->gpu->index),

@@ -46,6 +46,8 @@ typedef struct
   GPtrArray *abandoned; /* kits that a GPU which is lost may still use */
   GArray *constants;    /* HassGpuBuffer: likewise */
   guint64 held_bytes;   /* of device memory, by kits and constants */
+  guint64 budget_bytes; /* of device memory, when last asked for */
+  gint64 budget_ns;     /* when that was; 0: never */
   gboolean hung;
 } HassGpu;
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "hass/error.h"
+#include "topology-private.h"
 
 #define MOST_GPUS 64
 #define SMALL_BYTES ((gsize)64 << 10)
@@ -60,6 +61,21 @@ gpu_new (const HassCudart *cuda, guint index)
   return NULL;
 }
 
+/* Among several GPUs some may share a link. */
+static void
+find_links (void)
+{
+  const char *pcis[MOST_GPUS];
+  guint links[MOST_GPUS];
+  if (n_found < 2)
+    return;
+  for (guint i = 0; i < n_found; i++)
+    pcis[i] = gpus[i]->properties.pci;
+  hass_topology_links (pcis, n_found, links);
+  for (guint i = 0; i < n_found; i++)
+    gpus[i]->link = links[i];
+}
+
 static void
 look_locked (void)
 {
@@ -89,9 +105,10 @@ look_locked (void)
     {
       HassGpu *gpu = gpu_new (cuda, (guint)i);
       if (!gpu)
-        return;
+        break;
       gpus[n_found++] = gpu;
     }
+  find_links ();
 }
 
 /* Frees all that is kept between farms and forgets the GPUs: they are looked

@@ -406,6 +406,16 @@ static const HassEngineOps virtual_ops = {
   .changed = nothing,
 };
 
+/* 0: no other GPU is on this one's link. */
+static guint
+shared_link (const HassPlatform *p, guint gpu)
+{
+  for (guint i = 0; i < p->n_gpus; i++)
+    if (i != gpu && p->gpus[i].link == p->gpus[gpu].link)
+      return p->gpus[gpu].link + 1;
+  return 0;
+}
+
 static HassDeviceTraits *
 traits_of (const HassPlatform *p, guint *n)
 {
@@ -431,7 +441,8 @@ traits_of (const HassPlatform *p, guint *n)
                                       .link_bytes_per_ns = g->h2d_bytes_per_ns,
                                       .work_per_ns
                                       = p->calibrated ? g->work_per_ns : 0,
-                                      .max_in_flight = g->depth };
+                                      .max_in_flight = g->depth,
+                                      .link = shared_link (p, i) };
     }
   return t;
 }

@@ -73,12 +73,14 @@ enum
 typedef struct
 {
   HassFit fits[HASS_AUTO_FITS];
-  double prior_rate;    /* of its traits */
-  double largest;       /* work of its largest bundle */
-  double round_largest; /* that in this round, finished or not */
-  gboolean failed;      /* its last grant did */
-  gboolean absent;      /* nobody asks for it */
-  gboolean asked;       /* in this round */
+  double prior_rate;           /* of its traits */
+  double largest;              /* work of its largest bundle */
+  double round_largest;        /* that in this round, finished or not */
+  guint64 n_done;              /* bundles of all rounds that ended well */
+  double first_work, first_ns; /* of the first of them */
+  gboolean failed;             /* its last grant did */
+  gboolean absent;             /* nobody asks for it */
+  gboolean asked;              /* in this round */
 
   HassAutoBundle bundles[HASS_AUTO_DEEPEST]; /* GPU: in flight, oldest first */
   guint n_bundles;

@@ -43,9 +43,12 @@
 #include "auto-private.h"
 
 #include <math.h>
+#include <string.h>
 
 #define CPU_PART 0.75      /* of its part of the plan that becomes its share */
+#define WARM_UP 4          /* times slower than the second bundle */
 #define GROWTH 4           /* of a bundle over the largest so far */
+#define AHEAD_NS 2e6       /* that cores get while a GPU is unmeasured */
 #define LEAST_FIXED_NS 2e3 /* no launch is cheaper than that */
 
 static const HassParameter parameters[] = {
@@ -211,10 +214,25 @@ late_work (const HassAuto *s, const HassRound *round, double gpu_rate,
   return late > 0 && with_ns < end_ns && end_ns < with_ns + fixed_ns ? late : 0;
 }
 
+/* Nobody else helps, and the engine cuts what it is given so that copies
+   overlap: no more to decide. */
+static gboolean
+by_itself (const HassAuto *s, const HassRound *round, guint device)
+{
+  gboolean others = FALSE;
+  for (guint d = 0; d < s->n; d++)
+    others |= d != device && s->plan[d].runs;
+  return !others && s->env->devices[device].part_bytes > 0
+         && s->env->farm != HASS_FARM_FUNCTION
+         && hass_auto_all_measured (s, round);
+}
+
 /* 0: nothing now. */
 static double
 bundle_work (HassAuto *s, const HassRound *round, guint device)
 {
+  if (by_itself (s, round, device))
+    return s->left;
   const HassAutoMember *m = &s->members[device];
   const HassRunner *r = &s->plan[device];
   const HassFit *fit = hass_auto_fit_of (s, round, device, m->n_bundles == 0);
@@ -334,6 +352,11 @@ cpu_units (HassAuto *s, HassRound *round, gboolean force)
   const HassRunner *r = &s->plan[s->cpu];
   if (!r->runs)
     return force ? 1 : 0;
+  /* While a GPU may turn up at any moment, not far ahead: cores that pull
+     from a share cannot be told that they would be late. */
+  if (!hass_auto_all_measured (s, round))
+    return CLAMP (units_of (s, round, AHEAD_NS * r->rate), cores,
+                  MAX (waiting - MIN (kept, waiting), cores));
   /* Nearly all that the cores will do; but the last two units of each core
      one by one, because a core that pulls late would be late. */
   double unit_ns = hass_auto_work_at (s, round, FALSE, 1) * cores / r->rate;
@@ -461,6 +484,22 @@ foretell (HassFit *queued, const HassCompletion *done, double latency_ns)
     hass_fit_add (queued, done->work, ns, latency_ns);
 }
 
+/* A device's first bundle may have waited for what is made once: a library's
+   handle, code that is loaded. When the second is far faster with no less
+   work, the first says nothing. */
+static void
+forget_warm_up (HassAutoMember *m, double work, double ns)
+{
+  if (++m->n_done == 1)
+    {
+      m->first_work = work;
+      m->first_ns = ns;
+    }
+  else if (m->n_done == 2 && work >= m->first_work
+           && WARM_UP * ns < m->first_ns)
+    memset (m->fits, 0, sizeof m->fits);
+}
+
 static void
 observe (gpointer self, HassRound *round, const HassCompletion *done)
 {
@@ -487,6 +526,7 @@ observe (gpointer self, HassRound *round, const HassCompletion *done)
   if (done->failed || done->units == 0)
     return;
   double latency_ns = s->env->devices[done->device].latency_ns;
+  forget_warm_up (m, done->work, ns);
   hass_fit_add (&m->fits[b.fit], done->work, ns, latency_ns);
   if (hass_auto_overlaps (s, done->device))
     foretell (&m->fits[b.fit & ~(guint)HASS_AUTO_IDLE], done, latency_ns);

@@ -4,7 +4,7 @@
 # the line that does. Usage: setup.sh build|check|bench
 set -eu
 build="gcc g++ make pkgconf libtbb-dev libglib2.0-dev libjson-glib-dev \
-  libopenblas-dev"
+  libopenblas-dev libhwloc-dev"
 # The last two are text to search: 300 MB for 12 MB of download.
 check="$build libcunit1-dev clang-format spin grep util-linux \
   libboost1.74-dev cppreference-doc-en-html"

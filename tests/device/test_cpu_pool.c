@@ -135,9 +135,36 @@ loops (void)
     }
 }
 
+/* Threads inherit what their maker is bound to. */
+static gpointer
+unbind (gpointer before)
+{
+  cpu_set_t one, after;
+  CPU_ZERO (&one);
+  for (int c = 0; CPU_COUNT (&one) == 0 && c < CPU_SETSIZE; c++)
+    if (CPU_ISSET (c, (cpu_set_t *)before))
+      CPU_SET (c, &one);
+  CU_ASSERT_EQUAL (sched_setaffinity (0, sizeof one, &one), 0);
+  hass_cpu_pool_unbind ();
+  sched_getaffinity (0, sizeof after, &after);
+  CU_ASSERT_TRUE (CPU_EQUAL (&after, (cpu_set_t *)before));
+  return NULL;
+}
+
+static void
+unbound (void)
+{
+  cpu_set_t before;
+  hass_cpu_pool_available ();
+  CU_ASSERT_EQUAL (sched_getaffinity (0, sizeof before, &before), 0);
+  g_thread_join (g_thread_new ("unbind", unbind, &before));
+}
+
 HASS_TEST_SUITE (cpu_pool,
                  { "an affinity mask set before leaves fewer cores",
                    smaller_mask },
+                 { "a bound thread gets back what the process may use",
+                   unbound },
                  { "numbers of cores out of range are refused", out_of_range },
                  { "a pool is made once for each number of cores", kept },
                  { "what is enqueued runs", enqueued },

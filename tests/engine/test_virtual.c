@@ -137,6 +137,52 @@ links_are_shared (void)
   CU_ASSERT_TRUE (fabs (own - 0.050) < 0.001);
 }
 
+/* Notes what a strategy is told of links, and takes all. */
+static guint links_told[5];
+
+static gpointer
+note_links (const HassStrategyEnv *env, GError **error)
+{
+  (void)error;
+  for (guint d = 0; d < env->n_devices && d < G_N_ELEMENTS (links_told); d++)
+    links_told[d] = env->devices[d].link;
+  return links_told;
+}
+
+static HassAnswer
+take_all (gpointer self, HassRound *round, guint device, gboolean force,
+          HassGrant *grant)
+{
+  (void)self, (void)round, (void)device, (void)force, (void)grant;
+  return HASS_TAKE;
+}
+
+static void
+links_are_told (void)
+{
+  static const HassStrategyOps ops = { .struct_size = sizeof ops,
+                                       .name = "test-links",
+                                       .summary = "notes the links",
+                                       .farms = HASS_FARM_ANY,
+                                       .create = note_links,
+                                       .grant = take_all };
+#define ON(gpu, link)                                                          \
+  "[gpu" gpu "]\nmultiprocessors = 1\nwidth = 1\nwork_per_us = 1\n"            \
+  "h2d_gbps = 1\n" link
+  static const char text[]
+      = "[platform]\n[cpu]\ncores = 1\nwork_per_us = 1\n" ON ("0", "")
+          ON ("1", "link = a\n") ON ("2", "link = b\n") ON ("3", "link = a\n");
+#undef ON
+  HassLoad load = { .size = 1, .cost = 1 };
+  CU_ASSERT_TRUE (hass_strategy_register (&ops, NULL));
+  makespan ("test-links", text, &load, 10);
+  CU_ASSERT_EQUAL (links_told[0], 0);
+  CU_ASSERT_EQUAL (links_told[1], 0);
+  CU_ASSERT_NOT_EQUAL (links_told[2], 0);
+  CU_ASSERT_EQUAL (links_told[3], 0);
+  CU_ASSERT_EQUAL (links_told[4], links_told[2]);
+}
+
 static void
 half_duplex (void)
 {
@@ -343,6 +389,7 @@ HASS_TEST_SUITE (
     { "noise comes from all 64 bits of the seed", noise_comes_from_the_seed },
     { "cores take the time that the model says", cores_take_their_time },
     { "GPUs that name the same link share its bandwidth", links_are_shared },
+    { "strategies are told which GPUs share a link", links_are_told },
     { "a half duplex link copies one way at a time", half_duplex },
     { "a strategy that waits is asked with force first", asked_with_force },
     { "an endless generator ends when cancelled", endless_cancelled },

@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT */
+/* test_info.c: hass-info as users and programs run it.
+   Thread safety: one thread. */
+#include <json-glib/json-glib.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "hass/profile.h"
+#include "hass/strategy.h"
+#include "hass_test.h"
+
+/* Runs hass-info; returns its exit status and what it wrote. */
+static int
+run (char **out, char **err, const char *a, const char *b)
+{
+  const char *build = g_getenv ("TEST_BUILD");
+  g_autofree char *program = g_build_filename (
+      build ? build : HASS_TOP "/build", "bin", "hass-info", NULL);
+  const char *argv[] = { program, a, b, NULL };
+  int status = -1;
+  if (!g_spawn_sync (NULL, (char **)argv, NULL, G_SPAWN_DEFAULT, NULL, NULL,
+                     out, err, &status, NULL))
+    return -1;
+  return WIFEXITED (status) ? WEXITSTATUS (status) : -1;
+}
+
+static void
+says (const char *text, const char *wanted)
+{
+  gboolean there = text && strstr (text, wanted);
+  CU_ASSERT_TRUE (there);
+  if (!there)
+    printf ("\n    '%s' is not in: %s", wanted, text ? text : "nothing");
+}
+
+/* The JSON that hass-info prints, in a parser to be unreffed. */
+static JsonParser *
+json_of (const char *a, const char *b)
+{
+  g_autofree char *out = NULL, *err = NULL;
+  GError *error = NULL;
+  JsonParser *parser = json_parser_new ();
+  CU_ASSERT_EQUAL (run (&out, &err, a, b), 0);
+  gboolean ok = json_parser_load_from_data (parser, out, -1, &error);
+  CU_ASSERT_TRUE_FATAL (
+      ok && JSON_NODE_HOLDS_OBJECT (json_parser_get_root (parser)));
+  return parser;
+}
+
+static JsonObject *
+object_of (JsonParser *parser)
+{
+  return json_node_get_object (json_parser_get_root (parser));
+}
+
+static const char *const top[] = { "cpu", "gpus", "gpu_problem", NULL };
+static const char *const of_cpu[]
+    = { "model",     "available_threads", "threads",   "cores",
+        "sockets",   "numa_nodes",        "l2_caches", "l2_bytes",
+        "l3_caches", "l3_bytes",          "read_gbps", "read_one_thread_gbps",
+        NULL };
+static const char *const of_gpu[] = { "name",
+                                      "model",
+                                      "pci",
+                                      "memory_bytes",
+                                      "multiprocessors",
+                                      "threads_per_multiprocessor",
+                                      "link",
+                                      "numa_node",
+                                      "to_device_gbps",
+                                      "to_host_gbps",
+                                      "pageable_to_device_gbps",
+                                      "register_ms_per_gib",
+                                      "unregister_ms_per_gib",
+                                      "copy_4k_us",
+                                      "launched",
+                                      "launch_us",
+                                      "launch_asleep_us",
+                                      "problem",
+                                      NULL };
+
+/* These members, no other ones, and the manual has them. */
+static void
+has_members (JsonObject *object, const char *const *names)
+{
+  g_autofree char *manual = NULL;
+  CU_ASSERT_FATAL (g_file_get_contents (HASS_TOP "/doc/man/hass-info.1",
+                                        &manual, NULL, NULL));
+  for (guint i = 0; names[i]; i++)
+    {
+      g_autofree char *entry = g_strdup_printf ("\n.B %s\n", names[i]);
+      CU_ASSERT_TRUE (json_object_has_member (object, names[i]));
+      says (manual, entry);
+    }
+  CU_ASSERT_EQUAL (json_object_get_size (object),
+                   g_strv_length ((char **)names));
+}
+
+static double
+number (JsonObject *object, const char *name)
+{
+  return json_object_get_null_member (object, name)
+             ? 0
+             : json_object_get_double_member (object, name);
+}
+
+static void
+within (JsonObject *object, const char *name, double least, double most)
+{
+  double value = number (object, name);
+  CU_ASSERT_TRUE (value >= least && value <= most);
+  if (!(value >= least && value <= most))
+    printf ("\n    %s is %g", name, value);
+}
+
+static void
+check_cpu (JsonObject *cpu)
+{
+  has_members (cpu, of_cpu);
+  within (cpu, "available_threads", 1, 4096);
+  within (cpu, "threads", number (cpu, "available_threads"), 4096);
+  within (cpu, "cores", 1, number (cpu, "threads"));
+  within (cpu, "sockets", 1, number (cpu, "cores"));
+  within (cpu, "numa_nodes", 1, 1024);
+}
+
+static void
+measured (void)
+{
+  g_autoptr (JsonParser) parser = json_of ("--json", NULL);
+  JsonObject *all = object_of (parser);
+  JsonObject *cpu = json_object_get_object_member (all, "cpu");
+  JsonArray *gpus = json_object_get_array_member (all, "gpus");
+  has_members (all, top);
+  check_cpu (cpu);
+  within (cpu, "read_gbps", 0.05, 5000);
+  within (cpu, "read_one_thread_gbps", 0.05, 500);
+  CU_ASSERT_EQUAL (json_object_get_null_member (all, "gpu_problem"),
+                   json_array_get_length (gpus) > 0);
+  for (guint i = 0; i < json_array_get_length (gpus); i++)
+    {
+      JsonObject *gpu = json_array_get_object_element (gpus, i);
+      has_members (gpu, of_gpu);
+      within (gpu, "to_device_gbps", 0.1, 2000);
+      within (gpu, "to_host_gbps", 0.1, 2000);
+      within (gpu, "pageable_to_device_gbps", 0.1, 2000);
+      within (gpu, "register_ms_per_gib", 0.01, 1e5);
+      within (gpu, "unregister_ms_per_gib", 0.01, 1e5);
+      within (gpu, "copy_4k_us", 0.5, 1e4);
+      within (gpu, "launch_us", 0.5, 1e4);
+      within (gpu, "launch_asleep_us", 0.5, 1e4);
+      CU_ASSERT_TRUE (json_object_get_null_member (gpu, "problem"));
+      CU_ASSERT_STRING_EQUAL (json_object_get_string_member (gpu, "launched"),
+                              "empty kernel");
+    }
+}
+
+static void
+not_measured (void)
+{
+  g_autoptr (JsonParser) parser = json_of ("--json", "--no-measure");
+  JsonObject *all = object_of (parser);
+  JsonObject *cpu = json_object_get_object_member (all, "cpu");
+  JsonArray *gpus = json_object_get_array_member (all, "gpus");
+  has_members (all, top);
+  check_cpu (cpu);
+  CU_ASSERT_TRUE (json_object_get_null_member (cpu, "read_gbps"));
+  CU_ASSERT_TRUE (json_object_get_null_member (cpu, "read_one_thread_gbps"));
+  for (guint i = 0; i < json_array_get_length (gpus); i++)
+    {
+      JsonObject *gpu = json_array_get_object_element (gpus, i);
+      has_members (gpu, of_gpu);
+      CU_ASSERT_TRUE (json_object_get_null_member (gpu, "to_device_gbps"));
+      CU_ASSERT_TRUE (json_object_get_null_member (gpu, "launched"));
+    }
+}
+
+static void
+for_people (void)
+{
+  g_autofree char *out = NULL, *err = NULL;
+  g_setenv ("HASS_NGPU", "0", TRUE);
+  CU_ASSERT_EQUAL (run (&out, &err, "--no-measure", NULL), 0);
+  g_unsetenv ("HASS_NGPU");
+  CU_ASSERT_STRING_EQUAL (err, "");
+  says (out, "CPU\n  model    ");
+  says (out, " for hass, of ");
+  says (out, "GPUs\n  none: HASS_NGPU is 0\n");
+  CU_ASSERT_PTR_NULL (strstr (out, "GB/s"));
+}
+
+static void
+refuses (const char *wanted, const char *a, const char *b)
+{
+  g_autofree char *out = NULL, *err = NULL;
+  CU_ASSERT_EQUAL (run (&out, &err, a, b), 2);
+  CU_ASSERT_STRING_EQUAL (out, "");
+  says (err, "hass-info: ");
+  says (err, wanted);
+}
+
+static void
+wrong_options (void)
+{
+  refuses ("--no-such-option", "--no-such-option", NULL);
+  refuses ("unknown argument gpu0", "--json", "gpu0");
+  g_setenv ("HASS_NGPU", "many", TRUE);
+  refuses ("HASS_NGPU='many'", "--no-measure", NULL);
+  g_unsetenv ("HASS_NGPU");
+}
+
+static void
+help (void)
+{
+  static const char *const options[]
+      = { "--json", "--no-measure", "--profile", "--strategies" };
+  g_autofree char *out = NULL, *err = NULL, *source = NULL;
+  CU_ASSERT_EQUAL (run (&out, &err, "--help", NULL), 0);
+  CU_ASSERT_FATAL (g_file_get_contents (HASS_TOP "/doc/man/hass-info.1",
+                                        &source, NULL, NULL));
+  g_auto (GStrv) parts = g_strsplit (source, "\\-", -1);
+  g_autofree char *manual = g_strjoinv ("-", parts);
+  for (guint i = 0; i < G_N_ELEMENTS (options); i++)
+    {
+      g_autofree char *entry = g_strdup_printf ("\n.B %s\n", options[i]);
+      says (out, options[i]);
+      says (manual, entry);
+    }
+}
+
+static void
+strategies (void)
+{
+  g_autofree char *out = NULL, *err = NULL;
+  CU_ASSERT_EQUAL (run (&out, &err, "--strategies", NULL), 0);
+  g_autoptr (JsonParser) parser = json_of ("--strategies", "--json");
+  JsonObject *all = object_of (parser);
+  JsonArray *list = json_object_get_array_member (all, "strategies");
+  CU_ASSERT_TRUE (json_array_get_length (list) >= 9);
+  for (guint i = 0; i < json_array_get_length (list); i++)
+    {
+      JsonObject *s = json_array_get_object_element (list, i);
+      const char *name = json_object_get_string_member (s, "name");
+      const HassStrategyOps *ops = hass_strategy_find (name, NULL);
+      CU_ASSERT_PTR_NOT_NULL_FATAL (ops);
+      CU_ASSERT_STRING_EQUAL (json_object_get_string_member (s, "summary"),
+                              ops->summary);
+      CU_ASSERT_EQUAL (
+          g_strcmp0 (json_object_get_null_member (s, "source")
+                         ? NULL
+                         : json_object_get_string_member (s, "source"),
+                     ops->source),
+          0);
+      says (out, name);
+      says (out, ops->summary);
+      if (ops->source)
+        says (out, ops->source);
+    }
+}
+
+/* -- The profile store -------------------------------------------------- */
+
+static const char *const of_store[]
+    = { "path", "this_machine", "profile", NULL };
+static const char *const of_entry[]
+    = { "machine", "farm",        "kind",       "cost",      "device", "model",
+        "samples", "work_per_us", "latency_us", "updated_s", "runs",   NULL };
+
+/* Another machine's entry and two of this one; unlink and g_free() it. */
+static char *
+a_store (void)
+{
+  char *path = NULL;
+  const char *us = hass_profile_machine ();
+  g_autofree char *text = g_strdup_printf (
+      "hass-profile 1\n"
+      "another\tsums\tcombine\tsized\tcpu\t9 cores\t1\t1\t86400000\t0\t9:0\n"
+      "%s\tsums\tcombine\tsized\tcpu\t2 cores\t1\t1\t86400000\t0\t0.5:0\n"
+      "%s\tsums\tcombine\tsized\tgpu0\tsome GPU\t7\t1\t86400000\t0\t"
+      "2:3000\t2:3000\t8:3000\nend 3\n",
+      us, us);
+  int fd = g_file_open_tmp ("hass-profile-XXXXXX", &path, NULL);
+  CU_ASSERT_FATAL (fd >= 0);
+  close (fd);
+  CU_ASSERT_TRUE (g_file_set_contents (path, text, -1, NULL));
+  return path;
+}
+
+static void
+profile_for_programs (void)
+{
+  g_autofree char *path = a_store ();
+  g_setenv ("HASS_PROFILE", path, TRUE);
+  g_autoptr (JsonParser) parser = json_of ("--profile", "--json");
+  g_setenv ("HASS_PROFILE", "off", TRUE);
+  JsonObject *all = object_of (parser);
+  has_members (all, of_store);
+  JsonArray *list = json_object_get_array_member (all, "profile");
+  CU_ASSERT_EQUAL_FATAL (json_array_get_length (list), 3);
+  for (guint i = 0; i < 3; i++)
+    {
+      JsonObject *e = json_array_get_object_element (list, i);
+      has_members (e, of_entry);
+      if (strcmp (json_object_get_string_member (e, "device"), "gpu0") != 0)
+        continue;
+      CU_ASSERT_STRING_EQUAL (
+          json_object_get_string_member (e, "machine"),
+          json_object_get_string_member (all, "this_machine"));
+      CU_ASSERT_STRING_EQUAL (json_object_get_string_member (e, "kind"),
+                              "combine");
+      CU_ASSERT_STRING_EQUAL (json_object_get_string_member (e, "cost"),
+                              "sized");
+      CU_ASSERT_STRING_EQUAL (json_object_get_string_member (e, "model"),
+                              "some GPU");
+      within (e, "work_per_us", 1999, 5001);
+      within (e, "latency_us", 3, 3);
+      within (e, "samples", 3, 3);
+      within (e, "runs", 7, 7);
+      within (e, "updated_s", 86400000, 86400000);
+    }
+  remove (path);
+}
+
+static void
+profile_for_people (void)
+{
+  g_autofree char *path = a_store (), *out = NULL, *err = NULL;
+  g_autofree char *this_machine
+      = g_strdup_printf ("\n%s (this machine)\n", hass_profile_machine ());
+  g_setenv ("HASS_PROFILE", path, TRUE);
+  CU_ASSERT_EQUAL (run (&out, &err, "--profile", NULL), 0);
+  says (out, path);
+  says (out, "\nanother\n");
+  says (out, this_machine);
+  says (out, "  sums  combine  sized  cpu     500      -            1");
+  says (out, " some GPU\n");
+  g_clear_pointer (&out, g_free);
+  g_clear_pointer (&err, g_free);
+  CU_ASSERT_TRUE (g_file_set_contents (path, "something else\n", -1, NULL));
+  CU_ASSERT_EQUAL (run (&out, &err, "--profile", NULL), 1);
+  says (err, path);
+  g_clear_pointer (&out, g_free);
+  g_clear_pointer (&err, g_free);
+  remove (path);
+  CU_ASSERT_EQUAL (run (&out, &err, "--profile", NULL), 0);
+  says (out, "nothing is remembered yet");
+  g_setenv ("HASS_PROFILE", "off", TRUE);
+  refuses ("one of them", "--profile", "--strategies");
+}
+
+HASS_TEST_SUITE (
+    hass_info, { "what is measured is plausible, and documented", measured },
+    { "nothing is measured when that is not wanted", not_measured },
+    { "people read what there is, and why there is no GPU", for_people },
+    { "wrong options and variables are refused", wrong_options },
+    { "the help and the manual have every option", help },
+    { "strategies are listed with their source", strategies },
+    { "programs read the profile store", profile_for_programs },
+    { "people read the profile store", profile_for_people })
