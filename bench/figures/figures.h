@@ -181,6 +181,10 @@ typedef struct
   const char *parts_of;
 } FiguresFigure;
 
+/* All of them, [figures_n_all] (list.c). */
+extern const FiguresFigure figures_all[];
+extern const guint figures_n_all;
+
 /* Runs the figure; its section goes to @markdown, its plot into @folder. */
 void figures_report (const FiguresMachine *machine, const FiguresFigure *figure,
                      guint rounds, guint repeat, const char *folder,
