@@ -259,6 +259,18 @@ $(BUILD)/bench/gpu-bench: $(GPU_BENCH_OBJ) $(BUILD)/bench/bench.o $(LIB)
 	$(call say,LD,$@)
 	$(Q)$(CXX) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 
+# The figures of the thesis on real devices; without nvcc on the CPU alone or
+# on a modelled machine.
+FIGURES_OBJ := $(call objects_of,bench/figures)
+$(FIGURES_OBJ): CPPFLAGS_ALL += -Ibench -Ibench/gpu
+$(BUILD)/bench/gpu-figures: $(FIGURES_OBJ) $(BUILD)/bench/gpu/crew.o \
+		$(BUILD)/bench/gpu/contest.o $(BUILD)/bench/bench.o $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+
+.PHONY: bench-figures
+bench-figures: $(BUILD)/bench/gpu-figures
+
 .PHONY: gpu-bench
 gpu-bench: $(GPU_BENCH)
 	$(if $(GPU_BENCH),,@echo 'gpu-bench: SKIPPED, no nvcc')
@@ -279,7 +291,7 @@ bench-main: bench-programs $(BUILD)/bin/string_search
 	$(Q)bench/search.sh $(BUILD)/bin/string_search
 
 -include $(LIB_OBJ:.o=.d) $(EX_OBJ:.o=.d) $(TEST_OBJ:.o=.d) \
-	$(BENCH_OBJ:.o=.d) $(GPU_BENCH_OBJ:.o=.d)
+	$(BENCH_OBJ:.o=.d) $(GPU_BENCH_OBJ:.o=.d) $(FIGURES_OBJ:.o=.d)
 
 # -- The two commands -------------------------------------------------------
 

@@ -4,7 +4,8 @@
 #include "registry-private.h"
 
 extern const HassStrategyOps hass_auto, hass_basic, hass_cd, hass_ce, hass_f,
-    hass_i, hass_min_min, hass_modified_greedy, hass_naive_greedy, hass_p;
+    hass_i, hass_min_min, hass_modified_greedy, hass_naive_greedy, hass_p,
+    hass_static;
 
 const HassStrategyOps *const hass_builtin_strategies[] = {
   &hass_auto,
@@ -17,5 +18,6 @@ const HassStrategyOps *const hass_builtin_strategies[] = {
   &hass_p,
   &hass_i,
   &hass_f,
+  &hass_static,
   NULL,
 };

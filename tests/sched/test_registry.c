@@ -54,8 +54,8 @@ says (const char *message, const char *const *words)
   CU_ASSERT (says (refusal (spec, farm), (const char *[]){ __VA_ARGS__, NULL }))
 
 static const char *const names[]
-    = { "hass",   "hass-cd", "hass-ce",         "hass-f",      "hass-i",
-        "hass-p", "min-min", "modified-greedy", "naive-greedy" };
+    = { "hass",   "hass-cd", "hass-ce",         "hass-f",       "hass-i",
+        "hass-p", "min-min", "modified-greedy", "naive-greedy", "static" };
 
 static void
 lists_sorted (void)
