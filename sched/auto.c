@@ -485,8 +485,8 @@ foretell (HassFit *queued, const HassCompletion *done, double latency_ns)
 }
 
 /* A device's first bundle may have waited for what is made once: a library's
-   handle, code that is loaded. When the second is far faster with no less
-   work, the first says nothing. */
+   handle, code that is loaded. When the second is far faster by its work, the
+   first says nothing. */
 static void
 forget_warm_up (HassAutoMember *m, double work, double ns)
 {
@@ -495,8 +495,7 @@ forget_warm_up (HassAutoMember *m, double work, double ns)
       m->first_work = work;
       m->first_ns = ns;
     }
-  else if (m->n_done == 2 && work >= m->first_work
-           && WARM_UP * ns < m->first_ns)
+  else if (m->n_done == 2 && WARM_UP * ns * m->first_work < m->first_ns * work)
     memset (m->fits, 0, sizeof m->fits);
 }
 

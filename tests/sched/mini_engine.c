@@ -286,8 +286,10 @@ grant_gpu (Run *run, guint device, HassGrant *grant, MiniGrant *log)
   Lane *lane = &run->lanes[run->round->counter_of[device]];
   *lane = (Lane){ .busy = TRUE,
                   .begin_ns = run->farm->now_ns,
-                  .end_ns = run->farm->now_ns + gpu->latency_ns
-                            + vary (run, work * gpu->ns_per_work),
+                  .end_ns
+                  = run->farm->now_ns + gpu->latency_ns
+                    + vary (run, work * gpu->ns_per_work)
+                    + (run->farm->bundles[device] == 0 ? gpu->first_ns : 0),
                   .extent = e,
                   .grant = run->farm->grants->len };
   log->units = e.n;

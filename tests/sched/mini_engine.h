@@ -37,6 +37,7 @@
  * @lost_after: the bundle after so many fails and the device is lost; 0:
  *   never.
  * @known_rate: what its traits say, 0: nothing.
+ * @first_ns: its very first bundle takes so much longer.
  */
 typedef struct
 {
@@ -49,6 +50,7 @@ typedef struct
   double fails;
   guint lost_after;
   double known_rate;
+  double first_ns;
 } MiniDevice;
 
 /* A grant as the strategy gave it. cpu_share: units in the CPU's share

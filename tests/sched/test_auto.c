@@ -253,6 +253,24 @@ slow_cores_stay_out (void)
   mini_farm_free (farm);
 }
 
+/* Half a round goes by while the GPU's first bundle waits for what is made
+   once: the cores begin no units that would be late for it, and the GPU does
+   the rest at its own rate. */
+static void
+warm_up_is_forgotten (void)
+{
+  MiniDevice devices[] = { MINI_CPU (16, 1.6e6), MINI_GPU (132, 2000, 15000) };
+  devices[1].first_ns = 4e6;
+  MiniFarm *farm = mini_farm_new ("auto", HASS_FARM_COMBINE, HASS_COST_EQUAL,
+                                  devices, 2, 1);
+  MiniRound result;
+  run_equal (farm, 2000, &result);
+  CU_ASSERT_TRUE (result.summary.makespan_ns < 1.1 * (4e6 + 2000 * 2000));
+  run_equal (farm, 2000, &result);
+  CU_ASSERT_TRUE (result.summary.makespan_ns < 1.05 * (15000 + 2000 * 2000));
+  mini_farm_free (farm);
+}
+
 /* Cores that could do 2 % are left alone, however many units there are, but
    are tried again once in 16 rounds. */
 static void
@@ -466,6 +484,7 @@ HASS_TEST_SUITE (
     { "no strategy of the papers is faster on a modern machine",
       not_behind_the_others },
     { "cores that would be late stay out", slow_cores_stay_out },
+    { "a slow first bundle is no measure", warm_up_is_forgotten },
     { "cores that could do but a trifle stay out", weak_cores_stay_out },
     { "a GPU that would be late stays out", slow_gpu_stays_out },
     { "once devices are known hardly ever 5 % behind the best one alone",
