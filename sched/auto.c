@@ -49,6 +49,7 @@
 #define WARM_UP 4          /* times slower than the second bundle */
 #define GROWTH 4           /* of a bundle over the largest so far */
 #define AHEAD_NS 2e6       /* that cores get while a GPU is unmeasured */
+#define LONG_NS 1e7        /* a unit on a core */
 #define LEAST_FIXED_NS 2e3 /* no launch is cheaper than that */
 
 static const HassParameter parameters[] = {
@@ -123,8 +124,10 @@ begin_round (gpointer self, HassRound *round)
   s->begun = FALSE;
   s->begin_ns = s->now_ns;
   s->share_back = 0;
-  /* The blocks of one load stay side by side. */
-  if (s->env->farm != HASS_FARM_PARTITION)
+  /* Where many loads make a bundle they stay side by side, since inputs that
+     lie so need no gathering. */
+  if (s->env->farm == HASS_FARM_INDIVISIBLE
+      || s->env->farm == HASS_FARM_FUNCTION)
     hass_round_order_by_work (round);
   s->first_mpd
       = s->env->farm == HASS_FARM_FUNCTION ? first_parallel (round) : 0;
@@ -284,6 +287,16 @@ fill_in (HassAuto *s, HassRound *round, guint device, double work,
                           MAX (traits->max_in_flight, 1));
 }
 
+/* Tasks that only GPUs can run: a quarter of this one's part, but one for
+   each multiprocessor. */
+static guint64
+exclusive_units (const HassAuto *s, const HassRound *round, guint device)
+{
+  guint n_gpus = s->n - (s->cpu < s->n ? 1 : 0);
+  return MAX (hass_round_exclusive (round, device) / (4 * n_gpus),
+              MAX (s->env->devices[device].cores, 1));
+}
+
 static HassAnswer
 decide_gpu (HassAuto *s, HassRound *round, guint device, gboolean force,
             HassGrant *grant)
@@ -292,7 +305,8 @@ decide_gpu (HassAuto *s, HassRound *round, guint device, gboolean force,
   if (m->failed || hass_round_exclusive (round, device) > 0)
     {
       fill_in (s, round, device, 0, grant);
-      grant->units = grant->multiple = 1;
+      grant->multiple = 1;
+      grant->units = m->failed ? 1 : exclusive_units (s, round, device);
       return HASS_TAKE;
     }
   if (!hass_auto_measured (s, round, device))
@@ -352,14 +366,17 @@ cpu_units (HassAuto *s, HassRound *round, gboolean force)
   const HassRunner *r = &s->plan[s->cpu];
   if (!r->runs)
     return force ? 1 : 0;
+  double unit_ns = hass_auto_work_at (s, round, FALSE, 1) * cores / r->rate;
   /* While a GPU may turn up at any moment, not far ahead: cores that pull
-     from a share cannot be told that they would be late. */
-  if (!hass_auto_all_measured (s, round))
-    return CLAMP (units_of (s, round, AHEAD_NS * r->rate), cores,
-                  MAX (waiting - MIN (kept, waiting), cores));
+     from a share cannot be told that they would be late. And no second unit
+     that is so long that a fast GPU would have to wait for it. */
+  if (!hass_auto_all_measured (s, round) && !force)
+    return unit_ns > LONG_NS
+               ? 0
+               : CLAMP (units_of (s, round, AHEAD_NS * r->rate), cores,
+                        MAX (waiting - MIN (kept, waiting), cores));
   /* Nearly all that the cores will do; but the last two units of each core
      one by one, because a core that pulls late would be late. */
-  double unit_ns = hass_auto_work_at (s, round, FALSE, 1) * cores / r->rate;
   double ns = MIN (CPU_PART * (s->finish_ns - r->ready_ns),
                    s->finish_ns - 2 * unit_ns);
   guint64 units

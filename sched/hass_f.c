@@ -16,7 +16,7 @@
      multiprocessors. A bundle of SPD tasks never reaches into the MPD set.
    - "Similar execution times": neighbours in sorted order, as in hass_i.c.
    - Tasks that have a function for one kind of device only are in neither
-     set. They are handed out first, to a GPU one by one.
+     set. They are handed out first, to a GPU one for each multiprocessor.
 
    Thread safety: as hass/strategy.h. */
 #include "common-private.h"
@@ -66,8 +66,8 @@ decide (gpointer self, HassRound *round, guint device, gboolean force,
     return HASS_DONE;
   guint64 back = hass_round_back (round);
   gboolean spd = back <= s->first_mpd && back > hass_round_front (round);
-  if (device != s->crew.cpu && spd && !s->crew.members[device].failed
-      && hass_round_exclusive (round, device) == 0)
+  if (device != s->crew.cpu && !s->crew.members[device].failed
+      && (spd || hass_round_exclusive (round, device) > 0))
     grant->units = MAX (s->crew.env->devices[device].cores, 1);
   return HASS_TAKE;
 }
