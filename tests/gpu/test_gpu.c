@@ -67,13 +67,25 @@ must_run (gboolean (*run) (const HassDataFarm *, HassReport **, GError **),
   return report;
 }
 
+/* All GPUs together. */
 static const HassDeviceReport *
 gpu_of (const HassReport *report)
 {
+  static HassDeviceReport sum;
+  sum = (HassDeviceReport){ 0 };
   for (guint d = 0; report && d < report->n_devices; d++)
-    if (report->devices[d].kind == HASS_DEVICE_GPU)
-      return &report->devices[d];
-  return NULL;
+    {
+      const HassDeviceReport *v = &report->devices[d];
+      if (v->kind != HASS_DEVICE_GPU)
+        continue;
+      sum.direct_bytes += v->direct_bytes;
+      sum.staged_bytes += v->staged_bytes;
+      sum.registered_bytes += v->registered_bytes;
+      sum.failures += v->failures;
+      sum.peak_bytes = MAX (sum.peak_bytes, v->peak_bytes);
+      sum.message = v->message ? v->message : sum.message;
+    }
+  return &sum;
 }
 
 /* -- Ascents: halos, accumulators, records ------------------------------ */
