@@ -19,6 +19,7 @@
 
 #include "copy_crew-private.h"
 #include "hass/error.h"
+#include "stream_copy-private.h"
 
 #define STRIPE_BYTES ((gsize)4 << 20)
 #define PIECE_BYTES ((gsize)256 << 10)
@@ -73,7 +74,7 @@ gather_piece (guint i, gpointer data)
   gsize a = g->first + i * g->piece, b = MIN (a + g->piece, g->end);
   if (!g->offsets)
     {
-      memcpy (g->to + a, g->stretch + a, b - a);
+      hass_stream_copy (g->to + a, g->stretch + a, b - a);
       return;
     }
   gsize last = block_at (g, b);

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "stream_copy-private.h"
+
 static gsize
 aligned (gsize bytes)
 {
@@ -137,10 +139,11 @@ hass_layout_copy_in (const HassBlock *b, guint8 *to)
   if (!b->input || bytes == 0)
     return;
   if (!b->input_row_bytes)
-    memcpy (to, hass_layout_input (b), bytes);
+    hass_stream_copy (to, hass_layout_input (b), bytes);
   for (gsize at = 0, row = 0; b->input_row_bytes && at < bytes; row++)
     {
-      memcpy (to + at, b->input + row * b->input_pitch, b->input_row_bytes);
+      hass_stream_copy (to + at, b->input + row * b->input_pitch,
+                        b->input_row_bytes);
       at += b->input_row_bytes;
     }
 }
