@@ -217,6 +217,8 @@ typedef struct _HassDevice HassDevice;
  * @wait: waits at most @timeout_ns for any bundle, without spinning; a device
  *   may wait longer when nothing else can happen. TRUE: @done is filled in,
  *   and @error says why where it failed. FALSE without @error: time is up.
+ *   FALSE with @error: the device is given up, and from then on it touches
+ *   neither the blocks nor the memory they name.
  * @close: after the last bundle has left, or the device was given up.
  * @transfers: optional: what was copied how. Between open and the next open.
  */

@@ -45,7 +45,7 @@ typedef struct
   pthread_mutex_t lock; /* the rest */
   pthread_cond_t changed;
   GQueue queued, done; /* slot + 1 */
-  gboolean closing, lost;
+  gboolean closing, lost, running;
   guint n_bundles, n_waits, n_in_flight;
   StandInCounts counts;
 } StandIn;
@@ -99,6 +99,7 @@ run (gpointer data)
           continue;
         }
       Slot *slot = &s->slots[GPOINTER_TO_UINT (next) - 1];
+      s->running = TRUE;
       guint n = ++s->n_bundles;
       if (s->plan.lose_at > 0 && n >= s->plan.lose_at)
         s->lost = TRUE;
@@ -117,6 +118,7 @@ run (gpointer data)
         }
       slot->kernel_ns = now_ns () - begin + s->plan.delay_us * 1000;
       pthread_mutex_lock (&s->lock);
+      s->running = FALSE;
       g_queue_push_tail (&s->done, next);
       pthread_cond_broadcast (&s->changed);
     }
@@ -292,6 +294,17 @@ submit (HassDevice *device, guint index, const HassBlock *blocks, gsize n,
   return TRUE;
 }
 
+/* After an error of wait nothing may touch the farm's memory any more. */
+static void
+stop_work (StandIn *s)
+{
+  pthread_mutex_lock (&s->lock);
+  g_queue_clear (&s->queued);
+  while (s->running)
+    pthread_cond_wait (&s->changed, &s->lock);
+  pthread_mutex_unlock (&s->lock);
+}
+
 static gboolean
 wait_bundle (HassDevice *device, gint64 timeout_ns, HassBundleDone *done,
              GError **error)
@@ -314,6 +327,7 @@ wait_bundle (HassDevice *device, gint64 timeout_ns, HassBundleDone *done,
     return FALSE;
   if (is_nth (++s->n_waits, s->plan.wait_error_at, 0))
     {
+      stop_work (s);
       g_set_error (error, HASS_ERROR, HASS_ERROR_DEVICE, "wait broke");
       return FALSE;
     }
