@@ -49,6 +49,10 @@ typedef struct
  * @profile: [@n_devices] of earlier runs of a farm of this name, kind and
  *   cost class; NULL in virtual time, in a farm without a name and where the
  *   profile store is off.
+ * @entry_bytes: what a GPU copies before its first bundle of each round,
+ *   however small its part; 0: nothing, or unknown.
+ * @merge_ns: what the host does at the end of a round in which more than one
+ *   device took part; 0: nothing, or unknown.
  */
 typedef struct
 {
@@ -61,6 +65,8 @@ typedef struct
   const double *parameters;
   guint64 seed;
   const HassProfileRate *profile;
+  double entry_bytes;
+  double merge_ns;
 } HassStrategyEnv;
 
 typedef enum
