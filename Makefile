@@ -212,6 +212,16 @@ $(TESTS): $(TEST_OBJ) $(TEST_CU) $(EX_PARTS) $(LIB)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(foreach d,$(EX_DIRS),$(LIBS_$(d))) \
 	  $(CUNIT_LIBS) $(LIBS) -o $@
 
+# How a file is compiled and a program linked; tests/tools/guide.sh asks.
+.PHONY: print-compile print-link print-test-objects
+print-compile:
+	@echo $(CC) $(filter-out -DG_LOG_DOMAIN%,$(CPPFLAGS_ALL)) $(CFLAGS_ALL)
+print-link:
+	@echo $(CC) $(LDFLAGS_ALL) @OBJECTS@ $(LIB) \
+	  $(foreach d,$(EX_DIRS),$(LIBS_$(d))) $(CUNIT_LIBS) $(LIBS)
+print-test-objects:
+	@echo $(TEST_OBJ) $(TEST_CU) $(EX_PARTS)
+
 # -- Benchmarks -------------------------------------------------------------
 
 # Programs of bench/, each with the harness; two of them with the peers that
@@ -318,7 +328,7 @@ check-format: $(STAGED)
 # search gigabytes.
 THREAD_SUITES = $(foreach s,$(shell $(TESTS) --list | sed 's/:.*//' | sort -u \
 	| grep -vE '$(NOT_UNDER_THREAD)'),--suite $(s))
-NOT_UNDER_THREAD := ^(against_grep|gpu_search|matcher|line_scan|grep_rules|model|examples|monte_carlo_program|hass_info)
+NOT_UNDER_THREAD := ^(against_grep|gpu_search|matcher|line_scan|grep_rules|model|examples|monte_carlo_program|hass_info|guide)
 check-main: all tests
 	$(Q)TEST_BUILD=$(abspath $(BUILD)) TSAN_OPTIONS="$(TSAN_OPTIONS) halt_on_error=1" \
 	  $(TESTS) $(if $(findstring thread,$(SAN)),$(THREAD_SUITES))

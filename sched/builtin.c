@@ -3,21 +3,25 @@
    Thread safety: immutable. */
 #include "registry-private.h"
 
-extern const HassStrategyOps hass_auto, hass_basic, hass_cd, hass_ce, hass_f,
-    hass_i, hass_min_min, hass_modified_greedy, hass_naive_greedy, hass_p,
-    hass_static;
+/* clang-format off */
+#define STRATEGIES(X)     \
+  X (hass_auto)             \
+  X (hass_naive_greedy)     \
+  X (hass_modified_greedy)  \
+  X (hass_min_min)          \
+  X (hass_basic)            \
+  X (hass_ce)               \
+  X (hass_cd)               \
+  X (hass_p)                \
+  X (hass_i)                \
+  X (hass_f)                \
+  X (hass_static)
+/* clang-format on */
 
-const HassStrategyOps *const hass_builtin_strategies[] = {
-  &hass_auto,
-  &hass_naive_greedy,
-  &hass_modified_greedy,
-  &hass_min_min,
-  &hass_basic,
-  &hass_ce,
-  &hass_cd,
-  &hass_p,
-  &hass_i,
-  &hass_f,
-  &hass_static,
-  NULL,
-};
+#define DECLARE(ops) extern const HassStrategyOps ops;
+#define LIST(ops) &ops,
+
+STRATEGIES (DECLARE)
+
+const HassStrategyOps *const hass_builtin_strategies[]
+    = { STRATEGIES (LIST) NULL };
