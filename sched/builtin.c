@@ -5,7 +5,8 @@
 
 extern const HassStrategyOps hass_auto, hass_basic, hass_cd, hass_ce, hass_f,
     hass_i, hass_min_min, hass_modified_greedy, hass_naive_greedy, hass_p,
-    hass_static;
+    hass_static, hass_profile_naive, hass_asym, hass_asym_conv, hass_asym_size,
+    hass_shared_queue, hass_cpu_weight, hass_skmd, hass_skmd_linear;
 
 const HassStrategyOps *const hass_builtin_strategies[] = {
   &hass_auto,
@@ -19,5 +20,13 @@ const HassStrategyOps *const hass_builtin_strategies[] = {
   &hass_i,
   &hass_f,
   &hass_static,
+  &hass_profile_naive,
+  &hass_asym,
+  &hass_asym_conv,
+  &hass_asym_size,
+  &hass_shared_queue,
+  &hass_cpu_weight,
+  &hass_skmd,
+  &hass_skmd_linear,
   NULL,
 };

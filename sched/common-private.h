@@ -79,6 +79,9 @@ gboolean hass_crew_probe (HassCrew *crew, HassRound *round, guint device,
                           gboolean force, HassGrant *grant, HassAnswer *answer);
 void hass_crew_map (HassCrew *crew, HassRound *round);
 void hass_crew_carve (HassCrew *crew, HassRound *round, const double *weights);
+void hass_crew_carve_parts (HassCrew *crew, HassRound *round,
+                            const double *parts);
+void hass_crew_absent (HassCrew *crew, const HassRoundSummary *summary);
 
 gboolean hass_crew_own (HassCrew *crew, HassRound *round, guint device,
                         guint64 units, HassGrant *grant);

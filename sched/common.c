@@ -293,6 +293,35 @@ hass_crew_carve (HassCrew *crew, HassRound *round, const double *weights)
   hass_round_carve (round, crew->counts);
 }
 
+/* As hass_crew_carve, but a device that fails has no part; instead of it one
+   unit stays common, for it to show that it works again. */
+void
+hass_crew_carve_parts (HassCrew *crew, HassRound *round, const double *parts)
+{
+  guint most = 0;
+  guint64 waiting = hass_round_waiting (round);
+  set_mapped (crew, round);
+  for (guint d = 0; d < crew->n; d++)
+    crew->weights[d] = crew->members[d].failed ? 0 : parts[d];
+  hass_share_largest_remainder (waiting, crew->weights, crew->n, crew->counts);
+  for (guint d = 1; d < crew->n; d++)
+    if (crew->counts[d] > crew->counts[most])
+      most = d;
+  for (guint d = 0; d < crew->n; d++)
+    if (crew->members[d].failed && crew->counts[most] > 1)
+      crew->counts[most]--;
+  hass_round_carve (round, crew->counts);
+}
+
+/* Who left its part to others is lost, or as good as that. */
+void
+hass_crew_absent (HassCrew *crew, const HassRoundSummary *summary)
+{
+  for (guint d = 0; d < crew->n; d++)
+    if (crew->mapped && crew->counts[d] > 0 && summary->devices[d].units == 0)
+      crew->members[d].failed = TRUE;
+}
+
 /* -- What a device with room takes -------------------------------------- */
 
 /* The cores pull from the source on their own, one unit at a time so that
