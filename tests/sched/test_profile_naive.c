@@ -41,6 +41,23 @@ divides_by_the_profile (void)
   g_free (loads);
 }
 
+/* The CPU tells of its profile in pieces; the last 4 of its units cost 10. Its
+   rate is that of them all: 30 / 660 us beside 30 / 105 us, 0.8627 of 940. */
+static void
+measures_whole_profiles (void)
+{
+  HassLoad *loads = mini_equal_loads (1000);
+  for (guint i = 0; i < 1000; i++)
+    loads[i].cost = i >= 26 && i < 30 ? 10 : 1;
+  MiniFarm *farm = mini_farm_new ("profile-naive", HASS_FARM_COMBINE,
+                                  HASS_COST_UNKNOWN, pair, 2, 1);
+  MiniRound result;
+  mini_farm_run (farm, loads, 1000, &result);
+  CU_ASSERT_EQUAL (coping_units (farm, 1), 811);
+  mini_farm_free (farm);
+  g_free (loads);
+}
+
 static void
 takes_a_given_profile (void)
 {
@@ -127,6 +144,8 @@ HASS_TEST_SUITE (
     sched_profile_naive,
     { "profile-naive divides by one profile, after a barrier, for ever",
       divides_by_the_profile },
+    { "profile-naive measures the whole profile of the CPU",
+      measures_whole_profiles },
     { "profile-naive fills the GPU, or takes the profile that is given",
       takes_a_given_profile },
     { "profile-naive leaves rounds without room for profiles to the CPU",
