@@ -47,6 +47,28 @@ loses_devices (const char *spec)
   g_free (loads);
 }
 
+/* A GPU goes between two rounds, without a bundle that says so. */
+static void
+misses_devices (const char *spec)
+{
+  MiniDevice devices[] = { MINI_CPU (4, 40000), MINI_GPU (30, 2500, 30000),
+                           MINI_GPU (8, 9000, 30000) };
+  HassLoad *loads = mini_equal_loads (600);
+  MiniFarm *farm
+      = mini_farm_new (spec, HASS_FARM_COMBINE, HASS_COST_EQUAL, devices, 3, 1);
+  MiniRound last;
+  for (guint r = 0; r < 3; r++)
+    expect (farm, loads, 600, "before it goes");
+  farm->lost[1] = TRUE;
+  expect (farm, loads, 600, "as it goes");
+  for (guint r = 0; r < 2; r++)
+    mini_farm_run (farm, loads, 600, &last);
+  CU_ASSERT_EQUAL (last.shares[1], 0);
+  CU_ASSERT_EQUAL (last.rescued, 0);
+  mini_farm_free (farm);
+  g_free (loads);
+}
+
 /* All bundles of a GPU fail for a round; it must have a part again. */
 static void
 finds_back (const char *spec)
@@ -108,6 +130,7 @@ void
 coping_expect (const char *spec)
 {
   loses_devices (spec);
+  misses_devices (spec);
   finds_back (spec);
   meets_odd_machines (spec);
 }
