@@ -21,8 +21,8 @@
    - A round in which a grant failed says nothing of balance and leaves the
      weight as it is; so does one that a device kind took no part in because
      it has none that works.
-   - Parts are of units, as the paper divides an array by its elements. A
-     round of units of known sizes is divided by their number too.
+   - Parts are of elements in the paper, which divides arrays. Here they are
+     of the work that the cost class shows.
 
    Thread safety: as hass/strategy.h. */
 #include "common-private.h"
@@ -91,15 +91,8 @@ static HassAnswer
 decide (gpointer self, HassRound *round, guint device, gboolean force,
         HassGrant *grant)
 {
-  HassCrew *crew = self;
   (void)force;
-  if (hass_crew_own (crew, round, device, 0, grant))
-    {
-      grant->chunk = 0; /* nobody steals: the cores divide it as suits them */
-      return HASS_TAKE;
-    }
-  return hass_crew_leftovers (crew, round, device, TRUE, grant) ? HASS_TAKE
-                                                                : HASS_DONE;
+  return hass_crew_take_part (self, round, device, grant);
 }
 
 static void

@@ -25,6 +25,8 @@
    - The CPU's rate is by the busy time of its cores, which is what the
      counters of its workers say, also in the middle of a unit's chunk.
      While no unit at all is finished there, GPUs run further profiles.
+   - Items are alike in the paper. Where sizes are known, rates and parts are
+     of work.
    - Profiling is online only: neither the profile store nor calibration is
      looked at.
    - A GPU that was never asked in the round is taken for lost, and a device

@@ -180,7 +180,6 @@ hass_kaleem_grant (gpointer self, HassRound *round, guint device,
                    gboolean force, HassGrant *grant)
 {
   HassKaleem *k = self;
-  HassCrew *crew = &k->crew;
   k->devices[device].asked = TRUE;
   if (k->profiling && force)
     divide (k, round);
@@ -189,15 +188,9 @@ hass_kaleem_grant (gpointer self, HassRound *round, guint device,
   if (k->profiling
       && hass_round_waiting (round) + hass_round_exclusive (round, device) > 0)
     return profile (k, round, device, grant);
-  if (hass_crew_own (crew, round, device, 0, grant))
-    {
-      grant->chunk = 0; /* nobody steals: the cores divide it as suits them */
-      return HASS_TAKE;
-    }
-  if (hass_crew_leftovers (crew, round, device, TRUE, grant))
-    return HASS_TAKE;
+  HassAnswer answer = hass_crew_take_part (&k->crew, round, device, grant);
   /* A barrier that is not reached yet has nothing to do with what waits. */
-  return k->profiling ? HASS_WAIT : HASS_DONE;
+  return answer == HASS_DONE && k->profiling ? HASS_WAIT : answer;
 }
 
 void

@@ -13,7 +13,10 @@
      time is tried beside the constant and the linear term, and the pair
      with the least error is kept. Places b are tried between the samples,
      slopes as 1/2 to 8 / b.
-   - Errors are relative, since the samples span orders of magnitude.
+   - The square of an error counts by the time of its sample, between plain
+     least squares, which would not see small samples beside large ones, and
+     relative errors, which would make a handful of units with costs of their
+     own count as much as a whole round.
    - No coefficient may be negative: time would fall as work grows. Where
      least squares want one to be, it is left out.
    - Samples of about the same work (a quarter of an octave) are averaged,
@@ -87,31 +90,30 @@ enum
   ALL = 7
 };
 
-/* Sums over the samples, each term divided by the sample's time. */
+/* Sums over the samples of products of the terms and of the time, each
+   divided by the sample's time. */
 typedef struct
 {
-  double xx[3][3], xy[3];
-  double n;
+  double xx[3][3], xy[3], yy;
 } Sums;
 
 static void
 sum_up (const HassSkmdModel *model, double a, double b, Sums *sums)
 {
-  *sums = (Sums){ .n = 0 };
+  *sums = (Sums){ .yy = 0 };
   for (guint i = 0; i < HASS_SKMD_BUCKETS; i++)
     {
       const HassSkmdSample *s = &model->samples[i];
       if (s->work <= 0)
         continue;
-      const double x[] = { 1 / s->ns, s->work / s->ns,
-                           s->work * hass_skmd_g (s->work, a, b) / s->ns };
+      const double x[] = { 1, s->work, s->work * hass_skmd_g (s->work, a, b) };
       for (guint j = 0; j < 3; j++)
         {
           for (guint k = 0; k < 3; k++)
-            sums->xx[j][k] += x[j] * x[k];
+            sums->xx[j][k] += x[j] * x[k] / s->ns;
           sums->xy[j] += x[j];
         }
-      sums->n++;
+      sums->yy += s->ns;
     }
 }
 
@@ -151,11 +153,11 @@ solve (const Sums *sums, guint terms, double *beta)
   return TRUE;
 }
 
-/* Sum of the squared relative errors. */
+/* Sum of the squared errors, as weighed. */
 static double
 error_of (const Sums *sums, const double *beta)
 {
-  double e = sums->n;
+  double e = sums->yy;
   for (guint j = 0; j < 3; j++)
     {
       e -= 2 * beta[j] * sums->xy[j];

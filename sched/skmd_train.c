@@ -163,7 +163,8 @@ divide (HassSkmd *s, HassRound *round)
 {
   HassCrew *crew = &s->crew;
   double sum = 0;
-  guint64 waiting = hass_round_waiting (round);
+  guint64 first = hass_round_front (round);
+  guint64 waiting = hass_round_back (round) - first;
   s->training = FALSE;
   for (guint d = 0; d < crew->n; d++)
     {
@@ -175,7 +176,10 @@ divide (HassSkmd *s, HassRound *round)
       crew->weights[d] = 0;
     }
   if (waiting > 0)
-    s->divide (s, waiting);
+    {
+      s->unit_work = hass_round_work (round, first, waiting) / waiting;
+      s->divide (s, waiting);
+    }
   for (guint d = 0; d < crew->n; d++)
     sum += crew->weights[d];
   for (guint d = 0; d < crew->n && !(sum > 0); d++)
@@ -324,20 +328,13 @@ hass_skmd_grant (gpointer self, HassRound *round, guint device, gboolean force,
                  HassGrant *grant)
 {
   HassSkmd *s = self;
-  HassCrew *crew = &s->crew;
   s->devices[device].asked = TRUE;
   if (s->training && force)
     divide (s, round);
   if (s->training
       && hass_round_waiting (round) + hass_round_exclusive (round, device) > 0)
     return train (s, device, grant);
-  if (hass_crew_own (crew, round, device, 0, grant))
-    {
-      grant->chunk = 0; /* nobody steals: the cores divide it as suits them */
-      return HASS_TAKE;
-    }
-  return hass_crew_leftovers (crew, round, device, TRUE, grant) ? HASS_TAKE
-                                                                : HASS_DONE;
+  return hass_crew_take_part (&s->crew, round, device, grant);
 }
 
 void

@@ -126,12 +126,32 @@ meets_odd_machines (const char *spec)
   g_rand_free (rand);
 }
 
+/* Tasks that only GPUs can run are not one GPU's alone. */
+static void
+shares_gpu_tasks (const char *spec)
+{
+  MiniDevice devices[] = { MINI_CPU (4, 40000), MINI_GPU (30, 2500, 30000),
+                           MINI_GPU (30, 2500, 30000) };
+  HassLoad *loads = mini_equal_loads (600);
+  MiniFarm *farm = mini_farm_new (spec, HASS_FARM_FUNCTION, HASS_COST_EQUAL,
+                                  devices, 3, 1);
+  for (guint i = 0; i < 600; i += 2)
+    loads[i].flags = HASS_LOAD_GPU;
+  for (guint r = 0; r < 4; r++)
+    expect (farm, loads, 600, "tasks for GPUs only");
+  for (guint i = 0; i < farm->grants->len; i++)
+    CU_ASSERT (coping_units (farm, i) < 300);
+  mini_farm_free (farm);
+  g_free (loads);
+}
+
 void
 coping_expect (const char *spec)
 {
   loses_devices (spec);
   misses_devices (spec);
   finds_back (spec);
+  shares_gpu_tasks (spec);
   meets_odd_machines (spec);
 }
 

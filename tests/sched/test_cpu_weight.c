@@ -108,6 +108,25 @@ learns_nothing_from_failures (void)
   g_free (loads);
 }
 
+/* Sizes that grow along the round: the weight is a part of the work. */
+static void
+divides_work (void)
+{
+  double total = 0;
+  HassLoad *loads = mini_equal_loads (1000);
+  for (guint i = 0; i < 1000; i++)
+    total += loads[i].cost = (float)(i + 1);
+  MiniFarm *farm = mini_farm_new ("cpu-weight:weight=0.3", HASS_FARM_COMBINE,
+                                  HASS_COST_SIZED, pair, 2, 1);
+  MiniRound result;
+  mini_farm_run (farm, loads, 1000, &result);
+  CU_ASSERT (result.once);
+  CU_ASSERT_DOUBLE_EQUAL (result.devices[0].work / total, 0.3, 0.002);
+  CU_ASSERT (result.shares[0] > 500); /* the cheap ones */
+  mini_farm_free (farm);
+  g_free (loads);
+}
+
 static void
 copes (void)
 {
@@ -121,6 +140,7 @@ HASS_TEST_SUITE (
     { "cpu-weight takes first weight and step, within 0 and 1",
       takes_weight_and_step },
     { "cpu-weight gives GPUs equal parts", gives_gpus_equal_parts },
+    { "cpu-weight divides by work where it is known", divides_work },
     { "cpu-weight learns nothing from a round that failed",
       learns_nothing_from_failures },
     { "cpu-weight copes with lost devices, odd machines and tiny rounds",
