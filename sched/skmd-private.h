@@ -75,6 +75,9 @@ typedef struct
   gboolean trained;
   gboolean changed; /* samples came that the model did not foresee */
 
+  /* The node that is estimated: ends of copies in, kernel, copies out. */
+  double in_end_ns, ready_ns, out_end_ns;
+
   /* Estimates of two part sizes, so that the tree computes each once. */
   guint64 known_units[2];
   double known_ns[2];

@@ -22,9 +22,10 @@
    - A device's time is its wait for the link, what it copies first
      (entry_bytes over the link's bandwidth), its units' copies in, the
      kernel, and the copies out. Copies in wait for those of the devices
-     before it on the same link (figure 11). Copies take what they took so
-     far for each work; the paper divides the size of buffers by the
-     bandwidth of PCIe.
+     before it on the same link (figure 11), copies out for all of these and
+     for those of who was ready sooner ("serialization of PCIe transfer").
+     Copies take what they took so far for each work; the paper divides the
+     size of buffers by the bandwidth of PCIe.
    - The CPU's cores take whole units, so its time is that of a multiple of
      its cores.
 
@@ -113,46 +114,74 @@ hass_skmd_kernel_ns (HassSkmd *s, guint device, guint64 units)
   return p->known_ns[p->oldest];
 }
 
-/* When the copies in of a device on a link may begin: links are used in the
-   order of the devices. */
-static double
-link_free_ns (const HassSkmd *s, const guint64 *partition, guint device)
+/* Both wait for the same link. */
+static gboolean
+linked (const HassSkmd *s, guint a, guint b)
 {
-  guint link = s->crew.env->devices[device].link;
-  double ns = 0;
-  for (guint d = 0; d < device && link != 0; d++)
-    {
-      const HassSkmdDevice *p = &s->devices[d];
-      if (d == s->crew.cpu || s->crew.env->devices[d].link != link
-          || partition[d] == 0)
-        continue;
-      ns += s->trained_in ? 0 : p->entry_ns;
-      if (p->copied_work > 0)
-        ns += p->in_ns / p->copied_work * partition[d] * s->unit_work;
-    }
-  return ns;
+  const HassDeviceTraits *traits = s->crew.env->devices;
+  return traits[a].link != 0 && traits[a].link == traits[b].link;
 }
 
-/* EstAllDevsTime. In the round of the training all have copied already what
+/* Copies in and kernel: the device begins when those before it on its link
+   have copied. In the round of the training all have copied already what
    they copy first. */
+static void
+run_kernel (HassSkmd *s, const guint64 *partition, guint device)
+{
+  HassSkmdDevice *p = &s->devices[device];
+  double work = partition[device] * s->unit_work;
+  p->in_end_ns = s->trained_in || device == s->crew.cpu ? 0 : p->entry_ns;
+  if (p->copied_work > 0)
+    p->in_end_ns += p->in_ns / p->copied_work * work;
+  double free_ns = 0;
+  for (guint d = 0; d < device; d++)
+    if (partition[d] > 0 && linked (s, d, device))
+      free_ns = MAX (free_ns, s->devices[d].in_end_ns);
+  p->in_end_ns += free_ns;
+  p->ready_ns
+      = p->in_end_ns + hass_skmd_kernel_ns (s, device, partition[device]);
+}
+
+/* Copies out: first come, first served, after all copies in of the link. */
+static double
+copy_out (HassSkmd *s, const guint64 *partition, guint device)
+{
+  HassSkmdDevice *p = &s->devices[device];
+  double end_ns = p->ready_ns;
+  for (guint d = 0; d < s->crew.n; d++)
+    if (partition[d] > 0 && linked (s, d, device))
+      end_ns = MAX (end_ns,
+                    MAX (s->devices[d].in_end_ns, s->devices[d].out_end_ns));
+  if (p->copied_work > 0)
+    end_ns += p->out_ns / p->copied_work * partition[device] * s->unit_work;
+  p->out_end_ns = end_ns;
+  return end_ns;
+}
+
+/* EstAllDevsTime. */
 void
 hass_skmd_times (const guint64 *partition, double *times_ns, gpointer skmd)
 {
   HassSkmd *s = skmd;
+  guint n_left = 0;
   for (guint d = 0; d < s->crew.n; d++)
     {
-      const HassSkmdDevice *p = &s->devices[d];
       times_ns[d] = 0;
+      s->devices[d].out_end_ns = 0;
       if (partition[d] == 0)
         continue;
-      times_ns[d] = hass_skmd_kernel_ns (s, d, partition[d]);
-      if (d == s->crew.cpu)
-        continue;
-      times_ns[d] += link_free_ns (s, partition, d);
-      times_ns[d] += s->trained_in ? 0 : p->entry_ns;
-      if (p->copied_work > 0)
-        times_ns[d] += (p->in_ns + p->out_ns) / p->copied_work * partition[d]
-                       * s->unit_work;
+      run_kernel (s, partition, d);
+      n_left++;
+    }
+  for (; n_left > 0; n_left--)
+    {
+      guint next = s->crew.n;
+      for (guint d = 0; d < s->crew.n; d++)
+        if (partition[d] > 0 && times_ns[d] <= 0
+            && (next == s->crew.n
+                || s->devices[d].ready_ns < s->devices[next].ready_ns))
+          next = d;
+      times_ns[next] = copy_out (s, partition, next);
     }
 }
 

@@ -160,9 +160,19 @@ estimates_copies (void)
   hass_skmd_times (partition, ns, s);
   /* 9 units are 3 turns of 4 cores. */
   CU_ASSERT_DOUBLE_EQUAL (ns[0], 12000, 1e-6);
-  CU_ASSERT_DOUBLE_EQUAL (ns[1], 100000 + 20000 + 25000 + 10000, 1e-6);
+  /* Ready at 145 us, but the link is GPU 1's until 230. */
+  CU_ASSERT_DOUBLE_EQUAL (ns[1], 230000 + 10000, 1e-6);
   CU_ASSERT_DOUBLE_EQUAL (ns[2], 120000 + 100000 + 10000 + 15000 + 5000, 1e-6);
   CU_ASSERT_DOUBLE_EQUAL (ns[3], 100000 + 10000 + 15000 + 5000, 1e-6);
+  /* GPU 0 copies in until 190 us, is ready at 285, and waits for GPU 1, which
+     copies in until 330. GPU 1 is ready at 375, when GPU 0 has just copied
+     out. */
+  partition[1] = 900;
+  partition[2] = 400;
+  hass_skmd_times (partition, ns, s);
+  CU_ASSERT_DOUBLE_EQUAL (ns[1], 330000 + 45000, 1e-6);
+  CU_ASSERT_DOUBLE_EQUAL (ns[2], 375000 + 20000, 1e-6);
+  partition[2] = 100;
   partition[1] = 0;
   hass_skmd_times (partition, ns, s);
   CU_ASSERT_EQUAL (ns[1], 0);
