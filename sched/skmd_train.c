@@ -130,11 +130,12 @@ run_kernel (HassSkmd *s, const guint64 *partition, guint device)
 {
   HassSkmdDevice *p = &s->devices[device];
   double work = partition[device] * s->unit_work;
+  gboolean shared = s->crew.env->devices[device].link != 0;
   p->in_end_ns = s->trained_in || device == s->crew.cpu ? 0 : p->entry_ns;
   if (p->copied_work > 0)
     p->in_end_ns += p->in_ns / p->copied_work * work;
   double free_ns = 0;
-  for (guint d = 0; d < device; d++)
+  for (guint d = 0; d < device && shared; d++)
     if (partition[d] > 0 && linked (s, d, device))
       free_ns = MAX (free_ns, s->devices[d].in_end_ns);
   p->in_end_ns += free_ns;
@@ -148,7 +149,8 @@ copy_out (HassSkmd *s, const guint64 *partition, guint device)
 {
   HassSkmdDevice *p = &s->devices[device];
   double end_ns = p->ready_ns;
-  for (guint d = 0; d < s->crew.n; d++)
+  gboolean shared = s->crew.env->devices[device].link != 0;
+  for (guint d = 0; d < s->crew.n && shared; d++)
     if (partition[d] > 0 && linked (s, d, device))
       end_ns = MAX (end_ns,
                     MAX (s->devices[d].in_end_ns, s->devices[d].out_end_ns));
@@ -171,7 +173,10 @@ hass_skmd_times (const guint64 *partition, double *times_ns, gpointer skmd)
       if (partition[d] == 0)
         continue;
       run_kernel (s, partition, d);
-      n_left++;
+      if (s->crew.env->devices[d].link == 0)
+        times_ns[d] = copy_out (s, partition, d);
+      else
+        n_left++;
     }
   for (; n_left > 0; n_left--)
     {
