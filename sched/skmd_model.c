@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* skmd_model.c: how long a device takes for a part of a round, by regression.
 
-   Lee et al. 2015, section 3.3. A fit costs O(bases * samples), about 50 us
+   Lee et al. 2015, section 3.3. A fit costs O(bases * samples), about 30 us
    with 12 samples; a prediction one arctangent.
 
    Read so:
