@@ -4,7 +4,7 @@
 #include "registry-private.h"
 
 /* clang-format off */
-#define STRATEGIES(X)     \
+#define STRATEGIES(X)         \
   X (hass_auto)             \
   X (hass_naive_greedy)     \
   X (hass_modified_greedy)  \
@@ -15,7 +15,15 @@
   X (hass_p)                \
   X (hass_i)                \
   X (hass_f)                \
-  X (hass_static)
+  X (hass_static)           \
+  X (hass_profile_naive)    \
+  X (hass_asym)             \
+  X (hass_asym_conv)        \
+  X (hass_asym_size)        \
+  X (hass_shared_queue)     \
+  X (hass_cpu_weight)       \
+  X (hass_skmd)             \
+  X (hass_skmd_linear)
 /* clang-format on */
 
 #define DECLARE(ops) extern const HassStrategyOps ops;

@@ -79,11 +79,18 @@ gboolean hass_crew_probe (HassCrew *crew, HassRound *round, guint device,
                           gboolean force, HassGrant *grant, HassAnswer *answer);
 void hass_crew_map (HassCrew *crew, HassRound *round);
 void hass_crew_carve (HassCrew *crew, HassRound *round, const double *weights);
+void hass_crew_carve_parts (HassCrew *crew, HassRound *round,
+                            const double *parts);
+guint64 hass_round_units_of (HassRound *round, guint64 first, guint64 n,
+                             double work);
+void hass_crew_absent (HassCrew *crew, const HassRoundSummary *summary);
 
 gboolean hass_crew_own (HassCrew *crew, HassRound *round, guint device,
                         guint64 units, HassGrant *grant);
 gboolean hass_crew_leftovers (const HassCrew *crew, HassRound *round,
                               guint device, gboolean bundle, HassGrant *grant);
+HassAnswer hass_crew_take_part (HassCrew *crew, HassRound *round, guint device,
+                                HassGrant *grant);
 gboolean hass_crew_steal (const HassCrew *crew, HassRound *round, guint device,
                           guint64 units, HassGrant *grant);
 

@@ -293,6 +293,78 @@ hass_crew_carve (HassCrew *crew, HassRound *round, const double *weights)
   hass_round_carve (round, crew->counts);
 }
 
+/* How many of the n units from `first` on come nearest to so much work. */
+guint64
+hass_round_units_of (HassRound *round, guint64 first, guint64 n, double work)
+{
+  guint64 lo = 0, hi = n;
+  while (lo < hi)
+    {
+      guint64 middle = lo + (hi - lo + 1) / 2;
+      if (hass_round_work (round, first, middle) <= work)
+        lo = middle;
+      else
+        hi = middle - 1;
+    }
+  if (lo == n)
+    return n;
+  double below = work - hass_round_work (round, first, lo);
+  double above = hass_round_work (round, first, lo + 1) - work;
+  return below <= above ? lo : lo + 1;
+}
+
+/* Units of what waits in the common range, as it lies, by parts of its work:
+   whole numbers of equal units, else cut where the sum comes nearest. */
+static void
+count_parts (HassCrew *crew, HassRound *round, const double *parts)
+{
+  guint64 first = hass_round_front (round), before = 0;
+  guint64 n = hass_round_back (round) - first;
+  double sum = 0, up_to = 0;
+  hass_share_largest_remainder (n, parts, crew->n, crew->counts);
+  for (guint d = 0; d < crew->n; d++)
+    sum += parts[d];
+  if (crew->env->cost != HASS_COST_SIZED || n == 0 || !(sum > 0))
+    return;
+  double work = hass_round_work (round, first, n);
+  for (guint d = 0; d < crew->n; d++)
+    {
+      up_to += parts[d];
+      guint64 end = hass_round_units_of (round, first, n, work * (up_to / sum));
+      crew->counts[d] = end - before;
+      before = end;
+    }
+}
+
+/* Shares by parts of the work, cut from the range as it lies. A device that
+   fails has no part; instead of it one unit stays common, for it to show that
+   it works again. */
+void
+hass_crew_carve_parts (HassCrew *crew, HassRound *round, const double *parts)
+{
+  guint most = 0;
+  set_mapped (crew, round);
+  for (guint d = 0; d < crew->n; d++)
+    crew->weights[d] = crew->members[d].failed ? 0 : parts[d];
+  count_parts (crew, round, crew->weights);
+  for (guint d = 1; d < crew->n; d++)
+    if (crew->counts[d] > crew->counts[most])
+      most = d;
+  for (guint d = 0; d < crew->n; d++)
+    if (crew->members[d].failed && crew->counts[most] > 1)
+      crew->counts[most]--;
+  hass_round_carve (round, crew->counts);
+}
+
+/* Who left its part to others is lost, or as good as that. */
+void
+hass_crew_absent (HassCrew *crew, const HassRoundSummary *summary)
+{
+  for (guint d = 0; d < crew->n; d++)
+    if (crew->mapped && crew->counts[d] > 0 && summary->devices[d].units == 0)
+      crew->members[d].failed = TRUE;
+}
+
 /* -- What a device with room takes -------------------------------------- */
 
 /* The cores pull from the source on their own, one unit at a time so that
@@ -360,6 +432,25 @@ too_late (const HassCrew *crew, const HassRound *round, guint device)
                  + crew->env->devices[crew->cpu].cores;
   return rate > 0
          && units * crew->unit_work / rate < crew->members[device].least_ns;
+}
+
+/* The own share as one bundle, then what nobody owns, and no stealing. Units
+   that only GPUs can run come first whatever is granted, so each GPU takes
+   its part of them. */
+HassAnswer
+hass_crew_take_part (HassCrew *crew, HassRound *round, guint device,
+                     HassGrant *grant)
+{
+  guint64 only = hass_round_exclusive (round, device);
+  if (hass_crew_own (crew, round, device, 0, grant))
+    {
+      grant->chunk = 0; /* the cores divide it as suits them */
+      if (device != crew->cpu && only > 0)
+        grant->units = MAX (only / crew->n_gpus, 1);
+      return HASS_TAKE;
+    }
+  return hass_crew_leftovers (crew, round, device, TRUE, grant) ? HASS_TAKE
+                                                                : HASS_DONE;
 }
 
 /* From the CPU's share or, when that is empty, from the fullest share of a
