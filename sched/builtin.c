@@ -6,6 +6,8 @@
 extern const HassStrategyOps hass_auto, hass_basic, hass_cd, hass_ce, hass_f,
     hass_i, hass_min_min, hass_modified_greedy, hass_naive_greedy, hass_p,
     hass_static;
+extern const HassStrategyOps hass_cpu_only, hass_gpu_only, hass_max_min,
+    hass_mct;
 
 const HassStrategyOps *const hass_builtin_strategies[] = {
   &hass_auto,
@@ -19,5 +21,9 @@ const HassStrategyOps *const hass_builtin_strategies[] = {
   &hass_i,
   &hass_f,
   &hass_static,
+  &hass_max_min,
+  &hass_mct,
+  &hass_cpu_only,
+  &hass_gpu_only,
   NULL,
 };
