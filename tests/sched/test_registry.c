@@ -53,11 +53,11 @@ says (const char *message, const char *const *words)
 #define REFUSED(spec, farm, ...)                                               \
   CU_ASSERT (says (refusal (spec, farm), (const char *[]){ __VA_ARGS__, NULL }))
 
-static const char *const names[] = {
-  "hass",     "hass-cd",  "hass-ce",         "hass-f",       "hass-i",
-  "hass-p",   "min-min",  "modified-greedy", "naive-greedy", "static",
-  "cpu-only", "gpu-only", "max-min",         "mct",
-};
+static const char *const names[]
+    = { "hass",     "hass-cd",  "hass-ce",         "hass-f",       "hass-i",
+        "hass-p",   "min-min",  "modified-greedy", "naive-greedy", "static",
+        "cap",      "cpu-only", "gpu-only",        "max-min",      "mct",
+        "sampling", "splitting" };
 
 static void
 lists_sorted (void)
