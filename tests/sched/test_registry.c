@@ -54,10 +54,12 @@ says (const char *message, const char *const *words)
   CU_ASSERT (says (refusal (spec, farm), (const char *[]){ __VA_ARGS__, NULL }))
 
 static const char *const names[]
-    = { "hass",     "hass-cd",  "hass-ce",         "hass-f",       "hass-i",
-        "hass-p",   "min-min",  "modified-greedy", "naive-greedy", "static",
-        "cap",      "cpu-only", "gpu-only",        "max-min",      "mct",
-        "sampling", "splitting" };
+    = { "hass",         "hass-cd",  "hass-ce",      "hass-f",
+        "hass-i",       "hass-p",   "min-min",      "modified-greedy",
+        "naive-greedy", "static",   "aspara-multi", "aspara-single",
+        "cap",          "cpu-only", "dls-star",     "gpu-only",
+        "max-min",      "mct",      "qilin",        "sampling",
+        "splitting" };
 
 static void
 lists_sorted (void)
