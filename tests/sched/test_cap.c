@@ -68,8 +68,7 @@ static void
 cap_needs_two_measured_partitions (void)
 {
   BUNDLES ("cap", straight, 65536, 256, 819, 51200);
-  /* Half a unit's speed each: the equal split is right at once, and is still
-     measured twice. */
+  /* Alike: the equal split is right at once, and is still measured twice. */
   const MiniDevice alike[] = { MINI_CPU (1, 1000), MINI_GPU (30, 1000, 0) };
   BUNDLES ("cap", alike, 65536, 256, 512, 32000);
   /* Too large for a second phase: 2/4 is more than half of 3/4. */
@@ -96,8 +95,7 @@ splitting_divides_by_the_last_piece (void)
   BUNDLES ("splitting:pieces=2", straight, 4096, 1024, 1638);
 }
 
-/* A device that is slower in the second half: splitting follows it with one
-   piece of delay, within the round. */
+/* Five pieces of 200 units, each cut when all of the one before is done. */
 static void
 phases_wait_for_each_other (void)
 {
