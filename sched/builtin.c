@@ -4,11 +4,13 @@
 #include "registry-private.h"
 
 /* clang-format off */
-#define STRATEGIES(X)         \
+#define STRATEGIES(X)       \
   X (hass_auto)             \
   X (hass_naive_greedy)     \
   X (hass_modified_greedy)  \
   X (hass_min_min)          \
+  X (hass_max_min)          \
+  X (hass_mct)              \
   X (hass_basic)            \
   X (hass_ce)               \
   X (hass_cd)               \
@@ -16,14 +18,23 @@
   X (hass_i)                \
   X (hass_f)                \
   X (hass_static)           \
+  X (hass_cpu_only)         \
+  X (hass_gpu_only)         \
+  X (hass_qilin)            \
+  X (hass_aspara_single)    \
+  X (hass_aspara_multi)     \
+  X (hass_dls_star)         \
+  X (hass_sampling)         \
+  X (hass_splitting)        \
+  X (hass_cap)              \
   X (hass_profile_naive)    \
   X (hass_asym)             \
   X (hass_asym_conv)        \
   X (hass_asym_size)        \
   X (hass_shared_queue)     \
-  X (hass_cpu_weight)       \
   X (hass_skmd)             \
-  X (hass_skmd_linear)
+  X (hass_skmd_linear)      \
+  X (hass_cpu_weight)
 /* clang-format on */
 
 #define DECLARE(ops) extern const HassStrategyOps ops;

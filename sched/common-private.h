@@ -51,6 +51,7 @@ typedef struct
   guint cpu; /* index of the CPU pool; n where there is none */
   guint n_gpus;
   double unit_work;    /* mean of the round, once it is mapped */
+  guint64 gpu_part;    /* of the GPU-only units of the round, for each GPU */
   gboolean mapped;     /* this round's units are in the shares */
   HassMember *members; /* [n] */
   double *weights;     /* [n], scratch */
@@ -104,5 +105,20 @@ void hass_crew_begin_mapped (gpointer self, HassRound *round);
 gboolean hass_crew_mapped (HassCrew *crew, HassRound *round, guint device,
                            gboolean force, HassGrant *grant,
                            HassAnswer *answer);
+
+/* In which order units are mapped, each to who would finish it first. */
+typedef enum
+{
+  HASS_MAP_AS_EMITTED,
+  HASS_MAP_LARGEST_FIRST
+} HassMapOrder;
+
+void hass_crew_map_in_order (HassCrew *crew, HassRound *round,
+                             HassMapOrder order);
+void hass_crew_carve_work (HassCrew *crew, HassRound *round, double work,
+                           const double *parts, gboolean one_each);
+gboolean hass_crew_exclusive (const HassCrew *crew, HassRound *round,
+                              guint device, HassGrant *grant);
+gboolean hass_crew_told_rates (const HassCrew *crew, double *rates);
 
 #endif
