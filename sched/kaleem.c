@@ -31,8 +31,9 @@ hass_fill_units (const HassStrategyEnv *env, HassRound *round, guint device,
                  double elements)
 {
   const HassDeviceTraits *traits = &env->devices[device];
-  guint64 each = hass_round_units (round) > 0
-                     ? hass_round_elements (round, hass_round_front (round))
+  guint64 front = hass_round_front (round);
+  guint64 each = front < hass_round_back (round)
+                     ? hass_round_elements (round, front)
                      : 1;
   gboolean block = env->farm == HASS_FARM_INDIVISIBLE
                    || (env->farm == HASS_FARM_FUNCTION && each <= 1);
