@@ -203,6 +203,7 @@ hass_job_generate (HassJob *job)
   const HassFarm *farm = job->farm;
   HassEmitter *emitter = &job->emitter;
   *emitter = (HassEmitter){ job, pthread_self (), TRUE };
+  hass_job_trace_farm (job);
   if (farm->n_loads > 0)
     hass_emitter_emit_array (emitter, farm->loads, farm->n_loads);
   if (farm->generate && !hass_job_stopping (job))
