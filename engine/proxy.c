@@ -199,7 +199,8 @@ trace_part (Proxy *p, const Part *part, const HassBundleDone *done, gint64 end)
   for (guint i = 3; i-- > 0;)
     {
       s->end_ns[i] = MIN (s->begin_ns[i] + (gint64)ns[i], last);
-      s->begin_ns[i] = s->end_ns[i] - (gint64)ns[i];
+      s->begin_ns[i] = MAX (s->end_ns[i] - (gint64)ns[i],
+                            MIN (part->submit_ns, s->end_ns[i]));
       last = s->begin_ns[i];
     }
   hass_job_trace_bundle (p->job, part->bundle->round, p->d, part->extent,
