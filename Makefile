@@ -323,7 +323,7 @@ check-format: $(STAGED)
 # search gigabytes.
 THREAD_SUITES = $(foreach s,$(shell $(TESTS) --list | sed 's/:.*//' | sort -u \
 	| grep -vE '$(NOT_UNDER_THREAD)'),--suite $(s))
-NOT_UNDER_THREAD := ^(against_grep|gpu_search|matcher|line_scan|grep_rules|model|examples|monte_carlo_program|hass_info)
+NOT_UNDER_THREAD := ^(against_grep|gpu_search|matcher|line_scan|grep_rules|model|examples|monte_carlo_program|hass_info|bakeoff)
 check-main: all tests
 	$(Q)TEST_BUILD=$(abspath $(BUILD)) TSAN_OPTIONS="$(TSAN_OPTIONS) halt_on_error=1" \
 	  $(TESTS) $(if $(findstring thread,$(SAN)),$(THREAD_SUITES))
