@@ -17,6 +17,7 @@
 #define LEGEND_X (LEFT + PLOT_WIDTH + 22)
 #define LEGEND_ROW 22
 #define X_LABELS 14
+#define MOST_MARKS 4000 /* dots with tooltips on lines */
 
 typedef struct
 {
@@ -207,7 +208,8 @@ draw_one_line (const View *v, guint i)
     }
   if (open)
     draw_put (v->svg, "\"/>\n");
-  draw_marks (v, i);
+  if (v->plot->n_points * v->plot->n_series <= MOST_MARKS)
+    draw_marks (v, i);
   draw_put (v->svg,
             "<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\" stroke=\"%s\" "
             "stroke-width=\"3\"%s/>\n",
