@@ -14,8 +14,8 @@
 #define GLYPH_WIDTH 0.6
 
 const char *const draw_colours[DRAW_N_COLOURS]
-    = { "#0072b2", "#e69f00", "#009e73", "#cc79a7",
-        "#56b4e9", "#d55e00", "#000000", "#b8a800" };
+    = { "#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9",
+        "#d55e00", "#8a939c", "#b8a800", "#6a3d9a", "#000000" };
 
 struct DrawSvg
 {

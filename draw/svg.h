@@ -12,8 +12,9 @@
 
 G_BEGIN_DECLS
 
-#define DRAW_N_COLOURS 8
-/* Okabe and Ito's, which those who see few colours can tell apart. */
+#define DRAW_N_COLOURS 10
+/* Okabe and Ito's, which those who see few colours can tell apart, and two
+   more before black. */
 extern const char *const draw_colours[DRAW_N_COLOURS];
 #define DRAW_INK "#1f2933"
 #define DRAW_GREY "#66727f"
