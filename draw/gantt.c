@@ -314,7 +314,11 @@ draw_heading (Chart *c, const char *workload)
       n_cores, n_cores == 1 ? "" : "s", n_gpus, n_gpus == 1 ? "" : "s",
       t->units, t->rounds->len, t->rounds->len == 1 ? "" : "s",
       100 * busy / (n * c->ns), t->platform ? "; in virtual time" : "");
-  draw_text (c->svg, LEFT, 46, "fill=\"" DRAW_GREY "\"", facts);
+  g_autofree char *which = t->n_farms > 1
+                               ? g_strdup_printf ("%s; farm %u of %u", facts,
+                                                  t->number, t->n_farms)
+                               : g_strdup (facts);
+  draw_text (c->svg, LEFT, 46, "fill=\"" DRAW_GREY "\"", which);
 }
 
 /* Where rounds begin, as long as that can be told apart. */
@@ -543,10 +547,10 @@ draw_gantt (const DrawTrace *trace, const char *workload)
 }
 
 gboolean
-draw_gantt_file (const char *trace_path, const char *svg_path,
+draw_gantt_file (const char *trace_path, guint number, const char *svg_path,
                  const char *workload, GError **error)
 {
-  g_autoptr (DrawTrace) trace = draw_trace_load (trace_path, error);
+  g_autoptr (DrawTrace) trace = draw_trace_load (trace_path, number, error);
   if (!trace)
     return FALSE;
   g_autofree char *svg = draw_gantt (trace, workload);

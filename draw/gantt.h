@@ -23,9 +23,11 @@ G_BEGIN_DECLS
  */
 char *draw_gantt (const DrawTrace *trace, const char *workload);
 
-/* Reads the trace, draws it and writes the file. */
-gboolean draw_gantt_file (const char *trace_path, const char *svg_path,
-                          const char *workload, GError **error);
+/* Reads a farm of the trace, see draw_trace_load(), draws it and writes the
+   file. */
+gboolean draw_gantt_file (const char *trace_path, guint number,
+                          const char *svg_path, const char *workload,
+                          GError **error);
 
 G_END_DECLS
 

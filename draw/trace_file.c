@@ -13,7 +13,9 @@
 
 typedef struct
 {
-  DrawTrace *trace;
+  DrawTrace *trace; /* the farm that is being read, or NULL */
+  DrawTrace *best;  /* the farm to be drawn, of those before it, or NULL */
+  guint wanted, n_farms;
   const char *path;
   guint line;
   gint64 begin_ns; /* of the farm */
@@ -110,10 +112,34 @@ get_device (Reader *r, guint *device)
 
 /* -- Events ------------------------------------------------------------- */
 
+/* A farm has been read to its end: is it the one to be drawn? */
+static void
+settle (Reader *r)
+{
+  DrawTrace *t = g_steal_pointer (&r->trace);
+  gboolean better
+      = t
+        && (r->wanted > 0
+                ? t->number == r->wanted
+                : !r->best || (t->bars->len > 0 && r->best->bars->len == 0)
+                      || (t->bars->len > 0 && t->end_ns > r->best->end_ns));
+  if (!better)
+    {
+      draw_trace_free (t);
+      return;
+    }
+  draw_trace_free (r->best);
+  r->best = t;
+}
+
 static gboolean
 read_farm (Reader *r)
 {
-  DrawTrace *t = r->trace;
+  settle (r);
+  DrawTrace *t = r->trace = g_new0 (DrawTrace, 1);
+  t->rounds = g_array_new (FALSE, FALSE, sizeof (gint64));
+  t->bars = g_array_new (FALSE, FALSE, sizeof (DrawBar));
+  t->number = ++r->n_farms;
   const char *farm = get_string (r, r->object, "farm");
   const char *strategy = get_string (r, r->object, "strategy");
   JsonNode *platform = json_object_get_member (r->object, "platform");
@@ -121,8 +147,6 @@ read_farm (Reader *r)
   if (!farm || !strategy
       || !get_int (r, r->object, "t", 0, G_MAXINT64, &r->begin_ns))
     return FALSE;
-  if (t->devices)
-    return broken (r, "a second farm in the same trace");
   if (!devices || !JSON_NODE_HOLDS_ARRAY (devices))
     return broken (r, "member 'devices' must be an array");
   JsonArray *list = json_node_get_array (devices);
@@ -246,7 +270,7 @@ read_event (Reader *r)
     return FALSE;
   if (!strcmp (event, "farm"))
     return read_farm (r);
-  if (!r->trace->devices)
+  if (!r->trace)
     return broken (r, "a trace begins with the event 'farm', not '%s'", event);
   if (!get_time (r, "t", &t))
     return FALSE;
@@ -278,8 +302,23 @@ read_line (Reader *r, const char *line)
   return read_event (r);
 }
 
+/* The farm that was asked for, if it can be drawn. */
+static gboolean
+finish (Reader *r)
+{
+  settle (r);
+  if (r->wanted > r->n_farms)
+    return broken (r, "the end, after %u farms; number %u was asked for",
+                   r->n_farms, r->wanted);
+  if (!r->best || r->best->bars->len == 0)
+    return broken (r, "nothing was computed before the end of the %s",
+                   r->wanted > 0 ? "farm" : "file");
+  r->best->n_farms = r->n_farms;
+  return TRUE;
+}
+
 DrawTrace *
-draw_trace_load (const char *path, GError **error)
+draw_trace_load (const char *path, guint number, GError **error)
 {
   g_autofree char *text = NULL;
   g_autoptr (GError) failure = NULL;
@@ -290,10 +329,7 @@ draw_trace_load (const char *path, GError **error)
                    "trace '%s' cannot be read: %s", path, failure->message);
       return NULL;
     }
-  g_autoptr (DrawTrace) trace = g_new0 (DrawTrace, 1);
-  trace->rounds = g_array_new (FALSE, FALSE, sizeof (gint64));
-  trace->bars = g_array_new (FALSE, FALSE, sizeof (DrawBar));
-  Reader r = { .trace = trace, .path = path, .error = &failure };
+  Reader r = { .path = path, .wanted = number, .error = &failure };
   gboolean ok = TRUE;
   for (char *line = text; ok && line < text + length;)
     {
@@ -303,10 +339,10 @@ draw_trace_load (const char *path, GError **error)
       ok = read_line (&r, line);
       line = end + 1;
     }
-  if (ok && trace->bars->len == 0)
-    ok = broken (&r, "nothing was computed before the end of the file");
-  if (ok)
-    return g_steal_pointer (&trace);
+  if (ok && finish (&r))
+    return r.best;
+  draw_trace_free (r.trace);
+  draw_trace_free (r.best);
   g_propagate_error (error, g_steal_pointer (&failure));
   return NULL;
 }

@@ -44,6 +44,7 @@ typedef struct
  * @end_ns: of the last event, since the farm's begin.
  * @rounds: gint64, when each began; @units: in all.
  * @bars: DrawBar; none is empty, all lie within 0 and @end_ns.
+ * @number: which farm of the file it is, from 1; @n_farms: in the file.
  */
 typedef struct
 {
@@ -54,11 +55,13 @@ typedef struct
   guint n_devices;
   DrawDevice *devices;
   GArray *bars;
+  guint number, n_farms;
 } DrawTrace;
 
-/* NULL with HASS_ERROR_IO, or HASS_ERROR_INVALID that names file and line.
+/* Reads one farm, `number` from 1, or the one that took longest with 0. NULL
+   with HASS_ERROR_IO, or HASS_ERROR_INVALID that names file and line.
    Events that it does not know are passed over. */
-DrawTrace *draw_trace_load (const char *path, GError **error);
+DrawTrace *draw_trace_load (const char *path, guint number, GError **error);
 void draw_trace_free (DrawTrace *trace);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (DrawTrace, draw_trace_free)
 

@@ -265,6 +265,7 @@ gboolean hass_decide_stalled (HassJob *job, HassSlot *slot);
 void hass_decide_lost (HassJob *job, guint device);
 
 /* trace_job.c */
+gboolean hass_job_trace_open (HassJob *job, GError **error);
 void hass_job_trace_farm (HassJob *job);
 void hass_job_trace_pull (HassJob *job, const HassSlot *slot, guint core,
                           HassExtent extent, gint64 begin_ns, gint64 end_ns);

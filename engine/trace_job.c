@@ -17,6 +17,26 @@ quoted (const char *text)
   return json_to_string (node, FALSE);
 }
 
+/* Opens the trace that the options or the environment ask for. Of the
+   environment's, each farm of the process appends to what the first began. */
+gboolean
+hass_job_trace_open (HassJob *job, GError **error)
+{
+  static _Atomic (const char *) last; /* interned */
+  const char *path = job->farm->run->trace;
+  gboolean append = FALSE;
+  if (!path && (path = g_getenv ("HASS_TRACE")) && *path)
+    {
+      path = g_intern_string (path);
+      append = atomic_exchange_explicit (&last, path, memory_order_relaxed)
+               == path;
+    }
+  if (!path || !*path)
+    return TRUE;
+  job->trace = hass_trace_open (path, append, error);
+  return job->trace != NULL;
+}
+
 /* The first line: what runs where. */
 void
 hass_job_trace_farm (HassJob *job)

@@ -24,16 +24,22 @@
   ",\"kernel\":[2000,9000],\"out\":[9000,9900]}\n"
 
 static DrawTrace *
-load (const char *text, GError **error)
+load_farm (const char *text, guint number, GError **error)
 {
   g_autofree char *path = NULL;
   int fd = g_file_open_tmp ("hass-XXXXXX", &path, NULL);
   CU_ASSERT_FATAL (fd >= 0);
   close (fd);
   CU_ASSERT_FATAL (g_file_set_contents (path, text, -1, NULL));
-  DrawTrace *trace = draw_trace_load (path, error);
+  DrawTrace *trace = draw_trace_load (path, number, error);
   unlink (path);
   return trace;
+}
+
+static DrawTrace *
+load (const char *text, GError **error)
+{
+  return load_farm (text, 0, error);
 }
 
 static SvgParts
@@ -156,7 +162,7 @@ broken (void)
   refuses (FARM "{\"t\":1,", "line 2", "");
   refuses (FARM "[1]\n", "line 2", "not a JSON object");
   refuses (ROUND, "line 1", "begins with the event 'farm'");
-  refuses (FARM FARM, "line 2", "second farm");
+  refuses (FARM FARM PULL (2, 1000, 4000), "line 3", "'core' is 2");
   refuses (FARM ROUND PULL (2, 1000, 4000), "line 3", "'core' is 2");
   refuses (FARM PULL (0, 4000, 3000), "line 2", "ends before it begins");
   refuses (FARM PULL (0, 999, 3000), "line 2", "'begin' is 999");
@@ -168,10 +174,35 @@ broken (void)
 }
 
 static void
+one_of_several (void)
+{
+  const char *text = FARM PULL (0, 1000, 2000) FARM PULL (0, 1000, 1500)
+      PULL (1, 1000, 4000) FARM;
+  for (guint i = 0; i <= 4; i++)
+    {
+      g_autoptr (GError) error = NULL;
+      g_autoptr (DrawTrace) trace = load_farm (text, i, &error);
+      if (i >= 3)
+        {
+          CU_ASSERT_PTR_NULL (trace);
+          CU_ASSERT_PTR_NOT_NULL_FATAL (error);
+          CU_ASSERT_PTR_NOT_NULL (strstr (
+              error->message, i == 3 ? "line 6: nothing was computed"
+                                     : "line 6: the end, after 3 farms"));
+          continue;
+        }
+      CU_ASSERT_PTR_NOT_NULL_FATAL (trace);
+      CU_ASSERT_EQUAL (trace->n_farms, 3);
+      CU_ASSERT_EQUAL (trace->number, i == 0 ? 2 : i);
+      CU_ASSERT_EQUAL (trace->bars->len, i == 1 ? 1 : 2);
+    }
+}
+
+static void
 no_file (void)
 {
   g_autoptr (GError) error = NULL;
-  CU_ASSERT_FALSE (draw_gantt_file ("/nowhere/t.jsonl", "x", NULL, &error));
+  CU_ASSERT_FALSE (draw_gantt_file ("/nowhere/t.jsonl", 0, "x", NULL, &error));
   CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_IO));
 }
 
@@ -181,4 +212,6 @@ HASS_TEST_SUITE (gantt,
                  { "short bars become one, and none leaves the plot", merged },
                  { "a large CPU pool is one area", folded },
                  { "a broken trace is an error with file and line", broken },
+                 { "of several farms one is drawn, the longest or another",
+                   one_of_several },
                  { "a trace that is not there is an error", no_file })

@@ -161,6 +161,24 @@ run_farm (const char *name, const char *strategy, GError **error)
 }
 
 static void
+two_farms (void)
+{
+  g_autofree char *path = trial_file ("what was there before\n");
+  g_setenv ("HASS_TRACE", path, TRUE);
+  CU_ASSERT_TRUE (run_farm ("first", "naive-greedy", NULL));
+  CU_ASSERT_TRUE (run_farm ("second", "naive-greedy", NULL));
+  g_unsetenv ("HASS_TRACE");
+  g_autoptr (GPtrArray) lines = lines_of (path);
+  guint n = 0;
+  for (guint i = 0; i < lines->len; i++)
+    if (is (line (lines, i), "farm"))
+      CU_ASSERT_STRING_EQUAL (
+          json_object_get_string_member (line (lines, i), "farm"),
+          n++ == 0 ? "first" : "second");
+  CU_ASSERT_EQUAL (n, 2);
+}
+
+static void
 report_lines (void)
 {
   g_autofree char *path = trial_file ("");

@@ -8,9 +8,12 @@
 #include "draw/gantt.h"
 
 static char *title;
+static gint farm;
 
 static const GOptionEntry entries[]
-    = { { "title", 0, 0, G_OPTION_ARG_STRING, &title,
+    = { { "farm", 0, 0, G_OPTION_ARG_INT, &farm,
+          "Which one of the trace, from 1 (the longest)", "N" },
+        { "title", 0, 0, G_OPTION_ARG_STRING, &title,
           "What ran, instead of the farm's name", "TEXT" },
         { NULL, 0, 0, 0, NULL, NULL, NULL } };
 
@@ -30,13 +33,18 @@ main (int argc, char **argv)
       fprintf (stderr, "hass-gantt: %s\n", error->message);
       return 2;
     }
+  if (farm < 0)
+    {
+      fprintf (stderr, "hass-gantt: --farm is %d, must be from 1\n", farm);
+      return 2;
+    }
   if (argc != 3)
     {
       fprintf (stderr, "hass-gantt: needs the trace and the SVG file to "
                        "write; see --help\n");
       return 2;
     }
-  if (draw_gantt_file (argv[1], argv[2], title, &error))
+  if (draw_gantt_file (argv[1], (guint)farm, argv[2], title, &error))
     return 0;
   fprintf (stderr, "hass-gantt: %s\n", error->message);
   return 1;

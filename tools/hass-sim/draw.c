@@ -38,7 +38,7 @@ sim_draw_gantt (GPtrArray *results, const char *path, GError **error)
     return FALSE;
   close (fd);
   HassSimResult *again = sim_run (r->of, r->strategy, file);
-  g_autoptr (DrawTrace) trace = draw_trace_load (file, error);
+  g_autoptr (DrawTrace) trace = draw_trace_load (file, 0, error);
   g_unlink (file);
   sim_result_free (again);
   if (!trace)
