@@ -217,5 +217,6 @@ HASS_TEST_SUITE (
     trace,
     { "a virtual trace has each unit once, stages in order", virtual_trace },
     { "so has a live one", live_trace },
+    { "HASS_TRACE keeps all farms of the process, and only those", two_farms },
     { "HASS_REPORT has a line a farm, and why it failed", report_lines },
     { "a report file that cannot be written is an error", no_report_file })
