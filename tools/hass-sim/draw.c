@@ -83,7 +83,7 @@ shares (const HassSimResult *r, guint device)
 static DrawPlot
 efficiency_plot (GPtrArray *results, GArray *series)
 {
-  double low = 1;
+  double low = 1, top = 1; /* with noise a round may beat its bound */
   for (guint i = 0; i < results->len; i++)
     {
       const HassSimResult *r = results->pdata[i];
@@ -92,14 +92,16 @@ efficiency_plot (GPtrArray *results, GArray *series)
       DrawSeries s = { .name = r->strategy, .values = efficiencies (r) };
       g_array_append_val (series, s);
       low = MIN (low, r->worst_efficiency);
+      for (guint k = 0; k < r->n_rounds; k++)
+        top = MAX (top, s.values[k]);
     }
   return (DrawPlot){ .kind = DRAW_LINES,
-                     .subtitle = "against the bound, which no schedule beats",
+                     .subtitle = "the bound of each round / its time",
                      .y_title = "efficiency",
                      .series = (DrawSeries *)series->data,
                      .n_series = series->len,
                      .low = low < 0.4 ? 0 : floor (low * 10) / 10,
-                     .top = 1,
+                     .top = ceil (top * 10 - 1e-6) / 10,
                      .percent = TRUE };
 }
 
