@@ -115,6 +115,9 @@ LIB_C := $(wildcard $(addsuffix /*.c,$(ROOMS)))
 LIB_CXX := $(wildcard $(addsuffix /*.cpp,$(ROOMS)))
 LIB_OBJ := $(LIB_C:%.c=$(BUILD)/%.o) $(LIB_CXX:%.cpp=$(BUILD)/%.o)
 LIB := $(BUILD)/lib/libhass.a
+# Pictures, for tools and benchmarks; not installed.
+DRAW_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard draw/*.c))
+DRAW := $(BUILD)/lib/libdraw.a
 
 # An example is one file, or a folder whose name the program gets.
 EX_FILES := $(patsubst examples/%.c,%,$(wildcard examples/*.c))
@@ -188,6 +191,8 @@ $(BUILD)/tests/examples/test_monte_carlo.o \
 $(BUILD)/tests/examples/monte_carlo_device.o: CFLAGS_ALL += $(EXACT)
 
 $(LIB): $(LIB_OBJ)
+$(DRAW): $(DRAW_OBJ)
+$(LIB) $(DRAW):
 	$(call say,AR,$@)
 	$(Q)mkdir -p $(@D) && rm -f $@ && ar rcs $@ $^
 
@@ -198,15 +203,15 @@ $(addprefix $(BUILD)/bin/,$(EX_FILES)): $(BUILD)/bin/%: \
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 
 define folder_program
-$(BUILD)/bin/$(1): $(call objects_of,$(2)/$(1)) $(LIB)
+$(BUILD)/bin/$(1): $(call objects_of,$(2)/$(1)) $(3) $(LIB)
 	$$(call say,LD,$$@)
 	$(Q)mkdir -p $$(@D)
 	$(Q)$(CC) $(LDFLAGS_ALL) $$^ $(LIBS_$(1)) $(LIBS) -o $$@
 endef
 $(foreach d,$(EX_DIRS),$(eval $(call folder_program,$(d),examples)))
-$(foreach d,$(TOOLS),$(eval $(call folder_program,$(d),tools)))
+$(foreach d,$(TOOLS),$(eval $(call folder_program,$(d),tools,$(DRAW))))
 
-$(TESTS): $(TEST_OBJ) $(TEST_CU) $(EX_PARTS) $(LIB)
+$(TESTS): $(TEST_OBJ) $(TEST_CU) $(EX_PARTS) $(DRAW) $(LIB)
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(foreach d,$(EX_DIRS),$(LIBS_$(d))) \
@@ -274,7 +279,7 @@ $(BUILD)/bench/gpu-bench: $(GPU_BENCH_OBJ) $(BUILD)/bench/bench.o $(LIB)
 FIGURES_OBJ := $(call objects_of,bench/figures)
 $(FIGURES_OBJ): CPPFLAGS_ALL += -Ibench -Ibench/gpu
 $(BUILD)/bench/gpu-figures: $(FIGURES_OBJ) $(BUILD)/bench/gpu/crew.o \
-		$(BUILD)/bench/gpu/contest.o $(BUILD)/bench/bench.o $(LIB)
+		$(BUILD)/bench/gpu/contest.o $(BUILD)/bench/bench.o $(DRAW) $(LIB)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 
@@ -300,7 +305,7 @@ bench-main: bench-programs $(BUILD)/bin/string_search
 	$(Q)for b in $(BENCH_BIN); do $$b || exit 1; done
 	$(Q)bench/search.sh $(BUILD)/bin/string_search
 
--include $(LIB_OBJ:.o=.d) $(EX_OBJ:.o=.d) $(TEST_OBJ:.o=.d) \
+-include $(LIB_OBJ:.o=.d) $(DRAW_OBJ:.o=.d) $(EX_OBJ:.o=.d) $(TEST_OBJ:.o=.d) \
 	$(BENCH_OBJ:.o=.d) $(GPU_BENCH_OBJ:.o=.d) $(FIGURES_OBJ:.o=.d)
 
 # -- The two commands -------------------------------------------------------
@@ -328,7 +333,7 @@ check-format: $(STAGED)
 # search gigabytes.
 THREAD_SUITES = $(foreach s,$(shell $(TESTS) --list | sed 's/:.*//' | sort -u \
 	| grep -vE '$(NOT_UNDER_THREAD)'),--suite $(s))
-NOT_UNDER_THREAD := ^(against_grep|gpu_search|matcher|line_scan|grep_rules|model|examples|monte_carlo_program|hass_info|guide|sim_)
+NOT_UNDER_THREAD := ^(against_grep|gpu_search|matcher|line_scan|grep_rules|model|examples|monte_carlo_program|hass_info|guide|bakeoff|sim_)
 check-main: all tests
 	$(Q)TEST_BUILD=$(abspath $(BUILD)) TSAN_OPTIONS="$(TSAN_OPTIONS) halt_on_error=1" \
 	  $(TESTS) $(if $(findstring thread,$(SAN)),$(THREAD_SUITES))
@@ -370,7 +375,7 @@ install: lib $(TOOL_BIN)
 
 .PHONY: format
 format:
-	$(Q)clang-format -i $(wildcard $(foreach d,$(ROOMS) examples examples/* \
+	$(Q)clang-format -i $(wildcard $(foreach d,$(ROOMS) draw examples examples/* \
 	  tests tests/* bench bench/* tools/*,\
 	  $(addprefix $(d)/*.,c h cpp cu cuh)))
 

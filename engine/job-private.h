@@ -106,6 +106,12 @@ typedef struct
   gboolean part; /* of a bundle that was counted before */
 } HassDone;
 
+/* When a bundle was copied in, computed, copied out. */
+typedef struct
+{
+  gint64 begin_ns[3], end_ns[3];
+} HassStages;
+
 struct _HassEmitter
 {
   HassJob *job;
@@ -257,6 +263,15 @@ void hass_decide_completed (HassJob *job, HassSlot *slot,
                             const HassCompletion *done);
 gboolean hass_decide_stalled (HassJob *job, HassSlot *slot);
 void hass_decide_lost (HassJob *job, guint device);
+
+/* trace_job.c */
+gboolean hass_job_trace_open (HassJob *job, GError **error);
+void hass_job_trace_farm (HassJob *job);
+void hass_job_trace_pull (HassJob *job, const HassSlot *slot, guint core,
+                          HassExtent extent, gint64 begin_ns, gint64 end_ns);
+void hass_job_trace_bundle (HassJob *job, const HassSlot *slot, guint device,
+                            HassExtent extent, guint64 bytes, gint64 end_ns,
+                            const HassStages *stages);
 
 /* sampler.c */
 void hass_samplers_begin (HassJob *job);

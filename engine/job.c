@@ -203,6 +203,7 @@ hass_job_generate (HassJob *job)
   const HassFarm *farm = job->farm;
   HassEmitter *emitter = &job->emitter;
   *emitter = (HassEmitter){ job, pthread_self (), TRUE };
+  hass_job_trace_farm (job);
   if (farm->n_loads > 0)
     hass_emitter_emit_array (emitter, farm->loads, farm->n_loads);
   if (farm->generate && !hass_job_stopping (job))
@@ -283,9 +284,6 @@ hass_job_new (const HassFarm *farm, const HassEngineOps *engine,
               guint n_devices, double entry_bytes, double merge_ns,
               GError **error)
 {
-  const char *trace = farm->run->trace;
-  if (!trace)
-    trace = g_getenv ("HASS_TRACE");
   HassJob *job = g_aligned_alloc0 (1, sizeof *job, HASS_CACHE_LINE);
   job->farm = farm;
   job->engine = engine;
@@ -331,8 +329,7 @@ hass_job_new (const HassFarm *farm, const HassEngineOps *engine,
                  farm->name, farm->pool_loads, sizeof (HassLoad));
   else
     job->strategy = hass_strategy_new (farm->strategy, &job->env, error);
-  if (!job->strategy
-      || (trace && *trace && !(job->trace = hass_trace_open (trace, error))))
+  if (!job->strategy || !hass_job_trace_open (job, error))
     {
       hass_job_free (job);
       return NULL;

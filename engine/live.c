@@ -145,6 +145,7 @@ work_once (HassJob *job, HassWorker *worker)
   HassDone done = hass_execute (job, worker, slot, e, FALSE);
   gint64 end = hass_live_now (job);
   worker->now_ns = end;
+  hass_job_trace_pull (job, slot, worker->index, e, begin, end);
   if (done.n > 0)
     {
       learn_cost (worker, done.n, end - begin);

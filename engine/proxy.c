@@ -67,6 +67,7 @@ typedef struct
   guint32 part_units; /* bound until the present grant is over; 0: none */
   gboolean alone;     /* the next part has to be alone on the device */
   gint64 last_end_ns;
+  HassStages stages; /* of the part before, where there is a trace */
 } Proxy;
 
 /* -- 2. Parts ----------------------------------------------------------- */
@@ -179,6 +180,33 @@ give_up (Proxy *p, const char *message)
   pthread_mutex_unlock (&job->decision);
 }
 
+/* Devices tell how long the stages of a part took, not when they were. Each
+   is taken to follow the one before it and the same stage of the part before,
+   and none to be later than what followed it. */
+static void
+trace_part (Proxy *p, const Part *part, const HassBundleDone *done, gint64 end)
+{
+  const double ns[] = { done->h2d_ns, done->kernel_ns, done->d2h_ns };
+  HassStages *s = &p->stages;
+  gint64 at = part->submit_ns, last = end;
+  if (!p->job->trace)
+    return;
+  for (guint i = 0; i < 3; i++)
+    {
+      s->begin_ns[i] = MAX (at, s->end_ns[i]);
+      at = s->begin_ns[i] + (gint64)ns[i];
+    }
+  for (guint i = 3; i-- > 0;)
+    {
+      s->end_ns[i] = MIN (s->begin_ns[i] + (gint64)ns[i], last);
+      s->begin_ns[i] = MAX (s->end_ns[i] - (gint64)ns[i],
+                            MIN (part->submit_ns, s->end_ns[i]));
+      last = s->begin_ns[i];
+    }
+  hass_job_trace_bundle (p->job, part->bundle->round, p->d, part->extent,
+                         part->bytes, end, s);
+}
+
 /* Results of a part that is back, and its counts. */
 static void
 take_over (Proxy *p, Part *part, const HassBundleDone *done, gint64 end)
@@ -194,6 +222,7 @@ take_over (Proxy *p, Part *part, const HassBundleDone *done, gint64 end)
   counted.n_failed = hass_execute_bundle_results (
       job, p->worker, b->round, e, part->blocks, part->n_blocks, done);
   hass_execute_count (job, p->worker, b->round, counted, end - start, end);
+  trace_part (p, part, done, end);
   b->counted = TRUE;
   b->told.units += e.n;
   b->told.work += counted.work;

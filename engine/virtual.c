@@ -33,6 +33,7 @@ typedef struct
   double h2d_ns, kernel_ns, d2h_ns;
   guint64 bytes, elements;
   guint stage; /* 0 copy in, 1 kernel, 2 copy out, 3 done */
+  HassStages stages;
   gboolean failed;
 } Bundle;
 
@@ -251,8 +252,10 @@ next_stage (World *w, Bundle *b)
       if (ns > 0)
         resource = gpu->duplex ? &link->out_free : &link->in_free;
     }
-  gint64 end = MAX (w->clock, *resource) + (gint64)ns;
+  gint64 begin = MAX (w->clock, *resource), end = begin + (gint64)ns;
   *resource = end;
+  b->stages.begin_ns[b->stage] = begin;
+  b->stages.end_ns[b->stage] = end;
   b->stage++;
   push (w, (Event){ .t = end, .core = -1, .bundle = b });
 }
@@ -371,14 +374,8 @@ core_done (World *w, HassSlot *slot, const Event *event)
   HassWorker *worker = &job->workers[event->core];
   w->core_busy[event->core] = FALSE;
   HassDone done = hass_execute (job, worker, slot, event->extent, job->dry);
-  if (job->trace)
-    hass_trace_line (job->trace,
-                     "{\"t\":%" G_GINT64_FORMAT
-                     ",\"event\":\"pull\",\"round\":%" G_GUINT64_FORMAT
-                     ",\"core\":%d,\"begin\":%" G_GINT64_FORMAT
-                     ",\"first\":%u,\"units\":%u}",
-                     w->clock, slot->round.number, event->core, event->begin,
-                     event->extent.first, event->extent.n);
+  hass_job_trace_pull (job, slot, (guint)event->core, event->extent,
+                       event->begin, w->clock);
   if (done.n == 0)
     return;
   hass_execute_count (job, worker, slot, done, w->clock - event->begin,
@@ -399,7 +396,11 @@ bundle_done (World *w, HassSlot *slot, Bundle *b)
   if (b->failed)
     give_back (job, slot, b->extent);
   else
-    done = hass_execute (job, worker, slot, b->extent, job->dry);
+    {
+      done = hass_execute (job, worker, slot, b->extent, job->dry);
+      hass_job_trace_bundle (job, slot, b->device, b->extent, b->bytes,
+                             w->clock, &b->stages);
+    }
   if (done.n > 0)
     hass_execute_count (job, worker, slot, done, w->clock - start, w->clock);
   pthread_mutex_lock (&job->decision);

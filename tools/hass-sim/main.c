@@ -14,6 +14,7 @@
 #define ROUNDS 20
 
 static char *platform, *workload, *strategy, *suite, *trace, *noise_text;
+static char *gantt, *plot;
 static char **slow, **lose;
 static gint rounds, random_cases;
 static gint64 seed = 1;
@@ -44,6 +45,11 @@ static const GOptionEntry entries[] = {
     "Random workloads on random machines, from the seed", "N" },
   { "trace", 0, 0, G_OPTION_ARG_STRING, &trace,
     "Write a line of JSON per event (of the last strategy)", "FILE" },
+  { "gantt", 0, 0, G_OPTION_ARG_STRING, &gantt,
+    "Draw the run of the first strategy", "FILE.svg" },
+  { "plot", 0, 0, G_OPTION_ARG_STRING, &plot,
+    "Draw efficiency per round of all, shares per round of the first",
+    "FILE.svg" },
   { "summary", 0, 0, G_OPTION_ARG_NONE, &summary_only,
     "Only the geometric means", NULL },
   { "no-static", 0, 0, G_OPTION_ARG_NONE, &no_static,
@@ -109,6 +115,12 @@ parse (int argc, char **argv, Bench *b, GError **error)
     {
       g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
                    "one of --workload, --suite, --random or --list is needed");
+      return FALSE;
+    }
+  if ((gantt || plot) && !workload)
+    {
+      g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                   "--gantt and --plot draw one case: --workload is needed");
       return FALSE;
     }
   b->strategies = sim_strategies (strategy ? strategy : "auto", error);
@@ -185,15 +197,17 @@ run_case (Bench *b, SimCase *c, const char *group, GError **error)
   sim_summary_add (b->summary, group, results);
   if (suite && strcmp (suite, "all") == 0)
     sim_summary_add (b->together, "all suites together", results);
+  gboolean drawn = (!gantt || sim_draw_gantt (results, gantt, error))
+                   && (!plot || sim_draw_plot (results, plot, error));
   if (json)
     {
       g_ptr_array_add (b->all, c);
       g_ptr_array_add (b->all, results);
-      return TRUE;
+      return drawn;
     }
   g_ptr_array_unref (results);
   sim_case_free (c);
-  return TRUE;
+  return drawn;
 }
 
 static gboolean
