@@ -3,7 +3,7 @@
    writes its report.
    Thread safety: new, generate, finish, report and free by the thread that
    called the farm; stop and add_unfinished by any. */
-#include "job-private.h"
+#include "record.h"
 
 #include <string.h>
 
@@ -285,6 +285,9 @@ hass_job_new (const HassFarm *farm, const HassEngineOps *engine,
   const char *trace = farm->run->trace;
   if (!trace)
     trace = g_getenv ("HASS_TRACE");
+  const char *record = farm->run->record;
+  if (!record)
+    record = g_getenv ("HASS_RECORD");
   HassJob *job = g_aligned_alloc0 (1, sizeof *job, HASS_CACHE_LINE);
   job->farm = farm;
   job->engine = engine;
@@ -329,7 +332,9 @@ hass_job_new (const HassFarm *farm, const HassEngineOps *engine,
   else
     job->strategy = hass_strategy_new (farm->strategy, &job->env, error);
   if (!job->strategy
-      || (trace && *trace && !(job->trace = hass_trace_open (trace, error))))
+      || (trace && *trace && !(job->trace = hass_trace_open (trace, error)))
+      || (record && *record
+          && !(job->recorder = hass_recorder_open (job, record, error))))
     {
       hass_job_free (job);
       return NULL;
@@ -344,6 +349,7 @@ hass_job_free (HassJob *job)
     hass_strategy_free (job->strategy);
   if (job->trace)
     hass_trace_close (job->trace, NULL);
+  g_clear_pointer (&job->recorder, hass_recorder_free);
   for (guint i = 0; i < job->n_workers; i++)
     {
       HassWorker *w = &job->workers[i];

@@ -15,7 +15,7 @@
    comes from the seed: the same seed gives the same trace, byte for byte.
 
    Thread safety: each call has a world of its own. */
-#include "job-private.h"
+#include "record.h"
 
 #include <math.h>
 
@@ -27,7 +27,7 @@ typedef struct
   HassExtent extent;
   gint64 grant_ns, start_ns;
   double h2d_ns, kernel_ns, d2h_ns;
-  guint64 bytes, elements;
+  guint64 bytes, out_bytes, elements;
   guint stage; /* 0 copy in, 1 kernel, 2 copy out, 3 done */
 } Bundle;
 
@@ -141,7 +141,6 @@ estimate (World *w, HassRound *round, Bundle *b, const HassGpuModel *gpu)
 {
   HassExtent e = b->extent;
   HassBlock block;
-  gsize out = 0;
   g_autofree double *work = g_new (double, e.n);
   g_autofree guint64 *elements = g_new (guint64, e.n);
   double total = 0;
@@ -153,11 +152,11 @@ estimate (World *w, HassRound *round, Bundle *b, const HassGpuModel *gpu)
       total += work[i];
       b->elements += block.count;
       b->bytes += block.input_bytes;
-      out += block.output_bytes;
+      b->out_bytes += block.output_bytes;
     }
   w->job->totals[b->device].cost += total;
   b->h2d_ns = hass_model_h2d_ns (gpu, b->bytes);
-  b->d2h_ns = hass_model_d2h_ns (gpu, out);
+  b->d2h_ns = hass_model_d2h_ns (gpu, b->out_bytes);
   b->kernel_ns = one_block_a_unit (round, e)
                      ? hass_model_blocks_ns (gpu, work, elements, e.n)
                      : hass_model_kernel_ns (gpu, total, b->elements);
@@ -296,6 +295,9 @@ core_done (World *w, HassSlot *slot, const Event *event)
     return;
   hass_execute_count (job, worker, slot, done, w->clock - event->begin,
                       w->clock);
+  if (job->recorder)
+    hass_record_pull (job, worker, slot, event->extent, &done, event->begin,
+                      w->clock);
   hass_job_units_finished (job, slot, done.n);
 }
 
@@ -311,6 +313,21 @@ bundle_done (World *w, HassSlot *slot, Bundle *b)
   HassDone done = hass_execute (job, worker, slot, b->extent, job->dry);
   if (done.n > 0)
     hass_execute_count (job, worker, slot, done, w->clock - start, w->clock);
+  if (done.n > 0 && job->recorder)
+    hass_record_part (job, worker, slot,
+                      &(HassRecordPart){ .extent = { b->extent.first, done.n },
+                                         .grant_ns = b->grant_ns,
+                                         .submit_ns = b->grant_ns,
+                                         .end_ns = w->clock,
+                                         .settled_ns = w->clock,
+                                         .h2d_ns = b->h2d_ns,
+                                         .kernel_ns = b->kernel_ns,
+                                         .d2h_ns = b->d2h_ns,
+                                         .busy_times = TRUE,
+                                         .work = done.work,
+                                         .elements = b->elements,
+                                         .in_bytes = b->bytes,
+                                         .out_bytes = b->out_bytes });
   pthread_mutex_lock (&job->decision);
   HassCompletion told = { .device = b->device,
                           .units = done.n,
@@ -493,6 +510,7 @@ hass_virtual_run (const HassFarm *farm, HassPlatform *platform,
       (guint32)(farm->run->seed ^ farm->run->seed >> 32));
   drive (&w);
   hass_job_finish (job);
+  hass_job_write_record (job, w.clock);
   if (report)
     *report = hass_job_report (job, w.clock);
   gboolean ok = job->error == NULL;
