@@ -1,0 +1,707 @@
+/* SPDX-License-Identifier: MIT */
+/* replay_fit.c: fits costs and devices to a record.
+
+   DESIGN.
+   1. Rounds that overlap in time become one; those that were put together in
+      the record are cut evenly.
+   2. Each row spreads its time over its units. A row whose units lie between
+      those of others gives each unit in its span a part by weight.
+   3. A device's fixed costs are the intercepts of lines through its parts;
+      the slopes are then chosen so that the sums are the recorded ones.
+   4. What a unit would have cost on a device that did not compute it is the
+      device's mean for so much work, times how much dearer than its work the
+      unit was where it was computed. Where all units cost the same, that is
+      noise and left out.
+
+   Thread safety: any thread. */
+#include "replay.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "hass/error.h"
+
+#define MOST_UNITS 100000000
+#define MOST_POINTS 300 /* of a line */
+
+/* -- 1. Rounds ---------------------------------------------------------- */
+
+static void
+add_round (GArray *out, guint64 first, guint64 units, double begin, double end)
+{
+  ReplayRound *last
+      = out->len > 0 ? &g_array_index (out, ReplayRound, out->len - 1) : NULL;
+  if (last && begin < last->end)
+    {
+      last->units = first + units - last->first;
+      last->end = MAX (last->end, end);
+      return;
+    }
+  ReplayRound round
+      = { .first = first, .units = units, .begin = begin, .end = end };
+  g_array_append_val (out, round);
+}
+
+static void
+make_rounds (Replay *p)
+{
+  const RecordFarm *f = p->farm;
+  GArray *out = g_array_new (FALSE, FALSE, sizeof (ReplayRound));
+  for (guint i = 0; i < f->rounds->len; i++)
+    {
+      const RecordRound *r = &g_array_index (f->rounds, RecordRound, i);
+      guint64 n = MIN (r->n, MAX (r->units, 1));
+      double ns = (r->end - r->begin) / n;
+      for (guint64 k = 0; k < n; k++)
+        {
+          guint64 a = r->span * k / n, b = r->span * (k + 1) / n;
+          if (b > a)
+            add_round (out, r->first + a, b - a, r->begin + ns * k,
+                       r->begin + ns * (k + 1));
+        }
+    }
+  p->n_rounds = out->len;
+  p->rounds = (ReplayRound *)g_array_free (out, FALSE);
+  double before = 0;
+  for (guint i = 0; i < p->n_rounds; i++)
+    {
+      p->rounds[i].gap = MAX (p->rounds[i].begin - before, 0);
+      before = p->rounds[i].end;
+    }
+  p->gap_after = MAX (p->farm->makespan - before, 0);
+}
+
+/* -- 2. Units ----------------------------------------------------------- */
+
+/* Sums by weight of what rows say of units. */
+typedef struct
+{
+  double *weight, *sum; /* [n_units] */
+} Spread;
+
+static Spread
+spread_new (guint64 n)
+{
+  return (Spread){ g_new0 (double, n + 1), g_new0 (double, n + 1) };
+}
+
+static void
+spread_clear (Spread *s)
+{
+  g_free (s->weight);
+  g_free (s->sum);
+}
+
+static void
+spread_add (Spread *s, const RecordRow *row, double total)
+{
+  double weight = (double)row->units / row->span;
+  for (guint64 u = row->first; u < row->first + row->span; u++)
+    {
+      s->weight[u] += weight;
+      s->sum[u] += weight * total / row->units;
+    }
+}
+
+/* What the spread says of a unit; otherwise when it says nothing. */
+static double
+spread_at (const Spread *s, guint64 u, double otherwise)
+{
+  return s->weight[u] > 0 ? s->sum[u] / s->weight[u] : otherwise;
+}
+
+static double
+of_units (guint64 n)
+{
+  return n > 0 ? 1.0 / n : 0;
+}
+
+/* Rows that were put together only tell the mean size of their units. Where
+   blocks of the same size explain the sum, they are what was cut. */
+static void
+even_blocks (Replay *p, const RecordRound *round)
+{
+  guint64 end = round->first + round->span, sum = 0, e = round->block;
+  if (e == 0 || round->n > 1 || round->span == 0)
+    return;
+  for (guint64 u = round->first; u < end; u++)
+    sum += p->elements[u];
+  double off = fabs (sum - round->work);
+  if (p->farm->kind != HASS_FARM_PARTITION || round->span != round->units
+      || off > 0.001 * round->work || round->work > (double)e * round->units
+      || round->work <= (double)e * (round->units - 1))
+    return;
+  for (guint64 u = round->first; u < end; u++)
+    {
+      double left = round->work - (double)e * (u - round->first);
+      p->elements[u] = (guint64)MIN (left, e);
+      p->work[u] = p->elements[u];
+    }
+}
+
+/* Shapes of the units: work, elements, bytes. Units that no row tells of get
+   the mean. */
+static void
+make_shapes (Replay *p)
+{
+  const RecordFarm *f = p->farm;
+  guint64 n = f->n_units, units = 0;
+  const GArray *lists[] = { f->pulls, f->parts };
+  Spread s[4];
+  double mean[4] = { 0 };
+  for (guint k = 0; k < 4; k++)
+    s[k] = spread_new (n);
+  for (guint l = 0; l < 2; l++)
+    for (guint i = 0; i < lists[l]->len; i++)
+      {
+        const RecordRow *r = &g_array_index (lists[l], RecordRow, i);
+        double v[4] = { r->work, r->elements, r->in_bytes, r->out_bytes };
+        units += r->units;
+        for (guint k = 0; k < 4; k++)
+          {
+            spread_add (&s[k], r, v[k]);
+            mean[k] += v[k];
+          }
+      }
+  p->work = g_new (double, n + 1);
+  p->elements = g_new (guint64, n + 1);
+  p->in_bytes = g_new (guint64, n + 1);
+  p->out_bytes = g_new (guint64, n + 1);
+  for (guint k = 0; k < 4; k++)
+    mean[k] *= of_units (units);
+  for (guint64 u = 0; u < n; u++)
+    {
+      p->work[u] = MAX (spread_at (&s[0], u, mean[0]), 1e-12);
+      p->elements[u] = (guint64)(spread_at (&s[1], u, mean[1]) + 0.5);
+      p->in_bytes[u] = (guint64)(spread_at (&s[2], u, mean[2]) + 0.5);
+      p->out_bytes[u] = (guint64)(spread_at (&s[3], u, mean[3]) + 0.5);
+    }
+  for (guint k = 0; k < 4; k++)
+    spread_clear (&s[k]);
+  for (guint i = 0; i < f->rounds->len; i++)
+    even_blocks (p, &g_array_index (f->rounds, RecordRound, i));
+}
+
+/* -- 3. Devices --------------------------------------------------------- */
+
+static gint
+by_value (gconstpointer a, gconstpointer b)
+{
+  double x = *(const double *)a, y = *(const double *)b;
+  return (x > y) - (x < y);
+}
+
+static double
+median (GArray *v)
+{
+  g_array_sort (v, by_value);
+  return v->len > 0 ? g_array_index (v, double, v->len / 2) : 0;
+}
+
+/* Intercept of a line through points (x, y) (Theil 1950, Sen 1968: the median
+   of the slopes), between 0 and half of the smallest y. Otherwise where the x
+   hardly differ. */
+static double
+intercept (const GArray *x, const GArray *y, double otherwise)
+{
+  guint n = x->len, step = n / MOST_POINTS + 1;
+  double least = INFINITY, low = INFINITY, high = 0;
+  g_autoptr (GArray) slopes = g_array_new (FALSE, FALSE, sizeof (double));
+  g_autoptr (GArray) offsets = g_array_new (FALSE, FALSE, sizeof (double));
+#define X(i) g_array_index (x, double, i)
+#define Y(i) g_array_index (y, double, i)
+  for (guint i = 0; i < n; i++)
+    {
+      least = MIN (least, Y (i));
+      low = MIN (low, X (i));
+      high = MAX (high, X (i));
+    }
+  if (n == 0)
+    return otherwise;
+  if (n < 3 || high < 1.3 * low)
+    return MIN (otherwise, least / 2);
+  for (guint i = 0; i < n; i += step)
+    for (guint k = i + step; k < n; k += step)
+      if (fabs (X (k) - X (i)) > 0.1 * (high - low))
+        {
+          double slope = (Y (k) - Y (i)) / (X (k) - X (i));
+          g_array_append_val (slopes, slope);
+        }
+  double slope = MAX (median (slopes), 0);
+  for (guint i = 0; i < n; i += step)
+    {
+      double offset = Y (i) - slope * X (i);
+      g_array_append_val (offsets, offset);
+    }
+#undef X
+#undef Y
+  return CLAMP (median (offsets), 0, least / 2);
+}
+
+typedef double (*RowFunc) (const RecordRow *row);
+
+static double
+row_work (const RecordRow *r)
+{
+  return r->work;
+}
+
+static double
+row_busy (const RecordRow *r)
+{
+  return r->busy;
+}
+
+static double
+row_kernel (const RecordRow *r)
+{
+  return r->kernel;
+}
+
+static double
+row_in (const RecordRow *r)
+{
+  return r->in_bytes;
+}
+
+static double
+row_h2d (const RecordRow *r)
+{
+  return r->h2d;
+}
+
+static double
+row_out (const RecordRow *r)
+{
+  return r->out_bytes;
+}
+
+static double
+row_d2h (const RecordRow *r)
+{
+  return r->d2h;
+}
+
+typedef struct
+{
+  double x, y; /* sums */
+  guint64 n;
+  double intercept;
+} Line;
+
+/* y over x of a device's rows, for one pull or part each. */
+static Line
+fit (const GArray *rows, gint device, RowFunc fx, RowFunc fy, double otherwise)
+{
+  Line line = { 0 };
+  g_autoptr (GArray) x = g_array_new (FALSE, FALSE, sizeof (double));
+  g_autoptr (GArray) y = g_array_new (FALSE, FALSE, sizeof (double));
+  for (guint i = 0; i < rows->len; i++)
+    {
+      const RecordRow *r = &g_array_index (rows, RecordRow, i);
+      if ((device >= 0 && r->who != (guint)device) || (device >= 0 && !r->ok))
+        continue;
+      double one_x = fx (r) / r->n, one_y = fy (r) / r->n;
+      g_array_append_val (x, one_x);
+      g_array_append_val (y, one_y);
+      line.x += fx (r);
+      line.y += fy (r);
+      line.n += r->n;
+    }
+  line.intercept = intercept (x, y, otherwise);
+  return line;
+}
+
+/* ns for one x, so that the sum over all parts is the recorded one. */
+static double
+slope (const Line *line, double fixed)
+{
+  return line->x > 0 ? MAX (line->y - fixed * line->n, 0) / line->x : 0;
+}
+
+static guint64
+units_of (const GArray *rows, gint device)
+{
+  guint64 n = 0;
+  for (guint i = 0; i < rows->len; i++)
+    {
+      const RecordRow *r = &g_array_index (rows, RecordRow, i);
+      if (device < 0 || (r->who == (guint)device && r->ok))
+        n += r->units;
+    }
+  return n;
+}
+
+static void
+fit_cpu (Replay *p, ReplayDevice *v)
+{
+  Line line = fit (p->farm->pulls, -1, row_work, row_busy, 0);
+  /* Units so long that no pull shows its fixed cost hide it. */
+  v->launch = MIN (line.intercept, 2000);
+  v->units = units_of (p->farm->pulls, -1);
+  v->ns_per_work = slope (&line, v->launch);
+  v->present = line.x > 0;
+}
+
+static void
+fit_copy (const GArray *rows, guint d, RowFunc bytes, RowFunc ns, double preset,
+          double *fixed, double *per_byte, double *launch)
+{
+  Line line = fit (rows, (gint)d, bytes, ns, preset);
+  if (line.x > 0)
+    {
+      *fixed = line.intercept;
+      *per_byte = slope (&line, line.intercept);
+    }
+  else if (line.n > 0)
+    *launch += line.y / line.n; /* no bytes, but time all the same */
+}
+
+static double
+host_ns (const GArray *rows, guint d)
+{
+  double sum = 0;
+  guint64 n = 0;
+  for (guint i = 0; i < rows->len; i++)
+    {
+      const RecordRow *r = &g_array_index (rows, RecordRow, i);
+      if (r->who == d && r->ok)
+        {
+          sum += r->host;
+          n += r->n;
+        }
+    }
+  return sum * of_units (n);
+}
+
+static void
+fit_gpu (Replay *p, guint d, ReplayDevice *v)
+{
+  const GArray *rows = p->farm->parts;
+  double preset = p->farm->devices[d].latency_ns;
+  double in_fixed = 0, out_fixed = 0, aside = 0;
+  Line kernel = fit (rows, (gint)d, row_work, row_kernel, preset / 2);
+  v->launch = kernel.intercept;
+  v->ns_per_work = slope (&kernel, v->launch);
+  v->units = units_of (rows, (gint)d);
+  v->present = kernel.x > 0;
+  fit_copy (rows, d, row_in, row_h2d, preset / 2, &in_fixed, &v->in_ns, &aside);
+  fit_copy (rows, d, row_out, row_d2h, preset / 2, &out_fixed, &v->out_ns,
+            &aside);
+  v->copy = in_fixed > 0 ? in_fixed : out_fixed;
+  /* One latency serves both ways: the slope makes good the difference. */
+  if (in_fixed > 0 && v->out_ns > 0)
+    {
+      Line out = fit (rows, (gint)d, row_out, row_d2h, 0);
+      v->copy = MIN (in_fixed, out.y / MAX (out.n, 1));
+      Line in = fit (rows, (gint)d, row_in, row_h2d, 0);
+      v->in_ns = slope (&in, v->copy);
+      v->out_ns = slope (&out, v->copy);
+    }
+  v->launch += aside;
+  v->host = host_ns (rows, d);
+  for (guint i = 0; i < p->farm->openings->len; i++)
+    {
+      const RecordOpening *o
+          = &g_array_index (p->farm->openings, RecordOpening, i);
+      if (o->device == d && o->ok)
+        v->open = MAX (v->open, o->end);
+    }
+  for (guint i = 0; i < rows->len; i++)
+    {
+      const RecordRow *r = &g_array_index (rows, RecordRow, i);
+      if (r->who == d && !r->ok)
+        p->failed_ns += r->busy;
+    }
+}
+
+/* -- 4. Costs ----------------------------------------------------------- */
+
+/* Where each unit is one block of a GPU, a bundle takes as long as its
+   fullest multiprocessor: what a unit costs at the rate of the whole GPU. */
+static double
+block_cost (const Replay *p, const RecordRow *r, double ns)
+{
+  if (p->farm->kind != HASS_FARM_INDIVISIBLE)
+    return ns;
+  double m = MAX (p->farm->devices[r->who].cores, 1);
+  double each = (double)r->units / r->n;
+  return ns * each / (ceil (each / m) * m);
+}
+
+static Spread
+costs_of (const Replay *p, guint d)
+{
+  gboolean cpu = p->farm->devices[d].kind == HASS_DEVICE_CPU;
+  const GArray *rows = cpu ? p->farm->pulls : p->farm->parts;
+  double launch = p->devices[d].launch;
+  Spread s = spread_new (p->farm->n_units);
+  for (guint i = 0; i < rows->len; i++)
+    {
+      const RecordRow *r = &g_array_index (rows, RecordRow, i);
+      if (!cpu && (r->who != d || !r->ok))
+        continue;
+      double ns = cpu ? r->busy : r->kernel;
+      ns = MAX (ns - launch * r->n, 0.05 * ns);
+      spread_add (&s, r, cpu ? ns : block_cost (p, r, ns));
+    }
+  return s;
+}
+
+/* How much dearer than its work a unit was, where it was computed. */
+static double *
+relative_costs (const Replay *p, const Spread *costs)
+{
+  guint64 n = p->farm->n_units;
+  double *relative = g_new (double, n + 1);
+  for (guint64 u = 0; u < n; u++)
+    {
+      double sum = 0, weight = 0;
+      for (guint d = 0; d < p->n_devices; d++)
+        if (p->devices[d].present && costs[d].weight[u] > 0
+            && p->devices[d].ns_per_work > 0)
+          {
+            double w = costs[d].weight[u];
+            sum += w * spread_at (&costs[d], u, 0)
+                   / (p->devices[d].ns_per_work * p->work[u]);
+            weight += w;
+          }
+      gboolean told = weight > 0 && p->farm->cost != HASS_COST_EQUAL;
+      relative[u] = told ? sum / weight : 1;
+    }
+  return relative;
+}
+
+static void
+make_costs (Replay *p)
+{
+  guint64 n = p->farm->n_units;
+  g_autofree Spread *costs = g_new0 (Spread, p->n_devices);
+  for (guint d = 0; d < p->n_devices; d++)
+    costs[d] = costs_of (p, d);
+  g_autofree double *relative = relative_costs (p, costs);
+  for (guint d = 0; d < p->n_devices; d++)
+    {
+      ReplayDevice *v = &p->devices[d];
+      v->cost = g_new (double, n + 1);
+      v->cost[0] = 0;
+      for (guint64 u = 0; u < n; u++)
+        v->cost[u + 1]
+            = v->cost[u]
+              + spread_at (&costs[d], u,
+                           v->ns_per_work * p->work[u] * relative[u]);
+      spread_clear (&costs[d]);
+    }
+  p->relative = g_new (double, n + 1);
+  p->relative[0] = 0;
+  for (guint64 u = 0; u < n; u++)
+    p->relative[u + 1] = p->relative[u] + p->work[u] * relative[u];
+}
+
+/* -- Cores -------------------------------------------------------------- */
+
+/* When each core took part in each round: on the CPU alone it was away for as
+   long as it computed nothing, since nothing but the generator and a late
+   start keeps it from work; beside other devices the strategy may, so only
+   its delay behind the first core counts. */
+static void
+make_late (Replay *p)
+{
+  const RecordFarm *f = p->farm;
+  guint cores = f->devices[0].kind == HASS_DEVICE_CPU ? f->devices[0].cores : 0;
+  gsize n = (gsize)p->n_rounds * cores;
+  p->late = g_new0 (double, n + 1);
+  g_autofree double *busy = g_new0 (double, n + 1);
+  g_autofree double *first = g_new (double, n + 1);
+  for (gsize i = 0; i < n; i++)
+    first[i] = INFINITY;
+  for (guint i = 0; i < f->pulls->len; i++)
+    {
+      const RecordRow *r = &g_array_index (f->pulls, RecordRow, i);
+      guint at = 0, end = p->n_rounds;
+      while (end - at > 1)
+        {
+          guint middle = (at + end) / 2;
+          if (p->rounds[middle].first <= r->first)
+            at = middle;
+          else
+            end = middle;
+        }
+      gsize k = (gsize)at * cores + r->who;
+      busy[k] += r->busy;
+      first[k] = MIN (first[k], r->begin);
+    }
+  for (guint i = 0; i < p->n_rounds; i++)
+    {
+      double earliest = INFINITY, least = INFINITY;
+      double span = p->rounds[i].end - p->rounds[i].begin;
+      for (guint c = 0; c < cores; c++)
+        {
+          earliest = MIN (earliest, first[(gsize)i * cores + c]);
+          least = MIN (least, MAX (span - busy[(gsize)i * cores + c], 0));
+        }
+      for (guint c = 0; c < cores; c++)
+        {
+          gsize k = (gsize)i * cores + c;
+          if (f->n_devices == 1)
+            p->late[k] = MAX (span - busy[k], 0);
+          else if (isfinite (first[k]))
+            p->late[k] = first[k] - earliest;
+        }
+    }
+}
+
+/* How much slower cores were while devices computed: the mean time for work
+   of pulls within a part's time by that of pulls outside all. */
+static void
+see_slowing (Replay *p)
+{
+  const RecordFarm *f = p->farm;
+  double ns[2] = { 0 }, work[2] = { 0 };
+  p->slowing = 1;
+  for (guint i = 0; i < f->pulls->len; i++)
+    {
+      const RecordRow *r = &g_array_index (f->pulls, RecordRow, i);
+      gboolean beside = FALSE;
+      for (guint k = 0; k < f->parts->len && !beside; k++)
+        {
+          const RecordRow *part = &g_array_index (f->parts, RecordRow, k);
+          beside = r->begin < part->end && part->begin < r->end;
+        }
+      ns[beside] += r->busy;
+      work[beside] += r->work;
+    }
+  /* A tenth of the work on either side is enough to compare. */
+  double least = 0.1 * (work[0] + work[1]);
+  if (work[0] > least && work[1] > least && ns[0] > 0)
+    p->slowing = ns[1] / work[1] / (ns[0] / work[0]);
+}
+
+/* -- All of it ---------------------------------------------------------- */
+
+static void G_GNUC_PRINTF (2, 3) note (Replay *p, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  g_ptr_array_add (p->notes, g_strdup_vprintf (format, args));
+  va_end (args);
+}
+
+/* A device that computed nothing is modelled by what was known of it, and
+   left out where that is nothing. */
+static void
+settle_absent (Replay *p, guint d)
+{
+  ReplayDevice *v = &p->devices[d];
+  const HassDeviceTraits *t = &p->farm->devices[d];
+  const HassProfileRate *known = &p->farm->known[d];
+  double rate = known->runs > 0 ? known->work_per_ns : t->work_per_ns;
+  gboolean cpu = t->kind == HASS_DEVICE_CPU;
+  if (v->present)
+    return;
+  if (!(rate > 0))
+    {
+      note (p, "%s computed nothing and is left out", t->name);
+      return;
+    }
+  v->present = TRUE;
+  v->ns_per_work = cpu ? t->cores / rate : 1 / rate;
+  v->launch = cpu ? 0 : t->latency_ns;
+  if (!cpu && t->link_bytes_per_ns > 0)
+    v->in_ns = v->out_ns = 1 / t->link_bytes_per_ns;
+  note (p, "%s computed nothing; its rate is what was known before the run",
+        t->name);
+}
+
+static void
+describe (Replay *p)
+{
+  const RecordFarm *f = p->farm;
+  for (guint d = 0; d < p->n_devices; d++)
+    {
+      const ReplayDevice *v = &p->devices[d];
+      if (!v->present)
+        continue;
+      if (f->devices[d].kind == HASS_DEVICE_CPU)
+        note (p, "%s: %u cores, %.4g ns for a work each, %.0f ns a pull",
+              f->devices[d].name, f->devices[d].cores, v->ns_per_work,
+              v->launch);
+      else
+        note (p,
+              "%s: %.4g ns for a work, %.1f us a launch, in %.1f GB/s, out "
+              "%.1f GB/s, %.1f us a copy, %.1f us of the host, open after "
+              "%.1f ms",
+              f->devices[d].name, v->ns_per_work, v->launch * 1e-3,
+              v->in_ns > 0 ? 1 / v->in_ns : 0,
+              v->out_ns > 0 ? 1 / v->out_ns : 0, v->copy * 1e-3, v->host * 1e-3,
+              v->open * 1e-6);
+    }
+  if (p->slowing > 1.03)
+    note (p, "cores were %.0f %% slower while devices computed",
+          100 * (p->slowing - 1));
+  if (p->failed_ns > 0)
+    note (p, "parts that failed took %.3f ms, which is not replayed",
+          p->failed_ns * 1e-6);
+}
+
+/* NULL with an error when there is nothing to learn from. */
+Replay *
+replay_fit (const RecordFarm *farm, GError **error)
+{
+  gboolean any = FALSE;
+  if (farm->n_units == 0 || farm->n_units > MOST_UNITS
+      || units_of (farm->pulls, -1) + farm->parts->len == 0)
+    {
+      g_set_error (
+          error, HASS_ERROR, HASS_ERROR_INVALID,
+          "record file %s, line %u: the farm '%s' has %" G_GUINT64_FORMAT
+          " units; a replay needs 1 to %d, computed",
+          farm->path, farm->line, farm->farm, farm->n_units, MOST_UNITS);
+      return NULL;
+    }
+  Replay *p = g_new0 (Replay, 1);
+  p->farm = farm;
+  p->n_devices = farm->n_devices;
+  p->devices = g_new0 (ReplayDevice, p->n_devices);
+  p->notes = g_ptr_array_new_with_free_func (g_free);
+  make_rounds (p);
+  make_shapes (p);
+  for (guint d = 0; d < p->n_devices; d++)
+    {
+      if (farm->devices[d].kind == HASS_DEVICE_CPU)
+        fit_cpu (p, &p->devices[d]);
+      else
+        fit_gpu (p, d, &p->devices[d]);
+      any |= p->devices[d].present;
+      settle_absent (p, d);
+    }
+  make_costs (p);
+  make_late (p);
+  see_slowing (p);
+  describe (p);
+  if (any)
+    return p;
+  replay_free (p);
+  g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
+               "record file %s, line %u: no device of the farm '%s' computed "
+               "anything",
+               farm->path, farm->line, farm->farm);
+  return NULL;
+}
+
+void
+replay_free (Replay *p)
+{
+  for (guint d = 0; d < p->n_devices; d++)
+    g_free (p->devices[d].cost);
+  g_free (p->devices);
+  g_free (p->rounds);
+  g_free (p->late);
+  g_free (p->work);
+  g_free (p->relative);
+  g_free (p->elements);
+  g_free (p->in_bytes);
+  g_free (p->out_bytes);
+  g_ptr_array_unref (p->notes);
+  g_free (p);
+}
