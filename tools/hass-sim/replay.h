@@ -25,7 +25,9 @@ typedef struct
 {
   gboolean present; /* in the model */
   guint64 units;
-  double ns_per_work;   /* of one core, or of the kernel */
+  double ns_per_work; /* of one core, or of the kernel */
+  guint64 width;      /* elements that fill it; 0: any do */
+  HassCurve curve;
   double *cost;         /* [n_units + 1]: sum of ns before unit i */
   double launch, copy;  /* fixed, of a part and of a copy; CPU: of a pull */
   double in_ns, out_ns; /* of a byte */

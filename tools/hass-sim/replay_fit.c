@@ -199,7 +199,7 @@ median (GArray *v)
 }
 
 /* Intercept of a line through points (x, y) (Theil 1950, Sen 1968: the median
-   of the slopes), between 0 and half of the smallest y. Otherwise where the x
+   of the slopes), between 0 and about the smallest y. Otherwise where the x
    hardly differ. */
 static double
 intercept (const GArray *x, const GArray *y, double otherwise)
@@ -235,50 +235,67 @@ intercept (const GArray *x, const GArray *y, double otherwise)
     }
 #undef X
 #undef Y
-  return CLAMP (median (offsets), 0, least / 2);
+  return CLAMP (median (offsets), 0, 0.95 * least);
 }
 
-typedef double (*RowFunc) (const RecordRow *row);
+typedef double (*RowFunc) (const RecordRow *row, const ReplayDevice *v);
 
+/* Part of the full rate that the elements of a part reach. */
 static double
-row_work (const RecordRow *r)
+part_of_rate (const RecordRow *r, const ReplayDevice *v)
 {
-  return r->work;
+  double each = (double)r->elements / r->n;
+  if (v->width == 0 || each <= 0)
+    return 1;
+  return v->curve == HASS_CURVE_SATURATING ? each / (each + v->width)
+                                           : MIN (1, each / v->width);
 }
 
 static double
-row_busy (const RecordRow *r)
+row_work (const RecordRow *r, const ReplayDevice *v)
 {
+  return r->work / (v->width > 0 ? part_of_rate (r, v) : 1);
+}
+
+static double
+row_busy (const RecordRow *r, const ReplayDevice *v)
+{
+  (void)v;
   return r->busy;
 }
 
 static double
-row_kernel (const RecordRow *r)
+row_kernel (const RecordRow *r, const ReplayDevice *v)
 {
+  (void)v;
   return r->kernel;
 }
 
 static double
-row_in (const RecordRow *r)
+row_in (const RecordRow *r, const ReplayDevice *v)
 {
+  (void)v;
   return r->in_bytes;
 }
 
 static double
-row_h2d (const RecordRow *r)
+row_h2d (const RecordRow *r, const ReplayDevice *v)
 {
+  (void)v;
   return r->h2d;
 }
 
 static double
-row_out (const RecordRow *r)
+row_out (const RecordRow *r, const ReplayDevice *v)
 {
+  (void)v;
   return r->out_bytes;
 }
 
 static double
-row_d2h (const RecordRow *r)
+row_d2h (const RecordRow *r, const ReplayDevice *v)
 {
+  (void)v;
   return r->d2h;
 }
 
@@ -287,11 +304,20 @@ typedef struct
   double x, y; /* sums */
   guint64 n;
   double intercept;
+  double off; /* median distance of a part from the line, by its y */
 } Line;
+
+/* ns for one x, so that the sum over all parts is the recorded one. */
+static double
+slope (const Line *line, double fixed)
+{
+  return line->x > 0 ? MAX (line->y - fixed * line->n, 0) / line->x : 0;
+}
 
 /* y over x of a device's rows, for one pull or part each. */
 static Line
-fit (const GArray *rows, gint device, RowFunc fx, RowFunc fy, double otherwise)
+fit (const GArray *rows, const ReplayDevice *v, gint device, RowFunc fx,
+     RowFunc fy, double otherwise)
 {
   Line line = { 0 };
   g_autoptr (GArray) x = g_array_new (FALSE, FALSE, sizeof (double));
@@ -301,22 +327,26 @@ fit (const GArray *rows, gint device, RowFunc fx, RowFunc fy, double otherwise)
       const RecordRow *r = &g_array_index (rows, RecordRow, i);
       if ((device >= 0 && r->who != (guint)device) || (device >= 0 && !r->ok))
         continue;
-      double one_x = fx (r) / r->n, one_y = fy (r) / r->n;
+      double one_x = fx (r, v) / r->n, one_y = fy (r, v) / r->n;
       g_array_append_val (x, one_x);
       g_array_append_val (y, one_y);
-      line.x += fx (r);
-      line.y += fy (r);
+      line.x += fx (r, v);
+      line.y += fy (r, v);
       line.n += r->n;
     }
   line.intercept = intercept (x, y, otherwise);
+  g_autoptr (GArray) off = g_array_new (FALSE, FALSE, sizeof (double));
+  for (guint i = 0; i < x->len; i++)
+    {
+      double is = g_array_index (y, double, i);
+      double said
+          = line.intercept
+            + slope (&line, line.intercept) * g_array_index (x, double, i);
+      double far = is > 0 ? fabs (said - is) / is : 0;
+      g_array_append_val (off, far);
+    }
+  line.off = median (off);
   return line;
-}
-
-/* ns for one x, so that the sum over all parts is the recorded one. */
-static double
-slope (const Line *line, double fixed)
-{
-  return line->x > 0 ? MAX (line->y - fixed * line->n, 0) / line->x : 0;
 }
 
 static guint64
@@ -335,7 +365,7 @@ units_of (const GArray *rows, gint device)
 static void
 fit_cpu (Replay *p, ReplayDevice *v)
 {
-  Line line = fit (p->farm->pulls, -1, row_work, row_busy, 0);
+  Line line = fit (p->farm->pulls, v, -1, row_work, row_busy, 0);
   /* Units so long that no pull shows its fixed cost hide it. */
   v->launch = MIN (line.intercept, 2000);
   v->units = units_of (p->farm->pulls, -1);
@@ -344,10 +374,11 @@ fit_cpu (Replay *p, ReplayDevice *v)
 }
 
 static void
-fit_copy (const GArray *rows, guint d, RowFunc bytes, RowFunc ns, double preset,
-          double *fixed, double *per_byte, double *launch)
+fit_copy (const GArray *rows, const ReplayDevice *v, guint d, RowFunc bytes,
+          RowFunc ns, double preset, double *fixed, double *per_byte,
+          double *launch)
 {
-  Line line = fit (rows, (gint)d, bytes, ns, preset);
+  Line line = fit (rows, v, (gint)d, bytes, ns, preset);
   if (line.x > 0)
     {
       *fixed = line.intercept;
@@ -374,27 +405,56 @@ host_ns (const GArray *rows, guint d)
   return sum * of_units (n);
 }
 
+/* A device that small parts do not fill, if that explains the parts clearly
+   better than a fixed cost alone; its width is what it was said to have. */
+static Line
+fit_kernel (const Replay *p, guint d, ReplayDevice *v)
+{
+  const HassDeviceTraits *t = &p->farm->devices[d];
+  const GArray *rows = p->farm->parts;
+  double preset = t->latency_ns / 2;
+  Line best = fit (rows, v, (gint)d, row_work, row_kernel, preset);
+  HassCurve curves[] = { HASS_CURVE_LINEAR, HASS_CURVE_SATURATING };
+  ReplayDevice tried = *v;
+  if (p->farm->kind == HASS_FARM_INDIVISIBLE)
+    return best;
+  for (guint i = 0; i < G_N_ELEMENTS (curves); i++)
+    {
+      tried.curve = curves[i];
+      tried.width = t->width;
+      Line line = fit (rows, &tried, (gint)d, row_work, row_kernel, preset);
+      if (line.off < 0.8 * best.off)
+        {
+          best = line;
+          v->curve = tried.curve;
+          v->width = tried.width;
+        }
+    }
+  return best;
+}
+
 static void
 fit_gpu (Replay *p, guint d, ReplayDevice *v)
 {
   const GArray *rows = p->farm->parts;
   double preset = p->farm->devices[d].latency_ns;
   double in_fixed = 0, out_fixed = 0, aside = 0;
-  Line kernel = fit (rows, (gint)d, row_work, row_kernel, preset / 2);
+  Line kernel = fit_kernel (p, d, v);
   v->launch = kernel.intercept;
   v->ns_per_work = slope (&kernel, v->launch);
   v->units = units_of (rows, (gint)d);
   v->present = kernel.x > 0;
-  fit_copy (rows, d, row_in, row_h2d, preset / 2, &in_fixed, &v->in_ns, &aside);
-  fit_copy (rows, d, row_out, row_d2h, preset / 2, &out_fixed, &v->out_ns,
+  fit_copy (rows, v, d, row_in, row_h2d, preset / 2, &in_fixed, &v->in_ns,
+            &aside);
+  fit_copy (rows, v, d, row_out, row_d2h, preset / 2, &out_fixed, &v->out_ns,
             &aside);
   v->copy = in_fixed > 0 ? in_fixed : out_fixed;
   /* One latency serves both ways: the slope makes good the difference. */
   if (in_fixed > 0 && v->out_ns > 0)
     {
-      Line out = fit (rows, (gint)d, row_out, row_d2h, 0);
+      Line out = fit (rows, v, (gint)d, row_out, row_d2h, 0);
       v->copy = MIN (in_fixed, out.y / MAX (out.n, 1));
-      Line in = fit (rows, (gint)d, row_in, row_h2d, 0);
+      Line in = fit (rows, v, (gint)d, row_in, row_h2d, 0);
       v->in_ns = slope (&in, v->copy);
       v->out_ns = slope (&out, v->copy);
     }
@@ -443,6 +503,8 @@ costs_of (const Replay *p, guint d)
         continue;
       double ns = cpu ? r->busy : r->kernel;
       ns = MAX (ns - launch * r->n, 0.05 * ns);
+      if (!cpu)
+        ns *= part_of_rate (r, &p->devices[d]);
       spread_add (&s, r, cpu ? ns : block_cost (p, r, ns));
     }
   return s;

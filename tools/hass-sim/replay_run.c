@@ -49,7 +49,8 @@ add_gpu (ReplayMachine *m, guint d)
   *gpu
       = (HassGpuModel){ .name = g_strdup (m->traits[m->n].name),
                         .multiprocessors = MAX (r->farm->devices[d].cores, 1),
-                        .width = 1,
+                        .width = MAX (v->width, 1),
+                        .curve = v->curve,
                         .work_per_ns = 1,
                         .launch_ns = v->launch,
                         .link_ns = v->copy,
