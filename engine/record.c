@@ -32,6 +32,8 @@ hass_recorder_open (HassJob *job, const char *path, GError **error)
                                      : HASS_RECORD_DEVICE_ROWS;
       r->lists[i].together = 1;
     }
+  r->order = g_array_new (FALSE, FALSE, sizeof (guint32));
+  r->work = g_array_new (FALSE, FALSE, sizeof (double));
   r->rounds = g_array_new (FALSE, FALSE, sizeof (HassRecordRound));
   r->openings = g_array_new (FALSE, FALSE, sizeof (HassRecordOpening));
   r->together = 1;
@@ -45,6 +47,8 @@ hass_recorder_free (HassRecorder *r)
     g_free (r->lists[i].rows);
   g_free (r->lists);
   g_array_unref (r->rounds);
+  g_array_unref (r->order);
+  g_array_unref (r->work);
   g_array_unref (r->openings);
   g_free (r->path);
   g_free (r);
@@ -246,6 +250,7 @@ join_rounds (HassRecorder *r)
         {
           a->number = MIN (a->number, b->number);
           a->n += b->n;
+          a->order_at = a->work_at = 0;
           a->last = MAX (a->last, b->last);
           a->units += b->units;
           a->loads += b->loads;
@@ -257,6 +262,29 @@ join_rounds (HassRecorder *r)
         g_array_index (r->rounds, HassRecordRound, n++) = *b;
     }
   g_array_set_size (r->rounds, n);
+}
+
+/* Which unit lay at which position, where a strategy has moved them, and what
+   each was said to cost, as long as there is room. */
+static void
+keep_units (HassRecorder *r, const HassRound *round, HassRecordRound *entry)
+{
+  const guint32 *order = hass_round_order (round);
+  guint32 n = round->n_units;
+  if (order && r->order->len + n <= HASS_RECORD_UNITS)
+    {
+      entry->order_at = r->order->len + 1;
+      g_array_append_vals (r->order, order, n);
+    }
+  if (round->divisible || round->cost != HASS_COST_SIZED
+      || r->work->len + n > HASS_RECORD_UNITS)
+    return;
+  entry->work_at = r->work->len + 1;
+  for (guint32 i = 0; i < n; i++)
+    {
+      double work = hass_round_true_cost (round, i);
+      g_array_append_val (r->work, work);
+    }
 }
 
 /* A round has ended; its devices are summed up in job->summary. */
@@ -277,6 +305,7 @@ hass_record_round (HassJob *job, const HassSlot *slot, gint64 end_ns)
           .end_ns = end_ns };
   for (guint d = 0; d < job->n_devices; d++)
     entry.work += job->summary[d].work;
+  keep_units (r, round, &entry);
   g_array_append_val (r->rounds, entry);
   if (r->rounds->len >= HASS_RECORD_ROUNDS)
     join_rounds (r);

@@ -23,6 +23,8 @@
 #define HASS_RECORD_LEAST_ROWS 64
 #define HASS_RECORD_DEVICE_ROWS 1024
 #define HASS_RECORD_ROUNDS 1024
+/* Units whose order and work are kept one by one, of all rounds. */
+#define HASS_RECORD_UNITS 20000
 
 /* Units are counted from the farm's first, in order of rounds and, within a
    round, of positions. Times are the engine's. */
@@ -58,6 +60,7 @@ typedef struct
   guint64 block; /* elements of a block; 0: loads are the units */
   gint64 begin_ns, end_ns;
   double work;
+  guint order_at, work_at; /* in the recorder's lists, from 1; 0: not kept */
 } HassRecordRound;
 
 typedef struct
@@ -73,6 +76,8 @@ struct HassRecorder
   HassRecordList *lists; /* [n_workers] */
   guint n_lists;
   GArray *rounds;   /* HassRecordRound */
+  GArray *order;    /* guint32: units by position */
+  GArray *work;     /* double: by position */
   guint64 together; /* a round of fewer takes the next one in */
   GArray *openings; /* HassRecordOpening */
 };

@@ -260,6 +260,29 @@ by_place (gconstpointer a, gconstpointer b)
 }
 
 static void
+append_units (GString *out, const HassRecorder *recorder,
+              const HassRecordRound *r)
+{
+  g_string_append_printf (
+      out, "{\"event\":\"units\",\"first\":%" G_GUINT64_FORMAT, r->first);
+  for (guint64 i = 0; i < r->units && r->order_at > 0; i++)
+    g_string_append_printf (
+        out, "%s%u", i == 0 ? ",\"order\":[" : ",",
+        g_array_index (recorder->order, guint32, r->order_at - 1 + i));
+  g_string_append (out, r->order_at > 0 ? "]" : "");
+  for (guint64 i = 0; i < r->units && r->work_at > 0; i++)
+    {
+      char text[G_ASCII_DTOSTR_BUF_SIZE];
+      g_string_append_printf (
+          out, "%s%s", i == 0 ? ",\"work\":[" : ",",
+          g_ascii_formatd (
+              text, sizeof text, "%.7g",
+              g_array_index (recorder->work, double, r->work_at - 1 + i)));
+    }
+  g_string_append (out, r->work_at > 0 ? "]}\n" : "}\n");
+}
+
+static void
 append_rounds (GString *out, const HassJob *job)
 {
   GArray *list = job->recorder->rounds;
@@ -279,6 +302,8 @@ append_rounds (GString *out, const HassJob *job)
           r->block, r->begin_ns - job->begin_ns, r->end_ns - job->begin_ns);
       append_number (out, r->work);
       g_string_append (out, "}\n");
+      if (r->order_at > 0 || r->work_at > 0)
+        append_units (out, job->recorder, r);
     }
 }
 

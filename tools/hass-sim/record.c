@@ -134,6 +134,12 @@ farm_free (gpointer data)
   g_free (f->copied);
   g_ptr_array_unref (f->strings);
   g_array_unref (f->rounds);
+  for (guint i = 0; i < f->units->len; i++)
+    {
+      g_free (g_array_index (f->units, RecordUnits, i).order);
+      g_free (g_array_index (f->units, RecordUnits, i).work);
+    }
+  g_array_unref (f->units);
   g_array_unref (f->openings);
   g_array_unref (f->pulls);
   g_array_unref (f->parts);
@@ -148,6 +154,7 @@ farm_new (const Reader *r)
   f->line = r->line;
   f->strings = g_ptr_array_new_with_free_func (g_free);
   f->rounds = g_array_new (FALSE, FALSE, sizeof (RecordRound));
+  f->units = g_array_new (FALSE, FALSE, sizeof (RecordUnits));
   f->openings = g_array_new (FALSE, FALSE, sizeof (RecordOpening));
   f->pulls = g_array_new (FALSE, FALSE, sizeof (RecordRow));
   f->parts = g_array_new (FALSE, FALSE, sizeof (RecordRow));
@@ -311,6 +318,85 @@ read_round (Reader *r, JsonObject *o)
   return TRUE;
 }
 
+/* The numbers of an array of so many; NULL with an error. */
+static double *
+numbers (const Reader *r, JsonObject *o, const char *name, guint64 n)
+{
+  JsonNode *node = json_object_get_member (o, name);
+  JsonArray *list = node && JSON_NODE_HOLDS_ARRAY (node)
+                        ? json_node_get_array (node)
+                        : NULL;
+  if (!list || json_array_get_length (list) != n)
+    {
+      broken (r, "'%s' is not an array of %g numbers", name, (double)n);
+      return NULL;
+    }
+  double *v = g_new (double, n + 1);
+  for (guint i = 0; i < n; i++)
+    {
+      JsonNode *item = json_array_get_element (list, i);
+      v[i] = is_number (item) ? json_node_get_double (item) : -1;
+      if (!(v[i] >= 0 && v[i] <= 1e18))
+        {
+          broken (r, "'%s', number %u is not in 0 to 1e18", name, i);
+          g_free (v);
+          return NULL;
+        }
+    }
+  return v;
+}
+
+/* An order names each unit once. */
+static guint32 *
+permutation (const Reader *r, const double *v, guint64 n)
+{
+  g_autofree gboolean *seen = g_new0 (gboolean, n + 1);
+  guint32 *order = g_new (guint32, n + 1);
+  for (guint64 i = 0; i < n; i++)
+    {
+      if (v[i] != floor (v[i]) || v[i] >= n || seen[(guint64)v[i]])
+        {
+          broken (r, "'order', number %g: unit %g is not there, or twice",
+                  (double)i, v[i]);
+          g_free (order);
+          return NULL;
+        }
+      order[i] = (guint32)v[i];
+      seen[order[i]] = TRUE;
+    }
+  return order;
+}
+
+static gboolean
+read_units (Reader *r, JsonObject *o)
+{
+  GArray *rounds = r->farm->rounds;
+  const RecordRound *round
+      = rounds->len > 0 ? &g_array_index (rounds, RecordRound, rounds->len - 1)
+                        : NULL;
+  RecordUnits u = { 0 };
+  if (!whole (r, o, "first", 0, 1e18, &u.first))
+    return FALSE;
+  if (!round || round->first != u.first)
+    return broken (r, "the units from %g on follow no round of theirs",
+                   (double)u.first);
+  u.n = round->units;
+  if (json_object_has_member (o, "order"))
+    {
+      g_autofree double *v = numbers (r, o, "order", u.n);
+      if (!v || !(u.order = permutation (r, v, u.n)))
+        return FALSE;
+    }
+  if (json_object_has_member (o, "work")
+      && !(u.work = numbers (r, o, "work", u.n)))
+    {
+      g_free (u.order);
+      return FALSE;
+    }
+  g_array_append_val (r->farm->units, u);
+  return TRUE;
+}
+
 static gboolean
 read_opening (Reader *r, JsonObject *o)
 {
@@ -461,9 +547,10 @@ static gboolean
 read_event (Reader *r, JsonObject *o)
 {
   static const char *const events[]
-      = { "open", "round", "pulls", "parts", "end", NULL };
+      = { "open", "round", "units", "pulls", "parts", "end", NULL };
   static gboolean (*const readers[]) (Reader *, JsonObject *)
-      = { read_opening, read_round, read_pulls, read_parts, read_end };
+      = { read_opening, read_round, read_units,
+          read_pulls,   read_parts, read_end };
   guint event;
   return word (r, o, "event", events, &event) && readers[event](r, o);
 }

@@ -30,6 +30,14 @@ typedef struct
   double begin, end, work;
 } RecordRound;
 
+/* Units of a round, by position; either list may be NULL. */
+typedef struct
+{
+  guint64 first, n;
+  guint32 *order; /* [n] */
+  double *work;   /* [n] */
+} RecordUnits;
+
 typedef struct
 {
   guint device;
@@ -53,6 +61,7 @@ typedef struct
   guint64 *copied;           /* [n_devices * 3]: direct, registered, staged */
   GPtrArray *strings;        /* owned names and models */
   GArray *rounds;            /* RecordRound, ascending */
+  GArray *units;             /* RecordUnits */
   GArray *openings;          /* RecordOpening */
   GArray *pulls, *parts;     /* RecordRow, each one's in order of time */
   double makespan;

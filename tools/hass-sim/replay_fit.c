@@ -92,14 +92,21 @@ spread_clear (Spread *s)
   g_free (s->sum);
 }
 
+/* Units share the total alike, or by what each was said to cost. */
 static void
-spread_add (Spread *s, const RecordRow *row, double total)
+spread_add (const Replay *p, Spread *s, const RecordRow *row, double total,
+            gboolean by_work)
 {
-  double weight = (double)row->units / row->span;
-  for (guint64 u = row->first; u < row->first + row->span; u++)
+  double weight = (double)row->units / row->span, mean = 0;
+  guint64 end = row->first + row->span;
+  for (guint64 at = row->first; at < end && by_work; at++)
+    mean += p->said[p->unit_at[at]] / row->span;
+  for (guint64 at = row->first; at < end; at++)
     {
+      guint32 u = p->unit_at[at];
+      double part = mean > 0 ? p->said[u] / mean : 1;
       s->weight[u] += weight;
-      s->sum[u] += weight * total / row->units;
+      s->sum[u] += weight * total / row->units * part;
     }
 }
 
@@ -108,6 +115,26 @@ static double
 spread_at (const Spread *s, guint64 u, double otherwise)
 {
   return s->weight[u] > 0 ? s->sum[u] / s->weight[u] : otherwise;
+}
+
+/* Which unit lay where, and what units were said to cost where that was
+   kept. */
+static void
+make_order (Replay *p)
+{
+  const RecordFarm *f = p->farm;
+  p->unit_at = g_new (guint32, f->n_units + 1);
+  p->said = g_new0 (double, f->n_units + 1);
+  for (guint64 u = 0; u < f->n_units; u++)
+    p->unit_at[u] = (guint32)u;
+  for (guint i = 0; i < f->units->len; i++)
+    {
+      const RecordUnits *u = &g_array_index (f->units, RecordUnits, i);
+      for (guint64 k = 0; k < u->n && u->order; k++)
+        p->unit_at[u->first + k] = (guint32)(u->first + u->order[k]);
+      for (guint64 k = 0; k < u->n && u->work; k++)
+        p->said[p->unit_at[u->first + k]] = u->work[k];
+    }
 }
 
 static double
@@ -159,7 +186,8 @@ make_shapes (Replay *p)
         units += r->units;
         for (guint k = 0; k < 4; k++)
           {
-            spread_add (&s[k], r, v[k]);
+            gboolean alike = fabs (v[k] - r->work) <= 0.001 * r->work;
+            spread_add (p, &s[k], r, v[k], alike);
             mean[k] += v[k];
           }
       }
@@ -171,7 +199,8 @@ make_shapes (Replay *p)
     mean[k] *= of_units (units);
   for (guint64 u = 0; u < n; u++)
     {
-      p->work[u] = MAX (spread_at (&s[0], u, mean[0]), 1e-12);
+      double work = p->said[u] > 0 ? p->said[u] : spread_at (&s[0], u, mean[0]);
+      p->work[u] = MAX (work, 1e-12);
       p->elements[u] = (guint64)(spread_at (&s[1], u, mean[1]) + 0.5);
       p->in_bytes[u] = (guint64)(spread_at (&s[2], u, mean[2]) + 0.5);
       p->out_bytes[u] = (guint64)(spread_at (&s[3], u, mean[3]) + 0.5);
@@ -505,7 +534,7 @@ costs_of (const Replay *p, guint d)
       ns = MAX (ns - launch * r->n, 0.05 * ns);
       if (!cpu)
         ns *= part_of_rate (r, &p->devices[d]);
-      spread_add (&s, r, cpu ? ns : block_cost (p, r, ns));
+      spread_add (p, &s, r, cpu ? ns : block_cost (p, r, ns), TRUE);
     }
   return s;
 }
@@ -727,6 +756,7 @@ replay_fit (const RecordFarm *farm, GError **error)
   p->devices = g_new0 (ReplayDevice, p->n_devices);
   p->notes = g_ptr_array_new_with_free_func (g_free);
   make_rounds (p);
+  make_order (p);
   make_shapes (p);
   for (guint d = 0; d < p->n_devices; d++)
     {
@@ -759,6 +789,8 @@ replay_free (Replay *p)
   g_free (p->devices);
   g_free (p->rounds);
   g_free (p->late);
+  g_free (p->unit_at);
+  g_free (p->said);
   g_free (p->work);
   g_free (p->relative);
   g_free (p->elements);
