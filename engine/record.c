@@ -78,11 +78,12 @@ take_in (HassRecordRow *a, const HassRecordRow *b)
 static void
 put_together (HassRecordList *list, gboolean across)
 {
-  guint32 n = 0;
-  for (guint32 i = 0; i < list->n; i++)
+  guint32 n = MIN (list->n, HASS_RECORD_FIRST_ROWS);
+  for (guint32 i = n; i < list->n; i++)
     {
       HassRecordRow *row = &list->rows[i];
-      HassRecordRow *last = n > 0 ? &list->rows[n - 1] : NULL;
+      HassRecordRow *last
+          = n > HASS_RECORD_FIRST_ROWS ? &list->rows[n - 1] : NULL;
       if (last && last->n + row->n <= list->together
           && last->failed == row->failed
           && (across || last->round == row->round))

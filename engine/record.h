@@ -23,6 +23,9 @@
 #define HASS_RECORD_LEAST_ROWS 64
 #define HASS_RECORD_DEVICE_ROWS 1024
 #define HASS_RECORD_ROUNDS 1024
+/* The first rows of each list stay as they are: by them strategies measure,
+   and in them is what is slow at first. */
+#define HASS_RECORD_FIRST_ROWS 32
 /* Units whose order and work are kept one by one, of all rounds. */
 #define HASS_RECORD_UNITS 20000
 

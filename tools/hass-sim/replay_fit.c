@@ -117,6 +117,20 @@ spread_at (const Spread *s, guint64 u, double otherwise)
   return s->weight[u] > 0 ? s->sum[u] / s->weight[u] : otherwise;
 }
 
+/* Rows that were put together only tell the mean size of their units. Where
+   blocks of the same size explain the sum, they are what was cut. */
+static void
+even_blocks (Replay *p, const RecordRound *round)
+{
+  double e = round->block, last = round->work - e * (round->units - 1.0);
+  if (p->farm->kind != HASS_FARM_PARTITION || round->n > 1
+      || round->units == 0 || round->span != round->units || last <= 0
+      || last > e)
+    return;
+  for (guint64 k = 0; k < round->units; k++)
+    p->said[round->first + k] = k + 1 < round->units ? e : last;
+}
+
 /* Which unit lay where, and what units were said to cost where that was
    kept. */
 static void
@@ -127,6 +141,8 @@ make_order (Replay *p)
   p->said = g_new0 (double, f->n_units + 1);
   for (guint64 u = 0; u < f->n_units; u++)
     p->unit_at[u] = (guint32)u;
+  for (guint i = 0; i < f->rounds->len; i++)
+    even_blocks (p, &g_array_index (f->rounds, RecordRound, i));
   for (guint i = 0; i < f->units->len; i++)
     {
       const RecordUnits *u = &g_array_index (f->units, RecordUnits, i);
@@ -141,29 +157,6 @@ static double
 of_units (guint64 n)
 {
   return n > 0 ? 1.0 / n : 0;
-}
-
-/* Rows that were put together only tell the mean size of their units. Where
-   blocks of the same size explain the sum, they are what was cut. */
-static void
-even_blocks (Replay *p, const RecordRound *round)
-{
-  guint64 end = round->first + round->span, sum = 0, e = round->block;
-  if (e == 0 || round->n > 1 || round->span == 0)
-    return;
-  for (guint64 u = round->first; u < end; u++)
-    sum += p->elements[u];
-  double off = fabs (sum - round->work);
-  if (p->farm->kind != HASS_FARM_PARTITION || round->span != round->units
-      || off > 0.001 * round->work || round->work > (double)e * round->units
-      || round->work <= (double)e * (round->units - 1))
-    return;
-  for (guint64 u = round->first; u < end; u++)
-    {
-      double left = round->work - (double)e * (u - round->first);
-      p->elements[u] = (guint64)MIN (left, e);
-      p->work[u] = p->elements[u];
-    }
 }
 
 /* Shapes of the units: work, elements, bytes. Units that no row tells of get
@@ -186,7 +179,8 @@ make_shapes (Replay *p)
         units += r->units;
         for (guint k = 0; k < 4; k++)
           {
-            gboolean alike = fabs (v[k] - r->work) <= 0.001 * r->work;
+            gboolean alike = f->kind == HASS_FARM_PARTITION
+                             || fabs (v[k] - r->work) <= 0.001 * r->work;
             spread_add (p, &s[k], r, v[k], alike);
             mean[k] += v[k];
           }
@@ -202,13 +196,13 @@ make_shapes (Replay *p)
       double work = p->said[u] > 0 ? p->said[u] : spread_at (&s[0], u, mean[0]);
       p->work[u] = MAX (work, 1e-12);
       p->elements[u] = (guint64)(spread_at (&s[1], u, mean[1]) + 0.5);
+      if (f->kind == HASS_FARM_PARTITION && p->said[u] > 0)
+        p->elements[u] = (guint64)p->said[u];
       p->in_bytes[u] = (guint64)(spread_at (&s[2], u, mean[2]) + 0.5);
       p->out_bytes[u] = (guint64)(spread_at (&s[3], u, mean[3]) + 0.5);
     }
   for (guint k = 0; k < 4; k++)
     spread_clear (&s[k]);
-  for (guint i = 0; i < f->rounds->len; i++)
-    even_blocks (p, &g_array_index (f->rounds, RecordRound, i));
 }
 
 /* -- 3. Devices --------------------------------------------------------- */
