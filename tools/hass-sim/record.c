@@ -548,9 +548,9 @@ read_event (Reader *r, JsonObject *o)
 {
   static const char *const events[]
       = { "open", "round", "units", "pulls", "parts", "end", NULL };
-  static gboolean (*const readers[]) (Reader *, JsonObject *)
-      = { read_opening, read_round, read_units,
-          read_pulls,   read_parts, read_end };
+  static gboolean (*const readers[]) (Reader *, JsonObject *) = {
+    read_opening, read_round, read_units, read_pulls, read_parts, read_end
+  };
   guint event;
   return word (r, o, "event", events, &event) && readers[event](r, o);
 }
