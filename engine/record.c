@@ -10,7 +10,10 @@
       queue before each. What it says of a part are the times between the
       stages' ends, queueing included; a row holds the time that each stage
       was busy with the part, counted from when it was done with the part
-      before. So rows of several parts may be added up.
+      before. So rows of several parts may be added up. Where the
+      device had nothing else, the copy in begins with submit: what the host
+      does before the copy, and how late it hears of the end, is part of it,
+      for nothing else would tell of them.
 
    Thread safety: see record.h. */
 #include "record.h"
@@ -186,8 +189,9 @@ hass_record_part (HassJob *job, const HassWorker *worker, const HassSlot *slot,
   guint64 first = slot->order_base + part->extent.first;
   gint64 computed = part->end_ns - (gint64)part->d2h_ns;
   gint64 copied = computed - (gint64)part->kernel_ns;
-  gint64 begun = MAX (copied - (gint64)part->h2d_ns, part->submit_ns);
   gint64 free_ns = MAX (part->submit_ns, list->done_ns);
+  /* While the part before is on the device nobody waits for the host. */
+  gint64 begun = MIN (copied - (gint64)part->h2d_ns, free_ns);
   HassRecordRow row = { .first = first,
                         .last = first + part->extent.n,
                         .units = part->extent.n,

@@ -197,6 +197,13 @@ blocks_ns (World *w, const HassRound *round, const Bundle *b,
   return hass_model_blocks_ns (gpu, work, elements, e.n);
 }
 
+/* Part of the copy for those who wait for it, but no copying. */
+static double
+submit_ns (const World *w, const Bundle *b)
+{
+  return w->model && w->model->submit_ns ? w->model->submit_ns[b->device] : 0;
+}
+
 static void
 estimate (World *w, HassRound *round, Bundle *b, const HassGpuModel *gpu)
 {
@@ -224,6 +231,7 @@ estimate (World *w, HassRound *round, Bundle *b, const HassGpuModel *gpu)
   w->entered[b->device] = TRUE;
   w->entry_bytes[b->device] += (guint64)entry;
   b->h2d_ns = hass_model_h2d_ns (gpu, b->bytes + (gsize)entry);
+  b->h2d_ns += submit_ns (w, b);
   b->d2h_ns = hass_model_d2h_ns (gpu, b->out_bytes);
   b->kernel_ns = one_block_a_unit (round, e)
                      ? blocks_ns (w, round, b, gpu)
@@ -539,7 +547,7 @@ bundle_done (World *w, HassSlot *slot, Bundle *b)
   told->work += done.work;
   told->elements += b->elements;
   told->bytes += b->bytes;
-  told->h2d_ns += b->h2d_ns;
+  told->h2d_ns += b->h2d_ns - submit_ns (w, b);
   told->kernel_ns += b->kernel_ns;
   told->d2h_ns += b->d2h_ns;
   told->end_ns = w->clock;

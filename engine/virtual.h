@@ -63,6 +63,8 @@ typedef struct
  * @late_ns: [@n_late * cores]: each core takes part in a round so long after
  *   its begin.
  * @open_ns: [n_devices] when a GPU takes its first part; NULL: at once.
+ * @submit_ns: [n_devices] before each part is copied to a GPU, taken as a part
+ *   of the copy; NULL: no time.
  * @host_ns: [n_devices] for so long the host is busy with each part that is
  *   back and hands no other over; NULL: no time.
  * @round_ended: or NULL.
@@ -75,7 +77,7 @@ typedef struct
   double (*cost) (gpointer data, guint64 round, guint device, guint32 unit,
                   guint32 n);
   const HassDeviceTraits *traits;
-  const double *gap_ns, *late_ns, *open_ns, *host_ns;
+  const double *gap_ns, *late_ns, *open_ns, *submit_ns, *host_ns;
   guint64 n_gaps, n_late; /* rounds */
   void (*round_ended) (gpointer data, const HassVirtualRound *round);
   gpointer data;

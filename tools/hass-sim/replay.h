@@ -31,7 +31,7 @@ typedef struct
   double *cost;         /* [n_units + 1]: sum of ns before unit i */
   double launch, copy;  /* fixed, of a part and of a copy; CPU: of a pull */
   double in_ns, out_ns; /* of a byte */
-  double host;          /* of a part */
+  double submit, host;  /* of a part: before and after it */
   double open;          /* until when it was being opened */
 } ReplayDevice;
 
@@ -70,9 +70,9 @@ typedef struct
   HassDeviceTraits *traits; /* [n], what strategies are told */
   HassProfileRate *known;   /* [n] */
   gboolean any_known;
-  guint *source;       /* [n]: device of the record */
-  double *open, *host; /* [n], ns; see HassVirtualModel */
-  GPtrArray *strings;  /* owned names */
+  guint *source;                /* [n]: device of the record */
+  double *open, *submit, *host; /* [n], ns; see HassVirtualModel */
+  GPtrArray *strings;           /* owned names */
 } ReplayMachine;
 
 ReplayMachine *replay_machine (const Replay *replay);

@@ -395,19 +395,25 @@ fit_cpu (Replay *p, ReplayDevice *v)
   v->present = line.x > 0;
 }
 
+/* Copies: what has a price even without bytes is the host's submitting; one
+   latency serves both ways, and the slopes make good the difference. */
 static void
-fit_copy (const GArray *rows, const ReplayDevice *v, guint d, RowFunc bytes,
-          RowFunc ns, double preset, double *fixed, double *per_byte,
-          double *launch)
+fit_copies (const Replay *p, guint d, ReplayDevice *v)
 {
-  Line line = fit (rows, v, (gint)d, bytes, ns, preset);
-  if (line.x > 0)
+  const GArray *rows = p->farm->parts;
+  double preset = p->farm->devices[d].latency_ns / 2;
+  Line in = fit (rows, v, (gint)d, row_in, row_h2d, preset);
+  Line out = fit (rows, v, (gint)d, row_out, row_d2h, preset);
+  double fixed = in.x > 0 ? in.intercept : in.y / MAX (in.n, 1);
+  v->in_ns = slope (&in, fixed);
+  if (out.x > 0)
     {
-      *fixed = line.intercept;
-      *per_byte = slope (&line, line.intercept);
+      v->copy = in.x > 0 ? MIN (out.intercept, fixed) : out.intercept;
+      v->out_ns = slope (&out, v->copy);
     }
-  else if (line.n > 0)
-    *launch += line.y / line.n; /* no bytes, but time all the same */
+  else
+    v->launch += out.y / MAX (out.n, 1); /* no bytes, but time all the same */
+  v->submit = in.x > 0 ? fixed - v->copy : fixed;
 }
 
 static double
@@ -459,28 +465,12 @@ static void
 fit_gpu (Replay *p, guint d, ReplayDevice *v)
 {
   const GArray *rows = p->farm->parts;
-  double preset = p->farm->devices[d].latency_ns;
-  double in_fixed = 0, out_fixed = 0, aside = 0;
   Line kernel = fit_kernel (p, d, v);
   v->launch = kernel.intercept;
   v->ns_per_work = slope (&kernel, v->launch);
   v->units = units_of (rows, (gint)d);
   v->present = kernel.x > 0;
-  fit_copy (rows, v, d, row_in, row_h2d, preset / 2, &in_fixed, &v->in_ns,
-            &aside);
-  fit_copy (rows, v, d, row_out, row_d2h, preset / 2, &out_fixed, &v->out_ns,
-            &aside);
-  v->copy = in_fixed > 0 ? in_fixed : out_fixed;
-  /* One latency serves both ways: the slope makes good the difference. */
-  if (in_fixed > 0 && v->out_ns > 0)
-    {
-      Line out = fit (rows, v, (gint)d, row_out, row_d2h, 0);
-      v->copy = MIN (in_fixed, out.y / MAX (out.n, 1));
-      Line in = fit (rows, v, (gint)d, row_in, row_h2d, 0);
-      v->in_ns = slope (&in, v->copy);
-      v->out_ns = slope (&out, v->copy);
-    }
-  v->launch += aside;
+  fit_copies (p, d, v);
   v->host = host_ns (rows, d);
   for (guint i = 0; i < p->farm->openings->len; i++)
     {
@@ -713,12 +703,12 @@ describe (Replay *p)
       else
         note (p,
               "%s: %.4g ns for a work, %.1f us a launch, in %.1f GB/s, out "
-              "%.1f GB/s, %.1f us a copy, %.1f us of the host, open after "
-              "%.1f ms",
+              "%.1f GB/s, %.1f us a copy, %.1f us to submit, %.1f us for "
+              "results, open after %.1f ms",
               f->devices[d].name, v->ns_per_work, v->launch * 1e-3,
               v->in_ns > 0 ? 1 / v->in_ns : 0,
-              v->out_ns > 0 ? 1 / v->out_ns : 0, v->copy * 1e-3, v->host * 1e-3,
-              v->open * 1e-6);
+              v->out_ns > 0 ? 1 / v->out_ns : 0, v->copy * 1e-3,
+              v->submit * 1e-3, v->host * 1e-3, v->open * 1e-6);
     }
   if (p->slowing > 1.03)
     note (p, "cores were %.0f %% slower while devices computed",

@@ -70,11 +70,13 @@ add_device (ReplayMachine *m, guint d)
   m->known = g_renew (HassProfileRate, m->known, m->n + 1);
   m->source = g_renew (guint, m->source, m->n + 1);
   m->open = g_renew (double, m->open, m->n + 1);
+  m->submit = g_renew (double, m->submit, m->n + 1);
   m->host = g_renew (double, m->host, m->n + 1);
   m->traits[m->n] = f->devices[d];
   m->known[m->n] = f->known[d];
   m->source[m->n] = d;
   m->open[m->n] = m->replay->devices[d].open;
+  m->submit[m->n] = m->replay->devices[d].submit;
   m->host[m->n] = m->replay->devices[d].host;
   m->any_known |= f->known[d].runs > 0;
   if (f->devices[d].kind == HASS_DEVICE_GPU)
@@ -134,6 +136,7 @@ replay_machine_free (ReplayMachine *m)
   g_free (m->known);
   g_free (m->source);
   g_free (m->open);
+  g_free (m->submit);
   g_free (m->host);
   g_free (m);
 }
@@ -183,8 +186,10 @@ change_latency (ReplayMachine *m, guint d, double factor)
   HassGpuModel *gpu = &m->platform->gpus[d - (m->platform->has_cpu ? 1 : 0)];
   gpu->launch_ns *= factor;
   gpu->link_ns *= factor;
-  if (!m->other)
-    m->traits[d].latency_ns *= factor;
+  if (m->other)
+    return;
+  m->submit[d] *= factor;
+  m->traits[d].latency_ns *= factor;
 }
 
 static void
@@ -500,6 +505,7 @@ replay_run (const ReplayMachine *m, const char *strategy, guint64 seed,
                              .late_ns = late ? r->late : NULL,
                              .n_late = r->n_rounds,
                              .open_ns = m->open,
+                             .submit_ns = m->submit,
                              .host_ns = m->host };
   gboolean ok
       = hass_virtual_run_model (&farm, m->platform, &model, report, error);
