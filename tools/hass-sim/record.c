@@ -596,6 +596,7 @@ record_read (const char *path, GError **error)
     }
   g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
   Reader r = { .path = path,
+               .line = 1,
                .farms = g_ptr_array_new_with_free_func (farm_free),
                .error = error };
   gboolean ok = TRUE;

@@ -433,8 +433,27 @@ host_ns (const GArray *rows, guint d)
   return sum * of_units (n);
 }
 
-/* A device that small parts do not fill, if that explains the parts clearly
-   better than a fixed cost alone; its width is what it was said to have. */
+/* Parts that are all about as large, and smaller than the device is wide, do
+   not tell how fast it is when it is full. */
+static gboolean
+all_small (const GArray *rows, guint d, guint64 width)
+{
+  double least = INFINITY, most = 0;
+  for (guint i = 0; i < rows->len; i++)
+    {
+      const RecordRow *r = &g_array_index (rows, RecordRow, i);
+      double each = (double)r->elements / r->n;
+      if (r->who != d || !r->ok)
+        continue;
+      least = MIN (least, each);
+      most = MAX (most, each);
+    }
+  return least > 0 && most < width && most < 1.3 * least;
+}
+
+/* Where no part fills the device it would, by the meaning of its width, be
+   faster with more elements in proportion. Else it has a width only where that
+   explains the parts clearly better than a fixed cost alone. */
 static Line
 fit_kernel (const Replay *p, guint d, ReplayDevice *v)
 {
@@ -446,6 +465,11 @@ fit_kernel (const Replay *p, guint d, ReplayDevice *v)
   ReplayDevice tried = *v;
   if (p->farm->kind == HASS_FARM_INDIVISIBLE)
     return best;
+  if (all_small (rows, d, t->width))
+    {
+      v->width = t->width;
+      return fit (rows, v, (gint)d, row_work, row_kernel, preset);
+    }
   for (guint i = 0; i < G_N_ELEMENTS (curves); i++)
     {
       tried.curve = curves[i];
