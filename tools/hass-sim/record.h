@@ -64,6 +64,7 @@ typedef struct
   GArray *units;             /* RecordUnits */
   GArray *openings;          /* RecordOpening */
   GArray *pulls, *parts;     /* RecordRow, each one's in order of time */
+  gboolean failed;           /* it did not end well: rounds may be missing */
   double makespan;
   guint64 n_units;
 } RecordFarm;

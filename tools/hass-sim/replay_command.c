@@ -27,11 +27,12 @@ outcome_free (gpointer data)
   g_free (o);
 }
 
-/* The farm that was asked for, from 1; 0: the one that took longest. */
+/* The farm that was asked for, from 1; 0: of those that did not fail the one
+   that took longest. */
 static const RecordFarm *
 choose_farm (const GPtrArray *farms, const SimReplay *s, GError **error)
 {
-  const RecordFarm *longest = farms->pdata[0];
+  const RecordFarm *longest = NULL;
   if (s->farm > farms->len)
     {
       g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
@@ -41,13 +42,13 @@ choose_farm (const GPtrArray *farms, const SimReplay *s, GError **error)
     }
   if (s->farm > 0)
     return farms->pdata[s->farm - 1];
-  for (guint i = 1; i < farms->len; i++)
+  for (guint i = 0; i < farms->len; i++)
     {
       const RecordFarm *f = farms->pdata[i];
-      if (f->makespan > longest->makespan)
+      if (!f->failed && (!longest || f->makespan > longest->makespan))
         longest = f;
     }
-  return longest;
+  return longest ? longest : farms->pdata[0];
 }
 
 static ReplayMachine *

@@ -747,6 +747,14 @@ Replay *
 replay_fit (const RecordFarm *farm, GError **error)
 {
   gboolean any = FALSE;
+  if (farm->failed)
+    {
+      g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
+                   "record file %s, line %u: the farm '%s' failed: there is "
+                   "nothing to replay",
+                   farm->path, farm->line, farm->farm);
+      return NULL;
+    }
   if (farm->n_units == 0 || farm->n_units > MOST_UNITS
       || units_of (farm->pulls, -1) + farm->parts->len == 0)
     {
