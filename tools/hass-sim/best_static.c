@@ -80,6 +80,7 @@ round_ns (const Search *s, guint round, const Split *split)
   guint32 from = 0;
   guint done = 0, n_took = 0, first = p->has_cpu ? 1 : 0;
   guint32 units[MOST_DEVICES];
+  double sizes[MOST_DEVICES];
   double links[64] = { 0 }, out_links[64] = { 0 };
   for (guint d = 0; d < s->n; d++)
     {
@@ -95,16 +96,17 @@ round_ns (const Search *s, guint round, const Split *split)
         {
           const HassGpuModel *g = &p->gpus[d - first];
           double *link = &links[g->link % 64];
-          double in = (double)w->input_bytes * units[d] + w->entry_bytes;
+          sizes[d] = sim_case_sizes (c, round, from, units[d]);
+          double in = w->input_bytes * sizes[d] + w->entry_bytes;
           double work = sim_case_work (c, round, TRUE, from, units[d]);
           in_free[d] = *link + hass_model_h2d_ns (g, (gsize)in);
           if (in >= 1)
             *link = in_free[d];
           else
             in_free[d] = 0;
-          kernel_end[d]
-              = in_free[d]
-                + hass_model_kernel_ns (g, work, units[d] * w->elements);
+          kernel_end[d] = in_free[d]
+                          + hass_model_kernel_ns (
+                              g, work, (guint64)(sizes[d] * w->elements));
         }
       from = to;
     }
@@ -114,7 +116,7 @@ round_ns (const Search *s, guint round, const Split *split)
         const HassGpuModel *g = &p->gpus[d - first];
         double *link
             = g->duplex ? &out_links[g->link % 64] : &links[g->link % 64];
-        double out = hass_model_d2h_ns (g, (gsize)w->output_bytes * units[d]);
+        double out = hass_model_d2h_ns (g, (gsize)(w->output_bytes * sizes[d]));
         double t = kernel_end[d];
         if (out > 0)
           *link = t = MAX (t, *link) + out;

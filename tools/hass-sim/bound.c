@@ -16,14 +16,17 @@
       least. A kernel takes at least w / rate; on a linear curve also
       width * d / rate, on a saturating one that on top, where d is the least
       cost of an element. Copies in take one link latency and all bytes, then
-      one kernel has to follow; copies out likewise. With depth 1 nothing
-      overlaps and all of these add up.
+      one kernel has to follow; copies out likewise. That the first kernels
+      wait for the first copies is bounded more closely where units are equal,
+      see most_in_bundles(). With depth 1 nothing overlaps and all of these
+      add up.
    3. GPUs of one link share it: what they copy, entries included, fits into
       T one after another, and the k-th of them to enter begins after k
       entries. The subset that takes part is the one with the largest
       capacity, of all subsets of the link's GPUs, and of all orders of up to
       four (more of different kinds: as if each entered first).
-   4. Who does what: equal units are counted. Else the CPU with capacity A
+   4. Who does what: equal units are counted, and so are, in parts, units
+      whose sizes go with their costs. Else the CPU with capacity A
       relieves the GPUs of no more work than that of the units for which a
       GPU is slowest by comparison, and of no more units than the cheapest
       ones that fit into A. GPU work and GPU units that are left are then
@@ -38,7 +41,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define MOST_GPUS 64
 #define MOST_ON_LINK 8
@@ -55,6 +57,7 @@ typedef struct
   guint use_gpu; /* G_MAXUINT: all; else that one; MOST_GPUS: none */
   double n, cpu_work, gpu_work; /* of the round */
   double density;               /* least cost of an element */
+  double smallest;              /* size of the smallest unit, of the mean */
   /* [units + 1], NULL for equal units: sums of CPU work of the cheapest
      first; of CPU and GPU work of those that a GPU is slowest for. */
   double *cheap, *relief_cpu, *relief_gpu;
@@ -69,6 +72,9 @@ typedef struct
   double in_fixed, out_fixed;   /* latencies and entry; 0: nothing copied */
   double launch_ns, non_linear; /* added to, or least of, the kernels */
   gboolean saturating, depth_one;
+  double round_widths; /* width by the round's elements */
+  double latency_ns;   /* of a copy in */
+  double smallest;     /* unit, by the mean one */
 } Least;
 
 static Least
@@ -82,13 +88,26 @@ least_of (const Problem *q, guint g)
   l.out_ns = w->output_bytes / m->d2h_bytes_per_ns;
   if (w->input_bytes > 0 || w->entry_bytes > 0)
     l.in_fixed = m->link_ns + w->entry_bytes / m->h2d_bytes_per_ns;
+  if (w->input_bytes > 0)
+    l.latency_ns = m->link_ns;
   if (w->output_bytes > 0)
     l.out_fixed = m->link_ns;
   l.saturating = m->curve == HASS_CURVE_SATURATING;
   l.depth_one = m->depth <= 1;
+  l.smallest = q->smallest;
+  l.round_widths = m->width / ((double)w->units * w->elements);
   if (w->farm == HASS_FARM_PARTITION || w->farm == HASS_FARM_COMBINE)
     l.non_linear = floor_ns;
   return l;
+}
+
+static gboolean
+are_alike (const Least *a, const Least *b)
+{
+  return a->rate == b->rate && a->in_ns == b->in_ns && a->out_ns == b->out_ns
+         && a->in_fixed == b->in_fixed && a->launch_ns == b->launch_ns
+         && a->non_linear == b->non_linear && a->saturating == b->saturating
+         && a->depth_one == b->depth_one;
 }
 
 /* Most of work * a + units * b on this GPU within T. */
@@ -110,12 +129,54 @@ most_of (const Least *l, double t, double a, double b)
       return MAX (work * a, room / copy * b);
     }
   work = (room - copy > 0 ? room - copy : 0) * l->rate;
+  /* No bundle has more elements than the round. */
+  if (l->saturating)
+    work = MIN (work, (room + extra) * l->rate / (1 + l->round_widths));
   units = copy > 0 ? INFINITY : G_MAXDOUBLE;
   if (l->in_ns > 0)
     units = MIN (units, room / l->in_ns);
   if (l->out_ns > 0)
     units = MIN (units, room / l->out_ns);
   return work * a + (b > 0 ? units * b : 0);
+}
+
+/* Most equal units on a GPU that overlaps copies and kernels, in k bundles.
+   Let bundle i have s_i units. Kernel j begins when j copies in are done, and
+   kernels j to k follow one another, so for each j
+     T >= sum (i <= j) in (s_i) + sum (i >= j) kernel (s_i).
+   A mean of these with weights y_j >= 0 holds as well. With y_j in the
+   proportion of p^j, p = copy / kernel of a unit, each unit counts the same,
+   whatever bundle it is in, and the mean bounds their number. */
+static double
+most_in_bundles (const Least *l, double room, double each, guint k)
+{
+  double p = l->in_ns / each, sum = 0, weight = 1, latency = 0, launches = 0;
+  double extra = l->launch_ns + (l->saturating ? l->non_linear : 0);
+  for (guint j = 1; j <= k; j++)
+    {
+      sum += weight;
+      latency += weight * (j - 1);
+      launches += weight * (k - j);
+      weight *= p;
+    }
+  /* One latency and one launch are in the room already. */
+  room -= l->latency_ns * latency / sum + extra * launches / sum;
+  return room / (l->in_ns + each / sum);
+}
+
+/* And in any number of bundles. */
+static double
+most_overlapped (const Least *l, double room, double each)
+{
+  enum
+  {
+    MOST = 24
+  };
+  double extra = l->launch_ns + (l->saturating ? l->non_linear : 0);
+  double best = (room - MOST * extra) / each;
+  for (guint k = 1; k <= MOST && l->in_ns > 0; k++)
+    best = MAX (best, most_in_bundles (l, room, each, k));
+  return l->in_ns > 0 ? best : room / each;
 }
 
 /* Most equal units on this GPU within T; each has `cost` work. */
@@ -125,26 +186,31 @@ most_units (const Least *l, double t, double cost)
   double fixed = l->in_fixed + l->launch_ns + l->out_fixed;
   double extra = l->saturating ? l->non_linear : 0;
   double room = t - fixed - extra, each = cost / l->rate;
-  double copy = l->in_ns + l->out_ns, n;
+  double copy = l->in_ns + l->out_ns, least = l->smallest, n;
   if (room <= 0)
     return 0;
   if (l->depth_one)
     {
       n = room / (each + copy);
       if (!l->saturating && n * each < l->non_linear)
-        n = (room - l->non_linear) / copy;
+        n = copy > 0 ? (room - l->non_linear) / copy
+                     : (room < l->non_linear ? 0 : room / each);
     }
   else
     {
-      n = (room - copy) / each;
-      if (!l->saturating && room - copy < l->non_linear)
+      double kernels = room - least * copy;
+      if (kernels < (l->saturating ? 0 : l->non_linear))
         return 0;
+      n = MIN (kernels / each,
+               most_overlapped (l, room - least * l->out_ns, each));
       if (l->in_ns > 0)
-        n = MIN (n, (room - l->out_ns - each) / l->in_ns);
+        n = MIN (n, (room - least * (l->out_ns + each)) / l->in_ns);
       if (l->out_ns > 0)
-        n = MIN (n, (room - l->in_ns - each) / l->out_ns);
+        n = MIN (n, (room - least * (l->in_ns + each)) / l->out_ns);
     }
-  return n > 0 ? floor (n + 1e-9) : 0;
+  if (n <= 0)
+    return 0;
+  return least == 1 ? floor (n + 1e-9) : n;
 }
 
 /* What is wanted of GPUs: equal units of `cost` work each, or (cost 0) the
@@ -229,7 +295,7 @@ most_of_link (const Problem *q, const guint *gpus, guint n, const Wanted *want)
           {
             l[k] = least_of (q, gpus[i]);
             duplex &= q->p->gpus[gpus[i]].duplex;
-            alike &= memcmp (&l[k], &l[0], sizeof l[0]) == 0;
+            alike &= are_alike (&l[k], &l[0]);
             order[k] = k;
             k++;
           }
@@ -315,7 +381,8 @@ seems_feasible (const Problem *q, double t)
   if (!q->cheap)
     {
       double cost = q->w->work;
-      double cpu = floor (cpu_room (q, t) / cost + 1e-9) * q->p->cores;
+      double cpu = cpu_room (q, t) / cost;
+      cpu = (q->smallest == 1 ? floor (cpu + 1e-9) : cpu) * q->p->cores;
       return cpu + most_of_gpus (q, &(Wanted){ t, cost, 0, 0 }) >= n;
     }
   double units = n - reach (q->cheap, n, room);
@@ -323,12 +390,22 @@ seems_feasible (const Problem *q, double t)
   double work = q->gpu_work - relieved;
   if (units <= 0 || work <= 0)
     return TRUE;
-  double mean = q->gpu_work / n;
-  for (guint i = 0; i <= 4; i++)
+  /* Work alone, units alone, and what a GPU that overlaps nothing has to
+     give up of the one for the other. */
+  double slopes[MOST_GPUS + 2] = { 0, INFINITY };
+  guint n_slopes = 2;
+  for (guint g = 0; g < q->p->n_gpus; g++)
     {
-      double a = 1 - i / 4.0, b = i / 4.0 * mean;
+      Least l = least_of (q, g);
+      if (q->gpu_rate[g] > 0 && l.depth_one && l.in_ns + l.out_ns > 0)
+        slopes[n_slopes++] = (l.in_ns + l.out_ns) * l.rate;
+    }
+  for (guint i = 0; i < n_slopes; i++)
+    {
+      double a = slopes[i] < INFINITY ? 1 : 0;
+      double b = a > 0 ? slopes[i] : 1;
       if (most_of_gpus (q, &(Wanted){ t, 0, a, b })
-          < a * work + b * units - 1e-9 * work)
+          < (a * work + b * units) * (1 - 1e-9))
         return FALSE;
     }
   return TRUE;
@@ -412,6 +489,15 @@ sort_units (Problem *q, const SimCosts *costs)
   q->gpu_work = gpu;
 }
 
+static double
+smallest (const SimCosts *costs, guint32 n)
+{
+  double least = INFINITY;
+  for (guint32 i = 0; i < n; i++)
+    least = MIN (least, costs->cpu[i + 1] - costs->cpu[i]);
+  return least;
+}
+
 /* The longest unit, where it runs fastest. */
 static double
 longest (const Problem *q, const SimCosts *costs)
@@ -424,6 +510,7 @@ longest (const Problem *q, const SimCosts *costs)
     {
       double cpu = costs->cpu ? costs->cpu[i + 1] - costs->cpu[i] : q->w->work;
       double gpu = costs->gpu ? costs->gpu[i + 1] - costs->gpu[i] : q->w->work;
+      double size = q->w->sizes ? cpu / q->w->work : 1;
       double best = q->use_cpu ? q->p->pull_ns + cpu / q->core_rate : INFINITY;
       for (guint g = 0; g < q->p->n_gpus; g++)
         if (q->gpu_rate[g] > 0 && (q->use_gpu == G_MAXUINT || q->use_gpu == g))
@@ -432,8 +519,8 @@ longest (const Problem *q, const SimCosts *costs)
             double rate = l.rate;
             if (blocks)
               rate /= q->p->gpus[g].multiprocessors;
-            best = MIN (best, l.in_fixed + l.in_ns + l.launch_ns + gpu / rate
-                                  + l.out_fixed + l.out_ns);
+            best = MIN (best, l.in_fixed + l.launch_ns + l.out_fixed
+                                  + (l.in_ns + l.out_ns) * size + gpu / rate);
           }
       if (best < INFINITY)
         most = MAX (most, best);
@@ -482,7 +569,10 @@ bound_of_round (const SimCase *c, guint round)
   q.n = q.w->units;
   q.cpu_work = q.gpu_work = q.n * q.w->work;
   q.density = q.w->work / q.w->elements;
-  if (costs->cpu)
+  q.smallest = 1;
+  if (costs->cpu && q.w->sizes)
+    q.smallest = smallest (costs, q.w->units) / q.w->work;
+  else if (costs->cpu)
     sort_units (&q, costs);
   q.use_cpu = q.p->has_cpu;
   q.use_gpu = G_MAXUINT;

@@ -50,6 +50,14 @@ apply_rates (const SimWorkload *w, HassPlatform *p)
       }
 }
 
+/* Are the costs of all rounds the same? */
+static gboolean
+is_fixed (const SimWorkload *w)
+{
+  return w->repeat || w->family == SIM_EQUAL || w->family == SIM_RAMP_UP
+         || w->family == SIM_RAMP_DOWN;
+}
+
 SimCase *
 sim_case_new (SimWorkload *workload, HassPlatform *platform, guint rounds,
               guint64 seed, const HassVirtualEvent *events, guint n_events)
@@ -67,9 +75,7 @@ sim_case_new (SimWorkload *workload, HassPlatform *platform, guint rounds,
     c->device_names[c->n_devices++] = g_strdup ("cpu");
   for (guint g = 0; g < platform->n_gpus; g++)
     c->device_names[c->n_devices++] = g_strdup (platform->gpus[g].name);
-  c->period = workload->family == SIM_EQUAL || workload->repeat
-                  ? 1
-                  : MIN (rounds, PERIOD);
+  c->period = is_fixed (workload) ? 1 : MIN (rounds, PERIOD);
   c->costs = g_new0 (SimCosts, c->period);
   for (guint i = 0; i < c->period; i++)
     c->costs[i] = sim_costs_new (workload, seed * 1000 + i);
@@ -103,4 +109,12 @@ sim_case_work (const SimCase *c, guint64 round, gboolean gpu, guint32 unit,
   const SimCosts *costs = &c->costs[round % c->period];
   const double *sum = gpu ? costs->gpu : costs->cpu;
   return sum ? sum[unit + n] - sum[unit] : c->workload->work * n;
+}
+
+double
+sim_case_sizes (const SimCase *c, guint64 round, guint32 unit, guint32 n)
+{
+  if (!c->workload->sizes)
+    return n;
+  return sim_case_work (c, round, FALSE, unit, n) / c->workload->work;
 }

@@ -4,8 +4,9 @@
    DESIGN. Costs are drawn with mean about 1, then scaled so that the round's
    mean is the workload's work exactly: rounds differ in how costs lie, not in
    how much there is to do. A GPU whose threads diverge runs `warp`
-   neighbours as long as the longest of them; those costs are scaled to the
-   same mean, because the workload gives the GPU's speed for its own units.
+   neighbours as long as the longest of them, and its costs may grow along the
+   range (gpu_ramp); they are scaled to the same mean, because the workload
+   gives the GPU's speed for its own units.
 
    Thread safety: any thread. */
 #include "sim.h"
@@ -96,7 +97,7 @@ SimCosts
 sim_costs_new (const SimWorkload *w, guint64 seed)
 {
   SimCosts c = { NULL, NULL };
-  if (w->family == SIM_EQUAL)
+  if (w->family == SIM_EQUAL && w->gpu_ramp <= 1)
     return c;
   guint32 seeds[] = { (guint32)seed, (guint32)(seed >> 32), 0x68617373 };
   GRand *rand = g_rand_new_with_seed_array (seeds, G_N_ELEMENTS (seeds));
@@ -104,9 +105,12 @@ sim_costs_new (const SimWorkload *w, guint64 seed)
   draw (w, rand, cost);
   g_rand_free (rand);
   c.cpu = c.gpu = sums (cost, w->units, w->work);
-  if (w->warp > 1)
+  if (w->warp > 1 || w->gpu_ramp > 1)
     {
-      diverge (cost, w->units, w->warp);
+      if (w->warp > 1)
+        diverge (cost, w->units, w->warp);
+      for (guint32 i = 0; w->gpu_ramp > 1 && i < w->units; i++)
+        cost[i] *= 1 + (w->gpu_ramp - 1) * i / MAX (w->units - 1, 1);
       c.gpu = sums (cost, w->units, w->work);
     }
   return c;

@@ -60,22 +60,16 @@ make_loads (Run *run)
   const SimWorkload *w = c->workload;
   gboolean one = w->farm == HASS_FARM_PARTITION;
   run->n_loads = one ? 1 : w->units;
-  run->n_arrays = w->cost == HASS_COST_SIZED ? c->period : 1;
+  run->n_arrays = w->cost == HASS_COST_SIZED || w->sizes ? c->period : 1;
   run->loads = g_new0 (HassLoad, run->n_loads * run->n_arrays);
   for (guint a = 0; a < run->n_arrays; a++)
     for (gsize i = 0; i < run->n_loads; i++)
       {
-        gsize units = one ? w->units : 1, size = units * w->elements;
-        gsize in = w->input_bytes * units, out = w->output_bytes * units;
-        if (one) /* whole bytes for each element */
-          {
-            in = (in + size / 2) / size * size;
-            out = (out + size / 2) / size * size;
-          }
+        double units = one ? w->units : sim_case_sizes (c, a, (guint32)i, 1);
         run->loads[a * run->n_loads + i] = (HassLoad){
-          .input_bytes = in,
-          .output_bytes = out,
-          .size = size,
+          .input_bytes = (gsize)(w->input_bytes * units),
+          .output_bytes = (gsize)(w->output_bytes * units),
+          .size = (gsize)MAX (w->elements * units, 1),
           .cost = one ? 0 : (float)sim_case_work (c, a, FALSE, (guint32)i, 1)
         };
       }

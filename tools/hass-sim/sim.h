@@ -56,6 +56,8 @@ typedef struct
   SimFamily family;
   double family_a, family_b;
   guint warp;      /* neighbours that a GPU runs as long as the longest */
+  double gpu_ramp; /* GPU costs grow by this factor along the range */
+  gboolean sizes;  /* elements and bytes of a unit go with its cost */
   gboolean repeat; /* every round has the same costs */
   GArray *rates;   /* SimRates */
 } SimWorkload;
@@ -116,6 +118,9 @@ gboolean sim_events (GArray *events, const HassPlatform *p, guint rounds,
 /* Work of units of a round on a kind of device. */
 double sim_case_work (const SimCase *c, guint64 round, gboolean gpu,
                       guint32 unit, guint32 n);
+/* How many units' worth of elements and bytes units have. */
+double sim_case_sizes (const SimCase *c, guint64 round, guint32 unit,
+                       guint32 n);
 SimCosts sim_costs_new (const SimWorkload *w, guint64 seed);
 
 /* Fills in bound_ns; see bound.c. */

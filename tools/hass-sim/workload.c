@@ -3,6 +3,7 @@
    Thread safety: any thread. */
 #include "sim.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "device/key_file-private.h"
@@ -122,13 +123,15 @@ static gboolean
 read_workload (const HassKeyFile *k, SimWorkload *w, GError **error)
 {
   static const char *const known[]
-      = { "name",   "source",      "platform",    "farm",         "class",
-          "units",  "elements",    "input_bytes", "output_bytes", "work",
-          "rounds", "entry_bytes", "merge_us",    "costs",        "warp",
-          "repeat", NULL };
+      = { "name",         "source", "platform", "farm",
+          "class",        "units",  "elements", "input_bytes",
+          "output_bytes", "work",   "rounds",   "entry_bytes",
+          "merge_us",     "costs",  "warp",     "gpu_ramp",
+          "sizes",        "repeat", NULL };
   const char *group = "workload";
   guint64 units = 0, rounds = 0, warp = 0;
   double in = 0, out = 0, merge_us = 0;
+  w->gpu_ramp = 1;
   int farm = HASS_FARM_PARTITION, cost = HASS_COST_EQUAL;
   if (!g_key_file_has_group (k->file, group))
     return hass_key_file_broken (k, NULL, NULL, error,
@@ -153,6 +156,9 @@ read_workload (const HassKeyFile *k, SimWorkload *w, GError **error)
       || !hass_key_file_number (k, group, "merge_us", FALSE, 0, 1e9, &merge_us,
                                 error)
       || !hass_key_file_whole (k, group, "warp", FALSE, 1024, &warp, error)
+      || !hass_key_file_number (k, group, "gpu_ramp", FALSE, 1, 1e6,
+                                &w->gpu_ramp, error)
+      || !hass_key_file_truth (k, group, "sizes", &w->sizes, error)
       || !hass_key_file_truth (k, group, "repeat", &w->repeat, error)
       || !read_family (k, w, error))
     return FALSE;
@@ -166,6 +172,17 @@ read_workload (const HassKeyFile *k, SimWorkload *w, GError **error)
                                  "class = sized: the blocks of a partition "
                                  "farm have no costs of their own; use farm "
                                  "= combine or class = unknown");
+  if (w->sizes && (farm == HASS_FARM_PARTITION || warp > 1 || w->gpu_ramp > 1))
+    return hass_key_file_broken (k, group, "sizes", error,
+                                 "sizes = yes goes with farms other than "
+                                 "partition, and not with warp or gpu_ramp");
+  if (farm == HASS_FARM_PARTITION
+      && (fmod (in, w->elements) != 0 || fmod (out, w->elements) != 0))
+    return hass_key_file_broken (k, group, "elements", error,
+                                 "elements = %" G_GUINT64_FORMAT
+                                 ": in a partition farm input_bytes and "
+                                 "output_bytes are multiples of it",
+                                 w->elements);
   w->farm = (HassFarmKind)farm;
   w->cost = (HassCostClass)cost;
   w->units = (guint32)units;
