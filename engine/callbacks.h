@@ -290,6 +290,8 @@ typedef void (*HassProgressFunc) (const HassProgressInfo *info,
  *   all.
  * @bundle_deadline_ms: a GPU that needs longer for a bundle is given up and
  *   the bundle runs elsewhere; 0: never.
+ * @record: file for what every unit cost, for hass-sim --replay; NULL:
+ *   HASS_RECORD.
  * @reserved: zero; room for later fields.
  */
 typedef struct
@@ -310,7 +312,8 @@ typedef struct
   guint n_devices;
   gint n_gpus;
   gint64 bundle_deadline_ms;
-  gpointer reserved[8];
+  const char *record;
+  gpointer reserved[7];
 } HassRunOptions;
 
 G_END_DECLS

@@ -35,6 +35,7 @@
 
 typedef struct HassJob HassJob;
 typedef struct HassSampler HassSampler;
+typedef struct HassRecorder HassRecorder;
 struct HassPlatform;
 
 /* A device within a round; under the decision lock. */
@@ -161,6 +162,7 @@ struct HassJob
   HassLoadPool *pool;
   HassResultPool *results; /* or NULL */
   HassTrace *trace;        /* or NULL */
+  HassRecorder *recorder;  /* or NULL */
   gboolean dry, ordered;
   gint64 begin_ns, deadline_ns; /* 0: none */
   const char *platform_name;

@@ -3,7 +3,7 @@
    writes its report.
    Thread safety: new, generate, finish, report and free by the thread that
    called the farm; stop and add_unfinished by any. */
-#include "job-private.h"
+#include "record.h"
 
 #include <string.h>
 
@@ -284,6 +284,9 @@ hass_job_new (const HassFarm *farm, const HassEngineOps *engine,
               guint n_devices, double entry_bytes, double merge_ns,
               GError **error)
 {
+  const char *record = farm->run->record;
+  if (!record)
+    record = g_getenv ("HASS_RECORD");
   HassJob *job = g_aligned_alloc0 (1, sizeof *job, HASS_CACHE_LINE);
   job->farm = farm;
   job->engine = engine;
@@ -319,6 +322,7 @@ hass_job_new (const HassFarm *farm, const HassEngineOps *engine,
                                 .n_devices = n_devices,
                                 .devices = job->devices,
                                 .seed = farm->run->seed,
+                                .profile = farm->profile,
                                 .entry_bytes = entry_bytes,
                                 .merge_ns = merge_ns };
   hass_samplers_begin (job);
@@ -329,7 +333,9 @@ hass_job_new (const HassFarm *farm, const HassEngineOps *engine,
                  farm->name, farm->pool_loads, sizeof (HassLoad));
   else
     job->strategy = hass_strategy_new (farm->strategy, &job->env, error);
-  if (!job->strategy || !hass_job_trace_open (job, error))
+  if (!job->strategy || !hass_job_trace_open (job, error)
+      || (record && *record
+          && !(job->recorder = hass_recorder_open (job, record, error))))
     {
       hass_job_free (job);
       return NULL;
@@ -344,6 +350,7 @@ hass_job_free (HassJob *job)
     hass_strategy_free (job->strategy);
   if (job->trace)
     hass_trace_close (job->trace, NULL);
+  g_clear_pointer (&job->recorder, hass_recorder_free);
   for (guint i = 0; i < job->n_workers; i++)
     {
       HassWorker *w = &job->workers[i];
