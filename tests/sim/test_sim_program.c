@@ -81,7 +81,7 @@ suites (void)
   g_autofree char *out = NULL, *err = NULL;
   CU_ASSERT_EQUAL (run (&out, &err, "--suite cap -n 2 --summary"), 0);
   says (out, "cap: geometric means");
-  says (out, "auto                         4");
+  says (out, "\n  auto                     4 ");
 }
 
 static void
@@ -155,7 +155,7 @@ static const struct
 {
   const char *words, *what;
 } wrong[] = {
-  { "", "--workload, --suite, --random or --list" },
+  { "", "--workload, --suite, --random, --replay or --list" },
   { "-w cap-cg --suite cap", "one of" },
   { "-w nonsense", "known are cap-cg" },
   { "-w cap-cg -p nonsense", "known are" },
