@@ -116,8 +116,12 @@ add_row (HassRecordList *list, const HassRecordRow *row)
       take_in (last, row);
       return;
     }
-  while (list->n >= list->most)
+  for (guint i = 0; list->n >= list->most && i < 32; i++)
     make_room (list);
+  /* Rows that failed and rows that did not, in turn: what follows is lost to
+     the record. */
+  if (list->n >= list->most)
+    return;
   if (list->n == list->capacity)
     {
       list->capacity = CLAMP (2 * list->capacity, 64, list->most);

@@ -302,9 +302,13 @@ static guint32
 units_of_part (const HassJob *job, const HassRound *round, guint device,
                HassExtent rest)
 {
-  guint64 most = job->devices[device].part_bytes, bytes = 0;
+  const HassDeviceTraits *traits = &job->devices[device];
+  guint64 each = traits->memory_bytes / traits->max_in_flight;
+  guint64 most = traits->part_bytes, bytes = 0;
   HassBlock block;
   guint32 n = 0;
+  if (each > 0)
+    most = most > 0 ? MIN (most, each) : each;
   if (most == 0)
     return rest.n;
   if (hass_round_merge (round, (HassExtent){ rest.first, 1 }, &block))

@@ -401,6 +401,46 @@ what_is_fitted (void)
   unlink (path);
 }
 
+/* A GPU that is open after 50 us and gets all units at once, in ten parts of
+   1000 bytes: the copy of each, 1 us, runs beside the kernel of the one
+   before, 2 us. */
+static void
+parts_overlap_once_the_gpu_is_open (void)
+{
+  g_autoptr (GString) text = g_string_new (
+      "{\"hass_record\":1,\"farm\":\"f\",\"kind\":\"combine\","
+      "\"cost\":\"equal\",\"engine\":\"live\",\"platform\":null,"
+      "\"strategy\":\"static\",\"seed\":0,\"date\":\"d\",\"host\":\"h\","
+      "\"round_loads\":100,\"constants\":[],\"devices\":[{\"name\":\"gpu0\","
+      "\"kind\":\"gpu\",\"model\":null,\"cores\":4,\"width\":1,"
+      "\"latency_ns\":0,\"link_bytes_per_ns\":1,\"work_per_ns\":0,"
+      "\"max_in_flight\":2,\"link\":0,\"memory_bytes\":0,"
+      "\"part_bytes\":1000}]}\n"
+      "{\"event\":\"open\",\"device\":0,\"begin\":0,\"end\":50000,"
+      "\"ok\":true}\n" ROUND ("100"));
+  g_autoptr (HassReport) report = NULL;
+  for (guint i = 0; i < 10; i++)
+    g_string_append_printf (
+        text,
+        "{\"event\":\"parts\",\"device\":0,\"rows\":[[%u,10,10,1,50000,%u,%u,"
+        "2000,1000,2000,0,0,10,10,1000,0,1]]}\n",
+        10 * i, 50000 + 2000 * MAX (i, 1) - 2000, 53000 + 2000 * i);
+  g_string_append (text, END ("100"));
+  g_autofree char *path = trial_file (text->str);
+  GPtrArray *farms = record_read (path, NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL (farms);
+  Replay *p = replay_fit (farms->pdata[0], NULL);
+  ReplayMachine *m = replay_machine (p);
+  CU_ASSERT_TRUE (replay_run (m, NULL, 1, &report, NULL));
+  /* The round is over at 71 us; 900 ns follow its end in the record. */
+  CU_ASSERT_DOUBLE_EQUAL (report->makespan_s * 1e9, 71000 + 900, 20);
+  CU_ASSERT_EQUAL (report->devices[0].bundles, 1);
+  replay_machine_free (m);
+  replay_free (p);
+  g_ptr_array_unref (farms);
+  unlink (path);
+}
+
 static void
 bad_changes (void)
 {
@@ -445,6 +485,8 @@ HASS_TEST_SUITE (
     { "a platform from a file keeps the relative costs", another_machine },
     { "costs, gaps and absent devices are fitted as they were",
       what_is_fitted },
+    { "parts of a grant overlap, once the GPU is open",
+      parts_overlap_once_the_gpu_is_open },
     { "a broken record is an error with file and line", broken_records },
     { "a record without units cannot be replayed", nothing_to_replay },
     { "a bad platform change is named", bad_changes })

@@ -27,12 +27,13 @@ n_links (const HassPlatform *p)
   return n;
 }
 
-/* Devices that share a link get the same index, the others one each. */
+/* Devices that share a link get the same index, the others one each; so do
+   all of a live record, in whose costs the waiting for others is already. */
 static guint
 link_of (const ReplayMachine *m, guint d)
 {
   const HassPlatform *p = m->platform;
-  for (guint i = p->has_cpu ? 1 : 0; i < d; i++)
+  for (guint i = p->has_cpu ? 1 : 0; i < d && !m->replay->farm->live; i++)
     if (m->traits[d].link > 0 && m->traits[i].link == m->traits[d].link)
       return p->gpus[i - (p->has_cpu ? 1 : 0)].link;
   return p->n_gpus;
