@@ -81,7 +81,7 @@ suites (void)
   g_autofree char *out = NULL, *err = NULL;
   CU_ASSERT_EQUAL (run (&out, &err, "--suite cap -n 2 --summary"), 0);
   says (out, "cap: geometric means");
-  says (out, "auto                         4");
+  says (out, "\n  auto                     4 ");
 }
 
 static void

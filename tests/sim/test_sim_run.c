@@ -92,6 +92,11 @@ entry_and_merge (void)
   near (b->rounds[0].devices[1].finish_ns, (5 + 100 + 10 + 1600) * 1e3, 1e-6);
   sim_result_free (a);
   sim_result_free (b);
+  /* Only the first of its bundles enters. */
+  b = run (dear, "naive-greedy");
+  CU_ASSERT_TRUE (b->rounds[0].devices[1].bundles > 2);
+  CU_ASSERT_EQUAL (b->bytes, 200000);
+  sim_result_free (b);
 }
 
 /* The GPU's costs are not the CPU's, and neither strategy nor report sees
