@@ -123,7 +123,7 @@ example (void)
 static void
 clear_winner (void)
 {
-  g_autofree char *out = NULL, *err = NULL, *json = NULL;
+  g_autofree char *out = NULL, *err = NULL, *json = NULL, *more = NULL;
   g_autofree char *folder = g_dir_make_tmp ("hass-XXXXXX", NULL);
   g_autofree char *text = g_strdup_printf (
       "d=%s; echo >>$d/$HASS_STRATEGY; n=$(wc -l <$d/$HASS_STRATEGY);"
@@ -136,9 +136,9 @@ clear_winner (void)
   says (out, "95 % interval 10.0 to 10.0 %");
   says (out, "cpu 75 %, gpu0 25 %");
   says (out, "times in s, of the 1 farm of a run");
-  CU_ASSERT_EQUAL (
-      run (&json, &err, "--json", "-s", "b,a", "-n", "3", "sh", "-c", sh, NULL),
-      0);
+  CU_ASSERT_EQUAL (run (&json, &more, "--json", "-s", "b,a", "-n", "3", "sh",
+                        "-c", sh, NULL),
+                   0);
   g_autoptr (JsonNode) node = json_from_string (json, NULL);
   JsonObject *all = object_of (node);
   CU_ASSERT_FALSE (json_object_get_boolean_member (all, "clear"));
