@@ -278,6 +278,26 @@ $(BUILD)/bench/gpu-figures: $(FIGURES_OBJ) $(BUILD)/bench/gpu/crew.o \
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 
+# The examples' own farms under every strategy.
+APPS := $(filter string_search matrix_multiply monte_carlo person_query,\
+	$(EX_DIRS))
+APPS_OBJ := $(filter-out $(LEFT_OUT:%=$(BUILD)/bench/apps/%.o),\
+	$(call objects_of,bench/apps))
+APPS_PARTS := $(filter-out %/main.o,\
+	$(foreach d,$(APPS),$(call objects_of,examples/$(d))))
+$(APPS_OBJ): CPPFLAGS_ALL += -Ibench -Ibench/gpu \
+	$(patsubst %,-DWITHOUT_%,$(LEFT_OUT))
+$(BUILD)/bench/apps/monte_carlo.o: CFLAGS_ALL += $(EXACT)
+$(BUILD)/bench/gpu-apps: $(APPS_OBJ) $(APPS_PARTS) \
+		$(addprefix $(BUILD)/bench/gpu/,contest.o crew.o targets.o \
+		text.o) $(BUILD)/bench/bench.o $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(foreach d,$(APPS),$(LIBS_$(d))) $(LIBS) \
+	  -o $@
+
+.PHONY: bench-apps
+bench-apps: $(BUILD)/bench/gpu-apps
+
 .PHONY: bench-figures
 bench-figures: $(BUILD)/bench/gpu-figures
 
@@ -301,7 +321,8 @@ bench-main: bench-programs $(BUILD)/bin/string_search
 	$(Q)bench/search.sh $(BUILD)/bin/string_search
 
 -include $(LIB_OBJ:.o=.d) $(EX_OBJ:.o=.d) $(TEST_OBJ:.o=.d) \
-	$(BENCH_OBJ:.o=.d) $(GPU_BENCH_OBJ:.o=.d) $(FIGURES_OBJ:.o=.d)
+	$(BENCH_OBJ:.o=.d) $(GPU_BENCH_OBJ:.o=.d) $(FIGURES_OBJ:.o=.d) \
+	$(APPS_OBJ:.o=.d)
 
 # -- The two commands -------------------------------------------------------
 
