@@ -134,14 +134,13 @@ char *apps_static_spec (guint part);
 
 /**
  * AppsCase: strategies and the best static divisions against each other.
- * @name: "cold" or "warm"; @warm: rates of earlier runs are remembered.
+ * @warm: rates of earlier runs are remembered.
  * @strategies: all but the static divisions; NULL-terminated.
  * @repeat: rounds at most; fewer, but at least 3, where time is short.
  * @until_ns: when that is.
  */
 typedef struct
 {
-  const char *name;
   gboolean warm;
   char **strategies;
   guint repeat;

@@ -113,7 +113,7 @@ sort_out (GArray *entries)
                                                               : run_once (e);
       e->first_ms = MIN (again, e->first_ms);
       if (e->first_ms > TOO_SLOW * best)
-        e->out = g_strdup_printf ("%.1f ms, %.1f times the best's: dropped",
+        e->out = g_strdup_printf ("%.3f ms, %.1f times the best's: dropped",
                                   e->first_ms, e->first_ms / best);
     }
 }

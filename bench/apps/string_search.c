@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* string_search.c: string_search in one large file in memory. Its lines go
-   to memory as well, and are held against those of a plain loop.
+/* string_search.c: string_search counts lines of one large file in memory,
+   and is held against the count of a plain loop.
+
+   With lines to print it would first ask where the file has holes, which
+   takes tens of milliseconds for gigabytes of this kind of file, and is on
+   nobody's schedule.
+
    Thread safety: one thread. */
 #include "apps.h"
 
@@ -27,7 +32,7 @@ typedef struct
   FILE *sink;
   char *found; /* [n_found]: what was written to it */
   gsize n_found;
-  GString *expected;
+  char *expected;
 } Task;
 
 static void
@@ -43,25 +48,24 @@ release (gpointer self)
   g_clear_pointer (&t->options.patterns, pattern_list_free);
   g_clear_pointer (&t->matcher, matcher_free);
   g_clear_pointer (&t->terminal, terminal_free);
-  g_string_free (t->expected, TRUE);
+  g_free (t->expected);
   g_free (t);
 }
 
-/* The lines that have a needle, in order; the text ends with a newline. */
-static void
-find_lines (const guint8 *text, gsize n, GString *lines)
+/* Lines that have a needle. */
+static guint64
+count_lines (const guint8 *text, gsize n)
 {
-  const guint8 *end = text + n, *at = text, *hit;
-  while ((hit = memmem (at, (gsize)(end - at), NEEDLE, strlen (NEEDLE))))
+  const guint8 *end = text + n, *at = text;
+  guint64 n_lines = 0;
+  while ((at = memmem (at, (gsize)(end - at), NEEDLE, strlen (NEEDLE))))
     {
-      const guint8 *line = hit;
-      const guint8 *next = memchr (hit, '\n', (gsize)(end - hit));
-      next = next ? next + 1 : end;
-      while (line > text && line[-1] != '\n')
-        line--;
-      g_string_append_len (lines, (const char *)line, next - line);
-      at = next;
+      n_lines++;
+      at = memchr (at, '\n', (gsize)(end - at));
+      if (!at)
+        break;
     }
+  return n_lines;
 }
 
 static gboolean
@@ -77,7 +81,8 @@ fill (Task *t, const AppsMachine *machine, const AppsSize *size, GError **error)
     return apps_wrong (error, "no map of %zu bytes", n);
   text_fill (text, n, SEED, (const guint8 *)NEEDLE, strlen (NEEDLE),
              size->crew);
-  find_lines (text, n, t->expected);
+  t->expected
+      = g_strdup_printf ("%" G_GUINT64_FORMAT "\n", count_lines (text, n));
   munmap (text, n);
   return TRUE;
 }
@@ -87,7 +92,7 @@ prepare (const AppsMachine *machine, const AppsSize *size, GError **error)
 {
   Task *t = g_new0 (Task, 1);
   gsize n_patterns;
-  t->expected = g_string_new (NULL);
+  t->options.count = TRUE;
   t->fd = memfd_create ("gpu-apps-text", MFD_CLOEXEC);
   t->item = (FileItem){ .path = g_strdup_printf ("/proc/self/fd/%d", t->fd),
                         .size = size->small ? TEXT_BYTES / 64 : TEXT_BYTES,
@@ -131,21 +136,19 @@ run (gpointer self, const AppsMachine *machine, const char *strategy,
 static gboolean
 check (gpointer self, GError **error)
 {
-  const Task *t = self;
-  if (t->n_found == t->expected->len
-      && memcmp (t->found, t->expected->str, t->n_found) == 0)
+  Task *t = self;
+  if (strcmp (t->found, t->expected) == 0)
     return TRUE;
-  return apps_wrong (error,
-                     "not the lines that a plain loop finds (%zu bytes "
-                     "of lines, not %zu)",
-                     t->n_found, t->expected->len);
+  return apps_wrong (error, "a plain loop counts %s lines, not %s",
+                     g_strstrip (t->expected), g_strstrip (t->found));
 }
 
 static char *
 describe (gpointer self)
 {
   const Task *t = self;
-  return g_strdup_printf ("String search: lines with " NEEDLE " in a file of "
+  return g_strdup_printf ("String search: a count of lines with " NEEDLE
+                          " in a file of "
                           "%.3f GiB in memory",
                           t->item.size / (double)GIB);
 }
