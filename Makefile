@@ -349,8 +349,8 @@ check-format: $(STAGED)
 # search gigabytes.
 THREAD_SUITES = $(foreach s,$(shell $(TESTS) --list | sed 's/:.*//' | sort -u \
 	| grep -vE '$(NOT_UNDER_THREAD)'),--suite $(s))
-NOT_UNDER_THREAD := ^(against_grep|gpu_search|matcher|line_scan|grep_rules|model|examples|monte_carlo_program|hass_info|guide)
-check-main: all tests
+NOT_UNDER_THREAD := ^(against_grep|gpu_search|matcher|line_scan|grep_rules|model|examples|monte_carlo_program|hass_info|guide|gpu_apps)
+check-main: all tests bench-apps
 	$(Q)TEST_BUILD=$(abspath $(BUILD)) TSAN_OPTIONS="$(TSAN_OPTIONS) halt_on_error=1" \
 	  $(TESTS) $(if $(findstring thread,$(SAN)),$(THREAD_SUITES))
 
@@ -369,6 +369,7 @@ help:
 	@echo 'make check-gpu  the GPU tests, also under compute-sanitizer'
 	@echo 'make bench   measures side by side with peers'
 	@echo 'make bench-gpu  measures GPUs beside hand-written CUDA (OUT=DIR)'
+	@echo 'make bench-figures bench-apps  build gpu-figures and gpu-apps'
 	@echo 'make         builds the library and the examples into build/'
 	@echo 'make install DESTDIR= PREFIX=/usr/local'
 	@echo 'make format  lays the code out; make clean'
