@@ -46,6 +46,7 @@ typedef struct
 
 /**
  * AppsProgram: an application.
+ * @farm: its name in the store of rates.
  * @prepare: makes the data, and what results are held against; in virtual
  *   time there is only memory, which is not read. NULL with an error.
  * @run: one farm. @strategy is a specification.
@@ -56,7 +57,7 @@ typedef struct
  */
 typedef struct
 {
-  const char *name;
+  const char *name, *farm;
   gpointer (*prepare) (const AppsMachine *machine, const AppsSize *size,
                        GError **error);
   gboolean (*run) (gpointer self, const AppsMachine *machine,

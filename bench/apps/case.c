@@ -14,6 +14,7 @@
    Thread safety: one thread. */
 #include "apps.h"
 
+#include <hass/profile.h>
 #include <math.h>
 #include <string.h>
 
@@ -218,6 +219,36 @@ write_table (GString *out, const GArray *entries, const Contest *contest,
                               entry (entries, i)->out);
 }
 
+/* Devices whose rates for this farm the store has. */
+static guint
+n_remembered (const char *farm)
+{
+  g_autoptr (GError) error = NULL;
+  GPtrArray *all = hass_profile_list (&error);
+  guint n = 0;
+  if (!all)
+    apps_fail ("the store of rates: %s", error->message);
+  for (guint i = 0; i < all->len; i++)
+    n += strcmp (((const HassProfileEntry *)all->pdata[i])->farm, farm) == 0;
+  g_ptr_array_unref (all);
+  return n;
+}
+
+static void
+write_head (GString *out, const AppsCase *how, guint n_known, guint rounds,
+            guint n_runs)
+{
+  if (how->warm)
+    g_string_append_printf (out,
+                            "Warm: %u device%s with rates from earlier runs",
+                            n_known, n_known == 1 ? "" : "s");
+  else
+    g_string_append (out, "Cold: no rates from earlier runs");
+  g_string_append_printf (
+      out, "; %u round%s of %u%s:\n\n", rounds, rounds > 1 ? "s" : "", n_runs,
+      rounds < how->repeat ? ", fewer than asked for, as time was short" : "");
+}
+
 AppsVerdict
 apps_case (const AppsSubject *subject, const AppsCase *how,
            const AppsSearch *search, GString *markdown)
@@ -243,16 +274,12 @@ apps_case (const AppsSubject *subject, const AppsCase *how,
   /* What a run costs around its makespan is shared out by time. */
   guint rounds = affordable (
       how, (gint64)(1e6 * round_ms * wall_ms / MAX (all_ms, 1e-9)));
+  guint n_known = n_remembered (subject->program->farm);
   contest_run (contest, rounds, FALSE);
   const Entry *best_static = best_of (entries, contest, STATIC);
   const Entry *best_other = best_of (entries, contest, OTHER);
   const Entry *ours = best_of (entries, contest, AUTO);
-  g_string_append_printf (
-      markdown, "%s, %u round%s of %u%s:\n\n",
-      how->warm ? "Warm: rates of earlier runs are remembered"
-                : "Cold: nothing is remembered",
-      rounds, rounds > 1 ? "s" : "", n_runs,
-      rounds < how->repeat ? ", fewer than asked for, as time was short" : "");
+  write_head (markdown, how, n_known, rounds, n_runs);
   write_table (markdown, entries, contest, best_static, best_other);
   AppsVerdict verdict = { speed (contest, ours, best_static),
                           speed (contest, ours, best_other) };

@@ -156,6 +156,7 @@ has_gpu_worker (void)
 }
 
 const AppsProgram apps_matrix_multiply = { .name = "matrix_multiply",
+                                           .farm = "matrix_double",
                                            .prepare = prepare,
                                            .run = run,
                                            .check = check,

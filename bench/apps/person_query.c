@@ -134,6 +134,7 @@ has_gpu_worker (void)
 }
 
 const AppsProgram apps_person_query = { .name = "person_query",
+                                        .farm = "person_query",
                                         .prepare = prepare,
                                         .run = run,
                                         .check = check,

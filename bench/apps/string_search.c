@@ -160,6 +160,7 @@ has_gpu_worker (void)
 }
 
 const AppsProgram apps_string_search = { .name = "string_search",
+                                         .farm = "string_search",
                                          .prepare = prepare,
                                          .run = run,
                                          .check = check,
