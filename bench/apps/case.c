@@ -68,9 +68,12 @@ make_entries (const AppsSubject *subject, char **strategies,
   GArray *entries = g_array_new (FALSE, FALSE, sizeof (Entry));
   g_array_set_clear_func (entries, entry_clear);
   for (guint i = 0; strategies[i]; i++)
-    add_entry (
-        entries, subject, g_strdup (strategies[i]), g_strdup (strategies[i]),
-        strncmp (strategies[i], "static", strcspn (strategies[i], ":")) == 0);
+    {
+      g_autofree char *name
+          = g_strndup (strategies[i], strcspn (strategies[i], ":"));
+      add_entry (entries, subject, g_strdup (strategies[i]),
+                 g_strdup (strategies[i]), strcmp (name, "static") == 0);
+    }
   for (guint i = 0; i < search->n_best; i++)
     add_entry (entries, subject,
                g_strdup_printf ("static, %.1f %% CPU", search->best[i] / 10.0),

@@ -346,8 +346,10 @@ run_program (Bench *b, const AppsProgram *program)
   g_autoptr (GError) error = NULL;
   if (b->last > 0 && !program->has_gpu_worker ())
     {
-      g_string_append_printf (
-          b->out, "## %s\n\nBuilt without its GPU worker.\n\n", program->name);
+      g_autofree char *text = g_strdup_printf (
+          "## %s\n\nBuilt without its GPU worker.\n\n", program->name);
+      g_string_append (b->out, text);
+      printf ("%s", text);
       b->n_left -= b->last - b->first + 1;
       return;
     }
