@@ -222,7 +222,7 @@ $(TESTS): $(TEST_OBJ) $(TEST_CU) $(EX_PARTS) $(DRAW) $(LIB)
 print-compile:
 	@echo $(CC) $(filter-out -DG_LOG_DOMAIN%,$(CPPFLAGS_ALL)) $(CFLAGS_ALL)
 print-link:
-	@echo $(CC) $(LDFLAGS_ALL) @OBJECTS@ $(LIB) \
+	@echo $(CC) $(LDFLAGS_ALL) @OBJECTS@ $(DRAW) $(LIB) \
 	  $(foreach d,$(EX_DIRS),$(LIBS_$(d))) $(CUNIT_LIBS) $(LIBS)
 print-test-objects:
 	@echo $(TEST_OBJ) $(TEST_CU) $(EX_PARTS)
@@ -283,6 +283,26 @@ $(BUILD)/bench/gpu-figures: $(FIGURES_OBJ) $(BUILD)/bench/gpu/crew.o \
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 
+# The examples' own farms under every strategy.
+APPS := $(filter string_search matrix_multiply monte_carlo person_query,\
+	$(EX_DIRS))
+APPS_OBJ := $(filter-out $(LEFT_OUT:%=$(BUILD)/bench/apps/%.o),\
+	$(call objects_of,bench/apps))
+APPS_PARTS := $(filter-out %/main.o,\
+	$(foreach d,$(APPS),$(call objects_of,examples/$(d))))
+$(APPS_OBJ): CPPFLAGS_ALL += -Ibench -Ibench/gpu \
+	$(patsubst %,-DWITHOUT_%,$(LEFT_OUT))
+$(BUILD)/bench/apps/monte_carlo.o: CFLAGS_ALL += $(EXACT)
+$(BUILD)/bench/gpu-apps: $(APPS_OBJ) $(APPS_PARTS) \
+		$(addprefix $(BUILD)/bench/gpu/,contest.o crew.o targets.o \
+		text.o) $(BUILD)/bench/bench.o $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(foreach d,$(APPS),$(LIBS_$(d))) $(LIBS) \
+	  -o $@
+
+.PHONY: bench-apps
+bench-apps: $(BUILD)/bench/gpu-apps
+
 .PHONY: bench-figures
 bench-figures: $(BUILD)/bench/gpu-figures
 
@@ -306,7 +326,8 @@ bench-main: bench-programs $(BUILD)/bin/string_search
 	$(Q)bench/search.sh $(BUILD)/bin/string_search
 
 -include $(LIB_OBJ:.o=.d) $(DRAW_OBJ:.o=.d) $(EX_OBJ:.o=.d) $(TEST_OBJ:.o=.d) \
-	$(BENCH_OBJ:.o=.d) $(GPU_BENCH_OBJ:.o=.d) $(FIGURES_OBJ:.o=.d)
+	$(BENCH_OBJ:.o=.d) $(GPU_BENCH_OBJ:.o=.d) $(FIGURES_OBJ:.o=.d) \
+	$(APPS_OBJ:.o=.d)
 
 # -- The two commands -------------------------------------------------------
 
@@ -333,8 +354,8 @@ check-format: $(STAGED)
 # search gigabytes.
 THREAD_SUITES = $(foreach s,$(shell $(TESTS) --list | sed 's/:.*//' | sort -u \
 	| grep -vE '$(NOT_UNDER_THREAD)'),--suite $(s))
-NOT_UNDER_THREAD := ^(against_grep|gpu_search|matcher|line_scan|grep_rules|model|examples|monte_carlo_program|hass_info|guide|bakeoff|sim_)
-check-main: all tests
+NOT_UNDER_THREAD := ^(against_grep|gpu_search|matcher|line_scan|grep_rules|model|examples|monte_carlo_program|hass_info|guide|gpu_apps|bakeoff|sim_)
+check-main: all tests bench-apps
 	$(Q)TEST_BUILD=$(abspath $(BUILD)) TSAN_OPTIONS="$(TSAN_OPTIONS) halt_on_error=1" \
 	  $(TESTS) $(if $(findstring thread,$(SAN)),$(THREAD_SUITES))
 
@@ -353,6 +374,7 @@ help:
 	@echo 'make check-gpu  the GPU tests, also under compute-sanitizer'
 	@echo 'make bench   measures side by side with peers'
 	@echo 'make bench-gpu  measures GPUs beside hand-written CUDA (OUT=DIR)'
+	@echo 'make bench-figures bench-apps  build gpu-figures and gpu-apps'
 	@echo 'make         builds the library and the examples into build/'
 	@echo 'make install DESTDIR= PREFIX=/usr/local'
 	@echo 'make format  lays the code out; make clean'
