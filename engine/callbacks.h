@@ -290,6 +290,9 @@ typedef void (*HassProgressFunc) (const HassProgressInfo *info,
  *   all.
  * @bundle_deadline_ms: a GPU that needs longer for a bundle is given up and
  *   the bundle runs elsewhere; 0: never.
+ * @explain: file to which lines are added that say what the strategy decided
+ *   and why, "-": stderr; NULL: HASS_EXPLAIN. Strategies that explain nothing
+ *   write nothing.
  * @reserved: zero; room for later fields.
  */
 typedef struct
@@ -310,7 +313,8 @@ typedef struct
   guint n_devices;
   gint n_gpus;
   gint64 bundle_deadline_ms;
-  gpointer reserved[8];
+  const char *explain;
+  gpointer reserved[7];
 } HassRunOptions;
 
 G_END_DECLS

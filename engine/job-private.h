@@ -155,6 +155,7 @@ struct HassJob
   HassLoadPool *pool;
   HassResultPool *results; /* or NULL */
   HassTrace *trace;        /* or NULL */
+  FILE *explanation;       /* or NULL */
   gboolean dry, ordered;
   gint64 begin_ns, deadline_ns; /* 0: none */
   const char *platform_name;
@@ -255,6 +256,10 @@ void hass_decide_completed (HassJob *job, HassSlot *slot,
                             const HassCompletion *done);
 gboolean hass_decide_stalled (HassJob *job, HassSlot *slot);
 void hass_decide_lost (HassJob *job, guint device);
+
+/* explain.c */
+gboolean hass_explain_open (HassJob *job, GError **error);
+void hass_explain_close (HassJob *job, GError **error);
 
 /* sampler.c */
 void hass_samplers_begin (HassJob *job);

@@ -326,7 +326,7 @@ hass_job_new (const HassFarm *farm, const HassEngineOps *engine,
                  "farm '%s': there is no memory for a pool of %zu loads of "
                  "%zu bytes",
                  farm->name, farm->pool_loads, sizeof (HassLoad));
-  else
+  else if (hass_explain_open (job, error))
     job->strategy = hass_strategy_new (farm->strategy, &job->env, error);
   if (!job->strategy
       || (trace && *trace && !(job->trace = hass_trace_open (trace, error))))
@@ -342,6 +342,7 @@ hass_job_free (HassJob *job)
 {
   if (job->strategy)
     hass_strategy_free (job->strategy);
+  hass_explain_close (job, NULL);
   if (job->trace)
     hass_trace_close (job->trace, NULL);
   for (guint i = 0; i < job->n_workers; i++)
@@ -397,13 +398,13 @@ hass_job_finish (HassJob *job)
                   farm->user_data);
   hass_engine_leave_callback (before);
   GError *error = NULL;
-  if (job->trace && !hass_trace_close (g_steal_pointer (&job->trace), &error))
-    {
-      if (job->error)
-        g_error_free (error);
-      else
-        job->error = error;
-    }
+  hass_explain_close (job, &error);
+  if (job->trace)
+    hass_trace_close (g_steal_pointer (&job->trace), error ? NULL : &error);
+  if (error && job->error)
+    g_error_free (error);
+  else if (error)
+    job->error = error;
 }
 
 /* Where rounds overlap, a core's tail is what follows its very last unit. */

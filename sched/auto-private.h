@@ -2,7 +2,8 @@
 /* auto-private.h: what the strategy auto believes of its devices, and the
    plan that it makes from it.
 
-   DESIGN. auto.c decides; auto_plan.c knows and plans; auto_model.c holds two
+   DESIGN. auto.c lives, auto_gpu.c and auto_cpu.c decide, auto_guard.c says who
+   may take part at all, auto_plan.c knows and plans; auto_model.c holds two
    small things that can be tested without a round:
    1. A fit: the service time of a bundle as fixed_ns + ns_per_work * work,
       from weighted least squares over what was seen, newest first.
@@ -49,6 +50,8 @@ double hass_fill (HassRunner *runners, guint n, double work);
 
 #define HASS_AUTO_DEEPEST 8 /* bundles in flight that are kept track of */
 
+#define HASS_AUTO_SETTLING 3 /* rounds after the arm has changed */
+
 /* Its parameters. */
 enum
 {
@@ -60,6 +63,7 @@ typedef struct
 {
   double work, ns; /* ns: as foretold */
   guint fit;
+  gboolean enters; /* the first of a round, and copies more than itself */
 } HassAutoBundle;
 
 /* Index of a fit, a sum: what was on the device, and what it was given. */
@@ -73,7 +77,9 @@ enum
 typedef struct
 {
   HassFit fits[HASS_AUTO_FITS];
-  double prior_rate;           /* of its traits */
+  double prior_rate;           /* of its traits or of earlier runs */
+  double entry_ns;             /* to be copied before a round's first bundle */
+  gboolean entered;            /* that has been, or is on its way */
   double largest;              /* work of its largest bundle */
   double round_largest;        /* that in this round, finished or not */
   guint64 n_done;              /* bundles of all rounds that ended well */
@@ -91,8 +97,21 @@ typedef struct
   /* The CPU pool. */
   double work, busy_ns; /* decayed */
   HassProgress seen;
-  gint64 units; /* granted in this round and not stolen */
+  gint64 units;   /* granted in this round and not stolen */
+  guint64 n_seen; /* units, of all rounds */
+
+  /* Measured alone in this round; 0: not. */
+  double solo_fixed_ns, solo_ns_per_work;
 } HassAutoMember;
+
+/* A set of devices that may compute a round; see auto_guard.c. */
+typedef struct
+{
+  double factor; /* its rounds took so many times as long as planned */
+  guint rounds;  /* that were measured */
+  double work;   /* of the last of them */
+  double ns;     /* of the present round, as foretold */
+} HassAutoArm;
 
 typedef struct
 {
@@ -107,7 +126,28 @@ typedef struct
   double unit_work, finish_ns, left;
   guint64 share_back;
   guint64 first_mpd; /* function farm: position of its first parallel task */
+  const char *why;   /* of the last decision, for people */
+
+  /* auto_guard.c. Arm d: that device alone; n: all; n + 1: all but the CPU. */
+  HassAutoArm *arms; /* [n + 2] */
+  guint streak;      /* rounds since that changed */
+  guint arm, used;   /* of this round; of the last one that was measured */
+  gboolean chosen;   /* and not for want of knowledge */
+  double round_work, planned_ns;
+  guint64 retry_at, retry_gap, probe_at; /* rounds */
+  gboolean probing;
+  guint solo; /* who is probed; n: nobody yet */
+  double solo_work, solo_given, solo_ns;
+  HassFit solo_fits[HASS_AUTO_FITS]; /* as they were before */
+  HassProgress solo_seen;
 } HassAuto;
+
+/* A line for whoever wants to know; costs a look when nobody does. */
+#define HASS_AUTO_NOTE(s, ...)                                                 \
+  do                                                                           \
+    if (G_UNLIKELY ((s)->env->note != NULL))                                   \
+      (s)->env->note ((s)->env->note_data, __VA_ARGS__);                       \
+  while (0)
 
 void hass_auto_look_at_cpu (HassAuto *s, const HassRound *round);
 gboolean hass_auto_simple (const HassAuto *s, const HassRound *round);
@@ -117,6 +157,7 @@ gboolean hass_auto_measured (const HassAuto *s, const HassRound *round,
                              guint device);
 gboolean hass_auto_busy (const HassAuto *s, const HassRound *round,
                          guint device);
+gboolean hass_auto_all_settled (const HassAuto *s, const HassRound *round);
 guint64 hass_auto_cpu_share (const HassAuto *s, const HassRound *round);
 double hass_auto_work_at (const HassAuto *s, const HassRound *round,
                           gboolean back, guint64 n);
@@ -126,7 +167,27 @@ double hass_auto_next_free_ns (const HassAuto *s, const HassRound *round,
                                double unit_ns);
 gboolean hass_auto_overlaps (const HassAuto *s, guint device);
 void hass_auto_make_plan (HassAuto *s, const HassRound *round, guint asking);
+double hass_auto_whole_ns (HassAuto *s, double work);
+gboolean hass_auto_known (const HassAuto *s, const HassRound *round,
+                          guint device);
 gboolean hass_auto_all_measured (const HassAuto *s, const HassRound *round);
+gboolean hass_auto_all_known (const HassAuto *s, const HassRound *round);
 guint64 hass_auto_kept_units (const HassAuto *s, const HassRound *round);
+
+/* -- auto_gpu.c, auto_cpu.c ---------------------------------------------- */
+
+HassAnswer hass_auto_grant_gpu (HassAuto *s, HassRound *round, guint device,
+                                gboolean force, HassGrant *grant);
+HassAnswer hass_auto_grant_cpu (HassAuto *s, HassRound *round, gboolean force,
+                                HassGrant *grant);
+
+/* -- auto_guard.c ------------------------------------------------------- */
+
+gboolean hass_auto_takes_part (const HassAuto *s, guint device);
+void hass_auto_guard_begin (HassAuto *s, const HassRound *round);
+void hass_auto_guard_watch (HassAuto *s);
+void hass_auto_guard_end (HassAuto *s, const HassRoundSummary *summary);
+gboolean hass_auto_guard_waits (HassAuto *s, const HassRound *round,
+                                guint device, gboolean force, double *work);
 
 #endif

@@ -7,8 +7,9 @@
 #include <math.h>
 
 #define CPU_MEMORY 0.8 /* for each pass of all cores */
-#define LEAST_CPU_PART 0.03
-#define RETRY_ROUNDS 16
+#define SETTLED_BUNDLES 3
+#define UNSETTLED 0.3 /* error of what is foretold */
+#define MARGIN 2 /* a unit may take so much longer when all cores are busy */
 
 /* -- 1. What is known --------------------------------------------------- */
 
@@ -25,6 +26,7 @@ hass_auto_look_at_cpu (HassAuto *s, const HassRound *round)
     return;
   m->work = CPU_MEMORY * m->work + p.work - m->seen.work;
   m->busy_ns = CPU_MEMORY * m->busy_ns + p.busy_ns - m->seen.busy_ns;
+  m->n_seen += units;
   m->seen = p;
 }
 
@@ -36,11 +38,11 @@ cpu_rate (const HassAuto *s)
 }
 
 /* Whether what a GPU would get now is a set of simple tasks, one for each
-   multiprocessor. */
+   multiprocessor. No round: it is over, or all of it is meant. */
 gboolean
 hass_auto_simple (const HassAuto *s, const HassRound *round)
 {
-  return s->env->farm == HASS_FARM_FUNCTION
+  return s->env->farm == HASS_FARM_FUNCTION && round
          && hass_round_back (round) <= s->first_mpd;
 }
 
@@ -73,6 +75,23 @@ hass_auto_busy (const HassAuto *s, const HassRound *round, guint device)
   if (device != s->cpu)
     return m->n_bundles > 0;
   return m->units > (gint64)hass_round_progress (round, device).units;
+}
+
+/* Whether the GPUs that have work show by it what they can: the first bundle
+   of each may have been slowed by what is made once, and early ones are small.
+   Meanwhile another completion is due soon. */
+gboolean
+hass_auto_all_settled (const HassAuto *s, const HassRound *round)
+{
+  for (guint d = 0; d < s->n; d++)
+    {
+      const HassAutoMember *m = &s->members[d];
+      if (d != s->cpu && m->n_bundles > 0
+          && (m->n_done < SETTLED_BUNDLES
+              || hass_auto_fit_of (s, round, d, FALSE)->error > UNSETTLED))
+        return FALSE;
+    }
+  return TRUE;
 }
 
 /* -- 2. The plan -------------------------------------------------------- */
@@ -148,6 +167,9 @@ plan_cpu (const HassAuto *s, const HassRound *round, gboolean idle,
      early; and those at work now are in the middle of one. */
   r->ready_ns = hass_auto_busy (s, round, s->cpu) ? unit_ns : unit_ns / 2;
   r->step_ns = unit_ns - r->ready_ns;
+  /* A few units that had the machine to themselves say too little. */
+  if (s->members[s->cpu].n_seen < cores && !hass_auto_all_settled (s, round))
+    r->step_ns += (MARGIN - 1) * unit_ns;
   if (!idle)
     r->step_ns += hass_auto_next_free_ns (s, round, unit_ns);
   r->ready_ns += exclusive / r->rate;
@@ -184,27 +206,11 @@ plan_gpu (const HassAuto *s, const HassRound *round, guint device,
   if (r->rate <= 0)
     return;
   double exclusive = hass_round_exclusive (round, device) * s->unit_work;
-  r->ready_ns = queue_ns (s, m) + fixed_ns + exclusive / r->rate;
+  r->ready_ns = queue_ns (s, m) + fixed_ns + exclusive / r->rate
+                + (m->entered ? 0 : m->entry_ns);
   r->step_ns = hass_auto_work_at (s, round, TRUE,
                                   hass_auto_least_units (s, round, device))
                / r->rate;
-}
-
-/* Cores that could do but a trifle of the work would delay it by more, because
-   GPUs then get smaller bundles and their threads compete for the cores. Now
-   and then a round has them in, since rates may have changed. */
-static void
-leave_weak_cpu_out (HassAuto *s, const HassRound *round)
-{
-  double sum = 0;
-  if (s->cpu == s->n
-      || hass_round_number (round) % RETRY_ROUNDS == RETRY_ROUNDS - 1)
-    return;
-  for (guint d = 0; d < s->n; d++)
-    if (d != s->cpu && hass_auto_fit_of (s, round, d, FALSE)->seen >= 3)
-      sum += s->plan[d].rate;
-  if (s->plan[s->cpu].rate < LEAST_CPU_PART * sum)
-    s->plan[s->cpu].rate = 0;
 }
 
 void
@@ -215,16 +221,55 @@ hass_auto_make_plan (HassAuto *s, const HassRound *round, guint asking)
       const HassAutoMember *m = &s->members[d];
       HassRunner *r = &s->plan[d];
       *r = (HassRunner){ 0 };
-      if (m->failed || m->absent)
+      if (m->failed || m->absent || !hass_auto_takes_part (s, d))
         continue;
       if (d == s->cpu)
         plan_cpu (s, round, asking == s->cpu, r);
       else
         plan_gpu (s, round, d, r);
     }
-  leave_weak_cpu_out (s, round);
   s->left = work_left (s, round);
   s->finish_ns = hass_fill (s->plan, s->n, s->left);
+}
+
+/* What a round of so much work would take from its begin, planned with what is
+   known now and for whom the guard lets take part. */
+double
+hass_auto_whole_ns (HassAuto *s, double work)
+{
+  guint n = 0;
+  for (guint d = 0; d < s->n; d++)
+    {
+      const HassAutoMember *m = &s->members[d];
+      HassRunner *r = &s->plan[d];
+      *r = (HassRunner){ 0 };
+      if (m->failed || m->absent || !hass_auto_takes_part (s, d))
+        continue;
+      if (d == s->cpu)
+        {
+          guint cores = MAX (s->env->devices[d].cores, 1);
+          r->rate = cpu_rate (s);
+          if (r->rate > 0)
+            r->ready_ns = r->step_ns = s->unit_work * cores / r->rate / 2;
+          if (s->arm == d && s->env->cost == HASS_COST_EQUAL && r->rate > 0)
+            return ceil (work / s->unit_work / cores - 1e-9) * 2 * r->step_ns;
+          continue;
+        }
+      const HassFit *next = hass_auto_fit_of (s, NULL, d, TRUE);
+      const HassFit *later
+          = hass_auto_fit_of (s, NULL, d, !hass_auto_overlaps (s, d));
+      if (later->seen == 0)
+        next = later = &m->fits[HASS_AUTO_SIMPLE + HASS_AUTO_IDLE];
+      r->rate = later->seen > 0 ? 1 / later->ns_per_work : m->prior_rate;
+      r->ready_ns = m->entry_ns + next->fixed_ns;
+      if (r->rate > 0)
+        r->step_ns
+            = s->unit_work * hass_auto_least_units (s, NULL, d) / r->rate;
+    }
+  double ns = hass_fill (s->plan, s->n, work);
+  for (guint d = 0; d < s->n; d++)
+    n += s->plan[d].runs;
+  return ns + (n > 1 ? s->env->merge_ns : 0);
 }
 
 /* Others who may come to take part but are not planned with yet. */
@@ -234,6 +279,24 @@ hass_auto_all_measured (const HassAuto *s, const HassRound *round)
   for (guint d = 0; d < s->n; d++)
     if (!s->members[d].failed && !s->members[d].absent
         && !hass_auto_measured (s, round, d))
+      return FALSE;
+  return TRUE;
+}
+
+/* Measured, or known from earlier runs. */
+gboolean
+hass_auto_known (const HassAuto *s, const HassRound *round, guint device)
+{
+  return s->members[device].prior_rate > 0
+         || hass_auto_measured (s, round, device);
+}
+
+gboolean
+hass_auto_all_known (const HassAuto *s, const HassRound *round)
+{
+  for (guint d = 0; d < s->n; d++)
+    if (!s->members[d].failed && !s->members[d].absent
+        && !hass_auto_known (s, round, d))
       return FALSE;
   return TRUE;
 }

@@ -38,6 +38,7 @@
  *   never.
  * @known_rate: what its traits say, 0: nothing.
  * @first_ns: its very first bundle takes so much longer.
+ * @opens_ns: it asks for nothing before that.
  */
 typedef struct
 {
@@ -51,6 +52,7 @@ typedef struct
   guint lost_after;
   double known_rate;
   double first_ns;
+  double opens_ns;
 } MiniDevice;
 
 /* A grant as the strategy gave it. cpu_share: units in the CPU's share
@@ -93,6 +95,7 @@ typedef struct
   guint64 number;
   double now_ns;
   double noise;   /* times vary by this part */
+  double quarrel; /* so much longer takes what begins while others are busy */
   gboolean quiet; /* the CPU pool reports nothing before the round's end */
   GRand *rand;
   GArray *grants;    /* MiniGrant of the last round */

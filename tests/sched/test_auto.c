@@ -271,23 +271,27 @@ warm_up_is_forgotten (void)
   mini_farm_free (farm);
 }
 
-/* Cores that could do 2 % are left alone, however many units there are, but
-   are tried again once in 16 rounds. */
+/* Cores that could do 6 % are welcome, unless they hold up a GPU by more. Then
+   they are left alone, but tried again now and then. */
 static void
-weak_cores_stay_out (void)
+weak_cores_that_disturb_stay_out (void)
 {
-  MiniDevice devices[] = { MINI_CPU (16, 1.6e6), MINI_GPU (132, 2000, 15000) };
-  MiniFarm *farm = mini_farm_new ("auto", HASS_FARM_COMBINE, HASS_COST_EQUAL,
-                                  devices, 2, 1);
-  MiniRound result;
-  guint n_with = 0;
-  for (guint r = 0; r < 33; r++)
+  MiniDevice devices[] = { MINI_CPU (16, 5e5), MINI_GPU (132, 2000, 15000) };
+  for (guint disturb = 0; disturb < 2; disturb++)
     {
-      run_equal (farm, 4000, &result);
-      n_with += result.devices[0].units > 0;
+      MiniFarm *farm = mini_farm_new ("auto", HASS_FARM_COMBINE,
+                                      HASS_COST_EQUAL, devices, 2, 1);
+      MiniRound result;
+      guint n_with = 0;
+      farm->quarrel = disturb * 0.1;
+      for (guint r = 0; r < 40; r++)
+        {
+          run_equal (farm, 4000, &result);
+          n_with += result.devices[0].units > 0;
+        }
+      CU_ASSERT_TRUE (disturb ? n_with <= 6 : n_with >= 38);
+      mini_farm_free (farm);
     }
-  CU_ASSERT_EQUAL (n_with, 3);
-  mini_farm_free (farm);
 }
 
 static void
@@ -322,42 +326,72 @@ best_alone_ns (const MiniDevice *devices, guint n, guint32 units)
   return best_ns;
 }
 
-/* Machines and rounds of any proportion. It is no law: of 3000 such trials
-   34 were more than 5 % behind, where a round is about as long as a launch or
-   as one unit on a core; the worst took twice the best device's time. */
-static void
-hardly_ever_behind_the_best_alone (void)
+/* A machine and a round of any proportion. */
+static MiniFarm *
+random_machine (GRand *rand, guint seed, double quarrel, guint *units)
 {
-  g_autoptr (GRand) rand = g_rand_new_with_seed (1234);
+  MiniDevice devices[4];
+  guint n = g_rand_int_range (rand, 2, 5);
+  double speed = exp (g_rand_double_range (rand, 3, 13));
+  devices[0] = (MiniDevice)MINI_CPU (g_rand_int_range (rand, 1, 33), speed);
+  for (guint d = 1; d < n; d++)
+    devices[d] = (MiniDevice)MINI_GPU (
+        16, speed * exp (g_rand_double_range (rand, -8, 3)),
+        g_rand_double_range (rand, 0, 1e5));
+  *units = (guint)exp (g_rand_double_range (rand, 0, 9));
+  MiniFarm *farm = mini_farm_new ("auto", HASS_FARM_COMBINE, HASS_COST_EQUAL,
+                                  devices, n, seed);
+  farm->quarrel = quarrel * g_rand_double (rand);
+  return farm;
+}
+
+/* How many of so many random machines take more than 1 / 0.95 of the time of
+   their best device alone, once each has been seen; rounds in which all are
+   tried again are left out. */
+static guint
+machines_behind (guint32 seed, double quarrel, double *worst)
+{
+  g_autoptr (GRand) rand = g_rand_new_with_seed (seed);
   guint behind = 0;
+  *worst = 0;
   for (guint trial = 0; trial < TRIALS; trial++)
     {
-      MiniDevice devices[4];
-      guint n = g_rand_int_range (rand, 2, 5), units = 1;
-      double speed = exp (g_rand_double_range (rand, 3, 13));
-      devices[0] = (MiniDevice)MINI_CPU (g_rand_int_range (rand, 1, 33), speed);
-      for (guint d = 1; d < n; d++)
-        devices[d] = (MiniDevice)MINI_GPU (
-            16, speed * exp (g_rand_double_range (rand, -8, 3)),
-            g_rand_double_range (rand, 0, 1e5));
-      units = (guint)exp (g_rand_double_range (rand, 0, 9));
-      MiniFarm *farm = mini_farm_new ("auto", HASS_FARM_COMBINE,
-                                      HASS_COST_EQUAL, devices, n, trial);
+      guint units;
+      MiniFarm *farm = random_machine (rand, trial, quarrel, &units);
       MiniRound result;
-      double last_ns = 0, best_ns = best_alone_ns (devices, n, units);
-      for (guint r = 0; r < n + 4; r++)
+      double last_ns = 0;
+      double best_ns = best_alone_ns (farm->devices, farm->n, units);
+      for (guint r = 0; r < farm->n + 6; r++)
         {
           run_equal (farm, units, &result);
           CU_ASSERT_EQUAL (result.rescued + result.forced, 0);
-          if (r >= n + 1) /* tiny rounds show one device each */
+          if (r >= farm->n + 3) /* tiny rounds show one device each */
             last_ns = MAX (last_ns, result.summary.makespan_ns);
         }
       behind += !(last_ns < best_ns / 0.95);
-      CU_ASSERT_TRUE (last_ns < 2 * best_ns);
+      *worst = MAX (*worst, last_ns / best_ns);
       mini_farm_free (farm);
     }
-  printf ("\n    %u of %u trials are behind ...", behind, TRIALS);
-  CU_ASSERT_TRUE (behind <= TRIALS / 50);
+  return behind;
+}
+
+static void
+hardly_ever_behind_the_best_alone (void)
+{
+  double worst;
+  guint behind = machines_behind (1234, 0, &worst);
+  printf ("\n    %u of %u, worst %.3f ...", behind, TRIALS, worst);
+  CU_ASSERT_TRUE (behind <= TRIALS / 200 && worst < 1.5);
+}
+
+/* Each takes up to three times longer while others are at work. */
+static void
+hardly_ever_behind_where_devices_quarrel (void)
+{
+  double worst;
+  guint behind = machines_behind (4321, 2, &worst);
+  printf ("\n    %u of %u, worst %.3f ...", behind, TRIALS, worst);
+  CU_ASSERT_TRUE (behind <= TRIALS / 200 && worst < 1.5);
 }
 
 /* -- Trouble ------------------------------------------------------------ */
@@ -485,10 +519,13 @@ HASS_TEST_SUITE (
       not_behind_the_others },
     { "cores that would be late stay out", slow_cores_stay_out },
     { "a slow first bundle is no measure", warm_up_is_forgotten },
-    { "cores that could do but a trifle stay out", weak_cores_stay_out },
+    { "cores that could do but a trifle stay out where they disturb",
+      weak_cores_that_disturb_stay_out },
     { "a GPU that would be late stays out", slow_gpu_stays_out },
     { "once devices are known hardly ever 5 % behind the best one alone",
       hardly_ever_behind_the_best_alone },
+    { "nor where devices slow each other down",
+      hardly_ever_behind_where_devices_quarrel },
     { "a device that slows down threefold gets less", reacts_to_drift },
     { "rounds go on without a lost GPU", works_on_without_a_lost_gpu },
     { "a GPU that failed is taken back", takes_back_a_gpu_that_failed })
