@@ -43,6 +43,7 @@ ask (HassJob *job, HassSlot *slot, guint device, HassGrant *grant)
 {
   *grant = (HassGrant){ .share = device };
   HassSeat *seat = &slot->seats[device];
+  job->n_asked++;
   HassAnswer answer = ops (job)->grant (job->strategy->self, &slot->round,
                                         device, slot->forced, grant);
   seat->state = answer == HASS_TAKE   ? HASS_SEAT_ASK

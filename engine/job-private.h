@@ -176,6 +176,7 @@ struct HassJob
   HassSlot slots[HASS_SLOTS]; /* decision */
   guint64 n_rounds, n_loads;  /* decision: begun */
   guint64 n_told;             /* decision: completions */
+  guint64 n_asked;            /* decision: grants that were asked for */
   gint64 hungry_ns;           /* decision: see live.c */
   HassTotals *totals;         /* decision: [n_devices] */
   HassDeviceSummary *summary; /* decision: scratch [n_devices] */
@@ -212,7 +213,8 @@ hass_job_has_buffers (HassJob *job)
 /* job.c */
 HassJob *hass_job_new (const HassFarm *farm, const HassEngineOps *engine,
                        const HassDeviceTraits *devices, HassDevice **gpus,
-                       guint n_devices, GError **error);
+                       guint n_devices, double entry_bytes, double merge_ns,
+                       GError **error);
 void hass_job_free (HassJob *job);
 void hass_job_stop (HassJob *job, GError *error);
 void hass_job_check_deadline (HassJob *job, gint64 now_ns);

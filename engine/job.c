@@ -280,7 +280,8 @@ make_workers (HassJob *job)
 HassJob *
 hass_job_new (const HassFarm *farm, const HassEngineOps *engine,
               const HassDeviceTraits *devices, HassDevice **gpus,
-              guint n_devices, GError **error)
+              guint n_devices, double entry_bytes, double merge_ns,
+              GError **error)
 {
   const char *trace = farm->run->trace;
   if (!trace)
@@ -319,7 +320,9 @@ hass_job_new (const HassFarm *farm, const HassEngineOps *engine,
                                 .cost = farm->cost,
                                 .n_devices = n_devices,
                                 .devices = job->devices,
-                                .seed = farm->run->seed };
+                                .seed = farm->run->seed,
+                                .entry_bytes = entry_bytes,
+                                .merge_ns = merge_ns };
   hass_samplers_begin (job);
   if (!job->pool)
     g_set_error (error, HASS_ERROR, HASS_ERROR_OVERFLOW,

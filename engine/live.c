@@ -445,7 +445,7 @@ hass_live_run (const HassFarm *farm, HassReport **report, GError **error)
   if (!hass_live_devices (farm, &pool, &devices, &gpus, &n_devices, error))
     return FALSE;
   HassJob *job
-      = hass_job_new (farm, &live_ops, devices, gpus, n_devices, error);
+      = hass_job_new (farm, &live_ops, devices, gpus, n_devices, 0, 0, error);
   if (!job)
     {
       hass_live_free_devices (farm, gpus, n_devices);

@@ -11,6 +11,8 @@
       of arrival.
    3. When a unit's time has come, the application's CPU worker computes its
       true result, on whatever modelled device, unless the run is dry.
+   4. What goes wrong: a device becomes slower or is lost, when a part of the
+      rounds is over or at a time.
    Events at the same time are served in the order they were made, and noise
    comes from the seed: the same seed gives the same trace, byte for byte.
 
@@ -18,8 +20,10 @@
 #include "job-private.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "device/model.h"
+#include "virtual.h"
 
 typedef struct
 {
@@ -29,6 +33,7 @@ typedef struct
   double h2d_ns, kernel_ns, d2h_ns;
   guint64 bytes, elements;
   guint stage; /* 0 copy in, 1 kernel, 2 copy out, 3 done */
+  gboolean failed;
 } Bundle;
 
 typedef struct
@@ -38,7 +43,7 @@ typedef struct
   gint core; /* or -1 */
   HassExtent extent;
   gint64 begin;
-  Bundle *bundle;
+  Bundle *bundle; /* NULL with no core: only the clock moves */
 } Event;
 
 typedef struct
@@ -58,6 +63,14 @@ typedef struct
   gint64 *last_end;    /* [n_gpus] */
   Link *links;
   GRand *rand;
+  const HassVirtualModel *model; /* or NULL */
+  double *slower;                /* [n_devices] */
+  gboolean *happened;            /* [model->n_events] */
+  gboolean *entered;             /* [n_devices], in this round */
+  guint64 *entry_bytes;          /* [n_devices], over all rounds */
+  guint64 *bytes_before;         /* [n_devices], of earlier rounds */
+  guint64 *bytes;                /* [n_devices], scratch */
+  GArray *work, *elements;       /* scratch, of a bundle's units */
 } World;
 
 /* -- Events ------------------------------------------------------------- */
@@ -116,11 +129,23 @@ noise (World *w)
   return exp (sigma * sqrt (-2 * log (u)) * cos (2 * G_PI * v));
 }
 
+/* True work of units on a device. Units that lie as they were emitted are
+   looked up at once. */
 static double
-cost_of (const HassRound *round, HassExtent e)
+cost_of (const World *w, const HassRound *round, guint device, HassExtent e)
 {
+  const HassVirtualModel *m = w->model;
   HassBlock block;
   double cost = 0;
+  if (m && m->cost && !hass_round_order (round))
+    return m->cost (m->data, round->number, device, e.first, e.n);
+  if (m && m->cost)
+    {
+      for (guint32 i = 0; i < e.n; i++)
+        cost += m->cost (m->data, round->number, device,
+                         hass_round_unit (round, e.first + i), 1);
+      return cost;
+    }
   if (hass_round_merge (round, e, &block))
     return block.count;
   for (guint32 i = 0; i < e.n; i++)
@@ -136,30 +161,57 @@ one_block_a_unit (const HassRound *round, HassExtent e)
              && hass_round_elements (round, e.first) <= 1);
 }
 
+/* Kernel of a bundle whose every unit is one block. */
+static double
+blocks_ns (World *w, const HassRound *round, const Bundle *b,
+           const HassGpuModel *gpu)
+{
+  HassExtent e = b->extent;
+  HassBlock block;
+  g_array_set_size (w->work, e.n);
+  g_array_set_size (w->elements, e.n);
+  double *work = (double *)w->work->data;
+  guint64 *elements = (guint64 *)w->elements->data;
+  for (guint32 i = 0; i < e.n; i++)
+    {
+      hass_round_block (round, e.first + i, &block);
+      work[i] = cost_of (w, round, b->device, (HassExtent){ e.first + i, 1 });
+      elements[i] = block.count;
+    }
+  return hass_model_blocks_ns (gpu, work, elements, e.n);
+}
+
 static void
 estimate (World *w, HassRound *round, Bundle *b, const HassGpuModel *gpu)
 {
   HassExtent e = b->extent;
   HassBlock block;
   gsize out = 0;
-  g_autofree double *work = g_new (double, e.n);
-  g_autofree guint64 *elements = g_new (guint64, e.n);
-  double total = 0;
-  for (guint32 i = 0; i < e.n; i++)
+  double entry = 0;
+  if (hass_round_merge (round, e, &block))
     {
-      hass_round_block (round, e.first + i, &block);
-      work[i] = hass_round_true_cost (round, e.first + i);
-      elements[i] = block.count;
-      total += work[i];
-      b->elements += block.count;
-      b->bytes += block.input_bytes;
-      out += block.output_bytes;
+      b->elements = block.count;
+      b->bytes = block.input_bytes;
+      out = block.output_bytes;
     }
+  else
+    for (guint32 i = 0; i < e.n; i++)
+      {
+        hass_round_block (round, e.first + i, &block);
+        b->elements += block.count;
+        b->bytes += block.input_bytes;
+        out += block.output_bytes;
+      }
+  double total = cost_of (w, round, b->device, e);
   w->job->totals[b->device].cost += total;
-  b->h2d_ns = hass_model_h2d_ns (gpu, b->bytes);
+  if (w->model && !w->entered[b->device])
+    entry = w->model->entry_bytes;
+  w->entered[b->device] = TRUE;
+  w->entry_bytes[b->device] += (guint64)entry;
+  b->h2d_ns = hass_model_h2d_ns (gpu, b->bytes + (gsize)entry);
   b->d2h_ns = hass_model_d2h_ns (gpu, out);
   b->kernel_ns = one_block_a_unit (round, e)
-                     ? hass_model_blocks_ns (gpu, work, elements, e.n)
+                     ? blocks_ns (w, round, b, gpu)
                      : hass_model_kernel_ns (gpu, total, b->elements);
   b->kernel_ns *= noise (w);
 }
@@ -189,6 +241,7 @@ next_stage (World *w, Bundle *b)
     }
   else if (b->stage == 1)
     {
+      b->kernel_ns *= w->slower[b->device];
       ns = b->kernel_ns;
       resource = &w->kernel_free[g];
     }
@@ -243,9 +296,10 @@ feed_cores (World *w, HassSlot *slot)
           = hass_round_pull (&slot->round, hass_chunk (job, worker, slot));
       if (e.n == 0)
         break;
-      double cost = cost_of (&slot->round, e);
+      double cost = cost_of (w, &slot->round, job->cpu, e);
       double ns = w->platform->pull_ns
-                  + cost / w->platform->core_work_per_ns * noise (w);
+                  + cost / w->platform->core_work_per_ns * noise (w)
+                        * w->slower[job->cpu];
       worker->unit_ns
           = worker->unit_ns > 0 ? 0.5 * (worker->unit_ns + ns / e.n) : ns / e.n;
       worker->last_chunk = e.n;
@@ -277,6 +331,39 @@ feed (World *w, HassSlot *slot)
 
 /* -- 2. and 3. Events happen -------------------------------------------- */
 
+/* The host merges when the last of the units is in and more than one device
+   had a part in them. */
+static void
+finished (World *w, HassSlot *slot, guint32 n)
+{
+  HassJob *job = w->job;
+  HassRound *round = &slot->round;
+  guint n_took = 0;
+  if (n > 0 && w->model && w->model->merge_ns > 0
+      && atomic_load_explicit (&round->outstanding, memory_order_relaxed) == n)
+    {
+      for (guint d = 0; d < job->n_devices; d++)
+        n_took += hass_round_progress (round, d).units > 0;
+      if (job->cpu >= 0)
+        {
+          pthread_mutex_lock (&job->decision);
+          hass_decide_report_cpu (job, slot);
+          pthread_mutex_unlock (&job->decision);
+        }
+      if (n_took > 1)
+        w->clock += (gint64)w->model->merge_ns;
+    }
+  hass_job_units_finished (job, slot, n);
+}
+
+static void
+give_back (HassJob *job, HassSlot *slot, HassExtent e)
+{
+  pthread_mutex_lock (&job->decision);
+  hass_round_give_back (&slot->round, e);
+  pthread_mutex_unlock (&job->decision);
+}
+
 static void
 core_done (World *w, HassSlot *slot, const Event *event)
 {
@@ -296,7 +383,7 @@ core_done (World *w, HassSlot *slot, const Event *event)
     return;
   hass_execute_count (job, worker, slot, done, w->clock - event->begin,
                       w->clock);
-  hass_job_units_finished (job, slot, done.n);
+  finished (w, slot, done.n);
 }
 
 static void
@@ -308,7 +395,11 @@ bundle_done (World *w, HassSlot *slot, Bundle *b)
       = &job->workers[MAX (job->n_cores, 1) + b->device - first_gpu (w)];
   gint64 start = MAX (b->grant_ns, w->last_end[g]);
   w->last_end[g] = w->clock;
-  HassDone done = hass_execute (job, worker, slot, b->extent, job->dry);
+  HassDone done = { 0 };
+  if (b->failed)
+    give_back (job, slot, b->extent);
+  else
+    done = hass_execute (job, worker, slot, b->extent, job->dry);
   if (done.n > 0)
     hass_execute_count (job, worker, slot, done, w->clock - start, w->clock);
   pthread_mutex_lock (&job->decision);
@@ -327,7 +418,99 @@ bundle_done (World *w, HassSlot *slot, Bundle *b)
   hass_decide_completed (job, slot, &told);
   pthread_mutex_unlock (&job->decision);
   g_free (b);
-  hass_job_units_finished (job, slot, done.n);
+  finished (w, slot, done.n);
+}
+
+/* -- 4. What goes wrong ------------------------------------------------- */
+
+static gint
+by_time (gconstpointer a, gconstpointer b)
+{
+  return earlier (a, b) ? -1 : 1;
+}
+
+/* What the device has in flight fails now, and it takes no more. */
+static void
+lose (World *w, guint device)
+{
+  HassJob *job = w->job;
+  Event *h = (Event *)w->heap->data;
+  for (guint i = 0; i < w->heap->len; i++)
+    if (h[i].bundle && h[i].bundle->device == device)
+      {
+        h[i].t = w->clock;
+        h[i].bundle->failed = TRUE;
+      }
+  /* An array in ascending order is a heap. */
+  g_array_sort (w->heap, by_time);
+  pthread_mutex_lock (&job->decision);
+  if (!job->totals[device].message)
+    job->totals[device].message = g_strdup ("the model says so");
+  hass_decide_lost (job, device);
+  pthread_mutex_unlock (&job->decision);
+}
+
+static gboolean
+is_due (const World *w, const HassVirtualEvent *event, const HassSlot *slot)
+{
+  if (event->at_ns > 0)
+    return w->clock >= event->at_ns;
+  const HassRound *round = &slot->round;
+  double left
+      = atomic_load_explicit (&round->outstanding, memory_order_relaxed);
+  double done = 1 - left / MAX (round->n_units, 1);
+  return round->number + done >= event->round;
+}
+
+static void
+let_happen (World *w, const HassSlot *slot)
+{
+  for (guint i = 0; w->model && i < w->model->n_events; i++)
+    {
+      const HassVirtualEvent *event = &w->model->events[i];
+      if (w->happened[i] || event->device >= w->job->n_devices
+          || !is_due (w, event, slot))
+        continue;
+      w->happened[i] = TRUE;
+      if (event->slower > 0)
+        w->slower[event->device] *= event->slower;
+      else if ((gint)event->device != w->job->cpu
+               && !w->job->totals[event->device].lost)
+        lose (w, event->device);
+    }
+}
+
+/* Moves the clock to an event's time even where no device is about to end
+   anything then. */
+static void
+announce_times (World *w)
+{
+  for (guint i = 0; w->model && i < w->model->n_events; i++)
+    if (!w->happened[i] && w->model->events[i].at_ns > w->clock)
+      push (w, (Event){ .t = w->model->events[i].at_ns, .core = -1 });
+}
+
+static void
+tell_of_round (World *w, const HassRound *round)
+{
+  HassJob *job = w->job;
+  if (!w->model || !w->model->round_ended)
+    return;
+  HassRoundSummary summary
+      = { round->number, round->n_units, (double)(w->clock - round->begin_ns),
+          job->n_devices, job->summary };
+  for (guint d = 0; d < job->n_devices; d++)
+    {
+      guint64 now = job->totals[d].bytes + w->entry_bytes[d];
+      w->bytes[d] = now - w->bytes_before[d];
+      w->bytes_before[d] = now;
+    }
+  HassVirtualRound told = { .summary = &summary,
+                            .begin_ns = round->begin_ns,
+                            .end_ns = w->clock,
+                            .bytes = w->bytes,
+                            .asked = job->n_asked };
+  w->model->round_ended (w->model->data, &told);
 }
 
 static void
@@ -357,20 +540,29 @@ run_round (World *w)
     return FALSE;
   if (slot->round.n_units == 0)
     return TRUE;
+  memset (w->entered, 0, job->n_devices * sizeof *w->entered);
+  job->n_asked = 0;
+  let_happen (w, slot);
+  announce_times (w);
   feed (w, slot);
   while (w->heap->len > 0)
     {
       Event event = pop (w);
+      if (event.core < 0 && !event.bundle && slot->state != HASS_SLOT_RUNNING)
+        continue;
       w->clock = event.t;
       check_stop (w);
       if (event.core >= 0)
         core_done (w, slot, &event);
-      else if (event.bundle->stage < 3)
+      else if (event.bundle && event.bundle->stage < 3 && !event.bundle->failed)
         next_stage (w, event.bundle);
-      else
+      else if (event.bundle)
         bundle_done (w, slot, event.bundle);
+      let_happen (w, slot);
       feed (w, slot);
     }
+  if (!hass_job_stopping (job))
+    tell_of_round (w, &slot->round);
   return !hass_job_stopping (job);
 }
 
@@ -456,10 +648,61 @@ drive (World *w)
   check_stop (w);
 }
 
+static void
+world_init (World *w, guint n_devices)
+{
+  const HassPlatform *p = w->platform;
+  guint64 seed = w->job->farm->run->seed;
+  w->heap = g_array_new (FALSE, FALSE, sizeof (Event));
+  w->work = g_array_new (FALSE, FALSE, sizeof (double));
+  w->elements = g_array_new (FALSE, FALSE, sizeof (guint64));
+  w->core_busy = g_new0 (gboolean, MAX (p->cores, 1));
+  w->kernel_free = g_new0 (gint64, MAX (p->n_gpus, 1));
+  w->last_end = g_new0 (gint64, MAX (p->n_gpus, 1));
+  w->links = g_new0 (Link, MAX (p->n_links, 1));
+  w->rand = g_rand_new_with_seed ((guint32)(seed ^ seed >> 32));
+  w->slower = g_new (double, n_devices);
+  w->happened = g_new0 (gboolean, w->model ? w->model->n_events : 0);
+  w->entered = g_new0 (gboolean, n_devices);
+  w->entry_bytes = g_new0 (guint64, n_devices);
+  w->bytes_before = g_new0 (guint64, n_devices);
+  w->bytes = g_new0 (guint64, n_devices);
+  for (guint d = 0; d < n_devices; d++)
+    w->slower[d] = 1;
+}
+
+static void
+world_clear (World *w)
+{
+  g_rand_free (w->rand);
+  g_array_unref (w->heap);
+  g_array_unref (w->work);
+  g_array_unref (w->elements);
+  g_free (w->core_busy);
+  g_free (w->kernel_free);
+  g_free (w->last_end);
+  g_free (w->links);
+  g_free (w->slower);
+  g_free (w->happened);
+  g_free (w->entered);
+  g_free (w->entry_bytes);
+  g_free (w->bytes_before);
+  g_free (w->bytes);
+}
+
 /* Runs the farm on the modelled machine. */
 gboolean
 hass_virtual_run (const HassFarm *farm, HassPlatform *platform,
                   HassReport **report, GError **error)
+{
+  return hass_virtual_run_model (farm, platform, NULL, report, error);
+}
+
+/* The same with what a bench adds to the machine; model may be NULL. */
+gboolean
+hass_virtual_run_model (const HassFarm *farm, HassPlatform *platform,
+                        const HassVirtualModel *model, HassReport **report,
+                        GError **error)
 {
   guint n_devices;
   g_autofree HassDeviceTraits *devices = traits_of (platform, &n_devices);
@@ -472,11 +715,12 @@ hass_virtual_run (const HassFarm *farm, HassPlatform *platform,
                    farm->name);
       return FALSE;
     }
-  HassJob *job
-      = hass_job_new (farm, &virtual_ops, devices, gpus, n_devices, error);
+  HassJob *job = hass_job_new (farm, &virtual_ops, devices, gpus, n_devices,
+                               model ? model->entry_bytes : 0,
+                               model ? model->merge_ns : 0, error);
   if (!job)
     return FALSE;
-  World w = { .job = job, .platform = platform };
+  World w = { .job = job, .platform = platform, .model = model };
   job->driver = &w;
   job->platform_name = platform->name;
   for (guint d = 0; d < n_devices; d++)
@@ -484,13 +728,7 @@ hass_virtual_run (const HassFarm *farm, HassPlatform *platform,
                               ? platform->core_work_per_ns * platform->cores
                               : platform->gpus[d - first_gpu (&w)].work_per_ns;
   job->deadline_ns = farm->run->deadline_ms * 1000000;
-  w.heap = g_array_new (FALSE, FALSE, sizeof (Event));
-  w.core_busy = g_new0 (gboolean, MAX (platform->cores, 1));
-  w.kernel_free = g_new0 (gint64, MAX (platform->n_gpus, 1));
-  w.last_end = g_new0 (gint64, MAX (platform->n_gpus, 1));
-  w.links = g_new0 (Link, MAX (platform->n_links, 1));
-  w.rand = g_rand_new_with_seed (
-      (guint32)(farm->run->seed ^ farm->run->seed >> 32));
+  world_init (&w, n_devices);
   drive (&w);
   hass_job_finish (job);
   if (report)
@@ -498,12 +736,7 @@ hass_virtual_run (const HassFarm *farm, HassPlatform *platform,
   gboolean ok = job->error == NULL;
   if (!ok)
     g_propagate_error (error, g_steal_pointer (&job->error));
-  g_rand_free (w.rand);
-  g_array_unref (w.heap);
-  g_free (w.core_busy);
-  g_free (w.kernel_free);
-  g_free (w.last_end);
-  g_free (w.links);
+  world_clear (&w);
   hass_job_free (job);
   return ok;
 }

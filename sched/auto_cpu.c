@@ -109,6 +109,7 @@ hass_auto_grant_cpu (HassAuto *s, HassRound *round, gboolean force,
   else if (work > 0)
     {
       units = MAX (units_of (s, round, work), s->env->devices[s->cpu].cores);
+      units = MIN (units, hass_round_waiting (round));
       s->why = "to be measured alone";
     }
   else

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: MIT */
+/* list.c: the strategies, platforms, workloads and suites that there are, and
+   lists of strategies as a user writes them.
+   Thread safety: one thread. */
+#include "sim.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "device/key_file-private.h"
+#include "hass/error.h"
+#include "hass/strategy.h"
+
+static void
+list_files (const char *kind, const char *group)
+{
+  g_auto (GStrv) names = sim_names (kind);
+  printf ("\n%s:\n", kind);
+  for (char **n = names; *n; n++)
+    {
+      g_autofree char *path = sim_find (kind, *n, NULL);
+      HassKeyFile k;
+      g_autofree char *source = NULL;
+      if (path && hass_key_file_open (&k, kind, path, NULL))
+        {
+          source = g_key_file_get_value (k.file, group, "source", NULL);
+          hass_key_file_close (&k);
+        }
+      printf ("  %-22s %s\n", *n, source ? source : "");
+    }
+}
+
+void
+sim_print_list (void)
+{
+  g_autofree const HassStrategyOps **list = hass_strategy_list ();
+  puts ("strategies:");
+  for (guint i = 0; list[i]; i++)
+    printf ("  %-22s %s%s%s%s\n", list[i]->name, list[i]->summary,
+            list[i]->source ? " (" : "", list[i]->source ? list[i]->source : "",
+            list[i]->source ? ")" : "");
+  printf ("  %-22s %s\n", "oracle",
+          "the best static split in steps of 1 %, found by search");
+  list_files ("platforms", "platform");
+  list_files ("workloads", "workload");
+  g_auto (GStrv) suites = sim_suite_names ();
+  puts ("\nsuites:");
+  for (char **s = suites; *s; s++)
+    {
+      g_auto (GStrv) members = sim_suite (*s, NULL);
+      g_autofree char *text = members ? g_strjoinv (" ", members) : NULL;
+      printf ("  %-12s %s\n", *s, text ? text : "");
+    }
+}
+
+/* Before a colon that begins parameters: a new name. After one, what has an
+   '=' goes on with the parameters. */
+static char **
+split (const char *text)
+{
+  g_auto (GStrv) parts = g_strsplit (text, ",", -1);
+  GPtrArray *list = g_ptr_array_new ();
+  for (char **p = parts; *p; p++)
+    {
+      const char *colon = strchr (*p, ':'), *equals = strchr (*p, '=');
+      if (list->len > 0 && equals && (!colon || equals < colon))
+        {
+          char *before = list->pdata[list->len - 1];
+          list->pdata[list->len - 1] = g_strconcat (before, ",", *p, NULL);
+          g_free (before);
+        }
+      else if (**p)
+        g_ptr_array_add (list, g_strdup (*p));
+    }
+  g_ptr_array_add (list, NULL);
+  return (char **)g_ptr_array_free (list, FALSE);
+}
+
+char **
+sim_strategies (const char *text, GError **error)
+{
+  g_auto (GStrv) asked = split (text);
+  GPtrArray *list = g_ptr_array_new_with_free_func (g_free);
+  gboolean ok = TRUE;
+  for (char **a = asked; *a && ok; a++)
+    {
+      g_autofree char *name = g_strndup (*a, strcspn (*a, ":"));
+      if (strcmp (name, "all") == 0)
+        {
+          g_autofree const HassStrategyOps **all = hass_strategy_list ();
+          for (guint i = 0; all[i]; i++)
+            if (strcmp (all[i]->name, "static") != 0)
+              g_ptr_array_add (list, g_strdup (all[i]->name));
+          g_ptr_array_add (list, g_strdup ("oracle"));
+          continue;
+        }
+      ok = strcmp (name, "oracle") == 0 || hass_strategy_find (name, error);
+      g_ptr_array_add (list, g_strdup (*a));
+    }
+  if (ok && list->len == 0)
+    {
+      g_set_error (error, HASS_ERROR, HASS_ERROR_STRATEGY,
+                   "no strategy is named; see --list");
+      ok = FALSE;
+    }
+  if (!ok)
+    {
+      g_ptr_array_unref (list);
+      return NULL;
+    }
+  g_ptr_array_add (list, NULL);
+  g_ptr_array_set_free_func (list, NULL);
+  return (char **)g_ptr_array_free (list, FALSE);
+}

@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT */
+/* hass-sim: runs modelled workloads on modelled machines under any strategy,
+   in virtual time. Exit status: 0, 1 when a strategy failed, 2 when options
+   or files are wrong.
+   Thread safety: one thread. */
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "hass/error.h"
+#include "engine/environment.h"
+#include "summary.h"
+
+#define ROUNDS 20
+
+static char *platform, *workload, *strategy, *suite, *trace, *noise_text;
+static char **slow, **lose;
+static gint rounds, random_cases;
+static gint64 seed = 1;
+static gboolean json, csv, list, summary_only, no_static;
+
+static const GOptionEntry entries[] = {
+  { "platform", 'p', 0, G_OPTION_ARG_STRING, &platform,
+    "The machine: a file or a name; default: the workload's own", "NAME" },
+  { "workload", 'w', 0, G_OPTION_ARG_STRING, &workload,
+    "The workload: a file or a name", "NAME" },
+  { "strategy", 's', 0, G_OPTION_ARG_STRING, &strategy,
+    "Strategies, as a,b:param=x,c, or all (default: auto)", "LIST" },
+  { "suite", 'S', 0, G_OPTION_ARG_STRING, &suite,
+    "All workloads of a suite, or all suites: all", "NAME" },
+  { "rounds", 'n', 0, G_OPTION_ARG_INT, &rounds,
+    "Rounds (default: the workload's, or 20)", "N" },
+  { "seed", 0, 0, G_OPTION_ARG_INT64, &seed,
+    "Of costs, noise and strategies (default: 1)", "S" },
+  { "noise", 0, 0, G_OPTION_ARG_STRING, &noise_text,
+    "Relative standard deviation of times (default: the platform's)", "X" },
+  { "slow", 0, 0, G_OPTION_ARG_STRING_ARRAY, &slow,
+    "A device gets slower: WHEN is a round (10, 10.5), a part (50%) or a time "
+    "(3ms)",
+    "DEVICE:FACTOR:WHEN" },
+  { "lose", 0, 0, G_OPTION_ARG_STRING_ARRAY, &lose, "A GPU is lost",
+    "DEVICE:WHEN" },
+  { "random", 0, 0, G_OPTION_ARG_INT, &random_cases,
+    "Random workloads on random machines, from the seed", "N" },
+  { "trace", 0, 0, G_OPTION_ARG_STRING, &trace,
+    "Write a line of JSON per event (of the last strategy)", "FILE" },
+  { "summary", 0, 0, G_OPTION_ARG_NONE, &summary_only,
+    "Only the geometric means", NULL },
+  { "no-static", 0, 0, G_OPTION_ARG_NONE, &no_static,
+    "Do not seek the best static split", NULL },
+  { "json", 0, 0, G_OPTION_ARG_NONE, &json, "Print JSON", NULL },
+  { "csv", 0, 0, G_OPTION_ARG_NONE, &csv, "Print CSV", NULL },
+  { "list", 'l', 0, G_OPTION_ARG_NONE, &list,
+    "List strategies, platforms, workloads and suites", NULL },
+  { NULL, 0, 0, 0, NULL, NULL, NULL }
+};
+
+/* What is asked for, read once. */
+typedef struct
+{
+  char **strategies;
+  double noise; /* -1: the platform's */
+  SimSummary *summary;
+  GPtrArray *all; /* of --json: SimCase and its results, in turn */
+  gboolean failed, head;
+} Bench;
+
+static gboolean
+wrong (GError **error, const char *option, const char *text, const char *usage)
+{
+  g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+               "%s %s: %s is needed", option, text, usage);
+  return FALSE;
+}
+
+static gboolean
+parse (int argc, char **argv, Bench *b, GError **error)
+{
+  g_autoptr (GOptionContext) context = g_option_context_new (NULL);
+  g_option_context_set_summary (
+      context, "Runs modelled workloads on modelled machines under any "
+               "strategy, in virtual time.");
+  g_option_context_set_description (context, "See hass-sim(1).");
+  g_option_context_add_main_entries (context, entries, NULL);
+  b->noise = -1;
+  if (!g_option_context_parse (context, &argc, &argv, error))
+    return FALSE;
+  if (argc > 1)
+    {
+      g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_UNKNOWN_OPTION,
+                   "unknown argument %s", argv[1]);
+      return FALSE;
+    }
+  if (rounds < 0 || rounds > 1000000)
+    {
+      g_autofree char *text = g_strdup_printf ("%d", rounds);
+      return wrong (error, "--rounds", text, "a number from 1 to 1000000");
+    }
+  if (noise_text)
+    {
+      char *end;
+      b->noise = g_ascii_strtod (noise_text, &end);
+      if (end == noise_text || *end || !(b->noise >= 0 && b->noise <= 1))
+        return wrong (error, "--noise", noise_text, "a number from 0 to 1");
+    }
+  if (list)
+    return TRUE;
+  if (!workload + !suite + (random_cases == 0) != 2)
+    {
+      g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                   "one of --workload, --suite, --random or --list is needed");
+      return FALSE;
+    }
+  b->strategies = sim_strategies (strategy ? strategy : "auto", error);
+  return b->strategies != NULL;
+}
+
+/* -- Cases -------------------------------------------------------------- */
+
+static SimCase *
+load_case (const Bench *b, const char *workload_name, const char *on,
+           GError **error)
+{
+  g_autofree char *workload_path = sim_find ("workloads", workload_name, error);
+  if (!workload_path)
+    return NULL;
+  SimWorkload *w = sim_workload_load (workload_path, error);
+  if (!w)
+    return NULL;
+  if (!on)
+    on = w->platform;
+  g_autofree char *platform_path = NULL;
+  HassPlatform *p = NULL;
+  if (!on)
+    g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
+                 "workload '%s' names no platform of its own: --platform is "
+                 "needed",
+                 w->name);
+  else if ((platform_path = sim_find ("platforms", on, error)))
+    p = hass_platform_load (platform_path, w->name, error);
+  if (!p)
+    {
+      sim_workload_free (w);
+      return NULL;
+    }
+  if (b->noise >= 0)
+    p->noise = b->noise;
+  g_autoptr (GArray) events
+      = g_array_new (FALSE, FALSE, sizeof (HassVirtualEvent));
+  guint n = rounds > 0 ? (guint)rounds : w->rounds > 0 ? w->rounds : ROUNDS;
+  if (!sim_events (events, p, n, slow, lose, error))
+    {
+      sim_workload_free (w);
+      hass_platform_free (p);
+      return NULL;
+    }
+  return sim_case_new (w, p, n, (guint64)seed, (HassVirtualEvent *)events->data,
+                       events->len);
+}
+
+/* Takes the case. */
+static gboolean
+run_case (Bench *b, SimCase *c, const char *group, GError **error)
+{
+  GPtrArray *results
+      = g_ptr_array_new_with_free_func ((GDestroyNotify)sim_result_free);
+  sim_bounds (c);
+  if (!no_static && !sim_best_static (c, error))
+    {
+      sim_case_free (c);
+      g_ptr_array_unref (results);
+      return FALSE;
+    }
+  for (char **s = b->strategies; *s; s++)
+    {
+      HassSimResult *r = sim_run (c, *s, trace);
+      b->failed |= r->refused && !r->unfit;
+      g_ptr_array_add (results, r);
+    }
+  if (csv)
+    sim_print_csv (c, results, b->head);
+  else if (!json && !summary_only)
+    sim_print_table (c, results);
+  b->head = FALSE;
+  sim_summary_add (b->summary, group, results);
+  if (json)
+    {
+      g_ptr_array_add (b->all, c);
+      g_ptr_array_add (b->all, results);
+      return TRUE;
+    }
+  g_ptr_array_unref (results);
+  sim_case_free (c);
+  return TRUE;
+}
+
+static gboolean
+run_one (Bench *b, const char *name, const char *group, GError **error)
+{
+  g_auto (GStrv) parts = g_strsplit (name, "@", 2);
+  const char *on = platform ? platform : parts[1];
+  SimCase *c = load_case (b, parts[0], on, error);
+  return c && run_case (b, c, group, error);
+}
+
+static gboolean
+run_suite (Bench *b, const char *name, GError **error)
+{
+  g_auto (GStrv) members = sim_suite (name, error);
+  gboolean ok = members != NULL;
+  for (char **m = members; ok && *m; m++)
+    ok = run_one (b, *m, name, error);
+  return ok;
+}
+
+static gboolean
+run_all_suites (Bench *b, GError **error)
+{
+  g_auto (GStrv) names = sim_suite_names ();
+  gboolean ok = TRUE;
+  for (char **n = names; ok && *n; n++)
+    ok = run_suite (b, *n, error);
+  return ok;
+}
+
+static gboolean
+run_random (Bench *b, GError **error)
+{
+  static const char *const groups[]
+      = { "random, equal", "random, sized", "random, unknown" };
+  for (gint i = 0; i < random_cases; i++)
+    {
+      SimCase *c = sim_random_case ((guint64)seed, (guint)i,
+                                    rounds > 0 ? (guint)rounds : ROUNDS);
+      if (b->noise >= 0)
+        c->platform->noise = b->noise;
+      if (!run_case (b, c, groups[c->workload->cost], error))
+        return FALSE;
+    }
+  return TRUE;
+}
+
+int
+main (int argc, char **argv)
+{
+  g_autoptr (GError) error = NULL;
+  Bench b = { .head = TRUE };
+  setlocale (LC_ALL, "");
+  if (!parse (argc, argv, &b, &error) || !hass_environment_check (&error))
+    {
+      fprintf (stderr, "hass-sim: %s\n", error->message);
+      return 2;
+    }
+  if (list)
+    {
+      sim_print_list ();
+      return 0;
+    }
+  b.summary = sim_summary_new ();
+  b.all = g_ptr_array_new ();
+  gboolean ok = random_cases > 0 ? run_random (&b, &error)
+                : workload       ? run_one (&b, workload, workload, &error)
+                : strcmp (suite, "all") == 0 ? run_all_suites (&b, &error)
+                                             : run_suite (&b, suite, &error);
+  if (ok && json)
+    sim_print_json (b.all);
+  else if (ok && !csv && !workload)
+    sim_summary_print (b.summary);
+  if (!ok)
+    fprintf (stderr, "hass-sim: %s\n", error->message);
+  for (guint i = 0; i + 1 < b.all->len; i += 2)
+    {
+      g_ptr_array_unref (b.all->pdata[i + 1]);
+      sim_case_free (b.all->pdata[i]);
+    }
+  g_ptr_array_unref (b.all);
+  sim_summary_free (b.summary);
+  g_strfreev (b.strategies);
+  return !ok ? 2 : b.failed ? 1 : 0;
+}

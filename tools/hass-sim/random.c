@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: MIT */
+/* random.c: random workloads on random machines, for judging strategies on
+   what nobody tuned them on.
+
+   DESIGN. Case i of a seed is always the same one, whatever was drawn before
+   it. Drawn, where "log" means evenly in the logarithm:
+   1. cost class: equal, sized and unknown in turn; family of the latter two:
+      lognormal (sigma 0.3 to 1.2), bimodal (2 to 30 % cost 3 to 20 times as
+      much), ramp up or down (2 to 10), sorted, clustered (4 to 64 clusters,
+      2 to 10); farm: partition or combine (sized: combine).
+   2. machine: 1 to 64 cores (log) and 0 to 8 GPUs (none in one case of ten);
+      one kind of GPU, or, in one machine of three, each for itself; a GPU is
+      as fast as 0.3 to 30 cores times 1 to the number of cores; PCIe or
+      NVLink bandwidth 3 to 100 GB/s, latency 5 to 20 us, launch 5 to 25 us,
+      depth 1 to 4, half of the curves saturating, a link for each or, in one
+      of four, shared.
+   3. round: as long as 5 to 200 ms (log) at the rate of all devices together;
+      1000 to 20000 units (log), each of which takes a core at most 1 % of
+      the round; copies of a unit take 0 to 80 % of its kernel's time on the
+      fastest GPU.
+   4. width: the round holds at least 8 times the elements that fill all GPUs
+      together (the width is drawn below that).
+
+   Thread safety: any thread. */
+#include "sim.h"
+
+#include <math.h>
+
+static double
+between (GRand *r, double lo, double hi)
+{
+  return g_rand_double_range (r, lo, hi);
+}
+
+static double
+log_between (GRand *r, double lo, double hi)
+{
+  return exp (g_rand_double_range (r, log (lo), log (hi)));
+}
+
+static void
+draw_family (GRand *r, SimWorkload *w)
+{
+  w->family = (SimFamily)g_rand_int_range (r, SIM_LOGNORMAL, SIM_CLUSTERED + 1);
+  switch (w->family)
+    {
+    case SIM_BIMODAL:
+      w->family_a = between (r, 0.02, 0.3);
+      w->family_b = between (r, 3, 20);
+      break;
+    case SIM_RAMP_UP:
+    case SIM_RAMP_DOWN:
+      w->family_a = between (r, 2, 10);
+      break;
+    case SIM_CLUSTERED:
+      w->family_a = floor (log_between (r, 4, 65));
+      w->family_b = between (r, 2, 10);
+      break;
+    default:
+      w->family_a = between (r, 0.3, 1.2);
+    }
+}
+
+static void
+draw_gpu (GRand *r, HassGpuModel *g, double core_rate, guint cores)
+{
+  static const guint multiprocessors[] = { 8, 16, 30, 60, 108, 132 };
+  g->multiprocessors = multiprocessors[g_rand_int_range (r, 0, 6)];
+  g->work_per_ns = core_rate * log_between (r, 0.3, 30)
+                   * between (r, 1, MAX (cores, 1) + 0.001);
+  g->launch_ns = between (r, 5e3, 25e3);
+  g->link_ns = between (r, 5e3, 20e3);
+  g->h2d_bytes_per_ns = log_between (r, 3, 100);
+  g->d2h_bytes_per_ns = g->h2d_bytes_per_ns * between (r, 0.8, 1);
+  g->duplex = g_rand_boolean (r);
+  g->depth = (guint)g_rand_int_range (r, 1, 5);
+  g->curve = g_rand_boolean (r) ? HASS_CURVE_SATURATING : HASS_CURVE_LINEAR;
+}
+
+static HassPlatform *
+draw_platform (GRand *r, guint index)
+{
+  HassPlatform *p = g_new0 (HassPlatform, 1);
+  p->name = g_strdup_printf ("random-%u", index);
+  p->has_cpu = TRUE;
+  p->cores = (guint)log_between (r, 1, 65);
+  p->core_work_per_ns = 1e-3;
+  p->pull_ns = between (r, 100, 500);
+  p->n_gpus
+      = g_rand_int_range (r, 0, 10) == 0 ? 0 : (guint)log_between (r, 1, 9);
+  p->gpus = g_new0 (HassGpuModel, p->n_gpus + 1);
+  gboolean mixed = g_rand_int_range (r, 0, 3) == 0;
+  gboolean shared = g_rand_int_range (r, 0, 4) == 0;
+  for (guint g = 0; g < p->n_gpus; g++)
+    {
+      HassGpuModel *gpu = &p->gpus[g];
+      if (g == 0 || mixed)
+        draw_gpu (r, gpu, p->core_work_per_ns, p->cores);
+      else
+        *gpu = p->gpus[0];
+      gpu->label = NULL;
+      gpu->name = g_strdup_printf ("gpu%u", g);
+      gpu->link = shared ? 0 : g;
+    }
+  p->n_links = shared ? MIN (p->n_gpus, 1) : p->n_gpus;
+  return p;
+}
+
+SimCase *
+sim_random_case (guint64 seed, guint index, guint rounds)
+{
+  guint32 seeds[] = { (guint32)seed, (guint32)(seed >> 32), index, 0x72616e64 };
+  GRand *r = g_rand_new_with_seed_array (seeds, G_N_ELEMENTS (seeds));
+  SimWorkload *w = g_new0 (SimWorkload, 1);
+  HassPlatform *p = draw_platform (r, index);
+  w->rates = g_array_new (FALSE, FALSE, sizeof (SimRates));
+  w->name = g_strdup_printf ("random-%u", index);
+  w->cost = (HassCostClass)(index % 3);
+  w->farm = w->cost == HASS_COST_SIZED || g_rand_boolean (r)
+                ? HASS_FARM_COMBINE
+                : HASS_FARM_PARTITION;
+  if (w->cost != HASS_COST_EQUAL)
+    draw_family (r, w);
+  double rate = p->core_work_per_ns * p->cores, fastest = 0;
+  for (guint g = 0; g < p->n_gpus; g++)
+    {
+      rate += p->gpus[g].work_per_ns;
+      fastest = MAX (fastest, p->gpus[g].work_per_ns);
+    }
+  double round_ns = log_between (r, 5e6, 2e8);
+  double units = log_between (r, 1000, 20000);
+  units = MAX (units, rate / p->core_work_per_ns * 100);
+  w->units = (guint32)MIN (units, 200000);
+  w->work = round_ns * rate / w->units;
+  double bytes = between (r, 0, 0.8);
+  if (fastest > 0)
+    w->input_bytes
+        = (guint64)(bytes * w->work / fastest * p->gpus[0].h2d_bytes_per_ns);
+  w->output_bytes = g_rand_boolean (r) ? w->input_bytes / 4 : 0;
+  /* A partition farm's elements have whole bytes. */
+  w->elements
+      = w->farm == HASS_FARM_PARTITION ? 1 : (guint64)log_between (r, 1, 1000);
+  double widest = (double)w->units * w->elements / 8 / MAX (p->n_gpus, 1);
+  for (guint g = 0; g < p->n_gpus; g++)
+    p->gpus[g].width
+        = g > 0 && p->gpus[g].work_per_ns == p->gpus[0].work_per_ns
+              ? p->gpus[0].width
+              : (guint64)MAX (log_between (r, widest / 100, widest), 1);
+  g_rand_free (r);
+  return sim_case_new (w, p, rounds, seed + index, NULL, 0);
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/* sim.h: what the files of hass-sim share: a workload, a case (a workload on
+   a machine) and what a strategy made of it.
+
+   DESIGN. A case holds everything that is the same for all strategies: the
+   machine with the workload's rates, the true costs of all units, the bound
+   of each round, the best static split. sim_run() runs one strategy on it in
+   virtual time and fills a SimResult, which tables and drawings read.
+
+   Thread safety: a case may be read from many threads once its bounds are
+   known; each run has an engine of its own. */
+#ifndef HASS_SIM_H
+#define HASS_SIM_H
+
+#include "engine/virtual.h"
+
+/* -- Workloads ---------------------------------------------------------- */
+
+typedef enum
+{
+  SIM_EQUAL,
+  SIM_LOGNORMAL, /* sigma */
+  SIM_BIMODAL,   /* part, factor */
+  SIM_RAMP_UP,   /* factor */
+  SIM_RAMP_DOWN, /* factor */
+  SIM_SORTED,    /* sigma */
+  SIM_CLUSTERED  /* clusters, factor */
+} SimFamily;
+
+/* What a workload says of devices: of "cpu", "gpu" (all), "gpuN", or "gpu
+   TEXT", those with TEXT in their label. 0: the platform's. */
+typedef struct
+{
+  char *which;
+  double unit_ns; /* a core, or the whole GPU when it is full, for a unit */
+  double scale;   /* or so many times the platform's rate */
+  double width;
+  double launch_ns;
+  double depth;
+  int curve; /* HassCurve, or -1 */
+} SimRates;
+
+/* A workload file; doc/hass-sim.md describes it. */
+typedef struct
+{
+  char *name, *path, *source;
+  char *platform; /* where it runs if nothing else is asked for, or NULL */
+  HassFarmKind farm;
+  HassCostClass cost;
+  guint32 units;
+  guint64 elements;                  /* of a unit */
+  guint64 input_bytes, output_bytes; /* of a unit */
+  double work;                       /* mean, of a unit */
+  guint rounds;                      /* 0: the default */
+  double entry_bytes, merge_ns;
+  SimFamily family;
+  double family_a, family_b;
+  guint warp;      /* neighbours that a GPU runs as long as the longest */
+  double gpu_ramp; /* GPU costs grow by this factor along the range */
+  gboolean sizes;  /* elements and bytes of a unit go with its cost */
+  gboolean repeat; /* every round has the same costs */
+  GArray *rates;   /* SimRates */
+} SimWorkload;
+
+SimWorkload *sim_workload_load (const char *path, GError **error);
+void sim_workload_free (SimWorkload *w);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (SimWorkload, sim_workload_free)
+
+/* -- Files by name ------------------------------------------------------ */
+
+/* "platforms", "workloads": the path of a file of that kind, by path or by
+   name. NULL with an error that lists the known names. */
+char *sim_find (const char *kind, const char *name, GError **error);
+/* Names, sorted; free with g_strfreev(). Empty where there is no folder. */
+char **sim_names (const char *kind);
+/* The workloads of a suite, "workload" or "workload@platform"; g_strfreev. */
+char **sim_suite (const char *name, GError **error);
+char **sim_suite_names (void);
+
+/* -- A case ------------------------------------------------------------- */
+
+/* True costs of a round: sums before each unit, or NULL for equal ones. */
+typedef struct
+{
+  double *cpu; /* [units + 1] */
+  double *gpu; /* the same array where a GPU's costs do not differ */
+} SimCosts;
+
+typedef struct
+{
+  SimWorkload *workload;  /* owned */
+  HassPlatform *platform; /* owned; with the workload's rates */
+  guint n_devices;
+  char **device_names; /* [n_devices] */
+  guint rounds;
+  guint64 seed;
+  HassVirtualEvent *events; /* owned */
+  guint n_events;
+  guint period;       /* round r has costs[r % period] */
+  SimCosts *costs;    /* [period] */
+  double *bound_ns;   /* [rounds] */
+  double *static_ns;  /* [rounds], of the best static split; NULL: not sought */
+  char *static_split; /* its strategy text */
+} SimCase;
+
+/* Takes the workload and the platform. */
+SimCase *sim_case_new (SimWorkload *workload, HassPlatform *platform,
+                       guint rounds, guint64 seed,
+                       const HassVirtualEvent *events, guint n_events);
+void sim_case_free (SimCase *c);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (SimCase, sim_case_free)
+
+/* Reads --slow DEVICE:FACTOR:WHEN and --lose DEVICE:WHEN; events: of
+   HassVirtualEvent. */
+gboolean sim_events (GArray *events, const HassPlatform *p, guint rounds,
+                     char **slow, char **lose, GError **error);
+
+/* Work of units of a round on a kind of device. */
+double sim_case_work (const SimCase *c, guint64 round, gboolean gpu,
+                      guint32 unit, guint32 n);
+/* How many units' worth of elements and bytes units have. */
+double sim_case_sizes (const SimCase *c, guint64 round, guint32 unit,
+                       guint32 n);
+SimCosts sim_costs_new (const SimWorkload *w, guint64 seed);
+
+/* Fills in bound_ns; see bound.c. */
+void sim_bounds (SimCase *c);
+/* Seeks the best static split and fills in static_ns; see best_static.c. */
+gboolean sim_best_static (SimCase *c, GError **error);
+
+/* -- What a strategy made of it ----------------------------------------- */
+
+typedef struct
+{
+  guint64 units, bundles, bytes;
+  double work;      /* as the cost class shows it */
+  double busy_ns;   /* of a CPU pool the mean of its cores */
+  double finish_ns; /* since the round's begin; 0: it took nothing */
+} SimDevice;
+
+typedef struct
+{
+  gint64 begin_ns, end_ns;
+  guint64 asked;
+  SimDevice *devices; /* [n_devices] */
+} SimRound;
+
+typedef struct HassSimResult
+{
+  char *strategy;    /* as it was asked for */
+  const SimCase *of; /* not owned */
+  char *refused;     /* why it did not run, or NULL */
+  gboolean unfit;    /* it does not serve this kind of farm */
+  guint n_rounds;
+  SimRound *rounds; /* [n_rounds] */
+
+  /* Sums; times in ns, parts from 0 to 1. */
+  double makespan_ns, steady_ns; /* all, and a round of the second half */
+  double efficiency, steady_efficiency;
+  double first_efficiency, worst_efficiency;
+  double against_static; /* 0: not known */
+  double imbalance;      /* mean of (last - first finish) / makespan */
+  double asked;          /* a round */
+  guint64 bundles, bytes;
+} HassSimResult;
+
+/* Runs a strategy on a case; `trace` is a file for a line of JSON per event,
+   or NULL. Never NULL: what went wrong is in refused. */
+HassSimResult *sim_run (const SimCase *c, const char *strategy,
+                        const char *trace);
+void sim_result_free (HassSimResult *r);
+
+/* -- Output ------------------------------------------------------------- */
+
+void sim_print_table (const SimCase *c, GPtrArray *results);
+void sim_print_csv (const SimCase *c, GPtrArray *results, gboolean head);
+void sim_print_json (GPtrArray *all);
+void sim_print_list (void);
+
+/* Splits "a,b:x=1,y=2,c" into a, b:x=1,y=2 and c; "all" and "papers" stand
+   for all registered strategies. NULL with an error that lists names. */
+char **sim_strategies (const char *text, GError **error);
+
+/* A random workload on a random machine; see random.c. */
+SimCase *sim_random_case (guint64 seed, guint index, guint rounds);
+
+#endif

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: MIT */
+/* table.c: results as a person reads them, and as CSV.
+   Thread safety: one thread. */
+#include "sim.h"
+
+#include <stdio.h>
+
+static const char *const classes[] = { "equal", "sized", "unknown" };
+static const char *
+farm_name (HassFarmKind farm)
+{
+  return farm == HASS_FARM_PARTITION     ? "partition"
+         : farm == HASS_FARM_COMBINE     ? "combine"
+         : farm == HASS_FARM_INDIVISIBLE ? "indivisible"
+                                         : "function";
+}
+
+/* Refused for anything but the farm's kind. */
+static gboolean
+says_why (const HassSimResult *r)
+{
+  return r->refused && !r->unfit;
+}
+
+void
+sim_print_table (const SimCase *c, GPtrArray *results)
+{
+  const SimWorkload *w = c->workload;
+  double bound = 0;
+  for (guint i = 0; i < c->rounds; i++)
+    bound += c->bound_ns[i];
+  printf ("%s on %s: %s, %s, %u units of %" G_GUINT64_FORMAT " elements, "
+          "%u rounds, bound %.3f ms",
+          w->name, c->platform->name, farm_name (w->farm), classes[w->cost],
+          w->units, w->elements, c->rounds, bound * 1e-6);
+  if (c->static_split)
+    printf (", best %s", c->static_split);
+  printf ("\n  %-24s %10s %9s %6s %6s %6s %6s %7s %6s %8s %8s %6s\n",
+          "strategy", "total ms", "steady", "eff %", "steady", "first", "worst",
+          "static", "imbal", "bundles", "MB", "asks");
+  for (guint i = 0; i < results->len; i++)
+    {
+      const HassSimResult *r = results->pdata[i];
+      if (says_why (r))
+        printf ("  %-24s %s\n", r->strategy, r->refused);
+      if (r->refused)
+        continue;
+      printf ("  %-24s %10.3f %9.3f %6.1f %6.1f %6.1f %6.1f %7.1f %6.1f "
+              "%8" G_GUINT64_FORMAT " %8.1f %6.0f\n",
+              r->strategy, r->makespan_ns * 1e-6, r->steady_ns * 1e-6,
+              r->efficiency * 100, r->steady_efficiency * 100,
+              r->first_efficiency * 100, r->worst_efficiency * 100,
+              r->against_static * 100, r->imbalance * 100, r->bundles,
+              r->bytes * 1e-6, r->asked);
+    }
+  putchar ('\n');
+}
+
+void
+sim_print_csv (const SimCase *c, GPtrArray *results, gboolean head)
+{
+  if (head)
+    puts ("workload,platform,farm,class,strategy,rounds,makespan_ms,"
+          "steady_ms,efficiency,steady_efficiency,first_efficiency,"
+          "worst_efficiency,against_static,imbalance,bundles,bytes,asks");
+  for (guint i = 0; i < results->len; i++)
+    {
+      const HassSimResult *r = results->pdata[i];
+      if (r->refused)
+        continue;
+      printf ("%s,%s,%s,%s,\"%s\",%u,%.6f,%.6f,%.5f,%.5f,%.5f,%.5f,%.5f,"
+              "%.5f,%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",%.2f\n",
+              c->workload->name, c->platform->name,
+              farm_name (c->workload->farm), classes[c->workload->cost],
+              r->strategy, r->n_rounds, r->makespan_ns * 1e-6,
+              r->steady_ns * 1e-6, r->efficiency, r->steady_efficiency,
+              r->first_efficiency, r->worst_efficiency, r->against_static,
+              r->imbalance, r->bundles, r->bytes, r->asked);
+    }
+}
