@@ -16,8 +16,10 @@
       least. A kernel takes at least w / rate; on a linear curve also
       width * d / rate, on a saturating one that on top, where d is the least
       cost of an element. Copies in take one link latency and all bytes, then
-      one kernel has to follow; copies out likewise. With depth 1 nothing
-      overlaps and all of these add up.
+      one kernel has to follow; copies out likewise. That the first kernels
+      wait for the first copies is bounded more closely where units are equal,
+      see most_in_bundles(). With depth 1 nothing overlaps and all of these
+      add up.
    3. GPUs of one link share it: what they copy, entries included, fits into
       T one after another, and the k-th of them to enter begins after k
       entries. The subset that takes part is the one with the largest
@@ -70,7 +72,9 @@ typedef struct
   double in_fixed, out_fixed;   /* latencies and entry; 0: nothing copied */
   double launch_ns, non_linear; /* added to, or least of, the kernels */
   gboolean saturating, depth_one;
-  double smallest; /* unit, by the mean one */
+  double round_widths; /* width by the round's elements */
+  double latency_ns;   /* of a copy in */
+  double smallest;     /* unit, by the mean one */
 } Least;
 
 static Least
@@ -84,11 +88,14 @@ least_of (const Problem *q, guint g)
   l.out_ns = w->output_bytes / m->d2h_bytes_per_ns;
   if (w->input_bytes > 0 || w->entry_bytes > 0)
     l.in_fixed = m->link_ns + w->entry_bytes / m->h2d_bytes_per_ns;
+  if (w->input_bytes > 0)
+    l.latency_ns = m->link_ns;
   if (w->output_bytes > 0)
     l.out_fixed = m->link_ns;
   l.saturating = m->curve == HASS_CURVE_SATURATING;
   l.depth_one = m->depth <= 1;
   l.smallest = q->smallest;
+  l.round_widths = m->width / ((double)w->units * w->elements);
   if (w->farm == HASS_FARM_PARTITION || w->farm == HASS_FARM_COMBINE)
     l.non_linear = floor_ns;
   return l;
@@ -122,12 +129,54 @@ most_of (const Least *l, double t, double a, double b)
       return MAX (work * a, room / copy * b);
     }
   work = (room - copy > 0 ? room - copy : 0) * l->rate;
+  /* No bundle has more elements than the round. */
+  if (l->saturating)
+    work = MIN (work, (room + extra) * l->rate / (1 + l->round_widths));
   units = copy > 0 ? INFINITY : G_MAXDOUBLE;
   if (l->in_ns > 0)
     units = MIN (units, room / l->in_ns);
   if (l->out_ns > 0)
     units = MIN (units, room / l->out_ns);
   return work * a + (b > 0 ? units * b : 0);
+}
+
+/* Most equal units on a GPU that overlaps copies and kernels, in k bundles.
+   Let bundle i have s_i units. Kernel j begins when j copies in are done, and
+   kernels j to k follow one another, so for each j
+     T >= sum (i <= j) in (s_i) + sum (i >= j) kernel (s_i).
+   A mean of these with weights y_j >= 0 holds as well. With y_j in the
+   proportion of p^j, p = copy / kernel of a unit, each unit counts the same,
+   whatever bundle it is in, and the mean bounds their number. */
+static double
+most_in_bundles (const Least *l, double room, double each, guint k)
+{
+  double p = l->in_ns / each, sum = 0, weight = 1, latency = 0, launches = 0;
+  double extra = l->launch_ns + (l->saturating ? l->non_linear : 0);
+  for (guint j = 1; j <= k; j++)
+    {
+      sum += weight;
+      latency += weight * (j - 1);
+      launches += weight * (k - j);
+      weight *= p;
+    }
+  /* One latency and one launch are in the room already. */
+  room -= l->latency_ns * latency / sum + extra * launches / sum;
+  return room / (l->in_ns + each / sum);
+}
+
+/* And in any number of bundles. */
+static double
+most_overlapped (const Least *l, double room, double each)
+{
+  enum
+  {
+    MOST = 24
+  };
+  double extra = l->launch_ns + (l->saturating ? l->non_linear : 0);
+  double best = (room - MOST * extra) / each;
+  for (guint k = 1; k <= MOST && l->in_ns > 0; k++)
+    best = MAX (best, most_in_bundles (l, room, each, k));
+  return l->in_ns > 0 ? best : room / each;
 }
 
 /* Most equal units on this GPU within T; each has `cost` work. */
@@ -144,13 +193,16 @@ most_units (const Least *l, double t, double cost)
     {
       n = room / (each + copy);
       if (!l->saturating && n * each < l->non_linear)
-        n = (room - l->non_linear) / copy;
+        n = copy > 0 ? (room - l->non_linear) / copy
+                     : (room < l->non_linear ? 0 : room / each);
     }
   else
     {
-      n = (room - least * copy) / each;
-      if (!l->saturating && room - least * copy < l->non_linear)
+      double kernels = room - least * copy;
+      if (kernels < (l->saturating ? 0 : l->non_linear))
         return 0;
+      n = MIN (kernels / each,
+               most_overlapped (l, room - least * l->out_ns, each));
       if (l->in_ns > 0)
         n = MIN (n, (room - least * (l->out_ns + each)) / l->in_ns);
       if (l->out_ns > 0)

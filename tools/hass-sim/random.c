@@ -16,8 +16,10 @@
       of four, shared.
    3. round: as long as 5 to 200 ms (log) at the rate of all devices together;
       1000 to 20000 units (log), each of which takes a core at most 1 % of
-      the round; copies of a unit take 0 to 80 % of its kernel's time on the
-      fastest GPU.
+      the round; copies in of a unit take 0 to 80 % (unknown costs: 20 %) of
+      its kernel's time on the GPU where they weigh most, all GPUs together
+      where they share a link. Where costs are known, elements and bytes go
+      with them.
    4. width: the round holds at least 8 times the elements that fill all GPUs
       together (the width is drawn below that).
 
@@ -121,21 +123,27 @@ sim_random_case (guint64 seed, guint index, guint rounds)
                 : HASS_FARM_PARTITION;
   if (w->cost != HASS_COST_EQUAL)
     draw_family (r, w);
-  double rate = p->core_work_per_ns * p->cores, fastest = 0;
+  double rate = p->core_work_per_ns * p->cores;
   for (guint g = 0; g < p->n_gpus; g++)
-    {
-      rate += p->gpus[g].work_per_ns;
-      fastest = MAX (fastest, p->gpus[g].work_per_ns);
-    }
+    rate += p->gpus[g].work_per_ns;
   double round_ns = log_between (r, 5e6, 2e8);
   double units = log_between (r, 1000, 20000);
   units = MAX (units, rate / p->core_work_per_ns * 100);
   w->units = (guint32)MIN (units, 200000);
   w->work = round_ns * rate / w->units;
-  double bytes = between (r, 0, 0.8);
-  if (fastest > 0)
-    w->input_bytes
-        = (guint64)(bytes * w->work / fastest * p->gpus[0].h2d_bytes_per_ns);
+  /* As a part of the kernel where copies weigh most. */
+  double part = between (r, 0, w->cost == HASS_COST_UNKNOWN ? 0.2 : 0.8);
+  double least = 0;
+  for (guint g = 0; g < p->n_gpus; g++)
+    {
+      double bytes
+          = w->work / p->gpus[g].work_per_ns * p->gpus[g].h2d_bytes_per_ns;
+      least = g == 0 ? bytes : MIN (least, bytes);
+    }
+  if (p->n_links < p->n_gpus)
+    part /= p->n_gpus;
+  w->input_bytes = (guint64)(part * least);
+  w->sizes = w->cost == HASS_COST_SIZED;
   w->output_bytes = g_rand_boolean (r) ? w->input_bytes / 4 : 0;
   /* A partition farm's elements have whole bytes. */
   w->elements
