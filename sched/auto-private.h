@@ -50,6 +50,7 @@ double hass_fill (HassRunner *runners, guint n, double work);
 
 #define HASS_AUTO_DEEPEST 8 /* bundles in flight that are kept track of */
 
+#define HASS_AUTO_CORE_THREADS 64 /* of a GPU; no core is slower than those */
 #define HASS_AUTO_SETTLING 3 /* rounds after the arm has changed */
 
 /* Its parameters. */
@@ -86,6 +87,8 @@ typedef struct
   double first_work, first_ns; /* of the first of them */
   gboolean failed;             /* its last grant did */
   gboolean absent;             /* nobody asks for it */
+  gboolean hopeless;           /* unmeasured, and could not help if it could */
+  double fill_units;           /* that offer as many elements as it is wide */
   gboolean asked;              /* in this round */
 
   HassAutoBundle bundles[HASS_AUTO_DEEPEST]; /* GPU: in flight, oldest first */
@@ -93,6 +96,10 @@ typedef struct
   double queue_ns; /* sum of theirs */
   gint64 since_ns; /* when the first of them began */
   gint64 end_ns;   /* of the last one */
+
+  /* What it did in this round, fixed parts left out, and in the last one in
+     which it did much. */
+  double done_work, done_ns, mean_rate;
 
   /* The CPU pool. */
   double work, busy_ns; /* decayed */
@@ -123,7 +130,7 @@ typedef struct
   gint64 now_ns;    /* of the last completion */
   gint64 begin_ns;  /* of the round, once begun */
   gboolean begun;   /* something of it has finished */
-  double unit_work, finish_ns, left;
+  double unit_work, unit_elements, finish_ns, left;
   guint64 share_back;
   guint64 first_mpd; /* function farm: position of its first parallel task */
   const char *why;   /* of the last decision, for people */
@@ -161,6 +168,9 @@ gboolean hass_auto_all_settled (const HassAuto *s, const HassRound *round);
 guint64 hass_auto_cpu_share (const HassAuto *s, const HassRound *round);
 double hass_auto_work_at (const HassAuto *s, const HassRound *round,
                           gboolean back, guint64 n);
+gboolean hass_auto_out (const HassAuto *s, guint device);
+void hass_auto_judge (HassAuto *s, const HassRound *round, guint device);
+double hass_auto_fill_work (const HassAuto *s, guint device);
 guint64 hass_auto_least_units (const HassAuto *s, const HassRound *round,
                                guint device);
 double hass_auto_next_free_ns (const HassAuto *s, const HassRound *round,

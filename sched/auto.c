@@ -44,6 +44,7 @@
 
 #include <string.h>
 
+#define LOOKED_AT 8 /* units, for their elements */
 #define WARM_UP 2 /* times slower than the second bundle */
 
 static const HassParameter parameters[] = {
@@ -129,6 +130,20 @@ first_parallel (const HassRound *round)
   return lo;
 }
 
+/* Of some units; 0: unknown, or a unit has a multiprocessor to itself. */
+static double
+mean_elements (const HassAuto *s, const HassRound *round)
+{
+  guint64 lo = hass_round_front (round), n = hass_round_back (round) - lo;
+  double sum = 0;
+  if (n == 0 || s->env->farm == HASS_FARM_INDIVISIBLE
+      || s->env->farm == HASS_FARM_FUNCTION)
+    return 0;
+  for (guint i = 0; i < LOOKED_AT; i++)
+    sum += hass_round_elements (round, lo + (2 * i + 1) * n / (2 * LOOKED_AT));
+  return sum / LOOKED_AT;
+}
+
 static void
 begin_round (gpointer self, HassRound *round)
 {
@@ -141,7 +156,7 @@ begin_round (gpointer self, HassRound *round)
       m->asked = FALSE;
       m->n_bundles = 0;
       m->queue_ns = 0;
-      m->round_largest = 0;
+      m->round_largest = m->done_work = m->done_ns = 0;
       m->units = 0;
       m->seen = (HassProgress){ 0 };
       m->entered = FALSE;
@@ -158,6 +173,15 @@ begin_round (gpointer self, HassRound *round)
       = s->env->farm == HASS_FARM_FUNCTION ? first_parallel (round) : 0;
   guint64 n = hass_round_units (round);
   s->unit_work = n > 0 ? hass_round_total_work (round) / n : 1;
+  s->unit_elements = mean_elements (s, round);
+  for (guint d = 0; d < s->n; d++)
+    {
+      s->members[d].fill_units
+          = d != s->cpu && s->unit_elements > 0
+                ? s->env->devices[d].width / s->unit_elements
+                : 0;
+      hass_auto_judge (s, round, d);
+    }
   hass_auto_guard_begin (s, round);
 }
 
@@ -237,6 +261,7 @@ granted (gpointer self, HassRound *round, guint device, const HassGrant *grant)
   if (m->n_bundles == HASS_AUTO_DEEPEST)
     return;
   double work = hass_round_work (round, grant->first, grant->taken);
+  work *= MAX (1, m->fill_units / grant->taken);
   gboolean enters = !m->entered && m->entry_ns > 0;
   guint fit
       = (m->n_bundles == 0 ? HASS_AUTO_IDLE : 0)
@@ -277,11 +302,12 @@ set_clock (HassAuto *s, const HassCompletion *done)
 /* A large bundle on a device that was idle shows how fast it will be when
    others queue: as its slowest stage. */
 static void
-foretell (HassFit *queued, const HassCompletion *done, double latency_ns)
+foretell (HassFit *queued, const HassCompletion *done, double work,
+          double latency_ns)
 {
   double ns = MAX (done->kernel_ns, MAX (done->h2d_ns, done->d2h_ns));
   if (queued->seen == 0 && ns > 8 * latency_ns)
-    hass_fit_add (queued, done->work, ns, latency_ns);
+    hass_fit_add (queued, work, ns, latency_ns);
 }
 
 /* A device's first bundle may have waited for what is made once: a library's
@@ -330,11 +356,14 @@ observe (gpointer self, HassRound *round, const HassCompletion *done)
     ns = MAX (ns - m->entry_ns, 0.1 * ns);
   if (s->solo == done->device && s->probing)
     s->solo_ns += ns;
+  m->done_work += b.work;
+  m->done_ns += MAX (ns - m->fits[b.fit].fixed_ns, 0.1 * ns);
   double latency_ns = s->env->devices[done->device].latency_ns;
-  forget_warm_up (m, done->work, ns);
-  hass_fit_add (&m->fits[b.fit], done->work, ns, latency_ns);
+  forget_warm_up (m, b.work, ns);
+  hass_fit_add (&m->fits[b.fit], b.work, ns, latency_ns);
   if (hass_auto_overlaps (s, done->device))
-    foretell (&m->fits[b.fit & ~(guint)HASS_AUTO_IDLE], done, latency_ns);
+    foretell (&m->fits[b.fit & ~(guint)HASS_AUTO_IDLE], done, b.work,
+              latency_ns);
   m->largest = MAX (m->largest, done->work);
 }
 

@@ -7,6 +7,7 @@
 
 #define GROWTH 4           /* of a bundle over the largest so far */
 #define LEAST_FIXED_NS 2e3 /* no launch is cheaper than that */
+#define MUCH_FILLED 8 /* times as many elements as it is wide */
 #define BELIEF (1 / 16.)   /* of its part, to who is known by hearsay */
 
 static double
@@ -21,19 +22,23 @@ uncertainty (const HassAuto *s, const HassRound *round, const HassFit *fit)
 }
 
 /* Work of the first bundles: enough to fill the device, if that is not much
-   of the round. */
+   of the round. If it is, smaller ones would take as long: then each GPU gets
+   at once what it may be worth beside the cores. */
 static double
 probe_work (const HassAuto *s, const HassRound *round, guint device)
 {
   double total = hass_round_total_work (round);
   double work = s->env->parameters[HASS_AUTO_PROBE] * total;
-  guint64 back = hass_round_back (round);
-  guint64 elements = back > hass_round_front (round)
-                         ? hass_round_elements (round, back - 1)
-                         : 0;
-  if (elements > 0)
-    work = MAX (work, s->unit_work * s->env->devices[device].width / elements);
-  return MIN (work, total / (8 * s->n));
+  double fill = hass_auto_fill_work (s, device);
+  guint n_gpus = s->n - (s->cpu < s->n ? 1 : 0);
+  if (2 * fill * n_gpus > total)
+    {
+      double cores = s->cpu < s->n ? s->env->devices[s->cpu].cores : 0;
+      double threads = s->unit_elements * hass_round_units (round);
+      double worth = threads / (threads + cores * HASS_AUTO_CORE_THREADS);
+      return worth * total / n_gpus;
+    }
+  return MIN (MAX (work, fill), total / (8 * s->n));
 }
 
 /* By what part a bundle on an idle GPU takes longer than one that queues:
@@ -131,14 +136,18 @@ bundle_work (HassAuto *s, const HassRound *round, guint device)
       double round_ns = s->finish_ns + (s->now_ns - s->begin_ns);
       ns = MIN (ns, MAX (0.02 * round_ns, 8 * fixed_ns));
     }
+  double fill_ns = hass_auto_fill_work (s, device) / r->rate;
+  ns = MAX (ns, MIN (fill_ns, part_ns));
+  /* It may take more than that, which larger bundles show. */
+  ns = MAX (ns, MIN (MUCH_FILLED * fill_ns, part_ns / 4));
   if (!known)
     {
       s->why = "a first bundle, by what earlier runs have shown";
       ns = m->n_bundles < 2 ? MIN (ns, BELIEF * part_ns) : 0;
     }
-  else if (part_ns - ns < 2 * fixed_ns)
+  else if (part_ns - ns < MAX (2 * fixed_ns, fill_ns))
     s->why = "all of its part";
-  if (known && part_ns - ns < 2 * fixed_ns)
+  if (known && part_ns - ns < MAX (2 * fixed_ns, fill_ns))
     ns = part_ns + late_work (s, round, r->rate, fixed_ns) / r->rate;
   else if (m->n_bundles > 0 && ns < 2 * fixed_ns)
     return 0;
@@ -199,6 +208,14 @@ hass_auto_grant_gpu (HassAuto *s, HassRound *round, guint device,
     }
   if (!hass_auto_measured (s, round, device) && !hass_auto_all_known (s, round))
     {
+      s->why = "until a core has shown whether it is worth what it copies first";
+      if (m->entry_ns > 0 && s->cpu < s->n && !force
+          && !hass_auto_measured (s, round, s->cpu))
+        return HASS_WAIT;
+      hass_auto_judge (s, round, device);
+      s->why = "the cores are done before it could help";
+      if (m->hopeless && !force)
+        return HASS_WAIT;
       s->why = "until its first bundles are back";
       if (m->n_bundles >= 2)
         return HASS_WAIT;

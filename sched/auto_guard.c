@@ -38,9 +38,9 @@
 #define TRIED_PART 0.75 /* belief that makes an arm tried */
 #define PROBE_ROUNDS 64
 #define PROBE_SHARE 0.125  /* who does less is not probed */
-#define UNKNOWN_DOUBT 1.25 /* a few units may be short ones by chance */
 #define FIRST_RETRY 16     /* rounds */
 #define LAST_RETRY 256
+#define AVERAGED_PART 0.02 /* of the round's work */
 #define MUCH_LONGER 1.5
 
 /* -- 1. Arms ------------------------------------------------------------ */
@@ -211,16 +211,30 @@ believe_solo (HassAuto *s)
   for (guint d = 0; d < s->n; d++)
     {
       HassAutoMember *m = &s->members[d];
-      double doubt = s->env->cost == HASS_COST_UNKNOWN ? UNKNOWN_DOUBT : 1;
       double plan_ns = planned_ns (s, d, s->round_work);
       double ns = m->entry_ns + m->solo_fixed_ns
                   + m->solo_ns_per_work * s->round_work;
       if (m->solo_ns_per_work > 0 && s->arms[d].rounds == 0)
-        s->arms[d].factor = MIN (doubt * ns / MAX (plan_ns, 1), 1);
+        s->arms[d].factor = MIN (ns / MAX (plan_ns, 1), 1);
       if (m->solo_ns_per_work > 0)
         s->arms[d].ns = s->arms[d].factor * plan_ns;
       m->solo_ns_per_work = 0;
     }
+}
+
+/* Costs that nobody knows differ along a round, so the last bundles say little
+   of the next round; a whole round does, where the device did some of it. */
+static void
+average (HassAuto *s, guint device, const HassDeviceSummary *did)
+{
+  HassAutoMember *m = &s->members[device];
+  if (device == s->cpu)
+    {
+      m->done_work = did->work;
+      m->done_ns = did->busy_ns;
+    }
+  if (m->done_ns > 0 && m->done_work > AVERAGED_PART * s->round_work)
+    m->mean_rate = m->done_work / m->done_ns;
 }
 
 void
@@ -229,6 +243,8 @@ hass_auto_guard_end (HassAuto *s, const HassRoundSummary *summary)
   if (!s->chosen || summary->units == 0)
     return;
   HassAutoArm *arm = &s->arms[s->arm];
+  for (guint d = 0; d < s->n; d++)
+    average (s, d, &summary->devices[d]);
   double plan_ns = planned_ns (s, s->arm, s->round_work);
   double factor = CLAMP (summary->makespan_ns / MAX (plan_ns, 1), 0.5, 8);
   arm->factor = arm->rounds == 0 ? factor : 0.5 * (arm->factor + factor);
@@ -268,7 +284,8 @@ solo_work (const HassAuto *s, const HassRound *round, guint device)
   if (device == s->cpu)
     return MAX (work, s->unit_work * s->env->devices[device].cores);
   double fixed_ns = hass_auto_fit_of (s, round, device, TRUE)->fixed_ns;
-  return MAX (work, MAX (fixed_ns * r->rate, s->unit_work));
+  return MAX (MAX (work, hass_auto_fill_work (s, device)),
+              MAX (fixed_ns * r->rate, s->unit_work));
 }
 
 /* Is it worth it, and does it cost little? One of devices that are alike
@@ -285,9 +302,11 @@ worth_probing (HassAuto *s, const HassRound *round, guint device)
       return FALSE;
   if (!r->runs || r->rate < PROBE_SHARE * sum || r->rate >= sum)
     return FALSE;
-  if (solo_work (s, round, device) < MOST_PROBE_PART * s->planned_ns * r->rate)
+  if (s->env->cost != HASS_COST_UNKNOWN
+      && solo_work (s, round, device) < MOST_PROBE_PART * s->planned_ns * r->rate)
     return TRUE;
-  /* In rounds so short it is tried with a whole one, if it does most. */
+  /* In rounds so short, or where a bundle says nothing of the others, it is
+     tried with a whole one, if it does most of the work. */
   HassAutoArm *arm = &s->arms[device];
   if (arm->rounds == 0)
     arm->factor = MIN (arm->factor, TRIED_PART);
@@ -319,8 +338,7 @@ end_solo (HassAuto *s, const HassRound *round, guint device)
       ns = p.busy_ns - s->solo_seen.busy_ns;
     }
   else
-    m->solo_fixed_ns
-        = MIN (hass_auto_fit_of (s, round, device, TRUE)->fixed_ns, 0.9 * ns);
+    m->solo_fixed_ns = MIN (s->env->devices[device].latency_ns, 0.9 * ns);
   if (!(work > 0) || !(ns > 0))
     return;
   m->solo_ns_per_work = (ns - m->solo_fixed_ns) / work;

@@ -94,6 +94,40 @@ hass_auto_all_settled (const HassAuto *s, const HassRound *round)
   return TRUE;
 }
 
+gboolean
+hass_auto_out (const HassAuto *s, guint device)
+{
+  const HassAutoMember *m = &s->members[device];
+  return m->failed || m->absent || m->hopeless;
+}
+
+/* Whether a GPU that nobody has seen at work could help at all. Its kernels
+   have a thread for each element, and a thread is slower than a core by far;
+   and what it needs to copy first may take longer than the cores need for all
+   there is. */
+void
+hass_auto_judge (HassAuto *s, const HassRound *round, guint device)
+{
+  HassAutoMember *m = &s->members[device];
+  m->hopeless = FALSE;
+  if (device == s->cpu || s->cpu == s->n
+      || hass_auto_known (s, round, device))
+    return;
+  double rate = cpu_rate (s);
+  guint cores = s->env->devices[s->cpu].cores;
+  double elements = s->unit_elements * hass_round_units (round);
+  m->hopeless
+      = (elements > 0 && 4 * elements < HASS_AUTO_CORE_THREADS * cores)
+        || (rate > 0 && m->entry_ns > hass_round_total_work (round) / rate);
+}
+
+/* Work of the smallest bundle that fills it; any smaller takes as long. */
+double
+hass_auto_fill_work (const HassAuto *s, guint device)
+{
+  return s->members[device].fill_units * s->unit_work;
+}
+
 /* -- 2. The plan -------------------------------------------------------- */
 
 guint64
@@ -208,9 +242,9 @@ plan_gpu (const HassAuto *s, const HassRound *round, guint device,
   double exclusive = hass_round_exclusive (round, device) * s->unit_work;
   r->ready_ns = queue_ns (s, m) + fixed_ns + exclusive / r->rate
                 + (m->entered ? 0 : m->entry_ns);
-  r->step_ns = hass_auto_work_at (s, round, TRUE,
-                                  hass_auto_least_units (s, round, device))
-               / r->rate;
+  double least = hass_auto_work_at (s, round, TRUE,
+                                    hass_auto_least_units (s, round, device));
+  r->step_ns = MAX (least, hass_auto_fill_work (s, device)) / r->rate;
 }
 
 void
@@ -218,10 +252,9 @@ hass_auto_make_plan (HassAuto *s, const HassRound *round, guint asking)
 {
   for (guint d = 0; d < s->n; d++)
     {
-      const HassAutoMember *m = &s->members[d];
       HassRunner *r = &s->plan[d];
       *r = (HassRunner){ 0 };
-      if (m->failed || m->absent || !hass_auto_takes_part (s, d))
+      if (hass_auto_out (s, d) || !hass_auto_takes_part (s, d))
         continue;
       if (d == s->cpu)
         plan_cpu (s, round, asking == s->cpu, r);
@@ -240,15 +273,15 @@ hass_auto_whole_ns (HassAuto *s, double work)
   guint n = 0;
   for (guint d = 0; d < s->n; d++)
     {
-      const HassAutoMember *m = &s->members[d];
       HassRunner *r = &s->plan[d];
       *r = (HassRunner){ 0 };
-      if (m->failed || m->absent || !hass_auto_takes_part (s, d))
+      if (hass_auto_out (s, d) || !hass_auto_takes_part (s, d))
         continue;
+      const HassAutoMember *m = &s->members[d];
       if (d == s->cpu)
         {
           guint cores = MAX (s->env->devices[d].cores, 1);
-          r->rate = cpu_rate (s);
+          r->rate = m->mean_rate > 0 ? m->mean_rate : cpu_rate (s);
           if (r->rate > 0)
             r->ready_ns = r->step_ns = s->unit_work * cores / r->rate / 2;
           if (s->arm == d && s->env->cost == HASS_COST_EQUAL && r->rate > 0)
@@ -260,11 +293,15 @@ hass_auto_whole_ns (HassAuto *s, double work)
           = hass_auto_fit_of (s, NULL, d, !hass_auto_overlaps (s, d));
       if (later->seen == 0)
         next = later = &m->fits[HASS_AUTO_SIMPLE + HASS_AUTO_IDLE];
-      r->rate = later->seen > 0 ? 1 / later->ns_per_work : m->prior_rate;
+      r->rate = m->mean_rate > 0    ? m->mean_rate
+                : later->seen > 0 ? 1 / later->ns_per_work
+                                  : m->prior_rate;
       r->ready_ns = m->entry_ns + next->fixed_ns;
       if (r->rate > 0)
         r->step_ns
-            = s->unit_work * hass_auto_least_units (s, NULL, d) / r->rate;
+            = MAX (s->unit_work * hass_auto_least_units (s, NULL, d),
+                   hass_auto_fill_work (s, d))
+              / r->rate;
     }
   double ns = hass_fill (s->plan, s->n, work);
   for (guint d = 0; d < s->n; d++)
@@ -277,8 +314,7 @@ gboolean
 hass_auto_all_measured (const HassAuto *s, const HassRound *round)
 {
   for (guint d = 0; d < s->n; d++)
-    if (!s->members[d].failed && !s->members[d].absent
-        && !hass_auto_measured (s, round, d))
+    if (!hass_auto_out (s, d) && !hass_auto_measured (s, round, d))
       return FALSE;
   return TRUE;
 }
@@ -295,8 +331,7 @@ gboolean
 hass_auto_all_known (const HassAuto *s, const HassRound *round)
 {
   for (guint d = 0; d < s->n; d++)
-    if (!s->members[d].failed && !s->members[d].absent
-        && !hass_auto_known (s, round, d))
+    if (!hass_auto_out (s, d) && !hass_auto_known (s, round, d))
       return FALSE;
   return TRUE;
 }
@@ -308,7 +343,6 @@ hass_auto_kept_units (const HassAuto *s, const HassRound *round)
 {
   guint64 n = 0;
   for (guint d = 0; d < s->n; d++)
-    n += d != s->cpu && !s->members[d].failed && !s->members[d].absent
-         && !hass_auto_busy (s, round, d) && !hass_auto_measured (s, round, d);
+    n += d != s->cpu && !hass_auto_out (s, d) && !hass_auto_busy (s, round, d) && !hass_auto_measured (s, round, d);
   return n;
 }
