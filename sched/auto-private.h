@@ -79,7 +79,8 @@ typedef struct
 {
   HassFit fits[HASS_AUTO_FITS];
   double prior_rate;           /* of its traits or of earlier runs */
-  double entry_ns;             /* to be copied before a round's first bundle */
+  double copy_ns;              /* of what a round's first bundle needs first */
+  double entry_ns;             /* with the turns of others on its link */
   gboolean entered;            /* that has been, or is on its way */
   double largest;              /* work of its largest bundle */
   double round_largest;        /* that in this round, finished or not */
@@ -96,6 +97,9 @@ typedef struct
   double queue_ns; /* sum of theirs */
   gint64 since_ns; /* when the first of them began */
   gint64 end_ns;   /* of the last one */
+
+  /* Decayed: time at a link that others use too, over what it needed itself. */
+  double waited_ns, needed_ns, link_wait;
 
   /* What it did in this round, fixed parts left out, and in the last one in
      which it did much. */

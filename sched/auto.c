@@ -45,6 +45,7 @@
 #include <string.h>
 
 #define LOOKED_AT 8 /* units, for their elements */
+#define LINK_MEMORY 0.9
 #define WARM_UP 2 /* times slower than the second bundle */
 
 static const HassParameter parameters[] = {
@@ -99,8 +100,6 @@ create (const HassStrategyEnv *env, GError **error)
       const HassDeviceTraits *t = &env->devices[d];
       if (t->kind == HASS_DEVICE_CPU && s->cpu == s->n)
         s->cpu = d;
-      else if (t->link_bytes_per_ns > 0)
-        s->members[d].entry_ns = env->entry_bytes / t->link_bytes_per_ns;
     }
   set_priors (s);
   return s;
@@ -144,6 +143,23 @@ mean_elements (const HassAuto *s, const HassRound *round)
   return sum / LOOKED_AT;
 }
 
+/* What a GPU copies before its first bundle takes so long; those that share its
+   link and come before it do so first. */
+static void
+look_at_entry (HassAuto *s, guint device)
+{
+  HassAutoMember *m = &s->members[device];
+  const HassDeviceTraits *t = &s->env->devices[device];
+  guint turns = 1;
+  if (t->kind == HASS_DEVICE_CPU || !(t->link_bytes_per_ns > 0))
+    return;
+  for (guint d = 0; d < device; d++)
+    turns += t->link != 0 && s->env->devices[d].link == t->link
+             && !hass_auto_out (s, d);
+  m->copy_ns = s->env->entry_bytes / t->link_bytes_per_ns;
+  m->entry_ns = turns * m->copy_ns;
+}
+
 static void
 begin_round (gpointer self, HassRound *round)
 {
@@ -176,6 +192,7 @@ begin_round (gpointer self, HassRound *round)
   s->unit_elements = mean_elements (s, round);
   for (guint d = 0; d < s->n; d++)
     {
+      look_at_entry (s, d);
       s->members[d].fill_units
           = d != s->cpu && s->unit_elements > 0
                 ? s->env->devices[d].width / s->unit_elements
@@ -270,7 +287,7 @@ granted (gpointer self, HassRound *round, guint device, const HassGrant *grant)
                : 0);
   const HassFit *known
       = hass_auto_fit_of (s, round, device, fit & HASS_AUTO_IDLE);
-  double ns = known->seen > 0 ? hass_fit_ns (known, work) : 0;
+  double ns = hass_fit_ns (known, work) * (1 + m->link_wait);
   if (known->seen == 0 && m->prior_rate > 0)
     ns = s->env->devices[device].latency_ns + work / m->prior_rate;
   ns += enters ? m->entry_ns : 0;
@@ -325,6 +342,26 @@ forget_warm_up (HassAutoMember *m, double work, double ns)
     memset (m->fits, 0, sizeof m->fits);
 }
 
+/* How long a bundle waits for the copies of others is chance, and would make
+   all that is foretold uncertain: it is learned apart, as a mean. */
+static double
+without_wait (HassAuto *s, const HassCompletion *done, double copy_ns,
+              double ns)
+{
+  HassAutoMember *m = &s->members[done->device];
+  double needed_ns = done->h2d_ns + done->kernel_ns + done->d2h_ns - copy_ns;
+  ns = MAX (ns - copy_ns, 0.1 * ns);
+  if (s->env->devices[done->device].link == 0 || needed_ns <= 0
+      || needed_ns >= ns || hass_auto_overlaps (s, done->device))
+    return ns;
+  if (copy_ns > 0)
+    return needed_ns; /* and others enter by the same link */
+  m->waited_ns = LINK_MEMORY * m->waited_ns + ns - needed_ns;
+  m->needed_ns = LINK_MEMORY * m->needed_ns + needed_ns;
+  m->link_wait = m->waited_ns / m->needed_ns;
+  return needed_ns;
+}
+
 static void
 observe (gpointer self, HassRound *round, const HassCompletion *done)
 {
@@ -352,12 +389,15 @@ observe (gpointer self, HassRound *round, const HassCompletion *done)
   hass_auto_guard_watch (s);
   if (done->failed || done->units == 0)
     return;
-  if (b.enters)
-    ns = MAX (ns - m->entry_ns, 0.1 * ns);
+  double copy_ns = b.enters ? m->copy_ns : 0;
+  double served_ns = MAX (ns - copy_ns, 0.1 * ns);
+  ns = without_wait (s, done, copy_ns, ns);
+  if (copy_ns > 0)
+    served_ns = ns;
   if (s->solo == done->device && s->probing)
-    s->solo_ns += ns;
+    s->solo_ns += served_ns;
   m->done_work += b.work;
-  m->done_ns += MAX (ns - m->fits[b.fit].fixed_ns, 0.1 * ns);
+  m->done_ns += MAX (served_ns - m->fits[b.fit].fixed_ns, 0.1 * served_ns);
   double latency_ns = s->env->devices[done->device].latency_ns;
   forget_warm_up (m, b.work, ns);
   hass_fit_add (&m->fits[b.fit], b.work, ns, latency_ns);

@@ -138,8 +138,9 @@ bundle_work (HassAuto *s, const HassRound *round, guint device)
     }
   double fill_ns = hass_auto_fill_work (s, device) / r->rate;
   ns = MAX (ns, MIN (fill_ns, part_ns));
-  /* It may take more than that, which larger bundles show. */
-  ns = MAX (ns, MIN (MUCH_FILLED * fill_ns, part_ns / 4));
+  /* It may take more than that to fill it, which a larger bundle shows. */
+  if (m->largest < MUCH_FILLED * fill_ns * r->rate && m->n_bundles == 0)
+    ns = MAX (ns, MIN (MUCH_FILLED * fill_ns, part_ns / 4));
   if (!known)
     {
       s->why = "a first bundle, by what earlier runs have shown";

@@ -212,7 +212,7 @@ believe_solo (HassAuto *s)
     {
       HassAutoMember *m = &s->members[d];
       double plan_ns = planned_ns (s, d, s->round_work);
-      double ns = m->entry_ns + m->solo_fixed_ns
+      double ns = m->copy_ns + m->solo_fixed_ns
                   + m->solo_ns_per_work * s->round_work;
       if (m->solo_ns_per_work > 0 && s->arms[d].rounds == 0)
         s->arms[d].factor = MIN (ns / MAX (plan_ns, 1), 1);

@@ -8,6 +8,7 @@
 
 #define CPU_MEMORY 0.8 /* for each pass of all cores */
 #define SETTLED_BUNDLES 3
+#define EARLY_BUNDLES 8
 #define UNSETTLED 0.3 /* error of what is foretold */
 #define MARGIN 2 /* a unit may take so much longer when all cores are busy */
 
@@ -88,7 +89,8 @@ hass_auto_all_settled (const HassAuto *s, const HassRound *round)
       const HassAutoMember *m = &s->members[d];
       if (d != s->cpu && m->n_bundles > 0
           && (m->n_done < SETTLED_BUNDLES
-              || hass_auto_fit_of (s, round, d, FALSE)->error > UNSETTLED))
+              || (m->n_done < EARLY_BUNDLES
+                  && hass_auto_fit_of (s, round, d, FALSE)->error > UNSETTLED)))
         return FALSE;
     }
   return TRUE;
@@ -236,7 +238,8 @@ plan_gpu (const HassAuto *s, const HassRound *round, guint device,
       = hass_auto_fit_of (s, round, device, !hass_auto_overlaps (s, device));
   double fixed_ns
       = next->seen > 0 ? next->fixed_ns : s->env->devices[device].latency_ns;
-  r->rate = later->seen > 0 ? 1 / later->ns_per_work : m->prior_rate;
+  r->rate = later->seen > 0 ? 1 / later->ns_per_work / (1 + m->link_wait)
+                            : m->prior_rate;
   if (r->rate <= 0)
     return;
   double exclusive = hass_round_exclusive (round, device) * s->unit_work;
@@ -294,9 +297,10 @@ hass_auto_whole_ns (HassAuto *s, double work)
       if (later->seen == 0)
         next = later = &m->fits[HASS_AUTO_SIMPLE + HASS_AUTO_IDLE];
       r->rate = m->mean_rate > 0    ? m->mean_rate
-                : later->seen > 0 ? 1 / later->ns_per_work
+                : later->seen > 0 ? 1 / later->ns_per_work / (1 + m->link_wait)
                                   : m->prior_rate;
-      r->ready_ns = m->entry_ns + next->fixed_ns;
+      r->ready_ns
+          = (s->arm == d ? m->copy_ns : m->entry_ns) + next->fixed_ns;
       if (r->rate > 0)
         r->step_ns
             = MAX (s->unit_work * hass_auto_least_units (s, NULL, d),
