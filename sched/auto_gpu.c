@@ -8,6 +8,8 @@
 #define GROWTH 4           /* of a bundle over the largest so far */
 #define LEAST_FIXED_NS 2e3 /* no launch is cheaper than that */
 #define MUCH_FILLED 8 /* times as many elements as it is wide */
+#define LONG_COPY_NS 1e7
+#define FACTOR 0.3       /* of its part */
 #define BELIEF (1 / 16.)   /* of its part, to who is known by hearsay */
 
 static double
@@ -16,14 +18,24 @@ uncertainty (const HassAuto *s, const HassRound *round, const HassFit *fit)
   static const double least[] = { [HASS_COST_EQUAL] = 0.02,
                                   [HASS_COST_SIZED] = 0.05,
                                   [HASS_COST_UNKNOWN] = 0.15 };
-  double u = MAX (least[s->env->cost], MIN (fit->error, 0.5));
+  double u = MAX (least[s->env->cost], MIN (fit->error, 0.25));
   return fit->seen < 3 || !hass_auto_all_measured (s, round) ? MAX (u, 0.25)
                                                              : u;
 }
 
+/* So few elements that bundles smaller than a GPU's part would take as long as
+   all of its part. */
+static gboolean
+one_probe (const HassAuto *s, const HassRound *round, guint device)
+{
+  guint n_gpus = s->n - (s->cpu < s->n ? 1 : 0);
+  return 2 * hass_auto_fill_work (s, device) * n_gpus
+         > hass_round_total_work (round);
+}
+
 /* Work of the first bundles: enough to fill the device, if that is not much
-   of the round. If it is, smaller ones would take as long: then each GPU gets
-   at once what it may be worth beside the cores. */
+   of the round. If it is, each GPU gets at once what it may be worth beside
+   the cores. */
 static double
 probe_work (const HassAuto *s, const HassRound *round, guint device)
 {
@@ -31,7 +43,7 @@ probe_work (const HassAuto *s, const HassRound *round, guint device)
   double work = s->env->parameters[HASS_AUTO_PROBE] * total;
   double fill = hass_auto_fill_work (s, device);
   guint n_gpus = s->n - (s->cpu < s->n ? 1 : 0);
-  if (2 * fill * n_gpus > total)
+  if (one_probe (s, round, device))
     {
       double cores = s->cpu < s->n ? s->env->devices[s->cpu].cores : 0;
       double threads = s->unit_elements * hass_round_units (round);
@@ -123,7 +135,10 @@ bundle_work (HassAuto *s, const HassRound *round, guint device)
       = MAX (fit->seen > 0 ? fit->fixed_ns : latency_ns, LEAST_FIXED_NS);
   double part_ns = MAX (s->finish_ns - r->ready_ns, r->step_ns);
   gboolean known = hass_auto_measured (s, round, device);
-  double ns = MIN (part_ns / (1 + 2 * u), sqrt (s->finish_ns * fixed_ns / u));
+  /* Where a launch overlaps nothing, a few large ones first. */
+  double large_ns = hass_auto_overlaps (s, device) ? 0 : FACTOR * part_ns;
+  double even_ns = MAX (sqrt (s->finish_ns * fixed_ns / u), large_ns);
+  double ns = MIN (part_ns / (1 + 2 * u), even_ns);
   s->why = "as much as is worth a launch";
   if (s->arm == device)
     ns = part_ns; /* there is nobody to finish together with */
@@ -134,7 +149,7 @@ bundle_work (HassAuto *s, const HassRound *round, guint device)
   if (s->env->cost == HASS_COST_UNKNOWN)
     {
       double round_ns = s->finish_ns + (s->now_ns - s->begin_ns);
-      ns = MIN (ns, MAX (0.02 * round_ns, 8 * fixed_ns));
+      ns = MIN (ns, MAX (MAX (0.02 * round_ns, 20 * fixed_ns), large_ns));
     }
   double fill_ns = hass_auto_fill_work (s, device) / r->rate;
   ns = MAX (ns, MIN (fill_ns, part_ns));
@@ -158,6 +173,7 @@ bundle_work (HassAuto *s, const HassRound *round, guint device)
     work = MIN (work, GROWTH * m->largest);
   if (!hass_auto_all_known (s, round))
     work = MIN (work, s->left / (2 * s->n));
+  work = MAX (work, MIN (hass_auto_fill_work (s, device), part_ns * r->rate));
   return MAX (work, G_MINDOUBLE);
 }
 
@@ -193,11 +209,31 @@ exclusive_units (const HassAuto *s, const HassRound *round, guint device)
               MAX (s->env->devices[device].cores, 1));
 }
 
+/* What a GPU has to copy first may take longer than everything else: who takes
+   long for it waits for the first core, and for others on its link. */
+static gboolean
+waits_to_enter (HassAuto *s, const HassRound *round, guint device)
+{
+  const HassAutoMember *m = &s->members[device];
+  guint link = s->env->devices[device].link;
+  if (m->entered || m->copy_ns < LONG_COPY_NS)
+    return FALSE;
+  s->why = "until a core has shown whether it is worth what it copies first";
+  if (s->cpu < s->n && !hass_auto_measured (s, round, s->cpu))
+    return TRUE;
+  s->why = "until another has copied what it needs, by the same link";
+  for (guint d = 0; d < s->n && link != 0; d++)
+    if (d != device && s->env->devices[d].link == link
+        && s->members[d].n_bundles > 0 && !hass_auto_measured (s, round, d))
+      return TRUE;
+  return FALSE;
+}
+
 HassAnswer
 hass_auto_grant_gpu (HassAuto *s, HassRound *round, guint device,
                      gboolean force, HassGrant *grant)
 {
-  const HassAutoMember *m = &s->members[device];
+  HassAutoMember *m = &s->members[device];
   if (m->failed || hass_round_exclusive (round, device) > 0)
     {
       s->why = m->failed ? "it failed, does it work again"
@@ -209,16 +245,15 @@ hass_auto_grant_gpu (HassAuto *s, HassRound *round, guint device,
     }
   if (!hass_auto_measured (s, round, device) && !hass_auto_all_known (s, round))
     {
-      s->why = "until a core has shown whether it is worth what it copies first";
-      if (m->entry_ns > 0 && s->cpu < s->n && !force
-          && !hass_auto_measured (s, round, s->cpu))
+      if (!force && waits_to_enter (s, round, device))
         return HASS_WAIT;
-      hass_auto_judge (s, round, device);
-      s->why = "the cores are done before it could help";
+      hass_auto_make_plan (s, round, device);
+      s->why = "all is done before it could help";
+      m->hopeless = m->hopeless || m->copy_ns > s->finish_ns;
       if (m->hopeless && !force)
         return HASS_WAIT;
       s->why = "until its first bundles are back";
-      if (m->n_bundles >= 2)
+      if (m->n_bundles >= (one_probe (s, round, device) ? 1 : 2))
         return HASS_WAIT;
       s->why = "its first bundles, to be measured";
       fill_in (s, round, device, probe_work (s, round, device), grant);

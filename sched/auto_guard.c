@@ -36,6 +36,7 @@
 #define PROBE_PART 0.01   /* of the round's time */
 #define MOST_PROBE_PART 0.3
 #define TRIED_PART 0.75 /* belief that makes an arm tried */
+#define TRIED_UNKNOWN 0.9 /* the same, where costs are */
 #define PROBE_ROUNDS 64
 #define PROBE_SHARE 0.125  /* who does less is not probed */
 #define FIRST_RETRY 16     /* rounds */
@@ -308,8 +309,10 @@ worth_probing (HassAuto *s, const HassRound *round, guint device)
   /* In rounds so short, or where a bundle says nothing of the others, it is
      tried with a whole one, if it does most of the work. */
   HassAutoArm *arm = &s->arms[device];
+  double belief
+      = s->env->cost == HASS_COST_UNKNOWN ? TRIED_UNKNOWN : TRIED_PART;
   if (arm->rounds == 0)
-    arm->factor = MIN (arm->factor, TRIED_PART);
+    arm->factor = MIN (arm->factor, belief);
   return FALSE;
 }
 

@@ -105,7 +105,7 @@ hass_auto_out (const HassAuto *s, guint device)
 
 /* Whether a GPU that nobody has seen at work could help at all. Its kernels
    have a thread for each element, and a thread is slower than a core by far;
-   and what it needs to copy first may take longer than the cores need for all
+   and what it needs to copy first may take longer than the others need for all
    there is. */
 void
 hass_auto_judge (HassAuto *s, const HassRound *round, guint device)
@@ -115,12 +115,12 @@ hass_auto_judge (HassAuto *s, const HassRound *round, guint device)
   if (device == s->cpu || s->cpu == s->n
       || hass_auto_known (s, round, device))
     return;
-  double rate = cpu_rate (s);
   guint cores = s->env->devices[s->cpu].cores;
   double elements = s->unit_elements * hass_round_units (round);
-  m->hopeless
-      = (elements > 0 && 4 * elements < HASS_AUTO_CORE_THREADS * cores)
-        || (rate > 0 && m->entry_ns > hass_round_total_work (round) / rate);
+  m->hopeless = elements > 0 && 4 * elements < HASS_AUTO_CORE_THREADS * cores;
+  if (!m->hopeless && m->copy_ns > 0)
+    m->hopeless
+        = m->copy_ns > hass_auto_whole_ns (s, hass_round_total_work (round));
 }
 
 /* Work of the smallest bundle that fills it; any smaller takes as long. */
