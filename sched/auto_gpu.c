@@ -23,34 +23,30 @@ uncertainty (const HassAuto *s, const HassRound *round, const HassFit *fit)
                                                              : u;
 }
 
-/* So few elements that bundles smaller than a GPU's part would take as long as
-   all of its part. */
+/* So few elements that it takes much of the round to fill it; any smaller
+   bundle would take as long. */
 static gboolean
-one_probe (const HassAuto *s, const HassRound *round, guint device)
+hard_to_fill (const HassAuto *s, const HassRound *round, guint device)
 {
-  guint n_gpus = s->n - (s->cpu < s->n ? 1 : 0);
-  return 2 * hass_auto_fill_work (s, device) * n_gpus
-         > hass_round_total_work (round);
+  return hass_auto_fill_work (s, device)
+         > hass_round_total_work (round) / (8 * s->n);
 }
 
-/* Work of the first bundles: enough to fill the device, if that is not much
-   of the round. If it is, each GPU gets at once what it may be worth beside
-   the cores. */
+/* Work of the first bundles: enough to fill the device, but of a short round
+   no more than it may be worth beside the cores. */
 static double
 probe_work (const HassAuto *s, const HassRound *round, guint device)
 {
   double total = hass_round_total_work (round);
-  double work = s->env->parameters[HASS_AUTO_PROBE] * total;
   double fill = hass_auto_fill_work (s, device);
   guint n_gpus = s->n - (s->cpu < s->n ? 1 : 0);
-  if (one_probe (s, round, device))
-    {
-      double cores = s->cpu < s->n ? s->env->devices[s->cpu].cores : 0;
-      double threads = s->unit_elements * hass_round_units (round);
-      double worth = threads / (threads + cores * HASS_AUTO_CORE_THREADS);
-      return worth * total / n_gpus;
-    }
-  return MIN (MAX (work, fill), total / (8 * s->n));
+  if (!hard_to_fill (s, round, device))
+    return MIN (MAX (s->env->parameters[HASS_AUTO_PROBE] * total, fill),
+                total / (8 * s->n));
+  double cores = s->cpu < s->n ? s->env->devices[s->cpu].cores : 0;
+  double threads = s->unit_elements * hass_round_units (round);
+  double worth = threads / (threads + cores * HASS_AUTO_CORE_THREADS);
+  return MIN (fill, worth * total / n_gpus);
 }
 
 /* By what part a bundle on an idle GPU takes longer than one that queues:
@@ -253,7 +249,7 @@ hass_auto_grant_gpu (HassAuto *s, HassRound *round, guint device,
       if (m->hopeless && !force)
         return HASS_WAIT;
       s->why = "until its first bundles are back";
-      if (m->n_bundles >= (one_probe (s, round, device) ? 1 : 2))
+      if (m->n_bundles >= (hard_to_fill (s, round, device) ? 1 : 2))
         return HASS_WAIT;
       s->why = "its first bundles, to be measured";
       fill_in (s, round, device, probe_work (s, round, device), grant);

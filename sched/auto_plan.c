@@ -120,7 +120,7 @@ hass_auto_judge (HassAuto *s, const HassRound *round, guint device)
   m->hopeless = elements > 0 && 4 * elements < HASS_AUTO_CORE_THREADS * cores;
   if (!m->hopeless && m->copy_ns > 0)
     m->hopeless
-        = m->copy_ns > hass_auto_whole_ns (s, hass_round_total_work (round));
+        = m->entry_ns > hass_auto_whole_ns (s, hass_round_total_work (round));
 }
 
 /* Work of the smallest bundle that fills it; any smaller takes as long. */
