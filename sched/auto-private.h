@@ -26,6 +26,7 @@ typedef struct
   double fixed_ns, ns_per_work;   /* the result */
   double error;                   /* relative, of what was foretold */
   guint64 seen;
+  guint64 last; /* its device's n_done when last added to */
 } HassFit;
 
 void hass_fit_add (HassFit *fit, double work, double ns, double latency_ns);
@@ -91,6 +92,7 @@ typedef struct
   gboolean hopeless;           /* unmeasured, and could not help if it could */
   double fill_units;           /* that offer as many elements as it is wide */
   gboolean asked;              /* in this round */
+  guint64 asked_at;            /* completions of all devices by then */
 
   HassAutoBundle bundles[HASS_AUTO_DEEPEST]; /* GPU: in flight, oldest first */
   guint n_bundles;
@@ -132,6 +134,7 @@ typedef struct
   HassRunner *plan; /* [n] */
   guint64 *counts;  /* [n], scratch */
   gint64 now_ns;    /* of the last completion */
+  guint64 n_told;   /* completions */
   gint64 begin_ns;  /* of the round, once begun */
   gboolean begun;   /* something of it has finished */
   double unit_work, unit_elements, finish_ns, left;
@@ -200,6 +203,7 @@ HassAnswer hass_auto_grant_cpu (HassAuto *s, HassRound *round, gboolean force,
 gboolean hass_auto_takes_part (const HassAuto *s, guint device);
 void hass_auto_guard_begin (HassAuto *s, const HassRound *round);
 void hass_auto_guard_watch (HassAuto *s);
+void hass_auto_guard_give_up (HassAuto *s);
 void hass_auto_guard_end (HassAuto *s, const HassRoundSummary *summary);
 gboolean hass_auto_guard_waits (HassAuto *s, const HassRound *round,
                                 guint device, gboolean force, double *work);

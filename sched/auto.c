@@ -170,6 +170,7 @@ begin_round (gpointer self, HassRound *round)
     {
       HassAutoMember *m = &s->members[d];
       m->asked = FALSE;
+      m->asked_at = s->n_told;
       m->n_bundles = 0;
       m->queue_ns = 0;
       m->round_largest = m->done_work = m->done_ns = 0;
@@ -230,8 +231,11 @@ decide (gpointer self, HassRound *round, guint device, gboolean force,
   HassAutoMember *m = &s->members[device];
   m->asked = TRUE;
   m->absent = FALSE;
+  m->asked_at = s->n_told;
   for (guint d = 0; d < s->n && force; d++)
     s->members[d].absent |= !s->members[d].asked;
+  if (force)
+    hass_auto_guard_give_up (s);
   if (s->cpu < s->n)
     hass_auto_look_at_cpu (s, round);
   HassAnswer answer
@@ -370,6 +374,7 @@ observe (gpointer self, HassRound *round, const HassCompletion *done)
   if (alone (s))
     return;
   set_clock (s, done);
+  s->n_told++;
   if (done->device == s->cpu)
     {
       hass_auto_look_at_cpu (s, round);
@@ -401,6 +406,7 @@ observe (gpointer self, HassRound *round, const HassCompletion *done)
   double latency_ns = s->env->devices[done->device].latency_ns;
   forget_warm_up (m, b.work, ns);
   hass_fit_add (&m->fits[b.fit], b.work, ns, latency_ns);
+  m->fits[b.fit].last = m->n_done;
   if (hass_auto_overlaps (s, done->device))
     foretell (&m->fits[b.fit & ~(guint)HASS_AUTO_IDLE], done, b.work,
               latency_ns);

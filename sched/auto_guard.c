@@ -184,10 +184,13 @@ hass_auto_guard_begin (HassAuto *s, const HassRound *round)
                     s->arms[arm].factor);
 }
 
-/* One alone is much slower than it was. */
+/* A failure, or one alone is much slower than it was: all take part, and the
+   round is no measure. */
 void
 hass_auto_guard_watch (HassAuto *s)
 {
+  for (guint d = 0; d < s->n && s->arm == s->n; d++)
+    s->chosen = s->chosen && !s->members[d].failed;
   if (!s->chosen || s->arm == s->n)
     return;
   double past_ns = s->now_ns - s->begin_ns;
@@ -198,9 +201,22 @@ hass_auto_guard_watch (HassAuto *s)
     return;
   HASS_AUTO_NOTE (s, "%s %s: now all", name_of (s, s->arm),
                   failed ? "failed" : "takes much longer than expected");
-  s->arms[s->arm].factor = MUCH_LONGER * MAX (s->arms[s->arm].factor, 1);
-  s->arms[s->arm].rounds++;
-  s->used = s->arm = s->n;
+  if (!failed)
+    {
+      s->arms[s->arm].factor = MUCH_LONGER * MAX (s->arms[s->arm].factor, 1);
+      s->arms[s->arm].rounds++;
+    }
+  hass_auto_guard_give_up (s);
+}
+
+/* All take part in what is left of the round, which says nothing of the arm
+   that it began under. */
+void
+hass_auto_guard_give_up (HassAuto *s)
+{
+  if (s->chosen)
+    s->used = s->n;
+  s->arm = s->n;
   s->chosen = FALSE;
 }
 
@@ -215,7 +231,8 @@ believe_solo (HassAuto *s)
       double plan_ns = planned_ns (s, d, s->round_work);
       double ns = m->copy_ns + m->solo_fixed_ns
                   + m->solo_ns_per_work * s->round_work;
-      if (m->solo_ns_per_work > 0 && s->arms[d].rounds == 0)
+      if (m->solo_ns_per_work > 0 && s->arms[d].rounds == 0
+          && isfinite (plan_ns))
         s->arms[d].factor = MIN (ns / MAX (plan_ns, 1), 1);
       if (m->solo_ns_per_work > 0)
         s->arms[d].ns = s->arms[d].factor * plan_ns;
@@ -262,9 +279,11 @@ hass_auto_guard_end (HassAuto *s, const HassRoundSummary *summary)
   if (s->arm == s->n && s->streak >= HASS_AUTO_SETTLING)
     return;
   for (guint other = 0; other < n_arms (s); other++)
-    if (other != s->arm)
-      s->arms[other].factor
-          = s->arms[other].ns / MAX (planned_ns (s, other, s->round_work), 1);
+    {
+      double ns = planned_ns (s, other, s->round_work);
+      if (other != s->arm && isfinite (s->arms[other].ns) && isfinite (ns))
+        s->arms[other].factor = s->arms[other].ns / MAX (ns, 1);
+    }
 }
 
 /* -- 2. Each by itself --------------------------------------------------- */

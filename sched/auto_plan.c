@@ -8,6 +8,9 @@
 
 #define CPU_MEMORY 0.8 /* for each pass of all cores */
 #define SETTLED_BUNDLES 3
+#define STALE_BUNDLES 2
+#define STALE 2 /* times as fast or slow */
+#define SILENT_TOLD 4 /* completions */
 #define EARLY_BUNDLES 8
 #define UNSETTLED 0.3 /* error of what is foretold */
 #define MARGIN 2 /* a unit may take so much longer when all cores are busy */
@@ -57,7 +60,10 @@ hass_auto_fit_of (const HassAuto *s, const HassRound *round, guint device,
   guint kind = hass_auto_simple (s, round) ? HASS_AUTO_SIMPLE : 0;
   const HassFit *fit = &m->fits[kind + (idle ? HASS_AUTO_IDLE : 0)];
   const HassFit *other = &m->fits[kind + (idle ? 0 : HASS_AUTO_IDLE)];
-  return fit->work > 0 && 4 * fit->work >= other->work ? fit : other;
+  gboolean stale = other->last > fit->last + STALE_BUNDLES
+                   && (other->ns_per_work > STALE * fit->ns_per_work
+                       || STALE * other->ns_per_work < fit->ns_per_work);
+  return fit->work > 0 && 4 * fit->work >= other->work && !stale ? fit : other;
 }
 
 gboolean
@@ -250,6 +256,17 @@ plan_gpu (const HassAuto *s, const HassRound *round, guint device,
   r->step_ns = MAX (least, hass_auto_fill_work (s, device)) / r->rate;
 }
 
+/* A GPU that has nothing asks after each completion. One that does not is
+   lost, or about to be. */
+static gboolean
+silent (const HassAuto *s, const HassRound *round, guint device)
+{
+  const HassAutoMember *m = &s->members[device];
+  return device != s->cpu && m->n_bundles == 0
+         && s->n_told > m->asked_at + SILENT_TOLD
+         && hass_auto_measured (s, round, device);
+}
+
 void
 hass_auto_make_plan (HassAuto *s, const HassRound *round, guint asking)
 {
@@ -257,7 +274,8 @@ hass_auto_make_plan (HassAuto *s, const HassRound *round, guint asking)
     {
       HassRunner *r = &s->plan[d];
       *r = (HassRunner){ 0 };
-      if (hass_auto_out (s, d) || !hass_auto_takes_part (s, d))
+      if (hass_auto_out (s, d) || !hass_auto_takes_part (s, d)
+          || (d != asking && silent (s, round, d)))
         continue;
       if (d == s->cpu)
         plan_cpu (s, round, asking == s->cpu, r);
