@@ -52,7 +52,7 @@ double hass_fill (HassRunner *runners, guint n, double work);
 #define HASS_AUTO_DEEPEST 8 /* bundles in flight that are kept track of */
 
 #define HASS_AUTO_CORE_THREADS 64 /* of a GPU; no core is slower than those */
-#define HASS_AUTO_SETTLING 3 /* rounds after the arm has changed */
+#define HASS_AUTO_SETTLING 3      /* rounds after the arm has changed */
 
 /* Its parameters. */
 enum
@@ -92,6 +92,7 @@ typedef struct
   gboolean hopeless;           /* unmeasured, and could not help if it could */
   double fill_units;           /* that offer as many elements as it is wide */
   gboolean asked;              /* in this round */
+  gboolean back;               /* it is idle since now and will ask */
   guint64 asked_at;            /* completions of all devices by then */
 
   HassAutoBundle bundles[HASS_AUTO_DEEPEST]; /* GPU: in flight, oldest first */
@@ -171,7 +172,10 @@ gboolean hass_auto_measured (const HassAuto *s, const HassRound *round,
                              guint device);
 gboolean hass_auto_busy (const HassAuto *s, const HassRound *round,
                          guint device);
-gboolean hass_auto_all_settled (const HassAuto *s, const HassRound *round);
+gboolean hass_auto_all_settled (const HassAuto *s, const HassRound *round,
+                                gboolean planned);
+gboolean hass_auto_warming_up (const HassAuto *s, const HassRound *round,
+                               double soon_ns);
 guint64 hass_auto_cpu_share (const HassAuto *s, const HassRound *round);
 double hass_auto_work_at (const HassAuto *s, const HassRound *round,
                           gboolean back, guint64 n);

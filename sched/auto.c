@@ -44,7 +44,8 @@
 
 #include <string.h>
 
-#define LOOKED_AT 8 /* units, for their elements */
+#define LOOKED_AT 8  /* units, for their elements */
+#define LATE_TOLD 16 /* completions of a round in which it never asked */
 #define LINK_MEMORY 0.9
 #define WARM_UP 2 /* times slower than the second bundle */
 
@@ -169,6 +170,7 @@ begin_round (gpointer self, HassRound *round)
   for (guint d = 0; d < s->n; d++)
     {
       HassAutoMember *m = &s->members[d];
+      m->absent |= !m->asked && s->n_told > m->asked_at + LATE_TOLD;
       m->asked = FALSE;
       m->asked_at = s->n_told;
       m->n_bundles = 0;
@@ -176,7 +178,7 @@ begin_round (gpointer self, HassRound *round)
       m->round_largest = m->done_work = m->done_ns = 0;
       m->units = 0;
       m->seen = (HassProgress){ 0 };
-      m->entered = FALSE;
+      m->entered = m->back = FALSE;
     }
   s->begun = FALSE;
   s->begin_ns = s->now_ns;
@@ -232,6 +234,7 @@ decide (gpointer self, HassRound *round, guint device, gboolean force,
   m->asked = TRUE;
   m->absent = FALSE;
   m->asked_at = s->n_told;
+  m->back = FALSE;
   for (guint d = 0; d < s->n && force; d++)
     s->members[d].absent |= !s->members[d].asked;
   if (force)
@@ -374,7 +377,8 @@ observe (gpointer self, HassRound *round, const HassCompletion *done)
   if (alone (s))
     return;
   set_clock (s, done);
-  s->n_told++;
+  m->asked_at = ++s->n_told; /* it can ask only now */
+  m->back = TRUE;
   if (done->device == s->cpu)
     {
       hass_auto_look_at_cpu (s, round);

@@ -77,8 +77,10 @@ cpu_units (HassAuto *s, HassRound *round, gboolean force)
     }
   /* A unit cannot be taken back. Another bundle will soon tell more. */
   s->why = "until a GPU has shown more, because units are long";
-  if (!hass_auto_all_settled (s, round) && !force
-      && LONG_PART * s->finish_ns < unit_ns)
+  if (!force
+      && ((unit_ns > LONG_NS && hass_auto_warming_up (s, round, unit_ns))
+          || (LONG_PART * s->finish_ns < unit_ns
+              && !hass_auto_all_settled (s, round, TRUE))))
     return 0;
   /* Nearly all that the cores will do; but the last two units of each core
      one by one, because a core that pulls late would be late. */

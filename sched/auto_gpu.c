@@ -7,10 +7,10 @@
 
 #define GROWTH 4           /* of a bundle over the largest so far */
 #define LEAST_FIXED_NS 2e3 /* no launch is cheaper than that */
-#define MUCH_FILLED 8 /* times as many elements as it is wide */
+#define MUCH_FILLED 8      /* times as many elements as it is wide */
 #define LONG_COPY_NS 1e7
 #define FACTOR 0.3       /* of its part */
-#define BELIEF (1 / 16.)   /* of its part, to who is known by hearsay */
+#define BELIEF (1 / 16.) /* of its part, to who is known by hearsay */
 
 static double
 uncertainty (const HassAuto *s, const HassRound *round, const HassFit *fit)
@@ -122,6 +122,8 @@ bundle_work (HassAuto *s, const HassRound *round, guint device)
   s->why = "all, nobody else helps";
   if (by_itself (s, round, device))
     return s->left;
+  if (s->plan[device].rate <= 0)
+    return 0;
   const HassAutoMember *m = &s->members[device];
   const HassRunner *r = &s->plan[device];
   const HassFit *fit = hass_auto_fit_of (s, round, device, m->n_bundles == 0);
@@ -166,7 +168,7 @@ bundle_work (HassAuto *s, const HassRound *round, guint device)
   /* Units are rounded down; the last of a part must not cost a launch. */
   double work = ns * r->rate + 0.5 * s->unit_work;
   if (m->largest > 0)
-    work = MIN (work, GROWTH * m->largest);
+    work = MIN (work, (m->n_done > 1 ? GROWTH : 1) * m->largest);
   if (!hass_auto_all_known (s, round))
     work = MIN (work, s->left / (2 * s->n));
   work = MAX (work, MIN (hass_auto_fill_work (s, device), part_ns * r->rate));
@@ -278,7 +280,7 @@ hass_auto_grant_gpu (HassAuto *s, HassRound *round, guint device,
     return HASS_WAIT;
   s->why = "until it is clearer who is late";
   double work = bundle_work (s, round, device);
-  if (work <= 0)
+  if (work <= 0 && !force)
     return HASS_WAIT;
   fill_in (s, round, device, work, grant);
   return HASS_TAKE;

@@ -35,11 +35,11 @@
 #define WEAK_FACTOR 0.965 /* so that it is tried without it, once */
 #define PROBE_PART 0.01   /* of the round's time */
 #define MOST_PROBE_PART 0.3
-#define TRIED_PART 0.75 /* belief that makes an arm tried */
+#define TRIED_PART 0.75   /* belief that makes an arm tried */
 #define TRIED_UNKNOWN 0.9 /* the same, where costs are */
 #define PROBE_ROUNDS 64
-#define PROBE_SHARE 0.125  /* who does less is not probed */
-#define FIRST_RETRY 16     /* rounds */
+#define PROBE_SHARE 0.125 /* who does less is not probed */
+#define FIRST_RETRY 16    /* rounds */
 #define LAST_RETRY 256
 #define AVERAGED_PART 0.02 /* of the round's work */
 #define MUCH_LONGER 1.5
@@ -229,8 +229,8 @@ believe_solo (HassAuto *s)
     {
       HassAutoMember *m = &s->members[d];
       double plan_ns = planned_ns (s, d, s->round_work);
-      double ns = m->copy_ns + m->solo_fixed_ns
-                  + m->solo_ns_per_work * s->round_work;
+      double ns
+          = m->copy_ns + m->solo_fixed_ns + m->solo_ns_per_work * s->round_work;
       if (m->solo_ns_per_work > 0 && s->arms[d].rounds == 0
           && isfinite (plan_ns))
         s->arms[d].factor = MIN (ns / MAX (plan_ns, 1), 1);
@@ -246,6 +246,8 @@ static void
 average (HassAuto *s, guint device, const HassDeviceSummary *did)
 {
   HassAutoMember *m = &s->members[device];
+  if (s->env->cost != HASS_COST_UNKNOWN)
+    return;
   if (device == s->cpu)
     {
       m->done_work = did->work;
@@ -258,6 +260,10 @@ average (HassAuto *s, guint device, const HassDeviceSummary *did)
 void
 hass_auto_guard_end (HassAuto *s, const HassRoundSummary *summary)
 {
+  for (guint d = 0; d < s->n; d++)
+    if (!s->members[d].asked && !hass_auto_out (s, d)
+        && hass_auto_takes_part (s, d))
+      s->chosen = FALSE; /* it is not there, which says nothing of the arm */
   if (!s->chosen || summary->units == 0)
     return;
   HassAutoArm *arm = &s->arms[s->arm];
@@ -323,7 +329,8 @@ worth_probing (HassAuto *s, const HassRound *round, guint device)
   if (!r->runs || r->rate < PROBE_SHARE * sum || r->rate >= sum)
     return FALSE;
   if (s->env->cost != HASS_COST_UNKNOWN
-      && solo_work (s, round, device) < MOST_PROBE_PART * s->planned_ns * r->rate)
+      && solo_work (s, round, device)
+             < MOST_PROBE_PART * s->planned_ns * r->rate)
     return TRUE;
   /* In rounds so short, or where a bundle says nothing of the others, it is
      tried with a whole one, if it does most of the work. */

@@ -9,8 +9,9 @@
 #define CPU_MEMORY 0.8 /* for each pass of all cores */
 #define SETTLED_BUNDLES 3
 #define STALE_BUNDLES 2
-#define STALE 2 /* times as fast or slow */
+#define STALE 2       /* times as fast or slow */
 #define SILENT_TOLD 4 /* completions */
+#define HARDLY_FILLED 8
 #define EARLY_BUNDLES 8
 #define UNSETTLED 0.3 /* error of what is foretold */
 #define MARGIN 2 /* a unit may take so much longer when all cores are busy */
@@ -86,14 +87,16 @@ hass_auto_busy (const HassAuto *s, const HassRound *round, guint device)
 
 /* Whether the GPUs that have work show by it what they can: the first bundle
    of each may have been slowed by what is made once, and early ones are small.
-   Meanwhile another completion is due soon. */
+   Meanwhile another completion is due soon, for planned ones surely. */
 gboolean
-hass_auto_all_settled (const HassAuto *s, const HassRound *round)
+hass_auto_all_settled (const HassAuto *s, const HassRound *round,
+                       gboolean planned)
 {
   for (guint d = 0; d < s->n; d++)
     {
       const HassAutoMember *m = &s->members[d];
-      if (d != s->cpu && m->n_bundles > 0
+      if (d != s->cpu
+          && (m->n_bundles > 0 || (m->back && (!planned || s->plan[d].runs)))
           && (m->n_done < SETTLED_BUNDLES
               || (m->n_done < EARLY_BUNDLES
                   && hass_auto_fit_of (s, round, d, FALSE)->error > UNSETTLED)))
@@ -118,12 +121,13 @@ hass_auto_judge (HassAuto *s, const HassRound *round, guint device)
 {
   HassAutoMember *m = &s->members[device];
   m->hopeless = FALSE;
-  if (device == s->cpu || s->cpu == s->n
-      || hass_auto_known (s, round, device))
+  if (device == s->cpu || s->cpu == s->n || hass_auto_known (s, round, device))
     return;
   guint cores = s->env->devices[s->cpu].cores;
   double elements = s->unit_elements * hass_round_units (round);
-  m->hopeless = elements > 0 && 4 * elements < HASS_AUTO_CORE_THREADS * cores;
+  m->hopeless = elements > 0
+                && HARDLY_FILLED * elements < s->env->devices[device].width
+                && 4 * elements < HASS_AUTO_CORE_THREADS * cores;
   if (!m->hopeless && m->copy_ns > 0)
     m->hopeless
         = m->entry_ns > hass_auto_whole_ns (s, hass_round_total_work (round));
@@ -134,6 +138,24 @@ double
 hass_auto_fill_work (const HassAuto *s, guint device)
 {
   return s->members[device].fill_units * s->unit_work;
+}
+
+/* A GPU's very first bundle may have been slowed by what is made once. Is there
+   one of which no more is known, and which will soon have done as much again?
+ */
+gboolean
+hass_auto_warming_up (const HassAuto *s, const HassRound *round, double soon_ns)
+{
+  for (guint d = 0; d < s->n; d++)
+    {
+      const HassAutoMember *m = &s->members[d];
+      const HassFit *fit = hass_auto_fit_of (s, round, d, TRUE);
+      if (d != s->cpu && m->n_done == 1
+          && (m->n_bundles > 0 || (m->back && s->plan[d].runs))
+          && hass_fit_ns (fit, m->largest) <= soon_ns)
+        return TRUE;
+    }
+  return FALSE;
 }
 
 /* -- 2. The plan -------------------------------------------------------- */
@@ -210,7 +232,8 @@ plan_cpu (const HassAuto *s, const HassRound *round, gboolean idle,
   r->ready_ns = hass_auto_busy (s, round, s->cpu) ? unit_ns : unit_ns / 2;
   r->step_ns = unit_ns - r->ready_ns;
   /* A few units that had the machine to themselves say too little. */
-  if (s->members[s->cpu].n_seen < cores && !hass_auto_all_settled (s, round))
+  if (s->members[s->cpu].n_seen < cores
+      && !hass_auto_all_settled (s, round, FALSE))
     r->step_ns += (MARGIN - 1) * unit_ns;
   if (!idle)
     r->step_ns += hass_auto_next_free_ns (s, round, unit_ns);
@@ -314,16 +337,14 @@ hass_auto_whole_ns (HassAuto *s, double work)
           = hass_auto_fit_of (s, NULL, d, !hass_auto_overlaps (s, d));
       if (later->seen == 0)
         next = later = &m->fits[HASS_AUTO_SIMPLE + HASS_AUTO_IDLE];
-      r->rate = m->mean_rate > 0    ? m->mean_rate
+      r->rate = m->mean_rate > 0  ? m->mean_rate
                 : later->seen > 0 ? 1 / later->ns_per_work / (1 + m->link_wait)
                                   : m->prior_rate;
-      r->ready_ns
-          = (s->arm == d ? m->copy_ns : m->entry_ns) + next->fixed_ns;
+      r->ready_ns = (s->arm == d ? m->copy_ns : m->entry_ns) + next->fixed_ns;
       if (r->rate > 0)
-        r->step_ns
-            = MAX (s->unit_work * hass_auto_least_units (s, NULL, d),
-                   hass_auto_fill_work (s, d))
-              / r->rate;
+        r->step_ns = MAX (s->unit_work * hass_auto_least_units (s, NULL, d),
+                          hass_auto_fill_work (s, d))
+                     / r->rate;
     }
   double ns = hass_fill (s->plan, s->n, work);
   for (guint d = 0; d < s->n; d++)
@@ -365,6 +386,7 @@ hass_auto_kept_units (const HassAuto *s, const HassRound *round)
 {
   guint64 n = 0;
   for (guint d = 0; d < s->n; d++)
-    n += d != s->cpu && !hass_auto_out (s, d) && !hass_auto_busy (s, round, d) && !hass_auto_measured (s, round, d);
+    n += d != s->cpu && !hass_auto_out (s, d) && !hass_auto_busy (s, round, d)
+         && !hass_auto_known (s, round, d);
   return n;
 }
