@@ -318,7 +318,7 @@ check-format: $(STAGED)
 # search gigabytes.
 THREAD_SUITES = $(foreach s,$(shell $(TESTS) --list | sed 's/:.*//' | sort -u \
 	| grep -vE '$(NOT_UNDER_THREAD)'),--suite $(s))
-NOT_UNDER_THREAD := ^(against_grep|gpu_search|matcher|line_scan|grep_rules|model|examples|monte_carlo_program|hass_info)
+NOT_UNDER_THREAD := ^(against_grep|gpu_search|matcher|line_scan|grep_rules|model|examples|monte_carlo_program|hass_info|sim_)
 check-main: all tests
 	$(Q)TEST_BUILD=$(abspath $(BUILD)) TSAN_OPTIONS="$(TSAN_OPTIONS) halt_on_error=1" \
 	  $(TESTS) $(if $(findstring thread,$(SAN)),$(THREAD_SUITES))
@@ -345,7 +345,12 @@ help:
 .PHONY: install
 install: lib $(TOOL_BIN)
 	install -d $(DESTDIR)$(PREFIX)/include/hass $(DESTDIR)$(PREFIX)/bin \
-	  $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/share/man/man1
+	  $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/share/man/man1 \
+	  $(addprefix $(DESTDIR)$(PREFIX)/share/hass/,platforms workloads)
+	install -m 644 doc/platforms/*.platform \
+	  $(DESTDIR)$(PREFIX)/share/hass/platforms
+	install -m 644 doc/workloads/*.workload doc/workloads/suites \
+	  $(DESTDIR)$(PREFIX)/share/hass/workloads
 	install $(TOOL_BIN) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 $(TOOLS:%=doc/man/%.1) $(DESTDIR)$(PREFIX)/share/man/man1
 	install -m 644 $(PUBLIC) $(DESTDIR)$(PREFIX)/include/hass

@@ -60,7 +60,7 @@ typedef struct
 {
   char **strategies;
   double noise; /* -1: the platform's */
-  SimSummary *summary;
+  SimSummary *summary, *together;
   GPtrArray *all; /* of --json: SimCase and its results, in turn */
   gboolean failed, head;
 } Bench;
@@ -183,6 +183,8 @@ run_case (Bench *b, SimCase *c, const char *group, GError **error)
     sim_print_table (c, results);
   b->head = FALSE;
   sim_summary_add (b->summary, group, results);
+  if (suite && strcmp (suite, "all") == 0)
+    sim_summary_add (b->together, "all suites together", results);
   if (json)
     {
       g_ptr_array_add (b->all, c);
@@ -257,6 +259,7 @@ main (int argc, char **argv)
       return 0;
     }
   b.summary = sim_summary_new ();
+  b.together = sim_summary_new ();
   b.all = g_ptr_array_new ();
   gboolean ok = random_cases > 0 ? run_random (&b, &error)
                 : workload       ? run_one (&b, workload, workload, &error)
@@ -265,7 +268,10 @@ main (int argc, char **argv)
   if (ok && json)
     sim_print_json (b.all);
   else if (ok && !csv && !workload)
-    sim_summary_print (b.summary);
+    {
+      sim_summary_print (b.summary);
+      sim_summary_print (b.together);
+    }
   if (!ok)
     fprintf (stderr, "hass-sim: %s\n", error->message);
   for (guint i = 0; i + 1 < b.all->len; i += 2)
@@ -275,6 +281,7 @@ main (int argc, char **argv)
     }
   g_ptr_array_unref (b.all);
   sim_summary_free (b.summary);
+  sim_summary_free (b.together);
   g_strfreev (b.strategies);
   return !ok ? 2 : b.failed ? 1 : 0;
 }

@@ -12,8 +12,8 @@ typedef struct
   char *strategy;
   guint n;
   double log_sum, log_steady, log_first, log_static;
-  double worst;
-  char *worst_case;
+  double worst, lag;
+  char *worst_case, *lag_case;
 } Line;
 
 struct SimSummary
@@ -28,6 +28,7 @@ line_free (gpointer data)
   Line *line = data;
   g_free (line->strategy);
   g_free (line->worst_case);
+  g_free (line->lag_case);
   g_free (line);
 }
 
@@ -67,7 +68,7 @@ line_of (GPtrArray *lines, const char *strategy)
       return lines->pdata[i];
   Line *line = g_new0 (Line, 1);
   line->strategy = g_strdup (strategy);
-  line->worst = INFINITY;
+  line->worst = line->lag = INFINITY;
   g_ptr_array_add (lines, line);
   return line;
 }
@@ -79,10 +80,28 @@ safe_log (double x)
   return log (MAX (x, 1e-9));
 }
 
+/* Remembers the least value and where it was. */
+static void
+keep_least (double *least, char **where, double value, const SimCase *c)
+{
+  if (value >= *least)
+    return;
+  *least = value;
+  g_free (*where);
+  *where = g_strdup_printf ("%s@%s", c->workload->name, c->platform->name);
+}
+
 void
 sim_summary_add (SimSummary *s, const char *group, GPtrArray *results)
 {
   GPtrArray *lines = lines_of (s, group);
+  double best_ns = INFINITY;
+  for (guint i = 0; i < results->len; i++)
+    {
+      const HassSimResult *r = results->pdata[i];
+      if (!r->refused)
+        best_ns = MIN (best_ns, r->makespan_ns);
+    }
   for (guint i = 0; i < results->len; i++)
     {
       const HassSimResult *r = results->pdata[i];
@@ -94,13 +113,8 @@ sim_summary_add (SimSummary *s, const char *group, GPtrArray *results)
       line->log_steady += safe_log (r->steady_efficiency);
       line->log_first += safe_log (r->first_efficiency);
       line->log_static += safe_log (r->against_static);
-      if (r->efficiency < line->worst)
-        {
-          line->worst = r->efficiency;
-          g_free (line->worst_case);
-          line->worst_case = g_strdup_printf ("%s on %s", r->of->workload->name,
-                                              r->of->platform->name);
-        }
+      keep_least (&line->worst, &line->worst_case, r->efficiency, r->of);
+      keep_least (&line->lag, &line->lag_case, best_ns / r->makespan_ns, r->of);
     }
 }
 
@@ -123,17 +137,19 @@ sim_summary_print (SimSummary *s)
       g_ptr_array_sort (lines, best_first);
       printf ("%s: geometric means, %% of the bound\n",
               (char *)s->groups->pdata[g]);
-      printf ("  %-24s %5s %7s %7s %7s %7s %7s  %s\n", "strategy", "cases",
-              "eff", "steady", "first", "static", "worst", "on");
+      printf ("  %-20s %5s %6s %6s %6s %6s %6s %-32s %6s  %s\n", "strategy",
+              "cases", "eff", "steady", "first", "static", "worst", "on",
+              "best", "least on");
       for (guint i = 0; i < lines->len; i++)
         {
           const Line *l = lines->pdata[i];
-          printf ("  %-24s %5u %7.2f %7.2f %7.2f %7.2f %7.2f  %s\n",
+          printf ("  %-20s %5u %6.2f %6.2f %6.2f %6.2f %6.2f %-32s %6.2f  %s\n",
                   l->strategy, l->n, 100 * exp (l->log_sum / l->n),
                   100 * exp (l->log_steady / l->n),
                   100 * exp (l->log_first / l->n),
                   100 * exp (l->log_static / l->n), 100 * l->worst,
-                  l->worst_case ? l->worst_case : "");
+                  l->worst_case ? l->worst_case : "", 100 * l->lag,
+                  l->lag_case ? l->lag_case : "");
         }
       putchar ('\n');
     }

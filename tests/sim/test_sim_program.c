@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT */
+/* test_sim_program.c: hass-sim as users and programs run it.
+   Thread safety: one thread. */
+#include <json-glib/json-glib.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "hass_test.h"
+#include "tests/engine/trial.h"
+
+/* Runs hass-sim with these words; returns its exit status. */
+static int
+run (char **out, char **err, const char *words)
+{
+  const char *build = g_getenv ("TEST_BUILD");
+  g_autofree char *program = g_build_filename (
+      build ? build : HASS_TOP "/build", "bin", "hass-sim", NULL);
+  g_autofree char *line = g_strdup_printf ("%s %s", program, words);
+  g_auto (GStrv) argv = NULL;
+  int status = -1;
+  if (!g_shell_parse_argv (line, NULL, &argv, NULL)
+      || !g_spawn_sync (NULL, argv, NULL, G_SPAWN_DEFAULT, NULL, NULL, out, err,
+                        &status, NULL))
+    return -1;
+  return WIFEXITED (status) ? WEXITSTATUS (status) : -1;
+}
+
+static void
+says (const char *text, const char *wanted)
+{
+  gboolean there = text && strstr (text, wanted);
+  CU_ASSERT_TRUE (there);
+  if (!there)
+    printf ("\n    '%s' is not in: %s", wanted, text ? text : "nothing");
+}
+
+static void
+table (void)
+{
+  g_autofree char *out = NULL, *err = NULL;
+  CU_ASSERT_EQUAL (
+      run (&out, &err, "-w cap-cg -s auto,oracle,hass-i,cpu-first -n 3"), 2);
+  says (err, "cpu-first");
+  g_clear_pointer (&out, g_free);
+  g_clear_pointer (&err, g_free);
+  CU_ASSERT_EQUAL (run (&out, &err, "-w cap-cg -s auto,oracle,hass-i -n 3"), 0);
+  says (out, "cap-cg on cap: partition, equal, 16384 units");
+  says (out, "best static:cpu=");
+  says (out, "\n  auto ");
+  says (out, "\n  oracle ");
+  /* What does not serve the farm's kind is left out. */
+  CU_ASSERT_PTR_NULL (out ? strstr (out, "hass-i") : NULL);
+}
+
+static void
+refused_parameter (void)
+{
+  g_autofree char *out = NULL, *err = NULL;
+  CU_ASSERT_EQUAL (run (&out, &err, "-w cap-cg -s static:cpu=7 -n 1"), 1);
+  says (out, "cpu");
+}
+
+static void
+lists (void)
+{
+  static const char *const wanted[] = { "strategies:", "hass-ce",    "3.4",
+                                        "oracle",      "platforms:", "h200x8",
+                                        "Zhang 20",    "workloads:", "cap-cg",
+                                        "suites:",     "irregular " };
+  g_autofree char *out = NULL, *err = NULL;
+  CU_ASSERT_EQUAL (run (&out, &err, "--list"), 0);
+  for (guint i = 0; i < G_N_ELEMENTS (wanted); i++)
+    says (out, wanted[i]);
+}
+
+static void
+suites (void)
+{
+  g_autofree char *out = NULL, *err = NULL;
+  CU_ASSERT_EQUAL (run (&out, &err, "--suite cap -n 2 --summary"), 0);
+  says (out, "cap: geometric means");
+  says (out, "\n  auto                     4 ");
+}
+
+static void
+json (void)
+{
+  g_autofree char *out = NULL, *err = NULL;
+  g_autoptr (JsonParser) parser = json_parser_new ();
+  CU_ASSERT_EQUAL (
+      run (&out, &err, "-w thesis-equal -s auto,naive-greedy -n 2 --json"), 0);
+  CU_ASSERT_TRUE_FATAL (json_parser_load_from_data (parser, out, -1, NULL));
+  JsonArray *cases = json_node_get_array (json_parser_get_root (parser));
+  CU_ASSERT_EQUAL_FATAL (json_array_get_length (cases), 1);
+  JsonObject *c = json_array_get_object_element (cases, 0);
+  JsonArray *results = json_object_get_array_member (c, "results");
+  CU_ASSERT_EQUAL_FATAL (json_array_get_length (results), 2);
+  JsonObject *r = json_array_get_object_element (results, 1);
+  CU_ASSERT_STRING_EQUAL (json_object_get_string_member (r, "strategy"),
+                          "naive-greedy");
+  JsonArray *rounds = json_object_get_array_member (r, "rounds");
+  CU_ASSERT_EQUAL_FATAL (json_array_get_length (rounds), 2);
+  JsonObject *round = json_array_get_object_element (rounds, 0);
+  JsonArray *devices = json_object_get_array_member (round, "devices");
+  double units = 0;
+  for (guint d = 0; d < json_array_get_length (devices); d++)
+    units += json_object_get_double_member (
+        json_array_get_object_element (devices, d), "units");
+  CU_ASSERT_EQUAL (units, 500);
+}
+
+static void
+csv (void)
+{
+  g_autofree char *out = NULL, *err = NULL;
+  CU_ASSERT_EQUAL (run (&out, &err, "--random 3 --seed 5 -n 2 --csv -s auto"),
+                   0);
+  g_auto (GStrv) lines = g_strsplit (out ? out : "", "\n", -1);
+  CU_ASSERT_EQUAL_FATAL (g_strv_length (lines), 5);
+  for (guint i = 0; i < 4; i++)
+    {
+      g_auto (GStrv) fields = g_strsplit (lines[i], ",", -1);
+      CU_ASSERT_EQUAL (g_strv_length (fields), 17);
+    }
+}
+
+static void
+same_output (void)
+{
+  static const char words[] = "--random 4 --seed 7 -n 2 -s all --noise 0.1";
+  g_autofree char *a = NULL, *b = NULL, *err = NULL, *err2 = NULL;
+  CU_ASSERT_EQUAL (run (&a, &err, words), 0);
+  CU_ASSERT_EQUAL (run (&b, &err2, words), 0);
+  CU_ASSERT_TRUE (a && strlen (a) > 500);
+  CU_ASSERT_STRING_EQUAL (a, b);
+}
+
+static void
+traced (void)
+{
+  g_autofree char *path = trial_file (""), *text = NULL;
+  g_autofree char *out = NULL, *err = NULL;
+  g_autofree char *words = g_strdup_printf (
+      "-w thesis-equal -n 2 --lose gpu1:1.5 --trace %s", path);
+  CU_ASSERT_EQUAL (run (&out, &err, words), 0);
+  CU_ASSERT_TRUE (g_file_get_contents (path, &text, NULL, NULL));
+  says (text, "\"event\":\"round\"");
+  says (text, "\"failed\":true");
+  unlink (path);
+}
+
+static const struct
+{
+  const char *words, *what;
+} wrong[] = {
+  { "", "--workload, --suite, --random or --list" },
+  { "-w cap-cg --suite cap", "one of" },
+  { "-w nonsense", "known are cap-cg" },
+  { "-w cap-cg -p nonsense", "known are" },
+  { "--suite nonsense", "known are all, " },
+  { "-w cap-cg -s nonsense", "naive-greedy" },
+  { "-w cap-cg -s ,", "no strategy" },
+  { "-w cap-cg --rounds -3", "--rounds" },
+  { "-w cap-cg --noise 7", "--noise 7" },
+  { "-w cap-cg --slow gpu0", "DEVICE:FACTOR:WHEN" },
+  { "-w cap-cg --slow gpu7:3:50%", "it has cpu, gpu0" },
+  { "-w cap-cg --slow gpu0:0.5:50%", "FACTOR" },
+  { "-w cap-cg --slow gpu0:2:late", "WHEN" },
+  { "-w cap-cg --lose cpu:3", "only GPUs" },
+  { "-w cap-cg extra", "extra" },
+  { "-w /nowhere/x.workload", "/nowhere/x.workload" },
+};
+
+static void
+wrong_words (void)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (wrong); i++)
+    {
+      g_autofree char *out = NULL, *err = NULL;
+      int status = run (&out, &err, wrong[i].words);
+      CU_ASSERT_EQUAL (status, 2);
+      if (status != 2)
+        g_printerr ("\n    '%s': status %d", wrong[i].words, status);
+      says (err, "hass-sim: ");
+      says (err, wrong[i].what);
+    }
+}
+
+static void
+other_folder (void)
+{
+  g_autofree char *dir = g_dir_make_tmp ("hass-sim-XXXXXX", NULL);
+  g_autofree char *sub = g_build_filename (dir, "workloads", NULL);
+  g_autofree char *file = g_build_filename (sub, "mine.workload", NULL);
+  g_autofree char *out = NULL, *err = NULL;
+  g_mkdir_with_parents (sub, 0700);
+  g_file_set_contents (file, "[workload]\nunits = 10\n", -1, NULL);
+  g_setenv ("HASS_DATADIR", dir, TRUE);
+  CU_ASSERT_EQUAL (run (&out, &err,
+                        "-w mine -n 1 -p " HASS_TOP
+                        "/doc/platforms/cap.platform"),
+                   0);
+  says (out, "mine.workload on cap");
+  g_unsetenv ("HASS_DATADIR");
+  unlink (file);
+  rmdir (sub);
+  rmdir (dir);
+}
+
+HASS_TEST_SUITE (
+    sim_program, { "a workload under several strategies", table },
+    { "a refused parameter is named, with status 1", refused_parameter },
+    { "--list names strategies with sections, and all files", lists },
+    { "a suite ends with geometric means", suites },
+    { "--json has rounds and devices", json },
+    { "--csv has a line for each result", csv },
+    { "the same words print the same", same_output },
+    { "--trace writes lines, a lost GPU's among them", traced },
+    { "wrong words are refused with status 2 and a reason", wrong_words },
+    { "HASS_DATADIR names another folder", other_folder })
