@@ -174,6 +174,7 @@ gboolean hass_auto_busy (const HassAuto *s, const HassRound *round,
                          guint device);
 gboolean hass_auto_all_settled (const HassAuto *s, const HassRound *round,
                                 gboolean planned);
+gboolean hass_auto_long_units (const HassAuto *s);
 gboolean hass_auto_warming_up (const HassAuto *s, const HassRound *round,
                                double soon_ns);
 guint64 hass_auto_cpu_share (const HassAuto *s, const HassRound *round);

@@ -7,7 +7,6 @@
 
 #define CPU_PART 0.75  /* of its part of the plan that becomes its share */
 #define AHEAD_NS 2e6   /* that cores get while a GPU is unmeasured */
-#define LONG_NS 1e7    /* a unit on a core */
 #define LONG_PART 0.25 /* of what is left of the round */
 #define LEAST_SHARE_NS 2e3
 
@@ -69,7 +68,7 @@ cpu_units (HassAuto *s, HassRound *round, gboolean force)
   if (!hass_auto_all_known (s, round) && !force)
     {
       s->why = "units are long, and a GPU is not measured yet";
-      if (unit_ns > LONG_NS)
+      if (hass_auto_long_units (s))
         return 0;
       s->why = "not far ahead of a GPU that is not measured yet";
       return CLAMP (units_of (s, round, AHEAD_NS * r->rate), cores,
@@ -78,7 +77,7 @@ cpu_units (HassAuto *s, HassRound *round, gboolean force)
   /* A unit cannot be taken back. Another bundle will soon tell more. */
   s->why = "until a GPU has shown more, because units are long";
   if (!force
-      && ((unit_ns > LONG_NS && hass_auto_warming_up (s, round, unit_ns))
+      && ((hass_auto_long_units (s) && hass_auto_warming_up (s, round, unit_ns))
           || (LONG_PART * s->finish_ns < unit_ns
               && !hass_auto_all_settled (s, round, TRUE))))
     return 0;

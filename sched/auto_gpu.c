@@ -167,8 +167,9 @@ bundle_work (HassAuto *s, const HassRound *round, guint device)
     return 0;
   /* Units are rounded down; the last of a part must not cost a launch. */
   double work = ns * r->rate + 0.5 * s->unit_work;
+  double growth = m->n_done == 1 && hass_auto_long_units (s) ? 1 : GROWTH;
   if (m->largest > 0)
-    work = MIN (work, (m->n_done > 1 ? GROWTH : 1) * m->largest);
+    work = MIN (work, growth * m->largest);
   if (!hass_auto_all_known (s, round))
     work = MIN (work, s->left / (2 * s->n));
   work = MAX (work, MIN (hass_auto_fill_work (s, device), part_ns * r->rate));

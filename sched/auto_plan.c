@@ -12,6 +12,7 @@
 #define STALE 2       /* times as fast or slow */
 #define SILENT_TOLD 4 /* completions */
 #define HARDLY_FILLED 8
+#define LONG_NS 1e7 /* a unit on a core */
 #define EARLY_BUNDLES 8
 #define UNSETTLED 0.3 /* error of what is foretold */
 #define MARGIN 2 /* a unit may take so much longer when all cores are busy */
@@ -138,6 +139,15 @@ double
 hass_auto_fill_work (const HassAuto *s, guint device)
 {
   return s->members[device].fill_units * s->unit_work;
+}
+
+/* A unit that a core has begun holds up the round for long. */
+gboolean
+hass_auto_long_units (const HassAuto *s)
+{
+  if (s->cpu == s->n || s->members[s->cpu].busy_ns <= 0)
+    return FALSE;
+  return s->unit_work * s->env->devices[s->cpu].cores > LONG_NS * cpu_rate (s);
 }
 
 /* A GPU's very first bundle may have been slowed by what is made once. Is there
