@@ -23,8 +23,6 @@
 #define CORE_RATE 5.5
 #define LINK_RATE 55.0
 
-#define TRIALS 1000
-
 /* -- The fit and the fill ----------------------------------------------- */
 
 static void
@@ -353,96 +351,10 @@ slow_gpu_stays_out (void)
   mini_farm_free (farm);
 }
 
-/* The time of the best device alone: one bundle, or all cores. */
-static double
-best_alone_ns (const MiniDevice *devices, guint n, guint32 units)
-{
-  double best_ns = INFINITY;
-  for (guint d = 0; d < n; d++)
-    {
-      const MiniDevice *v = &devices[d];
-      double ns = v->latency_ns + units * v->ns_per_work;
-      if (v->kind == HASS_DEVICE_CPU)
-        ns = ceil (units / (double)v->cores) * v->ns_per_work;
-      best_ns = MIN (best_ns, ns);
-    }
-  return best_ns;
-}
-
-/* A machine and a round of any proportion. */
-static MiniFarm *
-random_machine (GRand *rand, guint seed, double quarrel, guint *units)
-{
-  MiniDevice devices[4];
-  guint n = g_rand_int_range (rand, 2, 5);
-  double speed = exp (g_rand_double_range (rand, 3, 13));
-  devices[0] = (MiniDevice)MINI_CPU (g_rand_int_range (rand, 1, 33), speed);
-  for (guint d = 1; d < n; d++)
-    devices[d] = (MiniDevice)MINI_GPU (
-        16, speed * exp (g_rand_double_range (rand, -8, 3)),
-        g_rand_double_range (rand, 0, 1e5));
-  *units = (guint)exp (g_rand_double_range (rand, 0, 9));
-  MiniFarm *farm = mini_farm_new ("auto", HASS_FARM_COMBINE, HASS_COST_EQUAL,
-                                  devices, n, seed);
-  farm->quarrel = quarrel * g_rand_double (rand);
-  return farm;
-}
-
-/* How many of so many random machines take more than 1 / 0.95 of the time of
-   their best device alone, once each has been seen; rounds in which all are
-   tried again are left out. */
-static guint
-machines_behind (guint32 seed, double quarrel, double *worst)
-{
-  g_autoptr (GRand) rand = g_rand_new_with_seed (seed);
-  guint behind = 0, forced = 0;
-  *worst = 0;
-  for (guint trial = 0; trial < TRIALS; trial++)
-    {
-      guint units;
-      MiniFarm *farm = random_machine (rand, trial, quarrel, &units);
-      MiniRound result;
-      double last_ns = 0;
-      double best_ns = best_alone_ns (farm->devices, farm->n, units);
-      for (guint r = 0; r < farm->n + 6; r++)
-        {
-          run_equal (farm, units, &result);
-          CU_ASSERT_EQUAL (result.rescued, 0);
-          forced += result.forced;
-          if (r >= farm->n + 3) /* tiny rounds show one device each */
-            last_ns = MAX (last_ns, result.summary.makespan_ns);
-        }
-      behind += !(last_ns < best_ns / 0.95);
-      *worst = MAX (*worst, last_ns / best_ns);
-      mini_farm_free (farm);
-    }
-  CU_ASSERT_TRUE (forced <= TRIALS / 100);
-  return behind;
-}
-
-static void
-hardly_ever_behind_the_best_alone (void)
-{
-  double worst;
-  guint behind = machines_behind (1234, 0, &worst);
-  printf ("\n    %u of %u, worst %.3f ...", behind, TRIALS, worst);
-  CU_ASSERT_TRUE (behind <= TRIALS / 50 && worst < 2);
-}
-
-/* Each takes up to three times longer while others are at work. */
-static void
-hardly_ever_behind_where_devices_quarrel (void)
-{
-  double worst;
-  guint behind = machines_behind (4321, 2, &worst);
-  printf ("\n    %u of %u, worst %.3f ...", behind, TRIALS, worst);
-  CU_ASSERT_TRUE (behind <= TRIALS / 50 && worst < 2);
-}
-
-/* -- Trouble ------------------------------------------------------------ */
-
 static const MiniDevice pair[]
     = { MINI_CPU (16, 16000), MINI_GPU (132, 1500, 15000) };
+
+/* -- Trouble ------------------------------------------------------------ */
 
 static struct
 {
@@ -570,10 +482,6 @@ HASS_TEST_SUITE (
     { "cores that could do but a trifle stay out where they disturb",
       weak_cores_that_disturb_stay_out },
     { "a GPU that would be late stays out", slow_gpu_stays_out },
-    { "once devices are known hardly ever 5 % behind the best one alone",
-      hardly_ever_behind_the_best_alone },
-    { "nor where devices slow each other down",
-      hardly_ever_behind_where_devices_quarrel },
     { "a device that slows down threefold gets less", reacts_to_drift },
     { "rounds go on without a lost GPU", works_on_without_a_lost_gpu },
     { "a GPU that failed is taken back", takes_back_a_gpu_that_failed })
