@@ -141,6 +141,8 @@ typedef struct
   double unit_work, unit_elements, finish_ns, left;
   guint64 share_back;
   guint64 first_mpd; /* function farm: position of its first parallel task */
+  gboolean listed;   /* loads of known sizes, one to a multiprocessor each */
+  gboolean reversed; /* then the largest are for the cores */
   const char *why;   /* of the last decision, for people */
 
   /* auto_guard.c. Arm d: that device alone; n: all; n + 1: all but the CPU. */
@@ -179,10 +181,12 @@ gboolean hass_auto_warming_up (const HassAuto *s, const HassRound *round,
                                double soon_ns);
 guint64 hass_auto_cpu_share (const HassAuto *s, const HassRound *round);
 double hass_auto_work_at (const HassAuto *s, const HassRound *round,
-                          gboolean back, guint64 n);
+                          gboolean gpu, guint64 n);
 gboolean hass_auto_out (const HassAuto *s, guint device);
 void hass_auto_judge (HassAuto *s, const HassRound *round, guint device);
 double hass_auto_fill_work (const HassAuto *s, guint device);
+double hass_auto_listed_work (const HassAuto *s, const HassRound *round,
+                              guint device, guint64 first, guint64 n);
 guint64 hass_auto_least_units (const HassAuto *s, const HassRound *round,
                                guint device);
 double hass_auto_next_free_ns (const HassAuto *s, const HassRound *round,

@@ -86,6 +86,8 @@ create (const HassStrategyEnv *env, GError **error)
   HassAuto *s = g_new0 (HassAuto, 1);
   (void)error;
   s->env = env;
+  s->listed
+      = env->farm == HASS_FARM_INDIVISIBLE && env->cost == HASS_COST_SIZED;
   s->n = s->cpu = env->n_devices;
   s->members = g_new0 (HassAutoMember, MAX (s->n, 1));
   s->plan = g_new0 (HassRunner, MAX (s->n, 1));
@@ -161,6 +163,28 @@ look_at_entry (HassAuto *s, guint device)
   m->entry_ns = turns * m->copy_ns;
 }
 
+/* Where one load runs slower on a multiprocessor than on a core, the largest
+   would hold up the round there: then GPUs take the shortest. That is believed
+   until it is known. */
+static void
+choose_end (HassAuto *s, const HassRound *round)
+{
+  double core_rate = 0, rate = 0;
+  s->reversed = s->cpu < s->n;
+  if (s->cpu == s->n || s->members[s->cpu].busy_ns <= 0)
+    return;
+  core_rate = s->members[s->cpu].work / s->members[s->cpu].busy_ns
+              / MAX (s->env->devices[s->cpu].cores, 1);
+  for (guint d = 0; d < s->n; d++)
+    {
+      const HassFit *fit = hass_auto_fit_of (s, round, d, TRUE);
+      if (d != s->cpu && fit->seen > 0)
+        rate = MAX (rate,
+                    1 / fit->ns_per_work / MAX (s->env->devices[d].cores, 1));
+    }
+  s->reversed = rate <= core_rate;
+}
+
 static void
 begin_round (gpointer self, HassRound *round)
 {
@@ -193,6 +217,8 @@ begin_round (gpointer self, HassRound *round)
   guint64 n = hass_round_units (round);
   s->unit_work = n > 0 ? hass_round_total_work (round) / n : 1;
   s->unit_elements = mean_elements (s, round);
+  if (s->listed)
+    choose_end (s, round);
   for (guint d = 0; d < s->n; d++)
     {
       look_at_entry (s, d);
@@ -286,6 +312,8 @@ granted (gpointer self, HassRound *round, guint device, const HassGrant *grant)
     return;
   double work = hass_round_work (round, grant->first, grant->taken);
   work *= MAX (1, m->fill_units / grant->taken);
+  if (s->listed)
+    work = hass_auto_listed_work (s, round, device, grant->first, grant->taken);
   gboolean enters = !m->entered && m->entry_ns > 0;
   guint fit
       = (m->n_bundles == 0 ? HASS_AUTO_IDLE : 0)

@@ -5,23 +5,25 @@
 
 #include <math.h>
 
-#define CPU_PART 0.75  /* of its part of the plan that becomes its share */
-#define AHEAD_NS 2e6   /* that cores get while a GPU is unmeasured */
-#define LONG_PART 0.25 /* of what is left of the round */
+#define CPU_PART 0.75      /* of its part of the plan that becomes its share */
+#define AHEAD_NS 2e6       /* that cores get while a GPU is unmeasured */
+#define REVERSED_PART 0.25 /* of it that cores get at once, largest first */
+#define LONG_PART 0.25     /* of what is left of the round */
 #define LEAST_SHARE_NS 2e3
 
-/* How many units at the front have so much work, at least one. */
+/* How many units at the cores' end have so much work, at least one. */
 static guint64
 units_of (const HassAuto *s, const HassRound *round, double work)
 {
-  guint64 lo = hass_round_front (round), n = hass_round_back (round) - lo;
+  guint64 lo = hass_round_front (round), hi = hass_round_back (round);
+  guint64 n = hi - lo;
   if (s->env->cost != HASS_COST_SIZED || s->env->farm == HASS_FARM_PARTITION)
     return CLAMP ((guint64)(work / s->unit_work), 1, MAX (n, 1));
   guint64 fits = 1;
   while (fits < n)
     {
       guint64 k = fits + (n - fits + 1) / 2;
-      if (hass_round_work (round, lo, k) <= work)
+      if (hass_round_work (round, s->reversed ? hi - k : lo, k) <= work)
         fits = k;
       else
         n = k - 1;
@@ -85,6 +87,8 @@ cpu_units (HassAuto *s, HassRound *round, gboolean force)
      one by one, because a core that pulls late would be late. */
   s->why = "most of its part";
   double part = measured ? CPU_PART : CPU_PART / 2;
+  if (s->reversed)
+    part = REVERSED_PART;
   double ns
       = MIN (part * (s->finish_ns - r->ready_ns), s->finish_ns - 2 * unit_ns);
   if (ns < LEAST_SHARE_NS / cores)
@@ -117,7 +121,13 @@ hass_auto_grant_cpu (HassAuto *s, HassRound *round, gboolean force,
     units = cpu_units (s, round, force);
   if (units == 0 && hass_round_exclusive (round, s->cpu) == 0)
     return HASS_WAIT;
-  if (hass_round_back (round) > hass_round_front (round) && units > 0)
+  gboolean common = hass_round_back (round) > hass_round_front (round);
+  if (s->reversed && common && units > 0)
+    {
+      grant->source = HASS_FROM_BACK;
+      grant->units = units;
+    }
+  else if (common && units > 0)
     {
       s->counts[s->cpu] = units;
       s->share_back = hass_round_front (round) + units;

@@ -181,7 +181,7 @@ fill_in (HassAuto *s, HassRound *round, guint device, double work,
          HassGrant *grant)
 {
   const HassDeviceTraits *traits = &s->env->devices[device];
-  grant->source = HASS_FROM_BACK;
+  grant->source = s->reversed ? HASS_FROM_FRONT : HASS_FROM_BACK;
   if (hass_round_waiting (round) == 0 && hass_auto_cpu_share (s, round) > 0)
     {
       grant->source = HASS_FROM_THEFT;

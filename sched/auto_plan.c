@@ -13,6 +13,7 @@
 #define SILENT_TOLD 4 /* completions */
 #define HARDLY_FILLED 8
 #define LONG_NS 1e7 /* a unit on a core */
+#define LISTED_TAIL 0.6
 #define EARLY_BUNDLES 8
 #define UNSETTLED 0.3 /* error of what is foretold */
 #define MARGIN 2 /* a unit may take so much longer when all cores are busy */
@@ -176,9 +177,10 @@ hass_auto_cpu_share (const HassAuto *s, const HassRound *round)
   return s->cpu < s->n ? hass_round_share (round, s->cpu) : 0;
 }
 
-/* Work of n units at an end of the common range, or of as many as wait. */
+/* Work of n units at the end of the common range from which GPUs, or cores,
+   take; or of as many as wait. */
 double
-hass_auto_work_at (const HassAuto *s, const HassRound *round, gboolean back,
+hass_auto_work_at (const HassAuto *s, const HassRound *round, gboolean gpu,
                    guint64 n)
 {
   guint64 lo = hass_round_front (round), hi = hass_round_back (round);
@@ -186,7 +188,23 @@ hass_auto_work_at (const HassAuto *s, const HassRound *round, gboolean back,
   if (s->env->cost != HASS_COST_SIZED || common == 0)
     return s->unit_work * n;
   n = MIN (n, common);
-  return hass_round_work (round, back ? hi - n : lo, n);
+  return hass_round_work (round, gpu != s->reversed ? hi - n : lo, n);
+}
+
+/* What n loads in ascending order keep a GPU busy with: each multiprocessor
+   takes the next one when it has done its own, so that they end apart by about
+   half of what the sizes differ by, or all wait for the largest. */
+double
+hass_auto_listed_work (const HassAuto *s, const HassRound *round, guint device,
+                       guint64 first, guint64 n)
+{
+  guint m = MAX (s->env->devices[device].cores, 1);
+  double most = hass_round_work (round, first + n - 1, 1);
+  if (n <= m)
+    return m * most;
+  double spread = most - hass_round_work (round, first, 1);
+  return MAX (hass_round_work (round, first, n) + LISTED_TAIL * m * spread,
+              m * most);
 }
 
 static double
@@ -284,8 +302,15 @@ plan_gpu (const HassAuto *s, const HassRound *round, guint device,
   double exclusive = hass_round_exclusive (round, device) * s->unit_work;
   r->ready_ns = queue_ns (s, m) + fixed_ns + exclusive / r->rate
                 + (m->entered ? 0 : m->entry_ns);
-  double least = hass_auto_work_at (s, round, TRUE,
-                                    hass_auto_least_units (s, round, device));
+  guint64 n = hass_auto_least_units (s, round, device);
+  double least = hass_auto_work_at (s, round, TRUE, n);
+  guint64 lo = hass_round_front (round), hi = hass_round_back (round);
+  if (s->listed && hi > lo)
+    {
+      n = MIN (n, hi - lo);
+      least = hass_auto_listed_work (s, round, device,
+                                     s->reversed ? lo : hi - n, n);
+    }
   r->step_ns = MAX (least, hass_auto_fill_work (s, device)) / r->rate;
 }
 
