@@ -232,7 +232,7 @@ print-test-objects:
 # Programs of bench/, each with the harness; two of them with the peers that
 # this machine has. GLib and oneTBB are always there.
 BENCH_BIN := $(addprefix $(BUILD)/bench/,overhead efficiency memory startup \
-	virtual)
+	virtual decision)
 BENCH_WITH_PEERS := $(addprefix $(BUILD)/bench/,overhead efficiency startup)
 BENCH_PEERS := peers peer_hass peer_threads peer_glib peer_tbb
 ifneq ($(filter bench-main bench-programs $(BENCH_BIN),$(MAKECMDGOALS)),)

@@ -292,6 +292,9 @@ typedef void (*HassProgressFunc) (const HassProgressInfo *info,
  *   the bundle runs elsewhere; 0: never.
  * @record: file for what every unit cost, for hass-sim --replay; NULL:
  *   HASS_RECORD.
+ * @explain: file to which lines are added that say what the strategy decided
+ *   and why, "-": stderr; NULL: HASS_EXPLAIN. Strategies that explain nothing
+ *   write nothing.
  * @reserved: zero; room for later fields.
  */
 typedef struct
@@ -313,7 +316,8 @@ typedef struct
   gint n_gpus;
   gint64 bundle_deadline_ms;
   const char *record;
-  gpointer reserved[7];
+  const char *explain;
+  gpointer reserved[6];
 } HassRunOptions;
 
 G_END_DECLS

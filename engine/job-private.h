@@ -163,6 +163,7 @@ struct HassJob
   HassResultPool *results; /* or NULL */
   HassTrace *trace;        /* or NULL */
   HassRecorder *recorder;  /* or NULL */
+  FILE *explanation;       /* or NULL */
   gboolean dry, ordered;
   gint64 begin_ns, deadline_ns; /* 0: none */
   const char *platform_name;
@@ -274,6 +275,9 @@ void hass_job_trace_pull (HassJob *job, const HassSlot *slot, guint core,
 void hass_job_trace_bundle (HassJob *job, const HassSlot *slot, guint device,
                             HassExtent extent, guint64 bytes, gint64 end_ns,
                             const HassStages *stages);
+/* explain.c */
+gboolean hass_explain_open (HassJob *job, GError **error);
+void hass_explain_close (HassJob *job, GError **error);
 
 /* sampler.c */
 void hass_samplers_begin (HassJob *job);

@@ -331,7 +331,7 @@ hass_job_new (const HassFarm *farm, const HassEngineOps *engine,
                  "farm '%s': there is no memory for a pool of %zu loads of "
                  "%zu bytes",
                  farm->name, farm->pool_loads, sizeof (HassLoad));
-  else
+  else if (hass_explain_open (job, error))
     job->strategy = hass_strategy_new (farm->strategy, &job->env, error);
   if (!job->strategy || !hass_job_trace_open (job, error)
       || (record && *record
@@ -348,6 +348,7 @@ hass_job_free (HassJob *job)
 {
   if (job->strategy)
     hass_strategy_free (job->strategy);
+  hass_explain_close (job, NULL);
   if (job->trace)
     hass_trace_close (job->trace, NULL);
   g_clear_pointer (&job->recorder, hass_recorder_free);
@@ -404,13 +405,13 @@ hass_job_finish (HassJob *job)
                   farm->user_data);
   hass_engine_leave_callback (before);
   GError *error = NULL;
-  if (job->trace && !hass_trace_close (g_steal_pointer (&job->trace), &error))
-    {
-      if (job->error)
-        g_error_free (error);
-      else
-        job->error = error;
-    }
+  hass_explain_close (job, &error);
+  if (job->trace)
+    hass_trace_close (g_steal_pointer (&job->trace), error ? NULL : &error);
+  if (error && job->error)
+    g_error_free (error);
+  else if (error)
+    job->error = error;
 }
 
 /* Where rounds overlap, a core's tail is what follows its very last unit. */

@@ -2,7 +2,8 @@
 /* auto-private.h: what the strategy auto believes of its devices, and the
    plan that it makes from it.
 
-   DESIGN. auto.c decides; auto_plan.c knows and plans; auto_model.c holds two
+   DESIGN. auto.c lives, auto_gpu.c and auto_cpu.c decide, auto_guard.c says who
+   may take part at all, auto_plan.c knows and plans; auto_model.c holds two
    small things that can be tested without a round:
    1. A fit: the service time of a bundle as fixed_ns + ns_per_work * work,
       from weighted least squares over what was seen, newest first.
@@ -25,6 +26,7 @@ typedef struct
   double fixed_ns, ns_per_work;   /* the result */
   double error;                   /* relative, of what was foretold */
   guint64 seen;
+  guint64 last; /* its device's n_done when last added to */
 } HassFit;
 
 void hass_fit_add (HassFit *fit, double work, double ns, double latency_ns);
@@ -49,6 +51,9 @@ double hass_fill (HassRunner *runners, guint n, double work);
 
 #define HASS_AUTO_DEEPEST 8 /* bundles in flight that are kept track of */
 
+#define HASS_AUTO_CORE_THREADS 64 /* of a GPU; no core is slower than those */
+#define HASS_AUTO_SETTLING 3      /* rounds after the arm has changed */
+
 /* Its parameters. */
 enum
 {
@@ -60,6 +65,7 @@ typedef struct
 {
   double work, ns; /* ns: as foretold */
   guint fit;
+  gboolean enters; /* the first of a round, and copies more than itself */
 } HassAutoBundle;
 
 /* Index of a fit, a sum: what was on the device, and what it was given. */
@@ -73,14 +79,21 @@ enum
 typedef struct
 {
   HassFit fits[HASS_AUTO_FITS];
-  double prior_rate;           /* of its traits */
+  double prior_rate;           /* of its traits or of earlier runs */
+  double copy_ns;              /* of what a round's first bundle needs first */
+  double entry_ns;             /* with the turns of others on its link */
+  gboolean entered;            /* that has been, or is on its way */
   double largest;              /* work of its largest bundle */
   double round_largest;        /* that in this round, finished or not */
   guint64 n_done;              /* bundles of all rounds that ended well */
   double first_work, first_ns; /* of the first of them */
   gboolean failed;             /* its last grant did */
   gboolean absent;             /* nobody asks for it */
+  gboolean hopeless;           /* unmeasured, and could not help if it could */
+  double fill_units;           /* that offer as many elements as it is wide */
   gboolean asked;              /* in this round */
+  gboolean back;               /* it is idle since now and will ask */
+  guint64 asked_at;            /* completions of all devices by then */
 
   HassAutoBundle bundles[HASS_AUTO_DEEPEST]; /* GPU: in flight, oldest first */
   guint n_bundles;
@@ -88,11 +101,31 @@ typedef struct
   gint64 since_ns; /* when the first of them began */
   gint64 end_ns;   /* of the last one */
 
+  /* Decayed: time at a link that others use too, over what it needed itself. */
+  double waited_ns, needed_ns, link_wait;
+
+  /* What it did in this round, fixed parts left out, and in the last one in
+     which it did much. */
+  double done_work, done_ns, mean_rate;
+
   /* The CPU pool. */
   double work, busy_ns; /* decayed */
   HassProgress seen;
-  gint64 units; /* granted in this round and not stolen */
+  gint64 units;   /* granted in this round and not stolen */
+  guint64 n_seen; /* units, of all rounds */
+
+  /* Measured alone in this round; 0: not. */
+  double solo_fixed_ns, solo_ns_per_work;
 } HassAutoMember;
+
+/* A set of devices that may compute a round; see auto_guard.c. */
+typedef struct
+{
+  double factor; /* its rounds took so many times as long as planned */
+  guint rounds;  /* that were measured */
+  double work;   /* of the last of them */
+  double ns;     /* of the present round, as foretold */
+} HassAutoArm;
 
 typedef struct
 {
@@ -102,12 +135,36 @@ typedef struct
   HassRunner *plan; /* [n] */
   guint64 *counts;  /* [n], scratch */
   gint64 now_ns;    /* of the last completion */
+  guint64 n_told;   /* completions */
   gint64 begin_ns;  /* of the round, once begun */
   gboolean begun;   /* something of it has finished */
-  double unit_work, finish_ns, left;
+  double unit_work, unit_elements, finish_ns, left;
   guint64 share_back;
   guint64 first_mpd; /* function farm: position of its first parallel task */
+  gboolean listed;   /* loads of known sizes, one to a multiprocessor each */
+  gboolean reversed; /* then the largest are for the cores */
+  const char *why;   /* of the last decision, for people */
+
+  /* auto_guard.c. Arm d: that device alone; n: all; n + 1: all but the CPU. */
+  HassAutoArm *arms; /* [n + 2] */
+  guint streak;      /* rounds since that changed */
+  guint arm, used;   /* of this round; of the last one that was measured */
+  gboolean chosen;   /* and not for want of knowledge */
+  double round_work, planned_ns;
+  guint64 retry_at, retry_gap, probe_at; /* rounds */
+  gboolean probing;
+  guint solo; /* who is probed; n: nobody yet */
+  double solo_work, solo_given, solo_ns;
+  HassFit solo_fits[HASS_AUTO_FITS]; /* as they were before */
+  HassProgress solo_seen;
 } HassAuto;
+
+/* A line for whoever wants to know; costs a look when nobody does. */
+#define HASS_AUTO_NOTE(s, ...)                                                 \
+  do                                                                           \
+    if (G_UNLIKELY ((s)->env->note != NULL))                                   \
+      (s)->env->note ((s)->env->note_data, __VA_ARGS__);                       \
+  while (0)
 
 void hass_auto_look_at_cpu (HassAuto *s, const HassRound *round);
 gboolean hass_auto_simple (const HassAuto *s, const HassRound *round);
@@ -117,16 +174,47 @@ gboolean hass_auto_measured (const HassAuto *s, const HassRound *round,
                              guint device);
 gboolean hass_auto_busy (const HassAuto *s, const HassRound *round,
                          guint device);
+gboolean hass_auto_all_settled (const HassAuto *s, const HassRound *round,
+                                gboolean planned);
+gboolean hass_auto_long_units (const HassAuto *s);
+gboolean hass_auto_warming_up (const HassAuto *s, const HassRound *round,
+                               double soon_ns);
 guint64 hass_auto_cpu_share (const HassAuto *s, const HassRound *round);
 double hass_auto_work_at (const HassAuto *s, const HassRound *round,
-                          gboolean back, guint64 n);
+                          gboolean gpu, guint64 n);
+gboolean hass_auto_out (const HassAuto *s, guint device);
+void hass_auto_judge (HassAuto *s, const HassRound *round, guint device);
+double hass_auto_fill_work (const HassAuto *s, guint device);
+double hass_auto_listed_work (const HassAuto *s, const HassRound *round,
+                              guint device, guint64 first, guint64 n);
 guint64 hass_auto_least_units (const HassAuto *s, const HassRound *round,
                                guint device);
 double hass_auto_next_free_ns (const HassAuto *s, const HassRound *round,
                                double unit_ns);
 gboolean hass_auto_overlaps (const HassAuto *s, guint device);
 void hass_auto_make_plan (HassAuto *s, const HassRound *round, guint asking);
+double hass_auto_whole_ns (HassAuto *s, double work);
+gboolean hass_auto_known (const HassAuto *s, const HassRound *round,
+                          guint device);
 gboolean hass_auto_all_measured (const HassAuto *s, const HassRound *round);
+gboolean hass_auto_all_known (const HassAuto *s, const HassRound *round);
 guint64 hass_auto_kept_units (const HassAuto *s, const HassRound *round);
+
+/* -- auto_gpu.c, auto_cpu.c ---------------------------------------------- */
+
+HassAnswer hass_auto_grant_gpu (HassAuto *s, HassRound *round, guint device,
+                                gboolean force, HassGrant *grant);
+HassAnswer hass_auto_grant_cpu (HassAuto *s, HassRound *round, gboolean force,
+                                HassGrant *grant);
+
+/* -- auto_guard.c ------------------------------------------------------- */
+
+gboolean hass_auto_takes_part (const HassAuto *s, guint device);
+void hass_auto_guard_begin (HassAuto *s, const HassRound *round);
+void hass_auto_guard_watch (HassAuto *s);
+void hass_auto_guard_give_up (HassAuto *s);
+void hass_auto_guard_end (HassAuto *s, const HassRoundSummary *summary);
+gboolean hass_auto_guard_waits (HassAuto *s, const HassRound *round,
+                                guint device, gboolean force, double *work);
 
 #endif

@@ -42,15 +42,12 @@
    Thread safety: as hass/strategy.h. */
 #include "auto-private.h"
 
-#include <math.h>
 #include <string.h>
 
-#define CPU_PART 0.75      /* of its part of the plan that becomes its share */
-#define WARM_UP 4          /* times slower than the second bundle */
-#define GROWTH 4           /* of a bundle over the largest so far */
-#define AHEAD_NS 2e6       /* that cores get while a GPU is unmeasured */
-#define LONG_NS 1e7        /* a unit on a core */
-#define LEAST_FIXED_NS 2e3 /* no launch is cheaper than that */
+#define LOOKED_AT 8  /* units, for their elements */
+#define LATE_TOLD 16 /* completions of a round in which it never asked */
+#define LINK_MEMORY 0.9
+#define WARM_UP 2 /* times slower than the second bundle */
 
 static const HassParameter parameters[] = {
   { "probe", 1 / 512., 0, 1, "of the round that an unmeasured GPU takes" },
@@ -59,25 +56,55 @@ static const HassParameter parameters[] = {
   { .name = NULL },
 };
 
+/* What earlier runs have shown, or else what the devices are said to do: of
+   all devices or of none, because what is measured and what is said may count
+   work in other units. */
+static void
+set_priors (HassAuto *s)
+{
+  const HassStrategyEnv *env = s->env;
+  gboolean profiled = env->profile != NULL, said = TRUE;
+  for (guint d = 0; d < s->n; d++)
+    {
+      profiled = profiled && env->profile[d].work_per_ns > 0;
+      said = said && env->devices[d].work_per_ns > 0;
+    }
+  for (guint d = 0; d < s->n && (profiled || said); d++)
+    {
+      HassAutoMember *m = &s->members[d];
+      m->prior_rate = profiled ? env->profile[d].work_per_ns
+                               : env->devices[d].work_per_ns;
+      HASS_AUTO_NOTE (s, "%s: %.4g work per ns, %s", env->devices[d].name,
+                      m->prior_rate,
+                      profiled ? "from earlier runs" : "as its traits say");
+    }
+}
+
 static gpointer
 create (const HassStrategyEnv *env, GError **error)
 {
   HassAuto *s = g_new0 (HassAuto, 1);
-  gboolean calibrated = TRUE;
   (void)error;
   s->env = env;
+  s->listed
+      = env->farm == HASS_FARM_INDIVISIBLE && env->cost == HASS_COST_SIZED;
   s->n = s->cpu = env->n_devices;
   s->members = g_new0 (HassAutoMember, MAX (s->n, 1));
   s->plan = g_new0 (HassRunner, MAX (s->n, 1));
   s->counts = g_new0 (guint64, MAX (s->n, 1));
+  s->arms = g_new0 (HassAutoArm, s->n + 2);
+  for (guint arm = 0; arm < s->n + 2; arm++)
+    s->arms[arm].factor = 1;
+  s->arm = s->used = s->solo = s->n;
+  s->probe_at = 1;
+  s->streak = HASS_AUTO_SETTLING;
   for (guint d = 0; d < s->n; d++)
     {
-      calibrated = calibrated && env->devices[d].work_per_ns > 0;
-      if (env->devices[d].kind == HASS_DEVICE_CPU && s->cpu == s->n)
+      const HassDeviceTraits *t = &env->devices[d];
+      if (t->kind == HASS_DEVICE_CPU && s->cpu == s->n)
         s->cpu = d;
     }
-  for (guint d = 0; d < s->n && calibrated; d++)
-    s->members[d].prior_rate = env->devices[d].work_per_ns;
+  set_priors (s);
   return s;
 }
 
@@ -105,6 +132,59 @@ first_parallel (const HassRound *round)
   return lo;
 }
 
+/* Of some units; 0: unknown, or a unit has a multiprocessor to itself. */
+static double
+mean_elements (const HassAuto *s, const HassRound *round)
+{
+  guint64 lo = hass_round_front (round), n = hass_round_back (round) - lo;
+  double sum = 0;
+  if (n == 0 || s->env->farm == HASS_FARM_INDIVISIBLE
+      || s->env->farm == HASS_FARM_FUNCTION)
+    return 0;
+  for (guint i = 0; i < LOOKED_AT; i++)
+    sum += hass_round_elements (round, lo + (2 * i + 1) * n / (2 * LOOKED_AT));
+  return sum / LOOKED_AT;
+}
+
+/* What a GPU copies before its first bundle takes so long; those that share its
+   link and come before it do so first. */
+static void
+look_at_entry (HassAuto *s, guint device)
+{
+  HassAutoMember *m = &s->members[device];
+  const HassDeviceTraits *t = &s->env->devices[device];
+  guint turns = 1;
+  if (t->kind == HASS_DEVICE_CPU || !(t->link_bytes_per_ns > 0))
+    return;
+  for (guint d = 0; d < device; d++)
+    turns += t->link != 0 && s->env->devices[d].link == t->link
+             && !hass_auto_out (s, d);
+  m->copy_ns = s->env->entry_bytes / t->link_bytes_per_ns;
+  m->entry_ns = turns * m->copy_ns;
+}
+
+/* Where one load runs slower on a multiprocessor than on a core, the largest
+   would hold up the round there: then GPUs take the shortest. That is believed
+   until it is known. */
+static void
+choose_end (HassAuto *s, const HassRound *round)
+{
+  double core_rate = 0, rate = 0;
+  s->reversed = s->cpu < s->n;
+  if (s->cpu == s->n || s->members[s->cpu].busy_ns <= 0)
+    return;
+  core_rate = s->members[s->cpu].work / s->members[s->cpu].busy_ns
+              / MAX (s->env->devices[s->cpu].cores, 1);
+  for (guint d = 0; d < s->n; d++)
+    {
+      const HassFit *fit = hass_auto_fit_of (s, round, d, TRUE);
+      if (d != s->cpu && fit->seen > 0)
+        rate = MAX (rate,
+                    1 / fit->ns_per_work / MAX (s->env->devices[d].cores, 1));
+    }
+  s->reversed = rate <= core_rate;
+}
+
 static void
 begin_round (gpointer self, HassRound *round)
 {
@@ -114,12 +194,15 @@ begin_round (gpointer self, HassRound *round)
   for (guint d = 0; d < s->n; d++)
     {
       HassAutoMember *m = &s->members[d];
+      m->absent |= !m->asked && s->n_told > m->asked_at + LATE_TOLD;
       m->asked = FALSE;
+      m->asked_at = s->n_told;
       m->n_bundles = 0;
       m->queue_ns = 0;
-      m->round_largest = 0;
+      m->round_largest = m->done_work = m->done_ns = 0;
       m->units = 0;
       m->seen = (HassProgress){ 0 };
+      m->entered = m->back = FALSE;
     }
   s->begun = FALSE;
   s->begin_ns = s->now_ns;
@@ -133,281 +216,27 @@ begin_round (gpointer self, HassRound *round)
       = s->env->farm == HASS_FARM_FUNCTION ? first_parallel (round) : 0;
   guint64 n = hass_round_units (round);
   s->unit_work = n > 0 ? hass_round_total_work (round) / n : 1;
-}
-
-/* -- 3. GPUs ------------------------------------------------------------ */
-
-static double
-uncertainty (const HassAuto *s, const HassRound *round, const HassFit *fit)
-{
-  static const double least[] = { [HASS_COST_EQUAL] = 0.02,
-                                  [HASS_COST_SIZED] = 0.05,
-                                  [HASS_COST_UNKNOWN] = 0.15 };
-  double u = MAX (least[s->env->cost], MIN (fit->error, 0.5));
-  return fit->seen < 3 || !hass_auto_all_measured (s, round) ? MAX (u, 0.25)
-                                                             : u;
-}
-
-/* Work of the first bundles: enough to fill the device, if that is not much
-   of the round. */
-static double
-probe_work (const HassAuto *s, const HassRound *round, guint device)
-{
-  double total = hass_round_total_work (round);
-  double work = s->env->parameters[HASS_AUTO_PROBE] * total;
-  guint64 back = hass_round_back (round);
-  guint64 elements = back > hass_round_front (round)
-                         ? hass_round_elements (round, back - 1)
-                         : 0;
-  if (elements > 0)
-    work = MAX (work, s->unit_work * s->env->devices[device].width / elements);
-  return MIN (work, total / (8 * s->n));
-}
-
-/* By what part a bundle on an idle GPU takes longer than one that queues:
-   that much of a round's first and last bundle overlaps nothing. */
-static double
-alone_part (const HassAuto *s, const HassRound *round, guint device)
-{
-  const HassFit *idle = hass_auto_fit_of (s, round, device, TRUE);
-  const HassFit *queued = hass_auto_fit_of (s, round, device, FALSE);
-  if (!hass_auto_overlaps (s, device))
-    return 0;
-  return MAX (idle->ns_per_work / queued->ns_per_work - 1, 0);
-}
-
-/* So that copies overlap kernels: a small bundle first, none whose copy
-   would take longer than the kernel of the one before, and not all that is
-   left at once. */
-static double
-overlapping_ns (const HassAuto *s, const HassRound *round, guint device,
-                double part_ns, double fixed_ns)
-{
-  const HassAutoMember *m = &s->members[device];
-  double part = alone_part (s, round, device);
-  if (part * part_ns < 2 * fixed_ns)
-    return part_ns;
-  double even_ns = sqrt (part_ns * fixed_ns / part);
-  if (m->round_largest <= 0)
-    return even_ns;
-  double grown_ns
-      = m->round_largest / s->plan[device].rate * CLAMP (1 / part, 1.2, GROWTH);
-  return MAX (MIN (part_ns / 2, grown_ns), even_ns);
-}
-
-/* Work of the plan that cores would only begin and not end by T, because a
-   unit cannot be cut, if so late that a GPU had better do it now. Where one
-   more launch is cheap that is decided when it is due. */
-static double
-late_work (const HassAuto *s, const HassRound *round, double gpu_rate,
-           double fixed_ns)
-{
-  if (s->cpu == s->n || !s->plan[s->cpu].runs
-      || s->env->cost == HASS_COST_UNKNOWN)
-    return 0;
-  const HassRunner *cpu = &s->plan[s->cpu];
-  double wave
-      = s->env->devices[s->cpu].cores * hass_auto_work_at (s, round, FALSE, 1);
-  double unit_ns = wave / cpu->rate;
-  double free_ns = hass_auto_next_free_ns (s, round, unit_ns);
-  double waves = floor ((s->finish_ns - free_ns) / unit_ns * (1 + 1e-9));
-  double late = cpu->rate * (s->finish_ns - cpu->ready_ns) - waves * wave;
-  double end_ns = free_ns + (waves + 1) * unit_ns;
-  double with_ns = s->finish_ns + late / gpu_rate;
-  return late > 0 && with_ns < end_ns && end_ns < with_ns + fixed_ns ? late : 0;
-}
-
-/* Nobody else helps, and the engine cuts what it is given so that copies
-   overlap: no more to decide. */
-static gboolean
-by_itself (const HassAuto *s, const HassRound *round, guint device)
-{
-  gboolean others = FALSE;
+  s->unit_elements = mean_elements (s, round);
+  if (s->listed)
+    choose_end (s, round);
   for (guint d = 0; d < s->n; d++)
-    others |= d != device && s->plan[d].runs;
-  return !others && s->env->devices[device].part_bytes > 0
-         && s->env->farm != HASS_FARM_FUNCTION
-         && hass_auto_all_measured (s, round);
-}
-
-/* 0: nothing now. */
-static double
-bundle_work (HassAuto *s, const HassRound *round, guint device)
-{
-  if (by_itself (s, round, device))
-    return s->left;
-  const HassAutoMember *m = &s->members[device];
-  const HassRunner *r = &s->plan[device];
-  const HassFit *fit = hass_auto_fit_of (s, round, device, m->n_bundles == 0);
-  double u = uncertainty (s, round, fit);
-  double fixed_ns = MAX (fit->fixed_ns, LEAST_FIXED_NS);
-  double part_ns = MAX (s->finish_ns - r->ready_ns, r->step_ns);
-  double ns = MIN (part_ns / (1 + 2 * u), sqrt (s->finish_ns * fixed_ns / u));
-  ns = MIN (ns, overlapping_ns (s, round, device, part_ns, fixed_ns));
-  /* What is held back is given when it is clearer who is late. */
-  if (m->n_bundles > 0)
-    ns = MIN (ns, s->finish_ns / (1 + 2 * u) - r->ready_ns);
-  if (s->env->cost == HASS_COST_UNKNOWN)
     {
-      double round_ns = s->finish_ns + (s->now_ns - s->begin_ns);
-      ns = MIN (ns, MAX (0.02 * round_ns, 8 * fixed_ns));
+      look_at_entry (s, d);
+      s->members[d].fill_units
+          = d != s->cpu && s->unit_elements > 0
+                ? s->env->devices[d].width / s->unit_elements
+                : 0;
+      hass_auto_judge (s, round, d);
     }
-  if (part_ns - ns < 2 * fixed_ns)
-    ns = part_ns + late_work (s, round, r->rate, fixed_ns) / r->rate;
-  else if (m->n_bundles > 0 && ns < 2 * fixed_ns)
-    return 0;
-  /* Units are rounded down; the last of a part must not cost a launch. */
-  double work = ns * r->rate + 0.5 * s->unit_work;
-  if (m->largest > 0)
-    work = MIN (work, GROWTH * m->largest);
-  if (!hass_auto_all_measured (s, round))
-    work = MIN (work, s->left / (2 * s->n));
-  return MAX (work, G_MINDOUBLE);
+  hass_auto_guard_begin (s, round);
 }
 
 static void
-fill_in (HassAuto *s, HassRound *round, guint device, double work,
-         HassGrant *grant)
+end_round (gpointer self, const HassRoundSummary *summary)
 {
-  const HassDeviceTraits *traits = &s->env->devices[device];
-  grant->source = HASS_FROM_BACK;
-  if (hass_round_waiting (round) == 0 && hass_auto_cpu_share (s, round) > 0)
-    {
-      grant->source = HASS_FROM_THEFT;
-      grant->share = s->cpu;
-    }
-  grant->work = work;
-  grant->multiple = hass_auto_least_units (s, round, device);
-  if (grant->multiple > 1)
-    grant->work
-        = MAX (work, hass_auto_work_at (s, round, TRUE, grant->multiple));
-  if (s->env->farm == HASS_FARM_FUNCTION && !hass_auto_simple (s, round))
-    grant->units = 1; /* a parallel task has the GPU to itself */
-  grant->in_flight = MIN ((guint)s->env->parameters[HASS_AUTO_IN_FLIGHT],
-                          MAX (traits->max_in_flight, 1));
-}
-
-/* Tasks that only GPUs can run: a quarter of this one's part, but one for
-   each multiprocessor. */
-static guint64
-exclusive_units (const HassAuto *s, const HassRound *round, guint device)
-{
-  guint n_gpus = s->n - (s->cpu < s->n ? 1 : 0);
-  return MAX (hass_round_exclusive (round, device) / (4 * n_gpus),
-              MAX (s->env->devices[device].cores, 1));
-}
-
-static HassAnswer
-decide_gpu (HassAuto *s, HassRound *round, guint device, gboolean force,
-            HassGrant *grant)
-{
-  const HassAutoMember *m = &s->members[device];
-  if (m->failed || hass_round_exclusive (round, device) > 0)
-    {
-      fill_in (s, round, device, 0, grant);
-      grant->multiple = 1;
-      grant->units = m->failed ? 1 : exclusive_units (s, round, device);
-      return HASS_TAKE;
-    }
-  if (!hass_auto_measured (s, round, device))
-    {
-      if (m->n_bundles >= 2)
-        return HASS_WAIT;
-      fill_in (s, round, device, probe_work (s, round, device), grant);
-      return HASS_TAKE;
-    }
-  guint64 waiting = hass_round_waiting (round) + hass_auto_cpu_share (s, round);
-  guint64 kept = hass_auto_kept_units (s, round);
-  hass_auto_make_plan (s, round, device);
-  if ((!s->plan[device].runs || waiting <= kept) && !force)
-    return HASS_WAIT;
-  double work = bundle_work (s, round, device);
-  if (work <= 0)
-    return HASS_WAIT;
-  fill_in (s, round, device, work, grant);
-  return HASS_TAKE;
-}
-
-/* -- 4. The CPU pool ---------------------------------------------------- */
-
-/* How many units at the front have so much work, at least one. */
-static guint64
-units_of (const HassAuto *s, const HassRound *round, double work)
-{
-  guint64 lo = hass_round_front (round), n = hass_round_back (round) - lo;
-  if (s->env->cost != HASS_COST_SIZED || s->env->farm == HASS_FARM_PARTITION)
-    return CLAMP ((guint64)(work / s->unit_work), 1, MAX (n, 1));
-  guint64 fits = 1;
-  while (fits < n)
-    {
-      guint64 k = fits + (n - fits + 1) / 2;
-      if (hass_round_work (round, lo, k) <= work)
-        fits = k;
-      else
-        n = k - 1;
-    }
-  return fits;
-}
-
-/* Units for the cores before they ask again; 0: none. */
-static guint64
-cpu_units (HassAuto *s, HassRound *round, gboolean force)
-{
-  guint cores = MAX (s->env->devices[s->cpu].cores, 1);
-  guint64 waiting = hass_round_waiting (round),
-          kept = hass_auto_kept_units (s, round);
-  if (waiting <= kept && !force)
-    return 0;
-  if (!hass_auto_measured (s, round, s->cpu))
-    return hass_auto_busy (s, round, s->cpu) && !force
-               ? 0
-               : CLAMP (waiting / 16, 1, cores);
-  hass_auto_make_plan (s, round, s->cpu);
-  const HassRunner *r = &s->plan[s->cpu];
-  if (!r->runs)
-    return force ? 1 : 0;
-  double unit_ns = hass_auto_work_at (s, round, FALSE, 1) * cores / r->rate;
-  /* While a GPU may turn up at any moment, not far ahead: cores that pull
-     from a share cannot be told that they would be late. And no second unit
-     that is so long that a fast GPU would have to wait for it. */
-  if (!hass_auto_all_measured (s, round) && !force)
-    return unit_ns > LONG_NS
-               ? 0
-               : CLAMP (units_of (s, round, AHEAD_NS * r->rate), cores,
-                        MAX (waiting - MIN (kept, waiting), cores));
-  /* Nearly all that the cores will do; but the last two units of each core
-     one by one, because a core that pulls late would be late. */
-  double ns = MIN (CPU_PART * (s->finish_ns - r->ready_ns),
-                   s->finish_ns - 2 * unit_ns);
-  guint64 units
-      = units_of (s, round, MAX (ns, LEAST_FIXED_NS / cores) * r->rate);
-  return MIN (units, MAX (waiting - MIN (kept, waiting), 1));
-}
-
-static HassAnswer
-decide_cpu (HassAuto *s, HassRound *round, gboolean force, HassGrant *grant)
-{
-  grant->chunk = 1;
-  grant->source = HASS_FROM_SHARE;
-  grant->share = s->cpu;
-  if (hass_auto_cpu_share (s, round) > 0)
-    return HASS_TAKE;
-  guint64 units = cpu_units (s, round, force);
-  if (units == 0 && hass_round_exclusive (round, s->cpu) == 0)
-    return HASS_WAIT;
-  if (hass_round_back (round) > hass_round_front (round) && units > 0)
-    {
-      s->counts[s->cpu] = units;
-      s->share_back = hass_round_front (round) + units;
-      hass_round_carve (round, s->counts);
-    }
-  else
-    {
-      /* What was given back, or what only cores can run. */
-      grant->source = HASS_FROM_FRONT;
-      grant->units = MAX (units, 1);
-    }
-  return HASS_TAKE;
+  HassAuto *s = self;
+  if (!alone (s))
+    hass_auto_guard_end (s, summary);
 }
 
 static HassAnswer
@@ -430,16 +259,33 @@ decide (gpointer self, HassRound *round, guint device, gboolean force,
   HassAutoMember *m = &s->members[device];
   m->asked = TRUE;
   m->absent = FALSE;
+  m->asked_at = s->n_told;
+  m->back = FALSE;
   for (guint d = 0; d < s->n && force; d++)
     s->members[d].absent |= !s->members[d].asked;
+  if (force)
+    hass_auto_guard_give_up (s);
   if (s->cpu < s->n)
     hass_auto_look_at_cpu (s, round);
-  if (device == s->cpu)
-    return decide_cpu (s, round, force, grant);
-  return decide_gpu (s, round, device, force, grant);
+  HassAnswer answer
+      = device == s->cpu ? hass_auto_grant_cpu (s, round, force, grant)
+                         : hass_auto_grant_gpu (s, round, device, force, grant);
+  if (answer == HASS_WAIT)
+    HASS_AUTO_NOTE (s, "%s waits: %s", s->env->devices[device].name, s->why);
+  return answer;
 }
 
 /* -- What happened ------------------------------------------------------ */
+
+static void
+explain (const HassAuto *s, guint device, const HassGrant *grant)
+{
+  HASS_AUTO_NOTE (s,
+                  "%s: %" G_GUINT64_FORMAT " units from %" G_GUINT64_FORMAT
+                  ": %s; all done in %.4g ms",
+                  s->env->devices[device].name, grant->taken, grant->first,
+                  s->why, s->finish_ns * 1e-6);
+}
 
 static void
 granted (gpointer self, HassRound *round, guint device, const HassGrant *grant)
@@ -448,9 +294,13 @@ granted (gpointer self, HassRound *round, guint device, const HassGrant *grant)
   HassAutoMember *m = &s->members[device];
   if (alone (s) || grant->taken == 0)
     return;
+  if (s->env->note)
+    explain (s, device, grant);
   if (device == s->cpu)
     {
       m->units += grant->taken;
+      if (s->solo == device && s->probing)
+        s->solo_given = 1;
       return;
     }
   if (grant->source == HASS_FROM_THEFT && s->cpu < s->n)
@@ -461,6 +311,10 @@ granted (gpointer self, HassRound *round, guint device, const HassGrant *grant)
   if (m->n_bundles == HASS_AUTO_DEEPEST)
     return;
   double work = hass_round_work (round, grant->first, grant->taken);
+  work *= MAX (1, m->fill_units / grant->taken);
+  if (s->listed)
+    work = hass_auto_listed_work (s, round, device, grant->first, grant->taken);
+  gboolean enters = !m->entered && m->entry_ns > 0;
   guint fit
       = (m->n_bundles == 0 ? HASS_AUTO_IDLE : 0)
         + (s->env->farm == HASS_FARM_FUNCTION && grant->first < s->first_mpd
@@ -468,10 +322,16 @@ granted (gpointer self, HassRound *round, guint device, const HassGrant *grant)
                : 0);
   const HassFit *known
       = hass_auto_fit_of (s, round, device, fit & HASS_AUTO_IDLE);
-  double ns = known->seen > 0 ? hass_fit_ns (known, work) : 0;
+  double ns = hass_fit_ns (known, work) * (1 + m->link_wait);
+  if (known->seen == 0 && m->prior_rate > 0)
+    ns = s->env->devices[device].latency_ns + work / m->prior_rate;
+  ns += enters ? m->entry_ns : 0;
   if (m->n_bundles == 0)
     m->since_ns = s->now_ns;
-  m->bundles[m->n_bundles++] = (HassAutoBundle){ work, ns, fit };
+  if (s->solo == device && s->probing)
+    s->solo_given = work;
+  m->entered = TRUE;
+  m->bundles[m->n_bundles++] = (HassAutoBundle){ work, ns, fit, enters };
   m->queue_ns += ns;
   m->round_largest = MAX (m->round_largest, work);
 }
@@ -494,11 +354,12 @@ set_clock (HassAuto *s, const HassCompletion *done)
 /* A large bundle on a device that was idle shows how fast it will be when
    others queue: as its slowest stage. */
 static void
-foretell (HassFit *queued, const HassCompletion *done, double latency_ns)
+foretell (HassFit *queued, const HassCompletion *done, double work,
+          double latency_ns)
 {
   double ns = MAX (done->kernel_ns, MAX (done->h2d_ns, done->d2h_ns));
   if (queued->seen == 0 && ns > 8 * latency_ns)
-    hass_fit_add (queued, done->work, ns, latency_ns);
+    hass_fit_add (queued, work, ns, latency_ns);
 }
 
 /* A device's first bundle may have waited for what is made once: a library's
@@ -516,6 +377,26 @@ forget_warm_up (HassAutoMember *m, double work, double ns)
     memset (m->fits, 0, sizeof m->fits);
 }
 
+/* How long a bundle waits for the copies of others is chance, and would make
+   all that is foretold uncertain: it is learned apart, as a mean. */
+static double
+without_wait (HassAuto *s, const HassCompletion *done, double copy_ns,
+              double ns)
+{
+  HassAutoMember *m = &s->members[done->device];
+  double needed_ns = done->h2d_ns + done->kernel_ns + done->d2h_ns - copy_ns;
+  ns = MAX (ns - copy_ns, 0.1 * ns);
+  if (s->env->devices[done->device].link == 0 || needed_ns <= 0
+      || needed_ns >= ns || hass_auto_overlaps (s, done->device))
+    return ns;
+  if (copy_ns > 0)
+    return needed_ns; /* and others enter by the same link */
+  m->waited_ns = LINK_MEMORY * m->waited_ns + ns - needed_ns;
+  m->needed_ns = LINK_MEMORY * m->needed_ns + needed_ns;
+  m->link_wait = m->waited_ns / m->needed_ns;
+  return needed_ns;
+}
+
 static void
 observe (gpointer self, HassRound *round, const HassCompletion *done)
 {
@@ -524,9 +405,12 @@ observe (gpointer self, HassRound *round, const HassCompletion *done)
   if (alone (s))
     return;
   set_clock (s, done);
+  m->asked_at = ++s->n_told; /* it can ask only now */
+  m->back = TRUE;
   if (done->device == s->cpu)
     {
       hass_auto_look_at_cpu (s, round);
+      hass_auto_guard_watch (s);
       return;
     }
   m->failed = done->failed;
@@ -539,13 +423,25 @@ observe (gpointer self, HassRound *round, const HassCompletion *done)
   for (guint i = 0; i < m->n_bundles; i++)
     m->bundles[i] = m->bundles[i + 1];
   m->since_ns = m->end_ns = done->end_ns;
+  hass_auto_guard_watch (s);
   if (done->failed || done->units == 0)
     return;
+  double copy_ns = b.enters ? m->copy_ns : 0;
+  double served_ns = MAX (ns - copy_ns, 0.1 * ns);
+  ns = without_wait (s, done, copy_ns, ns);
+  if (copy_ns > 0)
+    served_ns = ns;
+  if (s->solo == done->device && s->probing)
+    s->solo_ns += served_ns;
+  m->done_work += b.work;
+  m->done_ns += MAX (served_ns - m->fits[b.fit].fixed_ns, 0.1 * served_ns);
   double latency_ns = s->env->devices[done->device].latency_ns;
-  forget_warm_up (m, done->work, ns);
-  hass_fit_add (&m->fits[b.fit], done->work, ns, latency_ns);
+  forget_warm_up (m, b.work, ns);
+  hass_fit_add (&m->fits[b.fit], b.work, ns, latency_ns);
+  m->fits[b.fit].last = m->n_done;
   if (hass_auto_overlaps (s, done->device))
-    foretell (&m->fits[b.fit & ~(guint)HASS_AUTO_IDLE], done, latency_ns);
+    foretell (&m->fits[b.fit & ~(guint)HASS_AUTO_IDLE], done, b.work,
+              latency_ns);
   m->largest = MAX (m->largest, done->work);
 }
 
@@ -556,6 +452,7 @@ destroy (gpointer self)
   g_free (s->members);
   g_free (s->plan);
   g_free (s->counts);
+  g_free (s->arms);
   g_free (s);
 }
 
@@ -571,5 +468,6 @@ const HassStrategyOps hass_auto = {
   .grant = decide,
   .granted = granted,
   .observe = observe,
+  .end_round = end_round,
   .destroy = destroy,
 };

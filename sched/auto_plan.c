@@ -7,8 +7,16 @@
 #include <math.h>
 
 #define CPU_MEMORY 0.8 /* for each pass of all cores */
-#define LEAST_CPU_PART 0.03
-#define RETRY_ROUNDS 16
+#define SETTLED_BUNDLES 3
+#define STALE_BUNDLES 2
+#define STALE 2       /* times as fast or slow */
+#define SILENT_TOLD 4 /* completions */
+#define HARDLY_FILLED 8
+#define LONG_NS 1e7 /* a unit on a core */
+#define LISTED_TAIL 0.6
+#define EARLY_BUNDLES 8
+#define UNSETTLED 0.3 /* error of what is foretold */
+#define MARGIN 2 /* a unit may take so much longer when all cores are busy */
 
 /* -- 1. What is known --------------------------------------------------- */
 
@@ -25,6 +33,7 @@ hass_auto_look_at_cpu (HassAuto *s, const HassRound *round)
     return;
   m->work = CPU_MEMORY * m->work + p.work - m->seen.work;
   m->busy_ns = CPU_MEMORY * m->busy_ns + p.busy_ns - m->seen.busy_ns;
+  m->n_seen += units;
   m->seen = p;
 }
 
@@ -36,11 +45,11 @@ cpu_rate (const HassAuto *s)
 }
 
 /* Whether what a GPU would get now is a set of simple tasks, one for each
-   multiprocessor. */
+   multiprocessor. No round: it is over, or all of it is meant. */
 gboolean
 hass_auto_simple (const HassAuto *s, const HassRound *round)
 {
-  return s->env->farm == HASS_FARM_FUNCTION
+  return s->env->farm == HASS_FARM_FUNCTION && round
          && hass_round_back (round) <= s->first_mpd;
 }
 
@@ -54,7 +63,10 @@ hass_auto_fit_of (const HassAuto *s, const HassRound *round, guint device,
   guint kind = hass_auto_simple (s, round) ? HASS_AUTO_SIMPLE : 0;
   const HassFit *fit = &m->fits[kind + (idle ? HASS_AUTO_IDLE : 0)];
   const HassFit *other = &m->fits[kind + (idle ? 0 : HASS_AUTO_IDLE)];
-  return fit->work > 0 && 4 * fit->work >= other->work ? fit : other;
+  gboolean stale = other->last > fit->last + STALE_BUNDLES
+                   && (other->ns_per_work > STALE * fit->ns_per_work
+                       || STALE * other->ns_per_work < fit->ns_per_work);
+  return fit->work > 0 && 4 * fit->work >= other->work && !stale ? fit : other;
 }
 
 gboolean
@@ -75,6 +87,88 @@ hass_auto_busy (const HassAuto *s, const HassRound *round, guint device)
   return m->units > (gint64)hass_round_progress (round, device).units;
 }
 
+/* Whether the GPUs that have work show by it what they can: the first bundle
+   of each may have been slowed by what is made once, and early ones are small.
+   Meanwhile another completion is due soon, for planned ones surely. */
+gboolean
+hass_auto_all_settled (const HassAuto *s, const HassRound *round,
+                       gboolean planned)
+{
+  for (guint d = 0; d < s->n; d++)
+    {
+      const HassAutoMember *m = &s->members[d];
+      if (d != s->cpu
+          && (m->n_bundles > 0 || (m->back && (!planned || s->plan[d].runs)))
+          && (m->n_done < SETTLED_BUNDLES
+              || (m->n_done < EARLY_BUNDLES
+                  && hass_auto_fit_of (s, round, d, FALSE)->error > UNSETTLED)))
+        return FALSE;
+    }
+  return TRUE;
+}
+
+gboolean
+hass_auto_out (const HassAuto *s, guint device)
+{
+  const HassAutoMember *m = &s->members[device];
+  return m->failed || m->absent || m->hopeless;
+}
+
+/* Whether a GPU that nobody has seen at work could help at all. Its kernels
+   have a thread for each element, and a thread is slower than a core by far;
+   and what it needs to copy first may take longer than the others need for all
+   there is. */
+void
+hass_auto_judge (HassAuto *s, const HassRound *round, guint device)
+{
+  HassAutoMember *m = &s->members[device];
+  m->hopeless = FALSE;
+  if (device == s->cpu || s->cpu == s->n || hass_auto_known (s, round, device))
+    return;
+  guint cores = s->env->devices[s->cpu].cores;
+  double elements = s->unit_elements * hass_round_units (round);
+  m->hopeless = elements > 0
+                && HARDLY_FILLED * elements < s->env->devices[device].width
+                && 4 * elements < HASS_AUTO_CORE_THREADS * cores;
+  if (!m->hopeless && m->copy_ns > 0)
+    m->hopeless
+        = m->entry_ns > hass_auto_whole_ns (s, hass_round_total_work (round));
+}
+
+/* Work of the smallest bundle that fills it; any smaller takes as long. */
+double
+hass_auto_fill_work (const HassAuto *s, guint device)
+{
+  return s->members[device].fill_units * s->unit_work;
+}
+
+/* A unit that a core has begun holds up the round for long. */
+gboolean
+hass_auto_long_units (const HassAuto *s)
+{
+  if (s->cpu == s->n || s->members[s->cpu].busy_ns <= 0)
+    return FALSE;
+  return s->unit_work * s->env->devices[s->cpu].cores > LONG_NS * cpu_rate (s);
+}
+
+/* A GPU's very first bundle may have been slowed by what is made once. Is there
+   one of which no more is known, and which will soon have done as much again?
+ */
+gboolean
+hass_auto_warming_up (const HassAuto *s, const HassRound *round, double soon_ns)
+{
+  for (guint d = 0; d < s->n; d++)
+    {
+      const HassAutoMember *m = &s->members[d];
+      const HassFit *fit = hass_auto_fit_of (s, round, d, TRUE);
+      if (d != s->cpu && m->n_done == 1
+          && (m->n_bundles > 0 || (m->back && s->plan[d].runs))
+          && hass_fit_ns (fit, m->largest) <= soon_ns)
+        return TRUE;
+    }
+  return FALSE;
+}
+
 /* -- 2. The plan -------------------------------------------------------- */
 
 guint64
@@ -83,9 +177,10 @@ hass_auto_cpu_share (const HassAuto *s, const HassRound *round)
   return s->cpu < s->n ? hass_round_share (round, s->cpu) : 0;
 }
 
-/* Work of n units at an end of the common range, or of as many as wait. */
+/* Work of n units at the end of the common range from which GPUs, or cores,
+   take; or of as many as wait. */
 double
-hass_auto_work_at (const HassAuto *s, const HassRound *round, gboolean back,
+hass_auto_work_at (const HassAuto *s, const HassRound *round, gboolean gpu,
                    guint64 n)
 {
   guint64 lo = hass_round_front (round), hi = hass_round_back (round);
@@ -93,7 +188,23 @@ hass_auto_work_at (const HassAuto *s, const HassRound *round, gboolean back,
   if (s->env->cost != HASS_COST_SIZED || common == 0)
     return s->unit_work * n;
   n = MIN (n, common);
-  return hass_round_work (round, back ? hi - n : lo, n);
+  return hass_round_work (round, gpu != s->reversed ? hi - n : lo, n);
+}
+
+/* What n loads in ascending order keep a GPU busy with: each multiprocessor
+   takes the next one when it has done its own, so that they end apart by about
+   half of what the sizes differ by, or all wait for the largest. */
+double
+hass_auto_listed_work (const HassAuto *s, const HassRound *round, guint device,
+                       guint64 first, guint64 n)
+{
+  guint m = MAX (s->env->devices[device].cores, 1);
+  double most = hass_round_work (round, first + n - 1, 1);
+  if (n <= m)
+    return m * most;
+  double spread = most - hass_round_work (round, first, 1);
+  return MAX (hass_round_work (round, first, n) + LISTED_TAIL * m * spread,
+              m * most);
 }
 
 static double
@@ -148,6 +259,10 @@ plan_cpu (const HassAuto *s, const HassRound *round, gboolean idle,
      early; and those at work now are in the middle of one. */
   r->ready_ns = hass_auto_busy (s, round, s->cpu) ? unit_ns : unit_ns / 2;
   r->step_ns = unit_ns - r->ready_ns;
+  /* A few units that had the machine to themselves say too little. */
+  if (s->members[s->cpu].n_seen < cores
+      && !hass_auto_all_settled (s, round, FALSE))
+    r->step_ns += (MARGIN - 1) * unit_ns;
   if (!idle)
     r->step_ns += hass_auto_next_free_ns (s, round, unit_ns);
   r->ready_ns += exclusive / r->rate;
@@ -180,31 +295,34 @@ plan_gpu (const HassAuto *s, const HassRound *round, guint device,
       = hass_auto_fit_of (s, round, device, !hass_auto_overlaps (s, device));
   double fixed_ns
       = next->seen > 0 ? next->fixed_ns : s->env->devices[device].latency_ns;
-  r->rate = later->seen > 0 ? 1 / later->ns_per_work : m->prior_rate;
+  r->rate = later->seen > 0 ? 1 / later->ns_per_work / (1 + m->link_wait)
+                            : m->prior_rate;
   if (r->rate <= 0)
     return;
   double exclusive = hass_round_exclusive (round, device) * s->unit_work;
-  r->ready_ns = queue_ns (s, m) + fixed_ns + exclusive / r->rate;
-  r->step_ns = hass_auto_work_at (s, round, TRUE,
-                                  hass_auto_least_units (s, round, device))
-               / r->rate;
+  r->ready_ns = queue_ns (s, m) + fixed_ns + exclusive / r->rate
+                + (m->entered ? 0 : m->entry_ns);
+  guint64 n = hass_auto_least_units (s, round, device);
+  double least = hass_auto_work_at (s, round, TRUE, n);
+  guint64 lo = hass_round_front (round), hi = hass_round_back (round);
+  if (s->listed && hi > lo)
+    {
+      n = MIN (n, hi - lo);
+      least = hass_auto_listed_work (s, round, device,
+                                     s->reversed ? lo : hi - n, n);
+    }
+  r->step_ns = MAX (least, hass_auto_fill_work (s, device)) / r->rate;
 }
 
-/* Cores that could do but a trifle of the work would delay it by more, because
-   GPUs then get smaller bundles and their threads compete for the cores. Now
-   and then a round has them in, since rates may have changed. */
-static void
-leave_weak_cpu_out (HassAuto *s, const HassRound *round)
+/* A GPU that has nothing asks after each completion. One that does not is
+   lost, or about to be. */
+static gboolean
+silent (const HassAuto *s, const HassRound *round, guint device)
 {
-  double sum = 0;
-  if (s->cpu == s->n
-      || hass_round_number (round) % RETRY_ROUNDS == RETRY_ROUNDS - 1)
-    return;
-  for (guint d = 0; d < s->n; d++)
-    if (d != s->cpu && hass_auto_fit_of (s, round, d, FALSE)->seen >= 3)
-      sum += s->plan[d].rate;
-  if (s->plan[s->cpu].rate < LEAST_CPU_PART * sum)
-    s->plan[s->cpu].rate = 0;
+  const HassAutoMember *m = &s->members[device];
+  return device != s->cpu && m->n_bundles == 0
+         && s->n_told > m->asked_at + SILENT_TOLD
+         && hass_auto_measured (s, round, device);
 }
 
 void
@@ -212,19 +330,61 @@ hass_auto_make_plan (HassAuto *s, const HassRound *round, guint asking)
 {
   for (guint d = 0; d < s->n; d++)
     {
-      const HassAutoMember *m = &s->members[d];
       HassRunner *r = &s->plan[d];
       *r = (HassRunner){ 0 };
-      if (m->failed || m->absent)
+      if (hass_auto_out (s, d) || !hass_auto_takes_part (s, d)
+          || (d != asking && silent (s, round, d)))
         continue;
       if (d == s->cpu)
         plan_cpu (s, round, asking == s->cpu, r);
       else
         plan_gpu (s, round, d, r);
     }
-  leave_weak_cpu_out (s, round);
   s->left = work_left (s, round);
   s->finish_ns = hass_fill (s->plan, s->n, s->left);
+}
+
+/* What a round of so much work would take from its begin, planned with what is
+   known now and for whom the guard lets take part. */
+double
+hass_auto_whole_ns (HassAuto *s, double work)
+{
+  guint n = 0;
+  for (guint d = 0; d < s->n; d++)
+    {
+      HassRunner *r = &s->plan[d];
+      *r = (HassRunner){ 0 };
+      if (hass_auto_out (s, d) || !hass_auto_takes_part (s, d))
+        continue;
+      const HassAutoMember *m = &s->members[d];
+      if (d == s->cpu)
+        {
+          guint cores = MAX (s->env->devices[d].cores, 1);
+          r->rate = m->mean_rate > 0 ? m->mean_rate : cpu_rate (s);
+          if (r->rate > 0)
+            r->ready_ns = r->step_ns = s->unit_work * cores / r->rate / 2;
+          if (s->arm == d && s->env->cost == HASS_COST_EQUAL && r->rate > 0)
+            return ceil (work / s->unit_work / cores - 1e-9) * 2 * r->step_ns;
+          continue;
+        }
+      const HassFit *next = hass_auto_fit_of (s, NULL, d, TRUE);
+      const HassFit *later
+          = hass_auto_fit_of (s, NULL, d, !hass_auto_overlaps (s, d));
+      if (later->seen == 0)
+        next = later = &m->fits[HASS_AUTO_SIMPLE + HASS_AUTO_IDLE];
+      r->rate = m->mean_rate > 0  ? m->mean_rate
+                : later->seen > 0 ? 1 / later->ns_per_work / (1 + m->link_wait)
+                                  : m->prior_rate;
+      r->ready_ns = (s->arm == d ? m->copy_ns : m->entry_ns) + next->fixed_ns;
+      if (r->rate > 0)
+        r->step_ns = MAX (s->unit_work * hass_auto_least_units (s, NULL, d),
+                          hass_auto_fill_work (s, d))
+                     / r->rate;
+    }
+  double ns = hass_fill (s->plan, s->n, work);
+  for (guint d = 0; d < s->n; d++)
+    n += s->plan[d].runs;
+  return ns + (n > 1 ? s->env->merge_ns : 0);
 }
 
 /* Others who may come to take part but are not planned with yet. */
@@ -232,8 +392,24 @@ gboolean
 hass_auto_all_measured (const HassAuto *s, const HassRound *round)
 {
   for (guint d = 0; d < s->n; d++)
-    if (!s->members[d].failed && !s->members[d].absent
-        && !hass_auto_measured (s, round, d))
+    if (!hass_auto_out (s, d) && !hass_auto_measured (s, round, d))
+      return FALSE;
+  return TRUE;
+}
+
+/* Measured, or known from earlier runs. */
+gboolean
+hass_auto_known (const HassAuto *s, const HassRound *round, guint device)
+{
+  return s->members[device].prior_rate > 0
+         || hass_auto_measured (s, round, device);
+}
+
+gboolean
+hass_auto_all_known (const HassAuto *s, const HassRound *round)
+{
+  for (guint d = 0; d < s->n; d++)
+    if (!hass_auto_out (s, d) && !hass_auto_known (s, round, d))
       return FALSE;
   return TRUE;
 }
@@ -245,7 +421,7 @@ hass_auto_kept_units (const HassAuto *s, const HassRound *round)
 {
   guint64 n = 0;
   for (guint d = 0; d < s->n; d++)
-    n += d != s->cpu && !s->members[d].failed && !s->members[d].absent
-         && !hass_auto_busy (s, round, d) && !hass_auto_measured (s, round, d);
+    n += d != s->cpu && !hass_auto_out (s, d) && !hass_auto_busy (s, round, d)
+         && !hass_auto_known (s, round, d);
   return n;
 }

@@ -176,19 +176,8 @@ hass_strategy_find (const char *name, GError **error)
 const char *
 hass_strategy_default (HassFarmKind farm, HassCostClass cost)
 {
-  (void)cost;
-  switch (farm)
-    {
-    case HASS_FARM_PARTITION:
-    case HASS_FARM_COMBINE:
-      return "auto";
-    case HASS_FARM_INDIVISIBLE:
-      return "hass-i";
-    case HASS_FARM_FUNCTION:
-      return "hass-f";
-    default:
-      return "naive-greedy"; /* the only one that serves a mixture */
-    }
+  (void)farm, (void)cost;
+  return "auto";
 }
 
 /* -- Specifications ----------------------------------------------------- */

@@ -41,6 +41,13 @@ typedef struct
 } HassProfileRate;
 
 /**
+ * HassNoteFunc: takes one line of an explanation, without its newline.
+ * @data: note_data of the environment.
+ */
+typedef void (*HassNoteFunc) (gpointer data, const char *format, ...)
+    G_GNUC_PRINTF (2, 3);
+
+/**
  * HassStrategyEnv: what a strategy is created for. Valid until destroy.
  * @struct_size: sizeof (HassStrategyEnv) of the caller.
  * @farm_name: for the profile store and messages.
@@ -53,6 +60,11 @@ typedef struct
  *   however small its part; 0: nothing, or unknown.
  * @merge_ns: what the host does at the end of a round in which more than one
  *   device took part; 0: nothing, or unknown.
+ * @note: NULL, or somebody wants to know what the strategy does and why: what
+ *   it measured, what it decided, a line a decision. The engine adds farm and
+ *   time. To be called in ops only, and to be looked at before anything is
+ *   made for it, so that it costs nothing when nobody listens.
+ * @note_data: its first argument.
  */
 typedef struct
 {
@@ -67,6 +79,8 @@ typedef struct
   const HassProfileRate *profile;
   double entry_bytes;
   double merge_ns;
+  HassNoteFunc note;
+  gpointer note_data;
 } HassStrategyEnv;
 
 typedef enum
@@ -193,7 +207,7 @@ const HassStrategyOps **hass_strategy_list (void);
  * hass_strategy_default:
  *
  * Returns: the strategy of a farm of this kind and cost class that names none:
- * auto for partition and combine farms, hass-i and hass-f for the others.
+ * auto.
  */
 const char *hass_strategy_default (HassFarmKind farm, HassCostClass cost);
 

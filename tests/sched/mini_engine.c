@@ -59,7 +59,7 @@ mini_farm_new (const char *spec, HassFarmKind kind, HassCostClass cost,
           = (HassDeviceTraits){ .name = names[d],
                                 .kind = devices[d].kind,
                                 .cores = devices[d].cores,
-                                .width = devices[d].cores,
+                                .width = MAX (devices[d].fill_work, 1),
                                 .latency_ns = devices[d].latency_ns,
                                 .work_per_ns = devices[d].known_rate,
                                 .max_in_flight = 1 };
@@ -108,6 +108,18 @@ vary (Run *run, double ns)
 {
   return ns
          * (1 + run->farm->noise * (2 * g_rand_double (run->farm->rand) - 1));
+}
+
+/* How many times as long a device takes for what it begins now. */
+static double
+quarrel (Run *run, guint device)
+{
+  guint *of = run->round->counter_of;
+  for (guint d = 0; d < run->farm->n && run->farm->quarrel > 0; d++)
+    for (guint i = of[d]; i < of[d + 1]; i++)
+      if (d != device && run->lanes[i].busy)
+        return 1 + run->farm->quarrel;
+  return 1;
 }
 
 static double
@@ -179,8 +191,9 @@ start_cores (Run *run, guint device)
               double cost = cost_of (run, lane->extent);
               lane->busy = TRUE;
               lane->begin_ns = run->farm->now_ns;
-              lane->end_ns
-                  = run->farm->now_ns + vary (run, cost * cpu->ns_per_work);
+              lane->end_ns = run->farm->now_ns
+                             + vary (run, cost * cpu->ns_per_work)
+                                   * quarrel (run, device);
               g_array_append_val (run->farm->cpu_order, cost);
             }
         }
@@ -285,15 +298,16 @@ grant_gpu (Run *run, guint device, HassGrant *grant, MiniGrant *log)
   double work = MAX (cost_of (run, e), gpu->fill_work);
   double copy_ns = work * gpu->copy_ns_per_work;
   Lane *lane = &run->lanes[run->round->counter_of[device]];
-  *lane = (Lane){ .busy = TRUE,
-                  .begin_ns = run->farm->now_ns,
-                  .end_ns
-                  = run->farm->now_ns + gpu->latency_ns + copy_ns
-                    + vary (run, work * gpu->ns_per_work)
-                    + (run->farm->bundles[device] == 0 ? gpu->first_ns : 0),
-                  .copy_ns = copy_ns,
-                  .extent = e,
-                  .grant = run->farm->grants->len };
+  *lane
+      = (Lane){ .busy = TRUE,
+                .begin_ns = run->farm->now_ns,
+                .end_ns
+                = run->farm->now_ns + gpu->latency_ns + copy_ns
+                  + vary (run, work * gpu->ns_per_work) * quarrel (run, device)
+                  + (run->farm->bundles[device] == 0 ? gpu->first_ns : 0),
+                .copy_ns = copy_ns,
+                .extent = e,
+                .grant = run->farm->grants->len };
   log->units = e.n;
   log->least = INFINITY;
   for (guint32 i = 0; i < e.n; i++)
@@ -357,7 +371,8 @@ has_room (Run *run, guint device)
   gboolean room = FALSE;
   for (guint i = of[device]; i < of[device + 1]; i++)
     room |= !run->lanes[i].busy;
-  return room && !(is_cpu (run, device) && run->pulling);
+  return room && !(is_cpu (run, device) && run->pulling)
+         && run->farm->now_ns >= run->farm->devices[device].opens_ns;
 }
 
 static void
@@ -415,6 +430,16 @@ next_event (Run *run)
           device = d;
           counter = i;
         }
+  /* Or one opens. */
+  for (guint d = 0; d < run->farm->n; d++)
+    {
+      double opens_ns = run->farm->devices[d].opens_ns;
+      if (opens_ns > run->farm->now_ns && opens_ns < first && first < INFINITY)
+        {
+          run->farm->now_ns = opens_ns;
+          return TRUE;
+        }
+    }
   if (first == INFINITY)
     return FALSE;
   run->farm->now_ns = first;
@@ -435,13 +460,13 @@ rescue (Run *run)
   gboolean waiting = FALSE;
   run->result->forced++;
   for (guint d = 0; d < farm->n; d++)
-    if (run->asking[d] == WAITING)
+    if (run->asking[d] == WAITING && has_room (run, d))
       {
         ask (run, d, TRUE);
         waiting = waiting || !has_room (run, d);
       }
   for (guint d = 0; d < farm->n && !waiting; d++)
-    if (!farm->lost[d])
+    if (!farm->lost[d] && has_room (run, d))
       {
         Lane *lane = &run->lanes[run->round->counter_of[d]];
         HassExtent e

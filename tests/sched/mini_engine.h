@@ -39,6 +39,7 @@
  * @known_rate: what its traits say, 0: nothing.
  * @first_ns: its very first bundle takes so much longer.
  * @copy_ns_per_work: and each bundle on its way in, on a link of its own.
+ * @opens_ns: it asks for nothing before that.
  */
 typedef struct
 {
@@ -53,6 +54,7 @@ typedef struct
   double known_rate;
   double first_ns;
   double copy_ns_per_work;
+  double opens_ns;
 } MiniDevice;
 
 /* A grant as the strategy gave it. cpu_share: units in the CPU's share
@@ -95,6 +97,7 @@ typedef struct
   guint64 number;
   double now_ns;
   double noise;   /* times vary by this part */
+  double quarrel; /* so much longer takes what begins while others are busy */
   gboolean quiet; /* the CPU pool reports nothing before the round's end */
   GRand *rand;
   GArray *grants;    /* MiniGrant of the last round */

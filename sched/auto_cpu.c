@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/* auto_cpu.c: what auto grants the CPU pool; step 4 of auto.c.
+   Thread safety: as hass/strategy.h. */
+#include "auto-private.h"
+
+#include <math.h>
+
+#define CPU_PART 0.75      /* of its part of the plan that becomes its share */
+#define AHEAD_NS 2e6       /* that cores get while a GPU is unmeasured */
+#define REVERSED_PART 0.25 /* of it that cores get at once, largest first */
+#define LONG_PART 0.25     /* of what is left of the round */
+#define LEAST_SHARE_NS 2e3
+
+/* How many units at the cores' end have so much work, at least one. */
+static guint64
+units_of (const HassAuto *s, const HassRound *round, double work)
+{
+  guint64 lo = hass_round_front (round), hi = hass_round_back (round);
+  guint64 n = hi - lo;
+  if (s->env->cost != HASS_COST_SIZED || s->env->farm == HASS_FARM_PARTITION)
+    return CLAMP ((guint64)(work / s->unit_work), 1, MAX (n, 1));
+  guint64 fits = 1;
+  while (fits < n)
+    {
+      guint64 k = fits + (n - fits + 1) / 2;
+      if (hass_round_work (round, s->reversed ? hi - k : lo, k) <= work)
+        fits = k;
+      else
+        n = k - 1;
+    }
+  return fits;
+}
+
+/* Before a core has finished anything: one unit for each core, and each asks
+   for it by itself. A core that comes in later asks when more is known. */
+static guint64
+first_units (HassAuto *s, guint64 waiting, guint cores, gboolean force)
+{
+  s->why = "first unit of a core";
+  if (s->members[s->cpu].units < (gint64)CLAMP (waiting / 16, 1, cores))
+    return 1;
+  s->why = "until a core has finished its first unit";
+  return force ? 1 : 0;
+}
+
+/* Units for the cores before they ask again; 0: none. */
+static guint64
+cpu_units (HassAuto *s, HassRound *round, gboolean force)
+{
+  guint cores = MAX (s->env->devices[s->cpu].cores, 1);
+  guint64 waiting = hass_round_waiting (round),
+          kept = hass_auto_kept_units (s, round);
+  s->why = "what waits is kept for GPUs that nobody knows";
+  if (waiting <= kept && !force)
+    return 0;
+  gboolean measured = hass_auto_measured (s, round, s->cpu);
+  if (!hass_auto_known (s, round, s->cpu)
+      || (!measured && !hass_auto_all_known (s, round)))
+    return first_units (s, waiting, cores, force);
+  hass_auto_make_plan (s, round, s->cpu);
+  const HassRunner *r = &s->plan[s->cpu];
+  s->why = "a core would still be busy when all else is done";
+  if (!r->runs)
+    return force ? 1 : 0;
+  double unit_ns = hass_auto_work_at (s, round, FALSE, 1) * cores / r->rate;
+  guint64 most = MAX (waiting - MIN (kept, waiting), 1);
+  /* While a GPU may turn up at any moment, not far ahead: cores that pull
+     from a share cannot be told that they would be late. And no second unit
+     that is so long that a fast GPU would have to wait for it. */
+  if (!hass_auto_all_known (s, round) && !force)
+    {
+      s->why = "units are long, and a GPU is not measured yet";
+      if (hass_auto_long_units (s))
+        return 0;
+      s->why = "not far ahead of a GPU that is not measured yet";
+      return CLAMP (units_of (s, round, AHEAD_NS * r->rate), cores,
+                    MAX (most, cores));
+    }
+  /* A unit cannot be taken back. Another bundle will soon tell more. */
+  s->why = "until a GPU has shown more, because units are long";
+  if (!force
+      && ((hass_auto_long_units (s) && hass_auto_warming_up (s, round, unit_ns))
+          || (LONG_PART * s->finish_ns < unit_ns
+              && !hass_auto_all_settled (s, round, TRUE))))
+    return 0;
+  /* Nearly all that the cores will do; but the last two units of each core
+     one by one, because a core that pulls late would be late. */
+  s->why = "most of its part";
+  double part = measured ? CPU_PART : CPU_PART / 2;
+  if (s->reversed)
+    part = REVERSED_PART;
+  double ns
+      = MIN (part * (s->finish_ns - r->ready_ns), s->finish_ns - 2 * unit_ns);
+  if (ns < LEAST_SHARE_NS / cores)
+    s->why = "one unit, that ends in time";
+  guint64 units
+      = units_of (s, round, MAX (ns, LEAST_SHARE_NS / cores) * r->rate);
+  return MIN (units, most);
+}
+
+HassAnswer
+hass_auto_grant_cpu (HassAuto *s, HassRound *round, gboolean force,
+                     HassGrant *grant)
+{
+  grant->chunk = 1;
+  grant->source = HASS_FROM_SHARE;
+  grant->share = s->cpu;
+  if (hass_auto_cpu_share (s, round) > 0)
+    return HASS_TAKE;
+  double work;
+  guint64 units = 0;
+  if (hass_auto_guard_waits (s, round, s->cpu, force, &work))
+    s->why = "while another device is measured alone";
+  else if (work > 0)
+    {
+      units = MAX (units_of (s, round, work), s->env->devices[s->cpu].cores);
+      units = MIN (units, hass_round_waiting (round));
+      s->why = "to be measured alone";
+    }
+  else
+    units = cpu_units (s, round, force);
+  if (units == 0 && hass_round_exclusive (round, s->cpu) == 0)
+    return HASS_WAIT;
+  gboolean common = hass_round_back (round) > hass_round_front (round);
+  if (s->reversed && common && units > 0)
+    {
+      grant->source = HASS_FROM_BACK;
+      grant->units = units;
+    }
+  else if (common && units > 0)
+    {
+      s->counts[s->cpu] = units;
+      s->share_back = hass_round_front (round) + units;
+      hass_round_carve (round, s->counts);
+    }
+  else
+    {
+      /* What was given back, or what only cores can run. */
+      grant->source = HASS_FROM_FRONT;
+      grant->units = MAX (units, 1);
+    }
+  return HASS_TAKE;
+}

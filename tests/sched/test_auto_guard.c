@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/* test_auto_guard.c: that auto is not slower than its best device alone, what
+   it makes of what is known before, and that it explains itself.
+   Thread safety: one thread. */
+#include "hass_test.h"
+
+#include <hass/hass.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "mini_engine.h"
+#include "tests/engine/trial.h"
+
+#define H200 HASS_TOP "/doc/platforms/h200.platform"
+#define TRIALS 1000
+
+static const MiniDevice pair[]
+    = { MINI_CPU (16, 16000), MINI_GPU (132, 1500, 15000) };
+
+static void
+run_equal (MiniFarm *farm, guint32 n, MiniRound *result)
+{
+  g_autofree HassLoad *loads = mini_equal_loads (n);
+  mini_farm_run (farm, loads, n, result);
+}
+
+/* -- Never much slower than one alone ------------------------------------ */
+
+/* The time of the best device alone: one bundle, or all cores. */
+static double
+best_alone_ns (const MiniDevice *devices, guint n, guint32 units)
+{
+  double best_ns = INFINITY;
+  for (guint d = 0; d < n; d++)
+    {
+      const MiniDevice *v = &devices[d];
+      double ns = v->latency_ns + units * v->ns_per_work;
+      if (v->kind == HASS_DEVICE_CPU)
+        ns = ceil (units / (double)v->cores) * v->ns_per_work;
+      best_ns = MIN (best_ns, ns);
+    }
+  return best_ns;
+}
+
+/* A machine and a round of any proportion. */
+static MiniFarm *
+random_machine (GRand *rand, guint seed, double quarrel, guint *units)
+{
+  MiniDevice devices[4];
+  guint n = g_rand_int_range (rand, 2, 5);
+  double speed = exp (g_rand_double_range (rand, 3, 13));
+  devices[0] = (MiniDevice)MINI_CPU (g_rand_int_range (rand, 1, 33), speed);
+  for (guint d = 1; d < n; d++)
+    devices[d] = (MiniDevice)MINI_GPU (
+        16, speed * exp (g_rand_double_range (rand, -8, 3)),
+        g_rand_double_range (rand, 0, 1e5));
+  *units = (guint)exp (g_rand_double_range (rand, 0, 9));
+  MiniFarm *farm = mini_farm_new ("auto", HASS_FARM_COMBINE, HASS_COST_EQUAL,
+                                  devices, n, seed);
+  farm->quarrel = quarrel * g_rand_double (rand);
+  return farm;
+}
+
+/* How many of so many random machines take more than 1 / 0.95 of the time of
+   their best device alone, once each has been seen; rounds in which all are
+   tried again are left out. */
+static guint
+machines_behind (guint32 seed, double quarrel, double *worst)
+{
+  g_autoptr (GRand) rand = g_rand_new_with_seed (seed);
+  guint behind = 0, forced = 0;
+  *worst = 0;
+  for (guint trial = 0; trial < TRIALS; trial++)
+    {
+      guint units;
+      MiniFarm *farm = random_machine (rand, trial, quarrel, &units);
+      MiniRound result;
+      double last_ns = 0;
+      double best_ns = best_alone_ns (farm->devices, farm->n, units);
+      for (guint r = 0; r < farm->n + 6; r++)
+        {
+          run_equal (farm, units, &result);
+          CU_ASSERT_EQUAL (result.rescued, 0);
+          forced += result.forced;
+          if (r >= farm->n + 3) /* tiny rounds show one device each */
+            last_ns = MAX (last_ns, result.summary.makespan_ns);
+        }
+      behind += !(last_ns < best_ns / 0.95);
+      *worst = MAX (*worst, last_ns / best_ns);
+      mini_farm_free (farm);
+    }
+  CU_ASSERT_TRUE (forced <= TRIALS / 100);
+  return behind;
+}
+
+static void
+hardly_ever_behind_the_best_alone (void)
+{
+  double worst;
+  guint behind = machines_behind (1234, 0, &worst);
+  printf ("\n    %u of %u, worst %.3f ...", behind, TRIALS, worst);
+  CU_ASSERT_TRUE (behind <= TRIALS / 50 && worst < 2);
+}
+
+/* Each takes up to three times longer while others are at work. */
+static void
+hardly_ever_behind_where_devices_quarrel (void)
+{
+  double worst;
+  guint behind = machines_behind (4321, 2, &worst);
+  printf ("\n    %u of %u, worst %.3f ...", behind, TRIALS, worst);
+  CU_ASSERT_TRUE (behind <= TRIALS / 50 && worst < 2);
+}
+
+/* -- What is known before ----------------------------------------------- */
+
+/* Time of the first round, by what a profile says over what is true. */
+static double
+first_round_ns (double said)
+{
+  MiniDevice devices[] = { pair[0], pair[1] };
+  HassProfileRate profile[]
+      = { { .work_per_ns = said * 16 / 16000., .runs = 1 },
+          { .work_per_ns = 1 / 1500., .runs = 1 } };
+  MiniFarm *farm = mini_farm_new ("naive-greedy", HASS_FARM_COMBINE,
+                                  HASS_COST_EQUAL, devices, 2, 1);
+  hass_strategy_free (farm->strategy);
+  farm->env.profile = said > 0 ? profile : NULL;
+  farm->strategy = hass_strategy_new ("auto", &farm->env, NULL);
+  MiniRound result;
+  run_equal (farm, 3000, &result);
+  CU_ASSERT_TRUE (result.once);
+  mini_farm_free (farm);
+  return result.summary.makespan_ns;
+}
+
+static void
+profile_is_a_first_guess (void)
+{
+  double bound_ns = mini_bound_ns (pair, 2, 3000);
+  double without_ns = first_round_ns (0);
+  CU_ASSERT_TRUE (first_round_ns (1) <= without_ns);
+  CU_ASSERT_TRUE (first_round_ns (1) < 1.05 * bound_ns);
+  /* A wrong one does not cost much. */
+  CU_ASSERT_TRUE (first_round_ns (4) < 1.1 * without_ns);
+  CU_ASSERT_TRUE (first_round_ns (0.25) < 1.1 * without_ns);
+}
+
+/* A farm on a pair where the GPU copies or the host merges first. */
+static guint64
+cpu_units_of_last_round (double entry_bytes, double merge_ns, guint64 *gpu)
+{
+  MiniFarm *farm = mini_farm_new ("naive-greedy", HASS_FARM_COMBINE,
+                                  HASS_COST_EQUAL, pair, 2, 1);
+  MiniRound result;
+  hass_strategy_free (farm->strategy);
+  farm->traits[1].link_bytes_per_ns = 1;
+  farm->env.entry_bytes = entry_bytes;
+  farm->env.merge_ns = merge_ns;
+  farm->strategy = hass_strategy_new ("auto", &farm->env, NULL);
+  for (guint r = 0; r < 4; r++)
+    run_equal (farm, 3000, &result);
+  *gpu = result.devices[1].units;
+  mini_farm_free (farm);
+  return result.devices[0].units;
+}
+
+/* All in 3 ms on the cores, 4.5 on the GPU, 1.8 on both. */
+static void
+entry_and_merge_decide_who_takes_part (void)
+{
+  guint64 gpu;
+  CU_ASSERT_TRUE (cpu_units_of_last_round (0, 0, &gpu) > 0 && gpu > 0);
+  CU_ASSERT_EQUAL (cpu_units_of_last_round (0, 2e6, &gpu), 3000);
+  CU_ASSERT_EQUAL (gpu, 0);
+  CU_ASSERT_EQUAL (cpu_units_of_last_round (3.2e6, 0, &gpu), 3000);
+  CU_ASSERT_EQUAL (gpu, 0);
+  CU_ASSERT_TRUE (cpu_units_of_last_round (1e5, 1e5, &gpu) > 0 && gpu > 0);
+}
+
+/* Tasks that only GPUs can run go one to each multiprocessor at least. */
+static void
+gpu_tasks_fill_multiprocessors (void)
+{
+  static const char *const names[] = { "auto", "hass-f" };
+  MiniDevice devices[] = { MINI_CPU (4, 16000), MINI_GPU (30, 1500, 15000) };
+  HassLoad *loads = mini_equal_loads (90);
+  for (guint i = 0; i < 90; i++)
+    loads[i].flags = HASS_LOAD_GPU;
+  for (guint s = 0; s < G_N_ELEMENTS (names); s++)
+    {
+      MiniFarm *farm = mini_farm_new (names[s], HASS_FARM_FUNCTION,
+                                      HASS_COST_EQUAL, devices, 2, 1);
+      MiniRound result;
+      mini_farm_run (farm, loads, 90, &result);
+      CU_ASSERT_TRUE (result.once);
+      CU_ASSERT_EQUAL (farm->grants->len, 3);
+      for (guint i = 0; i < farm->grants->len; i++)
+        CU_ASSERT_EQUAL (g_array_index (farm->grants, MiniGrant, i).units, 30);
+      mini_farm_free (farm);
+    }
+  g_free (loads);
+}
+
+/* -- Explanations ------------------------------------------------------- */
+
+static void
+explains_itself (void)
+{
+  HassDataFarm farm = HASS_DATA_FARM_INIT;
+  g_autofree char *file = trial_file ("");
+  g_autofree char *text = NULL;
+  g_autofree HassLoad *loads = g_new0 (HassLoad, 12000);
+  for (guint i = 0; i < 12000; i++)
+    loads[i] = (HassLoad){ .size = 65536, .input_bytes = 65536 };
+  farm.name = "clear";
+  farm.loads = loads;
+  farm.n_loads = 12000;
+  farm.round_loads = 4000;
+  farm.cpu_worker = (HassCpuWorkerFunc)abort; /* a dry run calls none */
+  farm.run.platform = H200;
+  farm.run.strategy = "auto";
+  farm.run.dry = TRUE;
+  farm.run.explain = file;
+  CU_ASSERT_TRUE (hass_data_farm_combine (&farm, NULL, NULL));
+  CU_ASSERT_TRUE (g_file_get_contents (file, &text, NULL, NULL));
+  CU_ASSERT_PTR_NOT_NULL (strstr (text, "clear 0.000 ms: round 0: all"));
+  CU_ASSERT_PTR_NOT_NULL (strstr (text, "gpu0: "));
+  CU_ASSERT_PTR_NOT_NULL (strstr (text, "to be measured"));
+  CU_ASSERT_PTR_NOT_NULL (strstr (text, "cpu: "));
+  CU_ASSERT_PTR_NOT_NULL (strstr (text, "  gpu0 would take "));
+  CU_ASSERT_PTR_NOT_NULL (strstr (text, "round 2 took "));
+  unlink (file);
+  farm.run.explain = "/nowhere/explained";
+  g_autoptr (GError) error = NULL;
+  CU_ASSERT_FALSE (hass_data_farm_combine (&farm, NULL, &error));
+  CU_ASSERT_TRUE (error && error->code == HASS_ERROR_IO
+                  && strstr (error->message, "/nowhere/explained"));
+}
+
+HASS_TEST_SUITE (
+    sched_auto_guard,
+    { "once devices are known hardly ever 5 % behind the best one alone",
+      hardly_ever_behind_the_best_alone },
+    { "nor where devices slow each other down",
+      hardly_ever_behind_where_devices_quarrel },
+    { "a profile is a first guess", profile_is_a_first_guess },
+    { "entry copies and merges decide who takes part",
+      entry_and_merge_decide_who_takes_part },
+    { "tasks for GPUs alone fill multiprocessors",
+      gpu_tasks_fill_multiprocessors },
+    { "decisions are explained", explains_itself })
