@@ -44,7 +44,10 @@
 
 #include <string.h>
 
-#define LOOKED_AT 8  /* units, for their elements */
+#define LOOKED_AT 8     /* units, for their elements */
+#define FASTER_CORE 1.5 /* times as fast as a multiprocessor */
+#define POOR 2          /* times as many elements would fill the GPU */
+#define MANY_DONE 2  /* bundles; then the next of that kind may be left out */
 #define LATE_TOLD 16 /* completions of a round in which it never asked */
 #define LINK_MEMORY 0.9
 #define WARM_UP 2 /* times slower than the second bundle */
@@ -182,7 +185,7 @@ choose_end (HassAuto *s, const HassRound *round)
         rate = MAX (rate,
                     1 / fit->ns_per_work / MAX (s->env->devices[d].cores, 1));
     }
-  s->reversed = rate <= core_rate;
+  s->reversed = rate * FASTER_CORE < core_rate;
 }
 
 static void
@@ -277,6 +280,21 @@ decide (gpointer self, HassRound *round, guint device, gboolean force,
 
 /* -- What happened ------------------------------------------------------ */
 
+/* How many times what it does a bundle could do in the same time, because it
+   offers fewer elements than the GPU is wide. */
+static double
+unfilled (const HassAuto *s, const HassRound *round, guint device,
+          const HassGrant *grant)
+{
+  guint64 last = grant->first + grant->taken - 1;
+  if (s->members[device].fill_units <= 0)
+    return 1;
+  double elements = 0.5 * grant->taken
+                    * (hass_round_elements (round, grant->first)
+                       + hass_round_elements (round, last));
+  return MAX (1, s->env->devices[device].width / MAX (elements, 1));
+}
+
 static void
 explain (const HassAuto *s, guint device, const HassGrant *grant)
 {
@@ -311,7 +329,8 @@ granted (gpointer self, HassRound *round, guint device, const HassGrant *grant)
   if (m->n_bundles == HASS_AUTO_DEEPEST)
     return;
   double work = hass_round_work (round, grant->first, grant->taken);
-  work *= MAX (1, m->fill_units / grant->taken);
+  double times = unfilled (s, round, device, grant);
+  work *= times;
   if (s->listed)
     work = hass_auto_listed_work (s, round, device, grant->first, grant->taken);
   gboolean enters = !m->entered && m->entry_ns > 0;
@@ -331,7 +350,8 @@ granted (gpointer self, HassRound *round, guint device, const HassGrant *grant)
   if (s->solo == device && s->probing)
     s->solo_given = work;
   m->entered = TRUE;
-  m->bundles[m->n_bundles++] = (HassAutoBundle){ work, ns, fit, enters };
+  m->bundles[m->n_bundles++]
+      = (HassAutoBundle){ work, ns, fit, times > POOR, enters };
   m->queue_ns += ns;
   m->round_largest = MAX (m->round_largest, work);
 }
@@ -437,6 +457,8 @@ observe (gpointer self, HassRound *round, const HassCompletion *done)
   m->done_ns += MAX (served_ns - m->fits[b.fit].fixed_ns, 0.1 * served_ns);
   double latency_ns = s->env->devices[done->device].latency_ns;
   forget_warm_up (m, b.work, ns);
+  if (b.poor && m->n_done > MANY_DONE)
+    return;
   hass_fit_add (&m->fits[b.fit], b.work, ns, latency_ns);
   m->fits[b.fit].last = m->n_done;
   if (hass_auto_overlaps (s, done->device))
