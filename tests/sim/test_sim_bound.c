@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "hass_test.h"
+#include "sim_test.h"
 #include "tests/engine/trial.h"
-#include "tools/hass-sim/sim.h"
 
 /* A case of these texts, with its bounds; 2 rounds. */
 static SimCase *
@@ -81,7 +81,7 @@ by_hand (void)
 static guint
 hold_against (SimCase *c)
 {
-  g_auto (GStrv) all = sim_strategies ("all", NULL);
+  g_auto (GStrv) all = sim_test_strategies ();
   guint n = 0;
   CU_ASSERT_TRUE (sim_best_static (c, NULL));
   for (char **s = all; *s; s++)

@@ -164,6 +164,7 @@ static const struct
   { "-w cap-cg -s ,", "no strategy" },
   { "-w cap-cg --rounds -3", "--rounds" },
   { "-w cap-cg --noise 7", "--noise 7" },
+  { "--random -3", "--random -3" },
   { "-w cap-cg --slow gpu0", "DEVICE:FACTOR:WHEN" },
   { "-w cap-cg --slow gpu7:3:50%", "it has cpu, gpu0" },
   { "-w cap-cg --slow gpu0:0.5:50%", "FACTOR" },
@@ -186,6 +187,23 @@ wrong_words (void)
       says (err, "hass-sim: ");
       says (err, wrong[i].what);
     }
+}
+
+static void
+too_many_gpus (void)
+{
+  g_autoptr (GString) text = g_string_new ("[platform]\n");
+  for (guint g = 0; g < 65; g++)
+    g_string_append_printf (text,
+                            "[gpu%u]\nmultiprocessors = 1\nwidth = 1\n"
+                            "work_per_us = 1\nh2d_gbps = 1\n",
+                            g);
+  g_autofree char *path = trial_file (text->str);
+  g_autofree char *words = g_strdup_printf ("-w cap-cg -p %s", path);
+  g_autofree char *out = NULL, *err = NULL;
+  CU_ASSERT_EQUAL (run (&out, &err, words), 2);
+  says (err, "has 65 GPUs");
+  unlink (path);
 }
 
 static void
@@ -219,4 +237,5 @@ HASS_TEST_SUITE (
     { "the same words print the same", same_output },
     { "--trace writes lines, a lost GPU's among them", traced },
     { "wrong words are refused with status 2 and a reason", wrong_words },
+    { "more GPUs than it can take are refused", too_many_gpus },
     { "HASS_DATADIR names another folder", other_folder })

@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "hass_test.h"
+#include "sim_test.h"
 #include "tests/engine/trial.h"
-#include "tools/hass-sim/sim.h"
 
 #define MACHINE                                                                \
   "[platform]\n[cpu]\ncores = 4\nwork_per_us = 1\npull_us = 0\n"               \
@@ -152,7 +152,7 @@ lost (void)
   g_autoptr (SimCase) c
       = case_of ("[workload]\nunits = 8000\nfarm = combine\ninput_bytes = 1\n",
                  4, &event, 1);
-  g_auto (GStrv) all = sim_strategies ("all", NULL);
+  g_auto (GStrv) all = sim_test_strategies ();
   CU_ASSERT_TRUE (sim_best_static (c, NULL));
   for (char **s = all; *s; s++)
     {

@@ -42,7 +42,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define MOST_GPUS 64
 #define MOST_ON_LINK 8
 
 /* What the round is about. */
@@ -52,9 +51,9 @@ typedef struct
   const SimWorkload *w;
   const HassPlatform *p;
   double core_rate;
-  double gpu_rate[MOST_GPUS]; /* 0: lost */
+  double gpu_rate[SIM_MOST_GPUS]; /* 0: lost */
   gboolean use_cpu;
-  guint use_gpu; /* G_MAXUINT: all; else that one; MOST_GPUS: none */
+  guint use_gpu; /* G_MAXUINT: all; else that one; SIM_MOST_GPUS: none */
   double n, cpu_work, gpu_work; /* of the round */
   double density;               /* least cost of an element */
   double smallest;              /* size of the smallest unit, of the mean */
@@ -392,7 +391,7 @@ seems_feasible (const Problem *q, double t)
     return TRUE;
   /* Work alone, units alone, and what a GPU that overlaps nothing has to
      give up of the one for the other. */
-  double slopes[MOST_GPUS + 2] = { 0, INFINITY };
+  double slopes[SIM_MOST_GPUS + 2] = { 0, INFINITY };
   guint n_slopes = 2;
   for (guint g = 0; g < q->p->n_gpus; g++)
     {
@@ -588,7 +587,7 @@ bound_of_round (const SimCase *c, guint round)
             best = MIN (best, solve (&q, costs));
           }
       q.use_cpu = q.p->has_cpu;
-      q.use_gpu = MOST_GPUS;
+      q.use_gpu = SIM_MOST_GPUS;
       if (q.use_cpu)
         best = MIN (best, solve (&q, costs));
     }

@@ -96,6 +96,11 @@ parse (int argc, char **argv, Bench *b, GError **error)
       g_autofree char *text = g_strdup_printf ("%d", rounds);
       return wrong (error, "--rounds", text, "a number from 1 to 1000000");
     }
+  if (random_cases < 0 || random_cases > 1000000)
+    {
+      g_autofree char *text = g_strdup_printf ("%d", random_cases);
+      return wrong (error, "--random", text, "a number from 1 to 1000000");
+    }
   if (noise_text)
     {
       char *end;
@@ -138,6 +143,13 @@ load_case (const Bench *b, const char *workload_name, const char *on,
                  w->name);
   else if ((platform_path = sim_find ("platforms", on, error)))
     p = hass_platform_load (platform_path, w->name, error);
+  if (p && p->n_gpus > SIM_MOST_GPUS)
+    {
+      g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
+                   "platform %s has %u GPUs; hass-sim takes at most %d",
+                   p->name, p->n_gpus, SIM_MOST_GPUS);
+      g_clear_pointer (&p, hass_platform_free);
+    }
   if (!p)
     {
       sim_workload_free (w);

@@ -77,6 +77,9 @@ char **sim_names (const char *kind);
 char **sim_suite (const char *name, GError **error);
 char **sim_suite_names (void);
 
+/* More of them are refused. */
+#define SIM_MOST_GPUS 64
+
 /* -- A case ------------------------------------------------------------- */
 
 /* True costs of a round: sums before each unit, or NULL for equal ones. */
