@@ -13,7 +13,8 @@
 
 #define ROUNDS 20
 
-static char *platform, *workload, *strategy, *suite, *trace, *noise_text;
+static char *platform, *workload, *strategy, *suite, *trace, *noise_text,
+    *explanation;
 static char **slow, **lose;
 static gint rounds, random_cases;
 static gint64 seed = 1;
@@ -44,6 +45,8 @@ static const GOptionEntry entries[] = {
     "Random workloads on random machines, from the seed", "N" },
   { "trace", 0, 0, G_OPTION_ARG_STRING, &trace,
     "Write a line of JSON per event (of the last strategy)", "FILE" },
+  { "explain", 0, 0, G_OPTION_ARG_STRING, &explanation,
+    "Add lines that say what strategies decide and why; -: on stderr", "FILE" },
   { "summary", 0, 0, G_OPTION_ARG_NONE, &summary_only,
     "Only the geometric means", NULL },
   { "no-static", 0, 0, G_OPTION_ARG_NONE, &no_static,
@@ -85,6 +88,8 @@ parse (int argc, char **argv, Bench *b, GError **error)
   b->noise = -1;
   if (!g_option_context_parse (context, &argc, &argv, error))
     return FALSE;
+  if (explanation)
+    g_setenv ("HASS_EXPLAIN", explanation, TRUE);
   if (argc > 1)
     {
       g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_UNKNOWN_OPTION,
