@@ -162,7 +162,8 @@ hass_auto_grant_cpu (HassAuto *s, HassRound *round, gboolean force,
   else if (common && units > 0)
     {
       s->counts[s->cpu] = units;
-      s->share_back = hass_round_front (round) + units;
+      s->share_back
+          = MIN (hass_round_front (round) + units, hass_round_back (round));
       hass_round_carve (round, s->counts);
     }
   else
