@@ -43,6 +43,37 @@ first_units (HassAuto *s, guint64 waiting, guint cores, gboolean force)
   return force ? 1 : 0;
 }
 
+static gboolean
+unseen_gpu (const HassAuto *s)
+{
+  for (guint d = 0; d < s->n; d++)
+    if (d != s->cpu && s->members[d].absent && s->members[d].n_done == 0)
+      return TRUE;
+  return FALSE;
+}
+
+/* While a GPU is not measured: one long unit for each core that asks, since
+   what is in a share cores take without asking, and a GPU may be slow to open.
+   When it has its first bundle all cores but one wait for it, but no longer
+   than for a unit: it may be of no use. */
+static guint64
+long_unit (HassAuto *s, const HassRound *round, double unit_ns)
+{
+  gboolean soon = FALSE;
+  for (guint d = 0; d < s->n; d++)
+    {
+      const HassAutoMember *m = &s->members[d];
+      soon |= d != s->cpu && m->n_bundles > 0
+              && !hass_auto_measured (s, round, d)
+              && s->now_ns - m->since_ns < unit_ns;
+    }
+  s->why = "units are long, and a GPU is not measured yet";
+  if (soon && hass_auto_busy (s, round, s->cpu))
+    return 0;
+  s->why = "one unit, because units are long and a GPU is not measured yet";
+  return 1;
+}
+
 /* Units for the cores before they ask again; 0: none. */
 static guint64
 cpu_units (HassAuto *s, HassRound *round, gboolean force)
@@ -69,13 +100,14 @@ cpu_units (HassAuto *s, HassRound *round, gboolean force)
      that is so long that a fast GPU would have to wait for it. */
   if (!hass_auto_all_known (s, round) && !force)
     {
-      s->why = "units are long, and a GPU is not measured yet";
       if (hass_auto_long_units (s))
-        return 0;
+        return long_unit (s, round, unit_ns);
       s->why = "not far ahead of a GPU that is not measured yet";
       return CLAMP (units_of (s, round, AHEAD_NS * r->rate), cores,
                     MAX (most, cores));
     }
+  if (hass_auto_long_units (s) && unseen_gpu (s) && !force)
+    return long_unit (s, round, unit_ns);
   /* A unit cannot be taken back. Another bundle will soon tell more. */
   s->why = "until a GPU has shown more, because units are long";
   if (!force

@@ -15,7 +15,7 @@
 #define ROUNDS 20
 
 static char *platform, *workload, *strategy, *suite, *trace, *noise_text;
-static char *gantt, *plot, *replay;
+static char *gantt, *plot, *replay, *explanation;
 static char **slow, **lose, **changes;
 static gint rounds, random_cases, replay_farm;
 static gint64 seed = 1;
@@ -61,6 +61,8 @@ static const GOptionEntry entries[] = {
   { "plot", 0, 0, G_OPTION_ARG_STRING, &plot,
     "Draw efficiency per round of all, shares per round of the first",
     "FILE.svg" },
+  { "explain", 0, 0, G_OPTION_ARG_STRING, &explanation,
+    "Add lines that say what strategies decide and why; -: on stderr", "FILE" },
   { "summary", 0, 0, G_OPTION_ARG_NONE, &summary_only,
     "Only the geometric means", NULL },
   { "no-static", 0, 0, G_OPTION_ARG_NONE, &no_static,
@@ -102,6 +104,8 @@ parse (int argc, char **argv, Bench *b, GError **error)
   b->noise = -1;
   if (!g_option_context_parse (context, &argc, &argv, error))
     return FALSE;
+  if (explanation)
+    g_setenv ("HASS_EXPLAIN", explanation, TRUE);
   if (argc > 1)
     {
       g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_UNKNOWN_OPTION,
