@@ -115,6 +115,9 @@ LIB_C := $(wildcard $(addsuffix /*.c,$(ROOMS)))
 LIB_CXX := $(wildcard $(addsuffix /*.cpp,$(ROOMS)))
 LIB_OBJ := $(LIB_C:%.c=$(BUILD)/%.o) $(LIB_CXX:%.cpp=$(BUILD)/%.o)
 LIB := $(BUILD)/lib/libhass.a
+# Pictures, for tools and benchmarks; not installed.
+DRAW_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard draw/*.c))
+DRAW := $(BUILD)/lib/libdraw.a
 
 # An example is one file, or a folder whose name the program gets.
 EX_FILES := $(patsubst examples/%.c,%,$(wildcard examples/*.c))
@@ -188,6 +191,8 @@ $(BUILD)/tests/examples/test_monte_carlo.o \
 $(BUILD)/tests/examples/monte_carlo_device.o: CFLAGS_ALL += $(EXACT)
 
 $(LIB): $(LIB_OBJ)
+$(DRAW): $(DRAW_OBJ)
+$(LIB) $(DRAW):
 	$(call say,AR,$@)
 	$(Q)mkdir -p $(@D) && rm -f $@ && ar rcs $@ $^
 
@@ -198,19 +203,29 @@ $(addprefix $(BUILD)/bin/,$(EX_FILES)): $(BUILD)/bin/%: \
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 
 define folder_program
-$(BUILD)/bin/$(1): $(call objects_of,$(2)/$(1)) $(LIB)
+$(BUILD)/bin/$(1): $(call objects_of,$(2)/$(1)) $(3) $(LIB)
 	$$(call say,LD,$$@)
 	$(Q)mkdir -p $$(@D)
 	$(Q)$(CC) $(LDFLAGS_ALL) $$^ $(LIBS_$(1)) $(LIBS) -o $$@
 endef
 $(foreach d,$(EX_DIRS),$(eval $(call folder_program,$(d),examples)))
-$(foreach d,$(TOOLS),$(eval $(call folder_program,$(d),tools)))
+$(foreach d,$(TOOLS),$(eval $(call folder_program,$(d),tools,$(DRAW))))
 
-$(TESTS): $(TEST_OBJ) $(TEST_CU) $(EX_PARTS) $(LIB)
+$(TESTS): $(TEST_OBJ) $(TEST_CU) $(EX_PARTS) $(DRAW) $(LIB)
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(foreach d,$(EX_DIRS),$(LIBS_$(d))) \
 	  $(CUNIT_LIBS) $(LIBS) -o $@
+
+# How a file is compiled and a program linked; tests/tools/guide.sh asks.
+.PHONY: print-compile print-link print-test-objects
+print-compile:
+	@echo $(CC) $(filter-out -DG_LOG_DOMAIN%,$(CPPFLAGS_ALL)) $(CFLAGS_ALL)
+print-link:
+	@echo $(CC) $(LDFLAGS_ALL) @OBJECTS@ $(DRAW) $(LIB) \
+	  $(foreach d,$(EX_DIRS),$(LIBS_$(d))) $(CUNIT_LIBS) $(LIBS)
+print-test-objects:
+	@echo $(TEST_OBJ) $(TEST_CU) $(EX_PARTS)
 
 # -- Benchmarks -------------------------------------------------------------
 
@@ -264,9 +279,29 @@ $(BUILD)/bench/gpu-bench: $(GPU_BENCH_OBJ) $(BUILD)/bench/bench.o $(LIB)
 FIGURES_OBJ := $(call objects_of,bench/figures)
 $(FIGURES_OBJ): CPPFLAGS_ALL += -Ibench -Ibench/gpu
 $(BUILD)/bench/gpu-figures: $(FIGURES_OBJ) $(BUILD)/bench/gpu/crew.o \
-		$(BUILD)/bench/gpu/contest.o $(BUILD)/bench/bench.o $(LIB)
+		$(BUILD)/bench/gpu/contest.o $(BUILD)/bench/bench.o $(DRAW) $(LIB)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+
+# The examples' own farms under every strategy.
+APPS := $(filter string_search matrix_multiply monte_carlo person_query,\
+	$(EX_DIRS))
+APPS_OBJ := $(filter-out $(LEFT_OUT:%=$(BUILD)/bench/apps/%.o),\
+	$(call objects_of,bench/apps))
+APPS_PARTS := $(filter-out %/main.o,\
+	$(foreach d,$(APPS),$(call objects_of,examples/$(d))))
+$(APPS_OBJ): CPPFLAGS_ALL += -Ibench -Ibench/gpu \
+	$(patsubst %,-DWITHOUT_%,$(LEFT_OUT))
+$(BUILD)/bench/apps/monte_carlo.o: CFLAGS_ALL += $(EXACT)
+$(BUILD)/bench/gpu-apps: $(APPS_OBJ) $(APPS_PARTS) \
+		$(addprefix $(BUILD)/bench/gpu/,contest.o crew.o targets.o \
+		text.o) $(BUILD)/bench/bench.o $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(foreach d,$(APPS),$(LIBS_$(d))) $(LIBS) \
+	  -o $@
+
+.PHONY: bench-apps
+bench-apps: $(BUILD)/bench/gpu-apps
 
 .PHONY: bench-figures
 bench-figures: $(BUILD)/bench/gpu-figures
@@ -290,8 +325,9 @@ bench-main: bench-programs $(BUILD)/bin/string_search
 	$(Q)for b in $(BENCH_BIN); do $$b || exit 1; done
 	$(Q)bench/search.sh $(BUILD)/bin/string_search
 
--include $(LIB_OBJ:.o=.d) $(EX_OBJ:.o=.d) $(TEST_OBJ:.o=.d) \
-	$(BENCH_OBJ:.o=.d) $(GPU_BENCH_OBJ:.o=.d) $(FIGURES_OBJ:.o=.d)
+-include $(LIB_OBJ:.o=.d) $(DRAW_OBJ:.o=.d) $(EX_OBJ:.o=.d) $(TEST_OBJ:.o=.d) \
+	$(BENCH_OBJ:.o=.d) $(GPU_BENCH_OBJ:.o=.d) $(FIGURES_OBJ:.o=.d) \
+	$(APPS_OBJ:.o=.d)
 
 # -- The two commands -------------------------------------------------------
 
@@ -318,8 +354,8 @@ check-format: $(STAGED)
 # search gigabytes.
 THREAD_SUITES = $(foreach s,$(shell $(TESTS) --list | sed 's/:.*//' | sort -u \
 	| grep -vE '$(NOT_UNDER_THREAD)'),--suite $(s))
-NOT_UNDER_THREAD := ^(against_grep|gpu_search|matcher|line_scan|grep_rules|model|examples|monte_carlo_program|hass_info|sim_)
-check-main: all tests
+NOT_UNDER_THREAD := ^(against_grep|gpu_search|matcher|line_scan|grep_rules|model|examples|monte_carlo_program|hass_info|guide|gpu_apps|bakeoff|sim_)
+check-main: all tests bench-apps
 	$(Q)TEST_BUILD=$(abspath $(BUILD)) TSAN_OPTIONS="$(TSAN_OPTIONS) halt_on_error=1" \
 	  $(TESTS) $(if $(findstring thread,$(SAN)),$(THREAD_SUITES))
 
@@ -338,6 +374,7 @@ help:
 	@echo 'make check-gpu  the GPU tests, also under compute-sanitizer'
 	@echo 'make bench   measures side by side with peers'
 	@echo 'make bench-gpu  measures GPUs beside hand-written CUDA (OUT=DIR)'
+	@echo 'make bench-figures bench-apps  build gpu-figures and gpu-apps'
 	@echo 'make         builds the library and the examples into build/'
 	@echo 'make install DESTDIR= PREFIX=/usr/local'
 	@echo 'make format  lays the code out; make clean'
@@ -360,7 +397,7 @@ install: lib $(TOOL_BIN)
 
 .PHONY: format
 format:
-	$(Q)clang-format -i $(wildcard $(foreach d,$(ROOMS) examples examples/* \
+	$(Q)clang-format -i $(wildcard $(foreach d,$(ROOMS) draw examples examples/* \
 	  tests tests/* bench bench/* tools/*,\
 	  $(addprefix $(d)/*.,c h cpp cu cuh)))
 

@@ -10,8 +10,7 @@
       enqueues the copies of its results (cuda_out.c). In a function farm the
       blocks are grouped by their workers, and groups run on streams of their
       own at the same time.
-   2. wait sleeps on the last event of the oldest bundle; only a bundle that
-      is expected within microseconds is worth spinning for.
+   2. wait sleeps until a bundle is due (cuda_wait.c).
    3. A bundle with more records than its buffer holds is computed again with
       a larger one; its inputs are still there.
    4. A failure leaves nothing behind: what was enqueued is waited for. After
@@ -23,7 +22,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <time.h>
 
 #include "hass/error.h"
 #include "topology-private.h"
@@ -33,20 +31,8 @@
 #define PART_BYTES ((guint64)32 << 20)
 #define FREE_PART 0.95      /* of free memory that hass may take */
 #define FRESH_NS 2000000000 /* an answer about free memory */
-#define SPIN_FOR_NS 60000
 #define LEAST_RECORDS 1024
 #define MOST_RUNS 4
-#define POLL_NS 20000
-#define MOST_POLL_NS 200000
-#define DRAIN_TRIES 3
-
-gint64
-hass_cuda_now (void)
-{
-  struct timespec t;
-  clock_gettime (CLOCK_MONOTONIC, &t);
-  return (gint64)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 /* -- Opening and closing ------------------------------------------------ */
 
@@ -132,6 +118,8 @@ open_device (HassDevice *device, const HassDeviceFarm *farm, GError **error)
   d->lost = FALSE;
   d->n_queued = d->n_failing = 0;
   d->transfers = (HassTransfers){ 0 };
+  d->pace[0] = d->pace[1] = 0;
+  d->last_end_ns = 0;
   d->record_rate = farm->records_per_element;
   for (guint i = 0; i < HASS_CUDA_SLOTS && ok; i++)
     {
@@ -475,109 +463,6 @@ compute (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
 }
 
 static void
-sleep_ns (gint64 ns)
-{
-  struct timespec t = { ns / 1000000000, ns % 1000000000 };
-  nanosleep (&t, NULL);
-}
-
-/* Whether the event has passed; FALSE with an error when the device is
-   broken. */
-static gboolean
-passed (HassCudaDevice *d, gpointer event, GError **error)
-{
-  const HassCudart *cuda = hass_cudart ();
-  int code = cuda->event_query (event);
-  if (cuda->classify (code) == HASS_CUDA_NOT_READY)
-    {
-      cuda->last_error ();
-      return FALSE;
-    }
-  return hass_gpu_check (d->gpu, code, "wait for a bundle", error);
-}
-
-/* With a deadline: looks now and then. FALSE: not yet, or an error. */
-static gboolean
-poll_until (HassCudaDevice *d, gpointer event, gint64 until_ns, GError **error)
-{
-  GError *inner = NULL;
-  gint64 pause = POLL_NS;
-  while (!passed (d, event, &inner))
-    {
-      if (inner)
-        {
-          g_propagate_error (error, inner);
-          return FALSE;
-        }
-      if (hass_cuda_now () >= until_ns)
-        return FALSE;
-      sleep_ns (pause);
-      pause = MIN (2 * pause, MOST_POLL_NS);
-    }
-  return TRUE;
-}
-
-static gboolean
-past_deadline (HassCudaDevice *d, const HassCudaSlot *slot)
-{
-  gint64 deadline = d->farm->bundle_deadline_ns;
-  return deadline > 0 && hass_cuda_now () >= slot->submit_ns + deadline;
-}
-
-/* The GPU does not come back from a bundle. */
-static void
-note_hung (HassCudaDevice *d, GError **error)
-{
-  pthread_mutex_lock (&d->gpu->lock);
-  d->gpu->hung = TRUE;
-  pthread_mutex_unlock (&d->gpu->lock);
-  g_set_error (error, HASS_ERROR, HASS_ERROR_DEVICE,
-               "%s: a bundle took longer than %" G_GINT64_FORMAT " ms",
-               d->gpu->name, d->farm->bundle_deadline_ns / 1000000);
-}
-
-/* Waits for all that a stream has been given. What failed there is no matter
-   here, if only it has ended: an event recorded anew says so. */
-static gboolean
-drain_stream (HassCudaDevice *d, const HassCudaSlot *slot, gpointer stream,
-              gpointer event)
-{
-  const HassCudart *cuda = hass_cudart ();
-  gint64 deadline = d->farm->bundle_deadline_ns;
-  for (guint i = 0; i < DRAIN_TRIES; i++)
-    {
-      if (!hass_gpu_check (d->gpu, cuda->event_record (event, stream),
-                           "record an event", NULL))
-        continue;
-      if (deadline == 0
-              ? hass_gpu_check (d->gpu, cuda->event_wait (event),
-                                "wait for the device", NULL)
-              : poll_until (d, event, slot->submit_ns + deadline, NULL))
-        return TRUE;
-      if (past_deadline (d, slot))
-        return FALSE;
-    }
-  return FALSE;
-}
-
-/* 4. Waits for whatever was enqueued before something failed. FALSE: the
-   device does not come back. */
-static gboolean
-drain (HassCudaDevice *d, HassCudaSlot *slot)
-{
-  HassGpuKit *kit = slot->kit;
-  gboolean ok = drain_stream (d, slot, kit->stream, kit->done);
-  for (guint i = 0; i < kit->n_side && ok; i++)
-    ok = drain_stream (d, slot, kit->side[i], kit->joined[i]);
-  if (!ok && past_deadline (d, slot))
-    note_hung (d, NULL);
-  if (ok)
-    hass_cuda_sent (d, slot);
-  d->lost |= !ok;
-  return ok;
-}
-
-static void
 note_peak (HassCudaDevice *d)
 {
   pthread_mutex_lock (&d->gpu->lock);
@@ -612,7 +497,7 @@ submit (HassDevice *device, guint index, const HassBlock *blocks, gsize n,
   note_peak (d);
   if (!ok)
     {
-      slot->busy = !drain (d, slot);
+      slot->busy = !hass_cuda_drain (d, slot);
       return FALSE;
     }
   slot->busy = TRUE;
@@ -621,42 +506,6 @@ submit (HassDevice *device, guint index, const HassBlock *blocks, gsize n,
 }
 
 /* -- 2. Waiting --------------------------------------------------------- */
-
-/* Which bundle is done: one that is, without waiting, or the oldest. Index
-   into the queue, or n_queued. */
-static guint
-find_done (HassCudaDevice *d, gint64 timeout_ns, GError **error)
-{
-  GError *inner = NULL;
-  HassCudaSlot *oldest = &d->slots[d->queue[0]];
-  gint64 begin_ns = hass_cuda_now ();
-  gint64 deadline = d->farm->bundle_deadline_ns;
-  gint64 spin_ns = d->expected_ns < SPIN_FOR_NS ? SPIN_FOR_NS : 0;
-  do
-    for (guint i = 0; i < d->n_queued; i++)
-      {
-        if (passed (d, d->slots[d->queue[i]].kit->done, &inner))
-          return i;
-        if (inner)
-          {
-            g_propagate_error (error, inner);
-            return d->n_queued;
-          }
-      }
-  while (hass_cuda_now () - begin_ns < spin_ns);
-  if (deadline == 0)
-    return hass_gpu_check (d->gpu,
-                           hass_cudart ()->event_wait (oldest->kit->done),
-                           "wait for a bundle", error)
-               ? 0
-               : d->n_queued;
-  gint64 until = MIN (begin_ns + timeout_ns, oldest->submit_ns + deadline);
-  if (poll_until (d, oldest->kit->done, until, error))
-    return 0;
-  if ((!error || !*error) && past_deadline (d, oldest))
-    note_hung (d, error);
-  return d->n_queued;
-}
 
 typedef enum
 {
@@ -695,7 +544,7 @@ fetch_rest (HassCudaDevice *d, HassCudaSlot *slot, guint64 n, GError **error)
   if (ok)
     return AGAIN;
   gboolean large = g_error_matches (inner, HASS_ERROR, HASS_ERROR_NO_MEMORY);
-  if (!drain (d, slot))
+  if (!hass_cuda_drain (d, slot))
     large = FALSE;
   if (!inner)
     inner = g_error_new (HASS_ERROR, HASS_ERROR_WORKER,
@@ -745,6 +594,7 @@ report_done (HassCudaDevice *d, HassCudaSlot *slot, HassBundleDone *done)
   done->kernel_ns = stage_ns (kit->copied, kit->computed);
   done->d2h_ns = stage_ns (kit->computed, kit->done);
   d->expected_ns = done->h2d_ns + done->kernel_ns + done->d2h_ns;
+  hass_cuda_note_pace (d, slot);
   done->accumulator = hass_cuda_accumulator (d, slot);
   if (d->farm->record_bytes == 0)
     return;
@@ -763,7 +613,7 @@ fail_queued (HassCudaDevice *d)
 {
   gboolean ok = hass_gpu_usable (d->gpu, NULL);
   for (guint i = 0; i < d->n_queued && ok; i++)
-    ok = drain (d, &d->slots[d->queue[i]]);
+    ok = hass_cuda_drain (d, &d->slots[d->queue[i]]);
   d->lost |= !ok;
   d->n_failing = ok ? d->n_queued : 0;
   return ok;
@@ -812,7 +662,7 @@ wait_bundle (HassDevice *device, gint64 timeout_ns, HassBundleDone *done,
     return leave_failed (d, done);
   for (;;)
     {
-      guint at = find_done (d, timeout_ns, &inner);
+      guint at = hass_cuda_find_done (d, timeout_ns, &inner);
       if (at == d->n_queued)
         {
           if (!inner)

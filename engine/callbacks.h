@@ -290,6 +290,8 @@ typedef void (*HassProgressFunc) (const HassProgressInfo *info,
  *   all.
  * @bundle_deadline_ms: a GPU that needs longer for a bundle is given up and
  *   the bundle runs elsewhere; 0: never.
+ * @record: file for what every unit cost, for hass-sim --replay; NULL:
+ *   HASS_RECORD.
  * @explain: file to which lines are added that say what the strategy decided
  *   and why, "-": stderr; NULL: HASS_EXPLAIN. Strategies that explain nothing
  *   write nothing.
@@ -313,8 +315,9 @@ typedef struct
   guint n_devices;
   gint n_gpus;
   gint64 bundle_deadline_ms;
+  const char *record;
   const char *explain;
-  gpointer reserved[7];
+  gpointer reserved[6];
 } HassRunOptions;
 
 G_END_DECLS

@@ -6,6 +6,7 @@
 #include "device/gpus-private.h"
 #include "device/model.h"
 #include "environment.h"
+#include "report-private.h"
 
 static gboolean
 has_gpu_work (const HassFarm *farm)
@@ -103,15 +104,10 @@ hass_live_free_devices (const HassFarm *farm, HassDevice **gpus,
       hass_cuda_device_free (gpus[d]);
 }
 
-/* Runs a farm where its options or the environment say. */
-gboolean
-hass_engine_run (const HassFarm *farm, HassReport **report, GError **error)
+static gboolean
+run_where (const HassFarm *farm, HassReport **report, GError **error)
 {
   const char *platform = farm->run->platform;
-  if (report)
-    *report = NULL;
-  if (!hass_environment_check (error))
-    return FALSE;
   if (!platform)
     platform = g_getenv ("HASS_PLATFORM");
   if (!platform || !*platform)
@@ -121,5 +117,32 @@ hass_engine_run (const HassFarm *farm, HassReport **report, GError **error)
     return FALSE;
   gboolean ok = hass_virtual_run (farm, model, report, error);
   hass_platform_free (model);
+  return ok;
+}
+
+/* Runs a farm where its options or the environment say. */
+gboolean
+hass_engine_run (const HassFarm *farm, HassReport **report, GError **error)
+{
+  const char *path = g_getenv ("HASS_REPORT");
+  HassReport *own = NULL;
+  GError *failure = NULL;
+  if (report)
+    *report = NULL;
+  if (!hass_environment_check (error))
+    return FALSE;
+  if (!path || !*path)
+    return run_where (farm, report, error);
+  int fd = hass_report_open (path, error);
+  if (fd < 0)
+    return FALSE;
+  gboolean ok = run_where (farm, &own, &failure);
+  hass_report_append (fd, own, farm->name, failure ? failure->message : NULL);
+  if (failure)
+    g_propagate_error (error, failure);
+  if (report)
+    *report = own;
+  else
+    hass_report_free (own);
   return ok;
 }

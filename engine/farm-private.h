@@ -6,6 +6,7 @@
 
 #include "hass/callbacks.h"
 #include "hass/report.h"
+#include "hass/strategy.h"
 
 /* Fields as in HassDataFarm; a function farm's tasks travel as loads whose
    tag is the task. All defaults are filled in. */
@@ -51,6 +52,8 @@ typedef struct
   gsize window;        /* in sequence order: units begun and not delivered */
 
   const char *strategy;
+  const HassProfileRate *profile; /* in virtual time: as if it was measured
+                                     before; or NULL */
   const HassRunOptions *run;
 } HassFarm;
 

@@ -35,6 +35,7 @@
 
 typedef struct HassJob HassJob;
 typedef struct HassSampler HassSampler;
+typedef struct HassRecorder HassRecorder;
 struct HassPlatform;
 
 /* A device within a round; under the decision lock. */
@@ -106,6 +107,12 @@ typedef struct
   gboolean part; /* of a bundle that was counted before */
 } HassDone;
 
+/* When a bundle was copied in, computed, copied out. */
+typedef struct
+{
+  gint64 begin_ns[3], end_ns[3];
+} HassStages;
+
 struct _HassEmitter
 {
   HassJob *job;
@@ -155,6 +162,7 @@ struct HassJob
   HassLoadPool *pool;
   HassResultPool *results; /* or NULL */
   HassTrace *trace;        /* or NULL */
+  HassRecorder *recorder;  /* or NULL */
   FILE *explanation;       /* or NULL */
   gboolean dry, ordered;
   gint64 begin_ns, deadline_ns; /* 0: none */
@@ -259,6 +267,14 @@ void hass_decide_completed (HassJob *job, HassSlot *slot,
 gboolean hass_decide_stalled (HassJob *job, HassSlot *slot);
 void hass_decide_lost (HassJob *job, guint device);
 
+/* trace_job.c */
+gboolean hass_job_trace_open (HassJob *job, GError **error);
+void hass_job_trace_farm (HassJob *job);
+void hass_job_trace_pull (HassJob *job, const HassSlot *slot, guint core,
+                          HassExtent extent, gint64 begin_ns, gint64 end_ns);
+void hass_job_trace_bundle (HassJob *job, const HassSlot *slot, guint device,
+                            HassExtent extent, guint64 bytes, gint64 end_ns,
+                            const HassStages *stages);
 /* explain.c */
 gboolean hass_explain_open (HassJob *job, GError **error);
 void hass_explain_close (HassJob *job, GError **error);

@@ -3,7 +3,7 @@
    writes its report.
    Thread safety: new, generate, finish, report and free by the thread that
    called the farm; stop and add_unfinished by any. */
-#include "job-private.h"
+#include "record.h"
 
 #include <string.h>
 
@@ -203,6 +203,7 @@ hass_job_generate (HassJob *job)
   const HassFarm *farm = job->farm;
   HassEmitter *emitter = &job->emitter;
   *emitter = (HassEmitter){ job, pthread_self (), TRUE };
+  hass_job_trace_farm (job);
   if (farm->n_loads > 0)
     hass_emitter_emit_array (emitter, farm->loads, farm->n_loads);
   if (farm->generate && !hass_job_stopping (job))
@@ -283,9 +284,9 @@ hass_job_new (const HassFarm *farm, const HassEngineOps *engine,
               guint n_devices, double entry_bytes, double merge_ns,
               GError **error)
 {
-  const char *trace = farm->run->trace;
-  if (!trace)
-    trace = g_getenv ("HASS_TRACE");
+  const char *record = farm->run->record;
+  if (!record)
+    record = g_getenv ("HASS_RECORD");
   HassJob *job = g_aligned_alloc0 (1, sizeof *job, HASS_CACHE_LINE);
   job->farm = farm;
   job->engine = engine;
@@ -321,6 +322,7 @@ hass_job_new (const HassFarm *farm, const HassEngineOps *engine,
                                 .n_devices = n_devices,
                                 .devices = job->devices,
                                 .seed = farm->run->seed,
+                                .profile = farm->profile,
                                 .entry_bytes = entry_bytes,
                                 .merge_ns = merge_ns };
   hass_samplers_begin (job);
@@ -331,8 +333,9 @@ hass_job_new (const HassFarm *farm, const HassEngineOps *engine,
                  farm->name, farm->pool_loads, sizeof (HassLoad));
   else if (hass_explain_open (job, error))
     job->strategy = hass_strategy_new (farm->strategy, &job->env, error);
-  if (!job->strategy
-      || (trace && *trace && !(job->trace = hass_trace_open (trace, error))))
+  if (!job->strategy || !hass_job_trace_open (job, error)
+      || (record && *record
+          && !(job->recorder = hass_recorder_open (job, record, error))))
     {
       hass_job_free (job);
       return NULL;
@@ -348,6 +351,7 @@ hass_job_free (HassJob *job)
   hass_explain_close (job, NULL);
   if (job->trace)
     hass_trace_close (job->trace, NULL);
+  g_clear_pointer (&job->recorder, hass_recorder_free);
   for (guint i = 0; i < job->n_workers; i++)
     {
       HassWorker *w = &job->workers[i];

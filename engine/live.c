@@ -27,6 +27,7 @@
    Thread safety: hass_live_run may be called by several threads, each for a
    farm of its own. */
 #include "live-private.h"
+#include "record.h"
 
 #include "pool/fence.h"
 
@@ -145,10 +146,13 @@ work_once (HassJob *job, HassWorker *worker)
   HassDone done = hass_execute (job, worker, slot, e, FALSE);
   gint64 end = hass_live_now (job);
   worker->now_ns = end;
+  hass_job_trace_pull (job, slot, worker->index, e, begin, end);
   if (done.n > 0)
     {
       learn_cost (worker, done.n, end - begin);
       hass_execute_count (job, worker, slot, done, end - begin, end);
+      if (G_UNLIKELY (job->recorder))
+        hass_record_pull (job, worker, slot, e, &done, begin, end);
       hass_job_units_finished (job, slot, done.n);
     }
   hass_job_check_deadline (job, end);
@@ -459,6 +463,7 @@ hass_live_run (const HassFarm *farm, HassReport **report, GError **error)
   hass_job_finish (job);
   gint64 makespan_ns = hass_live_now (job) - begin;
   hass_samplers_store (job, makespan_ns);
+  hass_job_write_record (job, makespan_ns);
   if (report)
     *report = hass_job_report (job, makespan_ns);
   gboolean ok = job->error == NULL;

@@ -21,6 +21,7 @@
 
    Thread safety: one thread a device; it alone calls the device's ops. */
 #include "live-private.h"
+#include "record.h"
 
 #include "device/urgent-private.h"
 
@@ -47,8 +48,8 @@ typedef struct
   HassExtent extent;
   HassBlock *blocks; /* [capacity] */
   gsize capacity, n_blocks;
-  guint64 bytes, elements;
-  guint64 all_bytes; /* outputs too */
+  guint64 bytes, out_bytes, elements;
+  guint64 all_bytes; /* what both take on the device */
   gint64 submit_ns;
 } Part;
 
@@ -67,6 +68,7 @@ typedef struct
   guint32 part_units; /* bound until the present grant is over; 0: none */
   gboolean alone;     /* the next part has to be alone on the device */
   gint64 last_end_ns;
+  HassStages stages; /* of the part before, where there is a trace */
 } Proxy;
 
 /* -- 2. Parts ----------------------------------------------------------- */
@@ -103,6 +105,7 @@ cut_merged (Proxy *p, Part *part, HassRound *round, HassExtent rest,
   hass_round_merge (round, part->extent, block);
   part->n_blocks = 1;
   part->bytes = block->input_bytes;
+  part->out_bytes = block->output_bytes;
   part->all_bytes = bytes_of (block);
   part->elements = block->count;
 }
@@ -112,7 +115,7 @@ cut_single (Proxy *p, Part *part, HassRound *round, HassExtent rest,
             guint32 most)
 {
   guint32 n = 0;
-  part->bytes = part->all_bytes = part->elements = 0;
+  part->bytes = part->out_bytes = part->all_bytes = part->elements = 0;
   for (; n < most; n++)
     {
       HassBlock *block = block_at (part, n);
@@ -122,6 +125,7 @@ cut_single (Proxy *p, Part *part, HassRound *round, HassExtent rest,
         break;
       part->all_bytes += bytes;
       part->bytes += block->input_bytes;
+      part->out_bytes += block->output_bytes;
       part->elements += block->count;
     }
   part->extent = (HassExtent){ rest.first, n };
@@ -179,6 +183,33 @@ give_up (Proxy *p, const char *message)
   pthread_mutex_unlock (&job->decision);
 }
 
+/* Devices tell how long the stages of a part took, not when they were. Each
+   is taken to follow the one before it and the same stage of the part before,
+   and none to be later than what followed it. */
+static void
+trace_part (Proxy *p, const Part *part, const HassBundleDone *done, gint64 end)
+{
+  const double ns[] = { done->h2d_ns, done->kernel_ns, done->d2h_ns };
+  HassStages *s = &p->stages;
+  gint64 at = part->submit_ns, last = end;
+  if (!p->job->trace)
+    return;
+  for (guint i = 0; i < 3; i++)
+    {
+      s->begin_ns[i] = MAX (at, s->end_ns[i]);
+      at = s->begin_ns[i] + (gint64)ns[i];
+    }
+  for (guint i = 3; i-- > 0;)
+    {
+      s->end_ns[i] = MIN (s->begin_ns[i] + (gint64)ns[i], last);
+      s->begin_ns[i] = MAX (s->end_ns[i] - (gint64)ns[i],
+                            MIN (part->submit_ns, s->end_ns[i]));
+      last = s->begin_ns[i];
+    }
+  hass_job_trace_bundle (p->job, part->bundle->round, p->d, part->extent,
+                         part->bytes, end, s);
+}
+
 /* Results of a part that is back, and its counts. */
 static void
 take_over (Proxy *p, Part *part, const HassBundleDone *done, gint64 end)
@@ -194,6 +225,7 @@ take_over (Proxy *p, Part *part, const HassBundleDone *done, gint64 end)
   counted.n_failed = hass_execute_bundle_results (
       job, p->worker, b->round, e, part->blocks, part->n_blocks, done);
   hass_execute_count (job, p->worker, b->round, counted, end - start, end);
+  trace_part (p, part, done, end);
   b->counted = TRUE;
   b->told.units += e.n;
   b->told.work += counted.work;
@@ -219,6 +251,27 @@ give_back (Proxy *p, Part *part, const char *message)
   b->failed = TRUE;
 }
 
+static void
+record (Proxy *p, const Part *part, const HassBundleDone *done, gint64 end)
+{
+  const Bundle *b = part->bundle;
+  HassRound *round = &b->round->round;
+  HassRecordPart row = { .extent = part->extent,
+                         .grant_ns = b->grant_ns,
+                         .submit_ns = part->submit_ns,
+                         .end_ns = end,
+                         .settled_ns = hass_live_now (p->job),
+                         .h2d_ns = done->h2d_ns,
+                         .kernel_ns = done->kernel_ns,
+                         .d2h_ns = done->d2h_ns,
+                         .work = hass_round_work_taken (round, part->extent),
+                         .elements = part->elements,
+                         .in_bytes = part->bytes,
+                         .out_bytes = part->out_bytes,
+                         .failed = done->failed };
+  hass_record_part (p->job, p->worker, b->round, &row);
+}
+
 /* A part has left the device, or was never accepted. */
 static void
 settle (Proxy *p, Part *part, const HassBundleDone *done, const char *message)
@@ -235,6 +288,8 @@ settle (Proxy *p, Part *part, const HassBundleDone *done, const char *message)
     give_back (p, part, message);
   else
     take_over (p, part, done, end);
+  if (G_UNLIKELY (job->recorder))
+    record (p, part, done, end);
   p->last_end_ns = end;
   b->n_parts--;
   part->bundle = NULL;
@@ -536,7 +591,15 @@ open_device (Proxy *p)
 {
   HassJob *job = p->job;
   GError *error = NULL;
-  if (p->device->ops->open (p->device, &p->farm, &error))
+  gint64 begin = hass_live_now (job);
+  gboolean ok = p->device->ops->open (p->device, &p->farm, &error);
+  if (job->recorder)
+    {
+      pthread_mutex_lock (&job->decision);
+      hass_record_opening (job, p->d, begin, ok);
+      pthread_mutex_unlock (&job->decision);
+    }
+  if (ok)
     return TRUE;
   const char *why = error ? error->message : "it did not say why";
   pthread_mutex_lock (&job->decision);

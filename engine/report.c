@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* report.c: a report as a table and as JSON.
    Thread safety: see report.h. */
-#include "hass/report.h"
+#include "report-private.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <json-glib/json-glib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "hass/error.h"
 
 #define SHOWN 10 /* unfinished entries in the table */
 
@@ -219,11 +225,9 @@ add_unfinished (JsonBuilder *j, const HassUnfinished *u)
   json_builder_end_object (j);
 }
 
-char *
-hass_report_to_json (const HassReport *r)
+static void
+add_report (JsonBuilder *j, const HassReport *r)
 {
-  g_autoptr (JsonBuilder) j = json_builder_new ();
-  json_builder_begin_object (j);
   add_string (j, "farm", r->farm);
   add_string (j, "strategy", r->strategy);
   add_string (j, "platform", r->platform);
@@ -250,10 +254,59 @@ hass_report_to_json (const HassReport *r)
   for (guint i = 0; i < r->n_unfinished; i++)
     add_unfinished (j, &r->unfinished[i]);
   json_builder_end_array (j);
-  json_builder_end_object (j);
+}
+
+static char *
+text_of (JsonBuilder *j, gboolean pretty)
+{
   g_autoptr (JsonGenerator) generator = json_generator_new ();
   g_autoptr (JsonNode) root = json_builder_get_root (j);
-  json_generator_set_pretty (generator, TRUE);
+  json_generator_set_pretty (generator, pretty);
   json_generator_set_root (generator, root);
   return json_generator_to_data (generator, NULL);
+}
+
+char *
+hass_report_to_json (const HassReport *r)
+{
+  g_autoptr (JsonBuilder) j = json_builder_new ();
+  json_builder_begin_object (j);
+  add_report (j, r);
+  json_builder_end_object (j);
+  return text_of (j, TRUE);
+}
+
+/* -- HASS_REPORT -------------------------------------------------------- */
+
+int
+hass_report_open (const char *path, GError **error)
+{
+  int fd = open (path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (fd < 0)
+    g_set_error (error, HASS_ERROR, HASS_ERROR_IO,
+                 "report file '%s' cannot be written: %s", path,
+                 g_strerror (errno));
+  return fd;
+}
+
+void
+hass_report_append (int fd, const HassReport *r, const char *farm,
+                    const char *why)
+{
+  g_autoptr (JsonBuilder) j = json_builder_new ();
+  json_builder_begin_object (j);
+  if (r)
+    add_report (j, r);
+  else
+    add_string (j, "farm", farm);
+  add_string (j, "error", why);
+  json_builder_end_object (j);
+  g_autofree char *text = text_of (j, FALSE);
+  g_autofree char *line = g_strconcat (text, "\n", NULL);
+  size_t bytes = strlen (line);
+  /* In one piece, as several processes may append at once. */
+  if (write (fd, line, bytes) != (ssize_t)bytes)
+    g_printerr ("hass: the report of farm '%s' could not be written: %s\n",
+                farm, g_strerror (errno));
+  close (fd);
 }

@@ -12,7 +12,7 @@
 
    Thread safety: begin under the decision lock; the rest from any thread,
    without it. */
-#include "job-private.h"
+#include "record.h"
 
 #include <string.h>
 
@@ -264,6 +264,8 @@ end_round (HassJob *job, HassSlot *slot)
                      "{\"t\":%" G_GINT64_FORMAT
                      ",\"event\":\"end\",\"round\":%" G_GUINT64_FORMAT "}",
                      end_ns, round->number);
+  if (job->recorder)
+    hass_record_round (job, slot, end_ns);
   slot->mark = job->results ? hass_result_pool_mark (
                    job->results, slot->order_base + round->n_units)
                             : 0;

@@ -21,9 +21,9 @@ struct HassTrace
 };
 
 HassTrace *
-hass_trace_open (const char *path, GError **error)
+hass_trace_open (const char *path, gboolean append, GError **error)
 {
-  FILE *file = fopen (path, "w");
+  FILE *file = fopen (path, append ? "a" : "w");
   if (!file)
     {
       g_set_error (error, HASS_ERROR, HASS_ERROR_IO,

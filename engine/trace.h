@@ -8,7 +8,7 @@
 
 typedef struct HassTrace HassTrace;
 
-HassTrace *hass_trace_open (const char *path, GError **error);
+HassTrace *hass_trace_open (const char *path, gboolean append, GError **error);
 gboolean hass_trace_close (HassTrace *trace, GError **error);
 void hass_trace_line (HassTrace *trace, const char *format, ...)
     G_GNUC_PRINTF (2, 3);

@@ -17,7 +17,7 @@
    comes from the seed: the same seed gives the same trace, byte for byte.
 
    Thread safety: each call has a world of its own. */
-#include "job-private.h"
+#include "record.h"
 
 #include <math.h>
 #include <string.h>
@@ -25,14 +25,26 @@
 #include "device/model.h"
 #include "virtual.h"
 
+/* What the strategy granted at once. */
+typedef struct
+{
+  HassExtent rest; /* not handed over yet */
+  guint n_parts;   /* on the device */
+  gboolean counted;
+  HassCompletion told;
+} Grant;
+
+/* A part of a grant, most often all of it. */
 typedef struct
 {
   guint device; /* a GPU */
+  Grant *grant;
   HassExtent extent;
-  gint64 grant_ns, start_ns;
+  gint64 submit_ns, end_ns;
   double h2d_ns, kernel_ns, d2h_ns;
-  guint64 bytes, elements;
-  guint stage; /* 0 copy in, 1 kernel, 2 copy out, 3 done */
+  guint64 bytes, out_bytes, elements;
+  guint stage; /* 0 copy in, 1 kernel, 2 copy out, 3 host, 4 done */
+  HassStages stages;
   gboolean failed;
 } Bundle;
 
@@ -61,6 +73,11 @@ typedef struct
   gboolean *core_busy;
   gint64 *kernel_free; /* [n_gpus] */
   gint64 *last_end;    /* [n_gpus] */
+  Grant **granted;     /* [n_gpus], with something left to hand over, or NULL */
+  guint *n_on;         /* [n_gpus], parts on the device */
+  gint64 *host_free;   /* [n_gpus], when the host is done with the last part */
+  gint64 *core_begins; /* [cores], in this round */
+  guint64 n_gaps;      /* that have passed */
   Link *links;
   GRand *rand;
   const HassVirtualModel *model; /* or NULL */
@@ -181,18 +198,24 @@ blocks_ns (World *w, const HassRound *round, const Bundle *b,
   return hass_model_blocks_ns (gpu, work, elements, e.n);
 }
 
+/* Part of the copy for those who wait for it, but no copying. */
+static double
+submit_ns (const World *w, const Bundle *b)
+{
+  return w->model && w->model->submit_ns ? w->model->submit_ns[b->device] : 0;
+}
+
 static void
 estimate (World *w, HassRound *round, Bundle *b, const HassGpuModel *gpu)
 {
   HassExtent e = b->extent;
   HassBlock block;
-  gsize out = 0;
   double entry = 0;
   if (hass_round_merge (round, e, &block))
     {
       b->elements = block.count;
       b->bytes = block.input_bytes;
-      out = block.output_bytes;
+      b->out_bytes = block.output_bytes;
     }
   else
     for (guint32 i = 0; i < e.n; i++)
@@ -200,7 +223,7 @@ estimate (World *w, HassRound *round, Bundle *b, const HassGpuModel *gpu)
         hass_round_block (round, e.first + i, &block);
         b->elements += block.count;
         b->bytes += block.input_bytes;
-        out += block.output_bytes;
+        b->out_bytes += block.output_bytes;
       }
   double total = cost_of (w, round, b->device, e);
   w->job->totals[b->device].cost += total;
@@ -209,7 +232,8 @@ estimate (World *w, HassRound *round, Bundle *b, const HassGpuModel *gpu)
   w->entered[b->device] = TRUE;
   w->entry_bytes[b->device] += (guint64)entry;
   b->h2d_ns = hass_model_h2d_ns (gpu, b->bytes + (gsize)entry);
-  b->d2h_ns = hass_model_d2h_ns (gpu, out);
+  b->h2d_ns += submit_ns (w, b);
+  b->d2h_ns = hass_model_d2h_ns (gpu, b->out_bytes);
   b->kernel_ns = one_block_a_unit (round, e)
                      ? blocks_ns (w, round, b, gpu)
                      : hass_model_kernel_ns (gpu, total, b->elements);
@@ -245,38 +269,122 @@ next_stage (World *w, Bundle *b)
       ns = b->kernel_ns;
       resource = &w->kernel_free[g];
     }
-  else
+  else if (b->stage == 2)
     {
       ns = b->d2h_ns;
       if (ns > 0)
         resource = gpu->duplex ? &link->out_free : &link->in_free;
     }
-  gint64 end = MAX (w->clock, *resource) + (gint64)ns;
+  else
+    {
+      b->end_ns = w->clock;
+      ns = w->model->host_ns[b->device];
+      resource = &w->host_free[g];
+    }
+  gint64 begin = MAX (w->clock, *resource), end = begin + (gint64)ns;
   *resource = end;
+  b->stages.begin_ns[b->stage] = begin;
+  b->stages.end_ns[b->stage] = end;
   b->stage++;
   push (w, (Event){ .t = end, .core = -1, .bundle = b });
+}
+
+/* The host has work with a part that is back only where a model says so. */
+static gboolean
+is_over (const World *w, const Bundle *b)
+{
+  return b->failed || b->stage > (w->model && w->model->host_ns ? 3 : 2);
+}
+
+/* Units from the front of what is left that make a part, as proxy.c cuts
+   it. */
+static guint32
+units_of_part (const HassJob *job, const HassRound *round, guint device,
+               HassExtent rest)
+{
+  const HassDeviceTraits *traits = &job->devices[device];
+  guint64 each = traits->memory_bytes / traits->max_in_flight;
+  guint64 most = traits->part_bytes, bytes = 0;
+  HassBlock block;
+  guint32 n = 0;
+  if (each > 0)
+    most = most > 0 ? MIN (most, each) : each;
+  if (most == 0)
+    return rest.n;
+  if (hass_round_merge (round, (HassExtent){ rest.first, 1 }, &block))
+    {
+      bytes = block.input_bytes + block.output_bytes;
+      return (guint32)CLAMP (most / MAX (bytes, 1), 1, rest.n);
+    }
+  for (; n < rest.n && (n == 0 || bytes <= most); n++)
+    {
+      hass_round_block (round, rest.first + n, &block);
+      bytes += block.input_bytes + block.output_bytes;
+    }
+  return bytes > most && n > 1 ? n - 1 : n;
+}
+
+static Grant *
+ask_gpu (World *w, HassSlot *slot, guint d)
+{
+  HassExtent e = { 0, 0 };
+  HassGrant unused;
+  if (!hass_decide_gpu (w->job, slot, d, &e, &unused))
+    return NULL;
+  Grant *grant = g_new0 (Grant, 1);
+  grant->rest = e;
+  grant->told
+      = (HassCompletion){ .device = d,
+                          .grant_ns = w->clock,
+                          .start_ns
+                          = MAX (w->clock, w->last_end[d - first_gpu (w)]) };
+  return grant;
+}
+
+static gboolean
+is_open (const World *w, guint d)
+{
+  return !w->model || !w->model->open_ns || w->clock >= w->model->open_ns[d];
+}
+
+/* Hands one part over. FALSE: nothing to do now. */
+static gboolean
+feed_gpu (World *w, HassSlot *slot, guint d)
+{
+  HassJob *job = w->job;
+  guint g = d - first_gpu (w);
+  if (!is_open (w, d) || w->clock < w->host_free[g]
+      || w->n_on[g] >= job->devices[d].max_in_flight)
+    return FALSE;
+  if (!w->granted[g])
+    w->granted[g] = ask_gpu (w, slot, d);
+  Grant *grant = w->granted[g];
+  if (!grant)
+    return FALSE;
+  Bundle *b = g_new0 (Bundle, 1);
+  guint32 n = units_of_part (job, &slot->round, d, grant->rest);
+  b->device = d;
+  b->grant = grant;
+  b->extent = (HassExtent){ grant->rest.first, n };
+  b->submit_ns = w->clock;
+  estimate (w, &slot->round, b, &w->platform->gpus[g]);
+  grant->rest.first += n;
+  grant->rest.n -= n;
+  grant->n_parts++;
+  w->n_on[g]++;
+  if (grant->rest.n == 0)
+    w->granted[g] = NULL;
+  next_stage (w, b);
+  return TRUE;
 }
 
 static gboolean
 feed_gpus (World *w, HassSlot *slot)
 {
-  HassJob *job = w->job;
   gboolean any = FALSE;
-  for (guint d = first_gpu (w); d < job->n_devices; d++)
-    for (;;)
-      {
-        HassExtent e = { 0, 0 };
-        HassGrant grant;
-        if (!hass_decide_gpu (job, slot, d, &e, &grant))
-          break;
-        Bundle *b = g_new0 (Bundle, 1);
-        b->device = d;
-        b->extent = e;
-        b->grant_ns = w->clock;
-        estimate (w, &slot->round, b, &w->platform->gpus[d - first_gpu (w)]);
-        next_stage (w, b);
-        any = TRUE;
-      }
+  for (guint d = first_gpu (w); d < w->job->n_devices; d++)
+    while (feed_gpu (w, slot, d))
+      any = TRUE;
   return any;
 }
 
@@ -287,7 +395,7 @@ feed_cores (World *w, HassSlot *slot)
   gboolean any = FALSE;
   for (guint c = 0; c < job->n_cores; c++)
     {
-      if (w->core_busy[c])
+      if (w->core_busy[c] || w->clock < w->core_begins[c])
         continue;
       if (!hass_decide_cpu (job, slot))
         break;
@@ -371,52 +479,91 @@ core_done (World *w, HassSlot *slot, const Event *event)
   HassWorker *worker = &job->workers[event->core];
   w->core_busy[event->core] = FALSE;
   HassDone done = hass_execute (job, worker, slot, event->extent, job->dry);
-  if (job->trace)
-    hass_trace_line (job->trace,
-                     "{\"t\":%" G_GINT64_FORMAT
-                     ",\"event\":\"pull\",\"round\":%" G_GUINT64_FORMAT
-                     ",\"core\":%d,\"begin\":%" G_GINT64_FORMAT
-                     ",\"first\":%u,\"units\":%u}",
-                     w->clock, slot->round.number, event->core, event->begin,
-                     event->extent.first, event->extent.n);
+  hass_job_trace_pull (job, slot, (guint)event->core, event->extent,
+                       event->begin, w->clock);
   if (done.n == 0)
     return;
   hass_execute_count (job, worker, slot, done, w->clock - event->begin,
+                      w->clock);
+  if (job->recorder)
+    hass_record_pull (job, worker, slot, event->extent, &done, event->begin,
                       w->clock);
   finished (w, slot, done.n);
 }
 
 static void
+record (World *w, const HassSlot *slot, const HassWorker *worker,
+        const Bundle *b, const HassDone *done)
+{
+  HassRecordPart part = { .extent = { b->extent.first, done->n },
+                          .grant_ns = b->grant->told.grant_ns,
+                          .submit_ns = b->submit_ns,
+                          .end_ns = b->end_ns,
+                          .settled_ns = w->clock,
+                          .h2d_ns = b->h2d_ns,
+                          .kernel_ns = b->kernel_ns,
+                          .d2h_ns = b->d2h_ns,
+                          .busy_times = TRUE,
+                          .work = done->work,
+                          .elements = b->elements,
+                          .in_bytes = b->bytes,
+                          .out_bytes = b->out_bytes };
+  hass_record_part (w->job, worker, slot, &part);
+}
+
+/* A part is back; with the last of its grant the strategy hears of it. */
+static void
 bundle_done (World *w, HassSlot *slot, Bundle *b)
 {
   HassJob *job = w->job;
   guint g = b->device - first_gpu (w);
-  HassWorker *worker
-      = &job->workers[MAX (job->n_cores, 1) + b->device - first_gpu (w)];
-  gint64 start = MAX (b->grant_ns, w->last_end[g]);
+  HassWorker *worker = &job->workers[MAX (job->n_cores, 1) + g];
+  Grant *grant = b->grant;
+  gint64 start = MAX (b->submit_ns, w->last_end[g]);
   w->last_end[g] = w->clock;
+  w->n_on[g]--;
+  grant->n_parts--;
+  b->end_ns = b->end_ns > 0 ? b->end_ns : w->clock;
   HassDone done = { 0 };
   if (b->failed)
     give_back (job, slot, b->extent);
   else
-    done = hass_execute (job, worker, slot, b->extent, job->dry);
+    {
+      done = hass_execute (job, worker, slot, b->extent, job->dry);
+      hass_job_trace_bundle (job, slot, b->device, b->extent, b->bytes,
+                             w->clock, &b->stages);
+    }
+  if (grant->rest.n > 0 && (b->failed || hass_job_stopping (job)))
+    {
+      give_back (job, slot, grant->rest);
+      grant->rest.n = 0;
+      w->granted[g] = NULL;
+    }
+  done.part = grant->counted;
   if (done.n > 0)
-    hass_execute_count (job, worker, slot, done, w->clock - start, w->clock);
-  pthread_mutex_lock (&job->decision);
-  HassCompletion told = { .device = b->device,
-                          .units = done.n,
-                          .work = done.work,
-                          .elements = b->elements,
-                          .bytes = b->bytes,
-                          .grant_ns = b->grant_ns,
-                          .start_ns = start,
-                          .end_ns = w->clock,
-                          .h2d_ns = b->h2d_ns,
-                          .kernel_ns = b->kernel_ns,
-                          .d2h_ns = b->d2h_ns,
-                          .failed = done.n == 0 };
-  hass_decide_completed (job, slot, &told);
-  pthread_mutex_unlock (&job->decision);
+    {
+      hass_execute_count (job, worker, slot, done, w->clock - start, w->clock);
+      grant->counted = TRUE;
+    }
+  if (done.n > 0 && job->recorder)
+    record (w, slot, worker, b, &done);
+  HassCompletion *told = &grant->told;
+  told->units += done.n;
+  told->work += done.work;
+  told->elements += b->elements;
+  told->bytes += b->bytes;
+  told->h2d_ns += b->h2d_ns - submit_ns (w, b);
+  told->kernel_ns += b->kernel_ns;
+  told->d2h_ns += b->d2h_ns;
+  told->end_ns = w->clock;
+  told->failed |= done.n == 0;
+  if (grant->n_parts == 0 && grant->rest.n == 0)
+    {
+      pthread_mutex_lock (&job->decision);
+      hass_decide_completed (job, slot, told);
+      pthread_mutex_unlock (&job->decision);
+      g_free (grant);
+    }
   g_free (b);
   finished (w, slot, done.n);
 }
@@ -490,6 +637,38 @@ announce_times (World *w)
       push (w, (Event){ .t = w->model->events[i].at_ns, .core = -1 });
 }
 
+/* The time that passes before a round in which nothing runs. */
+static void
+pass_gap (World *w)
+{
+  guint64 number = w->job->n_rounds;
+  if (!w->model || !w->model->gap_ns || number < w->n_gaps
+      || number >= w->model->n_gaps)
+    return;
+  w->n_gaps = number + 1;
+  w->clock += (gint64)w->model->gap_ns[number];
+}
+
+/* When cores come in and devices are open; the clock stops there. */
+static void
+let_in (World *w, const HassSlot *slot)
+{
+  const HassVirtualModel *m = w->model;
+  guint cores = w->job->n_cores;
+  guint64 number = slot->round.number;
+  for (guint c = 0; c < cores; c++)
+    {
+      w->core_begins[c] = w->clock;
+      if (m && m->late_ns && number < m->n_late)
+        w->core_begins[c] += (gint64)m->late_ns[number * cores + c];
+      if (w->core_begins[c] > w->clock)
+        push (w, (Event){ .t = w->core_begins[c], .core = -1 });
+    }
+  for (guint d = first_gpu (w); d < w->job->n_devices; d++)
+    if (!is_open (w, d))
+      push (w, (Event){ .t = (gint64)ceil (m->open_ns[d]), .core = -1 });
+}
+
 static void
 tell_of_round (World *w, const HassRound *round)
 {
@@ -533,6 +712,7 @@ run_round (World *w)
 {
   HassJob *job = w->job;
   check_stop (w);
+  pass_gap (w);
   pthread_mutex_lock (&job->decision);
   HassSlot *slot = hass_job_begin_round (job);
   pthread_mutex_unlock (&job->decision);
@@ -544,6 +724,7 @@ run_round (World *w)
   job->n_asked = 0;
   let_happen (w, slot);
   announce_times (w);
+  let_in (w, slot);
   feed (w, slot);
   while (w->heap->len > 0)
     {
@@ -554,7 +735,7 @@ run_round (World *w)
       check_stop (w);
       if (event.core >= 0)
         core_done (w, slot, &event);
-      else if (event.bundle && event.bundle->stage < 3 && !event.bundle->failed)
+      else if (event.bundle && !is_over (w, event.bundle))
         next_stage (w, event.bundle);
       else if (event.bundle)
         bundle_done (w, slot, event.bundle);
@@ -659,6 +840,10 @@ world_init (World *w, guint n_devices)
   w->core_busy = g_new0 (gboolean, MAX (p->cores, 1));
   w->kernel_free = g_new0 (gint64, MAX (p->n_gpus, 1));
   w->last_end = g_new0 (gint64, MAX (p->n_gpus, 1));
+  w->granted = g_new0 (Grant *, MAX (p->n_gpus, 1));
+  w->n_on = g_new0 (guint, MAX (p->n_gpus, 1));
+  w->host_free = g_new0 (gint64, MAX (p->n_gpus, 1));
+  w->core_begins = g_new0 (gint64, MAX (p->cores, 1));
   w->links = g_new0 (Link, MAX (p->n_links, 1));
   w->rand = g_rand_new_with_seed ((guint32)(seed ^ seed >> 32));
   w->slower = g_new (double, n_devices);
@@ -681,6 +866,10 @@ world_clear (World *w)
   g_free (w->core_busy);
   g_free (w->kernel_free);
   g_free (w->last_end);
+  g_free (w->granted);
+  g_free (w->n_on);
+  g_free (w->host_free);
+  g_free (w->core_begins);
   g_free (w->links);
   g_free (w->slower);
   g_free (w->happened);
@@ -707,6 +896,8 @@ hass_virtual_run_model (const HassFarm *farm, HassPlatform *platform,
   guint n_devices;
   g_autofree HassDeviceTraits *devices = traits_of (platform, &n_devices);
   g_autofree HassDevice **gpus = g_new0 (HassDevice *, n_devices);
+  if (model && model->traits)
+    memcpy (devices, model->traits, n_devices * sizeof *devices);
   if (!farm->cpu_worker && !farm->run->dry)
     {
       g_set_error (error, HASS_ERROR, HASS_ERROR_NO_DEVICE,
@@ -731,6 +922,7 @@ hass_virtual_run_model (const HassFarm *farm, HassPlatform *platform,
   world_init (&w, n_devices);
   drive (&w);
   hass_job_finish (job);
+  hass_job_write_record (job, w.clock);
   if (report)
     *report = hass_job_report (job, w.clock);
   gboolean ok = job->error == NULL;

@@ -55,6 +55,18 @@ typedef struct
  * @cost: true work of @n units from @unit on, in their order of emission, on
  *   a device; NULL: the loads' costs. More for a GPU than for the CPU where
  *   its threads diverge.
+ * @traits: [n_devices], what strategies are told of the devices instead of
+ *   what the platform says; grants are handed to GPUs in parts of their
+ *   part_bytes. NULL: the platform's.
+ * @gap_ns: [@n_gaps] time before each round in which nothing runs; one more
+ *   than there are rounds is the time after the last.
+ * @late_ns: [@n_late * cores]: each core takes part in a round so long after
+ *   its begin.
+ * @open_ns: [n_devices] when a GPU takes its first part; NULL: at once.
+ * @submit_ns: [n_devices] before each part is copied to a GPU, taken as a part
+ *   of the copy; NULL: no time.
+ * @host_ns: [n_devices] for so long the host is busy with each part that is
+ *   back and hands no other over; NULL: no time.
  * @round_ended: or NULL.
  * @data: the user's, for both.
  */
@@ -64,6 +76,9 @@ typedef struct
   double merge_ns;
   double (*cost) (gpointer data, guint64 round, guint device, guint32 unit,
                   guint32 n);
+  const HassDeviceTraits *traits;
+  const double *gap_ns, *late_ns, *open_ns, *submit_ns, *host_ns;
+  guint64 n_gaps, n_late; /* rounds */
   void (*round_ended) (gpointer data, const HassVirtualRound *round);
   gpointer data;
   const HassVirtualEvent *events;

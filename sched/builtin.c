@@ -3,21 +3,44 @@
    Thread safety: immutable. */
 #include "registry-private.h"
 
-extern const HassStrategyOps hass_auto, hass_basic, hass_cd, hass_ce, hass_f,
-    hass_i, hass_min_min, hass_modified_greedy, hass_naive_greedy, hass_p,
-    hass_static;
+/* clang-format off */
+#define STRATEGIES(X)       \
+  X (hass_auto)             \
+  X (hass_naive_greedy)     \
+  X (hass_modified_greedy)  \
+  X (hass_min_min)          \
+  X (hass_max_min)          \
+  X (hass_mct)              \
+  X (hass_basic)            \
+  X (hass_ce)               \
+  X (hass_cd)               \
+  X (hass_p)                \
+  X (hass_i)                \
+  X (hass_f)                \
+  X (hass_static)           \
+  X (hass_cpu_only)         \
+  X (hass_gpu_only)         \
+  X (hass_qilin)            \
+  X (hass_aspara_single)    \
+  X (hass_aspara_multi)     \
+  X (hass_dls_star)         \
+  X (hass_sampling)         \
+  X (hass_splitting)        \
+  X (hass_cap)              \
+  X (hass_profile_naive)    \
+  X (hass_asym)             \
+  X (hass_asym_conv)        \
+  X (hass_asym_size)        \
+  X (hass_shared_queue)     \
+  X (hass_skmd)             \
+  X (hass_skmd_linear)      \
+  X (hass_cpu_weight)
+/* clang-format on */
 
-const HassStrategyOps *const hass_builtin_strategies[] = {
-  &hass_auto,
-  &hass_naive_greedy,
-  &hass_modified_greedy,
-  &hass_min_min,
-  &hass_basic,
-  &hass_ce,
-  &hass_cd,
-  &hass_p,
-  &hass_i,
-  &hass_f,
-  &hass_static,
-  NULL,
-};
+#define DECLARE(ops) extern const HassStrategyOps ops;
+#define LIST(ops) &ops,
+
+STRATEGIES (DECLARE)
+
+const HassStrategyOps *const hass_builtin_strategies[]
+    = { STRATEGIES (LIST) NULL };

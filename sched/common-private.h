@@ -51,6 +51,7 @@ typedef struct
   guint cpu; /* index of the CPU pool; n where there is none */
   guint n_gpus;
   double unit_work;    /* mean of the round, once it is mapped */
+  guint64 gpu_part;    /* of the GPU-only units of the round, for each GPU */
   gboolean mapped;     /* this round's units are in the shares */
   HassMember *members; /* [n] */
   double *weights;     /* [n], scratch */
@@ -79,11 +80,18 @@ gboolean hass_crew_probe (HassCrew *crew, HassRound *round, guint device,
                           gboolean force, HassGrant *grant, HassAnswer *answer);
 void hass_crew_map (HassCrew *crew, HassRound *round);
 void hass_crew_carve (HassCrew *crew, HassRound *round, const double *weights);
+void hass_crew_carve_parts (HassCrew *crew, HassRound *round,
+                            const double *parts);
+guint64 hass_round_units_of (HassRound *round, guint64 first, guint64 n,
+                             double work);
+void hass_crew_absent (HassCrew *crew, const HassRoundSummary *summary);
 
 gboolean hass_crew_own (HassCrew *crew, HassRound *round, guint device,
                         guint64 units, HassGrant *grant);
 gboolean hass_crew_leftovers (const HassCrew *crew, HassRound *round,
                               guint device, gboolean bundle, HassGrant *grant);
+HassAnswer hass_crew_take_part (HassCrew *crew, HassRound *round, guint device,
+                                HassGrant *grant);
 gboolean hass_crew_steal (const HassCrew *crew, HassRound *round, guint device,
                           guint64 units, HassGrant *grant);
 
@@ -97,5 +105,20 @@ void hass_crew_begin_mapped (gpointer self, HassRound *round);
 gboolean hass_crew_mapped (HassCrew *crew, HassRound *round, guint device,
                            gboolean force, HassGrant *grant,
                            HassAnswer *answer);
+
+/* In which order units are mapped, each to who would finish it first. */
+typedef enum
+{
+  HASS_MAP_AS_EMITTED,
+  HASS_MAP_LARGEST_FIRST
+} HassMapOrder;
+
+void hass_crew_map_in_order (HassCrew *crew, HassRound *round,
+                             HassMapOrder order);
+void hass_crew_carve_work (HassCrew *crew, HassRound *round, double work,
+                           const double *parts, gboolean one_each);
+gboolean hass_crew_exclusive (const HassCrew *crew, HassRound *round,
+                              guint device, HassGrant *grant);
+gboolean hass_crew_told_rates (const HassCrew *crew, double *rates);
 
 #endif

@@ -78,11 +78,14 @@ void
 hass_crew_begin_round (gpointer self, HassRound *round)
 {
   HassCrew *crew = self;
-  (void)round;
   crew->mapped = FALSE;
+  crew->gpu_part = 0;
   for (guint d = 0; d < crew->n; d++)
     {
       HassMember *m = &crew->members[d];
+      if (d != crew->cpu)
+        crew->gpu_part = (hass_round_exclusive (round, d) + crew->n_gpus - 1)
+                         / crew->n_gpus;
       m->round_work = m->round_ns = m->bundle_work = m->bundle_ns = 0;
       m->end_ns = m->share_end_ns = 0;
       m->probing = m->begun = m->own = FALSE;
@@ -293,6 +296,78 @@ hass_crew_carve (HassCrew *crew, HassRound *round, const double *weights)
   hass_round_carve (round, crew->counts);
 }
 
+/* How many of the n units from `first` on come nearest to so much work. */
+guint64
+hass_round_units_of (HassRound *round, guint64 first, guint64 n, double work)
+{
+  guint64 lo = 0, hi = n;
+  while (lo < hi)
+    {
+      guint64 middle = lo + (hi - lo + 1) / 2;
+      if (hass_round_work (round, first, middle) <= work)
+        lo = middle;
+      else
+        hi = middle - 1;
+    }
+  if (lo == n)
+    return n;
+  double below = work - hass_round_work (round, first, lo);
+  double above = hass_round_work (round, first, lo + 1) - work;
+  return below <= above ? lo : lo + 1;
+}
+
+/* Units of what waits in the common range, as it lies, by parts of its work:
+   whole numbers of equal units, else cut where the sum comes nearest. */
+static void
+count_parts (HassCrew *crew, HassRound *round, const double *parts)
+{
+  guint64 first = hass_round_front (round), before = 0;
+  guint64 n = hass_round_back (round) - first;
+  double sum = 0, up_to = 0;
+  hass_share_largest_remainder (n, parts, crew->n, crew->counts);
+  for (guint d = 0; d < crew->n; d++)
+    sum += parts[d];
+  if (crew->env->cost != HASS_COST_SIZED || n == 0 || !(sum > 0))
+    return;
+  double work = hass_round_work (round, first, n);
+  for (guint d = 0; d < crew->n; d++)
+    {
+      up_to += parts[d];
+      guint64 end = hass_round_units_of (round, first, n, work * (up_to / sum));
+      crew->counts[d] = end - before;
+      before = end;
+    }
+}
+
+/* Shares by parts of the work, cut from the range as it lies. A device that
+   fails has no part; instead of it one unit stays common, for it to show that
+   it works again. */
+void
+hass_crew_carve_parts (HassCrew *crew, HassRound *round, const double *parts)
+{
+  guint most = 0;
+  set_mapped (crew, round);
+  for (guint d = 0; d < crew->n; d++)
+    crew->weights[d] = crew->members[d].failed ? 0 : parts[d];
+  count_parts (crew, round, crew->weights);
+  for (guint d = 1; d < crew->n; d++)
+    if (crew->counts[d] > crew->counts[most])
+      most = d;
+  for (guint d = 0; d < crew->n; d++)
+    if (crew->members[d].failed && crew->counts[most] > 1)
+      crew->counts[most]--;
+  hass_round_carve (round, crew->counts);
+}
+
+/* Who left its part to others is lost, or as good as that. */
+void
+hass_crew_absent (HassCrew *crew, const HassRoundSummary *summary)
+{
+  for (guint d = 0; d < crew->n; d++)
+    if (crew->mapped && crew->counts[d] > 0 && summary->devices[d].units == 0)
+      crew->members[d].failed = TRUE;
+}
+
 /* -- What a device with room takes -------------------------------------- */
 
 /* The cores pull from the source on their own, one unit at a time so that
@@ -360,6 +435,25 @@ too_late (const HassCrew *crew, const HassRound *round, guint device)
                  + crew->env->devices[crew->cpu].cores;
   return rate > 0
          && units * crew->unit_work / rate < crew->members[device].least_ns;
+}
+
+/* The own share as one bundle, then what nobody owns, and no stealing. Units
+   that only GPUs can run come first whatever is granted, so each GPU takes
+   its part of them. */
+HassAnswer
+hass_crew_take_part (HassCrew *crew, HassRound *round, guint device,
+                     HassGrant *grant)
+{
+  guint64 only = hass_round_exclusive (round, device);
+  if (hass_crew_own (crew, round, device, 0, grant))
+    {
+      grant->chunk = 0; /* the cores divide it as suits them */
+      if (device != crew->cpu && only > 0)
+        grant->units = MAX (only / crew->n_gpus, 1);
+      return HASS_TAKE;
+    }
+  return hass_crew_leftovers (crew, round, device, TRUE, grant) ? HASS_TAKE
+                                                                : HASS_DONE;
 }
 
 /* From the CPU's share or, when that is empty, from the fullest share of a
@@ -478,4 +572,119 @@ hass_crew_mapped (HassCrew *crew, HassRound *round, guint device,
     return FALSE;
   hass_crew_map (crew, round);
   return TRUE;
+}
+
+/* -- Maps in other orders than Min-min's, and cuts by work -------------- */
+
+typedef struct
+{
+  const guint *owners;
+  guint64 first;
+} Owners;
+
+static guint
+owner_of (HassRound *round, guint64 position, gpointer user_data)
+{
+  const Owners *map = user_data;
+  (void)round;
+  return map->owners[position - map->first];
+}
+
+/* As hass_crew_map, but each unit in its turn. Units of the same work have no
+   order that matters. */
+void
+hass_crew_map_in_order (HassCrew *crew, HassRound *round, HassMapOrder order)
+{
+  if (crew->n == 1 || crew->env->cost != HASS_COST_SIZED
+      || crew->env->farm == HASS_FARM_PARTITION)
+    {
+      hass_crew_map (crew, round);
+      return;
+    }
+  set_mapped (crew, round);
+  if (order == HASS_MAP_LARGEST_FIRST)
+    hass_round_order_by_work (round);
+  guint64 first = hass_round_front (round);
+  guint64 n = hass_round_back (round) - first;
+  guint *owners = g_new (guint, MAX (n, 1));
+  Mapping map = { hass_crew_weights (crew), g_new0 (double, crew->n), crew->n };
+  for (guint64 i = 0; i < n; i++)
+    {
+      guint64 at = order == HASS_MAP_LARGEST_FIRST ? n - 1 - i : i;
+      owners[at] = first_to_finish (round, first + at, &map);
+    }
+  hass_round_assign (round, owner_of, &(Owners){ owners, first });
+  for (guint d = 0; d < crew->n; d++)
+    crew->counts[d] = hass_round_share (round, d);
+  g_free (map.ready_ns);
+  g_free (owners);
+}
+
+/* Cuts so much work, or all, off the front of the common range, as it lies,
+   into the shares of the devices: each is right to a unit, and there is one at
+   least. one_each: whoever has a part gets one, while there are any. */
+void
+hass_crew_carve_work (HassCrew *crew, HassRound *round, double work,
+                      const double *parts, gboolean one_each)
+{
+  guint64 first = hass_round_front (round), before = 0;
+  guint64 n = hass_round_back (round) - first;
+  double sum = 0, up_to = 0;
+  guint largest = 0;
+  for (guint d = 0; d < crew->n; d++)
+    {
+      crew->counts[d] = 0;
+      sum += parts[d];
+      largest = parts[d] > parts[largest] ? d : largest;
+    }
+  if (n == 0 || !(sum > 0))
+    return;
+  work = MIN (work, hass_round_work (round, first, n));
+  for (guint d = 0; d < crew->n; d++)
+    {
+      up_to += parts[d];
+      guint64 end = hass_round_units_of (round, first, n, work * (up_to / sum));
+      crew->counts[d] = end - before;
+      if (one_each && parts[d] > 0)
+        crew->counts[d] = MAX (crew->counts[d], 1);
+      before = end;
+    }
+  if (before == 0) /* less than half a unit */
+    crew->counts[largest] = MAX (crew->counts[largest], 1);
+  hass_round_carve (round, crew->counts);
+}
+
+/* Units that only this kind of device can run, and nothing else: an equal
+   part of them for each GPU. */
+gboolean
+hass_crew_exclusive (const HassCrew *crew, HassRound *round, guint device,
+                     HassGrant *grant)
+{
+  guint64 waiting = hass_round_exclusive (round, device);
+  grant->source = HASS_FROM_SHARE; /* they come first, and fill the grant */
+  grant->share = device;
+  grant->units = waiting;
+  if (device != crew->cpu)
+    grant->units = MIN (waiting, MAX (crew->gpu_part, 1));
+  if (crew->members[device].failed)
+    grant->units = 1;
+  return waiting > 0;
+}
+
+/* What the profile store or else the engine says of all devices. FALSE: at
+   least one is unknown, and nothing is filled in. */
+gboolean
+hass_crew_told_rates (const HassCrew *crew, double *rates)
+{
+  const HassProfileRate *profile = crew->env->profile;
+  gboolean stored = profile != NULL, told = TRUE;
+  for (guint d = 0; d < crew->n; d++)
+    {
+      stored = stored && profile[d].work_per_ns > 0;
+      told = told && crew->env->devices[d].work_per_ns > 0;
+    }
+  for (guint d = 0; d < crew->n && (stored || told); d++)
+    rates[d]
+        = stored ? profile[d].work_per_ns : crew->env->devices[d].work_per_ns;
+  return stored || told;
 }

@@ -108,51 +108,13 @@ create (const HassStrategyEnv *env, GError **error)
   return s;
 }
 
-/* How many of the n units from `first` on have about so much work. */
-static guint64
-units_of (HassRound *round, guint64 first, guint64 n, double work)
-{
-  guint64 lo = 0, hi = n;
-  while (lo < hi)
-    {
-      guint64 middle = lo + (hi - lo + 1) / 2;
-      if (hass_round_work (round, first, middle) <= work)
-        lo = middle;
-      else
-        hi = middle - 1;
-    }
-  if (lo == n)
-    return n;
-  double below = work - hass_round_work (round, first, lo);
-  double above = hass_round_work (round, first, lo + 1) - work;
-  return below <= above ? lo : lo + 1;
-}
-
 static void
 begin_round (gpointer self, HassRound *round)
 {
   Static *s = self;
-  HassCrew *crew = &s->crew;
-  guint64 first = hass_round_front (round), before = 0;
-  guint64 n = hass_round_back (round) - first;
-  double sum = 0, up_to = 0;
-  hass_crew_begin_round (crew, round);
-  for (guint d = 0; d < crew->n; d++)
-    {
-      crew->counts[d] = 0;
-      sum += s->parts[d];
-    }
-  if (hass_crew_alone (crew) || n == 0 || sum <= 0)
-    return;
-  double work = hass_round_work (round, first, n);
-  for (guint d = 0; d < crew->n; d++)
-    {
-      up_to += s->parts[d];
-      guint64 end = units_of (round, first, n, work * (up_to / sum));
-      crew->counts[d] = end - before;
-      before = end;
-    }
-  hass_round_carve (round, crew->counts);
+  hass_crew_begin_round (self, round);
+  if (!hass_crew_alone (self))
+    hass_crew_carve_work (self, round, G_MAXDOUBLE, s->parts, FALSE);
 }
 
 static HassAnswer

@@ -63,14 +63,15 @@ gpu_function_index (const HassLoad *load)
   return ((const HassTask *)load->tag)->gpu_function;
 }
 
-/* Tasks that a generator will emit may have a GPU function. */
+/* Tasks that a generator will emit may have a GPU function; for those that
+   workers emit no driver is started unless the user asks for GPUs. */
 static gboolean
 may_use_gpus (const HassFunctionFarm *f)
 {
   for (gsize i = 0; i < f->n_tasks; i++)
     if (f->tasks[i].gpu)
       return TRUE;
-  return f->generate != NULL;
+  return f->generate || f->run.n_gpus > 0 || f->run.n_devices > 0;
 }
 
 static void

@@ -53,6 +53,8 @@ struct _HassTask
  * HassFunctionFarm: start from HASS_FUNCTION_FARM_INIT. Fields of the same
  * name as in #HassDataFarm mean the same.
  * @tasks: [@n_tasks] tasks known at the start; not copied, must stay valid.
+ *   Where none of them has a GPU function and there is no generator, GPUs are
+ *   used for what workers emit only if @run asks for them (n_gpus > 0).
  * @release: called once for each task the library is done with.
  */
 typedef struct

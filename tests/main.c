@@ -12,7 +12,9 @@
 
 #include "hass_test.h"
 
+#include <glib.h>
 #include <locale.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,11 +75,26 @@ test_ends (const CU_pTest test, const CU_pSuite suite,
   fflush (stdout);
 }
 
+/* The library has found itself, or its caller, to be wrong. */
+static atomic_uint n_criticals;
+
+static void
+count_critical (const char *domain, GLogLevelFlags level, const char *message,
+                gpointer user_data)
+{
+  (void)user_data;
+  atomic_fetch_add (&n_criticals, 1);
+  g_log_default_handler (domain, level, message, NULL);
+}
+
 static void
 print_summary (void)
 {
   char *summary = CU_get_run_results_string ();
 
+  if (n_criticals > 0)
+    printf ("\n\n%u critical messages of hass, each a FAILED test",
+            n_criticals);
   printf ("\n\n%u skipped\n", n_skipped);
   if (summary != NULL)
     printf ("%s\n", summary);
@@ -184,12 +201,13 @@ main (int argc, char **argv)
         return 1;
       }
 
+  g_log_set_handler ("hass", G_LOG_LEVEL_CRITICAL, count_critical, NULL);
   CU_set_test_start_handler (test_starts);
   CU_set_test_complete_handler (test_ends);
   CU_run_all_tests ();
   print_summary ();
   status = CU_get_number_of_failure_records () > 0
-           || CU_get_number_of_tests_run () == 0;
+           || CU_get_number_of_tests_run () == 0 || n_criticals > 0;
   CU_cleanup_registry ();
   return status;
 }

@@ -12,6 +12,7 @@
 
 #include <hass/hass.h>
 
+#include "draw/plot.h"
 #include "gpu_bench.h"
 #include "work.h"
 
@@ -134,12 +135,7 @@ char *figures_static_spec (guint index);
 /* -- Plots (plot.c) ----------------------------------------------------- */
 
 /* @values: [rounds]. */
-typedef struct
-{
-  const char *name, *colour;
-  const double *values;
-  gboolean dashed;
-} FiguresLine;
+typedef DrawSeries FiguresLine;
 
 #define FIGURES_MOST_LINES 8
 

@@ -52,7 +52,8 @@ run (const Options *options)
                                 .byte_offset = options->byte_offset,
                                 .only_matching = options->only_matching,
                                 .check_encoding = utf8 },
-                    .terminal = terminal_new (!options->no_progress) };
+                    .terminal = terminal_new (!options->no_progress),
+                    .output = stdout };
   gboolean ok = search_all (&search, &error);
   terminal_free (search.terminal);
   if (fflush (stdout) != 0 || search.write_error)

@@ -51,7 +51,7 @@ search_write (Search *search, const char *text, gsize length)
   if (length == 0)
     return;
   terminal_hide (search->terminal);
-  if (fwrite (text, 1, length, stdout) != length)
+  if (fwrite (text, 1, length, search->output) != length)
     search->write_error = TRUE;
 }
 
@@ -60,7 +60,7 @@ void
 search_complain (Search *search, const char *text)
 {
   terminal_hide (search->terminal);
-  fflush (stdout);
+  fflush (search->output);
   fputs (text, stderr);
 }
 

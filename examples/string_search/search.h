@@ -12,6 +12,7 @@
 #define STRING_SEARCH_SEARCH_H
 
 #include <hass/hass.h>
+#include <stdio.h>
 
 #include "format.h"
 #include "gpu_filter.h"
@@ -31,6 +32,7 @@ typedef struct
   gboolean filter_tried;
 
   /* The output. */
+  FILE *output;
   guint64 n_lines; /* selected */
   gboolean failed; /* something could not be read */
   gboolean write_error;

@@ -12,7 +12,7 @@
 #include "trial.h"
 
 #define TWO_GPUS                                                               \
-  "[platform]\nnoise = %s\n[cpu]\ncores = 4\nwork_per_us = 1\n"                \
+  "[platform]\nname = two\nnoise = %s\n[cpu]\ncores = 4\nwork_per_us = 1\n"    \
   "[gpu0]\nmultiprocessors = 4\nwidth = 16\nwork_per_us = 10\n"                \
   "h2d_gbps = 1\n[gpu1]\nmultiprocessors = 2\nwidth = 16\n"                    \
   "work_per_us = 5\nh2d_gbps = 1\n"

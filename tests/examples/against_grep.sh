@@ -199,7 +199,8 @@ platform() {
     for s in naive-greedy modified-greedy min-min hass hass-ce hass-cd hass-p; do
       "$search" --platform "$p" --strategy $s -n -i warranty "$top/doc" \
         /usr/include/boost /usr/include/glib-2.0 >"$work/got.out" 2>"$work/got.err"
-      same "$s on $(basename "$p")" $want $?
+      got=$?
+      same "$s on ${p##*/}" $want $got
     done
   done
 }

@@ -16,7 +16,7 @@ typedef enum
 typedef struct
 {
   gboolean busy;
-  double begin_ns, end_ns;
+  double begin_ns, end_ns, copy_ns;
   HassExtent extent;
   guint grant; /* index in the log, GPUs */
 } Lane;
@@ -296,14 +296,16 @@ grant_gpu (Run *run, guint device, HassGrant *grant, MiniGrant *log)
       return;
     }
   double work = MAX (cost_of (run, e), gpu->fill_work);
+  double copy_ns = work * gpu->copy_ns_per_work;
   Lane *lane = &run->lanes[run->round->counter_of[device]];
   *lane
       = (Lane){ .busy = TRUE,
                 .begin_ns = run->farm->now_ns,
                 .end_ns
-                = run->farm->now_ns + gpu->latency_ns
+                = run->farm->now_ns + gpu->latency_ns + copy_ns
                   + vary (run, work * gpu->ns_per_work) * quarrel (run, device)
                   + (run->farm->bundles[device] == 0 ? gpu->first_ns : 0),
+                .copy_ns = copy_ns,
                 .extent = e,
                 .grant = run->farm->grants->len };
   log->units = e.n;
@@ -335,6 +337,7 @@ bundle_finishes (Run *run, guint device, guint counter)
           .grant_ns = (gint64)lane->begin_ns,
           .start_ns = (gint64)lane->begin_ns,
           .end_ns = (gint64)lane->end_ns,
+          .h2d_ns = lane->copy_ns,
           .first_of_round = run->result->devices[device].bundles == 0,
           .failed = failed };
   farm->bundles[device]++;

@@ -38,6 +38,7 @@
  *   never.
  * @known_rate: what its traits say, 0: nothing.
  * @first_ns: its very first bundle takes so much longer.
+ * @copy_ns_per_work: and each bundle on its way in, on a link of its own.
  * @opens_ns: it asks for nothing before that.
  */
 typedef struct
@@ -52,6 +53,7 @@ typedef struct
   guint lost_after;
   double known_rate;
   double first_ns;
+  double copy_ns_per_work;
   double opens_ns;
 } MiniDevice;
 

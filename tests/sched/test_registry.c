@@ -54,8 +54,14 @@ says (const char *message, const char *const *words)
   CU_ASSERT (says (refusal (spec, farm), (const char *[]){ __VA_ARGS__, NULL }))
 
 static const char *const names[]
-    = { "hass",   "hass-cd", "hass-ce",         "hass-f",       "hass-i",
-        "hass-p", "min-min", "modified-greedy", "naive-greedy", "static" };
+    = { "hass",         "hass-cd",       "hass-ce",      "hass-f",
+        "hass-i",       "hass-p",        "min-min",      "modified-greedy",
+        "naive-greedy", "static",        "aspara-multi", "aspara-single",
+        "cap",          "cpu-only",      "dls-star",     "gpu-only",
+        "max-min",      "mct",           "qilin",        "sampling",
+        "splitting",    "profile-naive", "asym",         "asym-conv",
+        "asym-size",    "shared-queue",  "cpu-weight",   "skmd",
+        "skmd-linear" };
 
 static void
 lists_sorted (void)

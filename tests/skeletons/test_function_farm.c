@@ -200,6 +200,29 @@ emitted_by_tasks (void)
   CU_ASSERT_EQUAL (report->loads, 1023);
 }
 
+/* The leaves of the tree can only run on a GPU; none that is there at the
+   start can. */
+static void
+emitted_for_gpus (void)
+{
+  StandInPlan plan = { .depth = 2 };
+  Ran ran = { 0 };
+  HassDevice *device = stand_in_new (&plan);
+  HassFunctionFarm f = HASS_FUNCTION_FARM_INIT;
+  for (gsize i = 0; i < G_N_ELEMENTS (tree); i++)
+    tree[i] = i < G_N_ELEMENTS (tree) / 2 ? (HassTask){ .cpu = grow }
+                                          : (HassTask){ .gpu = gpu };
+  f.tasks = tree;
+  f.n_tasks = 1;
+  f.user_data = &ran;
+  f.run.devices = &device;
+  f.run.n_devices = 1;
+  CU_ASSERT_TRUE (run (&f, NULL, NULL));
+  CU_ASSERT_EQUAL (ran.a, 511);
+  CU_ASSERT_EQUAL (ran.on_gpu, 512);
+  stand_in_free (device);
+}
+
 /* -- Nested loops ------------------------------------------------------- */
 
 static void
@@ -248,4 +271,5 @@ HASS_TEST_SUITE (
     { "a task that no device can run is named", no_device_for_a_task },
     { "a number of tasks without tasks is refused", tasks_missing },
     { "a task can make others ready", emitted_by_tasks },
+    { "also such that only a GPU can run", emitted_for_gpus },
     { "a nested loop runs each iteration once", nested_loops })

@@ -9,14 +9,15 @@
 
 #include "hass/error.h"
 #include "engine/environment.h"
+#include "replay_command.h"
 #include "summary.h"
 
 #define ROUNDS 20
 
-static char *platform, *workload, *strategy, *suite, *trace, *noise_text,
-    *explanation;
-static char **slow, **lose;
-static gint rounds, random_cases;
+static char *platform, *workload, *strategy, *suite, *trace, *noise_text;
+static char *gantt, *plot, *replay, *explanation;
+static char **slow, **lose, **changes;
+static gint rounds, random_cases, replay_farm;
 static gint64 seed = 1;
 static gboolean json, csv, list, summary_only, no_static;
 
@@ -43,10 +44,25 @@ static const GOptionEntry entries[] = {
     "DEVICE:WHEN" },
   { "random", 0, 0, G_OPTION_ARG_INT, &random_cases,
     "Random workloads on random machines, from the seed", "N" },
+  { "replay", 'r', 0, G_OPTION_ARG_FILENAME, &replay,
+    "A farm that was recorded with HASS_RECORD, under the recorded strategy or "
+    "others, on the recorded machine or --platform",
+    "FILE" },
+  { "replay-farm", 0, 0, G_OPTION_ARG_INT, &replay_farm,
+    "Which farm of the record, from 1 (default: the longest)", "N" },
+  { "platform-change", 0, 0, G_OPTION_ARG_STRING_ARRAY, &changes,
+    "Of the replayed machine: cpu.cores=N, cpu.rate=Fx, gpus=N, gpu0.rate=Fx, "
+    "gpu0.link=Fx, gpu0.latency=Fx, gpu0.open=MS",
+    "CHANGE" },
   { "trace", 0, 0, G_OPTION_ARG_STRING, &trace,
     "Write a line of JSON per event (of the last strategy)", "FILE" },
   { "explain", 0, 0, G_OPTION_ARG_STRING, &explanation,
     "Add lines that say what strategies decide and why; -: on stderr", "FILE" },
+  { "gantt", 0, 0, G_OPTION_ARG_STRING, &gantt,
+    "Draw the run of the first strategy", "FILE.svg" },
+  { "plot", 0, 0, G_OPTION_ARG_STRING, &plot,
+    "Draw efficiency per round of all, shares per round of the first",
+    "FILE.svg" },
   { "summary", 0, 0, G_OPTION_ARG_NONE, &summary_only,
     "Only the geometric means", NULL },
   { "no-static", 0, 0, G_OPTION_ARG_NONE, &no_static,
@@ -115,12 +131,28 @@ parse (int argc, char **argv, Bench *b, GError **error)
     }
   if (list)
     return TRUE;
-  if (!workload + !suite + (random_cases == 0) != 2)
+  if (!workload + !suite + !replay + (random_cases == 0) != 3)
     {
       g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-                   "one of --workload, --suite, --random or --list is needed");
+                   "one of --workload, --suite, --random, --replay or --list "
+                   "is needed");
       return FALSE;
     }
+  if ((gantt || plot) && !workload)
+    {
+      g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                   "--gantt and --plot draw one case: --workload is needed");
+      return FALSE;
+    }
+  if (replay_farm < 0 || (!replay && (changes || replay_farm)))
+    {
+      g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                   "--replay-farm and --platform-change belong to --replay; "
+                   "farms are counted from 1");
+      return FALSE;
+    }
+  if (replay && !strategy)
+    return TRUE;
   b->strategies = sim_strategies (strategy ? strategy : "auto", error);
   return b->strategies != NULL;
 }
@@ -202,15 +234,17 @@ run_case (Bench *b, SimCase *c, const char *group, GError **error)
   sim_summary_add (b->summary, group, results);
   if (suite && strcmp (suite, "all") == 0)
     sim_summary_add (b->together, "all suites together", results);
+  gboolean drawn = (!gantt || sim_draw_gantt (results, gantt, error))
+                   && (!plot || sim_draw_plot (results, plot, error));
   if (json)
     {
       g_ptr_array_add (b->all, c);
       g_ptr_array_add (b->all, results);
-      return TRUE;
+      return drawn;
     }
   g_ptr_array_unref (results);
   sim_case_free (c);
-  return TRUE;
+  return drawn;
 }
 
 static gboolean
@@ -259,6 +293,23 @@ run_random (Bench *b, GError **error)
   return TRUE;
 }
 
+static gboolean
+run_replay (Bench *b, GError **error)
+{
+  g_autofree char *path
+      = platform ? sim_find ("platforms", platform, error) : NULL;
+  SimReplay s = { .path = replay,
+                  .farm = (guint)replay_farm,
+                  .platform = path,
+                  .changes = changes,
+                  .strategies = b->strategies,
+                  .seed = (guint64)seed,
+                  .output = json  ? 'j'
+                            : csv ? 'c'
+                                  : 't' };
+  return (!platform || path) && sim_replay (&s, &b->failed, error);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -278,13 +329,14 @@ main (int argc, char **argv)
   b.summary = sim_summary_new ();
   b.together = sim_summary_new ();
   b.all = g_ptr_array_new ();
-  gboolean ok = random_cases > 0 ? run_random (&b, &error)
-                : workload       ? run_one (&b, workload, workload, &error)
+  gboolean ok = replay             ? run_replay (&b, &error)
+                : random_cases > 0 ? run_random (&b, &error)
+                : workload         ? run_one (&b, workload, workload, &error)
                 : strcmp (suite, "all") == 0 ? run_all_suites (&b, &error)
                                              : run_suite (&b, suite, &error);
-  if (ok && json)
+  if (ok && json && !replay)
     sim_print_json (b.all);
-  else if (ok && !csv && !workload)
+  else if (ok && !csv && !workload && !replay)
     {
       sim_summary_print (b.summary);
       sim_summary_print (b.together);

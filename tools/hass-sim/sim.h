@@ -180,6 +180,12 @@ void sim_print_csv (const SimCase *c, GPtrArray *results, gboolean head);
 void sim_print_json (GPtrArray *all);
 void sim_print_list (void);
 
+/* Draw the results of one case, which must not be empty; see draw.c. The Gantt
+   chart is of the first that was not refused, the plot of all, and the shares
+   in it of that one. */
+gboolean sim_draw_gantt (GPtrArray *results, const char *path, GError **error);
+gboolean sim_draw_plot (GPtrArray *results, const char *path, GError **error);
+
 /* Splits "a,b:x=1,y=2,c" into a, b:x=1,y=2 and c; "all" and "papers" stand
    for all registered strategies. NULL with an error that lists names. */
 char **sim_strategies (const char *text, GError **error);

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT */
+/* apps.h: what the files of gpu-apps share: the applications, a run, the
+   search for the best static division, a case, the report.
+
+   gpu-apps runs the farms of the examples themselves, again and again in one
+   process, under every strategy and under static divisions. What cannot be
+   right ends the program.
+
+   Thread safety: one thread. */
+#ifndef APPS_H
+#define APPS_H
+
+#include <hass/hass.h>
+
+#include "gpu_bench.h"
+
+G_BEGIN_DECLS
+
+/* Prints "gpu-apps: " and the message, and ends the program. */
+void apps_fail (const char *format, ...) G_GNUC_PRINTF (1, 2) G_GNUC_NORETURN;
+
+/* -- Applications (one file each, list in main.c) ------------------------ */
+
+/**
+ * AppsMachine: where farms run.
+ * @n_gpus: used; 0: only the CPU pool.
+ * @platform: of the modelled machine, where results are not computed; NULL:
+ *   the real one.
+ */
+typedef struct
+{
+  guint n_gpus;
+  const char *platform;
+} AppsMachine;
+
+/**
+ * AppsSize: how much there is to do.
+ * @small: a 64th of the data, for a look at the program itself.
+ * @crew: fills memory.
+ */
+typedef struct
+{
+  gboolean small;
+  Crew *crew;
+} AppsSize;
+
+/**
+ * AppsProgram: an application.
+ * @farm: its name in the store of rates.
+ * @prepare: makes the data, and what results are held against; in virtual
+ *   time there is only memory, which is not read. NULL with an error.
+ * @run: one farm. @strategy is a specification.
+ * @check: of the results of the last run. Not in virtual time.
+ * @finish: may be NULL; a slower check of the last run's results, once.
+ * @describe: free with g_free().
+ * @has_gpu_worker: the program was built with one.
+ */
+typedef struct
+{
+  const char *name, *farm;
+  gpointer (*prepare) (const AppsMachine *machine, const AppsSize *size,
+                       GError **error);
+  gboolean (*run) (gpointer self, const AppsMachine *machine,
+                   const char *strategy, HassReport **report, GError **error);
+  gboolean (*check) (gpointer self, GError **error);
+  gboolean (*finish) (gpointer self, GError **error);
+  char *(*describe) (gpointer self);
+  void (*release) (gpointer self);
+  gboolean (*has_gpu_worker) (void);
+} AppsProgram;
+
+extern const AppsProgram apps_string_search, apps_matrix_multiply, apps_pi,
+    apps_asian, apps_person_query;
+
+/* What @check says. Returns FALSE. */
+gboolean apps_wrong (GError **error, const char *format, ...)
+    G_GNUC_PRINTF (2, 3);
+
+/* -- A run (run.c) -------------------------------------------------------- */
+
+typedef struct
+{
+  const AppsProgram *program;
+  gpointer self;
+  const AppsMachine *machine;
+} AppsSubject;
+
+/* Makespan, and the GPUs' part of the work. */
+typedef struct
+{
+  double ms;
+  double gpu_part;
+} AppsRun;
+
+/* Runs and checks. FALSE: the strategy refuses this farm, @why says why, to
+   be freed. All else that fails ends the program. */
+gboolean apps_run (const AppsSubject *subject, const char *strategy,
+                   AppsRun *run, char **why);
+
+/* -- The best static division (search.c) ---------------------------------- */
+
+#define APPS_FINALISTS 3
+
+/* A part of the CPU in tenths of a percent, and what a round took. */
+typedef struct
+{
+  guint part;
+  double ms;
+} AppsStatic;
+
+/**
+ * AppsSearch: what was found.
+ * @tried: AppsStatic, by part.
+ * @best: [@n_best] parts, the best first.
+ * @finest: the least distance that was tried around the best.
+ * @cut_short: finer ones were left out, as time was up.
+ */
+typedef struct
+{
+  GArray *tried;
+  guint best[APPS_FINALISTS];
+  guint n_best;
+  guint finest;
+  gboolean cut_short;
+} AppsSearch;
+
+/* @until_ns: of bench_now_ns(): then only what is coarse is tried. */
+AppsSearch *apps_search (const AppsSubject *subject, gboolean quick,
+                         gint64 until_ns);
+void apps_search_free (AppsSearch *search);
+/* "static:cpu=..."; free with g_free(). */
+char *apps_static_spec (guint part);
+
+/* -- A case (case.c) ------------------------------------------------------ */
+
+/**
+ * AppsCase: strategies and the best static divisions against each other.
+ * @warm: rates of earlier runs are remembered.
+ * @strategies: all but the static divisions; NULL-terminated.
+ * @repeat: rounds at most; fewer, but at least 3, where time is short.
+ * @until_ns: when that is.
+ */
+typedef struct
+{
+  gboolean warm;
+  char **strategies;
+  guint repeat;
+  gint64 until_ns;
+} AppsCase;
+
+/* Percentages of speed; NAN where there is nothing to compare with. */
+typedef struct
+{
+  double of_static;
+  double of_other;
+} AppsVerdict;
+
+/* Runs the case; its section goes to @markdown. */
+AppsVerdict apps_case (const AppsSubject *subject, const AppsCase *how,
+                       const AppsSearch *search, GString *markdown);
+
+G_END_DECLS
+
+#endif

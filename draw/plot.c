@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT */
+/* plot.c: see plot.h.
+   Thread safety: see plot.h. */
+#include "plot.h"
+
+#include <math.h>
+
+#include "svg.h"
+
+#define WIDTH 960
+#define HEIGHT 440
+#define LEFT 76
+#define RIGHT 290 /* the legend */
+#define TOP 72
+#define BOTTOM 60
+#define PLOT_WIDTH (WIDTH - LEFT - RIGHT)
+#define LEGEND_X (LEFT + PLOT_WIDTH + 22)
+#define LEGEND_ROW 22
+#define X_LABELS 14
+#define MOST_MARKS 4000 /* dots with tooltips on lines */
+
+typedef struct
+{
+  const DrawPlot *plot;
+  DrawSvg *svg;
+  double y, height;      /* of the image's part */
+  double low, top, step; /* of the y axis */
+  gboolean bars;
+} View;
+
+static double
+plot_height (const View *v)
+{
+  return v->height - TOP - BOTTOM;
+}
+
+static double
+y_of (const View *v, double value)
+{
+  double part = (value - v->low) / (v->top - v->low);
+  return v->y + TOP + plot_height (v) * (1 - CLAMP (part, 0, 1));
+}
+
+/* The middle of a point's place; areas and lines reach both sides. */
+static double
+x_of (const View *v, guint i)
+{
+  guint n = v->plot->n_points;
+  if (v->bars || n == 1)
+    return LEFT + PLOT_WIDTH * (i + 0.5) / n;
+  double margin = v->plot->kind == DRAW_AREAS ? 0 : 12;
+  return LEFT + margin + (PLOT_WIDTH - 2 * margin) * i / (n - 1);
+}
+
+static const char *
+colour_of (const View *v, guint i)
+{
+  const char *own = v->plot->series[i].colour;
+  return own ? own : draw_colours[i % DRAW_N_COLOURS];
+}
+
+static const char *
+dashes_of (const View *v, guint i)
+{
+  static const char *const dashes[]
+      = { "", " stroke-dasharray=\"7 4\"", " stroke-dasharray=\"2 3\"",
+          " stroke-dasharray=\"9 3 2 3\"" };
+  const DrawSeries *s = &v->plot->series[i];
+  guint turn = s->colour ? 0 : i / DRAW_N_COLOURS % G_N_ELEMENTS (dashes);
+  return dashes[s->dashed ? MAX (turn, 1) : turn];
+}
+
+static double
+most_of (const DrawPlot *p)
+{
+  double most = 0;
+  for (guint k = 0; k < p->n_points; k++)
+    {
+      double sum = 0;
+      for (guint i = 0; i < p->n_series; i++)
+        {
+          double value = p->series[i].values[k];
+          if (isnan (value))
+            continue;
+          sum = p->kind == DRAW_LINES ? MAX (sum, value) : sum + value;
+        }
+      most = MAX (most, sum);
+    }
+  return most > 0 ? most : 1;
+}
+
+/* -- Axes --------------------------------------------------------------- */
+
+static void
+draw_y_axis (const View *v)
+{
+  double unit = v->plot->percent ? 100 : 1;
+  for (guint i = 0; v->low + i * v->step <= v->top + v->step * 1e-6; i++)
+    {
+      double value = v->low + i * v->step, y = y_of (v, value);
+      g_autofree char *text = g_strdup_printf ("%.6g%s", value * unit,
+                                               v->plot->percent ? " %" : "");
+      draw_line (v->svg, LEFT, y, LEFT + PLOT_WIDTH, y,
+                 i == 0 ? "stroke=\"" DRAW_GREY "\""
+                        : "stroke=\"" DRAW_GRID "\"");
+      draw_text (v->svg, LEFT - 9, y + 4, "text-anchor=\"end\"", text);
+    }
+}
+
+static void
+draw_x_axis (const View *v)
+{
+  guint n = v->plot->n_points;
+  guint step = (guint)MAX (draw_step (n, X_LABELS), 1);
+  double y = y_of (v, v->low);
+  for (guint i = 0; i < n; i++)
+    if (i == 0 || (i + 1) % step == 0)
+      {
+        g_autofree char *text = g_strdup_printf ("%u", i + 1);
+        /* 1 stays clear of what follows it. */
+        gboolean tight = i == 0 && step > 1 && step < n
+                         && x_of (v, step - 1) - x_of (v, 0) < 24;
+        draw_line (v->svg, x_of (v, i), y, x_of (v, i), y + 5,
+                   "stroke=\"" DRAW_GREY "\"");
+        if (!tight)
+          draw_text (v->svg, x_of (v, i), y + 20, "text-anchor=\"middle\"",
+                     text);
+      }
+}
+
+static void
+draw_titles (const View *v)
+{
+  const DrawPlot *p = v->plot;
+  double middle = v->y + TOP + plot_height (v) / 2;
+  g_autofree char *title = draw_fit (p->title, 18, WIDTH - LEFT);
+  g_autofree char *turned
+      = g_strdup_printf ("text-anchor=\"middle\" fill=\"" DRAW_GREY
+                         "\" transform=\"rotate(-90 20 %.1f)\"",
+                         middle);
+  draw_text (v->svg, LEFT, v->y + 28, "font-size=\"17\" font-weight=\"600\"",
+             title);
+  if (p->subtitle)
+    {
+      g_autofree char *subtitle = draw_fit (p->subtitle, 12, WIDTH - LEFT);
+      draw_text (v->svg, LEFT, v->y + 48, "fill=\"" DRAW_GREY "\"", subtitle);
+    }
+  draw_text (v->svg, LEFT + PLOT_WIDTH / 2., v->y + v->height - 16,
+             "text-anchor=\"middle\" fill=\"" DRAW_GREY "\"",
+             p->x_title ? p->x_title : "round");
+  draw_text (v->svg, 20, middle, turned, p->y_title);
+}
+
+/* -- Series ------------------------------------------------------------- */
+
+static void
+draw_legend_text (const View *v, guint row, double x, const char *name)
+{
+  g_autofree char *fit = draw_fit (name, 12.5, WIDTH - x - 8);
+  draw_text (v->svg, x, v->y + TOP + 14 + LEGEND_ROW * row, "", fit);
+}
+
+static void
+draw_marks (const View *v, guint i)
+{
+  const DrawSeries *s = &v->plot->series[i];
+  draw_put (v->svg, "<g fill=\"%s\">\n", colour_of (v, i));
+  for (guint k = 0; k < v->plot->n_points; k++)
+    if (!isnan (s->values[k]))
+      {
+        g_autofree char *tip = g_markup_printf_escaped (
+            "%s, %u: %.4g", s->name, k + 1,
+            s->values[k] * (v->plot->percent ? 100 : 1));
+        draw_put (v->svg,
+                  "<circle cx=\"%.1f\" cy=\"%.1f\" r=\"%g\"><title>%s%s"
+                  "</title></circle>\n",
+                  x_of (v, k), y_of (v, s->values[k]),
+                  v->plot->n_points > 60 ? 1.5 : 2.8, tip,
+                  v->plot->percent ? " %" : "");
+      }
+  draw_put (v->svg, "</g>\n");
+}
+
+static void
+draw_one_line (const View *v, guint i)
+{
+  const DrawSeries *s = &v->plot->series[i];
+  double y = v->y + TOP + 10 + LEGEND_ROW * i;
+  gboolean open = FALSE;
+  for (guint k = 0; k < v->plot->n_points; k++)
+    {
+      if (!isnan (s->values[k]))
+        {
+          if (!open)
+            draw_put (v->svg,
+                      "<polyline fill=\"none\" stroke=\"%s\" "
+                      "stroke-width=\"2\" stroke-linejoin=\"round\"%s "
+                      "points=\"",
+                      colour_of (v, i), dashes_of (v, i));
+          draw_put (v->svg, "%.1f,%.1f ", x_of (v, k), y_of (v, s->values[k]));
+          open = TRUE;
+        }
+      else if (open)
+        {
+          draw_put (v->svg, "\"/>\n");
+          open = FALSE;
+        }
+    }
+  if (open)
+    draw_put (v->svg, "\"/>\n");
+  if (v->plot->n_points * v->plot->n_series <= MOST_MARKS)
+    draw_marks (v, i);
+  draw_put (v->svg,
+            "<line x1=\"%d\" y1=\"%.1f\" x2=\"%d\" y2=\"%.1f\" stroke=\"%s\" "
+            "stroke-width=\"3\"%s/>\n",
+            LEGEND_X, y, LEGEND_X + 28, y, colour_of (v, i), dashes_of (v, i));
+  draw_legend_text (v, i, LEGEND_X + 38, s->name);
+}
+
+/* What the series before this one add up to. */
+static double
+below (const View *v, guint series, guint point)
+{
+  double sum = 0;
+  for (guint i = 0; i < series; i++)
+    sum += v->plot->series[i].values[point];
+  return sum;
+}
+
+static void
+draw_bars (const View *v, guint i)
+{
+  const DrawSeries *s = &v->plot->series[i];
+  double width = 0.8 * PLOT_WIDTH / v->plot->n_points;
+  draw_put (v->svg, "<g fill=\"%s\">\n", colour_of (v, i));
+  for (guint k = 0; k < v->plot->n_points; k++)
+    {
+      double base = below (v, i, k);
+      double y = y_of (v, base + s->values[k]);
+      g_autofree char *tip
+          = g_strdup_printf ("%s, %u: %.4g%s", s->name, k + 1,
+                             s->values[k] * (v->plot->percent ? 100 : 1),
+                             v->plot->percent ? " %" : "");
+      draw_rect (v->svg, x_of (v, k) - width / 2, y, width, y_of (v, base) - y,
+                 "", tip);
+    }
+  draw_put (v->svg, "</g>\n");
+}
+
+static void
+draw_area (const View *v, guint i)
+{
+  const DrawSeries *s = &v->plot->series[i];
+  guint n = v->plot->n_points;
+  g_autofree char *tip = g_markup_escape_text (s->name, -1);
+  draw_put (v->svg, "<path class=\"area\" fill=\"%s\" d=\"M", colour_of (v, i));
+  for (guint k = 0; k < n; k++)
+    draw_put (v->svg, "%.1f %.1f ", x_of (v, k),
+              y_of (v, below (v, i, k) + s->values[k]));
+  for (guint k = n; k-- > 0;)
+    draw_put (v->svg, "%.1f %.1f ", x_of (v, k), y_of (v, below (v, i, k)));
+  draw_put (v->svg,
+            "Z\" stroke=\"#ffffff\" stroke-width=\"0.6\"><title>%s</title>"
+            "</path>\n",
+            tip);
+}
+
+/* The legend has the same order as the stack, from the top. */
+static void
+draw_part (const View *v, guint i)
+{
+  guint row = v->plot->n_series - 1 - i;
+  g_autofree char *fill
+      = g_strdup_printf ("rx=\"2\" fill=\"%s\"", colour_of (v, i));
+  if (v->bars)
+    draw_bars (v, i);
+  else
+    draw_area (v, i);
+  draw_rect (v->svg, LEGEND_X, v->y + TOP + 3 + LEGEND_ROW * row, 16, 14, fill,
+             NULL);
+  draw_legend_text (v, row, LEGEND_X + 26, v->plot->series[i].name);
+}
+
+static double
+height_of (const DrawPlot *plot)
+{
+  return MAX (HEIGHT, TOP + BOTTOM + LEGEND_ROW * (plot->n_series + 0.5));
+}
+
+static void
+draw_one (DrawSvg *svg, const DrawPlot *p, double y)
+{
+  View v = { .plot = p,
+             .svg = svg,
+             .y = y,
+             .height = height_of (p),
+             .low = p->low,
+             .top = p->top,
+             .bars = p->kind == DRAW_BARS
+                     || (p->kind == DRAW_AREAS && p->n_points < 3) };
+  gboolean own = p->low == 0 && p->top == 0;
+  if (own)
+    v.top = most_of (p);
+  v.step = draw_step (v.top - v.low, 8);
+  if (own)
+    v.top = v.step * ceil (v.top / v.step - 1e-6);
+  draw_put (svg, "<g>\n");
+  draw_titles (&v);
+  draw_y_axis (&v);
+  for (guint i = 0; i < p->n_series; i++)
+    if (p->kind == DRAW_LINES)
+      draw_one_line (&v, i);
+    else
+      draw_part (&v, i);
+  draw_x_axis (&v);
+  draw_put (svg, "</g>\n");
+}
+
+char *
+draw_plots (const DrawPlot *plots, guint n)
+{
+  double height = 0, y = 0;
+  for (guint i = 0; i < n; i++)
+    height += height_of (&plots[i]);
+  DrawSvg *svg = draw_svg_new (WIDTH, height, n > 0 ? plots[0].title : "");
+  for (guint i = 0; i < n; i++)
+    {
+      draw_one (svg, &plots[i], y);
+      y += height_of (&plots[i]);
+    }
+  return draw_svg_end (svg);
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* cpu_weight.c: the CPU's part of a round is its weight, the GPUs share the
+   rest alike, and the weight is annealed by a fixed step a round.
+
+   Odajima et al., "Adaptive task size control on high level programming for
+   GPU/CPU work sharing" (XcalableMP-dev/StarPU), sections 3.2 and 4. A round
+   costs O(devices), a decision O(devices).
+
+   Loses as many rounds as steps lie between the first weight and the right
+   one (3 to 39 from 0.2); a step to and fro for ever; and whatever the
+   fastest GPU could do more than the slowest, since GPUs get equal parts.
+
+   Read so:
+   - T_CPU and T_GPU are "the task execution time by CPU and GPU in last task
+     execution". Each core and each GPU has one task a round here, its part,
+     so they are the times from the round's begin to the last finish of the
+     CPU pool and of the last GPU: what the round waits for.
+   - The ratio is compared as printed: a tie raises the weight.
+   - The weight stays within 0 and 1, which the paper does not say. A device
+     without units has time 0, so the weight comes back from either end.
+   - A round in which a grant failed says nothing of balance and leaves the
+     weight as it is; so does one that a device kind took no part in because
+     it has none that works.
+   - Parts are of elements in the paper, which divides arrays. Here they are
+     of the work that the cost class shows.
+
+   Thread safety: as hass/strategy.h. */
+#include "common-private.h"
+
+enum
+{
+  WEIGHT,
+  STEP
+};
+
+static const HassParameter parameters[] = {
+  { "weight", 0.2, 0, 1, "part of the CPU pool in the first round" },
+  { "step", 0.01, 0, 0.5, "by which the weight changes after a round" },
+  { .name = NULL },
+};
+
+typedef struct
+{
+  HassCrew crew;
+  double weight;
+  double *parts; /* [n] */
+  gboolean failed;
+} CpuWeight;
+
+static gpointer
+create (const HassStrategyEnv *env, GError **error)
+{
+  CpuWeight *s = g_new0 (CpuWeight, 1);
+  (void)error;
+  hass_crew_init (&s->crew, env);
+  s->parts = g_new0 (double, MAX (env->n_devices, 1));
+  s->weight = env->parameters[WEIGHT];
+  return s;
+}
+
+static guint
+working_gpus (const HassCrew *crew)
+{
+  guint n = 0;
+  for (guint d = 0; d < crew->n; d++)
+    n += d != crew->cpu && !crew->members[d].failed;
+  return n;
+}
+
+static void
+begin_round (gpointer self, HassRound *round)
+{
+  CpuWeight *s = self;
+  HassCrew *crew = &s->crew;
+  guint n_gpus = working_gpus (crew);
+  hass_crew_begin_round (crew, round);
+  s->failed = FALSE;
+  if (crew->n < 2)
+    return;
+  for (guint d = 0; d < crew->n; d++)
+    s->parts[d]
+        = d == crew->cpu ? s->weight : (1 - s->weight) / MAX (n_gpus, 1);
+  /* Whoever is the only one that works gets all, whatever the weight. */
+  if (crew->cpu == crew->n || crew->members[crew->cpu].failed || n_gpus == 0)
+    for (guint d = 0; d < crew->n; d++)
+      s->parts[d] = 1;
+  hass_crew_carve_parts (crew, round, s->parts);
+}
+
+static HassAnswer
+decide (gpointer self, HassRound *round, guint device, gboolean force,
+        HassGrant *grant)
+{
+  (void)force;
+  return hass_crew_take_part (self, round, device, grant);
+}
+
+static void
+observe (gpointer self, HassRound *round, const HassCompletion *done)
+{
+  CpuWeight *s = self;
+  s->failed |= done->failed;
+  hass_crew_observe (self, round, done);
+}
+
+static void
+end_round (gpointer self, const HassRoundSummary *summary)
+{
+  CpuWeight *s = self;
+  HassCrew *crew = &s->crew;
+  double cpu_ns = 0, gpu_ns = 0;
+  if (crew->n < 2)
+    return;
+  gboolean both = crew->cpu < crew->n && working_gpus (crew) > 0;
+  hass_crew_absent (crew, summary);
+  for (guint d = 0; d < crew->n; d++)
+    {
+      double ns = summary->devices[d].last_finish_ns;
+      if (d == crew->cpu)
+        cpu_ns = ns;
+      else
+        gpu_ns = MAX (gpu_ns, ns);
+    }
+  if (s->failed || !both || working_gpus (crew) == 0 || cpu_ns + gpu_ns <= 0)
+    return;
+  double step = crew->env->parameters[STEP];
+  if (cpu_ns / (cpu_ns + gpu_ns) > 0.5)
+    s->weight -= step;
+  else
+    s->weight += step;
+  s->weight = CLAMP (s->weight, 0, 1);
+}
+
+static void
+destroy (gpointer self)
+{
+  CpuWeight *s = self;
+  g_free (s->parts);
+  hass_crew_destroy (self);
+}
+
+const HassStrategyOps hass_cpu_weight = {
+  .struct_size = sizeof (HassStrategyOps),
+  .name = "cpu-weight",
+  .summary = "the CPU's part annealed by a step a round, GPUs alike",
+  .source = "Odajima et al., sections 3.2 and 4",
+  .farms = HASS_FARM_ANY,
+  .parameters = parameters,
+  .create = create,
+  .begin_round = begin_round,
+  .grant = decide,
+  .observe = observe,
+  .end_round = end_round,
+  .destroy = destroy,
+};

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* mct.c: minimum completion time: each unit, in the order in which it came,
+   to the device that would complete it first.
+
+   Maheswaran et al. 1999, the immediate-mode heuristic of the survey that
+   Zhang 2011, 2.4.2 takes Min-min from. One pass over the round, O(n *
+   devices) for SIZED units, O(devices^2) for equal ones; a decision is
+   O(devices).
+
+   Loses to Max-min when the last unit that comes is a large one: nothing is
+   put off for it. Loses to bundling wherever a launch counts, and wherever the
+   measured unit was not typical, as Min-min does.
+
+   Read so:
+   - "As they arrive" is the order of emission; a function farm's range holds
+     SPD tasks before MPD tasks, each in that order.
+   - Devices are ready at the round's begin, since rounds do not overlap.
+   - Rates are measured with one unit on each device in the first round of the
+     farm and not learned after, as Zhang measures them for Min-min.
+   - Units that only one kind of device can run are not in the map; the engine
+     hands them out first.
+
+   Thread safety: as hass/strategy.h. */
+#include "common-private.h"
+
+static void
+begin_round (gpointer self, HassRound *round)
+{
+  hass_crew_begin_round (self, round);
+  if (hass_crew_known (self))
+    hass_crew_map_in_order (self, round, HASS_MAP_AS_EMITTED);
+}
+
+static HassAnswer
+decide (gpointer self, HassRound *round, guint device, gboolean force,
+        HassGrant *grant)
+{
+  HassCrew *crew = self;
+  HassAnswer answer;
+  if (!crew->mapped)
+    {
+      if (hass_crew_probe (crew, round, device, force, grant, &answer))
+        return answer;
+      hass_crew_map_in_order (crew, round, HASS_MAP_AS_EMITTED);
+    }
+  if (hass_crew_own (crew, round, device, 1, grant)
+      || hass_crew_leftovers (crew, round, device, FALSE, grant))
+    return HASS_TAKE;
+  return HASS_DONE;
+}
+
+const HassStrategyOps hass_mct = {
+  .struct_size = sizeof (HassStrategyOps),
+  .name = "mct",
+  .summary = "each unit as it comes to who completes it first",
+  .source = "Maheswaran 1999; Zhang 2011, 2.4.2",
+  .farms = HASS_FARM_ANY,
+  .create = hass_crew_create,
+  .begin_round = begin_round,
+  .grant = decide,
+  .observe = hass_crew_observe,
+  .destroy = hass_crew_destroy,
+};

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* skmd-private.h: performance prediction and partitioning of SKMD (Lee et al.
+   2015), in three parts.
+
+   DESIGN.
+   1. HassSkmdModel (skmd_model.c) predicts a device's time from the work of
+      its part: section 3.3, equations 2 to 4, fitted to samples.
+   2. hass_skmd_partition (skmd_partition.c) is section 3.4, Algorithm 1, over
+      times that the caller estimates.
+   3. HassSkmd (skmd_train.c) gathers the samples in the first rounds and
+      divides each round, by Algorithm 1 or linearly: what skmd.c and
+      skmd_linear.c share.
+
+   Thread safety: as the strategy that owns it. */
+#ifndef HASS_SCHED_SKMD_PRIVATE_H
+#define HASS_SCHED_SKMD_PRIVATE_H
+
+#include "common-private.h"
+
+/* -- 1. Prediction ------------------------------------------------------ */
+
+#define HASS_SKMD_BUCKETS 160
+
+/* Samples of about the same work, averaged. */
+typedef struct
+{
+  double work, ns;
+} HassSkmdSample;
+
+/**
+ * HassSkmdModel: time = constant + linear * x + curved * x * g (x), where g
+ * is equation 3 with slope a and place b.
+ * @samples: by the logarithm of their work.
+ * @n_samples: buckets in use.
+ */
+typedef struct
+{
+  HassSkmdSample samples[HASS_SKMD_BUCKETS];
+  guint n_samples;
+  double a, b;
+  double constant, linear, curved;
+} HassSkmdModel;
+
+double hass_skmd_g (double x, double a, double b);
+void hass_skmd_model_add (HassSkmdModel *model, double work, double ns);
+void hass_skmd_model_fit (HassSkmdModel *model);
+void hass_skmd_model_set_linear (HassSkmdModel *model, double latency_ns,
+                                 double work_per_ns);
+double hass_skmd_model_ns (const HassSkmdModel *model, double work);
+
+/* -- 2. Partitioning ---------------------------------------------------- */
+
+/**
+ * HassSkmdTimesFunc: EstAllDevsTime of Algorithm 1.
+ * @partition: [n] units.
+ * @times_ns: [n], out: each device's time, copies and waiting for the link
+ *   included; 0 for no units; infinite for a device that cannot be used.
+ */
+typedef void (*HassSkmdTimesFunc) (const guint64 *partition, double *times_ns,
+                                   gpointer user_data);
+
+void hass_skmd_partition (guint n, guint64 units, guint64 steps,
+                          double merge_ns, HassSkmdTimesFunc times,
+                          gpointer user_data, guint64 *partition);
+
+/* -- 3. Training and dividing ------------------------------------------- */
+
+/* What is known of a device. */
+typedef struct
+{
+  HassSkmdModel kernel;
+  double in_ns, out_ns, copied_work; /* sums of copies, and of what work */
+  double entry_ns;                   /* of what it copies first in each round */
+  guint bundles;                     /* finished ones, of all rounds */
+  gboolean trained;
+  gboolean changed; /* samples came that the model did not foresee */
+
+  /* The node that is estimated: ends of copies in, kernel, copies out. */
+  double in_end_ns, ready_ns, out_end_ns;
+
+  /* Estimates of two part sizes, so that the tree computes each once. */
+  guint64 known_units[2];
+  double known_ns[2];
+  guint oldest;
+
+  /* This round. */
+  gboolean asked;
+  guint64 next, last; /* units of its training bundles; next 0: through */
+  double seen_work, seen_ns; /* CPU: progress when last sampled */
+} HassSkmdDevice;
+
+typedef struct _HassSkmd HassSkmd;
+
+/* Fills crew.weights [n] with the parts of a round of so many units. */
+typedef void (*HassSkmdDivideFunc) (HassSkmd *s, guint64 units);
+
+struct _HassSkmd
+{
+  HassCrew crew; /* first: the crew's ops take it */
+  HassSkmdDivideFunc divide;
+  HassSkmdDevice *devices; /* [n] */
+  double unit_work;        /* mean of the round */
+  gboolean training;
+  gboolean trained_in; /* this round began with training */
+};
+
+HassSkmd *hass_skmd_new (const HassStrategyEnv *env, HassSkmdDivideFunc divide);
+double hass_skmd_kernel_ns (HassSkmd *s, guint device, guint64 units);
+void hass_skmd_times (const guint64 *partition, double *times_ns,
+                      gpointer skmd);
+void hass_skmd_begin_round (gpointer self, HassRound *round);
+HassAnswer hass_skmd_grant (gpointer self, HassRound *round, guint device,
+                            gboolean force, HassGrant *grant);
+void hass_skmd_observe (gpointer self, HassRound *round,
+                        const HassCompletion *done);
+void hass_skmd_end_round (gpointer self, const HassRoundSummary *summary);
+void hass_skmd_destroy (gpointer self);
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT */
+/* skmd.c: SKMD: each round is divided down a decision tree, by times that a
+   regression predicts, with the costs of copies and of the merge.
+
+   Lee et al. 2015 (SKMD), sections 3.3 and 3.4. A round costs O(steps *
+   devices^2) additions and O(steps * devices) arctangents, below 1 ms (the
+   paper's limit too) for 1 CPU and 2 GPUs; a decision is O(devices).
+
+   Loses where a unit's cost depends on its data (section 3.5: such kernels
+   are not partitioned at all there), in rounds so short that dividing counts,
+   in its first round, which trains, and when a device is slower today: a
+   division is not corrected within a round.
+
+   What the paper leaves open is decided in skmd_model.c (the regression),
+   skmd_partition.c (Algorithm 1) and skmd_train.c (profiling, estimates).
+   Beside that: a kernel is contiguous where merge_ns of the farm is 0.
+
+   Thread safety: as hass/strategy.h. */
+#include "skmd-private.h"
+
+enum
+{
+  STEPS
+};
+
+static const HassParameter parameters[] = {
+  { "steps", 1024, 1, 65536, "most steps of the decision tree" },
+  { .name = NULL },
+};
+
+/* Where the round began with training the merge cannot be saved any more. */
+static void
+by_tree (HassSkmd *s, guint64 units)
+{
+  HassCrew *crew = &s->crew;
+  hass_skmd_partition (crew->n, units, (guint64)crew->env->parameters[STEPS],
+                       s->trained_in ? 0 : crew->env->merge_ns, hass_skmd_times,
+                       s, crew->counts);
+  for (guint d = 0; d < crew->n; d++)
+    crew->weights[d] = crew->counts[d];
+}
+
+static gpointer
+create (const HassStrategyEnv *env, GError **error)
+{
+  (void)error;
+  return hass_skmd_new (env, by_tree);
+}
+
+const HassStrategyOps hass_skmd = {
+  .struct_size = sizeof (HassStrategyOps),
+  .name = "skmd",
+  .summary = "trained regression, copies and merge, a decision tree a round",
+  .source = "Lee 2015 (SKMD), sections 3.3 and 3.4",
+  .farms = HASS_FARM_ANY,
+  .parameters = parameters,
+  .create = create,
+  .begin_round = hass_skmd_begin_round,
+  .grant = hass_skmd_grant,
+  .observe = hass_skmd_observe,
+  .end_round = hass_skmd_end_round,
+  .destroy = hass_skmd_destroy,
+};

@@ -1,0 +1,411 @@
+/* SPDX-License-Identifier: MIT */
+/* skmd_train.c: gathers SKMD's samples in the first rounds, and has every
+   round divided by what they say.
+
+   Lee et al. 2015, sections 3.3, 3.4 (EstAllDevsTime) and 4 (profiling mode).
+
+   DESIGN. The paper trains offline. Here the first round does, and later ones
+   if it was too short:
+   1. Each GPU runs bundles of 4, 8, 12 and 16 units, then twice as many each
+      time (section 4: "by four until it reaches 16, then increases the
+      granularity"), up to a quarter of its equal part, as long as the next
+      one would take no more than half of what is left of the round. Its very
+      first bundle warms it up and counts only until there is another.
+   2. The CPU pulls from the common range meanwhile; its samples are its
+      progress. Who is through runs smaller bundles until all are.
+   3. Then, and as each later round begins, parts are carved, one bundle for
+      each device, and nobody steals. What they take are further samples.
+   Rates of the profile store, or calibrated ones where there are none, stand
+   for a device that has no sample yet.
+
+   Read so:
+   - A device's time is its wait for the link, what it copies first
+     (entry_bytes over the link's bandwidth), its units' copies in, the
+     kernel, and the copies out. Copies in wait for those of the devices
+     before it on the same link (figure 11), copies out for all of these and
+     for those of who was ready sooner ("serialization of PCIe transfer").
+     Copies take what they took so far for each work; the paper divides the
+     size of buffers by the bandwidth of PCIe.
+   - The CPU's cores take whole units, so its time is that of a multiple of
+     its cores.
+
+   Thread safety: as the strategy that owns it. */
+#include "skmd-private.h"
+
+#include <math.h>
+
+#define FIRST_STEP 4
+#define LAST_EQUAL_STEP 16
+#define FORESEEN 0.02
+
+/* Rates of one origin for all devices, or none. */
+static void
+start (HassSkmd *s)
+{
+  const HassStrategyEnv *env = s->crew.env;
+  gboolean profiled = env->profile != NULL, calibrated = TRUE;
+  for (guint d = 0; d < s->crew.n; d++)
+    {
+      profiled = profiled && env->profile[d].work_per_ns > 0;
+      calibrated = calibrated && env->devices[d].work_per_ns > 0;
+    }
+  for (guint d = 0; d < s->crew.n && (profiled || calibrated); d++)
+    {
+      const HassDeviceTraits *traits = &env->devices[d];
+      HassSkmdModel *kernel = &s->devices[d].kernel;
+      if (profiled)
+        hass_skmd_model_set_linear (kernel, env->profile[d].latency_ns,
+                                    env->profile[d].work_per_ns);
+      else
+        hass_skmd_model_set_linear (kernel, traits->latency_ns,
+                                    traits->work_per_ns);
+    }
+}
+
+HassSkmd *
+hass_skmd_new (const HassStrategyEnv *env, HassSkmdDivideFunc divide)
+{
+  HassSkmd *s = g_new0 (HassSkmd, 1);
+  hass_crew_init (&s->crew, env);
+  s->divide = divide;
+  s->devices = g_new0 (HassSkmdDevice, MAX (env->n_devices, 1));
+  for (guint d = 0; d < env->n_devices; d++)
+    if (d != s->crew.cpu && env->devices[d].link_bytes_per_ns > 0)
+      s->devices[d].entry_ns
+          = env->entry_bytes / env->devices[d].link_bytes_per_ns;
+  start (s);
+  return s;
+}
+
+void
+hass_skmd_destroy (gpointer self)
+{
+  HassSkmd *s = self;
+  g_free (s->devices);
+  hass_crew_destroy (self);
+}
+
+/* -- Estimates ---------------------------------------------------------- */
+
+/* Units that take as long on the CPU: whole ones for each core. */
+static double
+whole (const HassSkmd *s, guint device, double units)
+{
+  guint cores = MAX (s->crew.env->devices[device].cores, 1);
+  return device == s->crew.cpu ? ceil (units / cores) * cores : units;
+}
+
+/* Time of the units' kernel alone; infinite where nothing is known or the
+   device fails. */
+double
+hass_skmd_kernel_ns (HassSkmd *s, guint device, guint64 units)
+{
+  HassSkmdDevice *p = &s->devices[device];
+  if (s->crew.members[device].failed
+      || p->kernel.linear + p->kernel.curved <= 0)
+    return INFINITY;
+  for (guint i = 0; i < 2; i++)
+    if (p->known_units[i] == units && units > 0)
+      return p->known_ns[i];
+  double work = whole (s, device, units) * s->unit_work;
+  p->oldest = !p->oldest;
+  p->known_units[p->oldest] = units;
+  p->known_ns[p->oldest] = hass_skmd_model_ns (&p->kernel, work);
+  return p->known_ns[p->oldest];
+}
+
+/* Both wait for the same link. */
+static gboolean
+linked (const HassSkmd *s, guint a, guint b)
+{
+  const HassDeviceTraits *traits = s->crew.env->devices;
+  return traits[a].link != 0 && traits[a].link == traits[b].link;
+}
+
+/* Copies in and kernel: the device begins when those before it on its link
+   have copied. In the round of the training all have copied already what
+   they copy first. */
+static void
+run_kernel (HassSkmd *s, const guint64 *partition, guint device)
+{
+  HassSkmdDevice *p = &s->devices[device];
+  double work = partition[device] * s->unit_work;
+  gboolean shared = s->crew.env->devices[device].link != 0;
+  p->in_end_ns = s->trained_in || device == s->crew.cpu ? 0 : p->entry_ns;
+  if (p->copied_work > 0)
+    p->in_end_ns += p->in_ns / p->copied_work * work;
+  double free_ns = 0;
+  for (guint d = 0; d < device && shared; d++)
+    if (partition[d] > 0 && linked (s, d, device))
+      free_ns = MAX (free_ns, s->devices[d].in_end_ns);
+  p->in_end_ns += free_ns;
+  p->ready_ns
+      = p->in_end_ns + hass_skmd_kernel_ns (s, device, partition[device]);
+}
+
+/* Copies out: first come, first served, after all copies in of the link. */
+static double
+copy_out (HassSkmd *s, const guint64 *partition, guint device)
+{
+  HassSkmdDevice *p = &s->devices[device];
+  double end_ns = p->ready_ns;
+  gboolean shared = s->crew.env->devices[device].link != 0;
+  for (guint d = 0; d < s->crew.n && shared; d++)
+    if (partition[d] > 0 && linked (s, d, device))
+      end_ns = MAX (end_ns,
+                    MAX (s->devices[d].in_end_ns, s->devices[d].out_end_ns));
+  if (p->copied_work > 0)
+    end_ns += p->out_ns / p->copied_work * partition[device] * s->unit_work;
+  p->out_end_ns = end_ns;
+  return end_ns;
+}
+
+/* EstAllDevsTime. */
+void
+hass_skmd_times (const guint64 *partition, double *times_ns, gpointer skmd)
+{
+  HassSkmd *s = skmd;
+  guint n_left = 0;
+  for (guint d = 0; d < s->crew.n; d++)
+    {
+      times_ns[d] = 0;
+      s->devices[d].out_end_ns = 0;
+      if (partition[d] == 0)
+        continue;
+      run_kernel (s, partition, d);
+      if (s->crew.env->devices[d].link == 0)
+        times_ns[d] = copy_out (s, partition, d);
+      else
+        n_left++;
+    }
+  for (; n_left > 0; n_left--)
+    {
+      guint next = s->crew.n;
+      for (guint d = 0; d < s->crew.n; d++)
+        if (partition[d] > 0 && times_ns[d] <= 0
+            && (next == s->crew.n
+                || s->devices[d].ready_ns < s->devices[next].ready_ns))
+          next = d;
+      times_ns[next] = copy_out (s, partition, next);
+    }
+}
+
+/* -- 3. Division -------------------------------------------------------- */
+
+static void
+divide (HassSkmd *s, HassRound *round)
+{
+  HassCrew *crew = &s->crew;
+  double sum = 0;
+  guint64 first = hass_round_front (round);
+  guint64 waiting = hass_round_back (round) - first;
+  s->training = FALSE;
+  for (guint d = 0; d < crew->n; d++)
+    {
+      HassSkmdDevice *p = &s->devices[d];
+      if (p->changed)
+        hass_skmd_model_fit (&p->kernel);
+      p->changed = FALSE;
+      p->known_units[0] = p->known_units[1] = 0;
+      crew->weights[d] = 0;
+    }
+  if (waiting > 0)
+    {
+      s->unit_work = hass_round_work (round, first, waiting) / waiting;
+      s->divide (s, waiting);
+    }
+  for (guint d = 0; d < crew->n; d++)
+    sum += crew->weights[d];
+  for (guint d = 0; d < crew->n && !(sum > 0); d++)
+    crew->weights[d] = 1;
+  hass_crew_carve_parts (crew, round, crew->weights);
+}
+
+/* -- 1. and 2. Training ------------------------------------------------- */
+
+void
+hass_skmd_begin_round (gpointer self, HassRound *round)
+{
+  HassSkmd *s = self;
+  HassCrew *crew = &s->crew;
+  guint64 units = hass_round_units (round);
+  hass_crew_begin_round (crew, round);
+  s->training = FALSE;
+  s->unit_work = units > 0 ? hass_round_total_work (round) / units : 1;
+  for (guint d = 0; d < crew->n; d++)
+    {
+      HassSkmdDevice *p = &s->devices[d];
+      p->asked = FALSE;
+      p->seen_work = p->seen_ns = 0;
+      p->last = 0;
+      p->next
+          = p->trained ? 0 : MIN (FIRST_STEP, MAX (units / (4 * crew->n), 1));
+      p->in_ns /= 2;
+      p->out_ns /= 2;
+      p->copied_work /= 2;
+      s->training |= !p->trained && !crew->members[d].failed;
+    }
+  s->training = s->training && crew->n > 1;
+  s->trained_in = s->training;
+  if (!s->training && crew->n > 1)
+    divide (s, round);
+}
+
+static void
+add (HassSkmdDevice *p, double work, double ns)
+{
+  double foreseen = hass_skmd_model_ns (&p->kernel, work);
+  hass_skmd_model_add (&p->kernel, work, ns);
+  p->changed |= p->kernel.n_samples < 3 || fabs (foreseen - ns) > FORESEEN * ns;
+}
+
+/* What the cores have done since the last sample, as busy time. */
+static void
+sample_cpu (HassSkmd *s, double work, double busy_ns)
+{
+  HassSkmdDevice *p = &s->devices[s->crew.cpu];
+  add (p, work - p->seen_work, busy_ns - p->seen_ns);
+  p->seen_work = work;
+  p->seen_ns = busy_ns;
+  p->trained = p->trained || p->kernel.n_samples > 0;
+}
+
+/* Splits a bundle's time into copies and kernel. Stages that overlapped
+   count with what they made the bundle longer. */
+static void
+sample_gpu (HassSkmd *s, const HassCompletion *done)
+{
+  HassSkmdDevice *p = &s->devices[done->device];
+  double service_ns = MAX (done->end_ns - done->start_ns, 1);
+  double entry_ns = done->first_of_round ? p->entry_ns : 0;
+  double kernel_ns = done->kernel_ns, in_ns = MAX (done->h2d_ns - entry_ns, 0);
+  double copies_ns = in_ns + done->d2h_ns;
+  if (kernel_ns <= 0)
+    kernel_ns = MAX (service_ns - entry_ns, service_ns / 2);
+  kernel_ns = MIN (kernel_ns, service_ns);
+  double part = copies_ns > 0 ? (service_ns - kernel_ns) / copies_ns : 0;
+  part = CLAMP (part, 0, 1);
+  if (p->bundles == 1) /* the one before was the warm-up */
+    {
+      p->kernel = (HassSkmdModel){ .n_samples = 0 };
+      p->in_ns = p->out_ns = p->copied_work = 0;
+    }
+  p->bundles++;
+  p->in_ns += part * in_ns;
+  p->out_ns += part * done->d2h_ns;
+  p->copied_work += done->work;
+  add (p, done->work, kernel_ns);
+}
+
+/* The next training bundle, or none when it would hold up the round. */
+static void
+advance (HassSkmd *s, HassRound *round, const HassCompletion *done)
+{
+  HassSkmdDevice *p = &s->devices[done->device];
+  double rates = 0;
+  if (p->next == 0 || p->bundles < 2)
+    return;
+  double rate = done->work / MAX (done->end_ns - done->start_ns, 1);
+  for (guint d = 0; d < s->crew.n; d++)
+    rates += hass_crew_rate (&s->crew, round, d);
+  guint64 most = hass_round_units (round) / (4 * s->crew.n);
+  p->last = p->next;
+  p->next = p->next < LAST_EQUAL_STEP ? p->next + FIRST_STEP : 2 * p->next;
+  if (p->next > most
+      || p->next / rate > hass_round_waiting (round) / MAX (rates, rate) / 2)
+    p->next = 0;
+}
+
+static gboolean
+through (const HassSkmd *s, guint device)
+{
+  const HassSkmdDevice *p = &s->devices[device];
+  if (s->crew.members[device].failed)
+    return TRUE;
+  return device == s->crew.cpu ? p->trained : !p->asked || p->next == 0;
+}
+
+/* Ends the training where it is time to. */
+static void
+look (HassSkmd *s, HassRound *round)
+{
+  if (s->crew.cpu < s->crew.n && !s->devices[s->crew.cpu].trained)
+    {
+      HassProgress now = hass_round_progress (round, s->crew.cpu);
+      if (now.work > 0)
+        sample_cpu (s, now.work, now.busy_ns);
+    }
+  for (guint d = 0; d < s->crew.n; d++)
+    if (!through (s, d))
+      return;
+  for (guint d = 0; d < s->crew.n; d++)
+    s->devices[d].trained |= s->devices[d].kernel.n_samples > 0;
+  divide (s, round);
+}
+
+static HassAnswer
+train (HassSkmd *s, guint device, HassGrant *grant)
+{
+  const HassSkmdDevice *p = &s->devices[device];
+  grant->source = HASS_FROM_FRONT;
+  if (device == s->crew.cpu)
+    grant->chunk = 1;
+  else if (s->crew.members[device].failed)
+    grant->units = 1;
+  else
+    grant->units = p->next > 0 ? p->next : MAX (p->last / 4, 1);
+  return HASS_TAKE;
+}
+
+HassAnswer
+hass_skmd_grant (gpointer self, HassRound *round, guint device, gboolean force,
+                 HassGrant *grant)
+{
+  HassSkmd *s = self;
+  s->devices[device].asked = TRUE;
+  if (s->training && force)
+    divide (s, round);
+  if (s->training
+      && hass_round_waiting (round) + hass_round_exclusive (round, device) > 0)
+    return train (s, device, grant);
+  return hass_crew_take_part (&s->crew, round, device, grant);
+}
+
+void
+hass_skmd_observe (gpointer self, HassRound *round, const HassCompletion *done)
+{
+  HassSkmd *s = self;
+  hass_crew_observe (&s->crew, round, done);
+  if (!done->failed && done->units > 0 && done->device != s->crew.cpu)
+    {
+      sample_gpu (s, done);
+      if (s->training)
+        advance (s, round, done);
+    }
+  if (s->training)
+    look (s, round);
+}
+
+/* The CPU's part of a round without training is one sample, its time the
+   one that the round waited for. */
+void
+hass_skmd_end_round (gpointer self, const HassRoundSummary *summary)
+{
+  HassSkmd *s = self;
+  HassCrew *crew = &s->crew;
+  if (crew->n < 2)
+    return;
+  hass_crew_absent (crew, summary);
+  for (guint d = 0; d < crew->n && s->trained_in; d++)
+    if (!s->devices[d].asked && d != crew->cpu)
+      crew->members[d].failed = TRUE;
+  if (crew->cpu == crew->n || summary->devices[crew->cpu].units == 0)
+    return;
+  const HassDeviceSummary *cpu = &summary->devices[crew->cpu];
+  if (s->trained_in)
+    sample_cpu (s, cpu->work, cpu->busy_ns);
+  else
+    add (&s->devices[crew->cpu],
+         cpu->work / cpu->units * whole (s, crew->cpu, cpu->units),
+         cpu->last_finish_ns);
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/* test_gantt.c: Gantt charts, and the traces that they are drawn from.
+   Thread safety: one thread. */
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "draw/gantt.h"
+#include "hass/error.h"
+#include "hass_test.h"
+#include "svg_parts.h"
+
+#define FARM                                                                   \
+  "{\"t\":1000,\"event\":\"farm\",\"farm\":\"a <b>\",\"strategy\":\"s\","      \
+  "\"platform\":null,\"devices\":[{\"name\":\"cpu\",\"kind\":\"cpu\","         \
+  "\"cores\":2},{\"name\":\"gpu0\",\"kind\":\"gpu\",\"cores\":9}]}\n"
+#define ROUND "{\"t\":1000,\"event\":\"round\",\"round\":0,\"units\":9}\n"
+#define PULL(core, begin, end)                                                 \
+  "{\"t\":" #end ",\"event\":\"pull\",\"round\":0,\"core\":" #core             \
+  ",\"begin\":" #begin ",\"first\":0,\"units\":1}\n"
+#define BUNDLE(t, in)                                                          \
+  "{\"t\":" #t ",\"event\":\"bundle\",\"round\":0,\"device\":\"gpu0\","        \
+  "\"first\":0,\"units\":7,\"bytes\":4096,\"in\":" in                          \
+  ",\"kernel\":[2000,9000],\"out\":[9000,9900]}\n"
+
+static DrawTrace *
+load_farm (const char *text, guint number, GError **error)
+{
+  g_autofree char *path = NULL;
+  int fd = g_file_open_tmp ("hass-XXXXXX", &path, NULL);
+  CU_ASSERT_FATAL (fd >= 0);
+  close (fd);
+  CU_ASSERT_FATAL (g_file_set_contents (path, text, -1, NULL));
+  DrawTrace *trace = draw_trace_load (path, number, error);
+  unlink (path);
+  return trace;
+}
+
+static DrawTrace *
+load (const char *text, GError **error)
+{
+  return load_farm (text, 0, error);
+}
+
+static SvgParts
+drawn (const char *text, gsize *bytes)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (DrawTrace) trace = load (text, &error);
+  CU_ASSERT_PTR_NOT_NULL_FATAL (trace);
+  g_autofree char *svg = draw_gantt (trace, NULL);
+  *bytes = strlen (svg);
+  return svg_parts (svg);
+}
+
+static void
+inside (const SvgParts *p)
+{
+  CU_ASSERT_TRUE (p->right > p->left);
+  CU_ASSERT_TRUE (p->lowest >= p->left - 0.01);
+  CU_ASSERT_TRUE (p->highest <= p->right + 0.01);
+}
+
+static void
+tiny (void)
+{
+  gsize bytes;
+  SvgParts p = drawn (FARM ROUND PULL (0, 1000, 4000) PULL (1, 1000, 9000)
+                          PULL (0, 5000, 9999) BUNDLE (10000, "[1000,2000]"),
+                      &bytes);
+  CU_ASSERT_EQUAL (p.lanes, 5);
+  CU_ASSERT_EQUAL (p.bars, 6);
+  CU_ASSERT_EQUAL (p.areas, 0);
+  inside (&p);
+  CU_ASSERT_TRUE (svg_says (&p, "a <b> on this machine, strategy s: 9 µs"));
+  CU_ASSERT_TRUE (svg_says (&p, "2 cores, 1 GPU; 9 units in 1 round"));
+  CU_ASSERT_TRUE (svg_says (&p, "core 1"));
+  CU_ASSERT_TRUE (svg_says (&p, "round 1"));
+  CU_ASSERT_TRUE (svg_says (&p, "[µs]"));
+  svg_parts_clear (&p);
+}
+
+/* Bars that follow one another closely, the last at the very end. */
+static char *
+long_trace (guint cores, guint n)
+{
+  GString *text = g_string_new (NULL);
+  g_string_printf (text,
+                   "{\"t\":0,\"event\":\"farm\",\"farm\":\"f\",\"strategy\":"
+                   "\"s\",\"platform\":\"p\",\"devices\":[{\"name\":\"cpu\","
+                   "\"kind\":\"cpu\",\"cores\":%u}]}\n",
+                   cores);
+  for (guint i = 0; i < n; i++)
+    g_string_append_printf (text,
+                            "{\"t\":%u,\"event\":\"pull\",\"round\":0,"
+                            "\"core\":%u,\"begin\":%u,\"first\":0,"
+                            "\"units\":1}\n",
+                            10 * (i / cores) + 8, i % cores, 10 * (i / cores));
+  return g_string_free (text, FALSE);
+}
+
+static void
+many (void)
+{
+  g_autofree char *text = long_trace (16, 100000);
+  gsize bytes;
+  SvgParts p = drawn (text, &bytes);
+  CU_ASSERT_EQUAL (p.lanes, 16);
+  CU_ASSERT_EQUAL (p.areas, 16);
+  CU_ASSERT_EQUAL (p.bars, 0);
+  CU_ASSERT_TRUE (bytes < 1000000);
+  CU_ASSERT_TRUE (svg_says (&p, "busy for 80 %"));
+  svg_parts_clear (&p);
+}
+
+/* A bar that is shorter than a pixel, at the end. */
+static void
+merged (void)
+{
+  g_autofree char *text = long_trace (1, 3000);
+  gsize bytes;
+  SvgParts p = drawn (text, &bytes);
+  CU_ASSERT_TRUE (p.bars > 100 && p.bars < 1500);
+  CU_ASSERT_EQUAL (p.areas, 0);
+  inside (&p);
+  svg_parts_clear (&p);
+}
+
+static void
+folded (void)
+{
+  g_autofree char *text = long_trace (17, 1700);
+  gsize bytes;
+  SvgParts p = drawn (text, &bytes);
+  CU_ASSERT_EQUAL (p.lanes, 1);
+  CU_ASSERT_EQUAL (p.areas, 1);
+  CU_ASSERT_EQUAL (p.bars, 0);
+  CU_ASSERT_TRUE (svg_says (&p, "17 cores"));
+  svg_parts_clear (&p);
+}
+
+static void
+refuses (const char *text, const char *line, const char *why)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (DrawTrace) trace = load (text, &error);
+  CU_ASSERT_PTR_NULL (trace);
+  CU_ASSERT_PTR_NOT_NULL_FATAL (error);
+  gboolean ok = g_error_matches (error, HASS_ERROR, HASS_ERROR_INVALID)
+                && strstr (error->message, line) && strstr (error->message, why)
+                && strstr (error->message, "hass-");
+  CU_ASSERT_TRUE (ok);
+  if (!ok)
+    printf ("\n    %s", error->message);
+}
+
+static void
+broken (void)
+{
+  refuses ("", "line 0", "nothing was computed");
+  refuses (FARM ROUND, "line 2", "nothing was computed");
+  refuses (FARM "{\"t\":1,", "line 2", "");
+  refuses (FARM "[1]\n", "line 2", "not a JSON object");
+  refuses (ROUND, "line 1", "begins with the event 'farm'");
+  refuses (FARM FARM PULL (2, 1000, 4000), "line 3", "'core' is 2");
+  refuses (FARM ROUND PULL (2, 1000, 4000), "line 3", "'core' is 2");
+  refuses (FARM PULL (0, 4000, 3000), "line 2", "ends before it begins");
+  refuses (FARM PULL (0, 999, 3000), "line 2", "'begin' is 999");
+  refuses (FARM PULL (0, "x", 3000), "line 2", "'begin' must be a whole");
+  refuses (FARM BUNDLE (10000, "[1000]"), "line 2", "two times");
+  refuses (FARM BUNDLE (10000, "[1000,\"x\"]"), "line 2", "two times");
+  refuses (FARM BUNDLE (9000, "[1000,2000]"), "line 2", "'out' is from");
+  refuses (FARM BUNDLE (10000, "[100,2000]"), "line 2", "'in' is from -900");
+}
+
+static void
+one_of_several (void)
+{
+  const char *text = FARM PULL (0, 1000, 2000) FARM PULL (0, 1000, 1500)
+      PULL (1, 1000, 4000) FARM;
+  for (guint i = 0; i <= 4; i++)
+    {
+      g_autoptr (GError) error = NULL;
+      g_autoptr (DrawTrace) trace = load_farm (text, i, &error);
+      if (i >= 3)
+        {
+          CU_ASSERT_PTR_NULL (trace);
+          CU_ASSERT_PTR_NOT_NULL_FATAL (error);
+          CU_ASSERT_PTR_NOT_NULL (strstr (
+              error->message, i == 3 ? "line 6: nothing was computed"
+                                     : "line 6: the end, after 3 farms"));
+          continue;
+        }
+      CU_ASSERT_PTR_NOT_NULL_FATAL (trace);
+      CU_ASSERT_EQUAL (trace->n_farms, 3);
+      CU_ASSERT_EQUAL (trace->number, i == 0 ? 2 : i);
+      CU_ASSERT_EQUAL (trace->bars->len, i == 1 ? 1 : 2);
+    }
+}
+
+static void
+no_file (void)
+{
+  g_autoptr (GError) error = NULL;
+  CU_ASSERT_FALSE (draw_gantt_file ("/nowhere/t.jsonl", 0, "x", NULL, &error));
+  CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_IO));
+}
+
+HASS_TEST_SUITE (gantt,
+                 { "a tiny trace has a row for each core and stage", tiny },
+                 { "100 000 events make less than 1 MB", many },
+                 { "short bars become one, and none leaves the plot", merged },
+                 { "a large CPU pool is one area", folded },
+                 { "a broken trace is an error with file and line", broken },
+                 { "of several farms one is drawn, the longest or another",
+                   one_of_several },
+                 { "a trace that is not there is an error", no_file })

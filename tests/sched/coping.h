@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* coping.h: what every strategy must survive, on the mini engine.
+   Thread safety: one thread. */
+#ifndef COPING_H
+#define COPING_H
+
+#include "mini_engine.h"
+
+void coping_expect (const char *spec);
+gboolean coping_refused (const char *spec, const char *word);
+guint64 coping_units (const MiniFarm *farm, guint grant);
+
+#endif

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT */
+/* test_bakeoff.c: hass-bakeoff as users run it, on an example in virtual time
+   and on shell scripts that report times of their own.
+   Thread safety: one thread. */
+#include <json-glib/json-glib.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "hass_test.h"
+#include "tools/hass-bakeoff/bakeoff.h"
+
+#define MOST_ARGS 16
+
+static char *
+built (const char *name)
+{
+  const char *build = g_getenv ("TEST_BUILD");
+  return g_build_filename (build ? build : HASS_TOP "/build", "bin", name,
+                           NULL);
+}
+
+/* Runs hass-bakeoff with these arguments, up to NULL. */
+static int
+run (char **out, char **err, ...)
+{
+  g_autofree char *program = built ("hass-bakeoff");
+  const char *argv[MOST_ARGS] = { program };
+  int status = -1;
+  va_list args;
+  va_start (args, err);
+  for (guint i = 1; i < MOST_ARGS - 1; i++)
+    if (!(argv[i] = va_arg (args, const char *)))
+      break;
+  va_end (args);
+  if (!g_spawn_sync (NULL, (char **)argv, NULL, G_SPAWN_DEFAULT, NULL, NULL,
+                     out, err, &status, NULL))
+    return -1;
+  return WIFEXITED (status) ? WEXITSTATUS (status) : -1;
+}
+
+static void
+says (const char *text, const char *wanted)
+{
+  gboolean there = text && strstr (text, wanted);
+  CU_ASSERT_TRUE (there);
+  if (!there)
+    printf ("\n    '%s' is not in: %s", wanted, text ? text : "nothing");
+}
+
+/* A program whose farm reports what the shell's `t` is under a strategy. */
+static char *
+script (const char *times)
+{
+  return g_strdup_printf (
+      "%s; echo '{\"farm\":\"f\",\"strategy\":\"'${HASS_STRATEGY%%%%:*}'\","
+      "\"makespan_s\":'$t',\"error\":null,\"devices\":[{\"name\":\"cpu\","
+      "\"work\":3},{\"name\":\"gpu0\",\"work\":1}]}' >>$HASS_REPORT",
+      times);
+}
+
+static JsonObject *
+object_of (JsonNode *node)
+{
+  CU_ASSERT_FATAL (node && JSON_NODE_HOLDS_OBJECT (node));
+  return json_node_get_object (node);
+}
+
+static JsonObject *
+strategy_of (JsonObject *all, const char *name)
+{
+  JsonArray *list = json_object_get_array_member (all, "strategies");
+  for (guint i = 0; i < json_array_get_length (list); i++)
+    {
+      JsonObject *o = json_array_get_object_element (list, i);
+      if (!strcmp (json_object_get_string_member (o, "strategy"), name))
+        return o;
+    }
+  CU_FAIL_FATAL ("a strategy is missing");
+  return NULL;
+}
+
+static double
+number (JsonObject *o, const char *name)
+{
+  return json_object_get_double_member_with_default (o, name, NAN);
+}
+
+static void
+example (void)
+{
+  g_autofree char *out = NULL, *err = NULL, *program = built ("collatz");
+  g_setenv ("HASS_PLATFORM", HASS_TOP "/doc/platforms/thesis.platform", TRUE);
+  int status
+      = run (&out, &err, "--json", "-n", "2", "-w", "1", "-s",
+             "naive-greedy,static:cpu=0.9,hass-p,no-such", "--", program, NULL);
+  g_unsetenv ("HASS_PLATFORM");
+  CU_ASSERT_EQUAL (status, 0);
+  g_autoptr (JsonNode) node = json_from_string (out, NULL);
+  JsonObject *all = object_of (node);
+  JsonObject *greedy = strategy_of (all, "naive-greedy");
+  JsonObject *fixed = strategy_of (all, "static:cpu=0.9");
+  CU_ASSERT_STRING_EQUAL (json_object_get_string_member (all, "times_of"),
+                          "farm");
+  CU_ASSERT_EQUAL (
+      json_array_get_length (json_object_get_array_member (greedy, "farm_s")),
+      2);
+  /* Virtual time, which has no noise. */
+  CU_ASSERT_TRUE (number (greedy, "median_s") > 0);
+  CU_ASSERT_DOUBLE_EQUAL (number (greedy, "low_quartile_s"),
+                          number (greedy, "high_quartile_s"), 1e-12);
+  CU_ASSERT_DOUBLE_EQUAL (
+      number (json_object_get_object_member (fixed, "shares"), "cpu"), 0.9,
+      0.01);
+  says (json_object_get_string_member (strategy_of (all, "hass-p"), "problem"),
+        "hass-p does not serve");
+  says (json_object_get_string_member (strategy_of (all, "no-such"), "problem"),
+        "naive-greedy");
+}
+
+/* "b" takes 10 % longer in each round, though rounds differ by more. */
+static void
+clear_winner (void)
+{
+  g_autofree char *out = NULL, *err = NULL, *json = NULL, *more = NULL;
+  g_autofree char *folder = g_dir_make_tmp ("hass-XXXXXX", NULL);
+  g_autofree char *text = g_strdup_printf (
+      "d=%s; echo >>$d/$HASS_STRATEGY; n=$(wc -l <$d/$HASS_STRATEGY);"
+      "case $HASS_STRATEGY in a) t=${n}.0;; *) t=$((n+n/10)).$((n%%10));; esac",
+      folder);
+  g_autofree char *sh = script (text);
+  CU_ASSERT_EQUAL (
+      run (&out, &err, "-s", "a,b", "-n", "12", "sh", "-c", sh, NULL), 0);
+  says (out, "a is best: b, the next, takes 10.0 % longer");
+  says (out, "95 % interval 10.0 to 10.0 %");
+  says (out, "cpu 75 %, gpu0 25 %");
+  says (out, "times in s, of the 1 farm of a run");
+  CU_ASSERT_EQUAL (run (&json, &more, "--json", "-s", "b,a", "-n", "3", "sh",
+                        "-c", sh, NULL),
+                   0);
+  g_autoptr (JsonNode) node = json_from_string (json, NULL);
+  JsonObject *all = object_of (node);
+  CU_ASSERT_FALSE (json_object_get_boolean_member (all, "clear"));
+  CU_ASSERT_DOUBLE_EQUAL (number (strategy_of (all, "b"), "ratio"), 1.1, 1e-9);
+  CU_ASSERT_TRUE (
+      json_object_get_null_member (strategy_of (all, "b"), "ratio_low"));
+  g_autofree char *clean = g_strdup_printf ("rm -r %s", folder);
+  CU_ASSERT_TRUE (g_spawn_command_line_sync (clean, NULL, NULL, NULL, NULL));
+}
+
+/* "b" is by turns faster and slower. */
+static void
+noise (void)
+{
+  g_autofree char *out = NULL, *err = NULL;
+  g_autofree char *folder = g_dir_make_tmp ("hass-XXXXXX", NULL);
+  g_autofree char *text = g_strdup_printf (
+      "d=%s; echo >>$d/$HASS_STRATEGY; n=$(wc -l <$d/$HASS_STRATEGY);"
+      "case $HASS_STRATEGY in a) t=1.0;; *) t=$((n%%2)).98;; esac; "
+      "case $t in 0.98) t=0.9;; 1.98) t=1.3;; esac",
+      folder);
+  g_autofree char *sh = script (text);
+  CU_ASSERT_EQUAL (
+      run (&out, &err, "-s", "a,b", "-n", "12", "sh", "-c", sh, NULL), 0);
+  says (out, "a has the lowest median, but within the noise (*) lie b (+10.0");
+  CU_ASSERT_PTR_NULL (strstr (out, "too few"));
+  g_autofree char *clean = g_strdup_printf ("rm -r %s", folder);
+  CU_ASSERT_TRUE (g_spawn_command_line_sync (clean, NULL, NULL, NULL, NULL));
+}
+
+static void
+too_few (void)
+{
+  g_autofree char *out = NULL, *err = NULL, *sh = script ("t=1");
+  CU_ASSERT_EQUAL (
+      run (&out, &err, "-s", "a,b,c", "-n", "6", "sh", "-c", sh, NULL), 0);
+  says (out, "6 rounds are too few to tell 3 strategies apart: at least 7");
+  says (out, "unknown *");
+}
+
+static void
+failures (void)
+{
+  g_autofree char *out = NULL, *err = NULL, *folder = NULL;
+  folder = g_dir_make_tmp ("hass-XXXXXX", NULL);
+  g_autofree char *text = g_strdup_printf (
+      "t=1; case $HASS_STRATEGY in a) echo x >&2; echo because >&2; exit 3;; "
+      "b) kill -9 $$;; d) [ -e %s/2 ] && exit 4; [ -e %s/1 ] && mkdir %s/2; "
+      "mkdir -p %s/1;; e) HASS_STRATEGY=auto; esac",
+      folder, folder, folder, folder);
+  g_autofree char *sh = script (text);
+  CU_ASSERT_EQUAL (
+      run (&out, &err, "-s", "a,b,c,d,e", "-n", "3", "sh", "-c", sh, NULL), 0);
+  says (out, "a: the program ended with status 3: because\n");
+  says (out, "b: the program ended by signal 9");
+  says (out, "d (in round 2): the program ended with status 4\n");
+  says (out, "e: its farms ran under 'auto': the program chooses");
+  says (out, "c has nothing to be compared with");
+  g_autofree char *clean = g_strdup_printf ("rm -r %s", folder);
+  CU_ASSERT_TRUE (g_spawn_command_line_sync (clean, NULL, NULL, NULL, NULL));
+}
+
+static void
+without_farms (void)
+{
+  g_autofree char *out = NULL, *err = NULL;
+  CU_ASSERT_EQUAL (run (&out, &err, "-s", "a,b", "-n", "1", "true", NULL), 0);
+  says (out, "of the whole program: no farm reported one");
+}
+
+static void
+refuses (const char *wanted, int wanted_status, const char *a, const char *b,
+         const char *c)
+{
+  g_autofree char *out = NULL, *err = NULL;
+  CU_ASSERT_EQUAL (run (&out, &err, a, b, c, NULL), wanted_status);
+  CU_ASSERT_STRING_EQUAL (out, "");
+  says (err, "hass-bakeoff: ");
+  says (err, wanted);
+}
+
+static void
+wrong_options (void)
+{
+  refuses ("no program to run", 2, "--json", NULL, NULL);
+  refuses ("--rounds is 0, must be from 1", 2, "--rounds=0", "true", NULL);
+  refuses ("--seed is -1", 2, "--seed=-1", "true", NULL);
+  refuses ("'' in the list of strategies", 2, "-s", "a,,b", "true");
+  refuses ("'' in the list of strategies", 2, "-s", "", "true");
+  refuses ("strategy 'a:x=1,y=2' is there twice", 2, "-s",
+           "a:x=1,y=2,b,a:x=1,y=2", "true");
+  refuses ("--no-such", 2, "--no-such", "true", NULL);
+  refuses ("/nowhere/program", 1, "-n", "1", "/nowhere/program");
+}
+
+static void
+help (void)
+{
+  static const char *const options[]
+      = { "--strategies", "--rounds", "--warm-up", "--seed", "--json" };
+  g_autofree char *out = NULL, *err = NULL, *source = NULL;
+  CU_ASSERT_EQUAL (run (&out, &err, "--help", NULL), 0);
+  CU_ASSERT_FATAL (g_file_get_contents (HASS_TOP "/doc/man/hass-bakeoff.1",
+                                        &source, NULL, NULL));
+  g_auto (GStrv) parts = g_strsplit (source, "\\-", -1);
+  g_autofree char *manual = g_strjoinv ("-", parts);
+  for (guint i = 0; i < G_N_ELEMENTS (options); i++)
+    {
+      says (out, options[i]);
+      says (manual, options[i]);
+    }
+}
+
+static void
+statistics (void)
+{
+  static const double a[] = { 3, 1, 2, 4 };
+  double x[12], ones[12];
+  for (guint i = 0; i < 12; i++)
+    {
+      x[i] = (i * 5 % 12) + 1;
+      ones[i] = 1;
+    }
+  CU_ASSERT_DOUBLE_EQUAL (bakeoff_quantile (a, 4, 0.5), 2.5, 1e-12);
+  CU_ASSERT_DOUBLE_EQUAL (bakeoff_quantile (a, 4, 0.25), 1.75, 1e-12);
+  CU_ASSERT_DOUBLE_EQUAL (bakeoff_quantile (a, 1, 1), 3, 1e-12);
+  /* Two heads or fewer in 12 throws: 79 of 4096, twice that below 5 %. */
+  BakeoffRatio r = bakeoff_ratio (x, ones, 12, 0.05);
+  CU_ASSERT_TRUE (r.known);
+  CU_ASSERT_DOUBLE_EQUAL (r.median, 6.5, 1e-12);
+  CU_ASSERT_DOUBLE_EQUAL (r.low, 3, 1e-12);
+  CU_ASSERT_DOUBLE_EQUAL (r.high, 10, 1e-12);
+  CU_ASSERT_EQUAL (bakeoff_rounds_needed (0.05), 6);
+  CU_ASSERT_FALSE (bakeoff_ratio (x, ones, 5, 0.05).known);
+  CU_ASSERT_TRUE (bakeoff_ratio (x, ones, 6, 0.05).known);
+}
+
+HASS_TEST_SUITE (bakeoff,
+                 { "an example is measured by its farms, misfits are named",
+                   example },
+                 { "a difference in every round is clear", clear_winner },
+                 { "one that comes and goes is noise", noise },
+                 { "too few rounds are said to be too few", too_few },
+                 { "what fails is named and stops nobody else", failures },
+                 { "without farms the program's time counts", without_farms },
+                 { "wrong options are refused", wrong_options },
+                 { "help and the manual have all options", help },
+                 { "intervals are those of the sign test", statistics })

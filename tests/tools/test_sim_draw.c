@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/* test_sim_draw.c: the pictures of hass-sim, and hass-gantt on the trace of
+   an example.
+   Thread safety: one thread. */
+#include <glib/gstdio.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "hass_test.h"
+#include "tests/draw/svg_parts.h"
+
+static char *folder;
+
+/* Runs a program of bin/ with a line of arguments, in which %s is the test's
+   folder. */
+static int
+run (const char *program, const char *arguments, char **err)
+{
+  const char *build = g_getenv ("TEST_BUILD");
+  g_auto (GStrv) parts = g_strsplit (arguments, "@", -1);
+  g_autofree char *there = g_strjoinv (folder, parts);
+  g_autofree char *line = g_strdup_printf (
+      "%s/bin/%s %s", build ? build : HASS_TOP "/build", program, there);
+  int status = -1;
+  g_autofree char *out = NULL;
+  if (!g_spawn_command_line_sync (line, &out, err, &status, NULL))
+    return -1;
+  return WIFEXITED (status) ? WEXITSTATUS (status) : -1;
+}
+
+static char *
+path_of (const char *name)
+{
+  return g_build_filename (folder, name, NULL);
+}
+
+static SvgParts
+picture (const char *name)
+{
+  g_autofree char *path = path_of (name), *svg = NULL;
+  CU_ASSERT_TRUE_FATAL (g_file_get_contents (path, &svg, NULL, NULL));
+  g_unlink (path);
+  return svg_parts (svg);
+}
+
+static void
+begin (void)
+{
+  folder = g_dir_make_tmp ("hass-XXXXXX", NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL (folder);
+}
+
+static void
+end (void)
+{
+  CU_ASSERT_EQUAL (g_rmdir (folder), 0);
+  g_clear_pointer (&folder, g_free);
+}
+
+static void
+both (void)
+{
+  g_autofree char *err = NULL;
+  begin ();
+  CU_ASSERT_EQUAL (run ("hass-sim",
+                        "-w skmd-black-scholes -n 4 --no-static "
+                        "-s hass-i,static:cpu=0.3,naive-greedy "
+                        "--gantt @/g.svg --plot @/p.svg",
+                        &err),
+                   0);
+  SvgParts g = picture ("g.svg"), p = picture ("p.svg");
+  CU_ASSERT_EQUAL (g.lanes, 8 + 2 * 3);
+  CU_ASSERT_TRUE (g.bars > 0);
+  CU_ASSERT_TRUE (g.highest <= g.right + 0.01);
+  CU_ASSERT_TRUE (svg_says (&g, "skmd-black-scholes on skmd, strategy "
+                                "static:cpu=0.3: "));
+  CU_ASSERT_TRUE (svg_says (&g, "in 4 rounds"));
+  CU_ASSERT_EQUAL (p.lines, 2); /* hass-i does not serve this farm */
+  CU_ASSERT_EQUAL (p.areas, 3);
+  CU_ASSERT_TRUE (svg_says (&p, "shares under static:cpu=0.3"));
+  svg_parts_clear (&g);
+  svg_parts_clear (&p);
+  end ();
+}
+
+static void
+refuses (const char *arguments, const char *wanted)
+{
+  g_autofree char *err = NULL;
+  CU_ASSERT_EQUAL (run ("hass-sim", arguments, &err), 2);
+  gboolean there = err && strstr (err, wanted);
+  CU_ASSERT_TRUE (there);
+  if (!there)
+    printf ("\n    '%s' is not in: %s", wanted, err ? err : "nothing");
+}
+
+static void
+not_drawn (void)
+{
+  begin ();
+  refuses ("--suite cap --gantt @/g.svg", "--workload is needed");
+  refuses ("-w cap-mm -n 2 --no-static -s hass-i --gantt @/g.svg",
+           "no strategy ran");
+  refuses ("-w cap-mm -n 1 --no-static --plot @/no/p.svg", "p.svg");
+  refuses ("-w cap-mm -n 2001 --no-static -s static --plot @/p.svg",
+           "at most 2000 rounds, these are 2001");
+  end ();
+}
+
+static void
+own_application (void)
+{
+  g_autofree char *err = NULL, *trace = NULL;
+  begin ();
+  trace = path_of ("t.jsonl");
+  g_setenv ("HASS_TRACE", trace, TRUE);
+  g_setenv ("HASS_NGPU", "0", TRUE);
+  CU_ASSERT_EQUAL (run ("quicksort", "", &err), 0);
+  g_unsetenv ("HASS_TRACE");
+  g_unsetenv ("HASS_NGPU");
+  g_free (err);
+  err = NULL;
+  CU_ASSERT_EQUAL (
+      run ("hass-gantt", "--title Sorting @/t.jsonl @/g.svg", &err), 0);
+  CU_ASSERT_STRING_EQUAL (err, "");
+  SvgParts g = picture ("g.svg");
+  CU_ASSERT_TRUE (g.lanes > 0 && g.bars + g.areas > 0);
+  CU_ASSERT_TRUE (svg_says (&g, "Sorting on this machine, strategy"));
+  svg_parts_clear (&g);
+  g_clear_pointer (&err, g_free);
+  CU_ASSERT_EQUAL (run ("hass-gantt", "@/t.jsonl", &err), 2);
+  g_unlink (trace);
+  g_clear_pointer (&err, g_free);
+  CU_ASSERT_EQUAL (run ("hass-gantt", "@/t.jsonl @/g.svg", &err), 1);
+  CU_ASSERT_PTR_NOT_NULL (strstr (err, "t.jsonl"));
+  end ();
+}
+
+HASS_TEST_SUITE (sim_draw,
+                 { "hass-sim draws a chart and plots of what ran", both },
+                 { "and says what it cannot draw", not_drawn },
+                 { "hass-gantt draws a live application", own_application })

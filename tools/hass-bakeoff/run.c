@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: MIT */
+/* run.c: runs the program under a strategy and reads what its farms report.
+   Thread safety: see bakeoff.h. */
+#include <errno.h>
+#include <glib/gstdio.h>
+#include <json-glib/json-glib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "bakeoff.h"
+#include "hass/strategy.h"
+
+/* -- Entries ------------------------------------------------------------ */
+
+static void
+clear_device (gpointer data)
+{
+  g_free (((BakeoffDevice *)data)->name);
+}
+
+BakeoffEntry *
+bakeoff_entry_new (const char *spec)
+{
+  BakeoffEntry *entry = g_new0 (BakeoffEntry, 1);
+  entry->spec = g_strdup (spec);
+  entry->farm_s = g_array_new (FALSE, FALSE, sizeof (double));
+  entry->program_s = g_array_new (FALSE, FALSE, sizeof (double));
+  entry->devices = g_array_new (FALSE, FALSE, sizeof (BakeoffDevice));
+  g_array_set_clear_func (entry->devices, clear_device);
+  return entry;
+}
+
+void
+bakeoff_entry_free (BakeoffEntry *entry)
+{
+  g_free (entry->spec);
+  g_free (entry->problem);
+  g_array_unref (entry->farm_s);
+  g_array_unref (entry->program_s);
+  g_array_unref (entry->devices);
+  g_free (entry);
+}
+
+static gboolean
+add_spec (GPtrArray *specs, char *spec, GError **error)
+{
+  g_autofree char *owned = spec;
+  gboolean twice = FALSE;
+  for (guint i = 0; i < specs->len; i++)
+    twice |= !strcmp (specs->pdata[i], spec);
+  if (*spec && *spec != ':' && !twice)
+    {
+      g_ptr_array_add (specs, g_steal_pointer (&owned));
+      return TRUE;
+    }
+  g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+               twice ? "strategy '%s' is there twice"
+                     : "'%s' in the list of strategies has no name",
+               spec);
+  return FALSE;
+}
+
+/* Parameters are parted by commas too: what has "=" but no ":" belongs to the
+   strategy before it. */
+char **
+bakeoff_specs (const char *list, GError **error)
+{
+  g_autoptr (GPtrArray) specs = g_ptr_array_new_with_free_func (g_free);
+  if (!strcmp (list, "all"))
+    {
+      g_autofree const HassStrategyOps **all = hass_strategy_list ();
+      for (guint i = 0; all[i]; i++)
+        g_ptr_array_add (specs, g_strdup (all[i]->name));
+    }
+  else
+    {
+      g_auto (GStrv) parts = g_strsplit (list, ",", -1);
+      g_autoptr (GString) spec = g_string_new (parts[0]);
+      for (guint i = 1; *parts && parts[i]; i++)
+        if (strchr (parts[i], '=') && !strchr (parts[i], ':'))
+          g_string_append_printf (spec, ",%s", parts[i]);
+        else
+          {
+            if (!add_spec (specs, g_strdup (spec->str), error))
+              return NULL;
+            g_string_assign (spec, parts[i]);
+          }
+      if (!add_spec (specs, g_strdup (spec->str), error))
+        return NULL;
+    }
+  g_ptr_array_add (specs, NULL);
+  return (char **)g_ptr_array_steal (specs, NULL);
+}
+
+/* -- Reports ------------------------------------------------------------ */
+
+/* What the farms of a run reported. */
+typedef struct
+{
+  guint n_farms, n_served; /* under the strategy that was asked for */
+  double makespan_s;
+  char *error;    /* of the last farm that failed, or NULL */
+  char *strategy; /* another one that a farm ran under, or NULL */
+} Reports;
+
+static void
+add_work (BakeoffEntry *entry, JsonObject *device)
+{
+  const char *name = json_object_get_string_member (device, "name");
+  double work = json_object_get_double_member (device, "work");
+  for (guint i = 0; i < entry->devices->len; i++)
+    {
+      BakeoffDevice *d = &g_array_index (entry->devices, BakeoffDevice, i);
+      if (!strcmp (d->name, name))
+        {
+          d->work += work;
+          return;
+        }
+    }
+  BakeoffDevice d = { g_strdup (name), work };
+  g_array_append_val (entry->devices, d);
+}
+
+static void
+read_report (BakeoffEntry *entry, JsonObject *o, gboolean counts, Reports *r)
+{
+  const char *error
+      = json_object_get_string_member_with_default (o, "error", NULL);
+  const char *strategy
+      = json_object_get_string_member_with_default (o, "strategy", NULL);
+  gsize length = strcspn (entry->spec, ":");
+  if (error)
+    {
+      g_free (r->error);
+      r->error = g_strdup (error);
+    }
+  if (!strategy)
+    return;
+  r->n_farms++;
+  r->makespan_s += json_object_get_double_member (o, "makespan_s");
+  if (strlen (strategy) == length && !strncmp (strategy, entry->spec, length))
+    r->n_served++;
+  else
+    {
+      g_free (r->strategy);
+      r->strategy = g_strdup (strategy);
+    }
+  JsonArray *devices = json_object_get_array_member (o, "devices");
+  for (guint i = 0; counts && i < json_array_get_length (devices); i++)
+    add_work (entry, json_array_get_object_element (devices, i));
+}
+
+static void
+read_reports (BakeoffEntry *entry, const char *path, gboolean counts,
+              Reports *r)
+{
+  g_autofree char *text = NULL;
+  if (!g_file_get_contents (path, &text, NULL, NULL))
+    return;
+  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
+  for (char **line = lines; *line; line++)
+    {
+      g_autoptr (JsonNode) node
+          = **line ? json_from_string (*line, NULL) : NULL;
+      if (node && JSON_NODE_HOLDS_OBJECT (node))
+        read_report (entry, json_node_get_object (node), counts, r);
+    }
+}
+
+/* -- A run -------------------------------------------------------------- */
+
+static char *
+last_line (char *text)
+{
+  g_strchomp (text);
+  char *at = strrchr (text, '\n');
+  return at ? at + 1 : text;
+}
+
+/* Why a run is of no use, or NULL. */
+static char *
+problem_of (const Reports *r, int status, char *err)
+{
+  const char *said = r->error ? r->error : last_line (err);
+  if (WIFSIGNALED (status))
+    return g_strdup_printf ("the program ended by signal %d (%s)%s%s",
+                            WTERMSIG (status), g_strsignal (WTERMSIG (status)),
+                            *said ? ": " : "", said);
+  if (WEXITSTATUS (status) != 0)
+    return g_strdup_printf ("the program ended with status %d%s%s",
+                            WEXITSTATUS (status), *said ? ": " : "", said);
+  if (r->error)
+    return g_strdup (r->error);
+  if (r->n_farms > 0 && r->n_served == 0)
+    return g_strdup_printf ("its farms ran under '%s': the program chooses its "
+                            "strategy itself",
+                            r->strategy);
+  return NULL;
+}
+
+static gboolean
+spawn (char **program, const char *spec, const char *report, char **err,
+       int *status, double *seconds, GError **error)
+{
+  g_auto (GStrv) environment = g_get_environ ();
+  environment = g_environ_setenv (environment, "HASS_STRATEGY", spec, TRUE);
+  environment = g_environ_setenv (environment, "HASS_REPORT", report, TRUE);
+  gint64 begin = g_get_monotonic_time ();
+  gboolean ok = g_spawn_sync (NULL, program, environment,
+                              G_SPAWN_SEARCH_PATH | G_SPAWN_STDOUT_TO_DEV_NULL,
+                              NULL, NULL, NULL, err, status, error);
+  *seconds = MAX (g_get_monotonic_time () - begin, 1) * 1e-6;
+  return ok;
+}
+
+gboolean
+bakeoff_run (BakeoffEntry *entry, char **program, guint round, GError **error)
+{
+  g_autofree char *report = NULL, *err = NULL;
+  Reports r = { 0 };
+  double seconds;
+  int status, fd = g_file_open_tmp ("hass-bakeoff-XXXXXX", &report, error);
+  if (fd < 0)
+    return FALSE;
+  close (fd);
+  gboolean ok
+      = spawn (program, entry->spec, report, &err, &status, &seconds, error);
+  if (ok)
+    {
+      read_reports (entry, report, round > 0, &r);
+      entry->problem = problem_of (&r, status, err);
+      entry->failed_round = round;
+      entry->n_farms = r.n_farms;
+    }
+  if (ok && !entry->problem && round > 0)
+    {
+      g_array_append_val (entry->program_s, seconds);
+      g_array_append_val (entry->farm_s, r.makespan_s);
+    }
+  g_unlink (report);
+  g_free (r.error);
+  g_free (r.strategy);
+  return ok;
+}

@@ -1,0 +1,516 @@
+/* SPDX-License-Identifier: MIT */
+/* replay_run.c: runs a recorded farm on a modelled machine: the recorded one,
+   that one changed, or one from a platform file.
+
+   DESIGN. On the recorded machine a unit's work is its ns there and every
+   device has rate 1; strategies are told the traits that they were told when
+   the farm was recorded, scaled by the changes. On a machine from a file a
+   unit's work is what strategies see of it, times how much dearer than its
+   work the unit was.
+
+   Thread safety: each run has a farm of its own. */
+#include "replay.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "hass/error.h"
+
+/* -- Machines ----------------------------------------------------------- */
+
+static guint
+n_links (const HassPlatform *p)
+{
+  guint n = 1;
+  for (guint i = 0; i < p->n_gpus; i++)
+    n = MAX (n, p->gpus[i].link + 1);
+  return n;
+}
+
+/* Devices that share a link get the same index, the others one each; so do
+   all of a live record, in whose costs the waiting for others is already. */
+static guint
+link_of (const ReplayMachine *m, guint d)
+{
+  const HassPlatform *p = m->platform;
+  for (guint i = p->has_cpu ? 1 : 0; i < d && !m->replay->farm->live; i++)
+    if (m->traits[d].link > 0 && m->traits[i].link == m->traits[d].link)
+      return p->gpus[i - (p->has_cpu ? 1 : 0)].link;
+  return p->n_gpus;
+}
+
+static void
+add_gpu (ReplayMachine *m, guint d)
+{
+  const Replay *r = m->replay;
+  const ReplayDevice *v = &r->devices[d];
+  HassPlatform *p = m->platform;
+  guint link = link_of (m, m->n);
+  HassGpuModel *gpu = &p->gpus[p->n_gpus++];
+  *gpu
+      = (HassGpuModel){ .name = g_strdup (m->traits[m->n].name),
+                        .multiprocessors = MAX (r->farm->devices[d].cores, 1),
+                        .width = MAX (v->width, 1),
+                        .curve = v->curve,
+                        .work_per_ns = 1,
+                        .launch_ns = v->launch,
+                        .link_ns = v->copy,
+                        .h2d_bytes_per_ns = v->in_ns > 0 ? 1 / v->in_ns : 1e9,
+                        .d2h_bytes_per_ns = v->out_ns > 0 ? 1 / v->out_ns : 1e9,
+                        .link = link,
+                        .duplex = TRUE,
+                        .depth = r->farm->devices[d].max_in_flight };
+}
+
+/* One more device like that of the record. */
+static void
+add_device (ReplayMachine *m, guint d)
+{
+  const RecordFarm *f = m->replay->farm;
+  m->traits = g_renew (HassDeviceTraits, m->traits, m->n + 1);
+  m->known = g_renew (HassProfileRate, m->known, m->n + 1);
+  m->source = g_renew (guint, m->source, m->n + 1);
+  m->open = g_renew (double, m->open, m->n + 1);
+  m->submit = g_renew (double, m->submit, m->n + 1);
+  m->host = g_renew (double, m->host, m->n + 1);
+  m->traits[m->n] = f->devices[d];
+  m->known[m->n] = f->known[d];
+  m->source[m->n] = d;
+  m->open[m->n] = m->replay->devices[d].open;
+  m->submit[m->n] = m->replay->devices[d].submit;
+  m->host[m->n] = m->replay->devices[d].host;
+  m->any_known |= f->known[d].runs > 0;
+  if (f->devices[d].kind == HASS_DEVICE_GPU)
+    {
+      m->platform->gpus
+          = g_renew (HassGpuModel, m->platform->gpus, m->platform->n_gpus + 1);
+      add_gpu (m, d);
+    }
+  else
+    {
+      m->platform->has_cpu = TRUE;
+      m->platform->cores = f->devices[d].cores;
+      m->platform->core_work_per_ns = 1;
+      m->platform->pull_ns = m->replay->devices[d].launch;
+    }
+  m->n++;
+}
+
+/* The recorded machine. */
+ReplayMachine *
+replay_machine (const Replay *replay)
+{
+  ReplayMachine *m = g_new0 (ReplayMachine, 1);
+  m->replay = replay;
+  m->platform = g_new0 (HassPlatform, 1);
+  m->platform->name = g_strdup_printf ("replay of %s", replay->farm->path);
+  m->strings = g_ptr_array_new_with_free_func (g_free);
+  for (guint d = 0; d < replay->n_devices; d++)
+    if (replay->devices[d].present)
+      add_device (m, d);
+  m->platform->n_links = n_links (m->platform);
+  return m;
+}
+
+/* A machine from a file, which has the rates of the recorded farm's work. */
+ReplayMachine *
+replay_machine_of (const Replay *replay, const char *path, GError **error)
+{
+  HassPlatform *platform = hass_platform_load (path, replay->farm->farm, error);
+  if (!platform)
+    return NULL;
+  ReplayMachine *m = g_new0 (ReplayMachine, 1);
+  m->replay = replay;
+  m->platform = platform;
+  m->other = TRUE;
+  m->n = platform->has_cpu + platform->n_gpus;
+  m->strings = g_ptr_array_new_with_free_func (g_free);
+  return m;
+}
+
+void
+replay_machine_free (ReplayMachine *m)
+{
+  hass_platform_free (m->platform);
+  g_ptr_array_unref (m->strings);
+  g_free (m->traits);
+  g_free (m->known);
+  g_free (m->source);
+  g_free (m->open);
+  g_free (m->submit);
+  g_free (m->host);
+  g_free (m);
+}
+
+/* -- Changes ------------------------------------------------------------ */
+
+static gboolean G_GNUC_PRINTF (3, 4)
+    refuse (const char *change, GError **error, const char *format, ...)
+{
+  va_list args;
+  va_start (args, format);
+  g_autofree char *what = g_strdup_vprintf (format, args);
+  va_end (args);
+  g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
+               "platform change '%s': %s", change, what);
+  return FALSE;
+}
+
+static void
+change_rate (ReplayMachine *m, guint d, double factor)
+{
+  HassPlatform *p = m->platform;
+  guint first = p->has_cpu ? 1 : 0;
+  if (d < first)
+    p->core_work_per_ns *= factor;
+  else
+    p->gpus[d - first].work_per_ns *= factor;
+  if (m->other)
+    return;
+  m->traits[d].work_per_ns *= factor;
+  m->known[d].work_per_ns *= factor;
+}
+
+static void
+change_link (ReplayMachine *m, guint d, double factor)
+{
+  HassGpuModel *gpu = &m->platform->gpus[d - (m->platform->has_cpu ? 1 : 0)];
+  gpu->h2d_bytes_per_ns *= factor;
+  gpu->d2h_bytes_per_ns *= factor;
+  if (!m->other)
+    m->traits[d].link_bytes_per_ns *= factor;
+}
+
+static void
+change_latency (ReplayMachine *m, guint d, double factor)
+{
+  HassGpuModel *gpu = &m->platform->gpus[d - (m->platform->has_cpu ? 1 : 0)];
+  gpu->launch_ns *= factor;
+  gpu->link_ns *= factor;
+  if (m->other)
+    return;
+  m->submit[d] *= factor;
+  m->traits[d].latency_ns *= factor;
+}
+
+static void
+change_cores (ReplayMachine *m, guint n)
+{
+  double factor = (double)n / m->platform->cores;
+  m->platform->cores = n;
+  if (m->other)
+    return;
+  m->traits[0].cores = n;
+  m->traits[0].width = n;
+  m->traits[0].work_per_ns *= factor;
+  m->known[0].work_per_ns *= factor;
+}
+
+/* More are like the first one, each with a link of its own; fewer are the
+   first ones. */
+static gboolean
+change_gpus (ReplayMachine *m, const char *change, guint n, GError **error)
+{
+  HassPlatform *p = m->platform;
+  guint first = p->has_cpu ? 1 : 0;
+  if (m->other)
+    return refuse (change, error,
+                   "a platform file says how many GPUs there "
+                   "are");
+  if (p->n_gpus == 0)
+    return refuse (change, error, "the record has no GPU to be like");
+  if (n == 0 && !p->has_cpu)
+    return refuse (change, error, "no device would be left");
+  while (p->n_gpus > n)
+    {
+      g_free (p->gpus[--p->n_gpus].name);
+      m->n--;
+    }
+  while (p->n_gpus < n)
+    {
+      guint g = p->n_gpus;
+      add_device (m, m->source[first]);
+      char *name = g_strdup_printf ("gpu%u", g);
+      g_ptr_array_add (m->strings, name);
+      m->traits[first + g].name = name;
+      m->traits[first + g].link = 0;
+      g_free (p->gpus[g].name);
+      p->gpus[g].name = g_strdup (name);
+      p->gpus[g].link = p->n_links++;
+    }
+  return TRUE;
+}
+
+static gboolean
+find_device (const ReplayMachine *m, const char *name, guint *d)
+{
+  const HassPlatform *p = m->platform;
+  guint first = p->has_cpu ? 1 : 0;
+  *d = 0;
+  if (p->has_cpu && strcmp (name, "cpu") == 0)
+    return TRUE;
+  for (guint g = 0; g < p->n_gpus; g++)
+    if (strcmp (name, p->gpus[g].name) == 0)
+      {
+        *d = first + g;
+        return TRUE;
+      }
+  return FALSE;
+}
+
+static gboolean
+apply (ReplayMachine *m, const char *change, guint d, const char *what,
+       double v, gboolean factor, GError **error)
+{
+  gboolean cpu = m->platform->has_cpu && d == 0;
+  if (strcmp (what, "cores") == 0 && cpu)
+    {
+      if (factor || v != floor (v) || v < 1 || v > 4096)
+        return refuse (change, error, "1 to 4096 cores are possible");
+      change_cores (m, (guint)v);
+      return TRUE;
+    }
+  if (strcmp (what, "open") == 0 && !cpu && !m->other)
+    {
+      if (factor)
+        return refuse (change, error, "open is a number of ms");
+      m->open[d] = v * 1e6;
+      return TRUE;
+    }
+  if (!factor || !(v >= 1e-6 && v <= 1e6))
+    return refuse (change, error,
+                   "a factor from 1e-6 to 1e6 is needed, as in 2x");
+  if (strcmp (what, "rate") == 0)
+    change_rate (m, d, v);
+  else if (strcmp (what, "link") == 0 && !cpu)
+    change_link (m, d, v);
+  else if (strcmp (what, "latency") == 0 && !cpu)
+    change_latency (m, d, v);
+  else
+    return refuse (change, error,
+                   "'%s' is not known; known are cpu.cores=N, cpu.rate=Fx, "
+                   "gpus=N, gpuN.rate=Fx, gpuN.link=Fx, gpuN.latency=Fx, "
+                   "gpuN.open=MS",
+                   what);
+  return TRUE;
+}
+
+/* "gpu0.rate=2x", "cpu.cores=4", "gpus=2", ... */
+gboolean
+replay_change (ReplayMachine *m, const char *change, GError **error)
+{
+  g_auto (GStrv) sides = g_strsplit (change, "=", 2);
+  char *end = NULL;
+  guint d;
+  if (!sides[0] || !sides[1])
+    return refuse (change, error,
+                   "device.property=value is needed, as in "
+                   "gpu0.rate=2x");
+  double v = g_ascii_strtod (sides[1], &end);
+  gboolean factor = *end == 'x';
+  if (end == sides[1] || end[factor] != '\0' || !isfinite (v) || v < 0)
+    return refuse (change, error, "'%s' is neither a number nor a factor",
+                   sides[1]);
+  if (strcmp (sides[0], "gpus") == 0)
+    {
+      if (factor || v != floor (v) || v > 64)
+        return refuse (change, error, "0 to 64 GPUs are possible");
+      return change_gpus (m, change, (guint)v, error);
+    }
+  char *dot = strchr (sides[0], '.');
+  if (dot)
+    *dot = '\0';
+  if (!dot || !find_device (m, sides[0], &d))
+    return refuse (change, error,
+                   "there is no device '%s'; there are %s%u "
+                   "GPUs, gpu0 and on",
+                   sides[0], m->platform->has_cpu ? "cpu and " : "",
+                   m->platform->n_gpus);
+  return apply (m, change, d, dot + 1, v, factor, error);
+}
+
+/* -- Running ------------------------------------------------------------ */
+
+typedef struct
+{
+  const ReplayMachine *m;
+  HassLoad *loads; /* [n_units], or [n_rounds] in a partition farm */
+  guint64 *ends;   /* partition farm: [n_units] elements of the round so far */
+} Run;
+
+static double
+cost (gpointer data, guint64 round, guint device, guint32 unit, guint32 n)
+{
+  const Run *run = data;
+  const Replay *r = run->m->replay;
+  guint64 first = r->rounds[round].first + unit;
+  if (run->m->other)
+    return r->relative[first + n] - r->relative[first];
+  const double *sum = r->devices[run->m->source[device]].cost;
+  return sum[first + n] - sum[first];
+}
+
+static gboolean
+generate (HassEmitter *emitter, gpointer data, GError **error)
+{
+  Run *run = data;
+  const Replay *r = run->m->replay;
+  gboolean partition = r->farm->kind == HASS_FARM_PARTITION;
+  (void)error;
+  for (guint i = 0; i < r->n_rounds; i++)
+    if (!hass_emitter_emit_array (emitter,
+                                  partition ? &run->loads[i]
+                                            : &run->loads[r->rounds[i].first],
+                                  partition ? 1 : r->rounds[i].units))
+      break;
+  return TRUE;
+}
+
+/* Partition farm: one load a round, whole bytes an element. */
+static void
+make_large_loads (Run *run)
+{
+  const Replay *r = run->m->replay;
+  run->loads = g_new0 (HassLoad, r->n_rounds);
+  run->ends = g_new0 (guint64, r->farm->n_units);
+  for (guint i = 0; i < r->n_rounds; i++)
+    {
+      const ReplayRound *round = &r->rounds[i];
+      double in = 0, out = 0;
+      guint64 n = 0;
+      for (guint64 u = round->first; u < round->first + round->units; u++)
+        {
+          n += MAX (r->elements[u], 1);
+          in += r->in_bytes[u];
+          out += r->out_bytes[u];
+          run->ends[u] = n;
+        }
+      run->loads[i] = (HassLoad){ .size = n,
+                                  .input_bytes = n * (gsize)(in / n + 0.5),
+                                  .output_bytes = n * (gsize)(out / n + 0.5),
+                                  .tag = GUINT_TO_POINTER (i) };
+    }
+}
+
+static void
+make_loads (Run *run)
+{
+  const Replay *r = run->m->replay;
+  run->loads = g_new0 (HassLoad, r->farm->n_units);
+  for (guint64 u = 0; u < r->farm->n_units; u++)
+    run->loads[u] = (HassLoad){ .size = r->elements[u],
+                                .input_bytes = r->in_bytes[u],
+                                .output_bytes = r->out_bytes[u],
+                                .cost = (float)r->work[u] };
+}
+
+/* Cuts a load as it was cut when it was recorded. */
+static gboolean
+cut (const HassLoad *load, gsize first, gsize count, HassBlock *block,
+     gpointer data, GError **error)
+{
+  const Run *run = data;
+  const ReplayRound *round
+      = &run->m->replay->rounds[GPOINTER_TO_UINT (load->tag)];
+  const guint64 *ends = run->ends + round->first;
+  guint64 low = 0, high = round->units - 1;
+  (void)count, (void)error;
+  while (low < high)
+    {
+      guint64 middle = (low + high) / 2;
+      if (ends[middle] > first)
+        high = middle;
+      else
+        low = middle + 1;
+    }
+  block->count = ends[low] - first;
+  block->input_bytes = block->count * (load->input_bytes / load->size);
+  block->output_bytes = block->count * (load->output_bytes / load->size);
+  return TRUE;
+}
+
+static gboolean
+never (const HassBlock *block, HassWorker *worker, gpointer data,
+       GError **error)
+{
+  (void)block, (void)worker, (void)data, (void)error;
+  return FALSE; /* a dry run calls no worker */
+}
+
+/* Equal blocks of so many elements in all rounds, or 0. */
+static guint64
+equal_blocks (const Replay *r)
+{
+  guint64 e = r->elements[r->rounds[0].first];
+  for (guint i = 0; i < r->n_rounds; i++)
+    {
+      const ReplayRound *round = &r->rounds[i];
+      guint64 last = round->first + round->units - 1;
+      for (guint64 u = round->first; u < last; u++)
+        if (r->elements[u] != e)
+          return 0;
+      if (r->elements[last] > e || r->elements[last] == 0)
+        return 0;
+    }
+  return e;
+}
+
+static double *
+gaps_of (const Replay *r)
+{
+  double *gaps = g_new (double, r->n_rounds + 1);
+  for (guint i = 0; i < r->n_rounds; i++)
+    gaps[i] = r->rounds[i].gap;
+  gaps[r->n_rounds] = r->gap_after;
+  return gaps;
+}
+
+/* Runs the farm under a strategy; NULL: the recorded one. */
+gboolean
+replay_run (const ReplayMachine *m, const char *strategy, guint64 seed,
+            HassReport **report, GError **error)
+{
+  const Replay *r = m->replay;
+  const RecordFarm *f = r->farm;
+  gboolean partition = f->kind == HASS_FARM_PARTITION;
+  Run run = { .m = m };
+  if (partition)
+    make_large_loads (&run);
+  else
+    make_loads (&run);
+  guint64 block = partition ? equal_blocks (r) : 0;
+  gboolean late = !m->other && m->platform->cores == f->devices[0].cores;
+  g_autofree double *gaps = gaps_of (r);
+  HassRunOptions options
+      = { .dry = TRUE, .seed = seed, .trace = "", .record = "" };
+  HassFarm farm = { .name = f->farm,
+                    .kind = f->kind,
+                    .cost = f->cost,
+                    .user_data = &run,
+                    .generate = generate,
+                    .cpu_worker = never,
+                    .partition = partition && block == 0 ? cut : NULL,
+                    .block_elements = MAX (block, 1),
+                    .pool_loads = 1024,
+                    .pool_bytes = G_MAXSIZE,
+                    .round_loads = G_MAXUINT32 - 1,
+                    .window = G_MAXUINT32,
+                    .strategy = strategy ? strategy : f->strategy,
+                    .profile = m->any_known ? m->known : NULL,
+                    .run = &options };
+  HassVirtualModel model = { .cost = cost,
+                             .data = &run,
+                             .traits = m->traits,
+                             .gap_ns = gaps,
+                             .n_gaps = r->n_rounds + 1,
+                             .late_ns = late ? r->late : NULL,
+                             .n_late = r->n_rounds,
+                             .open_ns = m->open,
+                             .submit_ns = m->submit,
+                             .host_ns = m->host };
+  gboolean ok
+      = hass_virtual_run_model (&farm, m->platform, &model, report, error);
+  g_free (run.loads);
+  g_free (run.ends);
+  return ok;
+}
