@@ -59,8 +59,6 @@ struct HassCudaDevice
   gpointer *constant_data;  /* [farm->n_constants] */
   double record_rate;       /* per element, as seen */
   double expected_ns;       /* a bundle takes on the GPU */
-  double pace[2];           /* ns an element, of the last two bundles */
-  gint64 last_end_ns;
   HassCudaWay staged, pinned;
   guint n_pageable; /* bundles that had the choice */
   gboolean lost;
@@ -77,7 +75,6 @@ gboolean hass_cuda_reserve_host (HassCudaDevice *d, const HassCudaSlot *filling,
 /* cuda_wait.c */
 guint hass_cuda_find_done (HassCudaDevice *d, gint64 timeout_ns,
                            GError **error);
-void hass_cuda_note_pace (HassCudaDevice *d, const HassCudaSlot *slot);
 gboolean hass_cuda_drain (HassCudaDevice *d, HassCudaSlot *slot);
 
 /* cuda_in.c: from the host to the device */

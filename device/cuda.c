@@ -10,7 +10,7 @@
       enqueues the copies of its results (cuda_out.c). In a function farm the
       blocks are grouped by their workers, and groups run on streams of their
       own at the same time.
-   2. wait sleeps until a bundle is due (cuda_wait.c).
+   2. wait sleeps on the last event of the oldest bundle (cuda_wait.c).
    3. A bundle with more records than its buffer holds is computed again with
       a larger one; its inputs are still there.
    4. A failure leaves nothing behind: what was enqueued is waited for. After
@@ -118,8 +118,6 @@ open_device (HassDevice *device, const HassDeviceFarm *farm, GError **error)
   d->lost = FALSE;
   d->n_queued = d->n_failing = 0;
   d->transfers = (HassTransfers){ 0 };
-  d->pace[0] = d->pace[1] = 0;
-  d->last_end_ns = 0;
   d->record_rate = farm->records_per_element;
   for (guint i = 0; i < HASS_CUDA_SLOTS && ok; i++)
     {
@@ -594,7 +592,6 @@ report_done (HassCudaDevice *d, HassCudaSlot *slot, HassBundleDone *done)
   done->kernel_ns = stage_ns (kit->copied, kit->computed);
   done->d2h_ns = stage_ns (kit->computed, kit->done);
   d->expected_ns = done->h2d_ns + done->kernel_ns + done->d2h_ns;
-  hass_cuda_note_pace (d, slot);
   done->accumulator = hass_cuda_accumulator (d, slot);
   if (d->farm->record_bytes == 0)
     return;

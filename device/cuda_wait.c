@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* cuda_wait.c: waiting for bundles on a GPU; step 2 of cuda.c.
 
-   DESIGN. A blocking wait of the CUDA runtime costs some 65 us of a core and
-   wakes up 50 us late (doc/results/h200.md), so:
-   1. A bundle that is expected within microseconds is spun for.
-   2. Where the last two bundles tell when this one is due, the thread naps
-      for most of the time that is left, looks, and so on; a bundle that is
-      early is so seen before long.
-   3. One that is overdue, or that nothing is known of, is waited for by a
-      blocking wait; with a deadline by looking now and then, since a blocking
-      wait for a GPU that hangs never returns.
+   DESIGN. A thread that waits sleeps in a blocking wait of the CUDA runtime;
+   only a bundle that is expected within microseconds is worth spinning for.
+   With a deadline it looks now and then instead, since a blocking wait for a
+   GPU that hangs never returns. Sleeping until a bundle is due and looking
+   then was tried on an H200: it cost as much of a core as the blocking wait.
 
    Thread safety: the device's proxy thread. */
 #include "cuda-private.h"
@@ -21,9 +17,6 @@
 #define SPIN_FOR_NS 60000
 #define POLL_NS 20000
 #define MOST_POLL_NS 200000
-#define NAP_PART 0.7 /* of the time that is left */
-#define WORTH_A_NAP_NS 200000
-#define LATE_LOOKS 8 /* before a blocking wait */
 #define DRAIN_TRIES 3
 
 gint64
@@ -137,41 +130,7 @@ hass_cuda_drain (HassCudaDevice *d, HassCudaSlot *slot)
   return ok;
 }
 
-/* -- When it is due ---------------------------------------------------- */
-
-static double
-size_of (const HassCudaSlot *slot)
-{
-  double n = 0;
-  for (guint i = 0; i < slot->groups->len; i++)
-    {
-      const HassLayout *l
-          = &g_array_index (slot->groups, HassCudaGroup, i).layout;
-      n += MAX (l->n_elements, l->n);
-    }
-  return MAX (n, 1);
-}
-
-/* A bundle has just left. */
-void
-hass_cuda_note_pace (HassCudaDevice *d, const HassCudaSlot *slot)
-{
-  gint64 now = hass_cuda_now ();
-  d->pace[1] = d->pace[0];
-  d->pace[0] = (now - MAX (slot->submit_ns, d->last_end_ns)) / size_of (slot);
-  d->last_end_ns = now;
-}
-
-/* When the oldest bundle is due; 0: nobody knows. */
-static gint64
-due_ns (const HassCudaDevice *d)
-{
-  const HassCudaSlot *oldest = &d->slots[d->queue[0]];
-  double pace = MIN (d->pace[0], d->pace[1]);
-  return pace > 0 ? MAX (oldest->submit_ns, d->last_end_ns)
-                        + (gint64)(pace * size_of (oldest))
-                  : 0;
-}
+/* -- Which one is done ------------------------------------------------- */
 
 /* A bundle that is done: its index in the queue; or n_queued. */
 static guint
@@ -184,28 +143,6 @@ look (HassCudaDevice *d, GError **error)
   if (inner)
     g_propagate_error (error, inner);
   return d->n_queued;
-}
-
-/* 2. Naps, with a look after each, until the bundle is overdue. */
-static guint
-nap (HassCudaDevice *d, GError **error)
-{
-  GError *inner = NULL;
-  gint64 due = due_ns (d), left = due - hass_cuda_now ();
-  gint64 late = CLAMP (left / 32, POLL_NS, MOST_POLL_NS);
-  guint at = d->n_queued;
-  if (due == 0 || left < WORTH_A_NAP_NS)
-    return at;
-  for (guint looks = 0; at == d->n_queued && !inner && looks < LATE_LOOKS;)
-    {
-      looks += left < late;
-      sleep_ns (MAX ((gint64)(NAP_PART * left), late));
-      at = look (d, &inner);
-      left = due - hass_cuda_now ();
-    }
-  if (inner)
-    g_propagate_error (error, inner);
-  return at;
 }
 
 /* Which bundle is done: one that is, without waiting, or the oldest. Index
@@ -222,8 +159,6 @@ hass_cuda_find_done (HassCudaDevice *d, gint64 timeout_ns, GError **error)
   do
     at = look (d, &inner);
   while (at == d->n_queued && !inner && hass_cuda_now () - begin_ns < spin_ns);
-  if (at == d->n_queued && !inner && deadline == 0)
-    at = nap (d, &inner);
   if (inner)
     g_propagate_error (error, inner);
   if (at < d->n_queued || inner)

@@ -4,13 +4,11 @@
 #include "urgent-private.h"
 
 #include <stdint.h>
-#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #define SLICE_NS 100000
-#define TIMER_SLACK_NS 1000
 #define NICE (-10)
 
 /* As the kernel has it; the C library of Debian 12 does not. */
@@ -27,7 +25,6 @@ void
 hass_thread_urgent (void)
 {
   SchedAttr attr = { .size = sizeof attr, .nice = NICE, .runtime = SLICE_NS };
-  prctl (PR_SET_TIMERSLACK, TIMER_SLACK_NS);
   int before = getpriority (PRIO_PROCESS, 0);
   if (before < NICE)
     attr.nice = before;

@@ -1261,35 +1261,6 @@ failed_wait (void)
     }
 }
 
-/* A bundle like the two before it is slept for until it is due: neither a
-   blocking wait nor spinning. */
-static void
-naps (void)
-{
-  enum
-  {
-    N = 8
-  };
-  Rig r;
-  guint8 in[] = "abc", out[3] = { 0 };
-  HassBlock b = block (in, out, 3);
-  rig_init (&r, &(FakePlan){ .kernel_delay_us = 20000 }, &shifts);
-  run (&r, &b, 1);
-  run (&r, &b, 1);
-  FakeCounts before = fake_cudart_counts ();
-  for (guint i = 0; i < N; i++)
-    run (&r, &b, 1);
-  FakeCounts after = fake_cudart_counts ();
-  guint queries
-      = after.calls[FAKE_EVENT_QUERY] - before.calls[FAKE_EVENT_QUERY];
-  CU_ASSERT_TRUE (is_shifted (out, in, 3));
-  CU_ASSERT_TRUE (before.calls[FAKE_EVENT_WAIT] >= 1);
-  CU_ASSERT_TRUE (after.calls[FAKE_EVENT_WAIT]
-                  <= before.calls[FAKE_EVENT_WAIT] + N / 2);
-  CU_ASSERT_TRUE (queries >= 3 * (N / 2) && queries <= 30 * N);
-  rig_clear (&r);
-}
-
 /* Tasks on side streams that could not be joined have ended before their
    buffers are used again. */
 static void
@@ -1366,5 +1337,4 @@ HASS_TEST_SUITE (
     { "no buffer grows beside a bundle that may be hung",
       deadline_before_growth },
     { "when waiting fails the bundles there have failed", failed_wait },
-    { "a bundle that is like those before is napped for", naps },
     { "tasks whose streams could not be joined have ended", failed_join })
