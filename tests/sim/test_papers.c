@@ -184,15 +184,23 @@ weight_converges (void)
   for (guint i = 0; i < WEIGHT_CASES; i++)
     {
       const PapersWeightRow *r = &papers ()->weight.rows[i];
+      double least = 1, most = 0, off = 0, uneven = 0;
       about (r->name, r->weight[0], 0.2, 0.001);
       within (r->name, r->turns_in, 2, 30);
       for (guint k = 1; k < WEIGHT_ROUNDS; k++)
-        about (r->name, fabs (r->weight[k] - r->weight[k - 1]), 0.01, 0.001);
-      for (guint k = r->turns_in; k < WEIGHT_ROUNDS; k++)
         {
-          about (r->name, r->weight[k], r->last_weight, 0.006);
-          within (r->name, r->cpu_ms[k] / r->gpu_ms[k], 0.85, 1.15);
+          double step = fabs (r->weight[k] - r->weight[k - 1]);
+          least = MIN (least, step);
+          most = MAX (most, step);
+          if (k < r->turns_in)
+            continue;
+          off = MAX (off, fabs (r->weight[k] - r->last_weight));
+          uneven = MAX (uneven, fabs (r->cpu_ms[k] / r->gpu_ms[k] - 1));
         }
+      within (r->name, least, 0.009, most);
+      within (r->name, most, least, 0.011);
+      within (r->name, off, 0, 0.006);
+      within (r->name, uneven, 0, 0.15);
     }
 }
 
