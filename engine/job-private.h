@@ -107,10 +107,12 @@ typedef struct
   gboolean part; /* of a bundle that was counted before */
 } HassDone;
 
+#define HASS_N_STAGES 3
+
 /* When a bundle was copied in, computed, copied out. */
 typedef struct
 {
-  gint64 begin_ns[3], end_ns[3];
+  gint64 begin_ns[HASS_N_STAGES], end_ns[HASS_N_STAGES];
 } HassStages;
 
 struct _HassEmitter

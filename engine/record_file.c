@@ -8,6 +8,7 @@
 
    Thread safety: any thread. */
 #include "record.h"
+#include "engine/json-private.h"
 
 #include <errno.h>
 #include <json-glib/json-glib.h>
@@ -63,58 +64,34 @@ append (const char *path, const GString *text, GError **error)
 /* -- The header --------------------------------------------------------- */
 
 static void
-add_string (JsonBuilder *j, const char *name, const char *value)
-{
-  json_builder_set_member_name (j, name);
-  if (value)
-    json_builder_add_string_value (j, value);
-  else
-    json_builder_add_null_value (j);
-}
-
-static void
-add_int (JsonBuilder *j, const char *name, guint64 value)
-{
-  json_builder_set_member_name (j, name);
-  json_builder_add_int_value (j, (gint64)MIN (value, G_MAXINT64));
-}
-
-static void
-add_double (JsonBuilder *j, const char *name, double value)
-{
-  json_builder_set_member_name (j, name);
-  json_builder_add_double_value (j, value);
-}
-
-static void
 add_device (HassJob *job, JsonBuilder *j, guint d)
 {
   const HassDeviceTraits *t = &job->devices[d];
   const HassTransfers *bytes = &job->totals[d].transfers;
   json_builder_begin_object (j);
-  add_string (j, "name", t->name);
-  add_string (j, "kind", t->kind == HASS_DEVICE_CPU ? "cpu" : "gpu");
-  add_string (j, "model", t->model);
-  add_int (j, "cores", t->cores);
-  add_int (j, "width", t->width);
-  add_double (j, "latency_ns", t->latency_ns);
-  add_double (j, "link_bytes_per_ns", t->link_bytes_per_ns);
-  add_double (j, "work_per_ns", t->work_per_ns);
-  add_int (j, "max_in_flight", t->max_in_flight);
-  add_int (j, "link", t->link);
-  add_int (j, "memory_bytes", t->memory_bytes);
-  add_int (j, "part_bytes", t->part_bytes);
+  json_add_string (j, "name", t->name);
+  json_add_string (j, "kind", t->kind == HASS_DEVICE_CPU ? "cpu" : "gpu");
+  json_add_string (j, "model", t->model);
+  json_add_int (j, "cores", t->cores);
+  json_add_int (j, "width", t->width);
+  json_add_double (j, "latency_ns", t->latency_ns);
+  json_add_double (j, "link_bytes_per_ns", t->link_bytes_per_ns);
+  json_add_double (j, "work_per_ns", t->work_per_ns);
+  json_add_int (j, "max_in_flight", t->max_in_flight);
+  json_add_int (j, "link", t->link);
+  json_add_int (j, "memory_bytes", t->memory_bytes);
+  json_add_int (j, "part_bytes", t->part_bytes);
   if (job->known && job->known[d].work_per_ns > 0)
     {
-      add_double (j, "known_work_per_ns", job->known[d].work_per_ns);
-      add_double (j, "known_latency_ns", job->known[d].latency_ns);
-      add_int (j, "known_runs", job->known[d].runs);
+      json_add_double (j, "known_work_per_ns", job->known[d].work_per_ns);
+      json_add_double (j, "known_latency_ns", job->known[d].latency_ns);
+      json_add_int (j, "known_runs", job->known[d].runs);
     }
   if (t->kind == HASS_DEVICE_GPU)
     {
-      add_int (j, "direct_bytes", bytes->direct_bytes);
-      add_int (j, "registered_bytes", bytes->registered_bytes);
-      add_int (j, "staged_bytes", bytes->staged_bytes);
+      json_add_int (j, "direct_bytes", bytes->direct_bytes);
+      json_add_int (j, "registered_bytes", bytes->registered_bytes);
+      json_add_int (j, "staged_bytes", bytes->staged_bytes);
     }
   json_builder_end_object (j);
 }
@@ -136,24 +113,27 @@ add_farm (HassJob *job, JsonBuilder *j)
   g_autoptr (GDateTime) now = g_date_time_new_now_utc ();
   g_autofree char *date = g_date_time_format (now, "%Y-%m-%dT%H:%M:%SZ");
   gboolean gpu = farm->gpu_worker || farm->gpu_worker_of;
-  add_int (j, "hass_record", HASS_RECORD_VERSION);
-  add_string (j, "farm", farm->name);
-  add_string (j, "kind", kind_name (farm->kind));
-  add_string (j, "cost", costs[farm->cost]);
-  add_string (j, "engine", job->engine->real_time ? "live" : "virtual");
-  add_string (j, "platform", job->platform_name);
-  add_string (j, "strategy", farm->strategy);
-  add_int (j, "seed", farm->run->seed);
-  add_string (j, "date", date);
-  add_string (j, "host", g_get_host_name ());
-  add_int (j, "block_elements", farm->block_elements);
-  add_int (j, "halo_elements", farm->halo_elements);
-  add_int (j, "round_loads", farm->round_loads);
-  add_string (j, "results",
-              !farm->collect ? "none"
-              : job->ordered ? "ordered"
-                             : "unordered");
-  add_string (j, "workers", !gpu ? "cpu" : !farm->cpu_worker ? "gpu" : "both");
+  json_add_int (j, "hass_record", HASS_RECORD_VERSION);
+  json_add_string (j, "farm", farm->name);
+  json_add_string (j, "kind", kind_name (farm->kind));
+  json_add_string (j, "cost", costs[farm->cost]);
+  json_add_string (j, "engine", job->engine->real_time ? "live" : "virtual");
+  json_add_string (j, "platform", job->platform_name);
+  json_add_string (j, "strategy", farm->strategy);
+  json_add_int (j, "seed", farm->run->seed);
+  json_add_string (j, "date", date);
+  json_add_string (j, "host", g_get_host_name ());
+  json_add_int (j, "block_elements", farm->block_elements);
+  json_add_int (j, "halo_elements", farm->halo_elements);
+  json_add_int (j, "round_loads", farm->round_loads);
+  json_add_string (j, "results",
+                   !farm->collect ? "none"
+                   : job->ordered ? "ordered"
+                                  : "unordered");
+  json_add_string (j, "workers",
+                   !gpu                ? "cpu"
+                   : !farm->cpu_worker ? "gpu"
+                                       : "both");
   json_builder_set_member_name (j, "constants");
   json_builder_begin_array (j);
   for (guint i = 0; i < farm->n_constants; i++)

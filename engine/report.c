@@ -2,6 +2,7 @@
 /* report.c: a report as a table and as JSON.
    Thread safety: see report.h. */
 #include "report-private.h"
+#include "engine/json-private.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -157,59 +158,28 @@ hass_report_to_string (const HassReport *r)
 }
 
 static void
-add_string (JsonBuilder *j, const char *name, const char *value)
-{
-  json_builder_set_member_name (j, name);
-  if (value)
-    json_builder_add_string_value (j, value);
-  else
-    json_builder_add_null_value (j);
-}
-
-static void
-add_int (JsonBuilder *j, const char *name, guint64 value)
-{
-  json_builder_set_member_name (j, name);
-  json_builder_add_int_value (j, (gint64)value);
-}
-
-static void
-add_double (JsonBuilder *j, const char *name, double value)
-{
-  json_builder_set_member_name (j, name);
-  json_builder_add_double_value (j, value);
-}
-
-static void
-add_bool (JsonBuilder *j, const char *name, gboolean value)
-{
-  json_builder_set_member_name (j, name);
-  json_builder_add_boolean_value (j, value);
-}
-
-static void
 add_device (JsonBuilder *j, const HassDeviceReport *v)
 {
   json_builder_begin_object (j);
-  add_string (j, "name", v->name);
-  add_string (j, "kind", v->kind == HASS_DEVICE_CPU ? "cpu" : "gpu");
-  add_int (j, "cores", v->cores);
-  add_int (j, "units", v->units);
-  add_int (j, "bytes", v->bytes);
-  add_int (j, "bundles", v->bundles);
-  add_int (j, "failures", v->failures);
-  add_double (j, "work", v->work);
-  add_double (j, "busy_s", v->busy_s);
-  add_double (j, "kernel_s", v->kernel_s);
-  add_double (j, "waiting_s", v->waiting_s);
-  add_double (j, "tail_s", v->tail_s);
-  add_bool (j, "lost", v->lost);
-  add_string (j, "message", v->message);
-  add_int (j, "direct_bytes", v->direct_bytes);
-  add_int (j, "registered_bytes", v->registered_bytes);
-  add_int (j, "staged_bytes", v->staged_bytes);
-  add_int (j, "constant_bytes", v->constant_bytes);
-  add_int (j, "peak_bytes", v->peak_bytes);
+  json_add_string (j, "name", v->name);
+  json_add_string (j, "kind", v->kind == HASS_DEVICE_CPU ? "cpu" : "gpu");
+  json_add_int (j, "cores", v->cores);
+  json_add_int (j, "units", v->units);
+  json_add_int (j, "bytes", v->bytes);
+  json_add_int (j, "bundles", v->bundles);
+  json_add_int (j, "failures", v->failures);
+  json_add_double (j, "work", v->work);
+  json_add_double (j, "busy_s", v->busy_s);
+  json_add_double (j, "kernel_s", v->kernel_s);
+  json_add_double (j, "waiting_s", v->waiting_s);
+  json_add_double (j, "tail_s", v->tail_s);
+  json_add_bool (j, "lost", v->lost);
+  json_add_string (j, "message", v->message);
+  json_add_int (j, "direct_bytes", v->direct_bytes);
+  json_add_int (j, "registered_bytes", v->registered_bytes);
+  json_add_int (j, "staged_bytes", v->staged_bytes);
+  json_add_int (j, "constant_bytes", v->constant_bytes);
+  json_add_int (j, "peak_bytes", v->peak_bytes);
   json_builder_end_object (j);
 }
 
@@ -217,33 +187,33 @@ static void
 add_unfinished (JsonBuilder *j, const HassUnfinished *u)
 {
   json_builder_begin_object (j);
-  add_int (j, "seq", u->seq);
-  add_int (j, "n_loads", u->n_loads);
-  add_int (j, "first", u->first);
-  add_int (j, "count", u->count);
-  add_string (j, "message", u->message);
+  json_add_int (j, "seq", u->seq);
+  json_add_int (j, "n_loads", u->n_loads);
+  json_add_int (j, "first", u->first);
+  json_add_int (j, "count", u->count);
+  json_add_string (j, "message", u->message);
   json_builder_end_object (j);
 }
 
 static void
 add_report (JsonBuilder *j, const HassReport *r)
 {
-  add_string (j, "farm", r->farm);
-  add_string (j, "strategy", r->strategy);
-  add_string (j, "platform", r->platform);
-  add_bool (j, "virtual_time", r->virtual_time);
-  add_double (j, "makespan_s", r->makespan_s);
-  add_int (j, "rounds", r->rounds);
-  add_int (j, "loads", r->loads);
-  add_int (j, "units", r->units);
-  add_int (j, "bytes", r->bytes);
-  add_int (j, "results", r->results);
-  add_double (j, "work", r->work);
-  add_double (j, "bound_s", r->bound_s);
-  add_double (j, "efficiency", r->efficiency);
-  add_double (j, "lost_copies_s", r->lost_copies_s);
-  add_double (j, "lost_imbalance_s", r->lost_imbalance_s);
-  add_double (j, "lost_overhead_s", r->lost_overhead_s);
+  json_add_string (j, "farm", r->farm);
+  json_add_string (j, "strategy", r->strategy);
+  json_add_string (j, "platform", r->platform);
+  json_add_bool (j, "virtual_time", r->virtual_time);
+  json_add_double (j, "makespan_s", r->makespan_s);
+  json_add_int (j, "rounds", r->rounds);
+  json_add_int (j, "loads", r->loads);
+  json_add_int (j, "units", r->units);
+  json_add_int (j, "bytes", r->bytes);
+  json_add_int (j, "results", r->results);
+  json_add_double (j, "work", r->work);
+  json_add_double (j, "bound_s", r->bound_s);
+  json_add_double (j, "efficiency", r->efficiency);
+  json_add_double (j, "lost_copies_s", r->lost_copies_s);
+  json_add_double (j, "lost_imbalance_s", r->lost_imbalance_s);
+  json_add_double (j, "lost_overhead_s", r->lost_overhead_s);
   json_builder_set_member_name (j, "devices");
   json_builder_begin_array (j);
   for (guint d = 0; d < r->n_devices; d++)
@@ -298,8 +268,8 @@ hass_report_append (int fd, const HassReport *r, const char *farm,
   if (r)
     add_report (j, r);
   else
-    add_string (j, "farm", farm);
-  add_string (j, "error", why);
+    json_add_string (j, "farm", farm);
+  json_add_string (j, "error", why);
   json_builder_end_object (j);
   g_autofree char *text = text_of (j, FALSE);
   g_autofree char *line = g_strconcat (text, "\n", NULL);

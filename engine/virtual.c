@@ -283,8 +283,11 @@ next_stage (World *w, Bundle *b)
     }
   gint64 begin = MAX (w->clock, *resource), end = begin + (gint64)ns;
   *resource = end;
-  b->stages.begin_ns[b->stage] = begin;
-  b->stages.end_ns[b->stage] = end;
+  if (b->stage < HASS_N_STAGES)
+    {
+      b->stages.begin_ns[b->stage] = begin;
+      b->stages.end_ns[b->stage] = end;
+    }
   b->stage++;
   push (w, (Event){ .t = end, .core = -1, .bundle = b });
 }

@@ -65,6 +65,7 @@ typedef struct
 {
   double work, ns; /* ns: as foretold */
   guint fit;
+  gboolean poor;   /* too few elements to say much of the rate */
   gboolean enters; /* the first of a round, and copies more than itself */
 } HassAutoBundle;
 

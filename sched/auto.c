@@ -5,46 +5,66 @@
    Own work. The square root for bundles is that of Kruskal and Weiss 1985,
    shrinking parts are guided self-scheduling (Polychronopoulos and Kuck
    1987), the first small bundles those of Kaleem et al. 2014. A decision is
-   one pass over the devices for each one that takes part, measured at 0.6 us
-   for a CPU and eight GPUs, whether sizes are known or not. Steps 1 and 2
-   are in auto_plan.c, the arithmetic under them in auto_model.c.
+   one pass over the devices for each one that takes part; bench/decision
+   measures 1.1 us for a CPU and eight GPUs. Steps 1 and 2 are in auto_plan.c,
+   the arithmetic under them in auto_model.c, step 3 in auto_gpu.c, 4 in
+   auto_cpu.c and 6 in auto_guard.c.
 
    DESIGN.
    1. What is known: for a GPU a fit of service time over work, one for
       bundles that find it idle and one for those that queue behind another,
       because copies then overlap kernels; apart for simple tasks of a
-      function farm. For the CPU pool its work over its busy time. Both
-      follow the last few bundles, and are kept from round to round.
+      function farm; waits at a shared link apart. A bundle with fewer elements
+      than the GPU is wide counts as one that fills it. For the CPU pool its
+      work over its busy time. All follow the last few bundles, and are kept
+      from round to round. Before: what earlier runs have shown, or what the
+      devices are said to do.
    2. The plan, anew at each decision: the work that waits and the times at
-      which devices have done what they hold give the time T at which all
-      finish together. Who could not end its least bundle, or one core one
-      unit, before the others were done with everything takes no part.
+      which devices have done what they hold, and have copied what they need
+      first, give the time T at which all finish together. Who could not end
+      its least bundle, or one core one unit, before the others were done with
+      everything takes no part.
    3. A GPU gets a small bundle first, then up to 4 times the largest seen:
       of about sqrt (T * a / u) ns, a its fixed part and u how uncertain it
       is; never more than its part of the plan; all of it when what would
-      be over is not worth a launch. Some are in flight at a time.
+      be over is not worth a launch. Some are in flight at a time. One that
+      could not be filled, or needs a long copy first, may not be tried.
    4. The CPU pool gets most of its part as a share, from which its cores
       pull without asking and whose back GPUs may steal from; at the end
-      single units, each only if a core ends it by T.
+      single units, each only if a core ends it by T. Long units wait while a
+      GPU is about to show more: its first bundle may have been a warm-up.
    5. A device says WAIT only while it holds something itself or the plan
       has somebody else, who then does not. One that fails gets single units
-      until one succeeds. Units are kept for GPUs that were never tried.
+      until one succeeds. Units are kept for GPUs that were never tried. Who
+      asks no more, though it has nothing, is planned with no more.
+   6. A round begins with one device alone, or without the CPU, where that
+      was measured to be faster, merging included.
+   7. Indivisible loads of known sizes: the largest go to the cores where a
+      core is much faster than a multiprocessor, because a launch takes as long
+      as its largest load; else to the GPUs. A bundle counts for what its
+      multiprocessors are kept busy with, waiting for the last one included:
+      by its sizes alone large loads seemed to be slow ones, which had cost up
+      to a third against hass-i.
 
    Loses where rates change faster than a bundle; where the first bundles
-   are not like the rest; in a first round so short that one unit on a core,
-   tried because nothing is known, outlasts it; where a GPU's time does not
-   follow the work (tiny parallel tasks of a function farm, a link that GPUs
-   share); on some machines with indivisible loads of known sizes, where the
-   best strategy of the papers took 0.69 of its time at worst, for a reason
-   not yet found; where CPU and GPUs slow each other down so much that one
-   alone would be faster, because that is never tried.
+   are not like the rest; in a first round that one unit on a core, or one
+   filled bundle on a slow GPU, outlasts, tried because nothing is known; where
+   nobody knows costs that differ much, against who knew them; in tiny parallel
+   tasks of a function farm. Indivisible loads where a multiprocessor is about
+   as fast as a core: hass-i took 0.78 of its time at worst of 16 machines and
+   loads tried. The guard of step 6 is by measurement, not by law: of 1000
+   random machines 2, and 11 where devices slow each other down up to threefold,
+   were more than 5 % behind their best device alone.
 
    Thread safety: as hass/strategy.h. */
 #include "auto-private.h"
 
 #include <string.h>
 
-#define LOOKED_AT 8  /* units, for their elements */
+#define LOOKED_AT 8      /* units, for their elements */
+#define FASTER_CORE 1.05 /* times as fast as a multiprocessor */
+#define POOR 2           /* times as many elements would fill the GPU */
+#define MANY_DONE 2  /* bundles; then the next of that kind may be left out */
 #define LATE_TOLD 16 /* completions of a round in which it never asked */
 #define LINK_MEMORY 0.9
 #define WARM_UP 2 /* times slower than the second bundle */
@@ -182,7 +202,7 @@ choose_end (HassAuto *s, const HassRound *round)
         rate = MAX (rate,
                     1 / fit->ns_per_work / MAX (s->env->devices[d].cores, 1));
     }
-  s->reversed = rate <= core_rate;
+  s->reversed = rate * FASTER_CORE < core_rate;
 }
 
 static void
@@ -277,6 +297,21 @@ decide (gpointer self, HassRound *round, guint device, gboolean force,
 
 /* -- What happened ------------------------------------------------------ */
 
+/* How many times what it does a bundle could do in the same time, because it
+   offers fewer elements than the GPU is wide. */
+static double
+unfilled (const HassAuto *s, const HassRound *round, guint device,
+          const HassGrant *grant)
+{
+  guint64 last = grant->first + grant->taken - 1;
+  if (s->members[device].fill_units <= 0)
+    return 1;
+  double elements = 0.5 * grant->taken
+                    * (hass_round_elements (round, grant->first)
+                       + hass_round_elements (round, last));
+  return MAX (1, s->env->devices[device].width / MAX (elements, 1));
+}
+
 static void
 explain (const HassAuto *s, guint device, const HassGrant *grant)
 {
@@ -311,7 +346,8 @@ granted (gpointer self, HassRound *round, guint device, const HassGrant *grant)
   if (m->n_bundles == HASS_AUTO_DEEPEST)
     return;
   double work = hass_round_work (round, grant->first, grant->taken);
-  work *= MAX (1, m->fill_units / grant->taken);
+  double times = unfilled (s, round, device, grant);
+  work *= times;
   if (s->listed)
     work = hass_auto_listed_work (s, round, device, grant->first, grant->taken);
   gboolean enters = !m->entered && m->entry_ns > 0;
@@ -331,7 +367,8 @@ granted (gpointer self, HassRound *round, guint device, const HassGrant *grant)
   if (s->solo == device && s->probing)
     s->solo_given = work;
   m->entered = TRUE;
-  m->bundles[m->n_bundles++] = (HassAutoBundle){ work, ns, fit, enters };
+  m->bundles[m->n_bundles++]
+      = (HassAutoBundle){ work, ns, fit, times > POOR, enters };
   m->queue_ns += ns;
   m->round_largest = MAX (m->round_largest, work);
 }
@@ -437,6 +474,8 @@ observe (gpointer self, HassRound *round, const HassCompletion *done)
   m->done_ns += MAX (served_ns - m->fits[b.fit].fixed_ns, 0.1 * served_ns);
   double latency_ns = s->env->devices[done->device].latency_ns;
   forget_warm_up (m, b.work, ns);
+  if (b.poor && m->n_done > MANY_DONE)
+    return;
   hass_fit_add (&m->fits[b.fit], b.work, ns, latency_ns);
   m->fits[b.fit].last = m->n_done;
   if (hass_auto_overlaps (s, done->device))

@@ -10,6 +10,7 @@
 #define REVERSED_PART 0.25 /* of it that cores get at once, largest first */
 #define LONG_PART 0.25     /* of what is left of the round */
 #define LEAST_SHARE_NS 2e3
+#define TRIFLE 0.03 /* of what GPUs do, that is not worth waiting for cores */
 
 /* How many units at the cores' end have so much work, at least one. */
 static guint64
@@ -43,6 +44,68 @@ first_units (HassAuto *s, guint64 waiting, guint cores, gboolean force)
   return force ? 1 : 0;
 }
 
+static gboolean
+unseen_gpu (const HassAuto *s)
+{
+  for (guint d = 0; d < s->n; d++)
+    if (d != s->cpu && s->members[d].absent && s->members[d].n_done == 0)
+      return TRUE;
+  return FALSE;
+}
+
+/* Work per ns of the GPUs that are in the middle of a grant which is their
+   first; its parts are counted as they come back. */
+static double
+rate_so_far (const HassAuto *s, const HassRound *round)
+{
+  double rate = 0;
+  for (guint d = 0; d < s->n; d++)
+    {
+      HassProgress p = { 0 };
+      if (d != s->cpu && s->members[d].n_bundles > 0
+          && !hass_auto_measured (s, round, d))
+        p = hass_round_progress (round, d);
+      rate += p.busy_ns > 0 ? p.work / p.busy_ns : 0;
+    }
+  return rate;
+}
+
+/* A GPU has its first bundle, not longer than for two units: the time of that
+   was known to a unit only. */
+static gboolean
+measured_soon (const HassAuto *s, const HassRound *round, double unit_ns)
+{
+  for (guint d = 0; d < s->n; d++)
+    {
+      const HassAutoMember *m = &s->members[d];
+      if (d != s->cpu && m->n_bundles > 0 && !hass_auto_measured (s, round, d)
+          && s->now_ns - m->since_ns < 2 * unit_ns)
+        return TRUE;
+    }
+  return FALSE;
+}
+
+/* While a GPU is not measured: one long unit for each core that asks, since
+   what is in a share cores take without asking, and a GPU may be slow to open.
+   None where its first grant, half done, shows that cores could do but a
+   trifle, or that they would be late. When nothing is back all cores but one
+   wait for it, but not for long: it may be of no use. */
+static guint64
+long_unit (HassAuto *s, const HassRound *round, double unit_ns, double cpu_rate)
+{
+  double rate = rate_so_far (s, round);
+  double left = s->unit_work * hass_round_waiting (round);
+  s->why = "cores could do but a trifle of what a GPU does, or would be late";
+  if (rate > 0 && (cpu_rate < TRIFLE * rate || left / rate < unit_ns))
+    return 0;
+  s->why = "units are long, and a GPU is not measured yet";
+  if (rate == 0 && measured_soon (s, round, unit_ns)
+      && hass_auto_busy (s, round, s->cpu))
+    return 0;
+  s->why = "one unit, because units are long and a GPU is not measured yet";
+  return 1;
+}
+
 /* Units for the cores before they ask again; 0: none. */
 static guint64
 cpu_units (HassAuto *s, HassRound *round, gboolean force)
@@ -69,13 +132,14 @@ cpu_units (HassAuto *s, HassRound *round, gboolean force)
      that is so long that a fast GPU would have to wait for it. */
   if (!hass_auto_all_known (s, round) && !force)
     {
-      s->why = "units are long, and a GPU is not measured yet";
       if (hass_auto_long_units (s))
-        return 0;
+        return long_unit (s, round, unit_ns, r->rate);
       s->why = "not far ahead of a GPU that is not measured yet";
       return CLAMP (units_of (s, round, AHEAD_NS * r->rate), cores,
                     MAX (most, cores));
     }
+  if (hass_auto_long_units (s) && unseen_gpu (s) && !force)
+    return long_unit (s, round, unit_ns, r->rate);
   /* A unit cannot be taken back. Another bundle will soon tell more. */
   s->why = "until a GPU has shown more, because units are long";
   if (!force

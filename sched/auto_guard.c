@@ -35,8 +35,8 @@
 #define WEAK_FACTOR 0.965 /* so that it is tried without it, once */
 #define PROBE_PART 0.01   /* of the round's time */
 #define MOST_PROBE_PART 0.3
-#define TRIED_PART 0.75   /* belief that makes an arm tried */
-#define TRIED_UNKNOWN 0.9 /* the same, where costs are */
+#define TRIED_PART 0.75  /* belief that makes an arm tried */
+#define DOUBTED_PART 1.4 /* that makes it tried if it seems far faster */
 #define PROBE_ROUNDS 64
 #define PROBE_SHARE 0.125 /* who does less is not probed */
 #define FIRST_RETRY 16    /* rounds */
@@ -332,13 +332,13 @@ worth_probing (HassAuto *s, const HassRound *round, guint device)
       && solo_work (s, round, device)
              < MOST_PROBE_PART * s->planned_ns * r->rate)
     return TRUE;
-  /* In rounds so short, or where a bundle says nothing of the others, it is
-     tried with a whole one, if it does most of the work. */
+  /* In rounds so short it is tried with a whole one, if it does most of the
+     work. Where nobody knows costs it may have done the cheap ones. */
   HassAutoArm *arm = &s->arms[device];
-  double belief
-      = s->env->cost == HASS_COST_UNKNOWN ? TRIED_UNKNOWN : TRIED_PART;
   if (arm->rounds == 0)
-    arm->factor = MIN (arm->factor, belief);
+    arm->factor = s->env->cost == HASS_COST_UNKNOWN
+                      ? DOUBTED_PART
+                      : MIN (arm->factor, TRIED_PART);
   return FALSE;
 }
 

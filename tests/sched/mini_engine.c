@@ -375,6 +375,16 @@ has_room (Run *run, guint device)
          && run->farm->now_ns >= run->farm->devices[device].opens_ns;
 }
 
+static gboolean
+busy (Run *run, guint device)
+{
+  guint *of = run->round->counter_of;
+  gboolean any = FALSE;
+  for (guint i = of[device]; i < of[device + 1]; i++)
+    any |= run->lanes[i].busy;
+  return any;
+}
+
 static void
 ask (Run *run, guint device, gboolean force)
 {
@@ -463,7 +473,7 @@ rescue (Run *run)
     if (run->asking[d] == WAITING && has_room (run, d))
       {
         ask (run, d, TRUE);
-        waiting = waiting || !has_room (run, d);
+        waiting = waiting || busy (run, d);
       }
   for (guint d = 0; d < farm->n && !waiting; d++)
     if (!farm->lost[d] && has_room (run, d))

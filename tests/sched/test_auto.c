@@ -277,7 +277,7 @@ static void
 long_units_wait_for_a_gpu (void)
 {
   MiniDevice devices[] = { MINI_CPU (16, 1.4e8), MINI_GPU (132, 4e4, 15000) };
-  for (guint late = 0; late < 3; late++)
+  for (guint late = 0; late < 8; late++)
     {
       devices[1].opens_ns = late * 4e7;
       devices[1].first_ns = 7.9e7;

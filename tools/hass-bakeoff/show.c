@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "bakeoff.h"
+#include "engine/json-private.h"
 #include "draw/svg.h"
 
 #define NAMED 4 /* strategies in a sentence */
@@ -173,16 +174,6 @@ bakeoff_text (const BakeoffOutcome *o)
 /* -- JSON --------------------------------------------------------------- */
 
 static void
-add_string (JsonBuilder *j, const char *name, const char *value)
-{
-  json_builder_set_member_name (j, name);
-  if (value)
-    json_builder_add_string_value (j, value);
-  else
-    json_builder_add_null_value (j);
-}
-
-static void
 add_number (JsonBuilder *j, const char *name, double value, gboolean known)
 {
   json_builder_set_member_name (j, name);
@@ -190,20 +181,6 @@ add_number (JsonBuilder *j, const char *name, double value, gboolean known)
     json_builder_add_double_value (j, value);
   else
     json_builder_add_null_value (j);
-}
-
-static void
-add_int (JsonBuilder *j, const char *name, gint64 value)
-{
-  json_builder_set_member_name (j, name);
-  json_builder_add_int_value (j, value);
-}
-
-static void
-add_bool (JsonBuilder *j, const char *name, gboolean value)
-{
-  json_builder_set_member_name (j, name);
-  json_builder_add_boolean_value (j, value);
 }
 
 static void
@@ -240,8 +217,8 @@ add_entry (JsonBuilder *j, const BakeoffEntry *e, const BakeoffRank *rank)
   const BakeoffRank *r = rank ? rank : &none;
   gboolean known = rank && r->to_best.known;
   json_builder_begin_object (j);
-  add_string (j, "strategy", e->spec);
-  add_string (j, "problem", e->problem);
+  json_add_string (j, "strategy", e->spec);
+  json_add_string (j, "problem", e->problem);
   add_number (j, "median_s", r->median_s, rank != NULL);
   add_number (j, "low_quartile_s", r->low_s, rank != NULL);
   add_number (j, "high_quartile_s", r->high_s, rank != NULL);
@@ -249,7 +226,7 @@ add_entry (JsonBuilder *j, const BakeoffEntry *e, const BakeoffRank *rank)
   add_number (j, "ratio", r->to_best.median, rank != NULL);
   add_number (j, "ratio_low", r->to_best.low, known);
   add_number (j, "ratio_high", r->to_best.high, known);
-  add_bool (j, "tied", r->tied);
+  json_add_bool (j, "tied", r->tied);
   add_times (j, "farm_s", e->farm_s);
   add_times (j, "program_s", e->program_s);
   add_shares (j, e);
@@ -267,12 +244,12 @@ bakeoff_json (const BakeoffOutcome *o)
   for (char **arg = o->program; *arg; arg++)
     json_builder_add_string_value (j, *arg);
   json_builder_end_array (j);
-  add_int (j, "rounds", o->rounds);
-  add_int (j, "warm_up", o->warm_up);
-  add_int (j, "seed", o->seed);
-  add_string (j, "times_of", o->by_farm ? "farm" : "program");
-  add_string (j, "best", any ? rank_at (o, 0)->entry->spec : NULL);
-  add_bool (j, "clear", o->ranks->len > 1 && o->n_tied == 0);
+  json_add_int (j, "rounds", o->rounds);
+  json_add_int (j, "warm_up", o->warm_up);
+  json_add_int (j, "seed", o->seed);
+  json_add_string (j, "times_of", o->by_farm ? "farm" : "program");
+  json_add_string (j, "best", any ? rank_at (o, 0)->entry->spec : NULL);
+  json_add_bool (j, "clear", o->ranks->len > 1 && o->n_tied == 0);
   json_builder_set_member_name (j, "strategies");
   json_builder_begin_array (j);
   for (guint i = 0; i < o->ranks->len; i++)

@@ -5,25 +5,9 @@
 #include <json-glib/json-glib.h>
 
 #include "hass/profile.h"
+#include "engine/json-private.h"
 #include "hass/strategy.h"
 #include "info.h"
-
-static void
-add_text (JsonBuilder *j, const char *name, const char *value)
-{
-  json_builder_set_member_name (j, name);
-  if (value && *value)
-    json_builder_add_string_value (j, value);
-  else
-    json_builder_add_null_value (j);
-}
-
-static void
-add_int (JsonBuilder *j, const char *name, guint64 value)
-{
-  json_builder_set_member_name (j, name);
-  json_builder_add_int_value (j, (gint64)value);
-}
 
 /* 0 is what was not measured. */
 static void
@@ -42,16 +26,16 @@ add_cpu (JsonBuilder *j, const InfoMachine *m)
   const HassTopologyFacts *f = &m->cpu;
   json_builder_set_member_name (j, "cpu");
   json_builder_begin_object (j);
-  add_text (j, "model", f->cpu_model);
-  add_int (j, "available_threads", m->n_available);
-  add_int (j, "threads", f->n_threads);
-  add_int (j, "cores", f->n_cores);
-  add_int (j, "sockets", f->n_sockets);
-  add_int (j, "numa_nodes", f->n_numa_nodes);
-  add_int (j, "l2_caches", f->n_l2);
-  add_int (j, "l2_bytes", f->l2_bytes);
-  add_int (j, "l3_caches", f->n_l3);
-  add_int (j, "l3_bytes", f->l3_bytes);
+  json_add_string (j, "model", f->cpu_model);
+  json_add_int (j, "available_threads", m->n_available);
+  json_add_int (j, "threads", f->n_threads);
+  json_add_int (j, "cores", f->n_cores);
+  json_add_int (j, "sockets", f->n_sockets);
+  json_add_int (j, "numa_nodes", f->n_numa_nodes);
+  json_add_int (j, "l2_caches", f->n_l2);
+  json_add_int (j, "l2_bytes", f->l2_bytes);
+  json_add_int (j, "l3_caches", f->n_l3);
+  json_add_int (j, "l3_bytes", f->l3_bytes);
   add_measured (j, "read_gbps", m->read_gbps);
   add_measured (j, "read_one_thread_gbps", m->read_one_gbps);
   json_builder_end_object (j);
@@ -63,13 +47,13 @@ add_gpu (JsonBuilder *j, const InfoGpu *g)
   const HassCudaProperties *p = &g->gpu->properties;
   const InfoSpeed *s = &g->speed;
   json_builder_begin_object (j);
-  add_text (j, "name", g->gpu->name);
-  add_text (j, "model", p->name);
-  add_text (j, "pci", p->pci);
-  add_int (j, "memory_bytes", p->memory_bytes);
-  add_int (j, "multiprocessors", p->multiprocessors);
-  add_int (j, "threads_per_multiprocessor", p->threads_per_multiprocessor);
-  add_int (j, "link", g->gpu->link);
+  json_add_string (j, "name", g->gpu->name);
+  json_add_string (j, "model", p->name);
+  json_add_string (j, "pci", p->pci);
+  json_add_int (j, "memory_bytes", p->memory_bytes);
+  json_add_int (j, "multiprocessors", p->multiprocessors);
+  json_add_int (j, "threads_per_multiprocessor", p->threads_per_multiprocessor);
+  json_add_int (j, "link", g->gpu->link);
   json_builder_set_member_name (j, "numa_node");
   if (g->numa_node >= 0)
     json_builder_add_int_value (j, g->numa_node);
@@ -81,13 +65,13 @@ add_gpu (JsonBuilder *j, const InfoGpu *g)
   add_measured (j, "register_ms_per_gib", s->register_ms_per_gib);
   add_measured (j, "unregister_ms_per_gib", s->unregister_ms_per_gib);
   add_measured (j, "copy_4k_us", s->copy_4k_us);
-  add_text (j, "launched",
-            s->launch_us == 0     ? NULL
-            : s->launch_is_kernel ? "empty kernel"
-                                  : "clear 4 bytes");
+  json_add_string (j, "launched",
+                   s->launch_us == 0     ? NULL
+                   : s->launch_is_kernel ? "empty kernel"
+                                         : "clear 4 bytes");
   add_measured (j, "launch_us", s->launch_us);
   add_measured (j, "launch_asleep_us", s->launch_asleep_us);
-  add_text (j, "problem", g->problem);
+  json_add_string (j, "problem", g->problem);
   json_builder_end_object (j);
 }
 
@@ -115,7 +99,7 @@ info_machine_json (const InfoMachine *m)
   for (guint i = 0; i < m->n_gpus; i++)
     add_gpu (j, &m->gpus[i]);
   json_builder_end_array (j);
-  add_text (j, "gpu_problem", m->gpu_problem);
+  json_add_string (j, "gpu_problem", m->gpu_problem);
   return finish (j);
 }
 
@@ -131,9 +115,9 @@ info_strategies_json (void)
   for (guint i = 0; list[i]; i++)
     {
       json_builder_begin_object (j);
-      add_text (j, "name", list[i]->name);
-      add_text (j, "summary", list[i]->summary);
-      add_text (j, "source", list[i]->source);
+      json_add_string (j, "name", list[i]->name);
+      json_add_string (j, "summary", list[i]->summary);
+      json_add_string (j, "source", list[i]->source);
       json_builder_end_object (j);
     }
   json_builder_end_array (j);
@@ -145,17 +129,17 @@ add_entry (JsonBuilder *j, const HassProfileEntry *e)
 {
   HassProfileRate rate = hass_profile_entry_rate (e);
   json_builder_begin_object (j);
-  add_text (j, "machine", e->machine);
-  add_text (j, "farm", e->farm);
-  add_text (j, "kind", info_kind_name (e->kind));
-  add_text (j, "cost", info_cost_name (e->cost));
-  add_text (j, "device", e->device);
-  add_text (j, "model", e->model);
+  json_add_string (j, "machine", e->machine);
+  json_add_string (j, "farm", e->farm);
+  json_add_string (j, "kind", info_kind_name (e->kind));
+  json_add_string (j, "cost", info_cost_name (e->cost));
+  json_add_string (j, "device", e->device);
+  json_add_string (j, "model", e->model);
   add_measured (j, "work_per_us", rate.work_per_ns * 1e3);
   add_measured (j, "latency_us", rate.latency_ns * 1e-3);
-  add_int (j, "samples", e->n_samples);
-  add_int (j, "runs", e->runs);
-  add_int (j, "updated_s", (guint64)e->updated_s);
+  json_add_int (j, "samples", e->n_samples);
+  json_add_int (j, "runs", e->runs);
+  json_add_int (j, "updated_s", (guint64)e->updated_s);
   json_builder_end_object (j);
 }
 
@@ -165,8 +149,8 @@ info_profile_json (const char *path, const GPtrArray *entries)
 {
   JsonBuilder *j = json_builder_new ();
   json_builder_begin_object (j);
-  add_text (j, "path", path);
-  add_text (j, "this_machine", hass_profile_machine ());
+  json_add_string (j, "path", path);
+  json_add_string (j, "this_machine", hass_profile_machine ());
   json_builder_set_member_name (j, "profile");
   json_builder_begin_array (j);
   for (guint i = 0; i < entries->len; i++)

@@ -2,26 +2,10 @@
 /* json.c: results as JSON.
    Thread safety: one thread. */
 #include "sim.h"
+#include "engine/json-private.h"
 
 #include <json-glib/json-glib.h>
 #include <stdio.h>
-
-static void
-add (JsonBuilder *b, const char *name, double value)
-{
-  json_builder_set_member_name (b, name);
-  json_builder_add_double_value (b, value);
-}
-
-static void
-add_text (JsonBuilder *b, const char *name, const char *value)
-{
-  json_builder_set_member_name (b, name);
-  if (value)
-    json_builder_add_string_value (b, value);
-  else
-    json_builder_add_null_value (b);
-}
 
 static void
 add_rounds (JsonBuilder *b, const HassSimResult *r)
@@ -33,23 +17,23 @@ add_rounds (JsonBuilder *b, const HassSimResult *r)
     {
       const SimRound *round = &r->rounds[i];
       json_builder_begin_object (b);
-      add (b, "begin_ns", (double)round->begin_ns);
-      add (b, "end_ns", (double)round->end_ns);
-      add (b, "bound_ns", c->bound_ns[i]);
-      add (b, "asks", (double)round->asked);
+      json_add_double (b, "begin_ns", (double)round->begin_ns);
+      json_add_double (b, "end_ns", (double)round->end_ns);
+      json_add_double (b, "bound_ns", c->bound_ns[i]);
+      json_add_double (b, "asks", (double)round->asked);
       json_builder_set_member_name (b, "devices");
       json_builder_begin_array (b);
       for (guint d = 0; d < c->n_devices; d++)
         {
           const SimDevice *dev = &round->devices[d];
           json_builder_begin_object (b);
-          add_text (b, "name", c->device_names[d]);
-          add (b, "units", (double)dev->units);
-          add (b, "work", dev->work);
-          add (b, "bundles", (double)dev->bundles);
-          add (b, "bytes", (double)dev->bytes);
-          add (b, "busy_ns", dev->busy_ns);
-          add (b, "finish_ns", dev->finish_ns);
+          json_add_string (b, "name", c->device_names[d]);
+          json_add_double (b, "units", (double)dev->units);
+          json_add_double (b, "work", dev->work);
+          json_add_double (b, "bundles", (double)dev->bundles);
+          json_add_double (b, "bytes", (double)dev->bytes);
+          json_add_double (b, "busy_ns", dev->busy_ns);
+          json_add_double (b, "finish_ns", dev->finish_ns);
           json_builder_end_object (b);
         }
       json_builder_end_array (b);
@@ -62,21 +46,21 @@ static void
 add_result (JsonBuilder *b, const HassSimResult *r)
 {
   json_builder_begin_object (b);
-  add_text (b, "strategy", r->strategy);
-  add_text (b, "refused", r->refused);
+  json_add_string (b, "strategy", r->strategy);
+  json_add_string (b, "refused", r->refused);
   if (!r->refused)
     {
-      add (b, "makespan_ns", r->makespan_ns);
-      add (b, "steady_ns", r->steady_ns);
-      add (b, "efficiency", r->efficiency);
-      add (b, "steady_efficiency", r->steady_efficiency);
-      add (b, "first_efficiency", r->first_efficiency);
-      add (b, "worst_efficiency", r->worst_efficiency);
-      add (b, "against_static", r->against_static);
-      add (b, "imbalance", r->imbalance);
-      add (b, "bundles", (double)r->bundles);
-      add (b, "bytes", (double)r->bytes);
-      add (b, "asks", r->asked);
+      json_add_double (b, "makespan_ns", r->makespan_ns);
+      json_add_double (b, "steady_ns", r->steady_ns);
+      json_add_double (b, "efficiency", r->efficiency);
+      json_add_double (b, "steady_efficiency", r->steady_efficiency);
+      json_add_double (b, "first_efficiency", r->first_efficiency);
+      json_add_double (b, "worst_efficiency", r->worst_efficiency);
+      json_add_double (b, "against_static", r->against_static);
+      json_add_double (b, "imbalance", r->imbalance);
+      json_add_double (b, "bundles", (double)r->bundles);
+      json_add_double (b, "bytes", (double)r->bytes);
+      json_add_double (b, "asks", r->asked);
       add_rounds (b, r);
     }
   json_builder_end_object (b);
@@ -93,10 +77,10 @@ sim_print_json (GPtrArray *all)
       const SimCase *c = all->pdata[i];
       GPtrArray *results = all->pdata[i + 1];
       json_builder_begin_object (b);
-      add_text (b, "workload", c->workload->name);
-      add_text (b, "platform", c->platform->name);
-      add (b, "units", c->workload->units);
-      add_text (b, "static_split", c->static_split);
+      json_add_string (b, "workload", c->workload->name);
+      json_add_string (b, "platform", c->platform->name);
+      json_add_double (b, "units", c->workload->units);
+      json_add_string (b, "static_split", c->static_split);
       json_builder_set_member_name (b, "results");
       json_builder_begin_array (b);
       for (guint k = 0; k < results->len; k++)

@@ -15,7 +15,7 @@
 #define ROUNDS 20
 
 static char *platform, *workload, *strategy, *suite, *trace, *noise_text;
-static char *gantt, *plot, *replay;
+static char *gantt, *plot, *replay, *explanation;
 static char **slow, **lose, **changes;
 static gint rounds, random_cases, replay_farm;
 static gint64 seed = 1;
@@ -56,6 +56,8 @@ static const GOptionEntry entries[] = {
     "CHANGE" },
   { "trace", 0, 0, G_OPTION_ARG_STRING, &trace,
     "Write a line of JSON per event (of the last strategy)", "FILE" },
+  { "explain", 0, 0, G_OPTION_ARG_STRING, &explanation,
+    "Add lines that say what strategies decide and why; -: on stderr", "FILE" },
   { "gantt", 0, 0, G_OPTION_ARG_STRING, &gantt,
     "Draw the run of the first strategy", "FILE.svg" },
   { "plot", 0, 0, G_OPTION_ARG_STRING, &plot,
@@ -102,6 +104,8 @@ parse (int argc, char **argv, Bench *b, GError **error)
   b->noise = -1;
   if (!g_option_context_parse (context, &argc, &argv, error))
     return FALSE;
+  if (explanation)
+    g_setenv ("HASS_EXPLAIN", explanation, TRUE);
   if (argc > 1)
     {
       g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_UNKNOWN_OPTION,

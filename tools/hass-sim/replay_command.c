@@ -3,6 +3,7 @@
    after the other, as a table, JSON or CSV.
    Thread safety: one thread. */
 #include "replay_command.h"
+#include "engine/json-private.h"
 
 #include <json-glib/json-glib.h>
 #include <stdio.h>
@@ -154,39 +155,25 @@ print_csv (const Replay *replay, const GPtrArray *all)
 }
 
 static void
-add_string (JsonBuilder *j, const char *name, const char *value)
-{
-  json_builder_set_member_name (j, name);
-  json_builder_add_string_value (j, value ? value : "");
-}
-
-static void
-add_double (JsonBuilder *j, const char *name, double value)
-{
-  json_builder_set_member_name (j, name);
-  json_builder_add_double_value (j, value);
-}
-
-static void
 add_outcome (JsonBuilder *j, const Outcome *o)
 {
   json_builder_begin_object (j);
-  add_string (j, "strategy", o->strategy);
+  json_add_string (j, "strategy", o->strategy);
   if (o->refused)
-    add_string (j, "refused", o->refused);
+    json_add_string (j, "refused", o->refused);
   else
     {
-      add_double (j, "makespan_s", o->report->makespan_s);
+      json_add_double (j, "makespan_s", o->report->makespan_s);
       json_builder_set_member_name (j, "devices");
       json_builder_begin_array (j);
       for (guint d = 0; d < o->report->n_devices; d++)
         {
           const HassDeviceReport *v = &o->report->devices[d];
           json_builder_begin_object (j);
-          add_string (j, "name", v->name);
-          add_double (j, "share", share (o->report, d));
-          add_double (j, "busy_s", v->busy_s);
-          add_double (j, "bundles", v->bundles);
+          json_add_string (j, "name", v->name);
+          json_add_double (j, "share", share (o->report, d));
+          json_add_double (j, "busy_s", v->busy_s);
+          json_add_double (j, "bundles", v->bundles);
           json_builder_end_object (j);
         }
       json_builder_end_array (j);
@@ -200,10 +187,10 @@ print_json (const Replay *replay, const GPtrArray *all)
   const RecordFarm *f = replay->farm;
   g_autoptr (JsonBuilder) j = json_builder_new ();
   json_builder_begin_object (j);
-  add_string (j, "record", f->path);
-  add_string (j, "farm", f->farm);
-  add_string (j, "recorded_strategy", f->strategy);
-  add_double (j, "recorded_s", f->makespan * 1e-9);
+  json_add_string (j, "record", f->path);
+  json_add_string (j, "farm", f->farm);
+  json_add_string (j, "recorded_strategy", f->strategy);
+  json_add_double (j, "recorded_s", f->makespan * 1e-9);
   json_builder_set_member_name (j, "notes");
   json_builder_begin_array (j);
   for (guint i = 0; i < replay->notes->len; i++)

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/* test_auto_late_gpu.c: the first round of a cold matrix multiplication, as
+   traced on 16 cores and an H200: a core needs 214 ms for a unit, the GPU
+   opens after 85 ms, spends 80 ms on its first part, which warms it up, and
+   then needs 45 us a unit. A grant goes to it in parts of 64 units.
+   Thread safety: one thread. */
+#include "engine/trial.h"
+#include "engine/virtual.h"
+#include "hass/hass.h"
+#include "hass_test.h"
+
+#include <unistd.h>
+
+enum
+{
+  UNITS = 4096,
+  PART = 64
+};
+
+/* 1 work is 1 us of the GPU. */
+#define UNIT 45.
+#define MACHINE                                                                \
+  "[platform]\nname = late\nnoise = 0.1\n[cpu]\ncores = 16\nwork_per_us = "    \
+  "0.00021\n"                                                                  \
+  "[gpu0]\nmultiprocessors = 132\nwidth = 1\nwork_per_us = 1\n"                \
+  "launch_us = 8\nlink_us = 5\nh2d_gbps = 1000\ndepth = 3\n"
+
+typedef struct
+{
+  double warm_up; /* of the GPU's first part */
+  gboolean cores_used, warm;
+} World;
+
+static double
+cost (gpointer data, guint64 round, guint device, guint32 unit, guint32 n)
+{
+  World *w = data;
+  double work = n * UNIT;
+  (void)round, (void)unit;
+  if (device == 1 && !w->warm)
+    {
+      work += w->warm_up;
+      w->warm = TRUE;
+    }
+  w->cores_used |= device == 0;
+  return work;
+}
+
+static gboolean
+never (const HassBlock *block, HassWorker *worker, gpointer data,
+       GError **error)
+{
+  (void)block, (void)worker, (void)data, (void)error;
+  return TRUE;
+}
+
+static gboolean
+emit (HassEmitter *emitter, gpointer data, GError **error)
+{
+  HassLoad load = { .size = UNITS, .input = data, .input_bytes = UNITS * 16 };
+  (void)error;
+  return hass_emitter_emit (emitter, &load);
+}
+
+/* Time of the round in ms. */
+static double
+round_ms (const char *strategy, double open_ms, World *w)
+{
+  static const char input[UNITS * 16];
+  g_autofree char *path = trial_file (MACHINE);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (HassReport) report = NULL;
+  HassPlatform *platform = hass_platform_load (path, "late", &error);
+  HassDeviceTraits traits[] = { { .name = "cpu",
+                                  .kind = HASS_DEVICE_CPU,
+                                  .cores = 16,
+                                  .width = 16,
+                                  .max_in_flight = 1 },
+                                { .name = "gpu0",
+                                  .kind = HASS_DEVICE_GPU,
+                                  .cores = 132,
+                                  .width = 1,
+                                  .latency_ns = 12000,
+                                  .link_bytes_per_ns = 25,
+                                  .max_in_flight = 3,
+                                  .part_bytes = PART * 16 } };
+  double open_ns[] = { 0, open_ms * 1e6 };
+  HassVirtualModel model
+      = { .cost = cost, .data = w, .traits = traits, .open_ns = open_ns };
+  HassRunOptions options
+      = { .dry = TRUE, .trace = "", .record = "", .explain = "" };
+  HassFarm farm = { .name = "late",
+                    .kind = HASS_FARM_PARTITION,
+                    .cost = HASS_COST_EQUAL,
+                    .user_data = (gpointer)input,
+                    .generate = emit,
+                    .cpu_worker = never,
+                    .block_elements = 1,
+                    .pool_loads = 16,
+                    .pool_bytes = G_MAXSIZE,
+                    .round_loads = 16,
+                    .window = G_MAXUINT32,
+                    .strategy = strategy,
+                    .run = &options };
+  CU_ASSERT_TRUE (
+      platform
+      && hass_virtual_run_model (&farm, platform, &model, &report, &error));
+  if (error)
+    printf ("\n    %s", error->message);
+  if (platform)
+    hass_platform_free (platform);
+  unlink (path);
+  return report ? 1e3 * report->makespan_s : INFINITY;
+}
+
+static void
+first_round (void)
+{
+  for (double open_ms = 0; open_ms <= 170; open_ms += 42.5)
+    {
+      World alone = { .warm_up = 80e3 }, both = alone;
+      double gpu_ms = round_ms ("gpu-only", open_ms, &alone);
+      double ms = round_ms ("auto", open_ms, &both);
+      CU_ASSERT_FALSE (alone.cores_used);
+      CU_ASSERT_TRUE (gpu_ms / ms >= 0.98 || ms <= 230);
+      if (!(gpu_ms / ms >= 0.98 || ms <= 230))
+        printf ("\n    opens at %g ms: %g ms, the GPU alone %g", open_ms, ms,
+                gpu_ms);
+    }
+}
+
+HASS_TEST_SUITE (auto_late_gpu,
+                 { "cores start no long units beside a GPU that is under way",
+                   first_round })
