@@ -192,7 +192,7 @@ papers_cap_page (PapersPage *page, const PapersCap *cap)
       "GPU, which is 213 %% and not 97.23 %% (the number printed for cg too); "
       "here it is %.0f %%. **Parts profiled** are of the same kind, a quarter "
       "to a half for three and next to nothing for mm (whose 0.02 %% is 1/50 "
-      "in the paper's text), but cg stops a phase earlier and nbody a phase "
-      "later than in the paper: a phase doubles the part.\n\n",
+      "in the paper's text), but cg's 33.4 %% lie between five phases, which "
+      "it takes here, and six, and nbody takes six here and five there.\n\n",
       cap->rows[3].imbalance[CAP_SAMPLING] * 100);
 }

@@ -188,7 +188,7 @@ papers_thesis_page (PapersPage *page, const PapersThesis *t)
       "\nModified greedy is better than naive greedy and Min-min, as in the "
       "thesis. **That HASS_cd is best does not come back; here it is the "
       "worst**, because it steals a third of what the CPU has left, whoever "
-      "steals: the Quadro takes 36 of the largest units at 4.8 ms and is at "
+      "steals: the Quadro takes 36 large units at 4.8 ms and is at "
       "it until 12.6 ms, when the others have been done since 7.4. **Min-min "
       "is "
       "slower than naive greedy** here, not similar: it measures devices by "
