@@ -140,7 +140,7 @@ TEST_CU := $(if $(WITH_CUDA),$(patsubst %.cu,$(BUILD)/%.cu.o,\
 	$(wildcard tests/*/*.cu)))
 # What these are made of, without their main functions, is tested too.
 EX_PARTS := $(filter-out %/main.o,$(foreach d,$(EX_DIRS:%=examples/%) \
-	$(TOOLS:%=tools/%),$(call objects_of,$(d))))
+	$(TOOLS:%=tools/%) bench/papers,$(call objects_of,$(d))))
 TESTS := $(BUILD)/tests/hass-tests
 
 
@@ -283,6 +283,18 @@ $(BUILD)/bench/gpu-figures: $(FIGURES_OBJ) $(BUILD)/bench/gpu/crew.o \
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 
+# The papers' figures in virtual time, with the parts of hass-sim; tested too.
+SIM_PARTS := $(filter-out %/main.o,$(call objects_of,tools/hass-sim))
+PAPERS_OBJ := $(call objects_of,bench/papers)
+$(BUILD)/bench/papers/papers: $(PAPERS_OBJ) $(SIM_PARTS) $(DRAW) $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+
+# OUT=DIR gets papers.md and papers/*.svg; doc/results has them as committed.
+.PHONY: papers
+papers: $(BUILD)/bench/papers/papers
+	$(Q)$< $(or $(OUT),$(BUILD)/papers)
+
 # The examples' own farms under every strategy.
 APPS := $(filter string_search matrix_multiply monte_carlo person_query,\
 	$(EX_DIRS))
@@ -327,7 +339,7 @@ bench-main: bench-programs $(BUILD)/bin/string_search
 
 -include $(LIB_OBJ:.o=.d) $(DRAW_OBJ:.o=.d) $(EX_OBJ:.o=.d) $(TEST_OBJ:.o=.d) \
 	$(BENCH_OBJ:.o=.d) $(GPU_BENCH_OBJ:.o=.d) $(FIGURES_OBJ:.o=.d) \
-	$(APPS_OBJ:.o=.d)
+	$(APPS_OBJ:.o=.d) $(PAPERS_OBJ:.o=.d)
 
 # -- The two commands -------------------------------------------------------
 
@@ -375,6 +387,7 @@ help:
 	@echo 'make bench   measures side by side with peers'
 	@echo 'make bench-gpu  measures GPUs beside hand-written CUDA (OUT=DIR)'
 	@echo 'make bench-figures bench-apps  build gpu-figures and gpu-apps'
+	@echo 'make papers  runs the figures of the papers again (OUT=DIR)'
 	@echo 'make         builds the library and the examples into build/'
 	@echo 'make install DESTDIR= PREFIX=/usr/local'
 	@echo 'make format  lays the code out; make clean'

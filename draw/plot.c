@@ -17,6 +17,9 @@
 #define LEGEND_X (LEFT + PLOT_WIDTH + 22)
 #define LEGEND_ROW 22
 #define X_LABELS 14
+#define GROUP 0.84      /* of a point's place is for its bars */
+#define LABEL_SIZE 11.5 /* of a point's name */
+#define LABEL_SLOPE 0.6 /* of a name that lies askew, its height by width */
 #define MOST_MARKS 4000 /* dots with tooltips on lines */
 
 typedef struct
@@ -24,6 +27,7 @@ typedef struct
   const DrawPlot *plot;
   DrawSvg *svg;
   double y, height;      /* of the image's part */
+  double bottom;         /* below the plot, for names that lie askew too */
   double low, top, step; /* of the y axis */
   gboolean bars;
 } View;
@@ -31,7 +35,7 @@ typedef struct
 static double
 plot_height (const View *v)
 {
-  return v->height - TOP - BOTTOM;
+  return v->height - TOP - v->bottom;
 }
 
 static double
@@ -82,7 +86,12 @@ most_of (const DrawPlot *p)
           double value = p->series[i].values[k];
           if (isnan (value))
             continue;
-          sum = p->kind == DRAW_LINES ? MAX (sum, value) : sum + value;
+          sum = p->kind == DRAW_LINES || p->kind == DRAW_GROUPS
+                    ? MAX (sum, value)
+                    : sum + value;
+          if (p->marks_name && p->series[i].marks
+              && !isnan (p->series[i].marks[k]))
+            sum = MAX (sum, p->series[i].marks[k]);
         }
       most = MAX (most, sum);
     }
@@ -107,10 +116,50 @@ draw_y_axis (const View *v)
     }
 }
 
+/* How wide the widest name of a point is; 0: points are numbered. */
+static double
+widest_label (const DrawPlot *p)
+{
+  double widest = 0;
+  for (guint i = 0; p->labels && i < p->n_points; i++)
+    widest = MAX (widest, draw_text_width (p->labels[i], LABEL_SIZE));
+  return widest;
+}
+
+static gboolean
+askew (const DrawPlot *p)
+{
+  return widest_label (p) > PLOT_WIDTH / p->n_points - 2;
+}
+
+/* Names stand under their points, or end there when they are too wide. */
+static void
+draw_labels (const View *v)
+{
+  double y = y_of (v, v->low) + (askew (v->plot) ? 14 : 20);
+  for (guint i = 0; i < v->plot->n_points; i++)
+    {
+      g_autofree char *attributes
+          = askew (v->plot)
+                ? g_strdup_printf ("font-size=\"%g\" text-anchor=\"end\" "
+                                   "transform=\"rotate(-37 %.1f %.1f)\"",
+                                   LABEL_SIZE, x_of (v, i) + 4, y)
+                : g_strdup_printf ("font-size=\"%g\" text-anchor=\"middle\"",
+                                   LABEL_SIZE);
+      draw_text (v->svg, x_of (v, i) + (askew (v->plot) ? 4 : 0), y, attributes,
+                 v->plot->labels[i]);
+    }
+}
+
 static void
 draw_x_axis (const View *v)
 {
   guint n = v->plot->n_points;
+  if (v->plot->labels)
+    {
+      draw_labels (v);
+      return;
+    }
   guint step = (guint)MAX (draw_step (n, X_LABELS), 1);
   double y = y_of (v, v->low);
   for (guint i = 0; i < n; i++)
@@ -247,6 +296,48 @@ draw_bars (const View *v, guint i)
   draw_put (v->svg, "</g>\n");
 }
 
+/* The level that is marked, over the bars. */
+static void
+draw_level (const View *v)
+{
+  double y = y_of (v, v->plot->line);
+  if (v->plot->line > 0)
+    draw_line (v->svg, LEFT, y, LEFT + PLOT_WIDTH, y,
+               "stroke=\"" DRAW_GREY "\" stroke-dasharray=\"5 4\"");
+}
+
+static void
+draw_group (const View *v, guint i)
+{
+  const DrawPlot *p = v->plot;
+  const DrawSeries *s = &p->series[i];
+  double unit = p->percent ? 100 : 1;
+  double width = GROUP * PLOT_WIDTH / p->n_points / p->n_series;
+  double gap = MIN (1.5, width * 0.1);
+  for (guint k = 0; k < p->n_points; k++)
+    {
+      double x = x_of (v, k) + width * (i - p->n_series / 2.);
+      gboolean marked = p->marks_name && s->marks && !isnan (s->marks[k]);
+      if (isnan (s->values[k]))
+        continue;
+      double y = y_of (v, s->values[k]);
+      g_autofree char *fill = g_strdup_printf ("fill=\"%s\"", colour_of (v, i));
+      g_autofree char *mark
+          = marked ? g_strdup_printf ("; %s: %.4g", p->marks_name,
+                                      s->marks[k] * unit)
+                   : g_strdup ("");
+      g_autofree char *tip
+          = g_strdup_printf ("%s, %s: %.4g%s", p->labels ? p->labels[k] : "",
+                             s->name, s->values[k] * unit, mark);
+      draw_rect (v->svg, x + gap / 2, y, width - gap, y_of (v, v->low) - y,
+                 fill, tip);
+      if (marked)
+        draw_line (v->svg, x - 1, y_of (v, s->marks[k]), x + width + 1,
+                   y_of (v, s->marks[k]),
+                   "stroke=\"" DRAW_INK "\" stroke-width=\"2.4\"");
+    }
+}
+
 static void
 draw_area (const View *v, guint i)
 {
@@ -269,10 +360,13 @@ draw_area (const View *v, guint i)
 static void
 draw_part (const View *v, guint i)
 {
-  guint row = v->plot->n_series - 1 - i;
+  gboolean beside = v->plot->kind == DRAW_GROUPS;
+  guint row = beside ? i : v->plot->n_series - 1 - i;
   g_autofree char *fill
       = g_strdup_printf ("rx=\"2\" fill=\"%s\"", colour_of (v, i));
-  if (v->bars)
+  if (beside)
+    draw_group (v, i);
+  else if (v->bars)
     draw_bars (v, i);
   else
     draw_area (v, i);
@@ -281,10 +375,27 @@ draw_part (const View *v, guint i)
   draw_legend_text (v, row, LEGEND_X + 26, v->plot->series[i].name);
 }
 
-static double
-height_of (const DrawPlot *plot)
+static void
+draw_marks_legend (const View *v)
 {
-  return MAX (HEIGHT, TOP + BOTTOM + LEGEND_ROW * (plot->n_series + 0.5));
+  guint row = v->plot->n_series;
+  double y = v->y + TOP + 10 + LEGEND_ROW * row;
+  draw_line (v->svg, LEGEND_X - 1, y, LEGEND_X + 17, y,
+             "stroke=\"" DRAW_INK "\" stroke-width=\"2.4\"");
+  draw_legend_text (v, row, LEGEND_X + 26, v->plot->marks_name);
+}
+
+static double
+bottom_of (const DrawPlot *p)
+{
+  return BOTTOM + (askew (p) ? widest_label (p) * LABEL_SLOPE - 4 : 0);
+}
+
+static double
+height_of (const DrawPlot *p)
+{
+  return MAX (HEIGHT + bottom_of (p) - BOTTOM,
+              TOP + bottom_of (p) + LEGEND_ROW * (p->n_series + 1.5));
 }
 
 static void
@@ -294,9 +405,10 @@ draw_one (DrawSvg *svg, const DrawPlot *p, double y)
              .svg = svg,
              .y = y,
              .height = height_of (p),
+             .bottom = bottom_of (p),
              .low = p->low,
              .top = p->top,
-             .bars = p->kind == DRAW_BARS
+             .bars = p->kind == DRAW_BARS || p->kind == DRAW_GROUPS
                      || (p->kind == DRAW_AREAS && p->n_points < 3) };
   gboolean own = p->low == 0 && p->top == 0;
   if (own)
@@ -312,6 +424,9 @@ draw_one (DrawSvg *svg, const DrawPlot *p, double y)
       draw_one_line (&v, i);
     else
       draw_part (&v, i);
+  if (p->marks_name)
+    draw_marks_legend (&v);
+  draw_level (&v);
   draw_x_axis (&v);
   draw_put (svg, "</g>\n");
 }

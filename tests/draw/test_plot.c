@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_plot.c: plots of lines, bars and areas.
+/* test_plot.c: plots of lines, bars, groups and areas.
    Thread safety: one thread. */
 #include <locale.h>
 #include <math.h>
@@ -49,6 +49,46 @@ bars (void)
   SvgParts p = drawn (DRAW_BARS, 4, b);
   CU_ASSERT_EQUAL (p.bars, 8);
   CU_ASSERT_EQUAL (p.areas, 0);
+  svg_parts_clear (&p);
+}
+
+/* Bars stand side by side, none for what is missing; names that are too wide
+   for their places lie askew. */
+static void
+groups (void)
+{
+  static const char *const narrow[] = { "p", "q", "r", "s" };
+  static const char *const wide[]
+      = { "a rather wide name", "of a benchmark & more", "that does not fit",
+          "into its place, ever, at all" };
+  static const double marks[] = { 0.9, NAN, NAN, 0.1 };
+  DrawSeries series[] = { { .name = "one", .values = a, .marks = marks },
+                          { .name = "two", .values = b } };
+  DrawPlot plot = { .kind = DRAW_GROUPS,
+                    .title = "t",
+                    .y_title = "part",
+                    .series = series,
+                    .n_series = 2,
+                    .n_points = 4,
+                    .labels = narrow,
+                    .marks_name = "expected" };
+  g_autofree char *plain = draw_plots (&plot, 1);
+  SvgParts p = svg_parts (plain);
+  CU_ASSERT_EQUAL (p.bars, 7);
+  CU_ASSERT_TRUE (svg_says (&p, "q"));
+  CU_ASSERT_TRUE (svg_says (&p, "expected"));
+  CU_ASSERT_PTR_NOT_NULL (strstr (plain, "p, one: 0.5; expected: 0.9"));
+  CU_ASSERT_PTR_NULL (strstr (plain, "rotate(-37"));
+  CU_ASSERT_PTR_NULL (strstr (plain, "nan"));
+  CU_ASSERT_PTR_NULL (strstr (plain, "stroke-dasharray"));
+  svg_parts_clear (&p);
+  plot.labels = wide;
+  plot.line = 0.5;
+  g_autofree char *turned = draw_plots (&plot, 1);
+  p = svg_parts (turned);
+  CU_ASSERT_TRUE (svg_says (&p, "of a benchmark & more"));
+  CU_ASSERT_PTR_NOT_NULL (strstr (turned, "rotate(-37"));
+  CU_ASSERT_PTR_NOT_NULL (strstr (turned, "stroke-dasharray"));
   svg_parts_clear (&p);
 }
 
@@ -104,6 +144,7 @@ fits (void)
 
 HASS_TEST_SUITE (plot, { "a line has a gap where there is no value", lines },
                  { "bars are stacked, one for each point", bars },
+                 { "bars side by side, with names and marks", groups },
                  { "areas become bars where there are few points", areas },
                  { "numbers are written with points everywhere", commas },
                  { "steps of axes are 1, 2 or 5; durations are short", steps },
