@@ -161,7 +161,9 @@ lost (void)
         {
           sim_result_free (r);
           r = run (c, *s);
-          CU_ASSERT_TRUE (r->rounds[1].devices[1].units < 7000);
+          /* Who gave it all in one bundle had that back before it was lost. */
+          const HassDeviceSummary *gpu = &r->rounds[1].devices[1];
+          CU_ASSERT_TRUE (gpu->units < 7000 || gpu->bundles == 1);
           CU_ASSERT_EQUAL (r->rounds[2].devices[1].units, 0);
           CU_ASSERT_EQUAL (r->rounds[3].devices[1].units, 0);
         }
