@@ -162,7 +162,7 @@ lost (void)
           sim_result_free (r);
           r = run (c, *s);
           /* Who gave it all in one bundle had that back before it was lost. */
-          const HassDeviceSummary *gpu = &r->rounds[1].devices[1];
+          const SimDevice *gpu = &r->rounds[1].devices[1];
           CU_ASSERT_TRUE (gpu->units < 7000 || gpu->bundles == 1);
           CU_ASSERT_EQUAL (r->rounds[2].devices[1].units, 0);
           CU_ASSERT_EQUAL (r->rounds[3].devices[1].units, 0);
