@@ -146,6 +146,14 @@ noise (World *w)
   return exp (sigma * sqrt (-2 * log (u)) * cos (2 * G_PI * v));
 }
 
+/* To the nearest, as records are written: a replay of what they say then ends
+   at the same ns, and no tie is broken another way. */
+static gint64
+whole_ns (double ns)
+{
+  return (gint64)(ns + 0.5);
+}
+
 /* True work of units on a device. Units that lie as they were emitted are
    looked up at once. */
 static double
@@ -281,7 +289,7 @@ next_stage (World *w, Bundle *b)
       ns = w->model->host_ns[b->device];
       resource = &w->host_free[g];
     }
-  gint64 begin = MAX (w->clock, *resource), end = begin + (gint64)ns;
+  gint64 begin = MAX (w->clock, *resource), end = begin + whole_ns (ns);
   *resource = end;
   if (b->stage < HASS_N_STAGES)
     {
@@ -416,7 +424,7 @@ feed_cores (World *w, HassSlot *slot)
       worker->last_chunk = e.n;
       job->totals[job->cpu].cost += cost;
       w->core_busy[c] = TRUE;
-      push (w, (Event){ .t = w->clock + MAX ((gint64)ns, 1),
+      push (w, (Event){ .t = w->clock + MAX (whole_ns (ns), 1),
                         .core = (gint)c,
                         .extent = e,
                         .begin = w->clock });

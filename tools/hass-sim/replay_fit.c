@@ -23,6 +23,8 @@
 
 #define MOST_UNITS 100000000
 #define MOST_POINTS 300 /* of a line */
+/* Most of a row's time that is fixed: its units cost something. */
+#define MOST_FIXED 0.95
 
 /* -- 1. Rounds ---------------------------------------------------------- */
 
@@ -221,10 +223,10 @@ median (GArray *v)
 }
 
 /* Intercept of a line through points (x, y) (Theil 1950, Sen 1968: the median
-   of the slopes), between 0 and about the smallest y. Otherwise where the x
+   of the slopes), between 0 and most of the smallest y. Otherwise where the x
    hardly differ. */
 static double
-intercept (const GArray *x, const GArray *y, double otherwise)
+intercept (const GArray *x, const GArray *y, double otherwise, double most)
 {
   guint n = x->len, step = n / MOST_POINTS + 1;
   double least = INFINITY, low = INFINITY, high = 0;
@@ -257,10 +259,51 @@ intercept (const GArray *x, const GArray *y, double otherwise)
     }
 #undef X
 #undef Y
-  return CLAMP (median (offsets), 0, 0.95 * least);
+  return CLAMP (median (offsets), 0, most * least);
 }
 
-typedef double (*RowFunc) (const RecordRow *row, const ReplayDevice *v);
+typedef double (*RowFunc) (const Replay *p, const RecordRow *row,
+                           const ReplayDevice *v);
+
+/* What a unit is weighed by within its row. */
+static double
+weight_at (const Replay *p, guint64 at)
+{
+  double said = p->said[p->unit_at[at]];
+  return said > 0 ? said : 1;
+}
+
+/* Where each unit is one block of a GPU, a part takes as long as its fullest
+   multiprocessor: what that one has to do, times the number of
+   multiprocessors, over the weight of all units. A part that fills all alike
+   has 1. Of several parts in one row, or of units that lie between those of
+   other rows, like numbers are taken from all over the span. */
+static double
+fullest (const Replay *p, const RecordRow *r)
+{
+  HassGpuModel gpu
+      = { .multiprocessors = MAX (p->farm->devices[r->who].cores, 1),
+          .width = 1,
+          .work_per_ns = 1 };
+  if (p->farm->kind != HASS_FARM_INDIVISIBLE)
+    return 1;
+  guint64 n = r->units;
+  g_autofree double *weight = g_new (double, n);
+  g_autofree guint64 *elements = g_new (guint64, n);
+  double time = 0, sum = 0;
+  for (guint64 i = 0; i < n; i++)
+    {
+      weight[i] = weight_at (p, r->first + r->span * i / n);
+      elements[i] = gpu.multiprocessors;
+      sum += weight[i];
+    }
+  for (guint64 k = 0; k < r->n; k++)
+    {
+      guint64 a = n * k / r->n, b = n * (k + 1) / r->n;
+      time += hass_model_blocks_ns (&gpu, weight + a, elements + a, b - a);
+    }
+  return time / sum;
+}
 
 /* Part of the full rate that the elements of a part reach. */
 static double
@@ -274,50 +317,57 @@ part_of_rate (const RecordRow *r, const ReplayDevice *v)
 }
 
 static double
-row_work (const RecordRow *r, const ReplayDevice *v)
+row_work (const Replay *p, const RecordRow *r, const ReplayDevice *v)
 {
+  (void)p;
   return r->work / (v->width > 0 ? part_of_rate (r, v) : 1);
 }
 
 static double
-row_busy (const RecordRow *r, const ReplayDevice *v)
+row_blocks (const Replay *p, const RecordRow *r, const ReplayDevice *v)
 {
-  (void)v;
+  return row_work (p, r, v) * fullest (p, r);
+}
+
+static double
+row_busy (const Replay *p, const RecordRow *r, const ReplayDevice *v)
+{
+  (void)p, (void)v;
   return r->busy;
 }
 
 static double
-row_kernel (const RecordRow *r, const ReplayDevice *v)
+row_kernel (const Replay *p, const RecordRow *r, const ReplayDevice *v)
 {
-  (void)v;
+  (void)p, (void)v;
   return r->kernel;
 }
 
 static double
-row_in (const RecordRow *r, const ReplayDevice *v)
+row_in (const Replay *p, const RecordRow *r, const ReplayDevice *v)
 {
-  (void)v;
+  (void)p, (void)v;
   return r->in_bytes;
 }
 
 static double
-row_h2d (const RecordRow *r, const ReplayDevice *v)
+row_h2d (const Replay *p, const RecordRow *r, const ReplayDevice *v)
 {
-  (void)v;
+  (void)p, (void)v;
   return r->h2d;
 }
 
 static double
-row_out (const RecordRow *r, const ReplayDevice *v)
+row_out (const Replay *p, const RecordRow *r, const ReplayDevice *v)
 {
-  (void)v;
+  (void)p, (void)v;
   return r->out_bytes;
 }
 
 static double
-row_d2h (const RecordRow *r, const ReplayDevice *v)
+row_d2h (const Replay *p, const RecordRow *r, const ReplayDevice *v)
 {
-  (void)v;
+  (void)p, (void)v;
   return r->d2h;
 }
 
@@ -338,8 +388,8 @@ slope (const Line *line, double fixed)
 
 /* y over x of a device's rows, for one pull or part each. */
 static Line
-fit (const GArray *rows, const ReplayDevice *v, gint device, RowFunc fx,
-     RowFunc fy, double otherwise)
+fit (const Replay *p, const GArray *rows, const ReplayDevice *v, gint device,
+     RowFunc fx, RowFunc fy, double otherwise, double most)
 {
   Line line = { 0 };
   g_autoptr (GArray) x = g_array_new (FALSE, FALSE, sizeof (double));
@@ -349,14 +399,15 @@ fit (const GArray *rows, const ReplayDevice *v, gint device, RowFunc fx,
       const RecordRow *r = &g_array_index (rows, RecordRow, i);
       if ((device >= 0 && r->who != (guint)device) || (device >= 0 && !r->ok))
         continue;
-      double one_x = fx (r, v) / r->n, one_y = fy (r, v) / r->n;
+      double all_x = fx (p, r, v), all_y = fy (p, r, v);
+      double one_x = all_x / r->n, one_y = all_y / r->n;
       g_array_append_val (x, one_x);
       g_array_append_val (y, one_y);
-      line.x += fx (r, v);
-      line.y += fy (r, v);
+      line.x += all_x;
+      line.y += all_y;
       line.n += r->n;
     }
-  line.intercept = intercept (x, y, otherwise);
+  line.intercept = intercept (x, y, otherwise, most);
   g_autoptr (GArray) off = g_array_new (FALSE, FALSE, sizeof (double));
   for (guint i = 0; i < x->len; i++)
     {
@@ -387,7 +438,7 @@ units_of (const GArray *rows, gint device)
 static void
 fit_cpu (Replay *p, ReplayDevice *v)
 {
-  Line line = fit (p->farm->pulls, v, -1, row_work, row_busy, 0);
+  Line line = fit (p, p->farm->pulls, v, -1, row_work, row_busy, 0, MOST_FIXED);
   /* Units so long that no pull shows its fixed cost hide it. */
   v->launch = MIN (line.intercept, 2000);
   v->units = units_of (p->farm->pulls, -1);
@@ -396,14 +447,17 @@ fit_cpu (Replay *p, ReplayDevice *v)
 }
 
 /* Copies: what has a price even without bytes is the host's submitting; one
-   latency serves both ways, and the slopes make good the difference. */
+   latency serves both ways, and the slopes make good the difference. Without
+   results there is no copy out to tell submitting from latency: a modelled
+   device only has the latency, of a live one the half of its traits' is
+   taken. Strategies are told of copies, but not of submitting. */
 static void
 fit_copies (const Replay *p, guint d, ReplayDevice *v)
 {
   const GArray *rows = p->farm->parts;
   double preset = p->farm->devices[d].latency_ns / 2;
-  Line in = fit (rows, v, (gint)d, row_in, row_h2d, preset);
-  Line out = fit (rows, v, (gint)d, row_out, row_d2h, preset);
+  Line in = fit (p, rows, v, (gint)d, row_in, row_h2d, preset, 1);
+  Line out = fit (p, rows, v, (gint)d, row_out, row_d2h, preset, 1);
   double fixed = in.x > 0 ? in.intercept : in.y / MAX (in.n, 1);
   v->in_ns = slope (&in, fixed);
   if (out.x > 0)
@@ -412,7 +466,10 @@ fit_copies (const Replay *p, guint d, ReplayDevice *v)
       v->out_ns = slope (&out, v->copy);
     }
   else
-    v->launch += out.y / MAX (out.n, 1); /* no bytes, but time all the same */
+    {
+      v->copy = in.x > 0 ? (p->farm->live ? MIN (preset, fixed) : fixed) : 0;
+      v->launch += out.y / MAX (out.n, 1); /* no bytes, but time all the same */
+    }
   v->submit = in.x > 0 ? fixed - v->copy : fixed;
 }
 
@@ -460,21 +517,25 @@ fit_kernel (const Replay *p, guint d, ReplayDevice *v)
   const HassDeviceTraits *t = &p->farm->devices[d];
   const GArray *rows = p->farm->parts;
   double preset = t->latency_ns / 2;
-  Line best = fit (rows, v, (gint)d, row_work, row_kernel, preset);
+  gboolean blocks = p->farm->kind == HASS_FARM_INDIVISIBLE;
+  Line best = fit (p, rows, v, (gint)d, blocks ? row_blocks : row_work,
+                   row_kernel, preset, MOST_FIXED);
   HassCurve curves[] = { HASS_CURVE_LINEAR, HASS_CURVE_SATURATING };
   ReplayDevice tried = *v;
-  if (p->farm->kind == HASS_FARM_INDIVISIBLE)
+  if (blocks)
     return best;
   if (all_small (rows, d, t->width))
     {
       v->width = t->width;
-      return fit (rows, v, (gint)d, row_work, row_kernel, preset);
+      return fit (p, rows, v, (gint)d, row_work, row_kernel, preset,
+                  MOST_FIXED);
     }
   for (guint i = 0; i < G_N_ELEMENTS (curves); i++)
     {
       tried.curve = curves[i];
       tried.width = t->width;
-      Line line = fit (rows, &tried, (gint)d, row_work, row_kernel, preset);
+      Line line = fit (p, rows, &tried, (gint)d, row_work, row_kernel, preset,
+                       MOST_FIXED);
       if (line.off < 0.8 * best.off)
         {
           best = line;
@@ -513,18 +574,6 @@ fit_gpu (Replay *p, guint d, ReplayDevice *v)
 
 /* -- 4. Costs ----------------------------------------------------------- */
 
-/* Where each unit is one block of a GPU, a bundle takes as long as its
-   fullest multiprocessor: what a unit costs at the rate of the whole GPU. */
-static double
-block_cost (const Replay *p, const RecordRow *r, double ns)
-{
-  if (p->farm->kind != HASS_FARM_INDIVISIBLE)
-    return ns;
-  double m = MAX (p->farm->devices[r->who].cores, 1);
-  double each = (double)r->units / r->n;
-  return ns * each / (ceil (each / m) * m);
-}
-
 static Spread
 costs_of (const Replay *p, guint d)
 {
@@ -538,10 +587,10 @@ costs_of (const Replay *p, guint d)
       if (!cpu && (r->who != d || !r->ok))
         continue;
       double ns = cpu ? r->busy : r->kernel;
-      ns = MAX (ns - launch * r->n, 0.05 * ns);
+      ns = MAX (ns - launch * r->n, (1 - MOST_FIXED) * ns);
       if (!cpu)
         ns *= part_of_rate (r, &p->devices[d]);
-      spread_add (p, &s, r, cpu ? ns : block_cost (p, r, ns), TRUE);
+      spread_add (p, &s, r, cpu ? ns : ns / fullest (p, r), TRUE);
     }
   return s;
 }
