@@ -59,7 +59,10 @@ mini_farm_new (const char *spec, HassFarmKind kind, HassCostClass cost,
           = (HassDeviceTraits){ .name = names[d],
                                 .kind = devices[d].kind,
                                 .cores = devices[d].cores,
-                                .width = MAX (devices[d].fill_work, 1),
+                                .width = devices[d].width > 0
+                                           ? devices[d].width
+                                           : (guint64)MAX (
+                                                 devices[d].fill_work, 1),
                                 .latency_ns = devices[d].latency_ns,
                                 .work_per_ns = devices[d].known_rate,
                                 .max_in_flight = 1 };

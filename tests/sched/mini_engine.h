@@ -26,12 +26,20 @@
     .latency_ns = (latency)                                                    \
   }
 
+/* One that says that n elements fill it. */
+#define MINI_WIDE_GPU(n, ns, latency)                                          \
+  {                                                                            \
+    .kind = HASS_DEVICE_GPU, .cores = (n), .ns_per_work = (ns),                \
+    .latency_ns = (latency), .width = (n)                                      \
+  }
+
 /**
  * MiniDevice: a modelled device.
  * @cores: of a CPU pool; multiprocessors of a GPU.
  * @ns_per_work: of one core, or of a whole GPU.
  * @latency_ns: of each bundle.
  * @fill_work: a bundle with less work takes as long as one with so much.
+ * @width: what its traits say; 0: fill_work.
  * @max_units: a bundle holds no more; 0: no limit.
  * @fails: chance that a bundle fails and is given back.
  * @lost_after: the bundle after so many fails and the device is lost; 0:
@@ -48,6 +56,7 @@ typedef struct
   double ns_per_work;
   double latency_ns;
   double fill_work;
+  guint64 width;
   guint64 max_units;
   double fails;
   guint lost_after;

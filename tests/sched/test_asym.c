@@ -8,7 +8,7 @@
 #include "sched/kaleem-private.h"
 
 static const MiniDevice pair[]
-    = { MINI_CPU (4, 40000), MINI_GPU (30, 2500, 30000) };
+    = { MINI_CPU (4, 40000), MINI_WIDE_GPU (30, 2500, 30000) };
 
 /* Theorem 2: N_c = min (t_p C_r, (1 - f_p) N), not the max of them. */
 static void
@@ -32,7 +32,7 @@ lets_the_cpu_work_on (void)
   mini_farm_free (farm);
   /* f_p = 3/4 of the items take the GPU 1.2 ms, in which the CPU could do
      120: it does the 10 that are left, and then the GPU alone is waited for. */
-  MiniDevice slow[] = { pair[0], MINI_GPU (30, 40000, 0) };
+  MiniDevice slow[] = { pair[0], MINI_WIDE_GPU (30, 40000, 0) };
   farm = mini_farm_new ("asym", HASS_FARM_COMBINE, HASS_COST_EQUAL, slow, 2, 1);
   mini_farm_run (farm, loads, 40, &result);
   CU_ASSERT_EQUAL (result.devices[0].units, 10);
@@ -76,7 +76,7 @@ static void
 waits_for_the_counters (void)
 {
   static const MiniDevice slow[]
-      = { MINI_CPU (4, 1000000), MINI_GPU (30, 2500, 30000) };
+      = { MINI_CPU (4, 1000000), MINI_WIDE_GPU (30, 2500, 30000) };
   HassLoad *loads = mini_equal_loads (1000);
   MiniRound result;
   MiniFarm *farm
@@ -98,8 +98,8 @@ static void
 serves_several_gpus (void)
 {
   static const MiniDevice four[]
-      = { MINI_CPU (4, 40000), MINI_GPU (30, 2500, 30000),
-          MINI_GPU (8, 9000, 30000), MINI_GPU (16, 5000, 30000) };
+      = { MINI_CPU (4, 40000), MINI_WIDE_GPU (30, 2500, 30000),
+          MINI_WIDE_GPU (8, 9000, 30000), MINI_WIDE_GPU (16, 5000, 30000) };
   HassLoad *loads = mini_equal_loads (3000);
   MiniRound result;
   double parts[4];

@@ -6,7 +6,7 @@
 #include "coping.h"
 
 static const MiniDevice pair[]
-    = { MINI_CPU (4, 40000), MINI_GPU (30, 2500, 30000) };
+    = { MINI_CPU (4, 40000), MINI_WIDE_GPU (30, 2500, 30000) };
 
 /* By hand: the first profile shows 0.7407; of half of the 958 left the GPU
    runs 354, which alone show 0.7946, too far from it; of half of the 512 left

@@ -6,7 +6,7 @@
 #include "coping.h"
 
 static const MiniDevice pair[]
-    = { MINI_CPU (4, 40000), MINI_GPU (30, 2500, 30000) };
+    = { MINI_CPU (4, 40000), MINI_WIDE_GPU (30, 2500, 30000) };
 
 /* 30 units of the GPU and 10.5 of the CPU in 105 us: after 12 steps 512 are
    left, after 13 470, less than half. 0.7407 of those are the GPU's. */

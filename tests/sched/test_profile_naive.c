@@ -8,7 +8,7 @@
 
 /* 1e-4 units a ns on all cores; a GPU that 30 elements fill. */
 static const MiniDevice pair[]
-    = { MINI_CPU (4, 40000), MINI_GPU (30, 2500, 30000) };
+    = { MINI_CPU (4, 40000), MINI_WIDE_GPU (30, 2500, 30000) };
 
 /* Both run 30 units. C_r = 30 / 300 us, G_r = 30 / 105 us, so the GPU's part
    is 1 / (1 + 0.35) = 0.7407 of the 940 that are left. */
@@ -113,8 +113,8 @@ static void
 profiles_several_gpus (void)
 {
   static const MiniDevice four[]
-      = { MINI_CPU (4, 40000), MINI_GPU (30, 2500, 30000),
-          MINI_GPU (8, 9000, 30000), MINI_GPU (16, 5000, 30000) };
+      = { MINI_CPU (4, 40000), MINI_WIDE_GPU (30, 2500, 30000),
+          MINI_WIDE_GPU (8, 9000, 30000), MINI_WIDE_GPU (16, 5000, 30000) };
   HassLoad *loads = mini_equal_loads (3000);
   MiniFarm *farm = mini_farm_new ("profile-naive", HASS_FARM_COMBINE,
                                   HASS_COST_EQUAL, four, 4, 1);

@@ -6,8 +6,8 @@
 #include "coping.h"
 
 static const MiniDevice three[]
-    = { MINI_CPU (4, 40000), MINI_GPU (30, 2500, 30000),
-        MINI_GPU (8, 9000, 30000) };
+    = { MINI_CPU (4, 40000), MINI_WIDE_GPU (30, 2500, 30000),
+        MINI_WIDE_GPU (8, 9000, 30000) };
 
 static void
 check_chunks (const char *spec, guint64 first, guint64 second)
