@@ -86,6 +86,15 @@ void hass_round_order_by_work (HassRound *round);
 void hass_round_carve (HassRound *round, const guint64 *units);
 
 /**
+ * hass_round_carve_back:
+ *
+ * Moves the last @units that wait in the common range, or all of them if they
+ * are fewer, into @device's own share, which they make up in their order. A
+ * share that still holds units keeps them and is not carved again.
+ */
+void hass_round_carve_back (HassRound *round, guint device, guint64 units);
+
+/**
  * hass_round_assign_func:
  * @position: a waiting position, visited in order.
  *

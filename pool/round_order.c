@@ -310,6 +310,19 @@ hass_round_carve (HassRound *round, const guint64 *units)
 }
 
 void
+hass_round_carve_back (HassRound *round, guint device, guint64 units)
+{
+  HassUnitRange *share = &round->ranges[HASS_RANGE_SHARES + device];
+  g_return_if_fail (device < round->n_devices);
+  if (hass_unit_range_peek (share).n > 0)
+    return;
+  HassExtent e = seize (round);
+  guint32 n = (guint32)MIN (units, e.n);
+  hass_unit_range_set (share, e.first + e.n - n, n);
+  hass_unit_range_set (&round->ranges[HASS_RANGE_COMMON], e.first, e.n - n);
+}
+
+void
 hass_round_assign (HassRound *round, HassAssignFunc assign, gpointer user_data)
 {
   HassExtent e = seize (round);

@@ -277,6 +277,37 @@ carving (void)
   hass_round_clear (&round_);
 }
 
+static void
+carving_the_back (void)
+{
+  setup ();
+  open_equal (20);
+  TAKE (CPU, .units = 2);
+  hass_round_carve_back (&round_, GPU0, 5);
+  CU_ASSERT_EQUAL (hass_round_share (&round_, GPU0), 5);
+  CU_ASSERT_EQUAL (hass_round_front (&round_), 2);
+  CU_ASSERT_EQUAL (hass_round_back (&round_), 15);
+  CU_ASSERT (
+      is (TAKE (GPU0, .source = HASS_FROM_SHARE, .share = GPU0, .units = 2), 15,
+          2));
+  CU_ASSERT (
+      is (TAKE (GPU1, .source = HASS_FROM_THEFT, .share = GPU0, .units = 1), 19,
+          1));
+  /* It keeps what it has; others get what there is. */
+  hass_round_carve_back (&round_, GPU0, 4);
+  CU_ASSERT_EQUAL (hass_round_share (&round_, GPU0), 2);
+  CU_ASSERT_EQUAL (hass_round_waiting (&round_), 13);
+  hass_round_carve_back (&round_, CPU, G_MAXUINT64);
+  CU_ASSERT_EQUAL (hass_round_share (&round_, CPU), 13);
+  CU_ASSERT_EQUAL (hass_round_waiting (&round_), 0);
+  hass_round_carve_back (&round_, GPU1, 3);
+  CU_ASSERT_EQUAL (hass_round_share (&round_, GPU1), 0);
+  CU_ASSERT (is (TAKE (CPU, .source = HASS_FROM_SHARE, .share = CPU), 2, 13));
+  CU_ASSERT (is (TAKE (GPU0, .source = HASS_FROM_SHARE, .share = GPU0), 17, 2));
+  CU_ASSERT_EQUAL (hass_round_waiting_anywhere (&round_), 0);
+  hass_round_clear (&round_);
+}
+
 static guint
 by_tag (HassRound *round, guint64 position, gpointer data)
 {
@@ -888,6 +919,7 @@ HASS_TEST_SUITE (
     { "exclusive tasks that were taken are not sorted", tasks_sorted_late },
     { "sums of work agree with adding up, also after re-ordering", work_sums },
     { "carving cuts shares off the front and clips", carving },
+    { "or off the back", carving_the_back },
     { "assigning moves units to their owners in order visited", assigning },
     { "a take keeps to its end, its units and its multiple", takes },
     { "a take keeps within its work but for one unit", takes_by_work },
