@@ -25,11 +25,14 @@ typedef struct
   double least_ns;                /* the shortest seen of late */
   double fixed_ns, ns_per_work;   /* the result */
   double error;                   /* relative, of what was foretold */
+  double pair_ns, step, last_work, last_ns; /* see hass_fit_compare */
+  gboolean spread; /* sizes differed enough to tell the two */
   guint64 seen;
   guint64 last; /* its device's n_done when last added to */
 } HassFit;
 
 void hass_fit_add (HassFit *fit, double work, double ns, double latency_ns);
+void hass_fit_compare (HassFit *fit, double work, double ns, double latency_ns);
 double hass_fit_ns (const HassFit *fit, double work);
 
 /**
@@ -47,7 +50,8 @@ typedef struct
 
 double hass_fill (HassRunner *runners, guint n, double work);
 
-/* -- auto_plan.c -------------------------------------------------------- */
+/* -- auto_known.c, auto_plan.c
+ * ---------------------------------------------------------- */
 
 #define HASS_AUTO_DEEPEST 8 /* bundles in flight that are kept track of */
 
@@ -63,9 +67,9 @@ enum
 
 typedef struct
 {
-  double work, ns; /* ns: as foretold */
+  double work, ns; /* work: as if it filled the GPU; ns: as foretold */
+  double unfilled; /* its kernel could do so many times as much in its time */
   guint fit;
-  gboolean poor;   /* too few elements to say much of the rate */
   gboolean enters; /* the first of a round, and copies more than itself */
 } HassAutoBundle;
 
@@ -77,15 +81,25 @@ enum
   HASS_AUTO_FITS = 4
 };
 
+/* What it did when it took from one end of the rounds. */
 typedef struct
 {
   HassFit fits[HASS_AUTO_FITS];
+  double work, busy_ns, mean_rate;
+  gboolean valid;
+} HassAutoView;
+
+typedef struct
+{
+  HassFit fits[HASS_AUTO_FITS];
+  HassAutoView views[2];
   double prior_rate;           /* of its traits or of earlier runs */
   double copy_ns;              /* of what a round's first bundle needs first */
   double entry_ns;             /* with the turns of others on its link */
   gboolean entered;            /* that has been, or is on its way */
   double largest;              /* work of its largest bundle */
   double round_largest;        /* that in this round, finished or not */
+  guint64 n_given;             /* bundles */
   guint64 n_done;              /* bundles of all rounds that ended well */
   double first_work, first_ns; /* of the first of them */
   gboolean failed;             /* its last grant did */
@@ -115,8 +129,9 @@ typedef struct
   gint64 units;   /* granted in this round and not stolen */
   guint64 n_seen; /* units, of all rounds */
 
-  /* Measured alone in this round; 0: not. */
+  /* Measured alone in this round; 0: not. When it may be again. */
   double solo_fixed_ns, solo_ns_per_work;
+  guint64 probe_at;
 } HassAutoMember;
 
 /* A set of devices that may compute a round; see auto_guard.c. */
@@ -128,6 +143,13 @@ typedef struct
   double ns;     /* of the present round, as foretold */
 } HassAutoArm;
 
+/* Rounds in which GPUs took from one end. */
+typedef struct
+{
+  double ns_per_work; /* decayed mean */
+  guint rounds;
+} HassAutoEnd;
+
 typedef struct
 {
   const HassStrategyEnv *env;
@@ -138,12 +160,13 @@ typedef struct
   gint64 now_ns;    /* of the last completion */
   guint64 n_told;   /* completions */
   gint64 begin_ns;  /* of the round, once begun */
+  double spent_ns;  /* in rounds before */
   gboolean begun;   /* something of it has finished */
   double unit_work, unit_elements, finish_ns, left;
   guint64 share_back;
   guint64 first_mpd; /* function farm: position of its first parallel task */
   gboolean listed;   /* loads of known sizes, one to a multiprocessor each */
-  gboolean reversed; /* then the largest are for the cores */
+  gboolean reversed; /* GPUs take from the front, cores from the back */
   const char *why;   /* of the last decision, for people */
 
   /* auto_guard.c. Arm d: that device alone; n: all; n + 1: all but the CPU. */
@@ -153,11 +176,18 @@ typedef struct
   gboolean chosen;   /* and not for want of knowledge */
   double round_work, planned_ns;
   guint64 retry_at, retry_gap, probe_at; /* rounds */
-  gboolean probing;
-  guint solo; /* who is probed; n: nobody yet */
+  gboolean probing, probed;              /* still; in this round */
+  gboolean probe_later; /* somebody, when more time has passed */
+  guint solo;           /* who is probed; n: nobody yet */
   double solo_work, solo_given, solo_ns;
   HassFit solo_fits[HASS_AUTO_FITS]; /* as they were before */
   HassProgress solo_seen;
+
+  /* auto_ends.c: of GPUs from the back, from the front. */
+  HassAutoEnd ends[2];
+  gboolean best_end, trying_end;
+  guint tried;        /* rounds of a trial */
+  guint64 try_end_at; /* round */
 } HassAuto;
 
 /* A line for whoever wants to know; costs a look when nobody does. */
@@ -168,6 +198,7 @@ typedef struct
   while (0)
 
 void hass_auto_look_at_cpu (HassAuto *s, const HassRound *round);
+double hass_auto_cpu_rate (const HassAuto *s);
 gboolean hass_auto_simple (const HassAuto *s, const HassRound *round);
 const HassFit *hass_auto_fit_of (const HassAuto *s, const HassRound *round,
                                  guint device, gboolean idle);
@@ -186,12 +217,18 @@ double hass_auto_work_at (const HassAuto *s, const HassRound *round,
 gboolean hass_auto_out (const HassAuto *s, guint device);
 void hass_auto_judge (HassAuto *s, const HassRound *round, guint device);
 double hass_auto_fill_work (const HassAuto *s, guint device);
+double hass_auto_elements (const HassAuto *s, const HassRound *round,
+                           guint64 first, guint64 n, guint some);
+double hass_auto_fill_next (const HassAuto *s, const HassRound *round,
+                            guint device);
 double hass_auto_listed_work (const HassAuto *s, const HassRound *round,
                               guint device, guint64 first, guint64 n);
 guint64 hass_auto_least_units (const HassAuto *s, const HassRound *round,
                                guint device);
 double hass_auto_next_free_ns (const HassAuto *s, const HassRound *round,
                                double unit_ns);
+double hass_auto_alone_part (const HassAuto *s, const HassRound *round,
+                             guint device);
 gboolean hass_auto_overlaps (const HassAuto *s, guint device);
 void hass_auto_make_plan (HassAuto *s, const HassRound *round, guint asking);
 double hass_auto_whole_ns (HassAuto *s, double work);
@@ -201,12 +238,22 @@ gboolean hass_auto_all_measured (const HassAuto *s, const HassRound *round);
 gboolean hass_auto_all_known (const HassAuto *s, const HassRound *round);
 guint64 hass_auto_kept_units (const HassAuto *s, const HassRound *round);
 
+/* -- auto_bundle.c ------------------------------------------------------- */
+
+double hass_auto_bundle_work (HassAuto *s, const HassRound *round,
+                              guint device);
+
 /* -- auto_gpu.c, auto_cpu.c ---------------------------------------------- */
 
 HassAnswer hass_auto_grant_gpu (HassAuto *s, HassRound *round, guint device,
                                 gboolean force, HassGrant *grant);
 HassAnswer hass_auto_grant_cpu (HassAuto *s, HassRound *round, gboolean force,
                                 HassGrant *grant);
+
+/* -- auto_ends.c --------------------------------------------------------- */
+
+void hass_auto_ends_begin (HassAuto *s, const HassRound *round);
+void hass_auto_ends_end (HassAuto *s, const HassRoundSummary *summary);
 
 /* -- auto_guard.c ------------------------------------------------------- */
 

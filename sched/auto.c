@@ -6,9 +6,9 @@
    shrinking parts are guided self-scheduling (Polychronopoulos and Kuck
    1987), the first small bundles those of Kaleem et al. 2014. A decision is
    one pass over the devices for each one that takes part; bench/decision
-   measures 1.1 us for a CPU and eight GPUs. Steps 1 and 2 are in auto_plan.c,
-   the arithmetic under them in auto_model.c, step 3 in auto_gpu.c, 4 in
-   auto_cpu.c and 6 in auto_guard.c.
+   measures it. Step 1 is in auto_known.c, 2 in auto_plan.c, the arithmetic
+   under both in auto_model.c, 3 in auto_gpu.c and auto_bundle.c, 4 in
+   auto_cpu.c, 6 in auto_guard.c and 8 in auto_ends.c.
 
    DESIGN.
    1. What is known: for a GPU a fit of service time over work, one for
@@ -18,7 +18,9 @@
       than the GPU is wide counts as one that fills it. For the CPU pool its
       work over its busy time. All follow the last few bundles, and are kept
       from round to round. Before: what earlier runs have shown, or what the
-      devices are said to do.
+      devices are said to do. A GPU that a round cannot fill is tried only
+      when so much time has passed that little is lost if its threads are far
+      slower than cores.
    2. The plan, anew at each decision: the work that waits and the times at
       which devices have done what they hold, and have copied what they need
       first, give the time T at which all finish together. Who could not end
@@ -45,6 +47,8 @@
       multiprocessors are kept busy with, waiting for the last one included:
       by its sizes alone large loads seemed to be slow ones, which had cost up
       to a third against hass-i.
+   8. Where costs differ the GPUs take from the end of the round at which all
+      together were faster; that is tried. What is known is kept for each end.
 
    Loses where rates change faster than a bundle; where the first bundles
    are not like the rest; in a first round that one unit on a core, or one
@@ -53,7 +57,7 @@
    tasks of a function farm. Indivisible loads where a multiprocessor is about
    as fast as a core: hass-i took 0.78 of its time at worst of 16 machines and
    loads tried. The guard of step 6 is by measurement, not by law: of 1000
-   random machines 2, and 11 where devices slow each other down up to threefold,
+   random machines 3, and 10 where devices slow each other down up to threefold,
    were more than 5 % behind their best device alone.
 
    Thread safety: as hass/strategy.h. */
@@ -61,11 +65,11 @@
 
 #include <string.h>
 
-#define LOOKED_AT 8      /* units, for their elements */
-#define FASTER_CORE 1.05 /* times as fast as a multiprocessor */
-#define POOR 2           /* times as many elements would fill the GPU */
-#define MANY_DONE 2  /* bundles; then the next of that kind may be left out */
-#define LATE_TOLD 16 /* completions of a round in which it never asked */
+#define LOOKED_AT 32   /* units, for their elements */
+#define SURELY_FILLS 8 /* times as many units as fill it on average */
+#define POOR 2         /* times as many elements would fill the GPU */
+#define MANY_DONE 2    /* bundles; then the next of that kind may be left out */
+#define LATE_TOLD 16   /* completions of a round in which it never asked */
 #define LINK_MEMORY 0.9
 #define WARM_UP 2 /* times slower than the second bundle */
 
@@ -152,20 +156,6 @@ first_parallel (const HassRound *round)
   return lo;
 }
 
-/* Of some units; 0: unknown, or a unit has a multiprocessor to itself. */
-static double
-mean_elements (const HassAuto *s, const HassRound *round)
-{
-  guint64 lo = hass_round_front (round), n = hass_round_back (round) - lo;
-  double sum = 0;
-  if (n == 0 || s->env->farm == HASS_FARM_INDIVISIBLE
-      || s->env->farm == HASS_FARM_FUNCTION)
-    return 0;
-  for (guint i = 0; i < LOOKED_AT; i++)
-    sum += hass_round_elements (round, lo + (2 * i + 1) * n / (2 * LOOKED_AT));
-  return sum / LOOKED_AT;
-}
-
 /* What a GPU copies before its first bundle takes so long; those that share its
    link and come before it do so first. */
 static void
@@ -181,28 +171,6 @@ look_at_entry (HassAuto *s, guint device)
              && !hass_auto_out (s, d);
   m->copy_ns = s->env->entry_bytes / t->link_bytes_per_ns;
   m->entry_ns = turns * m->copy_ns;
-}
-
-/* Where one load runs slower on a multiprocessor than on a core, the largest
-   would hold up the round there: then GPUs take the shortest. That is believed
-   until it is known. */
-static void
-choose_end (HassAuto *s, const HassRound *round)
-{
-  double core_rate = 0, rate = 0;
-  s->reversed = s->cpu < s->n;
-  if (s->cpu == s->n || s->members[s->cpu].busy_ns <= 0)
-    return;
-  core_rate = s->members[s->cpu].work / s->members[s->cpu].busy_ns
-              / MAX (s->env->devices[s->cpu].cores, 1);
-  for (guint d = 0; d < s->n; d++)
-    {
-      const HassFit *fit = hass_auto_fit_of (s, round, d, TRUE);
-      if (d != s->cpu && fit->seen > 0)
-        rate = MAX (rate,
-                    1 / fit->ns_per_work / MAX (s->env->devices[d].cores, 1));
-    }
-  s->reversed = rate * FASTER_CORE < core_rate;
 }
 
 static void
@@ -236,9 +204,9 @@ begin_round (gpointer self, HassRound *round)
       = s->env->farm == HASS_FARM_FUNCTION ? first_parallel (round) : 0;
   guint64 n = hass_round_units (round);
   s->unit_work = n > 0 ? hass_round_total_work (round) / n : 1;
-  s->unit_elements = mean_elements (s, round);
-  if (s->listed)
-    choose_end (s, round);
+  guint64 front = hass_round_front (round);
+  s->unit_elements = hass_auto_elements (
+      s, round, front, hass_round_back (round) - front, LOOKED_AT);
   for (guint d = 0; d < s->n; d++)
     {
       look_at_entry (s, d);
@@ -249,14 +217,18 @@ begin_round (gpointer self, HassRound *round)
       hass_auto_judge (s, round, d);
     }
   hass_auto_guard_begin (s, round);
+  hass_auto_ends_begin (s, round);
 }
 
 static void
 end_round (gpointer self, const HassRoundSummary *summary)
 {
   HassAuto *s = self;
-  if (!alone (s))
-    hass_auto_guard_end (s, summary);
+  if (alone (s))
+    return;
+  s->spent_ns += summary->makespan_ns;
+  hass_auto_ends_end (s, summary);
+  hass_auto_guard_end (s, summary);
 }
 
 static HassAnswer
@@ -303,12 +275,11 @@ static double
 unfilled (const HassAuto *s, const HassRound *round, guint device,
           const HassGrant *grant)
 {
-  guint64 last = grant->first + grant->taken - 1;
-  if (s->members[device].fill_units <= 0)
+  if (s->members[device].fill_units * SURELY_FILLS < grant->taken)
     return 1;
-  double elements = 0.5 * grant->taken
-                    * (hass_round_elements (round, grant->first)
-                       + hass_round_elements (round, last));
+  double elements
+      = grant->taken
+        * hass_auto_elements (s, round, grant->first, grant->taken, LOOKED_AT);
   return MAX (1, s->env->devices[device].width / MAX (elements, 1));
 }
 
@@ -367,8 +338,8 @@ granted (gpointer self, HassRound *round, guint device, const HassGrant *grant)
   if (s->solo == device && s->probing)
     s->solo_given = work;
   m->entered = TRUE;
-  m->bundles[m->n_bundles++]
-      = (HassAutoBundle){ work, ns, fit, times > POOR, enters };
+  m->bundles[m->n_bundles++] = (HassAutoBundle){ work, ns, times, fit, enters };
+  m->n_given++;
   m->queue_ns += ns;
   m->round_largest = MAX (m->round_largest, work);
 }
@@ -391,12 +362,26 @@ set_clock (HassAuto *s, const HassCompletion *done)
 /* A large bundle on a device that was idle shows how fast it will be when
    others queue: as its slowest stage. */
 static void
-foretell (HassFit *queued, const HassCompletion *done, double work,
+foretell (HassFit *queued, const HassCompletion *done, const HassAutoBundle *b,
           double latency_ns)
 {
-  double ns = MAX (done->kernel_ns, MAX (done->h2d_ns, done->d2h_ns));
+  double work = b->work;
+  double ns
+      = MAX (done->kernel_ns, b->unfilled * MAX (done->h2d_ns, done->d2h_ns));
   if (queued->seen == 0 && ns > 8 * latency_ns)
     hass_fit_add (queued, work, ns, latency_ns);
+}
+
+/* What it would have taken if it had filled the GPU: its kernel no longer, but
+   its copies. */
+static double
+filled_ns (const HassAuto *s, const HassCompletion *done,
+           const HassAutoBundle *b, double copy_ns, double ns)
+{
+  double h2d_ns = MAX (done->h2d_ns - copy_ns, 0);
+  if (!(b->fit & HASS_AUTO_IDLE) && hass_auto_overlaps (s, done->device))
+    return MAX (ns, b->unfilled * MAX (h2d_ns, done->d2h_ns));
+  return ns + (b->unfilled - 1) * (h2d_ns + done->d2h_ns);
 }
 
 /* A device's first bundle may have waited for what is made once: a library's
@@ -474,13 +459,16 @@ observe (gpointer self, HassRound *round, const HassCompletion *done)
   m->done_ns += MAX (served_ns - m->fits[b.fit].fixed_ns, 0.1 * served_ns);
   double latency_ns = s->env->devices[done->device].latency_ns;
   forget_warm_up (m, b.work, ns);
-  if (b.poor && m->n_done > MANY_DONE)
+  if (b.unfilled > POOR && m->n_done > MANY_DONE)
     return;
-  hass_fit_add (&m->fits[b.fit], b.work, ns, latency_ns);
-  m->fits[b.fit].last = m->n_done;
+  HassFit *fit = &m->fits[b.fit];
+  ns = filled_ns (s, done, &b, copy_ns, ns);
+  hass_fit_add (fit, b.work, ns, latency_ns);
+  if (s->env->cost == HASS_COST_UNKNOWN)
+    hass_fit_compare (fit, b.work, ns, latency_ns);
+  fit->last = m->n_done;
   if (hass_auto_overlaps (s, done->device))
-    foretell (&m->fits[b.fit & ~(guint)HASS_AUTO_IDLE], done, b.work,
-              latency_ns);
+    foretell (&m->fits[b.fit & ~(guint)HASS_AUTO_IDLE], done, &b, latency_ns);
   m->largest = MAX (m->largest, done->work);
 }
 

@@ -151,7 +151,7 @@ cpu_units (HassAuto *s, HassRound *round, gboolean force)
      one by one, because a core that pulls late would be late. */
   s->why = "most of its part";
   double part = measured ? CPU_PART : CPU_PART / 2;
-  if (s->reversed)
+  if (s->reversed && s->listed)
     part = REVERSED_PART;
   double ns
       = MIN (part * (s->finish_ns - r->ready_ns), s->finish_ns - 2 * unit_ns);
@@ -186,10 +186,15 @@ hass_auto_grant_cpu (HassAuto *s, HassRound *round, gboolean force,
   if (units == 0 && hass_round_exclusive (round, s->cpu) == 0)
     return HASS_WAIT;
   gboolean common = hass_round_back (round) > hass_round_front (round);
-  if (s->reversed && common && units > 0)
+  if (s->reversed && s->listed && common && units > 0)
     {
       grant->source = HASS_FROM_BACK;
       grant->units = units;
+    }
+  else if (s->reversed && common && units > 0)
+    {
+      s->share_back = hass_round_back (round);
+      hass_round_carve_back (round, s->cpu, units);
     }
   else if (common && units > 0)
     {

@@ -3,25 +3,7 @@
    Thread safety: as hass/strategy.h. */
 #include "auto-private.h"
 
-#include <math.h>
-
-#define GROWTH 4           /* of a bundle over the largest so far */
-#define LEAST_FIXED_NS 2e3 /* no launch is cheaper than that */
-#define MUCH_FILLED 8      /* times as many elements as it is wide */
 #define LONG_COPY_NS 1e7
-#define FACTOR 0.3       /* of its part */
-#define BELIEF (1 / 16.) /* of its part, to who is known by hearsay */
-
-static double
-uncertainty (const HassAuto *s, const HassRound *round, const HassFit *fit)
-{
-  static const double least[] = { [HASS_COST_EQUAL] = 0.02,
-                                  [HASS_COST_SIZED] = 0.05,
-                                  [HASS_COST_UNKNOWN] = 0.15 };
-  double u = MAX (least[s->env->cost], MIN (fit->error, 0.25));
-  return fit->seen < 3 || !hass_auto_all_measured (s, round) ? MAX (u, 0.25)
-                                                             : u;
-}
 
 /* So few elements that it takes much of the round to fill it; any smaller
    bundle would take as long. */
@@ -47,133 +29,6 @@ probe_work (const HassAuto *s, const HassRound *round, guint device)
   double threads = s->unit_elements * hass_round_units (round);
   double worth = threads / (threads + cores * HASS_AUTO_CORE_THREADS);
   return MIN (fill, worth * total / n_gpus);
-}
-
-/* By what part a bundle on an idle GPU takes longer than one that queues:
-   that much of a round's first and last bundle overlaps nothing. */
-static double
-alone_part (const HassAuto *s, const HassRound *round, guint device)
-{
-  const HassFit *idle = hass_auto_fit_of (s, round, device, TRUE);
-  const HassFit *queued = hass_auto_fit_of (s, round, device, FALSE);
-  if (!hass_auto_overlaps (s, device) || !(queued->ns_per_work > 0))
-    return 0;
-  return MAX (idle->ns_per_work / queued->ns_per_work - 1, 0);
-}
-
-/* So that copies overlap kernels: a small bundle first, none whose copy
-   would take longer than the kernel of the one before, and not all that is
-   left at once. */
-static double
-overlapping_ns (const HassAuto *s, const HassRound *round, guint device,
-                double part_ns, double fixed_ns)
-{
-  const HassAutoMember *m = &s->members[device];
-  double part = alone_part (s, round, device);
-  if (part * part_ns < 2 * fixed_ns)
-    return part_ns;
-  double even_ns = sqrt (part_ns * fixed_ns / part);
-  if (m->round_largest <= 0)
-    return even_ns;
-  double grown_ns
-      = m->round_largest / s->plan[device].rate * CLAMP (1 / part, 1.2, GROWTH);
-  return MAX (MIN (part_ns / 2, grown_ns), even_ns);
-}
-
-/* Work of the plan that cores would only begin and not end by T, because a
-   unit cannot be cut, if so late that a GPU had better do it now. Where one
-   more launch is cheap that is decided when it is due. */
-static double
-late_work (const HassAuto *s, const HassRound *round, double gpu_rate,
-           double fixed_ns)
-{
-  if (s->cpu == s->n || !s->plan[s->cpu].runs
-      || s->env->cost == HASS_COST_UNKNOWN)
-    return 0;
-  const HassRunner *cpu = &s->plan[s->cpu];
-  double wave
-      = s->env->devices[s->cpu].cores * hass_auto_work_at (s, round, FALSE, 1);
-  double unit_ns = wave / cpu->rate;
-  double free_ns = hass_auto_next_free_ns (s, round, unit_ns);
-  double waves = floor ((s->finish_ns - free_ns) / unit_ns * (1 + 1e-9));
-  double late = cpu->rate * (s->finish_ns - cpu->ready_ns) - waves * wave;
-  double end_ns = free_ns + (waves + 1) * unit_ns;
-  double with_ns = s->finish_ns + late / gpu_rate;
-  return late > 0 && with_ns < end_ns && end_ns < with_ns + fixed_ns ? late : 0;
-}
-
-/* Nobody else helps, and the engine cuts what it is given so that copies
-   overlap: no more to decide. */
-static gboolean
-by_itself (const HassAuto *s, const HassRound *round, guint device)
-{
-  gboolean others = FALSE;
-  for (guint d = 0; d < s->n; d++)
-    others |= d != device && s->plan[d].runs;
-  return !others && s->env->devices[device].part_bytes > 0
-         && s->env->farm != HASS_FARM_FUNCTION
-         && hass_auto_all_measured (s, round);
-}
-
-/* 0: nothing now. */
-static double
-bundle_work (HassAuto *s, const HassRound *round, guint device)
-{
-  s->why = "all, nobody else helps";
-  if (by_itself (s, round, device))
-    return s->left;
-  if (s->plan[device].rate <= 0)
-    return 0;
-  const HassAutoMember *m = &s->members[device];
-  const HassRunner *r = &s->plan[device];
-  const HassFit *fit = hass_auto_fit_of (s, round, device, m->n_bundles == 0);
-  double u = uncertainty (s, round, fit);
-  double latency_ns = s->env->devices[device].latency_ns;
-  double fixed_ns
-      = MAX (fit->seen > 0 ? fit->fixed_ns : latency_ns, LEAST_FIXED_NS);
-  double part_ns = MAX (s->finish_ns - r->ready_ns, r->step_ns);
-  gboolean known = hass_auto_measured (s, round, device);
-  /* Where a launch overlaps nothing, a few large ones first. */
-  double large_ns = hass_auto_overlaps (s, device) ? 0 : FACTOR * part_ns;
-  double even_ns = MAX (sqrt (s->finish_ns * fixed_ns / u), large_ns);
-  double ns = MIN (part_ns / (1 + 2 * u), even_ns);
-  s->why = "as much as is worth a launch";
-  if (s->arm == device)
-    ns = part_ns; /* there is nobody to finish together with */
-  ns = MIN (ns, overlapping_ns (s, round, device, part_ns, fixed_ns));
-  /* What is held back is given when it is clearer who is late. */
-  if (m->n_bundles > 0)
-    ns = MIN (ns, s->finish_ns / (1 + 2 * u) - r->ready_ns);
-  if (s->env->cost == HASS_COST_UNKNOWN)
-    {
-      double round_ns = s->finish_ns + (s->now_ns - s->begin_ns);
-      ns = MIN (ns, MAX (MAX (0.02 * round_ns, 20 * fixed_ns), large_ns));
-    }
-  double fill_ns = hass_auto_fill_work (s, device) / r->rate;
-  ns = MAX (ns, MIN (fill_ns, part_ns));
-  /* It may take more than that to fill it, which a larger bundle shows. */
-  if (m->largest < MUCH_FILLED * fill_ns * r->rate && m->n_bundles == 0)
-    ns = MAX (ns, MIN (MUCH_FILLED * fill_ns, part_ns / 4));
-  if (!known)
-    {
-      s->why = "a first bundle, by what earlier runs have shown";
-      ns = m->n_bundles < 2 ? MIN (ns, BELIEF * part_ns) : 0;
-    }
-  else if (part_ns - ns < MAX (2 * fixed_ns, fill_ns))
-    s->why = "all of its part";
-  if (known && part_ns - ns < MAX (2 * fixed_ns, fill_ns))
-    ns = part_ns + late_work (s, round, r->rate, fixed_ns) / r->rate;
-  else if (m->n_bundles > 0 && ns < 2 * fixed_ns)
-    return 0;
-  /* Units are rounded down; the last of a part must not cost a launch. */
-  double work = ns * r->rate + 0.5 * s->unit_work;
-  double growth = m->n_done == 1 && hass_auto_long_units (s) ? 1 : GROWTH;
-  if (m->largest > 0)
-    work = MIN (work, growth * m->largest);
-  if (!hass_auto_all_known (s, round))
-    work = MIN (work, s->left / (2 * s->n));
-  work = MAX (work, MIN (hass_auto_fill_work (s, device), part_ns * r->rate));
-  return MAX (work, G_MINDOUBLE);
 }
 
 static void
@@ -279,8 +134,7 @@ hass_auto_grant_gpu (HassAuto *s, HassRound *round, guint device,
                : "others are faster without it";
   if ((!s->plan[device].runs || waiting <= kept) && !force)
     return HASS_WAIT;
-  s->why = "until it is clearer who is late";
-  double work = bundle_work (s, round, device);
+  double work = hass_auto_bundle_work (s, round, device);
   if (work <= 0 && !force)
     return HASS_WAIT;
   fill_in (s, round, device, work, grant);

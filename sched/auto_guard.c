@@ -35,6 +35,7 @@
 #define WEAK_FACTOR 0.965 /* so that it is tried without it, once */
 #define PROBE_PART 0.01   /* of the round's time */
 #define MOST_PROBE_PART 0.3
+#define PROBE_COST 0.08  /* of the time that has passed */
 #define TRIED_PART 0.75  /* belief that makes an arm tried */
 #define DOUBTED_PART 1.4 /* that makes it tried if it seems far faster */
 #define PROBE_ROUNDS 64
@@ -173,6 +174,7 @@ hass_auto_guard_begin (HassAuto *s, const HassRound *round)
   if (s->arm == s->n && number >= s->probe_at
       && s->env->farm != HASS_FARM_FUNCTION)
     s->probing = TRUE;
+  s->probed = s->probe_later = FALSE;
   if (G_LIKELY (!s->env->note))
     return;
   HASS_AUTO_NOTE (s, "round %" G_GUINT64_FORMAT ": %s, expected %.4g ms",
@@ -269,6 +271,9 @@ hass_auto_guard_end (HassAuto *s, const HassRoundSummary *summary)
   HassAutoArm *arm = &s->arms[s->arm];
   for (guint d = 0; d < s->n; d++)
     average (s, d, &summary->devices[d]);
+  believe_solo (s);
+  if (s->probed)
+    return; /* much of it was idle */
   double plan_ns = planned_ns (s, s->arm, s->round_work);
   double factor = CLAMP (summary->makespan_ns / MAX (plan_ns, 1), 0.5, 8);
   arm->factor = arm->rounds == 0 ? factor : 0.5 * (arm->factor + factor);
@@ -280,7 +285,6 @@ hass_auto_guard_end (HassAuto *s, const HassRoundSummary *summary)
                   summary->number, summary->makespan_ns * 1e-6, factor);
   s->streak = s->arm != s->used ? 0 : s->streak + 1;
   s->used = s->arm;
-  believe_solo (s);
   /* 4. Those of all together may change with their devices. */
   if (s->arm == s->n && s->streak >= HASS_AUTO_SETTLING)
     return;
@@ -326,12 +330,18 @@ worth_probing (HassAuto *s, const HassRound *round, guint device)
   for (guint d = 0; d < device; d++)
     if (alike (&s->env->devices[d], &s->env->devices[device]))
       return FALSE;
+  if (s->members[device].probe_at > hass_round_number (round))
+    return FALSE;
   if (!r->runs || r->rate < PROBE_SHARE * sum || r->rate >= sum)
     return FALSE;
-  if (s->env->cost != HASS_COST_UNKNOWN
-      && solo_work (s, round, device)
-             < MOST_PROBE_PART * s->planned_ns * r->rate)
-    return TRUE;
+  double ns
+      = solo_work (s, round, device) / r->rate + s->members[device].copy_ns;
+  if (s->env->cost != HASS_COST_UNKNOWN && ns < MOST_PROBE_PART * s->planned_ns)
+    {
+      gboolean cheap = ns < PROBE_COST * s->spent_ns;
+      s->probe_later |= !cheap;
+      return cheap;
+    }
   /* In rounds so short it is tried with a whole one, if it does most of the
      work. Where nobody knows costs it may have done the cheap ones. */
   HassAutoArm *arm = &s->arms[device];
@@ -346,7 +356,9 @@ static void
 begin_solo (HassAuto *s, const HassRound *round, guint device)
 {
   HassAutoMember *m = &s->members[device];
+  s->probed = TRUE;
   s->solo = device;
+  m->probe_at = hass_round_number (round) + PROBE_ROUNDS;
   s->solo_work = solo_work (s, round, device);
   s->solo_given = s->solo_ns = 0;
   memcpy (s->solo_fits, m->fits, sizeof m->fits);
@@ -427,7 +439,7 @@ hass_auto_guard_waits (HassAuto *s, const HassRound *round, guint device,
       return device != next;
     }
   s->probing = FALSE;
-  s->probe_at = hass_round_number (round) + PROBE_ROUNDS;
+  s->probe_at = hass_round_number (round) + (s->probe_later ? 1 : PROBE_ROUNDS);
   s->solo = s->n;
   return FALSE;
 }

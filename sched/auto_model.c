@@ -13,6 +13,10 @@
 #define FIXED_MEMORY 0.95
 /* Bundles of about the same size cannot tell the two parts apart. */
 #define LEAST_SPREAD 0.05
+#define FIRST_STEP 2
+#define LAST_STEP 1.1
+#define STEP_MEMORY 0.95
+#define PAIR_RATIO 1.3
 #define LARGEST_FIXED 0.98 /* of the shortest bundle */
 
 /* Under a cost that grows along the range the regression finds a fixed part
@@ -20,13 +24,21 @@
    held between half of the device's latency, because half of that may overlap
    something, and the shortest bundle seen. */
 static double
-fixed_part (const HassFit *f, double latency_ns)
+fixed_part (HassFit *f, double latency_ns)
 {
   double known = f->seen > 0 ? f->fixed_ns : latency_ns;
   double spread = f->s * f->s_ww - f->s_w * f->s_w;
-  if (spread > LEAST_SPREAD * f->s * f->s_ww)
+  f->spread = spread > LEAST_SPREAD * f->s * f->s_ww;
+  if (f->spread)
     known = (f->s_t * f->s_ww - f->s_w * f->s_wt) / spread;
   return MIN (MAX (known, latency_ns / 2), LARGEST_FIXED * f->least_ns);
+}
+
+static void
+set_slope (HassFit *f)
+{
+  double sloped = MAX (f->ns - f->n * f->fixed_ns, (1 - LARGEST_FIXED) * f->ns);
+  f->ns_per_work = sloped / MAX (f->work, 1e-300);
 }
 
 /* A bundle of so much work was served in ns. latency_ns is believed to be
@@ -51,9 +63,37 @@ hass_fit_add (HassFit *f, double work, double ns, double latency_ns)
   f->s_wt = FIXED_MEMORY * f->s_wt + g * work * ns;
   f->least_ns = f->seen > 0 ? MIN (1.02 * f->least_ns, ns) : ns;
   f->fixed_ns = fixed_part (f, latency_ns);
-  double sloped = MAX (f->ns - f->n * f->fixed_ns, (1 - LARGEST_FIXED) * f->ns);
-  f->ns_per_work = sloped / MAX (f->work, 1e-300);
+  set_slope (f);
   f->seen++;
+}
+
+/* Where nobody knows costs, bundles are small where costs are high, as they are
+   given by time, and a regression finds a fixed part that is not there. Two
+   bundles of different sizes, one after the other, lie side by side and cost
+   about the same: what they say is the fixed part, and the median over such
+   pairs, which clusters' borders do not move, is believed. It is followed by
+   steps, up or down, that become smaller. */
+void
+hass_fit_compare (HassFit *f, double work, double ns, double latency_ns)
+{
+  double least = MIN (f->last_work, work), most = MAX (f->last_work, work);
+  if (f->pair_ns <= 0)
+    {
+      f->pair_ns = latency_ns;
+      f->step = FIRST_STEP;
+    }
+  if (least > 0 && most > PAIR_RATIO * least)
+    {
+      double fixed_ns
+          = (f->last_ns * work - ns * f->last_work) / (work - f->last_work);
+      f->pair_ns *= fixed_ns > f->pair_ns ? f->step : 1 / f->step;
+      f->step = MAX (LAST_STEP, 1 + STEP_MEMORY * (f->step - 1));
+    }
+  f->last_work = work;
+  f->last_ns = ns;
+  f->pair_ns = MAX (f->pair_ns, latency_ns / 2);
+  f->fixed_ns = MIN (f->pair_ns, LARGEST_FIXED * f->least_ns);
+  set_slope (f);
 }
 
 double

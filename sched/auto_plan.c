@@ -1,175 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* auto_plan.c: what auto knows of each device, and the plan for what is left
-   of a round; steps 1 and 2 of auto.c.
+/* auto_plan.c: the plan for what is left of a round; step 2 of auto.c.
    Thread safety: as hass/strategy.h. */
 #include "auto-private.h"
 
 #include <math.h>
 
-#define CPU_MEMORY 0.8 /* for each pass of all cores */
-#define SETTLED_BUNDLES 3
-#define STALE_BUNDLES 2
-#define STALE 2       /* times as fast or slow */
 #define SILENT_TOLD 4 /* completions */
-#define HARDLY_FILLED 8
-#define LONG_NS 1e7 /* a unit on a core */
 #define LISTED_TAIL 0.6
-#define EARLY_BUNDLES 8
-#define UNSETTLED 0.3 /* error of what is foretold */
 #define MARGIN 2 /* a unit may take so much longer when all cores are busy */
-
-/* -- 1. What is known --------------------------------------------------- */
-
-/* Takes what the cores have done since the last look. Sums of finished work
-   over sums of their time are right at any moment, so a look in the middle
-   of units harms nothing. */
-void
-hass_auto_look_at_cpu (HassAuto *s, const HassRound *round)
-{
-  HassAutoMember *m = &s->members[s->cpu];
-  HassProgress p = hass_round_progress (round, s->cpu);
-  guint64 units = p.units - m->seen.units;
-  if (units == 0 || (m->busy_ns > 0 && units < s->env->devices[s->cpu].cores))
-    return;
-  m->work = CPU_MEMORY * m->work + p.work - m->seen.work;
-  m->busy_ns = CPU_MEMORY * m->busy_ns + p.busy_ns - m->seen.busy_ns;
-  m->n_seen += units;
-  m->seen = p;
-}
-
-static double
-cpu_rate (const HassAuto *s)
-{
-  const HassAutoMember *m = &s->members[s->cpu];
-  return m->busy_ns > 0 ? m->work / m->busy_ns : m->prior_rate;
-}
-
-/* Whether what a GPU would get now is a set of simple tasks, one for each
-   multiprocessor. No round: it is over, or all of it is meant. */
-gboolean
-hass_auto_simple (const HassAuto *s, const HassRound *round)
-{
-  return s->env->farm == HASS_FARM_FUNCTION && round
-         && hass_round_back (round) <= s->first_mpd;
-}
-
-/* The fit for the next bundle; that of the other state of the device where
-   this one has not been seen, or with little work only. */
-const HassFit *
-hass_auto_fit_of (const HassAuto *s, const HassRound *round, guint device,
-                  gboolean idle)
-{
-  const HassAutoMember *m = &s->members[device];
-  guint kind = hass_auto_simple (s, round) ? HASS_AUTO_SIMPLE : 0;
-  const HassFit *fit = &m->fits[kind + (idle ? HASS_AUTO_IDLE : 0)];
-  const HassFit *other = &m->fits[kind + (idle ? 0 : HASS_AUTO_IDLE)];
-  gboolean stale = other->last > fit->last + STALE_BUNDLES
-                   && (other->ns_per_work > STALE * fit->ns_per_work
-                       || STALE * other->ns_per_work < fit->ns_per_work);
-  return fit->work > 0 && 4 * fit->work >= other->work && !stale ? fit : other;
-}
-
-gboolean
-hass_auto_measured (const HassAuto *s, const HassRound *round, guint device)
-{
-  if (device == s->cpu)
-    return s->members[device].busy_ns > 0;
-  return hass_auto_fit_of (s, round, device, TRUE)->seen > 0;
-}
-
-/* Something is on the device, so there will be a completion. */
-gboolean
-hass_auto_busy (const HassAuto *s, const HassRound *round, guint device)
-{
-  const HassAutoMember *m = &s->members[device];
-  if (device != s->cpu)
-    return m->n_bundles > 0;
-  return m->units > (gint64)hass_round_progress (round, device).units;
-}
-
-/* Whether the GPUs that have work show by it what they can: the first bundle
-   of each may have been slowed by what is made once, and early ones are small.
-   Meanwhile another completion is due soon, for planned ones surely. */
-gboolean
-hass_auto_all_settled (const HassAuto *s, const HassRound *round,
-                       gboolean planned)
-{
-  for (guint d = 0; d < s->n; d++)
-    {
-      const HassAutoMember *m = &s->members[d];
-      if (d != s->cpu
-          && (m->n_bundles > 0 || (m->back && (!planned || s->plan[d].runs)))
-          && (m->n_done < SETTLED_BUNDLES
-              || (m->n_done < EARLY_BUNDLES
-                  && hass_auto_fit_of (s, round, d, FALSE)->error > UNSETTLED)))
-        return FALSE;
-    }
-  return TRUE;
-}
-
-gboolean
-hass_auto_out (const HassAuto *s, guint device)
-{
-  const HassAutoMember *m = &s->members[device];
-  return m->failed || m->absent || m->hopeless;
-}
-
-/* Whether a GPU that nobody has seen at work could help at all. Its kernels
-   have a thread for each element, and a thread is slower than a core by far;
-   and what it needs to copy first may take longer than the others need for all
-   there is. */
-void
-hass_auto_judge (HassAuto *s, const HassRound *round, guint device)
-{
-  HassAutoMember *m = &s->members[device];
-  m->hopeless = FALSE;
-  if (device == s->cpu || s->cpu == s->n || hass_auto_known (s, round, device))
-    return;
-  guint cores = s->env->devices[s->cpu].cores;
-  double elements = s->unit_elements * hass_round_units (round);
-  m->hopeless = elements > 0
-                && HARDLY_FILLED * elements < s->env->devices[device].width
-                && 4 * elements < HASS_AUTO_CORE_THREADS * cores;
-  if (!m->hopeless && m->copy_ns > 0)
-    m->hopeless
-        = m->entry_ns > hass_auto_whole_ns (s, hass_round_total_work (round));
-}
-
-/* Work of the smallest bundle that fills it; any smaller takes as long. */
-double
-hass_auto_fill_work (const HassAuto *s, guint device)
-{
-  return s->members[device].fill_units * s->unit_work;
-}
-
-/* A unit that a core has begun holds up the round for long. */
-gboolean
-hass_auto_long_units (const HassAuto *s)
-{
-  if (s->cpu == s->n || s->members[s->cpu].busy_ns <= 0)
-    return FALSE;
-  return s->unit_work * s->env->devices[s->cpu].cores > LONG_NS * cpu_rate (s);
-}
-
-/* A GPU's very first bundle may have been slowed by what is made once. Is there
-   one of which no more is known, and which will soon have done as much again?
- */
-gboolean
-hass_auto_warming_up (const HassAuto *s, const HassRound *round, double soon_ns)
-{
-  for (guint d = 0; d < s->n; d++)
-    {
-      const HassAutoMember *m = &s->members[d];
-      const HassFit *fit = hass_auto_fit_of (s, round, d, TRUE);
-      if (d != s->cpu && m->n_done == 1
-          && (m->n_bundles > 0 || (m->back && s->plan[d].runs))
-          && hass_fit_ns (fit, m->largest) <= soon_ns)
-        return TRUE;
-    }
-  return FALSE;
-}
-
-/* -- 2. The plan -------------------------------------------------------- */
 
 guint64
 hass_auto_cpu_share (const HassAuto *s, const HassRound *round)
@@ -250,7 +88,7 @@ plan_cpu (const HassAuto *s, const HassRound *round, gboolean idle,
           HassRunner *r)
 {
   guint cores = MAX (s->env->devices[s->cpu].cores, 1);
-  r->rate = cpu_rate (s);
+  r->rate = hass_auto_cpu_rate (s);
   if (r->rate <= 0)
     return;
   double unit_ns = hass_auto_work_at (s, round, FALSE, 1) * cores / r->rate;
@@ -273,6 +111,18 @@ hass_auto_overlaps (const HassAuto *s, guint device)
 {
   return s->env->devices[device].max_in_flight > 1
          && s->env->parameters[HASS_AUTO_IN_FLIGHT] > 1;
+}
+
+/* By what part a bundle on an idle GPU takes longer than one that queues:
+   that much of a round's first and last bundle overlaps nothing. */
+double
+hass_auto_alone_part (const HassAuto *s, const HassRound *round, guint device)
+{
+  const HassFit *idle = hass_auto_fit_of (s, round, device, TRUE);
+  const HassFit *queued = hass_auto_fit_of (s, round, device, FALSE);
+  if (!hass_auto_overlaps (s, device) || !(queued->ns_per_work > 0))
+    return 0;
+  return MAX (idle->ns_per_work / queued->ns_per_work - 1, 0);
 }
 
 static double
@@ -311,7 +161,9 @@ plan_gpu (const HassAuto *s, const HassRound *round, guint device,
       least = hass_auto_listed_work (s, round, device,
                                      s->reversed ? lo : hi - n, n);
     }
-  r->step_ns = MAX (least, hass_auto_fill_work (s, device)) / r->rate;
+  r->step_ns = MAX (least, hass_auto_fill_next (s, round, device)) / r->rate;
+  if (m->n_bundles == 0 && s->env->cost != HASS_COST_UNKNOWN)
+    r->ready_ns += hass_auto_alone_part (s, round, device) * r->step_ns;
 }
 
 /* A GPU that has nothing asks after each completion. One that does not is
@@ -360,7 +212,7 @@ hass_auto_whole_ns (HassAuto *s, double work)
       if (d == s->cpu)
         {
           guint cores = MAX (s->env->devices[d].cores, 1);
-          r->rate = m->mean_rate > 0 ? m->mean_rate : cpu_rate (s);
+          r->rate = m->mean_rate > 0 ? m->mean_rate : hass_auto_cpu_rate (s);
           if (r->rate > 0)
             r->ready_ns = r->step_ns = s->unit_work * cores / r->rate / 2;
           if (s->arm == d && s->env->cost == HASS_COST_EQUAL && r->rate > 0)
@@ -385,33 +237,6 @@ hass_auto_whole_ns (HassAuto *s, double work)
   for (guint d = 0; d < s->n; d++)
     n += s->plan[d].runs;
   return ns + (n > 1 ? s->env->merge_ns : 0);
-}
-
-/* Others who may come to take part but are not planned with yet. */
-gboolean
-hass_auto_all_measured (const HassAuto *s, const HassRound *round)
-{
-  for (guint d = 0; d < s->n; d++)
-    if (!hass_auto_out (s, d) && !hass_auto_measured (s, round, d))
-      return FALSE;
-  return TRUE;
-}
-
-/* Measured, or known from earlier runs. */
-gboolean
-hass_auto_known (const HassAuto *s, const HassRound *round, guint device)
-{
-  return s->members[device].prior_rate > 0
-         || hass_auto_measured (s, round, device);
-}
-
-gboolean
-hass_auto_all_known (const HassAuto *s, const HassRound *round)
-{
-  for (guint d = 0; d < s->n; d++)
-    if (!hass_auto_out (s, d) && !hass_auto_known (s, round, d))
-      return FALSE;
-  return TRUE;
 }
 
 /* Units that are kept for GPUs which nobody knows yet, so that they are

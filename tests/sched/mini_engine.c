@@ -55,17 +55,16 @@ mini_farm_new (const char *spec, HassFarmKind kind, HassCostClass cost,
   for (guint d = 0; d < n; d++)
     {
       farm->devices[d] = devices[d];
-      farm->traits[d]
-          = (HassDeviceTraits){ .name = names[d],
-                                .kind = devices[d].kind,
-                                .cores = devices[d].cores,
-                                .width = devices[d].width > 0
-                                           ? devices[d].width
-                                           : (guint64)MAX (
-                                                 devices[d].fill_work, 1),
-                                .latency_ns = devices[d].latency_ns,
-                                .work_per_ns = devices[d].known_rate,
-                                .max_in_flight = 1 };
+      farm->traits[d] = (HassDeviceTraits){
+        .name = names[d],
+        .kind = devices[d].kind,
+        .cores = devices[d].cores,
+        .width = devices[d].width > 0 ? devices[d].width
+                                      : (guint64)MAX (devices[d].fill_work, 1),
+        .latency_ns = devices[d].latency_ns,
+        .work_per_ns = devices[d].known_rate,
+        .max_in_flight = 1
+      };
     }
   farm->env = (HassStrategyEnv){ .struct_size = sizeof farm->env,
                                  .farm_name = "mini",

@@ -61,6 +61,41 @@ fit_follows_drift (void)
   CU_ASSERT_TRUE (hass_fit_ns (&fit, 100) > 7500);
 }
 
+/* Bundles that are given by time are small where costs are high, so all take as
+   long, whatever they hold: to a regression that is a fixed part. Neighbours
+   of different sizes tell. Costs change eightfold every ten bundles. */
+static void
+fit_compares_neighbours (void)
+{
+  HassFit doubted = { 0 }, believed = { 0 };
+  for (guint i = 0; i < 200; i++)
+    {
+      double cost = i / 10 % 2 ? 80 : 10;
+      double work = 1e5 / cost * (i % 2 ? 1.5 : 1), ns = 1000 + cost * work;
+      hass_fit_add (&doubted, work, ns, 1000);
+      hass_fit_add (&believed, work, ns, 1000);
+      hass_fit_compare (&doubted, work, ns, 1000);
+    }
+  CU_ASSERT_TRUE (doubted.fixed_ns < 2000);
+  CU_ASSERT_TRUE (believed.fixed_ns > 10 * doubted.fixed_ns);
+}
+
+/* And where there is one it is found, though costs vary by a third. */
+static void
+fit_finds_fixed_part_by_neighbours (void)
+{
+  g_autoptr (GRand) rand = g_rand_new_with_seed (7);
+  HassFit fit = { 0 };
+  for (guint i = 0; i < 200; i++)
+    {
+      double cost = g_rand_double_range (rand, 20, 40);
+      double work = 4000 * (i % 2 ? 1.5 : 1), ns = 5e5 + cost * work;
+      hass_fit_add (&fit, work, ns, 1000);
+      hass_fit_compare (&fit, work, ns, 1000);
+    }
+  CU_ASSERT_DOUBLE_EQUAL (fit.fixed_ns, 5e5, 0.2 * 5e5);
+}
+
 static void
 fill_lets_all_finish_together (void)
 {
@@ -466,6 +501,10 @@ HASS_TEST_SUITE (
     { "a fit of equal bundles believes the latency",
       fit_believes_latency_of_equal_bundles },
     { "a fit follows a device that slows down", fit_follows_drift },
+    { "a fit compares neighbours where costs are unknown",
+      fit_compares_neighbours },
+    { "and finds the fixed part that there is",
+      fit_finds_fixed_part_by_neighbours },
     { "a plan lets all finish together", fill_lets_all_finish_together },
     { "a plan leaves out who would be late", fill_leaves_out_who_is_late },
     { "one huge load, cold: within 2 % of all rates", one_huge_load_cold },

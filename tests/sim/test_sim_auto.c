@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: MIT */
+/* test_sim_auto.c: auto against the clairvoyant bound and against the other
+   strategies, on all that is shipped and on what was drawn at random; figures
+   and commands are in doc/results/auto.md. Limits are a little below what was
+   measured, so that they say when it gets worse.
+   Thread safety: one thread. */
+#include <math.h>
+#include <string.h>
+
+#include "hass_test.h"
+#include "sim_test.h"
+#include "tests/engine/trial.h"
+
+#define ROUNDS 20
+
+/* Virtual time is the same under a sanitizer, but takes ten times as long. */
+#if defined __SANITIZE_THREAD__ || defined __SANITIZE_ADDRESS__
+#  define ONE_OF 10
+#else
+#  define ONE_OF 1
+#endif
+
+/* A geometric mean of efficiencies, and the least. */
+typedef struct
+{
+  double logs, least;
+  guint n;
+} Mean;
+
+static void
+mean_add (Mean *m, double x)
+{
+  m->least = m->n > 0 ? MIN (m->least, x) : x;
+  m->logs += log (x);
+  m->n++;
+}
+
+static double
+mean_of (const Mean *m)
+{
+  return m->n > 0 ? exp (m->logs / m->n) : 0;
+}
+
+static void
+at_least (const char *what, double got, double due)
+{
+  CU_ASSERT_TRUE (got >= due);
+  if (!(got >= due))
+    g_printerr ("\n    %s: at least %.4f was due, got %.4f", what, due, got);
+}
+
+/* "workload" or "workload@platform", as suites list them. */
+static SimCase *
+shipped (const char *entry, guint64 seed)
+{
+  g_auto (GStrv) part = g_strsplit (entry, "@", 2);
+  GError *error = NULL;
+  g_autofree char *path = sim_find ("workloads", part[0], &error);
+  SimWorkload *w = path ? sim_workload_load (path, &error) : NULL;
+  g_autofree char *where
+      = w ? sim_find ("platforms", part[1] ? part[1] : w->platform, &error)
+          : NULL;
+  HassPlatform *p = where ? hass_platform_load (where, part[0], &error) : NULL;
+  if (error)
+    g_printerr ("\n    %s", error->message);
+  CU_ASSERT_PTR_NOT_NULL_FATAL (p);
+  SimCase *c = sim_case_new (w, p, ROUNDS, seed, NULL, 0);
+  sim_bounds (c);
+  return c;
+}
+
+static HassSimResult *
+run (const SimCase *c, const char *strategy)
+{
+  HassSimResult *r = sim_run (c, strategy, NULL);
+  if (r->refused && !r->unfit)
+    g_printerr ("\n    %s: %s", strategy, r->refused);
+  CU_ASSERT_TRUE (!r->refused || r->unfit);
+  return r;
+}
+
+static double
+efficiency (const char *entry, guint64 seed, double *first, double *steady)
+{
+  g_autoptr (SimCase) c = shipped (entry, seed);
+  HassSimResult *r = run (c, "auto");
+  double e = r->efficiency;
+  if (first)
+    *first = r->first_efficiency;
+  if (steady)
+    *steady = r->steady_efficiency;
+  sim_result_free (r);
+  return e;
+}
+
+/* -- Suites ------------------------------------------------------------- */
+
+static gboolean
+divisible_and_equal (const SimWorkload *w)
+{
+  return w->cost == HASS_COST_EQUAL && w->farm != HASS_FARM_INDIVISIBLE
+         && w->farm != HASS_FARM_FUNCTION;
+}
+
+static void
+near_the_bound (void)
+{
+  g_auto (GStrv) suites = sim_suite_names ();
+  Mean all = { 0 }, first = { 0 }, steady = { 0 };
+  for (guint i = 0; suites[i]; i++)
+    {
+      g_auto (GStrv) entries = sim_suite (suites[i], NULL);
+      Mean suite = { 0 };
+      for (guint k = 0; entries[k]; k++)
+        {
+          g_autoptr (SimCase) c = shipped (entries[k], 1);
+          HassSimResult *r = run (c, "auto");
+          mean_add (&suite, r->efficiency);
+          mean_add (&all, r->efficiency);
+          mean_add (&first, r->first_efficiency);
+          if (divisible_and_equal (c->workload))
+            mean_add (&steady, r->steady_efficiency);
+          sim_result_free (r);
+        }
+      at_least (suites[i], mean_of (&suite), 0.95);
+    }
+  at_least ("all suites", mean_of (&all), 0.97);
+  at_least ("first rounds", mean_of (&first), 0.92);
+  at_least ("equal and divisible, later rounds", mean_of (&steady), 0.985);
+  at_least ("the worst of these", steady.least, 0.96);
+  printf ("\n    %u workloads, %.2f %% of the bound ...", all.n,
+          100 * mean_of (&all));
+}
+
+/* On what is shipped nobody is faster by more than 2 %, but Qilin, which was
+   trained, by 2.4 % where a link decides. */
+static void
+hardly_ever_beaten (void)
+{
+  g_auto (GStrv) suites = sim_suite_names (), others = sim_test_strategies ();
+  guint beaten = 0;
+  watchdog (300, "all strategies on all suites");
+  for (guint i = 0; suites[i]; i++)
+    {
+      g_auto (GStrv) entries = sim_suite (suites[i], NULL);
+      for (guint k = 0; entries[k]; k++)
+        {
+          if ((i + k) % ONE_OF != 0)
+            continue;
+          g_autoptr (SimCase) c = shipped (entries[k], 1);
+          HassSimResult *own = run (c, "auto");
+          for (guint s = 0; others[s]; s++)
+            {
+              if (strcmp (others[s], "oracle") == 0)
+                continue;
+              HassSimResult *r = run (c, others[s]);
+              double times = r->refused ? 0 : own->makespan_ns / r->makespan_ns;
+              if (times > 1.02)
+                printf ("\n    %s on %s: auto takes %.3f times as long",
+                        others[s], entries[k], times);
+              beaten += times > 1.02;
+              CU_ASSERT_TRUE (times < 1.03);
+              sim_result_free (r);
+            }
+          sim_result_free (own);
+        }
+    }
+  watchdog (0, NULL);
+  CU_ASSERT_TRUE (beaten <= 1);
+}
+
+/* -- What it can do that others cannot ---------------------------------- */
+
+/* GPU costs grow along these ranges fourfold and twofold by comparison with a
+   core's: GPUs from the back are at the wrong end. */
+static void
+finds_the_better_end (void)
+{
+  double first, steady;
+  at_least ("kaleem-fd", efficiency ("kaleem-fd", 1, &first, &steady), 0.95);
+  CU_ASSERT_TRUE (steady > 0.97 && first < 0.9);
+  at_least ("kaleem-sp", efficiency ("kaleem-sp", 2, &first, &steady), 0.95);
+  CU_ASSERT_TRUE (steady > 0.97 && first < 0.9);
+}
+
+/* One thread of that GPU takes as long as 900 cores, and it has two for each
+   element: whoever tries it waits seven rounds. */
+static void
+puts_risky_gpus_off (void)
+{
+  double first;
+  at_least ("kaleem-lmd", efficiency ("kaleem-lmd", 1, &first, NULL), 0.99);
+  at_least ("its first round", first, 0.99);
+}
+
+/* Clusters of high costs look like a long fixed part of each bundle; who then
+   gives larger ones waits for the next cluster. */
+static void
+is_not_misled_by_clusters (void)
+{
+  Mean m = { 0 };
+  for (guint64 seed = 1; seed <= 8; seed++)
+    mean_add (&m, efficiency ("irregular-clustered", seed, NULL, NULL));
+  at_least ("clustered costs", mean_of (&m), 0.91);
+  at_least ("the worst of them", m.least, 0.88);
+}
+
+/* -- Others ------------------------------------------------------------- */
+
+/* Small samples, of a seed that nothing was tuned on; doc/results/auto.md has
+   the large ones. */
+static void
+on_random_machines (void)
+{
+  static const double due[] = { [HASS_COST_EQUAL] = 0.92,
+                                [HASS_COST_SIZED] = 0.88,
+                                [HASS_COST_UNKNOWN] = 0.80 };
+  static const char *const names[] = { "equal", "sized", "unknown" };
+  Mean means[3] = { { 0 } };
+  for (guint i = 0; i < 90; i++)
+    {
+      g_autoptr (SimCase) c = sim_random_case (20261121, i, ROUNDS);
+      sim_bounds (c);
+      HassSimResult *r = run (c, "auto");
+      mean_add (&means[c->workload->cost], r->efficiency);
+      sim_result_free (r);
+    }
+  for (guint i = 0; i < 3; i++)
+    {
+      at_least (names[i], mean_of (&means[i]), due[i]);
+      printf ("\n    %s: %.1f %% of the bound ...", names[i],
+              100 * mean_of (&means[i]));
+    }
+}
+
+HASS_TEST_SUITE (
+    sim_auto,
+    { "each suite within 5 % of the bound, all within 3", near_the_bound },
+    { "hardly ever beaten by more than 2 %", hardly_ever_beaten },
+    { "GPUs take from the end that suits them", finds_the_better_end },
+    { "a GPU that a round cannot fill is put off", puts_risky_gpus_off },
+    { "clusters of high costs are no fixed part", is_not_misled_by_clusters },
+    { "random workloads on random machines", on_random_machines })
