@@ -14,6 +14,16 @@ hard_to_fill (const HassAuto *s, const HassRound *round, guint device)
          > hass_round_total_work (round) / (8 * s->n);
 }
 
+/* A first bundle of so many units may take a slow GPU longer than all else
+   takes: no second one before it is back. */
+static gboolean
+may_last_long (const HassAuto *s, const HassRound *round, guint device)
+{
+  guint cores = s->cpu < s->n ? s->env->devices[s->cpu].cores : 1;
+  return hard_to_fill (s, round, device)
+         || s->members[device].fill_units > cores;
+}
+
 /* Work of the first bundles: enough to fill the device, but of a short round
    no more than it may be worth beside the cores. */
 static double
@@ -107,7 +117,7 @@ hass_auto_grant_gpu (HassAuto *s, HassRound *round, guint device,
       if (m->hopeless && !force)
         return HASS_WAIT;
       s->why = "until its first bundles are back";
-      if (m->n_bundles >= (hard_to_fill (s, round, device) ? 1 : 2))
+      if (m->n_bundles >= (may_last_long (s, round, device) ? 1 : 2))
         return HASS_WAIT;
       s->why = "its first bundles, to be measured";
       fill_in (s, round, device, probe_work (s, round, device), grant);
