@@ -494,6 +494,44 @@ takes_back_a_gpu_that_failed (void)
   mini_farm_free (farm);
 }
 
+/* Where costs differ, rounds are tried with GPUs at the front; also beside one
+   that fails and one that is lost in the middle each unit runs once. */
+static void
+takes_from_both_ends (void)
+{
+  g_autoptr (GRand) rand = g_rand_new_with_seed (3);
+  for (guint trial = 0; trial < 60; trial++)
+    {
+      MiniDevice devices[] = { pair[0], pair[1], pair[1] };
+      HassCostClass cost = trial % 2 ? HASS_COST_UNKNOWN : HASS_COST_SIZED;
+      HassFarmKind kind
+          = trial % 3 ? HASS_FARM_COMBINE : HASS_FARM_INDIVISIBLE;
+      if (trial % 4 == 3)
+        devices[1].fails = 0.2;
+      MiniFarm *farm = mini_farm_new ("auto", kind, cost, devices, 3, trial);
+      guint fronts = 0;
+      for (guint r = 0; r < 10; r++)
+        {
+          guint n = g_rand_int_range (rand, 3000, 6000);
+          g_autofree HassLoad *loads = mini_random_loads (rand, n, kind, 0);
+          MiniRound result;
+          if (r == 4 && trial % 5 == 4)
+            farm->devices[2].lost_after = 1;
+          mini_farm_run (farm, loads, n, &result);
+          CU_ASSERT_TRUE (result.once && !result.hung);
+          CU_ASSERT_EQUAL (result.rescued, 0);
+          for (guint g = 0; g < farm->grants->len; g++)
+            {
+              MiniGrant *grant = &g_array_index (farm->grants, MiniGrant, g);
+              fronts += grant->device > 0 && grant->source == HASS_FROM_FRONT;
+            }
+        }
+      if (trial % 4 != 3)
+        CU_ASSERT_TRUE (fronts > 0);
+      mini_farm_free (farm);
+    }
+}
+
 HASS_TEST_SUITE (
     sched_auto,
     { "a fit tells the fixed part from the slope",
@@ -523,4 +561,5 @@ HASS_TEST_SUITE (
     { "a GPU that would be late stays out", slow_gpu_stays_out },
     { "a device that slows down threefold gets less", reacts_to_drift },
     { "rounds go on without a lost GPU", works_on_without_a_lost_gpu },
-    { "a GPU that failed is taken back", takes_back_a_gpu_that_failed })
+    { "a GPU that failed is taken back", takes_back_a_gpu_that_failed },
+    { "GPUs take from either end, and lose nothing", takes_from_both_ends })
