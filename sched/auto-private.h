@@ -107,6 +107,7 @@ typedef struct
   gboolean hopeless;           /* unmeasured, and could not help if it could */
   double fill_units;           /* that offer as many elements as it is wide */
   gboolean asked;              /* in this round */
+  guint mute_rounds;           /* in which it could have and did not */
   gboolean back;               /* it is idle since now and will ask */
   guint64 asked_at;            /* completions of all devices by then */
 
@@ -159,6 +160,7 @@ typedef struct
   guint64 *counts;  /* [n], scratch */
   gint64 now_ns;    /* of the last completion */
   guint64 n_told;   /* completions */
+  guint64 n_waited; /* of this round, while units waited for anybody */
   gint64 begin_ns;  /* of the round, once begun */
   double spent_ns;  /* in rounds before */
   gboolean begun;   /* something of it has finished */

@@ -70,6 +70,8 @@
 #define POOR 2         /* times as many elements would fill the GPU */
 #define MANY_DONE 2    /* bundles; then the next of that kind may be left out */
 #define LATE_TOLD 16   /* completions of a round in which it never asked */
+#define ENOUGH_WAITED 2 /* completions while units waited */
+#define MUTE_ROUNDS 1   /* in which it never asked, however short they were */
 #define LINK_MEMORY 0.9
 #define WARM_UP 2 /* times slower than the second bundle */
 
@@ -182,7 +184,13 @@ begin_round (gpointer self, HassRound *round)
   for (guint d = 0; d < s->n; d++)
     {
       HassAutoMember *m = &s->members[d];
-      m->absent |= !m->asked && s->n_told > m->asked_at + LATE_TOLD;
+      if (m->asked)
+        m->mute_rounds = 0;
+      else
+        m->mute_rounds += s->n_waited >= ENOUGH_WAITED;
+      m->absent |= !m->asked
+                   && (s->n_told > m->asked_at + LATE_TOLD
+                       || m->mute_rounds > MUTE_ROUNDS);
       m->asked = FALSE;
       m->asked_at = s->n_told;
       m->n_bundles = 0;
@@ -192,6 +200,7 @@ begin_round (gpointer self, HassRound *round)
       m->seen = (HassProgress){ 0 };
       m->entered = m->back = FALSE;
     }
+  s->n_waited = 0;
   s->begun = FALSE;
   s->begin_ns = s->now_ns;
   s->share_back = 0;
@@ -428,6 +437,7 @@ observe (gpointer self, HassRound *round, const HassCompletion *done)
     return;
   set_clock (s, done);
   m->asked_at = ++s->n_told; /* it can ask only now */
+  s->n_waited += hass_round_waiting (round) > 0;
   m->back = TRUE;
   if (done->device == s->cpu)
     {

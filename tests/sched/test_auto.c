@@ -504,8 +504,7 @@ takes_from_both_ends (void)
     {
       MiniDevice devices[] = { pair[0], pair[1], pair[1] };
       HassCostClass cost = trial % 2 ? HASS_COST_UNKNOWN : HASS_COST_SIZED;
-      HassFarmKind kind
-          = trial % 3 ? HASS_FARM_COMBINE : HASS_FARM_INDIVISIBLE;
+      HassFarmKind kind = trial % 3 ? HASS_FARM_COMBINE : HASS_FARM_INDIVISIBLE;
       if (trial % 4 == 3)
         devices[1].fails = 0.2;
       MiniFarm *farm = mini_farm_new ("auto", kind, cost, devices, 3, trial);
