@@ -205,6 +205,23 @@ is_not_misled_by_clusters (void)
   at_least ("the worst of them", m.least, 0.88);
 }
 
+/* A lost GPU that held nothing when it was lost tells nobody. Its part of the
+   plan must not be waited for: three GPUs then do what four did, since a bundle
+   takes as long whatever it holds. */
+static void
+does_without_a_silent_gpu (void)
+{
+  g_autoptr (SimCase) c = shipped ("cpu-weight-nbody@ha-pacs", 1);
+  HassVirtualEvent lost = { .device = 1, .round = 10 };
+  c->events = g_memdup2 (&lost, sizeof lost);
+  c->n_events = 1;
+  HassSimResult *r = run (c, "auto");
+  for (guint i = 13; i < r->n_rounds; i++)
+    CU_ASSERT_TRUE (r->rounds[i].end_ns - r->rounds[i].begin_ns
+                    < 1.1 * c->bound_ns[0]);
+  sim_result_free (r);
+}
+
 /* -- Others ------------------------------------------------------------- */
 
 /* Small samples, of a seed that nothing was tuned on; doc/results/auto.md has
@@ -240,4 +257,5 @@ HASS_TEST_SUITE (
     { "GPUs take from the end that suits them", finds_the_better_end },
     { "a GPU that a round cannot fill is put off", puts_risky_gpus_off },
     { "clusters of high costs are no fixed part", is_not_misled_by_clusters },
+    { "a silent GPU is not waited for", does_without_a_silent_gpu },
     { "random workloads on random machines", on_random_machines })
