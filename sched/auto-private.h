@@ -33,6 +33,7 @@ typedef struct
 
 void hass_fit_add (HassFit *fit, double work, double ns, double latency_ns);
 void hass_fit_compare (HassFit *fit, double work, double ns, double latency_ns);
+void hass_fit_limit (HassFit *fit, double most_fixed_ns);
 double hass_fit_ns (const HassFit *fit, double work);
 
 /**
@@ -119,6 +120,9 @@ typedef struct
 
   /* Decayed: time at a link that others use too, over what it needed itself. */
   double waited_ns, needed_ns, link_wait;
+
+  /* Decayed: what bundles took on the way in, there, and on the way out. */
+  double in_ns, kernels_ns, out_ns;
 
   /* What it did in this round, fixed parts left out, and in the last one in
      which it did much. */
@@ -229,8 +233,7 @@ guint64 hass_auto_least_units (const HassAuto *s, const HassRound *round,
                                guint device);
 double hass_auto_next_free_ns (const HassAuto *s, const HassRound *round,
                                double unit_ns);
-double hass_auto_alone_part (const HassAuto *s, const HassRound *round,
-                             guint device);
+double hass_auto_alone_part (const HassAuto *s, guint device);
 gboolean hass_auto_overlaps (const HassAuto *s, guint device);
 void hass_auto_make_plan (HassAuto *s, const HassRound *round, guint asking);
 double hass_auto_whole_ns (HassAuto *s, double work);

@@ -72,6 +72,9 @@
 #define LATE_TOLD 16   /* completions of a round in which it never asked */
 #define ENOUGH_WAITED 2 /* completions while units waited */
 #define MUTE_ROUNDS 1   /* in which it never asked, however short they were */
+#define MOST_LATENCIES 8
+#define MOST_FILLS 2 /* times what it takes to fill it */
+#define STAGE_MEMORY 0.9
 #define LINK_MEMORY 0.9
 #define WARM_UP 2 /* times slower than the second bundle */
 
@@ -393,6 +396,17 @@ filled_ns (const HassAuto *s, const HassCompletion *done,
   return ns + (b->unfilled - 1) * (h2d_ns + done->d2h_ns);
 }
 
+/* Of a filled bundle the copies take longer. */
+static void
+look_at_stages (HassAutoMember *m, const HassCompletion *done,
+                const HassAutoBundle *b, double copy_ns)
+{
+  double in_ns = MAX (done->h2d_ns - copy_ns, 0) * b->unfilled;
+  m->in_ns = STAGE_MEMORY * m->in_ns + in_ns;
+  m->kernels_ns = STAGE_MEMORY * m->kernels_ns + done->kernel_ns;
+  m->out_ns = STAGE_MEMORY * m->out_ns + done->d2h_ns * b->unfilled;
+}
+
 /* A device's first bundle may have waited for what is made once: a library's
    handle, code that is loaded. When the second is far faster by its work, the
    first says nothing. */
@@ -471,11 +485,15 @@ observe (gpointer self, HassRound *round, const HassCompletion *done)
   forget_warm_up (m, b.work, ns);
   if (b.unfilled > POOR && m->n_done > MANY_DONE)
     return;
+  look_at_stages (m, done, &b, copy_ns);
   HassFit *fit = &m->fits[b.fit];
   ns = filled_ns (s, done, &b, copy_ns, ns);
   hass_fit_add (fit, b.work, ns, latency_ns);
   if (s->env->cost == HASS_COST_UNKNOWN)
     hass_fit_compare (fit, b.work, ns, latency_ns);
+  hass_fit_limit (fit, MOST_LATENCIES * latency_ns
+                           + MOST_FILLS * hass_auto_fill_work (s, done->device)
+                                 * fit->ns_per_work);
   fit->last = m->n_done;
   if (hass_auto_overlaps (s, done->device))
     foretell (&m->fits[b.fit & ~(guint)HASS_AUTO_IDLE], done, &b, latency_ns);

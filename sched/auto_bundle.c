@@ -56,11 +56,11 @@ uncertainty (const HassAuto *s, const HassRound *round, const HassFit *fit)
    would take longer than the kernel of the one before, and not all that is
    left at once. */
 static double
-overlapping_ns (const HassAuto *s, const HassRound *round, guint device,
-                double part_ns, double fixed_ns)
+overlapping_ns (const HassAuto *s, guint device, double part_ns,
+                double fixed_ns)
 {
   const HassAutoMember *m = &s->members[device];
-  double part = hass_auto_alone_part (s, round, device);
+  double part = hass_auto_alone_part (s, device);
   if (part * part_ns < 2 * fixed_ns)
     return part_ns;
   double even_ns = sqrt (part_ns * fixed_ns / part);
@@ -138,14 +138,14 @@ in_the_way (const HassAuto *s, guint device)
 
 /* 1. */
 static double
-worth_ns (HassAuto *s, const HassRound *round, guint device, Bundle *b)
+worth_ns (HassAuto *s, guint device, const Bundle *b)
 {
   double even_ns = MAX (sqrt (s->finish_ns * b->fixed_ns / b->u), b->large_ns);
   double ns = MIN (b->part_ns / (1 + 2 * b->u), even_ns);
   s->why = "as much as is worth a launch";
   if (s->arm == device)
     ns = b->part_ns; /* there is nobody to finish together with */
-  ns = MIN (ns, overlapping_ns (s, round, device, b->part_ns, b->fixed_ns));
+  ns = MIN (ns, overlapping_ns (s, device, b->part_ns, b->fixed_ns));
   /* What is held back is given when it is clearer who is late. */
   if (b->m->n_bundles > 0)
     ns = MIN (ns, s->finish_ns / (1 + 2 * b->u) - b->r->ready_ns);
@@ -210,7 +210,7 @@ hass_auto_bundle_work (HassAuto *s, const HassRound *round, guint device)
   if (rate <= 0)
     return 0;
   Bundle b = bundle_for (s, round, device);
-  double ns = worth_ns (s, round, device, &b);
+  double ns = worth_ns (s, device, &b);
   ns = filling_ns (&b, careful_ns (s, &b, ns));
   gboolean rest
       = b.part_ns - ns < MAX (2 * b.fixed_ns, b.fill_ns); /* 4: is not worth */

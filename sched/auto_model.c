@@ -96,6 +96,16 @@ hass_fit_compare (HassFit *f, double work, double ns, double latency_ns)
   set_slope (f);
 }
 
+/* More than that no bundle needs beside its work: what looks so was waiting. */
+void
+hass_fit_limit (HassFit *f, double most_fixed_ns)
+{
+  if (f->fixed_ns <= most_fixed_ns)
+    return;
+  f->fixed_ns = most_fixed_ns;
+  set_slope (f);
+}
+
 double
 hass_fit_ns (const HassFit *f, double work)
 {

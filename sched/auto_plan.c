@@ -113,16 +113,16 @@ hass_auto_overlaps (const HassAuto *s, guint device)
          && s->env->parameters[HASS_AUTO_IN_FLIGHT] > 1;
 }
 
-/* By what part a bundle on an idle GPU takes longer than one that queues:
-   that much of a round's first and last bundle overlaps nothing. */
+/* By what part a bundle on an idle GPU takes longer than one that queues: that
+   much of a round's first and last bundle overlaps nothing. */
 double
-hass_auto_alone_part (const HassAuto *s, const HassRound *round, guint device)
+hass_auto_alone_part (const HassAuto *s, guint device)
 {
-  const HassFit *idle = hass_auto_fit_of (s, round, device, TRUE);
-  const HassFit *queued = hass_auto_fit_of (s, round, device, FALSE);
-  if (!hass_auto_overlaps (s, device) || !(queued->ns_per_work > 0))
+  const HassAutoMember *m = &s->members[device];
+  double longest = MAX (m->kernels_ns, MAX (m->in_ns, m->out_ns));
+  if (!hass_auto_overlaps (s, device) || longest <= 0)
     return 0;
-  return MAX (idle->ns_per_work / queued->ns_per_work - 1, 0);
+  return (m->in_ns + m->kernels_ns + m->out_ns) / longest - 1;
 }
 
 static double
@@ -163,7 +163,7 @@ plan_gpu (const HassAuto *s, const HassRound *round, guint device,
     }
   r->step_ns = MAX (least, hass_auto_fill_next (s, round, device)) / r->rate;
   if (m->n_bundles == 0 && s->env->cost != HASS_COST_UNKNOWN)
-    r->ready_ns += hass_auto_alone_part (s, round, device) * r->step_ns;
+    r->ready_ns += hass_auto_alone_part (s, device) * r->step_ns;
 }
 
 /* A GPU that has nothing asks after each completion. One that does not is
