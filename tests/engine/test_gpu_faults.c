@@ -489,9 +489,11 @@ nth_case (guint i)
 
 /* -- Tests -------------------------------------------------------------- */
 
+/* On a busy machine cores may do all of one farm before a GPU is open. */
 static void
 no_faults (void)
 {
+  guint64 beside_cores = 0;
   for (guint i = 0; i < N_CASES; i++)
     {
       Case c = nth_case (i);
@@ -507,8 +509,10 @@ no_faults (void)
           if (r->devices[d].kind == HASS_DEVICE_GPU)
             gpu_units += r->devices[d].units;
         }
-      CU_ASSERT_TRUE (gpu_units > 0);
+      CU_ASSERT_TRUE (gpu_units > 0 || !c.gpu_only);
+      beside_cores += c.gpu_only ? 0 : gpu_units;
     }
+  CU_ASSERT_TRUE (beside_cores > 0);
 }
 
 /* Not in each of these farms: no tiles, no stretch that is worth pinning,
