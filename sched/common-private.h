@@ -7,12 +7,16 @@
    steal, take what is left. Here is one function for each step; a strategy's
    own file says which steps it takes, and in which order.
 
-   1. hass_crew_probe: until every rate is known, one unit for each device;
-      the others wait (Zhang 2011, chapter 4, how Min-min gets its times).
-   2. hass_crew_map (Min-min) or hass_crew_carve (in proportion to rates).
-   3. hass_crew_own, hass_crew_leftovers, hass_crew_steal: what a device with
-      room takes, in that order. Each is O(devices) and takes no memory.
-   4. hass_crew_observe and hass_crew_learn: rates, in work per busy time.
+   1. hass_crew_probe (common.c): until every rate is known, one unit for each
+      device; the others wait (Zhang 2011, chapter 4, how Min-min gets its
+      times).
+   2. hass_crew_map (Min-min) or hass_crew_carve (in proportion to rates), in
+      common_map.c; where units are equal, common_shares.c says how many.
+   3. hass_crew_own, hass_crew_leftovers, hass_crew_steal (common_take.c): what
+      a device with room takes, in that order. Each is O(devices) and takes no
+      memory.
+   4. hass_crew_observe and hass_crew_learn (common.c): rates, in work per busy
+      time.
 
    A device whose last grant failed is planned with no more until one of its
    grants succeeds, and what waits in its share is anybody's.
@@ -58,6 +62,8 @@ typedef struct
   guint64 *counts;     /* [n], units of the last map or carve */
 } HassCrew;
 
+/* -- common.c: the crew and what is measured ---------------------------- */
+
 /* These four fit the ops table of a strategy whose state is a crew or begins
    with one. */
 gpointer hass_crew_create (const HassStrategyEnv *env, GError **error);
@@ -67,44 +73,20 @@ void hass_crew_observe (gpointer crew, HassRound *round,
 void hass_crew_destroy (gpointer crew);
 
 void hass_crew_init (HassCrew *crew, const HassStrategyEnv *env);
+gboolean hass_crew_alone (const HassCrew *crew);
+gboolean hass_crew_known (const HassCrew *crew);
 void hass_crew_learn (HassCrew *crew, const HassRoundSummary *summary,
                       gboolean largest_bundle);
 void hass_crew_forget (HassCrew *crew);
+void hass_crew_absent (HassCrew *crew, const HassRoundSummary *summary);
+gboolean hass_crew_probe (HassCrew *crew, HassRound *round, guint device,
+                          gboolean force, HassGrant *grant, HassAnswer *answer);
 double hass_crew_rate (const HassCrew *crew, const HassRound *round,
                        guint device);
 const double *hass_crew_weights (HassCrew *crew);
-gboolean hass_crew_alone (const HassCrew *crew);
-gboolean hass_crew_known (const HassCrew *crew);
+gboolean hass_crew_told_rates (const HassCrew *crew, double *rates);
 
-gboolean hass_crew_probe (HassCrew *crew, HassRound *round, guint device,
-                          gboolean force, HassGrant *grant, HassAnswer *answer);
-void hass_crew_map (HassCrew *crew, HassRound *round);
-void hass_crew_carve (HassCrew *crew, HassRound *round, const double *weights);
-void hass_crew_carve_parts (HassCrew *crew, HassRound *round,
-                            const double *parts);
-guint64 hass_round_units_of (HassRound *round, guint64 first, guint64 n,
-                             double work);
-void hass_crew_absent (HassCrew *crew, const HassRoundSummary *summary);
-
-gboolean hass_crew_own (HassCrew *crew, HassRound *round, guint device,
-                        guint64 units, HassGrant *grant);
-gboolean hass_crew_leftovers (const HassCrew *crew, HassRound *round,
-                              guint device, gboolean bundle, HassGrant *grant);
-HassAnswer hass_crew_take_part (HassCrew *crew, HassRound *round, guint device,
-                                HassGrant *grant);
-gboolean hass_crew_steal (const HassCrew *crew, HassRound *round, guint device,
-                          guint64 units, HassGrant *grant);
-
-/* Units of a round as whole numbers in proportion to weights. */
-void hass_share_largest_remainder (guint64 units, const double *weights,
-                                   guint n, guint64 *counts);
-void hass_share_min_min (guint64 units, const double *rates, guint n,
-                         guint64 *counts);
-
-void hass_crew_begin_mapped (gpointer self, HassRound *round);
-gboolean hass_crew_mapped (HassCrew *crew, HassRound *round, guint device,
-                           gboolean force, HassGrant *grant,
-                           HassAnswer *answer);
+/* -- common_map.c: a round is divided ----------------------------------- */
 
 /* In which order units are mapped, each to who would finish it first. */
 typedef enum
@@ -113,12 +95,39 @@ typedef enum
   HASS_MAP_LARGEST_FIRST
 } HassMapOrder;
 
+void hass_crew_map (HassCrew *crew, HassRound *round);
 void hass_crew_map_in_order (HassCrew *crew, HassRound *round,
                              HassMapOrder order);
+void hass_crew_begin_mapped (gpointer self, HassRound *round);
+gboolean hass_crew_mapped (HassCrew *crew, HassRound *round, guint device,
+                           gboolean force, HassGrant *grant,
+                           HassAnswer *answer);
+void hass_crew_carve (HassCrew *crew, HassRound *round, const double *weights);
+void hass_crew_carve_parts (HassCrew *crew, HassRound *round,
+                            const double *parts);
 void hass_crew_carve_work (HassCrew *crew, HassRound *round, double work,
                            const double *parts, gboolean one_each);
+guint64 hass_round_units_of (HassRound *round, guint64 first, guint64 n,
+                             double work);
+
+/* -- common_take.c: what a device with room takes ----------------------- */
+
+gboolean hass_crew_own (HassCrew *crew, HassRound *round, guint device,
+                        guint64 units, HassGrant *grant);
+gboolean hass_crew_leftovers (const HassCrew *crew, HassRound *round,
+                              guint device, gboolean bundle, HassGrant *grant);
+HassAnswer hass_crew_take_part (HassCrew *crew, HassRound *round, guint device,
+                                HassGrant *grant);
 gboolean hass_crew_exclusive (const HassCrew *crew, HassRound *round,
                               guint device, HassGrant *grant);
-gboolean hass_crew_told_rates (const HassCrew *crew, double *rates);
+gboolean hass_crew_steal (const HassCrew *crew, HassRound *round, guint device,
+                          guint64 units, HassGrant *grant);
+
+/* -- common_shares.c: whole numbers of equal units ---------------------- */
+
+void hass_share_largest_remainder (guint64 units, const double *weights,
+                                   guint n, guint64 *counts);
+void hass_share_min_min (guint64 units, const double *rates, guint n,
+                         guint64 *counts);
 
 #endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* virtual_model.c: what a HassVirtualModel adds to the course of a run: what
+   goes wrong, when a round may begin and who may take part in it yet, the
+   merge at its end, and the report of it. The DESIGN paragraph is in
+   virtual-private.h.
+   Thread safety: by the world's thread. */
+#include "virtual-private.h"
+
+#include <math.h>
+
+/* -- 4. What goes wrong ------------------------------------------------- */
+
+static gboolean
+is_due (const HassVirtualWorld *w, const HassVirtualEvent *event,
+        const HassSlot *slot)
+{
+  if (event->at_ns > 0)
+    return w->clock >= event->at_ns;
+  const HassRound *round = &slot->round;
+  double left
+      = atomic_load_explicit (&round->outstanding, memory_order_relaxed);
+  double done = 1 - left / MAX (round->n_units, 1);
+  return round->number + done >= event->round;
+}
+
+void
+hass_virtual_let_happen (HassVirtualWorld *w, const HassSlot *slot)
+{
+  for (guint i = 0; w->model && i < w->model->n_events; i++)
+    {
+      const HassVirtualEvent *event = &w->model->events[i];
+      if (w->happened[i] || event->device >= w->job->n_devices
+          || !is_due (w, event, slot))
+        continue;
+      w->happened[i] = TRUE;
+      if (event->slower > 0)
+        w->slower[event->device] *= event->slower;
+      else if ((gint)event->device != w->job->cpu
+               && !w->job->totals[event->device].lost)
+        hass_virtual_lose (w, event->device);
+    }
+}
+
+static void
+wake_at (HassVirtualWorld *w, gint64 t)
+{
+  hass_virtual_push (w, (HassVirtualDue){ .t = t, .core = -1 });
+}
+
+/* Moves the clock to an event's time even where no device is about to end
+   anything then. */
+static void
+announce_times (HassVirtualWorld *w)
+{
+  for (guint i = 0; w->model && i < w->model->n_events; i++)
+    if (!w->happened[i] && w->model->events[i].at_ns > w->clock)
+      wake_at (w, w->model->events[i].at_ns);
+}
+
+/* -- Rounds ------------------------------------------------------------- */
+
+/* The time that passes before a round in which nothing runs. */
+void
+hass_virtual_pass_gap (HassVirtualWorld *w)
+{
+  guint64 number = w->job->n_rounds;
+  if (!w->model || !w->model->gap_ns || number < w->n_gaps
+      || number >= w->model->n_gaps)
+    return;
+  w->n_gaps = number + 1;
+  w->clock += (gint64)w->model->gap_ns[number];
+}
+
+gboolean
+hass_virtual_is_open (const HassVirtualWorld *w, guint d)
+{
+  return !w->model || !w->model->open_ns || w->clock >= w->model->open_ns[d];
+}
+
+/* When cores come in and devices are open; the clock stops there. */
+static void
+let_in (HassVirtualWorld *w, const HassSlot *slot)
+{
+  const HassVirtualModel *m = w->model;
+  guint cores = w->job->n_cores;
+  guint64 number = slot->round.number;
+  for (guint c = 0; c < cores; c++)
+    {
+      w->core_begins[c] = w->clock;
+      if (m && m->late_ns && number < m->n_late)
+        w->core_begins[c] += (gint64)m->late_ns[number * cores + c];
+      if (w->core_begins[c] > w->clock)
+        wake_at (w, w->core_begins[c]);
+    }
+  for (guint d = hass_virtual_first_gpu (w); d < w->job->n_devices; d++)
+    if (!hass_virtual_is_open (w, d))
+      wake_at (w, (gint64)ceil (m->open_ns[d]));
+}
+
+void
+hass_virtual_round_begins (HassVirtualWorld *w, const HassSlot *slot)
+{
+  hass_virtual_let_happen (w, slot);
+  announce_times (w);
+  let_in (w, slot);
+}
+
+/* The host merges when the last of the units is in and more than one device
+   had a part in them. */
+void
+hass_virtual_finished (HassVirtualWorld *w, HassSlot *slot, guint32 n)
+{
+  HassJob *job = w->job;
+  HassRound *round = &slot->round;
+  guint n_took = 0;
+  if (n > 0 && w->model && w->model->merge_ns > 0
+      && atomic_load_explicit (&round->outstanding, memory_order_relaxed) == n)
+    {
+      for (guint d = 0; d < job->n_devices; d++)
+        n_took += hass_round_progress (round, d).units > 0;
+      if (job->cpu >= 0)
+        {
+          pthread_mutex_lock (&job->decision);
+          hass_decide_report_cpu (job, slot);
+          pthread_mutex_unlock (&job->decision);
+        }
+      if (n_took > 1)
+        w->clock += (gint64)w->model->merge_ns;
+    }
+  hass_job_units_finished (job, slot, n);
+}
+
+void
+hass_virtual_tell_of_round (HassVirtualWorld *w, const HassRound *round)
+{
+  HassJob *job = w->job;
+  if (!w->model || !w->model->round_ended)
+    return;
+  HassRoundSummary summary
+      = { round->number, round->n_units, (double)(w->clock - round->begin_ns),
+          job->n_devices, job->summary };
+  for (guint d = 0; d < job->n_devices; d++)
+    {
+      guint64 now = job->totals[d].bytes + w->entry_bytes[d];
+      w->bytes[d] = now - w->bytes_before[d];
+      w->bytes_before[d] = now;
+    }
+  HassVirtualRound told = { .summary = &summary,
+                            .begin_ns = round->begin_ns,
+                            .end_ns = w->clock,
+                            .bytes = w->bytes,
+                            .asked = job->n_asked };
+  w->model->round_ended (w->model->data, &told);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* virtual_world.c: a modelled machine: the events to come, what units cost on
+   it, and its state. The DESIGN paragraph is in virtual-private.h.
+   Thread safety: by the world's thread. */
+#include "virtual-private.h"
+
+#include <math.h>
+
+/* -- Events ------------------------------------------------------------- */
+
+static gboolean
+earlier (const HassVirtualDue *a, const HassVirtualDue *b)
+{
+  return a->t != b->t ? a->t < b->t : a->order < b->order;
+}
+
+void
+hass_virtual_push (HassVirtualWorld *w, HassVirtualDue event)
+{
+  event.order = w->n_events++;
+  g_array_append_val (w->heap, event);
+  HassVirtualDue *h = (HassVirtualDue *)w->heap->data;
+  guint i = w->heap->len - 1;
+  for (; i > 0 && earlier (&event, &h[(i - 1) / 2]); i = (i - 1) / 2)
+    h[i] = h[(i - 1) / 2];
+  h[i] = event;
+}
+
+HassVirtualDue
+hass_virtual_pop (HassVirtualWorld *w)
+{
+  HassVirtualDue *h = (HassVirtualDue *)w->heap->data;
+  guint n = w->heap->len - 1, i = 0;
+  HassVirtualDue top = h[0], moved = h[n];
+  for (;;)
+    {
+      guint child = 2 * i + 1;
+      if (child >= n)
+        break;
+      if (child + 1 < n && earlier (&h[child + 1], &h[child]))
+        child++;
+      if (!earlier (&h[child], &moved))
+        break;
+      h[i] = h[child];
+      i = child;
+    }
+  h[i] = moved;
+  g_array_set_size (w->heap, n);
+  return top;
+}
+
+static gint
+by_time (gconstpointer a, gconstpointer b)
+{
+  return earlier (a, b) ? -1 : 1;
+}
+
+/* After times were changed. */
+void
+hass_virtual_sort (HassVirtualWorld *w)
+{
+  /* An array in ascending order is a heap. */
+  g_array_sort (w->heap, by_time);
+}
+
+/* -- What things cost --------------------------------------------------- */
+
+/* A factor around 1; log-normal, so that no time is negative. */
+double
+hass_virtual_noise (HassVirtualWorld *w)
+{
+  double sigma = w->platform->noise;
+  if (sigma == 0)
+    return 1;
+  double u = 1 - g_rand_double (w->rand), v = g_rand_double (w->rand);
+  return exp (sigma * sqrt (-2 * log (u)) * cos (2 * G_PI * v));
+}
+
+/* True work of units on a device. Units that lie as they were emitted are
+   looked up at once. */
+double
+hass_virtual_cost (const HassVirtualWorld *w, const HassRound *round,
+                   guint device, HassExtent e)
+{
+  const HassVirtualModel *m = w->model;
+  HassBlock block;
+  double cost = 0;
+  if (m && m->cost && !hass_round_order (round))
+    return m->cost (m->data, round->number, device, e.first, e.n);
+  if (m && m->cost)
+    {
+      for (guint32 i = 0; i < e.n; i++)
+        cost += m->cost (m->data, round->number, device,
+                         hass_round_unit (round, e.first + i), 1);
+      return cost;
+    }
+  if (hass_round_merge (round, e, &block))
+    return block.count;
+  for (guint32 i = 0; i < e.n; i++)
+    cost += hass_round_true_cost (round, e.first + i);
+  return cost;
+}
+
+/* -- State -------------------------------------------------------------- */
+
+void
+hass_virtual_world_init (HassVirtualWorld *w, guint n_devices)
+{
+  const HassPlatform *p = w->platform;
+  guint64 seed = w->job->farm->run->seed;
+  w->heap = g_array_new (FALSE, FALSE, sizeof (HassVirtualDue));
+  w->work = g_array_new (FALSE, FALSE, sizeof (double));
+  w->elements = g_array_new (FALSE, FALSE, sizeof (guint64));
+  w->core_busy = g_new0 (gboolean, MAX (p->cores, 1));
+  w->kernel_free = g_new0 (gint64, MAX (p->n_gpus, 1));
+  w->last_end = g_new0 (gint64, MAX (p->n_gpus, 1));
+  w->granted = g_new0 (HassVirtualGrant *, MAX (p->n_gpus, 1));
+  w->n_on = g_new0 (guint, MAX (p->n_gpus, 1));
+  w->host_free = g_new0 (gint64, MAX (p->n_gpus, 1));
+  w->core_begins = g_new0 (gint64, MAX (p->cores, 1));
+  w->links = g_new0 (HassVirtualLink, MAX (p->n_links, 1));
+  w->rand = g_rand_new_with_seed ((guint32)(seed ^ seed >> 32));
+  w->slower = g_new (double, n_devices);
+  w->happened = g_new0 (gboolean, w->model ? w->model->n_events : 0);
+  w->entered = g_new0 (gboolean, n_devices);
+  w->entry_bytes = g_new0 (guint64, n_devices);
+  w->bytes_before = g_new0 (guint64, n_devices);
+  w->bytes = g_new0 (guint64, n_devices);
+  for (guint d = 0; d < n_devices; d++)
+    w->slower[d] = 1;
+}
+
+void
+hass_virtual_world_clear (HassVirtualWorld *w)
+{
+  g_rand_free (w->rand);
+  g_array_unref (w->heap);
+  g_array_unref (w->work);
+  g_array_unref (w->elements);
+  g_free (w->core_busy);
+  g_free (w->kernel_free);
+  g_free (w->last_end);
+  g_free (w->granted);
+  g_free (w->n_on);
+  g_free (w->host_free);
+  g_free (w->core_begins);
+  g_free (w->links);
+  g_free (w->slower);
+  g_free (w->happened);
+  g_free (w->entered);
+  g_free (w->entry_bytes);
+  g_free (w->bytes_before);
+  g_free (w->bytes);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* common_shares.c: equal units as whole numbers, in proportion or by Min-min.
+   Thread safety: any thread. */
+#include "common-private.h"
+
+#include <math.h>
+
+/* What is a device's in proportion, rounded down. Returns what is over. */
+static guint64
+whole_parts (guint64 units, const double *weights, guint n, guint64 *counts)
+{
+  double sum = 0;
+  guint64 over = units;
+  for (guint d = 0; d < n; d++)
+    sum += weights[d];
+  for (guint d = 0; d < n; d++)
+    {
+      counts[d] = sum > 0 ? (guint64)(units * (weights[d] / sum)) : 0;
+      counts[d] = MIN (counts[d], over);
+      over -= counts[d];
+    }
+  return sum > 0 ? over : 0;
+}
+
+/* What is over goes where most was rounded off. */
+void
+hass_share_largest_remainder (guint64 units, const double *weights, guint n,
+                              guint64 *counts)
+{
+  double sum = 0;
+  for (guint d = 0; d < n; d++)
+    sum += weights[d];
+  for (guint64 over = whole_parts (units, weights, n, counts); over > 0; over--)
+    {
+      guint best = 0;
+      double most = -INFINITY;
+      for (guint d = 0; d < n; d++)
+        {
+          double off = units * (weights[d] / sum) - counts[d];
+          if (weights[d] > 0 && off > most)
+            {
+              best = d;
+              most = off;
+            }
+        }
+      counts[best]++;
+    }
+}
+
+/* How many of `units` equal units Min-min gives each device. Unit by unit it
+   would choose the least (count + 1) / rate; nobody falls below the part
+   that is his by rate, rounded down, so only what is over is chosen. */
+void
+hass_share_min_min (guint64 units, const double *rates, guint n,
+                    guint64 *counts)
+{
+  for (guint64 over = whole_parts (units, rates, n, counts); over > 0; over--)
+    {
+      guint best = 0;
+      double least = INFINITY;
+      for (guint d = 0; d < n; d++)
+        if (rates[d] > 0 && (counts[d] + 1) / rates[d] < least)
+          {
+            best = d;
+            least = (counts[d] + 1) / rates[d];
+          }
+      counts[best]++;
+    }
+}

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: MIT */
+/* common_take.c: what a device with room takes. The DESIGN paragraph is in
+   common-private.h.
+   Thread safety: as the strategy that owns the crew. */
+#include "common-private.h"
+
+/* The cores pull from the source on their own, one unit at a time so that
+   as much as can be remains to steal; the engine pulls more where units are
+   too short for that. */
+static void
+let_cores_pull (const HassCrew *crew, HassGrant *grant)
+{
+  grant->units = 0;
+  grant->chunk = hass_crew_alone (crew) ? 0 : 1;
+}
+
+/* units: of a GPU's bundle; 0: the whole share. */
+gboolean
+hass_crew_own (HassCrew *crew, HassRound *round, guint device, guint64 units,
+               HassGrant *grant)
+{
+  HassMember *m = &crew->members[device];
+  m->own = hass_round_share (round, device) > 0;
+  if (!m->own)
+    return FALSE;
+  m->begun = TRUE;
+  grant->source = HASS_FROM_SHARE;
+  grant->share = device;
+  grant->units = units;
+  if (device == crew->cpu)
+    let_cores_pull (crew, grant);
+  return TRUE;
+}
+
+/* What nobody owns: common units, those that only this kind can run, and the
+   shares of devices that fail. Without bundle, GPUs take them one by one;
+   with it, the part that would be theirs if all took alike. */
+gboolean
+hass_crew_leftovers (const HassCrew *crew, HassRound *round, guint device,
+                     gboolean bundle, HassGrant *grant)
+{
+  guint64 waiting = hass_round_waiting (round);
+  gboolean common = waiting + hass_round_exclusive (round, device) > 0;
+  gboolean cpu = device == crew->cpu;
+  grant->source = cpu ? HASS_FROM_FRONT : HASS_FROM_BACK;
+  for (guint d = 0; d < crew->n && !common; d++)
+    if (d != device && crew->members[d].failed)
+      {
+        waiting = hass_round_share (round, d);
+        common = waiting > 0;
+        grant->source = cpu ? HASS_FROM_SHARE : HASS_FROM_THEFT;
+        grant->share = d;
+      }
+  /* A device that fails gets single units until one of them succeeds. */
+  bundle = bundle && !crew->members[device].failed;
+  grant->units = bundle ? MAX (waiting / crew->n, 1) : 1;
+  if (cpu)
+    let_cores_pull (crew, grant);
+  return common;
+}
+
+/* The own share as one bundle, then what nobody owns, and no stealing. Units
+   that only GPUs can run come first whatever is granted, so each GPU takes
+   its part of them. */
+HassAnswer
+hass_crew_take_part (HassCrew *crew, HassRound *round, guint device,
+                     HassGrant *grant)
+{
+  guint64 only = hass_round_exclusive (round, device);
+  if (hass_crew_own (crew, round, device, 0, grant))
+    {
+      grant->chunk = 0; /* the cores divide it as suits them */
+      if (device != crew->cpu && only > 0)
+        grant->units = MAX (only / crew->n_gpus, 1);
+      return HASS_TAKE;
+    }
+  return hass_crew_leftovers (crew, round, device, TRUE, grant) ? HASS_TAKE
+                                                                : HASS_DONE;
+}
+
+/* Units that only this kind of device can run, and nothing else: an equal
+   part of them for each GPU. */
+gboolean
+hass_crew_exclusive (const HassCrew *crew, HassRound *round, guint device,
+                     HassGrant *grant)
+{
+  guint64 waiting = hass_round_exclusive (round, device);
+  grant->source = HASS_FROM_SHARE; /* they come first, and fill the grant */
+  grant->share = device;
+  grant->units = waiting;
+  if (device != crew->cpu)
+    grant->units = MIN (waiting, MAX (crew->gpu_part, 1));
+  if (crew->members[device].failed)
+    grant->units = 1;
+  return waiting > 0;
+}
+
+/* Whether the CPU has its share done before a GPU is back from even its
+   shortest trip: then a theft would only hold up the round. */
+static gboolean
+too_late (const HassCrew *crew, const HassRound *round, guint device)
+{
+  double rate = hass_crew_rate (crew, round, crew->cpu);
+  double units = hass_round_share (round, crew->cpu)
+                 + crew->env->devices[crew->cpu].cores;
+  return rate > 0
+         && units * crew->unit_work / rate < crew->members[device].least_ns;
+}
+
+/* From the CPU's share or, when that is empty, from the fullest share of a
+   GPU that could not take it as one bundle. The CPU steals a unit for each
+   core. */
+gboolean
+hass_crew_steal (const HassCrew *crew, HassRound *round, guint device,
+                 guint64 units, HassGrant *grant)
+{
+  guint64 most = 0;
+  for (guint d = 0; d < crew->n; d++)
+    {
+      guint64 waiting = d == device ? 0 : hass_round_share (round, d);
+      if (d == crew->cpu && waiting > 0)
+        waiting = too_late (crew, round, device) ? 0 : G_MAXUINT64;
+      else if (!crew->members[d].begun)
+        waiting = 0;
+      if (waiting > most)
+        {
+          most = waiting;
+          grant->share = d;
+        }
+    }
+  grant->source = HASS_FROM_THEFT;
+  grant->units = units;
+  if (device == crew->cpu)
+    grant->units = MAX (crew->env->devices[device].cores, 1);
+  return most > 0;
+}
