@@ -5,12 +5,12 @@
    1. Loads of known sizes, one to a multiprocessor: who takes the largest is
       known from rates.
    2. Else what lies where may suit the one better than the other: costs drift
-      along the range, and those of a GPU not as those of a core (Kaleem et al.
-      2014, section 5: profiling at one end misleads). No device tells that by
-      itself. So once the devices are known a round is done the other way
-      round, and a second one if that seemed faster; then the faster way is
-      kept, and doubted again later. That costs a round or two of twenty where
-      nothing is gained; equal costs have nothing to gain.
+      along the range, and those of a GPU not as those of a core. No device
+      tells that by itself. So once the devices are known a round is done the
+      other way round, and a second one unless that was much slower, since the
+      first was planned with what was seen at the other end; then the faster way
+      is kept, and doubted again later. What that costs where nothing is gained
+      is a part of one round in thirty; equal costs have nothing to gain.
 
    Thread safety: as hass/strategy.h. */
 #include "auto-private.h"
