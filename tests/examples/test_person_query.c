@@ -615,6 +615,53 @@ lines (void)
   CU_ASSERT_STRING_EQUAL (text->str, "0\t\t-5877641-06-23\t0\t0\n");
 }
 
+static char *
+plain_line (const Person *p)
+{
+  gint64 year;
+  guint month, day;
+  char name[PERSON_NAME_BYTES + 1] = { 0 };
+  memcpy (name, p->name, PERSON_NAME_BYTES);
+  for (char *c = name; *c; c++)
+    *c = g_ascii_iscntrl (*c) ? '?' : *c;
+  person_days_to_date (p->birthday, &year, &month, &day);
+  return g_strdup_printf ("%u\t%s\t%s%04d-%02u-%02u\t%d\t%u\n", p->id, name,
+                          year < 0 ? "-" : "", ABS ((gint)year), month, day,
+                          p->salary, p->department);
+}
+
+/* Numbers of every length, names of every byte. */
+static void
+random_lines (void)
+{
+  g_autoptr (GRand) rand = g_rand_new_with_seed (12);
+  g_autoptr (GString) text = g_string_new (NULL);
+  g_autoptr (GString) wanted = g_string_new (NULL);
+  for (guint i = 0; i < 20000; i++)
+    {
+      Person p = { .id = g_rand_int (rand) >> i % 32,
+                   .department = g_rand_int (rand) >> i % 31,
+                   .birthday = (gint32)g_rand_int (rand) >> i % 29,
+                   .salary = (gint32)g_rand_int (rand) >> i % 27 };
+      for (guint c = 0; c < PERSON_NAME_BYTES; c++)
+        p.name[c] = (char)g_rand_int_range (rand, 0, 256);
+      g_autofree char *line = plain_line (&p);
+      person_append_line (text, &p);
+      g_string_append (wanted, line);
+    }
+  CU_ASSERT_EQUAL (text->len, wanted->len);
+  CU_ASSERT_TRUE (g_string_equal (text, wanted));
+  for (gint32 salary = 1; salary < 1000000000; salary *= 10)
+    for (gint32 d = -1; d <= 0; d++)
+      {
+        Person p = { .id = (guint32)(salary + d), .salary = salary + d };
+        g_autofree char *line = plain_line (&p);
+        g_string_truncate (text, 0);
+        person_append_line (text, &p);
+        CU_ASSERT_STRING_EQUAL (text->str, line);
+      }
+}
+
 /* -- The program -------------------------------------------------------- */
 
 /* Runs it with a command line; returns its exit status. */
@@ -751,7 +798,8 @@ HASS_TEST_SUITE (
     { "a file holds the table that is made in memory", files },
     { "broken files are refused with their numbers", broken_files },
     { "departments are found, of unequal sizes", departments },
-    { "lines hold every value", lines })
+    { "lines hold every value", lines },
+    { "lines are what printf() makes of them", random_lines })
 
 /* Programs of their own have no suppressions for ThreadSanitizer, under which
    suites of this name do not run. */
