@@ -12,10 +12,6 @@
 
 #define FULL_BYTES (256 << 10)
 
-/* More than the longest line: its numbers have 10, 8, 2, 2, 11 and 10 places,
-   some with a sign, and six bytes come between and after them. */
-#define LINE_BYTES 128
-
 /* 00 to 99: two digits a division, as divisions wait for each other. */
 static const char two_digits[] = "00010203040506070809"
                                  "10111213141516171819"
@@ -73,8 +69,8 @@ put_name (char *at, const char *name, char after)
   return at + n + 1;
 }
 
-static char *
-put_line (char *at, const Person *person)
+char *
+person_put_line (char *at, const Person *person)
 {
   gint64 year;
   guint month, day;
@@ -86,13 +82,6 @@ put_line (char *at, const Person *person)
   at = put_digits (at, day, 2, '\t');
   at = put_signed (at, person->salary, 1, '\t');
   return put_digits (at, person->department, 1, '\n');
-}
-
-void
-person_append_line (GString *text, const Person *person)
-{
-  char line[LINE_BYTES], *end = put_line (line, person);
-  g_string_append_len (text, line, end - line);
 }
 
 static gboolean
@@ -133,14 +122,23 @@ flush (PersonOutput *output, GError **error)
 }
 
 gboolean
+person_output_text (const char *text, gsize bytes, gpointer data,
+                    GError **error)
+{
+  PersonOutput *output = data;
+  g_string_append_len (output->text, text, (gssize)bytes);
+  return output->text->len < FULL_BYTES || flush (output, error);
+}
+
+gboolean
 person_output_rows (const PersonTable *table, const guint32 *rows, gsize n_rows,
                     gpointer data, GError **error)
 {
-  PersonOutput *output = data;
+  char line[PERSON_LINE_BYTES];
   for (gsize i = 0; i < n_rows; i++)
     {
-      person_append_line (output->text, &table->persons[rows[i]]);
-      if (output->text->len >= FULL_BYTES && !flush (output, error))
+      char *end = person_put_line (line, &table->persons[rows[i]]);
+      if (!person_output_text (line, (gsize)(end - line), data, error))
         return FALSE;
     }
   return TRUE;
