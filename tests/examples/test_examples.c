@@ -120,6 +120,23 @@ bit_count (void)
 }
 
 static void
+no_number (void)
+{
+  static const char *const programs[]
+      = { "collatz", "edit_distance", "quicksort", "bit_count" };
+  static const char *const wrong[] = { "--help", "-1", "1e6", "" };
+  for (gsize i = 0; i < G_N_ELEMENTS (programs); i++)
+    for (gsize k = 0; k < G_N_ELEMENTS (wrong); k++)
+      {
+        g_autofree char *out = NULL, *err = NULL;
+        g_autofree char *usage = g_strdup_printf ("usage: %s [", programs[i]);
+        CU_ASSERT_EQUAL (run (&out, &err, programs[i], wrong[k], NULL), 2);
+        CU_ASSERT_STRING_EQUAL (out, "");
+        says (err, usage);
+      }
+}
+
+static void
 refuses (const char *wanted, const char *a, const char *b, const char *c)
 {
   g_autofree char *out = NULL, *err = NULL;
@@ -187,6 +204,7 @@ HASS_TEST_SUITE (
     { "edit_distance is right and in order", distances },
     { "quicksort sorts", tasks },
     { "an application's own strategy beats naive greedy", own_strategy },
+    { "what is no number gets the usage", no_number },
     { "what earlier runs taught is explained at 0 ms",
       explained_from_the_start },
     { "string_search says what is wrong", wrong_options },
