@@ -17,7 +17,9 @@ note (gpointer data, const char *format, ...)
 {
   HassJob *job = data;
   g_autoptr (GString) line = g_string_new (NULL);
-  double ms = (job->engine->now (job) - job->begin_ns) * 1e-6;
+  /* While the strategy is made, the farm has not begun. */
+  gint64 ns = job->strategy ? job->engine->now (job) - job->begin_ns : 0;
+  double ms = (double)ns * 1e-6;
   g_string_printf (line, "%s %.3f ms: ", job->farm->name, ms);
   va_list args;
   va_start (args, format);

@@ -4,7 +4,6 @@
    Usage: collatz [N]   (default 3000000) */
 #include <hass/hass.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #define NUMBERS_PER_LOAD 1000
 
@@ -59,7 +58,15 @@ work (const HassBlock *block, HassWorker *worker, gpointer user_data,
 int
 main (int argc, char **argv)
 {
-  gsize limit = argc > 1 ? strtoull (argv[1], NULL, 10) : 3000000;
+  guint64 limit = 3000000;
+  if (argc > 2
+      || (argc == 2
+          && !g_ascii_string_to_unsigned (argv[1], 10, 0, G_MAXINT64, &limit,
+                                          NULL)))
+    {
+      fprintf (stderr, "usage: collatz [N]\n");
+      return 2;
+    }
   Best best = { 0 };
   g_autoptr (GError) error = NULL;
   g_autoptr (HassReport) report = NULL;

@@ -80,7 +80,15 @@ collect (const HassResult *result, gpointer user_data, GError **error)
 int
 main (int argc, char **argv)
 {
-  gsize pairs = argc > 1 ? strtoull (argv[1], NULL, 10) : 20000;
+  guint64 pairs = 20000;
+  if (argc > 2
+      || (argc == 2
+          && !g_ascii_string_to_unsigned (argv[1], 10, 0, G_MAXINT64, &pairs,
+                                          NULL)))
+    {
+      fprintf (stderr, "usage: edit_distance [PAIRS]\n");
+      return 2;
+    }
   HassConstant pattern = { PATTERN, sizeof PATTERN };
   g_autoptr (GError) error = NULL;
   g_autoptr (HassReport) report = NULL;

@@ -92,7 +92,15 @@ generate (HassEmitter *emitter, gpointer user_data, GError **error)
 int
 main (int argc, char **argv)
 {
-  guint n = argc > 1 ? (guint)strtoul (argv[1], NULL, 10) : 5000000;
+  guint64 n = 5000000;
+  if (argc > 2
+      || (argc == 2
+          && !g_ascii_string_to_unsigned (argv[1], 10, 0, G_MAXINT32, &n,
+                                          NULL)))
+    {
+      fprintf (stderr, "usage: quicksort [NUMBERS]\n");
+      return 2;
+    }
   g_autoptr (GArray) numbers = g_array_sized_new (FALSE, FALSE, 4, n);
   g_autoptr (GRand) rand = g_rand_new_with_seed (1);
   g_autoptr (GError) error = NULL;
@@ -120,6 +128,6 @@ main (int argc, char **argv)
         return 1;
       }
   g_autofree char *table = report ? hass_report_to_string (report) : NULL;
-  printf ("%u numbers sorted\n%s", n, table ? table : "");
+  printf ("%" G_GUINT64_FORMAT " numbers sorted\n%s", n, table ? table : "");
   return 0;
 }

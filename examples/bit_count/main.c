@@ -5,7 +5,6 @@
    Thread safety: the farm's. */
 #include <hass/hass.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* In gpu.cu; NULL in a program built without CUDA. */
@@ -43,7 +42,15 @@ int
 main (int argc, char **argv)
 {
   g_autoptr (GError) error = NULL;
-  gsize n = argc > 1 ? strtoull (argv[1], NULL, 10) : 100000000;
+  guint64 n = 100000000;
+  if (argc > 2
+      || (argc == 2
+          && !g_ascii_string_to_unsigned (argv[1], 10, 0, G_MAXINT64, &n,
+                                          NULL)))
+    {
+      fprintf (stderr, "usage: bit_count [BYTES]\n");
+      return 2;
+    }
   guint64 bits = 0;
   guint8 *bytes = hass_alloc (n, &error);
   for (gsize i = 0; bytes && i < n; i++)

@@ -85,8 +85,6 @@ ask (const PersonTable *table, const PersonOptions *o, Taker *t,
                         .wanted = o->wanted,
                         .farm = o->farm,
                         .group_persons = o->group_persons,
-                        .take = o->count ? NULL : take,
-                        .take_data = t,
                         .cpu_only = o->cpu_only,
                         .gpu_only = o->gpu_only,
                         .run = { .strategy = o->strategy,
@@ -95,6 +93,17 @@ ask (const PersonTable *table, const PersonOptions *o, Taker *t,
   if (!person_output_open (&output, o->output, error))
     return FALSE;
   t->output = o->quiet ? NULL : &output;
+  if (!o->count && !o->quiet && !o->verify)
+    {
+      query.line = person_put_line;
+      query.take_text = person_output_text;
+      query.take_data = &output;
+    }
+  else if (!o->count)
+    {
+      query.take = take;
+      query.take_data = t;
+    }
   gboolean ok = person_query_run (&query, n_found, &report, error);
   if (ok && o->count)
     g_string_append_printf (output.text, "%" G_GUINT64_FORMAT "\n", *n_found);

@@ -12,41 +12,76 @@
 
 #define FULL_BYTES (256 << 10)
 
-#define LINE_BYTES 128
+/* 00 to 99: two digits a division, as divisions wait for each other. */
+static const char two_digits[] = "00010203040506070809"
+                                 "10111213141516171819"
+                                 "20212223242526272829"
+                                 "30313233343536373839"
+                                 "40414243444546474849"
+                                 "50515253545556575859"
+                                 "60616263646566676869"
+                                 "70717273747576777879"
+                                 "80818283848586878889"
+                                 "90919293949596979899";
+
+static guint
+count_digits (guint32 value)
+{
+  return 1u + (value >= 10) + (value >= 100) + (value >= 1000)
+         + (value >= 10000) + (value >= 100000) + (value >= 1000000)
+         + (value >= 10000000) + (value >= 100000000) + (value >= 1000000000);
+}
 
 /* At least so many digits, and what comes after them. */
 static char *
-put_number (char *at, gint64 number, guint digits, char after)
+put_digits (char *at, guint32 value, guint least, char after)
 {
-  char buffer[24];
-  guint first = sizeof buffer, n = 0;
-  guint64 left = number < 0 ? -(guint64)number : (guint64)number;
-  for (; left > 0 || n < digits; left /= 10, n++)
-    buffer[--first] = (char)('0' + left % 10);
-  if (number < 0)
+  char *end = at + MAX (count_digits (value), least), *to = end;
+  for (; to - at >= 2; value /= 100)
+    memcpy (to -= 2, two_digits + value % 100 * 2, 2);
+  if (to > at)
+    *at = (char)('0' + value % 10);
+  *end = after;
+  return end + 1;
+}
+
+static char *
+put_signed (char *at, gint32 value, guint least, char after)
+{
+  if (value < 0)
     *at++ = '-';
-  memcpy (at, buffer + first, n);
+  return put_digits (at, value < 0 ? -(guint32)value : (guint32)value, least,
+                     after);
+}
+
+/* All bytes of the name, and then only the end moves: no branch for each. */
+static char *
+put_name (char *at, const char *name, char after)
+{
+  const char *end = memchr (name, '\0', PERSON_NAME_BYTES);
+  gsize n = end ? (gsize)(end - name) : PERSON_NAME_BYTES;
+  for (guint i = 0; i < PERSON_NAME_BYTES; i++)
+    {
+      guchar c = (guchar)name[i];
+      at[i] = c < 0x20 || c == 0x7f ? '?' : (char)c;
+    }
   at[n] = after;
   return at + n + 1;
 }
 
-void
-person_append_line (GString *text, const Person *person)
+char *
+person_put_line (char *at, const Person *person)
 {
-  char line[LINE_BYTES], *at = line;
   gint64 year;
   guint month, day;
-  at = put_number (at, person->id, 1, '\t');
-  for (guint i = 0; i < PERSON_NAME_BYTES && person->name[i]; i++)
-    *at++ = g_ascii_iscntrl (person->name[i]) ? '?' : person->name[i];
-  *at++ = '\t';
+  at = put_digits (at, person->id, 1, '\t');
+  at = put_name (at, person->name, '\t');
   person_days_to_date (person->birthday, &year, &month, &day);
-  at = put_number (at, year, 4, '-');
-  at = put_number (at, month, 2, '-');
-  at = put_number (at, day, 2, '\t');
-  at = put_number (at, person->salary, 1, '\t');
-  at = put_number (at, person->department, 1, '\n');
-  g_string_append_len (text, line, at - line);
+  at = put_signed (at, (gint32)year, 4, '-');
+  at = put_digits (at, month, 2, '-');
+  at = put_digits (at, day, 2, '\t');
+  at = put_signed (at, person->salary, 1, '\t');
+  return put_digits (at, person->department, 1, '\n');
 }
 
 static gboolean
@@ -87,14 +122,23 @@ flush (PersonOutput *output, GError **error)
 }
 
 gboolean
+person_output_text (const char *text, gsize bytes, gpointer data,
+                    GError **error)
+{
+  PersonOutput *output = data;
+  g_string_append_len (output->text, text, (gssize)bytes);
+  return output->text->len < FULL_BYTES || flush (output, error);
+}
+
+gboolean
 person_output_rows (const PersonTable *table, const guint32 *rows, gsize n_rows,
                     gpointer data, GError **error)
 {
-  PersonOutput *output = data;
+  char line[PERSON_LINE_BYTES];
   for (gsize i = 0; i < n_rows; i++)
     {
-      person_append_line (output->text, &table->persons[rows[i]]);
-      if (output->text->len >= FULL_BYTES && !flush (output, error))
+      char *end = person_put_line (line, &table->persons[rows[i]]);
+      if (!person_output_text (line, (gsize)(end - line), data, error))
         return FALSE;
     }
   return TRUE;

@@ -8,10 +8,12 @@
    farm: a department is too small for a GPU, a bundle of them is not.
 
    A result is the rows of the persons found: numbers, as the table itself
-   stays on the host. Each side makes its own, a CPU worker in order, a GPU
-   in any order, which the host then sorts block by block. The library brings
-   blocks into the order of the table, so what is delivered does not depend
-   on who computed what.
+   stays on the host. Who has found them may make lines of text of them at
+   once: where most persons are wanted that is most of the work, and one core
+   that takes the results would do it alone. Each side makes its own rows, a CPU
+   worker in order, a GPU in any order, which the host then sorts block by
+   block. The library brings blocks into the order of the table, so what is
+   delivered does not depend on who computed what.
 
    Thread safety: workers only read what they share. */
 #include "query.h"
@@ -26,6 +28,8 @@ gboolean person_query_gpu_worker (const HassBundle *bundle,
 /* Rows in one result. A core scans so many persons at a time, which stay in
    its caches. */
 #define PIECE 4096
+/* Lines in one result, made on the stack. */
+#define LINES 128
 
 typedef struct
 {
@@ -58,9 +62,35 @@ select_rows (const Person *persons, gsize n, const PersonWanted *wanted,
   return n_rows;
 }
 
-static gboolean
-emit (HassWorker *worker, const guint32 *rows, gsize n_rows)
+/* A result of text says first of how many rows it is. */
+typedef struct
 {
+  guint64 n_rows;
+  char text[LINES * PERSON_LINE_BYTES];
+} TextResult;
+
+static gboolean
+emit_lines (const PersonQuery *query, HassWorker *worker, const guint32 *rows,
+            gsize n_rows)
+{
+  TextResult result;
+  for (gsize at = 0; at < n_rows; at += result.n_rows)
+    {
+      char *end = result.text;
+      result.n_rows = MIN (n_rows - at, LINES);
+      for (gsize i = 0; i < result.n_rows; i++)
+        end = query->line (end, &query->table->persons[rows[at + i]]);
+      if (!hass_worker_result (worker, &result, (gsize)(end - (char *)&result)))
+        return FALSE;
+    }
+  return TRUE;
+}
+
+static gboolean
+emit (const Job *job, HassWorker *worker, const guint32 *rows, gsize n_rows)
+{
+  if (job->query->line)
+    return emit_lines (job->query, worker, rows, n_rows);
   return n_rows == 0
          || hass_worker_result (worker, rows, n_rows * sizeof *rows);
 }
@@ -79,7 +109,7 @@ select_work (const HassBlock *block, HassWorker *worker, gpointer user_data,
       gsize n = MIN (block->count - at, PIECE);
       gsize n_rows
           = select_rows (persons + at, n, &wanted, row + (guint32)at, rows);
-      if (!emit (worker, rows, n_rows))
+      if (!emit (user_data, worker, rows, n_rows))
         return FALSE;
     }
   return TRUE;
@@ -126,7 +156,7 @@ gpu_result (const HassBlock *block, gconstpointer records, gsize n_records,
       return FALSE;
     }
   for (gsize at = 0; at < n_records; at += PIECE)
-    if (!emit (worker, rows + at, MIN (n_records - at, PIECE)))
+    if (!emit (user_data, worker, rows + at, MIN (n_records - at, PIECE)))
       return FALSE;
   return TRUE;
 }
@@ -211,6 +241,17 @@ collect (const HassResult *result, gpointer user_data, GError **error)
                            job->query->take_data, error);
 }
 
+static gboolean
+collect_text (const HassResult *result, gpointer user_data, GError **error)
+{
+  const TextResult *text = result->data;
+  Job *job = user_data;
+  job->n_found += text->n_rows;
+  return job->query->take_text (
+      text->text, result->bytes - G_STRUCT_OFFSET (TextResult, text),
+      job->query->take_data, error);
+}
+
 double
 person_query_selectivity (const PersonTable *table, const PersonWanted *wanted)
 {
@@ -231,6 +272,7 @@ person_query_run (const PersonQuery *query, guint64 *n_found,
 {
   const PersonTable *table = query->table;
   Job job = { .query = query };
+  gboolean wants_rows = query->take || query->line;
   HassConstant wanted = { &query->wanted, sizeof query->wanted };
   HassLoad all = load_of (table, 0, table->n_persons);
   HassDataFarm farm = HASS_DATA_FARM_INIT;
@@ -240,13 +282,13 @@ person_query_run (const PersonQuery *query, guint64 *n_found,
   farm.n_constants = 1;
   farm.run = query->run;
   if (!query->gpu_only)
-    farm.cpu_worker = query->take ? select_work : count_work;
+    farm.cpu_worker = wants_rows ? select_work : count_work;
   if (!query->cpu_only)
     farm.gpu_worker
         = query->gpu_worker ? query->gpu_worker : person_query_gpu_worker;
-  if (query->take)
+  if (wants_rows)
     {
-      farm.collect = collect;
+      farm.collect = query->line ? collect_text : collect;
       farm.order = HASS_RESULTS_ORDERED;
       farm.gpu_result = gpu_result;
       farm.gpu_record_bytes = sizeof (guint32);

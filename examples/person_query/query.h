@@ -29,11 +29,26 @@ typedef gboolean (*PersonRowsFunc) (const PersonTable *table,
                                     const guint32 *rows, gsize n_rows,
                                     gpointer user_data, GError **error);
 
+/* At most so many bytes of text for a person. */
+#define PERSON_LINE_BYTES 128
+
+/* Writes the text of one person at @at, which has room; returns its end. On
+   any core, on many at once. */
+typedef char *(*PersonLineFunc) (char *at, const Person *person);
+
+/* Takes the lines of persons in order of the table, many at a time. Threads as
+   for #HassCollectFunc. */
+typedef gboolean (*PersonTextFunc) (const char *text, gsize bytes,
+                                    gpointer user_data, GError **error);
+
 /**
  * PersonQuery: what is asked.
  * @group_persons: rows in a group, at least 1.
- * @take: gets the rows; NULL: they are only counted, and nothing but counts
- *   comes back from the devices.
+ * @take: gets the rows.
+ * @line, @take_text: instead of @take; who finds the persons makes their lines
+ *   too, all cores at once, and @take_text gets these.
+ *   None of them: the persons are only counted, and nothing but counts comes
+ *   back from the devices.
  * @cpu_only, @gpu_only: leave the other kind of device out.
  * @gpu_worker: NULL: the CUDA worker, where it was built.
  */
@@ -44,6 +59,8 @@ typedef struct
   PersonFarm farm;
   gsize group_persons;
   PersonRowsFunc take;
+  PersonLineFunc line;
+  PersonTextFunc take_text;
   gpointer take_data;
   gboolean cpu_only, gpu_only;
   HassGpuWorkerFunc gpu_worker;

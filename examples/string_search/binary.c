@@ -77,21 +77,22 @@ next_read (Reader *reader, gsize size, gsize kept)
   return n - n % PAGE_BYTES;
 }
 
+/* Step 3.  */
 static gboolean
-has_hole (int fd, gsize size)
+has_hole (BinaryHoles *holes, gsize size)
 {
 #ifdef SEEK_HOLE
-  if (fd >= 0 && size > FIRST_READ + 1)
+  if (holes->fd >= 0 && size > FIRST_READ + 1 && !holes->asked)
     {
-      off_t hole = lseek (fd, FIRST_READ, SEEK_HOLE);
+      off_t hole = lseek (holes->fd, FIRST_READ, SEEK_HOLE);
 
-      return hole >= 0 && (gsize)hole < size;
+      holes->asked = TRUE;
+      holes->found = hole >= 0 && (gsize)hole < size;
     }
 #else
-  (void)fd;
   (void)size;
 #endif
-  return FALSE;
+  return holes->found;
 }
 
 gsize
@@ -131,10 +132,10 @@ walk_reads (const guint8 *base, gsize size, gsize nul, gboolean look,
 }
 
 gsize
-binary_output_limit (int fd, const guint8 *base, gsize size, gsize first_nul,
-                     gsize last_line)
+binary_output_limit (BinaryHoles *holes, const guint8 *base, gsize size,
+                     gsize first_nul, gsize last_line)
 {
-  if (first_nul < FIRST_READ || has_hole (fd, size))
+  if (first_nul < FIRST_READ || has_hole (holes, size))
     return 0;
   if (first_nul == BINARY_NEVER)
     return BINARY_NEVER;
@@ -144,7 +145,10 @@ binary_output_limit (int fd, const guint8 *base, gsize size, gsize first_nul,
 gsize
 binary_find_limit (int fd, const guint8 *base, gsize size, gsize last_line)
 {
-  return has_hole (fd, size) ? 0 : walk_reads (base, size, 0, TRUE, last_line);
+  BinaryHoles holes = { .fd = fd };
+
+  return has_hole (&holes, size) ? 0
+                                 : walk_reads (base, size, 0, TRUE, last_line);
 }
 
 /* The length of the character at `p`, or 0 if the C library says that there

@@ -53,6 +53,7 @@ typedef struct
   gsize known; /* no NUL before it, but first_nul */
   gsize first_nul, limit;
   gboolean has_limit, left_out;
+  BinaryHoles holes;
   GQueue held; /* LineBlock, copies */
   GString *out;
 } Large;
@@ -201,7 +202,7 @@ print_held (Large *large, gboolean at_end)
       if (!large->has_limit && (at_end || block->n_records > 0))
         {
           large->limit
-              = binary_output_limit (large->fd, large->base, large->size,
+              = binary_output_limit (&large->holes, large->base, large->size,
                                      large->first_nul, large->size);
           large->has_limit = at_end || large->first_nul != BINARY_NEVER
                              || large->limit != BINARY_NEVER;
@@ -231,9 +232,9 @@ collect (const HassResult *result, gpointer user_data, GError **error)
                              g_memdup2 (bytes + at, head.n_bytes));
           if (large->first_nul != BINARY_NEVER && !large->has_limit)
             {
-              large->limit
-                  = binary_output_limit (large->fd, large->base, large->size,
-                                         large->first_nul, large->size);
+              large->limit = binary_output_limit (&large->holes, large->base,
+                                                  large->size, large->first_nul,
+                                                  large->size);
               large->has_limit = TRUE;
             }
           print_held (large, FALSE);
@@ -250,6 +251,7 @@ map (Large *large, const FileItem *item)
   large->fd = open (item->path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
   if (large->fd < 0 || fstat (large->fd, &st) != 0)
     return FALSE;
+  large->holes.fd = large->fd;
   large->size = (gsize)st.st_size;
   large->block_bytes = block_bytes (large->size);
   if (large->size == 0)
@@ -330,6 +332,7 @@ search_large_file (Search *search, const FileItem *item, gboolean with_name,
                   .name = with_name ? item->path : NULL,
                   .path = item->path,
                   .fd = -1,
+                  .holes = { .fd = -1 },
                   .first_nul = BINARY_NEVER,
                   .limit = BINARY_NEVER };
   gboolean ok = TRUE;

@@ -66,6 +66,8 @@ hostile_files() {
   done
   cp "$d/borders" "$d/late-nul"
   printf '\0' | dd of="$d/late-nul" conv=notrunc bs=1 seek=9000000 status=none
+  cp "$d/borders" "$d/hole-at-the-end"
+  truncate -s 12M "$d/hole-at-the-end"
   yes 'aaaa needle needle' | head -c 9000000 >"$d/every-line"
 }
 
@@ -75,7 +77,7 @@ hostile() {
   printf 'needle\naaa\nhay hay\n' >"$work/patterns"
   printf '' >"$work/no-patterns"
   cd "$d" || exit 1
-  big=(borders every-line late-nul long-line)
+  big=(borders every-line hole-at-the-end late-nul long-line)
   small=()
   for f in *; do
     case " ${big[*]} " in *" $f "*) ;; *) small+=("$f") ;; esac

@@ -120,6 +120,23 @@ bit_count (void)
 }
 
 static void
+no_number (void)
+{
+  static const char *const programs[]
+      = { "collatz", "edit_distance", "quicksort", "bit_count" };
+  static const char *const wrong[] = { "--help", "-1", "1e6", "" };
+  for (gsize i = 0; i < G_N_ELEMENTS (programs); i++)
+    for (gsize k = 0; k < G_N_ELEMENTS (wrong); k++)
+      {
+        g_autofree char *out = NULL, *err = NULL;
+        g_autofree char *usage = g_strdup_printf ("usage: %s [", programs[i]);
+        CU_ASSERT_EQUAL (run (&out, &err, programs[i], wrong[k], NULL), 2);
+        CU_ASSERT_STRING_EQUAL (out, "");
+        says (err, usage);
+      }
+}
+
+static void
 refuses (const char *wanted, const char *a, const char *b, const char *c)
 {
   g_autofree char *out = NULL, *err = NULL;
@@ -149,11 +166,46 @@ no_progress (void)
   CU_ASSERT_STRING_EQUAL (err, "");
 }
 
+/* The first run is long enough to be remembered; the second says what it
+   knows of it while its strategy is made. */
+static void
+explained_from_the_start (void)
+{
+  g_autofree char *store
+      = g_strdup_printf ("%s/hass-explained-%d", g_get_tmp_dir (), getpid ());
+  g_autofree char *lock = g_strconcat (store, ".lock", NULL);
+  g_autofree char *before = g_strdup (g_getenv ("HASS_NCPU"));
+  g_setenv ("HASS_PROFILE", store, TRUE);
+  g_setenv ("HASS_EXPLAIN", "-", TRUE);
+  g_setenv ("HASS_NCPU", "1", TRUE);
+  for (guint i = 0; i < 2; i++)
+    {
+      g_autofree char *out = NULL, *err = NULL;
+      CU_ASSERT_EQUAL (run (&out, &err, "collatz", "1000000", NULL), 0);
+      if (i == 1)
+        {
+          says (err, "from earlier runs");
+          says (err, "collatz 0.000 ms: ");
+        }
+    }
+  g_unsetenv ("HASS_EXPLAIN");
+  g_setenv ("HASS_PROFILE", "off", TRUE);
+  if (before)
+    g_setenv ("HASS_NCPU", before, TRUE);
+  else
+    g_unsetenv ("HASS_NCPU");
+  unlink (store);
+  unlink (lock);
+}
+
 HASS_TEST_SUITE (
     examples, { "collatz finds the number", collatz },
     { "byte_histogram counts", histogram }, { "bit_count counts", bit_count },
     { "edit_distance is right and in order", distances },
     { "quicksort sorts", tasks },
     { "an application's own strategy beats naive greedy", own_strategy },
+    { "what is no number gets the usage", no_number },
+    { "what earlier runs taught is explained at 0 ms",
+      explained_from_the_start },
     { "string_search says what is wrong", wrong_options },
     { "string_search shows no progress when redirected", no_progress })

@@ -33,12 +33,13 @@ early_nul (void)
 {
   gsize size = 3 * FIRST_READ;
   g_autofree guint8 *text = make_lines (size);
+  BinaryHoles holes = { .fd = -1 };
 
   CU_ASSERT_EQUAL (binary_find_limit (-1, text, size, size), BINARY_NEVER);
   text[FIRST_READ - 1] = '\0';
   CU_ASSERT_EQUAL (binary_find_limit (-1, text, size, size), 0);
-  CU_ASSERT_EQUAL (binary_output_limit (-1, text, size, FIRST_READ - 1, size),
-                   0);
+  CU_ASSERT_EQUAL (
+      binary_output_limit (&holes, text, size, FIRST_READ - 1, size), 0);
 }
 
 /* A NUL in the second read spares the lines that the first one completed.  */
@@ -47,6 +48,7 @@ late_nul (void)
 {
   gsize size = 3 * FIRST_READ;
   g_autofree guint8 *text = make_lines (size);
+  BinaryHoles holes = { .fd = -1 };
 
   text[FIRST_READ] = '\0';
   CU_ASSERT_EQUAL (binary_find_limit (-1, text, size, size), 98300);
@@ -56,8 +58,8 @@ late_nul (void)
   text[2 * FIRST_READ - 1] = 'x';
   text[2 * FIRST_READ] = '\0';
   CU_ASSERT_EQUAL (binary_find_limit (-1, text, size, size), 196600);
-  CU_ASSERT_EQUAL (binary_output_limit (-1, text, size, 2 * FIRST_READ, size),
-                   196600);
+  CU_ASSERT_EQUAL (
+      binary_output_limit (&holes, text, size, 2 * FIRST_READ, size), 196600);
 }
 
 /* A line kept from the read before takes its room from the next one.  */
@@ -103,7 +105,14 @@ hole (void)
   CU_ASSERT_EQUAL (ftruncate (fd, (off_t)size), 0);
   found = lseek (fd, FIRST_READ, SEEK_HOLE);
   if (found >= 0 && found < (off_t)size)
-    CU_ASSERT_EQUAL (binary_find_limit (fd, text, size, size), 0);
+    {
+      BinaryHoles holes = { .fd = fd };
+
+      CU_ASSERT_EQUAL (binary_find_limit (fd, text, size, size), 0);
+      for (guint i = 0; i < 2; i++)
+        CU_ASSERT_EQUAL (
+            binary_output_limit (&holes, text, size, BINARY_NEVER, size), 0);
+    }
   close (fd);
 }
 

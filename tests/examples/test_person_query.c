@@ -126,7 +126,45 @@ keep (const PersonTable *table, const guint32 *rows, gsize n_rows,
   return TRUE;
 }
 
-/* Runs the query for rows and for a count; NULL: both right. */
+static void
+append_line (GString *text, const Person *person)
+{
+  char line[PERSON_LINE_BYTES];
+  g_string_append_len (text, line, person_put_line (line, person) - line);
+}
+
+static gboolean
+keep_text (const char *text, gsize bytes, gpointer data, GError **error)
+{
+  (void)error;
+  g_string_append_len (data, text, (gssize)bytes);
+  return TRUE;
+}
+
+/* Runs the query for lines; NULL: they are those of the rows. */
+static char *
+try_lines (PersonQuery query, const GArray *rows)
+{
+  g_autoptr (GString) wanted = g_string_new (NULL);
+  g_autoptr (GString) text = g_string_new (NULL);
+  g_autoptr (GError) error = NULL;
+  guint64 n_found = 0;
+  query.take = NULL;
+  query.line = person_put_line;
+  query.take_text = keep_text;
+  query.take_data = text;
+  if (!person_query_run (&query, &n_found, NULL, &error))
+    return g_strdup (error->message);
+  for (guint i = 0; i < rows->len; i++)
+    append_line (wanted,
+                 &query.table->persons[g_array_index (rows, guint32, i)]);
+  if (n_found != rows->len || !g_string_equal (text, wanted))
+    return g_strdup_printf ("%zu bytes of %zu lines are not the %zu of %u rows",
+                            text->len, (gsize)n_found, wanted->len, rows->len);
+  return NULL;
+}
+
+/* Runs the query for rows, for lines and for a count; NULL: all right. */
 static char *
 try_query (const PersonQuery *what)
 {
@@ -146,6 +184,8 @@ try_query (const PersonQuery *what)
     wrong = person_query_reference (query.table, &query.wanted,
                                     (const guint32 *)(gpointer)rows->data,
                                     rows->len, n_found);
+  if (!wrong)
+    wrong = try_lines (query, rows);
   query.take = NULL;
   if (!wrong && !person_query_run (&query, &n_found, NULL, &error))
     wrong = g_strdup (error->message);
@@ -606,13 +646,60 @@ lines (void)
                     .birthday = day_of (2000, 2, 29),
                     .salary = G_MININT32,
                     .name = { "Sixteen\tletters." } };
-  person_append_line (text, &person);
+  append_line (text, &person);
   CU_ASSERT_STRING_EQUAL (text->str, "4294967295\tSixteen?letters.\t2000-02-29"
                                      "\t-2147483648\t0\n");
   g_string_truncate (text, 0);
   person = (Person){ .birthday = G_MININT32, .name = "" };
-  person_append_line (text, &person);
+  append_line (text, &person);
   CU_ASSERT_STRING_EQUAL (text->str, "0\t\t-5877641-06-23\t0\t0\n");
+}
+
+static char *
+plain_line (const Person *p)
+{
+  gint64 year;
+  guint month, day;
+  char name[PERSON_NAME_BYTES + 1] = { 0 };
+  memcpy (name, p->name, PERSON_NAME_BYTES);
+  for (char *c = name; *c; c++)
+    *c = g_ascii_iscntrl (*c) ? '?' : *c;
+  person_days_to_date (p->birthday, &year, &month, &day);
+  return g_strdup_printf ("%u\t%s\t%s%04d-%02u-%02u\t%d\t%u\n", p->id, name,
+                          year < 0 ? "-" : "", ABS ((gint)year), month, day,
+                          p->salary, p->department);
+}
+
+/* Numbers of every length, names of every byte. */
+static void
+random_lines (void)
+{
+  g_autoptr (GRand) rand = g_rand_new_with_seed (12);
+  g_autoptr (GString) text = g_string_new (NULL);
+  g_autoptr (GString) wanted = g_string_new (NULL);
+  for (guint i = 0; i < 20000; i++)
+    {
+      Person p = { .id = g_rand_int (rand) >> i % 32,
+                   .department = g_rand_int (rand) >> i % 31,
+                   .birthday = (gint32)g_rand_int (rand) >> i % 29,
+                   .salary = (gint32)g_rand_int (rand) >> i % 27 };
+      for (guint c = 0; c < PERSON_NAME_BYTES; c++)
+        p.name[c] = (char)g_rand_int_range (rand, 0, 256);
+      g_autofree char *line = plain_line (&p);
+      append_line (text, &p);
+      g_string_append (wanted, line);
+    }
+  CU_ASSERT_EQUAL (text->len, wanted->len);
+  CU_ASSERT_TRUE (g_string_equal (text, wanted));
+  for (gint32 salary = 1; salary < 1000000000; salary *= 10)
+    for (gint32 d = -1; d <= 0; d++)
+      {
+        Person p = { .id = (guint32)(salary + d), .salary = salary + d };
+        g_autofree char *line = plain_line (&p);
+        g_string_truncate (text, 0);
+        append_line (text, &p);
+        CU_ASSERT_STRING_EQUAL (text->str, line);
+      }
 }
 
 /* -- The program -------------------------------------------------------- */
@@ -751,7 +838,8 @@ HASS_TEST_SUITE (
     { "a file holds the table that is made in memory", files },
     { "broken files are refused with their numbers", broken_files },
     { "departments are found, of unequal sizes", departments },
-    { "lines hold every value", lines })
+    { "lines hold every value", lines },
+    { "lines are what printf() makes of them", random_lines })
 
 /* Programs of their own have no suppressions for ThreadSanitizer, under which
    suites of this name do not run. */
