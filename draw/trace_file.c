@@ -36,6 +36,7 @@ draw_trace_free (DrawTrace *trace)
   g_free (trace->platform);
   g_array_unref (trace->rounds);
   g_array_unref (trace->bars);
+  g_array_unref (trace->failures);
   g_free (trace);
 }
 
@@ -139,6 +140,7 @@ read_farm (Reader *r)
   DrawTrace *t = r->trace = g_new0 (DrawTrace, 1);
   t->rounds = g_array_new (FALSE, FALSE, sizeof (gint64));
   t->bars = g_array_new (FALSE, FALSE, sizeof (DrawBar));
+  t->failures = g_array_new (FALSE, FALSE, sizeof (DrawBar));
   t->number = ++r->n_farms;
   const char *farm = get_string (r, r->object, "farm");
   const char *strategy = get_string (r, r->object, "strategy");
@@ -239,21 +241,42 @@ read_stage (Reader *r, const char *name, gint64 t, DrawBar bar)
   return add_bar (r, bar);
 }
 
+/* What bundles tell, whether they failed or not. */
 static gboolean
-read_bundle (Reader *r, gint64 t)
+read_bundle_bar (Reader *r, DrawBar *bar)
 {
   gint64 units, round, bytes;
-  DrawBar bar = { 0 };
-  if (!get_device (r, &bar.device)
+  if (!get_device (r, &bar->device)
       || !get_int (r, r->object, "units", 0, G_MAXINT64, &units)
       || !get_int (r, r->object, "bytes", 0, G_MAXINT64, &bytes)
       || !get_int (r, r->object, "round", 0, G_MAXINT64, &round))
     return FALSE;
-  if (!r->trace->devices[bar.device].gpu)
+  if (!r->trace->devices[bar->device].gpu)
     return broken (r, "a bundle on a CPU pool");
-  bar.units = units;
-  bar.bytes = bytes;
-  bar.round = round;
+  bar->units = units;
+  bar->bytes = bytes;
+  bar->round = round;
+  return TRUE;
+}
+
+static gboolean
+read_failed (Reader *r, gint64 t)
+{
+  DrawBar bar = { .end_ns = t };
+  if (!read_bundle_bar (r, &bar) || !get_time (r, "begin", &bar.begin_ns))
+    return FALSE;
+  if (bar.begin_ns > t)
+    return broken (r, "the bundle failed before it began");
+  g_array_append_val (r->trace->failures, bar);
+  return TRUE;
+}
+
+static gboolean
+read_bundle (Reader *r, gint64 t)
+{
+  DrawBar bar = { 0 };
+  if (!read_bundle_bar (r, &bar))
+    return FALSE;
   static const char *const names[] = { "in", "kernel", "out" };
   for (bar.stage = 0; bar.stage < DRAW_N_STAGES; bar.stage++)
     if (!read_stage (r, names[bar.stage], t, bar))
@@ -279,6 +302,8 @@ read_event (Reader *r)
     return read_pull (r, t);
   if (!strcmp (event, "bundle"))
     return read_bundle (r, t);
+  if (!strcmp (event, "failed"))
+    return read_failed (r, t);
   if (!strcmp (event, "round"))
     {
       if (!get_int (r, r->object, "units", 0, G_MAXINT64, &units))

@@ -44,6 +44,8 @@ typedef struct
  * @end_ns: of the last event, since the farm's begin.
  * @rounds: gint64, when each began; @units: in all.
  * @bars: DrawBar; none is empty, all lie within 0 and @end_ns.
+ * @failures: DrawBar of GPUs, bundles that failed; they may be empty. They have
+ *   no stage.
  * @number: which farm of the file it is, from 1; @n_farms: in the file.
  */
 typedef struct
@@ -54,7 +56,7 @@ typedef struct
   GArray *rounds;
   guint n_devices;
   DrawDevice *devices;
-  GArray *bars;
+  GArray *bars, *failures;
   guint number, n_farms;
 } DrawTrace;
 

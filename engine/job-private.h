@@ -277,6 +277,9 @@ void hass_job_trace_pull (HassJob *job, const HassSlot *slot, guint core,
 void hass_job_trace_bundle (HassJob *job, const HassSlot *slot, guint device,
                             HassExtent extent, guint64 bytes, gint64 end_ns,
                             const HassStages *stages);
+void hass_job_trace_failed (HassJob *job, const HassSlot *slot, guint device,
+                            HassExtent extent, guint64 bytes, gint64 begin_ns,
+                            gint64 end_ns);
 /* explain.c */
 gboolean hass_explain_open (HassJob *job, GError **error);
 void hass_explain_close (HassJob *job, GError **error);

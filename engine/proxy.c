@@ -285,7 +285,11 @@ settle (Proxy *p, Part *part, const HassBundleDone *done, const char *message)
   if (done->lost || p->n_failures >= FAILURES_IN_A_ROW)
     give_up (p, message);
   if (done->failed)
-    give_back (p, part, message);
+    {
+      give_back (p, part, message);
+      hass_job_trace_failed (job, round, p->d, part->extent, part->bytes,
+                             MAX (part->submit_ns, p->last_end_ns), end);
+    }
   else
     take_over (p, part, done, end);
   if (G_UNLIKELY (job->recorder))

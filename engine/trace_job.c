@@ -97,3 +97,20 @@ hass_job_trace_bundle (HassJob *job, const HassSlot *slot, guint device,
                      s->begin_ns[1], s->end_ns[1], s->begin_ns[2],
                      s->end_ns[2]);
 }
+
+/* A bundle, or a part of a large one, failed; its units are given back. */
+void
+hass_job_trace_failed (HassJob *job, const HassSlot *slot, guint device,
+                       HassExtent e, guint64 bytes, gint64 begin_ns,
+                       gint64 end_ns)
+{
+  if (job->trace)
+    hass_trace_line (job->trace,
+                     "{\"t\":%" G_GINT64_FORMAT
+                     ",\"event\":\"failed\",\"round\":%" G_GUINT64_FORMAT
+                     ",\"device\":\"%s\",\"begin\":%" G_GINT64_FORMAT
+                     ",\"first\":%u,\"units\":%u,\"bytes\":%" G_GUINT64_FORMAT
+                     "}",
+                     end_ns, slot->round.number, job->devices[device].name,
+                     begin_ns, e.first, e.n, bytes);
+}

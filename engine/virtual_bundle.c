@@ -290,7 +290,11 @@ bundle_done (HassVirtualWorld *w, HassSlot *slot, HassVirtualBundle *b)
   b->end_ns = b->end_ns > 0 ? b->end_ns : w->clock;
   HassDone done = { 0 };
   if (b->failed)
-    give_back (job, slot, b->extent);
+    {
+      give_back (job, slot, b->extent);
+      hass_job_trace_failed (job, slot, b->device, b->extent, b->bytes, start,
+                             w->clock);
+    }
   else
     {
       done = hass_execute (job, worker, slot, b->extent, job->dry);

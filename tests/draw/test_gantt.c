@@ -23,6 +23,10 @@
   "\"first\":0,\"units\":7,\"bytes\":4096,\"in\":" in                          \
   ",\"kernel\":[2000,9000],\"out\":[9000,9900]}\n"
 
+#define FAILED(t, device, begin)                                               \
+  "{\"t\":" #t ",\"event\":\"failed\",\"round\":0,\"device\":\"" device        \
+  "\",\"begin\":" #begin ",\"first\":0,\"units\":5,\"bytes\":2048}\n"
+
 static DrawTrace *
 load_farm (const char *text, guint number, GError **error)
 {
@@ -139,6 +143,83 @@ folded (void)
   svg_parts_clear (&p);
 }
 
+static char *
+svg_of (const char *text)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (DrawTrace) trace = load (text, &error);
+  CU_ASSERT_PTR_NOT_NULL_FATAL (trace);
+  return draw_gantt (trace, NULL);
+}
+
+static void
+contains (const char *svg, const char *wanted)
+{
+  gboolean there = strstr (svg, wanted) != NULL;
+  CU_ASSERT_TRUE (there);
+  if (!there)
+    printf ("\n    '%s' is not in the picture", wanted);
+}
+
+/* One that took time, two at its very end; one of no length in mid-air. */
+static void
+failed (void)
+{
+  const char *whole = FARM ROUND PULL (0, 1000, 4000) PULL (1, 1000, 9000)
+      BUNDLE (10000, "[1000,2000]");
+  g_autofree char *without = svg_of (whole);
+  g_autofree char *text = g_strconcat (
+      whole, FAILED (7000, "gpu0", 7000), FAILED (11000, "gpu0", 9900),
+      FAILED (11000, "gpu0", 11000), FAILED (11000, "gpu0", 11000), NULL);
+  g_autofree char *svg = svg_of (text);
+  SvgParts p = svg_parts (svg), q = svg_parts (without);
+  CU_ASSERT_EQUAL (p.bars, q.bars + 2);
+  inside (&p);
+  CU_ASSERT_TRUE (svg_says (&p, "failed, given back"));
+  CU_ASSERT_TRUE (svg_says (&p, "; 4 bundles failed"));
+  CU_ASSERT_FALSE (svg_says (&q, "failed"));
+  contains (svg, "<title>gpu0, 3 bundles failed\nat 10 \302\265s, after 1.1 "
+                 "\302\265s\n15 units were given back, 6.0");
+  contains (svg, "width=\"4.00\" height=\"44.0\" class=\"failed\"");
+  contains (svg, "<title>gpu0, a bundle failed\nat 6 \302\265s, after 0 ns\n");
+  svg_parts_clear (&p);
+  svg_parts_clear (&q);
+  gsize bytes;
+  g_autofree char *at_end
+      = g_strconcat (whole, FAILED (10000, "gpu0", 10000), NULL);
+  p = drawn (at_end, &bytes);
+  inside (&p);
+  svg_parts_clear (&p);
+}
+
+/* Each fails, on eight devices by turns. */
+static void
+many_failed (void)
+{
+  gsize bytes;
+  g_autoptr (GString) text = g_string_new (
+      "{\"t\":0,\"event\":\"farm\",\"farm\":\"f\",\"strategy\":\"s\","
+      "\"platform\":\"p\",\"devices\":[");
+  for (guint i = 0; i < 8; i++)
+    g_string_append_printf (
+        text, "%s{\"name\":\"gpu%u\",\"kind\":\"gpu\",\"cores\":9}",
+        i > 0 ? "," : "", i);
+  g_string_append (text, "]}\n");
+  for (guint i = 0; i < 20000; i++)
+    g_string_append_printf (
+        text,
+        "{\"t\":%u,\"event\":\"failed\",\"round\":0,\"device\":\"gpu%u\","
+        "\"begin\":%u,\"first\":0,\"units\":1,\"bytes\":0}\n",
+        1000 * i + 999, i % 8, 1000 * (i - i % 8));
+  g_string_append (text, BUNDLE (20000000, "[1000,2000]"));
+  SvgParts p = drawn (text->str, &bytes);
+  CU_ASSERT_TRUE (p.bars > 100 && p.bars <= 1002);
+  CU_ASSERT_TRUE (bytes < 300000);
+  CU_ASSERT_TRUE (svg_says (&p, "; 20000 bundles failed"));
+  inside (&p);
+  svg_parts_clear (&p);
+}
+
 static void
 refuses (const char *text, const char *line, const char *why)
 {
@@ -171,6 +252,11 @@ broken (void)
   refuses (FARM BUNDLE (10000, "[1000,\"x\"]"), "line 2", "two times");
   refuses (FARM BUNDLE (9000, "[1000,2000]"), "line 2", "'out' is from");
   refuses (FARM BUNDLE (10000, "[100,2000]"), "line 2", "'in' is from -900");
+  refuses (FARM FAILED (3000, "gpu0", 3001), "line 2", "before it began");
+  refuses (FARM FAILED (3000, "gpu0", 999), "line 2", "'begin' is 999");
+  refuses (FARM FAILED (3000, "cpu", 3000), "line 2", "on a CPU pool");
+  refuses (FARM FAILED (3000, "gpu1", 3000), "line 2", "'gpu1' is not in");
+  refuses (FARM FAILED (3000, "gpu0", 2000), "line 2", "nothing was computed");
 }
 
 static void
@@ -206,12 +292,13 @@ no_file (void)
   CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_IO));
 }
 
-HASS_TEST_SUITE (gantt,
-                 { "a tiny trace has a row for each core and stage", tiny },
-                 { "100 000 events make less than 1 MB", many },
-                 { "short bars become one, and none leaves the plot", merged },
-                 { "a large CPU pool is one area", folded },
-                 { "a broken trace is an error with file and line", broken },
-                 { "of several farms one is drawn, the longest or another",
-                   one_of_several },
-                 { "a trace that is not there is an error", no_file })
+HASS_TEST_SUITE (
+    gantt, { "a tiny trace has a row for each core and stage", tiny },
+    { "100 000 events make less than 1 MB", many },
+    { "short bars become one, and none leaves the plot", merged },
+    { "a large CPU pool is one area", folded },
+    { "bundles that failed are boxes of their own, all inside", failed },
+    { "20 000 of them stay few", many_failed },
+    { "a broken trace is an error with file and line", broken },
+    { "of several farms one is drawn, the longest or another", one_of_several },
+    { "a trace that is not there is an error", no_file })

@@ -136,6 +136,48 @@ live_trace (void)
   CU_ASSERT_TRUE (json_object_get_null_member (line (lines, 0), "platform"));
 }
 
+/* Bundles that fail have lines of their own, and their units are computed all
+   the same. */
+static void
+failed (void)
+{
+  g_autofree char *path = trial_file ("");
+  StandInPlan plan = { .fail_bundle_at = 2, .fail_submit_at = 4 };
+  HassDevice *device = stand_in_new (&plan);
+  Trial t = { .kind = HASS_FARM_INDIVISIBLE,
+              .strategy = "naive-greedy",
+              .platform = "",
+              .n_cores = 1,
+              .n_loads = 100,
+              .most_elements = 1,
+              .spin_us = 500,
+              .devices = { device },
+              .n_devices = 1 };
+  g_setenv ("HASS_TRACE", path, TRUE);
+  trial_expect (&t);
+  g_unsetenv ("HASS_TRACE");
+  stand_in_free (device);
+  g_autoptr (GPtrArray) lines = lines_of (path);
+  guint n = 0, done = 0;
+  complete (lines, 100, 1);
+  for (guint i = 0; i < lines->len; i++)
+    {
+      JsonObject *o = line (lines, i);
+      if (is (o, "done"))
+        done += json_object_get_boolean_member (o, "failed");
+      if (!is (o, "failed"))
+        continue;
+      n++;
+      CU_ASSERT_STRING_EQUAL (json_object_get_string_member (o, "device"),
+                              "gpu0");
+      CU_ASSERT_EQUAL (json_object_get_int_member (o, "units"), 1);
+      CU_ASSERT_TRUE (json_object_get_int_member (o, "begin")
+                      <= json_object_get_int_member (o, "t"));
+    }
+  CU_ASSERT_EQUAL (n, 2);
+  CU_ASSERT_EQUAL (done, 2);
+}
+
 static gboolean
 work (const HassBlock *block, HassWorker *worker, gpointer data, GError **error)
 {
@@ -217,6 +259,8 @@ HASS_TEST_SUITE (
     trace,
     { "a virtual trace has each unit once, stages in order", virtual_trace },
     { "so has a live one", live_trace },
+    { "a bundle that failed has a line, its units are computed all the same",
+      failed },
     { "HASS_TRACE keeps all farms of the process, and only those", two_farms },
     { "HASS_REPORT has a line a farm, and why it failed", report_lines },
     { "a report file that cannot be written is an error", no_report_file })

@@ -2,11 +2,14 @@
 /* test_bakeoff.c: hass-bakeoff as users run it, on an example in virtual time
    and on shell scripts that report times of their own.
    Thread safety: one thread. */
+#include <glib/gstdio.h>
 #include <json-glib/json-glib.h>
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "hass_test.h"
 #include "tools/hass-bakeoff/bakeoff.h"
@@ -201,6 +204,130 @@ failures (void)
   CU_ASSERT_TRUE (g_spawn_command_line_sync (clean, NULL, NULL, NULL, NULL));
 }
 
+/* The processes whose numbers are in the file; not there within 5 s: none. */
+static GArray *
+processes_in (const char *path, guint n)
+{
+  GArray *pids = g_array_new (FALSE, FALSE, sizeof (GPid));
+  for (guint i = 0; i < 500 && pids->len < n; i++, usleep (10000))
+    {
+      g_autofree char *text = NULL;
+      g_array_set_size (pids, 0);
+      if (!g_file_get_contents (path, &text, NULL, NULL))
+        continue;
+      g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
+      /* What follows the last newline is not written yet. */
+      for (char **line = lines; *line && line[1]; line++)
+        {
+          GPid pid = (GPid)g_ascii_strtoll (*line, NULL, 10);
+          g_array_append_val (pids, pid);
+        }
+    }
+  CU_ASSERT_EQUAL (pids->len, n);
+  return pids;
+}
+
+/* It has ended, though perhaps nobody has asked how; waits for that 5 s. */
+static gboolean
+is_gone (GPid pid)
+{
+  g_autofree char *path = g_strdup_printf ("/proc/%d/stat", (int)pid);
+  for (guint i = 0; i < 500; i++, usleep (10000))
+    {
+      g_autofree char *text = NULL;
+      if (!g_file_get_contents (path, &text, NULL, NULL))
+        return TRUE;
+      char *state = strrchr (text, ')');
+      if (state && strchr ("ZX", state[2]))
+        return TRUE;
+    }
+  return FALSE;
+}
+
+static void
+all_gone (const char *path, guint n)
+{
+  g_autoptr (GArray) pids = processes_in (path, n);
+  for (guint i = 0; i < pids->len; i++)
+    CU_ASSERT_TRUE (is_gone (g_array_index (pids, GPid, i)));
+  unlink (path);
+}
+
+/* "a" has a child that takes long; "b" does not heed SIGTERM; "c" closes its
+   standard error; "d" ends, but leaves a child that keeps it open; "e" exceeds
+   it only later. */
+static void
+limited (void)
+{
+  g_autofree char *out = NULL, *err = NULL, *path = NULL, *later = NULL;
+  g_autofree char *folder = g_dir_make_tmp ("hass-XXXXXX", NULL);
+  path = g_build_filename (folder, "pids", NULL);
+  later = g_build_filename (folder, "later", NULL);
+  g_autofree char *text = g_strdup_printf (
+      "t=1; p=%s; l=%s; case $HASS_STRATEGY in "
+      "a) echo because >&2; sleep 8 & echo $! >>$p; echo $$ >>$p; wait;; "
+      "b) trap '' TERM; echo $$ >>$p; for i in $(seq 80); do sleep 0.1; "
+      "done;; "
+      "c) exec 2>&-; echo $$ >>$p; sleep 8;; "
+      "d) sleep 8 & echo $! >>$p; exit 0;; "
+      "e) [ -e $l ] && sleep 8; echo >$l;; esac",
+      path, later);
+  g_autofree char *sh = script (text);
+  CU_ASSERT_EQUAL (run (&out, &err, "-s", "a,b,c,d,e,f", "-n", "2", "-w", "0",
+                        "--limit", "1.5", "sh", "-c", sh, NULL),
+                   0);
+  says (out,
+        "\na: not over within the limit of 1.5 s: ended by SIGTERM: because");
+  says (out, "\nb: not over within the limit of 1.5 s: ended by SIGKILL, as "
+             "SIGTERM did not end it\n");
+  says (out, "\nc: not over within the limit of 1.5 s: ended by SIGTERM\n");
+  says (out, "\nd: not over within the limit of 1.5 s: ended by SIGTERM\n");
+  says (out, "\ne (in round 2): not over within the limit of 1.5 s: ended by "
+             "SIGTERM\n");
+  says (out, "f has nothing to be compared with");
+  all_gone (path, 5);
+  unlink (later);
+  CU_ASSERT_EQUAL (g_rmdir (folder), 0);
+}
+
+static void
+within_limit (void)
+{
+  g_autofree char *json = NULL, *err = NULL, *sh = script ("t=2");
+  CU_ASSERT_EQUAL (run (&json, &err, "--json", "-s", "a", "-n", "2", "--limit",
+                        "60", "sh", "-c", sh, NULL),
+                   0);
+  g_autoptr (JsonNode) node = json_from_string (json, NULL);
+  JsonObject *all = object_of (node), *a = strategy_of (all, "a");
+  CU_ASSERT_DOUBLE_EQUAL (number (all, "limit_s"), 60, 0);
+  CU_ASSERT_DOUBLE_EQUAL (number (a, "median_s"), 2, 1e-12);
+  CU_ASSERT_TRUE (json_object_get_null_member (a, "problem"));
+}
+
+/* What ends hass-bakeoff ends the program too, and is what ended it. */
+static void
+interrupted (void)
+{
+  g_autofree char *folder = g_dir_make_tmp ("hass-XXXXXX", NULL);
+  g_autofree char *path = g_build_filename (folder, "pids", NULL);
+  g_autofree char *program = built ("hass-bakeoff");
+  g_autofree char *sh = g_strdup_printf (
+      "sleep 20 & echo $! >>%s; echo $$ >>%s; wait", path, path);
+  const char *argv[] = { program, "-s", "a", "sh", "-c", sh, NULL };
+  GPid pid;
+  int status = 0;
+  CU_ASSERT_TRUE_FATAL (
+      g_spawn_async (NULL, (char **)argv, NULL,
+                     G_SPAWN_DO_NOT_REAP_CHILD | G_SPAWN_STDOUT_TO_DEV_NULL,
+                     NULL, NULL, &pid, NULL));
+  g_array_unref (processes_in (path, 2));
+  kill (pid, SIGTERM);
+  CU_ASSERT_EQUAL (waitpid (pid, &status, 0), pid);
+  CU_ASSERT_TRUE (WIFSIGNALED (status) && WTERMSIG (status) == SIGTERM);
+  all_gone (path, 2);
+  CU_ASSERT_EQUAL (g_rmdir (folder), 0);
+}
+
 static void
 without_farms (void)
 {
@@ -225,6 +352,10 @@ wrong_options (void)
 {
   refuses ("no program to run", 2, "--json", NULL, NULL);
   refuses ("--rounds is 0, must be from 1", 2, "--rounds=0", "true", NULL);
+  refuses ("--limit is 0, must be from 0.001", 2, "--limit=0", "true", NULL);
+  refuses ("--limit is -1, must be", 2, "--limit=-1", "true", NULL);
+  refuses ("--limit is nan, must be", 2, "--limit=nan", "true", NULL);
+  refuses ("for --limit", 2, "--limit=x", "true", NULL);
   refuses ("--seed is -1", 2, "--seed=-1", "true", NULL);
   refuses ("'' in the list of strategies", 2, "-s", "a,,b", "true");
   refuses ("'' in the list of strategies", 2, "-s", "", "true");
@@ -237,8 +368,9 @@ wrong_options (void)
 static void
 help (void)
 {
-  static const char *const options[]
-      = { "--strategies", "--rounds", "--warm-up", "--seed", "--json" };
+  static const char *const options[] = { "--strategies", "--rounds",
+                                         "--warm-up",    "--seed",
+                                         "--limit",      "--json" };
   g_autofree char *out = NULL, *err = NULL, *source = NULL;
   CU_ASSERT_EQUAL (run (&out, &err, "--help", NULL), 0);
   CU_ASSERT_FATAL (g_file_get_contents (HASS_TOP "/doc/man/hass-bakeoff.1",
@@ -276,14 +408,19 @@ statistics (void)
   CU_ASSERT_TRUE (bakeoff_ratio (x, ones, 6, 0.05).known);
 }
 
-HASS_TEST_SUITE (bakeoff,
-                 { "an example is measured by its farms, misfits are named",
-                   example },
-                 { "a difference in every round is clear", clear_winner },
-                 { "one that comes and goes is noise", noise },
-                 { "too few rounds are said to be too few", too_few },
-                 { "what fails is named and stops nobody else", failures },
-                 { "without farms the program's time counts", without_farms },
-                 { "wrong options are refused", wrong_options },
-                 { "help and the manual have all options", help },
-                 { "intervals are those of the sign test", statistics })
+HASS_TEST_SUITE (
+    bakeoff,
+    { "an example is measured by its farms, misfits are named", example },
+    { "a difference in every round is clear", clear_winner },
+    { "one that comes and goes is noise", noise },
+    { "too few rounds are said to be too few", too_few },
+    { "what fails is named and stops nobody else", failures },
+    { "a run over the limit is ended with all that it started, and "
+      "stops nobody else",
+      limited },
+    { "a run within it counts", within_limit },
+    { "what ends hass-bakeoff ends the program too", interrupted },
+    { "without farms the program's time counts", without_farms },
+    { "wrong options are refused", wrong_options },
+    { "help and the manual have all options", help },
+    { "intervals are those of the sign test", statistics })

@@ -85,6 +85,26 @@ both (void)
 }
 
 static void
+lost (void)
+{
+  g_autofree char *err = NULL, *path = NULL, *svg = NULL;
+  begin ();
+  CU_ASSERT_EQUAL (run ("hass-sim",
+                        "-w thesis-equal -n 3 --no-static -s skmd "
+                        "--lose gpu0:50% --gantt @/g.svg",
+                        &err),
+                   0);
+  path = path_of ("g.svg");
+  CU_ASSERT_TRUE_FATAL (g_file_get_contents (path, &svg, NULL, NULL));
+  SvgParts g = picture ("g.svg");
+  CU_ASSERT_TRUE (svg_says (&g, "; 1 bundle failed"));
+  CU_ASSERT_PTR_NOT_NULL (strstr (svg, "<title>gpu0, a bundle failed\nat "));
+  CU_ASSERT_PTR_NOT_NULL (strstr (svg, " units were given back, "));
+  svg_parts_clear (&g);
+  end ();
+}
+
+static void
 refuses (const char *arguments, const char *wanted)
 {
   g_autofree char *err = NULL;
@@ -139,5 +159,6 @@ own_application (void)
 
 HASS_TEST_SUITE (sim_draw,
                  { "hass-sim draws a chart and plots of what ran", both },
+                 { "bundles of a GPU that is lost are drawn as failed", lost },
                  { "and says what it cannot draw", not_drawn },
                  { "hass-gantt draws a live application", own_application })

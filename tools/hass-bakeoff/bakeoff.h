@@ -41,14 +41,41 @@ typedef struct
 BakeoffEntry *bakeoff_entry_new (const char *spec);
 void bakeoff_entry_free (BakeoffEntry *entry);
 
-/* Runs the program once. What it gave counts from round 1 on. FALSE: it could
-   not be started at all. What goes wrong later is the entry's problem. */
-gboolean bakeoff_run (BakeoffEntry *entry, char **program, guint round,
-                      GError **error);
+/* Runs the program once, for so many seconds at most; INFINITY: no limit. What
+   it gave counts from round 1 on. FALSE: it could not be started at all. What
+   goes wrong later is the entry's problem. A signal that would have ended
+   hass-bakeoff meanwhile ends it when the program is over. */
+gboolean bakeoff_run (BakeoffEntry *entry, char **program, double limit_s,
+                      guint round, GError **error);
 
 /* "a,b:p=1,q=2,c" or "all" as specs, NULL-terminated; free with
    g_strfreev(). NULL with an error when one is empty or comes twice. */
 char **bakeoff_specs (const char *list, GError **error);
+
+/* -- A process (spawn.c) ------------------------------------------------ */
+
+/**
+ * BakeoffExit: how a process ended.
+ * @status: as of waitpid().
+ * @seconds: from its start to its end.
+ * @err: what it wrote to standard error; free with g_free().
+ * @ended_by: SIGTERM or SIGKILL: it was over the limit; 0: it was not.
+ * @survived: not even that ended it; there is no status.
+ * @told_to_end: the signal that hass-bakeoff got meanwhile, or 0.
+ */
+typedef struct
+{
+  int status;
+  double seconds;
+  char *err;
+  int ended_by;
+  gboolean survived;
+  int told_to_end;
+} BakeoffExit;
+
+/* Runs it to its end or the limit. FALSE: it could not be started. */
+gboolean bakeoff_spawn (char **program, char **environment, double limit_s,
+                        BakeoffExit *exit, GError **error);
 
 /* -- Statistics (stats.c) ----------------------------------------------- */
 
@@ -94,6 +121,7 @@ typedef struct
 /**
  * BakeoffOutcome:
  * @program, @entries: not owned.
+ * @limit_s: of a run; INFINITY: none.
  * @by_farm: times are those of the farms; else of the whole program, because
  *   a run had no farm.
  * @ranks: BakeoffRank, by median. @n_tied: with the first.
@@ -106,6 +134,7 @@ typedef struct
   GPtrArray *entries; /* BakeoffEntry */
   guint rounds, warm_up;
   guint32 seed;
+  double limit_s;
   gboolean by_farm;
   GArray *ranks;
   guint n_tied;

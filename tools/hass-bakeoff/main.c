@@ -4,6 +4,7 @@
    measured, 2 when the options are wrong.
    Thread safety: one thread. */
 #include <locale.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -11,10 +12,13 @@
 #include "bakeoff.h"
 
 #define MOST_ROUNDS 100000
+#define LEAST_LIMIT 0.001
+#define MOST_LIMIT 1e6 /* seconds; the timer counts milliseconds in 32 bits */
 
 static char *list;
 static gint rounds = 15, warm_up = 1;
 static gint64 seed = 1;
+static gdouble limit = INFINITY;
 static gboolean json;
 
 static const GOptionEntry entries[]
@@ -26,6 +30,9 @@ static const GOptionEntry entries[]
           "And so often before that (1)", "N" },
         { "seed", 0, 0, G_OPTION_ARG_INT64, &seed,
           "The order of strategies in a round comes from it (1)", "S" },
+        { "limit", 'l', 0, G_OPTION_ARG_DOUBLE, &limit,
+          "A run that takes longer is ended, and its strategy is out (none)",
+          "SECONDS" },
         { "json", 0, 0, G_OPTION_ARG_NONE, &json, "Print JSON", NULL },
         { NULL, 0, 0, 0, NULL, NULL, NULL } };
 
@@ -39,6 +46,18 @@ in_range (const char *name, gint64 value, gint64 least, gint64 most,
                "%s is %" G_GINT64_FORMAT ", must be from %" G_GINT64_FORMAT
                " to %" G_GINT64_FORMAT,
                name, value, least, most);
+  return FALSE;
+}
+
+/* Infinite, as without the option, is no limit. */
+static gboolean
+limit_is_fine (GError **error)
+{
+  if (limit == INFINITY || (limit >= LEAST_LIMIT && limit <= MOST_LIMIT))
+    return TRUE;
+  g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+               "--limit is %g, must be from %g to %g seconds", limit,
+               LEAST_LIMIT, MOST_LIMIT);
   return FALSE;
 }
 
@@ -58,7 +77,8 @@ parse (int *argc, char ***argv, GError **error)
   if (!g_option_context_parse (context, argc, argv, error)
       || !in_range ("--rounds", rounds, 1, MOST_ROUNDS, error)
       || !in_range ("--warm-up", warm_up, 0, MOST_ROUNDS, error)
-      || !in_range ("--seed", seed, 0, G_MAXUINT32, error))
+      || !in_range ("--seed", seed, 0, G_MAXUINT32, error)
+      || !limit_is_fine (error))
     return FALSE;
   --*argc, ++*argv;
   if (*argc > 0 && !strcmp (**argv, "--"))
@@ -108,7 +128,7 @@ run_all (BakeoffOutcome *o, GError **error)
         {
           BakeoffEntry *entry = o->entries->pdata[order[i]];
           if (!entry->problem)
-            ok = bakeoff_run (entry, o->program, round, error);
+            ok = bakeoff_run (entry, o->program, o->limit_s, round, error);
         }
     }
   progress (o->warm_up + o->rounds, o->warm_up + o->rounds);
@@ -131,7 +151,8 @@ main (int argc, char **argv)
   BakeoffOutcome o = { .program = argv,
                        .rounds = (guint)rounds,
                        .warm_up = (guint)warm_up,
-                       .seed = (guint32)seed };
+                       .seed = (guint32)seed,
+                       .limit_s = limit };
   o.entries
       = g_ptr_array_new_with_free_func ((GDestroyNotify)bakeoff_entry_free);
   for (char **spec = specs; *spec; spec++)

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <glib/gstdio.h>
 #include <json-glib/json-glib.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -180,9 +181,17 @@ last_line (char *text)
 
 /* Why a run is of no use, or NULL. */
 static char *
-problem_of (const Reports *r, int status, char *err)
+problem_of (const Reports *r, const BakeoffExit *e, double limit_s)
 {
-  const char *said = r->error ? r->error : last_line (err);
+  const char *said = r->error ? r->error : last_line (e->err);
+  int status = e->status;
+  if (e->ended_by != 0)
+    return g_strdup_printf (
+        "not over within the limit of %g s: %s%s%s", limit_s,
+        e->survived              ? "it does not even end by SIGKILL"
+        : e->ended_by == SIGKILL ? "ended by SIGKILL, as SIGTERM did not end it"
+                                 : "ended by SIGTERM",
+        *said ? ": " : "", said);
   if (WIFSIGNALED (status))
     return g_strdup_printf ("the program ended by signal %d (%s)%s%s",
                             WTERMSIG (status), g_strsignal (WTERMSIG (status)),
@@ -199,46 +208,38 @@ problem_of (const Reports *r, int status, char *err)
   return NULL;
 }
 
-static gboolean
-spawn (char **program, const char *spec, const char *report, char **err,
-       int *status, double *seconds, GError **error)
-{
-  g_auto (GStrv) environment = g_get_environ ();
-  environment = g_environ_setenv (environment, "HASS_STRATEGY", spec, TRUE);
-  environment = g_environ_setenv (environment, "HASS_REPORT", report, TRUE);
-  gint64 begin = g_get_monotonic_time ();
-  gboolean ok = g_spawn_sync (NULL, program, environment,
-                              G_SPAWN_SEARCH_PATH | G_SPAWN_STDOUT_TO_DEV_NULL,
-                              NULL, NULL, NULL, err, status, error);
-  *seconds = MAX (g_get_monotonic_time () - begin, 1) * 1e-6;
-  return ok;
-}
-
 gboolean
-bakeoff_run (BakeoffEntry *entry, char **program, guint round, GError **error)
+bakeoff_run (BakeoffEntry *entry, char **program, double limit_s, guint round,
+             GError **error)
 {
-  g_autofree char *report = NULL, *err = NULL;
+  g_autofree char *report = NULL;
   Reports r = { 0 };
-  double seconds;
-  int status, fd = g_file_open_tmp ("hass-bakeoff-XXXXXX", &report, error);
+  BakeoffExit e;
+  int fd = g_file_open_tmp ("hass-bakeoff-XXXXXX", &report, error);
   if (fd < 0)
     return FALSE;
   close (fd);
-  gboolean ok
-      = spawn (program, entry->spec, report, &err, &status, &seconds, error);
+  g_auto (GStrv) environment = g_get_environ ();
+  environment
+      = g_environ_setenv (environment, "HASS_STRATEGY", entry->spec, TRUE);
+  environment = g_environ_setenv (environment, "HASS_REPORT", report, TRUE);
+  gboolean ok = bakeoff_spawn (program, environment, limit_s, &e, error);
   if (ok)
     {
       read_reports (entry, report, round > 0, &r);
-      entry->problem = problem_of (&r, status, err);
+      entry->problem = problem_of (&r, &e, limit_s);
       entry->failed_round = round;
       entry->n_farms = r.n_farms;
     }
   if (ok && !entry->problem && round > 0)
     {
-      g_array_append_val (entry->program_s, seconds);
+      g_array_append_val (entry->program_s, e.seconds);
       g_array_append_val (entry->farm_s, r.makespan_s);
     }
   g_unlink (report);
+  if (e.told_to_end != 0)
+    raise (e.told_to_end);
+  g_free (e.err);
   g_free (r.error);
   g_free (r.strategy);
   return ok;

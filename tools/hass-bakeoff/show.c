@@ -2,6 +2,7 @@
 /* show.c: the outcome as a table and as JSON.
    Thread safety: any thread. */
 #include <json-glib/json-glib.h>
+#include <math.h>
 #include <string.h>
 
 #include "bakeoff.h"
@@ -247,6 +248,7 @@ bakeoff_json (const BakeoffOutcome *o)
   json_add_int (j, "rounds", o->rounds);
   json_add_int (j, "warm_up", o->warm_up);
   json_add_int (j, "seed", o->seed);
+  add_number (j, "limit_s", o->limit_s, isfinite (o->limit_s));
   json_add_string (j, "times_of", o->by_farm ? "farm" : "program");
   json_add_string (j, "best", any ? rank_at (o, 0)->entry->spec : NULL);
   json_add_bool (j, "clear", o->ranks->len > 1 && o->n_tied == 0);

@@ -37,310 +37,13 @@
       and all devices.
 
    Thread safety: any thread, each with a case of its own. */
-#include "sim.h"
-
 #include <math.h>
 #include <stdlib.h>
 
-#define MOST_ON_LINK 8
-
-/* What the round is about. */
-typedef struct
-{
-  const SimCase *c;
-  const SimWorkload *w;
-  const HassPlatform *p;
-  double core_rate;
-  double gpu_rate[SIM_MOST_GPUS]; /* 0: lost */
-  gboolean use_cpu;
-  guint use_gpu; /* G_MAXUINT: all; else that one; SIM_MOST_GPUS: none */
-  double n, cpu_work, gpu_work; /* of the round */
-  double density;               /* least cost of an element */
-  double smallest;              /* size of the smallest unit, of the mean */
-  /* [units + 1], NULL for equal units: sums of CPU work of the cheapest
-     first; of CPU and GPU work of those that a GPU is slowest for. */
-  double *cheap, *relief_cpu, *relief_gpu;
-  double longest_ns;
-} Problem;
-
-/* Least costs of one GPU's round, by kind. */
-typedef struct
-{
-  double rate;
-  double in_ns, out_ns;         /* of a unit's bytes, without latency */
-  double in_fixed, out_fixed;   /* latencies and entry; 0: nothing copied */
-  double launch_ns, non_linear; /* added to, or least of, the kernels */
-  gboolean saturating, depth_one;
-  double round_widths; /* width by the round's elements */
-  double latency_ns;   /* of a copy in */
-  double smallest;     /* unit, by the mean one */
-} Least;
-
-static Least
-least_of (const Problem *q, guint g)
-{
-  const HassGpuModel *m = &q->p->gpus[g];
-  const SimWorkload *w = q->w;
-  Least l = { .rate = q->gpu_rate[g], .launch_ns = m->launch_ns };
-  double floor_ns = m->width * q->density / l.rate;
-  l.in_ns = w->input_bytes / m->h2d_bytes_per_ns;
-  l.out_ns = w->output_bytes / m->d2h_bytes_per_ns;
-  if (w->input_bytes > 0 || w->entry_bytes > 0)
-    l.in_fixed = m->link_ns + w->entry_bytes / m->h2d_bytes_per_ns;
-  if (w->input_bytes > 0)
-    l.latency_ns = m->link_ns;
-  if (w->output_bytes > 0)
-    l.out_fixed = m->link_ns;
-  l.saturating = m->curve == HASS_CURVE_SATURATING;
-  l.depth_one = m->depth <= 1;
-  l.smallest = q->smallest;
-  l.round_widths = m->width / ((double)w->units * w->elements);
-  if (w->farm == HASS_FARM_PARTITION || w->farm == HASS_FARM_COMBINE)
-    l.non_linear = floor_ns;
-  return l;
-}
-
-static gboolean
-are_alike (const Least *a, const Least *b)
-{
-  return a->rate == b->rate && a->in_ns == b->in_ns && a->out_ns == b->out_ns
-         && a->in_fixed == b->in_fixed && a->launch_ns == b->launch_ns
-         && a->non_linear == b->non_linear && a->saturating == b->saturating
-         && a->depth_one == b->depth_one;
-}
-
-/* Most of work * a + units * b on this GPU within T. */
-static double
-most_of (const Least *l, double t, double a, double b)
-{
-  double fixed = l->in_fixed + l->launch_ns + l->out_fixed;
-  double extra = l->saturating ? l->non_linear : 0;
-  double room = t - fixed - extra;
-  double copy = l->in_ns + l->out_ns, work, units;
-  if (room <= 0 || (!l->saturating && t < fixed + l->non_linear))
-    return 0;
-  if (l->depth_one)
-    {
-      /* work / rate + units * copy <= room, both free: the better corner. */
-      work = room * l->rate;
-      if (copy <= 0)
-        return b > 0 ? INFINITY : work * a;
-      return MAX (work * a, room / copy * b);
-    }
-  work = (room - copy > 0 ? room - copy : 0) * l->rate;
-  /* No bundle has more elements than the round. */
-  if (l->saturating)
-    work = MIN (work, (room + extra) * l->rate / (1 + l->round_widths));
-  units = copy > 0 ? INFINITY : G_MAXDOUBLE;
-  if (l->in_ns > 0)
-    units = MIN (units, room / l->in_ns);
-  if (l->out_ns > 0)
-    units = MIN (units, room / l->out_ns);
-  return work * a + (b > 0 ? units * b : 0);
-}
-
-/* Most equal units on a GPU that overlaps copies and kernels, in k bundles.
-   Let bundle i have s_i units. Kernel j begins when j copies in are done, and
-   kernels j to k follow one another, so for each j
-     T >= sum (i <= j) in (s_i) + sum (i >= j) kernel (s_i).
-   A mean of these with weights y_j >= 0 holds as well. With y_j in the
-   proportion of p^j, p = copy / kernel of a unit, each unit counts the same,
-   whatever bundle it is in, and the mean bounds their number. */
-static double
-most_in_bundles (const Least *l, double room, double each, guint k)
-{
-  double p = l->in_ns / each, sum = 0, weight = 1, latency = 0, launches = 0;
-  double extra = l->launch_ns + (l->saturating ? l->non_linear : 0);
-  for (guint j = 1; j <= k; j++)
-    {
-      sum += weight;
-      latency += weight * (j - 1);
-      launches += weight * (k - j);
-      weight *= p;
-    }
-  /* One latency and one launch are in the room already. */
-  room -= l->latency_ns * latency / sum + extra * launches / sum;
-  return room / (l->in_ns + each / sum);
-}
-
-/* And in any number of bundles. */
-static double
-most_overlapped (const Least *l, double room, double each)
-{
-  enum
-  {
-    MOST = 24
-  };
-  double extra = l->launch_ns + (l->saturating ? l->non_linear : 0);
-  double best = (room - MOST * extra) / each;
-  for (guint k = 1; k <= MOST && l->in_ns > 0; k++)
-    best = MAX (best, most_in_bundles (l, room, each, k));
-  return l->in_ns > 0 ? best : room / each;
-}
-
-/* Most equal units on this GPU within T; each has `cost` work. */
-static double
-most_units (const Least *l, double t, double cost)
-{
-  double fixed = l->in_fixed + l->launch_ns + l->out_fixed;
-  double extra = l->saturating ? l->non_linear : 0;
-  double room = t - fixed - extra, each = cost / l->rate;
-  double copy = l->in_ns + l->out_ns, least = l->smallest, n;
-  if (room <= 0)
-    return 0;
-  if (l->depth_one)
-    {
-      n = room / (each + copy);
-      if (!l->saturating && n * each < l->non_linear)
-        n = copy > 0 ? (room - l->non_linear) / copy
-                     : (room < l->non_linear ? 0 : room / each);
-    }
-  else
-    {
-      double kernels = room - least * copy;
-      if (kernels < (l->saturating ? 0 : l->non_linear))
-        return 0;
-      n = MIN (kernels / each,
-               most_overlapped (l, room - least * l->out_ns, each));
-      if (l->in_ns > 0)
-        n = MIN (n, (room - least * (l->out_ns + each)) / l->in_ns);
-      if (l->out_ns > 0)
-        n = MIN (n, (room - least * (l->in_ns + each)) / l->out_ns);
-    }
-  if (n <= 0)
-    return 0;
-  return least == 1 ? floor (n + 1e-9) : n;
-}
-
-/* What is wanted of GPUs: equal units of `cost` work each, or (cost 0) the
-   most of work * a + units * b. */
-typedef struct
-{
-  double t, cost, a, b;
-} Wanted;
-
-/* GPUs that enter one after another over their link. */
-static double
-in_order (const Least *l, const guint *order, guint k, const Wanted *want)
-{
-  double sum = 0, entered = 0;
-  for (guint i = 0; i < k; i++)
-    {
-      Least own = l[order[i]];
-      entered += own.in_fixed;
-      own.in_fixed = entered;
-      sum += want->cost > 0 ? most_units (&own, want->t, want->cost)
-                            : most_of (&own, want->t, want->a, want->b);
-    }
-  return sum;
-}
-
-/* The best of all orders. */
-static double
-best_order (const Least *l, guint *order, guint done, guint k,
-            const Wanted *want)
-{
-  double best = 0;
-  if (done == k)
-    return in_order (l, order, k, want);
-  for (guint i = done; i < k; i++)
-    {
-      guint swap = order[done];
-      order[done] = order[i];
-      order[i] = swap;
-      best = MAX (best, best_order (l, order, done + 1, k, want));
-      order[i] = order[done];
-      order[done] = swap;
-    }
-  return best;
-}
-
-/* Units that the link itself lets through, for a set of its GPUs. */
-static double
-link_units (const Least *l, guint k, gboolean duplex, double t)
-{
-  double in = 0, out = 0, in_ns = INFINITY, out_ns = INFINITY;
-  double first = INFINITY, last = INFINITY;
-  for (guint i = 0; i < k; i++)
-    {
-      in += l[i].in_fixed;
-      out += l[i].out_fixed;
-      in_ns = MIN (in_ns, l[i].in_ns);
-      out_ns = MIN (out_ns, l[i].out_ns);
-      first = MIN (first, l[i].in_fixed + l[i].launch_ns);
-      last = MIN (last, l[i].launch_ns + l[i].out_fixed);
-    }
-  if (!duplex)
-    return in_ns + out_ns > 0 ? MAX (t - in - out, 0) / (in_ns + out_ns)
-                              : INFINITY;
-  double by_in = in_ns > 0 ? MAX (t - in - last, 0) / in_ns : INFINITY;
-  double by_out = out_ns > 0 ? MAX (t - out - first, 0) / out_ns : INFINITY;
-  return MIN (by_in, by_out);
-}
-
-/* Most of the GPUs of one link, over all subsets of them. */
-static double
-most_of_link (const Problem *q, const guint *gpus, guint n, const Wanted *want)
-{
-  double best = 0;
-  for (guint set = 1; set < 1u << n; set++)
-    {
-      Least l[MOST_ON_LINK];
-      guint order[MOST_ON_LINK], k = 0;
-      gboolean duplex = TRUE, alike = TRUE;
-      double sum = 0;
-      for (guint i = 0; i < n; i++)
-        if (set & (1u << i))
-          {
-            l[k] = least_of (q, gpus[i]);
-            duplex &= q->p->gpus[gpus[i]].duplex;
-            alike &= are_alike (&l[k], &l[0]);
-            order[k] = k;
-            k++;
-          }
-      if (q->w->entry_bytes > 0 && alike)
-        sum = in_order (l, order, k, want);
-      else if (q->w->entry_bytes > 0 && k <= 4)
-        sum = best_order (l, order, 0, k, want);
-      else
-        for (guint i = 0; i < k; i++)
-          sum += in_order (l, &order[i], 1, want);
-      double through = link_units (l, k, duplex, want->t);
-      if (want->cost > 0)
-        sum = MIN (sum, through);
-      else if (want->a == 0)
-        sum = MIN (sum, through * want->b);
-      best = MAX (best, sum);
-    }
-  return best;
-}
+#include "bound.h"
 
 static double
-most_of_gpus (const Problem *q, const Wanted *want)
-{
-  double sum = 0;
-  for (guint link = 0; link < q->p->n_links; link++)
-    {
-      guint gpus[MOST_ON_LINK], n = 0;
-      for (guint g = 0; g < q->p->n_gpus; g++)
-        if (q->p->gpus[g].link == link && q->gpu_rate[g] > 0
-            && (q->use_gpu == G_MAXUINT || q->use_gpu == g))
-          {
-            /* More than these: as if they had a link of their own. */
-            if (n == MOST_ON_LINK)
-              {
-                sum += most_of_link (q, gpus, n, want);
-                n = 0;
-              }
-            gpus[n++] = g;
-          }
-      sum += most_of_link (q, gpus, n, want);
-    }
-  return sum;
-}
-
-static double
-cpu_room (const Problem *q, double t)
+cpu_room (const BoundProblem *q, double t)
 {
   return q->use_cpu ? MAX (t - q->p->pull_ns, 0) * q->core_rate : 0;
 }
@@ -373,7 +76,7 @@ at (const double *sum, guint32 n, double where)
 
 /* May the round be done within T? TRUE where it only seems so. */
 static gboolean
-seems_feasible (const Problem *q, double t)
+seems_feasible (const BoundProblem *q, double t)
 {
   guint32 n = q->w->units;
   double room = cpu_room (q, t) * q->p->cores;
@@ -382,7 +85,7 @@ seems_feasible (const Problem *q, double t)
       double cost = q->w->work;
       double cpu = cpu_room (q, t) / cost;
       cpu = (q->smallest == 1 ? floor (cpu + 1e-9) : cpu) * q->p->cores;
-      return cpu + most_of_gpus (q, &(Wanted){ t, cost, 0, 0 }) >= n;
+      return cpu + bound_most_of_gpus (q, &(BoundWanted){ t, cost, 0, 0 }) >= n;
     }
   double units = n - reach (q->cheap, n, room);
   double relieved = at (q->relief_gpu, n, reach (q->relief_cpu, n, room));
@@ -395,7 +98,7 @@ seems_feasible (const Problem *q, double t)
   guint n_slopes = 2;
   for (guint g = 0; g < q->p->n_gpus; g++)
     {
-      Least l = least_of (q, g);
+      BoundLeast l = bound_least_of (q, g);
       if (q->gpu_rate[g] > 0 && l.depth_one && l.in_ns + l.out_ns > 0)
         slopes[n_slopes++] = (l.in_ns + l.out_ns) * l.rate;
     }
@@ -403,7 +106,7 @@ seems_feasible (const Problem *q, double t)
     {
       double a = slopes[i] < INFINITY ? 1 : 0;
       double b = a > 0 ? slopes[i] : 1;
-      if (most_of_gpus (q, &(Wanted){ t, 0, a, b })
+      if (bound_most_of_gpus (q, &(BoundWanted){ t, 0, a, b })
           < (a * work + b * units) * (1 - 1e-9))
         return FALSE;
     }
@@ -411,7 +114,7 @@ seems_feasible (const Problem *q, double t)
 }
 
 static double
-least_time (const Problem *q)
+least_time (const BoundProblem *q)
 {
   double lo = q->longest_ns, hi = MAX (lo, 1);
   while (!seems_feasible (q, hi))
@@ -455,7 +158,7 @@ slowest_on_gpu (const void *a, const void *b)
 }
 
 static void
-sort_units (Problem *q, const SimCosts *costs)
+sort_units (BoundProblem *q, const SimCosts *costs)
 {
   guint32 n = q->w->units;
   g_autofree Pair *pairs = g_new (Pair, n);
@@ -499,7 +202,7 @@ smallest (const SimCosts *costs, guint32 n)
 
 /* The longest unit, where it runs fastest. */
 static double
-longest (const Problem *q, const SimCosts *costs)
+longest (const BoundProblem *q, const SimCosts *costs)
 {
   double most = 0;
   gboolean blocks
@@ -514,7 +217,7 @@ longest (const Problem *q, const SimCosts *costs)
       for (guint g = 0; g < q->p->n_gpus; g++)
         if (q->gpu_rate[g] > 0 && (q->use_gpu == G_MAXUINT || q->use_gpu == g))
           {
-            Least l = least_of (q, g);
+            BoundLeast l = bound_least_of (q, g);
             double rate = l.rate;
             if (blocks)
               rate /= q->p->gpus[g].multiprocessors;
@@ -531,7 +234,7 @@ longest (const Problem *q, const SimCosts *costs)
 
 /* Rates in a round: as if what goes wrong in it did so at its end. */
 static void
-rates_in (Problem *q, guint round)
+rates_in (BoundProblem *q, guint round)
 {
   const SimCase *c = q->c;
   guint first = q->p->has_cpu ? 1 : 0;
@@ -553,7 +256,7 @@ rates_in (Problem *q, guint round)
 }
 
 static double
-solve (Problem *q, const SimCosts *costs)
+solve (BoundProblem *q, const SimCosts *costs)
 {
   q->longest_ns = longest (q, costs);
   return least_time (q);
@@ -563,7 +266,7 @@ static double
 bound_of_round (const SimCase *c, guint round)
 {
   const SimCosts *costs = &c->costs[round % c->period];
-  Problem q = { .c = c, .w = c->workload, .p = c->platform };
+  BoundProblem q = { .c = c, .w = c->workload, .p = c->platform };
   rates_in (&q, round);
   q.n = q.w->units;
   q.cpu_work = q.gpu_work = q.n * q.w->work;
