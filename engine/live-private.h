@@ -55,7 +55,7 @@ void hass_crew_leave (HassCrew *crew);
 void hass_crew_close (HassCrew *crew);
 void hass_crew_unref (HassCrew *crew);
 
-/* proxy.c */
+/* proxies.c */
 gboolean hass_proxies_start (HassJob *job, HassLive *live);
 void hass_proxies_stop (HassJob *job, HassLive *live);
 
