@@ -27,7 +27,6 @@
 #define LATENCY_NS 12000
 #define LINK_BYTES_PER_NS 25
 #define PART_BYTES ((guint64)32 << 20)
-#define FREE_PART 0.95      /* of free memory that hass may take */
 #define FRESH_NS 2000000000 /* an answer about free memory */
 
 /* -- Opening and closing ------------------------------------------------ */
@@ -59,24 +58,15 @@ static gboolean
 set_budget (HassCudaDevice *d, GError **error)
 {
   HassGpu *gpu = d->gpu;
-  gint64 now_ns = hass_cuda_now ();
-  gsize free_bytes = 0, total = 0;
   guint64 limit;
   pthread_mutex_lock (&gpu->lock);
-  gboolean fresh = gpu->budget_ns > 0 && now_ns < gpu->budget_ns + FRESH_NS;
+  gboolean fresh
+      = gpu->budget_ns > 0 && hass_cuda_now () < gpu->budget_ns + FRESH_NS;
   pthread_mutex_unlock (&gpu->lock);
   if (!hass_gpus_memory_limit (&limit, error)
-      || (!fresh
-          && !hass_gpu_check (gpu,
-                              hass_cudart ()->memory_info (&free_bytes, &total),
-                              "ask for free memory", error)))
+      || (!fresh && !hass_gpu_ask_memory (gpu, error)))
     return FALSE;
   pthread_mutex_lock (&gpu->lock);
-  if (!fresh)
-    {
-      gpu->budget_bytes = gpu->held_bytes + (guint64)(free_bytes * FREE_PART);
-      gpu->budget_ns = now_ns;
-    }
   d->budget = MIN (limit, gpu->budget_bytes);
   pthread_mutex_unlock (&gpu->lock);
   return TRUE;
@@ -106,6 +96,7 @@ open_device (HassDevice *device, const HassDeviceFarm *farm, GError **error)
   /* First of all: what is allocated here lies near, too. */
   hass_topology_bind_near (d->gpu->properties.pci);
   gboolean ok = hass_gpu_usable (d->gpu, error)
+                && hass_gpu_start (d->gpu, farm->unwanted, error)
                 && hass_gpu_check (
                     d->gpu, hass_cudart ()->set_device ((int)d->gpu->index),
                     "open the device", error)

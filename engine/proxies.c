@@ -19,7 +19,7 @@ any_device_left_locked (HassJob *job)
 }
 
 /* A device that does not open is left out; the farm fails when it was the
-   last. */
+   last. One that the farm did not wait for has not failed. */
 static gboolean
 open_device (HassProxy *p)
 {
@@ -35,6 +35,12 @@ open_device (HassProxy *p)
     }
   if (ok)
     return TRUE;
+  if (g_error_matches (error, HASS_ERROR, HASS_ERROR_CANCELLED)
+      && atomic_load_explicit (&p->live->over, memory_order_seq_cst))
+    {
+      g_error_free (error);
+      return FALSE;
+    }
   const char *why = error ? error->message : "it did not say why";
   pthread_mutex_lock (&job->decision);
   hass_proxy_note_locked (p, why);
@@ -121,6 +127,7 @@ start_one (HassJob *job, HassLive *live, guint d, GError **error)
   const HassDeviceTraits *traits = &job->devices[d];
   HassProxy *p = g_new0 (HassProxy, 1);
   describe_farm (job, &p->farm);
+  p->farm.unwanted = live->unwanted;
   p->job = job;
   p->live = live;
   p->d = d;
@@ -158,6 +165,7 @@ hass_proxies_start (HassJob *job, HassLive *live)
   GError *error = NULL;
   live->proxies = g_new0 (pthread_t, MAX (job->n_devices, 1));
   live->has_proxy = g_new0 (gboolean, MAX (job->n_devices, 1));
+  live->unwanted = g_cancellable_new ();
   for (guint d = 0; d < job->n_devices; d++)
     {
       if (!job->gpus[d])
@@ -186,9 +194,11 @@ hass_proxies_stop (HassJob *job, HassLive *live)
 {
   atomic_store_explicit (&live->over, TRUE, memory_order_seq_cst);
   hass_event_notify (&job->event);
+  g_cancellable_cancel (live->unwanted);
   for (guint d = 0; d < job->n_devices; d++)
     if (live->has_proxy[d])
       pthread_join (live->proxies[d], NULL);
+  g_object_unref (live->unwanted);
   g_free (live->proxies);
   g_free (live->has_proxy);
 }
