@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* proxies.c: starts the devices' threads and joins them; step 1 of proxy.c.
 
+   DESIGN. A thread opens its device, serves it and closes it. The farm's end
+   joins all of them, so none outlives the job. What may take long is opening:
+   the farm's end cancels what open was given for that, and a device that
+   heeds it returns at once, not open and not failed.
+
    Thread safety: start and stop by the thread that called the farm. */
 #include "proxy-private.h"
 #include "record.h"

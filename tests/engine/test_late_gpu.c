@@ -158,7 +158,8 @@ use_gpus (HassGenerateFunc generator)
 static void
 not_waited_for (void)
 {
-  static const char *const strategies[] = { NULL, "naive-greedy", "shared-queue" };
+  static const char *const strategies[]
+      = { NULL, "naive-greedy", "shared-queue" };
   for (guint s = 0; s < G_N_ELEMENTS (strategies); s++)
     for (guint n_gpus = 1; n_gpus <= 2; n_gpus++)
       {

@@ -195,6 +195,27 @@ not_opened (void)
   free_devices (&t);
 }
 
+/* A device that is called off has not failed. */
+static void
+opening_called_off (void)
+{
+  StandInPlan plan = { .open_waits = TRUE };
+  Trial t = { .kind = HASS_FARM_COMBINE,
+              .strategy = "naive-greedy",
+              .n_cores = 2,
+              .n_loads = 100,
+              .most_elements = 3,
+              .devices = { stand_in_new (&plan) },
+              .n_devices = 1 };
+  HassReport *report;
+  CU_ASSERT_PTR_NULL (trial_run (&t, &report));
+  CU_ASSERT_EQUAL (report->devices[0].units, 100);
+  CU_ASSERT_FALSE (report->devices[1].lost);
+  CU_ASSERT_PTR_NULL (report->devices[1].message);
+  hass_report_free (report);
+  free_devices (&t);
+}
+
 static gboolean
 no_worker (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
            GError **error)
@@ -348,6 +369,8 @@ HASS_TEST_SUITE (
       only_device_lost },
     { "of two devices the other one takes over", other_device_takes_over },
     { "a device that does not open is left out", not_opened },
+    { "a device that is still opened when the farm is over is called off",
+      opening_called_off },
     { "where no device opens the farm says why", none_opened },
     { "as many bundles are in flight as the device can hold",
       bundles_in_flight },
