@@ -137,10 +137,13 @@ take_queued (HassCudaDevice *d, guint at)
   return index;
 }
 
+/* One of those that have failed; not the first of them: together. */
 static gboolean
-leave_failed (HassCudaDevice *d, HassBundleDone *done)
+leave_failed (HassCudaDevice *d, HassBundleDone *done, gboolean together)
 {
-  *done = (HassBundleDone){ .slot = take_queued (d, 0), .failed = TRUE };
+  *done = (HassBundleDone){ .slot = take_queued (d, 0),
+                            .failed = TRUE,
+                            .together = together };
   d->slots[done->slot].busy = FALSE;
   d->n_failing--;
   return TRUE;
@@ -167,7 +170,7 @@ hass_cuda_wait (HassDevice *device, gint64 timeout_ns, HassBundleDone *done,
   if (d->lost)
     return leave_lost (d, done);
   if (d->n_failing > 0)
-    return leave_failed (d, done);
+    return leave_failed (d, done, TRUE);
   for (;;)
     {
       guint at = hass_cuda_find_done (d, timeout_ns, &inner);
@@ -176,7 +179,7 @@ hass_cuda_wait (HassDevice *device, gint64 timeout_ns, HassBundleDone *done,
           if (!inner)
             return FALSE;
           g_propagate_error (error, inner);
-          return fail_queued (d) ? leave_failed (d, done)
+          return fail_queued (d) ? leave_failed (d, done, FALSE)
                                  : leave_lost (d, done);
         }
       guint index = d->queue[at];

@@ -177,6 +177,8 @@ typedef struct
  * @failed: its outputs are not valid; the units are given back.
  * @too_large: it failed for want of memory: fewer blocks may do.
  * @lost: the device takes no more bundles.
+ * @together: it failed with the bundle that left before it, for one reason:
+ *   one failure of the device.
  * @h2d_ns, @kernel_ns, @d2h_ns: the stages.
  * @n_records: results of varying number.
  * @records: [@n_records * record_bytes], host memory, valid until the slot is
@@ -189,6 +191,7 @@ typedef struct
   gboolean failed;
   gboolean too_large;
   gboolean lost;
+  gboolean together;
   double h2d_ns, kernel_ns, d2h_ns;
   guint64 n_records;
   gconstpointer records;

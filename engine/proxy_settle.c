@@ -4,7 +4,8 @@
 
    DESIGN. Results are taken over and counted; units that failed go back to
    their round. The strategy hears of a grant when its last part has left. A
-   device that fails three times in a row is given up.
+   device that fails three times in a row is given up; bundles that fail
+   together are one time.
 
    Thread safety: the device's proxy thread. */
 #include "proxy-private.h"
@@ -147,7 +148,10 @@ hass_proxy_settle (HassProxy *p, HassProxyPart *part,
   HassSlot *round = b->round;
   guint32 n = part->extent.n;
   gint64 end = hass_live_now (job);
-  p->n_failures = done->failed ? p->n_failures + 1 : 0;
+  if (!done->failed)
+    p->n_failures = 0;
+  else if (!done->together)
+    p->n_failures++;
   if (done->lost || p->n_failures >= FAILURES_IN_A_ROW)
     hass_proxy_give_up (p, message);
   if (done->failed)

@@ -557,6 +557,38 @@ calls_keep_failing (void)
       }
 }
 
+/* One wait fails with four bundles there: all of them are given back, and
+   the GPU, which has failed once, computes them again. */
+static void
+a_wait_fails (void)
+{
+  for (guint i = 0; i < 2; i++)
+    {
+      Case c = { .kind = HASS_FARM_COMBINE,
+                 .strategy = "rogue-deep",
+                 .n_gpus = 1,
+                 .n_loads = 30,
+                 .most_bytes = 800,
+                 .gpu_only = TRUE,
+                 .plan = { .kernel_delay_us = 20000 } };
+      GError *error = NULL;
+      g_autoptr (HassReport) r = NULL;
+      if (i == 0)
+        c.plan.fail_at[FAKE_EVENT_QUERY] = 1;
+      else
+        c.plan.fail_at[FAKE_EVENT_WAIT] = 2; /* the first is for constants */
+      FakeCounts counts = run_case (&c, &r, &error);
+      CU_ASSERT_EQUAL (counts.faults, 1);
+      CU_ASSERT_PTR_NULL (error);
+      if (error)
+        g_printerr ("\n    %s", error->message);
+      g_clear_error (&error);
+      CU_ASSERT_FALSE (r->devices[0].lost);
+      CU_ASSERT_EQUAL (r->devices[0].failures, 4);
+      CU_ASSERT_EQUAL (r->units, c.n_loads);
+    }
+}
+
 static void
 copies_fail (void)
 {
@@ -832,6 +864,7 @@ farm_after_farm (void)
 HASS_TEST_SUITE (gpu_faults, { "farms of all kinds run on GPUs", no_faults },
                  { "any call may fail once", each_call_fails },
                  { "any call may keep failing", calls_keep_failing },
+                 { "one wait that fails loses no GPU", a_wait_fails },
                  { "copies may fail on the way", copies_fail },
                  { "a sticky error takes all GPUs and loses nothing", sticky },
                  { "a GPU that disappears loses nothing", gone },
