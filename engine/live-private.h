@@ -57,7 +57,7 @@ void hass_crew_close (HassCrew *crew);
 void hass_crew_unref (HassCrew *crew);
 
 /* proxies.c */
-gboolean hass_proxies_start (HassJob *job, HassLive *live);
+void hass_proxies_start (HassJob *job, HassLive *live);
 void hass_proxies_stop (HassJob *job, HassLive *live);
 
 /* progress.c */

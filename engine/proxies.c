@@ -50,15 +50,12 @@ open_device (HassProxy *p)
   pthread_mutex_lock (&job->decision);
   hass_proxy_note_locked (p, why);
   hass_decide_lost (job, p->d);
-  gboolean left = any_device_left_locked (job);
   HassSlot *slot = atomic_load_explicit (&job->current, memory_order_relaxed);
-  if (left && slot)
+  if (slot)
     hass_decide_stalled (job, slot);
+  else if (!any_device_left_locked (job))
+    hass_decide_nobody_left (job);
   pthread_mutex_unlock (&job->decision);
-  if (!left)
-    hass_job_stop (job, g_error_new (HASS_ERROR, HASS_ERROR_DEVICE,
-                                     "farm '%s': no device could be opened: %s",
-                                     job->farm->name, why));
   g_clear_error (&error);
   hass_live_changed (job);
   return FALSE;
@@ -162,36 +159,29 @@ start_one (HassJob *job, HassLive *live, guint d, GError **error)
   return FALSE;
 }
 
-/* Starts the devices' threads. FALSE when no device at all is left. */
-gboolean
+/* Starts the devices' threads. Stops the farm when no device at all is
+   left. */
+void
 hass_proxies_start (HassJob *job, HassLive *live)
 {
-  guint n_left = job->cpu >= 0;
-  GError *error = NULL;
   live->proxies = g_new0 (pthread_t, MAX (job->n_devices, 1));
   live->has_proxy = g_new0 (gboolean, MAX (job->n_devices, 1));
   live->unwanted = g_cancellable_new ();
   for (guint d = 0; d < job->n_devices; d++)
     {
-      if (!job->gpus[d])
+      GError *error = NULL;
+      if (!job->gpus[d] || start_one (job, live, d, &error))
         continue;
-      if (start_one (job, live, d, error ? NULL : &error))
-        n_left++;
-      else
-        {
-          pthread_mutex_lock (&job->decision);
-          job->totals[d].lost = TRUE;
-          pthread_mutex_unlock (&job->decision);
-        }
+      pthread_mutex_lock (&job->decision);
+      job->totals[d].message = g_strdup (error->message);
+      hass_decide_lost (job, d);
+      pthread_mutex_unlock (&job->decision);
+      g_error_free (error);
     }
-  if (n_left == 0)
-    hass_job_stop (job, g_error_new (HASS_ERROR, HASS_ERROR_DEVICE,
-                                     "farm '%s': no device could be opened: "
-                                     "%s",
-                                     job->farm->name,
-                                     error ? error->message : "none present"));
-  g_clear_error (&error);
-  return n_left > 0;
+  pthread_mutex_lock (&job->decision);
+  if (!any_device_left_locked (job) && !hass_job_stopping (job))
+    hass_decide_nobody_left (job);
+  pthread_mutex_unlock (&job->decision);
 }
 
 void

@@ -38,7 +38,7 @@ typedef struct
   gsize most_bytes; /* of a load */
   gsize block;
   gboolean gpu_only, pinned, records, gpu_tasks;
-  gint64 deadline_ms;
+  gint64 deadline_ms, head_start_us; /* 0: HEAD_START_US */
   HassErrorPolicy on_error;
   FakePlan plan;
 } Case;
@@ -134,8 +134,10 @@ compute (Books *k, const guint8 *in, guint8 *out, gsize n, guint64 seq,
     }
   *(guint64 *)hass_worker_accumulator (worker) += sum;
   usleep (CPU_US);
+  gint64 head_start_us
+      = k->c->head_start_us > 0 ? k->c->head_start_us : HEAD_START_US;
   while (!atomic_load (&k->gpu_called)
-         && g_get_monotonic_time () < k->begin_us + HEAD_START_US)
+         && g_get_monotonic_time () < k->begin_us + head_start_us)
     usleep (CPU_US);
 }
 
@@ -386,13 +388,12 @@ check_report (Books *k, const HassReport *r, gboolean ok)
   guint64 n_unfinished = 0;
   for (guint i = 0; i < r->n_unfinished; i++)
     n_unfinished += r->unfinished[i].n_loads;
-  /* A farm whose only device does not open may end before it begins. */
-  if ((!ok && n_unfinished == 0 && r->loads > 0)
+  if ((!ok && n_unfinished == 0)
       || (ok && n_unfinished > 0 && k->c->on_error == HASS_ON_ERROR_STOP))
     blame (k, "the unfinished are not named");
   if (k->c->kind != HASS_FARM_PARTITION && r->units + n_unfinished != r->loads)
     blame (k, "units and unfinished do not add up to the loads");
-  if (r->loads != (r->loads > 0 ? k->c->n_loads : 0))
+  if (r->loads != k->c->n_loads)
     blame (k, "not all loads were accepted");
   return lost;
 }
@@ -497,6 +498,7 @@ no_faults (void)
       Case c = nth_case (i);
       g_autoptr (HassReport) r = NULL;
       GError *error = NULL;
+      c.head_start_us = 20 * G_USEC_PER_SEC; /* it will come */
       run_case (&c, &r, &error);
       CU_ASSERT_PTR_NULL (error);
       g_clear_error (&error);
