@@ -41,27 +41,6 @@ void hass_test_register (HassTestSuite *suite);
    at once, without having asserted anything.  */
 void hass_test_skip (const char *reason);
 
-/* What a test does in a process of its own: `hass-tests --program NAME`.  */
-typedef struct HassTestProgram HassTestProgram;
-struct HassTestProgram
-{
-  const char *name;
-  int (*run) (void); /* returns the exit status */
-  HassTestProgram *next;
-};
-
-void hass_test_register_program (HassTestProgram *program);
-
-/* At file scope: HASS_TEST_PROGRAM (name, function).  */
-#define HASS_TEST_PROGRAM(program_name, function)                              \
-  __attribute__ ((constructor)) static void                                    \
-      hass_test_register_program_##program_name (void)                         \
-  {                                                                            \
-    static HassTestProgram program = { #program_name, function, NULL };        \
-                                                                               \
-    hass_test_register_program (&program);                                     \
-  }
-
 #define HASS_TEST_SUITE(suite_name, ...)                                       \
   __attribute__ ((constructor)) static void hass_test_register_##suite_name (  \
       void)                                                                    \

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
 /* Runs the registered test suites: main [--list] [--suite NAME]...
-   or what a test does in a process of its own: main --program NAME.
    Thread safety: single-threaded; tests may start threads of their own.
 
    DESIGN.  Suites register themselves from constructors, whose order the
@@ -36,25 +35,6 @@ hass_test_register (HassTestSuite *suite)
     at = &(*at)->next;
   suite->next = *at;
   *at = suite;
-}
-
-static HassTestProgram *all_programs;
-
-void
-hass_test_register_program (HassTestProgram *program)
-{
-  program->next = all_programs;
-  all_programs = program;
-}
-
-static int
-run_program (const char *name)
-{
-  for (HassTestProgram *p = all_programs; p != NULL; p = p->next)
-    if (strcmp (p->name, name) == 0)
-      return p->run ();
-  fprintf (stderr, "there is no program \"%s\"\n", name);
-  return 2;
 }
 
 void
@@ -193,13 +173,10 @@ check_options (int argc, char **argv)
 int
 main (int argc, char **argv)
 {
-  int status;
+  int status = check_options (argc, argv);
 
   setlocale (LC_ALL, "");
   setenv ("HASS_PROFILE", "off", 1); /* the user's own is none of ours */
-  if (argc == 3 && strcmp (argv[1], "--program") == 0)
-    return run_program (argv[2]);
-  status = check_options (argc, argv);
   if (status != 0)
     return status;
   for (int i = 1; i < argc; i++)

@@ -3,8 +3,8 @@
    Thread safety: see stand_in.h. */
 #include "stand_in.h"
 
-#include <pthread.h>
 #include <gio/gio.h>
+#include <pthread.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
