@@ -307,7 +307,7 @@ is_over (const World *w, const Bundle *b)
   return b->failed || b->stage > (w->model && w->model->host_ns ? 3 : 2);
 }
 
-/* Units from the front of what is left that make a part, as proxy_parts.c cuts
+/* Units from the front of what is left that make a part, as proxy.c cuts
    it. */
 static guint32
 units_of_part (const HassJob *job, const HassRound *round, guint device,
