@@ -65,17 +65,33 @@ struct HassCudaDevice
   HassTransfers transfers;
 };
 
-gint64 hass_cuda_now (void);
+/* cuda_room.c */
 gboolean hass_cuda_reserve (HassCudaDevice *d, const HassCudaSlot *filling,
                             HassGpuBuffer *buffer, gsize bytes, GError **error);
 gboolean hass_cuda_reserve_host (HassCudaDevice *d, const HassCudaSlot *filling,
                                  HassGpuBuffer *buffer, gsize bytes,
                                  GError **error);
+gboolean hass_cuda_reserve_records (HassCudaDevice *d, HassCudaSlot *slot,
+                                    GError **error);
+gboolean hass_cuda_reserve_results (HassCudaDevice *d, HassCudaSlot *slot,
+                                    GError **error);
+void hass_cuda_note_peak (HassCudaDevice *d);
+
+/* cuda_submit.c */
+gboolean hass_cuda_submit (HassDevice *device, guint index,
+                           const HassBlock *blocks, gsize n, GError **error);
+gboolean hass_cuda_compute (HassCudaDevice *d, HassCudaSlot *slot,
+                            GError **error);
 
 /* cuda_wait.c */
+gint64 hass_cuda_now (void);
 guint hass_cuda_find_done (HassCudaDevice *d, gint64 timeout_ns,
                            GError **error);
 gboolean hass_cuda_drain (HassCudaDevice *d, HassCudaSlot *slot);
+
+/* cuda_done.c */
+gboolean hass_cuda_wait (HassDevice *device, gint64 timeout_ns,
+                         HassBundleDone *done, GError **error);
 
 /* cuda_in.c: from the host to the device */
 gboolean hass_cuda_send (HassCudaDevice *d, HassCudaSlot *slot, GError **error);

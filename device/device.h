@@ -9,7 +9,8 @@
    elsewhere.
 
    Thread safety: submit, wait, open and close are called by the device's
-   proxy thread alone; describe by any thread before open. */
+   proxy thread alone; describe by any thread before open. The cancellable of
+   open is cancelled by any thread. */
 #ifndef HASS_DEVICE_H
 #define HASS_DEVICE_H
 
@@ -18,6 +19,9 @@
 #include <hass/types.h>
 
 G_BEGIN_DECLS
+
+/* As in gio/gio.h, which kernels need not include. */
+typedef struct _GCancellable GCancellable;
 
 /* The stream a GPU worker enqueues on; what it is, the device says
    (hass/cuda.h for CUDA). */
@@ -144,6 +148,8 @@ typedef gboolean (*HassUnbundleFunc) (const HassBlock *blocks, gsize n,
  * @records_per_element: expected.
  * @bundle_deadline_ns: a bundle that takes longer fails, and the device with
  *   it; 0: never.
+ * @unwanted: cancelled when the farm is over; NULL: it never is. For an open
+ *   that takes long.
  */
 typedef struct
 {
@@ -162,6 +168,7 @@ typedef struct
   double records_per_element;
   gint64 bundle_deadline_ns;
   gpointer user_data;
+  GCancellable *unwanted;
 } HassDeviceFarm;
 
 /**
@@ -170,6 +177,8 @@ typedef struct
  * @failed: its outputs are not valid; the units are given back.
  * @too_large: it failed for want of memory: fewer blocks may do.
  * @lost: the device takes no more bundles.
+ * @together: it failed with the bundle that left before it, for one reason:
+ *   one failure of the device.
  * @h2d_ns, @kernel_ns, @d2h_ns: the stages.
  * @n_records: results of varying number.
  * @records: [@n_records * record_bytes], host memory, valid until the slot is
@@ -182,6 +191,7 @@ typedef struct
   gboolean failed;
   gboolean too_large;
   gboolean lost;
+  gboolean together;
   double h2d_ns, kernel_ns, d2h_ns;
   guint64 n_records;
   gconstpointer records;
@@ -209,7 +219,10 @@ typedef struct _HassDevice HassDevice;
  * HassDeviceOps: one kind of device.
  * @describe: fills in traits; the name lives as long as the device.
  * @open: makes the device ready for a farm, copies its constants. May take
- *   long.
+ *   long, and the farm's end waits for it, unless it returns FALSE with
+ *   HASS_ERROR_CANCELLED soon after the farm's @unwanted is cancelled. Then
+ *   nothing is open, nothing has failed, and nothing of the farm is touched
+ *   any more.
  * @submit: starts copies and kernels for @n @blocks; must not wait for them.
  *   @slot < traits.max_in_flight is free. FALSE: nothing was started; with
  *   HASS_ERROR_NO_MEMORY fewer blocks may do, or the same when nothing else

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* gpus-private.h: the GPUs of the machine, as one process sees them.
 
-   DESIGN. GPUs are looked for once, when first asked for. What costs time to
-   make, streams, events, device buffers and pinned staging, is kept here
-   from farm to farm. A process whose CUDA context is broken has no GPUs any
-   more; a GPU that does not come back from a kernel is out for good.
+   DESIGN. GPUs are looked for once, when first asked for, and made ready
+   once, when a farm first wants them (gpu_start.c). What costs time to make,
+   streams, events, device buffers and pinned staging, is kept here from farm
+   to farm. A process whose CUDA context is broken has no GPUs any more; a GPU
+   that does not come back from a kernel is out for good.
 
    Thread safety: any thread; a slot belongs to one device at a time. */
 #ifndef HASS_GPUS_PRIVATE_H
@@ -35,6 +36,13 @@ typedef struct
   HassGpuBuffer host_in, host_out, host_records;
 } HassGpuKit;
 
+typedef enum
+{
+  HASS_GPU_COLD, /* was not started, or that has failed */
+  HASS_GPU_STARTING,
+  HASS_GPU_READY
+} HassGpuStart;
+
 typedef struct
 {
   guint index;
@@ -49,6 +57,11 @@ typedef struct
   guint64 budget_bytes; /* of device memory, when last asked for */
   gint64 budget_ns;     /* when that was; 0: never */
   gboolean hung;
+  HassGpuStart start;
+  GError *start_error; /* of the last start, where that has failed */
+  pthread_t starter;   /* to be joined, where there is one */
+  gboolean has_starter;
+  pthread_cond_t started; /* or who waits for that has been called off */
 } HassGpu;
 
 guint hass_gpus_count (void);
@@ -75,6 +88,11 @@ gboolean hass_gpu_check (const HassGpu *gpu, int code, const char *what,
 
 HassDevice *hass_cuda_device_new (guint index);
 void hass_cuda_device_free (HassDevice *device);
+
+/* gpu_start.c */
+gboolean hass_gpu_start (HassGpu *gpu, GCancellable *unwanted, GError **error);
+gboolean hass_gpu_ask_memory (HassGpu *gpu, GError **error);
+void hass_gpus_end_starts (void);
 
 /* memory.c */
 gboolean hass_memory_is_pinned (gconstpointer memory, gsize bytes);

@@ -38,6 +38,8 @@ gpu_free (HassGpu *gpu)
   g_ptr_array_unref (gpu->abandoned);
   g_array_unref (gpu->constants);
   pthread_mutex_destroy (&gpu->lock);
+  pthread_cond_destroy (&gpu->started);
+  g_clear_error (&gpu->start_error);
   g_free (gpu);
 }
 
@@ -48,6 +50,7 @@ gpu_new (const HassCudart *cuda, guint index)
   gpu->index = index;
   g_snprintf (gpu->name, sizeof gpu->name, "gpu%u", index);
   pthread_mutex_init (&gpu->lock, NULL);
+  pthread_cond_init (&gpu->started, NULL);
   gpu->kits = g_ptr_array_new ();
   gpu->abandoned = g_ptr_array_new ();
   gpu->constants = g_array_new (FALSE, FALSE, sizeof (HassGpuBuffer));
@@ -117,6 +120,7 @@ void
 hass_gpus_forget (void)
 {
   const HassCudart *cuda = hass_cudart ();
+  hass_gpus_end_starts ();
   pthread_mutex_lock (&lock);
   for (guint i = 0; i < n_found; i++)
     {

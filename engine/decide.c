@@ -265,8 +265,24 @@ all_said_no (const HassJob *job, const HassSlot *slot, gboolean *all_done)
   return TRUE;
 }
 
-/* What waits can run nowhere: the error names the first of it, and what
-   became of the devices. */
+/* What became of the devices. */
+static void
+append_lost (const HassJob *job, GString *why)
+{
+  for (guint d = 0; d < job->n_devices; d++)
+    if (job->totals[d].lost)
+      g_string_append_printf (why, "; %s is lost: %s", job->devices[d].name,
+                              job->totals[d].message ? job->totals[d].message
+                                                     : "it failed too often");
+}
+
+static const char *
+load_name (const HassJob *job)
+{
+  return job->farm->kind == HASS_FARM_FUNCTION ? "task" : "load";
+}
+
+/* What waits can run nowhere: the error names the first of it. */
 static void
 nobody_left (HassJob *job, HassRound *round)
 {
@@ -279,20 +295,37 @@ nobody_left (HassJob *job, HassRound *round)
   if (e.n > 0)
     hass_round_block (round, e.first, &block);
   hass_round_give_back (round, e);
-  for (guint d = 0; d < job->n_devices; d++)
-    if (job->totals[d].lost)
-      g_string_append_printf (why, "; %s is lost: %s", job->devices[d].name,
-                              job->totals[d].message ? job->totals[d].message
-                                                     : "it failed too often");
+  append_lost (job, why);
   hass_job_stop (
       job,
       g_error_new (HASS_ERROR, HASS_ERROR_DEVICE,
                    "round %" G_GUINT64_FORMAT " of farm '%s': %u units wait "
                    "and no device is left that can run them, the first is "
                    "%s %" G_GUINT64_FORMAT "%s",
-                   round->number, job->farm->name, waiting,
-                   job->farm->kind == HASS_FARM_FUNCTION ? "task" : "load",
+                   round->number, job->farm->name, waiting, load_name (job),
                    block.seq, why->str));
+}
+
+/* The same between rounds. The farm's own loads count before they are in the
+   pool. */
+void
+hass_decide_nobody_left (HassJob *job)
+{
+  g_autoptr (GString) why = g_string_new (NULL);
+  guint64 known = MAX (hass_load_pool_emitted (job->pool), job->farm->n_loads);
+  guint64 waiting = known - job->n_loads;
+  if (waiting > 0)
+    g_string_append_printf (why,
+                            "%" G_GUINT64_FORMAT " %ss wait, the first is "
+                            "%s %" G_GUINT64_FORMAT,
+                            waiting, load_name (job), load_name (job),
+                            job->n_loads);
+  else
+    g_string_append (why, "before its generator had emitted more");
+  append_lost (job, why);
+  hass_job_stop (job, g_error_new (HASS_ERROR, HASS_ERROR_DEVICE,
+                                   "farm '%s': no device is left: %s",
+                                   job->farm->name, why->str));
 }
 
 /* Called when a device found nothing to do. TRUE: it has changed something

@@ -268,6 +268,7 @@ void hass_decide_completed (HassJob *job, HassSlot *slot,
                             const HassCompletion *done);
 gboolean hass_decide_stalled (HassJob *job, HassSlot *slot);
 void hass_decide_lost (HassJob *job, guint device);
+void hass_decide_nobody_left (HassJob *job);
 
 /* trace_job.c */
 gboolean hass_job_trace_open (HassJob *job, GError **error);

@@ -196,7 +196,8 @@ hass_emitter_emit_array (HassEmitter *emitter, const HassLoad *loads,
   return TRUE;
 }
 
-/* Emits all loads of the farm; on the thread that called it. */
+/* Emits all loads of the farm; on the thread that called it. Those it was
+   given are accepted also when it is stopping, and named as unfinished. */
 void
 hass_job_generate (HassJob *job)
 {
@@ -205,7 +206,10 @@ hass_job_generate (HassJob *job)
   *emitter = (HassEmitter){ job, pthread_self (), TRUE };
   hass_job_trace_farm (job);
   if (farm->n_loads > 0)
-    hass_emitter_emit_array (emitter, farm->loads, farm->n_loads);
+    {
+      hass_load_pool_add_array (job->pool, farm->loads, farm->n_loads);
+      job->engine->loads_came (job);
+    }
   if (farm->generate && !hass_job_stopping (job))
     {
       GError *error = NULL;

@@ -28,9 +28,10 @@ typedef struct
   gboolean proxies_begin; /* rounds, too */
   HassCrew *crew;
   pthread_mutex_t seat_lock;
-  GArray *seats;       /* free worker indices; seat_lock */
-  pthread_t *proxies;  /* [n_devices], the caller's, as has_proxy */
-  gboolean *has_proxy; /* [n_devices] */
+  GArray *seats;          /* free worker indices; seat_lock */
+  pthread_t *proxies;     /* [n_devices], the caller's, as has_proxy */
+  gboolean *has_proxy;    /* [n_devices] */
+  GCancellable *unwanted; /* cancelled when the farm is over */
   _Atomic gboolean over;
   _Alignas(HASS_CACHE_LINE) _Atomic guint inside; /* helpers, come or coming */
   _Atomic guint coming;
@@ -55,8 +56,8 @@ void hass_crew_leave (HassCrew *crew);
 void hass_crew_close (HassCrew *crew);
 void hass_crew_unref (HassCrew *crew);
 
-/* proxy.c */
-gboolean hass_proxies_start (HassJob *job, HassLive *live);
+/* proxies.c */
+void hass_proxies_start (HassJob *job, HassLive *live);
 void hass_proxies_stop (HassJob *job, HassLive *live);
 
 /* progress.c */

@@ -423,11 +423,9 @@ drive (HassJob *job)
     handler = g_cancellable_connect (cancellable, G_CALLBACK (cancelled), live,
                                      NULL);
   HassProgressThread *progress = hass_progress_start (job);
-  if (hass_proxies_start (job, live))
-    {
-      hass_job_generate (job);
-      work_until (job, over);
-    }
+  hass_proxies_start (job, live);
+  hass_job_generate (job);
+  work_until (job, over);
   hass_proxies_stop (job, live);
   hass_crew_close (live->crew);
   hass_progress_stop (progress);

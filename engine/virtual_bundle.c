@@ -158,7 +158,7 @@ is_over (const HassVirtualWorld *w, const HassVirtualBundle *b)
 
 /* -- 1. Asking ---------------------------------------------------------- */
 
-/* Units from the front of what is left that make a part, as proxy.c cuts
+/* Units from the front of what is left that make a part, as proxy_parts.c cuts
    it. */
 static guint32
 units_of_part (const HassJob *job, const HassRound *round, guint device,

@@ -98,7 +98,8 @@ typedef struct
   guint seen[FAKE_N_CALLS], n_seen, kernels_seen, copies_seen; /* by plan */
   guint generation;                                            /* of install */
   int sticky;
-  gboolean ending, hanging;
+  gboolean ending, hanging, may_open;
+  gboolean opening[FAKE_DEVICES], open[FAKE_DEVICES];
   guint64 serial; /* of the last operation */
   GArray *ranges; /* Range */
   GPtrArray *streams, *events, *marks, *incidents;

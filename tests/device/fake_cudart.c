@@ -258,12 +258,42 @@ properties (int device, HassCudaProperties *p)
   return fake_leave (code);
 }
 
+/* The first that comes makes the device's context; the others wait. */
+static void
+open_device (int device)
+{
+  if (!fake.opening[device])
+    {
+      fake.opening[device] = TRUE;
+      fake.counts.opening++;
+      pthread_cond_broadcast (&fake.changed);
+      while (fake.plan.hold_opening && !fake.may_open)
+        pthread_cond_wait (&fake.changed, &fake.lock);
+      fake.open[device] = TRUE;
+      fake.counts.opened++;
+      pthread_cond_broadcast (&fake.changed);
+    }
+  while (!fake.open[device])
+    pthread_cond_wait (&fake.changed, &fake.lock);
+}
+
+void
+fake_let_open (void)
+{
+  pthread_mutex_lock (&fake.lock);
+  fake.may_open = TRUE;
+  pthread_cond_broadcast (&fake.changed);
+  pthread_mutex_unlock (&fake.lock);
+}
+
 static int
 set_device (int device)
 {
   int code = fake_enter (FAKE_SET_DEVICE, NULL);
   if (!code || code == FAKE_GONE) /* of the present device, which is left */
     code = check_device (device);
+  if (!code)
+    open_device (device);
   if (!code)
     thread.device = device;
   if (!code)
@@ -335,7 +365,9 @@ fake_cudart_install (const FakePlan *plan)
   fake.n_devices = MIN (plan->n_devices ? plan->n_devices : 1, FAKE_DEVICES);
   fake.generation++;
   fake.sticky = 0;
-  fake.ending = fake.hanging = FALSE;
+  fake.ending = fake.hanging = fake.may_open = FALSE;
+  memset (fake.opening, 0, sizeof fake.opening);
+  memset (fake.open, 0, sizeof fake.open);
   fake.ranges = g_array_new (FALSE, FALSE, sizeof (Range));
   fake.streams = g_ptr_array_new_with_free_func (g_free);
   fake.events = g_ptr_array_new_with_free_func (g_free);

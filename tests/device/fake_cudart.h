@@ -96,6 +96,8 @@ const char *fake_call_name (FakeCall call);
  * @gone_at_call: from this one of all calls on, @gone_device fails.
  * @hang_kernel_at: this kernel first hangs for @hang_ms, or until
  *   fake_end_hang().
+ * @hold_opening: the first set_device of each device, which makes its
+ *   context, waits for fake_let_open().
  */
 typedef struct
 {
@@ -110,6 +112,7 @@ typedef struct
   guint sticky_at_call, sticky_at_kernel;
   guint gone_at_call, gone_device;
   guint hang_kernel_at, hang_ms;
+  gboolean hold_opening;
 } FakePlan;
 
 /**
@@ -118,6 +121,7 @@ typedef struct
  * @pageable_copies: of memory that is not pinned.
  * @faults: of the plan that have come to pass.
  * @waits_in_release: of release and release_host for work on a device.
+ * @opening, @opened: contexts that were begun and made.
  * @live_bytes, @most_bytes: [device].
  * @wrong: what a caller did that it must not, the first; "" when nothing.
  * @leaks: what was never given back; "" when nothing. After remove.
@@ -126,6 +130,7 @@ typedef struct
 {
   guint calls[FAKE_N_CALLS];
   guint n_calls, kernels, copies, pageable_copies, faults, waits_in_release;
+  guint opening, opened;
   guint64 bytes_to_device, bytes_to_host;
   gsize live_bytes[FAKE_DEVICES], most_bytes[FAKE_DEVICES];
   guint n_wrong;
@@ -142,6 +147,9 @@ FakeCounts fake_cudart_counts (void);
 
 /* The same machine with other faults; counting starts anew for them. */
 void fake_cudart_plan (const FakePlan *plan);
+
+/* Lets who waits in set_device go on, and all who come. */
+void fake_let_open (void);
 
 int fake_current_device (void);
 

@@ -1245,13 +1245,14 @@ failed_wait (void)
       else
         plan.fail_copy_at = 1;
       fake_cudart_plan (&plan);
-      guint n = i < 2 ? 2 : 1;
+      guint n = i < 2 ? 3 : 1;
       for (guint k = 0; k < n; k++)
         submit (&r, k, &b, 1);
       for (guint k = 0; k < n; k++)
         {
           done = wait_any (&r, &error);
           CU_ASSERT_TRUE (done.failed && !done.lost);
+          CU_ASSERT_EQUAL (done.together, k > 0);
           CU_ASSERT_TRUE (
               k > 0 || (error && strstr (error->message, "not supported")));
         }

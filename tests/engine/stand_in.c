@@ -3,6 +3,7 @@
    Thread safety: see stand_in.h. */
 #include "stand_in.h"
 
+#include <gio/gio.h>
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
@@ -148,6 +149,13 @@ open_device (HassDevice *device, const HassDeviceFarm *farm, GError **error)
   if (s->plan.fail_open)
     {
       g_set_error (error, HASS_ERROR, HASS_ERROR_DEVICE, "stand-in is shut");
+      return FALSE;
+    }
+  if (s->plan.open_waits)
+    {
+      while (!g_cancellable_is_cancelled (farm->unwanted))
+        usleep (100);
+      g_set_error (error, HASS_ERROR, HASS_ERROR_CANCELLED, "not opened");
       return FALSE;
     }
   if (s->counts.opened > s->counts.closed)

@@ -21,6 +21,7 @@
  * @width: elements that fill it; 0: 64.
  * @staging_bytes: for inputs; 0: as many as the bundle has.
  * @delay_us: before each bundle's kernels.
+ * @open_waits: open only returns when the farm is over.
  * @fail_submit_at: this call of submit fails; @fail_submit_every: so does
  *   each so manyth.
  * @fail_bundle_at, @fail_bundle_every: likewise, on the device.
@@ -34,7 +35,7 @@ typedef struct
   guint64 width;
   gsize staging_bytes;
   guint delay_us;
-  gboolean fail_open;
+  gboolean fail_open, open_waits;
   guint fail_submit_at, fail_submit_every;
   guint fail_bundle_at, fail_bundle_every;
   guint lose_at;

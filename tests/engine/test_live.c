@@ -195,6 +195,27 @@ not_opened (void)
   free_devices (&t);
 }
 
+/* A device that is called off has not failed. */
+static void
+opening_called_off (void)
+{
+  StandInPlan plan = { .open_waits = TRUE };
+  Trial t = { .kind = HASS_FARM_COMBINE,
+              .strategy = "naive-greedy",
+              .n_cores = 2,
+              .n_loads = 100,
+              .most_elements = 3,
+              .devices = { stand_in_new (&plan) },
+              .n_devices = 1 };
+  HassReport *report;
+  CU_ASSERT_PTR_NULL (trial_run (&t, &report));
+  CU_ASSERT_EQUAL (report->devices[0].units, 100);
+  CU_ASSERT_FALSE (report->devices[1].lost);
+  CU_ASSERT_PTR_NULL (report->devices[1].message);
+  hass_report_free (report);
+  free_devices (&t);
+}
+
 static gboolean
 no_worker (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
            GError **error)
@@ -203,26 +224,57 @@ no_worker (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
   return TRUE;
 }
 
+static gboolean
+emits_none (HassEmitter *emitter, gpointer data, GError **error)
+{
+  (void)data, (void)error;
+  while (!hass_emitter_stopping (emitter))
+    g_usleep (100);
+  return TRUE;
+}
+
+/* What is left is counted, and named in the error and in the report. */
 static void
 none_opened (void)
 {
   StandInPlan shut = { .fail_open = TRUE };
-  HassDevice *device = stand_in_new (&shut);
-  HassLoad load = { .size = 1 };
-  HassDataFarm f = HASS_DATA_FARM_INIT;
-  GError *error = NULL;
-  f.loads = &load;
-  f.n_loads = 1;
-  f.gpu_worker = no_worker;
-  f.run.devices = &device;
-  f.run.n_devices = 1;
-  watchdog (20, "no device opens");
-  CU_ASSERT_FALSE (hass_data_farm_combine (&f, NULL, &error));
-  watchdog (0, NULL);
-  CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_DEVICE));
-  CU_ASSERT_PTR_NOT_NULL (error && strstr (error->message, "stand-in is shut"));
-  g_clear_error (&error);
-  stand_in_free (device);
+  StandInPlan other = { .fail_open = TRUE, .name = "gpu1" };
+  HassDevice *devices[] = { stand_in_new (&shut), stand_in_new (&other) };
+  HassLoad loads[7] = { 0 };
+  for (guint i = 0; i < 4; i++)
+    {
+      HassDataFarm f = HASS_DATA_FARM_INIT;
+      g_autoptr (HassReport) r = NULL;
+      g_autoptr (GError) error = NULL;
+      gboolean any = i < 2;
+      f.loads = any ? loads : NULL;
+      f.n_loads = any ? 7 : 0;
+      f.generate = any ? NULL : emits_none;
+      f.gpu_worker = no_worker;
+      f.run.devices = devices;
+      f.run.n_devices = 1 + i % 2;
+      watchdog (20, "no device opens");
+      CU_ASSERT_FALSE (hass_data_farm_combine (&f, &r, &error));
+      watchdog (0, NULL);
+      CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_DEVICE));
+      const char *why = error ? error->message : "";
+      CU_ASSERT_PTR_NOT_NULL (strstr (why, "gpu0 is lost: stand-in is shut"));
+      CU_ASSERT_EQUAL (strstr (why, "gpu1 is lost: stand-in") != NULL, i % 2);
+      /* A round may have begun meanwhile. */
+      gboolean counted
+          = strstr (why, "7 loads wait") || strstr (why, "7 units wait");
+      CU_ASSERT_EQUAL (counted, any);
+      CU_ASSERT_EQUAL (strstr (why, "the first is load 0") != NULL, any);
+      CU_ASSERT_EQUAL (r->loads, f.n_loads);
+      CU_ASSERT_EQUAL (r->n_unfinished, any);
+      if (any && r->n_unfinished == 1)
+        {
+          CU_ASSERT_EQUAL (r->unfinished[0].seq, 0);
+          CU_ASSERT_EQUAL (r->unfinished[0].n_loads, 7);
+        }
+    }
+  stand_in_free (devices[0]);
+  stand_in_free (devices[1]);
 }
 
 /* -- Depth and rest ----------------------------------------------------- */
@@ -348,7 +400,9 @@ HASS_TEST_SUITE (
       only_device_lost },
     { "of two devices the other one takes over", other_device_takes_over },
     { "a device that does not open is left out", not_opened },
-    { "where no device opens the farm says why", none_opened },
+    { "a device that is still opened when the farm is over is called off",
+      opening_called_off },
+    { "where no device opens the farm says why and what is left", none_opened },
     { "as many bundles are in flight as the device can hold",
       bundles_in_flight },
     { "cores rest while a device works and loads wait", cores_rest },

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: MIT */
+/* cuda_done.c: bundles that leave a GPU, done or failed; steps 2 to 4 of
+   cuda.c.
+
+   DESIGN. What a bundle has brought is delivered, unless it has more records
+   than its buffer holds: then it is computed again with a larger one. When
+   waiting fails, all that are there leave as failed, one a call.
+
+   Thread safety: the device's proxy thread. */
+#include "cuda-private.h"
+
+#include <string.h>
+
+#include "hass/error.h"
+
+#define MOST_RUNS 4
+
+typedef enum
+{
+  COMPLETE,
+  AGAIN, /* more is on its way */
+  FAILED,
+  TOO_LARGE
+} Outcome;
+
+/* Copies are on their way again: more records, or all of another run. */
+static Outcome
+fetch_rest (HassCudaDevice *d, HassCudaSlot *slot, guint64 n, GError **error)
+{
+  const HassCudart *cuda = hass_cudart ();
+  GError *inner = NULL;
+  gboolean ok;
+  if (n <= slot->record_capacity)
+    ok = hass_cuda_fetch_records (d, slot, slot->n_copied, n - slot->n_copied,
+                                  &inner)
+         && hass_gpu_check (
+             d->gpu, cuda->event_record (slot->kit->done, slot->kit->stream),
+             "record an event", &inner);
+  else
+    {
+      slot->record_capacity = n + n / 8;
+      d->record_rate
+          = MAX (d->record_rate,
+                 (double)n
+                     / MAX (g_array_index (slot->groups, HassCudaGroup, 0)
+                                .layout.n_elements,
+                            1));
+      ok = slot->n_runs < MOST_RUNS
+           && hass_cuda_reserve_records (d, slot, &inner)
+           && hass_cuda_compute (d, slot, &inner);
+      hass_cuda_note_peak (d);
+    }
+  if (ok)
+    return AGAIN;
+  gboolean large = g_error_matches (inner, HASS_ERROR, HASS_ERROR_NO_MEMORY);
+  if (!hass_cuda_drain (d, slot))
+    large = FALSE;
+  if (!inner)
+    inner = g_error_new (HASS_ERROR, HASS_ERROR_WORKER,
+                         "%s: the number of records grows from run to run",
+                         d->gpu->name);
+  slot->record_capacity = 0;
+  g_propagate_error (error, inner);
+  return large ? TOO_LARGE : FAILED;
+}
+
+static Outcome
+complete (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
+{
+  guint64 n = hass_cuda_n_records (d, slot);
+  hass_cuda_sent (d, slot);
+  if (d->farm->record_bytes > 0 && n > slot->n_copied)
+    return fetch_rest (d, slot, n, error);
+  if (d->farm->record_bytes > 0)
+    {
+      guint64 elements
+          = g_array_index (slot->groups, HassCudaGroup, 0).layout.n_elements;
+      double rate = (double)n / MAX (elements, 1);
+      d->record_rate = MAX (rate, 0.75 * d->record_rate + 0.25 * rate);
+    }
+  return hass_cuda_deliver (d, slot, error) ? COMPLETE : FAILED;
+}
+
+static double
+stage_ns (gpointer begin, gpointer end)
+{
+  const HassCudart *cuda = hass_cudart ();
+  float ms = 0;
+  if (cuda->event_elapsed (&ms, begin, end) != 0)
+    {
+      cuda->last_error ();
+      return 0;
+    }
+  return ms * 1e6;
+}
+
+static void
+report_done (HassCudaDevice *d, HassCudaSlot *slot, HassBundleDone *done)
+{
+  const HassCudaGroup *g = &g_array_index (slot->groups, HassCudaGroup, 0);
+  HassGpuKit *kit = slot->kit;
+  done->h2d_ns = stage_ns (kit->begun, kit->copied);
+  done->kernel_ns = stage_ns (kit->copied, kit->computed);
+  done->d2h_ns = stage_ns (kit->computed, kit->done);
+  d->expected_ns = done->h2d_ns + done->kernel_ns + done->d2h_ns;
+  done->accumulator = hass_cuda_accumulator (d, slot);
+  if (d->farm->record_bytes == 0)
+    return;
+  done->n_records = hass_cuda_n_records (d, slot);
+  if (g->layout.n > 1)
+    done->record_blocks
+        = (const guint32 *)(gconstpointer)kit->host_records.data;
+  done->records = kit->host_records.data
+                  + hass_cuda_record_blocks_bytes (slot->record_capacity);
+}
+
+/* Waiting has failed, and which bundle is to blame is not known: all that
+   are there have failed, once they have ended. FALSE: they do not end. */
+static gboolean
+fail_queued (HassCudaDevice *d)
+{
+  gboolean ok = hass_gpu_usable (d->gpu, NULL);
+  for (guint i = 0; i < d->n_queued && ok; i++)
+    ok = hass_cuda_drain (d, &d->slots[d->queue[i]]);
+  d->lost |= !ok;
+  d->n_failing = ok ? d->n_queued : 0;
+  return ok;
+}
+
+static guint
+take_queued (HassCudaDevice *d, guint at)
+{
+  guint index = d->queue[at];
+  d->n_queued--;
+  memmove (&d->queue[at], &d->queue[at + 1],
+           (d->n_queued - at) * sizeof *d->queue);
+  return index;
+}
+
+/* One of those that have failed; not the first of them: together. */
+static gboolean
+leave_failed (HassCudaDevice *d, HassBundleDone *done, gboolean together)
+{
+  *done = (HassBundleDone){ .slot = take_queued (d, 0),
+                            .failed = TRUE,
+                            .together = together };
+  d->slots[done->slot].busy = FALSE;
+  d->n_failing--;
+  return TRUE;
+}
+
+/* The device is lost: bundles leave it as failed, one a call. */
+static gboolean
+leave_lost (HassCudaDevice *d, HassBundleDone *done)
+{
+  *done = (HassBundleDone){ .slot = d->queue[--d->n_queued],
+                            .failed = TRUE,
+                            .lost = TRUE };
+  return TRUE;
+}
+
+gboolean
+hass_cuda_wait (HassDevice *device, gint64 timeout_ns, HassBundleDone *done,
+                GError **error)
+{
+  HassCudaDevice *d = (HassCudaDevice *)device;
+  GError *inner = NULL;
+  if (d->n_queued == 0)
+    return FALSE;
+  if (d->lost)
+    return leave_lost (d, done);
+  if (d->n_failing > 0)
+    return leave_failed (d, done, TRUE);
+  for (;;)
+    {
+      guint at = hass_cuda_find_done (d, timeout_ns, &inner);
+      if (at == d->n_queued)
+        {
+          if (!inner)
+            return FALSE;
+          g_propagate_error (error, inner);
+          return fail_queued (d) ? leave_failed (d, done, FALSE)
+                                 : leave_lost (d, done);
+        }
+      guint index = d->queue[at];
+      HassCudaSlot *slot = &d->slots[index];
+      Outcome outcome = complete (d, slot, &inner);
+      if (outcome == AGAIN)
+        continue;
+      take_queued (d, at);
+      *done = (HassBundleDone){ .slot = index,
+                                .failed = outcome != COMPLETE,
+                                .too_large = outcome == TOO_LARGE,
+                                .lost = d->lost };
+      if (outcome == COMPLETE)
+        report_done (d, slot, done);
+      else
+        g_propagate_error (error, inner);
+      slot->busy = d->lost;
+      return TRUE;
+    }
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/* cuda_room.c: device memory and staging for the bundles of one device.
+
+   DESIGN. Buffers only grow. Where there is no room, those of idle slots are
+   freed, and a bundle that may bring records gets fewer of them.
+
+   Thread safety: the device's proxy thread. */
+#include "cuda-private.h"
+
+#include "hass/error.h"
+
+#define LEAST_RECORDS 1024
+
+/* Freeing memory waits for all that runs on the device, so a farm whose
+   bundles have a deadline frees none while one is there, but for that in the
+   slot that is being filled. */
+static gboolean
+may_free (const HassCudaDevice *d, const HassCudaSlot *filling)
+{
+  if (d->farm->bundle_deadline_ns == 0)
+    return TRUE;
+  for (guint i = 0; i < d->n_queued; i++)
+    if (&d->slots[d->queue[i]] != filling)
+      return FALSE;
+  return TRUE;
+}
+
+static gboolean
+may_grow (const HassCudaDevice *d, const HassCudaSlot *filling,
+          const HassGpuBuffer *buffer, gsize bytes, GError **error)
+{
+  if (!buffer->data || bytes <= buffer->capacity || may_free (d, filling))
+    return TRUE;
+  g_set_error (error, HASS_ERROR, HASS_ERROR_NO_MEMORY,
+               "%s: a buffer can grow to %zu bytes only when nothing runs",
+               d->gpu->name, bytes);
+  return FALSE;
+}
+
+/* Makes a buffer hold so many bytes. Where there is no room the buffers of
+   idle slots are freed first, but for those of the slot that is being filled,
+   which may be NULL. */
+gboolean
+hass_cuda_reserve (HassCudaDevice *d, const HassCudaSlot *filling,
+                   HassGpuBuffer *buffer, gsize bytes, GError **error)
+{
+  GError *inner = NULL;
+  if (!may_grow (d, filling, buffer, bytes, error))
+    return FALSE;
+  if (hass_gpu_reserve (d->gpu, buffer, bytes, d->budget, &inner))
+    return TRUE;
+  if (!may_free (d, filling))
+    {
+      g_propagate_error (error, inner);
+      return FALSE;
+    }
+  g_clear_error (&inner);
+  for (guint i = 0; i < HASS_CUDA_SLOTS; i++)
+    {
+      HassCudaSlot *s = &d->slots[i];
+      if (s == filling || s->busy || !s->kit)
+        continue;
+      hass_gpu_release (d->gpu, &s->kit->in);
+      hass_gpu_release (d->gpu, &s->kit->out);
+      hass_gpu_release (d->gpu, &s->kit->records);
+    }
+  return hass_gpu_reserve (d->gpu, buffer, bytes, d->budget, error);
+}
+
+gboolean
+hass_cuda_reserve_host (HassCudaDevice *d, const HassCudaSlot *filling,
+                        HassGpuBuffer *buffer, gsize bytes, GError **error)
+{
+  return may_grow (d, filling, buffer, bytes, error)
+         && hass_gpu_reserve_host (d->gpu, buffer, bytes, error);
+}
+
+/* Memory that a copy to the host will read is cleared once, since kernels
+   need not fill all of it. */
+static gboolean
+reserve_cleared (HassCudaDevice *d, HassCudaSlot *slot, HassGpuBuffer *buffer,
+                 gsize bytes, GError **error)
+{
+  gsize before = buffer->capacity;
+  return hass_cuda_reserve (d, slot, buffer, bytes, error)
+         && (buffer->capacity == before
+             || hass_gpu_check (d->gpu,
+                                hass_cudart ()->clear (buffer->data,
+                                                       buffer->capacity,
+                                                       slot->kit->stream),
+                                "clear device memory", error));
+}
+
+/* Room for the slot's number of records. */
+gboolean
+hass_cuda_reserve_records (HassCudaDevice *d, HassCudaSlot *slot,
+                           GError **error)
+{
+  gsize bytes = hass_cuda_records_size (d, slot->record_capacity);
+  return reserve_cleared (d, slot, &slot->kit->records, bytes, error)
+         && hass_cuda_reserve_host (d, slot, &slot->kit->host_records, bytes,
+                                    error);
+}
+
+/* Room for what is expected; where that is too much, for fewer records. */
+gboolean
+hass_cuda_reserve_results (HassCudaDevice *d, HassCudaSlot *slot,
+                           GError **error)
+{
+  const HassDeviceFarm *farm = d->farm;
+  if (!reserve_cleared (d, slot, &slot->kit->out, hass_cuda_out_size (d, slot),
+                        error))
+    return FALSE;
+  if (farm->record_bytes == 0)
+    return TRUE;
+  const HassCudaGroup *g = &g_array_index (slot->groups, HassCudaGroup, 0);
+  double wanted = d->record_rate * g->layout.n_elements * 1.5;
+  slot->record_capacity = MAX (slot->record_capacity, LEAST_RECORDS);
+  slot->record_capacity = MAX (slot->record_capacity, (guint64)wanted);
+  for (;;)
+    {
+      GError *inner = NULL;
+      if (hass_cuda_reserve_records (d, slot, &inner))
+        return TRUE;
+      gboolean last
+          = slot->record_capacity <= LEAST_RECORDS
+            || !g_error_matches (inner, HASS_ERROR, HASS_ERROR_NO_MEMORY);
+      slot->record_capacity = MAX (slot->record_capacity / 2, LEAST_RECORDS);
+      if (last)
+        {
+          g_propagate_error (error, inner);
+          return FALSE;
+        }
+      g_clear_error (&inner);
+    }
+}
+
+void
+hass_cuda_note_peak (HassCudaDevice *d)
+{
+  pthread_mutex_lock (&d->gpu->lock);
+  d->transfers.peak_bytes = MAX (d->transfers.peak_bytes, d->gpu->held_bytes);
+  pthread_mutex_unlock (&d->gpu->lock);
+}

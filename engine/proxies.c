@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/* proxies.c: starts the devices' threads and joins them; step 1 of proxy.c.
+
+   DESIGN. A thread opens its device, serves it and closes it. The farm's end
+   joins all of them, so none outlives the job. What may take long is opening:
+   the farm's end cancels what open was given for that, and a device that
+   heeds it returns at once, not open and not failed.
+
+   Thread safety: start and stop by the thread that called the farm. */
+#include "proxy-private.h"
+#include "record.h"
+
+#include "device/urgent-private.h"
+
+/* -- A thread ----------------------------------------------------------- */
+
+static gboolean
+any_device_left_locked (HassJob *job)
+{
+  gboolean left = job->cpu >= 0;
+  for (guint d = 0; d < job->n_devices; d++)
+    left |= job->gpus[d] && !job->totals[d].lost;
+  return left;
+}
+
+/* A device that does not open is left out; the farm fails when it was the
+   last. One that the farm did not wait for has not failed. */
+static gboolean
+open_device (HassProxy *p)
+{
+  HassJob *job = p->job;
+  GError *error = NULL;
+  gint64 begin = hass_live_now (job);
+  gboolean ok = p->device->ops->open (p->device, &p->farm, &error);
+  if (job->recorder)
+    {
+      pthread_mutex_lock (&job->decision);
+      hass_record_opening (job, p->d, begin, ok);
+      pthread_mutex_unlock (&job->decision);
+    }
+  if (ok)
+    return TRUE;
+  if (g_error_matches (error, HASS_ERROR, HASS_ERROR_CANCELLED)
+      && atomic_load_explicit (&p->live->over, memory_order_seq_cst))
+    {
+      g_error_free (error);
+      return FALSE;
+    }
+  const char *why = error ? error->message : "it did not say why";
+  pthread_mutex_lock (&job->decision);
+  hass_proxy_note_locked (p, why);
+  hass_decide_lost (job, p->d);
+  HassSlot *slot = atomic_load_explicit (&job->current, memory_order_relaxed);
+  if (slot)
+    hass_decide_stalled (job, slot);
+  else if (!any_device_left_locked (job))
+    hass_decide_nobody_left (job);
+  pthread_mutex_unlock (&job->decision);
+  g_clear_error (&error);
+  hass_live_changed (job);
+  return FALSE;
+}
+
+static void
+proxy_free (HassProxy *p)
+{
+  for (guint i = 0; i < p->depth; i++)
+    g_free (p->parts[i].blocks);
+  g_free (p->bundles);
+  g_free (p->parts);
+  g_free ((gpointer)p->farm.accumulator_init);
+  g_free (p);
+}
+
+static gpointer
+run (gpointer data)
+{
+  HassProxy *p = data;
+  const HassDeviceOps *ops = p->device->ops;
+  hass_thread_urgent ();
+  if (open_device (p))
+    {
+      hass_proxy_serve (p);
+      ops->close (p->device);
+      if (ops->struct_size > G_STRUCT_OFFSET (HassDeviceOps, transfers)
+          && ops->transfers)
+        ops->transfers (p->device, &p->job->totals[p->d].transfers);
+    }
+  proxy_free (p);
+  return NULL;
+}
+
+/* What a device has to know of the farm. */
+static void
+describe_farm (HassJob *job, HassDeviceFarm *f)
+{
+  const HassFarm *farm = job->farm;
+  double per_element = farm->gpu_records_per_element;
+  *f = (HassDeviceFarm){
+    .name = farm->name,
+    .kind = farm->kind,
+    .gpu_worker = farm->gpu_worker,
+    .gpu_worker_of = farm->gpu_worker_of,
+    .gpu_function_of = farm->gpu_function_of,
+    .bundle = farm->bundle,
+    .unbundle = farm->unbundle,
+    .constants = farm->constants,
+    .n_constants = farm->n_constants,
+    .record_bytes = farm->gpu_record_bytes,
+    .records_per_element = per_element > 0 ? per_element : 1 / 256.0,
+    .bundle_deadline_ns = farm->run->bundle_deadline_ms * 1000000,
+    .user_data = farm->user_data,
+  };
+  if (!farm->reduce)
+    return;
+  f->accumulator_bytes = farm->accumulator_bytes;
+  if (!farm->reduce_init)
+    return;
+  gpointer init = g_malloc0 (farm->accumulator_bytes);
+  const char *before = hass_engine_enter_callback ("reduce_init", job);
+  farm->reduce_init (init, farm->user_data);
+  hass_engine_leave_callback (before);
+  f->accumulator_init = init;
+}
+
+static gboolean
+start_one (HassJob *job, HassLive *live, guint d, GError **error)
+{
+  const HassDeviceTraits *traits = &job->devices[d];
+  HassProxy *p = g_new0 (HassProxy, 1);
+  describe_farm (job, &p->farm);
+  p->farm.unwanted = live->unwanted;
+  p->job = job;
+  p->live = live;
+  p->d = d;
+  p->device = job->gpus[d];
+  p->depth = MAX (traits->max_in_flight, 1);
+  p->bundles = g_new0 (HassProxyBundle, p->depth);
+  p->parts = g_new0 (HassProxyPart, p->depth);
+  p->part_bytes = traits->part_bytes;
+  if (traits->memory_bytes > 0)
+    {
+      guint64 each = MAX (traits->memory_bytes / p->depth, 1);
+      p->part_bytes = p->part_bytes > 0 ? MIN (p->part_bytes, each) : each;
+    }
+  /* Contexts of the cores come first; without a pool, the caller's. */
+  guint first_gpu = job->cpu >= 0 ? 1 : 0;
+  p->worker = &job->workers[MAX (job->n_cores, 1) + d - first_gpu];
+  int failure = pthread_create (&live->proxies[d], NULL, run, p);
+  if (failure == 0)
+    {
+      live->has_proxy[d] = TRUE;
+      return TRUE;
+    }
+  g_set_error (error, HASS_ERROR, HASS_ERROR_DEVICE,
+               "no thread can be made for %s: %s", traits->name,
+               g_strerror (failure));
+  proxy_free (p);
+  return FALSE;
+}
+
+/* Starts the devices' threads. Stops the farm when no device at all is
+   left. */
+void
+hass_proxies_start (HassJob *job, HassLive *live)
+{
+  live->proxies = g_new0 (pthread_t, MAX (job->n_devices, 1));
+  live->has_proxy = g_new0 (gboolean, MAX (job->n_devices, 1));
+  live->unwanted = g_cancellable_new ();
+  for (guint d = 0; d < job->n_devices; d++)
+    {
+      GError *error = NULL;
+      if (!job->gpus[d] || start_one (job, live, d, &error))
+        continue;
+      pthread_mutex_lock (&job->decision);
+      job->totals[d].message = g_strdup (error->message);
+      hass_decide_lost (job, d);
+      pthread_mutex_unlock (&job->decision);
+      g_error_free (error);
+    }
+  pthread_mutex_lock (&job->decision);
+  if (!any_device_left_locked (job) && !hass_job_stopping (job))
+    hass_decide_nobody_left (job);
+  pthread_mutex_unlock (&job->decision);
+}
+
+void
+hass_proxies_stop (HassJob *job, HassLive *live)
+{
+  atomic_store_explicit (&live->over, TRUE, memory_order_seq_cst);
+  hass_event_notify (&job->event);
+  g_cancellable_cancel (live->unwanted);
+  for (guint d = 0; d < job->n_devices; d++)
+    if (live->has_proxy[d])
+      pthread_join (live->proxies[d], NULL);
+  g_object_unref (live->unwanted);
+  g_free (live->proxies);
+  g_free (live->has_proxy);
+}

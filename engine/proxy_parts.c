@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: MIT */
+/* proxy_parts.c: parts of a grant, as large as a device takes them; steps 2
+   and 4 of proxy.c.
+
+   DESIGN. A part is cut from the front of what is left of a grant, within
+   the bytes a device takes at once. One that did not fit waits until it is
+   alone there, then it is halved, and what follows is cut no larger. A single
+   unit that does not fit is left to the CPU, or fails with its sizes.
+
+   Thread safety: the device's proxy thread. */
+#include "proxy-private.h"
+
+/* -- 2. Cutting --------------------------------------------------------- */
+
+static guint64
+bytes_of (const HassBlock *block)
+{
+  return (block->input ? block->input_bytes : block->load->input_bytes)
+         + block->output_bytes;
+}
+
+static HassBlock *
+block_at (HassProxyPart *part, guint32 i)
+{
+  if (part->capacity <= i)
+    {
+      part->capacity = MAX (2 * part->capacity, 16);
+      part->blocks = g_renew (HassBlock, part->blocks, part->capacity);
+    }
+  return &part->blocks[i];
+}
+
+/* Adjacent blocks of a divisible load become one, as for a core. */
+static void
+cut_merged (HassProxy *p, HassProxyPart *part, HassRound *round,
+            HassExtent rest, guint32 most)
+{
+  HassBlock *block = block_at (part, 0);
+  hass_round_merge (round, (HassExtent){ rest.first, 1 }, block);
+  guint32 n = most;
+  if (p->part_bytes > 0)
+    n = (guint32)CLAMP (p->part_bytes / MAX (bytes_of (block), 1), 1, most);
+  part->extent = (HassExtent){ rest.first, n };
+  hass_round_merge (round, part->extent, block);
+  part->n_blocks = 1;
+  part->bytes = block->input_bytes;
+  part->out_bytes = block->output_bytes;
+  part->all_bytes = bytes_of (block);
+  part->elements = block->count;
+}
+
+static void
+cut_single (HassProxy *p, HassProxyPart *part, HassRound *round,
+            HassExtent rest, guint32 most)
+{
+  guint32 n = 0;
+  part->bytes = part->out_bytes = part->all_bytes = part->elements = 0;
+  for (; n < most; n++)
+    {
+      HassBlock *block = block_at (part, n);
+      hass_round_block (round, rest.first + n, block);
+      guint64 bytes = bytes_of (block);
+      if (p->part_bytes > 0 && n > 0 && part->all_bytes + bytes > p->part_bytes)
+        break;
+      part->all_bytes += bytes;
+      part->bytes += block->input_bytes;
+      part->out_bytes += block->output_bytes;
+      part->elements += block->count;
+    }
+  part->extent = (HassExtent){ rest.first, n };
+  part->n_blocks = n;
+}
+
+/* Cuts one part from the front of what is left of a bundle. */
+void
+hass_proxy_cut (HassProxy *p, HassProxyBundle *b, HassProxyPart *part)
+{
+  HassRound *round = &b->round->round;
+  HassExtent rest = b->rest;
+  HassBlock unused;
+  guint32 most = p->part_units > 0 ? MIN (p->part_units, rest.n) : rest.n;
+  if (hass_round_merge (round, (HassExtent){ rest.first, 1 }, &unused))
+    cut_merged (p, part, round, rest, most);
+  else
+    cut_single (p, part, round, rest, most);
+  guint32 n = part->extent.n;
+  b->rest = (HassExtent){ rest.first + n, rest.n - n };
+  b->n_parts++;
+  part->bundle = b;
+}
+
+/* -- 4. Memory ---------------------------------------------------------- */
+
+static gboolean
+cpu_can_take (HassProxy *p, HassRound *round, HassExtent e)
+{
+  return p->job->cpu >= 0
+         && e.first + e.n <= round->n_units - round->n_only_gpu;
+}
+
+/* A single unit, alone on the device, has no room there. */
+static void
+refuse_unit (HassProxy *p, HassProxyPart *part, const char *why)
+{
+  HassJob *job = p->job;
+  HassProxyBundle *b = part->bundle;
+  HassSlot *round = b->round;
+  HassExtent e = part->extent;
+  gboolean elsewhere = cpu_can_take (p, &round->round, e);
+  g_autofree char *message = g_strdup_printf (
+      "load %" G_GUINT64_FORMAT " needs %" G_GUINT64_FORMAT " bytes on %s: %s",
+      part->blocks[0].seq, bytes_of (&part->blocks[0]), job->devices[p->d].name,
+      why);
+  pthread_mutex_lock (&job->decision);
+  hass_proxy_note_locked (p, message);
+  if (elsewhere)
+    hass_round_keep_from_gpus (&round->round, e);
+  pthread_mutex_unlock (&job->decision);
+  if (!elsewhere)
+    {
+      HassDone counted = { .n = e.n, .n_failed = e.n, .part = TRUE };
+      hass_execute_refused (job, p->worker, round, e, message);
+      hass_execute_count (job, p->worker, round, counted, 0,
+                          hass_live_now (job));
+    }
+  b->failed |= elsewhere;
+  b->n_parts--;
+  part->bundle = NULL;
+  if (b->n_parts == 0 && b->rest.n == 0)
+    hass_proxy_finish_bundle (p, b, hass_live_now (job));
+  if (!elsewhere)
+    hass_job_units_finished (job, round, e.n);
+  hass_live_changed (job);
+}
+
+/* A part did not fit. It was cut from the front of its bundle's rest, so it
+   can go back there, unless another one was cut since. */
+void
+hass_proxy_make_smaller (HassProxy *p, HassProxyPart *part, const char *why)
+{
+  HassProxyBundle *b = part->bundle;
+  HassExtent e = part->extent;
+  gboolean was_alone = p->n_in_flight == 0;
+  if (was_alone && e.n == 1)
+    {
+      p->alone = FALSE;
+      refuse_unit (p, part, why);
+      return;
+    }
+  if (was_alone)
+    {
+      p->part_bytes = MAX (part->all_bytes / 2, 1);
+      p->part_units = e.n / 2;
+    }
+  p->alone = !was_alone;
+  b->n_parts--;
+  part->bundle = NULL;
+  if (b->rest.n == 0 || e.first + e.n == b->rest.first)
+    {
+      b->rest = (HassExtent){ e.first, e.n + b->rest.n };
+      return;
+    }
+  pthread_mutex_lock (&p->job->decision);
+  hass_round_give_back (&b->round->round, e);
+  pthread_mutex_unlock (&p->job->decision);
+  b->failed = TRUE;
+}

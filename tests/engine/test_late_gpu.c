@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: MIT */
+/* test_late_gpu.c: a farm that needs no GPU any more does not wait for one
+   that is still being started, and the next farm has it.
+
+   DESIGN. The stand-in for the CUDA runtime holds the making of a context
+   until the test lets it go, so what is asserted is an order of events: what
+   would wait for the GPU hangs, and the watchdog says so.
+
+   Thread safety: one thread, beside the engine's and the stand-in's. */
+#include <gio/gio.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "device/fake_cudart.h"
+#include "device/gpus-private.h"
+#include "hass/hass.h"
+#include "hass_test.h"
+#include "trial.h"
+
+#define N_LOADS 40
+#define CHILD "LATE_GPU_CHILD"
+
+static const HassLoad a_load = { .size = 1 };
+static _Atomic guint on_cpu, on_gpu;
+
+/* -- Farms -------------------------------------------------------------- */
+
+static void
+kernel (const HassBundle *bundle, gpointer data)
+{
+  (void)data;
+  atomic_fetch_add (&on_gpu, (guint)bundle->n_blocks);
+}
+
+static gboolean
+gpu_worker (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
+            GError **error)
+{
+  fake_launch (stream, kernel, bundle, data);
+  return fake_check ("count", error);
+}
+
+/* Leaves time for each GPU to begin its start: @data is their number. */
+static gboolean
+cpu_worker (const HassBlock *block, HassWorker *worker, gpointer data,
+            GError **error)
+{
+  (void)block, (void)worker, (void)error;
+  while (fake_cudart_counts ().opening < GPOINTER_TO_UINT (data))
+    usleep (100);
+  atomic_fetch_add (&on_cpu, 1);
+  return TRUE;
+}
+
+static gboolean
+emit_all (HassEmitter *emitter)
+{
+  gboolean ok = TRUE;
+  for (guint i = 0; i < N_LOADS && ok; i++)
+    ok = hass_emitter_emit (emitter, &a_load);
+  return ok;
+}
+
+static gboolean
+generate (HassEmitter *emitter, gpointer data, GError **error)
+{
+  (void)data, (void)error;
+  return emit_all (emitter);
+}
+
+static gboolean
+let_open_and_generate (HassEmitter *emitter, gpointer data, GError **error)
+{
+  (void)data, (void)error;
+  fake_let_open ();
+  return emit_all (emitter);
+}
+
+/* @n_begin: GPUs whose start the farm sees begin. */
+static gboolean
+run (const char *strategy, guint n_begin, gboolean cpu,
+     HassGenerateFunc generator, GCancellable *cancellable, HassReport **report,
+     GError **error)
+{
+  HassDataFarm farm = HASS_DATA_FARM_INIT;
+  farm.name = "late";
+  farm.generate = generator;
+  farm.cpu_worker = cpu ? cpu_worker : NULL;
+  farm.gpu_worker = gpu_worker;
+  farm.user_data = GUINT_TO_POINTER (n_begin);
+  farm.run.n_cores = cpu ? 2 : 0;
+  farm.run.strategy = strategy;
+  farm.run.platform = "";
+  farm.run.cancellable = cancellable;
+  atomic_store (&on_cpu, 0);
+  atomic_store (&on_gpu, 0);
+  watchdog (60, "a farm whose GPU is late");
+  gboolean ok = hass_data_farm_combine (&farm, report, error);
+  watchdog (0, NULL);
+  return ok;
+}
+
+static void
+install (guint n_gpus)
+{
+  hass_gpus_forget ();
+  fake_cudart_install (
+      &(FakePlan){ .n_devices = n_gpus, .hold_opening = TRUE });
+}
+
+static void
+clean (void)
+{
+  fake_let_open ();
+  hass_gpus_forget ();
+  FakeCounts counts = fake_cudart_remove ();
+  CU_ASSERT_STRING_EQUAL (counts.wrong, "");
+  CU_ASSERT_STRING_EQUAL (counts.leaks, "");
+}
+
+/* A farm of CPU and GPUs that has ended while its GPUs wait to be opened. */
+static void
+end_first (const char *strategy, guint n_gpus)
+{
+  g_autoptr (HassReport) r = NULL;
+  g_autoptr (GError) error = NULL;
+  CU_ASSERT_TRUE (run (strategy, n_gpus, TRUE, generate, NULL, &r, &error));
+  CU_ASSERT_PTR_NULL (error);
+  if (error)
+    g_printerr ("\n    %s", error->message);
+  CU_ASSERT_EQUAL (fake_cudart_counts ().opening, n_gpus);
+  CU_ASSERT_EQUAL (fake_cudart_counts ().opened, 0);
+  CU_ASSERT_EQUAL (atomic_load (&on_cpu), N_LOADS);
+  CU_ASSERT_TRUE (r && r->n_devices == 1 + n_gpus);
+  for (guint d = 0; r && d < r->n_devices; d++)
+    {
+      CU_ASSERT_FALSE (r->devices[d].lost);
+      CU_ASSERT_PTR_NULL (r->devices[d].message);
+      CU_ASSERT_EQUAL (r->devices[d].failures, 0);
+    }
+}
+
+/* A farm that only GPUs can run, and do. */
+static void
+use_gpus (HassGenerateFunc generator)
+{
+  g_autoptr (GError) error = NULL;
+  CU_ASSERT_TRUE (run (NULL, 0, FALSE, generator, NULL, NULL, &error));
+  if (error)
+    g_printerr ("\n    %s", error->message);
+  CU_ASSERT_EQUAL (atomic_load (&on_gpu), N_LOADS);
+}
+
+/* -- Tests -------------------------------------------------------------- */
+
+static void
+not_waited_for (void)
+{
+  static const char *const strategies[]
+      = { NULL, "naive-greedy", "shared-queue" };
+  for (guint s = 0; s < G_N_ELEMENTS (strategies); s++)
+    for (guint n_gpus = 1; n_gpus <= 2; n_gpus++)
+      {
+        install (n_gpus);
+        end_first (strategies[s], n_gpus);
+        end_first (strategies[s], n_gpus);
+        fake_let_open ();
+        use_gpus (generate);
+        CU_ASSERT_EQUAL (fake_cudart_counts ().opening, n_gpus);
+        CU_ASSERT_EQUAL (fake_cudart_counts ().opened, n_gpus);
+        clean ();
+      }
+}
+
+/* The second farm comes while the start that the first began is under way. */
+static void
+waited_for_by_the_next (void)
+{
+  install (1);
+  end_first (NULL, 1);
+  use_gpus (let_open_and_generate);
+  CU_ASSERT_EQUAL (fake_cudart_counts ().opening, 1);
+  clean ();
+}
+
+static gboolean
+cancel_and_generate (HassEmitter *emitter, gpointer data, GError **error)
+{
+  (void)error;
+  gboolean ok = emit_all (emitter);
+  while (fake_cudart_counts ().opening == 0)
+    usleep (100);
+  g_cancellable_cancel (data);
+  return ok;
+}
+
+/* A farm that is stopped leaves at once, although all it has is a GPU. */
+static void
+stopped (void)
+{
+  GCancellable *cancellable = g_cancellable_new ();
+  g_autoptr (HassReport) r = NULL;
+  g_autoptr (GError) error = NULL;
+  HassDataFarm farm = HASS_DATA_FARM_INIT;
+  install (1);
+  farm.generate = cancel_and_generate;
+  farm.gpu_worker = gpu_worker;
+  farm.user_data = cancellable;
+  farm.run.platform = "";
+  farm.run.cancellable = cancellable;
+  watchdog (60, "a farm that is cancelled before its GPU opens");
+  CU_ASSERT_FALSE (hass_data_farm_combine (&farm, &r, &error));
+  watchdog (0, NULL);
+  CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_CANCELLED));
+  CU_ASSERT_EQUAL (fake_cudart_counts ().opened, 0);
+  CU_ASSERT_FALSE (r->devices[0].lost);
+  CU_ASSERT_EQUAL (r->n_unfinished, 1);
+  CU_ASSERT_EQUAL (r->unfinished[0].n_loads, N_LOADS);
+  clean ();
+  g_object_unref (cancellable);
+}
+
+/* A start that fails when its farm is over is nobody's failure; the next
+   farm tries anew. */
+static void
+fails_later (void)
+{
+  FakePlan plan = { .hold_opening = TRUE };
+  plan.fail_at[FAKE_MEMORY_INFO] = 1;
+  hass_gpus_forget ();
+  fake_cudart_install (&plan);
+  end_first (NULL, 1);
+  fake_let_open ();
+  hass_gpus_end_starts ();
+  CU_ASSERT_EQUAL (fake_cudart_counts ().faults, 1);
+  use_gpus (generate);
+  clean ();
+}
+
+/* After a sticky error there are no GPUs, as ever. */
+static void
+breaks_later (void)
+{
+  g_autoptr (HassReport) r = NULL;
+  install (1);
+  end_first (NULL, 1);
+  fake_cudart_plan (&(FakePlan){ .sticky_at_call = 1 });
+  fake_let_open ();
+  hass_gpus_end_starts ();
+  CU_ASSERT_TRUE (run (NULL, 0, TRUE, generate, NULL, &r, NULL));
+  CU_ASSERT_EQUAL (r->n_devices, 1);
+  CU_ASSERT_EQUAL (atomic_load (&on_cpu), N_LOADS);
+  clean ();
+}
+
+/* -- Exit --------------------------------------------------------------- */
+
+static void
+say_and_let_open (void)
+{
+  printf ("exiting, opened %u\n", fake_cudart_counts ().opened);
+  fflush (stdout);
+  fake_let_open ();
+}
+
+static void
+say_opened (void)
+{
+  printf ("at the end, opened %u\n", fake_cudart_counts ().opened);
+  fflush (stdout);
+}
+
+/* The handlers run in the reverse order, the library's between these two. */
+static void
+child (void)
+{
+  if (!g_getenv (CHILD))
+    {
+      hass_test_skip ("runs as a child of late_gpu");
+      return;
+    }
+  atexit (say_opened);
+  fake_cudart_install (&(FakePlan){ .hold_opening = TRUE });
+  end_first (NULL, 1);
+  atexit (say_and_let_open);
+  watchdog (60, "an exit whose GPU is late");
+}
+
+static void
+exits (void)
+{
+  char *argv[] = { "/proc/self/exe", "--suite", "late_gpu_child", NULL };
+  g_auto (GStrv) env = g_environ_setenv (g_get_environ (), CHILD, "1", TRUE);
+  g_autofree char *out = NULL, *err = NULL;
+  int status = -1;
+  CU_ASSERT_TRUE (g_spawn_sync (NULL, argv, env, G_SPAWN_DEFAULT, NULL, NULL,
+                                &out, &err, &status, NULL));
+  CU_ASSERT_EQUAL (status, 0);
+  CU_ASSERT_TRUE (
+      out
+      && g_str_has_suffix (out, "exiting, opened 0\nat the end, opened 1\n"));
+  CU_ASSERT_STRING_EQUAL (err, "");
+  if (status != 0 || (err && *err))
+    g_printerr ("\n%s%s", out ? out : "", err ? err : "");
+}
+
+HASS_TEST_SUITE (
+    late_gpu,
+    { "a farm that is done does not wait for its GPU to open", not_waited_for },
+    { "the next farm waits for the start that goes on",
+      waited_for_by_the_next },
+    { "a farm that is stopped does not wait either", stopped },
+    { "a start that fails after its farm is tried anew", fails_later },
+    { "a start that breaks the GPUs after its farm", breaks_later },
+    { "the process's exit waits for the start", exits })
+
+HASS_TEST_SUITE (late_gpu_child,
+                 { "an exit with a late GPU, in a process of its own", child })
