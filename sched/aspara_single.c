@@ -35,46 +35,30 @@ static const HassParameter parameters[] = {
   { .name = NULL },
 };
 
-typedef struct
-{
-  HassPhases phases;
-  double *fitness; /* [n] as speeds; 0: not calibrated */
-} Single;
-
+/* Keeps fitness, as speeds; 0: not calibrated. */
 static double
 plan (HassPhases *p, HassRound *round, double waiting)
 {
-  Single *s = (Single *)p;
   (void)round;
-  gboolean known = hass_phases_known (p, s->fitness);
+  gboolean known = hass_phases_known (p, p->kept);
   if (!known && p->n_begun == 0)
     {
       hass_phases_equal (p);
       return waiting * p->crew.env->parameters[CALIBRATION];
     }
   if (!known)
-    memcpy (s->fitness, p->speeds, p->crew.n * sizeof *s->fitness);
-  hass_phases_by_speed (p, s->fitness);
+    memcpy (p->kept, p->speeds, p->crew.n * sizeof *p->kept);
+  hass_phases_by_speed (p, p->kept);
   return waiting;
 }
 
 static gpointer
 create (const HassStrategyEnv *env, GError **error)
 {
-  Single *s = g_new0 (Single, 1);
+  HassPhases *p = hass_phases_new (sizeof (HassPhases), env, plan);
   (void)error;
-  hass_phases_init (&s->phases, env, plan);
-  s->fitness = g_new0 (double, env->n_devices);
-  hass_crew_told_rates (&s->phases.crew, s->fitness);
-  return s;
-}
-
-static void
-destroy (gpointer self)
-{
-  Single *s = self;
-  g_free (s->fitness);
-  hass_phases_destroy (self);
+  hass_crew_told_rates (&p->crew, p->kept);
+  return p;
 }
 
 const HassStrategyOps hass_aspara_single = {
@@ -88,5 +72,5 @@ const HassStrategyOps hass_aspara_single = {
   .begin_round = hass_phases_begin_round,
   .grant = hass_phases_grant,
   .observe = hass_phases_observe,
-  .destroy = destroy,
+  .destroy = hass_phases_destroy,
 };

@@ -41,11 +41,12 @@ double hass_fit_ns (const HassFit *fit, double work);
  * @rate: work per ns; 0: it is not planned with.
  * @ready_ns: when it could begin to compute something new.
  * @step_ns: its least bundle, or one unit on one core, takes so long.
+ * @fill_ns: of that, what fills a GPU takes so long.
  * @runs: filled in: it takes part.
  */
 typedef struct
 {
-  double rate, ready_ns, step_ns;
+  double rate, ready_ns, step_ns, fill_ns;
   gboolean runs;
 } HassRunner;
 

@@ -37,7 +37,7 @@ typedef struct
   const HassFit *fit;
   gboolean unknown; /* costs */
   double u;         /* uncertainty, relative */
-  double fixed_ns, part_ns, fill_ns;
+  double fixed_ns, part_ns;
   double large_ns; /* is never too much; 0: nothing is */
 } Bundle;
 
@@ -169,12 +169,13 @@ careful_ns (const HassAuto *s, const Bundle *b, double ns)
 static double
 filling_ns (const Bundle *b, double ns)
 {
-  ns = MAX (ns, MIN (b->fill_ns, b->part_ns));
-  if (b->m->largest < MUCH_FILLED * b->fill_ns * b->r->rate
+  ns = MAX (ns, MIN (b->r->fill_ns, b->part_ns));
+  if (b->m->largest < MUCH_FILLED * b->r->fill_ns * b->r->rate
       && b->m->n_bundles == 0)
-    ns = MAX (ns, MIN (MUCH_FILLED * b->fill_ns, b->part_ns / 4));
+    ns = MAX (ns, MIN (MUCH_FILLED * b->r->fill_ns, b->part_ns / 4));
   if (!b->fit->spread && b->fit->seen >= 2)
-    ns = MAX (ns, MIN (TWICE * b->fill_ns, b->part_ns / (b->unknown ? 16 : 4)));
+    ns = MAX (ns,
+              MIN (TWICE * b->r->fill_ns, b->part_ns / (b->unknown ? 16 : 4)));
   return ns;
 }
 
@@ -191,7 +192,6 @@ bundle_for (const HassAuto *s, const HassRound *round, guint device)
     b.u = MAX (b.u, SHARED_LINK);
   b.fixed_ns = launch_ns (s, round, device, b.fit);
   b.part_ns = MAX (s->finish_ns - b.r->ready_ns, b.r->step_ns);
-  b.fill_ns = hass_auto_fill_next (s, round, device) / b.r->rate;
   /* Where a launch overlaps nothing, a few large ones first. */
   if (!shares && !hass_auto_overlaps (s, device))
     b.large_ns = FACTOR * b.part_ns;
@@ -212,8 +212,8 @@ hass_auto_bundle_work (HassAuto *s, const HassRound *round, guint device)
   Bundle b = bundle_for (s, round, device);
   double ns = worth_ns (s, device, &b);
   ns = filling_ns (&b, careful_ns (s, &b, ns));
-  gboolean rest
-      = b.part_ns - ns < MAX (2 * b.fixed_ns, b.fill_ns); /* 4: is not worth */
+  gboolean rest = b.part_ns - ns
+                  < MAX (2 * b.fixed_ns, b.r->fill_ns); /* 4: is not worth */
   if (!hass_auto_measured (s, round, device))
     {
       s->why = "a first bundle, by what earlier runs have shown";
@@ -237,6 +237,6 @@ hass_auto_bundle_work (HassAuto *s, const HassRound *round, guint device)
     work = MIN (work, growth * b.m->largest); /* 5. */
   if (!hass_auto_all_known (s, round))
     work = MIN (work, s->left / (2 * s->n));
-  work = MAX (work, MIN (b.fill_ns, b.part_ns) * rate);
+  work = MAX (work, MIN (b.r->fill_ns, b.part_ns) * rate);
   return MAX (work, G_MINDOUBLE);
 }

@@ -161,7 +161,8 @@ plan_gpu (const HassAuto *s, const HassRound *round, guint device,
       least = hass_auto_listed_work (s, round, device,
                                      s->reversed ? lo : hi - n, n);
     }
-  r->step_ns = MAX (least, hass_auto_fill_next (s, round, device)) / r->rate;
+  r->fill_ns = hass_auto_fill_next (s, round, device) / r->rate;
+  r->step_ns = MAX (least / r->rate, r->fill_ns);
   if (m->n_bundles == 0 && s->env->cost != HASS_COST_UNKNOWN)
     r->ready_ns += hass_auto_alone_part (s, device) * r->step_ns;
 }

@@ -56,17 +56,16 @@ typedef struct
 {
   HassPhases phases;
   double size; /* s of Algorithm 1, in work */
-  double *old; /* [n] the partition before */
 } Cap;
 
-/* Of the device whose part changed most. */
+/* Of the device whose part changed most; kept: the partition before. */
 static double
 variance (const Cap *s)
 {
   double most = 0;
   for (guint d = 0; d < s->phases.crew.n; d++)
     {
-      double half = (s->phases.parts[d] - s->old[d]) / 2;
+      double half = (s->phases.parts[d] - s->phases.kept[d]) / 2;
       most = MAX (most, half * half);
     }
   return most;
@@ -84,7 +83,7 @@ plan (HassPhases *p, HassRound *round, double waiting)
       s->size = waiting * parameter[FIRST];
       return s->size;
     }
-  memcpy (s->old, p->parts, p->crew.n * sizeof *s->old);
+  memcpy (p->kept, p->parts, p->crew.n * sizeof *p->kept);
   hass_phases_by_speed (p, p->speeds);
   gboolean measured = p->n_begun > 1; /* the old one, too */
   double next = s->size * parameter[GROWTH];
@@ -97,19 +96,8 @@ plan (HassPhases *p, HassRound *round, double waiting)
 static gpointer
 create (const HassStrategyEnv *env, GError **error)
 {
-  Cap *s = g_new0 (Cap, 1);
   (void)error;
-  hass_phases_init (&s->phases, env, plan);
-  s->old = g_new0 (double, env->n_devices);
-  return s;
-}
-
-static void
-destroy (gpointer self)
-{
-  Cap *s = self;
-  g_free (s->old);
-  hass_phases_destroy (self);
+  return hass_phases_new (sizeof (Cap), env, plan);
 }
 
 const HassStrategyOps hass_cap = {
@@ -123,5 +111,5 @@ const HassStrategyOps hass_cap = {
   .begin_round = hass_phases_begin_round,
   .grant = hass_phases_grant,
   .observe = hass_phases_observe,
-  .destroy = destroy,
+  .destroy = hass_phases_destroy,
 };

@@ -48,6 +48,15 @@ typedef struct
   gboolean failed; /* its last grant failed */
 } HassMember;
 
+/* In which order units are mapped, each to who would finish it first; min-min
+   chooses the pair that is done first of all. */
+typedef enum
+{
+  HASS_MAP_MIN_MIN,
+  HASS_MAP_AS_EMITTED,
+  HASS_MAP_LARGEST_FIRST
+} HassMapOrder;
+
 typedef struct
 {
   const HassStrategyEnv *env;
@@ -57,6 +66,7 @@ typedef struct
   double unit_work;    /* mean of the round, once it is mapped */
   guint64 gpu_part;    /* of the GPU-only units of the round, for each GPU */
   gboolean mapped;     /* this round's units are in the shares */
+  HassMapOrder order;  /* in which hass_crew_map maps them */
   HassMember *members; /* [n] */
   double *weights;     /* [n], scratch */
   guint64 *counts;     /* [n], units of the last map or carve */
@@ -88,16 +98,7 @@ gboolean hass_crew_told_rates (const HassCrew *crew, double *rates);
 
 /* -- common_map.c: a round is divided ----------------------------------- */
 
-/* In which order units are mapped, each to who would finish it first. */
-typedef enum
-{
-  HASS_MAP_AS_EMITTED,
-  HASS_MAP_LARGEST_FIRST
-} HassMapOrder;
-
 void hass_crew_map (HassCrew *crew, HassRound *round);
-void hass_crew_map_in_order (HassCrew *crew, HassRound *round,
-                             HassMapOrder order);
 void hass_crew_begin_mapped (gpointer self, HassRound *round);
 gboolean hass_crew_mapped (HassCrew *crew, HassRound *round, guint device,
                            gboolean force, HassGrant *grant,

@@ -42,10 +42,36 @@ first_to_finish (HassRound *round, guint64 position, gpointer user_data)
   return best;
 }
 
-/* Min-min. Times are taken as linear in the work (Zhang 2011, chapter 4), so
-   the unit that can finish first is always the shortest one left: Min-min is
-   one pass in ascending order. Equal units need no pass at all, only how
-   many each device gets, and then stay adjacent. */
+typedef struct
+{
+  const guint *owners;
+  guint64 first;
+} Owners;
+
+static guint
+owner_of (HassRound *round, guint64 position, gpointer user_data)
+{
+  const Owners *map = user_data;
+  (void)round;
+  return map->owners[position - map->first];
+}
+
+static void
+assign_backwards (HassRound *round, Mapping *map)
+{
+  guint64 first = hass_round_front (round);
+  guint64 n = hass_round_back (round) - first;
+  g_autofree guint *owners = g_new (guint, MAX (n, 1));
+  for (guint64 i = n; i-- > 0;)
+    owners[i] = first_to_finish (round, first + i, map);
+  hass_round_assign (round, owner_of, &(Owners){ owners, first });
+}
+
+/* In the crew's order. Times are taken as linear in the work (Zhang 2011,
+   chapter 4), so the unit that can finish first is always the shortest one
+   left: Min-min is one pass in ascending order, and Max-min one in descending
+   order. Equal units need no pass at all, only how many each device gets, and
+   then stay adjacent. */
 void
 hass_crew_map (HassCrew *crew, HassRound *round)
 {
@@ -62,58 +88,18 @@ hass_crew_map (HassCrew *crew, HassRound *round)
       return;
     }
   Mapping map = { rates, g_new0 (double, crew->n), crew->n };
-  hass_round_order_by_work (round);
-  hass_round_assign (round, first_to_finish, &map);
-  for (guint d = 0; d < crew->n; d++)
-    crew->counts[d] = hass_round_share (round, d);
-  g_free (map.ready_ns);
-}
-
-typedef struct
-{
-  const guint *owners;
-  guint64 first;
-} Owners;
-
-static guint
-owner_of (HassRound *round, guint64 position, gpointer user_data)
-{
-  const Owners *map = user_data;
-  (void)round;
-  return map->owners[position - map->first];
-}
-
-/* As hass_crew_map, but each unit in its turn. Units of the same work have no
-   order that matters. */
-void
-hass_crew_map_in_order (HassCrew *crew, HassRound *round, HassMapOrder order)
-{
-  if (crew->n == 1 || crew->env->cost != HASS_COST_SIZED
-      || crew->env->farm == HASS_FARM_PARTITION)
-    {
-      hass_crew_map (crew, round);
-      return;
-    }
-  set_mapped (crew, round);
-  if (order == HASS_MAP_LARGEST_FIRST)
+  if (crew->order != HASS_MAP_AS_EMITTED)
     hass_round_order_by_work (round);
-  guint64 first = hass_round_front (round);
-  guint64 n = hass_round_back (round) - first;
-  guint *owners = g_new (guint, MAX (n, 1));
-  Mapping map = { hass_crew_weights (crew), g_new0 (double, crew->n), crew->n };
-  for (guint64 i = 0; i < n; i++)
-    {
-      guint64 at = order == HASS_MAP_LARGEST_FIRST ? n - 1 - i : i;
-      owners[at] = first_to_finish (round, first + at, &map);
-    }
-  hass_round_assign (round, owner_of, &(Owners){ owners, first });
+  if (crew->order == HASS_MAP_LARGEST_FIRST)
+    assign_backwards (round, &map);
+  else
+    hass_round_assign (round, first_to_finish, &map);
   for (guint d = 0; d < crew->n; d++)
     crew->counts[d] = hass_round_share (round, d);
   g_free (map.ready_ns);
-  g_free (owners);
 }
 
-/* The begin_round of strategies that map each round by min-min. */
+/* The begin_round of strategies that map each round. */
 void
 hass_crew_begin_mapped (gpointer self, HassRound *round)
 {

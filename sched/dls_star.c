@@ -203,9 +203,8 @@ end_round (gpointer self, const HassRoundSummary *summary)
 static gpointer
 create (const HassStrategyEnv *env, GError **error)
 {
-  Star *s = g_new0 (Star, 1);
+  Star *s = hass_phases_new (sizeof *s, env, plan);
   (void)error;
-  hass_phases_init (&s->phases, env, plan);
   s->past = g_new0 (Cost, env->n_devices);
   s->now = g_new0 (Cost, env->n_devices);
   s->sending = g_new0 (double, env->n_devices);

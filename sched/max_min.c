@@ -28,12 +28,12 @@
    Thread safety: as hass/strategy.h. */
 #include "common-private.h"
 
-static void
-begin_round (gpointer self, HassRound *round)
+static gpointer
+create (const HassStrategyEnv *env, GError **error)
 {
-  hass_crew_begin_round (self, round);
-  if (hass_crew_known (self))
-    hass_crew_map_in_order (self, round, HASS_MAP_LARGEST_FIRST);
+  HassCrew *crew = hass_crew_create (env, error);
+  crew->order = HASS_MAP_LARGEST_FIRST;
+  return crew;
 }
 
 /* From the back of its own share, where the largest lie; 0: the rest of the
@@ -60,12 +60,8 @@ decide (gpointer self, HassRound *round, guint device, gboolean force,
 {
   HassCrew *crew = self;
   HassAnswer answer;
-  if (!crew->mapped)
-    {
-      if (hass_crew_probe (crew, round, device, force, grant, &answer))
-        return answer;
-      hass_crew_map_in_order (crew, round, HASS_MAP_LARGEST_FIRST);
-    }
+  if (!hass_crew_mapped (crew, round, device, force, grant, &answer))
+    return answer;
   if (own_largest (crew, round, device, grant)
       || hass_crew_leftovers (crew, round, device, FALSE, grant))
     return HASS_TAKE;
@@ -78,8 +74,8 @@ const HassStrategyOps hass_max_min = {
   .summary = "Max-min map, the largest unit first, units one by one",
   .source = "Zhang 2011, 2.4.2; Maheswaran 1999",
   .farms = HASS_FARM_ANY,
-  .create = hass_crew_create,
-  .begin_round = begin_round,
+  .create = create,
+  .begin_round = hass_crew_begin_mapped,
   .grant = decide,
   .observe = hass_crew_observe,
   .destroy = hass_crew_destroy,

@@ -38,14 +38,17 @@ struct HassPhases
   double *parts;  /* [n] of the phase that began last */
   double *speeds; /* [n] work per busy ns in the last phase that it took part
                      in; 0: none yet */
+  double *kept; /* [n] what the strategy keeps of each device, zeros at first */
 
   double *work, *ns;  /* [n] this round's, when the phase began */
   gboolean *trying;   /* [n] has a single unit, because it failed */
   gboolean untouched; /* begun because of force, nothing finished since */
 };
 
-void hass_phases_init (HassPhases *phases, const HassStrategyEnv *env,
-                       HassPlanFunc plan);
+/* A strategy's state of so many bytes, zeros but for the phases that it begins
+   with. */
+gpointer hass_phases_new (gsize bytes, const HassStrategyEnv *env,
+                          HassPlanFunc plan);
 void hass_phases_clear (HassPhases *phases);
 
 /* These fit the ops table of a strategy whose state begins with phases. */

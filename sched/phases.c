@@ -3,17 +3,20 @@
    Thread safety: as the strategy that owns the phases. */
 #include "phases-private.h"
 
-void
-hass_phases_init (HassPhases *p, const HassStrategyEnv *env, HassPlanFunc plan)
+gpointer
+hass_phases_new (gsize bytes, const HassStrategyEnv *env, HassPlanFunc plan)
 {
   guint n = env->n_devices;
+  HassPhases *p = g_malloc0 (bytes);
   hass_crew_init (&p->crew, env);
   p->plan = plan;
   p->parts = g_new0 (double, n);
   p->speeds = g_new0 (double, n);
   p->work = g_new0 (double, n);
   p->ns = g_new0 (double, n);
+  p->kept = g_new0 (double, n);
   p->trying = g_new0 (gboolean, n);
+  return p;
 }
 
 /* All but the crew, which frees the strategy's state. */
@@ -24,6 +27,7 @@ hass_phases_clear (HassPhases *p)
   g_free (p->speeds);
   g_free (p->work);
   g_free (p->ns);
+  g_free (p->kept);
   g_free (p->trying);
 }
 

@@ -242,11 +242,10 @@ end_round (gpointer self, const HassRoundSummary *summary)
 static gpointer
 create (const HassStrategyEnv *env, GError **error)
 {
-  Qilin *s = g_new0 (Qilin, 1);
+  Qilin *s = hass_phases_new (sizeof *s, env, plan);
   const HassProfileRate *profile = env->profile;
   gboolean stored = profile != NULL;
   (void)error;
-  hass_phases_init (&s->phases, env, plan);
   s->models = g_new0 (Model, env->n_devices);
   for (guint d = 0; d < env->n_devices && stored; d++)
     stored = profile[d].work_per_ns > 0;

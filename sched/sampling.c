@@ -52,10 +52,8 @@ plan (HassPhases *p, HassRound *round, double waiting)
 static gpointer
 create (const HassStrategyEnv *env, GError **error)
 {
-  HassPhases *p = g_new0 (HassPhases, 1);
   (void)error;
-  hass_phases_init (p, env, plan);
-  return p;
+  return hass_phases_new (sizeof (HassPhases), env, plan);
 }
 
 const HassStrategyOps hass_sampling = {
