@@ -10,19 +10,10 @@ SimCase *
 papers_case (const char *workload, const char *platform, guint rounds,
              GError **error)
 {
-  g_autofree char *path = sim_find ("workloads", workload, error);
-  SimWorkload *w = path ? sim_workload_load (path, error) : NULL;
-  if (!w)
+  SimWorkload *w;
+  HassPlatform *p;
+  if (!sim_load (workload, platform, &w, &p, error))
     return NULL;
-  g_autofree char *machine
-      = sim_find ("platforms", platform ? platform : w->platform, error);
-  HassPlatform *p
-      = machine ? hass_platform_load (machine, w->name, error) : NULL;
-  if (!p)
-    {
-      sim_workload_free (w);
-      return NULL;
-    }
   return sim_case_new (w, p, rounds, 1, NULL, 0);
 }
 

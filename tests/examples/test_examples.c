@@ -3,46 +3,16 @@
    real machine and on a modelled one; string_search says what is wrong.
    Thread safety: single-threaded. */
 #include "hass_test.h"
+#include "tests/program.h"
 
 #include <glib.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #define THESIS HASS_TOP "/doc/platforms/thesis.platform"
-
-/* Runs a program of the build; returns its exit status and its output. */
-static int
-run (char **out, char **err, const char *program, ...)
-{
-  const char *build = g_getenv ("TEST_BUILD");
-  g_autoptr (GPtrArray) argv = g_ptr_array_new_with_free_func (g_free);
-  g_ptr_array_add (argv, g_build_filename (build ? build : HASS_TOP "/build",
-                                           "bin", program, NULL));
-  va_list args;
-  va_start (args, program);
-  for (char *a = va_arg (args, char *); a; a = va_arg (args, char *))
-    g_ptr_array_add (argv, g_strdup (a));
-  va_end (args);
-  g_ptr_array_add (argv, NULL);
-  int status = -1;
-  if (!g_spawn_sync (NULL, (char **)argv->pdata, NULL, G_SPAWN_DEFAULT, NULL,
-                     NULL, out, err, &status, NULL))
-    return -1;
-  return WIFEXITED (status) ? WEXITSTATUS (status) : -1;
-}
-
-static void
-says (const char *text, const char *wanted)
-{
-  if (text && strstr (text, wanted))
-    return;
-  printf ("\n    '%s' is not in: %s", wanted, text ? text : "nothing");
-  CU_FAIL ("the output is not as wanted");
-}
 
 static void
 check (const char *program, const char *argument, const char *wanted)
@@ -52,11 +22,12 @@ check (const char *program, const char *argument, const char *wanted)
       g_autofree char *out = NULL, *err = NULL;
       if (modelled)
         g_setenv ("HASS_PLATFORM", THESIS, TRUE);
-      CU_ASSERT_EQUAL (run (&out, &err, program, argument, NULL), 0);
+      CU_ASSERT_EQUAL (program_run (&out, &err, program, argument, NULL), 0);
       g_unsetenv ("HASS_PLATFORM");
-      says (out, wanted);
+      program_says (out, wanted);
       if (modelled)
-        says (strstr (out, "farm ") ? out : err, "virtual time on thesis");
+        program_says (strstr (out, "farm ") ? out : err,
+                      "virtual time on thesis");
     }
 }
 
@@ -96,7 +67,7 @@ static void
 own_strategy (void)
 {
   g_autofree char *out = NULL, *err = NULL;
-  CU_ASSERT_EQUAL (run (&out, &err, "own_strategy", THESIS, NULL), 0);
+  CU_ASSERT_EQUAL (program_run (&out, &err, "own_strategy", THESIS, NULL), 0);
   const char *naive = strstr (out, "naive-greedy");
   const char *guided = strstr (out, "guided");
   CU_ASSERT_FATAL (naive && guided);
@@ -112,11 +83,11 @@ bit_count (void)
   guint64 bits = 0;
   for (guint i = 0; i < 1000003; i++)
     bits += (guint64)__builtin_popcount (i % 256);
-  CU_ASSERT_EQUAL (run (&out, &err, "bit_count", "1000003", NULL), 0);
+  CU_ASSERT_EQUAL (program_run (&out, &err, "bit_count", "1000003", NULL), 0);
   g_autofree char *wanted = g_strdup_printf (
       "1000003 bytes have %" G_GUINT64_FORMAT " bits set\n", bits);
   CU_ASSERT_STRING_EQUAL (out, wanted);
-  says (err, "farm bit_count");
+  program_says (err, "farm bit_count");
 }
 
 static void
@@ -130,9 +101,10 @@ no_number (void)
       {
         g_autofree char *out = NULL, *err = NULL;
         g_autofree char *usage = g_strdup_printf ("usage: %s [", programs[i]);
-        CU_ASSERT_EQUAL (run (&out, &err, programs[i], wrong[k], NULL), 2);
+        CU_ASSERT_EQUAL (program_run (&out, &err, programs[i], wrong[k], NULL),
+                         2);
         CU_ASSERT_STRING_EQUAL (out, "");
-        says (err, usage);
+        program_says (err, usage);
       }
 }
 
@@ -140,8 +112,8 @@ static void
 refuses (const char *wanted, const char *a, const char *b, const char *c)
 {
   g_autofree char *out = NULL, *err = NULL;
-  CU_ASSERT_EQUAL (run (&out, &err, "string_search", a, b, c, NULL), 2);
-  says (err, wanted);
+  CU_ASSERT_EQUAL (program_run (&out, &err, "string_search", a, b, c, NULL), 2);
+  program_says (err, wanted);
 }
 
 static void
@@ -160,8 +132,8 @@ static void
 no_progress (void)
 {
   g_autofree char *out = NULL, *err = NULL;
-  CU_ASSERT_EQUAL (run (&out, &err, "string_search", "-c", "farm",
-                        HASS_TOP "/README.md", NULL),
+  CU_ASSERT_EQUAL (program_run (&out, &err, "string_search", "-c", "farm",
+                                HASS_TOP "/README.md", NULL),
                    0);
   CU_ASSERT_STRING_EQUAL (err, "");
 }
@@ -181,11 +153,11 @@ explained_from_the_start (void)
   for (guint i = 0; i < 2; i++)
     {
       g_autofree char *out = NULL, *err = NULL;
-      CU_ASSERT_EQUAL (run (&out, &err, "collatz", "1000000", NULL), 0);
+      CU_ASSERT_EQUAL (program_run (&out, &err, "collatz", "1000000", NULL), 0);
       if (i == 1)
         {
-          says (err, "from earlier runs");
-          says (err, "collatz 0.000 ms: ");
+          program_says (err, "from earlier runs");
+          program_says (err, "collatz 0.000 ms: ");
         }
     }
   g_unsetenv ("HASS_EXPLAIN");

@@ -3,6 +3,7 @@
    devices that stand in for GPUs, and a wrong one does not pass the check.
    Thread safety: one thread. */
 #include "hass_test.h"
+#include "tests/program.h"
 
 #ifdef WITHOUT_matrix_multiply
 
@@ -466,14 +467,7 @@ numbers_by_seed (void)
 static int
 program (const char *arguments, char **out, char **err)
 {
-  const char *build = g_getenv ("TEST_BUILD");
-  g_autofree char *line
-      = g_strdup_printf ("%s/bin/matrix_multiply %s",
-                         build ? build : HASS_TOP "/build", arguments);
-  int status = -1;
-  if (!g_spawn_command_line_sync (line, out, err, &status, NULL))
-    return -1;
-  return WIFEXITED (status) ? WEXITSTATUS (status) : -1;
+  return program_run_words (out, err, "matrix_multiply", arguments);
 }
 
 static void

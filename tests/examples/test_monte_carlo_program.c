@@ -4,21 +4,15 @@
    excused in the test program only.
    Thread safety: one thread. */
 #include "hass_test.h"
+#include "tests/program.h"
 
 #include <glib.h>
 #include <string.h>
-#include <sys/wait.h>
 
 static int
 run (const char *arguments, char **out, char **err)
 {
-  const char *build = g_getenv ("TEST_BUILD");
-  g_autofree char *line = g_strdup_printf (
-      "%s/bin/monte_carlo %s", build ? build : HASS_TOP "/build", arguments);
-  int status = -1;
-  if (!g_spawn_command_line_sync (line, out, err, &status, NULL))
-    return -1;
-  return WIFEXITED (status) ? WEXITSTATUS (status) : -1;
+  return program_run_words (out, err, "monte_carlo", arguments);
 }
 
 static void

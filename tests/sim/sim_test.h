@@ -20,4 +20,14 @@ sim_test_strategies (void)
   return (char **)g_ptr_array_free (list, FALSE);
 }
 
+/* A case of the texts of files, with its bounds. */
+SimCase *sim_test_case (const char *platform, const char *workload,
+                        guint rounds, const HassVirtualEvent *events,
+                        guint n_events);
+
+/* A shipped workload, as suites list it: "workload" or "workload@platform",
+   with its bounds. */
+SimCase *sim_test_shipped (const char *entry, guint rounds, guint64 seed,
+                           const HassVirtualEvent *events, guint n_events);
+
 #endif

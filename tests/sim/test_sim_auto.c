@@ -49,26 +49,6 @@ at_least (const char *what, double got, double due)
     g_printerr ("\n    %s: at least %.4f was due, got %.4f", what, due, got);
 }
 
-/* "workload" or "workload@platform", as suites list them. */
-static SimCase *
-shipped (const char *entry, guint64 seed)
-{
-  g_auto (GStrv) part = g_strsplit (entry, "@", 2);
-  GError *error = NULL;
-  g_autofree char *path = sim_find ("workloads", part[0], &error);
-  SimWorkload *w = path ? sim_workload_load (path, &error) : NULL;
-  g_autofree char *where
-      = w ? sim_find ("platforms", part[1] ? part[1] : w->platform, &error)
-          : NULL;
-  HassPlatform *p = where ? hass_platform_load (where, part[0], &error) : NULL;
-  if (error)
-    g_printerr ("\n    %s", error->message);
-  CU_ASSERT_PTR_NOT_NULL_FATAL (p);
-  SimCase *c = sim_case_new (w, p, ROUNDS, seed, NULL, 0);
-  sim_bounds (c);
-  return c;
-}
-
 static HassSimResult *
 run (const SimCase *c, const char *strategy)
 {
@@ -82,7 +62,7 @@ run (const SimCase *c, const char *strategy)
 static double
 efficiency (const char *entry, guint64 seed, double *first, double *steady)
 {
-  g_autoptr (SimCase) c = shipped (entry, seed);
+  g_autoptr (SimCase) c = sim_test_shipped (entry, ROUNDS, seed, NULL, 0);
   HassSimResult *r = run (c, "auto");
   double e = r->efficiency;
   if (first)
@@ -113,7 +93,8 @@ near_the_bound (void)
       Mean suite = { 0 };
       for (guint k = 0; entries[k]; k++)
         {
-          g_autoptr (SimCase) c = shipped (entries[k], 1);
+          g_autoptr (SimCase) c
+              = sim_test_shipped (entries[k], ROUNDS, 1, NULL, 0);
           HassSimResult *r = run (c, "auto");
           mean_add (&suite, r->efficiency);
           mean_add (&all, r->efficiency);
@@ -147,7 +128,8 @@ hardly_ever_beaten (void)
         {
           if ((i + k) % ONE_OF != 0)
             continue;
-          g_autoptr (SimCase) c = shipped (entries[k], 1);
+          g_autoptr (SimCase) c
+              = sim_test_shipped (entries[k], ROUNDS, 1, NULL, 0);
           HassSimResult *own = run (c, "auto");
           for (guint s = 0; others[s]; s++)
             {
@@ -211,10 +193,9 @@ is_not_misled_by_clusters (void)
 static void
 does_without_a_silent_gpu (void)
 {
-  g_autoptr (SimCase) c = shipped ("cpu-weight-nbody@ha-pacs", 1);
   HassVirtualEvent lost = { .device = 1, .round = 10 };
-  c->events = g_memdup2 (&lost, sizeof lost);
-  c->n_events = 1;
+  g_autoptr (SimCase) c
+      = sim_test_shipped ("cpu-weight-nbody@ha-pacs", ROUNDS, 1, &lost, 1);
   HassSimResult *r = run (c, "auto");
   for (guint i = 13; i < r->n_rounds; i++)
     CU_ASSERT_TRUE (r->rounds[i].end_ns - r->rounds[i].begin_ns

@@ -4,30 +4,9 @@
    Thread safety: one thread. */
 #include <math.h>
 #include <stdio.h>
-#include <unistd.h>
 
 #include "hass_test.h"
 #include "sim_test.h"
-#include "tests/engine/trial.h"
-
-/* A case of these texts, with its bounds; 2 rounds. */
-static SimCase *
-case_of (const char *platform, const char *workload,
-         const HassVirtualEvent *events, guint n_events)
-{
-  g_autofree char *p = trial_file (platform), *w = trial_file (workload);
-  GError *error = NULL;
-  HassPlatform *machine = hass_platform_load (p, "x", &error);
-  SimWorkload *work = machine ? sim_workload_load (w, &error) : NULL;
-  unlink (p);
-  unlink (w);
-  if (error)
-    g_printerr ("\n    %s", error->message);
-  CU_ASSERT_PTR_NOT_NULL_FATAL (work);
-  SimCase *c = sim_case_new (work, machine, 2, 1, events, n_events);
-  sim_bounds (c);
-  return c;
-}
 
 #define CPU "[platform]\n[cpu]\ncores = 4\nwork_per_us = 1\npull_us = 0\n"
 #define GPU(n, rate)                                                           \
@@ -37,7 +16,7 @@ case_of (const char *platform, const char *workload,
 static double
 bound_us (const char *platform, const char *workload)
 {
-  g_autoptr (SimCase) c = case_of (platform, workload, NULL, 0);
+  g_autoptr (SimCase) c = sim_test_case (platform, workload, 2, NULL, 0);
   return c->bound_ns[0] * 1e-3;
 }
 
@@ -160,14 +139,7 @@ shipped_suites (void)
       g_auto (GStrv) members = sim_suite (*s, NULL);
       for (char **m = members; *m; m++)
         {
-          g_auto (GStrv) part = g_strsplit (*m, "@", 2);
-          g_autofree char *path = sim_find ("workloads", part[0], NULL);
-          SimWorkload *w = sim_workload_load (path, NULL);
-          g_autofree char *on
-              = sim_find ("platforms", part[1] ? part[1] : w->platform, NULL);
-          HassPlatform *p = hass_platform_load (on, w->name, NULL);
-          g_autoptr (SimCase) c = sim_case_new (w, p, 2, 1, NULL, 0);
-          sim_bounds (c);
+          g_autoptr (SimCase) c = sim_test_shipped (*m, 2, 1, NULL, 0);
           hold_against (c);
         }
     }
@@ -184,7 +156,7 @@ best_of_all_splits (void)
   for (guint i = 0; i < G_N_ELEMENTS (workloads); i++)
     {
       g_autoptr (SimCase) c
-          = case_of (CPU GPU ("0", "9"), workloads[i], NULL, 0);
+          = sim_test_case (CPU GPU ("0", "9"), workloads[i], 2, NULL, 0);
       double best = INFINITY;
       CU_ASSERT_TRUE_FATAL (sim_best_static (c, NULL));
       for (guint p = 0; p <= 100; p++)

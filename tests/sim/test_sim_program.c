@@ -2,38 +2,18 @@
 /* test_sim_program.c: hass-sim as users and programs run it.
    Thread safety: one thread. */
 #include <json-glib/json-glib.h>
-#include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "hass_test.h"
 #include "tests/engine/trial.h"
+#include "tests/program.h"
 
 /* Runs hass-sim with these words; returns its exit status. */
 static int
 run (char **out, char **err, const char *words)
 {
-  const char *build = g_getenv ("TEST_BUILD");
-  g_autofree char *program = g_build_filename (
-      build ? build : HASS_TOP "/build", "bin", "hass-sim", NULL);
-  g_autofree char *line = g_strdup_printf ("%s %s", program, words);
-  g_auto (GStrv) argv = NULL;
-  int status = -1;
-  if (!g_shell_parse_argv (line, NULL, &argv, NULL)
-      || !g_spawn_sync (NULL, argv, NULL, G_SPAWN_DEFAULT, NULL, NULL, out, err,
-                        &status, NULL))
-    return -1;
-  return WIFEXITED (status) ? WEXITSTATUS (status) : -1;
-}
-
-static void
-says (const char *text, const char *wanted)
-{
-  gboolean there = text && strstr (text, wanted);
-  CU_ASSERT_TRUE (there);
-  if (!there)
-    printf ("\n    '%s' is not in: %s", wanted, text ? text : "nothing");
+  return program_run_words (out, err, "hass-sim", words);
 }
 
 static void
@@ -42,14 +22,14 @@ table (void)
   g_autofree char *out = NULL, *err = NULL;
   CU_ASSERT_EQUAL (
       run (&out, &err, "-w cap-cg -s auto,oracle,hass-i,cpu-first -n 3"), 2);
-  says (err, "cpu-first");
+  program_says (err, "cpu-first");
   g_clear_pointer (&out, g_free);
   g_clear_pointer (&err, g_free);
   CU_ASSERT_EQUAL (run (&out, &err, "-w cap-cg -s auto,oracle,hass-i -n 3"), 0);
-  says (out, "cap-cg on cap: partition, equal, 16384 units");
-  says (out, "best static:cpu=");
-  says (out, "\n  auto ");
-  says (out, "\n  oracle ");
+  program_says (out, "cap-cg on cap: partition, equal, 16384 units");
+  program_says (out, "best static:cpu=");
+  program_says (out, "\n  auto ");
+  program_says (out, "\n  oracle ");
   /* What does not serve the farm's kind is left out. */
   CU_ASSERT_PTR_NULL (out ? strstr (out, "hass-i") : NULL);
 }
@@ -59,7 +39,7 @@ refused_parameter (void)
 {
   g_autofree char *out = NULL, *err = NULL;
   CU_ASSERT_EQUAL (run (&out, &err, "-w cap-cg -s static:cpu=7 -n 1"), 1);
-  says (out, "cpu");
+  program_says (out, "cpu");
 }
 
 static void
@@ -72,7 +52,7 @@ lists (void)
   g_autofree char *out = NULL, *err = NULL;
   CU_ASSERT_EQUAL (run (&out, &err, "--list"), 0);
   for (guint i = 0; i < G_N_ELEMENTS (wanted); i++)
-    says (out, wanted[i]);
+    program_says (out, wanted[i]);
 }
 
 static void
@@ -80,8 +60,8 @@ suites (void)
 {
   g_autofree char *out = NULL, *err = NULL;
   CU_ASSERT_EQUAL (run (&out, &err, "--suite cap -n 2 --summary"), 0);
-  says (out, "cap: geometric means");
-  says (out, "\n  auto                     4 ");
+  program_says (out, "cap: geometric means");
+  program_says (out, "\n  auto                     4 ");
 }
 
 static void
@@ -146,8 +126,8 @@ traced (void)
       "-w thesis-equal -n 2 --lose gpu1:1.5 --trace %s", path);
   CU_ASSERT_EQUAL (run (&out, &err, words), 0);
   CU_ASSERT_TRUE (g_file_get_contents (path, &text, NULL, NULL));
-  says (text, "\"event\":\"round\"");
-  says (text, "\"failed\":true");
+  program_says (text, "\"event\":\"round\"");
+  program_says (text, "\"failed\":true");
   unlink (path);
 }
 
@@ -184,8 +164,8 @@ wrong_words (void)
       CU_ASSERT_EQUAL (status, 2);
       if (status != 2)
         g_printerr ("\n    '%s': status %d", wrong[i].words, status);
-      says (err, "hass-sim: ");
-      says (err, wrong[i].what);
+      program_says (err, "hass-sim: ");
+      program_says (err, wrong[i].what);
     }
 }
 
@@ -202,7 +182,7 @@ too_many_gpus (void)
   g_autofree char *words = g_strdup_printf ("-w cap-cg -p %s", path);
   g_autofree char *out = NULL, *err = NULL;
   CU_ASSERT_EQUAL (run (&out, &err, words), 2);
-  says (err, "has 65 GPUs");
+  program_says (err, "has 65 GPUs");
   unlink (path);
 }
 
@@ -220,7 +200,7 @@ other_folder (void)
                         "-w mine -n 1 -p " HASS_TOP
                         "/doc/platforms/cap.platform"),
                    0);
-  says (out, "mine.workload on cap");
+  program_says (out, "mine.workload on cap");
   g_unsetenv ("HASS_DATADIR");
   unlink (file);
   rmdir (sub);

@@ -4,34 +4,14 @@
    Thread safety: one thread. */
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "hass_test.h"
 #include "sim_test.h"
-#include "tests/engine/trial.h"
 
 #define MACHINE                                                                \
   "[platform]\n[cpu]\ncores = 4\nwork_per_us = 1\npull_us = 0\n"               \
   "[gpu0]\nmultiprocessors = 4\nwidth = 1\nwork_per_us = 4\n"                  \
   "launch_us = 10\nlink_us = 5\nh2d_gbps = 1\ndepth = 1\n"
-
-static SimCase *
-case_of (const char *workload, guint rounds, const HassVirtualEvent *events,
-         guint n_events)
-{
-  g_autofree char *p = trial_file (MACHINE), *w = trial_file (workload);
-  GError *error = NULL;
-  HassPlatform *machine = hass_platform_load (p, "x", &error);
-  SimWorkload *work = machine ? sim_workload_load (w, &error) : NULL;
-  unlink (p);
-  unlink (w);
-  if (error)
-    g_printerr ("\n    %s", error->message);
-  CU_ASSERT_PTR_NOT_NULL_FATAL (work);
-  SimCase *c = sim_case_new (work, machine, rounds, 1, events, n_events);
-  sim_bounds (c);
-  return c;
-}
 
 static double
 round_us (const HassSimResult *r, guint i)
@@ -70,11 +50,12 @@ static void
 entry_and_merge (void)
 {
   g_autoptr (SimCase) plain
-      = case_of ("[workload]\nunits = 8000\n", 2, NULL, 0);
+      = sim_test_case (MACHINE, "[workload]\nunits = 8000\n", 2, NULL, 0);
   g_autoptr (SimCase) dear
-      = case_of ("[workload]\nunits = 8000\nentry_bytes = 100000\n"
-                 "merge_us = 70\n",
-                 2, NULL, 0);
+      = sim_test_case (MACHINE,
+                       "[workload]\nunits = 8000\nentry_bytes = 100000\n"
+                       "merge_us = 70\n",
+                       2, NULL, 0);
   HassSimResult *a = run (plain, "static:cpu=0,gpu0=1");
   HassSimResult *b = run (dear, "static:cpu=0,gpu0=1");
   /* One device: an entry, no merge. */
@@ -104,10 +85,11 @@ entry_and_merge (void)
 static void
 hidden_costs (void)
 {
-  g_autoptr (SimCase) c
-      = case_of ("[workload]\nunits = 4000\nclass = unknown\ngpu_ramp = 9\n"
-                 "repeat = yes\ncosts = ramp-down 3\n",
-                 1, NULL, 0);
+  g_autoptr (SimCase) c = sim_test_case (
+      MACHINE,
+      "[workload]\nunits = 4000\nclass = unknown\ngpu_ramp = 9\n"
+      "repeat = yes\ncosts = ramp-down 3\n",
+      1, NULL, 0);
   HassSimResult *r = run (c, "static:cpu=0.5,gpu0=0.5");
   double cpu = sim_case_work (c, 0, FALSE, 0, 2000);
   double gpu = sim_case_work (c, 0, TRUE, 2000, 2000);
@@ -122,7 +104,8 @@ static void
 slower (void)
 {
   HassVirtualEvent event = { .device = 1, .slower = 3, .round = 2 };
-  g_autoptr (SimCase) c = case_of ("[workload]\nunits = 8000\n", 4, &event, 1);
+  g_autoptr (SimCase) c
+      = sim_test_case (MACHINE, "[workload]\nunits = 8000\n", 4, &event, 1);
   HassSimResult *r = run (c, "static:cpu=0,gpu0=1");
   near (round_us (r, 1), 10 + 2000, 1e-6);
   near (round_us (r, 2), 3 * (10 + 2000), 1e-6);
@@ -135,7 +118,8 @@ static void
 slower_at_a_time (void)
 {
   HassVirtualEvent event = { .device = 0, .slower = 2, .at_ns = 3000000 };
-  g_autoptr (SimCase) c = case_of ("[workload]\nunits = 8000\n", 4, &event, 1);
+  g_autoptr (SimCase) c
+      = sim_test_case (MACHINE, "[workload]\nunits = 8000\n", 4, &event, 1);
   HassSimResult *r = run (c, "static:cpu=1,gpu0=0");
   near (round_us (r, 0), 2000, 0.02);
   CU_ASSERT_TRUE (round_us (r, 1) > 2500 && round_us (r, 1) < 3500);
@@ -149,9 +133,9 @@ static void
 lost (void)
 {
   HassVirtualEvent event = { .device = 1, .round = 1.3 };
-  g_autoptr (SimCase) c
-      = case_of ("[workload]\nunits = 8000\nfarm = combine\ninput_bytes = 1\n",
-                 4, &event, 1);
+  g_autoptr (SimCase) c = sim_test_case (
+      MACHINE, "[workload]\nunits = 8000\nfarm = combine\ninput_bytes = 1\n", 4,
+      &event, 1);
   g_auto (GStrv) all = sim_test_strategies ();
   CU_ASSERT_TRUE (sim_best_static (c, NULL));
   for (char **s = all; *s; s++)
@@ -176,7 +160,8 @@ static void
 lost_at_a_time (void)
 {
   HassVirtualEvent event = { .device = 1, .at_ns = 100000 };
-  g_autoptr (SimCase) c = case_of ("[workload]\nunits = 8000\n", 1, &event, 1);
+  g_autoptr (SimCase) c
+      = sim_test_case (MACHINE, "[workload]\nunits = 8000\n", 1, &event, 1);
   HassSimResult *r = run (c, "static:cpu=0,gpu0=1");
   CU_ASSERT_EQUAL (r->rounds[0].devices[1].units, 0);
   near (round_us (r, 0), 100 + 2000, 0.02);

@@ -6,51 +6,13 @@
 #include <json-glib/json-glib.h>
 #include <math.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "hass_test.h"
+#include "tests/program.h"
 #include "tools/hass-bakeoff/bakeoff.h"
-
-#define MOST_ARGS 16
-
-static char *
-built (const char *name)
-{
-  const char *build = g_getenv ("TEST_BUILD");
-  return g_build_filename (build ? build : HASS_TOP "/build", "bin", name,
-                           NULL);
-}
-
-/* Runs hass-bakeoff with these arguments, up to NULL. */
-static int
-run (char **out, char **err, ...)
-{
-  g_autofree char *program = built ("hass-bakeoff");
-  const char *argv[MOST_ARGS] = { program };
-  int status = -1;
-  va_list args;
-  va_start (args, err);
-  for (guint i = 1; i < MOST_ARGS - 1; i++)
-    if (!(argv[i] = va_arg (args, const char *)))
-      break;
-  va_end (args);
-  if (!g_spawn_sync (NULL, (char **)argv, NULL, G_SPAWN_DEFAULT, NULL, NULL,
-                     out, err, &status, NULL))
-    return -1;
-  return WIFEXITED (status) ? WEXITSTATUS (status) : -1;
-}
-
-static void
-says (const char *text, const char *wanted)
-{
-  gboolean there = text && strstr (text, wanted);
-  CU_ASSERT_TRUE (there);
-  if (!there)
-    printf ("\n    '%s' is not in: %s", wanted, text ? text : "nothing");
-}
 
 /* A program whose farm reports what the shell's `t` is under a strategy. */
 static char *
@@ -93,11 +55,11 @@ number (JsonObject *o, const char *name)
 static void
 example (void)
 {
-  g_autofree char *out = NULL, *err = NULL, *program = built ("collatz");
+  g_autofree char *out = NULL, *err = NULL, *program = program_path ("collatz");
   g_setenv ("HASS_PLATFORM", HASS_TOP "/doc/platforms/thesis.platform", TRUE);
-  int status
-      = run (&out, &err, "--json", "-n", "2", "-w", "1", "-s",
-             "naive-greedy,static:cpu=0.9,hass-p,no-such", "--", program, NULL);
+  int status = program_run (
+      &out, &err, "hass-bakeoff", "--json", "-n", "2", "-w", "1", "-s",
+      "naive-greedy,static:cpu=0.9,hass-p,no-such", "--", program, NULL);
   g_unsetenv ("HASS_PLATFORM");
   CU_ASSERT_EQUAL (status, 0);
   g_autoptr (JsonNode) node = json_from_string (out, NULL);
@@ -116,10 +78,12 @@ example (void)
   CU_ASSERT_DOUBLE_EQUAL (
       number (json_object_get_object_member (fixed, "shares"), "cpu"), 0.9,
       0.01);
-  says (json_object_get_string_member (strategy_of (all, "hass-p"), "problem"),
-        "hass-p does not serve");
-  says (json_object_get_string_member (strategy_of (all, "no-such"), "problem"),
-        "naive-greedy");
+  program_says (
+      json_object_get_string_member (strategy_of (all, "hass-p"), "problem"),
+      "hass-p does not serve");
+  program_says (
+      json_object_get_string_member (strategy_of (all, "no-such"), "problem"),
+      "naive-greedy");
 }
 
 /* "b" takes 10 % longer in each round, though rounds differ by more. */
@@ -133,14 +97,15 @@ clear_winner (void)
       "case $HASS_STRATEGY in a) t=${n}.0;; *) t=$((n+n/10)).$((n%%10));; esac",
       folder);
   g_autofree char *sh = script (text);
-  CU_ASSERT_EQUAL (
-      run (&out, &err, "-s", "a,b", "-n", "12", "sh", "-c", sh, NULL), 0);
-  says (out, "a is best: b, the next, takes 10.0 % longer");
-  says (out, "95 % interval 10.0 to 10.0 %");
-  says (out, "cpu 75 %, gpu0 25 %");
-  says (out, "times in s, of the 1 farm of a run");
-  CU_ASSERT_EQUAL (run (&json, &more, "--json", "-s", "b,a", "-n", "3", "sh",
-                        "-c", sh, NULL),
+  CU_ASSERT_EQUAL (program_run (&out, &err, "hass-bakeoff", "-s", "a,b", "-n",
+                                "12", "sh", "-c", sh, NULL),
+                   0);
+  program_says (out, "a is best: b, the next, takes 10.0 % longer");
+  program_says (out, "95 % interval 10.0 to 10.0 %");
+  program_says (out, "cpu 75 %, gpu0 25 %");
+  program_says (out, "times in s, of the 1 farm of a run");
+  CU_ASSERT_EQUAL (program_run (&json, &more, "hass-bakeoff", "--json", "-s",
+                                "b,a", "-n", "3", "sh", "-c", sh, NULL),
                    0);
   g_autoptr (JsonNode) node = json_from_string (json, NULL);
   JsonObject *all = object_of (node);
@@ -164,9 +129,11 @@ noise (void)
       "case $t in 0.98) t=0.9;; 1.98) t=1.3;; esac",
       folder);
   g_autofree char *sh = script (text);
-  CU_ASSERT_EQUAL (
-      run (&out, &err, "-s", "a,b", "-n", "12", "sh", "-c", sh, NULL), 0);
-  says (out, "a has the lowest median, but within the noise (*) lie b (+10.0");
+  CU_ASSERT_EQUAL (program_run (&out, &err, "hass-bakeoff", "-s", "a,b", "-n",
+                                "12", "sh", "-c", sh, NULL),
+                   0);
+  program_says (
+      out, "a has the lowest median, but within the noise (*) lie b (+10.0");
   CU_ASSERT_PTR_NULL (strstr (out, "too few"));
   g_autofree char *clean = g_strdup_printf ("rm -r %s", folder);
   CU_ASSERT_TRUE (g_spawn_command_line_sync (clean, NULL, NULL, NULL, NULL));
@@ -176,10 +143,12 @@ static void
 too_few (void)
 {
   g_autofree char *out = NULL, *err = NULL, *sh = script ("t=1");
-  CU_ASSERT_EQUAL (
-      run (&out, &err, "-s", "a,b,c", "-n", "6", "sh", "-c", sh, NULL), 0);
-  says (out, "6 rounds are too few to tell 3 strategies apart: at least 7");
-  says (out, "unknown *");
+  CU_ASSERT_EQUAL (program_run (&out, &err, "hass-bakeoff", "-s", "a,b,c", "-n",
+                                "6", "sh", "-c", sh, NULL),
+                   0);
+  program_says (out,
+                "6 rounds are too few to tell 3 strategies apart: at least 7");
+  program_says (out, "unknown *");
 }
 
 static void
@@ -193,13 +162,14 @@ failures (void)
       "mkdir -p %s/1;; e) HASS_STRATEGY=auto; esac",
       folder, folder, folder, folder);
   g_autofree char *sh = script (text);
-  CU_ASSERT_EQUAL (
-      run (&out, &err, "-s", "a,b,c,d,e", "-n", "3", "sh", "-c", sh, NULL), 0);
-  says (out, "a: the program ended with status 3: because\n");
-  says (out, "b: the program ended by signal 9");
-  says (out, "d (in round 2): the program ended with status 4\n");
-  says (out, "e: its farms ran under 'auto': the program chooses");
-  says (out, "c has nothing to be compared with");
+  CU_ASSERT_EQUAL (program_run (&out, &err, "hass-bakeoff", "-s", "a,b,c,d,e",
+                                "-n", "3", "sh", "-c", sh, NULL),
+                   0);
+  program_says (out, "a: the program ended with status 3: because\n");
+  program_says (out, "b: the program ended by signal 9");
+  program_says (out, "d (in round 2): the program ended with status 4\n");
+  program_says (out, "e: its farms ran under 'auto': the program chooses");
+  program_says (out, "c has nothing to be compared with");
   g_autofree char *clean = g_strdup_printf ("rm -r %s", folder);
   CU_ASSERT_TRUE (g_spawn_command_line_sync (clean, NULL, NULL, NULL, NULL));
 }
@@ -273,18 +243,24 @@ limited (void)
       "e) [ -e $l ] && sleep 8; echo >$l;; esac",
       path, later);
   g_autofree char *sh = script (text);
-  CU_ASSERT_EQUAL (run (&out, &err, "-s", "a,b,c,d,e,f", "-n", "2", "-w", "0",
-                        "--limit", "1.5", "sh", "-c", sh, NULL),
+  CU_ASSERT_EQUAL (program_run (&out, &err, "hass-bakeoff", "-s", "a,b,c,d,e,f",
+                                "-n", "2", "-w", "0", "--limit", "1.5", "sh",
+                                "-c", sh, NULL),
                    0);
-  says (out,
-        "\na: not over within the limit of 1.5 s: ended by SIGTERM: because");
-  says (out, "\nb: not over within the limit of 1.5 s: ended by SIGKILL, as "
-             "SIGTERM did not end it\n");
-  says (out, "\nc: not over within the limit of 1.5 s: ended by SIGTERM\n");
-  says (out, "\nd: not over within the limit of 1.5 s: ended by SIGTERM\n");
-  says (out, "\ne (in round 2): not over within the limit of 1.5 s: ended by "
-             "SIGTERM\n");
-  says (out, "f has nothing to be compared with");
+  program_says (
+      out,
+      "\na: not over within the limit of 1.5 s: ended by SIGTERM: because");
+  program_says (out,
+                "\nb: not over within the limit of 1.5 s: ended by SIGKILL, as "
+                "SIGTERM did not end it\n");
+  program_says (out,
+                "\nc: not over within the limit of 1.5 s: ended by SIGTERM\n");
+  program_says (out,
+                "\nd: not over within the limit of 1.5 s: ended by SIGTERM\n");
+  program_says (
+      out, "\ne (in round 2): not over within the limit of 1.5 s: ended by "
+           "SIGTERM\n");
+  program_says (out, "f has nothing to be compared with");
   all_gone (path, 5);
   unlink (later);
   CU_ASSERT_EQUAL (g_rmdir (folder), 0);
@@ -294,8 +270,9 @@ static void
 within_limit (void)
 {
   g_autofree char *json = NULL, *err = NULL, *sh = script ("t=2");
-  CU_ASSERT_EQUAL (run (&json, &err, "--json", "-s", "a", "-n", "2", "--limit",
-                        "60", "sh", "-c", sh, NULL),
+  CU_ASSERT_EQUAL (program_run (&json, &err, "hass-bakeoff", "--json", "-s",
+                                "a", "-n", "2", "--limit", "60", "sh", "-c", sh,
+                                NULL),
                    0);
   g_autoptr (JsonNode) node = json_from_string (json, NULL);
   JsonObject *all = object_of (node), *a = strategy_of (all, "a");
@@ -310,7 +287,7 @@ interrupted (void)
 {
   g_autofree char *folder = g_dir_make_tmp ("hass-XXXXXX", NULL);
   g_autofree char *path = g_build_filename (folder, "pids", NULL);
-  g_autofree char *program = built ("hass-bakeoff");
+  g_autofree char *program = program_path ("hass-bakeoff");
   g_autofree char *sh = g_strdup_printf (
       "sleep 20 & echo $! >>%s; echo $$ >>%s; wait", path, path);
   const char *argv[] = { program, "-s", "a", "sh", "-c", sh, NULL };
@@ -332,8 +309,10 @@ static void
 without_farms (void)
 {
   g_autofree char *out = NULL, *err = NULL;
-  CU_ASSERT_EQUAL (run (&out, &err, "-s", "a,b", "-n", "1", "true", NULL), 0);
-  says (out, "of the whole program: no farm reported one");
+  CU_ASSERT_EQUAL (program_run (&out, &err, "hass-bakeoff", "-s", "a,b", "-n",
+                                "1", "true", NULL),
+                   0);
+  program_says (out, "of the whole program: no farm reported one");
 }
 
 static void
@@ -341,10 +320,11 @@ refuses (const char *wanted, int wanted_status, const char *a, const char *b,
          const char *c)
 {
   g_autofree char *out = NULL, *err = NULL;
-  CU_ASSERT_EQUAL (run (&out, &err, a, b, c, NULL), wanted_status);
+  CU_ASSERT_EQUAL (program_run (&out, &err, "hass-bakeoff", a, b, c, NULL),
+                   wanted_status);
   CU_ASSERT_STRING_EQUAL (out, "");
-  says (err, "hass-bakeoff: ");
-  says (err, wanted);
+  program_says (err, "hass-bakeoff: ");
+  program_says (err, wanted);
 }
 
 static void
@@ -372,15 +352,15 @@ help (void)
                                          "--warm-up",    "--seed",
                                          "--limit",      "--json" };
   g_autofree char *out = NULL, *err = NULL, *source = NULL;
-  CU_ASSERT_EQUAL (run (&out, &err, "--help", NULL), 0);
+  CU_ASSERT_EQUAL (program_run (&out, &err, "hass-bakeoff", "--help", NULL), 0);
   CU_ASSERT_FATAL (g_file_get_contents (HASS_TOP "/doc/man/hass-bakeoff.1",
                                         &source, NULL, NULL));
   g_auto (GStrv) parts = g_strsplit (source, "\\-", -1);
   g_autofree char *manual = g_strjoinv ("-", parts);
   for (guint i = 0; i < G_N_ELEMENTS (options); i++)
     {
-      says (out, options[i]);
-      says (manual, options[i]);
+      program_says (out, options[i]);
+      program_says (manual, options[i]);
     }
 }
 

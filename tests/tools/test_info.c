@@ -4,36 +4,12 @@
 #include <json-glib/json-glib.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "hass/profile.h"
 #include "hass/strategy.h"
 #include "hass_test.h"
-
-/* Runs hass-info; returns its exit status and what it wrote. */
-static int
-run (char **out, char **err, const char *a, const char *b)
-{
-  const char *build = g_getenv ("TEST_BUILD");
-  g_autofree char *program = g_build_filename (
-      build ? build : HASS_TOP "/build", "bin", "hass-info", NULL);
-  const char *argv[] = { program, a, b, NULL };
-  int status = -1;
-  if (!g_spawn_sync (NULL, (char **)argv, NULL, G_SPAWN_DEFAULT, NULL, NULL,
-                     out, err, &status, NULL))
-    return -1;
-  return WIFEXITED (status) ? WEXITSTATUS (status) : -1;
-}
-
-static void
-says (const char *text, const char *wanted)
-{
-  gboolean there = text && strstr (text, wanted);
-  CU_ASSERT_TRUE (there);
-  if (!there)
-    printf ("\n    '%s' is not in: %s", wanted, text ? text : "nothing");
-}
+#include "tests/program.h"
 
 /* The JSON that hass-info prints, in a parser to be unreffed. */
 static JsonParser *
@@ -42,7 +18,7 @@ json_of (const char *a, const char *b)
   g_autofree char *out = NULL, *err = NULL;
   GError *error = NULL;
   JsonParser *parser = json_parser_new ();
-  CU_ASSERT_EQUAL (run (&out, &err, a, b), 0);
+  CU_ASSERT_EQUAL (program_run (&out, &err, "hass-info", a, b, NULL), 0);
   gboolean ok = json_parser_load_from_data (parser, out, -1, &error);
   CU_ASSERT_TRUE_FATAL (
       ok && JSON_NODE_HOLDS_OBJECT (json_parser_get_root (parser)));
@@ -92,7 +68,7 @@ has_members (JsonObject *object, const char *const *names)
     {
       g_autofree char *entry = g_strdup_printf ("\n.B %s\n", names[i]);
       CU_ASSERT_TRUE (json_object_has_member (object, names[i]));
-      says (manual, entry);
+      program_says (manual, entry);
     }
   CU_ASSERT_EQUAL (json_object_get_size (object),
                    g_strv_length ((char **)names));
@@ -182,12 +158,13 @@ for_people (void)
 {
   g_autofree char *out = NULL, *err = NULL;
   g_setenv ("HASS_NGPU", "0", TRUE);
-  CU_ASSERT_EQUAL (run (&out, &err, "--no-measure", NULL), 0);
+  CU_ASSERT_EQUAL (program_run (&out, &err, "hass-info", "--no-measure", NULL),
+                   0);
   g_unsetenv ("HASS_NGPU");
   CU_ASSERT_STRING_EQUAL (err, "");
-  says (out, "CPU\n  model    ");
-  says (out, " for hass, of ");
-  says (out, "GPUs\n  none: HASS_NGPU is 0\n");
+  program_says (out, "CPU\n  model    ");
+  program_says (out, " for hass, of ");
+  program_says (out, "GPUs\n  none: HASS_NGPU is 0\n");
   CU_ASSERT_PTR_NULL (strstr (out, "GB/s"));
 }
 
@@ -195,10 +172,10 @@ static void
 refuses (const char *wanted, const char *a, const char *b)
 {
   g_autofree char *out = NULL, *err = NULL;
-  CU_ASSERT_EQUAL (run (&out, &err, a, b), 2);
+  CU_ASSERT_EQUAL (program_run (&out, &err, "hass-info", a, b, NULL), 2);
   CU_ASSERT_STRING_EQUAL (out, "");
-  says (err, "hass-info: ");
-  says (err, wanted);
+  program_says (err, "hass-info: ");
+  program_says (err, wanted);
 }
 
 static void
@@ -217,7 +194,7 @@ help (void)
   static const char *const options[]
       = { "--json", "--no-measure", "--profile", "--strategies" };
   g_autofree char *out = NULL, *err = NULL, *source = NULL;
-  CU_ASSERT_EQUAL (run (&out, &err, "--help", NULL), 0);
+  CU_ASSERT_EQUAL (program_run (&out, &err, "hass-info", "--help", NULL), 0);
   CU_ASSERT_FATAL (g_file_get_contents (HASS_TOP "/doc/man/hass-info.1",
                                         &source, NULL, NULL));
   g_auto (GStrv) parts = g_strsplit (source, "\\-", -1);
@@ -225,8 +202,8 @@ help (void)
   for (guint i = 0; i < G_N_ELEMENTS (options); i++)
     {
       g_autofree char *entry = g_strdup_printf ("\n.B %s\n", options[i]);
-      says (out, options[i]);
-      says (manual, entry);
+      program_says (out, options[i]);
+      program_says (manual, entry);
     }
 }
 
@@ -234,7 +211,8 @@ static void
 strategies (void)
 {
   g_autofree char *out = NULL, *err = NULL;
-  CU_ASSERT_EQUAL (run (&out, &err, "--strategies", NULL), 0);
+  CU_ASSERT_EQUAL (program_run (&out, &err, "hass-info", "--strategies", NULL),
+                   0);
   g_autoptr (JsonParser) parser = json_of ("--strategies", "--json");
   JsonObject *all = object_of (parser);
   JsonArray *list = json_object_get_array_member (all, "strategies");
@@ -253,10 +231,10 @@ strategies (void)
                          : json_object_get_string_member (s, "source"),
                      ops->source),
           0);
-      says (out, name);
-      says (out, ops->summary);
+      program_says (out, name);
+      program_says (out, ops->summary);
       if (ops->source)
-        says (out, ops->source);
+        program_says (out, ops->source);
     }
 }
 
@@ -330,22 +308,22 @@ profile_for_people (void)
   g_autofree char *this_machine
       = g_strdup_printf ("\n%s (this machine)\n", hass_profile_machine ());
   g_setenv ("HASS_PROFILE", path, TRUE);
-  CU_ASSERT_EQUAL (run (&out, &err, "--profile", NULL), 0);
-  says (out, path);
-  says (out, "\nanother\n");
-  says (out, this_machine);
-  says (out, "  sums  combine  sized  cpu     500      -            1");
-  says (out, " some GPU\n");
+  CU_ASSERT_EQUAL (program_run (&out, &err, "hass-info", "--profile", NULL), 0);
+  program_says (out, path);
+  program_says (out, "\nanother\n");
+  program_says (out, this_machine);
+  program_says (out, "  sums  combine  sized  cpu     500      -            1");
+  program_says (out, " some GPU\n");
   g_clear_pointer (&out, g_free);
   g_clear_pointer (&err, g_free);
   CU_ASSERT_TRUE (g_file_set_contents (path, "something else\n", -1, NULL));
-  CU_ASSERT_EQUAL (run (&out, &err, "--profile", NULL), 1);
-  says (err, path);
+  CU_ASSERT_EQUAL (program_run (&out, &err, "hass-info", "--profile", NULL), 1);
+  program_says (err, path);
   g_clear_pointer (&out, g_free);
   g_clear_pointer (&err, g_free);
   remove (path);
-  CU_ASSERT_EQUAL (run (&out, &err, "--profile", NULL), 0);
-  says (out, "nothing is remembered yet");
+  CU_ASSERT_EQUAL (program_run (&out, &err, "hass-info", "--profile", NULL), 0);
+  program_says (out, "nothing is remembered yet");
   g_setenv ("HASS_PROFILE", "off", TRUE);
   refuses ("one of them", "--profile", "--strategies");
 }

@@ -5,9 +5,9 @@
 #include <glib/gstdio.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/wait.h>
 
 #include "hass_test.h"
+#include "tests/program.h"
 #include "tests/draw/svg_parts.h"
 
 static char *folder;
@@ -17,16 +17,9 @@ static char *folder;
 static int
 run (const char *program, const char *arguments, char **err)
 {
-  const char *build = g_getenv ("TEST_BUILD");
   g_auto (GStrv) parts = g_strsplit (arguments, "@", -1);
-  g_autofree char *there = g_strjoinv (folder, parts);
-  g_autofree char *line = g_strdup_printf (
-      "%s/bin/%s %s", build ? build : HASS_TOP "/build", program, there);
-  int status = -1;
-  g_autofree char *out = NULL;
-  if (!g_spawn_command_line_sync (line, &out, err, &status, NULL))
-    return -1;
-  return WIFEXITED (status) ? WEXITSTATUS (status) : -1;
+  g_autofree char *there = g_strjoinv (folder, parts), *out = NULL;
+  return program_run_words (&out, err, program, there);
 }
 
 static char *

@@ -143,3 +143,39 @@ sim_suite (const char *name, GError **error)
   g_ptr_array_add (list, NULL);
   return (char **)g_ptr_array_free (list, FALSE);
 }
+
+/* -- A workload and its machine ------------------------------------------ */
+
+static gboolean
+load_platform (const SimWorkload *w, const char *on, HassPlatform **p,
+               GError **error)
+{
+  g_autofree char *path = NULL;
+  *p = NULL;
+  if (!on)
+    g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
+                 "workload '%s' names no platform of its own: --platform is "
+                 "needed",
+                 w->name);
+  else if ((path = sim_find ("platforms", on, error)))
+    *p = hass_platform_load (path, w->name, error);
+  if (*p && (*p)->n_gpus > SIM_MOST_GPUS)
+    {
+      g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
+                   "platform %s has %u GPUs; hass-sim takes at most %d",
+                   (*p)->name, (*p)->n_gpus, SIM_MOST_GPUS);
+      g_clear_pointer (p, hass_platform_free);
+    }
+  return *p != NULL;
+}
+
+gboolean
+sim_load (const char *workload, const char *platform, SimWorkload **w,
+          HassPlatform **p, GError **error)
+{
+  g_autofree char *path = sim_find ("workloads", workload, error);
+  *w = path ? sim_workload_load (path, error) : NULL;
+  if (*w && !load_platform (*w, platform ? platform : (*w)->platform, p, error))
+    g_clear_pointer (w, sim_workload_free);
+  return *w != NULL;
+}

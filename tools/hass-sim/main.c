@@ -163,35 +163,10 @@ static SimCase *
 load_case (const Bench *b, const char *workload_name, const char *on,
            GError **error)
 {
-  g_autofree char *workload_path = sim_find ("workloads", workload_name, error);
-  if (!workload_path)
+  SimWorkload *w;
+  HassPlatform *p;
+  if (!sim_load (workload_name, on, &w, &p, error))
     return NULL;
-  SimWorkload *w = sim_workload_load (workload_path, error);
-  if (!w)
-    return NULL;
-  if (!on)
-    on = w->platform;
-  g_autofree char *platform_path = NULL;
-  HassPlatform *p = NULL;
-  if (!on)
-    g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
-                 "workload '%s' names no platform of its own: --platform is "
-                 "needed",
-                 w->name);
-  else if ((platform_path = sim_find ("platforms", on, error)))
-    p = hass_platform_load (platform_path, w->name, error);
-  if (p && p->n_gpus > SIM_MOST_GPUS)
-    {
-      g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
-                   "platform %s has %u GPUs; hass-sim takes at most %d",
-                   p->name, p->n_gpus, SIM_MOST_GPUS);
-      g_clear_pointer (&p, hass_platform_free);
-    }
-  if (!p)
-    {
-      sim_workload_free (w);
-      return NULL;
-    }
   if (b->noise >= 0)
     p->noise = b->noise;
   g_autoptr (GArray) events

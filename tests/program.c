@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* program.c: see program.h.
+   Thread safety: one thread. */
+#include "program.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+#include "hass_test.h"
+
+char *
+program_path (const char *program)
+{
+  const char *build = g_getenv ("TEST_BUILD");
+  return g_build_filename (build ? build : HASS_TOP "/build", "bin", program,
+                           NULL);
+}
+
+static int
+run (char **out, char **err, char **argv)
+{
+  int status = -1;
+  if (!g_spawn_sync (NULL, argv, NULL, G_SPAWN_DEFAULT, NULL, NULL, out, err,
+                     &status, NULL))
+    return -1;
+  return WIFEXITED (status) ? WEXITSTATUS (status) : -1;
+}
+
+int
+program_run (char **out, char **err, const char *program, ...)
+{
+  g_autoptr (GPtrArray) argv = g_ptr_array_new_with_free_func (g_free);
+  va_list args;
+  g_ptr_array_add (argv, program_path (program));
+  va_start (args, program);
+  for (char *a = va_arg (args, char *); a; a = va_arg (args, char *))
+    g_ptr_array_add (argv, g_strdup (a));
+  va_end (args);
+  g_ptr_array_add (argv, NULL);
+  return run (out, err, (char **)argv->pdata);
+}
+
+int
+program_run_words (char **out, char **err, const char *program,
+                   const char *words)
+{
+  g_autofree char *path = program_path (program);
+  g_autofree char *line = g_strdup_printf ("%s %s", path, words);
+  g_auto (GStrv) argv = NULL;
+  return g_shell_parse_argv (line, NULL, &argv, NULL) ? run (out, err, argv)
+                                                      : -1;
+}
+
+void
+program_says (const char *text, const char *wanted)
+{
+  gboolean there = text && strstr (text, wanted);
+  CU_ASSERT_TRUE (there);
+  if (!there)
+    printf ("\n    '%s' is not in: %s", wanted, text ? text : "nothing");
+}

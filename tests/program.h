@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* program.h: programs of this build, as users run them.
+   Thread safety: one thread. */
+#ifndef HASS_TEST_PROGRAM_H
+#define HASS_TEST_PROGRAM_H
+
+#include <glib.h>
+
+/* Where it is; free with g_free(). */
+char *program_path (const char *program);
+
+/* Runs it with these arguments, up to NULL. Returns its exit status, or -1 if
+   it did not run or was ended by a signal. What it prints is in @out and @err,
+   to be freed; either may be NULL. */
+int program_run (char **out, char **err, const char *program,
+                 ...) G_GNUC_NULL_TERMINATED;
+
+/* Likewise with arguments quoted as for a shell. */
+int program_run_words (char **out, char **err, const char *program,
+                       const char *words);
+
+/* Fails the test, and shows the text, where it does not have what is wanted. */
+void program_says (const char *text, const char *wanted);
+
+#endif
