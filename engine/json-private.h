@@ -39,4 +39,12 @@ json_add_bool (JsonBuilder *j, const char *name, gboolean value)
   json_builder_add_boolean_value (j, value);
 }
 
+/* What was built; free with g_free(). */
+static inline char *
+json_text (JsonBuilder *j, gboolean pretty)
+{
+  g_autoptr (JsonNode) root = json_builder_get_root (j);
+  return json_to_string (root, pretty);
+}
+
 #endif

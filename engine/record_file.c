@@ -153,10 +153,7 @@ append_header (HassJob *job, GString *out)
     add_device (job, j, d);
   json_builder_end_array (j);
   json_builder_end_object (j);
-  g_autoptr (JsonGenerator) generator = json_generator_new ();
-  g_autoptr (JsonNode) root = json_builder_get_root (j);
-  json_generator_set_root (generator, root);
-  g_autofree char *text = json_generator_to_data (generator, NULL);
+  g_autofree char *text = json_text (j, FALSE);
   g_string_append (out, text);
   g_string_append_c (out, '\n');
 }

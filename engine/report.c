@@ -226,16 +226,6 @@ add_report (JsonBuilder *j, const HassReport *r)
   json_builder_end_array (j);
 }
 
-static char *
-text_of (JsonBuilder *j, gboolean pretty)
-{
-  g_autoptr (JsonGenerator) generator = json_generator_new ();
-  g_autoptr (JsonNode) root = json_builder_get_root (j);
-  json_generator_set_pretty (generator, pretty);
-  json_generator_set_root (generator, root);
-  return json_generator_to_data (generator, NULL);
-}
-
 char *
 hass_report_to_json (const HassReport *r)
 {
@@ -243,7 +233,7 @@ hass_report_to_json (const HassReport *r)
   json_builder_begin_object (j);
   add_report (j, r);
   json_builder_end_object (j);
-  return text_of (j, TRUE);
+  return json_text (j, TRUE);
 }
 
 /* -- HASS_REPORT -------------------------------------------------------- */
@@ -271,7 +261,7 @@ hass_report_append (int fd, const HassReport *r, const char *farm,
     json_add_string (j, "farm", farm);
   json_add_string (j, "error", why);
   json_builder_end_object (j);
-  g_autofree char *text = text_of (j, FALSE);
+  g_autofree char *text = json_text (j, FALSE);
   g_autofree char *line = g_strconcat (text, "\n", NULL);
   size_t bytes = strlen (line);
   /* In one piece, as several processes may append at once. */

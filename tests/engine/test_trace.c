@@ -112,26 +112,33 @@ virtual_trace (void)
       2);
 }
 
-static void
-live_trace (void)
+/* The trace of 100 loads on a core and a device with such a plan. */
+static GPtrArray *
+traced_live (const StandInPlan *plan, const char *strategy, guint spin_us)
 {
   g_autofree char *path = trial_file ("");
-  StandInPlan plan = { 0 };
-  HassDevice *device = stand_in_new (&plan);
+  HassDevice *device = stand_in_new (plan);
   Trial t = { .kind = HASS_FARM_INDIVISIBLE,
-              .strategy = "static:cpu=0.5",
+              .strategy = strategy,
               .platform = "",
               .n_cores = 1,
               .n_loads = 100,
               .most_elements = 1,
-              .spin_us = 50,
+              .spin_us = spin_us,
               .devices = { device },
               .n_devices = 1 };
   g_setenv ("HASS_TRACE", path, TRUE);
   trial_expect (&t);
   g_unsetenv ("HASS_TRACE");
   stand_in_free (device);
-  g_autoptr (GPtrArray) lines = lines_of (path);
+  return lines_of (path);
+}
+
+static void
+live_trace (void)
+{
+  StandInPlan plan = { 0 };
+  g_autoptr (GPtrArray) lines = traced_live (&plan, "static:cpu=0.5", 50);
   complete (lines, 100, 1);
   CU_ASSERT_TRUE (json_object_get_null_member (line (lines, 0), "platform"));
 }
@@ -141,23 +148,8 @@ live_trace (void)
 static void
 failed (void)
 {
-  g_autofree char *path = trial_file ("");
   StandInPlan plan = { .fail_bundle_at = 2, .fail_submit_at = 4 };
-  HassDevice *device = stand_in_new (&plan);
-  Trial t = { .kind = HASS_FARM_INDIVISIBLE,
-              .strategy = "naive-greedy",
-              .platform = "",
-              .n_cores = 1,
-              .n_loads = 100,
-              .most_elements = 1,
-              .spin_us = 500,
-              .devices = { device },
-              .n_devices = 1 };
-  g_setenv ("HASS_TRACE", path, TRUE);
-  trial_expect (&t);
-  g_unsetenv ("HASS_TRACE");
-  stand_in_free (device);
-  g_autoptr (GPtrArray) lines = lines_of (path);
+  g_autoptr (GPtrArray) lines = traced_live (&plan, "naive-greedy", 500);
   guint n = 0, done = 0;
   complete (lines, 100, 1);
   for (guint i = 0; i < lines->len; i++)

@@ -261,6 +261,5 @@ bakeoff_json (const BakeoffOutcome *o)
       add_entry (j, o->entries->pdata[i], NULL);
   json_builder_end_array (j);
   json_builder_end_object (j);
-  g_autoptr (JsonNode) root = json_builder_get_root (j);
-  return json_to_string (root, TRUE);
+  return json_text (j, TRUE);
 }

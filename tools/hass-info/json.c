@@ -80,9 +80,7 @@ static char *
 finish (JsonBuilder *j)
 {
   json_builder_end_object (j);
-  JsonNode *root = json_builder_get_root (j);
-  char *text = json_to_string (root, TRUE);
-  json_node_unref (root);
+  char *text = json_text (j, TRUE);
   g_object_unref (j);
   return text;
 }

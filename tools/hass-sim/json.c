@@ -89,10 +89,6 @@ sim_print_json (GPtrArray *all)
       json_builder_end_object (b);
     }
   json_builder_end_array (b);
-  g_autoptr (JsonGenerator) generator = json_generator_new ();
-  g_autoptr (JsonNode) root = json_builder_get_root (b);
-  json_generator_set_root (generator, root);
-  json_generator_set_pretty (generator, TRUE);
-  g_autofree char *text = json_generator_to_data (generator, NULL);
+  g_autofree char *text = json_text (b, TRUE);
   puts (text);
 }

@@ -202,11 +202,7 @@ print_json (const Replay *replay, const GPtrArray *all)
     add_outcome (j, all->pdata[i]);
   json_builder_end_array (j);
   json_builder_end_object (j);
-  g_autoptr (JsonGenerator) generator = json_generator_new ();
-  g_autoptr (JsonNode) root = json_builder_get_root (j);
-  json_generator_set_pretty (generator, TRUE);
-  json_generator_set_root (generator, root);
-  g_autofree char *text = json_generator_to_data (generator, NULL);
+  g_autofree char *text = json_text (j, TRUE);
   printf ("%s\n", text);
 }
 
