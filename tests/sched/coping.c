@@ -177,6 +177,14 @@ coping_refused (const char *spec, const char *word)
 }
 
 /* Units of a bundle of the last round; 0: there was none. */
+void
+coping_run (MiniFarm *farm, guint32 units, MiniRound *result)
+{
+  mini_farm_run_equal (farm, units, result);
+  CU_ASSERT (result->once && !result->hung);
+  CU_ASSERT_EQUAL (result->forced, 0);
+}
+
 guint64
 coping_units (const MiniFarm *farm, guint grant)
 {

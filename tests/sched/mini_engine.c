@@ -581,6 +581,20 @@ mini_equal_loads (guint32 n)
   return loads;
 }
 
+MiniFarm *
+mini_farm_new_equal (const char *spec, const MiniDevice *devices, guint n)
+{
+  return mini_farm_new (spec, HASS_FARM_COMBINE, HASS_COST_EQUAL, devices, n,
+                        1);
+}
+
+void
+mini_farm_run_equal (MiniFarm *farm, guint32 n, MiniRound *result)
+{
+  g_autofree HassLoad *loads = mini_equal_loads (n);
+  mini_farm_run (farm, loads, n, result);
+}
+
 /* Distinct sizes; in a function farm SPD tasks among them. */
 HassLoad *
 mini_random_loads (GRand *rand, guint32 n, HassFarmKind kind,

@@ -121,6 +121,10 @@ MiniFarm *mini_farm_new (const char *spec, HassFarmKind farm,
 void mini_farm_free (MiniFarm *farm);
 void mini_farm_run (MiniFarm *farm, const HassLoad *loads, guint32 n,
                     MiniRound *result);
+/* A combine farm of equal loads, and rounds of so many of them. */
+MiniFarm *mini_farm_new_equal (const char *spec, const MiniDevice *devices,
+                               guint n);
+void mini_farm_run_equal (MiniFarm *farm, guint32 n, MiniRound *result);
 void mini_farm_run_divisible (MiniFarm *farm, gsize elements,
                               gsize block_elements, MiniRound *result);
 HassLoad *mini_equal_loads (guint32 n);

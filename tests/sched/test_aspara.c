@@ -3,49 +3,25 @@
    Thread safety: one thread. */
 #include "hass_test.h"
 
-#include "mini_engine.h"
+#include "coping.h"
 
 static const MiniDevice pair[]
     = { MINI_CPU (1, 1000), MINI_GPU (30, 250, 64000) };
-
-static void
-run (MiniFarm *farm, guint32 units, MiniRound *result)
-{
-  HassLoad *loads = mini_equal_loads (units);
-  mini_farm_run (farm, loads, units, result);
-  CU_ASSERT (result->once && !result->hung);
-  g_free (loads);
-}
-
-static MiniFarm *
-new_farm (const char *spec, const MiniDevice *devices, guint n)
-{
-  return mini_farm_new (spec, HASS_FARM_COMBINE, HASS_COST_EQUAL, devices, n,
-                        1);
-}
-
-static guint64
-bundle (const MiniFarm *farm, guint i)
-{
-  return i < farm->grants->len
-             ? g_array_index (farm->grants, MiniGrant, i).units
-             : 0;
-}
 
 /* Of 32768 units 512 calibrate: 256 in 256 us and in 128 us, F = 1/3, 2/3. */
 static void
 single_calibrates_once (void)
 {
-  MiniFarm *farm = new_farm ("aspara-single", pair, 2);
+  MiniFarm *farm = mini_farm_new_equal ("aspara-single", pair, 2);
   MiniRound result;
-  run (farm, 32768, &result);
-  CU_ASSERT_EQUAL (bundle (farm, 0), 256);
-  CU_ASSERT_EQUAL (bundle (farm, 1), 21504);
+  coping_run (farm, 32768, &result);
+  CU_ASSERT_EQUAL (coping_units (farm, 0), 256);
+  CU_ASSERT_EQUAL (coping_units (farm, 1), 21504);
   for (guint r = 0; r < 4; r++)
     {
-      run (farm, 3000, &result);
+      coping_run (farm, 3000, &result);
       CU_ASSERT_EQUAL (farm->grants->len, 1);
-      CU_ASSERT_EQUAL (bundle (farm, 0), 2000);
+      CU_ASSERT_EQUAL (coping_units (farm, 0), 2000);
       CU_ASSERT_EQUAL (result.devices[0].units, 1000);
       CU_ASSERT_EQUAL (result.forced, 0);
       farm->devices[1].ns_per_work *= 2; /* F is what it was */
@@ -59,19 +35,19 @@ single_trusts_known_rates (void)
   MiniDevice devices[] = { pair[0], pair[1] };
   devices[0].known_rate = 1;
   devices[1].known_rate = 4;
-  MiniFarm *farm = new_farm ("aspara-single", devices, 2);
+  MiniFarm *farm = mini_farm_new_equal ("aspara-single", devices, 2);
   MiniRound result;
-  run (farm, 1000, &result);
+  coping_run (farm, 1000, &result);
   CU_ASSERT_EQUAL (farm->grants->len, 1);
-  CU_ASSERT_EQUAL (bundle (farm, 0), 800);
+  CU_ASSERT_EQUAL (coping_units (farm, 0), 800);
   /* The profile store knows better. */
   HassProfileRate profile[]
       = { { .work_per_ns = 1, .runs = 1 }, { .work_per_ns = 3, .runs = 1 } };
   hass_strategy_free (farm->strategy);
   farm->env.profile = profile;
   farm->strategy = hass_strategy_new ("aspara-single", &farm->env, NULL);
-  run (farm, 1000, &result);
-  CU_ASSERT_EQUAL (bundle (farm, 0), 750);
+  coping_run (farm, 1000, &result);
+  CU_ASSERT_EQUAL (coping_units (farm, 0), 750);
   mini_farm_free (farm);
 }
 
@@ -82,19 +58,19 @@ single_trusts_known_rates (void)
 static void
 multi_follows_fitness (void)
 {
-  MiniFarm *farm = new_farm ("aspara-multi:instalments=4", pair, 2);
+  MiniFarm *farm = mini_farm_new_equal ("aspara-multi:instalments=4", pair, 2);
   MiniRound result;
-  run (farm, 4096, &result);
-  CU_ASSERT_EQUAL (bundle (farm, 0), 512);
-  CU_ASSERT_EQUAL (bundle (farm, 1), 512);
-  CU_ASSERT_EQUAL (bundle (farm, 2), 512);
-  CU_ASSERT_EQUAL (bundle (farm, 3), 744); /* 8/11 of 1024, or less */
+  coping_run (farm, 4096, &result);
+  CU_ASSERT_EQUAL (coping_units (farm, 0), 512);
+  CU_ASSERT_EQUAL (coping_units (farm, 1), 512);
+  CU_ASSERT_EQUAL (coping_units (farm, 2), 512);
+  CU_ASSERT_EQUAL (coping_units (farm, 3), 744); /* 8/11 of 1024, or less */
   CU_ASSERT_EQUAL (result.waits + result.forced, 0);
   /* F of the last round: the GPU's last bundle. Core 1 unit a us. */
-  double last = bundle (farm, farm->grants->len - 1);
+  double last = coping_units (farm, farm->grants->len - 1);
   double gpu = last / (64 + last / 4);
-  run (farm, 4096, &result);
-  CU_ASSERT_DOUBLE_EQUAL (bundle (farm, 0), 1024 * gpu / (1 + gpu), 1);
+  coping_run (farm, 4096, &result);
+  CU_ASSERT_DOUBLE_EQUAL (coping_units (farm, 0), 1024 * gpu / (1 + gpu), 1);
   mini_farm_free (farm);
 }
 
@@ -104,16 +80,17 @@ static void
 multi_follows_a_change (void)
 {
   const MiniDevice devices[] = { MINI_CPU (1, 1000), MINI_GPU (30, 250, 0) };
-  MiniFarm *farm = new_farm ("aspara-multi:instalments=8", devices, 2);
+  MiniFarm *farm
+      = mini_farm_new_equal ("aspara-multi:instalments=8", devices, 2);
   MiniRound result;
   for (guint r = 0; r < 2; r++)
-    run (farm, 8000, &result);
+    coping_run (farm, 8000, &result);
   CU_ASSERT_DOUBLE_EQUAL (result.devices[1].units, 6400, 400);
-  CU_ASSERT_DOUBLE_EQUAL (bundle (farm, 0), 800, 1);
+  CU_ASSERT_DOUBLE_EQUAL (coping_units (farm, 0), 800, 1);
   farm->devices[1].ns_per_work = 1000;
-  run (farm, 8000, &result);
-  CU_ASSERT_DOUBLE_EQUAL (bundle (farm, 0), 800, 1);
-  CU_ASSERT_DOUBLE_EQUAL (bundle (farm, 1), 500, 1);
+  coping_run (farm, 8000, &result);
+  CU_ASSERT_DOUBLE_EQUAL (coping_units (farm, 0), 800, 1);
+  CU_ASSERT_DOUBLE_EQUAL (coping_units (farm, 1), 500, 1);
   CU_ASSERT_DOUBLE_EQUAL (result.devices[1].units, 4000, 600);
   mini_farm_free (farm);
 }
@@ -127,12 +104,12 @@ both_do_without_a_lost_gpu (void)
   for (guint i = 0; i < G_N_ELEMENTS (specs); i++)
     for (guint after = 1; after < 4; after++)
       {
-        MiniFarm *farm = new_farm (specs[i], three, 3);
+        MiniFarm *farm = mini_farm_new_equal (specs[i], three, 3);
         MiniRound result;
         farm->devices[2].lost_after = after;
         for (guint r = 0; r < 6; r++)
           {
-            run (farm, 3000, &result);
+            coping_run (farm, 3000, &result);
             CU_ASSERT_EQUAL (result.rescued, 0);
           }
         CU_ASSERT (farm->lost[2]);
@@ -152,19 +129,19 @@ both_risk_single_units (void)
   const MiniDevice devices[] = { MINI_CPU (1, 1000), MINI_GPU (30, 250, 0) };
   for (guint i = 0; i < G_N_ELEMENTS (specs); i++)
     {
-      MiniFarm *farm = new_farm (specs[i], devices, 2);
+      MiniFarm *farm = mini_farm_new_equal (specs[i], devices, 2);
       MiniRound result;
-      run (farm, 3000, &result);
+      coping_run (farm, 3000, &result);
       farm->devices[1].fails = 1;
-      run (farm, 300, &result);
-      CU_ASSERT (bundle (farm, 0) > 20);
+      coping_run (farm, 300, &result);
+      CU_ASSERT (coping_units (farm, 0) > 20);
       CU_ASSERT_EQUAL (result.devices[0].units, 300);
       CU_ASSERT (farm->grants->len > 2);
       for (guint g = 1; g < farm->grants->len; g++)
-        CU_ASSERT_EQUAL (bundle (farm, g), 1);
+        CU_ASSERT_EQUAL (coping_units (farm, g), 1);
       farm->devices[1].fails = 0;
       for (guint r = 0; r < 3; r++)
-        run (farm, 3000, &result);
+        coping_run (farm, 3000, &result);
       CU_ASSERT_DOUBLE_EQUAL (result.devices[1].units, 2400, 120);
       mini_farm_free (farm);
     }

@@ -255,13 +255,6 @@ not_behind_the_others (void)
 
 /* -- Who takes part ----------------------------------------------------- */
 
-static void
-run_equal (MiniFarm *farm, guint32 n, MiniRound *result)
-{
-  g_autofree HassLoad *loads = mini_equal_loads (n);
-  mini_farm_run (farm, loads, n, result);
-}
-
 /* A GPU 25 times as fast as all cores together, and few units: a core would
    still be at its first one when the GPU has done all. */
 static void
@@ -271,16 +264,16 @@ slow_cores_stay_out (void)
   MiniFarm *farm = mini_farm_new ("auto", HASS_FARM_COMBINE, HASS_COST_EQUAL,
                                   devices, 2, 1);
   MiniRound result;
-  run_equal (farm, 200, &result);
+  mini_farm_run_equal (farm, 200, &result);
   CU_ASSERT_TRUE (result.devices[0].units > 0); /* how else to know */
   for (guint r = 0; r < 5; r++)
     {
-      run_equal (farm, 200, &result);
+      mini_farm_run_equal (farm, 200, &result);
       CU_ASSERT_EQUAL (result.devices[0].units, 0);
       CU_ASSERT_TRUE (result.summary.makespan_ns < 1.05 * (15000 + 200 * 2000));
     }
   /* With ten times as many there is time for some units on each core. */
-  run_equal (farm, 2000, &result);
+  mini_farm_run_equal (farm, 2000, &result);
   CU_ASSERT_TRUE (result.devices[0].units >= 48);
   CU_ASSERT_TRUE (result.summary.makespan_ns < 15000 + 2000 * 2000);
   mini_farm_free (farm);
@@ -297,9 +290,9 @@ warm_up_is_forgotten (void)
   MiniFarm *farm = mini_farm_new ("auto", HASS_FARM_COMBINE, HASS_COST_EQUAL,
                                   devices, 2, 1);
   MiniRound result;
-  run_equal (farm, 2000, &result);
+  mini_farm_run_equal (farm, 2000, &result);
   CU_ASSERT_TRUE (result.summary.makespan_ns < 1.1 * (4e6 + 2000 * 2000));
-  run_equal (farm, 2000, &result);
+  mini_farm_run_equal (farm, 2000, &result);
   CU_ASSERT_TRUE (result.summary.makespan_ns < 1.05 * (15000 + 2000 * 2000));
   mini_farm_free (farm);
 }
@@ -319,11 +312,11 @@ long_units_wait_for_a_gpu (void)
       MiniFarm *farm = mini_farm_new ("auto", HASS_FARM_COMBINE,
                                       HASS_COST_EQUAL, devices, 2, 1);
       MiniRound result;
-      run_equal (farm, 4096, &result);
+      mini_farm_run_equal (farm, 4096, &result);
       double alone_ns = devices[1].opens_ns + devices[1].first_ns + 15000
                         + 4096 * devices[1].ns_per_work;
       CU_ASSERT_TRUE (result.summary.makespan_ns < alone_ns / 0.98);
-      run_equal (farm, 4096, &result);
+      mini_farm_run_equal (farm, 4096, &result);
       CU_ASSERT_TRUE (result.summary.makespan_ns < 4096 * 4e4 / 0.98);
       mini_farm_free (farm);
     }
@@ -340,7 +333,7 @@ long_units_do_not_wait_in_vain (void)
       MiniFarm *farm = mini_farm_new ("auto", HASS_FARM_COMBINE,
                                       HASS_COST_EQUAL, devices, 2, 1);
       MiniRound result;
-      run_equal (farm, 1600, &result);
+      mini_farm_run_equal (farm, 1600, &result);
       CU_ASSERT_TRUE (result.once && !result.hung);
       CU_ASSERT_TRUE (result.summary.makespan_ns < 1.05 * 100 * 2e7);
       mini_farm_free (farm);
@@ -362,7 +355,7 @@ weak_cores_that_disturb_stay_out (void)
       farm->quarrel = disturb * 0.1;
       for (guint r = 0; r < 40; r++)
         {
-          run_equal (farm, 4000, &result);
+          mini_farm_run_equal (farm, 4000, &result);
           n_with += result.devices[0].units > 0;
         }
       CU_ASSERT_TRUE (disturb ? n_with <= 6 : n_with >= 38);
@@ -379,7 +372,7 @@ slow_gpu_stays_out (void)
   MiniRound result;
   for (guint r = 0; r < 5; r++)
     {
-      run_equal (farm, 1600, &result);
+      mini_farm_run_equal (farm, 1600, &result);
       CU_ASSERT_TRUE (r < 2 || result.devices[1].units == 0);
       CU_ASSERT_TRUE (r < 2 || result.summary.makespan_ns < 1.01 * 1.6e6);
     }
@@ -428,7 +421,7 @@ drifts (guint device)
   MiniFarm *farm
       = mini_farm_new ("auto", HASS_FARM_COMBINE, HASS_COST_EQUAL, pair, 2, 1);
   MiniRound result;
-  run_equal (farm, 20000, &result);
+  mini_farm_run_equal (farm, 20000, &result);
   drift.farm = farm;
   drift.wrapped = farm->strategy->ops;
   drift.ops = *drift.wrapped;
@@ -437,7 +430,7 @@ drifts (guint device)
   drift.seen = 0;
   drift.begin_ns = farm->now_ns;
   farm->strategy->ops = &drift.ops;
-  run_equal (farm, 20000, &result);
+  mini_farm_run_equal (farm, 20000, &result);
   CU_ASSERT_TRUE (drift.seen > 3 && result.once);
   CU_ASSERT_TRUE (result.summary.makespan_ns < 1.03 * drift.ideal_ns);
   printf (" %.3f of the ideal ...",
@@ -462,7 +455,7 @@ works_on_without_a_lost_gpu (void)
   MiniRound result;
   for (guint r = 0; r < 4; r++)
     {
-      run_equal (farm, 20000, &result);
+      mini_farm_run_equal (farm, 20000, &result);
       CU_ASSERT_TRUE (result.once && !result.hung);
       CU_ASSERT_EQUAL (result.rescued + result.forced, 0);
     }
@@ -480,14 +473,14 @@ takes_back_a_gpu_that_failed (void)
   MiniFarm *farm
       = mini_farm_new ("auto", HASS_FARM_COMBINE, HASS_COST_EQUAL, pair, 2, 1);
   MiniRound result;
-  run_equal (farm, 20000, &result);
+  mini_farm_run_equal (farm, 20000, &result);
   farm->devices[1].fails = 1;
-  run_equal (farm, 20000, &result);
+  mini_farm_run_equal (farm, 20000, &result);
   CU_ASSERT_TRUE (result.once && !result.hung);
   for (guint i = 1; i < farm->grants->len; i++)
     CU_ASSERT_EQUAL (g_array_index (farm->grants, MiniGrant, i).units, 1);
   farm->devices[1].fails = 0;
-  run_equal (farm, 20000, &result);
+  mini_farm_run_equal (farm, 20000, &result);
   CU_ASSERT_TRUE (result.once);
   CU_ASSERT_TRUE (result.summary.makespan_ns
                   < 1.03 * mini_bound_ns (pair, 2, 20000));

@@ -20,13 +20,6 @@
 static const MiniDevice pair[]
     = { MINI_CPU (16, 16000), MINI_GPU (132, 1500, 15000) };
 
-static void
-run_equal (MiniFarm *farm, guint32 n, MiniRound *result)
-{
-  g_autofree HassLoad *loads = mini_equal_loads (n);
-  mini_farm_run (farm, loads, n, result);
-}
-
 /* -- Never much slower than one alone ------------------------------------ */
 
 /* The time of the best device alone: one bundle, or all cores. */
@@ -82,7 +75,7 @@ machines_behind (guint32 seed, double quarrel, double *worst)
       double best_ns = best_alone_ns (farm->devices, farm->n, units);
       for (guint r = 0; r < farm->n + 6; r++)
         {
-          run_equal (farm, units, &result);
+          mini_farm_run_equal (farm, units, &result);
           CU_ASSERT_EQUAL (result.rescued, 0);
           forced += result.forced;
           if (r >= farm->n + 3) /* tiny rounds show one device each */
@@ -132,7 +125,7 @@ first_round_ns (double said, double gpu_ns)
   farm->env.profile = said > 0 ? profile : NULL;
   farm->strategy = hass_strategy_new ("auto", &farm->env, NULL);
   MiniRound result;
-  run_equal (farm, 600, &result);
+  mini_farm_run_equal (farm, 600, &result);
   CU_ASSERT_TRUE (result.once);
   mini_farm_free (farm);
   return result.summary.makespan_ns;
@@ -164,7 +157,7 @@ cpu_units_of_last_round (double entry_bytes, double merge_ns, guint64 *gpu)
   farm->env.merge_ns = merge_ns;
   farm->strategy = hass_strategy_new ("auto", &farm->env, NULL);
   for (guint r = 0; r < 4; r++)
-    run_equal (farm, 3000, &result);
+    mini_farm_run_equal (farm, 3000, &result);
   *gpu = result.devices[1].units;
   mini_farm_free (farm);
   return result.devices[0].units;

@@ -4,7 +4,7 @@
    Thread safety: one thread. */
 #include "hass_test.h"
 
-#include "mini_engine.h"
+#include "coping.h"
 
 #define GPU(compute, copy)                                                     \
   {                                                                            \
@@ -17,32 +17,15 @@
 static const MiniDevice star[]
     = { MINI_CPU (1, 1000), GPU (200, 300), GPU (400, 100), GPU (100, 200) };
 
-static void
-run (MiniFarm *farm, guint32 units, MiniRound *result)
-{
-  HassLoad *loads = mini_equal_loads (units);
-  mini_farm_run (farm, loads, units, result);
-  CU_ASSERT (result->once && !result->hung);
-  CU_ASSERT_EQUAL (result->forced, 0);
-  g_free (loads);
-}
-
-static MiniFarm *
-new_farm (const char *spec, const MiniDevice *devices, guint n)
-{
-  return mini_farm_new (spec, HASS_FARM_COMBINE, HASS_COST_EQUAL, devices, n,
-                        1);
-}
-
 /* By hand, with the core's part as 1000: gpu1 1000 * 1000 / 500 = 2000, gpu2
    2000 * 400 / 300 = 2666.7, gpu0 2666.7 * 100 / 500 = 533.3, 6200 in all. */
 static void
 gives_the_closed_form (void)
 {
   static const guint64 parts[] = { 1000, 533, 2000, 2667 };
-  MiniFarm *farm = new_farm ("dls-star", star, 4);
+  MiniFarm *farm = mini_farm_new_equal ("dls-star", star, 4);
   MiniRound result;
-  run (farm, 64000, &result);
+  coping_run (farm, 64000, &result);
   /* Calibrated with 1000 units, 250 each; 63000 by the closed form. */
   for (guint d = 0; d < 4; d++)
     {
@@ -52,7 +35,7 @@ gives_the_closed_form (void)
     }
   for (guint r = 0; r < 3; r++)
     {
-      run (farm, 6200, &result);
+      coping_run (farm, 6200, &result);
       CU_ASSERT_EQUAL (farm->grants->len, 3);
       for (guint d = 0; d < 4; d++)
         CU_ASSERT_DOUBLE_EQUAL (result.devices[d].units, parts[d] * 1., 1);
@@ -83,10 +66,10 @@ finishes_together_in_the_model (void)
 {
   static const guint orders[][3] = { { 2, 3, 1 }, { 2, 1, 3 }, { 1, 2, 3 },
                                      { 1, 3, 2 }, { 3, 1, 2 }, { 3, 2, 1 } };
-  MiniFarm *farm = new_farm ("dls-star", star, 4);
+  MiniFarm *farm = mini_farm_new_equal ("dls-star", star, 4);
   MiniRound result;
-  run (farm, 64000, &result);
-  run (farm, 620000, &result);
+  coping_run (farm, 64000, &result);
+  coping_run (farm, 620000, &result);
   double end_ns = 1000. * result.devices[0].units, sent_ns = 0;
   for (guint i = 0; i < 3; i++)
     {
@@ -106,19 +89,19 @@ finishes_together_in_the_model (void)
 static void
 knows_links (void)
 {
-  MiniFarm *farm = new_farm ("dls-star:one-port=0", star, 4);
+  MiniFarm *farm = mini_farm_new_equal ("dls-star:one-port=0", star, 4);
   MiniRound result;
-  run (farm, 64000, &result);
-  run (farm, 64000, &result);
+  coping_run (farm, 64000, &result);
+  coping_run (farm, 64000, &result);
   double end_ns = 64000 / (1 / 1000. + 1 / 500. + 1 / 500. + 1 / 300.);
   CU_ASSERT_DOUBLE_EQUAL (result.summary.makespan_ns / end_ns, 1, 1e-3);
   for (guint d = 0; d < 4; d++)
     CU_ASSERT_DOUBLE_EQUAL (result.devices[d].last_finish_ns / end_ns, 1, 1e-3);
   mini_farm_free (farm);
-  farm = new_farm ("dls-star:one-port=0", star, 4);
+  farm = mini_farm_new_equal ("dls-star:one-port=0", star, 4);
   farm->traits[1].link = farm->traits[3].link = 1;
-  run (farm, 64000, &result);
-  run (farm, 64000, &result);
+  coping_run (farm, 64000, &result);
+  coping_run (farm, 64000, &result);
   double gpu2 = result.devices[3].units;
   CU_ASSERT_DOUBLE_EQUAL (result.devices[1].units / gpu2, 100 / 500., 1e-3);
   CU_ASSERT_DOUBLE_EQUAL (result.devices[2].units / gpu2, 300 / 500., 1e-3);
@@ -131,14 +114,14 @@ static void
 learns (void)
 {
   const MiniDevice pair[] = { MINI_CPU (1, 1000), GPU (150, 100) };
-  MiniFarm *farm = new_farm ("dls-star", pair, 2);
+  MiniFarm *farm = mini_farm_new_equal ("dls-star", pair, 2);
   MiniRound result;
-  run (farm, 5000, &result);
-  run (farm, 5000, &result);
+  coping_run (farm, 5000, &result);
+  coping_run (farm, 5000, &result);
   CU_ASSERT_EQUAL (result.devices[1].units, 4000);
   farm->devices[1].copy_ns_per_work = 850;
   for (guint r = 0; r < 12; r++)
-    run (farm, 5000, &result);
+    coping_run (farm, 5000, &result);
   CU_ASSERT_DOUBLE_EQUAL (result.devices[1].units, 2500, 10);
   mini_farm_free (farm);
 }
@@ -148,12 +131,12 @@ does_without_a_lost_gpu (void)
 {
   for (guint after = 1; after < 4; after++)
     {
-      MiniFarm *farm = new_farm ("dls-star", star, 4);
+      MiniFarm *farm = mini_farm_new_equal ("dls-star", star, 4);
       MiniRound result;
       farm->devices[3].lost_after = after;
       for (guint r = 0; r < 5; r++)
         {
-          run (farm, 3000, &result);
+          coping_run (farm, 3000, &result);
           CU_ASSERT_EQUAL (result.rescued, 0);
         }
       /* 1000 : 2000 and 400 / 500 of that. */

@@ -3,28 +3,11 @@
    Thread safety: one thread. */
 #include "hass_test.h"
 
-#include "mini_engine.h"
+#include "coping.h"
 
 /* A core does a unit in 1 us; the GPU in 0.25 us after 64 us. */
 static const MiniDevice pair[]
     = { MINI_CPU (1, 1000), MINI_GPU (30, 250, 64000) };
-
-static void
-run (MiniFarm *farm, guint32 units, MiniRound *result)
-{
-  HassLoad *loads = mini_equal_loads (units);
-  mini_farm_run (farm, loads, units, result);
-  CU_ASSERT (result->once && !result->hung);
-  CU_ASSERT_EQUAL (result->forced, 0);
-  g_free (loads);
-}
-
-static MiniFarm *
-new_farm (const char *spec, const MiniDevice *devices, guint n)
-{
-  return mini_farm_new (spec, HASS_FARM_COMBINE, HASS_COST_EQUAL, devices, n,
-                        1);
-}
 
 /* A quarter of 8800 units in equal parts: 1100 each in bundles of 1, 1, 2, 3
    and 4 hundred. Lines: 1000 n and 64000 + 250 n ns. The rest, 6600, is done
@@ -34,21 +17,21 @@ static void
 trains_and_intersects (void)
 {
   static const guint64 bundles[] = { 100, 100, 200, 300, 400, 5229 };
-  MiniFarm *farm = new_farm ("qilin", pair, 2);
+  MiniFarm *farm = mini_farm_new_equal ("qilin", pair, 2);
   MiniRound result;
-  run (farm, 8800, &result);
+  coping_run (farm, 8800, &result);
   CU_ASSERT_EQUAL (result.shares[0], 1100);
   CU_ASSERT_EQUAL (result.shares[1], 1100);
   CU_ASSERT_EQUAL (farm->grants->len, G_N_ELEMENTS (bundles));
   for (guint g = 0; g < farm->grants->len && g < G_N_ELEMENTS (bundles); g++)
     CU_ASSERT_EQUAL (g_array_index (farm->grants, MiniGrant, g).units,
                      bundles[g]);
-  run (farm, 8800, &result);
+  coping_run (farm, 8800, &result);
   CU_ASSERT_EQUAL (result.devices[0].units, 1811);
   CU_ASSERT_EQUAL (farm->grants->len, 1);
   CU_ASSERT_DOUBLE_EQUAL (result.summary.makespan_ns, 1811200, 1000);
   /* Another size: the lines hold. T = (200 + 256) * 200 = 91200. */
-  run (farm, 200, &result);
+  coping_run (farm, 200, &result);
   CU_ASSERT_EQUAL (result.devices[0].units, 91);
   mini_farm_free (farm);
 }
@@ -58,10 +41,10 @@ trains_and_intersects (void)
 static void
 leaves_out_who_begins_too_late (void)
 {
-  MiniFarm *farm = new_farm ("qilin", pair, 2);
+  MiniFarm *farm = mini_farm_new_equal ("qilin", pair, 2);
   MiniRound result;
-  run (farm, 8800, &result);
-  run (farm, 60, &result);
+  coping_run (farm, 8800, &result);
+  coping_run (farm, 60, &result);
   CU_ASSERT_EQUAL (result.devices[0].units, 60);
   CU_ASSERT_EQUAL (result.devices[1].units, 0);
   mini_farm_free (farm);
@@ -69,14 +52,14 @@ leaves_out_who_begins_too_late (void)
      8800 = T / 1000 + (T - 64000) / 250. */
   const MiniDevice three[]
       = { pair[0], MINI_GPU (30, 250, 64000), MINI_GPU (30, 100, 9000000) };
-  farm = new_farm ("qilin", three, 3);
-  run (farm, 88000, &result);
-  run (farm, 8800, &result);
+  farm = mini_farm_new_equal ("qilin", three, 3);
+  coping_run (farm, 88000, &result);
+  coping_run (farm, 8800, &result);
   CU_ASSERT_EQUAL (result.devices[0].units, 1811);
   CU_ASSERT_EQUAL (result.devices[2].units, 0);
   /* With 100000 it is in: T = (100000 + 256 + 90000) / (1/1000 + 1/250 +
      1/100) = 12683733, 12684 on the core. */
-  run (farm, 100000, &result);
+  coping_run (farm, 100000, &result);
   CU_ASSERT_DOUBLE_EQUAL (result.devices[0].units, 12684, 1.01);
   CU_ASSERT_DOUBLE_EQUAL (result.devices[2].units, 36837, 2);
   CU_ASSERT_DOUBLE_EQUAL (result.summary.makespan_ns, 12683733, 2000);
@@ -89,10 +72,10 @@ leaves_out_the_warm_up (void)
 {
   MiniDevice devices[] = { pair[0], pair[1] };
   devices[1].first_ns = 5000000;
-  MiniFarm *farm = new_farm ("qilin", devices, 2);
+  MiniFarm *farm = mini_farm_new_equal ("qilin", devices, 2);
   MiniRound result;
-  run (farm, 8800, &result);
-  run (farm, 8800, &result);
+  coping_run (farm, 8800, &result);
+  coping_run (farm, 8800, &result);
   CU_ASSERT_EQUAL (result.devices[0].units, 1811);
   mini_farm_free (farm);
 }
@@ -102,16 +85,16 @@ leaves_out_the_warm_up (void)
 static void
 trains_as_long_as_told (void)
 {
-  MiniFarm *farm = new_farm ("qilin:training=7,part=1", pair, 2);
+  MiniFarm *farm = mini_farm_new_equal ("qilin:training=7,part=1", pair, 2);
   MiniRound result;
   for (guint r = 0; r < 7; r++)
     {
-      run (farm, 8800, &result);
+      coping_run (farm, 8800, &result);
       CU_ASSERT_EQUAL (result.devices[0].units, 4400);
     }
   for (guint r = 0; r < 3; r++)
     {
-      run (farm, 8800, &result);
+      coping_run (farm, 8800, &result);
       CU_ASSERT_EQUAL (result.devices[0].units, 1811);
       farm->devices[1].ns_per_work *= 2;
     }
@@ -122,12 +105,12 @@ trains_as_long_as_told (void)
 static void
 trains_again_after_a_tiny_round (void)
 {
-  MiniFarm *farm = new_farm ("qilin", pair, 2);
+  MiniFarm *farm = mini_farm_new_equal ("qilin", pair, 2);
   MiniRound result;
-  run (farm, 1, &result);
-  run (farm, 8800, &result);
+  coping_run (farm, 1, &result);
+  coping_run (farm, 8800, &result);
   CU_ASSERT_EQUAL (result.shares[0], 1100); /* a training part again */
-  run (farm, 8800, &result);
+  coping_run (farm, 8800, &result);
   CU_ASSERT_DOUBLE_EQUAL (result.devices[0].units, 1811, 2);
   mini_farm_free (farm);
 }
@@ -142,7 +125,7 @@ reads_the_profile_store (void)
           { .work_per_ns = 1 / 250., .latency_ns = 64000, .runs = 3 } };
   for (guint known = 0; known < 2; known++)
     {
-      MiniFarm *farm = new_farm ("qilin", pair, 2);
+      MiniFarm *farm = mini_farm_new_equal ("qilin", pair, 2);
       MiniRound result;
       GError *error = NULL;
       profile[0].work_per_ns = known ? 1 / 1000. : 0;
@@ -150,7 +133,7 @@ reads_the_profile_store (void)
       farm->env.profile = profile;
       farm->strategy = hass_strategy_new ("qilin", &farm->env, &error);
       CU_ASSERT_PTR_NULL_FATAL (error);
-      run (farm, 8800, &result);
+      coping_run (farm, 8800, &result);
       CU_ASSERT_EQUAL (result.devices[0].units, known ? 1811 : 1100 + 1371);
       CU_ASSERT_EQUAL (farm->grants->len, known ? 1 : 6);
       mini_farm_free (farm);
@@ -164,12 +147,12 @@ does_without_a_lost_gpu (void)
   const MiniDevice three[] = { pair[0], pair[1], MINI_GPU (30, 250, 64000) };
   for (guint after = 1; after < 9; after += 3)
     {
-      MiniFarm *farm = new_farm ("qilin", three, 3);
+      MiniFarm *farm = mini_farm_new_equal ("qilin", three, 3);
       MiniRound result;
       farm->devices[2].lost_after = after;
       for (guint r = 0; r < 6; r++)
         {
-          run (farm, 8800, &result);
+          coping_run (farm, 8800, &result);
           CU_ASSERT_EQUAL (result.rescued, 0);
         }
       CU_ASSERT (farm->lost[2]);
