@@ -83,18 +83,19 @@ enum
   HASS_AUTO_FITS = 4
 };
 
-/* What it did when it took from one end of the rounds. */
+/* What a device has shown; a GPU by bundles, the CPU pool by sums, decayed. */
 typedef struct
 {
   HassFit fits[HASS_AUTO_FITS];
-  double work, busy_ns, mean_rate;
+  double work, busy_ns;
+  double mean_rate; /* in the last round in which it did much */
   gboolean valid;
 } HassAutoView;
 
 typedef struct
 {
-  HassFit fits[HASS_AUTO_FITS];
-  HassAutoView views[2];
+  HassAutoView shown;
+  HassAutoView views[2];       /* before, from the back, from the front */
   double prior_rate;           /* of its traits or of earlier runs */
   double copy_ns;              /* of what a round's first bundle needs first */
   double entry_ns;             /* with the turns of others on its link */
@@ -125,12 +126,10 @@ typedef struct
   /* Decayed: what bundles took on the way in, there, and on the way out. */
   double in_ns, kernels_ns, out_ns;
 
-  /* What it did in this round, fixed parts left out, and in the last one in
-     which it did much. */
-  double done_work, done_ns, mean_rate;
+  /* What it did in this round, fixed parts left out. */
+  double done_work, done_ns;
 
   /* The CPU pool. */
-  double work, busy_ns; /* decayed */
   HassProgress seen;
   gint64 units;   /* granted in this round and not stolen */
   guint64 n_seen; /* units, of all rounds */

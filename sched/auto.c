@@ -419,7 +419,7 @@ forget_warm_up (HassAutoMember *m, double work, double ns)
       m->first_ns = ns;
     }
   else if (m->n_done == 2 && WARM_UP * ns * m->first_work < m->first_ns * work)
-    memset (m->fits, 0, sizeof m->fits);
+    memset (m->shown.fits, 0, sizeof m->shown.fits);
 }
 
 /* How long a bundle waits for the copies of others is chance, and would make
@@ -480,13 +480,14 @@ observe (gpointer self, HassRound *round, const HassCompletion *done)
   if (s->solo == done->device && s->probing)
     s->solo_ns += served_ns;
   m->done_work += b.work;
-  m->done_ns += MAX (served_ns - m->fits[b.fit].fixed_ns, 0.1 * served_ns);
+  m->done_ns
+      += MAX (served_ns - m->shown.fits[b.fit].fixed_ns, 0.1 * served_ns);
   double latency_ns = s->env->devices[done->device].latency_ns;
   forget_warm_up (m, b.work, ns);
   if (b.unfilled > POOR && m->n_done > MANY_DONE)
     return;
   look_at_stages (m, done, &b, copy_ns);
-  HassFit *fit = &m->fits[b.fit];
+  HassFit *fit = &m->shown.fits[b.fit];
   ns = filled_ns (s, done, &b, copy_ns, ns);
   hass_fit_add (fit, b.work, ns, latency_ns);
   if (s->env->cost == HASS_COST_UNKNOWN)
@@ -496,7 +497,8 @@ observe (gpointer self, HassRound *round, const HassCompletion *done)
                                  * fit->ns_per_work);
   fit->last = m->n_done;
   if (hass_auto_overlaps (s, done->device))
-    foretell (&m->fits[b.fit & ~(guint)HASS_AUTO_IDLE], done, &b, latency_ns);
+    foretell (&m->shown.fits[b.fit & ~(guint)HASS_AUTO_IDLE], done, &b,
+              latency_ns);
   m->largest = MAX (m->largest, done->work);
 }
 

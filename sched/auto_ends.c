@@ -15,8 +15,6 @@
    Thread safety: as hass/strategy.h. */
 #include "auto-private.h"
 
-#include <string.h>
-
 #define FASTER_CORE 1.05 /* times as fast as a multiprocessor */
 #define FIRST_TRIAL 3    /* round; before it too little is known */
 #define TRIAL_GAP 32     /* rounds */
@@ -32,9 +30,9 @@ static gboolean
 shortest_to_gpus (const HassAuto *s, const HassRound *round)
 {
   double core_rate = 0, rate = 0;
-  if (s->cpu == s->n || s->members[s->cpu].busy_ns <= 0)
+  if (s->cpu == s->n || s->members[s->cpu].shown.busy_ns <= 0)
     return s->cpu < s->n;
-  core_rate = s->members[s->cpu].work / s->members[s->cpu].busy_ns
+  core_rate = s->members[s->cpu].shown.work / s->members[s->cpu].shown.busy_ns
               / MAX (s->env->devices[s->cpu].cores, 1);
   for (guint d = 0; d < s->n; d++)
     {
@@ -61,19 +59,11 @@ change_ends (HassAuto *s)
   for (guint d = 0; d < s->n; d++)
     {
       HassAutoMember *m = &s->members[d];
-      HassAutoView *from = &m->views[!s->reversed],
-                   *to = &m->views[s->reversed];
-      memcpy (from->fits, m->fits, sizeof m->fits);
-      from->work = m->work;
-      from->busy_ns = m->busy_ns;
-      from->mean_rate = m->mean_rate;
-      from->valid = TRUE;
-      if (!to->valid)
-        continue;
-      memcpy (m->fits, to->fits, sizeof m->fits);
-      m->work = to->work;
-      m->busy_ns = to->busy_ns;
-      m->mean_rate = to->mean_rate;
+      HassAutoView *there = &m->views[s->reversed];
+      m->views[!s->reversed] = m->shown;
+      m->views[!s->reversed].valid = TRUE;
+      if (there->valid)
+        m->shown = *there;
     }
 }
 

@@ -256,7 +256,7 @@ average (HassAuto *s, guint device, const HassDeviceSummary *did)
       m->done_ns = did->busy_ns;
     }
   if (m->done_ns > 0 && m->done_work > AVERAGED_PART * s->round_work)
-    m->mean_rate = m->done_work / m->done_ns;
+    m->shown.mean_rate = m->done_work / m->done_ns;
 }
 
 void
@@ -361,7 +361,7 @@ begin_solo (HassAuto *s, const HassRound *round, guint device)
   m->probe_at = hass_round_number (round) + PROBE_ROUNDS;
   s->solo_work = solo_work (s, round, device);
   s->solo_given = s->solo_ns = 0;
-  memcpy (s->solo_fits, m->fits, sizeof m->fits);
+  memcpy (s->solo_fits, m->shown.fits, sizeof m->shown.fits);
   s->solo_seen = hass_round_progress (round, device);
 }
 
@@ -370,7 +370,7 @@ end_solo (HassAuto *s, const HassRound *round, guint device)
 {
   HassAutoMember *m = &s->members[device];
   double work = s->solo_given, ns = s->solo_ns;
-  memcpy (m->fits, s->solo_fits, sizeof s->solo_fits);
+  memcpy (m->shown.fits, s->solo_fits, sizeof s->solo_fits);
   m->solo_fixed_ns = 0;
   if (device == s->cpu)
     {

@@ -24,10 +24,12 @@ hass_auto_look_at_cpu (HassAuto *s, const HassRound *round)
   HassAutoMember *m = &s->members[s->cpu];
   HassProgress p = hass_round_progress (round, s->cpu);
   guint64 units = p.units - m->seen.units;
-  if (units == 0 || (m->busy_ns > 0 && units < s->env->devices[s->cpu].cores))
+  if (units == 0
+      || (m->shown.busy_ns > 0 && units < s->env->devices[s->cpu].cores))
     return;
-  m->work = CPU_MEMORY * m->work + p.work - m->seen.work;
-  m->busy_ns = CPU_MEMORY * m->busy_ns + p.busy_ns - m->seen.busy_ns;
+  m->shown.work = CPU_MEMORY * m->shown.work + p.work - m->seen.work;
+  m->shown.busy_ns
+      = CPU_MEMORY * m->shown.busy_ns + p.busy_ns - m->seen.busy_ns;
   m->n_seen += units;
   m->seen = p;
 }
@@ -36,7 +38,8 @@ double
 hass_auto_cpu_rate (const HassAuto *s)
 {
   const HassAutoMember *m = &s->members[s->cpu];
-  return m->busy_ns > 0 ? m->work / m->busy_ns : m->prior_rate;
+  return m->shown.busy_ns > 0 ? m->shown.work / m->shown.busy_ns
+                              : m->prior_rate;
 }
 
 /* Whether what a GPU would get now is a set of simple tasks, one for each
@@ -56,8 +59,8 @@ hass_auto_fit_of (const HassAuto *s, const HassRound *round, guint device,
 {
   const HassAutoMember *m = &s->members[device];
   guint kind = hass_auto_simple (s, round) ? HASS_AUTO_SIMPLE : 0;
-  const HassFit *fit = &m->fits[kind + (idle ? HASS_AUTO_IDLE : 0)];
-  const HassFit *other = &m->fits[kind + (idle ? 0 : HASS_AUTO_IDLE)];
+  const HassFit *fit = &m->shown.fits[kind + (idle ? HASS_AUTO_IDLE : 0)];
+  const HassFit *other = &m->shown.fits[kind + (idle ? 0 : HASS_AUTO_IDLE)];
   gboolean stale = other->last > fit->last + STALE_BUNDLES
                    && (other->ns_per_work > STALE * fit->ns_per_work
                        || STALE * other->ns_per_work < fit->ns_per_work);
@@ -68,7 +71,7 @@ gboolean
 hass_auto_measured (const HassAuto *s, const HassRound *round, guint device)
 {
   if (device == s->cpu)
-    return s->members[device].busy_ns > 0;
+    return s->members[device].shown.busy_ns > 0;
   return hass_auto_fit_of (s, round, device, TRUE)->seen > 0;
 }
 
@@ -189,7 +192,7 @@ hass_auto_fill_next (const HassAuto *s, const HassRound *round, guint device)
 gboolean
 hass_auto_long_units (const HassAuto *s)
 {
-  if (s->cpu == s->n || s->members[s->cpu].busy_ns <= 0)
+  if (s->cpu == s->n || s->members[s->cpu].shown.busy_ns <= 0)
     return FALSE;
   return s->unit_work * s->env->devices[s->cpu].cores
          > LONG_NS * hass_auto_cpu_rate (s);

@@ -213,7 +213,8 @@ hass_auto_whole_ns (HassAuto *s, double work)
       if (d == s->cpu)
         {
           guint cores = MAX (s->env->devices[d].cores, 1);
-          r->rate = m->mean_rate > 0 ? m->mean_rate : hass_auto_cpu_rate (s);
+          r->rate = m->shown.mean_rate > 0 ? m->shown.mean_rate
+                                           : hass_auto_cpu_rate (s);
           if (r->rate > 0)
             r->ready_ns = r->step_ns = s->unit_work * cores / r->rate / 2;
           if (s->arm == d && s->env->cost == HASS_COST_EQUAL && r->rate > 0)
@@ -224,8 +225,8 @@ hass_auto_whole_ns (HassAuto *s, double work)
       const HassFit *later
           = hass_auto_fit_of (s, NULL, d, !hass_auto_overlaps (s, d));
       if (later->seen == 0)
-        next = later = &m->fits[HASS_AUTO_SIMPLE + HASS_AUTO_IDLE];
-      r->rate = m->mean_rate > 0  ? m->mean_rate
+        next = later = &m->shown.fits[HASS_AUTO_SIMPLE + HASS_AUTO_IDLE];
+      r->rate = m->shown.mean_rate > 0 ? m->shown.mean_rate
                 : later->seen > 0 ? 1 / later->ns_per_work / (1 + m->link_wait)
                                   : m->prior_rate;
       r->ready_ns = (s->arm == d ? m->copy_ns : m->entry_ns) + next->fixed_ns;
