@@ -6,9 +6,10 @@
    linker chooses, so they are sorted by name first.  The messages are our
    own, in the layout of CUnit's basic interface: that one would call a
    skipped test passed.  Skipped tests make no assertion; they are counted
-   here, in a line before CUnit's summary, which comes last.  Exit status: 0 if
-   all tests that ran passed, 1 if one failed, 2 if a suite asked for does not
-   exist or the options are wrong.  */
+   here, in a line before CUnit's summary, which comes last; what failed is
+   named once more before it.  Exit status: 0 if all tests that ran passed, 1
+   if one failed, 2 if a suite asked for does not exist or the options are
+   wrong.  */
 
 #include "hass_test.h"
 
@@ -87,6 +88,18 @@ count_critical (const char *domain, GLogLevelFlags level, const char *message,
   g_log_default_handler (domain, level, message, NULL);
 }
 
+/* The last lines of a long log are often all that is kept of it, so these
+   name every failed assertion once more. */
+static void
+print_failures (void)
+{
+  for (CU_pFailureRecord f = CU_get_failure_list (); f != NULL; f = f->pNext)
+    printf ("\nFAILED %s: %s\n    %s:%u  - %s",
+            f->pSuite != NULL ? f->pSuite->pName : "?",
+            f->pTest != NULL ? f->pTest->pName : "?", f->strFileName,
+            f->uiLineNumber, f->strCondition);
+}
+
 static void
 print_summary (void)
 {
@@ -95,7 +108,9 @@ print_summary (void)
   if (n_criticals > 0)
     printf ("\n\n%u critical messages of hass, each a FAILED test",
             n_criticals);
-  printf ("\n\n%u skipped\n", n_skipped);
+  printf ("\n");
+  print_failures ();
+  printf ("\n%u skipped\n", n_skipped);
   if (summary != NULL)
     printf ("%s\n", summary);
   CU_FREE (summary);

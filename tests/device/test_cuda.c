@@ -1234,7 +1234,8 @@ failed_wait (void)
       Rig r;
       guint8 in[] = "abc", out[3] = { 0 };
       HassBlock b = block (in, out, 3);
-      FakePlan plan = { .kernel_delay_us = 3000 };
+      /* Long enough for all to be submitted, on a machine under load too. */
+      FakePlan plan = { .kernel_delay_us = 150000 };
       HassBundleDone done = { 0 };
       g_autoptr (GError) error = NULL;
       rig_init (&r, &(FakePlan){ 0 }, &shifts);
