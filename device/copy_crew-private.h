@@ -13,8 +13,8 @@
 #include <glib.h>
 
 /* Calls piece(0) to piece(n - 1), each once, on the caller and the crew;
-   returns when all have returned. */
-void hass_copy_crew_run (guint n, void (*piece) (guint i, gpointer data),
-                         gpointer data);
+   returns when all have returned: the time that cores spent on it, in ns. */
+gint64 hass_copy_crew_run (guint n, void (*piece) (guint i, gpointer data),
+                           gpointer data);
 
 #endif

@@ -136,11 +136,15 @@ publish (guint n, void (*piece) (guint i, gpointer data), gpointer data)
   pthread_mutex_unlock (&lock);
 }
 
-void
+/* Helpers that find nothing to do look out for more, and hold their cores as
+   long as the caller. */
+gint64
 hass_copy_crew_run (guint n, void (*piece) (guint i, gpointer data),
                     gpointer data)
 {
   gboolean mine = n > 1 && n <= MASK && pthread_mutex_trylock (&owner) == 0;
+  gint64 begin_ns = now_ns ();
+  guint n_cores = 1;
   if (mine && !started)
     start ();
   if (!mine || n_helpers == 0)
@@ -150,11 +154,14 @@ hass_copy_crew_run (guint n, void (*piece) (guint i, gpointer data),
     }
   else
     {
+      n_cores += n_helpers;
       publish (n, piece, data);
       help ();
       while (atomic_load_explicit (&n_done, memory_order_acquire) < n)
         ;
     }
+  gint64 spent_ns = n_cores * (now_ns () - begin_ns);
   if (mine)
     pthread_mutex_unlock (&owner);
+  return spent_ns;
 }

@@ -102,6 +102,7 @@ report_done (HassCudaDevice *d, HassCudaSlot *slot, HassBundleDone *done)
   done->h2d_ns = stage_ns (kit->begun, kit->copied);
   done->kernel_ns = stage_ns (kit->copied, kit->computed);
   done->d2h_ns = stage_ns (kit->computed, kit->done);
+  done->host_ns = slot->host_ns;
   d->expected_ns = done->h2d_ns + done->kernel_ns + done->d2h_ns;
   done->accumulator = hass_cuda_accumulator (d, slot);
   if (d->farm->record_bytes == 0)

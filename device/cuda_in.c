@@ -82,8 +82,9 @@ gather_piece (guint i, gpointer data)
     hass_layout_copy_in (&g->layout->blocks[k], g->to + g->offsets[k]);
 }
 
-/* Bytes [first, end) of the packed input of a group into staging. */
-static void
+/* Bytes [first, end) of the packed input of a group into staging. Time of
+   cores. */
+static gint64
 gather (const HassCudaGroup *group, guint8 *host, gsize first, gsize end)
 {
   const HassLayout *l = &group->layout;
@@ -97,11 +98,12 @@ gather (const HassCudaGroup *group, guint8 *host, gsize first, gsize end)
   else if (l->n > 1)
     g.offsets
         = (const guint64 *)(gconstpointer)(host + group->in_at + l->offsets_at);
-  if (!g.stretch && !g.offsets)
-    hass_layout_copy_in (&l->blocks[0], g.to);
-  else
-    hass_copy_crew_run ((guint)((end - first + g.piece - 1) / g.piece),
-                        gather_piece, &g);
+  if (g.stretch || g.offsets)
+    return hass_copy_crew_run ((guint)((end - first + g.piece - 1) / g.piece),
+                               gather_piece, &g);
+  gint64 begin_ns = hass_cuda_now ();
+  hass_layout_copy_in (&l->blocks[0], g.to);
+  return hass_cuda_now () - begin_ns;
 }
 
 /* Where a stripe that should end at a packed byte may end. */
@@ -134,7 +136,7 @@ send_staged (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *group,
       gsize next
           = MIN (stripe_end (group, host, MIN (at + STRIPE_BYTES, end)), end);
       if (next > at)
-        gather (group, host, at, next);
+        slot->host_ns += gather (group, host, at, next);
       gsize skip = at == 0 ? 0 : l->table_bytes + at;
       if (!copy (d, slot, group->in_at + skip, host + group->in_at + skip,
                  l->table_bytes + next - skip, error))
@@ -191,6 +193,7 @@ send_pinning (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *group,
   slot->registered = pages;
   slot->registered_bytes = bytes;
   slot->register_ns = hass_cuda_now () - begin_ns;
+  slot->host_ns += slot->register_ns;
   d->transfers.registered_bytes += bytes;
   return send_staged (d, slot, group, 0, first, error)
          && copy (d, slot, group->in_at + l->table_bytes + first, pages, bytes,
@@ -209,7 +212,9 @@ hass_cuda_sent (HassCudaDevice *d, HassCudaSlot *slot)
   gint64 begin_ns = hass_cuda_now ();
   hass_gpu_check (d->gpu, hass_cudart ()->unregister_host (slot->registered),
                   "unpin pages", NULL);
-  double ns = slot->register_ns + (hass_cuda_now () - begin_ns);
+  gint64 unpin_ns = hass_cuda_now () - begin_ns;
+  slot->host_ns += unpin_ns;
+  double ns = slot->register_ns + unpin_ns;
   ns /= slot->registered_bytes;
   double before = d->pinned.ns_per_byte;
   d->pinned.ns_per_byte = before > 0 ? 0.75 * before + 0.25 * ns : ns;
@@ -243,9 +248,11 @@ send_bundled (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *group,
   HassStaging staging = { .data = tables + l->table_bytes,
                           .capacity = l->input_bytes,
                           .offsets = offsets };
+  gint64 begin_ns = hass_cuda_now ();
   if (!hass_staging_gather (l->blocks, l->n, &staging, d->farm->bundle,
                             d->farm->user_data, error))
     return FALSE;
+  slot->host_ns += hass_cuda_now () - begin_ns;
   group->bundle.input_bytes = offsets[l->n];
   group->bundle.input_start = offsets[0];
   d->transfers.staged_bytes += offsets[l->n];

@@ -70,6 +70,7 @@ mini_farm_new (const char *spec, HassFarmKind kind, HassCostClass cost,
                                  .farm_name = "mini",
                                  .farm = kind,
                                  .cost = cost,
+                                 .element_threads = 1,
                                  .n_devices = n,
                                  .devices = farm->traits };
   GError *error = NULL;
@@ -340,6 +341,7 @@ bundle_finishes (Run *run, guint device, guint counter)
           .start_ns = (gint64)lane->begin_ns,
           .end_ns = (gint64)lane->end_ns,
           .h2d_ns = lane->copy_ns,
+          .host_ns = gpu->host_ns_per_work * cost_of (run, lane->extent),
           .first_of_round = run->result->devices[device].bundles == 0,
           .failed = failed };
   farm->bundles[device]++;
