@@ -21,6 +21,12 @@
       of what the runtime has loaded meanwhile. A detached thread would be left
    in the runtime; one that is cancelled would leave the runtime's locks held.
 
+   4. A farm's proxy asks what a start would take before it begins one. Each
+      farm that did without shortens the answer by the time it lasted, as one
+      hires skis until that has cost a pair (Karlin et al. 1988, competitive
+      snoopy caching): farms and starts together cost at most twice what they
+      would have, had all been known.
+
    What a farm owns, kits in use and constants, is still made by open.
 
    Thread safety: any thread. */
@@ -113,6 +119,7 @@ run (gpointer data)
 {
   HassGpu *gpu = data;
   GError *error = NULL;
+  gint64 begin_us = g_get_monotonic_time ();
   hass_thread_urgent ();
   /* What the runtime allocates for this GPU lies near it, then. */
   hass_topology_bind_near (gpu->properties.pci);
@@ -123,6 +130,8 @@ run (gpointer data)
   pthread_mutex_lock (&gpu->lock);
   gpu->start = ok ? HASS_GPU_READY : HASS_GPU_COLD;
   gpu->start_error = error;
+  if (ok)
+    gpu->start_ns = 1000 * (g_get_monotonic_time () - begin_us);
   pthread_cond_broadcast (&gpu->started);
   pthread_mutex_unlock (&gpu->lock);
   return NULL;
@@ -151,6 +160,47 @@ begin_locked (HassGpu *gpu)
     }
   gpu->has_starter = TRUE;
   gpu->start = HASS_GPU_STARTING;
+}
+
+/* -- 4. Whether it can pay ---------------------------------------------- */
+
+/* The longest of the starts so far, or what the runtime's are known for. */
+static gint64
+usual_start_ns (void)
+{
+  gint64 ns = 0;
+  HassGpu *gpu;
+  for (guint i = 0; (gpu = hass_gpus_get (i)); i++)
+    {
+      pthread_mutex_lock (&gpu->lock);
+      ns = MAX (ns, gpu->start_ns);
+      pthread_mutex_unlock (&gpu->lock);
+    }
+  return ns > 0 ? ns : hass_cudart ()->start_ns;
+}
+
+/* How long a farm's other devices must still have work for a start to be worth
+   it; 0: there is nothing to wait for, or it has begun. */
+gint64
+hass_gpu_start_ns (HassGpu *gpu)
+{
+  gint64 usual = usual_start_ns ();
+  if (!hass_gpu_usable (gpu, NULL))
+    return 0;
+  pthread_mutex_lock (&gpu->lock);
+  gint64 ns
+      = gpu->start == HASS_GPU_COLD ? MAX (usual - gpu->unstarted_ns, 0) : 0;
+  pthread_mutex_unlock (&gpu->lock);
+  return ns;
+}
+
+/* A farm has done without it for so long. */
+void
+hass_gpu_unstarted (HassGpu *gpu, gint64 ns)
+{
+  pthread_mutex_lock (&gpu->lock);
+  gpu->unstarted_ns += ns;
+  pthread_mutex_unlock (&gpu->lock);
 }
 
 /* -- 2. Waiting --------------------------------------------------------- */

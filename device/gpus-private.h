@@ -58,6 +58,8 @@ typedef struct
   gint64 budget_ns;     /* when that was; 0: never */
   gboolean hung;
   HassGpuStart start;
+  gint64 start_ns;     /* what its start took; 0: not started yet */
+  gint64 unstarted_ns; /* what farms have lasted that did without it */
   GError *start_error; /* of the last start, where that has failed */
   pthread_t starter;   /* to be joined, where there is one */
   gboolean has_starter;
@@ -91,6 +93,8 @@ void hass_cuda_device_free (HassDevice *device);
 
 /* gpu_start.c */
 gboolean hass_gpu_start (HassGpu *gpu, GCancellable *unwanted, GError **error);
+gint64 hass_gpu_start_ns (HassGpu *gpu);
+void hass_gpu_unstarted (HassGpu *gpu, gint64 ns);
 gboolean hass_gpu_ask_memory (HassGpu *gpu, GError **error);
 void hass_gpus_end_starts (void);
 

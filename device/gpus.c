@@ -124,7 +124,9 @@ hass_gpus_forget (void)
   pthread_mutex_lock (&lock);
   for (guint i = 0; i < n_found; i++)
     {
-      cuda->set_device ((int)i);
+      /* One that was never started holds nothing, and need not be. */
+      if (gpus[i]->start == HASS_GPU_READY)
+        cuda->set_device ((int)i);
       gpu_free (gpus[i]);
     }
   n_found = 0;
