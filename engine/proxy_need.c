@@ -10,16 +10,17 @@
    2. It is not known how much work is left, because the generator has not
       ended or loads wait for a later round.
    3. The cores have finished nothing, or, at the speed that they have shown,
-      need longer for what is left than the device for opening.
+      now or in earlier runs, need longer for what is left than the device for
+      opening.
    4. The cores may take no more, nothing runs, and units are left: the
       strategy counts on the device.
 
    2 and 3 count after 5 ms, which are all that a farm can lose here. 4 counts
-   at once, but where the strategy only lets the cores wait, and has not set
-   aside for other devices what is left, the cores get it bit by bit for as
-   long as 3 does not hold. Nothing could be faster: the device would still be
-   opening when they are done. So a farm that keeps its last units for a GPU
-   that nobody knows yet does not have to start one.
+   as soon as the generator has ended, but where the strategy only lets the
+   cores wait, and has not set aside for other devices what is left, the cores
+   get it bit by bit for as long as 3 does not hold. Nothing could be faster:
+   the device would still be opening when they are done. So a farm that keeps
+   its last units for a GPU that nobody knows yet does not have to start one.
 
    The farm's end interrupts the wait. The device is told how long the farm has
    done without it, and may count that, so that many small farms in one process
@@ -65,23 +66,28 @@ tell_unopened (HassProxy *p, gint64 ns)
     ops->unopened (p->device, ns);
 }
 
-/* No load will come, and none is in a later round. */
 static gboolean
-is_last_round (HassJob *job)
+generated (HassJob *job)
 {
-  return atomic_load_explicit (&job->generated, memory_order_seq_cst)
-         && hass_load_pool_waiting (job->pool) == 0;
+  return atomic_load_explicit (&job->generated, memory_order_seq_cst);
 }
 
-/* How long the cores will take for the rest of the round; infinite where they
-   have finished nothing. */
+/* How long the cores will take for the rest of the round, by what they have
+   done, else by what the profile store says, while they may not have had the
+   time to do anything; infinite where nobody knows. */
 static double
 cores_need_ns (HassJob *job, HassRound *round)
 {
   double done = hass_round_progress (round, job->cpu).work;
   double left = hass_round_total_work (round) - done;
   double elapsed_ns = hass_live_now (job) - round->begin_ns;
-  return done > 0 ? elapsed_ns * left / done : INFINITY;
+  const HassProfileRate *known = job->known ? &job->known[job->cpu] : NULL;
+  if (done > 0)
+    return elapsed_ns * left / done;
+  if (elapsed_ns > GRACE_NS || !known || known->work_per_ns <= 0)
+    return INFINITY;
+  double busy = MIN (round->n_units, job->n_cores);
+  return left / known->work_per_ns * (job->n_cores / busy);
 }
 
 /* Has the CPU pool been refused what is left, while nothing runs? */
@@ -115,7 +121,7 @@ static Need
 decide (HassJob *job, gboolean early, gint64 open_ns)
 {
   HassSlot *slot = atomic_load_explicit (&job->current, memory_order_relaxed);
-  gboolean last = is_last_round (job);
+  gboolean last = generated (job) && hass_load_pool_waiting (job->pool) == 0;
   if (hass_job_stopping (job))
     return WAIT;
   if (!slot || slot->state != HASS_SLOT_RUNNING)
@@ -125,8 +131,11 @@ decide (HassJob *job, gboolean early, gint64 open_ns)
   if (round->n_only_gpu > 0)
     return OPEN;
   if (cores_wait (job, slot))
-    return last && need_ns < open_ns && give_a_bit (job, slot, need_ns) ? GIVE
-                                                                        : OPEN;
+    {
+      if (last && need_ns < open_ns && give_a_bit (job, slot, need_ns))
+        return GIVE;
+      return early && !generated (job) ? WAIT : OPEN;
+    }
   if (early || (last && hass_round_waiting_anywhere (round) == 0))
     return WAIT;
   return last && need_ns < open_ns ? WAIT : OPEN;

@@ -149,6 +149,8 @@ clean (void)
   FakeCounts counts = fake_cudart_remove ();
   CU_ASSERT_STRING_EQUAL (counts.wrong, "");
   CU_ASSERT_STRING_EQUAL (counts.leaks, "");
+  if (counts.wrong[0])
+    g_printerr ("\n    %s", counts.wrong);
 }
 
 /* No device may have failed. NULL when the farm has. */
@@ -168,6 +170,8 @@ run (const HassDataFarm *farm)
     {
       CU_ASSERT_FALSE (r->devices[d].lost);
       CU_ASSERT_EQUAL (r->devices[d].failures, 0);
+      if (r->devices[d].lost || r->devices[d].failures > 0)
+        g_printerr ("\n    %s: %s", farm->run.strategy, r->devices[d].message);
     }
   CU_ASSERT_EQUAL (atomic_load (&on_cpu) + atomic_load (&on_gpu),
                    farm->n_loads);
@@ -209,6 +213,37 @@ not_for_tiny (void)
       clean ();
       CU_ASSERT_EQUAL (fake_cudart_counts ().calls[FAKE_SET_DEVICE], 0);
     }
+}
+
+static gboolean
+slow (const HassBlock *block, HassWorker *worker, gpointer data, GError **error)
+{
+  usleep (200);
+  return quick (block, worker, data, error);
+}
+
+/* auto would give all to a GPU that was that much faster in an earlier run, and
+   the cores nothing to show how fast they are: that run tells. */
+static void
+not_for_tiny_known (void)
+{
+  g_autofree char *store = trial_file ("");
+  g_autofree char *lock = g_strconcat (store, ".lock", NULL);
+  HassDataFarm farm = farm_of (slow, N_LOADS);
+  g_setenv ("HASS_PROFILE", store, TRUE);
+  farm.run.strategy = "static:cpu=0.5";
+  install (1, 0);
+  hass_report_free (run (&farm));
+  CU_ASSERT_EQUAL (atomic_load (&on_gpu), N_LOADS / 2);
+  clean ();
+  farm.run.strategy = "auto";
+  install (1, HOUR_MS);
+  hass_report_free (run (&farm));
+  clean ();
+  CU_ASSERT_EQUAL (fake_cudart_counts ().calls[FAKE_SET_DEVICE], 0);
+  g_setenv ("HASS_PROFILE", "off", TRUE);
+  unlink (store);
+  unlink (lock);
 }
 
 /* A farm of 50 ms, of which the cores soon show that a second is enough. */
@@ -407,6 +442,8 @@ recorded (void)
 }
 
 HASS_TEST_SUITE (cold_gpu, { "a tiny farm never starts it", not_for_tiny },
+                 { "nor does one whose cores were measured in an earlier run",
+                   not_for_tiny_known },
                  { "nor does one that the cores will soon have done",
                    not_for_short },
                  { "nor one of which nothing waits", not_when_nothing_waits },
