@@ -69,6 +69,7 @@ typedef struct
   int (*last_error) (void); /* and forgets it */
   const char *(*text) (int code);
   HassCudaKind (*classify) (int code);
+  int version;     /* of the runtime */
   gint64 start_ns; /* about what a device's first start takes; 0: nothing */
 } HassCudart;
 

@@ -220,7 +220,7 @@ static const HassCudart real
         stream_wait,   event_new,       event_free,    event_record,
         event_query,   event_wait,      event_elapsed, copy,
         copy_rows,     clear,           last_error,    text,
-        classify,      START_NS };
+        classify,      CUDART_VERSION,  START_NS };
 
 #  define BUILT_IN (&real)
 

@@ -10,15 +10,17 @@
       waits for the same one. The thread knows the HassGpu and the runtime,
       both of which outlive every farm, and nothing of the farm that began it.
    2. A farm that is over leaves the wait and the thread goes on, since the
-      runtime cannot be interrupted. The next farm finds the GPU ready, or
-      waits for the rest. A start that has failed is tried anew by the next
-      device that is opened, as each open did it by itself before.
+      runtime cannot be interrupted; but not before it has been loaded, see 3.
+   The next farm finds the GPU ready, or waits for the rest. A start that has
+   failed is tried anew by the next device that is opened, as each open did it
+   by itself before.
    3. The thread is joined by the next start, when the GPUs are forgotten, or
       at the process's exit, which waits for a start under way: no thread may
       be inside the runtime while that is taken down. The handler is
-      registered when the runtime has been loaded, so that it runs before the
-      runtime's own, and again when a farm first leaves the wait, before those
-      of what the runtime has loaded meanwhile. A detached thread would be left
+      registered when a start begins, and again when a farm first leaves the
+      wait: by then the thread has asked the runtime which GPUs there are, so
+      the driver is loaded, and the handler runs before those of what was
+      loaded. A detached thread would be left
    in the runtime; one that is cancelled would leave the runtime's locks held.
 
    4. A farm's proxy asks what a start would take before it begins one. Each
@@ -62,7 +64,7 @@ void
 hass_gpus_end_starts (void)
 {
   HassGpu *gpu;
-  for (guint i = 0; (gpu = hass_gpus_get (i)); i++)
+  for (guint i = 0; (gpu = hass_gpus_get_any (i)); i++)
     {
       pthread_mutex_lock (&gpu->lock);
       while (gpu->start == HASS_GPU_STARTING)
@@ -121,11 +123,17 @@ run (gpointer data)
   GError *error = NULL;
   gint64 begin_us = g_get_monotonic_time ();
   hass_thread_urgent ();
+  hass_gpus_look ();
+  pthread_mutex_lock (&gpu->lock);
+  gpu->looked = TRUE;
+  pthread_cond_broadcast (&gpu->started);
+  pthread_mutex_unlock (&gpu->lock);
   /* What the runtime allocates for this GPU lies near it, then. */
   hass_topology_bind_near (gpu->properties.pci);
   gboolean ok
-      = hass_gpu_check (gpu, hass_cudart ()->set_device ((int)gpu->index),
-                        "open the device", &error)
+      = hass_gpu_usable (gpu, &error)
+        && hass_gpu_check (gpu, hass_cudart ()->set_device ((int)gpu->index),
+                           "open the device", &error)
         && hass_gpu_ask_memory (gpu, &error);
   pthread_mutex_lock (&gpu->lock);
   gpu->start = ok ? HASS_GPU_READY : HASS_GPU_COLD;
@@ -159,6 +167,7 @@ begin_locked (HassGpu *gpu)
       return;
     }
   gpu->has_starter = TRUE;
+  gpu->looked = FALSE;
   gpu->start = HASS_GPU_STARTING;
 }
 
@@ -228,8 +237,9 @@ hass_gpu_start (HassGpu *gpu, GCancellable *unwanted, GError **error)
   if (gpu->start == HASS_GPU_COLD && wanted)
     begin_locked (gpu);
   while (gpu->start == HASS_GPU_STARTING
-         && (wanted = !g_cancellable_is_cancelled (unwanted)))
+         && (!gpu->looked || !g_cancellable_is_cancelled (unwanted)))
     pthread_cond_wait (&gpu->started, &gpu->lock);
+  wanted = wanted && !g_cancellable_is_cancelled (unwanted);
   gboolean ready = gpu->start == HASS_GPU_READY;
   if (!ready && !wanted)
     g_set_error (error, HASS_ERROR, HASS_ERROR_CANCELLED,

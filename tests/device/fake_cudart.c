@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "hass/error.h"
 
@@ -220,6 +221,8 @@ fake_check (const char *what, GError **error)
 static int
 device_count (int *n)
 {
+  if (fake.plan.look_ms > 0)
+    usleep (fake.plan.look_ms * 1000);
   int code = fake_enter (FAKE_DEVICE_COUNT, NULL);
   *n = 0;
   if (!code)
@@ -373,6 +376,7 @@ fake_cudart_install (const FakePlan *plan)
   fake.events = g_ptr_array_new_with_free_func (g_free);
   fake.marks = g_ptr_array_new_with_free_func (g_free);
   fake.incidents = g_ptr_array_new_with_free_func (g_free);
+  table.version = (int)plan->version;
   table.start_ns = (gint64)plan->start_ms * 1000000;
   pthread_mutex_unlock (&fake.lock);
   hass_cudart_use (&table);

@@ -218,7 +218,7 @@ not_for_tiny (void)
 static gboolean
 slow (const HassBlock *block, HassWorker *worker, gpointer data, GError **error)
 {
-  usleep (200);
+  usleep (5000);
   return quick (block, worker, data, error);
 }
 
