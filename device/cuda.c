@@ -170,7 +170,7 @@ static const HassDeviceOps cuda_ops = { .struct_size = sizeof (HassDeviceOps),
                                         .opening_ns = opening_ns,
                                         .unopened = unopened };
 
-/* A device for one farm; index < hass_gpus_count (). NULL when the GPU has
+/* A device for one farm; index < hass_gpus_expected (). NULL when the GPU has
    gone. */
 HassDevice *
 hass_cuda_device_new (guint index)

@@ -189,12 +189,13 @@ usual_start_ns (void)
 }
 
 /* How long a farm's other devices must still have work for a start to be worth
-   it; 0: there is nothing to wait for, or it has begun. */
+   it; 0: it has begun, or fails, or most of it was done when host memory was
+   pinned. */
 gint64
 hass_gpu_start_ns (HassGpu *gpu)
 {
   gint64 usual = usual_start_ns ();
-  if (!hass_gpu_usable (gpu, NULL))
+  if (hass_gpus_have_context () || !hass_gpu_usable (gpu, NULL))
     return 0;
   pthread_mutex_lock (&gpu->lock);
   gint64 ns
@@ -241,13 +242,14 @@ hass_gpu_start (HassGpu *gpu, GCancellable *unwanted, GError **error)
     pthread_cond_wait (&gpu->started, &gpu->lock);
   wanted = wanted && !g_cancellable_is_cancelled (unwanted);
   gboolean ready = gpu->start == HASS_GPU_READY;
+  gboolean leaves = gpu->start == HASS_GPU_STARTING;
   if (!ready && !wanted)
     g_set_error (error, HASS_ERROR, HASS_ERROR_CANCELLED,
                  "%s was not ready in time", gpu->name);
   else if (!ready)
     g_propagate_error (error, g_error_copy (gpu->start_error));
   pthread_mutex_unlock (&gpu->lock);
-  if (!ready && !wanted)
+  if (leaves)
     pthread_once (&again, watch_exit_again);
   /* Waits for the handler, which takes the lock. */
   if (unwanted)

@@ -85,6 +85,8 @@ const char *hass_gpus_problem (void);
 HassGpu *hass_gpus_get (guint index);
 HassGpu *hass_gpus_get_any (guint index);
 void hass_gpus_break (const char *why);
+void hass_gpus_note_context (void);
+gboolean hass_gpus_have_context (void);
 gboolean hass_gpu_usable (HassGpu *gpu, GError **error);
 
 /* gpus_memory.c */

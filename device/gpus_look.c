@@ -36,7 +36,7 @@ static guint n_found;
 static HassGpu *gpus[HASS_MOST_GPUS];
 static GPtrArray *stale; /* HassGpu that were remembered in vain, or NULL */
 static char problem[256];
-static _Atomic gboolean broken;
+static _Atomic gboolean broken, has_context;
 
 /* -- Looking ------------------------------------------------------------ */
 
@@ -215,6 +215,7 @@ hass_gpus_forget (void)
   looked_with = NULL;
   problem[0] = '\0';
   atomic_store_explicit (&broken, FALSE, memory_order_relaxed);
+  atomic_store_explicit (&has_context, FALSE, memory_order_relaxed);
   pthread_mutex_unlock (&lock);
 }
 
@@ -312,6 +313,19 @@ hass_gpus_break (const char *why)
                 "no GPU works in this process since: %s", why);
   atomic_store_explicit (&broken, TRUE, memory_order_relaxed);
   pthread_mutex_unlock (&lock);
+}
+
+/* The runtime has made a context for something else than a start. */
+void
+hass_gpus_note_context (void)
+{
+  atomic_store_explicit (&has_context, TRUE, memory_order_relaxed);
+}
+
+gboolean
+hass_gpus_have_context (void)
+{
+  return atomic_load_explicit (&has_context, memory_order_relaxed);
 }
 
 gboolean

@@ -15,12 +15,13 @@
    4. The cores may take no more, nothing runs, and units are left: the
       strategy counts on the device.
 
-   2 and 3 count after 5 ms, which are all that a farm can lose here. 4 counts
-   as soon as the generator has ended, but where the strategy only lets the
-   cores wait, and has not set aside for other devices what is left, the cores
-   get it bit by bit for as long as 3 does not hold. Nothing could be faster:
-   the device would still be opening when they are done. So a farm that keeps
-   its last units for a GPU that nobody knows yet does not have to start one.
+   2 and 3 count after a fortieth of the time that opening takes, 5 ms of 0.2 s,
+   which is all that a farm can lose here. 4 counts as soon as the generator has
+   ended, but where the strategy only lets the cores wait, and has not set aside
+   for other devices what is left, the cores get it bit by bit for as long as 3
+   does not hold. Nothing could be faster: the device would still be opening
+   when they are done. So a farm that keeps its last units for a GPU that nobody
+   knows yet does not have to start one.
 
    The farm's end interrupts the wait. The device is told how long the farm has
    done without it, and may count that, so that many small farms in one process
@@ -31,7 +32,8 @@
 
 #include <math.h>
 
-#define GRACE_NS 5000000 /* in which the cores show what they can do */
+#define LEAST_NS 1000000 /* who opens sooner is not waited for */
+#define GRACE 40         /* part of that in which cores show their speed */
 #define BIT_NS 5000000   /* of the cores' work */
 /* Between two looks: while a farm may be over any moment, later, and when the
    cores have got a bit. */
@@ -73,21 +75,23 @@ generated (HassJob *job)
 }
 
 /* How long the cores will take for the rest of the round, by what they have
-   done, else by what the profile store says, while they may not have had the
-   time to do anything; infinite where nobody knows. */
+   done, else by what the profile store says, until two units should have been
+   done by that; infinite where nobody knows. */
 static double
-cores_need_ns (HassJob *job, HassRound *round)
+cores_need_ns (HassJob *job, HassRound *round, double grace_ns)
 {
   double done = hass_round_progress (round, job->cpu).work;
-  double left = hass_round_total_work (round) - done;
+  double total = hass_round_total_work (round);
   double elapsed_ns = hass_live_now (job) - round->begin_ns;
   const HassProfileRate *known = job->known ? &job->known[job->cpu] : NULL;
   if (done > 0)
-    return elapsed_ns * left / done;
-  if (elapsed_ns > GRACE_NS || !known || known->work_per_ns <= 0)
+    return elapsed_ns * (total - done) / done;
+  if (!known || known->work_per_ns <= 0)
     return INFINITY;
-  double busy = MIN (round->n_units, job->n_cores);
-  return left / known->work_per_ns * (job->n_cores / busy);
+  double core_rate = known->work_per_ns / job->n_cores;
+  if (elapsed_ns > grace_ns + 2 * total / round->n_units / core_rate)
+    return INFINITY;
+  return total / core_rate / MIN (round->n_units, job->n_cores);
 }
 
 /* Has the CPU pool been refused what is left, while nothing runs? */
@@ -118,8 +122,10 @@ give_a_bit (HassJob *job, HassSlot *slot, double need_ns)
 
 /* Whether to open a device that takes so long. Under the decision lock. */
 static Need
-decide (HassJob *job, gboolean early, gint64 open_ns)
+decide (HassJob *job, gint64 waited_ns, gint64 open_ns)
 {
+  gint64 grace_ns = open_ns / GRACE;
+  gboolean early = waited_ns < grace_ns;
   HassSlot *slot = atomic_load_explicit (&job->current, memory_order_relaxed);
   gboolean last = generated (job) && hass_load_pool_waiting (job->pool) == 0;
   if (hass_job_stopping (job))
@@ -127,7 +133,7 @@ decide (HassJob *job, gboolean early, gint64 open_ns)
   if (!slot || slot->state != HASS_SLOT_RUNNING)
     return early || last ? WAIT : OPEN;
   HassRound *round = &slot->round;
-  double need_ns = cores_need_ns (job, round);
+  double need_ns = cores_need_ns (job, round, grace_ns);
   if (round->n_only_gpu > 0)
     return OPEN;
   if (cores_wait (job, slot))
@@ -148,19 +154,18 @@ hass_proxy_is_needed (HassProxy *p)
   HassJob *job = p->job;
   HassLive *live = p->live;
   gint64 begin = hass_live_now (job), open_ns;
-  while (job->cpu >= 0 && (open_ns = opening_ns (p)) > GRACE_NS)
+  while (job->cpu >= 0 && (open_ns = opening_ns (p)) >= LEAST_NS)
     {
       guint64 epoch = hass_event_prepare (&live->end);
-      gint64 waited = hass_live_now (job) - begin;
-      gboolean early = waited < GRACE_NS;
+      gint64 waited_ns = hass_live_now (job) - begin;
       if (atomic_load_explicit (&live->over, memory_order_seq_cst))
         {
           hass_event_cancel (&live->end);
-          tell_unopened (p, waited);
+          tell_unopened (p, waited_ns);
           return FALSE;
         }
       pthread_mutex_lock (&job->decision);
-      Need need = decide (job, early, open_ns);
+      Need need = decide (job, waited_ns, open_ns);
       pthread_mutex_unlock (&job->decision);
       if (need == OPEN)
         {
@@ -170,9 +175,9 @@ hass_proxy_is_needed (HassProxy *p)
       if (need == GIVE)
         hass_live_changed (job);
       hass_event_wait (&live->end, epoch,
-                       need == GIVE ? BIT_LOOK_NS
-                       : early      ? EARLY_LOOK_NS
-                                    : LOOK_NS);
+                       need == GIVE                  ? BIT_LOOK_NS
+                       : waited_ns * GRACE < open_ns ? EARLY_LOOK_NS
+                                                     : LOOK_NS);
     }
   return TRUE;
 }

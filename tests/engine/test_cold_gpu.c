@@ -2,9 +2,9 @@
 /* test_cold_gpu.c: a GPU that takes long to start is started only when that
    can pay, and whenever it is the only way.
 
-   DESIGN. The stand-in for the CUDA runtime says that a start takes an hour,
-   where nothing else is said, so a farm that begins one did so for another
-   reason than its cores' speed. Workers that count on the start wait for it:
+   DESIGN. The stand-in for the CUDA runtime says that a start takes an hour, or
+   a minute where the farm shall begin one, so it does so for another reason
+   than its cores' speed. Workers that count on the start wait for it:
    without it they hang, and the watchdog says so.
 
    Thread safety: one thread, beside the engine's and the stand-in's. */
@@ -20,7 +20,8 @@
 #include "sched/registry-private.h"
 #include "trial.h"
 
-#define HOUR_MS 3600000
+#define HOUR_MS 3600000 /* of which 90 s are looked on */
+#define MINUTE_MS 60000 /* 1.5 s */
 #define N_LOADS 40
 #define N_QUICK 8 /* units, before workers wait for a start */
 
@@ -182,7 +183,7 @@ run (const HassDataFarm *farm)
 static void
 must_start (const HassDataFarm *farm)
 {
-  install (1, HOUR_MS);
+  install (1, MINUTE_MS);
   hass_report_free (run (farm));
   CU_ASSERT_EQUAL (fake_cudart_counts ().opening, 1);
   clean ();
@@ -246,12 +247,12 @@ not_for_tiny_known (void)
   unlink (lock);
 }
 
-/* A farm of 50 ms, of which the cores soon show that a second is enough. */
+/* A farm of 300 ms and a start of 8 s, as the cores have shown after 0.2. */
 static void
 not_for_short (void)
 {
-  HassDataFarm farm = farm_of (slow_without, 100);
-  install (1, HOUR_MS);
+  HassDataFarm farm = farm_of (slow_without, 600);
+  install (1, 8000);
   hass_report_free (run (&farm));
   clean ();
   CU_ASSERT_EQUAL (fake_cudart_counts ().calls[FAKE_SET_DEVICE], 0);
@@ -284,7 +285,7 @@ static void
 for_unknown (void)
 {
   HassDataFarm farm = farm_of (quick, 0);
-  install (1, HOUR_MS);
+  install (1, MINUTE_MS);
   farm.generate = generate_and_wait;
   atomic_store (&on_cpu, 0);
   watchdog (60, "a generator that waits for a cold GPU");
@@ -403,6 +404,27 @@ learns (void)
   clean ();
 }
 
+/* Pinned memory has a context already, and is meant for GPUs. */
+static void
+for_pinned_memory (void)
+{
+  install (1, HOUR_MS);
+  CU_ASSERT_EQUAL (hass_gpus_count (), 1);
+  CU_ASSERT_TRUE (hass_gpu_start_ns (hass_gpus_get (0)) > 0);
+  gpointer memory = hass_alloc (100, NULL);
+  CU_ASSERT_EQUAL (hass_gpu_start_ns (hass_gpus_get (0)), 0);
+  hass_free (memory);
+  clean ();
+  install (1, HOUR_MS);
+  CU_ASSERT_EQUAL (hass_gpus_count (), 1);
+  CU_ASSERT_TRUE (hass_gpu_start_ns (hass_gpus_get (0)) > 0);
+  g_autofree char *own = g_malloc (100);
+  CU_ASSERT_TRUE (hass_register (own, 100, NULL));
+  CU_ASSERT_EQUAL (hass_gpu_start_ns (hass_gpus_get (0)), 0);
+  hass_unregister (own);
+  clean ();
+}
+
 static void
 cancelled (void)
 {
@@ -455,6 +477,7 @@ HASS_TEST_SUITE (cold_gpu, { "a tiny farm never starts it", not_for_tiny },
                    for_gpus_alone },
                  { "tasks that only GPUs can run do", for_gpu_tasks },
                  { "many short farms do, together", for_many_short },
+                 { "farms behind pinned memory do", for_pinned_memory },
                  { "every strategy ends with one", under_any_strategy },
                  { "the next GPU is taken to start as fast", learns },
                  { "a farm that is cancelled meanwhile ends", cancelled },
