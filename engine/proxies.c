@@ -53,6 +53,7 @@ open_device (HassProxy *p)
   gboolean ok = p->device->ops->open (p->device, &p->farm, &error);
   pthread_mutex_lock (&job->decision);
   record_opening_locked (p, begin, ok);
+  job->devices[p->d].opening = !ok;
   pthread_mutex_unlock (&job->decision);
   if (ok)
     return TRUE;
@@ -190,6 +191,9 @@ hass_proxies_start (HassJob *job, HassLive *live)
   for (guint d = 0; d < job->n_devices; d++)
     {
       GError *error = NULL;
+      pthread_mutex_lock (&job->decision);
+      job->devices[d].opening = job->gpus[d] != NULL;
+      pthread_mutex_unlock (&job->decision);
       if (!job->gpus[d] || start_one (job, live, d, &error))
         continue;
       pthread_mutex_lock (&job->decision);

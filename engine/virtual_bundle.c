@@ -222,6 +222,7 @@ feed_gpu (HassVirtualWorld *w, HassSlot *slot, guint d)
   if (!hass_virtual_is_open (w, d) || w->clock < w->host_free[g]
       || w->n_on[g] >= job->devices[d].max_in_flight)
     return FALSE;
+  job->devices[d].opening = FALSE;
   if (!w->granted[g])
     w->granted[g] = ask_gpu (w, slot, d);
   HassVirtualGrant *grant = w->granted[g];

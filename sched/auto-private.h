@@ -110,7 +110,6 @@ typedef struct
   gboolean hopeless;           /* unmeasured, and could not help if it could */
   double fill_units;           /* that offer as many elements as it is wide */
   gboolean asked;              /* in this round */
-  gboolean came;               /* it has asked, in some round */
   guint mute_rounds;           /* in which it could have and did not */
   gboolean back;               /* it is idle since now and will ask */
   guint64 asked_at;            /* completions of all devices by then */

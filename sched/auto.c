@@ -261,7 +261,7 @@ decide (gpointer self, HassRound *round, guint device, gboolean force,
       return HASS_TAKE;
     }
   HassAutoMember *m = &s->members[device];
-  m->asked = m->came = TRUE;
+  m->asked = TRUE;
   m->absent = FALSE;
   m->asked_at = s->n_told;
   m->back = FALSE;

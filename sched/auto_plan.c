@@ -261,15 +261,13 @@ hass_auto_whole_ns (HassAuto *s, double work)
 }
 
 /* Units that are kept for GPUs which nobody knows yet, so that they are
-   tried even where rounds are tiny. The first round does not wait for one that
-   is not open yet: it may be the only one. */
+   tried even where rounds are tiny; not for one that is not open yet. */
 guint64
 hass_auto_kept_units (const HassAuto *s, const HassRound *round)
 {
   guint64 n = 0;
-  gboolean later = hass_round_number (round) > 0;
   for (guint d = 0; d < s->n; d++)
-    n += d != s->cpu && (s->members[d].came || later) && !hass_auto_out (s, d)
+    n += d != s->cpu && !s->env->devices[d].opening && !hass_auto_out (s, d)
          && !hass_auto_busy (s, round, d) && !hass_auto_known (s, round, d);
   return n;
 }

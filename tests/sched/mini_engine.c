@@ -379,6 +379,13 @@ has_room (Run *run, guint device)
          && run->farm->now_ns >= run->farm->devices[device].opens_ns;
 }
 
+static void
+look_who_is_open (MiniFarm *farm)
+{
+  for (guint d = 0; d < farm->n; d++)
+    farm->traits[d].opening = farm->now_ns < farm->devices[d].opens_ns;
+}
+
 static gboolean
 busy (Run *run, guint device)
 {
@@ -397,6 +404,7 @@ ask (Run *run, guint device, gboolean force)
   log.cpu_share = is_cpu (run, 0) ? hass_round_share (run->round, 0) : 0;
   log.waiting = hass_round_waiting (run->round);
   run->steps++;
+  look_who_is_open (run->farm);
   switch (run->ops->grant (run->self, run->round, device, force, &grant))
     {
     case HASS_TAKE:
