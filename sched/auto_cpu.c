@@ -11,7 +11,7 @@
 #define LONG_PART 0.25     /* of what is left of the round */
 #define LEAST_SHARE_NS 2e3
 #define TRIFLE 0.03 /* of what GPUs do, that is not worth waiting for cores */
-#define FIRST_WAVES 32 /* of units, and only some cores begin */
+#define FIRST_WAVES 16 /* of units for each GPU, and only some cores begin */
 #define FIRST_PART 4
 #define MANY_WAVES 200 /* of units */
 #define TRIFLE_UNITS 4 /* a unit of those takes at most so much of the rest */
@@ -46,8 +46,8 @@ first_units (HassAuto *s, const HassRound *round, guint64 waiting, guint cores,
              gboolean force)
 {
   guint64 most = CLAMP (waiting / 16, 1, cores);
-  if (waiting >= FIRST_WAVES * (guint64)cores && !hass_auto_all_known (s, round)
-      && s->n > 1)
+  if (s->n > 1 && !hass_auto_all_known (s, round)
+      && hass_round_units (round) >= FIRST_WAVES * (guint64)cores * (s->n - 1))
     most = MIN (most, MAX (cores / FIRST_PART, 1));
   s->why = "first unit of a core";
   if (s->members[s->cpu].units < (gint64)most)
