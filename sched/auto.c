@@ -372,7 +372,8 @@ set_clock (HassAuto *s, const HassCompletion *done)
 }
 
 /* A large bundle on a device that was idle shows how fast it will be when
-   others queue: as its slowest stage. */
+   others queue: as its slowest stage. So does one larger than all that are
+   remembered which did queue. */
 static void
 foretell (HassFit *queued, const HassCompletion *done, const HassAutoBundle *b,
           double latency_ns)
@@ -380,7 +381,7 @@ foretell (HassFit *queued, const HassCompletion *done, const HassAutoBundle *b,
   double work = b->work;
   double ns
       = MAX (done->kernel_ns, b->unfilled * MAX (done->h2d_ns, done->d2h_ns));
-  if (queued->seen == 0 && ns > 8 * latency_ns)
+  if ((queued->seen == 0 || work > queued->work) && ns > 8 * latency_ns)
     hass_fit_add (queued, work, ns, latency_ns);
 }
 

@@ -10,7 +10,7 @@
 #define REVERSED_PART 0.25 /* of it that cores get at once, largest first */
 #define LONG_PART 0.25     /* of what is left of the round */
 #define LEAST_SHARE_NS 2e3
-#define TRIFLE 0.03 /* of what GPUs do, that is not worth waiting for cores */
+#define TRIFLE 0.05 /* of what GPUs do, that is not worth waiting for cores */
 #define FIRST_WAVES 16 /* of units for each GPU, and only some cores begin */
 #define FIRST_PART 4
 #define MANY_WAVES 200 /* of units */
