@@ -143,10 +143,15 @@ static char *
 describe (gpointer self)
 {
   const Task *t = self;
+  const char *better = matrix_better_kernels ();
   return g_strdup_printf ("Matrix multiply: %u rounds of %zu x %zu x %zu "
-                          "doubles, in %zu tiles",
+                          "doubles, in %zu tiles%s%s",
                           ROUNDS, t->problem.m, t->problem.k, t->problem.n,
-                          t->n_tiles);
+                          t->n_tiles,
+                          better ? "; OpenBLAS does not know the processor, "
+                                   "OPENBLAS_CORETYPE should be "
+                                 : "",
+                          better ? better : "");
 }
 
 static gboolean

@@ -38,6 +38,18 @@ show_times (FILE *to, const MatrixOptions *o, const MatrixRun *run,
            gflop * o->rounds / report->makespan_s);
 }
 
+static void
+advise (const MatrixRun *run, const HassReport *report)
+{
+  const char *better
+      = run->cpu && !report->virtual_time ? matrix_better_kernels () : NULL;
+  if (better)
+    fprintf (stderr,
+             "matrix_multiply: OpenBLAS does not know this processor: cores "
+             "may be several times faster with OPENBLAS_CORETYPE=%s\n",
+             better);
+}
+
 static gboolean
 verify (FILE *to, const MatrixProblem *p, guint64 seed)
 {
@@ -72,6 +84,7 @@ run (const MatrixOptions *o, GError **error)
       || !matrix_multiply (p, &how, &report, error))
     return FAILED;
   show_times (to, o, &how, report);
+  advise (&how, report);
   int status = o->verify && !verify (to, p, o->seed) ? FAILED : DONE;
   if (o->report || o->json)
     {

@@ -88,6 +88,11 @@ gboolean matrix_next_piece (const MatrixProblem *problem,
 void matrix_compute_tile (const MatrixProblem *problem, const MatrixTile *tile,
                           gpointer c, gsize c_stride);
 
+/* An OpenBLAS that is older than the processor computes as for one of 2004,
+   several times slower than it could. What OPENBLAS_CORETYPE should be set to
+   before the program is started, or NULL. */
+const char *matrix_better_kernels (void);
+
 /* HassGpuWorkerFunc; absent where the program was built without cuBLAS. */
 gboolean matrix_gpu_worker (const HassBundle *bundle, HassGpuStream *stream,
                             gpointer problem, GError **error);

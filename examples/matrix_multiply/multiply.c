@@ -40,6 +40,21 @@ matrix_compute_tile (const MatrixProblem *p, const MatrixTile *t, gpointer c,
                  (const double *)p->b + t->col, n, 0, c, stride);
 }
 
+const char *
+matrix_better_kernels (void)
+{
+#ifdef __x86_64__
+  if (strcmp (openblas_get_corename (), "Prescott") != 0)
+    return NULL;
+  __builtin_cpu_init ();
+  if (__builtin_cpu_supports ("avx512dq"))
+    return "SkylakeX";
+  if (__builtin_cpu_supports ("avx2"))
+    return "Haswell";
+#endif
+  return NULL;
+}
+
 static gboolean
 cpu_worker (const HassBlock *block, HassWorker *worker, gpointer data,
             GError **error)

@@ -510,6 +510,28 @@ program_runs (void)
     }
 }
 
+/* As on a processor that is newer than OpenBLAS. */
+static void
+program_advises (void)
+{
+#  ifdef __x86_64__
+  g_autofree char *out = NULL, *err = NULL, *quiet = NULL;
+  __builtin_cpu_init ();
+  if (__builtin_cpu_supports ("avx2"))
+    {
+      g_setenv ("OPENBLAS_CORETYPE", "Prescott", TRUE);
+      CU_ASSERT_EQUAL (program ("-n 65 --cpu-only -v", &out, &err), 0);
+      program_says (err, "with OPENBLAS_CORETYPE=");
+      g_setenv ("OPENBLAS_CORETYPE", "Haswell", TRUE);
+      CU_ASSERT_EQUAL (program ("-n 65 --cpu-only -v", NULL, &quiet), 0);
+      CU_ASSERT_STRING_EQUAL (quiet, "");
+      g_unsetenv ("OPENBLAS_CORETYPE");
+      return;
+    }
+#  endif
+  hass_test_skip ("no AVX2");
+}
+
 HASS_TEST_SUITE (
     matrix_multiply,
     { "tiles cover the matrix, each number once", tiles_cover },
@@ -529,6 +551,8 @@ HASS_TEST_SUITE (
 
 HASS_TEST_SUITE (examples_matrix_multiply,
                  { "it verifies, reports and says what is wrong",
-                   program_runs })
+                   program_runs },
+                 { "it says when OpenBLAS does not know the processor",
+                   program_advises })
 
 #endif
