@@ -515,7 +515,7 @@ static void
 program_advises (void)
 {
 #  ifdef __x86_64__
-  g_autofree char *out = NULL, *err = NULL, *quiet = NULL;
+  g_autofree char *out = NULL, *err = NULL, *again = NULL, *quiet = NULL;
   __builtin_cpu_init ();
   if (__builtin_cpu_supports ("avx2"))
     {
@@ -523,7 +523,7 @@ program_advises (void)
       CU_ASSERT_EQUAL (program ("-n 65 --cpu-only -v", &out, &err), 0);
       program_says (err, "with OPENBLAS_CORETYPE=");
       g_setenv ("OPENBLAS_CORETYPE", "Haswell", TRUE);
-      CU_ASSERT_EQUAL (program ("-n 65 --cpu-only -v", NULL, &quiet), 0);
+      CU_ASSERT_EQUAL (program ("-n 65 --cpu-only -v", &again, &quiet), 0);
       CU_ASSERT_STRING_EQUAL (quiet, "");
       g_unsetenv ("OPENBLAS_CORETYPE");
       return;
