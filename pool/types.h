@@ -41,9 +41,9 @@ typedef enum
  *   bound.
  * @part_bytes: a grant of more is handed over in parts of about so much, so
  *   that copies overlap kernels; 0: never.
+ * @model: what it is, for people and the profile store; NULL: unknown.
  * @opening: it is being made ready, or not even begun with, and cannot ask for
  *   work; strategies see it change in the course of a farm.
- * @model: what it is, for people and the profile store; NULL: unknown.
  */
 typedef struct
 {
@@ -58,8 +58,8 @@ typedef struct
   guint link;
   guint64 memory_bytes;
   guint64 part_bytes;
-  gboolean opening;
   const char *model;
+  gboolean opening;
 } HassDeviceTraits;
 
 typedef enum

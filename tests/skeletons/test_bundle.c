@@ -123,6 +123,7 @@ run_bundling (Bundling *b, gboolean cpu, HassReport **report, GError **error)
   f.run.devices = &device;
   f.run.n_devices = 1;
   f.run.n_cores = 1;
+  f.run.strategy = "gpu-only"; /* or cores are done before it is open */
   guarded (hass_data_farm_combine, &f, report, error);
   CU_ASSERT_PTR_NULL (stand_in_counts (device).wrong);
   stand_in_free (device);

@@ -114,6 +114,8 @@ offsets_stay (void)
   CU_ASSERT_EQUAL (offsetof (HassDataFarm, collect), 88);
   CU_ASSERT_EQUAL (offsetof (HassDataFarm, release), 168);
   CU_ASSERT_EQUAL (offsetof (HassDataFarm, run), 240);
+  CU_ASSERT_TRUE (offsetof (HassDataFarm, element_threads)
+                  > offsetof (HassDataFarm, run));
   CU_ASSERT_EQUAL (offsetof (HassFunctionFarm, run), 144);
   CU_ASSERT_EQUAL (sizeof (HassLoad), 56);
 }
