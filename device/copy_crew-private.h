@@ -17,4 +17,8 @@
 void hass_copy_crew_run (guint n, void (*piece) (guint i, gpointer data),
                          gpointer data);
 
+/* A job of about n pieces is about to come: helpers that sleep are woken, so
+   that they are there when it does. */
+void hass_copy_crew_expect (guint n);
+
 #endif
