@@ -32,6 +32,8 @@ typedef struct
   gpointer data;
 } Job;
 
+typedef void (*Between) (gpointer data);
+
 typedef struct
 {
   sem_t wake;
@@ -68,7 +70,7 @@ is_open (guint64 word)
 
 /* Does pieces of whatever job is published; TRUE when there was one. */
 static gboolean
-help (void)
+help (Between between)
 {
   gboolean any = FALSE;
   /* Acquire pairs with the release in run: the job is seen. */
@@ -83,6 +85,8 @@ help (void)
       any = TRUE;
       /* Release pairs with the owner's acquire: what was copied is seen. */
       atomic_fetch_add_explicit (&n_done, 1, memory_order_release);
+      if (between)
+        between (job.data);
       word = atomic_load_explicit (&next, memory_order_acquire);
     }
   return any;
@@ -136,7 +140,7 @@ helper (void *self)
       gint64 since = now_ns ();
       while (now_ns () - since < SPIN_NS)
         {
-          if (help ())
+          if (help (NULL))
             since = now_ns ();
 #if defined(__x86_64__) || defined(__i386__)
           for (int i = 0; i < 32; i++)
@@ -205,19 +209,31 @@ hass_copy_crew_expect (guint n)
 }
 
 void
-hass_copy_crew_run (guint n, void (*piece) (guint i, gpointer data),
-                    gpointer data)
+hass_copy_crew_run_between (guint n, void (*piece) (guint i, gpointer data),
+                            void (*between) (gpointer data), gpointer data)
 {
   if (!take_crew (n))
     {
       for (guint i = 0; i < n; i++)
-        piece (i, data);
+        {
+          piece (i, data);
+          if (between)
+            between (data);
+        }
       return;
     }
   publish (n, piece, data);
-  help ();
+  help (between);
   while (atomic_load_explicit (&n_done, memory_order_acquire) < n)
-    ;
+    if (between)
+      between (data);
   atomic_store_explicit (&wanted, 0, memory_order_relaxed);
   pthread_mutex_unlock (&owner);
+}
+
+void
+hass_copy_crew_run (guint n, void (*piece) (guint i, gpointer data),
+                    gpointer data)
+{
+  hass_copy_crew_run_between (n, piece, NULL, data);
 }

@@ -9,6 +9,9 @@
 
 #define HASS_CUDA_SLOTS 4
 
+/* Smaller stretches are staged, without a try of the other way. */
+#define HASS_CUDA_CHOICE_BYTES ((gsize)1 << 20)
+
 typedef struct HassCudaDevice HassCudaDevice;
 
 /* Blocks of one bundle that have the same GPU worker: all of them but in a
@@ -92,6 +95,13 @@ gboolean hass_cuda_drain (HassCudaDevice *d, HassCudaSlot *slot);
 /* cuda_done.c */
 gboolean hass_cuda_wait (HassDevice *device, gint64 timeout_ns,
                          HassBundleDone *done, GError **error);
+
+/* cuda_gather.c: through staging */
+gboolean hass_cuda_copy_in (HassCudaDevice *d, HassCudaSlot *slot, gsize to,
+                            gconstpointer from, gsize bytes, GError **error);
+gboolean hass_cuda_send_staged (HassCudaDevice *d, HassCudaSlot *slot,
+                                HassCudaGroup *group, gsize first, gsize end,
+                                GError **error);
 
 /* cuda_in.c: from the host to the device */
 gboolean hass_cuda_send (HassCudaDevice *d, HassCudaSlot *slot, GError **error);

@@ -9,7 +9,10 @@
    Thread safety: the device's proxy thread. */
 #include "cuda-private.h"
 
+#include "copy_crew-private.h"
 #include "hass/error.h"
+
+#define HELPED_BYTES ((gsize)256 << 10) /* for each that helps to gather */
 
 /* -- Groups ------------------------------------------------------------- */
 
@@ -191,6 +194,17 @@ hass_cuda_compute (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
                             "record an event", error);
 }
 
+/* Who helps to gather may sleep, and wakes while the bundle is laid out. The
+   first blocks tell whether there will be much to gather. */
+static void
+expect_gathering (const HassCudaDevice *d, const HassBlock *blocks, gsize n)
+{
+  const HassBlock *a = &blocks[0];
+  if (n > 1 && !d->farm->bundle && a->input
+      && blocks[1].input != a->input + a->input_bytes)
+    hass_copy_crew_expect ((guint)MIN (n * a->input_bytes / HELPED_BYTES, 64));
+}
+
 gboolean
 hass_cuda_submit (HassDevice *device, guint index, const HassBlock *blocks,
                   gsize n, GError **error)
@@ -205,6 +219,7 @@ hass_cuda_submit (HassDevice *device, guint index, const HassBlock *blocks,
       return FALSE;
     }
   g_return_val_if_fail (!slot->busy && n > 0, FALSE);
+  expect_gathering (d, blocks, n);
   make_groups (d, slot, blocks, n);
   slot->submit_ns = hass_cuda_now ();
   slot->n_runs = 0;
