@@ -39,6 +39,9 @@ typedef struct
   guint64 record_capacity;
   guint64 n_copied; /* records on their way or there */
   guint n_runs;     /* of the kernels */
+  /* Events are recorded before inputs and after kernels: only where there
+     is something to copy, as each costs a microsecond. */
+  gboolean times_in, times_out;
 } HassCudaSlot;
 
 /* What a way of bringing pageable bytes to a device costs. */
@@ -109,6 +112,9 @@ gboolean hass_cuda_send_constants (HassCudaDevice *d, GError **error);
 void hass_cuda_sent (HassCudaDevice *d, HassCudaSlot *slot);
 
 /* cuda_out.c: and back */
+gboolean hass_cuda_clears (const HassCudaDevice *d);
+gboolean hass_cuda_brings_results (const HassCudaDevice *d,
+                                   const HassCudaSlot *slot);
 gboolean hass_cuda_clear_results (HassCudaDevice *d, HassCudaSlot *slot,
                                   GError **error);
 gboolean hass_cuda_fetch (HassCudaDevice *d, HassCudaSlot *slot,

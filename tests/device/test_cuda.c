@@ -337,6 +337,33 @@ large_tiles (void)
   g_free (out);
 }
 
+/* What is not enqueued costs no event. */
+static void
+few_calls (void)
+{
+  guint8 in[] = { 1, 2, 3 }, out[3];
+  HassBlock b = { .load = &a_load };
+  Rig r;
+  rig_init (&r, &(FakePlan){ .kernel_delay_us = 2000 }, &shifts);
+  run (&r, &b, 1);
+  FakeCounts before = fake_cudart_counts ();
+  HassBundleDone done = run (&r, &b, 1);
+  FakeCounts after = fake_cudart_counts ();
+  CU_ASSERT_EQUAL (done.h2d_ns, 0);
+  CU_ASSERT_TRUE (done.kernel_ns >= 2e6);
+  CU_ASSERT_EQUAL (done.d2h_ns, 0);
+  /* Two events, a launch, a wait, a difference. */
+  CU_ASSERT_EQUAL (after.n_calls - before.n_calls, 5);
+  b = block (in, out, 3);
+  done = run (&r, &b, 1);
+  CU_ASSERT_TRUE (done.h2d_ns > 0);
+  CU_ASSERT_TRUE (done.d2h_ns > 0);
+  CU_ASSERT_EQUAL (fake_cudart_counts ().calls[FAKE_EVENT_RECORD]
+                       - after.calls[FAKE_EVENT_RECORD],
+                   4);
+  rig_clear (&r);
+}
+
 static void
 direct (void)
 {
@@ -1429,6 +1456,7 @@ HASS_TEST_SUITE (
     { "many blocks go in stripes", many_stripes },
     { "blocks of all sizes are gathered", unlike_sizes },
     { "large tiles go in stripes", large_tiles },
+    { "a bundle without bytes costs few calls", few_calls },
     { "pinned memory goes straight, both ways", direct },
     { "large stretches are pinned for the copy, or staged", pinned_for_copy },
     { "where nothing can be pinned all is staged", never_pinned },
