@@ -173,7 +173,11 @@ hass_cuda_send_staged (HassCudaDevice *d, HassCudaSlot *slot,
   const HassLayout *l = &group->layout;
   guint8 *tables = slot->kit->host_in.data + group->in_at;
   gint64 begin_ns = hass_cuda_now ();
-  gsize bytes = end - first, n_large = 0, small = MAX (bytes, 1);
+  gsize bytes = end - first, n_large = 0, small = bytes;
+  if (bytes == 0)
+    return first > 0
+           || hass_cuda_copy_in (d, slot, group->in_at, tables, l->table_bytes,
+                                 error);
   if (bytes > PIECE_BYTES)
     {
       n_large = (bytes - MIN (TAIL_BYTES, bytes / 2)) / PIECE_BYTES;
@@ -199,7 +203,7 @@ hass_cuda_send_staged (HassCudaDevice *d, HassCudaSlot *slot,
     hass_layout_copy_in (&l->blocks[0], g->to);
   else
     hass_copy_crew_run_between ((guint)n, gather_piece, send_gathered, g);
-  if (g->sent < end || g->sent == 0)
+  if (g->sent < end)
     send_up_to (g, end);
   if (g->failed)
     {
