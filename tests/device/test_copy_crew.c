@@ -13,8 +13,8 @@
 
 typedef struct
 {
-  guint wrong[PIECES]; /* plain: who has a piece has it alone */
-  guint calls[PIECES];
+  guint calls[PIECES]; /* plain: who has a piece has it alone */
+  guint wrong;
   guint n;
 } Work;
 
@@ -23,7 +23,7 @@ piece (guint i, gpointer data)
 {
   Work *w = data;
   if (i >= w->n)
-    w->wrong[0]++;
+    w->wrong++;
   else
     w->calls[i]++;
 }
@@ -35,7 +35,7 @@ each_once (guint n, guint times)
   Work w = { .n = n };
   for (guint t = 0; t < times; t++)
     hass_copy_crew_run (n, piece, &w);
-  gboolean ok = w.wrong[0] == 0;
+  gboolean ok = w.wrong == 0;
   for (guint i = 0; i < n; i++)
     ok &= w.calls[i] == times;
   return ok;
@@ -139,6 +139,37 @@ wait_for_other (guint i, gpointer data)
     sched_yield ();
 }
 
+static guint n_between;
+static gboolean strange; /* between() on another thread */
+
+static void
+between (gpointer data)
+{
+  (void)data;
+  n_between++;
+  strange |= !pthread_equal (pthread_self (), caller);
+}
+
+static void
+caller_between (void)
+{
+  caller = pthread_self ();
+  n_between = 0;
+  strange = FALSE;
+  for (guint i = 0; i < 50; i++)
+    {
+      Work w = { .n = 8 };
+      hass_copy_crew_run_between (w.n, late_piece, between, &w);
+    }
+  CU_ASSERT_TRUE (n_between > 0);
+  CU_ASSERT_FALSE (strange);
+  Work one = { .n = 1 };
+  n_between = 0;
+  hass_copy_crew_run_between (1, piece, between, &one);
+  CU_ASSERT_EQUAL (one.calls[0], 1);
+  CU_ASSERT_EQUAL (n_between, 1);
+}
+
 static void
 sleepers_come (void)
 {
@@ -166,4 +197,6 @@ HASS_TEST_SUITE (copy_crew, { "each piece is done once", once },
                  { "a job that was expected may not come", for_nothing },
                  { "several callers each get theirs done", several_callers },
                  { "the last piece is waited for", last_is_waited_for },
+                 { "the caller, and it alone, is asked between pieces",
+                   caller_between },
                  { "who sleeps is woken for a job", sleepers_come })
