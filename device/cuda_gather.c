@@ -5,8 +5,8 @@
    them, and between its pieces enqueues the copy of what is there without a
    gap. Nobody waits for the others before the end. A stripe that is copied at
    once is small at first, so that the link is soon in use, and in the end,
-   since the last one is waited for; so are the last pieces. A piece may begin
-   and end within a block, but for tiles.
+   since the last one is waited for. A piece may begin and end within a block,
+   but for tiles. Smaller pieces were slower, measured with two threads.
 
    Thread safety: the device's proxy thread; pieces by any. */
 #include "cuda-private.h"
@@ -19,8 +19,6 @@
 #define LEAST_STRIPE ((gsize)1 << 20)
 #define MOST_STRIPE ((gsize)4 << 20)
 #define PIECE_BYTES ((gsize)256 << 10)
-#define LAST_PIECE ((gsize)64 << 10) /* so that all end together */
-#define TAIL_BYTES ((gsize)2 << 20)  /* in such pieces */
 #define SHORT_BYTES 512 /* blocks of which several are under way at once */
 #define LINE_BYTES 64
 
@@ -44,8 +42,6 @@ typedef struct
   const guint64 *offsets; /* of the blocks; NULL: one stretch */
   guint8 *to;             /* where packed byte 0 goes */
   gsize first, end;
-  guint n_large;    /* pieces of PIECE_BYTES; the others follow */
-  gsize small;      /* bytes of those */
   gsize look_ahead; /* blocks */
   /* The proxy's. */
   gsize sent;       /* up to this packed byte */
@@ -76,8 +72,7 @@ block_at (const Gather *g, gsize at)
 static gsize
 piece_at (const Gather *g, guint i)
 {
-  guint large = MIN (i, g->n_large);
-  return MIN (g->first + large * PIECE_BYTES + (i - large) * g->small, g->end);
+  return MIN (g->first + i * PIECE_BYTES, g->end);
 }
 
 /* The first lines of a block are asked for before it is its turn: what is
@@ -173,17 +168,12 @@ hass_cuda_send_staged (HassCudaDevice *d, HassCudaSlot *slot,
   const HassLayout *l = &group->layout;
   guint8 *tables = slot->kit->host_in.data + group->in_at;
   gint64 begin_ns = hass_cuda_now ();
-  gsize bytes = end - first, n_large = 0, small = bytes;
+  gsize bytes = end - first;
   if (bytes == 0)
     return first > 0
            || hass_cuda_copy_in (d, slot, group->in_at, tables, l->table_bytes,
                                  error);
-  if (bytes > PIECE_BYTES)
-    {
-      n_large = (bytes - MIN (TAIL_BYTES, bytes / 2)) / PIECE_BYTES;
-      small = LAST_PIECE;
-    }
-  gsize n = n_large + (bytes - n_large * PIECE_BYTES + small - 1) / small;
+  gsize n = (bytes + PIECE_BYTES - 1) / PIECE_BYTES;
   g_autofree Gather *g = g_malloc0 (sizeof *g + n);
   d->transfers.staged_bytes += bytes;
   *g = (Gather){ .d = d,
@@ -192,8 +182,6 @@ hass_cuda_send_staged (HassCudaDevice *d, HassCudaSlot *slot,
                  .to = tables + l->table_bytes,
                  .first = first,
                  .end = end,
-                 .n_large = (guint)n_large,
-                 .small = small,
                  .look_ahead = l->input_bytes / l->n < SHORT_BYTES ? 8 : 1,
                  .sent = first,
                  .n_pieces = (guint)n };
