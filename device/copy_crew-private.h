@@ -13,16 +13,16 @@
 #include <glib.h>
 
 /* Calls piece(0) to piece(n - 1), each once, on the caller and the crew;
-   returns when all have returned. */
-void hass_copy_crew_run (guint n, void (*piece) (guint i, gpointer data),
-                         gpointer data);
+   returns when all have returned: the time that cores spent on it, in ns. */
+gint64 hass_copy_crew_run (guint n, void (*piece) (guint i, gpointer data),
+                           gpointer data);
 
 /* The same, and the caller calls between() after each of its pieces and while
    it waits for the others. */
-void hass_copy_crew_run_between (guint n,
-                                 void (*piece) (guint i, gpointer data),
-                                 void (*between) (gpointer data),
-                                 gpointer data);
+gint64 hass_copy_crew_run_between (guint n,
+                                   void (*piece) (guint i, gpointer data),
+                                   void (*between) (gpointer data),
+                                   gpointer data);
 
 /* A job of about n pieces is about to come: helpers that sleep are woken, so
    that they are there when it does. */

@@ -208,10 +208,13 @@ hass_copy_crew_expect (guint n)
   pthread_mutex_unlock (&owner);
 }
 
-void
+/* Helpers that find nothing to do look out for more, and hold their cores as
+   long as the caller. */
+gint64
 hass_copy_crew_run_between (guint n, void (*piece) (guint i, gpointer data),
                             void (*between) (gpointer data), gpointer data)
 {
+  gint64 begin_ns = now_ns ();
   if (!take_crew (n))
     {
       for (guint i = 0; i < n; i++)
@@ -220,8 +223,9 @@ hass_copy_crew_run_between (guint n, void (*piece) (guint i, gpointer data),
           if (between)
             between (data);
         }
-      return;
+      return now_ns () - begin_ns;
     }
+  guint n_cores = 1 + n_helpers;
   publish (n, piece, data);
   help (between);
   while (atomic_load_explicit (&n_done, memory_order_acquire) < n)
@@ -229,11 +233,12 @@ hass_copy_crew_run_between (guint n, void (*piece) (guint i, gpointer data),
       between (data);
   atomic_store_explicit (&wanted, 0, memory_order_relaxed);
   pthread_mutex_unlock (&owner);
+  return n_cores * (now_ns () - begin_ns);
 }
 
-void
+gint64
 hass_copy_crew_run (guint n, void (*piece) (guint i, gpointer data),
                     gpointer data)
 {
-  hass_copy_crew_run_between (n, piece, NULL, data);
+  return hass_copy_crew_run_between (n, piece, NULL, data);
 }

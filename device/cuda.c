@@ -147,6 +147,18 @@ transfers (HassDevice *device, HassTransfers *transfers)
   *transfers = ((HassCudaDevice *)device)->transfers;
 }
 
+static gint64
+opening_ns (HassDevice *device)
+{
+  return hass_gpu_start_ns (((HassCudaDevice *)device)->gpu);
+}
+
+static void
+unopened (HassDevice *device, gint64 ns)
+{
+  hass_gpu_unstarted (((HassCudaDevice *)device)->gpu, ns);
+}
+
 static const HassDeviceOps cuda_ops = { .struct_size = sizeof (HassDeviceOps),
                                         .kind = "cuda",
                                         .describe = describe,
@@ -154,9 +166,11 @@ static const HassDeviceOps cuda_ops = { .struct_size = sizeof (HassDeviceOps),
                                         .submit = hass_cuda_submit,
                                         .wait = hass_cuda_wait,
                                         .close = close_device,
-                                        .transfers = transfers };
+                                        .transfers = transfers,
+                                        .opening_ns = opening_ns,
+                                        .unopened = unopened };
 
-/* A device for one farm; index < hass_gpus_count (). NULL when the GPU has
+/* A device for one farm; index < hass_gpus_expected (). NULL when the GPU has
    gone. */
 HassDevice *
 hass_cuda_device_new (guint index)

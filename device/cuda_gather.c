@@ -187,10 +187,14 @@ hass_cuda_send_staged (HassCudaDevice *d, HassCudaSlot *slot,
                  .n_pieces = (guint)n };
   if (!l->adjacent && l->n > 1)
     g->offsets = (const guint64 *)(gconstpointer)(tables + l->offsets_at);
-  if (!l->adjacent && l->n == 1)
-    hass_layout_copy_in (&l->blocks[0], g->to);
+  if (l->adjacent || l->n > 1)
+    slot->host_ns += hass_copy_crew_run_between ((guint)n, gather_piece,
+                                                 send_gathered, g);
   else
-    hass_copy_crew_run_between ((guint)n, gather_piece, send_gathered, g);
+    {
+      hass_layout_copy_in (&l->blocks[0], g->to);
+      slot->host_ns += hass_cuda_now () - begin_ns;
+    }
   if (g->sent < end)
     send_up_to (g, end);
   if (g->failed)

@@ -60,6 +60,7 @@ send_pinning (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *group,
   slot->registered = pages;
   slot->registered_bytes = bytes;
   slot->register_ns = hass_cuda_now () - begin_ns;
+  slot->host_ns += slot->register_ns;
   d->transfers.registered_bytes += bytes;
   return hass_cuda_send_staged (d, slot, group, 0, first, error)
          && hass_cuda_copy_in (d, slot, group->in_at + l->table_bytes + first,
@@ -78,7 +79,9 @@ hass_cuda_sent (HassCudaDevice *d, HassCudaSlot *slot)
   gint64 begin_ns = hass_cuda_now ();
   hass_gpu_check (d->gpu, hass_cudart ()->unregister_host (slot->registered),
                   "unpin pages", NULL);
-  double ns = slot->register_ns + (hass_cuda_now () - begin_ns);
+  gint64 unpin_ns = hass_cuda_now () - begin_ns;
+  slot->host_ns += unpin_ns;
+  double ns = slot->register_ns + unpin_ns;
   ns /= slot->registered_bytes;
   double before = d->pinned.ns_per_byte;
   d->pinned.ns_per_byte = before > 0 ? 0.75 * before + 0.25 * ns : ns;
@@ -112,9 +115,11 @@ send_bundled (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *group,
   HassStaging staging = { .data = tables + l->table_bytes,
                           .capacity = l->input_bytes,
                           .offsets = offsets };
+  gint64 begin_ns = hass_cuda_now ();
   if (!hass_staging_gather (l->blocks, l->n, &staging, d->farm->bundle,
                             d->farm->user_data, error))
     return FALSE;
+  slot->host_ns += hass_cuda_now () - begin_ns;
   group->bundle.input_bytes = offsets[l->n];
   group->bundle.input_start = offsets[0];
   d->transfers.staged_bytes += offsets[l->n];

@@ -296,12 +296,17 @@ scatter (HassCudaDevice *d, HassCudaSlot *slot, const HassCudaGroup *g,
   if (d->farm->unbundle)
     {
       HassStaging staging = { from, l->output_bytes, offsets };
-      return hass_staging_scatter (l->blocks, l->n, &staging, d->farm->unbundle,
-                                   d->farm->user_data, error);
+      gint64 begin_ns = hass_cuda_now ();
+      gboolean ok
+          = hass_staging_scatter (l->blocks, l->n, &staging, d->farm->unbundle,
+                                  d->farm->user_data, error);
+      slot->host_ns += hass_cuda_now () - begin_ns;
+      return ok;
     }
   gsize pieces = l->output_bytes >= CREW_BYTES ? MIN (l->n, 64) : 1;
   Scatter s = { l, offsets, from, (l->n + pieces - 1) / pieces };
-  hass_copy_crew_run ((guint)((l->n + s.step - 1) / s.step), scatter_piece, &s);
+  slot->host_ns += hass_copy_crew_run ((guint)((l->n + s.step - 1) / s.step),
+                                       scatter_piece, &s);
   return TRUE;
 }
 

@@ -238,6 +238,7 @@ hass_cuda_submit (HassDevice *device, guint index, const HassBlock *blocks,
   make_groups (d, slot, blocks, n);
   slot->submit_ns = hass_cuda_now ();
   slot->n_runs = 0;
+  slot->host_ns = 0;
   if (!hass_cuda_reserve_results (d, slot, error))
     return FALSE;
   slot->times_in = has_inputs (slot) || hass_cuda_clears (d);

@@ -5,7 +5,8 @@
 
    Each function returns the runtime's own error code, 0 for success, and
    means what the runtime's function of that name means; classify says what
-   a code is to us. Streams and events are the runtime's, opaque.
+   a code is to us, start_ns what to expect of a process's first set_device.
+   Streams and events are the runtime's, opaque.
 
    Thread safety: the table is constant; hass_cudart_use by tests alone,
    before any other call. */
@@ -68,6 +69,8 @@ typedef struct
   int (*last_error) (void); /* and forgets it */
   const char *(*text) (int code);
   HassCudaKind (*classify) (int code);
+  int version;     /* of the runtime */
+  gint64 start_ns; /* about what a device's first start takes; 0: nothing */
 } HassCudart;
 
 /* The runtime, or NULL where the library was built without CUDA. */

@@ -8,9 +8,9 @@
    until the bundle is done, so a bundle that fails is given back and runs
    elsewhere.
 
-   Thread safety: submit, wait, open and close are called by the device's
-   proxy thread alone; describe by any thread before open. The cancellable of
-   open is cancelled by any thread. */
+   Thread safety: submit, wait, open and close, opening_ns and unopened are
+   called by the device's proxy thread alone; describe by any thread before
+   open. The cancellable of open is cancelled by any thread. */
 #ifndef HASS_DEVICE_H
 #define HASS_DEVICE_H
 
@@ -180,6 +180,7 @@ typedef struct
  * @together: it failed with the bundle that left before it, for one reason:
  *   one failure of the device.
  * @h2d_ns, @kernel_ns, @d2h_ns: the stages.
+ * @host_ns: of cores, that copying in host memory and pinning took.
  * @n_records: results of varying number.
  * @records: [@n_records * record_bytes], host memory, valid until the slot is
  *   used again; @record_blocks: [@n_records].
@@ -193,6 +194,7 @@ typedef struct
   gboolean lost;
   gboolean together;
   double h2d_ns, kernel_ns, d2h_ns;
+  double host_ns;
   guint64 n_records;
   gconstpointer records;
   const guint32 *record_blocks;
@@ -234,6 +236,11 @@ typedef struct _HassDevice HassDevice;
  *   neither the blocks nor the memory they name.
  * @close: after the last bundle has left, or the device was given up.
  * @transfers: optional: what was copied how. Between open and the next open.
+ * @opening_ns: optional: how long a farm's cores must still have work for open
+ *   to be worth it: about what open will take, less what @unopened was told.
+ *   0, as without it: open at once. Before open.
+ * @unopened: optional: a farm that lasted @ns has ended without open, which
+ *   @opening_ns had advised against. In place of open.
  */
 typedef struct
 {
@@ -248,6 +255,8 @@ typedef struct
                     GError **error);
   void (*close) (HassDevice *device);
   void (*transfers) (HassDevice *device, HassTransfers *transfers);
+  gint64 (*opening_ns) (HassDevice *device);
+  void (*unopened) (HassDevice *device, gint64 ns);
 } HassDeviceOps;
 
 /* First member of every device's state. */

@@ -10,16 +10,24 @@
       waits for the same one. The thread knows the HassGpu and the runtime,
       both of which outlive every farm, and nothing of the farm that began it.
    2. A farm that is over leaves the wait and the thread goes on, since the
-      runtime cannot be interrupted. The next farm finds the GPU ready, or
-      waits for the rest. A start that has failed is tried anew by the next
-      device that is opened, as each open did it by itself before.
+      runtime cannot be interrupted; but not before it has been loaded, see 3.
+   The next farm finds the GPU ready, or waits for the rest. A start that has
+   failed is tried anew by the next device that is opened, as each open did it
+   by itself before.
    3. The thread is joined by the next start, when the GPUs are forgotten, or
       at the process's exit, which waits for a start under way: no thread may
       be inside the runtime while that is taken down. The handler is
-      registered when the runtime has been loaded, so that it runs before the
-      runtime's own, and again when a farm first leaves the wait, before those
-      of what the runtime has loaded meanwhile. A detached thread would be left
+      registered when a start begins, and again when a farm first leaves the
+      wait: by then the thread has asked the runtime which GPUs there are, so
+      the driver is loaded, and the handler runs before those of what was
+      loaded. A detached thread would be left
    in the runtime; one that is cancelled would leave the runtime's locks held.
+
+   4. A farm's proxy asks what a start would take before it begins one. Each
+      farm that did without shortens the answer by the time it lasted, as one
+      hires skis until that has cost a pair (Karlin et al. 1988, competitive
+      snoopy caching): farms and starts together cost at most twice what they
+      would have, had all been known.
 
    What a farm owns, kits in use and constants, is still made by open.
 
@@ -56,7 +64,7 @@ void
 hass_gpus_end_starts (void)
 {
   HassGpu *gpu;
-  for (guint i = 0; (gpu = hass_gpus_get (i)); i++)
+  for (guint i = 0; (gpu = hass_gpus_get_any (i)); i++)
     {
       pthread_mutex_lock (&gpu->lock);
       while (gpu->start == HASS_GPU_STARTING)
@@ -113,16 +121,25 @@ run (gpointer data)
 {
   HassGpu *gpu = data;
   GError *error = NULL;
+  gint64 begin_us = g_get_monotonic_time ();
   hass_thread_urgent ();
+  hass_gpus_look ();
+  pthread_mutex_lock (&gpu->lock);
+  gpu->looked = TRUE;
+  pthread_cond_broadcast (&gpu->started);
+  pthread_mutex_unlock (&gpu->lock);
   /* What the runtime allocates for this GPU lies near it, then. */
   hass_topology_bind_near (gpu->properties.pci);
   gboolean ok
-      = hass_gpu_check (gpu, hass_cudart ()->set_device ((int)gpu->index),
-                        "open the device", &error)
+      = hass_gpu_usable (gpu, &error)
+        && hass_gpu_check (gpu, hass_cudart ()->set_device ((int)gpu->index),
+                           "open the device", &error)
         && hass_gpu_ask_memory (gpu, &error);
   pthread_mutex_lock (&gpu->lock);
   gpu->start = ok ? HASS_GPU_READY : HASS_GPU_COLD;
   gpu->start_error = error;
+  if (ok)
+    gpu->start_ns = 1000 * (g_get_monotonic_time () - begin_us);
   pthread_cond_broadcast (&gpu->started);
   pthread_mutex_unlock (&gpu->lock);
   return NULL;
@@ -150,7 +167,50 @@ begin_locked (HassGpu *gpu)
       return;
     }
   gpu->has_starter = TRUE;
+  gpu->looked = FALSE;
   gpu->start = HASS_GPU_STARTING;
+}
+
+/* -- 4. Whether it can pay ---------------------------------------------- */
+
+/* The longest of the starts so far, or what the runtime's are known for. */
+static gint64
+usual_start_ns (void)
+{
+  gint64 ns = 0;
+  HassGpu *gpu;
+  for (guint i = 0; (gpu = hass_gpus_get (i)); i++)
+    {
+      pthread_mutex_lock (&gpu->lock);
+      ns = MAX (ns, gpu->start_ns);
+      pthread_mutex_unlock (&gpu->lock);
+    }
+  return ns > 0 ? ns : hass_cudart ()->start_ns;
+}
+
+/* How long a farm's other devices must still have work for a start to be worth
+   it; 0: it has begun, or fails, or most of it was done when host memory was
+   pinned. */
+gint64
+hass_gpu_start_ns (HassGpu *gpu)
+{
+  gint64 usual = usual_start_ns ();
+  if (hass_gpus_have_context () || !hass_gpu_usable (gpu, NULL))
+    return 0;
+  pthread_mutex_lock (&gpu->lock);
+  gint64 ns
+      = gpu->start == HASS_GPU_COLD ? MAX (usual - gpu->unstarted_ns, 0) : 0;
+  pthread_mutex_unlock (&gpu->lock);
+  return ns;
+}
+
+/* A farm has done without it for so long. */
+void
+hass_gpu_unstarted (HassGpu *gpu, gint64 ns)
+{
+  pthread_mutex_lock (&gpu->lock);
+  gpu->unstarted_ns += ns;
+  pthread_mutex_unlock (&gpu->lock);
 }
 
 /* -- 2. Waiting --------------------------------------------------------- */
@@ -178,16 +238,18 @@ hass_gpu_start (HassGpu *gpu, GCancellable *unwanted, GError **error)
   if (gpu->start == HASS_GPU_COLD && wanted)
     begin_locked (gpu);
   while (gpu->start == HASS_GPU_STARTING
-         && (wanted = !g_cancellable_is_cancelled (unwanted)))
+         && (!gpu->looked || !g_cancellable_is_cancelled (unwanted)))
     pthread_cond_wait (&gpu->started, &gpu->lock);
+  wanted = wanted && !g_cancellable_is_cancelled (unwanted);
   gboolean ready = gpu->start == HASS_GPU_READY;
+  gboolean leaves = gpu->start == HASS_GPU_STARTING;
   if (!ready && !wanted)
     g_set_error (error, HASS_ERROR, HASS_ERROR_CANCELLED,
                  "%s was not ready in time", gpu->name);
   else if (!ready)
     g_propagate_error (error, g_error_copy (gpu->start_error));
   pthread_mutex_unlock (&gpu->lock);
-  if (!ready && !wanted)
+  if (leaves)
     pthread_once (&again, watch_exit_again);
   /* Waits for the handler, which takes the lock. */
   if (unwanted)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* gpus-private.h: the GPUs of the machine, as one process sees them.
 
-   DESIGN. GPUs are looked for once, when first asked for, and made ready
-   once, when a farm first wants them (gpu_start.c). What costs time to make,
+   DESIGN. GPUs are looked for once (gpus_look.c), and made ready once, when a
+   farm first wants them (gpu_start.c). What costs time to make,
    streams, events, device buffers and pinned staging, is kept here from farm
    to farm. A process whose CUDA context is broken has no GPUs any more; a GPU
    that does not come back from a kernel is out for good.
@@ -17,6 +17,14 @@
 #include "hass/device.h"
 
 #define HASS_GPU_SIDE_STREAMS 8
+#define HASS_MOST_GPUS 64
+
+/* What is known of the GPUs without starting them. */
+typedef struct
+{
+  guint n;
+  HassCudaProperties gpus[HASS_MOST_GPUS];
+} HassGpuList;
 
 /* Memory that only grows, on the device or pinned on the host. */
 typedef struct
@@ -49,28 +57,48 @@ typedef struct
   char name[16]; /* "gpu0" */
   HassCudaProperties properties;
   guint link;
-  pthread_mutex_t lock; /* the rest */
-  GPtrArray *kits;      /* idle */
-  GPtrArray *abandoned; /* kits that a GPU which is lost may still use */
-  GArray *constants;    /* HassGpuBuffer: likewise */
-  guint64 held_bytes;   /* of device memory, by kits and constants */
-  guint64 budget_bytes; /* of device memory, when last asked for */
-  gint64 budget_ns;     /* when that was; 0: never */
+  _Atomic gboolean stale; /* it was remembered, but others were found */
+  pthread_mutex_t lock;   /* the rest */
+  GPtrArray *kits;        /* idle */
+  GPtrArray *abandoned;   /* kits that a GPU which is lost may still use */
+  GArray *constants;      /* HassGpuBuffer: likewise */
+  guint64 held_bytes;     /* of device memory, by kits and constants */
+  guint64 budget_bytes;   /* of device memory, when last asked for */
+  gint64 budget_ns;       /* when that was; 0: never */
   gboolean hung;
   HassGpuStart start;
+  gboolean looked;     /* its starter has asked the runtime which there are */
+  gint64 start_ns;     /* what its start took; 0: not started yet */
+  gint64 unstarted_ns; /* what farms have lasted that did without it */
   GError *start_error; /* of the last start, where that has failed */
   pthread_t starter;   /* to be joined, where there is one */
   gboolean has_starter;
   pthread_cond_t started; /* or who waits for that has been called off */
 } HassGpu;
 
+/* gpus_look.c */
+void hass_gpus_look (void);
 guint hass_gpus_count (void);
+guint hass_gpus_expected (void);
 void hass_gpus_forget (void);
 const char *hass_gpus_problem (void);
 HassGpu *hass_gpus_get (guint index);
-gboolean hass_gpus_memory_limit (guint64 *bytes, GError **error);
+HassGpu *hass_gpus_get_any (guint index);
 void hass_gpus_break (const char *why);
+void hass_gpus_note_context (void);
+gboolean hass_gpus_have_context (void);
 gboolean hass_gpu_usable (HassGpu *gpu, GError **error);
+
+/* gpus_memory.c */
+gboolean hass_gpu_alike (const HassCudaProperties *a,
+                         const HassCudaProperties *b);
+gboolean hass_gpus_recall (HassGpuList *list);
+void hass_gpus_remember (const HassGpuList *list);
+
+/* gpus.c */
+HassGpu *hass_gpu_new (guint index, const HassCudaProperties *properties);
+void hass_gpu_free (HassGpu *gpu);
+gboolean hass_gpus_memory_limit (guint64 *bytes, GError **error);
 
 HassGpuKit *hass_gpu_kit_take (HassGpu *gpu, GError **error);
 void hass_gpu_kit_return (HassGpu *gpu, HassGpuKit *kit);
@@ -91,6 +119,8 @@ void hass_cuda_device_free (HassDevice *device);
 
 /* gpu_start.c */
 gboolean hass_gpu_start (HassGpu *gpu, GCancellable *unwanted, GError **error);
+gint64 hass_gpu_start_ns (HassGpu *gpu);
+void hass_gpu_unstarted (HassGpu *gpu, gint64 ns);
 gboolean hass_gpu_ask_memory (HassGpu *gpu, GError **error);
 void hass_gpus_end_starts (void);
 

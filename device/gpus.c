@@ -1,31 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* gpus.c: see gpus-private.h.
+/* gpus.c: a GPU and what is kept of it between farms; see gpus-private.h.
    Thread safety: see gpus-private.h. */
 #include "gpus-private.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 #include "hass/error.h"
-#include "topology-private.h"
 
-#define MOST_GPUS 64
 #define SMALL_BYTES ((gsize)64 << 10)
 #define LARGE_BYTES ((gsize)1 << 20)
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static const HassCudart *looked_with; /* lock: whose GPUs these are */
-static guint n_found;                 /* lock */
-static HassGpu *gpus[MOST_GPUS];      /* lock; for the process's life */
-static char problem[256];             /* lock */
-static _Atomic gboolean broken;
-
-/* -- Which there are ---------------------------------------------------- */
+/* -- A GPU --------------------------------------------------------------- */
 
 static void kit_free (HassGpu *gpu, HassGpuKit *kit);
 
-static void
-gpu_free (HassGpu *gpu)
+/* What it holds is of the calling thread's present device, if there is any. */
+void
+hass_gpu_free (HassGpu *gpu)
 {
   const HassCudart *cuda = hass_cudart ();
   for (guint k = 0; k < gpu->kits->len; k++)
@@ -43,138 +34,18 @@ gpu_free (HassGpu *gpu)
   g_free (gpu);
 }
 
-static HassGpu *
-gpu_new (const HassCudart *cuda, guint index)
+HassGpu *
+hass_gpu_new (guint index, const HassCudaProperties *properties)
 {
   HassGpu *gpu = g_new0 (HassGpu, 1);
   gpu->index = index;
+  gpu->properties = *properties;
   g_snprintf (gpu->name, sizeof gpu->name, "gpu%u", index);
   pthread_mutex_init (&gpu->lock, NULL);
   pthread_cond_init (&gpu->started, NULL);
   gpu->kits = g_ptr_array_new ();
   gpu->abandoned = g_ptr_array_new ();
   gpu->constants = g_array_new (FALSE, FALSE, sizeof (HassGpuBuffer));
-  int code = cuda->properties ((int)index, &gpu->properties);
-  if (code == 0)
-    return gpu;
-  g_snprintf (problem, sizeof problem, "%s cannot be described: %s", gpu->name,
-              cuda->text (code));
-  cuda->last_error ();
-  gpu_free (gpu);
-  return NULL;
-}
-
-/* Among several GPUs some may share a link. */
-static void
-find_links (void)
-{
-  const char *pcis[MOST_GPUS];
-  guint links[MOST_GPUS];
-  if (n_found < 2)
-    return;
-  for (guint i = 0; i < n_found; i++)
-    pcis[i] = gpus[i]->properties.pci;
-  hass_topology_links (pcis, n_found, links);
-  for (guint i = 0; i < n_found; i++)
-    gpus[i]->link = links[i];
-}
-
-static void
-look_locked (void)
-{
-  const HassCudart *cuda = hass_cudart ();
-  int n = 0;
-  if (looked_with == cuda && (cuda || problem[0]))
-    return;
-  looked_with = cuda;
-  n_found = 0;
-  problem[0] = '\0';
-  atomic_store_explicit (&broken, FALSE, memory_order_relaxed);
-  if (!cuda)
-    {
-      g_strlcpy (problem, "hass was built without CUDA", sizeof problem);
-      return;
-    }
-  int code = cuda->device_count (&n);
-  if (code != 0)
-    {
-      g_strlcpy (problem, cuda->text (code), sizeof problem);
-      cuda->last_error ();
-      return;
-    }
-  if (n == 0)
-    g_strlcpy (problem, "there is no CUDA device", sizeof problem);
-  for (int i = 0; i < MIN (n, MOST_GPUS); i++)
-    {
-      HassGpu *gpu = gpu_new (cuda, (guint)i);
-      if (!gpu)
-        break;
-      gpus[n_found++] = gpu;
-    }
-  find_links ();
-}
-
-/* Frees all that is kept between farms and forgets the GPUs: they are looked
-   for anew. While no farm runs; for tests and checkers of leaks. */
-void
-hass_gpus_forget (void)
-{
-  const HassCudart *cuda = hass_cudart ();
-  hass_gpus_end_starts ();
-  pthread_mutex_lock (&lock);
-  for (guint i = 0; i < n_found; i++)
-    {
-      cuda->set_device ((int)i);
-      gpu_free (gpus[i]);
-    }
-  n_found = 0;
-  looked_with = NULL;
-  problem[0] = '\0';
-  atomic_store_explicit (&broken, FALSE, memory_order_relaxed);
-  pthread_mutex_unlock (&lock);
-}
-
-/* GPUs that farms may use: what the driver shows, which follows
-   CUDA_VISIBLE_DEVICES, but no more than HASS_NGPU. 0 without asking the
-   driver when HASS_NGPU is 0. */
-guint
-hass_gpus_count (void)
-{
-  const char *text = g_getenv ("HASS_NGPU");
-  guint64 most = MOST_GPUS;
-  if (text && *text
-      && !g_ascii_string_to_unsigned (text, 10, 0, MOST_GPUS, &most, NULL))
-    most = MOST_GPUS; /* the farm's check of the environment refuses it */
-  if (most == 0 || atomic_load_explicit (&broken, memory_order_relaxed))
-    return 0;
-  pthread_mutex_lock (&lock);
-  look_locked ();
-  guint n = (guint)MIN (most, n_found);
-  pthread_mutex_unlock (&lock);
-  return n;
-}
-
-/* Why there are none, or NULL. */
-const char *
-hass_gpus_problem (void)
-{
-  const char *text = g_getenv ("HASS_NGPU");
-  if (text && strcmp (text, "0") == 0)
-    return "HASS_NGPU is 0";
-  pthread_mutex_lock (&lock);
-  look_locked ();
-  const char *why = problem[0] ? problem : NULL;
-  pthread_mutex_unlock (&lock);
-  return why;
-}
-
-/* @index < hass_gpus_count (). */
-HassGpu *
-hass_gpus_get (guint index)
-{
-  pthread_mutex_lock (&lock);
-  HassGpu *gpu = index < n_found ? gpus[index] : NULL;
-  pthread_mutex_unlock (&lock);
   return gpu;
 }
 
@@ -202,35 +73,6 @@ hass_gpus_memory_limit (guint64 *bytes, GError **error)
                  "G or T behind it if you like",
                  text);
   return ok;
-}
-
-/* The process's CUDA context is beyond repair. */
-void
-hass_gpus_break (const char *why)
-{
-  pthread_mutex_lock (&lock);
-  if (!atomic_load_explicit (&broken, memory_order_relaxed))
-    g_snprintf (problem, sizeof problem,
-                "no GPU works in this process since: %s", why);
-  atomic_store_explicit (&broken, TRUE, memory_order_relaxed);
-  pthread_mutex_unlock (&lock);
-}
-
-gboolean
-hass_gpu_usable (HassGpu *gpu, GError **error)
-{
-  pthread_mutex_lock (&gpu->lock);
-  gboolean hung = gpu->hung;
-  pthread_mutex_unlock (&gpu->lock);
-  if (hung)
-    g_set_error (error, HASS_ERROR, HASS_ERROR_DEVICE,
-                 "%s has not come back from a kernel", gpu->name);
-  else if (atomic_load_explicit (&broken, memory_order_relaxed))
-    g_set_error (error, HASS_ERROR, HASS_ERROR_DEVICE, "%s: %s", gpu->name,
-                 hass_gpus_problem ());
-  else
-    return TRUE;
-  return FALSE;
 }
 
 /* TRUE when the runtime's code is success. Else the error says what was

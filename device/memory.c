@@ -99,7 +99,9 @@ hass_alloc (gsize bytes, GError **error)
   gsize wanted = MAX (bytes, 1);
   gboolean pinned
       = hass_gpus_count () > 0 && cuda->allocate_host (&memory, wanted) == 0;
-  if (!pinned)
+  if (pinned)
+    hass_gpus_note_context ();
+  else
     {
       if (cuda)
         cuda->last_error ();
@@ -165,6 +167,8 @@ hass_register (gpointer memory, gsize bytes, GError **error)
   if (!overlaps && code == 0)
     add_locked (begin, bytes, FALSE, present);
   pthread_rwlock_unlock (&lock);
+  if (present && !overlaps && code == 0)
+    hass_gpus_note_context ();
   if (code != 0)
     describe_refusal (memory, bytes, code, error);
   return !overlaps && code == 0;

@@ -328,6 +328,19 @@ hass_decide_nobody_left (HassJob *job)
                                    job->farm->name, why->str));
 }
 
+/* Gives the CPU pool up to n units wherever they wait, whatever the strategy
+   says, while it has nothing to pull. FALSE: there are none for it. */
+gboolean
+hass_decide_give_cpu (HassRound *round, guint32 n)
+{
+  HassExtent e = hass_round_take_any (round, HASS_DEVICE_CPU, n);
+  if (e.n == 0)
+    return FALSE;
+  hass_unit_range_set (&round->ranges[HASS_RANGE_ALLOTMENT], e.first, e.n);
+  publish (round, HASS_RANGE_ALLOTMENT, 0);
+  return TRUE;
+}
+
 /* Called when a device found nothing to do. TRUE: it has changed something
    and devices should be asked again. */
 gboolean
@@ -353,18 +366,8 @@ hass_decide_stalled (HassJob *job, HassSlot *slot)
       if (!all_done)
         return TRUE;
     }
-  if (job->cpu >= 0)
-    {
-      HassExtent e = hass_round_take_any (round, HASS_DEVICE_CPU,
-                                          all_done ? G_MAXUINT32 : 1);
-      if (e.n > 0)
-        {
-          hass_unit_range_set (&round->ranges[HASS_RANGE_ALLOTMENT], e.first,
-                               e.n);
-          publish (round, HASS_RANGE_ALLOTMENT, 0);
-          return TRUE;
-        }
-    }
+  if (job->cpu >= 0 && hass_decide_give_cpu (round, all_done ? G_MAXUINT32 : 1))
+    return TRUE;
   gboolean grabbed = slot->grab;
   slot->grab = TRUE;
   for (guint d = 0; d < job->n_devices; d++)

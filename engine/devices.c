@@ -26,7 +26,9 @@ choose_cores (const HassFarm *farm, guint *n_cores, GError **error)
 }
 
 /* GPUs of the machine for the farm: option, HASS_NGPU, or all. None where
-   devices are given. */
+   devices are given. A farm whose loads all could run on the CPU takes those
+   that are remembered; each of a function farm's tasks may be for GPUs
+   alone. */
 static gboolean
 choose_gpus (const HassFarm *farm, guint *n_gpus, GError **error)
 {
@@ -37,7 +39,9 @@ choose_gpus (const HassFarm *farm, guint *n_gpus, GError **error)
     return FALSE;
   if (!has_gpu_work (farm) || run->n_devices > 0 || run->n_gpus < 0)
     return TRUE;
-  *n_gpus = hass_gpus_count ();
+  *n_gpus = farm->cpu_worker && farm->kind != HASS_FARM_FUNCTION
+                ? hass_gpus_expected ()
+                : hass_gpus_count ();
   if (run->n_gpus > 0)
     *n_gpus = MIN (*n_gpus, (guint)run->n_gpus);
   return TRUE;

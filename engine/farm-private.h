@@ -44,6 +44,7 @@ typedef struct
 
   gsize block_elements;
   gsize halo_elements;
+  gsize element_threads;
   const HassConstant *constants;
   guint n_constants;
   gsize pool_loads;

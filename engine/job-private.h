@@ -130,7 +130,7 @@ typedef struct
   double rate; /* of the best bundle, work per ns, or of the model, cost */
   double cost; /* virtual: what the models were asked to compute */
   gboolean lost;
-  char *message; /* why it first failed, or NULL */
+  char *message; /* why it first failed or was never started, or NULL */
   HassTransfers transfers;
 } HassTotals;
 
@@ -266,6 +266,7 @@ gboolean hass_decide_gpu (HassJob *job, HassSlot *slot, guint device,
 void hass_decide_report_cpu (HassJob *job, HassSlot *slot);
 void hass_decide_completed (HassJob *job, HassSlot *slot,
                             const HassCompletion *done);
+gboolean hass_decide_give_cpu (HassRound *round, guint32 n);
 gboolean hass_decide_stalled (HassJob *job, HassSlot *slot);
 void hass_decide_lost (HassJob *job, guint device);
 void hass_decide_nobody_left (HassJob *job);

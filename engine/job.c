@@ -326,6 +326,7 @@ hass_job_new (const HassFarm *farm, const HassEngineOps *engine,
                                 .n_devices = n_devices,
                                 .devices = job->devices,
                                 .seed = farm->run->seed,
+                                .element_threads = farm->element_threads,
                                 .profile = farm->profile,
                                 .entry_bytes = entry_bytes,
                                 .merge_ns = merge_ns };

@@ -33,6 +33,7 @@ typedef struct
   gboolean *has_proxy;    /* [n_devices] */
   GCancellable *unwanted; /* cancelled when the farm is over */
   _Atomic gboolean over;
+  HassEvent end;                                  /* over has become TRUE */
   _Alignas(HASS_CACHE_LINE) _Atomic guint inside; /* helpers, come or coming */
   _Atomic guint coming;
 } HassLive;

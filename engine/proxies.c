@@ -3,8 +3,9 @@
 
    DESIGN. A thread opens its device, serves it and closes it. The farm's end
    joins all of them, so none outlives the job. What may take long is opening:
-   the farm's end cancels what open was given for that, and a device that
-   heeds it returns at once, not open and not failed.
+   it begins when it can pay (proxy_need.c), and the farm's end cancels what
+   open was given for that, so that a device that heeds it returns at once, not
+   open and not failed.
 
    Thread safety: start and stop by the thread that called the farm. */
 #include "proxy-private.h"
@@ -23,6 +24,24 @@ any_device_left_locked (HassJob *job)
   return left;
 }
 
+static void
+record_opening_locked (HassProxy *p, gint64 begin, gboolean ok)
+{
+  if (p->job->recorder)
+    hass_record_opening (p->job, p->d, begin, ok);
+}
+
+/* The farm was over before the device was worth opening. */
+static void
+leave_closed (HassProxy *p, gint64 begin)
+{
+  pthread_mutex_lock (&p->job->decision);
+  record_opening_locked (p, begin, FALSE);
+  hass_proxy_note_locked (p, "was not started: the farm was over before that "
+                             "could pay");
+  pthread_mutex_unlock (&p->job->decision);
+}
+
 /* A device that does not open is left out; the farm fails when it was the
    last. One that the farm did not wait for has not failed. */
 static gboolean
@@ -32,12 +51,10 @@ open_device (HassProxy *p)
   GError *error = NULL;
   gint64 begin = hass_live_now (job);
   gboolean ok = p->device->ops->open (p->device, &p->farm, &error);
-  if (job->recorder)
-    {
-      pthread_mutex_lock (&job->decision);
-      hass_record_opening (job, p->d, begin, ok);
-      pthread_mutex_unlock (&job->decision);
-    }
+  pthread_mutex_lock (&job->decision);
+  record_opening_locked (p, begin, ok);
+  job->devices[p->d].opening = !ok;
+  pthread_mutex_unlock (&job->decision);
   if (ok)
     return TRUE;
   if (g_error_matches (error, HASS_ERROR, HASS_ERROR_CANCELLED)
@@ -77,8 +94,11 @@ run (gpointer data)
 {
   HassProxy *p = data;
   const HassDeviceOps *ops = p->device->ops;
+  gint64 begin = hass_live_now (p->job);
   hass_thread_urgent ();
-  if (open_device (p))
+  if (!hass_proxy_is_needed (p))
+    leave_closed (p, begin);
+  else if (open_device (p))
     {
       hass_proxy_serve (p);
       ops->close (p->device);
@@ -167,9 +187,13 @@ hass_proxies_start (HassJob *job, HassLive *live)
   live->proxies = g_new0 (pthread_t, MAX (job->n_devices, 1));
   live->has_proxy = g_new0 (gboolean, MAX (job->n_devices, 1));
   live->unwanted = g_cancellable_new ();
+  hass_event_init (&live->end);
   for (guint d = 0; d < job->n_devices; d++)
     {
       GError *error = NULL;
+      pthread_mutex_lock (&job->decision);
+      job->devices[d].opening = job->gpus[d] != NULL;
+      pthread_mutex_unlock (&job->decision);
       if (!job->gpus[d] || start_one (job, live, d, &error))
         continue;
       pthread_mutex_lock (&job->decision);
@@ -189,11 +213,13 @@ hass_proxies_stop (HassJob *job, HassLive *live)
 {
   atomic_store_explicit (&live->over, TRUE, memory_order_seq_cst);
   hass_event_notify (&job->event);
+  hass_event_notify (&live->end);
   g_cancellable_cancel (live->unwanted);
   for (guint d = 0; d < job->n_devices; d++)
     if (live->has_proxy[d])
       pthread_join (live->proxies[d], NULL);
   g_object_unref (live->unwanted);
+  hass_event_clear (&live->end);
   g_free (live->proxies);
   g_free (live->has_proxy);
 }

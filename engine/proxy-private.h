@@ -52,6 +52,9 @@ typedef struct
 /* proxy.c */
 void hass_proxy_serve (HassProxy *p);
 
+/* proxy_need.c */
+gboolean hass_proxy_is_needed (HassProxy *p);
+
 /* proxy_parts.c */
 void hass_proxy_cut (HassProxy *p, HassProxyBundle *b, HassProxyPart *part);
 void hass_proxy_make_smaller (HassProxy *p, HassProxyPart *part,

@@ -3,7 +3,8 @@
 
    DESIGN.
    1. The thread (proxies.c) opens the device, which may take a while, and
-      meanwhile the other devices work.
+      meanwhile the other devices work; where it takes long, not before that
+      can pay (proxy_need.c).
    2. While the device has room it asks the strategy for a grant. A large
       grant is handed over in parts, so that copies overlap kernels whatever
       the strategy granted (proxy_parts.c); the strategy hears of the grant

@@ -99,6 +99,7 @@ take_over (HassProxy *p, HassProxyPart *part, const HassBundleDone *done,
   b->told.h2d_ns += done->h2d_ns;
   b->told.kernel_ns += done->kernel_ns;
   b->told.d2h_ns += done->d2h_ns;
+  b->told.host_ns += done->host_ns;
 }
 
 /* 5. What of a grant was not handed over goes back as well. */

@@ -18,7 +18,8 @@ G_BEGIN_DECLS
  * @bundles: grants; on the CPU pool pulls.
  * @failures: bundles or runs of units that failed.
  * @lost: the device was given up.
- * @message: why it first failed, or NULL.
+ * @message: why it first failed, or, where it has not, why it was never
+ *   started; or NULL.
  * @direct_bytes, @registered_bytes, @staged_bytes: how inputs reached it:
  *   straight from pinned memory, from pages pinned for the copy, through
  *   pinned staging; @constant_bytes: of the farm's constants.

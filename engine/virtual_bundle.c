@@ -66,6 +66,15 @@ submit_ns (const HassVirtualWorld *w, const HassVirtualBundle *b)
   return w->model && w->model->submit_ns ? w->model->submit_ns[b->device] : 0;
 }
 
+/* Threads that so many elements give a GPU; who models costs has widths in
+   elements. */
+static guint64
+threads (const HassVirtualWorld *w, guint64 elements)
+{
+  return w->model ? elements
+                  : elements * MAX (w->job->farm->element_threads, 1);
+}
+
 static void
 estimate (HassVirtualWorld *w, HassRound *round, HassVirtualBundle *b,
           const HassGpuModel *gpu)
@@ -96,9 +105,10 @@ estimate (HassVirtualWorld *w, HassRound *round, HassVirtualBundle *b,
   b->h2d_ns = hass_model_h2d_ns (gpu, b->bytes + (gsize)entry);
   b->h2d_ns += submit_ns (w, b);
   b->d2h_ns = hass_model_d2h_ns (gpu, b->out_bytes);
-  b->kernel_ns = one_block_a_unit (round, e)
-                     ? blocks_ns (w, round, b, gpu)
-                     : hass_model_kernel_ns (gpu, total, b->elements);
+  b->kernel_ns
+      = one_block_a_unit (round, e)
+            ? blocks_ns (w, round, b, gpu)
+            : hass_model_kernel_ns (gpu, total, threads (w, b->elements));
   b->kernel_ns *= hass_virtual_noise (w);
 }
 
@@ -212,6 +222,7 @@ feed_gpu (HassVirtualWorld *w, HassSlot *slot, guint d)
   if (!hass_virtual_is_open (w, d) || w->clock < w->host_free[g]
       || w->n_on[g] >= job->devices[d].max_in_flight)
     return FALSE;
+  job->devices[d].opening = FALSE;
   if (!w->granted[g])
     w->granted[g] = ask_gpu (w, slot, d);
   HassVirtualGrant *grant = w->granted[g];

@@ -93,7 +93,7 @@ let_in (HassVirtualWorld *w, const HassSlot *slot)
         wake_at (w, w->core_begins[c]);
     }
   for (guint d = hass_virtual_first_gpu (w); d < w->job->n_devices; d++)
-    if (!hass_virtual_is_open (w, d))
+    if ((w->job->devices[d].opening = !hass_virtual_is_open (w, d)))
       wake_at (w, (gint64)ceil (m->open_ns[d]));
 }
 

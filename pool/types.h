@@ -41,6 +41,8 @@ typedef enum
  *   bound.
  * @part_bytes: a grant of more is handed over in parts of about so much, so
  *   that copies overlap kernels; 0: never.
+ * @opening: it is being made ready, or not even begun with, and cannot ask for
+ *   work; strategies see it change in the course of a farm.
  * @model: what it is, for people and the profile store; NULL: unknown.
  */
 typedef struct
@@ -56,6 +58,7 @@ typedef struct
   guint link;
   guint64 memory_bytes;
   guint64 part_bytes;
+  gboolean opening;
   const char *model;
 } HassDeviceTraits;
 

@@ -126,6 +126,9 @@ typedef struct
   /* Decayed: what bundles took on the way in, there, and on the way out. */
   double in_ns, kernels_ns, out_ns;
 
+  /* Decayed: time of cores that a GPU's bundles cost, and their work. */
+  double host_ns, host_work;
+
   /* What it did in this round, fixed parts left out. */
   double done_work, done_ns;
 
@@ -233,6 +236,7 @@ guint64 hass_auto_least_units (const HassAuto *s, const HassRound *round,
                                guint device);
 double hass_auto_next_free_ns (const HassAuto *s, const HassRound *round,
                                double unit_ns);
+gboolean hass_auto_costs_more (const HassAuto *s, guint device);
 double hass_auto_alone_part (const HassAuto *s, guint device);
 gboolean hass_auto_overlaps (const HassAuto *s, guint device);
 void hass_auto_make_plan (HassAuto *s, const HassRound *round, guint asking);

@@ -384,6 +384,15 @@ foretell (HassFit *queued, const HassCompletion *done, const HassAutoBundle *b,
     hass_fit_add (queued, work, ns, latency_ns);
 }
 
+/* What fills the GPU is part of what a bundle takes however little it does;
+   where it is not known that is learned as the fixed part. */
+static gboolean
+fill_matters (const HassAuto *s)
+{
+  return s->env->farm == HASS_FARM_PARTITION
+         || s->env->farm == HASS_FARM_COMBINE;
+}
+
 /* What it would have taken if it had filled the GPU: its kernel no longer, but
    its copies. */
 static double
@@ -487,14 +496,18 @@ observe (gpointer self, HassRound *round, const HassCompletion *done)
   if (b.unfilled > POOR && m->n_done > MANY_DONE)
     return;
   look_at_stages (m, done, &b, copy_ns);
+  m->host_ns = STAGE_MEMORY * m->host_ns + done->host_ns;
+  m->host_work = STAGE_MEMORY * m->host_work + done->work;
   HassFit *fit = &m->shown.fits[b.fit];
   ns = filled_ns (s, done, &b, copy_ns, ns);
   hass_fit_add (fit, b.work, ns, latency_ns);
   if (s->env->cost == HASS_COST_UNKNOWN)
     hass_fit_compare (fit, b.work, ns, latency_ns);
-  hass_fit_limit (fit, MOST_LATENCIES * latency_ns
-                           + MOST_FILLS * hass_auto_fill_work (s, done->device)
-                                 * fit->ns_per_work);
+  if (m->fill_units > 0 || !fill_matters (s))
+    hass_fit_limit (fit, MOST_LATENCIES * latency_ns
+                             + MOST_FILLS
+                                   * hass_auto_fill_work (s, done->device)
+                                   * fit->ns_per_work);
   fit->last = m->n_done;
   if (hass_auto_overlaps (s, done->device))
     foretell (&m->shown.fits[b.fit & ~(guint)HASS_AUTO_IDLE], done, &b,

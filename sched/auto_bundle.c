@@ -103,7 +103,8 @@ by_itself (const HassAuto *s, const HassRound *round, guint device)
     others |= d != device && s->plan[d].runs;
   return !others && s->env->devices[device].part_bytes > 0
          && s->env->farm != HASS_FARM_FUNCTION
-         && hass_auto_all_measured (s, round);
+         && hass_auto_measured (s, round, device)
+         && hass_auto_all_known (s, round);
 }
 
 /* What one more bundle costs: where it would queue behind others, no more than

@@ -11,6 +11,10 @@
 #define LONG_PART 0.25     /* of what is left of the round */
 #define LEAST_SHARE_NS 2e3
 #define TRIFLE 0.03 /* of what GPUs do, that is not worth waiting for cores */
+#define FIRST_WAVES 16 /* of units for each GPU, and only some cores begin */
+#define FIRST_PART 4
+#define MANY_WAVES 200 /* of units */
+#define TRIFLE_UNITS 4 /* a unit of those takes at most so much of the rest */
 
 /* How many units at the cores' end have so much work, at least one. */
 static guint64
@@ -33,12 +37,20 @@ units_of (const HassAuto *s, const HassRound *round, double work)
 }
 
 /* Before a core has finished anything: one unit for each core, and each asks
-   for it by itself. A core that comes in later asks when more is known. */
+   for it by itself. A core that comes in later asks when more is known. Of a
+   long round some cores begin: they tell it as well, often much sooner as they
+   have caches and memory to themselves, and a GPU that is far faster does not
+   wait for the others. */
 static guint64
-first_units (HassAuto *s, guint64 waiting, guint cores, gboolean force)
+first_units (HassAuto *s, const HassRound *round, guint64 waiting, guint cores,
+             gboolean force)
 {
+  guint64 most = CLAMP (waiting / 16, 1, cores);
+  if (s->n > 1 && !hass_auto_all_known (s, round)
+      && hass_round_units (round) >= FIRST_WAVES * (guint64)cores * (s->n - 1))
+    most = MIN (most, MAX (cores / FIRST_PART, 1));
   s->why = "first unit of a core";
-  if (s->members[s->cpu].units < (gint64)CLAMP (waiting / 16, 1, cores))
+  if (s->members[s->cpu].units < (gint64)most)
     return 1;
   s->why = "until a core has finished its first unit";
   return force ? 1 : 0;
@@ -89,7 +101,8 @@ measured_soon (const HassAuto *s, const HassRound *round, double unit_ns)
    what is in a share cores take without asking, and a GPU may be slow to open.
    None where its first grant, half done, shows that cores could do but a
    trifle, or that they would be late. When nothing is back all cores but one
-   wait for it, but not for long: it may be of no use. */
+   wait for it, but not for long: it may be of no use. In a long round all do,
+   as its first bundle is a small part of that. */
 static guint64
 long_unit (HassAuto *s, const HassRound *round, double unit_ns, double cpu_rate)
 {
@@ -99,11 +112,25 @@ long_unit (HassAuto *s, const HassRound *round, double unit_ns, double cpu_rate)
   if (rate > 0 && (cpu_rate < TRIFLE * rate || left / rate < unit_ns))
     return 0;
   s->why = "units are long, and a GPU is not measured yet";
+  gboolean many = hass_round_waiting (round)
+                  >= MANY_WAVES * (guint64)s->env->devices[s->cpu].cores;
   if (rate == 0 && measured_soon (s, round, unit_ns)
-      && hass_auto_busy (s, round, s->cpu))
+      && (many || hass_auto_busy (s, round, s->cpu)))
     return 0;
   s->why = "one unit, because units are long and a GPU is not measured yet";
   return 1;
+}
+
+/* What the cores could do in time is not worth that the round waits for a unit
+   which takes longer than foretold. */
+static gboolean
+is_trifle (const HassAuto *s, double cpu_rate)
+{
+  double rate = 0;
+  for (guint d = 0; d < s->n; d++)
+    if (d != s->cpu && s->plan[d].runs)
+      rate += s->plan[d].rate;
+  return cpu_rate < TRIFLE * rate;
 }
 
 /* Units for the cores before they ask again; 0: none. */
@@ -119,7 +146,7 @@ cpu_units (HassAuto *s, HassRound *round, gboolean force)
   gboolean measured = hass_auto_measured (s, round, s->cpu);
   if (!hass_auto_known (s, round, s->cpu)
       || (!measured && !hass_auto_all_known (s, round)))
-    return first_units (s, waiting, cores, force);
+    return first_units (s, round, waiting, cores, force);
   hass_auto_make_plan (s, round, s->cpu);
   const HassRunner *r = &s->plan[s->cpu];
   s->why = "a core would still be busy when all else is done";
@@ -140,6 +167,10 @@ cpu_units (HassAuto *s, HassRound *round, gboolean force)
     }
   if (hass_auto_long_units (s) && unseen_gpu (s) && !force)
     return long_unit (s, round, unit_ns, r->rate);
+  s->why = "a unit is long, and cores do but a trifle beside the GPUs";
+  if (!force && hass_auto_long_units (s) && is_trifle (s, r->rate)
+      && TRIFLE_UNITS * unit_ns > s->finish_ns)
+    return 0;
   /* A unit cannot be taken back. Another bundle will soon tell more. */
   s->why = "until a GPU has shown more, because units are long";
   if (!force

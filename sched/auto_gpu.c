@@ -139,6 +139,8 @@ hass_auto_grant_gpu (HassAuto *s, HassRound *round, guint device,
   guint64 kept = hass_auto_kept_units (s, round);
   hass_auto_make_plan (s, round, device);
   s->why = waiting <= kept ? "what waits is kept for GPUs that nobody knows"
+           : hass_auto_costs_more (s, device)
+               ? "to copy for it would take cores longer than to compute"
            : hass_auto_takes_part (s, device)
                ? "it would still be busy when all else is done"
                : "others are faster without it";

@@ -155,21 +155,22 @@ hass_auto_fill_work (const HassAuto *s, guint device)
   return s->members[device].fill_units * s->unit_work;
 }
 
-/* Mean of some of n units; 0: unknown, or a unit has a multiprocessor to
-   itself. */
+/* GPU threads for a unit, the mean of some of n; 0: unknown, or a unit has a
+   multiprocessor to itself. */
 double
 hass_auto_elements (const HassAuto *s, const HassRound *round, guint64 first,
                     guint64 n, guint some)
 {
   guint64 looked_at = MIN (n, s->env->cost == HASS_COST_EQUAL ? 2 : some);
   double sum = 0;
-  if (n == 0 || s->env->farm == HASS_FARM_INDIVISIBLE
+  if (n == 0 || s->env->element_threads == 0
+      || s->env->farm == HASS_FARM_INDIVISIBLE
       || s->env->farm == HASS_FARM_FUNCTION)
     return 0;
   for (guint64 i = 0; i < looked_at; i++)
     sum += hass_round_elements (round,
                                 first + (2 * i + 1) * n / (2 * looked_at));
-  return sum / looked_at;
+  return sum / looked_at * s->env->element_threads;
 }
 
 /* Work of as many of the units that it would get next as fill it, where costs

@@ -135,6 +135,21 @@ queue_ns (const HassAuto *s, const HassAutoMember *m)
   return m->queue_ns - first_ns + fabs (first_ns - past_ns);
 }
 
+/* Bringing inputs to a GPU, where the host has to copy them first, may take
+   cores longer than computing them: with its help everybody would be later. */
+gboolean
+hass_auto_costs_more (const HassAuto *s, guint device)
+{
+  const HassAutoMember *m = &s->members[device];
+  if (m->host_ns <= 0 || s->cpu == s->n || hass_auto_out (s, s->cpu)
+      || !hass_auto_takes_part (s, s->cpu)
+      || s->members[s->cpu].shown.busy_ns <= 0)
+    return FALSE;
+  double core_rate
+      = hass_auto_cpu_rate (s) / MAX (s->env->devices[s->cpu].cores, 1);
+  return m->host_ns * core_rate > m->host_work;
+}
+
 static void
 plan_gpu (const HassAuto *s, const HassRound *round, guint device,
           HassRunner *r)
@@ -147,6 +162,8 @@ plan_gpu (const HassAuto *s, const HassRound *round, guint device,
       = next->seen > 0 ? next->fixed_ns : s->env->devices[device].latency_ns;
   r->rate = later->seen > 0 ? 1 / later->ns_per_work / (1 + m->link_wait)
                             : m->prior_rate;
+  if (hass_auto_costs_more (s, device))
+    r->rate = 0;
   if (r->rate <= 0)
     return;
   double exclusive = hass_round_exclusive (round, device) * s->unit_work;
@@ -229,6 +246,8 @@ hass_auto_whole_ns (HassAuto *s, double work)
       r->rate = m->shown.mean_rate > 0 ? m->shown.mean_rate
                 : later->seen > 0 ? 1 / later->ns_per_work / (1 + m->link_wait)
                                   : m->prior_rate;
+      if (hass_auto_costs_more (s, d))
+        r->rate = 0;
       r->ready_ns = (s->arm == d ? m->copy_ns : m->entry_ns) + next->fixed_ns;
       if (r->rate > 0)
         r->step_ns = MAX (s->unit_work * hass_auto_least_units (s, NULL, d),
@@ -242,13 +261,13 @@ hass_auto_whole_ns (HassAuto *s, double work)
 }
 
 /* Units that are kept for GPUs which nobody knows yet, so that they are
-   tried even where rounds are tiny. */
+   tried even where rounds are tiny; not for one that is not open yet. */
 guint64
 hass_auto_kept_units (const HassAuto *s, const HassRound *round)
 {
   guint64 n = 0;
   for (guint d = 0; d < s->n; d++)
-    n += d != s->cpu && !hass_auto_out (s, d) && !hass_auto_busy (s, round, d)
-         && !hass_auto_known (s, round, d);
+    n += d != s->cpu && !s->env->devices[d].opening && !hass_auto_out (s, d)
+         && !hass_auto_busy (s, round, d) && !hass_auto_known (s, round, d);
   return n;
 }

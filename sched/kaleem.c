@@ -41,7 +41,7 @@ hass_fill_units (const HassStrategyEnv *env, HassRound *round, guint device,
   if (block)
     units = elements > 0 ? elements : traits->cores;
   else
-    units = ceil (units / MAX (each, 1));
+    units = ceil (units / MAX (each, 1) / MAX (env->element_threads, 1));
   return (guint64)CLAMP (units, 1, 1e15);
 }
 

@@ -56,6 +56,8 @@ typedef void (*HassNoteFunc) (gpointer data, const char *format, ...)
  * @profile: [@n_devices] of earlier runs of a farm of this name, kind and
  *   cost class; NULL in virtual time, in a farm without a name and where the
  *   profile store is off.
+ * @element_threads: GPU threads for one element, as the farm says; 0: unknown.
+ *   As many elements as the device's width over this fill a GPU.
  * @entry_bytes: what a GPU copies before its first bundle of each round,
  *   however small its part; 0: nothing, or unknown.
  * @merge_ns: what the host does at the end of a round in which more than one
@@ -76,6 +78,7 @@ typedef struct
   const HassDeviceTraits *devices;
   const double *parameters;
   guint64 seed;
+  gsize element_threads;
   const HassProfileRate *profile;
   double entry_bytes;
   double merge_ns;
@@ -99,6 +102,8 @@ typedef enum
  * @grant_ns, @start_ns, @end_ns: when granted, when the device began on it
  *   (no earlier than the end of its bundle before), when results were back.
  * @h2d_ns, @kernel_ns, @d2h_ns: the stages; a CPU pool has only kernel.
+ * @host_ns: time of cores that the grant cost the host, beside the CPU pool's
+ *   own work: copying to and from pinned memory, often by several threads.
  * @first_of_round: the device's first completion in this round.
  * @failed: the units were given back to the round.
  */
@@ -111,6 +116,7 @@ typedef struct
   guint64 bytes;
   gint64 grant_ns, start_ns, end_ns;
   double h2d_ns, kernel_ns, d2h_ns;
+  double host_ns;
   gboolean first_of_round;
   gboolean failed;
 } HassCompletion;

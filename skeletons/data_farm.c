@@ -37,6 +37,7 @@ run (const HassDataFarm *given, HassFarmKind kind, const char *function,
                     .gpu_records_per_element = f.gpu_records_per_element,
                     .release = f.release,
                     .release_data = f.user_data,
+                    .element_threads = f.element_threads,
                     .constants = f.constants,
                     .n_constants = f.n_constants,
                     .run = &f.run };

@@ -40,6 +40,10 @@ G_BEGIN_DECLS
  * @block_elements: partition farm: elements in a block; 0: the widest
  *   device's width (HASS_p's e), but at least 1/4096 of the load.
  * @halo_elements: partition farm: elements readable on both sides of a block.
+ * @element_threads: GPU threads that @gpu_worker has for one element: 1 for a
+ *   byte or a record, rows * columns for a tile of a matrix. With it strategies
+ *   know from the first bundle on how many elements fill a GPU; 0: they find
+ *   out. Indivisible farms: not used, a load is a thread block.
  * @constants: [@n_constants] bytes that every worker may read; not owned.
  * @pool_loads, @pool_bytes: bounds of the load pool; 0: 8192 loads, 64 MiB.
  *   One load larger than @pool_bytes is let in alone.
@@ -77,6 +81,7 @@ typedef struct
   HassCostClass cost;
   gsize block_elements;
   gsize halo_elements;
+  gsize element_threads;
   const HassConstant *constants;
   guint n_constants;
   gsize pool_loads;

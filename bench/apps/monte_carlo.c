@@ -91,8 +91,10 @@ choose_samples (Task *t, const AppsMachine *machine, const AppsSize *size,
 {
   double ms, least = size->small ? SMALL_LEAST_MS : LEAST_MS;
   guint64 samples = SERIAL_STEPS / MAX (t->job.model.steps, 1);
-  if (!try_samples (t, machine, samples, &ms, error))
-    return FALSE;
+  /* The first run opens the GPUs, which takes longer than its samples. */
+  for (guint i = 0; i < 2; i++)
+    if (!try_samples (t, machine, samples, &ms, error))
+      return FALSE;
   if (!machine->platform)
     {
       const McModel *m = &t->job.model;

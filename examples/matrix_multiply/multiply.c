@@ -99,6 +99,7 @@ matrix_multiply (const MatrixProblem *p, MatrixRun *run, HassReport **report,
   farm.generate = generate;
   farm.partition = matrix_partition;
   farm.block_elements = 1;
+  farm.element_threads = p->tile_rows * p->tile_cols;
   farm.cpu_worker = run->cpu ? cpu_worker : NULL;
   farm.gpu_worker = run->gpu_worker;
   farm.release = release;

@@ -66,6 +66,7 @@ monte_carlo_run (const McJob *job, McSums *sums, HassReport **report,
   farm.cpu_worker = job->no_cpu ? NULL : work;
   farm.gpu_worker = job->gpu_worker;
   farm.block_elements = block_samples (job);
+  farm.element_threads = 1;
   farm.reduce = merge;
   farm.accumulator = sums;
   farm.accumulator_bytes = sizeof *sums;

@@ -278,6 +278,7 @@ person_query_run (const PersonQuery *query, guint64 *n_found,
   HassDataFarm farm = HASS_DATA_FARM_INIT;
   farm.name = "person_query";
   farm.user_data = &job;
+  farm.element_threads = 1;
   farm.constants = &wanted;
   farm.n_constants = 1;
   farm.run = query->run;

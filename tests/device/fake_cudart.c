@@ -6,6 +6,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "hass/error.h"
 
@@ -220,6 +221,8 @@ fake_check (const char *what, GError **error)
 static int
 device_count (int *n)
 {
+  if (fake.plan.look_ms > 0)
+    usleep (fake.plan.look_ms * 1000);
   int code = fake_enter (FAKE_DEVICE_COUNT, NULL);
   *n = 0;
   if (!code)
@@ -312,31 +315,31 @@ fake_current_device (void)
 
 /* -- Coming and going --------------------------------------------------- */
 
-static const HassCudart table = { .device_count = device_count,
-                                  .properties = properties,
-                                  .set_device = set_device,
-                                  .memory_info = fake_memory_info,
-                                  .allocate = fake_allocate,
-                                  .release = fake_release,
-                                  .allocate_host = fake_allocate_host,
-                                  .release_host = fake_release_host,
-                                  .register_host = fake_register_host,
-                                  .unregister_host = fake_unregister_host,
-                                  .stream_new = fake_stream_new,
-                                  .stream_free = fake_stream_free,
-                                  .stream_wait = fake_stream_wait,
-                                  .event_new = fake_event_new,
-                                  .event_free = fake_event_free,
-                                  .event_record = fake_event_record,
-                                  .event_query = fake_event_query,
-                                  .event_wait = fake_event_wait,
-                                  .event_elapsed = fake_event_elapsed,
-                                  .copy = fake_copy,
-                                  .copy_rows = fake_copy_rows,
-                                  .clear = fake_clear,
-                                  .last_error = last_error,
-                                  .text = text,
-                                  .classify = classify };
+static HassCudart table = { .device_count = device_count,
+                            .properties = properties,
+                            .set_device = set_device,
+                            .memory_info = fake_memory_info,
+                            .allocate = fake_allocate,
+                            .release = fake_release,
+                            .allocate_host = fake_allocate_host,
+                            .release_host = fake_release_host,
+                            .register_host = fake_register_host,
+                            .unregister_host = fake_unregister_host,
+                            .stream_new = fake_stream_new,
+                            .stream_free = fake_stream_free,
+                            .stream_wait = fake_stream_wait,
+                            .event_new = fake_event_new,
+                            .event_free = fake_event_free,
+                            .event_record = fake_event_record,
+                            .event_query = fake_event_query,
+                            .event_wait = fake_event_wait,
+                            .event_elapsed = fake_event_elapsed,
+                            .copy = fake_copy,
+                            .copy_rows = fake_copy_rows,
+                            .clear = fake_clear,
+                            .last_error = last_error,
+                            .text = text,
+                            .classify = classify };
 
 static void
 set_plan_locked (const FakePlan *plan)
@@ -373,6 +376,8 @@ fake_cudart_install (const FakePlan *plan)
   fake.events = g_ptr_array_new_with_free_func (g_free);
   fake.marks = g_ptr_array_new_with_free_func (g_free);
   fake.incidents = g_ptr_array_new_with_free_func (g_free);
+  table.version = (int)plan->version;
+  table.start_ns = (gint64)plan->start_ms * 1000000;
   pthread_mutex_unlock (&fake.lock);
   hass_cudart_use (&table);
 }

@@ -96,6 +96,8 @@ const char *fake_call_name (FakeCall call);
  * @gone_at_call: from this one of all calls on, @gone_device fails.
  * @hang_kernel_at: this kernel first hangs for @hang_ms, or until
  *   fake_end_hang().
+ * @version: of the runtime. @look_ms: that device_count takes.
+ * @start_ms: what it says that a device's first start takes.
  * @hold_opening: the first set_device of each device, which makes its
  *   context, waits for fake_let_open().
  */
@@ -112,6 +114,8 @@ typedef struct
   guint sticky_at_call, sticky_at_kernel;
   guint gone_at_call, gone_device;
   guint hang_kernel_at, hang_ms;
+  guint version, look_ms;
+  guint start_ms;
   gboolean hold_opening;
 } FakePlan;
 

@@ -514,6 +514,22 @@ no_faults (void)
   CU_ASSERT_TRUE (beside_cores > 0);
 }
 
+/* GPUs that are started late, or never, as the cores do all or are given what
+   their strategy keeps back. */
+static void
+cold (void)
+{
+  static const guint start_ms[] = { 6, 40, 3600000 };
+  for (guint i = 0; i < 3 * N_CASES; i++)
+    {
+      Case c = nth_case (i / 3);
+      if (i % 2)
+        c.strategy = NULL;
+      c.plan.start_ms = start_ms[i % 3];
+      run_case (&c, NULL, NULL);
+    }
+}
+
 /* Not in each of these farms: no tiles, no stretch that is worth pinning,
    seldom tasks of two workers in one bundle. */
 static gboolean
@@ -865,6 +881,7 @@ farm_after_farm (void)
 }
 
 HASS_TEST_SUITE (gpu_faults, { "farms of all kinds run on GPUs", no_faults },
+                 { "and on GPUs that are started late or never", cold },
                  { "any call may fail once", each_call_fails },
                  { "any call may keep failing", calls_keep_failing },
                  { "one wait that fails loses no GPU", a_wait_fails },

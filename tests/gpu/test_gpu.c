@@ -706,7 +706,10 @@ fault_child (void)
     }
   gboolean hang = strcmp (fault, "hang") == 0;
   Scattered s = scatter (3000, 100, 2000);
-  HassDataFarm farm = sum_farm (&s, TRUE, hang ? kernel_loop : kernel_assert);
+  /* Cores would be done before the GPU is started. */
+  HassDataFarm farm = sum_farm (&s, FALSE, kernel_sum);
+  hass_report_free (must_run (hass_data_farm_combine, &farm));
+  farm = sum_farm (&s, TRUE, hang ? kernel_loop : kernel_assert);
   GError *error = NULL;
   HassReport *r = NULL;
   farm.run.bundle_deadline_ms = hang ? 300 : 0;

@@ -70,6 +70,7 @@ mini_farm_new (const char *spec, HassFarmKind kind, HassCostClass cost,
                                  .farm_name = "mini",
                                  .farm = kind,
                                  .cost = cost,
+                                 .element_threads = 1,
                                  .n_devices = n,
                                  .devices = farm->traits };
   GError *error = NULL;
@@ -340,6 +341,7 @@ bundle_finishes (Run *run, guint device, guint counter)
           .start_ns = (gint64)lane->begin_ns,
           .end_ns = (gint64)lane->end_ns,
           .h2d_ns = lane->copy_ns,
+          .host_ns = gpu->host_ns_per_work * cost_of (run, lane->extent),
           .first_of_round = run->result->devices[device].bundles == 0,
           .failed = failed };
   farm->bundles[device]++;
@@ -377,6 +379,13 @@ has_room (Run *run, guint device)
          && run->farm->now_ns >= run->farm->devices[device].opens_ns;
 }
 
+static void
+look_who_is_open (MiniFarm *farm)
+{
+  for (guint d = 0; d < farm->n; d++)
+    farm->traits[d].opening = farm->now_ns < farm->devices[d].opens_ns;
+}
+
 static gboolean
 busy (Run *run, guint device)
 {
@@ -395,6 +404,7 @@ ask (Run *run, guint device, gboolean force)
   log.cpu_share = is_cpu (run, 0) ? hass_round_share (run->round, 0) : 0;
   log.waiting = hass_round_waiting (run->round);
   run->steps++;
+  look_who_is_open (run->farm);
   switch (run->ops->grant (run->self, run->round, device, force, &grant))
     {
     case HASS_TAKE:

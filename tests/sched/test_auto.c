@@ -524,6 +524,29 @@ takes_from_both_ends (void)
     }
 }
 
+/* A core needs ns_per_work of the CPU pool for a unit. */
+static void
+leaves_out_who_costs_cores_more (void)
+{
+  for (guint costly = 0; costly < 2; costly++)
+    {
+      MiniDevice devices[] = { pair[0], pair[1] };
+      devices[1].host_ns_per_work
+          = (costly ? 1.3 : 0.7) * devices[0].ns_per_work;
+      MiniFarm *farm = mini_farm_new_equal ("auto", devices, 2);
+      MiniRound result;
+      for (guint r = 0; r < 4; r++)
+        {
+          mini_farm_run_equal (farm, 20000, &result);
+          CU_ASSERT_TRUE (result.once && !result.hung);
+          CU_ASSERT_EQUAL (result.rescued + result.forced, 0);
+          guint64 units = result.devices[1].units;
+          CU_ASSERT_TRUE (costly ? units < (r == 0 ? 400 : 1) : units > 4000);
+        }
+      mini_farm_free (farm);
+    }
+}
+
 HASS_TEST_SUITE (
     sched_auto,
     { "a fit tells the fixed part from the slope",
@@ -554,4 +577,6 @@ HASS_TEST_SUITE (
     { "a device that slows down threefold gets less", reacts_to_drift },
     { "rounds go on without a lost GPU", works_on_without_a_lost_gpu },
     { "a GPU that failed is taken back", takes_back_a_gpu_that_failed },
-    { "GPUs take from either end, and lose nothing", takes_from_both_ends })
+    { "GPUs take from either end, and lose nothing", takes_from_both_ends },
+    { "a GPU whose copies cost cores more than its work is left out",
+      leaves_out_who_costs_cores_more })

@@ -140,6 +140,16 @@ read_constants (const RecordReader *r, JsonObject *o)
   return TRUE;
 }
 
+/* Records from before there was this counted one thread for an element. */
+static gboolean
+read_element_threads (const RecordReader *r, JsonObject *o)
+{
+  static const char name[] = "element_threads";
+  r->farm->element_threads = 1;
+  return !json_object_has_member (o, name)
+         || record_whole (r, o, name, 0, 1e18, &r->farm->element_threads);
+}
+
 gboolean
 record_header (RecordReader *r, JsonObject *o)
 {
@@ -169,7 +179,8 @@ record_header (RecordReader *r, JsonObject *o)
       || !record_string (r, o, "date", &f->date)
       || !record_string (r, o, "host", &f->host)
       || !record_whole (r, o, "round_loads", 0, 1e18, &f->round_loads)
-      || !read_constants (r, o) || !read_devices (r, o))
+      || !read_element_threads (r, o) || !read_constants (r, o)
+      || !read_devices (r, o))
     return FALSE;
   if (!f->farm || !f->strategy)
     return record_broken (r, "'farm' and 'strategy' are needed");

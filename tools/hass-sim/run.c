@@ -152,6 +152,7 @@ sim_run (const SimCase *c, const char *strategy, const char *trace)
                     .generate = generate,
                     .cpu_worker = never,
                     .block_elements = w->elements,
+                    .element_threads = 1,
                     .pool_loads = 1024,
                     .pool_bytes = G_MAXSIZE,
                     .round_loads = G_MAXUINT32 - 1,

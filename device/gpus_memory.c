@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: MIT */
+/* gpus_memory.c: remembers which GPUs there were.
+
+   DESIGN. A key file in the user's cache, hass/gpus, with all that a farm wants
+   to know of a GPU before it is started, and what it depends on: the machine's
+   boot, the device nodes that this process sees, the variables that choose
+   among them, the driver and the runtime. It serves only where all of that is
+   the same. Only GPUs that were found are remembered, never that there are
+   none. A file of ours that is damaged, or that does not fit, is replaced when
+   GPUs are next looked for; what does not begin as ours does is left alone.
+   HASS_PROFILE=off switches it off, as it does the profile store.
+
+   Thread safety: calls one at a time. */
+#include "gpus-private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "hass/error.h"
+
+#define HEADER "# hass-gpus 1\n"
+#define FOOTER "# end\n" /* so that a part is not taken for the whole */
+#define MAX_BYTES (1 << 16)
+#define MOST_CORES 65536 /* and threads of each */
+
+/* -- What it depends on ------------------------------------------------- */
+
+/* A file of /proc, its first line; "" where it cannot be read. */
+static char *
+first_line (const char *path)
+{
+  char text[256] = "";
+  int fd = open (path, O_RDONLY | O_CLOEXEC);
+  gssize n = fd >= 0 ? read (fd, text, sizeof text - 1) : 0;
+  if (fd >= 0)
+    close (fd);
+  text[MAX (n, 0)] = '\0';
+  return g_strndup (text, strcspn (text, "\n"));
+}
+
+static char *
+variable (const char *name)
+{
+  const char *value = g_getenv (name);
+  return value ? g_strconcat ("is ", value, NULL) : g_strdup ("is not set");
+}
+
+static gint
+by_name (gconstpointer a, gconstpointer b)
+{
+  return strcmp (*(char *const *)a, *(char *const *)b);
+}
+
+/* "nvidia0 nvidia1": a container may see some of them only. */
+static char *
+nodes (void)
+{
+  g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (GDir) dir = g_dir_open ("/dev", 0, NULL);
+  const char *name;
+  while (dir && (name = g_dir_read_name (dir)))
+    if (g_str_has_prefix (name, "nvidia"))
+      g_ptr_array_add (names, g_strdup (name));
+  g_ptr_array_sort (names, by_name);
+  g_ptr_array_add (names, NULL);
+  return g_strjoinv (" ", (char **)names->pdata);
+}
+
+static void
+set_ground (GKeyFile *file)
+{
+  const char *const variables[] = { "CUDA_VISIBLE_DEVICES", "CUDA_DEVICE_ORDER",
+                                    "NVIDIA_VISIBLE_DEVICES" };
+  g_autofree char *boot = first_line ("/proc/sys/kernel/random/boot_id");
+  g_autofree char *driver = first_line ("/proc/driver/nvidia/version");
+  g_autofree char *seen = nodes ();
+  g_key_file_set_string (file, "ground", "boot", boot);
+  g_key_file_set_string (file, "ground", "driver", driver);
+  g_key_file_set_string (file, "ground", "nodes", seen);
+  g_key_file_set_integer (file, "ground", "runtime", hass_cudart ()->version);
+  for (guint i = 0; i < G_N_ELEMENTS (variables); i++)
+    {
+      g_autofree char *value = variable (variables[i]);
+      g_key_file_set_string (file, "ground", variables[i], value);
+    }
+}
+
+static gboolean
+same_ground (GKeyFile *file)
+{
+  g_autoptr (GKeyFile) now = g_key_file_new ();
+  set_ground (now);
+  g_auto (GStrv) keys = g_key_file_get_keys (now, "ground", NULL, NULL);
+  gboolean same = TRUE;
+  for (char **k = keys; *k && same; k++)
+    {
+      g_autofree char *a = g_key_file_get_string (now, "ground", *k, NULL);
+      g_autofree char *b = g_key_file_get_string (file, "ground", *k, NULL);
+      same = g_strcmp0 (a, b) == 0;
+    }
+  return same;
+}
+
+/* -- The file ----------------------------------------------------------- */
+
+/* NULL where nothing shall be remembered. */
+static char *
+file_path (void)
+{
+  const char *profile = g_getenv ("HASS_PROFILE");
+  const char *cache = g_getenv ("XDG_CACHE_HOME");
+  if (g_strcmp0 (profile, "off") == 0 || g_strcmp0 (profile, "0") == 0)
+    return NULL;
+  if (!cache || !*cache)
+    cache = g_get_user_cache_dir ();
+  return g_build_filename (cache, "hass", "gpus", NULL);
+}
+
+static void
+blame (const char *path, const char *why)
+{
+  static gboolean blamed; /* calls come one at a time */
+  if (!blamed)
+    g_printerr ("hass: remembered GPUs are ignored: %s %s; HASS_PROFILE=off "
+                "remembers none\n",
+                path, why);
+  blamed = TRUE;
+}
+
+/* The text of a file of ours, NULL where there is none. Other: there is
+   something else. Never blocks on what is no regular file. */
+static char *
+load (const char *path, gboolean *other)
+{
+  struct stat s;
+  char *text = NULL;
+  int fd = open (path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  *other = fd < 0 && errno != ENOENT && errno != ENOTDIR;
+  if (fd >= 0 && fstat (fd, &s) == 0 && S_ISREG (s.st_mode)
+      && s.st_size <= MAX_BYTES)
+    {
+      text = g_malloc0 (s.st_size + 1);
+      if (read (fd, text, s.st_size) < 0 || !g_str_has_prefix (text, HEADER))
+        g_clear_pointer (&text, g_free);
+    }
+  if (fd >= 0)
+    close (fd);
+  *other |= fd >= 0 && !text;
+  if (*other)
+    blame (path, "is not a file of ours, of this version");
+  return text;
+}
+
+static gboolean
+get_text (GKeyFile *file, const char *group, const char *key, char *text,
+          gsize size)
+{
+  g_autofree char *value = g_key_file_get_string (file, group, key, NULL);
+  return value && g_strlcpy (text, value, size) < size;
+}
+
+static gboolean
+get_number (GKeyFile *file, const char *group, const char *key, guint64 most,
+            guint64 *n)
+{
+  *n = g_key_file_get_uint64 (file, group, key, NULL);
+  return *n >= 1 && *n <= most;
+}
+
+static gboolean
+read_gpu (GKeyFile *file, guint index, HassCudaProperties *p)
+{
+  guint64 cores, threads;
+  g_autofree char *group = g_strdup_printf ("gpu%u", index);
+  gboolean ok
+      = get_text (file, group, "name", p->name, sizeof p->name)
+        && get_text (file, group, "pci", p->pci, sizeof p->pci)
+        && get_number (file, group, "multiprocessors", MOST_CORES, &cores)
+        && get_number (file, group, "threads", MOST_CORES, &threads)
+        && get_number (file, group, "memory", G_MAXUINT64, &p->memory_bytes);
+  if (ok)
+    {
+      p->multiprocessors = (guint)cores;
+      p->threads_per_multiprocessor = (guint)threads;
+    }
+  return ok;
+}
+
+/* FALSE where none are remembered that can be those of now. Ours: the file may
+   be replaced. */
+static gboolean
+read_list (const char *path, HassGpuList *list, gboolean *ours)
+{
+  gboolean other;
+  guint64 n = 0;
+  g_autofree char *text = load (path, &other);
+  g_autoptr (GKeyFile) file = g_key_file_new ();
+  *ours = !other;
+  if (!text)
+    return FALSE;
+  gboolean ok = g_str_has_suffix (text, FOOTER)
+                && g_key_file_load_from_data (file, text, strlen (text),
+                                              G_KEY_FILE_NONE, NULL)
+                && get_number (file, "gpus", "count", HASS_MOST_GPUS, &n);
+  for (guint i = 0; i < n && ok; i++)
+    ok = read_gpu (file, i, &list->gpus[i]);
+  list->n = (guint)n;
+  if (!ok)
+    blame (path, "is damaged");
+  return ok && same_ground (file);
+}
+
+static void
+write_list (const char *path, const HassGpuList *list)
+{
+  g_autoptr (GKeyFile) file = g_key_file_new ();
+  g_autofree char *folder = g_path_get_dirname (path);
+  g_autofree char *beside = g_strconcat (path, ".XXXXXX", NULL);
+  set_ground (file);
+  g_key_file_set_uint64 (file, "gpus", "count", list->n);
+  for (guint i = 0; i < list->n; i++)
+    {
+      const HassCudaProperties *p = &list->gpus[i];
+      g_autofree char *group = g_strdup_printf ("gpu%u", i);
+      g_key_file_set_string (file, group, "name", p->name);
+      g_key_file_set_string (file, group, "pci", p->pci);
+      g_key_file_set_uint64 (file, group, "multiprocessors",
+                             p->multiprocessors);
+      g_key_file_set_uint64 (file, group, "threads",
+                             p->threads_per_multiprocessor);
+      g_key_file_set_uint64 (file, group, "memory", p->memory_bytes);
+    }
+  g_autofree char *keys = g_key_file_to_data (file, NULL, NULL);
+  g_autofree char *text = g_strconcat (HEADER, keys, FOOTER, NULL);
+  gssize length = (gssize)strlen (text);
+  g_mkdir_with_parents (folder, 0700);
+  /* Beside it and renamed: who reads sees the old one or the new one. */
+  int fd = g_mkstemp_full (beside, O_WRONLY | O_CLOEXEC, 0600);
+  if (fd < 0)
+    return; /* a cache that cannot be written is none */
+  gboolean ok = write (fd, text, length) == length;
+  ok = close (fd) == 0 && ok;
+  if (!ok || rename (beside, path) != 0)
+    unlink (beside);
+}
+
+/* -- For gpus_look.c ----------------------------------------------------- */
+
+gboolean
+hass_gpu_alike (const HassCudaProperties *a, const HassCudaProperties *b)
+{
+  return strcmp (a->name, b->name) == 0 && strcmp (a->pci, b->pci) == 0
+         && a->multiprocessors == b->multiprocessors
+         && a->threads_per_multiprocessor == b->threads_per_multiprocessor
+         && a->memory_bytes == b->memory_bytes;
+}
+
+/* The GPUs that were there when they were last looked for; FALSE: it is not
+   known. */
+gboolean
+hass_gpus_recall (HassGpuList *list)
+{
+  gboolean ours;
+  g_autofree char *path = file_path ();
+  return path && read_list (path, list, &ours);
+}
+
+/* These were found just now; none: what is remembered goes. */
+void
+hass_gpus_remember (const HassGpuList *list)
+{
+  gboolean ours;
+  g_autofree char *path = file_path ();
+  g_autofree HassGpuList *before = g_new0 (HassGpuList, 1);
+  if (!path)
+    return;
+  gboolean same = read_list (path, before, &ours) && before->n == list->n;
+  for (guint i = 0; i < list->n && same; i++)
+    same = hass_gpu_alike (&before->gpus[i], &list->gpus[i]);
+  if (!ours || same)
+    return;
+  if (list->n == 0)
+    unlink (path);
+  else
+    write_list (path, list);
+}

@@ -1,0 +1,484 @@
+/* SPDX-License-Identifier: MIT */
+/* test_cold_gpu.c: a GPU that takes long to start is started only when that
+   can pay, and whenever it is the only way.
+
+   DESIGN. The stand-in for the CUDA runtime says that a start takes an hour, or
+   a minute where the farm shall begin one, so it does so for another reason
+   than its cores' speed. Workers that count on the start wait for it:
+   without it they hang, and the watchdog says so.
+
+   Thread safety: one thread, beside the engine's and the stand-in's. */
+#include <gio/gio.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "device/fake_cudart.h"
+#include "device/gpus-private.h"
+#include "hass/hass.h"
+#include "hass_test.h"
+#include "sched/registry-private.h"
+#include "trial.h"
+
+#define HOUR_MS 3600000 /* of which 90 s are looked on */
+#define MINUTE_MS 60000 /* 1.5 s */
+#define N_LOADS 40
+#define N_QUICK 8 /* units, before workers wait for a start */
+
+static _Atomic guint on_cpu, on_gpu;
+
+/* -- Work --------------------------------------------------------------- */
+
+static void
+kernel (const HassBundle *bundle, gpointer data)
+{
+  (void)data;
+  atomic_fetch_add (&on_gpu, (guint)bundle->n_blocks);
+}
+
+static gboolean
+gpu_worker (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
+            GError **error)
+{
+  fake_launch (stream, kernel, bundle, data);
+  return fake_check ("count", error);
+}
+
+static gboolean
+quick (const HassBlock *block, HassWorker *worker, gpointer data,
+       GError **error)
+{
+  (void)block, (void)worker, (void)data, (void)error;
+  atomic_fetch_add (&on_cpu, 1);
+  return TRUE;
+}
+
+static void
+await_start (void)
+{
+  while (fake_cudart_counts ().opening == 0)
+    usleep (100);
+}
+
+static gboolean
+needs_start (const HassBlock *block, HassWorker *worker, gpointer data,
+             GError **error)
+{
+  if (atomic_load (&on_cpu) >= N_QUICK)
+    await_start ();
+  return quick (block, worker, data, error);
+}
+
+static gboolean
+hangs_without (const HassBlock *block, HassWorker *worker, gpointer data,
+               GError **error)
+{
+  await_start ();
+  return quick (block, worker, data, error);
+}
+
+/* Two seconds for two cores alone. */
+static gboolean
+slow_without (const HassBlock *block, HassWorker *worker, gpointer data,
+              GError **error)
+{
+  if (atomic_load (&on_gpu) == 0)
+    usleep (1000);
+  return quick (block, worker, data, error);
+}
+
+static gboolean
+twenty_ms (const HassBlock *block, HassWorker *worker, gpointer data,
+           GError **error)
+{
+  usleep (20000);
+  return quick (block, worker, data, error);
+}
+
+static gboolean
+cancels (const HassBlock *block, HassWorker *worker, gpointer data,
+         GError **error)
+{
+  usleep (3000);
+  if (atomic_load (&on_cpu) == N_QUICK)
+    g_cancellable_cancel (data);
+  return quick (block, worker, data, error);
+}
+
+/* Does not end before the GPU's start has begun. */
+static gboolean
+generate_and_wait (HassEmitter *emitter, gpointer data, GError **error)
+{
+  static const HassLoad load = { .size = 1 };
+  gboolean ok = TRUE;
+  (void)data, (void)error;
+  for (guint i = 0; i < N_LOADS && ok; i++)
+    ok = hass_emitter_emit (emitter, &load);
+  await_start ();
+  return ok;
+}
+
+/* -- Farms -------------------------------------------------------------- */
+
+static HassDataFarm
+farm_of (HassCpuWorkerFunc cpu, guint n_loads)
+{
+  static const HassLoad loads[4000];
+  HassDataFarm farm = HASS_DATA_FARM_INIT;
+  farm.name = "cold";
+  farm.loads = loads;
+  farm.n_loads = n_loads;
+  farm.cpu_worker = cpu;
+  farm.gpu_worker = gpu_worker;
+  farm.run.n_cores = cpu ? 2 : 0;
+  farm.run.platform = "";
+  return farm;
+}
+
+static void
+install (guint n_gpus, guint start_ms)
+{
+  hass_gpus_forget ();
+  fake_cudart_install (
+      &(FakePlan){ .n_devices = n_gpus, .start_ms = start_ms });
+}
+
+static void
+clean (void)
+{
+  hass_gpus_forget ();
+  FakeCounts counts = fake_cudart_remove ();
+  CU_ASSERT_STRING_EQUAL (counts.wrong, "");
+  CU_ASSERT_STRING_EQUAL (counts.leaks, "");
+  if (counts.wrong[0])
+    g_printerr ("\n    %s", counts.wrong);
+}
+
+/* No device may have failed. NULL when the farm has. */
+static HassReport *
+run (const HassDataFarm *farm)
+{
+  HassReport *r = NULL;
+  g_autoptr (GError) error = NULL;
+  atomic_store (&on_cpu, 0);
+  atomic_store (&on_gpu, 0);
+  watchdog (60, "a farm whose GPU is cold");
+  CU_ASSERT_TRUE (hass_data_farm_combine (farm, &r, &error));
+  watchdog (0, NULL);
+  if (error)
+    g_printerr ("\n    %s: %s", farm->run.strategy, error->message);
+  for (guint d = 0; r && d < r->n_devices; d++)
+    {
+      CU_ASSERT_FALSE (r->devices[d].lost);
+      CU_ASSERT_EQUAL (r->devices[d].failures, 0);
+      if (r->devices[d].lost || r->devices[d].failures > 0)
+        g_printerr ("\n    %s: %s", farm->run.strategy, r->devices[d].message);
+    }
+  CU_ASSERT_EQUAL (atomic_load (&on_cpu) + atomic_load (&on_gpu),
+                   farm->n_loads);
+  return r;
+}
+
+/* A farm that cannot end well without its GPU's start. */
+static void
+must_start (const HassDataFarm *farm)
+{
+  install (1, MINUTE_MS);
+  hass_report_free (run (farm));
+  CU_ASSERT_EQUAL (fake_cudart_counts ().opening, 1);
+  clean ();
+}
+
+/* -- Tests -------------------------------------------------------------- */
+
+/* auto keeps the last units for GPUs that it does not know. */
+static void
+not_for_tiny (void)
+{
+  static const char *const strategies[]
+      = { "auto", "naive-greedy", "shared-queue" };
+  for (guint n_gpus = 1; n_gpus <= 2; n_gpus++)
+    {
+      HassDataFarm farm = farm_of (quick, N_LOADS);
+      install (n_gpus, HOUR_MS);
+      for (guint s = 0; s < G_N_ELEMENTS (strategies); s++)
+        {
+          farm.run.strategy = strategies[s];
+          g_autoptr (HassReport) r = run (&farm);
+          CU_ASSERT_EQUAL_FATAL (r->n_devices, 1 + n_gpus);
+          CU_ASSERT_PTR_NULL (r->devices[0].message);
+          const char *why = r->devices[n_gpus].message;
+          CU_ASSERT_TRUE (why && strstr (why, "was not started"));
+        }
+      CU_ASSERT_EQUAL (atomic_load (&on_gpu), 0);
+      clean ();
+      CU_ASSERT_EQUAL (fake_cudart_counts ().calls[FAKE_SET_DEVICE], 0);
+    }
+}
+
+static gboolean
+slow (const HassBlock *block, HassWorker *worker, gpointer data, GError **error)
+{
+  usleep (5000);
+  return quick (block, worker, data, error);
+}
+
+/* auto would give all to a GPU that was that much faster in an earlier run, and
+   the cores nothing to show how fast they are: that run tells. */
+static void
+not_for_tiny_known (void)
+{
+  g_autofree char *store = trial_file ("");
+  g_autofree char *lock = g_strconcat (store, ".lock", NULL);
+  HassDataFarm farm = farm_of (slow, N_LOADS);
+  g_setenv ("HASS_PROFILE", store, TRUE);
+  farm.run.strategy = "static:cpu=0.5";
+  install (1, 0);
+  hass_report_free (run (&farm));
+  CU_ASSERT_EQUAL (atomic_load (&on_gpu), N_LOADS / 2);
+  clean ();
+  farm.run.strategy = "auto";
+  install (1, HOUR_MS);
+  hass_report_free (run (&farm));
+  clean ();
+  CU_ASSERT_EQUAL (fake_cudart_counts ().calls[FAKE_SET_DEVICE], 0);
+  g_setenv ("HASS_PROFILE", "off", TRUE);
+  unlink (store);
+  unlink (lock);
+}
+
+/* A farm of 300 ms and a start of 8 s, as the cores have shown after 0.2. */
+static void
+not_for_short (void)
+{
+  HassDataFarm farm = farm_of (slow_without, 600);
+  install (1, 8000);
+  hass_report_free (run (&farm));
+  clean ();
+  CU_ASSERT_EQUAL (fake_cudart_counts ().calls[FAKE_SET_DEVICE], 0);
+}
+
+/* All units are taken, if not done. */
+static void
+not_when_nothing_waits (void)
+{
+  HassDataFarm farm = farm_of (twenty_ms, 1);
+  farm.run.strategy = "naive-greedy";
+  install (1, HOUR_MS);
+  hass_report_free (run (&farm));
+  CU_ASSERT_EQUAL (fake_cudart_counts ().opening, 0);
+  clean ();
+}
+
+static void
+for_long (void)
+{
+  HassDataFarm farm = farm_of (slow_without, 4000);
+  install (1, 100);
+  hass_report_free (run (&farm));
+  CU_ASSERT_EQUAL (fake_cudart_counts ().opened, 1);
+  CU_ASSERT_TRUE (atomic_load (&on_gpu) > 0);
+  clean ();
+}
+
+static void
+for_unknown (void)
+{
+  HassDataFarm farm = farm_of (quick, 0);
+  install (1, MINUTE_MS);
+  farm.generate = generate_and_wait;
+  atomic_store (&on_cpu, 0);
+  watchdog (60, "a generator that waits for a cold GPU");
+  CU_ASSERT_TRUE (hass_data_farm_combine (&farm, NULL, NULL));
+  watchdog (0, NULL);
+  CU_ASSERT_EQUAL (fake_cudart_counts ().opening, 1);
+  clean ();
+}
+
+static void
+for_more_rounds (void)
+{
+  HassDataFarm farm = farm_of (needs_start, N_LOADS);
+  farm.round_loads = N_LOADS / 2;
+  must_start (&farm);
+}
+
+static void
+for_no_progress (void)
+{
+  HassDataFarm farm = farm_of (hangs_without, N_LOADS);
+  must_start (&farm);
+}
+
+/* By the cores' wish or for want of any. */
+static void
+for_gpus_alone (void)
+{
+  static const char *const strategies[]
+      = { "gpu-only", "static:cpu=0", "static:cpu=0.5" };
+  HassDataFarm farm = farm_of (NULL, N_LOADS);
+  must_start (&farm);
+  CU_ASSERT_EQUAL (atomic_load (&on_gpu), N_LOADS);
+  for (guint s = 0; s < G_N_ELEMENTS (strategies); s++)
+    {
+      farm = farm_of (quick, N_LOADS);
+      farm.run.strategy = strategies[s];
+      must_start (&farm);
+      CU_ASSERT_EQUAL (atomic_load (&on_gpu), s < 2 ? N_LOADS : N_LOADS / 2);
+    }
+}
+
+/* Some of them need the GPU, as their cores wait for it, some do not. */
+static void
+under_any_strategy (void)
+{
+  const HassStrategyOps *const *list = hass_builtin_strategies;
+  for (guint s = 0; list[s]; s++)
+    {
+      HassDataFarm farm = farm_of (quick, 400);
+      if (!(list[s]->farms & HASS_FARM_COMBINE))
+        continue;
+      farm.run.strategy = list[s]->name;
+      farm.round_loads = s % 2 ? 100 : 0;
+      install (2, HOUR_MS);
+      hass_report_free (run (&farm));
+      clean ();
+    }
+}
+
+static gboolean
+task_cpu (const HassTask *task, HassWorker *worker, gpointer data,
+          GError **error)
+{
+  (void)task;
+  return needs_start (NULL, worker, data, error);
+}
+
+static void
+for_gpu_tasks (void)
+{
+  HassTask tasks[N_LOADS];
+  HassFunctionFarm farm = HASS_FUNCTION_FARM_INIT;
+  g_autoptr (GError) error = NULL;
+  for (guint i = 0; i < N_LOADS; i++)
+    tasks[i] = (HassTask){ .cpu = i > 0 ? task_cpu : NULL, .gpu = gpu_worker };
+  farm.tasks = tasks;
+  farm.n_tasks = N_LOADS;
+  farm.run.n_cores = 2;
+  farm.run.platform = "";
+  install (1, HOUR_MS);
+  atomic_store (&on_cpu, 0);
+  atomic_store (&on_gpu, 0);
+  watchdog (60, "a task that only a cold GPU can run");
+  CU_ASSERT_TRUE (hass_function_farm (&farm, NULL, &error));
+  watchdog (0, NULL);
+  CU_ASSERT_TRUE (atomic_load (&on_gpu) > 0);
+  clean ();
+}
+
+/* Farms of 20 ms, each too short for a start of a third of a second. */
+static void
+for_many_short (void)
+{
+  HassDataFarm farm = farm_of (twenty_ms, 1);
+  guint n = 0;
+  farm.run.strategy = "naive-greedy";
+  install (1, 300);
+  for (; n < 1000 && fake_cudart_counts ().opening == 0; n++)
+    hass_report_free (run (&farm));
+  CU_ASSERT_TRUE (n > 1 && n < 1000);
+  clean ();
+}
+
+/* What a start took is expected of the next GPU. */
+static void
+learns (void)
+{
+  HassDataFarm farm = farm_of (NULL, N_LOADS);
+  install (2, HOUR_MS);
+  farm.run.n_gpus = 1;
+  hass_report_free (run (&farm));
+  CU_ASSERT_EQUAL (hass_gpu_start_ns (hass_gpus_get (0)), 0);
+  gint64 ns = hass_gpu_start_ns (hass_gpus_get (1));
+  CU_ASSERT_TRUE (ns > 0 && ns < HOUR_MS * G_GINT64_CONSTANT (1000000));
+  clean ();
+}
+
+/* Pinned memory has a context already, and is meant for GPUs. */
+static void
+for_pinned_memory (void)
+{
+  install (1, HOUR_MS);
+  CU_ASSERT_EQUAL (hass_gpus_count (), 1);
+  CU_ASSERT_TRUE (hass_gpu_start_ns (hass_gpus_get (0)) > 0);
+  gpointer memory = hass_alloc (100, NULL);
+  CU_ASSERT_EQUAL (hass_gpu_start_ns (hass_gpus_get (0)), 0);
+  hass_free (memory);
+  clean ();
+  install (1, HOUR_MS);
+  CU_ASSERT_EQUAL (hass_gpus_count (), 1);
+  CU_ASSERT_TRUE (hass_gpu_start_ns (hass_gpus_get (0)) > 0);
+  g_autofree char *own = g_malloc (100);
+  CU_ASSERT_TRUE (hass_register (own, 100, NULL));
+  CU_ASSERT_EQUAL (hass_gpu_start_ns (hass_gpus_get (0)), 0);
+  hass_unregister (own);
+  clean ();
+}
+
+static void
+cancelled (void)
+{
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  g_autoptr (HassReport) r = NULL;
+  g_autoptr (GError) error = NULL;
+  HassDataFarm farm = farm_of (cancels, 4000);
+  farm.user_data = cancellable;
+  farm.run.cancellable = cancellable;
+  install (1, HOUR_MS);
+  atomic_store (&on_cpu, 0);
+  watchdog (60, "a farm that is cancelled while its GPU is cold");
+  CU_ASSERT_FALSE (hass_data_farm_combine (&farm, &r, &error));
+  watchdog (0, NULL);
+  CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_CANCELLED));
+  CU_ASSERT_EQUAL (fake_cudart_counts ().opening, 0);
+  CU_ASSERT_FALSE (r->devices[1].lost);
+  clean ();
+}
+
+static void
+recorded (void)
+{
+  g_autofree char *path = trial_file ("");
+  g_autofree char *text = NULL;
+  HassDataFarm farm = farm_of (quick, N_LOADS);
+  unlink (path);
+  farm.run.record = path;
+  install (1, HOUR_MS);
+  hass_report_free (run (&farm));
+  clean ();
+  CU_ASSERT_TRUE_FATAL (g_file_get_contents (path, &text, NULL, NULL));
+  unlink (path);
+  const char *open = strstr (text, "\"event\":\"open\",\"device\":1,");
+  const char *end = open ? strchr (open, '\n') : NULL;
+  CU_ASSERT_TRUE (end && g_str_has_prefix (end - 11, "\"ok\":false}"));
+}
+
+HASS_TEST_SUITE (cold_gpu, { "a tiny farm never starts it", not_for_tiny },
+                 { "nor does one whose cores were measured in an earlier run",
+                   not_for_tiny_known },
+                 { "nor does one that the cores will soon have done",
+                   not_for_short },
+                 { "nor one of which nothing waits", not_when_nothing_waits },
+                 { "a long farm does", for_long },
+                 { "a generator that goes on does", for_unknown },
+                 { "loads of a later round do", for_more_rounds },
+                 { "cores that finish nothing do", for_no_progress },
+                 { "farms and strategies that use GPUs alone do",
+                   for_gpus_alone },
+                 { "tasks that only GPUs can run do", for_gpu_tasks },
+                 { "many short farms do, together", for_many_short },
+                 { "farms behind pinned memory do", for_pinned_memory },
+                 { "every strategy ends with one", under_any_strategy },
+                 { "the next GPU is taken to start as fast", learns },
+                 { "a farm that is cancelled meanwhile ends", cancelled },
+                 { "a record shows that it was not opened", recorded })

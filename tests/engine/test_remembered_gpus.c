@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: MIT */
+/* test_remembered_gpus.c: which GPUs there are is remembered from process to
+   process, checked by the first start, and asked of the driver where that
+   matters.
+
+   DESIGN. A process begins when the GPUs are forgotten and the stand-in for the
+   CUDA runtime is installed anew; the cache is a folder of the test's own. The
+   stand-in counts the calls.
+
+   Thread safety: one thread, beside the engine's and the stand-in's. */
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "device/fake_cudart.h"
+#include "device/gpus-private.h"
+#include "hass/hass.h"
+#include "hass_test.h"
+#include "trial.h"
+
+#define HOUR_MS 3600000
+#define N_LOADS 40
+
+static char *cache, *file; /* a test's */
+static _Atomic guint on_cpu, on_gpu;
+
+/* -- Processes ---------------------------------------------------------- */
+
+static void
+end_process (void)
+{
+  hass_gpus_forget ();
+  FakeCounts counts = fake_cudart_remove ();
+  CU_ASSERT_STRING_EQUAL (counts.wrong, "");
+  CU_ASSERT_STRING_EQUAL (counts.leaks, "");
+}
+
+static void
+begin_process (const FakePlan *plan)
+{
+  hass_gpus_forget ();
+  fake_cudart_install (plan);
+}
+
+/* With a cache that remembers so many GPUs, none for 0. */
+static void
+set_up (guint n_gpus)
+{
+  cache = g_dir_make_tmp ("hass-cache-XXXXXX", NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL (cache);
+  file = g_build_filename (cache, "hass", "gpus", NULL);
+  g_autofree char *profile = g_build_filename (cache, "profile", NULL);
+  g_setenv ("XDG_CACHE_HOME", cache, TRUE);
+  g_setenv ("HASS_PROFILE", profile, TRUE);
+  if (n_gpus == 0)
+    return;
+  begin_process (&(FakePlan){ .n_devices = n_gpus });
+  CU_ASSERT_EQUAL (hass_gpus_count (), n_gpus);
+  end_process ();
+  CU_ASSERT_TRUE (g_file_test (file, G_FILE_TEST_IS_REGULAR));
+}
+
+static void
+clear (void)
+{
+  static const char *const names[]
+      = { "hass/gpus", "hass", "profile", "profile.lock", "" };
+  g_setenv ("HASS_PROFILE", "off", TRUE);
+  g_unsetenv ("XDG_CACHE_HOME");
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    {
+      g_autofree char *path = g_build_filename (cache, names[i], NULL);
+      remove (path);
+    }
+  CU_ASSERT_FALSE (g_file_test (cache, G_FILE_TEST_EXISTS));
+  g_clear_pointer (&cache, g_free);
+  g_clear_pointer (&file, g_free);
+}
+
+static guint
+looks (void)
+{
+  return fake_cudart_counts ().calls[FAKE_DEVICE_COUNT];
+}
+
+/* -- Farms -------------------------------------------------------------- */
+
+static void
+kernel (const HassBundle *bundle, gpointer data)
+{
+  (void)data;
+  atomic_fetch_add (&on_gpu, (guint)bundle->n_blocks);
+}
+
+static gboolean
+gpu_worker (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
+            GError **error)
+{
+  fake_launch (stream, kernel, bundle, data);
+  return fake_check ("count", error);
+}
+
+static gboolean
+cpu_worker (const HassBlock *block, HassWorker *worker, gpointer data,
+            GError **error)
+{
+  (void)block, (void)worker, (void)data, (void)error;
+  atomic_fetch_add (&on_cpu, 1);
+  return TRUE;
+}
+
+/* Waits until the start of the first GPU has begun. */
+static gboolean
+sees_start (const HassBlock *block, HassWorker *worker, gpointer data,
+            GError **error)
+{
+  HassGpu *gpu = data;
+  for (gboolean cold = TRUE; cold; usleep (100))
+    {
+      pthread_mutex_lock (&gpu->lock);
+      cold = gpu->start == HASS_GPU_COLD && !gpu->has_starter;
+      pthread_mutex_unlock (&gpu->lock);
+    }
+  return cpu_worker (block, worker, data, error);
+}
+
+static HassReport *
+run (HassCpuWorkerFunc cpu, const char *strategy, gpointer data)
+{
+  static const HassLoad loads[N_LOADS];
+  HassReport *r = NULL;
+  g_autoptr (GError) error = NULL;
+  HassDataFarm farm = HASS_DATA_FARM_INIT;
+  farm.name = "remembered";
+  farm.loads = loads;
+  farm.n_loads = N_LOADS;
+  farm.cpu_worker = cpu;
+  farm.gpu_worker = gpu_worker;
+  farm.user_data = data;
+  farm.run.n_cores = cpu ? 2 : 0;
+  farm.run.strategy = strategy;
+  farm.run.platform = "";
+  atomic_store (&on_cpu, 0);
+  atomic_store (&on_gpu, 0);
+  watchdog (60, "a farm whose GPU is remembered");
+  CU_ASSERT_TRUE (hass_data_farm_combine (&farm, &r, &error));
+  watchdog (0, NULL);
+  if (error)
+    g_printerr ("\n    %s", error->message);
+  CU_ASSERT_EQUAL (atomic_load (&on_cpu) + atomic_load (&on_gpu), N_LOADS);
+  return r;
+}
+
+/* -- Tests -------------------------------------------------------------- */
+
+static void
+not_asked_for (void)
+{
+  set_up (2);
+  begin_process (&(FakePlan){ .n_devices = 2, .start_ms = HOUR_MS });
+  g_autoptr (HassReport) r = run (cpu_worker, NULL, NULL);
+  CU_ASSERT_EQUAL (r->n_devices, 3);
+  CU_ASSERT_EQUAL (fake_cudart_counts ().n_calls, 0);
+  CU_ASSERT_STRING_EQUAL (hass_gpus_get (1)->properties.name, "Fake GPU 1");
+  CU_ASSERT_PTR_NULL (hass_gpus_problem ());
+  end_process ();
+  clear ();
+}
+
+/* Whoever cannot do without, or wants to show them. */
+static void
+asked_for (void)
+{
+  set_up (1);
+  begin_process (&(FakePlan){ .n_devices = 2 });
+  g_autoptr (HassReport) r = run (NULL, NULL, NULL);
+  CU_ASSERT_EQUAL (r->n_devices, 2);
+  CU_ASSERT_EQUAL (looks (), 1);
+  end_process ();
+  begin_process (&(FakePlan){ 0 });
+  CU_ASSERT_EQUAL (hass_gpus_count (), 1);
+  end_process ();
+  begin_process (&(FakePlan){ .start_ms = HOUR_MS });
+  hass_report_free (run (cpu_worker, NULL, NULL));
+  CU_ASSERT_EQUAL (looks (), 0);
+  HassGpu *gpu = hass_gpus_get (0);
+  CU_ASSERT_EQUAL (hass_gpus_count (), 1);
+  CU_ASSERT_EQUAL (looks (), 1);
+  CU_ASSERT_PTR_EQUAL (hass_gpus_get (0), gpu);
+  end_process ();
+  clear ();
+}
+
+/* The first start looks, and the GPU is what it was. */
+static void
+confirmed (void)
+{
+  set_up (1);
+  begin_process (&(FakePlan){ 0 });
+  g_autoptr (HassReport) r = run (cpu_worker, "gpu-only", NULL);
+  CU_ASSERT_EQUAL (atomic_load (&on_gpu), N_LOADS);
+  CU_ASSERT_FALSE (r->devices[1].lost);
+  hass_report_free (run (cpu_worker, "gpu-only", NULL));
+  CU_ASSERT_EQUAL (looks (), 1);
+  end_process ();
+  clear ();
+}
+
+/* @want: what the file remembers then. */
+static void
+others_found (const FakePlan *plan, guint want)
+{
+  set_up (2);
+  begin_process (plan);
+  g_autoptr (HassReport) r = run (cpu_worker, "gpu-only", NULL);
+  CU_ASSERT_EQUAL (atomic_load (&on_cpu), N_LOADS);
+  CU_ASSERT_EQUAL_FATAL (r->n_devices, 3);
+  for (guint d = 1; d < 3; d++)
+    {
+      CU_ASSERT_TRUE (r->devices[d].lost);
+      CU_ASSERT_TRUE (r->devices[d].message
+                      && strstr (r->devices[d].message, "remembered"));
+    }
+  CU_ASSERT_EQUAL (fake_cudart_counts ().calls[FAKE_SET_DEVICE], 0);
+  g_autoptr (HassReport) next
+      = run (cpu_worker, want > 0 ? "gpu-only" : NULL, NULL);
+  CU_ASSERT_EQUAL (next->n_devices, 1 + want);
+  CU_ASSERT_EQUAL (atomic_load (&on_gpu), want > 0 ? N_LOADS : 0);
+  CU_ASSERT_EQUAL (looks (), 1);
+  end_process ();
+  CU_ASSERT_EQUAL (g_file_test (file, G_FILE_TEST_EXISTS), want > 0);
+  begin_process (&(FakePlan){ .n_devices = MAX (want, 1) });
+  CU_ASSERT_EQUAL (hass_gpus_expected (), MAX (want, 1));
+  CU_ASSERT_EQUAL (looks (), want == 0);
+  end_process ();
+  clear ();
+}
+
+static void
+disproved (void)
+{
+  others_found (&(FakePlan){ .n_devices = 1 }, 1);
+  others_found (&(FakePlan){ .n_devices = 2, .multiprocessors = 5 }, 2);
+  others_found (&(FakePlan){ .device_count_code = FAKE_NO_DRIVER }, 0);
+}
+
+/* The exit's handler must come behind the runtime's own. */
+static void
+stays_for_the_look (void)
+{
+  set_up (1);
+  begin_process (&(FakePlan){ .look_ms = 60, .hold_opening = TRUE });
+  CU_ASSERT_EQUAL (hass_gpus_expected (), 1);
+  hass_report_free (run (sees_start, "naive-greedy", hass_gpus_get (0)));
+  CU_ASSERT_EQUAL (looks (), 1);
+  CU_ASSERT_EQUAL (fake_cudart_counts ().opened, 0);
+  fake_let_open ();
+  end_process ();
+  clear ();
+}
+
+static void
+absent (void)
+{
+  static const int codes[] = { FAKE_NO_DRIVER, FAKE_NO_DEVICE };
+  for (guint i = 0; i < 2; i++)
+    {
+      set_up (0);
+      begin_process (&(FakePlan){ .device_count_code = codes[i] });
+      g_autoptr (HassReport) r = run (cpu_worker, NULL, NULL);
+      CU_ASSERT_EQUAL (r->n_devices, 1);
+      CU_ASSERT_PTR_NOT_NULL (hass_gpus_problem ());
+      CU_ASSERT_EQUAL (looks (), 1);
+      end_process ();
+      CU_ASSERT_FALSE (g_file_test (file, G_FILE_TEST_EXISTS));
+      clear ();
+    }
+}
+
+/* So many are expected; and whether the runtime was asked for that. */
+static void
+expect (const FakePlan *plan, guint n, gboolean asked)
+{
+  begin_process (plan);
+  CU_ASSERT_EQUAL (hass_gpus_expected (), n);
+  CU_ASSERT_EQUAL (looks (), asked);
+  end_process ();
+}
+
+static void
+elsewhere (void)
+{
+  const FakePlan same = { .n_devices = 2 };
+  set_up (2);
+  expect (&same, 2, FALSE);
+  g_setenv ("CUDA_VISIBLE_DEVICES", "0", TRUE);
+  expect (&(FakePlan){ .n_devices = 1 }, 1, TRUE);
+  expect (&(FakePlan){ .n_devices = 1 }, 1, FALSE);
+  g_unsetenv ("CUDA_VISIBLE_DEVICES");
+  expect (&same, 2, TRUE);
+  expect (&(FakePlan){ .n_devices = 1, .version = 7 }, 1, TRUE);
+  expect (&same, 2, TRUE);
+  g_autofree char *text = NULL;
+  CU_ASSERT_TRUE_FATAL (g_file_get_contents (file, &text, NULL, NULL));
+  char *boot = strstr (text, "boot=");
+  CU_ASSERT_PTR_NOT_NULL_FATAL (boot);
+  boot[5] = boot[5] == '0' ? '1' : '0';
+  g_file_set_contents (file, text, -1, NULL);
+  expect (&same, 2, TRUE);
+  g_setenv ("HASS_NGPU", "1", TRUE);
+  expect (&same, 1, FALSE);
+  g_setenv ("HASS_NGPU", "0", TRUE);
+  expect (&same, 0, FALSE);
+  g_unsetenv ("HASS_NGPU");
+  g_setenv ("HASS_PROFILE", "off", TRUE);
+  expect (&same, 2, TRUE);
+  clear ();
+}
+
+/* Damaged ones are replaced, what is not ours is left alone; the warning is on
+   stderr, once. */
+static void
+damaged (void)
+{
+  const FakePlan same = { .n_devices = 2 };
+  g_autofree char *text = NULL;
+  gsize length;
+  set_up (2);
+  CU_ASSERT_TRUE_FATAL (g_file_get_contents (file, &text, &length, NULL));
+  int out = dup (STDERR_FILENO);
+  CU_ASSERT_PTR_NOT_NULL (freopen ("/dev/null", "w", stderr));
+  for (gsize n = strlen ("# hass-gpus 1\n"); n + 1 < length; n += 7)
+    {
+      g_file_set_contents (file, text, n, NULL);
+      expect (&same, 2, TRUE);
+      expect (&same, 2, FALSE);
+    }
+  static const char *const foreign[]
+      = { "", "# hass-gpus 2\n[gpus]\ncount=1\n", "a letter to a friend\n" };
+  for (guint i = 0; i < G_N_ELEMENTS (foreign); i++)
+    {
+      g_autofree char *after = NULL;
+      g_file_set_contents (file, foreign[i], -1, NULL);
+      expect (&same, 2, TRUE);
+      expect (&same, 2, TRUE);
+      CU_ASSERT_TRUE (g_file_get_contents (file, &after, NULL, NULL));
+      CU_ASSERT_EQUAL (g_strcmp0 (after, foreign[i]), 0);
+    }
+  fflush (stderr);
+  dup2 (out, STDERR_FILENO);
+  close (out);
+  clear ();
+}
+
+HASS_TEST_SUITE (
+    remembered_gpus,
+    { "a tiny farm does not even ask which there are", not_asked_for },
+    { "who needs one asks", asked_for },
+    { "the first start looks, once", confirmed },
+    { "where there are others, the farm goes on and the next has them",
+      disproved },
+    { "a farm that ends waits for the look alone", stays_for_the_look },
+    { "that there are none is not remembered", absent },
+    { "another boot, variable or runtime counts as another machine",
+      elsewhere },
+    { "damaged files are replaced, foreign ones left alone", damaged })
