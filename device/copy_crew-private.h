@@ -17,4 +17,15 @@
 gint64 hass_copy_crew_run (guint n, void (*piece) (guint i, gpointer data),
                            gpointer data);
 
+/* The same, and the caller calls between() after each of its pieces and while
+   it waits for the others. */
+gint64 hass_copy_crew_run_between (guint n,
+                                   void (*piece) (guint i, gpointer data),
+                                   void (*between) (gpointer data),
+                                   gpointer data);
+
+/* A job of about n pieces is about to come: helpers that sleep are woken, so
+   that they are there when it does. */
+void hass_copy_crew_expect (guint n);
+
 #endif

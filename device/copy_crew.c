@@ -7,10 +7,15 @@
    takes nothing. The caller takes pieces too and waits until as many are
    done as there were, so a job is never replaced while somebody has a piece.
 
+   Waking a thread costs who does it 10 us, and a lock that all of them need
+   would let them in one after another. So each helper sleeps on a semaphore
+   of its own, the caller wakes two, and who is woken wakes two more.
+
    Thread safety: see copy_crew-private.h. */
 #include "copy_crew-private.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <time.h>
 
@@ -18,6 +23,7 @@
 #include "urgent-private.h"
 
 #define MOST_HELPERS 7
+#define WAKES 2 /* so many each */
 #define SPIN_NS 100000
 
 typedef struct
@@ -26,12 +32,19 @@ typedef struct
   gpointer data;
 } Job;
 
+typedef void (*Between) (gpointer data);
+
+typedef struct
+{
+  sem_t wake;
+  _Atomic gboolean asleep; /* who clears it posts, or is the helper itself */
+} Helper;
+
 static pthread_mutex_t owner = PTHREAD_MUTEX_INITIALIZER; /* has the crew */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t came = PTHREAD_COND_INITIALIZER; /* with lock */
-static guint n_sleeping;                               /* lock */
-static guint n_helpers;                                /* owner */
-static gboolean started;                               /* owner */
+static Helper helpers[MOST_HELPERS];
+static guint n_helpers;     /* owner */
+static gboolean started;    /* owner */
+static _Atomic gint wanted; /* helpers still to be woken, about */
 /* Written by the owner before `next` is raised, read by helpers after they
    have taken a piece of that generation, which keeps the owner waiting. */
 static Job job;
@@ -57,7 +70,7 @@ is_open (guint64 word)
 
 /* Does pieces of whatever job is published; TRUE when there was one. */
 static gboolean
-help (void)
+help (Between between)
 {
   gboolean any = FALSE;
   /* Acquire pairs with the release in run: the job is seen. */
@@ -72,15 +85,54 @@ help (void)
       any = TRUE;
       /* Release pairs with the owner's acquire: what was copied is seen. */
       atomic_fetch_add_explicit (&n_done, 1, memory_order_release);
+      if (between)
+        between (job.data);
       word = atomic_load_explicit (&next, memory_order_acquire);
     }
   return any;
 }
 
-static void *
-helper (void *unused)
+/* Wakes a few of the helpers that are wanted, if they sleep. */
+static void
+wake_some (void)
 {
-  (void)unused;
+  guint n = 0;
+  for (guint i = 0; i < MOST_HELPERS && n < WAKES; i++)
+    {
+      gboolean asleep = TRUE;
+      if (atomic_load_explicit (&wanted, memory_order_relaxed) <= 0)
+        return;
+      if (!atomic_load_explicit (&helpers[i].asleep, memory_order_seq_cst)
+          || !atomic_compare_exchange_strong_explicit (
+              &helpers[i].asleep, &asleep, FALSE, memory_order_seq_cst,
+              memory_order_relaxed))
+        continue;
+      atomic_fetch_sub_explicit (&wanted, 1, memory_order_relaxed);
+      sem_post (&helpers[i].wake);
+      n++;
+    }
+}
+
+/* Sequentially consistent, as in publish: either the helper sees the job or
+   who publishes it the sleeper. */
+static void
+sleep_until_woken (Helper *self)
+{
+  gboolean asleep = TRUE;
+  atomic_store_explicit (&self->asleep, TRUE, memory_order_seq_cst);
+  if (is_open (atomic_load_explicit (&next, memory_order_seq_cst))
+      && atomic_compare_exchange_strong_explicit (&self->asleep, &asleep, FALSE,
+                                                  memory_order_seq_cst,
+                                                  memory_order_relaxed))
+    return;
+  while (sem_wait (&self->wake) != 0)
+    ; /* a signal */
+  wake_some ();
+}
+
+static void *
+helper (void *self)
+{
   hass_thread_urgent ();
   hass_cpu_pool_unbind ();
   for (;;)
@@ -88,19 +140,14 @@ helper (void *unused)
       gint64 since = now_ns ();
       while (now_ns () - since < SPIN_NS)
         {
-          if (help ())
+          if (help (NULL))
             since = now_ns ();
 #if defined(__x86_64__) || defined(__i386__)
           for (int i = 0; i < 32; i++)
             __builtin_ia32_pause ();
 #endif
         }
-      pthread_mutex_lock (&lock);
-      n_sleeping++;
-      while (!is_open (atomic_load_explicit (&next, memory_order_acquire)))
-        pthread_cond_wait (&came, &lock);
-      n_sleeping--;
-      pthread_mutex_unlock (&lock);
+      sleep_until_woken (self);
     }
   return NULL;
 }
@@ -110,11 +157,12 @@ static void
 start (void)
 {
   started = TRUE;
-  guint wanted = MIN (hass_cpu_pool_available () / 2, MOST_HELPERS);
-  for (guint i = 0; i < wanted; i++)
+  guint n = MIN (hass_cpu_pool_available () / 2, MOST_HELPERS);
+  for (guint i = 0; i < n; i++)
     {
       pthread_t thread;
-      if (pthread_create (&thread, NULL, helper, NULL) != 0)
+      sem_init (&helpers[i].wake, 0, 0);
+      if (pthread_create (&thread, NULL, helper, &helpers[i]) != 0)
         return;
       pthread_detach (thread);
       n_helpers++;
@@ -128,40 +176,69 @@ publish (guint n, void (*piece) (guint i, gpointer data), gpointer data)
       = (atomic_load_explicit (&next, memory_order_relaxed) >> (2 * BITS)) + 1;
   job = (Job){ piece, data };
   atomic_store_explicit (&n_done, 0, memory_order_relaxed);
+  atomic_store_explicit (&wanted, (gint)MIN (n - 1, n_helpers),
+                         memory_order_relaxed);
   atomic_store_explicit (&next, generation << (2 * BITS) | (guint64)n << BITS,
-                         memory_order_release);
-  pthread_mutex_lock (&lock);
-  if (n_sleeping > 0)
-    pthread_cond_broadcast (&came);
-  pthread_mutex_unlock (&lock);
+                         memory_order_seq_cst);
+  wake_some ();
+}
+
+/* Whether the caller now has the crew. */
+static gboolean
+take_crew (guint n)
+{
+  if (n <= 1 || n > MASK || pthread_mutex_trylock (&owner) != 0)
+    return FALSE;
+  if (!started)
+    start ();
+  if (n_helpers > 0)
+    return TRUE;
+  pthread_mutex_unlock (&owner);
+  return FALSE;
+}
+
+void
+hass_copy_crew_expect (guint n)
+{
+  if (!take_crew (n))
+    return;
+  atomic_store_explicit (&wanted, (gint)MIN (n - 1, n_helpers),
+                         memory_order_relaxed);
+  wake_some ();
+  pthread_mutex_unlock (&owner);
 }
 
 /* Helpers that find nothing to do look out for more, and hold their cores as
    long as the caller. */
 gint64
+hass_copy_crew_run_between (guint n, void (*piece) (guint i, gpointer data),
+                            void (*between) (gpointer data), gpointer data)
+{
+  gint64 begin_ns = now_ns ();
+  if (!take_crew (n))
+    {
+      for (guint i = 0; i < n; i++)
+        {
+          piece (i, data);
+          if (between)
+            between (data);
+        }
+      return now_ns () - begin_ns;
+    }
+  guint n_cores = 1 + n_helpers;
+  publish (n, piece, data);
+  help (between);
+  while (atomic_load_explicit (&n_done, memory_order_acquire) < n)
+    if (between)
+      between (data);
+  atomic_store_explicit (&wanted, 0, memory_order_relaxed);
+  pthread_mutex_unlock (&owner);
+  return n_cores * (now_ns () - begin_ns);
+}
+
+gint64
 hass_copy_crew_run (guint n, void (*piece) (guint i, gpointer data),
                     gpointer data)
 {
-  gboolean mine = n > 1 && n <= MASK && pthread_mutex_trylock (&owner) == 0;
-  gint64 begin_ns = now_ns ();
-  guint n_cores = 1;
-  if (mine && !started)
-    start ();
-  if (!mine || n_helpers == 0)
-    {
-      for (guint i = 0; i < n; i++)
-        piece (i, data);
-    }
-  else
-    {
-      n_cores += n_helpers;
-      publish (n, piece, data);
-      help ();
-      while (atomic_load_explicit (&n_done, memory_order_acquire) < n)
-        ;
-    }
-  gint64 spent_ns = n_cores * (now_ns () - begin_ns);
-  if (mine)
-    pthread_mutex_unlock (&owner);
-  return spent_ns;
+  return hass_copy_crew_run_between (n, piece, NULL, data);
 }

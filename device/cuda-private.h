@@ -9,6 +9,9 @@
 
 #define HASS_CUDA_SLOTS 4
 
+/* Smaller stretches are staged, without a try of the other way. */
+#define HASS_CUDA_CHOICE_BYTES ((gsize)1 << 20)
+
 typedef struct HassCudaDevice HassCudaDevice;
 
 /* Blocks of one bundle that have the same GPU worker: all of them but in a
@@ -37,6 +40,9 @@ typedef struct
   guint64 record_capacity;
   guint64 n_copied; /* records on their way or there */
   guint n_runs;     /* of the kernels */
+  /* Events are recorded before inputs and after kernels: only where there
+     is something to copy, as each costs a microsecond. */
+  gboolean times_in, times_out;
 } HassCudaSlot;
 
 /* What a way of bringing pageable bytes to a device costs. */
@@ -94,12 +100,22 @@ gboolean hass_cuda_drain (HassCudaDevice *d, HassCudaSlot *slot);
 gboolean hass_cuda_wait (HassDevice *device, gint64 timeout_ns,
                          HassBundleDone *done, GError **error);
 
+/* cuda_gather.c: through staging */
+gboolean hass_cuda_copy_in (HassCudaDevice *d, HassCudaSlot *slot, gsize to,
+                            gconstpointer from, gsize bytes, GError **error);
+gboolean hass_cuda_send_staged (HassCudaDevice *d, HassCudaSlot *slot,
+                                HassCudaGroup *group, gsize first, gsize end,
+                                GError **error);
+
 /* cuda_in.c: from the host to the device */
 gboolean hass_cuda_send (HassCudaDevice *d, HassCudaSlot *slot, GError **error);
 gboolean hass_cuda_send_constants (HassCudaDevice *d, GError **error);
 void hass_cuda_sent (HassCudaDevice *d, HassCudaSlot *slot);
 
 /* cuda_out.c: and back */
+gboolean hass_cuda_clears (const HassCudaDevice *d);
+gboolean hass_cuda_brings_results (const HassCudaDevice *d,
+                                   const HassCudaSlot *slot);
 gboolean hass_cuda_clear_results (HassCudaDevice *d, HassCudaSlot *slot,
                                   GError **error);
 gboolean hass_cuda_fetch (HassCudaDevice *d, HassCudaSlot *slot,

@@ -99,9 +99,10 @@ report_done (HassCudaDevice *d, HassCudaSlot *slot, HassBundleDone *done)
 {
   const HassCudaGroup *g = &g_array_index (slot->groups, HassCudaGroup, 0);
   HassGpuKit *kit = slot->kit;
-  done->h2d_ns = stage_ns (kit->begun, kit->copied);
-  done->kernel_ns = stage_ns (kit->copied, kit->computed);
-  done->d2h_ns = stage_ns (kit->computed, kit->done);
+  gpointer computed = slot->times_out ? kit->computed : kit->done;
+  done->h2d_ns = slot->times_in ? stage_ns (kit->begun, kit->copied) : 0;
+  done->kernel_ns = stage_ns (kit->copied, computed);
+  done->d2h_ns = slot->times_out ? stage_ns (computed, kit->done) : 0;
   done->host_ns = slot->host_ns;
   d->expected_ns = done->h2d_ns + done->kernel_ns + done->d2h_ns;
   done->accumulator = hass_cuda_accumulator (d, slot);

@@ -8,150 +8,17 @@
       it is staged, whichever has cost less so far; the other way is tried
       again now and then. The ragged ends and the halos, which a neighbour's
       pages may hold, are always staged.
-   4. What is scattered is gathered into pinned staging, a stripe at a time,
-      by several threads, while the stripe before is copied.
+   4. What is scattered is gathered into pinned staging by several threads,
+      while what they have gathered is copied (cuda_gather.c).
    The tables that kernels need go first, with the first stripe.
 
    Thread safety: the device's proxy thread. */
 #include "cuda-private.h"
 
-#include <string.h>
-
-#include "copy_crew-private.h"
 #include "hass/error.h"
-#include "stream_copy-private.h"
 
-#define STRIPE_BYTES ((gsize)4 << 20)
-#define PIECE_BYTES ((gsize)256 << 10)
-#define CHOICE_BYTES ((gsize)1 << 20) /* smaller stretches are staged */
 #define RETRY_BUNDLES 64
 #define PAGE_BYTES ((gsize)4096)
-
-static gboolean
-copy (HassCudaDevice *d, HassCudaSlot *slot, gsize to, gconstpointer from,
-      gsize bytes, GError **error)
-{
-  return bytes == 0
-         || hass_gpu_check (d->gpu,
-                            hass_cudart ()->copy (slot->kit->in.data + to, from,
-                                                  bytes, HASS_CUDA_TO_DEVICE,
-                                                  slot->kit->stream),
-                            "copy to the device", error);
-}
-
-/* -- 4. Gathering ------------------------------------------------------- */
-
-typedef struct
-{
-  const HassLayout *layout;
-  const guint64 *offsets; /* of the blocks; NULL: one stretch */
-  const guint8 *stretch;
-  guint8 *to; /* where packed byte 0 goes */
-  gsize first, end, piece;
-} Gather;
-
-/* First block that begins at or after a packed byte. */
-static gsize
-block_at (const Gather *g, gsize at)
-{
-  gsize lo = 0, hi = g->layout->n;
-  while (lo < hi)
-    {
-      gsize middle = lo + (hi - lo) / 2;
-      if (g->offsets[middle] < at)
-        lo = middle + 1;
-      else
-        hi = middle;
-    }
-  return lo;
-}
-
-/* Copies the blocks that begin in one piece, or the piece of a stretch. */
-static void
-gather_piece (guint i, gpointer data)
-{
-  const Gather *g = data;
-  gsize a = g->first + i * g->piece, b = MIN (a + g->piece, g->end);
-  if (!g->offsets)
-    {
-      hass_stream_copy (g->to + a, g->stretch + a, b - a);
-      return;
-    }
-  gsize last = block_at (g, b);
-  for (gsize k = block_at (g, a); k < last; k++)
-    hass_layout_copy_in (&g->layout->blocks[k], g->to + g->offsets[k]);
-}
-
-/* Bytes [first, end) of the packed input of a group into staging. Time of
-   cores. */
-static gint64
-gather (const HassCudaGroup *group, guint8 *host, gsize first, gsize end)
-{
-  const HassLayout *l = &group->layout;
-  Gather g = { .layout = l,
-               .to = host + group->in_at + l->table_bytes,
-               .first = first,
-               .end = end,
-               .piece = PIECE_BYTES };
-  if (l->adjacent)
-    g.stretch = hass_layout_input (&l->blocks[0]);
-  else if (l->n > 1)
-    g.offsets
-        = (const guint64 *)(gconstpointer)(host + group->in_at + l->offsets_at);
-  if (g.stretch || g.offsets)
-    return hass_copy_crew_run ((guint)((end - first + g.piece - 1) / g.piece),
-                               gather_piece, &g);
-  gint64 begin_ns = hass_cuda_now ();
-  hass_layout_copy_in (&l->blocks[0], g.to);
-  return hass_cuda_now () - begin_ns;
-}
-
-/* Where a stripe that should end at a packed byte may end. */
-static gsize
-stripe_end (const HassCudaGroup *group, const guint8 *host, gsize at)
-{
-  const HassLayout *l = &group->layout;
-  if (at >= l->input_bytes || (!l->adjacent && l->n == 1))
-    return l->input_bytes;
-  if (l->adjacent)
-    return at;
-  Gather g = { .layout = l,
-               .offsets = (const guint64 *)(gconstpointer)(host + group->in_at
-                                                           + l->offsets_at) };
-  return g.offsets[block_at (&g, at)];
-}
-
-/* Stages the packed input from `first` to `end`, tables before byte 0. */
-static gboolean
-send_staged (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *group,
-             gsize first, gsize end, GError **error)
-{
-  const HassLayout *l = &group->layout;
-  guint8 *host = slot->kit->host_in.data;
-  gint64 begin_ns = hass_cuda_now ();
-  gsize at = first;
-  d->transfers.staged_bytes += end - first;
-  do
-    {
-      gsize next
-          = MIN (stripe_end (group, host, MIN (at + STRIPE_BYTES, end)), end);
-      if (next > at)
-        slot->host_ns += gather (group, host, at, next);
-      gsize skip = at == 0 ? 0 : l->table_bytes + at;
-      if (!copy (d, slot, group->in_at + skip, host + group->in_at + skip,
-                 l->table_bytes + next - skip, error))
-        return FALSE;
-      at = next;
-    }
-  while (at < end);
-  if (l->adjacent && end - first >= CHOICE_BYTES)
-    {
-      double ns = (double)(hass_cuda_now () - begin_ns) / (end - first);
-      double before = d->staged.ns_per_byte;
-      d->staged.ns_per_byte = before > 0 ? 0.75 * before + 0.25 * ns : ns;
-    }
-  return TRUE;
-}
 
 /* -- 3. Pages pinned for the copy --------------------------------------- */
 
@@ -195,12 +62,12 @@ send_pinning (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *group,
   slot->register_ns = hass_cuda_now () - begin_ns;
   slot->host_ns += slot->register_ns;
   d->transfers.registered_bytes += bytes;
-  return send_staged (d, slot, group, 0, first, error)
-         && copy (d, slot, group->in_at + l->table_bytes + first, pages, bytes,
-                  error)
+  return hass_cuda_send_staged (d, slot, group, 0, first, error)
+         && hass_cuda_copy_in (d, slot, group->in_at + l->table_bytes + first,
+                               pages, bytes, error)
          && (first + bytes == l->input_bytes
-             || send_staged (d, slot, group, first + bytes, l->input_bytes,
-                             error));
+             || hass_cuda_send_staged (d, slot, group, first + bytes,
+                                       l->input_bytes, error));
 }
 
 /* The inputs have arrived: pages are unpinned again. */
@@ -256,8 +123,8 @@ send_bundled (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *group,
   group->bundle.input_bytes = offsets[l->n];
   group->bundle.input_start = offsets[0];
   d->transfers.staged_bytes += offsets[l->n];
-  return copy (d, slot, group->in_at, tables, l->table_bytes + offsets[l->n],
-               error);
+  return hass_cuda_copy_in (d, slot, group->in_at, tables,
+                            l->table_bytes + offsets[l->n], error);
 }
 
 static gboolean
@@ -276,11 +143,12 @@ send_group (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *group,
       if (hass_memory_is_pinned (stretch, l->input_bytes))
         {
           d->transfers.direct_bytes += l->input_bytes;
-          return copy (d, slot, group->in_at, tables, l->table_bytes, error)
-                 && copy (d, slot, group->in_at + l->table_bytes, stretch,
-                          l->input_bytes, error);
+          return hass_cuda_copy_in (d, slot, group->in_at, tables,
+                                    l->table_bytes, error)
+                 && hass_cuda_copy_in (d, slot, group->in_at + l->table_bytes,
+                                       stretch, l->input_bytes, error);
         }
-      if (l->input_bytes >= CHOICE_BYTES && prefer_pinning (d))
+      if (l->input_bytes >= HASS_CUDA_CHOICE_BYTES && prefer_pinning (d))
         {
           if (send_pinning (d, slot, group, &inner))
             return TRUE;
@@ -291,7 +159,7 @@ send_group (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *group,
             }
         }
     }
-  return send_staged (d, slot, group, 0, l->input_bytes, error);
+  return hass_cuda_send_staged (d, slot, group, 0, l->input_bytes, error);
 }
 
 /* Bytes of staging that a group may need, from its tables on. */

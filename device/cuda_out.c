@@ -63,6 +63,24 @@ hass_cuda_records_size (const HassCudaDevice *d, guint64 capacity)
          + capacity * d->farm->record_bytes;
 }
 
+/* Has a bundle something that is cleared before the kernels? */
+gboolean
+hass_cuda_clears (const HassCudaDevice *d)
+{
+  return d->farm->record_bytes > 0 || d->farm->accumulator_bytes > 0;
+}
+
+/* Is there something to copy back? */
+gboolean
+hass_cuda_brings_results (const HassCudaDevice *d, const HassCudaSlot *slot)
+{
+  gboolean any = hass_cuda_clears (d);
+  for (guint i = 0; i < slot->groups->len; i++)
+    any |= g_array_index (slot->groups, HassCudaGroup, i).layout.output_bytes
+           > 0;
+  return any;
+}
+
 /* Before the kernels: no records, a neutral accumulator. */
 gboolean
 hass_cuda_clear_results (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
@@ -70,7 +88,7 @@ hass_cuda_clear_results (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
   const HassCudart *cuda = hass_cudart ();
   const HassDeviceFarm *farm = d->farm;
   HassGpuKit *kit = slot->kit;
-  if (farm->record_bytes == 0 && farm->accumulator_bytes == 0)
+  if (!hass_cuda_clears (d))
     return TRUE;
   int code = cuda->clear (kit->out.data, head_bytes (d), kit->stream);
   if (code == 0 && farm->accumulator_init)
@@ -193,7 +211,7 @@ gboolean
 hass_cuda_fetch (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
 {
   const HassDeviceFarm *farm = d->farm;
-  gboolean head = farm->record_bytes > 0 || farm->accumulator_bytes > 0;
+  gboolean head = hass_cuda_clears (d);
   gsize staged_from = head_bytes (d), staged_to = head_bytes (d);
   for (guint i = 0; i < slot->groups->len; i++)
     {

@@ -9,7 +9,10 @@
    Thread safety: the device's proxy thread. */
 #include "cuda-private.h"
 
+#include "copy_crew-private.h"
 #include "hass/error.h"
+
+#define HELPED_BYTES ((gsize)256 << 10) /* for each that helps to gather */
 
 /* -- Groups ------------------------------------------------------------- */
 
@@ -173,6 +176,7 @@ hass_cuda_compute (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
   slot->n_runs++;
   for (guint i = 0; i < slot->groups->len; i++)
     describe_bundle (d, slot, &g_array_index (slot->groups, HassCudaGroup, i));
+  slot->times_out = hass_cuda_brings_results (d, slot);
   if (!hass_cuda_clear_results (d, slot, error)
       || !hass_gpu_check (d->gpu, cuda->event_record (kit->copied, kit->stream),
                           "record an event", error))
@@ -183,12 +187,37 @@ hass_cuda_compute (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
             : call_worker (d, &g_array_index (slot->groups, HassCudaGroup, 0),
                            kit->stream, error);
   return ok
-         && hass_gpu_check (d->gpu,
-                            cuda->event_record (kit->computed, kit->stream),
-                            "record an event", error)
+         && (!slot->times_out
+             || hass_gpu_check (d->gpu,
+                                cuda->event_record (kit->computed, kit->stream),
+                                "record an event", error))
          && hass_cuda_fetch (d, slot, error)
          && hass_gpu_check (d->gpu, cuda->event_record (kit->done, kit->stream),
                             "record an event", error);
+}
+
+static gboolean
+has_inputs (const HassCudaSlot *slot)
+{
+  gsize bytes = 0;
+  for (guint i = 0; i < slot->groups->len; i++)
+    {
+      const HassLayout *l
+          = &g_array_index (slot->groups, HassCudaGroup, i).layout;
+      bytes += l->table_bytes + l->input_bytes;
+    }
+  return bytes > 0;
+}
+
+/* Who helps to gather may sleep, and wakes while the bundle is laid out. The
+   first blocks tell whether there will be much to gather. */
+static void
+expect_gathering (const HassCudaDevice *d, const HassBlock *blocks, gsize n)
+{
+  const HassBlock *a = &blocks[0];
+  if (n > 1 && !d->farm->bundle && a->input
+      && blocks[1].input != a->input + a->input_bytes)
+    hass_copy_crew_expect ((guint)MIN (n * a->input_bytes / HELPED_BYTES, 64));
 }
 
 gboolean
@@ -205,16 +234,19 @@ hass_cuda_submit (HassDevice *device, guint index, const HassBlock *blocks,
       return FALSE;
     }
   g_return_val_if_fail (!slot->busy && n > 0, FALSE);
+  expect_gathering (d, blocks, n);
   make_groups (d, slot, blocks, n);
   slot->submit_ns = hass_cuda_now ();
   slot->n_runs = 0;
   slot->host_ns = 0;
   if (!hass_cuda_reserve_results (d, slot, error))
     return FALSE;
-  gboolean ok = hass_gpu_check (d->gpu,
-                                hass_cudart ()->event_record (
-                                    slot->kit->begun, slot->kit->stream),
-                                "record an event", error)
+  slot->times_in = has_inputs (slot) || hass_cuda_clears (d);
+  gboolean ok = (!slot->times_in
+                 || hass_gpu_check (d->gpu,
+                                    hass_cudart ()->event_record (
+                                        slot->kit->begun, slot->kit->stream),
+                                    "record an event", error))
                 && hass_cuda_send (d, slot, error)
                 && hass_cuda_compute (d, slot, error);
   hass_cuda_note_peak (d);

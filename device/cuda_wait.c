@@ -155,10 +155,14 @@ hass_cuda_find_done (HassCudaDevice *d, gint64 timeout_ns, GError **error)
   gint64 begin_ns = hass_cuda_now ();
   gint64 deadline = d->farm->bundle_deadline_ns;
   gint64 spin_ns = d->expected_ns < SPIN_FOR_NS ? SPIN_FOR_NS : 0;
-  guint at;
-  do
-    at = look (d, &inner);
-  while (at == d->n_queued && !inner && hass_cuda_now () - begin_ns < spin_ns);
+  guint at = d->n_queued;
+  /* One alone that takes long is not looked at before it is waited for. */
+  gboolean looks = spin_ns > 0 || d->n_queued > 1 || deadline > 0;
+  while (looks && at == d->n_queued && !inner)
+    {
+      at = look (d, &inner);
+      looks = hass_cuda_now () - begin_ns < spin_ns;
+    }
   if (inner)
     g_propagate_error (error, inner);
   if (at < d->n_queued || inner)

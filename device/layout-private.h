@@ -32,10 +32,35 @@ void hass_layout_init (HassLayout *layout, const HassBlock *blocks, gsize n,
 void hass_layout_fill (const HassLayout *layout,
                        guint32 (*function_of) (const HassLoad *load),
                        guint8 *tables);
-gsize hass_layout_input_bytes (const HassBlock *block);
-const guint8 *hass_layout_input (const HassBlock *block);
-gsize hass_layout_halo_bytes (const HassBlock *block, gsize halo);
 void hass_layout_copy_in (const HassBlock *block, guint8 *to);
 void hass_layout_copy_out (const HassBlock *block, const guint8 *from);
+
+/* Bytes of so many elements of halo. */
+static inline gsize
+hass_layout_halo_bytes (const HassBlock *block, gsize halo)
+{
+  return halo > 0 && block->count > 0
+             ? halo * (block->input_bytes / block->count)
+             : 0;
+}
+
+/* Where the block's input begins in host memory, halo included. */
+static inline const guint8 *
+hass_layout_input (const HassBlock *block)
+{
+  gsize halo = hass_layout_halo_bytes (block, block->halo_before);
+  return block->input && !block->input_row_bytes ? block->input - halo
+                                                 : block->input;
+}
+
+/* Bytes of the block's input, halos included; a tile has none. */
+static inline gsize
+hass_layout_input_bytes (const HassBlock *block)
+{
+  gsize halo = block->halo_before + block->halo_after;
+  if (!block->input || block->input_row_bytes)
+    return block->input_bytes;
+  return block->input_bytes + hass_layout_halo_bytes (block, halo);
+}
 
 #endif

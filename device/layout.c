@@ -13,34 +13,6 @@ aligned (gsize bytes)
   return (bytes + HASS_LAYOUT_ALIGN - 1) & ~(gsize)(HASS_LAYOUT_ALIGN - 1);
 }
 
-/* Bytes of so many elements of halo. */
-gsize
-hass_layout_halo_bytes (const HassBlock *block, gsize halo)
-{
-  return halo > 0 && block->count > 0
-             ? halo * (block->input_bytes / block->count)
-             : 0;
-}
-
-/* Where the block's input begins in host memory, halo included. */
-const guint8 *
-hass_layout_input (const HassBlock *block)
-{
-  gsize halo = hass_layout_halo_bytes (block, block->halo_before);
-  return block->input && !block->input_row_bytes ? block->input - halo
-                                                 : block->input;
-}
-
-/* Bytes of the block's input, halos included; a tile has none. */
-gsize
-hass_layout_input_bytes (const HassBlock *block)
-{
-  gsize halo = block->halo_before + block->halo_after;
-  if (!block->input || block->input_row_bytes)
-    return block->input_bytes;
-  return block->input_bytes + hass_layout_halo_bytes (block, halo);
-}
-
 static void
 place (HassLayout *l, gsize *at, gsize bytes)
 {

@@ -219,6 +219,19 @@ patience (HassProxy *p)
              : -1;
 }
 
+/* Nothing waits, nothing runs and nothing will come: a proxy that leaves now
+   is gone when the caller, who has yet to wake up, comes to join it. */
+static gboolean
+all_done (HassJob *job)
+{
+  if (!atomic_load_explicit (&job->generated, memory_order_seq_cst))
+    return FALSE;
+  pthread_mutex_lock (&job->decision);
+  gboolean idle = hass_job_idle (job);
+  pthread_mutex_unlock (&job->decision);
+  return idle;
+}
+
 void
 hass_proxy_serve (HassProxy *p)
 {
@@ -238,7 +251,7 @@ hass_proxy_serve (HassProxy *p)
           hass_event_cancel (&job->event);
           wait_for_part (p);
         }
-      else if (over)
+      else if (over || all_done (job))
         {
           hass_event_cancel (&job->event);
           return;

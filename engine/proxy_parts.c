@@ -10,6 +10,9 @@
    Thread safety: the device's proxy thread. */
 #include "proxy-private.h"
 
+#define LEAST_BLOCKS 16
+#define EXPECTED_BLOCKS 65536 /* room for more is made when they are there */
+
 /* -- 2. Cutting --------------------------------------------------------- */
 
 static guint64
@@ -19,15 +22,13 @@ bytes_of (const HassBlock *block)
          + block->output_bytes;
 }
 
-static HassBlock *
-block_at (HassProxyPart *part, guint32 i)
+static void
+reserve (HassProxyPart *part, guint32 n)
 {
-  if (part->capacity <= i)
-    {
-      part->capacity = MAX (2 * part->capacity, 16);
-      part->blocks = g_renew (HassBlock, part->blocks, part->capacity);
-    }
-  return &part->blocks[i];
+  if (part->capacity >= n)
+    return;
+  part->capacity = MAX (MAX (2 * part->capacity, n), LEAST_BLOCKS);
+  part->blocks = g_renew (HassBlock, part->blocks, part->capacity);
 }
 
 /* Adjacent blocks of a divisible load become one, as for a core. */
@@ -35,7 +36,8 @@ static void
 cut_merged (HassProxy *p, HassProxyPart *part, HassRound *round,
             HassExtent rest, guint32 most)
 {
-  HassBlock *block = block_at (part, 0);
+  reserve (part, 1);
+  HassBlock *block = &part->blocks[0];
   hass_round_merge (round, (HassExtent){ rest.first, 1 }, block);
   guint32 n = most;
   if (p->part_bytes > 0)
@@ -49,24 +51,47 @@ cut_merged (HassProxy *p, HassProxyPart *part, HassRound *round,
   part->elements = block->count;
 }
 
+/* How many there may be, by the first of them. */
+static guint32
+expected (const HassProxy *p, const HassRound *round, guint32 first,
+          guint32 most)
+{
+  HassBlock block;
+  hass_round_block (round, first, &block);
+  guint64 fit = p->part_bytes > 0
+                    ? p->part_bytes / MAX (bytes_of (&block), 1) + 1
+                    : most;
+  return (guint32)MIN (MIN (fit, most), EXPECTED_BLOCKS);
+}
+
 static void
 cut_single (HassProxy *p, HassProxyPart *part, HassRound *round,
             HassExtent rest, guint32 most)
 {
+  guint64 bytes = 0, out_bytes = 0, all_bytes = 0, elements = 0;
   guint32 n = 0;
-  part->bytes = part->out_bytes = part->all_bytes = part->elements = 0;
+  if (part->capacity < most)
+    reserve (part, expected (p, round, rest.first, most));
   for (; n < most; n++)
     {
-      HassBlock *block = block_at (part, n);
-      hass_round_block (round, rest.first + n, block);
-      guint64 bytes = bytes_of (block);
-      if (p->part_bytes > 0 && n > 0 && part->all_bytes + bytes > p->part_bytes)
+      reserve (part, n + 1);
+      HassBlock *block = &part->blocks[n];
+      if (round->divisible)
+        hass_round_block (round, rest.first + n, block);
+      else
+        hass_round_load_block (round, rest.first + n, block);
+      guint64 each = bytes_of (block);
+      if (p->part_bytes > 0 && n > 0 && all_bytes + each > p->part_bytes)
         break;
-      part->all_bytes += bytes;
-      part->bytes += block->input_bytes;
-      part->out_bytes += block->output_bytes;
-      part->elements += block->count;
+      all_bytes += each;
+      bytes += block->input_bytes;
+      out_bytes += block->output_bytes;
+      elements += block->count;
     }
+  part->all_bytes = all_bytes;
+  part->bytes = bytes;
+  part->out_bytes = out_bytes;
+  part->elements = elements;
   part->extent = (HassExtent){ rest.first, n };
   part->n_blocks = n;
 }

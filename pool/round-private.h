@@ -164,4 +164,21 @@ hass_round_unit (const HassRound *round, guint32 position)
   return order ? order[position] : position;
 }
 
+/* Describes the unit at a position that the caller has taken, where units are
+   loads. */
+static inline void
+hass_round_load_block (const HassRound *round, guint32 position,
+                       HassBlock *block)
+{
+  guint32 unit = hass_round_unit (round, position);
+  const HassLoad *load = &round->loads[(round->base + unit) & round->mask];
+  *block = (HassBlock){ .load = load,
+                        .seq = round->seq_base + unit,
+                        .count = load->size,
+                        .input = load->input,
+                        .input_bytes = load->input_bytes,
+                        .output = load->output,
+                        .output_bytes = load->output_bytes };
+}
+
 #endif

@@ -397,19 +397,12 @@ hass_division_slice (const HassDivision *division, guint64 seq, gsize first,
 void
 hass_round_block (const HassRound *round, guint32 position, HassBlock *block)
 {
-  guint32 unit = hass_round_unit (round, position);
   if (!round->divisible)
     {
-      const HassLoad *load = &round->loads[(round->base + unit) & round->mask];
-      *block = (HassBlock){ .load = load,
-                            .seq = round->seq_base + unit,
-                            .count = load->size,
-                            .input = load->input,
-                            .input_bytes = load->input_bytes,
-                            .output = load->output,
-                            .output_bytes = load->output_bytes };
+      hass_round_load_block (round, position, block);
       return;
     }
+  guint32 unit = hass_round_unit (round, position);
   const HassDivision *division = &round->division;
   if (division->blocks)
     {

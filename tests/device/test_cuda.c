@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "device/copy_crew-private.h"
 #include "device/gpus-private.h"
 #include "fake_cudart.h"
 #include "hass/error.h"
@@ -192,6 +193,49 @@ gathered (void)
   CU_ASSERT_EQUAL (r.counts.kernels, 1);
 }
 
+typedef struct
+{
+  sem_t held, let_go;
+} Hold;
+
+static void
+hold_piece (guint i, gpointer data)
+{
+  Hold *h = data;
+  (void)i;
+  sem_post (&h->held);
+  sem_wait (&h->let_go);
+}
+
+static gpointer
+hold (gpointer data)
+{
+  hass_copy_crew_run (2, hold_piece, data);
+  return NULL;
+}
+
+/* Copies of a bundle that its proxy gathers without help: their number does
+   not depend on who was slow. */
+static guint
+n_copies_alone (Rig *r, const HassBlock *blocks, gsize n)
+{
+  Hold h;
+  pthread_t thread;
+  sem_init (&h.held, 0, 0);
+  sem_init (&h.let_go, 0, 0);
+  CU_ASSERT_EQUAL_FATAL (pthread_create (&thread, NULL, hold, &h), 0);
+  sem_wait (&h.held);
+  guint before = fake_cudart_counts ().calls[FAKE_COPY];
+  run (r, blocks, n);
+  guint after = fake_cudart_counts ().calls[FAKE_COPY];
+  sem_post (&h.let_go);
+  sem_post (&h.let_go);
+  pthread_join (thread, NULL);
+  sem_destroy (&h.held);
+  sem_destroy (&h.let_go);
+  return after - before;
+}
+
 static void
 many_stripes (void)
 {
@@ -216,10 +260,108 @@ many_stripes (void)
   for (guint i = 0; i < N; i++)
     ok &= is_shifted (b[i].output, b[i].input, BYTES);
   CU_ASSERT_TRUE (ok);
+  CU_ASSERT_TRUE (n_copies_alone (&r, b, N) >= 6);
   rig_clear (&r);
-  CU_ASSERT_TRUE (r.counts.calls[FAKE_COPY] > 3);
   g_free (in);
   g_free (out);
+}
+
+/* Blocks of no, one and many bytes, some of which no piece holds. */
+static void
+unlike_sizes (void)
+{
+  static const gsize sizes[]
+      = { 0, 1, 1500000, 64, 300000, 0, 0, 511, 4096, 65536, 700001, 3 };
+  enum
+  {
+    N = 60
+  };
+  Rig r;
+  guint8 *in[N], *out[N];
+  HassBlock b[N];
+  gboolean ok = TRUE;
+  rig_init (&r, &(FakePlan){ 0 }, &shifts);
+  for (guint i = 0; i < N; i++)
+    {
+      gsize bytes = sizes[i % G_N_ELEMENTS (sizes)];
+      in[i] = g_malloc (bytes + 1);
+      out[i] = g_malloc0 (bytes + 1);
+      fill (in[i], bytes, i);
+      b[i] = block (in[i], out[i], bytes);
+    }
+  for (guint n = 2; n <= N; n += 29)
+    run (&r, b, n);
+  for (guint i = 0; i < N; i++)
+    {
+      ok &= is_shifted (out[i], in[i], b[i].count);
+      g_free (in[i]);
+      g_free (out[i]);
+    }
+  CU_ASSERT_TRUE (ok);
+  rig_clear (&r);
+}
+
+/* Tiles of more bytes than are gathered at a time. */
+static void
+large_tiles (void)
+{
+  enum
+  {
+    N = 24,
+    ROW = 1000,
+    ROWS = 307,
+    PITCH = 1100,
+    EACH = ROW * ROWS
+  };
+  Rig r;
+  guint8 *in = g_malloc (N * ROWS * PITCH), *out = g_malloc0 (N * EACH);
+  HassBlock b[N];
+  gboolean ok = TRUE;
+  fill (in, N * ROWS * PITCH, 9);
+  rig_init (&r, &(FakePlan){ 0 }, &shifts);
+  for (guint i = 0; i < N; i++)
+    {
+      gsize from = (gsize)(i * 7 % N) * ROWS * PITCH;
+      b[i] = block (in + from, out + (gsize)i * EACH, EACH);
+      b[i].input_row_bytes = ROW;
+      b[i].input_pitch = PITCH;
+    }
+  run (&r, b, N);
+  for (guint i = 0; i < N; i++)
+    for (gsize row = 0; row < ROWS; row++)
+      ok &= is_shifted (b[i].output + row * ROW, b[i].input + row * PITCH, ROW);
+  CU_ASSERT_TRUE (ok);
+  CU_ASSERT_TRUE (n_copies_alone (&r, b, N) >= 6);
+  rig_clear (&r);
+  g_free (in);
+  g_free (out);
+}
+
+/* What is not enqueued costs no event. */
+static void
+few_calls (void)
+{
+  guint8 in[] = { 1, 2, 3 }, out[3];
+  HassBlock b = { .load = &a_load };
+  Rig r;
+  rig_init (&r, &(FakePlan){ .kernel_delay_us = 2000 }, &shifts);
+  run (&r, &b, 1);
+  FakeCounts before = fake_cudart_counts ();
+  HassBundleDone done = run (&r, &b, 1);
+  FakeCounts after = fake_cudart_counts ();
+  CU_ASSERT_EQUAL (done.h2d_ns, 0);
+  CU_ASSERT_TRUE (done.kernel_ns >= 2e6);
+  CU_ASSERT_EQUAL (done.d2h_ns, 0);
+  /* Two events, a launch, a wait, a difference. */
+  CU_ASSERT_EQUAL (after.n_calls - before.n_calls, 5);
+  b = block (in, out, 3);
+  done = run (&r, &b, 1);
+  CU_ASSERT_TRUE (done.h2d_ns > 0);
+  CU_ASSERT_TRUE (done.d2h_ns > 0);
+  CU_ASSERT_EQUAL (fake_cudart_counts ().calls[FAKE_EVENT_RECORD]
+                       - after.calls[FAKE_EVENT_RECORD],
+                   4);
+  rig_clear (&r);
 }
 
 static void
@@ -1312,6 +1454,9 @@ failed_join (void)
 HASS_TEST_SUITE (
     cuda, { "scattered blocks are gathered and come back", gathered },
     { "many blocks go in stripes", many_stripes },
+    { "blocks of all sizes are gathered", unlike_sizes },
+    { "large tiles go in stripes", large_tiles },
+    { "a bundle without bytes costs few calls", few_calls },
     { "pinned memory goes straight, both ways", direct },
     { "large stretches are pinned for the copy, or staged", pinned_for_copy },
     { "where nothing can be pinned all is staged", never_pinned },
