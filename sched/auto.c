@@ -372,15 +372,17 @@ set_clock (HassAuto *s, const HassCompletion *done)
 }
 
 /* A large bundle on a device that was idle shows how fast it will be when
-   others queue: as its slowest stage. So does one larger than all that are
+   others queue: as its slowest stage, but for what its parts waited for each
+   other, which real devices count as well. So does one larger than all that are
    remembered which did queue. */
 static void
 foretell (HassFit *queued, const HassCompletion *done, const HassAutoBundle *b,
-          double latency_ns)
+          double took_ns, double latency_ns)
 {
   double work = b->work;
   double ns
       = MAX (done->kernel_ns, b->unfilled * MAX (done->h2d_ns, done->d2h_ns));
+  ns = MIN (ns, took_ns);
   if ((queued->seen == 0 || work > queued->work) && ns > 8 * latency_ns)
     hass_fit_add (queued, work, ns, latency_ns);
 }
@@ -395,12 +397,15 @@ fill_matters (const HassAuto *s)
 }
 
 /* What it would have taken if it had filled the GPU: its kernel no longer, but
-   its copies. */
+   its copies. The stages of a real device's grant may add up to more than it
+   took, as copies of one part wait for those of another. */
 static double
 filled_ns (const HassAuto *s, const HassCompletion *done,
            const HassAutoBundle *b, double copy_ns, double ns)
 {
   double h2d_ns = MAX (done->h2d_ns - copy_ns, 0);
+  if (b->unfilled <= 1)
+    return ns;
   if (!(b->fit & HASS_AUTO_IDLE) && hass_auto_overlaps (s, done->device))
     return MAX (ns, b->unfilled * MAX (h2d_ns, done->d2h_ns));
   return ns + (b->unfilled - 1) * (h2d_ns + done->d2h_ns);
@@ -511,7 +516,7 @@ observe (gpointer self, HassRound *round, const HassCompletion *done)
                                    * fit->ns_per_work);
   fit->last = m->n_done;
   if (hass_auto_overlaps (s, done->device))
-    foretell (&m->shown.fits[b.fit & ~(guint)HASS_AUTO_IDLE], done, &b,
+    foretell (&m->shown.fits[b.fit & ~(guint)HASS_AUTO_IDLE], done, &b, ns,
               latency_ns);
   m->largest = MAX (m->largest, done->work);
 }
