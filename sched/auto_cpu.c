@@ -10,11 +10,9 @@
 #define REVERSED_PART 0.25 /* of it that cores get at once, largest first */
 #define LONG_PART 0.25     /* of what is left of the round */
 #define LEAST_SHARE_NS 2e3
-#define TRIFLE 0.05 /* of what GPUs do, that is not worth waiting for cores */
 #define FIRST_WAVES 16 /* of units for each GPU, and only some cores begin */
 #define FIRST_PART 4
 #define MANY_WAVES 200 /* of units */
-#define TRIFLE_UNITS 4 /* a unit of those takes at most so much of the rest */
 
 /* How many units at the cores' end have so much work, at least one. */
 static guint64
@@ -109,7 +107,7 @@ long_unit (HassAuto *s, const HassRound *round, double unit_ns, double cpu_rate)
   double rate = rate_so_far (s, round);
   double left = s->unit_work * hass_round_waiting (round);
   s->why = "cores could do but a trifle of what a GPU does, or would be late";
-  if (rate > 0 && (cpu_rate < TRIFLE * rate || left / rate < unit_ns))
+  if (rate > 0 && (cpu_rate < HASS_AUTO_TRIFLE * rate || left / rate < unit_ns))
     return 0;
   s->why = "units are long, and a GPU is not measured yet";
   gboolean many = hass_round_waiting (round)
@@ -119,18 +117,6 @@ long_unit (HassAuto *s, const HassRound *round, double unit_ns, double cpu_rate)
     return 0;
   s->why = "one unit, because units are long and a GPU is not measured yet";
   return 1;
-}
-
-/* What the cores could do in time is not worth that the round waits for a unit
-   which takes longer than foretold. */
-static gboolean
-is_trifle (const HassAuto *s, double cpu_rate)
-{
-  double rate = 0;
-  for (guint d = 0; d < s->n; d++)
-    if (d != s->cpu && s->plan[d].runs)
-      rate += s->plan[d].rate;
-  return cpu_rate < TRIFLE * rate;
 }
 
 /* Units for the cores before they ask again; 0: none. */
@@ -167,10 +153,6 @@ cpu_units (HassAuto *s, HassRound *round, gboolean force)
     }
   if (hass_auto_long_units (s) && unseen_gpu (s) && !force)
     return long_unit (s, round, unit_ns, r->rate);
-  s->why = "a unit is long, and cores do but a trifle beside the GPUs";
-  if (!force && hass_auto_long_units (s) && is_trifle (s, r->rate)
-      && TRIFLE_UNITS * unit_ns > s->finish_ns)
-    return 0;
   /* A unit cannot be taken back. Another bundle will soon tell more. */
   s->why = "until a GPU has shown more, because units are long";
   if (!force

@@ -193,7 +193,7 @@ hass_auto_fill_next (const HassAuto *s, const HassRound *round, guint device)
 gboolean
 hass_auto_long_units (const HassAuto *s)
 {
-  if (s->cpu == s->n || s->members[s->cpu].shown.busy_ns <= 0)
+  if (s->cpu == s->n || !(hass_auto_cpu_rate (s) > 0))
     return FALSE;
   return s->unit_work * s->env->devices[s->cpu].cores
          > LONG_NS * hass_auto_cpu_rate (s);

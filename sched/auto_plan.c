@@ -5,7 +5,8 @@
 
 #include <math.h>
 
-#define SILENT_TOLD 4 /* completions */
+#define SILENT_TOLD 4  /* completions */
+#define TRIFLE_UNITS 4 /* a unit of those takes at most so much of the rest */
 #define LISTED_TAIL 0.6
 #define MARGIN 2 /* a unit may take so much longer when all cores are busy */
 
@@ -195,6 +196,24 @@ silent (const HassAuto *s, const HassRound *round, guint device)
          && hass_auto_measured (s, round, device);
 }
 
+/* What the cores could do in time is not worth that the round waits for a unit
+   which takes longer than foretold, nor that the GPUs get small bundles. */
+static gboolean
+is_trifle (const HassAuto *s, const HassRound *round)
+{
+  const HassRunner *r = &s->plan[s->cpu];
+  double rate = 0;
+  for (guint d = 0; d < s->n; d++)
+    if (d != s->cpu && s->plan[d].runs)
+      rate += s->plan[d].rate;
+  if (r->rate >= HASS_AUTO_TRIFLE * rate
+      || hass_round_exclusive (round, s->cpu) > 0)
+    return FALSE;
+  double unit_ns = hass_auto_work_at (s, round, FALSE, 1)
+                   * s->env->devices[s->cpu].cores / r->rate;
+  return TRIFLE_UNITS * unit_ns > s->finish_ns;
+}
+
 void
 hass_auto_make_plan (HassAuto *s, const HassRound *round, guint asking)
 {
@@ -211,6 +230,11 @@ hass_auto_make_plan (HassAuto *s, const HassRound *round, guint asking)
         plan_gpu (s, round, d, r);
     }
   s->left = work_left (s, round);
+  s->finish_ns = hass_fill (s->plan, s->n, s->left);
+  if (s->cpu == s->n || !s->plan[s->cpu].runs || !hass_auto_long_units (s)
+      || !is_trifle (s, round))
+    return;
+  s->plan[s->cpu] = (HassRunner){ 0 };
   s->finish_ns = hass_fill (s->plan, s->n, s->left);
 }
 
