@@ -46,9 +46,9 @@ G_BEGIN_DECLS
  * @round_loads: at most so many loads in a round; 0: no bound but the pool's.
  * @run: how to run it.
  * @element_threads: GPU threads that @gpu_worker has for one element: 1 for a
- *   byte or a record, rows * columns for a tile of a matrix. With it strategies
- *   know from the first bundle on how many elements fill a GPU; 0: they find
- *   out. Indivisible farms: not used, a load is a thread block.
+ *   byte or a record, a thousand or so for a tile of a matrix. With it
+ *   strategies know from the first bundle on how many elements fill a GPU; 0:
+ *   they find out. Indivisible farms: not used, a load is a thread block.
  */
 typedef struct
 {

@@ -15,6 +15,9 @@
 
 #include <hass/data_farm.h>
 
+/* Of C, that a thread of cuBLAS computes. */
+#define NUMBERS_PER_THREAD 32
+
 /* What the farm's callbacks get; the workers see the problem. */
 typedef struct
 {
@@ -114,7 +117,8 @@ matrix_multiply (const MatrixProblem *p, MatrixRun *run, HassReport **report,
   farm.generate = generate;
   farm.partition = matrix_partition;
   farm.block_elements = 1;
-  farm.element_threads = p->tile_rows * p->tile_cols;
+  farm.element_threads
+      = MAX (p->tile_rows * p->tile_cols / NUMBERS_PER_THREAD, 1);
   farm.cpu_worker = run->cpu ? cpu_worker : NULL;
   farm.gpu_worker = run->gpu_worker;
   farm.release = release;
