@@ -25,20 +25,24 @@
       which devices have done what they hold, and have copied what they need
       first, give the time T at which all finish together. Who could not end
       its least bundle, or one core one unit, before the others were done with
-      everything takes no part.
+      everything takes no part. Nor does a GPU whose inputs and results take
+      cores longer to copy than to compute, nor cores that do but a trifle with
+      long units when few are left.
    3. A GPU gets a small bundle first, then up to 4 times the largest seen:
       of about sqrt (T * a / u) ns, a its fixed part and u how uncertain it
       is; never more than its part of the plan; all of it when what would
       be over is not worth a launch. Some are in flight at a time. One that
-      could not be filled, or needs a long copy first, may not be tried.
+      could not be filled, or needs a long copy first, may not be tried. How
+      many elements fill it the farm may say; else that shows as a bundle's
+      fixed part.
    4. The CPU pool gets most of its part as a share, from which its cores
       pull without asking and whose back GPUs may steal from; at the end
       single units, each only if a core ends it by T. Long units wait while a
       GPU is about to show more: its first bundle may have been a warm-up.
    5. A device says WAIT only while it holds something itself or the plan
       has somebody else, who then does not. One that fails gets single units
-      until one succeeds. Units are kept for GPUs that were never tried. Who
-      asks no more, though it has nothing, is planned with no more.
+      until one succeeds. Units are kept for GPUs that are open and were never
+      tried. Who asks no more, though it has nothing, is planned with no more.
    6. A round begins with one device alone, or without the CPU, where that
       was measured to be faster, merging included.
    7. Indivisible loads of known sizes: the largest go to the cores where a
