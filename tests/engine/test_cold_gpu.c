@@ -9,10 +9,10 @@
 
    Thread safety: one thread, beside the engine's and the stand-in's. */
 #include <gio/gio.h>
-#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "counting.h"
 #include "device/fake_cudart.h"
 #include "device/gpus-private.h"
 #include "hass/hass.h"
@@ -25,33 +25,7 @@
 #define N_LOADS 40
 #define N_QUICK 8 /* units, before workers wait for a start */
 
-static _Atomic guint on_cpu, on_gpu;
-
 /* -- Work --------------------------------------------------------------- */
-
-static void
-kernel (const HassBundle *bundle, gpointer data)
-{
-  (void)data;
-  atomic_fetch_add (&on_gpu, (guint)bundle->n_blocks);
-}
-
-static gboolean
-gpu_worker (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
-            GError **error)
-{
-  fake_launch (stream, kernel, bundle, data);
-  return fake_check ("count", error);
-}
-
-static gboolean
-quick (const HassBlock *block, HassWorker *worker, gpointer data,
-       GError **error)
-{
-  (void)block, (void)worker, (void)data, (void)error;
-  atomic_fetch_add (&on_cpu, 1);
-  return TRUE;
-}
 
 static void
 await_start (void)
@@ -64,9 +38,9 @@ static gboolean
 needs_start (const HassBlock *block, HassWorker *worker, gpointer data,
              GError **error)
 {
-  if (atomic_load (&on_cpu) >= N_QUICK)
+  if (atomic_load (&counting_on_cpu) >= N_QUICK)
     await_start ();
-  return quick (block, worker, data, error);
+  return counting_cpu_worker (block, worker, data, error);
 }
 
 static gboolean
@@ -74,7 +48,7 @@ hangs_without (const HassBlock *block, HassWorker *worker, gpointer data,
                GError **error)
 {
   await_start ();
-  return quick (block, worker, data, error);
+  return counting_cpu_worker (block, worker, data, error);
 }
 
 /* Two seconds for two cores alone. */
@@ -82,9 +56,9 @@ static gboolean
 slow_without (const HassBlock *block, HassWorker *worker, gpointer data,
               GError **error)
 {
-  if (atomic_load (&on_gpu) == 0)
+  if (atomic_load (&counting_on_gpu) == 0)
     usleep (1000);
-  return quick (block, worker, data, error);
+  return counting_cpu_worker (block, worker, data, error);
 }
 
 static gboolean
@@ -92,7 +66,7 @@ twenty_ms (const HassBlock *block, HassWorker *worker, gpointer data,
            GError **error)
 {
   usleep (20000);
-  return quick (block, worker, data, error);
+  return counting_cpu_worker (block, worker, data, error);
 }
 
 static gboolean
@@ -100,9 +74,9 @@ cancels (const HassBlock *block, HassWorker *worker, gpointer data,
          GError **error)
 {
   usleep (3000);
-  if (atomic_load (&on_cpu) == N_QUICK)
+  if (atomic_load (&counting_on_cpu) == N_QUICK)
     g_cancellable_cancel (data);
-  return quick (block, worker, data, error);
+  return counting_cpu_worker (block, worker, data, error);
 }
 
 /* Does not end before the GPU's start has begun. */
@@ -129,7 +103,7 @@ farm_of (HassCpuWorkerFunc cpu, guint n_loads)
   farm.loads = loads;
   farm.n_loads = n_loads;
   farm.cpu_worker = cpu;
-  farm.gpu_worker = gpu_worker;
+  farm.gpu_worker = counting_gpu_worker;
   farm.run.n_cores = cpu ? 2 : 0;
   farm.run.platform = "";
   return farm;
@@ -160,8 +134,7 @@ run (const HassDataFarm *farm)
 {
   HassReport *r = NULL;
   g_autoptr (GError) error = NULL;
-  atomic_store (&on_cpu, 0);
-  atomic_store (&on_gpu, 0);
+  counting_reset ();
   watchdog (60, "a farm whose GPU is cold");
   CU_ASSERT_TRUE (hass_data_farm_combine (farm, &r, &error));
   watchdog (0, NULL);
@@ -174,7 +147,8 @@ run (const HassDataFarm *farm)
       if (r->devices[d].lost || r->devices[d].failures > 0)
         g_printerr ("\n    %s: %s", farm->run.strategy, r->devices[d].message);
     }
-  CU_ASSERT_EQUAL (atomic_load (&on_cpu) + atomic_load (&on_gpu),
+  CU_ASSERT_EQUAL (atomic_load (&counting_on_cpu)
+                       + atomic_load (&counting_on_gpu),
                    farm->n_loads);
   return r;
 }
@@ -199,7 +173,7 @@ not_for_tiny (void)
       = { "auto", "naive-greedy", "shared-queue" };
   for (guint n_gpus = 1; n_gpus <= 2; n_gpus++)
     {
-      HassDataFarm farm = farm_of (quick, N_LOADS);
+      HassDataFarm farm = farm_of (counting_cpu_worker, N_LOADS);
       install (n_gpus, HOUR_MS);
       for (guint s = 0; s < G_N_ELEMENTS (strategies); s++)
         {
@@ -210,7 +184,7 @@ not_for_tiny (void)
           const char *why = r->devices[n_gpus].message;
           CU_ASSERT_TRUE (why && strstr (why, "was not started"));
         }
-      CU_ASSERT_EQUAL (atomic_load (&on_gpu), 0);
+      CU_ASSERT_EQUAL (atomic_load (&counting_on_gpu), 0);
       clean ();
       CU_ASSERT_EQUAL (fake_cudart_counts ().calls[FAKE_SET_DEVICE], 0);
     }
@@ -220,7 +194,7 @@ static gboolean
 slow (const HassBlock *block, HassWorker *worker, gpointer data, GError **error)
 {
   usleep (5000);
-  return quick (block, worker, data, error);
+  return counting_cpu_worker (block, worker, data, error);
 }
 
 /* auto would give all to a GPU that was that much faster in an earlier run, and
@@ -235,7 +209,7 @@ not_for_tiny_known (void)
   farm.run.strategy = "static:cpu=0.5";
   install (1, 0);
   hass_report_free (run (&farm));
-  CU_ASSERT_EQUAL (atomic_load (&on_gpu), N_LOADS / 2);
+  CU_ASSERT_EQUAL (atomic_load (&counting_on_gpu), N_LOADS / 2);
   clean ();
   farm.run.strategy = "auto";
   install (1, HOUR_MS);
@@ -277,17 +251,17 @@ for_long (void)
   install (1, 100);
   hass_report_free (run (&farm));
   CU_ASSERT_EQUAL (fake_cudart_counts ().opened, 1);
-  CU_ASSERT_TRUE (atomic_load (&on_gpu) > 0);
+  CU_ASSERT_TRUE (atomic_load (&counting_on_gpu) > 0);
   clean ();
 }
 
 static void
 for_unknown (void)
 {
-  HassDataFarm farm = farm_of (quick, 0);
+  HassDataFarm farm = farm_of (counting_cpu_worker, 0);
   install (1, MINUTE_MS);
   farm.generate = generate_and_wait;
-  atomic_store (&on_cpu, 0);
+  atomic_store (&counting_on_cpu, 0);
   watchdog (60, "a generator that waits for a cold GPU");
   CU_ASSERT_TRUE (hass_data_farm_combine (&farm, NULL, NULL));
   watchdog (0, NULL);
@@ -318,13 +292,14 @@ for_gpus_alone (void)
       = { "gpu-only", "static:cpu=0", "static:cpu=0.5" };
   HassDataFarm farm = farm_of (NULL, N_LOADS);
   must_start (&farm);
-  CU_ASSERT_EQUAL (atomic_load (&on_gpu), N_LOADS);
+  CU_ASSERT_EQUAL (atomic_load (&counting_on_gpu), N_LOADS);
   for (guint s = 0; s < G_N_ELEMENTS (strategies); s++)
     {
-      farm = farm_of (quick, N_LOADS);
+      farm = farm_of (counting_cpu_worker, N_LOADS);
       farm.run.strategy = strategies[s];
       must_start (&farm);
-      CU_ASSERT_EQUAL (atomic_load (&on_gpu), s < 2 ? N_LOADS : N_LOADS / 2);
+      CU_ASSERT_EQUAL (atomic_load (&counting_on_gpu),
+                       s < 2 ? N_LOADS : N_LOADS / 2);
     }
 }
 
@@ -335,7 +310,7 @@ under_any_strategy (void)
   const HassStrategyOps *const *list = hass_builtin_strategies;
   for (guint s = 0; list[s]; s++)
     {
-      HassDataFarm farm = farm_of (quick, 400);
+      HassDataFarm farm = farm_of (counting_cpu_worker, 400);
       if (!(list[s]->farms & HASS_FARM_COMBINE))
         continue;
       farm.run.strategy = list[s]->name;
@@ -361,18 +336,18 @@ for_gpu_tasks (void)
   HassFunctionFarm farm = HASS_FUNCTION_FARM_INIT;
   g_autoptr (GError) error = NULL;
   for (guint i = 0; i < N_LOADS; i++)
-    tasks[i] = (HassTask){ .cpu = i > 0 ? task_cpu : NULL, .gpu = gpu_worker };
+    tasks[i] = (HassTask){ .cpu = i > 0 ? task_cpu : NULL,
+                           .gpu = counting_gpu_worker };
   farm.tasks = tasks;
   farm.n_tasks = N_LOADS;
   farm.run.n_cores = 2;
   farm.run.platform = "";
   install (1, HOUR_MS);
-  atomic_store (&on_cpu, 0);
-  atomic_store (&on_gpu, 0);
+  counting_reset ();
   watchdog (60, "a task that only a cold GPU can run");
   CU_ASSERT_TRUE (hass_function_farm (&farm, NULL, &error));
   watchdog (0, NULL);
-  CU_ASSERT_TRUE (atomic_load (&on_gpu) > 0);
+  CU_ASSERT_TRUE (atomic_load (&counting_on_gpu) > 0);
   clean ();
 }
 
@@ -435,7 +410,7 @@ cancelled (void)
   farm.user_data = cancellable;
   farm.run.cancellable = cancellable;
   install (1, HOUR_MS);
-  atomic_store (&on_cpu, 0);
+  atomic_store (&counting_on_cpu, 0);
   watchdog (60, "a farm that is cancelled while its GPU is cold");
   CU_ASSERT_FALSE (hass_data_farm_combine (&farm, &r, &error));
   watchdog (0, NULL);
@@ -450,7 +425,7 @@ recorded (void)
 {
   g_autofree char *path = trial_file ("");
   g_autofree char *text = NULL;
-  HassDataFarm farm = farm_of (quick, N_LOADS);
+  HassDataFarm farm = farm_of (counting_cpu_worker, N_LOADS);
   unlink (path);
   farm.run.record = path;
   install (1, HOUR_MS);

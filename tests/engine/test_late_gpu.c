@@ -8,12 +8,12 @@
 
    Thread safety: one thread, beside the engine's and the stand-in's. */
 #include <gio/gio.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "counting.h"
 #include "device/fake_cudart.h"
 #include "device/gpus-private.h"
 #include "hass/hass.h"
@@ -24,24 +24,8 @@
 #define CHILD "LATE_GPU_CHILD"
 
 static const HassLoad a_load = { .size = 1 };
-static _Atomic guint on_cpu, on_gpu;
 
 /* -- Farms -------------------------------------------------------------- */
-
-static void
-kernel (const HassBundle *bundle, gpointer data)
-{
-  (void)data;
-  atomic_fetch_add (&on_gpu, (guint)bundle->n_blocks);
-}
-
-static gboolean
-gpu_worker (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
-            GError **error)
-{
-  fake_launch (stream, kernel, bundle, data);
-  return fake_check ("count", error);
-}
 
 /* Leaves time for each GPU to begin its start: @data is their number. */
 static gboolean
@@ -51,7 +35,7 @@ cpu_worker (const HassBlock *block, HassWorker *worker, gpointer data,
   (void)block, (void)worker, (void)error;
   while (fake_cudart_counts ().opening < GPOINTER_TO_UINT (data))
     usleep (100);
-  atomic_fetch_add (&on_cpu, 1);
+  atomic_fetch_add (&counting_on_cpu, 1);
   return TRUE;
 }
 
@@ -89,14 +73,13 @@ run (const char *strategy, guint n_begin, gboolean cpu,
   farm.name = "late";
   farm.generate = generator;
   farm.cpu_worker = cpu ? cpu_worker : NULL;
-  farm.gpu_worker = gpu_worker;
+  farm.gpu_worker = counting_gpu_worker;
   farm.user_data = GUINT_TO_POINTER (n_begin);
   farm.run.n_cores = cpu ? 2 : 0;
   farm.run.strategy = strategy;
   farm.run.platform = "";
   farm.run.cancellable = cancellable;
-  atomic_store (&on_cpu, 0);
-  atomic_store (&on_gpu, 0);
+  counting_reset ();
   watchdog (60, "a farm whose GPU is late");
   gboolean ok = hass_data_farm_combine (&farm, report, error);
   watchdog (0, NULL);
@@ -133,7 +116,7 @@ end_first (const char *strategy, guint n_gpus)
     g_printerr ("\n    %s", error->message);
   CU_ASSERT_EQUAL (fake_cudart_counts ().opening, n_gpus);
   CU_ASSERT_EQUAL (fake_cudart_counts ().opened, 0);
-  CU_ASSERT_EQUAL (atomic_load (&on_cpu), N_LOADS);
+  CU_ASSERT_EQUAL (atomic_load (&counting_on_cpu), N_LOADS);
   CU_ASSERT_TRUE (r && r->n_devices == 1 + n_gpus);
   for (guint d = 0; r && d < r->n_devices; d++)
     {
@@ -151,7 +134,7 @@ use_gpus (HassGenerateFunc generator)
   CU_ASSERT_TRUE (run (NULL, 0, FALSE, generator, NULL, NULL, &error));
   if (error)
     g_printerr ("\n    %s", error->message);
-  CU_ASSERT_EQUAL (atomic_load (&on_gpu), N_LOADS);
+  CU_ASSERT_EQUAL (atomic_load (&counting_on_gpu), N_LOADS);
 }
 
 /* -- Tests -------------------------------------------------------------- */
@@ -207,7 +190,7 @@ stopped (void)
   HassDataFarm farm = HASS_DATA_FARM_INIT;
   install (1);
   farm.generate = cancel_and_generate;
-  farm.gpu_worker = gpu_worker;
+  farm.gpu_worker = counting_gpu_worker;
   farm.user_data = cancellable;
   farm.run.platform = "";
   farm.run.cancellable = cancellable;
@@ -252,7 +235,7 @@ breaks_later (void)
   hass_gpus_end_starts ();
   CU_ASSERT_TRUE (run (NULL, 0, TRUE, generate, NULL, &r, NULL));
   CU_ASSERT_EQUAL (r->n_devices, 1);
-  CU_ASSERT_EQUAL (atomic_load (&on_cpu), N_LOADS);
+  CU_ASSERT_EQUAL (atomic_load (&counting_on_cpu), N_LOADS);
   clean ();
 }
 

@@ -8,10 +8,10 @@
    stand-in counts the calls.
 
    Thread safety: one thread, beside the engine's and the stand-in's. */
-#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "counting.h"
 #include "device/fake_cudart.h"
 #include "device/gpus-private.h"
 #include "hass/hass.h"
@@ -22,7 +22,6 @@
 #define N_LOADS 40
 
 static char *cache, *file; /* a test's */
-static _Atomic guint on_cpu, on_gpu;
 
 /* -- Processes ---------------------------------------------------------- */
 
@@ -85,30 +84,6 @@ looks (void)
 
 /* -- Farms -------------------------------------------------------------- */
 
-static void
-kernel (const HassBundle *bundle, gpointer data)
-{
-  (void)data;
-  atomic_fetch_add (&on_gpu, (guint)bundle->n_blocks);
-}
-
-static gboolean
-gpu_worker (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
-            GError **error)
-{
-  fake_launch (stream, kernel, bundle, data);
-  return fake_check ("count", error);
-}
-
-static gboolean
-cpu_worker (const HassBlock *block, HassWorker *worker, gpointer data,
-            GError **error)
-{
-  (void)block, (void)worker, (void)data, (void)error;
-  atomic_fetch_add (&on_cpu, 1);
-  return TRUE;
-}
-
 /* Waits until the start of the first GPU has begun. */
 static gboolean
 sees_start (const HassBlock *block, HassWorker *worker, gpointer data,
@@ -121,7 +96,7 @@ sees_start (const HassBlock *block, HassWorker *worker, gpointer data,
       cold = gpu->start == HASS_GPU_COLD && !gpu->has_starter;
       pthread_mutex_unlock (&gpu->lock);
     }
-  return cpu_worker (block, worker, data, error);
+  return counting_cpu_worker (block, worker, data, error);
 }
 
 static HassReport *
@@ -135,19 +110,19 @@ run (HassCpuWorkerFunc cpu, const char *strategy, gpointer data)
   farm.loads = loads;
   farm.n_loads = N_LOADS;
   farm.cpu_worker = cpu;
-  farm.gpu_worker = gpu_worker;
+  farm.gpu_worker = counting_gpu_worker;
   farm.user_data = data;
   farm.run.n_cores = cpu ? 2 : 0;
   farm.run.strategy = strategy;
   farm.run.platform = "";
-  atomic_store (&on_cpu, 0);
-  atomic_store (&on_gpu, 0);
+  counting_reset ();
   watchdog (60, "a farm whose GPU is remembered");
   CU_ASSERT_TRUE (hass_data_farm_combine (&farm, &r, &error));
   watchdog (0, NULL);
   if (error)
     g_printerr ("\n    %s", error->message);
-  CU_ASSERT_EQUAL (atomic_load (&on_cpu) + atomic_load (&on_gpu), N_LOADS);
+  CU_ASSERT_EQUAL (
+      atomic_load (&counting_on_cpu) + atomic_load (&counting_on_gpu), N_LOADS);
   return r;
 }
 
@@ -158,7 +133,7 @@ not_asked_for (void)
 {
   set_up (2);
   begin_process (&(FakePlan){ .n_devices = 2, .start_ms = HOUR_MS });
-  g_autoptr (HassReport) r = run (cpu_worker, NULL, NULL);
+  g_autoptr (HassReport) r = run (counting_cpu_worker, NULL, NULL);
   CU_ASSERT_EQUAL (r->n_devices, 3);
   CU_ASSERT_EQUAL (fake_cudart_counts ().n_calls, 0);
   CU_ASSERT_STRING_EQUAL (hass_gpus_get (1)->properties.name, "Fake GPU 1");
@@ -181,7 +156,7 @@ asked_for (void)
   CU_ASSERT_EQUAL (hass_gpus_count (), 1);
   end_process ();
   begin_process (&(FakePlan){ .start_ms = HOUR_MS });
-  hass_report_free (run (cpu_worker, NULL, NULL));
+  hass_report_free (run (counting_cpu_worker, NULL, NULL));
   CU_ASSERT_EQUAL (looks (), 0);
   HassGpu *gpu = hass_gpus_get (0);
   CU_ASSERT_EQUAL (hass_gpus_count (), 1);
@@ -197,10 +172,10 @@ confirmed (void)
 {
   set_up (1);
   begin_process (&(FakePlan){ 0 });
-  g_autoptr (HassReport) r = run (cpu_worker, "gpu-only", NULL);
-  CU_ASSERT_EQUAL (atomic_load (&on_gpu), N_LOADS);
+  g_autoptr (HassReport) r = run (counting_cpu_worker, "gpu-only", NULL);
+  CU_ASSERT_EQUAL (atomic_load (&counting_on_gpu), N_LOADS);
   CU_ASSERT_FALSE (r->devices[1].lost);
-  hass_report_free (run (cpu_worker, "gpu-only", NULL));
+  hass_report_free (run (counting_cpu_worker, "gpu-only", NULL));
   CU_ASSERT_EQUAL (looks (), 1);
   end_process ();
   clear ();
@@ -212,8 +187,8 @@ others_found (const FakePlan *plan, guint want)
 {
   set_up (2);
   begin_process (plan);
-  g_autoptr (HassReport) r = run (cpu_worker, "gpu-only", NULL);
-  CU_ASSERT_EQUAL (atomic_load (&on_cpu), N_LOADS);
+  g_autoptr (HassReport) r = run (counting_cpu_worker, "gpu-only", NULL);
+  CU_ASSERT_EQUAL (atomic_load (&counting_on_cpu), N_LOADS);
   CU_ASSERT_EQUAL_FATAL (r->n_devices, 3);
   for (guint d = 1; d < 3; d++)
     {
@@ -223,9 +198,9 @@ others_found (const FakePlan *plan, guint want)
     }
   CU_ASSERT_EQUAL (fake_cudart_counts ().calls[FAKE_SET_DEVICE], 0);
   g_autoptr (HassReport) next
-      = run (cpu_worker, want > 0 ? "gpu-only" : NULL, NULL);
+      = run (counting_cpu_worker, want > 0 ? "gpu-only" : NULL, NULL);
   CU_ASSERT_EQUAL (next->n_devices, 1 + want);
-  CU_ASSERT_EQUAL (atomic_load (&on_gpu), want > 0 ? N_LOADS : 0);
+  CU_ASSERT_EQUAL (atomic_load (&counting_on_gpu), want > 0 ? N_LOADS : 0);
   CU_ASSERT_EQUAL (looks (), 1);
   end_process ();
   CU_ASSERT_EQUAL (g_file_test (file, G_FILE_TEST_EXISTS), want > 0);
@@ -267,7 +242,7 @@ absent (void)
     {
       set_up (0);
       begin_process (&(FakePlan){ .device_count_code = codes[i] });
-      g_autoptr (HassReport) r = run (cpu_worker, NULL, NULL);
+      g_autoptr (HassReport) r = run (counting_cpu_worker, NULL, NULL);
       CU_ASSERT_EQUAL (r->n_devices, 1);
       CU_ASSERT_PTR_NOT_NULL (hass_gpus_problem ());
       CU_ASSERT_EQUAL (looks (), 1);
