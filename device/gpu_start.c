@@ -11,18 +11,16 @@
       both of which outlive every farm, and nothing of the farm that began it.
    2. A farm that is over leaves the wait and the thread goes on, since the
       runtime cannot be interrupted; but not before it has been loaded, see 3.
-   The next farm finds the GPU ready, or waits for the rest. A start that has
-   failed is tried anew by the next device that is opened, as each open did it
-   by itself before.
+      The next farm finds the GPU ready, or waits for the rest. A start that has
+      failed is tried anew by the next device that is opened.
    3. The thread is joined by the next start, when the GPUs are forgotten, or
       at the process's exit, which waits for a start under way: no thread may
       be inside the runtime while that is taken down. The handler is
       registered when a start begins, and again when a farm first leaves the
       wait: by then the thread has asked the runtime which GPUs there are, so
       the driver is loaded, and the handler runs before those of what was
-      loaded. A detached thread would be left
-   in the runtime; one that is cancelled would leave the runtime's locks held.
-
+      loaded. A detached thread would be left in the runtime; one that is
+      cancelled would leave the runtime's locks held.
    4. A farm's proxy asks what a start would take before it begins one. Each
       farm that did without shortens the answer by the time it lasted, as one
       hires skis until that has cost a pair (Karlin et al. 1988, competitive
