@@ -22,6 +22,7 @@
 #define LEAST_FIXED_NS 2e3   /* no launch is cheaper than that */
 #define FACTOR 0.3           /* of its part, where nothing overlaps */
 #define SHARED_LINK 0.25     /* uncertainty, where another waits for the link */
+#define SHARED_EQUAL 0.07    /* and costs are equal */
 #define LARGEST_UNKNOWN 0.02 /* of a round, where costs may differ */
 #define MOST_LAUNCHES 12     /* or so many times its fixed part */
 #define EVERY_OTHER 1.5      /* times as large, so that sizes differ */
@@ -190,7 +191,8 @@ bundle_for (const HassAuto *s, const HassRound *round, guint device)
   b.fit = hass_auto_fit_of (s, round, device, b.m->n_bundles == 0);
   b.u = uncertainty (s, round, b.fit);
   if (shares)
-    b.u = MAX (b.u, SHARED_LINK);
+    b.u = MAX (b.u,
+               s->env->cost == HASS_COST_EQUAL ? SHARED_EQUAL : SHARED_LINK);
   b.fixed_ns = launch_ns (s, round, device, b.fit);
   b.part_ns = MAX (s->finish_ns - b.r->ready_ns, b.r->step_ns);
   /* Where a launch overlaps nothing, a few large ones first. */

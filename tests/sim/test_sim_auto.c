@@ -113,13 +113,11 @@ near_the_bound (void)
           100 * mean_of (&all));
 }
 
-/* On what is shipped nobody is faster by more than 2 %, but Qilin, which was
-   trained, by 2.4 % where a link decides. */
+/* On what is shipped nobody is faster by more than 2 %. */
 static void
-hardly_ever_beaten (void)
+not_beaten (void)
 {
   g_auto (GStrv) suites = sim_suite_names (), others = sim_test_strategies ();
-  guint beaten = 0;
   watchdog (300, "all strategies on all suites");
   for (guint i = 0; suites[i]; i++)
     {
@@ -140,15 +138,13 @@ hardly_ever_beaten (void)
               if (times > 1.02)
                 printf ("\n    %s on %s: auto takes %.3f times as long",
                         others[s], entries[k], times);
-              beaten += times > 1.02;
-              CU_ASSERT_TRUE (times < 1.03);
+              CU_ASSERT_TRUE (times <= 1.02);
               sim_result_free (r);
             }
           sim_result_free (own);
         }
     }
   watchdog (0, NULL);
-  CU_ASSERT_TRUE (beaten <= 1);
 }
 
 /* -- What it can do that others cannot ---------------------------------- */
@@ -234,7 +230,7 @@ on_random_machines (void)
 HASS_TEST_SUITE (
     sim_auto,
     { "each suite within 5 % of the bound, all within 3", near_the_bound },
-    { "hardly ever beaten by more than 2 %", hardly_ever_beaten },
+    { "no other strategy is more than 2 % faster", not_beaten },
     { "GPUs take from the end that suits them", finds_the_better_end },
     { "a GPU that a round cannot fill is put off", puts_risky_gpus_off },
     { "clusters of high costs are no fixed part", is_not_misled_by_clusters },
