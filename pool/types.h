@@ -30,8 +30,8 @@ typedef enum
  * @name: "cpu", "gpu0", ...
  * @kind: its kind.
  * @cores: worker threads of a CPU pool; multiprocessors of a GPU.
- * @width: elements that fill it (the SPs of the thesis); on a CPU pool its
- *   cores.
+ * @width: threads that fill it, one for each element unless the farm says
+ *   otherwise (the SPs of the thesis); on a CPU pool its cores.
  * @latency_ns: launch and message start-up of one bundle; 0 on a CPU.
  * @link_bytes_per_ns: bandwidth of the link (= GB/s); 0: no link.
  * @work_per_ns: calibrated rate when filled; 0: unknown.

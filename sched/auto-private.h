@@ -227,6 +227,7 @@ double hass_auto_work_at (const HassAuto *s, const HassRound *round,
 gboolean hass_auto_out (const HassAuto *s, guint device);
 void hass_auto_judge (HassAuto *s, const HassRound *round, guint device);
 double hass_auto_fill_work (const HassAuto *s, guint device);
+gboolean hass_auto_counts_elements (const HassAuto *s);
 double hass_auto_elements (const HassAuto *s, const HassRound *round,
                            guint64 first, guint64 n, guint some);
 double hass_auto_fill_next (const HassAuto *s, const HassRound *round,
@@ -235,6 +236,7 @@ double hass_auto_listed_work (const HassAuto *s, const HassRound *round,
                               guint device, guint64 first, guint64 n);
 guint64 hass_auto_least_units (const HassAuto *s, const HassRound *round,
                                guint device);
+double hass_auto_unit_ns (const HassAuto *s, const HassRound *round);
 double hass_auto_next_free_ns (const HassAuto *s, const HassRound *round,
                                double unit_ns);
 gboolean hass_auto_costs_more (const HassAuto *s, guint device);

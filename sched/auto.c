@@ -391,15 +391,6 @@ foretell (HassFit *queued, const HassCompletion *done, const HassAutoBundle *b,
     hass_fit_add (queued, work, ns, latency_ns);
 }
 
-/* What fills the GPU is part of what a bundle takes however little it does;
-   where it is not known that is learned as the fixed part. */
-static gboolean
-fill_matters (const HassAuto *s)
-{
-  return s->env->farm == HASS_FARM_PARTITION
-         || s->env->farm == HASS_FARM_COMBINE;
-}
-
 /* What it would have taken if it had filled the GPU: its kernel no longer, but
    its copies. The stages of a real device's grant may add up to more than it
    took, as copies of one part wait for those of another. */
@@ -513,7 +504,9 @@ observe (gpointer self, HassRound *round, const HassCompletion *done)
   hass_fit_add (fit, b.work, ns, latency_ns);
   if (s->env->cost == HASS_COST_UNKNOWN)
     hass_fit_compare (fit, b.work, ns, latency_ns);
-  if (m->fill_units > 0 || !fill_matters (s))
+  /* What fills the GPU is part of what a bundle takes however little it does;
+     where it is not known that is learned as the fixed part. */
+  if (m->fill_units > 0 || !hass_auto_counts_elements (s))
     hass_fit_limit (fit, MOST_LATENCIES * latency_ns
                              + MOST_FILLS
                                    * hass_auto_fill_work (s, done->device)

@@ -138,7 +138,7 @@ cpu_units (HassAuto *s, HassRound *round, gboolean force)
   s->why = "a core would still be busy when all else is done";
   if (!r->runs)
     return force ? 1 : 0;
-  double unit_ns = hass_auto_work_at (s, round, FALSE, 1) * cores / r->rate;
+  double unit_ns = hass_auto_unit_ns (s, round);
   guint64 most = MAX (waiting - MIN (kept, waiting), 1);
   /* While a GPU may turn up at any moment, not far ahead: cores that pull
      from a share cannot be told that they would be late. And no second unit

@@ -155,6 +155,14 @@ hass_auto_fill_work (const HassAuto *s, guint device)
   return s->members[device].fill_units * s->unit_work;
 }
 
+/* Whether elements fill a GPU, and not units. */
+gboolean
+hass_auto_counts_elements (const HassAuto *s)
+{
+  return s->env->farm != HASS_FARM_INDIVISIBLE
+         && s->env->farm != HASS_FARM_FUNCTION;
+}
+
 /* GPU threads for a unit, the mean of some of n; 0: unknown, or a unit has a
    multiprocessor to itself. */
 double
@@ -163,9 +171,7 @@ hass_auto_elements (const HassAuto *s, const HassRound *round, guint64 first,
 {
   guint64 looked_at = MIN (n, s->env->cost == HASS_COST_EQUAL ? 2 : some);
   double sum = 0;
-  if (n == 0 || s->env->element_threads == 0
-      || s->env->farm == HASS_FARM_INDIVISIBLE
-      || s->env->farm == HASS_FARM_FUNCTION)
+  if (n == 0 || s->env->element_threads == 0 || !hass_auto_counts_elements (s))
     return 0;
   for (guint64 i = 0; i < looked_at; i++)
     sum += hass_round_elements (round,

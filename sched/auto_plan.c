@@ -84,6 +84,14 @@ hass_auto_next_free_ns (const HassAuto *s, const HassRound *round,
   return CLAMP (unit_ns - begun_ns, 0, unit_ns);
 }
 
+/* What one unit takes a core, by the rate that the plan has for the pool. */
+double
+hass_auto_unit_ns (const HassAuto *s, const HassRound *round)
+{
+  return hass_auto_work_at (s, round, FALSE, 1)
+         * MAX (s->env->devices[s->cpu].cores, 1) / s->plan[s->cpu].rate;
+}
+
 static void
 plan_cpu (const HassAuto *s, const HassRound *round, gboolean idle,
           HassRunner *r)
@@ -92,7 +100,7 @@ plan_cpu (const HassAuto *s, const HassRound *round, gboolean idle,
   r->rate = hass_auto_cpu_rate (s);
   if (r->rate <= 0)
     return;
-  double unit_ns = hass_auto_work_at (s, round, FALSE, 1) * cores / r->rate;
+  double unit_ns = hass_auto_unit_ns (s, round);
   double exclusive = hass_round_exclusive (round, s->cpu) * s->unit_work;
   /* Cores stop when one more unit would be late, on average half a unit
      early; and those at work now are in the middle of one. */
@@ -151,6 +159,19 @@ hass_auto_costs_more (const HassAuto *s, guint device)
   return m->host_ns * core_rate > m->host_work;
 }
 
+/* By what it showed in the last round, where that tells, else by a fit, else by
+   hearsay; 0: it is not planned with. */
+static double
+gpu_rate (const HassAuto *s, guint device, double mean_rate, const HassFit *fit)
+{
+  const HassAutoMember *m = &s->members[device];
+  if (hass_auto_costs_more (s, device))
+    return 0;
+  return mean_rate > 0   ? mean_rate
+         : fit->seen > 0 ? 1 / fit->ns_per_work / (1 + m->link_wait)
+                         : m->prior_rate;
+}
+
 static void
 plan_gpu (const HassAuto *s, const HassRound *round, guint device,
           HassRunner *r)
@@ -161,10 +182,7 @@ plan_gpu (const HassAuto *s, const HassRound *round, guint device,
       = hass_auto_fit_of (s, round, device, !hass_auto_overlaps (s, device));
   double fixed_ns
       = next->seen > 0 ? next->fixed_ns : s->env->devices[device].latency_ns;
-  r->rate = later->seen > 0 ? 1 / later->ns_per_work / (1 + m->link_wait)
-                            : m->prior_rate;
-  if (hass_auto_costs_more (s, device))
-    r->rate = 0;
+  r->rate = gpu_rate (s, device, 0, later);
   if (r->rate <= 0)
     return;
   double exclusive = hass_round_exclusive (round, device) * s->unit_work;
@@ -209,9 +227,7 @@ is_trifle (const HassAuto *s, const HassRound *round)
   if (r->rate >= HASS_AUTO_TRIFLE * rate
       || hass_round_exclusive (round, s->cpu) > 0)
     return FALSE;
-  double unit_ns = hass_auto_work_at (s, round, FALSE, 1)
-                   * s->env->devices[s->cpu].cores / r->rate;
-  return TRIFLE_UNITS * unit_ns > s->finish_ns;
+  return TRIFLE_UNITS * hass_auto_unit_ns (s, round) > s->finish_ns;
 }
 
 void
@@ -267,11 +283,7 @@ hass_auto_whole_ns (HassAuto *s, double work)
           = hass_auto_fit_of (s, NULL, d, !hass_auto_overlaps (s, d));
       if (later->seen == 0)
         next = later = &m->shown.fits[HASS_AUTO_SIMPLE + HASS_AUTO_IDLE];
-      r->rate = m->shown.mean_rate > 0 ? m->shown.mean_rate
-                : later->seen > 0 ? 1 / later->ns_per_work / (1 + m->link_wait)
-                                  : m->prior_rate;
-      if (hass_auto_costs_more (s, d))
-        r->rate = 0;
+      r->rate = gpu_rate (s, d, m->shown.mean_rate, later);
       r->ready_ns = (s->arm == d ? m->copy_ns : m->entry_ns) + next->fixed_ns;
       if (r->rate > 0)
         r->step_ns = MAX (s->unit_work * hass_auto_least_units (s, NULL, d),

@@ -8,7 +8,7 @@
 
 #include "device/copy_crew-private.h"
 #include "device/gpus-private.h"
-#include "fake_cudart.h"
+#include "fake_machine.h"
 #include "hass/error.h"
 #include "hass/memory.h"
 #include "hass_test.h"
@@ -31,8 +31,7 @@ static void
 rig_init (Rig *r, const FakePlan *plan, const HassDeviceFarm *farm)
 {
   GError *error = NULL;
-  hass_gpus_forget ();
-  fake_cudart_install (plan);
+  fake_machine_begin (plan);
   *r = (Rig){ .farm = *farm };
   CU_ASSERT_TRUE_FATAL (hass_gpus_count () > 0);
   r->device = hass_cuda_device_new (0);
@@ -50,10 +49,7 @@ rig_clear (Rig *r)
   r->device->ops->close (r->device);
   r->device->ops->transfers (r->device, &r->transfers);
   hass_cuda_device_free (r->device);
-  hass_gpus_forget ();
-  r->counts = fake_cudart_remove ();
-  CU_ASSERT_STRING_EQUAL (r->counts.wrong, "");
-  CU_ASSERT_STRING_EQUAL (r->counts.leaks, "");
+  r->counts = fake_machine_end ();
 }
 
 static gboolean

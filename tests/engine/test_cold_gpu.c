@@ -13,7 +13,7 @@
 #include <unistd.h>
 
 #include "counting.h"
-#include "device/fake_cudart.h"
+#include "device/fake_machine.h"
 #include "device/gpus-private.h"
 #include "hass/hass.h"
 #include "hass_test.h"
@@ -112,20 +112,7 @@ farm_of (HassCpuWorkerFunc cpu, guint n_loads)
 static void
 install (guint n_gpus, guint start_ms)
 {
-  hass_gpus_forget ();
-  fake_cudart_install (
-      &(FakePlan){ .n_devices = n_gpus, .start_ms = start_ms });
-}
-
-static void
-clean (void)
-{
-  hass_gpus_forget ();
-  FakeCounts counts = fake_cudart_remove ();
-  CU_ASSERT_STRING_EQUAL (counts.wrong, "");
-  CU_ASSERT_STRING_EQUAL (counts.leaks, "");
-  if (counts.wrong[0])
-    g_printerr ("\n    %s", counts.wrong);
+  fake_machine_begin (&(FakePlan){ .n_devices = n_gpus, .start_ms = start_ms });
 }
 
 /* No device may have failed. NULL when the farm has. */
@@ -160,7 +147,7 @@ must_start (const HassDataFarm *farm)
   install (1, MINUTE_MS);
   hass_report_free (run (farm));
   CU_ASSERT_EQUAL (fake_cudart_counts ().opening, 1);
-  clean ();
+  fake_machine_end ();
 }
 
 /* -- Tests -------------------------------------------------------------- */
@@ -185,7 +172,7 @@ not_for_tiny (void)
           CU_ASSERT_TRUE (why && strstr (why, "was not started"));
         }
       CU_ASSERT_EQUAL (atomic_load (&counting_on_gpu), 0);
-      clean ();
+      fake_machine_end ();
       CU_ASSERT_EQUAL (fake_cudart_counts ().calls[FAKE_SET_DEVICE], 0);
     }
 }
@@ -210,11 +197,11 @@ not_for_tiny_known (void)
   install (1, 0);
   hass_report_free (run (&farm));
   CU_ASSERT_EQUAL (atomic_load (&counting_on_gpu), N_LOADS / 2);
-  clean ();
+  fake_machine_end ();
   farm.run.strategy = "auto";
   install (1, HOUR_MS);
   hass_report_free (run (&farm));
-  clean ();
+  fake_machine_end ();
   CU_ASSERT_EQUAL (fake_cudart_counts ().calls[FAKE_SET_DEVICE], 0);
   g_setenv ("HASS_PROFILE", "off", TRUE);
   unlink (store);
@@ -228,7 +215,7 @@ not_for_short (void)
   HassDataFarm farm = farm_of (slow_without, 600);
   install (1, 8000);
   hass_report_free (run (&farm));
-  clean ();
+  fake_machine_end ();
   CU_ASSERT_EQUAL (fake_cudart_counts ().calls[FAKE_SET_DEVICE], 0);
 }
 
@@ -241,7 +228,7 @@ not_when_nothing_waits (void)
   install (1, HOUR_MS);
   hass_report_free (run (&farm));
   CU_ASSERT_EQUAL (fake_cudart_counts ().opening, 0);
-  clean ();
+  fake_machine_end ();
 }
 
 static void
@@ -252,7 +239,7 @@ for_long (void)
   hass_report_free (run (&farm));
   CU_ASSERT_EQUAL (fake_cudart_counts ().opened, 1);
   CU_ASSERT_TRUE (atomic_load (&counting_on_gpu) > 0);
-  clean ();
+  fake_machine_end ();
 }
 
 static void
@@ -266,7 +253,7 @@ for_unknown (void)
   CU_ASSERT_TRUE (hass_data_farm_combine (&farm, NULL, NULL));
   watchdog (0, NULL);
   CU_ASSERT_EQUAL (fake_cudart_counts ().opening, 1);
-  clean ();
+  fake_machine_end ();
 }
 
 static void
@@ -317,7 +304,7 @@ under_any_strategy (void)
       farm.round_loads = s % 2 ? 100 : 0;
       install (2, HOUR_MS);
       hass_report_free (run (&farm));
-      clean ();
+      fake_machine_end ();
     }
 }
 
@@ -348,7 +335,7 @@ for_gpu_tasks (void)
   CU_ASSERT_TRUE (hass_function_farm (&farm, NULL, &error));
   watchdog (0, NULL);
   CU_ASSERT_TRUE (atomic_load (&counting_on_gpu) > 0);
-  clean ();
+  fake_machine_end ();
 }
 
 /* Farms of 20 ms, each too short for a start of a third of a second. */
@@ -362,7 +349,7 @@ for_many_short (void)
   for (; n < 1000 && fake_cudart_counts ().opening == 0; n++)
     hass_report_free (run (&farm));
   CU_ASSERT_TRUE (n > 1 && n < 1000);
-  clean ();
+  fake_machine_end ();
 }
 
 /* What a start took is expected of the next GPU. */
@@ -376,7 +363,7 @@ learns (void)
   CU_ASSERT_EQUAL (hass_gpu_start_ns (hass_gpus_get (0)), 0);
   gint64 ns = hass_gpu_start_ns (hass_gpus_get (1));
   CU_ASSERT_TRUE (ns > 0 && ns < HOUR_MS * G_GINT64_CONSTANT (1000000));
-  clean ();
+  fake_machine_end ();
 }
 
 /* Pinned memory has a context already, and is meant for GPUs. */
@@ -389,7 +376,7 @@ for_pinned_memory (void)
   gpointer memory = hass_alloc (100, NULL);
   CU_ASSERT_EQUAL (hass_gpu_start_ns (hass_gpus_get (0)), 0);
   hass_free (memory);
-  clean ();
+  fake_machine_end ();
   install (1, HOUR_MS);
   CU_ASSERT_EQUAL (hass_gpus_count (), 1);
   CU_ASSERT_TRUE (hass_gpu_start_ns (hass_gpus_get (0)) > 0);
@@ -397,7 +384,7 @@ for_pinned_memory (void)
   CU_ASSERT_TRUE (hass_register (own, 100, NULL));
   CU_ASSERT_EQUAL (hass_gpu_start_ns (hass_gpus_get (0)), 0);
   hass_unregister (own);
-  clean ();
+  fake_machine_end ();
 }
 
 static void
@@ -417,7 +404,7 @@ cancelled (void)
   CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_CANCELLED));
   CU_ASSERT_EQUAL (fake_cudart_counts ().opening, 0);
   CU_ASSERT_FALSE (r->devices[1].lost);
-  clean ();
+  fake_machine_end ();
 }
 
 static void
@@ -430,7 +417,7 @@ recorded (void)
   farm.run.record = path;
   install (1, HOUR_MS);
   hass_report_free (run (&farm));
-  clean ();
+  fake_machine_end ();
   CU_ASSERT_TRUE_FATAL (g_file_get_contents (path, &text, NULL, NULL));
   unlink (path);
   const char *open = strstr (text, "\"event\":\"open\",\"device\":1,");

@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "counting.h"
-#include "device/fake_cudart.h"
+#include "device/fake_machine.h"
 #include "device/gpus-private.h"
 #include "hass/hass.h"
 #include "hass_test.h"
@@ -89,19 +89,14 @@ run (const char *strategy, guint n_begin, gboolean cpu,
 static void
 install (guint n_gpus)
 {
-  hass_gpus_forget ();
-  fake_cudart_install (
-      &(FakePlan){ .n_devices = n_gpus, .hold_opening = TRUE });
+  fake_machine_begin (&(FakePlan){ .n_devices = n_gpus, .hold_opening = TRUE });
 }
 
 static void
 clean (void)
 {
   fake_let_open ();
-  hass_gpus_forget ();
-  FakeCounts counts = fake_cudart_remove ();
-  CU_ASSERT_STRING_EQUAL (counts.wrong, "");
-  CU_ASSERT_STRING_EQUAL (counts.leaks, "");
+  fake_machine_end ();
 }
 
 /* A farm of CPU and GPUs that has ended while its GPUs wait to be opened. */

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "counting.h"
-#include "device/fake_cudart.h"
+#include "device/fake_machine.h"
 #include "device/gpus-private.h"
 #include "hass/hass.h"
 #include "hass_test.h"
@@ -24,22 +24,6 @@
 static char *cache, *file; /* a test's */
 
 /* -- Processes ---------------------------------------------------------- */
-
-static void
-end_process (void)
-{
-  hass_gpus_forget ();
-  FakeCounts counts = fake_cudart_remove ();
-  CU_ASSERT_STRING_EQUAL (counts.wrong, "");
-  CU_ASSERT_STRING_EQUAL (counts.leaks, "");
-}
-
-static void
-begin_process (const FakePlan *plan)
-{
-  hass_gpus_forget ();
-  fake_cudart_install (plan);
-}
 
 /* With a cache that remembers so many GPUs, none for 0. */
 static void
@@ -53,9 +37,9 @@ set_up (guint n_gpus)
   g_setenv ("HASS_PROFILE", profile, TRUE);
   if (n_gpus == 0)
     return;
-  begin_process (&(FakePlan){ .n_devices = n_gpus });
+  fake_machine_begin (&(FakePlan){ .n_devices = n_gpus });
   CU_ASSERT_EQUAL (hass_gpus_count (), n_gpus);
-  end_process ();
+  fake_machine_end ();
   CU_ASSERT_TRUE (g_file_test (file, G_FILE_TEST_IS_REGULAR));
 }
 
@@ -132,13 +116,13 @@ static void
 not_asked_for (void)
 {
   set_up (2);
-  begin_process (&(FakePlan){ .n_devices = 2, .start_ms = HOUR_MS });
+  fake_machine_begin (&(FakePlan){ .n_devices = 2, .start_ms = HOUR_MS });
   g_autoptr (HassReport) r = run (counting_cpu_worker, NULL, NULL);
   CU_ASSERT_EQUAL (r->n_devices, 3);
   CU_ASSERT_EQUAL (fake_cudart_counts ().n_calls, 0);
   CU_ASSERT_STRING_EQUAL (hass_gpus_get (1)->properties.name, "Fake GPU 1");
   CU_ASSERT_PTR_NULL (hass_gpus_problem ());
-  end_process ();
+  fake_machine_end ();
   clear ();
 }
 
@@ -147,22 +131,22 @@ static void
 asked_for (void)
 {
   set_up (1);
-  begin_process (&(FakePlan){ .n_devices = 2 });
+  fake_machine_begin (&(FakePlan){ .n_devices = 2 });
   g_autoptr (HassReport) r = run (NULL, NULL, NULL);
   CU_ASSERT_EQUAL (r->n_devices, 2);
   CU_ASSERT_EQUAL (looks (), 1);
-  end_process ();
-  begin_process (&(FakePlan){ 0 });
+  fake_machine_end ();
+  fake_machine_begin (&(FakePlan){ 0 });
   CU_ASSERT_EQUAL (hass_gpus_count (), 1);
-  end_process ();
-  begin_process (&(FakePlan){ .start_ms = HOUR_MS });
+  fake_machine_end ();
+  fake_machine_begin (&(FakePlan){ .start_ms = HOUR_MS });
   hass_report_free (run (counting_cpu_worker, NULL, NULL));
   CU_ASSERT_EQUAL (looks (), 0);
   HassGpu *gpu = hass_gpus_get (0);
   CU_ASSERT_EQUAL (hass_gpus_count (), 1);
   CU_ASSERT_EQUAL (looks (), 1);
   CU_ASSERT_PTR_EQUAL (hass_gpus_get (0), gpu);
-  end_process ();
+  fake_machine_end ();
   clear ();
 }
 
@@ -171,13 +155,13 @@ static void
 confirmed (void)
 {
   set_up (1);
-  begin_process (&(FakePlan){ 0 });
+  fake_machine_begin (&(FakePlan){ 0 });
   g_autoptr (HassReport) r = run (counting_cpu_worker, "gpu-only", NULL);
   CU_ASSERT_EQUAL (atomic_load (&counting_on_gpu), N_LOADS);
   CU_ASSERT_FALSE (r->devices[1].lost);
   hass_report_free (run (counting_cpu_worker, "gpu-only", NULL));
   CU_ASSERT_EQUAL (looks (), 1);
-  end_process ();
+  fake_machine_end ();
   clear ();
 }
 
@@ -186,7 +170,7 @@ static void
 others_found (const FakePlan *plan, guint want)
 {
   set_up (2);
-  begin_process (plan);
+  fake_machine_begin (plan);
   g_autoptr (HassReport) r = run (counting_cpu_worker, "gpu-only", NULL);
   CU_ASSERT_EQUAL (atomic_load (&counting_on_cpu), N_LOADS);
   CU_ASSERT_EQUAL_FATAL (r->n_devices, 3);
@@ -202,12 +186,12 @@ others_found (const FakePlan *plan, guint want)
   CU_ASSERT_EQUAL (next->n_devices, 1 + want);
   CU_ASSERT_EQUAL (atomic_load (&counting_on_gpu), want > 0 ? N_LOADS : 0);
   CU_ASSERT_EQUAL (looks (), 1);
-  end_process ();
+  fake_machine_end ();
   CU_ASSERT_EQUAL (g_file_test (file, G_FILE_TEST_EXISTS), want > 0);
-  begin_process (&(FakePlan){ .n_devices = MAX (want, 1) });
+  fake_machine_begin (&(FakePlan){ .n_devices = MAX (want, 1) });
   CU_ASSERT_EQUAL (hass_gpus_expected (), MAX (want, 1));
   CU_ASSERT_EQUAL (looks (), want == 0);
-  end_process ();
+  fake_machine_end ();
   clear ();
 }
 
@@ -224,13 +208,13 @@ static void
 stays_for_the_look (void)
 {
   set_up (1);
-  begin_process (&(FakePlan){ .look_ms = 60, .hold_opening = TRUE });
+  fake_machine_begin (&(FakePlan){ .look_ms = 60, .hold_opening = TRUE });
   CU_ASSERT_EQUAL (hass_gpus_expected (), 1);
   hass_report_free (run (sees_start, "naive-greedy", hass_gpus_get (0)));
   CU_ASSERT_EQUAL (looks (), 1);
   CU_ASSERT_EQUAL (fake_cudart_counts ().opened, 0);
   fake_let_open ();
-  end_process ();
+  fake_machine_end ();
   clear ();
 }
 
@@ -241,12 +225,12 @@ absent (void)
   for (guint i = 0; i < 2; i++)
     {
       set_up (0);
-      begin_process (&(FakePlan){ .device_count_code = codes[i] });
+      fake_machine_begin (&(FakePlan){ .device_count_code = codes[i] });
       g_autoptr (HassReport) r = run (counting_cpu_worker, NULL, NULL);
       CU_ASSERT_EQUAL (r->n_devices, 1);
       CU_ASSERT_PTR_NOT_NULL (hass_gpus_problem ());
       CU_ASSERT_EQUAL (looks (), 1);
-      end_process ();
+      fake_machine_end ();
       CU_ASSERT_FALSE (g_file_test (file, G_FILE_TEST_EXISTS));
       clear ();
     }
@@ -256,10 +240,10 @@ absent (void)
 static void
 expect (const FakePlan *plan, guint n, gboolean asked)
 {
-  begin_process (plan);
+  fake_machine_begin (plan);
   CU_ASSERT_EQUAL (hass_gpus_expected (), n);
   CU_ASSERT_EQUAL (looks (), asked);
-  end_process ();
+  fake_machine_end ();
 }
 
 static void

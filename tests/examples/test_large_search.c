@@ -41,7 +41,6 @@ typedef struct
   gsize n_printed;
   guint64 n_lines;
   guint n_asked;
-  gboolean ok;
 } Outcome;
 
 static char *
@@ -59,11 +58,12 @@ make_file (void)
   return path;
 }
 
-/* Searches the file for @word as the program does. */
+/* Searches such a file for @word as the program does. */
 static Outcome
-search (char *path, const char *word, gboolean count)
+search (const char *word, gboolean count)
 {
   Outcome o = { 0 };
+  g_autofree char *path = make_file ();
   Options options = { .count = count, .gpu = GPU_NEVER, .no_progress = TRUE };
   Pattern pattern = { (const guint8 *)word, strlen (word) };
   FileItem item = { .path = path, .size = FILE_BYTES, .is_regular = TRUE };
@@ -76,12 +76,13 @@ search (char *path, const char *word, gboolean count)
   CU_ASSERT_PTR_NOT_NULL_FATAL (matcher);
   CU_ASSERT_PTR_NOT_NULL_FATAL (s.output);
   guint before = atomic_load (&n_asked_holes);
-  o.ok = search_large_file (&s, &item, FALSE, NULL) && !s.failed;
+  CU_ASSERT_TRUE (search_large_file (&s, &item, FALSE, NULL) && !s.failed);
   o.n_asked = atomic_load (&n_asked_holes) - before;
   o.n_lines = s.n_lines;
   fclose (s.output);
   terminal_free (s.terminal);
   hass_report_free (s.total);
+  unlink (path);
   return o;
 }
 
@@ -89,10 +90,7 @@ search (char *path, const char *word, gboolean count)
 static void
 asks_once (void)
 {
-  g_autofree char *path = make_file ();
-  Outcome o = search (path, "needle", FALSE);
-  unlink (path);
-  CU_ASSERT_TRUE (o.ok);
+  Outcome o = search ("needle", FALSE);
   CU_ASSERT_EQUAL (o.n_lines, FILE_BYTES / LINE_BYTES / EVERY + 1);
   CU_ASSERT_EQUAL (o.n_printed, o.n_lines * LINE_BYTES);
   for (gsize at = 0; at < o.n_printed; at += LINE_BYTES)
@@ -108,10 +106,7 @@ asks_once (void)
 static void
 asks_nothing_to_count (void)
 {
-  g_autofree char *path = make_file ();
-  Outcome o = search (path, "needle", TRUE);
-  unlink (path);
-  CU_ASSERT_TRUE (o.ok);
+  Outcome o = search ("needle", TRUE);
   CU_ASSERT_EQUAL (o.n_lines, FILE_BYTES / LINE_BYTES / EVERY + 1);
   CU_ASSERT_EQUAL (o.n_asked, 0);
   free (o.printed);
@@ -121,10 +116,7 @@ asks_nothing_to_count (void)
 static void
 asks_nothing_without_a_match (void)
 {
-  g_autofree char *path = make_file ();
-  Outcome o = search (path, "absent", FALSE);
-  unlink (path);
-  CU_ASSERT_TRUE (o.ok);
+  Outcome o = search ("absent", FALSE);
   CU_ASSERT_EQUAL (o.n_printed, 0);
   CU_ASSERT_EQUAL (o.n_asked, 0);
   free (o.printed);

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "hass_test.h"
-#include "tests/device/fake_cudart.h"
+#include "tests/device/fake_machine.h"
 #include "tools/hass-info/info.h"
 
 #define MIB ((gsize)1 << 20)
@@ -23,23 +23,9 @@ static const InfoEffort little = { .copy_bytes = MIB,
 static HassGpu *
 install (const FakePlan *plan)
 {
-  hass_gpus_forget ();
-  fake_cudart_install (plan);
+  fake_machine_begin (plan);
   CU_ASSERT_TRUE_FATAL (hass_gpus_count () > 0);
   return hass_gpus_get (0);
-}
-
-/* Nothing was wrong, nothing is left. */
-static FakeCounts
-clean (void)
-{
-  hass_gpus_forget ();
-  FakeCounts counts = fake_cudart_remove ();
-  CU_ASSERT_STRING_EQUAL (counts.wrong, "");
-  CU_ASSERT_STRING_EQUAL (counts.leaks, "");
-  if (*counts.wrong || *counts.leaks)
-    printf ("\n    wrong: \"%s\", leaks: \"%s\"", counts.wrong, counts.leaks);
-  return counts;
 }
 
 static void
@@ -77,7 +63,7 @@ times (void)
   CU_ASSERT_TRUE (s.launch_us >= DELAY_US && s.launch_us < 1e6);
   CU_ASSERT_TRUE (s.launch_asleep_us >= DELAY_US && s.launch_asleep_us < 1e6);
   CU_ASSERT_TRUE (s.register_ms_per_gib > 0 && s.unregister_ms_per_gib > 0);
-  clean ();
+  fake_machine_end ();
 }
 
 static void
@@ -88,7 +74,7 @@ without_kernel (void)
   CU_ASSERT_TRUE (info_measure_gpu (gpu, NULL, &little, &s, NULL));
   CU_ASSERT_FALSE (s.launch_is_kernel);
   CU_ASSERT_TRUE (s.launch_us >= DELAY_US);
-  FakeCounts c = clean ();
+  FakeCounts c = fake_machine_end ();
   CU_ASSERT_TRUE (c.calls[FAKE_CLEAR] >= 2 * little.latencies);
   CU_ASSERT_EQUAL (c.calls[FAKE_REGISTER], little.rates);
   CU_ASSERT_EQUAL (c.calls[FAKE_UNREGISTER], little.rates);
@@ -103,7 +89,7 @@ each_gpu (void)
   install (&(FakePlan){ .n_devices = 2 });
   CU_ASSERT_TRUE (
       info_measure_gpu (hass_gpus_get (1), NULL, &little, &s, NULL));
-  FakeCounts c = clean ();
+  FakeCounts c = fake_machine_end ();
   CU_ASSERT_EQUAL (c.most_bytes[0], 0);
   CU_ASSERT_TRUE (c.most_bytes[1] >= MIB);
 }
@@ -138,7 +124,7 @@ failures (void)
         if (ok != (single && at == 2))
           printf ("\n    %s", fake_call_name (calls[i]));
         g_clear_error (&error);
-        clean ();
+        fake_machine_end ();
       }
 }
 
@@ -159,7 +145,7 @@ half_measured (void)
   CU_ASSERT_PTR_NOT_NULL (
       strstr (text, "not all was measured: gpu0: register host memory: "));
   info_machine_free (m);
-  clean ();
+  fake_machine_end ();
 }
 
 /* -- Showing ------------------------------------------------------------ */
@@ -217,7 +203,7 @@ several (void)
   CU_ASSERT_EQUAL (json_object_get_int_member (gpu, "numa_node"), 5);
   CU_ASSERT_EQUAL (json_object_get_int_member (gpu, "link"), 0);
   info_machine_free (m);
-  clean ();
+  fake_machine_end ();
 }
 
 /* -- Host memory -------------------------------------------------------- */

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* fake_machine.c: see fake_machine.h.
+   Thread safety: see fake_machine.h. */
+#include "fake_machine.h"
+
+#include <stdio.h>
+
+#include "device/gpus-private.h"
+#include "hass_test.h"
+
+void
+fake_machine_begin (const FakePlan *plan)
+{
+  hass_gpus_forget ();
+  fake_cudart_install (plan);
+}
+
+FakeCounts
+fake_machine_end (void)
+{
+  hass_gpus_forget ();
+  FakeCounts counts = fake_cudart_remove ();
+  CU_ASSERT_STRING_EQUAL (counts.wrong, "");
+  CU_ASSERT_STRING_EQUAL (counts.leaks, "");
+  if (*counts.wrong || *counts.leaks)
+    printf ("\n    wrong: \"%s\", leaks: \"%s\"", counts.wrong, counts.leaks);
+  return counts;
+}
