@@ -32,6 +32,7 @@ typedef struct
   HassGpuKit *kit;
   GArray *groups;      /* HassCudaGroup */
   GArray *sorted;      /* HassBlock: by worker, where there are several */
+  GArray *rectangles;  /* HassRectangle, of the groups' layouts */
   gpointer registered; /* pages pinned for this bundle, or NULL */
   gsize registered_bytes;
   gint64 submit_ns, register_ns;

@@ -185,6 +185,8 @@ hass_cuda_device_new (guint index)
     {
       d->slots[i].groups = g_array_new (FALSE, FALSE, sizeof (HassCudaGroup));
       d->slots[i].sorted = g_array_new (FALSE, FALSE, sizeof (HassBlock));
+      d->slots[i].rectangles
+          = g_array_new (FALSE, FALSE, sizeof (HassRectangle));
     }
   return &d->device;
 }
@@ -197,6 +199,7 @@ hass_cuda_device_free (HassDevice *device)
     {
       g_array_unref (d->slots[i].groups);
       g_array_unref (d->slots[i].sorted);
+      g_array_unref (d->slots[i].rectangles);
     }
   g_free (d);
 }

@@ -30,7 +30,8 @@ struct HassView
   guint64 input_start, input_bytes;
   guint8 *output;
   guint64 output_bytes;
-  const guint64 *offsets, *output_offsets, *elements, *halos;
+  const guint64 *offsets, *output_offsets, *output_pitches;
+  const guint64 *elements, *halos;
   const guint32 *functions;
   void *accumulator;
   guint8 *records;
@@ -52,6 +53,7 @@ hass_view (const HassBundle *b)
   v.output_bytes = b->output_bytes;
   v.offsets = b->offsets;
   v.output_offsets = b->output_offsets;
+  v.output_pitches = b->output_pitches;
   v.elements = b->elements;
   v.halos = b->halos;
   v.functions = b->functions;
@@ -121,6 +123,14 @@ __device__ static inline guint8 *
 hass_output (const HassView &v, guint64 i)
 {
   return v.output + (v.output_offsets ? v.output_offsets[i] : 0);
+}
+
+/* Bytes from a row of block @i's tile to the next one, if it has rows of
+   @row_bytes. */
+__device__ static inline guint64
+hass_output_pitch (const HassView &v, guint64 i, guint64 row_bytes)
+{
+  return v.output_pitches ? v.output_pitches[i] : row_bytes;
 }
 
 /* Elements of block @i, and how many the bundle has before it. */

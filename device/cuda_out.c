@@ -3,10 +3,11 @@
 
    DESIGN. The output buffer begins with a record counter and the bundle's
    accumulator; the outputs of the groups follow. Outputs go straight to
-   where the farm wants them when that is pinned memory, adjacent or tiles,
-   else through pinned staging, from which several threads scatter them.
-   With a deadline for bundles all of them go through staging: a kernel that
-   comes back late must not write to memory that may be another's by then.
+   where the farm wants them when that is pinned memory, adjacent or tiles (in
+   rectangles, rectangles-private.h), else through pinned staging, from which
+   several threads scatter them. With a deadline for bundles all of them go
+   through staging: a kernel that comes back late must not write to memory that
+   may be another's by then.
 
    As many records as were to be expected come along; the rest is fetched
    when their number is known.
@@ -19,7 +20,7 @@
 #include "copy_crew-private.h"
 
 #define COUNTER_BYTES HASS_LAYOUT_ALIGN
-#define MOST_TILES 256 /* copied one by one */
+#define MOST_RECTANGLES 256 /* copied one by one */
 #define CREW_BYTES ((gsize)1 << 20)
 
 static gsize
@@ -100,45 +101,42 @@ hass_cuda_clear_results (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
 
 /* -- Outputs ------------------------------------------------------------ */
 
-static gsize
-output_span (const HassBlock *b)
-{
-  if (!b->output_row_bytes)
-    return b->output_bytes;
-  gsize rows = b->output_bytes / b->output_row_bytes;
-  return rows == 0 ? 0 : (rows - 1) * b->output_pitch + b->output_row_bytes;
-}
-
 static gboolean
 may_go_straight (const HassCudaDevice *d, const HassLayout *l)
 {
+  const HassRectangle *r = hass_layout_rectangles (l);
   if (d->farm->unbundle || d->farm->bundle_deadline_ns > 0
       || l->output_bytes == 0)
     return FALSE;
   if (l->adjacent_out)
     return hass_memory_is_pinned (l->blocks[0].output, l->output_bytes);
-  if (!l->has_tiles || l->n > MOST_TILES)
+  if (!r || l->n_rectangles > MOST_RECTANGLES)
     return FALSE;
-  for (gsize i = 0; i < l->n; i++)
-    if (!l->blocks[i].output
-        || !hass_memory_is_pinned (l->blocks[i].output,
-                                   output_span (&l->blocks[i])))
-      return FALSE;
+  for (guint i = 0; i < l->n_rectangles; i++)
+    {
+      guint8 *to = l->blocks[r[i].first_block].output;
+      if (!to
+          || !hass_memory_is_pinned (to,
+                                     hass_rectangle_span (&r[i], l->blocks)))
+        return FALSE;
+    }
   return TRUE;
 }
 
+/* Rows as long as their distance are one stretch. */
 static int
-fetch_block (HassCudaSlot *slot, const HassBlock *b, const guint8 *from)
+fetch_rectangle (HassCudaSlot *slot, const HassBlock *first,
+                 const HassRectangle *r, const guint8 *from)
 {
   const HassCudart *cuda = hass_cudart ();
-  if (b->output_bytes == 0)
+  gsize bytes = r->rows * r->row_bytes;
+  if (bytes == 0)
     return 0;
-  if (!b->output_row_bytes)
-    return cuda->copy (b->output, from, b->output_bytes, HASS_CUDA_TO_HOST,
+  if (r->rows == 1 || r->row_bytes == first->output_pitch)
+    return cuda->copy (first->output, from, bytes, HASS_CUDA_TO_HOST,
                        slot->kit->stream);
-  return cuda->copy_rows (b->output, b->output_pitch, from, b->output_row_bytes,
-                          b->output_row_bytes,
-                          b->output_bytes / b->output_row_bytes,
+  return cuda->copy_rows (first->output, first->output_pitch, from,
+                          r->row_bytes, r->row_bytes, r->rows,
                           HASS_CUDA_TO_HOST, slot->kit->stream);
 }
 
@@ -148,16 +146,15 @@ fetch_straight (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *g,
 {
   const HassCudart *cuda = hass_cudart ();
   const HassLayout *l = &g->layout;
+  const HassRectangle *r = hass_layout_rectangles (l);
   const guint8 *from = slot->kit->out.data + g->out_at;
   int code = 0;
   if (l->adjacent_out)
     code = cuda->copy (l->blocks[0].output, from, l->output_bytes,
                        HASS_CUDA_TO_HOST, slot->kit->stream);
-  for (gsize i = 0; !l->adjacent_out && i < l->n && code == 0; i++)
-    {
-      code = fetch_block (slot, &l->blocks[i], from);
-      from += l->blocks[i].output_bytes;
-    }
+  for (guint i = 0; !l->adjacent_out && i < l->n_rectangles && code == 0; i++)
+    code = fetch_rectangle (slot, &l->blocks[r[i].first_block], &r[i],
+                            from + r[i].offset);
   return hass_gpu_check (d->gpu, code, "copy results to the host", error);
 }
 
@@ -269,7 +266,7 @@ hass_cuda_accumulator (const HassCudaDevice *d, const HassCudaSlot *slot)
 typedef struct
 {
   const HassLayout *layout;
-  guint64 *offsets;
+  guint64 *offsets, *pitches;
   const guint8 *from;
   gsize step;
 } Scatter;
@@ -280,7 +277,8 @@ scatter_piece (guint i, gpointer data)
   const Scatter *s = data;
   gsize end = MIN ((i + 1) * s->step, s->layout->n);
   for (gsize k = i * s->step; k < end; k++)
-    hass_layout_copy_out (&s->layout->blocks[k], s->from + s->offsets[k]);
+    hass_layout_copy_out (&s->layout->blocks[k], s->from + s->offsets[k],
+                          s->pitches[k]);
 }
 
 static gboolean
@@ -289,10 +287,9 @@ scatter (HassCudaDevice *d, HassCudaSlot *slot, const HassCudaGroup *g,
 {
   const HassLayout *l = &g->layout;
   guint8 *from = slot->kit->host_out.data + g->out_at;
-  g_autofree guint64 *offsets = g_new (guint64, l->n + 1);
-  offsets[0] = 0;
-  for (gsize i = 0; i < l->n; i++)
-    offsets[i + 1] = offsets[i] + l->blocks[i].output_bytes;
+  g_autofree guint64 *offsets = g_new (guint64, 2 * l->n + 1);
+  guint64 *pitches = offsets + l->n + 1;
+  hass_layout_places (l, offsets, pitches);
   if (d->farm->unbundle)
     {
       HassStaging staging = { from, l->output_bytes, offsets };
@@ -304,7 +301,7 @@ scatter (HassCudaDevice *d, HassCudaSlot *slot, const HassCudaGroup *g,
       return ok;
     }
   gsize pieces = l->output_bytes >= CREW_BYTES ? MIN (l->n, 64) : 1;
-  Scatter s = { l, offsets, from, (l->n + pieces - 1) / pieces };
+  Scatter s = { l, offsets, pitches, from, (l->n + pieces - 1) / pieces };
   slot->host_ns += hass_copy_crew_run ((guint)((l->n + s.step - 1) / s.step),
                                        scatter_piece, &s);
   return TRUE;

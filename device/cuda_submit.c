@@ -28,7 +28,8 @@ add_group (HassCudaDevice *d, HassCudaSlot *slot, const HassBlock *blocks,
            gsize n)
 {
   HassCudaGroup group = { .worker = worker_of (d->farm, &blocks[0]) };
-  hass_layout_init (&group.layout, blocks, n, d->farm->gpu_function_of != NULL);
+  hass_layout_init (&group.layout, blocks, n, d->farm->gpu_function_of != NULL,
+                    slot->rectangles, d->farm->join_tiles);
   g_array_append_val (slot->groups, group);
 }
 
@@ -57,6 +58,7 @@ make_groups (HassCudaDevice *d, HassCudaSlot *slot, const HassBlock *blocks,
 {
   gboolean alike = TRUE;
   g_array_set_size (slot->groups, 0);
+  g_array_set_size (slot->rectangles, 0);
   for (gsize i = 1; i < n && alike && d->farm->gpu_worker_of; i++)
     alike = worker_of (d->farm, &blocks[i]) == worker_of (d->farm, &blocks[0]);
   if (alike)
@@ -97,6 +99,9 @@ describe_bundle (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *g)
         = hass_layout_halo_bytes (&l->blocks[0], l->blocks[0].halo_before);
   b->output = slot->kit->out.data + g->out_at;
   b->output_offsets = TABLE (output_offsets_at);
+  b->output_pitches = TABLE (output_pitches_at);
+  b->rectangles = hass_layout_rectangles (l);
+  b->n_rectangles = l->n_rectangles;
   b->output_bytes = l->output_bytes;
   b->elements = TABLE (elements_at);
   b->n_elements = l->n_elements;

@@ -38,6 +38,22 @@ typedef struct
 } HassConstant;
 
 /**
+ * HassRectangle: tiles of one array that are one array on the device as well,
+ * so that one kernel can compute and one copy fetch them.
+ * @first_block, @n_blocks: the tiles, of a bundle's.
+ * @across: so many lie side by side, the next so many below them.
+ * @offset: of the first byte in #HassBundle.output.
+ * @row_bytes, @rows: of the array on the device, its rows without gaps.
+ */
+typedef struct
+{
+  gsize first_block, n_blocks;
+  gsize across;
+  gsize offset;
+  gsize row_bytes, rows;
+} HassRectangle;
+
+/**
  * HassBundle: the blocks of one bundle, as a GPU worker sees them. A large
  * grant comes as several bundles, so that copies overlap kernels; adjacent
  * blocks of a divisible load cut by the default partitioner come as one.
@@ -54,7 +70,8 @@ typedef struct
  * @output: device pointer, aligned to 256 bytes; block i's output lies at
  *   @output + @output_offsets[i], rows of a tile one after another. Outputs
  *   lie in the order of the blocks without gaps, so the host finds block i's
- *   behind the output_bytes of the @blocks before it.
+ *   behind the output_bytes of the @blocks before it. With
+ *   #HassDataFarm.join_tiles they lie as @rectangles says.
  * @output_offsets: device pointer [@n_blocks + 1]; NULL where @n_blocks is 1
  *   or there is no output.
  * @elements: device pointer [@n_blocks + 1]: elements of the bundle before
@@ -71,6 +88,11 @@ typedef struct
  * @n_records: device pointer to the counter, 0 at first. It may run past the
  *   capacity: then the bundle is computed again with more.
  * @constants: [@n_constants] device pointers.
+ * @rectangles: [@n_rectangles], host: where outputs are tiles, what of them is
+ *   one array on the device; NULL where they are not.
+ * @output_pitches: device pointer [@n_blocks]: bytes from a row of block i's
+ *   tile to the next; NULL where @n_blocks is 1 or rows lie one after another,
+ *   as they do without #HassDataFarm.join_tiles.
  */
 typedef struct
 {
@@ -95,6 +117,9 @@ typedef struct
   gsize record_bytes;
   const gpointer *constants;
   guint n_constants;
+  const HassRectangle *rectangles;
+  gsize n_rectangles;
+  const guint64 *output_pitches;
 } HassBundle;
 
 /**
@@ -150,6 +175,7 @@ typedef gboolean (*HassUnbundleFunc) (const HassBlock *blocks, gsize n,
  *   it; 0: never.
  * @unwanted: cancelled when the farm is over; NULL: it never is. For an open
  *   that takes long.
+ * @join_tiles: as #HassDataFarm.join_tiles.
  */
 typedef struct
 {
@@ -169,6 +195,7 @@ typedef struct
   gint64 bundle_deadline_ns;
   gpointer user_data;
   GCancellable *unwanted;
+  gboolean join_tiles;
 } HassDeviceFarm;
 
 /**

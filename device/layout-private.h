@@ -9,7 +9,7 @@
 #ifndef HASS_LAYOUT_PRIVATE_H
 #define HASS_LAYOUT_PRIVATE_H
 
-#include "hass/device.h"
+#include "rectangles-private.h"
 
 #define HASS_LAYOUT_ALIGN 256
 
@@ -23,17 +23,35 @@ typedef struct
   gboolean adjacent;     /* inputs are one stretch of host memory */
   gboolean adjacent_out; /* so are outputs */
   /* Offsets of the tables from their begin; G_MAXSIZE: none. */
-  gsize offsets_at, output_offsets_at, elements_at, halos_at, functions_at;
+  gsize offsets_at, output_offsets_at, output_pitches_at, elements_at, halos_at;
+  gsize functions_at;
   gsize table_bytes; /* aligned */
+  /* Of outputs that are tiles; the array is not the layout's. */
+  GArray *rectangles; /* HassRectangle */
+  guint first_rectangle, n_rectangles;
 } HassLayout;
 
+/* @rectangles: takes those of the outputs, if they are tiles; @join: as
+   hass_rectangles_find(). */
 void hass_layout_init (HassLayout *layout, const HassBlock *blocks, gsize n,
-                       gboolean functions);
+                       gboolean functions, GArray *rectangles, gboolean join);
 void hass_layout_fill (const HassLayout *layout,
                        guint32 (*function_of) (const HassLoad *load),
                        guint8 *tables);
 void hass_layout_copy_in (const HassBlock *block, guint8 *to);
-void hass_layout_copy_out (const HassBlock *block, const guint8 *from);
+void hass_layout_copy_out (const HassBlock *block, const guint8 *from,
+                           gsize from_pitch);
+void hass_layout_places (const HassLayout *layout, guint64 *offsets,
+                         guint64 *pitches);
+
+/* NULL where outputs are no tiles. */
+static inline const HassRectangle *
+hass_layout_rectangles (const HassLayout *l)
+{
+  return l->n_rectangles > 0
+             ? &g_array_index (l->rectangles, HassRectangle, l->first_rectangle)
+             : NULL;
+}
 
 /* Bytes of so many elements of halo. */
 static inline gsize

@@ -22,17 +22,21 @@ place (HassLayout *l, gsize *at, gsize bytes)
 
 void
 hass_layout_init (HassLayout *l, const HassBlock *blocks, gsize n,
-                  gboolean functions)
+                  gboolean functions, GArray *rectangles, gboolean join)
 {
+  gboolean tiles_out = FALSE;
   *l = (HassLayout){ .n = n,
                      .blocks = blocks,
                      .adjacent = TRUE,
                      .adjacent_out = TRUE,
                      .offsets_at = G_MAXSIZE,
                      .output_offsets_at = G_MAXSIZE,
+                     .output_pitches_at = G_MAXSIZE,
                      .elements_at = G_MAXSIZE,
                      .halos_at = G_MAXSIZE,
-                     .functions_at = G_MAXSIZE };
+                     .functions_at = G_MAXSIZE,
+                     .rectangles = rectangles,
+                     .first_rectangle = rectangles->len };
   const guint8 *in_end = NULL, *out_end = NULL;
   for (gsize i = 0; i < n; i++)
     {
@@ -50,19 +54,45 @@ hass_layout_init (HassLayout *l, const HassBlock *blocks, gsize n,
       l->input_bytes += bytes;
       l->output_bytes += b->output_bytes;
       l->n_elements += b->count;
+      tiles_out |= b->output_row_bytes > 0;
     }
+  if (tiles_out)
+    hass_rectangles_find (rectangles, blocks, n, join);
+  l->n_rectangles = rectangles->len - l->first_rectangle;
   if (n > 1)
     {
       place (l, &l->offsets_at, (n + 1) * sizeof (guint64));
       place (l, &l->elements_at, (n + 1) * sizeof (guint64));
       if (l->output_bytes > 0)
         place (l, &l->output_offsets_at, (n + 1) * sizeof (guint64));
+      if (join && tiles_out)
+        place (l, &l->output_pitches_at, n * sizeof (guint64));
       if (l->has_halos)
         place (l, &l->halos_at, n * sizeof (guint64));
     }
   if (functions)
     place (l, &l->functions_at, n * sizeof (guint32));
   l->table_bytes = aligned (l->table_bytes);
+}
+
+/* Where each block's output begins [n + 1], and how far its rows lie apart [n];
+   0: one after another. @pitches may be NULL. */
+void
+hass_layout_places (const HassLayout *l, guint64 *offsets, guint64 *pitches)
+{
+  if (l->n_rectangles > 0)
+    {
+      hass_rectangles_places (hass_layout_rectangles (l), l->n_rectangles,
+                              l->blocks, offsets, pitches);
+      return;
+    }
+  offsets[0] = 0;
+  for (gsize i = 0; i < l->n; i++)
+    {
+      offsets[i + 1] = offsets[i] + l->blocks[i].output_bytes;
+      if (pitches)
+        pitches[i] = 0;
+    }
 }
 
 /* Writes the tables [table_bytes]. */
@@ -82,12 +112,11 @@ hass_layout_fill (const HassLayout *l,
         }
     }
   if (l->output_offsets_at != G_MAXSIZE)
-    {
-      guint64 *out = (guint64 *)(gpointer)(tables + l->output_offsets_at);
-      out[0] = 0;
-      for (gsize i = 0; i < l->n; i++)
-        out[i + 1] = out[i] + l->blocks[i].output_bytes;
-    }
+    hass_layout_places (
+        l, (guint64 *)(gpointer)(tables + l->output_offsets_at),
+        l->output_pitches_at == G_MAXSIZE
+            ? NULL
+            : (guint64 *)(gpointer)(tables + l->output_pitches_at));
   if (l->halos_at != G_MAXSIZE)
     {
       guint64 *halos = (guint64 *)(gpointer)(tables + l->halos_at);
@@ -120,19 +149,21 @@ hass_layout_copy_in (const HassBlock *b, guint8 *to)
     }
 }
 
-/* Unpacks one block's output to its place. */
+/* Unpacks one block's output to its place; @from_pitch: 0: its rows lie one
+   after another. */
 void
-hass_layout_copy_out (const HassBlock *b, const guint8 *from)
+hass_layout_copy_out (const HassBlock *b, const guint8 *from, gsize from_pitch)
 {
   if (!b->output || b->output_bytes == 0)
     return;
   if (!b->output_row_bytes)
-    memcpy (b->output, from, b->output_bytes);
-  for (gsize at = 0, row = 0; b->output_row_bytes && at < b->output_bytes;
-       row++)
     {
-      memcpy (b->output + row * b->output_pitch, from + at,
-              b->output_row_bytes);
-      at += b->output_row_bytes;
+      memcpy (b->output, from, b->output_bytes);
+      return;
     }
+  gsize rows = b->output_bytes / b->output_row_bytes;
+  for (gsize row = 0; row < rows; row++)
+    memcpy (b->output + row * b->output_pitch,
+            from + row * (from_pitch ? from_pitch : b->output_row_bytes),
+            b->output_row_bytes);
 }

@@ -45,6 +45,7 @@ typedef struct
   gsize block_elements;
   gsize halo_elements;
   gsize element_threads;
+  gboolean join_tiles;
   const HassConstant *constants;
   guint n_constants;
   gsize pool_loads;

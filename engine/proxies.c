@@ -124,6 +124,7 @@ describe_farm (HassJob *job, HassDeviceFarm *f)
     .gpu_function_of = farm->gpu_function_of,
     .bundle = farm->bundle,
     .unbundle = farm->unbundle,
+    .join_tiles = farm->join_tiles,
     .constants = farm->constants,
     .n_constants = farm->n_constants,
     .record_bytes = farm->gpu_record_bytes,

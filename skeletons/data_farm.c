@@ -38,6 +38,7 @@ run (const HassDataFarm *given, HassFarmKind kind, const char *function,
                     .release = f.release,
                     .release_data = f.user_data,
                     .element_threads = f.element_threads,
+                    .join_tiles = f.join_tiles,
                     .constants = f.constants,
                     .n_constants = f.n_constants,
                     .run = &f.run };

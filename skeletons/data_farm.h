@@ -49,6 +49,11 @@ G_BEGIN_DECLS
  *   byte or a record, a thousand or so for a tile of a matrix. With it
  *   strategies know from the first bundle on how many elements fill a GPU; 0:
  *   they find out. Indivisible farms: not used, a load is a thread block.
+ * @join_tiles: blocks' outputs that are tiles of one array and follow each
+ *   other side by side there lie in a GPU's memory as they do in the array, see
+ *   #HassBundle.rectangles: long rows are copied back at the link's full rate,
+ *   short ones at a third of it. Then @gpu_worker must heed their pitch. Not
+ *   with @unbundle.
  */
 typedef struct
 {
@@ -90,6 +95,7 @@ typedef struct
   HassRunOptions run;
 
   gsize element_threads;
+  gboolean join_tiles;
 } HassDataFarm;
 
 #define HASS_DATA_FARM_INIT                                                    \

@@ -127,6 +127,10 @@ hass_farm_check (HassFarm *farm, const char *function, GError **error)
         && farm->gpu_records_per_element <= 1e6))
     return invalid (farm, error,
                     "gpu_records_per_element must lie between 0 and 1e6");
+  if (farm->join_tiles && farm->unbundle)
+    return invalid (farm, error,
+                    "join_tiles is set, but unbundle wants tiles one after "
+                    "another");
   farm->strategy = run->strategy;
   if (!farm->strategy)
     farm->strategy = g_getenv ("HASS_STRATEGY");

@@ -92,23 +92,23 @@ prepare (Device *d, cudaStream_t stream, GError **error)
 
 static cublasStatus_t
 multiply (cublasHandle_t handle, const MatrixProblem *p,
-          const HassBundle *bundle, const MatrixPiece *piece)
+          const HassBundle *bundle, const HassRectangle *rectangle)
 {
-  const MatrixTile *t = &piece->tile;
+  const MatrixTile tile = matrix_rectangle (p, bundle, rectangle), *t = &tile;
   int rows = (int)t->rows, cols = (int)t->cols, k = (int)p->k, n = (int)p->n;
   if (p->type == MATRIX_FLOAT)
     {
       const float one = 1, zero = 0;
       const float *a = (const float *)bundle->constants[0] + t->row * p->k;
       const float *b = (const float *)bundle->constants[1] + t->col;
-      float *c = (float *)bundle->output + piece->output;
+      float *c = (float *)(bundle->output + rectangle->offset);
       return cublasSgemm (handle, CUBLAS_OP_N, CUBLAS_OP_N, cols, rows, k, &one,
                           b, n, a, k, &zero, c, cols);
     }
   const double one = 1, zero = 0;
   const double *a = (const double *)bundle->constants[0] + t->row * p->k;
   const double *b = (const double *)bundle->constants[1] + t->col;
-  double *c = (double *)bundle->output + piece->output;
+  double *c = (double *)(bundle->output + rectangle->offset);
   return cublasDgemm (handle, CUBLAS_OP_N, CUBLAS_OP_N, cols, rows, k, &one, b,
                       n, a, k, &zero, c, cols);
 }
@@ -118,7 +118,6 @@ matrix_gpu_worker (const HassBundle *bundle, HassGpuStream *stream,
                    gpointer data, GError **error)
 {
   const MatrixProblem *p = (const MatrixProblem *)data;
-  MatrixPiece piece = {};
   int index = 0;
   if (!hass_cuda_check (cudaGetDevice (&index), "find the device", error))
     return FALSE;
@@ -133,8 +132,9 @@ matrix_gpu_worker (const HassBundle *bundle, HassGpuStream *stream,
   std::lock_guard<std::mutex> guard (d->lock);
   if (!prepare (d, hass_cuda_stream (stream), error))
     return FALSE;
-  while (matrix_next_piece (p, bundle, &piece))
-    if (!check (multiply (d->handle, p, bundle, &piece), "cuBLAS gemm", error))
+  for (gsize i = 0; i < bundle->n_rectangles; i++)
+    if (!check (multiply (d->handle, p, bundle, &bundle->rectangles[i]),
+                "cuBLAS gemm", error))
       return FALSE;
   return hass_cuda_check (cudaGetLastError (), "matrix_multiply", error);
 }

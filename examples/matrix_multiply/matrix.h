@@ -2,10 +2,11 @@
 /* matrix.h: the parts of matrix_multiply. C and C++.
 
    DESIGN. C = A*B is one divisible load whose elements are the tiles of C; A
-   and B are constants of the farm. Tiles are numbered down the columns of
-   tiles, so that a run of them is a stretch of one column: on a GPU, where
-   each tile's rows lie one after another, such a run is one matrix again and
-   takes one multiplication, however small the tiles are that suit a core.
+   and B are constants of the farm. Tiles are numbered along the rows of
+   tiles, and the farm has neighbours joined on a GPU: a run of them is a matrix
+   again, which takes one multiplication, and whose rows are as long as C's,
+   which is what their copy to the host wants, however small the tiles are that
+   suit a core.
 
    Matrices are stored row by row without gaps.
 
@@ -63,23 +64,10 @@ MatrixTile matrix_tile (const MatrixProblem *problem, gsize index);
 gboolean matrix_partition (const HassLoad *load, gsize first, gsize count,
                            HassBlock *block, gpointer problem, GError **error);
 
-/**
- * MatrixPiece: what a GPU multiplies at once; zero before the first.
- * @tile: the part of C, one tile or several below each other.
- * @output: where it lies in the bundle's output [numbers], its rows of
- *   tile.cols numbers one after another.
- * @n_blocks, @n_numbers: blocks and their outputs up to the piece's end.
- */
-typedef struct
-{
-  MatrixTile tile;
-  gsize output;
-  gsize n_blocks, n_numbers;
-} MatrixPiece;
-
-/* Makes @piece the one after it. FALSE: there is none. */
-gboolean matrix_next_piece (const MatrixProblem *problem,
-                            const HassBundle *bundle, MatrixPiece *piece);
+/* The part of C that a rectangle of a bundle's tiles is. */
+MatrixTile matrix_rectangle (const MatrixProblem *problem,
+                             const HassBundle *bundle,
+                             const HassRectangle *rectangle);
 
 /* -- Computing (multiply.c, cublas.cu) ---------------------------------- */
 

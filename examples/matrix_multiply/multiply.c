@@ -119,6 +119,7 @@ matrix_multiply (const MatrixProblem *p, MatrixRun *run, HassReport **report,
   farm.block_elements = 1;
   farm.element_threads
       = MAX (p->tile_rows * p->tile_cols / NUMBERS_PER_THREAD, 1);
+  farm.join_tiles = TRUE;
   farm.cpu_worker = run->cpu ? cpu_worker : NULL;
   farm.gpu_worker = run->gpu_worker;
   farm.release = release;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* tiles.c: cuts C into tiles and joins tiles that a GPU computes together.
+/* tiles.c: cuts C into tiles.
 
    The size of tiles is a compromise. A GPU may be a thousand times faster
    than a core, so a core should have less than a thousandth of C at a time, or
    it holds up the round; but a core needs half as long again for the same
-   product in tiles of 64 x 256 as in one, a quarter in 128 x 512. Rows should
-   be long, for their copies. Hence about 4096 tiles, four times as wide as
-   high, but no smaller than that.
+   product in tiles of 64 x 256 as in one, a quarter in 128 x 512. Hence
+   about 4096 tiles, four times as wide as high, but no smaller than that.
 
    Thread safety: any thread. */
 #include "matrix.h"
@@ -42,9 +41,9 @@ matrix_n_tiles (const MatrixProblem *p)
 MatrixTile
 matrix_tile (const MatrixProblem *p, gsize index)
 {
-  gsize down = n_parts (p->m, p->tile_rows);
-  MatrixTile t = { .row = index % down * p->tile_rows,
-                   .col = index / down * p->tile_cols };
+  gsize across = n_parts (p->n, p->tile_cols);
+  MatrixTile t = { .row = index / across * p->tile_rows,
+                   .col = index % across * p->tile_cols };
   t.rows = MIN (p->tile_rows, p->m - t.row);
   t.cols = MIN (p->tile_cols, p->n - t.col);
   return t;
@@ -66,23 +65,12 @@ matrix_partition (const HassLoad *load, gsize first, gsize count,
   return TRUE;
 }
 
-gboolean
-matrix_next_piece (const MatrixProblem *p, const HassBundle *bundle,
-                   MatrixPiece *piece)
+MatrixTile
+matrix_rectangle (const MatrixProblem *p, const HassBundle *bundle,
+                  const HassRectangle *r)
 {
-  if (piece->n_blocks >= bundle->n_blocks)
-    return FALSE;
-  gsize index = bundle->blocks[piece->n_blocks++].first;
-  MatrixTile t = matrix_tile (p, index);
-  while (piece->n_blocks < bundle->n_blocks
-         && bundle->blocks[piece->n_blocks].first == index + 1
-         && matrix_tile (p, index + 1).col == t.col)
-    {
-      t.rows += matrix_tile (p, ++index).rows;
-      piece->n_blocks++;
-    }
-  piece->tile = t;
-  piece->output = piece->n_numbers;
-  piece->n_numbers += t.rows * t.cols;
-  return TRUE;
+  MatrixTile t = matrix_tile (p, bundle->blocks[r->first_block].first);
+  t.rows = r->rows;
+  t.cols = r->row_bytes / matrix_number_bytes (p);
+  return t;
 }

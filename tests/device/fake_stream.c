@@ -102,6 +102,8 @@ bundle_is_there (const Stream *s, const HassBundle *b)
     { "output", b->output, b->output_bytes },
     { "output_offsets", b->output_offsets,
       (b->n_blocks + 1) * sizeof *b->output_offsets },
+    { "output_pitches", b->output_pitches,
+      b->n_blocks * sizeof *b->output_pitches },
     { "elements", b->elements, (b->n_blocks + 1) * sizeof *b->elements },
     { "functions", b->functions, b->n_blocks * sizeof *b->functions },
     { "accumulator", b->accumulator, 1 },
@@ -136,6 +138,7 @@ make_real (HassBundle *b, gpointer *constants)
   b->halos = fake_real (b->halos);
   b->output = fake_real (b->output);
   b->output_offsets = fake_real (b->output_offsets);
+  b->output_pitches = fake_real (b->output_pitches);
   b->elements = fake_real (b->elements);
   b->functions = fake_real (b->functions);
   b->accumulator = fake_real (b->accumulator);

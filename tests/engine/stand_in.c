@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "device/rectangles-private.h"
 #include "hass/error.h"
 
 typedef struct
@@ -29,7 +30,8 @@ typedef struct
   const HassBlock *blocks;
   gsize n;
   HassStaging in, out;
-  GPtrArray *owned; /* freed when the bundle has left */
+  GArray *rectangles; /* HassRectangle */
+  GPtrArray *owned;   /* freed when the bundle has left */
   HassGpuStream stream;
   gint64 begin_ns, kernel_ns;
 } Slot;
@@ -238,19 +240,24 @@ prepare (StandIn *s, Slot *slot, GError **error)
   if (!hass_staging_gather (slot->blocks, slot->n, &slot->in, s->farm->bundle,
                             s->farm->user_data, error))
     return FALSE;
-  HassBundle bundle = { .n_blocks = slot->n,
-                        .blocks = slot->blocks,
-                        .input = slot->in.data,
-                        .offsets = slot->in.offsets,
-                        .halos = halos,
-                        .input_start = halos[0],
-                        .input_bytes = slot->in.offsets[slot->n],
-                        .output = slot->out.data,
-                        .output_offsets = slot->out.offsets,
-                        .output_bytes = out,
-                        .n_elements = elements,
-                        .constants = s->constants,
-                        .n_constants = s->farm->n_constants };
+  g_array_set_size (slot->rectangles, 0);
+  hass_rectangles_find (slot->rectangles, slot->blocks, slot->n, FALSE);
+  HassBundle bundle
+      = { .n_blocks = slot->n,
+          .blocks = slot->blocks,
+          .rectangles = (HassRectangle *)(gpointer)slot->rectangles->data,
+          .n_rectangles = slot->rectangles->len,
+          .input = slot->in.data,
+          .offsets = slot->in.offsets,
+          .halos = halos,
+          .input_start = halos[0],
+          .input_bytes = slot->in.offsets[slot->n],
+          .output = slot->out.data,
+          .output_offsets = slot->out.offsets,
+          .output_bytes = out,
+          .n_elements = elements,
+          .constants = s->constants,
+          .n_constants = s->farm->n_constants };
   return call_workers (s, slot, &bundle, error);
 }
 
@@ -405,6 +412,8 @@ stand_in_new (const StandInPlan *plan)
     {
       s->slots[i].owned = g_ptr_array_new_with_free_func (g_free);
       s->slots[i].stream.launches = g_array_new (FALSE, FALSE, sizeof (Launch));
+      s->slots[i].rectangles
+          = g_array_new (FALSE, FALSE, sizeof (HassRectangle));
     }
   pthread_mutex_init (&s->lock, NULL);
   pthread_condattr_init (&attr);
@@ -424,6 +433,7 @@ stand_in_free (HassDevice *device)
     {
       g_ptr_array_unref (s->slots[i].owned);
       g_array_unref (s->slots[i].stream.launches);
+      g_array_unref (s->slots[i].rectangles);
     }
   g_free (s->slots);
   pthread_mutex_destroy (&s->lock);

@@ -24,6 +24,7 @@ HASS_TEST_SUITE (matrix_multiply, { "products by tiles are right", nothing })
 
 #  include <hass/hass.h>
 
+#  include "device/rectangles-private.h"
 #  include "matrix_multiply/matrix.h"
 #  include "tests/engine/stand_in.h"
 #  include "tests/engine/trial.h"
@@ -134,45 +135,51 @@ tiles_by_size (void)
   CU_ASSERT_EQUAL (matrix_n_tiles (&p), 4096);
 }
 
-/* 7 x 5 in tiles of 2 x 3: 4 tiles in each of 2 columns; 6 is the last but
-   one of the second, 2 numbers wide. */
+/* 7 x 5 in tiles of 2 x 3: 2 tiles in each of 4 rows; the last row is 1 high,
+   every other tile 2 numbers wide. */
 static void
-pieces (void)
+rectangles (void)
 {
   static const struct
   {
-    gsize first[6], n;
-    struct
-    {
-      gsize row, col, rows, cols, output;
-    } wanted[4];
+    gsize first[8], n;
+    MatrixTile wanted[4];
     gsize n_wanted;
   } cases[] = {
-    { { 0, 1, 2, 3 }, 4, { { 0, 0, 7, 3, 0 } }, 1 },
-    { { 2, 3, 4, 5 }, 4, { { 4, 0, 3, 3, 0 }, { 0, 3, 4, 2, 9 } }, 2 },
-    { { 0, 2, 3 }, 3, { { 0, 0, 2, 3, 0 }, { 4, 0, 3, 3, 6 } }, 2 },
-    { { 7, 6 }, 2, { { 6, 3, 1, 2, 0 }, { 4, 3, 2, 2, 2 } }, 2 },
-    { { 5 }, 1, { { 2, 3, 2, 2, 0 } }, 1 },
+    { { 0, 1, 2, 3, 4, 5, 6, 7 }, 8, { { 0, 0, 7, 5 } }, 1 },
+    { { 1, 2, 3, 4 },
+      4,
+      { { 0, 3, 2, 2 }, { 2, 0, 2, 5 }, { 4, 0, 2, 3 } },
+      3 },
+    { { 0, 2, 3 }, 3, { { 0, 0, 2, 3 }, { 2, 0, 2, 5 } }, 2 },
+    { { 7, 6 }, 2, { { 6, 3, 1, 2 }, { 6, 0, 1, 3 } }, 2 },
+    { { 5 }, 1, { { 4, 3, 2, 2 } }, 1 },
   };
-  MatrixProblem p = { .m = 7, .k = 1, .n = 5, .tile_rows = 2, .tile_cols = 3 };
+  MatrixProblem p = problem_new (MATRIX_DOUBLE, 7, 1, 5);
+  p.tile_rows = 2;
+  p.tile_cols = 3;
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
     {
-      HassBlock blocks[6] = { { 0 } };
+      HassBlock blocks[8] = { { 0 } };
       HassBundle bundle = { .n_blocks = cases[i].n, .blocks = blocks };
-      MatrixPiece piece = { { 0 }, 0, 0, 0 };
+      g_autoptr (GArray) found
+          = g_array_new (FALSE, FALSE, sizeof (HassRectangle));
       for (gsize j = 0; j < cases[i].n; j++)
-        blocks[j].first = cases[i].first[j];
-      for (gsize j = 0; j < cases[i].n_wanted; j++)
         {
-          CU_ASSERT_TRUE (matrix_next_piece (&p, &bundle, &piece));
-          CU_ASSERT_EQUAL (piece.tile.row, cases[i].wanted[j].row);
-          CU_ASSERT_EQUAL (piece.tile.col, cases[i].wanted[j].col);
-          CU_ASSERT_EQUAL (piece.tile.rows, cases[i].wanted[j].rows);
-          CU_ASSERT_EQUAL (piece.tile.cols, cases[i].wanted[j].cols);
-          CU_ASSERT_EQUAL (piece.output, cases[i].wanted[j].output);
+          blocks[j].first = cases[i].first[j];
+          CU_ASSERT_TRUE (matrix_partition (NULL, blocks[j].first, 1,
+                                            &blocks[j], &p, NULL));
         }
-      CU_ASSERT_FALSE (matrix_next_piece (&p, &bundle, &piece));
+      hass_rectangles_find (found, blocks, cases[i].n, TRUE);
+      CU_ASSERT_EQUAL (found->len, cases[i].n_wanted);
+      for (gsize j = 0; j < MIN (found->len, cases[i].n_wanted); j++)
+        {
+          MatrixTile t = matrix_rectangle (
+              &p, &bundle, &g_array_index (found, HassRectangle, j));
+          CU_ASSERT_EQUAL (memcmp (&t, &cases[i].wanted[j], sizeof t), 0);
+        }
     }
+  problem_clear (&p);
 }
 
 /* -- Products on cores -------------------------------------------------- */
@@ -223,14 +230,14 @@ static void
 kernel (const HassBundle *bundle, gpointer data)
 {
   MatrixProblem p = *(const MatrixProblem *)data;
-  MatrixPiece piece = { { 0 }, 0, 0, 0 };
   p.a = bundle->constants[0];
   p.b = bundle->constants[1];
-  while (matrix_next_piece (&p, bundle, &piece))
-    matrix_compute_tile (&p, &piece.tile,
-                         bundle->output
-                             + piece.output * matrix_number_bytes (&p),
-                         piece.tile.cols);
+  for (gsize i = 0; i < bundle->n_rectangles; i++)
+    {
+      const HassRectangle *r = &bundle->rectangles[i];
+      MatrixTile tile = matrix_rectangle (&p, bundle, r);
+      matrix_compute_tile (&p, &tile, bundle->output + r->offset, tile.cols);
+    }
 }
 
 static gboolean
@@ -536,7 +543,7 @@ HASS_TEST_SUITE (
     matrix_multiply,
     { "tiles cover the matrix, each number once", tiles_cover },
     { "the default tiles suit the matrix", tiles_by_size },
-    { "tiles below each other become one piece", pieces },
+    { "tiles of a bundle are multiplied in rectangles", rectangles },
     { "products of odd sizes are right on 1 to 4 cores", odd_sizes },
     { "rounds do not meet in the product", rounds_apart },
     { "products are right with every strategy on cores and devices",

@@ -137,6 +137,33 @@ kernel_tile (const HassBundle *b, HassGpuStream *s, gpointer, GError **error)
   return launched (error);
 }
 
+__global__ void
+fill_tile (HassView v, guint64 i, guint64 n, guint64 columns, guint32 first)
+{
+  guint8 *tile = hass_output (v, i);
+  guint64 pitch = hass_output_pitch (v, i, columns * 4);
+  for (guint64 c = blockIdx.x * blockDim.x + threadIdx.x; c < n;
+       c += gridDim.x * blockDim.x)
+    ((guint32 *)(tile + c / columns * pitch))[c % columns]
+        = first * 1000 + (guint32)c;
+}
+
+/* As kernel_tile, wherever the tiles lie. */
+extern "C" gboolean
+kernel_joined_tile (const HassBundle *b, HassGpuStream *s, gpointer,
+                    GError **error)
+{
+  for (gsize i = 0; i < b->n_blocks; i++)
+    {
+      gsize n = b->blocks[i].output_bytes / 4;
+      fill_tile<<<hass_grid (n, THREADS, 4), THREADS, 0,
+                  hass_cuda_stream (s)>>> (hass_view (b), i, n,
+                                           b->blocks[i].output_row_bytes / 4,
+                                           (guint32)b->blocks[i].first);
+    }
+  return launched (error);
+}
+
 /* -- Tasks -------------------------------------------------------------- */
 
 typedef guint64 (*Function) (guint64 x);

@@ -24,6 +24,7 @@ WORKER (kernel_sum);
 WORKER (kernel_add);
 /* A tile: 4-byte cells, cell c of block i gets first * 1000 + c. */
 WORKER (kernel_tile);
+WORKER (kernel_joined_tile);
 /* Tasks: output 8 bytes = input 8 bytes, times 3, or plus 100. */
 WORKER (kernel_task_triple);
 WORKER (kernel_task_add);

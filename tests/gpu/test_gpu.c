@@ -498,8 +498,9 @@ writes_tiles (void)
     return;
   guint32 *matrices[]
       = { hass_alloc (SIDE * SIDE * 4, NULL), g_malloc (SIDE * SIDE * 4) };
-  for (guint m = 0; m < 2; m++)
+  for (guint i = 0; i < 4; i++)
     {
+      guint m = i / 2, join = i % 2;
       HassLoad load = { .size = TILES * TILES };
       HassDataFarm farm = HASS_DATA_FARM_INIT;
       memset (matrices[m], 0xff, SIDE * SIDE * 4);
@@ -509,7 +510,8 @@ writes_tiles (void)
       farm.n_loads = 1;
       farm.partition = cut_tiles;
       farm.block_elements = 1;
-      farm.gpu_worker = kernel_tile;
+      farm.join_tiles = join;
+      farm.gpu_worker = join ? kernel_joined_tile : kernel_tile;
       hass_report_free (must_run (hass_data_farm_partition, &farm));
       gsize wrong = 0;
       for (gsize r = 0; r < SIDE; r++)

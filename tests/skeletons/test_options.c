@@ -36,6 +36,14 @@ unused_reduce (gpointer accumulator, gconstpointer part, gpointer data)
   (void)accumulator, (void)part, (void)data;
 }
 
+static gboolean
+unused_unbundle (const HassBlock *blocks, gsize n, const HassStaging *staging,
+                 gpointer data, GError **error)
+{
+  (void)blocks, (void)n, (void)staging, (void)data, (void)error;
+  return TRUE;
+}
+
 static HassDataFarm
 good_farm (void)
 {
@@ -116,6 +124,8 @@ offsets_stay (void)
   CU_ASSERT_EQUAL (offsetof (HassDataFarm, run), 240);
   CU_ASSERT_TRUE (offsetof (HassDataFarm, element_threads)
                   > offsetof (HassDataFarm, run));
+  CU_ASSERT_TRUE (offsetof (HassDataFarm, join_tiles)
+                  > offsetof (HassDataFarm, element_threads));
   CU_ASSERT_EQUAL (offsetof (HassFunctionFarm, run), 144);
   CU_ASSERT_EQUAL (sizeof (HassLoad), 56);
 }
@@ -143,6 +153,10 @@ wrong_fields (void)
   f = good_farm ();
   f.n_constants = 1;
   CU_ASSERT_TRUE (fails_with (&f, HASS_ERROR_INVALID, "n_constants"));
+  f = good_farm ();
+  f.join_tiles = TRUE;
+  f.unbundle = unused_unbundle;
+  CU_ASSERT_TRUE (fails_with (&f, HASS_ERROR_INVALID, "join_tiles"));
   f = good_farm ();
   f.run.n_devices = 1;
   CU_ASSERT_TRUE (fails_with (&f, HASS_ERROR_INVALID, "n_devices"));
