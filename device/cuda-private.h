@@ -37,6 +37,7 @@ typedef struct
   gsize registered_bytes;
   gint64 submit_ns, register_ns;
   gint64 host_ns;  /* of cores, on copying and pinning */
+  gint64 worker_ns; /* in the GPU worker */
   gsize out_bytes; /* of the output buffer in use */
   guint64 record_capacity;
   guint64 n_copied; /* records on their way or there */

@@ -104,6 +104,7 @@ report_done (HassCudaDevice *d, HassCudaSlot *slot, HassBundleDone *done)
   done->kernel_ns = stage_ns (kit->copied, computed);
   done->d2h_ns = slot->times_out ? stage_ns (computed, kit->done) : 0;
   done->host_ns = slot->host_ns;
+  done->worker_ns = slot->worker_ns;
   d->expected_ns = done->h2d_ns + done->kernel_ns + done->d2h_ns;
   done->accumulator = hass_cuda_accumulator (d, slot);
   if (d->farm->record_bytes == 0)

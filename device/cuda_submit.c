@@ -186,11 +186,13 @@ hass_cuda_compute (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
       || !hass_gpu_check (d->gpu, cuda->event_record (kit->copied, kit->stream),
                           "record an event", error))
     return FALSE;
+  gint64 begin_ns = hass_cuda_now ();
   gboolean ok
       = slot->groups->len > 1
             ? call_workers_aside (d, slot, error)
             : call_worker (d, &g_array_index (slot->groups, HassCudaGroup, 0),
                            kit->stream, error);
+  slot->worker_ns += hass_cuda_now () - begin_ns;
   return ok
          && (!slot->times_out
              || hass_gpu_check (d->gpu,
@@ -243,7 +245,7 @@ hass_cuda_submit (HassDevice *device, guint index, const HassBlock *blocks,
   make_groups (d, slot, blocks, n);
   slot->submit_ns = hass_cuda_now ();
   slot->n_runs = 0;
-  slot->host_ns = 0;
+  slot->host_ns = slot->worker_ns = 0;
   if (!hass_cuda_reserve_results (d, slot, error))
     return FALSE;
   slot->times_in = has_inputs (slot) || hass_cuda_clears (d);

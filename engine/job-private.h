@@ -311,4 +311,13 @@ gboolean hass_live_run (const HassFarm *farm, HassReport **report,
 gboolean hass_virtual_run (const HassFarm *farm, struct HassPlatform *platform,
                            HassReport **report, GError **error);
 
+/* Units of the next part of a grant of which @rest are left and at most @most
+   go at once: parts are alike, so that no small one is left over. */
+static inline guint32
+hass_part_units (guint32 rest, guint32 most)
+{
+  guint32 n_parts = (rest - 1) / most + 1;
+  return (rest - 1) / n_parts + 1;
+}
+
 #endif

@@ -42,6 +42,7 @@ cut_merged (HassProxy *p, HassProxyPart *part, HassRound *round,
   guint32 n = most;
   if (p->part_bytes > 0)
     n = (guint32)CLAMP (p->part_bytes / MAX (bytes_of (block), 1), 1, most);
+  n = MIN (most, hass_part_units (rest.n, n));
   part->extent = (HassExtent){ rest.first, n };
   hass_round_merge (round, part->extent, block);
   part->n_blocks = 1;
@@ -57,11 +58,10 @@ expected (const HassProxy *p, const HassRound *round, guint32 first,
           guint32 most)
 {
   HassBlock block;
+  if (p->part_bytes == 0)
+    return most;
   hass_round_block (round, first, &block);
-  guint64 fit = p->part_bytes > 0
-                    ? p->part_bytes / MAX (bytes_of (&block), 1) + 1
-                    : most;
-  return (guint32)MIN (MIN (fit, most), EXPECTED_BLOCKS);
+  return (guint32)CLAMP (p->part_bytes / MAX (bytes_of (&block), 1), 1, most);
 }
 
 static void
@@ -69,9 +69,10 @@ cut_single (HassProxy *p, HassProxyPart *part, HassRound *round,
             HassExtent rest, guint32 most)
 {
   guint64 bytes = 0, out_bytes = 0, all_bytes = 0, elements = 0;
-  guint32 n = 0;
-  if (part->capacity < most)
-    reserve (part, expected (p, round, rest.first, most));
+  guint32 n = 0, fit = expected (p, round, rest.first, most);
+  reserve (part, MIN (fit, EXPECTED_BLOCKS));
+  if (round->divisible) /* loads may be of any size */
+    most = MIN (most, hass_part_units (rest.n, fit));
   for (; n < most; n++)
     {
       reserve (part, n + 1);

@@ -100,6 +100,7 @@ take_over (HassProxy *p, HassProxyPart *part, const HassBundleDone *done,
   b->told.kernel_ns += done->kernel_ns;
   b->told.d2h_ns += done->d2h_ns;
   b->told.host_ns += done->host_ns;
+  b->told.worker_ns += done->worker_ns;
 }
 
 /* 5. What of a grant was not handed over goes back as well. */

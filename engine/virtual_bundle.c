@@ -186,14 +186,16 @@ units_of_part (const HassJob *job, const HassRound *round, guint device,
   if (hass_round_merge (round, (HassExtent){ rest.first, 1 }, &block))
     {
       bytes = block.input_bytes + block.output_bytes;
-      return (guint32)CLAMP (most / MAX (bytes, 1), 1, rest.n);
+      n = (guint32)CLAMP (most / MAX (bytes, 1), 1, rest.n);
+      return hass_part_units (rest.n, n);
     }
   for (; n < rest.n && (n == 0 || bytes <= most); n++)
     {
       hass_round_block (round, rest.first + n, &block);
       bytes += block.input_bytes + block.output_bytes;
     }
-  return bytes > most && n > 1 ? n - 1 : n;
+  n = bytes > most && n > 1 ? n - 1 : n;
+  return round->divisible ? hass_part_units (rest.n, n) : n;
 }
 
 static HassVirtualGrant *

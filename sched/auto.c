@@ -432,6 +432,22 @@ forget_warm_up (HassAutoMember *m, double work, double ns)
     memset (m->shown.fits, 0, sizeof m->shown.fits);
 }
 
+/* In its first bundle a worker may make what it needs once, and the GPU waits
+   for it: that is no part of what bundles take. */
+static HassCompletion
+without_setup (const HassAutoMember *m, const HassCompletion *done,
+               double latency_ns)
+{
+  HassCompletion d = *done;
+  double took_ns = d.end_ns - d.grant_ns;
+  double least_ns = MIN (d.h2d_ns + d.d2h_ns + latency_ns, took_ns);
+  if (m->n_done > 0)
+    return d;
+  d.grant_ns += (gint64)MIN (d.worker_ns, took_ns - least_ns);
+  d.kernel_ns = MAX (d.kernel_ns - d.worker_ns, 0);
+  return d;
+}
+
 /* How long a bundle waits for the copies of others is chance, and would make
    all that is foretold uncertain: it is learned apart, as a mean. */
 static double
@@ -453,13 +469,15 @@ without_wait (HassAuto *s, const HassCompletion *done, double copy_ns,
 }
 
 static void
-observe (gpointer self, HassRound *round, const HassCompletion *done)
+observe (gpointer self, HassRound *round, const HassCompletion *told)
 {
   HassAuto *s = self;
-  HassAutoMember *m = &s->members[done->device];
+  HassAutoMember *m = &s->members[told->device];
+  double latency_ns = s->env->devices[told->device].latency_ns;
+  HassCompletion own = without_setup (m, told, latency_ns), *done = &own;
   if (alone (s))
     return;
-  set_clock (s, done);
+  set_clock (s, told);
   m->asked_at = ++s->n_told; /* it can ask only now */
   s->n_waited += hass_round_waiting (round) > 0;
   m->back = TRUE;
@@ -492,7 +510,6 @@ observe (gpointer self, HassRound *round, const HassCompletion *done)
   m->done_work += b.work;
   m->done_ns
       += MAX (served_ns - m->shown.fits[b.fit].fixed_ns, 0.1 * served_ns);
-  double latency_ns = s->env->devices[done->device].latency_ns;
   forget_warm_up (m, b.work, ns);
   if (b.unfilled > POOR && m->n_done > MANY_DONE)
     return;

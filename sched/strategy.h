@@ -106,6 +106,9 @@ typedef enum
  * @failed: the units were given back to the round.
  * @host_ns: time of cores that the grant cost the host, beside the CPU pool's
  *   own work: copying to and from pinned memory, often by several threads.
+ * @worker_ns: what the GPU worker's own calls took on the host: some us, but
+ *   the first time, when libraries are loaded and handles made while the GPU
+ *   waits, often 0.1 s.
  */
 typedef struct
 {
@@ -119,6 +122,7 @@ typedef struct
   gboolean first_of_round;
   gboolean failed;
   double host_ns;
+  double worker_ns;
 } HassCompletion;
 
 /* What a device did in a round. last_finish_ns counts from the round's

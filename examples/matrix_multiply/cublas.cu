@@ -113,6 +113,12 @@ multiply (cublasHandle_t handle, const MatrixProblem *p,
                       n, a, k, &zero, c, cols);
 }
 
+static int
+is_large (const HassBundle *bundle, const HassRectangle *rectangle)
+{
+  return 2 * rectangle->n_blocks > bundle->n_blocks;
+}
+
 extern "C" gboolean
 matrix_gpu_worker (const HassBundle *bundle, HassGpuStream *stream,
                    gpointer data, GError **error)
@@ -132,9 +138,13 @@ matrix_gpu_worker (const HassBundle *bundle, HassGpuStream *stream,
   std::lock_guard<std::mutex> guard (d->lock);
   if (!prepare (d, hass_cuda_stream (stream), error))
     return FALSE;
-  for (gsize i = 0; i < bundle->n_rectangles; i++)
-    if (!check (multiply (d->handle, p, bundle, &bundle->rectangles[i]),
-                "cuBLAS gemm", error))
-      return FALSE;
+  /* The small ones first: they fill the GPU together with those of the next
+     bundle, while large ones follow each other. */
+  for (int large = 0; large < 2; large++)
+    for (gsize i = 0; i < bundle->n_rectangles; i++)
+      if (large == is_large (bundle, &bundle->rectangles[i])
+          && !check (multiply (d->handle, p, bundle, &bundle->rectangles[i]),
+                     "cuBLAS gemm", error))
+        return FALSE;
   return hass_cuda_check (cudaGetLastError (), "matrix_multiply", error);
 }

@@ -46,6 +46,7 @@
  *   never.
  * @known_rate: what its traits say, 0: nothing.
  * @first_ns: its very first bundle takes so much longer.
+ * @tells_first: and it says that this was its worker's own time.
  * @copy_ns_per_work: and each bundle on its way in, on a link of its own.
  * @host_ns_per_work: so much time of cores its bundles cost, as it says.
  * @opens_ns: it asks for nothing before that.
@@ -63,6 +64,7 @@ typedef struct
   guint lost_after;
   double known_rate;
   double first_ns;
+  gboolean tells_first;
   double copy_ns_per_work;
   double host_ns_per_work;
   double opens_ns;

@@ -297,6 +297,28 @@ warm_up_is_forgotten (void)
   mini_farm_free (farm);
 }
 
+/* One of two GPUs waits far longer for what its worker makes once than the
+   other needs for the rest of the round, and is not taken for slow. */
+static void
+setup_is_no_measure (void)
+{
+  MiniDevice devices[] = { MINI_CPU (32, 9e5), MINI_GPU (132, 18000, 15000),
+                           MINI_GPU (132, 18000, 15000) };
+  for (guint slow = 1; slow <= 2; slow++)
+    {
+      devices[slow].first_ns = 2e8;
+      devices[3 - slow].first_ns = 4e7;
+      devices[1].tells_first = devices[2].tells_first = TRUE;
+      MiniFarm *farm = mini_farm_new ("auto", HASS_FARM_COMBINE,
+                                      HASS_COST_EQUAL, devices, 3, 1);
+      MiniRound result;
+      for (guint r = 0; r < 4; r++)
+        mini_farm_run_equal (farm, 1024, &result);
+      CU_ASSERT_TRUE (result.summary.makespan_ns < 1.1 * 512 * 18000);
+      mini_farm_free (farm);
+    }
+}
+
 /* A first round in which the GPU opens when the cores are in the middle of
    their first units, which are long, and then makes something once. All that
    is measured early says that cores could help; but a unit more would end when
@@ -568,6 +590,7 @@ HASS_TEST_SUITE (
       not_behind_the_others },
     { "cores that would be late stay out", slow_cores_stay_out },
     { "a slow first bundle is no measure", warm_up_is_forgotten },
+    { "what a worker makes once is no measure", setup_is_no_measure },
     { "long units wait until a GPU has shown what it can",
       long_units_wait_for_a_gpu },
     { "but not for one that is of no use", long_units_do_not_wait_in_vain },
