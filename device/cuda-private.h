@@ -36,9 +36,9 @@ typedef struct
   gpointer registered; /* pages pinned for this bundle, or NULL */
   gsize registered_bytes;
   gint64 submit_ns, register_ns;
-  gint64 host_ns;  /* of cores, on copying and pinning */
+  gint64 host_ns;   /* of cores, on copying and pinning */
   gint64 worker_ns; /* in the GPU worker */
-  gsize out_bytes; /* of the output buffer in use */
+  gsize out_bytes;  /* of the output buffer in use */
   guint64 record_capacity;
   guint64 n_copied; /* records on their way or there */
   guint n_runs;     /* of the kernels */

@@ -188,6 +188,7 @@ hass_decide_gpu (HassJob *job, HassSlot *slot, guint device, HassExtent *extent,
   if (seat->state == HASS_SEAT_ASK
       && ask (job, slot, device, grant) == HASS_TAKE)
     {
+      grant->multiple = MAX (grant->multiple, job->farm->gpu_multiple);
       *extent = hass_round_take (round, device, grant);
       if (extent->n == 0)
         seat->state = HASS_SEAT_WAIT;

@@ -46,6 +46,7 @@ typedef struct
   gsize halo_elements;
   gsize element_threads;
   gboolean join_tiles;
+  gsize gpu_multiple; /* 0: 1 */
   const HassConstant *constants;
   guint n_constants;
   gsize pool_loads;

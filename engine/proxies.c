@@ -42,6 +42,16 @@ leave_closed (HassProxy *p, gint64 begin)
   pthread_mutex_unlock (&p->job->decision);
 }
 
+/* What the farm's constants take on their way to the device. */
+static gint64
+copying_ns (const HassProxy *p)
+{
+  double link = p->job->devices[p->d].link_bytes_per_ns, bytes = 0;
+  for (guint i = 0; i < p->farm.n_constants; i++)
+    bytes += p->farm.constants[i].bytes;
+  return link > 0 ? (gint64)(bytes / link) : 0;
+}
+
 /* A device that does not open is left out; the farm fails when it was the
    last. One that the farm did not wait for has not failed. */
 static gboolean
@@ -50,6 +60,10 @@ open_device (HassProxy *p)
   HassJob *job = p->job;
   GError *error = NULL;
   gint64 begin = hass_live_now (job);
+  gint64 ready = begin + hass_proxy_opening_ns (p) + copying_ns (p);
+  pthread_mutex_lock (&job->decision);
+  job->devices[p->d].opens_at_ns = ready;
+  pthread_mutex_unlock (&job->decision);
   gboolean ok = p->device->ops->open (p->device, &p->farm, &error);
   pthread_mutex_lock (&job->decision);
   record_opening_locked (p, begin, ok);

@@ -53,6 +53,7 @@ typedef struct
 void hass_proxy_serve (HassProxy *p);
 
 /* proxy_need.c */
+gint64 hass_proxy_opening_ns (HassProxy *p);
 gboolean hass_proxy_is_needed (HassProxy *p);
 
 /* proxy_parts.c */

@@ -49,8 +49,8 @@ typedef enum
 } Need;
 
 /* What the device says, where it can. */
-static gint64
-opening_ns (HassProxy *p)
+gint64
+hass_proxy_opening_ns (HassProxy *p)
 {
   const HassDeviceOps *ops = p->device->ops;
   return ops->struct_size > G_STRUCT_OFFSET (HassDeviceOps, opening_ns)
@@ -154,7 +154,7 @@ hass_proxy_is_needed (HassProxy *p)
   HassJob *job = p->job;
   HassLive *live = p->live;
   gint64 begin = hass_live_now (job), open_ns;
-  while (job->cpu >= 0 && (open_ns = opening_ns (p)) >= LEAST_NS)
+  while (job->cpu >= 0 && (open_ns = hass_proxy_opening_ns (p)) >= LEAST_NS)
     {
       guint64 epoch = hass_event_prepare (&live->end);
       gint64 waited_ns = hass_live_now (job) - begin;

@@ -126,6 +126,7 @@ add_farm (HassJob *job, JsonBuilder *j)
   json_add_int (j, "block_elements", farm->block_elements);
   json_add_int (j, "halo_elements", farm->halo_elements);
   json_add_int (j, "element_threads", (gint64)farm->element_threads);
+  json_add_int (j, "gpu_multiple", (gint64)farm->gpu_multiple);
   json_add_int (j, "round_loads", farm->round_loads);
   json_add_string (j, "results",
                    !farm->collect ? "none"

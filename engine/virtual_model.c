@@ -94,7 +94,10 @@ let_in (HassVirtualWorld *w, const HassSlot *slot)
     }
   for (guint d = hass_virtual_first_gpu (w); d < w->job->n_devices; d++)
     if ((w->job->devices[d].opening = !hass_virtual_is_open (w, d)))
-      wake_at (w, (gint64)ceil (m->open_ns[d]));
+      {
+        w->job->devices[d].opens_at_ns = (gint64)ceil (m->open_ns[d]);
+        wake_at (w, w->job->devices[d].opens_at_ns);
+      }
 }
 
 void

@@ -44,6 +44,9 @@ typedef enum
  * @model: what it is, for people and the profile store; NULL: unknown.
  * @opening: it is being made ready, or not even begun with, and cannot ask for
  *   work; strategies see it change in the course of a farm.
+ * @opens_at_ns: then: when it may be ready, on the clock of completions, by
+ *   how long it took before and what the farm has to copy to it first; 0:
+ *   nobody knows, or it has not been begun with.
  */
 typedef struct
 {
@@ -60,6 +63,7 @@ typedef struct
   guint64 part_bytes;
   const char *model;
   gboolean opening;
+  gint64 opens_at_ns;
 } HassDeviceTraits;
 
 typedef enum

@@ -13,6 +13,8 @@
 #define FIRST_WAVES 16 /* of units for each GPU, and only some cores begin */
 #define FIRST_PART 4
 #define MANY_WAVES 200 /* of units */
+#define LONGER 2
+#define OVERDUE 2 /* units; a GPU that takes longer to open is not soon */
 
 /* How many units at the cores' end have so much work, at least one. */
 static guint64
@@ -34,6 +36,16 @@ units_of (const HassAuto *s, const HassRound *round, double work)
   return fits;
 }
 
+/* Of a long round only some cores begin while nobody knows the GPUs. */
+static guint64
+first_cores (const HassAuto *s, const HassRound *round, guint cores)
+{
+  gboolean is_long = s->n > 1 && !hass_auto_all_known (s, round)
+                     && hass_round_units (round)
+                            >= FIRST_WAVES * (guint64)cores * (s->n - 1);
+  return is_long ? MAX (cores / FIRST_PART, 1) : cores;
+}
+
 /* Before a core has finished anything: one unit for each core, and each asks
    for it by itself. A core that comes in later asks when more is known. Of a
    long round some cores begin: they tell it as well, often much sooner as they
@@ -43,10 +55,8 @@ static guint64
 first_units (HassAuto *s, const HassRound *round, guint64 waiting, guint cores,
              gboolean force)
 {
-  guint64 most = CLAMP (waiting / 16, 1, cores);
-  if (s->n > 1 && !hass_auto_all_known (s, round)
-      && hass_round_units (round) >= FIRST_WAVES * (guint64)cores * (s->n - 1))
-    most = MIN (most, MAX (cores / FIRST_PART, 1));
+  guint64 most
+      = MIN (CLAMP (waiting / 16, 1, cores), first_cores (s, round, cores));
   s->why = "first unit of a core";
   if (s->members[s->cpu].units < (gint64)most)
     return 1;
@@ -95,12 +105,30 @@ measured_soon (const HassAuto *s, const HassRound *round, double unit_ns)
   return FALSE;
 }
 
+/* A GPU that may be open before one more unit is done, or should be by now.
+   When all cores are busy a unit may take longer than the first ones did. */
+static gboolean
+opens_soon (const HassAuto *s, const HassRound *round, double unit_ns)
+{
+  for (guint d = 0; d < s->n; d++)
+    {
+      const HassDeviceTraits *t = &s->env->devices[d];
+      double in_ns = t->opens_at_ns - s->now_ns;
+      if (d != s->cpu && t->opening && t->opens_at_ns > 0
+          && !hass_auto_measured (s, round, d) && in_ns < LONGER * unit_ns
+          && in_ns > -OVERDUE * unit_ns)
+        return TRUE;
+    }
+  return FALSE;
+}
+
 /* While a GPU is not measured: one long unit for each core that asks, since
    what is in a share cores take without asking, and a GPU may be slow to open.
    None where its first grant, half done, shows that cores could do but a
    trifle, or that they would be late. When nothing is back all cores but one
    wait for it, but not for long: it may be of no use. In a long round all do,
-   as its first bundle is a small part of that. */
+   as its first bundle is a small part of that; and when a GPU is about to open
+   no more cores work than began. */
 static guint64
 long_unit (HassAuto *s, const HassRound *round, double unit_ns, double cpu_rate)
 {
@@ -114,6 +142,15 @@ long_unit (HassAuto *s, const HassRound *round, double unit_ns, double cpu_rate)
                   >= MANY_WAVES * (guint64)s->env->devices[s->cpu].cores;
   if (rate == 0 && measured_soon (s, round, unit_ns)
       && (many || hass_auto_busy (s, round, s->cpu)))
+    return 0;
+  guint64 running
+      = (guint64)MAX (s->members[s->cpu].units
+                          - (gint64)hass_round_progress (round, s->cpu).units,
+                      0);
+  guint cores = MAX (s->env->devices[s->cpu].cores, 1);
+  s->why = "until a GPU is open that soon will be, because units are long";
+  if (opens_soon (s, round, unit_ns)
+      && running >= first_cores (s, round, cores))
     return 0;
   s->why = "one unit, because units are long and a GPU is not measured yet";
   return 1;

@@ -39,6 +39,7 @@ run (const HassDataFarm *given, HassFarmKind kind, const char *function,
                     .release_data = f.user_data,
                     .element_threads = f.element_threads,
                     .join_tiles = f.join_tiles,
+                    .gpu_multiple = f.gpu_multiple,
                     .constants = f.constants,
                     .n_constants = f.n_constants,
                     .run = &f.run };

@@ -54,6 +54,8 @@ G_BEGIN_DECLS
  *   #HassBundle.rectangles: long rows are copied back at the link's full rate,
  *   short ones at a third of it. Then @gpu_worker must heed their pitch. Not
  *   with @unbundle.
+ * @gpu_multiple: GPUs get multiples of so many units, where as many wait: the
+ *   tiles in a row of tiles, so that a bundle is whole rows; 0: any number.
  */
 typedef struct
 {
@@ -96,6 +98,7 @@ typedef struct
 
   gsize element_threads;
   gboolean join_tiles;
+  gsize gpu_multiple;
 } HassDataFarm;
 
 #define HASS_DATA_FARM_INIT                                                    \

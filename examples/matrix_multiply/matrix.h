@@ -58,6 +58,8 @@ typedef struct
 void matrix_choose_tiles (MatrixProblem *problem);
 
 gsize matrix_n_tiles (const MatrixProblem *problem);
+/* In a row of tiles. */
+gsize matrix_tiles_across (const MatrixProblem *problem);
 MatrixTile matrix_tile (const MatrixProblem *problem, gsize index);
 
 /* HassPartitionFunc; the problem is the user's data. A block is a tile. */

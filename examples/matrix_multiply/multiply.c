@@ -121,6 +121,7 @@ matrix_multiply (const MatrixProblem *p, MatrixRun *run, HassReport **report,
   farm.element_threads
       = MAX (p->tile_rows * p->tile_cols / NUMBERS_PER_THREAD, 1);
   farm.join_tiles = TRUE;
+  farm.gpu_multiple = matrix_tiles_across (p);
   farm.cpu_worker = run->cpu ? cpu_worker : NULL;
   farm.gpu_worker = run->gpu_worker;
   farm.release = release;

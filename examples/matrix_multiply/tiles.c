@@ -33,15 +33,21 @@ matrix_choose_tiles (MatrixProblem *p)
 }
 
 gsize
+matrix_tiles_across (const MatrixProblem *p)
+{
+  return n_parts (p->n, p->tile_cols);
+}
+
+gsize
 matrix_n_tiles (const MatrixProblem *p)
 {
-  return n_parts (p->m, p->tile_rows) * n_parts (p->n, p->tile_cols);
+  return n_parts (p->m, p->tile_rows) * matrix_tiles_across (p);
 }
 
 MatrixTile
 matrix_tile (const MatrixProblem *p, gsize index)
 {
-  gsize across = n_parts (p->n, p->tile_cols);
+  gsize across = matrix_tiles_across (p);
   MatrixTile t = { .row = index / across * p->tile_rows,
                    .col = index % across * p->tile_cols };
   t.rows = MIN (p->tile_rows, p->m - t.row);

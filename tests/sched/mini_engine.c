@@ -342,9 +342,8 @@ bundle_finishes (Run *run, guint device, guint counter)
           .end_ns = (gint64)lane->end_ns,
           .h2d_ns = lane->copy_ns,
           .host_ns = gpu->host_ns_per_work * cost_of (run, lane->extent),
-          .worker_ns = gpu->tells_first && farm->bundles[device] == 0
-                           ? gpu->first_ns
-                           : 0,
+          .worker_ns
+          = gpu->tells_first && farm->bundles[device] == 0 ? gpu->first_ns : 0,
           .first_of_round = run->result->devices[device].bundles == 0,
           .failed = failed };
   farm->bundles[device]++;
@@ -386,7 +385,10 @@ static void
 look_who_is_open (MiniFarm *farm)
 {
   for (guint d = 0; d < farm->n; d++)
-    farm->traits[d].opening = farm->now_ns < farm->devices[d].opens_ns;
+    {
+      farm->traits[d].opening = farm->now_ns < farm->devices[d].opens_ns;
+      farm->traits[d].opens_at_ns = (gint64)farm->devices[d].opens_ns;
+    }
 }
 
 static gboolean

@@ -302,7 +302,7 @@ warm_up_is_forgotten (void)
 static void
 setup_is_no_measure (void)
 {
-  MiniDevice devices[] = { MINI_CPU (32, 9e5), MINI_GPU (132, 18000, 15000),
+  MiniDevice devices[] = { MINI_CPU (32, 2.8e7), MINI_GPU (132, 18000, 15000),
                            MINI_GPU (132, 18000, 15000) };
   for (guint slow = 1; slow <= 2; slow++)
     {
@@ -340,6 +340,27 @@ long_units_wait_for_a_gpu (void)
       CU_ASSERT_TRUE (result.summary.makespan_ns < alone_ns / 0.98);
       mini_farm_run_equal (farm, 4096, &result);
       CU_ASSERT_TRUE (result.summary.makespan_ns < 4096 * 4e4 / 0.98);
+      mini_farm_free (farm);
+    }
+}
+
+/* When a GPU will be open before units end that take as long as all it needs,
+   no more cores begin them than began at first. */
+static void
+few_long_units_before_a_gpu_opens (void)
+{
+  MiniDevice devices[] = { MINI_CPU (32, 2e7), MINI_GPU (132, 18000, 15000) };
+  for (guint late = 0; late < 2; late++)
+    {
+      devices[1].opens_ns = late ? 2e8 : 2.6e7;
+      MiniFarm *farm = mini_farm_new ("auto", HASS_FARM_COMBINE,
+                                      HASS_COST_EQUAL, devices, 2, 1);
+      MiniRound result;
+      mini_farm_run_equal (farm, 1024, &result);
+      guint64 units = result.devices[0].units;
+      CU_ASSERT_TRUE (late ? units > 4 * 32 : units <= 2 * 8);
+      CU_ASSERT_TRUE (result.summary.makespan_ns
+                      < 1.1 * (devices[1].opens_ns + 1024 * 18000));
       mini_farm_free (farm);
     }
 }
@@ -591,6 +612,8 @@ HASS_TEST_SUITE (
     { "cores that would be late stay out", slow_cores_stay_out },
     { "a slow first bundle is no measure", warm_up_is_forgotten },
     { "what a worker makes once is no measure", setup_is_no_measure },
+    { "few begin long units before a GPU opens",
+      few_long_units_before_a_gpu_opens },
     { "long units wait until a GPU has shown what it can",
       long_units_wait_for_a_gpu },
     { "but not for one that is of no use", long_units_do_not_wait_in_vain },

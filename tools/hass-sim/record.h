@@ -53,7 +53,7 @@ typedef struct
   HassFarmKind kind;
   HassCostClass cost;
   gboolean live;
-  guint64 seed, round_loads, element_threads;
+  guint64 seed, round_loads, element_threads, gpu_multiple;
   guint64 constant_bytes;
   guint n_devices;
   HassDeviceTraits *devices; /* [n_devices] */

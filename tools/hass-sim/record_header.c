@@ -140,14 +140,17 @@ read_constants (const RecordReader *r, JsonObject *o)
   return TRUE;
 }
 
-/* Records from before there was this counted one thread for an element. */
+/* Records from before there were these counted one thread for an element, and
+   gave GPUs any number of units. */
 static gboolean
-read_element_threads (const RecordReader *r, JsonObject *o)
+read_later_members (const RecordReader *r, JsonObject *o)
 {
-  static const char name[] = "element_threads";
+  static const char threads[] = "element_threads", multiple[] = "gpu_multiple";
   r->farm->element_threads = 1;
-  return !json_object_has_member (o, name)
-         || record_whole (r, o, name, 0, 1e18, &r->farm->element_threads);
+  return (!json_object_has_member (o, threads)
+          || record_whole (r, o, threads, 0, 1e18, &r->farm->element_threads))
+         && (!json_object_has_member (o, multiple)
+             || record_whole (r, o, multiple, 0, 1e9, &r->farm->gpu_multiple));
 }
 
 gboolean
@@ -179,7 +182,7 @@ record_header (RecordReader *r, JsonObject *o)
       || !record_string (r, o, "date", &f->date)
       || !record_string (r, o, "host", &f->host)
       || !record_whole (r, o, "round_loads", 0, 1e18, &f->round_loads)
-      || !read_element_threads (r, o) || !read_constants (r, o)
+      || !read_later_members (r, o) || !read_constants (r, o)
       || !read_devices (r, o))
     return FALSE;
   if (!f->farm || !f->strategy)
