@@ -208,11 +208,11 @@ typedef struct
  *   one failure of the device.
  * @h2d_ns, @kernel_ns, @d2h_ns: the stages.
  * @host_ns: of cores, that copying in host memory and pinning took.
- * @worker_ns: of the proxy thread, that the GPU worker's own calls took.
  * @n_records: results of varying number.
  * @records: [@n_records * record_bytes], host memory, valid until the slot is
  *   used again; @record_blocks: [@n_records].
  * @accumulator: the bundle's, host memory, valid as long; or NULL.
+ * @worker_ns: of the proxy thread, that the GPU worker's own calls took.
  */
 typedef struct
 {
@@ -222,11 +222,12 @@ typedef struct
   gboolean lost;
   gboolean together;
   double h2d_ns, kernel_ns, d2h_ns;
-  double host_ns, worker_ns;
+  double host_ns;
   guint64 n_records;
   gconstpointer records;
   const guint32 *record_blocks;
   gconstpointer accumulator;
+  double worker_ns;
 } HassBundleDone;
 
 /**
