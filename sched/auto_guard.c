@@ -33,6 +33,7 @@
 #define GAIN 0.99         /* for less nobody changes the arm */
 #define WEAK_PART 0.03    /* such a CPU may cost more than it does */
 #define WEAK_FACTOR 0.965 /* so that it is tried without it, once */
+#define LITTLE_OVER 1.1   /* times the plan */
 #define PROBE_PART 0.01   /* of the round's time */
 #define MOST_PROBE_PART 0.3
 #define PROBE_COST 0.08  /* of the time that has passed */
@@ -119,6 +120,17 @@ doubt_weak_cpu (HassAuto *s)
         = MIN (s->arms[without].factor, WEAK_FACTOR * s->arms[s->n].factor);
 }
 
+/* A little that plans leave out of all devices they leave out without the CPU
+   too; if it is much, that may be the CPU's. */
+static void
+doubt_others (HassAuto *s)
+{
+  const HassAutoArm *all = &s->arms[s->n];
+  HassAutoArm *without = &s->arms[s->n + 1];
+  if (s->cpu < s->n && s->n > 2 && without->rounds == 0 && all->rounds > 0)
+    without->factor = MAX (without->factor, MIN (all->factor, LITTLE_OVER));
+}
+
 static guint
 choose (HassAuto *s, const HassRound *round, double work)
 {
@@ -126,6 +138,7 @@ choose (HassAuto *s, const HassRound *round, double work)
   guint64 number = hass_round_number (round);
   double best_ns = INFINITY;
   planned_ns (s, s->n, work);
+  doubt_others (s);
   doubt_weak_cpu (s);
   for (guint arm = 0; arm < n_arms (s); arm++)
     s->arms[arm].ns = estimate_ns (s, arm, work);
@@ -276,7 +289,11 @@ hass_auto_guard_end (HassAuto *s, const HassRoundSummary *summary)
     return; /* much of it was idle */
   double plan_ns = planned_ns (s, s->arm, s->round_work);
   double factor = CLAMP (summary->makespan_ns / MAX (plan_ns, 1), 0.5, 8);
-  arm->factor = arm->rounds == 0 ? factor : 0.5 * (arm->factor + factor);
+  /* In the first of them its devices were not well known yet. */
+  arm->factor = arm->rounds == 0 ? factor
+                : arm->rounds < HASS_AUTO_SETTLING
+                    ? MIN (arm->factor, factor)
+                    : 0.5 * (arm->factor + factor);
   arm->rounds++;
   arm->work = s->round_work;
   HASS_AUTO_NOTE (s,
