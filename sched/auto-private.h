@@ -9,6 +9,7 @@
       from weighted least squares over what was seen, newest first.
    2. A fill: who of the devices takes part in what is left, and when all of
       them finish together.
+   and auto_shape.c a third: the bundles in which a GPU gets its part.
 
    Thread safety: plain values. */
 #ifndef HASS_SCHED_AUTO_PRIVATE_H
@@ -33,6 +34,7 @@ typedef struct
 
 void hass_fit_add (HassFit *fit, double work, double ns, double latency_ns);
 void hass_fit_compare (HassFit *fit, double work, double ns, double latency_ns);
+void hass_fit_scale (HassFit *fit, double times);
 void hass_fit_limit (HassFit *fit, double most_fixed_ns);
 double hass_fit_ns (const HassFit *fit, double work);
 
@@ -74,7 +76,58 @@ typedef struct
   double unfilled; /* its kernel could do so many times as much in its time */
   guint fit;
   gboolean enters; /* the first of a round, and copies more than itself */
+  double end_ns;   /* as its stages foretell */
 } HassAutoBundle;
+
+/* Stages of a bundle. */
+enum
+{
+  HASS_AUTO_IN,
+  HASS_AUTO_KERNEL,
+  HASS_AUTO_OUT,
+  HASS_AUTO_STAGES
+};
+
+/* -- auto_shape.c -------------------------------------------------------- */
+
+/* a * work + b. */
+typedef struct
+{
+  double a, b;
+} HassAutoLine;
+
+/**
+ * HassAutoPipe: a GPU that is to do more work. Times count from now.
+ * @in: its copies in; of the first bundle, if kernels are there, so that one
+ *   that ends with them is as large as it may be.
+ * @kernel, @out: kernels, copies out.
+ * @in_ns: before that no copy in begins.
+ * @kernel_ns: until then kernels are there.
+ * @next: of a size the largest that may follow it; @a 0: nothing overlaps.
+ * @last: of a size the largest that may come before it, at the end.
+ * @least: work of the least bundle.
+ * @held_up: so many GPUs like it wait for its first copy.
+ * @held_later: and so many for what is more of it than @in_time.
+ */
+typedef struct
+{
+  HassAutoLine in, kernel, out, next, last;
+  double in_ns, kernel_ns, least, held_up, held_later, in_time;
+} HassAutoPipe;
+
+/* Bundles for so much work: its first, when they are done, and what counts,
+   others' waits included. A little more or less work takes ready_ns + work /
+   rate; exposed: kernels wait for the first copy. */
+typedef struct
+{
+  double first;
+  gboolean exposed;
+  double ns, cost_ns, ready_ns, rate;
+} HassAutoShape;
+
+HassAutoShape hass_auto_best_shape (const HassAutoPipe *pipe, double work);
+
+/* -- What auto keeps ----------------------------------------------------- */
 
 /* Index of a fit, a sum: what was on the device, and what it was given. */
 enum
@@ -126,6 +179,16 @@ typedef struct
 
   /* Decayed: what bundles took on the way in, there, and on the way out. */
   double in_ns, kernels_ns, out_ns;
+
+  /* auto_pipeline.c: from when on its stages are known well enough. */
+  HassFit stages[HASS_AUTO_STAGES];
+  gboolean pipelined;
+  gboolean smooth; /* less than what fills it takes less time */
+  double in_end_ns, kernel_end_ns, out_end_ns; /* of what it has */
+  double rest;                                 /* of its part */
+  HassAutoShape shape;      /* of that, from kernel_end_ns on */
+  HassAutoShape whole;      /* of a whole round's part */
+  double whole_ns_per_work; /* of kernels then */
 
   /* Decayed: time of cores that a GPU's bundles cost, and their work. */
   double host_ns, host_work;
@@ -254,6 +317,23 @@ guint64 hass_auto_kept_units (const HassAuto *s, const HassRound *round);
 
 double hass_auto_bundle_work (HassAuto *s, const HassRound *round,
                               guint device);
+
+/* -- auto_pipeline.c ----------------------------------------------------- */
+
+gboolean hass_auto_pipelined (const HassAuto *s, guint device);
+void hass_auto_pipeline_observe (HassAuto *s, const HassCompletion *done,
+                                 const HassAutoBundle *b, double entry_ns);
+void hass_auto_pipeline_begin (HassAuto *s, const HassRound *round);
+gboolean hass_auto_pipeline_whole (const HassAuto *s, guint device, double work,
+                                   HassRunner *r);
+gboolean hass_auto_pipeline_plan (const HassAuto *s, guint device,
+                                  HassRunner *r);
+gboolean hass_auto_pipeline_waits (const HassAuto *s, guint device);
+double hass_auto_pipeline_next (const HassAuto *s, guint device, double work);
+void hass_auto_pipeline_granted (HassAuto *s, guint device, HassAutoBundle *b);
+void hass_auto_pipeline_rest (HassAuto *s, guint device, double given);
+void hass_auto_pipeline_idle (HassAuto *s, guint device);
+void hass_auto_pipeline_shift (HassAuto *s, double by_ns);
 
 /* -- auto_gpu.c, auto_cpu.c ---------------------------------------------- */
 

@@ -8,7 +8,8 @@
    one pass over the devices for each one that takes part; bench/decision
    measures it. Step 1 is in auto_known.c, 2 in auto_plan.c, the arithmetic
    under both in auto_model.c, 3 in auto_gpu.c and auto_bundle.c, 4 in
-   auto_cpu.c, 6 in auto_guard.c and 8 in auto_ends.c.
+   auto_cpu.c, 6 in auto_guard.c, 8 in auto_ends.c and 9 in auto_pipeline.c and
+   auto_shape.c.
 
    DESIGN.
    1. What is known: for a GPU a fit of service time over work, one for
@@ -53,6 +54,10 @@
       to a third against hass-i.
    8. Where costs differ the GPUs take from the end of the round at which all
       together were faster; that is tried. What is known is kept for each end.
+   9. Where costs are known, what copies and kernels of a GPU take is so too,
+      from the second round on. Then the plan counts each copy that overlaps
+      nothing, and bundles have the sizes that make those short: few where each
+      one costs much, growing as fast as copies hide behind kernels.
 
    Loses where rates change faster than a bundle; where the first bundles
    are not like the rest; in a first round that one unit on a core, or one
@@ -61,7 +66,7 @@
    tasks of a function farm. Indivisible loads where a multiprocessor is about
    as fast as a core: hass-i took 0.78 of its time at worst of 16 machines and
    loads tried. The guard of step 6 is by measurement, not by law: of 1000
-   random machines 3, and 10 where devices slow each other down up to threefold,
+   random machines 3, and 8 where devices slow each other down up to threefold,
    were more than 5 % behind their best device alone.
 
    Thread safety: as hass/strategy.h. */
@@ -234,6 +239,7 @@ begin_round (gpointer self, HassRound *round)
     }
   hass_auto_guard_begin (s, round);
   hass_auto_ends_begin (s, round);
+  hass_auto_pipeline_begin (s, round);
 }
 
 static void
@@ -291,7 +297,8 @@ static double
 unfilled (const HassAuto *s, const HassRound *round, guint device,
           const HassGrant *grant)
 {
-  if (s->members[device].fill_units * SURELY_FILLS < grant->taken)
+  if (s->members[device].smooth
+      || s->members[device].fill_units * SURELY_FILLS < grant->taken)
     return 1;
   double elements
       = grant->taken
@@ -354,7 +361,10 @@ granted (gpointer self, HassRound *round, guint device, const HassGrant *grant)
   if (s->solo == device && s->probing)
     s->solo_given = work;
   m->entered = TRUE;
-  m->bundles[m->n_bundles++] = (HassAutoBundle){ work, ns, times, fit, enters };
+  HassAutoBundle b = { work, ns, times, fit, enters, 0 };
+  hass_auto_pipeline_granted (s, device, &b);
+  m->bundles[m->n_bundles++] = b;
+  hass_auto_pipeline_rest (s, device, work);
   m->n_given++;
   m->queue_ns += ns;
   m->round_largest = MAX (m->round_largest, work);
@@ -370,7 +380,10 @@ set_clock (HassAuto *s, const HassCompletion *done)
       s->begun = TRUE;
       s->begin_ns = MAX (done->grant_ns, s->now_ns);
       for (guint d = 0; d < s->n; d++)
-        s->members[d].since_ns = MAX (s->members[d].since_ns, s->begin_ns);
+        {
+          s->members[d].since_ns = MAX (s->members[d].since_ns, s->begin_ns);
+        }
+      hass_auto_pipeline_shift (s, s->begin_ns - s->now_ns);
     }
   s->now_ns = MAX (s->now_ns, done->end_ns);
 }
@@ -497,6 +510,7 @@ observe (gpointer self, HassRound *round, const HassCompletion *told)
   for (guint i = 0; i < m->n_bundles; i++)
     m->bundles[i] = m->bundles[i + 1];
   m->since_ns = m->end_ns = done->end_ns;
+  hass_auto_pipeline_idle (s, done->device);
   hass_auto_guard_watch (s);
   if (done->failed || done->units == 0)
     return;
@@ -514,6 +528,7 @@ observe (gpointer self, HassRound *round, const HassCompletion *told)
   if (b.unfilled > POOR && m->n_done > MANY_DONE)
     return;
   look_at_stages (m, done, &b, copy_ns);
+  hass_auto_pipeline_observe (s, done, &b, copy_ns);
   m->host_ns = STAGE_MEMORY * m->host_ns + done->host_ns;
   m->host_work = STAGE_MEMORY * m->host_work + done->work;
   HassFit *fit = &m->shown.fits[b.fit];

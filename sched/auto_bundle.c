@@ -12,6 +12,8 @@
       rate only when they are filled several times over.
    4. All of its part where what would be over is not worth a launch.
    5. Never many times more than what was seen of it.
+   6. Where the stages of bundles are known, no more than auto_pipeline.c says,
+      however small that is: it makes the first or the last copy short.
 
    Thread safety: as hass/strategy.h. */
 #include "auto-private.h"
@@ -28,7 +30,8 @@
 #define EVERY_OTHER 1.5      /* times as large, so that sizes differ */
 #define MUCH_FILLED 3        /* times over, the first of a round */
 #define TWICE 2              /* filled, until sizes have differed */
-#define BELIEF (1 / 16.)     /* of its part, to who is known by hearsay */
+#define KNOWN_STAGES 0.25 /* of the least uncertainty, where they are known */
+#define BELIEF (1 / 16.)  /* of its part, to who is known by hearsay */
 
 /* What the size of a bundle depends on. */
 typedef struct
@@ -39,16 +42,19 @@ typedef struct
   gboolean unknown; /* costs */
   double u;         /* uncertainty, relative */
   double fixed_ns, part_ns;
+  double piped_ns; /* 6; 0: it says nothing */
   double large_ns; /* is never too much; 0: nothing is */
 } Bundle;
 
 static double
-uncertainty (const HassAuto *s, const HassRound *round, const HassFit *fit)
+uncertainty (const HassAuto *s, const HassRound *round, const HassFit *fit,
+             gboolean piped)
 {
   static const double least[] = { [HASS_COST_EQUAL] = 0.02,
                                   [HASS_COST_SIZED] = 0.05,
                                   [HASS_COST_UNKNOWN] = 0.15 };
-  double u = MAX (least[s->env->cost], MIN (fit->error, 0.25));
+  double u = MAX (least[s->env->cost] * (piped ? KNOWN_STAGES : 1),
+                  MIN (fit->error, 0.25));
   return fit->seen < 3 || !hass_auto_all_measured (s, round) ? MAX (u, 0.25)
                                                              : u;
 }
@@ -111,9 +117,10 @@ by_itself (const HassAuto *s, const HassRound *round, guint device)
 /* What one more bundle costs: where it would queue behind others, no more than
    that. */
 static double
-launch_ns (const HassAuto *s, const HassRound *round, guint device,
-           const HassFit *fit)
+launch_ns (const HassAuto *s, const HassRound *round, guint device)
 {
+  const HassFit *fit
+      = hass_auto_fit_of (s, round, device, s->members[device].n_bundles == 0);
   const HassFit *queued = hass_auto_fit_of (s, round, device, FALSE);
   const HassFit *idle = hass_auto_fit_of (s, round, device, TRUE);
   if (hass_auto_overlaps (s, device) && queued->seen > 0
@@ -147,7 +154,8 @@ worth_ns (HassAuto *s, guint device, const Bundle *b)
   s->why = "as much as is worth a launch";
   if (s->arm == device)
     ns = b->part_ns; /* there is nobody to finish together with */
-  ns = MIN (ns, overlapping_ns (s, device, b->part_ns, b->fixed_ns));
+  if (b->piped_ns <= 0)
+    ns = MIN (ns, overlapping_ns (s, device, b->part_ns, b->fixed_ns));
   /* What is held back is given when it is clearer who is late. */
   if (b->m->n_bundles > 0)
     ns = MIN (ns, s->finish_ns / (1 + 2 * b->u) - b->r->ready_ns);
@@ -177,7 +185,7 @@ filling_ns (const Bundle *b, double ns)
     ns = MAX (ns, MIN (MUCH_FILLED * b->r->fill_ns, b->part_ns / 4));
   if (!b->fit->spread && b->fit->seen >= 2)
     ns = MAX (ns,
-              MIN (TWICE * b->r->fill_ns, b->part_ns / (b->unknown ? 16 : 4)));
+              MIN (TWICE * b->r->fill_ns, b->part_ns / (b->unknown ? 16 : 2)));
   return ns;
 }
 
@@ -187,14 +195,21 @@ bundle_for (const HassAuto *s, const HassRound *round, guint device)
   Bundle b = { .m = &s->members[device],
                .r = &s->plan[device],
                .unknown = s->env->cost == HASS_COST_UNKNOWN };
-  gboolean shares = in_the_way (s, device);
-  b.fit = hass_auto_fit_of (s, round, device, b.m->n_bundles == 0);
-  b.u = uncertainty (s, round, b.fit);
+  gboolean piped = hass_auto_pipelined (s, device);
+  gboolean shares = !piped && in_the_way (s, device);
+  b.fit = piped ? &b.m->stages[HASS_AUTO_KERNEL]
+                : hass_auto_fit_of (s, round, device, b.m->n_bundles == 0);
+  b.u = uncertainty (s, round, b.fit, piped);
   if (shares)
     b.u = MAX (b.u,
                s->env->cost == HASS_COST_EQUAL ? SHARED_EQUAL : SHARED_LINK);
-  b.fixed_ns = launch_ns (s, round, device, b.fit);
+  b.fixed_ns = piped && hass_auto_overlaps (s, device)
+                   ? MAX (b.fit->fixed_ns, LEAST_FIXED_NS)
+                   : launch_ns (s, round, device);
   b.part_ns = MAX (s->finish_ns - b.r->ready_ns, b.r->step_ns);
+  if (piped)
+    b.piped_ns = hass_auto_pipeline_next (s, device, b.part_ns * b.r->rate)
+                 / b.r->rate;
   /* Where a launch overlaps nothing, a few large ones first. */
   if (!shares && !hass_auto_overlaps (s, device))
     b.large_ns = FACTOR * b.part_ns;
@@ -217,6 +232,14 @@ hass_auto_bundle_work (HassAuto *s, const HassRound *round, guint device)
   ns = filling_ns (&b, careful_ns (s, &b, ns));
   gboolean rest = b.part_ns - ns
                   < MAX (2 * b.fixed_ns, b.r->fill_ns); /* 4: is not worth */
+  /* 6. */
+  gboolean meant
+      = b.piped_ns > 0 && b.piped_ns < b.part_ns && (rest || ns >= b.piped_ns);
+  if (meant)
+    {
+      ns = b.piped_ns;
+      rest = FALSE;
+    }
   if (!hass_auto_measured (s, round, device))
     {
       s->why = "a first bundle, by what earlier runs have shown";
@@ -228,7 +251,7 @@ hass_auto_bundle_work (HassAuto *s, const HassRound *round, guint device)
       s->why = "all of its part";
       ns = b.part_ns + late_work (s, round, rate, b.fixed_ns) / rate;
     }
-  else if (b.m->n_bundles > 0 && ns < 2 * b.fixed_ns)
+  else if (b.m->n_bundles > 0 && !meant && ns < 2 * b.fixed_ns)
     {
       s->why = "until it is clearer who is late";
       return 0;

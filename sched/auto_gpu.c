@@ -146,6 +146,9 @@ hass_auto_grant_gpu (HassAuto *s, HassRound *round, guint device,
                : "others are faster without it";
   if ((!s->plan[device].runs || waiting <= kept) && !force)
     return HASS_WAIT;
+  s->why = "until others on its link have as much ahead";
+  if (hass_auto_pipeline_waits (s, device) && !force)
+    return HASS_WAIT;
   double work = hass_auto_bundle_work (s, round, device);
   if (work <= 0 && !force)
     return HASS_WAIT;

@@ -96,6 +96,19 @@ hass_fit_compare (HassFit *f, double work, double ns, double latency_ns)
   set_slope (f);
 }
 
+/* The device has become so many times slower. */
+void
+hass_fit_scale (HassFit *f, double times)
+{
+  f->s /= times;
+  f->s_w /= times;
+  f->s_ww /= times;
+  f->ns *= times;
+  f->least_ns *= times;
+  f->fixed_ns *= times;
+  f->ns_per_work *= times;
+}
+
 /* More than that no bundle needs beside its work: what looks so was waiting. */
 void
 hass_fit_limit (HassFit *f, double most_fixed_ns)

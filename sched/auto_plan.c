@@ -92,6 +92,20 @@ hass_auto_unit_ns (const HassAuto *s, const HassRound *round)
          * MAX (s->env->devices[s->cpu].cores, 1) / s->plan[s->cpu].rate;
 }
 
+/* Part of the cores that are in the middle of a unit. */
+static double
+busy_part (const HassAuto *s, const HassRound *round, guint cores)
+{
+  gint64 begun = s->members[s->cpu].units
+                 - (gint64)hass_auto_cpu_share (s, round)
+                 - (gint64)hass_round_progress (round, s->cpu).units;
+  if (!hass_auto_busy (s, round, s->cpu))
+    return 0;
+  return s->env->cost == HASS_COST_UNKNOWN
+             ? 1
+             : CLAMP (begun / (double)cores, 0, 1);
+}
+
 static void
 plan_cpu (const HassAuto *s, const HassRound *round, gboolean idle,
           HassRunner *r)
@@ -104,7 +118,7 @@ plan_cpu (const HassAuto *s, const HassRound *round, gboolean idle,
   double exclusive = hass_round_exclusive (round, s->cpu) * s->unit_work;
   /* Cores stop when one more unit would be late, on average half a unit
      early; and those at work now are in the middle of one. */
-  r->ready_ns = hass_auto_busy (s, round, s->cpu) ? unit_ns : unit_ns / 2;
+  r->ready_ns = unit_ns / 2 * (1 + busy_part (s, round, cores));
   r->step_ns = unit_ns - r->ready_ns;
   /* A few units that had the machine to themselves say too little. */
   if (s->members[s->cpu].n_seen < cores
@@ -199,6 +213,13 @@ plan_gpu (const HassAuto *s, const HassRound *round, guint device,
     }
   r->fill_ns = hass_auto_fill_next (s, round, device) / r->rate;
   r->step_ns = MAX (least / r->rate, r->fill_ns);
+  if (hass_auto_pipeline_plan (s, device, r))
+    {
+      r->fill_ns
+          = m->smooth ? 0 : hass_auto_fill_next (s, round, device) / r->rate;
+      r->step_ns = MAX (least / r->rate, r->fill_ns);
+      return;
+    }
   if (m->n_bundles == 0 && s->env->cost != HASS_COST_UNKNOWN)
     r->ready_ns += hass_auto_alone_part (s, device) * r->step_ns;
 }
@@ -285,6 +306,7 @@ hass_auto_whole_ns (HassAuto *s, double work)
         next = later = &m->shown.fits[HASS_AUTO_SIMPLE + HASS_AUTO_IDLE];
       r->rate = gpu_rate (s, d, m->shown.mean_rate, later);
       r->ready_ns = (s->arm == d ? m->copy_ns : m->entry_ns) + next->fixed_ns;
+      hass_auto_pipeline_whole (s, d, work, r);
       if (r->rate > 0)
         r->step_ns = MAX (s->unit_work * hass_auto_least_units (s, NULL, d),
                           hass_auto_fill_work (s, d))

@@ -206,8 +206,8 @@ does_without_a_silent_gpu (void)
 static void
 on_random_machines (void)
 {
-  static const double due[] = { [HASS_COST_EQUAL] = 0.92,
-                                [HASS_COST_SIZED] = 0.88,
+  static const double due[] = { [HASS_COST_EQUAL] = 0.965,
+                                [HASS_COST_SIZED] = 0.95,
                                 [HASS_COST_UNKNOWN] = 0.80 };
   static const char *const names[] = { "equal", "sized", "unknown" };
   Mean means[3] = { { 0 } };
