@@ -54,6 +54,23 @@ typedef struct
 
 double hass_fill (HassRunner *runners, guint n, double work);
 
+/* -- auto_levels.c -------------------------------------------------------- */
+
+#define HASS_AUTO_PARTS 32
+
+typedef struct HassAutoLevels HassAutoLevels;
+
+HassAutoLevels *hass_auto_levels_new (guint n_devices);
+void hass_auto_levels_free (HassAutoLevels *levels);
+double hass_auto_levels_between (const HassAutoLevels *levels, double from,
+                                 double to);
+void hass_auto_levels_add (HassAutoLevels *levels, guint device, double from,
+                           double to, double units, double ns);
+void hass_auto_levels_end (HassAutoLevels *levels, guint n_devices);
+double hass_auto_levels_doubt (const HassAutoLevels *levels);
+double hass_auto_levels_rate (const HassAutoLevels *levels, guint device);
+double hass_auto_levels_trust (const HassAutoLevels *levels);
+
 /* -- auto_known.c, auto_plan.c
  * ---------------------------------------------------------- */
 
@@ -75,8 +92,10 @@ typedef struct
   double work, ns; /* work: as if it filled the GPU; ns: as foretold */
   double unfilled; /* its kernel could do so many times as much in its time */
   guint fit;
-  gboolean enters; /* the first of a round, and copies more than itself */
-  double end_ns;   /* as its stages foretell */
+  gboolean enters;  /* the first of a round, and copies more than itself */
+  guint64 first, n; /* its units */
+  double level;     /* of their costs, over the mean, as foretold */
+  double end_ns;    /* as its stages foretell */
 } HassAutoBundle;
 
 /* Stages of a bundle. */
@@ -238,6 +257,8 @@ typedef struct
   double unit_work, unit_elements, finish_ns, left;
   guint64 share_back;
   guint64 first_mpd; /* function farm: position of its first parallel task */
+  HassAutoLevels *levels; /* NULL: costs are known, or their order is ours */
+  guint64 round_units;
   gboolean listed;   /* loads of known sizes, one to a multiprocessor each */
   gboolean reversed; /* GPUs take from the front, cores from the back */
   const char *why;   /* of the last decision, for people */
@@ -271,6 +292,7 @@ typedef struct
   while (0)
 
 void hass_auto_look_at_cpu (HassAuto *s, const HassRound *round);
+double hass_auto_of_late (const HassAuto *s, guint device, double rate);
 double hass_auto_cpu_rate (const HassAuto *s);
 gboolean hass_auto_simple (const HassAuto *s, const HassRound *round);
 const HassFit *hass_auto_fit_of (const HassAuto *s, const HassRound *round,
@@ -285,6 +307,19 @@ gboolean hass_auto_long_units (const HassAuto *s);
 gboolean hass_auto_warming_up (const HassAuto *s, const HassRound *round,
                                double soon_ns);
 guint64 hass_auto_cpu_share (const HassAuto *s, const HassRound *round);
+double hass_auto_range_work (const HassAuto *s, const HassRound *round,
+                             guint64 first, guint64 n);
+gboolean hass_auto_alike (const HassAuto *s, guint one, guint other);
+gboolean hass_auto_differs (const HassAuto *s);
+double hass_auto_next_level (const HassAuto *s, const HassRound *round,
+                             guint device);
+double hass_auto_bundle_ns (const HassAuto *s, guint device, const HassFit *fit,
+                            double work, double level);
+double hass_auto_fixed_ns (const HassAuto *s, const HassRound *round,
+                           guint device, const HassFit *fit);
+guint64 hass_auto_units_of (const HassAuto *s, const HassRound *round,
+                            guint64 lo, guint64 hi, gboolean back, double work);
+double hass_auto_level (const HassAuto *s, guint64 first, guint64 n);
 double hass_auto_work_at (const HassAuto *s, const HassRound *round,
                           gboolean gpu, guint64 n);
 gboolean hass_auto_out (const HassAuto *s, guint device);

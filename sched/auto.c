@@ -8,8 +8,8 @@
    one pass over the devices for each one that takes part; bench/decision
    measures it. Step 1 is in auto_known.c, 2 in auto_plan.c, the arithmetic
    under both in auto_model.c, 3 in auto_gpu.c and auto_bundle.c, 4 in
-   auto_cpu.c, 6 in auto_guard.c, 8 in auto_ends.c and 9 in auto_pipeline.c and
-   auto_shape.c.
+   auto_cpu.c, 6 in auto_guard.c, 8 in auto_ends.c, 9 in auto_pipeline.c and
+   auto_shape.c, 10 in auto_levels.c.
 
    DESIGN.
    1. What is known: for a GPU a fit of service time over work, one for
@@ -58,6 +58,9 @@
       from the second round on. Then the plan counts each copy that overlaps
       nothing, and bundles have the sizes that make those short: few where each
       one costs much, growing as fast as copies hide behind kernels.
+   10. Where nobody knows costs, how they lie along a round is learned from the
+      rounds before, as far as it comes back; and how far bundles are off in
+      spite of it says how large they may be.
 
    Loses where rates change faster than a bundle; where the first bundles
    are not like the rest; in a first round that one unit on a core, or one
@@ -128,6 +131,9 @@ create (const HassStrategyEnv *env, GError **error)
       = env->farm == HASS_FARM_INDIVISIBLE && env->cost == HASS_COST_SIZED;
   s->n = s->cpu = env->n_devices;
   s->members = g_new0 (HassAutoMember, MAX (s->n, 1));
+  if (env->cost == HASS_COST_UNKNOWN && s->n > 1
+      && hass_auto_counts_elements (s))
+    s->levels = hass_auto_levels_new (s->n);
   s->plan = g_new0 (HassRunner, MAX (s->n, 1));
   s->counts = g_new0 (guint64, MAX (s->n, 1));
   s->arms = g_new0 (HassAutoArm, s->n + 2);
@@ -225,6 +231,7 @@ begin_round (gpointer self, HassRound *round)
       = s->env->farm == HASS_FARM_FUNCTION ? first_parallel (round) : 0;
   guint64 n = hass_round_units (round);
   s->unit_work = n > 0 ? hass_round_total_work (round) / n : 1;
+  s->round_units = n;
   guint64 front = hass_round_front (round);
   s->unit_elements = hass_auto_elements (
       s, round, front, hass_round_back (round) - front, LOOKED_AT);
@@ -249,6 +256,15 @@ end_round (gpointer self, const HassRoundSummary *summary)
   if (alone (s))
     return;
   s->spent_ns += summary->makespan_ns;
+  if (s->levels)
+    {
+      hass_auto_levels_end (s->levels, s->n);
+      HASS_AUTO_NOTE (s,
+                      "where costs lie is trusted by %.2f, bundles were off by"
+                      " %.3g",
+                      hass_auto_levels_trust (s->levels),
+                      MAX (hass_auto_levels_doubt (s->levels), 0));
+    }
   hass_auto_ends_end (s, summary);
   hass_auto_guard_end (s, summary);
 }
@@ -339,7 +355,8 @@ granted (gpointer self, HassRound *round, guint device, const HassGrant *grant)
     }
   if (m->n_bundles == HASS_AUTO_DEEPEST)
     return;
-  double work = hass_round_work (round, grant->first, grant->taken);
+  double work = hass_auto_range_work (s, round, grant->first, grant->taken);
+  double level = hass_auto_level (s, grant->first, grant->taken);
   double times = unfilled (s, round, device, grant);
   work *= times;
   if (s->listed)
@@ -352,7 +369,8 @@ granted (gpointer self, HassRound *round, guint device, const HassGrant *grant)
                : 0);
   const HassFit *known
       = hass_auto_fit_of (s, round, device, fit & HASS_AUTO_IDLE);
-  double ns = hass_fit_ns (known, work) * (1 + m->link_wait);
+  double ns = hass_auto_bundle_ns (s, device, known, work, level)
+              * (1 + m->link_wait);
   if (known->seen == 0 && m->prior_rate > 0)
     ns = s->env->devices[device].latency_ns + work / m->prior_rate;
   ns += enters ? m->entry_ns : 0;
@@ -361,7 +379,14 @@ granted (gpointer self, HassRound *round, guint device, const HassGrant *grant)
   if (s->solo == device && s->probing)
     s->solo_given = work;
   m->entered = TRUE;
-  HassAutoBundle b = { work, ns, times, fit, enters, 0 };
+  HassAutoBundle b = { .work = work,
+                       .ns = ns,
+                       .unfilled = times,
+                       .fit = fit,
+                       .enters = enters,
+                       .first = grant->first,
+                       .n = grant->taken,
+                       .level = level };
   hass_auto_pipeline_granted (s, device, &b);
   m->bundles[m->n_bundles++] = b;
   hass_auto_pipeline_rest (s, device, work);
@@ -388,6 +413,32 @@ set_clock (HassAuto *s, const HassCompletion *done)
   s->now_ns = MAX (s->now_ns, done->end_ns);
 }
 
+/* What it would have taken if its units cost the mean; a launch does not grow
+   with them. */
+static double
+at_mean (double ns, double level, double latency_ns)
+{
+  double launch_ns = MIN (latency_ns, 0.5 * ns);
+  return launch_ns + (ns - launch_ns) / level;
+}
+
+/* Where its units lie and what they took, without what fills the GPU. */
+static void
+look_at_levels (HassAuto *s, const HassCompletion *done,
+                const HassAutoBundle *b, const HassFit *fit, double ns)
+{
+  if (!s->levels)
+    return;
+  double latency_ns = s->env->devices[done->device].latency_ns;
+  double all = (double)s->round_units;
+  double launch_ns = MIN (latency_ns, fit->fixed_ns);
+  double own_ns = s->unit_work * b->n * fit->ns_per_work;
+  double part = own_ns / (own_ns + fit->fixed_ns - launch_ns);
+  hass_auto_levels_add (s->levels, done->device, b->first / all,
+                        (b->first + b->n) / all, b->n,
+                        MAX (ns - launch_ns, 0.1 * ns) * part);
+}
+
 /* A large bundle on a device that was idle shows how fast it will be when
    others queue: as its slowest stage, but for what its parts waited for each
    other, which real devices count as well. So does one larger than all that are
@@ -396,12 +447,12 @@ static void
 foretell (HassFit *queued, const HassCompletion *done, const HassAutoBundle *b,
           double took_ns, double latency_ns)
 {
-  double work = b->work;
+  double work = b->work / b->level;
   double ns
       = MAX (done->kernel_ns, b->unfilled * MAX (done->h2d_ns, done->d2h_ns));
   ns = MIN (ns, took_ns);
   if ((queued->seen == 0 || work > queued->work) && ns > 8 * latency_ns)
-    hass_fit_add (queued, work, ns, latency_ns);
+    hass_fit_add (queued, work, at_mean (ns, b->level, latency_ns), latency_ns);
 }
 
 /* What it would have taken if it had filled the GPU: its kernel no longer, but
@@ -481,6 +532,19 @@ without_wait (HassAuto *s, const HassCompletion *done, double copy_ns,
   return needed_ns;
 }
 
+/* Devices that are alike need the same for a bundle. */
+static void
+share_fixed_part (HassAuto *s, guint device, guint which)
+{
+  const HassFit *fit = &s->members[device].shown.fits[which];
+  for (guint d = 0; d < s->n; d++)
+    if (d != device && hass_auto_alike (s, d, device))
+      {
+        s->members[d].shown.fits[which].pair_ns = fit->pair_ns;
+        s->members[d].shown.fits[which].step = fit->step;
+      }
+}
+
 static void
 observe (gpointer self, HassRound *round, const HassCompletion *told)
 {
@@ -523,7 +587,10 @@ observe (gpointer self, HassRound *round, const HassCompletion *told)
     s->solo_ns += served_ns;
   m->done_work += b.work;
   m->done_ns
-      += MAX (served_ns - m->shown.fits[b.fit].fixed_ns, 0.1 * served_ns);
+      += MAX (served_ns
+                  - hass_auto_bundle_ns (s, done->device, &m->shown.fits[b.fit],
+                                         0, b.level),
+              0.1 * served_ns);
   forget_warm_up (m, b.work, ns);
   if (b.unfilled > POOR && m->n_done > MANY_DONE)
     return;
@@ -533,9 +600,13 @@ observe (gpointer self, HassRound *round, const HassCompletion *told)
   m->host_work = STAGE_MEMORY * m->host_work + done->work;
   HassFit *fit = &m->shown.fits[b.fit];
   ns = filled_ns (s, done, &b, copy_ns, ns);
-  hass_fit_add (fit, b.work, ns, latency_ns);
+  double mean_ns = at_mean (ns, b.level, latency_ns);
+  hass_fit_add (fit, b.work / b.level, mean_ns, latency_ns);
   if (s->env->cost == HASS_COST_UNKNOWN)
-    hass_fit_compare (fit, b.work, ns, latency_ns);
+    {
+      hass_fit_compare (fit, b.work / b.level, mean_ns, latency_ns);
+      share_fixed_part (s, done->device, b.fit);
+    }
   /* What fills the GPU is part of what a bundle takes however little it does;
      where it is not known that is learned as the fixed part. */
   if (m->fill_units > 0 || !hass_auto_counts_elements (s))
@@ -543,17 +614,19 @@ observe (gpointer self, HassRound *round, const HassCompletion *told)
                              + MOST_FILLS
                                    * hass_auto_fill_work (s, done->device)
                                    * fit->ns_per_work);
+  look_at_levels (s, done, &b, fit, ns);
   fit->last = m->n_done;
   if (hass_auto_overlaps (s, done->device))
     foretell (&m->shown.fits[b.fit & ~(guint)HASS_AUTO_IDLE], done, &b, ns,
               latency_ns);
-  m->largest = MAX (m->largest, done->work);
+  m->largest = MAX (m->largest, s->levels ? b.work / b.unfilled : done->work);
 }
 
 static void
 destroy (gpointer self)
 {
   HassAuto *s = self;
+  hass_auto_levels_free (s->levels);
   g_free (s->members);
   g_free (s->plan);
   g_free (s->counts);

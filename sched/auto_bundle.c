@@ -6,14 +6,17 @@
       square root of Kruskal and Weiss 1985; first a small one where copies
       overlap kernels, or where others wait for the link.
    2. Where nobody knows costs a small part of the round, because the next
-      units may cost many times more; every other one is larger, so that the
-      fixed part of a bundle can be told from its slope.
+      units may cost many times more, until rounds have shown by how much;
+      every other one is larger, so that the fixed part of a bundle can be told
+      from its slope.
    3. At least what fills the GPU, and sometimes more, as some GPUs reach their
       rate only when they are filled several times over.
    4. All of its part where what would be over is not worth a launch.
    5. Never many times more than what was seen of it.
    6. Where the stages of bundles are known, no more than auto_pipeline.c says,
       however small that is: it makes the first or the last copy short.
+   7. Where costs are far from known none queues that may end after the others,
+      however small: what lies in a queue nobody else can help with.
 
    Thread safety: as hass/strategy.h. */
 #include "auto-private.h"
@@ -27,6 +30,8 @@
 #define SHARED_EQUAL 0.07    /* and costs are equal */
 #define LARGEST_UNKNOWN 0.02 /* of a round, where costs may differ */
 #define MOST_LAUNCHES 12     /* or so many times its fixed part */
+#define MUCH_UNKNOWN 0.3     /* uncertainty */
+#define KEPT_BACK 3          /* times that, of what is left */
 #define EVERY_OTHER 1.5      /* times as large, so that sizes differ */
 #define MUCH_FILLED 3        /* times over, the first of a round */
 #define TWICE 2              /* filled, until sizes have differed */
@@ -46,6 +51,14 @@ typedef struct
   double large_ns; /* is never too much; 0: nothing is */
 } Bundle;
 
+/* By how much bundles whose costs nobody knows were off; less than 0: not seen
+   yet. */
+static double
+doubt (const HassAuto *s)
+{
+  return s->levels ? hass_auto_levels_doubt (s->levels) : -1;
+}
+
 static double
 uncertainty (const HassAuto *s, const HassRound *round, const HassFit *fit,
              gboolean piped)
@@ -55,6 +68,9 @@ uncertainty (const HassAuto *s, const HassRound *round, const HassFit *fit,
                                   [HASS_COST_UNKNOWN] = 0.15 };
   double u = MAX (least[s->env->cost] * (piped ? KNOWN_STAGES : 1),
                   MIN (fit->error, 0.25));
+  if (doubt (s) >= 0)
+    u = MAX (CLAMP (doubt (s), least[HASS_COST_EQUAL], 1),
+             MIN (fit->error, 0.25));
   return fit->seen < 3 || !hass_auto_all_measured (s, round) ? MAX (u, 0.25)
                                                              : u;
 }
@@ -129,7 +145,9 @@ launch_ns (const HassAuto *s, const HassRound *round, guint device)
   else if (!fit->spread && idle->spread)
     fit = idle;
   double latency_ns = s->env->devices[device].latency_ns;
-  return MAX (fit->seen > 0 ? fit->fixed_ns : latency_ns, LEAST_FIXED_NS);
+  return MAX (fit->seen > 0 ? hass_auto_fixed_ns (s, round, device, fit)
+                            : latency_ns,
+              LEAST_FIXED_NS);
 }
 
 /* Another that takes part copies over the same link: while this one copies a
@@ -171,6 +189,8 @@ careful_ns (const HassAuto *s, const Bundle *b, double ns)
       = MAX (LARGEST_UNKNOWN * round_ns, MOST_LAUNCHES * b->fixed_ns);
   if (!b->unknown)
     return ns;
+  if (doubt (s) >= 0)
+    most_ns = b->part_ns;
   ns = MIN (ns, MAX (most_ns, b->large_ns));
   return b->m->n_given % 2 ? MIN (EVERY_OTHER * ns, b->part_ns / 4) : ns;
 }
@@ -187,6 +207,15 @@ filling_ns (const Bundle *b, double ns)
     ns = MAX (ns,
               MIN (TWICE * b->r->fill_ns, b->part_ns / (b->unknown ? 16 : 2)));
   return ns;
+}
+
+/* 7. */
+static gboolean
+too_early (const HassAuto *s, guint device, const Bundle *b, double ns)
+{
+  return s->arm != device && b->unknown && b->u > MUCH_UNKNOWN
+         && b->m->n_bundles > 0
+         && b->r->ready_ns + ns > s->finish_ns / (1 + KEPT_BACK * b->u);
 }
 
 static Bundle
@@ -230,6 +259,11 @@ hass_auto_bundle_work (HassAuto *s, const HassRound *round, guint device)
   Bundle b = bundle_for (s, round, device);
   double ns = worth_ns (s, device, &b);
   ns = filling_ns (&b, careful_ns (s, &b, ns));
+  if (too_early (s, device, &b, ns))
+    {
+      s->why = "until it is clearer who is late";
+      return 0;
+    }
   gboolean rest = b.part_ns - ns
                   < MAX (2 * b.fixed_ns, b.r->fill_ns); /* 4: is not worth */
   /* 6. */

@@ -16,24 +16,12 @@
 #define LONGER 2
 #define OVERDUE 2 /* units; a GPU that takes longer to open is not soon */
 
-/* How many units at the cores' end have so much work, at least one. */
+/* At the cores' end. */
 static guint64
 units_of (const HassAuto *s, const HassRound *round, double work)
 {
-  guint64 lo = hass_round_front (round), hi = hass_round_back (round);
-  guint64 n = hi - lo;
-  if (s->env->cost != HASS_COST_SIZED || s->env->farm == HASS_FARM_PARTITION)
-    return CLAMP ((guint64)(work / s->unit_work), 1, MAX (n, 1));
-  guint64 fits = 1;
-  while (fits < n)
-    {
-      guint64 k = fits + (n - fits + 1) / 2;
-      if (hass_round_work (round, s->reversed ? hi - k : lo, k) <= work)
-        fits = k;
-      else
-        n = k - 1;
-    }
-  return fits;
+  return hass_auto_units_of (s, round, hass_round_front (round),
+                             hass_round_back (round), s->reversed, work);
 }
 
 /* Of a long round only some cores begin while nobody knows the GPUs. */

@@ -41,6 +41,18 @@ probe_work (const HassAuto *s, const HassRound *round, guint device)
   return MIN (fill, worth * total / n_gpus);
 }
 
+static guint64
+units_for (const HassAuto *s, const HassRound *round, const HassGrant *grant,
+           double work)
+{
+  guint64 share = hass_auto_cpu_share (s, round);
+  if (grant->source == HASS_FROM_THEFT && s->share_back >= share)
+    return hass_auto_units_of (s, round, s->share_back - share, s->share_back,
+                               TRUE, work);
+  return hass_auto_units_of (s, round, hass_round_front (round),
+                             hass_round_back (round), !s->reversed, work);
+}
+
 static void
 fill_in (HassAuto *s, HassRound *round, guint device, double work,
          HassGrant *grant)
@@ -53,6 +65,9 @@ fill_in (HassAuto *s, HassRound *round, guint device, double work,
       grant->share = s->cpu;
     }
   grant->work = work;
+  /* The engine counts units. */
+  if (s->levels && work > 0)
+    grant->work = s->unit_work * (units_for (s, round, grant, work) + 0.5);
   grant->multiple = hass_auto_least_units (s, round, device);
   if (grant->multiple > 1)
     grant->work

@@ -268,7 +268,10 @@ average (HassAuto *s, guint device, const HassDeviceSummary *did)
       m->done_work = did->work;
       m->done_ns = did->busy_ns;
     }
-  if (m->done_ns > 0 && m->done_work > AVERAGED_PART * s->round_work)
+  double rate = s->levels ? hass_auto_levels_rate (s->levels, device) : 0;
+  if (rate > 0)
+    m->shown.mean_rate = rate * s->unit_work;
+  else if (m->done_ns > 0 && m->done_work > AVERAGED_PART * s->round_work)
     m->shown.mean_rate = m->done_work / m->done_ns;
 }
 
@@ -315,9 +318,11 @@ hass_auto_guard_end (HassAuto *s, const HassRoundSummary *summary)
 
 /* -- 2. Each by itself --------------------------------------------------- */
 
-static gboolean
-alike (const HassDeviceTraits *a, const HassDeviceTraits *b)
+gboolean
+hass_auto_alike (const HassAuto *s, guint one, guint other)
 {
+  const HassDeviceTraits *a = &s->env->devices[one];
+  const HassDeviceTraits *b = &s->env->devices[other];
   return a->kind == b->kind && a->cores == b->cores && a->width == b->width
          && a->latency_ns == b->latency_ns;
 }
@@ -345,7 +350,7 @@ worth_probing (HassAuto *s, const HassRound *round, guint device)
   for (guint d = 0; d < s->n; d++)
     sum += s->plan[d].runs ? s->plan[d].rate : 0;
   for (guint d = 0; d < device; d++)
-    if (alike (&s->env->devices[d], &s->env->devices[device]))
+    if (hass_auto_alike (s, d, device))
       return FALSE;
   if (s->members[device].probe_at > hass_round_number (round))
     return FALSE;
@@ -401,7 +406,7 @@ end_solo (HassAuto *s, const HassRound *round, guint device)
     return;
   m->solo_ns_per_work = (ns - m->solo_fixed_ns) / work;
   for (guint d = 0; d < s->n; d++)
-    if (d != device && alike (&s->env->devices[d], &s->env->devices[device]))
+    if (d != device && hass_auto_alike (s, d, device))
       {
         s->members[d].solo_fixed_ns = m->solo_fixed_ns;
         s->members[d].solo_ns_per_work = m->solo_ns_per_work;

@@ -27,19 +27,41 @@ hass_auto_look_at_cpu (HassAuto *s, const HassRound *round)
   if (units == 0
       || (m->shown.busy_ns > 0 && units < s->env->devices[s->cpu].cores))
     return;
-  m->shown.work = CPU_MEMORY * m->shown.work + p.work - m->seen.work;
+  double work = p.work - m->seen.work;
+  if (s->levels)
+    {
+      guint64 first = s->reversed ? s->round_units - p.units : m->seen.units;
+      double all = (double)s->round_units;
+      work = hass_auto_range_work (s, round, first, units);
+      hass_auto_levels_add (s->levels, s->cpu, first / all,
+                            (first + units) / all, (double)units,
+                            p.busy_ns - m->seen.busy_ns);
+    }
+  m->shown.work = CPU_MEMORY * m->shown.work + work;
   m->shown.busy_ns
       = CPU_MEMORY * m->shown.busy_ns + p.busy_ns - m->seen.busy_ns;
   m->n_seen += units;
   m->seen = p;
 }
 
+/* Where nobody knows costs the last bundles tell of those beside them as much
+   as of the device: half way to what rounds have shown of it. */
+double
+hass_auto_of_late (const HassAuto *s, guint device, double rate)
+{
+  double usual = s->levels
+                     ? hass_auto_levels_rate (s->levels, device) * s->unit_work
+                     : 0;
+  return usual > 0 ? sqrt (rate * usual) : rate;
+}
+
 double
 hass_auto_cpu_rate (const HassAuto *s)
 {
   const HassAutoMember *m = &s->members[s->cpu];
-  return m->shown.busy_ns > 0 ? m->shown.work / m->shown.busy_ns
-                              : m->prior_rate;
+  if (m->shown.busy_ns <= 0)
+    return m->prior_rate;
+  return hass_auto_of_late (s, s->cpu, m->shown.work / m->shown.busy_ns);
 }
 
 /* Whether what a GPU would get now is a set of simple tasks, one for each
@@ -187,7 +209,8 @@ hass_auto_fill_next (const HassAuto *s, const HassRound *round, guint device)
   double fill = s->members[device].fill_units;
   guint64 lo = hass_round_front (round), hi = hass_round_back (round);
   if (s->env->cost != HASS_COST_SIZED || fill <= 0 || hi == lo)
-    return hass_auto_fill_work (s, device);
+    return hass_auto_fill_work (s, device)
+           * hass_auto_next_level (s, round, device);
   guint64 n = (guint64)CLAMP (ceil (fill), 1, hi - lo);
   double each = hass_auto_elements (s, round, s->reversed ? lo : hi - n, n, 4);
   fill *= s->unit_elements / MAX (each, 1);

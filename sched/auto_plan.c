@@ -16,6 +16,64 @@ hass_auto_cpu_share (const HassAuto *s, const HassRound *round)
   return s->cpu < s->n ? hass_round_share (round, s->cpu) : 0;
 }
 
+/* Costs over the mean of units that lie side by side, as far as is known. */
+double
+hass_auto_level (const HassAuto *s, guint64 first, guint64 n)
+{
+  if (!s->levels || s->round_units == 0)
+    return 1;
+  double all = (double)s->round_units;
+  return hass_auto_levels_between (s->levels, first / all,
+                                   MIN ((first + n) / all, 1));
+}
+
+double
+hass_auto_range_work (const HassAuto *s, const HassRound *round, guint64 first,
+                      guint64 n)
+{
+  if (!s->levels)
+    return hass_round_work (round, first, n);
+  return s->unit_work * n * hass_auto_level (s, first, n);
+}
+
+/* Costs differ along the round, as is known or was seen. */
+gboolean
+hass_auto_differs (const HassAuto *s)
+{
+  return s->levels || s->env->cost == HASS_COST_SIZED;
+}
+
+/* Of what a GPU would get next. */
+double
+hass_auto_next_level (const HassAuto *s, const HassRound *round, guint device)
+{
+  guint64 lo = hass_round_front (round), hi = hass_round_back (round);
+  if (!s->levels || hi == lo)
+    return 1;
+  guint64 n = (guint64)s->members[device].fill_units;
+  n = CLAMP (n, s->round_units / HASS_AUTO_PARTS, hi - lo);
+  n = CLAMP (n, 1, hi - lo);
+  return hass_auto_level (s, s->reversed ? lo : hi - n, n);
+}
+
+/* What so much work of some level takes a GPU. Beside a launch a bundle's fixed
+   part is what fills the GPU, and that grows with what a unit costs. */
+double
+hass_auto_bundle_ns (const HassAuto *s, guint device, const HassFit *fit,
+                     double work, double level)
+{
+  double launch_ns = MIN (s->env->devices[device].latency_ns, fit->fixed_ns);
+  return launch_ns + level * (hass_fit_ns (fit, work / level) - launch_ns);
+}
+
+double
+hass_auto_fixed_ns (const HassAuto *s, const HassRound *round, guint device,
+                    const HassFit *fit)
+{
+  return hass_auto_bundle_ns (s, device, fit, 0,
+                              hass_auto_next_level (s, round, device));
+}
+
 /* Work of n units at the end of the common range from which GPUs, or cores,
    take; or of as many as wait. */
 double
@@ -24,10 +82,10 @@ hass_auto_work_at (const HassAuto *s, const HassRound *round, gboolean gpu,
 {
   guint64 lo = hass_round_front (round), hi = hass_round_back (round);
   guint64 common = hi - lo;
-  if (s->env->cost != HASS_COST_SIZED || common == 0)
+  if (!hass_auto_differs (s) || common == 0)
     return s->unit_work * n;
   n = MIN (n, common);
-  return hass_round_work (round, gpu != s->reversed ? hi - n : lo, n);
+  return hass_auto_range_work (s, round, gpu != s->reversed ? hi - n : lo, n);
 }
 
 /* What n loads in ascending order keep a GPU busy with: each multiprocessor
@@ -46,17 +104,39 @@ hass_auto_listed_work (const HassAuto *s, const HassRound *round, guint device,
               m * most);
 }
 
+/* How many units from one end of [lo, hi) have so much work, at least one. */
+guint64
+hass_auto_units_of (const HassAuto *s, const HassRound *round, guint64 lo,
+                    guint64 hi, gboolean back, double work)
+{
+  guint64 n = hi - lo, fits = 1;
+  if (n == 0
+      || (!s->levels
+          && (s->env->cost != HASS_COST_SIZED
+              || s->env->farm == HASS_FARM_PARTITION)))
+    return CLAMP ((guint64)(work / s->unit_work), 1, MAX (n, 1));
+  while (fits < n)
+    {
+      guint64 k = fits + (n - fits + 1) / 2;
+      if (hass_auto_range_work (s, round, back ? hi - k : lo, k) <= work)
+        fits = k;
+      else
+        n = k - 1;
+    }
+  return fits;
+}
+
 static double
 work_left (const HassAuto *s, const HassRound *round)
 {
   guint64 lo = hass_round_front (round), hi = hass_round_back (round);
   guint64 share = hass_auto_cpu_share (s, round);
-  double common = s->env->cost == HASS_COST_SIZED && hi > lo
-                      ? hass_round_work (round, lo, hi - lo)
+  double common = hass_auto_differs (s) && hi > lo
+                      ? hass_auto_range_work (s, round, lo, hi - lo)
                       : s->unit_work * (hi - lo);
   double own = s->unit_work * share;
-  if (s->env->cost == HASS_COST_SIZED && share > 0 && s->share_back >= share)
-    own = hass_round_work (round, s->share_back - share, share);
+  if (hass_auto_differs (s) && share > 0 && s->share_back >= share)
+    own = hass_auto_range_work (s, round, s->share_back - share, share);
   guint64 waiting = hass_round_waiting (round);
   guint64 returned = waiting > hi - lo ? waiting - (hi - lo) : 0;
   return common + own + s->unit_work * returned;
@@ -182,7 +262,8 @@ gpu_rate (const HassAuto *s, guint device, double mean_rate, const HassFit *fit)
   if (hass_auto_costs_more (s, device))
     return 0;
   return mean_rate > 0   ? mean_rate
-         : fit->seen > 0 ? 1 / fit->ns_per_work / (1 + m->link_wait)
+         : fit->seen > 0 ? hass_auto_of_late (s, device, 1 / fit->ns_per_work)
+                               / (1 + m->link_wait)
                          : m->prior_rate;
 }
 
@@ -194,8 +275,8 @@ plan_gpu (const HassAuto *s, const HassRound *round, guint device,
   const HassFit *next = hass_auto_fit_of (s, round, device, m->n_bundles == 0);
   const HassFit *later
       = hass_auto_fit_of (s, round, device, !hass_auto_overlaps (s, device));
-  double fixed_ns
-      = next->seen > 0 ? next->fixed_ns : s->env->devices[device].latency_ns;
+  double fixed_ns = next->seen > 0 ? hass_auto_fixed_ns (s, round, device, next)
+                                   : s->env->devices[device].latency_ns;
   r->rate = gpu_rate (s, device, 0, later);
   if (r->rate <= 0)
     return;

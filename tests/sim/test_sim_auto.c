@@ -201,6 +201,23 @@ does_without_a_silent_gpu (void)
 
 /* -- Others ------------------------------------------------------------- */
 
+/* Two ramps of unknown costs on GPUs that need several times their width of
+   elements: 0.74 and 0.59 where each round was planned as if nothing were
+   known of it. */
+static void
+learns_where_costs_lie (void)
+{
+  static const guint ramps[] = { 5, 167 };
+  for (guint i = 0; i < G_N_ELEMENTS (ramps); i++)
+    {
+      g_autoptr (SimCase) c = sim_random_case (11, ramps[i], ROUNDS);
+      sim_bounds (c);
+      HassSimResult *r = run (c, "auto");
+      at_least (c->workload->name, r->steady_efficiency, 0.87);
+      sim_result_free (r);
+    }
+}
+
 /* Small samples, of a seed that nothing was tuned on; doc/results/auto.md has
    the large ones. */
 static void
@@ -235,4 +252,5 @@ HASS_TEST_SUITE (
     { "a GPU that a round cannot fill is put off", puts_risky_gpus_off },
     { "clusters of high costs are no fixed part", is_not_misled_by_clusters },
     { "a silent GPU is not waited for", does_without_a_silent_gpu },
+    { "where unknown costs lie is learned", learns_where_costs_lie },
     { "random workloads on random machines", on_random_machines })
