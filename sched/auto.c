@@ -91,7 +91,7 @@
 #define WARM_UP 2 /* times slower than the second bundle */
 
 static const HassParameter parameters[] = {
-  { "probe", 1 / 512., 0, 1, "of the round that an unmeasured GPU takes" },
+  { "probe", 1 / 2048., 0, 1, "of the round that an unmeasured GPU takes" },
   { "in-flight", 3, 1, HASS_AUTO_DEEPEST,
     "bundles at a time on a GPU that can" },
   { .name = NULL },
