@@ -24,14 +24,14 @@ units_of (const HassAuto *s, const HassRound *round, double work)
                              hass_round_back (round), s->reversed, work);
 }
 
-/* Of a long round only some cores begin while nobody knows the GPUs. */
-static guint64
-first_cores (const HassAuto *s, const HassRound *round, guint cores)
+/* A round that the cores need many units each for, and GPUs that nobody
+   knows. */
+static gboolean
+is_long (const HassAuto *s, const HassRound *round)
 {
-  gboolean is_long = s->n > 1 && !hass_auto_all_known (s, round)
-                     && hass_round_units (round)
-                            >= FIRST_WAVES * (guint64)cores * (s->n - 1);
-  return is_long ? MAX (cores / FIRST_PART, 1) : cores;
+  guint64 cores = MAX (s->env->devices[s->cpu].cores, 1);
+  return s->n > 1 && !hass_auto_all_known (s, round)
+         && hass_round_units (round) >= FIRST_WAVES * cores * (s->n - 1);
 }
 
 /* Before a core has finished anything: one unit for each core, and each asks
@@ -43,8 +43,9 @@ static guint64
 first_units (HassAuto *s, const HassRound *round, guint64 waiting, guint cores,
              gboolean force)
 {
-  guint64 most
-      = MIN (CLAMP (waiting / 16, 1, cores), first_cores (s, round, cores));
+  guint64 most = CLAMP (waiting / 16, 1, cores);
+  if (is_long (s, round))
+    most = MIN (most, MAX (cores / FIRST_PART, 1));
   s->why = "first unit of a core";
   if (s->members[s->cpu].units < (gint64)most)
     return 1;
@@ -116,7 +117,7 @@ opens_soon (const HassAuto *s, const HassRound *round, double unit_ns)
    trifle, or that they would be late. When nothing is back all cores but one
    wait for it, but not for long: it may be of no use. In a long round all do,
    as its first bundle is a small part of that; and when a GPU is about to open
-   no more cores work than began. */
+   all but one do, who sees whether it takes too long. */
 static guint64
 long_unit (HassAuto *s, const HassRound *round, double unit_ns, double cpu_rate)
 {
@@ -131,14 +132,9 @@ long_unit (HassAuto *s, const HassRound *round, double unit_ns, double cpu_rate)
   if (rate == 0 && measured_soon (s, round, unit_ns)
       && (many || hass_auto_busy (s, round, s->cpu)))
     return 0;
-  guint64 running
-      = (guint64)MAX (s->members[s->cpu].units
-                          - (gint64)hass_round_progress (round, s->cpu).units,
-                      0);
-  guint cores = MAX (s->env->devices[s->cpu].cores, 1);
   s->why = "until a GPU is open that soon will be, because units are long";
-  if (opens_soon (s, round, unit_ns)
-      && running >= first_cores (s, round, cores))
+  if (is_long (s, round) && opens_soon (s, round, unit_ns)
+      && hass_auto_busy (s, round, s->cpu))
     return 0;
   s->why = "one unit, because units are long and a GPU is not measured yet";
   return 1;
