@@ -17,7 +17,7 @@
 
 /* Of C, for each thread of a GPU that is full: eight tiles of 65536 already
    run at 90 % of the rate of many on an H200, which is 270336 threads wide. */
-#define NUMBERS_PER_THREAD 4
+#define NUMBERS_PER_THREAD 2
 
 /* What the farm's callbacks get; the workers see the problem. */
 typedef struct
