@@ -52,8 +52,8 @@ G_BEGIN_DECLS
  * @join_tiles: blocks' outputs that are tiles of one array and follow each
  *   other side by side there lie in a GPU's memory as they do in the array, see
  *   #HassBundle.rectangles: long rows are copied back at the link's full rate,
- *   short ones at a third of it. Then @gpu_worker must heed their pitch. Not
- *   with @unbundle.
+ *   those of 4 KiB at a third of it. Then @gpu_worker must heed their pitch.
+ * Not with @unbundle.
  * @gpu_multiple: GPUs get multiples of so many units, where as many wait: the
  *   tiles in a row of tiles, so that a bundle is whole rows; 0: any number.
  */
