@@ -269,7 +269,7 @@ hass_round_take (HassRound *round, guint device, HassGrant *grant)
       HassExtent waiting = hass_unit_range_peek (range);
       if (by_work && waiting.n > 0)
         k = MIN (k, units_for_work (round, waiting, back, grant->work));
-      if (grant->multiple > 1 && waiting.n > grant->multiple)
+      if (grant->multiple > 1 && waiting.n >= grant->multiple)
         k = MAX (MIN (k, waiting.n) / grant->multiple, 1) * grant->multiple;
       e = back ? hass_unit_range_take_back (range, k)
                : hass_unit_range_take_front (range, k);

@@ -240,10 +240,15 @@ kernel (const HassBundle *bundle, gpointer data)
     }
 }
 
+/* Bundles that were no whole rows of tiles. */
+static _Atomic guint n_ragged;
+
 static gboolean
 enqueue (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
          GError **error)
 {
+  const MatrixProblem *p = data;
+  n_ragged += bundle->n_blocks % matrix_tiles_across (p) != 0;
   (void)error;
   stand_in_launch (stream, kernel, bundle, data);
   return TRUE;
@@ -298,6 +303,21 @@ devices_alone (void)
   static const StandInPlan plans[] = { { .depth = 3 }, { .name = "gpu1" } };
   on_devices (MATRIX_DOUBLE, NULL, 0, plans, 1);
   on_devices (MATRIX_FLOAT, NULL, 0, plans, 2);
+}
+
+/* GPUs alone get whole rows, whoever asks for one tile at a time. */
+static void
+whole_rows (void)
+{
+  static const char *const names[]
+      = { "auto", "naive-greedy", "modified-greedy" };
+  static const StandInPlan plans[]
+      = { { .name = "gpu0", .depth = 2 },
+          { .name = "gpu1", .depth = 1, .delay_us = 200 } };
+  n_ragged = 0;
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    on_devices (MATRIX_DOUBLE, names[i], 0, plans, 2);
+  CU_ASSERT_EQUAL (n_ragged, 0);
 }
 
 static void
@@ -549,6 +569,7 @@ HASS_TEST_SUITE (
     { "products are right with every strategy on cores and devices",
       strategies },
     { "products are right on devices alone", devices_alone },
+    { "GPUs get whole rows of tiles", whole_rows },
     { "products are right when devices fail", devices_that_fail },
     { "products are right on the machine's GPUs", gpus },
     { "a product of before is forgotten when it shall be", old_products },
