@@ -285,6 +285,73 @@ exits (void)
     g_printerr ("\n%s%s", out ? out : "", err ? err : "");
 }
 
+/* -- What strategies hear ------------------------------------------------ */
+
+/* Of the GPU, when a core asked last while it was being opened. */
+static _Atomic gint64 heard_opens_at_ns;
+
+static gpointer
+listen (const HassStrategyEnv *env, GError **error)
+{
+  (void)error;
+  return (gpointer)env;
+}
+
+static HassAnswer
+listen_and_take (gpointer self, HassRound *round, guint device, gboolean force,
+                 HassGrant *grant)
+{
+  const HassStrategyEnv *env = self;
+  (void)round, (void)force;
+  if (env->devices[1].opening)
+    atomic_store (&heard_opens_at_ns, env->devices[1].opens_at_ns);
+  if (device > 0)
+    return HASS_WAIT;
+  grant->source = HASS_FROM_FRONT;
+  grant->units = 1;
+  return HASS_TAKE;
+}
+
+/* Constants of 25 MB count, at the 25 GB/s that a link is taken to have. */
+static void
+strategies_hear_when (void)
+{
+  static const HassStrategyOps listener
+      = { .struct_size = sizeof (HassStrategyOps),
+          .name = "late-listener",
+          .summary = "notes when a GPU may be open",
+          .source = "tests",
+          .farms = HASS_FARM_ANY,
+          .create = listen,
+          .grant = listen_and_take };
+  static guint8 bytes[25000000];
+  g_autoptr (GError) error = NULL;
+  HassConstant constant = { bytes, sizeof bytes };
+  HassDataFarm farm = HASS_DATA_FARM_INIT;
+  hass_strategy_register (&listener, NULL);
+  install (1);
+  farm.name = "late";
+  farm.generate = generate;
+  farm.cpu_worker = cpu_worker;
+  farm.gpu_worker = counting_gpu_worker;
+  farm.user_data = GUINT_TO_POINTER (1);
+  farm.constants = &constant;
+  farm.n_constants = 1;
+  farm.run.n_cores = 2;
+  farm.run.strategy = listener.name;
+  farm.run.platform = "";
+  counting_reset ();
+  watchdog (60, "a farm whose GPU is late");
+  gint64 before = g_get_monotonic_time () * 1000;
+  CU_ASSERT_TRUE (hass_data_farm_combine (&farm, NULL, &error));
+  gint64 after = g_get_monotonic_time () * 1000;
+  watchdog (0, NULL);
+  CU_ASSERT_PTR_NULL (error);
+  CU_ASSERT_TRUE (heard_opens_at_ns >= before + 1000000);
+  CU_ASSERT_TRUE (heard_opens_at_ns < after + 2000000000);
+  clean ();
+}
+
 HASS_TEST_SUITE (
     late_gpu,
     { "a farm that is done does not wait for its GPU to open", not_waited_for },
@@ -293,7 +360,8 @@ HASS_TEST_SUITE (
     { "a farm that is stopped does not wait either", stopped },
     { "a start that fails after its farm is tried anew", fails_later },
     { "a start that breaks the GPUs after its farm", breaks_later },
-    { "the process's exit waits for the start", exits })
+    { "the process's exit waits for the start", exits },
+    { "strategies hear when a GPU may be open", strategies_hear_when })
 
 HASS_TEST_SUITE (late_gpu_child,
                  { "an exit with a late GPU, in a process of its own", child })
