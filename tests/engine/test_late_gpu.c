@@ -303,7 +303,8 @@ listen_and_take (gpointer self, HassRound *round, guint device, gboolean force,
 {
   const HassStrategyEnv *env = self;
   (void)round, (void)force;
-  if (env->devices[1].opening)
+  /* Other tests run all strategies that there are. */
+  if (env->n_devices > 1 && env->devices[1].opening)
     atomic_store (&heard_opens_at_ns, env->devices[1].opens_at_ns);
   if (device > 0)
     return HASS_WAIT;
@@ -321,7 +322,7 @@ strategies_hear_when (void)
           .name = "late-listener",
           .summary = "notes when a GPU may be open",
           .source = "tests",
-          .farms = HASS_FARM_ANY,
+          .farms = HASS_FARM_COMBINE,
           .create = listen,
           .grant = listen_and_take };
   static guint8 bytes[25000000];
