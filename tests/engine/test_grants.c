@@ -84,7 +84,7 @@ setup_is_told (void)
                                        .name = "one-by-one-told",
                                        .summary = "notes what workers took",
                                        .source = "tests",
-                                       .farms = HASS_FARM_ANY,
+                                       .farms = HASS_FARM_COMBINE,
                                        .create = create,
                                        .grant = grant_one,
                                        .observe = note };
