@@ -74,7 +74,7 @@ cancels (const HassBlock *block, HassWorker *worker, gpointer data,
          GError **error)
 {
   usleep (3000);
-  if (atomic_load (&counting_on_cpu) == N_QUICK)
+  if (atomic_load (&counting_on_cpu) >= N_QUICK)
     g_cancellable_cancel (data);
   return counting_cpu_worker (block, worker, data, error);
 }
