@@ -71,8 +71,7 @@ double hass_auto_levels_doubt (const HassAutoLevels *levels);
 double hass_auto_levels_rate (const HassAutoLevels *levels, guint device);
 double hass_auto_levels_trust (const HassAutoLevels *levels);
 
-/* -- auto_known.c, auto_plan.c
- * ---------------------------------------------------------- */
+/* -- auto_known.c, auto_plan.c -------------------------------------------- */
 
 #define HASS_AUTO_DEEPEST 8 /* bundles in flight that are kept track of */
 

@@ -548,20 +548,20 @@ observe (gpointer self, HassRound *round, const HassCompletion *told)
 {
   HassAuto *s = self;
   HassAutoMember *m = &s->members[told->device];
-  double latency_ns = s->env->devices[told->device].latency_ns;
-  HassCompletion own = without_setup (m, told, latency_ns), *done = &own;
   if (alone (s))
     return;
   set_clock (s, told);
   m->asked_at = ++s->n_told; /* it can ask only now */
   s->n_waited += hass_round_waiting (round) > 0;
   m->back = TRUE;
-  if (done->device == s->cpu)
+  if (told->device == s->cpu)
     {
       hass_auto_look_at_cpu (s, round);
       hass_auto_guard_watch (s);
       return;
     }
+  double latency_ns = s->env->devices[told->device].latency_ns;
+  HassCompletion own = without_setup (m, told, latency_ns), *done = &own;
   m->failed = done->failed;
   if (m->n_bundles == 0)
     return;

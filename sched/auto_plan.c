@@ -292,16 +292,11 @@ plan_gpu (const HassAuto *s, const HassRound *round, guint device,
       least = hass_auto_listed_work (s, round, device,
                                      s->reversed ? lo : hi - n, n);
     }
-  r->fill_ns = hass_auto_fill_next (s, round, device) / r->rate;
+  gboolean piped = hass_auto_pipeline_plan (s, device, r);
+  if (!piped || !m->smooth)
+    r->fill_ns = hass_auto_fill_next (s, round, device) / r->rate;
   r->step_ns = MAX (least / r->rate, r->fill_ns);
-  if (hass_auto_pipeline_plan (s, device, r))
-    {
-      r->fill_ns
-          = m->smooth ? 0 : hass_auto_fill_next (s, round, device) / r->rate;
-      r->step_ns = MAX (least / r->rate, r->fill_ns);
-      return;
-    }
-  if (m->n_bundles == 0 && s->env->cost != HASS_COST_UNKNOWN)
+  if (!piped && m->n_bundles == 0 && s->env->cost != HASS_COST_UNKNOWN)
     r->ready_ns += hass_auto_alone_part (s, device) * r->step_ns;
 }
 
