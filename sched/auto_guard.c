@@ -11,7 +11,9 @@
    2. Devices may slow each other down, which no plan shows. When all are
       measured, once, and rarely later, each device that does much of the work
       gets a bundle while the others are idle. If it is faster then, it is so
-      much faster alone, and its arm's factor falls.
+      much faster alone, and its arm's factor falls. Who does less than a third
+      would win alone only if the others slowed it down more than threefold, and
+      costs them the time of its bundle to find out.
    3. A round begins under the arm that would take least. An arm that was only
       thought to be fast is soon known, because its factor is measured as soon
       as it is used; so what is used in the long run is the fastest of what
@@ -40,8 +42,8 @@
 #define TRIED_PART 0.75  /* belief that makes an arm tried */
 #define DOUBTED_PART 1.4 /* that makes it tried if it seems far faster */
 #define PROBE_ROUNDS 64
-#define PROBE_SHARE 0.125 /* who does less is not probed */
-#define FIRST_RETRY 16    /* rounds */
+#define PROBE_SHARE (1 / 3.) /* of the rates; who does less is not probed */
+#define FIRST_RETRY 16       /* rounds */
 #define LAST_RETRY 256
 #define AVERAGED_PART 0.02 /* of the round's work */
 #define MUCH_LONGER 1.5

@@ -202,6 +202,53 @@ gpu_tasks_fill_multiprocessors (void)
 
 /* -- Explanations ------------------------------------------------------- */
 
+/* 4000 loads of 10 us on 4 cores, three rounds of them; what auto wrote of
+   them, with a GPU as fast as so many cores. */
+static char *
+explained (guint gpu_cores)
+{
+  HassDataFarm farm = HASS_DATA_FARM_INIT;
+  g_autofree char *toy = g_strdup_printf (
+      "[platform]\nname = toy\n[cpu]\ncores = 4\nwork_per_us = 1\n"
+      "[gpu0]\nmultiprocessors = 10\nwidth = 100\nwork_per_us = %u\n"
+      "launch_us = 10\nh2d_gbps = 1\n",
+      gpu_cores);
+  g_autofree char *platform = trial_file (toy);
+  g_autofree char *file = trial_file ("");
+  g_autofree HassLoad *loads = g_new0 (HassLoad, 12000);
+  char *text = NULL;
+  for (guint i = 0; i < 12000; i++)
+    loads[i] = (HassLoad){ .size = 10 };
+  farm.loads = loads;
+  farm.n_loads = 12000;
+  farm.round_loads = 4000;
+  farm.cpu_worker = (HassCpuWorkerFunc)abort; /* a dry run calls none */
+  farm.run.platform = platform;
+  farm.run.strategy = "auto";
+  farm.run.dry = TRUE;
+  farm.run.explain = file;
+  CU_ASSERT_TRUE (hass_data_farm_combine (&farm, NULL, NULL));
+  CU_ASSERT_TRUE (g_file_get_contents (file, &text, NULL, NULL));
+  unlink (platform);
+  unlink (file);
+  return text;
+}
+
+/* The others wait meanwhile. */
+static void
+who_does_little_is_not_measured_alone (void)
+{
+  static const guint gpu_cores[] = { 1, 3, 6, 40 };
+  static const gboolean cpu[] = { TRUE, TRUE, TRUE, FALSE };
+  static const gboolean gpu[] = { FALSE, TRUE, TRUE, TRUE };
+  for (guint i = 0; i < G_N_ELEMENTS (gpu_cores); i++)
+    {
+      g_autofree char *text = explained (gpu_cores[i]);
+      CU_ASSERT_EQUAL (strstr (text, "cpu alone would do") != NULL, cpu[i]);
+      CU_ASSERT_EQUAL (strstr (text, "gpu0 alone would do") != NULL, gpu[i]);
+    }
+}
+
 static void
 explains_itself (void)
 {
@@ -242,6 +289,8 @@ HASS_TEST_SUITE (
       hardly_ever_behind_the_best_alone },
     { "nor where devices slow each other down",
       hardly_ever_behind_where_devices_quarrel },
+    { "who does less than a third is not measured alone",
+      who_does_little_is_not_measured_alone },
     { "a profile is a first guess", profile_is_a_first_guess },
     { "entry copies and merges decide who takes part",
       entry_and_merge_decide_who_takes_part },
