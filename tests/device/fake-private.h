@@ -97,7 +97,9 @@ typedef struct
   guint n_devices;
   guint seen[FAKE_N_CALLS], n_seen, kernels_seen, copies_seen; /* by plan */
   guint generation;                                            /* of install */
+  guint copying; /* streams that read or write without the lock */
   int sticky;
+  gboolean gone; /* the device of the plan */
   gboolean ending, hanging, may_open;
   gboolean opening[FAKE_DEVICES], open[FAKE_DEVICES];
   guint64 serial; /* of the last operation */
@@ -118,6 +120,9 @@ int fake_wrong (int code, const char *format, ...) G_GNUC_PRINTF (2, 3);
 
 /* The code by which all on this device fails, or FAKE_OK. */
 int fake_dead (int device);
+
+/* Waits until nothing is copied at the moment. */
+void fake_await_copies (void);
 
 /* Puts an operation, allocated with g_new0, into a stream. */
 void fake_put (Stream *stream, Op *op);

@@ -64,10 +64,7 @@ fake_dead (int device)
   const FakePlan *plan = &fake.plan;
   if (fake.sticky)
     return fake.sticky;
-  return plan->gone_at_call > 0 && fake.n_seen >= plan->gone_at_call
-                 && device == (int)plan->gone_device
-             ? FAKE_GONE
-             : FAKE_OK;
+  return fake.gone && device == (int)plan->gone_device ? FAKE_GONE : FAKE_OK;
 }
 
 static int
@@ -106,12 +103,15 @@ fake_enter (FakeCall call, gconstpointer handle)
   if (++fake.n_seen == plan->sticky_at_call)
     {
       fake.counts.faults++;
+      fake_await_copies ();
       fake.sticky = FAKE_ASSERT;
       pthread_cond_broadcast (&fake.changed);
     }
-  if (fake.n_seen == plan->gone_at_call)
+  else if (fake.n_seen == plan->gone_at_call)
     {
       fake.counts.faults++;
+      fake_await_copies ();
+      fake.gone = TRUE;
       pthread_cond_broadcast (&fake.changed);
     }
   int code = fake_dead (device_of (handle));
@@ -349,6 +349,7 @@ set_plan_locked (const FakePlan *plan)
     fake.plan.memory_bytes = DEFAULT_MEMORY_BYTES;
   memset (fake.seen, 0, sizeof fake.seen);
   fake.n_seen = fake.kernels_seen = fake.copies_seen = 0;
+  fake.gone = FALSE;
 }
 
 void

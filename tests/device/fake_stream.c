@@ -149,9 +149,17 @@ make_real (HassBundle *b, gpointer *constants)
     constants[i] = fake_real (constants[i]);
 }
 
+void
+fake_await_copies (void)
+{
+  while (fake.copying > 0)
+    pthread_cond_wait (&fake.changed, &fake.lock);
+}
+
 static void
 fail_sticky_locked (int code)
 {
+  fake_await_copies ();
   if (!fake.sticky)
     fake.sticky = code;
   pthread_cond_broadcast (&fake.changed);
@@ -212,6 +220,7 @@ copy_locked (Stream *s, Op *op)
     fake.counts.bytes_to_device += op->row_bytes * op->rows;
   else if (op->kind == OP_COPY)
     fake.counts.bytes_to_host += op->row_bytes * op->rows;
+  fake.copying++;
   pthread_mutex_unlock (&fake.lock);
   if (us > 0)
     usleep (us);
@@ -220,6 +229,8 @@ copy_locked (Stream *s, Op *op)
   else
     memset (op->to, 0, op->row_bytes);
   pthread_mutex_lock (&fake.lock);
+  fake.copying--;
+  pthread_cond_broadcast (&fake.changed);
 }
 
 static void

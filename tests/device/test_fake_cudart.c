@@ -482,6 +482,35 @@ sticky (void)
   kit_clear (&k);
 }
 
+/* Who is told of an error may give the memory to others. */
+static void
+copies_end_before_errors (void)
+{
+  static const FakePlan plans[]
+      = { { .sticky_at_call = 2 }, { .gone_at_call = 2 } };
+  for (guint i = 0; i <= G_N_ELEMENTS (plans); i++)
+    {
+      Kit k;
+      gpointer other;
+      kit_init (&k, &(FakePlan){ .copy_delay_us = 100000 });
+      CU_ASSERT_EQUAL_FATAL (k.cuda->stream_new (&other), 0);
+      memset (k.pinned, 1, N);
+      copy_out (&k, k.pinned);
+      usleep (20000); /* it has begun */
+      if (i < G_N_ELEMENTS (plans))
+        fake_cudart_plan (&plans[i]);
+      else
+        fake_launch_assert (other);
+      while (k.cuda->set_device (0) == 0)
+        usleep (100);
+      g_autofree guint8 *then = g_memdup2 (k.pinned, N);
+      usleep (120000);
+      CU_ASSERT_EQUAL (memcmp (then, k.pinned, N), 0);
+      k.cuda->stream_free (other);
+      kit_clear (&k);
+    }
+}
+
 static void
 sticky_by_plan (void)
 {
@@ -774,6 +803,7 @@ HASS_TEST_SUITE (
     { "a copy that fails is told once, and what was behind it is skipped",
       failed_copy },
     { "a device assert fails every later call on every device", sticky },
+    { "copies end before a sticky error is told", copies_end_before_errors },
     { "asserts come at the planned kernel or call", sticky_by_plan },
     { "a device that is gone leaves the other", gone },
     { "a kernel hangs until it is let go", hangs },
