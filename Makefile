@@ -4,7 +4,7 @@
 #   V=1            full command lines
 #   SAN=address,undefined | SAN=thread   build and test with sanitizers
 #   SYSROOT=DIR    headers and libraries of Debian packages unpacked in DIR
-#   CUDA=no        as if there were no CUDA Toolkit
+#   CUDA=no        as if there were no CUDA Toolkit; first `make clean`
 #   CUDA_HOME=DIR  where it is, if nvcc is not on the PATH
 #   NVCC_ARCH=...  -gencode options of the kernels
 #   DESTDIR, PREFIX for `make install`
