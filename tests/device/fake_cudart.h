@@ -7,8 +7,9 @@
    order, so a copy from pinned memory reads it when its turn has come; the
    present device and the last error are each thread's own; an error that was
    not taken with last_error is seen by the next GPU worker; a sticky error is
-   the answer to every later call, and nothing is copied any more when the first
-   one is told, as a GPU's channels are torn down before. Device pointers cannot
+   the answer to every later call. Nothing is copied any more when the
+   first of these is told: CUDA does not promise that in words, but nobody who
+   is told could wait for anything. Device pointers cannot
    be dereferenced on the host: only kernels get real ones. Freshly allocated
    memory is not zero. What a caller must not do is counted as wrong, with a
    text.
