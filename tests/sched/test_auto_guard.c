@@ -202,39 +202,39 @@ gpu_tasks_fill_multiprocessors (void)
 
 /* -- Explanations ------------------------------------------------------- */
 
-/* 4000 loads of 10 us on 4 cores, three rounds of them; what auto wrote of
-   them, with a GPU as fast as so many cores. */
-static char *
-explained (guint gpu_cores)
+/* Three rounds of 4000 such loads under auto, that calls no worker. */
+static gboolean
+explain (HassLoad load, const char *platform, const char *file, GError **error)
 {
   HassDataFarm farm = HASS_DATA_FARM_INIT;
-  g_autofree char *toy = g_strdup_printf (
-      "[platform]\nname = toy\n[cpu]\ncores = 4\nwork_per_us = 1\n"
-      "[gpu0]\nmultiprocessors = 10\nwidth = 100\nwork_per_us = %u\n"
-      "launch_us = 10\nh2d_gbps = 1\n",
-      gpu_cores);
-  g_autofree char *platform = trial_file (toy);
-  g_autofree char *file = trial_file ("");
   g_autofree HassLoad *loads = g_new0 (HassLoad, 12000);
-  char *text = NULL;
   for (guint i = 0; i < 12000; i++)
-    loads[i] = (HassLoad){ .size = 10 };
+    loads[i] = load;
+  farm.name = "clear";
   farm.loads = loads;
   farm.n_loads = 12000;
   farm.round_loads = 4000;
-  farm.cpu_worker = (HassCpuWorkerFunc)abort; /* a dry run calls none */
+  farm.cpu_worker = (HassCpuWorkerFunc)abort;
   farm.run.platform = platform;
   farm.run.strategy = "auto";
   farm.run.dry = TRUE;
   farm.run.explain = file;
-  CU_ASSERT_TRUE (hass_data_farm_combine (&farm, NULL, NULL));
+  return hass_data_farm_combine (&farm, NULL, error);
+}
+
+/* What it wrote of them. */
+static char *
+explained (HassLoad load, const char *platform)
+{
+  g_autofree char *file = trial_file ("");
+  char *text = NULL;
+  CU_ASSERT_TRUE (explain (load, platform, file, NULL));
   CU_ASSERT_TRUE (g_file_get_contents (file, &text, NULL, NULL));
-  unlink (platform);
   unlink (file);
   return text;
 }
 
-/* The others wait meanwhile. */
+/* The others wait meanwhile. A GPU as fast as so many of four cores. */
 static void
 who_does_little_is_not_measured_alone (void)
 {
@@ -243,42 +243,32 @@ who_does_little_is_not_measured_alone (void)
   static const gboolean gpu[] = { FALSE, TRUE, TRUE, TRUE };
   for (guint i = 0; i < G_N_ELEMENTS (gpu_cores); i++)
     {
-      g_autofree char *text = explained (gpu_cores[i]);
+      g_autofree char *toy = g_strdup_printf (
+          "[platform]\nname = toy\n[cpu]\ncores = 4\nwork_per_us = 1\n"
+          "[gpu0]\nmultiprocessors = 10\nwidth = 100\nwork_per_us = %u\n"
+          "launch_us = 10\nh2d_gbps = 1\n",
+          gpu_cores[i]);
+      g_autofree char *platform = trial_file (toy);
+      g_autofree char *text = explained ((HassLoad){ .size = 10 }, platform);
       CU_ASSERT_EQUAL (strstr (text, "cpu alone would do") != NULL, cpu[i]);
       CU_ASSERT_EQUAL (strstr (text, "gpu0 alone would do") != NULL, gpu[i]);
+      unlink (platform);
     }
 }
 
 static void
 explains_itself (void)
 {
-  HassDataFarm farm = HASS_DATA_FARM_INIT;
-  g_autofree char *file = trial_file ("");
-  g_autofree char *text = NULL;
-  g_autofree HassLoad *loads = g_new0 (HassLoad, 12000);
-  for (guint i = 0; i < 12000; i++)
-    loads[i] = (HassLoad){ .size = 65536, .input_bytes = 65536 };
-  farm.name = "clear";
-  farm.loads = loads;
-  farm.n_loads = 12000;
-  farm.round_loads = 4000;
-  farm.cpu_worker = (HassCpuWorkerFunc)abort; /* a dry run calls none */
-  farm.run.platform = H200;
-  farm.run.strategy = "auto";
-  farm.run.dry = TRUE;
-  farm.run.explain = file;
-  CU_ASSERT_TRUE (hass_data_farm_combine (&farm, NULL, NULL));
-  CU_ASSERT_TRUE (g_file_get_contents (file, &text, NULL, NULL));
+  HassLoad load = { .size = 65536, .input_bytes = 65536 };
+  g_autofree char *text = explained (load, H200);
+  g_autoptr (GError) error = NULL;
   CU_ASSERT_PTR_NOT_NULL (strstr (text, "clear 0.000 ms: round 0: all"));
   CU_ASSERT_PTR_NOT_NULL (strstr (text, "gpu0: "));
   CU_ASSERT_PTR_NOT_NULL (strstr (text, "to be measured"));
   CU_ASSERT_PTR_NOT_NULL (strstr (text, "cpu: "));
   CU_ASSERT_PTR_NOT_NULL (strstr (text, "  gpu0 would take "));
   CU_ASSERT_PTR_NOT_NULL (strstr (text, "round 2 took "));
-  unlink (file);
-  farm.run.explain = "/nowhere/explained";
-  g_autoptr (GError) error = NULL;
-  CU_ASSERT_FALSE (hass_data_farm_combine (&farm, NULL, &error));
+  CU_ASSERT_FALSE (explain (load, H200, "/nowhere/explained", &error));
   CU_ASSERT_TRUE (error && error->code == HASS_ERROR_IO
                   && strstr (error->message, "/nowhere/explained"));
 }
