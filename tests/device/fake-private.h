@@ -121,8 +121,11 @@ int fake_wrong (int code, const char *format, ...) G_GNUC_PRINTF (2, 3);
 /* The code by which all on this device fails, or FAKE_OK. */
 int fake_dead (int device);
 
-/* Waits until nothing is copied at the moment. */
-void fake_await_copies (void);
+/* The same, for a caller: nothing is copied any more when it is told. */
+int fake_told_dead (int device);
+
+/* From now on nothing is begun and every call fails by this code. */
+void fake_fail_sticky (int code);
 
 /* Puts an operation, allocated with g_new0, into a stream. */
 void fake_put (Stream *stream, Op *op);

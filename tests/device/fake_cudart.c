@@ -67,6 +67,15 @@ fake_dead (int device)
   return fake.gone && device == (int)plan->gone_device ? FAKE_GONE : FAKE_OK;
 }
 
+int
+fake_told_dead (int device)
+{
+  int code = fake_dead (device);
+  while (code && fake.copying > 0)
+    pthread_cond_wait (&fake.changed, &fake.lock);
+  return code;
+}
+
 static int
 code_of (FakeCall call)
 {
@@ -103,18 +112,15 @@ fake_enter (FakeCall call, gconstpointer handle)
   if (++fake.n_seen == plan->sticky_at_call)
     {
       fake.counts.faults++;
-      fake_await_copies ();
-      fake.sticky = FAKE_ASSERT;
-      pthread_cond_broadcast (&fake.changed);
+      fake_fail_sticky (FAKE_ASSERT);
     }
   else if (fake.n_seen == plan->gone_at_call)
     {
       fake.counts.faults++;
-      fake_await_copies ();
       fake.gone = TRUE;
       pthread_cond_broadcast (&fake.changed);
     }
-  int code = fake_dead (device_of (handle));
+  int code = fake_told_dead (device_of (handle));
   gboolean planned
       = n == plan->fail_at[call]
         || (plan->fail_every[call] > 0 && n % plan->fail_every[call] == 0);
@@ -138,7 +144,7 @@ last_error (void)
 {
   pthread_mutex_lock (&fake.lock);
   renew_thread ();
-  int code = fake.sticky ? fake.sticky : thread.last_error;
+  int code = fake.sticky ? fake_told_dead (thread.device) : thread.last_error;
   thread.last_error = 0;
   pthread_mutex_unlock (&fake.lock);
   return code;
@@ -300,7 +306,7 @@ set_device (int device)
   if (!code)
     thread.device = device;
   if (!code)
-    code = fake_dead (device);
+    code = fake_told_dead (device);
   return fake_leave (code);
 }
 

@@ -7,12 +7,11 @@
    order, so a copy from pinned memory reads it when its turn has come; the
    present device and the last error are each thread's own; an error that was
    not taken with last_error is seen by the next GPU worker; a sticky error is
-   the answer to every later call. Nothing is copied any more when the
-   first of these is told: CUDA does not promise that in words, but nobody who
-   is told could wait for anything. Device pointers cannot
-   be dereferenced on the host: only kernels get real ones. Freshly allocated
-   memory is not zero. What a caller must not do is counted as wrong, with a
-   text.
+   the answer to every later call. Nothing is copied any more when the first
+   of these is told: CUDA does not promise that in words, but nobody who is told
+   could wait for anything. Device pointers cannot be dereferenced on the host:
+   only kernels get real ones. Freshly allocated memory is not zero. What a
+   caller must not do is counted as wrong, with a text.
 
    A copy that fails when it is executed makes its stream, and those that
    wait for it, skip what was enqueued until a call has reported the error:

@@ -150,16 +150,8 @@ make_real (HassBundle *b, gpointer *constants)
 }
 
 void
-fake_await_copies (void)
+fake_fail_sticky (int code)
 {
-  while (fake.copying > 0)
-    pthread_cond_wait (&fake.changed, &fake.lock);
-}
-
-static void
-fail_sticky_locked (int code)
-{
-  fake_await_copies ();
   if (!fake.sticky)
     fake.sticky = code;
   pthread_cond_broadcast (&fake.changed);
@@ -179,13 +171,13 @@ kernel_locked (Stream *s, Op *op)
   if (n == fake.plan.sticky_at_kernel || op->kind == OP_ASSERT)
     {
       fake.counts.faults++;
-      fail_sticky_locked (FAKE_ASSERT);
+      fake_fail_sticky (FAKE_ASSERT);
       return;
     }
   guint us = op->us + fake.plan.kernel_delay_us;
   if (op->kernel && !bundle_is_there (s, &op->bundle))
     {
-      fail_sticky_locked (FAKE_ILLEGAL_ADDRESS);
+      fake_fail_sticky (FAKE_ILLEGAL_ADDRESS);
       return;
     }
   fake.counts.kernels++;
@@ -494,7 +486,7 @@ fake_event_record (gpointer event, gpointer stream)
 static int
 outcome_locked (const Event *e)
 {
-  int dead = fake_dead (e->device);
+  int dead = fake_told_dead (e->device);
   Incident *incident = e->mark ? e->mark->incident : NULL;
   if (dead || !incident)
     return dead;
