@@ -75,6 +75,7 @@
    Thread safety: as hass/strategy.h. */
 #include "auto-private.h"
 
+#include <math.h>
 #include <string.h>
 
 #define LOOKED_AT 32   /* units, for their elements */
@@ -283,6 +284,7 @@ decide (gpointer self, HassRound *round, guint device, gboolean force,
   if (s->n == 1 && s->env->devices[device].part_bytes > 0)
     {
       /* Nothing to decide: the engine cuts it so that copies overlap. */
+      s->why = "all, there is nobody else";
       grant->source = HASS_FROM_BACK;
       return HASS_TAKE;
     }
@@ -325,11 +327,14 @@ unfilled (const HassAuto *s, const HassRound *round, guint device,
 static void
 explain (const HassAuto *s, guint device, const HassGrant *grant)
 {
-  HASS_AUTO_NOTE (s,
-                  "%s: %" G_GUINT64_FORMAT " units from %" G_GUINT64_FORMAT
-                  ": %s; all done in %.4g ms",
-                  s->env->devices[device].name, grant->taken, grant->first,
-                  s->why, s->finish_ns * 1e-6);
+  gboolean foretold = s->finish_ns > 0 && isfinite (s->finish_ns);
+  g_autofree char *done = foretold ? g_strdup_printf ("; all done in %.4g ms",
+                                                      s->finish_ns * 1e-6)
+                                   : NULL;
+  HASS_AUTO_NOTE (
+      s, "%s: %" G_GUINT64_FORMAT " units from %" G_GUINT64_FORMAT ": %s%s",
+      s->env->devices[device].name, grant->taken, grant->first, s->why,
+      done ? done : "");
 }
 
 static void

@@ -34,17 +34,29 @@ is_long (const HassAuto *s, const HassRound *round)
          && hass_round_units (round) >= FIRST_WAVES * cores * (s->n - 1);
 }
 
+/* If their first units were done now the cores would be as fast as the GPUs
+   that something is known of. */
+static gboolean
+may_be_as_fast (const HassAuto *s, const HassRound *round, guint cores)
+{
+  double rate = 0;
+  for (guint d = 0; d < s->n; d++)
+    if (d != s->cpu && hass_auto_measured (s, round, d))
+      rate += 1 / hass_auto_fit_of (s, round, d, TRUE)->ns_per_work;
+  return rate > 0 && rate * (s->now_ns - s->begin_ns) <= cores * s->unit_work;
+}
+
 /* Before a core has finished anything: one unit for each core, and each asks
    for it by itself. A core that comes in later asks when more is known. Of a
    long round some cores begin: they tell it as well, often much sooner as they
    have caches and memory to themselves, and a GPU that is far faster does not
-   wait for the others. */
+   wait for the others. Those follow as soon as a GPU shows that it is not. */
 static guint64
 first_units (HassAuto *s, const HassRound *round, guint64 waiting, guint cores,
              gboolean force)
 {
   guint64 most = CLAMP (waiting / 16, 1, cores);
-  if (is_long (s, round))
+  if (is_long (s, round) && !may_be_as_fast (s, round, cores))
     most = MIN (most, MAX (cores / FIRST_PART, 1));
   s->why = "first unit of a core";
   if (s->members[s->cpu].units < (gint64)most)

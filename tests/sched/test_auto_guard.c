@@ -234,7 +234,23 @@ explained (HassLoad load, const char *platform)
   return text;
 }
 
-/* The others wait meanwhile. A GPU as fast as so many of four cores. */
+/* Of loads of so much work, on a machine with a GPU as fast as so many of its
+   cores. */
+static char *
+explained_on_toy (guint cores, guint gpu_cores, guint64 size)
+{
+  g_autofree char *toy = g_strdup_printf (
+      "[platform]\nname = toy\n[cpu]\ncores = %u\nwork_per_us = 1\n"
+      "[gpu0]\nmultiprocessors = 10\nwidth = 100\nwork_per_us = %u\n"
+      "launch_us = 10\nh2d_gbps = 1\n",
+      cores, gpu_cores);
+  g_autofree char *platform = trial_file (toy);
+  char *text = explained ((HassLoad){ .size = size }, platform);
+  unlink (platform);
+  return text;
+}
+
+/* The others wait meanwhile. */
 static void
 who_does_little_is_not_measured_alone (void)
 {
@@ -243,16 +259,23 @@ who_does_little_is_not_measured_alone (void)
   static const gboolean gpu[] = { FALSE, TRUE, TRUE, TRUE };
   for (guint i = 0; i < G_N_ELEMENTS (gpu_cores); i++)
     {
-      g_autofree char *toy = g_strdup_printf (
-          "[platform]\nname = toy\n[cpu]\ncores = 4\nwork_per_us = 1\n"
-          "[gpu0]\nmultiprocessors = 10\nwidth = 100\nwork_per_us = %u\n"
-          "launch_us = 10\nh2d_gbps = 1\n",
-          gpu_cores[i]);
-      g_autofree char *platform = trial_file (toy);
-      g_autofree char *text = explained ((HassLoad){ .size = 10 }, platform);
+      g_autofree char *text = explained_on_toy (4, gpu_cores[i], 10);
       CU_ASSERT_EQUAL (strstr (text, "cpu alone would do") != NULL, cpu[i]);
       CU_ASSERT_EQUAL (strstr (text, "gpu0 alone would do") != NULL, gpu[i]);
-      unlink (platform);
+    }
+}
+
+/* Some cores begin a long round; the others when the GPU has shown that it is
+   not so fast that they would be late. */
+static void
+all_cores_begin_beside_a_slow_gpu (void)
+{
+  static const guint gpu_cores[] = { 200, 20000 }, begin[] = { 16, 4 };
+  for (guint i = 0; i < G_N_ELEMENTS (begin); i++)
+    {
+      g_autofree char *text = explained_on_toy (16, gpu_cores[i], 1000);
+      g_auto (GStrv) parts = g_strsplit (text, "first unit of a core", -1);
+      CU_ASSERT_EQUAL (g_strv_length (parts) - 1, begin[i]);
     }
 }
 
@@ -268,9 +291,35 @@ explains_itself (void)
   CU_ASSERT_PTR_NOT_NULL (strstr (text, "cpu: "));
   CU_ASSERT_PTR_NOT_NULL (strstr (text, "  gpu0 would take "));
   CU_ASSERT_PTR_NOT_NULL (strstr (text, "round 2 took "));
+  CU_ASSERT_PTR_NULL (strstr (text, "in 0 ms"));
   CU_ASSERT_FALSE (explain (load, H200, "/nowhere/explained", &error));
   CU_ASSERT_TRUE (error && error->code == HASS_ERROR_IO
                   && strstr (error->message, "/nowhere/explained"));
+}
+
+static void
+add_note (gpointer data, const char *format, ...)
+{
+  va_list arguments;
+  va_start (arguments, format);
+  g_string_append_vprintf (data, format, arguments);
+  va_end (arguments);
+}
+
+/* The engine cuts what a GPU is given where there is no other device. */
+static void
+one_gpu_is_given_all (void)
+{
+  g_autoptr (GString) text = g_string_new (NULL);
+  MiniRound result;
+  MiniFarm *farm = mini_farm_new_equal ("auto", &pair[1], 1);
+  farm->traits[0].part_bytes = 1 << 20;
+  farm->env.note = add_note;
+  farm->env.note_data = text;
+  mini_farm_run_equal (farm, 100, &result);
+  CU_ASSERT_PTR_NOT_NULL (
+      strstr (text->str, "100 units from 0: all, there is nobody else"));
+  mini_farm_free (farm);
 }
 
 HASS_TEST_SUITE (
@@ -281,9 +330,12 @@ HASS_TEST_SUITE (
       hardly_ever_behind_where_devices_quarrel },
     { "who does less than a third is not measured alone",
       who_does_little_is_not_measured_alone },
+    { "all cores begin a long round beside a GPU that is not far faster",
+      all_cores_begin_beside_a_slow_gpu },
     { "a profile is a first guess", profile_is_a_first_guess },
     { "entry copies and merges decide who takes part",
       entry_and_merge_decide_who_takes_part },
     { "tasks for GPUs alone fill multiprocessors",
       gpu_tasks_fill_multiprocessors },
-    { "decisions are explained", explains_itself })
+    { "decisions are explained", explains_itself },
+    { "one GPU is given all, and why is said", one_gpu_is_given_all })
