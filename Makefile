@@ -4,7 +4,7 @@
 #   V=1            full command lines
 #   SAN=address,undefined | SAN=thread   build and test with sanitizers
 #   SYSROOT=DIR    headers and libraries of Debian packages unpacked in DIR
-#   CUDA=no        as if there were no CUDA Toolkit; first `make clean`
+#   CUDA=no        as if there were no CUDA Toolkit
 #   CUDA_HOME=DIR  where it is, if nvcc is not on the PATH
 #   NVCC_ARCH=...  -gencode options of the kernels
 #   DESTDIR, PREFIX for `make install`
@@ -160,17 +160,28 @@ $(BUILD)/include/hass/$(notdir $(1)): $(1)
 endef
 $(foreach h,$(PUBLIC),$(eval $(call stage,$(h))))
 
-$(BUILD)/%.o: %.c Makefile | $(STAGED)
+# What all is built with. When it changes, as by CUDA=no or a toolkit that was
+# installed since, everything is built anew: objects of both kinds do not link.
+SETTINGS := $(BUILD)/settings
+SETTINGS_TEXT := $(CC) $(CXX) $(NVCC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) \
+	$(CXXFLAGS_ALL) $(NVCCFLAGS_ALL) $(LDFLAGS_ALL) $(LIBS) \
+	$(OPENBLAS_CFLAGS) $(LIBS_matrix_multiply) $(CUNIT_CFLAGS) $(CUNIT_LIBS)
+.PHONY: always
+$(SETTINGS): always | $(STAGED)
+	$(file >$@.new,$(SETTINGS_TEXT))
+	$(Q)if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
+
+$(BUILD)/%.o: %.c Makefile $(SETTINGS) | $(STAGED)
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(EXTRA_CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
 
-$(BUILD)/%.o: %.cpp Makefile | $(STAGED)
+$(BUILD)/%.o: %.cpp Makefile $(SETTINGS) | $(STAGED)
 	$(call say,CXX,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CXX) $(CPPFLAGS_ALL) $(CXXFLAGS_ALL) -MMD -MP -c $< -o $@
 
-$(BUILD)/%.cu.o: %.cu Makefile | $(STAGED)
+$(BUILD)/%.cu.o: %.cu Makefile $(SETTINGS) | $(STAGED)
 	$(call say,NVCC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(NVCC) $(filter -I% -D%,$(CPPFLAGS_ALL)) $(NVCCFLAGS_ALL) \
