@@ -35,13 +35,15 @@ is_long (const HassAuto *s, const HassRound *round)
 }
 
 /* If their first units were done now the cores would be as fast as the GPUs
-   that something is known of. */
+   of which more than a first bundle is known: that may have been slowed by what
+   is made once. */
 static gboolean
 may_be_as_fast (const HassAuto *s, const HassRound *round, guint cores)
 {
   double rate = 0;
   for (guint d = 0; d < s->n; d++)
-    if (d != s->cpu && hass_auto_measured (s, round, d))
+    if (d != s->cpu && s->members[d].n_done > 1
+        && hass_auto_measured (s, round, d))
       rate += 1 / hass_auto_fit_of (s, round, d, TRUE)->ns_per_work;
   return rate > 0 && rate * (s->now_ns - s->begin_ns) <= cores * s->unit_work;
 }
