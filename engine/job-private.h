@@ -94,6 +94,7 @@ struct _HassWorker
   double unit_ns;     /* recent cost of a unit */
   guint32 last_chunk; /* units of the last pull */
   gint64 now_ns;      /* when the last units ended */
+  gint64 yielded_ns;  /* to proxies */
   gint64 last_end_ns; /* the same, kept over idle times */
 };
 

@@ -25,6 +25,7 @@ typedef struct
   _Atomic guint cancels;
   HassCpuPool *pool;      /* NULL without a CPU pool */
   guint n_helpers;        /* cores beside the caller */
+  gboolean has_proxies;   /* devices beside the CPU pool */
   gboolean proxies_begin; /* rounds, too */
   HassCrew *crew;
   pthread_mutex_t seat_lock;

@@ -16,7 +16,8 @@
       that is empty it takes the decision lock to ask the strategy or to
       begin the next round. Without GPUs the next round begins while the last
       units of the one before are still computed.
-   4. Each GPU has a proxy thread (proxy.c).
+   4. Each GPU has a proxy thread (proxy.c). As all cores compute it shares one
+      with a worker, who yields between units.
    5. The farm ends when nothing waits, nothing runs and the generator has
       returned, or when it is stopped.
 
@@ -31,8 +32,10 @@
 
 #include "pool/fence.h"
 
+#include <sched.h>
 #include <time.h>
 
+#define YIELD_NS 200000
 #define SPIN_NS 50000
 /* A round is not begun with a few loads while the generator is at work,
    unless they have waited so long. */
@@ -131,6 +134,20 @@ learn_cost (HassWorker *worker, guint32 n, gint64 ns)
   worker->last_chunk = n;
 }
 
+/* All cores compute, so a proxy that wakes up shares one with a worker. Linux
+   from 6.6 on lets who computes have its slice of some ms to the end, unless
+   it yields; meanwhile the GPU idles. */
+static void
+let_proxies_run (HassJob *job, HassWorker *worker)
+{
+  const HassLive *live = job->driver;
+  if (!live->has_proxies
+      || (worker->now_ns > 0 && worker->now_ns - worker->yielded_ns < YIELD_NS))
+    return;
+  sched_yield ();
+  worker->now_ns = worker->yielded_ns = hass_live_now (job);
+}
+
 /* Pulls and computes once. FALSE: nothing to pull. */
 static gboolean
 work_once (HassJob *job, HassWorker *worker)
@@ -139,6 +156,7 @@ work_once (HassJob *job, HassWorker *worker)
   HassSlot *slot = atomic_load_explicit (&job->current, memory_order_acquire);
   if (!slot)
     return FALSE;
+  let_proxies_run (job, worker);
   HassExtent e = hass_round_pull (&slot->round, hass_chunk (job, worker, slot));
   if (e.n == 0)
     return FALSE;
@@ -392,8 +410,8 @@ set_up (HassJob *job, HassLive *live, HassCpuPool *pool)
 {
   live->pool = pool;
   live->n_helpers = job->n_cores > 0 ? job->n_cores - 1 : 0;
-  live->proxies_begin
-      = live->n_helpers == 0 && job->n_devices > (job->cpu >= 0 ? 1 : 0);
+  live->has_proxies = job->n_devices > (job->cpu >= 0 ? 1 : 0);
+  live->proxies_begin = live->n_helpers == 0 && live->has_proxies;
   live->seats = g_array_new (FALSE, FALSE, sizeof (guint));
   for (guint i = live->n_helpers; i >= 1; i--)
     g_array_append_val (live->seats, i);

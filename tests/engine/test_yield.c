@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT */
+/* test_yield.c: cores let the threads that stand for GPUs run between units,
+   and make no such calls where there are none.
+
+   DESIGN. The program has a sched_yield of its own, which counts the calls of
+   the one core, the calling thread, while a farm runs.
+
+   Thread safety: one thread, beside the engine's. */
+#include <pthread.h>
+#include <sched.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "hass/hass.h"
+#include "hass_test.h"
+#include "stand_in.h"
+
+#define N_LOADS 20
+#define UNIT_NS 300000
+
+static pthread_t core;
+static gboolean counts;
+static guint n_yields;
+
+int
+sched_yield (void)
+{
+  if (__atomic_load_n (&counts, __ATOMIC_ACQUIRE)
+      && pthread_equal (pthread_self (), core))
+    n_yields++;
+  return (int)syscall (SYS_sched_yield);
+}
+
+static gint64
+now_ns (void)
+{
+  struct timespec t;
+  clock_gettime (CLOCK_MONOTONIC, &t);
+  return t.tv_sec * G_GINT64_CONSTANT (1000000000) + t.tv_nsec;
+}
+
+static gboolean
+compute (const HassBlock *block, HassWorker *worker, gpointer data,
+         GError **error)
+{
+  gint64 begin = now_ns ();
+  (void)block, (void)worker, (void)data, (void)error;
+  while (now_ns () - begin < UNIT_NS)
+    ;
+  return TRUE;
+}
+
+static gboolean
+compute_nothing (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
+                 GError **error)
+{
+  (void)bundle, (void)stream, (void)data, (void)error;
+  return TRUE;
+}
+
+/* Yields of the one core while it computes all. */
+static guint
+yields (HassDevice *device)
+{
+  static const HassLoad loads[N_LOADS] = { { .size = 1 } };
+  HassDataFarm farm = HASS_DATA_FARM_INIT;
+  farm.name = "yields";
+  farm.loads = loads;
+  farm.n_loads = N_LOADS;
+  farm.cpu_worker = compute;
+  farm.gpu_worker = device ? compute_nothing : NULL;
+  farm.run.n_cores = 1;
+  farm.run.strategy = "cpu-only";
+  farm.run.platform = "";
+  farm.run.devices = &device;
+  farm.run.n_devices = device ? 1 : 0;
+  core = pthread_self ();
+  n_yields = 0;
+  __atomic_store_n (&counts, TRUE, __ATOMIC_RELEASE);
+  CU_ASSERT_TRUE (hass_data_farm_combine (&farm, NULL, NULL));
+  __atomic_store_n (&counts, FALSE, __ATOMIC_RELEASE);
+  return n_yields;
+}
+
+static void
+beside_a_gpu (void)
+{
+  HassDevice *device = stand_in_new (&(StandInPlan){ .depth = 1 });
+  CU_ASSERT_TRUE (yields (device) >= N_LOADS);
+  stand_in_free (device);
+}
+
+static void
+among_themselves (void)
+{
+  CU_ASSERT_EQUAL (yields (NULL), 0);
+}
+
+HASS_TEST_SUITE (yield,
+                 { "cores beside a GPU yield between units", beside_a_gpu },
+                 { "cores among themselves do not", among_themselves })
