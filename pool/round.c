@@ -447,6 +447,13 @@ hass_round_bytes (const HassRound *round, HassExtent e)
   return bytes;
 }
 
+gsize
+hass_round_input_bytes (const HassRound *round, guint64 position)
+{
+  g_return_val_if_fail (position < round->n_units, 0);
+  return hass_round_bytes (round, (HassExtent){ (guint32)position, 1 });
+}
+
 /* Work of units that the caller has taken: like hass_round_work, without
    the prefix sums, which a strategy may be writing. */
 double

@@ -12,7 +12,9 @@
 #define LEAST_SHARE_NS 2e3
 #define FIRST_WAVES 16 /* of units for each GPU, and only some cores begin */
 #define FIRST_PART 4
-#define MANY_WAVES 200 /* of units */
+#define DATA_BYTES (64 << 10) /* of a unit that is more data than work */
+#define SLOWEST_CORE 0.2      /* bytes per ns of such a unit */
+#define MANY_WAVES 200        /* of units */
 #define LONGER 2
 #define OVERDUE 2 /* units; a GPU that takes longer to open is not soon */
 
@@ -48,17 +50,38 @@ may_be_as_fast (const HassAuto *s, const HassRound *round, guint cores)
   return rate > 0 && rate * (s->now_ns - s->begin_ns) <= cores * s->unit_work;
 }
 
+/* Units are data, and GPUs have to copy all of them: by their links alone the
+   round takes them longer than a core a unit, if that computes as little as
+   SLOWEST_CORE. */
+static gboolean
+copies_take_long (const HassAuto *s, const HassRound *round)
+{
+  guint64 front = hass_round_front (round), back = hass_round_back (round);
+  double links = 0;
+  for (guint d = 0; d < s->n; d++)
+    {
+      if (d != s->cpu && !(s->env->devices[d].link_bytes_per_ns > 0))
+        return FALSE;
+      links += s->env->devices[d].link_bytes_per_ns;
+    }
+  return back > front
+         && hass_round_input_bytes (round, (front + back) / 2) >= DATA_BYTES
+         && hass_round_units (round) * SLOWEST_CORE >= links;
+}
+
 /* Before a core has finished anything: one unit for each core, and each asks
    for it by itself. A core that comes in later asks when more is known. Of a
    long round some cores begin: they tell it as well, often much sooner as they
    have caches and memory to themselves, and a GPU that is far faster does not
-   wait for the others. Those follow as soon as a GPU shows that it is not. */
+   wait for the others. Those follow as soon as a GPU shows that it is not, and
+   need not wait where no GPU can be. */
 static guint64
 first_units (HassAuto *s, const HassRound *round, guint64 waiting, guint cores,
              gboolean force)
 {
   guint64 most = CLAMP (waiting / 16, 1, cores);
-  if (is_long (s, round) && !may_be_as_fast (s, round, cores))
+  if (is_long (s, round) && !copies_take_long (s, round)
+      && !may_be_as_fast (s, round, cores))
     most = MIN (most, MAX (cores / FIRST_PART, 1));
   s->why = "first unit of a core";
   if (s->members[s->cpu].units < (gint64)most)

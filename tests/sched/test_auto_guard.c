@@ -234,18 +234,17 @@ explained (HassLoad load, const char *platform)
   return text;
 }
 
-/* Of loads of so much work, on a machine with a GPU as fast as so many of its
-   cores. */
+/* On a machine with a GPU as fast as so many of its cores. */
 static char *
-explained_on_toy (guint cores, guint gpu_cores, guint64 size)
+explained_on_toy (guint cores, guint gpu_cores, HassLoad load)
 {
   g_autofree char *toy = g_strdup_printf (
       "[platform]\nname = toy\n[cpu]\ncores = %u\nwork_per_us = 1\n"
       "[gpu0]\nmultiprocessors = 10\nwidth = 100\nwork_per_us = %u\n"
-      "launch_us = 10\nh2d_gbps = 1\n",
+      "launch_us = 10\nh2d_gbps = 100\n",
       cores, gpu_cores);
   g_autofree char *platform = trial_file (toy);
-  char *text = explained ((HassLoad){ .size = size }, platform);
+  char *text = explained (load, platform);
   unlink (platform);
   return text;
 }
@@ -259,23 +258,33 @@ who_does_little_is_not_measured_alone (void)
   static const gboolean gpu[] = { FALSE, TRUE, TRUE, TRUE };
   for (guint i = 0; i < G_N_ELEMENTS (gpu_cores); i++)
     {
-      g_autofree char *text = explained_on_toy (4, gpu_cores[i], 10);
+      g_autofree char *text
+          = explained_on_toy (4, gpu_cores[i], (HassLoad){ .size = 10 });
       CU_ASSERT_EQUAL (strstr (text, "cpu alone would do") != NULL, cpu[i]);
       CU_ASSERT_EQUAL (strstr (text, "gpu0 alone would do") != NULL, gpu[i]);
     }
 }
 
 /* Some cores begin a long round; the others when the GPU has shown that it is
-   not so fast that they would be late. */
+   not so fast that they would be late, or at once where its link is not. */
 static void
 all_cores_begin_beside_a_slow_gpu (void)
 {
-  static const guint gpu_cores[] = { 200, 20000 }, begin[] = { 16, 4 };
-  for (guint i = 0; i < G_N_ELEMENTS (begin); i++)
+  static const struct
+  {
+    guint gpu_cores;
+    gsize bytes;
+    guint begin;
+  } cases[] = { { 200, 0, 16 },
+                { 20000, 0, 4 },
+                { 20000, 63 << 10, 4 },
+                { 20000, 64 << 10, 16 } };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
     {
-      g_autofree char *text = explained_on_toy (16, gpu_cores[i], 1000);
+      HassLoad load = { .size = 1000, .input_bytes = cases[i].bytes };
+      g_autofree char *text = explained_on_toy (16, cases[i].gpu_cores, load);
       g_auto (GStrv) parts = g_strsplit (text, "first unit of a core", -1);
-      CU_ASSERT_EQUAL (g_strv_length (parts) - 1, begin[i]);
+      CU_ASSERT_EQUAL (g_strv_length (parts) - 1, cases[i].begin);
     }
 }
 
