@@ -188,7 +188,9 @@ hass_decide_gpu (HassJob *job, HassSlot *slot, guint device, HassExtent *extent,
   if (seat->state == HASS_SEAT_ASK
       && ask (job, slot, device, grant) == HASS_TAKE)
     {
-      grant->multiple = MAX (grant->multiple, job->farm->gpu_multiple);
+      guint64 multiple = MAX (job->farm->gpu_multiple, 1);
+      grant->multiple
+          = (MAX (grant->multiple, 1) + multiple - 1) / multiple * multiple;
       *extent = hass_round_take (round, device, grant);
       if (extent->n == 0)
         seat->state = HASS_SEAT_WAIT;

@@ -312,13 +312,18 @@ gboolean hass_live_run (const HassFarm *farm, HassReport **report,
 gboolean hass_virtual_run (const HassFarm *farm, struct HassPlatform *platform,
                            HassReport **report, GError **error);
 
-/* Units of the next part of a grant of which @rest are left and at most @most
-   go at once: parts are alike, so that no small one is left over. */
+/* Units of the next part of a grant of which @rest is left and at most @most go
+   at once: parts are alike, so that no small one is left over, and end at
+   multiples of @multiple (0: 1) of all units where that many go at once. */
 static inline guint32
-hass_part_units (guint32 rest, guint32 most)
+hass_part_units (HassExtent rest, guint32 most, gsize multiple)
 {
-  guint32 n_parts = (rest - 1) / most + 1;
-  return (rest - 1) / n_parts + 1;
+  guint32 step = multiple > most ? 1 : MAX ((guint32)multiple, 1);
+  guint32 before = rest.first % step;
+  guint32 n_steps = (before + rest.n - 1) / step + 1;
+  guint32 n_parts = (n_steps - 1) / (most / step) + 1;
+  guint32 n = ((n_steps - 1) / n_parts + 1) * step - before;
+  return MIN (n, rest.n);
 }
 
 #endif

@@ -3,9 +3,11 @@
    and 4 of proxy.c.
 
    DESIGN. A part is cut from the front of what is left of a grant, within
-   the bytes a device takes at once. One that did not fit waits until it is
-   alone there, then it is halved, and what follows is cut no larger. A single
-   unit that does not fit is left to the CPU, or fails with its sizes.
+   the bytes a device takes at once. Where the farm has a gpu_multiple it ends
+   at one: pieces of rows of tiles take a kernel and a copy each. A part that
+   did not fit waits until it is alone there, then it is halved, and what
+   follows is cut no larger. A single unit that does not fit is left to the CPU,
+   or fails with its sizes.
 
    Thread safety: the device's proxy thread. */
 #include "proxy-private.h"
@@ -42,7 +44,7 @@ cut_merged (HassProxy *p, HassProxyPart *part, HassRound *round,
   guint32 n = most;
   if (p->part_bytes > 0)
     n = (guint32)CLAMP (p->part_bytes / MAX (bytes_of (block), 1), 1, most);
-  n = MIN (most, hass_part_units (rest.n, n));
+  n = MIN (most, hass_part_units (rest, n, p->job->farm->gpu_multiple));
   part->extent = (HassExtent){ rest.first, n };
   hass_round_merge (round, part->extent, block);
   part->n_blocks = 1;
@@ -72,7 +74,7 @@ cut_single (HassProxy *p, HassProxyPart *part, HassRound *round,
   guint32 n = 0, fit = expected (p, round, rest.first, most);
   reserve (part, MIN (fit, EXPECTED_BLOCKS));
   if (round->divisible) /* loads may be of any size */
-    most = MIN (most, hass_part_units (rest.n, fit));
+    most = MIN (most, hass_part_units (rest, fit, p->job->farm->gpu_multiple));
   for (; n < most; n++)
     {
       reserve (part, n + 1);

@@ -187,7 +187,7 @@ units_of_part (const HassJob *job, const HassRound *round, guint device,
     {
       bytes = block.input_bytes + block.output_bytes;
       n = (guint32)CLAMP (most / MAX (bytes, 1), 1, rest.n);
-      return hass_part_units (rest.n, n);
+      return hass_part_units (rest, n, job->farm->gpu_multiple);
     }
   for (; n < rest.n && (n == 0 || bytes <= most); n++)
     {
@@ -195,7 +195,7 @@ units_of_part (const HassJob *job, const HassRound *round, guint device,
       bytes += block.input_bytes + block.output_bytes;
     }
   n = bytes > most && n > 1 ? n - 1 : n;
-  return round->divisible ? hass_part_units (rest.n, n) : n;
+  return round->divisible ? hass_part_units (rest, n, job->farm->gpu_multiple) : n;
 }
 
 static HassVirtualGrant *

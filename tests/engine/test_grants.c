@@ -13,26 +13,124 @@
 
 #define SETUP_US 20000
 
+/* Cuts a grant of @all units from @first on. Parts but the last, and the first
+   that begins amid a step, differ by no more than a step. */
+static gboolean
+is_cut_well (guint32 first, guint32 all, guint32 most, guint32 multiple)
+{
+  guint32 step = multiple > most ? 1 : multiple, end = first + all, n = 0;
+  guint32 least = G_MAXUINT32, largest = 0, before = first % step;
+  gboolean ok = TRUE;
+  for (guint32 at = first; at < end && ok; n++)
+    {
+      HassExtent rest = { at, end - at };
+      guint32 part = hass_part_units (rest, most, multiple);
+      ok = part >= 1 && part <= MIN (rest.n, most)
+           && (part == rest.n || (at + part) % step == 0);
+      at += part;
+      if (at == end)
+        break;
+      least = MIN (least, n == 0 ? part + before : part);
+      largest = MAX (largest, n == 0 ? part + before : part);
+    }
+  guint32 steps = (before + all - 1) / step + 1, fit = most / step;
+  return ok && n + 1 == (steps - 1) / fit + 1
+         && (n == 0 || largest - least <= step);
+}
+
 static void
 parts_are_alike (void)
 {
-  gboolean ok = TRUE;
+  guint n_wrong = 0;
   for (guint32 all = 1; all <= 300; all++)
     for (guint32 most = 1; most <= 70; most++)
-      {
-        guint32 left = all, n = 0, least = G_MAXUINT32, largest = 0;
-        for (; left > 0; n++)
-          {
-            guint32 part = hass_part_units (left, most);
-            ok &= part >= 1 && part <= MIN (left, most);
-            least = MIN (least, part);
-            largest = MAX (largest, part);
-            left -= MIN (part, left);
-          }
-        ok &= n == (all + most - 1) / most && largest - least <= 1;
-      }
-  CU_ASSERT_TRUE (ok);
-  CU_ASSERT_EQUAL (hass_part_units (G_MAXUINT32, G_MAXUINT32), G_MAXUINT32);
+      n_wrong += !is_cut_well (7, all, most, 1);
+  CU_ASSERT_EQUAL (n_wrong, 0);
+  HassExtent all = { 0, G_MAXUINT32 };
+  CU_ASSERT_EQUAL (hass_part_units (all, G_MAXUINT32, 0), G_MAXUINT32);
+}
+
+static void
+parts_end_at_multiples (void)
+{
+  guint n_wrong = 0;
+  for (guint32 first = 0; first <= 40; first++)
+    for (guint32 all = 1; all <= 300; all += 3)
+      for (guint32 most = 1; most <= 70; most++)
+        n_wrong += !is_cut_well (first, all, most, 16);
+  CU_ASSERT_EQUAL (n_wrong, 0);
+  CU_ASSERT_EQUAL (hass_part_units ((HassExtent){ 32, 4000 }, 64, 32), 64);
+}
+
+/* -- Whole rows --------------------------------------------------------- */
+
+#define ELEMENTS 4000
+#define ELEMENT_BYTES 1024
+#define ROW 16
+#define PART_ROWS 4
+
+static guint n_bundles, n_amid, n_most;
+
+/* In the order of the positions, wherever they lie. */
+static gboolean
+in_place (const HassLoad *load, gsize first, gsize count, HassBlock *block,
+          gpointer data, GError **error)
+{
+  (void)data, (void)error;
+  block->input = (const guint8 *)load->input + first * ELEMENT_BYTES;
+  block->input_bytes = count * ELEMENT_BYTES;
+  return TRUE;
+}
+
+static gboolean
+note_ends (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
+           GError **error)
+{
+  const HassBlock *last = &bundle->blocks[bundle->n_blocks - 1];
+  gsize end = last->first + last->count;
+  n_bundles++;
+  n_amid += end % ROW > 0 && end != ELEMENTS;
+  n_most = MAX (n_most, end - bundle->blocks[0].first);
+  return counting_gpu_worker (bundle, stream, data, error);
+}
+
+/* The cores' share may leave a range that does not end with a row. */
+static void
+bundles_are_rows (void)
+{
+  static const char *const strategies[] = { "gpu-only", "static:cpu=0.1234" };
+  g_autofree guint8 *input = g_malloc0 (ELEMENTS * ELEMENT_BYTES);
+  HassLoad load = { .size = ELEMENTS,
+                    .input = input,
+                    .input_bytes = ELEMENTS * ELEMENT_BYTES };
+  g_setenv ("HASS_GPU_MEM", "240K", TRUE);
+  for (guint i = 0; i < 2 * G_N_ELEMENTS (strategies); i++)
+    {
+      g_autoptr (GError) error = NULL;
+      HassDataFarm farm = HASS_DATA_FARM_INIT;
+      fake_machine_begin (&(FakePlan){ .n_devices = 1 });
+      n_bundles = n_amid = n_most = 0;
+      farm.name = "rows";
+      farm.loads = &load;
+      farm.n_loads = 1;
+      farm.cpu_worker = counting_cpu_worker;
+      farm.gpu_worker = note_ends;
+      farm.partition = i % 2 ? in_place : NULL;
+      farm.block_elements = 1;
+      farm.gpu_multiple = ROW;
+      farm.run.n_cores = 2;
+      farm.run.strategy = strategies[i / 2];
+      farm.run.platform = "";
+      watchdog (60, "a farm of rows");
+      CU_ASSERT_TRUE (hass_data_farm_partition (&farm, NULL, &error));
+      watchdog (0, NULL);
+      CU_ASSERT_PTR_NULL (error);
+      CU_ASSERT_TRUE (n_amid <= i / 2);
+      CU_ASSERT_TRUE (n_most <= PART_ROWS * ROW);
+      CU_ASSERT_TRUE (n_bundles > ELEMENTS / ROW / PART_ROWS / 2);
+      fake_machine_end ();
+    }
+  g_unsetenv ("HASS_GPU_MEM");
 }
 
 /* -- What a worker's own calls take ------------------------------------- */
@@ -116,5 +214,8 @@ setup_is_told (void)
 }
 
 HASS_TEST_SUITE (grants, { "parts of a grant are alike", parts_are_alike },
+                 { "of a farm with a gpu_multiple they end at one",
+                   parts_end_at_multiples },
+                 { "so its bundles are whole rows", bundles_are_rows },
                  { "a worker's own time is told, the first one's too",
                    setup_is_told })
