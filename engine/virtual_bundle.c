@@ -195,7 +195,8 @@ units_of_part (const HassJob *job, const HassRound *round, guint device,
       bytes += block.input_bytes + block.output_bytes;
     }
   n = bytes > most && n > 1 ? n - 1 : n;
-  return round->divisible ? hass_part_units (rest, n, job->farm->gpu_multiple) : n;
+  return round->divisible ? hass_part_units (rest, n, job->farm->gpu_multiple)
+                          : n;
 }
 
 static HassVirtualGrant *

@@ -10,8 +10,7 @@
 #define REVERSED_PART 0.25 /* of it that cores get at once, largest first */
 #define LONG_PART 0.25     /* of what is left of the round */
 #define LEAST_SHARE_NS 2e3
-#define FIRST_WAVES 16 /* of units for each GPU, and only some cores begin */
-#define FIRST_PART 4
+#define FIRST_WAVES 16 /* of units for each GPU, and only one core begins */
 #define DATA_BYTES (64 << 10) /* of a unit that is more data than work */
 #define SLOWEST_CORE 0.2      /* bytes per ns of such a unit */
 #define MANY_WAVES 200        /* of units */
@@ -70,11 +69,11 @@ copies_take_long (const HassAuto *s, const HassRound *round)
 }
 
 /* Before a core has finished anything: one unit for each core, and each asks
-   for it by itself. A core that comes in later asks when more is known. Of a
-   long round some cores begin: they tell it as well, often much sooner as they
-   have caches and memory to themselves, and a GPU that is far faster does not
-   wait for the others. Those follow as soon as a GPU shows that it is not, and
-   need not wait where no GPU can be. */
+   for it by itself. A core that comes in later asks when more is known. A long
+   round one core begins: it tells it as well, often much sooner as it has
+   caches and memory to itself, and a GPU that is far faster need not wait for
+   the slowest of many. The others follow as soon as a GPU shows that it is not,
+   or at once where no GPU can be. */
 static guint64
 first_units (HassAuto *s, const HassRound *round, guint64 waiting, guint cores,
              gboolean force)
@@ -82,7 +81,7 @@ first_units (HassAuto *s, const HassRound *round, guint64 waiting, guint cores,
   guint64 most = CLAMP (waiting / 16, 1, cores);
   if (is_long (s, round) && !copies_take_long (s, round)
       && !may_be_as_fast (s, round, cores))
-    most = MIN (most, MAX (cores / FIRST_PART, 1));
+    most = 1;
   s->why = "first unit of a core";
   if (s->members[s->cpu].units < (gint64)most)
     return 1;

@@ -21,7 +21,7 @@ enum
 /* 1 work is 1 us of the GPU. */
 #define UNIT 45.
 #define MACHINE                                                                \
-  "[platform]\nname = late\nnoise = 0.1\n[cpu]\ncores = 16\nwork_per_us = "    \
+  "[platform]\nname = late\nnoise = 0.02\n[cpu]\ncores = 16\nwork_per_us = "   \
   "0.00021\n"                                                                  \
   "[gpu0]\nmultiprocessors = 132\nwidth = 1\nwork_per_us = 1\n"                \
   "launch_us = 8\nlink_us = 5\nh2d_gbps = 1000\ndepth = 3\n"
@@ -30,6 +30,7 @@ typedef struct
 {
   double warm_up;       /* of the GPU's first part */
   double first, second; /* times as long take a core's first unit, others */
+  double step;          /* by so much longer that of the next core */
   gboolean cores_used, warm;
   guint n_core_units;
 } World;
@@ -41,7 +42,10 @@ cost (gpointer data, guint64 round, guint device, guint32 unit, guint32 n)
   double work = n * UNIT;
   (void)round, (void)unit;
   if (device == 0)
-    work *= w->n_core_units++ < CORES ? w->first : w->second;
+    {
+      guint i = w->n_core_units++;
+      work *= i < CORES ? w->first + i * w->step : w->second;
+    }
   if (device == 1 && !w->warm)
     {
       work += w->warm_up;
@@ -120,10 +124,12 @@ round_ms (const char *strategy, double open_ms, gsize threads, World *w)
 }
 
 static void
-first_round (double open_ms, double first, double second, gsize threads)
+first_round (double open_ms, double first, double second, double step,
+             gsize threads)
 {
-  World alone = { .warm_up = 80e3, .first = first, .second = second },
-        both = alone;
+  World alone
+      = { .warm_up = 80e3, .first = first, .second = second, .step = step },
+      both = alone;
   double gpu_ms = round_ms ("gpu-only", open_ms, threads, &alone);
   double ms = round_ms ("auto", open_ms, threads, &both);
   CU_ASSERT_FALSE (alone.cores_used);
@@ -141,7 +147,7 @@ first_rounds (void)
   static const gsize threads[] = { 0, 128 * 512 };
   for (guint i = 0; i < G_N_ELEMENTS (threads); i++)
     for (double open_ms = 0; open_ms <= 170; open_ms += 42.5)
-      first_round (open_ms, 1, 1, threads[i]);
+      first_round (open_ms, 1, 1, 0, threads[i]);
 }
 
 /* As it was: the host also feeds the GPU. */
@@ -149,11 +155,22 @@ static void
 slower_second_units (void)
 {
   for (double open_ms = 0; open_ms <= 90; open_ms += 42.5)
-    first_round (open_ms, 0.5, 1.2, 128 * 512);
+    first_round (open_ms, 0.5, 1.2, 0, 128 * 512);
+}
+
+/* Of eight cores' first units, 27 to 41 ms, the last was 8 ms later than all
+   that two GPUs did. A unit of 321 ms ends in time here, one of 385 does not.
+ */
+static void
+uneven_first_units (void)
+{
+  first_round (85, 1.5, 1.5, 0.15, 128 * 512);
 }
 
 HASS_TEST_SUITE (auto_late_gpu,
                  { "cores start no long units beside a GPU that is under way",
                    first_rounds },
                  { "nor any that take longer than the first ones did",
-                   slower_second_units })
+                   slower_second_units },
+                 { "one core finds out how long units are",
+                   uneven_first_units })
