@@ -112,6 +112,13 @@ hass_gpu_ask_memory (HassGpu *gpu, GError **error)
   return TRUE;
 }
 
+/* By memory that was pinned, which is the first GPU's. */
+static gboolean
+has_context (const HassGpu *gpu)
+{
+  return hass_gpus_have_context () && gpu->index == 0;
+}
+
 /* Older runtimes make the context when the device is first used, newer ones
    when it is chosen. */
 static gpointer
@@ -120,6 +127,7 @@ run (gpointer data)
   HassGpu *gpu = data;
   GError *error = NULL;
   gint64 begin_us = g_get_monotonic_time ();
+  gboolean had_context = has_context (gpu);
   hass_thread_urgent ();
   hass_gpus_look ();
   pthread_mutex_lock (&gpu->lock);
@@ -136,7 +144,7 @@ run (gpointer data)
   pthread_mutex_lock (&gpu->lock);
   gpu->start = ok ? HASS_GPU_READY : HASS_GPU_COLD;
   gpu->start_error = error;
-  if (ok)
+  if (ok && !had_context) /* else it says nothing of the others' */
     gpu->start_ns = 1000 * (g_get_monotonic_time () - begin_us);
   pthread_cond_broadcast (&gpu->started);
   pthread_mutex_unlock (&gpu->lock);
@@ -193,7 +201,7 @@ gint64
 hass_gpu_start_ns (HassGpu *gpu)
 {
   gint64 usual = usual_start_ns ();
-  if (hass_gpus_have_context () || !hass_gpu_usable (gpu, NULL))
+  if (has_context (gpu) || !hass_gpu_usable (gpu, NULL))
     return 0;
   pthread_mutex_lock (&gpu->lock);
   gint64 ns

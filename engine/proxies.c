@@ -43,8 +43,8 @@ leave_closed (HassProxy *p, gint64 begin)
 }
 
 /* What the farm's constants take on their way to the device. */
-static gint64
-copying_ns (const HassProxy *p)
+gint64
+hass_proxy_copying_ns (const HassProxy *p)
 {
   double link = p->job->devices[p->d].link_bytes_per_ns, bytes = 0;
   for (guint i = 0; i < p->farm.n_constants; i++)
@@ -60,7 +60,7 @@ open_device (HassProxy *p)
   HassJob *job = p->job;
   GError *error = NULL;
   gint64 begin = hass_live_now (job);
-  gint64 ready = begin + hass_proxy_opening_ns (p) + copying_ns (p);
+  gint64 ready = begin + hass_proxy_opening_ns (p) + hass_proxy_copying_ns (p);
   pthread_mutex_lock (&job->decision);
   job->devices[p->d].opens_at_ns = ready;
   pthread_mutex_unlock (&job->decision);

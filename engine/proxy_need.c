@@ -3,8 +3,8 @@
    pay; step 1 of proxy.c.
 
    DESIGN. A GPU's first start may take longer than all of a farm's work takes
-   the CPU. While the device says so, its thread looks every now and then, and
-   opens it as soon as one of these holds:
+   the CPU, or another GPU. While the device says so, its thread looks every now
+   and then. It is wanted as soon as one of these holds:
 
    1. There is no CPU pool, or a unit that only GPUs can run.
    2. It is not known how much work is left, because the generator has not
@@ -23,6 +23,19 @@
    when they are done. So a farm that keeps its last units for a GPU that nobody
    knows yet does not have to start one.
 
+   Of several that are wanted in a farm's last round one goes first, unless the
+   strategy has set aside units for the others: while a CUDA context is made,
+   what another GPU makes once in its first bundle waits, and with GBs of pinned
+   memory its kernels do. (On two H200s cuBLAS' first product was back 200 to
+   250 ms after two contexts were begun together, 100 ms after one alone; a
+   context made later, with 6 GB pinned, held the other's launches up for 240
+   ms.) The others follow when one has finished something, at the latest when
+   the start that they wait for should have been over for as long as their own
+   takes. Nor do they when by what all have done in a fortieth of that time the
+   rest will take less than twice what it takes to start them and to copy the
+   farm's constants: from there on a GPU as fast as those at work gains more
+   than its start takes from them, should that stop them altogether.
+
    The farm's end interrupts the wait. The device is told how long the farm has
    done without it, and may count that, so that many small farms in one process
    get it in the end.
@@ -33,7 +46,8 @@
 #include <math.h>
 
 #define LEAST_NS 1000000 /* who opens sooner is not waited for */
-#define GRACE 40         /* part of that in which cores show their speed */
+#define GRACE 40         /* part of that in which others show their speed */
+#define WORTH 2          /* times as long they must need for the rest */
 #define BIT_NS 5000000   /* of the cores' work */
 /* Between two looks: while a farm may be over any moment, later, and when the
    cores have got a bit. */
@@ -94,17 +108,26 @@ cores_need_ns (HassJob *job, HassRound *round, double grace_ns)
   return total / core_rate / MIN (round->n_units, job->n_cores);
 }
 
+/* Units are left, and none is at work. */
+static gboolean
+nothing_runs (HassRound *round)
+{
+  guint32 waiting = hass_round_waiting_anywhere (round);
+  return waiting > 0
+         && atomic_load_explicit (&round->outstanding, memory_order_acquire)
+                <= waiting;
+}
+
 /* Has the CPU pool been refused what is left, while nothing runs? */
 static gboolean
 cores_wait (HassJob *job, HassSlot *slot)
 {
-  HassRound *round = &slot->round;
   HassSeatState said = slot->seats[job->cpu].state;
-  guint32 waiting = hass_round_waiting_anywhere (round);
-  return (said == HASS_SEAT_WAIT || said == HASS_SEAT_DONE) && waiting > 0
-         && atomic_load_explicit (&round->pull_source, memory_order_relaxed) < 0
-         && atomic_load_explicit (&round->outstanding, memory_order_acquire)
-                <= waiting;
+  return (said == HASS_SEAT_WAIT || said == HASS_SEAT_DONE)
+         && atomic_load_explicit (&slot->round.pull_source,
+                                  memory_order_relaxed)
+                < 0
+         && nothing_runs (&slot->round);
 }
 
 /* The cores wait and need so long for what is left. */
@@ -120,31 +143,144 @@ give_a_bit (HassJob *job, HassSlot *slot, double need_ns)
                                   (guint32)CLAMP (bit, job->n_cores, waiting));
 }
 
-/* Whether to open a device that takes so long. Under the decision lock. */
-static Need
-decide (HassJob *job, gint64 waited_ns, gint64 open_ns)
+/* What the thread has seen so far. */
+typedef struct
 {
-  gint64 grace_ns = open_ns / GRACE;
-  gboolean early = waited_ns < grace_ns;
+  gint64 begin_ns, open_ns;
+  gint64 shown_ns;   /* when it first saw that a GPU had done something; 0 */
+  double shown_work; /* all that was done of the round by then */
+} Watch;
+
+static gboolean
+is_early (const Watch *w, gint64 now_ns)
+{
+  return now_ns - w->begin_ns < w->open_ns / GRACE;
+}
+
+/* The running round; NULL: none. */
+static HassSlot *
+running (HassJob *job)
+{
   HassSlot *slot = atomic_load_explicit (&job->current, memory_order_relaxed);
-  gboolean last = generated (job) && hass_load_pool_waiting (job->pool) == 0;
-  if (hass_job_stopping (job))
-    return WAIT;
-  if (!slot || slot->state != HASS_SLOT_RUNNING)
+  return slot && slot->state == HASS_SLOT_RUNNING ? slot : NULL;
+}
+
+/* Nothing comes after this round. */
+static gboolean
+is_last (HassJob *job)
+{
+  return generated (job) && hass_load_pool_waiting (job->pool) == 0;
+}
+
+/* Whether it is wanted, as far as the cores are concerned. */
+static Need
+beside_cores (HassJob *job, const Watch *w, gint64 now_ns)
+{
+  gboolean early = is_early (w, now_ns), last = is_last (job);
+  HassSlot *slot = running (job);
+  if (!slot)
     return early || last ? WAIT : OPEN;
   HassRound *round = &slot->round;
-  double need_ns = cores_need_ns (job, round, grace_ns);
+  double need_ns = cores_need_ns (job, round, w->open_ns / GRACE);
   if (round->n_only_gpu > 0)
     return OPEN;
   if (cores_wait (job, slot))
     {
-      if (last && need_ns < open_ns && give_a_bit (job, slot, need_ns))
+      if (last && need_ns < w->open_ns && give_a_bit (job, slot, need_ns))
         return GIVE;
       return early && !generated (job) ? WAIT : OPEN;
     }
   if (early || (last && hass_round_waiting_anywhere (round) == 0))
     return WAIT;
-  return last && need_ns < open_ns ? WAIT : OPEN;
+  return last && need_ns < w->open_ns ? WAIT : OPEN;
+}
+
+static gboolean
+has_shown (HassJob *job, HassSlot *slot, guint d)
+{
+  return job->totals[d].units > 0
+         || (slot && hass_round_progress (&slot->round, d).units > 0);
+}
+
+/* Units are left, and who is open has been refused them. */
+static gboolean
+all_wait (HassJob *job, HassSlot *slot)
+{
+  if (!nothing_runs (&slot->round)
+      || (job->cpu >= 0 && !cores_wait (job, slot)))
+    return FALSE;
+  for (guint d = 0; d < job->n_devices; d++)
+    {
+      const HassSeat *seat = &slot->seats[d];
+      if (job->gpus[d] && !job->devices[d].opening
+          && (seat->in_flight > 0 || seat->state == HASS_SEAT_ASK))
+        return FALSE;
+    }
+  return TRUE;
+}
+
+/* Another GPU is opening, or at its first bundle; *shown: one has finished
+   that. */
+static gboolean
+another_is_first (HassProxy *p, const Watch *w, gint64 now_ns, gboolean *shown)
+{
+  HassJob *job = p->job;
+  HassSlot *slot = running (job);
+  gboolean first = FALSE;
+  *shown = FALSE;
+  for (guint d = 0; d < job->n_devices; d++)
+    {
+      gint64 ready_ns = job->devices[d].opens_at_ns;
+      if (!job->gpus[d] || d == p->d || job->totals[d].lost || ready_ns == 0)
+        continue;
+      *shown |= has_shown (job, slot, d);
+      first |= now_ns < ready_ns + w->open_ns
+               && (job->devices[d].opening || !slot || !all_wait (job, slot));
+    }
+  return first && !*shown && is_last (job);
+}
+
+/* Those who are at work will have done the rest so soon that it cannot pay. */
+static gboolean
+others_suffice (HassProxy *p, Watch *w, gint64 now_ns)
+{
+  HassJob *job = p->job;
+  HassSlot *slot = running (job);
+  double start_ns = w->open_ns + hass_proxy_copying_ns (p), done = 0;
+  if (!is_last (job) || (slot && all_wait (job, slot)))
+    return FALSE;
+  if (!slot)
+    return TRUE;
+  for (guint d = 0; d < job->n_devices; d++)
+    done += hass_round_progress (&slot->round, d).work;
+  if (w->shown_ns == 0 || done < w->shown_work)
+    {
+      w->shown_ns = now_ns;
+      w->shown_work = done;
+    }
+  double rest = hass_round_total_work (&slot->round) - done;
+  gint64 seen_ns = now_ns - w->shown_ns;
+  return hass_round_waiting_anywhere (&slot->round) == 0
+         || seen_ns < w->open_ns / GRACE
+         || rest * seen_ns < WORTH * (done - w->shown_work) * start_ns;
+}
+
+/* Whether to open a device that takes so long. Under the decision lock. */
+static Need
+decide (HassProxy *p, Watch *w, gint64 now_ns)
+{
+  HassJob *job = p->job;
+  HassSlot *slot = running (job);
+  gboolean shown;
+  if (hass_job_stopping (job))
+    return WAIT;
+  Need need = job->cpu >= 0 ? beside_cores (job, w, now_ns) : OPEN;
+  if (need != OPEN || (slot && hass_round_share (&slot->round, p->d) > 0))
+    return need;
+  if (another_is_first (p, w, now_ns, &shown)
+      || (shown && others_suffice (p, w, now_ns)))
+    return WAIT;
+  return OPEN;
 }
 
 /* Waits until the device should be opened. FALSE: the farm is over first. */
@@ -153,19 +289,21 @@ hass_proxy_is_needed (HassProxy *p)
 {
   HassJob *job = p->job;
   HassLive *live = p->live;
-  gint64 begin = hass_live_now (job), open_ns;
-  while (job->cpu >= 0 && (open_ns = hass_proxy_opening_ns (p)) >= LEAST_NS)
+  Watch w = { .begin_ns = hass_live_now (job) };
+  while ((w.open_ns = hass_proxy_opening_ns (p)) >= LEAST_NS)
     {
       guint64 epoch = hass_event_prepare (&live->end);
-      gint64 waited_ns = hass_live_now (job) - begin;
+      gint64 now_ns = hass_live_now (job);
       if (atomic_load_explicit (&live->over, memory_order_seq_cst))
         {
           hass_event_cancel (&live->end);
-          tell_unopened (p, waited_ns);
+          tell_unopened (p, now_ns - w.begin_ns);
           return FALSE;
         }
       pthread_mutex_lock (&job->decision);
-      Need need = decide (job, waited_ns, open_ns);
+      Need need = decide (p, &w, now_ns);
+      if (need == OPEN) /* and others see it */
+        job->devices[p->d].opens_at_ns = now_ns + w.open_ns;
       pthread_mutex_unlock (&job->decision);
       if (need == OPEN)
         {
@@ -175,9 +313,9 @@ hass_proxy_is_needed (HassProxy *p)
       if (need == GIVE)
         hass_live_changed (job);
       hass_event_wait (&live->end, epoch,
-                       need == GIVE                  ? BIT_LOOK_NS
-                       : waited_ns * GRACE < open_ns ? EARLY_LOOK_NS
-                                                     : LOOK_NS);
+                       need == GIVE            ? BIT_LOOK_NS
+                       : is_early (&w, now_ns) ? EARLY_LOOK_NS
+                                               : LOOK_NS);
     }
   return TRUE;
 }

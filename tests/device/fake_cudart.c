@@ -276,6 +276,12 @@ open_device (int device)
       fake.opening[device] = TRUE;
       fake.counts.opening++;
       pthread_cond_broadcast (&fake.changed);
+      if (fake.plan.open_ms > 0)
+        {
+          pthread_mutex_unlock (&fake.lock);
+          g_usleep (1000 * fake.plan.open_ms);
+          pthread_mutex_lock (&fake.lock);
+        }
       while (fake.plan.hold_opening && !fake.may_open)
         pthread_cond_wait (&fake.changed, &fake.lock);
       fake.open[device] = TRUE;

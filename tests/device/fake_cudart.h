@@ -99,7 +99,8 @@ const char *fake_call_name (FakeCall call);
  * @hang_kernel_at: this kernel first hangs for @hang_ms, or until
  *   fake_end_hang().
  * @version: of the runtime. @look_ms: that device_count takes.
- * @start_ms: what it says that a device's first start takes.
+ * @start_ms: what it says that a device's first start takes; @open_ms: what
+ *   that really takes.
  * @hold_opening: the first set_device of each device, which makes its
  *   context, waits for fake_let_open().
  */
@@ -117,7 +118,7 @@ typedef struct
   guint gone_at_call, gone_device;
   guint hang_kernel_at, hang_ms;
   guint version, look_ms;
-  guint start_ms;
+  guint start_ms, open_ms;
   gboolean hold_opening;
 } FakePlan;
 

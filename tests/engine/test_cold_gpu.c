@@ -79,6 +79,36 @@ cancels (const HassBlock *block, HassWorker *worker, gpointer data,
   return counting_cpu_worker (block, worker, data, error);
 }
 
+/* GPUs whose start had begun when the first of them got a bundle. */
+static guint begun_at_first;
+
+static gboolean
+notes_starts (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
+              GError **error)
+{
+  if (begun_at_first == 0)
+    begun_at_first = fake_cudart_counts ().opening;
+  return counting_gpu_worker (bundle, stream, data, error);
+}
+
+/* A bundle takes 5 ms. */
+static gboolean
+slow_on_gpu (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
+             GError **error)
+{
+  usleep (5000);
+  return notes_starts (bundle, stream, data, error);
+}
+
+static gboolean
+hangs_without_both (const HassBundle *bundle, HassGpuStream *stream,
+                    gpointer data, GError **error)
+{
+  while (fake_cudart_counts ().opening < 2)
+    usleep (100);
+  return notes_starts (bundle, stream, data, error);
+}
+
 /* Does not end before the GPU's start has begun. */
 static gboolean
 generate_and_wait (HassEmitter *emitter, gpointer data, GError **error)
@@ -290,22 +320,71 @@ for_gpus_alone (void)
     }
 }
 
+/* Of two cold GPUs, whose starts take so long. */
+static void
+two (const char *strategy, HassGpuWorkerFunc worker, guint n_loads,
+     guint start_ms, guint begun_first, guint begun)
+{
+  HassDataFarm farm = farm_of (NULL, n_loads);
+  FakePlan plan = { .n_devices = 2, .start_ms = start_ms, .open_ms = start_ms };
+  farm.gpu_worker = worker;
+  farm.round_loads = n_loads;
+  farm.run.strategy = strategy;
+  begun_at_first = 0;
+  fake_machine_begin (&plan);
+  g_autoptr (HassReport) r = run (&farm);
+  CU_ASSERT_EQUAL (begun_at_first, begun_first);
+  CU_ASSERT_EQUAL (fake_cudart_counts ().opening, begun);
+  CU_ASSERT_EQUAL (atomic_load (&counting_on_gpu), n_loads);
+  if (begun_at_first != begun_first || fake_cudart_counts ().opening != begun)
+    g_printerr ("\n    %s: %u, %u", strategy, begun_at_first,
+                fake_cudart_counts ().opening);
+  for (guint d = 0; r && worker == slow_on_gpu && d < 2; d++)
+    CU_ASSERT_TRUE (r->devices[d].units > 0);
+  fake_machine_end ();
+}
+
+/* What is made once in the first bundle has the runtime to itself. */
+static void
+one_goes_first (void)
+{
+  two ("auto", notes_starts, N_LOADS, 200, 1, 1);
+  two ("naive-greedy", notes_starts, N_LOADS, 200, 1, 1);
+  two ("naive-greedy", slow_on_gpu, 100, 20, 1, 2);
+}
+
+static void
+both_with_shares (void)
+{
+  two ("gpu-only", notes_starts, N_LOADS, 50, 2, 2);
+  two ("static", notes_starts, N_LOADS, 50, 2, 2);
+}
+
+/* Once as long as a start takes when the other is open. */
+static void
+not_for_ever (void)
+{
+  two ("auto", hangs_without_both, N_LOADS, 50, 2, 2);
+}
+
 /* Some of them need the GPU, as their cores wait for it, some do not. */
 static void
 under_any_strategy (void)
 {
   const HassStrategyOps *const *list = hass_builtin_strategies;
   for (guint s = 0; list[s]; s++)
-    {
-      HassDataFarm farm = farm_of (counting_cpu_worker, 400);
-      if (!(list[s]->farms & HASS_FARM_COMBINE))
-        continue;
-      farm.run.strategy = list[s]->name;
-      farm.round_loads = s % 2 ? 100 : 0;
-      install (2, HOUR_MS);
-      hass_report_free (run (&farm));
-      fake_machine_end ();
-    }
+    for (guint cores = 0; cores < 2; cores++)
+      {
+        HassDataFarm farm = farm_of (cores ? counting_cpu_worker : NULL, 400);
+        FakePlan plan = { .n_devices = 2, .start_ms = HOUR_MS, .open_ms = 5 };
+        if (!(list[s]->farms & HASS_FARM_COMBINE))
+          continue;
+        farm.run.strategy = list[s]->name;
+        farm.round_loads = s % 2 ? 100 : 0;
+        fake_machine_begin (&plan);
+        hass_report_free (run (&farm));
+        fake_machine_end ();
+      }
 }
 
 static gboolean
@@ -366,15 +445,22 @@ learns (void)
   fake_machine_end ();
 }
 
-/* Pinned memory has a context already, and is meant for GPUs. */
+/* Pinned memory has a context already, and is meant for GPUs. That is the first
+   GPU's, and what was left of its start says nothing of another's. */
 static void
 for_pinned_memory (void)
 {
-  install (1, HOUR_MS);
-  CU_ASSERT_EQUAL (hass_gpus_count (), 1);
-  CU_ASSERT_TRUE (hass_gpu_start_ns (hass_gpus_get (0)) > 0);
+  HassDataFarm farm = farm_of (NULL, N_LOADS);
+  install (2, HOUR_MS);
+  CU_ASSERT_EQUAL (hass_gpus_count (), 2);
+  gint64 hour_ns = hass_gpu_start_ns (hass_gpus_get (0));
+  CU_ASSERT_EQUAL (hour_ns, HOUR_MS * G_GINT64_CONSTANT (1000000));
   gpointer memory = hass_alloc (100, NULL);
   CU_ASSERT_EQUAL (hass_gpu_start_ns (hass_gpus_get (0)), 0);
+  CU_ASSERT_EQUAL (hass_gpu_start_ns (hass_gpus_get (1)), hour_ns);
+  farm.run.n_gpus = 1;
+  hass_report_free (run (&farm));
+  CU_ASSERT_EQUAL (hass_gpu_start_ns (hass_gpus_get (1)), hour_ns);
   hass_free (memory);
   fake_machine_end ();
   install (1, HOUR_MS);
@@ -425,22 +511,24 @@ recorded (void)
   CU_ASSERT_TRUE (end && g_str_has_prefix (end - 11, "\"ok\":false}"));
 }
 
-HASS_TEST_SUITE (cold_gpu, { "a tiny farm never starts it", not_for_tiny },
-                 { "nor does one whose cores were measured in an earlier run",
-                   not_for_tiny_known },
-                 { "nor does one that the cores will soon have done",
-                   not_for_short },
-                 { "nor one of which nothing waits", not_when_nothing_waits },
-                 { "a long farm does", for_long },
-                 { "a generator that goes on does", for_unknown },
-                 { "loads of a later round do", for_more_rounds },
-                 { "cores that finish nothing do", for_no_progress },
-                 { "farms and strategies that use GPUs alone do",
-                   for_gpus_alone },
-                 { "tasks that only GPUs can run do", for_gpu_tasks },
-                 { "many short farms do, together", for_many_short },
-                 { "farms behind pinned memory do", for_pinned_memory },
-                 { "every strategy ends with one", under_any_strategy },
-                 { "the next GPU is taken to start as fast", learns },
-                 { "a farm that is cancelled meanwhile ends", cancelled },
-                 { "a record shows that it was not opened", recorded })
+HASS_TEST_SUITE (
+    cold_gpu, { "a tiny farm never starts it", not_for_tiny },
+    { "nor does one whose cores were measured in an earlier run",
+      not_for_tiny_known },
+    { "nor does one that the cores will soon have done", not_for_short },
+    { "nor one of which nothing waits", not_when_nothing_waits },
+    { "a long farm does", for_long },
+    { "a generator that goes on does", for_unknown },
+    { "loads of a later round do", for_more_rounds },
+    { "cores that finish nothing do", for_no_progress },
+    { "farms and strategies that use GPUs alone do", for_gpus_alone },
+    { "of two GPUs one goes first, and may suffice", one_goes_first },
+    { "both go where each has its share", both_with_shares },
+    { "the second does not wait for ever", not_for_ever },
+    { "tasks that only GPUs can run do", for_gpu_tasks },
+    { "many short farms do, together", for_many_short },
+    { "farms behind pinned memory do", for_pinned_memory },
+    { "every strategy ends with one", under_any_strategy },
+    { "the next GPU is taken to start as fast", learns },
+    { "a farm that is cancelled meanwhile ends", cancelled },
+    { "a record shows that it was not opened", recorded })
