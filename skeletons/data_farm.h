@@ -54,8 +54,9 @@ G_BEGIN_DECLS
  *   #HassBundle.rectangles: long rows are copied back at the link's full rate,
  *   those of 4 KiB at a third of it. Then @gpu_worker must heed their pitch.
  * Not with @unbundle.
- * @gpu_multiple: GPUs get multiples of so many units, where as many wait: the
- *   tiles in a row of tiles, so that a bundle is whole rows; 0: any number.
+ * @gpu_multiple: GPUs get multiples of so many units, where as many wait, and
+ *   their bundles end at multiples: the tiles in a row of tiles, so that a
+ *   bundle is whole rows; 0: any number.
  */
 typedef struct
 {
