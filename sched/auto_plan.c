@@ -327,6 +327,30 @@ is_trifle (const HassAuto *s, const HassRound *round)
   return TRIFLE_UNITS * hass_auto_unit_ns (s, round) > s->finish_ns;
 }
 
+/* A GPU that gets its part in one bundle, as two would not fill it: nothing of
+   that overlaps. TRUE: there is one. */
+static gboolean
+plan_single_bundles (HassAuto *s)
+{
+  gboolean any = FALSE;
+  for (guint d = 0; d < s->n; d++)
+    {
+      HassRunner *r = &s->plan[d];
+      if (d == s->cpu || !r->runs || s->members[d].n_bundles > 0
+          || s->env->cost == HASS_COST_UNKNOWN
+          || s->env->devices[d].part_bytes > 0 || hass_auto_pipelined (s, d)
+          || s->finish_ns - r->ready_ns >= 2 * r->step_ns)
+        continue;
+      double part = hass_auto_alone_part (s, d);
+      r->ready_ns -= part * r->step_ns;
+      r->step_ns *= 1 + part;
+      r->fill_ns *= 1 + part;
+      r->rate /= 1 + part;
+      any |= part > 0;
+    }
+  return any;
+}
+
 void
 hass_auto_make_plan (HassAuto *s, const HassRound *round, guint asking)
 {
@@ -344,6 +368,8 @@ hass_auto_make_plan (HassAuto *s, const HassRound *round, guint asking)
     }
   s->left = work_left (s, round);
   s->finish_ns = hass_fill (s->plan, s->n, s->left);
+  if (plan_single_bundles (s))
+    s->finish_ns = hass_fill (s->plan, s->n, s->left);
   if (s->cpu == s->n || !s->plan[s->cpu].runs || !hass_auto_long_units (s)
       || !is_trifle (s, round))
     return;
