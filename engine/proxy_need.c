@@ -23,18 +23,19 @@
    when they are done. So a farm that keeps its last units for a GPU that nobody
    knows yet does not have to start one.
 
-   Of several that are wanted in a farm's last round one goes first, unless the
-   strategy has set aside units for the others: while a CUDA context is made,
-   what another GPU makes once in its first bundle waits, and with GBs of pinned
-   memory its kernels do. (On two H200s cuBLAS' first product was back 200 to
-   250 ms after two contexts were begun together, 100 ms after one alone; a
-   context made later, with 6 GB pinned, held the other's launches up for 240
-   ms.) The others follow when one has finished something, at the latest when
-   the start that they wait for should have been over for as long as their own
-   takes. Nor do they when by what all have done in a fortieth of that time the
-   rest will take less than twice what it takes to start them and to copy the
-   farm's constants: from there on a GPU as fast as those at work gains more
-   than its start takes from them, should that stop them altogether.
+   Of several that are wanted in a farm's last round, or before the generator
+   has had that fortieth to end, one goes first, unless the strategy has set
+   aside units for the others: while a CUDA context is made, what another GPU
+   makes once in its first bundle waits, and with GBs of pinned memory its
+   kernels do. (On two H200s cuBLAS' first product was back 200 to 250 ms after
+   two contexts were begun together, 100 ms after one alone; a context made
+   later, with 6 GB pinned, held the other's launches up for 240 ms.) The others
+   follow when one has finished something, at the latest when the start that
+   they wait for should have been over for as long as their own takes. Nor do
+   they when by what all have done in a fortieth of that time the rest will take
+   less than twice what it takes to start them and to copy the farm's constants:
+   from there on a GPU as fast as those at work gains more than its start takes
+   from them, should that stop them altogether.
 
    The farm's end interrupts the wait. The device is told how long the farm has
    done without it, and may count that, so that many small farms in one process
@@ -237,7 +238,7 @@ another_is_first (HassProxy *p, const Watch *w, gint64 now_ns, gboolean *shown)
       first |= now_ns < ready_ns + w->open_ns
                && (job->devices[d].opening || !slot || !all_wait (job, slot));
     }
-  return first && !*shown && is_last (job);
+  return first && !*shown && (is_last (job) || is_early (w, now_ns));
 }
 
 /* Those who are at work will have done the rest so soon that it cannot pay. */
