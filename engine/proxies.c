@@ -42,16 +42,6 @@ leave_closed (HassProxy *p, gint64 begin)
   pthread_mutex_unlock (&p->job->decision);
 }
 
-/* What the farm's constants take on their way to the device. */
-gint64
-hass_proxy_copying_ns (const HassProxy *p)
-{
-  double link = p->job->devices[p->d].link_bytes_per_ns, bytes = 0;
-  for (guint i = 0; i < p->farm.n_constants; i++)
-    bytes += p->farm.constants[i].bytes;
-  return link > 0 ? (gint64)(bytes / link) : 0;
-}
-
 /* A device that does not open is left out; the farm fails when it was the
    last. One that the farm did not wait for has not failed. */
 static gboolean

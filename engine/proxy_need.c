@@ -74,6 +74,16 @@ hass_proxy_opening_ns (HassProxy *p)
              : 0;
 }
 
+/* What the farm's constants take on their way to the device. */
+gint64
+hass_proxy_copying_ns (const HassProxy *p)
+{
+  double link = p->job->devices[p->d].link_bytes_per_ns, bytes = 0;
+  for (guint i = 0; i < p->farm.n_constants; i++)
+    bytes += p->farm.constants[i].bytes;
+  return link > 0 ? (gint64)(bytes / link) : 0;
+}
+
 static void
 tell_unopened (HassProxy *p, gint64 ns)
 {
@@ -152,10 +162,16 @@ typedef struct
   double shown_work; /* all that was done of the round by then */
 } Watch;
 
+static gint64
+grace_ns (const Watch *w)
+{
+  return w->open_ns / GRACE;
+}
+
 static gboolean
 is_early (const Watch *w, gint64 now_ns)
 {
-  return now_ns - w->begin_ns < w->open_ns / GRACE;
+  return now_ns - w->begin_ns < grace_ns (w);
 }
 
 /* The running round; NULL: none. */
@@ -182,7 +198,7 @@ beside_cores (HassJob *job, const Watch *w, gint64 now_ns)
   if (!slot)
     return early || last ? WAIT : OPEN;
   HassRound *round = &slot->round;
-  double need_ns = cores_need_ns (job, round, w->open_ns / GRACE);
+  double need_ns = cores_need_ns (job, round, grace_ns (w));
   if (round->n_only_gpu > 0)
     return OPEN;
   if (cores_wait (job, slot))
@@ -196,11 +212,17 @@ beside_cores (HassJob *job, const Watch *w, gint64 now_ns)
   return last && need_ns < w->open_ns ? WAIT : OPEN;
 }
 
+/* Another GPU has finished something. */
 static gboolean
-has_shown (HassJob *job, HassSlot *slot, guint d)
+another_has_shown (const HassProxy *p, HassSlot *slot)
 {
-  return job->totals[d].units > 0
-         || (slot && hass_round_progress (&slot->round, d).units > 0);
+  HassJob *job = p->job;
+  for (guint d = 0; d < job->n_devices; d++)
+    if (job->gpus[d] && d != p->d && !job->totals[d].lost
+        && (job->totals[d].units > 0
+            || (slot && hass_round_progress (&slot->round, d).units > 0)))
+      return TRUE;
+  return FALSE;
 }
 
 /* Units are left, and who is open has been refused them. */
@@ -220,30 +242,28 @@ all_wait (HassJob *job, HassSlot *slot)
   return TRUE;
 }
 
-/* Another GPU is opening, or at its first bundle; *shown: one has finished
-   that. */
+/* Another GPU is opening, or at its first bundle. */
 static gboolean
-another_is_first (HassProxy *p, const Watch *w, gint64 now_ns, gboolean *shown)
+another_is_first (const HassProxy *p, const Watch *w, gint64 now_ns)
 {
   HassJob *job = p->job;
   HassSlot *slot = running (job);
-  gboolean first = FALSE;
-  *shown = FALSE;
+  if (!is_last (job) && !is_early (w, now_ns))
+    return FALSE;
   for (guint d = 0; d < job->n_devices; d++)
     {
       gint64 ready_ns = job->devices[d].opens_at_ns;
-      if (!job->gpus[d] || d == p->d || job->totals[d].lost || ready_ns == 0)
-        continue;
-      *shown |= has_shown (job, slot, d);
-      first |= now_ns < ready_ns + w->open_ns
-               && (job->devices[d].opening || !slot || !all_wait (job, slot));
+      if (job->gpus[d] && d != p->d && !job->totals[d].lost && ready_ns > 0
+          && now_ns < ready_ns + w->open_ns
+          && (job->devices[d].opening || !slot || !all_wait (job, slot)))
+        return TRUE;
     }
-  return first && !*shown && (is_last (job) || is_early (w, now_ns));
+  return FALSE;
 }
 
 /* Those who are at work will have done the rest so soon that it cannot pay. */
 static gboolean
-others_suffice (HassProxy *p, Watch *w, gint64 now_ns)
+others_suffice (const HassProxy *p, Watch *w, gint64 now_ns)
 {
   HassJob *job = p->job;
   HassSlot *slot = running (job);
@@ -262,7 +282,7 @@ others_suffice (HassProxy *p, Watch *w, gint64 now_ns)
   double rest = hass_round_total_work (&slot->round) - done;
   gint64 seen_ns = now_ns - w->shown_ns;
   return hass_round_waiting_anywhere (&slot->round) == 0
-         || seen_ns < w->open_ns / GRACE
+         || seen_ns < grace_ns (w)
          || rest * seen_ns < WORTH * (done - w->shown_work) * start_ns;
 }
 
@@ -272,16 +292,15 @@ decide (HassProxy *p, Watch *w, gint64 now_ns)
 {
   HassJob *job = p->job;
   HassSlot *slot = running (job);
-  gboolean shown;
   if (hass_job_stopping (job))
     return WAIT;
   Need need = job->cpu >= 0 ? beside_cores (job, w, now_ns) : OPEN;
   if (need != OPEN || (slot && hass_round_share (&slot->round, p->d) > 0))
     return need;
-  if (another_is_first (p, w, now_ns, &shown)
-      || (shown && others_suffice (p, w, now_ns)))
-    return WAIT;
-  return OPEN;
+  gboolean waits = another_has_shown (p, slot)
+                       ? others_suffice (p, w, now_ns)
+                       : another_is_first (p, w, now_ns);
+  return waits ? WAIT : OPEN;
 }
 
 /* Waits until the device should be opened. FALSE: the farm is over first. */

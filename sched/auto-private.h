@@ -44,11 +44,13 @@ double hass_fit_ns (const HassFit *fit, double work);
  * @ready_ns: when it could begin to compute something new.
  * @step_ns: its least bundle, or one unit on one core, takes so long.
  * @fill_ns: of that, what fills a GPU takes so long.
+ * @alone: by such a part a bundle takes longer of which nothing overlaps; in
+ *   @ready_ns for @step_ns.
  * @runs: filled in: it takes part.
  */
 typedef struct
 {
-  double rate, ready_ns, step_ns, fill_ns;
+  double rate, ready_ns, step_ns, fill_ns, alone;
   gboolean runs;
 } HassRunner;
 

@@ -297,7 +297,8 @@ plan_gpu (const HassAuto *s, const HassRound *round, guint device,
     r->fill_ns = hass_auto_fill_next (s, round, device) / r->rate;
   r->step_ns = MAX (least / r->rate, r->fill_ns);
   if (!piped && m->n_bundles == 0 && s->env->cost != HASS_COST_UNKNOWN)
-    r->ready_ns += hass_auto_alone_part (s, device) * r->step_ns;
+    r->alone = hass_auto_alone_part (s, device);
+  r->ready_ns += r->alone * r->step_ns;
 }
 
 /* A GPU that has nothing asks after each completion. One that does not is
@@ -336,17 +337,15 @@ plan_single_bundles (HassAuto *s)
   for (guint d = 0; d < s->n; d++)
     {
       HassRunner *r = &s->plan[d];
-      if (d == s->cpu || !r->runs || s->members[d].n_bundles > 0
-          || s->env->cost == HASS_COST_UNKNOWN
-          || s->env->devices[d].part_bytes > 0 || hass_auto_pipelined (s, d)
+      if (!r->runs || r->alone <= 0 || hass_auto_pipelined (s, d)
+          || s->env->devices[d].part_bytes > 0
           || s->finish_ns - r->ready_ns >= 2 * r->step_ns)
         continue;
-      double part = hass_auto_alone_part (s, d);
-      r->ready_ns -= part * r->step_ns;
-      r->step_ns *= 1 + part;
-      r->fill_ns *= 1 + part;
-      r->rate /= 1 + part;
-      any |= part > 0;
+      r->ready_ns -= r->alone * r->step_ns;
+      r->step_ns *= 1 + r->alone;
+      r->fill_ns *= 1 + r->alone;
+      r->rate /= 1 + r->alone;
+      any = TRUE;
     }
   return any;
 }

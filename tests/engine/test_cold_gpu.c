@@ -28,9 +28,9 @@
 /* -- Work --------------------------------------------------------------- */
 
 static void
-await_start (void)
+await_starts (guint n)
 {
-  while (fake_cudart_counts ().opening == 0)
+  while (fake_cudart_counts ().opening < n)
     usleep (100);
 }
 
@@ -39,7 +39,7 @@ needs_start (const HassBlock *block, HassWorker *worker, gpointer data,
              GError **error)
 {
   if (atomic_load (&counting_on_cpu) >= N_QUICK)
-    await_start ();
+    await_starts (1);
   return counting_cpu_worker (block, worker, data, error);
 }
 
@@ -47,7 +47,7 @@ static gboolean
 hangs_without (const HassBlock *block, HassWorker *worker, gpointer data,
                GError **error)
 {
-  await_start ();
+  await_starts (1);
   return counting_cpu_worker (block, worker, data, error);
 }
 
@@ -105,21 +105,36 @@ static gboolean
 hangs_without_both (const HassBundle *bundle, HassGpuStream *stream,
                     gpointer data, GError **error)
 {
-  while (fake_cudart_counts ().opening < 2)
-    usleep (100);
+  await_starts (2);
   return notes_starts (bundle, stream, data, error);
+}
+
+static gboolean
+emit_all (HassEmitter *emitter)
+{
+  static const HassLoad load = { .size = 1 };
+  gboolean ok = TRUE;
+  for (guint i = 0; i < N_LOADS && ok; i++)
+    ok = hass_emitter_emit (emitter, &load);
+  return ok;
 }
 
 /* Does not end before the GPU's start has begun. */
 static gboolean
 generate_and_wait (HassEmitter *emitter, gpointer data, GError **error)
 {
-  static const HassLoad load = { .size = 1 };
-  gboolean ok = TRUE;
+  gboolean ok = emit_all (emitter);
   (void)data, (void)error;
-  for (guint i = 0; i < N_LOADS && ok; i++)
-    ok = hass_emitter_emit (emitter, &load);
-  await_start ();
+  await_starts (1);
+  return ok;
+}
+
+static gboolean
+generate_slowly (HassEmitter *emitter, gpointer data, GError **error)
+{
+  gboolean ok = emit_all (emitter);
+  (void)data, (void)error;
+  usleep (10000);
   return ok;
 }
 
@@ -364,6 +379,23 @@ both_with_shares (void)
   two ("static", notes_starts, N_LOADS, 50, 2, 2);
 }
 
+/* Nobody knows that the loads are all, for less than a fortieth of 2 s. */
+static void
+one_before_all_is_known (void)
+{
+  HassDataFarm farm = farm_of (NULL, 0);
+  FakePlan plan = { .n_devices = 2, .start_ms = 2000, .open_ms = 200 };
+  farm.generate = generate_slowly;
+  farm.gpu_worker = notes_starts;
+  atomic_store (&begun_at_first, 0);
+  fake_machine_begin (&plan);
+  watchdog (60, "a generator beside two cold GPUs");
+  CU_ASSERT_TRUE (hass_data_farm_combine (&farm, NULL, NULL));
+  watchdog (0, NULL);
+  CU_ASSERT_EQUAL (atomic_load (&begun_at_first), 1);
+  fake_machine_end ();
+}
+
 /* But for as long as a start was said to take and then took. */
 static void
 not_for_ever (void)
@@ -527,6 +559,7 @@ HASS_TEST_SUITE (
     { "cores that finish nothing do", for_no_progress },
     { "farms and strategies that use GPUs alone do", for_gpus_alone },
     { "of two GPUs one goes first, and may suffice", one_goes_first },
+    { "one goes first before all loads are known", one_before_all_is_known },
     { "both go where each has its share", both_with_shares },
     { "the second does not wait for ever", not_for_ever },
     { "tasks that only GPUs can run do", for_gpu_tasks },
