@@ -25,7 +25,7 @@
 #include "topology-private.h"
 
 #define LATENCY_NS 12000
-#define LINK_BYTES_PER_NS 25
+#define LINK_BYTES_PER_NS 25 /* of a link that has not shown more */
 #define PART_BYTES ((guint64)32 << 20)
 #define FRESH_NS 2000000000 /* an answer about free memory */
 
@@ -38,18 +38,22 @@ describe (HassDevice *device, HassDeviceTraits *traits)
   const HassCudaProperties *p = &gpu->properties;
   guint64 limit = G_MAXUINT64;
   hass_gpus_memory_limit (&limit, NULL);
-  *traits = (HassDeviceTraits){ .name = gpu->name,
-                                .kind = HASS_DEVICE_GPU,
-                                .cores = p->multiprocessors,
-                                .width = (guint64)p->multiprocessors
-                                         * p->threads_per_multiprocessor,
-                                .latency_ns = LATENCY_NS,
-                                .link_bytes_per_ns = LINK_BYTES_PER_NS,
-                                .max_in_flight = HASS_CUDA_SLOTS,
-                                .link = gpu->link,
-                                .memory_bytes = MIN (limit, p->memory_bytes),
-                                .part_bytes = PART_BYTES,
-                                .model = p->name };
+  pthread_mutex_lock (&gpu->lock);
+  double link = gpu->link_bytes_per_ns;
+  pthread_mutex_unlock (&gpu->lock);
+  *traits = (HassDeviceTraits){
+    .name = gpu->name,
+    .kind = HASS_DEVICE_GPU,
+    .cores = p->multiprocessors,
+    .width = (guint64)p->multiprocessors * p->threads_per_multiprocessor,
+    .latency_ns = LATENCY_NS,
+    .link_bytes_per_ns = link > 0 ? link : LINK_BYTES_PER_NS,
+    .max_in_flight = HASS_CUDA_SLOTS,
+    .link = gpu->link,
+    .memory_bytes = MIN (limit, p->memory_bytes),
+    .part_bytes = PART_BYTES,
+    .model = p->name
+  };
 }
 
 /* What hass may hold on this GPU in all. The driver takes long to say what is

@@ -19,6 +19,7 @@
 
 #define RETRY_BUNDLES 64
 #define PAGE_BYTES ((gsize)4096)
+#define TELLING_BYTES (16 << 20) /* of constants, to tell a link's speed */
 
 /* -- 3. Pages pinned for the copy --------------------------------------- */
 
@@ -205,33 +206,45 @@ hass_cuda_send (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
 
 /* -- Constants ---------------------------------------------------------- */
 
-/* Copies the farm's constants once; on slot 0's stream, whose end is waited
-   for. */
-gboolean
-hass_cuda_send_constants (HassCudaDevice *d, GError **error)
+static gboolean
+reserve_constants (HassCudaDevice *d, GError **error)
 {
-  const HassCudart *cuda = hass_cudart ();
-  HassGpuKit *kit = d->slots[0].kit;
   guint n = d->farm->n_constants;
   d->constants = g_new0 (HassGpuBuffer, n + 1);
   d->constant_data = g_new0 (gpointer, n + 1);
   for (guint i = 0; i < n; i++)
     {
+      gsize bytes = d->farm->constants[i].bytes;
+      if (!hass_cuda_reserve (d, NULL, &d->constants[i], MAX (bytes, 1), error))
+        {
+          g_prefix_error (error, "constant %u of %u, %zu bytes: ", i, n, bytes);
+          return FALSE;
+        }
+      d->constant_data[i] = d->constants[i].data;
+    }
+  return TRUE;
+}
+
+static gboolean
+copy_constants (HassCudaDevice *d, GError **error)
+{
+  const HassCudart *cuda = hass_cudart ();
+  HassGpuKit *kit = d->slots[0].kit;
+  guint n = d->farm->n_constants;
+  for (guint i = 0; i < n; i++)
+    {
       const HassConstant *c = &d->farm->constants[i];
-      if (!hass_cuda_reserve (d, NULL, &d->constants[i], MAX (c->bytes, 1),
-                              error)
-          || (c->bytes > 0
-              && !hass_gpu_check (d->gpu,
-                                  cuda->copy (d->constants[i].data, c->data,
-                                              c->bytes, HASS_CUDA_TO_DEVICE,
-                                              kit->stream),
-                                  "copy a constant to the device", error)))
+      if (c->bytes > 0
+          && !hass_gpu_check (d->gpu,
+                              cuda->copy (d->constants[i].data, c->data,
+                                          c->bytes, HASS_CUDA_TO_DEVICE,
+                                          kit->stream),
+                              "copy a constant to the device", error))
         {
           g_prefix_error (error, "constant %u of %u, %zu bytes: ", i, n,
                           c->bytes);
           return FALSE;
         }
-      d->constant_data[i] = d->constants[i].data;
       d->transfers.constant_bytes += c->bytes;
     }
   return n == 0
@@ -240,4 +253,39 @@ hass_cuda_send_constants (HassCudaDevice *d, GError **error)
                              "record an event", error)
              && hass_gpu_check (d->gpu, cuda->event_wait (kit->done),
                                 "copy constants to the device", error));
+}
+
+/* Large constants in pinned memory show what the link can do; others that copy
+   at the same time may have slowed it down. */
+static void
+learn_link (HassCudaDevice *d, gint64 ns)
+{
+  guint64 bytes = 0;
+  for (guint i = 0; i < d->farm->n_constants; i++)
+    {
+      const HassConstant *c = &d->farm->constants[i];
+      if (!hass_memory_is_pinned (c->data, c->bytes))
+        return;
+      bytes += c->bytes;
+    }
+  if (bytes < TELLING_BYTES || ns <= 0)
+    return;
+  pthread_mutex_lock (&d->gpu->lock);
+  d->gpu->link_bytes_per_ns
+      = MAX (d->gpu->link_bytes_per_ns, (double)bytes / ns);
+  pthread_mutex_unlock (&d->gpu->lock);
+}
+
+/* Copies the farm's constants once; on slot 0's stream, whose end is waited
+   for. */
+gboolean
+hass_cuda_send_constants (HassCudaDevice *d, GError **error)
+{
+  if (!reserve_constants (d, error))
+    return FALSE;
+  gint64 begin_ns = hass_cuda_now ();
+  if (!copy_constants (d, error))
+    return FALSE;
+  learn_link (d, hass_cuda_now () - begin_ns);
+  return TRUE;
 }

@@ -57,14 +57,15 @@ typedef struct
   char name[16]; /* "gpu0" */
   HassCudaProperties properties;
   guint link;
-  _Atomic gboolean stale; /* it was remembered, but others were found */
-  pthread_mutex_t lock;   /* the rest */
-  GPtrArray *kits;        /* idle */
-  GPtrArray *abandoned;   /* kits that a GPU which is lost may still use */
-  GArray *constants;      /* HassGpuBuffer: likewise */
-  guint64 held_bytes;     /* of device memory, by kits and constants */
-  guint64 budget_bytes;   /* of device memory, when last asked for */
-  gint64 budget_ns;       /* when that was; 0: never */
+  _Atomic gboolean stale;   /* it was remembered, but others were found */
+  pthread_mutex_t lock;     /* the rest */
+  GPtrArray *kits;          /* idle */
+  GPtrArray *abandoned;     /* kits that a GPU which is lost may still use */
+  GArray *constants;        /* HassGpuBuffer: likewise */
+  double link_bytes_per_ns; /* the most that was seen; 0: not yet */
+  guint64 held_bytes;       /* of device memory, by kits and constants */
+  guint64 budget_bytes;     /* of device memory, when last asked for */
+  gint64 budget_ns;         /* when that was; 0: never */
   gboolean hung;
   HassGpuStart start;
   gboolean looked;     /* its starter has asked the runtime which there are */

@@ -791,6 +791,37 @@ constants (void)
   CU_ASSERT_EQUAL (r.transfers.constant_bytes, 3 + sizeof third);
 }
 
+/* Of the GPU, before and after a farm with constants of so many bytes. */
+static gboolean
+learns_link_from (gsize bytes, gboolean pinned)
+{
+  Rig r;
+  HassDeviceFarm none = { .name = "farm", .gpu_worker = add_constants };
+  HassDeviceTraits before, after;
+  rig_init (&r, &(FakePlan){ 0 }, &none);
+  r.device->ops->close (r.device);
+  r.device->ops->describe (r.device, &before);
+  guint8 *memory = pinned ? hass_alloc (bytes, NULL) : g_malloc (bytes);
+  HassConstant constant = { memory, bytes };
+  HassDeviceFarm farm = none;
+  farm.constants = &constant;
+  farm.n_constants = 1;
+  CU_ASSERT_TRUE (r.device->ops->open (r.device, &farm, NULL));
+  r.device->ops->describe (r.device, &after);
+  pinned ? hass_free (memory) : g_free (memory);
+  rig_clear (&r);
+  CU_ASSERT_EQUAL (before.link_bytes_per_ns, 25);
+  return after.link_bytes_per_ns != before.link_bytes_per_ns;
+}
+
+static void
+constants_tell_of_the_link (void)
+{
+  CU_ASSERT_TRUE (learns_link_from (16 << 20, TRUE));
+  CU_ASSERT_FALSE (learns_link_from (16 << 20, FALSE));
+  CU_ASSERT_FALSE (learns_link_from (1 << 20, TRUE));
+}
+
 static void
 own_bundler_kernel (const HassBundle *b, gpointer data)
 {
@@ -1599,6 +1630,8 @@ HASS_TEST_SUITE (
     { "neighbouring tiles are joined and copied at once", joined_tiles },
     { "tiles as wide as their array are one stretch", whole_rows },
     { "constants are copied once", constants },
+    { "and show, if they are large and pinned, what the link can do",
+      constants_tell_of_the_link },
     { "a farm's own bundler is used", own_bundler },
     { "records come back, however many", records },
     { "records without room fail as too large", too_many_records },
