@@ -23,7 +23,11 @@
 
    A core that leaves and a generator that brings a load must not miss each
    other: the core counts itself out, fences, then looks once more; the
-   generator publishes, then looks at the count (pool/fence.h).
+   generator publishes, then looks at the count (pool/fence.h). That fence
+   interrupts every core, one such fence after the other, which on 32 cores
+   takes 0.6 ms if all leave at once. When the generator has returned they do
+   without: all other news comes through hass_live_changed, whose look at the
+   count follows a read-modify-write as the core's look at the news does.
 
    Thread safety: hass_live_run may be called by several threads, each for a
    farm of its own. */
@@ -313,7 +317,8 @@ core_task (gpointer data)
       double unit_ns = worker->unit_ns; /* the seat may be taken next */
       leave_seat (live, index);
       atomic_fetch_sub_explicit (&live->inside, 1, memory_order_seq_cst);
-      hass_fence_heavy ();
+      if (!atomic_load_explicit (&job->generated, memory_order_seq_cst))
+        hass_fence_heavy ();
       /* A change that came when this core did not look any more, but was not
          counted out either, let nobody in: look once more. */
       if (may_have_work (job))
