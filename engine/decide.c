@@ -8,7 +8,8 @@
    2. A grant to the CPU pool names a range to pull from; cores come back
       here only when it is empty. A limited grant is moved into the
       allotment first.
-   3. A completion is told to the strategy and lets waiting seats be asked.
+   3. A completion is told to the strategy and lets waiting seats be asked;
+      one that waits for so long only is asked when that is over, too.
    4. When nothing is in flight and nobody wants anything while units wait,
       the round has stalled: waiting seats are asked with force, then the
       CPU gets one unit, or all if every seat said DONE; without a CPU the
@@ -49,7 +50,26 @@ ask (HassJob *job, HassSlot *slot, guint device, HassGrant *grant)
   seat->state = answer == HASS_TAKE   ? HASS_SEAT_ASK
                 : answer == HASS_WAIT ? HASS_SEAT_WAIT
                                       : HASS_SEAT_DONE;
+  seat->again_ns = answer == HASS_WAIT && grant->within_ns > 0
+                       ? job->engine->now (job) + grant->within_ns
+                       : 0;
   return answer;
+}
+
+static void
+look_at_clock (HassJob *job, HassSeat *seat)
+{
+  if (seat->state == HASS_SEAT_WAIT && seat->again_ns > 0
+      && job->engine->now (job) >= seat->again_ns)
+    seat->state = HASS_SEAT_ASK;
+}
+
+/* When a device that waits for so long only is to be asked; 0: it is not. */
+gint64
+hass_decide_again_ns (const HassSlot *slot, guint device)
+{
+  const HassSeat *seat = &slot->seats[device];
+  return seat->state == HASS_SEAT_WAIT ? seat->again_ns : 0;
 }
 
 /* -- 2. The CPU pool ---------------------------------------------------- */
@@ -103,6 +123,7 @@ hass_decide_cpu (HassJob *job, HassSlot *slot)
     }
   /* What cores have finished meanwhile may be what a WAIT waits for. */
   hass_decide_report_cpu (job, slot);
+  look_at_clock (job, seat);
   if (seat->state != HASS_SEAT_ASK || hass_round_waiting_anywhere (round) == 0)
     {
       publish (round, HASS_PULL_WAIT, 0);
@@ -178,6 +199,7 @@ hass_decide_gpu (HassJob *job, HassSlot *slot, guint device, HassExtent *extent,
 {
   HassRound *round = &slot->round;
   HassSeat *seat = &slot->seats[device];
+  look_at_clock (job, seat);
   if (seat->state == HASS_SEAT_LOST
       || (seat->in_flight > 0 && seat->in_flight >= MAX (seat->depth, 1)))
     return FALSE;

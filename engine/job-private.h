@@ -42,7 +42,7 @@ struct HassPlatform;
 typedef enum
 {
   HASS_SEAT_ASK,  /* may be asked */
-  HASS_SEAT_WAIT, /* said WAIT: ask after the next completion */
+  HASS_SEAT_WAIT, /* said WAIT: ask after the next completion, or in time */
   HASS_SEAT_DONE, /* said DONE */
   HASS_SEAT_LOST  /* the device is gone */
 } HassSeatState;
@@ -51,6 +51,7 @@ typedef struct
 {
   HassSeatState state;
   gboolean completed;    /* has completed a grant in this round */
+  gint64 again_ns;       /* WAIT, but not for longer; 0: for as long as it is */
   guint in_flight;       /* bundles */
   guint depth;           /* in_flight of the last grant */
   HassProgress reported; /* CPU pool: what observe was told of */
@@ -262,6 +263,7 @@ void hass_job_abandon (HassJob *job);
 /* decide.c; all but pullable under the decision lock */
 gboolean hass_decide_pullable (HassSlot *slot);
 gboolean hass_decide_cpu (HassJob *job, HassSlot *slot);
+gint64 hass_decide_again_ns (const HassSlot *slot, guint device);
 gboolean hass_decide_gpu (HassJob *job, HassSlot *slot, guint device,
                           HassExtent *extent, HassGrant *grant);
 void hass_decide_report_cpu (HassJob *job, HassSlot *slot);

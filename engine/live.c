@@ -210,6 +210,13 @@ hass_live_begin (HassJob *job, double unit_ns)
   return hass_job_begin_round (job) != NULL;
 }
 
+/* When cores that wait are to ask again; 0: nobody knows. */
+static gint64
+again (const HassJob *job, const HassSlot *slot)
+{
+  return slot && job->cpu >= 0 ? hass_decide_again_ns (slot, job->cpu) : 0;
+}
+
 typedef enum
 {
   FOUND,   /* look again */
@@ -229,6 +236,7 @@ find_work (HassJob *job, double unit_ns, gboolean patient)
     return NOTHING;
   guint64 told = job->n_told;
   HassSlot *slot = atomic_load_explicit (&job->current, memory_order_relaxed);
+  gint64 again_ns = again (job, slot);
   if (slot && job->cpu >= 0 && hass_decide_cpu (job, slot))
     found = FOUND;
   else if (slot && hass_decide_stalled (job, slot))
@@ -238,8 +246,10 @@ find_work (HassJob *job, double unit_ns, gboolean patient)
   else if (atomic_load_explicit (&job->generated, memory_order_seq_cst)
            && hass_job_idle (job))
     found = FINISHED;
-  /* A completion that was told here may be what others wait for. */
-  gboolean news = found == FOUND || job->n_told != told;
+  /* A completion that was told here may be what others wait for, and the
+     caller has to know when to ask again. */
+  gboolean news = found == FOUND || job->n_told != told
+                  || (slot && again (job, slot) != again_ns);
   pthread_mutex_unlock (&job->decision);
   if (news)
     hass_live_changed (job);
@@ -332,6 +342,20 @@ core_task (gpointer data)
 
 /* -- 1. The caller ------------------------------------------------------ */
 
+/* How long the caller sleeps if nothing changes, in ns; < 0: for ever. */
+static gint64
+patience (HassJob *job)
+{
+  gint64 until = job->deadline_ns;
+  pthread_mutex_lock (&job->decision);
+  gint64 again_ns
+      = again (job, atomic_load_explicit (&job->current, memory_order_relaxed));
+  pthread_mutex_unlock (&job->decision);
+  if (again_ns > 0 && (until == 0 || again_ns < until))
+    until = again_ns;
+  return until > 0 ? MAX (until - hass_live_now (job), 0) : -1;
+}
+
 /* The caller works until done says so or the farm is over. */
 static void
 work_until (HassJob *job, gboolean (*done) (HassJob *job))
@@ -357,10 +381,7 @@ work_until (HassJob *job, gboolean (*done) (HassJob *job))
           hass_event_cancel (&job->event);
           continue;
         }
-      gint64 limit = -1;
-      if (job->deadline_ns > 0)
-        limit = MAX (job->deadline_ns - hass_live_now (job), 0);
-      hass_event_wait (&job->event, epoch, limit);
+      hass_event_wait (&job->event, epoch, patience (job));
       hass_job_check_deadline (job, hass_live_now (job));
       worker->now_ns = 0;
     }

@@ -210,13 +210,24 @@ wait_for_part (HassProxy *p)
 }
 
 /* How long a proxy with nothing to do sleeps: until something changes, or
-   until a few loads have waited long enough to be a round. */
+   until a few loads have waited long enough to be a round, or the device for
+   as long as the strategy has said. */
 static gint64
 patience (HassProxy *p)
 {
-  return p->live->proxies_begin && hass_load_pool_waiting (p->job->pool) > 0
-             ? HASS_FEW_WAIT_NS
-             : -1;
+  HassJob *job = p->job;
+  gint64 ns = p->live->proxies_begin && hass_load_pool_waiting (job->pool) > 0
+                  ? HASS_FEW_WAIT_NS
+                  : -1;
+  if (hass_job_stopping (job))
+    return ns;
+  pthread_mutex_lock (&job->decision);
+  HassSlot *slot = atomic_load_explicit (&job->current, memory_order_relaxed);
+  gint64 again_ns = slot ? hass_decide_again_ns (slot, p->d) : 0;
+  pthread_mutex_unlock (&job->decision);
+  if (again_ns > 0)
+    again_ns = MAX (again_ns - hass_live_now (job), 0);
+  return again_ns > 0 && (ns < 0 || again_ns < ns) ? again_ns : ns;
 }
 
 /* Nothing waits, nothing runs and nothing will come: a proxy that leaves now

@@ -58,6 +58,7 @@ typedef struct
   gint64 *host_free;   /* [n_gpus], when the host is done with the last part */
   gint64 *core_begins; /* [cores], in this round */
   guint64 n_gaps;      /* that have passed */
+  gint64 *again_ns;    /* [n_devices], to be asked then; an event is due */
   HassVirtualLink *links;
   GRand *rand;
   const HassVirtualModel *model; /* or NULL */

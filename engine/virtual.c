@@ -56,7 +56,17 @@ feed (HassVirtualWorld *w, HassSlot *slot)
       /* A completion of the cores that was told here lets GPUs be asked. */
       any |= w->job->n_told != told;
       if (!any && !hass_decide_stalled (w->job, slot))
-        return;
+        break;
+    }
+  /* Somebody is to be asked then, though nothing has happened. */
+  for (guint d = 0; d < w->job->n_devices; d++)
+    {
+      gint64 again_ns = hass_decide_again_ns (slot, d);
+      if (again_ns > w->clock && again_ns != w->again_ns[d])
+        {
+          w->again_ns[d] = again_ns;
+          hass_virtual_push (w, (HassVirtualDue){ .t = again_ns, .core = -1 });
+        }
     }
 }
 

@@ -120,6 +120,7 @@ hass_virtual_world_init (HassVirtualWorld *w, guint n_devices)
   w->core_begins = g_new0 (gint64, MAX (p->cores, 1));
   w->links = g_new0 (HassVirtualLink, MAX (p->n_links, 1));
   w->rand = g_rand_new_with_seed ((guint32)(seed ^ seed >> 32));
+  w->again_ns = g_new0 (gint64, n_devices);
   w->slower = g_new (double, n_devices);
   w->happened = g_new0 (gboolean, w->model ? w->model->n_events : 0);
   w->entered = g_new0 (gboolean, n_devices);
@@ -145,6 +146,7 @@ hass_virtual_world_clear (HassVirtualWorld *w)
   g_free (w->host_free);
   g_free (w->core_begins);
   g_free (w->links);
+  g_free (w->again_ns);
   g_free (w->slower);
   g_free (w->happened);
   g_free (w->entered);

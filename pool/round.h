@@ -37,6 +37,8 @@ typedef struct
 guint64 hass_round_number (const HassRound *round);
 /* Units that the round began with. */
 guint64 hass_round_units (const HassRound *round);
+/* When it began, on the engine's clock, as completions have it. */
+gint64 hass_round_begin_ns (const HassRound *round);
 /* Units that wait in the common range, for any device, those that a failed
    device gave back included. */
 guint64 hass_round_waiting (const HassRound *round);

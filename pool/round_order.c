@@ -20,6 +20,12 @@ hass_round_number (const HassRound *round)
   return round->number;
 }
 
+gint64
+hass_round_begin_ns (const HassRound *round)
+{
+  return round->begin_ns;
+}
+
 guint64
 hass_round_units (const HassRound *round)
 {

@@ -264,6 +264,11 @@ typedef struct
   gboolean reversed; /* GPUs take from the front, cores from the back */
   const char *why;   /* of the last decision, for people */
 
+  /* auto_cpu.c: all cores have waited in this round, since so many completions;
+     in vain. */
+  gboolean waited, waited_long;
+  guint64 waited_at;
+
   /* auto_guard.c. Arm d: that device alone; n: all; n + 1: all but the CPU. */
   HassAutoArm *arms; /* [n + 2] */
   guint streak;      /* rounds since that changed */

@@ -14,8 +14,9 @@
 #define DATA_BYTES (64 << 10) /* of a unit that is more data than work */
 #define SLOWEST_CORE 0.2      /* bytes per ns of such a unit */
 #define MANY_WAVES 200        /* of units */
-#define LONGER 2
+#define LONGER 2  /* units, since with all cores busy they may take longer */
 #define OVERDUE 2 /* units; a GPU that takes longer to open is not soon */
+#define WAIT_PART 0.025 /* of what cores alone need for the rest of a round */
 
 /* At the cores' end. */
 static guint64
@@ -46,7 +47,8 @@ may_be_as_fast (const HassAuto *s, const HassRound *round, guint cores)
     if (d != s->cpu && s->members[d].n_done > 1
         && hass_auto_measured (s, round, d))
       rate += 1 / hass_auto_fit_of (s, round, d, TRUE)->ns_per_work;
-  return rate > 0 && rate * (s->now_ns - s->begin_ns) <= cores * s->unit_work;
+  double past_ns = s->now_ns - hass_round_begin_ns (round);
+  return rate > 0 && rate * past_ns <= cores * s->unit_work;
 }
 
 /* Units are data, and GPUs have to copy all of them: by their links alone the
@@ -130,21 +132,36 @@ measured_soon (const HassAuto *s, const HassRound *round, double unit_ns)
   return FALSE;
 }
 
-/* A GPU that may be open before one more unit is done, or should be by now.
-   When all cores are busy a unit may take longer than the first ones did. */
+/* A GPU that may be open within so long, or should be by now. */
 static gboolean
-opens_soon (const HassAuto *s, const HassRound *round, double unit_ns)
+opens_within (const HassAuto *s, const HassRound *round, double ns,
+              double unit_ns)
 {
   for (guint d = 0; d < s->n; d++)
     {
       const HassDeviceTraits *t = &s->env->devices[d];
       double in_ns = t->opens_at_ns - s->now_ns;
       if (d != s->cpu && t->opening && t->opens_at_ns > 0
-          && !hass_auto_measured (s, round, d) && in_ns < LONGER * unit_ns
+          && !hass_auto_measured (s, round, d) && in_ns < ns
           && in_ns > -OVERDUE * unit_ns)
         return TRUE;
     }
   return FALSE;
+}
+
+/* All cores wait for a GPU, but no longer than costs a trifle should it be of
+   no use, and only once a round if nothing comes of it. */
+static gboolean
+may_wait (HassAuto *s, double cpu_ns, HassGrant *grant)
+{
+  if (s->waited && s->waited_at == s->n_told)
+    s->waited_long = TRUE;
+  if (s->waited_long)
+    return FALSE;
+  s->waited = TRUE;
+  s->waited_at = s->n_told;
+  grant->within_ns = (gint64)(WAIT_PART * cpu_ns) + 1;
+  return TRUE;
 }
 
 /* While a GPU is not measured: one long unit for each core that asks, since
@@ -153,9 +170,11 @@ opens_soon (const HassAuto *s, const HassRound *round, double unit_ns)
    trifle, or that they would be late. When nothing is back all cores but one
    wait for it, but not for long: it may be of no use. In a long round all do,
    as its first bundle is a small part of that; and when a GPU is about to open
-   all but one do, who sees whether it takes too long. */
+   all but one do. That one, too, waits for a time that is short beside what
+   cores need without GPUs; then it sees whether it takes too long. */
 static guint64
-long_unit (HassAuto *s, const HassRound *round, double unit_ns, double cpu_rate)
+long_unit (HassAuto *s, const HassRound *round, double unit_ns, double cpu_rate,
+           HassGrant *grant)
 {
   double rate = rate_so_far (s, round);
   double left = s->unit_work * hass_round_waiting (round);
@@ -165,12 +184,16 @@ long_unit (HassAuto *s, const HassRound *round, double unit_ns, double cpu_rate)
   s->why = "units are long, and a GPU is not measured yet";
   gboolean many = hass_round_waiting (round)
                   >= MANY_WAVES * (guint64)s->env->devices[s->cpu].cores;
+  gboolean busy = hass_auto_busy (s, round, s->cpu);
+  double cpu_ns = left / cpu_rate;
   if (rate == 0 && measured_soon (s, round, unit_ns)
-      && (many || hass_auto_busy (s, round, s->cpu)))
+      && (many || busy || may_wait (s, cpu_ns, grant)))
     return 0;
   s->why = "until a GPU is open that soon will be, because units are long";
-  if (is_long (s, round) && opens_soon (s, round, unit_ns)
-      && hass_auto_busy (s, round, s->cpu))
+  if (is_long (s, round)
+      && ((busy && opens_within (s, round, LONGER * unit_ns, unit_ns))
+          || (!busy && opens_within (s, round, WAIT_PART * cpu_ns, unit_ns)
+              && may_wait (s, cpu_ns, grant))))
     return 0;
   s->why = "one unit, because units are long and a GPU is not measured yet";
   return 1;
@@ -178,7 +201,7 @@ long_unit (HassAuto *s, const HassRound *round, double unit_ns, double cpu_rate)
 
 /* Units for the cores before they ask again; 0: none. */
 static guint64
-cpu_units (HassAuto *s, HassRound *round, gboolean force)
+cpu_units (HassAuto *s, HassRound *round, gboolean force, HassGrant *grant)
 {
   guint cores = MAX (s->env->devices[s->cpu].cores, 1);
   guint64 waiting = hass_round_waiting (round),
@@ -203,13 +226,13 @@ cpu_units (HassAuto *s, HassRound *round, gboolean force)
   if (!hass_auto_all_known (s, round) && !force)
     {
       if (hass_auto_long_units (s))
-        return long_unit (s, round, unit_ns, r->rate);
+        return long_unit (s, round, unit_ns, r->rate, grant);
       s->why = "not far ahead of a GPU that is not measured yet";
       return CLAMP (units_of (s, round, AHEAD_NS * r->rate), cores,
                     MAX (most, cores));
     }
   if (hass_auto_long_units (s) && unseen_gpu (s) && !force)
-    return long_unit (s, round, unit_ns, r->rate);
+    return long_unit (s, round, unit_ns, r->rate, grant);
   /* A unit cannot be taken back. Another bundle will soon tell more. */
   s->why = "until a GPU has shown more, because units are long";
   if (!force
@@ -252,7 +275,7 @@ hass_auto_grant_cpu (HassAuto *s, HassRound *round, gboolean force,
       s->why = "to be measured alone";
     }
   else
-    units = cpu_units (s, round, force);
+    units = cpu_units (s, round, force, grant);
   if (units == 0 && hass_round_exclusive (round, s->cpu) == 0)
     return HASS_WAIT;
   gboolean common = hass_round_back (round) > hass_round_front (round);

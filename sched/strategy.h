@@ -89,7 +89,8 @@ typedef struct
 typedef enum
 {
   HASS_TAKE, /* the grant is filled in */
-  HASS_WAIT, /* ask again after the next completion of any device */
+  HASS_WAIT, /* ask again after the next completion of any device, or after
+                grant.within_ns */
   HASS_DONE  /* the device takes no more part in this round */
 } HassAnswer;
 

@@ -167,10 +167,44 @@ uneven_first_units (void)
   first_round (85, 1.5, 1.5, 0.15, 128 * 512);
 }
 
+/* The GPU opens just after the core that finds out has done its unit. A second
+   one would end 26 ms after all that the GPU does. The core waits; if the GPU
+   opens much later than was said, it goes on. */
+static void
+due_when_a_unit_ends (void)
+{
+  World alone = { .first = 1, .second = 1 }, both = alone;
+  double gpu_ms = round_ms ("gpu-only", 217, 128 * 512, &alone);
+  double ms = round_ms ("auto", 217, 128 * 512, &both);
+  CU_ASSERT_TRUE (ms <= 1.01 * gpu_ms);
+  if (ms > 1.01 * gpu_ms)
+    printf ("\n    %g ms, the GPU alone %g", ms, gpu_ms);
+}
+
+/* The core that finds out has not done its first unit, of 429 ms, when the GPU
+   opens. By the time since then the others might be as fast as it. */
+static void
+opens_amid_first_unit (void)
+{
+  for (double open_ms = 100; open_ms < 300; open_ms += 20)
+    {
+      World both = { .first = 2, .second = 2 };
+      double ms = round_ms ("auto", open_ms, 128 * 512, &both);
+      double most_ms = MAX (440, open_ms + 190);
+      CU_ASSERT_TRUE (ms <= most_ms);
+      if (ms > most_ms)
+        printf ("\n    opens at %g ms: %g ms", open_ms, ms);
+    }
+}
+
 HASS_TEST_SUITE (auto_late_gpu,
                  { "cores start no long units beside a GPU that is under way",
                    first_rounds },
                  { "nor any that take longer than the first ones did",
                    slower_second_units },
                  { "one core finds out how long units are",
-                   uneven_first_units })
+                   uneven_first_units },
+                 { "the others do not follow because a GPU has just opened",
+                   opens_amid_first_unit },
+                 { "that core waits for a GPU that is due when it knows",
+                   due_when_a_unit_ends })

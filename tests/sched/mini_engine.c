@@ -29,7 +29,8 @@ typedef struct
   const HassStrategyOps *ops;
   gpointer self;
   Asking asking[MINI_DEVICES];
-  Lane *lanes; /* [counter_of[n]], as the round's counters */
+  double again_ns[MINI_DEVICES]; /* WAITING, but not for longer */
+  Lane *lanes;                   /* [counter_of[n]], as the round's counters */
   double begin_ns;
   guint8 *executed; /* [n_units] */
   guint64 steps;
@@ -425,6 +426,9 @@ ask (Run *run, guint device, gboolean force)
       break;
     case HASS_WAIT:
       run->asking[device] = WAITING;
+      run->again_ns[device] = grant.within_ns > 0
+                                  ? run->farm->now_ns + (double)grant.within_ns
+                                  : INFINITY;
       run->result->waits++;
       break;
     case HASS_DONE:
@@ -442,6 +446,30 @@ ask_all (Run *run)
       ask (run, d, FALSE);
 }
 
+/* Before something finishes one has waited for as long as it wanted to, or
+   opens. FALSE: neither. */
+static gboolean
+time_passes (Run *run, double first_ns)
+{
+  MiniFarm *farm = run->farm;
+  double again_ns = INFINITY, opens_ns = INFINITY;
+  for (guint d = 0; d < farm->n; d++)
+    {
+      if (run->asking[d] == WAITING)
+        again_ns = MIN (again_ns, run->again_ns[d]);
+      if (farm->devices[d].opens_ns > farm->now_ns)
+        opens_ns = MIN (opens_ns, farm->devices[d].opens_ns);
+    }
+  double next_ns = MIN (again_ns, opens_ns);
+  if (next_ns >= first_ns || (first_ns == INFINITY && again_ns == INFINITY))
+    return FALSE;
+  farm->now_ns = next_ns;
+  for (guint d = 0; d < farm->n; d++)
+    if (run->asking[d] == WAITING && run->again_ns[d] <= next_ns)
+      run->asking[d] = ASK;
+  return TRUE;
+}
+
 /* The next core or GPU to finish. FALSE: all are idle. */
 static gboolean
 next_event (Run *run)
@@ -457,16 +485,8 @@ next_event (Run *run)
           device = d;
           counter = i;
         }
-  /* Or one opens. */
-  for (guint d = 0; d < run->farm->n; d++)
-    {
-      double opens_ns = run->farm->devices[d].opens_ns;
-      if (opens_ns > run->farm->now_ns && opens_ns < first && first < INFINITY)
-        {
-          run->farm->now_ns = opens_ns;
-          return TRUE;
-        }
-    }
+  if (time_passes (run, first))
+    return TRUE;
   if (first == INFINITY)
     return FALSE;
   run->farm->now_ns = first;
