@@ -96,7 +96,9 @@ struct _HassWorker
   guint32 last_chunk; /* units of the last pull */
   gint64 now_ns;      /* when the last units ended */
   gint64 yielded_ns;  /* to proxies */
-  gint64 last_end_ns; /* the same, kept over idle times */
+  _Atomic int cpu;    /* where it yielded last; < 0: it does not compute */
+  gint64 move_at_ns, move_gap_ns; /* not before; doubles */
+  gint64 last_end_ns;             /* the same, kept over idle times */
 };
 
 /* Units that have left a round, computed or failed. */

@@ -267,6 +267,7 @@ make_workers (HassJob *job)
       w->index = i;
       w->counter = job->n_cores > 0 ? i : i - 1;
       w->last_chunk = 1;
+      atomic_init (&w->cpu, -1);
       if (farm->reduce)
         {
           w->accumulator

@@ -58,6 +58,10 @@ void hass_crew_leave (HassCrew *crew);
 void hass_crew_close (HassCrew *crew);
 void hass_crew_unref (HassCrew *crew);
 
+/* yield.c */
+void hass_yield (HassJob *job, HassWorker *worker);
+void hass_yield_leave (HassWorker *worker);
+
 /* proxies.c */
 void hass_proxies_start (HassJob *job, HassLive *live);
 void hass_proxies_stop (HassJob *job, HassLive *live);

@@ -17,7 +17,7 @@
       begin the next round. Without GPUs the next round begins while the last
       units of the one before are still computed.
    4. Each GPU has a proxy thread (proxy.c). As all cores compute it shares one
-      with a worker, who yields between units.
+      with a worker, who yields between units (yield.c).
    5. The farm ends when nothing waits, nothing runs and the generator has
       returned, or when it is stopped.
 
@@ -36,10 +36,8 @@
 
 #include "pool/fence.h"
 
-#include <sched.h>
 #include <time.h>
 
-#define YIELD_NS 200000
 #define SPIN_NS 50000
 /* A round is not begun with a few loads while the generator is at work,
    unless they have waited so long. */
@@ -138,20 +136,6 @@ learn_cost (HassWorker *worker, guint32 n, gint64 ns)
   worker->last_chunk = n;
 }
 
-/* All cores compute, so a proxy that wakes up shares one with a worker. Linux
-   from 6.6 on lets who computes have its slice of some ms to the end, unless
-   it yields; meanwhile the GPU idles. */
-static void
-let_proxies_run (HassJob *job, HassWorker *worker)
-{
-  const HassLive *live = job->driver;
-  if (!live->has_proxies
-      || (worker->now_ns > 0 && worker->now_ns - worker->yielded_ns < YIELD_NS))
-    return;
-  sched_yield ();
-  worker->now_ns = worker->yielded_ns = hass_live_now (job);
-}
-
 /* Pulls and computes once. FALSE: nothing to pull. */
 static gboolean
 work_once (HassJob *job, HassWorker *worker)
@@ -160,7 +144,9 @@ work_once (HassJob *job, HassWorker *worker)
   HassSlot *slot = atomic_load_explicit (&job->current, memory_order_acquire);
   if (!slot)
     return FALSE;
-  let_proxies_run (job, worker);
+  const HassLive *live = job->driver;
+  if (live->has_proxies)
+    hass_yield (job, worker);
   HassExtent e = hass_round_pull (&slot->round, hass_chunk (job, worker, slot));
   if (e.n == 0)
     return FALSE;
@@ -325,6 +311,7 @@ core_task (gpointer data)
       while (work_or_spin (job, worker, &first))
         ;
       double unit_ns = worker->unit_ns; /* the seat may be taken next */
+      hass_yield_leave (worker);
       leave_seat (live, index);
       atomic_fetch_sub_explicit (&live->inside, 1, memory_order_seq_cst);
       if (!atomic_load_explicit (&job->generated, memory_order_seq_cst))

@@ -55,6 +55,24 @@ smaller_mask (void)
   CU_ASSERT_EQUAL (status, 0);
 }
 
+/* On each core in turn: all others are taken. */
+static void
+move_to_a_free_core (void)
+{
+  cpu_set_t own, taken, after;
+  CU_ASSERT_EQUAL (sched_getaffinity (0, sizeof own, &own), 0);
+  for (int c = 0; c < CPU_SETSIZE; c++)
+    if (CPU_ISSET (c, &own))
+      {
+        taken = own;
+        CPU_CLR (c, &taken);
+        CU_ASSERT_EQUAL (hass_cpu_pool_move (&taken), c);
+        CU_ASSERT_EQUAL (sched_getaffinity (0, sizeof after, &after), 0);
+        CU_ASSERT_TRUE (CPU_EQUAL (&own, &after));
+      }
+  CU_ASSERT_EQUAL (hass_cpu_pool_move (&own), -1);
+}
+
 static void
 out_of_range (void)
 {
@@ -160,15 +178,15 @@ unbound (void)
   g_thread_join (g_thread_new ("unbind", unbind, &before));
 }
 
-HASS_TEST_SUITE (cpu_pool,
-                 { "an affinity mask set before leaves fewer cores",
-                   smaller_mask },
-                 { "a bound thread gets back what the process may use",
-                   unbound },
-                 { "numbers of cores out of range are refused", out_of_range },
-                 { "a pool is made once for each number of cores", kept },
-                 { "what is enqueued runs", enqueued },
-                 { "a parallel loop runs each iteration once", loops })
+HASS_TEST_SUITE (
+    cpu_pool,
+    { "an affinity mask set before leaves fewer cores", smaller_mask },
+    { "a bound thread gets back what the process may use", unbound },
+    { "a thread moves to a core that is not taken", move_to_a_free_core },
+    { "numbers of cores out of range are refused", out_of_range },
+    { "a pool is made once for each number of cores", kept },
+    { "what is enqueued runs", enqueued },
+    { "a parallel loop runs each iteration once", loops })
 
 HASS_TEST_SUITE (cpu_mask,
                  { "no more cores are available than the affinity mask has",

@@ -3,7 +3,9 @@
    and make no such calls where there are none.
 
    DESIGN. The program has a sched_yield of its own, which counts the calls of
-   each thread: the one core of these farms is the thread that calls them.
+   each thread and may take long, as if another worker had been there; and a
+   sched_setaffinity that counts. The one core of these farms is the thread that
+   calls them.
 
    Thread safety: one thread, beside the engine's. */
 #include <sched.h>
@@ -17,13 +19,22 @@
 #define N_LOADS 20
 #define UNIT_US 300
 
-static _Thread_local guint n_yields;
+static _Thread_local guint n_yields, n_bound, yield_us;
 
 int
 sched_yield (void)
 {
   n_yields++;
+  if (yield_us > 0)
+    usleep (yield_us);
   return (int)syscall (SYS_sched_yield);
+}
+
+int
+sched_setaffinity (pid_t pid, size_t size, const cpu_set_t *set)
+{
+  n_bound++;
+  return syscall (SYS_sched_setaffinity, pid, size, set) < 0 ? -1 : 0;
 }
 
 static gboolean
@@ -77,9 +88,39 @@ beside_a_gpu (void)
 static void
 among_themselves (void)
 {
+  n_bound = 0;
   CU_ASSERT_EQUAL (yields (NULL), 0);
+  CU_ASSERT_EQUAL (n_bound, 0);
+}
+
+/* Its yields take as long as if another worker had its core: it moves, less and
+   less often, and may run where it could before. */
+static void
+away_from_others (void)
+{
+  cpu_set_t before, after;
+  HassDevice *device = stand_in_new (&(StandInPlan){ .depth = 1 });
+  CU_ASSERT_EQUAL (sched_getaffinity (0, sizeof before, &before), 0);
+  yield_us = 2 * UNIT_US;
+  n_bound = 0;
+  gint64 begin = g_get_monotonic_time ();
+  yields (device);
+  gint64 took_us = g_get_monotonic_time () - begin;
+  yield_us = 0;
+  guint most = 1;
+  for (gint64 gap_us = 1000; gap_us < took_us; gap_us *= 2)
+    most++;
+  CU_ASSERT_EQUAL (sched_getaffinity (0, sizeof after, &after), 0);
+  CU_ASSERT_TRUE (CPU_EQUAL (&before, &after));
+  stand_in_free (device);
+  if (CPU_COUNT (&before) < 2)
+    hass_test_skip ("there is one core only");
+  else
+    CU_ASSERT_TRUE (n_bound >= 2 && n_bound <= 2 * most);
 }
 
 HASS_TEST_SUITE (yield,
                  { "cores beside a GPU yield between units", beside_a_gpu },
-                 { "cores among themselves do not", among_themselves })
+                 { "cores among themselves do not", among_themselves },
+                 { "who shares a core with another worker moves",
+                   away_from_others })
