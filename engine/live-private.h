@@ -17,6 +17,8 @@ typedef struct HassCrew
   guint n_inside;
 } HassCrew;
 
+typedef struct HassProxyThread HassProxyThread;
+
 typedef struct
 {
   HassJob *job;
@@ -29,10 +31,9 @@ typedef struct
   gboolean proxies_begin; /* rounds, too */
   HassCrew *crew;
   pthread_mutex_t seat_lock;
-  GArray *seats;          /* free worker indices; seat_lock */
-  pthread_t *proxies;     /* [n_devices], the caller's, as has_proxy */
-  gboolean *has_proxy;    /* [n_devices] */
-  GCancellable *unwanted; /* cancelled when the farm is over */
+  GArray *seats;             /* free worker indices; seat_lock */
+  HassProxyThread **proxies; /* [n_devices], the caller's; NULL: has none */
+  GCancellable *unwanted;    /* cancelled when the farm is over */
   _Atomic gboolean over;
   HassEvent end;                                  /* over has become TRUE */
   _Alignas(HASS_CACHE_LINE) _Atomic guint inside; /* helpers, come or coming */
@@ -65,6 +66,11 @@ void hass_yield_leave (HassWorker *worker);
 /* proxies.c */
 void hass_proxies_start (HassJob *job, HassLive *live);
 void hass_proxies_stop (HassJob *job, HassLive *live);
+
+/* proxy_threads.c */
+HassProxyThread *hass_proxy_thread_run (guint gpu, void (*func) (gpointer data),
+                                        gpointer data, int *failure);
+void hass_proxy_thread_wait (HassProxyThread *thread);
 
 /* progress.c */
 typedef struct HassProgressThread HassProgressThread;

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* proxies.c: starts the devices' threads and joins them; step 1 of proxy.c.
+/* proxies.c: starts the devices' proxies and waits for their end; step 1 of
+   proxy.c.
 
-   DESIGN. A thread opens its device, serves it and closes it. The farm's end
-   joins all of them, so none outlives the job. What may take long is opening:
+   DESIGN. A proxy opens its device, serves it and closes it, on a thread that
+   it is given (proxy_threads.c). The farm's end waits for all of them, so none
+   outlives the job. What may take long is opening:
    it begins when it can pay (proxy_need.c), and the farm's end cancels what
    open was given for that, so that a device that heeds it returns at once, not
    open and not failed.
@@ -10,8 +12,6 @@
    Thread safety: start and stop by the thread that called the farm. */
 #include "proxy-private.h"
 #include "record.h"
-
-#include "device/urgent-private.h"
 
 /* -- A thread ----------------------------------------------------------- */
 
@@ -93,13 +93,12 @@ proxy_free (HassProxy *p)
   g_free (p);
 }
 
-static gpointer
+static void
 run (gpointer data)
 {
   HassProxy *p = data;
   const HassDeviceOps *ops = p->device->ops;
   gint64 begin = hass_live_now (p->job);
-  hass_thread_urgent ();
   if (!hass_proxy_is_needed (p))
     leave_closed (p, begin);
   else if (open_device (p))
@@ -111,7 +110,6 @@ run (gpointer data)
         ops->transfers (p->device, &p->job->totals[p->d].transfers);
     }
   proxy_free (p);
-  return NULL;
 }
 
 /* What a device has to know of the farm. */
@@ -171,12 +169,10 @@ start_one (HassJob *job, HassLive *live, guint d, GError **error)
   /* Contexts of the cores come first; without a pool, the caller's. */
   guint first_gpu = job->cpu >= 0 ? 1 : 0;
   p->worker = &job->workers[MAX (job->n_cores, 1) + d - first_gpu];
-  int failure = pthread_create (&live->proxies[d], NULL, run, p);
-  if (failure == 0)
-    {
-      live->has_proxy[d] = TRUE;
-      return TRUE;
-    }
+  int failure = 0;
+  live->proxies[d] = hass_proxy_thread_run (d - first_gpu, run, p, &failure);
+  if (live->proxies[d])
+    return TRUE;
   g_set_error (error, HASS_ERROR, HASS_ERROR_DEVICE,
                "no thread can be made for %s: %s", traits->name,
                g_strerror (failure));
@@ -189,8 +185,7 @@ start_one (HassJob *job, HassLive *live, guint d, GError **error)
 void
 hass_proxies_start (HassJob *job, HassLive *live)
 {
-  live->proxies = g_new0 (pthread_t, MAX (job->n_devices, 1));
-  live->has_proxy = g_new0 (gboolean, MAX (job->n_devices, 1));
+  live->proxies = g_new0 (HassProxyThread *, MAX (job->n_devices, 1));
   live->unwanted = g_cancellable_new ();
   hass_event_init (&live->end);
   for (guint d = 0; d < job->n_devices; d++)
@@ -221,10 +216,9 @@ hass_proxies_stop (HassJob *job, HassLive *live)
   hass_event_notify (&live->end);
   g_cancellable_cancel (live->unwanted);
   for (guint d = 0; d < job->n_devices; d++)
-    if (live->has_proxy[d])
-      pthread_join (live->proxies[d], NULL);
+    if (live->proxies[d])
+      hass_proxy_thread_wait (live->proxies[d]);
   g_object_unref (live->unwanted);
   hass_event_clear (&live->end);
   g_free (live->proxies);
-  g_free (live->has_proxy);
 }
