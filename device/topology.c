@@ -84,18 +84,23 @@ find (hwloc_topology_t t, const char *pci)
 /* -- Placing threads ---------------------------------------------------- */
 
 /* One node, and so nothing to choose, as the kernel's list says: "0", where
-   others are "0-1" or "0,2". */
+   others are "0-1" or "0,2". Read once: each farm asks for each of its GPUs. */
 static gboolean
 one_node_locked (void)
 {
-  g_autofree char *text = NULL;
+  static enum { UNREAD, ONE, SEVERAL } listed; /* lock */
   if (looked || given_xml)
     {
       hwloc_topology_t t = look_locked ();
       return !t || hwloc_get_nbobjs_by_type (t, HWLOC_OBJ_NUMANODE) < 2;
     }
-  return !g_file_get_contents (NODES_WITH_CORES, &text, NULL, NULL)
-         || !strpbrk (text, "-,");
+  if (listed == UNREAD)
+    {
+      g_autofree char *text = NULL;
+      gboolean read = g_file_get_contents (NODES_WITH_CORES, &text, NULL, NULL);
+      listed = read && strpbrk (text, "-,") ? SEVERAL : ONE;
+    }
+  return listed == ONE;
 }
 
 /* Cores that are nearer than others; NULL: nobody knows. */
