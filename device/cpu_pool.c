@@ -167,23 +167,26 @@ place_thread (void)
 }
 
 /* Moves the calling thread to a CPU that is not taken, of those where it may
-   run, and lets it go to all of them again. Returns which; -1: there is none.
- */
+   run, the first from @from on, and lets it go to all of them again. Returns
+   which; -1: there is none. */
 int
-hass_cpu_pool_move (const cpu_set_t *taken)
+hass_cpu_pool_move (const cpu_set_t *taken, int from)
 {
   cpu_set_t own, one;
   if (sched_getaffinity (0, sizeof own, &own) != 0)
     return -1;
-  for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-    if (CPU_ISSET (cpu, &own) && !CPU_ISSET (cpu, taken))
-      {
-        CPU_ZERO (&one);
-        CPU_SET (cpu, &one);
-        sched_setaffinity (0, sizeof one, &one);
-        sched_setaffinity (0, sizeof own, &own);
-        return cpu;
-      }
+  for (int i = 0; i < CPU_SETSIZE; i++)
+    {
+      int cpu = (MAX (from, 0) + i) % CPU_SETSIZE;
+      if (!CPU_ISSET (cpu, &own) || CPU_ISSET (cpu, taken))
+        continue;
+      CPU_ZERO (&one);
+      CPU_SET (cpu, &one);
+      if (sched_setaffinity (0, sizeof one, &one) != 0)
+        continue;
+      sched_setaffinity (0, sizeof own, &own);
+      return cpu;
+    }
   return -1;
 }
 

@@ -21,7 +21,7 @@ typedef struct HassCpuPool HassCpuPool;
 
 guint hass_cpu_pool_available (void);
 void hass_cpu_pool_unbind (void);
-int hass_cpu_pool_move (const cpu_set_t *taken);
+int hass_cpu_pool_move (const cpu_set_t *taken, int from);
 HassCpuPool *hass_cpu_pool_get (guint n_cores, GError **error);
 guint hass_cpu_pool_cores (const HassCpuPool *pool);
 void hass_cpu_pool_enqueue (HassCpuPool *pool, void (*run) (gpointer data),

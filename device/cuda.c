@@ -105,6 +105,8 @@ open_device (HassDevice *device, const HassDeviceFarm *farm, GError **error)
                     d->gpu, hass_cudart ()->set_device ((int)d->gpu->index),
                     "open the device", error)
                 && set_budget (d, error);
+  /* What went wrong on this thread in an earlier farm is not this one's. */
+  hass_cudart ()->last_error ();
   d->farm = farm;
   d->lost = FALSE;
   d->n_queued = d->n_failing = 0;

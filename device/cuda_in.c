@@ -264,7 +264,7 @@ learn_link (HassCudaDevice *d, gint64 ns)
   for (guint i = 0; i < d->farm->n_constants; i++)
     {
       const HassConstant *c = &d->farm->constants[i];
-      if (!hass_memory_is_pinned (c->data, c->bytes))
+      if (c->bytes > 0 && !hass_memory_is_pinned (c->data, c->bytes))
         return;
       bytes += c->bytes;
     }

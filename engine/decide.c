@@ -50,9 +50,12 @@ ask (HassJob *job, HassSlot *slot, guint device, HassGrant *grant)
   seat->state = answer == HASS_TAKE   ? HASS_SEAT_ASK
                 : answer == HASS_WAIT ? HASS_SEAT_WAIT
                                       : HASS_SEAT_DONE;
-  seat->again_ns = answer == HASS_WAIT && grant->within_ns > 0
-                       ? job->engine->now (job) + grant->within_ns
-                       : 0;
+  seat->again_ns = 0;
+  if (answer == HASS_WAIT && grant->within_ns > 0)
+    {
+      gint64 now = job->engine->now (job);
+      seat->again_ns = now + MIN (grant->within_ns, G_MAXINT64 - now);
+    }
   return answer;
 }
 

@@ -38,6 +38,8 @@ typedef struct
   HassEvent end;                                  /* over has become TRUE */
   _Alignas(HASS_CACHE_LINE) _Atomic guint inside; /* helpers, come or coming */
   _Atomic guint coming;
+  _Atomic gint64 again_ns;    /* a hint; when cores are to ask; 0: no matter */
+  _Atomic gboolean has_asker; /* a helper sleeps until then */
 } HassLive;
 
 gint64 hass_live_now (HassJob *job);

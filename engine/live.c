@@ -196,11 +196,25 @@ hass_live_begin (HassJob *job, double unit_ns)
   return hass_job_begin_round (job) != NULL;
 }
 
-/* When cores that wait are to ask again; 0: nobody knows. */
-static gint64
-again (const HassJob *job, const HassSlot *slot)
+/* When cores that wait are to ask again; 0: they are not. Under the decision
+   lock. */
+static void
+note_again (HassJob *job)
 {
-  return slot && job->cpu >= 0 ? hass_decide_again_ns (slot, job->cpu) : 0;
+  HassLive *live = job->driver;
+  HassSlot *slot = atomic_load_explicit (&job->current, memory_order_relaxed);
+  gint64 ns = slot && job->cpu >= 0 ? hass_decide_again_ns (slot, job->cpu) : 0;
+  atomic_store_explicit (&live->again_ns, ns, memory_order_relaxed);
+}
+
+static gint64
+look_again (HassJob *job)
+{
+  HassLive *live = job->driver;
+  pthread_mutex_lock (&job->decision);
+  note_again (job);
+  pthread_mutex_unlock (&job->decision);
+  return atomic_load_explicit (&live->again_ns, memory_order_relaxed);
 }
 
 typedef enum
@@ -222,7 +236,6 @@ find_work (HassJob *job, double unit_ns, gboolean patient)
     return NOTHING;
   guint64 told = job->n_told;
   HassSlot *slot = atomic_load_explicit (&job->current, memory_order_relaxed);
-  gint64 again_ns = again (job, slot);
   if (slot && job->cpu >= 0 && hass_decide_cpu (job, slot))
     found = FOUND;
   else if (slot && hass_decide_stalled (job, slot))
@@ -232,10 +245,9 @@ find_work (HassJob *job, double unit_ns, gboolean patient)
   else if (atomic_load_explicit (&job->generated, memory_order_seq_cst)
            && hass_job_idle (job))
     found = FINISHED;
-  /* A completion that was told here may be what others wait for, and the
-     caller has to know when to ask again. */
-  gboolean news = found == FOUND || job->n_told != told
-                  || (slot && again (job, slot) != again_ns);
+  note_again (job);
+  /* A completion that was told here may be what others wait for. */
+  gboolean news = found == FOUND || job->n_told != told;
   pthread_mutex_unlock (&job->decision);
   if (news)
     hass_live_changed (job);
@@ -293,6 +305,30 @@ may_have_work (HassJob *job)
              || (slot && hass_decide_pullable (slot)));
 }
 
+/* Where the strategy lets the cores wait for so long only, one of them sleeps
+   here until then, because the caller may be busy. FALSE: it need not. */
+static gboolean
+wait_to_ask (HassJob *job)
+{
+  HassLive *live = job->driver;
+  gboolean nobody = FALSE;
+  if (G_LIKELY (atomic_load_explicit (&live->again_ns, memory_order_relaxed)
+                == 0)
+      || !atomic_compare_exchange_strong_explicit (&live->has_asker, &nobody,
+                                                   TRUE, memory_order_acquire,
+                                                   memory_order_relaxed))
+    return FALSE;
+  guint64 epoch = hass_event_prepare (&job->event);
+  gint64 again_ns = hass_job_stopping (job) ? 0 : look_again (job);
+  if (again_ns > 0)
+    hass_event_wait (&job->event, epoch,
+                     MAX (again_ns - hass_live_now (job), 0));
+  else
+    hass_event_cancel (&job->event);
+  atomic_store_explicit (&live->has_asker, FALSE, memory_order_release);
+  return again_ns > 0;
+}
+
 /* A core's stay in the job. */
 static void
 core_task (gpointer data)
@@ -308,7 +344,7 @@ core_task (gpointer data)
       atomic_fetch_sub_explicit (&live->coming, 1, memory_order_relaxed);
       for (guint i = 0; i < 2 && may_have_work (job); i++)
         let_in (job);
-      while (work_or_spin (job, worker, &first))
+      while (work_or_spin (job, worker, &first) || wait_to_ask (job))
         ;
       double unit_ns = worker->unit_ns; /* the seat may be taken next */
       hass_yield_leave (worker);
@@ -333,11 +369,7 @@ core_task (gpointer data)
 static gint64
 patience (HassJob *job)
 {
-  gint64 until = job->deadline_ns;
-  pthread_mutex_lock (&job->decision);
-  gint64 again_ns
-      = again (job, atomic_load_explicit (&job->current, memory_order_relaxed));
-  pthread_mutex_unlock (&job->decision);
+  gint64 until = job->deadline_ns, again_ns = look_again (job);
   if (again_ns > 0 && (until == 0 || again_ns < until))
     until = again_ns;
   return until > 0 ? MAX (until - hass_live_now (job), 0) : -1;
@@ -368,6 +400,7 @@ work_until (HassJob *job, gboolean (*done) (HassJob *job))
           hass_event_cancel (&job->event);
           continue;
         }
+      hass_yield_leave (worker);
       hass_event_wait (&job->event, epoch, patience (job));
       hass_job_check_deadline (job, hass_live_now (job));
       worker->now_ns = 0;

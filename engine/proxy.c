@@ -225,9 +225,10 @@ patience (HassProxy *p)
   HassSlot *slot = atomic_load_explicit (&job->current, memory_order_relaxed);
   gint64 again_ns = slot ? hass_decide_again_ns (slot, p->d) : 0;
   pthread_mutex_unlock (&job->decision);
-  if (again_ns > 0)
-    again_ns = MAX (again_ns - hass_live_now (job), 0);
-  return again_ns > 0 && (ns < 0 || again_ns < ns) ? again_ns : ns;
+  if (again_ns == 0)
+    return ns;
+  gint64 left_ns = MAX (again_ns - hass_live_now (job), 0);
+  return ns < 0 || left_ns < ns ? left_ns : ns;
 }
 
 /* Nothing waits, nothing runs and nothing will come: a proxy that leaves now

@@ -126,7 +126,8 @@ run_round (HassVirtualWorld *w)
   while (w->heap->len > 0)
     {
       HassVirtualDue event = hass_virtual_pop (w);
-      if (event.core < 0 && !event.bundle && slot->state != HASS_SLOT_RUNNING)
+      if (event.core < 0 && !event.bundle
+          && (slot->state != HASS_SLOT_RUNNING || hass_job_stopping (job)))
         continue;
       w->clock = event.t;
       check_stop (w);

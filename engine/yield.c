@@ -15,7 +15,8 @@
       in which they moved in 13, a sixth of a core, and those took 1.5 to 5 %
       less time. A sleep of an instant, so that the kernel would choose anew,
    did half of that.) Where other programs have the cores that look free, moving
-      does not help, and each worker does it less and less.
+      does not help, and each worker does it less and less, until it was quiet
+   for a while.
 
    Thread safety: the worker's thread; where each is may be read by all. */
 #include "live-private.h"
@@ -45,10 +46,15 @@ move (HassJob *job, HassWorker *worker)
       if (cpu >= 0 && cpu < CPU_SETSIZE)
         CPU_SET (cpu, &taken);
     }
-  int cpu = hass_cpu_pool_move (&taken);
+  /* Two that share a core begin to look at different ones. */
+  int here = atomic_load_explicit (&worker->cpu, memory_order_relaxed);
+  int cpu = hass_cpu_pool_move (&taken, here + 1 + (int)worker->index);
   if (cpu >= 0)
     atomic_store_explicit (&worker->cpu, cpu, memory_order_relaxed);
-  worker->move_gap_ns = MAX (2 * worker->move_gap_ns, MOVE_GAP_NS);
+  gboolean quiet
+      = worker->now_ns - worker->move_at_ns > 8 * worker->move_gap_ns;
+  worker->move_gap_ns
+      = quiet ? MOVE_GAP_NS : MAX (2 * worker->move_gap_ns, MOVE_GAP_NS);
   worker->now_ns = hass_live_now (job);
   worker->move_at_ns = worker->now_ns + worker->move_gap_ns;
 }
@@ -57,13 +63,13 @@ move (HassJob *job, HassWorker *worker)
 void
 hass_yield (HassJob *job, HassWorker *worker)
 {
-  gint64 before_ns = worker->now_ns;
-  if (before_ns > 0 && before_ns - worker->yielded_ns < YIELD_NS)
+  if (worker->now_ns > 0 && worker->now_ns - worker->yielded_ns < YIELD_NS)
     return;
+  gint64 before_ns = hass_live_now (job);
   sched_yield ();
   worker->now_ns = hass_live_now (job);
   atomic_store_explicit (&worker->cpu, sched_getcpu (), memory_order_relaxed);
-  if (before_ns > 0 && worker->now_ns - before_ns > SHARED_NS
+  if (worker->now_ns - before_ns > SHARED_NS
       && worker->now_ns >= worker->move_at_ns)
     move (job, worker);
   worker->yielded_ns = worker->now_ns;

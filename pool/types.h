@@ -91,11 +91,12 @@ typedef enum
  *   100 us a chunk) that pulling would cost more than computing.
  * @in_flight: GPU: the device is asked again while fewer than so many
  *   bundles are on it; 0 means 1.
- * @within_ns: with WAIT: asked again after so long, too; 0: not before a
- *   completion. Later where nobody is there to ask: for the CPU pool while
- *   the caller of the farm is in its generator, for a GPU while it has bundles.
  * @taken, @first: filled in by the engine before granted() and observe():
  *   units really taken, and their first position.
+ * @within_ns: with WAIT: asked again after so long at the latest; 0: only after
+ *   a completion. Waking a thread takes some 50 us, so less is of no use. A GPU
+ *   that has bundles is asked when one is back. When nothing is in flight all
+ *   who wait are asked with force, however long they wanted to wait.
  *
  * The engine sets all fields to 0 and @share to the asking device first.
  */
@@ -108,9 +109,9 @@ typedef struct
   guint64 multiple;
   guint64 chunk;
   guint in_flight;
-  gint64 within_ns;
   guint64 taken;
   guint64 first;
+  gint64 within_ns;
 } HassGrant;
 
 G_END_DECLS

@@ -264,10 +264,11 @@ typedef struct
   gboolean reversed; /* GPUs take from the front, cores from the back */
   const char *why;   /* of the last decision, for people */
 
-  /* auto_cpu.c: all cores have waited in this round, since so many completions;
-     in vain. */
-  gboolean waited, waited_long;
-  guint64 waited_at;
+  /* auto_cpu.c: all cores wait, since then and so many completions, for so long
+     at most; and have waited in this round. */
+  double wait_ns, waited_ns;
+  gint64 wait_from_ns;
+  guint64 wait_told;
 
   /* auto_guard.c. Arm d: that device alone; n: all; n + 1: all but the CPU. */
   HassAutoArm *arms; /* [n + 2] */

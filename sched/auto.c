@@ -220,7 +220,7 @@ begin_round (gpointer self, HassRound *round)
       m->entered = m->back = FALSE;
     }
   s->n_waited = 0;
-  s->waited = s->waited_long = FALSE;
+  s->wait_ns = s->waited_ns = 0;
   s->begun = FALSE;
   s->begin_ns = s->now_ns;
   s->share_back = 0;

@@ -149,19 +149,21 @@ opens_within (const HassAuto *s, const HassRound *round, double ns,
   return FALSE;
 }
 
-/* All cores wait for a GPU, but no longer than costs a trifle should it be of
-   no use, and only once a round if nothing comes of it. */
+/* All cores wait for a GPU, in all of a round no longer than costs a trifle
+   should it be of no use. Time is known by completions: when none has come
+   since, the wait has been as long as it might be. */
 static gboolean
 may_wait (HassAuto *s, double cpu_ns, HassGrant *grant)
 {
-  if (s->waited && s->waited_at == s->n_told)
-    s->waited_long = TRUE;
-  if (s->waited_long)
-    return FALSE;
-  s->waited = TRUE;
-  s->waited_at = s->n_told;
-  grant->within_ns = (gint64)(WAIT_PART * cpu_ns) + 1;
-  return TRUE;
+  if (s->wait_ns > 0 && s->wait_told == s->n_told)
+    s->waited_ns += s->wait_ns;
+  else if (s->wait_ns > 0)
+    s->waited_ns += MIN (s->now_ns - s->wait_from_ns, s->wait_ns);
+  s->wait_ns = MAX (WAIT_PART * cpu_ns - s->waited_ns, 0);
+  s->wait_told = s->n_told;
+  s->wait_from_ns = s->now_ns;
+  grant->within_ns = (gint64)s->wait_ns;
+  return grant->within_ns > 0;
 }
 
 /* While a GPU is not measured: one long unit for each core that asks, since

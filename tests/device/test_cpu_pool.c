@@ -66,11 +66,11 @@ move_to_a_free_core (void)
       {
         taken = own;
         CPU_CLR (c, &taken);
-        CU_ASSERT_EQUAL (hass_cpu_pool_move (&taken), c);
+        CU_ASSERT_EQUAL (hass_cpu_pool_move (&taken, 3 * c), c);
         CU_ASSERT_EQUAL (sched_getaffinity (0, sizeof after, &after), 0);
         CU_ASSERT_TRUE (CPU_EQUAL (&own, &after));
       }
-  CU_ASSERT_EQUAL (hass_cpu_pool_move (&own), -1);
+  CU_ASSERT_EQUAL (hass_cpu_pool_move (&own, 0), -1);
 }
 
 static void

@@ -15,7 +15,7 @@ enum
 {
   UNITS = 40,
   WAIT_MS = 3,
-  BUSY_MS = 150 /* the other device, with its first half of the units */
+  BUSY_MS = 300 /* the other device, with its first half of the units */
 };
 
 /* -- The strategy ------------------------------------------------------- */
@@ -99,10 +99,23 @@ gpu_worker (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
   return TRUE;
 }
 
+/* All loads, then nothing for longer than the other device is busy. */
+static gboolean
+emit_and_rest (HassEmitter *emitter, gpointer data, GError **error)
+{
+  (void)data, (void)error;
+  HassLoad load = { .size = 1 };
+  for (guint i = 0; i < UNITS; i++)
+    if (!hass_emitter_emit (emitter, &load))
+      return FALSE;
+  g_usleep (1000 * 2 * BUSY_MS);
+  return TRUE;
+}
+
 /* Completions before the device that waits, for at most so long, was asked
    again. On the machine of @platform, or live. */
 static guint64
-heard (guint waits, gint64 within_ns, const char *platform)
+heard (guint waits, gint64 within_ns, const char *platform, gboolean emitted)
 {
   gulong unit_us = waits == 0 ? 10 : 1000 * BUSY_MS / (UNITS / 2);
   HassLoad loads[UNITS] = { { .size = 1 } };
@@ -119,12 +132,13 @@ heard (guint waits, gint64 within_ns, const char *platform)
   told.n_completed = told.heard = 0;
   told.first_ns = 0;
   farm.name = "waits";
-  farm.loads = loads;
-  farm.n_loads = UNITS;
+  farm.loads = emitted ? NULL : loads;
+  farm.n_loads = emitted ? 0 : UNITS;
+  farm.generate = emitted ? emit_and_rest : NULL;
   farm.cpu_worker = cpu_worker;
   farm.gpu_worker = gpu_worker;
   farm.user_data = &unit_us;
-  farm.run.n_cores = 1;
+  farm.run.n_cores = emitted ? 2 : 1;
   farm.run.strategy = half.name;
   farm.run.platform = platform;
   farm.run.devices = &gpu;
@@ -143,11 +157,11 @@ heard (guint waits, gint64 within_ns, const char *platform)
 static void
 asked_in_time (guint waits, const char *platform)
 {
-  CU_ASSERT_EQUAL (heard (waits, 1000000 * WAIT_MS, platform), 0);
+  CU_ASSERT_EQUAL (heard (waits, 1000000 * WAIT_MS, platform, FALSE), 0);
   CU_ASSERT_TRUE (told.first_ns >= 1000000 * WAIT_MS);
   if (*platform)
     CU_ASSERT_TRUE (told.first_ns < 1000000 * WAIT_MS + 100000);
-  CU_ASSERT_EQUAL (heard (waits, 0, platform), 1);
+  CU_ASSERT_EQUAL (heard (waits, 0, platform, FALSE), 1);
 }
 
 static void
@@ -155,6 +169,21 @@ live (void)
 {
   asked_in_time (0, "");
   asked_in_time (1, "");
+}
+
+/* So short that it is over before anybody can sleep. */
+static void
+for_an_instant (void)
+{
+  for (guint waits = 0; waits < 2; waits++)
+    CU_ASSERT_EQUAL (heard (waits, 1, "", FALSE), 0);
+}
+
+/* Another core asks. The round may begin with fewer than all loads. */
+static void
+while_the_caller_rests (void)
+{
+  CU_ASSERT_EQUAL (heard (0, 1000000 * WAIT_MS, "", TRUE), 0);
 }
 
 /* One work takes a core 1 us, or so long as half of them are to take. */
@@ -177,4 +206,7 @@ in_virtual_time (void)
 }
 
 HASS_TEST_SUITE (waits, { "on the real machine", live },
+                 { "also for an instant", for_an_instant },
+                 { "also while the generator does nothing",
+                   while_the_caller_rests },
                  { "in virtual time", in_virtual_time })
