@@ -260,15 +260,14 @@ copy_constants (HassCudaDevice *d, GError **error)
 static void
 learn_link (HassCudaDevice *d, gint64 ns)
 {
-  guint64 bytes = 0;
-  for (guint i = 0; i < d->farm->n_constants; i++)
+  guint64 bytes = d->transfers.constant_bytes;
+  gboolean tells = bytes >= TELLING_BYTES && ns > 0;
+  for (guint i = 0; i < d->farm->n_constants && tells; i++)
     {
       const HassConstant *c = &d->farm->constants[i];
-      if (c->bytes > 0 && !hass_memory_is_pinned (c->data, c->bytes))
-        return;
-      bytes += c->bytes;
+      tells = c->bytes == 0 || hass_memory_is_pinned (c->data, c->bytes);
     }
-  if (bytes < TELLING_BYTES || ns <= 0)
+  if (!tells)
     return;
   pthread_mutex_lock (&d->gpu->lock);
   d->gpu->link_bytes_per_ns

@@ -10,13 +10,13 @@
       beside another one, and leaves both there for tens of ms, although another
       core is idle most of the time. A worker whose yield took longer than a
       proxy's turn moves to a core on which no worker of the farm yielded last.
-      (16 cores and one H200, Linux 6.18: of 76 searches of 55 ms two workers
+      16 cores and one H200, Linux 6.18: of 76 searches of 55 ms two workers
       shared a core for more than 5 ms in 51, and half a core was lost; of 70
       in which they moved in 13, a sixth of a core, and those took 1.5 to 5 %
       less time. A sleep of an instant, so that the kernel would choose anew,
-   did half of that.) Where other programs have the cores that look free, moving
-      does not help, and each worker does it less and less, until it was quiet
-   for a while.
+      did half of that. Where other programs have the cores that look free,
+      moving does not help, and each worker does it less and less, until it was
+      quiet for a while.
 
    Thread safety: the worker's thread; where each is may be read by all. */
 #include "live-private.h"

@@ -192,10 +192,9 @@ long_unit (HassAuto *s, const HassRound *round, double unit_ns, double cpu_rate,
       && (many || busy || may_wait (s, cpu_ns, grant)))
     return 0;
   s->why = "until a GPU is open that soon will be, because units are long";
-  if (is_long (s, round)
-      && ((busy && opens_within (s, round, LONGER * unit_ns, unit_ns))
-          || (!busy && opens_within (s, round, WAIT_PART * cpu_ns, unit_ns)
-              && may_wait (s, cpu_ns, grant))))
+  double soon_ns = busy ? LONGER * unit_ns : WAIT_PART * cpu_ns;
+  if (is_long (s, round) && opens_within (s, round, soon_ns, unit_ns)
+      && (busy || may_wait (s, cpu_ns, grant)))
     return 0;
   s->why = "one unit, because units are long and a GPU is not measured yet";
   return 1;
