@@ -336,6 +336,7 @@ bundle_done (HassVirtualWorld *w, HassSlot *slot, HassVirtualBundle *b)
   told->bytes += b->bytes;
   told->h2d_ns += b->h2d_ns - submit_ns (w, b);
   told->kernel_ns += b->kernel_ns;
+  told->kernel_busy_ns += b->kernel_ns;
   told->d2h_ns += b->d2h_ns;
   told->end_ns = w->clock;
   told->failed |= done.n == 0;

@@ -200,6 +200,9 @@ typedef struct
   /* Decayed: what bundles took on the way in, there, and on the way out. */
   double in_ns, kernels_ns, out_ns;
 
+  /* Decayed: for how long kernels kept it busy, and their work. */
+  double computed_ns, computed_work;
+
   /* auto_pipeline.c: from when on its stages are known well enough. */
   HassFit stages[HASS_AUTO_STAGES];
   gboolean pipelined;
@@ -275,6 +278,7 @@ typedef struct
   guint streak;      /* rounds since that changed */
   guint arm, used;   /* of this round; of the last one that was measured */
   gboolean chosen;   /* and not for want of knowledge */
+  gboolean together; /* all have done such a round */
   double round_work, planned_ns;
   guint64 retry_at, retry_gap, probe_at; /* rounds */
   gboolean probing, probed;              /* still; in this round */

@@ -76,8 +76,8 @@ hass_auto_ends_begin (HassAuto *s, const HassRound *round)
     return;
   gboolean before = s->reversed;
   guint64 number = hass_round_number (round);
-  s->trying_end = s->chosen && s->arm == s->n && number >= FIRST_TRIAL
-                  && number >= s->try_end_at;
+  s->trying_end = s->chosen && s->arm == s->n && s->used == s->n
+                  && number >= FIRST_TRIAL && number >= s->try_end_at;
   s->reversed = s->best_end != s->trying_end;
   if (s->reversed != before)
     change_ends (s);

@@ -13,13 +13,17 @@
       gets a bundle while the others are idle. If it is faster then, it is so
       much faster alone, and its arm's factor falls. Who does less than a third
       would win alone only if the others slowed it down more than threefold, and
-      costs them the time of its bundle to find out.
+      costs them the time of its bundle to find out. A GPU's kernels run on
+      the GPU, where nobody else is: where they alone would take as long as all
+      together take, it cannot be faster, and is not measured.
+      The first round that all do together is planned from one round, in which
+      they were still new, and is no measure of how well they do.
    3. A round begins under the arm that would take least. An arm that was only
       thought to be fast is soon known, because its factor is measured as soon
       as it is used; so what is used in the long run is the fastest of what
       was measured. All together are tried again in longer and longer
-      intervals. When one alone takes much longer than it should, all take
-      part in the rest of the round.
+      intervals, in rounds in which nothing else is tried. When one alone takes
+   much longer than it should, all take part in the rest of the round.
    4. What devices show under another arm must not change what is believed of
       the arm before, as devices that slow each other down are faster alone:
       when the arm has changed, factors are set so that estimates stay.
@@ -186,7 +190,7 @@ hass_auto_guard_begin (HassAuto *s, const HassRound *round)
       s->retry_gap = s->retry_gap > 0 ? s->retry_gap : FIRST_RETRY;
       s->retry_at = number + s->retry_gap;
     }
-  if (s->arm == s->n && number >= s->probe_at
+  if (s->arm == s->n && s->used == s->n && number >= s->probe_at
       && s->env->farm != HASS_FARM_FUNCTION)
     s->probing = TRUE;
   s->probed = s->probe_later = FALSE;
@@ -237,6 +241,16 @@ hass_auto_guard_give_up (HassAuto *s)
   s->chosen = FALSE;
 }
 
+/* Of a whole round on that GPU, as its kernels took of late; 0: unknown. */
+static double
+kernels_ns (const HassAuto *s, guint device)
+{
+  const HassAutoMember *m = &s->members[device];
+  return m->computed_work > 0
+             ? m->computed_ns / m->computed_work * s->round_work
+             : 0;
+}
+
 /* Devices that were measured alone in this round: what it would have taken
    them, over what is planned by what they do beside others. */
 static void
@@ -248,6 +262,7 @@ believe_solo (HassAuto *s)
       double plan_ns = planned_ns (s, d, s->round_work);
       double ns
           = m->copy_ns + m->solo_fixed_ns + m->solo_ns_per_work * s->round_work;
+      ns = MAX (ns, kernels_ns (s, d));
       if (m->solo_ns_per_work > 0 && s->arms[d].rounds == 0
           && isfinite (plan_ns))
         s->arms[d].factor = MIN (ns / MAX (plan_ns, 1), 1);
@@ -290,8 +305,10 @@ hass_auto_guard_end (HassAuto *s, const HassRoundSummary *summary)
   for (guint d = 0; d < s->n; d++)
     average (s, d, &summary->devices[d]);
   believe_solo (s);
-  if (s->probed)
-    return; /* much of it was idle */
+  gboolean first = s->arm == s->n && !s->together;
+  s->together |= first;
+  if (s->probed || first)
+    return; /* much of it was idle; it was planned from one round */
   double plan_ns = planned_ns (s, s->arm, s->round_work);
   double factor = CLAMP (summary->makespan_ns / MAX (plan_ns, 1), 0.5, 8);
   /* In the first of them its devices were not well known yet. */
@@ -342,6 +359,19 @@ solo_work (const HassAuto *s, const HassRound *round, guint device)
               MAX (fixed_ns * r->rate, s->unit_work));
 }
 
+/* A GPU's kernels alone would take longer than all devices together. */
+static gboolean
+kernels_forbid (HassAuto *s, guint device)
+{
+  double ns = kernels_ns (s, device);
+  if (s->env->cost == HASS_COST_UNKNOWN || ns < s->arms[s->n].ns)
+    return FALSE;
+  s->probe_later = TRUE; /* if all turn out to take longer */
+  HASS_AUTO_NOTE (s, "%s alone would need %.4g ms for kernels",
+                  s->env->devices[device].name, ns * 1e-6);
+  return TRUE;
+}
+
 /* Is it worth it, and does it cost little? One of devices that are alike
    stands for all. */
 static gboolean
@@ -357,6 +387,8 @@ worth_probing (HassAuto *s, const HassRound *round, guint device)
   if (s->members[device].probe_at > hass_round_number (round))
     return FALSE;
   if (!r->runs || r->rate < PROBE_SHARE * sum || r->rate >= sum)
+    return FALSE;
+  if (kernels_forbid (s, device))
     return FALSE;
   double ns
       = solo_work (s, round, device) / r->rate + s->members[device].copy_ns;

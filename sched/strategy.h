@@ -110,6 +110,9 @@ typedef enum
  * @worker_ns: what the GPU worker's own calls took on the host: some us, but
  *   the first time, when libraries are loaded and handles made while the GPU
  *   waits, often 0.1 s.
+ * @kernel_busy_ns: for so long the device was busy with kernels of the grant:
+ *   @kernel_ns of all its bundles, but no time twice in which kernels of two
+ *   of them were there. 0: unknown, and for a CPU pool.
  */
 typedef struct
 {
@@ -124,6 +127,7 @@ typedef struct
   gboolean failed;
   double host_ns;
   double worker_ns;
+  double kernel_busy_ns;
 } HassCompletion;
 
 /* What a device did in a round. last_finish_ns counts from the round's

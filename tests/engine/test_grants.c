@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_grants.c: what becomes of a grant on a device: parts that are alike, and
-   what the strategy hears of the time that the GPU worker itself took.
+   what the strategy hears of the time that the GPU worker itself and kernels
+   took.
    Thread safety: one thread, beside the engine's and the stand-in's. */
 #include <unistd.h>
 
@@ -164,8 +165,8 @@ bundles_are_rows (void)
 
 /* -- What a worker's own calls take ------------------------------------- */
 
-static double worker_ns[8];
-static guint n_told;
+static HassCompletion told[8];
+static guint n_told, n_in_flight;
 
 static HassAnswer
 grant_one (gpointer self, HassRound *round, guint device, gboolean force,
@@ -174,7 +175,7 @@ grant_one (gpointer self, HassRound *round, guint device, gboolean force,
   (void)self, (void)round, (void)device, (void)force;
   grant->source = HASS_FROM_FRONT;
   grant->units = 1;
-  grant->in_flight = 1;
+  grant->in_flight = n_in_flight;
   return HASS_TAKE;
 }
 
@@ -182,8 +183,8 @@ static void
 note (gpointer self, HassRound *round, const HassCompletion *done)
 {
   (void)self, (void)round;
-  if (n_told < G_N_ELEMENTS (worker_ns))
-    worker_ns[n_told++] = done->worker_ns;
+  if (n_told < G_N_ELEMENTS (told))
+    told[n_told++] = *done;
 }
 
 static gboolean
@@ -197,12 +198,14 @@ slow_at_first (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
   return counting_gpu_worker (bundle, stream, NULL, error);
 }
 
+/* A farm of five loads, one to a bundle, on a GPU that does as @plan says. */
 static void
-setup_is_told (void)
+hear (HassGpuWorkerFunc worker, gpointer data, guint in_flight,
+      const FakePlan *plan)
 {
   static const HassStrategyOps ops = { .struct_size = sizeof (HassStrategyOps),
                                        .name = "one-by-one-told",
-                                       .summary = "notes what workers took",
+                                       .summary = "notes what it is told",
                                        .source = "tests",
                                        .farms = HASS_FARM_COMBINE,
                                        .create = create,
@@ -211,33 +214,68 @@ setup_is_told (void)
   HassLoad loads[5] = {
     { .size = 1 }, { .size = 1 }, { .size = 1 }, { .size = 1 }, { .size = 1 }
   };
-  gboolean made = FALSE;
   g_autoptr (GError) error = NULL;
   HassDataFarm farm = HASS_DATA_FARM_INIT;
   hass_strategy_register (&ops, NULL);
-  fake_machine_begin (&(FakePlan){ .n_devices = 1 });
+  fake_machine_begin (plan);
+  n_told = 0;
+  n_in_flight = in_flight;
   farm.name = "told";
   farm.loads = loads;
   farm.n_loads = G_N_ELEMENTS (loads);
-  farm.gpu_worker = slow_at_first;
-  farm.user_data = &made;
+  farm.gpu_worker = worker;
+  farm.user_data = data;
   farm.run.strategy = ops.name;
   farm.run.platform = "";
   counting_reset ();
-  watchdog (60, "a farm with a slow first bundle");
+  watchdog (60, "a farm that is listened to");
   CU_ASSERT_TRUE (hass_data_farm_combine (&farm, NULL, &error));
   watchdog (0, NULL);
   CU_ASSERT_PTR_NULL (error);
   CU_ASSERT_EQUAL (n_told, G_N_ELEMENTS (loads));
-  CU_ASSERT_TRUE (worker_ns[0] >= SETUP_US * 1e3);
-  for (guint i = 1; i < n_told; i++)
-    CU_ASSERT_TRUE (worker_ns[i] > 0);
   fake_machine_end ();
 }
 
-HASS_TEST_SUITE (grants, { "parts of a grant are alike", parts_are_alike },
-                 { "of a farm with a gpu_multiple they end at one",
-                   parts_end_at_multiples },
-                 { "so its bundles are whole rows", bundles_are_rows },
-                 { "a worker's own time is told, the first one's too",
-                   setup_is_told })
+static void
+setup_is_told (void)
+{
+  gboolean made = FALSE;
+  hear (slow_at_first, &made, 1, &(FakePlan){ .n_devices = 1 });
+  CU_ASSERT_TRUE (told[0].worker_ns >= SETUP_US * 1e3);
+  for (guint i = 1; i < n_told; i++)
+    CU_ASSERT_TRUE (told[i].worker_ns > 0);
+}
+
+/* -- How long kernels kept a device busy --------------------------------- */
+
+#define KERNEL_US 3000
+
+/* With three bundles in flight a kernel's time holds the wait for the kernel
+   before, or both run at the same time. */
+static void
+busy_with_kernels (void)
+{
+  for (guint in_flight = 1; in_flight <= 3; in_flight += 2)
+    {
+      double busy_ns = 0, kernel_ns = 0;
+      hear (counting_gpu_worker, NULL, in_flight,
+            &(FakePlan){ .n_devices = 1, .kernel_delay_us = KERNEL_US });
+      for (guint i = 0; i < n_told; i++)
+        {
+          busy_ns += told[i].kernel_busy_ns;
+          kernel_ns += told[i].kernel_ns;
+        }
+      double took_ns = told[n_told - 1].end_ns - told[0].grant_ns;
+      CU_ASSERT_TRUE (kernel_ns >= n_told * KERNEL_US * 1e3);
+      CU_ASSERT_TRUE (busy_ns <= took_ns && busy_ns <= kernel_ns);
+      CU_ASSERT_TRUE (busy_ns
+                      >= (in_flight > 1 ? 1 : n_told) * 0.99 * KERNEL_US * 1e3);
+    }
+}
+
+HASS_TEST_SUITE (
+    grants, { "parts of a grant are alike", parts_are_alike },
+    { "of a farm with a gpu_multiple they end at one", parts_end_at_multiples },
+    { "so its bundles are whole rows", bundles_are_rows },
+    { "a worker's own time is told, the first one's too", setup_is_told },
+    { "no time of kernels that overlap is counted twice", busy_with_kernels })

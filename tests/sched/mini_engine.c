@@ -16,7 +16,7 @@ typedef enum
 typedef struct
 {
   gboolean busy;
-  double begin_ns, end_ns, copy_ns;
+  double begin_ns, end_ns, copy_ns, kernel_ns;
   HassExtent extent;
   guint grant; /* index in the log, GPUs */
 } Lane;
@@ -301,17 +301,19 @@ grant_gpu (Run *run, guint device, HassGrant *grant, MiniGrant *log)
     }
   double work = MAX (cost_of (run, e), gpu->fill_work);
   double copy_ns = work * gpu->copy_ns_per_work;
+  double kernel_ns = work * gpu->ns_per_work * run->farm->kernels;
   Lane *lane = &run->lanes[run->round->counter_of[device]];
-  *lane
-      = (Lane){ .busy = TRUE,
-                .begin_ns = run->farm->now_ns,
-                .end_ns
-                = run->farm->now_ns + gpu->latency_ns + copy_ns
-                  + vary (run, work * gpu->ns_per_work) * quarrel (run, device)
-                  + (run->farm->bundles[device] == 0 ? gpu->first_ns : 0),
-                .copy_ns = copy_ns,
-                .extent = e,
-                .grant = run->farm->grants->len };
+  *lane = (Lane){ .busy = TRUE,
+                  .begin_ns = run->farm->now_ns,
+                  .end_ns
+                  = run->farm->now_ns + gpu->latency_ns + copy_ns + kernel_ns
+                    + vary (run, work * gpu->ns_per_work - kernel_ns)
+                          * quarrel (run, device)
+                    + (run->farm->bundles[device] == 0 ? gpu->first_ns : 0),
+                  .copy_ns = copy_ns,
+                  .kernel_ns = kernel_ns,
+                  .extent = e,
+                  .grant = run->farm->grants->len };
   log->units = e.n;
   log->least = INFINITY;
   for (guint32 i = 0; i < e.n; i++)
@@ -342,6 +344,7 @@ bundle_finishes (Run *run, guint device, guint counter)
           .start_ns = (gint64)lane->begin_ns,
           .end_ns = (gint64)lane->end_ns,
           .h2d_ns = lane->copy_ns,
+          .kernel_busy_ns = lane->kernel_ns,
           .host_ns = gpu->host_ns_per_work * cost_of (run, lane->extent),
           .worker_ns
           = gpu->tells_first && farm->bundles[device] == 0 ? gpu->first_ns : 0,

@@ -40,7 +40,8 @@ best_alone_ns (const MiniDevice *devices, guint n, guint32 units)
 
 /* A machine and a round of any proportion. */
 static MiniFarm *
-random_machine (GRand *rand, guint seed, double quarrel, guint *units)
+random_machine (GRand *rand, guint seed, double quarrel, double kernels,
+                guint *units)
 {
   MiniDevice devices[4];
   guint n = g_rand_int_range (rand, 2, 5);
@@ -54,6 +55,7 @@ random_machine (GRand *rand, guint seed, double quarrel, guint *units)
   MiniFarm *farm = mini_farm_new ("auto", HASS_FARM_COMBINE, HASS_COST_EQUAL,
                                   devices, n, seed);
   farm->quarrel = quarrel * g_rand_double (rand);
+  farm->kernels = kernels > 0 ? kernels * g_rand_double (rand) : 0;
   return farm;
 }
 
@@ -61,7 +63,7 @@ random_machine (GRand *rand, guint seed, double quarrel, guint *units)
    their best device alone, once each has been seen; rounds in which all are
    tried again are left out. */
 static guint
-machines_behind (guint32 seed, double quarrel, double *worst)
+machines_behind (guint32 seed, double quarrel, double kernels, double *worst)
 {
   g_autoptr (GRand) rand = g_rand_new_with_seed (seed);
   guint behind = 0, forced = 0;
@@ -69,7 +71,7 @@ machines_behind (guint32 seed, double quarrel, double *worst)
   for (guint trial = 0; trial < TRIALS; trial++)
     {
       guint units;
-      MiniFarm *farm = random_machine (rand, trial, quarrel, &units);
+      MiniFarm *farm = random_machine (rand, trial, quarrel, kernels, &units);
       MiniRound result;
       double last_ns = 0;
       double best_ns = best_alone_ns (farm->devices, farm->n, units);
@@ -93,19 +95,24 @@ static void
 hardly_ever_behind_the_best_alone (void)
 {
   double worst;
-  guint behind = machines_behind (1234, 0, &worst);
+  guint behind = machines_behind (1234, 0, 0, &worst);
   printf ("\n    %u of %u, worst %.3f ...", behind, TRIALS, worst);
   CU_ASSERT_TRUE (behind <= TRIALS / 50 && worst < 2);
 }
 
-/* Each takes up to three times longer while others are at work. */
+/* Each takes up to three times longer while others are at work, GPUs but for
+   what they spend in kernels. */
 static void
 hardly_ever_behind_where_devices_quarrel (void)
 {
-  double worst;
-  guint behind = machines_behind (4321, 2, &worst);
-  printf ("\n    %u of %u, worst %.3f ...", behind, TRIALS, worst);
-  CU_ASSERT_TRUE (behind <= TRIALS / 50 && worst < 2);
+  static const double kernels[] = { 0, 1 };
+  for (guint i = 0; i < G_N_ELEMENTS (kernels); i++)
+    {
+      double worst;
+      guint behind = machines_behind (4321, 2, kernels[i], &worst);
+      printf ("\n    %u of %u, worst %.3f ...", behind, TRIALS, worst);
+      CU_ASSERT_TRUE (behind <= TRIALS / 50 && worst < 2);
+    }
 }
 
 /* -- What is known before ----------------------------------------------- */
@@ -249,19 +256,30 @@ explained_on_toy (guint cores, guint gpu_cores, HassLoad load)
   return text;
 }
 
-/* The others wait meanwhile. */
+/* The others wait meanwhile. A GPU whose kernels alone would take longer than
+   all devices together need not be; nor who does little. */
 static void
-who_does_little_is_not_measured_alone (void)
+who_cannot_win_is_not_measured_alone (void)
 {
-  static const guint gpu_cores[] = { 1, 3, 6, 40 };
-  static const gboolean cpu[] = { TRUE, TRUE, TRUE, FALSE };
-  static const gboolean gpu[] = { FALSE, TRUE, TRUE, TRUE };
-  for (guint i = 0; i < G_N_ELEMENTS (gpu_cores); i++)
+  static const struct
+  {
+    guint gpu_cores;
+    gsize bytes;
+    gboolean cpu, gpu;
+  } cases[] = { { 1, 0, TRUE, FALSE },       { 3, 0, TRUE, FALSE },
+                { 6, 0, TRUE, FALSE },       { 40, 0, FALSE, FALSE },
+                { 1, 1000000, TRUE, FALSE }, { 40, 160000, TRUE, TRUE },
+                { 40, 40000, FALSE, TRUE } };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
     {
-      g_autofree char *text
-          = explained_on_toy (4, gpu_cores[i], (HassLoad){ .size = 10 });
-      CU_ASSERT_EQUAL (strstr (text, "cpu alone would do") != NULL, cpu[i]);
-      CU_ASSERT_EQUAL (strstr (text, "gpu0 alone would do") != NULL, gpu[i]);
+      HassLoad load = { .size = 10, .input_bytes = cases[i].bytes };
+      g_autofree char *text = explained_on_toy (4, cases[i].gpu_cores, load);
+      CU_ASSERT_EQUAL (strstr (text, "cpu alone would do") != NULL,
+                       cases[i].cpu);
+      CU_ASSERT_EQUAL (strstr (text, "gpu0 alone would do") != NULL,
+                       cases[i].gpu);
+      CU_ASSERT_EQUAL (strstr (text, "gpu0 alone would need") != NULL,
+                       cases[i].bytes == 0 && cases[i].gpu_cores > 1);
     }
 }
 
@@ -312,6 +330,7 @@ add_note (gpointer data, const char *format, ...)
   va_list arguments;
   va_start (arguments, format);
   g_string_append_vprintf (data, format, arguments);
+  g_string_append_c (data, '\n');
   va_end (arguments);
 }
 
@@ -331,14 +350,72 @@ one_gpu_is_given_all (void)
   mini_farm_free (farm);
 }
 
+/* -- Which rounds are measures ------------------------------------------- */
+
+/* Whether that line was written. */
+static gboolean
+says (const GString *text, const char *format, guint round)
+{
+  g_autofree char *line = g_strdup_printf (format, round);
+  return strstr (text->str, line) != NULL;
+}
+
+/* What auto says of so many rounds on the cores and such a GPU. */
+static GString *
+said_of_rounds (guint n_rounds, double gpu_ns, double quarrel)
+{
+  GString *text = g_string_new (NULL);
+  MiniDevice devices[] = { pair[0], MINI_GPU (132, gpu_ns, 15000) };
+  MiniRound result;
+  MiniFarm *farm = mini_farm_new ("naive-greedy", HASS_FARM_COMBINE,
+                                  HASS_COST_SIZED, devices, 2, 1);
+  hass_strategy_free (farm->strategy);
+  farm->quarrel = quarrel;
+  farm->kernels = quarrel > 0 ? 0 : 1;
+  farm->env.note = add_note;
+  farm->env.note_data = text;
+  farm->strategy = hass_strategy_new ("auto", &farm->env, NULL);
+  for (guint r = 0; r < n_rounds; r++)
+    mini_farm_run_equal (farm, 3000, &result);
+  mini_farm_free (farm);
+  return text;
+}
+
+static void
+first_round_is_no_measure (void)
+{
+  g_autoptr (GString) text = said_of_rounds (3, 300, 0);
+  CU_ASSERT_TRUE (says (text, "round %u: all", 1));
+  CU_ASSERT_FALSE (says (text, "round %u took", 1));
+  CU_ASSERT_TRUE (says (text, "round %u took", 2));
+  CU_ASSERT_PTR_NULL (strstr (text->str, "to be measured alone"));
+}
+
+/* They quarrel, so that the cores do all of it; from time to time both are
+   tried again, and nothing else at the same time. */
+static void
+another_try_is_a_measure (void)
+{
+  g_autoptr (GString) text = said_of_rounds (130, 1500, 2);
+  guint tries = 0;
+  for (guint r = 2; r < 130; r++)
+    {
+      gboolean all = says (text, "round %u: all", r);
+      CU_ASSERT_TRUE (!all || says (text, "round %u took", r));
+      tries += all;
+    }
+  CU_ASSERT_EQUAL (tries, 3);
+  CU_ASSERT_PTR_NULL (strstr (text->str, "GPUs take from"));
+}
+
 HASS_TEST_SUITE (
     sched_auto_guard,
     { "once devices are known hardly ever 5 % behind the best one alone",
       hardly_ever_behind_the_best_alone },
     { "nor where devices slow each other down",
       hardly_ever_behind_where_devices_quarrel },
-    { "who does less than a third is not measured alone",
-      who_does_little_is_not_measured_alone },
+    { "who does little or computes too long is not measured alone",
+      who_cannot_win_is_not_measured_alone },
     { "all cores begin a long round beside a GPU that is not far faster",
       all_cores_begin_beside_a_slow_gpu },
     { "a profile is a first guess", profile_is_a_first_guess },
@@ -347,4 +424,6 @@ HASS_TEST_SUITE (
     { "tasks for GPUs alone fill multiprocessors",
       gpu_tasks_fill_multiprocessors },
     { "decisions are explained", explains_itself },
+    { "the first round that all do is no measure", first_round_is_no_measure },
+    { "a round in which all are tried again is one", another_try_is_a_measure },
     { "one GPU is given all, and why is said", one_gpu_is_given_all })
