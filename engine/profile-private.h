@@ -3,8 +3,8 @@
 
    profile_names.c says what things are called, profile_entry.c keeps the
    samples of a device, profile_line.c writes them as a line of the file,
-   profile_file.c keeps the file, profile.c is the store of this process;
-   sampler.c measures a farm.
+   profile_file.c keeps the file, profile_short.c what is not written,
+   profile.c is the store of this process; sampler.c measures a farm.
 
    Thread safety: entries and files by one thread at a time; the store by any
    thread. */
@@ -43,9 +43,23 @@ gboolean hass_profile_file_write (const char *path, const GPtrArray *lines,
                                   GError **error);
 int hass_profile_file_lock (const char *path, GError **error);
 
+/* profile_short.c */
+typedef struct HassShortFarm HassShortFarm;
+GHashTable *hass_short_farms_new (void); /* of HassShortFarm */
+HassShortFarm *hass_short_farms_find (GHashTable *farms,
+                                      const HassStrategyEnv *env,
+                                      const char *strategy);
+void hass_short_farm_tell (const HassShortFarm *farm, HassProfileRate *rates);
+void hass_short_farm_add (HassShortFarm *farm, const HassProfileSample *samples,
+                          gboolean told, double ns_per_work);
+
 /* profile.c */
-HassProfileRate *hass_profile_find (const HassStrategyEnv *env);
+HassProfileRate *hass_profile_find (const HassStrategyEnv *env,
+                                    const char *strategy);
 gboolean hass_profile_add (const HassStrategyEnv *env,
                            const HassProfileSample *samples, gint64 within_s);
+void hass_profile_remember (const HassStrategyEnv *env, const char *strategy,
+                            const HassProfileSample *samples,
+                            double ns_per_work);
 
 #endif

@@ -34,7 +34,11 @@ static struct
 
   /* The last question and its answer, because farms run in loops. */
   HassStrategyEnv asked;
+  char *asked_strategy;
   HassProfileRate *answer; /* [asked.n_devices]; NULL: none */
+
+  GHashTable *short_farms;  /* NULL: not yet */
+  HassShortFarm *short_one; /* the last question's, NULL where the file knows */
 } store = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* -- The file ----------------------------------------------------------- */
@@ -67,6 +71,8 @@ forget_answer_locked (void)
   g_free (devices);
   g_free ((char *)store.asked.farm_name);
   g_clear_pointer (&store.answer, g_free);
+  g_clear_pointer (&store.asked_strategy, g_free);
+  store.short_one = NULL;
   store.asked = (HassStrategyEnv){ 0 };
 }
 
@@ -110,6 +116,8 @@ refresh_locked (const char *path)
   store.looked_us = now_us;
   if (same_path && same_file (&now, &store.seen))
     return;
+  if (!same_path)
+    g_clear_pointer (&store.short_farms, g_hash_table_unref);
   g_free (store.path);
   store.path = g_strdup (path);
   store.seen = now;
@@ -145,11 +153,12 @@ look_up_locked (const HassStrategyEnv *env, guint device)
 /* -- What the engine asks ----------------------------------------------- */
 
 static gboolean
-asked_before_locked (const HassStrategyEnv *env)
+asked_before_locked (const HassStrategyEnv *env, const char *strategy)
 {
   const HassStrategyEnv *a = &store.asked;
   if (!store.answer || a->n_devices != env->n_devices || a->farm != env->farm
-      || a->cost != env->cost || strcmp (a->farm_name, env->farm_name) != 0)
+      || a->cost != env->cost || strcmp (a->farm_name, env->farm_name) != 0
+      || strcmp (store.asked_strategy, strategy) != 0)
     return FALSE;
   for (guint d = 0; d < a->n_devices; d++)
     {
@@ -163,7 +172,7 @@ asked_before_locked (const HassStrategyEnv *env)
 }
 
 static void
-answer_locked (const HassStrategyEnv *env)
+answer_locked (const HassStrategyEnv *env, const char *strategy)
 {
   gsize n = env->n_devices;
   forget_answer_locked ();
@@ -182,24 +191,33 @@ answer_locked (const HassStrategyEnv *env)
     }
   store.asked = *env;
   store.asked.farm_name = g_strdup (env->farm_name);
+  store.asked_strategy = g_strdup (strategy);
   store.asked.devices = devices;
   store.answer = rates;
+  for (guint d = 0; d < n; d++)
+    if (rates[d].runs > 0)
+      return;
+  if (!store.short_farms)
+    store.short_farms = hass_short_farms_new ();
+  store.short_one = hass_short_farms_find (store.short_farms, env, strategy);
 }
 
-/* What is known of each device; free with g_free(). NULL: the store is
-   off. */
+/* What is known of each device, for that strategy's next run; free with
+   g_free(). NULL: the store is off. */
 HassProfileRate *
-hass_profile_find (const HassStrategyEnv *env)
+hass_profile_find (const HassStrategyEnv *env, const char *strategy)
 {
   g_autofree char *path = hass_profile_path ();
   if (!path)
     return NULL;
   pthread_mutex_lock (&store.lock);
   refresh_locked (path);
-  if (!asked_before_locked (env))
-    answer_locked (env);
+  if (!asked_before_locked (env, strategy))
+    answer_locked (env, strategy);
   HassProfileRate *rates
       = g_memdup2 (store.answer, env->n_devices * sizeof *rates);
+  if (store.short_one)
+    hass_short_farm_tell (store.short_one, rates);
   pthread_mutex_unlock (&store.lock);
   return rates;
 }
@@ -299,6 +317,27 @@ hass_profile_add (const HassStrategyEnv *env, const HassProfileSample *samples,
     blame_locked (path, "", error);
   pthread_mutex_unlock (&store.lock);
   return ok;
+}
+
+/* A run that is too short for the file, what it has shown of its devices,
+   [n_devices], and how long it took. */
+void
+hass_profile_remember (const HassStrategyEnv *env, const char *strategy,
+                       const HassProfileSample *samples, double ns_per_work)
+{
+  g_autofree char *path = hass_profile_path ();
+  gboolean told = FALSE;
+  if (!path)
+    return;
+  for (guint d = 0; env->profile && d < env->n_devices; d++)
+    told |= env->profile[d].runs > 0;
+  pthread_mutex_lock (&store.lock);
+  refresh_locked (path);
+  if (!asked_before_locked (env, strategy))
+    answer_locked (env, strategy);
+  if (store.short_one)
+    hass_short_farm_add (store.short_one, samples, told, ns_per_work);
+  pthread_mutex_unlock (&store.lock);
 }
 
 /* -- What tools ask ----------------------------------------------------- */

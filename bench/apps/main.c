@@ -46,7 +46,10 @@ static const char usual[] = "auto,modified-greedy,naive-greedy,min-min,"
 
 /* -- Options ------------------------------------------------------------ */
 
-static int n_gpus_wanted, n_repeat = 5;
+#define REPEAT 5
+#define NOT_SAID G_MININT
+
+static int n_gpus_wanted, n_repeat = NOT_SAID;
 static double time_limit = 60;
 static gboolean quick, cpu_only;
 static char *platform, *folder, *only, *strategy_list;
@@ -55,7 +58,7 @@ static char **strategies;
 static const GOptionEntry entries[] = {
   { "out", 'o', 0, G_OPTION_ARG_FILENAME, &folder, "for apps.md (.)", "DIR" },
   { "repeat", 0, 0, G_OPTION_ARG_INT, &n_repeat,
-    "runs of each strategy, cold and warm (5)", "R" },
+    "runs of each strategy, cold and warm (5; with --quick 1)", "R" },
   { "strategies", 0, 0, G_OPTION_ARG_STRING, &strategy_list,
     "separated by commas, or all (those of the thesis and auto)", "LIST" },
   { "app", 0, 0, G_OPTION_ARG_STRING, &only,
@@ -66,8 +69,7 @@ static const GOptionEntry entries[] = {
     "for each number of GPUs: a finer search and rounds beyond the third are "
     "left out rather than exceed it (60)",
     "S" },
-  { "quick", 0, 0, G_OPTION_ARG_NONE, &quick,
-    "a 64th of the data, one run each", NULL },
+  { "quick", 0, 0, G_OPTION_ARG_NONE, &quick, "a 64th of the data", NULL },
   { "cpu-only", 0, 0, G_OPTION_ARG_NONE, &cpu_only,
     "without GPUs, a 64th of the data", NULL },
   { "platform", 0, 0, G_OPTION_ARG_FILENAME, &platform,
@@ -85,7 +87,7 @@ static char *
 wrong_options (void)
 {
   gboolean any = FALSE;
-  if (n_repeat < 1 || n_repeat > 1000)
+  if (n_repeat != NOT_SAID && (n_repeat < 1 || n_repeat > 1000))
     return g_strdup ("--repeat must be 1 to 1000");
   if (!(time_limit >= 0 && time_limit <= 86400))
     return g_strdup ("--time-limit must be 0 to 86400 seconds");
@@ -174,8 +176,10 @@ read_options (int argc, char **argv)
                                          : read_strategies (list, &error);
   if (!strategies)
     refuse (error->message);
-  if (quick || platform)
+  if (platform)
     n_repeat = 1;
+  else if (n_repeat == NOT_SAID)
+    n_repeat = quick ? 1 : REPEAT;
   if (!folder)
     folder = g_strdup (".");
   if (g_mkdir_with_parents (folder, 0777) != 0)

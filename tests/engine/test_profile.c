@@ -93,7 +93,7 @@ tell (const HassStrategyEnv *env, double cpu, double gpu)
 static HassProfileRate
 known (const HassStrategyEnv *env, guint device)
 {
-  g_autofree HassProfileRate *rates = hass_profile_find (env);
+  g_autofree HassProfileRate *rates = hass_profile_find (env, "auto");
   return rates[device];
 }
 
@@ -253,6 +253,96 @@ not_too_often (void)
 
 /* A file that was filled on many machines stays small, and this machine's own
    newest entries stay in it. */
+/* -- Short farms -------------------------------------------------------- */
+
+/* A short run that takes so long by what it was told. TRUE: something. */
+static gboolean
+short_run (const HassStrategyEnv *farm, double untold_ns, double told_ns)
+{
+  HassStrategyEnv env = *farm;
+  HassProfileSample samples[] = { { 0.25, 0, 3 }, { 2, 0, 5 } };
+  g_autofree HassProfileRate *rates = hass_profile_find (farm, "auto");
+  gboolean told = rates[0].runs > 0;
+  CU_ASSERT_EQUAL (rates[0].work_per_ns, told ? 0.25 : 0);
+  CU_ASSERT_EQUAL (rates[1].work_per_ns, told ? 2 : 0);
+  env.profile = rates;
+  hass_profile_remember (&env, "auto", samples, told ? told_ns : untold_ns);
+  return told;
+}
+
+static guint
+short_runs (guint n, double untold_ns, double told_ns)
+{
+  guint n_told = 0;
+  for (guint i = 0; i < n; i++)
+    n_told += short_run (&search, untold_ns, told_ns);
+  return n_told;
+}
+
+/* Four runs, the first of which is no measure, then three that are told, then
+   what is faster, and once in 64 the other. */
+static void
+short_farms (void)
+{
+  begin ();
+  CU_ASSERT_EQUAL (short_runs (4, 3, 2), 0);
+  CU_ASSERT_EQUAL (short_runs (3, 3, 2), 3);
+  CU_ASSERT_EQUAL (short_runs (640, 3, 2), 630);
+  CU_ASSERT_TRUE (short_runs (64, 3, 4) <= 4);
+  CU_ASSERT_TRUE (short_runs (640, 3, 4) <= 10);
+  CU_ASSERT_TRUE (short_runs (640, 3, 2) >= 400);
+  CU_ASSERT_FALSE (exists (""));
+  CU_ASSERT_FALSE (exists (".lock"));
+  CU_ASSERT_STRING_EQUAL (warnings->str, "");
+  end ();
+}
+
+/* They are the process's, for a file and a farm of which it knows nothing. */
+static void
+short_farms_go_second (void)
+{
+  HassStrategyEnv other = search;
+  begin ();
+  other.farm_name = "another";
+  CU_ASSERT_EQUAL (short_runs (7, 3, 2), 3);
+  CU_ASSERT_FALSE (short_run (&other, 3, 2));
+  CU_ASSERT_EQUAL (short_runs (1, 3, 2), 1);
+  g_autofree HassProfileRate *by_cap = hass_profile_find (&search, "cap");
+  CU_ASSERT_EQUAL (by_cap[0].runs, 0);
+  CU_ASSERT_EQUAL (short_runs (1, 3, 2), 1);
+  forget ();
+  CU_ASSERT_EQUAL (short_runs (7, 3, 2), 3);
+  CU_ASSERT_TRUE (tell (&search, 0, 3));
+  CU_ASSERT_EQUAL (known (&search, 0).runs, 0);
+  CU_ASSERT_EQUAL (known (&search, 1).work_per_ns, 3);
+  HassProfileSample samples[] = { { 0.25, 0, 3 }, { 2, 0, 5 } };
+  hass_profile_remember (&search, "auto", samples, 1);
+  CU_ASSERT_EQUAL (known (&search, 0).runs, 0);
+  CU_ASSERT_EQUAL (known (&search, 1).work_per_ns, 3);
+  g_setenv ("HASS_PROFILE", "off", TRUE);
+  hass_profile_remember (&search, "auto", samples, 1);
+  CU_ASSERT_PTR_NULL (hass_profile_find (&search, "auto"));
+  end ();
+}
+
+/* Names without end do not take memory without end. */
+static void
+short_farms_are_forgotten (void)
+{
+  HassStrategyEnv other = search;
+  begin ();
+  CU_ASSERT_EQUAL (short_runs (7, 3, 2), 3);
+  for (guint i = 0; i < 1000; i++)
+    {
+      g_autofree char *name = g_strdup_printf ("search %u", i);
+      other.farm_name = name;
+      CU_ASSERT_FALSE (short_run (&other, 3, 2));
+      CU_ASSERT_TRUE (i > 50 || short_run (&search, 3, 2));
+    }
+  CU_ASSERT_FALSE (short_run (&search, 3, 2));
+  end ();
+}
+
 static void
 stays_small (void)
 {
@@ -525,7 +615,7 @@ switched_off (void)
     {
       g_setenv ("HASS_PROFILE", words[i], TRUE);
       CU_ASSERT_PTR_NULL (hass_profile_path ());
-      CU_ASSERT_PTR_NULL (hass_profile_find (&search));
+      CU_ASSERT_PTR_NULL (hass_profile_find (&search, "auto"));
       CU_ASSERT_FALSE (tell (&search, 1, 1));
       g_autoptr (GPtrArray) list = hass_profile_list (NULL);
       CU_ASSERT_EQUAL (list->len, 0);
@@ -695,6 +785,9 @@ HASS_TEST_SUITE (
       keys_differ },
     { "what others write is seen", change_is_seen },
     { "what is well known is not written too often", not_too_often },
+    { "of short farms the process tells while that is faster", short_farms },
+    { "it does so for want of a file", short_farms_go_second },
+    { "and not for any number of them", short_farms_are_forgotten },
     { "the file stays small", stays_small },
     { "files that are not ours are ignored and left alone", foreign_files },
     { "corrupt stores are ignored and replaced", corrupt_files },

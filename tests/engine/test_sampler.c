@@ -59,7 +59,7 @@ static void
 bench_begin (Bench *b, const char *name, const HassEngineOps *engine)
 {
   *b = (Bench){
-    .farm = { .name = name, .kind = HASS_FARM_COMBINE },
+    .farm = { .name = name, .kind = HASS_FARM_COMBINE, .strategy = "auto" },
     .devices = { { .name = "cpu", .kind = HASS_DEVICE_CPU, .cores = 2 },
                  { .name = "gpu0", .kind = HASS_DEVICE_GPU, .cores = 8 } },
     .job = g_aligned_alloc0 (1, sizeof (HassJob), HASS_CACHE_LINE),
@@ -103,15 +103,22 @@ bench_free (Bench *b)
   g_aligned_free (b->job);
 }
 
-/* What the store then tells of a device. */
+/* What the store tells of a device after a farm of such a time. */
+static HassProfileRate
+bench_end_after (Bench *b, guint device, gint64 run_ns)
+{
+  hass_samplers_store (b->job, run_ns);
+  g_autofree HassProfileRate *rates
+      = b->farm.name ? hass_profile_find (&b->job->env, b->farm.strategy)
+                     : NULL;
+  bench_free (b);
+  return rates ? rates[device] : (HassProfileRate){ 0 };
+}
+
 static HassProfileRate
 bench_end (Bench *b, guint device)
 {
-  hass_samplers_store (b->job, 20 * MS);
-  g_autofree HassProfileRate *rates
-      = b->farm.name ? hass_profile_find (&b->job->env) : NULL;
-  bench_free (b);
-  return rates ? rates[device] : (HassProfileRate){ 0 };
+  return bench_end_after (b, device, 20 * MS);
 }
 
 static gboolean
@@ -204,6 +211,40 @@ ended_badly (void)
   b.totals[1].lost = TRUE;
   CU_ASSERT_EQUAL (bench_end (&b, 1).runs, 0);
   CU_ASSERT_FALSE (stored ());
+  end ();
+}
+
+/* Of a short farm this process remembers what there is: all that cores did, a
+   GPU's best bundle but the first. */
+static void
+short_farm (void)
+{
+  Bench b;
+  begin ();
+  for (guint i = 0; i < 5; i++)
+    {
+      bench_begin (&b, "brief", &real);
+      CU_ASSERT_EQUAL (b.job->env.profile[0].runs, i < 4 ? 0 : 4);
+      did (&b, 0, 33, 200000);
+      did (&b, 1, 99, 20000);
+      did (&b, 1, 1, 40000);
+      did (&b, 1, 2, 20000);
+      b.totals[0].work = 33;
+      HassProfileRate rate = bench_end_after (&b, i % 2, 5 * MS);
+      if (i == 3)
+        CU_ASSERT_TRUE (near (rate.work_per_ns, 1e-4));
+      if (i == 4)
+        CU_ASSERT_TRUE (near (rate.work_per_ns, 33 / 200e3));
+    }
+  CU_ASSERT_FALSE (stored ());
+  for (guint i = 0; i < 6; i++)
+    {
+      bench_begin (&b, "lonely", &real);
+      b.job->n_devices = 1; /* there is nothing to divide */
+      did (&b, 0, 99, 200000);
+      b.totals[0].work = 99;
+      CU_ASSERT_EQUAL (bench_end_after (&b, 0, 5 * MS).runs, 0);
+    }
   end ();
 }
 
@@ -430,6 +471,7 @@ HASS_TEST_SUITE (
     { "what a CPU pool tells first counts when that is long", pool_in_one },
     { "too little work is no sample", too_little },
     { "farms that ended badly and lost devices are not kept", ended_badly },
+    { "a short farm is remembered, but not written", short_farm },
     { "failed bundles do not count", failed_bundle },
     { "nameless, modelled and short farms are not kept", not_kept },
     { "a bundle's fixed cost is found where bundles differ", fixed_cost },

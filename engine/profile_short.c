@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT */
+/* profile_short.c: farms that are too short for the store's file, as this
+   process remembers them.
+
+   DESIGN. For farms that a program runs in a loop, each of some milliseconds or
+   less.
+   1. Rates are kept as in the file, by device, and the file goes first.
+   2. What a short run shows of a device may be far from what it can do: a GPU
+      that had one small bundle seems slow, gets nothing, and shows nothing
+      more. So strategies are told only while farms are faster for it. The first
+      runs are without, the next with what is known, and then the faster of the
+      two ways is kept; the other one has a run from time to time. The very
+      first run, in which everything is cold, is no measure.
+
+   Thread safety: one at a time; see profile.c. */
+#include "profile-private.h"
+
+#include <stdlib.h>
+
+#define MOST_FARMS 128 /* more and all are forgotten */
+#define FEW_RUNS 5     /* fewer are always added to */
+#define TIMES 5        /* the last ones, of each way */
+#define FIRST_RUNS 3   /* each way, that are measures */
+#define TRY_OTHER 64   /* runs, one of which is the other way */
+
+enum
+{
+  UNTOLD,
+  TOLD,
+  WAYS
+};
+
+struct HassShortFarm
+{
+  guint n_devices;
+  HassProfileEntry **entries;      /* [n_devices] */
+  double ns_per_work[WAYS][TIMES]; /* of the last runs, in no order */
+  guint64 n_runs[WAYS];
+  gboolean begun;
+};
+
+static void
+free_farm (gpointer data)
+{
+  HassShortFarm *farm = data;
+  for (guint d = 0; d < farm->n_devices; d++)
+    hass_profile_entry_free (farm->entries[d]);
+  g_free (farm->entries);
+  g_free (farm);
+}
+
+GHashTable *
+hass_short_farms_new (void)
+{
+  return g_hash_table_new_full (g_str_hash, g_str_equal, g_free, free_farm);
+}
+
+/* The farm on these devices, under that strategy. It may take the place of all
+   others. */
+HassShortFarm *
+hass_short_farms_find (GHashTable *farms, const HassStrategyEnv *env,
+                       const char *strategy)
+{
+  HassShortFarm *made = g_new0 (HassShortFarm, 1);
+  GString *key = g_string_new (strategy);
+  made->n_devices = env->n_devices;
+  made->entries = g_new (HassProfileEntry *, env->n_devices);
+  for (guint d = 0; d < env->n_devices; d++)
+    {
+      made->entries[d] = hass_profile_entry_new (env, d);
+      g_autofree char *of_device = hass_profile_line_key (made->entries[d]);
+      g_string_append (key, of_device);
+    }
+  HassShortFarm *found = g_hash_table_lookup (farms, key->str);
+  if (found)
+    {
+      free_farm (made);
+      g_string_free (key, TRUE);
+      return found;
+    }
+  if (g_hash_table_size (farms) >= MOST_FARMS)
+    g_hash_table_remove_all (farms);
+  g_hash_table_insert (farms, g_string_free (key, FALSE), made);
+  return made;
+}
+
+static int
+ascending (const void *a, const void *b)
+{
+  const double *x = a, *y = b;
+  return (*x > *y) - (*x < *y);
+}
+
+static double
+usual_ns (const HassShortFarm *farm, guint way)
+{
+  double sorted[TIMES];
+  guint n = (guint)MIN (farm->n_runs[way], TIMES);
+  for (guint i = 0; i < n; i++)
+    sorted[i] = farm->ns_per_work[way][i];
+  qsort (sorted, n, sizeof *sorted, ascending);
+  return 0.5 * (sorted[(n - 1) / 2] + sorted[n / 2]);
+}
+
+static gboolean
+is_to_be_told (const HassShortFarm *farm)
+{
+  guint64 n = farm->n_runs[UNTOLD] + farm->n_runs[TOLD];
+  if (farm->n_runs[UNTOLD] < FIRST_RUNS || farm->n_runs[TOLD] < FIRST_RUNS)
+    return farm->n_runs[UNTOLD] >= FIRST_RUNS;
+  gboolean faster = usual_ns (farm, TOLD) < usual_ns (farm, UNTOLD);
+  return n % TRY_OTHER == 0 ? !faster : faster;
+}
+
+/* What a strategy is to know of the devices, [n_devices]. */
+void
+hass_short_farm_tell (const HassShortFarm *farm, HassProfileRate *rates)
+{
+  gboolean told = is_to_be_told (farm);
+  for (guint d = 0; d < farm->n_devices; d++)
+    rates[d] = told ? hass_profile_entry_rate (farm->entries[d])
+                    : (HassProfileRate){ 0 };
+}
+
+/* What a run showed, and how long it took. Of devices that are well known
+   something is added once a second. */
+void
+hass_short_farm_add (HassShortFarm *farm, const HassProfileSample *samples,
+                     gboolean told, double ns_per_work)
+{
+  gint64 now_s = g_get_real_time () / G_USEC_PER_SEC;
+  guint way = told ? TOLD : UNTOLD;
+  if (farm->begun)
+    farm->ns_per_work[way][farm->n_runs[way]++ % TIMES] = ns_per_work;
+  farm->begun = TRUE;
+  for (guint d = 0; d < farm->n_devices; d++)
+    {
+      HassProfileEntry *entry = farm->entries[d];
+      if (samples[d].work_per_ns > 0
+          && (entry->runs < FEW_RUNS || entry->updated_s != now_s))
+        hass_profile_entry_add (entry, &samples[d], now_s);
+    }
+}
