@@ -14,8 +14,10 @@
 #define DATA_BYTES (64 << 10) /* of a unit that is more data than work */
 #define SLOWEST_CORE 0.2      /* bytes per ns of such a unit */
 #define MANY_WAVES 200        /* of units */
-#define LONGER 2  /* units, since with all cores busy they may take longer */
-#define OVERDUE 2 /* units; a GPU that takes longer to open is not soon */
+#define LONGER 2     /* units, since with all cores busy they may take longer */
+#define OVERDUE 2    /* units; a GPU that takes longer to open is not soon */
+#define HOST_PART 8  /* of cores */
+#define HOST_TIME 16 /* of what they alone need */
 #define WAIT_PART 0.025 /* of what cores alone need for the rest of a round */
 
 /* At the cores' end. */
@@ -166,6 +168,28 @@ may_wait (HassAuto *s, double cpu_ns, HassGrant *grant)
   return grant->within_ns > 0;
 }
 
+/* An eighth of the cores is left to a GPU that is being started, or in whose
+   first bundle libraries are: that is work of the host's, and a thread that
+   shares a core with a long unit needs much longer for it. But not for long:
+   for no more than a sixteenth of what the cores alone would need. */
+static gboolean
+left_to_host (const HassAuto *s, const HassRound *round, double unit_ns,
+              double cpu_ns)
+{
+  gint64 cores = s->env->devices[s->cpu].cores;
+  gboolean starting = FALSE;
+  for (guint d = 0; d < s->n; d++)
+    {
+      const HassAutoMember *m = &s->members[d];
+      starting |= d != s->cpu && m->n_done == 0 && m->n_bundles > 0
+                  && s->now_ns - m->since_ns < cpu_ns / HOST_TIME;
+    }
+  starting |= opens_within (s, round, cpu_ns / HOST_TIME, unit_ns);
+  gint64 busy = s->members[s->cpu].units
+                - (gint64)hass_round_progress (round, s->cpu).units;
+  return starting && busy >= cores - cores / HOST_PART;
+}
+
 /* While a GPU is not measured: one long unit for each core that asks, since
    what is in a share cores take without asking, and a GPU may be slow to open.
    None where its first grant, half done, shows that cores could do but a
@@ -195,6 +219,9 @@ long_unit (HassAuto *s, const HassRound *round, double unit_ns, double cpu_rate,
   double soon_ns = busy ? LONGER * unit_ns : WAIT_PART * cpu_ns;
   if (is_long (s, round) && opens_within (s, round, soon_ns, unit_ns)
       && (busy || may_wait (s, cpu_ns, grant)))
+    return 0;
+  s->why = "some cores are left to a GPU that is being started";
+  if (left_to_host (s, round, unit_ns, cpu_ns))
     return 0;
   s->why = "one unit, because units are long and a GPU is not measured yet";
   return 1;

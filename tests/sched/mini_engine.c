@@ -179,6 +179,19 @@ observe (Run *run, HassCompletion *done)
 
 /* -- CPU pool ----------------------------------------------------------- */
 
+static void
+count_beside_start (Run *run, guint device)
+{
+  guint *of = run->round->counter_of, n = 0;
+  gboolean starting = FALSE;
+  for (guint i = of[device]; i < of[device + 1]; i++)
+    n += run->lanes[i].busy;
+  for (guint d = 0; d < run->farm->n; d++)
+    starting |= d != device && run->farm->bundles[d] == 0;
+  if (starting)
+    run->result->beside_start = MAX (run->result->beside_start, n);
+}
+
 /* Idle cores pull. */
 static void
 start_cores (Run *run, guint device)
@@ -199,6 +212,7 @@ start_cores (Run *run, guint device)
                              + vary (run, cost * cpu->ns_per_work)
                                    * quarrel (run, device);
               g_array_append_val (run->farm->cpu_order, cost);
+              count_beside_start (run, device);
             }
         }
     }

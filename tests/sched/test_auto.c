@@ -365,6 +365,37 @@ few_long_units_before_a_gpu_opens (void)
     }
 }
 
+/* While a GPU is being started, and has its first bundle, an eighth of the
+   cores begins no long unit; but not where that takes long. */
+static void
+some_cores_are_left_to_a_start (void)
+{
+  static const struct
+  {
+    guint cores;
+    double opens_ns, first_ns;
+    guint at_work;
+  } cases[] = { { 32, 9e7, 9e7, 28 },
+                { 8, 9e7, 9e7, 7 },
+                { 7, 9e7, 9e7, 7 },
+                { 32, 2e9, 9e7, 32 },
+                { 32, 9e7, 2e9, 32 } };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      MiniDevice devices[]
+          = { MINI_CPU (cases[i].cores, 2e7), MINI_GPU (132, 1e5, 15000) };
+      devices[1].opens_ns = cases[i].opens_ns;
+      devices[1].first_ns = cases[i].first_ns;
+      MiniFarm *farm = mini_farm_new ("auto", HASS_FARM_COMBINE,
+                                      HASS_COST_EQUAL, devices, 2, 1);
+      MiniRound result;
+      mini_farm_run_equal (farm, 100 * cases[i].cores, &result);
+      CU_ASSERT_TRUE (result.once && !result.hung);
+      CU_ASSERT_EQUAL (result.beside_start, cases[i].at_work);
+      mini_farm_free (farm);
+    }
+}
+
 /* Nor do the cores wait long for a GPU that is of no use, or never opens. */
 static void
 long_units_do_not_wait_in_vain (void)
@@ -614,6 +645,8 @@ HASS_TEST_SUITE (
     { "what a worker makes once is no measure", setup_is_no_measure },
     { "few begin long units before a GPU opens",
       few_long_units_before_a_gpu_opens },
+    { "and some cores begin none while it is being started",
+      some_cores_are_left_to_a_start },
     { "long units wait until a GPU has shown what it can",
       long_units_wait_for_a_gpu },
     { "but not for one that is of no use", long_units_do_not_wait_in_vain },
