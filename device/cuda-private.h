@@ -68,6 +68,8 @@ struct HassCudaDevice
   gpointer *constant_data;  /* [farm->n_constants] */
   double record_rate;       /* per element, as seen */
   double expected_ns;       /* a bundle takes on the GPU */
+  gboolean has_epoch;       /* that of the first slot's kit is recorded */
+  double computed_ns;       /* since then, until the last kernels were done */
   HassCudaWay staged, pinned;
   guint n_pageable; /* bundles that had the choice */
   gboolean lost;

@@ -110,6 +110,8 @@ open_device (HassDevice *device, const HassDeviceFarm *farm, GError **error)
   d->farm = farm;
   d->lost = FALSE;
   d->n_queued = d->n_failing = 0;
+  d->has_epoch = FALSE;
+  d->computed_ns = 0;
   d->transfers = (HassTransfers){ 0 };
   d->record_rate = farm->records_per_element;
   for (guint i = 0; i < HASS_CUDA_SLOTS && ok; i++)

@@ -94,6 +94,17 @@ stage_ns (gpointer begin, gpointer end)
   return ms * 1e6;
 }
 
+/* Streams overlap, so that a kernel's time may hold the wait for another's: it
+   counts from when kernels of bundles that left before were done. */
+static double
+kernel_busy_ns (HassCudaDevice *d, gpointer computed, double kernel_ns)
+{
+  double end_ns = stage_ns (d->slots[0].kit->epoch, computed);
+  double busy_ns = MIN (kernel_ns, end_ns - d->computed_ns);
+  d->computed_ns = MAX (d->computed_ns, end_ns);
+  return MAX (busy_ns, 0);
+}
+
 static void
 report_done (HassCudaDevice *d, HassCudaSlot *slot, HassBundleDone *done)
 {
@@ -102,6 +113,7 @@ report_done (HassCudaDevice *d, HassCudaSlot *slot, HassBundleDone *done)
   gpointer computed = slot->times_out ? kit->computed : kit->done;
   done->h2d_ns = slot->times_in ? stage_ns (kit->begun, kit->copied) : 0;
   done->kernel_ns = stage_ns (kit->copied, computed);
+  done->kernel_busy_ns = kernel_busy_ns (d, computed, done->kernel_ns);
   done->d2h_ns = slot->times_out ? stage_ns (computed, kit->done) : 0;
   done->host_ns = slot->host_ns;
   done->worker_ns = slot->worker_ns;

@@ -227,6 +227,19 @@ expect_gathering (const HassCudaDevice *d, const HassBlock *blocks, gsize n)
     hass_copy_crew_expect ((guint)MIN (n * a->input_bytes / HELPED_BYTES, 64));
 }
 
+/* The first of a farm. */
+static gboolean
+begin_epoch (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
+{
+  if (!d->has_epoch)
+    d->has_epoch
+        = hass_gpu_check (d->gpu,
+                          hass_cudart ()->event_record (d->slots[0].kit->epoch,
+                                                        slot->kit->stream),
+                          "record an event", error);
+  return d->has_epoch;
+}
+
 gboolean
 hass_cuda_submit (HassDevice *device, guint index, const HassBlock *blocks,
                   gsize n, GError **error)
@@ -249,11 +262,12 @@ hass_cuda_submit (HassDevice *device, guint index, const HassBlock *blocks,
   if (!hass_cuda_reserve_results (d, slot, error))
     return FALSE;
   slot->times_in = has_inputs (slot) || hass_cuda_clears (d);
-  gboolean ok = (!slot->times_in
-                 || hass_gpu_check (d->gpu,
-                                    hass_cudart ()->event_record (
-                                        slot->kit->begun, slot->kit->stream),
-                                    "record an event", error))
+  gboolean ok = begin_epoch (d, slot, error)
+                && (!slot->times_in
+                    || hass_gpu_check (d->gpu,
+                                       hass_cudart ()->event_record (
+                                           slot->kit->begun, slot->kit->stream),
+                                       "record an event", error))
                 && hass_cuda_send (d, slot, error)
                 && hass_cuda_compute (d, slot, error);
   hass_cuda_note_peak (d);

@@ -213,6 +213,8 @@ typedef struct
  *   used again; @record_blocks: [@n_records].
  * @accumulator: the bundle's, host memory, valid as long; or NULL.
  * @worker_ns: of the proxy thread, that the GPU worker's own calls took.
+ * @kernel_busy_ns: of @kernel_ns that in which no bundle before it, by the
+ * order in which they leave, had its kernels there; 0: nothing, or unknown.
  */
 typedef struct
 {
@@ -228,6 +230,7 @@ typedef struct
   const guint32 *record_blocks;
   gconstpointer accumulator;
   double worker_ns;
+  double kernel_busy_ns;
 } HassBundleDone;
 
 /**

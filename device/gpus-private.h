@@ -38,6 +38,7 @@ typedef struct
 {
   gpointer stream;
   gpointer begun, copied, computed, done; /* events */
+  gpointer epoch; /* another, from which a farm's may be counted */
   gpointer side[HASS_GPU_SIDE_STREAMS], joined[HASS_GPU_SIDE_STREAMS];
   guint n_side;
   HassGpuBuffer in, out, records;

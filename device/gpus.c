@@ -236,7 +236,8 @@ kit_free (HassGpu *gpu, HassGpuKit *kit)
   const HassCudart *cuda = hass_cudart ();
   HassGpuBuffer *device[] = { &kit->in, &kit->out, &kit->records };
   HassGpuBuffer *host[] = { &kit->host_in, &kit->host_out, &kit->host_records };
-  gpointer events[] = { kit->begun, kit->copied, kit->computed, kit->done };
+  gpointer events[]
+      = { kit->begun, kit->copied, kit->computed, kit->done, kit->epoch };
   for (guint i = 0; i < G_N_ELEMENTS (device); i++)
     {
       gpu->held_bytes -= device[i]->capacity;
@@ -283,6 +284,8 @@ hass_gpu_kit_take (HassGpu *gpu, GError **error)
       && hass_gpu_check (gpu, cuda->event_new (&kit->computed), "make an event",
                          error)
       && hass_gpu_check (gpu, cuda->event_new (&kit->done), "make an event",
+                         error)
+      && hass_gpu_check (gpu, cuda->event_new (&kit->epoch), "make an event",
                          error))
     return kit;
   kit_free (gpu, kit);

@@ -51,7 +51,7 @@ HassShortFarm *hass_short_farms_find (GHashTable *farms,
                                       const char *strategy);
 void hass_short_farm_tell (const HassShortFarm *farm, HassProfileRate *rates);
 void hass_short_farm_add (HassShortFarm *farm, const HassProfileSample *samples,
-                          gboolean told, double ns_per_work);
+                          gboolean told, double work, double run_ns);
 
 /* profile.c */
 HassProfileRate *hass_profile_find (const HassStrategyEnv *env,
@@ -59,7 +59,7 @@ HassProfileRate *hass_profile_find (const HassStrategyEnv *env,
 gboolean hass_profile_add (const HassStrategyEnv *env,
                            const HassProfileSample *samples, gint64 within_s);
 void hass_profile_remember (const HassStrategyEnv *env, const char *strategy,
-                            const HassProfileSample *samples,
-                            double ns_per_work);
+                            const HassProfileSample *samples, double work,
+                            double run_ns);
 
 #endif

@@ -8,6 +8,10 @@
    costs one warning and is no error: the store then knows nothing, and keeps
    nothing unless the file is ours.
 
+   Farms that are too short to be written are remembered by this process, for
+   those that run in loops, and asked for devices of which the file knows
+   nothing: what a short run shows is less than what a long one does.
+
    Thread safety: any thread; one lock, under which the file is read and
    written. */
 #include "profile-private.h"
@@ -38,7 +42,7 @@ static struct
   HassProfileRate *answer; /* [asked.n_devices]; NULL: none */
 
   GHashTable *short_farms;  /* NULL: not yet */
-  HassShortFarm *short_one; /* the last question's, NULL where the file knows */
+  HassShortFarm *short_one; /* the last question's; NULL: the file knows all */
 } store = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* -- The file ----------------------------------------------------------- */
@@ -194,9 +198,11 @@ answer_locked (const HassStrategyEnv *env, const char *strategy)
   store.asked_strategy = g_strdup (strategy);
   store.asked.devices = devices;
   store.answer = rates;
+  gboolean all = TRUE;
   for (guint d = 0; d < n; d++)
-    if (rates[d].runs > 0)
-      return;
+    all = all && rates[d].runs > 0;
+  if (all)
+    return;
   if (!store.short_farms)
     store.short_farms = hass_short_farms_new ();
   store.short_one = hass_short_farms_find (store.short_farms, env, strategy);
@@ -320,23 +326,24 @@ hass_profile_add (const HassStrategyEnv *env, const HassProfileSample *samples,
 }
 
 /* A run that is too short for the file, what it has shown of its devices,
-   [n_devices], and how long it took. */
+   [n_devices], how much it did and how long it took. */
 void
 hass_profile_remember (const HassStrategyEnv *env, const char *strategy,
-                       const HassProfileSample *samples, double ns_per_work)
+                       const HassProfileSample *samples, double work,
+                       double run_ns)
 {
   g_autofree char *path = hass_profile_path ();
   gboolean told = FALSE;
   if (!path)
     return;
-  for (guint d = 0; env->profile && d < env->n_devices; d++)
-    told |= env->profile[d].runs > 0;
   pthread_mutex_lock (&store.lock);
   refresh_locked (path);
   if (!asked_before_locked (env, strategy))
     answer_locked (env, strategy);
+  for (guint d = 0; env->profile && d < env->n_devices; d++)
+    told |= store.answer[d].runs == 0 && env->profile[d].runs > 0;
   if (store.short_one)
-    hass_short_farm_add (store.short_one, samples, told, ns_per_work);
+    hass_short_farm_add (store.short_one, samples, told, work, run_ns);
   pthread_mutex_unlock (&store.lock);
 }
 

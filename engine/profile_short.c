@@ -4,13 +4,16 @@
 
    DESIGN. For farms that a program runs in a loop, each of some milliseconds or
    less.
-   1. Rates are kept as in the file, by device, and the file goes first.
+   1. Rates are kept as in the file, by device; what the file knows of a device
+      goes first.
    2. What a short run shows of a device may be far from what it can do: a GPU
       that had one small bundle seems slow, gets nothing, and shows nothing
       more. So strategies are told only while farms are faster for it. The first
       runs are without, the next with what is known, and then the faster of the
       two ways is kept; the other one has a run from time to time. The very
       first run, in which everything is cold, is no measure.
+   3. Time per work depends on how much there is. A run of more than twice or
+      less than half of the work of the one before begins anew with 2.
 
    Thread safety: one at a time; see profile.c. */
 #include "profile-private.h"
@@ -21,6 +24,7 @@
 #define FEW_RUNS 5     /* fewer are always added to */
 #define TIMES 5        /* the last ones, of each way */
 #define FIRST_RUNS 3   /* each way, that are measures */
+#define SAME_WORK 2    /* times */
 #define TRY_OTHER 64   /* runs, one of which is the other way */
 
 enum
@@ -36,7 +40,7 @@ struct HassShortFarm
   HassProfileEntry **entries;      /* [n_devices] */
   double ns_per_work[WAYS][TIMES]; /* of the last runs, in no order */
   guint64 n_runs[WAYS];
-  gboolean begun;
+  double work; /* of the last run; 0: there was none */
 };
 
 static void
@@ -112,27 +116,30 @@ is_to_be_told (const HassShortFarm *farm)
   return n % TRY_OTHER == 0 ? !faster : faster;
 }
 
-/* What a strategy is to know of the devices, [n_devices]. */
+/* What a strategy is to know of the devices, [n_devices], beside what is known
+   already. */
 void
 hass_short_farm_tell (const HassShortFarm *farm, HassProfileRate *rates)
 {
   gboolean told = is_to_be_told (farm);
-  for (guint d = 0; d < farm->n_devices; d++)
-    rates[d] = told ? hass_profile_entry_rate (farm->entries[d])
-                    : (HassProfileRate){ 0 };
+  for (guint d = 0; d < farm->n_devices && told; d++)
+    if (rates[d].runs == 0)
+      rates[d] = hass_profile_entry_rate (farm->entries[d]);
 }
 
 /* What a run showed, and how long it took. Of devices that are well known
    something is added once a second. */
 void
 hass_short_farm_add (HassShortFarm *farm, const HassProfileSample *samples,
-                     gboolean told, double ns_per_work)
+                     gboolean told, double work, double run_ns)
 {
   gint64 now_s = g_get_real_time () / G_USEC_PER_SEC;
   guint way = told ? TOLD : UNTOLD;
-  if (farm->begun)
-    farm->ns_per_work[way][farm->n_runs[way]++ % TIMES] = ns_per_work;
-  farm->begun = TRUE;
+  if (work > SAME_WORK * farm->work || work * SAME_WORK < farm->work)
+    farm->n_runs[UNTOLD] = farm->n_runs[TOLD] = 0;
+  else
+    farm->ns_per_work[way][farm->n_runs[way]++ % TIMES] = run_ns / work;
+  farm->work = work;
   for (guint d = 0; d < farm->n_devices; d++)
     {
       HassProfileEntry *entry = farm->entries[d];

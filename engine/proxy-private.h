@@ -46,8 +46,7 @@ typedef struct
   guint32 part_units; /* bound until the present grant is over; 0: none */
   gboolean alone;     /* the next part has to be alone on the device */
   gint64 last_end_ns;
-  gint64 computed_ns; /* kernels of all parts that are back were done */
-  HassStages stages;  /* of the part before, where there is a trace */
+  HassStages stages; /* of the part before, where there is a trace */
 } HassProxy;
 
 /* proxy.c */

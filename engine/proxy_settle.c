@@ -74,16 +74,6 @@ trace_part (HassProxy *p, const HassProxyPart *part, const HassBundleDone *done,
                          part->bytes, end, s);
 }
 
-/* The time of its kernels, but for what kernels of parts before it had. */
-static double
-kernel_busy_ns (HassProxy *p, const HassBundleDone *done, gint64 end)
-{
-  gint64 computed = end - (gint64)done->d2h_ns;
-  gint64 begin = MAX (computed - (gint64)done->kernel_ns, p->computed_ns);
-  p->computed_ns = MAX (p->computed_ns, computed);
-  return (double)MAX (computed - begin, 0);
-}
-
 /* Results of a part that is back, and its counts. */
 static void
 take_over (HassProxy *p, HassProxyPart *part, const HassBundleDone *done,
@@ -111,7 +101,7 @@ take_over (HassProxy *p, HassProxyPart *part, const HassBundleDone *done,
   b->told.d2h_ns += done->d2h_ns;
   b->told.host_ns += done->host_ns;
   b->told.worker_ns += done->worker_ns;
-  b->told.kernel_busy_ns += kernel_busy_ns (p, done, end);
+  b->told.kernel_busy_ns += done->kernel_busy_ns;
 }
 
 /* 5. What of a grant was not handed over goes back as well. */

@@ -42,7 +42,8 @@ struct HassSampler
 {
   gboolean begun;
   Sum warm_up, rest;
-  guint64 n; /* completions in rest, and their moments */
+  gint64 end_ns; /* of the last bundle */
+  guint64 n;     /* completions in rest, and their moments */
   double mean_work, mean_ns, var_work, var_ns, covar;
   double best_rate; /* of one */
 };
@@ -74,7 +75,10 @@ hass_sampler_observe (HassJob *job, const HassCompletion *done)
     return;
   HassSampler *s = &job->samplers[done->device];
   gboolean cpu = job->devices[done->device].kind == HASS_DEVICE_CPU;
-  double ns = cpu ? done->kernel_ns : done->end_ns - done->start_ns;
+  /* With several in flight it began when the one before was done. */
+  gint64 start_ns = MAX (done->start_ns, s->end_ns);
+  double ns = cpu ? done->kernel_ns : (double)(done->end_ns - start_ns);
+  s->end_ns = MAX (s->end_ns, done->end_ns);
   add (s->begun ? &s->rest : &s->warm_up, done, ns);
   if (s->begun && !cpu)
     {
@@ -144,8 +148,8 @@ hass_samplers_store (HassJob *job, gint64 run_ns)
       work += job->totals[d].work;
     }
   if (is_short && work > 0)
-    hass_profile_remember (&job->env, job->farm->strategy, samples,
-                           (double)run_ns / work);
+    hass_profile_remember (&job->env, job->farm->strategy, samples, work,
+                           (double)run_ns);
   if (!is_short && any)
     hass_profile_add (&job->env, samples, run_ns < LONG_RUN_NS ? SHORT_S : 0);
 }

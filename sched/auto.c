@@ -483,11 +483,11 @@ look_at_stages (HassAutoMember *m, const HassCompletion *done,
   m->in_ns = STAGE_MEMORY * m->in_ns + in_ns;
   m->kernels_ns = STAGE_MEMORY * m->kernels_ns + done->kernel_ns;
   m->out_ns = STAGE_MEMORY * m->out_ns + done->d2h_ns * b->unfilled;
-  double busy_ns = done->kernel_busy_ns - done->worker_ns;
-  if (m->n_done <= 1 || busy_ns <= 0)
+  if (m->n_done <= 1)
     return; /* the first one may have waited for what is made once */
+  double busy_ns = MAX (done->kernel_busy_ns - done->worker_ns, 0);
   m->computed_ns = STAGE_MEMORY * m->computed_ns + busy_ns;
-  m->computed_work = STAGE_MEMORY * m->computed_work + b->work * b->unfilled;
+  m->computed_work = STAGE_MEMORY * m->computed_work + b->work;
 }
 
 /* A device's first bundle may have waited for what is made once: a library's

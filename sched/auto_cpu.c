@@ -170,24 +170,26 @@ may_wait (HassAuto *s, double cpu_ns, HassGrant *grant)
 
 /* An eighth of the cores is left to a GPU that is being started, or in whose
    first bundle libraries are: that is work of the host's, and a thread that
-   shares a core with a long unit needs much longer for it. But not for long:
-   for no more than a sixteenth of what the cores alone would need. */
+   shares a core with a long unit needs much longer for it. But not for long,
+   a sixteenth of what the cores alone would need, and not where a unit takes
+   longer than that. */
 static gboolean
 left_to_host (const HassAuto *s, const HassRound *round, double unit_ns,
               double cpu_ns)
 {
   gint64 cores = s->env->devices[s->cpu].cores;
+  double most_ns = cpu_ns / HOST_TIME;
   gboolean starting = FALSE;
   for (guint d = 0; d < s->n; d++)
     {
       const HassAutoMember *m = &s->members[d];
       starting |= d != s->cpu && m->n_done == 0 && m->n_bundles > 0
-                  && s->now_ns - m->since_ns < cpu_ns / HOST_TIME;
+                  && s->now_ns - m->since_ns < most_ns;
     }
-  starting |= opens_within (s, round, cpu_ns / HOST_TIME, unit_ns);
+  starting |= opens_within (s, round, most_ns, most_ns / OVERDUE);
   gint64 busy = s->members[s->cpu].units
                 - (gint64)hass_round_progress (round, s->cpu).units;
-  return starting && busy >= cores - cores / HOST_PART;
+  return starting && most_ns >= unit_ns && busy >= cores - cores / HOST_PART;
 }
 
 /* While a GPU is not measured: one long unit for each core that asks, since

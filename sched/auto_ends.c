@@ -120,7 +120,7 @@ void
 hass_auto_ends_end (HassAuto *s, const HassRoundSummary *summary)
 {
   if (s->listed || !may_differ (s) || !s->chosen || s->arm != s->n || s->probed
-      || summary->units == 0 || summary->number == 0)
+      || !s->together || summary->units == 0 || summary->number == 0)
     return;
   double ns_per_work = summary->makespan_ns / s->round_work;
   HassAutoEnd *end = &s->ends[s->reversed], *other = &s->ends[!s->reversed];

@@ -175,6 +175,7 @@ hass_auto_guard_begin (HassAuto *s, const HassRound *round)
   s->chosen = may_choose (s, round);
   s->round_work = work;
   s->solo = s->n;
+  s->probing = FALSE;
   if (!s->chosen)
     {
       HASS_AUTO_NOTE (s,
@@ -190,9 +191,8 @@ hass_auto_guard_begin (HassAuto *s, const HassRound *round)
       s->retry_gap = s->retry_gap > 0 ? s->retry_gap : FIRST_RETRY;
       s->retry_at = number + s->retry_gap;
     }
-  if (s->arm == s->n && s->used == s->n && number >= s->probe_at
-      && s->env->farm != HASS_FARM_FUNCTION)
-    s->probing = TRUE;
+  s->probing = s->arm == s->n && s->used == s->n && number >= s->probe_at
+               && s->env->farm != HASS_FARM_FUNCTION;
   s->probed = s->probe_later = FALSE;
   if (G_LIKELY (!s->env->note))
     return;
@@ -262,7 +262,6 @@ believe_solo (HassAuto *s)
       double plan_ns = planned_ns (s, d, s->round_work);
       double ns
           = m->copy_ns + m->solo_fixed_ns + m->solo_ns_per_work * s->round_work;
-      ns = MAX (ns, kernels_ns (s, d));
       if (m->solo_ns_per_work > 0 && s->arms[d].rounds == 0
           && isfinite (plan_ns))
         s->arms[d].factor = MIN (ns / MAX (plan_ns, 1), 1);
@@ -305,8 +304,8 @@ hass_auto_guard_end (HassAuto *s, const HassRoundSummary *summary)
   for (guint d = 0; d < s->n; d++)
     average (s, d, &summary->devices[d]);
   believe_solo (s);
-  gboolean first = s->arm == s->n && !s->together;
-  s->together |= first;
+  gboolean first = s->arm == s->n && s->used == s->n && !s->together;
+  s->together |= s->arm == s->n;
   if (s->probed || first)
     return; /* much of it was idle; it was planned from one round */
   double plan_ns = planned_ns (s, s->arm, s->round_work);

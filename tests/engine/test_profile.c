@@ -253,7 +253,28 @@ not_too_often (void)
 
 /* A file that was filled on many machines stays small, and this machine's own
    newest entries stay in it. */
+static void
+stays_small (void)
+{
+  begin ();
+  for (guint i = 0; i < 300; i++)
+    {
+      g_autofree char *name = g_strdup_printf ("farm %u", i);
+      HassStrategyEnv env = search;
+      env.farm_name = name;
+      CU_ASSERT_TRUE (tell (&env, 1, 0));
+    }
+  g_autoptr (GPtrArray) list = hass_profile_list (NULL);
+  CU_ASSERT_EQUAL (list->len, 256);
+  HassStrategyEnv last = search;
+  last.farm_name = "farm 299";
+  CU_ASSERT_EQUAL (known (&last, 0).runs, 1);
+  end ();
+}
+
 /* -- Short farms -------------------------------------------------------- */
+
+static double short_work = 10;
 
 /* A short run that takes so long by what it was told. TRUE: something. */
 static gboolean
@@ -266,7 +287,8 @@ short_run (const HassStrategyEnv *farm, double untold_ns, double told_ns)
   CU_ASSERT_EQUAL (rates[0].work_per_ns, told ? 0.25 : 0);
   CU_ASSERT_EQUAL (rates[1].work_per_ns, told ? 2 : 0);
   env.profile = rates;
-  hass_profile_remember (&env, "auto", samples, told ? told_ns : untold_ns);
+  hass_profile_remember (&env, "auto", samples, short_work,
+                         short_work * (told ? told_ns : untold_ns));
   return told;
 }
 
@@ -291,13 +313,21 @@ short_farms (void)
   CU_ASSERT_TRUE (short_runs (64, 3, 4) <= 4);
   CU_ASSERT_TRUE (short_runs (640, 3, 4) <= 10);
   CU_ASSERT_TRUE (short_runs (640, 3, 2) >= 400);
+  /* Twice as much is no other farm, a hundred times is. */
+  short_work = 20;
+  CU_ASSERT_TRUE (short_runs (8, 3, 2) >= 7);
+  short_work = 2000;
+  CU_ASSERT_EQUAL (short_runs (1, 3, 4), 1);
+  CU_ASSERT_EQUAL (short_runs (6, 3, 4), 3);
+  CU_ASSERT_TRUE (short_runs (50, 3, 4) <= 1);
+  short_work = 10;
   CU_ASSERT_FALSE (exists (""));
   CU_ASSERT_FALSE (exists (".lock"));
   CU_ASSERT_STRING_EQUAL (warnings->str, "");
   end ();
 }
 
-/* They are the process's, for a file and a farm of which it knows nothing. */
+/* They are the process's, for a file and devices of which it knows nothing. */
 static void
 short_farms_go_second (void)
 {
@@ -313,14 +343,15 @@ short_farms_go_second (void)
   forget ();
   CU_ASSERT_EQUAL (short_runs (7, 3, 2), 3);
   CU_ASSERT_TRUE (tell (&search, 0, 3));
-  CU_ASSERT_EQUAL (known (&search, 0).runs, 0);
+  CU_ASSERT_EQUAL (known (&search, 0).work_per_ns, 0.25);
   CU_ASSERT_EQUAL (known (&search, 1).work_per_ns, 3);
+  CU_ASSERT_TRUE (tell (&search, 4, 3));
   HassProfileSample samples[] = { { 0.25, 0, 3 }, { 2, 0, 5 } };
-  hass_profile_remember (&search, "auto", samples, 1);
-  CU_ASSERT_EQUAL (known (&search, 0).runs, 0);
+  hass_profile_remember (&search, "auto", samples, 1, 1);
+  CU_ASSERT_EQUAL (known (&search, 0).work_per_ns, 4);
   CU_ASSERT_EQUAL (known (&search, 1).work_per_ns, 3);
   g_setenv ("HASS_PROFILE", "off", TRUE);
-  hass_profile_remember (&search, "auto", samples, 1);
+  hass_profile_remember (&search, "auto", samples, 1, 1);
   CU_ASSERT_PTR_NULL (hass_profile_find (&search, "auto"));
   end ();
 }
@@ -340,25 +371,6 @@ short_farms_are_forgotten (void)
       CU_ASSERT_TRUE (i > 50 || short_run (&search, 3, 2));
     }
   CU_ASSERT_FALSE (short_run (&search, 3, 2));
-  end ();
-}
-
-static void
-stays_small (void)
-{
-  begin ();
-  for (guint i = 0; i < 300; i++)
-    {
-      g_autofree char *name = g_strdup_printf ("farm %u", i);
-      HassStrategyEnv env = search;
-      env.farm_name = name;
-      CU_ASSERT_TRUE (tell (&env, 1, 0));
-    }
-  g_autoptr (GPtrArray) list = hass_profile_list (NULL);
-  CU_ASSERT_EQUAL (list->len, 256);
-  HassStrategyEnv last = search;
-  last.farm_name = "farm 299";
-  CU_ASSERT_EQUAL (known (&last, 0).runs, 1);
   end ();
 }
 

@@ -214,6 +214,26 @@ ended_badly (void)
   end ();
 }
 
+/* Of several in flight each began when the one before was done. */
+static void
+in_flight (void)
+{
+  Bench b;
+  begin ();
+  bench_begin (&b, "deep", &real);
+  for (int i = 0; i < 6; i++)
+    {
+      HassCompletion done = { .device = 1,
+                              .units = 1,
+                              .work = 1,
+                              .start_ns = MAX (i - 3, 0) * 4 * MS,
+                              .end_ns = (i + 1) * 4 * MS };
+      hass_sampler_observe (b.job, &done);
+    }
+  CU_ASSERT_TRUE (near (bench_end (&b, 1).work_per_ns, 0.25 / MS));
+  end ();
+}
+
 /* Of a short farm this process remembers what there is: all that cores did, a
    GPU's best bundle but the first. */
 static void
@@ -471,6 +491,7 @@ HASS_TEST_SUITE (
     { "what a CPU pool tells first counts when that is long", pool_in_one },
     { "too little work is no sample", too_little },
     { "farms that ended badly and lost devices are not kept", ended_badly },
+    { "of several bundles in flight each has its own time", in_flight },
     { "a short farm is remembered, but not written", short_farm },
     { "failed bundles do not count", failed_bundle },
     { "nameless, modelled and short farms are not kept", not_kept },

@@ -372,14 +372,12 @@ some_cores_are_left_to_a_start (void)
 {
   static const struct
   {
-    guint cores;
+    guint cores, waves;
     double opens_ns, first_ns;
     guint at_work;
-  } cases[] = { { 32, 9e7, 9e7, 28 },
-                { 8, 9e7, 9e7, 7 },
-                { 7, 9e7, 9e7, 7 },
-                { 32, 2e9, 9e7, 32 },
-                { 32, 9e7, 2e9, 32 } };
+  } cases[] = { { 32, 100, 9e7, 9e7, 28 }, { 8, 100, 9e7, 9e7, 7 },
+                { 7, 100, 9e7, 9e7, 7 },   { 32, 100, 2e9, 9e7, 32 },
+                { 32, 100, 9e7, 2e9, 32 }, { 8, 15, 9e7, 9e7, 8 } };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
     {
       MiniDevice devices[]
@@ -389,7 +387,7 @@ some_cores_are_left_to_a_start (void)
       MiniFarm *farm = mini_farm_new ("auto", HASS_FARM_COMBINE,
                                       HASS_COST_EQUAL, devices, 2, 1);
       MiniRound result;
-      mini_farm_run_equal (farm, 100 * cases[i].cores, &result);
+      mini_farm_run_equal (farm, cases[i].waves * cases[i].cores, &result);
       CU_ASSERT_TRUE (result.once && !result.hung);
       CU_ASSERT_EQUAL (result.beside_start, cases[i].at_work);
       mini_farm_free (farm);
