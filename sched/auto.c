@@ -69,8 +69,8 @@
    tasks of a function farm. Indivisible loads where a multiprocessor is about
    as fast as a core: hass-i took 0.78 of its time at worst of 16 machines and
    loads tried. The guard of step 6 is by measurement, not by law: of 1000
-   random machines 3, and 8 where devices slow each other down up to threefold,
-   were more than 5 % behind their best device alone.
+   random machines 1 to 5, and 9 to 22 where devices slow each other down up to
+   threefold, were more than 5 % behind their best device alone.
 
    Thread safety: as hass/strategy.h. */
 #include "auto-private.h"

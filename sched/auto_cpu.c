@@ -177,7 +177,7 @@ static gboolean
 left_to_host (const HassAuto *s, const HassRound *round, double unit_ns,
               double cpu_ns)
 {
-  gint64 cores = s->env->devices[s->cpu].cores;
+  gint64 cores = MAX (s->env->devices[s->cpu].cores, 1);
   double most_ns = cpu_ns / HOST_TIME;
   gboolean starting = FALSE;
   for (guint d = 0; d < s->n; d++)

@@ -15,7 +15,7 @@
       would win alone only if the others slowed it down more than threefold, and
       costs them the time of its bundle to find out. A GPU's kernels run on
       the GPU, where nobody else is: where they alone would take as long as all
-      together take, it cannot be faster, and is not measured.
+      together take, it is not measured, as it could hardly be faster.
       The first round that all do together is planned from one round, in which
       they were still new, and is no measure of how well they do.
    3. A round begins under the arm that would take least. An arm that was only
@@ -23,7 +23,7 @@
       as it is used; so what is used in the long run is the fastest of what
       was measured. All together are tried again in longer and longer
       intervals, in rounds in which nothing else is tried. When one alone takes
-   much longer than it should, all take part in the rest of the round.
+      much longer than it should, all take part in the rest of the round.
    4. What devices show under another arm must not change what is believed of
       the arm before, as devices that slow each other down are faster alone:
       when the arm has changed, factors are set so that estimates stay.

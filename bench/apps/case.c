@@ -262,7 +262,9 @@ static void
 write_head (GString *out, const AppsCase *how, guint n_known, guint rounds,
             guint n_runs)
 {
-  if (how->warm)
+  if (how->warm && n_known == 0)
+    g_string_append (out, "Warm: by what the process remembers of short runs");
+  else if (how->warm)
     g_string_append_printf (out,
                             "Warm: %u device%s with rates from earlier runs",
                             n_known, n_known == 1 ? "" : "s");
