@@ -13,6 +13,8 @@
 
 #include "hass/profile.h"
 
+#define HASS_PROFILE_FEW_RUNS 5 /* fewer are always added to */
+
 /* What a run of a farm has shown of one device. */
 typedef struct
 {
@@ -27,6 +29,7 @@ HassProfileEntry *hass_profile_entry_new (const HassStrategyEnv *env,
                                           guint device);
 
 /* profile_entry.c */
+double hass_profile_median (const double *values, guint n);
 void hass_profile_entry_free (HassProfileEntry *entry);
 void hass_profile_entry_add (HassProfileEntry *entry,
                              const HassProfileSample *sample, gint64 now_s);

@@ -24,7 +24,6 @@
 #include <unistd.h>
 
 #define LOOK_US 10000 /* the file is not looked at more often than that */
-#define FEW_RUNS 5    /* fewer are always added to */
 
 static struct
 {
@@ -208,6 +207,15 @@ answer_locked (const HassStrategyEnv *env, const char *strategy)
   store.short_one = hass_short_farms_find (store.short_farms, env, strategy);
 }
 
+/* The last question and its answer are these from here on. */
+static void
+ask_locked (const char *path, const HassStrategyEnv *env, const char *strategy)
+{
+  refresh_locked (path);
+  if (!asked_before_locked (env, strategy))
+    answer_locked (env, strategy);
+}
+
 /* What is known of each device, for that strategy's next run; free with
    g_free(). NULL: the store is off. */
 HassProfileRate *
@@ -217,9 +225,7 @@ hass_profile_find (const HassStrategyEnv *env, const char *strategy)
   if (!path)
     return NULL;
   pthread_mutex_lock (&store.lock);
-  refresh_locked (path);
-  if (!asked_before_locked (env, strategy))
-    answer_locked (env, strategy);
+  ask_locked (path, env, strategy);
   HassProfileRate *rates
       = g_memdup2 (store.answer, env->n_devices * sizeof *rates);
   if (store.short_one)
@@ -289,7 +295,8 @@ well_known_locked (const HassStrategyEnv *env, const HassProfileSample *samples,
     if (samples[d].work_per_ns > 0)
       {
         HassProfileEntry *entry = look_up_locked (env, d);
-        known = entry->runs >= FEW_RUNS && entry->updated_s > since_s;
+        known = entry->runs >= HASS_PROFILE_FEW_RUNS
+                && entry->updated_s > since_s;
         hass_profile_entry_free (entry);
       }
   return known;
@@ -337,9 +344,7 @@ hass_profile_remember (const HassStrategyEnv *env, const char *strategy,
   if (!path)
     return;
   pthread_mutex_lock (&store.lock);
-  refresh_locked (path);
-  if (!asked_before_locked (env, strategy))
-    answer_locked (env, strategy);
+  ask_locked (path, env, strategy);
   for (guint d = 0; env->profile && d < env->n_devices; d++)
     told |= store.answer[d].runs == 0 && env->profile[d].runs > 0;
   if (store.short_one)

@@ -40,8 +40,9 @@ sort (const double *values, guint n, double sorted[HASS_PROFILE_SAMPLES])
   return known;
 }
 
-static double
-median (const double *values, guint n)
+/* Of the n values, at most HASS_PROFILE_SAMPLES, those that are not 0. */
+double
+hass_profile_median (const double *values, guint n)
 {
   double sorted[HASS_PROFILE_SAMPLES];
   n = sort (values, n, sorted);
@@ -60,10 +61,10 @@ HassProfileRate
 hass_profile_entry_rate (const HassProfileEntry *entry)
 {
   double floor = 0.5 * upper_quartile (entry->work_per_ns, entry->n_samples);
-  double middle = median (entry->work_per_ns, entry->n_samples);
+  double middle = hass_profile_median (entry->work_per_ns, entry->n_samples);
   return (HassProfileRate){
     .work_per_ns = MAX (middle, floor),
-    .latency_ns = median (entry->latency_ns, entry->n_samples),
+    .latency_ns = hass_profile_median (entry->latency_ns, entry->n_samples),
     .runs = entry->runs,
   };
 }
@@ -75,7 +76,7 @@ has_drifted (const HassProfileEntry *entry)
   if (entry->n_samples < RECENT + OLDER)
     return FALSE;
   guint n_older = entry->n_samples - RECENT, n_faster = 0, n_slower = 0;
-  double before = median (entry->work_per_ns, n_older);
+  double before = hass_profile_median (entry->work_per_ns, n_older);
   for (guint i = n_older; i < entry->n_samples; i++)
     {
       n_faster += entry->work_per_ns[i] > (1 + DRIFT) * before;

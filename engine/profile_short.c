@@ -18,10 +18,7 @@
    Thread safety: one at a time; see profile.c. */
 #include "profile-private.h"
 
-#include <stdlib.h>
-
 #define MOST_FARMS 128 /* more and all are forgotten */
-#define FEW_RUNS 5     /* fewer are always added to */
 #define TIMES 5        /* the last ones, of each way */
 #define FIRST_RUNS 3   /* each way, that are measures */
 #define SAME_WORK 2    /* times */
@@ -88,22 +85,11 @@ hass_short_farms_find (GHashTable *farms, const HassStrategyEnv *env,
   return made;
 }
 
-static int
-ascending (const void *a, const void *b)
-{
-  const double *x = a, *y = b;
-  return (*x > *y) - (*x < *y);
-}
-
 static double
 usual_ns (const HassShortFarm *farm, guint way)
 {
-  double sorted[TIMES];
-  guint n = (guint)MIN (farm->n_runs[way], TIMES);
-  for (guint i = 0; i < n; i++)
-    sorted[i] = farm->ns_per_work[way][i];
-  qsort (sorted, n, sizeof *sorted, ascending);
-  return 0.5 * (sorted[(n - 1) / 2] + sorted[n / 2]);
+  return hass_profile_median (farm->ns_per_work[way],
+                              (guint)MIN (farm->n_runs[way], TIMES));
 }
 
 static gboolean
@@ -144,7 +130,7 @@ hass_short_farm_add (HassShortFarm *farm, const HassProfileSample *samples,
     {
       HassProfileEntry *entry = farm->entries[d];
       if (samples[d].work_per_ns > 0
-          && (entry->runs < FEW_RUNS || entry->updated_s != now_s))
+          && (entry->runs < HASS_PROFILE_FEW_RUNS || entry->updated_s != now_s))
         hass_profile_entry_add (entry, &samples[d], now_s);
     }
 }

@@ -365,9 +365,8 @@ static GString *
 said_of_rounds (guint n_rounds, double gpu_ns, double quarrel)
 {
   GString *text = g_string_new (NULL);
-  MiniDevice devices[] = { pair[0], MINI_WIDE_GPU (132, gpu_ns, 15000) };
+  MiniDevice devices[] = { pair[0], MINI_GPU (132, gpu_ns, 15000) };
   MiniRound result;
-  devices[1].fill_work = 132;
   MiniFarm *farm = mini_farm_new ("naive-greedy", HASS_FARM_COMBINE,
                                   HASS_COST_SIZED, devices, 2, 1);
   hass_strategy_free (farm->strategy);
@@ -390,7 +389,7 @@ first_round_is_no_measure (void)
   CU_ASSERT_FALSE (says (text, "round %u took", 1));
   CU_ASSERT_TRUE (says (text, "round %u took", 2));
   CU_ASSERT_PTR_NULL (strstr (text->str, "to be measured alone"));
-  /* 3000 units, although the first bundles did not fill it. */
+  /* 3000 units of 300 ns. */
   static const char need[] = "d1 alone would need ";
   const char *said = strstr (text->str, need);
   double ms = said ? g_ascii_strtod (said + strlen (need), NULL) : 0;
