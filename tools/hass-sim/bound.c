@@ -17,14 +17,16 @@
       width * d / rate, on a saturating one that on top, where d is the least
       cost of an element. Copies in take one link latency and all bytes, then
       one kernel has to follow; copies out likewise. That the first kernels
-      wait for the first copies is bounded more closely where units are equal,
-      see most_in_bundles(). With depth 1 nothing overlaps and all of these
-      add up.
+      wait for the first copies, and the last copies for the last kernels, is
+      bounded more closely where units are equal, see bound_bundles.c. With
+      depth 1 nothing overlaps and all of these add up.
    3. GPUs of one link share it: what they copy, entries included, fits into
       T one after another, and the k-th of them to enter begins after k
       entries. The subset that takes part is the one with the largest
       capacity, of all subsets of the link's GPUs, and of all orders of up to
-      four (more of different kinds: as if each entered first).
+      four (more of different kinds: as if each entered first). Where units are
+      equal, their first kernels wait for each other's copies, see
+      bound_link.c.
    4. Who does what: equal units are counted, and so are, in parts, units
       whose sizes go with their costs. Else the CPU with capacity A
       relieves the GPUs of no more work than that of the units for which a
@@ -191,13 +193,20 @@ sort_units (BoundProblem *q, const SimCosts *costs)
   q->gpu_work = gpu;
 }
 
-static double
-smallest (const SimCosts *costs, guint32 n)
+/* Units whose sizes go with their costs. Loads have whole bytes and at least
+   one element (run.c), so that holds not quite for small ones. */
+static void
+least_of_sizes (BoundProblem *q, const SimCosts *costs)
 {
-  double least = INFINITY;
-  for (guint32 i = 0; i < n; i++)
-    least = MIN (least, costs->cpu[i + 1] - costs->cpu[i]);
-  return least;
+  const SimWorkload *w = q->w;
+  for (guint32 i = 0; i < w->units; i++)
+    {
+      double cost = costs->cpu[i + 1] - costs->cpu[i], size = cost / w->work;
+      q->smallest = MIN (q->smallest, size);
+      q->density = MIN (q->density, cost / floor (MAX (w->elements * size, 1)));
+      q->in_bytes = MIN (q->in_bytes, floor (w->input_bytes * size) / size);
+      q->out_bytes = MIN (q->out_bytes, floor (w->output_bytes * size) / size);
+    }
 }
 
 /* The longest unit, where it runs fastest. */
@@ -272,10 +281,21 @@ bound_of_round (const SimCase *c, guint round)
   q.cpu_work = q.gpu_work = q.n * q.w->work;
   q.density = q.w->work / q.w->elements;
   q.smallest = 1;
+  q.in_bytes = (double)q.w->input_bytes;
+  q.out_bytes = (double)q.w->output_bytes;
   if (costs->cpu && q.w->sizes)
-    q.smallest = smallest (costs, q.w->units) / q.w->work;
+    least_of_sizes (&q, costs);
   else if (costs->cpu)
     sort_units (&q, costs);
+  for (guint g = 0; g < q.p->n_gpus && !q.cheap; g++)
+    if (q.gpu_rate[g] > 0)
+      {
+        BoundLeast l = bound_least_of (&q, g);
+        BoundBundle b = bound_bundle_of (&l, q.w->work);
+        q.lines[g] = bound_lines_of_gpu (&b);
+      }
+  q.link_lines
+      = g_hash_table_new_full (NULL, NULL, NULL, (GDestroyNotify)g_array_unref);
   q.use_cpu = q.p->has_cpu;
   q.use_gpu = G_MAXUINT;
   double best = solve (&q, costs);
@@ -297,6 +317,9 @@ bound_of_round (const SimCase *c, guint round)
   g_free (q.cheap);
   g_free (q.relief_cpu);
   g_free (q.relief_gpu);
+  for (guint g = 0; g < q.p->n_gpus; g++)
+    g_clear_pointer (&q.lines[g], g_array_unref);
+  g_hash_table_unref (q.link_lines);
   return best;
 }
 

@@ -19,10 +19,14 @@ typedef struct
   double n, cpu_work, gpu_work; /* of the round */
   double density;               /* least cost of an element */
   double smallest;              /* size of the smallest unit, of the mean */
+  double in_bytes, out_bytes;   /* least of a unit, by its size */
   /* [units + 1], NULL for equal units: sums of CPU work of the cheapest
      first; of CPU and GPU work of those that a GPU is slowest for. */
   double *cheap, *relief_cpu, *relief_gpu;
   double longest_ns;
+  /* Of BoundLine, NULL where units differ; of links by bound_link.c's key. */
+  GArray *lines[SIM_MOST_GPUS];
+  GHashTable *link_lines;
 } BoundProblem;
 
 /* BoundLeast costs of one GPU's round, by kind. */
@@ -36,6 +40,7 @@ typedef struct
   double round_widths; /* width by the round's elements */
   double latency_ns;   /* of a copy in */
   double smallest;     /* unit, by the mean one */
+  const GArray *lines; /* BoundLine, or NULL */
 } BoundLeast;
 
 /* What is wanted of GPUs: equal units of `cost` work each, or (cost 0) the
@@ -46,6 +51,36 @@ typedef struct
 } BoundWanted;
 
 BoundLeast bound_least_of (const BoundProblem *q, guint g);
+double bound_most_of_gpu (const BoundLeast *l, const BoundWanted *want);
 double bound_most_of_gpus (const BoundProblem *q, const BoundWanted *want);
+
+/* -- Equal units in bundles ---------------------------------------------- */
+
+/* What a bundle costs at least: each unit, and the bundle. */
+typedef struct
+{
+  double in_ns, in_fixed, out_ns, out_fixed;
+  double kernel_ns, extra_ns;
+  double floor_ns; /* no kernel is shorter, the extra aside */
+  double least;    /* units */
+} BoundBundle;
+
+/* With k bundles no less time than less_ns + each_ns * units. */
+typedef struct
+{
+  guint k;
+  double less_ns, each_ns;
+} BoundLine;
+
+BoundBundle bound_bundle_of (const BoundLeast *l, double cost);
+/* Lines by k, of one GPU; g_array_unref() them. */
+GArray *bound_lines_of_gpu (const BoundBundle *b);
+/* Adds a line unless another of its k is closer everywhere; k ascends. */
+void bound_add_line (GArray *lines, BoundLine new);
+/* Of more than `most` bundles on `n` GPUs: their launches, and kernels taken as
+   any mean of the shortest and of what the units need. */
+void bound_add_many (GArray *lines, const BoundBundle *b, guint n, guint most);
+/* Most units within T, in any number of bundles. */
+double bound_most_by_lines (const GArray *lines, double t);
 
 #endif
