@@ -36,6 +36,7 @@ void hass_fit_add (HassFit *fit, double work, double ns, double latency_ns);
 void hass_fit_compare (HassFit *fit, double work, double ns, double latency_ns);
 void hass_fit_scale (HassFit *fit, double times);
 void hass_fit_limit (HassFit *fit, double most_fixed_ns);
+gboolean hass_fit_hides (const HassFit *fit, double largest);
 double hass_fit_ns (const HassFit *fit, double work);
 
 /**
@@ -281,9 +282,11 @@ typedef struct
   gboolean together; /* all have done such a round */
   double round_work, planned_ns;
   guint64 retry_at, retry_gap, probe_at; /* rounds */
-  gboolean probing, probed;              /* still; in this round */
-  gboolean probe_later; /* somebody, when more time has passed */
-  guint solo;           /* who is probed; n: nobody yet */
+  guint
+      hidden_rounds; /* of all together, because one may hide how fast it is */
+  gboolean probing, probed; /* still; in this round */
+  gboolean probe_later;     /* somebody, when more time has passed */
+  guint solo;               /* who is probed; n: nobody yet */
   double solo_work, solo_given, solo_ns;
   HassFit solo_fits[HASS_AUTO_FITS]; /* as they were before */
   HassProgress solo_seen;

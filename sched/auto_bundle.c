@@ -12,7 +12,8 @@
    3. At least what fills the GPU, and sometimes more, as some GPUs reach their
       rate only when they are filled several times over.
    4. All of its part where what would be over is not worth a launch.
-   5. Never many times more than what was seen of it.
+   5. Never many times more than what was seen of it, unless all of that was
+      hidden by a launch.
    6. Where the stages of bundles are known, no more than auto_pipeline.c says,
       however small that is: it makes the first or the last copy short.
    7. Where costs are far from known none queues that may end after the others,
@@ -24,6 +25,7 @@
 #include <math.h>
 
 #define GROWTH 4             /* of a bundle over the largest so far */
+#define HIDDEN_GROWTH 64     /* where the fixed part hides what work takes */
 #define LEAST_FIXED_NS 2e3   /* no launch is cheaper than that */
 #define FACTOR 0.3           /* of its part, where nothing overlaps */
 #define SHARED_LINK 0.25     /* uncertainty, where another waits for the link */
@@ -293,6 +295,8 @@ hass_auto_bundle_work (HassAuto *s, const HassRound *round, guint device)
   /* Units are rounded down; the last of a part must not cost a launch. */
   double work = ns * rate + 0.5 * s->unit_work;
   double growth = b.m->n_done == 1 && hass_auto_long_units (s) ? 1 : GROWTH;
+  if (s->env->cost == HASS_COST_EQUAL && hass_fit_hides (b.fit, b.m->largest))
+    growth = HIDDEN_GROWTH;
   if (b.m->largest > 0)
     work = MIN (work, growth * b.m->largest); /* 5. */
   if (!hass_auto_all_known (s, round))

@@ -23,7 +23,9 @@
       as it is used; so what is used in the long run is the fastest of what
       was measured. All together are tried again in longer and longer
       intervals, in rounds in which nothing else is tried. When one alone takes
-      much longer than it should, all take part in the rest of the round.
+      much longer than it should, all take part in the rest of the round. Before
+      one is left to do all alone, those whose launch has hidden so far how
+      fast they are get larger bundles in some rounds of all.
    4. What devices show under another arm must not change what is believed of
       the arm before, as devices that slow each other down are faster alone:
       when the arm has changed, factors are set so that estimates stay.
@@ -51,6 +53,9 @@
 #define LAST_RETRY 256
 #define AVERAGED_PART 0.02 /* of the round's work */
 #define MUCH_LONGER 1.5
+#define MOST_HIDDEN 8    /* rounds */
+#define HIDDEN_PART 0.95 /* of the round's time */
+#define HIDDEN_COST 1.25 /* times the round's time, to find out */
 
 /* -- 1. Arms ------------------------------------------------------------ */
 
@@ -137,6 +142,30 @@ doubt_others (HassAuto *s)
     without->factor = MAX (without->factor, MIN (all->factor, LITTLE_OVER));
 }
 
+/* A GPU that was given so little that its latency hid what the work took may
+   alone be faster than any arm. Larger bundles tell, and it gets them where all
+   take part. */
+static gboolean
+hides_the_fastest (HassAuto *s, guint best, double best_ns)
+{
+  if (s->hidden_rounds == MOST_HIDDEN
+      || s->arms[s->n].ns > HIDDEN_COST * best_ns)
+    return FALSE;
+  for (guint d = 0; d < s->n; d++)
+    {
+      const HassFit *fit = hass_auto_fit_of (s, NULL, d, TRUE);
+      if (d == s->cpu || d == best || hass_auto_out (s, d)
+          || !hass_fit_hides (fit, s->members[d].largest)
+          || s->members[d].copy_ns + fit->fixed_ns > HIDDEN_PART * best_ns)
+        continue;
+      s->hidden_rounds++;
+      HASS_AUTO_NOTE (s, "%s may be faster than it could show: all",
+                      s->env->devices[d].name);
+      return TRUE;
+    }
+  return FALSE;
+}
+
 static guint
 choose (HassAuto *s, const HassRound *round, double work)
 {
@@ -163,7 +192,7 @@ choose (HassAuto *s, const HassRound *round, double work)
       s->retry_at = number + s->retry_gap;
       return s->n;
     }
-  return best;
+  return best != s->n && hides_the_fastest (s, best, best_ns) ? s->n : best;
 }
 
 void

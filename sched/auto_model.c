@@ -18,6 +18,7 @@
 #define STEP_MEMORY 0.95
 #define PAIR_RATIO 1.3
 #define LARGEST_FIXED 0.98 /* of the shortest bundle */
+#define HIDDEN_PART 0.1    /* of the fixed part: no slope can be seen in it */
 
 /* Under a cost that grows along the range the regression finds a fixed part
    that is not there, and none where bundles wait for others' copies; it is
@@ -117,6 +118,15 @@ hass_fit_limit (HassFit *f, double most_fixed_ns)
     return;
   f->fixed_ns = most_fixed_ns;
   set_slope (f);
+}
+
+/* Bundles up to the largest differed, but were so small that the fixed part
+   hides what their work took: the slope is what it may be at most. */
+gboolean
+hass_fit_hides (const HassFit *f, double largest)
+{
+  return f->spread && f->fixed_ns >= 0.999 * LARGEST_FIXED * f->least_ns
+         && f->ns_per_work * largest < HIDDEN_PART * f->fixed_ns;
 }
 
 double
