@@ -72,9 +72,9 @@ copies_take_long (const HassAuto *s, const HassRound *round)
          && hass_round_units (round) * SLOWEST_CORE >= links;
 }
 
-/* Before a core has finished anything: one unit for each core, and each asks
-   for it by itself. A core that comes in later asks when more is known. A long
-   round one core begins: it tells it as well, often much sooner as it has
+/* Before a core has finished anything: one unit for each core, all at once, as
+   cores that each ask for theirs wait for each other. A long round one core
+   begins: it tells it as well, often much sooner as it has
    caches and memory to itself, and a GPU that is far faster need not wait for
    the slowest of many. The others follow as soon as a GPU shows that it is not,
    or at once where no GPU can be. */
@@ -86,9 +86,10 @@ first_units (HassAuto *s, const HassRound *round, guint64 waiting, guint cores,
   if (is_long (s, round) && !copies_take_long (s, round)
       && !may_be_as_fast (s, round, cores))
     most = 1;
-  s->why = "first unit of a core";
+  s->why = "first units of cores";
   if (s->members[s->cpu].units < (gint64)most)
-    return 1;
+    /* From a list each core takes its own. */
+    return s->listed ? 1 : most - (guint64)s->members[s->cpu].units;
   s->why = "until a core has finished its first unit";
   return force ? 1 : 0;
 }

@@ -301,6 +301,24 @@ who_cannot_win_is_not_measured_alone (void)
     }
 }
 
+/* Units that cores got before any had finished one. */
+static guint
+first_units (const char *explained)
+{
+  static const char why[] = ": first units of cores";
+  guint sum = 0, units = 0;
+  for (const char *at = explained; (at = strstr (at, why)); at += sizeof why)
+    {
+      const char *line = at;
+      while (line > explained && line[-1] != '\n')
+        line--;
+      const char *cpu = strstr (line, "cpu: ");
+      if (cpu && sscanf (cpu, "cpu: %u units", &units) == 1)
+        sum += units;
+    }
+  return sum;
+}
+
 /* One core begins a long round; the others when the GPU has shown that it is
    not so fast that they would be late, or at once where its link is not. */
 static void
@@ -319,8 +337,7 @@ all_cores_begin_beside_a_slow_gpu (void)
     {
       HassLoad load = { .size = 1000, .input_bytes = cases[i].bytes };
       g_autofree char *text = explained_on_toy (16, cases[i].gpu_cores, load);
-      g_auto (GStrv) parts = g_strsplit (text, "first unit of a core", -1);
-      CU_ASSERT_EQUAL (g_strv_length (parts) - 1, cases[i].begin);
+      CU_ASSERT_EQUAL (first_units (text), cases[i].begin);
     }
 }
 
