@@ -3,9 +3,10 @@
 
    DESIGN. The time of a static division falls with the CPU's part as long as
    the GPUs are the last, and rises from there on.
-   1. The CPU's part rises from 0 in coarse steps, until that takes half as
-      long again as the best so far: beyond, it only takes longer, with a CPU
-      a hundred times slower than the GPUs a minute.
+   1. The CPU's part rises from 0 in coarse steps, until that takes long and
+   half as long again as the best so far: beyond, it only takes longer, with a
+   CPU a hundred times slower than the GPUs a minute. What is short varies more
+      than that, and all steps are tried.
    2. The neighbours of the best are tried, at ever finer distances, and
       theirs as long as they are better.
    3. The best few are handed on, and meet the strategies in the same rounds.
@@ -16,6 +17,7 @@
 
 #define WHOLE 1000
 #define TOO_SLOW 1.5
+#define LONG_MS 100
 
 static const guint coarse[] = { 0, 50, 100, 150, 200, 300, 400, 600, 1000 };
 static const guint finer[] = { 50, 20, 10, 5 };
@@ -142,7 +144,7 @@ apps_search (const AppsSubject *subject, gboolean quick, gint64 until_ns)
       for (guint i = 0; i < G_N_ELEMENTS (coarse); i++)
         {
           double ms = try_part (s, subject, coarse[i], runs);
-          if (ms > TOO_SLOW * best_of (s)->ms)
+          if (ms > LONG_MS && ms > TOO_SLOW * best_of (s)->ms)
             break;
         }
       for (guint i = 0; i < G_N_ELEMENTS (finer) && in_time; i++)
