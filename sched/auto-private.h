@@ -228,6 +228,7 @@ typedef struct
   /* Measured alone in this round; 0: not. When it may be again. */
   double solo_fixed_ns, solo_ns_per_work;
   guint64 probe_at;
+  guint hidden_rounds; /* in which all took part to see how fast it is */
 } HassAutoMember;
 
 /* A set of devices that may compute a round; see auto_guard.c. */
@@ -282,8 +283,7 @@ typedef struct
   gboolean together; /* all have done such a round */
   double round_work, planned_ns;
   guint64 retry_at, retry_gap, probe_at; /* rounds */
-  guint
-      hidden_rounds; /* of all together, because one may hide how fast it is */
+  guint hiding;             /* all take part to see how fast it is; n: nobody */
   gboolean probing, probed; /* still; in this round */
   gboolean probe_later;     /* somebody, when more time has passed */
   guint solo;               /* who is probed; n: nobody yet */

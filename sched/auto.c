@@ -29,13 +29,13 @@
       everything takes no part. Nor does a GPU whose inputs and results take
       cores longer to copy than to compute, nor cores that do but a trifle with
       long units when few are left.
-   3. A GPU gets a small bundle first, then up to 4 times the largest seen:
-      of about sqrt (T * a / u) ns, a its fixed part and u how uncertain it
-      is; never more than its part of the plan; all of it when what would
-      be over is not worth a launch. Some are in flight at a time. One that
-      could not be filled, or needs a long copy first, may not be tried. How
-      many elements fill it the farm may say; else that shows as a bundle's
-      fixed part.
+   3. A GPU gets a small bundle first, then up to 4 times the largest seen, or
+      64 where a launch hid what that took: of about sqrt (T * a / u) ns, a its
+   fixed part and u how uncertain it is; never more than its part of the plan;
+   all of it when what would be over is not worth a launch. Some are in flight
+   at a time. One that could not be filled, or needs a long copy first, may not
+   be tried. How many elements fill it the farm may say; else that shows as a
+   bundle's fixed part.
    4. The CPU pool gets most of its part as a share, from which its cores
       pull without asking and whose back GPUs may steal from; at the end
       single units, each only if a core ends it by T. Long units wait while a
@@ -68,9 +68,9 @@
    nobody knows costs that differ much, against who knew them; in tiny parallel
    tasks of a function farm. Indivisible loads where a multiprocessor is about
    as fast as a core: hass-i took 0.78 of its time at worst of 16 machines and
-   loads tried. The guard of step 6 is by measurement, not by law: of 1000
-   random machines 1 to 5, and 9 to 22 where devices slow each other down up to
-   threefold, were more than 5 % behind their best device alone.
+   loads tried. The guard of step 6 is by measurement, not by law: of 4000
+   random machines a few, and of 1000 some 10 where devices slow each other down
+   up to threefold, were more than 5 % behind their best device alone.
 
    Thread safety: as hass/strategy.h. */
 #include "auto-private.h"

@@ -12,8 +12,8 @@
    3. At least what fills the GPU, and sometimes more, as some GPUs reach their
       rate only when they are filled several times over.
    4. All of its part where what would be over is not worth a launch.
-   5. Never many times more than what was seen of it, unless all of that was
-      hidden by a launch.
+   5. Never many times more than what was seen of it, unless costs are equal and
+      all of that was hidden by a launch.
    6. Where the stages of bundles are known, no more than auto_pipeline.c says,
       however small that is: it makes the first or the last copy short.
    7. Where costs are far from known none queues that may end after the others,
@@ -247,6 +247,18 @@ bundle_for (const HassAuto *s, const HassRound *round, guint device)
   return b;
 }
 
+/* A launch hides what work takes. What fills a GPU may as well, if nobody knows
+   how much that is: then that is not so short, and a larger bundle may take
+   many times longer. */
+static gboolean
+hides (const HassAuto *s, guint device, const Bundle *b)
+{
+  double latency_ns = s->env->devices[device].latency_ns;
+  return s->env->cost == HASS_COST_EQUAL
+         && (b->m->fill_units > 0 || b->fit->fixed_ns <= 2 * latency_ns)
+         && hass_fit_hides (b->fit, b->m->largest);
+}
+
 /* Work of the next bundle of a device that is planned with; 0: nothing now. */
 double
 hass_auto_bundle_work (HassAuto *s, const HassRound *round, guint device)
@@ -295,7 +307,7 @@ hass_auto_bundle_work (HassAuto *s, const HassRound *round, guint device)
   /* Units are rounded down; the last of a part must not cost a launch. */
   double work = ns * rate + 0.5 * s->unit_work;
   double growth = b.m->n_done == 1 && hass_auto_long_units (s) ? 1 : GROWTH;
-  if (s->env->cost == HASS_COST_EQUAL && hass_fit_hides (b.fit, b.m->largest))
+  if (hides (s, device, &b))
     growth = HIDDEN_GROWTH;
   if (b.m->largest > 0)
     work = MIN (work, growth * b.m->largest); /* 5. */

@@ -148,17 +148,18 @@ doubt_others (HassAuto *s)
 static gboolean
 hides_the_fastest (HassAuto *s, guint best, double best_ns)
 {
-  if (s->hidden_rounds == MOST_HIDDEN
-      || s->arms[s->n].ns > HIDDEN_COST * best_ns)
-    return FALSE;
+  if (best > s->n || s->arms[s->n].ns > HIDDEN_COST * best_ns)
+    return FALSE; /* all GPUs take part; or it costs too much */
   for (guint d = 0; d < s->n; d++)
     {
       const HassFit *fit = hass_auto_fit_of (s, NULL, d, TRUE);
       if (d == s->cpu || d == best || hass_auto_out (s, d)
+          || s->members[d].hidden_rounds == MOST_HIDDEN
           || !hass_fit_hides (fit, s->members[d].largest)
           || s->members[d].copy_ns + fit->fixed_ns > HIDDEN_PART * best_ns)
         continue;
-      s->hidden_rounds++;
+      s->members[d].hidden_rounds++;
+      s->hiding = d;
       HASS_AUTO_NOTE (s, "%s may be faster than it could show: all",
                       s->env->devices[d].name);
       return TRUE;
@@ -204,6 +205,7 @@ hass_auto_guard_begin (HassAuto *s, const HassRound *round)
   s->chosen = may_choose (s, round);
   s->round_work = work;
   s->solo = s->n;
+  s->hiding = G_MAXUINT;
   s->probing = FALSE;
   if (!s->chosen)
     {
@@ -352,13 +354,15 @@ hass_auto_guard_end (HassAuto *s, const HassRoundSummary *summary)
                   summary->number, summary->makespan_ns * 1e-6, factor);
   s->streak = s->arm != s->used ? 0 : s->streak + 1;
   s->used = s->arm;
-  /* 4. Those of all together may change with their devices. */
+  /* 4. Those of all together may change with their devices, and so may that of
+     a device for which all took part. */
   if (s->arm == s->n && s->streak >= HASS_AUTO_SETTLING)
     return;
   for (guint other = 0; other < n_arms (s); other++)
     {
       double ns = planned_ns (s, other, s->round_work);
-      if (other != s->arm && isfinite (s->arms[other].ns) && isfinite (ns))
+      if (other != s->arm && other != s->hiding && isfinite (s->arms[other].ns)
+          && isfinite (ns))
         s->arms[other].factor = s->arms[other].ns / MAX (ns, 1);
     }
 }

@@ -121,7 +121,8 @@ hass_fit_limit (HassFit *f, double most_fixed_ns)
 }
 
 /* Bundles up to the largest differed, but were so small that the fixed part
-   hides what their work took: the slope is what it may be at most. */
+   hides what their work took: the slope is what it may be at most, unless the
+   fixed part is what fills the GPU. */
 gboolean
 hass_fit_hides (const HassFit *f, double largest)
 {

@@ -204,6 +204,8 @@ least_of_sizes (BoundProblem *q, const SimCosts *costs)
       double cost = costs->cpu[i + 1] - costs->cpu[i], size = cost / w->work;
       q->smallest = MIN (q->smallest, size);
       q->density = MIN (q->density, cost / floor (MAX (w->elements * size, 1)));
+      if (size <= 0)
+        continue; /* lost in the sum of costs */
       q->in_bytes = MIN (q->in_bytes, floor (w->input_bytes * size) / size);
       q->out_bytes = MIN (q->out_bytes, floor (w->output_bytes * size) / size);
     }

@@ -20,11 +20,13 @@ typedef struct
   double density;               /* least cost of an element */
   double smallest;              /* size of the smallest unit, of the mean */
   double in_bytes, out_bytes;   /* least of a unit, by its size */
-  /* [units + 1], NULL for equal units: sums of CPU work of the cheapest
-     first; of CPU and GPU work of those that a GPU is slowest for. */
+  /* [units + 1], NULL where sizes go with costs or all are equal: sums of CPU
+     work of the cheapest first; of CPU and GPU work of those that a GPU is
+     slowest for. */
   double *cheap, *relief_cpu, *relief_gpu;
   double longest_ns;
-  /* Of BoundLine, NULL where units differ; of links by bound_link.c's key. */
+  /* Of BoundLine, NULL of lost GPUs and where cheap is not; of links by
+   * bound_link.c's key. */
   GArray *lines[SIM_MOST_GPUS];
   GHashTable *link_lines;
 } BoundProblem;
@@ -36,7 +38,7 @@ typedef struct
   double in_ns, out_ns;         /* of a unit's bytes, without latency */
   double in_fixed, out_fixed;   /* latencies and entry; 0: nothing copied */
   double launch_ns, non_linear; /* added to, or least of, the kernels */
-  gboolean saturating, depth_one;
+  gboolean saturating, depth_one, duplex;
   double round_widths; /* width by the round's elements */
   double latency_ns;   /* of a copy in */
   double smallest;     /* unit, by the mean one */

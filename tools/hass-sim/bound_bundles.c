@@ -24,7 +24,8 @@
    same; with p = in / kernel and r = out / kernel of a unit that makes u grow
    like p^j and v fall like r^(k - l), see weights_of(). For each k several
    weights are tried (a, alpha, beta) and the least of their bounds is taken; of
-   all k the largest. More bundles than MOST take MOST launches at least.
+   all k the largest. More bundles than MOST take a launch more than MOST at
+   least.
 
    Thread safety: any thread, each with lines of its own. */
 #include <math.h>
@@ -35,6 +36,9 @@ enum
 {
   MOST = 24
 };
+
+#define MOST_RATIO                                                             \
+  1e9 /* of weights, which are any; they grow by it MOST times */
 
 /* What the weights are made of. */
 typedef struct
@@ -63,7 +67,8 @@ outer_weights (double *w, guint n, double ratio, double part)
 static void
 weights_of (const Means *m, double *u, double *v)
 {
-  double p = m->b->in_ns / m->b->kernel_ns, r = m->b->out_ns / m->b->kernel_ns;
+  double p = MIN (m->b->in_ns / m->b->kernel_ns, MOST_RATIO);
+  double r = MIN (m->b->out_ns / m->b->kernel_ns, MOST_RATIO);
   guint before = m->a - 1, after = m->k - m->a;
   double out[MOST];
   double in_sum = outer_weights (u, before, p, m->alpha);

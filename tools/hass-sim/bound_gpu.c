@@ -26,6 +26,7 @@ bound_least_of (const BoundProblem *q, guint g)
     l.out_fixed = m->link_ns;
   l.saturating = m->curve == HASS_CURVE_SATURATING;
   l.depth_one = m->depth <= 1;
+  l.duplex = m->duplex;
   l.smallest = q->smallest;
   l.lines = q->lines[g];
   l.round_widths = m->width / ((double)w->units * w->elements);

@@ -27,14 +27,18 @@ enum
   MOST = 96 /* bundles of all GPUs together */
 };
 
+#define MOST_RATIO                                                             \
+  1e3 /* of weights, which are any; they grow by it MOST times */
+
 static gboolean
 are_alike (const BoundLeast *a, const BoundLeast *b)
 {
   return a->rate == b->rate && a->in_ns == b->in_ns && a->out_ns == b->out_ns
-         && a->out_ns == b->out_ns && a->in_fixed == b->in_fixed
-         && a->latency_ns == b->latency_ns && a->out_fixed == b->out_fixed
-         && a->launch_ns == b->launch_ns && a->non_linear == b->non_linear
-         && a->saturating == b->saturating && a->depth_one == b->depth_one;
+         && a->duplex == b->duplex && a->round_widths == b->round_widths
+         && a->in_fixed == b->in_fixed && a->latency_ns == b->latency_ns
+         && a->out_fixed == b->out_fixed && a->launch_ns == b->launch_ns
+         && a->non_linear == b->non_linear && a->saturating == b->saturating
+         && a->depth_one == b->depth_one;
 }
 
 /* GPUs that enter one after another over their link. */
@@ -73,9 +77,20 @@ best_order (const BoundLeast *l, guint *order, guint done, guint k,
   return best;
 }
 
+/* Do copies out of these GPUs follow one another? Those of duplex ones do, and
+   those of others, by the way in. */
+static gboolean
+outs_queue (const BoundLeast *l, guint k)
+{
+  for (guint i = 1; i < k; i++)
+    if (l[i].duplex != l[0].duplex)
+      return FALSE;
+  return TRUE;
+}
+
 /* Units that the link itself lets through, for a set of its GPUs. */
 static double
-link_units (const BoundLeast *l, guint k, gboolean duplex, double t)
+link_units (const BoundLeast *l, guint k, double t)
 {
   double in = 0, out = 0, in_ns = INFINITY, out_ns = INFINITY;
   double first = INFINITY, last = INFINITY;
@@ -88,11 +103,13 @@ link_units (const BoundLeast *l, guint k, gboolean duplex, double t)
       first = MIN (first, l[i].in_fixed + l[i].launch_ns);
       last = MIN (last, l[i].launch_ns + l[i].out_fixed);
     }
-  if (!duplex)
+  gboolean queue = outs_queue (l, k);
+  if (queue && !l[0].duplex)
     return in_ns + out_ns > 0 ? MAX (t - in - out, 0) / (in_ns + out_ns)
                               : INFINITY;
   double by_in = in_ns > 0 ? MAX (t - in - last, 0) / in_ns : INFINITY;
-  double by_out = out_ns > 0 ? MAX (t - out - first, 0) / out_ns : INFINITY;
+  double by_out
+      = queue && out_ns > 0 ? MAX (t - out - first, 0) / out_ns : INFINITY;
   return MIN (by_in, by_out);
 }
 
@@ -104,7 +121,7 @@ static BoundLine
 mean_of (const BoundBundle *b, guint n, guint k, double alpha)
 {
   double y[MOST], counts[MOST], sum = 1, window = 0;
-  double ratio = n * b->in_ns / b->kernel_ns;
+  double ratio = MIN (n * b->in_ns / b->kernel_ns, MOST_RATIO);
   BoundLine line = { .k = k, .each_ns = INFINITY };
   y[0] = 1;
   for (guint i = 0; i + 1 < k; i++)
@@ -201,7 +218,7 @@ bundles_units (const BoundProblem *q, guint set, const BoundLeast *l, guint n,
   double units = INFINITY;
   if (n > 1 && b.in_ns > 0)
     units = joint_units (q, 2 * set, &b, n, want->t);
-  if (n > 1 && b.out_ns > 0)
+  if (n > 1 && b.out_ns > 0 && outs_queue (l, n))
     {
       b = backwards (b);
       units = MIN (units, joint_units (q, 2 * set + 1, &b, n, want->t));
@@ -227,26 +244,26 @@ most_of_link (const BoundProblem *q, const guint *gpus, guint n,
   for (guint set = 1; set < 1u << n; set++)
     {
       guint k = 0;
-      gboolean duplex = TRUE;
+      gboolean same = TRUE; /* of this set */
       double sum = 0;
       if (alike && (set & (set + 1)) != 0)
         continue;
       for (guint i = 0; i < n; i++)
         if (set & (1u << i))
           {
-            duplex &= q->p->gpus[gpus[i]].duplex;
             l[k] = all[i];
+            same &= are_alike (&l[k], &l[0]);
             order[k] = k;
             k++;
           }
-      if (q->w->entry_bytes > 0 && alike)
+      if (q->w->entry_bytes > 0 && same)
         sum = in_order (l, order, k, want);
       else if (q->w->entry_bytes > 0 && k <= 4)
         sum = best_order (l, order, 0, k, want);
       else
         for (guint i = 0; i < k; i++)
           sum += bound_most_of_gpu (&l[i], want);
-      double through = link_units (l, k, duplex, want->t);
+      double through = link_units (l, k, want->t);
       if (want->cost > 0)
         through = MIN (through, bundles_units (q, gpus[0] << MOST_ON_LINK | set,
                                                l, k, want));
