@@ -283,7 +283,7 @@ typedef struct
   gboolean together; /* all have done such a round */
   double round_work, planned_ns;
   guint64 retry_at, retry_gap, probe_at; /* rounds */
-  guint hiding;             /* all take part to see how fast it is; n: nobody */
+  guint hiding; /* all take part to see how fast it is; or G_MAXUINT */
   gboolean probing, probed; /* still; in this round */
   gboolean probe_later;     /* somebody, when more time has passed */
   guint solo;               /* who is probed; n: nobody yet */

@@ -30,12 +30,12 @@
       cores longer to copy than to compute, nor cores that do but a trifle with
       long units when few are left.
    3. A GPU gets a small bundle first, then up to 4 times the largest seen, or
-      64 where a launch hid what that took: of about sqrt (T * a / u) ns, a its
-   fixed part and u how uncertain it is; never more than its part of the plan;
-   all of it when what would be over is not worth a launch. Some are in flight
-   at a time. One that could not be filled, or needs a long copy first, may not
-   be tried. How many elements fill it the farm may say; else that shows as a
-   bundle's fixed part.
+      64 where a launch hid what that took: of about sqrt (T * a / u) ns, a
+      its fixed part and u how uncertain it is; never more than its part of
+      the plan; all of it when what would be over is not worth a launch. Some
+      are in flight at a time. One that could not be filled, or needs a long
+      copy first, may not be tried. How many elements fill it the farm may
+      say; else that shows as a bundle's fixed part.
    4. The CPU pool gets most of its part as a share, from which its cores
       pull without asking and whose back GPUs may steal from; at the end
       single units, each only if a core ends it by T. Long units wait while a

@@ -74,10 +74,10 @@ copies_take_long (const HassAuto *s, const HassRound *round)
 
 /* Before a core has finished anything: one unit for each core, all at once, as
    cores that each ask for theirs wait for each other. A long round one core
-   begins: it tells it as well, often much sooner as it has
-   caches and memory to itself, and a GPU that is far faster need not wait for
-   the slowest of many. The others follow as soon as a GPU shows that it is not,
-   or at once where no GPU can be. */
+   begins: it tells it as well, often much sooner as it has caches and memory to
+   itself, and a GPU that is far faster need not wait for the slowest of many.
+   The others follow as soon as a GPU shows that it is not, or at once where no
+   GPU can be. */
 static guint64
 first_units (HassAuto *s, const HassRound *round, guint64 waiting, guint cores,
              gboolean force)
@@ -88,8 +88,7 @@ first_units (HassAuto *s, const HassRound *round, guint64 waiting, guint cores,
     most = 1;
   s->why = "first units of cores";
   if (s->members[s->cpu].units < (gint64)most)
-    /* From a list each core takes its own. */
-    return s->listed ? 1 : most - (guint64)s->members[s->cpu].units;
+    return most - (guint64)s->members[s->cpu].units;
   s->why = "until a core has finished its first unit";
   return force ? 1 : 0;
 }

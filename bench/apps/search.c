@@ -4,9 +4,9 @@
    DESIGN. The time of a static division falls with the CPU's part as long as
    the GPUs are the last, and rises from there on.
    1. The CPU's part rises from 0 in coarse steps, until that takes long and
-   half as long again as the best so far: beyond, it only takes longer, with a
-   CPU a hundred times slower than the GPUs a minute. What is short varies more
-      than that, and all steps are tried.
+      half as long again as the best so far: beyond, it only takes longer,
+      with a CPU a hundred times slower than the GPUs a minute. What is short
+      varies more than that, and all steps are tried.
    2. The neighbours of the best are tried, at ever finer distances, and
       theirs as long as they are better.
    3. The best few are handed on, and meet the strategies in the same rounds.

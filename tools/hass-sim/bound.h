@@ -26,7 +26,7 @@ typedef struct
   double *cheap, *relief_cpu, *relief_gpu;
   double longest_ns;
   /* Of BoundLine, NULL of lost GPUs and where cheap is not; of links by
-   * bound_link.c's key. */
+     bound_link.c's key. */
   GArray *lines[SIM_MOST_GPUS];
   GHashTable *link_lines;
 } BoundProblem;

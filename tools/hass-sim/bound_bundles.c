@@ -37,8 +37,8 @@ enum
   MOST = 24
 };
 
-#define MOST_RATIO                                                             \
-  1e9 /* of weights, which are any; they grow by it MOST times */
+/* Weights may be any; they grow by it MOST times and are to stay finite. */
+#define MOST_RATIO 1e9
 
 /* What the weights are made of. */
 typedef struct

@@ -27,8 +27,8 @@ enum
   MOST = 96 /* bundles of all GPUs together */
 };
 
-#define MOST_RATIO                                                             \
-  1e3 /* of weights, which are any; they grow by it MOST times */
+/* Weights may be any; they grow by it MOST times and are to stay finite. */
+#define MOST_RATIO 1e3
 
 static gboolean
 are_alike (const BoundLeast *a, const BoundLeast *b)
@@ -209,7 +209,7 @@ backwards (BoundBundle b)
   return back;
 }
 
-/* Of a set of a link's GPUs; `set` is unlike that of any other. */
+/* Of a set of a link's GPUs; `set` is like that of no other. */
 static double
 bundles_units (const BoundProblem *q, guint set, const BoundLeast *l, guint n,
                const BoundWanted *want)
@@ -264,11 +264,9 @@ most_of_link (const BoundProblem *q, const guint *gpus, guint n,
         for (guint i = 0; i < k; i++)
           sum += bound_most_of_gpu (&l[i], want);
       double through = link_units (l, k, want->t);
+      guint key = gpus[0] << MOST_ON_LINK | set;
       if (want->cost > 0)
-        through = MIN (through, bundles_units (q, gpus[0] << MOST_ON_LINK | set,
-                                               l, k, want));
-      if (want->cost > 0)
-        sum = MIN (sum, through);
+        sum = MIN (sum, MIN (through, bundles_units (q, key, l, k, want)));
       else if (want->a == 0)
         sum = MIN (sum, through * want->b);
       best = MAX (best, sum);
