@@ -454,6 +454,15 @@ hass_round_input_bytes (const HassRound *round, guint64 position)
   return hass_round_bytes (round, (HassExtent){ (guint32)position, 1 });
 }
 
+gsize
+hass_round_output_bytes (const HassRound *round, guint64 position)
+{
+  HassBlock block;
+  g_return_val_if_fail (position < round->n_units, 0);
+  hass_round_block (round, (guint32)position, &block);
+  return block.output_bytes;
+}
+
 /* Work of units that the caller has taken: like hass_round_work, without
    the prefix sums, which a strategy may be writing. */
 double

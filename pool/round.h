@@ -64,6 +64,8 @@ guint64 hass_round_back (const HassRound *round);
 guint64 hass_round_elements (const HassRound *round, guint64 position);
 /* Bytes of input of the unit at @position, which a GPU that gets it copies. */
 gsize hass_round_input_bytes (const HassRound *round, guint64 position);
+/* Bytes of results of the unit at @position, which a GPU copies back. */
+gsize hass_round_output_bytes (const HassRound *round, guint64 position);
 /* What @device has finished; readable in the middle of a chunk of units. */
 HassProgress hass_round_progress (const HassRound *round, guint device);
 

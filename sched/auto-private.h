@@ -260,7 +260,7 @@ typedef struct
   gint64 begin_ns;  /* of the round, once begun */
   double spent_ns;  /* in rounds before */
   gboolean begun;   /* something of it has finished */
-  double unit_work, unit_elements, finish_ns, left;
+  double unit_work, unit_elements, unit_bytes, finish_ns, left;
   guint64 share_back;
   guint64 first_mpd; /* function farm: position of its first parallel task */
   HassAutoLevels *levels; /* NULL: costs are known, or their order is ours */
@@ -353,6 +353,7 @@ double hass_auto_next_free_ns (const HassAuto *s, const HassRound *round,
                                double unit_ns);
 gboolean hass_auto_costs_more (const HassAuto *s, guint device);
 double hass_auto_alone_part (const HassAuto *s, guint device);
+guint hass_auto_in_flight (const HassAuto *s, guint device);
 gboolean hass_auto_overlaps (const HassAuto *s, guint device);
 void hass_auto_make_plan (HassAuto *s, const HassRound *round, guint asking);
 double hass_auto_whole_ns (HassAuto *s, double work);

@@ -93,8 +93,8 @@
 
 static const HassParameter parameters[] = {
   { "probe", 1 / 2048., 0, 1, "of the round that an unmeasured GPU takes" },
-  { "in-flight", 3, 1, HASS_AUTO_DEEPEST,
-    "bundles at a time on a GPU that can" },
+  { "in-flight", 0, 0, HASS_AUTO_DEEPEST,
+    "bundles at a time on a GPU that can; 0: as it is best" },
   { .name = NULL },
 };
 
@@ -194,6 +194,18 @@ look_at_entry (HassAuto *s, guint device)
   m->entry_ns = turns * m->copy_ns;
 }
 
+/* What a GPU copies for a unit in the middle of what waits. */
+static double
+unit_bytes (const HassRound *round)
+{
+  guint64 front = hass_round_front (round), back = hass_round_back (round);
+  if (back == front)
+    return 0;
+  guint64 middle = front + (back - front) / 2;
+  return (double)hass_round_input_bytes (round, middle)
+         + hass_round_output_bytes (round, middle);
+}
+
 static void
 begin_round (gpointer self, HassRound *round)
 {
@@ -237,6 +249,7 @@ begin_round (gpointer self, HassRound *round)
   guint64 front = hass_round_front (round);
   s->unit_elements = hass_auto_elements (
       s, round, front, hass_round_back (round) - front, LOOKED_AT);
+  s->unit_bytes = unit_bytes (round);
   for (guint d = 0; d < s->n; d++)
     {
       look_at_entry (s, d);

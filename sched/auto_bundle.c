@@ -10,7 +10,9 @@
       every other one is larger, so that the fixed part of a bundle can be told
       from its slope.
    3. At least what fills the GPU, and sometimes more, as some GPUs reach their
-      rate only when they are filled several times over.
+      rate only when they are filled several times over. A GPU that cuts what it
+      is given gets what it would hand over at once: smaller bundles overlap no
+      better and take a launch each.
    4. All of its part where what would be over is not worth a launch.
    5. Never many times more than what was seen of it, unless costs are equal and
       all of that was hidden by a launch.
@@ -37,6 +39,8 @@
 #define EVERY_OTHER 1.5      /* times as large, so that sizes differ */
 #define MUCH_FILLED 3        /* times over, the first of a round */
 #define TWICE 2              /* filled, until sizes have differed */
+#define WHOLE_PART 0.5       /* of its part, so that the last are small */
+#define MOST_WHOLE 0.25      /* of a round */
 #define KNOWN_STAGES 0.25 /* of the least uncertainty, where they are known */
 #define BELIEF (1 / 16.)  /* of its part, to who is known by hearsay */
 
@@ -50,6 +54,7 @@ typedef struct
   double u;         /* uncertainty, relative */
   double fixed_ns, part_ns;
   double piped_ns; /* 6; 0: it says nothing */
+  double whole_ns; /* what is handed over at once; 0: no matter */
   double large_ns; /* is never too much; 0: nothing is */
 } Bundle;
 
@@ -59,6 +64,18 @@ static double
 doubt (const HassAuto *s)
 {
   return s->levels ? hass_auto_levels_doubt (s->levels) : -1;
+}
+
+/* Somebody may yet take part of whom nobody has seen how fast it is; not who by
+   hearsay is too slow. */
+static gboolean
+may_join (const HassAuto *s, const HassRound *round)
+{
+  for (guint d = 0; d < s->n; d++)
+    if (!hass_auto_out (s, d) && !hass_auto_measured (s, round, d)
+        && (s->plan[d].runs || !hass_auto_known (s, round, d)))
+      return TRUE;
+  return FALSE;
 }
 
 static double
@@ -73,8 +90,7 @@ uncertainty (const HassAuto *s, const HassRound *round, const HassFit *fit,
   if (doubt (s) >= 0)
     u = MAX (CLAMP (doubt (s), least[HASS_COST_EQUAL], 1),
              MIN (fit->error, 0.25));
-  return fit->seen < 3 || !hass_auto_all_measured (s, round) ? MAX (u, 0.25)
-                                                             : u;
+  return fit->seen < 3 || may_join (s, round) ? MAX (u, 0.25) : u;
 }
 
 /* So that copies overlap kernels: a small bundle first, none whose copy
@@ -201,6 +217,7 @@ careful_ns (const HassAuto *s, const Bundle *b, double ns)
 static double
 filling_ns (const Bundle *b, double ns)
 {
+  ns = MAX (ns, MIN (b->whole_ns, WHOLE_PART * b->part_ns));
   ns = MAX (ns, MIN (b->r->fill_ns, b->part_ns));
   if (b->m->largest < MUCH_FILLED * b->r->fill_ns * b->r->rate
       && b->m->n_bundles == 0)
@@ -218,6 +235,19 @@ too_early (const HassAuto *s, guint device, const Bundle *b, double ns)
   return s->arm != device && b->unknown && b->u > MUCH_UNKNOWN
          && b->m->n_bundles > 0
          && b->r->ready_ns + ns > s->finish_ns / (1 + KEPT_BACK * b->u);
+}
+
+/* 3. Of what a GPU hands over at once; 0: too much of a round, or nothing is to
+   be copied. */
+static double
+whole_ns (const HassAuto *s, guint device, double rate)
+{
+  double round_ns = s->finish_ns + (s->now_ns - s->begin_ns);
+  if (s->env->cost == HASS_COST_UNKNOWN || s->unit_bytes <= 0)
+    return 0;
+  double units = s->env->devices[device].part_bytes / s->unit_bytes;
+  double ns = units * s->unit_work / rate;
+  return ns < MOST_WHOLE * round_ns ? ns : 0;
 }
 
 static Bundle
@@ -241,6 +271,7 @@ bundle_for (const HassAuto *s, const HassRound *round, guint device)
   if (piped)
     b.piped_ns = hass_auto_pipeline_next (s, device, b.part_ns * b.r->rate)
                  / b.r->rate;
+  b.whole_ns = whole_ns (s, device, b.r->rate);
   /* Where a launch overlaps nothing, a few large ones first. */
   if (!shares && !hass_auto_overlaps (s, device))
     b.large_ns = FACTOR * b.part_ns;

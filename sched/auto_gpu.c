@@ -57,7 +57,6 @@ static void
 fill_in (HassAuto *s, HassRound *round, guint device, double work,
          HassGrant *grant)
 {
-  const HassDeviceTraits *traits = &s->env->devices[device];
   grant->source = s->reversed ? HASS_FROM_FRONT : HASS_FROM_BACK;
   if (hass_round_waiting (round) == 0 && hass_auto_cpu_share (s, round) > 0)
     {
@@ -74,8 +73,7 @@ fill_in (HassAuto *s, HassRound *round, guint device, double work,
         = MAX (work, hass_auto_work_at (s, round, TRUE, grant->multiple));
   if (s->env->farm == HASS_FARM_FUNCTION && !hass_auto_simple (s, round))
     grant->units = 1; /* a parallel task has the GPU to itself */
-  grant->in_flight = MIN ((guint)s->env->parameters[HASS_AUTO_IN_FLIGHT],
-                          MAX (traits->max_in_flight, 1));
+  grant->in_flight = hass_auto_in_flight (s, device);
 }
 
 /* Tasks that only GPUs can run: a quarter of this one's part, but one for

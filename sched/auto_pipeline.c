@@ -187,14 +187,12 @@ gboolean
 hass_auto_pipeline_waits (const HassAuto *s, guint device)
 {
   const HassAutoMember *own = &s->members[device];
-  guint most = (guint)s->env->parameters[HASS_AUTO_IN_FLIGHT];
   if (own->n_bundles == 0 || !hass_auto_pipelined (s, device))
     return FALSE;
   for (guint d = 0; d < s->n; d++)
     {
       const HassAutoMember *m = &s->members[d];
-      if (beside (s, device, d)
-          && m->n_bundles < MIN (most, s->env->devices[d].max_in_flight)
+      if (beside (s, device, d) && m->n_bundles < hass_auto_in_flight (s, d)
           && (m->n_bundles == 0 || m->kernel_end_ns < own->kernel_end_ns))
         return TRUE;
     }

@@ -8,6 +8,7 @@
 #define SILENT_TOLD 4  /* completions */
 #define TRIFLE_UNITS 4 /* a unit of those takes at most so much of the rest */
 #define LISTED_TAIL 0.6
+#define USUAL_IN_FLIGHT 3 /* copied in, computed, copied out */
 #define MARGIN 2 /* a unit may take so much longer when all cores are busy */
 
 guint64
@@ -209,11 +210,22 @@ plan_cpu (const HassAuto *s, const HassRound *round, gboolean idle,
   r->ready_ns += exclusive / r->rate;
 }
 
+/* Bundles. A GPU that cuts what it is given has room for as many as overlap
+   there, and what it has done counts only when results are back. */
+guint
+hass_auto_in_flight (const HassAuto *s, guint device)
+{
+  const HassDeviceTraits *t = &s->env->devices[device];
+  guint wanted = (guint)s->env->parameters[HASS_AUTO_IN_FLIGHT];
+  if (wanted == 0)
+    wanted = t->part_bytes > 0 ? HASS_AUTO_DEEPEST : USUAL_IN_FLIGHT;
+  return MIN (wanted, MAX (t->max_in_flight, 1));
+}
+
 gboolean
 hass_auto_overlaps (const HassAuto *s, guint device)
 {
-  return s->env->devices[device].max_in_flight > 1
-         && s->env->parameters[HASS_AUTO_IN_FLIGHT] > 1;
+  return hass_auto_in_flight (s, device) > 1;
 }
 
 /* By what part a bundle on an idle GPU takes longer than one that queues: that

@@ -581,6 +581,7 @@ blocks (void)
   CU_ASSERT_EQUAL (hass_round_elements (&round_, 3), 5);
   CU_ASSERT_EQUAL (hass_round_bytes (&round_, (HassExtent){ 3, 2 }), 16);
   CU_ASSERT_EQUAL (hass_round_input_bytes (&round_, 4), 6);
+  CU_ASSERT_EQUAL (hass_round_output_bytes (&round_, 4), 12);
   CU_ASSERT_EQUAL (hass_round_input_bytes (&round_, 3), 10);
   CU_ASSERT_EQUAL (hass_round_work_taken (&round_, (HassExtent){ 3, 2 }), 8);
   hass_round_clear (&round_);

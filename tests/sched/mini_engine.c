@@ -433,6 +433,7 @@ ask (Run *run, guint device, gboolean force)
     case HASS_TAKE:
       log.source = grant.source;
       log.asked = grant.units;
+      log.in_flight = grant.in_flight;
       run->asking[device] = ASK;
       if (is_cpu (run, device))
         grant_cpu (run, device, &grant);

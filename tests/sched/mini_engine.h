@@ -81,6 +81,7 @@ typedef struct
   guint64 asked;
   guint64 units;
   double least, most;
+  guint in_flight;
   guint64 parallel; /* units with more than one element */
   gboolean failed;
 } MiniGrant;

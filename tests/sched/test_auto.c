@@ -619,6 +619,94 @@ leaves_out_who_costs_cores_more (void)
     }
 }
 
+/* -- GPUs that cut what they are given ----------------------------------- */
+
+enum
+{
+  PART_UNITS = 512,
+  UNIT_BYTES = 1000,
+  MOST_IN_FLIGHT = 5
+};
+
+/* Two of them, and cores that need longer for a unit than they for all, if a
+   profile says so; three rounds of equal loads with so many bytes. */
+static MiniFarm *
+two_that_cut (gsize part_bytes, gsize unit_bytes, gboolean profiled,
+              double noise)
+{
+  static const HassProfileRate profile[]
+      = { { .work_per_ns = 1e-7, .runs = 1 },
+          { .work_per_ns = 1e-3, .runs = 1 },
+          { .work_per_ns = 1e-3, .runs = 1 } };
+  const guint32 n = 8000;
+  MiniDevice devices[] = { MINI_CPU (2, 2e7), MINI_GPU (16, 1000, 3000),
+                           MINI_GPU (16, 1000, 3000) };
+  guint first = profiled ? 0 : 1;
+  MiniFarm *farm
+      = mini_farm_new ("naive-greedy", HASS_FARM_COMBINE, HASS_COST_EQUAL,
+                       &devices[first], 3 - first, 1);
+  g_autofree HassLoad *loads = mini_equal_loads (n);
+  MiniRound result;
+  hass_strategy_free (farm->strategy);
+  for (guint d = 1 - first; d < farm->n; d++)
+    {
+      farm->traits[d].part_bytes = part_bytes;
+      farm->traits[d].max_in_flight = MOST_IN_FLIGHT;
+    }
+  for (guint32 i = 0; i < n; i++)
+    loads[i].output_bytes = unit_bytes;
+  farm->env.profile = profiled ? profile : NULL;
+  farm->noise = noise;
+  farm->strategy = hass_strategy_new ("auto", &farm->env, NULL);
+  for (guint r = 0; r < 3; r++)
+    {
+      mini_farm_run (farm, loads, n, &result);
+      CU_ASSERT_TRUE (result.once && !result.hung);
+    }
+  return farm;
+}
+
+static void
+grants_are_whole_parts (void)
+{
+  const gsize part = PART_UNITS * UNIT_BYTES;
+  MiniFarm *farm = two_that_cut (part, UNIT_BYTES, FALSE, 0.3);
+  guint64 last = 0;
+  for (guint g = 0; g < farm->grants->len; g++)
+    {
+      MiniGrant *grant = &g_array_index (farm->grants, MiniGrant, g);
+      if (grant->waiting > 4 * PART_UNITS)
+        CU_ASSERT_TRUE (grant->units >= PART_UNITS);
+      CU_ASSERT_EQUAL (grant->in_flight, MOST_IN_FLIGHT);
+      last = grant->units;
+    }
+  CU_ASSERT_TRUE (last < PART_UNITS);
+  guint n = farm->grants->len;
+  mini_farm_free (farm);
+  /* Not where that is much of a round, or nothing is copied. */
+  static const gsize others[][2]
+      = { { 4000 * UNIT_BYTES, UNIT_BYTES }, { PART_UNITS * UNIT_BYTES, 0 } };
+  for (guint i = 0; i < G_N_ELEMENTS (others); i++)
+    {
+      farm = two_that_cut (others[i][0], others[i][1], FALSE, 0.3);
+      CU_ASSERT_TRUE (farm->grants->len > n);
+      mini_farm_free (farm);
+    }
+}
+
+/* Who is known to be too slow does not make the others' bundles small. */
+static void
+hearsay_is_enough_of_the_slow (void)
+{
+  MiniFarm *with = two_that_cut (1, 0, TRUE, 0);
+  MiniFarm *without = two_that_cut (1, 0, FALSE, 0);
+  for (guint g = 0; g < with->grants->len; g++)
+    CU_ASSERT_NOT_EQUAL (g_array_index (with->grants, MiniGrant, g).device, 0);
+  CU_ASSERT_EQUAL (with->grants->len, without->grants->len);
+  mini_farm_free (with);
+  mini_farm_free (without);
+}
+
 HASS_TEST_SUITE (
     sched_auto,
     { "a fit tells the fixed part from the slope",
@@ -655,5 +743,8 @@ HASS_TEST_SUITE (
     { "rounds go on without a lost GPU", works_on_without_a_lost_gpu },
     { "a GPU that failed is taken back", takes_back_a_gpu_that_failed },
     { "GPUs take from either end, and lose nothing", takes_from_both_ends },
+    { "who cuts what it is given gets whole parts", grants_are_whole_parts },
+    { "nor do cores that are known to be slow make bundles small",
+      hearsay_is_enough_of_the_slow },
     { "a GPU whose copies cost cores more than its work is left out",
       leaves_out_who_costs_cores_more })
