@@ -12,6 +12,10 @@
       while what they have gathered is copied (cuda_gather.c).
    The tables that kernels need go first, with the first stripe.
 
+   A copy straight from pinned memory begins and ends with whole lines, as far
+   as the loads reach: one that begins with a halo of a few bytes is slower by
+   0.7 %.
+
    Thread safety: the device's proxy thread. */
 #include "cuda-private.h"
 
@@ -19,6 +23,7 @@
 
 #define RETRY_BUNDLES 64
 #define PAGE_BYTES ((gsize)4096)
+#define LINE_BYTES ((gsize)HASS_LAYOUT_ALIGN)
 #define TELLING_BYTES (16 << 20) /* of constants, to tell a link's speed */
 
 /* -- 3. Pages pinned for the copy --------------------------------------- */
@@ -101,6 +106,47 @@ prefer_pinning (HassCudaDevice *d)
   return (d->pinned.ns_per_byte < d->staged.ns_per_byte) != retry;
 }
 
+/* -- 2. Pinned memory --------------------------------------------------- */
+
+/* Where the block's load, which it is a part of, begins or ends; or where this
+   input does. */
+static gsize
+load_begin (const HassBlock *b, gsize begin)
+{
+  gsize load = b->load ? (gsize)b->load->input : 0;
+  return load > 0 && load <= begin && begin <= load + b->load->input_bytes
+             ? load
+             : begin;
+}
+
+static gsize
+load_end (const HassBlock *b, gsize end)
+{
+  gsize load = load_begin (b, end);
+  return load < end ? MAX (load + b->load->input_bytes, end) : end;
+}
+
+/* The stretch and what is beside it in its lines, but nothing that is not in
+   the loads: others may be writing there. Behind the group's inputs is room for
+   a line, and before them where there are no tables. */
+static gboolean
+send_lines (HassCudaDevice *d, HassCudaSlot *slot, const HassCudaGroup *group,
+            GError **error)
+{
+  const HassLayout *l = &group->layout;
+  gsize begin = (gsize)hass_layout_input (&l->blocks[0]);
+  gsize end = begin + l->input_bytes, first = begin;
+  if (l->table_bytes == 0)
+    first = MAX (begin & ~(LINE_BYTES - 1), load_begin (&l->blocks[0], begin));
+  gsize last = MIN ((end + LINE_BYTES - 1) & ~(LINE_BYTES - 1),
+                    load_end (&l->blocks[l->n - 1], end));
+  if (!hass_memory_is_pinned ((gconstpointer)first, last - first))
+    first = begin, last = end;
+  return hass_cuda_copy_in (d, slot,
+                            group->in_at + l->table_bytes - (begin - first),
+                            (gconstpointer)first, last - first, error);
+}
+
 /* -- A group ------------------------------------------------------------ */
 
 /* 1. The farm's bundler. */
@@ -146,8 +192,7 @@ send_group (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *group,
           d->transfers.direct_bytes += l->input_bytes;
           return hass_cuda_copy_in (d, slot, group->in_at, tables,
                                     l->table_bytes, error)
-                 && hass_cuda_copy_in (d, slot, group->in_at + l->table_bytes,
-                                       stretch, l->input_bytes, error);
+                 && send_lines (d, slot, group, error);
         }
       if (l->input_bytes >= HASS_CUDA_CHOICE_BYTES && prefer_pinning (d))
         {
@@ -179,7 +224,7 @@ staging_bytes (const HassCudaDevice *d, const HassCudaGroup *group)
 gboolean
 hass_cuda_send (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
 {
-  gsize device_bytes = 0, host_bytes = 0;
+  gsize device_bytes = LINE_BYTES, host_bytes = 0;
   for (guint i = 0; i < slot->groups->len; i++)
     {
       HassCudaGroup *g = &g_array_index (slot->groups, HassCudaGroup, i);
@@ -187,8 +232,7 @@ hass_cuda_send (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
       g->in_at = device_bytes;
       host_bytes = device_bytes + staging_bytes (d, g);
       device_bytes
-          = (device_bytes + bytes + HASS_STAGING_GUARD + HASS_LAYOUT_ALIGN - 1)
-            & ~(gsize)(HASS_LAYOUT_ALIGN - 1);
+          = (device_bytes + bytes + 2 * LINE_BYTES - 1) & ~(LINE_BYTES - 1);
     }
   if (!hass_cuda_reserve (d, slot, &slot->kit->in, MAX (device_bytes, 1), error)
       || !hass_cuda_reserve_host (d, slot, &slot->kit->host_in,

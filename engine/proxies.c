@@ -157,7 +157,7 @@ start_one (HassJob *job, HassLive *live, guint d, GError **error)
   p->live = live;
   p->d = d;
   p->device = job->gpus[d];
-  p->depth = MAX (traits->max_in_flight, 1);
+  p->depth = p->enough = MAX (traits->max_in_flight, 1);
   p->bundles = g_new0 (HassProxyBundle, p->depth);
   p->parts = g_new0 (HassProxyPart, p->depth);
   p->part_bytes = traits->part_bytes;

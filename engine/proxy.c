@@ -8,7 +8,9 @@
    2. While the device has room it asks the strategy for a grant. A large
       grant is handed over in parts, so that copies overlap kernels whatever
       the strategy granted (proxy_parts.c); the strategy hears of the grant
-      as a whole, when its last part has left.
+      as a whole, when its last part has left. Where large inputs take far
+      longer than all else of a part, two parts at a time keep the link busy,
+      and more that share it make it slower by 0.7 % each.
    3. It waits on the device, never by spinning.
    4. A part that does not fit in the device's memory waits until it is alone
       there, then is halved, and what follows is cut no larger. A single unit
@@ -25,6 +27,10 @@
 #include "proxy-private.h"
 
 #define WAIT_NS 50000000
+#define LARGE_BYTES                                                            \
+  ((guint64)8 << 20) /* of inputs; smaller ones leave gaps                     \
+                      */
+#define FAR_LONGER 4
 
 /* -- Handing over ------------------------------------------------------- */
 
@@ -162,7 +168,7 @@ feed (HassProxy *p)
       return TRUE;
     }
   if (hass_job_stopping (p->job) || !free_slot (p, &index)
-      || (p->alone && p->n_in_flight > 0))
+      || p->n_in_flight >= (p->alone ? 1 : p->enough))
     return FALSE;
   if (!b)
     b = ask (p);
@@ -172,6 +178,18 @@ feed (HassProxy *p)
   return TRUE;
 }
 
+/* 2. By a part that is back: so many are enough. What the host gathers it has
+   to begin with early. */
+static guint
+enough (const HassProxy *p, const HassProxyPart *part,
+        const HassBundleDone *done)
+{
+  double else_ns = done->kernel_ns + done->d2h_ns + (double)done->host_ns;
+  return part->bytes >= LARGE_BYTES && done->h2d_ns > FAR_LONGER * else_ns
+             ? MIN (2, p->depth)
+             : p->depth;
+}
+
 /* -- 3. Waiting --------------------------------------------------------- */
 
 static void
@@ -179,6 +197,7 @@ left_device (HassProxy *p, const HassBundleDone *done, const char *message)
 {
   HassProxyPart *part = &p->parts[done->slot];
   p->n_in_flight--;
+  p->enough = enough (p, part, done);
   if (done->failed && done->too_large && !done->lost)
     hass_proxy_make_smaller (p, part, message);
   else

@@ -126,6 +126,8 @@ typedef struct
  * FakeCounts: what was called.
  * @kernels, @copies: executed, copies with clears.
  * @pageable_copies: of memory that is not pinned.
+ * @ragged_copies: of pinned memory to a device, that begin or end in the middle
+ *   of a line of 256 bytes.
  * @faults: of the plan that have come to pass.
  * @waits_in_release: of release and release_host for work on a device.
  * @opening, @opened: contexts that were begun and made.
@@ -136,7 +138,8 @@ typedef struct
 typedef struct
 {
   guint calls[FAKE_N_CALLS];
-  guint n_calls, kernels, copies, pageable_copies, faults, waits_in_release;
+  guint n_calls, kernels, copies, pageable_copies, ragged_copies, faults;
+  guint waits_in_release;
   guint opening, opened;
   guint64 bytes_to_device, bytes_to_host;
   gsize live_bytes[FAKE_DEVICES], most_bytes[FAKE_DEVICES];

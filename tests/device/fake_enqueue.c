@@ -6,6 +6,8 @@
 
 #include <string.h>
 
+#define LINE_BYTES 256
+
 /* -- Copies ------------------------------------------------------------- */
 
 static int
@@ -63,6 +65,8 @@ put_copy_locked (Stream *s, Op *op)
     {
       op->host = (guintptr)host;
       op->host_end = op->host + host_bytes;
+      if (to_device && ((op->host | op->host_end) & (LINE_BYTES - 1)))
+        fake.counts.ragged_copies++;
     }
   else
     {

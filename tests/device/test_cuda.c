@@ -530,6 +530,72 @@ halos (void)
   CU_ASSERT_EQUAL (r.transfers.direct_bytes, 210 + 3 + 2);
 }
 
+/* Halos make a stretch begin and end in the middle of a line. What is copied
+   beside it is its load's, for others may be writing elsewhere. */
+static void
+whole_lines (void)
+{
+  enum
+  {
+    BYTES = 16384,
+    LINE = 256
+  };
+  static const struct
+  {
+    gsize load, load_end;     /* both 0: elsewhere */
+    gsize first, end, copied; /* of the block, its halos apart; bytes */
+  } cases[] = {
+    { 0, BYTES, 4 * LINE, 12 * LINE, 10 * LINE },
+    { 0, BYTES, 4 * LINE + 100, 4 * LINE + 110, LINE },
+    { 4 * LINE - 2, BYTES, 4 * LINE, 5 * LINE - 1, LINE + 2 },
+    { 4 * LINE - 100, BYTES, 4 * LINE, 5 * LINE - 1, LINE + 100 },
+    { 0, 5 * LINE, 4 * LINE, 5 * LINE - 1, 2 * LINE },
+    { 0, 5 * LINE + 9, 4 * LINE, 5 * LINE, 2 * LINE + 9 },
+    { 0, 0, 4 * LINE, 5 * LINE, LINE + 3 },
+    { 8 * LINE, BYTES, 4 * LINE, 5 * LINE, LINE + 3 },
+    { 0, LINE, 4 * LINE, 5 * LINE, LINE + 3 },
+  };
+  Rig r;
+  HassDeviceFarm farm = { .name = "farm", .gpu_worker = neighbours };
+  rig_init (&r, &(FakePlan){ 0 }, &farm);
+  guint8 *in = hass_alloc (BYTES, NULL);
+  g_autofree guint8 *out = g_malloc (BYTES);
+  fill (in, BYTES, 9);
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      gboolean elsewhere = cases[i].load_end == 0;
+      HassLoad load = { .input = elsewhere ? NULL : in + cases[i].load,
+                        .input_bytes = cases[i].load_end - cases[i].load };
+      HassBlock b
+          = block (in + cases[i].first, out, cases[i].end - cases[i].first);
+      b.load = &load;
+      b.halo_before = 2;
+      b.halo_after = 1;
+      guint64 before = fake_cudart_counts ().bytes_to_device;
+      run (&r, &b, 1);
+      check_neighbours (&b);
+      CU_ASSERT_EQUAL (fake_cudart_counts ().bytes_to_device - before,
+                       cases[i].copied);
+    }
+  guint ragged = fake_cudart_counts ().ragged_copies;
+  CU_ASSERT_EQUAL (ragged, G_N_ELEMENTS (cases) - 3);
+  /* Tables lie before the inputs of several. */
+  HassLoad load = { .input = in, .input_bytes = BYTES };
+  HassBlock three[3];
+  for (guint i = 0; i < 3; i++)
+    {
+      three[i] = block (in + 1281 + 100 * i, out + 100 * i, 100);
+      three[i].load = &load;
+    }
+  three[0].halo_before = 2;
+  three[2].halo_after = 1;
+  run (&r, three, 3);
+  for (guint i = 0; i < 3; i++)
+    check_neighbours (&three[i]);
+  hass_free (in);
+  rig_clear (&r);
+}
+
 /* A large stretch with halos, at odd addresses: pages of it are pinned. */
 static void
 halos_of_pinned_pages (void)
@@ -1625,6 +1691,7 @@ HASS_TEST_SUITE (
     { "large stretches are pinned for the copy, or staged", pinned_for_copy },
     { "where nothing can be pinned all is staged", never_pinned },
     { "halos arrive", halos },
+    { "pinned memory is copied in whole lines", whole_lines },
     { "halos arrive beside pinned pages", halos_of_pinned_pages },
     { "tiles go there and back", tiles },
     { "neighbouring tiles are joined and copied at once", joined_tiles },

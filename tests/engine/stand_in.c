@@ -302,6 +302,8 @@ submit (HassDevice *device, guint index, const HassBlock *blocks, gsize n,
       return FALSE;
     }
   s->counts.most_in_flight = MAX (s->counts.most_in_flight, s->n_in_flight);
+  if (s->n_waits > 0)
+    s->counts.most_later = MAX (s->counts.most_later, s->n_in_flight);
   pthread_mutex_lock (&s->lock);
   g_queue_push_tail (&s->queued, GUINT_TO_POINTER (index + 1));
   pthread_cond_broadcast (&s->changed);
@@ -350,9 +352,11 @@ wait_bundle (HassDevice *device, gint64 timeout_ns, HassBundleDone *done,
   *done = (HassBundleDone){ .slot = index - 1,
                             .failed = slot->failed,
                             .lost = slot->lost,
-                            .h2d_ns = 100,
-                            .kernel_ns = slot->kernel_ns,
-                            .d2h_ns = 100 };
+                            .h2d_ns = 100 + 1e3 * s->plan.h2d_us,
+                            .kernel_ns
+                            = slot->kernel_ns + 1e3 * s->plan.kernel_us,
+                            .d2h_ns = 100,
+                            .host_ns = 1e3 * s->plan.host_us };
   if (!slot->failed)
     {
       s->counts.finished++;

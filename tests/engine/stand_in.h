@@ -21,6 +21,7 @@
  * @width: elements that fill it; 0: 64.
  * @staging_bytes: for inputs; 0: as many as the bundle has.
  * @delay_us: before each bundle's kernels.
+ * @h2d_us, @kernel_us, @host_us: what it says that each bundle took.
  * @open_waits: open only returns when the farm is over.
  * @fail_submit_at: this call of submit fails; @fail_submit_every: so does
  *   each so manyth.
@@ -35,6 +36,7 @@ typedef struct
   guint64 width;
   gsize staging_bytes;
   guint delay_us;
+  guint h2d_us, kernel_us, host_us;
   gboolean fail_open, open_waits;
   guint fail_submit_at, fail_submit_every;
   guint fail_bundle_at, fail_bundle_every;
@@ -42,10 +44,12 @@ typedef struct
   guint wait_error_at;
 } StandInPlan;
 
+/* most_later: of those in flight when a bundle was handed over, but before one
+   had come back. */
 typedef struct
 {
   guint opened, closed, submitted, finished;
-  guint most_in_flight;
+  guint most_in_flight, most_later;
   guint64 most_staging_bytes;
   const char *wrong; /* what the proxy did that it must not, or NULL */
 } StandInCounts;

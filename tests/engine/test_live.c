@@ -299,6 +299,59 @@ bundles_in_flight (void)
     }
 }
 
+/* Of loads of so many bytes; each bundle has five. */
+static guint
+most_later (StandInPlan plan, gsize input_bytes)
+{
+  enum
+  {
+    LOADS = 60
+  };
+  HassDevice *device = stand_in_new (&plan);
+  g_autofree guint8 *input = g_malloc0 (input_bytes);
+  HassLoad loads[LOADS];
+  HassDataFarm f = HASS_DATA_FARM_INIT;
+  g_autoptr (GError) error = NULL;
+  for (guint i = 0; i < LOADS; i++)
+    loads[i]
+        = (HassLoad){ .size = 1, .input = input, .input_bytes = input_bytes };
+  f.loads = loads;
+  f.n_loads = LOADS;
+  f.gpu_worker = no_worker;
+  f.run.strategy = "rogue-deep";
+  f.run.devices = &device;
+  f.run.n_devices = 1;
+  CU_ASSERT_TRUE (hass_data_farm_combine (&f, NULL, &error));
+  CU_ASSERT_PTR_NULL (error);
+  StandInCounts counts = stand_in_counts (device);
+  CU_ASSERT_PTR_NULL (counts.wrong);
+  CU_ASSERT_EQUAL (counts.finished, LOADS / 5);
+  stand_in_free (device);
+  return counts.most_later;
+}
+
+static void
+two_large_copies_are_enough (void)
+{
+  enum
+  {
+    LARGE = 2 << 20,
+    SMALL = 1 << 20
+  };
+  StandInPlan plan = { .depth = 4, .delay_us = 2000, .h2d_us = 50000 };
+  rogue_strategies ();
+  CU_ASSERT_EQUAL (most_later (plan, LARGE), 2);
+  CU_ASSERT_EQUAL (most_later (plan, SMALL), 4);
+  plan.depth = 1;
+  CU_ASSERT_EQUAL (most_later (plan, LARGE), 1);
+  plan.depth = 4;
+  plan.kernel_us = 20000;
+  CU_ASSERT_EQUAL (most_later (plan, LARGE), 4);
+  plan.kernel_us = 0;
+  plan.host_us = 20000;
+  CU_ASSERT_EQUAL (most_later (plan, LARGE), 4);
+}
+
 static double
 cpu_seconds (void)
 {
@@ -405,5 +458,6 @@ HASS_TEST_SUITE (
     { "where no device opens the farm says why and what is left", none_opened },
     { "as many bundles are in flight as the device can hold",
       bundles_in_flight },
+    { "of large copies two at a time are enough", two_large_copies_are_enough },
     { "cores rest while a device works and loads wait", cores_rest },
     { "a device alone does not wait for a slow generator", slow_generator })
