@@ -23,8 +23,49 @@
 
 #define RETRY_BUNDLES 64
 #define PAGE_BYTES ((gsize)4096)
-#define LINE_BYTES ((gsize)HASS_LAYOUT_ALIGN)
+#define COPY_LINE ((gsize)HASS_LAYOUT_ALIGN)
 #define TELLING_BYTES (16 << 20) /* of constants, to tell a link's speed */
+
+/* -- 2. Pinned memory --------------------------------------------------- */
+
+/* Where the block's load, which it is a part of, begins or ends; or where this
+   input does. */
+static gsize
+load_begin (const HassBlock *b, gsize begin)
+{
+  gsize load = b->load ? (gsize)b->load->input : 0;
+  return load > 0 && load <= begin && begin <= load + b->load->input_bytes
+             ? load
+             : begin;
+}
+
+static gsize
+load_end (const HassBlock *b, gsize end)
+{
+  gsize load = load_begin (b, end);
+  return load < end ? MAX (load + b->load->input_bytes, end) : end;
+}
+
+/* The stretch and what is beside it in its lines, but nothing that is not in
+   the loads: others may be writing there. Behind the group's inputs is room for
+   a line, and before them where there are no tables. */
+static gboolean
+send_lines (HassCudaDevice *d, HassCudaSlot *slot, const HassCudaGroup *group,
+            GError **error)
+{
+  const HassLayout *l = &group->layout;
+  gsize begin = (gsize)hass_layout_input (&l->blocks[0]);
+  gsize end = begin + l->input_bytes, first = begin;
+  if (l->table_bytes == 0)
+    first = MAX (begin & ~(COPY_LINE - 1), load_begin (&l->blocks[0], begin));
+  gsize last = MIN ((end + COPY_LINE - 1) & ~(COPY_LINE - 1),
+                    load_end (&l->blocks[l->n - 1], end));
+  if (!hass_memory_is_pinned ((gconstpointer)first, last - first))
+    first = begin, last = end;
+  return hass_cuda_copy_in (d, slot,
+                            group->in_at + l->table_bytes - (begin - first),
+                            (gconstpointer)first, last - first, error);
+}
 
 /* -- 3. Pages pinned for the copy --------------------------------------- */
 
@@ -106,47 +147,6 @@ prefer_pinning (HassCudaDevice *d)
   return (d->pinned.ns_per_byte < d->staged.ns_per_byte) != retry;
 }
 
-/* -- 2. Pinned memory --------------------------------------------------- */
-
-/* Where the block's load, which it is a part of, begins or ends; or where this
-   input does. */
-static gsize
-load_begin (const HassBlock *b, gsize begin)
-{
-  gsize load = b->load ? (gsize)b->load->input : 0;
-  return load > 0 && load <= begin && begin <= load + b->load->input_bytes
-             ? load
-             : begin;
-}
-
-static gsize
-load_end (const HassBlock *b, gsize end)
-{
-  gsize load = load_begin (b, end);
-  return load < end ? MAX (load + b->load->input_bytes, end) : end;
-}
-
-/* The stretch and what is beside it in its lines, but nothing that is not in
-   the loads: others may be writing there. Behind the group's inputs is room for
-   a line, and before them where there are no tables. */
-static gboolean
-send_lines (HassCudaDevice *d, HassCudaSlot *slot, const HassCudaGroup *group,
-            GError **error)
-{
-  const HassLayout *l = &group->layout;
-  gsize begin = (gsize)hass_layout_input (&l->blocks[0]);
-  gsize end = begin + l->input_bytes, first = begin;
-  if (l->table_bytes == 0)
-    first = MAX (begin & ~(LINE_BYTES - 1), load_begin (&l->blocks[0], begin));
-  gsize last = MIN ((end + LINE_BYTES - 1) & ~(LINE_BYTES - 1),
-                    load_end (&l->blocks[l->n - 1], end));
-  if (!hass_memory_is_pinned ((gconstpointer)first, last - first))
-    first = begin, last = end;
-  return hass_cuda_copy_in (d, slot,
-                            group->in_at + l->table_bytes - (begin - first),
-                            (gconstpointer)first, last - first, error);
-}
-
 /* -- A group ------------------------------------------------------------ */
 
 /* 1. The farm's bundler. */
@@ -224,7 +224,7 @@ staging_bytes (const HassCudaDevice *d, const HassCudaGroup *group)
 gboolean
 hass_cuda_send (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
 {
-  gsize device_bytes = LINE_BYTES, host_bytes = 0;
+  gsize device_bytes = COPY_LINE, host_bytes = 0;
   for (guint i = 0; i < slot->groups->len; i++)
     {
       HassCudaGroup *g = &g_array_index (slot->groups, HassCudaGroup, i);
@@ -232,11 +232,11 @@ hass_cuda_send (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
       g->in_at = device_bytes;
       host_bytes = device_bytes + staging_bytes (d, g);
       device_bytes
-          = (device_bytes + bytes + 2 * LINE_BYTES - 1) & ~(LINE_BYTES - 1);
+          = (device_bytes + bytes + 2 * COPY_LINE - 1) & ~(COPY_LINE - 1);
     }
-  if (!hass_cuda_reserve (d, slot, &slot->kit->in, MAX (device_bytes, 1), error)
-      || !hass_cuda_reserve_host (d, slot, &slot->kit->host_in,
-                                  MAX (host_bytes, 1), error))
+  if (!hass_cuda_reserve (d, slot, &slot->kit->in, device_bytes, error)
+      || !hass_cuda_reserve_host (d, slot, &slot->kit->host_in, host_bytes,
+                                  error))
     return FALSE;
   for (guint i = 0; i < slot->groups->len; i++)
     {

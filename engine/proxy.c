@@ -27,9 +27,7 @@
 #include "proxy-private.h"
 
 #define WAIT_NS 50000000
-#define LARGE_BYTES                                                            \
-  ((guint64)8 << 20) /* of inputs; smaller ones leave gaps                     \
-                      */
+#define LARGE_BYTES ((guint64)8 << 20) /* inputs; smaller ones leave gaps */
 #define FAR_LONGER 4
 
 /* -- Handing over ------------------------------------------------------- */
@@ -178,14 +176,17 @@ feed (HassProxy *p)
   return TRUE;
 }
 
-/* 2. By a part that is back: so many are enough. What the host gathers it has
-   to begin with early. */
+/* 2. By a part that is back: so many are enough, also in the next round. Its
+   copy was measured with those of the others there. What the host gathers, or a
+   worker takes long for, has to begin early. */
 static guint
-enough (const HassProxy *p, const HassProxyPart *part,
-        const HassBundleDone *done)
+enough_parts (const HassProxy *p, const HassProxyPart *part,
+              const HassBundleDone *done)
 {
-  double else_ns = done->kernel_ns + done->d2h_ns + (double)done->host_ns;
-  return part->bytes >= LARGE_BYTES && done->h2d_ns > FAR_LONGER * else_ns
+  double copy_ns = done->h2d_ns / (p->n_in_flight + 1);
+  double else_ns
+      = done->kernel_ns + done->d2h_ns + done->host_ns + done->worker_ns;
+  return part->bytes >= LARGE_BYTES && copy_ns > FAR_LONGER * else_ns
              ? MIN (2, p->depth)
              : p->depth;
 }
@@ -197,7 +198,7 @@ left_device (HassProxy *p, const HassBundleDone *done, const char *message)
 {
   HassProxyPart *part = &p->parts[done->slot];
   p->n_in_flight--;
-  p->enough = enough (p, part, done);
+  p->enough = enough_parts (p, part, done);
   if (done->failed && done->too_large && !done->lost)
     hass_proxy_make_smaller (p, part, message);
   else

@@ -31,11 +31,12 @@
       long units when few are left.
    3. A GPU gets a small bundle first, then up to 4 times the largest seen, or
       64 where a launch hid what that took: of about sqrt (T * a / u) ns, a
-      its fixed part and u how uncertain it is; never more than its part of
-      the plan; all of it when what would be over is not worth a launch. Some
-      are in flight at a time. One that could not be filled, or needs a long
-      copy first, may not be tried. How many elements fill it the farm may
-      say; else that shows as a bundle's fixed part.
+      its fixed part and u how uncertain it is, but no less than it hands over
+      at once; never more than its part of the plan; all of it when what would
+      be over is not worth a launch. Some are in flight at a time. One that
+      could not be filled, or needs a long copy first, may not be tried. How
+      many elements fill it the farm may say; else that shows as a bundle's
+      fixed part.
    4. The CPU pool gets most of its part as a share, from which its cores
       pull without asking and whose back GPUs may steal from; at the end
       single units, each only if a core ends it by T. Long units wait while a
@@ -194,16 +195,20 @@ look_at_entry (HassAuto *s, guint device)
   m->entry_ns = turns * m->copy_ns;
 }
 
-/* What a GPU copies for a unit in the middle of what waits. */
+/* What a GPU copies for a unit, the mean of some that wait. */
 static double
-unit_bytes (const HassRound *round)
+unit_bytes (const HassAuto *s, const HassRound *round)
 {
-  guint64 front = hass_round_front (round), back = hass_round_back (round);
-  if (back == front)
-    return 0;
-  guint64 middle = front + (back - front) / 2;
-  return (double)hass_round_input_bytes (round, middle)
-         + hass_round_output_bytes (round, middle);
+  guint64 front = hass_round_front (round), n = hass_round_back (round) - front;
+  guint64 some = MIN (n, s->env->cost == HASS_COST_EQUAL ? 1 : LOOKED_AT);
+  double sum = 0;
+  for (guint64 i = 0; i < some; i++)
+    {
+      guint64 at = front + (2 * i + 1) * n / (2 * some);
+      sum += (double)hass_round_input_bytes (round, at)
+             + hass_round_output_bytes (round, at);
+    }
+  return sum / MAX (some, 1);
 }
 
 static void
@@ -249,7 +254,7 @@ begin_round (gpointer self, HassRound *round)
   guint64 front = hass_round_front (round);
   s->unit_elements = hass_auto_elements (
       s, round, front, hass_round_back (round) - front, LOOKED_AT);
-  s->unit_bytes = unit_bytes (round);
+  s->unit_bytes = unit_bytes (s, round);
   for (guint d = 0; d < s->n; d++)
     {
       look_at_entry (s, d);

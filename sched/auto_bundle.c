@@ -11,8 +11,9 @@
       from its slope.
    3. At least what fills the GPU, and sometimes more, as some GPUs reach their
       rate only when they are filled several times over. A GPU that cuts what it
-      is given gets what it would hand over at once: smaller bundles overlap no
-      better and take a launch each.
+      is given gets what it would hand over at once: more bundles overlap no
+      better and take a launch each; but for the first where kernels wait for
+      its copy and take longer than copies.
    4. All of its part where what would be over is not worth a launch.
    5. Never many times more than what was seen of it, unless costs are equal and
       all of that was hidden by a launch.
@@ -238,12 +239,15 @@ too_early (const HassAuto *s, guint device, const Bundle *b, double ns)
 }
 
 /* 3. Of what a GPU hands over at once; 0: too much of a round, or nothing is to
-   be copied. */
+   be copied, or it had better be less. */
 static double
 whole_ns (const HassAuto *s, guint device, double rate)
 {
   double round_ns = s->finish_ns + (s->now_ns - s->begin_ns);
-  if (s->env->cost == HASS_COST_UNKNOWN || s->unit_bytes <= 0)
+  const HassAutoMember *m = &s->members[device];
+  gboolean exposed
+      = m->n_bundles == 0 && m->in_ns > 0 && m->in_ns < m->kernels_ns;
+  if (s->env->cost == HASS_COST_UNKNOWN || s->unit_bytes <= 0 || exposed)
     return 0;
   double units = s->env->devices[device].part_bytes / s->unit_bytes;
   double ns = units * s->unit_work / rate;

@@ -210,8 +210,8 @@ plan_cpu (const HassAuto *s, const HassRound *round, gboolean idle,
   r->ready_ns += exclusive / r->rate;
 }
 
-/* Bundles. A GPU that cuts what it is given has room for as many as overlap
-   there, and what it has done counts only when results are back. */
+/* Bundles at a time. A GPU that cuts what it is given takes as many as it has
+   room for: one that is computed waits for its results to be copied. */
 guint
 hass_auto_in_flight (const HassAuto *s, guint device)
 {

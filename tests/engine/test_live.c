@@ -347,7 +347,11 @@ two_large_copies_are_enough (void)
   plan.depth = 4;
   plan.kernel_us = 20000;
   CU_ASSERT_EQUAL (most_later (plan, LARGE), 4);
-  plan.kernel_us = 0;
+  /* What one of four that copy at a time says takes a quarter. */
+  plan.kernel_us = 5000;
+  CU_ASSERT_EQUAL (most_later (plan, LARGE), 4);
+  plan.kernel_us = 1000;
+  CU_ASSERT_EQUAL (most_later (plan, LARGE), 2);
   plan.host_us = 20000;
   CU_ASSERT_EQUAL (most_later (plan, LARGE), 4);
 }

@@ -358,6 +358,7 @@ bundle_finishes (Run *run, guint device, guint counter)
           .start_ns = (gint64)lane->begin_ns,
           .end_ns = (gint64)lane->end_ns,
           .h2d_ns = lane->copy_ns,
+          .kernel_ns = farm->tells_stages ? lane->kernel_ns : 0,
           .kernel_busy_ns = lane->kernel_ns,
           .host_ns = gpu->host_ns_per_work * cost_of (run, lane->extent),
           .worker_ns

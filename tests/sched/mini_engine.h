@@ -114,6 +114,7 @@ typedef struct
   double noise;   /* times vary by this part */
   double quarrel; /* so much longer takes what begins while others are busy */
   double kernels; /* but for this part of a GPU's time, which is told */
+  gboolean tells_stages; /* kernels as a stage, too */
   gboolean quiet; /* the CPU pool reports nothing before the round's end */
   GRand *rand;
   GArray *grants;    /* MiniGrant of the last round */

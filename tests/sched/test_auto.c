@@ -628,11 +628,18 @@ enum
   MOST_IN_FLIGHT = 5
 };
 
+/* copies: times as long as kernels. */
+typedef struct
+{
+  gsize part_bytes, unit_bytes;
+  double copies, noise;
+  gboolean profiled;
+} Cutting;
+
 /* Two of them, and cores that need longer for a unit than they for all, if a
-   profile says so; three rounds of equal loads with so many bytes. */
+   profile says so; three rounds of equal loads. */
 static MiniFarm *
-two_that_cut (gsize part_bytes, gsize unit_bytes, gboolean profiled,
-              double noise)
+two_that_cut (const Cutting *c)
 {
   static const HassProfileRate profile[]
       = { { .work_per_ns = 1e-7, .runs = 1 },
@@ -641,7 +648,7 @@ two_that_cut (gsize part_bytes, gsize unit_bytes, gboolean profiled,
   const guint32 n = 8000;
   MiniDevice devices[] = { MINI_CPU (2, 2e7), MINI_GPU (16, 1000, 3000),
                            MINI_GPU (16, 1000, 3000) };
-  guint first = profiled ? 0 : 1;
+  guint first = c->profiled ? 0 : 1;
   MiniFarm *farm
       = mini_farm_new ("naive-greedy", HASS_FARM_COMBINE, HASS_COST_EQUAL,
                        &devices[first], 3 - first, 1);
@@ -650,13 +657,16 @@ two_that_cut (gsize part_bytes, gsize unit_bytes, gboolean profiled,
   hass_strategy_free (farm->strategy);
   for (guint d = 1 - first; d < farm->n; d++)
     {
-      farm->traits[d].part_bytes = part_bytes;
+      farm->devices[d].copy_ns_per_work = 1000 * c->copies;
+      farm->traits[d].part_bytes = c->part_bytes;
       farm->traits[d].max_in_flight = MOST_IN_FLIGHT;
     }
   for (guint32 i = 0; i < n; i++)
-    loads[i].output_bytes = unit_bytes;
-  farm->env.profile = profiled ? profile : NULL;
-  farm->noise = noise;
+    loads[i].output_bytes = c->unit_bytes;
+  farm->env.profile = c->profiled ? profile : NULL;
+  farm->noise = c->noise;
+  farm->kernels = 0.5;
+  farm->tells_stages = TRUE;
   farm->strategy = hass_strategy_new ("auto", &farm->env, NULL);
   for (guint r = 0; r < 3; r++)
     {
@@ -670,7 +680,7 @@ static void
 grants_are_whole_parts (void)
 {
   const gsize part = PART_UNITS * UNIT_BYTES;
-  MiniFarm *farm = two_that_cut (part, UNIT_BYTES, FALSE, 0.3);
+  MiniFarm *farm = two_that_cut (&(Cutting){ part, UNIT_BYTES, 0, 0.3, FALSE });
   guint64 last = 0;
   for (guint g = 0; g < farm->grants->len; g++)
     {
@@ -688,8 +698,27 @@ grants_are_whole_parts (void)
       = { { 4000 * UNIT_BYTES, UNIT_BYTES }, { PART_UNITS * UNIT_BYTES, 0 } };
   for (guint i = 0; i < G_N_ELEMENTS (others); i++)
     {
-      farm = two_that_cut (others[i][0], others[i][1], FALSE, 0.3);
+      farm = two_that_cut (
+          &(Cutting){ others[i][0], others[i][1], 0, 0.3, FALSE });
       CU_ASSERT_TRUE (farm->grants->len > n);
+      mini_farm_free (farm);
+    }
+}
+
+/* The kernels of the first wait for its copy. */
+static void
+first_copy_is_short (void)
+{
+  static const double copies[] = { 0, 0.3, 3 }; /* times the kernel */
+  for (guint i = 0; i < G_N_ELEMENTS (copies); i++)
+    {
+      MiniFarm *farm = two_that_cut (&(Cutting){
+          PART_UNITS * UNIT_BYTES, UNIT_BYTES, copies[i], 0.3, FALSE });
+      guint64 first = g_array_index (farm->grants, MiniGrant, 0).units;
+      if (i == 1)
+        CU_ASSERT_TRUE (first < PART_UNITS);
+      if (i != 1)
+        CU_ASSERT_TRUE (first >= PART_UNITS);
       mini_farm_free (farm);
     }
 }
@@ -698,8 +727,9 @@ grants_are_whole_parts (void)
 static void
 hearsay_is_enough_of_the_slow (void)
 {
-  MiniFarm *with = two_that_cut (1, 0, TRUE, 0);
-  MiniFarm *without = two_that_cut (1, 0, FALSE, 0);
+  MiniFarm *with
+      = two_that_cut (&(Cutting){ .part_bytes = 1, .profiled = TRUE });
+  MiniFarm *without = two_that_cut (&(Cutting){ .part_bytes = 1 });
   for (guint g = 0; g < with->grants->len; g++)
     CU_ASSERT_NOT_EQUAL (g_array_index (with->grants, MiniGrant, g).device, 0);
   CU_ASSERT_EQUAL (with->grants->len, without->grants->len);
@@ -744,6 +774,7 @@ HASS_TEST_SUITE (
     { "a GPU that failed is taken back", takes_back_a_gpu_that_failed },
     { "GPUs take from either end, and lose nothing", takes_from_both_ends },
     { "who cuts what it is given gets whole parts", grants_are_whole_parts },
+    { "but for a first one whose copy kernels wait for", first_copy_is_short },
     { "nor do cores that are known to be slow make bundles small",
       hearsay_is_enough_of_the_slow },
     { "a GPU whose copies cost cores more than its work is left out",
