@@ -16,7 +16,8 @@
       its copy and take longer than copies.
    4. All of its part where what would be over is not worth a launch.
    5. Never many times more than what was seen of it, unless costs are equal and
-      all of that was hidden by a launch.
+      all of that was hidden by a launch, or it is to do all alone, where each
+      bundle more would be taken for its own slowness.
    6. Where the stages of bundles are known, no more than auto_pipeline.c says,
       however small that is: it makes the first or the last copy short.
    7. Where costs are far from known none queues that may end after the others,
@@ -28,7 +29,7 @@
 #include <math.h>
 
 #define GROWTH 4             /* of a bundle over the largest so far */
-#define HIDDEN_GROWTH 64     /* where the fixed part hides what work takes */
+#define LARGE_GROWTH 64      /* where that says little */
 #define LEAST_FIXED_NS 2e3   /* no launch is cheaper than that */
 #define FACTOR 0.3           /* of its part, where nothing overlaps */
 #define SHARED_LINK 0.25     /* uncertainty, where another waits for the link */
@@ -342,8 +343,9 @@ hass_auto_bundle_work (HassAuto *s, const HassRound *round, guint device)
   /* Units are rounded down; the last of a part must not cost a launch. */
   double work = ns * rate + 0.5 * s->unit_work;
   double growth = b.m->n_done == 1 && hass_auto_long_units (s) ? 1 : GROWTH;
-  if (hides (s, device, &b))
-    growth = HIDDEN_GROWTH;
+  if (hides (s, device, &b)
+      || (s->arm == device && s->env->cost == HASS_COST_EQUAL))
+    growth = LARGE_GROWTH;
   if (b.m->largest > 0)
     work = MIN (work, growth * b.m->largest); /* 5. */
   if (!hass_auto_all_known (s, round))
