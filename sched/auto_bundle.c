@@ -283,16 +283,18 @@ bundle_for (const HassAuto *s, const HassRound *round, guint device)
   return b;
 }
 
-/* A launch hides what work takes. What fills a GPU may as well, if nobody knows
-   how much that is: then that is not so short, and a larger bundle may take
-   many times longer. */
-static gboolean
-hides (const HassAuto *s, guint device, const Bundle *b)
+/* 5. How many times its largest so far it may be. A launch hides what work
+   takes. What fills a GPU may as well, if nobody knows how much that is: then
+   that is not so short, and a larger bundle may take many times longer. */
+static double
+growth_of (const HassAuto *s, guint device, const Bundle *b)
 {
   double latency_ns = s->env->devices[device].latency_ns;
-  return s->env->cost == HASS_COST_EQUAL
-         && (b->m->fill_units > 0 || b->fit->fixed_ns <= 2 * latency_ns)
-         && hass_fit_hides (b->fit, b->m->largest);
+  gboolean hides = (b->m->fill_units > 0 || b->fit->fixed_ns <= 2 * latency_ns)
+                   && hass_fit_hides (b->fit, b->m->largest);
+  if (s->env->cost == HASS_COST_EQUAL && (s->arm == device || hides))
+    return LARGE_GROWTH;
+  return b->m->n_done == 1 && hass_auto_long_units (s) ? 1 : GROWTH;
 }
 
 /* Work of the next bundle of a device that is planned with; 0: nothing now. */
@@ -342,12 +344,8 @@ hass_auto_bundle_work (HassAuto *s, const HassRound *round, guint device)
     }
   /* Units are rounded down; the last of a part must not cost a launch. */
   double work = ns * rate + 0.5 * s->unit_work;
-  double growth = b.m->n_done == 1 && hass_auto_long_units (s) ? 1 : GROWTH;
-  if (hides (s, device, &b)
-      || (s->arm == device && s->env->cost == HASS_COST_EQUAL))
-    growth = LARGE_GROWTH;
   if (b.m->largest > 0)
-    work = MIN (work, growth * b.m->largest); /* 5. */
+    work = MIN (work, growth_of (s, device, &b) * b.m->largest);
   if (!hass_auto_all_known (s, round))
     work = MIN (work, s->left / (2 * s->n));
   work = MAX (work, MIN (b.r->fill_ns, b.part_ns) * rate);

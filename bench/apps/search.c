@@ -144,7 +144,7 @@ apps_search (const AppsSubject *subject, gboolean quick, gint64 until_ns)
       for (guint i = 0; i < G_N_ELEMENTS (coarse); i++)
         {
           double ms = try_part (s, subject, coarse[i], runs);
-          if (ms > LONG_MS && ms > TOO_SLOW * best_of (s)->ms)
+          if (ms > MAX (LONG_MS, TOO_SLOW * best_of (s)->ms))
             break;
         }
       for (guint i = 0; i < G_N_ELEMENTS (finer) && in_time; i++)
