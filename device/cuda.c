@@ -25,11 +25,22 @@
 #include "topology-private.h"
 
 #define LATENCY_NS 12000
-#define LINK_BYTES_PER_NS 25 /* of a link that has not shown more */
 #define PART_BYTES ((guint64)32 << 20)
 #define FRESH_NS 2000000000 /* an answer about free memory */
 
 /* -- Opening and closing ------------------------------------------------ */
+
+/* Of a link that has not shown more: what pinned memory gets over 16 lanes of
+   the PCI Express that GPUs of this compute capability have, 3, 4 (as where
+   it is not known) or 5. A farm reckons with it when its constants will be on
+   a GPU for the first time. */
+static double
+link_guess (const HassCudaProperties *p)
+{
+  if (p->compute_major >= 9)
+    return 50;
+  return p->compute_major >= 8 || p->compute_major == 0 ? 25 : 12;
+}
 
 static void
 describe (HassDevice *device, HassDeviceTraits *traits)
@@ -47,7 +58,7 @@ describe (HassDevice *device, HassDeviceTraits *traits)
     .cores = p->multiprocessors,
     .width = (guint64)p->multiprocessors * p->threads_per_multiprocessor,
     .latency_ns = LATENCY_NS,
-    .link_bytes_per_ns = link > 0 ? link : LINK_BYTES_PER_NS,
+    .link_bytes_per_ns = link > 0 ? link : link_guess (p),
     .max_in_flight = HASS_CUDA_SLOTS,
     .link = gpu->link,
     .memory_bytes = MIN (limit, p->memory_bytes),

@@ -37,6 +37,7 @@ typedef struct
   guint multiprocessors;
   guint threads_per_multiprocessor;
   guint64 memory_bytes;
+  guint compute_major; /* of its compute capability; 0: not known */
 } HassCudaProperties;
 
 typedef struct

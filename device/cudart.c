@@ -26,7 +26,8 @@ properties (int device, HassCudaProperties *p)
   *p = (HassCudaProperties){ .multiprocessors = (guint)prop.multiProcessorCount,
                              .threads_per_multiprocessor
                              = (guint)prop.maxThreadsPerMultiProcessor,
-                             .memory_bytes = prop.totalGlobalMem };
+                             .memory_bytes = prop.totalGlobalMem,
+                             .compute_major = (guint)prop.major };
   g_strlcpy (p->name, prop.name, sizeof p->name);
   return cudaDeviceGetPCIBusId (p->pci, sizeof p->pci, device);
 }

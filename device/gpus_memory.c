@@ -4,11 +4,12 @@
    DESIGN. A key file in the user's cache, hass/gpus, with all that a farm wants
    to know of a GPU before it is started, and what it depends on: the machine's
    boot, the device nodes that this process sees, the variables that choose
-   among them, the driver and the runtime. It serves only where all of that is
-   the same. Only GPUs that were found are remembered, never that there are
-   none. A file of ours that is damaged, or that does not fit, is replaced when
-   GPUs are next looked for; what does not begin as ours does is left alone.
-   HASS_PROFILE=off switches it off, as it does the profile store.
+   among them, the driver, the runtime and which keys this version writes. It
+   serves only where all of that is the same. Only GPUs that were found are
+   remembered, never that there are none. A file of ours that is damaged, or
+   that does not fit, is replaced when GPUs are next looked for; what does not
+   begin as ours does is left alone. HASS_PROFILE=off switches it off, as it
+   does the profile store.
 
    Thread safety: calls one at a time. */
 #include "gpus-private.h"
@@ -24,8 +25,10 @@
 
 #define HEADER "# hass-gpus 1\n"
 #define FOOTER "# end\n" /* so that a part is not taken for the whole */
+#define KEYS 2           /* one more when a GPU gets another key */
 #define MAX_BYTES (1 << 16)
 #define MOST_CORES 65536 /* and threads of each */
+#define MOST_MAJOR 1000
 
 /* -- What it depends on ------------------------------------------------- */
 
@@ -82,6 +85,7 @@ set_ground (GKeyFile *file)
   g_key_file_set_string (file, "ground", "driver", driver);
   g_key_file_set_string (file, "ground", "nodes", seen);
   g_key_file_set_integer (file, "ground", "runtime", hass_cudart ()->version);
+  g_key_file_set_integer (file, "ground", "keys", KEYS);
   for (guint i = 0; i < G_N_ELEMENTS (variables); i++)
     {
       g_autofree char *value = variable (variables[i]);
@@ -174,7 +178,7 @@ get_number (GKeyFile *file, const char *group, const char *key, guint64 most,
 static gboolean
 read_gpu (GKeyFile *file, guint index, HassCudaProperties *p)
 {
-  guint64 cores, threads;
+  guint64 cores, threads, compute;
   g_autofree char *group = g_strdup_printf ("gpu%u", index);
   gboolean ok
       = get_text (file, group, "name", p->name, sizeof p->name)
@@ -186,6 +190,8 @@ read_gpu (GKeyFile *file, guint index, HassCudaProperties *p)
     {
       p->multiprocessors = (guint)cores;
       p->threads_per_multiprocessor = (guint)threads;
+      if (get_number (file, group, "compute-major", MOST_MAJOR, &compute))
+        p->compute_major = (guint)compute; /* else it was not known */
     }
   return ok;
 }
@@ -233,6 +239,7 @@ write_list (const char *path, const HassGpuList *list)
       g_key_file_set_uint64 (file, group, "threads",
                              p->threads_per_multiprocessor);
       g_key_file_set_uint64 (file, group, "memory", p->memory_bytes);
+      g_key_file_set_uint64 (file, group, "compute-major", p->compute_major);
     }
   g_autofree char *keys = g_key_file_to_data (file, NULL, NULL);
   g_autofree char *text = g_strconcat (HEADER, keys, FOOTER, NULL);
@@ -256,7 +263,8 @@ hass_gpu_alike (const HassCudaProperties *a, const HassCudaProperties *b)
   return strcmp (a->name, b->name) == 0 && strcmp (a->pci, b->pci) == 0
          && a->multiprocessors == b->multiprocessors
          && a->threads_per_multiprocessor == b->threads_per_multiprocessor
-         && a->memory_bytes == b->memory_bytes;
+         && a->memory_bytes == b->memory_bytes
+         && a->compute_major == b->compute_major;
 }
 
 /* The GPUs that were there when they were last looked for; FALSE: it is not

@@ -279,6 +279,8 @@ void hass_decide_nobody_left (HassJob *job);
 /* trace_job.c */
 gboolean hass_job_trace_open (HassJob *job, GError **error);
 void hass_job_trace_farm (HassJob *job);
+void hass_job_trace_opened (HassJob *job, guint device, gint64 begin_ns,
+                            gint64 end_ns, gboolean ok);
 void hass_job_trace_pull (HassJob *job, const HassSlot *slot, guint core,
                           HassExtent extent, gint64 begin_ns, gint64 end_ns);
 void hass_job_trace_bundle (HassJob *job, const HassSlot *slot, guint device,

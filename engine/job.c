@@ -204,7 +204,6 @@ hass_job_generate (HassJob *job)
   const HassFarm *farm = job->farm;
   HassEmitter *emitter = &job->emitter;
   *emitter = (HassEmitter){ job, pthread_self (), TRUE };
-  hass_job_trace_farm (job);
   if (farm->n_loads > 0)
     {
       hass_load_pool_add_array (job->pool, farm->loads, farm->n_loads);

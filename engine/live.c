@@ -487,6 +487,7 @@ drive (HassJob *job)
     handler = g_cancellable_connect (cancellable, G_CALLBACK (cancelled), live,
                                      NULL);
   HassProgressThread *progress = hass_progress_start (job);
+  hass_job_trace_farm (job); /* before what the proxies trace */
   hass_proxies_start (job, live);
   hass_job_generate (job);
   work_until (job, over);

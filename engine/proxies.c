@@ -27,6 +27,7 @@ any_device_left_locked (HassJob *job)
 static void
 record_opening_locked (HassProxy *p, gint64 begin, gboolean ok)
 {
+  hass_job_trace_opened (p->job, p->d, begin, hass_live_now (p->job), ok);
   if (p->job->recorder)
     hass_record_opening (p->job, p->d, begin, ok);
 }

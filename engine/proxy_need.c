@@ -32,10 +32,10 @@
    later, with 6 GB pinned, held the other's launches up for 240 ms.) The others
    follow when one has finished something, at the latest when the start that
    they wait for should have been over for as long as their own takes. Nor do
-   they when by what all have done in a fortieth of that time the rest will take
-   less than twice what it takes to start them and to copy the farm's constants:
-   from there on a GPU as fast as those at work gains more than its start takes
-   from them, should that stop them altogether.
+   they when by what all have done, or have in hand, in a fortieth of that time
+   and later, the rest will take less than twice what it takes to start them and
+   to copy the farm's constants: from there on a GPU as fast as those at work
+   gains more than its start takes from them, should that stop them altogether.
 
    The farm's end interrupts the wait. The device is told how long the farm has
    done without it, and may count that, so that many small farms in one process
@@ -261,29 +261,47 @@ another_is_first (const HassProxy *p, const Watch *w, gint64 now_ns)
   return FALSE;
 }
 
-/* Those who are at work will have done the rest so soon that it cannot pay. */
+/* Work of the round that is done or that somebody has; by units of the mean
+   work, as long as they have it. */
+static double
+work_taken (HassRound *round, guint n_devices, double *done)
+{
+  double total = hass_round_total_work (round);
+  gint64 held = (gint64)round->n_units - hass_round_waiting_anywhere (round);
+  *done = 0;
+  for (guint d = 0; d < n_devices; d++)
+    {
+      HassProgress p = hass_round_progress (round, d);
+      *done += p.work;
+      held -= (gint64)p.units;
+    }
+  return MIN (*done + MAX (held, 0) * (total / round->n_units), total);
+}
+
+/* Those who are at work will have done the rest so soon that it cannot pay.
+   What they have counts as done, as nobody else can have it; and a thread that
+   is late to see a bundle's end must not make its GPU seem slow. */
 static gboolean
 others_suffice (const HassProxy *p, Watch *w, gint64 now_ns)
 {
   HassJob *job = p->job;
   HassSlot *slot = running (job);
-  double start_ns = w->open_ns + hass_proxy_copying_ns (p), done = 0;
+  double start_ns = w->open_ns + hass_proxy_copying_ns (p), done;
   if (!is_last (job) || (slot && all_wait (job, slot)))
     return FALSE;
   if (!slot)
     return TRUE;
-  for (guint d = 0; d < job->n_devices; d++)
-    done += hass_round_progress (&slot->round, d).work;
+  double taken = work_taken (&slot->round, job->n_devices, &done);
   if (w->shown_ns == 0 || done < w->shown_work)
     {
       w->shown_ns = now_ns;
       w->shown_work = done;
     }
-  double rest = hass_round_total_work (&slot->round) - done;
+  double rest = hass_round_total_work (&slot->round) - taken;
   gint64 seen_ns = now_ns - w->shown_ns;
   return hass_round_waiting_anywhere (&slot->round) == 0
          || seen_ns < grace_ns (w)
-         || rest * seen_ns < WORTH * (done - w->shown_work) * start_ns;
+         || rest * seen_ns < WORTH * (taken - w->shown_work) * start_ns;
 }
 
 /* Whether to open a device that takes so long. Under the decision lock. */

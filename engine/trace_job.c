@@ -63,6 +63,19 @@ hass_job_trace_farm (HassJob *job)
                    job->begin_ns, name, strategy, platform, devices->str);
 }
 
+/* A device was made ready, with the farm's constants, or was not. */
+void
+hass_job_trace_opened (HassJob *job, guint device, gint64 begin_ns,
+                       gint64 end_ns, gboolean ok)
+{
+  if (job->trace)
+    hass_trace_line (
+        job->trace,
+        "{\"t\":%" G_GINT64_FORMAT ",\"event\":\"open\",\"device\":\"%s\""
+        ",\"begin\":%" G_GINT64_FORMAT ",\"ok\":%s}",
+        end_ns, job->devices[device].name, begin_ns, ok ? "true" : "false");
+}
+
 /* A core has computed a pull. */
 void
 hass_job_trace_pull (HassJob *job, const HassSlot *slot, guint core,

@@ -219,6 +219,7 @@ traits_of (const HassPlatform *p, guint *n)
 static void
 drive (HassVirtualWorld *w)
 {
+  hass_job_trace_farm (w->job);
   hass_job_generate (w->job);
   while (run_round (w))
     ;

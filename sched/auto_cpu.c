@@ -38,17 +38,24 @@ is_long (const HassAuto *s, const HassRound *round)
          && hass_round_units (round) >= FIRST_WAVES * cores * (s->n - 1);
 }
 
-/* If their first units were done now the cores would be as fast as the GPUs
-   of which more than a first bundle is known: that may have been slowed by what
-   is made once. */
-static gboolean
-may_be_as_fast (const HassAuto *s, const HassRound *round, guint cores)
+/* Work per ns of the GPUs of which more than a first bundle is known: that may
+   have been slowed by what is made once. */
+static double
+settled_rate (const HassAuto *s, const HassRound *round)
 {
   double rate = 0;
   for (guint d = 0; d < s->n; d++)
     if (d != s->cpu && s->members[d].n_done > 1
         && hass_auto_measured (s, round, d))
       rate += 1 / hass_auto_fit_of (s, round, d, TRUE)->ns_per_work;
+  return rate;
+}
+
+/* If their first units were done now the cores would be as fast as those. */
+static gboolean
+may_be_as_fast (const HassAuto *s, const HassRound *round, guint cores)
+{
+  double rate = settled_rate (s, round);
   double past_ns = s->now_ns - hass_round_begin_ns (round);
   return rate > 0 && rate * past_ns <= cores * s->unit_work;
 }
@@ -194,17 +201,18 @@ left_to_host (const HassAuto *s, const HassRound *round, double unit_ns,
 
 /* While a GPU is not measured: one long unit for each core that asks, since
    what is in a share cores take without asking, and a GPU may be slow to open.
-   None where its first grant, half done, shows that cores could do but a
-   trifle, or that they would be late. When nothing is back all cores but one
-   wait for it, but not for long: it may be of no use. In a long round all do,
-   as its first bundle is a small part of that; and when a GPU is about to open
-   all but one do. That one, too, waits for a time that is short beside what
-   cores need without GPUs; then it sees whether it takes too long. */
+   None where its first grant, half done, or another GPU shows that cores could
+   do but a trifle, or that they would be late. When nothing is back all cores
+   but one wait for it, but not for long: it may be of no use. In a long round
+   all do, as its first bundle is a small part of that; and when a GPU is about
+   to open all but one do. That one, too, waits for a time that is short beside
+   what cores need without GPUs; then it sees whether it takes too long. */
 static guint64
 long_unit (HassAuto *s, const HassRound *round, double unit_ns, double cpu_rate,
            HassGrant *grant)
 {
-  double rate = rate_so_far (s, round);
+  double so_far = rate_so_far (s, round);
+  double rate = so_far + settled_rate (s, round);
   double left = s->unit_work * hass_round_waiting (round);
   s->why = "cores could do but a trifle of what a GPU does, or would be late";
   if (rate > 0 && (cpu_rate < HASS_AUTO_TRIFLE * rate || left / rate < unit_ns))
@@ -214,7 +222,7 @@ long_unit (HassAuto *s, const HassRound *round, double unit_ns, double cpu_rate,
                   >= MANY_WAVES * (guint64)s->env->devices[s->cpu].cores;
   gboolean busy = hass_auto_busy (s, round, s->cpu);
   double cpu_ns = left / cpu_rate;
-  if (rate == 0 && measured_soon (s, round, unit_ns)
+  if (so_far == 0 && measured_soon (s, round, unit_ns)
       && (many || busy || may_wait (s, cpu_ns, grant)))
     return 0;
   s->why = "until a GPU is open that soon will be, because units are long";
@@ -250,6 +258,12 @@ cpu_units (HassAuto *s, HassRound *round, gboolean force, HassGrant *grant)
     return force ? 1 : 0;
   double unit_ns = hass_auto_unit_ns (s, round);
   guint64 most = MAX (waiting - MIN (kept, waiting), 1);
+  /* A unit cannot be taken back. Another bundle will soon tell more. */
+  const char *more = "until a GPU has shown more, because units are long";
+  s->why = more;
+  if (hass_auto_long_units (s) && !force
+      && hass_auto_warming_up (s, round, unit_ns))
+    return 0;
   /* While a GPU may turn up at any moment, not far ahead: cores that pull
      from a share cannot be told that they would be late. And no second unit
      that is so long that a fast GPU would have to wait for it. */
@@ -263,12 +277,9 @@ cpu_units (HassAuto *s, HassRound *round, gboolean force, HassGrant *grant)
     }
   if (hass_auto_long_units (s) && unseen_gpu (s) && !force)
     return long_unit (s, round, unit_ns, r->rate, grant);
-  /* A unit cannot be taken back. Another bundle will soon tell more. */
-  s->why = "until a GPU has shown more, because units are long";
-  if (!force
-      && ((hass_auto_long_units (s) && hass_auto_warming_up (s, round, unit_ns))
-          || (LONG_PART * s->finish_ns < unit_ns
-              && !hass_auto_all_settled (s, round, TRUE))))
+  s->why = more;
+  if (LONG_PART * s->finish_ns < unit_ns && !force
+      && !hass_auto_all_settled (s, round, TRUE))
     return 0;
   /* Nearly all that the cores will do; but the last two units of each core
      one by one, because a core that pulls late would be late. */

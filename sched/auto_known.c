@@ -228,8 +228,9 @@ hass_auto_long_units (const HassAuto *s)
          > LONG_NS * hass_auto_cpu_rate (s);
 }
 
-/* A GPU's very first bundle may have been slowed by what is made once. Is there
-   one of which no more is known, and which will soon have done as much again?
+/* A GPU's very first bundle may have been slowed by what is made once, and its
+   first few tell little of large ones. Is there one of which no more is known,
+   and which will have done as much again in so long, or a few in half of that?
  */
 gboolean
 hass_auto_warming_up (const HassAuto *s, const HassRound *round, double soon_ns)
@@ -238,9 +239,11 @@ hass_auto_warming_up (const HassAuto *s, const HassRound *round, double soon_ns)
     {
       const HassAutoMember *m = &s->members[d];
       const HassFit *fit = hass_auto_fit_of (s, round, d, TRUE);
-      if (d != s->cpu && m->n_done == 1
+      double left
+          = m->n_done == 1 ? 1 : 2. * (EARLY_BUNDLES - (double)m->n_done);
+      if (d != s->cpu && m->n_done > 0 && left > 0
           && (m->n_bundles > 0 || (m->back && s->plan[d].runs))
-          && hass_fit_ns (fit, m->largest) <= soon_ns)
+          && left * hass_fit_ns (fit, m->largest) <= soon_ns)
         return TRUE;
     }
   return FALSE;

@@ -259,7 +259,8 @@ properties (int device, HassCudaProperties *p)
       *p = (HassCudaProperties){
         .multiprocessors = plan->multiprocessors ? plan->multiprocessors : 4,
         .threads_per_multiprocessor = plan->threads ? plan->threads : 32,
-        .memory_bytes = plan->memory_bytes
+        .memory_bytes = plan->memory_bytes,
+        .compute_major = plan->compute_major
       };
       g_snprintf (p->name, sizeof p->name, "Fake GPU %d", device);
       g_snprintf (p->pci, sizeof p->pci, "0000:%02x:00.0", device + 1);

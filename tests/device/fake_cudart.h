@@ -85,7 +85,7 @@ const char *fake_call_name (FakeCall call);
  * @device_count_code: FAKE_NO_DRIVER or FAKE_NO_DEVICE: there is none.
  * @memory_bytes: of each device; 0: 256 MiB. @foreign_bytes: of these, taken
  *   by another process.
- * @multiprocessors: 0: 4. @threads: of each; 0: 32.
+ * @multiprocessors: 0: 4. @threads: of each; 0: 32. @compute_major: 0: says 0.
  * @copy_delay_us, @kernel_delay_us: before each is executed.
  * @fail_at: [call]: this call of its kind fails, and may be tried again.
  *   @fail_every: each so manyth. What gives something back fails after it
@@ -109,7 +109,7 @@ typedef struct
   guint n_devices;
   int device_count_code;
   gsize memory_bytes, foreign_bytes;
-  guint multiprocessors, threads;
+  guint multiprocessors, threads, compute_major;
   guint copy_delay_us, kernel_delay_us;
   guint fail_at[FAKE_N_CALLS], fail_every[FAKE_N_CALLS];
   gsize fail_above_bytes;

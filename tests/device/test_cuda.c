@@ -1300,6 +1300,26 @@ described (void)
   rig_clear (&r);
 }
 
+/* Of compute capability so and so. */
+static double
+link_of (guint compute_major)
+{
+  Rig r;
+  HassDeviceTraits traits;
+  rig_init (&r, &(FakePlan){ .compute_major = compute_major }, &shifts);
+  r.device->ops->describe (r.device, &traits);
+  rig_clear (&r);
+  return traits.link_bytes_per_ns;
+}
+
+static void
+links_by_generation (void)
+{
+  static const double want[] = { 25, 12, 12, 12, 12, 12, 12, 12, 25, 50, 50 };
+  for (guint i = 0; i < G_N_ELEMENTS (want); i++)
+    CU_ASSERT_EQUAL (link_of (i), want[i]);
+}
+
 static void
 counted (void)
 {
@@ -1707,6 +1727,7 @@ HASS_TEST_SUITE (
     { "a bundle overtakes one that takes long", overlapped },
     { "what is costly to make is kept", kept },
     { "a GPU is described", described },
+    { "its link is guessed by its generation", links_by_generation },
     { "HASS_NGPU limits the GPUs", counted },
     { "without a driver there are none, and it is said why", absent },
     { "no more memory is held than HASS_GPU_MEM", budget },

@@ -336,15 +336,17 @@ for_gpus_alone (void)
     }
 }
 
-/* Of two cold GPUs, whose starts take so long, a tenth of what they are said
-   to. */
+/* Of two cold GPUs, whose kernels and starts take so long, the latter a tenth
+   of what they are said to. */
 static void
 two (const char *strategy, HassGpuWorkerFunc worker, guint n_loads,
-     guint open_ms, guint begun_first, guint begun)
+     guint kernel_ms, guint open_ms, guint begun_first, guint begun)
 {
   HassDataFarm farm = farm_of (NULL, n_loads);
-  FakePlan plan
-      = { .n_devices = 2, .start_ms = 10 * open_ms, .open_ms = open_ms };
+  FakePlan plan = { .n_devices = 2,
+                    .start_ms = 10 * open_ms,
+                    .open_ms = open_ms,
+                    .kernel_delay_us = 1000 * kernel_ms };
   farm.gpu_worker = worker;
   farm.round_loads = n_loads;
   farm.run.strategy = strategy;
@@ -367,16 +369,23 @@ two (const char *strategy, HassGpuWorkerFunc worker, guint n_loads,
 static void
 one_goes_first (void)
 {
-  two ("auto", notes_starts, N_LOADS, 200, 1, 1);
-  two ("naive-greedy", notes_starts, N_LOADS, 200, 1, 1);
-  two ("naive-greedy", slow_on_gpu, 100, 20, 1, 2);
+  two ("auto", notes_starts, N_LOADS, 0, 200, 1, 1);
+  two ("naive-greedy", notes_starts, N_LOADS, 0, 200, 1, 1);
+  two ("naive-greedy", slow_on_gpu, 100, 0, 20, 1, 2);
+}
+
+/* The first one's second bundle comes back long after a fortieth of a start. */
+static void
+slow_bundles (void)
+{
+  two ("naive-greedy", notes_starts, 6, 20, 200, 1, 1);
 }
 
 static void
 both_with_shares (void)
 {
-  two ("gpu-only", notes_starts, N_LOADS, 50, 2, 2);
-  two ("static", notes_starts, N_LOADS, 50, 2, 2);
+  two ("gpu-only", notes_starts, N_LOADS, 0, 50, 2, 2);
+  two ("static", notes_starts, N_LOADS, 0, 50, 2, 2);
 }
 
 /* Nobody knows that the loads are all, for less than a fortieth of 2 s. */
@@ -400,7 +409,7 @@ one_before_all_is_known (void)
 static void
 not_for_ever (void)
 {
-  two ("auto", hangs_without_both, N_LOADS, 50, 2, 2);
+  two ("auto", hangs_without_both, N_LOADS, 0, 50, 2, 2);
 }
 
 /* Some of them need the GPU, as their cores wait for it, some do not. */
@@ -547,6 +556,43 @@ recorded (void)
   CU_ASSERT_TRUE (end && g_str_has_prefix (end - 11, "\"ok\":false}"));
 }
 
+/* Two GPUs, of which one is started; the trace says when, and how long that
+   took. */
+static void
+traced (void)
+{
+  g_autofree char *path = trial_file ("");
+  g_autofree char *text = NULL;
+  HassDataFarm farm = farm_of (NULL, 6);
+  FakePlan plan = {
+    .n_devices = 2, .start_ms = 2000, .open_ms = 50, .kernel_delay_us = 2000
+  };
+  farm.run.trace = path;
+  fake_machine_begin (&plan);
+  hass_report_free (run (&farm));
+  fake_machine_end ();
+  CU_ASSERT_TRUE_FATAL (g_file_get_contents (path, &text, NULL, NULL));
+  unlink (path);
+  g_auto (GStrv) lines = g_strsplit (text, "\n", 0);
+  guint n[2] = { 0, 0 };
+  for (char **l = lines; *l; l++)
+    {
+      gint64 end, begin;
+      char device, ok;
+      if (sscanf (*l,
+                  "{\"t\":%" G_GINT64_FORMAT
+                  ",\"event\":\"open\",\"device\":\"gpu%c\""
+                  ",\"begin\":%" G_GINT64_FORMAT ",\"ok\":%c",
+                  &end, &device, &begin, &ok)
+          != 4)
+        continue;
+      CU_ASSERT_TRUE (end - begin >= (ok == 't' ? 50000000 : 0));
+      n[ok == 't']++;
+    }
+  CU_ASSERT_EQUAL (n[0], 1);
+  CU_ASSERT_EQUAL (n[1], 1);
+}
+
 HASS_TEST_SUITE (
     cold_gpu, { "a tiny farm never starts it", not_for_tiny },
     { "nor does one whose cores were measured in an earlier run",
@@ -559,6 +605,7 @@ HASS_TEST_SUITE (
     { "cores that finish nothing do", for_no_progress },
     { "farms and strategies that use GPUs alone do", for_gpus_alone },
     { "of two GPUs one goes first, and may suffice", one_goes_first },
+    { "so may one of long bundles", slow_bundles },
     { "one goes first before all loads are known", one_before_all_is_known },
     { "both go where each has its share", both_with_shares },
     { "the second does not wait for ever", not_for_ever },
@@ -568,4 +615,5 @@ HASS_TEST_SUITE (
     { "every strategy ends with one", under_any_strategy },
     { "the next GPU is taken to start as fast", learns },
     { "a farm that is cancelled meanwhile ends", cancelled },
-    { "a record shows that it was not opened", recorded })
+    { "a record shows that it was not opened", recorded },
+    { "a trace shows when they were started", traced })

@@ -276,6 +276,41 @@ elsewhere (void)
   clear ();
 }
 
+/* Of the first GPU, by what is remembered of it. */
+static double
+link_remembered (void)
+{
+  HassDeviceTraits traits;
+  fake_machine_begin (&(FakePlan){ .compute_major = 9 });
+  CU_ASSERT_EQUAL (hass_gpus_expected (), 1);
+  HassDevice *device = hass_cuda_device_new (0);
+  device->ops->describe (device, &traits);
+  hass_cuda_device_free (device);
+  CU_ASSERT_EQUAL (looks (), 0);
+  fake_machine_end ();
+  return traits.link_bytes_per_ns;
+}
+
+/* So is what its link may do; a file of a version that did not know is written
+   anew, in silence. */
+static void
+generation (void)
+{
+  g_autofree char *text = NULL;
+  set_up (1);
+  expect (&(FakePlan){ .compute_major = 9, .version = 7 }, 1, TRUE);
+  expect (&(FakePlan){ .compute_major = 9 }, 1, TRUE);
+  CU_ASSERT_EQUAL (link_remembered (), 50);
+  CU_ASSERT_TRUE_FATAL (g_file_get_contents (file, &text, NULL, NULL));
+  char *keys = strstr (text, "keys=");
+  CU_ASSERT_PTR_NOT_NULL_FATAL (keys);
+  keys[5] = '1';
+  g_file_set_contents (file, text, -1, NULL);
+  expect (&(FakePlan){ .compute_major = 9 }, 1, TRUE);
+  expect (&(FakePlan){ .compute_major = 9 }, 1, FALSE);
+  clear ();
+}
+
 /* Damaged ones are replaced, what is not ours is left alone; the warning is on
    stderr, once. */
 static void
@@ -322,4 +357,5 @@ HASS_TEST_SUITE (
     { "that there are none is not remembered", absent },
     { "another boot, variable or runtime counts as another machine",
       elsewhere },
+    { "what its link may do is remembered, too", generation },
     { "damaged files are replaced, foreign ones left alone", damaged })

@@ -786,8 +786,22 @@ waits_without_spinning (void)
   scattered_free (&s);
 }
 
+/* CUDA 12 and later know none before 5. */
+static void
+tells_generation (void)
+{
+  if (absent ())
+    return;
+  for (guint i = 0; i < hass_gpus_count (); i++)
+    {
+      guint major = hass_gpus_get (i)->properties.compute_major;
+      fprintf (stderr, "\ngpu%u: compute capability %u.*\n", i, major);
+      CU_ASSERT_TRUE (major >= 5 && major < 100);
+    }
+}
+
 HASS_TEST_SUITE (
-    gpu,
+    gpu, { "a GPU tells its compute capability", tells_generation },
     { "a stream of pinned bytes is counted, halos included", streams_pinned },
     { "pageable bytes are registered or staged", takes_pageable },
     { "records of varying number arrive, however many", lists_records },

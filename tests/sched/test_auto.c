@@ -365,6 +365,31 @@ few_long_units_before_a_gpu_opens (void)
     }
 }
 
+/* A GPU that is not started must not make cores take long units that are but a
+   trifle of what another one does meanwhile; as on 32 cores and an H200. */
+static void
+no_trifles_while_a_gpu_is_closed (void)
+{
+  for (guint fast = 0; fast < 2; fast++)
+    {
+      MiniDevice devices[]
+          = { MINI_CPU (32, 4e7), MINI_GPU (132, fast ? 38000 : 2.5e6, 15000),
+              MINI_GPU (132, 38000, 15000) };
+      devices[1].opens_ns = 8e7;
+      devices[1].first_ns = 4e7;
+      devices[1].tells_first = TRUE;
+      devices[2].opens_ns = 1e12;
+      MiniFarm *farm = mini_farm_new ("auto", HASS_FARM_COMBINE,
+                                      HASS_COST_EQUAL, devices, 3, 1);
+      MiniRound result;
+      mini_farm_run_equal (farm, 4096, &result);
+      CU_ASSERT_TRUE (result.once && !result.hung);
+      CU_ASSERT_TRUE (fast ? result.devices[0].units <= 2
+                           : result.devices[0].units > 32);
+      mini_farm_free (farm);
+    }
+}
+
 /* While a GPU is being started, and has its first bundle, an eighth of the
    cores begins no long unit; but not where that takes long. */
 static void
@@ -761,6 +786,8 @@ HASS_TEST_SUITE (
     { "what a worker makes once is no measure", setup_is_no_measure },
     { "few begin long units before a GPU opens",
       few_long_units_before_a_gpu_opens },
+    { "nor trifles beside a fast one while another is closed",
+      no_trifles_while_a_gpu_is_closed },
     { "and some cores begin none while it is being started",
       some_cores_are_left_to_a_start },
     { "long units wait until a GPU has shown what it can",
