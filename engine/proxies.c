@@ -51,9 +51,10 @@ open_device (HassProxy *p)
   HassJob *job = p->job;
   GError *error = NULL;
   gint64 begin = hass_live_now (job);
-  gint64 ready = begin + hass_proxy_opening_ns (p) + hass_proxy_copying_ns (p);
+  gint64 takes = hass_proxy_opening_ns (p) + hass_proxy_copying_ns (p);
   pthread_mutex_lock (&job->decision);
-  job->devices[p->d].opens_at_ns = ready;
+  job->devices[p->d].opening_ns = takes;
+  job->devices[p->d].opens_at_ns = begin + takes;
   pthread_mutex_unlock (&job->decision);
   gboolean ok = p->device->ops->open (p->device, &p->farm, &error);
   pthread_mutex_lock (&job->decision);

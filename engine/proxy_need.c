@@ -340,6 +340,7 @@ hass_proxy_is_needed (HassProxy *p)
         }
       pthread_mutex_lock (&job->decision);
       Need need = decide (p, &w, now_ns);
+      job->devices[p->d].opening_ns = w.open_ns + hass_proxy_copying_ns (p);
       if (need == OPEN) /* and others see it */
         job->devices[p->d].opens_at_ns = now_ns + w.open_ns;
       pthread_mutex_unlock (&job->decision);

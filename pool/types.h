@@ -47,6 +47,9 @@ typedef enum
  * @opens_at_ns: then: when it may be ready, on the clock of completions, by
  *   how long it took before and what the farm has to copy to it first; 0:
  *   nobody knows, or it has not been begun with.
+ * @opening_ns: how long that would take from when it is begun with, the copies
+ *   included; the engine does not begin where the others will have done the
+ *   rest of a farm in less than twice that. 0: nobody knows.
  */
 typedef struct
 {
@@ -64,6 +67,7 @@ typedef struct
   const char *model;
   gboolean opening;
   gint64 opens_at_ns;
+  gint64 opening_ns;
 } HassDeviceTraits;
 
 typedef enum

@@ -44,6 +44,7 @@
 #define WHOLE_PART 0.5       /* of its part, so that the last are small */
 #define MOST_WHOLE 0.25      /* of a round */
 #define KNOWN_STAGES 0.25 /* of the least uncertainty, where they are known */
+#define OPENINGS 2        /* as the engine has it, see HassDeviceTraits */
 #define BELIEF (1 / 16.)  /* of its part, to who is known by hearsay */
 
 /* What the size of a bundle depends on. */
@@ -68,13 +69,25 @@ doubt (const HassAuto *s)
   return s->levels ? hass_auto_levels_doubt (s->levels) : -1;
 }
 
-/* Somebody may yet take part of whom nobody has seen how fast it is; not who by
-   hearsay is too slow. */
+/* It opens too late for the round, or its opening is not even begun with and
+   will not be. */
+static gboolean
+is_closed (const HassAuto *s, guint device)
+{
+  const HassDeviceTraits *t = &s->env->devices[device];
+  return t->opening
+         && (t->opens_at_ns > 0 ? t->opens_at_ns > s->now_ns + s->finish_ns
+                                : s->finish_ns < OPENINGS * t->opening_ns);
+}
+
+/* Somebody may yet take part of whom nobody has seen how fast it is; not who is
+   closed, nor who by hearsay is too slow. */
 static gboolean
 may_join (const HassAuto *s, const HassRound *round)
 {
   for (guint d = 0; d < s->n; d++)
     if (!hass_auto_out (s, d) && !hass_auto_measured (s, round, d)
+        && !is_closed (s, d)
         && (s->plan[d].runs || !hass_auto_known (s, round, d)))
       return TRUE;
   return FALSE;
@@ -143,11 +156,13 @@ by_itself (const HassAuto *s, const HassRound *round, guint device)
 {
   gboolean others = FALSE;
   for (guint d = 0; d < s->n; d++)
-    others |= d != device && s->plan[d].runs;
+    others |= d != device
+              && (s->plan[d].runs
+                  || (!hass_auto_out (s, d) && !hass_auto_known (s, round, d)
+                      && !is_closed (s, d)));
   return !others && s->env->devices[device].part_bytes > 0
          && s->env->farm != HASS_FARM_FUNCTION
-         && hass_auto_measured (s, round, device)
-         && hass_auto_all_known (s, round);
+         && hass_auto_measured (s, round, device);
 }
 
 /* What one more bundle costs: where it would queue behind others, no more than

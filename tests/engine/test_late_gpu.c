@@ -288,7 +288,7 @@ exits (void)
 /* -- What strategies hear ------------------------------------------------ */
 
 /* Of the GPU, when a core asked last while it was being opened. */
-static _Atomic gint64 heard_opens_at_ns;
+static _Atomic gint64 heard_opens_at_ns, heard_opening_ns;
 
 static gpointer
 listen (const HassStrategyEnv *env, GError **error)
@@ -305,7 +305,10 @@ listen_and_take (gpointer self, HassRound *round, guint device, gboolean force,
   (void)round, (void)force;
   /* Other tests run all strategies that there are. */
   if (env->n_devices > 1 && env->devices[1].opening)
-    atomic_store (&heard_opens_at_ns, env->devices[1].opens_at_ns);
+    {
+      atomic_store (&heard_opens_at_ns, env->devices[1].opens_at_ns);
+      atomic_store (&heard_opening_ns, env->devices[1].opening_ns);
+    }
   if (device > 0)
     return HASS_WAIT;
   grant->source = HASS_FROM_FRONT;
@@ -350,6 +353,8 @@ strategies_hear_when (void)
   CU_ASSERT_PTR_NULL (error);
   CU_ASSERT_TRUE (heard_opens_at_ns >= before + 1000000);
   CU_ASSERT_TRUE (heard_opens_at_ns < after + 2000000000);
+  CU_ASSERT_TRUE (heard_opening_ns >= 1000000);
+  CU_ASSERT_TRUE (heard_opening_ns < 2000000000);
   clean ();
 }
 

@@ -49,7 +49,8 @@
  * @tells_first: and it says that this was its worker's own time.
  * @copy_ns_per_work: and each bundle on its way in, on a link of its own.
  * @host_ns_per_work: so much time of cores its bundles cost, as it says.
- * @opens_ns: it asks for nothing before that.
+ * @opens_ns: it asks for nothing before that; INFINITY: that is not begun with.
+ * @opening_ns: and takes so long.
  */
 typedef struct
 {
@@ -67,7 +68,7 @@ typedef struct
   gboolean tells_first;
   double copy_ns_per_work;
   double host_ns_per_work;
-  double opens_ns;
+  double opens_ns, opening_ns;
 } MiniDevice;
 
 /* A grant as the strategy gave it. cpu_share: units in the CPU's share

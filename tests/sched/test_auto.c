@@ -390,6 +390,28 @@ no_trifles_while_a_gpu_is_closed (void)
     }
 }
 
+/* What is left of a round goes to a GPU at once where another one will not be
+   started for it. */
+static void
+one_grant_beside_a_closed_gpu (void)
+{
+  for (guint will_open = 0; will_open < 2; will_open++)
+    {
+      MiniDevice devices[]
+          = { MINI_GPU (132, 20000, 15000), MINI_GPU (132, 20000, 15000) };
+      devices[1].opens_ns = INFINITY;
+      devices[1].opening_ns = will_open ? 1e6 : 1e8;
+      MiniFarm *farm = mini_farm_new ("auto", HASS_FARM_COMBINE,
+                                      HASS_COST_EQUAL, devices, 2, 1);
+      MiniRound result;
+      farm->traits[0].part_bytes = 64 << 20;
+      mini_farm_run_equal (farm, 4096, &result);
+      CU_ASSERT_TRUE (result.once && !result.hung);
+      CU_ASSERT_EQUAL (result.devices[0].bundles <= 4, !will_open);
+      mini_farm_free (farm);
+    }
+}
+
 /* While a GPU is being started, and has its first bundle, an eighth of the
    cores begins no long unit; but not where that takes long. */
 static void
@@ -788,6 +810,8 @@ HASS_TEST_SUITE (
       few_long_units_before_a_gpu_opens },
     { "nor trifles beside a fast one while another is closed",
       no_trifles_while_a_gpu_is_closed },
+    { "one that is alone as another is closed gets all that is left",
+      one_grant_beside_a_closed_gpu },
     { "and some cores begin none while it is being started",
       some_cores_are_left_to_a_start },
     { "long units wait until a GPU has shown what it can",
