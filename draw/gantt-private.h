@@ -17,7 +17,15 @@ G_BEGIN_DECLS
 #define GANTT_TOP 104
 #define GANTT_ROW 15
 #define GANTT_FAILED 4 /* wide at least, so that none is overlooked */
+#define GANTT_OPEN 3   /* wide at least, or it is left out */
 #define GANTT_CORE 3   /* after the stages */
+
+#define GANTT_HATCH "#b4bec8"
+#define GANTT_RED "#c1121f"
+#define GANTT_FAILED_LOOK                                                      \
+  "class=\"failed\" fill=\"url(#failed)\" stroke=\"" GANTT_RED "\""
+#define GANTT_OPEN_LOOK                                                        \
+  "class=\"open\" fill=\"url(#open)\" stroke=\"" GANTT_HATCH "\""
 
 /* Bars that are drawn as one. */
 typedef struct
@@ -67,6 +75,15 @@ void gantt_make_rows (GanttChart *c);
 void gantt_merge (GanttChart *c);
 /* Frees rows and failures. */
 void gantt_clear (GanttChart *c);
+
+/* Where it is, in pixels. */
+double gantt_x (const GanttChart *c, double ns);
+/* Was a GPU made ready for long enough to be seen? */
+gboolean gantt_any_open (const GanttChart *c);
+/* What has all rows of a GPU: when it was made ready, and failures. */
+void gantt_draw_boxes (GanttChart *c);
+/* Names the GPUs that were not started, in their rows. */
+void gantt_draw_notes (GanttChart *c);
 
 G_END_DECLS
 

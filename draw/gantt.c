@@ -15,16 +15,15 @@
 
 #define AXIS 52 /* below the rows */
 
-#define RED "#c1121f"
-#define FAILED "class=\"failed\" fill=\"url(#failed)\" stroke=\"" RED "\""
+#define AREA_NOTE "height of an area: the part at work"
 
 static const char *const stage_names[]
     = { "copy in", "kernel", "copy out", "core" };
 static const char *const stage_colours[]
     = { "#56b4e9", "#009e73", "#e69f00", "#0072b2" };
 
-static double
-x_of (const GanttChart *c, double ns)
+double
+gantt_x (const GanttChart *c, double ns)
 {
   return GANTT_LEFT + GANTT_PLOT * ns / c->ns;
 }
@@ -62,11 +61,15 @@ draw_legend (GanttChart *c)
              "stroke=\"" DRAW_GREY "\" stroke-dasharray=\"3 2\"");
   draw_text (c->svg, x + 20, 66, "class=\"legend\"", "a round begins");
   x += 20 + draw_text_width ("a round begins", 12) + 22;
+  if (gantt_any_open (c))
+    swatch (c, &x, GANTT_OPEN_LOOK, "being made ready");
   if (c->failures->len > 0)
-    swatch (c, &x, FAILED, "failed, given back");
+    swatch (c, &x, GANTT_FAILED_LOOK, "failed, given back");
+  /* Below the rows where it has no room here. */
+  gboolean fits = x + draw_text_width (AREA_NOTE, 12) <= GANTT_WIDTH;
   if (c->any_area)
-    draw_text (c->svg, x, 66, "fill=\"" DRAW_GREY "\"",
-               "height of an area: the part at work");
+    draw_text (c->svg, fits ? x : GANTT_LEFT, fits ? 66 : c->bottom + 46,
+               "fill=\"" DRAW_GREY "\"", AREA_NOTE);
 }
 
 static void
@@ -120,7 +123,8 @@ draw_rounds (GanttChart *c)
   double drawn = -100, named = -100;
   for (guint i = 0; i < c->trace->rounds->len; i++)
     {
-      double x = x_of (c, (double)g_array_index (c->trace->rounds, gint64, i));
+      double x
+          = gantt_x (c, (double)g_array_index (c->trace->rounds, gint64, i));
       g_autofree char *name
           = g_strdup_printf ("%s%u", i == 0 ? "round " : "", i + 1);
       gboolean has_name
@@ -219,27 +223,6 @@ tip_of (const GanttChart *c, const GanttRow *row, const GanttPiece *p)
   return g_string_free (tip, FALSE);
 }
 
-static char *
-failure_tip (const GanttChart *c, const GanttFailure *f)
-{
-  g_autofree char *end = draw_duration ((double)f->end_ns);
-  g_autofree char *ns = draw_duration ((double)(f->end_ns - f->begin_ns));
-  g_autofree char *size
-      = g_format_size_full (f->bytes, G_FORMAT_SIZE_IEC_UNITS);
-  g_autofree char *which = f->n == 1 ? g_strdup ("a bundle")
-                                     : g_strdup_printf ("%u bundles", f->n);
-  GString *tip = g_string_new (c->trace->devices[f->device].name);
-  g_string_append_printf (tip, ", %s failed\nat %s, after %s\n", which, end,
-                          ns);
-  g_string_append_printf (tip, "%" G_GUINT64_FORMAT " unit%s", f->units,
-                          f->units == 1 ? " was" : "s were");
-  g_string_append (tip, " given back");
-  if (f->bytes > 0)
-    g_string_append_printf (tip, ", %s", size);
-  g_string_append_printf (tip, ", round %" G_GUINT64_FORMAT, f->round + 1);
-  return g_string_free (tip, FALSE);
-}
-
 static void
 draw_pieces (GanttChart *c, const GanttRow *row)
 {
@@ -247,8 +230,8 @@ draw_pieces (GanttChart *c, const GanttRow *row)
   for (guint i = 0; i < row->pieces->len; i++)
     {
       const GanttPiece *p = &g_array_index (row->pieces, GanttPiece, i);
-      double x = x_of (c, (double)p->begin_ns);
-      double width = x_of (c, (double)p->end_ns) - x;
+      double x = gantt_x (c, (double)p->begin_ns);
+      double width = gantt_x (c, (double)p->end_ns) - x;
       double busy = MIN (p->busy_ns / (p->end_ns - p->begin_ns), 1);
       char look[64] = "";
       /* A hair of light between neighbours, where there is room for it. */
@@ -301,32 +284,6 @@ draw_area (GanttChart *c, const GanttRow *row)
             GANTT_LEFT + GANTT_PLOT, bottom, escaped);
 }
 
-/* How far such a bundle had come is not known: it has all rows of its GPU, and
-   lies below what else was there at the same time. */
-static void
-draw_failures (GanttChart *c)
-{
-  if (c->failures->len == 0)
-    return;
-  draw_put (c->svg, "<defs><pattern id=\"failed\" width=\"5\" height=\"5\" "
-                    "patternUnits=\"userSpaceOnUse\" "
-                    "patternTransform=\"rotate(45)\"><rect width=\"5\" "
-                    "height=\"5\" fill=\"#fbe3e4\"/><rect width=\"2\" "
-                    "height=\"5\" fill=\"" RED "\"/></pattern></defs>\n");
-  for (guint i = 0; i < c->failures->len; i++)
-    {
-      const GanttFailure *f = &g_array_index (c->failures, GanttFailure, i);
-      const GanttRow *row
-          = &g_array_index (c->rows, GanttRow, c->first[f->device]);
-      const GanttRow *last = row + DRAW_N_STAGES - 1;
-      double x = x_of (c, (double)f->begin_ns);
-      double width = MAX (x_of (c, (double)f->end_ns) - x, GANTT_FAILED);
-      g_autofree char *tip = failure_tip (c, f);
-      draw_rect (c->svg, MIN (x, GANTT_LEFT + GANTT_PLOT - width), row->y,
-                 width, last->y + last->height - row->y, FAILED, tip);
-    }
-}
-
 static void
 draw_rows (GanttChart *c)
 {
@@ -336,7 +293,7 @@ draw_rows (GanttChart *c)
       draw_rect (c->svg, GANTT_LEFT, row->y, GANTT_PLOT, row->height,
                  "class=\"lane\" fill=\"" DRAW_LANE "\"", NULL);
     }
-  draw_failures (c);
+  gantt_draw_boxes (c);
   for (guint i = 0; i < c->rows->len; i++)
     {
       const GanttRow *row = &g_array_index (c->rows, GanttRow, i);
@@ -364,7 +321,7 @@ draw_axis (GanttChart *c)
              c->bottom + 8, "stroke=\"" DRAW_GREY "\"");
   for (guint i = 0; i * step <= c->ns * (1 + 1e-9); i++)
     {
-      double x = x_of (c, i * step);
+      double x = gantt_x (c, i * step);
       g_autofree char *text = g_strdup_printf ("%g", i * step / unit_ns);
       draw_line (c->svg, x, c->bottom + 8, x, c->bottom + 13,
                  "stroke=\"" DRAW_GREY "\"");
@@ -387,6 +344,7 @@ draw_gantt (const DrawTrace *trace, const char *workload)
   draw_legend (&c);
   draw_rows (&c);
   draw_rounds (&c);
+  gantt_draw_notes (&c);
   draw_axis (&c);
   gantt_clear (&c);
   return draw_svg_end (c.svg);

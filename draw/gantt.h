@@ -18,7 +18,8 @@ G_BEGIN_DECLS
  * A row for each core and three for each GPU (copy in, kernel, copy out) over
  * time. Bars that are too short to be seen apart become one, paler by as much
  * as it is idle, so that the image stays below 1 MB however many there are.
- * Bundles that failed are hatched boxes over all rows of their GPU.
+ * Hatched boxes over all rows of a GPU are bundles that failed there, and grey
+ * ones the time in which it was made ready. One that was not started says so.
  *
  * Returns: SVG; free with g_free().
  */

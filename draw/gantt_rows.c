@@ -40,6 +40,29 @@ by_begin (gconstpointer a, gconstpointer b)
   return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
 }
 
+/* What the bar adds to those before it, which cover their row until a time:
+   kernels may lie over one another. */
+static double
+added_ns (const DrawBar *bar, gint64 until_ns)
+{
+  return (double)MAX (bar->end_ns - MAX (bar->begin_ns, until_ns), 0);
+}
+
+/* All of a pool's cores, of which each does one thing at a time, or a row. */
+static double
+busy_ns (const GanttChart *c, const GanttRow *row)
+{
+  double ns = 0;
+  gint64 until_ns = 0;
+  for (guint i = 0; i < row->bars->len; i++)
+    {
+      const DrawBar *bar = &g_array_index (row->bars, DrawBar, i);
+      ns += added_ns (bar, row->folded ? 0 : until_ns);
+      until_ns = MAX (until_ns, bar->end_ns);
+    }
+  return row->folded ? ns / c->trace->devices[row->device].cores : ns;
+}
+
 void
 gantt_make_rows (GanttChart *c)
 {
@@ -88,14 +111,12 @@ gantt_make_rows (GanttChart *c)
       GanttRow *row
           = &g_array_index (c->rows, GanttRow, c->first[bar->device] + at);
       g_array_append_vals (row->bars, bar, 1);
-      row->busy_ns += bar->end_ns - bar->begin_ns;
     }
   for (guint i = 0; i < c->rows->len; i++)
     {
       GanttRow *row = &g_array_index (c->rows, GanttRow, i);
       g_array_sort (row->bars, by_begin);
-      if (row->folded)
-        row->busy_ns /= t->devices[row->device].cores;
+      row->busy_ns = busy_ns (c, row);
     }
 }
 
@@ -117,8 +138,8 @@ merge_row (GanttRow *row, double short_ns)
       if (last && ns < short_ns && last->end_ns - last->begin_ns < short_ns
           && bar->begin_ns - last->end_ns < short_ns)
         {
+          last->busy_ns += added_ns (bar, last->end_ns);
           last->end_ns = MAX (last->end_ns, bar->end_ns);
-          last->busy_ns += ns;
           last->n++;
           last->units += bar->units;
           last->bytes += bar->bytes;

@@ -284,6 +284,29 @@ read_bundle (Reader *r, gint64 t)
   return TRUE;
 }
 
+/* When a GPU was made ready, or that it was not. */
+static gboolean
+read_open (Reader *r, gint64 t)
+{
+  gint64 begin;
+  guint device;
+  JsonNode *ok = json_object_get_member (r->object, "ok");
+  if (!get_device (r, &device) || !get_time (r, "begin", &begin))
+    return FALSE;
+  DrawDevice *v = &r->trace->devices[device];
+  if (!v->gpu)
+    return broken (r, "'%s' is a CPU pool, and is made ready", v->name);
+  if (begin > t)
+    return broken (r, "'%s' is ready before that begins", v->name);
+  if (!ok || !JSON_NODE_HOLDS_VALUE (ok)
+      || json_node_get_value_type (ok) != G_TYPE_BOOLEAN)
+    return broken (r, "member 'ok' must be true or false");
+  v->not_started = !json_node_get_boolean (ok);
+  v->open_begin_ns = v->not_started ? 0 : begin;
+  v->open_end_ns = v->not_started ? 0 : t;
+  return TRUE;
+}
+
 static gboolean
 read_event (Reader *r)
 {
@@ -304,6 +327,8 @@ read_event (Reader *r)
     return read_bundle (r, t);
   if (!strcmp (event, "failed"))
     return read_failed (r, t);
+  if (!strcmp (event, "open"))
+    return read_open (r, t);
   if (!strcmp (event, "round"))
     {
       if (!get_int (r, r->object, "units", 0, G_MAXINT64, &units))

@@ -31,11 +31,19 @@ typedef struct
   guint64 round, units, bytes;
 } DrawBar;
 
+/**
+ * DrawDevice: of the farm's line, and how it began.
+ * @open_begin_ns, @open_end_ns: since the farm's begin, when a GPU was made
+ *   ready; both 0: not known.
+ * @not_started: a GPU that was never ready.
+ */
 typedef struct
 {
   char *name;
   gboolean gpu;
   guint cores;
+  gint64 open_begin_ns, open_end_ns;
+  gboolean not_started;
 } DrawDevice;
 
 /**

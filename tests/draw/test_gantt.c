@@ -27,6 +27,12 @@
   "{\"t\":" #t ",\"event\":\"failed\",\"round\":0,\"device\":\"" device        \
   "\",\"begin\":" #begin ",\"first\":0,\"units\":5,\"bytes\":2048}\n"
 
+#define OPEN(t, device, begin, ok)                                             \
+  "{\"t\":" #t ",\"event\":\"open\",\"device\":\"" device                      \
+  "\",\"begin\":" #begin ok "}\n"
+#define YES ",\"ok\":true"
+#define NO ",\"ok\":false"
+
 static DrawTrace *
 load_farm (const char *text, guint number, GError **error)
 {
@@ -220,6 +226,105 @@ many_failed (void)
   svg_parts_clear (&p);
 }
 
+/* From pixel 60 of 1080 to 360. */
+static void
+opened (void)
+{
+  const char *rest = BUNDLE (10000, "[4000,5000]");
+  g_autofree char *text
+      = g_strconcat (FARM ROUND, OPEN (4000, "gpu0", 1500, YES), rest, NULL);
+  g_autofree char *plain = g_strconcat (FARM ROUND, rest, NULL);
+  g_autofree char *svg = svg_of (text), *without = svg_of (plain);
+  SvgParts p = svg_parts (svg), q = svg_parts (without);
+  CU_ASSERT_EQUAL (p.bars, q.bars + 1);
+  CU_ASSERT_EQUAL (p.lanes, 5);
+  inside (&p);
+  CU_ASSERT_TRUE (svg_says (&p, "being made ready"));
+  CU_ASSERT_FALSE (svg_says (&q, "made ready"));
+  CU_ASSERT_PTR_NULL (strstr (without, "\"open\""));
+  CU_ASSERT_FALSE (svg_says (&p, "not started"));
+  contains (svg, "<title>gpu0 is made ready\nat 500 ns for 2.5 \302\265s</");
+  contains (svg, "<rect x=\"188.00\" y=\"154.0\" width=\"300.00\" "
+                 "height=\"44.0\" class=\"open\"");
+  svg_parts_clear (&p);
+  svg_parts_clear (&q);
+}
+
+/* 3 pixels of 1080 are 25 ns of 9000. */
+static void
+opened_soon (void)
+{
+  const char *texts[]
+      = { FARM PULL (0, 1000, 10000) OPEN (1524, "gpu0", 1500, YES),
+          FARM PULL (0, 1000, 10000) OPEN (1525, "gpu0", 1500, YES) };
+  for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
+    {
+      gsize bytes;
+      SvgParts p = drawn (texts[i], &bytes);
+      CU_ASSERT_EQUAL (p.bars, 1 + i);
+      CU_ASSERT_EQUAL (svg_says (&p, "being made ready"), i == 1);
+      CU_ASSERT_FALSE (svg_says (&p, "not started"));
+      svg_parts_clear (&p);
+    }
+}
+
+/* That one with bars, or a failure, was not ready at some time is no news. */
+static void
+not_started (void)
+{
+#define OPEN_TOO_LATE PULL (0, 1000, 10000) OPEN (10000, "gpu0", 1500, NO)
+  const char *texts[]
+      = { FARM OPEN_TOO_LATE, FARM OPEN_TOO_LATE BUNDLE (10000, "[1000,2000]"),
+          FARM OPEN_TOO_LATE FAILED (7000, "gpu0", 7000),
+          FARM PULL (0, 1000, 10000) };
+  for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
+    {
+      gsize bytes;
+      SvgParts p = drawn (texts[i], &bytes);
+      CU_ASSERT_EQUAL (svg_says (&p, "not started"), i == 0);
+      CU_ASSERT_FALSE (svg_says (&p, "being made ready"));
+      CU_ASSERT_EQUAL (p.bars, i == 1 ? 4 : i == 2 ? 2 : 1);
+      svg_parts_clear (&p);
+    }
+}
+
+/* Two kernels, from 2 to 9 us of 1 to 10, are 78 % of the time. */
+static void
+overlapping (void)
+{
+  gsize bytes;
+  SvgParts p = drawn (
+      FARM BUNDLE (10000, "[1000,2000]") BUNDLE (10000, "[1000,2000]"), &bytes);
+  CU_ASSERT_TRUE (svg_says (&p, "78 %"));
+  CU_ASSERT_FALSE (svg_says (&p, "100 %"));
+  svg_parts_clear (&p);
+  const char *two = BUNDLE (10000, "[1000,2000]") BUNDLE (10000, "[1000,2000]");
+  g_autofree char *text
+      = g_strconcat (FARM PULL (0, 1000, 10000000), two, NULL);
+  g_autofree char *svg = svg_of (text);
+  contains (svg, "kernel, 2 bars\nat 1 \302\265s for 7 \302\265s, busy 100 %");
+}
+
+/* A legend of all there is has no room for the areas' note, which goes below
+   the rows. */
+static void
+full_legend (void)
+{
+  g_autofree char *farm = long_trace (17, 17);
+  char *end = strstr (farm, "}]}");
+  *end = 0;
+  g_autofree char *plain = g_strconcat (
+      farm, "},{\"name\":\"gpu0\",\"kind\":\"gpu\",\"cores\":9}]}", end + 3,
+      BUNDLE (10000, "[1000,2000]"), NULL);
+  g_autofree char *text = g_strconcat (plain, OPEN (2000, "gpu0", 100, YES),
+                                       FAILED (7000, "gpu0", 7000), NULL);
+  g_autofree char *full = svg_of (text), *usual = svg_of (plain);
+  contains (usual, "y=\"66.0\" fill=\"#66727f\">height of an area");
+  contains (full, "y=\"66.0\" class=\"legend\">being made ready");
+  contains (full, "y=\"66.0\" class=\"legend\">failed, given back");
+  contains (full, "<text x=\"128.0\" y=\"295.0\" fill=\"#66727f\">height of");
+}
+
 static void
 refuses (const char *text, const char *line, const char *why)
 {
@@ -257,6 +362,18 @@ broken (void)
   refuses (FARM FAILED (3000, "cpu", 3000), "line 2", "on a CPU pool");
   refuses (FARM FAILED (3000, "gpu1", 3000), "line 2", "'gpu1' is not in");
   refuses (FARM FAILED (3000, "gpu0", 2000), "line 2", "nothing was computed");
+  refuses (FARM OPEN (3000, "gpu1", 2000, YES), "line 2", "'gpu1' is not in");
+  refuses (FARM OPEN (3000, "cpu", 2000, YES), "line 2", "'cpu' is a CPU pool");
+  refuses (FARM OPEN (3000, "gpu0", 999, YES), "line 2", "'begin' is 999");
+  refuses (FARM OPEN (3000, "gpu0", 3001, NO), "line 2",
+           "'gpu0' is ready before that begins");
+  refuses (FARM OPEN (3000, "gpu0", "x", YES), "line 2", "'begin' must be a");
+  refuses (FARM OPEN (3000, "gpu0", 2000, ""), "line 2", "'ok' must be true");
+  refuses (FARM OPEN (3000, "gpu0", 2000, ",\"ok\":1"), "line 2",
+           "'ok' must be true or false");
+  refuses (FARM OPEN (3000, "gpu0", 2000, ",\"ok\":null"), "line 2",
+           "'ok' must be true or false");
+  refuses (FARM OPEN (3000, "gpu0", 2000, YES), "line 2", "nothing was comp");
 }
 
 static void
@@ -299,6 +416,11 @@ HASS_TEST_SUITE (
     { "a large CPU pool is one area", folded },
     { "bundles that failed are boxes of their own, all inside", failed },
     { "20 000 of them stay few", many_failed },
+    { "the time in which a GPU is made ready is a box, with a legend", opened },
+    { "one too short to be seen is left out", opened_soon },
+    { "a GPU that was not started says so", not_started },
+    { "kernels over one another are one time at work", overlapping },
+    { "a full legend leaves the areas' note to the end", full_legend },
     { "a broken trace is an error with file and line", broken },
     { "of several farms one is drawn, the longest or another", one_of_several },
     { "a trace that is not there is an error", no_file })
