@@ -79,6 +79,7 @@ double hass_auto_levels_trust (const HassAutoLevels *levels);
 #define HASS_AUTO_DEEPEST 8 /* bundles in flight that are kept track of */
 
 #define HASS_AUTO_CORE_THREADS 64 /* of a GPU; no core is slower than those */
+#define HASS_AUTO_DATA_BYTES (64 << 10) /* of a unit: more data than work */
 #define HASS_AUTO_TRIFLE 0.05 /* of GPUs' rate, not worth waiting for cores */
 #define HASS_AUTO_SETTLING 3  /* rounds after the arm has changed */
 

@@ -43,9 +43,10 @@
 #define TWICE 2              /* filled, until sizes have differed */
 #define WHOLE_PART 0.5       /* of its part, so that the last are small */
 #define MOST_WHOLE 0.25      /* of a round */
-#define KNOWN_STAGES 0.25 /* of the least uncertainty, where they are known */
-#define OPENINGS 2        /* as the engine has it, see HassDeviceTraits */
-#define BELIEF (1 / 16.)  /* of its part, to who is known by hearsay */
+#define KNOWN_STAGES 0.25  /* of the least uncertainty, where they are known */
+#define OPENINGS 2         /* as the engine has it, see HassDeviceTraits */
+#define BELIEF (1 / 16.)   /* of its part, to who is known by hearsay */
+#define BELIEF_COPIED 0.25 /* of that, where cores may have to copy for it */
 
 /* What the size of a bundle depends on. */
 typedef struct
@@ -312,6 +313,17 @@ growth_of (const HassAuto *s, guint device, const Bundle *b)
   return b->m->n_done == 1 && hass_auto_long_units (s) ? 1 : GROWTH;
 }
 
+/* Units are so much data that it matters who copies it: nobody knows whether
+   that is the cores before a bundle is back. */
+static gboolean
+brings_data (const HassRound *round)
+{
+  guint64 front = hass_round_front (round), back = hass_round_back (round);
+  return back > front
+         && hass_round_input_bytes (round, (front + back) / 2)
+                >= HASS_AUTO_DATA_BYTES;
+}
+
 /* Work of the next bundle of a device that is planned with; 0: nothing now. */
 double
 hass_auto_bundle_work (HassAuto *s, const HassRound *round, guint device)
@@ -344,7 +356,8 @@ hass_auto_bundle_work (HassAuto *s, const HassRound *round, guint device)
   if (!hass_auto_measured (s, round, device))
     {
       s->why = "a first bundle, by what earlier runs have shown";
-      ns = b.m->n_bundles < 2 ? MIN (ns, BELIEF * b.part_ns) : 0;
+      double belief = BELIEF * (brings_data (round) ? BELIEF_COPIED : 1);
+      ns = b.m->n_bundles < 2 ? MIN (ns, belief * b.part_ns) : 0;
       rest = FALSE;
     }
   if (rest)

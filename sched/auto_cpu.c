@@ -10,10 +10,9 @@
 #define REVERSED_PART 0.25 /* of it that cores get at once, largest first */
 #define LONG_PART 0.25     /* of what is left of the round */
 #define LEAST_SHARE_NS 2e3
-#define FIRST_WAVES 16 /* of units for each GPU, and only one core begins */
-#define DATA_BYTES (64 << 10) /* of a unit that is more data than work */
-#define SLOWEST_CORE 0.2      /* bytes per ns of such a unit */
-#define MANY_WAVES 200        /* of units */
+#define FIRST_WAVES 16   /* of units for each GPU, and only one core begins */
+#define SLOWEST_CORE 0.2 /* bytes per ns of such a unit */
+#define MANY_WAVES 200   /* of units */
 #define LONGER 2     /* units, since with all cores busy they may take longer */
 #define OVERDUE 2    /* units; a GPU that takes longer to open is not soon */
 #define HOST_PART 8  /* of cores */
@@ -75,7 +74,8 @@ copies_take_long (const HassAuto *s, const HassRound *round)
       links += s->env->devices[d].link_bytes_per_ns;
     }
   return back > front
-         && hass_round_input_bytes (round, (front + back) / 2) >= DATA_BYTES
+         && hass_round_input_bytes (round, (front + back) / 2)
+                >= HASS_AUTO_DATA_BYTES
          && hass_round_units (round) * SLOWEST_CORE >= links;
 }
 

@@ -666,6 +666,50 @@ leaves_out_who_costs_cores_more (void)
     }
 }
 
+/* A search in a file's pages, as traced on 32 cores and two H200s with rates
+   from earlier runs: each GPU had two bundles of four units before it was seen
+   that cores search faster than they copy. Units of each; the second opens so
+   late. */
+static void
+units_of_known_gpus (gsize input_bytes, double opens_ns, guint64 units[2])
+{
+  static const HassProfileRate profile[]
+      = { { .work_per_ns = 3.2e-5, .runs = 3 },
+          { .work_per_ns = 2.5e-6, .runs = 3 },
+          { .work_per_ns = 2.5e-6, .runs = 3 } };
+  const guint32 n = 1024;
+  MiniDevice gpu = MINI_GPU (132, 4e5, 15000);
+  gpu.host_ns_per_work = 1.3e6;
+  MiniDevice devices[] = { MINI_CPU (32, 1e6), gpu, gpu };
+  MiniFarm *farm = mini_farm_new ("auto", HASS_FARM_COMBINE, HASS_COST_EQUAL,
+                                  devices, 3, 1);
+  g_autofree HassLoad *loads = mini_equal_loads (n);
+  MiniRound result;
+  farm->devices[2].opens_ns = opens_ns;
+  for (guint32 i = 0; i < n; i++)
+    loads[i].input_bytes = input_bytes;
+  hass_strategy_free (farm->strategy);
+  farm->env.profile = profile;
+  farm->strategy = hass_strategy_new ("auto", &farm->env, NULL);
+  mini_farm_run (farm, loads, n, &result);
+  CU_ASSERT_TRUE (result.once && !result.hung);
+  units[0] = result.devices[1].units;
+  units[1] = result.devices[2].units;
+  mini_farm_free (farm);
+}
+
+static void
+little_is_copied_on_trial (void)
+{
+  guint64 units[2];
+  units_of_known_gpus (4 << 20, 0, units);
+  CU_ASSERT_TRUE (units[0] + units[1] <= 4);
+  units_of_known_gpus (0, 0, units);
+  CU_ASSERT_TRUE (units[0] + units[1] > 4);
+  units_of_known_gpus (4 << 20, 5e6, units);
+  CU_ASSERT_TRUE (units[0] <= 2 && units[1] == 0);
+}
+
 /* -- GPUs that cut what they are given ----------------------------------- */
 
 enum
@@ -829,4 +873,5 @@ HASS_TEST_SUITE (
     { "nor do cores that are known to be slow make bundles small",
       hearsay_is_enough_of_the_slow },
     { "a GPU whose copies cost cores more than its work is left out",
-      leaves_out_who_costs_cores_more })
+      leaves_out_who_costs_cores_more },
+    { "and gets little until that is known", little_is_copied_on_trial })
