@@ -168,11 +168,12 @@ get_text (GKeyFile *file, const char *group, const char *key, char *text,
 }
 
 static gboolean
-get_number (GKeyFile *file, const char *group, const char *key, guint64 most,
-            guint64 *n)
+get_number (GKeyFile *file, const char *group, const char *key, guint64 least,
+            guint64 most, guint64 *n)
 {
-  *n = g_key_file_get_uint64 (file, group, key, NULL);
-  return *n >= 1 && *n <= most;
+  g_autoptr (GError) error = NULL;
+  *n = g_key_file_get_uint64 (file, group, key, &error);
+  return !error && *n >= least && *n <= most;
 }
 
 static gboolean
@@ -183,15 +184,15 @@ read_gpu (GKeyFile *file, guint index, HassCudaProperties *p)
   gboolean ok
       = get_text (file, group, "name", p->name, sizeof p->name)
         && get_text (file, group, "pci", p->pci, sizeof p->pci)
-        && get_number (file, group, "multiprocessors", MOST_CORES, &cores)
-        && get_number (file, group, "threads", MOST_CORES, &threads)
-        && get_number (file, group, "memory", G_MAXUINT64, &p->memory_bytes);
+        && get_number (file, group, "multiprocessors", 1, MOST_CORES, &cores)
+        && get_number (file, group, "threads", 1, MOST_CORES, &threads)
+        && get_number (file, group, "memory", 1, G_MAXUINT64, &p->memory_bytes)
+        && get_number (file, group, "compute-major", 0, MOST_MAJOR, &compute);
   if (ok)
     {
       p->multiprocessors = (guint)cores;
       p->threads_per_multiprocessor = (guint)threads;
-      if (get_number (file, group, "compute-major", MOST_MAJOR, &compute))
-        p->compute_major = (guint)compute; /* else it was not known */
+      p->compute_major = (guint)compute;
     }
   return ok;
 }
@@ -210,14 +211,16 @@ read_list (const char *path, HassGpuList *list, gboolean *ours)
     return FALSE;
   gboolean ok = g_str_has_suffix (text, FOOTER)
                 && g_key_file_load_from_data (file, text, strlen (text),
-                                              G_KEY_FILE_NONE, NULL)
-                && get_number (file, "gpus", "count", HASS_MOST_GPUS, &n);
+                                              G_KEY_FILE_NONE, NULL);
+  if (ok && !same_ground (file))
+    return FALSE;
+  ok = ok && get_number (file, "gpus", "count", 1, HASS_MOST_GPUS, &n);
   for (guint i = 0; i < n && ok; i++)
     ok = read_gpu (file, i, &list->gpus[i]);
   list->n = (guint)n;
   if (!ok)
     blame (path, "is damaged");
-  return ok && same_ground (file);
+  return ok;
 }
 
 static void

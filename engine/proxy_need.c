@@ -32,10 +32,11 @@
    later, with 6 GB pinned, held the other's launches up for 240 ms.) The others
    follow when one has finished something, at the latest when the start that
    they wait for should have been over for as long as their own takes. Nor do
-   they when by what all have done, or have in hand, in a fortieth of that time
-   and later, the rest will take less than twice what it takes to start them and
-   to copy the farm's constants: from there on a GPU as fast as those at work
-   gains more than its start takes from them, should that stop them altogether.
+   they when by what all have done in a fortieth of that time and later, at
+   first with what they have in hand, the rest will take less than twice what it
+   takes to start them and to copy the farm's constants: from there on a GPU as
+   fast as those at work gains more than its start takes from them, should that
+   stop them altogether.
 
    The farm's end interrupts the wait. The device is told how long the farm has
    done without it, and may count that, so that many small farms in one process
@@ -48,6 +49,7 @@
 
 #define LEAST_NS 1000000 /* who opens sooner is not waited for */
 #define GRACE 40         /* part of that in which others show their speed */
+#define IN_HAND 10       /* times that, in which what they have counts */
 #define WORTH 2          /* times as long they must need for the rest */
 #define BIT_NS 5000000   /* of the cores' work */
 /* Between two looks: while a farm may be over any moment, later, and when the
@@ -261,47 +263,49 @@ another_is_first (const HassProxy *p, const Watch *w, gint64 now_ns)
   return FALSE;
 }
 
-/* Work of the round that is done or that somebody has; by units of the mean
-   work, as long as they have it. */
+/* Work of the round that devices have and that is not done, as if all units
+   cost the mean. */
 static double
-work_taken (HassRound *round, guint n_devices, double *done)
+work_in_hand (HassJob *job, HassRound *round)
 {
-  double total = hass_round_total_work (round);
-  gint64 held = (gint64)round->n_units - hass_round_waiting_anywhere (round);
-  *done = 0;
-  for (guint d = 0; d < n_devices; d++)
-    {
-      HassProgress p = hass_round_progress (round, d);
-      *done += p.work;
-      held -= (gint64)p.units;
-    }
-  return MIN (*done + MAX (held, 0) * (total / round->n_units), total);
+  gint64 units = (gint64)round->n_units - hass_round_waiting_anywhere (round);
+  for (guint d = 0; d < job->n_devices; d++)
+    units -= (gint64)hass_round_progress (round, d).units;
+  return MAX (units, 0) * (hass_round_total_work (round) / round->n_units);
 }
 
-/* Those who are at work will have done the rest so soon that it cannot pay.
-   What they have counts as done, as nobody else can have it; and a thread that
-   is late to see a bundle's end must not make its GPU seem slow. */
+/* Those who are at work will have done the rest so soon that it cannot pay. At
+   first as much of what they have in hand counts as done as has been done, or
+   all of it: a thread that is late to see a bundle's end must not make its GPU
+   seem slow, nor must long bundles. */
 static gboolean
 others_suffice (const HassProxy *p, Watch *w, gint64 now_ns)
 {
   HassJob *job = p->job;
   HassSlot *slot = running (job);
-  double start_ns = w->open_ns + hass_proxy_copying_ns (p), done;
+  double start_ns = w->open_ns + hass_proxy_copying_ns (p), done = 0;
   if (!is_last (job) || (slot && all_wait (job, slot)))
     return FALSE;
   if (!slot)
     return TRUE;
-  double taken = work_taken (&slot->round, job->n_devices, &done);
+  HassRound *round = &slot->round;
+  for (guint d = 0; d < job->n_devices; d++)
+    done += hass_round_progress (round, d).work;
   if (w->shown_ns == 0 || done < w->shown_work)
     {
       w->shown_ns = now_ns;
       w->shown_work = done;
     }
-  double rest = hass_round_total_work (&slot->round) - taken;
+  double rest = hass_round_total_work (round) - done;
+  double since = done - w->shown_work;
   gint64 seen_ns = now_ns - w->shown_ns;
-  return hass_round_waiting_anywhere (&slot->round) == 0
-         || seen_ns < grace_ns (w)
-         || rest * seen_ns < WORTH * (taken - w->shown_work) * start_ns;
+  if (seen_ns < IN_HAND * grace_ns (w))
+    {
+      double in_hand = MIN (work_in_hand (job, round), rest);
+      since += since > 0 ? MIN (in_hand, since) : in_hand;
+    }
+  return hass_round_waiting_anywhere (round) == 0 || seen_ns < grace_ns (w)
+         || rest * seen_ns < WORTH * since * start_ns;
 }
 
 /* Whether to open a device that takes so long. Under the decision lock. */
@@ -340,7 +344,8 @@ hass_proxy_is_needed (HassProxy *p)
         }
       pthread_mutex_lock (&job->decision);
       Need need = decide (p, &w, now_ns);
-      job->devices[p->d].opening_ns = w.open_ns + hass_proxy_copying_ns (p);
+      job->devices[p->d].opening_ns
+          = is_last (job) ? w.open_ns + hass_proxy_copying_ns (p) : 0;
       if (need == OPEN) /* and others see it */
         job->devices[p->d].opens_at_ns = now_ns + w.open_ns;
       pthread_mutex_unlock (&job->decision);

@@ -48,8 +48,9 @@ typedef enum
  *   how long it took before and what the farm has to copy to it first; 0:
  *   nobody knows, or it has not been begun with.
  * @opening_ns: how long that would take from when it is begun with, the copies
- *   included; the engine does not begin where the others will have done the
- *   rest of a farm in less than twice that. 0: nobody knows.
+ *   included, in a farm's last round: there the engine does not begin where the
+ *   others will have done the rest in less than twice that. 0: nobody knows, or
+ *   it will begin; in virtual time.
  */
 typedef struct
 {

@@ -320,7 +320,7 @@ gboolean hass_auto_all_settled (const HassAuto *s, const HassRound *round,
                                 gboolean planned);
 gboolean hass_auto_long_units (const HassAuto *s);
 gboolean hass_auto_warming_up (const HassAuto *s, const HassRound *round,
-                               double soon_ns);
+                               double soon_ns, gboolean few);
 guint64 hass_auto_cpu_share (const HassAuto *s, const HassRound *round);
 double hass_auto_range_work (const HassAuto *s, const HassRound *round,
                              guint64 first, guint64 n);

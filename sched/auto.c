@@ -33,14 +33,16 @@
       64 where a launch hid what that took: of about sqrt (T * a / u) ns, a
       its fixed part and u how uncertain it is, but no less than it hands over
       at once; never more than its part of the plan; all of it when what would
-      be over is not worth a launch. Some are in flight at a time. One that
-      could not be filled, or needs a long copy first, may not be tried. How
-      many elements fill it the farm may say; else that shows as a bundle's
-      fixed part.
+      be over is not worth a launch, or when nobody else helps, nor is another
+      GPU to be opened in time. Some are in flight at a time. One that could
+      not be filled, or needs a long copy first, may not be tried. How many
+      elements fill it the farm may say; else that shows as a bundle's fixed
+      part.
    4. The CPU pool gets most of its part as a share, from which its cores
       pull without asking and whose back GPUs may steal from; at the end
       single units, each only if a core ends it by T. Long units wait while a
-      GPU is about to show more: its first bundle may have been a warm-up.
+      GPU is about to show more: its first bundle may have been a warm-up, and
+      its first few tell little where another GPU is closed.
    5. A device says WAIT only while it holds something itself or the plan
       has somebody else, who then does not. One that fails gets single units
       until one succeeds. Units are kept for GPUs that are open and were never

@@ -73,11 +73,12 @@ doubt (const HassAuto *s)
 /* It opens too late for the round, or its opening is not even begun with and
    will not be. */
 static gboolean
-is_closed (const HassAuto *s, guint device)
+is_closed (const HassAuto *s, const HassRound *round, guint device)
 {
   const HassDeviceTraits *t = &s->env->devices[device];
+  double now_ns = MAX (s->now_ns, hass_round_begin_ns (round));
   return t->opening
-         && (t->opens_at_ns > 0 ? t->opens_at_ns > s->now_ns + s->finish_ns
+         && (t->opens_at_ns > 0 ? t->opens_at_ns > now_ns + s->finish_ns
                                 : s->finish_ns < OPENINGS * t->opening_ns);
 }
 
@@ -88,7 +89,7 @@ may_join (const HassAuto *s, const HassRound *round)
 {
   for (guint d = 0; d < s->n; d++)
     if (!hass_auto_out (s, d) && !hass_auto_measured (s, round, d)
-        && !is_closed (s, d)
+        && !is_closed (s, round, d)
         && (s->plan[d].runs || !hass_auto_known (s, round, d)))
       return TRUE;
   return FALSE;
@@ -151,7 +152,8 @@ late_work (const HassAuto *s, const HassRound *round, double gpu_rate,
 }
 
 /* Nobody else helps, and the engine cuts what it is given so that copies
-   overlap: no more to decide. */
+   overlap: no more to decide. Who is closed for the rest of the round does not
+   help, but how long that will be is clear only where costs are equal. */
 static gboolean
 by_itself (const HassAuto *s, const HassRound *round, guint device)
 {
@@ -160,7 +162,8 @@ by_itself (const HassAuto *s, const HassRound *round, guint device)
     others |= d != device
               && (s->plan[d].runs
                   || (!hass_auto_out (s, d) && !hass_auto_known (s, round, d)
-                      && !is_closed (s, d)));
+                      && (s->env->cost != HASS_COST_EQUAL
+                          || !is_closed (s, round, d))));
   return !others && s->env->devices[device].part_bytes > 0
          && s->env->farm != HASS_FARM_FUNCTION
          && hass_auto_measured (s, round, device);

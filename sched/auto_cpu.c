@@ -37,14 +37,15 @@ is_long (const HassAuto *s, const HassRound *round)
          && hass_round_units (round) >= FIRST_WAVES * cores * (s->n - 1);
 }
 
-/* Work per ns of the GPUs of which more than a first bundle is known: that may
-   have been slowed by what is made once. */
+/* Work per ns of the GPUs that take part and of which more than a first bundle
+   is known: that may have been slowed by what is made once. */
 static double
 settled_rate (const HassAuto *s, const HassRound *round)
 {
   double rate = 0;
   for (guint d = 0; d < s->n; d++)
-    if (d != s->cpu && s->members[d].n_done > 1
+    if (d != s->cpu && s->members[d].n_done > 1 && !hass_auto_out (s, d)
+        && hass_auto_takes_part (s, d) && !hass_auto_costs_more (s, d)
         && hass_auto_measured (s, round, d))
       rate += 1 / hass_auto_fit_of (s, round, d, TRUE)->ns_per_work;
   return rate;
@@ -215,7 +216,8 @@ long_unit (HassAuto *s, const HassRound *round, double unit_ns, double cpu_rate,
   double rate = so_far + settled_rate (s, round);
   double left = s->unit_work * hass_round_waiting (round);
   s->why = "cores could do but a trifle of what a GPU does, or would be late";
-  if (rate > 0 && (cpu_rate < HASS_AUTO_TRIFLE * rate || left / rate < unit_ns))
+  if (cpu_rate < HASS_AUTO_TRIFLE * rate
+      || (so_far > 0 && left / rate < unit_ns))
     return 0;
   s->why = "units are long, and a GPU is not measured yet";
   gboolean many = hass_round_waiting (round)
@@ -258,28 +260,33 @@ cpu_units (HassAuto *s, HassRound *round, gboolean force, HassGrant *grant)
     return force ? 1 : 0;
   double unit_ns = hass_auto_unit_ns (s, round);
   guint64 most = MAX (waiting - MIN (kept, waiting), 1);
-  /* A unit cannot be taken back. Another bundle will soon tell more. */
+  /* A unit cannot be taken back. Another bundle will soon tell more, or a few
+     where another GPU is closed and costs are equal. */
   const char *more = "until a GPU has shown more, because units are long";
+  gboolean long_units = hass_auto_long_units (s) && !force;
   s->why = more;
-  if (hass_auto_long_units (s) && !force
-      && hass_auto_warming_up (s, round, unit_ns))
+  if (long_units && s->env->cost == HASS_COST_EQUAL
+      && (unseen_gpu (s) || !hass_auto_all_known (s, round))
+      && hass_auto_warming_up (s, round, unit_ns, TRUE))
     return 0;
   /* While a GPU may turn up at any moment, not far ahead: cores that pull
      from a share cannot be told that they would be late. And no second unit
      that is so long that a fast GPU would have to wait for it. */
   if (!hass_auto_all_known (s, round) && !force)
     {
-      if (hass_auto_long_units (s))
+      if (long_units)
         return long_unit (s, round, unit_ns, r->rate, grant);
       s->why = "not far ahead of a GPU that is not measured yet";
       return CLAMP (units_of (s, round, AHEAD_NS * r->rate), cores,
                     MAX (most, cores));
     }
-  if (hass_auto_long_units (s) && unseen_gpu (s) && !force)
+  if (long_units && unseen_gpu (s))
     return long_unit (s, round, unit_ns, r->rate, grant);
   s->why = more;
-  if (LONG_PART * s->finish_ns < unit_ns && !force
-      && !hass_auto_all_settled (s, round, TRUE))
+  if (!force
+      && ((long_units && hass_auto_warming_up (s, round, unit_ns, FALSE))
+          || (LONG_PART * s->finish_ns < unit_ns
+              && !hass_auto_all_settled (s, round, TRUE))))
     return 0;
   /* Nearly all that the cores will do; but the last two units of each core
      one by one, because a core that pulls late would be late. */

@@ -229,21 +229,24 @@ hass_auto_long_units (const HassAuto *s)
 }
 
 /* A GPU's very first bundle may have been slowed by what is made once, and its
-   first few tell little of large ones. Is there one of which no more is known,
-   and which will have done as much again in so long, or a few in half of that?
- */
+   first few tell little of large ones. Is there one of which no more than so
+   many are known, and which will have done as much again in so long, or a few
+   in half of that? */
 gboolean
-hass_auto_warming_up (const HassAuto *s, const HassRound *round, double soon_ns)
+hass_auto_warming_up (const HassAuto *s, const HassRound *round, double soon_ns,
+                      gboolean few)
 {
   for (guint d = 0; d < s->n; d++)
     {
       const HassAutoMember *m = &s->members[d];
       const HassFit *fit = hass_auto_fit_of (s, round, d, TRUE);
-      double left
-          = m->n_done == 1 ? 1 : 2. * (EARLY_BUNDLES - (double)m->n_done);
+      double left = m->n_done == 1 ? 1
+                    : few          ? 2. * (EARLY_BUNDLES - (double)m->n_done)
+                                   : 0;
       if (d != s->cpu && m->n_done > 0 && left > 0
           && (m->n_bundles > 0 || (m->back && s->plan[d].runs))
-          && left * hass_fit_ns (fit, m->largest) <= soon_ns)
+          && left * hass_fit_ns (fit, m->largest) <= soon_ns
+          && (m->n_bundles == 0 || m->bundles[0].ns <= soon_ns))
         return TRUE;
     }
   return FALSE;

@@ -250,26 +250,15 @@ queue_ns (const HassAuto *s, const HassAutoMember *m)
   return m->queue_ns - first_ns + fabs (first_ns - past_ns);
 }
 
-/* Who knows what bundles cost cores: a GPU that has had none costs them what
-   another one does. */
-static const HassAutoMember *
-host_teller (const HassAuto *s, guint device)
-{
-  const HassAutoMember *m = &s->members[device];
-  for (guint d = 0; d < s->n && m->n_done == 0; d++)
-    if (d != s->cpu && s->members[d].host_ns > 0)
-      return &s->members[d];
-  return m;
-}
-
 /* Bringing inputs to a GPU, where the host has to copy them first, may take
    cores longer than computing them: with its help everybody would be later. */
 gboolean
 hass_auto_costs_more (const HassAuto *s, guint device)
 {
-  const HassAutoMember *m = host_teller (s, device);
+  const HassAutoMember *m = &s->members[device];
   if (m->host_ns <= 0 || s->cpu == s->n || hass_auto_out (s, s->cpu)
-      || !hass_auto_takes_part (s, s->cpu))
+      || !hass_auto_takes_part (s, s->cpu)
+      || s->members[s->cpu].shown.busy_ns <= 0)
     return FALSE;
   double core_rate
       = hass_auto_cpu_rate (s) / MAX (s->env->devices[s->cpu].cores, 1);
