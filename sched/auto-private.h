@@ -79,7 +79,6 @@ double hass_auto_levels_trust (const HassAutoLevels *levels);
 #define HASS_AUTO_DEEPEST 8 /* bundles in flight that are kept track of */
 
 #define HASS_AUTO_CORE_THREADS 64 /* of a GPU; no core is slower than those */
-#define HASS_AUTO_DATA_BYTES (64 << 10) /* of a unit: more data than work */
 #define HASS_AUTO_TRIFLE 0.05 /* of GPUs' rate, not worth waiting for cores */
 #define HASS_AUTO_SETTLING 3  /* rounds after the arm has changed */
 
@@ -319,6 +318,7 @@ gboolean hass_auto_busy (const HassAuto *s, const HassRound *round,
 gboolean hass_auto_all_settled (const HassAuto *s, const HassRound *round,
                                 gboolean planned);
 gboolean hass_auto_long_units (const HassAuto *s);
+gboolean hass_auto_are_data (const HassRound *round);
 gboolean hass_auto_warming_up (const HassAuto *s, const HassRound *round,
                                double soon_ns, gboolean few);
 guint64 hass_auto_cpu_share (const HassAuto *s, const HassRound *round);

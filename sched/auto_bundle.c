@@ -316,17 +316,6 @@ growth_of (const HassAuto *s, guint device, const Bundle *b)
   return b->m->n_done == 1 && hass_auto_long_units (s) ? 1 : GROWTH;
 }
 
-/* Units are so much data that it matters who copies it: nobody knows whether
-   that is the cores before a bundle is back. */
-static gboolean
-brings_data (const HassRound *round)
-{
-  guint64 front = hass_round_front (round), back = hass_round_back (round);
-  return back > front
-         && hass_round_input_bytes (round, (front + back) / 2)
-                >= HASS_AUTO_DATA_BYTES;
-}
-
 /* Work of the next bundle of a device that is planned with; 0: nothing now. */
 double
 hass_auto_bundle_work (HassAuto *s, const HassRound *round, guint device)
@@ -359,7 +348,8 @@ hass_auto_bundle_work (HassAuto *s, const HassRound *round, guint device)
   if (!hass_auto_measured (s, round, device))
     {
       s->why = "a first bundle, by what earlier runs have shown";
-      double belief = BELIEF * (brings_data (round) ? BELIEF_COPIED : 1);
+      /* Who copies for it nobody knows before a bundle is back. */
+      double belief = BELIEF * (hass_auto_are_data (round) ? BELIEF_COPIED : 1);
       ns = b.m->n_bundles < 2 ? MIN (ns, belief * b.part_ns) : 0;
       rest = FALSE;
     }

@@ -66,7 +66,6 @@ may_be_as_fast (const HassAuto *s, const HassRound *round, guint cores)
 static gboolean
 copies_take_long (const HassAuto *s, const HassRound *round)
 {
-  guint64 front = hass_round_front (round), back = hass_round_back (round);
   double links = 0;
   for (guint d = 0; d < s->n; d++)
     {
@@ -74,9 +73,7 @@ copies_take_long (const HassAuto *s, const HassRound *round)
         return FALSE;
       links += s->env->devices[d].link_bytes_per_ns;
     }
-  return back > front
-         && hass_round_input_bytes (round, (front + back) / 2)
-                >= HASS_AUTO_DATA_BYTES
+  return hass_auto_are_data (round)
          && hass_round_units (round) * SLOWEST_CORE >= links;
 }
 

@@ -10,8 +10,9 @@
 #define STALE_BUNDLES 2
 #define STALE 2 /* times as fast or slow */
 #define EARLY_BUNDLES 8
-#define UNSETTLED 0.3 /* error of what is foretold */
-#define LONG_NS 1e7   /* a unit on a core */
+#define DATA_BYTES (64 << 10) /* of a unit */
+#define UNSETTLED 0.3         /* error of what is foretold */
+#define LONG_NS 1e7           /* a unit on a core */
 #define WORST_THREADS (4 * HASS_AUTO_CORE_THREADS)
 #define MOST_LOST 0.05 /* of the time that has passed */
 
@@ -226,6 +227,15 @@ hass_auto_long_units (const HassAuto *s)
     return FALSE;
   return s->unit_work * s->env->devices[s->cpu].cores
          > LONG_NS * hass_auto_cpu_rate (s);
+}
+
+/* The units that wait are more data than work. */
+gboolean
+hass_auto_are_data (const HassRound *round)
+{
+  guint64 front = hass_round_front (round), back = hass_round_back (round);
+  return back > front
+         && hass_round_input_bytes (round, (front + back) / 2) >= DATA_BYTES;
 }
 
 /* A GPU's very first bundle may have been slowed by what is made once, and its
