@@ -160,6 +160,7 @@ give_a_bit (HassJob *job, HassSlot *slot, double need_ns)
 typedef struct
 {
   gint64 begin_ns, open_ns;
+  gint64 start_ns;   /* to open it and to copy the farm's constants */
   gint64 shown_ns;   /* when it first saw that a GPU had done something; 0 */
   double shown_work; /* all that was done of the round by then */
 } Watch;
@@ -263,15 +264,18 @@ another_is_first (const HassProxy *p, const Watch *w, gint64 now_ns)
   return FALSE;
 }
 
-/* Work of the round that devices have and that is not done, as if all units
-   cost the mean. */
-static double
-work_in_hand (HassJob *job, HassRound *round)
+/* What all devices have done of the round. */
+static HassProgress
+progress_of_all (const HassJob *job, const HassRound *round)
 {
-  gint64 units = (gint64)round->n_units - hass_round_waiting_anywhere (round);
+  HassProgress sum = { 0 };
   for (guint d = 0; d < job->n_devices; d++)
-    units -= (gint64)hass_round_progress (round, d).units;
-  return MAX (units, 0) * (hass_round_total_work (round) / round->n_units);
+    {
+      HassProgress p = hass_round_progress (round, d);
+      sum.units += p.units;
+      sum.work += p.work;
+    }
+  return sum;
 }
 
 /* Those who are at work will have done the rest so soon that it cannot pay. At
@@ -279,33 +283,33 @@ work_in_hand (HassJob *job, HassRound *round)
    all of it: a thread that is late to see a bundle's end must not make its GPU
    seem slow, nor must long bundles. */
 static gboolean
-others_suffice (const HassProxy *p, Watch *w, gint64 now_ns)
+others_suffice (HassJob *job, Watch *w, gint64 now_ns)
 {
-  HassJob *job = p->job;
   HassSlot *slot = running (job);
-  double start_ns = w->open_ns + hass_proxy_copying_ns (p), done = 0;
   if (!is_last (job) || (slot && all_wait (job, slot)))
     return FALSE;
   if (!slot)
     return TRUE;
   HassRound *round = &slot->round;
-  for (guint d = 0; d < job->n_devices; d++)
-    done += hass_round_progress (round, d).work;
-  if (w->shown_ns == 0 || done < w->shown_work)
+  HassProgress done = progress_of_all (job, round);
+  guint32 waiting = hass_round_waiting_anywhere (round);
+  if (w->shown_ns == 0 || done.work < w->shown_work)
     {
       w->shown_ns = now_ns;
-      w->shown_work = done;
+      w->shown_work = done.work;
     }
-  double rest = hass_round_total_work (round) - done;
-  double since = done - w->shown_work;
+  double total = hass_round_total_work (round), rest = total - done.work;
+  double since = done.work - w->shown_work;
   gint64 seen_ns = now_ns - w->shown_ns;
   if (seen_ns < IN_HAND * grace_ns (w))
     {
-      double in_hand = MIN (work_in_hand (job, round), rest);
+      /* As if all units cost the mean. */
+      gint64 units = (gint64)round->n_units - waiting - (gint64)done.units;
+      double in_hand = MIN (MAX (units, 0) * (total / round->n_units), rest);
       since += since > 0 ? MIN (in_hand, since) : in_hand;
     }
-  return hass_round_waiting_anywhere (round) == 0 || seen_ns < grace_ns (w)
-         || rest * seen_ns < WORTH * since * start_ns;
+  return waiting == 0 || seen_ns < grace_ns (w)
+         || rest * seen_ns < WORTH * since * w->start_ns;
 }
 
 /* Whether to open a device that takes so long. Under the decision lock. */
@@ -320,7 +324,7 @@ decide (HassProxy *p, Watch *w, gint64 now_ns)
   if (need != OPEN || (slot && hass_round_share (&slot->round, p->d) > 0))
     return need;
   gboolean waits = another_has_shown (p, slot)
-                       ? others_suffice (p, w, now_ns)
+                       ? others_suffice (job, w, now_ns)
                        : another_is_first (p, w, now_ns);
   return waits ? WAIT : OPEN;
 }
@@ -343,9 +347,9 @@ hass_proxy_is_needed (HassProxy *p)
           return FALSE;
         }
       pthread_mutex_lock (&job->decision);
+      w.start_ns = w.open_ns + hass_proxy_copying_ns (p);
       Need need = decide (p, &w, now_ns);
-      job->devices[p->d].opening_ns
-          = is_last (job) ? w.open_ns + hass_proxy_copying_ns (p) : 0;
+      job->devices[p->d].opening_ns = is_last (job) ? w.start_ns : 0;
       if (need == OPEN) /* and others see it */
         job->devices[p->d].opens_at_ns = now_ns + w.open_ns;
       pthread_mutex_unlock (&job->decision);

@@ -247,8 +247,8 @@ cpu_units (HassAuto *s, HassRound *round, gboolean force, HassGrant *grant)
   if (waiting <= kept && !force)
     return 0;
   gboolean measured = hass_auto_measured (s, round, s->cpu);
-  if (!hass_auto_known (s, round, s->cpu)
-      || (!measured && !hass_auto_all_known (s, round)))
+  gboolean all_known = hass_auto_all_known (s, round);
+  if (!hass_auto_known (s, round, s->cpu) || (!measured && !all_known))
     return first_units (s, round, waiting, cores, force);
   hass_auto_make_plan (s, round, s->cpu);
   const HassRunner *r = &s->plan[s->cpu];
@@ -257,33 +257,27 @@ cpu_units (HassAuto *s, HassRound *round, gboolean force, HassGrant *grant)
     return force ? 1 : 0;
   double unit_ns = hass_auto_unit_ns (s, round);
   guint64 most = MAX (waiting - MIN (kept, waiting), 1);
+  gboolean long_units = hass_auto_long_units (s) && !force;
+  gboolean may_join = unseen_gpu (s) || !all_known;
   /* A unit cannot be taken back. Another bundle will soon tell more, or a few
      where another GPU is closed and costs are equal. */
-  const char *more = "until a GPU has shown more, because units are long";
-  gboolean long_units = hass_auto_long_units (s) && !force;
-  s->why = more;
-  if (long_units && s->env->cost == HASS_COST_EQUAL
-      && (unseen_gpu (s) || !hass_auto_all_known (s, round))
-      && hass_auto_warming_up (s, round, unit_ns, TRUE))
+  s->why = "until a GPU has shown more, because units are long";
+  if (long_units && (!may_join || s->env->cost == HASS_COST_EQUAL)
+      && hass_auto_warming_up (s, round, unit_ns, may_join))
     return 0;
   /* While a GPU may turn up at any moment, not far ahead: cores that pull
      from a share cannot be told that they would be late. And no second unit
      that is so long that a fast GPU would have to wait for it. */
-  if (!hass_auto_all_known (s, round) && !force)
+  if (long_units && may_join)
+    return long_unit (s, round, unit_ns, r->rate, grant);
+  if (!all_known && !force)
     {
-      if (long_units)
-        return long_unit (s, round, unit_ns, r->rate, grant);
       s->why = "not far ahead of a GPU that is not measured yet";
       return CLAMP (units_of (s, round, AHEAD_NS * r->rate), cores,
                     MAX (most, cores));
     }
-  if (long_units && unseen_gpu (s))
-    return long_unit (s, round, unit_ns, r->rate, grant);
-  s->why = more;
-  if (!force
-      && ((long_units && hass_auto_warming_up (s, round, unit_ns, FALSE))
-          || (LONG_PART * s->finish_ns < unit_ns
-              && !hass_auto_all_settled (s, round, TRUE))))
+  if (LONG_PART * s->finish_ns < unit_ns && !force
+      && !hass_auto_all_settled (s, round, TRUE))
     return 0;
   /* Nearly all that the cores will do; but the last two units of each core
      one by one, because a core that pulls late would be late. */

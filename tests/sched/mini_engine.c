@@ -41,6 +41,16 @@ typedef struct
   HassCompletion cpu; /* since its last grant */
 } Run;
 
+void
+mini_farm_restart (MiniFarm *farm, const char *spec)
+{
+  GError *error = NULL;
+  g_clear_pointer (&farm->strategy, hass_strategy_free);
+  farm->strategy = hass_strategy_new (spec, &farm->env, &error);
+  if (!farm->strategy)
+    g_error ("%s: %s", spec, error->message);
+}
+
 MiniFarm *
 mini_farm_new (const char *spec, HassFarmKind kind, HassCostClass cost,
                const MiniDevice *devices, guint n, guint32 seed)
@@ -74,10 +84,7 @@ mini_farm_new (const char *spec, HassFarmKind kind, HassCostClass cost,
                                  .element_threads = 1,
                                  .n_devices = n,
                                  .devices = farm->traits };
-  GError *error = NULL;
-  farm->strategy = hass_strategy_new (spec, &farm->env, &error);
-  if (!farm->strategy)
-    g_error ("%s: %s", spec, error->message);
+  mini_farm_restart (farm, spec);
   farm->round = g_aligned_alloc0 (1, sizeof (HassRound), HASS_CACHE_LINE);
   hass_round_init (farm->round, n, farm->traits);
   return farm;

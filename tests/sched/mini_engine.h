@@ -127,6 +127,8 @@ typedef struct
 MiniFarm *mini_farm_new (const char *spec, HassFarmKind farm,
                          HassCostClass cost, const MiniDevice *devices, guint n,
                          guint32 seed);
+/* Another strategy that knows nothing yet, told what env and traits now say. */
+void mini_farm_restart (MiniFarm *farm, const char *spec);
 void mini_farm_free (MiniFarm *farm);
 void mini_farm_run (MiniFarm *farm, const HassLoad *loads, guint32 n,
                     MiniRound *result);

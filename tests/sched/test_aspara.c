@@ -43,9 +43,8 @@ single_trusts_known_rates (void)
   /* The profile store knows better. */
   HassProfileRate profile[]
       = { { .work_per_ns = 1, .runs = 1 }, { .work_per_ns = 3, .runs = 1 } };
-  hass_strategy_free (farm->strategy);
   farm->env.profile = profile;
-  farm->strategy = hass_strategy_new ("aspara-single", &farm->env, NULL);
+  mini_farm_restart (farm, "aspara-single");
   coping_run (farm, 1000, &result);
   CU_ASSERT_EQUAL (coping_units (farm, 0), 750);
   mini_farm_free (farm);

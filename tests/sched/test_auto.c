@@ -713,9 +713,8 @@ units_of_known_gpus (gsize input_bytes)
   MiniRound result;
   for (guint32 i = 0; i < n; i++)
     loads[i].input_bytes = input_bytes;
-  hass_strategy_free (farm->strategy);
   farm->env.profile = profile;
-  farm->strategy = hass_strategy_new ("auto", &farm->env, NULL);
+  mini_farm_restart (farm, "auto");
   mini_farm_run (farm, loads, n, &result);
   CU_ASSERT_TRUE (result.once && !result.hung);
   mini_farm_free (farm);
@@ -764,7 +763,6 @@ two_that_cut (const Cutting *c)
                        &devices[first], 3 - first, 1);
   g_autofree HassLoad *loads = mini_equal_loads (n);
   MiniRound result;
-  hass_strategy_free (farm->strategy);
   for (guint d = 1 - first; d < farm->n; d++)
     {
       farm->devices[d].copy_ns_per_work = 1000 * c->copies;
@@ -777,7 +775,7 @@ two_that_cut (const Cutting *c)
   farm->noise = c->noise;
   farm->kernels = 0.5;
   farm->tells_stages = TRUE;
-  farm->strategy = hass_strategy_new ("auto", &farm->env, NULL);
+  mini_farm_restart (farm, "auto");
   for (guint r = 0; r < 3; r++)
     {
       mini_farm_run (farm, loads, n, &result);

@@ -152,9 +152,8 @@ first_round_ns (double said, double gpu_ns)
           { .work_per_ns = 1 / gpu_ns, .runs = 1 } };
   MiniFarm *farm = mini_farm_new ("naive-greedy", HASS_FARM_COMBINE,
                                   HASS_COST_EQUAL, devices, 2, 1);
-  hass_strategy_free (farm->strategy);
   farm->env.profile = said > 0 ? profile : NULL;
-  farm->strategy = hass_strategy_new ("auto", &farm->env, NULL);
+  mini_farm_restart (farm, "auto");
   MiniRound result;
   mini_farm_run_equal (farm, 600, &result);
   CU_ASSERT_TRUE (result.once);
@@ -182,11 +181,10 @@ cpu_units_of_last_round (double entry_bytes, double merge_ns, guint64 *gpu)
   MiniFarm *farm = mini_farm_new ("naive-greedy", HASS_FARM_COMBINE,
                                   HASS_COST_EQUAL, pair, 2, 1);
   MiniRound result;
-  hass_strategy_free (farm->strategy);
   farm->traits[1].link_bytes_per_ns = 1;
   farm->env.entry_bytes = entry_bytes;
   farm->env.merge_ns = merge_ns;
-  farm->strategy = hass_strategy_new ("auto", &farm->env, NULL);
+  mini_farm_restart (farm, "auto");
   for (guint r = 0; r < 4; r++)
     mini_farm_run_equal (farm, 3000, &result);
   *gpu = result.devices[1].units;
@@ -413,12 +411,11 @@ said_of_rounds (guint n_rounds, double gpu_ns, double quarrel)
   MiniRound result;
   MiniFarm *farm = mini_farm_new ("naive-greedy", HASS_FARM_COMBINE,
                                   HASS_COST_SIZED, devices, 2, 1);
-  hass_strategy_free (farm->strategy);
   farm->quarrel = quarrel;
   farm->kernels = quarrel > 0 ? 0 : 1;
   farm->env.note = add_note;
   farm->env.note_data = text;
-  farm->strategy = hass_strategy_new ("auto", &farm->env, NULL);
+  mini_farm_restart (farm, "auto");
   for (guint r = 0; r < n_rounds; r++)
     mini_farm_run_equal (farm, 3000, &result);
   mini_farm_free (farm);
