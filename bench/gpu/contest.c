@@ -50,6 +50,24 @@ median_of (const double *values, gsize n)
   return middle;
 }
 
+double
+least_of (const double *values, gsize n)
+{
+  double least = INFINITY;
+  for (gsize i = 0; i < n; i++)
+    least = fmin (least, values[i]);
+  return least;
+}
+
+double
+most_of (const double *values, gsize n)
+{
+  double most = -INFINITY;
+  for (gsize i = 0; i < n; i++)
+    most = fmax (most, values[i]);
+  return most;
+}
+
 Contest *
 contest_new (BenchSense sense, const char *unit, const char *title, ...)
 {
@@ -95,21 +113,13 @@ contest_median (const Contest *contest, guint row)
   return median_of (row_of (contest, row)->values, contest->rounds);
 }
 
-static double
-extreme (const Contest *contest, guint row, gboolean least)
-{
-  const double *values = row_of (contest, row)->values;
-  double found = values[0];
-  for (guint i = 1; i < contest->rounds; i++)
-    if (least ? values[i] < found : values[i] > found)
-      found = values[i];
-  return found;
-}
-
 double
 contest_best (const Contest *contest, guint row)
 {
-  return extreme (contest, row, contest->sense == BENCH_LESS_IS_BETTER);
+  const double *values = row_of (contest, row)->values;
+  return contest->sense == BENCH_LESS_IS_BETTER
+             ? least_of (values, contest->rounds)
+             : most_of (values, contest->rounds);
 }
 
 const char *
@@ -157,12 +167,13 @@ print_table (const Contest *contest)
           "-------------------------------------------------------------");
   for (guint i = 0; i < contest->rows->len; i++)
     {
+      const double *values = row_of (contest, i)->values;
       char mid[32], low[32], high[32];
       printf ("| %-60s | %9s | %9s | %9s | %7.3f |\n",
               contest_name (contest, i),
               shown (mid, contest_median (contest, i)),
-              shown (low, extreme (contest, i, TRUE)),
-              shown (high, extreme (contest, i, FALSE)),
+              shown (low, least_of (values, contest->rounds)),
+              shown (high, most_of (values, contest->rounds)),
               contest_ratio (contest, i, contest->reference));
     }
   fflush (stdout);

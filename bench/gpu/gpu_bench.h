@@ -69,6 +69,8 @@ guint contest_size (const Contest *contest);
 void contest_free (Contest *contest);
 
 double median_of (const double *values, gsize n);
+double least_of (const double *values, gsize n);
+double most_of (const double *values, gsize n);
 
 /* -- Targets ------------------------------------------------------------ */
 

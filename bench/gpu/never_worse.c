@@ -104,7 +104,8 @@ in_process (const Spec *s)
 /* -- Many processes, in turn -------------------------------------------- */
 
 #define MOST_ROWS 3
-#define MOST_ROUNDS 5
+#define MOST_ROUNDS 15
+#define MOST_NEAR_ROUNDS 3
 
 typedef struct
 {
@@ -136,13 +137,14 @@ run_rows (Row *rows, guint n_rows, guint rounds, const char *title)
         sum = t.sum;
       }
   printf ("\n%s [ms], medians of %u processes\n\n"
-          "| %-24s | first run | later runs |\n"
-          "|:-------------------------|----------:|-----------:|\n",
+          "| %-24s | first run |    least |     most | later runs |\n"
+          "|:-------------------------|----------:|---------:|---------:|"
+          "-----------:|\n",
           title, rounds, "");
   for (guint i = 0; i < n_rows; i++)
-    printf ("| %-24s | %9.1f | %10.2f |\n", rows[i].name,
-            median_of (rows[i].first, rounds),
-            median_of (rows[i].later, rounds));
+    printf ("| %-24s | %9.1f | %8.1f | %8.1f | %10.2f |\n", rows[i].name,
+            median_of (rows[i].first, rounds), least_of (rows[i].first, rounds),
+            most_of (rows[i].first, rounds), median_of (rows[i].later, rounds));
   fflush (stdout);
 }
 
@@ -234,6 +236,6 @@ never_worse_main (const GpuBenchOptions *options)
           gpu_rate, cpu_rate, gpu_rate / cpu_rate);
   fflush (stdout);
   run_far (gpu_rate, rounds);
-  run_near (gpu_rate, cpu_rate, MIN (rounds, 3));
+  run_near (gpu_rate, cpu_rate, MIN (rounds, MOST_NEAR_ROUNDS));
   return 0;
 }

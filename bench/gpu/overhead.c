@@ -71,10 +71,14 @@ time_turnaround (guint repeat)
 
 /* -- Cores that wait ---------------------------------------------------- */
 
+/* The default makes bundles of several kernels, which is what a user gets. */
+static const FarmSettings short_ones = { "pauses-1", NULL, FALSE, 1, 0 };
+static const FarmSettings long_ones = { "pauses-10", NULL, FALSE, 1, 0 };
+
 typedef struct
 {
-  double ms; /* of a kernel */
-  gboolean farm;
+  double ms;                /* of a kernel */
+  const FarmSettings *farm; /* NULL: plain CUDA */
 } Waiting;
 
 static double
@@ -96,7 +100,7 @@ measure_waiting (gconstpointer arg)
   double cpu = cpu_seconds ();
   gint64 begin = bench_now_ns ();
   if (w->farm)
-    farm_empty (&one_by_one, worker_pause, &ms, n);
+    farm_empty (w->farm, worker_pause, &ms, n);
   else
     plain_pauses (ms, n);
   double wall = (double)(bench_now_ns () - begin) * 1e-9;
@@ -107,15 +111,17 @@ static void
 time_waiting (guint repeat)
 {
   static const Waiting all[]
-      = { { 1, FALSE }, { 1, TRUE }, { 10, FALSE }, { 10, TRUE } };
+      = { { 1, NULL },  { 1, &one_by_one },  { 1, &short_ones },
+          { 10, NULL }, { 10, &one_by_one }, { 10, &long_ones } };
   Contest *contest
       = contest_new (BENCH_LESS_IS_BETTER, "% of a core",
                      "CPU time while a GPU computes, one kernel after another");
   for (guint i = 0; i < G_N_ELEMENTS (all); i++)
     contest_add (contest, measure_waiting, &all[i], "kernels of %g ms, %s",
                  all[i].ms,
-                 all[i].farm ? "hass, naive-greedy"
-                             : "CUDA, cudaEventSynchronize, blocking");
+                 !all[i].farm ? "CUDA, cudaEventSynchronize, blocking"
+                 : all[i].farm->strategy ? "hass, naive-greedy"
+                                         : "hass, auto");
   contest_run (contest, MIN (repeat, 5), TRUE);
   for (guint i = 0; i < G_N_ELEMENTS (all); i++)
     if (all[i].farm)

@@ -93,12 +93,13 @@ pause_kernel (unsigned long long ns)
 }
 
 extern "C" gboolean
-worker_pause (const HassBundle *, HassGpuStream *s, gpointer data,
+worker_pause (const HassBundle *bundle, HassGpuStream *s, gpointer data,
               GError **error)
 {
   double ms = *static_cast<const double *> (data);
-  pause_kernel<<<1, 1, 0, hass_cuda_stream (s)>>> (
-      (unsigned long long)(ms * 1e6));
+  for (gsize i = 0; i < bundle->n_blocks; i++)
+    pause_kernel<<<1, 1, 0, hass_cuda_stream (s)>>> (
+        (unsigned long long)(ms * 1e6));
   return hass_cuda_check (cudaGetLastError (), "pause", error);
 }
 

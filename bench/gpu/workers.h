@@ -20,7 +20,7 @@ G_BEGIN_DECLS
 WORKER (worker_search);
 /* An empty kernel. */
 WORKER (worker_empty);
-/* A kernel of *(double *)user_data ms. */
+/* A kernel of *(double *)user_data ms for each load. */
 WORKER (worker_pause);
 /* Steps, see below; the sum into a guint64 accumulator. */
 WORKER (worker_steps);
