@@ -265,7 +265,8 @@ typedef struct
   guint64 first_mpd; /* function farm: position of its first parallel task */
   HassAutoLevels *levels; /* NULL: costs are known, or their order is ours */
   guint64 round_units;
-  gboolean listed;   /* loads of known sizes, one to a multiprocessor each */
+  gboolean may_list; /* loads of known sizes, one to a multiprocessor each */
+  gboolean listed;   /* and in ascending order, in this round */
   gboolean reversed; /* GPUs take from the front, cores from the back */
   const char *why;   /* of the last decision, for people */
 

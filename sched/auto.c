@@ -42,7 +42,8 @@
       pull without asking and whose back GPUs may steal from; at the end
       single units, each only if a core ends it by T. Long units wait while a
       GPU is about to show more: its first bundle may have been a warm-up, and
-      its first few tell little where another GPU is closed.
+      its first few tell little where another GPU is closed. Some cores are
+      left to a GPU's start, which takes longer beside busy ones.
    5. A device says WAIT only while it holds something itself or the plan
       has somebody else, who then does not. One that fails gets single units
       until one succeeds. Units are kept for GPUs that are open and were never
@@ -54,7 +55,8 @@
       as its largest load; else to the GPUs. A bundle counts for what its
       multiprocessors are kept busy with, waiting for the last one included:
       by its sizes alone large loads seemed to be slow ones, which had cost up
-      to a third against hass-i.
+      to a third against hass-i. They are sorted for that, but not where they
+      are data and each multiprocessor gets many.
    8. Where costs differ the GPUs take from the end of the round at which all
       together were faster; that is tried. What is known is kept for each end.
    9. Where costs are known, what copies and kernels of a GPU take is so too,
@@ -85,6 +87,7 @@
 #define SURELY_FILLS 8 /* times as many units as fill it on average */
 #define POOR 2         /* times as many elements would fill the GPU */
 #define MANY_DONE 2    /* bundles; then the next of that kind may be left out */
+#define MANY_LOADS 8   /* each multiprocessor gets so many */
 #define LATE_TOLD 16   /* completions of a round in which it never asked */
 #define ENOUGH_WAITED 2 /* completions while units waited */
 #define MUTE_ROUNDS 1   /* in which it never asked, however short they were */
@@ -131,7 +134,7 @@ create (const HassStrategyEnv *env, GError **error)
   HassAuto *s = g_new0 (HassAuto, 1);
   (void)error;
   s->env = env;
-  s->listed
+  s->may_list
       = env->farm == HASS_FARM_INDIVISIBLE && env->cost == HASS_COST_SIZED;
   s->n = s->cpu = env->n_devices;
   s->members = g_new0 (HassAutoMember, MAX (s->n, 1));
@@ -213,6 +216,19 @@ unit_bytes (const HassAuto *s, const HassRound *round)
   return sum / MAX (some, 1);
 }
 
+/* Loads that are data are not sorted where each multiprocessor gets many: they
+   lie side by side in memory, as a rule, and to gather them costs more than the
+   shortest at the end save. */
+static gboolean
+stay_side_by_side (const HassAuto *s, const HassRound *round)
+{
+  guint64 multiprocessors = 0;
+  for (guint d = 0; d < s->n; d++)
+    multiprocessors += d != s->cpu ? s->env->devices[d].cores : 0;
+  return hass_auto_are_data (round)
+         && hass_round_units (round) >= MANY_LOADS * multiprocessors;
+}
+
 static void
 begin_round (gpointer self, HassRound *round)
 {
@@ -245,8 +261,8 @@ begin_round (gpointer self, HassRound *round)
   s->share_back = 0;
   /* Where many loads make a bundle they stay side by side, since inputs that
      lie so need no gathering. */
-  if (s->env->farm == HASS_FARM_INDIVISIBLE
-      || s->env->farm == HASS_FARM_FUNCTION)
+  s->listed = s->may_list && !stay_side_by_side (s, round);
+  if (s->listed || s->env->farm == HASS_FARM_FUNCTION)
     hass_round_order_by_work (round);
   s->first_mpd
       = s->env->farm == HASS_FARM_FUNCTION ? first_parallel (round) : 0;

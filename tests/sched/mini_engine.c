@@ -190,13 +190,18 @@ static void
 count_beside_start (Run *run, guint device)
 {
   guint *of = run->round->counter_of, n = 0;
-  gboolean starting = FALSE;
+  gboolean starting = FALSE, opening = FALSE;
   for (guint i = of[device]; i < of[device + 1]; i++)
     n += run->lanes[i].busy;
   for (guint d = 0; d < run->farm->n; d++)
-    starting |= d != device && run->farm->bundles[d] == 0;
+    {
+      starting |= d != device && run->farm->bundles[d] == 0;
+      opening |= run->farm->traits[d].opening;
+    }
   if (starting)
     run->result->beside_start = MAX (run->result->beside_start, n);
+  if (opening)
+    run->result->beside_opening = MAX (run->result->beside_opening, n);
 }
 
 /* Idle cores pull. */

@@ -98,7 +98,8 @@ typedef struct
   guint64 rescued; /* units that the engine had to give away itself */
   guint64 waits, forced;
   guint beside_start; /* most cores at work while a GPU had done nothing yet */
-  gboolean once;      /* each unit exactly once, where it may run */
+  guint beside_opening; /* while one was not open yet */
+  gboolean once;        /* each unit exactly once, where it may run */
   gboolean hung;
 } MiniRound;
 

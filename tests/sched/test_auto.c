@@ -467,6 +467,53 @@ some_cores_are_left_to_a_start (void)
     }
 }
 
+/* Where units are short half of the cores are left to a start, or all that are
+   known to do but a trifle. But not where that takes longer than a sixteenth
+   of what cores alone need, where GPUs copy so much that they cannot be far
+   faster or are known not to be, and where cores would have to ask too often.
+ */
+static void
+cores_with_short_units_are_left_to_a_start (void)
+{
+  static const struct
+  {
+    double unit_ns, waves, gpu_rate, link;
+    guint at_work;
+  } cases[] = { { 2.5e6, 4000, 0, 50, 8 },   { 6e5, 40000, 0, 50, 8 },
+                { 2.5e6, 4000, 100, 50, 0 }, { 2.5e6, 4000, 2, 50, 16 },
+                { 2.5e6, 1900, 0, 50, 16 },  { 2.5e6, 1900, 100, 50, 16 },
+                { 2.5e6, 4000, 0, 0.5, 16 }, { 1e5, 240000, 0, 50, 16 } };
+  static guint8 input[1 << 14];
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      double rate = 16 / cases[i].unit_ns;
+      MiniDevice devices[]
+          = { MINI_CPU (16, cases[i].unit_ns),
+              MINI_GPU (132, 1 / (rate * MAX (cases[i].gpu_rate, 50)), 15000) };
+      devices[1].opens_ns = 3e8;
+      devices[0].known_rate = cases[i].gpu_rate > 0 ? rate : 0;
+      devices[1].known_rate = cases[i].gpu_rate * rate;
+      MiniFarm *farm = mini_farm_new ("auto", HASS_FARM_COMBINE,
+                                      HASS_COST_EQUAL, devices, 2, 1);
+      farm->traits[1].link_bytes_per_ns = cases[i].link;
+      guint32 n = (guint32)(cases[i].waves * 16);
+      HassLoad *loads = mini_equal_loads (n);
+      for (guint32 u = 0; u < n; u++)
+        {
+          loads[u].input = input;
+          loads[u].input_bytes = sizeof input;
+        }
+      MiniRound result;
+      mini_farm_run (farm, loads, n, &result);
+      CU_ASSERT_TRUE (result.once && !result.hung);
+      CU_ASSERT_EQUAL (result.beside_opening, cases[i].at_work);
+      if (result.beside_opening != cases[i].at_work)
+        printf ("\n    case %u: %u cores at work", i, result.beside_opening);
+      g_free (loads);
+      mini_farm_free (farm);
+    }
+}
+
 /* Nor do the cores wait long for a GPU that is of no use, or never opens. */
 static void
 long_units_do_not_wait_in_vain (void)
@@ -630,6 +677,48 @@ takes_back_a_gpu_that_failed (void)
   CU_ASSERT_TRUE (result.summary.makespan_ns
                   < 1.03 * mini_bound_ns (pair, 2, 20000));
   mini_farm_free (farm);
+}
+
+/* Indivisible loads are sorted, so that multiprocessors end together; but not
+   where each gets many and they are data, which would have to be gathered. */
+static void
+data_is_not_sorted (void)
+{
+  static const struct
+  {
+    guint32 n;
+    gsize bytes;
+    gboolean sorted;
+  } cases[] = { { 2000, 1 << 17, FALSE },
+                { 2000, 1 << 10, TRUE },
+                { 600, 1 << 17, TRUE } };
+  static const guint8 input[1 << 17];
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      MiniDevice devices[] = { MINI_CPU (16, 1000), MINI_GPU (132, 10, 15000) };
+      MiniFarm *farm = mini_farm_new ("auto", HASS_FARM_INDIVISIBLE,
+                                      HASS_COST_SIZED, devices, 2, 1);
+      HassLoad *loads = mini_random_loads (farm->rand, cases[i].n,
+                                           HASS_FARM_INDIVISIBLE, FALSE);
+      for (guint32 u = 0; u < cases[i].n; u++)
+        {
+          loads[u].input = input;
+          loads[u].input_bytes = cases[i].bytes;
+        }
+      MiniRound result;
+      for (guint round = 0; round < 3; round++)
+        {
+          mini_farm_run (farm, loads, cases[i].n, &result);
+          CU_ASSERT_TRUE (result.once && !result.hung);
+          gboolean sorted = TRUE;
+          for (guint32 u = 1; u < cases[i].n; u++)
+            sorted &= hass_round_work (farm->round, u - 1, 1)
+                      <= hass_round_work (farm->round, u, 1);
+          CU_ASSERT_EQUAL (sorted, cases[i].sorted);
+        }
+      g_free (loads);
+      mini_farm_free (farm);
+    }
 }
 
 /* Where costs differ, rounds are tried with GPUs at the front; also beside one
@@ -876,6 +965,8 @@ HASS_TEST_SUITE (
       lost_beside_a_closed_gpu },
     { "and some cores begin none while it is being started",
       some_cores_are_left_to_a_start },
+    { "half of them where units are short",
+      cores_with_short_units_are_left_to_a_start },
     { "long units wait until a GPU has shown what it can",
       long_units_wait_for_a_gpu },
     { "but not for one that is of no use", long_units_do_not_wait_in_vain },
@@ -885,6 +976,7 @@ HASS_TEST_SUITE (
     { "a device that slows down threefold gets less", reacts_to_drift },
     { "rounds go on without a lost GPU", works_on_without_a_lost_gpu },
     { "a GPU that failed is taken back", takes_back_a_gpu_that_failed },
+    { "loads that are data stay side by side", data_is_not_sorted },
     { "GPUs take from either end, and lose nothing", takes_from_both_ends },
     { "who cuts what it is given gets whole parts", grants_are_whole_parts },
     { "but for a first one whose copy kernels wait for", first_copy_is_short },
