@@ -56,7 +56,7 @@
       multiprocessors are kept busy with, waiting for the last one included:
       by its sizes alone large loads seemed to be slow ones, which had cost up
       to a third against hass-i. They are sorted for that, but not where they
-      are data and each multiprocessor gets many.
+      are data that kernels would have to wait for.
    8. Where costs differ the GPUs take from the end of the round at which all
       together were faster; that is tried. What is known is kept for each end.
    9. Where costs are known, what copies and kernels of a GPU take is so too,
@@ -87,7 +87,8 @@
 #define SURELY_FILLS 8 /* times as many units as fill it on average */
 #define POOR 2         /* times as many elements would fill the GPU */
 #define MANY_DONE 2    /* bundles; then the next of that kind may be left out */
-#define MANY_LOADS 8   /* each multiprocessor gets so many */
+#define SOME_LOADS 2   /* each multiprocessor gets so many */
+#define HIDING 4       /* times as long */
 #define LATE_TOLD 16   /* completions of a round in which it never asked */
 #define ENOUGH_WAITED 2 /* completions while units waited */
 #define MUTE_ROUNDS 1   /* in which it never asked, however short they were */
@@ -201,32 +202,50 @@ look_at_entry (HassAuto *s, guint device)
 }
 
 /* What a GPU copies for a unit, the mean of some that wait. */
-static double
-unit_bytes (const HassAuto *s, const HassRound *round)
+static void
+look_at_bytes (HassAuto *s, const HassRound *round)
 {
   guint64 front = hass_round_front (round), n = hass_round_back (round) - front;
   guint64 some = MIN (n, s->env->cost == HASS_COST_EQUAL ? 1 : LOOKED_AT);
-  double sum = 0;
+  double in = 0, out = 0;
   for (guint64 i = 0; i < some; i++)
     {
       guint64 at = front + (2 * i + 1) * n / (2 * some);
-      sum += (double)hass_round_input_bytes (round, at)
-             + hass_round_output_bytes (round, at);
+      in += (double)hass_round_input_bytes (round, at);
+      out += (double)hass_round_output_bytes (round, at);
     }
-  return sum / MAX (some, 1);
+  s->unit_input = in / MAX (some, 1);
+  s->unit_bytes = s->unit_input + out / MAX (some, 1);
 }
 
-/* Loads that are data are not sorted where each multiprocessor gets many: they
+/* Its kernels take so much longer than copies that these hide behind them,
+   gathered or not. */
+static gboolean
+kernels_hide_copies (const HassAuto *s, guint device)
+{
+  const HassAutoMember *m = &s->members[device];
+  double link = s->env->devices[device].link_bytes_per_ns;
+  return m->computed_work > 0
+         && m->computed_ns / m->computed_work * s->unit_work * link
+                > HIDING * s->unit_bytes;
+}
+
+/* Loads that are data are not sorted where each multiprocessor gets some: they
    lie side by side in memory, as a rule, and to gather them costs more than the
-   shortest at the end save. */
+   shortest at the end save, unless kernels are seen to take far longer. */
 static gboolean
 stay_side_by_side (const HassAuto *s, const HassRound *round)
 {
   guint64 multiprocessors = 0;
   for (guint d = 0; d < s->n; d++)
-    multiprocessors += d != s->cpu ? s->env->devices[d].cores : 0;
+    if (d != s->cpu)
+      {
+        if (kernels_hide_copies (s, d))
+          return FALSE;
+        multiprocessors += s->env->devices[d].cores;
+      }
   return hass_auto_are_data (round)
-         && hass_round_units (round) >= MANY_LOADS * multiprocessors;
+         && hass_round_units (round) >= SOME_LOADS * multiprocessors;
 }
 
 static void
@@ -272,7 +291,7 @@ begin_round (gpointer self, HassRound *round)
   guint64 front = hass_round_front (round);
   s->unit_elements = hass_auto_elements (
       s, round, front, hass_round_back (round) - front, LOOKED_AT);
-  s->unit_bytes = unit_bytes (s, round);
+  look_at_bytes (s, round);
   for (guint d = 0; d < s->n; d++)
     {
       look_at_entry (s, d);
