@@ -260,7 +260,7 @@ typedef struct
   gint64 begin_ns;  /* of the round, once begun */
   double spent_ns;  /* in rounds before */
   gboolean begun;   /* something of it has finished */
-  double unit_work, unit_elements, unit_bytes, unit_input, finish_ns, left;
+  double unit_work, unit_elements, unit_bytes, finish_ns, left;
   guint64 share_back;
   guint64 first_mpd; /* function farm: position of its first parallel task */
   HassAutoLevels *levels; /* NULL: costs are known, or their order is ours */

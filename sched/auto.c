@@ -87,7 +87,7 @@
 #define SURELY_FILLS 8 /* times as many units as fill it on average */
 #define POOR 2         /* times as many elements would fill the GPU */
 #define MANY_DONE 2    /* bundles; then the next of that kind may be left out */
-#define SOME_LOADS 2   /* each multiprocessor gets so many */
+#define SOME_LARGEST 4 /* work of so many for each multiprocessor */
 #define HIDING 4       /* times as long */
 #define LATE_TOLD 16   /* completions of a round in which it never asked */
 #define ENOUGH_WAITED 2 /* completions while units waited */
@@ -202,50 +202,57 @@ look_at_entry (HassAuto *s, guint device)
 }
 
 /* What a GPU copies for a unit, the mean of some that wait. */
-static void
-look_at_bytes (HassAuto *s, const HassRound *round)
+static double
+unit_bytes (const HassAuto *s, const HassRound *round)
 {
   guint64 front = hass_round_front (round), n = hass_round_back (round) - front;
   guint64 some = MIN (n, s->env->cost == HASS_COST_EQUAL ? 1 : LOOKED_AT);
-  double in = 0, out = 0;
+  double sum = 0;
   for (guint64 i = 0; i < some; i++)
     {
       guint64 at = front + (2 * i + 1) * n / (2 * some);
-      in += (double)hass_round_input_bytes (round, at);
-      out += (double)hass_round_output_bytes (round, at);
+      sum += (double)hass_round_input_bytes (round, at)
+             + hass_round_output_bytes (round, at);
     }
-  s->unit_input = in / MAX (some, 1);
-  s->unit_bytes = s->unit_input + out / MAX (some, 1);
+  return sum / MAX (some, 1);
 }
 
-/* Its kernels take so much longer than copies that these hide behind them,
-   gathered or not. */
+/* Nothing to copy, or its kernels take so much longer that copies hide behind
+   them, gathered or not. */
 static gboolean
-kernels_hide_copies (const HassAuto *s, guint device)
+copies_hide (const HassAuto *s, guint device)
 {
   const HassAutoMember *m = &s->members[device];
   double link = s->env->devices[device].link_bytes_per_ns;
-  return m->computed_work > 0
-         && m->computed_ns / m->computed_work * s->unit_work * link
-                > HIDING * s->unit_bytes;
+  /* Work counts for more where loads are sorted, so that it hardly changes. */
+  double times = s->listed ? HIDING / 2. : HIDING;
+  return !(link > 0)
+         || (m->computed_work > 0
+             && m->computed_ns / m->computed_work * s->unit_work * link
+                    > times * s->unit_bytes);
 }
 
-/* Loads that are data are not sorted where each multiprocessor gets some: they
-   lie side by side in memory, as a rule, and to gather them costs more than the
-   shortest at the end save, unless kernels are seen to take far longer. */
+/* Loads that are data are not sorted where all multiprocessors get as much as
+   some of the largest: they lie side by side in memory, as a rule, and to
+   gather them costs more than the shortest at the end save. */
 static gboolean
 stay_side_by_side (const HassAuto *s, const HassRound *round)
 {
   guint64 multiprocessors = 0;
+  double largest = 0;
+  if (!hass_auto_are_data (round))
+    return FALSE;
   for (guint d = 0; d < s->n; d++)
     if (d != s->cpu)
       {
-        if (kernels_hide_copies (s, d))
+        if (copies_hide (s, d))
           return FALSE;
         multiprocessors += s->env->devices[d].cores;
       }
-  return hass_auto_are_data (round)
-         && hass_round_units (round) >= SOME_LOADS * multiprocessors;
+  for (guint64 i = hass_round_front (round); i < hass_round_back (round); i++)
+    largest = MAX (largest, hass_round_work (round, i, 1));
+  return hass_round_total_work (round)
+         >= SOME_LARGEST * multiprocessors * largest;
 }
 
 static void
@@ -280,18 +287,18 @@ begin_round (gpointer self, HassRound *round)
   s->share_back = 0;
   /* Where many loads make a bundle they stay side by side, since inputs that
      lie so need no gathering. */
+  guint64 n = hass_round_units (round);
+  s->unit_work = n > 0 ? hass_round_total_work (round) / n : 1;
+  s->round_units = n;
+  s->unit_bytes = unit_bytes (s, round);
   s->listed = s->may_list && !stay_side_by_side (s, round);
   if (s->listed || s->env->farm == HASS_FARM_FUNCTION)
     hass_round_order_by_work (round);
   s->first_mpd
       = s->env->farm == HASS_FARM_FUNCTION ? first_parallel (round) : 0;
-  guint64 n = hass_round_units (round);
-  s->unit_work = n > 0 ? hass_round_total_work (round) / n : 1;
-  s->round_units = n;
   guint64 front = hass_round_front (round);
   s->unit_elements = hass_auto_elements (
       s, round, front, hass_round_back (round) - front, LOOKED_AT);
-  look_at_bytes (s, round);
   for (guint d = 0; d < s->n; d++)
     {
       look_at_entry (s, d);

@@ -20,6 +20,7 @@
 #define WAIT_PART 0.025   /* of what cores alone need for the rest of a round */
 #define START_PART 2      /* of cores */
 #define START_UNIT_NS 5e5 /* of a core; for less it would ask too often */
+#define START_CORES 16.   /* with more: so much longer ones */
 #define FAR_FASTER 5      /* than the cores; for less they are not left out */
 
 /* At the cores' end. */
@@ -220,40 +221,41 @@ links_allow (const HassAuto *s, const HassRound *round, double cpu_rate)
 
 /* So many cores are left to a GPU that is being started, though units are
    short. Where 16 cores were at work such a start, of 0.6 s, took 11 % longer
-   than beside idle ones, 5 % with half of them. All are left to it where it is
-   known that they do but a trifle of what GPUs do. But for no longer than a
-   sixteenth of what the cores alone would need, and only where it should be
-   open by then: where nobody knows the GPU, half of that is lost if it is of no
-   use. *until_ns: of the round. */
+   than beside idle ones, 5 % with half of them. All but one are left to it
+   where it is known that they do but a trifle of what GPUs do. But for no
+   longer than a sixteenth of what the cores alone would need, and only where it
+   should open in that time of this round: where nobody knows the GPU, half of
+   that is lost if it is of no use. */
 static guint
-left_to_start (const HassAuto *s, const HassRound *round, double cpu_rate,
-               double *until_ns)
+left_to_start (const HassAuto *s, const HassRound *round, double cpu_rate)
 {
   guint cores = s->env->devices[s->cpu].cores;
   gint64 begin_ns = hass_round_begin_ns (round);
+  double most_ns = hass_round_total_work (round) / cpu_rate / HOST_TIME;
   gboolean opening = FALSE, unknown = FALSE;
   double rate = 0;
-  *until_ns = hass_round_total_work (round) / cpu_rate / HOST_TIME;
   for (guint d = 0; d < s->n; d++)
     {
       const HassDeviceTraits *t = &s->env->devices[d];
       if (d == s->cpu || s->members[d].failed || s->members[d].hopeless)
         continue;
-      opening |= t->opening && t->opens_at_ns > 0
-                 && t->opens_at_ns - begin_ns < *until_ns;
+      opening |= t->opening && t->opens_at_ns > begin_ns
+                 && t->opens_at_ns - begin_ns < most_ns;
       unknown |= !hass_auto_known (s, round, d);
       rate += MAX (s->members[d].prior_rate, s->plan[d].rate);
     }
-  if (!opening || s->now_ns - begin_ns >= *until_ns
-      || s->unit_work * cores < START_UNIT_NS * cpu_rate
+  /* Cores ask for each unit then: not too often, all together. */
+  if (!opening || cores < 2 || s->now_ns - begin_ns >= most_ns
+      || s->unit_work * cores
+             < START_UNIT_NS * cpu_rate * MAX (cores / START_CORES, 1)
       || !links_allow (s, round, cpu_rate))
     return 0;
   if (unknown)
     return cores / START_PART;
-  return cpu_rate < HASS_AUTO_TRIFLE * rate ? cores : 0;
+  return cpu_rate < HASS_AUTO_TRIFLE * rate ? cores - 1 : 0;
 }
 
-/* Units for them then, one for each that has none. */
+/* Units for the others then, one for each that has none. */
 static guint64
 units_beside_start (const HassAuto *s, const HassRound *round, guint left)
 {
@@ -335,13 +337,10 @@ cpu_units (HassAuto *s, HassRound *round, gboolean force, HassGrant *grant)
      that is so long that a fast GPU would have to wait for it. */
   if (long_units && may_join)
     return long_unit (s, round, unit_ns, r->rate, grant);
-  double until_ns;
-  guint left = force ? 0 : left_to_start (s, round, r->rate, &until_ns);
-  s->why = "some cores are left to a GPU that is being started";
+  guint left = force ? 0 : left_to_start (s, round, r->rate);
   if (left > 0)
     {
-      grant->within_ns
-          = (gint64)(until_ns - (s->now_ns - hass_round_begin_ns (round)));
+      s->why = "some cores are left to a GPU that is being started";
       return MIN (units_beside_start (s, round, left), most);
     }
   if (!all_known && !force)

@@ -71,7 +71,11 @@ void
 hass_auto_ends_begin (HassAuto *s, const HassRound *round)
 {
   if (s->listed)
-    s->reversed = shortest_to_gpus (s, round);
+    {
+      s->reversed = shortest_to_gpus (s, round);
+      for (guint d = 0; d < s->n; d++)
+        s->members[d].views[0].valid = s->members[d].views[1].valid = FALSE;
+    }
   if (s->listed || !may_differ (s))
     return;
   gboolean before = s->reversed;

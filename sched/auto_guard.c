@@ -18,8 +18,7 @@
       together take, it is not measured, as it could hardly be faster.
       The first round that all do together is planned from one round, in which
       they were still new, and is no measure of how well they do.
-   3. A round begins under the arm that would take least; a GPU alone not less
-      than its link takes for all inputs. An arm that was only
+   3. A round begins under the arm that would take least. An arm that was only
       thought to be fast is soon known, because its factor is measured as soon
       as it is used; so what is used in the long run is the fastest of what
       was measured. All together are tried again in longer and longer
@@ -57,7 +56,6 @@
 #define MOST_HIDDEN 8    /* rounds */
 #define HIDDEN_PART 0.95 /* of the round's time */
 #define HIDDEN_COST 1.25 /* times the round's time, to find out */
-#define LINK_MORE 1.25   /* times the rate that is said */
 
 /* -- 1. Arms ------------------------------------------------------------ */
 
@@ -85,16 +83,6 @@ planned_ns (HassAuto *s, guint arm, double work)
   return ns;
 }
 
-/* A GPU alone copies all inputs over its link, be it somewhat faster than was
-   said. */
-static double
-copying_ns (const HassAuto *s, guint arm, double work)
-{
-  double link = arm < s->n ? s->env->devices[arm].link_bytes_per_ns : 0;
-  return link > 0 ? work / s->unit_work * s->unit_input / (LINK_MORE * link)
-                  : 0;
-}
-
 static double
 estimate_ns (HassAuto *s, guint arm, double work)
 {
@@ -103,8 +91,7 @@ estimate_ns (HassAuto *s, guint arm, double work)
   /* What a round takes longer than planned hardly grows with it. */
   if (over > 0 && a->work > 0)
     over *= MIN (1, a->work / work);
-  return MAX ((1 + over) * planned_ns (s, arm, work),
-              copying_ns (s, arm, work));
+  return (1 + over) * planned_ns (s, arm, work);
 }
 
 static const char *

@@ -418,7 +418,8 @@ look_who_is_open (MiniFarm *farm)
   for (guint d = 0; d < farm->n; d++)
     {
       farm->traits[d].opening = farm->now_ns < farm->devices[d].opens_ns;
-      double at_ns = farm->devices[d].opens_ns;
+      const MiniDevice *gpu = &farm->devices[d];
+      double at_ns = gpu->said_ns > 0 ? gpu->said_ns : gpu->opens_ns;
       farm->traits[d].opens_at_ns = isinf (at_ns) ? 0 : (gint64)at_ns;
       farm->traits[d].opening_ns = (gint64)farm->devices[d].opening_ns;
     }

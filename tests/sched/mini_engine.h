@@ -50,6 +50,7 @@
  * @copy_ns_per_work: and each bundle on its way in, on a link of its own.
  * @host_ns_per_work: so much time of cores its bundles cost, as it says.
  * @opens_ns: it asks for nothing before that; INFINITY: that is not begun with.
+ * @said_ns: when it opens, as is said; 0: what is so.
  * @opening_ns: and takes so long.
  */
 typedef struct
@@ -68,7 +69,7 @@ typedef struct
   gboolean tells_first;
   double copy_ns_per_work;
   double host_ns_per_work;
-  double opens_ns, opening_ns;
+  double opens_ns, said_ns, opening_ns;
 } MiniDevice;
 
 /* A grant as the strategy gave it. cpu_share: units in the CPU's share

@@ -454,41 +454,6 @@ another_try_is_a_measure (void)
   CU_ASSERT_PTR_NULL (strstr (text->str, "GPUs take from"));
 }
 
-/* Devices that slow each other down twofold: the GPU alone does rounds faster
-   than all, unless its link cannot bring the inputs in that time. */
-static void
-no_faster_than_its_link (void)
-{
-  static const guint8 input[100000];
-  for (guint slow = 0; slow < 2; slow++)
-    {
-      MiniDevice devices[] = { pair[0], MINI_GPU (132, 300, 15000) };
-      MiniFarm *farm = mini_farm_new ("auto", HASS_FARM_COMBINE,
-                                      HASS_COST_EQUAL, devices, 2, 1);
-      HassLoad *loads = mini_equal_loads (3000);
-      guint alone = 0;
-      farm->quarrel = 2;
-      farm->traits[1].link_bytes_per_ns = slow ? 25 : 800;
-      for (guint u = 0; u < 3000; u++)
-        {
-          loads[u].input = input;
-          loads[u].input_bytes = sizeof input;
-        }
-      for (guint r = 0; r < 12; r++)
-        {
-          MiniRound result;
-          mini_farm_run (farm, loads, 3000, &result);
-          CU_ASSERT_TRUE (result.once && !result.hung);
-          alone += result.devices[0].units == 0;
-        }
-      CU_ASSERT_TRUE (slow ? alone == 0 : alone > 6);
-      if (slow ? alone > 0 : alone <= 6)
-        printf ("\n    slow %u: %u rounds alone", slow, alone);
-      g_free (loads);
-      mini_farm_free (farm);
-    }
-}
-
 HASS_TEST_SUITE (
     sched_auto_guard,
     { "once devices are known hardly ever 5 % behind the best one alone",
@@ -501,8 +466,6 @@ HASS_TEST_SUITE (
       who_cannot_win_is_not_measured_alone },
     { "all cores begin a long round beside a GPU that is not far faster",
       all_cores_begin_beside_a_slow_gpu },
-    { "a GPU alone is not thought faster than its link",
-      no_faster_than_its_link },
     { "a profile is a first guess", profile_is_a_first_guess },
     { "entry copies and merges decide who takes part",
       entry_and_merge_decide_who_takes_part },
