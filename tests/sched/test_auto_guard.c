@@ -229,6 +229,35 @@ gpu_tasks_fill_multiprocessors (void)
   g_free (loads);
 }
 
+/* And in few bundles where there are many, whatever they take: a quarter of
+   what is left each time. */
+static void
+gpu_tasks_go_in_few_bundles (void)
+{
+  MiniDevice devices[] = { MINI_CPU (4, 16000), MINI_GPU (30, 1500, 15000) };
+  HassLoad *loads = mini_equal_loads (1200);
+  for (guint sized = 0; sized < 2; sized++)
+    {
+      MiniFarm *farm = mini_farm_new ("auto", HASS_FARM_FUNCTION,
+                                      sized ? HASS_COST_SIZED : HASS_COST_EQUAL,
+                                      devices, 2, 1);
+      MiniRound result;
+      for (guint i = 0; i < 1200; i++)
+        {
+          loads[i].flags = HASS_LOAD_GPU;
+          loads[i].size = loads[i].cost = sized ? 1 + i * 7 % 100 : 1;
+        }
+      mini_farm_run (farm, loads, 1200, &result);
+      CU_ASSERT_TRUE (result.once);
+      CU_ASSERT_EQUAL (g_array_index (farm->grants, MiniGrant, 0).units, 300);
+      CU_ASSERT_TRUE (farm->grants->len <= 14);
+      if (farm->grants->len > 14)
+        printf ("\n    sized %u: %u bundles", sized, farm->grants->len);
+      mini_farm_free (farm);
+    }
+  g_free (loads);
+}
+
 /* -- Explanations ------------------------------------------------------- */
 
 /* Three rounds of 4000 such loads under auto, that calls no worker. */
@@ -471,6 +500,7 @@ HASS_TEST_SUITE (
       entry_and_merge_decide_who_takes_part },
     { "tasks for GPUs alone fill multiprocessors",
       gpu_tasks_fill_multiprocessors },
+    { "and go in few bundles", gpu_tasks_go_in_few_bundles },
     { "decisions are explained", explains_itself },
     { "the first round that all do is no measure", first_round_is_no_measure },
     { "a round in which all are tried again is one", another_try_is_a_measure },
