@@ -285,12 +285,12 @@ begin_round (gpointer self, HassRound *round)
   s->begun = FALSE;
   s->begin_ns = s->now_ns;
   s->share_back = 0;
-  /* Where many loads make a bundle they stay side by side, since inputs that
-     lie so need no gathering. */
   guint64 n = hass_round_units (round);
   s->unit_work = n > 0 ? hass_round_total_work (round) / n : 1;
   s->round_units = n;
   s->unit_bytes = unit_bytes (s, round);
+  /* Where many loads make a bundle they stay side by side, since inputs that
+     lie so need no gathering. */
   s->listed = s->may_list && !stay_side_by_side (s, round);
   if (s->listed || s->env->farm == HASS_FARM_FUNCTION)
     hass_round_order_by_work (round);

@@ -73,6 +73,7 @@ hass_auto_ends_begin (HassAuto *s, const HassRound *round)
   if (s->listed)
     {
       s->reversed = shortest_to_gpus (s, round);
+      /* What lies where will not be the same in a round that is not sorted. */
       for (guint d = 0; d < s->n; d++)
         s->members[d].views[0].valid = s->members[d].views[1].valid = FALSE;
     }
