@@ -314,11 +314,13 @@ const HassFit *hass_auto_fit_of (const HassAuto *s, const HassRound *round,
                                  guint device, gboolean idle);
 gboolean hass_auto_measured (const HassAuto *s, const HassRound *round,
                              guint device);
+gint64 hass_auto_core_units (const HassAuto *s, const HassRound *round);
 gboolean hass_auto_busy (const HassAuto *s, const HassRound *round,
                          guint device);
 gboolean hass_auto_all_settled (const HassAuto *s, const HassRound *round,
                                 gboolean planned);
 gboolean hass_auto_long_units (const HassAuto *s);
+gsize hass_auto_middle_bytes (const HassRound *round);
 gboolean hass_auto_are_data (const HassRound *round);
 gboolean hass_auto_warming_up (const HassAuto *s, const HassRound *round,
                                double soon_ns, gboolean few);

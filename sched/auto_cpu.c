@@ -64,21 +64,28 @@ may_be_as_fast (const HassAuto *s, const HassRound *round, guint cores)
   return rate > 0 && rate * past_ns <= cores * s->unit_work;
 }
 
+/* Bytes per ns of all GPUs' links; infinite where one needs none. */
+static double
+links_of (const HassAuto *s)
+{
+  double links = 0;
+  for (guint d = 0; d < s->n; d++)
+    {
+      double link = s->env->devices[d].link_bytes_per_ns;
+      if (d != s->cpu)
+        links += link > 0 ? link : INFINITY;
+    }
+  return links;
+}
+
 /* Units are data, and GPUs have to copy all of them: by their links alone the
    round takes them longer than a core a unit, if that computes as little as
    SLOWEST_CORE. */
 static gboolean
 copies_take_long (const HassAuto *s, const HassRound *round)
 {
-  double links = 0;
-  for (guint d = 0; d < s->n; d++)
-    {
-      if (d != s->cpu && !(s->env->devices[d].link_bytes_per_ns > 0))
-        return FALSE;
-      links += s->env->devices[d].link_bytes_per_ns;
-    }
   return hass_auto_are_data (round)
-         && hass_round_units (round) * SLOWEST_CORE >= links;
+         && hass_round_units (round) * SLOWEST_CORE >= links_of (s);
 }
 
 /* Before a core has finished anything: one unit for each core, all at once, as
@@ -196,27 +203,16 @@ left_to_host (const HassAuto *s, const HassRound *round, double unit_ns,
                   && s->now_ns - m->since_ns < most_ns;
     }
   starting |= opens_within (s, round, most_ns, most_ns / OVERDUE);
-  gint64 busy = s->members[s->cpu].units
-                - (gint64)hass_round_progress (round, s->cpu).units;
-  return starting && most_ns >= unit_ns && busy >= cores - cores / HOST_PART;
+  return starting && most_ns >= unit_ns
+         && hass_auto_core_units (s, round) >= cores - cores / HOST_PART;
 }
 
 /* The links allow GPUs to be far faster than the cores. */
 static gboolean
 links_allow (const HassAuto *s, const HassRound *round, double cpu_rate)
 {
-  guint64 front = hass_round_front (round), back = hass_round_back (round);
-  double links = 0, bytes = 0;
-  if (back > front)
-    bytes = (double)hass_round_input_bytes (round, (front + back) / 2);
-  for (guint d = 0; d < s->n; d++)
-    {
-      double link = s->env->devices[d].link_bytes_per_ns;
-      if (d != s->cpu && !(link > 0))
-        return TRUE;
-      links += link;
-    }
-  return links * s->unit_work > FAR_FASTER * bytes * cpu_rate;
+  double bytes = (double)hass_auto_middle_bytes (round);
+  return links_of (s) * s->unit_work > FAR_FASTER * bytes * cpu_rate;
 }
 
 /* So many cores are left to a GPU that is being started, though units are
@@ -245,7 +241,7 @@ left_to_start (const HassAuto *s, const HassRound *round, double cpu_rate)
       rate += MAX (s->members[d].prior_rate, s->plan[d].rate);
     }
   /* Cores ask for each unit then: not too often, all together. */
-  if (!opening || cores < 2 || s->now_ns - begin_ns >= most_ns
+  if (!opening || s->now_ns - begin_ns >= most_ns
       || s->unit_work * cores
              < START_UNIT_NS * cpu_rate * MAX (cores / START_CORES, 1)
       || !links_allow (s, round, cpu_rate))
@@ -259,9 +255,8 @@ left_to_start (const HassAuto *s, const HassRound *round, double cpu_rate)
 static guint64
 units_beside_start (const HassAuto *s, const HassRound *round, guint left)
 {
-  gint64 busy = s->members[s->cpu].units
-                - (gint64)hass_round_progress (round, s->cpu).units;
-  return (guint64)MAX ((gint64)s->env->devices[s->cpu].cores - left - busy, 0);
+  gint64 others = (gint64)s->env->devices[s->cpu].cores - left;
+  return (guint64)MAX (others - hass_auto_core_units (s, round), 0);
 }
 
 /* While a GPU is not measured: one long unit for each core that asks, since

@@ -118,8 +118,7 @@ hass_auto_grant_gpu (HassAuto *s, HassRound *round, guint device,
       fill_in (s, round, device, 0, grant);
       grant->multiple = 1;
       grant->units = m->failed ? 1 : exclusive_units (s, round, device);
-      if (s->env->farm != HASS_FARM_FUNCTION || hass_auto_simple (s, round))
-        grant->work = 0; /* no bound */
+      grant->work = 0; /* no bound */
       return HASS_TAKE;
     }
   if (!hass_auto_measured (s, round, device) && !hass_auto_all_known (s, round))

@@ -98,14 +98,21 @@ hass_auto_measured (const HassAuto *s, const HassRound *round, guint device)
   return hass_auto_fit_of (s, round, device, TRUE)->seen > 0;
 }
 
+/* Units that cores were granted and have not done. */
+gint64
+hass_auto_core_units (const HassAuto *s, const HassRound *round)
+{
+  return s->members[s->cpu].units
+         - (gint64)hass_round_progress (round, s->cpu).units;
+}
+
 /* Something is on the device, so there will be a completion. */
 gboolean
 hass_auto_busy (const HassAuto *s, const HassRound *round, guint device)
 {
-  const HassAutoMember *m = &s->members[device];
   if (device != s->cpu)
-    return m->n_bundles > 0;
-  return m->units > (gint64)hass_round_progress (round, device).units;
+    return s->members[device].n_bundles > 0;
+  return hass_auto_core_units (s, round) > 0;
 }
 
 /* Whether the GPUs that have work show by it what they can: the first bundle
@@ -229,13 +236,19 @@ hass_auto_long_units (const HassAuto *s)
          > LONG_NS * hass_auto_cpu_rate (s);
 }
 
+/* Inputs of one of the units that wait, in their middle; 0: none wait. */
+gsize
+hass_auto_middle_bytes (const HassRound *round)
+{
+  guint64 front = hass_round_front (round), back = hass_round_back (round);
+  return back > front ? hass_round_input_bytes (round, (front + back) / 2) : 0;
+}
+
 /* The units that wait are more data than work. */
 gboolean
 hass_auto_are_data (const HassRound *round)
 {
-  guint64 front = hass_round_front (round), back = hass_round_back (round);
-  return back > front
-         && hass_round_input_bytes (round, (front + back) / 2) >= DATA_BYTES;
+  return hass_auto_middle_bytes (round) >= DATA_BYTES;
 }
 
 /* A GPU's very first bundle may have been slowed by what is made once, and its

@@ -177,9 +177,8 @@ hass_auto_unit_ns (const HassAuto *s, const HassRound *round)
 static double
 busy_part (const HassAuto *s, const HassRound *round, guint cores)
 {
-  gint64 begun = s->members[s->cpu].units
-                 - (gint64)hass_auto_cpu_share (s, round)
-                 - (gint64)hass_round_progress (round, s->cpu).units;
+  gint64 begun = hass_auto_core_units (s, round)
+                 - (gint64)hass_auto_cpu_share (s, round);
   if (!hass_auto_busy (s, round, s->cpu))
     return 0;
   return s->env->cost == HASS_COST_UNKNOWN

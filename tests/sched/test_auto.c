@@ -518,7 +518,7 @@ cores_with_short_units_are_left_to_a_start (void)
     }
 }
 
-/* It was said to open soon, and does when the cores could have done all; that
+/* It was said to open soon, and does long after the cores have done all; that
    costs them no more than a sixteenth, in the first round only. */
 static void
 cores_are_not_left_to_it_for_ever (void)
