@@ -15,9 +15,15 @@
 
 #define MAX_CORES 4096
 
+/* Pieces of a nested loop for each core: a core that comes late or a long
+   piece costs a small part of the loop, pulling one some 10 ns. */
+#define PIECES_PER_CORE 64
+
 struct HassCpuPool
 {
-  guint n_cores;
+  guint n_asked;
+  guint n_cores; /* the caller and the threads that can be made */
+  int failure;   /* why they are fewer than asked for; 0: they are not */
   HassTbbArena *arena;
 };
 
@@ -133,7 +139,7 @@ hass_cpu_pool_unbind (void)
 /* The CPU of the thread that last gave work away; a fresh worker goes
    elsewhere. */
 static int giver_cpu = -1;
-static guint placed;
+static guint placed; /* oneTBB's threads that have come to life */
 
 /* Moves a thread to a core of its own when it first enters, then lets it
    go to all of them. */
@@ -148,9 +154,10 @@ place_thread (void)
   hass_cpu_pool_available ();
   int n = CPU_COUNT (&allowed),
       giver = __atomic_load_n (&giver_cpu, __ATOMIC_RELAXED);
+  guint before = __atomic_fetch_add (&placed, 1, __ATOMIC_RELAXED);
   if (n < 2)
     return;
-  guint skip = __atomic_fetch_add (&placed, 1, __ATOMIC_RELAXED) % (n - 1);
+  guint skip = before % (n - 1);
   int cpu = -1;
   for (int c = 0, i = 0; c < CPU_SETSIZE; c++)
     if (CPU_ISSET (c, &allowed) && c != giver && i++ == (int)skip)
@@ -192,7 +199,57 @@ hass_cpu_pool_move (const cpu_set_t *taken, int from)
 
 /* -- Arenas ------------------------------------------------------------- */
 
-/* The pool of so many cores; lives as long as the process. */
+static gpointer
+pass_gate (gpointer gate)
+{
+  pthread_mutex_lock (gate);
+  pthread_mutex_unlock (gate);
+  return NULL;
+}
+
+/* Makes up to @n threads that live at the same time, and ends them.
+   @failure: why there were no more; 0 where all could be made. */
+guint
+hass_cpu_pool_try_threads (guint n, int *failure)
+{
+  g_autofree pthread_t *threads = g_new (pthread_t, n);
+  pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
+  guint made = 0;
+  *failure = 0;
+  pthread_mutex_lock (&gate);
+  while (made < n
+         && (*failure = pthread_create (&threads[made], NULL, pass_gate, &gate))
+                == 0)
+    made++;
+  pthread_mutex_unlock (&gate);
+  for (guint i = 0; i < made; i++)
+    pthread_join (threads[i], NULL);
+  pthread_mutex_destroy (&gate);
+  return made;
+}
+
+/* oneTBB makes its threads one from another when they are first wanted, and a
+   process in which that fails is aborted: the exception passes through a
+   thread that is oneTBB's own. So a pool gets no more threads than can be
+   made in addition to those that earlier pools may yet want. */
+static HassCpuPool *
+make_pool (guint n_cores, guint promised)
+{
+  HassCpuPool *pool = g_new0 (HassCpuPool, 1);
+  guint wanted = promised + n_cores - 1;
+  guint alive = MIN (__atomic_load_n (&placed, __ATOMIC_RELAXED), wanted);
+  guint made
+      = alive + hass_cpu_pool_try_threads (wanted - alive, &pool->failure);
+  pool->n_asked = n_cores;
+  pool->n_cores = 1 + (made > promised ? made - promised : 0);
+  pool->arena = hass_tbb_arena_new (pool->n_cores, place_thread);
+  if (!pool->arena)
+    g_clear_pointer (&pool, g_free);
+  return pool;
+}
+
+/* The pool of so many cores; lives as long as the process. It has fewer where
+   not so many threads can be made, see hass_cpu_pool_problem(). */
 HassCpuPool *
 hass_cpu_pool_get (guint n_cores, GError **error)
 {
@@ -206,36 +263,47 @@ hass_cpu_pool_get (guint n_cores, GError **error)
       return NULL;
     }
   HassCpuPool *pool = NULL;
+  guint promised = 0;
   pthread_mutex_lock (&lock);
   if (!pools)
     pools = g_ptr_array_new ();
-  for (guint i = 0; i < pools->len && !pool; i++)
-    if (((HassCpuPool *)pools->pdata[i])->n_cores == n_cores)
-      pool = pools->pdata[i];
-  if (!pool)
+  for (guint i = 0; i < pools->len; i++)
     {
-      HassTbbArena *arena = hass_tbb_arena_new (n_cores, place_thread);
-      if (arena)
-        {
-          pool = g_new (HassCpuPool, 1);
-          *pool = (HassCpuPool){ n_cores, arena };
-          g_ptr_array_add (pools, pool);
-        }
-      else
-        g_set_error (error, HASS_ERROR, HASS_ERROR_DEVICE,
-                     "oneTBB could not make an arena of %u cores", n_cores);
+      HassCpuPool *other = pools->pdata[i];
+      if (other->n_asked == n_cores || (!pool && other->n_cores == n_cores))
+        pool = other;
+      promised += other->n_cores - 1;
     }
+  if (!pool && (pool = make_pool (n_cores, promised)))
+    g_ptr_array_add (pools, pool);
   pthread_mutex_unlock (&lock);
+  if (!pool)
+    g_set_error (error, HASS_ERROR, HASS_ERROR_DEVICE,
+                 "oneTBB could not make an arena of %u cores", n_cores);
   return pool;
 }
 
+/* Cores that it can use, the caller's own among them. */
 guint
 hass_cpu_pool_cores (const HassCpuPool *pool)
 {
   return pool->n_cores;
 }
 
-/* Runs a function on another core, soon. */
+/* Why it has fewer cores than asked for; NULL: it has them all. Free with
+   g_free(). */
+char *
+hass_cpu_pool_problem (const HassCpuPool *pool)
+{
+  if (pool->n_cores == pool->n_asked)
+    return NULL;
+  return g_strdup_printf ("%u of %u threads cannot be made: %s",
+                          pool->n_asked - pool->n_cores, pool->n_asked - 1,
+                          g_strerror (pool->failure));
+}
+
+/* Runs a function on another core, soon. Where the pool has only the
+   caller's core it may never run. */
 void
 hass_cpu_pool_enqueue (HassCpuPool *pool, void (*run) (gpointer data),
                        gpointer data)
@@ -244,13 +312,18 @@ hass_cpu_pool_enqueue (HassCpuPool *pool, void (*run) (gpointer data),
   hass_tbb_arena_enqueue (pool->arena, run, data);
 }
 
-/* Runs body over [0, n) on this thread and idle cores; returns when done. */
+/* Runs body over [0, n) in pieces of at least @grain, on this thread and idle
+   cores; returns when done. */
 void
 hass_cpu_pool_parallel_for (HassCpuPool *pool, gsize n, gsize grain,
                             void (*body) (gsize first, gsize count,
                                           gpointer data),
                             gpointer data)
 {
-  if (n > 0)
-    hass_tbb_arena_parallel_for (pool->arena, n, grain, body, data);
+  gsize n_pieces = MIN (n / MAX (grain, 1), PIECES_PER_CORE * pool->n_cores);
+  if (n_pieces > 1 && pool->n_cores > 1)
+    hass_tbb_arena_parallel_for (pool->arena, pool->n_cores, n, n_pieces, body,
+                                 data);
+  else if (n > 0)
+    body (0, n, data);
 }

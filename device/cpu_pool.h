@@ -24,6 +24,8 @@ void hass_cpu_pool_unbind (void);
 int hass_cpu_pool_move (const cpu_set_t *taken, int from);
 HassCpuPool *hass_cpu_pool_get (guint n_cores, GError **error);
 guint hass_cpu_pool_cores (const HassCpuPool *pool);
+char *hass_cpu_pool_problem (const HassCpuPool *pool);
+guint hass_cpu_pool_try_threads (guint n, int *failure);
 void hass_cpu_pool_enqueue (HassCpuPool *pool, void (*run) (gpointer data),
                             gpointer data);
 void hass_cpu_pool_parallel_for (HassCpuPool *pool, gsize n, gsize grain,

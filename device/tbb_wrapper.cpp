@@ -7,11 +7,11 @@
    Thread safety: any thread. */
 #include "tbb_wrapper.h"
 
+#include <algorithm>
 #include <atomic>
 #include <new>
 #include <optional>
 
-#include <tbb/blocked_range.h>
 #include <tbb/global_control.h>
 #include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
@@ -76,29 +76,50 @@ catch (...)
     return nullptr;
   }
 
+/* oneTBB throws when a thread that it wants cannot be made, after it has
+   queued the task; whichever of its threads there are will run it. */
 extern "C" void
 hass_tbb_arena_enqueue (HassTbbArena *arena, void (*run) (void *), void *data)
-{
-  arena->handed_over.fetch_add (1, std::memory_order_release);
-  arena->arena.enqueue ([arena, run, data] {
-    arena->handed_over.load (std::memory_order_acquire);
-    run (data);
-  });
-}
+try
+  {
+    arena->handed_over.fetch_add (1, std::memory_order_release);
+    arena->arena.enqueue ([arena, run, data] {
+      arena->handed_over.load (std::memory_order_acquire);
+      run (data);
+    });
+  }
+catch (...)
+  {
+  }
 
+/* Threads pull pieces from one counter, so that this thread can do what is
+   left when oneTBB has given up. */
 extern "C" void
-hass_tbb_arena_parallel_for (HassTbbArena *arena, size_t n, size_t grain,
+hass_tbb_arena_parallel_for (HassTbbArena *arena, unsigned n_threads, size_t n,
+                             size_t n_pieces,
                              void (*body) (size_t, size_t, void *), void *data)
 {
-  std::atomic<size_t> done{ 0 };
+  std::atomic<size_t> next{ 0 }, done{ 0 };
+  const size_t each = n / n_pieces, longer = n % n_pieces;
+  auto pull = [&] {
+    for (size_t i;
+         (i = next.fetch_add (1, std::memory_order_relaxed)) < n_pieces;)
+      body (i * each + std::min (i, longer), each + (i < longer), data);
+  };
   arena->handed_over.fetch_add (1, std::memory_order_release);
-  arena->arena.execute ([&] {
-    tbb::parallel_for (tbb::blocked_range<size_t> (0, n, grain ? grain : 1),
-                       [&] (const tbb::blocked_range<size_t> &r) {
-                         arena->handed_over.load (std::memory_order_acquire);
-                         body (r.begin (), r.size (), data);
-                         done.fetch_add (1, std::memory_order_release);
-                       });
-  });
+  try
+    {
+      arena->arena.execute ([&] {
+        tbb::parallel_for (0u, n_threads, [&] (unsigned) {
+          arena->handed_over.load (std::memory_order_acquire);
+          pull ();
+          done.fetch_add (1, std::memory_order_release);
+        });
+      });
+    }
+  catch (...)
+    {
+    }
+  pull ();
   done.load (std::memory_order_acquire);
 }

@@ -74,6 +74,7 @@ hass_live_devices (const HassFarm *farm, HassCpuPool **pool,
       if (!choose_cores (farm, &n_cores, error)
           || !(*pool = hass_cpu_pool_get (n_cores, error)))
         return FALSE;
+      n_cores = hass_cpu_pool_cores (*pool);
       (*devices)[n++] = (HassDeviceTraits){ .name = "cpu",
                                             .kind = HASS_DEVICE_CPU,
                                             .cores = n_cores,

@@ -455,6 +455,8 @@ static void
 set_up (HassJob *job, HassLive *live, HassCpuPool *pool)
 {
   live->pool = pool;
+  if (pool)
+    job->totals[job->cpu].message = hass_cpu_pool_problem (pool);
   live->n_helpers = job->n_cores > 0 ? job->n_cores - 1 : 0;
   live->has_proxies = job->n_devices > (job->cpu >= 0 ? 1 : 0);
   live->proxies_begin = live->n_helpers == 0 && live->has_proxies;

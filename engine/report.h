@@ -19,7 +19,8 @@ G_BEGIN_DECLS
  * @failures: bundles or runs of units that failed.
  * @lost: the device was given up.
  * @message: why it first failed, or, where it has not, why it was never
- *   started; or NULL.
+ *   started; of a CPU pool, why some of its threads could not be made, so
+ *   that it has fewer @cores than were asked for; or NULL.
  * @direct_bytes, @registered_bytes, @staged_bytes: how inputs reached it:
  *   straight from pinned memory, from pages pinned for the copy, through
  *   pinned staging; @constant_bytes: of the farm's constants.

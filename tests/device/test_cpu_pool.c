@@ -146,8 +146,7 @@ loops (void)
       for (guint i = 0; i < 10000; i++)
         wrong += l->seen[i] != 1;
       CU_ASSERT_EQUAL (wrong, 0);
-      /* oneTBB halves what is larger than the grain. */
-      CU_ASSERT_TRUE (l->smallest >= 32);
+      CU_ASSERT_TRUE (l->smallest >= 64);
       hass_cpu_pool_parallel_for (hass_cpu_pool_get (cores, NULL), 0, 0, body,
                                   l);
     }

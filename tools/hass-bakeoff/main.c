@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* hass-bakeoff: runs one's own program under several strategies, by turns,
    and says which is best. Exit status: 0, 1 when no strategy could be
-   measured, 2 when the options are wrong.
+   measured or the output cannot be written, 2 when the options are wrong.
    Thread safety: one thread. */
 #include <locale.h>
 #include <math.h>
@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "bakeoff.h"
+#include "device/cpu_pool.h"
+#include "tools/output.h"
 
 #define MOST_ROUNDS 100000
 #define LEAST_LIMIT 0.001
@@ -141,12 +143,20 @@ main (int argc, char **argv)
 {
   g_autoptr (GError) error = NULL;
   g_auto (GStrv) specs = NULL;
+  output_watch ();
   setlocale (LC_ALL, "");
   if (!parse (&argc, &argv, &error)
       || !(specs = bakeoff_specs (list ? list : "all", &error)))
     {
       fprintf (stderr, "hass-bakeoff: %s\n", error->message);
       return 2;
+    }
+  int failure;
+  if (hass_cpu_pool_try_threads (1, &failure) < 1)
+    {
+      fprintf (stderr, "hass-bakeoff: no thread can be made: %s\n",
+               g_strerror (failure));
+      return 1;
     }
   BakeoffOutcome o = { .program = argv,
                        .rounds = (guint)rounds,

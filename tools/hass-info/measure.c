@@ -350,7 +350,10 @@ info_measure_gpu (HassGpu *gpu, InfoLaunch launch_kernel,
                              .launch = launch_kernel,
                              .speed = speed } };
   *speed = (InfoSpeed){ .launch_is_kernel = launch_kernel != NULL };
-  g_thread_join (g_thread_new ("hass-info", measure, &m));
+  GThread *thread = g_thread_try_new ("hass-info", measure, &m, error);
+  if (!thread)
+    return FALSE;
+  g_thread_join (thread);
   if (m.error)
     g_propagate_error (error, m.error);
   return m.ok;
