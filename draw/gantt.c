@@ -358,5 +358,6 @@ draw_gantt_file (const char *trace_path, guint number, const char *svg_path,
   if (!trace)
     return FALSE;
   g_autofree char *svg = draw_gantt (trace, workload);
-  return g_file_set_contents (svg_path, svg, -1, error);
+  return g_file_set_contents_full (svg_path, svg, -1, G_FILE_SET_CONTENTS_NONE,
+                                   0666, error);
 }

@@ -26,7 +26,10 @@ note (gpointer data, const char *format, ...)
   g_string_append_vprintf (line, format, args);
   va_end (args);
   g_string_append_c (line, '\n');
-  fwrite (line->str, 1, line->len, job->explanation);
+  /* Line-buffered: this is where writing fails, if it does. */
+  if (fwrite (line->str, 1, line->len, job->explanation) != line->len
+      && job->explanation_failure == 0)
+    job->explanation_failure = errno;
 }
 
 static const char *
@@ -52,6 +55,8 @@ hass_explain_open (HassJob *job, GError **error)
                    g_strerror (errno));
       return FALSE;
     }
+  if (job->explanation != stderr)
+    setvbuf (job->explanation, NULL, _IOLBF, 0);
   job->env.note = note;
   job->env.note_data = job;
   return TRUE;
@@ -64,11 +69,11 @@ hass_explain_close (HassJob *job, GError **error)
   job->env.note = NULL;
   if (!file)
     return;
-  gboolean bad = ferror (file) != 0;
-  if (file != stderr)
-    bad |= fclose (file) != 0;
-  if (bad)
+  int failure = job->explanation_failure;
+  if (file != stderr && fclose (file) != 0 && failure == 0)
+    failure = errno;
+  if (failure != 0)
     g_set_error (error, HASS_ERROR, HASS_ERROR_IO,
-                 "explanation file '%s' could not be written whole",
-                 path_of (job));
+                 "explanation file '%s' could not be written whole: %s",
+                 path_of (job), g_strerror (failure));
 }

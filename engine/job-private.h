@@ -170,6 +170,7 @@ struct HassJob
   HassTrace *trace;        /* or NULL */
   HassRecorder *recorder;  /* or NULL */
   FILE *explanation;       /* or NULL */
+  int explanation_failure; /* errno of the first line not written, or 0 */
   gboolean dry, ordered;
   gint64 begin_ns, deadline_ns; /* 0: none */
   const char *platform_name;

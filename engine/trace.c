@@ -16,8 +16,9 @@ struct HassTrace
 {
   char *path;
   FILE *file;
-  pthread_mutex_t lock; /* text */
+  pthread_mutex_t lock; /* the rest */
   GString *text;
+  int failure; /* errno of the first write that failed, or 0 */
 };
 
 HassTrace *
@@ -42,7 +43,10 @@ hass_trace_open (const char *path, gboolean append, GError **error)
 static void
 write_out (HassTrace *trace)
 {
-  fwrite (trace->text->str, 1, trace->text->len, trace->file);
+  if (fwrite (trace->text->str, 1, trace->text->len, trace->file)
+          != trace->text->len
+      && trace->failure == 0)
+    trace->failure = errno;
   g_string_truncate (trace->text, 0);
 }
 
@@ -51,16 +55,18 @@ gboolean
 hass_trace_close (HassTrace *trace, GError **error)
 {
   write_out (trace);
-  gboolean bad = ferror (trace->file) != 0;
-  bad |= fclose (trace->file) != 0;
-  if (bad)
+  if (fclose (trace->file) != 0 && trace->failure == 0)
+    trace->failure = errno;
+  gboolean ok = trace->failure == 0;
+  if (!ok)
     g_set_error (error, HASS_ERROR, HASS_ERROR_IO,
-                 "trace file '%s' could not be written whole", trace->path);
+                 "trace file '%s' could not be written whole: %s", trace->path,
+                 g_strerror (trace->failure));
   pthread_mutex_destroy (&trace->lock);
   g_string_free (trace->text, TRUE);
   g_free (trace->path);
   g_free (trace);
-  return !bad;
+  return ok;
 }
 
 /* One line, given without its newline. */

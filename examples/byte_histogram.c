@@ -67,5 +67,10 @@ main (int argc, char **argv)
               g_ascii_isgraph (i) ? i : ' ', counts[i]);
   g_autofree char *table = hass_report_to_string (report);
   fputs (table, stderr);
+  if (fclose (stdout) != 0)
+    {
+      perror ("byte_histogram: standard output");
+      return 1;
+    }
   return 0;
 }

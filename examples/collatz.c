@@ -87,5 +87,10 @@ main (int argc, char **argv)
   g_autofree char *table = hass_report_to_string (report);
   printf ("%" G_GUINT64_FORMAT " takes %" G_GUINT64_FORMAT " steps\n%s",
           best.number, best.steps, table);
+  if (fclose (stdout) != 0)
+    {
+      perror ("collatz: standard output");
+      return 1;
+    }
   return 0;
 }

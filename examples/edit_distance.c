@@ -109,5 +109,10 @@ main (int argc, char **argv)
     }
   g_autofree char *table = hass_report_to_string (report);
   fputs (table, stdout);
+  if (ferror (stdout) || fclose (stdout) != 0)
+    {
+      perror ("edit_distance: standard output");
+      return 1;
+    }
   return 0;
 }

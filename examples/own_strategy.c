@@ -126,5 +126,10 @@ main (int argc, char **argv)
       printf ("%-18s %8.3f ms, efficiency %5.1f%%\n", compared[i],
               report->makespan_s * 1e3, 100 * report->efficiency);
     }
+  if (fclose (stdout) != 0)
+    {
+      perror ("own_strategy: standard output");
+      return 1;
+    }
   return 0;
 }

@@ -129,5 +129,10 @@ main (int argc, char **argv)
       }
   g_autofree char *table = report ? hass_report_to_string (report) : NULL;
   printf ("%" G_GUINT64_FORMAT " numbers sorted\n%s", n, table ? table : "");
+  if (fclose (stdout) != 0)
+    {
+      perror ("quicksort: standard output");
+      return 1;
+    }
   return 0;
 }

@@ -73,5 +73,10 @@ main (int argc, char **argv)
   if (ok)
     printf ("%zu bytes have %" G_GUINT64_FORMAT " bits set\n", n, bits);
   hass_free (bytes);
+  if (fclose (stdout) != 0)
+    {
+      perror ("bit_count: standard output");
+      return 1;
+    }
   return ok ? 0 : 1;
 }

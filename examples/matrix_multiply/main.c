@@ -125,5 +125,10 @@ main (int argc, char **argv)
   matrix_options_clear (&o);
   if (error)
     fprintf (stderr, "matrix_multiply: %s\n", error->message);
+  if (fclose (stdout) != 0)
+    {
+      perror ("matrix_multiply: standard output");
+      status = FAILED;
+    }
   return status;
 }

@@ -121,9 +121,9 @@ main (int argc, char **argv)
     status = 1;
   if (error)
     fprintf (stderr, "monte_carlo: %s\n", error->message);
-  if (fflush (stdout) != 0 && status == 0)
+  if (fclose (stdout) != 0)
     {
-      fprintf (stderr, "monte_carlo: write error\n");
+      perror ("monte_carlo: standard output");
       status = 1;
     }
   monte_carlo_options_clear (&options);

@@ -2,6 +2,7 @@
 /* main.c: string_search, a search for fixed strings on all cores and GPUs,
    with the output of grep -rF.
    Thread safety: single-threaded; the farms are not. */
+#include <errno.h>
 #include <langinfo.h>
 #include <locale.h>
 #include <stdio.h>
@@ -32,6 +33,22 @@ search_all (Search *search, GError **error)
   return ok;
 }
 
+/* FALSE: not all of it was written; @failure: the errno of an earlier write
+   that failed, or 0. */
+static gboolean
+close_output (int failure)
+{
+  gboolean lost = ferror (stdout) != 0;
+  errno = 0;
+  if (fclose (stdout) == 0 && !lost)
+    return TRUE;
+  fprintf (stderr, "string_search: write error: %s\n",
+           g_strerror (failure != 0 ? failure
+                       : errno != 0 ? errno
+                                    : EIO));
+  return FALSE;
+}
+
 static int
 run (const Options *options)
 {
@@ -56,11 +73,7 @@ run (const Options *options)
                     .output = stdout };
   gboolean ok = search_all (&search, &error);
   terminal_free (search.terminal);
-  if (fflush (stdout) != 0 || search.write_error)
-    {
-      fprintf (stderr, "string_search: write error\n");
-      ok = FALSE;
-    }
+  ok &= close_output (search.write_error);
   if (error)
     fprintf (stderr, "string_search: %s\n", error->message);
   if (options->report && search.total)
@@ -87,7 +100,7 @@ main (int argc, char **argv)
       status = run (&options);
       break;
     case OPTIONS_SHOWN:
-      status = FOUND;
+      status = close_output (0) ? FOUND : TROUBLE;
       break;
     case OPTIONS_WRONG:
       break;

@@ -3,6 +3,7 @@
    Thread safety: see search.h. */
 #include "search.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -51,8 +52,9 @@ search_write (Search *search, const char *text, gsize length)
   if (length == 0)
     return;
   terminal_hide (search->terminal);
-  if (fwrite (text, 1, length, search->output) != length)
-    search->write_error = TRUE;
+  if (fwrite (text, 1, length, search->output) != length
+      && search->write_error == 0)
+    search->write_error = errno;
 }
 
 /* A line to stderr, after all output so far. */

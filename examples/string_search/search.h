@@ -35,7 +35,7 @@ typedef struct
   FILE *output;
   guint64 n_lines; /* selected */
   gboolean failed; /* something could not be read */
-  gboolean write_error;
+  int write_error; /* errno of the first output that was lost, or 0 */
 } Search;
 
 /* Both return FALSE when the farm failed. */

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "draw/gantt.h"
+#include "tools/output.h"
 
 static char *title;
 static gint farm;
@@ -23,6 +24,7 @@ main (int argc, char **argv)
   g_autoptr (GError) error = NULL;
   g_autoptr (GOptionContext) context
       = g_option_context_new ("TRACE.jsonl OUT.svg");
+  output_watch ();
   setlocale (LC_ALL, "");
   g_option_context_set_summary (
       context, "Draws the Gantt chart of a run, from the trace that any "

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* hass-info: the devices of this machine as hass sees them, and how fast they
-   and their links are. Exit status: 0, 1 when a GPU or the profile store
-   failed, 2 when the options or the environment are wrong.
+   and their links are. Exit status: 0, 1 when a GPU, the profile store or
+   the output failed, 2 when the options or the environment are wrong.
    Thread safety: one thread. */
 #include <locale.h>
 #include <stdio.h>
@@ -9,6 +9,7 @@
 #include "engine/environment.h"
 #include "hass/profile.h"
 #include "info.h"
+#include "tools/output.h"
 
 /* In empty.cu, where there is nvcc. */
 int info_launch_empty (gpointer stream) __attribute__ ((weak));
@@ -102,6 +103,7 @@ int
 main (int argc, char **argv)
 {
   g_autoptr (GError) error = NULL;
+  output_watch ();
   setlocale (LC_ALL, "");
   if (!parse (argc, argv, &error) || !hass_environment_check (&error))
     {

@@ -46,7 +46,8 @@ sim_draw_gantt (GPtrArray *results, const char *path, GError **error)
   g_free (trace->strategy);
   trace->strategy = g_strdup (r->strategy); /* with its parameters */
   g_autofree char *svg = draw_gantt (trace, NULL);
-  return g_file_set_contents (path, svg, -1, error);
+  return g_file_set_contents_full (path, svg, -1, G_FILE_SET_CONTENTS_NONE,
+                                   0666, error);
 }
 
 /* -- Plots -------------------------------------------------------------- */
@@ -158,5 +159,6 @@ sim_draw_plot (GPtrArray *results, const char *path, GError **error)
   plots[0].n_points = r->of->rounds;
   plots[1].title = second;
   g_autofree char *svg = draw_plots (plots, G_N_ELEMENTS (plots));
-  return g_file_set_contents (path, svg, -1, error);
+  return g_file_set_contents_full (path, svg, -1, G_FILE_SET_CONTENTS_NONE,
+                                   0666, error);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* hass-sim: runs modelled workloads on modelled machines under any strategy,
-   in virtual time. Exit status: 0, 1 when a strategy failed, 2 when options
-   or files are wrong.
+   in virtual time. Exit status: 0, 1 when a strategy failed or the output
+   cannot be written, 2 when options or files are wrong.
    Thread safety: one thread. */
 #include <locale.h>
 #include <stdio.h>
@@ -11,6 +11,7 @@
 #include "engine/environment.h"
 #include "replay_command.h"
 #include "summary.h"
+#include "tools/output.h"
 
 #define ROUNDS 20
 
@@ -290,6 +291,7 @@ main (int argc, char **argv)
 {
   g_autoptr (GError) error = NULL;
   Bench b = { .head = TRUE };
+  output_watch ();
   setlocale (LC_ALL, "");
   if (!parse (argc, argv, &b, &error) || !hass_environment_check (&error))
     {
