@@ -377,7 +377,7 @@ check-format: $(STAGED)
 # search gigabytes.
 THREAD_SUITES = $(foreach s,$(shell $(TESTS) --list | sed 's/:.*//' | sort -u \
 	| grep -vE '$(NOT_UNDER_THREAD)'),--suite $(s))
-NOT_UNDER_THREAD := ^(output|against_grep|gpu_search|matcher|line_scan|grep_rules|model|examples|monte_carlo_program|hass_info|guide|gpu_apps|bakeoff|sim_)
+NOT_UNDER_THREAD := ^(output|mapped_file|against_grep|gpu_search|matcher|line_scan|grep_rules|model|examples|monte_carlo_program|hass_info|guide|gpu_apps|bakeoff|sim_)
 check-main: all tests bench-apps
 	$(Q)TEST_BUILD=$(abspath $(BUILD)) TSAN_OPTIONS="$(TSAN_OPTIONS) halt_on_error=1" \
 	  $(TESTS) $(if $(findstring thread,$(SAN)),$(THREAD_SUITES))

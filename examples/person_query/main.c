@@ -104,7 +104,8 @@ ask (const PersonTable *table, const PersonOptions *o, Taker *t,
       query.take = take;
       query.take_data = t;
     }
-  gboolean ok = person_query_run (&query, n_found, &report, error);
+  gboolean ok = person_query_run (&query, n_found, &report, error)
+                && person_table_whole (table, o->table, error);
   if (ok && o->count)
     g_string_append_printf (output.text, "%" G_GUINT64_FORMAT "\n", *n_found);
   /* Of two errors the first is the cause. */

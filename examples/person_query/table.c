@@ -7,6 +7,7 @@
    none.
 
    Thread safety: table.h. */
+#include "../mapped_file.h"
 #include "table.h"
 
 #include <errno.h>
@@ -164,6 +165,7 @@ map (PersonTable *table, int fd, const char *path, GError **error)
   gpointer mapped = mmap (NULL, bytes, PROT_READ, MAP_PRIVATE, fd, 0);
   if (mapped == MAP_FAILED)
     return broken (error, path, "%s", g_strerror (errno));
+  mapped_file_guard (mapped, bytes);
   table->mapped = mapped;
   table->mapped_bytes = bytes;
   const Header *header = mapped;
@@ -183,6 +185,14 @@ person_table_open (const char *path, GError **error)
   if (fd >= 0)
     close (fd);
   return ok ? g_steal_pointer (&table) : NULL;
+}
+
+gboolean
+person_table_whole (const PersonTable *table, const char *path, GError **error)
+{
+  if (!table->mapped || !mapped_file_shrank ())
+    return TRUE;
+  return broken (error, path, "truncated, or not readable, while it was asked");
 }
 
 void
@@ -228,7 +238,10 @@ person_table_free (PersonTable *table)
   if (!table)
     return;
   if (table->mapped)
-    munmap (table->mapped, table->mapped_bytes);
+    {
+      mapped_file_leave ();
+      munmap (table->mapped, table->mapped_bytes);
+    }
   else
     hass_free ((gpointer)table->persons);
   g_free (table);

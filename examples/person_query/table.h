@@ -44,6 +44,12 @@ gboolean person_table_write (const char *path, gsize n_persons, guint64 seed,
 /* Maps a file. NULL with HASS_ERROR_IO, which names what is wrong. */
 PersonTable *person_table_open (const char *path, GError **error);
 
+/* Whether what was read of it so far stood in its file. FALSE with
+   HASS_ERROR_IO: the file has been truncated, or its disk failed, since it was
+   opened, and some rows were read as zeros. */
+gboolean person_table_whole (const PersonTable *table, const char *path,
+                             GError **error);
+
 /* Has the rows of a mapped table read from the disk soon. */
 void person_table_prefetch (const PersonTable *table, gsize first, gsize n);
 

@@ -28,6 +28,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../mapped_file.h"
 #include "binary.h"
 #include "offload.h"
 
@@ -118,7 +119,8 @@ work (const HassBlock *block, HassWorker *worker, gpointer user_data,
   LineBuffer lines = { 0 };
   gsize end = block->first + block->count, next;
   (void)error;
-  for (gsize first = block->first; first < end; first = next)
+  for (gsize first = block->first; first < end && !mapped_file_shrank ();
+       first = next)
     {
       next = MIN (first + large->block_bytes, end);
       if (!scan (large, first, next, &lines)
@@ -185,7 +187,8 @@ print (Large *large, const LineBlock *block)
       |= format_block (&large->search->format, large->name, large->base, block,
                        large->newlines, large->limit, large->out);
   large->newlines += block->n_newlines;
-  search_write (large->search, large->out->str, large->out->len);
+  if (!mapped_file_shrank ()) /* else lines may be of zeros */
+    search_write (large->search, large->out->str, large->out->len);
 }
 
 /* Prints held blocks whose fate is decided; all of them at the end. */
@@ -260,22 +263,36 @@ map (Large *large, const FileItem *item)
   if (base == MAP_FAILED)
     return FALSE;
   madvise (base, large->size, MADV_HUGEPAGE);
+  mapped_file_guard (base, large->size);
   large->base = base;
   return TRUE;
 }
 
+/* Prints the rest. Of a file that was truncated meanwhile the lines that were
+   found are so; a count of some of them is wrong, and what stands behind them
+   is not known to be binary. */
 static void
 finish (Large *large)
 {
   Search *search = large->search;
-  if (search->options->count)
+  gboolean shrank = mapped_file_shrank ();
+  if (search->options->count && !shrank)
     {
       g_string_truncate (large->out, 0);
       format_count (large->name, large->n_lines, large->out);
       search_write (search, large->out->str, large->out->len);
     }
   print_held (large, TRUE);
-  if (large->left_out)
+  if (shrank)
+    {
+      g_string_printf (large->out,
+                       "string_search: %s: truncated, or not readable, while "
+                       "it was searched\n",
+                       large->path);
+      search_complain (search, large->out->str);
+      search->failed = TRUE;
+    }
+  else if (large->left_out)
     {
       g_string_truncate (large->out, 0);
       format_binary_message ("string_search", large->path, large->out);
@@ -357,7 +374,10 @@ search_large_file (Search *search, const FileItem *item, gboolean with_name,
         finish (&large);
     }
   if (large.base)
-    munmap ((void *)large.base, large.size);
+    {
+      mapped_file_leave ();
+      munmap ((void *)large.base, large.size);
+    }
   if (large.fd >= 0)
     close (large.fd);
   g_queue_clear_full (&large.held, g_free);
