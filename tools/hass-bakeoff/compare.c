@@ -1,19 +1,58 @@
 /* SPDX-License-Identifier: MIT */
-/* compare.c: who is best, and how sure that is.
+/* compare.c: which strategy is best, and how sure that is.
 
    DESIGN. Times of the same round are compared, so that what slows a machine
-   for a while falls on all. The best has the lowest median; since it was
-   chosen by the same runs, the intervals allow for all pairs of strategies
-   that might have been compared.
+   for a while falls on all: strategies are ranked by the medians of the rounds'
+   ratios, not by their own medians. The best is the one whose ratio to every
+   other is at most 1; where ratios go in a circle, the one whose largest ratio
+   is the least. Since it was chosen by the same runs, the intervals allow for
+   all pairs of strategies that might have been compared.
 
    Thread safety: one thread. */
 #include "bakeoff.h"
 
+/* The best has 1, and comes first where a circle gives others less. */
 static gint
-by_median (gconstpointer a, gconstpointer b)
+by_ratio (gconstpointer a, gconstpointer b, gpointer best)
 {
   const BakeoffRank *x = a, *y = b;
-  return (x->median_s > y->median_s) - (x->median_s < y->median_s);
+  if ((x->entry == best) != (y->entry == best))
+    return x->entry == best ? -1 : 1;
+  return (x->to_best.median > y->to_best.median)
+         - (x->to_best.median < y->to_best.median);
+}
+
+/* The largest of its ratios to the others. */
+static double
+worst_ratio (const GArray *ranks, guint i, guint rounds)
+{
+  const BakeoffRank *rank = &g_array_index (ranks, BakeoffRank, i);
+  double worst = 0;
+  for (guint k = 0; k < ranks->len; k++)
+    if (k != i)
+      worst = MAX (worst,
+                   bakeoff_ratio (rank->times,
+                                  g_array_index (ranks, BakeoffRank, k).times,
+                                  rounds, 1)
+                       .median);
+  return worst;
+}
+
+static const BakeoffRank *
+find_best (const GArray *ranks, guint rounds)
+{
+  guint best = 0;
+  double least = G_MAXDOUBLE;
+  for (guint i = 0; i < ranks->len; i++)
+    {
+      double worst = worst_ratio (ranks, i, rounds);
+      if (worst < least)
+        {
+          least = worst;
+          best = i;
+        }
+    }
+  return &g_array_index (ranks, BakeoffRank, best);
 }
 
 static gboolean
@@ -53,17 +92,21 @@ bakeoff_compare (BakeoffOutcome *o)
                            .to_best = { 1, 1, 1, TRUE } };
       g_array_append_val (o->ranks, rank);
     }
-  g_array_sort (o->ranks, by_median);
   guint m = o->ranks->len;
+  if (m == 0)
+    return;
   o->chance = m > 1 ? 0.05 / (m * (m - 1) / 2.) : 0.05;
-  for (guint i = 1; i < m; i++)
+  const BakeoffRank *best = find_best (o->ranks, o->rounds);
+  for (guint i = 0; i < m; i++)
     {
       BakeoffRank *rank = &g_array_index (o->ranks, BakeoffRank, i);
-      const BakeoffRank *best = &g_array_index (o->ranks, BakeoffRank, 0);
+      if (rank == best)
+        continue;
       rank->to_best
           = bakeoff_ratio (rank->times, best->times, o->rounds, o->chance);
       rank->tied = !rank->to_best.known
                    || (rank->to_best.low <= 1 && rank->to_best.high >= 1);
       o->n_tied += rank->tied;
     }
+  g_array_sort_with_data (o->ranks, by_ratio, (gpointer)best->entry);
 }

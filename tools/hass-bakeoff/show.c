@@ -127,7 +127,9 @@ append_verdict (GString *out, const BakeoffOutcome *o)
   else
     {
       g_string_append_printf (
-          out, "\n%s has the lowest median, but within the noise (*) lie ",
+          out,
+          "\n%s is the fastest round by round, but within the noise (*) "
+          "lie ",
           best);
       append_tied (out, o);
       g_string_append (out, ".\n");
