@@ -23,7 +23,8 @@ G_BEGIN_DECLS
 /**
  * HassProfileEntry: one device in one farm on one machine.
  * @machine: host name, CPU model and number of CPUs.
- * @farm, @kind, @cost: the farm; its cost class says what work is.
+ * @farm: "program/farm", the name of the program's file and the farm's.
+ * @kind, @cost: of the farm; its cost class says what work is.
  * @device: "cpu", "gpu0", ...
  * @model: what the device is, with its number of cores.
  * @work_per_ns: [@n_samples], the oldest first; work per busy time of a run.

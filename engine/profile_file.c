@@ -164,14 +164,17 @@ hass_profile_file_write (const char *path, const GPtrArray *lines,
   return FALSE;
 }
 
-/* Makes the folder and takes the lock, which closing the descriptor gives
-   back. -1 without an error: others have held it for too long. */
+/* Takes the lock, which closing the descriptor gives back. -1 without an
+   error: others have held it for too long. The user's own cache is made where
+   it is not there; the folder of a file that HASS_PROFILE names is not, as it
+   may be misspelt. */
 int
 hass_profile_file_lock (const char *path, GError **error)
 {
   g_autofree char *folder = g_path_get_dirname (path);
   g_autofree char *lock = g_strconcat (path, ".lock", NULL);
-  g_mkdir_with_parents (folder, 0700);
+  if (g_str_has_prefix (folder, g_get_user_cache_dir ()))
+    g_mkdir_with_parents (folder, 0700);
   int fd = open (lock, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (fd < 0)
     {

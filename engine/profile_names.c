@@ -4,6 +4,7 @@
    Thread safety: any thread, while nobody changes the environment. */
 #include "profile-private.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -60,6 +61,15 @@ hass_profile_machine (void)
   return machine;
 }
 
+/* Farms of different programs may have the same name. A program is known by
+   the name of its file, so that it is the same when it has been built again. */
+static char *
+key_of (const char *farm_name)
+{
+  return g_strdup_printf ("%.*s/%s", MAX_NAME, program_invocation_short_name,
+                          farm_name);
+}
+
 /* An entry for the device, without samples. */
 HassProfileEntry *
 hass_profile_entry_new (const HassStrategyEnv *env, guint device)
@@ -67,7 +77,7 @@ hass_profile_entry_new (const HassStrategyEnv *env, guint device)
   const HassDeviceTraits *t = &env->devices[device];
   HassProfileEntry *e = g_new0 (HassProfileEntry, 1);
   e->machine = g_strdup (hass_profile_machine ());
-  e->farm = g_strdup (env->farm_name);
+  e->farm = key_of (env->farm_name);
   e->kind = env->farm;
   e->cost = env->cost;
   e->device = g_strndup (t->name, MAX_NAME);

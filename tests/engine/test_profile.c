@@ -128,7 +128,7 @@ round_trip (void)
   CU_ASSERT_EQUAL_FATAL (list->len, 2);
   const HassProfileEntry *e = list->pdata[1];
   CU_ASSERT_STRING_EQUAL (e->machine, hass_profile_machine ());
-  CU_ASSERT_STRING_EQUAL (e->farm, "search");
+  CU_ASSERT_STRING_EQUAL (e->farm, "hass-tests/search");
   CU_ASSERT_EQUAL (e->kind, HASS_FARM_PARTITION);
   CU_ASSERT_EQUAL (e->cost, HASS_COST_EQUAL);
   CU_ASSERT_STRING_EQUAL (e->device, "gpu0");
@@ -202,7 +202,7 @@ keys_differ (void)
   CU_ASSERT_EQUAL_FATAL (list->len, G_N_ELEMENTS (env));
   const HassProfileEntry *before_last = list->pdata[4], *last = list->pdata[5];
   CU_ASSERT_STRING_EQUAL (before_last->device, "gpu1");
-  CU_ASSERT_STRING_EQUAL (last->farm, "sort");
+  CU_ASSERT_STRING_EQUAL (last->farm, "hass-tests/sort");
   /* A pool of more cores is another, faster device. */
   CU_ASSERT_TRUE (tell (&search, 4, 0));
   CU_ASSERT_EQUAL (known (&search, 0).runs, 1);
@@ -587,6 +587,38 @@ unwritable (void)
   end ();
 }
 
+/* A folder that is misspelt is not made. */
+static void
+missing_folder (void)
+{
+  begin ();
+  g_autofree char *absent = g_build_filename (folder, "absent", NULL);
+  g_autofree char *below = g_build_filename (absent, "store.txt", NULL);
+  g_setenv ("HASS_PROFILE", below, TRUE);
+  CU_ASSERT_FALSE (tell (&search, 1, 1));
+  CU_ASSERT_PTR_NOT_NULL (strstr (warnings->str, below));
+  CU_ASSERT_FALSE (g_file_test (absent, G_FILE_TEST_EXISTS));
+  end ();
+}
+
+/* Programs that name a farm alike do not share what they know of it. */
+static void
+programs_differ (void)
+{
+  begin ();
+  char *own = program_invocation_short_name;
+  CU_ASSERT_TRUE (tell (&search, 1, 1));
+  program_invocation_short_name = (char *)"another";
+  CU_ASSERT_TRUE (tell (&search, 1, 1));
+  program_invocation_short_name = own;
+  CU_ASSERT_EQUAL (known (&search, 1).runs, 1);
+  g_autoptr (GPtrArray) list = hass_profile_list (NULL);
+  CU_ASSERT_EQUAL_FATAL (list->len, 4);
+  const HassProfileEntry *e = list->pdata[0];
+  CU_ASSERT_STRING_EQUAL (e->farm, "another/search");
+  end ();
+}
+
 /* Whoever holds the lock for ever costs a moment and one sample. */
 static void
 held_lock (void)
@@ -702,7 +734,9 @@ threads (void)
 static GPid
 spawn (const char *role, const char *cache)
 {
-  const char *argv[] = { "/proc/self/exe", "--suite", "profile_child", NULL };
+  /* Under its own name, which belongs to the keys. */
+  g_autofree char *self = g_file_read_link ("/proc/self/exe", NULL);
+  const char *argv[] = { self, "--suite", "profile_child", NULL };
   g_auto (GStrv) env = g_get_environ ();
   GPid pid = 0;
   env = g_environ_setenv (env, "TEST_PROFILE", role, TRUE);
@@ -791,7 +825,11 @@ child (void)
 }
 
 HASS_TEST_SUITE (
-    profile, { "what is stored is read back", round_trip },
+    profile,
+    { "the folder of a file that HASS_PROFILE names is not made",
+      missing_folder },
+    { "programs tell entries apart", programs_differ },
+    { "what is stored is read back", round_trip },
     { "any farm name will do", strange_names },
     { "farm, kind, cost class, device and model tell entries apart",
       keys_differ },

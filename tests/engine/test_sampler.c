@@ -458,7 +458,7 @@ next_farm (void)
   g_autoptr (GPtrArray) list = hass_profile_list (NULL);
   CU_ASSERT_EQUAL_FATAL (list->len, 4);
   const HassProfileEntry *e = list->pdata[2];
-  CU_ASSERT_STRING_EQUAL (e->farm, "sleeper");
+  CU_ASSERT_STRING_EQUAL (e->farm, "hass-tests/sleeper");
   CU_ASSERT_STRING_EQUAL (e->device, "cpu");
   /* Counters of cores that are at work are not read at one instant. */
   CU_ASSERT_TRUE (e->unit_work > 0.8 && e->unit_work < 1.2);
