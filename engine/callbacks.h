@@ -272,8 +272,9 @@ typedef void (*HassProgressFunc) (const HassProgressInfo *info,
  * HassRunOptions: how a farm runs; zero is the sensible default everywhere.
  * @strategy: "name" or "name:key=value,..."; NULL: HASS_STRATEGY, else the
  *   default of the farm's kind and cost class.
- * @platform: platform file, runs the farm on a modelled machine in virtual
- *   time; NULL: HASS_PLATFORM, else the real machine.
+ * @platform: platform file, or the name of one that is shipped ("thesis"):
+ *   runs the farm on that modelled machine in virtual time; NULL:
+ *   HASS_PLATFORM, else the real machine.
  * @dry: virtual time only: the workers are not called.
  * @seed: for the modelled noise.
  * @n_cores: so many cores of the real machine; 0: HASS_NCPU, else what the

@@ -5,6 +5,7 @@
 #include "live-private.h"
 #include "device/gpus-private.h"
 #include "device/model.h"
+#include "device/shipped-private.h"
 #include "environment.h"
 #include "report-private.h"
 
@@ -117,7 +118,9 @@ run_where (const HassFarm *farm, HassReport **report, GError **error)
     platform = g_getenv ("HASS_PLATFORM");
   if (!platform || !*platform)
     return hass_live_run (farm, report, error);
-  HassPlatform *model = hass_platform_load (platform, farm->name, error);
+  g_autofree char *path = hass_shipped_find ("platforms", platform, error);
+  HassPlatform *model
+      = path ? hass_platform_load (path, farm->name, error) : NULL;
   if (!model)
     return FALSE;
   gboolean ok = hass_virtual_run (farm, model, report, error);

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "device/shipped-private.h"
 #include "hass/error.h"
 #include "hass_test.h"
 #include "tests/engine/trial.h"
@@ -121,7 +122,8 @@ unknown_names (void)
   for (guint i = 0; i < G_N_ELEMENTS (kinds); i++)
     {
       g_autoptr (GError) error = NULL;
-      CU_ASSERT_PTR_NULL (sim_find (kinds[i].kind, "nonsense", &error));
+      CU_ASSERT_PTR_NULL (
+          hass_shipped_find (kinds[i].kind, "nonsense", &error));
       CU_ASSERT_PTR_NOT_NULL (error && strstr (error->message, "nonsense"));
       CU_ASSERT_PTR_NOT_NULL (error
                               && strstr (error->message, kinds[i].listed));
@@ -140,15 +142,15 @@ static void
 shipped_files (void)
 {
   g_auto (GStrv) suites = sim_suite_names ();
-  g_auto (GStrv) workloads = sim_names ("workloads");
-  g_auto (GStrv) platforms = sim_names ("platforms");
+  g_auto (GStrv) workloads = hass_shipped_names ("workloads");
+  g_auto (GStrv) platforms = hass_shipped_names ("platforms");
   g_autoptr (GHashTable) used
       = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   CU_ASSERT_TRUE (g_strv_length (suites) >= 7);
   CU_ASSERT_TRUE (g_strv_length (workloads) >= 50);
   for (char **p = platforms; *p; p++)
     {
-      g_autofree char *path = sim_find ("platforms", *p, NULL);
+      g_autofree char *path = hass_shipped_find ("platforms", *p, NULL);
       g_autoptr (GError) error = NULL;
       HassPlatform *platform = hass_platform_load (path, "x", &error);
       CU_ASSERT_PTR_NOT_NULL (platform);
@@ -165,7 +167,8 @@ shipped_files (void)
         {
           g_auto (GStrv) part = g_strsplit (*m, "@", 2);
           g_autoptr (GError) error = NULL;
-          g_autofree char *path = sim_find ("workloads", part[0], &error);
+          g_autofree char *path
+              = hass_shipped_find ("workloads", part[0], &error);
           SimWorkload *w = path ? sim_workload_load (path, &error) : NULL;
           CU_ASSERT_PTR_NOT_NULL (w);
           if (error)

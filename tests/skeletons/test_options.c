@@ -243,6 +243,20 @@ number_of_cores (void)
   g_unsetenv ("HASS_NCPU");
 }
 
+/* The program that tests lies in the source tree, whose doc has them. */
+static void
+platform_names (void)
+{
+  HassDataFarm f = good_farm ();
+  g_autoptr (HassReport) report = NULL;
+  g_setenv ("HASS_PLATFORM", "thesis", TRUE);
+  CU_ASSERT_TRUE_FATAL (hass_data_farm_combine (&f, &report, NULL));
+  CU_ASSERT_STRING_EQUAL (report->platform, "thesis");
+  g_setenv ("HASS_PLATFORM", "thesis ", TRUE);
+  CU_ASSERT_TRUE (fails_with (&f, HASS_ERROR_INVALID, "known are box, cap"));
+  g_unsetenv ("HASS_PLATFORM");
+}
+
 static void
 platforms (void)
 {
@@ -306,6 +320,7 @@ HASS_TEST_SUITE (
       strategies_by_name },
     { "HASS_NCPU must be a number of cores; options win", number_of_cores },
     { "HASS_PLATFORM is the default; options win", platforms },
+    { "a shipped platform is known by its name", platform_names },
     { "an unknown HASS_ variable is warned of", unknown_variable })
 
 HASS_TEST_SUITE (environment,

@@ -8,17 +8,18 @@
 #include <string.h>
 
 #include "device/key_file-private.h"
+#include "device/shipped-private.h"
 #include "hass/error.h"
 #include "hass/strategy.h"
 
 static void
 list_files (const char *kind, const char *group)
 {
-  g_auto (GStrv) names = sim_names (kind);
+  g_auto (GStrv) names = hass_shipped_names (kind);
   printf ("\n%s:\n", kind);
   for (char **n = names; *n; n++)
     {
-      g_autofree char *path = sim_find (kind, *n, NULL);
+      g_autofree char *path = hass_shipped_find (kind, *n, NULL);
       HassKeyFile k;
       g_autofree char *source = NULL;
       if (path && hass_key_file_open (&k, kind, path, NULL))

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "device/shipped-private.h"
 #include "hass/error.h"
 #include "engine/environment.h"
 #include "replay_command.h"
@@ -273,7 +274,7 @@ static gboolean
 run_replay (Bench *b, GError **error)
 {
   g_autofree char *path
-      = platform ? sim_find ("platforms", platform, error) : NULL;
+      = platform ? hass_shipped_find ("platforms", platform, error) : NULL;
   SimReplay s = { .path = replay,
                   .farm = (guint)replay_farm,
                   .platform = path,

@@ -68,16 +68,11 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (SimWorkload, sim_workload_free)
 
 /* -- Files by name ------------------------------------------------------ */
 
-/* "platforms", "workloads": the path of a file of that kind, by path or by
-   name. NULL with an error that lists the known names. */
-char *sim_find (const char *kind, const char *name, GError **error);
 /* Loads a workload and a machine, its own where @platform is NULL, both by name
    or file; free them with sim_workload_free and hass_platform_free, or give
    them to sim_case_new. */
 gboolean sim_load (const char *workload, const char *platform, SimWorkload **w,
                    HassPlatform **p, GError **error);
-/* Names, sorted; free with g_strfreev(). Empty where there is no folder. */
-char **sim_names (const char *kind);
 /* The workloads of a suite, "workload" or "workload@platform"; g_strfreev. */
 char **sim_suite (const char *name, GError **error);
 char **sim_suite_names (void);
