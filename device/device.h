@@ -251,6 +251,10 @@ typedef struct _HassDevice HassDevice;
 
 /**
  * HassDeviceOps: one kind of device.
+ * @struct_size: sizeof (HassDeviceOps). A table may end after @close; what is
+ *   behind its end is NULL. A farm refuses one that is shorter, and one of a
+ *   later version with ops that this library does not know, with
+ *   HASS_ERROR_INVALID.
  * @describe: fills in traits; the name lives as long as the device.
  * @open: makes the device ready for a farm, copies its constants. May take
  *   long, and the farm's end waits for it, unless it returns FALSE with

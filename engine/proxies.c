@@ -56,7 +56,7 @@ open_device (HassProxy *p)
   job->devices[p->d].opening_ns = takes;
   job->devices[p->d].opens_at_ns = begin + takes;
   pthread_mutex_unlock (&job->decision);
-  gboolean ok = p->device->ops->open (p->device, &p->farm, &error);
+  gboolean ok = p->ops.open (p->device, &p->farm, &error);
   pthread_mutex_lock (&job->decision);
   record_opening_locked (p, begin, ok);
   job->devices[p->d].opening = !ok;
@@ -99,17 +99,15 @@ static void
 run (gpointer data)
 {
   HassProxy *p = data;
-  const HassDeviceOps *ops = p->device->ops;
   gint64 begin = hass_live_now (p->job);
   if (!hass_proxy_is_needed (p))
     leave_closed (p, begin);
   else if (open_device (p))
     {
       hass_proxy_serve (p);
-      ops->close (p->device);
-      if (ops->struct_size > G_STRUCT_OFFSET (HassDeviceOps, transfers)
-          && ops->transfers)
-        ops->transfers (p->device, &p->job->totals[p->d].transfers);
+      p->ops.close (p->device);
+      if (p->ops.transfers)
+        p->ops.transfers (p->device, &p->job->totals[p->d].transfers);
     }
   proxy_free (p);
 }
@@ -153,6 +151,11 @@ start_one (HassJob *job, HassLive *live, guint d, GError **error)
 {
   const HassDeviceTraits *traits = &job->devices[d];
   HassProxy *p = g_new0 (HassProxy, 1);
+  if (!hass_device_ops_read (&p->ops, job->gpus[d], error))
+    {
+      g_free (p);
+      return FALSE;
+    }
   describe_farm (job, &p->farm);
   p->farm.unwanted = live->unwanted;
   p->job = job;

@@ -152,7 +152,8 @@ typedef struct
 
 /**
  * HassStrategyOps: one strategy. Optional ops may be NULL.
- * @struct_size: sizeof (HassStrategyOps).
+ * @struct_size: sizeof (HassStrategyOps). A table may end after @grant; what
+ *   is behind its end is NULL.
  * @name: lower case, "hass-ce".
  * @summary: one line; @source: paper and section, or NULL.
  * @farms: the kinds it serves, or HASS_FARM_ANY.
@@ -194,10 +195,13 @@ typedef struct
 
 /**
  * hass_strategy_register:
- * @ops: must stay valid for the life of the process.
+ * @ops: copied; what it points to must stay valid for the life of the
+ *   process.
  *
  * Makes a strategy known by name. Fails with HASS_ERROR_STRATEGY when the
- * name is taken or malformed or a required op is missing. Any thread.
+ * name is taken or malformed or a required op is missing, with
+ * HASS_ERROR_INVALID when the table is too short or, being of a later
+ * version, has ops that this library does not know. Any thread.
  */
 gboolean hass_strategy_register (const HassStrategyOps *ops, GError **error);
 

@@ -13,7 +13,10 @@ G_BEGIN_DECLS
 /**
  * HassDataFarm: a data farm; start from HASS_DATA_FARM_INIT, zero is the
  * default everywhere.
- * @struct_size: set by HASS_DATA_FARM_INIT.
+ * @struct_size: set by HASS_DATA_FARM_INIT. A struct may end after
+ *   @cpu_worker; what is behind its end is zero. A shorter one, and one of a
+ *   later version that sets what this library does not know, is
+ *   HASS_ERROR_INVALID.
  * @name: in messages, reports and profiles; NULL: "farm".
  * @user_data: given to every callback.
  * @generate: emits the loads; or

@@ -5,6 +5,7 @@
 #include "hass/function_farm.h"
 
 #include "normalise-private.h"
+#include "pool/struct_size.h"
 
 /* A task whose functions are both NULL is refused where it would run. */
 static void
@@ -88,7 +89,9 @@ hass_function_farm (const HassFunctionFarm *given, HassReport **report,
   HassFunctionFarm f;
   if (report)
     *report = NULL;
-  if (!hass_options_read (&f, sizeof f, given, "HassFunctionFarm", error))
+  if (!hass_struct_read (&f, sizeof f,
+                         HASS_SIZE_UP_TO (HassFunctionFarm, n_tasks), given,
+                         "HassFunctionFarm", error))
     return FALSE;
   if (f.n_tasks > 0 && !f.tasks)
     {

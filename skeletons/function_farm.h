@@ -52,6 +52,7 @@ struct _HassTask
 /**
  * HassFunctionFarm: start from HASS_FUNCTION_FARM_INIT. Fields of the same
  * name as in #HassDataFarm mean the same.
+ * @struct_size: as there, but the struct may end after @n_tasks.
  * @tasks: [@n_tasks] tasks known at the start; not copied, must stay valid.
  *   Where none of them has a GPU function and there is no generator, GPUs are
  *   used for what workers emit only if @run asks for them (n_gpus > 0).
