@@ -29,7 +29,7 @@ typedef struct _HassGpuStream HassGpuStream;
 
 /**
  * HassConstant: bytes that every unit may read: a pattern, a matrix. Copied
- * once to each device.
+ * once to each device. The struct is frozen.
  */
 typedef struct
 {
@@ -44,6 +44,8 @@ typedef struct
  * @across: so many lie side by side, the next so many below them.
  * @offset: of the first byte in #HassBundle.output.
  * @row_bytes, @rows: of the array on the device, its rows without gaps.
+ *
+ * The struct is frozen.
  */
 typedef struct
 {
@@ -138,6 +140,8 @@ typedef gboolean (*HassGpuWorkerFunc) (const HassBundle *bundle,
  * @data: [@capacity] bytes.
  * @offsets: [n + 1]: block i occupies [offsets[i], offsets[i + 1]). With a
  *   bundler of the farm's own there are no halos but those it makes.
+ *
+ * The struct is frozen.
  */
 typedef struct
 {
@@ -215,6 +219,7 @@ typedef struct
  * @worker_ns: of the proxy thread, that the GPU worker's own calls took.
  * @kernel_busy_ns: of @kernel_ns that in which no bundle before it, by the
  * order in which they leave, had its kernels there; 0: nothing, or unknown.
+ * @reserved: zero; for later versions.
  */
 typedef struct
 {
@@ -231,6 +236,7 @@ typedef struct
   gconstpointer accumulator;
   double worker_ns;
   double kernel_busy_ns;
+  guint64 reserved[3];
 } HassBundleDone;
 
 /**
@@ -240,11 +246,13 @@ typedef struct
  * @staged_bytes: gathered into pinned staging first.
  * @constant_bytes: farm constants.
  * @peak_bytes: most device memory that was held.
+ * @reserved: zero; for later versions.
  */
 typedef struct
 {
   guint64 direct_bytes, registered_bytes, staged_bytes, constant_bytes;
   guint64 peak_bytes;
+  guint64 reserved[3];
 } HassTransfers;
 
 typedef struct _HassDevice HassDevice;

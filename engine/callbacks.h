@@ -295,7 +295,8 @@ typedef void (*HassProgressFunc) (const HassProgressInfo *info,
  * @explain: file to which lines are added that say what the strategy decided
  *   and why, "-": stderr; NULL: HASS_EXPLAIN. Strategies that explain nothing
  *   write nothing.
- * @reserved: zero; room for later fields.
+ * @reserved: zero, else HASS_ERROR_INVALID; for later versions. The struct
+ *   keeps its size, since fields of the farm follow it.
  */
 typedef struct
 {
@@ -317,7 +318,7 @@ typedef struct
   gint64 bundle_deadline_ms;
   const char *record;
   const char *explain;
-  gpointer reserved[6];
+  gpointer reserved[8];
 } HassRunOptions;
 
 G_END_DECLS

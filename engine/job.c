@@ -74,7 +74,11 @@ void
 hass_job_add_unfinished (HassJob *job, guint64 seq, guint64 n_loads,
                          gsize first, gsize count, const char *message)
 {
-  HassUnfinished u = { seq, n_loads, first, count, g_strdup (message) };
+  HassUnfinished u = { .seq = seq,
+                       .n_loads = n_loads,
+                       .first = first,
+                       .count = count,
+                       .message = g_strdup (message) };
   if (n_loads == 0)
     return;
   pthread_mutex_lock (&job->failure);

@@ -19,7 +19,8 @@
 
 G_BEGIN_DECLS
 
-/* A parameter of a strategy; tables end with a NULL name. */
+/* A parameter of a strategy; tables end with a NULL name. The struct is
+   frozen. */
 typedef struct
 {
   const char *name;
@@ -32,12 +33,14 @@ typedef struct
  * @work_per_ns: by busy time, copies and launches included; 0: unknown.
  * @latency_ns: of that the fixed part of a bundle; 0: unknown.
  * @runs: how many runs have measured it.
+ * @reserved: zero; for later versions.
  */
 typedef struct
 {
   double work_per_ns;
   double latency_ns;
   guint runs;
+  guint64 reserved[1];
 } HassProfileRate;
 
 /**
@@ -49,7 +52,8 @@ typedef void (*HassNoteFunc) (gpointer data, const char *format, ...)
 
 /**
  * HassStrategyEnv: what a strategy is created for. Valid until destroy.
- * @struct_size: sizeof (HassStrategyEnv) of the caller.
+ * @struct_size: sizeof (HassStrategyEnv) of the library. A strategy that is
+ *   to run with older libraries than its header reads no field behind it.
  * @farm_name: for the profile store and messages.
  * @devices: [@n_devices]; the CPU pool, where there is one, comes first.
  * @parameters: values in the order of the ops' table.
@@ -139,6 +143,7 @@ typedef struct
   guint64 bundles;
   double busy_ns;
   double last_finish_ns;
+  guint64 reserved[3]; /* zero; for later versions */
 } HassDeviceSummary;
 
 typedef struct

@@ -34,6 +34,8 @@ typedef gboolean (*HassTaskFunc) (const HassTask *task, HassWorker *worker,
  * @gpu_function: what the task's @gpu finds in HassBundle.functions: where
  *   tasks share one @gpu worker, which of its device functions is this
  *   task's. Tasks with the same @gpu run in one bundle and one call.
+ * @reserved: zero, else the task fails with HASS_ERROR_INVALID; for later
+ *   versions.
  */
 struct _HassTask
 {
@@ -47,6 +49,7 @@ struct _HassTask
   double expected_time;
   guint64 parallelism;
   guint32 gpu_function;
+  guint64 reserved[2];
 };
 
 /**

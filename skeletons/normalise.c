@@ -105,6 +105,15 @@ hass_farm_check (HassFarm *farm, const char *function, GError **error)
     return invalid (farm, error,
                     "join_tiles is set, but unbundle wants tiles one after "
                     "another");
+  for (guint i = 0; i < G_N_ELEMENTS (run->reserved); i++)
+    if (run->reserved[i])
+      {
+        g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
+                     "farm '%s': run.reserved[%u] is set: the option is of a "
+                     "later version",
+                     farm->name, i);
+        return FALSE;
+      }
   farm->strategy = run->strategy;
   if (!farm->strategy)
     farm->strategy = g_getenv ("HASS_STRATEGY");
