@@ -20,8 +20,7 @@
 
 G_BEGIN_DECLS
 
-/* As in gio/gio.h, which kernels need not include. */
-typedef struct _GCancellable GCancellable;
+struct _GCancellable; /* of gio/gio.h, which kernels need not include */
 
 /* The stream a GPU worker enqueues on; what it is, the device says
    (hass/cuda.h for CUDA). */
@@ -198,7 +197,7 @@ typedef struct
   double records_per_element;
   gint64 bundle_deadline_ns;
   gpointer user_data;
-  GCancellable *unwanted;
+  struct _GCancellable *unwanted;
   gboolean join_tiles;
 } HassDeviceFarm;
 

@@ -7,13 +7,14 @@
 
 #include <hass/callbacks.h>
 #include <hass/report.h>
+#include <string.h>
 
 G_BEGIN_DECLS
 
 /**
- * HassDataFarm: a data farm; start from HASS_DATA_FARM_INIT, zero is the
- * default everywhere.
- * @struct_size: set by HASS_DATA_FARM_INIT. A struct may end after
+ * HassDataFarm: a data farm; start from HASS_DATA_FARM_INIT or
+ * hass_data_farm_init(), zero is the default everywhere.
+ * @struct_size: set by either. A struct may end after
  *   @cpu_worker; what is behind its end is zero. A shorter one, and one of a
  *   later version that sets what this library does not know, is
  *   HASS_ERROR_INVALID.
@@ -105,10 +106,25 @@ typedef struct
   gsize gpu_multiple;
 } HassDataFarm;
 
-#define HASS_DATA_FARM_INIT                                                    \
-  {                                                                            \
-    .struct_size = sizeof (HassDataFarm)                                       \
-  }
+/* A farm of zeros that knows its size. */
+static inline HassDataFarm
+hass_data_farm_init (void)
+{
+  HassDataFarm farm;
+  memset (&farm, 0, sizeof farm);
+  farm.struct_size = sizeof farm;
+  return farm;
+}
+
+/* The same as an initialiser. C++ has those of this form since 2020 only. */
+#ifdef __cplusplus
+#  define HASS_DATA_FARM_INIT hass_data_farm_init ()
+#else
+#  define HASS_DATA_FARM_INIT                                                  \
+    {                                                                          \
+      .struct_size = sizeof (HassDataFarm)                                     \
+    }
+#endif
 
 /**
  * hass_data_farm_partition:

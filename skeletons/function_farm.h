@@ -7,6 +7,7 @@
 
 #include <hass/callbacks.h>
 #include <hass/report.h>
+#include <string.h>
 
 G_BEGIN_DECLS
 
@@ -53,8 +54,9 @@ struct _HassTask
 };
 
 /**
- * HassFunctionFarm: start from HASS_FUNCTION_FARM_INIT. Fields of the same
- * name as in #HassDataFarm mean the same.
+ * HassFunctionFarm: start from HASS_FUNCTION_FARM_INIT or
+ * hass_function_farm_init(). Fields of the same name as in #HassDataFarm mean
+ * the same.
  * @struct_size: as there, but the struct may end after @n_tasks.
  * @tasks: [@n_tasks] tasks known at the start; not copied, must stay valid.
  *   Where none of them has a GPU function and there is no generator, GPUs are
@@ -89,10 +91,25 @@ typedef struct
   HassRunOptions run;
 } HassFunctionFarm;
 
-#define HASS_FUNCTION_FARM_INIT                                                \
-  {                                                                            \
-    .struct_size = sizeof (HassFunctionFarm)                                   \
-  }
+/* A farm of zeros that knows its size. */
+static inline HassFunctionFarm
+hass_function_farm_init (void)
+{
+  HassFunctionFarm farm;
+  memset (&farm, 0, sizeof farm);
+  farm.struct_size = sizeof farm;
+  return farm;
+}
+
+/* The same as an initialiser. C++ has those of this form since 2020 only. */
+#ifdef __cplusplus
+#  define HASS_FUNCTION_FARM_INIT hass_function_farm_init ()
+#else
+#  define HASS_FUNCTION_FARM_INIT                                              \
+    {                                                                          \
+      .struct_size = sizeof (HassFunctionFarm)                                 \
+    }
+#endif
 
 /**
  * hass_emitter_emit_task:
