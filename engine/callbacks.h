@@ -153,9 +153,20 @@ gconstpointer hass_worker_constant (const HassWorker *worker, guint index);
 /* TRUE when the farm is stopping: a long unit may fail early. */
 gboolean hass_worker_stopping (const HassWorker *worker);
 
-/* Body of a nested loop over [@first, @first + @count). Any thread of the
-   pool, several at once. */
-typedef void (*HassLoopFunc) (gsize first, gsize count, gpointer user_data);
+/**
+ * HassLoopFunc: body of a nested loop over [@first, @first + @count).
+ * @worker: the body's own, for what several threads may do at once:
+ *   hass_worker_stopping(), hass_worker_constant(), hass_worker_count(),
+ *   hass_worker_index(), which is the unit's on all threads, and
+ *   hass_worker_parallel_for(). It has no accumulator (NULL), and emitting a
+ *   result, a load or a task with it stops the farm with HASS_ERROR_MISUSE: the
+ *   worker that runs the loop does that when the loop is over.
+ *
+ * Any thread of the pool, several at once. May block. A body that fails ends
+ * the loop; without @error set that is HASS_ERROR_WORKER.
+ */
+typedef gboolean (*HassLoopFunc) (gsize first, gsize count, HassWorker *worker,
+                                  gpointer user_data, GError **error);
 
 /**
  * hass_worker_parallel_for:
@@ -163,10 +174,15 @@ typedef void (*HassLoopFunc) (gsize first, gsize count, gpointer user_data);
  * @grain: at least so many at a time; 0: the library chooses.
  *
  * Runs @body over [0, @n) on idle cores of the pool and this one, and
- * returns when all is done. For units that are few and long.
+ * returns when all is done. For units that are few and long. It does not end
+ * by itself when the farm is stopping: the body may ask and fail.
+ *
+ * Returns: FALSE with the error of the body that failed first. Bodies that
+ * were running then have ended, and no other was begun.
  */
-void hass_worker_parallel_for (HassWorker *worker, gsize n, gsize grain,
-                               HassLoopFunc body, gpointer user_data);
+gboolean hass_worker_parallel_for (HassWorker *worker, gsize n, gsize grain,
+                                   HassLoopFunc body, gpointer user_data,
+                                   GError **error);
 
 /* -- Results ------------------------------------------------------------ */
 
