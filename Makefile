@@ -135,7 +135,8 @@ objects_of = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)/*.c)) \
 	$(filter-out $(NO_KERNELS),$(wildcard $(1)/*.cu))))
 
 TEST_C := $(wildcard tests/*.c tests/*/*.c)
-TEST_OBJ := $(TEST_C:%.c=$(BUILD)/%.o)
+TEST_CXX := $(wildcard tests/*/*.cpp)
+TEST_OBJ := $(TEST_C:%.c=$(BUILD)/%.o) $(TEST_CXX:%.cpp=$(BUILD)/%.o)
 TEST_CU := $(if $(WITH_CUDA),$(patsubst %.cu,$(BUILD)/%.cu.o,\
 	$(wildcard tests/*/*.cu)))
 # What these are made of, without their main functions, is tested too.
@@ -179,7 +180,8 @@ $(BUILD)/%.o: %.c Makefile $(SETTINGS) | $(STAGED)
 $(BUILD)/%.o: %.cpp Makefile $(SETTINGS) | $(STAGED)
 	$(call say,CXX,$<)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CXX) $(CPPFLAGS_ALL) $(CXXFLAGS_ALL) -MMD -MP -c $< -o $@
+	$(Q)$(CXX) $(CPPFLAGS_ALL) $(EXTRA_CPPFLAGS) $(CXXFLAGS_ALL) -MMD -MP \
+	  -c $< -o $@
 
 $(BUILD)/%.cu.o: %.cu Makefile $(SETTINGS) | $(STAGED)
 	$(call say,NVCC,$<)
@@ -192,6 +194,8 @@ $(BUILD)/device/cudart.o: CPPFLAGS_ALL += $(if $(WITH_CUDA),-DHASS_WITH_CUDA \
 
 $(TEST_OBJ): EXTRA_CPPFLAGS := -Itests -Iexamples \
 	-DHASS_TOP='"$(CURDIR)"' $(CUNIT_CFLAGS) $(patsubst %,-DWITHOUT_%,$(LEFT_OUT))
+# As programs in C++ are, without a warning in any of our headers.
+$(TEST_CXX:%.cpp=$(BUILD)/%.o): CXXFLAGS_ALL += -std=c++11 -Werror
 $(BUILD)/examples/matrix_multiply/multiply.o: EXTRA_CPPFLAGS := \
 	$(OPENBLAS_CFLAGS)
 
@@ -370,8 +374,8 @@ check: setup-check
 	$(Q)$(MAKE) --no-print-directory check-format check-main
 check-format: $(STAGED)
 	$(Q)STAGED_HEADERS=$(BUILD)/include/hass WITH_CUDA=$(WITH_CUDA) \
-	  tools/check-format.sh $(CC) -std=c11 -Wall -Wextra -Werror \
-	  -I$(BUILD)/include $(PKG_CFLAGS) $(CUDA_CFLAGS)
+	  CC='$(CC)' CXX='$(CXX)' tools/check-format.sh -pedantic -Wall -Wextra \
+	  -Werror -I$(BUILD)/include $(PKG_CFLAGS:-I%=-isystem %) $(CUDA_CFLAGS)
 
 # Under ThreadSanitizer the suites about concurrency run, not those that
 # search gigabytes.

@@ -20,8 +20,7 @@
 
 G_BEGIN_DECLS
 
-/* As in gio/gio.h, which kernels need not include. */
-typedef struct _GCancellable GCancellable;
+struct _GCancellable; /* of gio/gio.h, which kernels need not include */
 
 /* The stream a GPU worker enqueues on; what it is, the device says
    (hass/cuda.h for CUDA). */
@@ -29,7 +28,7 @@ typedef struct _HassGpuStream HassGpuStream;
 
 /**
  * HassConstant: bytes that every unit may read: a pattern, a matrix. Copied
- * once to each device.
+ * once to each device. The struct is frozen.
  */
 typedef struct
 {
@@ -44,6 +43,8 @@ typedef struct
  * @across: so many lie side by side, the next so many below them.
  * @offset: of the first byte in #HassBundle.output.
  * @row_bytes, @rows: of the array on the device, its rows without gaps.
+ *
+ * The struct is frozen.
  */
 typedef struct
 {
@@ -138,6 +139,8 @@ typedef gboolean (*HassGpuWorkerFunc) (const HassBundle *bundle,
  * @data: [@capacity] bytes.
  * @offsets: [n + 1]: block i occupies [offsets[i], offsets[i + 1]). With a
  *   bundler of the farm's own there are no halos but those it makes.
+ *
+ * The struct is frozen.
  */
 typedef struct
 {
@@ -194,7 +197,7 @@ typedef struct
   double records_per_element;
   gint64 bundle_deadline_ns;
   gpointer user_data;
-  GCancellable *unwanted;
+  struct _GCancellable *unwanted;
   gboolean join_tiles;
 } HassDeviceFarm;
 
@@ -215,6 +218,7 @@ typedef struct
  * @worker_ns: of the proxy thread, that the GPU worker's own calls took.
  * @kernel_busy_ns: of @kernel_ns that in which no bundle before it, by the
  * order in which they leave, had its kernels there; 0: nothing, or unknown.
+ * @reserved: zero; for later versions.
  */
 typedef struct
 {
@@ -231,6 +235,7 @@ typedef struct
   gconstpointer accumulator;
   double worker_ns;
   double kernel_busy_ns;
+  guint64 reserved[3];
 } HassBundleDone;
 
 /**
@@ -240,17 +245,23 @@ typedef struct
  * @staged_bytes: gathered into pinned staging first.
  * @constant_bytes: farm constants.
  * @peak_bytes: most device memory that was held.
+ * @reserved: zero; for later versions.
  */
 typedef struct
 {
   guint64 direct_bytes, registered_bytes, staged_bytes, constant_bytes;
   guint64 peak_bytes;
+  guint64 reserved[3];
 } HassTransfers;
 
 typedef struct _HassDevice HassDevice;
 
 /**
  * HassDeviceOps: one kind of device.
+ * @struct_size: sizeof (HassDeviceOps). A table may end after @close; what is
+ *   behind its end is NULL. A farm refuses one that is shorter, and one of a
+ *   later version with ops that this library does not know, with
+ *   HASS_ERROR_INVALID.
  * @describe: fills in traits; the name lives as long as the device.
  * @open: makes the device ready for a farm, copies its constants. May take
  *   long, and the farm's end waits for it, unless it returns FALSE with

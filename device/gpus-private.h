@@ -11,6 +11,7 @@
 #ifndef HASS_GPUS_PRIVATE_H
 #define HASS_GPUS_PRIVATE_H
 
+#include <gio/gio.h>
 #include <pthread.h>
 
 #include "cudart-private.h"

@@ -153,9 +153,20 @@ gconstpointer hass_worker_constant (const HassWorker *worker, guint index);
 /* TRUE when the farm is stopping: a long unit may fail early. */
 gboolean hass_worker_stopping (const HassWorker *worker);
 
-/* Body of a nested loop over [@first, @first + @count). Any thread of the
-   pool, several at once. */
-typedef void (*HassLoopFunc) (gsize first, gsize count, gpointer user_data);
+/**
+ * HassLoopFunc: body of a nested loop over [@first, @first + @count).
+ * @worker: the body's own, for what several threads may do at once:
+ *   hass_worker_stopping(), hass_worker_constant(), hass_worker_count(),
+ *   hass_worker_index(), which is the unit's on all threads, and
+ *   hass_worker_parallel_for(). It has no accumulator (NULL), and emitting a
+ *   result, a load or a task with it stops the farm with HASS_ERROR_MISUSE: the
+ *   worker that runs the loop does that when the loop is over.
+ *
+ * Any thread of the pool, several at once. May block. A body that fails ends
+ * the loop; without @error set that is HASS_ERROR_WORKER.
+ */
+typedef gboolean (*HassLoopFunc) (gsize first, gsize count, HassWorker *worker,
+                                  gpointer user_data, GError **error);
 
 /**
  * hass_worker_parallel_for:
@@ -163,10 +174,15 @@ typedef void (*HassLoopFunc) (gsize first, gsize count, gpointer user_data);
  * @grain: at least so many at a time; 0: the library chooses.
  *
  * Runs @body over [0, @n) on idle cores of the pool and this one, and
- * returns when all is done. For units that are few and long.
+ * returns when all is done. For units that are few and long. It does not end
+ * by itself when the farm is stopping: the body may ask and fail.
+ *
+ * Returns: FALSE with the error of the body that failed first. Bodies that
+ * were running then have ended, and no other was begun.
  */
-void hass_worker_parallel_for (HassWorker *worker, gsize n, gsize grain,
-                               HassLoopFunc body, gpointer user_data);
+gboolean hass_worker_parallel_for (HassWorker *worker, gsize n, gsize grain,
+                                   HassLoopFunc body, gpointer user_data,
+                                   GError **error);
 
 /* -- Results ------------------------------------------------------------ */
 
@@ -216,17 +232,34 @@ typedef gboolean (*HassGpuResultFunc) (const HassBlock *block,
                                        GError **error);
 
 /**
- * HassReduceFunc: accumulates @part into @accumulator; associative.
+ * HassReduceFunc: accumulates @part into @accumulator; associative, but it
+ * need not be commutative: @part is always of later workers than
+ * @accumulator.
  *
- * Runs at the farm's end on the calling thread, once for each worker's
- * accumulator, in the order of worker indices; and on a device's proxy
+ * At the farm's end neighbours in the order of worker indices are merged, then
+ * neighbours of these, and so on; at last the user's accumulator takes the
+ * first, which holds all. So it runs once for each worker, also in a farm that
+ * stopped. Which are merged depends on the number of workers alone. Where
+ * merging takes long it runs on several cores at once, on different
+ * accumulators; else on the calling thread. Besides it runs on a device's proxy
  * thread, from each bundle's accumulator into that of the proxy.
  */
 typedef void (*HassReduceFunc) (gpointer accumulator, gconstpointer part,
                                 gpointer user_data);
 
-/* Sets a fresh accumulator to the neutral element. */
+/* Sets a fresh accumulator to the neutral element; on the calling thread. */
 typedef void (*HassReduceInitFunc) (gpointer accumulator, gpointer user_data);
+
+/**
+ * HassReduceClearFunc: frees what an accumulator owns, but not its own bytes.
+ *
+ * Called exactly once for each accumulator that the library has made: each
+ * worker's, when it was merged into another or the farm has failed before that,
+ * and, where there is a function that initialises them, one for each device, of
+ * which its bundles' accumulators are copies by bytes. These copies and the
+ * user's own accumulator are not cleared. On any core, on several at once.
+ */
+typedef void (*HassReduceClearFunc) (gpointer accumulator, gpointer user_data);
 
 /**
  * HassResultOrder:
@@ -296,7 +329,8 @@ typedef void (*HassProgressFunc) (const HassProgressInfo *info,
  * @explain: file to which lines are added that say what the strategy decided
  *   and why, "-": stderr; NULL: HASS_EXPLAIN. Strategies that explain nothing
  *   write nothing.
- * @reserved: zero; room for later fields.
+ * @reserved: zero, else HASS_ERROR_INVALID; for later versions. The struct
+ *   keeps its size, since fields of the farm follow it.
  */
 typedef struct
 {
@@ -318,7 +352,7 @@ typedef struct
   gint64 bundle_deadline_ms;
   const char *record;
   const char *explain;
-  gpointer reserved[6];
+  gpointer reserved[8];
 } HassRunOptions;
 
 G_END_DECLS

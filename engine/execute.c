@@ -52,7 +52,8 @@ in_unit (HassWorker *worker, const char *what)
     return TRUE;
   hass_job_stop (worker->job,
                  g_error_new (HASS_ERROR, HASS_ERROR_MISUSE,
-                              "farm '%s': %s called outside a cpu_worker",
+                              "farm '%s': %s called outside a cpu_worker, or "
+                              "with the worker of a loop's body",
                               worker->job->farm->name, what));
   return FALSE;
 }
@@ -97,18 +98,60 @@ hass_worker_emit (HassWorker *worker, const HassLoad *load)
   return TRUE;
 }
 
-void
+/* A loop within a unit. */
+typedef struct
+{
+  HassWorker worker; /* the bodies': it is in no unit and has no accumulator */
+  HassLoopFunc body;
+  gpointer user_data;
+  _Atomic gboolean failed;
+  GError *error; /* of who set failed first */
+} Loop;
+
+static void
+run_piece (gsize first, gsize count, gpointer data)
+{
+  Loop *loop = data;
+  GError *error = NULL;
+  /* Relaxed: it only saves work. The error is read when all pieces are over. */
+  if (atomic_load_explicit (&loop->failed, memory_order_relaxed))
+    return;
+  const char *before
+      = hass_engine_enter_callback ("loop body", loop->worker.job);
+  gboolean ok
+      = loop->body (first, count, &loop->worker, loop->user_data, &error);
+  hass_engine_leave_callback (before);
+  if (ok && !error)
+    return;
+  if (!error)
+    g_set_error (&error, HASS_ERROR, HASS_ERROR_WORKER,
+                 "the body of a loop failed on iterations %zu to %zu without "
+                 "saying why",
+                 first, first + count);
+  if (atomic_exchange_explicit (&loop->failed, TRUE, memory_order_relaxed))
+    g_error_free (error);
+  else
+    loop->error = error;
+}
+
+gboolean
 hass_worker_parallel_for (HassWorker *worker, gsize n, gsize grain,
-                          HassLoopFunc body, gpointer user_data)
+                          HassLoopFunc body, gpointer user_data, GError **error)
 {
   HassJob *job = worker->job;
   HassCpuPool *pool = hass_cpu_pool_get (MAX (job->n_cores, 1), NULL);
+  Loop loop = { .worker = { .job = job, .index = worker->index },
+                .body = body,
+                .user_data = user_data };
   if (grain == 0)
     grain = MAX (n / (8 * MAX (job->n_cores, 1)), 1);
   if (pool)
-    hass_cpu_pool_parallel_for (pool, n, grain, body, user_data);
+    hass_cpu_pool_parallel_for (pool, n, grain, run_piece, &loop);
   else if (n > 0)
-    body (0, n, user_data);
+    run_piece (0, n, &loop);
+  if (loop.error)
+    g_propagate_error (error, loop.error);
+  return !loop.failed;
 }
 
 /* -- Units -------------------------------------------------------------- */

@@ -56,7 +56,7 @@ open_device (HassProxy *p)
   job->devices[p->d].opening_ns = takes;
   job->devices[p->d].opens_at_ns = begin + takes;
   pthread_mutex_unlock (&job->decision);
-  gboolean ok = p->device->ops->open (p->device, &p->farm, &error);
+  gboolean ok = p->ops.open (p->device, &p->farm, &error);
   pthread_mutex_lock (&job->decision);
   record_opening_locked (p, begin, ok);
   job->devices[p->d].opening = !ok;
@@ -91,7 +91,7 @@ proxy_free (HassProxy *p)
     g_free (p->parts[i].blocks);
   g_free (p->bundles);
   g_free (p->parts);
-  g_free ((gpointer)p->farm.accumulator_init);
+  hass_accumulator_free (p->job, (gpointer)p->farm.accumulator_init);
   g_free (p);
 }
 
@@ -99,17 +99,15 @@ static void
 run (gpointer data)
 {
   HassProxy *p = data;
-  const HassDeviceOps *ops = p->device->ops;
   gint64 begin = hass_live_now (p->job);
   if (!hass_proxy_is_needed (p))
     leave_closed (p, begin);
   else if (open_device (p))
     {
       hass_proxy_serve (p);
-      ops->close (p->device);
-      if (ops->struct_size > G_STRUCT_OFFSET (HassDeviceOps, transfers)
-          && ops->transfers)
-        ops->transfers (p->device, &p->job->totals[p->d].transfers);
+      p->ops.close (p->device);
+      if (p->ops.transfers)
+        p->ops.transfers (p->device, &p->job->totals[p->d].transfers);
     }
   proxy_free (p);
 }
@@ -139,13 +137,8 @@ describe_farm (HassJob *job, HassDeviceFarm *f)
   if (!farm->reduce)
     return;
   f->accumulator_bytes = farm->accumulator_bytes;
-  if (!farm->reduce_init)
-    return;
-  gpointer init = g_malloc0 (farm->accumulator_bytes);
-  const char *before = hass_engine_enter_callback ("reduce_init", job);
-  farm->reduce_init (init, farm->user_data);
-  hass_engine_leave_callback (before);
-  f->accumulator_init = init;
+  if (farm->reduce_init)
+    f->accumulator_init = hass_accumulator_new (job);
 }
 
 static gboolean
@@ -153,6 +146,11 @@ start_one (HassJob *job, HassLive *live, guint d, GError **error)
 {
   const HassDeviceTraits *traits = &job->devices[d];
   HassProxy *p = g_new0 (HassProxy, 1);
+  if (!hass_device_ops_read (&p->ops, job->gpus[d], error))
+    {
+      g_free (p);
+      return FALSE;
+    }
   describe_farm (job, &p->farm);
   p->farm.unwanted = live->unwanted;
   p->job = job;

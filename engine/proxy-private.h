@@ -4,6 +4,7 @@
 #ifndef HASS_PROXY_PRIVATE_H
 #define HASS_PROXY_PRIVATE_H
 
+#include "device/device-private.h"
 #include "live-private.h"
 
 /* What the strategy granted at once. */
@@ -37,6 +38,7 @@ typedef struct
   HassLive *live;
   guint d; /* the device's index */
   HassDevice *device;
+  HassDeviceOps ops;   /* the device's, as this library knows them */
   HassDeviceFarm farm; /* the device's from open to close */
   HassWorker *worker;
   HassProxyBundle *bundles; /* [depth] */

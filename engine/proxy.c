@@ -40,8 +40,8 @@ submit (HassProxy *p, HassProxyBundle *b, guint index)
   hass_proxy_cut (p, b, part);
   part->submit_ns = hass_live_now (p->job);
   const char *before = hass_engine_enter_callback ("gpu_worker", p->job);
-  gboolean ok = p->device->ops->submit (p->device, index, part->blocks,
-                                        part->n_blocks, &error);
+  gboolean ok
+      = p->ops.submit (p->device, index, part->blocks, part->n_blocks, &error);
   hass_engine_leave_callback (before);
   if (ok)
     {
@@ -210,7 +210,7 @@ wait_for_part (HassProxy *p)
 {
   HassBundleDone done = { 0 };
   GError *error = NULL;
-  gboolean left = p->device->ops->wait (p->device, WAIT_NS, &done, &error);
+  gboolean left = p->ops.wait (p->device, WAIT_NS, &done, &error);
   const char *message = error ? error->message : NULL;
   if (left && done.slot < p->depth && p->parts[done.slot].bundle)
     left_device (p, &done, message);

@@ -69,11 +69,7 @@ typedef enum
 gint64
 hass_proxy_opening_ns (HassProxy *p)
 {
-  const HassDeviceOps *ops = p->device->ops;
-  return ops->struct_size > G_STRUCT_OFFSET (HassDeviceOps, opening_ns)
-                 && ops->opening_ns
-             ? ops->opening_ns (p->device)
-             : 0;
+  return p->ops.opening_ns ? p->ops.opening_ns (p->device) : 0;
 }
 
 /* What the farm's constants take on their way to the device. */
@@ -89,10 +85,8 @@ hass_proxy_copying_ns (const HassProxy *p)
 static void
 tell_unopened (HassProxy *p, gint64 ns)
 {
-  const HassDeviceOps *ops = p->device->ops;
-  if (ops->struct_size > G_STRUCT_OFFSET (HassDeviceOps, unopened)
-      && ops->unopened)
-    ops->unopened (p->device, ns);
+  if (p->ops.unopened)
+    p->ops.unopened (p->device, ns);
 }
 
 static gboolean

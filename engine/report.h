@@ -25,6 +25,7 @@ G_BEGIN_DECLS
  *   straight from pinned memory, from pages pinned for the copy, through
  *   pinned staging; @constant_bytes: of the farm's constants.
  * @peak_bytes: most device memory that hass held there.
+ * @reserved: zero; for later versions.
  */
 typedef struct
 {
@@ -44,6 +45,7 @@ typedef struct
   char *message;
   guint64 direct_bytes, registered_bytes, staged_bytes, constant_bytes;
   guint64 peak_bytes;
+  guint64 reserved[6];
 } HassDeviceReport;
 
 /**
@@ -51,6 +53,7 @@ typedef struct
  * @seq, @n_loads: loads [seq, seq + n_loads).
  * @first, @count: elements, where it is a part of one divisible load; else 0.
  * @message: why it failed; NULL: it was never begun, or was interrupted.
+ * @reserved: zero; for later versions.
  */
 typedef struct
 {
@@ -59,6 +62,7 @@ typedef struct
   gsize first;
   gsize count;
   char *message;
+  guint64 reserved[3];
 } HassUnfinished;
 
 /**

@@ -56,7 +56,8 @@ typedef enum
  * @flags: #HassLoadFlags.
  *
  * A waiting load takes sizeof (HassLoad) = 56 bytes of library memory, and 4
- * more while it is part of an ordered round.
+ * more while it is part of an ordered round. The struct is frozen: what later
+ * versions have to say of a load is a flag, whose bits are 0 until then.
  */
 typedef struct
 {
@@ -88,6 +89,7 @@ typedef struct
  *   partitioner may make a block a tile of a matrix: rows of so many bytes,
  *   so far apart; @input_bytes and @output_bytes are those of the rows alone.
  *   0: no tile. On a device the rows lie one after another.
+ * @reserved: zero; for later versions.
  */
 typedef struct
 {
@@ -103,6 +105,7 @@ typedef struct
   gsize output_bytes;
   gsize input_row_bytes, input_pitch;
   gsize output_row_bytes, output_pitch;
+  gsize reserved[2];
 } HassBlock;
 
 G_END_DECLS

@@ -25,6 +25,8 @@ typedef struct _HassRound HassRound;
  * @work: their work.
  * @busy_ns: time it was computing or copying; on a CPU pool the sum over its
  *   cores divided by their number.
+ *
+ * Returned by value, so the struct is frozen.
  */
 typedef struct
 {

@@ -51,6 +51,7 @@ typedef enum
  *   included, in a farm's last round: there the engine does not begin where the
  *   others will have done the rest in less than twice that. 0: nobody knows, or
  *   it will begin; in virtual time.
+ * @reserved: zero; for later versions.
  */
 typedef struct
 {
@@ -69,6 +70,7 @@ typedef struct
   gboolean opening;
   gint64 opens_at_ns;
   gint64 opening_ns;
+  guint64 reserved[3];
 } HassDeviceTraits;
 
 typedef enum
@@ -102,6 +104,7 @@ typedef enum
  *   a completion. Waking a thread takes some 50 us, so less is of no use. A GPU
  *   that has bundles is asked when one is back. When nothing is in flight all
  *   who wait are asked with force, however long they wanted to wait.
+ * @reserved: zero; for later versions.
  *
  * The engine sets all fields to 0 and @share to the asking device first.
  */
@@ -117,6 +120,7 @@ typedef struct
   guint64 taken;
   guint64 first;
   gint64 within_ns;
+  guint64 reserved[3];
 } HassGrant;
 
 G_END_DECLS

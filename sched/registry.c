@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "hass/error.h"
+#include "pool/struct_size.h"
 
 static GMutex table_lock;
 static GPtrArray *table; /* const HassStrategyOps *; table_lock */
@@ -65,14 +66,6 @@ static gboolean
 validate (const HassStrategyOps *ops, GError **error)
 {
   const char *wrong = NULL;
-  if (ops->struct_size != sizeof *ops)
-    {
-      g_set_error (error, HASS_ERROR, HASS_ERROR_STRATEGY,
-                   "a strategy's ops have struct_size %" G_GSIZE_FORMAT
-                   ", this library wants %" G_GSIZE_FORMAT,
-                   ops->struct_size, sizeof *ops);
-      return FALSE;
-    }
   if (!valid_name (ops->name))
     {
       g_set_error (error, HASS_ERROR, HASS_ERROR_STRATEGY,
@@ -129,10 +122,17 @@ lock (void)
 gboolean
 hass_strategy_register (const HassStrategyOps *ops, GError **error)
 {
-  g_return_val_if_fail (ops != NULL, FALSE);
+  HassStrategyOps own;
+  if (!hass_struct_read (&own, sizeof own,
+                         HASS_SIZE_UP_TO (HassStrategyOps, grant), ops,
+                         "HassStrategyOps", error))
+    return FALSE;
+  HassStrategyOps *kept = g_memdup2 (&own, sizeof own);
   lock ();
-  gboolean done = add_locked (ops, error);
+  gboolean done = add_locked (kept, error);
   g_mutex_unlock (&table_lock);
+  if (!done)
+    g_free (kept);
   return done;
 }
 

@@ -19,7 +19,8 @@
 
 G_BEGIN_DECLS
 
-/* A parameter of a strategy; tables end with a NULL name. */
+/* A parameter of a strategy; tables end with a NULL name. The struct is
+   frozen. */
 typedef struct
 {
   const char *name;
@@ -32,12 +33,14 @@ typedef struct
  * @work_per_ns: by busy time, copies and launches included; 0: unknown.
  * @latency_ns: of that the fixed part of a bundle; 0: unknown.
  * @runs: how many runs have measured it.
+ * @reserved: zero; for later versions.
  */
 typedef struct
 {
   double work_per_ns;
   double latency_ns;
   guint runs;
+  guint64 reserved[1];
 } HassProfileRate;
 
 /**
@@ -49,7 +52,8 @@ typedef void (*HassNoteFunc) (gpointer data, const char *format, ...)
 
 /**
  * HassStrategyEnv: what a strategy is created for. Valid until destroy.
- * @struct_size: sizeof (HassStrategyEnv) of the caller.
+ * @struct_size: sizeof (HassStrategyEnv) of the library. A strategy that is
+ *   to run with older libraries than its header reads no field behind it.
  * @farm_name: for the profile store and messages.
  * @devices: [@n_devices]; the CPU pool, where there is one, comes first.
  * @parameters: values in the order of the ops' table.
@@ -139,6 +143,7 @@ typedef struct
   guint64 bundles;
   double busy_ns;
   double last_finish_ns;
+  guint64 reserved[3]; /* zero; for later versions */
 } HassDeviceSummary;
 
 typedef struct
@@ -152,7 +157,8 @@ typedef struct
 
 /**
  * HassStrategyOps: one strategy. Optional ops may be NULL.
- * @struct_size: sizeof (HassStrategyOps).
+ * @struct_size: sizeof (HassStrategyOps). A table may end after @grant; what
+ *   is behind its end is NULL.
  * @name: lower case, "hass-ce".
  * @summary: one line; @source: paper and section, or NULL.
  * @farms: the kinds it serves, or HASS_FARM_ANY.
@@ -194,10 +200,13 @@ typedef struct
 
 /**
  * hass_strategy_register:
- * @ops: must stay valid for the life of the process.
+ * @ops: copied; what it points to must stay valid for the life of the
+ *   process.
  *
  * Makes a strategy known by name. Fails with HASS_ERROR_STRATEGY when the
- * name is taken or malformed or a required op is missing. Any thread.
+ * name is taken or malformed or a required op is missing, with
+ * HASS_ERROR_INVALID when the table is too short or, being of a later
+ * version, has ops that this library does not know. Any thread.
  */
 gboolean hass_strategy_register (const HassStrategyOps *ops, GError **error);
 

@@ -4,6 +4,7 @@
 #include "hass/data_farm.h"
 
 #include "normalise-private.h"
+#include "pool/struct_size.h"
 
 static gboolean
 run (const HassDataFarm *given, HassFarmKind kind, const char *function,
@@ -12,7 +13,9 @@ run (const HassDataFarm *given, HassFarmKind kind, const char *function,
   HassDataFarm f;
   if (report)
     *report = NULL;
-  if (!hass_options_read (&f, sizeof f, given, "HassDataFarm", error))
+  if (!hass_struct_read (&f, sizeof f,
+                         HASS_SIZE_UP_TO (HassDataFarm, cpu_worker), given,
+                         "HassDataFarm", error))
     return FALSE;
   HassFarm farm = { .name = f.name,
                     .kind = kind,
@@ -30,6 +33,7 @@ run (const HassDataFarm *given, HassFarmKind kind, const char *function,
                     .order = f.order,
                     .reduce = f.reduce,
                     .reduce_init = f.reduce_init,
+                    .reduce_clear = f.reduce_clear,
                     .accumulator = f.accumulator,
                     .accumulator_bytes = f.accumulator_bytes,
                     .gpu_result = f.gpu_result,

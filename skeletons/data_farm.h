@@ -7,13 +7,17 @@
 
 #include <hass/callbacks.h>
 #include <hass/report.h>
+#include <string.h>
 
 G_BEGIN_DECLS
 
 /**
- * HassDataFarm: a data farm; start from HASS_DATA_FARM_INIT, zero is the
- * default everywhere.
- * @struct_size: set by HASS_DATA_FARM_INIT.
+ * HassDataFarm: a data farm; start from HASS_DATA_FARM_INIT or
+ * hass_data_farm_init(), zero is the default everywhere.
+ * @struct_size: set by either. A struct may end after
+ *   @cpu_worker; what is behind its end is zero. A shorter one, and one of a
+ *   later version that sets what this library does not know, is
+ *   HASS_ERROR_INVALID.
  * @name: in messages, reports and profiles; NULL: "farm".
  * @user_data: given to every callback.
  * @generate: emits the loads; or
@@ -26,9 +30,10 @@ G_BEGIN_DECLS
  * @order: of the results that @collect gets.
  * @window_loads: ORDERED: at most so many units are begun beyond the first
  *   unfinished one; 0: 8192.
- * @reduce, @reduce_init, @accumulator, @accumulator_bytes: each worker has an
- *   accumulator; at the end all are reduced into @accumulator
- *   [accumulator_bytes], which the user has initialised.
+ * @reduce, @reduce_init, @reduce_clear, @accumulator, @accumulator_bytes: each
+ *   worker has an accumulator, of zeros or as @reduce_init sets it; at the end
+ *   all are reduced into @accumulator [accumulator_bytes], which the user has
+ *   initialised, and cleared, where they own something.
  * @gpu_result: takes what @gpu_worker has left for each block; NULL: its
  *   outputs are results as a CPU worker's are.
  * @gpu_record_bytes: results of varying number that @gpu_worker appends are
@@ -79,6 +84,7 @@ typedef struct
   gsize window_loads;
   HassReduceFunc reduce;
   HassReduceInitFunc reduce_init;
+  HassReduceClearFunc reduce_clear;
   gpointer accumulator;
   gsize accumulator_bytes;
   HassGpuResultFunc gpu_result;
@@ -102,10 +108,25 @@ typedef struct
   gsize gpu_multiple;
 } HassDataFarm;
 
-#define HASS_DATA_FARM_INIT                                                    \
-  {                                                                            \
-    .struct_size = sizeof (HassDataFarm)                                       \
-  }
+/* A farm of zeros that knows its size. */
+static inline HassDataFarm
+hass_data_farm_init (void)
+{
+  HassDataFarm farm;
+  memset (&farm, 0, sizeof farm);
+  farm.struct_size = sizeof farm;
+  return farm;
+}
+
+/* The same as an initialiser. C++ has those of this form since 2020 only. */
+#ifdef __cplusplus
+#  define HASS_DATA_FARM_INIT hass_data_farm_init ()
+#else
+#  define HASS_DATA_FARM_INIT                                                  \
+    {                                                                          \
+      .struct_size = sizeof (HassDataFarm)                                     \
+    }
+#endif
 
 /**
  * hass_data_farm_partition:

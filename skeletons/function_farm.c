@@ -5,11 +5,21 @@
 #include "hass/function_farm.h"
 
 #include "normalise-private.h"
+#include "pool/struct_size.h"
 
-/* A task whose functions are both NULL is refused where it would run. */
+/* A task of a later version may want what this library does not know. */
+static gboolean
+is_known (const HassTask *task)
+{
+  return (task->reserved[0] | task->reserved[1]) == 0;
+}
+
+/* A task that nothing can run, because its functions are both NULL or it is
+   not known, is refused where the CPU would run it. */
 static void
 load_of (const HassTask *task, HassLoad *load)
 {
+  gboolean for_gpu = task->gpu && is_known (task);
   *load = (HassLoad){ .input = task->input,
                       .input_bytes = task->input_bytes,
                       .output = task->output,
@@ -17,8 +27,8 @@ load_of (const HassTask *task, HassLoad *load)
                       .size = MAX (task->parallelism, 1),
                       .tag = (gpointer)task,
                       .cost = (gfloat)task->expected_time,
-                      .flags = (task->cpu || !task->gpu ? HASS_LOAD_CPU : 0)
-                               | (task->gpu ? HASS_LOAD_GPU : 0) };
+                      .flags = (task->cpu || !for_gpu ? HASS_LOAD_CPU : 0)
+                               | (for_gpu ? HASS_LOAD_GPU : 0) };
 }
 
 gboolean
@@ -43,6 +53,14 @@ call_task (const HassBlock *block, HassWorker *worker, gpointer data,
 {
   const HassFunctionFarm *f = data;
   const HassTask *task = block->load->tag;
+  if (!is_known (task))
+    {
+      g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
+                   "task %" G_GUINT64_FORMAT
+                   " has reserved words set: it is of a later version",
+                   block->seq);
+      return FALSE;
+    }
   if (task->cpu)
     return task->cpu (task, worker, f->user_data, error);
   g_set_error (error, HASS_ERROR, HASS_ERROR_NO_DEVICE,
@@ -88,7 +106,9 @@ hass_function_farm (const HassFunctionFarm *given, HassReport **report,
   HassFunctionFarm f;
   if (report)
     *report = NULL;
-  if (!hass_options_read (&f, sizeof f, given, "HassFunctionFarm", error))
+  if (!hass_struct_read (&f, sizeof f,
+                         HASS_SIZE_UP_TO (HassFunctionFarm, n_tasks), given,
+                         "HassFunctionFarm", error))
     return FALSE;
   if (f.n_tasks > 0 && !f.tasks)
     {
@@ -115,6 +135,7 @@ hass_function_farm (const HassFunctionFarm *given, HassReport **report,
                     .order = f.order,
                     .reduce = f.reduce,
                     .reduce_init = f.reduce_init,
+                    .reduce_clear = f.reduce_clear,
                     .accumulator = f.accumulator,
                     .accumulator_bytes = f.accumulator_bytes,
                     .release = f.release ? release_task : NULL,

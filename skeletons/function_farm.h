@@ -7,6 +7,7 @@
 
 #include <hass/callbacks.h>
 #include <hass/report.h>
+#include <string.h>
 
 G_BEGIN_DECLS
 
@@ -34,6 +35,8 @@ typedef gboolean (*HassTaskFunc) (const HassTask *task, HassWorker *worker,
  * @gpu_function: what the task's @gpu finds in HassBundle.functions: where
  *   tasks share one @gpu worker, which of its device functions is this
  *   task's. Tasks with the same @gpu run in one bundle and one call.
+ * @reserved: zero, else the task fails with HASS_ERROR_INVALID; for later
+ *   versions.
  */
 struct _HassTask
 {
@@ -47,11 +50,14 @@ struct _HassTask
   double expected_time;
   guint64 parallelism;
   guint32 gpu_function;
+  guint64 reserved[2];
 };
 
 /**
- * HassFunctionFarm: start from HASS_FUNCTION_FARM_INIT. Fields of the same
- * name as in #HassDataFarm mean the same.
+ * HassFunctionFarm: start from HASS_FUNCTION_FARM_INIT or
+ * hass_function_farm_init(). Fields of the same name as in #HassDataFarm mean
+ * the same.
+ * @struct_size: as there, but the struct may end after @n_tasks.
  * @tasks: [@n_tasks] tasks known at the start; not copied, must stay valid.
  *   Where none of them has a GPU function and there is no generator, GPUs are
  *   used for what workers emit only if @run asks for them (n_gpus > 0).
@@ -72,6 +78,7 @@ typedef struct
   gsize window_tasks;
   HassReduceFunc reduce;
   HassReduceInitFunc reduce_init;
+  HassReduceClearFunc reduce_clear;
   gpointer accumulator;
   gsize accumulator_bytes;
   void (*release) (const HassTask *task, gboolean committed,
@@ -85,10 +92,25 @@ typedef struct
   HassRunOptions run;
 } HassFunctionFarm;
 
-#define HASS_FUNCTION_FARM_INIT                                                \
-  {                                                                            \
-    .struct_size = sizeof (HassFunctionFarm)                                   \
-  }
+/* A farm of zeros that knows its size. */
+static inline HassFunctionFarm
+hass_function_farm_init (void)
+{
+  HassFunctionFarm farm;
+  memset (&farm, 0, sizeof farm);
+  farm.struct_size = sizeof farm;
+  return farm;
+}
+
+/* The same as an initialiser. C++ has those of this form since 2020 only. */
+#ifdef __cplusplus
+#  define HASS_FUNCTION_FARM_INIT hass_function_farm_init ()
+#else
+#  define HASS_FUNCTION_FARM_INIT                                              \
+    {                                                                          \
+      .struct_size = sizeof (HassFunctionFarm)                                 \
+    }
+#endif
 
 /**
  * hass_emitter_emit_task:

@@ -6,8 +6,6 @@
 
 #include "engine/farm-private.h"
 
-gboolean hass_options_read (gpointer into, gsize size, gconstpointer from,
-                            const char *type, GError **error);
 gboolean hass_farm_check (HassFarm *farm, const char *function, GError **error);
 void hass_farm_limits (HassFarm *farm, gsize pool_loads, gsize pool_bytes,
                        gsize round_loads, gsize window);

@@ -1,41 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* normalise.c: reads option structs of any age and checks what all farms
-   have in common.
+/* normalise.c: checks what all farms have in common.
    Thread safety: any thread. */
 #include "normalise-private.h"
 
-#include <string.h>
-
+#include "device/device-private.h"
 #include "hass/strategy.h"
 
 #define POOL_LOADS 8192
 #define POOL_BYTES (64 << 20)
 #define POOL_LOADS_MAX (1u << 30)
-
-/* Copies what the caller's struct has, zero elsewhere. Both begin with their
-   size. */
-gboolean
-hass_options_read (gpointer into, gsize size, gconstpointer from,
-                   const char *type, GError **error)
-{
-  gsize theirs;
-  if (!from)
-    {
-      g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID, "%s is NULL", type);
-      return FALSE;
-    }
-  memcpy (&theirs, from, sizeof theirs);
-  if (theirs < sizeof theirs || theirs > 16 * size)
-    {
-      g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
-                   "%s.struct_size is %zu: start from its INIT macro", type,
-                   theirs);
-      return FALSE;
-    }
-  memset (into, 0, size);
-  memcpy (into, from, MIN (theirs, size));
-  return TRUE;
-}
 
 static gsize
 or_default (gsize value, gsize preset)
@@ -101,6 +74,8 @@ hass_farm_check (HassFarm *farm, const char *function, GError **error)
   if (farm->reduce && (!farm->accumulator || farm->accumulator_bytes == 0))
     return invalid (farm, error,
                     "reduce needs accumulator and accumulator_bytes");
+  if (farm->reduce_clear && !farm->reduce)
+    return invalid (farm, error, "reduce_clear is given, but reduce is NULL");
   if (farm->n_constants > 0 && !farm->constants)
     return invalid (farm, error,
                     "n_constants is given, but constants is "
@@ -108,13 +83,14 @@ hass_farm_check (HassFarm *farm, const char *function, GError **error)
   if (run->n_devices > 0 && !run->devices)
     return invalid (farm, error, "n_devices is given, but devices is NULL");
   for (guint i = 0; i < run->n_devices; i++)
-    if (!run->devices[i] || !run->devices[i]->ops)
-      {
-        g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
-                     "farm '%s': device %u of %u is NULL or has no ops",
-                     farm->name, i, run->n_devices);
-        return FALSE;
-      }
+    {
+      HassDeviceOps ops;
+      if (hass_device_ops_read (&ops, run->devices[i], error))
+        continue;
+      g_prefix_error (error, "farm '%s': device %u of %u: ", farm->name, i,
+                      run->n_devices);
+      return FALSE;
+    }
   if (run->deadline_ms < 0 || run->deadline_ms > G_MAXINT64 / 2000000)
     return invalid (farm, error, "deadline_ms is out of range");
   if (run->bundle_deadline_ms < 0
@@ -131,6 +107,15 @@ hass_farm_check (HassFarm *farm, const char *function, GError **error)
     return invalid (farm, error,
                     "join_tiles is set, but unbundle wants tiles one after "
                     "another");
+  for (guint i = 0; i < G_N_ELEMENTS (run->reserved); i++)
+    if (run->reserved[i])
+      {
+        g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
+                     "farm '%s': run.reserved[%u] is set: the option is of a "
+                     "later version",
+                     farm->name, i);
+        return FALSE;
+      }
   farm->strategy = run->strategy;
   if (!farm->strategy)
     farm->strategy = g_getenv ("HASS_STRATEGY");

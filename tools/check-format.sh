@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # check-format.sh: names the files whose layout is not the checked-in one,
-# and public headers that do not compile alone. Usage: check-format.sh CC
-# FLAGS...; the files are those that git knows or would.
+# and public headers that do not compile alone, in C and in C++. Usage:
+# check-format.sh FLAGS..., with CC and CXX set; the files are those that git
+# knows or would.
 set -u
 cd "$(dirname "$0")/.."
 bad=0
@@ -28,9 +29,14 @@ done
 for h in "$STAGED_HEADERS"/*.h; do
   # The one header with CUDA types, where there is no CUDA.
   [ "$(basename "$h")" = cuda.h ] && [ -z "${WITH_CUDA:-}" ] && continue
-  if ! echo "#include <hass/$(basename "$h")>" | "$@" -fsyntax-only -x c -; then
-    echo "format: hass/$(basename "$h") does not compile alone"
-    bad=1
-  fi
+  for dialect in c99 c11 c++11 c++17; do
+    case $dialect in c++*) cc=${CXX:-c++} x=c++ ;; *) cc=${CC:-cc} x=c ;; esac
+    # shellcheck disable=SC2086 # the compiler may be two words
+    if ! echo "#include <hass/$(basename "$h")>" \
+      | $cc -std=$dialect "$@" -fsyntax-only -x $x -; then
+      echo "format: hass/$(basename "$h") does not compile alone as $dialect"
+      bad=1
+    fi
+  done
 done
 exit $bad

@@ -225,23 +225,25 @@ emitted_for_gpus (void)
 
 /* -- Nested loops ------------------------------------------------------- */
 
-static void
-add_indices (gsize first, gsize n, gpointer data)
+static gboolean
+add_indices (gsize first, gsize n, HassWorker *worker, gpointer data,
+             GError **error)
 {
   guint64 sum = 0;
+  (void)worker, (void)error;
   for (gsize i = first; i < first + n; i++)
     sum += i;
   atomic_fetch_add (&((Ran *)data)->sum, sum);
+  return TRUE;
 }
 
 static gboolean
 loops (const HassTask *task, HassWorker *worker, gpointer data, GError **error)
 {
-  (void)task, (void)error;
-  hass_worker_parallel_for (worker, 10000, 0, add_indices, data);
-  hass_worker_parallel_for (worker, 100, 7, add_indices, data);
-  hass_worker_parallel_for (worker, 0, 0, add_indices, data);
-  return TRUE;
+  (void)task;
+  return hass_worker_parallel_for (worker, 10000, 0, add_indices, data, error)
+         && hass_worker_parallel_for (worker, 100, 7, add_indices, data, error)
+         && hass_worker_parallel_for (worker, 0, 0, add_indices, data, error);
 }
 
 static void

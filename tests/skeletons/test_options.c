@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* test_options.c: option structs of any age, every field's limits, the
-   environment, strategies by name.
+/* test_options.c: every field's limits, the environment, strategies by
+   name.
    Thread safety: one thread; it sets environment variables. */
 #include <stdatomic.h>
 #include <stddef.h>
@@ -69,65 +69,6 @@ fails_with (const HassDataFarm *f, HassError code, const char *text)
                 error ? error->message : "success");
   g_clear_error (&error);
   return right;
-}
-
-/* -- Structs ------------------------------------------------------------ */
-
-static void
-older_struct (void)
-{
-  _Atomic guint n = 0;
-  HassDataFarm f = good_farm ();
-  f.user_data = (gpointer)&n;
-  memset (&f.collect, 0xff, sizeof f - offsetof (HassDataFarm, collect));
-  f.struct_size = offsetof (HassDataFarm, collect);
-  CU_ASSERT_TRUE (hass_data_farm_combine (&f, NULL, NULL));
-  CU_ASSERT_EQUAL (n, 100);
-}
-
-static void
-newer_struct (void)
-{
-  struct
-  {
-    HassDataFarm f;
-    char more[64];
-  } newer = { .f = good_farm () };
-  _Atomic guint n = 0;
-  memset (newer.more, 0xff, sizeof newer.more);
-  newer.f.struct_size = sizeof newer;
-  newer.f.user_data = (gpointer)&n;
-  CU_ASSERT_TRUE (hass_data_farm_combine (&newer.f, NULL, NULL));
-  CU_ASSERT_EQUAL (n, 100);
-}
-
-static void
-no_struct (void)
-{
-  HassDataFarm f = good_farm ();
-  f.struct_size = 0;
-  CU_ASSERT_TRUE (fails_with (&f, HASS_ERROR_INVALID, "struct_size is 0"));
-  f.struct_size = 1 << 20;
-  CU_ASSERT_TRUE (fails_with (&f, HASS_ERROR_INVALID, "struct_size"));
-  CU_ASSERT_TRUE (fails_with (NULL, HASS_ERROR_INVALID, "is NULL"));
-}
-
-/* Programs that were built with this header must go on working. */
-static void
-offsets_stay (void)
-{
-  CU_ASSERT_EQUAL (offsetof (HassDataFarm, struct_size), 0);
-  CU_ASSERT_EQUAL (offsetof (HassDataFarm, loads), 32);
-  CU_ASSERT_EQUAL (offsetof (HassDataFarm, cpu_worker), 48);
-  CU_ASSERT_EQUAL (offsetof (HassDataFarm, collect), 88);
-  CU_ASSERT_EQUAL (offsetof (HassDataFarm, release), 168);
-  CU_ASSERT_EQUAL (offsetof (HassDataFarm, run), 240);
-  CU_ASSERT_TRUE (offsetof (HassDataFarm, element_threads)
-                  > offsetof (HassDataFarm, run));
-  CU_ASSERT_TRUE (offsetof (HassDataFarm, join_tiles)
-                  > offsetof (HassDataFarm, element_threads));
-  CU_ASSERT_EQUAL (offsetof (HassFunctionFarm, run), 144);
-  CU_ASSERT_EQUAL (sizeof (HassLoad), 56);
 }
 
 /* -- Fields ------------------------------------------------------------- */
@@ -308,12 +249,7 @@ any_environment (void)
 }
 
 HASS_TEST_SUITE (
-    options,
-    { "a struct from an older header is read as far as it goes", older_struct },
-    { "what a newer header appends is ignored", newer_struct },
-    { "a struct without its size is refused", no_struct },
-    { "the structs' fields stay where they are", offsets_stay },
-    { "each field out of range is refused and named", wrong_fields },
+    options, { "each field out of range is refused and named", wrong_fields },
     { "a farm without a worker for any device says so", no_worker },
     { "a farm without loads ends at once", empty_farm },
     { "an unknown strategy lists the known ones; options win",
