@@ -2,9 +2,16 @@
 /* hass/callbacks.h: the functions that a user writes and what they may call.
 
    Each callback gets the user's pointer last and fails by returning FALSE
-   with @error set. Which thread runs it and whether it may block is said at
-   each. No callback may start or run a farm: that fails with
-   HASS_ERROR_MISUSE. */
+   with @error set. A callback that sets @error has failed, whatever it
+   returns. The farm's error has the domain and code of the callback's own,
+   and its message behind the names of farm and load; a callback that fails
+   without an error gets the code of HassError that is named for it: GENERATOR,
+   WORKER (CPU and GPU workers, gpu_result), PARTITION, BUNDLE or COLLECTOR.
+   A GPU worker, bundler or unbundler that fails makes the bundle fail, not
+   the farm; the farm has its error where no device is left for the loads.
+
+   Which thread runs a callback and whether it may block is said at each. No
+   callback may start or run a farm: that fails with HASS_ERROR_MISUSE. */
 #ifndef HASS_CALLBACKS_H
 #define HASS_CALLBACKS_H
 
@@ -192,8 +199,7 @@ typedef struct
  * HassCollectFunc: takes one result.
  *
  * One call at a time, on any of the farm's threads. May block; then results
- * queue up to a bound and the workers wait. Failing stops the farm with
- * HASS_ERROR_COLLECTOR.
+ * queue up to a bound and the workers wait. Failing stops the farm.
  */
 typedef gboolean (*HassCollectFunc) (const HassResult *result,
                                      gpointer user_data, GError **error);

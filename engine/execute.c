@@ -9,6 +9,7 @@
 
    Thread safety: a worker context belongs to one thread at a time. */
 #include "job-private.h"
+#include "pool/error-private.h"
 
 #include <string.h>
 
@@ -120,6 +121,7 @@ typedef struct
   guint n_nested;
 } Mark;
 
+/* Takes the error. */
 static void
 failed (HassJob *job, HassWorker *worker, const HassBlock *block, Mark mark,
         GError *error)
@@ -130,27 +132,18 @@ failed (HassJob *job, HassWorker *worker, const HassBlock *block, Mark mark,
     g_array_set_size (worker->nested, mark.n_nested);
   gboolean part = job->farm->kind == HASS_FARM_PARTITION;
   hass_job_add_unfinished (job, block->seq, 1, part ? block->first : 0,
-                           part ? block->count : 0,
-                           error ? error->message : "worker failed");
+                           part ? block->count : 0, error->message);
   if (job->farm->run->on_error == HASS_ON_ERROR_CONTINUE)
     {
-      g_clear_error (&error);
+      g_error_free (error);
       return;
     }
-  GError *stop = NULL;
-  if (error)
-    g_set_error (&stop, HASS_ERROR, HASS_ERROR_WORKER,
-                 "farm '%s': worker failed on load %" G_GUINT64_FORMAT
-                 " (elements %zu to %zu): %s",
-                 job->farm->name, block->seq, block->first,
-                 block->first + block->count, error->message);
-  else
-    g_set_error (&stop, HASS_ERROR, HASS_ERROR_WORKER,
-                 "farm '%s': worker failed on load %" G_GUINT64_FORMAT
-                 " without saying why",
-                 job->farm->name, block->seq);
-  g_clear_error (&error);
-  hass_job_stop (job, stop);
+  g_prefix_error (&error,
+                  "farm '%s': worker failed on load %" G_GUINT64_FORMAT
+                  " (elements %zu to %zu): ",
+                  job->farm->name, block->seq, block->first,
+                  block->first + block->count);
+  hass_job_stop (job, error);
 }
 
 /* Adds the unit's output as its result, unless it emitted one. */
@@ -179,7 +172,8 @@ compute (HassJob *job, HassWorker *worker, const HassBlock *block,
                 worker->nested ? worker->nested->len : 0 };
   GError *error = NULL;
   worker->has_result = FALSE;
-  if (G_UNLIKELY (!function (block, worker, data, &error)))
+  gboolean ok = function (block, worker, data, &error);
+  if (G_UNLIKELY (!hass_callback_ok (ok, &error, HASS_ERROR_WORKER)))
     {
       failed (job, worker, block, mark, error);
       return FALSE;
@@ -405,6 +399,7 @@ take_block (HassJob *job, HassWorker *worker, const HassBlock *block,
   if (farm->gpu_result)
     ok = farm->gpu_result (block, records, n_records, worker, farm->user_data,
                            &error);
+  ok = hass_callback_ok (ok, &error, HASS_ERROR_WORKER);
   if (!ok)
     failed (job, worker, block, mark, error);
   else if (job->results)
@@ -554,14 +549,12 @@ hass_job_collect (const HassRecord *record, gpointer data)
   const char *before = hass_engine_enter_callback ("collector", job);
   gboolean ok = job->farm->collect (&result, job->farm->user_data, &error);
   hass_engine_leave_callback (before);
-  if (ok)
+  if (hass_callback_ok (ok, &error, HASS_ERROR_COLLECTOR))
     return TRUE;
-  hass_job_stop (job,
-                 g_error_new (HASS_ERROR, HASS_ERROR_COLLECTOR,
-                              "farm '%s': collector failed on a result of load "
-                              "%" G_GUINT64_FORMAT ": %s",
-                              job->farm->name, record->seq,
-                              error ? error->message : "it did not say why"));
-  g_clear_error (&error);
+  g_prefix_error (&error,
+                  "farm '%s': collector failed on a result of load "
+                  "%" G_GUINT64_FORMAT ": ",
+                  job->farm->name, record->seq);
+  hass_job_stop (job, error);
   return FALSE;
 }

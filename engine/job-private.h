@@ -134,7 +134,9 @@ typedef struct
   double rate; /* of the best bundle, work per ns, or of the model, cost */
   double cost; /* virtual: what the models were asked to compute */
   gboolean lost;
-  char *message; /* why it first failed or was never started, or NULL */
+  char *message;       /* why it first failed or was never started, or NULL */
+  GQuark error_domain; /* of the error with that message; 0: none */
+  gint error_code;
   HassTransfers transfers;
 } HassTotals;
 

@@ -3,6 +3,7 @@
    writes its report.
    Thread safety: new, generate, finish, report and free by the thread that
    called the farm; stop and add_unfinished by any. */
+#include "pool/error-private.h"
 #include "record.h"
 
 #include <string.h>
@@ -215,23 +216,21 @@ hass_job_generate (HassJob *job)
       const char *before = hass_engine_enter_callback ("generator", job);
       gboolean ok = farm->generate (emitter, farm->user_data, &error);
       hass_engine_leave_callback (before);
+      ok = hass_callback_ok (ok, &error, HASS_ERROR_GENERATOR);
       if (!ok && !hass_job_stopping (job))
         {
-          GError *failed = g_error_new (
-              HASS_ERROR, HASS_ERROR_GENERATOR,
-              "farm '%s': generator failed after %" G_GUINT64_FORMAT
-              " loads: %s",
-              farm->name, hass_load_pool_emitted (job->pool),
-              error ? error->message : "it did not say why");
+          g_prefix_error (&error,
+                          "farm '%s': generator failed after %" G_GUINT64_FORMAT
+                          " loads: ",
+                          farm->name, hass_load_pool_emitted (job->pool));
           if (farm->run->on_error == HASS_ON_ERROR_STOP)
-            hass_job_stop (job, failed);
+            hass_job_stop (job, g_steal_pointer (&error));
           else
             {
               pthread_mutex_lock (&job->failure);
               if (!job->error)
-                job->error = g_steal_pointer (&failed);
+                job->error = g_steal_pointer (&error);
               pthread_mutex_unlock (&job->failure);
-              g_clear_error (&failed);
             }
         }
       g_clear_error (&error);

@@ -149,7 +149,7 @@ no_device_for_a_task (void)
   g_clear_error (&error);
   tasks[1].gpu = NULL;
   CU_ASSERT_FALSE (run (&f, NULL, &error));
-  CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_WORKER));
+  CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_NO_DEVICE));
   CU_ASSERT_PTR_NOT_NULL (strstr (error->message, "has no CPU function"));
   g_clear_error (&error);
 }
