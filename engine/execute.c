@@ -21,21 +21,34 @@ hass_worker_index (const HassWorker *worker)
   return worker->index;
 }
 
+/* FALSE: the worker's farm has ended. */
+static inline gboolean
+is_alive (const HassWorker *worker, const char *function)
+{
+  if (G_LIKELY (worker->job))
+    return TRUE;
+  hass_engine_dead_handle (function);
+  return FALSE;
+}
+
 guint
 hass_worker_count (const HassWorker *worker)
 {
-  return worker->job->n_workers;
+  return is_alive (worker, "hass_worker_count") ? worker->job->n_workers : 0;
 }
 
 gpointer
 hass_worker_accumulator (HassWorker *worker)
 {
-  return worker->accumulator;
+  return is_alive (worker, "hass_worker_accumulator") ? worker->accumulator
+                                                      : NULL;
 }
 
 gconstpointer
 hass_worker_constant (const HassWorker *worker, guint index)
 {
+  if (!is_alive (worker, "hass_worker_constant"))
+    return NULL;
   const HassFarm *farm = worker->job->farm;
   return index < farm->n_constants ? farm->constants[index].data : NULL;
 }
@@ -43,18 +56,21 @@ hass_worker_constant (const HassWorker *worker, guint index)
 gboolean
 hass_worker_stopping (const HassWorker *worker)
 {
-  return hass_job_stopping (worker->job);
+  return !is_alive (worker, "hass_worker_stopping")
+         || hass_job_stopping (worker->job);
 }
 
 static gboolean
 in_unit (HassWorker *worker, const char *what)
 {
-  if (G_LIKELY (worker->unit))
+  if (G_LIKELY (worker->unit && pthread_equal (pthread_self (), worker->owner)))
     return TRUE;
-  hass_job_stop (worker->job,
-                 g_error_new (HASS_ERROR, HASS_ERROR_MISUSE,
-                              "farm '%s': %s called outside a cpu_worker",
-                              worker->job->farm->name, what));
+  if (is_alive (worker, what))
+    hass_job_stop (worker->job,
+                   g_error_new (HASS_ERROR, HASS_ERROR_MISUSE,
+                                "farm '%s': %s called outside a cpu_worker or "
+                                "on another thread than its own",
+                                worker->job->farm->name, what));
   return FALSE;
 }
 
@@ -85,16 +101,41 @@ hass_worker_result (HassWorker *worker, gconstpointer data, gsize bytes)
   return TRUE;
 }
 
-gboolean
-hass_worker_emit (HassWorker *worker, const HassLoad *load)
+static gboolean
+may_nest (HassWorker *worker, gboolean tasks, const char *function)
 {
-  if (!in_unit (worker, "hass_worker_emit"))
-    return FALSE;
-  if (hass_job_stopping (worker->job))
-    return FALSE;
+  return in_unit (worker, function)
+         && hass_job_takes (worker->job, tasks, function)
+         && !hass_job_stopping (worker->job);
+}
+
+static void
+nest (HassWorker *worker, const HassLoad *load)
+{
   if (!worker->nested)
     worker->nested = g_array_new (FALSE, FALSE, sizeof (HassLoad));
   g_array_append_vals (worker->nested, load, 1);
+}
+
+gboolean
+hass_worker_emit (HassWorker *worker, const HassLoad *load)
+{
+  if (!may_nest (worker, FALSE, "hass_worker_emit")
+      || (load->flags & HASS_LOAD_BUFFER
+          && !hass_buffer_claim (worker->job, load, worker->unit->seq, TRUE)))
+    return FALSE;
+  nest (worker, load);
+  return TRUE;
+}
+
+gboolean
+hass_engine_nest_task (HassWorker *worker, HassLoad *load)
+{
+  if (!may_nest (worker, TRUE, "hass_worker_emit_task"))
+    return FALSE;
+  load->tag = hass_copy_new (worker->job, &worker->copier, load->tag);
+  load->flags |= HASS_LOAD_COPIED;
+  nest (worker, load);
   return TRUE;
 }
 
@@ -102,6 +143,8 @@ void
 hass_worker_parallel_for (HassWorker *worker, gsize n, gsize grain,
                           HassLoopFunc body, gpointer user_data)
 {
+  if (!is_alive (worker, "hass_worker_parallel_for"))
+    return;
   HassJob *job = worker->job;
   HassCpuPool *pool = hass_cpu_pool_get (MAX (job->n_cores, 1), NULL);
   if (grain == 0)
@@ -121,6 +164,22 @@ typedef struct
   guint n_nested;
 } Mark;
 
+/* Nested loads that a failed unit has emitted, behind the first @n. */
+static void
+drop_nested (HassJob *job, HassWorker *worker, guint n)
+{
+  GArray *nested = worker->nested;
+  for (guint i = n; i < nested->len; i++)
+    {
+      const HassLoad *load = &g_array_index (nested, HassLoad, i);
+      if (load->flags & HASS_LOAD_COPIED && job->farm->tag_bytes > 0)
+        hass_copy_free (job, load->tag);
+      else if (load->flags & HASS_LOAD_BUFFER)
+        hass_buffer_recycle (job, load, 0);
+    }
+  g_array_set_size (nested, n);
+}
+
 /* Takes the error. */
 static void
 failed (HassJob *job, HassWorker *worker, const HassBlock *block, Mark mark,
@@ -129,7 +188,7 @@ failed (HassJob *job, HassWorker *worker, const HassBlock *block, Mark mark,
   if (worker->run)
     worker->run->used = mark.run_used;
   if (worker->nested)
-    g_array_set_size (worker->nested, mark.n_nested);
+    drop_nested (job, worker, mark.n_nested);
   gboolean part = job->farm->kind == HASS_FARM_PARTITION;
   hass_job_add_unfinished (job, block->seq, 1, part ? block->first : 0,
                            part ? block->count : 0, error->message);
@@ -329,6 +388,7 @@ hass_execute (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
               gboolean dry)
 {
   HassBlock block;
+  worker->owner = pthread_self ();
   const char *before = hass_engine_enter_callback ("cpu_worker", job);
   HassDone done;
   if (hass_round_merge (&slot->round, e, &block))
@@ -418,6 +478,7 @@ hass_execute_bundle_results (HassJob *job, HassWorker *worker, HassSlot *slot,
   const HassFarm *farm = job->farm;
   gboolean alone = job->ordered && hass_round_order (&slot->round);
   guint32 n_failed = 0;
+  worker->owner = pthread_self ();
   const char *before = hass_engine_enter_callback ("gpu_result", job);
   if (farm->reduce && done->accumulator)
     farm->reduce (worker->accumulator, done->accumulator, farm->user_data);
