@@ -10,7 +10,7 @@
 #include "cuda-private.h"
 
 #include "copy_crew-private.h"
-#include "hass/error.h"
+#include "pool/error-private.h"
 
 #define HELPED_BYTES ((gsize)256 << 10) /* for each that helps to gather */
 
@@ -132,15 +132,11 @@ call_worker (HassCudaDevice *d, HassCudaGroup *g, gpointer stream,
                               d->farm->user_data, &inner);
   /* A launch that failed and that the worker did not look at. */
   int code = hass_cudart ()->last_error ();
-  if (ok && code == 0)
-    return TRUE;
   if (code != 0)
     hass_gpu_check (d->gpu, code, "GPU worker", inner ? NULL : &inner);
-  if (!inner)
-    inner = g_error_new (HASS_ERROR, HASS_ERROR_WORKER,
-                         "%s: the GPU worker failed without saying why",
-                         d->gpu->name);
-  g_propagate_error (error, inner);
+  if (hass_callback_ok (ok, &inner, HASS_ERROR_WORKER))
+    return TRUE;
+  g_propagate_prefixed_error (error, inner, "%s: GPU worker: ", d->gpu->name);
   return FALSE;
 }
 

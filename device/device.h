@@ -326,6 +326,17 @@ gboolean hass_staging_scatter (const HassBlock *blocks, gsize n,
                                HassUnbundleFunc unbundle, gpointer user_data,
                                GError **error);
 
+/**
+ * hass_gpu_worker_call:
+ *
+ * Calls a GPU worker: TRUE where it has returned TRUE and set no error; else
+ * @error is set, also where the worker gave no reason. For those who write
+ * devices. Proxy thread.
+ */
+gboolean hass_gpu_worker_call (HassGpuWorkerFunc worker,
+                               const HassBundle *bundle, HassGpuStream *stream,
+                               gpointer user_data, GError **error);
+
 /* Bytes that hass_staging_gather needs behind the capacity for its check. */
 #define HASS_STAGING_GUARD 64
 

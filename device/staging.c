@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* staging.c: gathers the blocks of a bundle into one buffer and scatters
-   results from one. A block comes with its halos; the rows of a tile, which
-   has none, lie one after another.
+   results from one; calls the farm's functions for a device. A block comes
+   with its halos; the rows of a tile, which has none, lie one after another.
    Thread safety: any thread; a staging buffer belongs to one at a time. */
 #include "hass/device.h"
-#include "hass/error.h"
+#include "pool/error-private.h"
 
 #include <string.h>
 
@@ -102,8 +102,12 @@ hass_staging_gather (const HassBlock *blocks, gsize n, HassStaging *staging,
     return gather (blocks, n, staging, error);
   memset (staging->data + staging->capacity, GUARD_BYTE, HASS_STAGING_GUARD);
   staging->offsets[0] = 0;
-  return bundle (blocks, n, staging, user_data, error)
-         && check (staging, n, error);
+  GError *inner = NULL;
+  gboolean ok = bundle (blocks, n, staging, user_data, &inner);
+  if (hass_callback_ok (ok, &inner, HASS_ERROR_BUNDLE))
+    return check (staging, n, error);
+  g_propagate_prefixed_error (error, inner, "bundler: ");
+  return FALSE;
 }
 
 gboolean
@@ -112,7 +116,14 @@ hass_staging_scatter (const HassBlock *blocks, gsize n,
                       gpointer user_data, GError **error)
 {
   if (unbundle)
-    return unbundle (blocks, n, staging, user_data, error);
+    {
+      GError *inner = NULL;
+      gboolean ok = unbundle (blocks, n, staging, user_data, &inner);
+      if (hass_callback_ok (ok, &inner, HASS_ERROR_BUNDLE))
+        return TRUE;
+      g_propagate_prefixed_error (error, inner, "unbundler: ");
+      return FALSE;
+    }
   for (gsize i = 0; i < n; i++)
     {
       const HassBlock *b = &blocks[i];
@@ -124,4 +135,16 @@ hass_staging_scatter (const HassBlock *blocks, gsize n,
         memcpy (b->output, from, b->output_bytes);
     }
   return TRUE;
+}
+
+gboolean
+hass_gpu_worker_call (HassGpuWorkerFunc worker, const HassBundle *bundle,
+                      HassGpuStream *stream, gpointer user_data, GError **error)
+{
+  GError *inner = NULL;
+  gboolean ok = worker (bundle, stream, user_data, &inner);
+  if (hass_callback_ok (ok, &inner, HASS_ERROR_WORKER))
+    return TRUE;
+  g_propagate_prefixed_error (error, inner, "GPU worker: ");
+  return FALSE;
 }

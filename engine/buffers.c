@@ -3,43 +3,40 @@
    finished. Sizes are rounded up to powers of two, so that loads of many
    sizes share a few kinds of buffers and memory stays flat. Where the farm
    has GPUs, large ones are pinned.
-   Thread safety: buffer by the generator; recycle by any thread. */
+
+   DESIGN.
+   1. A load with HASS_LOAD_BUFFER claims the buffer that its input lies in,
+      which is looked up by address: several loads may share one. When the last
+      of them is finished, the buffer is free.
+   2. The generator may emit further loads of the buffer that it got last, which
+      therefore is not free before it asks for the next one.
+
+   Thread safety: buffer by the generator; claim and recycle by any thread. */
 #include "hass/memory.h"
 #include "job-private.h"
 
 /* Pinning takes longer than copying less than this. */
 #define PIN_BYTES ((gsize)64 << 10)
 
-/* A buffer's size stands before it, so that recycling needs no look-up. */
 typedef struct
 {
+  guint8 *data; /* [bytes] */
   gsize bytes;
   gboolean pinned;
-  guint8 pad[HASS_CACHE_LINE - sizeof (gsize) - sizeof (gboolean)];
-} BufferHead;
+  gboolean is_free;
+  gboolean emitted; /* since it was handed out */
+  guint n_loads;    /* that claim it */
+} Buffer;
 
 static void
 free_buffer (gpointer data)
 {
-  BufferHead *head = data;
-  if (head->pinned)
-    hass_free (head);
+  Buffer *b = data;
+  if (b->pinned)
+    hass_free (b->data);
   else
-    g_aligned_free (head);
-}
-
-static BufferHead *
-new_buffer (HassJob *job, gsize bytes)
-{
-  gsize all = sizeof (BufferHead) + bytes;
-  gboolean pinned = bytes >= PIN_BYTES && job->n_devices > (job->cpu >= 0);
-  BufferHead *head = pinned ? hass_alloc (all, NULL) : NULL;
-  pinned = head != NULL;
-  if (!head)
-    head = g_aligned_alloc (1, all, HASS_CACHE_LINE);
-  head->bytes = bytes;
-  head->pinned = pinned;
-  return head;
+    g_aligned_free (b->data);
+  g_free (b);
 }
 
 static void
@@ -64,45 +61,167 @@ hass_buffers_clear (HassJob *job)
   pthread_mutex_destroy (&job->buffer_lock);
 }
 
-gpointer
-hass_emitter_buffer (HassEmitter *emitter, gsize bytes)
+/* The index in all_buffers of the first that begins behind @at. */
+static guint
+first_behind (const HassJob *job, gconstpointer at)
 {
-  HassJob *job = emitter->job;
-  BufferHead *head = NULL;
-  gsize rounded = HASS_CACHE_LINE;
-  g_return_val_if_fail (bytes <= G_MAXSIZE / 4, NULL);
-  while (rounded < bytes)
-    rounded *= 2;
-  atomic_store_explicit (&job->has_buffers, TRUE, memory_order_relaxed);
-  pthread_mutex_lock (&job->buffer_lock);
-  GPtrArray *free_ones
-      = g_hash_table_lookup (job->buffers, GSIZE_TO_POINTER (rounded));
-  if (free_ones && free_ones->len > 0)
-    head = g_ptr_array_steal_index_fast (free_ones, free_ones->len - 1);
-  else
+  guint low = 0, high = job->all_buffers->len;
+  while (low < high)
     {
-      head = new_buffer (job, rounded);
-      g_ptr_array_add (job->all_buffers, head);
+      guint middle = (low + high) / 2;
+      const Buffer *b = g_ptr_array_index (job->all_buffers, middle);
+      if ((guintptr)b->data > (guintptr)at)
+        high = middle;
+      else
+        low = middle + 1;
     }
-  pthread_mutex_unlock (&job->buffer_lock);
-  return head + 1;
+  return low;
 }
 
-/* Takes a finished load's buffer back, if it has one of ours. */
-void
-hass_job_recycle (HassJob *job, const HassLoad *load)
+/* The buffer that holds the byte at @at, or NULL. */
+static Buffer *
+find_locked (const HassJob *job, gconstpointer at)
 {
-  if (!(load->flags & HASS_LOAD_BUFFER) || !load->input)
-    return;
-  BufferHead *head = (BufferHead *)load->input - 1;
-  pthread_mutex_lock (&job->buffer_lock);
-  gpointer key = GSIZE_TO_POINTER (head->bytes);
+  guint behind = first_behind (job, at);
+  if (behind == 0)
+    return NULL;
+  Buffer *b = g_ptr_array_index (job->all_buffers, behind - 1);
+  return (guintptr)at - (guintptr)b->data < b->bytes ? b : NULL;
+}
+
+static GPtrArray *
+free_ones_locked (HassJob *job, gsize bytes)
+{
+  gpointer key = GSIZE_TO_POINTER (bytes);
   GPtrArray *free_ones = g_hash_table_lookup (job->buffers, key);
   if (!free_ones)
     {
       free_ones = g_ptr_array_new ();
       g_hash_table_insert (job->buffers, key, free_ones);
     }
-  g_ptr_array_add (free_ones, head);
+  return free_ones;
+}
+
+/* When no load and no generator has a use for it any more. */
+static void
+free_if_unused_locked (HassJob *job, Buffer *b)
+{
+  if (b->n_loads > 0 || !b->emitted || b == job->last_buffer)
+    return;
+  b->is_free = TRUE;
+  g_ptr_array_add (free_ones_locked (job, b->bytes), b);
+}
+
+/* NULL: there is too little memory. */
+static Buffer *
+new_buffer_locked (HassJob *job, gsize bytes)
+{
+  gboolean pinned = bytes >= PIN_BYTES && job->n_devices > (job->cpu >= 0);
+  gpointer data = pinned ? hass_alloc (bytes, NULL) : NULL;
+  pinned = data != NULL;
+  if (!data && posix_memalign (&data, HASS_CACHE_LINE, bytes) != 0)
+    return NULL;
+  Buffer *b = g_new0 (Buffer, 1);
+  *b = (Buffer){ .data = data, .bytes = bytes, .pinned = pinned };
+  g_ptr_array_insert (job->all_buffers, (gint)first_behind (job, data), b);
+  return b;
+}
+
+gpointer
+hass_emitter_buffer (HassEmitter *emitter, gsize bytes)
+{
+  if (!hass_emitter_is_generating (emitter, "hass_emitter_buffer"))
+    return NULL;
+  HassJob *job = emitter->job;
+  gsize rounded = HASS_CACHE_LINE;
+  while (rounded < bytes && rounded <= G_MAXSIZE / 4)
+    rounded *= 2;
+  atomic_store_explicit (&job->has_owned, TRUE, memory_order_relaxed);
+  pthread_mutex_lock (&job->buffer_lock);
+  Buffer *b = job->last_buffer;
+  job->last_buffer = NULL;
+  if (b)
+    free_if_unused_locked (job, b);
+  GPtrArray *free_ones = free_ones_locked (job, rounded);
+  if (free_ones->len > 0)
+    b = g_ptr_array_steal_index_fast (free_ones, free_ones->len - 1);
+  else
+    b = rounded < bytes ? NULL : new_buffer_locked (job, rounded);
+  job->last_buffer = b;
+  if (b)
+    b->is_free = b->emitted = FALSE;
   pthread_mutex_unlock (&job->buffer_lock);
+  if (b)
+    return b->data;
+  hass_job_stop (job, g_error_new (HASS_ERROR, HASS_ERROR_NO_MEMORY,
+                                   "farm '%s': there is no memory for a "
+                                   "buffer of %zu bytes",
+                                   job->farm->name, bytes));
+  return NULL;
+}
+
+/* What is wrong with a load's claim, or NULL. */
+static const char *
+look_locked (const HassJob *job, const HassLoad *load, const Buffer *b,
+             gboolean nested)
+{
+  if (!b)
+    return "is set, but its input lies in no buffer of hass_emitter_buffer() "
+           "of this farm";
+  if (load->input_bytes
+      > b->bytes - (gsize)((const guint8 *)load->input - b->data))
+    return "is set, but its input ends behind its buffer";
+  if (b->is_free)
+    return "is set, but its buffer belonged to loads that are finished";
+  if (!nested && b->emitted && b != job->last_buffer)
+    return "is set, but its buffer was emitted before: only the one that "
+           "hass_emitter_buffer() returned last may be emitted again";
+  return NULL;
+}
+
+/* Claims the buffer that an emitted load lies in. @nested: a worker emitted
+   it. FALSE: it must not, and the farm stops. */
+gboolean
+hass_buffer_claim (HassJob *job, const HassLoad *load, guint64 seq,
+                   gboolean nested)
+{
+  pthread_mutex_lock (&job->buffer_lock);
+  Buffer *b = find_locked (job, load->input);
+  const char *wrong = look_locked (job, load, b, nested);
+  if (!wrong)
+    {
+      b->emitted = TRUE;
+      b->n_loads++;
+    }
+  pthread_mutex_unlock (&job->buffer_lock);
+  if (wrong)
+    hass_job_stop (job, g_error_new (HASS_ERROR, HASS_ERROR_MISUSE,
+                                     "farm '%s': %sload %" G_GUINT64_FORMAT
+                                     ": HASS_LOAD_BUFFER %s",
+                                     job->farm->name,
+                                     nested ? "a load emitted by " : "", seq,
+                                     wrong));
+  return !wrong;
+}
+
+/* Ends a finished load's claim. Loads that nobody emitted, of the farm's own
+   array, have none. */
+void
+hass_buffer_recycle (HassJob *job, const HassLoad *load, guint64 seq)
+{
+  pthread_mutex_lock (&job->buffer_lock);
+  Buffer *b = find_locked (job, load->input);
+  gboolean claimed = b && b->n_loads > 0;
+  if (claimed)
+    {
+      b->n_loads--;
+      free_if_unused_locked (job, b);
+    }
+  pthread_mutex_unlock (&job->buffer_lock);
+  if (!claimed)
+    hass_job_stop (job, g_error_new (HASS_ERROR, HASS_ERROR_MISUSE,
+                                     "farm '%s': load %" G_GUINT64_FORMAT
+                                     ": HASS_LOAD_BUFFER is set, but its "
+                                     "input lies in no buffer that was emitted",
+                                     job->farm->name, seq));
 }

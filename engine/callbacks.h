@@ -2,9 +2,23 @@
 /* hass/callbacks.h: the functions that a user writes and what they may call.
 
    Each callback gets the user's pointer last and fails by returning FALSE
-   with @error set. Which thread runs it and whether it may block is said at
-   each. No callback may start or run a farm: that fails with
-   HASS_ERROR_MISUSE. */
+   with @error set. A callback that sets @error has failed, whatever it
+   returns. The farm's error has the domain and code of the callback's own,
+   and its message behind the names of farm and load; a callback that fails
+   without an error gets the code of HassError that is named for it: GENERATOR,
+   WORKER (CPU and GPU workers, gpu_result), PARTITION, BUNDLE or COLLECTOR.
+   A GPU worker, bundler or unbundler that fails makes the bundle fail, not
+   the farm; the farm has its error where no device is left for the loads.
+
+   Which thread runs a callback and whether it may block is said at each. No
+   callback may start or run a farm: that fails with HASS_ERROR_MISUSE.
+
+   An emitter serves its generator, a worker the callback it was given to, on
+   that thread. Results and loads from anywhere else stop the farm with
+   HASS_ERROR_MISUSE. The emitter or worker of a farm that has ended does
+   nothing: the farm stops in whose callback it is used; outside of any there
+   is a warning (g_warning). A call that comes while its farm is just ending
+   cannot be told. */
 #ifndef HASS_CALLBACKS_H
 #define HASS_CALLBACKS_H
 
@@ -38,7 +52,8 @@ typedef gboolean (*HassGenerateFunc) (HassEmitter *emitter, gpointer user_data,
  * @load: copied; see #HassLoad for who owns its bytes.
  *
  * Puts a load into the pool. Waits while the pool is full. Only on the
- * generator's thread, only until the generator returns.
+ * generator's thread, only until the generator returns. For data farms: in a
+ * function farm it is HASS_ERROR_MISUSE.
  *
  * Returns: FALSE when the load was not accepted: the farm is stopping
  * (cancelled, past its deadline, failed) or the call is misuse; the farm's
@@ -62,8 +77,10 @@ gboolean hass_emitter_emit_array (HassEmitter *emitter, const HassLoad *loads,
  * hass_emitter_buffer:
  *
  * Returns: @bytes of host memory, aligned to 64 bytes, recycled from loads
- * that are finished. The library's; hand it over as the @input of a load
- * with HASS_LOAD_BUFFER. Same thread rules as hass_emitter_emit().
+ * that are finished; NULL: there is too little memory, and the farm stops, or
+ * the call is misuse. The library's: valid until the last load that claims it
+ * (HASS_LOAD_BUFFER) is finished; a buffer that none claims, until the farm
+ * ends. Same thread rules as hass_emitter_emit().
  */
 gpointer hass_emitter_buffer (HassEmitter *emitter, gsize bytes);
 
@@ -134,7 +151,8 @@ gboolean hass_worker_result (HassWorker *worker, gconstpointer data,
  *
  * Emits a new load of the same farm (nested generation). It waits beside the
  * bounded pool, so this never blocks; it enters a later round, when the
- * current unit is committed. Not in a partition farm's dry run.
+ * current unit is committed. For data farms: in a function farm it is
+ * HASS_ERROR_MISUSE. Not in a partition farm's dry run.
  */
 gboolean hass_worker_emit (HassWorker *worker, const HassLoad *load);
 
@@ -208,8 +226,7 @@ typedef struct
  * HassCollectFunc: takes one result.
  *
  * One call at a time, on any of the farm's threads. May block; then results
- * queue up to a bound and the workers wait. Failing stops the farm with
- * HASS_ERROR_COLLECTOR.
+ * queue up to a bound and the workers wait. Failing stops the farm.
  */
 typedef gboolean (*HassCollectFunc) (const HassResult *result,
                                      gpointer user_data, GError **error);

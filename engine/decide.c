@@ -304,6 +304,26 @@ append_lost (const HassJob *job, GString *why)
                                                      : "it failed too often");
 }
 
+/* No device is left: the farm's error is of the domain and code of the error
+   by which the first device was lost, which may be a GPU callback's own. */
+static void
+stop_without_devices (HassJob *job, const char *message)
+{
+  GQuark domain = HASS_ERROR;
+  gint code = HASS_ERROR_DEVICE;
+  for (guint d = job->n_devices; d-- > 0;)
+    {
+      const HassTotals *t = &job->totals[d];
+      if (!t->lost || t->error_domain == 0
+          || (t->error_domain == HASS_ERROR
+              && t->error_code == HASS_ERROR_NO_MEMORY))
+        continue;
+      domain = t->error_domain;
+      code = t->error_code;
+    }
+  hass_job_stop (job, g_error_new_literal (domain, code, message));
+}
+
 static const char *
 load_name (const HassJob *job)
 {
@@ -323,15 +343,13 @@ nobody_left (HassJob *job, HassRound *round)
   if (e.n > 0)
     hass_round_block (round, e.first, &block);
   hass_round_give_back (round, e);
+  g_string_append_printf (
+      why,
+      "round %" G_GUINT64_FORMAT " of farm '%s': %u units wait and no device "
+      "is left that can run them, the first is %s %" G_GUINT64_FORMAT,
+      round->number, job->farm->name, waiting, load_name (job), block.seq);
   append_lost (job, why);
-  hass_job_stop (
-      job,
-      g_error_new (HASS_ERROR, HASS_ERROR_DEVICE,
-                   "round %" G_GUINT64_FORMAT " of farm '%s': %u units wait "
-                   "and no device is left that can run them, the first is "
-                   "%s %" G_GUINT64_FORMAT "%s",
-                   round->number, job->farm->name, waiting, load_name (job),
-                   block.seq, why->str));
+  stop_without_devices (job, why->str);
 }
 
 /* The same between rounds. The farm's own loads count before they are in the
@@ -342,6 +360,8 @@ hass_decide_nobody_left (HassJob *job)
   g_autoptr (GString) why = g_string_new (NULL);
   guint64 known = MAX (hass_load_pool_emitted (job->pool), job->farm->n_loads);
   guint64 waiting = known - job->n_loads;
+  g_string_append_printf (why,
+                          "farm '%s': no device is left: ", job->farm->name);
   if (waiting > 0)
     g_string_append_printf (why,
                             "%" G_GUINT64_FORMAT " %ss wait, the first is "
@@ -351,9 +371,7 @@ hass_decide_nobody_left (HassJob *job)
   else
     g_string_append (why, "before its generator had emitted more");
   append_lost (job, why);
-  hass_job_stop (job, g_error_new (HASS_ERROR, HASS_ERROR_DEVICE,
-                                   "farm '%s': no device is left: %s",
-                                   job->farm->name, why->str));
+  stop_without_devices (job, why->str);
 }
 
 /* Gives the CPU pool up to n units wherever they wait, whatever the strategy

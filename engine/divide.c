@@ -2,6 +2,7 @@
 /* divide.c: cuts a divisible load into the blocks of a round.
    Thread safety: under the decision lock. */
 #include "job-private.h"
+#include "pool/error-private.h"
 
 static gboolean
 check_block (const HassLoad *load, gsize first, const HassBlock *block,
@@ -60,14 +61,15 @@ hass_divide_cut (HassJob *job, HassSlot *slot, const HassLoad *load, gsize e,
                            &block);
       block.load = kept;
       HassBlock given = block;
+      GError *inner = NULL;
       const char *before = hass_engine_enter_callback ("partitioner", job);
       gboolean ok = farm->partition (load, first, count, &block,
-                                     farm->user_data, error);
+                                     farm->user_data, &inner);
       hass_engine_leave_callback (before);
-      if (!ok && error && !*error)
-        g_set_error (error, HASS_ERROR, HASS_ERROR_PARTITION,
-                     "partitioner failed at element %zu without saying why",
-                     first);
+      ok = hass_callback_ok (ok, &inner, HASS_ERROR_PARTITION);
+      if (!ok)
+        g_propagate_prefixed_error (
+            error, inner, "partitioner failed at element %zu: ", first);
       if (ok && blocks->len >= HASS_ROUND_MAX_UNITS)
         {
           g_set_error (error, HASS_ERROR, HASS_ERROR_OVERFLOW,

@@ -9,6 +9,7 @@
 
    Thread safety: a worker context belongs to one thread at a time. */
 #include "job-private.h"
+#include "pool/error-private.h"
 
 #include <string.h>
 
@@ -20,21 +21,34 @@ hass_worker_index (const HassWorker *worker)
   return worker->index;
 }
 
+/* FALSE: the worker's farm has ended. */
+static inline gboolean
+is_alive (const HassWorker *worker, const char *function)
+{
+  if (G_LIKELY (worker->job))
+    return TRUE;
+  hass_engine_dead_handle (function);
+  return FALSE;
+}
+
 guint
 hass_worker_count (const HassWorker *worker)
 {
-  return worker->job->n_workers;
+  return is_alive (worker, "hass_worker_count") ? worker->job->n_workers : 0;
 }
 
 gpointer
 hass_worker_accumulator (HassWorker *worker)
 {
-  return worker->accumulator;
+  return is_alive (worker, "hass_worker_accumulator") ? worker->accumulator
+                                                      : NULL;
 }
 
 gconstpointer
 hass_worker_constant (const HassWorker *worker, guint index)
 {
+  if (!is_alive (worker, "hass_worker_constant"))
+    return NULL;
   const HassFarm *farm = worker->job->farm;
   return index < farm->n_constants ? farm->constants[index].data : NULL;
 }
@@ -42,19 +56,22 @@ hass_worker_constant (const HassWorker *worker, guint index)
 gboolean
 hass_worker_stopping (const HassWorker *worker)
 {
-  return hass_job_stopping (worker->job);
+  return !is_alive (worker, "hass_worker_stopping")
+         || hass_job_stopping (worker->job);
 }
 
 static gboolean
 in_unit (HassWorker *worker, const char *what)
 {
-  if (G_LIKELY (worker->unit))
+  if (G_LIKELY (worker->unit && pthread_equal (pthread_self (), worker->owner)))
     return TRUE;
-  hass_job_stop (worker->job,
-                 g_error_new (HASS_ERROR, HASS_ERROR_MISUSE,
-                              "farm '%s': %s called outside a cpu_worker, or "
-                              "with the worker of a loop's body",
-                              worker->job->farm->name, what));
+  if (is_alive (worker, what))
+    hass_job_stop (worker->job,
+                   g_error_new (HASS_ERROR, HASS_ERROR_MISUSE,
+                                "farm '%s': %s called outside a cpu_worker, on "
+                                "another thread than its own, or with the "
+                                "worker of a loop's body",
+                                worker->job->farm->name, what));
   return FALSE;
 }
 
@@ -85,16 +102,41 @@ hass_worker_result (HassWorker *worker, gconstpointer data, gsize bytes)
   return TRUE;
 }
 
-gboolean
-hass_worker_emit (HassWorker *worker, const HassLoad *load)
+static gboolean
+may_nest (HassWorker *worker, gboolean tasks, const char *function)
 {
-  if (!in_unit (worker, "hass_worker_emit"))
-    return FALSE;
-  if (hass_job_stopping (worker->job))
-    return FALSE;
+  return in_unit (worker, function)
+         && hass_job_takes (worker->job, tasks, function)
+         && !hass_job_stopping (worker->job);
+}
+
+static void
+nest (HassWorker *worker, const HassLoad *load)
+{
   if (!worker->nested)
     worker->nested = g_array_new (FALSE, FALSE, sizeof (HassLoad));
   g_array_append_vals (worker->nested, load, 1);
+}
+
+gboolean
+hass_worker_emit (HassWorker *worker, const HassLoad *load)
+{
+  if (!may_nest (worker, FALSE, "hass_worker_emit")
+      || (load->flags & HASS_LOAD_BUFFER
+          && !hass_buffer_claim (worker->job, load, worker->unit->seq, TRUE)))
+    return FALSE;
+  nest (worker, load);
+  return TRUE;
+}
+
+gboolean
+hass_engine_nest_task (HassWorker *worker, HassLoad *load)
+{
+  if (!may_nest (worker, TRUE, "hass_worker_emit_task"))
+    return FALSE;
+  load->tag = hass_copy_new (worker->job, &worker->copier, load->tag);
+  load->flags |= HASS_LOAD_COPIED;
+  nest (worker, load);
   return TRUE;
 }
 
@@ -138,6 +180,12 @@ gboolean
 hass_worker_parallel_for (HassWorker *worker, gsize n, gsize grain,
                           HassLoopFunc body, gpointer user_data, GError **error)
 {
+  if (!is_alive (worker, "hass_worker_parallel_for"))
+    {
+      g_set_error (error, HASS_ERROR, HASS_ERROR_MISUSE,
+                   "hass_worker_parallel_for called when its farm has ended");
+      return FALSE;
+    }
   HassJob *job = worker->job;
   HassCpuPool *pool = hass_cpu_pool_get (MAX (job->n_cores, 1), NULL);
   Loop loop = { .worker = { .job = job, .index = worker->index },
@@ -163,6 +211,23 @@ typedef struct
   guint n_nested;
 } Mark;
 
+/* Nested loads that a failed unit has emitted, behind the first @n. */
+static void
+drop_nested (HassJob *job, HassWorker *worker, guint n)
+{
+  GArray *nested = worker->nested;
+  for (guint i = n; i < nested->len; i++)
+    {
+      const HassLoad *load = &g_array_index (nested, HassLoad, i);
+      if (load->flags & HASS_LOAD_COPIED && job->farm->tag_bytes > 0)
+        hass_copy_free (job, load->tag);
+      else if (load->flags & HASS_LOAD_BUFFER)
+        hass_buffer_recycle (job, load, 0);
+    }
+  g_array_set_size (nested, n);
+}
+
+/* Takes the error. */
 static void
 failed (HassJob *job, HassWorker *worker, const HassBlock *block, Mark mark,
         GError *error)
@@ -170,30 +235,21 @@ failed (HassJob *job, HassWorker *worker, const HassBlock *block, Mark mark,
   if (worker->run)
     worker->run->used = mark.run_used;
   if (worker->nested)
-    g_array_set_size (worker->nested, mark.n_nested);
+    drop_nested (job, worker, mark.n_nested);
   gboolean part = job->farm->kind == HASS_FARM_PARTITION;
   hass_job_add_unfinished (job, block->seq, 1, part ? block->first : 0,
-                           part ? block->count : 0,
-                           error ? error->message : "worker failed");
+                           part ? block->count : 0, error->message);
   if (job->farm->run->on_error == HASS_ON_ERROR_CONTINUE)
     {
-      g_clear_error (&error);
+      g_error_free (error);
       return;
     }
-  GError *stop = NULL;
-  if (error)
-    g_set_error (&stop, HASS_ERROR, HASS_ERROR_WORKER,
-                 "farm '%s': worker failed on load %" G_GUINT64_FORMAT
-                 " (elements %zu to %zu): %s",
-                 job->farm->name, block->seq, block->first,
-                 block->first + block->count, error->message);
-  else
-    g_set_error (&stop, HASS_ERROR, HASS_ERROR_WORKER,
-                 "farm '%s': worker failed on load %" G_GUINT64_FORMAT
-                 " without saying why",
-                 job->farm->name, block->seq);
-  g_clear_error (&error);
-  hass_job_stop (job, stop);
+  g_prefix_error (&error,
+                  "farm '%s': worker failed on load %" G_GUINT64_FORMAT
+                  " (elements %zu to %zu): ",
+                  job->farm->name, block->seq, block->first,
+                  block->first + block->count);
+  hass_job_stop (job, error);
 }
 
 /* Adds the unit's output as its result, unless it emitted one. */
@@ -222,7 +278,8 @@ compute (HassJob *job, HassWorker *worker, const HassBlock *block,
                 worker->nested ? worker->nested->len : 0 };
   GError *error = NULL;
   worker->has_result = FALSE;
-  if (G_UNLIKELY (!function (block, worker, data, &error)))
+  gboolean ok = function (block, worker, data, &error);
+  if (G_UNLIKELY (!hass_callback_ok (ok, &error, HASS_ERROR_WORKER)))
     {
       failed (job, worker, block, mark, error);
       return FALSE;
@@ -378,6 +435,7 @@ hass_execute (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
               gboolean dry)
 {
   HassBlock block;
+  worker->owner = pthread_self ();
   const char *before = hass_engine_enter_callback ("cpu_worker", job);
   HassDone done;
   if (hass_round_merge (&slot->round, e, &block))
@@ -448,6 +506,7 @@ take_block (HassJob *job, HassWorker *worker, const HassBlock *block,
   if (farm->gpu_result)
     ok = farm->gpu_result (block, records, n_records, worker, farm->user_data,
                            &error);
+  ok = hass_callback_ok (ok, &error, HASS_ERROR_WORKER);
   if (!ok)
     failed (job, worker, block, mark, error);
   else if (job->results)
@@ -466,6 +525,7 @@ hass_execute_bundle_results (HassJob *job, HassWorker *worker, HassSlot *slot,
   const HassFarm *farm = job->farm;
   gboolean alone = job->ordered && hass_round_order (&slot->round);
   guint32 n_failed = 0;
+  worker->owner = pthread_self ();
   const char *before = hass_engine_enter_callback ("gpu_result", job);
   if (farm->reduce && done->accumulator)
     farm->reduce (worker->accumulator, done->accumulator, farm->user_data);
@@ -597,14 +657,12 @@ hass_job_collect (const HassRecord *record, gpointer data)
   const char *before = hass_engine_enter_callback ("collector", job);
   gboolean ok = job->farm->collect (&result, job->farm->user_data, &error);
   hass_engine_leave_callback (before);
-  if (ok)
+  if (hass_callback_ok (ok, &error, HASS_ERROR_COLLECTOR))
     return TRUE;
-  hass_job_stop (job,
-                 g_error_new (HASS_ERROR, HASS_ERROR_COLLECTOR,
-                              "farm '%s': collector failed on a result of load "
-                              "%" G_GUINT64_FORMAT ": %s",
-                              job->farm->name, record->seq,
-                              error ? error->message : "it did not say why"));
-  g_clear_error (&error);
+  g_prefix_error (&error,
+                  "farm '%s': collector failed on a result of load "
+                  "%" G_GUINT64_FORMAT ": ",
+                  job->farm->name, record->seq);
+  hass_job_stop (job, error);
   return FALSE;
 }

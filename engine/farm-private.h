@@ -20,6 +20,7 @@ typedef struct
   HassGenerateFunc generate;
   const HassLoad *loads;
   gsize n_loads;
+  gsize tag_bytes; /* that emitted loads' tags point to; 0: tags are opaque */
 
   HassCpuWorkerFunc cpu_worker;
   gpointer cpu_worker_data;
@@ -63,6 +64,14 @@ typedef struct
 
 gboolean hass_engine_run (const HassFarm *farm, HassReport **report,
                           GError **error);
+
+/* A flag of function farms' loads: the tag is a copy of the library's. */
+#define HASS_LOAD_COPIED (1u << 31)
+
+/* As hass_emitter_emit() and hass_worker_emit(), for function farms: the
+   load's tag is copied, @tag_bytes of the farm. */
+gboolean hass_engine_emit_task (HassEmitter *emitter, HassLoad *load);
+gboolean hass_engine_nest_task (HassWorker *worker, HassLoad *load);
 
 /* What callback this thread is in: "the cpu_worker of farm 'x'", or NULL. */
 const char *hass_engine_callback (void);

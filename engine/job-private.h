@@ -81,16 +81,26 @@ typedef struct
   HassSeat *seats;    /* [n_devices] */
 } HassSlot;
 
+/* Where emitted tasks are copied to; see copies.c. */
+typedef struct HassCopyChunk HassCopyChunk;
+typedef struct
+{
+  guint8 *next;
+  guint n_left; /* copies that have room from there on */
+} HassCopier;
+
 /* A core or a device's bundles, as user callbacks see it. Its thread's. */
 struct _HassWorker
 {
-  _Alignas(HASS_CACHE_LINE) HassJob *job;
+  _Alignas(HASS_CACHE_LINE) HassJob *job; /* NULL: its farm has ended */
+  pthread_t owner;                        /* while there is a unit */
   guint index;
   guint counter;         /* in every round */
   HassRun *run;          /* results of the current units, or NULL */
   const HassBlock *unit; /* the current one, or NULL */
   gboolean has_result;   /* the current unit emitted one */
   GArray *nested;        /* HassLoad emitted by the current units */
+  HassCopier copier;     /* for them */
   gpointer accumulator;
   double unit_ns;     /* recent cost of a unit */
   guint32 last_chunk; /* units of the last pull */
@@ -119,11 +129,30 @@ typedef struct
   gint64 begin_ns[HASS_N_STAGES], end_ns[HASS_N_STAGES];
 } HassStages;
 
+/* What an emitter takes: depends on the farm's kind. */
+typedef enum
+{
+  HASS_EMITS_NOTHING, /* now */
+  HASS_EMITS_LOADS,
+  HASS_EMITS_TASKS
+} HassEmits;
+
 struct _HassEmitter
 {
-  HassJob *job;
+  HassJob *job; /* NULL: its farm has ended */
   pthread_t owner;
-  gboolean open;
+  HassEmits emits; /* the owner's */
+  HassCopier copier;
+};
+
+/* What a farm's callbacks are given; outlives the job, see handles.c. */
+typedef struct HassHandles HassHandles;
+struct HassHandles
+{
+  HassHandles *next;
+  guint capacity; /* workers */
+  HassEmitter emitter;
+  HassWorker workers[];
 };
 
 /* Sums over the rounds so far, of one device; decision lock. */
@@ -134,7 +163,9 @@ typedef struct
   double rate; /* of the best bundle, work per ns, or of the model, cost */
   double cost; /* virtual: what the models were asked to compute */
   gboolean lost;
-  char *message; /* why it first failed or was never started, or NULL */
+  char *message;       /* why it first failed or was never started, or NULL */
+  GQuark error_domain; /* of the error with that message; 0: none */
+  gint error_code;
   HassTransfers transfers;
 } HassTotals;
 
@@ -161,7 +192,8 @@ struct HassJob
   gint cpu;      /* index of the CPU pool, or -1 */
   guint n_cores; /* worker contexts of the CPU pool */
   guint n_workers;
-  HassWorker *workers;    /* [n_workers], aligned */
+  HassHandles *handles;
+  HassWorker *workers;    /* [n_workers], of the handles */
   HassStrategyEnv env;    /* the strategy's */
   HassProfileRate *known; /* env.profile */
   HassStrategy *strategy;
@@ -174,7 +206,6 @@ struct HassJob
   gboolean dry, ordered;
   gint64 begin_ns, deadline_ns; /* 0: none */
   const char *platform_name;
-  HassEmitter emitter;
 
   /* Live: what the threads share. */
   HassEvent event;
@@ -205,10 +236,14 @@ struct HassJob
   GHashTable *failed;      /* seq + 1 of loads in the list by themselves */
   _Atomic guint n_unfinished;
 
-  _Atomic gboolean has_buffers; /* some were handed out */
-  GHashTable *buffers;          /* bytes -> GPtrArray of free buffers */
-  GPtrArray *all_buffers;       /* owned */
-  pthread_mutex_t buffer_lock;  /* both */
+  _Atomic gboolean has_owned;  /* loads may have buffers or copied tasks */
+  GHashTable *buffers;         /* bytes -> GPtrArray of free buffers */
+  GPtrArray *all_buffers;      /* owned, by address */
+  gpointer last_buffer;        /* the generator's latest, or NULL */
+  pthread_mutex_t buffer_lock; /* these three */
+  GPtrArray *all_chunks;       /* owned */
+  HassCopyChunk *free_chunks;
+  pthread_mutex_t copy_lock; /* both */
 };
 
 static inline gboolean
@@ -219,10 +254,10 @@ hass_job_stopping (HassJob *job)
 }
 
 static inline gboolean
-hass_job_has_buffers (HassJob *job)
+hass_job_has_owned (HassJob *job)
 {
   /* Relaxed: who looks has a load that came after the store. */
-  return atomic_load_explicit (&job->has_buffers, memory_order_relaxed);
+  return atomic_load_explicit (&job->has_owned, memory_order_relaxed);
 }
 
 /* job.c */
@@ -242,6 +277,10 @@ HassReport *hass_job_report (HassJob *job, gint64 makespan_ns);
 gboolean hass_job_overlaps (const HassJob *job);
 const char *hass_engine_enter_callback (const char *what, HassJob *job);
 void hass_engine_leave_callback (const char *before);
+void hass_engine_dead_handle (const char *function);
+gboolean hass_emitter_is_generating (HassEmitter *emitter,
+                                     const char *function);
+gboolean hass_job_takes (HassJob *job, gboolean tasks, const char *function);
 
 /* reduce.c */
 gpointer hass_accumulator_new (HassJob *job);
@@ -251,7 +290,19 @@ void hass_job_reduce (HassJob *job);
 /* buffers.c */
 void hass_buffers_init (HassJob *job);
 void hass_buffers_clear (HassJob *job);
-void hass_job_recycle (HassJob *job, const HassLoad *load);
+gboolean hass_buffer_claim (HassJob *job, const HassLoad *load, guint64 seq,
+                            gboolean nested);
+void hass_buffer_recycle (HassJob *job, const HassLoad *load, guint64 seq);
+
+/* copies.c */
+void hass_copies_init (HassJob *job);
+void hass_copies_clear (HassJob *job);
+gpointer hass_copy_new (HassJob *job, HassCopier *copier, gconstpointer from);
+void hass_copy_free (HassJob *job, gpointer copy);
+
+/* handles.c */
+HassHandles *hass_handles_take (guint n_workers);
+void hass_handles_keep (HassHandles *handles);
 
 /* divide.c; under the decision lock */
 gsize hass_divide_block_elements (HassJob *job, const HassLoad *load);

@@ -3,6 +3,7 @@
    writes its report.
    Thread safety: new, generate, finish, report and free by the thread that
    called the farm; stop and add_unfinished by any. */
+#include "pool/error-private.h"
 #include "record.h"
 
 #include <string.h>
@@ -12,14 +13,14 @@
 /* -- What callback a thread is in --------------------------------------- */
 
 static __thread const char *callback;
-static __thread const char *callback_farm;
+static __thread HassJob *callback_job;
 
 const char *
 hass_engine_enter_callback (const char *what, HassJob *job)
 {
   const char *before = callback;
   callback = what;
-  callback_farm = job->farm->name;
+  callback_job = job;
   return before;
 }
 
@@ -36,8 +37,24 @@ hass_engine_callback (void)
   if (!callback)
     return NULL;
   g_snprintf (text, sizeof text, "the %s of farm '%s'", callback,
-              callback_farm);
+              callback_job->farm->name);
   return text;
+}
+
+/* An emitter or a worker was used whose farm has ended. That stops the farm
+   that this thread works for; outside of any it can only be logged. */
+void
+hass_engine_dead_handle (const char *function)
+{
+  if (callback)
+    hass_job_stop (callback_job,
+                   g_error_new (HASS_ERROR, HASS_ERROR_MISUSE,
+                                "farm '%s': its %s called %s with an emitter "
+                                "or worker of a farm that has ended",
+                                callback_job->farm->name, callback, function));
+  else
+    g_warning ("%s called with an emitter or worker of a farm that has ended",
+               function);
 }
 
 /* -- Failures ----------------------------------------------------------- */
@@ -137,20 +154,49 @@ tidy_unfinished (GArray *list)
 
 /* -- Generating --------------------------------------------------------- */
 
-static gboolean
-may_emit (HassEmitter *emitter, const char *what)
+/* Is this the generator's thread, in the generator? Only the owner may look
+   at what its emitter emits, which it alone writes. */
+gboolean
+hass_emitter_is_generating (HassEmitter *emitter, const char *function)
 {
   HassJob *job = emitter->job;
-  /* Only the owner may look at open, which it alone writes. */
+  if (G_LIKELY (pthread_equal (pthread_self (), emitter->owner)
+                && emitter->emits != HASS_EMITS_NOTHING))
+    return TRUE;
+  if (job)
+    hass_job_stop (job, g_error_new (HASS_ERROR, HASS_ERROR_MISUSE,
+                                     "farm '%s': %s called outside its "
+                                     "generator",
+                                     job->farm->name, function));
+  else
+    hass_engine_dead_handle (function);
+  return FALSE;
+}
+
+/* Stops a farm that was given loads where it takes tasks, or tasks where it
+   takes loads, which would be taken for each other. */
+gboolean
+hass_job_takes (HassJob *job, gboolean tasks, const char *function)
+{
+  if (G_LIKELY (tasks == (job->farm->kind == HASS_FARM_FUNCTION)))
+    return TRUE;
+  hass_job_stop (job, g_error_new (HASS_ERROR, HASS_ERROR_MISUSE,
+                                   "farm '%s': %s called in a %s farm, which "
+                                   "takes %s",
+                                   job->farm->name, function,
+                                   tasks ? "data" : "function",
+                                   tasks ? "loads" : "tasks"));
+  return FALSE;
+}
+
+static gboolean
+may_emit (HassEmitter *emitter, HassEmits emits, const char *function)
+{
+  HassJob *job = emitter->job;
   if (G_UNLIKELY (!pthread_equal (pthread_self (), emitter->owner)
-                  || !emitter->open))
-    {
-      hass_job_stop (job, g_error_new (HASS_ERROR, HASS_ERROR_MISUSE,
-                                       "farm '%s': %s called outside its "
-                                       "generator",
-                                       job->farm->name, what));
-      return FALSE;
-    }
+                  || emitter->emits != emits))
+    return hass_emitter_is_generating (emitter, function)
+           && hass_job_takes (job, emits == HASS_EMITS_TASKS, function);
   if (job->deadline_ns > 0)
     hass_job_check_deadline (job, job->engine->now (job));
   return !hass_job_stopping (job);
@@ -160,6 +206,11 @@ gboolean
 hass_emitter_stopping (HassEmitter *emitter)
 {
   HassJob *job = emitter->job;
+  if (!job)
+    {
+      hass_engine_dead_handle ("hass_emitter_stopping");
+      return TRUE;
+    }
   if (job->deadline_ns > 0)
     hass_job_check_deadline (job, job->engine->now (job));
   return hass_job_stopping (job);
@@ -169,9 +220,10 @@ hass_emitter_stopping (HassEmitter *emitter)
 static gboolean
 make_room (HassEmitter *emitter)
 {
-  emitter->open = FALSE;
+  HassEmits emits = emitter->emits;
+  emitter->emits = HASS_EMITS_NOTHING;
   gboolean room = emitter->job->engine->make_room (emitter->job);
-  emitter->open = TRUE;
+  emitter->emits = emits;
   return room;
 }
 
@@ -179,7 +231,11 @@ gboolean
 hass_emitter_emit (HassEmitter *emitter, const HassLoad *load)
 {
   HassJob *job = emitter->job;
-  if (!may_emit (emitter, "hass_emitter_emit"))
+  if (!may_emit (emitter, HASS_EMITS_LOADS, "hass_emitter_emit"))
+    return FALSE;
+  if (G_UNLIKELY (load->flags & HASS_LOAD_BUFFER)
+      && !hass_buffer_claim (job, load, hass_load_pool_emitted (job->pool),
+                             FALSE))
     return FALSE;
   while (G_UNLIKELY (!hass_load_pool_emit (job->pool, load)))
     if (!make_room (emitter))
@@ -189,10 +245,38 @@ hass_emitter_emit (HassEmitter *emitter, const HassLoad *load)
 }
 
 gboolean
+hass_engine_emit_task (HassEmitter *emitter, HassLoad *load)
+{
+  HassJob *job = emitter->job;
+  if (!may_emit (emitter, HASS_EMITS_TASKS, "hass_emitter_emit_task"))
+    return FALSE;
+  load->tag = hass_copy_new (job, &emitter->copier, load->tag);
+  load->flags |= HASS_LOAD_COPIED;
+  while (G_UNLIKELY (!hass_load_pool_emit (job->pool, load)))
+    if (!make_room (emitter))
+      return FALSE; /* the copy goes with the farm, which stops */
+  job->engine->loads_came (job);
+  return TRUE;
+}
+
+/* An array's buffers; most farms have none. */
+static gboolean
+claim_buffers (HassJob *job, const HassLoad *loads, gsize n_loads)
+{
+  guint64 seq = hass_load_pool_emitted (job->pool);
+  for (gsize i = 0; i < n_loads && hass_job_has_owned (job); i++)
+    if (loads[i].flags & HASS_LOAD_BUFFER
+        && !hass_buffer_claim (job, &loads[i], seq + i, FALSE))
+      return FALSE;
+  return TRUE;
+}
+
+gboolean
 hass_emitter_emit_array (HassEmitter *emitter, const HassLoad *loads,
                          gsize n_loads)
 {
-  if (!may_emit (emitter, "hass_emitter_emit_array"))
+  if (!may_emit (emitter, HASS_EMITS_LOADS, "hass_emitter_emit_array")
+      || !claim_buffers (emitter->job, loads, n_loads))
     return FALSE;
   if (n_loads > 0)
     hass_load_pool_add_array (emitter->job->pool, loads, n_loads);
@@ -206,8 +290,12 @@ void
 hass_job_generate (HassJob *job)
 {
   const HassFarm *farm = job->farm;
-  HassEmitter *emitter = &job->emitter;
-  *emitter = (HassEmitter){ job, pthread_self (), TRUE };
+  HassEmitter *emitter = &job->handles->emitter;
+  *emitter = (HassEmitter){ .job = job,
+                            .owner = pthread_self (),
+                            .emits = farm->kind == HASS_FARM_FUNCTION
+                                         ? HASS_EMITS_TASKS
+                                         : HASS_EMITS_LOADS };
   if (farm->n_loads > 0)
     {
       hass_load_pool_add_array (job->pool, farm->loads, farm->n_loads);
@@ -219,28 +307,26 @@ hass_job_generate (HassJob *job)
       const char *before = hass_engine_enter_callback ("generator", job);
       gboolean ok = farm->generate (emitter, farm->user_data, &error);
       hass_engine_leave_callback (before);
+      ok = hass_callback_ok (ok, &error, HASS_ERROR_GENERATOR);
       if (!ok && !hass_job_stopping (job))
         {
-          GError *failed = g_error_new (
-              HASS_ERROR, HASS_ERROR_GENERATOR,
-              "farm '%s': generator failed after %" G_GUINT64_FORMAT
-              " loads: %s",
-              farm->name, hass_load_pool_emitted (job->pool),
-              error ? error->message : "it did not say why");
+          g_prefix_error (&error,
+                          "farm '%s': generator failed after %" G_GUINT64_FORMAT
+                          " loads: ",
+                          farm->name, hass_load_pool_emitted (job->pool));
           if (farm->run->on_error == HASS_ON_ERROR_STOP)
-            hass_job_stop (job, failed);
+            hass_job_stop (job, g_steal_pointer (&error));
           else
             {
               pthread_mutex_lock (&job->failure);
               if (!job->error)
-                job->error = g_steal_pointer (&failed);
+                job->error = g_steal_pointer (&error);
               pthread_mutex_unlock (&job->failure);
-              g_clear_error (&failed);
             }
         }
       g_clear_error (&error);
     }
-  emitter->open = FALSE;
+  emitter->emits = HASS_EMITS_NOTHING;
   atomic_store_explicit (&job->generated, TRUE, memory_order_seq_cst);
   job->engine->changed (job);
 }
@@ -261,8 +347,8 @@ make_workers (HassJob *job)
   guint n_gpus = job->n_devices - (job->cpu >= 0);
   /* The caller needs a context even where no CPU pool takes part. */
   job->n_workers = MAX (job->n_cores, 1) + n_gpus;
-  job->workers
-      = g_aligned_alloc0 (job->n_workers, sizeof (HassWorker), HASS_CACHE_LINE);
+  job->handles = hass_handles_take (job->n_workers);
+  job->workers = job->handles->workers;
   for (guint i = 0; i < job->n_workers; i++)
     {
       HassWorker *w = &job->workers[i];
@@ -303,6 +389,7 @@ hass_job_new (const HassFarm *farm, const HassEngineOps *engine,
   job->unfinished = g_array_new (FALSE, FALSE, sizeof (HassUnfinished));
   job->failed = g_hash_table_new (NULL, NULL);
   hass_buffers_init (job);
+  hass_copies_init (job);
   job->pool = hass_load_pool_new (farm->pool_loads, farm->pool_bytes);
   if (farm->collect)
     job->results = hass_result_pool_new (job->ordered, RESULT_BYTES,
@@ -370,11 +457,12 @@ hass_job_free (HassJob *job)
   g_array_unref (job->unfinished);
   g_hash_table_unref (job->failed);
   hass_buffers_clear (job);
+  hass_copies_clear (job);
   g_clear_error (&job->error);
   pthread_mutex_destroy (&job->decision);
   pthread_mutex_destroy (&job->failure);
   hass_event_clear (&job->event);
-  g_aligned_free (job->workers);
+  hass_handles_keep (job->handles);
   for (guint d = 0; d < job->n_devices; d++)
     g_free (job->totals[d].message);
   g_free (job->totals);

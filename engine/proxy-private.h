@@ -44,10 +44,12 @@ typedef struct
   HassProxyBundle *bundles; /* [depth] */
   HassProxyPart *parts;     /* [depth], by the device's slot */
   guint depth, n_in_flight, n_failures;
-  guint enough;       /* parts at a time, at most depth */
-  guint64 part_bytes; /* 0: no bound */
-  guint32 part_units; /* bound until the present grant is over; 0: none */
-  gboolean alone;     /* the next part has to be alone on the device */
+  guint enough;        /* parts at a time, at most depth */
+  guint64 part_bytes;  /* 0: no bound */
+  guint32 part_units;  /* bound until the present grant is over; 0: none */
+  gboolean alone;      /* the next part has to be alone on the device */
+  GQuark error_domain; /* of the device's last failure; 0: none was said */
+  gint error_code;
   gint64 last_end_ns;
   HassStages stages; /* of the part before, where there is a trace */
 } HassProxy;

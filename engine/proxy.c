@@ -32,6 +32,14 @@
 
 /* -- Handing over ------------------------------------------------------- */
 
+/* For the farm's own error, should the device be lost by this. */
+static void
+remember (HassProxy *p, const GError *error)
+{
+  p->error_domain = error ? error->domain : 0;
+  p->error_code = error ? error->code : 0;
+}
+
 static void
 submit (HassProxy *p, HassProxyBundle *b, guint index)
 {
@@ -45,11 +53,13 @@ submit (HassProxy *p, HassProxyBundle *b, guint index)
   hass_engine_leave_callback (before);
   if (ok)
     {
+      g_clear_error (&error);
       p->n_in_flight++;
       p->alone = FALSE;
       return;
     }
   const char *why = error ? error->message : "it did not say why";
+  remember (p, error);
   HassBundleDone done = { .slot = index, .failed = TRUE };
   if (g_error_matches (error, HASS_ERROR, HASS_ERROR_NO_MEMORY))
     hass_proxy_make_smaller (p, part, why);
@@ -210,8 +220,11 @@ wait_for_part (HassProxy *p)
 {
   HassBundleDone done = { 0 };
   GError *error = NULL;
+  const char *before = hass_engine_enter_callback ("unbundle", p->job);
   gboolean left = p->ops.wait (p->device, WAIT_NS, &done, &error);
+  hass_engine_leave_callback (before);
   const char *message = error ? error->message : NULL;
+  remember (p, error);
   if (left && done.slot < p->depth && p->parts[done.slot].bundle)
     left_device (p, &done, message);
   else if (left || error)

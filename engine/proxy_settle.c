@@ -13,13 +13,17 @@
 
 #define FAILURES_IN_A_ROW 3
 
-/* Keeps the first reason for the report. Under the decision lock. */
+/* Keeps the first reason for the report and, should no device be left, for
+   the farm's error. Under the decision lock. */
 void
 hass_proxy_note_locked (HassProxy *p, const char *message)
 {
   HassTotals *totals = &p->job->totals[p->d];
-  if (message && !totals->message)
-    totals->message = g_strdup (message);
+  if (!message || totals->message)
+    return;
+  totals->message = g_strdup (message);
+  totals->error_domain = p->error_domain;
+  totals->error_code = p->error_code;
 }
 
 /* A grant of which nothing is left: the strategy hears of it. */

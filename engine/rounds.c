@@ -20,7 +20,7 @@
 
 /* Hands a load back: first to the user, who may still look at its bytes. */
 static void
-let_go (HassJob *job, const HassLoad *load, gboolean committed)
+let_go (HassJob *job, const HassLoad *load, guint64 seq, gboolean committed)
 {
   if (job->farm->release)
     {
@@ -28,7 +28,10 @@ let_go (HassJob *job, const HassLoad *load, gboolean committed)
       job->farm->release (load, committed, job->farm->release_data);
       hass_engine_leave_callback (before);
     }
-  hass_job_recycle (job, load);
+  if (load->flags & HASS_LOAD_BUFFER)
+    hass_buffer_recycle (job, load, seq);
+  if (load->flags & HASS_LOAD_COPIED && job->farm->tag_bytes > 0)
+    hass_copy_free (job, load->tag);
 }
 
 static void
@@ -39,7 +42,7 @@ refuse_load (HassJob *job, const HassLoad *load, guint64 seq, GError *error)
     hass_job_stop (job, error);
   else
     g_error_free (error);
-  let_go (job, load, FALSE);
+  let_go (job, load, seq, FALSE);
 }
 
 /* Partition farm: a load that can be cut, as a round. */
@@ -324,12 +327,12 @@ static void
 release_loads (HassJob *job, const HassSpan *span, guint64 seq)
 {
   const HassFarm *farm = job->farm;
-  if (!farm->release && !hass_job_has_buffers (job))
+  if (!farm->release && !hass_job_has_owned (job))
     return;
   for (guint32 i = 0; i < span->n; i++)
     {
       const HassLoad *load = &span->loads[(span->base + i) & span->mask];
-      let_go (job, load, !hass_job_is_unfinished (job, seq + i));
+      let_go (job, load, seq + i, !hass_job_is_unfinished (job, seq + i));
     }
 }
 
@@ -387,7 +390,7 @@ abandon_loads (HassJob *job, const HassSpan *span, guint64 seq)
 {
   hass_job_add_unfinished (job, seq, span->n, 0, 0, NULL);
   for (guint32 i = 0; i < span->n; i++)
-    let_go (job, &span->loads[(span->base + i) & span->mask], FALSE);
+    let_go (job, &span->loads[(span->base + i) & span->mask], seq + i, FALSE);
   hass_load_pool_release (job->pool, span);
 }
 
@@ -416,7 +419,7 @@ abandon_round (HassJob *job, HassSlot *slot)
   for (guint32 i = 0; i < span->n; i++)
     {
       const HassLoad *load = &span->loads[(span->base + i) & span->mask];
-      let_go (job, load,
+      let_go (job, load, round->seq_base + i,
               !missing[i]
                   && !hass_job_is_unfinished (job, round->seq_base + i));
     }

@@ -8,13 +8,6 @@
 
 #define SMALL 20000
 
-typedef struct
-{
-  HassTask task;
-  guint32 *from;
-  gsize n;
-} Part;
-
 static int
 by_value (const void *a, const void *b)
 {
@@ -25,14 +18,14 @@ by_value (const void *a, const void *b)
 static gboolean sort (const HassTask *task, HassWorker *worker,
                       gpointer user_data, GError **error);
 
-static Part *
-part_new (guint32 *from, gsize n)
+/* The library copies tasks. A part needs no more than where it is. */
+static HassTask
+part (guint32 *from, gsize n)
 {
-  Part *part = g_new0 (Part, 1);
-  part->task = (HassTask){ .cpu = sort, .data = part, .expected_time = n };
-  part->from = from;
-  part->n = n;
-  return part;
+  return (HassTask){ .cpu = sort,
+                     .output = from,
+                     .output_bytes = n * sizeof *from,
+                     .expected_time = n };
 }
 
 /* Numbers below the pivot first; returns how many. */
@@ -54,9 +47,8 @@ static gboolean
 sort (const HassTask *task, HassWorker *worker, gpointer user_data,
       GError **error)
 {
-  Part *part = task->data;
-  guint32 *v = part->from;
-  gsize n = part->n;
+  guint32 *v = task->output;
+  gsize n = task->output_bytes / sizeof *v;
   (void)user_data;
   (void)error;
   guint32 a = v[0], b = v[n / 2], c = v[n - 1];
@@ -67,17 +59,9 @@ sort (const HassTask *task, HassWorker *worker, gpointer user_data,
       qsort (v, n, sizeof *v, by_value);
       return TRUE;
     }
-  return hass_worker_emit_task (worker, &part_new (v, below)->task)
-         && hass_worker_emit_task (worker,
-                                   &part_new (v + below, n - below)->task);
-}
-
-static void
-release (const HassTask *task, gboolean committed, gpointer user_data)
-{
-  (void)committed;
-  (void)user_data;
-  g_free (task->data);
+  HassTask low = part (v, below), high = part (v + below, n - below);
+  return hass_worker_emit_task (worker, &low)
+         && hass_worker_emit_task (worker, &high);
 }
 
 static gboolean
@@ -85,8 +69,8 @@ generate (HassEmitter *emitter, gpointer user_data, GError **error)
 {
   GArray *numbers = user_data;
   (void)error;
-  Part *all = part_new ((guint32 *)numbers->data, numbers->len);
-  return hass_emitter_emit_task (emitter, &all->task);
+  HassTask all = part ((guint32 *)numbers->data, numbers->len);
+  return hass_emitter_emit_task (emitter, &all);
 }
 
 int
@@ -114,7 +98,6 @@ main (int argc, char **argv)
   farm.name = "quicksort";
   farm.user_data = numbers;
   farm.generate = generate;
-  farm.release = release;
   if (n > 0 && !hass_function_farm (&farm, &report, &error))
     {
       fprintf (stderr, "quicksort: %s\n", error->message);

@@ -1,10 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* error.c: registers the error domain.
+/* error.c: registers the error domain; names failures that callbacks leave
+   unnamed.
    Thread safety: any thread. */
-#include "hass/error.h"
+#include "error-private.h"
 
 GQuark
 hass_error_quark (void)
 {
   return g_quark_from_static_string ("hass-error-quark");
+}
+
+/* A callback that failed without an error gets one. */
+void
+hass_callback_explain (GError **error, HassError code)
+{
+  if (!*error)
+    g_set_error_literal (error, HASS_ERROR, code,
+                         "it failed without saying why");
 }

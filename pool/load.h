@@ -28,8 +28,12 @@ typedef enum
  * HassLoadFlags:
  * @HASS_LOAD_CPU: the load may run on the CPU pool.
  * @HASS_LOAD_GPU: the load may run on a GPU.
- * @HASS_LOAD_BUFFER: @input came from hass_emitter_buffer(); the library
- *   recycles it when the load is committed.
+ * @HASS_LOAD_BUFFER: @input lies in a buffer of hass_emitter_buffer(), at any
+ *   offset: the load claims it, and the library recycles it when the last load
+ *   that claims it is finished. Several loads may claim the buffer that the
+ *   generator got last; those that a worker emits also that of its own load.
+ *   Everything else is HASS_ERROR_MISUSE and named: an input that lies in no
+ *   buffer of this farm or ends behind it, a buffer that was emitted before.
  *
  * Neither @HASS_LOAD_CPU nor @HASS_LOAD_GPU set means any device that has a
  * worker. Both are read in function farms only, which set them by the task's

@@ -36,7 +36,7 @@ hass_emitter_emit_task (HassEmitter *emitter, const HassTask *task)
 {
   HassLoad load;
   load_of (task, &load);
-  return hass_emitter_emit (emitter, &load);
+  return hass_engine_emit_task (emitter, &load);
 }
 
 gboolean
@@ -44,7 +44,7 @@ hass_worker_emit_task (HassWorker *worker, const HassTask *task)
 {
   HassLoad load;
   load_of (task, &load);
-  return hass_worker_emit (worker, &load);
+  return hass_engine_nest_task (worker, &load);
 }
 
 static gboolean
@@ -127,6 +127,7 @@ hass_function_farm (const HassFunctionFarm *given, HassReport **report,
                     .generate = f.generate,
                     .loads = loads,
                     .n_loads = f.n_tasks,
+                    .tag_bytes = sizeof (HassTask),
                     .cpu_worker = call_task,
                     .cpu_worker_data = &f,
                     .gpu_worker_of = may_use_gpus (&f) ? gpu_function : NULL,

@@ -61,7 +61,8 @@ struct _HassTask
  * @tasks: [@n_tasks] tasks known at the start; not copied, must stay valid.
  *   Where none of them has a GPU function and there is no generator, GPUs are
  *   used for what workers emit only if @run asks for them (n_gpus > 0).
- * @release: called once for each task the library is done with.
+ * @release: called once for each task the library is done with. Of a task
+ *   that was emitted it gets the library's copy, which is gone afterwards.
  */
 typedef struct
 {
@@ -114,14 +115,22 @@ hass_function_farm_init (void)
 
 /**
  * hass_emitter_emit_task:
- * @task: not copied: must stay valid until released.
+ * @task: copied; what it points to stays the user's and must stay valid until
+ *   the task is released. The task's functions, the collector (as tag) and
+ *   the release callback get the copy.
  *
- * As hass_emitter_emit(), for the generator of a function farm.
+ * As hass_emitter_emit(), for the generator of a function farm; in a data farm
+ * it is HASS_ERROR_MISUSE.
  */
 gboolean hass_emitter_emit_task (HassEmitter *emitter, const HassTask *task);
 
-/* As hass_worker_emit(), for a task of a function farm. @task is not
-   copied. */
+/**
+ * hass_worker_emit_task:
+ * @task: copied, as by hass_emitter_emit_task().
+ *
+ * As hass_worker_emit(), for a task of a function farm; in a data farm it is
+ * HASS_ERROR_MISUSE.
+ */
 gboolean hass_worker_emit_task (HassWorker *worker, const HassTask *task);
 
 /**

@@ -3,6 +3,8 @@
    Thread safety: see ledger.h. */
 #include "ledger.h"
 
+#include <string.h>
+
 #include <unistd.h>
 
 #include "stand_in.h"
@@ -112,8 +114,12 @@ emit_nested (Ledger *l, HassWorker *worker, guint id)
   HassLoad load = ledger_load (l, id);
   if (l->t->kind != HASS_FARM_FUNCTION)
     return hass_worker_emit (worker, &load);
+  /* The library copies it. */
   ledger_make_task (l, id);
-  return hass_worker_emit_task (worker, &l->tasks[id]);
+  HassTask task = l->tasks[id];
+  gboolean ok = hass_worker_emit_task (worker, &task);
+  memset (&task, 0xA5, sizeof task);
+  return ok;
 }
 
 /* What a failing unit leaves behind; nobody must see it. */
@@ -288,9 +294,11 @@ ledger_generate (HassEmitter *emitter, gpointer data, GError **error)
   (void)error;
   for (guint id = l->t->n_loads - l->t->n_generated; id < l->t->n_loads; id++)
     {
+      HassTask task = l->tasks[id];
       gboolean ok = l->t->kind == HASS_FARM_FUNCTION
-                        ? hass_emitter_emit_task (emitter, &l->tasks[id])
+                        ? hass_emitter_emit_task (emitter, &task)
                         : hass_emitter_emit (emitter, &l->loads[id]);
+      memset (&task, 0xA5, sizeof task);
       if (!ok)
         return TRUE;
       atomic_store (&l->accepted[id], 1);

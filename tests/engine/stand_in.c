@@ -179,7 +179,8 @@ call_workers (StandIn *s, Slot *slot, HassBundle *all, GError **error)
 {
   const HassDeviceFarm *farm = s->farm;
   if (!farm->gpu_worker_of)
-    return farm->gpu_worker (all, &slot->stream, farm->user_data, error);
+    return hass_gpu_worker_call (farm->gpu_worker, all, &slot->stream,
+                                 farm->user_data, error);
   for (gsize i = 0; i < slot->n; i++)
     {
       HassBundle one = *all;
@@ -195,7 +196,8 @@ call_workers (StandIn *s, Slot *slot, HassBundle *all, GError **error)
           wrong (s, "a task without a GPU function");
           return FALSE;
         }
-      if (!f (&one, &slot->stream, farm->user_data, error))
+      if (!hass_gpu_worker_call (f, &one, &slot->stream, farm->user_data,
+                                 error))
         return FALSE;
     }
   return TRUE;
@@ -361,7 +363,7 @@ wait_bundle (HassDevice *device, gint64 timeout_ns, HassBundleDone *done,
     {
       s->counts.finished++;
       if (!hass_staging_scatter (slot->blocks, slot->n, &slot->out,
-                                 s->farm->unbundle, s->farm->user_data, NULL))
+                                 s->farm->unbundle, s->farm->user_data, error))
         done->failed = TRUE;
     }
   leave (s, slot);

@@ -106,7 +106,7 @@ check_all (Ledger *l, gboolean ok, const GError *error, const HassReport *r)
            && !(cancelled
                 && g_error_matches (error, HASS_ERROR, HASS_ERROR_CANCELLED))
            && !(failed
-                && g_error_matches (error, HASS_ERROR, HASS_ERROR_WORKER)))
+                && g_error_matches (error, G_IO_ERROR, G_IO_ERROR_FAILED)))
     ledger_blame (l, "the farm failed with another error");
   if (t->reduce && t->n_devices == 0 && l->sum != cells)
     ledger_blame (l, "the reduced sum is not that of the computed units");

@@ -165,7 +165,7 @@ bundler_overruns (void)
       CU_ASSERT_TRUE (report->devices[1].failures > 0);
       g_clear_pointer (&report, hass_report_free);
       run_bundling (&b, FALSE, &report, &error);
-      CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_DEVICE));
+      CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_BUNDLE));
       CU_ASSERT_EQUAL (report->unfinished[0].n_loads, 64);
       g_clear_error (&error);
     }

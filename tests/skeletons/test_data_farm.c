@@ -37,7 +37,7 @@ generator_stops (void)
   f.user_data = &n;
   f.run.n_cores = 1;
   CU_ASSERT_FALSE (guarded (hass_data_farm_combine, &f, &report, &error));
-  CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_GENERATOR));
+  CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_IO));
   CU_ASSERT_PTR_NOT_NULL (
       strstr (error->message, "after 10 loads: disk on fire"));
   CU_ASSERT_EQUAL (n, 0); /* one core: it was still generating */
@@ -59,7 +59,7 @@ generator_continues (void)
   f.user_data = &n;
   f.run.on_error = HASS_ON_ERROR_CONTINUE;
   CU_ASSERT_FALSE (guarded (hass_data_farm_combine, &f, &report, &error));
-  CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_GENERATOR));
+  CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_IO));
   CU_ASSERT_EQUAL (n, 10);
   CU_ASSERT_EQUAL (report->n_unfinished, 0);
   g_clear_error (&error);
@@ -110,8 +110,8 @@ collector_fails (void)
       f.collect = collect;
       f.order = order;
       f.user_data = &c;
-      CU_ASSERT_TRUE (fails_with (hass_data_farm_combine, &f,
-                                  HASS_ERROR_COLLECTOR, "no more paper"));
+      CU_ASSERT_TRUE (fails_with (hass_data_farm_combine, &f, HASS_ERROR_IO,
+                                  "no more paper"));
       CU_ASSERT_EQUAL (c.n, 5);
     }
 }

@@ -149,7 +149,7 @@ no_device_for_a_task (void)
   g_clear_error (&error);
   tasks[1].gpu = NULL;
   CU_ASSERT_FALSE (run (&f, NULL, &error));
-  CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_WORKER));
+  CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_NO_DEVICE));
   CU_ASSERT_PTR_NOT_NULL (strstr (error->message, "has no CPU function"));
   g_clear_error (&error);
 }
@@ -173,7 +173,7 @@ static HassTask tree[1023];
 static gboolean
 grow (const HassTask *task, HassWorker *worker, gpointer data, GError **error)
 {
-  gsize i = task - tree;
+  gsize i = GPOINTER_TO_SIZE (task->data);
   Ran *ran = data;
   (void)error;
   ran->a++;
@@ -191,7 +191,7 @@ emitted_by_tasks (void)
   g_autoptr (HassReport) report = NULL;
   HassFunctionFarm f = HASS_FUNCTION_FARM_INIT;
   for (gsize i = 0; i < G_N_ELEMENTS (tree); i++)
-    tree[i] = (HassTask){ .cpu = grow };
+    tree[i] = (HassTask){ .cpu = grow, .data = GSIZE_TO_POINTER (i) };
   f.tasks = tree;
   f.n_tasks = 1;
   f.user_data = &ran;
@@ -210,8 +210,11 @@ emitted_for_gpus (void)
   HassDevice *device = stand_in_new (&plan);
   HassFunctionFarm f = HASS_FUNCTION_FARM_INIT;
   for (gsize i = 0; i < G_N_ELEMENTS (tree); i++)
-    tree[i] = i < G_N_ELEMENTS (tree) / 2 ? (HassTask){ .cpu = grow }
-                                          : (HassTask){ .gpu = gpu };
+    {
+      tree[i] = i < G_N_ELEMENTS (tree) / 2 ? (HassTask){ .cpu = grow }
+                                            : (HassTask){ .gpu = gpu };
+      tree[i].data = GSIZE_TO_POINTER (i);
+    }
   f.tasks = tree;
   f.n_tasks = 1;
   f.user_data = &ran;

@@ -110,8 +110,9 @@ bad_partitions (void)
     { "gap", HASS_ERROR_PARTITION, "block at element 11 where 10 was due" },
     { "empty", HASS_ERROR_PARTITION, "empty block at element 10 of 100" },
     { "past", HASS_ERROR_PARTITION, "past the load's end at 100" },
-    { "fail", HASS_ERROR_IO, "load 0: torn" },
-    { "silent", HASS_ERROR_PARTITION, "element 10 without saying why" },
+    { "fail", HASS_ERROR_IO, "partitioner failed at element 10: torn" },
+    { "silent", HASS_ERROR_PARTITION,
+      "element 10: it failed without saying why" },
   };
   HassLoad load = { .size = 100 };
   for (guint i = 0; i < G_N_ELEMENTS (bad); i++)

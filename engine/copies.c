@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: MIT */
+/* copies.c: the library's copies of emitted tasks.
+
+   DESIGN. Copies of one size lie in chunks that are aligned to their own size,
+   so a copy's address tells its chunk. Whoever emits fills a chunk of its own
+   without a lock. A chunk counts the copies not yet given back, from the first
+   as if it were full, so only giving back counts; the last one makes the chunk
+   free for the next that needs one. All chunks live as long as the job.
+
+   Thread safety: new by the owner of the copier; free by any thread. */
+#include "job-private.h"
+
+#include <string.h>
+
+#define CHUNK_BYTES ((gsize)4096)
+
+struct HassCopyChunk
+{
+  _Atomic guint n_out;
+  HassCopyChunk *next; /* copy_lock: free ones */
+  _Alignas(HASS_CACHE_LINE) guint8 copies[];
+};
+
+void
+hass_copies_init (HassJob *job)
+{
+  job->all_chunks = g_ptr_array_new_with_free_func (g_aligned_free);
+  pthread_mutex_init (&job->copy_lock, NULL);
+}
+
+void
+hass_copies_clear (HassJob *job)
+{
+  g_ptr_array_unref (job->all_chunks);
+  pthread_mutex_destroy (&job->copy_lock);
+}
+
+static void
+next_chunk (HassJob *job, HassCopier *copier)
+{
+  guint n = (CHUNK_BYTES - sizeof (HassCopyChunk)) / job->farm->tag_bytes;
+  pthread_mutex_lock (&job->copy_lock);
+  HassCopyChunk *chunk = job->free_chunks;
+  if (chunk)
+    job->free_chunks = chunk->next;
+  else
+    {
+      chunk = g_aligned_alloc (1, CHUNK_BYTES, CHUNK_BYTES);
+      g_ptr_array_add (job->all_chunks, chunk);
+    }
+  pthread_mutex_unlock (&job->copy_lock);
+  /* Relaxed: the copies reach other threads through the load pool's lock. */
+  atomic_store_explicit (&chunk->n_out, n, memory_order_relaxed);
+  atomic_store_explicit (&job->has_owned, TRUE, memory_order_relaxed);
+  *copier = (HassCopier){ chunk->copies, n };
+}
+
+/* A copy of the farm's tag_bytes at @from. */
+gpointer
+hass_copy_new (HassJob *job, HassCopier *copier, gconstpointer from)
+{
+  gsize bytes = job->farm->tag_bytes;
+  if (copier->n_left == 0)
+    next_chunk (job, copier);
+  gpointer copy = memcpy (copier->next, from, bytes);
+  copier->next += bytes;
+  copier->n_left--;
+  return copy;
+}
+
+void
+hass_copy_free (HassJob *job, gpointer copy)
+{
+  HassCopyChunk *chunk
+      = (HassCopyChunk *)((guintptr)copy & ~(guintptr)(CHUNK_BYTES - 1));
+  /* Release orders this thread's last look at its copy before the chunk is
+     filled again; acquire, with the others' releases, does that for all. */
+  if (atomic_fetch_sub_explicit (&chunk->n_out, 1, memory_order_acq_rel) > 1)
+    return;
+  pthread_mutex_lock (&job->copy_lock);
+  chunk->next = job->free_chunks;
+  job->free_chunks = chunk;
+  pthread_mutex_unlock (&job->copy_lock);
+}

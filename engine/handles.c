@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* handles.c: the memory of what callbacks are given to call the library with,
+   emitters and workers.
+
+   DESIGN. It is kept for later farms and never given back to the system, so a
+   program that calls the library with the emitter or the worker of a farm that
+   has ended finds one without a job, which is misuse that can be told. If the
+   memory serves another farm by then, the thread and the unit are wrong there.
+
+   Thread safety: any thread. */
+#include "job-private.h"
+
+#include <string.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static HassHandles *kept; /* lock: those of no farm */
+
+HassHandles *
+hass_handles_take (guint n_workers)
+{
+  pthread_mutex_lock (&lock);
+  HassHandles **at = &kept;
+  while (*at && (*at)->capacity < n_workers)
+    at = &(*at)->next;
+  HassHandles *h = *at;
+  if (h)
+    *at = h->next;
+  pthread_mutex_unlock (&lock);
+  if (h)
+    return h;
+  h = g_aligned_alloc0 (1, sizeof *h + n_workers * sizeof (HassWorker),
+                        HASS_CACHE_LINE);
+  h->capacity = n_workers;
+  return h;
+}
+
+/* Takes them from their farm. */
+void
+hass_handles_keep (HassHandles *h)
+{
+  memset (&h->emitter, 0, sizeof h->emitter);
+  memset (h->workers, 0, h->capacity * sizeof *h->workers);
+  pthread_mutex_lock (&lock);
+  h->next = kept;
+  kept = h;
+  pthread_mutex_unlock (&lock);
+}
