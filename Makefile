@@ -232,6 +232,40 @@ $(TESTS): $(TEST_OBJ) $(TEST_CU) $(EX_PARTS) $(DRAW) $(LIB)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(foreach d,$(EX_DIRS),$(LIBS_$(d))) \
 	  $(CUNIT_LIBS) $(LIBS) -o $@
 
+# -- Fuzzing ----------------------------------------------------------------
+
+# Each file of tests/fuzz with a FUZZ_TARGET as a program of its own, by clang
+# with libFuzzer, AddressSanitizer and UndefinedBehaviorSanitizer. New inputs
+# go to build/fuzz/corpus/NAME; what was found, to build/fuzz/NAME-*.
+FUZZ_ALL := $(patsubst tests/fuzz/%.c,%,\
+	$(shell grep -ls '^FUZZ_TARGET' tests/fuzz/*.c))
+TARGETS ?= $(FUZZ_ALL)
+SECONDS ?= 60
+FUZZ_WANTED := $(subst $(comma), ,$(TARGETS))
+FUZZ_BIN := $(FUZZ_ALL:%=$(BUILD)/%)
+FUZZ_PARTS := $(filter-out %/main.o,$(call objects_of,tools/hass-sim) \
+	$(call objects_of,examples/string_search))
+
+.PHONY: fuzz fuzz-programs
+fuzz:
+	$(Q)command -v clang++ >/dev/null || { echo 'make fuzz: clang is missing;' \
+	  'tools/setup.sh fuzz installs it' >&2; exit 1; }
+	$(Q)$(MAKE) --no-print-directory BUILD=build/fuzz CC=clang CXX=clang++ \
+	  CUDA=no WARN=-w CPPFLAGS='$(CPPFLAGS) -DHASS_FUZZ' \
+	  CFLAGS='$(CFLAGS) -fno-sanitize-recover=all' \
+	  SAN=fuzzer-no-link,address,undefined,float-cast-overflow \
+	  $(FUZZ_WANTED:%=build/fuzz/%)
+	$(Q)for t in $(FUZZ_WANTED); do mkdir -p build/fuzz/corpus/$$t; \
+	  echo "fuzz $$t: $(SECONDS) s"; \
+	  build/fuzz/$$t -max_total_time=$(or $(SECONDS:0=),1) -timeout=20 \
+	    -print_final_stats=1 -verbosity=0 -artifact_prefix=build/fuzz/$$t- \
+	    build/fuzz/corpus/$$t tests/fuzz/corpus/$$t || exit 1; done
+
+$(FUZZ_BIN): $(BUILD)/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/fuzz.o \
+		$(FUZZ_PARTS) $(DRAW) $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CXX) $(LDFLAGS_ALL) -fsanitize=fuzzer $^ $(LIBS) -o $@
+
 # How a file is compiled and a program linked; tests/tools/guide.sh asks.
 .PHONY: print-compile print-link print-test-objects
 print-compile:
@@ -399,6 +433,7 @@ help:
 	@echo 'make run     searches real text with the devices there are'
 	@echo 'make check   passes every test (SAN=address,undefined | SAN=thread)'
 	@echo 'make check-gpu  the GPU tests, also under compute-sanitizer'
+	@echo 'make fuzz SECONDS=60 TARGETS=platform,trace  fuzzes what reads files'
 	@echo 'make bench   measures side by side with peers'
 	@echo 'make bench-gpu  measures GPUs beside hand-written CUDA (OUT=DIR)'
 	@echo 'make bench-figures bench-apps  build gpu-figures and gpu-apps'

@@ -93,6 +93,15 @@ gboolean hass_gpus_have_context (void);
 gboolean hass_gpu_usable (HassGpu *gpu, GError **error);
 
 /* gpus_memory.c */
+typedef enum
+{
+  HASS_GPUS_REMEMBERED,
+  HASS_GPUS_ELSEWHERE, /* by another machine, driver, boot or set of nodes */
+  HASS_GPUS_DAMAGED
+} HassGpusMemory;
+
+HassGpusMemory hass_gpus_parse (const char *text, HassGpuList *list);
+char *hass_gpus_text (const HassGpuList *list);
 gboolean hass_gpu_alike (const HassCudaProperties *a,
                          const HassCudaProperties *b);
 gboolean hass_gpus_recall (HassGpuList *list);

@@ -197,38 +197,45 @@ read_gpu (GKeyFile *file, guint index, HassCudaProperties *p)
   return ok;
 }
 
+/* Reads the text of a file; the list is whole where it is remembered. */
+HassGpusMemory
+hass_gpus_parse (const char *text, HassGpuList *list)
+{
+  guint64 n = 0;
+  g_autoptr (GKeyFile) file = g_key_file_new ();
+  gboolean ok = g_str_has_suffix (text, FOOTER)
+                && g_key_file_load_from_data (file, text, strlen (text),
+                                              G_KEY_FILE_NONE, NULL);
+  if (ok && !same_ground (file))
+    return HASS_GPUS_ELSEWHERE;
+  ok = ok && get_number (file, "gpus", "count", 1, HASS_MOST_GPUS, &n);
+  for (guint i = 0; i < n && ok; i++)
+    ok = read_gpu (file, i, &list->gpus[i]);
+  list->n = (guint)n;
+  return ok ? HASS_GPUS_REMEMBERED : HASS_GPUS_DAMAGED;
+}
+
 /* FALSE where none are remembered that can be those of now. Ours: the file may
    be replaced. */
 static gboolean
 read_list (const char *path, HassGpuList *list, gboolean *ours)
 {
   gboolean other;
-  guint64 n = 0;
   g_autofree char *text = load (path, &other);
-  g_autoptr (GKeyFile) file = g_key_file_new ();
   *ours = !other;
   if (!text)
     return FALSE;
-  gboolean ok = g_str_has_suffix (text, FOOTER)
-                && g_key_file_load_from_data (file, text, strlen (text),
-                                              G_KEY_FILE_NONE, NULL);
-  if (ok && !same_ground (file))
-    return FALSE;
-  ok = ok && get_number (file, "gpus", "count", 1, HASS_MOST_GPUS, &n);
-  for (guint i = 0; i < n && ok; i++)
-    ok = read_gpu (file, i, &list->gpus[i]);
-  list->n = (guint)n;
-  if (!ok)
+  HassGpusMemory found = hass_gpus_parse (text, list);
+  if (found == HASS_GPUS_DAMAGED)
     blame (path, "is damaged");
-  return ok;
+  return found == HASS_GPUS_REMEMBERED;
 }
 
-static void
-write_list (const char *path, const HassGpuList *list)
+/* The text of the file that remembers these GPUs; free with g_free(). */
+char *
+hass_gpus_text (const HassGpuList *list)
 {
   g_autoptr (GKeyFile) file = g_key_file_new ();
-  g_autofree char *folder = g_path_get_dirname (path);
-  g_autofree char *beside = g_strconcat (path, ".XXXXXX", NULL);
   set_ground (file);
   g_key_file_set_uint64 (file, "gpus", "count", list->n);
   for (guint i = 0; i < list->n; i++)
@@ -245,7 +252,15 @@ write_list (const char *path, const HassGpuList *list)
       g_key_file_set_uint64 (file, group, "compute-major", p->compute_major);
     }
   g_autofree char *keys = g_key_file_to_data (file, NULL, NULL);
-  g_autofree char *text = g_strconcat (HEADER, keys, FOOTER, NULL);
+  return g_strconcat (HEADER, keys, FOOTER, NULL);
+}
+
+static void
+write_list (const char *path, const HassGpuList *list)
+{
+  g_autofree char *folder = g_path_get_dirname (path);
+  g_autofree char *beside = g_strconcat (path, ".XXXXXX", NULL);
+  g_autofree char *text = hass_gpus_text (list);
   gssize length = (gssize)strlen (text);
   g_mkdir_with_parents (folder, 0700);
   /* Beside it and renamed: who reads sees the old one or the new one. */

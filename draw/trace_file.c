@@ -3,10 +3,10 @@
    Thread safety: see trace_file.h. */
 #include "trace_file.h"
 
-#include <json-glib/json-glib.h>
 #include <string.h>
 
 #include "hass/error.h"
+#include "json_line.h"
 
 #define MOST_DEVICES 1024
 #define MOST_CORES 65536
@@ -343,9 +343,9 @@ static gboolean
 read_line (Reader *r, const char *line)
 {
   g_autoptr (GError) error = NULL;
-  g_autoptr (JsonNode) node = json_from_string (line, &error);
+  g_autoptr (JsonNode) node = draw_json_line (line, &error);
   if (!node)
-    return broken (r, "%s", error ? error->message : "it is empty");
+    return broken (r, "%s", error->message);
   if (!JSON_NODE_HOLDS_OBJECT (node))
     return broken (r, "it is not a JSON object");
   r->object = json_node_get_object (node);

@@ -186,7 +186,7 @@ hass_decide_report_cpu (HassJob *job, HassSlot *slot)
     .end_ns = t,
     .kernel_ns = now.busy_ns - seat->reported.busy_ns,
   };
-  done.elements = (guint64)done.work;
+  done.elements = (guint64)MIN (done.work, 1e18);
   seat->reported = now;
   seat->reported_bytes = bytes;
   seat->reported_ns = t;
@@ -257,17 +257,7 @@ hass_decide_completed (HassJob *job, HassSlot *slot, const HassCompletion *done)
       if (!told.failed && told.kernel_ns > 0 && !job->platform_name)
         totals->rate = MAX (totals->rate, told.work / told.kernel_ns);
     }
-  if (job->trace)
-    hass_trace_line (
-        job->trace,
-        "{\"t\":%" G_GINT64_FORMAT
-        ",\"event\":\"done\",\"round\":%" G_GUINT64_FORMAT
-        ",\"device\":\"%s\",\"units\":%" G_GUINT64_FORMAT
-        ",\"start\":%" G_GINT64_FORMAT
-        ",\"h2d\":%.0f,\"kernel\":%.0f,\"d2h\":%.0f,\"failed\":%s}",
-        told.end_ns, slot->round.number, job->devices[told.device].name,
-        told.units, told.start_ns, told.h2d_ns, told.kernel_ns, told.d2h_ns,
-        told.failed ? "true" : "false");
+  hass_job_trace_done (job, slot, &told);
   hass_sampler_observe (job, &told);
   if (ops (job)->observe)
     ops (job)->observe (job->strategy->self, &slot->round, &told);

@@ -343,6 +343,8 @@ void hass_job_trace_pull (HassJob *job, const HassSlot *slot, guint core,
 void hass_job_trace_bundle (HassJob *job, const HassSlot *slot, guint device,
                             HassExtent extent, guint64 bytes, gint64 end_ns,
                             const HassStages *stages);
+void hass_job_trace_done (HassJob *job, const HassSlot *slot,
+                          const HassCompletion *told);
 void hass_job_trace_failed (HassJob *job, const HassSlot *slot, guint device,
                             HassExtent extent, guint64 bytes, gint64 begin_ns,
                             gint64 end_ns);

@@ -9,7 +9,6 @@
    Thread safety: any thread. */
 #include "profile-private.h"
 
-#include <math.h>
 #include <string.h>
 
 enum
@@ -26,6 +25,11 @@ enum
   DRIFTED,
   SAMPLES
 };
+
+/* Of rates, times and work; the least rate is one by this. Costs are floats,
+   so a run stays far below, and sums and ratios of a few such numbers are
+   finite. */
+#define MOST_NUMBER 1e100
 
 static const char *const kinds[]
     = { "partition", "combine", "indivisible", "function", NULL };
@@ -81,13 +85,13 @@ find_name (const char *name, const char *const *names, guint *index)
   return FALSE;
 }
 
-/* A number of at least 0, after which the text goes on with that. */
+/* A number from 0 to MOST_NUMBER, after which the text goes on with that. */
 static gboolean
 parse_number (const char **text, char after, double *value)
 {
   char *end;
   *value = g_ascii_strtod (*text, &end);
-  if (end == *text || *end != after || !isfinite (*value) || *value < 0)
+  if (end == *text || *end != after || !(*value >= 0 && *value <= MOST_NUMBER))
     return FALSE;
   *text = end + 1;
   return TRUE;
@@ -102,7 +106,7 @@ parse_samples (char **fields, guint n, HassProfileEntry *e)
     {
       const char *text = fields[e->n_samples];
       double *rate = &e->work_per_ns[e->n_samples];
-      if (!parse_number (&text, ':', rate) || *rate == 0
+      if (!parse_number (&text, ':', rate) || *rate < 1 / MOST_NUMBER
           || !parse_number (&text, 0, &e->latency_ns[e->n_samples]))
         return FALSE;
     }

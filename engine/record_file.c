@@ -162,12 +162,18 @@ append_header (HassJob *job, GString *out)
 
 /* -- The other lines ---------------------------------------------------- */
 
-/* As short as it can be read back, whatever the locale. */
 static void
-append_number (GString *out, double value)
+append_number (GString *out, const char *format, double value)
 {
-  char text[G_ASCII_DTOSTR_BUF_SIZE];
-  g_string_append (out, g_ascii_formatd (text, sizeof text, "%.10g", value));
+  char text[JSON_NUMBER_BYTES];
+  g_string_append (out, json_number (text, format, value));
+}
+
+static void
+append_ns (GString *out, double ns)
+{
+  append_number (out, "%.0f", ns);
+  g_string_append_c (out, ',');
 }
 
 static void
@@ -181,13 +187,17 @@ append_row (GString *out, const HassJob *job, const HassRecordRow *r,
                           r->first, r->last - r->first, r->units, r->n);
   if (device)
     g_string_append_printf (out, "%" G_GINT64_FORMAT ",", r->grant_ns - t0);
-  g_string_append_printf (out,
-                          "%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT ",%.0f,",
-                          r->begin_ns - t0, r->end_ns - t0, r->busy_ns);
+  g_string_append_printf (out, "%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT ",",
+                          r->begin_ns - t0, r->end_ns - t0);
+  append_ns (out, r->busy_ns);
   if (device)
-    g_string_append_printf (out, "%.0f,%.0f,%.0f,%.0f,", r->h2d_ns,
-                            r->kernel_ns, r->d2h_ns, r->host_ns);
-  append_number (out, r->work);
+    {
+      append_ns (out, r->h2d_ns);
+      append_ns (out, r->kernel_ns);
+      append_ns (out, r->d2h_ns);
+      append_ns (out, r->host_ns);
+    }
+  append_number (out, "%.10g", r->work);
   g_string_append_printf (out,
                           ",%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT
                           ",%" G_GUINT64_FORMAT ",%d]",
@@ -251,12 +261,10 @@ append_units (GString *out, const HassRecorder *recorder,
   g_string_append (out, r->order_at > 0 ? "]" : "");
   for (guint64 i = 0; i < r->units && r->work_at > 0; i++)
     {
-      char text[G_ASCII_DTOSTR_BUF_SIZE];
-      g_string_append_printf (
-          out, "%s%s", i == 0 ? ",\"work\":[" : ",",
-          g_ascii_formatd (
-              text, sizeof text, "%.7g",
-              g_array_index (recorder->work, double, r->work_at - 1 + i)));
+      g_string_append (out, i == 0 ? ",\"work\":[" : ",");
+      append_number (
+          out, "%.7g",
+          g_array_index (recorder->work, double, r->work_at - 1 + i));
     }
   g_string_append (out, r->work_at > 0 ? "]}\n" : "}\n");
 }
@@ -279,7 +287,7 @@ append_rounds (GString *out, const HassJob *job)
           ",\"work\":",
           r->number, r->n, r->first, r->last - r->first, r->units, r->loads,
           r->block, r->begin_ns - job->begin_ns, r->end_ns - job->begin_ns);
-      append_number (out, r->work);
+      append_number (out, "%.10g", r->work);
       g_string_append (out, "}\n");
       if (r->order_at > 0 || r->work_at > 0)
         append_units (out, job->recorder, r);

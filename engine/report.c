@@ -153,6 +153,9 @@ hass_report_to_string (const HassReport *r)
       100 * r->efficiency, duration (r->bound_s, b),
       duration (r->lost_copies_s, c), duration (r->lost_imbalance_s, d),
       duration (r->lost_overhead_s, e));
+  if (r->saturated)
+    g_string_append (out, "virtual time ended after 31 years: all times are "
+                          "at least these\n");
   append_unfinished (out, r);
   return g_string_free (out, FALSE);
 }
@@ -202,6 +205,7 @@ add_report (JsonBuilder *j, const HassReport *r)
   json_add_string (j, "strategy", r->strategy);
   json_add_string (j, "platform", r->platform);
   json_add_bool (j, "virtual_time", r->virtual_time);
+  json_add_bool (j, "saturated", r->saturated);
   json_add_double (j, "makespan_s", r->makespan_s);
   json_add_int (j, "rounds", r->rounds);
   json_add_int (j, "loads", r->loads);

@@ -67,6 +67,8 @@ typedef struct
 
 /**
  * HassReport: read-only for the user.
+ * @saturated: the modelled machine needs more than 31 years, where virtual time
+ *   ends: all times are at least what they say.
  * @virtual_time: times are of a modelled machine.
  * @makespan_s: from the call to the last result.
  * @bound_s: sum(work) / sum(rates), what a perfect schedule without copies
@@ -84,6 +86,7 @@ typedef struct
   char *strategy;
   char *platform;
   gboolean virtual_time;
+  gboolean saturated;
   double makespan_s;
   guint64 rounds;
   guint64 loads;

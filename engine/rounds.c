@@ -45,6 +45,16 @@ refuse_load (HassJob *job, const HassLoad *load, guint64 seq, GError *error)
   let_go (job, load, seq, FALSE);
 }
 
+/* Names and releases loads that no round holds. */
+static void
+abandon_loads (HassJob *job, const HassSpan *span, guint64 seq)
+{
+  hass_job_add_unfinished (job, seq, span->n, 0, 0, NULL);
+  for (guint32 i = 0; i < span->n; i++)
+    let_go (job, &span->loads[(span->base + i) & span->mask], seq + i, FALSE);
+  hass_load_pool_release (job->pool, span);
+}
+
 /* Partition farm: a load that can be cut, as a round. */
 static gboolean
 begin_divisible (HassJob *job, HassSlot *slot)
@@ -108,6 +118,30 @@ check_devices (HassJob *job, const HassSpan *span, guint64 seq)
   return TRUE;
 }
 
+/* Costs that the farm reads are finite and not negative, or it fails. */
+static gboolean
+check_costs (HassJob *job, const HassSpan *span, guint64 seq)
+{
+  for (guint32 i = 0; i < span->n; i++)
+    {
+      gfloat cost = span->loads[(span->base + i) & span->mask].cost;
+      if (G_LIKELY (cost >= 0 && cost <= G_MAXFLOAT)) /* NaN is neither */
+        continue;
+      hass_job_stop (
+          job,
+          g_error_new (HASS_ERROR, HASS_ERROR_INVALID,
+                       "farm '%s': %s %" G_GUINT64_FORMAT
+                       " has the expected %s %g; it must lie between 0 and %g",
+                       job->farm->name,
+                       job->farm->kind == HASS_FARM_FUNCTION ? "task" : "load",
+                       seq + i,
+                       job->farm->kind == HASS_FARM_FUNCTION ? "time" : "cost",
+                       cost, G_MAXFLOAT));
+      return FALSE;
+    }
+  return TRUE;
+}
+
 /* Units that may begin before the window is full. Rounds overlap, so each by
    itself within the window is not enough. */
 static guint32
@@ -131,9 +165,17 @@ begin_loads (HassJob *job, HassSlot *slot)
   guint32 most = MIN (farm->round_loads, room_in_window (job));
   if (most == 0 || !hass_load_pool_next (job->pool, most, &span))
     return FALSE;
-  slot->round.seq_base = job->n_loads;
-  slot->span = span;
+  guint64 seq = job->n_loads;
   job->n_loads += span.n;
+  /* The models of virtual time read costs in every class. */
+  if ((farm->cost == HASS_COST_SIZED || !job->engine->real_time)
+      && !check_costs (job, &span, seq))
+    {
+      abandon_loads (job, &span, seq);
+      return FALSE;
+    }
+  slot->round.seq_base = seq;
+  slot->span = span;
   hass_round_begin_loads (&slot->round, farm->kind, farm->cost, span.loads,
                           span.base, span.mask, span.n);
   if (farm->kind == HASS_FARM_FUNCTION)
@@ -383,15 +425,6 @@ name_units (HassJob *job, HassRound *round, HassExtent e)
                                round->divisible ? block.first : 0,
                                round->divisible ? block.count : 0, NULL);
     }
-}
-
-static void
-abandon_loads (HassJob *job, const HassSpan *span, guint64 seq)
-{
-  hass_job_add_unfinished (job, seq, span->n, 0, 0, NULL);
-  for (guint32 i = 0; i < span->n; i++)
-    let_go (job, &span->loads[(span->base + i) & span->mask], seq + i, FALSE);
-  hass_load_pool_release (job->pool, span);
 }
 
 /* Releases the loads of a round that did not end: those with unfinished

@@ -3,8 +3,7 @@
    nothing where the job has no trace.
    Thread safety: any thread. */
 #include "job-private.h"
-
-#include <json-glib/json-glib.h>
+#include "engine/json-private.h"
 
 /* Text as JSON has it, with its quotes, or null. */
 static char *
@@ -12,8 +11,9 @@ quoted (const char *text)
 {
   if (!text)
     return g_strdup ("null");
+  g_autofree char *valid = g_utf8_make_valid (text, -1);
   g_autoptr (JsonNode) node = json_node_new (JSON_NODE_VALUE);
-  json_node_set_string (node, text);
+  json_node_set_string (node, valid);
   return json_to_string (node, FALSE);
 }
 
@@ -126,4 +126,26 @@ hass_job_trace_failed (HassJob *job, const HassSlot *slot, guint device,
                      "}",
                      end_ns, slot->round.number, job->devices[device].name,
                      begin_ns, e.first, e.n, bytes);
+}
+
+/* The strategy hears of a completion. */
+void
+hass_job_trace_done (HassJob *job, const HassSlot *slot,
+                     const HassCompletion *told)
+{
+  char h2d[JSON_NUMBER_BYTES], kernel[JSON_NUMBER_BYTES],
+      d2h[JSON_NUMBER_BYTES];
+  if (!job->trace)
+    return;
+  hass_trace_line (
+      job->trace,
+      "{\"t\":%" G_GINT64_FORMAT
+      ",\"event\":\"done\",\"round\":%" G_GUINT64_FORMAT
+      ",\"device\":\"%s\",\"units\":%" G_GUINT64_FORMAT
+      ",\"start\":%" G_GINT64_FORMAT
+      ",\"h2d\":%s,\"kernel\":%s,\"d2h\":%s,\"failed\":%s}",
+      told->end_ns, slot->round.number, job->devices[told->device].name,
+      told->units, told->start_ns, json_number (h2d, "%.0f", told->h2d_ns),
+      json_number (kernel, "%.0f", told->kernel_ns),
+      json_number (d2h, "%.0f", told->d2h_ns), told->failed ? "true" : "false");
 }

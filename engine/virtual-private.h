@@ -47,7 +47,8 @@ typedef struct
 {
   HassJob *job;
   HassPlatform *platform;
-  gint64 clock;
+  gint64 clock;       /* at most HASS_VIRTUAL_END_NS */
+  gboolean saturated; /* something would have come after that */
   guint64 n_events;
   GArray *heap; /* HassVirtualDue */
   gboolean *core_busy;
@@ -77,12 +78,19 @@ hass_virtual_first_gpu (const HassVirtualWorld *w)
   return w->platform->has_cpu ? 1 : 0;
 }
 
-/* To the nearest, as records are written: a replay of what they say then ends
-   at the same ns, and no tie is broken another way. */
+/* Virtual time ends here, after 31 years: records hold no larger times, and
+   sums of a few of them are no overflow. What would come later comes then. */
+#define HASS_VIRTUAL_END_NS ((gint64)1000000000000000000)
+
+/* A time after t. To the nearest, as records are written: a replay of what they
+   say then ends at the same ns, and no tie is broken another way. */
 static inline gint64
-hass_virtual_whole_ns (double ns)
+hass_virtual_later (HassVirtualWorld *w, gint64 t, double ns)
 {
-  return (gint64)(ns + 0.5);
+  if (G_LIKELY (ns < HASS_VIRTUAL_END_NS - t))
+    return t + (gint64)(ns + 0.5);
+  w->saturated = TRUE;
+  return HASS_VIRTUAL_END_NS;
 }
 
 /* virtual_world.c */

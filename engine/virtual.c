@@ -35,11 +35,10 @@ feed_cores (HassVirtualWorld *w, HassSlot *slot)
       worker->last_chunk = e.n;
       job->totals[job->cpu].cost += cost;
       w->core_busy[c] = TRUE;
-      gint64 takes_ns = MAX (hass_virtual_whole_ns (ns), 1);
-      hass_virtual_push (w, (HassVirtualDue){ .t = w->clock + takes_ns,
-                                              .core = (gint)c,
-                                              .extent = e,
-                                              .begin = w->clock });
+      gint64 end = hass_virtual_later (w, w->clock, MAX (ns, 1));
+      hass_virtual_push (
+          w, (HassVirtualDue){
+                 .t = end, .core = (gint)c, .extent = e, .begin = w->clock });
       any = TRUE;
     }
   return any;
@@ -272,7 +271,10 @@ hass_virtual_run_model (const HassFarm *farm, HassPlatform *platform,
   hass_job_finish (job);
   hass_job_write_record (job, w.clock);
   if (report)
-    *report = hass_job_report (job, w.clock);
+    {
+      *report = hass_job_report (job, w.clock);
+      (*report)->saturated = w.saturated;
+    }
   gboolean ok = job->error == NULL;
   if (!ok)
     g_propagate_error (error, g_steal_pointer (&job->error));

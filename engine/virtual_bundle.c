@@ -148,7 +148,7 @@ next_stage (HassVirtualWorld *w, HassVirtualBundle *b)
       resource = &w->host_free[g];
     }
   gint64 begin = MAX (w->clock, *resource);
-  gint64 end = begin + hass_virtual_whole_ns (ns);
+  gint64 end = hass_virtual_later (w, begin, ns);
   *resource = end;
   if (b->stage < HASS_N_STAGES)
     {

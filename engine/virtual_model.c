@@ -68,7 +68,7 @@ hass_virtual_pass_gap (HassVirtualWorld *w)
       || number >= w->model->n_gaps)
     return;
   w->n_gaps = number + 1;
-  w->clock += (gint64)w->model->gap_ns[number];
+  w->clock = hass_virtual_later (w, w->clock, floor (w->model->gap_ns[number]));
 }
 
 gboolean
@@ -88,14 +88,16 @@ let_in (HassVirtualWorld *w, const HassSlot *slot)
     {
       w->core_begins[c] = w->clock;
       if (m && m->late_ns && number < m->n_late)
-        w->core_begins[c] += (gint64)m->late_ns[number * cores + c];
+        w->core_begins[c] = hass_virtual_later (
+            w, w->clock, floor (m->late_ns[number * cores + c]));
       if (w->core_begins[c] > w->clock)
         wake_at (w, w->core_begins[c]);
     }
   for (guint d = hass_virtual_first_gpu (w); d < w->job->n_devices; d++)
     if ((w->job->devices[d].opening = !hass_virtual_is_open (w, d)))
       {
-        w->job->devices[d].opens_at_ns = (gint64)ceil (m->open_ns[d]);
+        w->job->devices[d].opens_at_ns
+            = hass_virtual_later (w, 0, ceil (m->open_ns[d]));
         wake_at (w, w->job->devices[d].opens_at_ns);
       }
 }
@@ -128,7 +130,7 @@ hass_virtual_finished (HassVirtualWorld *w, HassSlot *slot, guint32 n)
           pthread_mutex_unlock (&job->decision);
         }
       if (n_took > 1)
-        w->clock += (gint64)w->model->merge_ns;
+        w->clock = hass_virtual_later (w, w->clock, floor (w->model->merge_ns));
     }
   hass_job_units_finished (job, slot, n);
 }

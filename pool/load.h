@@ -57,6 +57,8 @@ typedef enum
  *   Input and output of a divisible load are arrays of @size equal elements.
  * @tag: the user's own, passed through.
  * @cost: expected cost in any unit that is the same for all loads; 0: none.
+ *   Where costs are read, in farms of HASS_COST_SIZED and in virtual time, one
+ *   that is negative or not finite makes the farm fail with HASS_ERROR_INVALID.
  * @flags: #HassLoadFlags.
  *
  * A waiting load takes sizeof (HassLoad) = 56 bytes of library memory, and 4

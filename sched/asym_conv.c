@@ -37,7 +37,8 @@ static guint64
 step (const HassKaleem *k, HassRound *round, guint device)
 {
   const HassKaleemDevice *p = &k->devices[device];
-  guint64 units = (guint64)(hass_round_waiting (round) / 2.0 * p->ratio);
+  guint64 units
+      = (guint64)MIN (hass_round_waiting (round) / 2.0 * p->ratio, 1e18);
   return p->steps == 0 ? p->profile : MAX (p->profile, units);
 }
 

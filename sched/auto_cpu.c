@@ -180,7 +180,7 @@ may_wait (HassAuto *s, double cpu_ns, HassGrant *grant)
   s->wait_ns = MAX (WAIT_PART * cpu_ns - s->waited_ns, 0);
   s->wait_told = s->n_told;
   s->wait_from_ns = s->now_ns;
-  grant->within_ns = (gint64)s->wait_ns;
+  grant->within_ns = (gint64)MIN (s->wait_ns, 1e18);
   return grant->within_ns > 0;
 }
 

@@ -51,7 +51,7 @@ hass_auto_next_level (const HassAuto *s, const HassRound *round, guint device)
   guint64 lo = hass_round_front (round), hi = hass_round_back (round);
   if (!s->levels || hi == lo)
     return 1;
-  guint64 n = (guint64)s->members[device].fill_units;
+  guint64 n = (guint64)MIN (s->members[device].fill_units, 1e18);
   n = CLAMP (n, s->round_units / HASS_AUTO_PARTS, hi - lo);
   n = CLAMP (n, 1, hi - lo);
   return hass_auto_level (s, s->reversed ? lo : hi - n, n);
@@ -115,7 +115,7 @@ hass_auto_units_of (const HassAuto *s, const HassRound *round, guint64 lo,
       || (!s->levels
           && (s->env->cost != HASS_COST_SIZED
               || s->env->farm == HASS_FARM_PARTITION)))
-    return CLAMP ((guint64)(work / s->unit_work), 1, MAX (n, 1));
+    return (guint64)CLAMP (work / s->unit_work, 1, MAX (n, 1));
   while (fits < n)
     {
       guint64 k = fits + (n - fits + 1) / 2;

@@ -66,7 +66,7 @@ decide (gpointer self, HassRound *round, guint device, gboolean force,
   double units = part * MIN (waiting, parameter[CAP] * all);
   if (part <= 0)
     units = MIN (parameter[PROBE] * all, waiting / crew->n);
-  grant->units = MAX ((guint64)units, 1);
+  grant->units = MAX ((guint64)MIN (units, 1e18), 1);
   return HASS_TAKE;
 }
 

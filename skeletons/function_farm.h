@@ -29,7 +29,8 @@ typedef gboolean (*HassTaskFunc) (const HassTask *task, HassWorker *worker,
  * @input, @input_bytes, @output, @output_bytes: bytes that travel to a GPU
  *   and back; may be NULL and 0.
  * @expected_time: in any unit that is the same for all tasks (exeTime in the
- *   thesis); 0: unknown.
+ *   thesis); 0: unknown. One that is negative, not finite or more than 3.4e38
+ *   makes the farm fail with HASS_ERROR_INVALID.
  * @parallelism: its PD, the threads it can use at most: 1 (or 0) simplex,
  *   more: multiplex (Zhang 2011, 3.6.1).
  * @gpu_function: what the task's @gpu finds in HassBundle.functions: where

@@ -181,7 +181,7 @@ add_number (JsonBuilder *j, const char *name, double value, gboolean known)
 {
   json_builder_set_member_name (j, name);
   if (known)
-    json_builder_add_double_value (j, value);
+    json_put_double (j, value);
   else
     json_builder_add_null_value (j);
 }
@@ -192,7 +192,7 @@ add_times (JsonBuilder *j, const char *name, const GArray *times)
   json_builder_set_member_name (j, name);
   json_builder_begin_array (j);
   for (guint i = 0; i < times->len; i++)
-    json_builder_add_double_value (j, g_array_index (times, double, i));
+    json_put_double (j, g_array_index (times, double, i));
   json_builder_end_array (j);
 }
 

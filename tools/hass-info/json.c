@@ -15,7 +15,7 @@ add_measured (JsonBuilder *j, const char *name, double value)
 {
   json_builder_set_member_name (j, name);
   if (value > 0)
-    json_builder_add_double_value (j, value);
+    json_put_double (j, value);
   else
     json_builder_add_null_value (j);
 }

@@ -9,6 +9,7 @@
 
 #include <math.h>
 
+#include "draw/json_line.h"
 #include "hass/error.h"
 #include "record_read.h"
 
@@ -160,7 +161,7 @@ fill_row (const RecordReader *r, guint at, const double *v, gboolean part,
   row->in_bytes = (guint64)v[i++];
   row->out_bytes = (guint64)v[i++];
   row->ok = v[i] != 0;
-  if (row->units == 0 || row->n == 0 || row->units > row->span)
+  if (row->n == 0 || row->n > row->units || row->units > row->span)
     return record_broken (
         r,
         "row %u: %g units of %g pulls or parts over a span of %g "
@@ -227,7 +228,24 @@ read_parts (RecordReader *r, JsonObject *o)
   return read_rows (r, o, (guint)d, TRUE);
 }
 
-/* All units that rows name lie in the rounds. */
+/* All units of the rounds are the farm's. */
+static gboolean
+check_rounds (const RecordReader *r)
+{
+  const RecordFarm *f = r->farm;
+  for (guint i = 0; i < f->rounds->len; i++)
+    {
+      const RecordRound *n = &g_array_index (f->rounds, RecordRound, i);
+      if (n->first + n->span > f->n_units)
+        return record_broken (
+            r, "round %g has the units %g to %g, but the farm has only %g",
+            (double)n->number, (double)n->first,
+            (double)n->first + (double)n->span - 1, (double)f->n_units);
+    }
+  return TRUE;
+}
+
+/* All units that rows name are the farm's. */
 static gboolean
 check_rows (const RecordReader *r, const GArray *rows, const char *what)
 {
@@ -259,7 +277,7 @@ read_end (RecordReader *r, JsonObject *o)
   if (covered != f->n_units && !f->failed)
     return record_broken (r, "the rounds have %g units, but the farm %g",
                           (double)covered, (double)f->n_units);
-  if (!check_rows (r, f->pulls, "a pull")
+  if (!check_rounds (r) || !check_rows (r, f->pulls, "a pull")
       || !check_rows (r, f->parts, "a part"))
     return FALSE;
   r->farm = NULL;
@@ -281,16 +299,11 @@ read_event (RecordReader *r, JsonObject *o)
 static gboolean
 read_line (RecordReader *r, const char *text)
 {
-  g_autoptr (JsonParser) parser = json_parser_new ();
-  GError *inner = NULL;
-  if (!json_parser_load_from_data (parser, text, -1, &inner))
-    {
-      record_broken (r, "it is no JSON: %s", inner->message);
-      g_clear_error (&inner);
-      return FALSE;
-    }
-  JsonNode *root = json_parser_get_root (parser);
-  if (!root || !JSON_NODE_HOLDS_OBJECT (root))
+  g_autoptr (GError) inner = NULL;
+  g_autoptr (JsonNode) root = draw_json_line (text, &inner);
+  if (!root)
+    return record_broken (r, "%s", inner->message);
+  if (!JSON_NODE_HOLDS_OBJECT (root))
     return record_broken (r, "it is no JSON object");
   JsonObject *o = json_node_get_object (root);
   gboolean header = json_object_has_member (o, "hass_record");

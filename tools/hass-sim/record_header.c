@@ -4,6 +4,8 @@
 #include "engine/record.h"
 #include "record_read.h"
 
+#define MOST_CORES 4096 /* as in a platform file */
+
 void
 record_farm_free (gpointer data)
 {
@@ -85,9 +87,11 @@ read_device (const RecordReader *r, JsonObject *o, guint d)
         && !record_whole (r, o, copies[i], 0, 1e18,
                           &r->farm->copied[3 * d + i]))
       return FALSE;
-  if (kind == 0 && (d > 0 || cores == 0))
-    return record_broken (
-        r, "device %u: a CPU pool is the first device and has cores", d);
+  if (kind == 0 && (d > 0 || cores == 0 || cores > MOST_CORES))
+    return record_broken (r,
+                          "device %u: a CPU pool is the first device and has "
+                          "1 to %d cores",
+                          d, MOST_CORES);
   t->name = name ? name : "?";
   t->model = model;
   t->kind = kind == 0 ? HASS_DEVICE_CPU : HASS_DEVICE_GPU;
@@ -133,9 +137,11 @@ read_constants (const RecordReader *r, JsonObject *o)
   for (guint i = 0; i < json_array_get_length (list); i++)
     {
       JsonNode *bytes = json_array_get_element (list, i);
-      if (!record_is_number (bytes) || json_node_get_double (bytes) < 0)
-        return record_broken (r, "constant %u is not a number of bytes", i);
-      r->farm->constant_bytes += (guint64)json_node_get_double (bytes);
+      double n = record_is_number (bytes) ? json_node_get_double (bytes) : -1;
+      if (!(n >= 0 && n <= 1e15))
+        return record_broken (
+            r, "constant %u is not a number of bytes from 0 to 1e15", i);
+      r->farm->constant_bytes += (guint64)n;
     }
   return TRUE;
 }
@@ -178,7 +184,7 @@ record_header (RecordReader *r, JsonObject *o)
       || !record_word (r, o, "engine", engines, &engine)
       || !record_string (r, o, "platform", &f->platform)
       || !record_string (r, o, "strategy", &f->strategy)
-      || !record_whole (r, o, "seed", 0, 1.9e19, &f->seed)
+      || !record_whole (r, o, "seed", 0, 9.3e18, &f->seed)
       || !record_string (r, o, "date", &f->date)
       || !record_string (r, o, "host", &f->host)
       || !record_whole (r, o, "round_loads", 0, 1e18, &f->round_loads)

@@ -232,6 +232,30 @@ describe (Replay *p)
           p->failed_ns * 1e-6);
 }
 
+/* A record of a few lines can name more units and cores than there is memory
+   for: GLib would abort. */
+static gboolean
+enough_memory (const RecordFarm *f, GError **error)
+{
+  double a_unit = 200 + 24.0 * f->n_devices, rounds = 0;
+  double a_round = sizeof (ReplayRound) + 24.0 * f->devices[0].cores;
+  for (guint i = 0; i < f->rounds->len; i++)
+    {
+      const RecordRound *r = &g_array_index (f->rounds, RecordRound, i);
+      rounds += MIN (r->n, MAX (r->units, 1));
+    }
+  double bytes = a_unit * f->n_units + a_round * rounds;
+  gpointer room = bytes < G_MAXSSIZE ? g_try_malloc ((gsize)bytes) : NULL;
+  if (!room)
+    g_set_error (error, HASS_ERROR, HASS_ERROR_NO_MEMORY,
+                 "record file %s, line %u: a replay of the farm '%s', %g "
+                 "units in %g rounds, needs %.1f GiB of memory",
+                 f->path, f->line, f->farm, (double)f->n_units, rounds,
+                 bytes / (1 << 30));
+  g_free (room);
+  return room != NULL;
+}
+
 /* NULL with an error when there is nothing to learn from. */
 Replay *
 replay_fit (const RecordFarm *farm, GError **error)
@@ -255,6 +279,8 @@ replay_fit (const RecordFarm *farm, GError **error)
           farm->path, farm->line, farm->farm, farm->n_units, MOST_UNITS);
       return NULL;
     }
+  if (!enough_memory (farm, error))
+    return NULL;
   Replay *p = g_new0 (Replay, 1);
   p->farm = farm;
   p->n_devices = farm->n_devices;

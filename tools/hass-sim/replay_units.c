@@ -19,7 +19,7 @@ add_round (GArray *out, guint64 first, guint64 units, double begin, double end)
       = out->len > 0 ? &g_array_index (out, ReplayRound, out->len - 1) : NULL;
   if (last && begin < last->end)
     {
-      last->units = first + units - last->first;
+      last->units = MAX (last->units, first + units - last->first);
       last->end = MAX (last->end, end);
       return;
     }
@@ -130,6 +130,13 @@ replay_make_order (Replay *p)
     }
 }
 
+/* A unit's part of a number that all units together say in a guint64. */
+static guint64
+whole (const Replay *p, double value)
+{
+  return (guint64)MIN (value + 0.5, 1e18 / p->farm->n_units);
+}
+
 /* Shapes of the units: work, elements, bytes. Units that no row tells of get
    the mean. */
 void
@@ -167,11 +174,11 @@ replay_make_shapes (Replay *p)
       double work
           = p->said[u] > 0 ? p->said[u] : replay_spread_at (&s[0], u, mean[0]);
       p->work[u] = MAX (work, 1e-12);
-      p->elements[u] = (guint64)(replay_spread_at (&s[1], u, mean[1]) + 0.5);
+      p->elements[u] = whole (p, replay_spread_at (&s[1], u, mean[1]));
       if (f->kind == HASS_FARM_PARTITION && p->said[u] > 0)
-        p->elements[u] = (guint64)p->said[u];
-      p->in_bytes[u] = (guint64)(replay_spread_at (&s[2], u, mean[2]) + 0.5);
-      p->out_bytes[u] = (guint64)(replay_spread_at (&s[3], u, mean[3]) + 0.5);
+        p->elements[u] = whole (p, floor (p->said[u]));
+      p->in_bytes[u] = whole (p, replay_spread_at (&s[2], u, mean[2]));
+      p->out_bytes[u] = whole (p, replay_spread_at (&s[3], u, mean[3]));
     }
   for (guint k = 0; k < 4; k++)
     replay_spread_clear (&s[k]);

@@ -9,6 +9,8 @@
 #include "device/key_file-private.h"
 #include "hass/error.h"
 
+#define MOST_IN_ALL 1e18 /* of a round: sizes are 64 bits */
+
 typedef struct
 {
   const char *name;
@@ -88,7 +90,7 @@ read_family (const HassKeyFile *k, SimWorkload *w, GError **error)
   guint n = 0;
   for (guint f = 0; f < G_N_ELEMENTS (families); f++)
     {
-      if (strcmp (words[0], families[f].name) != 0)
+      if (g_strcmp0 (words[0], families[f].name) != 0)
         continue;
       gboolean ok = TRUE;
       for (char **word = words + 1; *word && ok; word++)
@@ -176,6 +178,12 @@ read_workload (const HassKeyFile *k, SimWorkload *w, GError **error)
     return hass_key_file_broken (k, group, "sizes", error,
                                  "sizes = yes goes with farms other than "
                                  "partition, and not with warp or gpu_ramp");
+  if (units * MAX (MAX (in, out), (double)w->elements) > MOST_IN_ALL)
+    return hass_key_file_broken (k, group, "units", error,
+                                 "units = %" G_GUINT64_FORMAT
+                                 ": their elements, input bytes or output "
+                                 "bytes are more than %g in all",
+                                 units, MOST_IN_ALL);
   if (farm == HASS_FARM_PARTITION
       && (fmod (in, w->elements) != 0 || fmod (out, w->elements) != 0))
     return hass_key_file_broken (k, group, "elements", error,

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT */
+/* json_line.c: see json_line.h.
+
+   DESIGN. json-glib recurses for each array and object, so a text of a few
+   megabytes ends the process. The nesting is counted beforehand. json-glib
+   also reads comments, strings in single quotes and assignments, inside which
+   brackets would be counted wrongly: they are refused, as none is JSON.
+
+   Thread safety: see json_line.h. */
+#include "json_line.h"
+
+#include <string.h>
+
+#include "hass/error.h"
+
+/* The character after the string that begins at text. */
+static const char *
+after_string (const char *text)
+{
+  for (text++; *text && *text != '"'; text++)
+    if (*text == '\\' && text[1])
+      text++;
+  return *text ? text + 1 : text;
+}
+
+static gboolean
+check_nesting (const char *text, GError **error)
+{
+  guint depth = 0;
+  for (const char *p = text; *p;)
+    {
+      if (*p == '"')
+        {
+          p = after_string (p);
+          continue;
+        }
+      if (!g_ascii_isalnum (*p) && !strchr ("[]{}:,+-. \t\r\n", *p))
+        {
+          g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
+                       "it is no JSON: byte %u at %zu", (guchar)*p,
+                       (gsize)(p - text));
+          return FALSE;
+        }
+      if (*p == '[' || *p == '{')
+        depth++;
+      else if ((*p == ']' || *p == '}') && depth > 0)
+        depth--;
+      if (depth > DRAW_JSON_MOST_NESTED)
+        {
+          g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
+                       "it is nested more than %d levels deep",
+                       DRAW_JSON_MOST_NESTED);
+          return FALSE;
+        }
+      p++;
+    }
+  return TRUE;
+}
+
+JsonNode *
+draw_json_line (const char *text, GError **error)
+{
+  GError *inner = NULL;
+  if (!check_nesting (text, error))
+    return NULL;
+  JsonNode *node = json_from_string (text, &inner);
+  if (!node)
+    g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID, "it is no JSON: %s",
+                 inner ? inner->message : "it is empty");
+  g_clear_error (&inner);
+  return node;
+}
