@@ -25,8 +25,9 @@
       together (the width is drawn below that).
    The other families differ from it in what makes scheduling harder:
    - narrow: the round holds 0.5 to 8 times (log) what fills all GPUs together.
-   - rare: one unit in a hundred costs a hundred times as much; costs are known
-     and unknown in turn.
+   - rare: one unit in a hundred costs a hundred times as much, so that it
+     takes a core 0.25 to 2.5 (log) of the round, or less where that needs more
+     units; costs are known and unknown in turn.
    - unsized: costs are known, elements and bytes are the same for all units.
    - long: 16 to 128 cores (log), and so few units that each core would do 1.5
      to 20 (log) of them if all devices together were cores.
@@ -166,8 +167,12 @@ draw_round (GRand *r, SimWorkload *w, SimRandom family, const HassPlatform *p)
   double round_ns = log_between (r, 5e6, 2e8);
   double units = log_between (r, 1000, 20000);
   double cores = rate / p->core_work_per_ns;
-  units = family == SIM_RANDOM_LONG ? cores * log_between (r, 1.5, 20)
-                                    : MAX (units, cores * 200);
+  if (family == SIM_RANDOM_LONG)
+    units = cores * log_between (r, 1.5, 20);
+  else
+    units = MAX (
+        units,
+        cores * (family == SIM_RANDOM_RARE ? log_between (r, 20, 200) : 200));
   w->units = (guint32)MIN (units, 100000);
   w->work = round_ns * rate / w->units;
 }
