@@ -22,6 +22,15 @@ hass_model_kernel_ns (const HassGpuModel *gpu, double work, guint64 elements)
   return gpu->launch_ns + work / (gpu->work_per_ns * part);
 }
 
+/* A thread block on one multiprocessor, without the launch. */
+double
+hass_model_block_ns (const HassGpuModel *gpu, double work, guint64 elements)
+{
+  double n = gpu->multiprocessors;
+  double part = utilisation (gpu->curve, elements, gpu->width / n);
+  return work / (gpu->work_per_ns / n * part);
+}
+
 /* A bundle whose every unit is one thread block: the hardware gives the next
    block to the first idle multiprocessor (Zhang 2011, 3.5.1, figure 23). */
 double
@@ -30,7 +39,6 @@ hass_model_blocks_ns (const HassGpuModel *gpu, const double *work,
 {
   guint m = gpu->multiprocessors;
   g_autofree double *free_at = g_new0 (double, m);
-  double rate = gpu->work_per_ns / m, width = gpu->width / (double)m;
   double end = 0;
   for (gsize i = 0; i < n; i++)
     {
@@ -38,8 +46,7 @@ hass_model_blocks_ns (const HassGpuModel *gpu, const double *work,
       for (guint s = 1; s < m; s++)
         if (free_at[s] < free_at[first])
           first = s;
-      free_at[first]
-          += work[i] / (rate * utilisation (gpu->curve, elements[i], width));
+      free_at[first] += hass_model_block_ns (gpu, work[i], elements[i]);
       end = MAX (end, free_at[first]);
     }
   return gpu->launch_ns + end;

@@ -57,6 +57,8 @@ void hass_platform_free (HassPlatform *platform);
 
 double hass_model_kernel_ns (const HassGpuModel *gpu, double work,
                              guint64 elements);
+double hass_model_block_ns (const HassGpuModel *gpu, double work,
+                            guint64 elements);
 double hass_model_blocks_ns (const HassGpuModel *gpu, const double *work,
                              const guint64 *elements, gsize n);
 double hass_model_h2d_ns (const HassGpuModel *gpu, gsize bytes);

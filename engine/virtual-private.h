@@ -66,6 +66,7 @@ typedef struct
   double *slower;                /* [n_devices] */
   gboolean *happened;            /* [model->n_events] */
   gboolean *entered;             /* [n_devices], in this round */
+  gint64 *entry_end;             /* [n_gpus], of the last entry copy */
   guint64 *entry_bytes;          /* [n_devices], over all rounds */
   guint64 *bytes_before;         /* [n_devices], of earlier rounds */
   guint64 *bytes;                /* [n_devices], scratch */

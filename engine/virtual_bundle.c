@@ -23,7 +23,8 @@ struct HassVirtualBundle
   gint64 submit_ns, end_ns;
   double h2d_ns, kernel_ns, d2h_ns;
   guint64 bytes, out_bytes, elements;
-  guint stage; /* 0 copy in, 1 kernel, 2 copy out, 3 host, 4 done */
+  guint stage;     /* 0 copy in, 1 kernel, 2 copy out, 3 host, 4 done */
+  gboolean enters; /* copies what the GPU needs first in this round */
   HassStages stages;
   gboolean failed;
 };
@@ -98,7 +99,8 @@ estimate (HassVirtualWorld *w, HassRound *round, HassVirtualBundle *b,
       }
   double total = hass_virtual_cost (w, round, b->device, e);
   w->job->totals[b->device].cost += total;
-  if (w->model && !w->entered[b->device])
+  b->enters = w->model && !w->entered[b->device];
+  if (b->enters)
     entry = w->model->entry_bytes;
   w->entered[b->device] = TRUE;
   w->entry_bytes[b->device] += (guint64)entry;
@@ -127,7 +129,8 @@ next_stage (HassVirtualWorld *w, HassVirtualBundle *b)
   if (b->stage == 0)
     {
       ns = b->h2d_ns;
-      resource = ns > 0 ? &link->in_free : &unused;
+      /* With nothing to copy it still waits for the entry copy. */
+      resource = ns > 0 ? &link->in_free : &w->entry_end[g];
     }
   else if (b->stage == 1)
     {
@@ -150,6 +153,8 @@ next_stage (HassVirtualWorld *w, HassVirtualBundle *b)
   gint64 begin = MAX (w->clock, *resource);
   gint64 end = hass_virtual_later (w, begin, ns);
   *resource = end;
+  if (b->stage == 0 && b->enters)
+    w->entry_end[g] = end;
   if (b->stage < HASS_N_STAGES)
     {
       b->stages.begin_ns[b->stage] = begin;

@@ -124,6 +124,7 @@ hass_virtual_world_init (HassVirtualWorld *w, guint n_devices)
   w->slower = g_new (double, n_devices);
   w->happened = g_new0 (gboolean, w->model ? w->model->n_events : 0);
   w->entered = g_new0 (gboolean, n_devices);
+  w->entry_end = g_new0 (gint64, MAX (p->n_gpus, 1));
   w->entry_bytes = g_new0 (guint64, n_devices);
   w->bytes_before = g_new0 (guint64, n_devices);
   w->bytes = g_new0 (guint64, n_devices);
@@ -150,6 +151,7 @@ hass_virtual_world_clear (HassVirtualWorld *w)
   g_free (w->slower);
   g_free (w->happened);
   g_free (w->entered);
+  g_free (w->entry_end);
   g_free (w->entry_bytes);
   g_free (w->bytes_before);
   g_free (w->bytes);

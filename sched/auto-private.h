@@ -261,6 +261,7 @@ typedef struct
   double spent_ns;  /* in rounds before */
   gboolean begun;   /* something of it has finished */
   double unit_work, unit_elements, unit_bytes, finish_ns, left;
+  double longest; /* work of the round's longest unit, where costs are known */
   guint64 share_back;
   guint64 first_mpd; /* function farm: position of its first parallel task */
   HassAutoLevels *levels; /* NULL: costs are known, or their order is ours */

@@ -43,7 +43,9 @@
       single units, each only if a core ends it by T. Long units wait while a
       GPU is about to show more: its first bundle may have been a warm-up, and
       its first few tell little where another GPU is closed. Some cores are
-      left to a GPU's start, which takes longer beside busy ones.
+      left to a GPU's start, which takes longer beside busy ones. Where costs
+      are known, no core gets a unit that would outlast the round, and a round
+      with units that take a core much of it is sorted, the short ones first.
    5. A device says WAIT only while it holds something itself or the plan
       has somebody else, who then does not. One that fails gets single units
       until one succeeds. Units are kept for GPUs that are open and were never
@@ -84,6 +86,7 @@
 #include <string.h>
 
 #define LOOKED_AT 32   /* units, for their elements */
+#define LONG_PART 0.25 /* of a round that a core needs for a unit */
 #define SURELY_FILLS 8 /* times as many units as fill it on average */
 #define POOR 2         /* times as many elements would fill the GPU */
 #define MANY_DONE 2    /* bundles; then the next of that kind may be left out */
@@ -239,7 +242,6 @@ static gboolean
 stay_side_by_side (const HassAuto *s, const HassRound *round)
 {
   guint64 multiprocessors = 0;
-  double largest = 0;
   if (!hass_auto_are_data (round))
     return FALSE;
   for (guint d = 0; d < s->n; d++)
@@ -249,10 +251,35 @@ stay_side_by_side (const HassAuto *s, const HassRound *round)
           return FALSE;
         multiprocessors += s->env->devices[d].cores;
       }
-  for (guint64 i = hass_round_front (round); i < hass_round_back (round); i++)
-    largest = MAX (largest, hass_round_work (round, i, 1));
   return hass_round_total_work (round)
-         >= SOME_LARGEST * multiprocessors * largest;
+         >= SOME_LARGEST * multiprocessors * s->longest;
+}
+
+static double
+longest_unit (const HassAuto *s, const HassRound *round)
+{
+  double most = 0;
+  if (s->env->cost != HASS_COST_SIZED)
+    return 0;
+  for (guint64 i = hass_round_front (round); i < hass_round_back (round); i++)
+    most = MAX (most, hass_round_work (round, i, 1));
+  return most;
+}
+
+/* A core would need so much of the round for its longest unit that cores,
+   which take units as they lie, could not be given some of them. */
+static gboolean
+has_long_units (HassAuto *s, const HassRound *round)
+{
+  if (s->cpu == s->n || s->n == 1 || s->longest <= 0
+      || s->env->farm == HASS_FARM_PARTITION
+      || !hass_auto_all_measured (s, round))
+    return FALSE;
+  double core_rate
+      = hass_auto_cpu_rate (s) / MAX (s->env->devices[s->cpu].cores, 1);
+  double round_ns = hass_auto_whole_ns (s, hass_round_total_work (round));
+  return s->longest > LONG_PART * round_ns * core_rate
+         && !stay_side_by_side (s, round);
 }
 
 static void
@@ -289,10 +316,12 @@ begin_round (gpointer self, HassRound *round)
   s->unit_work = n > 0 ? hass_round_total_work (round) / n : 1;
   s->round_units = n;
   s->unit_bytes = unit_bytes (s, round);
+  s->longest = longest_unit (s, round);
   /* Where many loads make a bundle they stay side by side, since inputs that
      lie so need no gathering. */
   s->listed = s->may_list && !stay_side_by_side (s, round);
-  if (s->listed || s->env->farm == HASS_FARM_FUNCTION)
+  if (s->listed || s->env->farm == HASS_FARM_FUNCTION
+      || has_long_units (s, round))
     hass_round_order_by_work (round);
   s->first_mpd
       = s->env->farm == HASS_FARM_FUNCTION ? first_parallel (round) : 0;

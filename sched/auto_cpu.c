@@ -298,6 +298,29 @@ long_unit (HassAuto *s, const HassRound *round, double unit_ns, double cpu_rate,
   return 1;
 }
 
+/* How many of these units at the cores' end end in time, if one core after
+   another takes the next: fewer where costs are known and one of them would
+   outlast the round. At least the first, which the plan counts on. */
+static guint64
+units_in_time (const HassAuto *s, const HassRound *round, guint64 units)
+{
+  guint64 lo = hass_round_front (round), hi = hass_round_back (round);
+  double rate = s->plan[s->cpu].rate, begun = 0;
+  double core_rate = rate / MAX (s->env->devices[s->cpu].cores, 1);
+  if (s->longest <= core_rate * s->finish_ns)
+    return units;
+  units = MIN (units, hi - lo);
+  for (guint64 i = 0; i < units; i++)
+    {
+      double work
+          = hass_round_work (round, s->reversed ? hi - 1 - i : lo + i, 1);
+      if (i > 0 && begun / rate + work / core_rate > s->finish_ns)
+        return i;
+      begun += work;
+    }
+  return units;
+}
+
 /* Units for the cores before they ask again; 0: none. */
 static guint64
 cpu_units (HassAuto *s, HassRound *round, gboolean force, HassGrant *grant)
@@ -359,7 +382,11 @@ cpu_units (HassAuto *s, HassRound *round, gboolean force, HassGrant *grant)
     s->why = "one unit, that ends in time";
   guint64 units
       = units_of (s, round, MAX (ns, LEAST_SHARE_NS / cores) * r->rate);
-  return MIN (units, most);
+  units = MIN (units, most);
+  guint64 in_time = force ? units : units_in_time (s, round, units);
+  if (in_time < units)
+    s->why = "as many as end before one that would outlast the round";
+  return in_time;
 }
 
 HassAnswer

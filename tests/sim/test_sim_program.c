@@ -145,6 +145,8 @@ static const struct
   { "-w cap-cg --rounds -3", "--rounds" },
   { "-w cap-cg --noise 7", "--noise 7" },
   { "--random -3", "--random -3" },
+  { "--random 2 --family odd", "--family odd: known are usual, narrow" },
+  { "-w cap-cg --family rare", "--family belongs to --random" },
   { "-w cap-cg --slow gpu0", "DEVICE:FACTOR:WHEN" },
   { "-w cap-cg --slow gpu7:3:50%", "it has cpu, gpu0" },
   { "-w cap-cg --slow gpu0:0.5:50%", "FACTOR" },

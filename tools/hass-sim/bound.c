@@ -15,11 +15,12 @@
       after another, and each bundle costs a launch, so one launch is the
       least. A kernel takes at least w / rate; on a linear curve also
       width * d / rate, on a saturating one that on top, where d is the least
-      cost of an element. Copies in take one link latency and all bytes, then
-      one kernel has to follow; copies out likewise. That the first kernels
-      wait for the first copies, and the last copies for the last kernels, is
-      bounded more closely where units are equal, see bound_bundles.c. With
-      depth 1 nothing overlaps and all of these add up.
+      cost of an element. Where each unit is a block of a multiprocessor's, the
+      rate is what blocks of the most elements reach. Copies in take one link
+   latency and all bytes, then one kernel has to follow; copies out likewise.
+   That the first kernels wait for the first copies, and the last copies for the
+   last kernels, is bounded more closely where units are equal, see
+   bound_bundles.c. With depth 1 nothing overlaps and all of these add up.
    3. GPUs of one link share it: what they copy, entries included, fits into
       T one after another, and the k-th of them to enter begins after k
       entries. The subset that takes part is the one with the largest
@@ -34,7 +35,9 @@
       ones that fit into A. GPU work and GPU units that are left are then
       held against the GPUs' capacity for several weightings of work and
       units. Each is a relaxation, so the bound stays one.
-   5. No T is shorter than the unit that is longest where it runs fastest.
+   5. No T is shorter than the unit that is longest where it runs fastest: on
+      one multiprocessor where it is a block, which in a function farm each
+      unit is by its own elements.
    6. Where a merge costs, it is the least of: one device alone, or the merge
       and all devices.
 
@@ -211,29 +214,79 @@ least_of_sizes (BoundProblem *q, const SimCosts *costs)
     }
 }
 
+/* A unit: its cost on either kind of device, its size by the mean one, its
+   elements as run.c has them. */
+typedef struct
+{
+  double cpu, gpu, size;
+  guint64 elements;
+} Unit;
+
+static Unit
+unit_of (const BoundProblem *q, const SimCosts *costs, guint32 i)
+{
+  const SimWorkload *w = q->w;
+  Unit u = { w->work, w->work, 1, w->elements };
+  if (costs->cpu)
+    u.cpu = costs->cpu[i + 1] - costs->cpu[i];
+  if (costs->gpu)
+    u.gpu = costs->gpu[i + 1] - costs->gpu[i];
+  if (w->sizes)
+    u.size = u.cpu / w->work;
+  u.elements = (guint64)MAX (w->elements * u.size, 1);
+  return u;
+}
+
+static gboolean
+is_block (const SimWorkload *w, const Unit *u)
+{
+  return w->farm == HASS_FARM_INDIVISIBLE
+         || (w->farm == HASS_FARM_FUNCTION && u->elements <= 1);
+}
+
+static void
+look_at_elements (BoundProblem *q, const SimCosts *costs)
+{
+  guint32 n = q->w->sizes && costs->cpu ? q->w->units : 1, blocks = 0;
+  for (guint32 i = 0; i < n; i++)
+    {
+      Unit u = unit_of (q, costs, i);
+      q->most_elements = MAX (q->most_elements, u.elements);
+      blocks += is_block (q->w, &u);
+    }
+  q->kernels = blocks == n   ? BOUND_BLOCKS
+               : blocks == 0 ? BOUND_MERGED
+                             : BOUND_EITHER;
+}
+
+/* Kernel of a bundle with this unit, the launch left out: the unit is one
+   block, or as if it filled the GPU. */
+static double
+unit_kernel_ns (const BoundProblem *q, const Unit *u, guint g)
+{
+  HassGpuModel m = q->p->gpus[g];
+  m.work_per_ns = q->gpu_rate[g];
+  return is_block (q->w, u) ? hass_model_block_ns (&m, u->gpu, u->elements)
+                            : u->gpu / m.work_per_ns;
+}
+
 /* The longest unit, where it runs fastest. */
 static double
 longest (const BoundProblem *q, const SimCosts *costs)
 {
   double most = 0;
-  gboolean blocks
-      = q->w->farm == HASS_FARM_INDIVISIBLE
-        || (q->w->farm == HASS_FARM_FUNCTION && q->w->elements <= 1);
   for (guint32 i = 0; i < (costs->cpu ? q->w->units : 1); i++)
     {
-      double cpu = costs->cpu ? costs->cpu[i + 1] - costs->cpu[i] : q->w->work;
-      double gpu = costs->gpu ? costs->gpu[i + 1] - costs->gpu[i] : q->w->work;
-      double size = q->w->sizes ? cpu / q->w->work : 1;
-      double best = q->use_cpu ? q->p->pull_ns + cpu / q->core_rate : INFINITY;
+      Unit u = unit_of (q, costs, i);
+      double best
+          = q->use_cpu ? q->p->pull_ns + u.cpu / q->core_rate : INFINITY;
       for (guint g = 0; g < q->p->n_gpus; g++)
         if (q->gpu_rate[g] > 0 && (q->use_gpu == G_MAXUINT || q->use_gpu == g))
           {
             BoundLeast l = bound_least_of (q, g);
-            double rate = l.rate;
-            if (blocks)
-              rate /= q->p->gpus[g].multiprocessors;
             best = MIN (best, l.in_fixed + l.launch_ns + l.out_fixed
-                                  + (l.in_ns + l.out_ns) * size + gpu / rate);
+                                  + (l.in_ns + l.out_ns) * u.size
+                                  + unit_kernel_ns (q, &u, g));
           }
       if (best < INFINITY)
         most = MAX (most, best);
@@ -283,6 +336,7 @@ bound_of_round (const SimCase *c, guint round)
   q.cpu_work = q.gpu_work = q.n * q.w->work;
   q.density = q.w->work / q.w->elements;
   q.smallest = 1;
+  look_at_elements (&q, costs);
   q.in_bytes = (double)q.w->input_bytes;
   q.out_bytes = (double)q.w->output_bytes;
   if (costs->cpu && q.w->sizes)

@@ -6,6 +6,14 @@
 
 #include "sim.h"
 
+/* How the engine computes bundles. */
+typedef enum
+{
+  BOUND_MERGED, /* all elements together fill the GPU */
+  BOUND_BLOCKS, /* each unit is a block */
+  BOUND_EITHER  /* some are, of a function farm */
+} BoundKernels;
+
 /* What the round is about. */
 typedef struct
 {
@@ -16,6 +24,8 @@ typedef struct
   double gpu_rate[SIM_MOST_GPUS]; /* 0: lost */
   gboolean use_cpu;
   guint use_gpu; /* G_MAXUINT: all; else that one; SIM_MOST_GPUS: none */
+  BoundKernels kernels;
+  guint64 most_elements;        /* of a unit */
   double n, cpu_work, gpu_work; /* of the round */
   double density;               /* least cost of an element */
   double smallest;              /* size of the smallest unit, of the mean */
@@ -38,6 +48,7 @@ typedef struct
   double in_ns, out_ns;         /* of a unit's bytes, without latency */
   double in_fixed, out_fixed;   /* latencies and entry; 0: nothing copied */
   double launch_ns, non_linear; /* added to, or least of, the kernels */
+  double blocks;                /* at once, where a unit is one; else 1 */
   gboolean saturating, depth_one, duplex;
   double round_widths; /* width by the round's elements */
   double latency_ns;   /* of a copy in */

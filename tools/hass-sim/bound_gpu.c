@@ -2,7 +2,9 @@
 /* bound_gpu.c: the most that one GPU can do within a time.
 
    DESIGN. Item 2 of bound.c: it follows from the least that bundles cost; see
-   bound_bundles.c where they overlap.
+   bound_bundles.c where they overlap. Where every unit is one block, the rate
+   is that of multiprocessors which each have a block of as many elements as any
+   unit has, and equal units are computed in whole waves.
 
    Thread safety: any thread, each with a problem of its own. */
 #include <math.h>
@@ -15,7 +17,14 @@ bound_least_of (const BoundProblem *q, guint g)
   const HassGpuModel *m = &q->p->gpus[g];
   const SimWorkload *w = q->w;
   BoundLeast l = { .rate = q->gpu_rate[g], .launch_ns = m->launch_ns };
-  double floor_ns = m->width * q->density / l.rate;
+  l.blocks = 1;
+  if (q->kernels == BOUND_BLOCKS)
+    {
+      HassGpuModel own = *m;
+      own.work_per_ns = l.rate;
+      l.blocks = m->multiprocessors;
+      l.rate = l.blocks / hass_model_block_ns (&own, 1, q->most_elements);
+    }
   l.in_ns = q->in_bytes / m->h2d_bytes_per_ns;
   l.out_ns = q->out_bytes / m->d2h_bytes_per_ns;
   if (q->in_bytes > 0 || w->entry_bytes > 0)
@@ -29,9 +38,11 @@ bound_least_of (const BoundProblem *q, guint g)
   l.duplex = m->duplex;
   l.smallest = q->smallest;
   l.lines = q->lines[g];
-  l.round_widths = m->width / ((double)w->units * w->elements);
-  if (w->farm == HASS_FARM_PARTITION || w->farm == HASS_FARM_COMBINE)
-    l.non_linear = floor_ns;
+  if (q->kernels == BOUND_MERGED)
+    {
+      l.non_linear = m->width * q->density / l.rate;
+      l.round_widths = m->width / ((double)w->units * w->elements);
+    }
   return l;
 }
 
@@ -73,6 +84,7 @@ most_units (const BoundLeast *l, double t, double cost)
   double extra = l->saturating ? l->non_linear : 0;
   double room = t - fixed - extra, each = cost / l->rate;
   double copy = l->in_ns + l->out_ns, least = l->smallest, n;
+  double waves = room / (each * l->blocks);
   if (room <= 0)
     return 0;
   if (l->depth_one)
@@ -96,6 +108,9 @@ most_units (const BoundLeast *l, double t, double cost)
     }
   if (n <= 0)
     return 0;
+  /* No multiprocessor computes a part of a block. */
+  if (least == 1 && l->blocks > 1)
+    n = MIN (n, l->blocks * floor (waves + 1e-9));
   return least == 1 ? floor (n + 1e-9) : n;
 }
 

@@ -34,11 +34,11 @@ static gboolean
 are_alike (const BoundLeast *a, const BoundLeast *b)
 {
   return a->rate == b->rate && a->in_ns == b->in_ns && a->out_ns == b->out_ns
-         && a->duplex == b->duplex && a->round_widths == b->round_widths
-         && a->in_fixed == b->in_fixed && a->latency_ns == b->latency_ns
-         && a->out_fixed == b->out_fixed && a->launch_ns == b->launch_ns
-         && a->non_linear == b->non_linear && a->saturating == b->saturating
-         && a->depth_one == b->depth_one;
+         && a->duplex == b->duplex && a->blocks == b->blocks
+         && a->round_widths == b->round_widths && a->in_fixed == b->in_fixed
+         && a->latency_ns == b->latency_ns && a->out_fixed == b->out_fixed
+         && a->launch_ns == b->launch_ns && a->non_linear == b->non_linear
+         && a->saturating == b->saturating && a->depth_one == b->depth_one;
 }
 
 /* GPUs that enter one after another over their link. */

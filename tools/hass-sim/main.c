@@ -17,7 +17,7 @@
 #define ROUNDS 20
 
 static char *platform, *workload, *strategy, *suite, *trace, *noise_text;
-static char *gantt, *plot, *replay, *explanation;
+static char *gantt, *plot, *replay, *explanation, *family_name;
 static char **slow, **lose, **changes;
 static gint rounds, random_cases, replay_farm;
 static gint64 seed = 1;
@@ -46,6 +46,10 @@ static const GOptionEntry entries[] = {
     "DEVICE:WHEN" },
   { "random", 0, 0, G_OPTION_ARG_INT, &random_cases,
     "Random workloads on random machines, from the seed", "N" },
+  { "family", 0, 0, G_OPTION_ARG_STRING, &family_name,
+    "Of the random workloads: usual (default), narrow, rare, unsized, long, "
+    "indivisible, function; all: N of each but usual",
+    "NAME" },
   { "replay", 'r', 0, G_OPTION_ARG_FILENAME, &replay,
     "A farm that was recorded with HASS_RECORD, under the recorded strategy or "
     "others, on the recorded machine or --platform",
@@ -123,6 +127,12 @@ parse (int argc, char **argv, Bench *b, GError **error)
     {
       g_autofree char *text = g_strdup_printf ("%d", random_cases);
       return wrong (error, "--random", text, "a number from 1 to 1000000");
+    }
+  if (family_name && random_cases == 0)
+    {
+      g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                   "--family belongs to --random");
+      return FALSE;
     }
   if (noise_text)
     {
@@ -254,20 +264,46 @@ run_all_suites (Bench *b, GError **error)
 }
 
 static gboolean
-run_random (Bench *b, GError **error)
+run_family (Bench *b, SimRandom family, GError **error)
 {
-  static const char *const groups[]
-      = { "random, equal", "random, sized", "random, unknown" };
+  static const char *const classes[] = { "equal", "sized", "unknown" };
   for (gint i = 0; i < random_cases; i++)
     {
-      SimCase *c = sim_random_case ((guint64)seed, (guint)i,
-                                    rounds > 0 ? (guint)rounds : ROUNDS);
+      SimCase *c = sim_random_case_of (family, (guint64)seed, (guint)i,
+                                       rounds > 0 ? (guint)rounds : ROUNDS);
+      const char *name
+          = family == SIM_RANDOM_USUAL ? "random" : sim_random_name (family);
+      g_autofree char *group
+          = g_strdup_printf ("%s, %s", name, classes[c->workload->cost]);
       if (b->noise >= 0)
         c->platform->noise = b->noise;
-      if (!run_case (b, c, groups[c->workload->cost], error))
+      if (!run_case (b, c, group, error))
         return FALSE;
     }
   return TRUE;
+}
+
+static gboolean
+run_random (Bench *b, GError **error)
+{
+  gboolean all = family_name && strcmp (family_name, "all") == 0, any = FALSE;
+  g_autoptr (GString) known = g_string_new (NULL);
+  for (SimRandom f = 0; f < SIM_RANDOM_FAMILIES; f++)
+    {
+      const char *name = sim_random_name (f);
+      gboolean usual = f == SIM_RANDOM_USUAL;
+      g_string_append_printf (known, "%s, ", name);
+      if (family_name ? (all ? usual : strcmp (family_name, name) != 0)
+                      : !usual)
+        continue;
+      any = TRUE;
+      if (!run_family (b, f, error))
+        return FALSE;
+    }
+  if (!any)
+    g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                 "--family %s: known are %sall", family_name, known->str);
+  return any;
 }
 
 static gboolean

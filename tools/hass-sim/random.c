@@ -2,8 +2,9 @@
 /* random.c: random workloads on random machines, for judging strategies on
    what nobody tuned them on.
 
-   DESIGN. Case i of a seed is always the same one, whatever was drawn before
-   it. Drawn, where "log" means evenly in the logarithm:
+   DESIGN. Case i of a seed and a family is always the same one, whatever was
+   drawn before it. Drawn in the family "usual", where "log" means evenly in the
+   logarithm:
    1. cost class: equal, sized and unknown in turn; family of the latter two:
       lognormal (sigma 0.3 to 0.8), bimodal (2 to 30 % cost 3 to 20 times as
       much), ramp up or down (2 to 10), sorted (sigma 0.3 to 0.8), clustered (4
@@ -22,6 +23,18 @@
    are known, elements and bytes go with them.
    4. width: the round holds at least 8 times the elements that fill all GPUs
       together (the width is drawn below that).
+   The other families differ from it in what makes scheduling harder:
+   - narrow: the round holds 0.5 to 8 times (log) what fills all GPUs together.
+   - rare: one unit in a hundred costs a hundred times as much, so that it
+     takes a core 0.25 to 2.5 (log) of the round, or less where that needs more
+     units; costs are known and unknown in turn.
+   - unsized: costs are known, elements and bytes are the same for all units.
+   - long: 16 to 128 cores (log), and so few units that each core would do 1.5
+     to 20 (log) of them if all devices together were cores.
+   - indivisible: each unit is a block of a multiprocessor's, with 0.25 to 4
+     times (log) the elements that fill one.
+   - function: tasks; in every other three cases of one element each, of which
+     one to four fill a multiprocessor; else of 2 to 1000 elements (log).
 
    Thread safety: any thread. */
 #include "sim.h"
@@ -80,12 +93,12 @@ draw_gpu (GRand *r, HassGpuModel *g, double core_rate, guint cores)
 }
 
 static HassPlatform *
-draw_platform (GRand *r, guint index)
+draw_platform (GRand *r, SimRandom family)
 {
   HassPlatform *p = g_new0 (HassPlatform, 1);
-  p->name = g_strdup_printf ("random-%u", index);
   p->has_cpu = TRUE;
-  p->cores = (guint)log_between (r, 1, 65);
+  p->cores = (guint)(family == SIM_RANDOM_LONG ? log_between (r, 16, 129)
+                                               : log_between (r, 1, 65));
   p->core_work_per_ns = 1e-3;
   p->pull_ns = between (r, 100, 500);
   p->n_gpus
@@ -108,30 +121,66 @@ draw_platform (GRand *r, guint index)
   return p;
 }
 
-SimCase *
-sim_random_case (guint64 seed, guint index, guint rounds)
+static const char *const names[] = { "usual",   "narrow", "rare",
+                                     "unsized", "long",   "indivisible",
+                                     "function" };
+
+const char *
+sim_random_name (SimRandom family)
 {
-  guint32 seeds[] = { (guint32)seed, (guint32)(seed >> 32), index, 0x72616e64 };
-  GRand *r = g_rand_new_with_seed_array (seeds, G_N_ELEMENTS (seeds));
-  SimWorkload *w = g_new0 (SimWorkload, 1);
-  HassPlatform *p = draw_platform (r, index);
-  w->rates = g_array_new (FALSE, FALSE, sizeof (SimRates));
-  w->name = g_strdup_printf ("random-%u", index);
-  w->cost = (HassCostClass)(index % 3);
+  return family < SIM_RANDOM_FAMILIES ? names[family] : NULL;
+}
+
+/* What strategies know, the kind of farm, how costs lie. */
+static void
+draw_class (GRand *r, SimWorkload *w, SimRandom family, guint index)
+{
+  w->cost = family == SIM_RANDOM_UNSIZED ? HASS_COST_SIZED
+            : family == SIM_RANDOM_RARE
+                ? (index % 2 ? HASS_COST_SIZED : HASS_COST_UNKNOWN)
+                : (HassCostClass)(index % 3);
   w->farm = w->cost == HASS_COST_SIZED || g_rand_boolean (r)
                 ? HASS_FARM_COMBINE
                 : HASS_FARM_PARTITION;
   if (w->cost != HASS_COST_EQUAL)
     draw_family (r, w);
+  if (family == SIM_RANDOM_RARE)
+    {
+      w->family = SIM_BIMODAL;
+      w->family_a = 0.01;
+      w->family_b = 100;
+    }
+  if (family == SIM_RANDOM_INDIVISIBLE)
+    w->farm = HASS_FARM_INDIVISIBLE;
+  if (family == SIM_RANDOM_FUNCTION)
+    w->farm = HASS_FARM_FUNCTION;
+  w->sizes = w->cost == HASS_COST_SIZED && family != SIM_RANDOM_UNSIZED;
+}
+
+/* How long the round is, and of how many units. */
+static void
+draw_round (GRand *r, SimWorkload *w, SimRandom family, const HassPlatform *p)
+{
   double rate = p->core_work_per_ns * p->cores;
   for (guint g = 0; g < p->n_gpus; g++)
     rate += p->gpus[g].work_per_ns;
   double round_ns = log_between (r, 5e6, 2e8);
   double units = log_between (r, 1000, 20000);
-  units = MAX (units, rate / p->core_work_per_ns * 200);
+  double cores = rate / p->core_work_per_ns;
+  if (family == SIM_RANDOM_LONG)
+    units = cores * log_between (r, 1.5, 20);
+  else
+    units = MAX (
+        units,
+        cores * (family == SIM_RANDOM_RARE ? log_between (r, 20, 200) : 200));
   w->units = (guint32)MIN (units, 100000);
   w->work = round_ns * rate / w->units;
-  /* As a part of the kernel where copies weigh most. */
+}
+
+/* Copies in as a part of the kernel where they weigh most. */
+static void
+draw_bytes (GRand *r, SimWorkload *w, const HassPlatform *p)
+{
   double part = between (r, 0, w->cost == HASS_COST_UNKNOWN ? 0.2 : 0.8);
   double least = 0;
   for (guint g = 0; g < p->n_gpus; g++)
@@ -143,17 +192,54 @@ sim_random_case (guint64 seed, guint index, guint rounds)
   if (p->n_links < p->n_gpus)
     part /= p->n_gpus;
   w->input_bytes = (guint64)(part * least);
-  w->sizes = w->cost == HASS_COST_SIZED;
   w->output_bytes = g_rand_boolean (r) ? w->input_bytes / 4 : 0;
+}
+
+/* Elements that fill a GPU. */
+static double
+draw_width (GRand *r, const SimWorkload *w, SimRandom family,
+            const HassPlatform *p, guint g)
+{
+  double widest = (double)w->units * w->elements / MAX (p->n_gpus, 1);
+  double multiprocessors = p->gpus[g].multiprocessors;
+  if (family == SIM_RANDOM_INDIVISIBLE)
+    return multiprocessors * w->elements * log_between (r, 0.25, 4);
+  if (family == SIM_RANDOM_FUNCTION && w->elements == 1)
+    return multiprocessors * g_rand_int_range (r, 1, 5);
+  return family == SIM_RANDOM_NARROW
+             ? widest / log_between (r, 0.5, 8)
+             : log_between (r, widest / 8 / 100, widest / 8);
+}
+
+SimCase *
+sim_random_case_of (SimRandom family, guint64 seed, guint index, guint rounds)
+{
+  guint32 seeds[] = { (guint32)seed, (guint32)(seed >> 32), index, 0x72616e64 };
+  GRand *r = g_rand_new_with_seed_array (seeds, G_N_ELEMENTS (seeds));
+  SimWorkload *w = g_new0 (SimWorkload, 1);
+  HassPlatform *p = draw_platform (r, family);
+  w->rates = g_array_new (FALSE, FALSE, sizeof (SimRates));
+  w->name = g_strdup_printf (
+      "%s-%u", family == SIM_RANDOM_USUAL ? "random" : names[family], index);
+  p->name = g_strdup (w->name);
+  draw_class (r, w, family, index);
+  draw_round (r, w, family, p);
+  draw_bytes (r, w, p);
   /* A partition farm's elements have whole bytes. */
-  w->elements
-      = w->farm == HASS_FARM_PARTITION ? 1 : (guint64)log_between (r, 1, 1000);
-  double widest = (double)w->units * w->elements / 8 / MAX (p->n_gpus, 1);
+  gboolean one = w->farm == HASS_FARM_PARTITION
+                 || (family == SIM_RANDOM_FUNCTION && index / 3 % 2 == 0);
+  gboolean tasks = family == SIM_RANDOM_FUNCTION;
+  w->elements = one ? 1 : (guint64)log_between (r, tasks ? 2 : 1, 1000);
   for (guint g = 0; g < p->n_gpus; g++)
-    p->gpus[g].width
-        = g > 0 && p->gpus[g].work_per_ns == p->gpus[0].work_per_ns
-              ? p->gpus[0].width
-              : (guint64)MAX (log_between (r, widest / 100, widest), 1);
+    p->gpus[g].width = g > 0 && p->gpus[g].work_per_ns == p->gpus[0].work_per_ns
+                           ? p->gpus[0].width
+                           : (guint64)MAX (draw_width (r, w, family, p, g), 1);
   g_rand_free (r);
   return sim_case_new (w, p, rounds, seed + index, NULL, 0);
+}
+
+SimCase *
+sim_random_case (guint64 seed, guint index, guint rounds)
+{
+  return sim_random_case_of (SIM_RANDOM_USUAL, seed, index, rounds);
 }

@@ -190,7 +190,24 @@ gboolean sim_draw_plot (GPtrArray *results, const char *path, GError **error);
    for all registered strategies. NULL with an error that lists names. */
 char **sim_strategies (const char *text, GError **error);
 
-/* A random workload on a random machine; see random.c. */
+/* Families of random workloads on random machines; see random.c. */
+typedef enum
+{
+  SIM_RANDOM_USUAL,
+  SIM_RANDOM_NARROW,
+  SIM_RANDOM_RARE,
+  SIM_RANDOM_UNSIZED,
+  SIM_RANDOM_LONG,
+  SIM_RANDOM_INDIVISIBLE,
+  SIM_RANDOM_FUNCTION,
+  SIM_RANDOM_FAMILIES
+} SimRandom;
+
+/* NULL: there is none of that number. */
+const char *sim_random_name (SimRandom family);
+SimCase *sim_random_case_of (SimRandom family, guint64 seed, guint index,
+                             guint rounds);
+/* Of the usual family. */
 SimCase *sim_random_case (guint64 seed, guint index, guint rounds);
 
 #endif

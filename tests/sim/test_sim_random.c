@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT */
+/* test_sim_random.c: the families of random workloads are what random.c says,
+   no strategy beats the bound on them, and auto comes as near to it as it did.
+   Thread safety: one thread. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "hass_test.h"
+#include "sim_test.h"
+
+#define CASES 30
+
+/* Virtual time is the same under a sanitizer, but takes ten times as long. */
+#if defined __SANITIZE_THREAD__ || defined __SANITIZE_ADDRESS__
+#  define ONE_OF 5
+#else
+#  define ONE_OF 1
+#endif
+
+static void
+expect (gboolean right, const SimCase *c, const char *what)
+{
+  CU_ASSERT_TRUE (right);
+  if (!right)
+    g_printerr ("\n    %s: %s", c->workload->name, what);
+}
+
+/* Elements that fill all GPUs, by those of the round. */
+static double
+widths_of (const SimCase *c)
+{
+  double width = 0;
+  for (guint g = 0; g < c->platform->n_gpus; g++)
+    width += (double)c->platform->gpus[g].width;
+  return (double)c->workload->units * c->workload->elements / width;
+}
+
+/* Part of the units that cost over 20 times the median. */
+static double
+rare_part (const SimCase *c)
+{
+  guint32 n = c->workload->units, many = 0;
+  double usual = c->workload->work / (0.99 + 100 * 0.01);
+  for (guint32 i = 0; i < n; i++)
+    many += sim_case_work (c, 0, FALSE, i, 1) > 20 * usual;
+  return (double)many / n;
+}
+
+static void
+hold_to_family (SimRandom family, const SimCase *c)
+{
+  const SimWorkload *w = c->workload;
+  const HassPlatform *p = c->platform;
+  double all = p->core_work_per_ns * p->cores;
+  for (guint g = 0; g < p->n_gpus; g++)
+    all += p->gpus[g].work_per_ns;
+  switch (family)
+    {
+    case SIM_RANDOM_NARROW:
+      if (p->n_gpus > 0)
+        expect (widths_of (c) > 0.4 && widths_of (c) < 9, c, "widths");
+      break;
+    case SIM_RANDOM_RARE:
+      expect (fabs (rare_part (c) - 0.01) < 0.007, c, "rare units");
+      expect (w->cost != HASS_COST_EQUAL, c, "class");
+      break;
+    case SIM_RANDOM_UNSIZED:
+      expect (w->cost == HASS_COST_SIZED && !w->sizes, c, "class");
+      break;
+    case SIM_RANDOM_LONG:
+      expect (p->cores >= 16 && w->units * p->core_work_per_ns < 21 * all, c,
+              "cores, units");
+      break;
+    case SIM_RANDOM_INDIVISIBLE:
+      expect (w->farm == HASS_FARM_INDIVISIBLE, c, "farm");
+      break;
+    case SIM_RANDOM_FUNCTION:
+      expect (w->farm == HASS_FARM_FUNCTION, c, "farm");
+      break;
+    default:
+      if (p->n_gpus > 0)
+        expect (widths_of (c) >= 8, c, "widths");
+    }
+}
+
+static void
+families (void)
+{
+  for (SimRandom f = 0; f < SIM_RANDOM_FAMILIES; f++)
+    for (guint i = 0; i < CASES; i++)
+      {
+        g_autoptr (SimCase) c = sim_random_case_of (f, 5, i, 1);
+        g_autoptr (SimCase) again = sim_random_case_of (f, 5, i, 1);
+        hold_to_family (f, c);
+        CU_ASSERT_EQUAL (c->workload->units, again->workload->units);
+        CU_ASSERT_EQUAL (c->workload->input_bytes,
+                         again->workload->input_bytes);
+      }
+  CU_ASSERT_PTR_NULL (sim_random_name (SIM_RANDOM_FAMILIES));
+}
+
+static void
+under_the_bound (void)
+{
+  g_auto (GStrv) all = sim_test_strategies ();
+  guint n = 0;
+  for (SimRandom f = SIM_RANDOM_NARROW; f < SIM_RANDOM_FAMILIES; f++)
+    for (guint i = 0; i < CASES / 3; i += ONE_OF)
+      {
+        g_autoptr (SimCase) c = sim_random_case_of (f, 8, i, 2);
+        sim_bounds (c);
+        for (char **s = all; *s; s++)
+          {
+            HassSimResult *r
+                = strcmp (*s, "oracle") == 0 ? NULL : sim_run (c, *s, NULL);
+            for (guint k = 0; r && k < r->n_rounds; k++, n++)
+              {
+                double ns
+                    = (double)(r->rounds[k].end_ns - r->rounds[k].begin_ns);
+                expect (ns >= c->bound_ns[k] * (1 - 1e-5) - 20, c, *s);
+              }
+            if (r)
+              sim_result_free (r);
+          }
+      }
+  printf ("\n    %u rounds ...", n);
+}
+
+HASS_TEST_SUITE (sim_random,
+                 { "families of random workloads are what they say", families },
+                 { "no strategy beats the bound on them", under_the_bound })
