@@ -90,7 +90,7 @@ anything_for_cpu (HassRound *round, gint32 source)
 {
   return hass_unit_range_peek (&round->ranges[source]).n > 0
          || hass_unit_range_peek (&round->ranges[HASS_RANGE_ONLY_CPU]).n > 0
-         || atomic_load_explicit (&round->n_returned, memory_order_relaxed) > 0;
+         || hass_round_has_returned (round, HASS_DEVICE_CPU);
 }
 
 /* Without the lock: have cores something to pull? */
