@@ -64,7 +64,6 @@ void hass_proxy_make_smaller (HassProxy *p, HassProxyPart *part,
                               const char *why);
 
 /* proxy_settle.c */
-void hass_proxy_note_locked (HassProxy *p, const char *message);
 void hass_proxy_give_up (HassProxy *p, const char *message);
 void hass_proxy_finish_bundle (HassProxy *p, HassProxyBundle *b, gint64 end_ns);
 void hass_proxy_settle (HassProxy *p, HassProxyPart *part,

@@ -140,7 +140,7 @@ refuse_unit (HassProxy *p, HassProxyPart *part, const char *why)
       part->blocks[0].seq, bytes_of (&part->blocks[0]), job->devices[p->d].name,
       why);
   pthread_mutex_lock (&job->decision);
-  hass_proxy_note_locked (p, message);
+  hass_decide_note (job, p->d, message);
   if (elsewhere)
     hass_round_keep_from_gpus (&round->round, e);
   pthread_mutex_unlock (&job->decision);
@@ -189,6 +189,7 @@ hass_proxy_make_smaller (HassProxy *p, HassProxyPart *part, const char *why)
       return;
     }
   pthread_mutex_lock (&p->job->decision);
+  hass_decide_note (p->job, p->d, why);
   hass_round_give_back (&b->round->round, e);
   pthread_mutex_unlock (&p->job->decision);
   b->failed = TRUE;

@@ -13,15 +13,6 @@
 
 #define FAILURES_IN_A_ROW 3
 
-/* Keeps the first reason for the report. Under the decision lock. */
-void
-hass_proxy_note_locked (HassProxy *p, const char *message)
-{
-  HassTotals *totals = &p->job->totals[p->d];
-  if (message && !totals->message)
-    totals->message = g_strdup (message);
-}
-
 /* A grant of which nothing is left: the strategy hears of it. */
 void
 hass_proxy_finish_bundle (HassProxy *p, HassProxyBundle *b, gint64 end_ns)
@@ -41,8 +32,7 @@ hass_proxy_give_up (HassProxy *p, const char *message)
 {
   HassJob *job = p->job;
   pthread_mutex_lock (&job->decision);
-  hass_proxy_note_locked (p, message);
-  hass_decide_lost (job, p->d);
+  hass_decide_lost (job, p->d, message);
   pthread_mutex_unlock (&job->decision);
 }
 
@@ -111,7 +101,7 @@ give_back (HassProxy *p, HassProxyPart *part, const char *message)
   HassProxyBundle *b = part->bundle;
   HassRound *round = &b->round->round;
   pthread_mutex_lock (&p->job->decision);
-  hass_proxy_note_locked (p, message);
+  hass_decide_note (p->job, p->d, message);
   hass_round_give_back (round, part->extent);
   hass_round_give_back (round, b->rest);
   pthread_mutex_unlock (&p->job->decision);
