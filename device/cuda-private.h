@@ -29,6 +29,7 @@ typedef struct
 typedef struct
 {
   gboolean busy;
+  gboolean counted; /* among the GPU's bundles */
   HassGpuKit *kit;
   GArray *groups;      /* HassCudaGroup */
   GArray *sorted;      /* HassBlock: by worker, where there are several */
@@ -79,9 +80,6 @@ struct HassCudaDevice
 /* cuda_room.c */
 gboolean hass_cuda_reserve (HassCudaDevice *d, const HassCudaSlot *filling,
                             HassGpuBuffer *buffer, gsize bytes, GError **error);
-gboolean hass_cuda_reserve_host (HassCudaDevice *d, const HassCudaSlot *filling,
-                                 HassGpuBuffer *buffer, gsize bytes,
-                                 GError **error);
 gboolean hass_cuda_reserve_records (HassCudaDevice *d, HassCudaSlot *slot,
                                     GError **error);
 gboolean hass_cuda_reserve_results (HassCudaDevice *d, HassCudaSlot *slot,
@@ -93,11 +91,14 @@ gboolean hass_cuda_submit (HassDevice *device, guint index,
                            const HassBlock *blocks, gsize n, GError **error);
 gboolean hass_cuda_compute (HassCudaDevice *d, HassCudaSlot *slot,
                             GError **error);
+void hass_cuda_leave (HassCudaDevice *d, HassCudaSlot *slot);
 
 /* cuda_wait.c */
 gint64 hass_cuda_now (void);
 guint hass_cuda_find_done (HassCudaDevice *d, gint64 timeout_ns,
                            GError **error);
+gboolean hass_cuda_await (HassCudaDevice *d, gpointer event, gint64 since_ns,
+                          const char *what, GError **error);
 gboolean hass_cuda_drain (HassCudaDevice *d, HassCudaSlot *slot);
 
 /* cuda_done.c */

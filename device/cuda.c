@@ -145,17 +145,9 @@ close_device (HassDevice *device)
 {
   HassCudaDevice *d = (HassCudaDevice *)device;
   /* What a lost device holds may still be in use by it. */
-  if (d->lost)
-    {
-      for (guint i = 0; i < HASS_CUDA_SLOTS; i++)
-        if (d->slots[i].busy)
-          hass_gpu_kit_abandon (d->gpu, g_steal_pointer (&d->slots[i].kit));
-      for (guint i = 0; i < d->farm->n_constants; i++)
-        if (d->constants[i].data)
-          hass_gpu_abandon (d->gpu, d->constants[i]);
-      g_clear_pointer (&d->constants, g_free);
-      g_clear_pointer (&d->constant_data, g_free);
-    }
+  for (guint i = 0; i < HASS_CUDA_SLOTS; i++)
+    if (d->slots[i].busy)
+      hass_gpu_kit_abandon (d->gpu, g_steal_pointer (&d->slots[i].kit));
   free_constants (d);
   give_kits_back (d);
 }

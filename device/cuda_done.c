@@ -159,15 +159,19 @@ leave_failed (HassCudaDevice *d, HassBundleDone *done, gboolean together)
   *done = (HassBundleDone){ .slot = take_queued (d, 0),
                             .failed = TRUE,
                             .together = together };
-  d->slots[done->slot].busy = FALSE;
+  hass_cuda_leave (d, &d->slots[done->slot]);
   d->n_failing--;
   return TRUE;
 }
 
-/* The device is lost: bundles leave it as failed, one a call. */
+/* The device is lost: bundles leave it as failed, one a call, with a reason
+   where there is none yet. */
 static gboolean
-leave_lost (HassCudaDevice *d, HassBundleDone *done)
+leave_lost (HassCudaDevice *d, HassBundleDone *done, GError **error)
 {
+  if (error && !*error && hass_gpu_usable (d->gpu, error))
+    g_set_error (error, HASS_ERROR, HASS_ERROR_DEVICE, "%s is lost",
+                 d->gpu->name);
   *done = (HassBundleDone){ .slot = d->queue[--d->n_queued],
                             .failed = TRUE,
                             .lost = TRUE };
@@ -183,7 +187,7 @@ hass_cuda_wait (HassDevice *device, gint64 timeout_ns, HassBundleDone *done,
   if (d->n_queued == 0)
     return FALSE;
   if (d->lost)
-    return leave_lost (d, done);
+    return leave_lost (d, done, error);
   if (d->n_failing > 0)
     return leave_failed (d, done, TRUE);
   for (;;)
@@ -195,7 +199,7 @@ hass_cuda_wait (HassDevice *device, gint64 timeout_ns, HassBundleDone *done,
             return FALSE;
           g_propagate_error (error, inner);
           return fail_queued (d) ? leave_failed (d, done, FALSE)
-                                 : leave_lost (d, done);
+                                 : leave_lost (d, done, error);
         }
       guint index = d->queue[at];
       HassCudaSlot *slot = &d->slots[index];
@@ -211,7 +215,8 @@ hass_cuda_wait (HassDevice *device, gint64 timeout_ns, HassBundleDone *done,
         report_done (d, slot, done);
       else
         g_propagate_error (error, inner);
-      slot->busy = d->lost;
+      if (!d->lost)
+        hass_cuda_leave (d, slot);
       return TRUE;
     }
 }

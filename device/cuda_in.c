@@ -235,8 +235,8 @@ hass_cuda_send (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
           = (device_bytes + bytes + 2 * COPY_LINE - 1) & ~(COPY_LINE - 1);
     }
   if (!hass_cuda_reserve (d, slot, &slot->kit->in, device_bytes, error)
-      || !hass_cuda_reserve_host (d, slot, &slot->kit->host_in, host_bytes,
-                                  error))
+      || !hass_gpu_reserve_host (d->gpu, &slot->kit->host_in, host_bytes,
+                                 error))
     return FALSE;
   for (guint i = 0; i < slot->groups->len; i++)
     {
@@ -275,6 +275,7 @@ copy_constants (HassCudaDevice *d, GError **error)
   const HassCudart *cuda = hass_cudart ();
   HassGpuKit *kit = d->slots[0].kit;
   guint n = d->farm->n_constants;
+  gint64 begin_ns = hass_cuda_now ();
   for (guint i = 0; i < n; i++)
     {
       const HassConstant *c = &d->farm->constants[i];
@@ -295,8 +296,8 @@ copy_constants (HassCudaDevice *d, GError **error)
          || (hass_gpu_check (d->gpu,
                              cuda->event_record (kit->done, kit->stream),
                              "record an event", error)
-             && hass_gpu_check (d->gpu, cuda->event_wait (kit->done),
-                                "copy constants to the device", error));
+             && hass_cuda_await (d, kit->done, begin_ns,
+                                 "copy constants to the device", error));
 }
 
 /* Large constants in pinned memory show what the link can do; others that copy

@@ -223,8 +223,8 @@ hass_cuda_fetch (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
     }
   gboolean staged = staged_to > staged_from;
   if ((head || staged)
-      && !hass_cuda_reserve_host (d, slot, &slot->kit->host_out, staged_to,
-                                  error))
+      && !hass_gpu_reserve_host (d->gpu, &slot->kit->host_out, staged_to,
+                                 error))
     return FALSE;
   if (head && !fetch_bytes (d, slot, 0, head_bytes (d), error))
     return FALSE;

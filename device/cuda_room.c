@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* cuda_room.c: device memory and staging for the bundles of one device.
 
-   DESIGN. Buffers only grow. Where there is no room, those of idle slots are
-   freed, and a bundle that may bring records gets fewer of them.
+   DESIGN. Buffers only grow. Where there is no room, those of idle slots and
+   what is spare (gpus_idle.c) are freed, and a bundle that may bring records
+   gets fewer of them.
 
    Thread safety: the device's proxy thread. */
 #include "cuda-private.h"
@@ -11,30 +12,20 @@
 
 #define LEAST_RECORDS 1024
 
-/* Freeing memory waits for all that runs on the device, so a farm whose
-   bundles have a deadline frees none while one is there, but for that in the
-   slot that is being filled. */
+/* Freeing memory waits for all that runs on the GPU. A farm whose bundles have
+   a deadline waits for other farms' no longer than that, and for its own not at
+   all. No farm frees any on a GPU that is known to hang. */
 static gboolean
 may_free (const HassCudaDevice *d, const HassCudaSlot *filling)
 {
-  if (d->farm->bundle_deadline_ns == 0)
-    return TRUE;
+  gint64 deadline = d->farm->bundle_deadline_ns;
+  if (deadline == 0)
+    return hass_gpu_usable (d->gpu, NULL);
   for (guint i = 0; i < d->n_queued; i++)
     if (&d->slots[d->queue[i]] != filling)
       return FALSE;
-  return TRUE;
-}
-
-static gboolean
-may_grow (const HassCudaDevice *d, const HassCudaSlot *filling,
-          const HassGpuBuffer *buffer, gsize bytes, GError **error)
-{
-  if (!buffer->data || bytes <= buffer->capacity || may_free (d, filling))
-    return TRUE;
-  g_set_error (error, HASS_ERROR, HASS_ERROR_NO_MEMORY,
-               "%s: a buffer can grow to %zu bytes only when nothing runs",
-               d->gpu->name, bytes);
-  return FALSE;
+  return hass_gpu_await_bundles (d->gpu, filling && filling->counted,
+                                 g_get_monotonic_time () + deadline / 1000);
 }
 
 /* Makes a buffer hold so many bytes. Where there is no room the buffers of
@@ -45,8 +36,6 @@ hass_cuda_reserve (HassCudaDevice *d, const HassCudaSlot *filling,
                    HassGpuBuffer *buffer, gsize bytes, GError **error)
 {
   GError *inner = NULL;
-  if (!may_grow (d, filling, buffer, bytes, error))
-    return FALSE;
   if (hass_gpu_reserve (d->gpu, buffer, bytes, d->budget, &inner))
     return TRUE;
   if (!may_free (d, filling))
@@ -64,15 +53,9 @@ hass_cuda_reserve (HassCudaDevice *d, const HassCudaSlot *filling,
       hass_gpu_release (d->gpu, &s->kit->out);
       hass_gpu_release (d->gpu, &s->kit->records);
     }
+  hass_gpu_strip_idle_kits (d->gpu);
+  hass_gpu_trim (d->gpu);
   return hass_gpu_reserve (d->gpu, buffer, bytes, d->budget, error);
-}
-
-gboolean
-hass_cuda_reserve_host (HassCudaDevice *d, const HassCudaSlot *filling,
-                        HassGpuBuffer *buffer, gsize bytes, GError **error)
-{
-  return may_grow (d, filling, buffer, bytes, error)
-         && hass_gpu_reserve_host (d->gpu, buffer, bytes, error);
 }
 
 /* Memory that a copy to the host will read is cleared once, since kernels
@@ -98,8 +81,8 @@ hass_cuda_reserve_records (HassCudaDevice *d, HassCudaSlot *slot,
 {
   gsize bytes = hass_cuda_records_size (d, slot->record_capacity);
   return reserve_cleared (d, slot, &slot->kit->records, bytes, error)
-         && hass_cuda_reserve_host (d, slot, &slot->kit->host_records, bytes,
-                                    error);
+         && hass_gpu_reserve_host (d->gpu, &slot->kit->host_records, bytes,
+                                   error);
 }
 
 /* Room for what is expected; where that is too much, for fewer records. */

@@ -183,6 +183,9 @@ hass_cuda_compute (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
                           "record an event", error))
     return FALSE;
   gint64 begin_ns = hass_cuda_now ();
+  if (!slot->counted)
+    hass_gpu_bundle_begins (d->gpu);
+  slot->counted = TRUE;
   gboolean ok
       = slot->groups->len > 1
             ? call_workers_aside (d, slot, error)
@@ -236,6 +239,31 @@ begin_epoch (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
   return d->has_epoch;
 }
 
+/* Nothing of the slot's bundle is on the GPU any more. */
+void
+hass_cuda_leave (HassCudaDevice *d, HassCudaSlot *slot)
+{
+  slot->busy = FALSE;
+  if (slot->counted)
+    hass_gpu_bundle_ends (d->gpu);
+  slot->counted = FALSE;
+}
+
+/* What was enqueued of a bundle that failed is waited for. Where that does not
+   end, fewer blocks are of no use. */
+static void
+fail_submitted (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
+{
+  if (hass_cuda_drain (d, slot))
+    {
+      hass_cuda_leave (d, slot);
+      return;
+    }
+  slot->busy = TRUE;
+  if (error && *error)
+    (*error)->code = HASS_ERROR_DEVICE;
+}
+
 gboolean
 hass_cuda_submit (HassDevice *device, guint index, const HassBlock *blocks,
                   gsize n, GError **error)
@@ -269,7 +297,7 @@ hass_cuda_submit (HassDevice *device, guint index, const HassBlock *blocks,
   hass_cuda_note_peak (d);
   if (!ok)
     {
-      slot->busy = !hass_cuda_drain (d, slot);
+      fail_submitted (d, slot, error);
       return FALSE;
     }
   slot->busy = TRUE;

@@ -77,16 +77,47 @@ past_deadline (HassCudaDevice *d, const HassCudaSlot *slot)
   return deadline > 0 && hass_cuda_now () >= slot->submit_ns + deadline;
 }
 
-/* The GPU does not come back from a bundle. */
+/* The GPU does not come back from something. */
 static void
-note_hung (HassCudaDevice *d, GError **error)
+note_hung (HassCudaDevice *d, const char *what, GError **error)
 {
-  pthread_mutex_lock (&d->gpu->lock);
-  d->gpu->hung = TRUE;
-  pthread_mutex_unlock (&d->gpu->lock);
+  hass_gpu_note_hung (d->gpu);
   g_set_error (error, HASS_ERROR, HASS_ERROR_DEVICE,
-               "%s: a bundle took longer than %" G_GINT64_FORMAT " ms",
-               d->gpu->name, d->farm->bundle_deadline_ns / 1000000);
+               "%s: %s took longer than %" G_GINT64_FORMAT " ms", d->gpu->name,
+               what, d->farm->bundle_deadline_ns / 1000000);
+}
+
+/* Nothing blocks where a deadline has to be kept, nor on a GPU that another
+   farm knows to hang; that farm may be in its rights to wait without end. */
+static gboolean
+must_poll (const HassCudaDevice *d)
+{
+  return d->farm->bundle_deadline_ns > 0 || hass_gpu_hangs (d->gpu);
+}
+
+static gint64
+until (const HassCudaDevice *d, gint64 since_ns)
+{
+  gint64 deadline = d->farm->bundle_deadline_ns;
+  return deadline > 0 ? since_ns + deadline : G_MAXINT64;
+}
+
+/* Waits for an event, within the deadline of a bundle that began then. */
+gboolean
+hass_cuda_await (HassCudaDevice *d, gpointer event, gint64 since_ns,
+                 const char *what, GError **error)
+{
+  GError *inner = NULL;
+  if (!must_poll (d))
+    return hass_gpu_check (d->gpu, hass_cudart ()->event_wait (event), what,
+                           error);
+  if (poll_until (d, event, until (d, since_ns), &inner))
+    return TRUE;
+  if (inner)
+    g_propagate_error (error, inner);
+  else
+    note_hung (d, what, error);
+  return FALSE;
 }
 
 /* Waits for all that a stream has been given. What failed there is no matter
@@ -96,16 +127,12 @@ drain_stream (HassCudaDevice *d, const HassCudaSlot *slot, gpointer stream,
               gpointer event)
 {
   const HassCudart *cuda = hass_cudart ();
-  gint64 deadline = d->farm->bundle_deadline_ns;
   for (guint i = 0; i < DRAIN_TRIES; i++)
     {
       if (!hass_gpu_check (d->gpu, cuda->event_record (event, stream),
                            "record an event", NULL))
         continue;
-      if (deadline == 0
-              ? hass_gpu_check (d->gpu, cuda->event_wait (event),
-                                "wait for the device", NULL)
-              : poll_until (d, event, slot->submit_ns + deadline, NULL))
+      if (hass_cuda_await (d, event, slot->submit_ns, "a bundle", NULL))
         return TRUE;
       if (past_deadline (d, slot))
         return FALSE;
@@ -122,8 +149,6 @@ hass_cuda_drain (HassCudaDevice *d, HassCudaSlot *slot)
   gboolean ok = drain_stream (d, slot, kit->stream, kit->done);
   for (guint i = 0; i < kit->n_side && ok; i++)
     ok = drain_stream (d, slot, kit->side[i], kit->joined[i]);
-  if (!ok && past_deadline (d, slot))
-    note_hung (d, NULL);
   if (ok)
     hass_cuda_sent (d, slot);
   d->lost |= !ok;
@@ -167,16 +192,18 @@ hass_cuda_find_done (HassCudaDevice *d, gint64 timeout_ns, GError **error)
     g_propagate_error (error, inner);
   if (at < d->n_queued || inner)
     return at;
-  if (deadline == 0)
+  if (!must_poll (d))
     return hass_gpu_check (d->gpu,
                            hass_cudart ()->event_wait (oldest->kit->done),
                            "wait for a bundle", error)
                ? 0
                : d->n_queued;
-  gint64 until = MIN (begin_ns + timeout_ns, oldest->submit_ns + deadline);
-  if (poll_until (d, oldest->kit->done, until, error))
+  gint64 look_until = MIN (begin_ns + timeout_ns, until (d, oldest->submit_ns));
+  if (poll_until (d, oldest->kit->done, look_until, &inner))
     return 0;
-  if ((!error || !*error) && past_deadline (d, oldest))
-    note_hung (d, error);
+  if (inner)
+    g_propagate_error (error, inner);
+  else if (past_deadline (d, oldest))
+    note_hung (d, "a bundle", error);
   return d->n_queued;
 }

@@ -4,8 +4,9 @@
    DESIGN. GPUs are looked for once (gpus_look.c), and made ready once, when a
    farm first wants them (gpu_start.c). What costs time to make,
    streams, events, device buffers and pinned staging, is kept here from farm
-   to farm. A process whose CUDA context is broken has no GPUs any more; a GPU
-   that does not come back from a kernel is out for good.
+   to farm, and freed when nothing runs (gpus_idle.c). A process whose CUDA
+   context is broken has no GPUs any more; a GPU that does not come back from
+   a kernel is out for good.
 
    Thread safety: any thread; a slot belongs to one device at a time. */
 #ifndef HASS_GPUS_PRIVATE_H
@@ -60,15 +61,17 @@ typedef struct
   HassCudaProperties properties;
   guint link;
   _Atomic gboolean stale;   /* it was remembered, but others were found */
+  _Atomic gboolean hung;    /* it has not come back from a kernel */
+  GArray *spares;           /* HassGpuBuffer; these three gpus_idle.c's */
+  guint n_bundles;          /* whose kernels are there, of all farms */
+  gboolean given_up;        /* one of them will never be said to have ended */
   pthread_mutex_t lock;     /* the rest */
   GPtrArray *kits;          /* idle */
   GPtrArray *abandoned;     /* kits that a GPU which is lost may still use */
-  GArray *constants;        /* HassGpuBuffer: likewise */
   double link_bytes_per_ns; /* the most that was seen; 0: not yet */
   guint64 held_bytes;       /* of device memory, by kits and constants */
   guint64 budget_bytes;     /* of device memory, when last asked for */
   gint64 budget_ns;         /* when that was; 0: never */
-  gboolean hung;
   HassGpuStart start;
   gboolean looked;     /* its starter has asked the runtime which there are */
   gint64 start_ns;     /* what its start took; 0: not started yet */
@@ -115,19 +118,32 @@ gboolean hass_gpus_memory_limit (guint64 *bytes, GError **error);
 HassGpuKit *hass_gpu_kit_take (HassGpu *gpu, GError **error);
 void hass_gpu_kit_return (HassGpu *gpu, HassGpuKit *kit);
 void hass_gpu_kit_abandon (HassGpu *gpu, HassGpuKit *kit);
-void hass_gpu_abandon (HassGpu *gpu, HassGpuBuffer constant);
 gboolean hass_gpu_kit_side (HassGpu *gpu, HassGpuKit *kit, guint n,
                             GError **error);
 gboolean hass_gpu_reserve (HassGpu *gpu, HassGpuBuffer *buffer, gsize bytes,
                            guint64 budget, GError **error);
 gboolean hass_gpu_reserve_host (HassGpu *gpu, HassGpuBuffer *buffer,
                                 gsize bytes, GError **error);
-void hass_gpu_release (HassGpu *gpu, HassGpuBuffer *buffer);
+void hass_gpu_strip_idle_kits (HassGpu *gpu);
 gboolean hass_gpu_check (const HassGpu *gpu, int code, const char *what,
                          GError **error);
 
 HassDevice *hass_cuda_device_new (guint index);
 void hass_cuda_device_free (HassDevice *device);
+
+/* gpus_idle.c */
+void hass_gpu_bundle_begins (HassGpu *gpu);
+void hass_gpu_bundle_ends (HassGpu *gpu);
+void hass_gpu_give_bundle_up (HassGpu *gpu);
+gboolean hass_gpu_await_bundles (HassGpu *gpu, guint n, gint64 until_us);
+void hass_gpu_note_hung (HassGpu *gpu);
+gboolean hass_gpu_hangs (const HassGpu *gpu);
+gboolean hass_gpus_hang (void);
+void hass_gpu_release (HassGpu *gpu, HassGpuBuffer *buffer);
+void hass_gpus_release_host (gpointer memory);
+gboolean hass_gpu_take_spare (HassGpu *gpu, gsize bytes, HassGpuBuffer *buffer);
+void hass_gpu_trim (HassGpu *gpu);
+void hass_gpus_forget_bundles (void);
 
 /* gpu_start.c */
 gboolean hass_gpu_start (HassGpu *gpu, GCancellable *unwanted, GError **error);

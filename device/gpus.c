@@ -23,11 +23,11 @@ hass_gpu_free (HassGpu *gpu)
     kit_free (gpu, gpu->kits->pdata[k]);
   for (guint k = 0; k < gpu->abandoned->len; k++)
     kit_free (gpu, gpu->abandoned->pdata[k]);
-  for (guint i = 0; i < gpu->constants->len; i++)
-    cuda->release (g_array_index (gpu->constants, HassGpuBuffer, i).data);
+  for (guint i = 0; i < gpu->spares->len; i++)
+    cuda->release (g_array_index (gpu->spares, HassGpuBuffer, i).data);
   g_ptr_array_unref (gpu->kits);
   g_ptr_array_unref (gpu->abandoned);
-  g_array_unref (gpu->constants);
+  g_array_unref (gpu->spares);
   pthread_mutex_destroy (&gpu->lock);
   pthread_cond_destroy (&gpu->started);
   g_clear_error (&gpu->start_error);
@@ -45,7 +45,7 @@ hass_gpu_new (guint index, const HassCudaProperties *properties)
   pthread_cond_init (&gpu->started, NULL);
   gpu->kits = g_ptr_array_new ();
   gpu->abandoned = g_ptr_array_new ();
-  gpu->constants = g_array_new (FALSE, FALSE, sizeof (HassGpuBuffer));
+  gpu->spares = g_array_new (FALSE, FALSE, sizeof (HassGpuBuffer));
   return gpu;
 }
 
@@ -99,20 +99,8 @@ hass_gpu_check (const HassGpu *gpu, int code, const char *what, GError **error)
 
 /* -- Buffers ------------------------------------------------------------ */
 
-void
-hass_gpu_release (HassGpu *gpu, HassGpuBuffer *buffer)
-{
-  if (!buffer->data)
-    return;
-  hass_gpu_check (gpu, hass_cudart ()->release (buffer->data), "free", NULL);
-  pthread_mutex_lock (&gpu->lock);
-  gpu->held_bytes -= buffer->capacity;
-  pthread_mutex_unlock (&gpu->lock);
-  *buffer = (HassGpuBuffer){ NULL, 0 };
-}
-
 /* Buffers double while they are small, so that they soon stop growing:
-   freeing device memory waits for all that runs there. */
+   what they outgrow is spare until nothing runs on the device. */
 static gsize
 roomy (gsize bytes)
 {
@@ -145,8 +133,8 @@ give_budget_back (HassGpu *gpu, gsize bytes)
 }
 
 /* Idle kits of other farms keep no memory that somebody needs. */
-static void
-strip_idle_kits (HassGpu *gpu)
+void
+hass_gpu_strip_idle_kits (HassGpu *gpu)
 {
   for (;;)
     {
@@ -173,6 +161,8 @@ try_reserve (HassGpu *gpu, HassGpuBuffer *buffer, gsize bytes, guint64 budget,
              GError **error)
 {
   gpointer data = NULL;
+  if (hass_gpu_take_spare (gpu, bytes, buffer))
+    return TRUE;
   if (!within_budget (gpu, bytes, budget))
     {
       g_set_error (error, HASS_ERROR, HASS_ERROR_NO_MEMORY,
@@ -201,10 +191,8 @@ hass_gpu_reserve (HassGpu *gpu, HassGpuBuffer *buffer, gsize bytes,
   if (bytes <= buffer->capacity)
     return TRUE;
   hass_gpu_release (gpu, buffer);
-  if (try_reserve (gpu, buffer, roomy (bytes), budget, NULL))
-    return TRUE;
-  strip_idle_kits (gpu);
-  return try_reserve (gpu, buffer, bytes, budget, error);
+  return try_reserve (gpu, buffer, roomy (bytes), budget, NULL)
+         || try_reserve (gpu, buffer, bytes, budget, error);
 }
 
 gboolean
@@ -216,9 +204,7 @@ hass_gpu_reserve_host (HassGpu *gpu, HassGpuBuffer *buffer, gsize bytes,
   gsize size = roomy (bytes);
   if (bytes <= buffer->capacity)
     return TRUE;
-  if (buffer->data)
-    hass_gpu_check (gpu, cuda->release_host (buffer->data), "free staging",
-                    NULL);
+  hass_gpus_release_host (buffer->data);
   *buffer = (HassGpuBuffer){ NULL, 0 };
   if (!hass_gpu_check (gpu, cuda->allocate_host (&data, size),
                        "allocate pinned staging", error))
@@ -308,15 +294,7 @@ hass_gpu_kit_abandon (HassGpu *gpu, HassGpuKit *kit)
   pthread_mutex_lock (&gpu->lock);
   g_ptr_array_add (gpu->abandoned, kit);
   pthread_mutex_unlock (&gpu->lock);
-}
-
-/* The same for a farm's constant. */
-void
-hass_gpu_abandon (HassGpu *gpu, HassGpuBuffer constant)
-{
-  pthread_mutex_lock (&gpu->lock);
-  g_array_append_val (gpu->constants, constant);
-  pthread_mutex_unlock (&gpu->lock);
+  hass_gpu_give_bundle_up (gpu);
 }
 
 /* Sees to it that a kit has n streams beside its own. */

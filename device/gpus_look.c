@@ -210,6 +210,7 @@ hass_gpus_forget (void)
   for (guint i = 0; stale && i < stale->len; i++)
     hass_gpu_free (stale->pdata[i]);
   g_clear_pointer (&stale, g_ptr_array_unref);
+  hass_gpus_forget_bundles ();
   n_found = 0;
   knowledge = UNKNOWN;
   looked_with = NULL;
@@ -331,10 +332,7 @@ hass_gpus_have_context (void)
 gboolean
 hass_gpu_usable (HassGpu *gpu, GError **error)
 {
-  pthread_mutex_lock (&gpu->lock);
-  gboolean hung = gpu->hung;
-  pthread_mutex_unlock (&gpu->lock);
-  if (hung)
+  if (hass_gpu_hangs (gpu))
     g_set_error (error, HASS_ERROR, HASS_ERROR_DEVICE,
                  "%s has not come back from a kernel", gpu->name);
   else if (atomic_load_explicit (&gpu->stale, memory_order_relaxed))

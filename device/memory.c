@@ -97,8 +97,8 @@ hass_alloc (gsize bytes, GError **error)
   gpointer memory = NULL;
   const HassCudart *cuda = hass_cudart ();
   gsize wanted = MAX (bytes, 1);
-  gboolean pinned
-      = hass_gpus_count () > 0 && cuda->allocate_host (&memory, wanted) == 0;
+  gboolean pinned = hass_gpus_count () > 0 && !hass_gpus_hang ()
+                    && cuda->allocate_host (&memory, wanted) == 0;
   if (pinned)
     hass_gpus_note_context ();
   else
@@ -125,7 +125,9 @@ hass_free (gpointer memory)
   if (!memory)
     return;
   g_return_if_fail (remove_range (memory, TRUE, &range));
-  if (range.pinned)
+  if (range.pinned && hass_gpus_hang ())
+    hass_gpus_release_host (memory);
+  else if (range.pinned)
     hass_cudart ()->release_host (memory);
   else
     free (memory);
@@ -154,7 +156,7 @@ hass_register (gpointer memory, gsize bytes, GError **error)
                    "%zu bytes at %p cannot be registered", bytes, memory);
       return FALSE;
     }
-  gboolean present = hass_gpus_count () > 0;
+  gboolean present = hass_gpus_count () > 0 && !hass_gpus_hang ();
   pthread_rwlock_wrlock (&lock);
   guint i = first_behind (begin);
   gboolean overlaps = ranges && i < ranges->len
@@ -180,6 +182,7 @@ hass_unregister (gpointer memory)
   Range range;
   if (!memory || !remove_range (memory, FALSE, &range))
     return;
-  if (range.pinned && hass_cudart ()->unregister_host (memory) != 0)
+  if (range.pinned && !hass_gpus_hang ()
+      && hass_cudart ()->unregister_host (memory) != 0)
     hass_cudart ()->last_error ();
 }

@@ -90,7 +90,7 @@ anything_for_cpu (HassRound *round, gint32 source)
 {
   return hass_unit_range_peek (&round->ranges[source]).n > 0
          || hass_unit_range_peek (&round->ranges[HASS_RANGE_ONLY_CPU]).n > 0
-         || atomic_load_explicit (&round->n_returned, memory_order_relaxed) > 0;
+         || hass_round_has_returned (round, HASS_DEVICE_CPU);
 }
 
 /* Without the lock: have cores something to pull? */
@@ -290,8 +290,7 @@ append_lost (const HassJob *job, GString *why)
   for (guint d = 0; d < job->n_devices; d++)
     if (job->totals[d].lost)
       g_string_append_printf (why, "; %s is lost: %s", job->devices[d].name,
-                              job->totals[d].message ? job->totals[d].message
-                                                     : "it failed too often");
+                              job->totals[d].message);
 }
 
 /* No device is left: the farm's error is of the domain and code of the error
@@ -414,10 +413,20 @@ hass_decide_stalled (HassJob *job, HassSlot *slot)
   return FALSE;
 }
 
+/* Keeps the first reason for the report. */
+void
+hass_decide_note (HassJob *job, guint device, const char *why)
+{
+  HassTotals *totals = &job->totals[device];
+  if (!totals->message)
+    totals->message = g_strdup (why ? why : "it failed without saying why");
+}
+
 /* A device is gone for good: it leaves every round. */
 void
-hass_decide_lost (HassJob *job, guint device)
+hass_decide_lost (HassJob *job, guint device, const char *why)
 {
+  hass_decide_note (job, device, why);
   job->totals[device].lost = TRUE;
   for (guint s = 0; s < HASS_SLOTS; s++)
     job->slots[s].seats[device].state = HASS_SEAT_LOST;

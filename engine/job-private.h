@@ -330,7 +330,8 @@ void hass_decide_completed (HassJob *job, HassSlot *slot,
                             const HassCompletion *done);
 gboolean hass_decide_give_cpu (HassRound *round, guint32 n);
 gboolean hass_decide_stalled (HassJob *job, HassSlot *slot);
-void hass_decide_lost (HassJob *job, guint device);
+void hass_decide_note (HassJob *job, guint device, const char *why);
+void hass_decide_lost (HassJob *job, guint device, const char *why);
 void hass_decide_nobody_left (HassJob *job);
 
 /* trace_job.c */

@@ -38,8 +38,8 @@ leave_closed (HassProxy *p, gint64 begin)
 {
   pthread_mutex_lock (&p->job->decision);
   record_opening_locked (p, begin, FALSE);
-  hass_proxy_note_locked (p, "was not started: the farm was over before that "
-                             "could pay");
+  hass_decide_note (p->job, p->d,
+                    "was not started: the farm was over before that could pay");
   pthread_mutex_unlock (&p->job->decision);
 }
 
@@ -69,10 +69,8 @@ open_device (HassProxy *p)
       g_error_free (error);
       return FALSE;
     }
-  const char *why = error ? error->message : "it did not say why";
   pthread_mutex_lock (&job->decision);
-  hass_proxy_note_locked (p, why);
-  hass_decide_lost (job, p->d);
+  hass_decide_lost (job, p->d, error ? error->message : NULL);
   HassSlot *slot = atomic_load_explicit (&job->current, memory_order_relaxed);
   if (slot)
     hass_decide_stalled (job, slot);
@@ -197,8 +195,7 @@ hass_proxies_start (HassJob *job, HassLive *live)
       if (!job->gpus[d] || start_one (job, live, d, &error))
         continue;
       pthread_mutex_lock (&job->decision);
-      job->totals[d].message = g_strdup (error->message);
-      hass_decide_lost (job, d);
+      hass_decide_lost (job, d, error->message);
       pthread_mutex_unlock (&job->decision);
       g_error_free (error);
     }

@@ -189,6 +189,7 @@ hass_proxy_make_smaller (HassProxy *p, HassProxyPart *part, const char *why)
       return;
     }
   pthread_mutex_lock (&p->job->decision);
+  hass_proxy_note_locked (p, why);
   hass_round_give_back (&b->round->round, e);
   pthread_mutex_unlock (&p->job->decision);
   b->failed = TRUE;

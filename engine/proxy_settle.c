@@ -13,17 +13,18 @@
 
 #define FAILURES_IN_A_ROW 3
 
-/* Keeps the first reason for the report and, should no device be left, for
-   the farm's error. Under the decision lock. */
+/* Keeps the first reason for the report and, should no device be left, the
+   error behind it for the farm's. Under the decision lock. */
 void
 hass_proxy_note_locked (HassProxy *p, const char *message)
 {
   HassTotals *totals = &p->job->totals[p->d];
-  if (!message || totals->message)
-    return;
-  totals->message = g_strdup (message);
-  totals->error_domain = p->error_domain;
-  totals->error_code = p->error_code;
+  if (message && !totals->message)
+    {
+      totals->error_domain = p->error_domain;
+      totals->error_code = p->error_code;
+    }
+  hass_decide_note (p->job, p->d, message);
 }
 
 /* A grant of which nothing is left: the strategy hears of it. */
@@ -46,7 +47,7 @@ hass_proxy_give_up (HassProxy *p, const char *message)
   HassJob *job = p->job;
   pthread_mutex_lock (&job->decision);
   hass_proxy_note_locked (p, message);
-  hass_decide_lost (job, p->d);
+  hass_decide_lost (job, p->d, message);
   pthread_mutex_unlock (&job->decision);
 }
 

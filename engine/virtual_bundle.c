@@ -380,8 +380,6 @@ hass_virtual_lose (HassVirtualWorld *w, guint device)
       }
   hass_virtual_sort (w);
   pthread_mutex_lock (&job->decision);
-  if (!job->totals[device].message)
-    job->totals[device].message = g_strdup ("the model says so");
-  hass_decide_lost (job, device);
+  hass_decide_lost (job, device, "the model says so");
   pthread_mutex_unlock (&job->decision);
 }

@@ -99,7 +99,9 @@ struct _HassRound
 
   _Alignas(HASS_CACHE_LINE) _Atomic gint32 pull_source;
   _Atomic guint64 pull_chunk; /* units, 0: engine decides */
-  _Atomic guint32 n_returned; /* extents in the list below */
+  /* [HassDeviceKind]: extents in the list below that a device of this kind
+     may run. */
+  _Atomic guint32 n_returned[2];
   pthread_mutex_t returned_lock;
   GArray *returned; /* HassReturned; returned_lock */
 
@@ -125,6 +127,8 @@ HassExtent hass_round_take_any (HassRound *round, HassDeviceKind kind,
 HassExtent hass_round_pull (HassRound *round, guint32 k);
 void hass_round_give_back (HassRound *round, HassExtent extent);
 void hass_round_keep_from_gpus (HassRound *round, HassExtent extent);
+gboolean hass_round_may_run (const HassRound *round, HassDeviceKind kind,
+                             const HassReturned *returned);
 guint32 hass_round_waiting_anywhere (HassRound *round);
 
 void hass_division_slice (const HassDivision *division, guint64 seq,
@@ -137,6 +141,16 @@ const HassLoad *hass_round_load (const HassRound *round, guint32 position);
 double hass_round_work_taken (const HassRound *round, HassExtent extent);
 gsize hass_round_bytes (const HassRound *round, HassExtent extent);
 double hass_round_true_cost (const HassRound *round, guint32 position);
+
+/* Relaxed: a return that is missed now is seen when the round does not end;
+   the lock orders the list itself. */
+static inline gboolean
+hass_round_has_returned (const HassRound *round, HassDeviceKind kind)
+{
+  return atomic_load_explicit (&((HassRound *)round)->n_returned[kind],
+                               memory_order_relaxed)
+         > 0;
+}
 
 /* Acquire pairs with the release that publishes a new order: a core that
    pulls old positions may meet it and must see it written. */

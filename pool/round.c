@@ -58,7 +58,8 @@ begin (HassRound *round, HassFarmKind farm, HassCostClass cost, guint32 n)
   round->n_only_cpu = round->n_only_gpu = 0;
   g_array_set_size (round->returned, 0);
   pthread_mutex_unlock (&round->returned_lock);
-  atomic_store_explicit (&round->n_returned, 0, memory_order_relaxed);
+  for (guint kind = 0; kind < G_N_ELEMENTS (round->n_returned); kind++)
+    atomic_store_explicit (&round->n_returned[kind], 0, memory_order_relaxed);
   g_free (hass_round_order (round));
   atomic_store_explicit (&round->order, NULL, memory_order_relaxed);
   g_clear_pointer (&round->prefix, g_free);
@@ -175,6 +176,26 @@ hass_round_open (HassRound *round)
 
 /* -- Taking ------------------------------------------------------------- */
 
+/* Whether units that were given back wait for a device of this kind, too. */
+gboolean
+hass_round_may_run (const HassRound *round, HassDeviceKind kind,
+                    const HassReturned *r)
+{
+  if (kind == HASS_DEVICE_CPU)
+    return r->extent.first < round->n_units - round->n_only_gpu;
+  return !r->no_gpu && r->extent.first >= round->n_only_cpu;
+}
+
+/* Under the list's lock: an extent comes (1) or goes (-1). */
+static void
+count_returned_locked (HassRound *round, const HassReturned *r, gint change)
+{
+  for (guint kind = 0; kind < G_N_ELEMENTS (round->n_returned); kind++)
+    if (hass_round_may_run (round, kind, r))
+      atomic_fetch_add_explicit (&round->n_returned[kind], (guint32)change,
+                                 memory_order_relaxed);
+}
+
 static HassExtent
 take_returned (HassRound *round, HassDeviceKind kind, guint32 k)
 {
@@ -184,19 +205,17 @@ take_returned (HassRound *round, HassDeviceKind kind, guint32 k)
     {
       HassReturned *r = &g_array_index (round->returned, HassReturned, i);
       HassExtent *e = &r->extent;
-      if (kind == HASS_DEVICE_CPU
-              ? e->first >= round->n_units - round->n_only_gpu
-              : r->no_gpu || e->first < round->n_only_cpu)
+      if (!hass_round_may_run (round, kind, r))
         continue;
       found = (HassExtent){ e->first, MIN (k, e->n) };
+      if (found.n == e->n)
+        {
+          count_returned_locked (round, r, -1);
+          g_array_remove_index_fast (round->returned, i);
+          break;
+        }
       e->first += found.n;
       e->n -= found.n;
-      if (e->n == 0)
-        {
-          g_array_remove_index_fast (round->returned, i);
-          atomic_fetch_sub_explicit (&round->n_returned, 1,
-                                     memory_order_relaxed);
-        }
     }
   pthread_mutex_unlock (&round->returned_lock);
   return found;
@@ -207,9 +226,7 @@ static HassExtent
 take_first (HassRound *round, HassDeviceKind kind, guint32 k)
 {
   HassExtent e = { 0, 0 };
-  /* Relaxed: a return that is missed now is seen when the round does not
-     end; the lock orders the list itself. */
-  if (atomic_load_explicit (&round->n_returned, memory_order_relaxed) > 0)
+  if (hass_round_has_returned (round, kind))
     e = take_returned (round, kind, k);
   if (e.n == 0 && kind == HASS_DEVICE_CPU)
     e = hass_unit_range_take_front (&round->ranges[HASS_RANGE_ONLY_CPU], k);
@@ -314,7 +331,7 @@ add_returned (HassRound *round, HassExtent e, gboolean no_gpu)
   HassReturned r = { e, no_gpu };
   pthread_mutex_lock (&round->returned_lock);
   g_array_append_val (round->returned, r);
-  atomic_fetch_add_explicit (&round->n_returned, 1, memory_order_relaxed);
+  count_returned_locked (round, &r, 1);
   pthread_mutex_unlock (&round->returned_lock);
 }
 
@@ -350,7 +367,8 @@ hass_round_waiting_anywhere (HassRound *round)
   guint32 n = 0;
   for (guint i = 0; i < HASS_RANGE_SHARES + round->n_devices; i++)
     n += hass_unit_range_peek (&round->ranges[i]).n;
-  if (atomic_load_explicit (&round->n_returned, memory_order_relaxed) > 0)
+  if (hass_round_has_returned (round, HASS_DEVICE_CPU)
+      || hass_round_has_returned (round, HASS_DEVICE_GPU))
     {
       pthread_mutex_lock (&round->returned_lock);
       for (guint i = 0; i < round->returned->len; i++)

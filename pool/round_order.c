@@ -45,19 +45,19 @@ returned (const HassRound *constant, int set)
 {
   HassRound *round = (HassRound *)constant;
   guint64 n = 0;
-  /* Relaxed: as in take_first. */
-  if (atomic_load_explicit (&round->n_returned, memory_order_relaxed) == 0)
+  if (!hass_round_has_returned (round, HASS_DEVICE_CPU)
+      && !hass_round_has_returned (round, HASS_DEVICE_GPU))
     return 0;
   pthread_mutex_lock (&round->returned_lock);
   for (guint i = 0; i < round->returned->len; i++)
     {
       const HassReturned *r = &g_array_index (round->returned, HassReturned, i);
-      HassExtent e = r->extent;
-      int its = r->no_gpu || e.first < round->n_only_cpu ? RETURNED_CPU
-                : e.first >= round->n_units - round->n_only_gpu
-                    ? RETURNED_GPU
-                    : RETURNED_COMMON;
-      n += its == set ? e.n : 0;
+      gboolean cpu = hass_round_may_run (round, HASS_DEVICE_CPU, r);
+      gboolean gpu = hass_round_may_run (round, HASS_DEVICE_GPU, r);
+      int its = cpu && gpu ? RETURNED_COMMON
+                : cpu      ? RETURNED_CPU
+                           : RETURNED_GPU;
+      n += its == set ? r->extent.n : 0;
     }
   pthread_mutex_unlock (&round->returned_lock);
   return n;

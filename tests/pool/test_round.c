@@ -413,7 +413,7 @@ exclusives (void)
   /* Returned ones stay exclusive, in the range or in the list. */
   hass_round_give_back (&round_, (HassExtent){ 8, 2 });
   hass_round_give_back (&round_, (HassExtent){ 0, 1 });
-  CU_ASSERT_EQUAL (atomic_load (&round_.n_returned), 1);
+  CU_ASSERT_EQUAL (atomic_load (&round_.n_returned[HASS_DEVICE_CPU]), 1);
   CU_ASSERT_EQUAL (hass_round_exclusive (&round_, CPU), 2);
   CU_ASSERT_EQUAL (hass_round_exclusive (&round_, GPU1), 2);
   CU_ASSERT_EQUAL (hass_round_waiting (&round_), 0);
@@ -445,7 +445,8 @@ exclusives_for_gpu_returned (void)
   HassUnitRange *only = &round_.ranges[HASS_RANGE_ONLY_GPU];
   HassExtent e = hass_unit_range_seize (only);
   hass_round_give_back (&round_, e);
-  CU_ASSERT_EQUAL (atomic_load (&round_.n_returned), 1);
+  CU_ASSERT_EQUAL (atomic_load (&round_.n_returned[HASS_DEVICE_GPU]), 1);
+  CU_ASSERT_EQUAL (atomic_load (&round_.n_returned[HASS_DEVICE_CPU]), 0);
   CU_ASSERT (is (hass_round_take_any (&round_, HASS_DEVICE_CPU, 9), 0, 3));
   CU_ASSERT (is (hass_round_take_any (&round_, HASS_DEVICE_CPU, 9), 3, 5));
   CU_ASSERT (is (hass_round_take_any (&round_, HASS_DEVICE_CPU, 9), 0, 0));
@@ -482,18 +483,18 @@ returns (void)
   hass_round_give_back (&round_, (HassExtent){ 25, 0 });
   CU_ASSERT_EQUAL (hass_round_waiting (&round_), 15);
   hass_round_give_back (&round_, a); /* b lies between it and the range */
-  CU_ASSERT_EQUAL (atomic_load (&round_.n_returned), 1);
+  CU_ASSERT_EQUAL (atomic_load (&round_.n_returned[HASS_DEVICE_CPU]), 1);
   CU_ASSERT_EQUAL (hass_round_waiting (&round_), 20);
   hass_round_give_back (&round_, b);
   hass_round_give_back (&round_, c);
-  CU_ASSERT_EQUAL (atomic_load (&round_.n_returned), 1);
+  CU_ASSERT_EQUAL (atomic_load (&round_.n_returned[HASS_DEVICE_GPU]), 1);
   CU_ASSERT_EQUAL (hass_round_back (&round_), 25);
   CU_ASSERT_EQUAL (hass_round_waiting (&round_), 30);
   CU_ASSERT_EQUAL (hass_round_waiting_anywhere (&round_), 30);
   /* Returned ones go first, in pieces, whatever the grant's source. */
   CU_ASSERT (is (TAKE (GPU1, .source = HASS_FROM_FRONT, .units = 3), 25, 3));
   CU_ASSERT (is (TAKE (CPU, .source = HASS_FROM_SHARE, .units = 3), 28, 2));
-  CU_ASSERT_EQUAL (atomic_load (&round_.n_returned), 0);
+  CU_ASSERT_EQUAL (atomic_load (&round_.n_returned[HASS_DEVICE_CPU]), 0);
   CU_ASSERT (is (hass_round_take_any (&round_, HASS_DEVICE_CPU, 99), 0, 25));
   CU_ASSERT_EQUAL (hass_round_waiting_anywhere (&round_), 0);
   hass_round_clear (&round_);

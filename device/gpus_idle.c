@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/* gpus_idle.c: memory that is freed when nothing runs.
+
+   DESIGN. Freeing device memory waits for everything that runs on the device,
+   and freeing pinned host memory for everything that runs on any device. A
+   kernel that hangs is waited for without end, whichever farm launched it and
+   whether or not it is known to hang. So memory of farms is freed only while
+   no kernels of any farm are there; until then it is spare, and serves the next
+   buffer of about its size. On a GPU that hangs it is spare for good.
+
+   Where memory runs short, hass_gpu_trim() frees what is spare although
+   kernels may run; cuda_room.c says who may call it.
+
+   Thread safety: any thread; one lock, before those of the GPUs. */
+#include "gpus-private.h"
+
+#include <stdatomic.h>
+
+#define ROOMY                                                                  \
+  2 /* a spare buffer may be so many times as large as is needed               \
+     */
+#define LOOK_NS 100000
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the rest */
+static guint n_bundles;                                  /* on all GPUs */
+static GPtrArray *host_spares;                           /* pinned memory */
+static _Atomic gboolean any_hung; /* read without the lock */
+
+static void
+free_device (HassGpu *gpu, const HassGpuBuffer *buffer)
+{
+  hass_gpu_check (gpu, hass_cudart ()->release (buffer->data), "free", NULL);
+  pthread_mutex_lock (&gpu->lock);
+  gpu->held_bytes -= buffer->capacity;
+  pthread_mutex_unlock (&gpu->lock);
+}
+
+static void
+free_host (gpointer memory)
+{
+  if (hass_cudart ()->release_host (memory) != 0)
+    hass_cudart ()->last_error ();
+}
+
+static gboolean
+is_idle_locked (const HassGpu *gpu)
+{
+  return gpu->n_bundles == 0
+         && !atomic_load_explicit (&gpu->hung, memory_order_relaxed);
+}
+
+static gboolean
+all_idle_locked (void)
+{
+  return n_bundles == 0
+         && !atomic_load_explicit (&any_hung, memory_order_relaxed);
+}
+
+/* -- What runs ---------------------------------------------------------- */
+
+/* The GPU is about to get a bundle's kernels. */
+void
+hass_gpu_bundle_begins (HassGpu *gpu)
+{
+  pthread_mutex_lock (&lock);
+  gpu->n_bundles++;
+  n_bundles++;
+  pthread_mutex_unlock (&lock);
+}
+
+/* All of it has ended; never said of a bundle that is given up. */
+void
+hass_gpu_bundle_ends (HassGpu *gpu)
+{
+  pthread_mutex_lock (&lock);
+  gpu->n_bundles--;
+  n_bundles--;
+  for (guint i = 0; i < gpu->spares->len && is_idle_locked (gpu); i++)
+    free_device (gpu, &g_array_index (gpu->spares, HassGpuBuffer, i));
+  if (is_idle_locked (gpu))
+    g_array_set_size (gpu->spares, 0);
+  if (host_spares && all_idle_locked ())
+    g_clear_pointer (&host_spares, g_ptr_array_unref);
+  pthread_mutex_unlock (&lock);
+}
+
+/* Waits until no more than n bundles have kernels there. FALSE: not in time,
+   or the GPU has come to be of no use. */
+gboolean
+hass_gpu_await_bundles (HassGpu *gpu, guint n, gint64 until_us)
+{
+  for (;;)
+    {
+      pthread_mutex_lock (&lock);
+      gboolean ok = gpu->n_bundles <= n;
+      pthread_mutex_unlock (&lock);
+      if (ok || !hass_gpu_usable (gpu, NULL)
+          || g_get_monotonic_time () >= until_us)
+        return ok && hass_gpu_usable (gpu, NULL);
+      g_usleep (LOOK_NS / 1000);
+    }
+}
+
+/* The GPU does not come back from something. */
+void
+hass_gpu_note_hung (HassGpu *gpu)
+{
+  atomic_store_explicit (&gpu->hung, TRUE, memory_order_relaxed);
+  atomic_store_explicit (&any_hung, TRUE, memory_order_relaxed);
+}
+
+gboolean
+hass_gpu_hangs (const HassGpu *gpu)
+{
+  return atomic_load_explicit (&((HassGpu *)gpu)->hung, memory_order_relaxed);
+}
+
+/* Whether one of the process's GPUs hangs: pinned memory can be neither given
+   back nor pinned without a wait for it. */
+gboolean
+hass_gpus_hang (void)
+{
+  return atomic_load_explicit (&any_hung, memory_order_relaxed);
+}
+
+/* -- What is spare ------------------------------------------------------ */
+
+/* Gives device memory back. */
+void
+hass_gpu_release (HassGpu *gpu, HassGpuBuffer *buffer)
+{
+  if (!buffer->data)
+    return;
+  pthread_mutex_lock (&lock);
+  if (is_idle_locked (gpu))
+    free_device (gpu, buffer);
+  else
+    g_array_append_val (gpu->spares, *buffer);
+  pthread_mutex_unlock (&lock);
+  *buffer = (HassGpuBuffer){ NULL, 0 };
+}
+
+/* The same for pinned host memory. */
+void
+hass_gpus_release_host (gpointer memory)
+{
+  if (!memory)
+    return;
+  pthread_mutex_lock (&lock);
+  if (all_idle_locked ())
+    free_host (memory);
+  else
+    {
+      if (!host_spares)
+        host_spares = g_ptr_array_new_with_free_func (free_host);
+      g_ptr_array_add (host_spares, memory);
+    }
+  pthread_mutex_unlock (&lock);
+}
+
+/* Takes a spare buffer of at least so many bytes, and not many more. What a
+   bundle was given up with may still be in use. */
+gboolean
+hass_gpu_take_spare (HassGpu *gpu, gsize bytes, HassGpuBuffer *buffer)
+{
+  gboolean found = FALSE;
+  pthread_mutex_lock (&lock);
+  for (guint i = 0; i < gpu->spares->len && !found && !gpu->given_up; i++)
+    {
+      HassGpuBuffer *spare = &g_array_index (gpu->spares, HassGpuBuffer, i);
+      found = spare->capacity >= bytes && spare->capacity / ROOMY <= bytes;
+      if (found)
+        {
+          *buffer = *spare;
+          g_array_remove_index_fast (gpu->spares, i);
+        }
+    }
+  pthread_mutex_unlock (&lock);
+  return found;
+}
+
+/* A bundle on the GPU is given up: nothing ever says that it has ended. */
+void
+hass_gpu_give_bundle_up (HassGpu *gpu)
+{
+  pthread_mutex_lock (&lock);
+  gpu->given_up = TRUE;
+  pthread_mutex_unlock (&lock);
+}
+
+/* Frees what is spare, which may wait for what runs there. */
+void
+hass_gpu_trim (HassGpu *gpu)
+{
+  pthread_mutex_lock (&lock);
+  GArray *spares = gpu->spares;
+  gpu->spares = g_array_new (FALSE, FALSE, sizeof (HassGpuBuffer));
+  pthread_mutex_unlock (&lock);
+  for (guint i = 0; i < spares->len; i++)
+    free_device (gpu, &g_array_index (spares, HassGpuBuffer, i));
+  g_array_unref (spares);
+}
+
+/* When the GPUs are forgotten: nothing runs any more. */
+void
+hass_gpus_forget_bundles (void)
+{
+  pthread_mutex_lock (&lock);
+  n_bundles = 0;
+  atomic_store_explicit (&any_hung, FALSE, memory_order_relaxed);
+  g_clear_pointer (&host_spares, g_ptr_array_unref);
+  pthread_mutex_unlock (&lock);
+}
