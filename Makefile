@@ -382,6 +382,14 @@ check-main: all tests bench-apps
 	$(Q)TEST_BUILD=$(abspath $(BUILD)) TSAN_OPTIONS="$(TSAN_OPTIONS) halt_on_error=1" \
 	  $(TESTS) $(if $(findstring thread,$(SAN)),$(THREAD_SUITES))
 
+# Farms on GPUs that fail in any way, many of them: tests/engine/test_storm.c.
+# SEED=n: the first plan's, and a plan that went wrong is run again by FARMS=1.
+FARMS ?= 1000000
+SEED ?= 1
+.PHONY: soak
+soak: tests
+	$(Q)TEST_FARMS=$(FARMS) TEST_SEED=$(SEED) $(TESTS) --suite storm
+
 # On a machine with GPUs: their tests, plain and under compute-sanitizer. The
 # faults are errors to a sanitizer, so they run plain.
 GPU_SUITES := gpu gpu_monte_carlo gpu_person_query gpu_string_search
@@ -395,6 +403,7 @@ help:
 	@echo 'make run     searches real text with the devices there are'
 	@echo 'make check   passes every test (SAN=address,undefined | SAN=thread)'
 	@echo 'make check-gpu  the GPU tests, also under compute-sanitizer'
+	@echo 'make soak    runs FARMS=1000000 farms on GPUs that fail (SEED=n)'
 	@echo 'make bench   measures side by side with peers'
 	@echo 'make bench-gpu  measures GPUs beside hand-written CUDA (OUT=DIR)'
 	@echo 'make bench-figures bench-apps  build gpu-figures and gpu-apps'
