@@ -142,6 +142,8 @@ TEST_CU := $(if $(WITH_CUDA),$(patsubst %.cu,$(BUILD)/%.cu.o,\
 EX_PARTS := $(filter-out %/main.o,$(foreach d,$(EX_DIRS:%=examples/%) \
 	$(TOOLS:%=tools/%) bench/papers,$(call objects_of,$(d))))
 TESTS := $(BUILD)/tests/hass-tests
+# What tests/device/failing_memory.c makes fail.
+TEST_WRAP := -Wl,--wrap=posix_memalign,--wrap=g_try_malloc_n
 
 
 # -- Building ---------------------------------------------------------------
@@ -225,15 +227,15 @@ $(foreach d,$(TOOLS),$(eval $(call folder_program,$(d),tools,$(DRAW))))
 $(TESTS): $(TEST_OBJ) $(TEST_CU) $(EX_PARTS) $(DRAW) $(LIB)
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(foreach d,$(EX_DIRS),$(LIBS_$(d))) \
-	  $(CUNIT_LIBS) $(LIBS) -o $@
+	$(Q)$(CC) $(LDFLAGS_ALL) $(TEST_WRAP) $^ \
+	  $(foreach d,$(EX_DIRS),$(LIBS_$(d))) $(CUNIT_LIBS) $(LIBS) -o $@
 
 # How a file is compiled and a program linked; tests/tools/guide.sh asks.
 .PHONY: print-compile print-link print-test-objects
 print-compile:
 	@echo $(CC) $(filter-out -DG_LOG_DOMAIN%,$(CPPFLAGS_ALL)) $(CFLAGS_ALL)
 print-link:
-	@echo $(CC) $(LDFLAGS_ALL) @OBJECTS@ $(DRAW) $(LIB) \
+	@echo $(CC) $(LDFLAGS_ALL) $(TEST_WRAP) @OBJECTS@ $(DRAW) $(LIB) \
 	  $(foreach d,$(EX_DIRS),$(LIBS_$(d))) $(CUNIT_LIBS) $(LIBS)
 print-test-objects:
 	@echo $(TEST_OBJ) $(TEST_CU) $(EX_PARTS)
