@@ -143,6 +143,8 @@ TEST_CU := $(if $(WITH_CUDA),$(patsubst %.cu,$(BUILD)/%.cu.o,\
 EX_PARTS := $(filter-out %/main.o,$(foreach d,$(EX_DIRS:%=examples/%) \
 	$(TOOLS:%=tools/%) bench/papers,$(call objects_of,$(d))))
 TESTS := $(BUILD)/tests/hass-tests
+# What tests/device/failing_memory.c makes fail.
+TEST_WRAP := -Wl,--wrap=posix_memalign,--wrap=g_try_malloc_n
 
 
 # -- Building ---------------------------------------------------------------
@@ -229,8 +231,8 @@ $(foreach d,$(TOOLS),$(eval $(call folder_program,$(d),tools,$(DRAW))))
 $(TESTS): $(TEST_OBJ) $(TEST_CU) $(EX_PARTS) $(DRAW) $(LIB)
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(foreach d,$(EX_DIRS),$(LIBS_$(d))) \
-	  $(CUNIT_LIBS) $(LIBS) -o $@
+	$(Q)$(CC) $(LDFLAGS_ALL) $(TEST_WRAP) $^ \
+	  $(foreach d,$(EX_DIRS),$(LIBS_$(d))) $(CUNIT_LIBS) $(LIBS) -o $@
 
 # -- Fuzzing ----------------------------------------------------------------
 
@@ -271,7 +273,7 @@ $(FUZZ_BIN): $(BUILD)/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/fuzz.o \
 print-compile:
 	@echo $(CC) $(filter-out -DG_LOG_DOMAIN%,$(CPPFLAGS_ALL)) $(CFLAGS_ALL)
 print-link:
-	@echo $(CC) $(LDFLAGS_ALL) @OBJECTS@ $(DRAW) $(LIB) \
+	@echo $(CC) $(LDFLAGS_ALL) $(TEST_WRAP) @OBJECTS@ $(DRAW) $(LIB) \
 	  $(foreach d,$(EX_DIRS),$(LIBS_$(d))) $(CUNIT_LIBS) $(LIBS)
 print-test-objects:
 	@echo $(TEST_OBJ) $(TEST_CU) $(EX_PARTS)
@@ -420,6 +422,14 @@ check-main: all tests bench-apps
 	$(Q)TEST_BUILD=$(abspath $(BUILD)) TSAN_OPTIONS="$(TSAN_OPTIONS) halt_on_error=1" \
 	  $(TESTS) $(if $(findstring thread,$(SAN)),$(THREAD_SUITES))
 
+# Farms on GPUs that fail in any way, many of them: tests/engine/test_storm.c.
+# SEED=n: the first plan's, and a plan that went wrong is run again by FARMS=1.
+FARMS ?= 1000000
+SEED ?= 1
+.PHONY: soak
+soak: tests
+	$(Q)TEST_FARMS=$(FARMS) TEST_SEED=$(SEED) $(TESTS) --suite storm
+
 # On a machine with GPUs: their tests, plain and under compute-sanitizer. The
 # faults are errors to a sanitizer, so they run plain.
 GPU_SUITES := gpu gpu_monte_carlo gpu_person_query gpu_string_search
@@ -434,6 +444,7 @@ help:
 	@echo 'make check   passes every test (SAN=address,undefined | SAN=thread)'
 	@echo 'make check-gpu  the GPU tests, also under compute-sanitizer'
 	@echo 'make fuzz SECONDS=60 TARGETS=platform,trace  fuzzes what reads files'
+	@echo 'make soak    runs FARMS=1000000 farms on GPUs that fail (SEED=n)'
 	@echo 'make bench   measures side by side with peers'
 	@echo 'make bench-gpu  measures GPUs beside hand-written CUDA (OUT=DIR)'
 	@echo 'make bench-figures bench-apps  build gpu-figures and gpu-apps'

@@ -204,8 +204,9 @@ hass_gpu_reserve_host (HassGpu *gpu, HassGpuBuffer *buffer, gsize bytes,
   gsize size = roomy (bytes);
   if (bytes <= buffer->capacity)
     return TRUE;
-  hass_gpus_release_host (buffer->data);
-  *buffer = (HassGpuBuffer){ NULL, 0 };
+  hass_gpus_release_host (buffer);
+  if (hass_gpus_take_host_spare (bytes, buffer))
+    return TRUE;
   if (!hass_gpu_check (gpu, cuda->allocate_host (&data, size),
                        "allocate pinned staging", error))
     return FALSE;

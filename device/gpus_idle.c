@@ -23,7 +23,8 @@
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the rest */
 static guint n_bundles;                                  /* on all GPUs */
-static GPtrArray *host_spares;                           /* pinned memory */
+static gboolean given_up;   /* one of these will never be said to have ended */
+static GArray *host_spares; /* HassGpuBuffer: pinned memory; NULL: none */
 static _Atomic gboolean any_hung; /* read without the lock */
 
 static void
@@ -36,10 +37,18 @@ free_device (HassGpu *gpu, const HassGpuBuffer *buffer)
 }
 
 static void
-free_host (gpointer memory)
+free_host (const HassGpuBuffer *buffer)
 {
-  if (hass_cudart ()->release_host (memory) != 0)
+  if (hass_cudart ()->release_host (buffer->data) != 0)
     hass_cudart ()->last_error ();
+}
+
+static void
+free_host_spares_locked (void)
+{
+  for (guint i = 0; host_spares && i < host_spares->len; i++)
+    free_host (&g_array_index (host_spares, HassGpuBuffer, i));
+  g_clear_pointer (&host_spares, g_array_unref);
 }
 
 static gboolean
@@ -79,8 +88,8 @@ hass_gpu_bundle_ends (HassGpu *gpu)
     free_device (gpu, &g_array_index (gpu->spares, HassGpuBuffer, i));
   if (is_idle_locked (gpu))
     g_array_set_size (gpu->spares, 0);
-  if (host_spares && all_idle_locked ())
-    g_clear_pointer (&host_spares, g_ptr_array_unref);
+  if (all_idle_locked ())
+    free_host_spares_locked ();
   pthread_mutex_unlock (&lock);
 }
 
@@ -140,41 +149,57 @@ hass_gpu_release (HassGpu *gpu, HassGpuBuffer *buffer)
   *buffer = (HassGpuBuffer){ NULL, 0 };
 }
 
-/* The same for pinned host memory. */
+/* The same for pinned host memory, of farms and of hass_alloc(). */
 void
-hass_gpus_release_host (gpointer memory)
+hass_gpus_release_host (HassGpuBuffer *buffer)
 {
-  if (!memory)
+  if (!buffer->data)
     return;
   pthread_mutex_lock (&lock);
   if (all_idle_locked ())
-    free_host (memory);
+    free_host (buffer);
   else
     {
       if (!host_spares)
-        host_spares = g_ptr_array_new_with_free_func (free_host);
-      g_ptr_array_add (host_spares, memory);
+        host_spares = g_array_new (FALSE, FALSE, sizeof (HassGpuBuffer));
+      g_array_append_val (host_spares, *buffer);
     }
   pthread_mutex_unlock (&lock);
+  *buffer = (HassGpuBuffer){ NULL, 0 };
 }
 
-/* Takes a spare buffer of at least so many bytes, and not many more. What a
-   bundle was given up with may still be in use. */
+static gboolean
+take (GArray *spares, gsize bytes, HassGpuBuffer *buffer)
+{
+  for (guint i = 0; i < spares->len; i++)
+    {
+      HassGpuBuffer *spare = &g_array_index (spares, HassGpuBuffer, i);
+      if (spare->capacity < bytes || spare->capacity / ROOMY > bytes)
+        continue;
+      *buffer = *spare;
+      g_array_remove_index_fast (spares, i);
+      return TRUE;
+    }
+  return FALSE;
+}
+
+/* Takes a spare buffer of at least so many bytes, and not many more. None
+   beside a bundle that was given up, which may still be using it. */
 gboolean
 hass_gpu_take_spare (HassGpu *gpu, gsize bytes, HassGpuBuffer *buffer)
 {
-  gboolean found = FALSE;
   pthread_mutex_lock (&lock);
-  for (guint i = 0; i < gpu->spares->len && !found && !gpu->given_up; i++)
-    {
-      HassGpuBuffer *spare = &g_array_index (gpu->spares, HassGpuBuffer, i);
-      found = spare->capacity >= bytes && spare->capacity / ROOMY <= bytes;
-      if (found)
-        {
-          *buffer = *spare;
-          g_array_remove_index_fast (gpu->spares, i);
-        }
-    }
+  gboolean found = !gpu->given_up && take (gpu->spares, bytes, buffer);
+  pthread_mutex_unlock (&lock);
+  return found;
+}
+
+gboolean
+hass_gpus_take_host_spare (gsize bytes, HassGpuBuffer *buffer)
+{
+  pthread_mutex_lock (&lock);
+  gboolean found
+      = host_spares && !given_up && take (host_spares, bytes, buffer);
   pthread_mutex_unlock (&lock);
   return found;
 }
@@ -184,7 +209,7 @@ void
 hass_gpu_give_bundle_up (HassGpu *gpu)
 {
   pthread_mutex_lock (&lock);
-  gpu->given_up = TRUE;
+  gpu->given_up = given_up = TRUE;
   pthread_mutex_unlock (&lock);
 }
 
@@ -207,7 +232,8 @@ hass_gpus_forget_bundles (void)
 {
   pthread_mutex_lock (&lock);
   n_bundles = 0;
+  given_up = FALSE;
   atomic_store_explicit (&any_hung, FALSE, memory_order_relaxed);
-  g_clear_pointer (&host_spares, g_ptr_array_unref);
+  free_host_spares_locked ();
   pthread_mutex_unlock (&lock);
 }

@@ -97,9 +97,13 @@ hass_alloc (gsize bytes, GError **error)
   gpointer memory = NULL;
   const HassCudart *cuda = hass_cudart ();
   gsize wanted = MAX (bytes, 1);
+  HassGpuBuffer spare = { NULL, 0 };
   gboolean pinned = hass_gpus_count () > 0 && !hass_gpus_hang ()
-                    && cuda->allocate_host (&memory, wanted) == 0;
-  if (pinned)
+                    && (hass_gpus_take_host_spare (wanted, &spare)
+                        || cuda->allocate_host (&memory, wanted) == 0);
+  if (spare.data)
+    memory = spare.data;
+  else if (pinned)
     hass_gpus_note_context ();
   else
     {
@@ -125,10 +129,9 @@ hass_free (gpointer memory)
   if (!memory)
     return;
   g_return_if_fail (remove_range (memory, TRUE, &range));
-  if (range.pinned && hass_gpus_hang ())
-    hass_gpus_release_host (memory);
-  else if (range.pinned)
-    hass_cudart ()->release_host (memory);
+  HassGpuBuffer buffer = { memory, range.end - range.begin };
+  if (range.pinned)
+    hass_gpus_release_host (&buffer);
   else
     free (memory);
 }

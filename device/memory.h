@@ -23,8 +23,8 @@ G_BEGIN_DECLS
 gpointer hass_alloc (gsize bytes, GError **error);
 
 /* Frees what hass_alloc() returned; NULL is allowed. No farm may be using
-   it. Pinned memory is kept while a GPU does not come back from a kernel, as
-   freeing it would wait for that. */
+   it. Waits for nothing: while other farms have kernels on GPUs, pinned memory
+   is kept for the next hass_alloc(). */
 void hass_free (gpointer memory);
 
 /**

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* fake_cudart.c: the stand-in's table, its plan and its errors.
    Thread safety: see fake_cudart.h. */
+#include "failing_memory.h"
 #include "fake-private.h"
 
 #include <stdarg.h>
@@ -121,9 +122,13 @@ fake_enter (FakeCall call, gconstpointer handle)
       pthread_cond_broadcast (&fake.changed);
     }
   int code = fake_told_dead (device_of (handle));
+  gboolean allocates = call == FAKE_ALLOCATE || call == FAKE_ALLOCATE_HOST
+                       || call == FAKE_REGISTER || call == FAKE_STREAM_NEW
+                       || call == FAKE_EVENT_NEW;
   gboolean planned
       = n == plan->fail_at[call]
-        || (plan->fail_every[call] > 0 && n % plan->fail_every[call] == 0);
+        || (plan->fail_every[call] > 0 && n % plan->fail_every[call] == 0)
+        || (allocates && failing_memory_count ());
   if (code || !planned)
     return code;
   fake.counts.faults++;

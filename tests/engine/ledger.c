@@ -7,6 +7,7 @@
 
 #include <unistd.h>
 
+#include "device/fake_cudart.h"
 #include "stand_in.h"
 
 #define POISON 0xdeadbeef
@@ -53,10 +54,25 @@ ledger_load (Ledger *l, guint id)
                      .tag = GUINT_TO_POINTER (id + 1) };
 }
 
+/* What lies in a load, at random; and what each byte becomes. */
+guint8
+ledger_input (const Ledger *l, guint id, gsize at)
+{
+  return (guint8)mix (l->t->seed, id, 11 + at);
+}
+
+guint8
+ledger_value (guint8 input)
+{
+  return (guint8)(3 * input + 1);
+}
+
 static gboolean cpu_task (const HassTask *task, HassWorker *worker,
                           gpointer user_data, GError **error);
 static gboolean gpu_task (const HassBundle *bundle, HassGpuStream *stream,
                           gpointer user_data, GError **error);
+static gboolean other_task (const HassBundle *bundle, HassGpuStream *stream,
+                            gpointer user_data, GError **error);
 
 void
 ledger_make_task (Ledger *l, guint id)
@@ -64,9 +80,14 @@ ledger_make_task (Ledger *l, guint id)
   HassLoad load = ledger_load (l, id);
   guint which = l->t->odd_tasks ? mix (l->t->seed, id, 2) % 4 : 0;
   /* A modelled machine needs the CPU function for the result. */
-  gboolean cpu = which != 1 || l->t->platform || l->t->n_devices == 0;
+  gboolean cpu = which != 1 || l->t->platform
+                 || (l->t->n_devices == 0 && l->t->n_gpus == 0);
+  if (l->t->gpu_only && l->t->n_gpus > 0)
+    which = 1, cpu = FALSE;
   l->tasks[id] = (HassTask){ .cpu = cpu ? cpu_task : NULL,
-                             .gpu = which != 2 ? gpu_task : NULL,
+                             .gpu = which == 2 ? NULL
+                                    : id % 3   ? gpu_task
+                                               : other_task,
                              .data = load.tag,
                              .input = load.input,
                              .input_bytes = load.input_bytes,
@@ -101,7 +122,7 @@ static void
 check_input (Ledger *l, guint id, gsize first, gsize n, const guint8 *input)
 {
   for (gsize i = 0; i < n; i++)
-    if (input[i] != (guint8)(id + first + i))
+    if (input[i] != ledger_input (l, id, first + i))
       {
         ledger_blame (l, "input bytes are not the load's");
         return;
@@ -139,8 +160,8 @@ leave_poison (Ledger *l, HassWorker *worker)
 }
 
 static gboolean
-unit (Ledger *l, guint id, gsize first, gsize n, HassWorker *worker,
-      GError **error)
+unit (Ledger *l, guint id, gsize first, gsize n, gboolean on_core,
+      HassWorker *worker, GError **error)
 {
   const Trial *t = l->t;
   gsize cells = t->kind == HASS_FARM_PARTITION ? n : 1;
@@ -151,7 +172,7 @@ unit (Ledger *l, guint id, gsize first, gsize n, HassWorker *worker,
       ledger_blame (l, "a load that a failed unit emitted was computed");
       return TRUE;
     }
-  if (t->spin_us > 0)
+  if (t->spin_us > 0 && on_core)
     usleep (mix (t->seed, id, 3) % t->spin_us);
   if (t->cancel_after > 0 && nth == t->cancel_after && !t->collect)
     g_cancellable_cancel (l->cancellable);
@@ -163,7 +184,7 @@ unit (Ledger *l, guint id, gsize first, gsize n, HassWorker *worker,
       g_set_error (error, G_IO_ERROR, G_IO_ERROR_FAILED, "load %u", id);
       return FALSE;
     }
-  if (t->reduce)
+  if (t->reduce && on_core)
     *(guint64 *)hass_worker_accumulator (worker) += cells;
   if (mix (t->seed, id, first + 9) % 100 < t->nested_percent)
     {
@@ -183,7 +204,7 @@ result (Ledger *l, guint id, gsize first, gsize n, HassWorker *worker)
   if (id >= l->n_max)
     return;
   for (gsize i = 0; i < n; i++)
-    out[i] = (guint8)(id ^ (first + i));
+    out[i] = ledger_value (ledger_input (l, id, first + i));
   if (l->t->collect && id % 2)
     hass_worker_result (worker, out, n);
 }
@@ -212,7 +233,7 @@ ledger_cpu_worker (const HassBlock *b, HassWorker *worker, gpointer data,
         ledger_blame (l, "a block's bytes are not its elements'");
     }
   result (l, id, b->first, b->count, worker);
-  gboolean ok = unit (l, id, b->first, b->count, worker, error);
+  gboolean ok = unit (l, id, b->first, b->count, TRUE, worker, error);
   atomic_fetch_sub (&l->busy[hass_worker_index (worker)], 1);
   return ok;
 }
@@ -227,7 +248,7 @@ cpu_task (const HassTask *task, HassWorker *worker, gpointer data,
   if (id < l->n_max)
     check_input (l, id, 0, size_of (l, id), task->input);
   result (l, id, 0, id < l->n_max ? size_of (l, id) : 0, worker);
-  gboolean ok = unit (l, id, 0, 1, worker, error);
+  gboolean ok = unit (l, id, 0, 1, TRUE, worker, error);
   atomic_fetch_sub (&l->busy[hass_worker_index (worker)], 1);
   return ok;
 }
@@ -252,7 +273,7 @@ kernel (const HassBundle *bundle, gpointer data)
         check_input (l, id, b->first - b->halo_before, n,
                      bundle->input + bundle->offsets[i]);
       for (gsize k = 0; k < b->output_bytes; k++)
-        out[k] = (guint8)(id ^ (b->first + k));
+        out[k] = ledger_value (ledger_input (l, id, b->first + k));
       if (task)
         count (l, l->computed, id, 0, 1);
     }
@@ -271,7 +292,87 @@ static gboolean
 gpu_task (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
           GError **error)
 {
-  return ledger_gpu_worker (bundle, stream, data, error);
+  const Ledger *l = data;
+  return l->t->n_gpus > 0 ? ledger_cuda_worker (bundle, stream, data, error)
+                          : ledger_gpu_worker (bundle, stream, data, error);
+}
+
+/* Tasks of two workers, so that a bundle has groups. */
+static gboolean
+other_task (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
+            GError **error)
+{
+  return gpu_task (bundle, stream, data, error);
+}
+
+/* -- On a GPU of the stand-in for CUDA's runtime ------------------------ */
+
+typedef struct
+{
+  guint32 at, value;
+} Record;
+
+static gboolean
+is_recorded (guint8 input)
+{
+  return input % 4 == 0;
+}
+
+/* What it reads and writes is as on a GPU, where no block is known. */
+static void
+cuda_kernel (const HassBundle *b, gpointer data)
+{
+  const Ledger *l = data;
+  guint64 cells = 0;
+  for (gsize i = 0; i < b->n_blocks; i++)
+    {
+      const guint8 *in = fake_input (b, i);
+      guint8 *out = fake_output (b, i);
+      gsize n = b->output_offsets
+                    ? b->output_offsets[i + 1] - b->output_offsets[i]
+                    : b->output_bytes;
+      for (gsize k = 0; k < n; k++)
+        {
+          Record record = { (guint32)k, in[k] };
+          out[k] = ledger_value (in[k]);
+          if (b->record_bytes > 0 && is_recorded (in[k]))
+            fake_append (b, (guint32)i, &record);
+        }
+      cells += l->t->kind == HASS_FARM_PARTITION ? n : 1;
+    }
+  if (b->accumulator)
+    __atomic_fetch_add ((guint64 *)b->accumulator, cells, __ATOMIC_RELAXED);
+}
+
+gboolean
+ledger_cuda_worker (const HassBundle *bundle, HassGpuStream *stream,
+                    gpointer data, GError **error)
+{
+  Ledger *l = data;
+  if (bundle->n_constants != 1 || !bundle->constants[0])
+    ledger_blame (l, "the constant is not on the GPU");
+  fake_launch (stream, cuda_kernel, bundle, data);
+  return fake_check ("launch", error);
+}
+
+gboolean
+ledger_gpu_result (const HassBlock *b, gconstpointer records, gsize n,
+                   HassWorker *worker, gpointer data, GError **error)
+{
+  Ledger *l = data;
+  guint id = id_of (b->load->tag);
+  gsize wanted = 0;
+  for (gsize k = 0; l->t->records && k < b->count && id < l->n_max; k++)
+    wanted += is_recorded (b->input[k]);
+  if (n != wanted)
+    ledger_blame (l, "a block's records are not as many as it has");
+  for (gsize i = 0; i < MIN (n, wanted); i++)
+    {
+      const Record *r = &((const Record *)records)[i];
+      if (r->at >= b->count || b->input[r->at] != r->value)
+        ledger_blame (l, "a record is not the block's");
+    }
+  return unit (l, id, b->first, b->count, FALSE, worker, error);
 }
 
 gboolean
@@ -335,7 +436,7 @@ ledger_collect (const HassResult *r, gpointer data, GError **error)
   l->last_seq = r->seq;
   l->last_first = r->first;
   for (gsize i = 0; id < l->n_max && i < r->bytes; i++)
-    if (bytes[i] != (guint8)(id ^ (r->first + i)))
+    if (bytes[i] != ledger_value (ledger_input (l, id, r->first + i)))
       ledger_blame (l, "result bytes are not the unit's");
   count (l, l->delivered, id, r->first,
          l->t->kind == HASS_FARM_PARTITION ? r->count : 1);

@@ -4,6 +4,7 @@
 #include "trial.h"
 
 #include <CUnit/CUnit.h>
+#include <string.h>
 
 #include "ledger.h"
 
@@ -44,6 +45,10 @@ check_report (Ledger *l, gboolean ok, const HassReport *r, guint n_computed,
     units += r->devices[d].units;
   for (guint i = 0; i < r->n_unfinished; i++)
     n_unfinished += r->unfinished[i].n_loads;
+  for (guint d = 0; d < r->n_devices; d++)
+    if (r->devices[d].kind == HASS_DEVICE_GPU && !r->devices[d].message
+        && (r->devices[d].lost || (r->devices[d].failures > 0 && !l->n_failed)))
+      ledger_blame (l, "a GPU has failed, and the report does not say why");
   if (units != r->units)
     ledger_blame (l, "the devices' units do not add up to the report's");
   if (r->loads != n_accepted)
@@ -80,35 +85,92 @@ check_cells (Ledger *l, guint id, gboolean all, guint *n_computed)
     ledger_blame (l, "a load was released with the wrong flag");
 }
 
+/* In a function farm on GPUs of the stand-in for CUDA's runtime: what was
+   committed, and not by a core, was computed by a GPU. */
+static void
+count_gpu_tasks (Ledger *l)
+{
+  for (guint id = 0; id < l->n_max; id++)
+    if (l->committed[id] && l->computed[(gsize)id * l->stride] == 0)
+      l->computed[(gsize)id * l->stride] = 1;
+}
+
+static void
+check_outputs (Ledger *l, guint id)
+{
+  for (gsize c = 0; c < ledger_cells (l, id); c++)
+    {
+      gsize at = (gsize)id * l->stride + c;
+      gsize n
+          = l->t->kind == HASS_FARM_PARTITION ? 1 : ledger_load (l, id).size;
+      for (gsize i = 0; l->computed[at] > 0 && i < n; i++)
+        if (l->output[at + i] != ledger_value (l->input[at + i]))
+          ledger_blame (l, "an output is not the unit's");
+    }
+}
+
+/* A farm may fail for want of devices, of memory there, or of time. */
+static gboolean
+is_fair_end (const Trial *t, const GError *error)
+{
+  if (!error || error->domain != HASS_ERROR)
+    return FALSE;
+  return (t->deadline_ms > 0 && error->code == HASS_ERROR_DEADLINE)
+         || (t->may_fail_memory
+             && (error->code == HASS_ERROR_NO_MEMORY
+                 || error->code == HASS_ERROR_OVERFLOW))
+         || (t->may_fail_device
+             && (error->code == HASS_ERROR_DEVICE
+                 || (t->n_gpus > 0
+                     && (error->code == HASS_ERROR_NO_DEVICE
+                         || error->code == HASS_ERROR_NO_MEMORY
+                         || strstr (error->message, " bytes on gpu")))));
+}
+
 static void
 check_all (Ledger *l, gboolean ok, const GError *error, const HassReport *r)
 {
   const Trial *t = l->t;
   guint n_computed = 0, n_accepted = 0;
-  guint64 cells = 0;
+  guint64 cells = 0, failed_cells = 0;
+  if (!r && t->n_gpus > 0 && is_fair_end (t, error))
+    {
+      if (l->n_units > 0)
+        ledger_blame (l, "a farm without a report has computed units");
+      return;
+    }
+  if (t->n_gpus > 0 && t->kind == HASS_FARM_FUNCTION)
+    count_gpu_tasks (l);
   for (guint id = 0; id < l->n_max; id++)
     {
       n_accepted += l->accepted[id];
       check_cells (l, id, ok && l->accepted[id], &n_computed);
       for (gsize c = 0; c < ledger_cells (l, id); c++)
-        cells += l->computed[(gsize)id * l->stride + c];
+        {
+          cells += l->computed[(gsize)id * l->stride + c];
+          failed_cells += l->failed[(gsize)id * l->stride + c];
+        }
+      if (t->n_gpus > 0)
+        check_outputs (l, id);
     }
   gboolean cancelled = g_cancellable_is_cancelled (l->cancellable);
   gboolean failed = l->n_failed > 0 && t->on_error == HASS_ON_ERROR_STOP;
   if (ok == (error != NULL) || ok == (cancelled || failed))
     {
-      if (!(t->may_fail_device
-            && g_error_matches (error, HASS_ERROR, HASS_ERROR_DEVICE)))
+      if (!is_fair_end (t, error))
         ledger_blame (l, error ? "the farm failed"
                                : "the farm should have failed");
     }
-  else if (error
+  else if (error && !is_fair_end (t, error)
            && !(cancelled
                 && g_error_matches (error, HASS_ERROR, HASS_ERROR_CANCELLED))
            && !(failed
                 && g_error_matches (error, G_IO_ERROR, G_IO_ERROR_FAILED)))
     ledger_blame (l, "the farm failed with another error");
-  if (t->reduce && t->n_devices == 0 && l->sum != cells)
+  /* A GPU has added a unit whose result is then refused. */
+  if (t->reduce && t->n_devices == 0
+      && (l->sum < cells
+          || l->sum > cells + (t->n_gpus > 0 ? failed_cells : 0)))
     ledger_blame (l, "the reduced sum is not that of the computed units");
   if (!r)
     {
@@ -122,6 +184,9 @@ check_all (Ledger *l, gboolean ok, const GError *error, const HassReport *r)
 
 /* -- Running ------------------------------------------------------------ */
 
+static const guint32 constant = 7;
+static const HassConstant the_constant = { &constant, sizeof constant };
+
 static gboolean
 run_data (Ledger *l, const HassRunOptions *run, HassReport **report,
           GError **error)
@@ -134,8 +199,14 @@ run_data (Ledger *l, const HassRunOptions *run, HassReport **report,
   f.n_loads = t->n_loads - t->n_generated;
   f.generate = t->n_generated > 0 ? ledger_generate : NULL;
   f.cpu_worker = t->gpu_only ? NULL : ledger_cpu_worker;
-  f.gpu_worker = t->n_devices > 0 ? ledger_gpu_worker : NULL;
-  f.unbundle = ledger_unbundle;
+  f.gpu_worker = t->n_gpus > 0      ? ledger_cuda_worker
+                 : t->n_devices > 0 ? ledger_gpu_worker
+                                    : NULL;
+  f.gpu_result = t->n_gpus > 0 ? ledger_gpu_result : NULL;
+  f.gpu_record_bytes = t->records ? 2 * sizeof (guint32) : 0;
+  f.unbundle = t->n_gpus > 0 ? NULL : ledger_unbundle;
+  f.constants = &the_constant;
+  f.n_constants = 1;
   f.partition = t->own_partition ? ledger_partition : NULL;
   f.collect = t->collect ? ledger_collect : NULL;
   f.order = t->ordered ? HASS_RESULTS_ORDERED : HASS_RESULTS_UNORDERED;
@@ -173,6 +244,8 @@ run_function (Ledger *l, const HassRunOptions *run, HassReport **report,
   f.collect = t->collect ? ledger_collect : NULL;
   f.order = t->ordered ? HASS_RESULTS_ORDERED : HASS_RESULTS_UNORDERED;
   f.release = ledger_release_task;
+  f.constants = &the_constant;
+  f.n_constants = 1;
   f.pool_tasks = t->pool_loads;
   f.round_tasks = t->round_loads;
   if (t->reduce)
@@ -194,8 +267,11 @@ ledger_new (const Trial *t)
   l->n_max = t->n_loads * (t->nested_percent > 0 ? 2 : 1) + 1;
   l->stride = t->most_elements;
   gsize cells = (gsize)l->n_max * l->stride;
-  l->input = g_malloc0 (cells);
-  l->output = g_malloc0 (cells);
+  l->input_pinned = t->pinned ? hass_alloc (cells, NULL) : NULL;
+  l->output_pinned = t->pinned ? hass_alloc (cells, NULL) : NULL;
+  l->input = l->input_pinned ? l->input_pinned : g_malloc (cells);
+  l->output = l->output_pinned ? l->output_pinned : g_malloc (cells);
+  memset (l->output, 0, cells);
   l->computed = g_malloc0 (cells);
   l->failed = g_malloc0 (cells);
   l->delivered = g_malloc0 (cells);
@@ -207,7 +283,7 @@ ledger_new (const Trial *t)
   l->n_ids = t->n_loads;
   for (guint id = 0; id < l->n_max; id++)
     for (guint i = 0; i < l->stride; i++)
-      l->input[(gsize)id * l->stride + i] = (guint8)(id + i);
+      l->input[(gsize)id * l->stride + i] = ledger_input (l, id, i);
   for (guint id = 0; id < t->n_loads; id++)
     {
       l->loads[id] = ledger_load (l, id);
@@ -221,8 +297,12 @@ static void
 ledger_free (Ledger *l)
 {
   g_object_unref (l->cancellable);
-  g_free (l->input);
-  g_free (l->output);
+  if (!l->input_pinned)
+    g_free (l->input);
+  if (!l->output_pinned)
+    g_free (l->output);
+  hass_free (l->input_pinned);
+  hass_free (l->output_pinned);
   g_free (l->computed);
   g_free (l->failed);
   g_free (l->delivered);
@@ -241,13 +321,15 @@ trial_describe (const Trial *t)
       "kind %d strategy %s %s cores %u devices %u seed %" G_GUINT64_FORMAT
       " cost %d loads %u (%u generated) elements %u rounds of %u pool %u "
       "nested %u%% fail %u%% cancel %u on_error %d collect %d ordered %d "
-      "reduce %d own_partition %d odd %d gpu_only %d halo %zu block %zu",
+      "reduce %d own_partition %d odd %d gpu_only %d halo %zu block %zu "
+      "gpus %u pinned %d records %d deadline %d bundle deadline %d",
       t->kind, t->strategy, t->platform ? "virtual" : "live", t->n_cores,
       t->n_devices, t->seed, t->cost, t->n_loads, t->n_generated,
       t->most_elements, t->round_loads, t->pool_loads, t->nested_percent,
       t->fail_percent, t->cancel_after, t->on_error, t->collect, t->ordered,
       t->reduce, t->own_partition, t->odd_tasks, t->gpu_only, t->halo,
-      t->block_elements);
+      t->block_elements, t->n_gpus, t->pinned, t->records, (int)t->deadline_ms,
+      (int)t->bundle_deadline_ms);
 }
 
 char *
@@ -265,12 +347,16 @@ trial_run (const Trial *t, HassReport **report)
                          .cancellable = l->cancellable,
                          .devices = t->devices,
                          .n_devices = t->n_devices,
-                         .n_gpus = -1 };
-  watchdog (60, text);
+                         .n_gpus = t->n_gpus > 0 ? 0 : -1,
+                         .deadline_ms = t->deadline_ms,
+                         .bundle_deadline_ms = t->bundle_deadline_ms };
+  if (!t->unwatched)
+    watchdog (60, text);
   gboolean ok = t->kind == HASS_FARM_FUNCTION
                     ? run_function (l, &run, &r, &error)
                     : run_data (l, &run, &r, &error);
-  watchdog (0, NULL);
+  if (!t->unwatched)
+    watchdog (0, NULL);
   check_all (l, ok, error, r);
   char *wrong = NULL;
   if (l->wrong)

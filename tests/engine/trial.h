@@ -3,7 +3,7 @@
    computed once and delivered once, each load released once with the right
    flag, what is not computed named in the report.
 
-   Thread safety: one trial at a time. */
+   Thread safety: one trial at a time but for those that are unwatched. */
 #ifndef TRIAL_H
 #define TRIAL_H
 
@@ -24,7 +24,14 @@
  * @odd_tasks: function farm: some tasks run only on one kind of device.
  * @gpu_only: no CPU worker.
  * @spin_us: a CPU unit's time at most.
- * @may_fail_device: HASS_ERROR_DEVICE is a fair end.
+ * @may_fail_device: that no device is left, or has the memory, is a fair end.
+ * @may_fail_memory: that there is none for the farm's own is a fair end.
+ * @n_gpus: of the stand-in for the CUDA runtime, which is installed: the farm
+ *   runs on them; 0: on @devices.
+ * @pinned: its loads lie in pinned memory.
+ * @records: its GPU worker has results of varying number.
+ * @deadline_ms, @bundle_deadline_ms: of the farm and of a bundle; 0: none.
+ * @unwatched: the caller has a watchdog, and other trials may run meanwhile.
  */
 typedef struct
 {
@@ -42,7 +49,10 @@ typedef struct
   gboolean collect, ordered, reduce, own_partition, odd_tasks, gpu_only;
   gsize halo, block_elements;
   guint spin_us;
-  gboolean may_fail_device;
+  gboolean may_fail_device, may_fail_memory;
+  guint n_gpus;
+  gboolean pinned, records, unwatched;
+  gint64 deadline_ms, bundle_deadline_ms;
   HassDevice *devices[TRIAL_DEVICES];
   guint n_devices;
 } Trial;
