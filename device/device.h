@@ -18,7 +18,7 @@
 #include <hass/load.h>
 #include <hass/types.h>
 
-G_BEGIN_DECLS
+HASS_BEGIN_DECLS
 
 /* As in gio/gio.h, which kernels need not include. */
 typedef struct _GCancellable GCancellable;
@@ -318,6 +318,6 @@ gboolean hass_staging_scatter (const HassBlock *blocks, gsize n,
 /* Bytes that hass_staging_gather needs behind the capacity for its check. */
 #define HASS_STAGING_GUARD 64
 
-G_END_DECLS
+HASS_END_DECLS
 
 #endif

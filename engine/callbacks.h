@@ -14,7 +14,7 @@
 #include <hass/load.h>
 #include <hass/types.h>
 
-G_BEGIN_DECLS
+HASS_BEGIN_DECLS
 
 typedef struct _HassEmitter HassEmitter;
 typedef struct _HassWorker HassWorker;
@@ -320,6 +320,6 @@ typedef struct
   gpointer reserved[6];
 } HassRunOptions;
 
-G_END_DECLS
+HASS_END_DECLS
 
 #endif

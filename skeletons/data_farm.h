@@ -8,7 +8,7 @@
 #include <hass/callbacks.h>
 #include <hass/report.h>
 
-G_BEGIN_DECLS
+HASS_BEGIN_DECLS
 
 /**
  * HassDataFarm: a data farm; start from HASS_DATA_FARM_INIT, zero is the
@@ -142,6 +142,6 @@ gboolean hass_data_farm_combine (const HassDataFarm *farm, HassReport **report,
 gboolean hass_data_farm_indivisible (const HassDataFarm *farm,
                                      HassReport **report, GError **error);
 
-G_END_DECLS
+HASS_END_DECLS
 
 #endif
