@@ -30,7 +30,7 @@ put() { # HOW FILE FOLDER NAME
     file) install -m 644 "$2" "$to" ;;
     link) ln -sfn "${2#*=}" "$to" ;;
     guide) sed -e 's|](\.\./examples/|](examples/|g' \
-             -e 's|](man/\([^)]*\))|](../../man/man1/\1)|g' \
+             -e 's|](man/\([^)]*\.\([0-9]\)\))|](../../man/man\2/\1)|g' \
              -e 's|](platforms/|](../../hass/platforms/|g' "$2" >"$to"
            chmod 644 "$to" ;;
     fill) fill "$3" "$2" >"$to"; chmod 644 "$to" ;;

@@ -5,12 +5,12 @@
 # Usage: list-files.sh [PATTERN...], patterns of names such as '*.c'
 set -eu -o pipefail
 cd "$(dirname "$0")/.."
+[ $# -gt 0 ] || set -- '*'
 if [ -e .git ]; then
   git ls-files --cached --others --exclude-standard -- "$@"
 else
   names=()
   for p; do names+=(-o -name "$p"); done
   find . \( -path ./build -o -path ./sysroot \) -prune -o \
-    -type f \( "${names[@]:1}" ${names:+} $([ $# -gt 0 ] || echo -name '*') \) \
-    -print | sed 's|^\./||'
+    -type f \( "${names[@]:1}" \) -print | sed 's|^\./||'
 fi | while read -r f; do if [ -e "$f" ]; then echo "$f"; fi; done | sort

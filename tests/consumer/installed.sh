@@ -74,34 +74,7 @@ prefix=$work/usr
 install install-files PREFIX="$prefix"
 export PKG_CONFIG_PATH=$prefix/lib/pkgconfig LD_LIBRARY_PATH=$prefix/lib
 
-# Every program has its manual page, every page renders without a warning.
-for p in "$prefix"/bin/*; do
-  [ -s "$prefix/share/man/man1/${p##*/}.1" ] || say "no page of ${p##*/}"
-done
-if command -v groff >/dev/null; then
-  for m in "$prefix"/share/man/man?/*; do
-    groff -man -Tutf8 -wall -z "$m" 2>&1 | tee "$work/log"
-    [ ! -s "$work/log" ] || say "${m##*/} has mistakes"
-  done
-fi
-# No link of a guide leads nowhere, here as in the source tree.
-links() { # FOLDER FILE...
-  local base=$1 f to
-  shift
-  for f; do
-    { grep -o '](\([^)#]*\)' "$base/$f" || true; } | sed 's/](//' |
-      while read -r to; do
-        case $to in http*) continue ;; esac
-        [ -e "$base/$(dirname "$f")/$to" ] || say "$base/$f: $to is not there"
-      done
-  done
-}
-guides() { (cd "$1" && find . -name '*.md'); }
-# shellcheck disable=SC2046
-links "$prefix/share/doc/hass" $(guides "$prefix/share/doc/hass")
-# shellcheck disable=SC2046
-links "$top/doc" $(guides "$top/doc") ../README.md
-
+"$top/tests/consumer/guides.sh" "$prefix" || say "its documentation, see above"
 by_pkg_config
 cp -r "$prefix/share/doc/hass/examples" "$work/examples"
 quiet make -C "$work/examples" NVCC= collatz

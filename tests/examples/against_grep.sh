@@ -190,7 +190,8 @@ text() {
   echo "$bytes bytes of text in ${dirs[*]}"
   if [ "$bytes" -lt 300000000 ]; then
     make_text $((300000000 - bytes))
-    dirs+=("$work/made")
+    # In the order of paths, as tree() gives them to grep.
+    mapfile -t dirs < <(printf '%s\n' "${dirs[@]}" "$work/made" | LC_ALL=C sort)
     echo "$(cat "$work"/made/*/* | wc -c) bytes were generated"
   fi
   printf '%s\n' template noexcept 'std::' warranty allocator '#include' \
