@@ -38,14 +38,13 @@ INSTALLED := \
 FILLED = VERSION='$(VERSION)' PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' \
 	WITH_CUDA='$(or $(WITH_CUDA),no)' SHARED='$(notdir $(SHARED))' \
 	SONAME='$(SONAME)' CUDA_LIBS='$(if $(WITH_CUDA),$(CUDA_RUNTIME))'
-INSTALL = $(FILLED) tools/install.sh
 
 # install-files installs what has been built already, and builds nothing.
 .PHONY: install install-files uninstall
 install: lib $(TOOL_BIN)
 	$(Q)$(MAKE) --no-print-directory install-files
 install-files uninstall:
-	$(Q)printf '%s\n' $(INSTALLED) | $(INSTALL) \
+	$(Q)printf '%s\n' $(INSTALLED) | $(FILLED) tools/install.sh \
 	  $(patsubst %-files,%,$@) $(DESTDIR)$(PREFIX)
 
 # A tarball that builds without git; SOURCE_DATE_EPOCH dates its files.
