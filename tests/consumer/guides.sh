@@ -43,6 +43,16 @@ for f in user-guide.md gpu-guide.md environment.md hass-sim.md \
     say "${f##*/}: this path exists in the source tree only"
 done
 
+# A page's examples run what is installed, the reader's own ./app, or what
+# each machine has.
+for m in "$prefix"/share/man/man?/*; do
+  while read -r word; do
+    case $word in cp | make | ./app | examples/*) continue ;; esac
+    [ -x "$prefix/bin/$word" ] || say "${m##*/}: $word is not installed"
+  done < <(sed -n '/^\.SH EXAMPLES/,/^\.SH SEE/p' "$m" | tr -d '\\' |
+           grep -v '^[. ]' | sed 's/^HASS_[A-Z]*=[^ ]* //; s/ .*//')
+done
+
 # The size of the smallest GPU program, as README.md and gpu-guide.md have it.
 code() { gcc -fpreprocessed -dD -E -P -x c "$1" | grep -c .; }
 c=$(code examples/bit_count/main.c) cuda=$(code examples/bit_count/gpu.cu)
