@@ -7,16 +7,16 @@
 #   CUDA=no        as if there were no CUDA Toolkit
 #   CUDA_HOME=DIR  where it is, if nvcc is not on the PATH
 #   NVCC_ARCH=...  -gencode options of the kernels
-#   DESTDIR, PREFIX for `make install`
+#   DESTDIR, PREFIX, LIBDIR for `make install`: see tools/install.mk
 
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 SHELL := /bin/bash
 
 comma := ,
+space := $() $()
 SAN ?=
 BUILD := build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
-PREFIX ?= /usr/local
 CC ?= cc
 CXX ?= c++
 PKG_CONFIG ?= pkg-config
@@ -63,7 +63,8 @@ CUDA_TOP := $(abspath $(dir $(realpath $(NVCC)))..)
 CUDA_LIB := $(firstword $(wildcard $(CUDA_TOP)/lib64 $(CUDA_TOP)/lib))
 WITH_CUDA := yes
 CUDA_CFLAGS := -isystem $(CUDA_TOP)/include
-CUDA_LIBS := -L$(CUDA_LIB) -lcudart_static -ldl -lrt
+CUDA_RUNTIME := -lcudart_static -ldl -lrt
+CUDA_LIBS := -L$(CUDA_LIB) $(CUDA_RUNTIME)
 NVCC_ARCH ?= -gencode arch=compute_80,code=sm_80 \
 	-gencode arch=compute_90,code=sm_90 \
 	-gencode arch=compute_75,code=compute_75
@@ -104,7 +105,7 @@ say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 # -- What there is ----------------------------------------------------------
 
 ROOMS := skeletons engine sched pool device
-PUBLIC := pool/error.h pool/load.h pool/round.h pool/types.h \
+PUBLIC := pool/error.h pool/load.h pool/round.h pool/types.h pool/version.h \
 	sched/strategy.h device/device.h device/memory.h device/cuda.h \
 	device/cuda_device.cuh engine/callbacks.h engine/profile.h \
 	engine/report.h \
@@ -115,6 +116,13 @@ LIB_C := $(wildcard $(addsuffix /*.c,$(ROOMS)))
 LIB_CXX := $(wildcard $(addsuffix /*.cpp,$(ROOMS)))
 LIB_OBJ := $(LIB_C:%.c=$(BUILD)/%.o) $(LIB_CXX:%.cpp=$(BUILD)/%.o)
 LIB := $(BUILD)/lib/libhass.a
+# The shared library, for applications; what is built here links the static
+# one. pool/version.h is the one place of the version number.
+VERSION_NUMBERS := $(shell sed -n 's/^.define HASS_VERSION_M[A-Z]* //p' \
+	pool/version.h)
+VERSION := $(subst $(space),.,$(VERSION_NUMBERS))
+SONAME := libhass.so.$(firstword $(VERSION_NUMBERS))
+SHARED := $(BUILD)/lib/libhass.so.$(VERSION)
 # Pictures, for tools and benchmarks; not installed.
 DRAW_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard draw/*.c))
 DRAW := $(BUILD)/lib/libdraw.a
@@ -153,7 +161,7 @@ TEST_WRAP := -Wl,--wrap=posix_memalign,--wrap=g_try_malloc_n
 all: lib $(BIN) $(if $(LEFT_OUT),say-left-out)
 say-left-out:
 	@echo 'make: $(LEFT_OUT) is left out: pkg-config finds no openblas'
-lib: $(LIB)
+lib: $(LIB) $(SHARED)
 tests: $(TESTS)
 
 $(STAGED):
@@ -191,6 +199,8 @@ $(BUILD)/%.cu.o: %.cu Makefile $(SETTINGS) | $(STAGED)
 	$(Q)$(NVCC) $(filter -I% -D%,$(CPPFLAGS_ALL)) $(NVCCFLAGS_ALL) \
 	  -MMD -MP -MF $(@:.o=.d) -c $< -o $@
 
+$(LIB_OBJ): CFLAGS_ALL += -fvisibility=hidden
+$(LIB_OBJ): CXXFLAGS_ALL += -fvisibility=hidden -fvisibility-inlines-hidden
 $(BUILD)/device/cudart.o: CPPFLAGS_ALL += $(if $(WITH_CUDA),-DHASS_WITH_CUDA \
 	$(CUDA_CFLAGS))
 
@@ -212,6 +222,14 @@ $(DRAW): $(DRAW_OBJ)
 $(LIB) $(DRAW):
 	$(call say,AR,$@)
 	$(Q)mkdir -p $(@D) && rm -f $@ && ar rcs $@ $^
+
+# Nothing may be undefined, but what the program brings of a sanitizer.
+$(SHARED): tools/hass.map $(LIB_OBJ)
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=$< \
+	  $(if $(SAN),,-Wl$(comma)-z$(comma)defs) -Wl,-Bsymbolic-functions \
+	  -Wl,--as-needed $(LDFLAGS_ALL) $(LIB_OBJ) $(LIBS) -o $@
 
 $(addprefix $(BUILD)/bin/,$(EX_FILES)): $(BUILD)/bin/%: \
 		$(BUILD)/examples/%.o $(LIB)
@@ -268,13 +286,15 @@ $(FUZZ_BIN): $(BUILD)/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/fuzz.o \
 	$(call say,LD,$@)
 	$(Q)$(CXX) $(LDFLAGS_ALL) -fsanitize=fuzzer $^ $(LIBS) -o $@
 
-# How a file is compiled and a program linked; tests/tools/guide.sh asks.
-.PHONY: print-compile print-link print-test-objects
+# How a file is compiled and a program linked; scripts of tests/ ask.
+.PHONY: print-compile print-link print-test-objects print-cuda-lib
 print-compile:
 	@echo $(CC) $(filter-out -DG_LOG_DOMAIN%,$(CPPFLAGS_ALL)) $(CFLAGS_ALL)
 print-link:
 	@echo $(CC) $(LDFLAGS_ALL) $(TEST_WRAP) @OBJECTS@ $(DRAW) $(LIB) \
 	  $(foreach d,$(EX_DIRS),$(LIBS_$(d))) $(CUNIT_LIBS) $(LIBS)
+print-cuda-lib:
+	@echo $(CUDA_LIB)
 print-test-objects:
 	@echo $(TEST_OBJ) $(TEST_CU) $(EX_PARTS)
 
@@ -450,24 +470,11 @@ help:
 	@echo 'make bench-figures bench-apps  build gpu-figures and gpu-apps'
 	@echo 'make papers  runs the figures of the papers again (OUT=DIR)'
 	@echo 'make         builds the library and the examples into build/'
-	@echo 'make install DESTDIR= PREFIX=/usr/local'
+	@echo 'make install uninstall  DESTDIR= PREFIX=/usr/local LIBDIR=lib'
+	@echo 'make dist deb   a tarball of the sources; Debian packages of it'
 	@echo 'make format  lays the code out; make clean'
 
-.PHONY: install
-install: lib $(TOOL_BIN)
-	install -d $(DESTDIR)$(PREFIX)/include/hass $(DESTDIR)$(PREFIX)/bin \
-	  $(DESTDIR)$(PREFIX)/lib/pkgconfig $(DESTDIR)$(PREFIX)/share/man/man1 \
-	  $(addprefix $(DESTDIR)$(PREFIX)/share/hass/,platforms workloads)
-	install -m 644 doc/platforms/*.platform \
-	  $(DESTDIR)$(PREFIX)/share/hass/platforms
-	install -m 644 doc/workloads/*.workload doc/workloads/suites \
-	  $(DESTDIR)$(PREFIX)/share/hass/workloads
-	install $(TOOL_BIN) $(DESTDIR)$(PREFIX)/bin
-	install -m 644 $(TOOLS:%=doc/man/%.1) $(DESTDIR)$(PREFIX)/share/man/man1
-	install -m 644 $(PUBLIC) $(DESTDIR)$(PREFIX)/include/hass
-	install -m 644 $(LIB) $(DESTDIR)$(PREFIX)/lib
-	sed 's|@PREFIX@|$(PREFIX)|; s|@CUDA_LIBS@|$(CUDA_LIBS)|' tools/hass.pc.in \
-	  >$(DESTDIR)$(PREFIX)/lib/pkgconfig/hass.pc
+include tools/install.mk
 
 .PHONY: format
 format:

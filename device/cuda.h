@@ -8,7 +8,7 @@
 #include <cuda_runtime_api.h>
 #include <hass/callbacks.h>
 
-G_BEGIN_DECLS
+HASS_BEGIN_DECLS
 
 /* The stream that a GPU worker's kernels go to. */
 static inline cudaStream_t
@@ -36,6 +36,6 @@ hass_cuda_check (cudaError_t code, const char *what, GError **error)
   return FALSE;
 }
 
-G_END_DECLS
+HASS_END_DECLS
 
 #endif

@@ -18,7 +18,7 @@
 #include <hass/load.h>
 #include <hass/types.h>
 
-G_BEGIN_DECLS
+HASS_BEGIN_DECLS
 
 struct _GCancellable; /* of gio/gio.h, which kernels need not include */
 
@@ -340,6 +340,6 @@ gboolean hass_gpu_worker_call (HassGpuWorkerFunc worker,
 /* Bytes that hass_staging_gather needs behind the capacity for its check. */
 #define HASS_STAGING_GUARD 64
 
-G_END_DECLS
+HASS_END_DECLS
 
 #endif

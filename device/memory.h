@@ -10,8 +10,9 @@
 #define HASS_MEMORY_H
 
 #include <glib.h>
+#include <hass/version.h>
 
-G_BEGIN_DECLS
+HASS_BEGIN_DECLS
 
 /**
  * hass_alloc:
@@ -42,6 +43,6 @@ gboolean hass_register (gpointer memory, gsize bytes, GError **error);
    ignored. To be called before the memory is freed. */
 void hass_unregister (gpointer memory);
 
-G_END_DECLS
+HASS_END_DECLS
 
 #endif

@@ -28,7 +28,7 @@
 #include <hass/load.h>
 #include <hass/types.h>
 
-G_BEGIN_DECLS
+HASS_BEGIN_DECLS
 
 typedef struct _HassEmitter HassEmitter;
 typedef struct _HassWorker HassWorker;
@@ -372,6 +372,6 @@ typedef struct
   gpointer reserved[8];
 } HassRunOptions;
 
-G_END_DECLS
+HASS_END_DECLS
 
 #endif

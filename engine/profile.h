@@ -16,7 +16,7 @@
 #include <hass/strategy.h>
 #include <hass/types.h>
 
-G_BEGIN_DECLS
+HASS_BEGIN_DECLS
 
 #define HASS_PROFILE_SAMPLES 15
 
@@ -88,6 +88,6 @@ GPtrArray *hass_profile_list (GError **error);
  */
 HassProfileRate hass_profile_entry_rate (const HassProfileEntry *entry);
 
-G_END_DECLS
+HASS_END_DECLS
 
 #endif

@@ -7,7 +7,7 @@
 #include <glib.h>
 #include <hass/types.h>
 
-G_BEGIN_DECLS
+HASS_BEGIN_DECLS
 
 /**
  * HassDeviceReport: one device over the whole farm.
@@ -115,6 +115,6 @@ char *hass_report_to_string (const HassReport *report);
    g_free(). */
 char *hass_report_to_json (const HassReport *report);
 
-G_END_DECLS
+HASS_END_DECLS
 
 #endif

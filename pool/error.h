@@ -5,8 +5,9 @@
 #define HASS_ERROR_H
 
 #include <glib.h>
+#include <hass/version.h>
 
-G_BEGIN_DECLS
+HASS_BEGIN_DECLS
 
 #define HASS_ERROR (hass_error_quark ())
 
@@ -57,6 +58,6 @@ typedef enum
 
 GQuark hass_error_quark (void);
 
-G_END_DECLS
+HASS_END_DECLS
 
 #endif

@@ -6,8 +6,9 @@
 #define HASS_LOAD_H
 
 #include <glib.h>
+#include <hass/version.h>
 
-G_BEGIN_DECLS
+HASS_BEGIN_DECLS
 
 /**
  * HassCostClass: what is known of the loads' costs before they run
@@ -114,6 +115,6 @@ typedef struct
   gsize reserved[2];
 } HassBlock;
 
-G_END_DECLS
+HASS_END_DECLS
 
 #endif

@@ -15,7 +15,7 @@
 #include <glib.h>
 #include <hass/load.h>
 
-G_BEGIN_DECLS
+HASS_BEGIN_DECLS
 
 typedef struct _HassRound HassRound;
 
@@ -122,6 +122,6 @@ typedef guint (*HassAssignFunc) (HassRound *round, guint64 position,
 void hass_round_assign (HassRound *round, HassAssignFunc assign,
                         gpointer user_data);
 
-G_END_DECLS
+HASS_END_DECLS
 
 #endif

@@ -239,10 +239,9 @@ typedef struct
 } Key;
 
 static gint
-by_work (gconstpointer a, gconstpointer b, gpointer unused)
+by_work (gconstpointer a, gconstpointer b)
 {
   const Key *x = a, *y = b;
-  (void)unused;
   return (x->work > y->work) - (x->work < y->work);
 }
 
@@ -252,16 +251,16 @@ sort (HassRound *round, guint32 first, guint32 n)
   if (n < 2)
     return;
   guint32 *order = hass_round_order (round);
-  Key *keys = g_new (Key, n);
+  g_autoptr (GArray) keys = g_array_sized_new (FALSE, FALSE, sizeof (Key), n);
   for (guint32 i = 0; i < n; i++)
     {
       guint32 unit = order[first + i];
-      keys[i] = (Key){ (float)known_cost (round, unit), unit };
+      Key key = { (float)known_cost (round, unit), unit };
+      g_array_append_val (keys, key);
     }
-  g_qsort_with_data (keys, n, sizeof *keys, by_work, NULL);
+  g_array_sort (keys, by_work);
   for (guint32 i = 0; i < n; i++)
-    order[first + i] = keys[i].unit;
-  g_free (keys);
+    order[first + i] = g_array_index (keys, Key, i).unit;
   if (round->prefix)
     sum_up (round, first, first + n);
 }

@@ -6,8 +6,9 @@
 #define HASS_TYPES_H
 
 #include <glib.h>
+#include <hass/version.h>
 
-G_BEGIN_DECLS
+HASS_BEGIN_DECLS
 
 /* The farm kinds, Zhang 2011, figure 10. */
 typedef enum
@@ -123,6 +124,6 @@ typedef struct
   guint64 reserved[3];
 } HassGrant;
 
-G_END_DECLS
+HASS_END_DECLS
 
 #endif

@@ -17,7 +17,7 @@
 #include <hass/round.h>
 #include <hass/types.h>
 
-G_BEGIN_DECLS
+HASS_BEGIN_DECLS
 
 /* A parameter of a strategy; tables end with a NULL name. The struct is
    frozen. */
@@ -235,6 +235,6 @@ const HassStrategyOps **hass_strategy_list (void);
  */
 const char *hass_strategy_default (HassFarmKind farm, HassCostClass cost);
 
-G_END_DECLS
+HASS_END_DECLS
 
 #endif

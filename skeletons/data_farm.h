@@ -9,7 +9,7 @@
 #include <hass/report.h>
 #include <string.h>
 
-G_BEGIN_DECLS
+HASS_BEGIN_DECLS
 
 /**
  * HassDataFarm: a data farm; start from HASS_DATA_FARM_INIT or
@@ -163,6 +163,6 @@ gboolean hass_data_farm_combine (const HassDataFarm *farm, HassReport **report,
 gboolean hass_data_farm_indivisible (const HassDataFarm *farm,
                                      HassReport **report, GError **error);
 
-G_END_DECLS
+HASS_END_DECLS
 
 #endif

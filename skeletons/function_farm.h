@@ -9,7 +9,7 @@
 #include <hass/report.h>
 #include <string.h>
 
-G_BEGIN_DECLS
+HASS_BEGIN_DECLS
 
 typedef struct _HassTask HassTask;
 
@@ -145,6 +145,6 @@ gboolean hass_worker_emit_task (HassWorker *worker, const HassTask *task);
 gboolean hass_function_farm (const HassFunctionFarm *farm, HassReport **report,
                              GError **error);
 
-G_END_DECLS
+HASS_END_DECLS
 
 #endif

@@ -13,8 +13,6 @@
 #include <hass/report.h>
 #include <hass/strategy.h>
 #include <hass/types.h>
-
-#define HASS_VERSION_MAJOR 0
-#define HASS_VERSION_MINOR 1
+#include <hass/version.h>
 
 #endif

@@ -2,25 +2,31 @@
 # SPDX-License-Identifier: MIT
 # check-format.sh: names the files whose layout is not the checked-in one,
 # and public headers that do not compile alone, in C and in C++. Usage:
-# check-format.sh FLAGS..., with CC and CXX set; the files are those that git
-# knows or would.
+# check-format.sh FLAGS..., with CC and CXX set; the files are those of
+# list-files.sh.
 set -u
 cd "$(dirname "$0")/.."
 bad=0
-list() { git ls-files --cached --others --exclude-standard -- "$@"; }
-if command -v clang-format >/dev/null 2>&1; then
+list() { tools/list-files.sh "$@"; }
+# Versions of clang-format differ in what they make of the same .clang-format.
+layout=
+for c in clang-format-14 clang-format; do
+  if "$c" --version 2>/dev/null | grep -q 'version 14\.'; then
+    layout=$c
+    break
+  fi
+done
+if [ -n "$layout" ]; then
   for f in $(list '*.c' '*.h' '*.cpp' '*.cu' '*.cuh'); do
-    [ -f "$f" ] || continue
-    if ! clang-format --style=file --dry-run -Werror "$f" >/dev/null 2>&1; then
+    if ! "$layout" --style=file --dry-run -Werror "$f" >/dev/null 2>&1; then
       echo "format: $f is not as .clang-format has it (make format)"
       bad=1
     fi
   done
 else
-  echo "format: SKIPPED, no clang-format"
+  echo "format: SKIPPED, no clang-format 14"
 fi
 for f in $(list '*.c' '*.h' '*.cpp' '*.cu' '*.cuh' '*.sh' '*.pml'); do
-  [ -f "$f" ] || continue
   if ! head -3 "$f" | grep -q 'SPDX-License-Identifier: MIT'; then
     echo "format: $f does not begin with its licence"
     bad=1

@@ -1,40 +1,62 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# setup.sh: installs the Debian packages that are missing (as root), or prints
-# the line that does. Usage: setup.sh build|check|bench|fuzz
+# setup.sh: installs the packages that are missing (as root), or prints the line
+# that does, on Debian and Ubuntu. Usage: setup.sh build|check|bench|fuzz|deb
 set -eu
 build="gcc g++ make pkgconf libtbb-dev libglib2.0-dev libjson-glib-dev \
   libopenblas-dev libhwloc-dev"
-# The last two are text to search: 300 MB for 12 MB of download.
-check="$build libcunit1-dev clang-format spin grep util-linux \
-  libboost1.74-dev cppreference-doc-en-html"
+check="$build libcunit1-dev spin grep util-linux cmake groff-base"
 bench="$build libstarpu-dev ripgrep"
 fuzz="$build libcunit1-dev clang"
+deb="$build build-essential debhelper dpkg-dev fakeroot lintian"
 
+# Installed where the distribution has them: the version of clang-format that
+# .clang-format is written for, and text to search, 300 MB for 12 MB of
+# download; without them the layout is not checked, and text is generated.
+useful=
 case "${1:-}" in
   build) wanted=$build ;;
-  check) wanted=$check ;;
+  check) wanted=$check
+         useful="clang-format-14 libboost-dev cppreference-doc-en-html" ;;
   bench) wanted=$bench ;;
   fuzz) wanted=$fuzz ;;
-  *) echo "usage: $0 build|check|bench|fuzz" >&2; exit 2 ;;
+  deb) wanted=$deb ;;
+  *) echo "usage: $0 build|check|bench|fuzz|deb" >&2; exit 2 ;;
 esac
 if ! command -v dpkg-query >/dev/null 2>&1; then
   echo "setup: no Debian here; needed are: $wanted" >&2
   exit 0
 fi
-missing=
-for p in $wanted; do
-  status=$(dpkg-query -W -f '${Status}' "$p" 2>/dev/null || true)
-  case "$status" in *" installed") ;; *) missing="$missing $p" ;; esac
-done
-[ -n "$missing" ] || exit 0
-line="apt-get install -y --no-install-recommends$missing"
-if [ "$(id -u)" -ne 0 ]; then
-  echo "setup: packages are missing; install them with" >&2
-  echo "  sudo $line" >&2
-  exit 1
-fi
-echo "setup: $line"
+there() {
+  case "$(dpkg-query -W -f '${Status}' "$1" 2>/dev/null || true)" in
+    *" installed") ;;
+    *) false ;;
+  esac
+}
+known() { apt-cache show "$1" 2>/dev/null | grep -q '^Package:'; }
+lacking() { for p; do there "$p" || echo "$p"; done | tr '\n' ' '; }
+root=$(id -u)
 export DEBIAN_FRONTEND=noninteractive
-apt-get update -qq
-$line -qq >/dev/null
+install="apt-get install -y --no-install-recommends"
+
+# shellcheck disable=SC2086
+missing=$(lacking $wanted)
+if [ -n "$missing" ] && [ "$root" -ne 0 ]; then
+  echo "setup: packages are missing; install them with" >&2
+  echo "  sudo $install $missing" >&2
+  exit 1
+elif [ -n "$missing" ]; then
+  echo "setup: $install $missing"
+  apt-get update -qq
+  # shellcheck disable=SC2086
+  $install $missing -qq >/dev/null
+fi
+[ "$root" -eq 0 ] || exit 0
+more=
+# shellcheck disable=SC2086
+for p in $(lacking $useful); do if known "$p"; then more="$more $p"; fi; done
+[ -n "$more" ] || exit 0
+echo "setup: $install$more"
+# shellcheck disable=SC2086
+{ apt-get update -qq && $install $more -qq >/dev/null; } ||
+  echo "setup: done without$more" >&2

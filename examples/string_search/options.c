@@ -200,8 +200,7 @@ options_parse (Options *o, int argc, char **argv)
         }
       if (c == VERSION)
         {
-          printf (NAME " (hass) %d.%d\n", HASS_VERSION_MAJOR,
-                  HASS_VERSION_MINOR);
+          printf (NAME " (hass) %s\n", hass_version ());
           return OPTIONS_SHOWN;
         }
       if (c != -1)

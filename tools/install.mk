@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+# install.mk: what an installation consists of; `make install`, `uninstall`,
+# `dist` and `deb`. Included by the Makefile.
+#
+#   DESTDIR=DIR         is put before every path
+#   PREFIX=/usr/local   where it will lie
+#   LIBDIR=lib          below PREFIX; lib/x86_64-linux-gnu on Debian
+
+PREFIX ?= /usr/local
+LIBDIR ?= lib
+DOCS := share/doc/hass
+
+# Each file as HOW:FOLDER:FILE, the folder below PREFIX. HOW is a word that
+# tools/install.sh knows. Uninstalling goes through the same list.
+into = $(foreach f,$(3),$(1):$(strip $(2)):$(f))
+example_folders := $(patsubst %/,%,$(wildcard examples/*/))
+INSTALLED := \
+	$(call into,program,bin,$(TOOL_BIN)) \
+	$(call into,file,include/hass,$(PUBLIC)) \
+	$(call into,file,$(LIBDIR),$(LIB) $(SHARED)) \
+	$(call into,link,$(LIBDIR),$(SONAME)=$(notdir $(SHARED)) \
+	  libhass.so=$(SONAME)) \
+	$(call into,fill,$(LIBDIR)/pkgconfig,tools/hass.pc.in) \
+	$(call into,fill,$(LIBDIR)/cmake/hass,$(wildcard tools/hass*.cmake.in)) \
+	$(call into,file,share/man/man1,$(TOOLS:%=doc/man/%.1)) \
+	$(call into,file,share/man/man7,doc/man/hass.7) \
+	$(call into,file,share/hass/platforms,$(wildcard doc/platforms/*)) \
+	$(call into,file,share/hass/workloads,$(wildcard doc/workloads/*)) \
+	$(call into,guide,$(DOCS),$(wildcard doc/*.md)) \
+	$(call into,guide,$(DOCS)/results,$(wildcard doc/results/*.md)) \
+	$(call into,file,$(DOCS)/pictures,$(wildcard doc/pictures/*)) \
+	$(foreach d,h100 h200 papers records,$(call into,file,$(DOCS)/results/$(d),\
+	  $(wildcard doc/results/$(d)/*))) \
+	$(foreach d,examples $(example_folders),$(call into,file,\
+	  $(DOCS)/$(d),$(wildcard $(addprefix $(d)/,*.c *.h *.cu *.txt Makefile))))
+
+# What @NAME@ in a template becomes.
+FILLED = VERSION='$(VERSION)' PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' \
+	WITH_CUDA='$(or $(WITH_CUDA),no)' SHARED='$(notdir $(SHARED))' \
+	SONAME='$(SONAME)' CUDA_LIBS='$(if $(WITH_CUDA),$(CUDA_RUNTIME))'
+
+# install-files installs what has been built already, and builds nothing.
+.PHONY: install install-files uninstall
+install: lib $(TOOL_BIN)
+	$(Q)$(MAKE) --no-print-directory install-files
+install-files uninstall:
+	$(Q)printf '%s\n' $(INSTALLED) | $(FILLED) tools/install.sh \
+	  $(patsubst %-files,%,$@) $(DESTDIR)$(PREFIX)
+
+# A tarball that builds without git; SOURCE_DATE_EPOCH dates its files.
+NAME := hass-$(VERSION)
+.PHONY: dist
+dist:
+	$(Q)mkdir -p $(BUILD)
+	$(Q)tools/list-files.sh | tar -cz -f $(BUILD)/$(NAME).tar.gz -T - \
+	  --sort=name --owner=0 --group=0 --numeric-owner \
+	  $(SOURCE_DATE_EPOCH:%=--mtime=@%) --transform='s,^,$(NAME)/,'
+	@echo $(BUILD)/$(NAME).tar.gz
+
+# Debian packages, of that tarball alone; without CUDA, as in Debian itself.
+.PHONY: deb
+deb: dist
+	$(if $(SYSROOT),,$(Q)tools/setup.sh deb)
+	$(Q)rm -rf $(BUILD)/deb && mkdir -p $(BUILD)/deb
+	$(Q)cp $(BUILD)/$(NAME).tar.gz $(BUILD)/deb/hass_$(VERSION).orig.tar.gz
+	$(Q)tar -xf $(BUILD)/$(NAME).tar.gz -C $(BUILD)/deb
+	$(Q)cd $(BUILD)/deb/$(NAME) && dpkg-buildpackage -us -uc
+	$(Q)cd $(BUILD)/deb && lintian --fail-on error *.changes
+	@ls $(BUILD)/deb/*.deb
