@@ -37,6 +37,7 @@ override PKG_CONFIG := PKG_CONFIG_SYSROOT_DIR=$(ROOT) \
 	PKG_CONFIG_LIBDIR=$(L)/pkgconfig:$(L)/openblas-pthread/pkgconfig \
 	$(PKG_CONFIG)
 export LD_LIBRARY_PATH := $(L):$(ROOT)/lib/$(TRIPLET):$(L)/openblas-pthread
+SYS_CPPFLAGS := -isystem $(ROOT)/usr/include/$(TRIPLET)
 SYS_LDFLAGS := -L$(L) -L$(ROOT)/lib/$(TRIPLET) \
 	-Wl,-rpath-link,$(L):$(ROOT)/lib/$(TRIPLET)
 endif
@@ -92,7 +93,7 @@ WARN_GCC := -Wshadow=local -Wvla-larger-than=65536
 WARN := -Wall -Wextra $(if $(shell $(CC) -Werror $(WARN_GCC) -fsyntax-only \
 	-xc /dev/null 2>&1),,$(WARN_GCC))
 CPPFLAGS_ALL := -I$(BUILD)/include -I. -Ipool -Isched -D_GNU_SOURCE \
-	-DG_LOG_DOMAIN='"hass"' $(PKG_CFLAGS) $(CPPFLAGS)
+	-DG_LOG_DOMAIN='"hass"' $(PKG_CFLAGS) $(SYS_CPPFLAGS) $(CPPFLAGS)
 CFLAGS_ALL := -std=gnu11 $(OPT) $(WARN) -Wstrict-prototypes \
 	-Wmissing-prototypes -fPIC -pthread $(SAN_FLAGS) $(CFLAGS)
 CXXFLAGS_ALL := -std=c++17 $(OPT) $(WARN) -fPIC -pthread $(SAN_FLAGS) \
