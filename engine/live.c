@@ -35,6 +35,7 @@
 #include "record.h"
 
 #include "pool/fence.h"
+#include "pool/pause.h"
 
 #include <time.h>
 
@@ -55,14 +56,6 @@ hass_live_now (HassJob *job)
   (void)job;
   clock_gettime (CLOCK_MONOTONIC, &t);
   return (gint64)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-static void
-pause_cpu (void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause ();
-#endif
 }
 
 /* -- 2. Cores that come and go ------------------------------------------ */
@@ -289,7 +282,7 @@ work_or_spin (HassJob *job, HassWorker *worker, gboolean *first)
          leaving. */
       last_look = now - since > SPIN_NS;
       for (int i = 0; i < pause; i++)
-        pause_cpu ();
+        hass_pause ();
       pause = MIN (2 * pause, MOST_PAUSE);
     }
   return FALSE;
