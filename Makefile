@@ -29,14 +29,17 @@ endif
 
 ifdef SYSROOT
 ROOT := $(abspath $(SYSROOT))
-L := $(ROOT)/usr/lib/x86_64-linux-gnu
+# As Debian names it, which clang does not.
+TRIPLET := $(subst -pc-,-,$(shell $(CC) -dumpmachine))
+L := $(ROOT)/usr/lib/$(TRIPLET)
 # On the command line, because GNU make 4.3 exports nothing to $(shell).
 override PKG_CONFIG := PKG_CONFIG_SYSROOT_DIR=$(ROOT) \
 	PKG_CONFIG_LIBDIR=$(L)/pkgconfig:$(L)/openblas-pthread/pkgconfig \
 	$(PKG_CONFIG)
-export LD_LIBRARY_PATH := $(L):$(ROOT)/lib/x86_64-linux-gnu:$(L)/openblas-pthread
-SYS_LDFLAGS := -L$(L) -L$(ROOT)/lib/x86_64-linux-gnu \
-	-Wl,-rpath-link,$(L):$(ROOT)/lib/x86_64-linux-gnu
+export LD_LIBRARY_PATH := $(L):$(ROOT)/lib/$(TRIPLET):$(L)/openblas-pthread
+SYS_CPPFLAGS := -isystem $(ROOT)/usr/include/$(TRIPLET)
+SYS_LDFLAGS := -L$(L) -L$(ROOT)/lib/$(TRIPLET) \
+	-Wl,-rpath-link,$(L):$(ROOT)/lib/$(TRIPLET)
 endif
 
 PACKAGES := glib-2.0 gio-2.0 json-glib-1.0 tbb hwloc
@@ -86,9 +89,12 @@ endif
 
 OPT ?= -O2 -g
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
-WARN := -Wall -Wextra -Wshadow=local -Wvla-larger-than=65536
+# The second line is gcc's alone.
+WARN_GCC := -Wshadow=local -Wvla-larger-than=65536
+WARN := -Wall -Wextra $(if $(shell $(CC) -Werror $(WARN_GCC) -fsyntax-only \
+	-xc /dev/null 2>&1),,$(WARN_GCC))
 CPPFLAGS_ALL := -I$(BUILD)/include -I. -Ipool -Isched -D_GNU_SOURCE \
-	-DG_LOG_DOMAIN='"hass"' $(PKG_CFLAGS) $(CPPFLAGS)
+	-DG_LOG_DOMAIN='"hass"' $(PKG_CFLAGS) $(SYS_CPPFLAGS) $(CPPFLAGS)
 CFLAGS_ALL := -std=gnu11 $(OPT) $(WARN) -Wstrict-prototypes \
 	-Wmissing-prototypes -fPIC -pthread $(SAN_FLAGS) $(CFLAGS)
 CXXFLAGS_ALL := -std=c++17 $(OPT) $(WARN) -fPIC -pthread $(SAN_FLAGS) \
@@ -269,7 +275,7 @@ FUZZ_PARTS := $(filter-out %/main.o,$(call objects_of,tools/hass-sim) \
 .PHONY: fuzz fuzz-programs
 fuzz:
 	$(Q)command -v clang++ >/dev/null || { echo 'make fuzz: clang is missing;' \
-	  'tools/setup.sh fuzz installs it' >&2; exit 1; }
+	  'tools/setup.sh clang installs it' >&2; exit 1; }
 	$(Q)$(MAKE) --no-print-directory BUILD=build/fuzz CC=clang CXX=clang++ \
 	  CUDA=no WARN=-w CPPFLAGS='$(CPPFLAGS) -DHASS_FUZZ' \
 	  CFLAGS='$(CFLAGS) -fno-sanitize-recover=all' \
@@ -306,7 +312,8 @@ BENCH_BIN := $(addprefix $(BUILD)/bench/,overhead efficiency memory startup \
 	virtual decision)
 BENCH_WITH_PEERS := $(addprefix $(BUILD)/bench/,overhead efficiency startup)
 BENCH_PEERS := peers peer_hass peer_threads peer_glib peer_tbb
-ifneq ($(filter bench-main bench-programs $(BENCH_BIN),$(MAKECMDGOALS)),)
+ifneq ($(filter bench-main bench-programs everything $(BENCH_BIN),\
+	$(MAKECMDGOALS)),)
 ifeq ($(shell $(PKG_CONFIG) --exists starpu-1.3 2>/dev/null && echo yes),yes)
 BENCH_PEERS += peer_starpu
 BENCH_DEFS += -DBENCH_STARPU
@@ -415,8 +422,8 @@ bench-main: bench-programs $(BUILD)/bin/string_search
 # -- The two commands -------------------------------------------------------
 
 # What is missing is installed first; make then starts anew, to find it.
-.PHONY: setup-build setup-check setup-bench
-setup-build setup-check setup-bench: setup-%:
+.PHONY: setup-build setup-check setup-bench setup-clang
+setup-build setup-check setup-bench setup-clang: setup-%:
 	$(if $(SYSROOT),,$(Q)tools/setup.sh $*)
 
 .PHONY: run run-main
@@ -450,6 +457,23 @@ SEED ?= 1
 soak: tests
 	$(Q)TEST_FARMS=$(FARMS) TEST_SEED=$(SEED) $(TESTS) --suite storm
 
+# Everything is built with clang, too, where a warning is an error; then the
+# suites run whose answers depend on the code that a compiler makes: atomics,
+# vectors, floating point.
+CLANG ?= clang
+CLANG_SUITES := unit_range round load_pool result_pool event live contract \
+	copy_crew stream_copy matcher line_scan matrix_multiply monte_carlo \
+	monte_carlo_program examples
+.PHONY: check-clang check-clang-main everything
+everything: all tests bench-programs bench-apps bench-figures gpu-bench \
+	$(BUILD)/bench/papers/papers
+check-clang: setup-clang
+	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/clang CC='$(CLANG)' \
+	  CXX='$(CLANG)++' CFLAGS='$(CFLAGS) -Werror' \
+	  CXXFLAGS='$(CXXFLAGS) -Werror' everything check-clang-main
+check-clang-main: everything
+	$(Q)TEST_BUILD=$(abspath $(BUILD)) $(TESTS) $(CLANG_SUITES:%=--suite %)
+
 # On a machine with GPUs: their tests, plain and under compute-sanitizer. The
 # faults are errors to a sanitizer, so they run plain.
 GPU_SUITES := gpu gpu_monte_carlo gpu_person_query gpu_string_search
@@ -462,6 +486,7 @@ check-gpu: all tests
 help:
 	@echo 'make run     searches real text with the devices there are'
 	@echo 'make check   passes every test (SAN=address,undefined | SAN=thread)'
+	@echo 'make check-clang  builds all with clang and passes some tests'
 	@echo 'make check-gpu  the GPU tests, also under compute-sanitizer'
 	@echo 'make fuzz SECONDS=60 TARGETS=platform,trace  fuzzes what reads files'
 	@echo 'make soak    runs FARMS=1000000 farms on GPUs that fail (SEED=n)'

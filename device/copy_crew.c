@@ -20,6 +20,7 @@
 #include <time.h>
 
 #include "cpu_pool.h"
+#include "pool/pause.h"
 #include "urgent-private.h"
 
 #define MOST_HELPERS 7
@@ -142,10 +143,8 @@ helper (void *self)
         {
           if (help (NULL))
             since = now_ns ();
-#if defined(__x86_64__) || defined(__i386__)
           for (int i = 0; i < 32; i++)
-            __builtin_ia32_pause ();
-#endif
+            hass_pause ();
         }
       sleep_until_woken (self);
     }

@@ -26,8 +26,8 @@ hass_event_clear (HassEvent *event)
 }
 
 /* Announces a sleeper. After it the caller looks once more, then either
-   waits with what this returned or cancels. Sequentially consistent, as in
-   notify: either the sleeper sees the change or the notifier the sleeper. */
+   waits with what this returned or cancels. Both pair with the accesses in
+   notify: see event.h, 1. */
 guint64
 hass_event_prepare (HassEvent *event)
 {
@@ -38,7 +38,18 @@ hass_event_prepare (HassEvent *event)
 void
 hass_event_cancel (HassEvent *event)
 {
+  /* Relaxed: a notifier that still sees this sleeper takes the lock for
+     nothing. */
   atomic_fetch_sub_explicit (&event->sleepers, 1, memory_order_relaxed);
+}
+
+/* For a thread that has counted itself, with seq_cst, where notifiers look
+   after notify: it sees the change that it looks for next, or the notifier
+   sees the count. */
+void
+hass_event_look (HassEvent *event)
+{
+  atomic_load_explicit (&event->epoch, memory_order_seq_cst);
 }
 
 /* Sleeps until notified after prepare, at most timeout_ns (< 0: for ever). */
@@ -55,6 +66,7 @@ hass_event_wait (HassEvent *event, guint64 epoch, gint64 timeout_ns)
     }
   pthread_mutex_lock (&event->lock);
   int rc = 0;
+  /* Relaxed: the lock orders it behind a notifier that saw this sleeper. */
   while (rc == 0
          && atomic_load_explicit (&event->epoch, memory_order_relaxed) == epoch)
     rc = timeout_ns < 0
@@ -68,8 +80,8 @@ hass_event_wait (HassEvent *event, guint64 epoch, gint64 timeout_ns)
 void
 hass_event_notify (HassEvent *event)
 {
-  /* The read-modify-write orders the caller's change before the look at
-     sleepers; see prepare. */
+  /* The release hands the caller's change to the sleepers that read the epoch
+     after this; the look at sleepers may not overtake it: see event.h, 1. */
   atomic_fetch_add_explicit (&event->epoch, 1, memory_order_seq_cst);
   if (atomic_load_explicit (&event->sleepers, memory_order_seq_cst) == 0)
     return;

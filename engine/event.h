@@ -5,6 +5,20 @@
    what it waits for, and sleeps only while the epoch stays; a notifier
    moves the epoch and takes the lock only if somebody sleeps.
 
+   Why no wake-up is lost, on any core that keeps C11's promises: the counts
+   and the epoch are accessed with seq_cst, so these accesses have one order.
+   1. A notifier makes its change, raises the epoch (a release), and reads a
+      count. A sleeper counts itself, reads the epoch (an acquire), and looks
+      for the change.
+   2. If the notifier has read the count without the sleeper, that was before
+      the sleeper counted itself; then the epoch was raised before the sleeper
+      read it, so the sleeper acquires the change and sees it.
+   3. Else the notifier broadcasts under the lock. A sleeper that is not yet
+      in the condition variable finds the epoch raised when it has the lock,
+      as the notifier had raised it before it took that.
+   With anything weaker in 1 both may miss the other; tests/model/weak.pml
+   has each case, event.pml the rest.
+
    Thread safety: any thread. */
 #ifndef HASS_EVENT_H
 #define HASS_EVENT_H
@@ -26,6 +40,7 @@ void hass_event_clear (HassEvent *event);
 guint64 hass_event_prepare (HassEvent *event);
 void hass_event_cancel (HassEvent *event);
 void hass_event_wait (HassEvent *event, guint64 epoch, gint64 timeout_ns);
+void hass_event_look (HassEvent *event);
 void hass_event_notify (HassEvent *event);
 
 #endif

@@ -26,8 +26,9 @@
    generator publishes, then looks at the count (pool/fence.h). That fence
    interrupts every core, one such fence after the other, which on 32 cores
    takes 0.6 ms if all leave at once. When the generator has returned they do
-   without: all other news comes through hass_live_changed, whose look at the
-   count follows a read-modify-write as the core's look at the news does.
+   without: all other news comes through hass_live_changed, which raises the
+   event's epoch before it looks at the count, and the core reads the epoch
+   before it looks for news (engine/event.h).
 
    Thread safety: hass_live_run may be called by several threads, each for a
    farm of its own. */
@@ -35,6 +36,7 @@
 #include "record.h"
 
 #include "pool/fence.h"
+#include "pool/pause.h"
 
 #include <time.h>
 
@@ -55,14 +57,6 @@ hass_live_now (HassJob *job)
   (void)job;
   clock_gettime (CLOCK_MONOTONIC, &t);
   return (gint64)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-static void
-pause_cpu (void)
-{
-#if defined(__x86_64__) || defined(__i386__)
-  __builtin_ia32_pause ();
-#endif
 }
 
 /* -- 2. Cores that come and go ------------------------------------------ */
@@ -289,7 +283,7 @@ work_or_spin (HassJob *job, HassWorker *worker, gboolean *first)
          leaving. */
       last_look = now - since > SPIN_NS;
       for (int i = 0; i < pause; i++)
-        pause_cpu ();
+        hass_pause ();
       pause = MIN (2 * pause, MOST_PAUSE);
     }
   return FALSE;
@@ -352,6 +346,7 @@ core_task (gpointer data)
       atomic_fetch_sub_explicit (&live->inside, 1, memory_order_seq_cst);
       if (!atomic_load_explicit (&job->generated, memory_order_seq_cst))
         hass_fence_heavy ();
+      hass_event_look (&job->event);
       /* A change that came when this core did not look any more, but was not
          counted out either, let nobody in: look once more. */
       if (may_have_work (job))

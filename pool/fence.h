@@ -8,7 +8,10 @@
    is membarrier(2), which fences every thread of the process, and the
    generator's is for the compiler alone. Where the kernel has no membarrier,
    hass_fence_is_light is FALSE and the generator's store must be
-   sequentially consistent.
+   sequentially consistent, as the core's count and the look of either are.
+   The barrier finds each thread at a point of its program: a generator that
+   has looked before it has published too, so the core sees the load; one that
+   has not will see that the core has left (tests/model/weak.pml, 1).
 
    Thread safety: any thread. */
 #ifndef HASS_FENCE_H

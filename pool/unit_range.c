@@ -15,8 +15,11 @@ hass_unit_range_take_front (HassUnitRange *range, guint32 k)
       guint32 n = MIN (k, tail - head);
       if (n == 0)
         return (HassExtent){ head, 0 };
-      /* Acquire pairs with the release in set and give_back; release hands
-         the rest of the range on to the next taker. */
+      /* Acquire pairs with the release in set and give_back: what was written
+         about the units is seen, also where other takers came between, whose
+         read-modify-writes hand the release on. Release pairs with the
+         acquire in seize: what this thread has read of the order before, the
+         thread that seizes may overwrite. */
       if (atomic_compare_exchange_weak_explicit (
               &range->word, &word, hass_unit_range_pack (head + n, tail),
               memory_order_acq_rel, memory_order_relaxed))
@@ -35,6 +38,7 @@ hass_unit_range_take_back (HassUnitRange *range, guint32 k)
       guint32 n = MIN (k, tail - head);
       if (n == 0)
         return (HassExtent){ tail, 0 };
+      /* As in take_front. */
       if (atomic_compare_exchange_weak_explicit (
               &range->word, &word, hass_unit_range_pack (head, tail - n),
               memory_order_acq_rel, memory_order_relaxed))
@@ -46,9 +50,10 @@ hass_unit_range_take_back (HassUnitRange *range, guint32 k)
 HassExtent
 hass_unit_range_seize (HassUnitRange *range)
 {
-  /* Acquire pairs with the release in set and give_back. */
+  /* Acquire pairs with the release in set, give_back and the takes. No
+     release: a seized range hands nothing out before the next set. */
   guint64 word = atomic_exchange_explicit (&range->word, HASS_UNIT_RANGE_SEIZED,
-                                           memory_order_acq_rel);
+                                           memory_order_acquire);
   guint32 head = (guint32)word, tail = (guint32)(word >> 32);
   return (HassExtent){ head, tail - head };
 }
@@ -74,6 +79,9 @@ hass_unit_range_give_back (HassUnitRange *range, HassExtent extent)
         wider = hass_unit_range_pack (extent.first, tail);
       else
         return FALSE;
+      /* Release hands what this thread did with the units to the next taker;
+         acquire keeps what was written about the others, which that taker may
+         get from this word. */
       if (atomic_compare_exchange_weak_explicit (&range->word, &word, wider,
                                                  memory_order_acq_rel,
                                                  memory_order_relaxed))

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # setup.sh: installs the packages that are missing (as root), or prints the line
-# that does, on Debian and Ubuntu. Usage: setup.sh build|check|bench|fuzz|deb
+# that does, on Debian and Ubuntu. Usage: setup.sh build|check|bench|clang|deb
 set -eu
 build="gcc g++ make pkgconf libtbb-dev libglib2.0-dev libjson-glib-dev \
   libopenblas-dev libhwloc-dev"
 check="$build libcunit1-dev spin grep util-linux cmake groff-base"
 bench="$build libstarpu-dev ripgrep"
-fuzz="$build libcunit1-dev clang"
+clang="$build libcunit1-dev clang"
 deb="$build build-essential debhelper dpkg-dev fakeroot lintian"
 
 # Installed where the distribution has them: the version of clang-format that
@@ -19,9 +19,9 @@ case "${1:-}" in
   check) wanted=$check
          useful="clang-format-14 libboost-dev cppreference-doc-en-html" ;;
   bench) wanted=$bench ;;
-  fuzz) wanted=$fuzz ;;
+  clang) wanted=$clang ;;
   deb) wanted=$deb ;;
-  *) echo "usage: $0 build|check|bench|fuzz|deb" >&2; exit 2 ;;
+  *) echo "usage: $0 build|check|bench|clang|deb" >&2; exit 2 ;;
 esac
 if ! command -v dpkg-query >/dev/null 2>&1; then
   echo "setup: no Debian here; needed are: $wanted" >&2

@@ -210,7 +210,7 @@ figures_run (const FiguresMachine *m, const FiguresFarm *kind,
   o->rounds = rounds;
   o->round_ms = g_new0 (double, rounds);
   o->parts = g_new0 (double, (gsize)rounds *FIGURES_MOST_DEVICES);
-  g_autofree HassLoad *loads
+  HassLoad *loads
       = figures_work_farm (m->work, kind, rounds, m->n_gpus > 0, &farm);
   watch (strategy, o);
   farm.run.strategy = spec;
@@ -227,6 +227,7 @@ figures_run (const FiguresMachine *m, const FiguresFarm *kind,
   check (m, kind, strategy, rounds, report);
   o->total_ms = report->makespan_s * 1e3;
   o->gathered = gathered (report);
+  g_free (loads);
   return o;
 }
 

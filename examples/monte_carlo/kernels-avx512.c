@@ -6,8 +6,14 @@
 #  include <immintrin.h>
 #  include <string.h>
 /* For all functions from here on, those of sample.h too. */
-#  pragma GCC target(                                                          \
-      "avx512f,avx512dq,avx512vl,avx512bw,prefer-vector-width=512")
+#  ifdef __clang__
+#    pragma clang attribute push(                                              \
+        __attribute__((target("avx512f,avx512dq,avx512vl,avx512bw"))),         \
+        apply_to = function)
+#  else
+#    pragma GCC target(                                                        \
+        "avx512f,avx512dq,avx512vl,avx512bw,prefer-vector-width=512")
+#  endif
 #  include "kernels.h"
 
 #  define KERNELS monte_carlo_avx512
@@ -15,4 +21,7 @@
 #  define VECTOR_BYTES 64
 #  define MULTIPLY(a, b) ((Vector)_mm512_mul_epu32 ((__m512i)(a), (__m512i)(b)))
 #  include "kernels-private.h"
+#  ifdef __clang__
+#    pragma clang attribute pop
+#  endif
 #endif

@@ -14,6 +14,9 @@ is_supported (const McKernels *kernels)
            && __builtin_cpu_supports ("avx512bw");
   if (kernels == &monte_carlo_avx2)
     return __builtin_cpu_supports ("avx2");
+#elif defined(__aarch64__)
+  if (kernels == &monte_carlo_neon)
+    return TRUE;
 #endif
   return kernels == &monte_carlo_scalar;
 }
@@ -25,6 +28,8 @@ monte_carlo_kernels (guint i)
 #ifdef __x86_64__
     &monte_carlo_avx512,
     &monte_carlo_avx2,
+#elif defined(__aarch64__)
+    &monte_carlo_neon,
 #endif
     &monte_carlo_scalar,
   };

@@ -28,6 +28,8 @@ extern const McKernels monte_carlo_scalar;
 #ifdef __x86_64__
 extern const McKernels monte_carlo_avx2;
 extern const McKernels monte_carlo_avx512;
+#elif defined(__aarch64__)
+extern const McKernels monte_carlo_neon;
 #endif
 
 /* The @i-th kernels that this machine can run, the fastest first; NULL past

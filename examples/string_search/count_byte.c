@@ -43,21 +43,39 @@ count_avx2 (const guint8 *begin, const guint8 *end, guint8 byte)
     n += *begin == byte;
   return n;
 }
+#elif defined(__aarch64__)
+#  include <arm_neon.h>
+
+static gsize
+count_neon (const guint8 *begin, const guint8 *end, guint8 byte)
+{
+  const uint8x16_t wanted = vdupq_n_u8 (byte);
+  gsize n = 0;
+
+  while (end - begin >= 16)
+    {
+      /* A lane of `counts` holds 255 at most.  */
+      const guint8 *pause = begin + 16 * MIN ((end - begin) / 16, 255);
+      uint8x16_t counts = vdupq_n_u8 (0);
+
+      for (; begin < pause; begin += 16)
+        counts = vsubq_u8 (counts, vceqq_u8 (vld1q_u8 (begin), wanted));
+      n += vaddlvq_u8 (counts);
+    }
+  for (; begin < end; begin++)
+    n += *begin == byte;
+  return n;
+}
 #endif
 
-gsize
-count_byte (const guint8 *begin, const guint8 *end, guint8 byte)
+#ifndef __aarch64__
+static gsize
+count_words (const guint8 *begin, const guint8 *end, guint8 byte)
 {
   const guint64 ones = G_GUINT64_CONSTANT (0x0101010101010101);
   const guint64 low = ones * 0x7f;
   gsize n = 0;
 
-#if defined(__x86_64__)
-  if (__builtin_cpu_supports ("avx512bw"))
-    return count_avx512 (begin, end, byte);
-  if (__builtin_cpu_supports ("avx2"))
-    return count_avx2 (begin, end, byte);
-#endif
   for (; end - begin >= 8; begin += 8)
     {
       guint64 x;
@@ -72,4 +90,21 @@ count_byte (const guint8 *begin, const guint8 *end, guint8 byte)
   for (; begin < end; begin++)
     n += *begin == byte;
   return n;
+}
+#endif
+
+gsize
+count_byte (const guint8 *begin, const guint8 *end, guint8 byte)
+{
+#if defined(__aarch64__)
+  return count_neon (begin, end, byte);
+#else
+#  if defined(__x86_64__)
+  if (__builtin_cpu_supports ("avx512bw"))
+    return count_avx512 (begin, end, byte);
+  if (__builtin_cpu_supports ("avx2"))
+    return count_avx2 (begin, end, byte);
+#  endif
+  return count_words (begin, end, byte);
+#endif
 }

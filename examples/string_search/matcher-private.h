@@ -136,6 +136,12 @@ const guint8 *teddy_find_avx2 (const Matcher *matcher, const guint8 *begin,
                                const guint8 *end, gsize *match_length);
 const guint8 *teddy_find_avx512 (const Matcher *matcher, const guint8 *begin,
                                  const guint8 *end, gsize *match_length);
+#elif defined(__aarch64__)
+#  define HAVE_NEON_KERNELS 1
+const guint8 *pair_find_neon (const Matcher *matcher, const guint8 *begin,
+                              const guint8 *end, gsize *match_length);
+const guint8 *teddy_find_neon (const Matcher *matcher, const guint8 *begin,
+                               const guint8 *end, gsize *match_length);
 #endif
 const guint8 *teddy_find_scalar (const Matcher *matcher, const guint8 *begin,
                                  const guint8 *end, gsize *match_length);

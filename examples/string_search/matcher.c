@@ -34,6 +34,10 @@ matcher_kernel_available (MatcherKernel kernel)
       return __builtin_cpu_supports ("avx512bw")
              && matcher_kernel_available (MATCHER_KERNEL_AVX2);
 #endif
+#ifdef HAVE_NEON_KERNELS
+    case MATCHER_KERNEL_NEON:
+      return TRUE;
+#endif
     default:
       return FALSE;
     }
@@ -42,7 +46,7 @@ matcher_kernel_available (MatcherKernel kernel)
 static MatcherKernel
 best_kernel (void)
 {
-  MatcherKernel kernel = MATCHER_KERNEL_AVX512;
+  MatcherKernel kernel = MATCHER_KERNEL_NEON;
 
   while (!matcher_kernel_available (kernel))
     kernel--;
@@ -76,6 +80,10 @@ find_func (MatcherStrategy strategy, MatcherKernel kernel)
       return pair ? pair_find_avx2 : teddy_find_avx2;
     case MATCHER_KERNEL_AVX512:
       return pair ? pair_find_avx512 : teddy_find_avx512;
+#endif
+#ifdef HAVE_NEON_KERNELS
+    case MATCHER_KERNEL_NEON:
+      return pair ? pair_find_neon : teddy_find_neon;
 #endif
     default:
       return pair ? pair_find_scalar : teddy_find_scalar;

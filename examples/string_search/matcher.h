@@ -29,7 +29,8 @@ typedef enum
   MATCHER_KERNEL_SCALAR,
   MATCHER_KERNEL_SSE, /* SSE2 for one literal, SSSE3 for several */
   MATCHER_KERNEL_AVX2,
-  MATCHER_KERNEL_AVX512 /* AVX-512BW */
+  MATCHER_KERNEL_AVX512, /* AVX-512BW */
+  MATCHER_KERNEL_NEON    /* of aarch64 */
 } MatcherKernel;
 
 typedef enum

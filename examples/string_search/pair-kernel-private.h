@@ -16,7 +16,7 @@ pair_verify (const Matcher *matcher, const guint8 *begin, const guint8 *p,
 {
   for (; lanes != 0; lanes &= lanes - 1)
     {
-      const guint8 *at = p + __builtin_ctzll (lanes);
+      const guint8 *at = p + first_lane (lanes);
       gsize length = pair_match (matcher, begin, &at, end);
 
       if (length > 0)

@@ -1,15 +1,47 @@
 /* SPDX-License-Identifier: MIT */
-/* One vocabulary over three widths of x86 vectors, for the kernel templates.
+/* One vocabulary over three widths of x86 vectors, and over those of aarch64,
+   for the kernel templates.
    Thread safety: no state.
 
-   A file that includes this defines SIMD_WIDTH as 16, 32 or 64 first.  It
-   then has SIMD_FUNC (a function compiled for that width), SIMD_NAME (name
-   with its suffix), Vec, and the operations below.  A Hits says which lanes
-   of a vector passed a test.  */
+   A file that includes this defines SIMD_WIDTH as 16, 32 or 64 first (16 on
+   aarch64).  It then has SIMD_FUNC (a function compiled for that width),
+   SIMD_NAME (name with its suffix), Vec, and the operations below.  A Hits
+   says which lanes of a vector passed a test, the Lanes of it have one bit
+   for each that did: of lane i, bit i * LANE_BITS.  */
 
-#include <immintrin.h>
+#ifdef __aarch64__
+#  include <arm_neon.h>
+#else
+#  include <immintrin.h>
+#endif
 
-#if SIMD_WIDTH == 16
+#if defined(__aarch64__) && SIMD_WIDTH == 16
+
+#  define SIMD_TARGET
+#  define SIMD_NAME(name) name##_neon
+typedef uint8x16_t Vec;
+typedef uint8x16_t Hits;
+typedef guint64 Lanes;
+#  define LANE_BITS 4
+#  define v_load(p) vld1q_u8 (p)
+#  define v_store(p, v) vst1q_u8 ((p), (v))
+#  define v_fill(byte) vdupq_n_u8 (byte)
+#  define v_table(p) v_load (p)
+#  define v_and(a, b) vandq_u8 ((a), (b))
+#  define v_or(a, b) vorrq_u8 ((a), (b))
+#  define v_shuffle(table, x) vqtbl1q_u8 ((table), (x))
+#  define v_shift_4(x) vshrq_n_u8 ((x), 4)
+#  define h_equal(a, b) vceqq_u8 ((a), (b))
+#  define h_nonzero(a) vtstq_u8 ((a), (a))
+#  define h_and(a, b) vandq_u8 ((a), (b))
+#  define h_or(a, b) vorrq_u8 ((a), (b))
+/* There is no movemask: half of each byte is kept, and of that one bit.  */
+#  define h_lanes(h)                                                           \
+    (vget_lane_u64 (                                                           \
+         vreinterpret_u64_u8 (vshrn_n_u16 (vreinterpretq_u16_u8 (h), 4)), 0)   \
+     & G_GUINT64_CONSTANT (0x1111111111111111))
+
+#elif SIMD_WIDTH == 16
 
 #  define SIMD_TARGET __attribute__ ((target ("ssse3")))
 #  define SIMD_NAME(name) name##_sse
@@ -84,6 +116,12 @@ typedef guint64 Lanes;
 #else
 #  error "SIMD_WIDTH must be 16, 32 or 64"
 #endif
+
+#ifndef LANE_BITS
+#  define LANE_BITS 1
+#endif
+/* The first of `lanes`, some of which are set.  */
+#define first_lane(lanes) ((guint)__builtin_ctzll (lanes) / LANE_BITS)
 
 #define SIMD_FUNC SIMD_TARGET
 #define SIMD_INLINE SIMD_TARGET __attribute__ ((always_inline)) static inline

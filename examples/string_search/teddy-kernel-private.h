@@ -50,7 +50,7 @@ teddy_verify (const Matcher *matcher, const guint8 *p, const guint8 *end,
     v_store (buckets[1], r[1]);
   for (; lanes != 0; lanes &= lanes - 1)
     {
-      guint i = (guint)__builtin_ctzll (lanes);
+      guint i = first_lane (lanes);
       guint bits = buckets[0][i];
       gsize length;
 

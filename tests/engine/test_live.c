@@ -266,7 +266,7 @@ none_opened (void)
       CU_ASSERT_EQUAL (counted, any);
       CU_ASSERT_EQUAL (strstr (why, "the first is load 0") != NULL, any);
       CU_ASSERT_EQUAL (r->loads, f.n_loads);
-      CU_ASSERT_EQUAL (r->n_unfinished, any);
+      CU_ASSERT_EQUAL (r->n_unfinished, (guint)any);
       if (any && r->n_unfinished == 1)
         {
           CU_ASSERT_EQUAL (r->unfinished[0].seq, 0);

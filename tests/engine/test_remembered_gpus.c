@@ -242,7 +242,7 @@ expect (const FakePlan *plan, guint n, gboolean asked)
 {
   fake_machine_begin (plan);
   CU_ASSERT_EQUAL (hass_gpus_expected (), n);
-  CU_ASSERT_EQUAL (looks (), asked);
+  CU_ASSERT_EQUAL (looks (), (guint)asked);
   fake_machine_end ();
 }
 

@@ -28,6 +28,16 @@ make_lines (gsize size)
   return text;
 }
 
+/* What grep was seen to do, it did with pages of 4 KiB.  */
+static gboolean
+has_other_pages (void)
+{
+  if (sysconf (_SC_PAGESIZE) == 4096)
+    return FALSE;
+  hass_test_skip ("pages of this machine are not of 4 KiB");
+  return TRUE;
+}
+
 static void
 early_nul (void)
 {
@@ -35,6 +45,8 @@ early_nul (void)
   g_autofree guint8 *text = make_lines (size);
   BinaryHoles holes = { .fd = -1 };
 
+  if (has_other_pages ())
+    return;
   CU_ASSERT_EQUAL (binary_find_limit (-1, text, size, size), BINARY_NEVER);
   text[FIRST_READ - 1] = '\0';
   CU_ASSERT_EQUAL (binary_find_limit (-1, text, size, size), 0);
@@ -50,6 +62,8 @@ late_nul (void)
   g_autofree guint8 *text = make_lines (size);
   BinaryHoles holes = { .fd = -1 };
 
+  if (has_other_pages ())
+    return;
   text[FIRST_READ] = '\0';
   CU_ASSERT_EQUAL (binary_find_limit (-1, text, size, size), 98300);
   text[FIRST_READ] = 'x';
@@ -69,6 +83,8 @@ long_kept_line (void)
   gsize size = 3 * FIRST_READ;
   g_autofree guint8 *text = make_lines (size);
 
+  if (has_other_pages ())
+    return;
   memset (text + 60000, 'x', FIRST_READ - 60000 + 100);
   text[59999] = '\n';
   /* 38304 bytes kept: the second read brings 96 KiB less 9 pages.  */

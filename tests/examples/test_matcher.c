@@ -14,7 +14,7 @@
 
 #include "naive_search.h"
 
-#define N_KERNELS (MATCHER_KERNEL_AVX512 + 1)
+#define N_KERNELS (MATCHER_KERNEL_NEON + 1)
 #define N_STRATEGIES (MATCHER_STRATEGY_AHO_CORASICK + 1)
 
 /* Compares all matches, one after the other and overlapping; returns whether
@@ -132,6 +132,30 @@ static void
 avx512_kernel (void)
 {
   compare_kernel (MATCHER_KERNEL_AVX512);
+}
+
+static void
+neon_kernel (void)
+{
+  compare_kernel (MATCHER_KERNEL_NEON);
+}
+
+/* Not the plain one, which is several times slower.  */
+static void
+best_is_chosen (void)
+{
+  g_autoptr (Matcher) matcher = new_matcher ("needle", FALSE, FALSE, NULL);
+  MatcherKernel wanted = MATCHER_KERNEL_SCALAR;
+
+  for (guint k = 0; k < N_KERNELS; k++)
+    if (matcher_kernel_available ((MatcherKernel)k))
+      wanted = (MatcherKernel)k;
+  CU_ASSERT_EQUAL (matcher_kernel (matcher), wanted);
+#if defined(__aarch64__)
+  CU_ASSERT_EQUAL (wanted, MATCHER_KERNEL_NEON);
+#elif defined(__x86_64__)
+  CU_ASSERT_NOT_EQUAL (wanted, MATCHER_KERNEL_NEON);
+#endif
 }
 
 /* Writes the matches of `text` as "at+length " each.  */
@@ -316,6 +340,8 @@ HASS_TEST_SUITE (
     { "the SSE kernels agree with a naive search", sse_kernel },
     { "the AVX2 kernels agree with a naive search", avx2_kernel },
     { "the AVX-512 kernels agree with a naive search", avx512_kernel },
+    { "the NEON kernels agree with a naive search", neon_kernel },
+    { "the fastest kernels of the machine are chosen", best_is_chosen },
     { "matches do not overlap", overlaps },
     { "the leftmost match wins, then the longest", leftmost_longest },
     { "-i in the C locale folds ASCII letters only", folds_ascii },

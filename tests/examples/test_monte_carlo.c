@@ -263,6 +263,24 @@ kernels_agree (void)
           }
 }
 
+/* The first is the one that farms use. */
+static void
+fastest_first (void)
+{
+#if defined(__aarch64__)
+  CU_ASSERT_STRING_EQUAL (monte_carlo_kernels (0)->name, "neon");
+#elif defined(__x86_64__)
+  const char *wanted = __builtin_cpu_supports ("avx512bw") ? "avx512"
+                       : __builtin_cpu_supports ("avx2")   ? "avx2"
+                                                           : "scalar";
+  CU_ASSERT_STRING_EQUAL (monte_carlo_kernels (0)->name, wanted);
+#endif
+  guint n = 0;
+  while (monte_carlo_kernels (n))
+    n++;
+  CU_ASSERT_STRING_EQUAL (monte_carlo_kernels (n - 1)->name, "scalar");
+}
+
 static void
 device_agrees (void)
 {
@@ -529,6 +547,7 @@ HASS_TEST_SUITE (
     { "sums carry, and hold the most that there can be", sums_hold },
     { "every instruction set gives the bits of the serial loop",
       kernels_agree },
+    { "farms use the fastest instruction set", fastest_first },
     { "what a GPU compiles gives the same bits", device_agrees },
     { "the bits are those of earlier builds", pinned },
     { "any strategy, blocks and cores give the same bits", farms_agree },

@@ -57,4 +57,9 @@ check event passes
 check event fails BROKEN
 check event fails BROKEN_LOCK
 check event fails BROKEN_ORDER
+check weak passes
+for order in NO_BARRIER WEAK_NOTIFY WEAK_COUNT WEAK_LOOK WEAK_CHANGE WEAK_SET \
+    WEAK_TAKE; do
+  check weak fails $order
+done
 exit $status

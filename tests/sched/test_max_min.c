@@ -203,7 +203,7 @@ computes_in_order (void)
         down = down
                && g_array_index (cores, double, i)
                       <= g_array_index (cores, double, i - 1);
-      CU_ASSERT_EQUAL (down, max_min);
+      CU_ASSERT_EQUAL ((guint)down, max_min);
       /* MCT keeps the order of arrival on each device. */
       for (guint i = 0; i < cores->len && !max_min; i++)
         {

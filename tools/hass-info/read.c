@@ -12,6 +12,7 @@
 #include <sched.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "device/cuda-private.h"
 #include "device/topology-private.h"
@@ -22,7 +23,6 @@
 #define TIMES_CACHES 4
 #define PART_OF_MEMORY 8
 #define MOST_PASSES 100000
-#define PAGE ((gsize)4096)
 
 typedef guint64 Line __attribute__ ((vector_size (64), may_alias));
 
@@ -208,7 +208,8 @@ info_measure_read (guint n_threads, const InfoEffort *effort)
 {
   gsize total
       = effort->read_bytes ? effort->read_bytes : enough_bytes (n_threads);
-  gsize each = total / n_threads / PAGE * PAGE;
+  gsize page = (gsize)sysconf (_SC_PAGESIZE);
+  gsize each = total / n_threads / page * page;
   guint8 *memory
       = mmap (NULL, MAX (each, 1) * n_threads, PROT_READ | PROT_WRITE,
               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);

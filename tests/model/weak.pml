@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/* The hand-shakes of the library on cores that reorder what they do.
+   Thread safety: a model for spin; see run.sh.
+
+   A thread's accesses take effect one at a time and in any order but for the
+   one that their memory orders keep, on memory that is the same for all: what
+   x86 and ARMv8 do with C11's atomics. A load waits for nothing that it does
+   not have to wait for, so it may be done before a store that is in front of
+   it in the program.
+
+   1. publish: the generator stores a load (release) and looks whether a core
+      has left; nothing orders the two. The core counts itself out, fences
+      with membarrier, and looks for loads. membarrier waits until each
+      thread has been at a point where it has done all before and nothing
+      behind (pool/fence.h, hass_load_pool_emit, core_task in engine/live.c).
+      For each load: the core sees it or the generator sees that it has left.
+   2. change: the same for all else that is new. The notifier makes the
+      change, raises the epoch and looks at the count; the core counts itself
+      out, looks at the epoch, and then for the change (hass_event_notify,
+      hass_event_look, let_in). A sleeper that counts itself in, in
+      hass_event_prepare, does the same; so do a thread that ends a round and
+      one that delivers its last result (engine/rounds.c), and a helper that
+      falls asleep (device/copy_crew.c).
+   3. range: a thread that takes a unit sees what was written about it, also
+      when another has moved the range meanwhile (pool/unit_range.h).
+
+   -DNO_BARRIER     the core leaves without membarrier
+   -DWEAK_NOTIFY    the epoch is raised, or the count is read, with less than
+                    seq_cst
+   -DWEAK_COUNT     the core's count or its look at the epoch is
+   -DWEAK_LOOK      the look at the epoch is not even an acquire
+   -DWEAK_CHANGE    raising the epoch is no release
+   -DWEAK_SET       the range is set without release
+   -DWEAK_TAKE      the range is taken from without acquire  */
+
+/* In no order but after `after`. */
+#define STEP(done, after, action)                                              \
+  :: !(done) && (after) -> atomic { action; done = true }
+
+#ifdef NO_BARRIER
+#  define BARRIER 0
+#else
+#  define BARRIER 1
+#endif
+#ifdef WEAK_NOTIFY
+#  define NOTIFY_ORDERED true
+#else
+#  define NOTIFY_ORDERED raised
+#endif
+#ifdef WEAK_COUNT
+#  define COUNT_ORDERED true
+#else
+#  define COUNT_ORDERED counted
+#endif
+#ifdef WEAK_LOOK
+#  define LOOK_ORDERED true
+#else
+#  define LOOK_ORDERED looked
+#endif
+#ifdef WEAK_CHANGE
+#  define CHANGE_ORDERED true
+#else
+#  define CHANGE_ORDERED changed
+#endif
+#ifdef WEAK_SET
+#  define SET_ORDERED true
+#else
+#  define SET_ORDERED written
+#endif
+#ifdef WEAK_TAKE
+#  define TAKE_ORDERED true
+#else
+#  define TAKE_ORDERED taken
+#endif
+
+byte n_done;
+
+/* -- 1. publish --------------------------------------------------------- */
+
+byte published;
+bool away;          /* the core has counted itself out */
+bool w1, r1, w2, r2; /* the generator has stored a load, has looked */
+bool saw_away1, saw_away2;
+byte saw_published;
+
+/* What is done is a beginning of the program. */
+#define IN_ORDER ((!r1 || w1) && (!w2 || r1) && (!r2 || w2))
+
+proctype generator ()
+{
+  do
+  STEP (w1, true, published = 1)
+  STEP (r1, true, saw_away1 = away)
+  STEP (w2, w1 && r1, published = 2) /* release */
+  STEP (r2, true, saw_away2 = away)
+  :: w1 && r1 && w2 && r2 -> break
+  od;
+  n_done++
+}
+
+proctype leaver ()
+{
+  bool counted, fenced, looked;
+  do
+  STEP (counted, true, away = true)
+  STEP (fenced, counted && (IN_ORDER || !BARRIER), skip)
+  STEP (looked, fenced, saw_published = published)
+  :: looked -> break
+  od;
+  n_done++
+}
+
+/* -- 2. change ---------------------------------------------------------- */
+
+bool news, left;
+byte epoch;
+bool saw_left, saw_news;
+
+proctype notifier ()
+{
+  bool changed, raised, seen;
+  do
+  STEP (changed, true, news = true)
+  STEP (raised, CHANGE_ORDERED, epoch++)
+  STEP (seen, NOTIFY_ORDERED, saw_left = left)
+  :: changed && raised && seen -> break
+  od;
+  n_done++
+}
+
+proctype sleeper ()
+{
+  bool counted, looked, seen;
+  do
+  STEP (counted, true, left = true)
+  STEP (looked, COUNT_ORDERED, skip) /* the epoch; its value is not used */
+  STEP (seen, LOOK_ORDERED, saw_news = news)
+  :: counted && looked && seen -> break
+  od;
+  n_done++
+}
+
+/* -- 3. range ----------------------------------------------------------- */
+
+byte unit;  /* what was written about the units */
+byte word;  /* units that wait */
+
+proctype setter ()
+{
+  bool written, set;
+  do
+  STEP (written, true, unit = 1)
+  STEP (set, SET_ORDERED, word = 2)
+  :: written && set -> break
+  od;
+  n_done++
+}
+
+proctype taker ()
+{
+  bool taken, read, got;
+  byte seen;
+  do
+  STEP (taken, true, got = word > 0; word = (word > 0 -> word - 1 : 0))
+  STEP (read, TAKE_ORDERED, seen = unit)
+  :: taken && read -> break
+  od;
+  assert (!got || seen == 1);
+  n_done++
+}
+
+/* One after the other, as they have nothing to do with each other. */
+init
+{
+  atomic { run generator (); run leaver () };
+  n_done == 2;
+  assert (saw_published >= 1 || saw_away1);
+  assert (saw_published >= 2 || saw_away2);
+  atomic { run notifier (); run sleeper () };
+  n_done == 4;
+  assert (saw_news || saw_left);
+  atomic { run setter (); run taker (); run taker () };
+  n_done == 7
+}
