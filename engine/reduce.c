@@ -8,7 +8,7 @@
    alone: an associative function gives the same result whether the pairs of a
    level are merged one after another or by several cores at once. The calling
    thread merges them itself as long as the rest of the level seems short by
-   the merge that it has timed last. An accumulator is cleared and freed as
+   the merges that it has timed last. An accumulator is cleared and freed as
    soon as another has taken it.
 
    Thread safety: making and merging by the thread that called the farm, when
@@ -85,12 +85,13 @@ merge_pairs (gsize first, gsize count, gpointer data)
 void
 hass_job_reduce (HassJob *job)
 {
-  gint64 merge_ns = 0; /* of the last merge by this thread */
+  gint64 merge_ns = 0; /* of a merge, by the last ones of this thread */
   for (gsize step = 1; step < job->n_workers; step *= 2)
     {
       Level level = { job, step, 0 };
       gsize n_pairs = (job->n_workers - 1 + step) / (2 * step);
-      for (; level.first < n_pairs; level.first++)
+      gint64 begin = job->engine->now (job);
+      while (level.first < n_pairs)
         {
           gsize rest = n_pairs - level.first;
           /* No virtual time passes, so that engine's one thread merges. */
@@ -102,9 +103,14 @@ hass_job_reduce (HassJob *job)
               hass_cpu_pool_parallel_for (pool, rest, 1, merge_pairs, &level);
               break;
             }
-          gint64 begin = job->engine->now (job);
-          merge_pairs (0, 1, &level);
-          merge_ns = job->engine->now (job) - begin;
+          /* As many as so far, because looking at the clock takes as long as a
+             short merge. */
+          gsize n = MIN (rest, MAX (level.first, 1));
+          merge_pairs (0, n, &level);
+          gint64 now = job->engine->now (job);
+          merge_ns = (now - begin) / (gint64)n;
+          begin = now;
+          level.first += n;
         }
     }
   take (job, job->farm->accumulator, &job->workers[0]);

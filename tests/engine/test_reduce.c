@@ -164,12 +164,9 @@ static void
 at_once (void)
 {
   Farm f;
-  gint64 begin = g_get_monotonic_time ();
   g_free (merged (32, 5000, &f));
-  gint64 us = g_get_monotonic_time () - begin;
   CU_ASSERT_TRUE (f.most_merging > 4);
   CU_ASSERT_TRUE (f.n_elsewhere > 4);
-  CU_ASSERT_TRUE (us < 32 * 5000); /* what one thread would need */
 }
 
 static void
