@@ -232,17 +232,34 @@ typedef gboolean (*HassGpuResultFunc) (const HassBlock *block,
                                        GError **error);
 
 /**
- * HassReduceFunc: accumulates @part into @accumulator; associative.
+ * HassReduceFunc: accumulates @part into @accumulator; associative, but it
+ * need not be commutative: @part is always of later workers than
+ * @accumulator.
  *
- * Runs at the farm's end on the calling thread, once for each worker's
- * accumulator, in the order of worker indices; and on a device's proxy
+ * At the farm's end neighbours in the order of worker indices are merged, then
+ * neighbours of these, and so on; at last the user's accumulator takes the
+ * first, which holds all. So it runs once for each worker, also in a farm that
+ * stopped. Which are merged depends on the number of workers alone. Where
+ * merging takes long it runs on several cores at once, on different
+ * accumulators; else on the calling thread. Besides it runs on a device's proxy
  * thread, from each bundle's accumulator into that of the proxy.
  */
 typedef void (*HassReduceFunc) (gpointer accumulator, gconstpointer part,
                                 gpointer user_data);
 
-/* Sets a fresh accumulator to the neutral element. */
+/* Sets a fresh accumulator to the neutral element; on the calling thread. */
 typedef void (*HassReduceInitFunc) (gpointer accumulator, gpointer user_data);
+
+/**
+ * HassReduceClearFunc: frees what an accumulator owns, but not its own bytes.
+ *
+ * Called exactly once for each accumulator that the library has made: each
+ * worker's, when it was merged into another or the farm has failed before that,
+ * and, where there is a function that initialises them, one for each device, of
+ * which its bundles' accumulators are copies by bytes. These copies and the
+ * user's own accumulator are not cleared. On any core, on several at once.
+ */
+typedef void (*HassReduceClearFunc) (gpointer accumulator, gpointer user_data);
 
 /**
  * HassResultOrder:

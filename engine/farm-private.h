@@ -37,6 +37,7 @@ typedef struct
   HassResultOrder order;
   HassReduceFunc reduce;
   HassReduceInitFunc reduce_init;
+  HassReduceClearFunc reduce_clear;
   gpointer accumulator;
   gsize accumulator_bytes;
   HassReleaseFunc release;

@@ -242,6 +242,11 @@ gboolean hass_job_overlaps (const HassJob *job);
 const char *hass_engine_enter_callback (const char *what, HassJob *job);
 void hass_engine_leave_callback (const char *before);
 
+/* reduce.c */
+gpointer hass_accumulator_new (HassJob *job);
+void hass_accumulator_free (HassJob *job, gpointer accumulator);
+void hass_job_reduce (HassJob *job);
+
 /* buffers.c */
 void hass_buffers_init (HassJob *job);
 void hass_buffers_clear (HassJob *job);

@@ -272,17 +272,7 @@ make_workers (HassJob *job)
       w->last_chunk = 1;
       atomic_init (&w->cpu, -1);
       if (farm->reduce)
-        {
-          w->accumulator
-              = g_aligned_alloc0 (1, farm->accumulator_bytes, HASS_CACHE_LINE);
-          if (farm->reduce_init)
-            {
-              const char *before
-                  = hass_engine_enter_callback ("reduce_init", job);
-              farm->reduce_init (w->accumulator, farm->user_data);
-              hass_engine_leave_callback (before);
-            }
-        }
+        w->accumulator = hass_accumulator_new (job);
     }
 }
 
@@ -364,7 +354,7 @@ hass_job_free (HassJob *job)
   for (guint i = 0; i < job->n_workers; i++)
     {
       HassWorker *w = &job->workers[i];
-      g_aligned_free (w->accumulator);
+      hass_accumulator_free (job, w->accumulator);
       if (w->nested)
         g_array_unref (w->nested);
     }
@@ -403,16 +393,12 @@ hass_job_free (HassJob *job)
 void
 hass_job_finish (HassJob *job)
 {
-  const HassFarm *farm = job->farm;
   if (job->results)
     hass_result_pool_flush (job->results);
   hass_job_abandon (job);
   tidy_unfinished (job->unfinished);
-  const char *before = hass_engine_enter_callback ("reduce function", job);
-  for (guint i = 0; farm->reduce && i < job->n_workers; i++)
-    farm->reduce (farm->accumulator, job->workers[i].accumulator,
-                  farm->user_data);
-  hass_engine_leave_callback (before);
+  if (job->farm->reduce)
+    hass_job_reduce (job);
   GError *error = NULL;
   hass_explain_close (job, &error);
   if (job->trace)

@@ -91,7 +91,7 @@ proxy_free (HassProxy *p)
     g_free (p->parts[i].blocks);
   g_free (p->bundles);
   g_free (p->parts);
-  g_free ((gpointer)p->farm.accumulator_init);
+  hass_accumulator_free (p->job, (gpointer)p->farm.accumulator_init);
   g_free (p);
 }
 
@@ -137,13 +137,8 @@ describe_farm (HassJob *job, HassDeviceFarm *f)
   if (!farm->reduce)
     return;
   f->accumulator_bytes = farm->accumulator_bytes;
-  if (!farm->reduce_init)
-    return;
-  gpointer init = g_malloc0 (farm->accumulator_bytes);
-  const char *before = hass_engine_enter_callback ("reduce_init", job);
-  farm->reduce_init (init, farm->user_data);
-  hass_engine_leave_callback (before);
-  f->accumulator_init = init;
+  if (farm->reduce_init)
+    f->accumulator_init = hass_accumulator_new (job);
 }
 
 static gboolean

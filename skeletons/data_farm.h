@@ -30,9 +30,10 @@ G_BEGIN_DECLS
  * @order: of the results that @collect gets.
  * @window_loads: ORDERED: at most so many units are begun beyond the first
  *   unfinished one; 0: 8192.
- * @reduce, @reduce_init, @accumulator, @accumulator_bytes: each worker has an
- *   accumulator; at the end all are reduced into @accumulator
- *   [accumulator_bytes], which the user has initialised.
+ * @reduce, @reduce_init, @reduce_clear, @accumulator, @accumulator_bytes: each
+ *   worker has an accumulator, of zeros or as @reduce_init sets it; at the end
+ *   all are reduced into @accumulator [accumulator_bytes], which the user has
+ *   initialised, and cleared, where they own something.
  * @gpu_result: takes what @gpu_worker has left for each block; NULL: its
  *   outputs are results as a CPU worker's are.
  * @gpu_record_bytes: results of varying number that @gpu_worker appends are
@@ -83,6 +84,7 @@ typedef struct
   gsize window_loads;
   HassReduceFunc reduce;
   HassReduceInitFunc reduce_init;
+  HassReduceClearFunc reduce_clear;
   gpointer accumulator;
   gsize accumulator_bytes;
   HassGpuResultFunc gpu_result;

@@ -78,6 +78,7 @@ typedef struct
   gsize window_tasks;
   HassReduceFunc reduce;
   HassReduceInitFunc reduce_init;
+  HassReduceClearFunc reduce_clear;
   gpointer accumulator;
   gsize accumulator_bytes;
   void (*release) (const HassTask *task, gboolean committed,

@@ -74,6 +74,8 @@ hass_farm_check (HassFarm *farm, const char *function, GError **error)
   if (farm->reduce && (!farm->accumulator || farm->accumulator_bytes == 0))
     return invalid (farm, error,
                     "reduce needs accumulator and accumulator_bytes");
+  if (farm->reduce_clear && !farm->reduce)
+    return invalid (farm, error, "reduce_clear is given, but reduce is NULL");
   if (farm->n_constants > 0 && !farm->constants)
     return invalid (farm, error,
                     "n_constants is given, but constants is "

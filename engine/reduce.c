@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* reduce.c: the accumulators of a farm, from the first to the last.
+
+   DESIGN. At the farm's end worker 0 takes the accumulator of worker 1, 2
+   takes that of 3 and so on; then 0 takes that of 2, which holds two; and so
+   on by levels, until the user's accumulator takes that of worker 0. Operands
+   stay in the order of workers, and the tree depends on the number of workers
+   alone: an associative function gives the same result whether the pairs of a
+   level are merged one after another or by several cores at once. The calling
+   thread merges them itself as long as the rest of the level seems short by
+   the merges that it has timed last. An accumulator is cleared and freed as
+   soon as another has taken it.
+
+   Thread safety: making and merging by the thread that called the farm, when
+   no worker uses its accumulator; freeing by any. */
+#include "job-private.h"
+
+/* The pairs of a level go to all cores when merging them one after another
+   would take so long. Measured with two cores, one of which slept: merges of
+   105 us in all took 119 us that way, of 168 us 131 us, of 430 us 269 us.
+   Lower, and the caller waits for cores to wake up; higher, and they sleep
+   while it works. */
+#define LONG_NS 150000
+
+gpointer
+hass_accumulator_new (HassJob *job)
+{
+  const HassFarm *farm = job->farm;
+  gpointer accumulator
+      = g_aligned_alloc0 (1, farm->accumulator_bytes, HASS_CACHE_LINE);
+  if (farm->reduce_init)
+    {
+      const char *before = hass_engine_enter_callback ("reduce_init", job);
+      farm->reduce_init (accumulator, farm->user_data);
+      hass_engine_leave_callback (before);
+    }
+  return accumulator;
+}
+
+/* Clears and frees; NULL is allowed. */
+void
+hass_accumulator_free (HassJob *job, gpointer accumulator)
+{
+  const HassFarm *farm = job->farm;
+  if (accumulator && farm->reduce_clear)
+    {
+      const char *before = hass_engine_enter_callback ("reduce_clear", job);
+      farm->reduce_clear (accumulator, farm->user_data);
+      hass_engine_leave_callback (before);
+    }
+  g_aligned_free (accumulator);
+}
+
+/* The accumulator of @from is the last operand, and gone. */
+static void
+take (HassJob *job, gpointer into, HassWorker *from)
+{
+  const char *before = hass_engine_enter_callback ("reduce function", job);
+  job->farm->reduce (into, from->accumulator, job->farm->user_data);
+  hass_engine_leave_callback (before);
+  hass_accumulator_free (job, g_steal_pointer (&from->accumulator));
+}
+
+typedef struct
+{
+  HassJob *job;
+  gsize step;  /* from a worker to the one whose accumulator it takes */
+  gsize first; /* pair */
+} Level;
+
+static void
+merge_pairs (gsize first, gsize count, gpointer data)
+{
+  const Level *level = data;
+  HassWorker *workers = level->job->workers;
+  for (gsize i = 0; i < count; i++)
+    {
+      gsize left = (level->first + first + i) * 2 * level->step;
+      take (level->job, workers[left].accumulator,
+            &workers[left + level->step]);
+    }
+}
+
+/* Merges the accumulators of all workers into the user's. */
+void
+hass_job_reduce (HassJob *job)
+{
+  gint64 merge_ns = 0; /* of a merge, by the last ones of this thread */
+  for (gsize step = 1; step < job->n_workers; step *= 2)
+    {
+      Level level = { job, step, 0 };
+      gsize n_pairs = (job->n_workers - 1 + step) / (2 * step);
+      gint64 begin = job->engine->now (job);
+      while (level.first < n_pairs)
+        {
+          gsize rest = n_pairs - level.first;
+          /* No virtual time passes, so that engine's one thread merges. */
+          HassCpuPool *pool = rest > 1 && merge_ns * (gint64)rest > LONG_NS
+                                  ? hass_cpu_pool_get (job->n_cores, NULL)
+                                  : NULL;
+          if (pool)
+            {
+              hass_cpu_pool_parallel_for (pool, rest, 1, merge_pairs, &level);
+              break;
+            }
+          /* As many as so far, because looking at the clock takes as long as a
+             short merge. */
+          gsize n = MIN (rest, MAX (level.first, 1));
+          merge_pairs (0, n, &level);
+          gint64 now = job->engine->now (job);
+          merge_ns = (now - begin) / (gint64)n;
+          begin = now;
+          level.first += n;
+        }
+    }
+  take (job, job->farm->accumulator, &job->workers[0]);
+}

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/* test_reduce.c: in what order accumulators are merged, on how many cores, and
+   that each is cleared once, however the farm ends.
+
+   An accumulator owns a text that says of what it was merged: those of worker
+   0 and 1 become "(0 1)".
+
+   Thread safety: farms on several cores; counts are atomic. */
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "hass/hass.h"
+#include "hass_test.h"
+#include "tests/engine/stand_in.h"
+#include "tests/engine/trial.h"
+
+#define MOST 64
+
+typedef struct
+{
+  guint number; /* in the order in which they were made */
+  char *text;
+} Accumulator;
+
+typedef struct
+{
+  gulong merge_us;
+  guint n_made;                /* the calling thread's */
+  _Atomic guint cleared[MOST]; /* by number */
+  _Atomic guint n_merging, most_merging;
+  GThread *caller;
+  _Atomic guint n_elsewhere; /* merges on other threads */
+  gboolean fail;
+} Farm;
+
+static void
+make (gpointer accumulator, gpointer data)
+{
+  Farm *f = data;
+  Accumulator *a = accumulator;
+  a->number = f->n_made++;
+  a->text = g_strdup_printf ("%u", a->number);
+}
+
+static void
+merge (gpointer accumulator, gconstpointer part, gpointer data)
+{
+  Farm *f = data;
+  Accumulator *a = accumulator;
+  const Accumulator *b = part;
+  guint now = ++f->n_merging;
+  for (guint most = f->most_merging; now > most;)
+    if (atomic_compare_exchange_weak (&f->most_merging, &most, now))
+      break;
+  if (g_thread_self () != f->caller)
+    f->n_elsewhere++;
+  if (f->merge_us > 0)
+    g_usleep (f->merge_us);
+  char *both = g_strdup_printf ("(%s %s)", a->text, b->text);
+  g_free (a->text);
+  a->text = both;
+  f->n_merging--;
+}
+
+static void
+clear (gpointer accumulator, gpointer data)
+{
+  Farm *f = data;
+  Accumulator *a = accumulator;
+  f->cleared[a->number]++;
+  g_free (a->text);
+}
+
+static gboolean
+work (const HassBlock *block, HassWorker *worker, gpointer data, GError **error)
+{
+  Farm *f = data;
+  (void)block, (void)worker;
+  if (f->fail)
+    g_set_error_literal (error, HASS_ERROR, HASS_ERROR_WORKER, "as wanted");
+  return !f->fail;
+}
+
+static HassLoad loads[10];
+
+static HassDataFarm
+farm_of (Farm *f, Accumulator *all, guint n_cores)
+{
+  HassDataFarm d = HASS_DATA_FARM_INIT;
+  f->caller = g_thread_self ();
+  all->text = g_strdup ("all");
+  d.user_data = f;
+  d.loads = loads;
+  d.n_loads = G_N_ELEMENTS (loads);
+  d.cpu_worker = work;
+  d.reduce = merge;
+  d.reduce_init = make;
+  d.reduce_clear = clear;
+  d.accumulator = all;
+  d.accumulator_bytes = sizeof *all;
+  d.run.n_cores = n_cores;
+  return d;
+}
+
+static gboolean
+run (HassDataFarm *d, GError **error)
+{
+  watchdog (60, "a farm that reduces");
+  gboolean ok = hass_data_farm_combine (d, NULL, error);
+  watchdog (0, NULL);
+  return ok;
+}
+
+static gboolean
+each_cleared_once (const Farm *f)
+{
+  for (guint i = 0; i < MOST; i++)
+    if (f->cleared[i] != (i < f->n_made))
+      return FALSE;
+  return TRUE;
+}
+
+/* -- The order ---------------------------------------------------------- */
+
+/* What so many workers' accumulators become; free with g_free(). */
+static char *
+merged (guint n_cores, gulong merge_us, Farm *f)
+{
+  Accumulator all;
+  *f = (Farm){ .merge_us = merge_us };
+  HassDataFarm d = farm_of (f, &all, n_cores);
+  CU_ASSERT_TRUE (run (&d, NULL));
+  CU_ASSERT_EQUAL (f->n_made, n_cores);
+  CU_ASSERT_TRUE (each_cleared_once (f));
+  return all.text;
+}
+
+static void
+order (void)
+{
+  static const char *const trees[]
+      = { "(all 0)",
+          "(all (0 1))",
+          "(all ((0 1) 2))",
+          "(all ((0 1) (2 3)))",
+          "(all (((0 1) (2 3)) 4))",
+          "(all (((0 1) (2 3)) (4 5)))",
+          "(all (((0 1) (2 3)) ((4 5) 6)))",
+          "(all (((0 1) (2 3)) ((4 5) (6 7))))",
+          "(all ((((0 1) (2 3)) ((4 5) (6 7))) 8))" };
+  for (guint n = 1; n <= G_N_ELEMENTS (trees); n++)
+    {
+      Farm quick, slow;
+      g_autofree char *a = merged (n, 0, &quick);
+      g_autofree char *b = merged (n, 1000, &slow);
+      CU_ASSERT_STRING_EQUAL (a, trees[n - 1]);
+      CU_ASSERT_STRING_EQUAL (b, trees[n - 1]);
+      CU_ASSERT_TRUE (n > 3 || slow.n_elsewhere == 0);
+    }
+}
+
+static void
+at_once (void)
+{
+  Farm f;
+  g_free (merged (32, 5000, &f));
+  CU_ASSERT_TRUE (f.most_merging > 4);
+  CU_ASSERT_TRUE (f.n_elsewhere > 4);
+}
+
+static void
+in_virtual_time (void)
+{
+  g_autofree char *path
+      = trial_file ("[platform]\nname = toy\n[cpu]\ncores = 5\n"
+                    "work_per_us = 1\n");
+  Farm f = { .merge_us = 1000 };
+  Accumulator all;
+  HassDataFarm d = farm_of (&f, &all, 0);
+  d.run.platform = path;
+  CU_ASSERT_TRUE (run (&d, NULL));
+  CU_ASSERT_STRING_EQUAL (all.text, "(all (((0 1) (2 3)) 4))");
+  CU_ASSERT_EQUAL (f.n_elsewhere, 0);
+  CU_ASSERT_TRUE (each_cleared_once (&f));
+  g_free (all.text);
+  unlink (path);
+}
+
+/* -- Clearing ----------------------------------------------------------- */
+
+static gboolean
+fail_to_generate (HassEmitter *emitter, gpointer data, GError **error)
+{
+  (void)emitter, (void)data;
+  g_set_error_literal (error, HASS_ERROR, HASS_ERROR_INVALID, "as wanted");
+  return FALSE;
+}
+
+static void
+farms_that_fail (void)
+{
+  g_autoptr (GCancellable) cancelled = g_cancellable_new ();
+  g_cancellable_cancel (cancelled);
+  for (guint i = 0; i < 6; i++)
+    {
+      Farm f = { .fail = i == 0 };
+      Accumulator all;
+      HassDataFarm d = farm_of (&f, &all, 3);
+      if (i == 1)
+        d.run.cancellable = cancelled;
+      else if (i == 2)
+        d.generate = fail_to_generate;
+      else if (i == 3)
+        d.run.strategy = "no-such";
+      else if (i == 4)
+        d.run.trace = "/nowhere/trace";
+      else if (i == 5)
+        d.run.platform = "/nowhere/platform";
+      CU_ASSERT_FALSE (run (&d, NULL));
+      CU_ASSERT_TRUE (each_cleared_once (&f));
+      CU_ASSERT_EQUAL (f.n_made, i < 5 ? 3 : 0);
+      /* What was begun is merged, also where little of it was computed. */
+      CU_ASSERT_STRING_EQUAL (all.text, i < 3 ? "(all ((0 1) 2))" : "all");
+      g_free (all.text);
+    }
+}
+
+static gboolean
+gpu (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
+     GError **error)
+{
+  (void)bundle, (void)stream, (void)data, (void)error;
+  return TRUE;
+}
+
+static void
+devices (void)
+{
+  const StandInPlan plans[] = { { .name = "good" },
+                                { .name = "shut", .fail_open = TRUE },
+                                { .name = "lost", .lose_at = 1 } };
+  for (guint i = 0; i < G_N_ELEMENTS (plans); i++)
+    {
+      Farm f = { 0 };
+      Accumulator all;
+      HassDataFarm d = farm_of (&f, &all, 2);
+      HassDevice *device = stand_in_new (&plans[i]);
+      d.gpu_worker = gpu;
+      d.run.devices = &device;
+      d.run.n_devices = 1;
+      CU_ASSERT_TRUE (run (&d, NULL));
+      /* Two cores, the device, and what its bundles begin with. */
+      CU_ASSERT_EQUAL (f.n_made, 4);
+      CU_ASSERT_TRUE (each_cleared_once (&f));
+      g_free (all.text);
+      stand_in_free (device);
+    }
+}
+
+static void
+clear_without_reduce (void)
+{
+  Farm f = { 0 };
+  Accumulator all;
+  HassDataFarm d = farm_of (&f, &all, 1);
+  GError *error = NULL;
+  d.reduce = NULL;
+  CU_ASSERT_FALSE (run (&d, &error));
+  CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_INVALID));
+  CU_ASSERT_PTR_NOT_NULL (error && strstr (error->message, "reduce_clear"));
+  g_clear_error (&error);
+  g_free (all.text);
+}
+
+HASS_TEST_SUITE (
+    reduce,
+    { "neighbours are merged in their order, however long it takes", order },
+    { "long merges run on several cores at once", at_once },
+    { "in virtual time one thread merges", in_virtual_time },
+    { "accumulators of a farm that fails are cleared once", farms_that_fail },
+    { "so are those of devices", devices },
+    { "clearing without reducing is refused", clear_without_reduce })
