@@ -12,7 +12,8 @@ G_BEGIN_DECLS
 
 /**
  * HassDataFarm: a data farm; start from HASS_DATA_FARM_INIT, zero is the
- * default everywhere.
+ * default everywhere. Settings that mean nothing in the farm they are given to
+ * are HASS_ERROR_INVALID.
  * @struct_size: set by HASS_DATA_FARM_INIT.
  * @name: in messages, reports and profiles; NULL: "farm".
  * @user_data: given to every callback.
