@@ -19,7 +19,6 @@
 
    Thread safety: as hass/strategy.h. */
 #include "common-private.h"
-#include "hass/error.h"
 
 static void
 begin_round (gpointer self, HassRound *round)
@@ -80,26 +79,13 @@ end_round (gpointer self, const HassRoundSummary *summary)
   hass_crew_learn (self, summary, TRUE);
 }
 
-static gpointer
-create (const HassStrategyEnv *env, GError **error)
-{
-  for (guint d = 0; d < env->n_devices; d++)
-    if (env->devices[d].kind == HASS_DEVICE_GPU)
-      return hass_crew_create (env, error);
-  g_set_error (error, HASS_ERROR, HASS_ERROR_NO_DEVICE,
-               "farm '%s': strategy gpu-only needs a GPU and a GPU worker, and "
-               "the farm has no such device",
-               env->farm_name ? env->farm_name : "farm");
-  return NULL;
-}
-
 const HassStrategyOps hass_gpu_only = {
   .struct_size = sizeof (HassStrategyOps),
   .name = "gpu-only",
   .summary = "the GPUs compute all that a GPU can run, one bundle each",
   .source = "CAP 2013, table 3; Kaleem 2014, 8",
   .farms = HASS_FARM_ANY,
-  .create = create,
+  .create = hass_crew_create,
   .begin_round = begin_round,
   .grant = decide,
   .observe = hass_crew_observe,

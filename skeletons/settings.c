@@ -9,8 +9,6 @@
    Thread safety: any thread. */
 #include "normalise-private.h"
 
-#define MOST_CORES 4096 /* as of HASS_NCPU */
-
 /* A constant without bytes to read, or -1. */
 static gint
 empty_constant (const HassFarm *farm)
@@ -52,10 +50,7 @@ hass_farm_check_settings (const HassFarm *farm, gsize window, GError **error)
       "gpu_records_per_element needs gpu_record_bytes" },
     { run->dry && (!platform || !*platform),
       "dry needs a platform: on a real machine the workers are the farm" },
-    { run->progress_interval_ms > 0 && !run->progress,
-      "progress_interval_ms needs progress" },
     { run->n_gpus < -1, "n_gpus must be -1 (none), 0 or a number of GPUs" },
-    { run->n_cores > MOST_CORES, "n_cores is more than 4096" },
   };
   for (gsize i = 0; i < G_N_ELEMENTS (rules); i++)
     if (rules[i].wrong)

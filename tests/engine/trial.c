@@ -141,8 +141,11 @@ run_data (Ledger *l, const HassRunOptions *run, HassReport **report,
   f.order = t->ordered ? HASS_RESULTS_ORDERED : HASS_RESULTS_UNORDERED;
   f.release = ledger_release_load;
   f.cost = t->cost;
-  f.block_elements = t->block_elements;
-  f.halo_elements = t->halo;
+  if (t->kind == HASS_FARM_PARTITION)
+    {
+      f.block_elements = t->block_elements;
+      f.halo_elements = t->halo;
+    }
   f.pool_loads = t->pool_loads;
   f.round_loads = t->round_loads;
   if (t->reduce)

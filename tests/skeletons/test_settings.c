@@ -78,9 +78,7 @@ CHANGE (set_block, f->block_elements = 1)
 CHANGE (set_tiles, f->join_tiles = TRUE)
 CHANGE (set_records, f->gpu_records_per_element = 0.5)
 CHANGE (set_dry, f->run.dry = TRUE)
-CHANGE (set_interval, f->run.progress_interval_ms = 10)
 CHANGE (set_gpus, f->run.n_gpus = -2)
-CHANGE (set_cores, f->run.n_cores = 5000)
 CHANGE (set_constants, (f->constants = constants, f->n_constants = 2))
 
 static void
@@ -102,9 +100,7 @@ refused_by_name (void)
     { set_tiles, "join_tiles needs partition" },
     { set_records, "gpu_records_per_element needs gpu_record_bytes" },
     { set_dry, "dry needs a platform" },
-    { set_interval, "progress_interval_ms needs progress" },
     { set_gpus, "n_gpus must be -1" },
-    { set_cores, "n_cores is more than 4096" },
     { set_constants, "constant 1 of 2 has 12 bytes" },
   };
   static const Run kinds[]
