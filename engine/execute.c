@@ -252,6 +252,26 @@ failed (HassJob *job, HassWorker *worker, const HassBlock *block, Mark mark,
   hass_job_stop (job, error);
 }
 
+/* FALSE, and the farm stops: the block has bytes but says not where. A bundler
+   or an unbundler may know where they are. */
+gboolean
+hass_execute_check (HassJob *job, const HassBlock *block)
+{
+  gboolean in = !block->input && block->input_bytes > 0 && !job->farm->bundle;
+  gboolean out
+      = !block->output && block->output_bytes > 0 && !job->farm->unbundle;
+  if (!in && !out)
+    return TRUE;
+  const char *what = in ? "input" : "output";
+  hass_job_stop (job,
+                 g_error_new (HASS_ERROR, HASS_ERROR_INVALID,
+                              "farm '%s': load %" G_GUINT64_FORMAT
+                              ": %s is NULL, but %s_bytes is %zu",
+                              job->farm->name, block->seq, what, what,
+                              in ? block->input_bytes : block->output_bytes));
+  return FALSE;
+}
+
 /* Adds the unit's output as its result, unless it emitted one. */
 static void
 output_is_result (HassJob *job, HassWorker *worker, const HassBlock *block)
@@ -277,6 +297,13 @@ compute (HassJob *job, HassWorker *worker, const HassBlock *block,
   Mark mark = { worker->run ? worker->run->used : 0,
                 worker->nested ? worker->nested->len : 0 };
   GError *error = NULL;
+  if (G_UNLIKELY (hass_block_is_nowhere (block))
+      && !hass_execute_check (job, block))
+    {
+      hass_job_add_unfinished (job, block->seq, 1, 0, 0,
+                               "its input or output is NULL");
+      return FALSE;
+    }
   worker->has_result = FALSE;
   gboolean ok = function (block, worker, data, &error);
   if (G_UNLIKELY (!hass_callback_ok (ok, &error, HASS_ERROR_WORKER)))

@@ -369,6 +369,7 @@ guint32 hass_execute_bundle_results (HassJob *job, HassWorker *worker,
                                      const HassBundleDone *done);
 void hass_execute_refused (HassJob *job, HassWorker *worker, HassSlot *slot,
                            HassExtent extent, const char *why);
+gboolean hass_execute_check (HassJob *job, const HassBlock *block);
 guint32 hass_chunk (HassJob *job, HassWorker *worker, HassSlot *slot);
 gboolean hass_job_collect (const HassRecord *record, gpointer job);
 
@@ -377,6 +378,14 @@ gboolean hass_live_run (const HassFarm *farm, HassReport **report,
                         GError **error);
 gboolean hass_virtual_run (const HassFarm *farm, struct HassPlatform *platform,
                            HassReport **report, GError **error);
+
+/* The block has bytes without an address: hass_execute_check() decides. */
+static inline gboolean
+hass_block_is_nowhere (const HassBlock *block)
+{
+  return (!block->input && block->input_bytes > 0)
+         || (!block->output && block->output_bytes > 0);
+}
 
 /* Units of the next part of a grant of which @rest is left and at most @most go
    at once: parts are alike, so that no small one is left over, and end at

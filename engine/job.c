@@ -362,6 +362,23 @@ make_workers (HassJob *job)
     }
 }
 
+/* A farm that is asked to run on GPUs only, and has none, is refused: the
+   strategy would have the cores compute all of it. */
+static gboolean
+has_its_devices (const HassJob *job, GError **error)
+{
+  if (strcmp (job->strategy->ops->name, "gpu-only") != 0)
+    return TRUE;
+  for (guint d = 0; d < job->n_devices; d++)
+    if (job->devices[d].kind == HASS_DEVICE_GPU)
+      return TRUE;
+  g_set_error (error, HASS_ERROR, HASS_ERROR_NO_DEVICE,
+               "farm '%s': strategy gpu-only needs a GPU and a GPU worker, and "
+               "the farm has no such device",
+               job->farm->name);
+  return FALSE;
+}
+
 HassJob *
 hass_job_new (const HassFarm *farm, const HassEngineOps *engine,
               const HassDeviceTraits *devices, HassDevice **gpus,
@@ -419,7 +436,8 @@ hass_job_new (const HassFarm *farm, const HassEngineOps *engine,
                  farm->name, farm->pool_loads, sizeof (HassLoad));
   else if (hass_explain_open (job, error))
     job->strategy = hass_strategy_new (farm->strategy, &job->env, error);
-  if (!job->strategy || !hass_job_trace_open (job, error)
+  if (!job->strategy || !has_its_devices (job, error)
+      || !hass_job_trace_open (job, error)
       || (record && *record
           && !(job->recorder = hass_recorder_open (job, record, error))))
     {

@@ -40,6 +40,16 @@ remember (HassProxy *p, const GError *error)
   p->error_code = error ? error->code : 0;
 }
 
+static gboolean
+check_blocks (HassJob *job, const HassProxyPart *part)
+{
+  for (gsize i = 0; i < part->n_blocks; i++)
+    if (G_UNLIKELY (hass_block_is_nowhere (&part->blocks[i]))
+        && !hass_execute_check (job, &part->blocks[i]))
+      return FALSE;
+  return TRUE;
+}
+
 static void
 submit (HassProxy *p, HassProxyBundle *b, guint index)
 {
@@ -47,6 +57,12 @@ submit (HassProxy *p, HassProxyBundle *b, guint index)
   HassProxyPart *part = &p->parts[index];
   hass_proxy_cut (p, b, part);
   part->submit_ns = hass_live_now (p->job);
+  if (!check_blocks (p->job, part))
+    {
+      HassBundleDone none = { .slot = index, .failed = TRUE };
+      hass_proxy_settle (p, part, &none, NULL);
+      return;
+    }
   const char *before = hass_engine_enter_callback ("gpu_worker", p->job);
   gboolean ok
       = p->ops.submit (p->device, index, part->blocks, part->n_blocks, &error);

@@ -29,6 +29,7 @@ run (const HassDataFarm *given, HassFarmKind kind, const char *function,
                     .gpu_worker = f.gpu_worker,
                     .bundle = f.bundle,
                     .unbundle = f.unbundle,
+                    .partition = f.partition,
                     .collect = f.collect,
                     .order = f.order,
                     .reduce = f.reduce,
@@ -41,21 +42,18 @@ run (const HassDataFarm *given, HassFarmKind kind, const char *function,
                     .gpu_records_per_element = f.gpu_records_per_element,
                     .release = f.release,
                     .release_data = f.user_data,
+                    .block_elements = f.block_elements,
+                    .halo_elements = f.halo_elements,
                     .element_threads = f.element_threads,
                     .join_tiles = f.join_tiles,
                     .gpu_multiple = f.gpu_multiple,
                     .constants = f.constants,
                     .n_constants = f.n_constants,
                     .run = &f.run };
-  if (kind == HASS_FARM_PARTITION)
-    {
-      farm.partition = f.partition;
-      farm.block_elements = f.block_elements;
-      farm.halo_elements = f.halo_elements;
-    }
   hass_farm_limits (&farm, f.pool_loads, f.pool_bytes, f.round_loads,
                     f.window_loads);
   return hass_farm_check (&farm, function, error)
+         && hass_farm_check_settings (&farm, f.window_loads, error)
          && hass_engine_run (&farm, report, error);
 }
 

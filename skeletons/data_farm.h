@@ -13,7 +13,8 @@ HASS_BEGIN_DECLS
 
 /**
  * HassDataFarm: a data farm; start from HASS_DATA_FARM_INIT or
- * hass_data_farm_init(), zero is the default everywhere.
+ * hass_data_farm_init(), zero is the default everywhere. Settings that mean
+ * nothing in the farm they are given to are HASS_ERROR_INVALID.
  * @struct_size: set by either. A struct may end after
  *   @cpu_worker; what is behind its end is zero. A shorter one, and one of a
  *   later version that sets what this library does not know, is

@@ -146,5 +146,6 @@ hass_function_farm (const HassFunctionFarm *given, HassReport **report,
                     .run = &f.run };
   hass_farm_limits (&farm, f.pool_tasks, 0, f.round_tasks, f.window_tasks);
   return hass_farm_check (&farm, "hass_function_farm", error)
+         && hass_farm_check_settings (&farm, f.window_tasks, error)
          && hass_engine_run (&farm, report, error);
 }

@@ -7,6 +7,8 @@
 #include "engine/farm-private.h"
 
 gboolean hass_farm_check (HassFarm *farm, const char *function, GError **error);
+gboolean hass_farm_check_settings (const HassFarm *farm, gsize window,
+                                   GError **error);
 void hass_farm_limits (HassFarm *farm, gsize pool_loads, gsize pool_bytes,
                        gsize round_loads, gsize window);
 

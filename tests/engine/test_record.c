@@ -154,7 +154,8 @@ run (const char *record, guint n_loads, guint round_loads, GError **error)
   g_autofree HassLoad *loads = g_new0 (HassLoad, n_loads);
   HassDataFarm f = HASS_DATA_FARM_INIT;
   for (guint i = 0; i < n_loads; i++)
-    loads[i] = (HassLoad){ .size = 1 + i % 9, .input_bytes = 3 };
+    loads[i]
+        = (HassLoad){ .size = 1 + i % 9, .input = "abc", .input_bytes = 3 };
   f.name = "mine";
   f.cost = HASS_COST_SIZED;
   f.loads = loads;

@@ -212,8 +212,11 @@ run_data (Ledger *l, const HassRunOptions *run, HassReport **report,
   f.order = t->ordered ? HASS_RESULTS_ORDERED : HASS_RESULTS_UNORDERED;
   f.release = ledger_release_load;
   f.cost = t->cost;
-  f.block_elements = t->block_elements;
-  f.halo_elements = t->halo;
+  if (t->kind == HASS_FARM_PARTITION)
+    {
+      f.block_elements = t->block_elements;
+      f.halo_elements = t->halo;
+    }
   f.pool_loads = t->pool_loads;
   f.round_loads = t->round_loads;
   if (t->reduce)
@@ -357,7 +360,12 @@ trial_run (const Trial *t, HassReport **report)
                     : run_data (l, &run, &r, &error);
   if (!t->unwatched)
     watchdog (0, NULL);
-  check_all (l, ok, error, r);
+  /* Without a GPU gpu-only refuses the farm before it has begun. */
+  gboolean refused
+      = t->n_devices == 0 && !g_strcmp0 (t->strategy, "gpu-only") && !r
+        && g_error_matches (error, HASS_ERROR, HASS_ERROR_NO_DEVICE);
+  if (!refused)
+    check_all (l, ok, error, r);
   char *wrong = NULL;
   if (l->wrong)
     wrong = g_strdup_printf ("%s (%s): %s", l->wrong,

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/* settings.c: refuses settings that mean nothing in the farm they are given
+   to, which a user would otherwise believe to be at work.
+
+   DESIGN. One table of what must not be. What describes the GPU worker is let
+   pass without one: programs that run without their GPU worker, for want of
+   CUDA or because a user says so, need not take it back.
+
+   Thread safety: any thread. */
+#include "normalise-private.h"
+
+/* A constant without bytes to read, or -1. */
+static gint
+empty_constant (const HassFarm *farm)
+{
+  for (guint i = 0; i < farm->n_constants; i++)
+    if (!farm->constants[i].data && farm->constants[i].bytes > 0)
+      return (gint)i;
+  return -1;
+}
+
+/* @window: as the user set it. */
+gboolean
+hass_farm_check_settings (const HassFarm *farm, gsize window, GError **error)
+{
+  const HassRunOptions *run = farm->run;
+  const char *platform = run->platform;
+  if (!platform)
+    platform = g_getenv ("HASS_PLATFORM");
+  gboolean ordered = farm->order == HASS_RESULTS_ORDERED && farm->collect;
+  gboolean cut = farm->kind == HASS_FARM_PARTITION;
+  const struct
+  {
+    gboolean wrong;
+    const char *what;
+  } rules[] = {
+    { !farm->reduce && farm->reduce_init, "reduce_init needs reduce" },
+    { !farm->reduce && (farm->accumulator || farm->accumulator_bytes > 0),
+      "accumulator and accumulator_bytes need reduce" },
+    { !farm->collect && farm->order == HASS_RESULTS_ORDERED,
+      "order needs collect" },
+    { window > 0 && !ordered, "a window needs collect and order ORDERED" },
+    { !cut && farm->partition, "partition is for partition farms" },
+    { !cut && farm->halo_elements > 0, "halo_elements is for partition farms" },
+    { !cut && farm->block_elements > 0,
+      "block_elements is for partition farms" },
+    { !farm->partition && farm->join_tiles,
+      "join_tiles needs partition, which alone makes tiles" },
+    { farm->gpu_records_per_element > 0 && farm->gpu_record_bytes == 0,
+      "gpu_records_per_element needs gpu_record_bytes" },
+    { run->dry && (!platform || !*platform),
+      "dry needs a platform: on a real machine the workers are the farm" },
+    { run->n_gpus < -1, "n_gpus must be -1 (none), 0 or a number of GPUs" },
+  };
+  for (gsize i = 0; i < G_N_ELEMENTS (rules); i++)
+    if (rules[i].wrong)
+      {
+        g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID, "farm '%s': %s",
+                     farm->name, rules[i].what);
+        return FALSE;
+      }
+  gint empty = empty_constant (farm);
+  if (empty < 0)
+    return TRUE;
+  g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
+               "farm '%s': constant %d of %u has %zu bytes, but its data is "
+               "NULL",
+               farm->name, empty, farm->n_constants,
+               farm->constants[empty].bytes);
+  return FALSE;
+}
