@@ -242,6 +242,20 @@ gboolean hass_job_overlaps (const HassJob *job);
 const char *hass_engine_enter_callback (const char *what, HassJob *job);
 void hass_engine_leave_callback (const char *before);
 
+/* rounds.c */
+void hass_job_refuse_cost (HassJob *job, const HassLoad *load, guint64 seq);
+
+/* An expected cost is finite and not negative; NaN is neither. FALSE: it is
+   not, and the farm fails. */
+static inline gboolean
+hass_job_check_cost (HassJob *job, const HassLoad *load, guint64 seq)
+{
+  if (G_LIKELY (load->cost >= 0 && load->cost <= G_MAXFLOAT))
+    return TRUE;
+  hass_job_refuse_cost (job, load, seq);
+  return FALSE;
+}
+
 /* buffers.c */
 void hass_buffers_init (HassJob *job);
 void hass_buffers_clear (HassJob *job);
