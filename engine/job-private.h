@@ -17,6 +17,7 @@
 #include "farm-private.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "device/cpu_pool.h"
 #include "event.h"
@@ -245,12 +246,15 @@ void hass_engine_leave_callback (const char *before);
 /* rounds.c */
 void hass_job_refuse_cost (HassJob *job, const HassLoad *load, guint64 seq);
 
-/* An expected cost is finite and not negative; NaN is neither. FALSE: it is
-   not, and the farm fails. */
+/* An expected cost is finite and not negative. FALSE: it is not, and the farm
+   fails. Of the bits, as an integer, G_MAXFLOAT has the largest that are
+   allowed, so that one comparison sees to negative ones, infinity and NaN. */
 static inline gboolean
 hass_job_check_cost (HassJob *job, const HassLoad *load, guint64 seq)
 {
-  if (G_LIKELY (load->cost >= 0 && load->cost <= G_MAXFLOAT))
+  guint32 bits;
+  memcpy (&bits, &load->cost, sizeof bits);
+  if (G_LIKELY (bits <= 0x7f7fffff) || load->cost == 0) /* or -0 */
     return TRUE;
   hass_job_refuse_cost (job, load, seq);
   return FALSE;

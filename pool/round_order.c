@@ -132,10 +132,7 @@ known_cost (const HassRound *round, guint32 unit)
       return MIN (division->block_elements, division->load.size - first);
     }
   const HassLoad *load = &round->loads[(round->base + unit) & round->mask];
-  /* One that is infinite makes the farm fail, but not its sums before. */
-  return load->cost > 0 && load->cost <= G_MAXFLOAT ? load->cost
-         : load->size > 0                           ? load->size
-                                                    : 1;
+  return load->cost > 0 ? load->cost : load->size > 0 ? load->size : 1;
 }
 
 /* For the models of the virtual engine, not for strategies. */
