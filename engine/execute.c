@@ -365,12 +365,15 @@ compute_each (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
   const HassFarm *farm = job->farm;
   HassRound *round = &slot->round;
   gboolean alone = job->ordered && hass_round_order (round);
+  gboolean sized = round->cost == HASS_COST_SIZED && !round->divisible;
   HassDone done = { 0 };
   HassBlock block;
   worker->unit = &block;
   for (guint32 i = 0; i < e.n && !hass_job_stopping (job); i++)
     {
       hass_round_block (round, e.first + i, &block);
+      if (sized && !hass_job_check_cost (job, block.load, block.seq))
+        break;
       gsize bytes = block.input_bytes;
       if (!dry
           && !compute (job, worker, &block, farm->cpu_worker,
@@ -403,6 +406,8 @@ compute_plain (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e)
   for (; done.n < e.n && !hass_job_stopping (job); done.n++)
     {
       const HassLoad *load = &loads[(at + done.n) & mask];
+      if (sized && !hass_job_check_cost (job, load, block.seq))
+        break;
       block.load = load;
       block.count = load->size;
       block.input = load->input;

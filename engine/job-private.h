@@ -17,6 +17,7 @@
 #include "farm-private.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "device/cpu_pool.h"
 #include "event.h"
@@ -286,6 +287,23 @@ gboolean hass_job_takes (HassJob *job, gboolean tasks, const char *function);
 gpointer hass_accumulator_new (HassJob *job);
 void hass_accumulator_free (HassJob *job, gpointer accumulator);
 void hass_job_reduce (HassJob *job);
+
+/* rounds.c */
+void hass_job_refuse_cost (HassJob *job, const HassLoad *load, guint64 seq);
+
+/* An expected cost is finite and not negative. FALSE: it is not, and the farm
+   fails. Of the bits, as an integer, G_MAXFLOAT has the largest that are
+   allowed, so that one comparison sees to negative ones, infinity and NaN. */
+static inline gboolean
+hass_job_check_cost (HassJob *job, const HassLoad *load, guint64 seq)
+{
+  guint32 bits;
+  memcpy (&bits, &load->cost, sizeof bits);
+  if (G_LIKELY (bits <= 0x7f7fffff) || load->cost == 0) /* or -0 */
+    return TRUE;
+  hass_job_refuse_cost (job, load, seq);
+  return FALSE;
+}
 
 /* buffers.c */
 void hass_buffers_init (HassJob *job);

@@ -113,6 +113,16 @@ parse_samples (char **fields, guint n, HassProfileEntry *e)
   return TRUE;
 }
 
+/* Does each backslash have something behind it? */
+static gboolean
+is_escaped (const char *name)
+{
+  for (; *name; name++)
+    if (*name == '\\' && *++name == '\0')
+      return FALSE;
+  return TRUE;
+}
+
 /* NULL: the line makes no sense. */
 HassProfileEntry *
 hass_profile_line_parse (const char *line)
@@ -124,7 +134,9 @@ hass_profile_line_parse (const char *line)
     return NULL;
   HassProfileEntry *e = g_new0 (HassProfileEntry, 1);
   const char *unit_work = fields[UNIT_WORK];
-  gboolean ok = find_name (fields[KIND], kinds, &kind)
+  gboolean ok = is_escaped (fields[MACHINE]) && is_escaped (fields[FARM])
+                && is_escaped (fields[DEVICE]) && is_escaped (fields[MODEL])
+                && find_name (fields[KIND], kinds, &kind)
                 && find_name (fields[COST], costs, &cost)
                 && g_ascii_string_to_unsigned (fields[RUNS], 10, 1,
                                                G_MAXUINT - 1, &runs, NULL)

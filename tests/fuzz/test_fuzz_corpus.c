@@ -8,6 +8,16 @@
 
 #define SECONDS 20 /* an input takes milliseconds */
 
+/* A warning of any library is a fault, as it is when fuzzing. */
+static void
+count_message (const char *domain, GLogLevelFlags level, const char *message,
+               gpointer n)
+{
+  if (level & (G_LOG_LEVEL_CRITICAL | G_LOG_LEVEL_WARNING))
+    ++*(guint *)n;
+  g_log_default_handler (domain, level, message, NULL);
+}
+
 static void
 replay_corpus (const char *name)
 {
@@ -15,7 +25,8 @@ replay_corpus (const char *name)
       = g_build_filename (HASS_TOP, "tests/fuzz/corpus", name, NULL);
   g_autoptr (GDir) dir = g_dir_open (folder, 0, NULL);
   FuzzFunc target = fuzz_find (name);
-  guint n = 0;
+  guint n = 0, n_messages = 0;
+  GLogFunc before = g_log_set_default_handler (count_message, &n_messages);
   CU_ASSERT_PTR_NOT_NULL_FATAL (dir);
   CU_ASSERT_PTR_NOT_NULL_FATAL (target);
   for (const char *input; (input = g_dir_read_name (dir)); n++)
@@ -30,7 +41,9 @@ replay_corpus (const char *name)
       target (bytes, size);
       watchdog (0, NULL);
     }
+  g_log_set_default_handler (before, NULL);
   CU_ASSERT_TRUE (n > 0);
+  CU_ASSERT_EQUAL (n_messages, 0);
 }
 
 static void

@@ -96,7 +96,7 @@ nesting_is_counted_outside_strings (void)
   "\"begin\":0,\"end\":9,\"work\":4}\n"
 #define END(units)                                                             \
   "{\"event\":\"end\",\"at\":9,\"rounds\":1,\"units\":" units ",\"ok\":true}"  \
-                                                              "\n"
+  "\n"
 
 static void
 rounds_outside_the_farm (void)
