@@ -234,10 +234,11 @@ typedef struct
 /* A set of devices that may compute a round; see auto_guard.c. */
 typedef struct
 {
-  double factor; /* its rounds took so many times as long as planned */
-  guint rounds;  /* that were measured */
-  double work;   /* of the last of them */
-  double ns;     /* of the present round, as foretold */
+  double factor;    /* its rounds took so many times as long as planned */
+  guint rounds;     /* that were measured */
+  gboolean outlier; /* the last of them took much longer and is not counted */
+  double work;      /* of the last of them */
+  double ns;        /* of the present round, as foretold */
 } HassAutoArm;
 
 /* Rounds in which GPUs took from one end. */

@@ -26,6 +26,8 @@
       much longer than it should, all take part in the rest of the round. Before
       one is left to do all alone, those whose launch has hidden so far how
       fast they are get larger bundles in some rounds of all.
+      One round of all that takes much longer than ever does not count, as a
+      device may have changed in its middle; a second one in a row does.
    4. What devices show under another arm must not change what is believed of
       the arm before, as devices that slow each other down are faster alone:
       when the arm has changed, factors are set so that estimates stay.
@@ -341,11 +343,18 @@ hass_auto_guard_end (HassAuto *s, const HassRoundSummary *summary)
     return; /* much of it was idle; it was planned from one round */
   double plan_ns = planned_ns (s, s->arm, s->round_work);
   double factor = CLAMP (summary->makespan_ns / MAX (plan_ns, 1), 0.5, 8);
-  /* In the first of them its devices were not well known yet. */
-  arm->factor = arm->rounds == 0 ? factor
-                : arm->rounds < HASS_AUTO_SETTLING
-                    ? MIN (arm->factor, factor)
-                    : 0.5 * (arm->factor + factor);
+  /* In the first of them its devices were not well known yet. One in which a
+     device changed in its middle is divided wrongly, and takes much longer than
+     the next one will. */
+  gboolean outlier = s->arm == s->n && arm->rounds >= HASS_AUTO_SETTLING
+                     && !arm->outlier && factor > MUCH_LONGER * arm->factor;
+  if (arm->rounds == 0)
+    arm->factor = factor;
+  else if (arm->rounds < HASS_AUTO_SETTLING)
+    arm->factor = MIN (arm->factor, factor);
+  else if (!outlier)
+    arm->factor = 0.5 * (arm->factor + factor);
+  arm->outlier = outlier;
   arm->rounds++;
   arm->work = s->round_work;
   HASS_AUTO_NOTE (s,
