@@ -445,9 +445,11 @@ check-format: $(STAGED)
 THREAD_SUITES = $(foreach s,$(shell $(TESTS) --list | sed 's/:.*//' | sort -u \
 	| grep -vE '$(NOT_UNDER_THREAD)'),--suite $(s))
 NOT_UNDER_THREAD := ^(output|mapped_file|against_grep|gpu_search|matcher|line_scan|grep_rules|model|examples|monte_carlo_program|hass_info|guide|gpu_apps|bakeoff|sim_)
+# GLib's slices pass from thread to thread where ThreadSanitizer sees no lock.
+TEST_ENV := $(if $(findstring thread,$(SAN)),G_SLICE=always-malloc)
 check-main: all tests bench-apps
-	$(Q)TEST_BUILD=$(abspath $(BUILD)) TSAN_OPTIONS="$(TSAN_OPTIONS) halt_on_error=1" \
-	  $(TESTS) $(if $(findstring thread,$(SAN)),$(THREAD_SUITES))
+	$(Q)TEST_BUILD=$(abspath $(BUILD)) $(TEST_ENV) \
+	  TSAN_OPTIONS="$(TSAN_OPTIONS) halt_on_error=1" $(TESTS) $(if $(findstring thread,$(SAN)),$(THREAD_SUITES))
 
 # Farms on GPUs that fail in any way, many of them: tests/engine/test_storm.c.
 # SEED=n: the first plan's, and a plan that went wrong is run again by FARMS=1.
@@ -455,7 +457,7 @@ FARMS ?= 1000000
 SEED ?= 1
 .PHONY: soak
 soak: tests
-	$(Q)TEST_FARMS=$(FARMS) TEST_SEED=$(SEED) $(TESTS) --suite storm
+	$(Q)$(TEST_ENV) TEST_FARMS=$(FARMS) TEST_SEED=$(SEED) $(TESTS) --suite storm
 
 # Everything is built with clang, too, where a warning is an error; then the
 # suites run whose answers depend on the code that a compiler makes: atomics,

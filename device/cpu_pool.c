@@ -91,10 +91,11 @@ cgroup_limit (void)
 
 /* What the affinity mask allowed when the cores were counted; empty: not
    known. Threads made later may have inherited less. */
+static guint n_available;
 static cpu_set_t allowed;
 
 static void
-count_available (gpointer n)
+count_available (void)
 {
   guint cores = 1;
   if (sched_getaffinity (0, sizeof allowed, &allowed) == 0)
@@ -107,21 +108,16 @@ count_available (gpointer n)
   double limit = cgroup_limit ();
   if (limit > 0 && limit < cores)
     cores = (guint)(limit + 0.999);
-  *(guint *)n = MAX (cores, 1);
+  n_available = MAX (cores, 1);
 }
 
 /* Cores that the affinity mask and the cgroup leave us, read once. */
 guint
 hass_cpu_pool_available (void)
 {
-  static guint n;
-  static gsize once;
-  if (g_once_init_enter (&once))
-    {
-      count_available (&n);
-      g_once_init_leave (&once, 1);
-    }
-  return n;
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once (&once, count_available);
+  return n_available;
 }
 
 /* -- Where -------------------------------------------------------------- */

@@ -87,12 +87,19 @@ set_budget (HassCudaDevice *d, GError **error)
   return TRUE;
 }
 
+/* What a slot still holds on a GPU that is lost may be in use by it. */
 static void
 give_kits_back (HassCudaDevice *d)
 {
   for (guint i = 0; i < HASS_CUDA_SLOTS; i++)
-    if (d->slots[i].kit)
-      hass_gpu_kit_return (d->gpu, g_steal_pointer (&d->slots[i].kit));
+    {
+      HassCudaSlot *slot = &d->slots[i];
+      if (slot->kit && slot->busy)
+        hass_gpu_kit_abandon (d->gpu, g_steal_pointer (&slot->kit));
+      else if (slot->kit)
+        hass_gpu_kit_return (d->gpu, g_steal_pointer (&slot->kit));
+      slot->busy = slot->counted = FALSE;
+    }
 }
 
 static void
@@ -134,8 +141,8 @@ open_device (HassDevice *device, const HassDeviceFarm *farm, GError **error)
   ok = ok && hass_cuda_send_constants (d, error);
   if (!ok)
     {
-      free_constants (d);
       give_kits_back (d);
+      free_constants (d);
     }
   return ok;
 }
@@ -144,12 +151,8 @@ static void
 close_device (HassDevice *device)
 {
   HassCudaDevice *d = (HassCudaDevice *)device;
-  /* What a lost device holds may still be in use by it. */
-  for (guint i = 0; i < HASS_CUDA_SLOTS; i++)
-    if (d->slots[i].busy)
-      hass_gpu_kit_abandon (d->gpu, g_steal_pointer (&d->slots[i].kit));
-  free_constants (d);
   give_kits_back (d);
+  free_constants (d);
 }
 
 static void

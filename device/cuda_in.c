@@ -327,9 +327,13 @@ hass_cuda_send_constants (HassCudaDevice *d, GError **error)
 {
   if (!reserve_constants (d, error))
     return FALSE;
-  gint64 begin_ns = hass_cuda_now ();
+  HassCudaSlot *slot = &d->slots[0];
+  gint64 begin_ns = slot->submit_ns = hass_cuda_now ();
   if (!copy_constants (d, error))
-    return FALSE;
+    {
+      slot->busy = !hass_cuda_drain (d, slot);
+      return FALSE;
+    }
   learn_link (d, hass_cuda_now () - begin_ns);
   return TRUE;
 }

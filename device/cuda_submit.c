@@ -283,10 +283,9 @@ hass_cuda_submit (HassDevice *device, guint index, const HassBlock *blocks,
   slot->submit_ns = hass_cuda_now ();
   slot->n_runs = 0;
   slot->host_ns = slot->worker_ns = 0;
-  if (!hass_cuda_reserve_results (d, slot, error))
-    return FALSE;
   slot->times_in = has_inputs (slot) || hass_cuda_clears (d);
-  gboolean ok = begin_epoch (d, slot, error)
+  gboolean ok = hass_cuda_reserve_results (d, slot, error)
+                && begin_epoch (d, slot, error)
                 && (!slot->times_in
                     || hass_gpu_check (d->gpu,
                                        hass_cudart ()->event_record (

@@ -114,13 +114,19 @@ roomy (gsize bytes)
 }
 
 static gboolean
-within_budget (HassGpu *gpu, gsize bytes, guint64 budget)
+take_from_budget (HassGpu *gpu, gsize bytes, guint64 budget, GError **error)
 {
   pthread_mutex_lock (&gpu->lock);
-  gboolean ok = gpu->held_bytes <= budget && bytes <= budget - gpu->held_bytes;
+  guint64 held = gpu->held_bytes;
+  gboolean ok = held <= budget && bytes <= budget - held;
   if (ok)
     gpu->held_bytes += bytes;
   pthread_mutex_unlock (&gpu->lock);
+  if (!ok)
+    g_set_error (error, HASS_ERROR, HASS_ERROR_NO_MEMORY,
+                 "%s: %zu bytes do not fit, hass holds %" G_GUINT64_FORMAT
+                 " of the %" G_GUINT64_FORMAT " it may",
+                 gpu->name, bytes, held, budget);
   return ok;
 }
 
@@ -163,14 +169,8 @@ try_reserve (HassGpu *gpu, HassGpuBuffer *buffer, gsize bytes, guint64 budget,
   gpointer data = NULL;
   if (hass_gpu_take_spare (gpu, bytes, buffer))
     return TRUE;
-  if (!within_budget (gpu, bytes, budget))
-    {
-      g_set_error (error, HASS_ERROR, HASS_ERROR_NO_MEMORY,
-                   "%s: %zu bytes do not fit, hass holds %" G_GUINT64_FORMAT
-                   " of the %" G_GUINT64_FORMAT " it may",
-                   gpu->name, bytes, gpu->held_bytes, budget);
-      return FALSE;
-    }
+  if (!take_from_budget (gpu, bytes, budget, error))
+    return FALSE;
   if (!hass_gpu_check (gpu, hass_cudart ()->allocate (&data, bytes),
                        "allocate device memory", error))
     {
@@ -227,7 +227,7 @@ kit_free (HassGpu *gpu, HassGpuKit *kit)
       = { kit->begun, kit->copied, kit->computed, kit->done, kit->epoch };
   for (guint i = 0; i < G_N_ELEMENTS (device); i++)
     {
-      gpu->held_bytes -= device[i]->capacity;
+      give_budget_back (gpu, device[i]->capacity);
       if (device[i]->data)
         cuda->release (device[i]->data);
       if (host[i]->data)

@@ -210,7 +210,6 @@ hass_gpus_forget (void)
   for (guint i = 0; stale && i < stale->len; i++)
     hass_gpu_free (stale->pdata[i]);
   g_clear_pointer (&stale, g_ptr_array_unref);
-  hass_gpus_forget_bundles ();
   n_found = 0;
   knowledge = UNKNOWN;
   looked_with = NULL;
@@ -218,6 +217,7 @@ hass_gpus_forget (void)
   atomic_store_explicit (&broken, FALSE, memory_order_relaxed);
   atomic_store_explicit (&has_context, FALSE, memory_order_relaxed);
   pthread_mutex_unlock (&lock);
+  hass_gpus_forget_bundles ();
 }
 
 /* -- Asking ------------------------------------------------------------- */

@@ -251,7 +251,8 @@ hass_decide_completed (HassJob *job, HassSlot *slot, const HassCompletion *done)
     {
       HassTotals *totals = &job->totals[done->device];
       seat->in_flight--;
-      totals->failures += told.failed;
+      /* What a farm that stops takes back has not failed. */
+      totals->failures += told.failed && !hass_job_stopping (job);
       if (!told.failed)
         totals->kernel_ns += told.kernel_ns;
       if (!told.failed && told.kernel_ns > 0 && !job->platform_name)

@@ -6,12 +6,13 @@
 #include "registry-private.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "hass/error.h"
 #include "pool/struct_size.h"
 
-static GMutex table_lock;
+static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static GPtrArray *table; /* const HassStrategyOps *; table_lock */
 
 /* -- The table ---------------------------------------------------------- */
@@ -107,7 +108,7 @@ add_locked (const HassStrategyOps *ops, GError **error)
 static void
 lock (void)
 {
-  g_mutex_lock (&table_lock);
+  pthread_mutex_lock (&table_lock);
   if (table)
     return;
   table = g_ptr_array_new ();
@@ -130,7 +131,7 @@ hass_strategy_register (const HassStrategyOps *ops, GError **error)
   HassStrategyOps *kept = g_memdup2 (&own, sizeof own);
   lock ();
   gboolean done = add_locked (kept, error);
-  g_mutex_unlock (&table_lock);
+  pthread_mutex_unlock (&table_lock);
   if (!done)
     g_free (kept);
   return done;
@@ -150,7 +151,7 @@ hass_strategy_list (void)
   guint n = table->len;
   const HassStrategyOps **list = g_new0 (const HassStrategyOps *, n + 1);
   memcpy (list, table->pdata, n * sizeof *list);
-  g_mutex_unlock (&table_lock);
+  pthread_mutex_unlock (&table_lock);
   qsort (list, n, sizeof *list, by_name);
   return list;
 }
@@ -161,7 +162,7 @@ hass_strategy_find (const char *name, GError **error)
   g_return_val_if_fail (name != NULL, NULL);
   lock ();
   const HassStrategyOps *ops = lookup_locked (name);
-  g_mutex_unlock (&table_lock);
+  pthread_mutex_unlock (&table_lock);
   if (ops)
     return ops;
   g_autofree const HassStrategyOps **list = hass_strategy_list ();

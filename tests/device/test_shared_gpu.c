@@ -223,9 +223,31 @@ spare (void)
   end (first);
 }
 
+/* Constants that could not be waited for are on their way: their memory is
+   nobody's before they have arrived, and freeing it waits for nothing. */
+static void
+failed_constants (void)
+{
+  HassDeviceFarm farm = { .name = "farm",
+                          .gpu_worker = worker,
+                          .constants = constants,
+                          .n_constants = 1 };
+  fake_machine_begin (&(FakePlan){ .n_devices = 1 });
+  HassDevice *first = open_for (&farm, 0);
+  close_and_free (first);
+  fake_cudart_plan (
+      &(FakePlan){ .copy_delay_us = 50000, .fail_at[FAKE_EVENT_RECORD] = 1 });
+  HassDevice *second = hass_cuda_device_new (0);
+  CU_ASSERT_FALSE (second->ops->open (second, &farm, NULL));
+  CU_ASSERT_EQUAL (fake_cudart_counts ().waits_in_release, 0);
+  hass_cuda_device_free (second);
+  fake_machine_end ();
+}
+
 HASS_TEST_SUITE (
     shared_gpu,
     { "closing does not wait for another farm's hung kernel", closing },
     { "nor does giving pinned memory back or asking for it", pinned_memory },
     { "nothing blocks on a GPU that is known to hang", waiting },
-    { "what is given back while bundles run is freed afterwards", spare })
+    { "what is given back while bundles run is freed afterwards", spare },
+    { "constants that fail on their way are waited for", failed_constants })

@@ -318,11 +318,12 @@ is_recorded (guint8 input)
   return input % 4 == 0;
 }
 
-/* What it reads and writes is as on a GPU, where no block is known. */
+/* What it reads and writes is as on a GPU, where no block is known; it may run
+   when the farm that has given it up is over. */
 static void
-cuda_kernel (const HassBundle *b, gpointer data)
+cuda_kernel (const HassBundle *b, gpointer kind)
 {
-  const Ledger *l = data;
+  gboolean cut = GPOINTER_TO_UINT (kind) == HASS_FARM_PARTITION;
   guint64 cells = 0;
   for (gsize i = 0; i < b->n_blocks; i++)
     {
@@ -338,7 +339,7 @@ cuda_kernel (const HassBundle *b, gpointer data)
           if (b->record_bytes > 0 && is_recorded (in[k]))
             fake_append (b, (guint32)i, &record);
         }
-      cells += l->t->kind == HASS_FARM_PARTITION ? n : 1;
+      cells += cut ? n : 1;
     }
   if (b->accumulator)
     __atomic_fetch_add ((guint64 *)b->accumulator, cells, __ATOMIC_RELAXED);
@@ -351,7 +352,7 @@ ledger_cuda_worker (const HassBundle *bundle, HassGpuStream *stream,
   Ledger *l = data;
   if (bundle->n_constants != 1 || !bundle->constants[0])
     ledger_blame (l, "the constant is not on the GPU");
-  fake_launch (stream, cuda_kernel, bundle, data);
+  fake_launch (stream, cuda_kernel, bundle, GUINT_TO_POINTER (l->t->kind));
   return fake_check ("launch", error);
 }
 

@@ -27,7 +27,7 @@
 #define HANG_MS 600000
 #define PATIENCE_S 60
 #define MOST_WRONG 10 /* then it is enough */
-#define TELL_EVERY 20000
+#define TELL_EVERY 5000
 #if defined __SANITIZE_THREAD__ || defined __SANITIZE_ADDRESS__
 #  define FARMS 300
 #else
