@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # setup.sh: installs the Debian packages that are missing (as root), or prints
-# the line that does. Usage: setup.sh build|check|bench|clang
+# the line that does. Usage: setup.sh build|check|bench|clang|arm
 set -eu
 build="gcc g++ make pkgconf libtbb-dev libglib2.0-dev libjson-glib-dev \
   libopenblas-dev libhwloc-dev"
@@ -10,13 +10,15 @@ check="$build libcunit1-dev clang-format spin grep util-linux \
   libboost1.74-dev cppreference-doc-en-html"
 bench="$build libstarpu-dev ripgrep"
 clang="$build libcunit1-dev clang"
+arm="make pkgconf gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user-static"
 
 case "${1:-}" in
   build) wanted=$build ;;
   check) wanted=$check ;;
   bench) wanted=$bench ;;
   clang) wanted=$clang ;;
-  *) echo "usage: $0 build|check|bench|clang" >&2; exit 2 ;;
+  arm) wanted=$arm ;;
+  *) echo "usage: $0 build|check|bench|clang|arm" >&2; exit 2 ;;
 esac
 if ! command -v dpkg-query >/dev/null 2>&1; then
   echo "setup: no Debian here; needed are: $wanted" >&2
