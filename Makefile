@@ -422,8 +422,8 @@ bench-main: bench-programs $(BUILD)/bin/string_search
 # -- The two commands -------------------------------------------------------
 
 # What is missing is installed first; make then starts anew, to find it.
-.PHONY: setup-build setup-check setup-bench setup-clang
-setup-build setup-check setup-bench setup-clang: setup-%:
+.PHONY: setup-build setup-check setup-bench setup-clang setup-arm
+setup-build setup-check setup-bench setup-clang setup-arm: setup-%:
 	$(if $(SYSROOT),,$(Q)tools/setup.sh $*)
 
 .PHONY: run run-main
@@ -476,6 +476,11 @@ check-clang: setup-clang
 check-clang-main: everything
 	$(Q)TEST_BUILD=$(abspath $(BUILD)) $(TESTS) $(CLANG_SUITES:%=--suite %)
 
+# For aarch64, cross-built, under qemu-user.
+.PHONY: check-arm
+check-arm: setup-arm
+	$(Q)tools/check-arm.sh $(BUILD)/arm64
+
 # On a machine with GPUs: their tests, plain and under compute-sanitizer. The
 # faults are errors to a sanitizer, so they run plain.
 GPU_SUITES := gpu gpu_monte_carlo gpu_person_query gpu_string_search
@@ -489,6 +494,7 @@ help:
 	@echo 'make run     searches real text with the devices there are'
 	@echo 'make check   passes every test (SAN=address,undefined | SAN=thread)'
 	@echo 'make check-clang  builds all with clang and passes some tests'
+	@echo 'make check-arm  builds for aarch64 and passes most tests under qemu'
 	@echo 'make check-gpu  the GPU tests, also under compute-sanitizer'
 	@echo 'make fuzz SECONDS=60 TARGETS=platform,trace  fuzzes what reads files'
 	@echo 'make soak    runs FARMS=1000000 farms on GPUs that fail (SEED=n)'

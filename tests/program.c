@@ -17,6 +17,13 @@ program_path (const char *program)
                            NULL);
 }
 
+const char *
+program_self (void)
+{
+  const char *other = g_getenv ("TEST_SELF");
+  return other ? other : "/proc/self/exe";
+}
+
 static int
 run (char **out, char **err, char **argv)
 {

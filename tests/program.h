@@ -9,6 +9,10 @@
 /* Where it is; free with g_free(). */
 char *program_path (const char *program);
 
+/* This test program; the environment names another one in TEST_SELF where the
+   kernel cannot start it. The string lives as long as the environment. */
+const char *program_self (void);
+
 /* Runs it with these arguments, up to NULL. Returns its exit status, or -1 if
    it did not run or was ended by a signal. What it prints is in @out and @err,
    to be freed; either may be NULL. */

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # setup.sh: installs the packages that are missing (as root), or prints the line
-# that does, on Debian and Ubuntu. Usage: setup.sh build|check|bench|clang|deb
+# that does, on Debian and Ubuntu. Usage: setup.sh build|check|bench|clang|arm|deb
 set -eu
 build="gcc g++ make pkgconf libtbb-dev libglib2.0-dev libjson-glib-dev \
   libopenblas-dev libhwloc-dev"
@@ -9,6 +9,7 @@ check="$build libcunit1-dev spin grep util-linux cmake groff-base"
 bench="$build libstarpu-dev ripgrep"
 clang="$build libcunit1-dev clang"
 deb="$build build-essential debhelper dpkg-dev fakeroot lintian"
+arm="make pkgconf gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user-static"
 
 # Installed where the distribution has them: the version of clang-format that
 # .clang-format is written for, and text to search, 300 MB for 12 MB of
@@ -20,8 +21,9 @@ case "${1:-}" in
          useful="clang-format-14 libboost-dev cppreference-doc-en-html" ;;
   bench) wanted=$bench ;;
   clang) wanted=$clang ;;
+  arm) wanted=$arm ;;
   deb) wanted=$deb ;;
-  *) echo "usage: $0 build|check|bench|clang|deb" >&2; exit 2 ;;
+  *) echo "usage: $0 build|check|bench|clang|arm|deb" >&2; exit 2 ;;
 esac
 if ! command -v dpkg-query >/dev/null 2>&1; then
   echo "setup: no Debian here; needed are: $wanted" >&2

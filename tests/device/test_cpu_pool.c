@@ -10,6 +10,7 @@
 #include "device/cpu_pool.h"
 #include "hass/error.h"
 #include "hass_test.h"
+#include "program.h"
 #include "tests/engine/trial.h"
 
 static guint
@@ -48,7 +49,7 @@ smaller_mask (void)
       sched_setaffinity (0, sizeof one, &one);
       if (!freopen ("/dev/null", "w", stdout))
         _exit (9);
-      execl ("/proc/self/exe", "hass-tests", "--suite", "cpu_mask", NULL);
+      execl (program_self (), "hass-tests", "--suite", "cpu_mask", NULL);
       _exit (9);
     }
   CU_ASSERT_EQUAL (waitpid (child, &status, 0), child);

@@ -18,6 +18,7 @@
 #include "device/gpus-private.h"
 #include "hass/hass.h"
 #include "hass_test.h"
+#include "program.h"
 #include "trial.h"
 
 #define N_LOADS 40
@@ -270,12 +271,12 @@ child (void)
 static void
 exits (void)
 {
-  char *argv[] = { "/proc/self/exe", "--suite", "late_gpu_child", NULL };
+  const char *argv[] = { program_self (), "--suite", "late_gpu_child", NULL };
   g_auto (GStrv) env = g_environ_setenv (g_get_environ (), CHILD, "1", TRUE);
   g_autofree char *out = NULL, *err = NULL;
   int status = -1;
-  CU_ASSERT_TRUE (g_spawn_sync (NULL, argv, env, G_SPAWN_DEFAULT, NULL, NULL,
-                                &out, &err, &status, NULL));
+  CU_ASSERT_TRUE (g_spawn_sync (NULL, (char **)argv, env, G_SPAWN_DEFAULT, NULL,
+                                NULL, &out, &err, &status, NULL));
   CU_ASSERT_EQUAL (status, 0);
   CU_ASSERT_TRUE (
       out

@@ -16,6 +16,7 @@
 #include "engine/profile-private.h"
 #include "hass/error.h"
 #include "hass_test.h"
+#include "program.h"
 
 #define WRITERS 3
 #define WRITES 40
@@ -735,8 +736,7 @@ static GPid
 spawn (const char *role, const char *cache)
 {
   /* Under its own name, which belongs to the keys. */
-  g_autofree char *self = g_file_read_link ("/proc/self/exe", NULL);
-  const char *argv[] = { self, "--suite", "profile_child", NULL };
+  const char *argv[] = { program_self (), "--suite", "profile_child", NULL };
   g_auto (GStrv) env = g_get_environ ();
   GPid pid = 0;
   env = g_environ_setenv (env, "TEST_PROFILE", role, TRUE);

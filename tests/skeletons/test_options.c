@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "hass_test.h"
+#include "program.h"
 #include "tests/engine/trial.h"
 
 static HassLoad loads[100];
@@ -227,12 +228,10 @@ platforms (void)
 static void
 unknown_variable (void)
 {
-  const char *argv[] = { "/proc/self/exe", "--suite", "environment", NULL };
+  const char *argv[] = { program_self (), "--suite", "environment", NULL };
   g_auto (GStrv) env = g_get_environ ();
   g_autofree char *out = NULL, *text = NULL;
-  g_autofree char *self = g_file_read_link ("/proc/self/exe", NULL);
   int status = -1;
-  argv[0] = self;
   env = g_environ_setenv (env, "HASS_NCPUS", "3", TRUE);
   CU_ASSERT_TRUE (g_spawn_sync (NULL, (char **)argv, env, G_SPAWN_DEFAULT, NULL,
                                 NULL, &out, &text, &status, NULL));
