@@ -9,6 +9,7 @@ static gboolean
 run (const HassDataFarm *given, HassFarmKind kind, const char *function,
      HassReport **report, GError **error)
 {
+  gint64 called_ns = hass_engine_clock ();
   HassDataFarm f;
   if (report)
     *report = NULL;
@@ -42,7 +43,8 @@ run (const HassDataFarm *given, HassFarmKind kind, const char *function,
                     .gpu_multiple = f.gpu_multiple,
                     .constants = f.constants,
                     .n_constants = f.n_constants,
-                    .run = &f.run };
+                    .run = &f.run,
+                    .called_ns = called_ns };
   if (kind == HASS_FARM_PARTITION)
     {
       farm.partition = f.partition;
