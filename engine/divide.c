@@ -91,18 +91,48 @@ hass_divide_cut (HassJob *job, HassSlot *slot, const HassLoad *load, gsize e,
   return (HassBlock *)g_array_free (blocks, FALSE);
 }
 
+#define MOST_BLOCKS 4096    /* small devices do not make huge rounds */
+#define BLOCKS_A_CORE 8     /* so that cores end together: within 1/8 */
+#define HALOS_IN_A_BLOCK 16 /* two halos are then 1/8 of a block */
+
+/* HASS_p's e = max sp_i (Zhang 2011, Algorithm 4): elements that fill the
+   widest device. */
+static gsize
+widest (const HassJob *job)
+{
+  gsize threads = MAX (job->farm->element_threads, 1), e = 1;
+  for (guint d = 0; d < job->n_devices; d++)
+    {
+      gsize width = job->devices[d].width;
+      if (job->devices[d].kind == HASS_DEVICE_GPU)
+        width = width / threads + (width % threads > 0);
+      e = MAX (e, width);
+    }
+  return e;
+}
+
+/* Elements of a block: the farm's, or by these rules, each of which outweighs
+   those before it:
+   1. as many as fill the widest device, but no more than MOST_BLOCKS blocks;
+   2. at least BLOCKS_A_CORE blocks for each core, or for each GPU where there
+      is no CPU pool;
+   3. at least HALOS_IN_A_BLOCK halos;
+   4. at least one block for each core. However large halos are, they end with
+      the load, so no block takes longer than the load in one piece. */
 gsize
 hass_divide_block_elements (HassJob *job, const HassLoad *load)
 {
-  gsize e = job->farm->block_elements;
-  if (e > 0)
-    return e;
-  /* HASS_p's e = max sp_i (Zhang 2011, Algorithm 4), but no more than 4096
-     blocks, so that small devices do not make huge rounds. */
-  e = MAX (load->size / 4096, 1);
-  for (guint d = 0; d < job->n_devices; d++)
-    e = MAX (e, job->devices[d].width);
-  return e;
+  const HassFarm *farm = job->farm;
+  gsize n = load->size, cores = job->cpu >= 0 ? job->n_cores : job->n_devices;
+  if (farm->block_elements > 0)
+    return farm->block_elements;
+  gsize e = MAX (n / MOST_BLOCKS, widest (job));
+  e = MIN (e, n / (BLOCKS_A_CORE * cores));
+  if (farm->halo_elements <= n / HALOS_IN_A_BLOCK)
+    e = MAX (e, HALOS_IN_A_BLOCK * farm->halo_elements);
+  else
+    e = n;
+  return MAX (MIN (e, n / cores + (n % cores > 0)), 1);
 }
 
 /* A divisible load's checks; also of those that come in arrays. */

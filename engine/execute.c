@@ -328,7 +328,9 @@ commit (HassJob *job, HassWorker *worker, HassSlot *slot, guint32 unit,
     run = hass_result_pool_run (job->results);
   run->key = slot->order_base + unit;
   run->n_units = n_units;
-  hass_result_pool_commit (job->results, run);
+  gint64 ns = hass_result_pool_commit (job->results, run);
+  if (job->engine->real_time)
+    worker->collect_ns += ns;
 }
 
 static void
@@ -348,6 +350,7 @@ add_done (HassDone *done, const HassRound *round, const HassBlock *block,
 {
   done->n++;
   done->bytes += bytes;
+  done->halo += block->halo_before + block->halo_after;
   if (round->divisible)
     done->work += block->count;
   else if (round->cost == HASS_COST_SIZED)
@@ -437,8 +440,10 @@ compute_merged (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
   const HassFarm *farm = job->farm;
   if (hass_job_stopping (job))
     return (HassDone){ 0 };
-  HassDone done
-      = { .n = e.n, .bytes = block->input_bytes, .work = block->count };
+  HassDone done = { .n = e.n,
+                    .bytes = block->input_bytes,
+                    .work = block->count,
+                    .halo = block->halo_before + block->halo_after };
   worker->unit = block;
   if (!dry
       && !compute (job, worker, block, farm->cpu_worker, farm->cpu_worker_data))
@@ -469,6 +474,7 @@ hass_execute (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
   HassBlock block;
   worker->owner = pthread_self ();
   const char *before = hass_engine_enter_callback ("cpu_worker", job);
+  gint64 collect_ns = worker->collect_ns;
   HassDone done;
   if (hass_round_merge (&slot->round, e, &block))
     done = compute_merged (job, worker, slot, e, &block, dry);
@@ -477,6 +483,8 @@ hass_execute (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
   else
     done = compute_each (job, worker, slot, e, dry);
   hass_engine_leave_callback (before);
+  done.collect_ns = worker->collect_ns - collect_ns;
+  done.exclusive = hass_round_is_exclusive (&slot->round, e) ? done.work : 0;
   flush_nested (job, worker);
   if (G_LIKELY (done.n == e.n && done.n_failed == 0))
     return done;
@@ -624,9 +632,18 @@ hass_execute_count (HassJob *job, HassWorker *worker, HassSlot *slot,
   ADD (busy_ns, busy_ns);
   ADD (bytes, done.bytes);
   ADD (work, done.work);
+  if (G_UNLIKELY (done.halo > 0))
+    ADD (halo, done.halo);
+  if (G_UNLIKELY (done.exclusive > 0))
+    ADD (exclusive, done.exclusive);
 #undef ADD
   atomic_store_explicit (&c->last_finish_ns, end_ns, memory_order_relaxed);
   worker->last_end_ns = end_ns;
+  worker->computed_ns = end_ns - done.collect_ns;
+  /* Acquire pairs with the release in hass_job_generate. */
+  if (atomic_load_explicit (&job->generated, memory_order_acquire))
+    busy_ns = CLAMP (job->phases.generated_ns - (end_ns - busy_ns), 0, busy_ns);
+  worker->early_ns += busy_ns;
   if (job->farm->run->progress)
     {
       atomic_fetch_add_explicit (&job->units_done, done.n,

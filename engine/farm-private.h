@@ -60,7 +60,11 @@ typedef struct
   const HassProfileRate *profile; /* in virtual time: as if it was measured
                                      before; or NULL */
   const HassRunOptions *run;
+  gint64 called_ns; /* hass_engine_clock; 0: when the engine is called */
 } HassFarm;
+
+/* The clock of live farms, in ns. */
+gint64 hass_engine_clock (void);
 
 gboolean hass_engine_run (const HassFarm *farm, HassReport **report,
                           GError **error);

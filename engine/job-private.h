@@ -110,6 +110,10 @@ struct _HassWorker
   _Atomic int cpu;    /* where it yielded last; < 0: it does not compute */
   gint64 move_at_ns, move_gap_ns; /* not before; doubles */
   gint64 last_end_ns;             /* the same, kept over idle times */
+  /* For account.c. */
+  gint64 computed_ns; /* last_end_ns without the collecting before it */
+  gint64 early_ns;    /* busy before the generator had returned */
+  gint64 collect_ns;  /* delivering results, or waiting for another who does */
 };
 
 /* Units that have left a round, computed or failed. */
@@ -118,8 +122,11 @@ typedef struct
   guint32 n;
   guint32 n_failed; /* of these */
   gsize bytes;
-  double work;   /* as the cost class shows it */
-  gboolean part; /* of a bundle that was counted before */
+  double work;       /* as the cost class shows it */
+  double exclusive;  /* of it, what no other kind of device may run */
+  gsize halo;        /* elements read beside the units' own */
+  gint64 collect_ns; /* at the end */
+  gboolean part;     /* of a bundle that was counted before */
 } HassDone;
 
 #define HASS_N_STAGES 3
@@ -161,14 +168,32 @@ typedef struct
 {
   guint64 units, bytes, bundles, failures, failed_units;
   double work, busy_ns, kernel_ns, tail_ns;
-  double rate; /* of the best bundle, work per ns, or of the model, cost */
-  double cost; /* virtual: what the models were asked to compute */
+  double rate;      /* of the best bundle, work per ns, or of the model, cost */
+  double cost;      /* virtual: what the models were asked to compute */
+  double exclusive; /* work that no other kind of device may run */
+  guint64 halo;     /* elements */
+  double imbalance_ns; /* of tail_ns, what lost_imbalance_s has */
+  double early_ns;     /* before the generator had returned, other causes */
+  double drained_ns;   /* cores: collecting while nothing else was done */
+  gint64 ready_ns;     /* a GPU's: when it was; 0: from the begin */
   gboolean lost;
   char *message;       /* why it first failed or was never started, or NULL */
   GQuark error_domain; /* of the error with that message; 0: none */
   gint error_code;
   HassTransfers transfers;
 } HassTotals;
+
+/* When a farm did what, for account.c; the caller's unless said otherwise. */
+typedef struct
+{
+  gint64 generate_ns;  /* the generator was called */
+  gint64 generated_ns; /* it had returned; released by HassJob.generated */
+  gint64 room_ns;      /* meanwhile spent on computing: the pool was full */
+  gint64 worked_ns;    /* nothing waited and nothing ran any more */
+  gint64 flush_ns;     /* duration: results left for the end */
+  gint64 reduce_ns;    /* duration */
+  gint64 drain_ns;     /* durations: only results were delivered; decision */
+} HassPhases;
 
 /* What differs between live and virtual. */
 typedef struct
@@ -206,6 +231,7 @@ struct HassJob
   int explanation_failure; /* errno of the first line not written, or 0 */
   gboolean dry, ordered;
   gint64 begin_ns, deadline_ns; /* 0: none */
+  HassPhases phases;
   const char *platform_name;
 
   /* Live: what the threads share. */
@@ -214,6 +240,7 @@ struct HassJob
 
   _Alignas(HASS_CACHE_LINE) _Atomic (HassSlot *) current;
   _Atomic gboolean generated; /* the generator has returned */
+  _Atomic gboolean full;      /* it waits for room in the pool */
   _Atomic gboolean stop;
   _Atomic guint n_ended;   /* slots that wait to be retired */
   _Atomic guint n_taken;   /* slots that are not free */
@@ -304,6 +331,11 @@ hass_job_check_cost (HassJob *job, const HassLoad *load, guint64 seq)
   hass_job_refuse_cost (job, load, seq);
   return FALSE;
 }
+
+/* account.c */
+void hass_account_round (HassJob *job, const HassRound *round, gint64 end_ns);
+void hass_account_end (HassJob *job, gint64 end_ns);
+void hass_account (HassJob *job, HassReport *report, double makespan_ns);
 
 /* buffers.c */
 void hass_buffers_init (HassJob *job);

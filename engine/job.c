@@ -220,10 +220,16 @@ hass_emitter_stopping (HassEmitter *emitter)
 static gboolean
 make_room (HassEmitter *emitter)
 {
+  HassJob *job = emitter->job;
   HassEmits emits = emitter->emits;
+  gint64 begin = job->engine->now (job);
   emitter->emits = HASS_EMITS_NOTHING;
-  gboolean room = emitter->job->engine->make_room (emitter->job);
+  /* Relaxed: it only says what idle time of others is put down to. */
+  atomic_store_explicit (&job->full, TRUE, memory_order_relaxed);
+  gboolean room = job->engine->make_room (job);
+  atomic_store_explicit (&job->full, FALSE, memory_order_relaxed);
   emitter->emits = emits;
+  job->phases.room_ns += job->engine->now (job) - begin;
   return room;
 }
 
@@ -296,6 +302,7 @@ hass_job_generate (HassJob *job)
                             .emits = farm->kind == HASS_FARM_FUNCTION
                                          ? HASS_EMITS_TASKS
                                          : HASS_EMITS_LOADS };
+  job->phases.generate_ns = job->engine->now (job);
   if (farm->n_loads > 0)
     {
       hass_load_pool_add_array (job->pool, farm->loads, farm->n_loads);
@@ -327,6 +334,7 @@ hass_job_generate (HassJob *job)
       g_clear_error (&error);
     }
   emitter->emits = HASS_EMITS_NOTHING;
+  job->phases.generated_ns = job->engine->now (job);
   atomic_store_explicit (&job->generated, TRUE, memory_order_seq_cst);
   job->engine->changed (job);
 }
@@ -499,12 +507,18 @@ hass_job_free (HassJob *job)
 void
 hass_job_finish (HassJob *job)
 {
+  gint64 begin = job->engine->now (job);
+  if (job->phases.worked_ns == 0)
+    job->phases.worked_ns = begin;
   if (job->results)
     hass_result_pool_flush (job->results);
+  job->phases.flush_ns = job->engine->now (job) - begin;
   hass_job_abandon (job);
   tidy_unfinished (job->unfinished);
+  begin = job->engine->now (job);
   if (job->farm->reduce)
     hass_job_reduce (job);
+  job->phases.reduce_ns = job->engine->now (job) - begin;
   GError *error = NULL;
   hass_explain_close (job, &error);
   if (job->trace)
@@ -515,57 +529,11 @@ hass_job_finish (HassJob *job)
     job->error = error;
 }
 
-/* Where rounds overlap, a core's tail is what follows its very last unit. */
-static void
-add_last_tails (HassJob *job, double end_ns)
-{
-  double tail = 0;
-  if (!hass_job_overlaps (job))
-    return;
-  for (guint i = 0; i < job->n_cores; i++)
-    {
-      gint64 last = MAX (job->workers[i].last_end_ns, job->begin_ns);
-      tail += MAX (end_ns - last, 0);
-    }
-  job->totals[0].tail_ns = tail / job->n_cores;
-}
-
-/* Splits makespan - bound into its causes; see HassReport. */
-static void
-account (HassJob *job, HassReport *report, double makespan_ns)
-{
-  double work = 0, done = 0, rates = 0, copies = 0, tail = 0;
-  for (guint d = 0; d < job->n_devices; d++)
-    {
-      const HassTotals *t = &job->totals[d];
-      double rate = t->rate;
-      if (rate <= 0 && t->work > 0 && t->kernel_ns > 0)
-        rate = t->work / t->kernel_ns;
-      if (rate <= 0)
-        continue;
-      work += t->work;
-      done += job->platform_name ? t->cost : t->work;
-      rates += rate;
-      copies += rate * MAX (t->busy_ns - t->kernel_ns, 0);
-      tail += rate * t->tail_ns;
-    }
-  report->work = work;
-  if (rates <= 0)
-    return;
-  double bound = done / rates;
-  report->bound_s = bound * 1e-9;
-  report->efficiency = makespan_ns > 0 ? bound / makespan_ns : 0;
-  report->lost_copies_s = copies / rates * 1e-9;
-  report->lost_imbalance_s = tail / rates * 1e-9;
-  report->lost_overhead_s = report->makespan_s - report->bound_s
-                            - report->lost_copies_s - report->lost_imbalance_s;
-}
-
 HassReport *
 hass_job_report (HassJob *job, gint64 makespan_ns)
 {
   HassReport *report = g_new0 (HassReport, 1);
-  add_last_tails (job, job->begin_ns + makespan_ns);
+  hass_account_end (job, job->begin_ns + makespan_ns);
   report->farm = g_strdup (job->farm->name);
   report->strategy = g_strdup (job->strategy->ops->name);
   report->platform = g_strdup (job->platform_name);
@@ -605,7 +573,7 @@ hass_job_report (HassJob *job, gint64 makespan_ns)
     }
   if (job->results)
     report->results = hass_result_pool_delivered (job->results);
-  account (job, report, makespan_ns);
+  hass_account (job, report, makespan_ns);
   report->n_unfinished = job->unfinished->len;
   report->unfinished = g_memdup2 (
       job->unfinished->data, job->unfinished->len * sizeof (HassUnfinished));

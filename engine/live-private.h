@@ -5,6 +5,7 @@
 #define HASS_LIVE_PRIVATE_H
 
 #include "job-private.h"
+#include "report-private.h"
 
 /* Who helps the caller; see crew.c. */
 typedef struct HassCrew

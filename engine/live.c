@@ -59,6 +59,12 @@ hass_live_now (HassJob *job)
   return (gint64)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
+gint64
+hass_engine_clock (void)
+{
+  return hass_live_now (NULL);
+}
+
 /* -- 2. Cores that come and go ------------------------------------------ */
 
 static void core_task (gpointer data);
@@ -488,6 +494,7 @@ drive (HassJob *job)
   hass_proxies_start (job, live);
   hass_job_generate (job);
   work_until (job, over);
+  job->phases.worked_ns = hass_live_now (job);
   hass_proxies_stop (job, live);
   hass_crew_close (live->crew);
   hass_progress_stop (progress);
@@ -500,7 +507,7 @@ drive (HassJob *job)
 gboolean
 hass_live_run (const HassFarm *farm, HassReport **report, GError **error)
 {
-  gint64 begin = hass_live_now (NULL);
+  gint64 begin = farm->called_ns > 0 ? farm->called_ns : hass_live_now (NULL);
   HassLive live = { 0 };
   g_autofree HassDeviceTraits *devices = NULL;
   g_autofree HassDevice **gpus = NULL;
@@ -532,5 +539,7 @@ hass_live_run (const HassFarm *farm, HassReport **report, GError **error)
   clear (&live);
   hass_job_free (job);
   hass_live_free_devices (farm, gpus, n_devices);
+  if (report)
+    hass_report_add_teardown (*report, hass_live_now (NULL) - begin);
   return ok;
 }

@@ -60,6 +60,8 @@ open_device (HassProxy *p)
   pthread_mutex_lock (&job->decision);
   record_opening_locked (p, begin, ok);
   job->devices[p->d].opening = !ok;
+  if (ok)
+    job->totals[p->d].ready_ns = hass_live_now (job);
   pthread_mutex_unlock (&job->decision);
   if (ok)
     return TRUE;

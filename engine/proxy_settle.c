@@ -92,6 +92,10 @@ take_over (HassProxy *p, HassProxyPart *part, const HassBundleDone *done,
                        .bytes = part->bytes,
                        .work = hass_round_work_taken (&b->round->round, e),
                        .part = b->counted };
+  if (hass_round_is_exclusive (&b->round->round, e))
+    counted.exclusive = counted.work;
+  for (gsize i = 0; i < part->n_blocks; i++)
+    counted.halo += part->blocks[i].halo_before + part->blocks[i].halo_after;
   counted.n_failed = hass_execute_bundle_results (
       job, p->worker, b->round, e, part->blocks, part->n_blocks, done);
   hass_execute_count (job, p->worker, b->round, counted, end - start, end);

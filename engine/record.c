@@ -263,6 +263,8 @@ join_rounds (HassRecorder *r)
           a->last = MAX (a->last, b->last);
           a->units += b->units;
           a->loads += b->loads;
+          a->cpu_only += b->cpu_only;
+          a->gpu_only += b->gpu_only;
           a->work += b->work;
           a->begin_ns = MIN (a->begin_ns, b->begin_ns);
           a->end_ns = MAX (a->end_ns, b->end_ns);
@@ -310,6 +312,8 @@ hass_record_round (HassJob *job, const HassSlot *slot, gint64 end_ns)
           .units = round->n_units,
           .loads = slot->span.n,
           .block = round->divisible ? round->division.block_elements : 0,
+          .cpu_only = round->n_only_cpu,
+          .gpu_only = round->n_only_gpu,
           .begin_ns = round->begin_ns,
           .end_ns = end_ns };
   for (guint d = 0; d < job->n_devices; d++)

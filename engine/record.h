@@ -60,7 +60,8 @@ typedef struct
   guint64 number, n;   /* rounds from number on */
   guint64 first, last; /* [first, last) holds the units */
   guint64 units, loads;
-  guint64 block; /* elements of a block; 0: loads are the units */
+  guint64 block;              /* elements of a block; 0: loads are the units */
+  guint64 cpu_only, gpu_only; /* units at the begin, at the end */
   gint64 begin_ns, end_ns;
   double work;
   guint order_at, work_at; /* in the recorder's lists, from 1; 0: not kept */

@@ -288,6 +288,11 @@ append_rounds (GString *out, const HassJob *job)
           r->number, r->n, r->first, r->last - r->first, r->units, r->loads,
           r->block, r->begin_ns - job->begin_ns, r->end_ns - job->begin_ns);
       append_number (out, "%.10g", r->work);
+      if (job->farm->kind == HASS_FARM_FUNCTION)
+        g_string_append_printf (out,
+                                ",\"cpu_only\":%" G_GUINT64_FORMAT
+                                ",\"gpu_only\":%" G_GUINT64_FORMAT,
+                                r->cpu_only, r->gpu_only);
       g_string_append (out, "}\n");
       if (r->order_at > 0 || r->work_at > 0)
         append_units (out, job->recorder, r);

@@ -132,11 +132,85 @@ append_unfinished (GString *out, const HassReport *r)
                             r->n_unfinished - SHOWN);
 }
 
+/* -- Losses ------------------------------------------------------------- */
+
+/* In the order of a farm's life. */
+static const struct
+{
+  const char *name, *member;
+  gsize offset;
+} losses[] = {
+#define LOSS(name)                                                              \
+  {                                                                             \
+#    name, "lost_" #    name "_s", G_STRUCT_OFFSET(HassReport, lost_##name##_s) \
+  }
+  LOSS (startup), LOSS (generator), LOSS (copies),
+  LOSS (halo),    LOSS (imbalance), LOSS (collector),
+  LOSS (reduce),  LOSS (teardown),  LOSS (overhead)
+#undef LOSS
+};
+
+static double
+loss (const HassReport *r, guint i)
+{
+  return G_STRUCT_MEMBER (double, r, losses[i].offset);
+}
+
+double
+hass_report_named_s (const HassReport *r)
+{
+  double sum = 0;
+  for (guint i = 0; i < G_N_ELEMENTS (losses); i++)
+    sum += loss (r, i);
+  return sum - r->lost_overhead_s;
+}
+
+void
+hass_report_set_makespan (HassReport *r, double s)
+{
+  r->makespan_s = s;
+  r->efficiency = s > 0 ? r->bound_s / s : 0;
+}
+
+void
+hass_report_add_teardown (HassReport *r, gint64 makespan_ns)
+{
+  double more = makespan_ns * 1e-9 - r->makespan_s;
+  for (guint d = 0; d < r->n_devices; d++)
+    r->devices[d].waiting_s += more;
+  if (r->bound_s > 0)
+    r->lost_teardown_s += more;
+  hass_report_set_makespan (r, r->makespan_s + more);
+}
+
+/* Those of at least a thousandth of the makespan, which add up to the rest but
+   for that. */
+static void
+append_losses (GString *out, const HassReport *r)
+{
+  char text[16];
+  gboolean any = FALSE;
+  g_string_append_printf (out, "efficiency %.1f%% (bound %s)",
+                          100 * r->efficiency, duration (r->bound_s, text));
+  for (guint i = 0; i < G_N_ELEMENTS (losses); i++)
+    if (ABS (loss (r, i)) >= 1e-3 * r->makespan_s && r->bound_s > 0)
+      {
+        g_string_append_printf (out, "%s %s %s", any ? "," : "; lost to",
+                                losses[i].name, duration (loss (r, i), text));
+        any = TRUE;
+      }
+  g_string_append_c (out, '\n');
+  if (r->halo_elements > 0)
+    g_string_append_printf (
+        out, "halos: %" G_GUINT64_FORMAT " elements beside those of blocks\n",
+        r->halo_elements);
+}
+
 char *
 hass_report_to_string (const HassReport *r)
 {
   GString *out = g_string_new (NULL);
-  char a[16], b[16], c[16], d[16], e[16];
+  char a[16];
   g_string_append_printf (
       out,
       "farm %s, strategy %s%s%s: %s, %" G_GUINT64_FORMAT
@@ -146,13 +220,7 @@ hass_report_to_string (const HassReport *r)
       r->loads, r->rounds);
   append_devices (out, r);
   append_transfers (out, r);
-  g_string_append_printf (
-      out,
-      "efficiency %.1f%% (bound %s); lost to copies %s, imbalance %s, "
-      "overhead %s\n",
-      100 * r->efficiency, duration (r->bound_s, b),
-      duration (r->lost_copies_s, c), duration (r->lost_imbalance_s, d),
-      duration (r->lost_overhead_s, e));
+  append_losses (out, r);
   if (r->saturated)
     g_string_append (out, "virtual time ended after 31 years: all times are "
                           "at least these\n");
@@ -215,9 +283,9 @@ add_report (JsonBuilder *j, const HassReport *r)
   json_add_double (j, "work", r->work);
   json_add_double (j, "bound_s", r->bound_s);
   json_add_double (j, "efficiency", r->efficiency);
-  json_add_double (j, "lost_copies_s", r->lost_copies_s);
-  json_add_double (j, "lost_imbalance_s", r->lost_imbalance_s);
-  json_add_double (j, "lost_overhead_s", r->lost_overhead_s);
+  for (guint i = 0; i < G_N_ELEMENTS (losses); i++)
+    json_add_double (j, losses[i].member, loss (r, i));
+  json_add_int (j, "halo_elements", r->halo_elements);
   json_builder_set_member_name (j, "devices");
   json_builder_begin_array (j);
   for (guint d = 0; d < r->n_devices; d++)

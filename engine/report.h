@@ -70,15 +70,37 @@ typedef struct
  * @saturated: the modelled machine needs more than 31 years, where virtual time
  *   ends: all times are at least what they say.
  * @virtual_time: times are of a modelled machine.
- * @makespan_s: from the call to the last result.
+ * @makespan_s: from the call of the farm to its return; in virtual time to the
+ *   end of the last unit.
  * @bound_s: sum(work) / sum(rates), what a perfect schedule without copies
  *   would need. Rates are the model's in virtual time; else a CPU pool's work
- *   per second of computing and the rate of a GPU's best bundle.
+ *   per second of computing and the rate of a GPU's best bundle. Work that only
+ *   one kind of device may run (tasks without a CPU or without a GPU function)
+ *   counts against the rates of that kind: the bound is the largest of the
+ *   three.
  * @efficiency: @bound_s / @makespan_s; 0 when nothing was computed.
- * @lost_copies_s, @lost_imbalance_s, @lost_overhead_s: add up to @makespan_s
- *   - @bound_s: devices weighted by rate, copying and launching while not
- *   computing; idle at the ends of rounds; the rest.
  * @unfinished: [@n_unfinished], in order of seq.
+ *
+ * Nine losses add up to @makespan_s - @bound_s, where that is not 0. Each is
+ * a time of the devices of which the bound is, weighted by their rates; on a
+ * CPU pool the average over its cores. What takes no time in the model is 0 in
+ * virtual time: start-up, generating, collecting, reducing, teardown, halos.
+ * @lost_startup_s: before the generator was called, and until a GPU was ready.
+ * @lost_generator_s: idle before the generator had returned, since it had not
+ *   emitted enough, and, on the core of the calling thread, generating; at most
+ *   the time in the generator. Not while the pool is full.
+ * @lost_copies_s: copying and launching while not computing.
+ * @lost_halo_s: computing the @halo_elements, if one costs what an element of a
+ *   block costs. A worker that only reads them has lost less.
+ * @lost_imbalance_s: idle at the ends of rounds. Also work of the devices of
+ *   which the bound is that other devices could have done.
+ * @lost_collector_s: cores that ran the collector or waited for the thread that
+ *   did, and all devices while results alone were delivered.
+ * @lost_reduce_s: reducing the accumulators after the last unit.
+ * @lost_teardown_s: the rest of the time after the last unit.
+ * @lost_overhead_s: what has none of these causes.
+ * @halo_elements: elements of halos that workers were given: blocks that are
+ *   computed at once have one halo at each end.
  */
 typedef struct
 {
@@ -103,6 +125,13 @@ typedef struct
   HassDeviceReport *devices;
   guint n_unfinished;
   HassUnfinished *unfinished;
+  double lost_startup_s;
+  double lost_generator_s;
+  double lost_halo_s;
+  double lost_collector_s;
+  double lost_reduce_s;
+  double lost_teardown_s;
+  guint64 halo_elements;
 } HassReport;
 
 void hass_report_free (HassReport *report);

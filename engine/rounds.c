@@ -264,7 +264,6 @@ add_up (HassJob *job, HassSlot *slot, gint64 end_ns)
       HassTotals *t = &job->totals[d];
       guint64 bytes = 0, bundles = 0;
       gint64 last = 0;
-      double tail = 0;
       guint a = round->counter_of[d], b = round->counter_of[d + 1];
       for (guint i = a; i < b; i++)
         {
@@ -274,7 +273,9 @@ add_up (HassJob *job, HassSlot *slot, gint64 end_ns)
           bytes += atomic_load_explicit (&c->bytes, memory_order_relaxed);
           bundles += atomic_load_explicit (&c->bundles, memory_order_relaxed);
           last = MAX (last, finish);
-          tail += end_ns - (finish > 0 ? finish : round->begin_ns);
+          t->halo += atomic_load_explicit (&c->halo, memory_order_relaxed);
+          t->exclusive
+              += atomic_load_explicit (&c->exclusive, memory_order_relaxed);
         }
       summary[d]
           = (HassDeviceSummary){ .units = p.units,
@@ -288,12 +289,10 @@ add_up (HassJob *job, HassSlot *slot, gint64 end_ns)
       t->bundles += bundles;
       t->work += p.work;
       t->busy_ns += p.busy_ns;
-      /* Rounds that overlap have no tails of their own; see job.c. */
-      if (!hass_job_overlaps (job))
-        t->tail_ns += tail / (b - a);
       if (job->devices[d].kind == HASS_DEVICE_CPU)
         t->kernel_ns += p.busy_ns;
     }
+  hass_account_round (job, round, end_ns);
 }
 
 static void

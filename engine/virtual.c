@@ -184,8 +184,15 @@ shared_link (const HassPlatform *p, guint gpu)
   return 0;
 }
 
+/* Of what the platform has, what takes part in the farm. A data farm's worker
+   is neutral: the model runs, not its code, so one of them makes every device
+   take part. A function farm's tasks say by their functions where they may
+   run; GPUs take part where one may have a GPU function, as in a live farm,
+   and where there is nothing else, so that a task for which this is wrong is
+   named.
+   Who adds a model has marked the loads by themselves. */
 static HassDeviceTraits *
-traits_of (const HassPlatform *p, guint *n)
+traits_of (const HassPlatform *p, gboolean with_gpus, guint *n)
 {
   HassDeviceTraits *t = g_new0 (HassDeviceTraits, 1 + p->n_gpus);
   *n = 0;
@@ -198,7 +205,7 @@ traits_of (const HassPlatform *p, guint *n)
       .work_per_ns = p->calibrated ? p->core_work_per_ns * p->cores : 0,
       .max_in_flight = 1
     };
-  for (guint i = 0; i < p->n_gpus; i++)
+  for (guint i = 0; with_gpus && i < p->n_gpus; i++)
     {
       const HassGpuModel *g = &p->gpus[i];
       t[(*n)++] = (HassDeviceTraits){ .name = g->name,
@@ -240,7 +247,10 @@ hass_virtual_run_model (const HassFarm *farm, HassPlatform *platform,
                         GError **error)
 {
   guint n_devices;
-  g_autofree HassDeviceTraits *devices = traits_of (platform, &n_devices);
+  gboolean with_gpus = model || farm->kind != HASS_FARM_FUNCTION
+                       || farm->gpu_worker_of || !platform->has_cpu;
+  g_autofree HassDeviceTraits *devices
+      = traits_of (platform, with_gpus, &n_devices);
   g_autofree HassDevice **gpus = g_new0 (HassDevice *, n_devices);
   if (model && model->traits)
     memcpy (devices, model->traits, n_devices * sizeof *devices);

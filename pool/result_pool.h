@@ -52,7 +52,7 @@ void hass_result_pool_free (HassResultPool *pool);
 HassRun *hass_result_pool_run (HassResultPool *pool);
 void hass_run_add (HassRun *run, const HassRecord *record,
                    gconstpointer inline_data);
-void hass_result_pool_commit (HassResultPool *pool, HassRun *run);
+gint64 hass_result_pool_commit (HassResultPool *pool, HassRun *run);
 void hass_result_pool_flush (HassResultPool *pool);
 guint64 hass_result_pool_mark (HassResultPool *pool, guint64 end_key);
 guint64 hass_result_pool_n_passed (HassResultPool *pool);

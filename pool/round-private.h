@@ -39,6 +39,8 @@ typedef struct
   _Atomic gint64 busy_ns;
   _Atomic gint64 last_finish_ns; /* engine time */
   _Atomic guint64 bundles;
+  _Atomic guint64 halo;     /* elements */
+  _Atomic double exclusive; /* work that no other kind of device may run */
 } HassCounter;
 
 /* Units that were given back and lie in no range. */
@@ -169,6 +171,15 @@ hass_round_element (const HassRound *round, guint64 unit)
   const HassDivision *division = &round->division;
   return unit < round->n_units ? unit * division->block_elements
                                : division->load.size;
+}
+
+/* Units that one grant or pull has taken: may one kind of device alone run
+   them? Ranges do not mix those that may with others. */
+static inline gboolean
+hass_round_is_exclusive (const HassRound *round, HassExtent e)
+{
+  return e.first < round->n_only_cpu
+         || e.first >= round->n_units - round->n_only_gpu;
 }
 
 static inline guint32

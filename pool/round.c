@@ -73,6 +73,8 @@ begin (HassRound *round, HassFarmKind farm, HassCostClass cost, guint32 n)
       atomic_store_explicit (&c->busy_ns, 0, memory_order_relaxed);
       atomic_store_explicit (&c->last_finish_ns, 0, memory_order_relaxed);
       atomic_store_explicit (&c->bundles, 0, memory_order_relaxed);
+      atomic_store_explicit (&c->halo, 0, memory_order_relaxed);
+      atomic_store_explicit (&c->exclusive, 0, memory_order_relaxed);
     }
 }
 

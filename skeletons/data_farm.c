@@ -10,6 +10,7 @@ static gboolean
 run (const HassDataFarm *given, HassFarmKind kind, const char *function,
      HassReport **report, GError **error)
 {
+  gint64 called_ns = hass_engine_clock ();
   HassDataFarm f;
   if (report)
     *report = NULL;
@@ -49,7 +50,8 @@ run (const HassDataFarm *given, HassFarmKind kind, const char *function,
                     .gpu_multiple = f.gpu_multiple,
                     .constants = f.constants,
                     .n_constants = f.n_constants,
-                    .run = &f.run };
+                    .run = &f.run,
+                    .called_ns = called_ns };
   hass_farm_limits (&farm, f.pool_loads, f.pool_bytes, f.round_loads,
                     f.window_loads);
   return hass_farm_check (&farm, function, error)

@@ -43,9 +43,14 @@ HASS_BEGIN_DECLS
  *   no error, but the bundle is then computed again.
  * @release: called once for each load that the library is done with.
  * @cost: what is known of the costs.
- * @block_elements: partition farm: elements in a block; 0: the widest
- *   device's width (HASS_p's e), but at least 1/4096 of the load.
+ * @block_elements: partition farm: elements in a block; 0: the library
+ *   chooses by these rules, each of which outweighs those before it. As many as
+ *   fill the widest device, its width / @element_threads (HASS_p's e), but at
+ *   least 1/4096 of the load; at least 8 blocks for each core (without a CPU
+ *   pool for each GPU); at least 16 halos; at least one block for each core.
  * @halo_elements: partition farm: elements readable on both sides of a block.
+ *   The report counts what workers got of them (HassReport.halo_elements) as
+ *   work done again; what all blocks read belongs into @constants.
  * @constants: [@n_constants] bytes that every worker may read; not owned.
  * @pool_loads, @pool_bytes: bounds of the load pool; 0: 8192 loads, 64 MiB.
  *   One load larger than @pool_bytes is let in alone.
@@ -54,7 +59,8 @@ HASS_BEGIN_DECLS
  * @element_threads: GPU threads that @gpu_worker has for one element: 1 for a
  *   byte or a record, a thousand or so for a tile of a matrix. With it
  *   strategies know from the first bundle on how many elements fill a GPU; 0:
- *   they find out. Indivisible farms: not used, a load is a thread block.
+ *   they find out; the default block takes it as 1. Indivisible farms: not
+ * used, a load is a thread block.
  * @join_tiles: blocks' outputs that are tiles of one array and follow each
  *   other side by side there lie in a GPU's memory as they do in the array, see
  *   #HassBundle.rectangles: long rows are copied back at the link's full rate,

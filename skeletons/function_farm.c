@@ -103,6 +103,7 @@ gboolean
 hass_function_farm (const HassFunctionFarm *given, HassReport **report,
                     GError **error)
 {
+  gint64 called_ns = hass_engine_clock ();
   HassFunctionFarm f;
   if (report)
     *report = NULL;
@@ -143,7 +144,8 @@ hass_function_farm (const HassFunctionFarm *given, HassReport **report,
                     .release_data = &f,
                     .constants = f.constants,
                     .n_constants = f.n_constants,
-                    .run = &f.run };
+                    .run = &f.run,
+                    .called_ns = called_ns };
   hass_farm_limits (&farm, f.pool_tasks, 0, f.round_tasks, f.window_tasks);
   return hass_farm_check (&farm, "hass_function_farm", error)
          && hass_farm_check_settings (&farm, f.window_tasks, error)

@@ -20,8 +20,11 @@ program_path (const char *program)
 const char *
 program_self (void)
 {
+  static char *self;
   const char *other = g_getenv ("TEST_SELF");
-  return other ? other : "/proc/self/exe";
+  if (!self)
+    self = g_file_read_link ("/proc/self/exe", NULL);
+  return other ? other : self;
 }
 
 static int

@@ -134,6 +134,13 @@ search_add_report (Search *search, HassReport *one)
   sum->lost_copies_s += one->lost_copies_s;
   sum->lost_imbalance_s += one->lost_imbalance_s;
   sum->lost_overhead_s += one->lost_overhead_s;
+  sum->lost_startup_s += one->lost_startup_s;
+  sum->lost_generator_s += one->lost_generator_s;
+  sum->lost_halo_s += one->lost_halo_s;
+  sum->lost_collector_s += one->lost_collector_s;
+  sum->lost_reduce_s += one->lost_reduce_s;
+  sum->lost_teardown_s += one->lost_teardown_s;
+  sum->halo_elements += one->halo_elements;
   sum->efficiency = sum->makespan_s > 0 ? sum->bound_s / sum->makespan_s : 0;
   for (guint d = 0; d < one->n_devices; d++)
     add_device (find_device (sum, &one->devices[d]), &one->devices[d]);

@@ -63,7 +63,9 @@ expect_all_units (Trial *t, gboolean may_fail)
   CU_ASSERT_EQUAL (units_in (f->pulls, &failed) + units_in (f->parts, &failed),
                    f->n_units);
   CU_ASSERT_TRUE (may_fail || failed == 0);
-  CU_ASSERT_DOUBLE_EQUAL (f->makespan, report->makespan_s * 1e9, 1);
+  /* A live farm's report has the time that writing the record took, too. */
+  CU_ASSERT_TRUE (f->makespan <= report->makespan_s * 1e9 + 1);
+  CU_ASSERT_TRUE (f->live || f->makespan >= report->makespan_s * 1e9 - 1);
   CU_ASSERT_EQUAL (f->live, t->platform == NULL);
   g_ptr_array_unref (farms);
 }

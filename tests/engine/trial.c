@@ -10,6 +10,14 @@
 
 /* -- After the farm ----------------------------------------------------- */
 
+double
+trial_lost (const HassReport *r)
+{
+  return r->lost_startup_s + r->lost_generator_s + r->lost_copies_s
+         + r->lost_halo_s + r->lost_imbalance_s + r->lost_collector_s
+         + r->lost_reduce_s + r->lost_teardown_s + r->lost_overhead_s;
+}
+
 /* Marks what the report calls unfinished; only where seq is the id. */
 static void
 check_unfinished (Ledger *l, const HassReport *r)
@@ -56,8 +64,8 @@ check_report (Ledger *l, gboolean ok, const HassReport *r, guint n_computed,
   if (l->t->kind != HASS_FARM_PARTITION
       && (r->units != n_computed || n_unfinished + n_computed != n_accepted))
     ledger_blame (l, "the report's units are not those computed");
-  double lost = r->lost_copies_s + r->lost_imbalance_s + r->lost_overhead_s;
-  if (r->bound_s > 0 && ABS (r->makespan_s - r->bound_s - lost) > 1e-6)
+  if (r->bound_s > 0
+      && ABS (r->makespan_s - r->bound_s - trial_lost (r)) > 1e-6)
     ledger_blame (l, "losses do not add up to makespan less bound");
   if (r->efficiency < 0 || (ok && !l->t->noisy && r->efficiency > 1.001))
     ledger_blame (l, "an efficiency that cannot be");

@@ -64,6 +64,9 @@ char *trial_run (const Trial *trial, HassReport **report);
 /* Runs it and fails the CUnit test when something did not hold. */
 void trial_expect (const Trial *trial);
 
+/* The sum of a report's losses: makespan less bound. */
+double trial_lost (const HassReport *report);
+
 /* A line that tells a trial from others; free with g_free(). */
 char *trial_describe (const Trial *trial);
 

@@ -33,6 +33,11 @@ read_round (RecordReader *r, JsonObject *o)
       || !record_number (r, o, "end", n.begin, 1e18, &n.end)
       || !record_number (r, o, "work", 0, 1e300, &n.work))
     return FALSE;
+  if (json_object_has_member (o, "cpu_only")
+      && (!record_whole (r, o, "cpu_only", 0, n.units, &n.cpu_only)
+          || !record_whole (r, o, "gpu_only", 0, n.units - n.cpu_only,
+                            &n.gpu_only)))
+    return FALSE;
   GArray *rounds = r->farm->rounds;
   if (rounds->len > 0
       && g_array_index (rounds, RecordRound, rounds->len - 1).first > n.first)

@@ -27,6 +27,7 @@ typedef struct
 typedef struct
 {
   guint64 number, n, first, span, units, loads, block;
+  guint64 cpu_only, gpu_only; /* units at the begin, at the end */
   double begin, end, work;
 } RecordRound;
 

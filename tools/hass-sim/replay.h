@@ -45,6 +45,7 @@ typedef struct
   double gap_after; /* from the last round's end to the farm's */
   double *late;     /* [n_rounds * cores]: see HassVirtualModel */
   guint32 *unit_at; /* [n_units], by position as recorded */
+  guint8 *kinds;    /* [n_units], HassLoadFlags; 0: any device */
   double *said;     /* [n_units], what it was said to cost; 0: not kept */
   double *work;     /* [n_units], as strategies see it */
   double *relative; /* [n_units + 1]: sum of true work before unit i,

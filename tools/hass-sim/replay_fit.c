@@ -288,6 +288,7 @@ replay_fit (const RecordFarm *farm, GError **error)
   p->notes = g_ptr_array_new_with_free_func (g_free);
   replay_make_rounds (p);
   replay_make_order (p);
+  replay_make_kinds (p);
   replay_make_shapes (p);
   for (guint d = 0; d < p->n_devices; d++)
     {
@@ -321,6 +322,7 @@ replay_free (Replay *p)
   g_free (p->rounds);
   g_free (p->late);
   g_free (p->unit_at);
+  g_free (p->kinds);
   g_free (p->said);
   g_free (p->work);
   g_free (p->relative);

@@ -43,6 +43,7 @@ double replay_spread_at (const ReplaySpread *s, guint64 u, double otherwise);
 /* Fill in what their names say, in this order. */
 void replay_make_rounds (Replay *p);
 void replay_make_order (Replay *p);
+void replay_make_kinds (Replay *p);
 void replay_make_shapes (Replay *p);
 
 /* 0 where there are none. */

@@ -401,7 +401,8 @@ make_loads (Run *run)
     run->loads[u] = (HassLoad){ .size = r->elements[u],
                                 .input_bytes = r->in_bytes[u],
                                 .output_bytes = r->out_bytes[u],
-                                .cost = (float)r->work[u] };
+                                .cost = (float)r->work[u],
+                                .flags = r->kinds[u] };
 }
 
 /* Cuts a load as it was cut when it was recorded. */

@@ -137,6 +137,34 @@ whole (const Replay *p, double value)
   return (guint64)MIN (value + 0.5, 1e18 / p->farm->n_units);
 }
 
+static void
+set_kind (Replay *p, guint64 first, guint64 n, guint8 kind)
+{
+  guint64 end = MIN (first + n, p->farm->n_units);
+  for (guint64 at = first; at < end; at++)
+    p->kinds[p->unit_at[at]] = kind;
+}
+
+/* Tasks that one kind of device alone may run lie at the ends of a round; in
+   rounds that were put together, only if all are of one kind. */
+void
+replay_make_kinds (Replay *p)
+{
+  const RecordFarm *f = p->farm;
+  p->kinds = g_new0 (guint8, f->n_units + 1);
+  for (guint i = 0; i < f->rounds->len; i++)
+    {
+      const RecordRound *r = &g_array_index (f->rounds, RecordRound, i);
+      if (f->kind != HASS_FARM_FUNCTION)
+        return;
+      if (r->n == 1 || r->cpu_only == r->units)
+        set_kind (p, r->first, r->cpu_only, HASS_LOAD_CPU);
+      if (r->n == 1 || r->gpu_only == r->units)
+        set_kind (p, r->first + r->span - r->gpu_only, r->gpu_only,
+                  HASS_LOAD_GPU);
+    }
+}
+
 /* Shapes of the units: work, elements, bytes. Units that no row tells of get
    the mean. */
 void
