@@ -252,15 +252,17 @@ failed (HassJob *job, HassWorker *worker, const HassBlock *block, Mark mark,
   hass_job_stop (job, error);
 }
 
-/* FALSE, and the farm stops: the block has bytes but says not where. A bundler
-   or an unbundler may know where they are. */
+/* FALSE, and the farm stops: the block has bytes for a GPU but no address. A
+   bundler or an unbundler may know where they are; on cores alone the number
+   bounds the pool and the worker knows. */
 gboolean
 hass_execute_check (HassJob *job, const HassBlock *block)
 {
   gboolean in = !block->input && block->input_bytes > 0 && !job->farm->bundle;
   gboolean out
       = !block->output && block->output_bytes > 0 && !job->farm->unbundle;
-  if (!in && !out)
+  gboolean copied = job->farm->gpu_worker || job->farm->gpu_worker_of;
+  if (!copied || (!in && !out))
     return TRUE;
   const char *what = in ? "input" : "output";
   hass_job_stop (job,

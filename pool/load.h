@@ -51,8 +51,9 @@ typedef enum
  * HassLoad: what a generator emits.
  * @input: host bytes [@input_bytes], or NULL. They stay the user's and must
  *   stay unchanged until the load is committed (the release callback).
- * @input_bytes: their number. A number without bytes (@input NULL) is for
- *   farms with a bundler and for dry runs; elsewhere it is HASS_ERROR_INVALID.
+ * @input_bytes: their number. A number without bytes (@input NULL) counts for
+ *   the pool's bound alone; in a farm with a GPU worker and no bundler it is
+ *   HASS_ERROR_INVALID.
  * @output: host bytes [@output_bytes] for the worker to fill, or NULL.
  * @output_bytes: their number; without bytes as above, with an unbundler.
  * @size: elements in the load; 0: unknown. A divisible load must know it.
