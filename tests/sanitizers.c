@@ -12,7 +12,8 @@ __tsan_default_suppressions (void)
 {
   return "race:g_slice_alloc0\n" /* of a thread's description, in GLib */
          "race:g_slice_free1\n"
-         "race:g_realloc\n" /* of its table of quarks, under its own lock */
+         "race:g_realloc\n"  /* of its table of quarks, under its own lock */
+         "race:g_rw_lock_\n" /* made when it is first used, for errors */
          "race:hass_cpu_pool_enqueue\n" /* oneTBB clears a task's memory */
          "race_top:tbb_wrapper.cpp\n"
          "race_top:bits/atomic_base.h\n"
