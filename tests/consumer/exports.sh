@@ -3,10 +3,12 @@
 # exports.sh: the shared library exports the functions that the public headers
 # declare, all of them and nothing else, under its version node; and needs
 # nothing beyond the libraries that it is known to stand on.
-# Usage: exports.sh BUILD-FOLDER [CC FLAGS...]; status 0: so it is.
+# Usage: exports.sh BUILD-FOLDER [CC FLAGS...]; status 0: so it is, 77: a build
+# with sanitizers, which needs their libraries.
 set -eu -o pipefail
 build=$1
 shift
+case $build in *san-*) echo "a build with sanitizers"; exit 77 ;; esac
 [ $# -gt 0 ] || set -- cc
 so=$(ls "$build"/lib/libhass.so.*)
 work=$(mktemp -d)
