@@ -127,6 +127,32 @@ under_the_bound (void)
   printf ("\n    %u rounds ...", n);
 }
 
-HASS_TEST_SUITE (sim_random,
+/* Neither a strategy nor the workloads' files break where they are hard. */
+static void
+hard_suites (void)
+{
+  g_auto (GStrv) suites = sim_hard_suite_names ();
+  g_auto (GStrv) all = sim_suite_names ();
+  guint n = 0;
+  double logs = 0;
+  for (char **s = suites; *s; s++)
+    {
+      g_auto (GStrv) entries = sim_suite (*s, NULL);
+      CU_ASSERT_FALSE (g_strv_contains ((const char *const *)all, *s));
+      for (char **e = entries; *e; e++, n++)
+        {
+          g_autoptr (SimCase) c = sim_test_shipped (*e, 20, 1, NULL, 0);
+          HassSimResult *r = sim_run (c, "auto", NULL);
+          expect (!r->refused && r->efficiency < 1.0001, c, "auto");
+          logs += log (MAX (r->efficiency, 1e-9));
+          sim_result_free (r);
+        }
+    }
+  printf ("\n    %u workloads, %.1f %% of the bound ...", n,
+          100 * exp (logs / MAX (n, 1)));
+  CU_ASSERT_TRUE (n >= 15);
+}
+
+HASS_TEST_SUITE (sim_random, { "auto runs all hard suites", hard_suites },
                  { "families of random workloads are what they say", families },
                  { "no strategy beats the bound on them", under_the_bound })

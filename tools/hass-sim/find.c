@@ -18,16 +18,28 @@ open_suites (HassKeyFile *k, char **path, GError **error)
   return hass_key_file_open (k, "suite", *path, error);
 }
 
-char **
-sim_suite_names (void)
+static char **
+names_in (const char *group)
 {
   HassKeyFile k;
   g_autofree char *path = NULL;
   if (!open_suites (&k, &path, NULL))
     return g_new0 (char *, 1);
-  char **names = g_key_file_get_keys (k.file, "suites", NULL, NULL);
+  char **names = g_key_file_get_keys (k.file, group, NULL, NULL);
   hass_key_file_close (&k);
   return names ? names : g_new0 (char *, 1);
+}
+
+char **
+sim_suite_names (void)
+{
+  return names_in ("suites");
+}
+
+char **
+sim_hard_suite_names (void)
+{
+  return names_in ("hard");
 }
 
 char **
@@ -38,13 +50,18 @@ sim_suite (const char *name, GError **error)
   if (!open_suites (&k, &path, error))
     return NULL;
   g_autofree char *text = g_key_file_get_value (k.file, "suites", name, NULL);
+  if (!text)
+    text = g_key_file_get_value (k.file, "hard", name, NULL);
   hass_key_file_close (&k);
   if (!text)
     {
       g_auto (GStrv) names = sim_suite_names ();
+      g_auto (GStrv) hard = sim_hard_suite_names ();
       g_autofree char *list = g_strjoinv (", ", names);
+      g_autofree char *more = g_strjoinv (", ", hard);
       g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
-                   "no suite is called '%s'; known are all, %s", name, list);
+                   "no suite is called '%s'; known are all, %s, hard, %s", name,
+                   list, more);
       return NULL;
     }
   g_auto (GStrv) words = g_strsplit_set (text, " ,\t", -1);

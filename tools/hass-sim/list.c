@@ -31,6 +31,18 @@ list_files (const char *kind, const char *group)
     }
 }
 
+static void
+list_suites (const char *title, char **names)
+{
+  printf ("\n%s:\n", title);
+  for (char **s = names; *s; s++)
+    {
+      g_auto (GStrv) members = sim_suite (*s, NULL);
+      g_autofree char *text = members ? g_strjoinv (" ", members) : NULL;
+      printf ("  %-12s %s\n", *s, text ? text : "");
+    }
+}
+
 void
 sim_print_list (void)
 {
@@ -45,13 +57,9 @@ sim_print_list (void)
   list_files ("platforms", "platform");
   list_files ("workloads", "workload");
   g_auto (GStrv) suites = sim_suite_names ();
-  puts ("\nsuites:");
-  for (char **s = suites; *s; s++)
-    {
-      g_auto (GStrv) members = sim_suite (*s, NULL);
-      g_autofree char *text = members ? g_strjoinv (" ", members) : NULL;
-      printf ("  %-12s %s\n", *s, text ? text : "");
-    }
+  g_auto (GStrv) hard = sim_hard_suite_names ();
+  list_suites ("suites", suites);
+  list_suites ("hard suites, not among all", hard);
 }
 
 /* Before a colon that begins parameters: a new name. After one, what has an

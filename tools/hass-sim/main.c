@@ -31,7 +31,7 @@ static const GOptionEntry entries[] = {
   { "strategy", 's', 0, G_OPTION_ARG_STRING, &strategy,
     "Strategies, as a,b:param=x,c, or all (default: auto)", "LIST" },
   { "suite", 'S', 0, G_OPTION_ARG_STRING, &suite,
-    "All workloads of a suite, or all suites: all", "NAME" },
+    "All workloads of a suite, or of many: all, hard", "NAME" },
   { "rounds", 'n', 0, G_OPTION_ARG_INT, &rounds,
     "Rounds (default: the workload's, or 20)", "N" },
   { "seed", 0, 0, G_OPTION_ARG_INT64, &seed,
@@ -221,6 +221,8 @@ run_case (Bench *b, SimCase *c, const char *group, GError **error)
   sim_summary_add (b->summary, group, results);
   if (suite && strcmp (suite, "all") == 0)
     sim_summary_add (b->together, "all suites together", results);
+  if (suite && strcmp (suite, "hard") == 0)
+    sim_summary_add (b->together, "hard suites together", results);
   gboolean drawn = (!gantt || sim_draw_gantt (results, gantt, error))
                    && (!plot || sim_draw_plot (results, plot, error));
   if (json)
@@ -254,13 +256,23 @@ run_suite (Bench *b, const char *name, GError **error)
 }
 
 static gboolean
-run_all_suites (Bench *b, GError **error)
+run_suites (Bench *b, char **names, GError **error)
 {
-  g_auto (GStrv) names = sim_suite_names ();
   gboolean ok = TRUE;
   for (char **n = names; ok && *n; n++)
     ok = run_suite (b, *n, error);
   return ok;
+}
+
+/* "all", "hard" or one suite. */
+static gboolean
+run_suites_of (Bench *b, const char *which, GError **error)
+{
+  gboolean all = strcmp (which, "all") == 0;
+  if (!all && strcmp (which, "hard") != 0)
+    return run_suite (b, which, error);
+  g_auto (GStrv) names = all ? sim_suite_names () : sim_hard_suite_names ();
+  return run_suites (b, names, error);
 }
 
 static gboolean
@@ -346,8 +358,7 @@ main (int argc, char **argv)
   gboolean ok = replay             ? run_replay (&b, &error)
                 : random_cases > 0 ? run_random (&b, &error)
                 : workload         ? run_one (&b, workload, workload, &error)
-                : strcmp (suite, "all") == 0 ? run_all_suites (&b, &error)
-                                             : run_suite (&b, suite, &error);
+                                   : run_suites_of (&b, suite, &error);
   if (ok && json && !replay)
     sim_print_json (b.all);
   else if (ok && !csv && !workload && !replay)

@@ -76,6 +76,8 @@ gboolean sim_load (const char *workload, const char *platform, SimWorkload **w,
 /* The workloads of a suite, "workload" or "workload@platform"; g_strfreev. */
 char **sim_suite (const char *name, GError **error);
 char **sim_suite_names (void);
+/* Those that "all" leaves out. */
+char **sim_hard_suite_names (void);
 
 /* More of them are refused. */
 #define SIM_MOST_GPUS 64
