@@ -297,12 +297,12 @@ $(FUZZ_BIN): $(BUILD)/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/fuzz.o \
 print-compile:
 	@echo $(CC) $(filter-out -DG_LOG_DOMAIN%,$(CPPFLAGS_ALL)) $(CFLAGS_ALL)
 print-link:
-	@echo $(CC) $(LDFLAGS_ALL) $(TEST_WRAP) @OBJECTS@ $(DRAW) $(LIB) \
+	@echo $(CC) $(LDFLAGS_ALL) @OBJECTS@ $(DRAW) $(LIB) \
 	  $(foreach d,$(EX_DIRS),$(LIBS_$(d))) $(CUNIT_LIBS) $(LIBS)
 print-cuda-lib:
 	@echo $(CUDA_LIB)
 print-test-objects:
-	@echo $(TEST_OBJ) $(TEST_CU) $(EX_PARTS)
+	@echo $(TEST_WRAP) $(TEST_OBJ) $(TEST_CU) $(EX_PARTS)
 
 # -- Benchmarks -------------------------------------------------------------
 

@@ -63,6 +63,13 @@ typedef struct
   gint64 called_ns; /* hass_engine_clock; 0: when the engine is called */
 } HassFarm;
 
+/* Loads' tags are tasks; a model of a function farm has loads without. */
+static inline gboolean
+hass_farm_takes_tasks (const HassFarm *farm)
+{
+  return farm->tag_bytes > 0;
+}
+
 /* The clock of live farms, in ns. */
 gint64 hass_engine_clock (void);
 

@@ -178,7 +178,7 @@ hass_emitter_is_generating (HassEmitter *emitter, const char *function)
 gboolean
 hass_job_takes (HassJob *job, gboolean tasks, const char *function)
 {
-  if (G_LIKELY (tasks == (job->farm->kind == HASS_FARM_FUNCTION)))
+  if (G_LIKELY (tasks == hass_farm_takes_tasks (job->farm)))
     return TRUE;
   hass_job_stop (job, g_error_new (HASS_ERROR, HASS_ERROR_MISUSE,
                                    "farm '%s': %s called in a %s farm, which "
@@ -299,7 +299,7 @@ hass_job_generate (HassJob *job)
   HassEmitter *emitter = &job->handles->emitter;
   *emitter = (HassEmitter){ .job = job,
                             .owner = pthread_self (),
-                            .emits = farm->kind == HASS_FARM_FUNCTION
+                            .emits = hass_farm_takes_tasks (farm)
                                          ? HASS_EMITS_TASKS
                                          : HASS_EMITS_LOADS };
   job->phases.generate_ns = job->engine->now (job);
@@ -381,8 +381,8 @@ has_its_devices (const HassJob *job, GError **error)
     if (job->devices[d].kind == HASS_DEVICE_GPU)
       return TRUE;
   g_set_error (error, HASS_ERROR, HASS_ERROR_NO_DEVICE,
-               "farm '%s': strategy gpu-only needs a GPU and a GPU worker, and "
-               "the farm has no such device",
+               "farm '%s': strategy gpu-only does not serve it: it needs a GPU "
+               "and a GPU worker, and the farm has no such device",
                job->farm->name);
   return FALSE;
 }

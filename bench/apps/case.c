@@ -14,6 +14,7 @@
    Thread safety: one thread. */
 #include "apps.h"
 
+#include <errno.h>
 #include <hass/profile.h>
 #include <math.h>
 #include <string.h>
@@ -248,12 +249,14 @@ static guint
 n_remembered (const char *farm)
 {
   g_autoptr (GError) error = NULL;
+  g_autofree char *key
+      = g_strconcat (program_invocation_short_name, "/", farm, NULL);
   GPtrArray *all = hass_profile_list (&error);
   guint n = 0;
   if (!all)
     apps_fail ("the store of rates: %s", error->message);
   for (guint i = 0; i < all->len; i++)
-    n += strcmp (((const HassProfileEntry *)all->pdata[i])->farm, farm) == 0;
+    n += strcmp (((const HassProfileEntry *)all->pdata[i])->farm, key) == 0;
   g_ptr_array_unref (all);
   return n;
 }

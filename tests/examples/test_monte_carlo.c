@@ -389,7 +389,8 @@ farms_agree (void)
             McJob job = job_of (kind, 333);
             job.run.strategy = all[i]->name;
             job.run.n_gpus = -1;
-            runs_to (&job, &wanted);
+            if (strcmp (all[i]->name, "gpu-only") != 0) /* refused */
+              runs_to (&job, &wanted);
             job.run.platform = THESIS;
             runs_to (&job, &wanted);
           }

@@ -269,7 +269,9 @@ every_strategy (void)
     for (int farm = PERSON_TABLE; farm <= PERSON_DEPARTMENTS; farm++)
       for (int modelled = 0; modelled < 2; modelled++)
         {
-          if (!(all[i]->farms & kind_of ((PersonFarm)farm)))
+          /* There may be no GPU here. */
+          if (!(all[i]->farms & kind_of ((PersonFarm)farm))
+              || (!modelled && strcmp (all[i]->name, "gpu-only") == 0))
             continue;
           PersonQuery query = { .table = table,
                                 .wanted = PERSON_WANT_ALL,

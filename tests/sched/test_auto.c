@@ -148,7 +148,8 @@ rate_of (const char *strategy, HassFarmKind kind, HassCostClass cost,
   farm.loads = loads;
   farm.n_loads = n_loads;
   farm.cost = cost;
-  farm.block_elements = bytes;
+  if (kind == HASS_FARM_PARTITION)
+    farm.block_elements = bytes;
   farm.round_loads = n;
   farm.cpu_worker = (HassCpuWorkerFunc)abort; /* a dry run calls none */
   farm.run.platform = platform;

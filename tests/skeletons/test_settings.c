@@ -146,8 +146,9 @@ gpu_only_needs_one (void)
   HassDevice *device = stand_in_new (&plan);
   HassDataFarm f = plain_farm ();
   f.run.strategy = "gpu-only";
-  CU_ASSERT_TRUE (fails_with (hass_data_farm_combine, &f, HASS_ERROR_NO_DEVICE,
-                              "farm 'odd': strategy gpu-only needs a GPU"));
+  CU_ASSERT_TRUE (
+      fails_with (hass_data_farm_combine, &f, HASS_ERROR_NO_DEVICE,
+                  "strategy gpu-only does not serve it: it needs a GPU"));
   f.run.devices = &device;
   f.run.n_devices = 1;
   CU_ASSERT_TRUE (fails_with (hass_data_farm_combine, &f, HASS_ERROR_NO_DEVICE,
