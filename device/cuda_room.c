@@ -16,16 +16,25 @@
    a deadline waits for other farms' no longer than that, and for its own not at
    all. No farm frees any on a GPU that is known to hang. */
 static gboolean
-may_free (const HassCudaDevice *d, const HassCudaSlot *filling)
+trim (const HassCudaDevice *d, const HassCudaSlot *filling)
 {
   gint64 deadline = d->farm->bundle_deadline_ns;
-  if (deadline == 0)
-    return hass_gpu_usable (d->gpu, NULL);
+  if (deadline > 0)
+    return hass_gpu_trim_within (d->gpu, filling && filling->counted,
+                                 g_get_monotonic_time () + deadline / 1000);
+  if (!hass_gpu_usable (d->gpu, NULL))
+    return FALSE;
+  hass_gpu_trim (d->gpu);
+  return TRUE;
+}
+
+static gboolean
+runs_own (const HassCudaDevice *d, const HassCudaSlot *filling)
+{
   for (guint i = 0; i < d->n_queued; i++)
     if (&d->slots[d->queue[i]] != filling)
-      return FALSE;
-  return hass_gpu_await_bundles (d->gpu, filling && filling->counted,
-                                 g_get_monotonic_time () + deadline / 1000);
+      return TRUE;
+  return FALSE;
 }
 
 /* Makes a buffer hold so many bytes. Where there is no room the buffers of
@@ -38,12 +47,11 @@ hass_cuda_reserve (HassCudaDevice *d, const HassCudaSlot *filling,
   GError *inner = NULL;
   if (hass_gpu_reserve (d->gpu, buffer, bytes, d->budget, &inner))
     return TRUE;
-  if (!may_free (d, filling))
+  if (d->farm->bundle_deadline_ns > 0 && runs_own (d, filling))
     {
       g_propagate_error (error, inner);
       return FALSE;
     }
-  g_clear_error (&inner);
   for (guint i = 0; i < HASS_CUDA_SLOTS; i++)
     {
       HassCudaSlot *s = &d->slots[i];
@@ -54,7 +62,12 @@ hass_cuda_reserve (HassCudaDevice *d, const HassCudaSlot *filling,
       hass_gpu_release (d->gpu, &s->kit->records);
     }
   hass_gpu_strip_idle_kits (d->gpu);
-  hass_gpu_trim (d->gpu);
+  if (!trim (d, filling))
+    {
+      g_propagate_error (error, inner);
+      return FALSE;
+    }
+  g_clear_error (&inner);
   return hass_gpu_reserve (d->gpu, buffer, bytes, d->budget, error);
 }
 

@@ -135,7 +135,6 @@ void hass_cuda_device_free (HassDevice *device);
 void hass_gpu_bundle_begins (HassGpu *gpu);
 void hass_gpu_bundle_ends (HassGpu *gpu);
 void hass_gpu_give_bundle_up (HassGpu *gpu);
-gboolean hass_gpu_await_bundles (HassGpu *gpu, guint n, gint64 until_us);
 void hass_gpu_note_hung (HassGpu *gpu);
 gboolean hass_gpu_hangs (const HassGpu *gpu);
 gboolean hass_gpus_hang (void);
@@ -144,6 +143,7 @@ void hass_gpus_release_host (HassGpuBuffer *buffer);
 gboolean hass_gpus_take_host_spare (gsize bytes, HassGpuBuffer *buffer);
 gboolean hass_gpu_take_spare (HassGpu *gpu, gsize bytes, HassGpuBuffer *buffer);
 void hass_gpu_trim (HassGpu *gpu);
+gboolean hass_gpu_trim_within (HassGpu *gpu, guint n, gint64 until_us);
 void hass_gpus_forget_bundles (void);
 
 /* gpu_start.c */

@@ -9,7 +9,8 @@
    buffer of about its size. On a GPU that hangs it is spare for good.
 
    Where memory runs short, hass_gpu_trim() frees what is spare although
-   kernels may run; cuda_room.c says who may call it.
+   kernels may run, and hass_gpu_trim_within() waits for them, for so long;
+   cuda_room.c says who may call which.
 
    Thread safety: any thread; one lock, before those of the GPUs. */
 #include "gpus-private.h"
@@ -91,23 +92,6 @@ hass_gpu_bundle_ends (HassGpu *gpu)
   if (all_idle_locked ())
     free_host_spares_locked ();
   pthread_mutex_unlock (&lock);
-}
-
-/* Waits until no more than n bundles have kernels there. FALSE: not in time,
-   or the GPU has come to be of no use. */
-gboolean
-hass_gpu_await_bundles (HassGpu *gpu, guint n, gint64 until_us)
-{
-  for (;;)
-    {
-      pthread_mutex_lock (&lock);
-      gboolean ok = gpu->n_bundles <= n;
-      pthread_mutex_unlock (&lock);
-      if (ok || !hass_gpu_usable (gpu, NULL)
-          || g_get_monotonic_time () >= until_us)
-        return ok && hass_gpu_usable (gpu, NULL);
-      g_usleep (LOOK_NS / 1000);
-    }
 }
 
 /* The GPU does not come back from something. */
@@ -224,6 +208,28 @@ hass_gpu_trim (HassGpu *gpu)
   for (guint i = 0; i < spares->len; i++)
     free_device (gpu, &g_array_index (spares, HassGpuBuffer, i));
   g_array_unref (spares);
+}
+
+/* Frees what is spare once no more than n bundles are there, whose kernels
+   have ended. No farm begins one meanwhile, as it might hang. FALSE: not in
+   time, or the GPU has come to be of no use. */
+gboolean
+hass_gpu_trim_within (HassGpu *gpu, guint n, gint64 until_us)
+{
+  while (hass_gpu_usable (gpu, NULL))
+    {
+      pthread_mutex_lock (&lock);
+      gboolean idle = gpu->n_bundles <= n;
+      for (guint i = 0; i < gpu->spares->len && idle; i++)
+        free_device (gpu, &g_array_index (gpu->spares, HassGpuBuffer, i));
+      if (idle)
+        g_array_set_size (gpu->spares, 0);
+      pthread_mutex_unlock (&lock);
+      if (idle || g_get_monotonic_time () >= until_us)
+        return idle;
+      g_usleep (LOOK_NS / 1000);
+    }
+  return FALSE;
 }
 
 /* When the GPUs are forgotten: nothing runs any more. */

@@ -3,7 +3,8 @@
    instrumented: that a task's captured words reach the thread that runs it.
    Only accesses whose innermost frame is in the wrapper, in oneTBB's headers
    or in C++'s atomics, which only those use, are hidden, so what tasks do
-   themselves is still checked. Thread safety: constant. */
+   themselves is still checked. AddressSanitizer is told what malloc does.
+   Thread safety: constant. */
 #if defined __SANITIZE_THREAD__
 const char *__tsan_default_suppressions (void);
 
@@ -18,6 +19,15 @@ __tsan_default_suppressions (void)
          "race_top:tbb_wrapper.cpp\n"
          "race_top:bits/atomic_base.h\n"
          "race_top:oneapi/tbb\n";
+}
+#elif defined __SANITIZE_ADDRESS__
+const char *__asan_default_options (void);
+
+/* An allocation that is too large fails, as it does without it. */
+const char *
+__asan_default_options (void)
+{
+  return "allocator_may_return_null=1";
 }
 #else
 typedef int hass_no_sanitizer;
