@@ -5,6 +5,24 @@
    or in C++'s atomics, which only those use, are hidden, so what tasks do
    themselves is still checked. AddressSanitizer is told what malloc does.
    Thread safety: constant. */
+#if defined __SANITIZE_THREAD__ || defined __SANITIZE_ADDRESS__
+const char *__asan_default_options (void);
+const char *__tsan_default_options (void);
+
+/* An allocation that is too large fails, as it does without them. */
+const char *
+__asan_default_options (void)
+{
+  return "allocator_may_return_null=1";
+}
+
+const char *
+__tsan_default_options (void)
+{
+  return "allocator_may_return_null=1";
+}
+#endif
+
 #if defined __SANITIZE_THREAD__
 const char *__tsan_default_suppressions (void);
 
@@ -19,15 +37,6 @@ __tsan_default_suppressions (void)
          "race_top:tbb_wrapper.cpp\n"
          "race_top:bits/atomic_base.h\n"
          "race_top:oneapi/tbb\n";
-}
-#elif defined __SANITIZE_ADDRESS__
-const char *__asan_default_options (void);
-
-/* An allocation that is too large fails, as it does without it. */
-const char *
-__asan_default_options (void)
-{
-  return "allocator_may_return_null=1";
 }
 #else
 typedef int hass_no_sanitizer;
