@@ -283,7 +283,7 @@ fuzz:
 	  $(FUZZ_WANTED:%=build/fuzz/%)
 	$(Q)for t in $(FUZZ_WANTED); do mkdir -p build/fuzz/corpus/$$t; \
 	  echo "fuzz $$t: $(SECONDS) s"; \
-	  build/fuzz/$$t -max_total_time=$(or $(SECONDS:0=),1) -timeout=20 \
+	  build/fuzz/$$t -max_total_time=$(if $(filter 0,$(SECONDS)),1,$(SECONDS)) -timeout=20 \
 	    -print_final_stats=1 -verbosity=0 -artifact_prefix=build/fuzz/$$t- \
 	    build/fuzz/corpus/$$t tests/fuzz/corpus/$$t || exit 1; done
 

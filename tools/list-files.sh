@@ -6,11 +6,11 @@
 set -eu -o pipefail
 cd "$(dirname "$0")/.."
 [ $# -gt 0 ] || set -- '*'
-if [ -e .git ]; then
+if [ -e .git ] && command -v git >/dev/null; then
   git ls-files --cached --others --exclude-standard -- "$@"
 else
   names=()
   for p; do names+=(-o -name "$p"); done
-  find . \( -path ./build -o -path ./sysroot \) -prune -o \
+  find . \( -path ./build -o -path ./sysroot -o -path ./.git \) -prune -o \
     -type f \( "${names[@]:1}" \) -print | sed 's|^\./||'
 fi | while read -r f; do if [ -e "$f" ]; then echo "$f"; fi; done | sort

@@ -79,7 +79,8 @@ matcher (const guint8 *data, size_t size)
     return 0;
   /* Each in memory of just its size, so that reads beyond it are seen. */
   gsize text_size = MIN ((gsize)(data + size - zero - 1), MOST_TEXT);
-  g_autofree guint8 *text = g_memdup2 (zero + 1, text_size);
+  g_autofree guint8 *text = g_malloc (MAX (text_size, 1));
+  memcpy (text, zero + 1, text_size);
   g_autoptr (PatternList) list = pattern_list_new ();
   pattern_list_add_file (list, data + 2, (gsize)(zero - data - 2));
   const Pattern *patterns = pattern_list_get (list, &n);

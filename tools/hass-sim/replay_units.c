@@ -19,7 +19,8 @@ add_round (GArray *out, guint64 first, guint64 units, double begin, double end)
       = out->len > 0 ? &g_array_index (out, ReplayRound, out->len - 1) : NULL;
   if (last && begin < last->end)
     {
-      last->units = MAX (last->units, first + units - last->first);
+      last->units
+          = MAX (last->first + last->units, first + units) - last->first;
       last->end = MAX (last->end, end);
       return;
     }
