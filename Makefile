@@ -441,10 +441,10 @@ check-format: $(STAGED)
 	  -Werror -I$(BUILD)/include $(PKG_CFLAGS:-I%=-isystem %) $(CUDA_CFLAGS)
 
 # Under ThreadSanitizer the suites about concurrency run, not those that
-# search gigabytes.
+# search gigabytes or play thousands of modelled rounds on one thread.
 THREAD_SUITES = $(foreach s,$(shell $(TESTS) --list | sed 's/:.*//' | sort -u \
 	| grep -vE '$(NOT_UNDER_THREAD)'),--suite $(s))
-NOT_UNDER_THREAD := ^(output|mapped_file|against_grep|gpu_search|matcher|line_scan|grep_rules|model|examples|monte_carlo_program|hass_info|guide|gpu_apps|bakeoff|sim_)
+NOT_UNDER_THREAD := ^(output|mapped_file|sched_auto|sched_strategies|against_grep|gpu_search|matcher|line_scan|grep_rules|model|examples|monte_carlo_program|hass_info|guide|gpu_apps|bakeoff|sim_)
 # GLib's slices pass from thread to thread where ThreadSanitizer sees no lock.
 TEST_ENV := $(if $(findstring thread,$(SAN)),G_SLICE=always-malloc)
 check-main: all tests bench-apps
