@@ -163,13 +163,12 @@ run_piece (gsize first, gsize count, gpointer data)
   gboolean ok
       = loop->body (first, count, &loop->worker, loop->user_data, &error);
   hass_engine_leave_callback (before);
-  if (ok && !error)
+  gboolean silent = !error;
+  if (hass_callback_ok (ok, &error, HASS_ERROR_WORKER))
     return;
-  if (!error)
-    g_set_error (&error, HASS_ERROR, HASS_ERROR_WORKER,
-                 "the body of a loop failed on iterations %zu to %zu without "
-                 "saying why",
-                 first, first + count);
+  if (silent)
+    g_prefix_error (&error, "loop body, iterations %zu to %zu: ", first,
+                    first + count);
   if (atomic_exchange_explicit (&loop->failed, TRUE, memory_order_relaxed))
     g_error_free (error);
   else
@@ -217,13 +216,7 @@ drop_nested (HassJob *job, HassWorker *worker, guint n)
 {
   GArray *nested = worker->nested;
   for (guint i = n; i < nested->len; i++)
-    {
-      const HassLoad *load = &g_array_index (nested, HassLoad, i);
-      if (load->flags & HASS_LOAD_COPIED && job->farm->tag_bytes > 0)
-        hass_copy_free (job, load->tag);
-      else if (load->flags & HASS_LOAD_BUFFER)
-        hass_buffer_recycle (job, load, 0);
-    }
+    hass_job_disown (job, &g_array_index (nested, HassLoad, i), 0);
   g_array_set_size (nested, n);
 }
 

@@ -316,6 +316,7 @@ void hass_accumulator_free (HassJob *job, gpointer accumulator);
 void hass_job_reduce (HassJob *job);
 
 /* rounds.c */
+void hass_job_disown (HassJob *job, const HassLoad *load, guint64 seq);
 void hass_job_refuse_cost (HassJob *job, const HassLoad *load, guint64 seq);
 
 /* An expected cost is finite and not negative. FALSE: it is not, and the farm

@@ -60,7 +60,7 @@ submit (HassProxy *p, HassProxyBundle *b, guint index)
   if (!check_blocks (p->job, part))
     {
       HassBundleDone none = { .slot = index, .failed = TRUE };
-      hass_proxy_settle (p, part, &none, NULL);
+      hass_proxy_settle (p, part, &none, "a load's input or output is NULL");
       return;
     }
   const char *before = hass_engine_enter_callback ("gpu_worker", p->job);

@@ -18,6 +18,17 @@
 
 /* -- 1. Beginning ------------------------------------------------------- */
 
+/* Gives up what the library holds for a load: its buffer, or the copy of its
+   task. */
+void
+hass_job_disown (HassJob *job, const HassLoad *load, guint64 seq)
+{
+  if (load->flags & HASS_LOAD_BUFFER)
+    hass_buffer_recycle (job, load, seq);
+  if (load->flags & HASS_LOAD_COPIED && job->farm->tag_bytes > 0)
+    hass_copy_free (job, load->tag);
+}
+
 /* Hands a load back: first to the user, who may still look at its bytes. */
 static void
 let_go (HassJob *job, const HassLoad *load, guint64 seq, gboolean committed)
@@ -28,10 +39,7 @@ let_go (HassJob *job, const HassLoad *load, guint64 seq, gboolean committed)
       job->farm->release (load, committed, job->farm->release_data);
       hass_engine_leave_callback (before);
     }
-  if (load->flags & HASS_LOAD_BUFFER)
-    hass_buffer_recycle (job, load, seq);
-  if (load->flags & HASS_LOAD_COPIED && job->farm->tag_bytes > 0)
-    hass_copy_free (job, load->tag);
+  hass_job_disown (job, load, seq);
 }
 
 static void
