@@ -38,6 +38,14 @@ free_device (HassGpu *gpu, const HassGpuBuffer *buffer)
 }
 
 static void
+free_spares_locked (HassGpu *gpu)
+{
+  for (guint i = 0; i < gpu->spares->len; i++)
+    free_device (gpu, &g_array_index (gpu->spares, HassGpuBuffer, i));
+  g_array_set_size (gpu->spares, 0);
+}
+
+static void
 free_host (const HassGpuBuffer *buffer)
 {
   if (hass_cudart ()->release_host (buffer->data) != 0)
@@ -85,10 +93,8 @@ hass_gpu_bundle_ends (HassGpu *gpu)
   pthread_mutex_lock (&lock);
   gpu->n_bundles--;
   n_bundles--;
-  for (guint i = 0; i < gpu->spares->len && is_idle_locked (gpu); i++)
-    free_device (gpu, &g_array_index (gpu->spares, HassGpuBuffer, i));
   if (is_idle_locked (gpu))
-    g_array_set_size (gpu->spares, 0);
+    free_spares_locked (gpu);
   if (all_idle_locked ())
     free_host_spares_locked ();
   pthread_mutex_unlock (&lock);
@@ -220,10 +226,8 @@ hass_gpu_trim_within (HassGpu *gpu, guint n, gint64 until_us)
     {
       pthread_mutex_lock (&lock);
       gboolean idle = gpu->n_bundles <= n;
-      for (guint i = 0; i < gpu->spares->len && idle; i++)
-        free_device (gpu, &g_array_index (gpu->spares, HassGpuBuffer, i));
       if (idle)
-        g_array_set_size (gpu->spares, 0);
+        free_spares_locked (gpu);
       pthread_mutex_unlock (&lock);
       if (idle || g_get_monotonic_time () >= until_us)
         return idle;
