@@ -112,14 +112,14 @@ say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 
 ROOMS := skeletons engine sched pool device
 PUBLIC := pool/error.h pool/load.h pool/round.h pool/types.h pool/version.h \
-	sched/strategy.h device/device.h device/memory.h device/cuda.h \
-	device/cuda_device.cuh engine/callbacks.h engine/profile.h \
-	engine/report.h \
+	sched/strategy.h device/device.h device/memory.h device/cuda/cuda.h \
+	device/cuda/cuda_device.cuh engine/core/callbacks.h engine/profile/profile.h \
+	engine/observe/report.h \
 	skeletons/data_farm.h skeletons/function_farm.h skeletons/hass.h
 STAGED := $(addprefix $(BUILD)/include/hass/,$(notdir $(PUBLIC)))
 
-LIB_C := $(wildcard $(addsuffix /*.c,$(ROOMS)))
-LIB_CXX := $(wildcard $(addsuffix /*.cpp,$(ROOMS)))
+LIB_C := $(wildcard $(ROOMS:%=%/*.c) $(ROOMS:%=%/*/*.c))
+LIB_CXX := $(wildcard $(ROOMS:%=%/*/*.cpp))
 LIB_OBJ := $(LIB_C:%.c=$(BUILD)/%.o) $(LIB_CXX:%.cpp=$(BUILD)/%.o)
 LIB := $(BUILD)/lib/libhass.a
 # The shared library, for applications; what is built here links the static
@@ -142,13 +142,14 @@ TOOLS := $(patsubst tools/%/,%,$(wildcard tools/*/))
 TOOL_BIN := $(TOOLS:%=$(BUILD)/bin/%)
 BIN := $(addprefix $(BUILD)/bin/,$(EX_FILES) $(EX_DIRS)) $(TOOL_BIN)
 EX_OBJ := $(patsubst %.c,$(BUILD)/%.o,\
-	$(wildcard examples/*.c examples/*/*.c tools/*/*.c))
+	$(wildcard examples/*.c $(foreach d,examples tools,$(d)/*/*.c $(d)/*/*/*.c)))
 # What a folder's program is made of; kernels only where there is nvcc.
-objects_of = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)/*.c)) \
+objects_of = $(patsubst %.c,$(BUILD)/%.o,$(wildcard $(1)/*.c $(1)/*/*.c)) \
 	$(if $(WITH_CUDA),$(patsubst %.cu,$(BUILD)/%.cu.o,\
 	$(filter-out $(NO_KERNELS),$(wildcard $(1)/*.cu))))
 
-TEST_C := $(wildcard tests/*.c tests/*/*.c)
+TEST_C := $(filter-out tests/consumer/project/%,\
+	$(wildcard tests/*.c tests/*/*.c tests/*/*/*.c))
 TEST_CXX := $(wildcard tests/*/*.cpp)
 TEST_OBJ := $(TEST_C:%.c=$(BUILD)/%.o) $(TEST_CXX:%.cpp=$(BUILD)/%.o)
 TEST_CU := $(if $(WITH_CUDA),$(patsubst %.cu,$(BUILD)/%.cu.o,\
@@ -207,7 +208,7 @@ $(BUILD)/%.cu.o: %.cu Makefile $(SETTINGS) | $(STAGED)
 
 $(LIB_OBJ): CFLAGS_ALL += -fvisibility=hidden
 $(LIB_OBJ): CXXFLAGS_ALL += -fvisibility=hidden -fvisibility-inlines-hidden
-$(BUILD)/device/cudart.o: CPPFLAGS_ALL += $(if $(WITH_CUDA),-DHASS_WITH_CUDA \
+$(BUILD)/device/cuda/cudart.o: CPPFLAGS_ALL += $(if $(WITH_CUDA),-DHASS_WITH_CUDA \
 	$(CUDA_CFLAGS))
 
 $(TEST_OBJ): EXTRA_CPPFLAGS := -Itests -Iexamples \
@@ -451,7 +452,7 @@ check-main: all tests bench-apps
 	$(Q)TEST_BUILD=$(abspath $(BUILD)) $(TEST_ENV) \
 	  TSAN_OPTIONS="$(TSAN_OPTIONS) halt_on_error=1" $(TESTS) $(if $(findstring thread,$(SAN)),$(THREAD_SUITES))
 
-# Farms on GPUs that fail in any way, many of them: tests/engine/test_storm.c.
+# Farms on GPUs that fail in any way, many of them: tests/engine/live/test_storm.c.
 # SEED=n: the first plan's, and a plan that went wrong is run again by FARMS=1.
 FARMS ?= 1000000
 SEED ?= 1
@@ -511,9 +512,7 @@ include tools/install.mk
 
 .PHONY: format
 format:
-	$(Q)clang-format -i $(wildcard $(foreach d,$(ROOMS) draw examples examples/* \
-	  tests tests/* bench bench/* tools/*,\
-	  $(addprefix $(d)/*.,c h cpp cu cuh)))
+	$(Q)clang-format -i $$(tools/list-files.sh '*.c' '*.h' '*.cpp' '*.cu' '*.cuh')
 
 .PHONY: clean
 clean:

@@ -19,9 +19,9 @@
 #include <stdatomic.h>
 #include <time.h>
 
-#include "cpu_pool.h"
+#include "device/cpu/cpu_pool.h"
 #include "pool/pause.h"
-#include "urgent-private.h"
+#include "device/cpu/urgent-private.h"
 
 #define MOST_HELPERS 7
 #define WAKES 2 /* so many each */

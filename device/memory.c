@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpus-private.h"
+#include "device/cuda/gpus-private.h"
 #include "hass/error.h"
 
 #define PAGE_BYTES 4096

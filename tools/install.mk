@@ -13,7 +13,7 @@ DOCS := share/doc/hass
 # Each file as HOW:FOLDER:FILE, the folder below PREFIX. HOW is a word that
 # tools/install.sh knows. Uninstalling goes through the same list.
 into = $(foreach f,$(3),$(1):$(strip $(2)):$(f))
-example_folders := $(patsubst %/,%,$(wildcard examples/*/))
+example_folders := $(patsubst %/,%,$(wildcard examples/*/ examples/*/*/))
 INSTALLED := \
 	$(call into,program,bin,$(TOOL_BIN)) \
 	$(call into,file,include/hass,$(PUBLIC)) \

@@ -15,7 +15,7 @@
 
    Thread safety: one thread. */
 #include "apps.h"
-#include "device/gpus-private.h"
+#include "device/cuda/gpus-private.h"
 #include "device/model.h"
 
 #include <glib/gstdio.h>

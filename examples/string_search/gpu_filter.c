@@ -8,7 +8,7 @@
    offset is tried, and if no offset will do, there is no filter. */
 #include "gpu_filter.h"
 
-#include "matcher-private.h"
+#include "matcher/matcher-private.h"
 
 #define WINDOW_BYTES 4
 #define OFFSETS 16

@@ -25,8 +25,8 @@
 
 #include <string.h>
 
-#include "fold.h"
-#include "matcher.h"
+#include "matcher/fold.h"
+#include "matcher/matcher.h"
 
 G_BEGIN_DECLS
 

@@ -9,7 +9,7 @@
 #include <glib.h>
 
 #include "line_guide.h"
-#include "matcher.h"
+#include "matcher/matcher.h"
 
 G_BEGIN_DECLS
 

@@ -6,7 +6,7 @@
 
 #include <glib.h>
 
-#include "patterns.h"
+#include "matcher/patterns.h"
 
 /* Whether GPUs help with large files; see offload.h. */
 typedef enum

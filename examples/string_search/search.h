@@ -16,7 +16,7 @@
 
 #include "format.h"
 #include "gpu_filter.h"
-#include "matcher.h"
+#include "matcher/matcher.h"
 #include "options.h"
 #include "terminal.h"
 #include "walk.h"

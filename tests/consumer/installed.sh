@@ -62,7 +62,7 @@ fi
 case $build in *san-*) echo "a build with sanitizers"; exit 77 ;; esac
 # Nothing is compiled, so only what the templates say depends on CUDA.
 settings=(BUILD="$build")
-if nm -u "$build/device/cudart.o" | grep -q ' cudaMalloc'; then
+if nm -u "$build/device/cuda/cudart.o" | grep -q ' cudaMalloc'; then
   toolkit=-L$(make -s -C "$top" print-cuda-lib)
 else
   settings+=(CUDA=no)

@@ -22,7 +22,7 @@
 #ifndef FAKE_CUDART_H
 #define FAKE_CUDART_H
 
-#include "device/cudart-private.h"
+#include "device/cuda/cudart-private.h"
 #include "hass/device.h"
 
 #define FAKE_DEVICES 4

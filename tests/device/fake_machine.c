@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#include "device/gpus-private.h"
+#include "device/cuda/gpus-private.h"
 #include "hass_test.h"
 
 void

@@ -5,7 +5,7 @@
 #include <stdatomic.h>
 
 #include "device/copy_crew-private.h"
-#include "device/cpu_pool.h"
+#include "device/cpu/cpu_pool.h"
 #include "hass_test.h"
 
 #define PIECES 300

@@ -7,7 +7,7 @@
 #include "engine/trial.h"
 #include "failing_memory.h"
 #include "fake_machine.h"
-#include "device/gpus-private.h"
+#include "device/cuda/gpus-private.h"
 #include "hass_test.h"
 
 #define MOST 1000 /* allocations of a farm */

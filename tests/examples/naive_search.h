@@ -10,7 +10,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../../examples/string_search/matcher.h"
+#include "examples/string_search/matcher/matcher.h"
 
 typedef struct
 {

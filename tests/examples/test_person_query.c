@@ -11,7 +11,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "device/gpus-private.h"
+#include "device/cuda/gpus-private.h"
 #include "person_query/calendar.h"
 #include "person_query/print.h"
 #include "person_query/query.h"

@@ -3,7 +3,7 @@
    which differs from machine to machine and is put before it; one that begins
    with '#' is the whole file. What was read is written and read again.
    Thread safety: see fuzz.h. */
-#include "device/gpus-private.h"
+#include "device/cuda/gpus-private.h"
 #include "fuzz.h"
 
 #include <string.h>

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/profile-private.h"
+#include "engine/profile/profile-private.h"
 #include "fuzz.h"
 
 static void

@@ -6,7 +6,7 @@
 
 #include "fuzz.h"
 #include "hass/report.h"
-#include "tools/hass-sim/replay.h"
+#include "tools/hass-sim/replay/replay.h"
 
 /* Larger ones take long, and show nothing more. */
 #define MOST_UNITS 2000

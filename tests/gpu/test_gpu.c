@@ -7,7 +7,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "device/gpus-private.h"
+#include "device/cuda/gpus-private.h"
 #include "kernels.h"
 
 static gboolean

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "device/gpus-private.h"
+#include "device/cuda/gpus-private.h"
 #include "monte_carlo/kernels.h"
 #include "monte_carlo/monte_carlo.h"
 

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "device/gpus-private.h"
+#include "device/cuda/gpus-private.h"
 #include "examples/gpu_reference.h"
 #include "examples/naive_search.h"
 

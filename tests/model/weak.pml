@@ -12,14 +12,14 @@
       has left; nothing orders the two. The core counts itself out, fences
       with membarrier, and looks for loads. membarrier waits until each
       thread has been at a point where it has done all before and nothing
-      behind (pool/fence.h, hass_load_pool_emit, core_task in engine/live.c).
+      behind (pool/fence.h, hass_load_pool_emit, core_task in engine/live/live.c).
       For each load: the core sees it or the generator sees that it has left.
    2. change: the same for all else that is new. The notifier makes the
       change, raises the epoch and looks at the count; the core counts itself
       out, looks at the epoch, and then for the change (hass_event_notify,
       hass_event_look, let_in). A sleeper that counts itself in, in
       hass_event_prepare, does the same; so do a thread that ends a round and
-      one that delivers its last result (engine/rounds.c), and a helper that
+      one that delivers its last result (engine/core/rounds.c), and a helper that
       falls asleep (device/copy_crew.c).
    3. range: a thread that takes a unit sees what was written about it, also
       when another has moved the range meanwhile (pool/unit_range.h).

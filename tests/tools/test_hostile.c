@@ -11,7 +11,7 @@
 #include "engine/trial.h"
 #include "hass/error.h"
 #include "hass_test.h"
-#include "tools/hass-sim/replay.h"
+#include "tools/hass-sim/replay/replay.h"
 #include "tools/hass-sim/sim.h"
 
 #define BRACKETS 3000000 /* frames of that many are more than a stack */

@@ -16,7 +16,7 @@
 #include "hass/hass.h"
 #include "hass_test.h"
 #include "sched/registry-private.h"
-#include "tools/hass-sim/replay.h"
+#include "tools/hass-sim/replay/replay.h"
 
 #define MACHINE                                                                \
   "[platform]\nnoise = %s\n[cpu]\ncores = 4\nwork_per_us = 1\n"                \

@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "hass_test.h"
-#include "tools/hass-sim/replay.h"
+#include "tools/hass-sim/replay/replay.h"
 
 static void
 expect_within (const char *name, double gpu_share)

@@ -9,7 +9,7 @@
 
 #include "hass_test.h"
 #include "tests/engine/trial.h"
-#include "tools/hass-sim/replay.h"
+#include "tools/hass-sim/replay/replay.h"
 
 /* A core does 1000 work a ms, a GPU 3000 when it is full. */
 #define MACHINE                                                                \

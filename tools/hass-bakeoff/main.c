@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "bakeoff.h"
-#include "device/cpu_pool.h"
+#include "device/cpu/cpu_pool.h"
 #include "tools/output.h"
 
 #define MOST_ROUNDS 100000

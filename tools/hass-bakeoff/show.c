@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "bakeoff.h"
-#include "engine/json-private.h"
+#include "engine/observe/json-private.h"
 #include "draw/svg.h"
 
 #define NAMED 4 /* strategies in a sentence */

@@ -5,7 +5,7 @@
 #include <json-glib/json-glib.h>
 
 #include "hass/profile.h"
-#include "engine/json-private.h"
+#include "engine/observe/json-private.h"
 #include "hass/strategy.h"
 #include "info.h"
 

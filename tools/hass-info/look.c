@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* look.c: finds out what hass-info shows.
    Thread safety: one thread. */
-#include "device/cpu_pool.h"
+#include "device/cpu/cpu_pool.h"
 #include "info.h"
 
 /* What there is, without measuring anything. */

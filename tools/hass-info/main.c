@@ -6,7 +6,7 @@
 #include <locale.h>
 #include <stdio.h>
 
-#include "engine/environment.h"
+#include "engine/core/environment.h"
 #include "hass/profile.h"
 #include "info.h"
 #include "tools/output.h"

@@ -12,8 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/cuda-private.h"
-#include "device/topology-private.h"
+#include "device/cuda/cuda-private.h"
+#include "device/cpu/topology-private.h"
 #include "hass/error.h"
 
 #define SMALL_BYTES 4096

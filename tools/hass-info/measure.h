@@ -4,7 +4,7 @@
 #ifndef INFO_MEASURE_H
 #define INFO_MEASURE_H
 
-#include "device/gpus-private.h"
+#include "device/cuda/gpus-private.h"
 
 /* Enqueues a kernel that does nothing; returns the runtime's code. */
 typedef int (*InfoLaunch) (gpointer stream);

@@ -14,8 +14,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "device/cuda-private.h"
-#include "device/topology-private.h"
+#include "device/cuda/cuda-private.h"
+#include "device/cpu/topology-private.h"
 #include "measure.h"
 
 #define LEAST_BYTES ((gsize)256 << 20)

@@ -2,7 +2,7 @@
 /* json.c: results as JSON.
    Thread safety: one thread. */
 #include "sim.h"
-#include "engine/json-private.h"
+#include "engine/observe/json-private.h"
 
 #include <json-glib/json-glib.h>
 #include <stdio.h>

@@ -9,8 +9,8 @@
 
 #include "device/shipped-private.h"
 #include "hass/error.h"
-#include "engine/environment.h"
-#include "replay_command.h"
+#include "engine/core/environment.h"
+#include "tools/hass-sim/replay/command.h"
 #include "summary.h"
 #include "tools/output.h"
 

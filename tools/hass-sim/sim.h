@@ -12,7 +12,7 @@
 #ifndef HASS_SIM_H
 #define HASS_SIM_H
 
-#include "engine/virtual.h"
+#include "engine/virtual/virtual.h"
 
 /* -- Workloads ---------------------------------------------------------- */
 

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: MIT */
+/* cuda.c: NVIDIA GPUs as devices.
+
+   DESIGN. A device has a few slots, each with a stream, buffers and pinned
+   staging of its own, so that one bundle is copied in while another is
+   computed and a third is copied out. Life of a bundle:
+
+   1. submit (cuda_submit.c) finds room for it (cuda_room.c), lays it out,
+      enqueues its inputs (cuda_in.c), clears what kernels add to, calls the
+      farm's GPU worker, which enqueues kernels, and enqueues the copies of
+      its results (cuda_out.c). In a function farm the blocks are grouped by
+      their workers, and groups run on streams of their own at the same time.
+   2. wait (cuda_done.c) sleeps on the last event of the oldest bundle
+      (cuda_wait.c).
+   3. A bundle with more records than its buffer holds is computed again with
+      a larger one; its inputs are still there.
+   4. A failure leaves nothing behind: what was enqueued is waited for. After
+      a sticky error, or past the bundle's deadline, the device is lost and
+      what it holds is left to it.
+
+   Thread safety: as hass/device.h says. */
+#include "cuda-private.h"
+
+#include "hass/error.h"
+#include "device/cpu/topology-private.h"
+
+#define LATENCY_NS 12000
+#define PART_BYTES ((guint64)32 << 20)
+#define FRESH_NS 2000000000 /* an answer about free memory */
+
+/* -- Opening and closing ------------------------------------------------ */
+
+/* Of a link that has not shown more: what pinned memory gets over 16 lanes of
+   the PCI Express that GPUs of this compute capability have, 3, 4 (as where
+   it is not known) or 5. A farm reckons with it when its constants will be on
+   a GPU for the first time. */
+static double
+link_guess (const HassCudaProperties *p)
+{
+  if (p->compute_major >= 9)
+    return 50;
+  return p->compute_major >= 8 || p->compute_major == 0 ? 25 : 12;
+}
+
+static void
+describe (HassDevice *device, HassDeviceTraits *traits)
+{
+  HassGpu *gpu = ((HassCudaDevice *)device)->gpu;
+  const HassCudaProperties *p = &gpu->properties;
+  guint64 limit = G_MAXUINT64;
+  hass_gpus_memory_limit (&limit, NULL);
+  pthread_mutex_lock (&gpu->lock);
+  double link = gpu->link_bytes_per_ns;
+  pthread_mutex_unlock (&gpu->lock);
+  *traits = (HassDeviceTraits){
+    .name = gpu->name,
+    .kind = HASS_DEVICE_GPU,
+    .cores = p->multiprocessors,
+    .width = (guint64)p->multiprocessors * p->threads_per_multiprocessor,
+    .latency_ns = LATENCY_NS,
+    .link_bytes_per_ns = link > 0 ? link : link_guess (p),
+    .max_in_flight = HASS_CUDA_SLOTS,
+    .link = gpu->link,
+    .memory_bytes = MIN (limit, p->memory_bytes),
+    .part_bytes = PART_BYTES,
+    .model = p->name
+  };
+}
+
+/* What hass may hold on this GPU in all. The driver takes long to say what is
+   free, so a recent answer serves again. */
+static gboolean
+set_budget (HassCudaDevice *d, GError **error)
+{
+  HassGpu *gpu = d->gpu;
+  guint64 limit;
+  pthread_mutex_lock (&gpu->lock);
+  gboolean fresh
+      = gpu->budget_ns > 0 && hass_cuda_now () < gpu->budget_ns + FRESH_NS;
+  pthread_mutex_unlock (&gpu->lock);
+  if (!hass_gpus_memory_limit (&limit, error)
+      || (!fresh && !hass_gpu_ask_memory (gpu, error)))
+    return FALSE;
+  pthread_mutex_lock (&gpu->lock);
+  d->budget = MIN (limit, gpu->budget_bytes);
+  pthread_mutex_unlock (&gpu->lock);
+  return TRUE;
+}
+
+/* What a slot still holds on a GPU that is lost may be in use by it. */
+static void
+give_kits_back (HassCudaDevice *d)
+{
+  for (guint i = 0; i < HASS_CUDA_SLOTS; i++)
+    {
+      HassCudaSlot *slot = &d->slots[i];
+      if (slot->kit && slot->busy)
+        hass_gpu_kit_abandon (d->gpu, g_steal_pointer (&slot->kit));
+      else if (slot->kit)
+        hass_gpu_kit_return (d->gpu, g_steal_pointer (&slot->kit));
+      slot->busy = slot->counted = FALSE;
+    }
+}
+
+static void
+free_constants (HassCudaDevice *d)
+{
+  for (guint i = 0; d->constants && i < d->farm->n_constants; i++)
+    hass_gpu_release (d->gpu, &d->constants[i]);
+  g_clear_pointer (&d->constants, g_free);
+  g_clear_pointer (&d->constant_data, g_free);
+}
+
+static gboolean
+open_device (HassDevice *device, const HassDeviceFarm *farm, GError **error)
+{
+  HassCudaDevice *d = (HassCudaDevice *)device;
+  /* First of all: what is allocated here lies near, too. */
+  hass_topology_bind_near (d->gpu->properties.pci);
+  gboolean ok = hass_gpu_usable (d->gpu, error)
+                && hass_gpu_start (d->gpu, farm->unwanted, error)
+                && hass_gpu_check (
+                    d->gpu, hass_cudart ()->set_device ((int)d->gpu->index),
+                    "open the device", error)
+                && set_budget (d, error);
+  /* What went wrong on this thread in an earlier farm is not this one's. */
+  hass_cudart ()->last_error ();
+  d->farm = farm;
+  d->lost = FALSE;
+  d->n_queued = d->n_failing = 0;
+  d->has_epoch = FALSE;
+  d->computed_ns = 0;
+  d->transfers = (HassTransfers){ 0 };
+  d->record_rate = farm->records_per_element;
+  for (guint i = 0; i < HASS_CUDA_SLOTS && ok; i++)
+    {
+      d->slots[i].busy = FALSE;
+      d->slots[i].kit = hass_gpu_kit_take (d->gpu, error);
+      ok = d->slots[i].kit != NULL;
+    }
+  ok = ok && hass_cuda_send_constants (d, error);
+  if (!ok)
+    {
+      give_kits_back (d);
+      free_constants (d);
+    }
+  return ok;
+}
+
+static void
+close_device (HassDevice *device)
+{
+  HassCudaDevice *d = (HassCudaDevice *)device;
+  give_kits_back (d);
+  free_constants (d);
+}
+
+static void
+transfers (HassDevice *device, HassTransfers *transfers)
+{
+  *transfers = ((HassCudaDevice *)device)->transfers;
+}
+
+static gint64
+opening_ns (HassDevice *device)
+{
+  return hass_gpu_start_ns (((HassCudaDevice *)device)->gpu);
+}
+
+static void
+unopened (HassDevice *device, gint64 ns)
+{
+  hass_gpu_unstarted (((HassCudaDevice *)device)->gpu, ns);
+}
+
+static const HassDeviceOps cuda_ops = { .struct_size = sizeof (HassDeviceOps),
+                                        .kind = "cuda",
+                                        .describe = describe,
+                                        .open = open_device,
+                                        .submit = hass_cuda_submit,
+                                        .wait = hass_cuda_wait,
+                                        .close = close_device,
+                                        .transfers = transfers,
+                                        .opening_ns = opening_ns,
+                                        .unopened = unopened };
+
+/* A device for one farm; index < hass_gpus_expected (). NULL when the GPU has
+   gone. */
+HassDevice *
+hass_cuda_device_new (guint index)
+{
+  HassGpu *gpu = hass_gpus_get (index);
+  if (!gpu)
+    return NULL;
+  HassCudaDevice *d = g_new0 (HassCudaDevice, 1);
+  d->device.ops = &cuda_ops;
+  d->gpu = gpu;
+  for (guint i = 0; i < HASS_CUDA_SLOTS; i++)
+    {
+      d->slots[i].groups = g_array_new (FALSE, FALSE, sizeof (HassCudaGroup));
+      d->slots[i].sorted = g_array_new (FALSE, FALSE, sizeof (HassBlock));
+      d->slots[i].rectangles
+          = g_array_new (FALSE, FALSE, sizeof (HassRectangle));
+    }
+  return &d->device;
+}
+
+void
+hass_cuda_device_free (HassDevice *device)
+{
+  HassCudaDevice *d = (HassCudaDevice *)device;
+  for (guint i = 0; i < HASS_CUDA_SLOTS; i++)
+    {
+      g_array_unref (d->slots[i].groups);
+      g_array_unref (d->slots[i].sorted);
+      g_array_unref (d->slots[i].rectangles);
+    }
+  g_free (d);
+}

@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: MIT */
+/* cuda_gather.c: inputs that go through pinned staging; way 4 of cuda_in.c.
+
+   DESIGN. Several threads gather, a piece at a time. The proxy is one of
+   them, and between its pieces enqueues the copy of what is there without a
+   gap. Nobody waits for the others before the end. A stripe that is copied at
+   once is small at first, so that the link is soon in use, and in the end,
+   since the last one is waited for. A piece may begin and end within a block,
+   but for tiles. Smaller pieces were slower, measured with two threads.
+
+   Thread safety: the device's proxy thread; pieces by any. */
+#include "cuda-private.h"
+
+#include <stdatomic.h>
+
+#include "device/copy_crew-private.h"
+#include "device/stream_copy-private.h"
+
+#define LEAST_STRIPE ((gsize)1 << 20)
+#define MOST_STRIPE ((gsize)4 << 20)
+#define PIECE_BYTES ((gsize)256 << 10)
+#define SHORT_BYTES 512 /* blocks of which several are under way at once */
+#define LINE_BYTES 64
+
+gboolean
+hass_cuda_copy_in (HassCudaDevice *d, HassCudaSlot *slot, gsize to,
+                   gconstpointer from, gsize bytes, GError **error)
+{
+  return bytes == 0
+         || hass_gpu_check (d->gpu,
+                            hass_cudart ()->copy (slot->kit->in.data + to, from,
+                                                  bytes, HASS_CUDA_TO_DEVICE,
+                                                  slot->kit->stream),
+                            "copy to the device", error);
+}
+
+typedef struct
+{
+  HassCudaDevice *d;
+  HassCudaSlot *slot;
+  const HassCudaGroup *group;
+  const guint64 *offsets; /* of the blocks; NULL: one stretch */
+  guint8 *to;             /* where packed byte 0 goes */
+  gsize first, end;
+  gsize look_ahead; /* blocks */
+  /* The proxy's. */
+  gsize sent;       /* up to this packed byte */
+  guint n_gathered; /* pieces without a gap */
+  gboolean failed;
+  GError *error;
+  guint n_pieces;
+  _Atomic guint8 gathered[]; /* [n_pieces] */
+} Gather;
+
+/* First block that begins at or after a packed byte. */
+static gsize
+block_at (const Gather *g, gsize at)
+{
+  gsize lo = 0, hi = g->group->layout.n;
+  while (lo < hi)
+    {
+      gsize middle = lo + (hi - lo) / 2;
+      if (g->offsets[middle] < at)
+        lo = middle + 1;
+      else
+        hi = middle;
+    }
+  return lo;
+}
+
+/* Where a piece begins; n_pieces: where the last one ends. */
+static gsize
+piece_at (const Gather *g, guint i)
+{
+  return MIN (g->first + i * PIECE_BYTES, g->end);
+}
+
+/* The first lines of a block are asked for before it is its turn: what is
+   scattered would be waited for each time. */
+static void
+look_ahead (const Gather *g, gsize k)
+{
+  const HassLayout *l = &g->group->layout;
+  const guint8 *next
+      = hass_layout_input (&l->blocks[MIN (k + g->look_ahead, l->n - 1)]);
+  __builtin_prefetch (next);
+  __builtin_prefetch (next + LINE_BYTES);
+}
+
+/* The packed bytes [a, b), which may begin and end within a block. */
+static void
+gather_bytes (const Gather *g, gsize a, gsize b)
+{
+  const HassLayout *l = &g->group->layout;
+  gsize k = block_at (g, a);
+  if (k == l->n || g->offsets[k] > a)
+    k--;
+  for (gsize at = a; at < b; k++)
+    {
+      const guint8 *from = hass_layout_input (&l->blocks[k]);
+      gsize end = MIN (g->offsets[k + 1], b);
+      look_ahead (g, k);
+      if (from && end > at)
+        hass_stream_copy (g->to + at, from + (at - g->offsets[k]), end - at);
+      at = end;
+    }
+}
+
+/* Tiles that begin in [a, b). */
+static void
+gather_tiles (const Gather *g, gsize a, gsize b)
+{
+  gsize last = block_at (g, b);
+  for (gsize k = block_at (g, a); k < last; k++)
+    hass_layout_copy_in (&g->group->layout.blocks[k], g->to + g->offsets[k]);
+}
+
+/* Enqueues the copy of what is gathered; tables before byte 0. */
+static void
+send_up_to (Gather *g, gsize end)
+{
+  gsize tables = g->group->layout.table_bytes, in_at = g->group->in_at;
+  gsize skip = g->sent == 0 ? 0 : tables + g->sent;
+  if (!g->failed)
+    g->failed = !hass_cuda_copy_in (g->d, g->slot, in_at + skip,
+                                    g->slot->kit->host_in.data + in_at + skip,
+                                    tables + end - skip, &g->error);
+  g->sent = end;
+}
+
+/* The proxy's, between pieces: what is there goes, if it is enough. */
+static void
+send_gathered (gpointer data)
+{
+  Gather *g = data;
+  while (g->n_gathered < g->n_pieces
+         && atomic_load_explicit (&g->gathered[g->n_gathered],
+                                  memory_order_acquire))
+    g->n_gathered++;
+  gsize there = piece_at (g, g->n_gathered);
+  gsize enough = MIN (g->sent - g->first, g->end - g->sent) / 2;
+  if (there >= g->sent + CLAMP (enough, LEAST_STRIPE, MOST_STRIPE))
+    send_up_to (g, there);
+}
+
+static void
+gather_piece (guint i, gpointer data)
+{
+  Gather *g = data;
+  const HassLayout *l = &g->group->layout;
+  gsize a = piece_at (g, i), b = piece_at (g, i + 1);
+  if (!g->offsets)
+    hass_stream_copy (g->to + a, hass_layout_input (&l->blocks[0]) + a, b - a);
+  else if (l->has_tiles)
+    gather_tiles (g, a, b);
+  else
+    gather_bytes (g, a, b);
+  /* Release pairs with the proxy's acquire: what was copied is seen. */
+  atomic_store_explicit (&g->gathered[i], 1, memory_order_release);
+}
+
+/* Stages the packed input from `first` to `end`, tables before byte 0. */
+gboolean
+hass_cuda_send_staged (HassCudaDevice *d, HassCudaSlot *slot,
+                       HassCudaGroup *group, gsize first, gsize end,
+                       GError **error)
+{
+  const HassLayout *l = &group->layout;
+  guint8 *tables = slot->kit->host_in.data + group->in_at;
+  gint64 begin_ns = hass_cuda_now ();
+  gsize bytes = end - first;
+  if (bytes == 0)
+    return first > 0
+           || hass_cuda_copy_in (d, slot, group->in_at, tables, l->table_bytes,
+                                 error);
+  gsize n = (bytes + PIECE_BYTES - 1) / PIECE_BYTES;
+  g_autofree Gather *g = g_malloc0 (sizeof *g + n);
+  d->transfers.staged_bytes += bytes;
+  *g = (Gather){ .d = d,
+                 .slot = slot,
+                 .group = group,
+                 .to = tables + l->table_bytes,
+                 .first = first,
+                 .end = end,
+                 .look_ahead = l->input_bytes / l->n < SHORT_BYTES ? 8 : 1,
+                 .sent = first,
+                 .n_pieces = (guint)n };
+  if (!l->adjacent && l->n > 1)
+    g->offsets = (const guint64 *)(gconstpointer)(tables + l->offsets_at);
+  if (l->adjacent || l->n > 1)
+    slot->host_ns += hass_copy_crew_run_between ((guint)n, gather_piece,
+                                                 send_gathered, g);
+  else
+    {
+      hass_layout_copy_in (&l->blocks[0], g->to);
+      slot->host_ns += hass_cuda_now () - begin_ns;
+    }
+  if (g->sent < end)
+    send_up_to (g, end);
+  if (g->failed)
+    {
+      g_propagate_error (error, g->error);
+      return FALSE;
+    }
+  if (l->adjacent && bytes >= HASS_CUDA_CHOICE_BYTES)
+    {
+      double ns = (double)(hass_cuda_now () - begin_ns) / bytes;
+      double before = d->staged.ns_per_byte;
+      d->staged.ns_per_byte = before > 0 ? 0.75 * before + 0.25 * ns : ns;
+    }
+  return TRUE;
+}

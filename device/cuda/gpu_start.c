@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu_start.c: makes a GPU ready, once per process.
+
+   DESIGN. The CUDA runtime takes a quarter to half a second to make a
+   device's context, often longer than the farm whose GPU it is. That belongs
+   to no farm, so a thread of the process does it, and a farm waits for that
+   thread only as long as it wants the GPU.
+
+   1. The first device that is opened begins the start; who comes meanwhile
+      waits for the same one. The thread knows the HassGpu and the runtime,
+      both of which outlive every farm, and nothing of the farm that began it.
+   2. A farm that is over leaves the wait and the thread goes on, since the
+      runtime cannot be interrupted; but not before it has been loaded, see 3.
+      The next farm finds the GPU ready, or waits for the rest. A start that has
+      failed is tried anew by the next device that is opened.
+   3. The thread is joined by the next start, when the GPUs are forgotten, or
+      at the process's exit, which waits for a start under way: no thread may
+      be inside the runtime while that is taken down. The handler is
+      registered when a start begins, and again when a farm first leaves the
+      wait: by then the thread has asked the runtime which GPUs there are, so
+      the driver is loaded, and the handler runs before those of what was
+      loaded. A detached thread would be left in the runtime; one that is
+      cancelled would leave the runtime's locks held.
+   4. A farm's proxy asks what a start would take before it begins one. Each
+      farm that did without shortens the answer by the time it lasted, as one
+      hires skis until that has cost a pair (Karlin et al. 1988, competitive
+      snoopy caching): farms and starts together cost at most twice what they
+      would have, had all been known.
+
+   What a farm owns, kits in use and constants, is still made by open.
+
+   Thread safety: any thread. */
+#include "gpus-private.h"
+
+#include <gio/gio.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "hass/error.h"
+#include "device/cpu/topology-private.h"
+#include "device/cpu/urgent-private.h"
+
+#define FREE_PART 0.95 /* of free memory that hass may take */
+
+static pthread_once_t once = PTHREAD_ONCE_INIT, again = PTHREAD_ONCE_INIT;
+static pid_t owner;              /* once: not a child that was forked */
+static _Atomic gboolean exiting; /* no start begins any more */
+
+/* -- 3. The end --------------------------------------------------------- */
+
+static void
+join_locked (HassGpu *gpu)
+{
+  if (gpu->has_starter)
+    pthread_join (gpu->starter, NULL);
+  gpu->has_starter = FALSE;
+}
+
+/* Waits for the starts under way. */
+void
+hass_gpus_end_starts (void)
+{
+  HassGpu *gpu;
+  for (guint i = 0; (gpu = hass_gpus_get_any (i)); i++)
+    {
+      pthread_mutex_lock (&gpu->lock);
+      while (gpu->start == HASS_GPU_STARTING)
+        pthread_cond_wait (&gpu->started, &gpu->lock);
+      join_locked (gpu);
+      pthread_mutex_unlock (&gpu->lock);
+    }
+}
+
+static void
+at_exit (void)
+{
+  if (getpid () != owner)
+    return;
+  atomic_store_explicit (&exiting, TRUE, memory_order_seq_cst);
+  hass_gpus_end_starts ();
+}
+
+static void
+watch_exit (void)
+{
+  owner = getpid ();
+  atexit (at_exit);
+}
+
+static void
+watch_exit_again (void)
+{
+  atexit (at_exit);
+}
+
+/* -- 1. The thread ------------------------------------------------------ */
+
+/* Sets what hass may hold in all, by what is free on the calling thread's
+   present device. */
+gboolean
+hass_gpu_ask_memory (HassGpu *gpu, GError **error)
+{
+  gsize free_bytes = 0, total = 0;
+  if (!hass_gpu_check (gpu, hass_cudart ()->memory_info (&free_bytes, &total),
+                       "ask for free memory", error))
+    return FALSE;
+  pthread_mutex_lock (&gpu->lock);
+  gpu->budget_bytes = gpu->held_bytes + (guint64)(free_bytes * FREE_PART);
+  gpu->budget_ns = 1000 * g_get_monotonic_time ();
+  pthread_mutex_unlock (&gpu->lock);
+  return TRUE;
+}
+
+/* By memory that was pinned, which is the first GPU's. */
+static gboolean
+has_context (const HassGpu *gpu)
+{
+  return hass_gpus_have_context () && gpu->index == 0;
+}
+
+/* Older runtimes make the context when the device is first used, newer ones
+   when it is chosen. */
+static gpointer
+run (gpointer data)
+{
+  HassGpu *gpu = data;
+  GError *error = NULL;
+  gint64 begin_us = g_get_monotonic_time ();
+  gboolean had_context = has_context (gpu);
+  hass_thread_urgent ();
+  hass_gpus_look ();
+  pthread_mutex_lock (&gpu->lock);
+  gpu->looked = TRUE;
+  pthread_cond_broadcast (&gpu->started);
+  pthread_mutex_unlock (&gpu->lock);
+  /* What the runtime allocates for this GPU lies near it, then. */
+  hass_topology_bind_near (gpu->properties.pci);
+  gboolean ok
+      = hass_gpu_usable (gpu, &error)
+        && hass_gpu_check (gpu, hass_cudart ()->set_device ((int)gpu->index),
+                           "open the device", &error)
+        && hass_gpu_ask_memory (gpu, &error);
+  pthread_mutex_lock (&gpu->lock);
+  gpu->start = ok ? HASS_GPU_READY : HASS_GPU_COLD;
+  gpu->start_error = error;
+  if (ok && !had_context) /* else it says nothing of the others' */
+    gpu->start_ns = 1000 * (g_get_monotonic_time () - begin_us);
+  pthread_cond_broadcast (&gpu->started);
+  pthread_mutex_unlock (&gpu->lock);
+  return NULL;
+}
+
+/* Where it does not begin, the GPU stays cold, with the reason. */
+static void
+begin_locked (HassGpu *gpu)
+{
+  pthread_once (&once, watch_exit);
+  join_locked (gpu); /* one that has failed: it holds no lock any more */
+  g_clear_error (&gpu->start_error);
+  if (atomic_load_explicit (&exiting, memory_order_seq_cst))
+    {
+      g_set_error (&gpu->start_error, HASS_ERROR, HASS_ERROR_DEVICE,
+                   "%s is not started any more, the process ends", gpu->name);
+      return;
+    }
+  int failure = pthread_create (&gpu->starter, NULL, run, gpu);
+  if (failure != 0)
+    {
+      g_set_error (&gpu->start_error, HASS_ERROR, HASS_ERROR_DEVICE,
+                   "no thread can be made to start %s: %s", gpu->name,
+                   g_strerror (failure));
+      return;
+    }
+  gpu->has_starter = TRUE;
+  gpu->looked = FALSE;
+  gpu->start = HASS_GPU_STARTING;
+}
+
+/* -- 4. Whether it can pay ---------------------------------------------- */
+
+/* The longest of the starts so far, or what the runtime's are known for. */
+static gint64
+usual_start_ns (void)
+{
+  gint64 ns = 0;
+  HassGpu *gpu;
+  for (guint i = 0; (gpu = hass_gpus_get (i)); i++)
+    {
+      pthread_mutex_lock (&gpu->lock);
+      ns = MAX (ns, gpu->start_ns);
+      pthread_mutex_unlock (&gpu->lock);
+    }
+  return ns > 0 ? ns : hass_cudart ()->start_ns;
+}
+
+/* How long a farm's other devices must still have work for a start to be worth
+   it; 0: it has begun, or fails, or most of it was done when host memory was
+   pinned. */
+gint64
+hass_gpu_start_ns (HassGpu *gpu)
+{
+  gint64 usual = usual_start_ns ();
+  if (has_context (gpu) || !hass_gpu_usable (gpu, NULL))
+    return 0;
+  pthread_mutex_lock (&gpu->lock);
+  gint64 ns
+      = gpu->start == HASS_GPU_COLD ? MAX (usual - gpu->unstarted_ns, 0) : 0;
+  pthread_mutex_unlock (&gpu->lock);
+  return ns;
+}
+
+/* A farm has done without it for so long. */
+void
+hass_gpu_unstarted (HassGpu *gpu, gint64 ns)
+{
+  pthread_mutex_lock (&gpu->lock);
+  gpu->unstarted_ns += ns;
+  pthread_mutex_unlock (&gpu->lock);
+}
+
+/* -- 2. Waiting --------------------------------------------------------- */
+
+static void
+wake (GCancellable *unwanted, gpointer data)
+{
+  HassGpu *gpu = data;
+  (void)unwanted;
+  pthread_mutex_lock (&gpu->lock);
+  pthread_cond_broadcast (&gpu->started);
+  pthread_mutex_unlock (&gpu->lock);
+}
+
+/* Makes the GPU ready, if it is not, and waits for that. Fails with
+   HASS_ERROR_CANCELLED once @unwanted, which may be NULL, is cancelled. */
+gboolean
+hass_gpu_start (HassGpu *gpu, GCancellable *unwanted, GError **error)
+{
+  gulong handler = 0;
+  if (unwanted)
+    handler = g_cancellable_connect (unwanted, G_CALLBACK (wake), gpu, NULL);
+  pthread_mutex_lock (&gpu->lock);
+  gboolean wanted = !g_cancellable_is_cancelled (unwanted);
+  if (gpu->start == HASS_GPU_COLD && wanted)
+    begin_locked (gpu);
+  while (gpu->start == HASS_GPU_STARTING
+         && (!gpu->looked || !g_cancellable_is_cancelled (unwanted)))
+    pthread_cond_wait (&gpu->started, &gpu->lock);
+  wanted = wanted && !g_cancellable_is_cancelled (unwanted);
+  gboolean ready = gpu->start == HASS_GPU_READY;
+  gboolean leaves = gpu->start == HASS_GPU_STARTING;
+  if (!ready && !wanted)
+    g_set_error (error, HASS_ERROR, HASS_ERROR_CANCELLED,
+                 "%s was not ready in time", gpu->name);
+  else if (!ready)
+    g_propagate_error (error, g_error_copy (gpu->start_error));
+  pthread_mutex_unlock (&gpu->lock);
+  if (leaves)
+    pthread_once (&again, watch_exit_again);
+  /* Waits for the handler, which takes the lock. */
+  if (unwanted)
+    g_cancellable_disconnect (unwanted, handler);
+  return ready;
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+/* gpus_look.c: which GPUs there are.
+
+   DESIGN. The runtime says it, but takes a tenth of a second to begin with. So
+   a farm that can do without GPUs takes part with those that were there when
+   they were last looked for (gpus_memory.c), and the first start looks itself,
+   on its own thread. Where it finds others, the remembered ones are stale:
+   they open no more, but live on, because farms may have them; who comes then
+   gets those that were found.
+
+   The runtime is asked under a lock of its own, so that nobody waits for it who
+   only wants to know what is known.
+
+   Thread safety: any thread. */
+#include "gpus-private.h"
+
+#include <stdatomic.h>
+#include <string.h>
+
+#include "hass/error.h"
+#include "device/cpu/topology-private.h"
+
+typedef enum
+{
+  UNKNOWN,
+  REMEMBERED,
+  SEEN
+} Knowledge;
+
+/* Before lock: the runtime is asked, or the file. */
+static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the rest */
+static Knowledge knowledge;
+static const HassCudart *looked_with; /* whose GPUs these are */
+static guint n_found;
+static HassGpu *gpus[HASS_MOST_GPUS];
+static GPtrArray *stale; /* HassGpu that were remembered in vain, or NULL */
+static char problem[256];
+static _Atomic gboolean broken, has_context;
+
+/* -- Looking ------------------------------------------------------------ */
+
+static Knowledge
+known_locked (void)
+{
+  return looked_with == hass_cudart () ? knowledge : UNKNOWN;
+}
+
+static Knowledge
+known (void)
+{
+  pthread_mutex_lock (&lock);
+  Knowledge k = known_locked ();
+  pthread_mutex_unlock (&lock);
+  return k;
+}
+
+/* What the runtime shows. */
+static HassGpuList
+ask (const HassCudart *cuda, char why[256])
+{
+  HassGpuList list = { 0 };
+  int n = 0;
+  int code = cuda->device_count (&n);
+  if (code != 0)
+    g_strlcpy (why, cuda->text (code), 256);
+  else if (n == 0)
+    g_strlcpy (why, "there is no CUDA device", 256);
+  if (code != 0)
+    cuda->last_error ();
+  for (int i = 0; code == 0 && i < MIN (n, HASS_MOST_GPUS); i++)
+    {
+      code = cuda->properties (i, &list.gpus[i]);
+      if (code == 0)
+        list.n++;
+      else
+        {
+          g_snprintf (why, 256, "gpu%d cannot be described: %s", i,
+                      cuda->text (code));
+          cuda->last_error ();
+        }
+    }
+  return list;
+}
+
+/* Among several GPUs some may share a link. */
+static void
+find_links (void)
+{
+  const char *pcis[HASS_MOST_GPUS];
+  guint links[HASS_MOST_GPUS];
+  if (n_found < 2)
+    return;
+  for (guint i = 0; i < n_found; i++)
+    pcis[i] = gpus[i]->properties.pci;
+  hass_topology_links (pcis, n_found, links);
+  for (guint i = 0; i < n_found; i++)
+    gpus[i]->link = links[i];
+}
+
+static void
+take_locked (const HassCudart *cuda, Knowledge k, const HassGpuList *list)
+{
+  looked_with = cuda;
+  knowledge = k;
+  n_found = list->n;
+  for (guint i = 0; i < n_found; i++)
+    gpus[i] = hass_gpu_new (i, &list->gpus[i]);
+  find_links ();
+}
+
+static gboolean
+as_remembered_locked (const HassGpuList *list)
+{
+  gboolean same = list->n == n_found;
+  for (guint i = 0; i < n_found && same; i++)
+    same = hass_gpu_alike (&gpus[i]->properties, &list->gpus[i]);
+  return same;
+}
+
+static void
+make_stale_locked (void)
+{
+  if (!stale)
+    stale = g_ptr_array_new ();
+  for (guint i = 0; i < n_found; i++)
+    {
+      atomic_store_explicit (&gpus[i]->stale, TRUE, memory_order_relaxed);
+      g_ptr_array_add (stale, gpus[i]);
+    }
+  n_found = 0;
+}
+
+/* Asks the runtime, unless that has been done. */
+void
+hass_gpus_look (void)
+{
+  const HassCudart *cuda = hass_cudart ();
+  char why[256] = "";
+  pthread_mutex_lock (&looking);
+  if (known () != SEEN)
+    {
+      g_autofree HassGpuList *list = g_new0 (HassGpuList, 1);
+      if (cuda)
+        *list = ask (cuda, why);
+      else
+        g_strlcpy (why, "hass was built without CUDA", sizeof why);
+      pthread_mutex_lock (&lock);
+      gboolean remembered = known_locked () == REMEMBERED;
+      if (!remembered)
+        atomic_store_explicit (&broken, FALSE, memory_order_relaxed);
+      if (remembered && as_remembered_locked (list))
+        knowledge = SEEN;
+      else
+        {
+          if (remembered)
+            make_stale_locked ();
+          take_locked (cuda, SEEN, list);
+        }
+      if (!atomic_load_explicit (&broken, memory_order_relaxed))
+        g_strlcpy (problem, why, sizeof problem);
+      pthread_mutex_unlock (&lock);
+      if (cuda)
+        hass_gpus_remember (list);
+    }
+  pthread_mutex_unlock (&looking);
+}
+
+/* Takes those that were there when they were last looked for, unless it is
+   known which there are; looks where that is not remembered. */
+static void
+recall (void)
+{
+  const HassCudart *cuda = hass_cudart ();
+  gboolean found = TRUE;
+  pthread_mutex_lock (&looking);
+  if (known () == UNKNOWN)
+    {
+      g_autofree HassGpuList *list = g_new0 (HassGpuList, 1);
+      found = cuda && hass_gpus_recall (list);
+      pthread_mutex_lock (&lock);
+      if (found)
+        {
+          atomic_store_explicit (&broken, FALSE, memory_order_relaxed);
+          problem[0] = '\0';
+          take_locked (cuda, REMEMBERED, list);
+        }
+      pthread_mutex_unlock (&lock);
+    }
+  pthread_mutex_unlock (&looking);
+  if (!found)
+    hass_gpus_look ();
+}
+
+/* Frees all that is kept between farms and forgets the GPUs: they are looked
+   for anew. While no farm runs; for tests and checkers of leaks. */
+void
+hass_gpus_forget (void)
+{
+  const HassCudart *cuda = hass_cudart ();
+  hass_gpus_end_starts ();
+  pthread_mutex_lock (&lock);
+  for (guint i = 0; i < n_found; i++)
+    {
+      /* One that was never started holds nothing, and need not be. */
+      if (gpus[i]->start == HASS_GPU_READY)
+        cuda->set_device ((int)i);
+      hass_gpu_free (gpus[i]);
+    }
+  for (guint i = 0; stale && i < stale->len; i++)
+    hass_gpu_free (stale->pdata[i]);
+  g_clear_pointer (&stale, g_ptr_array_unref);
+  n_found = 0;
+  knowledge = UNKNOWN;
+  looked_with = NULL;
+  problem[0] = '\0';
+  atomic_store_explicit (&broken, FALSE, memory_order_relaxed);
+  atomic_store_explicit (&has_context, FALSE, memory_order_relaxed);
+  pthread_mutex_unlock (&lock);
+  hass_gpus_forget_bundles ();
+}
+
+/* -- Asking ------------------------------------------------------------- */
+
+static guint
+most_gpus (void)
+{
+  const char *text = g_getenv ("HASS_NGPU");
+  guint64 most = HASS_MOST_GPUS;
+  if (text && *text
+      && !g_ascii_string_to_unsigned (text, 10, 0, HASS_MOST_GPUS, &most, NULL))
+    most = HASS_MOST_GPUS; /* the farm's check of the environment refuses it */
+  return atomic_load_explicit (&broken, memory_order_relaxed) ? 0 : (guint)most;
+}
+
+static guint
+count (void)
+{
+  pthread_mutex_lock (&lock);
+  guint n = n_found;
+  pthread_mutex_unlock (&lock);
+  return MIN (n, most_gpus ());
+}
+
+/* GPUs that farms may use: what the driver shows, which follows
+   CUDA_VISIBLE_DEVICES, but no more than HASS_NGPU. 0 without asking the
+   driver when HASS_NGPU is 0. */
+guint
+hass_gpus_count (void)
+{
+  if (most_gpus () == 0)
+    return 0;
+  hass_gpus_look ();
+  return count ();
+}
+
+/* The same for who can do without GPUs: those that were there when they were
+   last looked for, where that is remembered. */
+guint
+hass_gpus_expected (void)
+{
+  if (most_gpus () == 0)
+    return 0;
+  if (known () == UNKNOWN)
+    recall ();
+  return count ();
+}
+
+/* Why there are none, or NULL. */
+const char *
+hass_gpus_problem (void)
+{
+  const char *text = g_getenv ("HASS_NGPU");
+  if (text && strcmp (text, "0") == 0)
+    return "HASS_NGPU is 0";
+  if (known () == UNKNOWN)
+    hass_gpus_look ();
+  pthread_mutex_lock (&lock);
+  const char *why = problem[0] ? problem : NULL;
+  pthread_mutex_unlock (&lock);
+  return why;
+}
+
+/* @index < hass_gpus_count () or hass_gpus_expected (). */
+HassGpu *
+hass_gpus_get (guint index)
+{
+  pthread_mutex_lock (&lock);
+  HassGpu *gpu = index < n_found ? gpus[index] : NULL;
+  pthread_mutex_unlock (&lock);
+  return gpu;
+}
+
+/* The same with those behind that are stale. */
+HassGpu *
+hass_gpus_get_any (guint index)
+{
+  pthread_mutex_lock (&lock);
+  guint behind = index - n_found;
+  HassGpu *gpu = index < n_found                ? gpus[index]
+                 : stale && behind < stale->len ? stale->pdata[behind]
+                                                : NULL;
+  pthread_mutex_unlock (&lock);
+  return gpu;
+}
+
+/* The process's CUDA context is beyond repair. */
+void
+hass_gpus_break (const char *why)
+{
+  pthread_mutex_lock (&lock);
+  if (!atomic_load_explicit (&broken, memory_order_relaxed))
+    g_snprintf (problem, sizeof problem,
+                "no GPU works in this process since: %s", why);
+  atomic_store_explicit (&broken, TRUE, memory_order_relaxed);
+  pthread_mutex_unlock (&lock);
+}
+
+/* The runtime has made a context for something else than a start. */
+void
+hass_gpus_note_context (void)
+{
+  atomic_store_explicit (&has_context, TRUE, memory_order_relaxed);
+}
+
+gboolean
+hass_gpus_have_context (void)
+{
+  return atomic_load_explicit (&has_context, memory_order_relaxed);
+}
+
+gboolean
+hass_gpu_usable (HassGpu *gpu, GError **error)
+{
+  if (hass_gpu_hangs (gpu))
+    g_set_error (error, HASS_ERROR, HASS_ERROR_DEVICE,
+                 "%s has not come back from a kernel", gpu->name);
+  else if (atomic_load_explicit (&gpu->stale, memory_order_relaxed))
+    {
+      const char *why = hass_gpus_problem ();
+      g_set_error (error, HASS_ERROR, HASS_ERROR_DEVICE,
+                   "%s: the GPUs are not those that were remembered%s%s",
+                   gpu->name, why ? ": " : "", why ? why : "");
+    }
+  else if (atomic_load_explicit (&broken, memory_order_relaxed))
+    g_set_error (error, HASS_ERROR, HASS_ERROR_DEVICE, "%s: %s", gpu->name,
+                 hass_gpus_problem ());
+  else
+    return TRUE;
+  return FALSE;
+}

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+/* cuda_out.c: brings what a bundle has computed back to the host.
+
+   DESIGN. The output buffer begins with a record counter and the bundle's
+   accumulator; the outputs of the groups follow. Outputs go straight to
+   where the farm wants them when that is pinned memory, adjacent or tiles (in
+   rectangles, rectangles-private.h), else through pinned staging, from which
+   several threads scatter them. With a deadline for bundles all of them go
+   through staging: a kernel that comes back late must not write to memory that
+   may be another's by then.
+
+   As many records as were to be expected come along; the rest is fetched
+   when their number is known.
+
+   Thread safety: the device's proxy thread. */
+#include "cuda-private.h"
+
+#include <string.h>
+
+#include "device/copy_crew-private.h"
+
+#define COUNTER_BYTES HASS_LAYOUT_ALIGN
+#define MOST_RECTANGLES 256 /* copied one by one */
+#define CREW_BYTES ((gsize)1 << 20)
+
+static gsize
+aligned (gsize bytes)
+{
+  return (bytes + HASS_LAYOUT_ALIGN - 1) & ~(gsize)(HASS_LAYOUT_ALIGN - 1);
+}
+
+static gsize
+head_bytes (const HassCudaDevice *d)
+{
+  return COUNTER_BYTES + aligned (d->farm->accumulator_bytes);
+}
+
+/* Lays the output buffer out and returns its bytes. */
+gsize
+hass_cuda_out_size (HassCudaDevice *d, HassCudaSlot *slot)
+{
+  gsize at = head_bytes (d);
+  for (guint i = 0; i < slot->groups->len; i++)
+    {
+      HassCudaGroup *g = &g_array_index (slot->groups, HassCudaGroup, i);
+      g->out_at = at;
+      at += aligned (g->layout.output_bytes);
+    }
+  slot->out_bytes = at;
+  return at;
+}
+
+gsize
+hass_cuda_record_blocks_bytes (guint64 capacity)
+{
+  return aligned (capacity * sizeof (guint32));
+}
+
+/* Bytes of a buffer for so many records: whose they are, then they. */
+gsize
+hass_cuda_records_size (const HassCudaDevice *d, guint64 capacity)
+{
+  return hass_cuda_record_blocks_bytes (capacity)
+         + capacity * d->farm->record_bytes;
+}
+
+/* Has a bundle something that is cleared before the kernels? */
+gboolean
+hass_cuda_clears (const HassCudaDevice *d)
+{
+  return d->farm->record_bytes > 0 || d->farm->accumulator_bytes > 0;
+}
+
+/* Is there something to copy back? */
+gboolean
+hass_cuda_brings_results (const HassCudaDevice *d, const HassCudaSlot *slot)
+{
+  gboolean any = hass_cuda_clears (d);
+  for (guint i = 0; i < slot->groups->len; i++)
+    any |= g_array_index (slot->groups, HassCudaGroup, i).layout.output_bytes
+           > 0;
+  return any;
+}
+
+/* Before the kernels: no records, a neutral accumulator. */
+gboolean
+hass_cuda_clear_results (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
+{
+  const HassCudart *cuda = hass_cudart ();
+  const HassDeviceFarm *farm = d->farm;
+  HassGpuKit *kit = slot->kit;
+  if (!hass_cuda_clears (d))
+    return TRUE;
+  int code = cuda->clear (kit->out.data, head_bytes (d), kit->stream);
+  if (code == 0 && farm->accumulator_init)
+    code = cuda->copy (kit->out.data + COUNTER_BYTES, farm->accumulator_init,
+                       farm->accumulator_bytes, HASS_CUDA_TO_DEVICE,
+                       kit->stream);
+  return hass_gpu_check (d->gpu, code, "clear the results", error);
+}
+
+/* -- Outputs ------------------------------------------------------------ */
+
+static gboolean
+may_go_straight (const HassCudaDevice *d, const HassLayout *l)
+{
+  const HassRectangle *r = hass_layout_rectangles (l);
+  if (d->farm->unbundle || d->farm->bundle_deadline_ns > 0
+      || l->output_bytes == 0)
+    return FALSE;
+  if (l->adjacent_out)
+    return hass_memory_is_pinned (l->blocks[0].output, l->output_bytes);
+  if (!r || l->n_rectangles > MOST_RECTANGLES)
+    return FALSE;
+  for (guint i = 0; i < l->n_rectangles; i++)
+    {
+      guint8 *to = l->blocks[r[i].first_block].output;
+      if (!to
+          || !hass_memory_is_pinned (to,
+                                     hass_rectangle_span (&r[i], l->blocks)))
+        return FALSE;
+    }
+  return TRUE;
+}
+
+/* Rows as long as their distance are one stretch. */
+static int
+fetch_rectangle (HassCudaSlot *slot, const HassBlock *first,
+                 const HassRectangle *r, const guint8 *from)
+{
+  const HassCudart *cuda = hass_cudart ();
+  gsize bytes = r->rows * r->row_bytes;
+  if (bytes == 0)
+    return 0;
+  if (r->rows == 1 || r->row_bytes == first->output_pitch)
+    return cuda->copy (first->output, from, bytes, HASS_CUDA_TO_HOST,
+                       slot->kit->stream);
+  return cuda->copy_rows (first->output, first->output_pitch, from,
+                          r->row_bytes, r->row_bytes, r->rows,
+                          HASS_CUDA_TO_HOST, slot->kit->stream);
+}
+
+static gboolean
+fetch_straight (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *g,
+                GError **error)
+{
+  const HassCudart *cuda = hass_cudart ();
+  const HassLayout *l = &g->layout;
+  const HassRectangle *r = hass_layout_rectangles (l);
+  const guint8 *from = slot->kit->out.data + g->out_at;
+  int code = 0;
+  if (l->adjacent_out)
+    code = cuda->copy (l->blocks[0].output, from, l->output_bytes,
+                       HASS_CUDA_TO_HOST, slot->kit->stream);
+  for (guint i = 0; !l->adjacent_out && i < l->n_rectangles && code == 0; i++)
+    code = fetch_rectangle (slot, &l->blocks[r[i].first_block], &r[i],
+                            from + r[i].offset);
+  return hass_gpu_check (d->gpu, code, "copy results to the host", error);
+}
+
+static gboolean
+fetch_bytes (HassCudaDevice *d, HassCudaSlot *slot, gsize at, gsize bytes,
+             GError **error)
+{
+  HassGpuKit *kit = slot->kit;
+  return hass_gpu_check (d->gpu,
+                         hass_cudart ()->copy (kit->host_out.data + at,
+                                               kit->out.data + at, bytes,
+                                               HASS_CUDA_TO_HOST, kit->stream),
+                         "copy results to the host", error);
+}
+
+/* Enqueues records [first, first + n) with their blocks. */
+gboolean
+hass_cuda_fetch_records (HassCudaDevice *d, HassCudaSlot *slot, guint64 first,
+                         guint64 n, GError **error)
+{
+  const HassCudart *cuda = hass_cudart ();
+  HassGpuKit *kit = slot->kit;
+  const HassCudaGroup *g = &g_array_index (slot->groups, HassCudaGroup, 0);
+  gsize blocks_bytes = hass_cuda_record_blocks_bytes (slot->record_capacity);
+  gsize at = first * sizeof (guint32);
+  int code = 0;
+  if (n == 0)
+    return TRUE;
+  if (g->layout.n > 1)
+    code = cuda->copy (kit->host_records.data + at, kit->records.data + at,
+                       n * sizeof (guint32), HASS_CUDA_TO_HOST, kit->stream);
+  at = blocks_bytes + first * d->farm->record_bytes;
+  if (code == 0)
+    code = cuda->copy (kit->host_records.data + at, kit->records.data + at,
+                       n * d->farm->record_bytes, HASS_CUDA_TO_HOST,
+                       kit->stream);
+  slot->n_copied = first + n;
+  return hass_gpu_check (d->gpu, code, "copy records to the host", error);
+}
+
+static guint64
+expected_records (const HassCudaDevice *d, const HassCudaSlot *slot)
+{
+  const HassCudaGroup *g = &g_array_index (slot->groups, HassCudaGroup, 0);
+  double n = d->record_rate * g->layout.n_elements * 1.25 + 64;
+  return (guint64)MIN (n, (double)slot->record_capacity);
+}
+
+/* Enqueues the copies of all results. */
+gboolean
+hass_cuda_fetch (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
+{
+  const HassDeviceFarm *farm = d->farm;
+  gboolean head = hass_cuda_clears (d);
+  gsize staged_from = head_bytes (d), staged_to = head_bytes (d);
+  for (guint i = 0; i < slot->groups->len; i++)
+    {
+      HassCudaGroup *g = &g_array_index (slot->groups, HassCudaGroup, i);
+      g->direct_out = may_go_straight (d, &g->layout);
+      if (!g->direct_out && g->layout.output_bytes > 0)
+        {
+          if (staged_to == head_bytes (d))
+            staged_from = g->out_at;
+          staged_to = g->out_at + g->layout.output_bytes;
+        }
+    }
+  gboolean staged = staged_to > staged_from;
+  if ((head || staged)
+      && !hass_gpu_reserve_host (d->gpu, &slot->kit->host_out, staged_to,
+                                 error))
+    return FALSE;
+  if (head && !fetch_bytes (d, slot, 0, head_bytes (d), error))
+    return FALSE;
+  for (guint i = 0; i < slot->groups->len; i++)
+    {
+      HassCudaGroup *g = &g_array_index (slot->groups, HassCudaGroup, i);
+      if (g->direct_out && !fetch_straight (d, slot, g, error))
+        return FALSE;
+    }
+  if (staged
+      && !fetch_bytes (d, slot, staged_from, staged_to - staged_from, error))
+    return FALSE;
+  slot->n_copied = 0;
+  return farm->record_bytes == 0
+         || hass_cuda_fetch_records (d, slot, 0, expected_records (d, slot),
+                                     error);
+}
+
+/* -- When they are there ------------------------------------------------ */
+
+guint64
+hass_cuda_n_records (const HassCudaDevice *d, const HassCudaSlot *slot)
+{
+  guint64 n = 0;
+  if (d->farm->record_bytes > 0)
+    memcpy (&n, slot->kit->host_out.data, sizeof n);
+  return n;
+}
+
+/* The bundle's accumulator in host memory, or NULL. */
+gconstpointer
+hass_cuda_accumulator (const HassCudaDevice *d, const HassCudaSlot *slot)
+{
+  return d->farm->accumulator_bytes > 0
+             ? slot->kit->host_out.data + COUNTER_BYTES
+             : NULL;
+}
+
+typedef struct
+{
+  const HassLayout *layout;
+  guint64 *offsets, *pitches;
+  const guint8 *from;
+  gsize step;
+} Scatter;
+
+static void
+scatter_piece (guint i, gpointer data)
+{
+  const Scatter *s = data;
+  gsize end = MIN ((i + 1) * s->step, s->layout->n);
+  for (gsize k = i * s->step; k < end; k++)
+    hass_layout_copy_out (&s->layout->blocks[k], s->from + s->offsets[k],
+                          s->pitches[k]);
+}
+
+static gboolean
+scatter (HassCudaDevice *d, HassCudaSlot *slot, const HassCudaGroup *g,
+         GError **error)
+{
+  const HassLayout *l = &g->layout;
+  guint8 *from = slot->kit->host_out.data + g->out_at;
+  g_autofree guint64 *offsets = g_new (guint64, 2 * l->n + 1);
+  guint64 *pitches = offsets + l->n + 1;
+  hass_layout_places (l, offsets, pitches);
+  if (d->farm->unbundle)
+    {
+      HassStaging staging = { from, l->output_bytes, offsets };
+      gint64 begin_ns = hass_cuda_now ();
+      gboolean ok
+          = hass_staging_scatter (l->blocks, l->n, &staging, d->farm->unbundle,
+                                  d->farm->user_data, error);
+      slot->host_ns += hass_cuda_now () - begin_ns;
+      return ok;
+    }
+  gsize pieces = l->output_bytes >= CREW_BYTES ? MIN (l->n, 64) : 1;
+  Scatter s = { l, offsets, pitches, from, (l->n + pieces - 1) / pieces };
+  slot->host_ns += hass_copy_crew_run ((guint)((l->n + s.step - 1) / s.step),
+                                       scatter_piece, &s);
+  return TRUE;
+}
+
+/* Puts staged outputs where they belong. */
+gboolean
+hass_cuda_deliver (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
+{
+  for (guint i = 0; i < slot->groups->len; i++)
+    {
+      const HassCudaGroup *g = &g_array_index (slot->groups, HassCudaGroup, i);
+      if (!g->direct_out && g->layout.output_bytes > 0
+          && !scatter (d, slot, g, error))
+        return FALSE;
+    }
+  return TRUE;
+}

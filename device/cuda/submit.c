@@ -1,0 +1,305 @@
+/* SPDX-License-Identifier: MIT */
+/* cuda_submit.c: a bundle's way onto a GPU; steps 1 and 3 of cuda.c.
+
+   DESIGN. Blocks with the same GPU worker are a group; all are but in a
+   function farm. One group's kernels follow its inputs on the slot's stream;
+   several run on streams of their own, from the inputs' arrival to the
+   results' departure.
+
+   Thread safety: the device's proxy thread. */
+#include "cuda-private.h"
+
+#include "device/copy_crew-private.h"
+#include "pool/error-private.h"
+
+#define HELPED_BYTES ((gsize)256 << 10) /* for each that helps to gather */
+
+/* -- Groups ------------------------------------------------------------- */
+
+static HassGpuWorkerFunc
+worker_of (const HassDeviceFarm *farm, const HassBlock *block)
+{
+  return farm->gpu_worker_of ? farm->gpu_worker_of (block->load)
+                             : farm->gpu_worker;
+}
+
+static void
+add_group (HassCudaDevice *d, HassCudaSlot *slot, const HassBlock *blocks,
+           gsize n)
+{
+  HassCudaGroup group = { .worker = worker_of (d->farm, &blocks[0]) };
+  hass_layout_init (&group.layout, blocks, n, d->farm->gpu_function_of != NULL,
+                    slot->rectangles, d->farm->join_tiles);
+  g_array_append_val (slot->groups, group);
+}
+
+/* Blocks with the same worker become neighbours; few workers are expected. */
+static void
+sort_by_worker (HassCudaDevice *d, HassCudaSlot *slot, const HassBlock *blocks,
+                gsize n)
+{
+  g_autofree gboolean *taken = g_new0 (gboolean, n);
+  g_array_set_size (slot->sorted, 0);
+  for (gsize i = 0; i < n; i++)
+    {
+      HassGpuWorkerFunc worker = worker_of (d->farm, &blocks[i]);
+      for (gsize k = i; k < n && !taken[i]; k++)
+        if (!taken[k] && worker_of (d->farm, &blocks[k]) == worker)
+          {
+            g_array_append_vals (slot->sorted, &blocks[k], 1);
+            taken[k] = k > i;
+          }
+    }
+}
+
+static void
+make_groups (HassCudaDevice *d, HassCudaSlot *slot, const HassBlock *blocks,
+             gsize n)
+{
+  gboolean alike = TRUE;
+  g_array_set_size (slot->groups, 0);
+  g_array_set_size (slot->rectangles, 0);
+  for (gsize i = 1; i < n && alike && d->farm->gpu_worker_of; i++)
+    alike = worker_of (d->farm, &blocks[i]) == worker_of (d->farm, &blocks[0]);
+  if (alike)
+    {
+      add_group (d, slot, blocks, n);
+      return;
+    }
+  sort_by_worker (d, slot, blocks, n);
+  const HassBlock *sorted = (const HassBlock *)(gpointer)slot->sorted->data;
+  for (gsize first = 0, i = 1; i <= n; i++)
+    if (i == n
+        || worker_of (d->farm, &sorted[i])
+               != worker_of (d->farm, &sorted[first]))
+      {
+        add_group (d, slot, &sorted[first], i - first);
+        first = i;
+      }
+}
+
+/* -- Kernels ------------------------------------------------------------ */
+
+/* Fills in what the worker sees; inputs are on their way. */
+static void
+describe_bundle (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *g)
+{
+  const HassLayout *l = &g->layout;
+  const guint8 *tables = slot->kit->in.data + g->in_at;
+  HassGpuBuffer *records = &slot->kit->records;
+  HassBundle *b = &g->bundle;
+#define TABLE(at) (l->at == G_MAXSIZE ? NULL : (gconstpointer)(tables + l->at))
+  b->n_blocks = l->n;
+  b->blocks = l->blocks;
+  b->input = tables + l->table_bytes;
+  b->offsets = TABLE (offsets_at);
+  b->halos = d->farm->bundle ? NULL : TABLE (halos_at);
+  if (!d->farm->bundle)
+    b->input_start
+        = hass_layout_halo_bytes (&l->blocks[0], l->blocks[0].halo_before);
+  b->output = slot->kit->out.data + g->out_at;
+  b->output_offsets = TABLE (output_offsets_at);
+  b->output_pitches = TABLE (output_pitches_at);
+  b->rectangles = hass_layout_rectangles (l);
+  b->n_rectangles = l->n_rectangles;
+  b->output_bytes = l->output_bytes;
+  b->elements = TABLE (elements_at);
+  b->n_elements = l->n_elements;
+  b->functions = TABLE (functions_at);
+#undef TABLE
+  if (d->farm->accumulator_bytes > 0)
+    b->accumulator = slot->kit->out.data + HASS_LAYOUT_ALIGN;
+  if (d->farm->record_bytes > 0)
+    {
+      b->record_blocks = (guint32 *)(gpointer)records->data;
+      b->records = records->data
+                   + hass_cuda_record_blocks_bytes (slot->record_capacity);
+      b->n_records = (guint64 *)(gpointer)slot->kit->out.data;
+      b->record_capacity = slot->record_capacity;
+      b->record_bytes = d->farm->record_bytes;
+    }
+  b->constants = (const gpointer *)d->constant_data;
+  b->n_constants = d->farm->n_constants;
+}
+
+static gboolean
+call_worker (HassCudaDevice *d, HassCudaGroup *g, gpointer stream,
+             GError **error)
+{
+  GError *inner = NULL;
+  gboolean ok = g->worker
+                && g->worker (&g->bundle, (HassGpuStream *)stream,
+                              d->farm->user_data, &inner);
+  /* A launch that failed and that the worker did not look at. */
+  int code = hass_cudart ()->last_error ();
+  if (code != 0)
+    hass_gpu_check (d->gpu, code, "GPU worker", inner ? NULL : &inner);
+  if (hass_callback_ok (ok, &inner, HASS_ERROR_WORKER))
+    return TRUE;
+  g_propagate_prefixed_error (error, inner, "%s: GPU worker: ", d->gpu->name);
+  return FALSE;
+}
+
+/* Several groups: each on a stream of its own, from the inputs' arrival to
+   the results' departure. */
+static gboolean
+call_workers_aside (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
+{
+  const HassCudart *cuda = hass_cudart ();
+  HassGpuKit *kit = slot->kit;
+  guint n = slot->groups->len;
+  gboolean ok = hass_gpu_kit_side (d->gpu, kit, n, error);
+  guint streams = MIN (n, HASS_GPU_SIDE_STREAMS);
+  for (guint i = 0; i < streams && ok; i++)
+    ok = hass_gpu_check (d->gpu, cuda->stream_wait (kit->side[i], kit->copied),
+                         "wait for inputs", error);
+  for (guint i = 0; i < n && ok; i++)
+    ok = call_worker (d, &g_array_index (slot->groups, HassCudaGroup, i),
+                      kit->side[i % streams], error);
+  /* Also after a failure: the kit's stream must not run ahead. */
+  for (guint i = 0; i < streams && i < kit->n_side; i++)
+    {
+      int code = cuda->event_record (kit->joined[i], kit->side[i]);
+      if (code == 0)
+        code = cuda->stream_wait (kit->stream, kit->joined[i]);
+      if (!hass_gpu_check (d->gpu, code, "join streams", ok ? error : NULL))
+        ok = FALSE;
+    }
+  return ok;
+}
+
+/* 3. The kernels, and the way back; also a second time. */
+gboolean
+hass_cuda_compute (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
+{
+  const HassCudart *cuda = hass_cudart ();
+  HassGpuKit *kit = slot->kit;
+  slot->n_runs++;
+  for (guint i = 0; i < slot->groups->len; i++)
+    describe_bundle (d, slot, &g_array_index (slot->groups, HassCudaGroup, i));
+  slot->times_out = hass_cuda_brings_results (d, slot);
+  if (!hass_cuda_clear_results (d, slot, error)
+      || !hass_gpu_check (d->gpu, cuda->event_record (kit->copied, kit->stream),
+                          "record an event", error))
+    return FALSE;
+  gint64 begin_ns = hass_cuda_now ();
+  if (!slot->counted)
+    hass_gpu_bundle_begins (d->gpu);
+  slot->counted = TRUE;
+  gboolean ok
+      = slot->groups->len > 1
+            ? call_workers_aside (d, slot, error)
+            : call_worker (d, &g_array_index (slot->groups, HassCudaGroup, 0),
+                           kit->stream, error);
+  slot->worker_ns += hass_cuda_now () - begin_ns;
+  return ok
+         && (!slot->times_out
+             || hass_gpu_check (d->gpu,
+                                cuda->event_record (kit->computed, kit->stream),
+                                "record an event", error))
+         && hass_cuda_fetch (d, slot, error)
+         && hass_gpu_check (d->gpu, cuda->event_record (kit->done, kit->stream),
+                            "record an event", error);
+}
+
+static gboolean
+has_inputs (const HassCudaSlot *slot)
+{
+  gsize bytes = 0;
+  for (guint i = 0; i < slot->groups->len; i++)
+    {
+      const HassLayout *l
+          = &g_array_index (slot->groups, HassCudaGroup, i).layout;
+      bytes += l->table_bytes + l->input_bytes;
+    }
+  return bytes > 0;
+}
+
+/* Who helps to gather may sleep, and wakes while the bundle is laid out. The
+   first blocks tell whether there will be much to gather. */
+static void
+expect_gathering (const HassCudaDevice *d, const HassBlock *blocks, gsize n)
+{
+  const HassBlock *a = &blocks[0];
+  if (n > 1 && !d->farm->bundle && a->input
+      && blocks[1].input != a->input + a->input_bytes)
+    hass_copy_crew_expect ((guint)MIN (n * a->input_bytes / HELPED_BYTES, 64));
+}
+
+/* The first of a farm. */
+static gboolean
+begin_epoch (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
+{
+  if (!d->has_epoch)
+    d->has_epoch
+        = hass_gpu_check (d->gpu,
+                          hass_cudart ()->event_record (d->slots[0].kit->epoch,
+                                                        slot->kit->stream),
+                          "record an event", error);
+  return d->has_epoch;
+}
+
+/* Nothing of the slot's bundle is on the GPU any more. */
+void
+hass_cuda_leave (HassCudaDevice *d, HassCudaSlot *slot)
+{
+  slot->busy = FALSE;
+  if (slot->counted)
+    hass_gpu_bundle_ends (d->gpu);
+  slot->counted = FALSE;
+}
+
+/* What was enqueued of a bundle that failed is waited for. Where that does not
+   end, fewer blocks are of no use. */
+static void
+fail_submitted (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
+{
+  if (hass_cuda_drain (d, slot))
+    {
+      hass_cuda_leave (d, slot);
+      return;
+    }
+  slot->busy = TRUE;
+  if (error && *error)
+    (*error)->code = HASS_ERROR_DEVICE;
+}
+
+gboolean
+hass_cuda_submit (HassDevice *device, guint index, const HassBlock *blocks,
+                  gsize n, GError **error)
+{
+  HassCudaDevice *d = (HassCudaDevice *)device;
+  HassCudaSlot *slot = &d->slots[index];
+  if (d->lost || !hass_gpu_usable (d->gpu, error))
+    {
+      if (d->lost && (!error || !*error))
+        g_set_error (error, HASS_ERROR, HASS_ERROR_DEVICE, "%s is lost",
+                     d->gpu->name);
+      return FALSE;
+    }
+  g_return_val_if_fail (!slot->busy && n > 0, FALSE);
+  expect_gathering (d, blocks, n);
+  make_groups (d, slot, blocks, n);
+  slot->submit_ns = hass_cuda_now ();
+  slot->n_runs = 0;
+  slot->host_ns = slot->worker_ns = 0;
+  slot->times_in = has_inputs (slot) || hass_cuda_clears (d);
+  gboolean ok = hass_cuda_reserve_results (d, slot, error)
+                && begin_epoch (d, slot, error)
+                && (!slot->times_in
+                    || hass_gpu_check (d->gpu,
+                                       hass_cudart ()->event_record (
+                                           slot->kit->begun, slot->kit->stream),
+                                       "record an event", error))
+                && hass_cuda_send (d, slot, error)
+                && hass_cuda_compute (d, slot, error);
+  hass_cuda_note_peak (d);
+  if (!ok)
+    {
+      fail_submitted (d, slot, error);
+      return FALSE;
+    }
+  slot->busy = TRUE;
+  d->queue[d->n_queued++] = index;
+  return TRUE;
+}

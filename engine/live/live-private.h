@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: MIT */
+/* live-private.h: what the files of the live engine share.
+   Thread safety: fields say who writes them. */
+#ifndef HASS_LIVE_PRIVATE_H
+#define HASS_LIVE_PRIVATE_H
+
+#include "engine/core/job-private.h"
+#include "engine/observe/report-private.h"
+
+/* Who helps the caller; see crew.c. */
+typedef struct HassCrew
+{
+  struct HassCrew *next; /* constant */
+  _Atomic guint refs;    /* 0: nobody's */
+  pthread_mutex_t lock;  /* the rest */
+  pthread_cond_t empty;
+  HassJob *job; /* NULL: over */
+  guint n_inside;
+} HassCrew;
+
+typedef struct HassProxyThread HassProxyThread;
+
+typedef struct
+{
+  HassJob *job;
+  /* Handed to and fro with the cancellable's handler, for ThreadSanitizer,
+     which cannot see GLib's locks. */
+  _Atomic guint cancels;
+  HassCpuPool *pool;      /* NULL without a CPU pool */
+  guint n_helpers;        /* cores beside the caller */
+  gboolean has_proxies;   /* devices beside the CPU pool */
+  gboolean proxies_begin; /* rounds, too */
+  HassCrew *crew;
+  pthread_mutex_t seat_lock;
+  GArray *seats;             /* free worker indices; seat_lock */
+  HassProxyThread **proxies; /* [n_devices], the caller's; NULL: has none */
+  GCancellable *unwanted;    /* cancelled when the farm is over */
+  _Atomic gboolean over;
+  HassEvent end;                                  /* over has become TRUE */
+  _Alignas(HASS_CACHE_LINE) _Atomic guint inside; /* helpers, come or coming */
+  _Atomic guint coming;
+  _Atomic gint64 again_ns;    /* a hint; when cores are to ask; 0: no matter */
+  _Atomic gboolean has_asker; /* a helper sleeps until then */
+} HassLive;
+
+gint64 hass_live_now (HassJob *job);
+void hass_live_changed (HassJob *job);
+gboolean hass_live_begin (HassJob *job, double unit_ns);
+
+/* A few loads wait so long for more before a round begins. */
+#define HASS_FEW_WAIT_NS 8000
+gboolean hass_live_devices (const HassFarm *farm, HassCpuPool **pool,
+                            HassDeviceTraits **devices, HassDevice ***gpus,
+                            guint *n_devices, GError **error);
+void hass_live_free_devices (const HassFarm *farm, HassDevice **gpus,
+                             guint n_devices);
+
+/* crew.c */
+HassCrew *hass_crew_new (HassJob *job);
+HassJob *hass_crew_enter (HassCrew *crew);
+void hass_crew_leave (HassCrew *crew);
+void hass_crew_close (HassCrew *crew);
+void hass_crew_unref (HassCrew *crew);
+
+/* yield.c */
+void hass_yield (HassJob *job, HassWorker *worker);
+void hass_yield_leave (HassWorker *worker);
+
+/* proxies.c */
+void hass_proxies_start (HassJob *job, HassLive *live);
+void hass_proxies_stop (HassJob *job, HassLive *live);
+
+/* proxy_threads.c */
+HassProxyThread *hass_proxy_thread_run (guint gpu, void (*func) (gpointer data),
+                                        gpointer data, int *failure);
+void hass_proxy_thread_wait (HassProxyThread *thread);
+
+/* progress.c */
+typedef struct HassProgressThread HassProgressThread;
+HassProgressThread *hass_progress_start (HassJob *job);
+void hass_progress_stop (HassProgressThread *thread);
+
+#endif

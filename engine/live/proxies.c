@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: MIT */
+/* proxies.c: starts the devices' proxies and waits for their end; step 1 of
+   proxy.c.
+
+   DESIGN. A proxy opens its device, serves it and closes it, on a thread that
+   it is given (proxy_threads.c). The farm's end waits for all of them, so none
+   outlives the job. What may take long is opening:
+   it begins when it can pay (proxy_need.c), and the farm's end cancels what
+   open was given for that, so that a device that heeds it returns at once, not
+   open and not failed.
+
+   Thread safety: start and stop by the thread that called the farm. */
+#include "proxy-private.h"
+#include "engine/observe/record.h"
+
+/* -- A thread ----------------------------------------------------------- */
+
+static gboolean
+any_device_left_locked (HassJob *job)
+{
+  gboolean left = job->cpu >= 0;
+  for (guint d = 0; d < job->n_devices; d++)
+    left |= job->gpus[d] && !job->totals[d].lost;
+  return left;
+}
+
+static void
+record_opening_locked (HassProxy *p, gint64 begin, gboolean ok)
+{
+  hass_job_trace_opened (p->job, p->d, begin, hass_live_now (p->job), ok);
+  if (p->job->recorder)
+    hass_record_opening (p->job, p->d, begin, ok);
+}
+
+/* The farm was over before the device was worth opening. */
+static void
+leave_closed (HassProxy *p, gint64 begin)
+{
+  pthread_mutex_lock (&p->job->decision);
+  record_opening_locked (p, begin, FALSE);
+  hass_decide_note (p->job, p->d,
+                    "was not started: the farm was over before that could pay");
+  pthread_mutex_unlock (&p->job->decision);
+}
+
+/* A device that does not open is left out; the farm fails when it was the
+   last. One that the farm did not wait for has not failed. */
+static gboolean
+open_device (HassProxy *p)
+{
+  HassJob *job = p->job;
+  GError *error = NULL;
+  gint64 begin = hass_live_now (job);
+  gint64 takes = hass_proxy_opening_ns (p) + hass_proxy_copying_ns (p);
+  pthread_mutex_lock (&job->decision);
+  job->devices[p->d].opening_ns = takes;
+  job->devices[p->d].opens_at_ns = begin + takes;
+  pthread_mutex_unlock (&job->decision);
+  gboolean ok = p->ops.open (p->device, &p->farm, &error);
+  pthread_mutex_lock (&job->decision);
+  record_opening_locked (p, begin, ok);
+  job->devices[p->d].opening = !ok;
+  if (ok)
+    job->totals[p->d].ready_ns = hass_live_now (job);
+  pthread_mutex_unlock (&job->decision);
+  if (ok)
+    return TRUE;
+  if (g_error_matches (error, HASS_ERROR, HASS_ERROR_CANCELLED)
+      && atomic_load_explicit (&p->live->over, memory_order_seq_cst))
+    {
+      g_error_free (error);
+      return FALSE;
+    }
+  pthread_mutex_lock (&job->decision);
+  hass_decide_lost (job, p->d, error ? error->message : NULL);
+  HassSlot *slot = atomic_load_explicit (&job->current, memory_order_relaxed);
+  if (slot)
+    hass_decide_stalled (job, slot);
+  else if (!any_device_left_locked (job))
+    hass_decide_nobody_left (job);
+  pthread_mutex_unlock (&job->decision);
+  g_clear_error (&error);
+  hass_live_changed (job);
+  return FALSE;
+}
+
+static void
+proxy_free (HassProxy *p)
+{
+  for (guint i = 0; i < p->depth; i++)
+    g_free (p->parts[i].blocks);
+  g_free (p->bundles);
+  g_free (p->parts);
+  hass_accumulator_free (p->job, (gpointer)p->farm.accumulator_init);
+  g_free (p);
+}
+
+static void
+run (gpointer data)
+{
+  HassProxy *p = data;
+  gint64 begin = hass_live_now (p->job);
+  if (!hass_proxy_is_needed (p))
+    leave_closed (p, begin);
+  else if (open_device (p))
+    {
+      hass_proxy_serve (p);
+      p->ops.close (p->device);
+      if (p->ops.transfers)
+        p->ops.transfers (p->device, &p->job->totals[p->d].transfers);
+    }
+  proxy_free (p);
+}
+
+/* What a device has to know of the farm. */
+static void
+describe_farm (HassJob *job, HassDeviceFarm *f)
+{
+  const HassFarm *farm = job->farm;
+  double per_element = farm->gpu_records_per_element;
+  *f = (HassDeviceFarm){
+    .name = farm->name,
+    .kind = farm->kind,
+    .gpu_worker = farm->gpu_worker,
+    .gpu_worker_of = farm->gpu_worker_of,
+    .gpu_function_of = farm->gpu_function_of,
+    .bundle = farm->bundle,
+    .unbundle = farm->unbundle,
+    .join_tiles = farm->join_tiles,
+    .constants = farm->constants,
+    .n_constants = farm->n_constants,
+    .record_bytes = farm->gpu_record_bytes,
+    .records_per_element = per_element > 0 ? per_element : 1 / 256.0,
+    .bundle_deadline_ns = farm->run->bundle_deadline_ms * 1000000,
+    .user_data = farm->user_data,
+  };
+  if (!farm->reduce)
+    return;
+  f->accumulator_bytes = farm->accumulator_bytes;
+  if (farm->reduce_init)
+    f->accumulator_init = hass_accumulator_new (job);
+}
+
+static gboolean
+start_one (HassJob *job, HassLive *live, guint d, GError **error)
+{
+  const HassDeviceTraits *traits = &job->devices[d];
+  HassProxy *p = g_new0 (HassProxy, 1);
+  if (!hass_device_ops_read (&p->ops, job->gpus[d], error))
+    {
+      g_free (p);
+      return FALSE;
+    }
+  describe_farm (job, &p->farm);
+  p->farm.unwanted = live->unwanted;
+  p->job = job;
+  p->live = live;
+  p->d = d;
+  p->device = job->gpus[d];
+  p->depth = p->enough = MAX (traits->max_in_flight, 1);
+  p->bundles = g_new0 (HassProxyBundle, p->depth);
+  p->parts = g_new0 (HassProxyPart, p->depth);
+  p->part_bytes = traits->part_bytes;
+  if (traits->memory_bytes > 0)
+    {
+      guint64 each = MAX (traits->memory_bytes / p->depth, 1);
+      p->part_bytes = p->part_bytes > 0 ? MIN (p->part_bytes, each) : each;
+    }
+  /* Contexts of the cores come first; without a pool, the caller's. */
+  guint first_gpu = job->cpu >= 0 ? 1 : 0;
+  p->worker = &job->workers[MAX (job->n_cores, 1) + d - first_gpu];
+  int failure = 0;
+  live->proxies[d] = hass_proxy_thread_run (d - first_gpu, run, p, &failure);
+  if (live->proxies[d])
+    return TRUE;
+  g_set_error (error, HASS_ERROR, HASS_ERROR_DEVICE,
+               "no thread can be made for %s: %s", traits->name,
+               g_strerror (failure));
+  proxy_free (p);
+  return FALSE;
+}
+
+/* Starts the devices' threads. Stops the farm when no device at all is
+   left. */
+void
+hass_proxies_start (HassJob *job, HassLive *live)
+{
+  live->proxies = g_new0 (HassProxyThread *, MAX (job->n_devices, 1));
+  live->unwanted = g_cancellable_new ();
+  hass_event_init (&live->end);
+  for (guint d = 0; d < job->n_devices; d++)
+    {
+      GError *error = NULL;
+      pthread_mutex_lock (&job->decision);
+      job->devices[d].opening = job->gpus[d] != NULL;
+      pthread_mutex_unlock (&job->decision);
+      if (!job->gpus[d] || start_one (job, live, d, &error))
+        continue;
+      pthread_mutex_lock (&job->decision);
+      hass_decide_lost (job, d, error->message);
+      pthread_mutex_unlock (&job->decision);
+      g_error_free (error);
+    }
+  pthread_mutex_lock (&job->decision);
+  if (!any_device_left_locked (job) && !hass_job_stopping (job))
+    hass_decide_nobody_left (job);
+  pthread_mutex_unlock (&job->decision);
+}
+
+void
+hass_proxies_stop (HassJob *job, HassLive *live)
+{
+  atomic_store_explicit (&live->over, TRUE, memory_order_seq_cst);
+  hass_event_notify (&job->event);
+  hass_event_notify (&live->end);
+  g_cancellable_cancel (live->unwanted);
+  for (guint d = 0; d < job->n_devices; d++)
+    if (live->proxies[d])
+      hass_proxy_thread_wait (live->proxies[d]);
+  g_object_unref (live->unwanted);
+  hass_event_clear (&live->end);
+  g_free (live->proxies);
+}

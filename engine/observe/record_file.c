@@ -1,0 +1,335 @@
+/* SPDX-License-Identifier: MIT */
+/* record_file.c: writes a record as lines of JSON; doc/record-format.md.
+
+   DESIGN. A farm's lines are made in memory and written at once when it is
+   over, so farms that run at the same time do not mix. The first farm of a
+   process that names a file empties it, those after it append: which files
+   those are is remembered for the life of the process.
+
+   Thread safety: any thread. */
+#include "record.h"
+#include "json-private.h"
+
+#include <errno.h>
+#include <json-glib/json-glib.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "hass/error.h"
+
+#define ROWS_A_LINE 32
+
+static pthread_mutex_t files_lock = PTHREAD_MUTEX_INITIALIZER;
+static GHashTable *files; /* paths begun by this process; files_lock */
+
+/* Whether the file can be written; empties it the first time. */
+gboolean
+hass_recorder_prepare (const char *path, GError **error)
+{
+  pthread_mutex_lock (&files_lock);
+  if (!files)
+    files = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  FILE *file = fopen (path, g_hash_table_contains (files, path) ? "a" : "w");
+  int failure = errno;
+  if (file)
+    {
+      g_hash_table_add (files, g_strdup (path));
+      fclose (file);
+    }
+  pthread_mutex_unlock (&files_lock);
+  if (!file)
+    g_set_error (error, HASS_ERROR, HASS_ERROR_IO,
+                 "record file '%s' cannot be written: %s", path,
+                 g_strerror (failure));
+  return file != NULL;
+}
+
+static gboolean
+append (const char *path, const GString *text, GError **error)
+{
+  pthread_mutex_lock (&files_lock);
+  FILE *file = fopen (path, "a");
+  gboolean ok = file && fwrite (text->str, 1, text->len, file) == text->len;
+  if (file)
+    ok &= fclose (file) == 0;
+  int failure = errno;
+  pthread_mutex_unlock (&files_lock);
+  if (!ok)
+    g_set_error (error, HASS_ERROR, HASS_ERROR_IO,
+                 "record file '%s' could not be written whole: %s", path,
+                 g_strerror (failure));
+  return ok;
+}
+
+/* -- The header --------------------------------------------------------- */
+
+static void
+add_device (HassJob *job, JsonBuilder *j, guint d)
+{
+  const HassDeviceTraits *t = &job->devices[d];
+  const HassTransfers *bytes = &job->totals[d].transfers;
+  json_builder_begin_object (j);
+  json_add_string (j, "name", t->name);
+  json_add_string (j, "kind", t->kind == HASS_DEVICE_CPU ? "cpu" : "gpu");
+  json_add_string (j, "model", t->model);
+  json_add_int (j, "cores", t->cores);
+  json_add_int (j, "width", t->width);
+  json_add_double (j, "latency_ns", t->latency_ns);
+  json_add_double (j, "link_bytes_per_ns", t->link_bytes_per_ns);
+  json_add_double (j, "work_per_ns", t->work_per_ns);
+  json_add_int (j, "max_in_flight", t->max_in_flight);
+  json_add_int (j, "link", t->link);
+  json_add_int (j, "memory_bytes", t->memory_bytes);
+  json_add_int (j, "part_bytes", t->part_bytes);
+  if (job->known && job->known[d].work_per_ns > 0)
+    {
+      json_add_double (j, "known_work_per_ns", job->known[d].work_per_ns);
+      json_add_double (j, "known_latency_ns", job->known[d].latency_ns);
+      json_add_int (j, "known_runs", job->known[d].runs);
+    }
+  if (t->kind == HASS_DEVICE_GPU)
+    {
+      json_add_int (j, "direct_bytes", bytes->direct_bytes);
+      json_add_int (j, "registered_bytes", bytes->registered_bytes);
+      json_add_int (j, "staged_bytes", bytes->staged_bytes);
+    }
+  json_builder_end_object (j);
+}
+
+static const char *
+kind_name (HassFarmKind kind)
+{
+  return kind == HASS_FARM_PARTITION     ? "partition"
+         : kind == HASS_FARM_COMBINE     ? "combine"
+         : kind == HASS_FARM_INDIVISIBLE ? "indivisible"
+                                         : "function";
+}
+
+static void
+add_farm (HassJob *job, JsonBuilder *j)
+{
+  static const char *const costs[] = { "equal", "sized", "unknown" };
+  const HassFarm *farm = job->farm;
+  g_autoptr (GDateTime) now = g_date_time_new_now_utc ();
+  g_autofree char *date = g_date_time_format (now, "%Y-%m-%dT%H:%M:%SZ");
+  gboolean gpu = farm->gpu_worker || farm->gpu_worker_of;
+  json_add_int (j, "hass_record", HASS_RECORD_VERSION);
+  json_add_string (j, "farm", farm->name);
+  json_add_string (j, "kind", kind_name (farm->kind));
+  json_add_string (j, "cost", costs[farm->cost]);
+  json_add_string (j, "engine", job->engine->real_time ? "live" : "virtual");
+  json_add_string (j, "platform", job->platform_name);
+  json_add_string (j, "strategy", farm->strategy);
+  json_add_int (j, "seed", farm->run->seed);
+  json_add_string (j, "date", date);
+  json_add_string (j, "host", g_get_host_name ());
+  json_add_int (j, "block_elements", farm->block_elements);
+  json_add_int (j, "halo_elements", farm->halo_elements);
+  json_add_int (j, "element_threads", (gint64)farm->element_threads);
+  json_add_int (j, "gpu_multiple", (gint64)farm->gpu_multiple);
+  json_add_int (j, "round_loads", farm->round_loads);
+  json_add_string (j, "results",
+                   !farm->collect ? "none"
+                   : job->ordered ? "ordered"
+                                  : "unordered");
+  json_add_string (j, "workers",
+                   !gpu                ? "cpu"
+                   : !farm->cpu_worker ? "gpu"
+                                       : "both");
+  json_builder_set_member_name (j, "constants");
+  json_builder_begin_array (j);
+  for (guint i = 0; i < farm->n_constants; i++)
+    json_builder_add_int_value (j, (gint64)farm->constants[i].bytes);
+  json_builder_end_array (j);
+}
+
+static void
+append_header (HassJob *job, GString *out)
+{
+  g_autoptr (JsonBuilder) j = json_builder_new ();
+  json_builder_begin_object (j);
+  add_farm (job, j);
+  json_builder_set_member_name (j, "devices");
+  json_builder_begin_array (j);
+  for (guint d = 0; d < job->n_devices; d++)
+    add_device (job, j, d);
+  json_builder_end_array (j);
+  json_builder_end_object (j);
+  g_autofree char *text = json_text (j, FALSE);
+  g_string_append (out, text);
+  g_string_append_c (out, '\n');
+}
+
+/* -- The other lines ---------------------------------------------------- */
+
+static void
+append_number (GString *out, const char *format, double value)
+{
+  char text[JSON_NUMBER_BYTES];
+  g_string_append (out, json_number (text, format, value));
+}
+
+static void
+append_ns (GString *out, double ns)
+{
+  append_number (out, "%.0f", ns);
+  g_string_append_c (out, ',');
+}
+
+static void
+append_row (GString *out, const HassJob *job, const HassRecordRow *r,
+            gboolean device)
+{
+  gint64 t0 = job->begin_ns;
+  g_string_append_printf (out,
+                          "[%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT
+                          ",%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",",
+                          r->first, r->last - r->first, r->units, r->n);
+  if (device)
+    g_string_append_printf (out, "%" G_GINT64_FORMAT ",", r->grant_ns - t0);
+  g_string_append_printf (out, "%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT ",",
+                          r->begin_ns - t0, r->end_ns - t0);
+  append_ns (out, r->busy_ns);
+  if (device)
+    {
+      append_ns (out, r->h2d_ns);
+      append_ns (out, r->kernel_ns);
+      append_ns (out, r->d2h_ns);
+      append_ns (out, r->host_ns);
+    }
+  append_number (out, "%.10g", r->work);
+  g_string_append_printf (out,
+                          ",%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT
+                          ",%" G_GUINT64_FORMAT ",%d]",
+                          r->elements, r->in_bytes, r->out_bytes, !r->failed);
+}
+
+static void
+append_list (GString *out, const HassJob *job, guint index)
+{
+  const HassRecordList *list = &job->recorder->lists[index];
+  guint n_cores = MAX (job->n_cores, 1);
+  gboolean device = index >= n_cores;
+  for (guint32 i = 0; i < list->n; i++)
+    {
+      if (i % ROWS_A_LINE == 0 && device)
+        g_string_append_printf (out,
+                                "{\"event\":\"parts\",\"device\":%u,\"rows\":[",
+                                index - n_cores + (job->cpu >= 0));
+      else if (i % ROWS_A_LINE == 0)
+        g_string_append_printf (
+            out, "{\"event\":\"pulls\",\"core\":%u,\"rows\":[", index);
+      append_row (out, job, &list->rows[i], device);
+      gboolean last = i + 1 == list->n || (i + 1) % ROWS_A_LINE == 0;
+      g_string_append (out, last ? "]}\n" : ",");
+    }
+}
+
+static void
+append_openings (GString *out, const HassJob *job)
+{
+  const GArray *list = job->recorder->openings;
+  for (guint i = 0; i < list->len; i++)
+    {
+      const HassRecordOpening *o = &g_array_index (list, HassRecordOpening, i);
+      g_string_append_printf (
+          out,
+          "{\"event\":\"open\",\"device\":%u,\"begin\":%" G_GINT64_FORMAT
+          ",\"end\":%" G_GINT64_FORMAT ",\"ok\":%s}\n",
+          o->device, o->begin_ns - job->begin_ns, o->end_ns - job->begin_ns,
+          o->ok ? "true" : "false");
+    }
+}
+
+static gint
+by_place (gconstpointer a, gconstpointer b)
+{
+  const HassRecordRound *x = a, *y = b;
+  return (x->first > y->first) - (x->first < y->first);
+}
+
+static void
+append_units (GString *out, const HassRecorder *recorder,
+              const HassRecordRound *r)
+{
+  g_string_append_printf (
+      out, "{\"event\":\"units\",\"first\":%" G_GUINT64_FORMAT, r->first);
+  for (guint64 i = 0; i < r->units && r->order_at > 0; i++)
+    g_string_append_printf (
+        out, "%s%u", i == 0 ? ",\"order\":[" : ",",
+        g_array_index (recorder->order, guint32, r->order_at - 1 + i));
+  g_string_append (out, r->order_at > 0 ? "]" : "");
+  for (guint64 i = 0; i < r->units && r->work_at > 0; i++)
+    {
+      g_string_append (out, i == 0 ? ",\"work\":[" : ",");
+      append_number (
+          out, "%.7g",
+          g_array_index (recorder->work, double, r->work_at - 1 + i));
+    }
+  g_string_append (out, r->work_at > 0 ? "]}\n" : "}\n");
+}
+
+static void
+append_rounds (GString *out, const HassJob *job)
+{
+  GArray *list = job->recorder->rounds;
+  g_array_sort (list, by_place);
+  for (guint i = 0; i < list->len; i++)
+    {
+      const HassRecordRound *r = &g_array_index (list, HassRecordRound, i);
+      g_string_append_printf (
+          out,
+          "{\"event\":\"round\",\"round\":%" G_GUINT64_FORMAT
+          ",\"rounds\":%" G_GUINT64_FORMAT ",\"first\":%" G_GUINT64_FORMAT
+          ",\"span\":%" G_GUINT64_FORMAT ",\"units\":%" G_GUINT64_FORMAT
+          ",\"loads\":%" G_GUINT64_FORMAT ",\"block\":%" G_GUINT64_FORMAT
+          ",\"begin\":%" G_GINT64_FORMAT ",\"end\":%" G_GINT64_FORMAT
+          ",\"work\":",
+          r->number, r->n, r->first, r->last - r->first, r->units, r->loads,
+          r->block, r->begin_ns - job->begin_ns, r->end_ns - job->begin_ns);
+      append_number (out, "%.10g", r->work);
+      if (job->farm->kind == HASS_FARM_FUNCTION)
+        g_string_append_printf (out,
+                                ",\"cpu_only\":%" G_GUINT64_FORMAT
+                                ",\"gpu_only\":%" G_GUINT64_FORMAT,
+                                r->cpu_only, r->gpu_only);
+      g_string_append (out, "}\n");
+      if (r->order_at > 0 || r->work_at > 0)
+        append_units (out, job->recorder, r);
+    }
+}
+
+/* Appends the whole record of a farm that is over. */
+gboolean
+hass_recorder_write (HassJob *job, gint64 makespan_ns, GError **error)
+{
+  g_autoptr (GString) out = g_string_sized_new (1 << 16);
+  append_header (job, out);
+  append_openings (out, job);
+  append_rounds (out, job);
+  for (guint i = 0; i < job->recorder->n_lists; i++)
+    append_list (out, job, i);
+  g_string_append_printf (
+      out,
+      "{\"event\":\"end\",\"at\":%" G_GINT64_FORMAT
+      ",\"rounds\":%" G_GUINT64_FORMAT ",\"units\":%" G_GUINT64_FORMAT
+      ",\"unfinished\":%u,\"ok\":%s}\n",
+      makespan_ns, job->n_rounds,
+      atomic_load_explicit (&job->n_units, memory_order_relaxed),
+      job->unfinished->len, job->error ? "false" : "true");
+  return append (job->recorder->path, out, error);
+}
+
+/* The same where there is a record to write; a failure becomes the job's,
+   unless it has one already. */
+void
+hass_job_write_record (HassJob *job, gint64 makespan_ns)
+{
+  GError *error = NULL;
+  if (!job->recorder || hass_recorder_write (job, makespan_ns, &error))
+    return;
+  if (job->error)
+    g_error_free (error);
+  else
+    job->error = error;
+}

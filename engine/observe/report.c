@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: MIT */
+/* report.c: a report as a table and as JSON.
+   Thread safety: see report.h. */
+#include "report-private.h"
+#include "json-private.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <json-glib/json-glib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "hass/error.h"
+
+#define SHOWN 10 /* unfinished entries in the table */
+
+void
+hass_report_free (HassReport *report)
+{
+  if (!report)
+    return;
+  for (guint d = 0; d < report->n_devices; d++)
+    {
+      g_free (report->devices[d].name);
+      g_free (report->devices[d].message);
+    }
+  for (guint i = 0; i < report->n_unfinished; i++)
+    g_free (report->unfinished[i].message);
+  g_free (report->devices);
+  g_free (report->unfinished);
+  g_free (report->farm);
+  g_free (report->strategy);
+  g_free (report->platform);
+  g_free (report);
+}
+
+/* Seconds in the unit that suits them. */
+static const char *
+duration (double s, char text[16])
+{
+  double size = s < 0 ? -s : s;
+  if (size >= 1)
+    g_snprintf (text, 16, "%.3f s", s);
+  else if (size >= 1e-3)
+    g_snprintf (text, 16, "%.3f ms", s * 1e3);
+  else
+    g_snprintf (text, 16, "%.1f us", s * 1e6);
+  return text;
+}
+
+static void
+append_devices (GString *out, const HassReport *r)
+{
+  char busy[16], waiting[16];
+  g_string_append_printf (out, "%-8s %7s %12s %7s %12s %11s %11s %9s\n",
+                          "device", "share", "units", "bundles", "bytes",
+                          "busy", "waiting", "rate");
+  for (guint d = 0; d < r->n_devices; d++)
+    {
+      const HassDeviceReport *v = &r->devices[d];
+      g_autofree char *bytes
+          = g_format_size_full (v->bytes, G_FORMAT_SIZE_IEC_UNITS);
+      g_autofree char *rate = g_strdup_printf (
+          "%.2f GB/s", v->busy_s > 0 ? v->bytes / v->busy_s * 1e-9 : 0.0);
+      if (v->bytes == 0)
+        {
+          g_free (rate);
+          rate = g_strdup_printf ("%.3g/s",
+                                  v->busy_s > 0 ? v->work / v->busy_s : 0.0);
+        }
+      g_string_append_printf (
+          out,
+          "%-8s %6.1f%% %12" G_GUINT64_FORMAT " %7" G_GUINT64_FORMAT
+          " %12s %11s %11s %9s%s\n",
+          v->name, r->work > 0 ? 100 * v->work / r->work : 0.0, v->units,
+          v->bundles, bytes, duration (v->busy_s, busy),
+          duration (MAX (v->waiting_s, 0), waiting), rate,
+          v->lost ? "  LOST" : "");
+    }
+}
+
+static void
+append_way (GString *out, guint64 bytes, const char *way, gboolean *any)
+{
+  if (bytes == 0)
+    return;
+  g_autofree char *size = g_format_size_full (bytes, G_FORMAT_SIZE_IEC_UNITS);
+  g_string_append_printf (out, "%s%s %s", *any ? ", " : "", size, way);
+  *any = TRUE;
+}
+
+/* How inputs came to each GPU, and what went wrong there. */
+static void
+append_transfers (GString *out, const HassReport *r)
+{
+  for (guint d = 0; d < r->n_devices; d++)
+    {
+      const HassDeviceReport *v = &r->devices[d];
+      gboolean any = FALSE;
+      g_autoptr (GString) line = g_string_new (NULL);
+      append_way (line, v->direct_bytes, "direct", &any);
+      append_way (line, v->registered_bytes, "registered", &any);
+      append_way (line, v->staged_bytes, "staged", &any);
+      append_way (line, v->constant_bytes, "constants", &any);
+      append_way (line, v->peak_bytes, "device memory", &any);
+      if (any)
+        g_string_append_printf (out, "%s: %s\n", v->name, line->str);
+      if (v->message)
+        g_string_append_printf (out, "%s: %s\n", v->name, v->message);
+    }
+}
+
+static void
+append_unfinished (GString *out, const HassReport *r)
+{
+  for (guint i = 0; i < r->n_unfinished && i < SHOWN; i++)
+    {
+      const HassUnfinished *u = &r->unfinished[i];
+      g_string_append_printf (out, "unfinished: load %" G_GUINT64_FORMAT,
+                              u->seq);
+      if (u->n_loads > 1)
+        g_string_append_printf (out, " to %" G_GUINT64_FORMAT,
+                                u->seq + u->n_loads - 1);
+      if (u->count > 0)
+        g_string_append_printf (out, ", elements %zu to %zu", u->first,
+                                u->first + u->count - 1);
+      g_string_append_printf (out, "%s%s\n", u->message ? ": " : "",
+                              u->message ? u->message : "");
+    }
+  if (r->n_unfinished > SHOWN)
+    g_string_append_printf (out, "unfinished: %u more\n",
+                            r->n_unfinished - SHOWN);
+}
+
+/* -- Losses ------------------------------------------------------------- */
+
+/* In the order of a farm's life. */
+static const struct
+{
+  const char *name, *member;
+  gsize offset;
+} losses[] = {
+#define LOSS(name)                                                              \
+  {                                                                             \
+#    name, "lost_" #    name "_s", G_STRUCT_OFFSET(HassReport, lost_##name##_s) \
+  }
+  LOSS (startup), LOSS (generator), LOSS (copies),
+  LOSS (halo),    LOSS (imbalance), LOSS (collector),
+  LOSS (reduce),  LOSS (teardown),  LOSS (overhead)
+#undef LOSS
+};
+
+static double
+loss (const HassReport *r, guint i)
+{
+  return G_STRUCT_MEMBER (double, r, losses[i].offset);
+}
+
+double
+hass_report_named_s (const HassReport *r)
+{
+  double sum = 0;
+  for (guint i = 0; i < G_N_ELEMENTS (losses); i++)
+    sum += loss (r, i);
+  return sum - r->lost_overhead_s;
+}
+
+void
+hass_report_set_makespan (HassReport *r, double s)
+{
+  r->makespan_s = s;
+  r->efficiency = s > 0 ? r->bound_s / s : 0;
+}
+
+void
+hass_report_add_teardown (HassReport *r, gint64 makespan_ns)
+{
+  double more = makespan_ns * 1e-9 - r->makespan_s;
+  for (guint d = 0; d < r->n_devices; d++)
+    r->devices[d].waiting_s += more;
+  if (r->bound_s > 0)
+    r->lost_teardown_s += more;
+  hass_report_set_makespan (r, r->makespan_s + more);
+}
+
+/* Those of at least a thousandth of the makespan, which add up to the rest but
+   for that. */
+static void
+append_losses (GString *out, const HassReport *r)
+{
+  char text[16];
+  gboolean any = FALSE;
+  g_string_append_printf (out, "efficiency %.1f%% (bound %s)",
+                          100 * r->efficiency, duration (r->bound_s, text));
+  for (guint i = 0; i < G_N_ELEMENTS (losses); i++)
+    if (ABS (loss (r, i)) >= 1e-3 * r->makespan_s && r->bound_s > 0)
+      {
+        g_string_append_printf (out, "%s %s %s", any ? "," : "; lost to",
+                                losses[i].name, duration (loss (r, i), text));
+        any = TRUE;
+      }
+  g_string_append_c (out, '\n');
+  if (r->halo_elements > 0)
+    g_string_append_printf (
+        out, "halos: %" G_GUINT64_FORMAT " elements beside those of blocks\n",
+        r->halo_elements);
+}
+
+char *
+hass_report_to_string (const HassReport *r)
+{
+  GString *out = g_string_new (NULL);
+  char a[16];
+  g_string_append_printf (
+      out,
+      "farm %s, strategy %s%s%s: %s, %" G_GUINT64_FORMAT
+      " units of %" G_GUINT64_FORMAT " loads in %" G_GUINT64_FORMAT " rounds\n",
+      r->farm, r->strategy, r->virtual_time ? ", virtual time on " : "",
+      r->virtual_time ? r->platform : "", duration (r->makespan_s, a), r->units,
+      r->loads, r->rounds);
+  append_devices (out, r);
+  append_transfers (out, r);
+  append_losses (out, r);
+  if (r->saturated)
+    g_string_append (out, "virtual time ended after 31 years: all times are "
+                          "at least these\n");
+  append_unfinished (out, r);
+  return g_string_free (out, FALSE);
+}
+
+static void
+add_device (JsonBuilder *j, const HassDeviceReport *v)
+{
+  json_builder_begin_object (j);
+  json_add_string (j, "name", v->name);
+  json_add_string (j, "kind", v->kind == HASS_DEVICE_CPU ? "cpu" : "gpu");
+  json_add_int (j, "cores", v->cores);
+  json_add_int (j, "units", v->units);
+  json_add_int (j, "bytes", v->bytes);
+  json_add_int (j, "bundles", v->bundles);
+  json_add_int (j, "failures", v->failures);
+  json_add_double (j, "work", v->work);
+  json_add_double (j, "busy_s", v->busy_s);
+  json_add_double (j, "kernel_s", v->kernel_s);
+  json_add_double (j, "waiting_s", v->waiting_s);
+  json_add_double (j, "tail_s", v->tail_s);
+  json_add_bool (j, "lost", v->lost);
+  json_add_string (j, "message", v->message);
+  json_add_int (j, "direct_bytes", v->direct_bytes);
+  json_add_int (j, "registered_bytes", v->registered_bytes);
+  json_add_int (j, "staged_bytes", v->staged_bytes);
+  json_add_int (j, "constant_bytes", v->constant_bytes);
+  json_add_int (j, "peak_bytes", v->peak_bytes);
+  json_builder_end_object (j);
+}
+
+static void
+add_unfinished (JsonBuilder *j, const HassUnfinished *u)
+{
+  json_builder_begin_object (j);
+  json_add_int (j, "seq", u->seq);
+  json_add_int (j, "n_loads", u->n_loads);
+  json_add_int (j, "first", u->first);
+  json_add_int (j, "count", u->count);
+  json_add_string (j, "message", u->message);
+  json_builder_end_object (j);
+}
+
+static void
+add_report (JsonBuilder *j, const HassReport *r)
+{
+  json_add_string (j, "farm", r->farm);
+  json_add_string (j, "strategy", r->strategy);
+  json_add_string (j, "platform", r->platform);
+  json_add_bool (j, "virtual_time", r->virtual_time);
+  json_add_bool (j, "saturated", r->saturated);
+  json_add_double (j, "makespan_s", r->makespan_s);
+  json_add_int (j, "rounds", r->rounds);
+  json_add_int (j, "loads", r->loads);
+  json_add_int (j, "units", r->units);
+  json_add_int (j, "bytes", r->bytes);
+  json_add_int (j, "results", r->results);
+  json_add_double (j, "work", r->work);
+  json_add_double (j, "bound_s", r->bound_s);
+  json_add_double (j, "efficiency", r->efficiency);
+  for (guint i = 0; i < G_N_ELEMENTS (losses); i++)
+    json_add_double (j, losses[i].member, loss (r, i));
+  json_add_int (j, "halo_elements", r->halo_elements);
+  json_builder_set_member_name (j, "devices");
+  json_builder_begin_array (j);
+  for (guint d = 0; d < r->n_devices; d++)
+    add_device (j, &r->devices[d]);
+  json_builder_end_array (j);
+  json_builder_set_member_name (j, "unfinished");
+  json_builder_begin_array (j);
+  for (guint i = 0; i < r->n_unfinished; i++)
+    add_unfinished (j, &r->unfinished[i]);
+  json_builder_end_array (j);
+}
+
+char *
+hass_report_to_json (const HassReport *r)
+{
+  g_autoptr (JsonBuilder) j = json_builder_new ();
+  json_builder_begin_object (j);
+  add_report (j, r);
+  json_builder_end_object (j);
+  return json_text (j, TRUE);
+}
+
+/* -- HASS_REPORT -------------------------------------------------------- */
+
+int
+hass_report_open (const char *path, GError **error)
+{
+  int fd = open (path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (fd < 0)
+    g_set_error (error, HASS_ERROR, HASS_ERROR_IO,
+                 "report file '%s' cannot be written: %s", path,
+                 g_strerror (errno));
+  return fd;
+}
+
+void
+hass_report_append (int fd, const HassReport *r, const char *farm,
+                    const char *why)
+{
+  g_autoptr (JsonBuilder) j = json_builder_new ();
+  json_builder_begin_object (j);
+  if (r)
+    add_report (j, r);
+  else
+    json_add_string (j, "farm", farm);
+  json_add_string (j, "error", why);
+  json_builder_end_object (j);
+  g_autofree char *text = json_text (j, FALSE);
+  g_autofree char *line = g_strconcat (text, "\n", NULL);
+  size_t bytes = strlen (line);
+  /* In one piece, as several processes may append at once. */
+  if (write (fd, line, bytes) != (ssize_t)bytes)
+    g_printerr ("hass: the report of farm '%s' could not be written: %s\n",
+                farm, g_strerror (errno));
+  close (fd);
+}

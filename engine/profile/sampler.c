@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* sampler.c: measures the devices of a live farm for the profile store.
+
+   DESIGN. Each completion adds to a few sums, under the decision lock and
+   without memory of its own; when the farm has ended well they become one
+   sample for each device that did enough.
+
+   1. A device's first completion is its warm-up and left out. A CPU pool
+      tells of many pulls at once, often of all in one; where that took long
+      its warm-up is a small part of it, and it stays in.
+   2. The rate is work by busy time: of a GPU from grant or the bundle before
+      to the results, of a CPU pool what its cores computed, averaged.
+   3. A farm that is too short for the file is remembered by the process, by
+      what little it shows: the best bundle but the first, all that cores did.
+   4. A bundle's fixed cost is the intercept of service over work, where
+      bundles differ enough and lie close enough to a line.
+
+   Thread safety: begin and store by the thread that called the farm; observe
+   under the decision lock. */
+#include "engine/core/job-private.h"
+
+#include "profile-private.h"
+
+#define LEAST_RUN_NS 10000000  /* shorter farms are not worth a write */
+#define LONG_RUN_NS 1000000000 /* always are */
+#define SHORT_S 10 /* between samples of others, once they are known */
+#define LEAST_BUSY_NS 1000000 /* of a device */
+#define SHORT_BUSY_NS 10000   /* in such a farm */
+#define WARM_BUSY_NS 10000000 /* a CPU pool's, that hides the warm-up */
+#define LEAST_COMPLETIONS 3   /* of a CPU pool: pulls */
+#define LEAST_FOR_LINE 5      /* bundles */
+#define LEAST_SPREAD 0.1      /* standard deviation of work by mean */
+#define LEAST_CORRELATION 0.5 /* squared */
+
+typedef struct
+{
+  guint64 units;
+  double work, busy_ns;
+} Sum;
+
+struct HassSampler
+{
+  gboolean begun;
+  Sum warm_up, rest;
+  gint64 end_ns; /* of the last bundle */
+  guint64 n;     /* completions in rest, and their moments */
+  double mean_work, mean_ns, var_work, var_ns, covar;
+  double best_rate; /* of one */
+};
+
+/* Tells the strategy what is known; prepares to measure. */
+void
+hass_samplers_begin (HassJob *job)
+{
+  if (!job->engine->real_time || !hass_profile_wanted (job->farm->name))
+    return;
+  job->known = hass_profile_find (&job->env, job->farm->strategy);
+  job->env.profile = job->known;
+  if (job->known)
+    job->samplers = g_new0 (HassSampler, job->n_devices);
+}
+
+static void
+add (Sum *sum, const HassCompletion *done, double busy_ns)
+{
+  sum->units += done->units;
+  sum->work += done->work;
+  sum->busy_ns += busy_ns;
+}
+
+void
+hass_sampler_observe (HassJob *job, const HassCompletion *done)
+{
+  if (!job->samplers || done->failed)
+    return;
+  HassSampler *s = &job->samplers[done->device];
+  gboolean cpu = job->devices[done->device].kind == HASS_DEVICE_CPU;
+  /* With several in flight it began when the one before was done. */
+  gint64 start_ns = MAX (done->start_ns, s->end_ns);
+  double ns = cpu ? done->kernel_ns : (double)(done->end_ns - start_ns);
+  s->end_ns = MAX (s->end_ns, done->end_ns);
+  add (s->begun ? &s->rest : &s->warm_up, done, ns);
+  if (s->begun && !cpu)
+    {
+      double off_work = done->work - s->mean_work, off_ns = ns - s->mean_ns;
+      s->n++;
+      s->best_rate = MAX (s->best_rate, done->work / MAX (ns, 1));
+      s->mean_work += off_work / s->n;
+      s->mean_ns += off_ns / s->n;
+      s->var_work += off_work * (done->work - s->mean_work);
+      s->var_ns += off_ns * (ns - s->mean_ns);
+      s->covar += off_work * (ns - s->mean_ns);
+    }
+  s->begun = TRUE;
+}
+
+static double
+latency (const HassSampler *s)
+{
+  double least = LEAST_SPREAD * s->mean_work;
+  if (s->n < LEAST_FOR_LINE || s->covar <= 0
+      || s->var_work < s->n * least * least
+      || s->covar * s->covar < LEAST_CORRELATION * s->var_work * s->var_ns)
+    return 0;
+  return MAX (s->mean_ns - s->covar / s->var_work * s->mean_work, 0);
+}
+
+static HassProfileSample
+sample_of (const HassJob *job, guint device, gboolean is_short)
+{
+  const HassSampler *s = &job->samplers[device];
+  const HassTotals *totals = &job->totals[device];
+  gboolean cpu = job->devices[device].kind == HASS_DEVICE_CPU;
+  guint64 n = cpu ? totals->bundles : s->n;
+  Sum sum = s->rest;
+  if (cpu && (is_short || s->warm_up.busy_ns >= WARM_BUSY_NS))
+    {
+      sum.units += s->warm_up.units;
+      sum.work += s->warm_up.work;
+      sum.busy_ns += s->warm_up.busy_ns;
+    }
+  if (totals->lost || n < (is_short ? 1 : LEAST_COMPLETIONS)
+      || sum.busy_ns < (is_short ? SHORT_BUSY_NS : LEAST_BUSY_NS)
+      || sum.units == 0 || !(sum.work > 0))
+    return (HassProfileSample){ 0 };
+  double rate = sum.work / sum.busy_ns;
+  return (HassProfileSample){ .work_per_ns
+                              = is_short ? MAX (rate, s->best_rate) : rate,
+                              .latency_ns = latency (s),
+                              .unit_work = sum.work / sum.units };
+}
+
+/* The farm is over after so long. */
+void
+hass_samplers_store (HassJob *job, gint64 run_ns)
+{
+  gboolean any = FALSE, is_short = run_ns <= LEAST_RUN_NS;
+  double work = 0;
+  if (!job->samplers || (is_short && job->n_devices == 1) || job->error
+      || job->unfinished->len > 0)
+    return;
+  g_autofree HassProfileSample *samples
+      = g_new (HassProfileSample, job->n_devices);
+  for (guint d = 0; d < job->n_devices; d++)
+    {
+      samples[d] = sample_of (job, d, is_short);
+      any |= samples[d].work_per_ns > 0;
+      work += job->totals[d].work;
+    }
+  if (is_short && work > 0)
+    hass_profile_remember (&job->env, job->farm->strategy, samples, work,
+                           (double)run_ns);
+  if (!is_short && any)
+    hass_profile_add (&job->env, samples, run_ns < LONG_RUN_NS ? SHORT_S : 0);
+}

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/* virtual.c: runs a farm on a modelled machine, with an event queue and a
+   virtual clock: its cores and the loop over events. The DESIGN paragraph is
+   in virtual-private.h.
+   Thread safety: each call has a world of its own. */
+#include "engine/observe/record.h"
+#include "virtual-private.h"
+
+#include <string.h>
+
+/* -- 1. Asking ---------------------------------------------------------- */
+
+static gboolean
+feed_cores (HassVirtualWorld *w, HassSlot *slot)
+{
+  HassJob *job = w->job;
+  gboolean any = FALSE;
+  for (guint c = 0; c < job->n_cores; c++)
+    {
+      if (w->core_busy[c] || w->clock < w->core_begins[c])
+        continue;
+      if (!hass_decide_cpu (job, slot))
+        break;
+      HassWorker *worker = &job->workers[c];
+      HassExtent e
+          = hass_round_pull (&slot->round, hass_chunk (job, worker, slot));
+      if (e.n == 0)
+        break;
+      double cost = hass_virtual_cost (w, &slot->round, job->cpu, e);
+      double ns = w->platform->pull_ns
+                  + cost / w->platform->core_work_per_ns
+                        * hass_virtual_noise (w) * w->slower[job->cpu];
+      worker->unit_ns
+          = worker->unit_ns > 0 ? 0.5 * (worker->unit_ns + ns / e.n) : ns / e.n;
+      worker->last_chunk = e.n;
+      job->totals[job->cpu].cost += cost;
+      w->core_busy[c] = TRUE;
+      gint64 end = hass_virtual_later (w, w->clock, MAX (ns, 1));
+      hass_virtual_push (
+          w, (HassVirtualDue){
+                 .t = end, .core = (gint)c, .extent = e, .begin = w->clock });
+      any = TRUE;
+    }
+  return any;
+}
+
+static void
+feed (HassVirtualWorld *w, HassSlot *slot)
+{
+  while (slot->state == HASS_SLOT_RUNNING && !hass_job_stopping (w->job))
+    {
+      guint64 told = w->job->n_told;
+      gboolean any = hass_virtual_feed_gpus (w, slot);
+      any |= feed_cores (w, slot);
+      /* A completion of the cores that was told here lets GPUs be asked. */
+      any |= w->job->n_told != told;
+      if (!any && !hass_decide_stalled (w->job, slot))
+        break;
+    }
+  /* Somebody is to be asked then, though nothing has happened. */
+  for (guint d = 0; d < w->job->n_devices; d++)
+    {
+      gint64 again_ns = hass_decide_again_ns (slot, d);
+      if (again_ns > w->clock && again_ns != w->again_ns[d])
+        {
+          w->again_ns[d] = again_ns;
+          hass_virtual_push (w, (HassVirtualDue){ .t = again_ns, .core = -1 });
+        }
+    }
+}
+
+/* -- 2. and 3. Events happen -------------------------------------------- */
+
+static void
+core_done (HassVirtualWorld *w, HassSlot *slot, const HassVirtualDue *event)
+{
+  HassJob *job = w->job;
+  HassWorker *worker = &job->workers[event->core];
+  w->core_busy[event->core] = FALSE;
+  HassDone done = hass_execute (job, worker, slot, event->extent, job->dry);
+  hass_job_trace_pull (job, slot, (guint)event->core, event->extent,
+                       event->begin, w->clock);
+  if (done.n == 0)
+    return;
+  hass_execute_count (job, worker, slot, done, w->clock - event->begin,
+                      w->clock);
+  if (job->recorder)
+    hass_record_pull (job, worker, slot, event->extent, &done, event->begin,
+                      w->clock);
+  hass_virtual_finished (w, slot, done.n);
+}
+
+static void
+check_stop (HassVirtualWorld *w)
+{
+  HassJob *job = w->job;
+  GCancellable *cancellable = job->farm->run->cancellable;
+  hass_job_check_deadline (job, w->clock);
+  if (cancellable && g_cancellable_is_cancelled (cancellable)
+      && !hass_job_stopping (job))
+    hass_job_stop (job,
+                   g_error_new (HASS_ERROR, HASS_ERROR_CANCELLED,
+                                "farm '%s' was cancelled", job->farm->name));
+}
+
+/* Runs one round to its end. FALSE: there was none to run, or the farm is
+   stopping. */
+static gboolean
+run_round (HassVirtualWorld *w)
+{
+  HassJob *job = w->job;
+  check_stop (w);
+  hass_virtual_pass_gap (w);
+  pthread_mutex_lock (&job->decision);
+  HassSlot *slot = hass_job_begin_round (job);
+  pthread_mutex_unlock (&job->decision);
+  if (!slot)
+    return FALSE;
+  if (slot->round.n_units == 0)
+    return TRUE;
+  memset (w->entered, 0, job->n_devices * sizeof *w->entered);
+  job->n_asked = 0;
+  hass_virtual_round_begins (w, slot);
+  feed (w, slot);
+  while (w->heap->len > 0)
+    {
+      HassVirtualDue event = hass_virtual_pop (w);
+      if (event.core < 0 && !event.bundle
+          && (slot->state != HASS_SLOT_RUNNING || hass_job_stopping (job)))
+        continue;
+      w->clock = event.t;
+      check_stop (w);
+      if (event.core >= 0)
+        core_done (w, slot, &event);
+      else if (event.bundle)
+        hass_virtual_go_on (w, slot, event.bundle);
+      hass_virtual_let_happen (w, slot);
+      feed (w, slot);
+    }
+  if (!hass_job_stopping (job))
+    hass_virtual_tell_of_round (w, &slot->round);
+  return !hass_job_stopping (job);
+}
+
+/* -- The engine --------------------------------------------------------- */
+
+static gint64
+now (HassJob *job)
+{
+  return ((HassVirtualWorld *)job->driver)->clock;
+}
+
+static gboolean
+make_room (HassJob *job)
+{
+  HassVirtualWorld *w = job->driver;
+  /* No round may have begun because all that waited was refused. */
+  while (!hass_load_pool_has_room (job->pool))
+    if (!run_round (w) && !hass_load_pool_has_room (job->pool))
+      return FALSE;
+  return !hass_job_stopping (job);
+}
+
+static void
+nothing (HassJob *job)
+{
+  (void)job;
+}
+
+static const HassEngineOps virtual_ops = {
+  .now = now,
+  .make_room = make_room,
+  .loads_came = nothing,
+  .changed = nothing,
+};
+
+/* 0: no other GPU is on this one's link. */
+static guint
+shared_link (const HassPlatform *p, guint gpu)
+{
+  for (guint i = 0; i < p->n_gpus; i++)
+    if (i != gpu && p->gpus[i].link == p->gpus[gpu].link)
+      return p->gpus[gpu].link + 1;
+  return 0;
+}
+
+/* Of what the platform has, what takes part in the farm. A data farm's worker
+   is neutral: the model runs, not its code, so one of them makes every device
+   take part. A function farm's tasks say by their functions where they may
+   run; GPUs take part where one may have a GPU function, as in a live farm,
+   and where there is nothing else, so that a task for which this is wrong is
+   named.
+   Who adds a model has marked the loads by themselves. */
+static HassDeviceTraits *
+traits_of (const HassPlatform *p, gboolean with_gpus, guint *n)
+{
+  HassDeviceTraits *t = g_new0 (HassDeviceTraits, 1 + p->n_gpus);
+  *n = 0;
+  if (p->has_cpu)
+    t[(*n)++] = (HassDeviceTraits){
+      .name = "cpu",
+      .kind = HASS_DEVICE_CPU,
+      .cores = p->cores,
+      .width = p->cores,
+      .work_per_ns = p->calibrated ? p->core_work_per_ns * p->cores : 0,
+      .max_in_flight = 1
+    };
+  for (guint i = 0; with_gpus && i < p->n_gpus; i++)
+    {
+      const HassGpuModel *g = &p->gpus[i];
+      t[(*n)++] = (HassDeviceTraits){ .name = g->name,
+                                      .kind = HASS_DEVICE_GPU,
+                                      .cores = g->multiprocessors,
+                                      .width = g->width,
+                                      .latency_ns = g->launch_ns + g->link_ns,
+                                      .link_bytes_per_ns = g->h2d_bytes_per_ns,
+                                      .work_per_ns
+                                      = p->calibrated ? g->work_per_ns : 0,
+                                      .max_in_flight = g->depth,
+                                      .link = shared_link (p, i) };
+    }
+  return t;
+}
+
+static void
+drive (HassVirtualWorld *w)
+{
+  hass_job_trace_farm (w->job);
+  hass_job_generate (w->job);
+  while (run_round (w))
+    ;
+  check_stop (w);
+}
+
+/* Runs the farm on the modelled machine. */
+gboolean
+hass_virtual_run (const HassFarm *farm, HassPlatform *platform,
+                  HassReport **report, GError **error)
+{
+  return hass_virtual_run_model (farm, platform, NULL, report, error);
+}
+
+/* The same with what a bench adds to the machine; model may be NULL. */
+gboolean
+hass_virtual_run_model (const HassFarm *farm, HassPlatform *platform,
+                        const HassVirtualModel *model, HassReport **report,
+                        GError **error)
+{
+  guint n_devices;
+  gboolean with_gpus = model || farm->kind != HASS_FARM_FUNCTION
+                       || farm->gpu_worker_of || !platform->has_cpu;
+  g_autofree HassDeviceTraits *devices
+      = traits_of (platform, with_gpus, &n_devices);
+  g_autofree HassDevice **gpus = g_new0 (HassDevice *, n_devices);
+  if (model && model->traits)
+    memcpy (devices, model->traits, n_devices * sizeof *devices);
+  if (!farm->cpu_worker && !farm->run->dry)
+    {
+      g_set_error (error, HASS_ERROR, HASS_ERROR_NO_DEVICE,
+                   "farm '%s' has no CPU worker, which computes the results "
+                   "of a modelled machine; a dry run needs none",
+                   farm->name);
+      return FALSE;
+    }
+  HassJob *job = hass_job_new (farm, &virtual_ops, devices, gpus, n_devices,
+                               model ? model->entry_bytes : 0,
+                               model ? model->merge_ns : 0, error);
+  if (!job)
+    return FALSE;
+  HassVirtualWorld w = { .job = job, .platform = platform, .model = model };
+  guint first_gpu = hass_virtual_first_gpu (&w);
+  job->driver = &w;
+  job->platform_name = platform->name;
+  for (guint d = 0; d < n_devices; d++)
+    job->totals[d].rate = d < first_gpu
+                              ? platform->core_work_per_ns * platform->cores
+                              : platform->gpus[d - first_gpu].work_per_ns;
+  job->deadline_ns = farm->run->deadline_ms * 1000000;
+  hass_virtual_world_init (&w, n_devices);
+  drive (&w);
+  hass_job_finish (job);
+  hass_job_write_record (job, w.clock);
+  if (report)
+    {
+      *report = hass_job_report (job, w.clock);
+      (*report)->saturated = w.saturated;
+    }
+  gboolean ok = job->error == NULL;
+  if (!ok)
+    g_propagate_error (error, g_steal_pointer (&job->error));
+  hass_virtual_world_clear (&w);
+  hass_job_free (job);
+  return ok;
+}

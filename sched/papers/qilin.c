@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/* qilin.c: a training run fits a line of time over work to each device; every
+   later round is cut where the lines meet.
+
+   Qilin: Luk, Hong and Kim 2009, as Zhang 2011, 2.4.1 (figure 6) and Kaleem
+   2014, section 3 describe it: t = a + b * n for each device, and the division
+   at which the predicted times are equal. A steady round costs O(devices^2 +
+   devices * log n), a decision O(devices). One bundle a device and round.
+
+   Loses when the run is not like the training: another speed, a GPU that the
+   training's bundles did not fill, other costs (Kaleem 2014, section 3). The
+   models are never looked at again.
+
+   Read so:
+   - For two devices the point where the lines meet is the time T at which both
+     are done; for any number it is the T with sum (T - a_d) / b_d = n, where
+     who cannot begin before T (a_d >= T) is left out. That is also Luk's rule
+     where the lines do not meet in between: all goes to one side.
+   - Training takes `part` of each of the first `training` rounds, in equal
+     parts, since Luk trains on a smaller input than that of the run; the rest
+     of such a round is divided by the lines so far. Figure 31 of the thesis
+     is qilin:training=7,part=1.
+   - Each device does its part of the training in bundles of 1, 1, 2, 3, up to
+     `sizes` units of length, and is fitted by least squares. The first of a
+     round is a warm-up; it counts only where there is no other.
+   - A line with a negative intercept goes through the origin; so does one of
+     bundles all alike.
+   - Time is busy time, copies and launches included; on a CPU pool the mean of
+     its cores. Luk's factor p / (p - 1), for the core that drives the GPU, is
+     left out: here that core sleeps.
+   - The database of models is the profile store: where it knows all devices
+     there is no training, a is the fixed cost it tells and b = 1 / rate.
+
+   Thread safety: as hass/strategy.h. */
+#include "sched/phases-private.h"
+
+#include <math.h>
+
+enum
+{
+  TRAINING,
+  PART,
+  SIZES
+};
+
+static const HassParameter parameters[] = {
+  { "training", 1, 1, 1000, "rounds with a training part" },
+  { "part", 1 / 4., 1e-6, 1, "of such a round that is training" },
+  { "sizes", 4, 2, 32, "of bundles in training" },
+  { .name = NULL },
+};
+
+/* A line t = a + b * work, and the sums behind it. */
+typedef struct
+{
+  double a, b; /* ns; b 0: unknown */
+  double n, x, y, xx, xy;
+  double warm_work, warm_ns; /* of first bundles */
+  guint64 share;             /* units of this round's training */
+  guint step;                /* bundles of it so far */
+  gboolean warm;             /* the first of this round is done */
+} Model;
+
+typedef struct
+{
+  HassPhases phases;
+  Model *models;    /* [n] */
+  guint trained;    /* rounds */
+  gboolean drill;   /* the phase that runs is training */
+  gboolean counted; /* this round had one */
+  HassProgress cpu; /* when the pool last reported */
+} Qilin;
+
+/* -- Lines -------------------------------------------------------------- */
+
+static void
+fit (Model *m)
+{
+  double spread = m->n * m->xx - m->x * m->x;
+  if (m->n < 1)
+    {
+      m->b = m->warm_work > 0 ? m->warm_ns / m->warm_work : 0;
+      return;
+    }
+  m->b = spread > 1e-9 * m->n * m->xx ? (m->n * m->xy - m->x * m->y) / spread
+                                      : 0;
+  m->a = m->b > 0 ? (m->y - m->b * m->x) / m->n : 0;
+  if (m->a < 0 || m->b <= 0)
+    {
+      m->a = 0;
+      m->b = m->xy / m->xx;
+    }
+}
+
+/* Parts for which all lines meet at the same time T; who begins after T has
+   none. */
+static void
+intersect (Qilin *s, double work)
+{
+  HassPhases *p = &s->phases;
+  guint n = p->crew.n;
+  gboolean again = TRUE;
+  double end_ns = 0;
+  g_autofree double *speeds = g_new0 (double, n);
+  for (guint d = 0; d < n; d++)
+    speeds[d] = s->models[d].b > 0 ? 1 / s->models[d].b : 0;
+  if (!hass_phases_known (p, speeds))
+    {
+      hass_phases_by_speed (p, speeds);
+      return;
+    }
+  hass_phases_equal (p);
+  while (again)
+    {
+      double late = 0, rates = 0;
+      again = FALSE;
+      for (guint d = 0; d < n; d++)
+        if (p->parts[d] > 0)
+          {
+            late += speeds[d] * s->models[d].a;
+            rates += speeds[d];
+          }
+      end_ns = (work + late) / rates;
+      for (guint d = 0; d < n; d++)
+        if (p->parts[d] > 0 && s->models[d].a >= end_ns)
+          {
+            p->parts[d] = 0;
+            again = TRUE;
+          }
+    }
+  for (guint d = 0; d < n; d++)
+    if (p->parts[d] > 0)
+      p->parts[d] = (end_ns - s->models[d].a) * speeds[d] / work;
+}
+
+/* -- A round ------------------------------------------------------------ */
+
+static double
+plan (HassPhases *p, HassRound *round, double waiting)
+{
+  Qilin *s = (Qilin *)p;
+  const double *parameter = p->crew.env->parameters;
+  (void)round;
+  s->drill = p->n_begun == 0 && s->trained < (guint)parameter[TRAINING];
+  if (s->drill)
+    {
+      s->counted = TRUE;
+      hass_phases_equal (p);
+      return waiting * parameter[PART];
+    }
+  for (guint d = 0; d < p->crew.n && s->counted; d++)
+    fit (&s->models[d]);
+  intersect (s, waiting);
+  return waiting;
+}
+
+static void
+begin_round (gpointer self, HassRound *round)
+{
+  Qilin *s = self;
+  s->counted = s->drill = FALSE;
+  s->cpu = (HassProgress){ 0 };
+  hass_phases_begin_round (self, round);
+  for (guint d = 0; d < s->phases.crew.n; d++)
+    {
+      s->models[d].share = hass_round_share (round, d);
+      s->models[d].step = 0;
+      s->models[d].warm = FALSE;
+    }
+}
+
+/* Units of the training's next bundle; 0: what is left of it. */
+static guint64
+next_size (const Qilin *s, Model *m)
+{
+  guint sizes = (guint)s->phases.crew.env->parameters[SIZES];
+  guint64 length = m->share / (1 + sizes * (sizes + 1) / 2);
+  guint step = m->step++;
+  return step >= sizes ? 0 : MAX (length, 1) * MAX (step, 1);
+}
+
+static HassAnswer
+decide (gpointer self, HassRound *round, guint device, gboolean force,
+        HassGrant *grant)
+{
+  Qilin *s = self;
+  HassAnswer answer = hass_phases_grant (self, round, device, force, grant);
+  if (answer == HASS_TAKE && s->drill && grant->source == HASS_FROM_SHARE
+      && grant->units == 0 && grant->share == device)
+    grant->units = next_size (s, &s->models[device]);
+  return answer;
+}
+
+static void
+observe (gpointer self, HassRound *round, const HassCompletion *done)
+{
+  Qilin *s = self;
+  HassCrew *crew = self;
+  Model *m = &s->models[done->device];
+  double work = done->work;
+  double ns
+      = done->end_ns - MAX (done->grant_ns, crew->members[done->device].end_ns);
+  hass_phases_observe (self, round, done);
+  if (done->device == crew->cpu)
+    {
+      HassProgress now = hass_round_progress (round, done->device);
+      work = now.work - s->cpu.work;
+      ns = now.busy_ns - s->cpu.busy_ns;
+      s->cpu = now;
+    }
+  if (!s->drill || done->failed || work <= 0 || ns <= 0)
+    return;
+  if (!m->warm)
+    {
+      m->warm = TRUE;
+      m->warm_work += work;
+      m->warm_ns += ns;
+      return;
+    }
+  m->n += 1;
+  m->x += work;
+  m->y += ns;
+  m->xx += work * work;
+  m->xy += work * ns;
+}
+
+/* A round that was too small to show all devices did not train. */
+static void
+end_round (gpointer self, const HassRoundSummary *summary)
+{
+  Qilin *s = self;
+  gboolean all = TRUE;
+  (void)summary;
+  for (guint d = 0; d < s->phases.crew.n && s->counted; d++)
+    {
+      fit (&s->models[d]);
+      all = all && (s->models[d].b > 0 || s->phases.crew.members[d].failed);
+    }
+  s->trained += s->counted && all;
+}
+
+static gpointer
+create (const HassStrategyEnv *env, GError **error)
+{
+  Qilin *s = hass_phases_new (sizeof *s, env, plan);
+  const HassProfileRate *profile = env->profile;
+  gboolean stored = profile != NULL;
+  (void)error;
+  s->models = g_new0 (Model, env->n_devices);
+  for (guint d = 0; d < env->n_devices && stored; d++)
+    stored = profile[d].work_per_ns > 0;
+  for (guint d = 0; d < env->n_devices && stored; d++)
+    {
+      s->models[d].a = profile[d].latency_ns;
+      s->models[d].b = 1 / profile[d].work_per_ns;
+    }
+  if (stored)
+    s->trained = G_MAXUINT;
+  return s;
+}
+
+static void
+destroy (gpointer self)
+{
+  Qilin *s = self;
+  g_free (s->models);
+  hass_phases_destroy (self);
+}
+
+const HassStrategyOps hass_qilin = {
+  .struct_size = sizeof (HassStrategyOps),
+  .name = "qilin",
+  .summary = "trained lines of time over work, cut where they meet",
+  .source = "Luk 2009 (Qilin); Zhang 2011, 2.4.1",
+  .farms = HASS_FARM_ANY,
+  .parameters = parameters,
+  .create = create,
+  .begin_round = begin_round,
+  .grant = decide,
+  .observe = observe,
+  .end_round = end_round,
+  .destroy = destroy,
+};

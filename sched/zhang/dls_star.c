@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT */
+/* dls_star.c: single-round divisible load theory on a star: one message to
+   each GPU, one after another, and all finish together.
+
+   Beaumont, Casanova, Legrand, Robert and Yang 2005, as Zhang 2011, 2.4.1
+   gives their linear programme: load i takes g_i to send and w_i to compute,
+   each a unit of work, and sum_{j<=i} a_j g_j + a_i w_i <= T. In the best
+   solution all are equalities, so
+
+     a_{i+1} (g_{i+1} + w_{i+1}) = a_i w_i,
+
+   in the order of ascending g: the fastest link is served first, whatever its
+   worker's speed. A round costs O(devices^2 + devices * log n), a decision
+   O(devices).
+
+   Loses where each GPU has a link of its own, since the model lets a GPU wait
+   that need not (`one-port=0` says so); where latency counts, for the model
+   is linear; and where costs lie unevenly, since nothing is corrected.
+
+   Read so:
+   - The CPU is the master, which in the paper does not compute. Here its pool
+     computes beside the messages, as a worker with g = 0, so it is first.
+   - One message is sent at a time: the paper's star is one-port. one-port=0
+     lets links work at the same time, and serves one after another only GPUs
+     that share a link.
+   - Results travel back for nothing in the paper. Here that time is part of
+     w: what a bundle took beyond its way in, launches included.
+   - g and w are measured: first with a small part of the first round, cut
+     equally, then by each round, older ones counting half as much each.
+   - The order decides the parts. Messages leave when the engine asks a GPU,
+     in the order of devices; where all have their own links nobody waits for
+     another, and on a shared link they are mostly alike.
+
+   Thread safety: as hass/strategy.h. */
+#include "sched/phases-private.h"
+
+enum
+{
+  CALIBRATION,
+  ONE_PORT
+};
+
+static const HassParameter parameters[] = {
+  { "calibration", 1 / 64., 1e-6, 0.5, "part of the first round" },
+  { "one-port", 1, 0, 1, "1: one message at a time; 0: one on each link" },
+  { .name = NULL },
+};
+
+/* Sums, halved with each round: those of this round are in the second. */
+typedef struct
+{
+  double work, send_ns, compute_ns;
+} Cost;
+
+typedef struct
+{
+  HassPhases phases;
+  Cost *past, *now; /* [n] */
+  double *sending;  /* [n] g */
+  double *rest;     /* [n] w; 0: unknown */
+} Star;
+
+/* What a GPU's messages must not overlap with: those of GPUs with the same
+   number; 0: with none. */
+static guint
+port_of (const Star *s, guint device)
+{
+  const HassCrew *crew = &s->phases.crew;
+  if (device == crew->cpu)
+    return 0;
+  if (crew->env->parameters[ONE_PORT] >= 0.5)
+    return 1;
+  return crew->env->devices[device].link;
+}
+
+/* Whether a is served before b. */
+static gboolean
+before (const Star *s, guint a, guint b)
+{
+  return s->sending[a] != s->sending[b] ? s->sending[a] < s->sending[b] : a < b;
+}
+
+/* Parts for which all devices finish together, where the first of each port
+   finishes at 1. Who works and is unknown counts as one whose part is the
+   mean of the others'. */
+static void
+closed_form (Star *s)
+{
+  HassPhases *p = &s->phases;
+  guint n = p->crew.n;
+  g_autofree double *load = g_new0 (double, n);
+  hass_phases_equal (p);
+  for (guint round = 0; round < n; round++)
+    {
+      /* The next in the order of sending, and who is sent to before it. */
+      guint next = n, last = n;
+      for (guint d = 0; d < n; d++)
+        if (p->parts[d] > 0 && s->rest[d] > 0 && load[d] <= 0
+            && (next == n || before (s, d, next)))
+          next = d;
+      if (next == n)
+        break;
+      for (guint d = 0; d < n; d++)
+        if (load[d] > 0 && port_of (s, d) == port_of (s, next)
+            && port_of (s, next) > 0 && (last == n || before (s, last, d)))
+          last = d;
+      double computing = last < n ? load[last] * s->rest[last] : 1;
+      load[next] = computing / (s->sending[next] + s->rest[next]);
+    }
+  hass_phases_by_speed (p, load);
+}
+
+/* What sums of two origins show. */
+static void
+look_at_costs (Star *s)
+{
+  const HassCrew *crew = &s->phases.crew;
+  for (guint d = 0; d < crew->n; d++)
+    {
+      double work = s->past[d].work + s->now[d].work;
+      double send_ns = s->past[d].send_ns + s->now[d].send_ns;
+      double compute_ns = s->past[d].compute_ns + s->now[d].compute_ns;
+      if (work > 0 && compute_ns > 0)
+        {
+          s->sending[d] = send_ns / work;
+          s->rest[d] = compute_ns / work;
+        }
+    }
+}
+
+static void
+look_at_cpu (Star *s, const HassRound *round)
+{
+  guint cpu = s->phases.crew.cpu;
+  if (cpu == s->phases.crew.n)
+    return;
+  HassProgress done = hass_round_progress (round, cpu);
+  s->now[cpu].work = done.work;
+  s->now[cpu].compute_ns = done.busy_ns;
+}
+
+static double
+plan (HassPhases *p, HassRound *round, double waiting)
+{
+  Star *s = (Star *)p;
+  gboolean known = hass_phases_known (p, s->rest);
+  if (!known && p->n_begun == 0)
+    {
+      hass_phases_equal (p);
+      return waiting * p->crew.env->parameters[CALIBRATION];
+    }
+  if (!known)
+    {
+      look_at_cpu (s, round);
+      look_at_costs (s);
+    }
+  closed_form (s);
+  return waiting;
+}
+
+static void
+observe (gpointer self, HassRound *round, const HassCompletion *done)
+{
+  Star *s = self;
+  const HassMember *m = &s->phases.crew.members[done->device];
+  double ns = done->end_ns - MAX (done->grant_ns, m->end_ns);
+  hass_phases_observe (self, round, done);
+  if (done->device == s->phases.crew.cpu)
+    look_at_cpu (s, round);
+  else if (!done->failed && done->work > 0 && ns > 0)
+    {
+      /* A message that overlaps its own kernels still leaves some of them
+         for after it. */
+      double send_ns = CLAMP (done->h2d_ns, 0, 0.99 * ns);
+      s->now[done->device].work += done->work;
+      s->now[done->device].send_ns += send_ns;
+      s->now[done->device].compute_ns += ns - send_ns;
+    }
+}
+
+static void
+end_round (gpointer self, const HassRoundSummary *summary)
+{
+  Star *s = self;
+  guint cpu = s->phases.crew.cpu;
+  if (cpu < summary->n_devices)
+    {
+      s->now[cpu].work = summary->devices[cpu].work;
+      s->now[cpu].compute_ns = summary->devices[cpu].busy_ns;
+    }
+  look_at_costs (s);
+  for (guint d = 0; d < summary->n_devices; d++)
+    {
+      if (s->now[d].work > 0)
+        s->past[d]
+            = (Cost){ (s->past[d].work + s->now[d].work) / 2,
+                      (s->past[d].send_ns + s->now[d].send_ns) / 2,
+                      (s->past[d].compute_ns + s->now[d].compute_ns) / 2 };
+      s->now[d] = (Cost){ 0 };
+    }
+}
+
+static gpointer
+create (const HassStrategyEnv *env, GError **error)
+{
+  Star *s = hass_phases_new (sizeof *s, env, plan);
+  (void)error;
+  s->past = g_new0 (Cost, env->n_devices);
+  s->now = g_new0 (Cost, env->n_devices);
+  s->sending = g_new0 (double, env->n_devices);
+  s->rest = g_new0 (double, env->n_devices);
+  return s;
+}
+
+static void
+destroy (gpointer self)
+{
+  Star *s = self;
+  g_free (s->past);
+  g_free (s->now);
+  g_free (s->sending);
+  g_free (s->rest);
+  hass_phases_destroy (self);
+}
+
+const HassStrategyOps hass_dls_star = {
+  .struct_size = sizeof (HassStrategyOps),
+  .name = "dls-star",
+  .summary = "parts by divisible load theory, fastest link first",
+  .source = "Beaumont 2005; Zhang 2011, 2.4.1",
+  .farms = HASS_FARM_ANY,
+  .parameters = parameters,
+  .create = create,
+  .begin_round = hass_phases_begin_round,
+  .grant = hass_phases_grant,
+  .observe = observe,
+  .end_round = end_round,
+  .destroy = destroy,
+};

@@ -1,0 +1,501 @@
+/* SPDX-License-Identifier: MIT */
+/* test_sampler.c: what farms leave in the profile store, and that the next
+   one's strategy is told.
+   Thread safety: one thread. */
+#include <glib/gstdio.h>
+#include <string.h>
+
+#include "engine/core/job-private.h"
+#include "engine/profile/profile-private.h"
+#include "hass/data_farm.h"
+#include "hass_test.h"
+#include "tests/engine/stand_in.h"
+
+#define MS 1000000
+
+static char *folder, *path;
+
+static void
+begin (void)
+{
+  folder = g_dir_make_tmp ("hass-sampler-XXXXXX", NULL);
+  path = g_build_filename (folder, "store.txt", NULL);
+  g_setenv ("HASS_PROFILE", path, TRUE);
+}
+
+static gboolean
+stored (void)
+{
+  return g_file_test (path, G_FILE_TEST_EXISTS);
+}
+
+static void
+end (void)
+{
+  g_autofree char *lock = g_strconcat (path, ".lock", NULL);
+  g_setenv ("HASS_PROFILE", "off", TRUE);
+  g_remove (path);
+  g_remove (lock);
+  CU_ASSERT_EQUAL (g_rmdir (folder), 0);
+  g_free (folder);
+  g_free (path);
+}
+
+/* -- A job that is told of completions by hand -------------------------- */
+
+static const HassEngineOps real = { .real_time = TRUE };
+static const HassEngineOps modelled = { .real_time = FALSE };
+
+typedef struct
+{
+  HassFarm farm;
+  HassDeviceTraits devices[2];
+  HassTotals totals[2];
+  HassJob *job;
+  gint64 now_ns;
+} Bench;
+
+static void
+bench_begin (Bench *b, const char *name, const HassEngineOps *engine)
+{
+  *b = (Bench){
+    .farm = { .name = name, .kind = HASS_FARM_COMBINE, .strategy = "auto" },
+    .devices = { { .name = "cpu", .kind = HASS_DEVICE_CPU, .cores = 2 },
+                 { .name = "gpu0", .kind = HASS_DEVICE_GPU, .cores = 8 } },
+    .job = g_aligned_alloc0 (1, sizeof (HassJob), HASS_CACHE_LINE),
+  };
+  b->job->farm = &b->farm;
+  b->job->engine = engine;
+  b->job->n_devices = 2;
+  b->job->devices = b->devices;
+  b->job->totals = b->totals;
+  b->job->unfinished = g_array_new (FALSE, FALSE, sizeof (HassUnfinished));
+  b->job->env = (HassStrategyEnv){ .farm_name = name,
+                                   .farm = b->farm.kind,
+                                   .n_devices = 2,
+                                   .devices = b->devices };
+  hass_samplers_begin (b->job);
+}
+
+/* One unit of so much work took so long. A CPU pool's completion spans idle
+   time, too. */
+static void
+did (Bench *b, guint device, double work, gint64 ns)
+{
+  HassCompletion done = { .device = device,
+                          .units = 1,
+                          .work = work,
+                          .start_ns = b->now_ns,
+                          .end_ns = b->now_ns + (device ? ns : 5 * ns),
+                          .kernel_ns = device ? ns / 2 : ns };
+  b->now_ns = done.end_ns;
+  b->totals[device].bundles += device ? 1 : 10;
+  hass_sampler_observe (b->job, &done);
+}
+
+static void
+bench_free (Bench *b)
+{
+  g_array_unref (b->job->unfinished);
+  g_clear_error (&b->job->error);
+  g_free (b->job->samplers);
+  g_free (b->job->known);
+  g_aligned_free (b->job);
+}
+
+/* What the store tells of a device after a farm of such a time. */
+static HassProfileRate
+bench_end_after (Bench *b, guint device, gint64 run_ns)
+{
+  hass_samplers_store (b->job, run_ns);
+  g_autofree HassProfileRate *rates
+      = b->farm.name ? hass_profile_find (&b->job->env, b->farm.strategy)
+                     : NULL;
+  bench_free (b);
+  return rates ? rates[device] : (HassProfileRate){ 0 };
+}
+
+static HassProfileRate
+bench_end (Bench *b, guint device)
+{
+  return bench_end_after (b, device, 20 * MS);
+}
+
+static gboolean
+near (double a, double b)
+{
+  return ABS (a - b) < 1e-6 * ABS (b);
+}
+
+static void
+warm_up (void)
+{
+  for (guint d = 0; d < 2; d++)
+    {
+      Bench b;
+      begin ();
+      bench_begin (&b, "job", &real);
+      did (&b, d, 1, 9 * MS);
+      for (int i = 0; i < 3; i++)
+        did (&b, d, 1, 2 * MS);
+      CU_ASSERT_TRUE (near (bench_end (&b, d).work_per_ns, 1.0 / (2 * MS)));
+      end ();
+    }
+}
+
+static void
+pool_in_one (void)
+{
+  Bench b;
+  begin ();
+  bench_begin (&b, "job", &real);
+  did (&b, 0, 9, 9 * MS);
+  CU_ASSERT_EQUAL (bench_end (&b, 0).runs, 0);
+  bench_begin (&b, "job", &real);
+  did (&b, 0, 33, 11 * MS);
+  CU_ASSERT_TRUE (near (bench_end (&b, 0).work_per_ns, 3.0 / MS));
+  bench_begin (&b, "both", &real);
+  did (&b, 0, 30, 30 * MS);
+  did (&b, 0, 50, 10 * MS);
+  CU_ASSERT_TRUE (near (bench_end (&b, 0).work_per_ns, 2.0 / MS));
+  end ();
+}
+
+static void
+too_little (void)
+{
+  Bench b;
+  begin ();
+  /* Long enough, but only two bundles after the first. */
+  bench_begin (&b, "job", &real);
+  for (int i = 0; i < 3; i++)
+    did (&b, 1, 1, 4 * MS);
+  CU_ASSERT_EQUAL (bench_end (&b, 1).runs, 0);
+  /* Many, but not a millisecond together. */
+  bench_begin (&b, "job", &real);
+  for (int i = 0; i < 100; i++)
+    did (&b, 1, 1, 10000);
+  CU_ASSERT_EQUAL (bench_end (&b, 1).runs, 0);
+  /* Of a pool that pulled twice. */
+  bench_begin (&b, "job", &real);
+  did (&b, 0, 1, 40 * MS);
+  b.totals[0].bundles = 2;
+  CU_ASSERT_EQUAL (bench_end (&b, 0).runs, 0);
+  CU_ASSERT_FALSE (stored ());
+  end ();
+}
+
+static void
+some (Bench *b)
+{
+  for (int i = 0; i < 5; i++)
+    did (b, 1, 1, 4 * MS);
+}
+
+static void
+ended_badly (void)
+{
+  Bench b;
+  HassUnfinished unit = { .n_loads = 1 };
+  begin ();
+  bench_begin (&b, "job", &real);
+  some (&b);
+  b.job->error = g_error_new (HASS_ERROR, HASS_ERROR_WORKER, "broken");
+  CU_ASSERT_EQUAL (bench_end (&b, 1).runs, 0);
+  bench_begin (&b, "job", &real);
+  some (&b);
+  g_array_append_val (b.job->unfinished, unit);
+  CU_ASSERT_EQUAL (bench_end (&b, 1).runs, 0);
+  bench_begin (&b, "job", &real);
+  some (&b);
+  b.totals[1].lost = TRUE;
+  CU_ASSERT_EQUAL (bench_end (&b, 1).runs, 0);
+  CU_ASSERT_FALSE (stored ());
+  end ();
+}
+
+/* Of several in flight each began when the one before was done. */
+static void
+in_flight (void)
+{
+  Bench b;
+  begin ();
+  bench_begin (&b, "deep", &real);
+  for (int i = 0; i < 6; i++)
+    {
+      HassCompletion done = { .device = 1,
+                              .units = 1,
+                              .work = 1,
+                              .start_ns = MAX (i - 3, 0) * 4 * MS,
+                              .end_ns = (i + 1) * 4 * MS };
+      hass_sampler_observe (b.job, &done);
+    }
+  CU_ASSERT_TRUE (near (bench_end (&b, 1).work_per_ns, 0.25 / MS));
+  end ();
+}
+
+/* Of a short farm this process remembers what there is: all that cores did, a
+   GPU's best bundle but the first. */
+static void
+short_farm (void)
+{
+  Bench b;
+  begin ();
+  for (guint i = 0; i < 5; i++)
+    {
+      bench_begin (&b, "brief", &real);
+      CU_ASSERT_EQUAL (b.job->env.profile[0].runs, i < 4 ? 0 : 4);
+      did (&b, 0, 33, 200000);
+      did (&b, 1, 99, 20000);
+      did (&b, 1, 1, 40000);
+      did (&b, 1, 2, 20000);
+      b.totals[0].work = 33;
+      HassProfileRate rate = bench_end_after (&b, i % 2, 5 * MS);
+      if (i == 3)
+        CU_ASSERT_TRUE (near (rate.work_per_ns, 1e-4));
+      if (i == 4)
+        CU_ASSERT_TRUE (near (rate.work_per_ns, 33 / 200e3));
+    }
+  CU_ASSERT_FALSE (stored ());
+  for (guint i = 0; i < 6; i++)
+    {
+      bench_begin (&b, "lonely", &real);
+      b.job->n_devices = 1; /* there is nothing to divide */
+      did (&b, 0, 99, 200000);
+      b.totals[0].work = 99;
+      CU_ASSERT_EQUAL (bench_end_after (&b, 0, 5 * MS).runs, 0);
+    }
+  end ();
+}
+
+/* A bundle that failed says nothing of the device's rate. */
+static void
+failed_bundle (void)
+{
+  Bench b;
+  HassCompletion failed
+      = { .device = 1, .units = 1, .work = 1, .failed = TRUE };
+  failed.end_ns = 900 * (gint64)MS;
+  begin ();
+  bench_begin (&b, "job", &real);
+  hass_sampler_observe (b.job, &failed);
+  did (&b, 1, 1, 50 * MS);
+  hass_sampler_observe (b.job, &failed);
+  some (&b);
+  CU_ASSERT_TRUE (near (bench_end (&b, 1).work_per_ns, 0.25 / MS));
+  end ();
+}
+
+static void
+not_kept (void)
+{
+  static const char *const names[] = { NULL, "farm" };
+  g_autofree char *long_name = g_strnfill (300, 'x');
+  Bench b;
+  begin ();
+  for (guint i = 0; i < 3; i++)
+    {
+      bench_begin (&b, i < 2 ? names[i] : long_name, &real);
+      some (&b);
+      CU_ASSERT_PTR_NULL (b.job->env.profile);
+      bench_end (&b, 1);
+    }
+  bench_begin (&b, "job", &modelled);
+  some (&b);
+  CU_ASSERT_PTR_NULL (b.job->env.profile);
+  bench_end (&b, 1);
+  /* A farm of ten milliseconds. */
+  bench_begin (&b, "job", &real);
+  some (&b);
+  hass_samplers_store (b.job, 10 * MS);
+  bench_free (&b);
+  CU_ASSERT_FALSE (stored ());
+  g_setenv ("HASS_PROFILE", "off", TRUE);
+  bench_begin (&b, "job", &real);
+  CU_ASSERT_PTR_NULL (b.job->env.profile);
+  CU_ASSERT_PTR_NULL (b.job->samplers);
+  bench_free (&b);
+  end ();
+}
+
+static void
+fixed_cost (void)
+{
+  static const gint64 cloud_ms[] = { 5, 1, 9, 3, 6, 7, 2, 9, 1 };
+  Bench b;
+  begin ();
+  bench_begin (&b, "line", &real);
+  for (int i = 0; i < 9; i++)
+    did (&b, 1, 100 + 50 * (i % 4), 700000 + (100 + 50 * (i % 4)) * 2000);
+  CU_ASSERT_TRUE (near (bench_end (&b, 1).latency_ns, 700000));
+  /* Bundles all alike tell nothing, nor do those on no line. */
+  bench_begin (&b, "alike", &real);
+  for (int i = 0; i < 9; i++)
+    did (&b, 1, 100 + i % 2, 700000 + i % 2 * 100);
+  CU_ASSERT_EQUAL (bench_end (&b, 1).latency_ns, 0);
+  bench_begin (&b, "cloud", &real);
+  for (int i = 0; i < 9; i++)
+    did (&b, 1, 100 + 50 * (i % 4), cloud_ms[i] * MS);
+  CU_ASSERT_EQUAL (bench_end (&b, 1).latency_ns, 0);
+  end ();
+}
+
+/* -- Farms -------------------------------------------------------------- */
+
+static HassProfileRate heard[2]; /* what the strategy below was told */
+static gboolean heard_any;
+
+static gpointer
+listen (const HassStrategyEnv *env, GError **error)
+{
+  (void)error;
+  heard_any = env->struct_size == sizeof *env && env->profile;
+  for (guint d = 0; heard_any && d < MIN (env->n_devices, 2); d++)
+    heard[d] = env->profile[d];
+  return &heard_any;
+}
+
+static HassAnswer
+share (gpointer self, HassRound *round, guint device, gboolean force,
+       HassGrant *grant)
+{
+  (void)self, (void)round, (void)force;
+  grant->source = device ? HASS_FROM_BACK : HASS_FROM_FRONT;
+  grant->units = 4;
+  return HASS_TAKE;
+}
+
+static const HassStrategyOps listener
+    = { .struct_size = sizeof (HassStrategyOps),
+        .name = "listener",
+        .summary = "notes what the profile store says",
+        .source = "tests",
+        .farms = HASS_FARM_ANY,
+        .create = listen,
+        .grant = share };
+
+static gboolean
+work (const HassBlock *block, HassWorker *worker, gpointer data, GError **error)
+{
+  (void)block, (void)worker, (void)data, (void)error;
+  g_usleep (500);
+  return TRUE;
+}
+
+static void
+kernel (const HassBundle *bundle, gpointer data)
+{
+  (void)data;
+  g_usleep (200 * bundle->n_blocks);
+}
+
+static gboolean
+enqueue (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
+         GError **error)
+{
+  (void)error;
+  stand_in_launch (stream, kernel, bundle, data);
+  return TRUE;
+}
+
+/* Runs a farm of so many loads on two cores and a device. */
+static void
+run (const char *name, guint n_loads, const char *platform)
+{
+  g_autofree HassLoad *loads = g_new0 (HassLoad, n_loads);
+  StandInPlan plan = { .depth = 1 };
+  HassDevice *device = stand_in_new (&plan);
+  GError *error = NULL;
+  static gsize once;
+  if (g_once_init_enter (&once))
+    {
+      CU_ASSERT_TRUE (hass_strategy_register (&listener, NULL));
+      g_once_init_leave (&once, 1);
+    }
+  for (guint i = 0; i < n_loads; i++)
+    loads[i].size = 1;
+  HassDataFarm f = HASS_DATA_FARM_INIT;
+  f.name = name;
+  f.loads = loads;
+  f.n_loads = n_loads;
+  f.cpu_worker = work;
+  f.gpu_worker = enqueue;
+  f.round_loads = 40;
+  f.run.strategy = "listener";
+  f.run.platform = platform;
+  f.run.n_cores = 2;
+  f.run.devices = &device;
+  f.run.n_devices = 1;
+  CU_ASSERT_TRUE (hass_data_farm_combine (&f, NULL, &error));
+  CU_ASSERT_PTR_NULL (error);
+  g_clear_error (&error);
+  stand_in_free (device);
+}
+
+static void
+next_farm (void)
+{
+  begin ();
+  run ("sleeper", 200, "");
+  CU_ASSERT_TRUE (heard_any);
+  CU_ASSERT_EQUAL (heard[0].runs, 0);
+  CU_ASSERT_EQUAL (heard[0].work_per_ns, 0);
+  run ("sleeper", 200, "");
+  CU_ASSERT_TRUE (heard_any);
+  /* Two cores of 500 us a unit, and a device of 200, at the best. */
+  CU_ASSERT_EQUAL (heard[0].runs, 1);
+  CU_ASSERT_TRUE (heard[0].work_per_ns > 0);
+  CU_ASSERT_TRUE (heard[0].work_per_ns < 2 / 500e3);
+  CU_ASSERT_EQUAL (heard[1].runs, 1);
+  CU_ASSERT_TRUE (heard[1].work_per_ns > 0);
+  CU_ASSERT_TRUE (heard[1].work_per_ns < 1 / 200e3);
+  run ("dreamer", 200, "");
+  CU_ASSERT_EQUAL (heard[0].runs, 0);
+  run ("sleeper", 4, "");
+  CU_ASSERT_EQUAL (heard[1].runs, 2);
+  run ("sleeper", 4, ""); /* too short to count */
+  CU_ASSERT_EQUAL (heard[1].runs, 2);
+  g_autoptr (GPtrArray) list = hass_profile_list (NULL);
+  CU_ASSERT_EQUAL_FATAL (list->len, 4);
+  const HassProfileEntry *e = list->pdata[2];
+  CU_ASSERT_STRING_EQUAL (e->farm, "hass-tests/sleeper");
+  CU_ASSERT_STRING_EQUAL (e->device, "cpu");
+  /* Counters of cores that are at work are not read at one instant. */
+  CU_ASSERT_TRUE (e->unit_work > 0.8 && e->unit_work < 1.2);
+  CU_ASSERT_STRING_EQUAL (e->machine, hass_profile_machine ());
+  end ();
+}
+
+static void
+nameless_farms (void)
+{
+  begin ();
+  run (NULL, 200, "");
+  CU_ASSERT_FALSE (heard_any);
+  CU_ASSERT_FALSE (stored ());
+  end ();
+}
+
+static void
+virtual_time (void)
+{
+  begin ();
+  run ("sleeper", 200, HASS_TOP "/doc/platforms/thesis.platform");
+  CU_ASSERT_FALSE (heard_any);
+  CU_ASSERT_FALSE (stored ());
+  end ();
+}
+
+HASS_TEST_SUITE (
+    sampler, { "a device's first completion is left out", warm_up },
+    { "what a CPU pool tells first counts when that is long", pool_in_one },
+    { "too little work is no sample", too_little },
+    { "farms that ended badly and lost devices are not kept", ended_badly },
+    { "of several bundles in flight each has its own time", in_flight },
+    { "a short farm is remembered, but not written", short_farm },
+    { "failed bundles do not count", failed_bundle },
+    { "nameless, modelled and short farms are not kept", not_kept },
+    { "a bundle's fixed cost is found where bundles differ", fixed_cost },
+    { "the next farm's strategy is told what a farm has shown", next_farm },
+    { "a farm without a name is not stored", nameless_farms },
+    { "virtual time is not stored", virtual_time })
