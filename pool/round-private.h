@@ -129,10 +129,9 @@ HassExtent hass_round_take_any (HassRound *round, HassDeviceKind kind,
 HassExtent hass_round_pull (HassRound *round, guint32 k);
 void hass_round_give_back (HassRound *round, HassExtent extent);
 void hass_round_keep_from_gpus (HassRound *round, HassExtent extent);
-gboolean hass_round_may_run (const HassRound *round, HassDeviceKind kind,
-                             const HassReturned *returned);
 guint32 hass_round_waiting_anywhere (HassRound *round);
 
+/* round_units.c */
 void hass_division_slice (const HassDivision *division, guint64 seq,
                           gsize first, gsize count, HassBlock *block);
 void hass_round_block (const HassRound *round, guint32 position,
@@ -143,6 +142,9 @@ const HassLoad *hass_round_load (const HassRound *round, guint32 position);
 double hass_round_work_taken (const HassRound *round, HassExtent extent);
 gsize hass_round_bytes (const HassRound *round, HassExtent extent);
 double hass_round_true_cost (const HassRound *round, guint32 position);
+double hass_round_known_cost (const HassRound *round, guint32 unit);
+gboolean hass_round_counts_units (const HassRound *round);
+void hass_round_sum_up (HassRound *round, guint32 first, guint32 end);
 
 /* Relaxed: a return that is missed now is seen when the round does not end;
    the lock orders the list itself. */
@@ -152,6 +154,16 @@ hass_round_has_returned (const HassRound *round, HassDeviceKind kind)
   return atomic_load_explicit (&((HassRound *)round)->n_returned[kind],
                                memory_order_relaxed)
          > 0;
+}
+
+/* Whether units that were given back wait for a device of this kind, too. */
+static inline gboolean
+hass_round_may_run (const HassRound *round, HassDeviceKind kind,
+                    const HassReturned *r)
+{
+  if (kind == HASS_DEVICE_CPU)
+    return r->extent.first < round->n_units - round->n_only_gpu;
+  return !r->no_gpu && r->extent.first >= round->n_only_cpu;
 }
 
 /* Acquire pairs with the release that publishes a new order: a core that
