@@ -25,6 +25,7 @@
 
 #include "hass/round.h"
 #include "hass/types.h"
+#include "load_pool.h"
 #include "unit_range.h"
 
 #define HASS_ROUND_MAX_UNITS (G_MAXUINT32 - 1)
@@ -116,11 +117,9 @@ gboolean hass_round_init (HassRound *round, guint n_devices,
 void hass_round_clear (HassRound *round);
 
 void hass_round_begin_loads (HassRound *round, HassFarmKind farm,
-                             HassCostClass cost, const HassLoad *loads,
-                             guint64 base, guint64 mask, guint32 n);
+                             HassCostClass cost, const HassSpan *span);
 void hass_round_begin_load (HassRound *round, HassCostClass cost,
-                            const HassLoad *load, gsize block_elements,
-                            gsize halo, HassBlock *blocks, guint32 n);
+                            const HassDivision *division, guint32 n);
 void hass_round_open (HassRound *round);
 
 HassExtent hass_round_take (HassRound *round, guint device, HassGrant *grant);

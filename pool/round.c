@@ -128,35 +128,30 @@ order_tasks (HassRound *round)
   atomic_store_explicit (&round->order, order, memory_order_release);
 }
 
-/* Units are loads: unit i is loads[(base + i) & mask]. They stay the
-   caller's and must stay in place until the round has ended. */
+/* Units are the loads of a span. They stay the caller's and must stay in place
+   until the round has ended. */
 void
 hass_round_begin_loads (HassRound *round, HassFarmKind farm, HassCostClass cost,
-                        const HassLoad *loads, guint64 base, guint64 mask,
-                        guint32 n)
+                        const HassSpan *span)
 {
-  begin (round, farm, cost, n);
-  round->loads = loads;
-  round->base = base;
-  round->mask = mask;
+  begin (round, farm, cost, span->n);
+  round->loads = span->loads;
+  round->base = span->base;
+  round->mask = span->mask;
   round->divisible = FALSE;
-  if (farm == HASS_FARM_FUNCTION && n > 0)
+  if (farm == HASS_FARM_FUNCTION && span->n > 0)
     order_tasks (round);
 }
 
-/* Units are the blocks of one load: equal ones of block_elements, or the
-   given ones, which the round then owns. */
+/* Units are the n blocks of one load. The round takes over the blocks of the
+   division, if it has any. */
 void
 hass_round_begin_load (HassRound *round, HassCostClass cost,
-                       const HassLoad *load, gsize block_elements, gsize halo,
-                       HassBlock *blocks, guint32 n)
+                       const HassDivision *division, guint32 n)
 {
   begin (round, HASS_FARM_PARTITION, cost, n);
   round->divisible = TRUE;
-  round->division = (HassDivision){ .load = *load,
-                                    .block_elements = block_elements,
-                                    .halo = halo,
-                                    .blocks = blocks };
+  round->division = *division;
 }
 
 /* Publishes all units: the exclusive ones and the common ones. */
