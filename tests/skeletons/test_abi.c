@@ -492,10 +492,8 @@ old_names (void)
   hass_unregister (own);
 }
 
-HASS_TEST_SUITE (abi,
-                 { "the fields of public structs stay where they are",
-                   fields_stay },
-                 { "an option of a later version is refused", options },
-                 { "a task of a later version is refused", tasks },
-                 { "the earlier names of the memory functions still work",
-                   old_names })
+HASS_TEST_SUITE (
+    abi, { "the fields of public structs stay where they are", fields_stay },
+    { "an option of a later version is refused", options },
+    { "a task of a later version is refused", tasks },
+    { "the earlier names of the memory functions still work", old_names })
