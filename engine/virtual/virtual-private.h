@@ -21,7 +21,7 @@
 #ifndef HASS_VIRTUAL_PRIVATE_H
 #define HASS_VIRTUAL_PRIVATE_H
 
-#include "engine/core/job-private.h"
+#include "engine/core/job.h"
 #include "virtual.h"
 
 typedef struct HassVirtualGrant HassVirtualGrant;
