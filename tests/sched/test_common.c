@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "mini_engine.h"
-#include "sched/common-private.h"
+#include "sched/common.h"
 
 #define MOST 9
 
