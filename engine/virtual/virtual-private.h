@@ -29,6 +29,7 @@
 
 #include "device/device-private.h"
 #include "engine/core/feeder-private.h"
+#include "engine/core/job.h"
 #include "virtual.h"
 
 /* Why a device is lost. */
