@@ -433,13 +433,18 @@ run: setup-build
 run-main: $(BUILD)/bin/string_search
 	$(Q)tools/run-demo.sh $(BUILD)/bin/string_search
 
-.PHONY: check check-format check-main
+.PHONY: check check-format check-layers check-main
 check: setup-check
 	$(Q)$(MAKE) --no-print-directory check-format check-main
 check-format: $(STAGED)
 	$(Q)STAGED_HEADERS=$(BUILD)/include/hass WITH_CUDA=$(WITH_CUDA) \
 	  CC='$(CC)' CXX='$(CXX)' tools/check-format.sh -pedantic -Wall -Wextra \
 	  -Werror -I$(BUILD)/include $(PKG_CFLAGS:-I%=-isystem %) $(CUDA_CFLAGS)
+# Arrows, circles and sizes, by tools/layers.txt.
+check-layers: all $(PAPERS_OBJ)
+	$(Q)tools/check-layers.sh $(BUILD)/include/hass $(BUILD) $(LIB_OBJ) \
+	  $(DRAW_OBJ) $(filter-out $(LEFT_OUT:%=$(BUILD)/examples/%/%.o),$(EX_OBJ)) \
+	  $(PAPERS_OBJ)
 
 # Under ThreadSanitizer the suites about concurrency run, not those that
 # search gigabytes or play thousands of modelled rounds on one thread.

@@ -25,9 +25,6 @@ typedef struct
   gsize mapped_bytes;
 } PersonTable;
 
-/* Person @row of the table of @seed; needs no other row. */
-void person_make (guint64 seed, guint64 row, Person *person);
-
 /**
  * person_table_generate:
  *

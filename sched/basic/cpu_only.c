@@ -16,7 +16,7 @@
      at a time, so that the farm is computed.
 
    Thread safety: as hass/strategy.h. */
-#include "common-private.h"
+#include "common.h"
 
 static HassAnswer
 decide (gpointer self, HassRound *round, guint device, gboolean force,

@@ -18,7 +18,7 @@
      units that it gave back.
 
    Thread safety: as hass/strategy.h. */
-#include "common-private.h"
+#include "common.h"
 
 static void
 begin_round (gpointer self, HassRound *round)

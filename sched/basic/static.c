@@ -25,7 +25,7 @@
      before it took its share.
 
    Thread safety: as hass/strategy.h. */
-#include "common-private.h"
+#include "common.h"
 
 #include "hass/error.h"
 

@@ -19,7 +19,7 @@
      are granted first, to a GPU one for each multiprocessor.
 
    Thread safety: as hass/strategy.h. */
-#include "common-private.h"
+#include "common.h"
 
 typedef struct
 {

@@ -26,7 +26,7 @@
    - Rates as in hass_ce.c; frozen shares keep their proportions.
 
    Thread safety: as hass/strategy.h. */
-#include "common-private.h"
+#include "common.h"
 
 #include <string.h>
 

@@ -25,7 +25,7 @@
      tasks, each set in descending order, since the range keeps them apart.
 
    Thread safety: as hass/strategy.h. */
-#include "common-private.h"
+#include "common.h"
 
 static gpointer
 create (const HassStrategyEnv *env, GError **error)

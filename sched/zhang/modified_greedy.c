@@ -21,7 +21,7 @@
      do not wait: the greedy strategies have no training phase.
 
    Thread safety: as hass/strategy.h. */
-#include "common-private.h"
+#include "common.h"
 
 enum
 {
