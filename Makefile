@@ -101,7 +101,7 @@ CXXFLAGS_ALL := -std=c++17 $(OPT) $(WARN) -fPIC -pthread $(SAN_FLAGS) \
 	$(CXXFLAGS)
 LDFLAGS_ALL := -pthread $(SAN_FLAGS) $(SYS_LDFLAGS) $(LDFLAGS)
 LIBS := $(PKG_LIBS) $(CUDA_LIBS) -lstdc++ -lm
-NVCCFLAGS_ALL := -std=c++17 -O3 -lineinfo -diag-suppress 1217 $(NVCC_ARCH) -ccbin $(CXX) \
+NVCCFLAGS_ALL := -std=c++17 -O3 -lineinfo -diag-suppress 1217 $(NVCC_ARCH) -ccbin $(lastword $(CXX)) \
 	-Xcompiler '-fPIC,-pthread,-Wall$(if $(SAN_FLAGS),$(comma)$(subst \
 	$(comma),\$(comma),$(firstword $(SAN_FLAGS))))' $(NVCCFLAGS)
 
@@ -433,13 +433,18 @@ run: setup-build
 run-main: $(BUILD)/bin/string_search
 	$(Q)tools/run-demo.sh $(BUILD)/bin/string_search
 
-.PHONY: check check-format check-main
+.PHONY: check check-format check-layers check-main
 check: setup-check
 	$(Q)$(MAKE) --no-print-directory check-format check-main
 check-format: $(STAGED)
 	$(Q)STAGED_HEADERS=$(BUILD)/include/hass WITH_CUDA=$(WITH_CUDA) \
 	  CC='$(CC)' CXX='$(CXX)' tools/check-format.sh -pedantic -Wall -Wextra \
 	  -Werror -I$(BUILD)/include $(PKG_CFLAGS:-I%=-isystem %) $(CUDA_CFLAGS)
+# Arrows, circles and sizes, by tools/layers.txt.
+check-layers: all $(PAPERS_OBJ)
+	$(Q)tools/check-layers.sh $(BUILD)/include/hass $(BUILD) $(LIB_OBJ) \
+	  $(DRAW_OBJ) $(filter-out $(LEFT_OUT:%=$(BUILD)/examples/%/%.o),$(EX_OBJ)) \
+	  $(PAPERS_OBJ)
 
 # Under ThreadSanitizer the suites about concurrency run, not those that
 # search gigabytes or play thousands of modelled rounds on one thread.
