@@ -90,11 +90,11 @@ hass_worker_result (HassWorker *worker, gconstpointer data, gsize bytes)
       return FALSE;
     }
   const HassBlock *unit = worker->unit;
-  HassRecord record = { .seq = unit->seq,
-                        .tag = unit->load->tag,
-                        .first = unit->first,
-                        .count = unit->count,
-                        .bytes = bytes };
+  HassResultItem record = { .seq = unit->seq,
+                            .tag = unit->load->tag,
+                            .first = unit->first,
+                            .count = unit->count,
+                            .bytes = bytes };
   if (!worker->run)
     worker->run = hass_result_pool_run (job->results);
   hass_run_add (worker->run, &record, data);
@@ -273,12 +273,12 @@ output_is_result (HassJob *job, HassWorker *worker, const HassBlock *block)
 {
   if (worker->has_result || !block->output)
     return;
-  HassRecord record = { .seq = block->seq,
-                        .tag = block->load->tag,
-                        .first = block->first,
-                        .count = block->count,
-                        .data = block->output,
-                        .bytes = block->output_bytes };
+  HassResultItem record = { .seq = block->seq,
+                            .tag = block->load->tag,
+                            .first = block->first,
+                            .count = block->count,
+                            .data = block->output,
+                            .bytes = block->output_bytes };
   if (!worker->run)
     worker->run = hass_result_pool_run (job->results);
   hass_run_add (worker->run, &record, NULL);
@@ -692,7 +692,7 @@ hass_chunk (HassJob *job, HassWorker *worker, HassSlot *slot)
 
 /* The result pool's way to the user's collector. */
 gboolean
-hass_job_collect (const HassRecord *record, gpointer data)
+hass_job_collect (const HassResultItem *record, gpointer data)
 {
   HassJob *job = data;
   HassResult result = { record->seq,   record->tag,  record->first,

@@ -422,7 +422,7 @@ void hass_execute_refused (HassJob *job, HassWorker *worker, HassSlot *slot,
                            HassExtent extent, const char *why);
 gboolean hass_execute_check (HassJob *job, const HassBlock *block);
 guint32 hass_chunk (HassJob *job, HassWorker *worker, HassSlot *slot);
-gboolean hass_job_collect (const HassRecord *record, gpointer job);
+gboolean hass_job_collect (const HassResultItem *record, gpointer job);
 
 /* live.c, virtual.c */
 gboolean hass_live_run (const HassFarm *farm, HassReport **report,
