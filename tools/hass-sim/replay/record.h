@@ -8,7 +8,7 @@
 #ifndef HASS_SIM_RECORD_H
 #define HASS_SIM_RECORD_H
 
-#include "engine/core/farm-private.h"
+#include "engine/core/farm.h"
 #include "hass/strategy.h"
 
 /* A pull of a core, a part of a grant on a device, or several merged. */
