@@ -196,7 +196,7 @@ decide (gpointer self, HassRound *round, guint device, gboolean force,
 {
   HassAuto *s = self;
   HassAutoKnown *k = &s->k;
-  const HassDeviceTraits *t = &k->u.env->devices[device];
+  const HassDeviceTraits *t = &k->u.devices[device];
   if (hass_round_waiting (round) + hass_round_exclusive (round, device)
           + hass_units_cpu_share (&k->u, round)
       == 0)
@@ -251,7 +251,7 @@ unfilled (const HassAutoKnown *k, const HassRound *round, guint device,
   double elements = grant->taken
                     * hass_units_elements (&k->u, round, grant->first,
                                            grant->taken, LOOKED_AT);
-  return MAX (1, k->u.env->devices[device].width / MAX (elements, 1));
+  return MAX (1, k->u.devices[device].width / MAX (elements, 1));
 }
 
 static void

@@ -61,7 +61,7 @@ solo_work (const HassAutoSolo *s, const HassRound *round, const HassPlan *plan,
   double rate = plan->runners[device].rate;
   double work = PROBE_PART * s->g->planned_ns * rate;
   if (device == s->k->u.cpu)
-    return MAX (work, s->k->u.work * s->k->u.env->devices[device].cores);
+    return MAX (work, s->k->u.work * s->k->u.devices[device].cores);
   double fixed_ns
       = hass_estimates_fit (&s->k->e, round, device, TRUE)->fixed_ns;
   return MAX (MAX (work, hass_units_fill_work (&s->k->u, device)),
@@ -80,7 +80,7 @@ kernels_forbid (HassAutoSolo *s, guint device)
     return FALSE;
   s->later = TRUE; /* if all turn out to take longer */
   HASS_NOTE (s->k->u.env, "%s alone would need %.4g ms for kernels",
-             s->k->u.env->devices[device].name, ns * 1e-6);
+             s->k->u.devices[device].name, ns * 1e-6);
   return TRUE;
 }
 
@@ -143,7 +143,7 @@ static void
 end_one (HassAutoSolo *s, const HassRound *round, const HassPlan *plan)
 {
   guint device = s->device;
-  const HassDeviceTraits *t = &s->k->u.env->devices[device];
+  const HassDeviceTraits *t = &s->k->u.devices[device];
   HassAutoSolo1 *m = &s->of[device];
   double work = s->given, ns = s->ns;
   memcpy (s->k->e.of[device].shown.fits, s->fits, sizeof s->fits);
