@@ -5,11 +5,11 @@
    DESIGN. Sampling, splitting, CAP and the schemes that train or calibrate
    divide a part of the round, wait for all, look at the speeds and divide
    again.
-   1. A phase begins: the strategy's plan says how much of what waits it
-      takes and whose part is how large; the shares are carved.
+   1. A phase begins: the strategy's plan says how much of what waits it takes
+      and whose part is how large; the shares are carved.
    2. Each device takes its share, then waits.
    3. When no unit is granted any more the phase has ended: each device's speed
-   is its work in the phase over its busy time, and the next phase begins.
+      is its work in the phase over its busy time, and the next phase begins.
 
    A decision is O(devices), the begin of a phase O(devices * log n). A device
    whose grant failed has no part in a phase until one of its grants succeeds;

@@ -394,17 +394,17 @@ double
 hass_auto_bundle_work (HassAuto *s, const HassRound *round, guint device)
 {
   double rate = s->plan.runners[device].rate;
-  s->why = "all, nobody else helps";
+  s->why = "all, no other device helps";
   if (by_itself (s, round, device))
     return s->plan.work;
-  s->why = "until it is clearer who is late";
+  s->why = "until it is clearer which device is late";
   if (rate <= 0)
     return 0;
   Bundle b = bundle_for (s, round, device);
   double ns = bundle_ns (s, round, device, &b);
   if (ns <= 0)
     {
-      s->why = "until it is clearer who is late";
+      s->why = "until it is clearer which device is late";
       return 0;
     }
   /* Units are rounded down; the last of a part must not cost a launch. */

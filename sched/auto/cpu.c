@@ -131,7 +131,7 @@ cpu_units (HassAuto *s, const HassRound *round, gboolean force,
   guint cpu = s->k.u.cpu;
   guint64 waiting = hass_round_waiting (round);
   guint64 kept = hass_forecast_kept_units (&s->k.f, round);
-  s->why = "what waits is kept for GPUs that nobody knows";
+  s->why = "what waits is kept for unknown GPUs";
   if (waiting <= kept && !force)
     return 0;
   if (!hass_estimates_known (&s->k.e, round, cpu)

@@ -98,7 +98,8 @@ fill_in_exclusive (HassAuto *s, const HassRound *round, guint device,
   const HassUnits *u = &s->k.u;
   guint n_gpus = u->n - (u->cpu < u->n ? 1 : 0);
   gboolean failed = s->k.f.seats[device].failed;
-  s->why = failed ? "it failed, does it work again" : "what only GPUs can do";
+  s->why = failed ? "one unit, to see whether it works again"
+                  : "what only GPUs can do";
   fill_in (s, round, device, 0, grant);
   grant->multiple = 1;
   grant->units = MAX (hass_round_exclusive (round, device)
@@ -167,7 +168,7 @@ grant_planned (HassAuto *s, HassRound *round, guint device, gboolean force,
       = hass_round_waiting (round) + hass_units_cpu_share (&s->k.u, round);
   guint64 kept = hass_forecast_kept_units (&s->k.f, round);
   make_plan (s, round, device);
-  s->why = waiting <= kept ? "what waits is kept for GPUs that nobody knows"
+  s->why = waiting <= kept ? "what waits is kept for unknown GPUs"
            : hass_auto_costs_more (&s->k, arm, device)
                ? "to copy for it would take cores longer than to compute"
            : hass_auto_arm_has (&s->k.u, arm, device)

@@ -190,7 +190,7 @@ explain (const HassAutoGuard *g, guint64 number)
   for (guint arm = 0; arm < n_arms (g); arm++)
     HASS_NOTE (env, "  %s would take %.4g ms, %s %.3g times the plan",
                name_of (g, arm), g->arms[arm].ns * 1e-6,
-               g->arms[arm].rounds > 0 ? "measured" : "believed",
+               g->arms[arm].rounds > 0 ? "measured" : "assumed",
                g->arms[arm].factor);
 }
 

@@ -30,7 +30,7 @@ void
 hass_auto_solo_init (HassAutoSolo *s, HassAutoKnown *k, HassAutoGuard *g)
 {
   *s = (HassAutoSolo){ .k = k, .g = g, .device = k->u.n, .again_at = 1 };
-  s->of = g_new0 (HassAutoSolo1, MAX (k->u.n, 1));
+  s->of = g_new0 (HassAutoAlone, MAX (k->u.n, 1));
 }
 
 void
@@ -144,7 +144,7 @@ end_one (HassAutoSolo *s, const HassRound *round, const HassPlan *plan)
 {
   guint device = s->device;
   const HassDeviceTraits *t = &s->k->u.devices[device];
-  HassAutoSolo1 *m = &s->of[device];
+  HassAutoAlone *m = &s->of[device];
   double work = s->given, ns = s->ns;
   memcpy (s->k->e.of[device].shown.fits, s->fits, sizeof s->fits);
   m->fixed_ns = 0;
@@ -241,7 +241,7 @@ hass_auto_solo_end (HassAutoSolo *s)
   double work = s->g->round_work;
   for (guint d = 0; d < s->k->u.n; d++)
     {
-      HassAutoSolo1 *m = &s->of[d];
+      HassAutoAlone *m = &s->of[d];
       HassAutoArm *arm = &s->g->arms[d];
       double ns
           = s->k->f.seats[d].copy_ns + m->fixed_ns + m->ns_per_work * work;

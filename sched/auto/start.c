@@ -242,7 +242,7 @@ hass_auto_long_unit (HassAuto *s, const HassRound *round, double unit_ns,
   double so_far = rate_so_far (s, round);
   double rate = so_far + settled_rate (s, round);
   double left = s->k.u.work * hass_round_waiting (round);
-  s->why = "cores could do but a trifle of what a GPU does, or would be late";
+  s->why = "cores are negligible beside a GPU, or would be late";
   if (cpu_rate < HASS_AUTO_NEGLIGIBLE * rate
       || (so_far > 0 && left / rate < unit_ns))
     return 0;
