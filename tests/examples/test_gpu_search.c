@@ -61,17 +61,23 @@ lay_out (Trial *t, gsize first, gsize count, Fence *fence)
                     .end = others + before + count + after };
 }
 
+static GpuFindings
+findings (const Trial *t, gsize first, gsize count, const GArray *records)
+{
+  return (GpuFindings){ t->filter, first, count,
+                        (const guint64 *)(gpointer)records->data,
+                        records->len };
+}
+
 static void
-compare_segments (Trial *t, gsize first, gsize count, const GArray *records)
+compare_segments (Trial *t, const GpuFindings *found)
 {
   LineGuide guide;
   g_autofree guint32 *wanted = NULL;
-  CU_ASSERT_TRUE (line_guide_init (&guide, t->filter, first, count,
-                                   (const guint64 *)(gpointer)records->data,
-                                   records->len, NULL));
+  CU_ASSERT_TRUE (line_guide_init (&guide, found, NULL));
   wanted = g_new0 (guint32, guide.n_words);
-  for (gsize i = 0; i < count; i++)
-    if (match_starts_at (t, first + i))
+  for (gsize i = 0; i < found->count; i++)
+    if (match_starts_at (t, found->first + i))
       {
         gsize segment = (i + guide.offset) / GPU_FILTER_SEGMENT;
         wanted[segment / 32] |= 1u << (segment % 32);
@@ -84,15 +90,13 @@ compare_segments (Trial *t, gsize first, gsize count, const GArray *records)
 }
 
 static void
-compare_lines (Trial *t, gsize first, gsize count, LineScanFlags flags,
-               const GArray *records)
+compare_lines (Trial *t, const GpuFindings *gpu, LineScanFlags flags)
 {
+  const LineScan scan = { t->matcher, t->text, t->size, flags };
   LineBuffer wanted = { 0 }, found = { 0 };
   g_autoptr (GError) error = NULL;
-  line_scan (t->matcher, t->text, t->size, first, count, flags, &wanted);
-  CU_ASSERT_TRUE (offload_resolve (
-      t->filter, t->matcher, t->text, t->size, first, count, flags,
-      (const guint64 *)(gpointer)records->data, records->len, &found, &error));
+  line_scan (&scan, gpu->first, gpu->count, &wanted);
+  CU_ASSERT_TRUE (offload_resolve (&scan, gpu, &found, &error));
   t->n_wrong += wanted.length != found.length
                 || memcmp (wanted.bytes, found.bytes, wanted.length) != 0;
   t->n_lines += ((const LineBlock *)(gpointer)wanted.bytes)->n_lines;
@@ -124,10 +128,11 @@ try_block (Trial *t, gsize first, gsize count)
   CU_ASSERT (records->len
              <= (count / GPU_FILTER_TILE + 2) * (GPU_FILTER_TILE_WORDS + 2));
   shuffle (t->rand, records);
-  compare_segments (t, first, count, records);
-  compare_lines (t, first, count, ALL_FLAGS, records);
-  compare_lines (t, first, count, 0, records);
-  compare_lines (t, first, count, LINE_SCAN_COUNT, records);
+  const GpuFindings found = findings (t, first, count, records);
+  compare_segments (t, &found);
+  compare_lines (t, &found, ALL_FLAGS);
+  compare_lines (t, &found, 0);
+  compare_lines (t, &found, LINE_SCAN_COUNT);
 }
 
 /* All blocks of `count` bytes. */
@@ -341,8 +346,8 @@ long_patterns (void)
           GpuText input = lay_out (&t, first, count, &fence);
           gpu_reference_block (filter, &input, records);
           fence_free (&fence);
-          compare_lines (&t, first, count,
-                         LINE_SCAN_NUMBERS | LINE_SCAN_MATCHES, records);
+          const GpuFindings found = findings (&t, first, count, records);
+          compare_lines (&t, &found, LINE_SCAN_NUMBERS | LINE_SCAN_MATCHES);
         }
       CU_ASSERT_EQUAL (t.n_wrong, 0);
       CU_ASSERT_EQUAL (t.n_lines, 10);
@@ -393,8 +398,9 @@ foreign_records (void)
       LineBuffer lines = { 0 };
       guint8 text[1000] = { 0 };
       g_autoptr (GError) error = NULL;
-      CU_ASSERT_FALSE (offload_resolve (filter, matcher, text, 1000, 0, 1000, 0,
-                                        &wrong[i], 1, &lines, &error));
+      const LineScan scan = { matcher, text, 1000, 0 };
+      const GpuFindings found = { filter, 0, 1000, &wrong[i], 1 };
+      CU_ASSERT_FALSE (offload_resolve (&scan, &found, &lines, &error));
       CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_DEVICE));
       line_buffer_clear (&lines);
     }
