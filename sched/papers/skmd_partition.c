@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* skmd_partition.c: SKMD's partitioning, down a decision tree: all units on
-   the fastest device, from which some are offloaded at a time.
+/* skmd_partition.c: SKMD's partitioning by a decision tree. All units begin
+   on the fastest device; each step down the tree offloads some of them.
 
    Lee et al. 2015, section 3.4, Algorithm 1. O(steps * devices) estimates of
    all devices.
 
-   Read so, by the line of the listing:
-   - Lines 3 and 30: PrevExeTime is never updated there, so that the tree
-     would be left only when a child is slower than one device alone. It is
-     the parent node's time, as the text has it.
-   - Lines 8 and 17: the fewest units whose leaving the base device shortens
-     it by more than the merge, asked of every device that has none yet. The
-     text asks it of "the first time" too.
+   How the listing is read, by its lines, where it contradicts the text or
+   itself:
+   - Lines 3 and 30: the listing never updates PrevExeTime, so the descent
+     would end only when a child is slower than one device alone. Here it is
+     the parent node's time, as in the text.
+   - Lines 8 and 17: the first offload to a device is of the fewest units
+     whose leaving shortens the base device by more than the merge takes, as
+     in the text.
    - Line 14 TrialCnt and line 38 OffloadingTrial are one and the same.
-   - Line 15: Diff starts at MAX_VALUE and line 37 takes the greatest, so who
-     is no candidate would win. It starts below all.
+   - Line 15: Diff starts at MAX_VALUE and line 37 takes the greatest, so a
+     device that is no candidate would win. Diff starts at minus infinity.
    - Line 16: a trial from the base device to itself is skipped.
    - Line 29: the text says maximum, and adds the merge cost where more than
-     one device takes part.
+     one device has units.
    - Line 32 and "the most time difference between offloaded device and
      offloading device" agree; the later "overall time in the parent" is
      the same order but where trials differ in size. The listing is kept.
@@ -30,52 +31,86 @@
 
 #define MOST_TOLERATED 10
 
+/* The walk down the tree; the partition is that of the node reached. */
 typedef struct
 {
-  guint n;
-  HassSkmdTimesFunc times;
-  gpointer user_data;
-  double merge_ns;
-  guint64 *partition;
-  double *times_ns;
+  const HassSkmdTask *task;
+  guint64 *partition;  /* [n] */
+  double *times_ns;    /* [n], of the last partition that was estimated */
+  guint base;          /* the device that is fastest alone */
+  guint64 granularity; /* units that are offloaded at a time */
+  guint64 first_count; /* the same to a device that has none yet */
+  double time_ns;      /* of the node */
 } Tree;
 
-/* The time of the node: the last device, and the merge where several took
-   part. */
+static void
+ask_times (Tree *t)
+{
+  t->task->times (t->partition, t->times_ns, t->task->user_data);
+}
+
+/* The time of the partition: the last device's, and the merge where several
+   devices have units. */
 static double
 estimate (Tree *t)
 {
   double last = 0;
   guint n_used = 0;
-  t->times (t->partition, t->times_ns, t->user_data);
-  for (guint d = 0; d < t->n; d++)
+  ask_times (t);
+  for (guint d = 0; d < t->task->n; d++)
     {
       last = MAX (last, t->times_ns[d]);
       n_used += t->partition[d] > 0;
     }
-  return last + (n_used > 1 ? t->merge_ns : 0);
+  return last + (n_used > 1 ? t->task->merge_ns : 0);
+}
+
+static void
+give_all (Tree *t, guint device, guint64 units)
+{
+  for (guint d = 0; d < t->task->n; d++)
+    t->partition[d] = d == device ? units : 0;
 }
 
 static double
 alone_ns (Tree *t, guint device, guint64 units)
 {
-  for (guint d = 0; d < t->n; d++)
-    t->partition[d] = d == device ? units : 0;
-  t->times (t->partition, t->times_ns, t->user_data);
+  give_all (t, device, units);
+  ask_times (t);
   return t->times_ns[device];
 }
 
-/* Cnt_OffsetsMergeCost: the fewest units whose leaving makes up for the
-   merge; more than all where none do. */
-static guint64
-offsets_merge (Tree *t, guint base, guint64 units)
+/* The device that would be first to finish all units; n if none can be
+   used. */
+static guint
+fastest_alone (Tree *t)
 {
-  double all_ns = alone_ns (t, base, units);
+  guint fastest = t->task->n;
+  t->time_ns = INFINITY;
+  for (guint d = 0; d < t->task->n; d++)
+    {
+      double ns = alone_ns (t, d, t->task->units);
+      if (ns < t->time_ns)
+        {
+          t->time_ns = ns;
+          fastest = d;
+        }
+    }
+  return fastest;
+}
+
+/* Cnt_OffsetsMergeCost: the fewest units whose leaving the base device
+   shortens it by more than the merge; more than all units where none do. */
+static guint64
+offsets_merge (Tree *t)
+{
+  guint64 units = t->task->units;
+  double all_ns = alone_ns (t, t->base, units);
   guint64 lo = 1, hi = units + 1;
   while (lo < hi)
     {
       guint64 middle = lo + (hi - lo) / 2;
-      if (all_ns - alone_ns (t, base, units - middle) > t->merge_ns)
+      if (all_ns - alone_ns (t, t->base, units - middle) > t->task->merge_ns)
         hi = middle;
       else
         lo = middle + 1;
@@ -83,72 +118,53 @@ offsets_merge (Tree *t, guint base, guint64 units)
   return lo;
 }
 
-/* Lines 14 to 45. Returns whether a child was better than its parent. */
+/* Lines 14 to 45, with 2^@tolerated times the units of a trial. Returns
+   whether a child is better than its parent; it is the node then. */
 static gboolean
-descend (Tree *t, guint base, guint64 granularity, guint64 first_count,
-         guint tolerated, double *time_ns)
+descend (Tree *t, guint tolerated)
 {
   double most = -INFINITY, best_ns = 0;
-  guint64 count = 0;
-  guint best = base;
-  for (guint i = 0; i < t->n; i++)
+  guint64 count = 0, *base = &t->partition[t->base];
+  guint best = t->base;
+  for (guint i = 0; i < t->task->n; i++)
     {
-      guint64 trial = t->partition[i] == 0 ? first_count : granularity;
-      if (i == base || trial > t->partition[base] >> tolerated)
+      guint64 trial = t->partition[i] == 0 ? t->first_count : t->granularity;
+      if (i == t->base || trial > *base >> tolerated)
         continue;
       trial <<= tolerated;
-      t->partition[base] -= trial;
+      *base -= trial;
       t->partition[i] += trial;
       double ns = estimate (t);
-      double diff = t->times_ns[base] - t->times_ns[i];
-      if (ns < *time_ns && diff > most)
+      double diff = t->times_ns[t->base] - t->times_ns[i];
+      if (ns < t->time_ns && diff > most)
         {
           most = diff;
           best = i;
           best_ns = ns;
           count = trial;
         }
-      t->partition[base] += trial;
+      *base += trial;
       t->partition[i] -= trial;
     }
   if (count == 0)
     return FALSE;
   t->partition[best] += count;
-  t->partition[base] -= count;
-  *time_ns = best_ns;
+  *base -= count;
+  t->time_ns = best_ns;
   return TRUE;
 }
 
-/* steps: of the tree, so units / steps are offloaded at a time, rounded up.
-   merge_ns: 0 for a contiguous kernel. With no device that can be used the
-   partition is all 0. */
 void
-hass_skmd_partition (guint n, guint64 units, guint64 steps, double merge_ns,
-                     HassSkmdTimesFunc times, gpointer user_data,
-                     guint64 *partition)
+hass_skmd_partition (const HassSkmdTask *task, guint64 *partition)
 {
-  Tree t = { n, times, user_data, merge_ns, partition, g_new0 (double, n + 1) };
-  guint64 granularity = (units + steps - 1) / steps;
-  double time_ns = INFINITY;
-  guint base = n;
-  for (guint d = 0; d < n; d++)
-    {
-      double ns = alone_ns (&t, d, units);
-      if (ns < time_ns)
-        {
-          time_ns = ns;
-          base = d;
-        }
-    }
-  guint64 first_count = granularity;
-  if (base < n && merge_ns > 0)
-    first_count = MAX (offsets_merge (&t, base, units), granularity);
-  for (guint d = 0; d < n; d++)
-    partition[d] = d == base ? units : 0;
-  for (guint tolerated = 0; base < n && tolerated < MOST_TOLERATED;)
-    if (descend (&t, base, granularity, first_count, tolerated, &time_ns))
-      tolerated = 0;
-    else
-      tolerated++;
-  g_free (t.times_ns);
+  g_autofree double *times_ns = g_new0 (double, task->n + 1);
+  Tree t = { .task = task, .partition = partition, .times_ns = times_ns };
+  guint64 granularity = (task->units + task->steps - 1) / task->steps;
+  t.base = fastest_alone (&t);
+  t.granularity = t.first_count = granularity;
+  if (t.base < task->n && task->merge_ns > 0)
+    t.first_count = MAX (offsets_merge (&t), granularity);
+  give_all (&t, t.base, task->units);
+  for (guint tolerated = 0; t.base < task->n && tolerated < MOST_TOLERATED;)
+    tolerated = descend (&t, tolerated) ? 0 : tolerated + 1;
 }
