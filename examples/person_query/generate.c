@@ -24,7 +24,7 @@ person_table_generate (gsize n_persons, guint64 seed, guint n_cores,
   g_return_val_if_fail (n_persons <= PERSON_MAX_ROWS, NULL);
   g_autoptr (PersonTable) table = g_new0 (PersonTable, 1);
   gsize bytes = n_persons * sizeof (Person);
-  Person *persons = hass_alloc (bytes, error);
+  Person *persons = hass_memory_alloc (bytes, error);
   if (!persons)
     return NULL;
   table->persons = persons;

@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* skmd_partition.c: SKMD's partitioning by a decision tree. All units begin
-   on the fastest device; each step down the tree offloads some of them.
+/* skmd_partition.c: SKMD's partitioning with a decision tree: the root has all
+   units on the fastest device, and each step offloads some of them.
 
    Lee et al. 2015, section 3.4, Algorithm 1. O(steps * devices) estimates of
    all devices.
 
-   How the listing is read, by its lines, where it contradicts the text or
-   itself:
-   - Lines 3 and 30: the listing never updates PrevExeTime, so the descent
-     would end only when a child is slower than one device alone. Here it is
-     the parent node's time, as in the text.
-   - Lines 8 and 17: the first offload to a device is of the fewest units
-     whose leaving shortens the base device by more than the merge takes, as
-     in the text.
-   - Line 14 TrialCnt and line 38 OffloadingTrial are one and the same.
-   - Line 15: Diff starts at MAX_VALUE and line 37 takes the greatest, so a
-     device that is no candidate would win. Diff starts at minus infinity.
+   Interpretation, by the lines of the listing:
+   - Lines 3 and 30: PrevExeTime is never updated there, so the search would end
+     only when a child is slower than one device alone. Here it is the time of
+     the parent node, as the text has it.
+   - Lines 8 and 17: the minimum number of units whose removal shortens the base
+     device by more than the merge, required of every device that has no units
+     yet. The text requires it for "the first time" as well.
+   - Line 14 TrialCnt and line 38 OffloadingTrial are the same variable.
+   - Line 15: Diff starts at MAX_VALUE while line 37 takes the greatest, so a
+     device that is no candidate would win. Here it starts below all.
    - Line 16: a trial from the base device to itself is skipped.
-   - Line 29: the text says maximum, and adds the merge cost where more than
-     one device has units.
+   - Line 29: the text says maximum, plus the merge cost if more than one device
+     participates.
    - Line 32 and "the most time difference between offloaded device and
-     offloading device" agree; the later "overall time in the parent" is
-     the same order but where trials differ in size. The listing is kept.
+     offloading device" agree; the later "overall time in the parent" gives the
+     same order unless trials differ in size. The listing is followed.
    - Steps: section 3.4 says 2,048, section 4 was measured with 1,024.
 
    Thread safety: reentrant. */
@@ -99,8 +98,8 @@ fastest_alone (Tree *t)
   return fastest;
 }
 
-/* Cnt_OffsetsMergeCost: the fewest units whose leaving the base device
-   shortens it by more than the merge; more than all units where none do. */
+/* Cnt_OffsetsMergeCost: the minimum number of units whose removal from the
+   base device pays for the merge; more than all units if there is none. */
 static guint64
 offsets_merge (Tree *t)
 {

@@ -143,10 +143,10 @@ host_ns (Bench *b, Operation operation,
          gboolean (*wait) (Bench *b, GError **error), double *ns,
          GError **error)
 {
-  gint64 begin = hass_cuda_now ();
+  gint64 begin = hass_clock_ns ();
   if (!operation (b, error) || !record_end (b, error) || !wait (b, error))
     return FALSE;
-  *ns = (double)(hass_cuda_now () - begin);
+  *ns = (double)(hass_clock_ns () - begin);
   return TRUE;
 }
 
@@ -231,16 +231,16 @@ registering (Bench *b, GError **error)
   g_autofree double *in = g_new (double, n), *out = g_new (double, n);
   for (guint i = 0; i < n; i++)
     {
-      gint64 t0 = hass_cuda_now ();
+      gint64 t0 = hass_clock_ns ();
       if (!check (b, b->cuda->register_host (b->pageable, bytes),
                   "register host memory", error))
         return FALSE;
-      gint64 t1 = hass_cuda_now ();
+      gint64 t1 = hass_clock_ns ();
       if (!check (b, b->cuda->unregister_host (b->pageable),
                   "unregister host memory", error))
         return FALSE;
       in[i] = (double)(t1 - t0) * per_gib;
-      out[i] = (double)(hass_cuda_now () - t1) * per_gib;
+      out[i] = (double)(hass_clock_ns () - t1) * per_gib;
     }
   b->speed->register_ms_per_gib = info_median (in, n);
   b->speed->unregister_ms_per_gib = info_median (out, n);
@@ -298,14 +298,14 @@ clean_up (Bench *b)
 static gboolean
 warm_up (Bench *b, GError **error)
 {
-  gint64 until = hass_cuda_now () + b->effort->warm_ns;
+  gint64 until = hass_clock_ns () + b->effort->warm_ns;
   double unused;
   do
     if (!host_ns (b, launch, sleep_until_end, &unused, error)
         || !host_ns (b, to_device, sleep_until_end, &unused, error)
         || !host_ns (b, to_host, sleep_until_end, &unused, error))
       return FALSE;
-  while (hass_cuda_now () < until);
+  while (hass_clock_ns () < until);
   return TRUE;
 }
 
