@@ -221,7 +221,7 @@ $(BUILD)/examples/matrix_multiply/multiply.o: EXTRA_CPPFLAGS := \
 # The same bits on every device: nothing is fused. The rest makes vector code.
 EXACT := -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math
 $(BUILD)/examples/monte_carlo/%.o: CFLAGS_ALL += $(EXACT)
-$(BUILD)/tests/examples/test_monte_carlo.o \
+$(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/examples/test_monte_carlo*.c)) \
 $(BUILD)/tests/examples/monte_carlo_device.o: CFLAGS_ALL += $(EXACT)
 
 $(LIB): $(LIB_OBJ)
@@ -470,8 +470,8 @@ soak: tests
 # vectors, floating point.
 CLANG ?= clang
 CLANG_SUITES := unit_range round load_pool result_pool event live contract \
-	copy_crew stream_copy matcher line_scan matrix_multiply monte_carlo \
-	monte_carlo_program examples
+	copy_crew stream_copy matcher line_scan matrix_multiply matrix_check \
+	monte_carlo monte_carlo_numbers monte_carlo_program examples
 .PHONY: check-clang check-clang-main everything
 everything: all tests bench-programs bench-apps bench-figures gpu-bench \
 	$(BUILD)/bench/papers/papers

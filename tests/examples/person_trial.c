@@ -101,7 +101,7 @@ try_query (const PersonQuery *what)
 }
 
 void
-expect_right (const PersonQuery *query)
+expect_right_query (const PersonQuery *query)
 {
   g_autofree char *wrong = try_query (query);
   if (!wrong)

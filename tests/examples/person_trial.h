@@ -18,7 +18,7 @@ void append_line (GString *text, const Person *person);
 
 /* Runs the query for rows, for lines and for a count. The test fails unless
    all three are what person_query_reference() finds. */
-void expect_right (const PersonQuery *query);
+void expect_right_query (const PersonQuery *query);
 
 /* The name of a new empty file; free with g_free(). */
 char *temporary_file (void);

@@ -66,7 +66,7 @@ random_queries (void)
                   .farm = (PersonFarm)(k % 3),
                   .group_persons = (gsize)g_rand_int_range (rand, 1000, 30000),
                   .run = { .n_cores = (guint)g_rand_int_range (rand, 1, 6) } };
-          expect_right (&query);
+          expect_right_query (&query);
         }
     }
 }
@@ -94,7 +94,7 @@ every_strategy (void)
                                          .platform = modelled ? THESIS : NULL,
                                          .n_cores = 3 } };
           query.wanted.salary_max = 1500;
-          expect_right (&query);
+          expect_right_query (&query);
           n_run++;
         }
   CU_ASSERT_TRUE (n_run >= 12);
@@ -114,13 +114,13 @@ extremes (void)
                             .group_persons = 1 };
       if (farm == PERSON_GROUPS)
         query.group_persons = G_MAXSIZE / 2;
-      expect_right (&query);
+      expect_right_query (&query);
       query.wanted.salary_max = 399;
-      expect_right (&query);
+      expect_right_query (&query);
       query.wanted = (PersonWanted){ 5, 4, 0, 100000 };
-      expect_right (&query);
+      expect_right_query (&query);
       query.table = empty;
-      expect_right (&query);
+      expect_right_query (&query);
     }
 }
 
@@ -271,7 +271,7 @@ lost_devices (void)
                                      .devices = devices,
                                      .n_devices = G_N_ELEMENTS (devices) } };
       query.wanted.salary_min = 1001;
-      expect_right (&query);
+      expect_right_query (&query);
     }
   for (guint i = 0; i < G_N_ELEMENTS (devices); i++)
     {
@@ -328,7 +328,7 @@ real_gpus (void)
                                 .gpu_only = k % 2 == 0 };
           if (k < 6)
             query.wanted = (PersonWanted)PERSON_WANT_ALL;
-          expect_right (&query);
+          expect_right_query (&query);
         }
       /* Its first part alone matches, of which the sample says nothing. */
       PersonQuery first
@@ -337,7 +337,7 @@ real_gpus (void)
       for (gsize k = 0; k < sizes[i]; k++)
         persons[k].salary = k < sizes[i] / 50 ? 1 : 2;
       first.wanted.salary_max = 1;
-      expect_right (&first);
+      expect_right_query (&first);
     }
 }
 

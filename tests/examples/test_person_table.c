@@ -180,7 +180,7 @@ files (void)
                             .farm = (PersonFarm)farm,
                             .group_persons = 7000 };
       query.wanted.salary_max = 1000;
-      expect_right (&query);
+      expect_right_query (&query);
     }
   CU_ASSERT_TRUE (person_table_write (path, 0, 9, NULL));
   g_autoptr (PersonTable) empty = person_table_open (path, NULL);
