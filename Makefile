@@ -469,9 +469,10 @@ soak: tests
 # suites run whose answers depend on the code that a compiler makes: atomics,
 # vectors, floating point.
 CLANG ?= clang
-CLANG_SUITES := unit_range round load_pool result_pool event live contract \
-	copy_crew stream_copy matcher line_scan matrix_multiply matrix_check \
-	monte_carlo monte_carlo_numbers monte_carlo_program examples
+CLANG_SUITES := unit_range round round_take round_crowd load_pool \
+	load_pool_crowd result_pool event live contract copy_crew stream_copy \
+	matcher line_scan matrix_multiply matrix_check monte_carlo \
+	monte_carlo_numbers monte_carlo_program examples
 .PHONY: check-clang check-clang-main everything
 everything: all tests bench-programs bench-apps bench-figures gpu-bench \
 	$(BUILD)/bench/papers/papers
