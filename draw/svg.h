@@ -23,10 +23,10 @@ extern const char *const draw_colours[DRAW_N_COLOURS];
 
 typedef struct DrawSvg DrawSvg;
 
-/* An empty white image. Numbers are written as in the C locale until its
-   end, by this thread. */
+/* Returns: an empty white image. This thread uses the C locale for numbers
+   until draw_svg_end(). */
 DrawSvg *draw_svg_new (double width, double height, const char *title);
-/* Its text, free with g_free(); frees the image. */
+/* Frees the image. Returns: (transfer full): its text; free with g_free(). */
 char *draw_svg_end (DrawSvg *svg);
 
 /* Appends SVG as it is given. */
@@ -52,7 +52,7 @@ char *draw_fit (const char *text, double size, double width);
 /* The distance of an axis' marks: 1, 2 or 5 times a power of ten, so that
    about @n or fewer lie in @range. */
 double draw_step (double range, guint n);
-/* "12.3 ms"; free with g_free(). */
+/* Returns: (transfer full): a text such as "12.3 ms"; free with g_free(). */
 char *draw_duration (double ns);
 /* The unit for an axis that ends at @ns; stores how many ns the unit is. */
 const char *draw_time_unit (double ns, double *unit_ns);
