@@ -351,7 +351,7 @@ endif
 GPU_BENCH_OBJ := $(patsubst %,$(BUILD)/%.o,\
 	$(basename $(wildcard bench/gpu/*.c)) $(wildcard bench/gpu/*.cu))
 $(GPU_BENCH_OBJ): CPPFLAGS_ALL += -Ibench -Ibench/gpu
-$(BUILD)/bench/gpu-bench: $(GPU_BENCH_OBJ) $(BENCH_COMMON) $(LIB)
+$(BUILD)/bench/gpu-bench: $(GPU_BENCH_OBJ) $(BENCH_COMMON) $(DRAW) $(LIB)
 	$(call say,LD,$@)
 	$(Q)$(CXX) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 

@@ -38,6 +38,7 @@ typedef enum
  * @line: a level that a line is drawn at; 0: none.
  * @low, @top: of the y axis. Both 0: from 0 to what is needed.
  * @percent: values are parts; the axis shows them as percent.
+ * @log: of lines, all > 0: the y axis is logarithmic, of whole decades.
  */
 typedef struct
 {
@@ -46,7 +47,7 @@ typedef struct
   const DrawSeries *series;
   guint n_series, n_points;
   double low, top;
-  gboolean percent;
+  gboolean percent, log;
   const char *const *labels;
   const char *marks_name;
   double line;
