@@ -41,7 +41,8 @@ plot_height (const View *v)
 static double
 y_of (const View *v, double value)
 {
-  double part = (value - v->low) / (v->top - v->low);
+  double part = v->plot->log ? log (value / v->low) / log (v->top / v->low)
+                             : (value - v->low) / (v->top - v->low);
   return v->y + TOP + plot_height (v) * (1 - CLAMP (part, 0, 1));
 }
 
@@ -98,15 +99,31 @@ most_of (const DrawPlot *p)
   return most > 0 ? most : 1;
 }
 
+static double
+least_of (const DrawPlot *p)
+{
+  double least = INFINITY;
+  for (guint i = 0; i < p->n_series; i++)
+    for (guint k = 0; k < p->n_points; k++)
+      least = fmin (least, p->series[i].values[k]);
+  return isfinite (least) ? least : 1;
+}
+
 /* -- Axes --------------------------------------------------------------- */
+
+static double
+tick (const View *v, guint i)
+{
+  return v->plot->log ? v->low * pow (10, i) : v->low + i * v->step;
+}
 
 static void
 draw_y_axis (const View *v)
 {
   double unit = v->plot->percent ? 100 : 1;
-  for (guint i = 0; v->low + i * v->step <= v->top + v->step * 1e-6; i++)
+  for (guint i = 0; tick (v, i) <= v->top + v->step * 1e-6; i++)
     {
-      double value = v->low + i * v->step, y = y_of (v, value);
+      double value = tick (v, i), y = y_of (v, value);
       g_autofree char *text = g_strdup_printf ("%.6g%s", value * unit,
                                                v->plot->percent ? " %" : "");
       draw_line (v->svg, LEFT, y, LEFT + PLOT_WIDTH, y,
@@ -415,8 +432,13 @@ draw_one (DrawSvg *svg, const DrawPlot *p, double y)
   gboolean own = p->low == 0 && p->top == 0;
   if (own)
     v.top = most_of (p);
-  v.step = draw_step (v.top - v.low, 8);
-  if (own)
+  if (p->log)
+    {
+      v.low = pow (10, floor (log10 (least_of (p))));
+      v.top = MAX (pow (10, ceil (log10 (most_of (p)))), 10 * v.low);
+    }
+  v.step = p->log ? v.low : draw_step (v.top - v.low, 8);
+  if (own && !p->log)
     v.top = v.step * ceil (v.top / v.step - 1e-6);
   draw_put (svg, "<g>\n");
   draw_titles (&v);
