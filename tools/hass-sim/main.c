@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* hass-sim: runs modelled workloads on modelled machines under any strategy,
-   in virtual time. Exit status: 0, 1 when a strategy failed or the output
-   cannot be written, 2 when options or files are wrong.
+   in virtual time. Exit status: 0; 1 if a strategy failed or the output cannot
+   be written; 2 if options or files are invalid.
    Thread safety: one thread. */
 #include <locale.h>
 #include <stdio.h>
@@ -87,13 +87,13 @@ static const GOptionEntry entries[] = {
   { NULL, 0, 0, 0, NULL, NULL, NULL }
 };
 
-/* What is asked for, read once. */
+/* The options. */
 typedef struct
 {
   char **strategies;
   double noise; /* -1: the platform's */
   SimSummary *summary, *together;
-  GPtrArray *all; /* of --json: SimCase and its results, in turn */
+  GPtrArray *all; /* for --json: SimCase and its results, alternating */
   gboolean failed, head;
 } Bench;
 
@@ -215,7 +215,7 @@ load_case (const Bench *b, const char *workload_name, const char *on,
                        events->len);
 }
 
-/* Takes the case. */
+/* Runs a case, which it takes over. */
 static gboolean
 run_case (Bench *b, SimCase *c, const char *group, GError **error)
 {
@@ -285,7 +285,7 @@ run_suites (Bench *b, char **names, GError **error)
   return ok;
 }
 
-/* "all", "hard" or one suite. */
+/* @which: "all", "hard" or one suite. */
 static gboolean
 run_suites_of (Bench *b, const char *which, GError **error)
 {
