@@ -135,6 +135,20 @@ typedef gboolean (*HassGpuWorkerFunc) (const HassBundle *bundle,
                                        gpointer user_data, GError **error);
 
 /**
+ * HassKindWorker: a worker for the devices of one kind.
+ * @kind: the kind's name; NULL ends an array of these.
+ * @worker: computes bundles on devices of this kind; what its stream is, the
+ *   kind says.
+ *
+ * The struct is frozen.
+ */
+typedef struct
+{
+  const char *kind;
+  HassGpuWorkerFunc worker;
+} HassKindWorker;
+
+/**
  * HassStaging: host memory that a bundler fills.
  * @data: [@capacity] bytes.
  * @offsets: [n + 1]: block i occupies [offsets[i], offsets[i + 1]). With a
@@ -168,8 +182,9 @@ typedef gboolean (*HassUnbundleFunc) (const HassBlock *blocks, gsize n,
 
 /**
  * HassDeviceFarm: what a device has to know of the farm it is opened for.
- * Valid until close. In a function farm each block has a worker of its own,
- * which gpu_worker_of tells; else that is NULL.
+ * Valid until close.
+ * @gpu_worker, @gpu_worker_of, @worker_of: a device calls hass_device_worker(),
+ *   which reads these. Devices from before that function read the first two.
  * @accumulator_bytes: 0: the farm reduces nothing on devices.
  * @accumulator_init: [@accumulator_bytes] in host memory; NULL: zeros.
  * @record_bytes: 0: the farm has no results of varying number.
@@ -179,6 +194,7 @@ typedef gboolean (*HassUnbundleFunc) (const HassBlock *blocks, gsize n,
  * @unwanted: cancelled when the farm is over; NULL: it never is. For an open
  *   that takes long.
  * @join_tiles: as #HassDataFarm.join_tiles.
+ * @device_kind: the kind of the device; NULL: the device stands in for a GPU.
  */
 typedef struct
 {
@@ -199,6 +215,8 @@ typedef struct
   gpointer user_data;
   struct _GCancellable *unwanted;
   gboolean join_tiles;
+  const char *device_kind;
+  HassGpuWorkerFunc (*worker_of) (const HassLoad *load, const char *kind);
 } HassDeviceFarm;
 
 /**
@@ -325,6 +343,16 @@ gboolean hass_staging_scatter (const HassBlock *blocks, gsize n,
                                const HassStaging *staging,
                                HassUnbundleFunc unbundle, gpointer user_data,
                                GError **error);
+
+/**
+ * hass_device_worker:
+ *
+ * Returns: the worker that computes @block on the device that @farm was given
+ * to. In a function farm the blocks of a bundle may have different workers.
+ * For those who write devices. Any thread.
+ */
+HassGpuWorkerFunc hass_device_worker (const HassDeviceFarm *farm,
+                                      const HassBlock *block);
 
 /**
  * hass_gpu_worker_call:

@@ -52,6 +52,8 @@ typedef enum
  *   included, in a farm's last round: there the engine does not begin where the
  *   others will have done the rest in less than twice that. 0: nobody knows, or
  *   it will begin; in virtual time.
+ * @load_flag: the bit of HassLoad.flags that marks loads for this device; 0:
+ *   the one of @kind. The engine sets it.
  * @reserved: zero; for later versions.
  */
 typedef struct
@@ -71,7 +73,8 @@ typedef struct
   gboolean opening;
   gint64 opens_at_ns;
   gint64 opening_ns;
-  guint64 reserved[3];
+  guint64 load_flag;
+  guint64 reserved[2];
 } HassDeviceTraits;
 
 typedef enum

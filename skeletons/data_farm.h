@@ -24,7 +24,8 @@ HASS_BEGIN_DECLS
  * @generate: emits the loads; or
  * @loads: [@n_loads] loads known at the start, which must stay valid and are
  *   not copied. Both may be given: the array comes first.
- * @cpu_worker, @gpu_worker: at least one that a present device can run.
+ * @cpu_worker, @gpu_worker, @workers: at least one that a present device can
+ *   run. @gpu_worker is the worker for CUDA.
  * @partition: partition farm only; NULL slices evenly.
  * @bundle, @unbundle: NULL copies inputs and outputs one after another.
  * @collect: takes results; NULL: outputs are in place or reduced.
@@ -69,6 +70,10 @@ HASS_BEGIN_DECLS
  * @gpu_multiple: GPUs get multiples of so many units, where as many wait, and
  *   their bundles end at multiples: the tiles in a row of tiles, so that a
  *   bundle is whole rows; 0: any number.
+ * @workers: workers for further kinds of devices, ended by one whose kind is
+ *   NULL; or NULL. An entry "cuda" is the same as @gpu_worker, and not allowed
+ *   beside it. The farm runs on the machine's devices of each kind that has a
+ *   worker here, and on given devices (HassRunOptions.devices) of such a kind.
  */
 typedef struct
 {
@@ -113,6 +118,7 @@ typedef struct
   gsize element_threads;
   gboolean join_tiles;
   gsize gpu_multiple;
+  const HassKindWorker *workers;
 } HassDataFarm;
 
 /* A farm of zeros that knows its size. */

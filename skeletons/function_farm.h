@@ -23,8 +23,8 @@ typedef gboolean (*HassTaskFunc) (const HassTask *task, HassWorker *worker,
 
 /**
  * HassTask: a function with its input.
- * @cpu, @gpu: at least one; a task without a GPU function runs on the CPU
- *   pool only, and the other way round.
+ * @cpu, @gpu, @workers: at least one; a task runs only on devices of the kinds
+ *   that it has a function for. @gpu is the function for CUDA.
  * @data: the task's own.
  * @input, @input_bytes, @output, @output_bytes: bytes that travel to a GPU
  *   and back; may be NULL and 0.
@@ -36,6 +36,8 @@ typedef gboolean (*HassTaskFunc) (const HassTask *task, HassWorker *worker,
  * @gpu_function: what the task's @gpu finds in HassBundle.functions: where
  *   tasks share one @gpu worker, which of its device functions is this
  *   task's. Tasks with the same @gpu run in one bundle and one call.
+ * @workers: functions for further kinds of devices, ended by one whose kind
+ *   is NULL; or NULL. Must stay valid until the task is released.
  * @reserved: zero, else the task fails with HASS_ERROR_INVALID; for later
  *   versions.
  */
@@ -51,7 +53,8 @@ struct _HassTask
   double expected_time;
   guint64 parallelism;
   guint32 gpu_function;
-  guint64 reserved[2];
+  const HassKindWorker *workers;
+  guint64 reserved[1];
 };
 
 /**

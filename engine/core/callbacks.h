@@ -335,10 +335,12 @@ typedef void (*HassProgressFunc) (const HassProgressInfo *info,
  * @progress, @progress_data, @progress_interval_ms: 0 means 200 ms; not in
  *   virtual time.
  * @trace: file for a line of JSON per event; NULL: HASS_TRACE.
- * @devices: [@n_devices] devices beside the CPU pool; not owned. None: the
- *   GPUs of the machine, where the farm has a GPU worker.
- * @n_gpus: at most so many GPUs of the machine, -1: none; 0: HASS_NGPU, else
- *   all.
+ * @devices: [@n_devices] devices beside the CPU pool and the devices of the
+ *   machine; not owned. A device whose kind is neither registered nor named in
+ *   the farm's workers stands in for the machine's GPUs: it runs the farm's
+ *   GPU worker, and the GPUs are left out.
+ * @n_gpus: at most so many devices of the machine, GPUs first, -1: none, so
+ *   that only @devices are used; 0: HASS_NGPU GPUs at most, and all others.
  * @bundle_deadline_ms: a GPU that needs longer for a bundle is given up and
  *   the bundle runs elsewhere; 0: never.
  * @record: file for what every unit cost, for hass-sim --replay; NULL:

@@ -4,7 +4,7 @@
 #ifndef HASS_PROXY_PRIVATE_H
 #define HASS_PROXY_PRIVATE_H
 
-#include "device/device-private.h"
+#include "device/ops.h"
 #include "live-private.h"
 
 /* What the strategy granted at once. */

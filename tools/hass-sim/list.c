@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "device/key_file-private.h"
-#include "device/shipped-private.h"
+#include "device/shipped.h"
 #include "hass/error.h"
 #include "hass/strategy.h"
 
