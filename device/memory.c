@@ -18,7 +18,7 @@
 #define PAGE_BYTES 4096
 
 gpointer
-hass_alloc (gsize bytes, GError **error)
+hass_memory_alloc (gsize bytes, GError **error)
 {
   gsize wanted = MAX (bytes, 1);
   gpointer memory
@@ -37,7 +37,7 @@ hass_alloc (gsize bytes, GError **error)
 }
 
 void
-hass_free (gpointer memory)
+hass_memory_free (gpointer memory)
 {
   HassPinnedRange range;
   if (!memory)
@@ -50,7 +50,7 @@ hass_free (gpointer memory)
 }
 
 gboolean
-hass_register (gpointer memory, gsize bytes, GError **error)
+hass_memory_register (gpointer memory, gsize bytes, GError **error)
 {
   guintptr begin = (guintptr)memory;
   HassPinnedRange range = { begin, begin + bytes, FALSE, FALSE };
@@ -79,9 +79,33 @@ hass_register (gpointer memory, gsize bytes, GError **error)
 }
 
 void
-hass_unregister (gpointer memory)
+hass_memory_unregister (gpointer memory)
 {
   HassPinnedRange range;
   if (memory && hass_pinned_remove (memory, FALSE, &range) && range.pinned)
     hass_pinner->unpin (memory);
+}
+
+gpointer
+hass_alloc (gsize bytes, GError **error)
+{
+  return hass_memory_alloc (bytes, error);
+}
+
+void
+hass_free (gpointer memory)
+{
+  hass_memory_free (memory);
+}
+
+gboolean
+hass_register (gpointer memory, gsize bytes, GError **error)
+{
+  return hass_memory_register (memory, bytes, error);
+}
+
+void
+hass_unregister (gpointer memory)
+{
+  hass_memory_unregister (memory);
 }

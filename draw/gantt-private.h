@@ -69,6 +69,13 @@ typedef struct
   DrawSvg *svg;
 } GanttChart;
 
+/* The horizontal position of a time, in pixels. */
+static inline double
+gantt_x (const GanttChart *c, double ns)
+{
+  return GANTT_LEFT + GANTT_PLOT * ns / c->ns;
+}
+
 /* Makes the rows of a chart that has its trace and ns. */
 void gantt_make_rows (GanttChart *c);
 /* Fills in their pieces, or makes areas of them, and the failures. */
@@ -76,8 +83,6 @@ void gantt_merge (GanttChart *c);
 /* Frees rows and failures. */
 void gantt_clear (GanttChart *c);
 
-/* Where it is, in pixels. */
-double gantt_x (const GanttChart *c, double ns);
 /* Was a GPU made ready for long enough to be seen? */
 gboolean gantt_any_open (const GanttChart *c);
 /* What has all rows of a GPU: when it was made ready, and failures. */

@@ -22,12 +22,6 @@ static const char *const stage_names[]
 static const char *const stage_colours[]
     = { "#56b4e9", "#009e73", "#e69f00", "#0072b2" };
 
-double
-gantt_x (const GanttChart *c, double ns)
-{
-  return GANTT_LEFT + GANTT_PLOT * ns / c->ns;
-}
-
 /* -- 3. Drawing --------------------------------------------------------- */
 
 static void

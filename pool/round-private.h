@@ -25,6 +25,7 @@
 
 #include "hass/round.h"
 #include "hass/types.h"
+#include "load_pool.h"
 #include "unit_range.h"
 
 #define HASS_ROUND_MAX_UNITS (G_MAXUINT32 - 1)
@@ -116,11 +117,9 @@ gboolean hass_round_init (HassRound *round, guint n_devices,
 void hass_round_clear (HassRound *round);
 
 void hass_round_begin_loads (HassRound *round, HassFarmKind farm,
-                             HassCostClass cost, const HassLoad *loads,
-                             guint64 base, guint64 mask, guint32 n);
+                             HassCostClass cost, const HassSpan *span);
 void hass_round_begin_load (HassRound *round, HassCostClass cost,
-                            const HassLoad *load, gsize block_elements,
-                            gsize halo, HassBlock *blocks, guint32 n);
+                            const HassDivision *division, guint32 n);
 void hass_round_open (HassRound *round);
 
 HassExtent hass_round_take (HassRound *round, guint device, HassGrant *grant);
@@ -129,10 +128,9 @@ HassExtent hass_round_take_any (HassRound *round, HassDeviceKind kind,
 HassExtent hass_round_pull (HassRound *round, guint32 k);
 void hass_round_give_back (HassRound *round, HassExtent extent);
 void hass_round_keep_from_gpus (HassRound *round, HassExtent extent);
-gboolean hass_round_may_run (const HassRound *round, HassDeviceKind kind,
-                             const HassReturned *returned);
 guint32 hass_round_waiting_anywhere (HassRound *round);
 
+/* round_units.c */
 void hass_division_slice (const HassDivision *division, guint64 seq,
                           gsize first, gsize count, HassBlock *block);
 void hass_round_block (const HassRound *round, guint32 position,
@@ -143,6 +141,9 @@ const HassLoad *hass_round_load (const HassRound *round, guint32 position);
 double hass_round_work_taken (const HassRound *round, HassExtent extent);
 gsize hass_round_bytes (const HassRound *round, HassExtent extent);
 double hass_round_true_cost (const HassRound *round, guint32 position);
+double hass_round_known_cost (const HassRound *round, guint32 unit);
+gboolean hass_round_counts_units (const HassRound *round);
+void hass_round_sum_up (HassRound *round, guint32 first, guint32 end);
 
 /* Relaxed: a return that is missed now is seen when the round does not end;
    the lock orders the list itself. */
@@ -152,6 +153,16 @@ hass_round_has_returned (const HassRound *round, HassDeviceKind kind)
   return atomic_load_explicit (&((HassRound *)round)->n_returned[kind],
                                memory_order_relaxed)
          > 0;
+}
+
+/* Whether units that were given back wait for a device of this kind, too. */
+static inline gboolean
+hass_round_may_run (const HassRound *round, HassDeviceKind kind,
+                    const HassReturned *r)
+{
+  if (kind == HASS_DEVICE_CPU)
+    return r->extent.first < round->n_units - round->n_only_gpu;
+  return !r->no_gpu && r->extent.first >= round->n_only_cpu;
 }
 
 /* Acquire pairs with the release that publishes a new order: a core that

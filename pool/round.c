@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* round.c: where a round's units lie, and how devices take and return them.
+/* round.c: begins a round; devices take its units and return them.
    Thread safety: see round-private.h. */
 #include "round-private.h"
 
@@ -128,35 +128,30 @@ order_tasks (HassRound *round)
   atomic_store_explicit (&round->order, order, memory_order_release);
 }
 
-/* Units are loads: unit i is loads[(base + i) & mask]. They stay the
-   caller's and must stay in place until the round has ended. */
+/* Units are the loads of a span. They stay the caller's and must stay in place
+   until the round has ended. */
 void
 hass_round_begin_loads (HassRound *round, HassFarmKind farm, HassCostClass cost,
-                        const HassLoad *loads, guint64 base, guint64 mask,
-                        guint32 n)
+                        const HassSpan *span)
 {
-  begin (round, farm, cost, n);
-  round->loads = loads;
-  round->base = base;
-  round->mask = mask;
+  begin (round, farm, cost, span->n);
+  round->loads = span->loads;
+  round->base = span->base;
+  round->mask = span->mask;
   round->divisible = FALSE;
-  if (farm == HASS_FARM_FUNCTION && n > 0)
+  if (farm == HASS_FARM_FUNCTION && span->n > 0)
     order_tasks (round);
 }
 
-/* Units are the blocks of one load: equal ones of block_elements, or the
-   given ones, which the round then owns. */
+/* Units are the n blocks of one load. The round takes over the blocks of the
+   division, if it has any. */
 void
 hass_round_begin_load (HassRound *round, HassCostClass cost,
-                       const HassLoad *load, gsize block_elements, gsize halo,
-                       HassBlock *blocks, guint32 n)
+                       const HassDivision *division, guint32 n)
 {
   begin (round, HASS_FARM_PARTITION, cost, n);
   round->divisible = TRUE;
-  round->division = (HassDivision){ .load = *load,
-                                    .block_elements = block_elements,
-                                    .halo = halo,
-                                    .blocks = blocks };
+  round->division = *division;
 }
 
 /* Publishes all units: the exclusive ones and the common ones. */
@@ -177,16 +172,6 @@ hass_round_open (HassRound *round)
 }
 
 /* -- Taking ------------------------------------------------------------- */
-
-/* Whether units that were given back wait for a device of this kind, too. */
-gboolean
-hass_round_may_run (const HassRound *round, HassDeviceKind kind,
-                    const HassReturned *r)
-{
-  if (kind == HASS_DEVICE_CPU)
-    return r->extent.first < round->n_units - round->n_only_gpu;
-  return !r->no_gpu && r->extent.first >= round->n_only_cpu;
-}
 
 /* Under the list's lock: an extent comes (1) or goes (-1). */
 static void
@@ -378,123 +363,4 @@ hass_round_waiting_anywhere (HassRound *round)
       pthread_mutex_unlock (&round->returned_lock);
     }
   return n;
-}
-
-/* -- Where a unit lies -------------------------------------------------- */
-
-const HassLoad *
-hass_round_load (const HassRound *round, guint32 position)
-{
-  if (round->divisible)
-    return &round->division.load;
-  guint32 unit = hass_round_unit (round, position);
-  return &round->loads[(round->base + unit) & round->mask];
-}
-
-/* Describes elements of a divisible load. */
-void
-hass_division_slice (const HassDivision *division, guint64 seq, gsize first,
-                     gsize count, HassBlock *block)
-{
-  const HassLoad *load = &division->load;
-  gsize in = load->input_bytes / load->size;
-  gsize out = load->output_bytes / load->size;
-  *block = (HassBlock){
-    .load = load,
-    .seq = seq,
-    .first = first,
-    .count = count,
-    .halo_before = MIN (division->halo, first),
-    .halo_after = MIN (division->halo, load->size - first - count),
-    .input = load->input ? (const guint8 *)load->input + first * in : NULL,
-    .input_bytes = count * in,
-    .output = load->output ? (guint8 *)load->output + first * out : NULL,
-    .output_bytes = count * out
-  };
-}
-
-/* Describes the unit at a position that the caller has taken. */
-void
-hass_round_block (const HassRound *round, guint32 position, HassBlock *block)
-{
-  if (!round->divisible)
-    {
-      hass_round_load_block (round, position, block);
-      return;
-    }
-  guint32 unit = hass_round_unit (round, position);
-  const HassDivision *division = &round->division;
-  if (division->blocks)
-    {
-      *block = division->blocks[unit];
-      return;
-    }
-  gsize first = (gsize)unit * division->block_elements;
-  hass_division_slice (
-      division, round->seq_base, first,
-      MIN (division->block_elements, division->load.size - first), block);
-}
-
-/* Describes adjacent equal blocks as one. FALSE: they are not adjacent. */
-gboolean
-hass_round_merge (const HassRound *round, HassExtent e, HassBlock *block)
-{
-  const HassDivision *division = &round->division;
-  if (!round->divisible || division->blocks || hass_round_order (round))
-    return FALSE;
-  gsize first = hass_round_element (round, e.first);
-  gsize end = hass_round_element (round, (guint64)e.first + e.n);
-  hass_division_slice (division, round->seq_base, first, end - first, block);
-  return TRUE;
-}
-
-/* Input bytes of the units at these positions. */
-gsize
-hass_round_bytes (const HassRound *round, HassExtent e)
-{
-  gsize bytes = 0;
-  HassBlock block;
-  if (hass_round_merge (round, e, &block))
-    return block.input_bytes;
-  for (guint32 i = 0; i < e.n; i++)
-    if (round->divisible)
-      {
-        hass_round_block (round, e.first + i, &block);
-        bytes += block.input_bytes;
-      }
-    else
-      bytes += hass_round_load (round, e.first + i)->input_bytes;
-  return bytes;
-}
-
-gsize
-hass_round_input_bytes (const HassRound *round, guint64 position)
-{
-  g_return_val_if_fail (position < round->n_units, 0);
-  return hass_round_bytes (round, (HassExtent){ (guint32)position, 1 });
-}
-
-gsize
-hass_round_output_bytes (const HassRound *round, guint64 position)
-{
-  HassBlock block;
-  g_return_val_if_fail (position < round->n_units, 0);
-  hass_round_block (round, (guint32)position, &block);
-  return block.output_bytes;
-}
-
-/* Work of units that the caller has taken: like hass_round_work, without
-   the prefix sums, which a strategy may be writing. */
-double
-hass_round_work_taken (const HassRound *round, HassExtent e)
-{
-  HassBlock block;
-  if (hass_round_merge (round, e, &block))
-    return block.count;
-  if (!round->divisible && round->cost != HASS_COST_SIZED)
-    return e.n;
-  double work = 0;
-  for (guint32 i = 0; i < e.n; i++)
-    work += hass_round_true_cost (round, e.first + i);
-  return work;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* common.c: the crew and what its strategies measure of their devices. The
-   DESIGN paragraph is in common-private.h.
+   DESIGN paragraph is in common.h.
    Thread safety: as the strategy that owns the crew. */
-#include "common-private.h"
+#include "common.h"
 
 void
 hass_crew_init (HassCrew *crew, const HassStrategyEnv *env)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* common_map.c: dividing a round among the devices of a crew. The DESIGN
-   paragraph is in common-private.h.
+   paragraph is in common.h.
    Thread safety: as the strategy that owns the crew. */
-#include "common-private.h"
+#include "common.h"
 
 #include <math.h>
 

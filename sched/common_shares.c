@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* common_shares.c: equal units as whole numbers, in proportion or by Min-min.
    Thread safety: any thread. */
-#include "common-private.h"
+#include "common.h"
 
 #include <math.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* common_take.c: what a device with room takes. The DESIGN paragraph is in
-   common-private.h.
+   common.h.
    Thread safety: as the strategy that owns the crew. */
-#include "common-private.h"
+#include "common.h"
 
 /* The cores pull from the source on their own, one unit at a time so that
    as much as can be remains to steal; the engine pulls more where units are

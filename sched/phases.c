@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* phases.c: see phases-private.h.
+/* phases.c: see phases.h.
    Thread safety: as the strategy that owns the phases. */
-#include "phases-private.h"
+#include "phases.h"
 
 gpointer
 hass_phases_new (gsize bytes, const HassStrategyEnv *env, HassPlanFunc plan)

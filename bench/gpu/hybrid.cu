@@ -329,7 +329,7 @@ hybrid_main (const GpuBenchOptions *options)
   double filled = seconds_since (begin);
   begin = bench_now_ns ();
   /* As cudaHostRegister() does it, and hass knows. */
-  if (!hass_register (pages, n, &error))
+  if (!hass_memory_register (pages, n, &error))
     {
       fprintf (stderr, "%s\n", error->message);
       return 1;
@@ -340,7 +340,7 @@ hybrid_main (const GpuBenchOptions *options)
           crew_size (crew), scan_cpu_width ());
   fflush (stdout);
   run_text (&text, expected, pages, crew, options);
-  hass_unregister (pages);
+  hass_memory_unregister (pages);
   pages_free (pages, n);
   crew_free (crew);
   return 0;

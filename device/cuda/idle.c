@@ -111,7 +111,7 @@ hass_gpu_release (HassGpu *gpu, HassGpuBuffer *buffer)
   *buffer = (HassGpuBuffer){ NULL, 0 };
 }
 
-/* The same for pinned host memory, of farms and of hass_alloc(). */
+/* The same for pinned host memory, of farms and of hass_memory_alloc(). */
 void
 hass_gpus_release_host (HassGpuBuffer *buffer)
 {

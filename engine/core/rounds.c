@@ -85,8 +85,8 @@ begin_divisible (HassJob *job, HassSlot *slot)
         n = (guint32)((load.size - 1) / e + 1);
       if (ok)
         {
-          hass_round_begin_load (&slot->round, farm->cost, &load, e,
-                                 farm->halo_elements, blocks, n);
+          HassDivision division = { load, e, farm->halo_elements, blocks };
+          hass_round_begin_load (&slot->round, farm->cost, &division, n);
           slot->span = span;
           return TRUE;
         }
@@ -190,8 +190,7 @@ begin_loads (HassJob *job, HassSlot *slot)
     }
   slot->round.seq_base = seq;
   slot->span = span;
-  hass_round_begin_loads (&slot->round, farm->kind, farm->cost, span.loads,
-                          span.base, span.mask, span.n);
+  hass_round_begin_loads (&slot->round, farm->kind, farm->cost, &span);
   if (farm->kind == HASS_FARM_FUNCTION)
     check_devices (job, &span, slot->round.seq_base);
   return TRUE;

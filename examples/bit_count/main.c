@@ -52,7 +52,7 @@ main (int argc, char **argv)
       return 2;
     }
   guint64 bits = 0;
-  guint8 *bytes = hass_alloc (n, &error);
+  guint8 *bytes = hass_memory_alloc (n, &error);
   for (gsize i = 0; bytes && i < n; i++)
     bytes[i] = (guint8)i;
   HassLoad load = { .input = bytes, .input_bytes = n, .size = n };
@@ -72,7 +72,7 @@ main (int argc, char **argv)
            ok ? "" : "\n");
   if (ok)
     printf ("%zu bytes have %" G_GUINT64_FORMAT " bits set\n", n, bits);
-  hass_free (bytes);
+  hass_memory_free (bytes);
   if (fclose (stdout) != 0)
     {
       perror ("bit_count: standard output");

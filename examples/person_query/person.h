@@ -52,4 +52,11 @@ person_matches (const Person *person, const PersonWanted *wanted)
                  & (person->salary <= wanted->salary_max));
 }
 
+G_BEGIN_DECLS
+
+/* Row @row of the table of @seed; depends on no other row. */
+void person_make (guint64 seed, guint64 row, Person *person);
+
+G_END_DECLS
+
 #endif

@@ -14,7 +14,7 @@
      share what is left, each a part in its turn.
 
    Thread safety: as hass/strategy.h. */
-#include "common-private.h"
+#include "common.h"
 
 static HassAnswer
 decide (gpointer self, HassRound *round, guint device, gboolean force,

@@ -18,7 +18,7 @@
      is for the other GPUs.
 
    Thread safety: as hass/strategy.h. */
-#include "common-private.h"
+#include "common.h"
 
 static void
 begin_round (gpointer self, HassRound *round)

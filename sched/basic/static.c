@@ -25,7 +25,7 @@
      that never took its share because it was lost.
 
    Thread safety: as hass/strategy.h. */
-#include "common-private.h"
+#include "common.h"
 
 #include "hass/error.h"
 

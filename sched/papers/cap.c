@@ -34,7 +34,7 @@
      work that the cost class shows.
 
    Thread safety: as hass/strategy.h. */
-#include "sched/phases-private.h"
+#include "sched/phases.h"
 
 #include <string.h>
 

@@ -25,7 +25,7 @@
      of the work that the cost class shows.
 
    Thread safety: as hass/strategy.h. */
-#include "common-private.h"
+#include "common.h"
 
 enum
 {

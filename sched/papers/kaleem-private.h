@@ -39,7 +39,7 @@
 #ifndef HASS_SCHED_KALEEM_PRIVATE_H
 #define HASS_SCHED_KALEEM_PRIVATE_H
 
-#include "common-private.h"
+#include "common.h"
 
 typedef struct _HassKaleem HassKaleem;
 

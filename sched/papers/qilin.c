@@ -32,7 +32,7 @@
      there is no training, a is the fixed cost it tells and b = 1 / rate.
 
    Thread safety: as hass/strategy.h. */
-#include "sched/phases-private.h"
+#include "sched/phases.h"
 
 #include <math.h>
 

@@ -15,7 +15,7 @@
 #ifndef HASS_SCHED_SKMD_PRIVATE_H
 #define HASS_SCHED_SKMD_PRIVATE_H
 
-#include "common-private.h"
+#include "common.h"
 
 /* -- 1. Prediction ------------------------------------------------------ */
 

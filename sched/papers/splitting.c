@@ -19,7 +19,7 @@
    - Each round is a task of its own: nothing is kept for the next.
 
    Thread safety: as hass/strategy.h. */
-#include "sched/phases-private.h"
+#include "sched/phases.h"
 
 enum
 {

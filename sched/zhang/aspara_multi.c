@@ -25,7 +25,7 @@
      last ones are what is left, in the order of asking.
 
    Thread safety: as hass/strategy.h. */
-#include "common-private.h"
+#include "common.h"
 
 enum
 {

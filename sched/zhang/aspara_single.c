@@ -21,7 +21,7 @@
    - A device whose bundle fails has no part until a single unit succeeds.
 
    Thread safety: as hass/strategy.h. */
-#include "sched/phases-private.h"
+#include "sched/phases.h"
 
 #include <string.h>
 

@@ -32,7 +32,7 @@
      another, and on a shared link they are mostly alike.
 
    Thread safety: as hass/strategy.h. */
-#include "sched/phases-private.h"
+#include "sched/phases.h"
 
 enum
 {

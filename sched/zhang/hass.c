@@ -22,7 +22,7 @@
    - Measured once, as in min_min.c.
 
    Thread safety: as hass/strategy.h. */
-#include "common-private.h"
+#include "common.h"
 
 static HassAnswer
 decide (gpointer self, HassRound *round, guint device, gboolean force,

@@ -22,7 +22,7 @@
      rounds even where counts do not.
 
    Thread safety: as hass/strategy.h. */
-#include "common-private.h"
+#include "common.h"
 
 enum
 {

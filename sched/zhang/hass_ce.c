@@ -26,7 +26,7 @@
      that they add up to q.
 
    Thread safety: as hass/strategy.h. */
-#include "common-private.h"
+#include "common.h"
 
 static void
 begin_round (gpointer self, HassRound *round)

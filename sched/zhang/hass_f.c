@@ -19,7 +19,7 @@
      set. They are handed out first, to a GPU one for each multiprocessor.
 
    Thread safety: as hass/strategy.h. */
-#include "common-private.h"
+#include "common.h"
 
 typedef struct
 {

@@ -19,7 +19,7 @@
    - Loads of unknown size stay in order of emission: nothing else is known.
 
    Thread safety: as hass/strategy.h. */
-#include "common-private.h"
+#include "common.h"
 
 enum
 {

@@ -24,7 +24,7 @@
    - Rates as in hass_ce.c; frozen shares stay as they are, in proportion.
 
    Thread safety: as hass/strategy.h. */
-#include "common-private.h"
+#include "common.h"
 
 #include <string.h>
 

@@ -26,7 +26,7 @@
      tasks, each set in descending order, because the range keeps them apart.
 
    Thread safety: as hass/strategy.h. */
-#include "common-private.h"
+#include "common.h"
 
 static gpointer
 create (const HassStrategyEnv *env, GError **error)

@@ -21,7 +21,7 @@
      hands them out first.
 
    Thread safety: as hass/strategy.h. */
-#include "common-private.h"
+#include "common.h"
 
 static gpointer
 create (const HassStrategyEnv *env, GError **error)

@@ -20,7 +20,7 @@
      order in which the range keeps them.
 
    Thread safety: as hass/strategy.h. */
-#include "common-private.h"
+#include "common.h"
 
 static HassAnswer
 decide (gpointer self, HassRound *round, guint device, gboolean force,

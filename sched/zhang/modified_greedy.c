@@ -20,7 +20,7 @@
      meanwhile: the greedy strategies have no training phase.
 
    Thread safety: as hass/strategy.h. */
-#include "common-private.h"
+#include "common.h"
 
 enum
 {

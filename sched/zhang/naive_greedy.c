@@ -14,7 +14,7 @@
    nothing to the strategy, and the two do not contend.
 
    Thread safety: as hass/strategy.h. */
-#include "common-private.h"
+#include "common.h"
 
 static HassAnswer
 decide (gpointer self, HassRound *round, guint device, gboolean force,

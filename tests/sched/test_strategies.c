@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "mini_engine.h"
-#include "sched/common-private.h"
+#include "sched/common.h"
 
 /* Like the machine of the thesis, chapter 4: 4 cores, a C1060 with 30
    multiprocessors and an FX1800 with 8. A unit takes a core 40 us, a launch

@@ -12,16 +12,6 @@
 
 G_BEGIN_DECLS
 
-#define MATCHER_ERROR (matcher_error_quark ())
-GQuark matcher_error_quark (void);
-
-typedef enum
-{
-  MATCHER_ERROR_PATTERN, /* a pattern that -i cannot serve in UTF-8 */
-  MATCHER_ERROR_TUNING,  /* this machine or set lacks what tuning asks */
-  MATCHER_ERROR_TOO_BIG  /* the patterns need more than 2^31 states */
-} MatcherError;
-
 /* The vector instructions a search uses; AUTO takes the widest there is.  */
 typedef enum
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* phases-private.h: rounds that are divided in phases, each of which ends
+/* phases.h: rounds that are divided in phases, each of which ends
    when all devices have done their part of it.
 
    DESIGN. Sampling, splitting, CAP and the schemes that train or calibrate
@@ -18,10 +18,10 @@
    run the share.
 
    Thread safety: as the strategy that owns the phases. */
-#ifndef HASS_SCHED_PHASES_PRIVATE_H
-#define HASS_SCHED_PHASES_PRIVATE_H
+#ifndef HASS_SCHED_PHASES_H
+#define HASS_SCHED_PHASES_H
 
-#include "common-private.h"
+#include "common.h"
 
 typedef struct HassPhases HassPhases;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* common-private.h: the crew, what the strategies of this room know of their
+/* common.h: the crew, what the strategies of this room know of their
    devices, and the steps they share.
 
    DESIGN. A strategy of the papers is made of a few steps: measure each
@@ -22,8 +22,8 @@
    grants succeeds, and what waits in its share is anybody's.
 
    Thread safety: as the strategy that owns the crew. */
-#ifndef HASS_SCHED_COMMON_PRIVATE_H
-#define HASS_SCHED_COMMON_PRIVATE_H
+#ifndef HASS_SCHED_COMMON_H
+#define HASS_SCHED_COMMON_H
 
 #include <hass/strategy.h>
 
