@@ -101,7 +101,7 @@ CXXFLAGS_ALL := -std=c++17 $(OPT) $(WARN) -fPIC -pthread $(SAN_FLAGS) \
 	$(CXXFLAGS)
 LDFLAGS_ALL := -pthread $(SAN_FLAGS) $(SYS_LDFLAGS) $(LDFLAGS)
 LIBS := $(PKG_LIBS) $(CUDA_LIBS) -lstdc++ -lm
-NVCCFLAGS_ALL := -std=c++17 -O3 -lineinfo -diag-suppress 1217 $(NVCC_ARCH) -ccbin $(CXX) \
+NVCCFLAGS_ALL := -std=c++17 -O3 -lineinfo -diag-suppress 1217 $(NVCC_ARCH) -ccbin $(lastword $(CXX)) \
 	-Xcompiler '-fPIC,-pthread,-Wall$(if $(SAN_FLAGS),$(comma)$(subst \
 	$(comma),\$(comma),$(firstword $(SAN_FLAGS))))' $(NVCCFLAGS)
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* round.c: begins a round; devices take its units and return them.
-   Thread safety: see round-private.h. */
-#include "round-private.h"
+   Thread safety: see round_engine.h. */
+#include "round_engine.h"
 
 #include <string.h>
 

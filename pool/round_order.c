@@ -7,7 +7,7 @@
    that are given back meanwhile go to the list of returned units.
 
    Thread safety: under the engine's decision lock. */
-#include "round-private.h"
+#include "round_engine.h"
 
 #include <string.h>
 

@@ -6,9 +6,9 @@
    for every STRIDE positions, from the first question for a sum on; the
    remainder is added up on demand.
 
-   Thread safety: see round-private.h; sums of work under the engine's decision
+   Thread safety: see round_engine.h; sums of work under the engine's decision
    lock. */
-#include "round-private.h"
+#include "round_engine.h"
 
 /* Positions between two kept sums: 8 bytes for 16 units are half a byte a unit.
    A larger stride saves memory and makes each question for a sum longer. */

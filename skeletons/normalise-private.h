@@ -4,7 +4,7 @@
 #ifndef HASS_NORMALISE_PRIVATE_H
 #define HASS_NORMALISE_PRIVATE_H
 
-#include "engine/core/farm-private.h"
+#include "engine/core/farm.h"
 
 gboolean hass_farm_check (HassFarm *farm, const char *function, GError **error);
 gboolean hass_farm_check_settings (const HassFarm *farm, gsize window,

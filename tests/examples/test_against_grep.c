@@ -3,6 +3,7 @@
    comparison itself is against_grep.sh.
    Thread safety: single-threaded. */
 #include "hass_test.h"
+#include "program.h"
 
 #include <glib.h>
 #include <stdio.h>
@@ -14,9 +15,7 @@
 static void
 compare (const char *mode)
 {
-  const char *build = g_getenv ("TEST_BUILD");
-  g_autofree char *search = g_build_filename (build ? build : HASS_TOP "/build",
-                                              "bin", "string_search", NULL);
+  g_autofree char *search = program_path ("string_search");
   char *argv[] = { HASS_TOP "/tests/examples/against_grep.sh", (char *)mode,
                    search, NULL };
   g_autofree char *out = NULL;

@@ -8,7 +8,7 @@
 
 #include "crowd.h"
 #include "hass_test.h"
-#include "pool/round-private.h"
+#include "pool/round_engine.h"
 
 static gboolean
 emit (HassLoadPool *pool, gsize tag, gsize bytes)

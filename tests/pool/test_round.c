@@ -2,7 +2,7 @@
 /* Rounds: what units they hold, how they are ordered, carved, taken, given
    back and described.
    Thread safety: one thread, but for the crowd of the last test. */
-#include "pool/round-private.h"
+#include "pool/round_engine.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #ifndef HASS_SIM_RECORD_H
 #define HASS_SIM_RECORD_H
 
-#include "engine/core/farm-private.h"
+#include "engine/core/farm.h"
 #include "hass/strategy.h"
 
 /* A pull of a core, or a part on a device, or several put together. */

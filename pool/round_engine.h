@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* round-private.h: a round as the engines handle it.
+/* round_engine.h: a round as the engines handle it.
 
    DESIGN. A round is a permutation of unit positions cut into two-ended
    ranges: the common range, one share for each device, what only a CPU or
@@ -18,8 +18,8 @@
 
    Thread safety: 1 and 2 by one thread; take under the engine's decision
    lock; pull, give_back and the counters from any thread. */
-#ifndef HASS_ROUND_PRIVATE_H
-#define HASS_ROUND_PRIVATE_H
+#ifndef HASS_ROUND_ENGINE_H
+#define HASS_ROUND_ENGINE_H
 
 #include <pthread.h>
 
