@@ -52,7 +52,7 @@ typedef struct
  *
  * Adds a kind. Farms that begin later use its devices. HASS_ERROR_INVALID when
  * the table is malformed, when a kind of this name exists, or when there are
- * already 16 kinds.
+ * already 5 kinds.
  */
 gboolean hass_device_kind_register (const HassDeviceKindOps *ops,
                                     GError **error);

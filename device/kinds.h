@@ -6,7 +6,7 @@
 
 #include "hass/device_kind.h"
 
-#define HASS_MOST_KINDS 16
+#define HASS_MOST_KINDS 5
 
 /* A kind's index is its order of registration and never changes. */
 const HassDeviceKindOps *hass_device_kind_get (guint index);

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "device/key_file-private.h"
+#include "device/model/key_file.h"
 #include "hass/error.h"
 
 #define MOST_IN_ALL 1e18 /* of a round: sizes are 64 bits */

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "key_file-private.h"
+#include "key_file.h"
 
 typedef struct
 {
