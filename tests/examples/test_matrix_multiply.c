@@ -21,7 +21,7 @@ HASS_TEST_SUITE (matrix_multiply, { "products by tiles are right", nothing })
 
 #  include <hass/hass.h>
 
-#  include "device/rectangles-private.h"
+#  include "device/rectangles.h"
 #  include "matrix_trial.h"
 #  include "tests/engine/stand_in.h"
 #  include "tests/engine/trial.h"

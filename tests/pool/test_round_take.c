@@ -112,7 +112,7 @@ exclusives_for_gpu_returned (void)
   hass_round_give_back (&round_, last);
   CU_ASSERT_EQUAL (hass_round_exclusive (&round_, GPU0), 2);
   /* Within the list, too, no kind gets the other's. */
-  HassUnitRange *only = &round_.ranges[HASS_RANGE_ONLY_GPU];
+  HassUnitRange *only = hass_round_partial (&round_, 2);
   HassExtent e = hass_unit_range_seize (only);
   hass_round_give_back (&round_, e);
   CU_ASSERT_EQUAL (atomic_load (&round_.n_returned[HASS_DEVICE_GPU]), 1);

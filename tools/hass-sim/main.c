@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "device/shipped-private.h"
+#include "device/model/shipped.h"
 #include "hass/error.h"
 #include "engine/core/environment.h"
 #include "tools/hass-sim/replay/command.h"

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "device/key_file-private.h"
+#include "device/model/key_file.h"
 #include "hass/error.h"
 
 /* Elements or bytes of a round, which are counted in 64 bits. */
