@@ -8,7 +8,7 @@
       submits it in parts, so that copies overlap kernels whatever the size of
       the grant. How a grant is cut, what becomes of a part that fails or does
       not fit in the device's memory, and when the strategy is told, is the
-      feeder's: engine/core/feeder-private.h.
+      feeder's: engine/core/feeder.h.
    3. The thread waits on the device, never by spinning.
 
    Rounds are begun by cores; where there is none beside the calling thread,
@@ -45,7 +45,7 @@ settle (HassProxy *p, HassFeederPart *part, const HassBundleDone *done,
   };
   if (!done->failed)
     back.counted = hass_feeder_results (&p->feeder, part, done);
-  back.settled_ns = job->recorder ? hass_live_now (job) : end_ns;
+  back.settled_ns = job->listeners ? hass_live_now (job) : end_ns;
   hass_feeder_settle (&p->feeder, part, &back);
   if (!done->failed)
     hass_job_units_finished (job, round, back.counted.n);

@@ -14,6 +14,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "engine/observe/observe.h"
 #include "hass/error.h"
 
 /* -- Machines ----------------------------------------------------------- */
@@ -500,7 +501,8 @@ replay_run (const ReplayMachine *m, const char *strategy, guint64 seed,
                     .window = G_MAXUINT32,
                     .strategy = strategy ? strategy : f->strategy,
                     .profile = m->any_known ? m->known : NULL,
-                    .run = &options };
+                    .run = &options,
+                    .observe = hass_observe };
   HassVirtualModel model = { .cost = cost,
                              .data = &run,
                              .traits = m->traits,
