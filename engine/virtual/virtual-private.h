@@ -27,7 +27,6 @@
 
 #include <math.h>
 
-#include "device/device-private.h"
 #include "engine/core/feeder.h"
 #include "engine/core/job.h"
 #include "virtual.h"
