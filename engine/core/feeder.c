@@ -244,7 +244,7 @@ hass_feeder_results (HassFeeder *f, const HassFeederPart *part,
   for (gsize i = 0; i < part->n_blocks; i++)
     counted.halo += part->blocks[i].halo_before + part->blocks[i].halo_after;
   counted.n_failed = hass_execute_bundle_results (
-      f->job, f->worker, round, e, part->blocks, part->n_blocks, done);
+      f->worker, round, e, part->blocks, part->n_blocks, done);
   return counted;
 }
 

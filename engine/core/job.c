@@ -2,7 +2,7 @@
 /* job.c: sets a farm up, ends it and makes its report.
    Thread safety: the thread that called the farm. */
 #include "job-private.h"
-#include "pool/error-private.h"
+#include "pool/callback_error.h"
 #include "engine/profile/sampler.h"
 
 #include <string.h>

@@ -27,7 +27,7 @@
 #include "pool/load_pool.h"
 #include "pool/result_pool.h"
 #include "pool/round_engine.h"
-#include "sched/registry-private.h"
+#include "sched/registry.h"
 
 #define HASS_SLOTS 8
 
@@ -340,9 +340,9 @@ void hass_execute_count (HassJob *job, HassWorker *worker, HassSlot *slot,
 guint32 hass_chunk (HassJob *job, HassWorker *worker, HassSlot *slot);
 
 /* results.c */
-guint32 hass_execute_bundle_results (HassJob *job, HassWorker *worker,
-                                     HassSlot *slot, HassExtent extent,
-                                     const HassBlock *blocks, gsize n_blocks,
+guint32 hass_execute_bundle_results (HassWorker *worker, HassSlot *slot,
+                                     HassExtent extent, const HassBlock *blocks,
+                                     gsize n_blocks,
                                      const HassBundleDone *done);
 void hass_execute_refused (HassJob *job, HassWorker *worker, HassSlot *slot,
                            HassExtent extent, const char *why);

@@ -5,7 +5,6 @@
 #include "live-private.h"
 
 #include "pool/fence.h"
-#include "pool/pause.h"
 
 /* A core that finds nothing spins for so long before it leaves: about what
    waking a sleeping thread costs. */
