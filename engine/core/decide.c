@@ -18,6 +18,8 @@
    Thread safety: under the decision lock. */
 #include "job-private.h"
 
+#include "engine/profile/sampler.h"
+
 static const HassStrategyOps *
 ops (HassJob *job)
 {
@@ -27,14 +29,11 @@ ops (HassJob *job)
 static void
 granted (HassJob *job, HassSlot *slot, guint device, const HassGrant *grant)
 {
-  if (job->trace)
-    hass_trace_line (job->trace,
-                     "{\"t\":%" G_GINT64_FORMAT
-                     ",\"event\":\"grant\",\"round\":%" G_GUINT64_FORMAT
-                     ",\"device\":\"%s\",\"first\":%" G_GUINT64_FORMAT
-                     ",\"units\":%" G_GUINT64_FORMAT "}",
-                     job->engine->now (job), slot->round.number,
-                     job->devices[device].name, grant->first, grant->taken);
+  HASS_ANNOUNCE (job, granted,
+                 &(HassGranted){ .round = &slot->round,
+                                 .device = device,
+                                 .grant = grant,
+                                 .at_ns = job->engine->now (job) });
   if (ops (job)->granted)
     ops (job)->granted (job->strategy->self, &slot->round, device, grant);
 }
@@ -258,8 +257,8 @@ hass_decide_completed (HassJob *job, HassSlot *slot, const HassCompletion *done)
       if (!told.failed && told.kernel_ns > 0 && !job->platform_name)
         totals->rate = MAX (totals->rate, told.work / told.kernel_ns);
     }
-  hass_job_trace_done (job, slot, &told);
-  hass_sampler_observe (job, &told);
+  HASS_ANNOUNCE (job, completed, &(HassCompleted){ &slot->round, &told });
+  hass_samplers_observe (job->samplers, &told);
   if (ops (job)->observe)
     ops (job)->observe (job->strategy->self, &slot->round, &told);
   slot->forced = FALSE;

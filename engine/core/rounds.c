@@ -13,7 +13,6 @@
    Thread safety: begin under the decision lock; the rest from any thread,
    without it. */
 #include "job-private.h"
-#include "engine/observe/record.h"
 
 #include <string.h>
 
@@ -243,12 +242,11 @@ hass_job_begin_round (HassJob *job)
   atomic_store_explicit (&job->n_units, slot->order_base + round->n_units,
                          memory_order_relaxed);
   seat_all (job, slot);
-  if (job->trace)
-    hass_trace_line (job->trace,
-                     "{\"t\":%" G_GINT64_FORMAT
-                     ",\"event\":\"round\",\"round\":%" G_GUINT64_FORMAT
-                     ",\"units\":%u}",
-                     round->begin_ns, round->number, round->n_units);
+  HASS_ANNOUNCE (job, round_begun,
+                 &(HassRoundFact){ .round = round,
+                                   .first = slot->order_base,
+                                   .n_loads = slot->span.n,
+                                   .at_ns = round->begin_ns });
   hass_round_open (round);
   if (job->strategy->ops->begin_round)
     job->strategy->ops->begin_round (job->strategy->self, round);
@@ -302,6 +300,21 @@ add_up (HassJob *job, HassSlot *slot, gint64 end_ns)
   hass_account_round (job, round, end_ns);
 }
 
+/* The devices of the round are summed up in job->summary. */
+static void
+announce_end (HassJob *job, const HassSlot *slot, gint64 end_ns)
+{
+  double work = 0;
+  for (guint d = 0; d < job->n_devices && job->listeners; d++)
+    work += job->summary[d].work;
+  HASS_ANNOUNCE (job, round_ended,
+                 &(HassRoundFact){ .round = &slot->round,
+                                   .first = slot->order_base,
+                                   .n_loads = slot->span.n,
+                                   .work = work,
+                                   .at_ns = end_ns });
+}
+
 static void
 end_round (HassJob *job, HassSlot *slot)
 {
@@ -316,13 +329,7 @@ end_round (HassJob *job, HassSlot *slot)
           job->n_devices, job->summary };
   if (job->strategy->ops->end_round)
     job->strategy->ops->end_round (job->strategy->self, &told);
-  if (job->trace)
-    hass_trace_line (job->trace,
-                     "{\"t\":%" G_GINT64_FORMAT
-                     ",\"event\":\"end\",\"round\":%" G_GUINT64_FORMAT "}",
-                     end_ns, round->number);
-  if (job->recorder)
-    hass_record_round (job, slot, end_ns);
+  announce_end (job, slot, end_ns);
   slot->mark = job->results ? hass_result_pool_mark (
                    job->results, slot->order_base + round->n_units)
                             : 0;

@@ -3,10 +3,8 @@
    numbers are those of the DESIGN paragraph in live.c.
    Thread safety: each worker context by the thread that has its seat. */
 #include "live-private.h"
-#include "engine/observe/record.h"
 
 #include "pool/fence.h"
-#include "pool/pause.h"
 
 /* A core that finds nothing spins for so long before it leaves: about what
    waking a sleeping thread costs. */
@@ -65,13 +63,20 @@ work_once (HassJob *job, HassWorker *worker)
   HassDone done = hass_execute (job, worker, slot, e, FALSE);
   gint64 end = hass_live_now (job);
   worker->now_ns = end;
-  hass_job_trace_pull (job, slot, worker->index, e, begin, end);
+  HASS_ANNOUNCE (job, pulled,
+                 &(HassPulled){ .round = &slot->round,
+                                .first = slot->order_base,
+                                .worker = worker->index,
+                                .extent = e,
+                                .n = done.n,
+                                .work = done.work,
+                                .failed = done.n_failed > 0,
+                                .begin_ns = begin,
+                                .end_ns = end });
   if (done.n > 0)
     {
       learn_cost (worker, done.n, end - begin);
       hass_execute_count (job, worker, slot, done, end - begin, end);
-      if (G_UNLIKELY (job->recorder))
-        hass_record_pull (job, worker, slot, e, &done, begin, end);
       hass_job_units_finished (job, slot, done.n);
     }
   hass_job_check_deadline (job, end);

@@ -7,7 +7,6 @@
 #include "live.h"
 
 #include "engine/core/job.h"
-#include "engine/observe/report-private.h"
 
 /* Who helps the caller; see crew.c. */
 typedef struct HassCrew

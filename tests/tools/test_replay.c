@@ -15,7 +15,7 @@
 #include "engine/trial.h"
 #include "hass/hass.h"
 #include "hass_test.h"
-#include "sched/registry-private.h"
+#include "sched/registry.h"
 #include "tools/hass-sim/replay/replay.h"
 
 #define MACHINE                                                                \

@@ -7,7 +7,7 @@
 #include "hass/error.h"
 #include "hass/hass.h"
 #include "hass_test.h"
-#include "sched/registry-private.h"
+#include "sched/registry.h"
 
 #define UNIT_BYTES 1000
 #define DEPTH 3

@@ -17,7 +17,7 @@
 #include "device/cuda/gpus-private.h"
 #include "hass/hass.h"
 #include "hass_test.h"
-#include "sched/registry-private.h"
+#include "sched/registry.h"
 #include "tests/engine/trial.h"
 
 #define HOUR_MS 3600000 /* of which 90 s are looked on */

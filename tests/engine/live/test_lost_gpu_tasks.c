@@ -11,7 +11,7 @@
 #include "engine/virtual/virtual.h"
 #include "hass_test.h"
 #include "tests/engine/rogue.h"
-#include "sched/registry-private.h"
+#include "sched/registry.h"
 #include "tests/engine/stand_in.h"
 #include "tests/engine/trial.h"
 
