@@ -17,9 +17,9 @@
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
-#include <time.h>
 
 #include "device/cpu/cpu_pool.h"
+#include "pool/clock.h"
 #include "pool/pause.h"
 #include "device/cpu/urgent-private.h"
 
@@ -54,14 +54,6 @@ static _Atomic guint n_done;
 
 #define BITS 20
 #define MASK ((1u << BITS) - 1)
-
-static gint64
-now_ns (void)
-{
-  struct timespec t;
-  clock_gettime (CLOCK_MONOTONIC, &t);
-  return (gint64)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 static gboolean
 is_open (guint64 word)
@@ -138,11 +130,11 @@ helper (void *self)
   hass_cpu_pool_unbind ();
   for (;;)
     {
-      gint64 since = now_ns ();
-      while (now_ns () - since < SPIN_NS)
+      gint64 since = hass_clock_ns ();
+      while (hass_clock_ns () - since < SPIN_NS)
         {
           if (help (NULL))
-            since = now_ns ();
+            since = hass_clock_ns ();
           for (int i = 0; i < 32; i++)
             hass_pause ();
         }
@@ -213,7 +205,7 @@ gint64
 hass_copy_crew_run_between (guint n, void (*piece) (guint i, gpointer data),
                             void (*between) (gpointer data), gpointer data)
 {
-  gint64 begin_ns = now_ns ();
+  gint64 begin_ns = hass_clock_ns ();
   if (!take_crew (n))
     {
       for (guint i = 0; i < n; i++)
@@ -222,7 +214,7 @@ hass_copy_crew_run_between (guint n, void (*piece) (guint i, gpointer data),
           if (between)
             between (data);
         }
-      return now_ns () - begin_ns;
+      return hass_clock_ns () - begin_ns;
     }
   guint n_cores = 1 + n_helpers;
   publish (n, piece, data);
@@ -232,7 +224,7 @@ hass_copy_crew_run_between (guint n, void (*piece) (guint i, gpointer data),
       between (data);
   atomic_store_explicit (&wanted, 0, memory_order_relaxed);
   pthread_mutex_unlock (&owner);
-  return n_cores * (now_ns () - begin_ns);
+  return n_cores * (hass_clock_ns () - begin_ns);
 }
 
 gint64

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* hass/device.h: whatever takes bundles over a link.
+/* hass/device.h: the interface of a device that gets bundles over a link.
 
-   DESIGN. A device is an ops table and an opaque state. The live engine
-   gives each device a proxy thread, which asks the strategy for grants,
-   hands bundles to submit and waits for them with wait; several may be in
-   flight so that copies and kernels overlap. Inputs stay in host memory
-   until the bundle is done, so a bundle that fails is given back and runs
-   elsewhere.
+   DESIGN. A device is a table of ops and an opaque state. The live engine
+   runs one proxy thread for each device. The proxy asks the strategy for
+   grants, passes bundles to submit() and awaits them in wait(). Several
+   bundles may be in flight, so that copies overlap kernels. Inputs stay in
+   host memory until their bundle is done: the units of a failed bundle are
+   given back to the round and run on another device.
 
-   Thread safety: submit, wait, open and close, opening_ns and unopened are
-   called by the device's proxy thread alone; describe by any thread before
-   open. The cancellable of open is cancelled by any thread. */
+   Thread safety: submit, wait, open, close, opening_ns and unopened are called
+   by the proxy thread of the device only; describe by any thread before open.
+   Any thread may cancel the cancellable that open gets. */
 #ifndef HASS_DEVICE_H
 #define HASS_DEVICE_H
 
@@ -20,15 +20,19 @@
 
 HASS_BEGIN_DECLS
 
-struct _GCancellable; /* of gio/gio.h, which kernels need not include */
+struct _GCancellable; /* from gio/gio.h, which kernels need not include */
 
-/* The stream a GPU worker enqueues on; what it is, the device says
-   (hass/cuda.h for CUDA). */
+/* The stream that a GPU worker enqueues on. Its type depends on the device;
+   for CUDA see hass/cuda.h. */
 typedef struct _HassGpuStream HassGpuStream;
 
 /**
- * HassConstant: bytes that every unit may read: a pattern, a matrix. Copied
- * once to each device. The struct is frozen.
+ * HassConstant: data that all units may read, such as a pattern or a matrix.
+ * @data: host memory [@bytes], owned by the user, valid until the farm ends;
+ *   copied once to each device.
+ * @bytes: its size.
+ *
+ * The struct is frozen.
  */
 typedef struct
 {
@@ -37,12 +41,14 @@ typedef struct
 } HassConstant;
 
 /**
- * HassRectangle: tiles of one array that are one array on the device as well,
- * so that one kernel can compute and one copy fetch them.
- * @first_block, @n_blocks: the tiles, of a bundle's.
- * @across: so many lie side by side, the next so many below them.
- * @offset: of the first byte in #HassBundle.output.
- * @row_bytes, @rows: of the array on the device, its rows without gaps.
+ * HassRectangle: tiles of a bundle that form one array on the device, so that
+ * one kernel can compute them and one copy fetches them.
+ * @first_block: index of the first tile in the bundle.
+ * @n_blocks: number of tiles.
+ * @across: number of tiles side by side; the next @across tiles lie below.
+ * @offset: offset of the first byte in #HassBundle.output.
+ * @row_bytes: bytes in a row of the array; rows are adjacent.
+ * @rows: number of rows.
  *
  * The struct is frozen.
  */
@@ -55,45 +61,52 @@ typedef struct
 } HassRectangle;
 
 /**
- * HassBundle: the blocks of one bundle, as a GPU worker sees them. A large
- * grant comes as several bundles, so that copies overlap kernels; adjacent
- * blocks of a divisible load cut by the default partitioner come as one.
- * @n_blocks, @blocks: host descriptors, one a block; their pointers are to
- *   host memory.
- * @input: device pointer, aligned to 256 bytes; block i, halos included,
- *   lies at @input + @offsets[i] up to @offsets[i + 1].
- * @offsets: device pointer [@n_blocks + 1], ascending; NULL where @n_blocks
- *   is 1.
- * @halos: device pointer [@n_blocks]: bytes of the halo before each block's
- *   first element; NULL where there is no halo or @n_blocks is 1.
- * @input_start: the same of block 0, whether there is a table or not.
- * @input_bytes: of all blocks together, halos included.
- * @output: device pointer, aligned to 256 bytes; block i's output lies at
- *   @output + @output_offsets[i], rows of a tile one after another. Outputs
- *   lie in the order of the blocks without gaps, so the host finds block i's
- *   behind the output_bytes of the @blocks before it. With
- *   #HassDataFarm.join_tiles they lie as @rectangles says.
- * @output_offsets: device pointer [@n_blocks + 1]; NULL where @n_blocks is 1
- *   or there is no output.
- * @elements: device pointer [@n_blocks + 1]: elements of the bundle before
- *   block i; NULL where @n_blocks is 1.
- * @n_elements: of all blocks together.
- * @functions: device pointer [@n_blocks]: #HassTask.gpu_function of each
- *   task; NULL outside function farms.
+ * HassBundle: the blocks of one bundle, as a GPU worker gets them. A large
+ * grant arrives as several bundles, so that copies overlap kernels. Adjacent
+ * blocks of a divisible load arrive as one block if the default partitioner
+ * cut them. All memory is owned by the library and valid until the bundle's
+ * work on the stream is done.
+ * @n_blocks: number of blocks.
+ * @blocks: host memory [@n_blocks]: descriptors, whose pointers are to host
+ *   memory.
+ * @input: device pointer, aligned to 256 bytes. Block i, halos included,
+ *   occupies @input + @offsets[i] up to @offsets[i + 1].
+ * @offsets: device pointer [@n_blocks + 1], ascending; NULL if @n_blocks is 1.
+ * @halos: device pointer [@n_blocks]: bytes of the halo before the first
+ *   element of each block; NULL without halos or if @n_blocks is 1.
+ * @input_start: bytes of the halo before the first element of block 0.
+ * @input_bytes: size of all blocks, halos included.
+ * @output: device pointer, aligned to 256 bytes. The output of block i begins
+ *   at @output + @output_offsets[i]; rows of a tile are adjacent. Outputs are
+ *   in the order of the blocks without gaps, so on the host the offset of
+ *   block i is the sum of output_bytes of @blocks before it. With
+ *   #HassDataFarm.join_tiles see @rectangles instead.
+ * @output_offsets: device pointer [@n_blocks + 1]; NULL if @n_blocks is 1 or
+ *   there is no output.
+ * @output_bytes: size of all outputs.
+ * @elements: device pointer [@n_blocks + 1]: number of elements of the bundle
+ *   before block i; NULL if @n_blocks is 1.
+ * @n_elements: number of elements of all blocks.
+ * @functions: device pointer [@n_blocks]: #HassTask.gpu_function of each task;
+ *   NULL outside function farms.
  * @accumulator: device pointer to a fresh accumulator of the farm, which is
  *   reduced into the farm's when the bundle is done; NULL without a reduce
  *   function.
- * @records: device pointer [@record_capacity * @record_bytes] for results of
- *   varying number, see hass_append() in hass/cuda_device.cuh.
- * @record_blocks: device pointer [@record_capacity]: each record's block.
- * @n_records: device pointer to the counter, 0 at first. It may run past the
- *   capacity: then the bundle is computed again with more.
- * @constants: [@n_constants] device pointers.
- * @rectangles: [@n_rectangles], host: where outputs are tiles, what of them is
- *   one array on the device; NULL where they are not.
- * @output_pitches: device pointer [@n_blocks]: bytes from a row of block i's
- *   tile to the next; NULL where @n_blocks is 1 or rows lie one after another,
- *   as they do without #HassDataFarm.join_tiles.
+ * @records: device pointer [@record_capacity * @record_bytes] to results of
+ *   varying number; see hass_append() in hass/cuda_device.cuh.
+ * @record_blocks: device pointer [@record_capacity]: the block of each record.
+ * @n_records: device pointer to the number of records, initially 0. It may
+ *   exceed the capacity: then the bundle is computed again with more room.
+ * @record_capacity: number of records with room.
+ * @record_bytes: size of a record.
+ * @constants: host array [@n_constants] of device pointers.
+ * @n_constants: number of constants.
+ * @rectangles: host array [@n_rectangles]: the arrays that tiles of outputs
+ *   form on the device; NULL if outputs are not tiles.
+ * @n_rectangles: number of rectangles.
+ * @output_pitches: device pointer [@n_blocks]: bytes from one row of block
+ *   i's tile to the next; NULL if @n_blocks is 1 or rows are adjacent, as they
+ *   are without #HassDataFarm.join_tiles.
  */
 typedef struct
 {
@@ -124,21 +137,23 @@ typedef struct
 } HassBundle;
 
 /**
- * HassGpuWorkerFunc: computes a bundle.
+ * HassGpuWorkerFunc: enqueues the kernels of a bundle on @stream.
  *
- * Only enqueues work on @stream and returns; it must not wait. Runs on the
- * device's proxy thread, where the device is current, and may be called
- * again for the same bundle. Failing gives the bundle back to the round.
+ * It must return without waiting for them. Runs on the proxy thread of the
+ * device, which has made the device current, and may run again for the same
+ * bundle. If it returns FALSE with @error set, the units are given back to the
+ * round.
  */
 typedef gboolean (*HassGpuWorkerFunc) (const HassBundle *bundle,
                                        HassGpuStream *stream,
                                        gpointer user_data, GError **error);
 
 /**
- * HassStaging: host memory that a bundler fills.
+ * HassStaging: pinned host memory for one bundle.
  * @data: [@capacity] bytes.
- * @offsets: [n + 1]: block i occupies [offsets[i], offsets[i + 1]). With a
- *   bundler of the farm's own there are no halos but those it makes.
+ * @capacity: size of @data.
+ * @offsets: [n + 1]: block i occupies [offsets[i], offsets[i + 1]). A bundler
+ *   of the farm gathers halos only if it chooses to.
  *
  * The struct is frozen.
  */
@@ -150,45 +165,56 @@ typedef struct
 } HassStaging;
 
 /**
- * HassBundleFunc: gathers the inputs of @n blocks into @staging (Zhang 2011,
- * 3.4.1, bundler). The default copies them one after another. Offsets must
- * ascend and stay within the capacity, else HASS_ERROR_BUNDLE. Proxy thread.
+ * HassBundleFunc: gathers the inputs of @n blocks into @staging and sets its
+ * offsets (the bundler of Zhang 2011, section 3.4.1). The default copies them
+ * one after another. Offsets that do not ascend or exceed the capacity are
+ * HASS_ERROR_BUNDLE. Runs on the proxy thread; may block, while the device
+ * may idle.
  */
 typedef gboolean (*HassBundleFunc) (const HassBlock *blocks, gsize n,
                                     HassStaging *staging, gpointer user_data,
                                     GError **error);
 
 /**
- * HassUnbundleFunc: scatters the outputs of @n blocks from @staging. The
- * default copies each block's output to its place. Proxy thread.
+ * HassUnbundleFunc: copies the outputs of @n blocks from @staging to their
+ * places. The default copies the output of each block to HassBlock.output.
+ * Runs on the proxy thread.
  */
 typedef gboolean (*HassUnbundleFunc) (const HassBlock *blocks, gsize n,
                                       const HassStaging *staging,
                                       gpointer user_data, GError **error);
 
 /**
- * HassDeviceFarm: what a device has to know of the farm it is opened for.
- * Valid until close. In a function farm each block has a worker of its own,
- * which gpu_worker_of tells; else that is NULL.
- * @accumulator_bytes: 0: the farm reduces nothing on devices.
- * @accumulator_init: [@accumulator_bytes] in host memory; NULL: zeros.
- * @record_bytes: 0: the farm has no results of varying number.
- * @records_per_element: expected.
- * @bundle_deadline_ns: a bundle that takes longer fails, and the device with
- *   it; 0: never.
- * @unwanted: cancelled when the farm is over; NULL: it never is. For an open
- *   that takes long.
+ * HassDeviceFarm: the farm that a device is opened for. Owned by the engine;
+ * valid until close.
+ * @name: name of the farm.
+ * @kind: kind of the farm.
+ * @gpu_worker: worker of a data farm; NULL in a function farm.
+ * @gpu_worker_of: function farm: returns the worker of a task; else NULL.
+ * @gpu_function_of: function farm: returns the task's gpu_function; else NULL.
+ * @bundle, @unbundle: NULL: default.
+ * @constants: [@n_constants], copied to the device in open.
+ * @n_constants: number of constants.
+ * @accumulator_bytes: size of an accumulator; 0: no reduction on devices.
+ * @accumulator_init: host memory [@accumulator_bytes]; NULL: zeros.
+ * @record_bytes: size of a record; 0: no results of varying number.
+ * @records_per_element: expected number.
+ * @bundle_deadline_ns: a bundle that takes longer fails and the device is
+ *   given up; 0: unlimited.
+ * @user_data: last argument of the callbacks.
+ * @unwanted: cancelled when the farm ends, so that a long open can return;
+ * NULL: never.
  * @join_tiles: as #HassDataFarm.join_tiles.
  */
 typedef struct
 {
   const char *name;
   HassFarmKind kind;
-  HassGpuWorkerFunc gpu_worker; /* NULL in a function farm */
+  HassGpuWorkerFunc gpu_worker;
   HassGpuWorkerFunc (*gpu_worker_of) (const HassLoad *load);
   guint32 (*gpu_function_of) (const HassLoad *load);
-  HassBundleFunc bundle;     /* NULL: default */
-  HassUnbundleFunc unbundle; /* NULL: default */
+  HassBundleFunc bundle;
+  HassUnbundleFunc unbundle;
   const HassConstant *constants;
   guint n_constants;
   gsize accumulator_bytes;
@@ -204,20 +230,23 @@ typedef struct
 /**
  * HassBundleDone: a bundle that has left the device.
  * @slot: as given to submit.
- * @failed: its outputs are not valid; the units are given back.
- * @too_large: it failed for want of memory: fewer blocks may do.
- * @lost: the device takes no more bundles.
- * @together: it failed with the bundle that left before it, for one reason:
- *   one failure of the device.
- * @h2d_ns, @kernel_ns, @d2h_ns: the stages.
- * @host_ns: of cores, that copying in host memory and pinning took.
- * @n_records: results of varying number.
- * @records: [@n_records * record_bytes], host memory, valid until the slot is
- *   used again; @record_blocks: [@n_records].
- * @accumulator: the bundle's, host memory, valid as long; or NULL.
- * @worker_ns: of the proxy thread, that the GPU worker's own calls took.
- * @kernel_busy_ns: of @kernel_ns that in which no bundle before it, by the
- * order in which they leave, had its kernels there; 0: nothing, or unknown.
+ * @failed: the outputs are invalid; the units are given back.
+ * @too_large: it failed for lack of memory: a smaller bundle may succeed.
+ * @lost: the device accepts no more bundles.
+ * @together: it failed with the bundle that left before it, for the same
+ *   reason: both count as one failure of the device.
+ * @h2d_ns, @kernel_ns, @d2h_ns: durations of the copy to the device, of the
+ *   kernels and of the copy back.
+ * @host_ns: core time spent copying in host memory and pinning.
+ * @n_records: number of results of varying number.
+ * @records: host memory [@n_records * record_bytes], valid until the slot is
+ *   used again.
+ * @record_blocks: [@n_records]: the block of each record, valid as long.
+ * @accumulator: the accumulator of the bundle in host memory, valid as long;
+ *   or NULL.
+ * @worker_ns: time that the calls of the GPU worker took on the proxy thread.
+ * @kernel_busy_ns: part of @kernel_ns in which no kernel of a bundle that left
+ *   earlier ran; 0: none or unknown.
  * @reserved: zero; for later versions.
  */
 typedef struct
@@ -240,11 +269,11 @@ typedef struct
 
 /**
  * HassTransfers: how inputs have reached a device since it was opened.
- * @direct_bytes: straight from pinned host memory.
- * @registered_bytes: from pages that were pinned for the copy.
- * @staged_bytes: gathered into pinned staging first.
- * @constant_bytes: farm constants.
- * @peak_bytes: most device memory that was held.
+ * @direct_bytes: copied directly from pinned host memory.
+ * @registered_bytes: copied from pages pinned for the copy.
+ * @staged_bytes: gathered into pinned staging memory first.
+ * @constant_bytes: constants of the farm.
+ * @peak_bytes: maximum of device memory held.
  * @reserved: zero; for later versions.
  */
 typedef struct
@@ -258,32 +287,32 @@ typedef struct _HassDevice HassDevice;
 
 /**
  * HassDeviceOps: one kind of device.
- * @struct_size: sizeof (HassDeviceOps). A table may end after @close; what is
- *   behind its end is NULL. A farm refuses one that is shorter, and one of a
- *   later version with ops that this library does not know, with
- *   HASS_ERROR_INVALID.
- * @describe: fills in traits; the name lives as long as the device.
- * @open: makes the device ready for a farm, copies its constants. May take
- *   long, and the farm's end waits for it, unless it returns FALSE with
- *   HASS_ERROR_CANCELLED soon after the farm's @unwanted is cancelled. Then
- *   nothing is open, nothing has failed, and nothing of the farm is touched
- *   any more.
- * @submit: starts copies and kernels for @n @blocks; must not wait for them.
- *   @slot < traits.max_in_flight is free. FALSE: nothing was started; with
- *   HASS_ERROR_NO_MEMORY fewer blocks may do, or the same when nothing else
- *   is on the device. @blocks stay valid until the bundle is done.
- * @wait: waits at most @timeout_ns for any bundle, without spinning; a device
- *   may wait longer when nothing else can happen. TRUE: @done is filled in,
- *   and @error says why where it failed. FALSE without @error: time is up.
+ * @struct_size: sizeof (HassDeviceOps). The table may end after @close; ops
+ *   beyond its end are NULL. A farm refuses a shorter table, and a longer one
+ *   with ops that the library does not know, with HASS_ERROR_INVALID.
+ * @kind: name of the kind, such as "cuda".
+ * @describe: fills in @traits; its strings live as long as the device.
+ * @open: makes the device ready for a farm and copies the farm's constants.
+ *   The end of the farm waits for it, so an open that takes long must return
+ *   FALSE with HASS_ERROR_CANCELLED soon after @unwanted is cancelled. Then
+ *   the device is not open, has not failed, and touches nothing of the farm.
+ * @submit: starts copies and kernels for @n blocks without waiting for them.
+ *   @slot is free and below traits.max_in_flight. @blocks stay valid until the
+ *   bundle is done. FALSE: nothing was started; with HASS_ERROR_NO_MEMORY the
+ *   engine tries fewer blocks, or the same ones when no bundle is in flight.
+ * @wait: waits for a bundle, at most @timeout_ns, without spinning; it may
+ *   wait longer when nothing else can happen. TRUE: @done is filled in, and
+ *   @error is set if the bundle failed. FALSE without @error: the time is up.
  *   FALSE with @error: the device is given up, and from then on it touches
- *   neither the blocks nor the memory they name.
- * @close: after the last bundle has left, or the device was given up.
- * @transfers: optional: what was copied how. Between open and the next open.
- * @opening_ns: optional: how long a farm's cores must still have work for open
- *   to be worth it: about what open will take, less what @unopened was told.
- *   0, as without it: open at once. Before open.
- * @unopened: optional: a farm that lasted @ns has ended without open, which
- *   @opening_ns had advised against. In place of open.
+ *   neither the blocks nor the memory they point to.
+ * @close: called when the last bundle has left or the device was given up.
+ * @transfers: optional: reports how inputs were copied; called between open
+ *   and the next open. Default: zeros.
+ * @opening_ns: optional: how long the remaining work of the cores must last
+ *   for open to be worthwhile: about the expected duration of open, less the
+ *   time reported to @unopened. Called before open. Default: 0, open at once.
+ * @unopened: optional: a farm that lasted @ns ended without open, since
+ *   @opening_ns advised against it. Called in place of open. Default: nothing.
  */
 typedef struct
 {
@@ -302,7 +331,7 @@ typedef struct
   void (*unopened) (HassDevice *device, gint64 ns);
 } HassDeviceOps;
 
-/* First member of every device's state. */
+/* First member of the state of every device. */
 struct _HassDevice
 {
   const HassDeviceOps *ops;
@@ -311,16 +340,26 @@ struct _HassDevice
 /**
  * hass_staging_gather:
  *
- * Gathers blocks with @bundle, or one after another when it is NULL: each
- * with its halos, a tile's rows without a gap and without halos. Then
- * checks what came out: ascending offsets within the capacity and nothing
- * written past it. For those who write devices. Any thread.
+ * Gathers @n blocks into @staging with @bundle, or if that is NULL one after
+ * another: each with its halos; a tile by its rows, without gaps and halos.
+ * For implementers of devices. Any thread; blocks for the duration of the
+ * copy.
+ *
+ * Returns: TRUE; or FALSE with HASS_ERROR_BUNDLE if the offsets do not ascend
+ * or exceed the capacity, or if @bundle wrote past it, or with the error of
+ * @bundle.
  */
 gboolean hass_staging_gather (const HassBlock *blocks, gsize n,
                               HassStaging *staging, HassBundleFunc bundle,
                               gpointer user_data, GError **error);
 
-/* Scatters outputs, the reverse. */
+/**
+ * hass_staging_scatter:
+ *
+ * Scatters the outputs of @n blocks from @staging with @unbundle, or if that
+ * is NULL to the output of each block. Threads and errors as for
+ * hass_staging_gather().
+ */
 gboolean hass_staging_scatter (const HassBlock *blocks, gsize n,
                                const HassStaging *staging,
                                HassUnbundleFunc unbundle, gpointer user_data,
@@ -329,15 +368,16 @@ gboolean hass_staging_scatter (const HassBlock *blocks, gsize n,
 /**
  * hass_gpu_worker_call:
  *
- * Calls a GPU worker: TRUE where it has returned TRUE and set no error; else
- * @error is set, also where the worker gave no reason. For those who write
- * devices. Proxy thread.
+ * Calls a GPU worker on the proxy thread. For implementers of devices.
+ *
+ * Returns: TRUE if the worker returned TRUE and set no error; else FALSE with
+ * the error of the worker, or HASS_ERROR_WORKER if it set none.
  */
 gboolean hass_gpu_worker_call (HassGpuWorkerFunc worker,
                                const HassBundle *bundle, HassGpuStream *stream,
                                gpointer user_data, GError **error);
 
-/* Bytes that hass_staging_gather needs behind the capacity for its check. */
+/* Bytes behind the capacity that hass_staging_gather() uses for its check. */
 #define HASS_STAGING_GUARD 64
 
 HASS_END_DECLS

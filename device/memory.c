@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* memory.c: pinned host memory, and which addresses are pinned.
 
-   DESIGN. The ranges that the library has pinned are kept in a sorted array,
-   so that a device sees with one search whether a block can be copied
-   straight. Where the driver has no more pinned memory to give, hass_alloc
-   returns ordinary memory, which works as well, only slower.
+   DESIGN. A sorted array holds the ranges that the library has pinned, so that
+   a device finds with one binary search whether a block can be copied directly.
+   Where the driver cannot pin more memory, hass_memory_alloc() returns ordinary
+   memory, from which copies are slower.
 
    Thread safety: any thread; one lock over the ranges. */
 #include "hass/memory.h"
@@ -23,7 +23,7 @@
 typedef struct
 {
   guintptr begin, end;
-  gboolean allocated; /* by hass_alloc, else registered */
+  gboolean allocated; /* by hass_memory_alloc(), else registered */
   gboolean pinned;
 } Range;
 
@@ -92,7 +92,7 @@ remove_range (gconstpointer memory, gboolean allocated, Range *found)
 }
 
 gpointer
-hass_alloc (gsize bytes, GError **error)
+hass_memory_alloc (gsize bytes, GError **error)
 {
   gpointer memory = NULL;
   const HassCudart *cuda = hass_cudart ();
@@ -123,7 +123,7 @@ hass_alloc (gsize bytes, GError **error)
 }
 
 void
-hass_free (gpointer memory)
+hass_memory_free (gpointer memory)
 {
   Range range;
   if (!memory)
@@ -149,7 +149,7 @@ describe_refusal (gpointer memory, gsize bytes, int code, GError **error)
 }
 
 gboolean
-hass_register (gpointer memory, gsize bytes, GError **error)
+hass_memory_register (gpointer memory, gsize bytes, GError **error)
 {
   guintptr begin = (guintptr)memory;
   const HassCudart *cuda = hass_cudart ();
@@ -180,7 +180,7 @@ hass_register (gpointer memory, gsize bytes, GError **error)
 }
 
 void
-hass_unregister (gpointer memory)
+hass_memory_unregister (gpointer memory)
 {
   Range range;
   if (!memory || !remove_range (memory, FALSE, &range))
@@ -188,4 +188,28 @@ hass_unregister (gpointer memory)
   if (range.pinned && !hass_gpus_hang ()
       && hass_cudart ()->unregister_host (memory) != 0)
     hass_cudart ()->last_error ();
+}
+
+gpointer
+hass_alloc (gsize bytes, GError **error)
+{
+  return hass_memory_alloc (bytes, error);
+}
+
+void
+hass_free (gpointer memory)
+{
+  hass_memory_free (memory);
+}
+
+gboolean
+hass_register (gpointer memory, gsize bytes, GError **error)
+{
+  return hass_memory_register (memory, bytes, error);
+}
+
+void
+hass_unregister (gpointer memory)
+{
+  hass_memory_unregister (memory);
 }

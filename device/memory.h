@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* hass/memory.h: host memory that GPUs reach without a copy in between.
+/* hass/memory.h: host memory that GPUs copy directly from and to.
 
-   Pinned memory goes over a link at its full rate; other memory is gathered
-   into pinned staging first, or its pages are pinned for the copy. Without a
-   GPU all of this is ordinary memory, so a program needs no second way.
+   Pinned memory is copied at the full rate of the link. Inputs in other memory
+   are gathered into pinned staging memory first, or their pages are pinned for
+   the copy. On a machine without a GPU these functions provide ordinary memory,
+   so a program needs no second code path.
 
    Thread safety: any thread. */
 #ifndef HASS_MEMORY_H
@@ -15,32 +16,56 @@
 HASS_BEGIN_DECLS
 
 /**
- * hass_alloc:
+ * hass_memory_alloc:
+ * @bytes: size; 0 counts as 1.
  *
- * Returns: @bytes of host memory, aligned to a page, not cleared; pinned
- * where there is a GPU. NULL with HASS_ERROR_NO_MEMORY. Free with
- * hass_free(). The first call starts the CUDA driver, where there is one.
+ * Allocates host memory, aligned to a page and not cleared; pinned where there
+ * is a GPU and the driver can pin it. The first call starts the CUDA driver,
+ * where there is one, and may block for it.
+ *
+ * Returns: (transfer full): the memory, to be freed with hass_memory_free(); or
+ * NULL with HASS_ERROR_NO_MEMORY.
  */
-gpointer hass_alloc (gsize bytes, GError **error);
-
-/* Frees what hass_alloc() returned; NULL is allowed. No farm may be using
-   it. Waits for nothing: while other farms have kernels on GPUs, pinned memory
-   is kept for the next hass_alloc(). */
-void hass_free (gpointer memory);
+gpointer hass_memory_alloc (gsize bytes, GError **error);
 
 /**
- * hass_register:
- * @memory: [@bytes] that the caller owns.
+ * hass_memory_free:
+ * @memory: from hass_memory_alloc(), or NULL.
  *
- * Pins memory until hass_unregister(); costs about 30 ms a GiB, and is worth
- * it for what farms read again and again. Does nothing where there is no
- * GPU. HASS_ERROR_INVALID when a part of it is registered already,
- * HASS_ERROR_NO_MEMORY or HASS_ERROR_DEVICE when the driver refuses.
+ * Frees memory that no farm uses any more. Does not block: while other farms
+ * have kernels on GPUs, pinned memory is kept for the next
+ * hass_memory_alloc().
  */
-gboolean hass_register (gpointer memory, gsize bytes, GError **error);
+void hass_memory_free (gpointer memory);
 
-/* Unpins what was registered at this address; other addresses and NULL are
-   ignored. To be called before the memory is freed. */
+/**
+ * hass_memory_register:
+ * @memory: [@bytes], owned by the caller.
+ *
+ * Pins memory until hass_memory_unregister(). Takes about 30 ms a GiB, which
+ * pays for memory that farms read repeatedly. Has no effect where there is no
+ * GPU.
+ *
+ * Returns: TRUE; or FALSE with HASS_ERROR_INVALID if a part of the memory is
+ * already registered, HASS_ERROR_NO_MEMORY or HASS_ERROR_DEVICE if the driver
+ * refuses.
+ */
+gboolean hass_memory_register (gpointer memory, gsize bytes, GError **error);
+
+/**
+ * hass_memory_unregister:
+ * @memory: the address that was registered; NULL and other addresses are
+ *   ignored.
+ *
+ * Unpins memory. Call it before the memory is freed.
+ */
+void hass_memory_unregister (gpointer memory);
+
+/* Names of the four functions above in earlier versions; they stay exported
+   (doc/compatibility.md). New code uses the names above. */
+gpointer hass_alloc (gsize bytes, GError **error);
+void hass_free (gpointer memory);
+gboolean hass_register (gpointer memory, gsize bytes, GError **error);
 void hass_unregister (gpointer memory);
 
 HASS_END_DECLS

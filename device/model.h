@@ -34,6 +34,10 @@ typedef struct
   gboolean duplex;
   guint depth;
   HassCurve curve;
+  guint64 memory_bytes;     /* 0: no bound */
+  guint64 part_bytes;       /* cuts grants to that; 0: a grant is one bundle */
+  double start_ns;          /* until it takes its first bundle */
+  double host_bytes_per_ns; /* of copies in host memory; 0: there are none */
 } HassGpuModel;
 
 typedef struct HassPlatform

@@ -76,13 +76,33 @@ link_index (Reader *r, const char *name)
   return r->links->len - 1;
 }
 
+/* How a real device takes grants, where that is modelled. */
+static gboolean
+read_feeding (Reader *r, const char *group, HassGpuModel *gpu, GError **error)
+{
+  double start_us = 0;
+  if (!hass_key_file_whole (&r->key, group, "part_bytes", FALSE, 1e18,
+                            &gpu->part_bytes, error)
+      || !hass_key_file_whole (&r->key, group, "memory_bytes", FALSE, 1e18,
+                               &gpu->memory_bytes, error)
+      || !hass_key_file_number (&r->key, group, "start_us", FALSE, 0, 1e12,
+                                &start_us, error)
+      || !hass_key_file_number (&r->key, group, "host_gbps", FALSE, 0, 1e9,
+                                &gpu->host_bytes_per_ns, error))
+    return FALSE;
+  gpu->start_ns = start_us * 1e3;
+  return TRUE;
+}
+
 static gboolean
 read_gpu (Reader *r, const char *group, HassGpuModel *gpu, GError **error)
 {
   static const char *const known[]
-      = { "label",   "multiprocessors", "width",    "work_per_us", "launch_us",
-          "link_us", "h2d_gbps",        "d2h_gbps", "link",        "duplex",
-          "depth",   "curve",           NULL };
+      = { "label",      "multiprocessors", "width",     "work_per_us",
+          "launch_us",  "link_us",         "h2d_gbps",  "d2h_gbps",
+          "link",       "duplex",          "depth",     "curve",
+          "part_bytes", "start_us",        "host_gbps", "memory_bytes",
+          NULL };
   guint64 sms = 0, width = 0, depth = 2;
   double rate = 0, launch = 8, latency = 5, h2d = 0, d2h = 0;
   gpu->duplex = TRUE;
@@ -105,7 +125,8 @@ read_gpu (Reader *r, const char *group, HassGpuModel *gpu, GError **error)
                              error)
       || !hass_key_file_truth (&r->key, group, "duplex", &gpu->duplex, error)
       || !hass_key_file_whole (&r->key, group, "depth", FALSE, 64, &depth,
-                               error))
+                               error)
+      || !read_feeding (r, group, gpu, error))
     return FALSE;
   g_autofree char *curve
       = g_key_file_get_value (r->key.file, group, "curve", NULL);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* hass/load.h: loads and blocks, the things a farm works on.
-   Thread safety: plain values; the library never writes to a load that a
+/* hass/load.h: loads and blocks, the work items of a farm.
+   Thread safety: plain values; the library never writes to a load that the
    user owns. */
 #ifndef HASS_LOAD_H
 #define HASS_LOAD_H
@@ -11,11 +11,11 @@
 HASS_BEGIN_DECLS
 
 /**
- * HassCostClass: what is known of the loads' costs before they run
- * (Zhang 2011, 3.3, figure 10).
- * @HASS_COST_EQUAL: every unit costs the same.
- * @HASS_COST_SIZED: cost is proportional to the load's @cost, or to its
- *   @size where @cost is 0.
+ * HassCostClass: what is known about the costs of loads before they run
+ * (Zhang 2011, section 3.3, figure 10).
+ * @HASS_COST_EQUAL: all units cost the same.
+ * @HASS_COST_SIZED: the cost is proportional to HassLoad.cost, or to
+ *   HassLoad.size where that is 0.
  * @HASS_COST_UNKNOWN: nothing is known.
  */
 typedef enum
@@ -26,19 +26,20 @@ typedef enum
 } HassCostClass;
 
 /**
- * HassLoadFlags:
+ * HassLoadFlags: where a load may run and who owns its input.
  * @HASS_LOAD_CPU: the load may run on the CPU pool.
  * @HASS_LOAD_GPU: the load may run on a GPU.
- * @HASS_LOAD_BUFFER: @input lies in a buffer of hass_emitter_buffer(), at any
- *   offset: the load claims it, and the library recycles it when the last load
- *   that claims it is finished. Several loads may claim the buffer that the
- *   generator got last; those that a worker emits also that of its own load.
- *   Everything else is HASS_ERROR_MISUSE and named: an input that lies in no
- *   buffer of this farm or ends behind it, a buffer that was emitted before.
+ * @HASS_LOAD_BUFFER: @input points anywhere into a buffer of
+ *   hass_emitter_buffer(). The load keeps the buffer alive; the library
+ *   recycles it when the last load in it is finished. The generator may use
+ *   the buffer that it got last for several loads; a worker may also use the
+ *   buffer of its own load. Any other input is HASS_ERROR_MISUSE: one outside
+ *   all buffers of the farm, one that extends past its buffer, or one in a
+ *   buffer that the generator has already replaced.
  *
- * Neither @HASS_LOAD_CPU nor @HASS_LOAD_GPU set means any device that has a
- * worker. Both are read in function farms only, which set them by the task's
- * functions; in a data farm every device that has a worker takes any load.
+ * If neither HASS_LOAD_CPU nor HASS_LOAD_GPU is set, every device with a
+ * worker may run the load. Both flags are set and read in function farms only,
+ * according to the functions of the task; a data farm ignores them.
  */
 typedef enum
 {
@@ -48,25 +49,26 @@ typedef enum
 } HassLoadFlags;
 
 /**
- * HassLoad: what a generator emits.
- * @input: host bytes [@input_bytes], or NULL. They stay the user's and must
- *   stay unchanged until the load is committed (the release callback).
- * @input_bytes: their number. A number without bytes (@input NULL) counts for
- *   the pool's bound alone; in a farm with a GPU worker and no bundler it is
- *   HASS_ERROR_INVALID.
- * @output: host bytes [@output_bytes] for the worker to fill, or NULL.
- * @output_bytes: their number; without bytes as above, with an unbundler.
- * @size: elements in the load; 0: unknown. A divisible load must know it.
- *   Input and output of a divisible load are arrays of @size equal elements.
- * @tag: the user's own, passed through.
- * @cost: expected cost in any unit that is the same for all loads; 0: none.
- *   Where costs are read, in farms of HASS_COST_SIZED and in virtual time, one
- *   that is negative or not finite makes the farm fail with HASS_ERROR_INVALID.
- * @flags: #HassLoadFlags.
+ * HassLoad: an item of work, as a generator emits it.
+ * @input: host memory [@input_bytes] or NULL. Owned by the user; it must stay
+ *   valid and unchanged until the release callback gets the load.
+ * @input_bytes: size of @input. If @input is NULL, this number counts towards
+ *   the bound of the load pool only; a farm with a GPU worker and no bundler
+ *   then fails with HASS_ERROR_INVALID.
+ * @output: host memory [@output_bytes] that the worker fills, or NULL.
+ * @output_bytes: size of @output. If @output is NULL, as for @input_bytes,
+ *   with an unbundler in place of the bundler.
+ * @size: number of elements in the load; 0: unknown. Required for a divisible
+ *   load, whose input and output are arrays of @size equal elements.
+ * @tag: a value of the user, passed through unchanged.
+ * @cost: expected cost, in any unit common to all loads; 0: unknown. Read in
+ *   farms of HASS_COST_SIZED and in virtual time, where a negative or
+ *   non-finite cost fails the farm with HASS_ERROR_INVALID.
+ * @flags: bits of #HassLoadFlags.
  *
  * A waiting load takes sizeof (HassLoad) = 56 bytes of library memory, and 4
- * more while it is part of an ordered round. The struct is frozen: what later
- * versions have to say of a load is a flag, whose bits are 0 until then.
+ * bytes more while it is part of a round that was reordered. The struct is
+ * frozen: later versions add flags, whose bits are 0 until then.
  */
 typedef struct
 {
@@ -81,23 +83,27 @@ typedef struct
 } HassLoad;
 
 /**
- * HassBlock: a load, or a sub-range of a divisible one, as a worker sees it.
- * @load: the load. It is the library's copy: valid during the callback.
- * @seq: sequence number of the load, from 0 in the order of emission (loads
- *   that workers emit are numbered as they enter a round).
- * @first: first element of the block within the load.
- * @count: elements in the block.
- * @halo_before: extra elements readable before @input [at most the farm's
- *   halo; less at the load's start].
- * @halo_after: extra elements readable after the block; less at its end.
- * @input: host bytes of the first element (not of the halo).
- * @input_bytes: bytes of the block without its halos.
- * @output: host bytes for the results of these elements, or NULL.
- * @output_bytes: their number.
- * @input_row_bytes, @input_pitch, @output_row_bytes, @output_pitch: a
- *   partitioner may make a block a tile of a matrix: rows of so many bytes,
- *   so far apart; @input_bytes and @output_bytes are those of the rows alone.
- *   0: no tile. On a device the rows lie one after another.
+ * HassBlock: a load, or a contiguous part of a divisible one, as a worker gets
+ * it.
+ * @load: the library's copy of the load; valid during the callback.
+ * @seq: sequence number of the load: 0, 1, ... in order of emission. Loads
+ *   emitted by workers get theirs when they enter a round.
+ * @first: index of the block's first element in the load.
+ * @count: number of elements in the block.
+ * @halo_before: number of additional elements readable before @input: the
+ *   halo of the farm, less at the start of the load.
+ * @halo_after: number of additional elements readable after the block; less
+ *   at the end of the load.
+ * @input: host address of the first element, after the halo.
+ * @input_bytes: size of the block without its halos.
+ * @output: host memory [@output_bytes] for the results of these elements, or
+ *   NULL.
+ * @output_bytes: size of @output.
+ * @input_row_bytes, @input_pitch, @output_row_bytes, @output_pitch: set by a
+ *   partitioner that makes the block a tile of a matrix: bytes in a row of the
+ *   tile, and bytes from one row to the next in host memory. @input_bytes and
+ *   @output_bytes then count the rows only. On a device the rows are adjacent.
+ *   All 0: the block is not a tile.
  * @reserved: zero; for later versions.
  */
 typedef struct

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* round.c: where a round's units lie, and how devices take and return them.
-   Thread safety: see round-private.h. */
-#include "round-private.h"
+/* round.c: begins a round; devices take its units and give them back.
+   Thread safety: see round_engine.h. */
+#include "round_engine.h"
 
 #include <string.h>
 
-/* n_units etc. are set by begin; here only what lasts over rounds. */
+/* Initialises what lasts over rounds; begin sets the rest. */
 gboolean
 hass_round_init (HassRound *round, guint n_devices,
                  const HassDeviceTraits *devices)
@@ -50,7 +50,7 @@ static void
 begin (HassRound *round, HassFarmKind farm, HassCostClass cost, guint32 n)
 {
   g_assert (n <= HASS_ROUND_MAX_UNITS);
-  /* A core that still holds the old round may look for returned units. */
+  /* A core that still uses the previous round may look for returned units. */
   pthread_mutex_lock (&round->returned_lock);
   round->farm = farm;
   round->cost = cost;
@@ -78,7 +78,7 @@ begin (HassRound *round, HassFarmKind farm, HassCostClass cost, guint32 n)
     }
 }
 
-/* Which kinds of device may run a load: 1 CPU, 2 GPU, 3 both. */
+/* Returns: the kinds of device that may run a load: 1 CPU, 2 GPU, 3 both. */
 static guint
 eligible (const HassLoad *load)
 {
@@ -86,7 +86,7 @@ eligible (const HassLoad *load)
   return kinds ? kinds : HASS_LOAD_CPU | HASS_LOAD_GPU;
 }
 
-/* Sets of a function farm's tasks, in the order of their positions. */
+/* Sets of tasks of a function farm, in the order of their positions. */
 enum
 {
   SET_ONLY_CPU,
@@ -107,8 +107,8 @@ set_of (const HassLoad *load)
   return load->size > 1 ? SET_MPD : SET_SPD;
 }
 
-/* A function farm's positions: [CPU only | SPD | MPD | GPU only], each in
-   order of emission (Zhang 2011, 3.6.3). */
+/* Orders the positions of a function farm: [CPU only | SPD | MPD | GPU only],
+   each set in order of emission (Zhang 2011, 3.6.3). */
 static void
 order_tasks (HassRound *round)
 {
@@ -128,38 +128,33 @@ order_tasks (HassRound *round)
   atomic_store_explicit (&round->order, order, memory_order_release);
 }
 
-/* Units are loads: unit i is loads[(base + i) & mask]. They stay the
-   caller's and must stay in place until the round has ended. */
+/* Begins a round whose units are the loads of a span. They stay the caller's
+   and must not move until the round has ended. */
 void
 hass_round_begin_loads (HassRound *round, HassFarmKind farm, HassCostClass cost,
-                        const HassLoad *loads, guint64 base, guint64 mask,
-                        guint32 n)
+                        const HassSpan *span)
 {
-  begin (round, farm, cost, n);
-  round->loads = loads;
-  round->base = base;
-  round->mask = mask;
+  begin (round, farm, cost, span->n);
+  round->loads = span->loads;
+  round->base = span->base;
+  round->mask = span->mask;
   round->divisible = FALSE;
-  if (farm == HASS_FARM_FUNCTION && n > 0)
+  if (farm == HASS_FARM_FUNCTION && span->n > 0)
     order_tasks (round);
 }
 
-/* Units are the blocks of one load: equal ones of block_elements, or the
-   given ones, which the round then owns. */
+/* Begins a round whose units are the @n blocks of one load. The round takes
+   over the blocks of the division, if it has any. */
 void
 hass_round_begin_load (HassRound *round, HassCostClass cost,
-                       const HassLoad *load, gsize block_elements, gsize halo,
-                       HassBlock *blocks, guint32 n)
+                       const HassDivision *division, guint32 n)
 {
   begin (round, HASS_FARM_PARTITION, cost, n);
   round->divisible = TRUE;
-  round->division = (HassDivision){ .load = *load,
-                                    .block_elements = block_elements,
-                                    .halo = halo,
-                                    .blocks = blocks };
+  round->division = *division;
 }
 
-/* Publishes all units: the exclusive ones and the common ones. */
+/* Publishes all units, the exclusive and the common ones. */
 void
 hass_round_open (HassRound *round)
 {
@@ -178,17 +173,7 @@ hass_round_open (HassRound *round)
 
 /* -- Taking ------------------------------------------------------------- */
 
-/* Whether units that were given back wait for a device of this kind, too. */
-gboolean
-hass_round_may_run (const HassRound *round, HassDeviceKind kind,
-                    const HassReturned *r)
-{
-  if (kind == HASS_DEVICE_CPU)
-    return r->extent.first < round->n_units - round->n_only_gpu;
-  return !r->no_gpu && r->extent.first >= round->n_only_cpu;
-}
-
-/* Under the list's lock: an extent comes (1) or goes (-1). */
+/* Under the list's lock: adds (1) or removes (-1) an extent. */
 static void
 count_returned_locked (HassRound *round, const HassReturned *r, gint change)
 {
@@ -223,7 +208,8 @@ take_returned (HassRound *round, HassDeviceKind kind, guint32 k)
   return found;
 }
 
-/* Units that were given back, or that no other kind can run, go first. */
+/* Takes units that were given back, or that no other kind can run: they go
+   first. */
 static HassExtent
 take_first (HassRound *round, HassDeviceKind kind, guint32 k)
 {
@@ -237,12 +223,12 @@ take_first (HassRound *round, HassDeviceKind kind, guint32 k)
   return e;
 }
 
-/* Units from one end of `waiting` whose work stays within `work`. */
+/* Number of units at one end of @waiting whose work is at most @work. */
 static guint32
 units_for_work (const HassRound *round, HassExtent waiting, gboolean back,
                 double work)
 {
-  guint32 lo = 1, hi = waiting.n; /* lo always fits, at least one unit */
+  guint32 lo = 1, hi = waiting.n; /* lo always fits: at least one unit */
   while (lo < hi)
     {
       guint32 n = lo + (hi - lo + 1) / 2;
@@ -255,7 +241,8 @@ units_for_work (const HassRound *round, HassExtent waiting, gboolean back,
   return lo;
 }
 
-/* Keeps the last units of e whose work stays within the grant's. */
+/* Keeps the last units of @e whose work is within the grant's, and returns the
+   others. */
 static HassExtent
 trim (HassRound *round, HassExtent e, double work)
 {
@@ -264,8 +251,8 @@ trim (HassRound *round, HassExtent e, double work)
   return (HassExtent){ e.first + over, e.n - over };
 }
 
-/* Takes what a grant asks for; fills in its taken and first. Under the
-   decision lock, which makes the back of every range the caller's alone. */
+/* Takes the units of a grant and sets its taken and first. Under the decision
+   lock, so no other thread moves the back of a range. */
 HassExtent
 hass_round_take (HassRound *round, guint device, HassGrant *grant)
 {
@@ -298,8 +285,8 @@ hass_round_take (HassRound *round, guint device, HassGrant *grant)
   return e;
 }
 
-/* Takes up to k units that a device of this kind can run, wherever they
-   wait: for the engine when the strategy has no answer left. */
+/* Takes up to @k units that a device of this kind can run, from any range: for
+   the engine, when no strategy answers TAKE. */
 HassExtent
 hass_round_take_any (HassRound *round, HassDeviceKind kind, guint32 k)
 {
@@ -310,13 +297,13 @@ hass_round_take_any (HassRound *round, HassDeviceKind kind, guint32 k)
   return e;
 }
 
-/* A core's pull from wherever the CPU pool was last granted. Lock-free
-   unless units were given back. */
+/* A core's pull from the source of the CPU pool's last grant. Lock-free unless
+   units were given back. */
 HassExtent
 hass_round_pull (HassRound *round, guint32 k)
 {
   /* Acquire pairs with the engine's release when it publishes a grant, so
-     that the ranges that the strategy carved are seen. */
+     that the core sees the ranges that the strategy carved. */
   gint32 source
       = atomic_load_explicit (&round->pull_source, memory_order_acquire);
   if (source < 0)
@@ -337,7 +324,7 @@ add_returned (HassRound *round, HassExtent e, gboolean no_gpu)
   pthread_mutex_unlock (&round->returned_lock);
 }
 
-/* Returns units that were taken and not finished, for any other device. */
+/* Gives back units that were taken and not finished, for any device. */
 void
 hass_round_give_back (HassRound *round, HassExtent e)
 {
@@ -353,7 +340,7 @@ hass_round_give_back (HassRound *round, HassExtent e)
   add_returned (round, e, FALSE);
 }
 
-/* Returns units that no GPU can take after all, for the CPU alone. */
+/* Gives back units that no GPU can run, for the CPU only. */
 void
 hass_round_keep_from_gpus (HassRound *round, HassExtent e)
 {
@@ -361,7 +348,7 @@ hass_round_keep_from_gpus (HassRound *round, HassExtent e)
     add_returned (round, e, TRUE);
 }
 
-/* Units that wait anywhere in the round. Exact under the decision lock while
+/* Number of waiting units in all ranges. Exact under the decision lock while
    no core pulls. */
 guint32
 hass_round_waiting_anywhere (HassRound *round)
@@ -378,123 +365,4 @@ hass_round_waiting_anywhere (HassRound *round)
       pthread_mutex_unlock (&round->returned_lock);
     }
   return n;
-}
-
-/* -- Where a unit lies -------------------------------------------------- */
-
-const HassLoad *
-hass_round_load (const HassRound *round, guint32 position)
-{
-  if (round->divisible)
-    return &round->division.load;
-  guint32 unit = hass_round_unit (round, position);
-  return &round->loads[(round->base + unit) & round->mask];
-}
-
-/* Describes elements of a divisible load. */
-void
-hass_division_slice (const HassDivision *division, guint64 seq, gsize first,
-                     gsize count, HassBlock *block)
-{
-  const HassLoad *load = &division->load;
-  gsize in = load->input_bytes / load->size;
-  gsize out = load->output_bytes / load->size;
-  *block = (HassBlock){
-    .load = load,
-    .seq = seq,
-    .first = first,
-    .count = count,
-    .halo_before = MIN (division->halo, first),
-    .halo_after = MIN (division->halo, load->size - first - count),
-    .input = load->input ? (const guint8 *)load->input + first * in : NULL,
-    .input_bytes = count * in,
-    .output = load->output ? (guint8 *)load->output + first * out : NULL,
-    .output_bytes = count * out
-  };
-}
-
-/* Describes the unit at a position that the caller has taken. */
-void
-hass_round_block (const HassRound *round, guint32 position, HassBlock *block)
-{
-  if (!round->divisible)
-    {
-      hass_round_load_block (round, position, block);
-      return;
-    }
-  guint32 unit = hass_round_unit (round, position);
-  const HassDivision *division = &round->division;
-  if (division->blocks)
-    {
-      *block = division->blocks[unit];
-      return;
-    }
-  gsize first = (gsize)unit * division->block_elements;
-  hass_division_slice (
-      division, round->seq_base, first,
-      MIN (division->block_elements, division->load.size - first), block);
-}
-
-/* Describes adjacent equal blocks as one. FALSE: they are not adjacent. */
-gboolean
-hass_round_merge (const HassRound *round, HassExtent e, HassBlock *block)
-{
-  const HassDivision *division = &round->division;
-  if (!round->divisible || division->blocks || hass_round_order (round))
-    return FALSE;
-  gsize first = hass_round_element (round, e.first);
-  gsize end = hass_round_element (round, (guint64)e.first + e.n);
-  hass_division_slice (division, round->seq_base, first, end - first, block);
-  return TRUE;
-}
-
-/* Input bytes of the units at these positions. */
-gsize
-hass_round_bytes (const HassRound *round, HassExtent e)
-{
-  gsize bytes = 0;
-  HassBlock block;
-  if (hass_round_merge (round, e, &block))
-    return block.input_bytes;
-  for (guint32 i = 0; i < e.n; i++)
-    if (round->divisible)
-      {
-        hass_round_block (round, e.first + i, &block);
-        bytes += block.input_bytes;
-      }
-    else
-      bytes += hass_round_load (round, e.first + i)->input_bytes;
-  return bytes;
-}
-
-gsize
-hass_round_input_bytes (const HassRound *round, guint64 position)
-{
-  g_return_val_if_fail (position < round->n_units, 0);
-  return hass_round_bytes (round, (HassExtent){ (guint32)position, 1 });
-}
-
-gsize
-hass_round_output_bytes (const HassRound *round, guint64 position)
-{
-  HassBlock block;
-  g_return_val_if_fail (position < round->n_units, 0);
-  hass_round_block (round, (guint32)position, &block);
-  return block.output_bytes;
-}
-
-/* Work of units that the caller has taken: like hass_round_work, without
-   the prefix sums, which a strategy may be writing. */
-double
-hass_round_work_taken (const HassRound *round, HassExtent e)
-{
-  HassBlock block;
-  if (hass_round_merge (round, e, &block))
-    return block.count;
-  if (!round->divisible && round->cost != HASS_COST_SIZED)
-    return e.n;
-  double work = 0;
-  for (guint32 i = 0; i < e.n; i++)
-    work += hass_round_true_cost (round, e.first + i);
-  return work;
 }

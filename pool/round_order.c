@@ -1,18 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* round_order.c: what a strategy reads from a round and how it carves it:
-   sums of work, the order by size, shares.
+/* round_order.c: what a strategy reads from a round, and how it orders and
+   carves it.
 
-   DESIGN. Sums of work are kept for every 16th position and the rest is
-   added up on demand. Whoever re-orders or carves first seizes the waiting
-   units of the range, so that nobody takes what is being moved; what is
-   given back meanwhile goes to the list of returned units.
+   DESIGN. A function that orders or carves first seizes the waiting units of
+   the common range, so that no device takes a unit while it is moved. Units
+   given back meanwhile go to the list of returned units.
 
    Thread safety: under the engine's decision lock. */
-#include "round-private.h"
+#include "round_engine.h"
 
 #include <string.h>
-
-#define STRIDE 16
 
 guint64
 hass_round_number (const HassRound *round)
@@ -39,7 +36,8 @@ enum
   RETURNED_GPU
 };
 
-/* Units that were given back where they touched no end of their range. */
+/* Number of units in the list of returned units: those given back that touched
+   no end of their range. */
 static guint64
 returned (const HassRound *constant, int set)
 {
@@ -117,102 +115,6 @@ hass_round_progress (const HassRound *round, guint device)
   return sum;
 }
 
-/* -- Work --------------------------------------------------------------- */
-
-/* What a unit costs by all that is known, whatever the cost class shows. */
-static double
-known_cost (const HassRound *round, guint32 unit)
-{
-  if (round->divisible)
-    {
-      const HassDivision *division = &round->division;
-      if (division->blocks)
-        return division->blocks[unit].count;
-      gsize first = (gsize)unit * division->block_elements;
-      return MIN (division->block_elements, division->load.size - first);
-    }
-  const HassLoad *load = &round->loads[(round->base + unit) & round->mask];
-  return load->cost > 0 ? load->cost : load->size > 0 ? load->size : 1;
-}
-
-/* For the models of the virtual engine, not for strategies. */
-double
-hass_round_true_cost (const HassRound *round, guint32 position)
-{
-  return known_cost (round, hass_round_unit (round, position));
-}
-
-static gboolean
-work_is_count (const HassRound *round)
-{
-  return !round->divisible && round->cost != HASS_COST_SIZED;
-}
-
-/* Sums from the group of `first` on, as far as position `end`. */
-static void
-sum_up (HassRound *round, guint32 first, guint32 end)
-{
-  guint32 g = first / STRIDE;
-  double sum = round->prefix[g];
-  for (guint32 p = g * STRIDE; p < end; p++)
-    {
-      if (p % STRIDE == 0)
-        round->prefix[p / STRIDE] = sum;
-      sum += known_cost (round, hass_round_unit (round, p));
-    }
-  if (end % STRIDE == 0)
-    round->prefix[end / STRIDE] = sum;
-}
-
-static double
-work_before (HassRound *round, guint32 position)
-{
-  double sum = round->prefix[position / STRIDE];
-  for (guint32 p = position / STRIDE * STRIDE; p < position; p++)
-    sum += known_cost (round, hass_round_unit (round, p));
-  return sum;
-}
-
-double
-hass_round_work (const HassRound *constant, guint64 first, guint64 n)
-{
-  HassRound *round = (HassRound *)constant;
-  g_return_val_if_fail (first + n <= round->n_units, 0);
-  if (work_is_count (round))
-    return n;
-  if (round->divisible && !round->division.blocks && !hass_round_order (round))
-    return hass_round_element (round, first + n)
-           - hass_round_element (round, first);
-  if (n <= STRIDE)
-    {
-      double sum = 0;
-      for (guint64 i = 0; i < n; i++)
-        sum += known_cost (round, hass_round_unit (round, first + i));
-      return sum;
-    }
-  if (!round->prefix)
-    {
-      round->prefix = g_new0 (double, round->n_units / STRIDE + 2);
-      sum_up (round, 0, round->n_units);
-    }
-  return work_before (round, first + n) - work_before (round, first);
-}
-
-double
-hass_round_total_work (const HassRound *round)
-{
-  return hass_round_work (round, 0, round->n_units);
-}
-
-guint64
-hass_round_elements (const HassRound *round, guint64 position)
-{
-  g_return_val_if_fail (position < round->n_units, 0);
-  if (round->divisible)
-    return (guint64)hass_round_true_cost (round, position);
-  return hass_round_load (round, position)->size;
-}
-
 /* -- Order and shares --------------------------------------------------- */
 
 static HassExtent
@@ -255,17 +157,17 @@ sort (HassRound *round, guint32 first, guint32 n)
   for (guint32 i = 0; i < n; i++)
     {
       guint32 unit = order[first + i];
-      Key key = { (float)known_cost (round, unit), unit };
+      Key key = { (float)hass_round_known_cost (round, unit), unit };
       g_array_append_val (keys, key);
     }
   g_array_sort (keys, by_work);
   for (guint32 i = 0; i < n; i++)
     order[first + i] = g_array_index (keys, Key, i).unit;
   if (round->prefix)
-    sum_up (round, first, first + n);
+    hass_round_sum_up (round, first, first + n);
 }
 
-/* Sorts what waits in a range that only one kind of device takes from. */
+/* Sorts the waiting units of a range that only one kind of device uses. */
 static void
 sort_exclusive (HassRound *round, guint index)
 {
@@ -277,14 +179,15 @@ sort_exclusive (HassRound *round, guint index)
 void
 hass_round_order_by_work (HassRound *round)
 {
-  if (work_is_count (round) || (round->divisible && !round->division.blocks))
+  if (hass_round_counts_units (round)
+      || (round->divisible && !round->division.blocks))
     return;
   HassExtent e = seize (round);
   need_order (round);
   guint32 spd = e.n;
   if (round->farm == HASS_FARM_FUNCTION)
     {
-      /* [SPD | MPD]: the sets stay apart (Zhang 2011, 3.6.3). */
+      /* [SPD | MPD]: the sets stay separate (Zhang 2011, 3.6.3). */
       for (spd = 0; spd < e.n; spd++)
         if (hass_round_elements (round, e.first + spd) > 1)
           break;
@@ -353,7 +256,7 @@ hass_round_assign (HassRound *round, HassAssignFunc assign, gpointer user_data)
     moved[next[owner[i]]++] = order[e.first + i];
   memcpy (order + e.first, moved, e.n * sizeof *moved);
   if (round->prefix)
-    sum_up (round, e.first, e.first + e.n);
+    hass_round_sum_up (round, e.first, e.first + e.n);
   for (guint d = 0; d < n; d++)
     if (at[d + 1] > at[d])
       hass_unit_range_set (&round->ranges[HASS_RANGE_SHARES + d],

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hass/types.h: farms, devices and grants, the words that rounds and
+/* hass/types.h: farm kinds, device traits and grants, which rounds and
    strategies share.
    Thread safety: plain values. */
 #ifndef HASS_TYPES_H
@@ -10,48 +10,54 @@
 
 HASS_BEGIN_DECLS
 
-/* The farm kinds, Zhang 2011, figure 10. */
+/* The kinds of farms (Zhang 2011, figure 10). */
 typedef enum
 {
-  HASS_FARM_PARTITION = 1 << 0,   /* large divisible loads, cut in blocks */
-  HASS_FARM_COMBINE = 1 << 1,     /* small divisible loads, bundled */
-  HASS_FARM_INDIVISIBLE = 1 << 2, /* inner dependencies: one load, one block */
-  HASS_FARM_FUNCTION = 1 << 3,    /* tasks with functions of their own */
+  HASS_FARM_PARTITION = 1 << 0, /* large divisible loads, cut into blocks */
+  HASS_FARM_COMBINE = 1 << 1, /* small divisible loads, gathered into bundles */
+  HASS_FARM_INDIVISIBLE
+  = 1 << 2,                    /* inner dependencies: one thread block a load */
+  HASS_FARM_FUNCTION = 1 << 3, /* tasks with functions of their own */
   HASS_FARM_ANY = (1 << 4) - 1
 } HassFarmKind;
 
 typedef enum
 {
   HASS_DEVICE_CPU, /* the pool of all cores is one device */
-  HASS_DEVICE_GPU  /* whatever takes bundles over a link */
+  HASS_DEVICE_GPU  /* a device that gets bundles over a link */
 } HassDeviceKind;
 
 /**
- * HassDeviceTraits: what is known of a device before it has run anything.
+ * HassDeviceTraits: properties of a device that are known before it runs a
+ * load.
  * @name: "cpu", "gpu0", ...
- * @kind: its kind.
+ * @kind: CPU pool or GPU.
  * @cores: worker threads of a CPU pool; multiprocessors of a GPU.
- * @width: threads that fill it, one for each element unless the farm says
- *   otherwise (the SPs of the thesis); on a CPU pool its cores.
- * @latency_ns: launch and message start-up of one bundle; 0 on a CPU.
- * @link_bytes_per_ns: bandwidth of the link (= GB/s); 0: no link.
- * @work_per_ns: calibrated rate when filled; 0: unknown.
- * @max_in_flight: bundles it can hold at a time, at least 1.
- * @link: devices with the same number other than 0 share one link.
- * @memory_bytes: what inputs and outputs of all its bundles may take; 0: no
- *   bound.
- * @part_bytes: a grant of more is handed over in parts of about so much, so
- *   that copies overlap kernels; 0: never.
- * @model: what it is, for people and the profile store; NULL: unknown.
- * @opening: it is being made ready, or not even begun with, and cannot ask for
- *   work; strategies see it change in the course of a farm.
- * @opens_at_ns: then: when it may be ready, on the clock of completions, by
- *   how long it took before and what the farm has to copy to it first; 0:
- *   nobody knows, or it has not been begun with.
- * @opening_ns: how long that would take from when it is begun with, the copies
- *   included, in a farm's last round: there the engine does not begin where the
- *   others will have done the rest in less than twice that. 0: nobody knows, or
- *   it will begin; in virtual time.
+ * @width: number of threads that fill the device, with one thread an element
+ *   unless the farm says otherwise (element_threads); the number of SPs in
+ *   Zhang 2011. For a CPU pool its cores.
+ * @latency_ns: fixed cost of a bundle (launch and message start-up); 0 for a
+ *   CPU pool.
+ * @link_bytes_per_ns: bandwidth of the link in bytes/ns (= GB/s); 0: no link.
+ * @work_per_ns: calibrated rate of the filled device; 0: unknown.
+ * @max_in_flight: maximum number of bundles in flight, at least 1.
+ * @link: number of the link; devices with the same number other than 0 share
+ *   one.
+ * @memory_bytes: device memory available for inputs and outputs of all
+ *   bundles in flight; 0: unlimited.
+ * @part_bytes: a grant with more input and output than this is submitted in
+ *   parts of about this size, so that copies overlap kernels; 0: never cut.
+ * @model: product name, for reports and the profile store; NULL: unknown.
+ * @opening: the device is not ready: it is being opened, or opening has not
+ *   begun. It does not ask for work. The value may change during a farm.
+ * @opens_at_ns: if @opening: when the device is expected to be ready, on the
+ *   clock of completions, from the duration of earlier starts and the size of
+ *   the farm's constants; 0: unknown, or opening has not begun.
+ * @opening_ns: if opening has not begun, in the last round of a farm: how long
+ *   it is expected to take, copies of constants included. The engine does not
+ *   open the device if the other devices are expected to finish the remaining
+ *   work in less than twice this time. 0: unknown, or the device will be
+ *   opened in any case; always 0 in virtual time.
  * @reserved: zero; for later versions.
  */
 typedef struct
@@ -76,38 +82,40 @@ typedef struct
 
 typedef enum
 {
-  HASS_FROM_FRONT, /* of the common range */
-  HASS_FROM_BACK,  /* of the common range */
-  HASS_FROM_SHARE, /* front of the share of grant.share (mostly one's own) */
-  HASS_FROM_THEFT  /* back of the share of grant.share: steal */
+  HASS_FROM_FRONT, /* front of the common range */
+  HASS_FROM_BACK,  /* back of the common range */
+  HASS_FROM_SHARE, /* front of the share of device HassGrant.share */
+  HASS_FROM_THEFT  /* back of that share: the grant steals */
 } HassSource;
 
 /**
- * HassGrant: an answer to "this device has room".
- * @source: where from.
- * @share: for SHARE and THEFT, whose.
- * @units: at most so many; 0: no limit but @work. On a CPU pool: after so
- *   many the strategy is asked again; 0: the cores pull from the source
- *   itself until it is empty (others may steal from its back meanwhile).
- * @work: at most so much work, but at least one unit; 0: no limit. Ignored
- *   on a CPU pool.
- * @multiple: round down to multiples of so many units, but at least one of
- *   them, unless fewer are left; 0 or 1: any number (HASS_i: one load a
- * multiprocessor).
- * @chunk: CPU pool: units that a core pulls at a time; 0: the engine
- *   chooses. The engine pulls more where units are so short (below about
- *   100 us a chunk) that pulling would cost more than computing.
- * @in_flight: GPU: the device is asked again while fewer than so many
- *   bundles are on it; 0 means 1.
- * @taken, @first: filled in by the engine before granted() and observe():
- *   units really taken, and their first position.
- * @within_ns: with WAIT: asked again after so long at the latest; 0: only after
- *   a completion. Waking a thread takes some 50 us, so less is of no use. A GPU
- *   that has bundles is asked when one is back. When nothing is in flight all
- *   who wait are asked with force, however long they wanted to wait.
+ * HassGrant: what a strategy grants to a device with room.
+ * @source: the range to take units from.
+ * @share: for SHARE and THEFT: the device whose share it is.
+ * @units: maximum number of units; 0: limited by @work only. A CPU pool asks
+ *   again after this number; with 0 its cores pull from the source until it is
+ *   empty, while other devices may steal from its back.
+ * @work: maximum work, though at least one unit is granted; 0: unlimited.
+ *   Ignored for a CPU pool.
+ * @multiple: the number of units is rounded down to a multiple of this, but
+ *   not below one multiple unless fewer units remain; 0 or 1: any number.
+ *   (HASS_i: one load a multiprocessor.)
+ * @chunk: CPU pool: units that a core pulls at a time; 0: chosen by the
+ *   engine. The engine pulls more where a chunk takes less than about 100 us,
+ *   so that the pull costs less than the computation.
+ * @in_flight: GPU: the device is asked again while fewer than this number of
+ *   bundles are in flight; 0 means 1.
+ * @taken, @first: set by the engine before granted() and observe(): number of
+ *   units taken, and the first position.
+ * @within_ns: with HASS_WAIT: the device is asked again after this time at the
+ *   latest, in ns; 0: after a completion only. Waking a thread takes about
+ *   50 us, so shorter times have no effect. A GPU with bundles in flight is
+ *   asked when one of them is done. When nothing is in flight, all waiting
+ *   devices are asked with force regardless of @within_ns.
  * @reserved: zero; for later versions.
  *
- * The engine sets all fields to 0 and @share to the asking device first.
+ * Before it asks, the engine sets all fields to 0 and @share to the asking
+ * device.
  */
 typedef struct
 {

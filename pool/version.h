@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* hass/version.h: the version of the library, and what brackets the
+/* hass/version.h: the version of the library, and the macros that enclose the
    declarations of every public header.
    Thread safety: immutable. */
 #ifndef HASS_VERSION_H
@@ -13,7 +13,8 @@
 #define HASS_VERSION_MINOR 1
 #define HASS_VERSION_MICRO 0
 
-/* TRUE at compile time where these headers are of at least that version. */
+/* Non-zero if these headers are of at least the given version; also for the
+   preprocessor. */
 #define HASS_CHECK_VERSION(major, minor, micro)                                \
   (HASS_VERSION_MAJOR > (major)                                                \
    || (HASS_VERSION_MAJOR == (major)                                           \
@@ -21,8 +22,8 @@
            || (HASS_VERSION_MINOR == (minor)                                   \
                && HASS_VERSION_MICRO >= (micro)))))
 
-/* What is declared between them is C, and exported by the shared library,
-   which is compiled with -fvisibility=hidden. */
+/* Declarations between these macros have C linkage and are exported by the
+   shared library; all others are hidden (-fvisibility=hidden). */
 #define HASS_BEGIN_DECLS G_BEGIN_DECLS _Pragma ("GCC visibility push(default)")
 #define HASS_END_DECLS _Pragma ("GCC visibility pop") G_END_DECLS
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* builtin.c: the strategies of this room, one line each.
+/* builtin.c: the built-in strategies; a new one is one line here.
    Thread safety: immutable. */
 #include "registry-private.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* registry-private.h: an instance of a strategy, as the engines call it.
-   Thread safety: one call at a time per instance. */
+/* registry-private.h: instances of strategies, as the engines use them.
+   Thread safety: one call at a time for each instance. */
 #ifndef HASS_REGISTRY_PRIVATE_H
 #define HASS_REGISTRY_PRIVATE_H
 
@@ -17,7 +17,7 @@ HassStrategy *hass_strategy_new (const char *spec, HassStrategyEnv *env,
                                  GError **error);
 void hass_strategy_free (HassStrategy *strategy);
 
-/* The strategies of this room; NULL-terminated. */
+/* The strategies of the library; NULL-terminated (builtin.c). */
 extern const HassStrategyOps *const hass_builtin_strategies[];
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* registry.c: the known strategies, and making an instance of one from a
-   specification such as "hass-p:tolerance=1/64,drift=0.1".
+/* registry.c: the table of registered strategies, and the creation of an
+   instance from a specification such as "hass-p:tolerance=1/64,drift=0.1".
 
    Thread safety: any thread; one mutex around the table, taken last. */
 #include "registry-private.h"
@@ -104,7 +104,7 @@ add_locked (const HassStrategyOps *ops, GError **error)
   return TRUE;
 }
 
-/* Fills the table with the strategies of this room when it is first used. */
+/* Locks the table; the first call fills it with the built-in strategies. */
 static void
 lock (void)
 {
@@ -116,7 +116,7 @@ lock (void)
     {
       GError *error = NULL;
       if (!add_locked (hass_builtin_strategies[i], &error))
-        g_error ("%s", error->message); /* our own table is broken */
+        g_error ("%s", error->message); /* builtin.c has an invalid entry */
     }
 }
 
@@ -183,7 +183,7 @@ hass_strategy_default (HassFarmKind farm, HassCostClass cost)
 
 /* -- Specifications ----------------------------------------------------- */
 
-/* A number, or a fraction of two. */
+/* Parses a number or a fraction of two numbers. */
 static gboolean
 parse_value (const char *text, double *value)
 {
@@ -191,7 +191,7 @@ parse_value (const char *text, double *value)
   char *end;
   const char *slash = strchr (text, '/');
   if (strspn (text, digits) != (slash ? (gsize)(slash - text) : strlen (text)))
-    return FALSE; /* keeps strtod's "inf", "nan", hex and blanks out */
+    return FALSE; /* excludes "inf", "nan", hexadecimal and blanks */
   *value = g_ascii_strtod (text, &end);
   if (end == text)
     return FALSE;
@@ -218,7 +218,7 @@ list_parameters (const HassStrategyOps *ops, GString *out)
                             p->max);
 }
 
-/* One "key=value" of a specification. */
+/* Applies one "key=value" of a specification. */
 static gboolean
 set_parameter (const HassStrategyOps *ops, const char *setting, double *values,
                gboolean *seen, GError **error)
@@ -293,10 +293,10 @@ serves (const HassStrategyOps *ops, HassFarmKind farm, GError **error)
   return FALSE;
 }
 
-/* Makes an instance of "name" or "name:key=value,key=value"; NULL or "" means
-   hass_strategy_default(). env stays the caller's and must outlive the
-   instance; its parameters are set to the instance's. NULL with
-   HASS_ERROR_STRATEGY, or with what create reports. */
+/* Creates an instance from "name" or "name:key=value,..."; NULL or "" means
+   hass_strategy_default(). @env stays the caller's and must outlive the
+   instance; env->parameters is set to the values of the instance. NULL with
+   HASS_ERROR_STRATEGY, or with the error of create. */
 HassStrategy *
 hass_strategy_new (const char *spec, HassStrategyEnv *env, GError **error)
 {

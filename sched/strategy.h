@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* hass/strategy.h: for people who write scheduling strategies.
+/* hass/strategy.h: the interface that scheduling strategies implement.
 
-   DESIGN. A strategy is a pure decision: it has no thread, no clock and no
-   device call. The engine, live or virtual, asks it three questions: a round
-   begins (what order, what shares); a device has room (what shall it get); a
-   grant has finished (here is its timing). doc/writing-a-strategy.md walks
-   through one.
+   DESIGN. A strategy is a pure decision: it has no thread, no clock and makes
+   no device call. The engine, live or virtual, calls it on three occasions:
+   a round begins (the strategy orders and divides the units); a device has
+   room (the strategy grants units); a grant has finished (the strategy gets
+   its timing). doc/writing-a-strategy.md develops one step by step.
 
-   Thread safety: the engine calls the ops of one instance one at a time,
-   from any thread, never under a lock that a callback could need. */
+   Thread safety: the engine calls the ops of one instance one at a time, from
+   any thread, and holds no lock that a user callback could need. */
 #ifndef HASS_STRATEGY_H
 #define HASS_STRATEGY_H
 
@@ -19,8 +19,15 @@
 
 HASS_BEGIN_DECLS
 
-/* A parameter of a strategy; tables end with a NULL name. The struct is
-   frozen. */
+/**
+ * HassParameter: a numeric parameter of a strategy.
+ * @name: as in "strategy:name=value"; NULL ends the table.
+ * @preset: the value where none is given.
+ * @min, @max: inclusive bounds.
+ * @help: one line for listings.
+ *
+ * The struct is frozen.
+ */
 typedef struct
 {
   const char *name;
@@ -29,10 +36,11 @@ typedef struct
 } HassParameter;
 
 /**
- * HassProfileRate: what earlier runs of the farm have shown of a device.
- * @work_per_ns: by busy time, copies and launches included; 0: unknown.
- * @latency_ns: of that the fixed part of a bundle; 0: unknown.
- * @runs: how many runs have measured it.
+ * HassProfileRate: what earlier runs of a farm measured of a device.
+ * @work_per_ns: work per ns of busy time, copies and launches included; 0:
+ *   unknown.
+ * @latency_ns: fixed part of the time of a bundle, in ns; 0: unknown.
+ * @runs: number of runs that contributed.
  * @reserved: zero; for later versions.
  */
 typedef struct
@@ -44,33 +52,38 @@ typedef struct
 } HassProfileRate;
 
 /**
- * HassNoteFunc: takes one line of an explanation, without its newline.
- * @data: note_data of the environment.
+ * HassNoteFunc: receives one line of an explanation, without its newline.
+ * @data: HassStrategyEnv.note_data.
  */
 typedef void (*HassNoteFunc) (gpointer data, const char *format, ...)
     G_GNUC_PRINTF (2, 3);
 
 /**
- * HassStrategyEnv: what a strategy is created for. Valid until destroy.
- * @struct_size: sizeof (HassStrategyEnv) of the library. A strategy that is
- *   to run with older libraries than its header reads no field behind it.
- * @farm_name: for the profile store and messages.
- * @devices: [@n_devices]; the CPU pool, where there is one, comes first.
- * @parameters: values in the order of the ops' table.
- * @profile: [@n_devices] of earlier runs of a farm of this name, kind and
- *   cost class; NULL in virtual time, in a farm without a name and where the
- *   profile store is off.
- * @entry_bytes: what a GPU copies before its first bundle of each round,
- *   however small its part; 0: nothing, or unknown.
- * @merge_ns: what the host does at the end of a round in which more than one
- *   device took part; 0: nothing, or unknown.
- * @note: NULL, or somebody wants to know what the strategy does and why: what
- *   it measured, what it decided, a line a decision. The engine adds farm and
- *   time. To be called in ops only, and to be looked at before anything is
- *   made for it, so that it costs nothing when nobody listens.
- * @note_data: its first argument.
- * @element_threads: GPU threads for one element, as the farm says; 0: unknown.
- *   As many elements as the device's width over this fill a GPU.
+ * HassStrategyEnv: the farm and the devices that a strategy is created for.
+ * Owned by the engine; valid until destroy() returns.
+ * @struct_size: sizeof (HassStrategyEnv) in the library. A strategy that
+ *   supports libraries older than its header reads no field beyond it.
+ * @farm_name: name of the farm, for messages and the profile store.
+ * @farm: kind of the farm.
+ * @cost: cost class of its loads.
+ * @n_devices: number of devices.
+ * @devices: [@n_devices] traits; a CPU pool, if present, is device 0.
+ * @parameters: values, in the order of HassStrategyOps.parameters.
+ * @seed: seed for random choices.
+ * @profile: [@n_devices] rates of earlier runs of a farm with this name, kind
+ *   and cost class. NULL in virtual time, in a farm without a name, and where
+ *   the profile store is turned off.
+ * @entry_bytes: bytes that each GPU copies before its first bundle of a round
+ *   whatever the size of its share; 0: none or unknown.
+ * @merge_ns: host time at the end of a round in which more than one device
+ *   participated, in ns; 0: none or unknown.
+ * @note: NULL unless explanations are written (HassRunOptions.explain). A
+ *   strategy calls it, in its ops only, with one line for each measurement and
+ *   decision; the engine adds farm and time. A strategy tests for NULL before
+ *   it prepares a line, so that explanations cost nothing when unused.
+ * @note_data: first argument of @note.
+ * @element_threads: GPU threads for one element, as the farm states; 0:
+ *   unknown. A GPU is filled by (width / @element_threads) elements.
  */
 typedef struct
 {
@@ -90,33 +103,42 @@ typedef struct
   gsize element_threads;
 } HassStrategyEnv;
 
+/**
+ * HassAnswer: what a strategy answers when a device has room.
+ * @HASS_TAKE: the device takes the units of the grant.
+ * @HASS_WAIT: the device is asked again after the next completion of any
+ *   device, or after HassGrant.within_ns.
+ * @HASS_DONE: the device gets no more units in this round.
+ */
 typedef enum
 {
-  HASS_TAKE, /* the grant is filled in */
-  HASS_WAIT, /* ask again after the next completion of any device, or after
-                grant.within_ns */
-  HASS_DONE  /* the device takes no more part in this round */
+  HASS_TAKE,
+  HASS_WAIT,
+  HASS_DONE
 } HassAnswer;
 
 /**
- * HassCompletion: a grant has finished. A CPU pool reports when it runs out
- * of what it was granted, all its cores together.
- * @device: which.
- * @units, @work, @elements, @bytes: what it did; work as the cost class
+ * HassCompletion: the timing of a finished grant. A CPU pool completes one
+ * when the last of its cores has run out of the granted units.
+ * @device: index of the device.
+ * @units, @work, @elements, @bytes: what was computed; work as the cost class
  *   shows it.
- * @grant_ns, @start_ns, @end_ns: when granted, when the device began on it
- *   (no earlier than the end of its bundle before), when results were back.
- * @h2d_ns, @kernel_ns, @d2h_ns: the stages; a CPU pool has only kernel.
- * @first_of_round: the device's first completion in this round.
+ * @grant_ns: when the grant was made. All times are in ns on one clock.
+ * @start_ns: when the device started the grant, not before the end of the
+ *   device's previous bundle.
+ * @end_ns: when the results were back in host memory.
+ * @h2d_ns, @kernel_ns, @d2h_ns: durations of the copy to the device, of the
+ *   kernels and of the copy back; a CPU pool has @kernel_ns only.
+ * @first_of_round: this is the device's first completion in the round.
  * @failed: the units were given back to the round.
- * @host_ns: time of cores that the grant cost the host, beside the CPU pool's
- *   own work: copying to and from pinned memory, often by several threads.
- * @worker_ns: what the GPU worker's own calls took on the host: some us, but
- *   the first time, when libraries are loaded and handles made while the GPU
- *   waits, often 0.1 s.
- * @kernel_busy_ns: for so long the device was busy with kernels of the grant:
- *   @kernel_ns of all its bundles, but no time twice in which kernels of two
- *   of them were there. 0: unknown, and for a CPU pool.
+ * @host_ns: core time that the host spent on the grant apart from the CPU
+ *   pool's own units: copies into and out of pinned memory, often by several
+ *   threads.
+ * @worker_ns: duration of the GPU worker's calls on the host: some us, but
+ *   often 0.1 s for the first call, which loads libraries and creates handles
+ *   while the GPU idles.
+ * @kernel_busy_ns: time during which the GPU ran kernels of this grant: the
+ *   union, not the sum, over its bundles. 0: unknown, or a CPU pool.
  */
 typedef struct
 {
@@ -134,8 +156,15 @@ typedef struct
   double kernel_busy_ns;
 } HassCompletion;
 
-/* What a device did in a round. last_finish_ns counts from the round's
-   begin; 0: it took nothing. busy_ns as in HassProgress. */
+/**
+ * HassDeviceSummary: what a device did in a round.
+ * @units, @work: what it computed.
+ * @bundles: number of grants; on a CPU pool of pulls.
+ * @busy_ns: as in #HassProgress.
+ * @last_finish_ns: end of its last unit, in ns from the beginning of the
+ *   round; 0: it computed nothing.
+ * @reserved: zero; for later versions.
+ */
 typedef struct
 {
   guint64 units;
@@ -146,38 +175,52 @@ typedef struct
   guint64 reserved[3]; /* zero; for later versions */
 } HassDeviceSummary;
 
+/**
+ * HassRoundSummary: a finished round.
+ * @number: number of the round in its farm, from 0.
+ * @units: number of units.
+ * @makespan_ns: from its beginning to the end of its last unit, in ns.
+ * @n_devices: number of devices.
+ * @devices: [@n_devices] what each did; valid during the call.
+ */
 typedef struct
 {
   guint64 number;
   guint64 units;
   double makespan_ns;
   guint n_devices;
-  const HassDeviceSummary *devices; /* [n_devices] */
+  const HassDeviceSummary *devices;
 } HassRoundSummary;
 
 /**
  * HassStrategyOps: one strategy. Optional ops may be NULL.
- * @struct_size: sizeof (HassStrategyOps). A table may end after @grant; what
- *   is behind its end is NULL.
- * @name: lower case, "hass-ce".
- * @summary: one line; @source: paper and section, or NULL.
- * @farms: the kinds it serves, or HASS_FARM_ANY.
+ * @struct_size: sizeof (HassStrategyOps). The table may end after @grant; ops
+ *   beyond its end are NULL.
+ * @name: lower case with hyphens, such as "hass-ce".
+ * @summary: one line for listings.
+ * @source: paper and section, or NULL.
+ * @farms: bits of #HassFarmKind that the strategy serves, or HASS_FARM_ANY.
  * @parameters: table that ends with a NULL name, or NULL.
- * @create: state for one farm; NULL with @error set when it cannot serve.
- * @begin_round: optional: order, carve or assign units. Default: nothing.
- * @grant: @device has room. @force: all devices wait and units remain; who
- *   still answers WAIT to this makes the engine give the CPU one unit.
- *   Returning TAKE on an empty source counts as WAIT. Units that remain
- *   when every device answered DONE are given to the CPU pool, or to the
- *   GPUs where there is none.
- * @granted: optional: what was really taken.
- * @observe: optional: a grant has finished.
- * @end_round: optional: all units of the round are finished.
- * @destroy: frees the state; required when create returns allocated memory.
+ * @create: returns the state for one farm, which @destroy frees; NULL with
+ *   @error set if the strategy cannot serve the farm.
+ * @begin_round: optional: orders, carves or assigns the units of a new round.
+ *   Default: they stay in the common range in order of emission.
+ * @grant: called when @device has room; fills in @grant. With @force all
+ *   devices wait, nothing is in flight and units remain; if all devices answer
+ *   WAIT again, the engine grants the CPU pool one unit. TAKE from an empty
+ *   source counts as WAIT. If all devices have answered DONE, the engine
+ *   grants the remaining units to the CPU pool, or to the GPUs if there is no
+ *   CPU pool.
+ * @granted: optional: called after a TAKE with the units actually taken.
+ *   Default: nothing.
+ * @observe: optional: called when a grant has finished. Default: nothing.
+ * @end_round: optional: called when all units of the round are finished.
+ *   Default: nothing.
+ * @destroy: frees the state; required if @create returns allocated memory.
  *
- * When the CPU pool is the only device, a round may begin before the last
- * units of the one before have finished; with more devices rounds do not
- * overlap.
+ * Rounds overlap if the CPU pool is the only device: the next round may begin
+ * before the last units of the previous one have finished. Otherwise there is
+ * one round at a time.
  */
 typedef struct
 {
@@ -200,13 +243,14 @@ typedef struct
 
 /**
  * hass_strategy_register:
- * @ops: copied; what it points to must stay valid for the life of the
- *   process.
+ * @ops: copied; the strings and the table it points to must stay valid for the
+ *   life of the process.
  *
- * Makes a strategy known by name. Fails with HASS_ERROR_STRATEGY when the
- * name is taken or malformed or a required op is missing, with
- * HASS_ERROR_INVALID when the table is too short or, being of a later
- * version, has ops that this library does not know. Any thread.
+ * Registers a strategy under its name. Any thread; does not block.
+ *
+ * Returns: TRUE; or FALSE with HASS_ERROR_STRATEGY if the name is taken or
+ * malformed or a required op is missing, with HASS_ERROR_INVALID if the table
+ * is too short or has ops that this version of the library does not know.
  */
 gboolean hass_strategy_register (const HassStrategyOps *ops, GError **error);
 
@@ -214,24 +258,30 @@ gboolean hass_strategy_register (const HassStrategyOps *ops, GError **error);
  * hass_strategy_find:
  * @name: a registered name, without parameters.
  *
- * Returns: the ops, or NULL with HASS_ERROR_STRATEGY whose message lists the
- * known names. Any thread.
+ * Looks a strategy up. Any thread; does not block.
+ *
+ * Returns: the ops, owned by the library; or NULL with HASS_ERROR_STRATEGY
+ * and a message that lists the registered names.
  */
 const HassStrategyOps *hass_strategy_find (const char *name, GError **error);
 
 /**
  * hass_strategy_list:
  *
- * Returns: (transfer container): NULL-terminated array of the registered
- * ops, sorted by name; free with g_free(). Any thread.
+ * Lists the registered strategies. Any thread; does not block.
+ *
+ * Returns: (transfer container): NULL-terminated array of ops, sorted by
+ * name. Free the array with g_free().
  */
 const HassStrategyOps **hass_strategy_list (void);
 
 /**
  * hass_strategy_default:
  *
- * Returns: the strategy of a farm of this kind and cost class that names none:
- * auto.
+ * Any thread; does not block.
+ *
+ * Returns: the name of the strategy that a farm of this kind and cost class
+ * uses if none is chosen: "auto".
  */
 const char *hass_strategy_default (HassFarmKind farm, HassCostClass cost);
 

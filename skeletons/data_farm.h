@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* hass/data_farm.h: the three data farms (Zhang 2011, 3.3 and 5.1).
-   Thread safety: farms may run on several threads at once; each call blocks
-   its caller, which works along as one of the cores. */
+/* hass/data_farm.h: the three data farms (Zhang 2011, sections 3.3 and 5.1).
+   Thread safety: farms may run on several threads at once. A call blocks until
+   the farm has ended; its thread works as one of the cores. */
 #ifndef HASS_DATA_FARM_H
 #define HASS_DATA_FARM_H
 
@@ -12,63 +12,69 @@
 HASS_BEGIN_DECLS
 
 /**
- * HassDataFarm: a data farm; start from HASS_DATA_FARM_INIT or
- * hass_data_farm_init(), zero is the default everywhere. Settings that mean
- * nothing in the farm they are given to are HASS_ERROR_INVALID.
- * @struct_size: set by either. A struct may end after
- *   @cpu_worker; what is behind its end is zero. A shorter one, and one of a
- *   later version that sets what this library does not know, is
- *   HASS_ERROR_INVALID.
- * @name: in messages, reports and profiles; NULL: "farm".
- * @user_data: given to every callback.
- * @generate: emits the loads; or
- * @loads: [@n_loads] loads known at the start, which must stay valid and are
- *   not copied. Both may be given: the array comes first.
- * @cpu_worker, @gpu_worker: at least one that a present device can run.
- * @partition: partition farm only; NULL slices evenly.
- * @bundle, @unbundle: NULL copies inputs and outputs one after another.
- * @collect: takes results; NULL: outputs are in place or reduced.
- * @order: of the results that @collect gets.
- * @window_loads: ORDERED: at most so many units are begun beyond the first
- *   unfinished one; 0: 8192.
- * @reduce, @reduce_init, @reduce_clear, @accumulator, @accumulator_bytes: each
- *   worker has an accumulator, of zeros or as @reduce_init sets it; at the end
- *   all are reduced into @accumulator [accumulator_bytes], which the user has
- *   initialised, and cleared, where they own something.
- * @gpu_result: takes what @gpu_worker has left for each block; NULL: its
- *   outputs are results as a CPU worker's are.
- * @gpu_record_bytes: results of varying number that @gpu_worker appends are
- *   records of so many bytes, which @gpu_result gets; 0: none.
- * @gpu_records_per_element: how many are to be expected; 0: 1/256. More are
- *   no error, but the bundle is then computed again.
- * @release: called once for each load that the library is done with.
- * @cost: what is known of the costs.
- * @block_elements: partition farm: elements in a block; 0: the library
- *   chooses by these rules, each of which outweighs those before it. As many as
- *   fill the widest device, its width / @element_threads (HASS_p's e), but at
- *   least 1/4096 of the load; at least 8 blocks for each core (without a CPU
- *   pool for each GPU); at least 16 halos; at least one block for each core.
+ * HassDataFarm: the settings of a data farm. Start from HASS_DATA_FARM_INIT or
+ * hass_data_farm_init(); zero is the default of every field. A setting that
+ * does not apply to the kind of farm is HASS_ERROR_INVALID. Nothing that the
+ * struct points to is copied or freed.
+ * @struct_size: set by the initialiser. The struct may end after @cpu_worker;
+ *   fields beyond its end count as zero. A shorter struct, and one of a later
+ *   version that sets a field unknown to this library, is HASS_ERROR_INVALID.
+ * @name: name in messages, reports and the profile store; NULL: "farm".
+ * @user_data: last argument of every callback.
+ * @generate: emits the loads; or NULL.
+ * @loads: [@n_loads] loads known at the beginning; must stay valid. With both
+ *   @loads and @generate, these loads come first.
+ * @n_loads: number of loads.
+ * @cpu_worker, @gpu_worker: computes a unit or a bundle. At least one is
+ *   needed, for a device that is present.
+ * @partition: partition farm: cuts blocks; NULL: equal slices.
+ * @bundle, @unbundle: gather inputs and scatter outputs; NULL: copies them one
+ *   after another.
+ * @collect: takes results; NULL: results are in the outputs or accumulators.
+ * @order: order in which @collect gets results.
+ * @window_loads: HASS_RESULTS_ORDERED: maximum number of units begun beyond
+ *   the first unfinished one; 0: 8192.
+ * @reduce: merges accumulators. Each worker has one of @accumulator_bytes,
+ *   initially zero or set by @reduce_init; when the farm ends, all are merged
+ *   into @accumulator.
+ * @reduce_init: initialises an accumulator; NULL: zeros.
+ * @reduce_clear: frees what an accumulator owns; NULL: nothing.
+ * @accumulator: host memory [@accumulator_bytes], initialised by the user.
+ * @accumulator_bytes: size of an accumulator.
+ * @gpu_result: takes the results of @gpu_worker for each block; NULL: its
+ *   outputs are results, as those of a CPU worker.
+ * @gpu_record_bytes: size of the records that @gpu_worker appends, a varying
+ *   number of results, which @gpu_result gets; 0: none.
+ * @gpu_records_per_element: expected number of records an element; 0: 1/256. A
+ *   bundle with more records is computed again.
+ * @release: called once for each load that the library no longer uses.
+ * @cost: what is known about the costs of loads.
+ * @block_elements: partition farm: elements in a block; 0: chosen by the
+ *   library. It chooses (width / @element_threads) of the widest device (e of
+ *   HASS_p), but, each rule taking precedence over the ones before it, at least
+ *   1/4096 of the load; at most 1/8 of a core's part of the load (without a CPU
+ *   pool, of a GPU's); at least 16 halos; at most a core's part.
  * @halo_elements: partition farm: elements readable on both sides of a block.
- *   The report counts what workers got of them (HassReport.halo_elements) as
- *   work done again; what all blocks read belongs into @constants.
- * @constants: [@n_constants] bytes that every worker may read; not owned.
- * @pool_loads, @pool_bytes: bounds of the load pool; 0: 8192 loads, 64 MiB.
- *   One load larger than @pool_bytes is let in alone.
- * @round_loads: at most so many loads in a round; 0: no bound but the pool's.
- * @run: how to run it.
- * @element_threads: GPU threads that @gpu_worker has for one element: 1 for a
- *   byte or a record, a thousand or so for a tile of a matrix. With it
- *   strategies know from the first bundle on how many elements fill a GPU; 0:
- *   they find out; the default block takes it as 1. Indivisible farms: not
- * used, a load is a thread block.
- * @join_tiles: blocks' outputs that are tiles of one array and follow each
- *   other side by side there lie in a GPU's memory as they do in the array, see
- *   #HassBundle.rectangles: long rows are copied back at the link's full rate,
- *   those of 4 KiB at a third of it. Then @gpu_worker must heed their pitch.
- * Not with @unbundle.
- * @gpu_multiple: GPUs get multiples of so many units, where as many wait, and
- *   their bundles end at multiples: the tiles in a row of tiles, so that a
- *   bundle is whole rows; 0: any number.
+ *   The report counts them as computed again (HassReport.halo_elements). Data
+ *   that all blocks read belongs into @constants.
+ * @constants: [@n_constants] data that every worker may read.
+ * @n_constants: number of constants.
+ * @pool_loads, @pool_bytes: bounds of the load pool; 0: 8192 loads, 64 MiB. A
+ *   load larger than @pool_bytes is admitted when the pool is empty.
+ * @round_loads: maximum number of loads in a round; 0: as the pool holds.
+ * @run: how the farm runs.
+ * @element_threads: number of GPU threads that @gpu_worker uses for an element:
+ *   1 for a byte or a record, about 1000 for a tile of a matrix. It tells
+ *   strategies before the first bundle how many elements fill a GPU; 0: unknown
+ *   (1 for the choice of @block_elements). Not used in indivisible farms, where
+ *   a load is a thread block.
+ * @join_tiles: outputs that are adjacent tiles of one array form one array on
+ *   the GPU as well (#HassBundle.rectangles), so that long rows are copied back
+ *   at the full rate of the link; rows of 4 KiB reach a third of it. The GPU
+ *   worker must use their pitch. Not with @unbundle.
+ * @gpu_multiple: GPUs get multiples of this number of units, if that many
+ *   wait, and bundles end at multiples: with the number of tiles in a row of
+ *   tiles, bundles are whole rows; 0: any number.
  */
 typedef struct
 {
@@ -115,7 +121,7 @@ typedef struct
   gsize gpu_multiple;
 } HassDataFarm;
 
-/* A farm of zeros that knows its size. */
+/* Returns: a farm with all fields zero but struct_size. */
 static inline HassDataFarm
 hass_data_farm_init (void)
 {
@@ -125,7 +131,8 @@ hass_data_farm_init (void)
   return farm;
 }
 
-/* The same as an initialiser. C++ has those of this form since 2020 only. */
+/* The same as an initialiser. C++ has designated initialisers since C++20
+   only. */
 #ifdef __cplusplus
 #  define HASS_DATA_FARM_INIT hass_data_farm_init ()
 #else
@@ -137,16 +144,17 @@ hass_data_farm_init (void)
 
 /**
  * hass_data_farm_partition:
- * @report: (out) (optional): set also when the farm fails; free with
- *   hass_report_free().
+ * @report: (out) (optional): set in every case, also when the farm fails; free
+ *   with hass_report_free().
  *
  * Runs a farm of large divisible loads: each load is one round, cut into
- * blocks (Zhang 2011, 3.4.2, HASS_p). Loads must have a size; input_bytes
- * and output_bytes must be multiples of it.
+ * blocks (Zhang 2011, section 3.4.2, HASS_p). A load needs a size, of which
+ * input_bytes and output_bytes are multiples. Blocks until the farm has ended;
+ * not from a callback.
  *
- * Returns: TRUE when every unit was computed and every result delivered, or,
- * with HASS_ON_ERROR_CONTINUE, when the farm came to its end. Any HassError
- * but IO may be set.
+ * Returns: TRUE if every unit was computed and every result delivered, or,
+ * with HASS_ON_ERROR_CONTINUE, if the farm came to its end. FALSE with any
+ * HassError but HASS_ERROR_IO, or with the error of a callback.
  */
 gboolean hass_data_farm_partition (const HassDataFarm *farm,
                                    HassReport **report, GError **error);
@@ -154,9 +162,9 @@ gboolean hass_data_farm_partition (const HassDataFarm *farm,
 /**
  * hass_data_farm_combine:
  *
- * Runs a farm of small divisible loads, which GPUs get in bundles (3.4.2,
- * HASS_ce, HASS_cd, modified greedy). Otherwise as
- * hass_data_farm_partition().
+ * Runs a farm of small divisible loads, which GPUs get in bundles (Zhang 2011,
+ * section 3.4.2, HASS_ce, HASS_cd, modified greedy). Report, threads, return
+ * value and errors as for hass_data_farm_partition().
  */
 gboolean hass_data_farm_combine (const HassDataFarm *farm, HassReport **report,
                                  GError **error);
@@ -164,8 +172,9 @@ gboolean hass_data_farm_combine (const HassDataFarm *farm, HassReport **report,
 /**
  * hass_data_farm_indivisible:
  *
- * Runs a farm of loads with inner dependencies: on a GPU one load is one
- * thread block (3.5, HASS_i). Otherwise as hass_data_farm_partition().
+ * Runs a farm of loads with inner dependencies: on a GPU one thread block
+ * computes one load (Zhang 2011, section 3.5, HASS_i). Report, threads, return
+ * value and errors as for hass_data_farm_partition().
  */
 gboolean hass_data_farm_indivisible (const HassDataFarm *farm,
                                      HassReport **report, GError **error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* hass/function_farm.h: a farm of tasks with functions of their own (Zhang
-   2011, 3.6).
+   2011, section 3.6).
    Thread safety: as hass/data_farm.h. */
 #ifndef HASS_FUNCTION_FARM_H
 #define HASS_FUNCTION_FARM_H
@@ -14,28 +14,30 @@ HASS_BEGIN_DECLS
 typedef struct _HassTask HassTask;
 
 /**
- * HassTaskFunc: a task's CPU function. Threads and failing as for
- * #HassCpuWorkerFunc; @worker serves the hass_worker functions, and
- * hass_worker_emit_task() for tasks that this one makes ready.
+ * HassTaskFunc: the CPU function of a task. Threads and failures as for
+ * #HassCpuWorkerFunc. @worker is valid for the hass_worker functions and for
+ * hass_worker_emit_task().
  */
 typedef gboolean (*HassTaskFunc) (const HassTask *task, HassWorker *worker,
                                   gpointer user_data, GError **error);
 
 /**
- * HassTask: a function with its input.
- * @cpu, @gpu: at least one; a task without a GPU function runs on the CPU
- *   pool only, and the other way round.
- * @data: the task's own.
- * @input, @input_bytes, @output, @output_bytes: bytes that travel to a GPU
- *   and back; may be NULL and 0.
- * @expected_time: in any unit that is the same for all tasks (exeTime in the
- *   thesis); 0: unknown. One that is negative, not finite or more than 3.4e38
- *   makes the farm fail with HASS_ERROR_INVALID.
- * @parallelism: its PD, the threads it can use at most: 1 (or 0) simplex,
- *   more: multiplex (Zhang 2011, 3.6.1).
- * @gpu_function: what the task's @gpu finds in HassBundle.functions: where
- *   tasks share one @gpu worker, which of its device functions is this
- *   task's. Tasks with the same @gpu run in one bundle and one call.
+ * HassTask: functions with their data. The user owns all it points to, which
+ * must stay valid until the task is released.
+ * @cpu, @gpu: CPU function and GPU worker, at least one. A task without @gpu
+ *   runs on the CPU pool only, one without @cpu on GPUs only.
+ * @data: a value of the user for the functions.
+ * @input, @input_bytes: host memory that is copied to a GPU; may be NULL and 0.
+ * @output, @output_bytes: host memory that is copied back; may be NULL and 0.
+ * @expected_time: in any unit common to all tasks (exeTime in the thesis); 0:
+ *   unknown. A value that is negative, not finite or above 3.4e38 fails the
+ *   farm with HASS_ERROR_INVALID.
+ * @parallelism: parallelism degree PD, the maximum number of threads of the
+ *   task: 0 or 1: simplex (SPD); more: multiplex (MPD; Zhang 2011, section
+ *   3.6.1).
+ * @gpu_function: value that @gpu finds in HassBundle.functions: which of the
+ *   worker's device functions this task calls. Tasks with the same @gpu share
+ *   bundles and calls.
  * @reserved: zero, else the task fails with HASS_ERROR_INVALID; for later
  *   versions.
  */
@@ -55,15 +57,17 @@ struct _HassTask
 };
 
 /**
- * HassFunctionFarm: start from HASS_FUNCTION_FARM_INIT or
- * hass_function_farm_init(). Fields of the same name as in #HassDataFarm mean
- * the same.
+ * HassFunctionFarm: the settings of a function farm. Start from
+ * HASS_FUNCTION_FARM_INIT or hass_function_farm_init(). Fields with a name of
+ * #HassDataFarm have its meaning; @window_tasks, @pool_tasks and @round_tasks
+ * are those of loads there.
  * @struct_size: as there, but the struct may end after @n_tasks.
- * @tasks: [@n_tasks] tasks known at the start; not copied, must stay valid.
- *   Where none of them has a GPU function and there is no generator, GPUs are
- *   used for what workers emit only if @run asks for them (n_gpus > 0).
- * @release: called once for each task the library is done with. Of a task
- *   that was emitted it gets the library's copy, which is gone afterwards.
+ * @tasks: [@n_tasks] tasks known at the beginning; not copied, must stay valid.
+ *   If none of them has a GPU worker and there is no generator, GPUs are used
+ *   for tasks that workers emit only if @run asks for GPUs (n_gpus > 0).
+ * @n_tasks: number of tasks.
+ * @release: called once for each task that the library no longer uses. For an
+ *   emitted task it gets the library's copy, valid during the call.
  */
 typedef struct
 {
@@ -94,7 +98,7 @@ typedef struct
   HassRunOptions run;
 } HassFunctionFarm;
 
-/* A farm of zeros that knows its size. */
+/* Returns: a farm with all fields zero but struct_size. */
 static inline HassFunctionFarm
 hass_function_farm_init (void)
 {
@@ -104,7 +108,8 @@ hass_function_farm_init (void)
   return farm;
 }
 
-/* The same as an initialiser. C++ has those of this form since 2020 only. */
+/* The same as an initialiser. C++ has designated initialisers since C++20
+   only. */
 #ifdef __cplusplus
 #  define HASS_FUNCTION_FARM_INIT hass_function_farm_init ()
 #else
@@ -116,12 +121,12 @@ hass_function_farm_init (void)
 
 /**
  * hass_emitter_emit_task:
- * @task: copied; what it points to stays the user's and must stay valid until
- *   the task is released. The task's functions, the collector (as tag) and
- *   the release callback get the copy.
+ * @task: copied; the user keeps what it points to valid until the task is
+ *   released. The functions, the collector (as tag) and the release callback
+ *   get the copy.
  *
- * As hass_emitter_emit(), for the generator of a function farm; in a data farm
- * it is HASS_ERROR_MISUSE.
+ * As hass_emitter_emit(), for a function farm; HASS_ERROR_MISUSE in a data
+ * farm.
  */
 gboolean hass_emitter_emit_task (HassEmitter *emitter, const HassTask *task);
 
@@ -129,18 +134,18 @@ gboolean hass_emitter_emit_task (HassEmitter *emitter, const HassTask *task);
  * hass_worker_emit_task:
  * @task: copied, as by hass_emitter_emit_task().
  *
- * As hass_worker_emit(), for a task of a function farm; in a data farm it is
- * HASS_ERROR_MISUSE.
+ * As hass_worker_emit(), for a function farm; HASS_ERROR_MISUSE in a data farm.
  */
 gboolean hass_worker_emit_task (HassWorker *worker, const HassTask *task);
 
 /**
  * hass_function_farm:
  *
- * Runs a function farm: SPD and MPD sets, LTF for GPUs, STF for the CPU
- * (Zhang 2011, 3.6.3, HASS_f). Returns and errors as
+ * Runs a function farm: SPD and MPD tasks in separate sets, longest first for
+ * GPUs (LTF), shortest first for the CPU (STF) (Zhang 2011, section 3.6.3,
+ * HASS_f). Report, threads, return value and errors as for
  * hass_data_farm_partition(). A task that no present device can run is
- * HASS_ERROR_NO_DEVICE and is named.
+ * HASS_ERROR_NO_DEVICE and is named in the message.
  */
 gboolean hass_function_farm (const HassFunctionFarm *farm, HassReport **report,
                              GError **error);

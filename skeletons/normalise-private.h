@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* normalise-private.h: what all skeletons check and fill in alike.
+/* normalise-private.h: checks and defaults that all skeletons share.
    Thread safety: any thread. */
 #ifndef HASS_NORMALISE_PRIVATE_H
 #define HASS_NORMALISE_PRIVATE_H
 
-#include "engine/core/farm-private.h"
+#include "engine/core/farm.h"
 
 gboolean hass_farm_check (HassFarm *farm, const char *function, GError **error);
 gboolean hass_farm_check_settings (const HassFarm *farm, gsize window,

@@ -1,31 +1,47 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs the registered test suites: main [--list] [--suite NAME]...
-   Thread safety: single-threaded; tests may start threads of their own.
+/* main.c: runs the registered test suites; `hass-tests --help` has the
+   options.
+   Thread safety: one thread; tests may start threads of their own.
 
    DESIGN.  Suites register themselves from constructors, whose order the
-   linker chooses, so they are sorted by name first.  The messages are our
-   own, in the layout of CUnit's basic interface: that one would call a
-   skipped test passed.  Skipped tests make no assertion; they are counted
-   here, in a line before CUnit's summary, which comes last; what failed is
-   named once more before it.  Exit status: 0 if all tests that ran passed, 1
-   if one failed, 2 if a suite asked for does not exist or the options are
-   wrong.  */
+   linker chooses, so they are sorted by name first.  With --jobs=1 all suites
+   run in this process, as a debugger wants it; otherwise each in a process of
+   its own (workers.c).  What failed is named once more before CUnit's summary
+   of all processes, which comes last, because the last lines of a long log are
+   often all that is kept of it.  Exit status: 0 if all tests that ran passed, 1
+   if one failed or none ran, 2 if a suite asked for does not exist or the
+   options are wrong.  */
 
-#include "hass_test.h"
+#include "runner.h"
 
 #include <glib.h>
 #include <locale.h>
-#include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <CUnit/MyMem.h>
-#include <CUnit/TestRun.h>
 
 static HassTestSuite *all_suites;
-static unsigned n_skipped;
-static const char *skip_reason; /* of the running test, or NULL */
+
+static gchar **only, **skip, **first;
+static gint n_jobs = 1;
+static gboolean list, times;
+
+static const GOptionEntry options[]
+    = { { "list", 0, 0, G_OPTION_ARG_NONE, &list,
+          "Name the suites and their tests", NULL },
+        { "suite", 0, 0, G_OPTION_ARG_STRING_ARRAY, &only,
+          "Run these suites alone; a name may have * and ?", "NAME,..." },
+        { "skip", 0, 0, G_OPTION_ARG_STRING_ARRAY, &skip,
+          "Leave these suites out", "NAME,..." },
+        { "first", 0, 0, G_OPTION_ARG_STRING_ARRAY, &first,
+          "Start these suites, which take longest, before the others",
+          "NAME,..." },
+        { "jobs", 0, 0, G_OPTION_ARG_INT, &n_jobs,
+          "Run N suites at a time, each in a process of its own", "N" },
+        { "times", 0, 0, G_OPTION_ARG_NONE, &times,
+          "List the seconds that each suite took", NULL },
+        { NULL, 0, 0, 0, NULL, NULL, NULL } };
 
 void
 hass_test_register (HassTestSuite *suite)
@@ -38,107 +54,57 @@ hass_test_register (HassTestSuite *suite)
   *at = suite;
 }
 
-void
-hass_test_skip (const char *reason)
+static gboolean
+is_named (const char *name, gchar **lists)
 {
-  n_skipped++;
-  skip_reason = reason;
+  for (; lists != NULL && *lists != NULL; lists++)
+    {
+      g_auto (GStrv) names = g_strsplit (*lists, ",", -1);
+      for (gchar **at = names; *at != NULL; at++)
+        if (g_pattern_match_simple (*at, name))
+          return TRUE;
+    }
+  return FALSE;
 }
 
-static void
-test_starts (const CU_pTest test, const CU_pSuite suite)
+/* A misspelt name would run, or leave out, nothing without a word.  */
+static gboolean
+names_are_suites (gchar **lists)
 {
-  static const struct CU_Suite *last_suite;
-
-  if (suite != last_suite)
-    printf ("\nSuite: %s", suite->pName);
-  last_suite = suite;
-  printf ("\n  Test: %s ...", test->pName);
-  fflush (stdout);
-  skip_reason = NULL;
+  for (; lists != NULL && *lists != NULL; lists++)
+    {
+      g_auto (GStrv) names = g_strsplit (*lists, ",", -1);
+      for (gchar **at = names; *at != NULL; at++)
+        {
+          const HassTestSuite *suite = all_suites;
+          while (suite != NULL && !g_pattern_match_simple (*at, suite->name))
+            suite = suite->next;
+          if (suite == NULL)
+            {
+              g_printerr ("hass-tests: there is no suite \"%s\"\n", *at);
+              return FALSE;
+            }
+        }
+    }
+  return TRUE;
 }
 
-static void
-test_ends (const CU_pTest test, const CU_pSuite suite,
-           const CU_pFailureRecord failures)
+static gboolean
+read_options (int *argc, char ***argv)
 {
-  (void)test;
-  (void)suite;
-  if (failures != NULL)
-    printf ("FAILED");
-  else if (skip_reason != NULL)
-    printf ("SKIPPED: %s", skip_reason);
+  g_autoptr (GOptionContext) context
+      = g_option_context_new ("- runs the tests of hass");
+  g_autoptr (GError) error = NULL;
+
+  g_option_context_add_main_entries (context, options, NULL);
+  if (!g_option_context_parse (context, argc, argv, &error))
+    g_printerr ("hass-tests: %s\n", error->message);
+  else if (*argc > 1 || n_jobs < 1)
+    g_printerr ("hass-tests: see --help\n");
   else
-    printf ("passed");
-  for (CU_pFailureRecord f = failures; f != NULL; f = f->pNext)
-    printf ("\n    %s:%u  - %s", f->strFileName, f->uiLineNumber,
-            f->strCondition);
-  fflush (stdout);
-}
-
-/* The library has found itself, or its caller, to be wrong. */
-static atomic_uint n_criticals;
-
-static void
-count_critical (const char *domain, GLogLevelFlags level, const char *message,
-                gpointer user_data)
-{
-  (void)user_data;
-  atomic_fetch_add (&n_criticals, 1);
-  g_log_default_handler (domain, level, message, NULL);
-}
-
-/* The last lines of a long log are often all that is kept of it, so these
-   name every failed assertion once more. */
-static void
-print_failures (void)
-{
-  for (CU_pFailureRecord f = CU_get_failure_list (); f != NULL; f = f->pNext)
-    printf ("\nFAILED %s: %s\n    %s:%u  - %s",
-            f->pSuite != NULL ? f->pSuite->pName : "?",
-            f->pTest != NULL ? f->pTest->pName : "?", f->strFileName,
-            f->uiLineNumber, f->strCondition);
-}
-
-static void
-print_summary (void)
-{
-  char *summary = CU_get_run_results_string ();
-
-  if (n_criticals > 0)
-    printf ("\n\n%u critical messages of hass, each a FAILED test",
-            n_criticals);
-  printf ("\n");
-  print_failures ();
-  printf ("\n%u skipped\n", n_skipped);
-  if (summary != NULL)
-    printf ("%s\n", summary);
-  CU_FREE (summary);
-}
-
-static const HassTestSuite *
-find_suite (const char *name)
-{
-  const HassTestSuite *suite = all_suites;
-
-  while (suite != NULL && strcmp (suite->name, name) != 0)
-    suite = suite->next;
-  return suite;
-}
-
-static int
-wanted (const HassTestSuite *suite, int argc, char **argv)
-{
-  int any = 0;
-
-  for (int i = 1; i + 1 < argc; i++)
-    if (strcmp (argv[i], "--suite") == 0)
-      {
-        any = 1;
-        if (strcmp (argv[++i], suite->name) == 0)
-          return 1;
-      }
-  return !any;
+    return names_are_suites (only) && names_are_suites (skip)
+           && names_are_suites (first);
+  return FALSE;
 }
 
 static void
@@ -150,79 +116,133 @@ list_suites (void)
       printf ("%s: %s\n", suite->name, suite->tests[i].claim);
 }
 
-static int
-add_suite (const HassTestSuite *suite)
+static GPtrArray *
+choose_suites (void)
 {
-  CU_pSuite added = CU_add_suite (suite->name, NULL, NULL);
+  GPtrArray *chosen = g_ptr_array_new ();
 
-  if (added == NULL)
-    return 0;
-  for (size_t i = 0; i < suite->n_tests; i++)
-    if (CU_add_test (added, suite->tests[i].claim, suite->tests[i].run) == NULL)
-      return 0;
-  return 1;
+  for (HassTestSuite *suite = all_suites; suite != NULL; suite = suite->next)
+    if ((only == NULL || is_named (suite->name, only))
+        && !is_named (suite->name, skip))
+      g_ptr_array_add (chosen, suite);
+  return chosen;
 }
 
-/* Returns 0, or the exit status that the options call for.  */
-static int
-check_options (int argc, char **argv)
+/* The suites of --first, then the others, both in the order of their names. */
+static size_t *
+starting_order (GPtrArray *suites)
 {
-  for (int i = 1; i < argc; i++)
+  size_t *order = g_new (size_t, suites->len + 1);
+  size_t n = 0;
+
+  for (int others = 0; others < 2; others++)
+    for (guint s = 0; s < suites->len; s++)
+      {
+        const HassTestSuite *suite = suites->pdata[s];
+        if (is_named (suite->name, first) != others)
+          order[n++] = s;
+      }
+  return order;
+}
+
+static void
+print_times (GPtrArray *suites, const RunnerResult *results)
+{
+  double cpu = 0;
+
+  printf ("\n%10s %10s  suite\n", "seconds", "CPU");
+  for (guint s = 0; s < suites->len; s++)
     {
-      if (strcmp (argv[i], "--list") == 0)
-        continue;
-      if (strcmp (argv[i], "--suite") != 0 || i + 1 == argc)
-        {
-          fprintf (stderr, "usage: %s [--list] [--suite NAME]...\n", argv[0]);
-          return 2;
-        }
-      if (find_suite (argv[++i]) == NULL)
-        {
-          fprintf (stderr, "%s: there is no suite \"%s\"\n", argv[0], argv[i]);
-          return 2;
-        }
+      const HassTestSuite *suite = suites->pdata[s];
+      printf ("%10.2f %10.2f  %s\n", results[s].seconds, results[s].cpu_seconds,
+              suite->name);
+      cpu += results[s].cpu_seconds;
     }
-  return 0;
+  printf ("%10s %10.2f  all\n", "", cpu);
+}
+
+/* CUnit's summary, as if all suites had run in this process. Returns whether
+   tests ran and none failed.  */
+static gboolean
+print_summary (const RunnerResult *results, size_t n, double seconds)
+{
+  CU_RunSummary *sum = CU_get_run_summary ();
+  unsigned n_skipped = 0, n_criticals = 0;
+  char *text;
+
+  memset (sum, 0, sizeof *sum);
+  for (size_t s = 0; s < n; s++)
+    {
+      const CU_RunSummary *counts = &results[s].counts;
+      sum->nSuitesRun += counts->nSuitesRun;
+      sum->nSuitesFailed += counts->nSuitesFailed;
+      sum->nTestsRun += counts->nTestsRun;
+      sum->nTestsFailed += counts->nTestsFailed;
+      sum->nAsserts += counts->nAsserts;
+      sum->nAssertsFailed += counts->nAssertsFailed;
+      sum->nFailureRecords += counts->nFailureRecords;
+      n_skipped += results[s].n_skipped;
+      n_criticals += results[s].n_criticals;
+    }
+  sum->ElapsedTime = seconds;
+  if (n_criticals > 0)
+    printf ("\n%u critical messages of hass, each a FAILED test\n",
+            n_criticals);
+  printf ("\n%u skipped\n", n_skipped);
+  text = CU_get_run_results_string ();
+  if (text != NULL)
+    printf ("%s\n", text);
+  CU_FREE (text);
+  return sum->nTestsRun > 0 && sum->nFailureRecords == 0 && n_criticals == 0;
+}
+
+static gboolean
+run_suites (GPtrArray *suites)
+{
+  HassTestSuite **chosen = (HassTestSuite **)suites->pdata;
+  g_autofree size_t *order = starting_order (suites);
+  g_autofree RunnerResult *results = g_new0 (RunnerResult, suites->len + 1);
+  gint64 begin = g_get_monotonic_time ();
+
+  if (!runner_add (chosen, suites->len))
+    {
+      g_printerr ("hass-tests: %s\n", CU_get_error_msg ());
+      return FALSE;
+    }
+  if (n_jobs > 1)
+    runner_run_apart (chosen, suites->len, order, (unsigned)n_jobs, results);
+  else
+    runner_run_here (suites->len, results);
+  if (times)
+    print_times (suites, results);
+  return print_summary (results, suites->len,
+                        1e-6 * (double)(g_get_monotonic_time () - begin));
 }
 
 int
 main (int argc, char **argv)
 {
-  int status = check_options (argc, argv);
+  gboolean passed;
 
   setlocale (LC_ALL, "");
   setenv ("HASS_PROFILE", "off", 1); /* the user's own is none of ours */
-  if (status != 0)
-    return status;
-  for (int i = 1; i < argc; i++)
-    if (strcmp (argv[i], "--list") == 0)
-      {
-        list_suites ();
-        return 0;
-      }
-
+  if (!read_options (&argc, &argv))
+    return 2;
+  if (list)
+    {
+      list_suites ();
+      return 0;
+    }
   if (CU_initialize_registry () != CUE_SUCCESS)
     {
-      fprintf (stderr, "%s: %s\n", argv[0], CU_get_error_msg ());
+      g_printerr ("hass-tests: %s\n", CU_get_error_msg ());
       return 1;
     }
-  for (const HassTestSuite *suite = all_suites; suite != NULL;
-       suite = suite->next)
-    if (wanted (suite, argc, argv) && !add_suite (suite))
-      {
-        fprintf (stderr, "%s: suite %s: %s\n", argv[0], suite->name,
-                 CU_get_error_msg ());
-        CU_cleanup_registry ();
-        return 1;
-      }
-
-  g_log_set_handler ("hass", G_LOG_LEVEL_CRITICAL, count_critical, NULL);
-  CU_set_test_start_handler (test_starts);
-  CU_set_test_complete_handler (test_ends);
-  CU_run_all_tests ();
-  print_summary ();
-  status = CU_get_number_of_failure_records () > 0
-           || CU_get_number_of_tests_run () == 0 || n_criticals > 0;
+  g_autoptr (GPtrArray) suites = choose_suites ();
+  passed = run_suites (suites);
   CU_cleanup_registry ();
-  return status;
+  g_strfreev (only);
+  g_strfreev (skip);
+  g_strfreev (first);
+  return passed ? 0 : 1;
 }

@@ -10,11 +10,24 @@
 #include "hass_test.h"
 
 char *
-program_path (const char *program)
+program_in_build (const char *folder, const char *program)
 {
   const char *build = g_getenv ("TEST_BUILD");
-  return g_build_filename (build ? build : HASS_TOP "/build", "bin", program,
-                           NULL);
+  char *path = g_build_filename (build ? build : HASS_TOP "/build", folder,
+                                 program, NULL);
+  if (!g_file_test (path, G_FILE_TEST_IS_EXECUTABLE))
+    {
+      printf ("\n    %s is not built; `make check` builds it\n    ", path);
+      g_free (path);
+      CU_FAIL_FATAL ("a program that this test runs is not built");
+    }
+  return path;
+}
+
+char *
+program_path (const char *program)
+{
+  return program_in_build ("bin", program);
 }
 
 const char *

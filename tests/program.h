@@ -6,8 +6,12 @@
 
 #include <glib.h>
 
-/* Where it is; free with g_free(). */
+/* Where the program lies, bin/ of this build; free with g_free(). Where it is
+   not built, the test fails with a sentence that names it, and ends. */
 char *program_path (const char *program);
+
+/* Likewise in another folder of this build. */
+char *program_in_build (const char *folder, const char *program);
 
 /* This test program; the environment names another one in TEST_SELF where the
    kernel cannot start it. The string lives as long as the environment. */

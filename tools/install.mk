@@ -29,7 +29,7 @@ INSTALLED := \
 	$(call into,guide,$(DOCS),$(wildcard doc/*.md)) \
 	$(call into,guide,$(DOCS)/results,$(wildcard doc/results/*.md)) \
 	$(call into,file,$(DOCS)/pictures,$(wildcard doc/pictures/*)) \
-	$(foreach d,h100 h200 papers records,$(call into,file,$(DOCS)/results/$(d),\
+	$(foreach d,h100 h200 overhead papers records,$(call into,file,$(DOCS)/results/$(d),\
 	  $(wildcard doc/results/$(d)/*))) \
 	$(foreach d,examples $(example_folders),$(call into,file,\
 	  $(DOCS)/$(d),$(wildcard $(addprefix $(d)/,*.c *.h *.cu *.txt Makefile))))

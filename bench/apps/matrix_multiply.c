@@ -37,9 +37,9 @@ static void
 release (gpointer self)
 {
   Task *t = self;
-  hass_free (t->problem.a);
-  hass_free (t->problem.b);
-  hass_free (t->problem.c);
+  hass_memory_free (t->problem.a);
+  hass_memory_free (t->problem.b);
+  hass_memory_free (t->problem.c);
   g_free (t->places);
   g_free (t->right);
   g_free (t);
@@ -84,8 +84,9 @@ prepare (const AppsMachine *machine, const AppsSize *size, GError **error)
     p->tile_rows = p->tile_cols = SMALL_TILE;
   gsize bytes = p->m * p->n * matrix_number_bytes (p);
   t->n_tiles = matrix_n_tiles (p);
-  if (!(p->a = hass_alloc (bytes, error)) || !(p->b = hass_alloc (bytes, error))
-      || !(p->c = hass_alloc (bytes, error))
+  if (!(p->a = hass_memory_alloc (bytes, error))
+      || !(p->b = hass_memory_alloc (bytes, error))
+      || !(p->c = hass_memory_alloc (bytes, error))
       || (!machine->platform && !matrix_fill (p, SEED, 0, error)))
     {
       release (t);

@@ -72,7 +72,7 @@ static gpointer
 host_memory (gsize bytes)
 {
   GError *error = NULL;
-  gpointer memory = hass_alloc (bytes, &error);
+  gpointer memory = hass_memory_alloc (bytes, &error);
   if (!memory)
     {
       fprintf (stderr, "%s\n", error->message);
@@ -145,8 +145,8 @@ figures_work_free (FiguresWork *w)
 {
   if (w->crew)
     crew_free (w->crew);
-  hass_free (w->input);
-  hass_free (w->output);
+  hass_memory_free (w->input);
+  hass_memory_free (w->output);
   g_free (w->expected);
   g_free (w->targets);
   g_free (w->sizes);

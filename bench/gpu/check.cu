@@ -180,7 +180,8 @@ check_search (Crew *crew, guint n_gpus)
   for (int pinned = 0; pinned < 2; pinned++)
     {
       if (pinned)
-        expect (hass_register (pages, n, NULL), TRUE, "hass_register", n, 0, 0);
+        expect (hass_memory_register (pages, n, NULL), TRUE,
+                "hass_memory_register", n, 0, 0);
       for (guint g = 0; g <= n_gpus; g++)
         for (int cpu = g == 0; cpu < 2; cpu++)
           for (gsize block : { (gsize)0, (gsize)100001, MIB })
@@ -195,7 +196,7 @@ check_search (Crew *crew, guint n_gpus)
                         "farm_search", cpu, g, block);
               }
     }
-  hass_unregister (pages);
+  hass_memory_unregister (pages);
   pages_free (pages, n);
 }
 

@@ -356,8 +356,8 @@ small_main (const GpuBenchOptions *options)
   text_fill (heap, heap_bytes, 3, needle, needle_length, s.crew);
   CU (cudaHostAlloc (&s.staging, most, cudaHostAllocDefault));
   CU (cudaMalloc (&s.device, most));
-  s.counts
-      = static_cast<Count *> (hass_alloc (MOST_LOADS * sizeof (Count), NULL));
+  s.counts = static_cast<Count *> (
+      hass_memory_alloc (MOST_LOADS * sizeof (Count), NULL));
   CU (cudaMalloc (&s.device_counts, MOST_LOADS * sizeof (Count)));
   for (cudaStream_t &stream : s.stream)
     CU (cudaStreamCreateWithFlags (&stream, cudaStreamNonBlocking));
@@ -376,7 +376,7 @@ small_main (const GpuBenchOptions *options)
   for (cudaStream_t stream : s.stream)
     CU (cudaStreamDestroy (stream));
   CU (cudaFree (s.device_counts));
-  hass_free (s.counts);
+  hass_memory_free (s.counts);
   CU (cudaFree (s.device));
   CU (cudaFreeHost (s.staging));
   g_free (heap);

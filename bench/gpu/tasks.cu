@@ -371,10 +371,10 @@ tasks_main (const GpuBenchOptions *options)
   Batch b;
   CU (cudaSetDevice (0));
   b.digest = &digest;
-  b.tasks
-      = static_cast<Task *> (hass_alloc (MOST_TASKS * sizeof *b.tasks, NULL));
+  b.tasks = static_cast<Task *> (
+      hass_memory_alloc (MOST_TASKS * sizeof *b.tasks, NULL));
   b.results = static_cast<unsigned *> (
-      hass_alloc (MOST_TASKS * sizeof *b.results, NULL));
+      hass_memory_alloc (MOST_TASKS * sizeof *b.results, NULL));
   b.us = g_new (double, MOST_TASKS);
   CU (cudaMalloc (&b.device_tasks, MOST_TASKS * sizeof *b.tasks));
   CU (cudaMalloc (&b.device_results, MOST_TASKS * sizeof *b.results));
@@ -409,7 +409,7 @@ tasks_main (const GpuBenchOptions *options)
   CU (cudaFree (b.device_results));
   CU (cudaFree (b.device_tasks));
   g_free (b.us);
-  hass_free (b.results);
-  hass_free (b.tasks);
+  hass_memory_free (b.results);
+  hass_memory_free (b.tasks);
   return 0;
 }

@@ -6,6 +6,7 @@
 
 #include "gpus-private.h"
 #include "device/layout-private.h"
+#include "pool/clock.h"
 
 #define HASS_CUDA_SLOTS 4
 
@@ -77,47 +78,48 @@ struct HassCudaDevice
   HassTransfers transfers;
 };
 
-/* cuda_room.c */
+/* room.c */
 gboolean hass_cuda_reserve (HassCudaDevice *d, const HassCudaSlot *filling,
                             HassGpuBuffer *buffer, gsize bytes, GError **error);
-gboolean hass_cuda_reserve_records (HassCudaDevice *d, HassCudaSlot *slot,
-                                    GError **error);
-gboolean hass_cuda_reserve_results (HassCudaDevice *d, HassCudaSlot *slot,
-                                    GError **error);
 void hass_cuda_note_peak (HassCudaDevice *d);
 
-/* cuda_submit.c */
+/* submit.c */
 gboolean hass_cuda_submit (HassDevice *device, guint index,
                            const HassBlock *blocks, gsize n, GError **error);
 gboolean hass_cuda_compute (HassCudaDevice *d, HassCudaSlot *slot,
                             GError **error);
 void hass_cuda_leave (HassCudaDevice *d, HassCudaSlot *slot);
 
-/* cuda_wait.c */
-gint64 hass_cuda_now (void);
+/* wait.c */
 guint hass_cuda_find_done (HassCudaDevice *d, gint64 timeout_ns,
                            GError **error);
 gboolean hass_cuda_await (HassCudaDevice *d, gpointer event, gint64 since_ns,
                           const char *what, GError **error);
+gboolean hass_cuda_past_deadline (HassCudaDevice *d, const HassCudaSlot *slot);
+
+/* drain.c */
 gboolean hass_cuda_drain (HassCudaDevice *d, HassCudaSlot *slot);
 
-/* cuda_done.c */
+/* done.c */
 gboolean hass_cuda_wait (HassDevice *device, gint64 timeout_ns,
                          HassBundleDone *done, GError **error);
 
-/* cuda_gather.c: through staging */
+/* gather.c: through staging */
 gboolean hass_cuda_copy_in (HassCudaDevice *d, HassCudaSlot *slot, gsize to,
                             gconstpointer from, gsize bytes, GError **error);
 gboolean hass_cuda_send_staged (HassCudaDevice *d, HassCudaSlot *slot,
                                 HassCudaGroup *group, gsize first, gsize end,
                                 GError **error);
 
-/* cuda_in.c: from the host to the device */
+/* in.c: from the host to the device */
 gboolean hass_cuda_send (HassCudaDevice *d, HassCudaSlot *slot, GError **error);
-gboolean hass_cuda_send_constants (HassCudaDevice *d, GError **error);
 void hass_cuda_sent (HassCudaDevice *d, HassCudaSlot *slot);
 
-/* cuda_out.c: and back */
+/* constants.c */
+gboolean hass_cuda_send_constants (HassCudaDevice *d, GError **error);
+void hass_cuda_free_constants (HassCudaDevice *d);
+
+/* out.c: and back */
 gboolean hass_cuda_clears (const HassCudaDevice *d);
 gboolean hass_cuda_brings_results (const HassCudaDevice *d,
                                    const HassCudaSlot *slot);
@@ -130,8 +132,10 @@ gboolean hass_cuda_fetch_records (HassCudaDevice *d, HassCudaSlot *slot,
 guint64 hass_cuda_n_records (const HassCudaDevice *d, const HassCudaSlot *slot);
 gboolean hass_cuda_deliver (HassCudaDevice *d, HassCudaSlot *slot,
                             GError **error);
-gsize hass_cuda_out_size (HassCudaDevice *d, HassCudaSlot *slot);
-gsize hass_cuda_records_size (const HassCudaDevice *d, guint64 capacity);
+gboolean hass_cuda_reserve_records (HassCudaDevice *d, HassCudaSlot *slot,
+                                    GError **error);
+gboolean hass_cuda_reserve_results (HassCudaDevice *d, HassCudaSlot *slot,
+                                    GError **error);
 gsize hass_cuda_record_blocks_bytes (guint64 capacity);
 gconstpointer hass_cuda_accumulator (const HassCudaDevice *d,
                                      const HassCudaSlot *slot);

@@ -5,13 +5,13 @@
    staging of its own, so that one bundle is copied in while another is
    computed and a third is copied out. Life of a bundle:
 
-   1. submit (cuda_submit.c) finds room for it (cuda_room.c), lays it out,
-      enqueues its inputs (cuda_in.c), clears what kernels add to, calls the
+   1. submit (submit.c) finds room for it (room.c), lays it out,
+      enqueues its inputs (in.c), clears what kernels add to, calls the
       farm's GPU worker, which enqueues kernels, and enqueues the copies of
-      its results (cuda_out.c). In a function farm the blocks are grouped by
+      its results (out.c). In a function farm the blocks are grouped by
       their workers, and groups run on streams of their own at the same time.
-   2. wait (cuda_done.c) sleeps on the last event of the oldest bundle
-      (cuda_wait.c).
+   2. wait (done.c) sleeps on the last event of the oldest bundle
+      (wait.c).
    3. A bundle with more records than its buffer holds is computed again with
       a larger one; its inputs are still there.
    4. A failure leaves nothing behind: what was enqueued is waited for. After
@@ -76,7 +76,7 @@ set_budget (HassCudaDevice *d, GError **error)
   guint64 limit;
   pthread_mutex_lock (&gpu->lock);
   gboolean fresh
-      = gpu->budget_ns > 0 && hass_cuda_now () < gpu->budget_ns + FRESH_NS;
+      = gpu->budget_ns > 0 && hass_clock_ns () < gpu->budget_ns + FRESH_NS;
   pthread_mutex_unlock (&gpu->lock);
   if (!hass_gpus_memory_limit (&limit, error)
       || (!fresh && !hass_gpu_ask_memory (gpu, error)))
@@ -100,15 +100,6 @@ give_kits_back (HassCudaDevice *d)
         hass_gpu_kit_return (d->gpu, g_steal_pointer (&slot->kit));
       slot->busy = slot->counted = FALSE;
     }
-}
-
-static void
-free_constants (HassCudaDevice *d)
-{
-  for (guint i = 0; d->constants && i < d->farm->n_constants; i++)
-    hass_gpu_release (d->gpu, &d->constants[i]);
-  g_clear_pointer (&d->constants, g_free);
-  g_clear_pointer (&d->constant_data, g_free);
 }
 
 static gboolean
@@ -142,7 +133,7 @@ open_device (HassDevice *device, const HassDeviceFarm *farm, GError **error)
   if (!ok)
     {
       give_kits_back (d);
-      free_constants (d);
+      hass_cuda_free_constants (d);
     }
   return ok;
 }
@@ -152,7 +143,7 @@ close_device (HassDevice *device)
 {
   HassCudaDevice *d = (HassCudaDevice *)device;
   give_kits_back (d);
-  free_constants (d);
+  hass_cuda_free_constants (d);
 }
 
 static void

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* hass/cuda.h: what a GPU worker in CUDA needs; the one header of hass with
-   CUDA types. C and C++.
+/* hass/cuda.h: what a GPU worker in CUDA needs. This is the only header with
+   CUDA types besides hass/cuda_device.cuh. C and C++.
    Thread safety: any thread. */
 #ifndef HASS_CUDA_H
 #define HASS_CUDA_H
@@ -10,7 +10,7 @@
 
 HASS_BEGIN_DECLS
 
-/* The stream that a GPU worker's kernels go to. */
+/* Returns: the CUDA stream on which a GPU worker enqueues. */
 static inline cudaStream_t
 hass_cuda_stream (HassGpuStream *stream)
 {
@@ -19,11 +19,14 @@ hass_cuda_stream (HassGpuStream *stream)
 
 /**
  * hass_cuda_check:
+ * @code: result of a CUDA call.
  * @what: what was tried, for the message.
  *
- * Returns: TRUE for cudaSuccess; else FALSE with HASS_ERROR_DEVICE, after
- * clearing CUDA's own last error. After launches:
+ * Checks a result, for instance after a launch:
  * `return hass_cuda_check (cudaGetLastError (), "my kernel", error);`
+ *
+ * Returns: TRUE for cudaSuccess; else FALSE with HASS_ERROR_DEVICE, after
+ * clearing CUDA's last error.
  */
 static inline gboolean
 hass_cuda_check (cudaError_t code, const char *what, GError **error)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* hass/cuda_device.cuh: a bundle as kernels see it.
+/* hass/cuda_device.cuh: access to a bundle from CUDA kernels.
 
-   DESIGN. hass_view() makes a plain value of a bundle's device pointers that
-   a kernel takes as an argument. A kernel finds its work in one of three
+   DESIGN. hass_view() copies the device pointers of a bundle to a plain struct
+   that is passed to a kernel by value. A kernel finds its work in one of three
    ways:
 
-   1. One thread per element: HASS_FOR_ELEMENTS visits the elements of all
-      blocks, hass_find_block() tells whose they are.
-   2. One thread block per load: HASS_FOR_BLOCKS with blockIdx.x (Zhang 2011,
-      3.5, HASS_i: M loads of similar size, M multiprocessors).
-   3. Grid-stride over the bytes of the whole bundle: HASS_FOR_BYTES.
+   1. One thread an element: HASS_FOR_ELEMENTS visits the elements of all
+      blocks, and hass_find_block() returns the block of an element.
+   2. One thread block a load: HASS_FOR_BLOCKS (Zhang 2011, section 3.5,
+      HASS_i: M loads of similar size on M multiprocessors).
+   3. Grid-stride over the bytes of the bundle: HASS_FOR_BYTES.
 
-   hass_grid() gives the number of thread blocks to launch. Results of
-   varying number go to hass_append(). Tasks of a function farm that share
-   one worker call hass_function() to know which device function is theirs.
+   hass_grid() computes the number of thread blocks of a launch. Kernels write
+   results of varying number with hass_append(). In a function farm whose tasks
+   share a GPU worker, hass_function() says which device function a task calls.
 
    Thread safety: views are values. */
 #ifndef HASS_CUDA_DEVICE_CUH
@@ -66,8 +66,9 @@ hass_view (const HassBundle *b)
   return v;
 }
 
-/* Thread blocks of @threads for @n items, one each, but no more than fill
-   the present device @waves times over: use it with the loops below. */
+/* Returns: the number of thread blocks of @threads threads for @n items, one
+   thread an item, but at most as many as fill the current device @waves times.
+   For kernels that use the loops below, which cover any number of items. */
 static inline unsigned
 hass_grid (guint64 n, unsigned threads, unsigned waves)
 {
@@ -85,23 +86,24 @@ hass_grid (guint64 n, unsigned threads, unsigned waves)
 
 #ifdef __CUDACC__
 
-/* Each load by one thread block, whatever the grid. */
+/* Visits each block of the bundle with one thread block, for any grid. */
 #  define HASS_FOR_BLOCKS(view, i)                                             \
     for (guint64 i = blockIdx.x; i < (view).n_blocks; i += gridDim.x)
 
-/* Each element of the bundle by one thread. */
+/* Visits each element of the bundle with one thread. */
 #  define HASS_FOR_ELEMENTS(view, e)                                           \
     for (guint64 e = (guint64)blockIdx.x * blockDim.x + threadIdx.x;           \
          e < (view).n_elements; e += (guint64)gridDim.x * blockDim.x)
 
-/* Offsets into the bundle's input, halos included, @step bytes a thread. */
+/* Visits offsets into the input of the bundle, halos included, @step bytes a
+   thread. */
 #  define HASS_FOR_BYTES(view, at, step)                                       \
     for (guint64 at                                                            \
          = ((guint64)blockIdx.x * blockDim.x + threadIdx.x) * (step);          \
          at < (view).input_bytes;                                              \
          at += (guint64)gridDim.x * blockDim.x * (step))
 
-/* First element of block @i. */
+/* Returns: the first element of block @i. */
 __device__ static inline const guint8 *
 hass_input (const HassView &v, guint64 i)
 {
@@ -110,7 +112,7 @@ hass_input (const HassView &v, guint64 i)
   return v.input + v.offsets[i] + (v.halos ? v.halos[i] : 0);
 }
 
-/* Bytes from there to the end of the block's halo. */
+/* Returns: bytes from the first element of block @i to the end of its halo. */
 __device__ static inline guint64
 hass_input_bytes (const HassView &v, guint64 i)
 {
@@ -125,7 +127,7 @@ hass_output (const HassView &v, guint64 i)
   return v.output + (v.output_offsets ? v.output_offsets[i] : 0);
 }
 
-/* Bytes from a row of block @i's tile to the next one, if it has rows of
+/* Returns: bytes from one row of block @i's tile to the next, where a row has
    @row_bytes. */
 __device__ static inline guint64
 hass_output_pitch (const HassView &v, guint64 i, guint64 row_bytes)
@@ -133,7 +135,8 @@ hass_output_pitch (const HassView &v, guint64 i, guint64 row_bytes)
   return v.output_pitches ? v.output_pitches[i] : row_bytes;
 }
 
-/* Elements of block @i, and how many the bundle has before it. */
+/* hass_elements() returns the number of elements of block @i,
+   hass_elements_before() the number of elements of the bundle before it. */
 __device__ static inline guint64
 hass_elements (const HassView &v, guint64 i)
 {
@@ -146,7 +149,8 @@ hass_elements_before (const HassView &v, guint64 i)
   return v.elements ? v.elements[i] : 0;
 }
 
-/* The block that element @e of the bundle belongs to; O(log n_blocks). */
+/* Returns: the block that element @e of the bundle belongs to.
+   O(log n_blocks). */
 __device__ static inline guint64
 hass_find_block (const HassView &v, guint64 e)
 {
@@ -164,16 +168,16 @@ hass_find_block (const HassView &v, guint64 e)
   return lo;
 }
 
-/* gpu_function of task @i. */
+/* Returns: HassTask.gpu_function of task @i. */
 __device__ static inline guint32
 hass_function (const HassView &v, guint64 i)
 {
   return v.functions ? v.functions[i] : 0;
 }
 
-/* Room for one more record of block @i, or NULL: the bundle has more than
-   were expected and will be computed again. Threads of a warp that append
-   together share one atomic addition. */
+/* Returns: room for one more record of block @i; or NULL if the capacity is
+   exceeded, in which case the library computes the bundle again with more
+   room. Threads of a warp that append together share one atomic addition. */
 __device__ static inline void *
 hass_append (const HassView &v, guint64 i)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cuda_done.c: bundles that leave a GPU, done or failed; steps 2 to 4 of
+/* done.c: bundles that leave a GPU, done or failed; steps 2 to 4 of
    cuda.c.
 
    DESIGN. What a bundle has brought is delivered, unless it has more records

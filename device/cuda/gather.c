@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cuda_gather.c: inputs that go through pinned staging; way 4 of cuda_in.c.
+/* gather.c: inputs that go through pinned staging; way 4 of in.c.
 
    DESIGN. Several threads gather, a piece at a time. The proxy is one of
    them, and between its pieces enqueues the copy of what is there without a
@@ -167,7 +167,7 @@ hass_cuda_send_staged (HassCudaDevice *d, HassCudaSlot *slot,
 {
   const HassLayout *l = &group->layout;
   guint8 *tables = slot->kit->host_in.data + group->in_at;
-  gint64 begin_ns = hass_cuda_now ();
+  gint64 begin_ns = hass_clock_ns ();
   gsize bytes = end - first;
   if (bytes == 0)
     return first > 0
@@ -193,7 +193,7 @@ hass_cuda_send_staged (HassCudaDevice *d, HassCudaSlot *slot,
   else
     {
       hass_layout_copy_in (&l->blocks[0], g->to);
-      slot->host_ns += hass_cuda_now () - begin_ns;
+      slot->host_ns += hass_clock_ns () - begin_ns;
     }
   if (g->sent < end)
     send_up_to (g, end);
@@ -204,7 +204,7 @@ hass_cuda_send_staged (HassCudaDevice *d, HassCudaSlot *slot,
     }
   if (l->adjacent && bytes >= HASS_CUDA_CHOICE_BYTES)
     {
-      double ns = (double)(hass_cuda_now () - begin_ns) / bytes;
+      double ns = (double)(hass_clock_ns () - begin_ns) / bytes;
       double before = d->staged.ns_per_byte;
       d->staged.ns_per_byte = before > 0 ? 0.75 * before + 0.25 * ns : ns;
     }

@@ -262,3 +262,15 @@ hass_gpu_start (HassGpu *gpu, GCancellable *unwanted, GError **error)
     g_cancellable_disconnect (unwanted, handler);
   return ready;
 }
+
+/* -- The GPUs are forgotten --------------------------------------------- */
+
+/* Frees everything that is kept between farms and forgets the GPUs: the next
+   farm looks for them anew. No farm may run; for tests and leak checkers. */
+void
+hass_gpus_forget (void)
+{
+  hass_gpus_end_starts ();
+  hass_gpus_drop ();
+  hass_gpus_forget_bundles ();
+}

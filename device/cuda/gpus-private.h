@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* gpus-private.h: the GPUs of the machine, as one process sees them.
 
-   DESIGN. GPUs are looked for once (gpus_look.c), and made ready once, when a
+   DESIGN. GPUs are looked for once (look.c), and made ready once, when a
    farm first wants them (gpu_start.c). What costs time to make,
    streams, events, device buffers and pinned staging, is kept here from farm
-   to farm, and freed when nothing runs (gpus_idle.c). A process whose CUDA
+   to farm, and freed when nothing runs (idle.c). A process whose CUDA
    context is broken has no GPUs any more; a GPU that does not come back from
    a kernel is out for good.
 
@@ -62,7 +62,7 @@ typedef struct
   guint link;
   _Atomic gboolean stale;   /* it was remembered, but others were found */
   _Atomic gboolean hung;    /* it has not come back from a kernel */
-  GArray *spares;           /* HassGpuBuffer; these three gpus_idle.c's */
+  GArray *spares;           /* HassGpuBuffer; these three idle.c's */
   guint n_bundles;          /* whose kernels are there, of all farms */
   gboolean given_up;        /* one of them will never be said to have ended */
   pthread_mutex_t lock;     /* the rest */
@@ -82,20 +82,32 @@ typedef struct
   pthread_cond_t started; /* or who waits for that has been called off */
 } HassGpu;
 
-/* gpus_look.c */
+/* fault.c */
+gboolean hass_gpu_check (const HassGpu *gpu, int code, const char *what,
+                         GError **error);
+gboolean hass_gpu_usable (HassGpu *gpu, GError **error);
+void hass_gpu_note_hung (HassGpu *gpu);
+gboolean hass_gpu_hangs (const HassGpu *gpu);
+gboolean hass_gpus_hang (void);
+void hass_gpus_forget_hung (void);
+gboolean hass_gpus_broken (void);
+void hass_gpus_break (const char *why);
+void hass_gpus_note_problem (const char *why);
+const char *hass_gpus_known_problem (void);
+void hass_gpus_mend (void);
+
+/* look.c */
 void hass_gpus_look (void);
 guint hass_gpus_count (void);
 guint hass_gpus_expected (void);
-void hass_gpus_forget (void);
 const char *hass_gpus_problem (void);
 HassGpu *hass_gpus_get (guint index);
 HassGpu *hass_gpus_get_any (guint index);
-void hass_gpus_break (const char *why);
 void hass_gpus_note_context (void);
 gboolean hass_gpus_have_context (void);
-gboolean hass_gpu_usable (HassGpu *gpu, GError **error);
+void hass_gpus_drop (void);
 
-/* gpus_memory.c */
+/* remembered.c */
 typedef enum
 {
   HASS_GPUS_REMEMBERED,
@@ -125,19 +137,14 @@ gboolean hass_gpu_reserve (HassGpu *gpu, HassGpuBuffer *buffer, gsize bytes,
 gboolean hass_gpu_reserve_host (HassGpu *gpu, HassGpuBuffer *buffer,
                                 gsize bytes, GError **error);
 void hass_gpu_strip_idle_kits (HassGpu *gpu);
-gboolean hass_gpu_check (const HassGpu *gpu, int code, const char *what,
-                         GError **error);
 
 HassDevice *hass_cuda_device_new (guint index);
 void hass_cuda_device_free (HassDevice *device);
 
-/* gpus_idle.c */
+/* idle.c */
 void hass_gpu_bundle_begins (HassGpu *gpu);
 void hass_gpu_bundle_ends (HassGpu *gpu);
 void hass_gpu_give_bundle_up (HassGpu *gpu);
-void hass_gpu_note_hung (HassGpu *gpu);
-gboolean hass_gpu_hangs (const HassGpu *gpu);
-gboolean hass_gpus_hang (void);
 void hass_gpu_release (HassGpu *gpu, HassGpuBuffer *buffer);
 void hass_gpus_release_host (HassGpuBuffer *buffer);
 gboolean hass_gpus_take_host_spare (gsize bytes, HassGpuBuffer *buffer);
@@ -152,6 +159,7 @@ gint64 hass_gpu_start_ns (HassGpu *gpu);
 void hass_gpu_unstarted (HassGpu *gpu, gint64 ns);
 gboolean hass_gpu_ask_memory (HassGpu *gpu, GError **error);
 void hass_gpus_end_starts (void);
+void hass_gpus_forget (void);
 
 /* memory.c */
 gboolean hass_memory_is_pinned (gconstpointer memory, gsize bytes);

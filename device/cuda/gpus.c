@@ -3,9 +3,9 @@
    Thread safety: see gpus-private.h. */
 #include "gpus-private.h"
 
-#include <string.h>
-
 #include "hass/error.h"
+
+#include <string.h>
 
 #define SMALL_BYTES ((gsize)64 << 10)
 #define LARGE_BYTES ((gsize)1 << 20)
@@ -73,28 +73,6 @@ hass_gpus_memory_limit (guint64 *bytes, GError **error)
                  "G or T behind it if you like",
                  text);
   return ok;
-}
-
-/* TRUE when the runtime's code is success. Else the error says what was
-   tried, the runtime's last error is forgotten, and a sticky one is
-   remembered for the process. */
-gboolean
-hass_gpu_check (const HassGpu *gpu, int code, const char *what, GError **error)
-{
-  const HassCudart *cuda = hass_cudart ();
-  if (code == 0)
-    return TRUE;
-  HassCudaKind kind = cuda->classify (code);
-  g_autofree char *message
-      = g_strdup_printf ("%s: %s: %s", gpu->name, what, cuda->text (code));
-  cuda->last_error ();
-  if (kind == HASS_CUDA_STICKY)
-    hass_gpus_break (message);
-  g_set_error_literal (error, HASS_ERROR,
-                       kind == HASS_CUDA_NO_MEMORY ? HASS_ERROR_NO_MEMORY
-                                                   : HASS_ERROR_DEVICE,
-                       message);
-  return FALSE;
 }
 
 /* -- Buffers ------------------------------------------------------------ */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gpus_idle.c: memory that is freed when nothing runs.
+/* idle.c: memory that is freed when nothing runs.
 
    DESIGN. Freeing device memory waits for everything that runs on the device,
    and freeing pinned host memory for everything that runs on any device. A
@@ -10,23 +10,19 @@
 
    Where memory runs short, hass_gpu_trim() frees what is spare although
    kernels may run, and hass_gpu_trim_within() waits for them, for so long;
-   cuda_room.c says who may call which.
+   room.c says who may call which.
 
    Thread safety: any thread; one lock, before those of the GPUs. */
 #include "gpus-private.h"
 
-#include <stdatomic.h>
-
-#define ROOMY                                                                  \
-  2 /* a spare buffer may be so many times as large as is needed               \
-     */
+/* A spare buffer may be so many times as large as is needed. */
+#define ROOMY 2
 #define LOOK_NS 100000
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the rest */
 static guint n_bundles;                                  /* on all GPUs */
 static gboolean given_up;   /* one of these will never be said to have ended */
 static GArray *host_spares; /* HassGpuBuffer: pinned memory; NULL: none */
-static _Atomic gboolean any_hung; /* read without the lock */
 
 static void
 free_device (HassGpu *gpu, const HassGpuBuffer *buffer)
@@ -63,15 +59,13 @@ free_host_spares_locked (void)
 static gboolean
 is_idle_locked (const HassGpu *gpu)
 {
-  return gpu->n_bundles == 0
-         && !atomic_load_explicit (&gpu->hung, memory_order_relaxed);
+  return gpu->n_bundles == 0 && !hass_gpu_hangs (gpu);
 }
 
 static gboolean
 all_idle_locked (void)
 {
-  return n_bundles == 0
-         && !atomic_load_explicit (&any_hung, memory_order_relaxed);
+  return n_bundles == 0 && !hass_gpus_hang ();
 }
 
 /* -- What runs ---------------------------------------------------------- */
@@ -100,28 +94,6 @@ hass_gpu_bundle_ends (HassGpu *gpu)
   pthread_mutex_unlock (&lock);
 }
 
-/* The GPU does not come back from something. */
-void
-hass_gpu_note_hung (HassGpu *gpu)
-{
-  atomic_store_explicit (&gpu->hung, TRUE, memory_order_relaxed);
-  atomic_store_explicit (&any_hung, TRUE, memory_order_relaxed);
-}
-
-gboolean
-hass_gpu_hangs (const HassGpu *gpu)
-{
-  return atomic_load_explicit (&((HassGpu *)gpu)->hung, memory_order_relaxed);
-}
-
-/* Whether one of the process's GPUs hangs: pinned memory can be neither given
-   back nor pinned without a wait for it. */
-gboolean
-hass_gpus_hang (void)
-{
-  return atomic_load_explicit (&any_hung, memory_order_relaxed);
-}
-
 /* -- What is spare ------------------------------------------------------ */
 
 /* Gives device memory back. */
@@ -139,7 +111,7 @@ hass_gpu_release (HassGpu *gpu, HassGpuBuffer *buffer)
   *buffer = (HassGpuBuffer){ NULL, 0 };
 }
 
-/* The same for pinned host memory, of farms and of hass_alloc(). */
+/* The same for pinned host memory, of farms and of hass_memory_alloc(). */
 void
 hass_gpus_release_host (HassGpuBuffer *buffer)
 {
@@ -243,7 +215,7 @@ hass_gpus_forget_bundles (void)
   pthread_mutex_lock (&lock);
   n_bundles = 0;
   given_up = FALSE;
-  atomic_store_explicit (&any_hung, FALSE, memory_order_relaxed);
+  hass_gpus_forget_hung ();
   free_host_spares_locked ();
   pthread_mutex_unlock (&lock);
 }

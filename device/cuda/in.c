@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cuda_in.c: brings the inputs of a bundle to a GPU.
+/* in.c: brings the inputs of a bundle to a GPU.
 
    DESIGN. In this order, whichever serves first:
    1. The farm's own bundler fills pinned staging.
@@ -9,7 +9,7 @@
       again now and then. The ragged ends and the halos, which a neighbour's
       pages may hold, are always staged.
    4. What is scattered is gathered into pinned staging by several threads,
-      while what they have gathered is copied (cuda_gather.c).
+      while what they have gathered is copied (gather.c).
    The tables that kernels need go first, with the first stripe.
 
    A copy straight from pinned memory begins and ends with whole lines, as far
@@ -24,7 +24,6 @@
 #define RETRY_BUNDLES 64
 #define PAGE_BYTES ((gsize)4096)
 #define COPY_LINE ((gsize)HASS_LAYOUT_ALIGN)
-#define TELLING_BYTES (16 << 20) /* of constants, to tell a link's speed */
 
 /* -- 2. Pinned memory --------------------------------------------------- */
 
@@ -96,7 +95,7 @@ send_pinning (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *group,
   gsize first, bytes;
   if (slot->registered || !own_pages (l, &first, &bytes))
     return FALSE;
-  gint64 begin_ns = hass_cuda_now ();
+  gint64 begin_ns = hass_clock_ns ();
   gpointer pages = (gpointer)(stretch + first);
   if (cuda->register_host (pages, bytes) != 0)
     {
@@ -106,7 +105,7 @@ send_pinning (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *group,
     }
   slot->registered = pages;
   slot->registered_bytes = bytes;
-  slot->register_ns = hass_cuda_now () - begin_ns;
+  slot->register_ns = hass_clock_ns () - begin_ns;
   slot->host_ns += slot->register_ns;
   d->transfers.registered_bytes += bytes;
   return hass_cuda_send_staged (d, slot, group, 0, first, error)
@@ -123,10 +122,10 @@ hass_cuda_sent (HassCudaDevice *d, HassCudaSlot *slot)
 {
   if (!slot->registered)
     return;
-  gint64 begin_ns = hass_cuda_now ();
+  gint64 begin_ns = hass_clock_ns ();
   hass_gpu_check (d->gpu, hass_cudart ()->unregister_host (slot->registered),
                   "unpin pages", NULL);
-  gint64 unpin_ns = hass_cuda_now () - begin_ns;
+  gint64 unpin_ns = hass_clock_ns () - begin_ns;
   slot->host_ns += unpin_ns;
   double ns = slot->register_ns + unpin_ns;
   ns /= slot->registered_bytes;
@@ -162,11 +161,11 @@ send_bundled (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *group,
   HassStaging staging = { .data = tables + l->table_bytes,
                           .capacity = l->input_bytes,
                           .offsets = offsets };
-  gint64 begin_ns = hass_cuda_now ();
+  gint64 begin_ns = hass_clock_ns ();
   if (!hass_staging_gather (l->blocks, l->n, &staging, d->farm->bundle,
                             d->farm->user_data, error))
     return FALSE;
-  slot->host_ns += hass_cuda_now () - begin_ns;
+  slot->host_ns += hass_clock_ns () - begin_ns;
   group->bundle.input_bytes = offsets[l->n];
   group->bundle.input_start = offsets[0];
   d->transfers.staged_bytes += offsets[l->n];
@@ -245,95 +244,5 @@ hass_cuda_send (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
       if (!send_group (d, slot, g, error))
         return FALSE;
     }
-  return TRUE;
-}
-
-/* -- Constants ---------------------------------------------------------- */
-
-static gboolean
-reserve_constants (HassCudaDevice *d, GError **error)
-{
-  guint n = d->farm->n_constants;
-  d->constants = g_new0 (HassGpuBuffer, n + 1);
-  d->constant_data = g_new0 (gpointer, n + 1);
-  for (guint i = 0; i < n; i++)
-    {
-      gsize bytes = d->farm->constants[i].bytes;
-      if (!hass_cuda_reserve (d, NULL, &d->constants[i], MAX (bytes, 1), error))
-        {
-          g_prefix_error (error, "constant %u of %u, %zu bytes: ", i, n, bytes);
-          return FALSE;
-        }
-      d->constant_data[i] = d->constants[i].data;
-    }
-  return TRUE;
-}
-
-static gboolean
-copy_constants (HassCudaDevice *d, GError **error)
-{
-  const HassCudart *cuda = hass_cudart ();
-  HassGpuKit *kit = d->slots[0].kit;
-  guint n = d->farm->n_constants;
-  gint64 begin_ns = hass_cuda_now ();
-  for (guint i = 0; i < n; i++)
-    {
-      const HassConstant *c = &d->farm->constants[i];
-      if (c->bytes > 0
-          && !hass_gpu_check (d->gpu,
-                              cuda->copy (d->constants[i].data, c->data,
-                                          c->bytes, HASS_CUDA_TO_DEVICE,
-                                          kit->stream),
-                              "copy a constant to the device", error))
-        {
-          g_prefix_error (error, "constant %u of %u, %zu bytes: ", i, n,
-                          c->bytes);
-          return FALSE;
-        }
-      d->transfers.constant_bytes += c->bytes;
-    }
-  return n == 0
-         || (hass_gpu_check (d->gpu,
-                             cuda->event_record (kit->done, kit->stream),
-                             "record an event", error)
-             && hass_cuda_await (d, kit->done, begin_ns,
-                                 "copy constants to the device", error));
-}
-
-/* Large constants in pinned memory show what the link can do; others that copy
-   at the same time may have slowed it down. */
-static void
-learn_link (HassCudaDevice *d, gint64 ns)
-{
-  guint64 bytes = d->transfers.constant_bytes;
-  gboolean tells = bytes >= TELLING_BYTES && ns > 0;
-  for (guint i = 0; i < d->farm->n_constants && tells; i++)
-    {
-      const HassConstant *c = &d->farm->constants[i];
-      tells = c->bytes == 0 || hass_memory_is_pinned (c->data, c->bytes);
-    }
-  if (!tells)
-    return;
-  pthread_mutex_lock (&d->gpu->lock);
-  d->gpu->link_bytes_per_ns
-      = MAX (d->gpu->link_bytes_per_ns, (double)bytes / ns);
-  pthread_mutex_unlock (&d->gpu->lock);
-}
-
-/* Copies the farm's constants once; on slot 0's stream, whose end is waited
-   for. */
-gboolean
-hass_cuda_send_constants (HassCudaDevice *d, GError **error)
-{
-  if (!reserve_constants (d, error))
-    return FALSE;
-  HassCudaSlot *slot = &d->slots[0];
-  gint64 begin_ns = slot->submit_ns = hass_cuda_now ();
-  if (!copy_constants (d, error))
-    {
-      slot->busy = !hass_cuda_drain (d, slot);
-      return FALSE;
-    }
-  learn_link (d, hass_cuda_now () - begin_ns);
   return TRUE;
 }

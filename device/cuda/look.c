@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* gpus_look.c: which GPUs there are.
+/* look.c: which GPUs there are.
 
    DESIGN. The runtime says it, but takes a tenth of a second to begin with. So
    a farm that can do without GPUs takes part with those that were there when
-   they were last looked for (gpus_memory.c), and the first start looks itself,
+   they were last looked for (remembered.c), and the first start looks itself,
    on its own thread. Where it finds others, the remembered ones are stale:
    they open no more, but live on, because farms may have them; who comes then
    gets those that were found.
@@ -35,8 +35,7 @@ static const HassCudart *looked_with; /* whose GPUs these are */
 static guint n_found;
 static HassGpu *gpus[HASS_MOST_GPUS];
 static GPtrArray *stale; /* HassGpu that were remembered in vain, or NULL */
-static char problem[256];
-static _Atomic gboolean broken, has_context;
+static _Atomic gboolean has_context;
 
 /* -- Looking ------------------------------------------------------------ */
 
@@ -148,7 +147,7 @@ hass_gpus_look (void)
       pthread_mutex_lock (&lock);
       gboolean remembered = known_locked () == REMEMBERED;
       if (!remembered)
-        atomic_store_explicit (&broken, FALSE, memory_order_relaxed);
+        hass_gpus_mend ();
       if (remembered && as_remembered_locked (list))
         knowledge = SEEN;
       else
@@ -157,8 +156,7 @@ hass_gpus_look (void)
             make_stale_locked ();
           take_locked (cuda, SEEN, list);
         }
-      if (!atomic_load_explicit (&broken, memory_order_relaxed))
-        g_strlcpy (problem, why, sizeof problem);
+      hass_gpus_note_problem (why);
       pthread_mutex_unlock (&lock);
       if (cuda)
         hass_gpus_remember (list);
@@ -181,8 +179,7 @@ recall (void)
       pthread_mutex_lock (&lock);
       if (found)
         {
-          atomic_store_explicit (&broken, FALSE, memory_order_relaxed);
-          problem[0] = '\0';
+          hass_gpus_mend ();
           take_locked (cuda, REMEMBERED, list);
         }
       pthread_mutex_unlock (&lock);
@@ -192,17 +189,16 @@ recall (void)
     hass_gpus_look ();
 }
 
-/* Frees all that is kept between farms and forgets the GPUs: they are looked
-   for anew. While no farm runs; for tests and checkers of leaks. */
+/* Frees the GPUs and what they hold, after the last start has ended. */
 void
-hass_gpus_forget (void)
+hass_gpus_drop (void)
 {
   const HassCudart *cuda = hass_cudart ();
-  hass_gpus_end_starts ();
   pthread_mutex_lock (&lock);
   for (guint i = 0; i < n_found; i++)
     {
-      /* One that was never started holds nothing, and need not be. */
+      /* A GPU that was never started holds nothing, and need not be made
+         current. */
       if (gpus[i]->start == HASS_GPU_READY)
         cuda->set_device ((int)i);
       hass_gpu_free (gpus[i]);
@@ -213,11 +209,9 @@ hass_gpus_forget (void)
   n_found = 0;
   knowledge = UNKNOWN;
   looked_with = NULL;
-  problem[0] = '\0';
-  atomic_store_explicit (&broken, FALSE, memory_order_relaxed);
+  hass_gpus_mend ();
   atomic_store_explicit (&has_context, FALSE, memory_order_relaxed);
   pthread_mutex_unlock (&lock);
-  hass_gpus_forget_bundles ();
 }
 
 /* -- Asking ------------------------------------------------------------- */
@@ -230,7 +224,7 @@ most_gpus (void)
   if (text && *text
       && !g_ascii_string_to_unsigned (text, 10, 0, HASS_MOST_GPUS, &most, NULL))
     most = HASS_MOST_GPUS; /* the farm's check of the environment refuses it */
-  return atomic_load_explicit (&broken, memory_order_relaxed) ? 0 : (guint)most;
+  return hass_gpus_broken () ? 0 : (guint)most;
 }
 
 static guint
@@ -275,10 +269,7 @@ hass_gpus_problem (void)
     return "HASS_NGPU is 0";
   if (known () == UNKNOWN)
     hass_gpus_look ();
-  pthread_mutex_lock (&lock);
-  const char *why = problem[0] ? problem : NULL;
-  pthread_mutex_unlock (&lock);
-  return why;
+  return hass_gpus_known_problem ();
 }
 
 /* @index < hass_gpus_count () or hass_gpus_expected (). */
@@ -304,18 +295,6 @@ hass_gpus_get_any (guint index)
   return gpu;
 }
 
-/* The process's CUDA context is beyond repair. */
-void
-hass_gpus_break (const char *why)
-{
-  pthread_mutex_lock (&lock);
-  if (!atomic_load_explicit (&broken, memory_order_relaxed))
-    g_snprintf (problem, sizeof problem,
-                "no GPU works in this process since: %s", why);
-  atomic_store_explicit (&broken, TRUE, memory_order_relaxed);
-  pthread_mutex_unlock (&lock);
-}
-
 /* The runtime has made a context for something else than a start. */
 void
 hass_gpus_note_context (void)
@@ -327,25 +306,4 @@ gboolean
 hass_gpus_have_context (void)
 {
   return atomic_load_explicit (&has_context, memory_order_relaxed);
-}
-
-gboolean
-hass_gpu_usable (HassGpu *gpu, GError **error)
-{
-  if (hass_gpu_hangs (gpu))
-    g_set_error (error, HASS_ERROR, HASS_ERROR_DEVICE,
-                 "%s has not come back from a kernel", gpu->name);
-  else if (atomic_load_explicit (&gpu->stale, memory_order_relaxed))
-    {
-      const char *why = hass_gpus_problem ();
-      g_set_error (error, HASS_ERROR, HASS_ERROR_DEVICE,
-                   "%s: the GPUs are not those that were remembered%s%s",
-                   gpu->name, why ? ": " : "", why ? why : "");
-    }
-  else if (atomic_load_explicit (&broken, memory_order_relaxed))
-    g_set_error (error, HASS_ERROR, HASS_ERROR_DEVICE, "%s: %s", gpu->name,
-                 hass_gpus_problem ());
-  else
-    return TRUE;
-  return FALSE;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cuda_out.c: brings what a bundle has computed back to the host.
+/* out.c: brings what a bundle has computed back to the host.
 
    DESIGN. The output buffer begins with a record counter and the bundle's
    accumulator; the outputs of the groups follow. Outputs go straight to
@@ -17,9 +17,11 @@
 
 #include <string.h>
 
+#include "hass/error.h"
 #include "device/copy_crew-private.h"
 
 #define COUNTER_BYTES HASS_LAYOUT_ALIGN
+#define LEAST_RECORDS 1024
 #define MOST_RECTANGLES 256 /* copied one by one */
 #define CREW_BYTES ((gsize)1 << 20)
 
@@ -36,8 +38,8 @@ head_bytes (const HassCudaDevice *d)
 }
 
 /* Lays the output buffer out and returns its bytes. */
-gsize
-hass_cuda_out_size (HassCudaDevice *d, HassCudaSlot *slot)
+static gsize
+out_size (HassCudaDevice *d, HassCudaSlot *slot)
 {
   gsize at = head_bytes (d);
   for (guint i = 0; i < slot->groups->len; i++)
@@ -57,8 +59,8 @@ hass_cuda_record_blocks_bytes (guint64 capacity)
 }
 
 /* Bytes of a buffer for so many records: whose they are, then they. */
-gsize
-hass_cuda_records_size (const HassCudaDevice *d, guint64 capacity)
+static gsize
+records_size (const HassCudaDevice *d, guint64 capacity)
 {
   return hass_cuda_record_blocks_bytes (capacity)
          + capacity * d->farm->record_bytes;
@@ -97,6 +99,67 @@ hass_cuda_clear_results (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
                        farm->accumulator_bytes, HASS_CUDA_TO_DEVICE,
                        kit->stream);
   return hass_gpu_check (d->gpu, code, "clear the results", error);
+}
+
+/* -- Room ---------------------------------------------------------------- */
+
+/* Memory that a copy to the host will read is cleared once, since kernels
+   need not fill all of it. */
+static gboolean
+reserve_cleared (HassCudaDevice *d, HassCudaSlot *slot, HassGpuBuffer *buffer,
+                 gsize bytes, GError **error)
+{
+  gsize before = buffer->capacity;
+  return hass_cuda_reserve (d, slot, buffer, bytes, error)
+         && (buffer->capacity == before
+             || hass_gpu_check (d->gpu,
+                                hass_cudart ()->clear (buffer->data,
+                                                       buffer->capacity,
+                                                       slot->kit->stream),
+                                "clear device memory", error));
+}
+
+/* Room for the slot's number of records. */
+gboolean
+hass_cuda_reserve_records (HassCudaDevice *d, HassCudaSlot *slot,
+                           GError **error)
+{
+  gsize bytes = records_size (d, slot->record_capacity);
+  return reserve_cleared (d, slot, &slot->kit->records, bytes, error)
+         && hass_gpu_reserve_host (d->gpu, &slot->kit->host_records, bytes,
+                                   error);
+}
+
+/* Room for what is expected; where that is too much, for fewer records. */
+gboolean
+hass_cuda_reserve_results (HassCudaDevice *d, HassCudaSlot *slot,
+                           GError **error)
+{
+  const HassDeviceFarm *farm = d->farm;
+  if (!reserve_cleared (d, slot, &slot->kit->out, out_size (d, slot), error))
+    return FALSE;
+  if (farm->record_bytes == 0)
+    return TRUE;
+  const HassCudaGroup *g = &g_array_index (slot->groups, HassCudaGroup, 0);
+  double wanted = d->record_rate * g->layout.n_elements * 1.5;
+  slot->record_capacity = MAX (slot->record_capacity, LEAST_RECORDS);
+  slot->record_capacity = MAX (slot->record_capacity, (guint64)wanted);
+  for (;;)
+    {
+      GError *inner = NULL;
+      if (hass_cuda_reserve_records (d, slot, &inner))
+        return TRUE;
+      gboolean last
+          = slot->record_capacity <= LEAST_RECORDS
+            || !g_error_matches (inner, HASS_ERROR, HASS_ERROR_NO_MEMORY);
+      slot->record_capacity = MAX (slot->record_capacity / 2, LEAST_RECORDS);
+      if (last)
+        {
+          g_propagate_error (error, inner);
+          return FALSE;
+        }
+      g_clear_error (&inner);
+    }
 }
 
 /* -- Outputs ------------------------------------------------------------ */
@@ -293,11 +356,11 @@ scatter (HassCudaDevice *d, HassCudaSlot *slot, const HassCudaGroup *g,
   if (d->farm->unbundle)
     {
       HassStaging staging = { from, l->output_bytes, offsets };
-      gint64 begin_ns = hass_cuda_now ();
+      gint64 begin_ns = hass_clock_ns ();
       gboolean ok
           = hass_staging_scatter (l->blocks, l->n, &staging, d->farm->unbundle,
                                   d->farm->user_data, error);
-      slot->host_ns += hass_cuda_now () - begin_ns;
+      slot->host_ns += hass_clock_ns () - begin_ns;
       return ok;
     }
   gsize pieces = l->output_bytes >= CREW_BYTES ? MIN (l->n, 64) : 1;

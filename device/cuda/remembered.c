@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gpus_memory.c: remembers which GPUs there were.
+/* remembered.c: remembers which GPUs there were.
 
    DESIGN. A key file in the user's cache, hass/gpus, with all that a farm wants
    to know of a GPU before it is started, and what it depends on: the machine's
@@ -273,7 +273,7 @@ write_list (const char *path, const HassGpuList *list)
     unlink (beside);
 }
 
-/* -- For gpus_look.c ----------------------------------------------------- */
+/* -- For look.c ----------------------------------------------------- */
 
 gboolean
 hass_gpu_alike (const HassCudaProperties *a, const HassCudaProperties *b)

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* cuda_room.c: device memory and staging for the bundles of one device.
+/* room.c: device memory and staging for the bundles of one device.
 
    DESIGN. Buffers only grow. Where there is no room, those of idle slots and
-   what is spare (gpus_idle.c) are freed, and a bundle that may bring records
+   what is spare (idle.c) are freed, and a bundle that may bring records
    gets fewer of them.
 
    Thread safety: the device's proxy thread. */
 #include "cuda-private.h"
-
-#include "hass/error.h"
-
-#define LEAST_RECORDS 1024
 
 /* Freeing memory waits for all that runs on the GPU. A farm whose bundles have
    a deadline waits for other farms' no longer than that, and for its own not at
@@ -69,66 +65,6 @@ hass_cuda_reserve (HassCudaDevice *d, const HassCudaSlot *filling,
     }
   g_clear_error (&inner);
   return hass_gpu_reserve (d->gpu, buffer, bytes, d->budget, error);
-}
-
-/* Memory that a copy to the host will read is cleared once, since kernels
-   need not fill all of it. */
-static gboolean
-reserve_cleared (HassCudaDevice *d, HassCudaSlot *slot, HassGpuBuffer *buffer,
-                 gsize bytes, GError **error)
-{
-  gsize before = buffer->capacity;
-  return hass_cuda_reserve (d, slot, buffer, bytes, error)
-         && (buffer->capacity == before
-             || hass_gpu_check (d->gpu,
-                                hass_cudart ()->clear (buffer->data,
-                                                       buffer->capacity,
-                                                       slot->kit->stream),
-                                "clear device memory", error));
-}
-
-/* Room for the slot's number of records. */
-gboolean
-hass_cuda_reserve_records (HassCudaDevice *d, HassCudaSlot *slot,
-                           GError **error)
-{
-  gsize bytes = hass_cuda_records_size (d, slot->record_capacity);
-  return reserve_cleared (d, slot, &slot->kit->records, bytes, error)
-         && hass_gpu_reserve_host (d->gpu, &slot->kit->host_records, bytes,
-                                   error);
-}
-
-/* Room for what is expected; where that is too much, for fewer records. */
-gboolean
-hass_cuda_reserve_results (HassCudaDevice *d, HassCudaSlot *slot,
-                           GError **error)
-{
-  const HassDeviceFarm *farm = d->farm;
-  if (!reserve_cleared (d, slot, &slot->kit->out, hass_cuda_out_size (d, slot),
-                        error))
-    return FALSE;
-  if (farm->record_bytes == 0)
-    return TRUE;
-  const HassCudaGroup *g = &g_array_index (slot->groups, HassCudaGroup, 0);
-  double wanted = d->record_rate * g->layout.n_elements * 1.5;
-  slot->record_capacity = MAX (slot->record_capacity, LEAST_RECORDS);
-  slot->record_capacity = MAX (slot->record_capacity, (guint64)wanted);
-  for (;;)
-    {
-      GError *inner = NULL;
-      if (hass_cuda_reserve_records (d, slot, &inner))
-        return TRUE;
-      gboolean last
-          = slot->record_capacity <= LEAST_RECORDS
-            || !g_error_matches (inner, HASS_ERROR, HASS_ERROR_NO_MEMORY);
-      slot->record_capacity = MAX (slot->record_capacity / 2, LEAST_RECORDS);
-      if (last)
-        {
-          g_propagate_error (error, inner);
-          return FALSE;
-        }
-      g_clear_error (&inner);
-    }
 }
 
 void

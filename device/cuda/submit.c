@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cuda_submit.c: a bundle's way onto a GPU; steps 1 and 3 of cuda.c.
+/* submit.c: a bundle's way onto a GPU; steps 1 and 3 of cuda.c.
 
    DESIGN. Blocks with the same GPU worker are a group; all are but in a
    function farm. One group's kernels follow its inputs on the slot's stream;
@@ -182,7 +182,7 @@ hass_cuda_compute (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
       || !hass_gpu_check (d->gpu, cuda->event_record (kit->copied, kit->stream),
                           "record an event", error))
     return FALSE;
-  gint64 begin_ns = hass_cuda_now ();
+  gint64 begin_ns = hass_clock_ns ();
   if (!slot->counted)
     hass_gpu_bundle_begins (d->gpu);
   slot->counted = TRUE;
@@ -191,7 +191,7 @@ hass_cuda_compute (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
             ? call_workers_aside (d, slot, error)
             : call_worker (d, &g_array_index (slot->groups, HassCudaGroup, 0),
                            kit->stream, error);
-  slot->worker_ns += hass_cuda_now () - begin_ns;
+  slot->worker_ns += hass_clock_ns () - begin_ns;
   return ok
          && (!slot->times_out
              || hass_gpu_check (d->gpu,
@@ -280,7 +280,7 @@ hass_cuda_submit (HassDevice *device, guint index, const HassBlock *blocks,
   g_return_val_if_fail (!slot->busy && n > 0, FALSE);
   expect_gathering (d, blocks, n);
   make_groups (d, slot, blocks, n);
-  slot->submit_ns = hass_cuda_now ();
+  slot->submit_ns = hass_clock_ns ();
   slot->n_runs = 0;
   slot->host_ns = slot->worker_ns = 0;
   slot->times_in = has_inputs (slot) || hass_cuda_clears (d);

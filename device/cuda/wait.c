@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cuda_wait.c: waiting for bundles on a GPU; step 2 of cuda.c.
+/* wait.c: waiting for bundles on a GPU; step 2 of cuda.c.
 
    DESIGN. A thread that waits sleeps in a blocking wait of the CUDA runtime;
    only a bundle that is expected within microseconds is worth spinning for.
@@ -17,15 +17,6 @@
 #define SPIN_FOR_NS 60000
 #define POLL_NS 20000
 #define MOST_POLL_NS 200000
-#define DRAIN_TRIES 3
-
-gint64
-hass_cuda_now (void)
-{
-  struct timespec t;
-  clock_gettime (CLOCK_MONOTONIC, &t);
-  return (gint64)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 static void
 sleep_ns (gint64 ns)
@@ -62,7 +53,7 @@ poll_until (HassCudaDevice *d, gpointer event, gint64 until_ns, GError **error)
           g_propagate_error (error, inner);
           return FALSE;
         }
-      if (hass_cuda_now () >= until_ns)
+      if (hass_clock_ns () >= until_ns)
         return FALSE;
       sleep_ns (pause);
       pause = MIN (2 * pause, MOST_POLL_NS);
@@ -70,11 +61,11 @@ poll_until (HassCudaDevice *d, gpointer event, gint64 until_ns, GError **error)
   return TRUE;
 }
 
-static gboolean
-past_deadline (HassCudaDevice *d, const HassCudaSlot *slot)
+gboolean
+hass_cuda_past_deadline (HassCudaDevice *d, const HassCudaSlot *slot)
 {
   gint64 deadline = d->farm->bundle_deadline_ns;
-  return deadline > 0 && hass_cuda_now () >= slot->submit_ns + deadline;
+  return deadline > 0 && hass_clock_ns () >= slot->submit_ns + deadline;
 }
 
 /* The GPU does not come back from something. */
@@ -120,41 +111,6 @@ hass_cuda_await (HassCudaDevice *d, gpointer event, gint64 since_ns,
   return FALSE;
 }
 
-/* Waits for all that a stream has been given. What failed there is no matter
-   here, if only it has ended: an event recorded anew says so. */
-static gboolean
-drain_stream (HassCudaDevice *d, const HassCudaSlot *slot, gpointer stream,
-              gpointer event)
-{
-  const HassCudart *cuda = hass_cudart ();
-  for (guint i = 0; i < DRAIN_TRIES; i++)
-    {
-      if (!hass_gpu_check (d->gpu, cuda->event_record (event, stream),
-                           "record an event", NULL))
-        continue;
-      if (hass_cuda_await (d, event, slot->submit_ns, "a bundle", NULL))
-        return TRUE;
-      if (past_deadline (d, slot))
-        return FALSE;
-    }
-  return FALSE;
-}
-
-/* 4. Waits for whatever was enqueued before something failed. FALSE: the
-   device does not come back. */
-gboolean
-hass_cuda_drain (HassCudaDevice *d, HassCudaSlot *slot)
-{
-  HassGpuKit *kit = slot->kit;
-  gboolean ok = drain_stream (d, slot, kit->stream, kit->done);
-  for (guint i = 0; i < kit->n_side && ok; i++)
-    ok = drain_stream (d, slot, kit->side[i], kit->joined[i]);
-  if (ok)
-    hass_cuda_sent (d, slot);
-  d->lost |= !ok;
-  return ok;
-}
-
 /* -- Which one is done ------------------------------------------------- */
 
 /* A bundle that is done: its index in the queue; or n_queued. */
@@ -177,7 +133,7 @@ hass_cuda_find_done (HassCudaDevice *d, gint64 timeout_ns, GError **error)
 {
   GError *inner = NULL;
   HassCudaSlot *oldest = &d->slots[d->queue[0]];
-  gint64 begin_ns = hass_cuda_now ();
+  gint64 begin_ns = hass_clock_ns ();
   gint64 deadline = d->farm->bundle_deadline_ns;
   gint64 spin_ns = d->expected_ns < SPIN_FOR_NS ? SPIN_FOR_NS : 0;
   guint at = d->n_queued;
@@ -186,7 +142,7 @@ hass_cuda_find_done (HassCudaDevice *d, gint64 timeout_ns, GError **error)
   while (looks && at == d->n_queued && !inner)
     {
       at = look (d, &inner);
-      looks = hass_cuda_now () - begin_ns < spin_ns;
+      looks = hass_clock_ns () - begin_ns < spin_ns;
     }
   if (inner)
     g_propagate_error (error, inner);
@@ -203,7 +159,7 @@ hass_cuda_find_done (HassCudaDevice *d, gint64 timeout_ns, GError **error)
     return 0;
   if (inner)
     g_propagate_error (error, inner);
-  else if (past_deadline (d, oldest))
+  else if (hass_cuda_past_deadline (d, oldest))
     note_hung (d, "a bundle", error);
   return d->n_queued;
 }

@@ -33,7 +33,7 @@ free_buffer (gpointer data)
 {
   Buffer *b = data;
   if (b->pinned)
-    hass_free (b->data);
+    hass_memory_free (b->data);
   else
     g_aligned_free (b->data);
   g_free (b);
@@ -117,7 +117,7 @@ static Buffer *
 new_buffer_locked (HassJob *job, gsize bytes)
 {
   gboolean pinned = bytes >= PIN_BYTES && job->n_devices > (job->cpu >= 0);
-  gpointer data = pinned ? hass_alloc (bytes, NULL) : NULL;
+  gpointer data = pinned ? hass_memory_alloc (bytes, NULL) : NULL;
   pinned = data != NULL;
   if (!data && posix_memalign (&data, HASS_CACHE_LINE, bytes) != 0)
     return NULL;

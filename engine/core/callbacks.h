@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* hass/callbacks.h: the functions that a user writes and what they may call.
+/* hass/callbacks.h: the callbacks that a user writes, and the functions that
+   they may call.
 
-   Each callback gets the user's pointer last and fails by returning FALSE
-   with @error set. A callback that sets @error has failed, whatever it
-   returns. The farm's error has the domain and code of the callback's own,
-   and its message behind the names of farm and load; a callback that fails
-   without an error gets the code of HassError that is named for it: GENERATOR,
-   WORKER (CPU and GPU workers, gpu_result), PARTITION, BUNDLE or COLLECTOR.
-   A GPU worker, bundler or unbundler that fails makes the bundle fail, not
-   the farm; the farm has its error where no device is left for the loads.
+   A callback gets the user's pointer last and fails by returning FALSE with
+   @error set. A callback that sets @error has failed whatever it returns. The
+   farm's error has the domain and code of the callback's error; its message
+   names the farm and the load first. A callback that fails without an error
+   gets the code of HassError for its kind: GENERATOR, WORKER (CPU and GPU
+   workers, gpu_result), PARTITION, BUNDLE or COLLECTOR. A GPU worker, bundler
+   or unbundler that fails makes its bundle fail, not the farm; the farm fails
+   with its error only if no other device can run the loads.
 
-   Which thread runs a callback and whether it may block is said at each. No
-   callback may start or run a farm: that fails with HASS_ERROR_MISUSE.
+   Each type below says which thread runs the callback and whether it may block.
+   A callback that starts or runs a farm fails with HASS_ERROR_MISUSE.
 
-   An emitter serves its generator, a worker the callback it was given to, on
-   that thread. Results and loads from anywhere else stop the farm with
-   HASS_ERROR_MISUSE. The emitter or worker of a farm that has ended does
-   nothing: the farm stops in whose callback it is used; outside of any there
-   is a warning (g_warning). A call that comes while its farm is just ending
-   cannot be told. */
+   An emitter is valid in its generator, a worker in the callback that got it,
+   on the thread of that callback. Results and loads emitted from elsewhere stop
+   the farm with HASS_ERROR_MISUSE. The emitter or worker of a farm that has
+   ended does nothing; if a callback of another farm uses it, that farm stops,
+   and outside of callbacks it is reported by g_warning(). A call made while its
+   farm is just ending cannot be detected. */
 #ifndef HASS_CALLBACKS_H
 #define HASS_CALLBACKS_H
 
@@ -36,81 +37,88 @@ typedef struct _HassWorker HassWorker;
 /* -- Generating --------------------------------------------------------- */
 
 /**
- * HassGenerateFunc: emits the farm's loads; ends by returning TRUE.
+ * HassGenerateFunc: emits the loads of a farm and returns TRUE.
  *
- * Runs once, on the thread that called the farm. It may block. It may be
- * endless: when the pool is full, hass_emitter_emit() waits, and meanwhile
- * runs CPU workers on this thread, so hold no lock over it that a worker
- * takes. Returning FALSE ends the farm by its error policy: STOP names what
- * is not finished, CONTINUE finishes what was emitted.
+ * Runs once, on the thread that called the farm. It may block, and it may run
+ * for an unlimited time: hass_emitter_emit() waits while the pool is full, and
+ * runs CPU workers on this thread meanwhile. So the generator must not hold a
+ * lock during that call that a worker takes. If it returns FALSE, the farm ends
+ * by its error policy: HASS_ON_ERROR_STOP lists what is not finished,
+ * HASS_ON_ERROR_CONTINUE finishes what was emitted.
  */
 typedef gboolean (*HassGenerateFunc) (HassEmitter *emitter, gpointer user_data,
                                       GError **error);
 
 /**
  * hass_emitter_emit:
- * @load: copied; see #HassLoad for who owns its bytes.
+ * @load: copied; #HassLoad says who owns its memory.
  *
- * Puts a load into the pool. Waits while the pool is full. Only on the
- * generator's thread, only until the generator returns. For data farms: in a
- * function farm it is HASS_ERROR_MISUSE.
+ * Puts a load into the load pool of a data farm; blocks while the pool is full.
+ * Only on the generator's thread, until the generator returns. In a function
+ * farm it is HASS_ERROR_MISUSE.
  *
- * Returns: FALSE when the load was not accepted: the farm is stopping
- * (cancelled, past its deadline, failed) or the call is misuse; the farm's
- * error says which. The generator should then return. A divisible load that
- * cannot be cut is accepted and then listed as unfinished.
+ * Returns: TRUE; or FALSE if the load was not accepted, because the farm is
+ * stopping (cancelled, past its deadline, failed) or because of misuse. The
+ * farm's error says which. The generator should then return. A divisible load
+ * that cannot be divided is accepted and later listed as unfinished.
  */
 gboolean hass_emitter_emit (HassEmitter *emitter, const HassLoad *load);
 
 /**
  * hass_emitter_emit_array:
  * @loads: [@n_loads], not copied: must stay valid until the farm ends.
+ * @n_loads: number of loads.
  *
- * Puts many loads into the pool at once, in order, as a round of their own.
- * Neither bound of the pool applies to them. Threads and return as for
- * hass_emitter_emit().
+ * Puts loads into the pool, in order and as a round of their own. The bounds of
+ * the pool do not apply. Thread and return value as for hass_emitter_emit().
  */
 gboolean hass_emitter_emit_array (HassEmitter *emitter, const HassLoad *loads,
                                   gsize n_loads);
 
 /**
  * hass_emitter_buffer:
+ * @bytes: size.
  *
- * Returns: @bytes of host memory, aligned to 64 bytes, recycled from loads
- * that are finished; NULL: there is too little memory, and the farm stops, or
- * the call is misuse. The library's: valid until the last load that claims it
- * (HASS_LOAD_BUFFER) is finished; a buffer that none claims, until the farm
- * ends. Same thread rules as hass_emitter_emit().
+ * Gets a buffer for the inputs of loads with HASS_LOAD_BUFFER. Thread as for
+ * hass_emitter_emit().
+ *
+ * Returns: host memory [@bytes], aligned to 64 bytes, not cleared; NULL if
+ * memory is insufficient, which stops the farm, or on misuse. Owned by the
+ * library, which recycles it: valid until the last load with an input in it is
+ * finished, or until the farm ends if there is no such load.
  */
 gpointer hass_emitter_buffer (HassEmitter *emitter, gsize bytes);
 
-/* TRUE when the farm is stopping and the generator should return. */
+/* Returns: TRUE if the farm is stopping and the generator should return. */
 gboolean hass_emitter_stopping (HassEmitter *emitter);
 
 /* -- Partitioning and bundling ------------------------------------------ */
 
 /**
- * HassPartitionFunc: cuts a divisible load (Zhang 2011, 3.4.2, partitioner).
+ * HassPartitionFunc: cuts a block from a divisible load (the partitioner of
+ * Zhang 2011, section 3.4.2).
  * @first: first element of the block.
- * @count: elements suggested: the farm's block, or what is left.
- * @block: prefilled with the default slice [@first, @first + @count).
+ * @count: suggested number of elements: the block size of the farm, or the
+ *   remaining elements of the load.
+ * @block: filled in with the default slice [@first, @first + @count).
  *
- * May change @block->count to a nearby boundary, 1 <= count <= elements left,
- * and the pointers and byte counts. Blocks must tile the load: a changed
- * first, an empty block or one past the end is HASS_ERROR_PARTITION. Runs
- * before the load's round on one thread, must not block for long.
+ * May change @block->count, within 1 and the remaining elements, and the
+ * pointers and sizes. Blocks must tile the load: a changed first element, an
+ * empty block or one past the end of the load is HASS_ERROR_PARTITION. Runs on
+ * one thread before the load's round begins, under the farm's decision lock;
+ * it should not block.
  */
 typedef gboolean (*HassPartitionFunc) (const HassLoad *load, gsize first,
                                        gsize count, HassBlock *block,
                                        gpointer user_data, GError **error);
 
 /**
- * HassReleaseFunc: the library no longer needs a load and its bytes.
- * @committed: it was computed and its results were delivered (or refused by a
- *   collector that failed); FALSE: it is among the report's unfinished loads.
+ * HassReleaseFunc: the library no longer uses a load and its memory.
+ * @committed: TRUE: the load was computed and its results were delivered, or
+ *   refused by a collector that failed. FALSE: it is listed as unfinished.
  *
- * Called exactly once for each accepted load, on any thread, also for loads
- * of a farm that stopped. Must not block for long.
+ * Called exactly once for each accepted load, also in a farm that stops. On any
+ * thread; should not block.
  */
 typedef void (*HassReleaseFunc) (const HassLoad *load, gboolean committed,
                                  gpointer user_data);
@@ -119,28 +127,33 @@ typedef void (*HassReleaseFunc) (const HassLoad *load, gboolean committed,
 
 /**
  * HassCpuWorkerFunc: computes one unit on a core.
- * @block: the load or block; of a divisible load cut by the default
- *   partitioner it may be several adjacent blocks in one.
+ * @block: the load or block; several adjacent blocks of a divisible load may
+ *   come as one if the default partitioner cut them.
  *
- * Runs on any core, on many at once. May block, but a blocked core is a core
- * less. It may call the hass_worker functions with its own @worker. When it
- * fails, results and loads that it emitted for this unit are dropped.
+ * Runs on all cores concurrently. It may block, which leaves a core idle. It
+ * may call the hass_worker functions with its own @worker. When it fails, the
+ * results and loads that it emitted for this unit are discarded.
  */
 typedef gboolean (*HassCpuWorkerFunc) (const HassBlock *block,
                                        HassWorker *worker, gpointer user_data,
                                        GError **error);
 
-/* Index of the core or bundle slot that runs this, 0 <= index <
-   hass_worker_count(). Never two callbacks at once with the same index. */
+/* Returns: the index of the core or bundle slot that runs the callback, at
+   least 0 and below hass_worker_count(). No two callbacks run concurrently with
+   the same index. */
 guint hass_worker_index (const HassWorker *worker);
 guint hass_worker_count (const HassWorker *worker);
 
 /**
  * hass_worker_result:
  * @data: [@bytes], copied.
+ * @bytes: size.
  *
- * Emits a result of the current unit; any number of them, in order. They
- * reach the collector when the unit is committed.
+ * Emits a result of the current unit. A unit may emit any number of results;
+ * they keep their order and reach the collector when the unit is committed.
+ *
+ * Returns: TRUE; or FALSE on misuse, for instance in a farm without a
+ * collector: the farm then stops with HASS_ERROR_MISUSE.
  */
 gboolean hass_worker_result (HassWorker *worker, gconstpointer data,
                              gsize bytes);
@@ -149,54 +162,59 @@ gboolean hass_worker_result (HassWorker *worker, gconstpointer data,
  * hass_worker_emit:
  * @load: copied.
  *
- * Emits a new load of the same farm (nested generation). It waits beside the
- * bounded pool, so this never blocks; it enters a later round, when the
- * current unit is committed. For data farms: in a function farm it is
- * HASS_ERROR_MISUSE. Not in a partition farm's dry run.
+ * Emits a new load of the same data farm (nested generation). The load waits
+ * outside the bounded pool, so the call never blocks, and enters a later round
+ * once the current unit is committed. In a function farm, and in the dry run of
+ * a partition farm, it is HASS_ERROR_MISUSE.
+ *
+ * Returns: TRUE; or FALSE on misuse: the farm then stops with
+ * HASS_ERROR_MISUSE.
  */
 gboolean hass_worker_emit (HassWorker *worker, const HassLoad *load);
 
 /**
  * hass_worker_accumulator:
  *
- * Returns: this worker's accumulator [accumulator_bytes], zeroed or set by
- * the farm's init function; NULL without a reduce function. A unit that fails
- * must leave it as it was: update it last.
+ * Returns: the accumulator [accumulator_bytes] of this worker, initially zero
+ * or set by reduce_init; NULL without a reduce function. A unit that fails must
+ * leave it unchanged, so update it last.
  */
 gpointer hass_worker_accumulator (HassWorker *worker);
 
-/* The farm constant at @index, in host memory; NULL past the last. */
+/* Returns: the farm constant at @index in host memory; NULL past the last. */
 gconstpointer hass_worker_constant (const HassWorker *worker, guint index);
 
-/* TRUE when the farm is stopping: a long unit may fail early. */
+/* Returns: TRUE if the farm is stopping; a long unit may then fail early. */
 gboolean hass_worker_stopping (const HassWorker *worker);
 
 /**
- * HassLoopFunc: body of a nested loop over [@first, @first + @count).
- * @worker: the body's own, for what several threads may do at once:
- *   hass_worker_stopping(), hass_worker_constant(), hass_worker_count(),
- *   hass_worker_index(), which is the unit's on all threads, and
- *   hass_worker_parallel_for(). It has no accumulator (NULL), and emitting a
- *   result, a load or a task with it stops the farm with HASS_ERROR_MISUSE: the
- *   worker that runs the loop does that when the loop is over.
+ * HassLoopFunc: the body of a nested loop, for iterations
+ * [@first, @first + @count).
+ * @worker: valid for hass_worker_stopping(), hass_worker_constant(),
+ *   hass_worker_count(), hass_worker_index() (that of the unit, on all
+ *   threads) and hass_worker_parallel_for(). It has no accumulator (NULL).
+ *   Emitting a result, a load or a task with it stops the farm with
+ *   HASS_ERROR_MISUSE; the unit emits them after the loop.
  *
- * Any thread of the pool, several at once. May block. A body that fails ends
- * the loop; without @error set that is HASS_ERROR_WORKER.
+ * Runs on any threads of the pool, concurrently. May block. A body that fails
+ * ends the loop; without an error set that is HASS_ERROR_WORKER.
  */
 typedef gboolean (*HassLoopFunc) (gsize first, gsize count, HassWorker *worker,
                                   gpointer user_data, GError **error);
 
 /**
  * hass_worker_parallel_for:
- * @n: iterations.
- * @grain: at least so many at a time; 0: the library chooses.
+ * @n: number of iterations.
+ * @grain: minimum number of iterations a call; 0: chosen by the library.
+ * @body: called for disjoint ranges that cover [0, @n).
+ * @user_data: passed to @body.
  *
- * Runs @body over [0, @n) on idle cores of the pool and this one, and
- * returns when all is done. For units that are few and long. It does not end
- * by itself when the farm is stopping: the body may ask and fail.
+ * Runs @body on idle cores of the pool and on this one, and returns when all
+ * calls have ended. For farms with few, long units. The loop does not end by
+ * itself when the farm is stopping; the body may check and fail.
  *
- * Returns: FALSE with the error of the body that failed first. Bodies that
- * were running then have ended, and no other was begun.
+ * Returns: TRUE; or FALSE with the error of the body that failed first. After
+ * that no further call was begun.
  */
 gboolean hass_worker_parallel_for (HassWorker *worker, gsize n, gsize grain,
                                    HassLoopFunc body, gpointer user_data,
@@ -205,12 +223,13 @@ gboolean hass_worker_parallel_for (HassWorker *worker, gsize n, gsize grain,
 /* -- Results ------------------------------------------------------------ */
 
 /**
- * HassResult: what a collector gets.
- * @seq: of the load it came from; @tag: that load's tag.
- * @first, @count: elements of the block it came from.
- * @data: [@bytes], valid during the call: the bytes of hass_worker_result(),
- *   or the unit's output, when the load has output and the worker emitted
- *   no result for the unit.
+ * HassResult: a result, as the collector gets it.
+ * @seq: sequence number of its load.
+ * @tag: tag of its load.
+ * @first, @count: elements of its block.
+ * @data: [@bytes], valid during the call: the bytes of hass_worker_result(); or
+ *   the output of the unit, if it has one and the worker emitted no result.
+ * @bytes: size of @data.
  */
 typedef struct
 {
@@ -225,23 +244,24 @@ typedef struct
 /**
  * HassCollectFunc: takes one result.
  *
- * One call at a time, on any of the farm's threads. May block; then results
- * queue up to a bound and the workers wait. Failing stops the farm.
+ * Runs on any thread of the farm, one call at a time. May block: results then
+ * queue up to a bound, after which the workers wait. A failure stops the farm.
  */
 typedef gboolean (*HassCollectFunc) (const HassResult *result,
                                      gpointer user_data, GError **error);
 
 /**
- * HassGpuResultFunc: takes what a GPU worker has left for one block, on the
- * host, when its outputs are back.
- * @records: [@n_records] records of the farm's gpu_record_bytes, as the
- *   worker appended them, in any order.
+ * HassGpuResultFunc: takes the results of a GPU worker for one block, when its
+ * outputs are back in host memory.
+ * @records: [@n_records] records of gpu_record_bytes, in any order, valid
+ *   during the call.
+ * @n_records: may be 0.
  *
- * Called for each block of a bundle, with or without records, on the
- * device's proxy thread; adjacent blocks of a divisible load cut by the
- * default partitioner are one. It may call the hass_worker functions, as a
- * CPU worker does, and should not take long: the device waits for it. When
- * it fails, the block's units fail as those of a CPU worker do.
+ * Called for each block of a bundle, on the proxy thread of the device, which
+ * submits nothing meanwhile; it should return soon. Adjacent blocks of a
+ * divisible load come as one if the default partitioner cut them. It may call
+ * the hass_worker functions as a CPU worker does. When it fails, the units of
+ * the block fail as those of a CPU worker do.
  */
 typedef gboolean (*HassGpuResultFunc) (const HassBlock *block,
                                        gconstpointer records, gsize n_records,
@@ -249,39 +269,39 @@ typedef gboolean (*HassGpuResultFunc) (const HassBlock *block,
                                        GError **error);
 
 /**
- * HassReduceFunc: accumulates @part into @accumulator; associative, but it
- * need not be commutative: @part is always of later workers than
- * @accumulator.
+ * HassReduceFunc: merges @part into @accumulator. Must be associative, but not
+ * commutative: @part always belongs to later workers than @accumulator.
  *
- * At the farm's end neighbours in the order of worker indices are merged, then
- * neighbours of these, and so on; at last the user's accumulator takes the
- * first, which holds all. So it runs once for each worker, also in a farm that
- * stopped. Which are merged depends on the number of workers alone. Where
- * merging takes long it runs on several cores at once, on different
- * accumulators; else on the calling thread. Besides it runs on a device's proxy
- * thread, from each bundle's accumulator into that of the proxy.
+ * When the farm ends, also when it stops, neighbours in the order of worker
+ * indices are merged, then neighbours of the results, and so on; finally the
+ * first accumulator is merged into the user's. Which accumulators are merged
+ * depends on the number of workers only. Runs on the calling thread, or, where
+ * a merge takes long, on several cores concurrently, on different accumulators.
+ * Also runs on the proxy thread of a device, which merges the accumulator of
+ * each bundle into its own.
  */
 typedef void (*HassReduceFunc) (gpointer accumulator, gconstpointer part,
                                 gpointer user_data);
 
-/* Sets a fresh accumulator to the neutral element; on the calling thread. */
+/* HassReduceInitFunc: sets a new accumulator to the neutral element. Runs on
+   the calling thread. */
 typedef void (*HassReduceInitFunc) (gpointer accumulator, gpointer user_data);
 
 /**
- * HassReduceClearFunc: frees what an accumulator owns, but not its own bytes.
+ * HassReduceClearFunc: frees what an accumulator owns, but not the accumulator.
  *
- * Called exactly once for each accumulator that the library has made: each
- * worker's, when it was merged into another or the farm has failed before that,
- * and, where there is a function that initialises them, one for each device, of
- * which its bundles' accumulators are copies by bytes. These copies and the
- * user's own accumulator are not cleared. On any core, on several at once.
+ * Called exactly once for each accumulator that the library initialised: that
+ * of each worker, after it was merged or when the farm has failed, and that of
+ * each device if there is a reduce_init. The accumulators of bundles are byte
+ * copies of the latter and are not cleared, nor is the user's. Runs on several
+ * cores concurrently.
  */
 typedef void (*HassReduceClearFunc) (gpointer accumulator, gpointer user_data);
 
 /**
- * HassResultOrder:
- * @HASS_RESULTS_UNORDERED: as they come.
- * @HASS_RESULTS_ORDERED: in order of sequence number, then of blocks.
+ * HassResultOrder: the order in which the collector gets results.
+ * @HASS_RESULTS_UNORDERED: order of completion.
+ * @HASS_RESULTS_ORDERED: order of sequence numbers, then of blocks.
  */
 typedef enum
 {
@@ -291,8 +311,12 @@ typedef enum
 
 /* -- Running ------------------------------------------------------------ */
 
-/* STOP: the first failure ends the farm. CONTINUE: failed units are listed
-   in the report and the rest is computed. */
+/**
+ * HassErrorPolicy: what a failed unit does to its farm.
+ * @HASS_ON_ERROR_STOP: the first failure ends the farm.
+ * @HASS_ON_ERROR_CONTINUE: the report lists failed units; all others are
+ *   computed.
+ */
 typedef enum
 {
   HASS_ON_ERROR_STOP,
@@ -300,10 +324,10 @@ typedef enum
 } HassErrorPolicy;
 
 /**
- * HassProgressInfo: how far a running farm is.
- * @elapsed_s: since its begin, on the engine's clock.
- * @loads_emitted, @units_done, @bytes_done: so far.
- * @generated: the generator has returned, so nothing but nested loads comes.
+ * HassProgressInfo: the state of a running farm.
+ * @elapsed_s: time since its beginning, in s.
+ * @loads_emitted, @units_done, @bytes_done: totals so far.
+ * @generated: the generator has returned; only nested loads may follow.
  */
 typedef struct
 {
@@ -314,40 +338,43 @@ typedef struct
   gboolean generated;
 } HassProgressInfo;
 
-/* Called every interval on a thread of its own; must not call hass. */
+/* HassProgressFunc: called every interval on a thread of its own. It must not
+   call functions of hass. */
 typedef void (*HassProgressFunc) (const HassProgressInfo *info,
                                   gpointer user_data);
 
 /**
- * HassRunOptions: how a farm runs; zero is the sensible default everywhere.
+ * HassRunOptions: how a farm runs. Zero is the default of each option. Options
+ * given here take precedence over environment variables.
  * @strategy: "name" or "name:key=value,..."; NULL: HASS_STRATEGY, else the
  *   default of the farm's kind and cost class.
- * @platform: platform file, or the name of one that is shipped ("thesis"):
- *   runs the farm on that modelled machine in virtual time; NULL:
- *   HASS_PLATFORM, else the real machine.
- * @dry: virtual time only: the workers are not called.
- * @seed: for the modelled noise.
- * @n_cores: so many cores of the real machine; 0: HASS_NCPU, else what the
+ * @platform: platform file, or the name of an installed one ("thesis"): the
+ *   farm runs on that modelled machine in virtual time. NULL: HASS_PLATFORM,
+ *   else the real machine.
+ * @dry: virtual time only: workers are not called.
+ * @seed: seed of the modelled noise.
+ * @n_cores: number of cores of the real machine; 0: HASS_NCPU, else as the
  *   affinity mask and the cgroup allow.
  * @on_error: error policy.
- * @cancellable: stops the farm when cancelled; not owned.
- * @deadline_ms: the farm stops so long after its begin; 0: never.
- * @progress, @progress_data, @progress_interval_ms: 0 means 200 ms; not in
- *   virtual time.
- * @trace: file for a line of JSON per event; NULL: HASS_TRACE.
- * @devices: [@n_devices] devices beside the CPU pool; not owned. None: the
- *   GPUs of the machine, where the farm has a GPU worker.
- * @n_gpus: at most so many GPUs of the machine, -1: none; 0: HASS_NGPU, else
+ * @cancellable: cancelling it stops the farm; not owned; or NULL.
+ * @deadline_ms: the farm stops this many ms after its beginning; 0: never.
+ * @progress: called at intervals; not in virtual time; or NULL.
+ * @progress_data: last argument of @progress.
+ * @progress_interval_ms: in ms; 0: 200.
+ * @trace: file that gets one line of JSON an event; NULL: HASS_TRACE.
+ * @devices: [@n_devices] devices besides the CPU pool; not owned. NULL: the
+ *   GPUs of the machine, if the farm has a GPU worker.
+ * @n_devices: number of devices.
+ * @n_gpus: maximum number of GPUs of the machine; -1: none; 0: HASS_NGPU, else
  *   all.
- * @bundle_deadline_ms: a GPU that needs longer for a bundle is given up and
- *   the bundle runs elsewhere; 0: never.
- * @record: file for what every unit cost, for hass-sim --replay; NULL:
+ * @bundle_deadline_ms: a GPU that takes longer for a bundle is given up, and
+ *   the bundle runs on another device; in ms; 0: unlimited.
+ * @record: file that gets the cost of each unit, for hass-sim --replay; NULL:
  *   HASS_RECORD.
- * @explain: file to which lines are added that say what the strategy decided
- *   and why, "-": stderr; NULL: HASS_EXPLAIN. Strategies that explain nothing
- *   write nothing.
+ * @explain: file to which the strategy's explanation of its decisions is
+ *   appended, "-": stderr; NULL: HASS_EXPLAIN. Not all strategies explain.
  * @reserved: zero, else HASS_ERROR_INVALID; for later versions. The struct
- *   keeps its size, since fields of the farm follow it.
+ *   keeps its size, since it is embedded in the farms.
  */
 typedef struct
 {

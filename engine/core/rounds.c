@@ -12,6 +12,7 @@
 
    Thread safety: begin under the decision lock; the rest from any thread,
    without it. */
+#include "job-private.h"
 #include "engine/observe/record.h"
 
 #include <string.h>
@@ -85,8 +86,8 @@ begin_divisible (HassJob *job, HassSlot *slot)
         n = (guint32)((load.size - 1) / e + 1);
       if (ok)
         {
-          hass_round_begin_load (&slot->round, farm->cost, &load, e,
-                                 farm->halo_elements, blocks, n);
+          HassDivision division = { load, e, farm->halo_elements, blocks };
+          hass_round_begin_load (&slot->round, farm->cost, &division, n);
           slot->span = span;
           return TRUE;
         }
@@ -124,19 +125,6 @@ check_devices (HassJob *job, const HassSpan *span, guint64 seq)
       return FALSE;
     }
   return TRUE;
-}
-
-/* Makes the farm fail; for hass_job_check_cost(). */
-void
-hass_job_refuse_cost (HassJob *job, const HassLoad *load, guint64 seq)
-{
-  gboolean task = job->farm->kind == HASS_FARM_FUNCTION;
-  hass_job_stop (
-      job, g_error_new (HASS_ERROR, HASS_ERROR_INVALID,
-                        "farm '%s': %s %" G_GUINT64_FORMAT
-                        " has the expected %s %g; it must lie between 0 and %g",
-                        job->farm->name, task ? "task" : "load", seq,
-                        task ? "time" : "cost", load->cost, G_MAXFLOAT));
 }
 
 /* On a CPU alone the core that computes a load looks at its cost, which it
@@ -190,8 +178,7 @@ begin_loads (HassJob *job, HassSlot *slot)
     }
   slot->round.seq_base = seq;
   slot->span = span;
-  hass_round_begin_loads (&slot->round, farm->kind, farm->cost, span.loads,
-                          span.base, span.mask, span.n);
+  hass_round_begin_loads (&slot->round, farm->kind, farm->cost, &span);
   if (farm->kind == HASS_FARM_FUNCTION)
     check_devices (job, &span, slot->round.seq_base);
   return TRUE;

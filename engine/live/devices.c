@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* devices.c: which devices a farm may run on, and where it runs: on the real
-   machine or on a modelled one.
+/* devices.c: which devices of the machine a live farm runs on.
    Thread safety: any thread. */
 #include "live-private.h"
 #include "device/cuda/gpus-private.h"
-#include "device/model.h"
-#include "device/shipped-private.h"
 #include "engine/core/environment.h"
-#include "engine/observe/report-private.h"
 
 static gboolean
 has_gpu_work (const HassFarm *farm)
@@ -108,49 +104,4 @@ hass_live_free_devices (const HassFarm *farm, HassDevice **gpus,
   for (guint d = 0; d < n_devices && farm->run->n_devices == 0; d++)
     if (gpus[d])
       hass_cuda_device_free (gpus[d]);
-}
-
-static gboolean
-run_where (const HassFarm *farm, HassReport **report, GError **error)
-{
-  const char *platform = farm->run->platform;
-  if (!platform)
-    platform = g_getenv ("HASS_PLATFORM");
-  if (!platform || !*platform)
-    return hass_live_run (farm, report, error);
-  g_autofree char *path = hass_shipped_find ("platforms", platform, error);
-  HassPlatform *model
-      = path ? hass_platform_load (path, farm->name, error) : NULL;
-  if (!model)
-    return FALSE;
-  gboolean ok = hass_virtual_run (farm, model, report, error);
-  hass_platform_free (model);
-  return ok;
-}
-
-/* Runs a farm where its options or the environment say. */
-gboolean
-hass_engine_run (const HassFarm *farm, HassReport **report, GError **error)
-{
-  const char *path = g_getenv ("HASS_REPORT");
-  HassReport *own = NULL;
-  GError *failure = NULL;
-  if (report)
-    *report = NULL;
-  if (!hass_environment_check (error))
-    return FALSE;
-  if (!path || !*path)
-    return run_where (farm, report, error);
-  int fd = hass_report_open (path, error);
-  if (fd < 0)
-    return FALSE;
-  gboolean ok = run_where (farm, &own, &failure);
-  hass_report_append (fd, own, farm->name, failure ? failure->message : NULL);
-  if (failure)
-    g_propagate_error (error, failure);
-  if (report)
-    *report = own;
-  else
-    hass_report_free (own);
-  return ok;
 }

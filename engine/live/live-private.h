@@ -4,7 +4,9 @@
 #ifndef HASS_LIVE_PRIVATE_H
 #define HASS_LIVE_PRIVATE_H
 
-#include "engine/core/job-private.h"
+#include "live.h"
+
+#include "engine/core/job.h"
 #include "engine/observe/report-private.h"
 
 /* Who helps the caller; see crew.c. */
@@ -26,10 +28,11 @@ typedef struct
   /* Handed to and fro with the cancellable's handler, for ThreadSanitizer,
      which cannot see GLib's locks. */
   _Atomic guint cancels;
-  HassCpuPool *pool;      /* NULL without a CPU pool */
-  guint n_helpers;        /* cores beside the caller */
-  gboolean has_proxies;   /* devices beside the CPU pool */
-  gboolean proxies_begin; /* rounds, too */
+  HassCpuPool *pool;                 /* NULL without a CPU pool */
+  void (*core_task) (gpointer crew); /* a core's stay in the job */
+  guint n_helpers;                   /* cores beside the caller */
+  gboolean has_proxies;              /* devices beside the CPU pool */
+  gboolean proxies_begin;            /* rounds, too */
   HassCrew *crew;
   pthread_mutex_t seat_lock;
   GArray *seats;             /* free worker indices; seat_lock */
@@ -43,12 +46,25 @@ typedef struct
   _Atomic gboolean has_asker; /* a helper sleeps until then */
 } HassLive;
 
+/* clock.c */
 gint64 hass_live_now (HassJob *job);
+
+/* wake.c */
+void hass_live_let_in (HassJob *job);
+void hass_live_loads_came (HassJob *job);
 void hass_live_changed (HassJob *job);
+
+/* begin.c */
 gboolean hass_live_begin (HassJob *job, double unit_ns);
+
+/* cores.c */
+void hass_live_core_task (gpointer crew);
+void hass_live_work_until (HassJob *job, gboolean (*done) (HassJob *job));
 
 /* A few loads wait so long for more before a round begins. */
 #define HASS_FEW_WAIT_NS 8000
+
+/* devices.c */
 gboolean hass_live_devices (const HassFarm *farm, HassCpuPool **pool,
                             HassDeviceTraits **devices, HassDevice ***gpus,
                             guint *n_devices, GError **error);

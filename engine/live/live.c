@@ -28,385 +28,14 @@
    takes 0.6 ms if all leave at once. When the generator has returned they do
    without: all other news comes through hass_live_changed, which raises the
    event's epoch before it looks at the count, and the core reads the epoch
-   before it looks for news (engine/live/event.h).
+   before it looks for news (pool/event.h).
 
    Thread safety: hass_live_run may be called by several threads, each for a
    farm of its own. */
 #include "live-private.h"
 #include "engine/observe/record.h"
 
-#include "pool/fence.h"
-#include "pool/pause.h"
-
-#include <time.h>
-
-#define SPIN_NS 50000
-/* A round is not begun with a few loads while the generator is at work,
-   unless they have waited so long. */
-#define FEW_LOADS 512
-#define TINY_ROUND_NS 4000
-#define TINY_WAIT_NS 40000
-/* Looking for work moves a line that the generator writes: not too often. */
-#define LEAST_PAUSE 32
-#define MOST_PAUSE 128
-
-gint64
-hass_live_now (HassJob *job)
-{
-  struct timespec t;
-  (void)job;
-  clock_gettime (CLOCK_MONOTONIC, &t);
-  return (gint64)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
-gint64
-hass_engine_clock (void)
-{
-  return hass_live_now (NULL);
-}
-
-/* -- 2. Cores that come and go ------------------------------------------ */
-
-static void core_task (gpointer data);
-
-/* Lets one more core in, if there is one and no more are on their way than
-   are at work, so that their number doubles. */
-static void
-let_in (HassJob *job)
-{
-  HassLive *live = job->driver;
-  guint inside = atomic_load_explicit (&live->inside, memory_order_seq_cst);
-  if (G_LIKELY (inside >= live->n_helpers) || hass_job_stopping (job))
-    return;
-  guint coming = atomic_load_explicit (&live->coming, memory_order_relaxed);
-  if (2 * coming > inside)
-    return;
-  if (!atomic_compare_exchange_strong_explicit (
-          &live->inside, &inside, inside + 1, memory_order_seq_cst,
-          memory_order_relaxed))
-    return;
-  atomic_fetch_add_explicit (&live->coming, 1, memory_order_relaxed);
-  atomic_fetch_add_explicit (&live->crew->refs, 1, memory_order_relaxed);
-  hass_cpu_pool_enqueue (live->pool, core_task, live->crew);
-}
-
-static void
-loads_came (HassJob *job)
-{
-  HassLive *live = job->driver;
-  /* With no other core about, the devices begin the rounds. */
-  if (G_UNLIKELY (live->proxies_begin))
-    hass_event_notify (&job->event);
-  let_in (job);
-}
-
-void
-hass_live_changed (HassJob *job)
-{
-  hass_event_notify (&job->event);
-  let_in (job);
-}
-
-static guint
-take_seat (HassLive *live)
-{
-  guint64 index;
-  pthread_mutex_lock (&live->seat_lock);
-  index = g_array_index (live->seats, guint, live->seats->len - 1);
-  g_array_set_size (live->seats, live->seats->len - 1);
-  pthread_mutex_unlock (&live->seat_lock);
-  return index;
-}
-
-static void
-leave_seat (HassLive *live, guint index)
-{
-  pthread_mutex_lock (&live->seat_lock);
-  g_array_append_val (live->seats, index);
-  pthread_mutex_unlock (&live->seat_lock);
-}
-
-/* -- 3. A core ---------------------------------------------------------- */
-
-static void
-learn_cost (HassWorker *worker, guint32 n, gint64 ns)
-{
-  double one = MAX (ns, 1) / (double)n;
-  worker->unit_ns = worker->unit_ns > 0 ? 0.5 * (worker->unit_ns + one) : one;
-  worker->last_chunk = n;
-}
-
-/* Pulls and computes once. FALSE: nothing to pull. */
-static gboolean
-work_once (HassJob *job, HassWorker *worker)
-{
-  /* Acquire pairs with the release in hass_job_begin_round. */
-  HassSlot *slot = atomic_load_explicit (&job->current, memory_order_acquire);
-  if (!slot)
-    return FALSE;
-  const HassLive *live = job->driver;
-  if (live->has_proxies)
-    hass_yield (job, worker);
-  HassExtent e = hass_round_pull (&slot->round, hass_chunk (job, worker, slot));
-  if (e.n == 0)
-    return FALSE;
-  gint64 begin = worker->now_ns > 0 ? worker->now_ns : hass_live_now (job);
-  HassDone done = hass_execute (job, worker, slot, e, FALSE);
-  gint64 end = hass_live_now (job);
-  worker->now_ns = end;
-  hass_job_trace_pull (job, slot, worker->index, e, begin, end);
-  if (done.n > 0)
-    {
-      learn_cost (worker, done.n, end - begin);
-      hass_execute_count (job, worker, slot, done, end - begin, end);
-      if (G_UNLIKELY (job->recorder))
-        hass_record_pull (job, worker, slot, e, &done, begin, end);
-      hass_job_units_finished (job, slot, done.n);
-    }
-  hass_job_check_deadline (job, end);
-  return TRUE;
-}
-
-/* Would a round of what waits be too small to be worth it just now? Shorter
-   units wait longer, because a round costs what hundreds of them cost. */
-static gboolean
-too_few (HassJob *job, guint64 waiting, double unit_ns)
-{
-  if (waiting >= FEW_LOADS || job->farm->kind == HASS_FARM_PARTITION
-      || atomic_load_explicit (&job->generated, memory_order_relaxed)
-      || waiting >= job->farm->pool_loads)
-    return FALSE;
-  gint64 now = hass_live_now (job);
-  if (job->hungry_ns == 0)
-    job->hungry_ns = now;
-  gboolean tiny = unit_ns > 0 && waiting * unit_ns < TINY_ROUND_NS;
-  return now - job->hungry_ns < (tiny ? TINY_WAIT_NS : HASS_FEW_WAIT_NS);
-}
-
-/* Begins the next round if there is enough for one, by the unit cost that
-   the caller has seen (0: none). Under the decision lock, while no round is
-   current that must end first. */
-gboolean
-hass_live_begin (HassJob *job, double unit_ns)
-{
-  guint64 waiting = hass_load_pool_waiting (job->pool);
-  if (waiting == 0 || too_few (job, waiting, unit_ns))
-    return FALSE;
-  job->hungry_ns = 0;
-  return hass_job_begin_round (job) != NULL;
-}
-
-/* When cores that wait are to ask again; 0: they are not. Under the decision
-   lock. */
-static void
-note_again (HassJob *job)
-{
-  HassLive *live = job->driver;
-  HassSlot *slot = atomic_load_explicit (&job->current, memory_order_relaxed);
-  gint64 ns = slot && job->cpu >= 0 ? hass_decide_again_ns (slot, job->cpu) : 0;
-  atomic_store_explicit (&live->again_ns, ns, memory_order_relaxed);
-}
-
-static gint64
-look_again (HassJob *job)
-{
-  HassLive *live = job->driver;
-  pthread_mutex_lock (&job->decision);
-  note_again (job);
-  pthread_mutex_unlock (&job->decision);
-  return atomic_load_explicit (&live->again_ns, memory_order_relaxed);
-}
-
-typedef enum
-{
-  FOUND,   /* look again */
-  NOTHING, /* now */
-  FINISHED /* for ever */
-} Find;
-
-/* Asks the strategy, or begins the next round, by the unit cost seen. Unless
-   patient, leaves it to whoever else is just finding some. */
-static Find
-find_work (HassJob *job, double unit_ns, gboolean patient)
-{
-  Find found = NOTHING;
-  if (patient)
-    pthread_mutex_lock (&job->decision);
-  else if (pthread_mutex_trylock (&job->decision) != 0)
-    return NOTHING;
-  guint64 told = job->n_told;
-  HassSlot *slot = atomic_load_explicit (&job->current, memory_order_relaxed);
-  if (slot && job->cpu >= 0 && hass_decide_cpu (job, slot))
-    found = FOUND;
-  else if (slot && hass_decide_stalled (job, slot))
-    found = FOUND;
-  else if (hass_job_may_begin (job, slot) && hass_live_begin (job, unit_ns))
-    found = FOUND;
-  else if (atomic_load_explicit (&job->generated, memory_order_seq_cst)
-           && hass_job_idle (job))
-    found = FINISHED;
-  note_again (job);
-  /* A completion that was told here may be what others wait for. */
-  gboolean news = found == FOUND || job->n_told != told;
-  pthread_mutex_unlock (&job->decision);
-  if (news)
-    hass_live_changed (job);
-  return found;
-}
-
-/* Works, or spins until there is work. FALSE: nothing for a while, or the
-   farm is over. */
-static gboolean
-work_or_spin (HassJob *job, HassWorker *worker, gboolean *first)
-{
-  gint64 since = 0;
-  gboolean last_look = FALSE;
-  int pause = LEAST_PAUSE;
-  while (!hass_job_stopping (job))
-    {
-      if (work_once (job, worker))
-        {
-          if (*first)
-            let_in (job);
-          *first = FALSE;
-          return TRUE;
-        }
-      worker->now_ns = 0;
-      Find found = find_work (job, worker->unit_ns, last_look);
-      if (found == FINISHED)
-        {
-          hass_event_notify (&job->event);
-          return FALSE;
-        }
-      if (found == FOUND)
-        return TRUE;
-      if (last_look)
-        return FALSE;
-      gint64 now = hass_live_now (job);
-      if (since == 0)
-        since = now;
-      /* Who holds the lock may find nothing and sleep: ask oneself before
-         leaving. */
-      last_look = now - since > SPIN_NS;
-      for (int i = 0; i < pause; i++)
-        hass_pause ();
-      pause = MIN (2 * pause, MOST_PAUSE);
-    }
-  return FALSE;
-}
-
-static gboolean
-may_have_work (HassJob *job)
-{
-  HassSlot *slot = atomic_load_explicit (&job->current, memory_order_seq_cst);
-  return !hass_job_stopping (job)
-         && ((hass_load_pool_waiting (job->pool) > 0
-              && hass_job_may_begin (job, slot))
-             || (slot && hass_decide_pullable (slot)));
-}
-
-/* Where the strategy lets the cores wait for so long only, one of them sleeps
-   here until then, because the caller may be busy. FALSE: it need not. */
-static gboolean
-wait_to_ask (HassJob *job)
-{
-  HassLive *live = job->driver;
-  gboolean nobody = FALSE;
-  if (G_LIKELY (atomic_load_explicit (&live->again_ns, memory_order_relaxed)
-                == 0)
-      || !atomic_compare_exchange_strong_explicit (&live->has_asker, &nobody,
-                                                   TRUE, memory_order_acquire,
-                                                   memory_order_relaxed))
-    return FALSE;
-  guint64 epoch = hass_event_prepare (&job->event);
-  gint64 again_ns = hass_job_stopping (job) ? 0 : look_again (job);
-  if (again_ns > 0)
-    hass_event_wait (&job->event, epoch,
-                     MAX (again_ns - hass_live_now (job), 0));
-  else
-    hass_event_cancel (&job->event);
-  atomic_store_explicit (&live->has_asker, FALSE, memory_order_release);
-  return again_ns > 0;
-}
-
-/* A core's stay in the job. */
-static void
-core_task (gpointer data)
-{
-  HassCrew *crew = data;
-  HassJob *job = hass_crew_enter (crew);
-  if (job)
-    {
-      HassLive *live = job->driver;
-      guint index = take_seat (live);
-      HassWorker *worker = &job->workers[index];
-      gboolean first = TRUE;
-      atomic_fetch_sub_explicit (&live->coming, 1, memory_order_relaxed);
-      for (guint i = 0; i < 2 && may_have_work (job); i++)
-        let_in (job);
-      while (work_or_spin (job, worker, &first) || wait_to_ask (job))
-        ;
-      double unit_ns = worker->unit_ns; /* the seat may be taken next */
-      hass_yield_leave (worker);
-      leave_seat (live, index);
-      atomic_fetch_sub_explicit (&live->inside, 1, memory_order_seq_cst);
-      if (!atomic_load_explicit (&job->generated, memory_order_seq_cst))
-        hass_fence_heavy ();
-      hass_event_look (&job->event);
-      /* A change that came when this core did not look any more, but was not
-         counted out either, let nobody in: look once more. */
-      if (may_have_work (job))
-        let_in (job);
-      else if (find_work (job, unit_ns, TRUE) == FINISHED)
-        hass_event_notify (&job->event);
-      hass_crew_leave (crew);
-    }
-  hass_crew_unref (crew);
-}
-
-/* -- 1. The caller ------------------------------------------------------ */
-
-/* How long the caller sleeps if nothing changes, in ns; < 0: for ever. */
-static gint64
-patience (HassJob *job)
-{
-  gint64 until = job->deadline_ns, again_ns = look_again (job);
-  if (again_ns > 0 && (until == 0 || again_ns < until))
-    until = again_ns;
-  return until > 0 ? MAX (until - hass_live_now (job), 0) : -1;
-}
-
-/* The caller works until done says so or the farm is over. */
-static void
-work_until (HassJob *job, gboolean (*done) (HassJob *job))
-{
-  HassWorker *worker = &job->workers[0];
-  gboolean first = FALSE;
-  worker->now_ns = 0; /* the generator has run since */
-  for (;;)
-    {
-      while (!done (job) && work_or_spin (job, worker, &first))
-        ;
-      guint64 epoch = hass_event_prepare (&job->event);
-      if (done (job) || hass_job_stopping (job))
-        {
-          hass_event_cancel (&job->event);
-          return;
-        }
-      /* What changed before prepare woke nobody, so all is looked at once
-         more, and what a strategy may say now. */
-      if (may_have_work (job)
-          || find_work (job, worker->unit_ns, TRUE) == FOUND)
-        {
-          hass_event_cancel (&job->event);
-          continue;
-        }
-      hass_yield_leave (worker);
-      hass_event_wait (&job->event, epoch, patience (job));
-      hass_job_check_deadline (job, hass_live_now (job));
-      worker->now_ns = 0;
-    }
-}
+/* -- What the core asks of its engine ----------------------------------- */
 
 static gboolean
 has_room (HassJob *job)
@@ -418,7 +47,7 @@ static gboolean
 make_room (HassJob *job)
 {
   const char *before = hass_engine_enter_callback ("generator", job);
-  work_until (job, has_room);
+  hass_live_work_until (job, has_room);
   hass_engine_leave_callback (before);
   return !hass_job_stopping (job);
 }
@@ -436,7 +65,7 @@ static const HassEngineOps live_ops = {
   .real_time = TRUE,
   .now = hass_live_now,
   .make_room = make_room,
-  .loads_came = loads_came,
+  .loads_came = hass_live_loads_came,
   .changed = hass_live_changed,
 };
 
@@ -466,6 +95,7 @@ set_up (HassJob *job, HassLive *live, HassCpuPool *pool)
     g_array_append_val (live->seats, i);
   pthread_mutex_init (&live->seat_lock, NULL);
   live->job = job;
+  live->core_task = hass_live_core_task;
   live->crew = hass_crew_new (job);
   job->driver = live;
 }
@@ -493,7 +123,7 @@ drive (HassJob *job)
   hass_job_trace_farm (job); /* before what the proxies trace */
   hass_proxies_start (job, live);
   hass_job_generate (job);
-  work_until (job, over);
+  hass_live_work_until (job, over);
   job->phases.worked_ns = hass_live_now (job);
   hass_proxies_stop (job, live);
   hass_crew_close (live->crew);

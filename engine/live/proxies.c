@@ -87,10 +87,7 @@ open_device (HassProxy *p)
 static void
 proxy_free (HassProxy *p)
 {
-  for (guint i = 0; i < p->depth; i++)
-    g_free (p->parts[i].blocks);
-  g_free (p->bundles);
-  g_free (p->parts);
+  hass_feeder_clear (&p->feeder);
   hass_accumulator_free (p->job, (gpointer)p->farm.accumulator_init);
   g_free (p);
 }
@@ -144,7 +141,6 @@ describe_farm (HassJob *job, HassDeviceFarm *f)
 static gboolean
 start_one (HassJob *job, HassLive *live, guint d, GError **error)
 {
-  const HassDeviceTraits *traits = &job->devices[d];
   HassProxy *p = g_new0 (HassProxy, 1);
   if (!hass_device_ops_read (&p->ops, job->gpus[d], error))
     {
@@ -157,24 +153,14 @@ start_one (HassJob *job, HassLive *live, guint d, GError **error)
   p->live = live;
   p->d = d;
   p->device = job->gpus[d];
-  p->depth = p->enough = MAX (traits->max_in_flight, 1);
-  p->bundles = g_new0 (HassProxyBundle, p->depth);
-  p->parts = g_new0 (HassProxyPart, p->depth);
-  p->part_bytes = traits->part_bytes;
-  if (traits->memory_bytes > 0)
-    {
-      guint64 each = MAX (traits->memory_bytes / p->depth, 1);
-      p->part_bytes = p->part_bytes > 0 ? MIN (p->part_bytes, each) : each;
-    }
-  /* Contexts of the cores come first; without a pool, the caller's. */
-  guint first_gpu = job->cpu >= 0 ? 1 : 0;
-  p->worker = &job->workers[MAX (job->n_cores, 1) + d - first_gpu];
+  hass_feeder_init (&p->feeder, job, d);
   int failure = 0;
-  live->proxies[d] = hass_proxy_thread_run (d - first_gpu, run, p, &failure);
+  live->proxies[d]
+      = hass_proxy_thread_run (d - (job->cpu >= 0), run, p, &failure);
   if (live->proxies[d])
     return TRUE;
   g_set_error (error, HASS_ERROR, HASS_ERROR_DEVICE,
-               "no thread can be made for %s: %s", traits->name,
+               "no thread can be made for %s: %s", job->devices[d].name,
                g_strerror (failure));
   proxy_free (p);
   return FALSE;

@@ -13,7 +13,7 @@
 #ifndef HASS_RECORD_H
 #define HASS_RECORD_H
 
-#include "engine/core/job-private.h"
+#include "engine/core/job.h"
 
 #define HASS_RECORD_VERSION 1
 

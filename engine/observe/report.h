@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* hass/report.h: how good a run was, and where its time went.
-   Thread safety: a report belongs to who got it. */
+/* hass/report.h: the efficiency of a run and the causes of lost time.
+   Thread safety: a report belongs to the caller of the farm. */
 #ifndef HASS_REPORT_H
 #define HASS_REPORT_H
 
@@ -10,21 +10,27 @@
 HASS_BEGIN_DECLS
 
 /**
- * HassDeviceReport: one device over the whole farm.
- * @busy_s: computing or copying; on a CPU pool averaged over its cores.
- * @kernel_s: computing alone.
- * @waiting_s: the farm's time less @busy_s.
- * @tail_s: from the device's last unit of each round to the round's end.
- * @bundles: grants; on the CPU pool pulls.
- * @failures: bundles or runs of units that failed.
+ * HassDeviceReport: what one device did in a farm. Times are in s; those of a
+ * CPU pool are averages over its cores.
+ * @name: "cpu", "gpu0", ...
+ * @kind: CPU pool or GPU.
+ * @cores: threads of the CPU pool; multiprocessors of a GPU.
+ * @units, @bytes, @work: what it computed.
+ * @bundles: number of grants; on a CPU pool of pulls.
+ * @failures: number of bundles, or runs of units, that failed.
+ * @busy_s: computing or copying.
+ * @kernel_s: computing.
+ * @waiting_s: makespan less @busy_s.
+ * @tail_s: from the device's last unit of each round to the end of the round,
+ *   over all rounds.
  * @lost: the device was given up.
- * @message: why it first failed, or, where it has not, why it was never
- *   started; of a CPU pool, why some of its threads could not be made, so
- *   that it has fewer @cores than were asked for; or NULL.
- * @direct_bytes, @registered_bytes, @staged_bytes: how inputs reached it:
- *   straight from pinned memory, from pages pinned for the copy, through
- *   pinned staging; @constant_bytes: of the farm's constants.
- * @peak_bytes: most device memory that hass held there.
+ * @message: reason of the first failure; or why the device was not started; or
+ *   why a CPU pool has fewer @cores than requested; or NULL.
+ * @direct_bytes: inputs copied directly from pinned memory.
+ * @registered_bytes: inputs copied from pages pinned for the copy.
+ * @staged_bytes: inputs gathered into pinned staging memory.
+ * @constant_bytes: constants of the farm.
+ * @peak_bytes: maximum of device memory that the library held.
  * @reserved: zero; for later versions.
  */
 typedef struct
@@ -51,8 +57,8 @@ typedef struct
 /**
  * HassUnfinished: adjacent units that were not computed.
  * @seq, @n_loads: loads [seq, seq + n_loads).
- * @first, @count: elements, where it is a part of one divisible load; else 0.
- * @message: why it failed; NULL: it was never begun, or was interrupted.
+ * @first, @count: elements, for a part of one divisible load; else 0.
+ * @message: why it failed; NULL: it was not begun, or was interrupted.
  * @reserved: zero; for later versions.
  */
 typedef struct
@@ -66,41 +72,46 @@ typedef struct
 } HassUnfinished;
 
 /**
- * HassReport: read-only for the user.
- * @saturated: the modelled machine needs more than 31 years, where virtual time
- *   ends: all times are at least what they say.
- * @virtual_time: times are of a modelled machine.
- * @makespan_s: from the call of the farm to its return; in virtual time to the
- *   end of the last unit.
- * @bound_s: sum(work) / sum(rates), what a perfect schedule without copies
- *   would need. Rates are the model's in virtual time; else a CPU pool's work
- *   per second of computing and the rate of a GPU's best bundle. Work that only
- *   one kind of device may run (tasks without a CPU or without a GPU function)
- *   counts against the rates of that kind: the bound is the largest of the
- *   three.
- * @efficiency: @bound_s / @makespan_s; 0 when nothing was computed.
- * @unfinished: [@n_unfinished], in order of seq.
+ * HassReport: the report of a farm; read-only, freed with hass_report_free().
+ * @farm, @strategy, @platform: names; @platform is NULL on the real machine.
+ * @virtual_time: times are those of a modelled machine.
+ * @saturated: the modelled makespan exceeds the range of virtual time, 31
+ *   years: all times are lower bounds.
+ * @makespan_s: time from the call of the farm to its return, in s; in virtual
+ *   time to the end of the last unit.
+ * @rounds, @loads, @units, @bytes, @results: totals of the farm.
+ * @work: total work, as the cost class shows it.
+ * @bound_s: lower bound of the makespan without copies, sum(work) / sum(rates),
+ *   in s. The rate of a device is the model's in virtual time; else work per
+ *   second of computing for a CPU pool, and the rate of the best bundle for a
+ *   GPU. Work that only one kind of device can run (tasks without a CPU or
+ *   without a GPU function) is divided by the rates of that kind; the bound is
+ *   the maximum of the three quotients.
+ * @efficiency: @bound_s / @makespan_s; 0 if nothing was computed.
+ * @n_devices, @devices: [@n_devices] one entry a device.
+ * @n_unfinished, @unfinished: [@n_unfinished], in order of seq.
  *
- * Nine losses add up to @makespan_s - @bound_s, where that is not 0. Each is
- * a time of the devices of which the bound is, weighted by their rates; on a
- * CPU pool the average over its cores. What takes no time in the model is 0 in
- * virtual time: start-up, generating, collecting, reducing, teardown, halos.
+ * If @bound_s is not 0, the following nine losses add up to @makespan_s -
+ * @bound_s. Each is the time that the devices of the bound lost to one cause,
+ * weighted by their rates; for a CPU pool the average over its cores. Causes
+ * that a model has no time for are 0 in virtual time: start-up, generator,
+ * collector, reduction, teardown and halos.
  * @lost_startup_s: before the generator was called, and until a GPU was ready.
- * @lost_generator_s: idle before the generator had returned, since it had not
- *   emitted enough, and, on the core of the calling thread, generating; at most
- *   the time in the generator. Not while the pool is full.
- * @lost_copies_s: copying and launching while not computing.
- * @lost_halo_s: computing the @halo_elements, if one costs what an element of a
- *   block costs. A worker that only reads them has lost less.
- * @lost_imbalance_s: idle at the ends of rounds. Also work of the devices of
- *   which the bound is that other devices could have done.
+ * @lost_generator_s: idle because the generator had not emitted enough, and, on
+ *   the core of the calling thread, generating; at most the time in the
+ *   generator. Excludes time in which the pool was full.
+ * @lost_copies_s: copying and launching without computing.
+ * @lost_halo_s: computing @halo_elements, at the cost of other elements. An
+ *   upper limit: a worker may only read them.
+ * @lost_imbalance_s: idle at the ends of rounds, and work of the devices of the
+ *   bound that other devices could have computed.
  * @lost_collector_s: cores that ran the collector or waited for the thread that
- *   did, and all devices while results alone were delivered.
- * @lost_reduce_s: reducing the accumulators after the last unit.
- * @lost_teardown_s: the rest of the time after the last unit.
- * @lost_overhead_s: what has none of these causes.
- * @halo_elements: elements of halos that workers were given: blocks that are
- *   computed at once have one halo at each end.
+ *   did, and all devices while only results were delivered.
+ * @lost_reduce_s: reduction of the accumulators after the last unit.
+ * @lost_teardown_s: remaining time after the last unit.
+ * @lost_overhead_s: the remainder.
+ * @halo_elements: number of halo elements that workers got; adjacent blocks
+ *   computed in one call have one halo at each end.
  */
 typedef struct
 {
@@ -137,11 +148,12 @@ typedef struct
 void hass_report_free (HassReport *report);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (HassReport, hass_report_free)
 
-/* The table that a person reads; free with g_free(). */
+/* Returns: (transfer full): the report as a table for people; free with
+   g_free(). */
 char *hass_report_to_string (const HassReport *report);
 
-/* The same as one JSON object, with the field names above; free with
-   g_free(). */
+/* Returns: (transfer full): the report as one JSON object with the field names
+   above; free with g_free(). */
 char *hass_report_to_json (const HassReport *report);
 
 HASS_END_DECLS

@@ -2,7 +2,7 @@
 /* trace_job.c: the trace lines that both engines write alike; each does
    nothing where the job has no trace.
    Thread safety: any thread. */
-#include "engine/core/job-private.h"
+#include "engine/core/job.h"
 #include "json-private.h"
 
 /* Text as JSON has it, with its quotes, or null. */

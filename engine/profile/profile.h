@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* hass/profile.h: read access to the profile store, which remembers how fast
-   each device was in earlier runs of each farm; for programs that show it.
+/* hass/profile.h: read access to the profile store, which keeps the rates that
+   devices reached in earlier runs of each farm; for programs that show it.
 
-   DESIGN. Live farms that have a name of their own add one sample for each
-   device when they end well; doc/environment.md says where and when. What
-   a device counts for is the median of its samples, but never less than half
-   of their upper quartile, so that a few bad runs cannot starve it: it must
-   get work to show that it is better than that.
+   DESIGN. When a live farm with a name of its own ends without error, it adds
+   one sample for each device; doc/environment.md says where and when. The rate
+   of a device is the median of its samples, but at least half of their upper
+   quartile: a device with some slow runs must still get work, or no later
+   sample could show that it is faster.
 
-   Thread safety: any thread, while nobody changes the environment. */
+   Thread safety: any thread, while no thread changes the environment. */
 #ifndef HASS_PROFILE_H
 #define HASS_PROFILE_H
 
@@ -21,21 +21,22 @@ HASS_BEGIN_DECLS
 #define HASS_PROFILE_SAMPLES 15
 
 /**
- * HassProfileEntry: one device in one farm on one machine.
+ * HassProfileEntry: the samples of one device in one farm on one machine.
  * @machine: host name, CPU model and number of CPUs.
- * @farm: "program/farm", the name of the program's file and the farm's.
- * @kind, @cost: of the farm; its cost class says what work is.
+ * @farm: "program/farm": name of the program's file and of the farm.
+ * @kind: kind of the farm.
+ * @cost: cost class of the farm, which says what work is.
  * @device: "cpu", "gpu0", ...
- * @model: what the device is, with its number of cores.
- * @work_per_ns: [@n_samples], the oldest first; work per busy time of a run.
- * @latency_ns: [@n_samples], fixed cost of a bundle; 0: that run could not
- *   tell.
+ * @model: product name with the number of cores.
+ * @work_per_ns: [@n_samples], oldest first: work per ns of busy time in a run.
+ * @latency_ns: [@n_samples]: fixed part of the time of a bundle, in ns; 0: not
+ *   measurable in that run.
  * @n_samples: from 1 to HASS_PROFILE_SAMPLES.
- * @runs: all that ever added a sample.
+ * @runs: number of runs that have added a sample, dropped ones included.
  * @unit_work: mean work of a unit in the last run.
- * @updated_s: when that was, seconds since 1970.
- * @drifted_s: when the device last turned out to be another than it was, so
- *   that older samples were dropped; 0: never.
+ * @updated_s: time of the last run, in s since 1970.
+ * @drifted_s: when a sample last differed so much that older ones were dropped,
+ *   in s since 1970; 0: never.
  */
 typedef struct
 {
@@ -57,34 +58,41 @@ typedef struct
 /**
  * hass_profile_path:
  *
- * Returns: (transfer full) (nullable): the file of the store, which need not
- * exist; NULL when HASS_PROFILE turns it off. Free with g_free().
+ * Any thread; does not block.
+ *
+ * Returns: (transfer full) (nullable): path of the store's file, which need not
+ * exist; NULL if HASS_PROFILE turns the store off. Free with g_free().
  */
 char *hass_profile_path (void);
 
 /**
  * hass_profile_machine:
  *
- * Returns: the name of this machine in the store.
+ * Any thread; does not block.
+ *
+ * Returns: the name of this machine in the store; owned by the library.
  */
 const char *hass_profile_machine (void);
 
 /**
  * hass_profile_list:
  *
- * Reads the store; blocks for as long as that takes.
+ * Reads the store. Any thread; blocks for reading the file.
  *
- * Returns: (transfer full) (element-type HassProfileEntry): all entries, of
- * all machines, in the order of machine, farm and device; none where there is
- * no file or the store is off. Free with g_ptr_array_unref(). NULL with
- * HASS_ERROR_IO when there is something else than a store of this version.
+ * Returns: (transfer full) (element-type HassProfileEntry): the entries of all
+ * machines, ordered by machine, farm and device; empty if there is no file or
+ * the store is turned off. Free with g_ptr_array_unref(). NULL with
+ * HASS_ERROR_IO if the file cannot be read or is no store of this version.
  */
 GPtrArray *hass_profile_list (GError **error);
 
 /**
  * hass_profile_entry_rate:
  *
- * Returns: what strategies are told.
+ * Any thread; does not block.
+ *
+ * Returns: the rate that strategies get for this entry
+ * (HassStrategyEnv.profile).
  */
 HassProfileRate hass_profile_entry_rate (const HassProfileEntry *entry);
 

@@ -17,7 +17,7 @@
 
    Thread safety: begin and store by the thread that called the farm; observe
    under the decision lock. */
-#include "engine/core/job-private.h"
+#include "engine/core/job.h"
 
 #include "profile-private.h"
 

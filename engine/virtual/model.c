@@ -1,12 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* virtual_model.c: what a HassVirtualModel adds to the course of a run: what
+/* model.c: what a HassVirtualModel adds to the course of a run: what
    goes wrong, when a round may begin and who may take part in it yet, the
    merge at its end, and the report of it. The DESIGN paragraph is in
    virtual-private.h.
    Thread safety: by the world's thread. */
 #include "virtual-private.h"
-
-#include <math.h>
 
 /* -- 4. What goes wrong ------------------------------------------------- */
 
@@ -23,6 +21,17 @@ is_due (const HassVirtualWorld *w, const HassVirtualEvent *event,
   return round->number + done >= event->round;
 }
 
+/* What the device has in flight fails now, and it takes no more. */
+static void
+lose (HassVirtualWorld *w, guint d)
+{
+  HassJob *job = w->job;
+  hass_virtual_gpu_lose (&w->gpus[d - hass_virtual_first_gpu (w)]);
+  pthread_mutex_lock (&job->decision);
+  hass_decide_lost (job, d, HASS_VIRTUAL_LOST);
+  pthread_mutex_unlock (&job->decision);
+}
+
 void
 hass_virtual_let_happen (HassVirtualWorld *w, const HassSlot *slot)
 {
@@ -37,7 +46,7 @@ hass_virtual_let_happen (HassVirtualWorld *w, const HassSlot *slot)
         w->slower[event->device] *= event->slower;
       else if ((gint)event->device != w->job->cpu
                && !w->job->totals[event->device].lost)
-        hass_virtual_lose (w, event->device);
+        lose (w, event->device);
     }
 }
 
@@ -74,7 +83,7 @@ hass_virtual_pass_gap (HassVirtualWorld *w)
 gboolean
 hass_virtual_is_open (const HassVirtualWorld *w, guint d)
 {
-  return !w->model || !w->model->open_ns || w->clock >= w->model->open_ns[d];
+  return w->clock >= w->open_ns[d];
 }
 
 /* When cores come in and devices are open; the clock stops there. */
@@ -96,8 +105,7 @@ let_in (HassVirtualWorld *w, const HassSlot *slot)
   for (guint d = hass_virtual_first_gpu (w); d < w->job->n_devices; d++)
     if ((w->job->devices[d].opening = !hass_virtual_is_open (w, d)))
       {
-        w->job->devices[d].opens_at_ns
-            = hass_virtual_later (w, 0, ceil (m->open_ns[d]));
+        w->job->devices[d].opens_at_ns = w->open_ns[d];
         wake_at (w, w->job->devices[d].opens_at_ns);
       }
 }

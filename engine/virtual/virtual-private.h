@@ -3,31 +3,53 @@
    virtual engine share it.
 
    DESIGN. One thread. Rounds do not overlap; the generator takes no time.
-   1. Idle devices are asked, GPUs first (virtual_bundle.c), then cores pull
-      (virtual.c), until nobody wants more.
+   1. Idle devices are asked, GPUs first (feed.c), then cores pull (virtual.c),
+      until no device takes more.
    2. The earliest event moves the clock: a core has finished its pull, or a
-      bundle has finished a stage (copy in, kernel, copy out) and queues for
-      the next; links, copy engines and kernels serve one at a time, in order
-      of arrival.
+      bundle has finished a stage and queues for the next (gpu.c); the host,
+      links, copy engines and kernels serve one at a time, in order of arrival.
    3. When a unit's time has come, the application's CPU worker computes its
-      true result, on whatever modelled device, unless the run is dry.
-   4. What goes wrong (virtual_model.c): a device becomes slower or is lost,
-      when a part of the rounds is over or at a time.
+      true result, on whatever modelled device, unless the run is dry. Parts of
+      grants go through the feeder that the live engine uses
+      (engine/core/feeder.h), and GPUs are devices with the ops of
+      device/device.h.
+   4. What goes wrong (model.c): a device becomes slower or is lost, when a part
+      of the rounds is over or at a time.
+   A GPU that takes time to open takes its first part when the farm has run for
+   so long; opening it costs the cores nothing.
    Events at the same time are served in the order they were made, and noise
    comes from the seed: the same seed gives the same trace, byte for byte.
-   virtual_world.c keeps the events and knows what units cost.
+   world.c keeps the events and has the costs of units.
 
-   Thread safety: a world is its thread's. */
+   Thread safety: a world belongs to its thread. */
 #ifndef HASS_VIRTUAL_PRIVATE_H
 #define HASS_VIRTUAL_PRIVATE_H
 
-#include "engine/core/job-private.h"
+#include <math.h>
+
+#include "engine/core/feeder.h"
+#include "engine/core/job.h"
 #include "virtual.h"
 
-typedef struct HassVirtualGrant HassVirtualGrant;
-typedef struct HassVirtualBundle HassVirtualBundle;
+/* Why a device is lost. */
+#define HASS_VIRTUAL_LOST "the model says so"
 
-/* An event to come; a HassVirtualEvent is what a bench lets happen. */
+typedef struct HassVirtualGpu HassVirtualGpu;
+
+/* A bundle that a modelled GPU has in one of its slots. */
+typedef struct
+{
+  guint stage; /* the one it queues for or is in; see gpu.c */
+  double gather_ns, h2d_ns, kernel_ns, d2h_ns, scatter_ns;
+  double host_ns;  /* scatter_ns and what a model adds */
+  gboolean enters; /* copies what the GPU needs first in this round */
+  gboolean failed;
+  gint64 left_ns; /* the last stage on the device was over */
+  HassStages stages;
+} HassVirtualBundle;
+
+/* An event to come; a HassVirtualEvent is what a bench lets happen. With
+   neither a core nor a GPU only the clock moves. */
 typedef struct
 {
   gint64 t;
@@ -35,7 +57,8 @@ typedef struct
   gint core; /* or -1 */
   HassExtent extent;
   gint64 begin;
-  HassVirtualBundle *bundle; /* NULL with no core: only the clock moves */
+  HassVirtualGpu *gpu; /* or NULL */
+  guint bundle;        /* a stage of this one of its bundles is over */
 } HassVirtualDue;
 
 typedef struct
@@ -52,11 +75,9 @@ typedef struct
   guint64 n_events;
   GArray *heap; /* HassVirtualDue */
   gboolean *core_busy;
-  gint64 *kernel_free;        /* [n_gpus] */
-  gint64 *last_end;           /* [n_gpus] */
-  HassVirtualGrant **granted; /* [n_gpus], not all handed over, or NULL */
-  guint *n_on;                /* [n_gpus], parts on the device */
-  gint64 *host_free;   /* [n_gpus], when the host is done with the last part */
+  HassVirtualGpu *gpus; /* [n_gpus] that take part */
+  guint n_gpus;
+  gint64 *open_ns;     /* [n_devices], when a GPU takes its first part */
   gint64 *core_begins; /* [cores], in this round */
   guint64 n_gaps;      /* that have passed */
   gint64 *again_ns;    /* [n_devices], to be asked then; an event is due */
@@ -66,12 +87,35 @@ typedef struct
   double *slower;                /* [n_devices] */
   gboolean *happened;            /* [model->n_events] */
   gboolean *entered;             /* [n_devices], in this round */
-  gint64 *entry_end;             /* [n_gpus], of the last entry copy */
   guint64 *entry_bytes;          /* [n_devices], over all rounds */
   guint64 *bytes_before;         /* [n_devices], of earlier rounds */
   guint64 *bytes;                /* [n_devices], scratch */
   GArray *work, *elements;       /* scratch, of a bundle's units */
 } HassVirtualWorld;
+
+/**
+ * HassVirtualGpu: a modelled GPU.
+ * @d: its index among the farm's devices.
+ * @feeder: what the engine feeds it through.
+ * @round, @extent: the units of the next submit.
+ * @over: a bundle whose last stage is over, for the next wait; or NULL.
+ * @kernel_free_ns, @host_free_ns: when its kernels, and the host's copies for
+ *   it, are done with all that has queued.
+ * @entry_end_ns: of the last entry copy.
+ */
+struct HassVirtualGpu
+{
+  HassDevice parent;
+  HassVirtualWorld *world;
+  const HassGpuModel *model;
+  guint d;
+  HassFeeder feeder;
+  const HassSlot *round;
+  HassExtent extent;
+  HassVirtualBundle *bundles; /* [depth], by slot */
+  HassVirtualBundle *over;
+  gint64 kernel_free_ns, host_free_ns, entry_end_ns;
+};
 
 static inline guint
 hass_virtual_first_gpu (const HassVirtualWorld *w)
@@ -94,7 +138,7 @@ hass_virtual_later (HassVirtualWorld *w, gint64 t, double ns)
   return HASS_VIRTUAL_END_NS;
 }
 
-/* virtual_world.c */
+/* world.c */
 void hass_virtual_world_init (HassVirtualWorld *w, guint n_devices);
 void hass_virtual_world_clear (HassVirtualWorld *w);
 void hass_virtual_push (HassVirtualWorld *w, HassVirtualDue due);
@@ -104,13 +148,19 @@ double hass_virtual_noise (HassVirtualWorld *w);
 double hass_virtual_cost (const HassVirtualWorld *w, const HassRound *round,
                           guint device, HassExtent e);
 
-/* virtual_bundle.c */
+/* gpu.c */
+void hass_virtual_gpu_init (HassVirtualGpu *gpu, HassVirtualWorld *w, guint g);
+void hass_virtual_gpu_name_units (HassVirtualGpu *gpu, const HassSlot *round,
+                                  HassExtent extent);
+void hass_virtual_gpu_stage_over (HassVirtualGpu *gpu, guint index);
+void hass_virtual_gpu_lose (HassVirtualGpu *gpu);
+
+/* feed.c */
 gboolean hass_virtual_feed_gpus (HassVirtualWorld *w, HassSlot *slot);
 void hass_virtual_go_on (HassVirtualWorld *w, HassSlot *slot,
-                         HassVirtualBundle *b);
-void hass_virtual_lose (HassVirtualWorld *w, guint device);
+                         HassVirtualGpu *gpu, guint index);
 
-/* virtual_model.c */
+/* model.c */
 void hass_virtual_pass_gap (HassVirtualWorld *w);
 void hass_virtual_round_begins (HassVirtualWorld *w, const HassSlot *slot);
 gboolean hass_virtual_is_open (const HassVirtualWorld *w, guint d);

@@ -125,15 +125,15 @@ run_round (HassVirtualWorld *w)
   while (w->heap->len > 0)
     {
       HassVirtualDue event = hass_virtual_pop (w);
-      if (event.core < 0 && !event.bundle
+      if (event.core < 0 && !event.gpu
           && (slot->state != HASS_SLOT_RUNNING || hass_job_stopping (job)))
         continue;
       w->clock = event.t;
       check_stop (w);
       if (event.core >= 0)
         core_done (w, slot, &event);
-      else if (event.bundle)
-        hass_virtual_go_on (w, slot, event.bundle);
+      else if (event.gpu)
+        hass_virtual_go_on (w, slot, event.gpu, event.bundle);
       hass_virtual_let_happen (w, slot);
       feed (w, slot);
     }
@@ -174,16 +174,6 @@ static const HassEngineOps virtual_ops = {
   .changed = nothing,
 };
 
-/* 0: no other GPU is on this one's link. */
-static guint
-shared_link (const HassPlatform *p, guint gpu)
-{
-  for (guint i = 0; i < p->n_gpus; i++)
-    if (i != gpu && p->gpus[i].link == p->gpus[gpu].link)
-      return p->gpus[gpu].link + 1;
-  return 0;
-}
-
 /* Of what the platform has, what takes part in the farm. A data farm's worker
    is neutral: the model runs, not its code, so one of them makes every device
    take part. A function farm's tasks say by their functions where they may
@@ -192,9 +182,12 @@ shared_link (const HassPlatform *p, guint gpu)
    named.
    Who adds a model has marked the loads by themselves. */
 static HassDeviceTraits *
-traits_of (const HassPlatform *p, gboolean with_gpus, guint *n)
+make_devices (HassVirtualWorld *w, gboolean with_gpus, guint *n)
 {
+  const HassPlatform *p = w->platform;
   HassDeviceTraits *t = g_new0 (HassDeviceTraits, 1 + p->n_gpus);
+  w->n_gpus = with_gpus ? p->n_gpus : 0;
+  w->gpus = g_new0 (HassVirtualGpu, MAX (w->n_gpus, 1));
   *n = 0;
   if (p->has_cpu)
     t[(*n)++] = (HassDeviceTraits){
@@ -205,21 +198,42 @@ traits_of (const HassPlatform *p, gboolean with_gpus, guint *n)
       .work_per_ns = p->calibrated ? p->core_work_per_ns * p->cores : 0,
       .max_in_flight = 1
     };
-  for (guint i = 0; with_gpus && i < p->n_gpus; i++)
+  for (guint g = 0; g < w->n_gpus; g++)
     {
-      const HassGpuModel *g = &p->gpus[i];
-      t[(*n)++] = (HassDeviceTraits){ .name = g->name,
-                                      .kind = HASS_DEVICE_GPU,
-                                      .cores = g->multiprocessors,
-                                      .width = g->width,
-                                      .latency_ns = g->launch_ns + g->link_ns,
-                                      .link_bytes_per_ns = g->h2d_bytes_per_ns,
-                                      .work_per_ns
-                                      = p->calibrated ? g->work_per_ns : 0,
-                                      .max_in_flight = g->depth,
-                                      .link = shared_link (p, i) };
+      HassDevice *device = &w->gpus[g].parent;
+      hass_virtual_gpu_init (&w->gpus[g], w, g);
+      device->ops->describe (device, &t[(*n)++]);
     }
   return t;
+}
+
+/* Opening takes until open_ns. */
+static void
+open_gpus (HassVirtualWorld *w)
+{
+  HassDeviceFarm farm = { .name = w->job->farm->name,
+                          .kind = w->job->farm->kind,
+                          .user_data = w->job->farm->user_data };
+  for (guint g = 0; g < w->n_gpus; g++)
+    {
+      HassVirtualGpu *gpu = &w->gpus[g];
+      hass_feeder_init (&gpu->feeder, w->job, gpu->d);
+      gpu->feeder.busy_times = TRUE;
+      /* A strategy whose grants are not cut chose how many overlap. */
+      gpu->feeder.few_copies = w->job->devices[gpu->d].part_bytes > 0;
+      gpu->parent.ops->open (&gpu->parent, &farm, NULL);
+      w->open_ns[gpu->d] = gpu->parent.ops->opening_ns (&gpu->parent);
+    }
+}
+
+static void
+close_gpus (HassVirtualWorld *w)
+{
+  for (guint g = 0; g < w->n_gpus; g++)
+    {
+      w->gpus[g].parent.ops->close (&w->gpus[g].parent);
+      hass_feeder_clear (&w->gpus[g].feeder);
+    }
 }
 
 static void
@@ -232,12 +246,42 @@ drive (HassVirtualWorld *w)
   check_stop (w);
 }
 
-/* Runs the farm on the modelled machine. */
-gboolean
-hass_virtual_run (const HassFarm *farm, HassPlatform *platform,
-                  HassReport **report, GError **error)
+static gboolean
+can_compute (const HassFarm *farm, GError **error)
 {
-  return hass_virtual_run_model (farm, platform, NULL, report, error);
+  if (farm->cpu_worker || farm->run->dry)
+    return TRUE;
+  g_set_error (error, HASS_ERROR, HASS_ERROR_NO_DEVICE,
+               "farm '%s' has no CPU worker, which computes the results "
+               "of a modelled machine; a dry run needs none",
+               farm->name);
+  return FALSE;
+}
+
+static void
+run (HassVirtualWorld *w, HassReport **report)
+{
+  HassJob *job = w->job;
+  guint first_gpu = hass_virtual_first_gpu (w);
+  job->driver = w;
+  job->platform_name = w->platform->name;
+  for (guint d = 0; d < job->n_devices; d++)
+    job->totals[d].rate
+        = d < first_gpu ? w->platform->core_work_per_ns * w->platform->cores
+                        : w->platform->gpus[d - first_gpu].work_per_ns;
+  job->deadline_ns = job->farm->run->deadline_ms * 1000000;
+  hass_virtual_world_init (w, job->n_devices);
+  open_gpus (w);
+  drive (w);
+  close_gpus (w);
+  hass_job_finish (job);
+  hass_job_write_record (job, w->clock);
+  if (report)
+    {
+      *report = hass_job_report (job, w->clock);
+      (*report)->saturated = w->saturated;
+    }
+  hass_virtual_world_clear (w);
 }
 
 /* The same with what a bench adds to the machine; model may be NULL. */
@@ -247,48 +291,34 @@ hass_virtual_run_model (const HassFarm *farm, HassPlatform *platform,
                         GError **error)
 {
   guint n_devices;
+  HassVirtualWorld w = { .platform = platform, .model = model };
   gboolean with_gpus = model || farm->kind != HASS_FARM_FUNCTION
                        || farm->gpu_worker_of || !platform->has_cpu;
+  if (!can_compute (farm, error))
+    return FALSE;
   g_autofree HassDeviceTraits *devices
-      = traits_of (platform, with_gpus, &n_devices);
-  g_autofree HassDevice **gpus = g_new0 (HassDevice *, n_devices);
+      = make_devices (&w, with_gpus, &n_devices);
+  g_autofree HassVirtualGpu *gpus = w.gpus;
+  g_autofree HassDevice **none = g_new0 (HassDevice *, n_devices);
   if (model && model->traits)
     memcpy (devices, model->traits, n_devices * sizeof *devices);
-  if (!farm->cpu_worker && !farm->run->dry)
-    {
-      g_set_error (error, HASS_ERROR, HASS_ERROR_NO_DEVICE,
-                   "farm '%s' has no CPU worker, which computes the results "
-                   "of a modelled machine; a dry run needs none",
-                   farm->name);
-      return FALSE;
-    }
-  HassJob *job = hass_job_new (farm, &virtual_ops, devices, gpus, n_devices,
-                               model ? model->entry_bytes : 0,
-                               model ? model->merge_ns : 0, error);
-  if (!job)
+  w.job = hass_job_new (farm, &virtual_ops, devices, none, n_devices,
+                        model ? model->entry_bytes : 0,
+                        model ? model->merge_ns : 0, error);
+  if (!w.job)
     return FALSE;
-  HassVirtualWorld w = { .job = job, .platform = platform, .model = model };
-  guint first_gpu = hass_virtual_first_gpu (&w);
-  job->driver = &w;
-  job->platform_name = platform->name;
-  for (guint d = 0; d < n_devices; d++)
-    job->totals[d].rate = d < first_gpu
-                              ? platform->core_work_per_ns * platform->cores
-                              : platform->gpus[d - first_gpu].work_per_ns;
-  job->deadline_ns = farm->run->deadline_ms * 1000000;
-  hass_virtual_world_init (&w, n_devices);
-  drive (&w);
-  hass_job_finish (job);
-  hass_job_write_record (job, w.clock);
-  if (report)
-    {
-      *report = hass_job_report (job, w.clock);
-      (*report)->saturated = w.saturated;
-    }
-  gboolean ok = job->error == NULL;
+  run (&w, report);
+  gboolean ok = w.job->error == NULL;
   if (!ok)
-    g_propagate_error (error, g_steal_pointer (&job->error));
-  hass_virtual_world_clear (&w);
-  hass_job_free (job);
+    g_propagate_error (error, g_steal_pointer (&w.job->error));
+  hass_job_free (w.job);
   return ok;
+}
+
+/* Runs the farm on the modelled machine. */
+gboolean
+hass_virtual_run (const HassFarm *farm, HassPlatform *platform,
+                  HassReport **report, GError **error)
+{
+  return hass_virtual_run_model (farm, platform, NULL, report, error);
 }

@@ -12,7 +12,7 @@
 #define HASS_VIRTUAL_H
 
 #include "device/model.h"
-#include "engine/core/farm-private.h"
+#include "engine/core/farm.h"
 #include "hass/strategy.h"
 
 /**
@@ -85,6 +85,11 @@ typedef struct
   guint n_events;
 } HassVirtualModel;
 
+/* Runs the farm on the modelled machine. */
+gboolean hass_virtual_run (const HassFarm *farm, HassPlatform *platform,
+                           HassReport **report, GError **error);
+
+/* The same with what a bench adds to the machine; @model may be NULL. */
 gboolean hass_virtual_run_model (const HassFarm *farm, HassPlatform *platform,
                                  const HassVirtualModel *model,
                                  HassReport **report, GError **error);

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* virtual_world.c: a modelled machine: the events to come, what units cost on
+/* world.c: a modelled machine: the events to come, what units cost on
    it, and its state. The DESIGN paragraph is in virtual-private.h.
    Thread safety: by the world's thread. */
 #include "virtual-private.h"
-
-#include <math.h>
 
 /* -- Events ------------------------------------------------------------- */
 
@@ -112,19 +110,14 @@ hass_virtual_world_init (HassVirtualWorld *w, guint n_devices)
   w->work = g_array_new (FALSE, FALSE, sizeof (double));
   w->elements = g_array_new (FALSE, FALSE, sizeof (guint64));
   w->core_busy = g_new0 (gboolean, MAX (p->cores, 1));
-  w->kernel_free = g_new0 (gint64, MAX (p->n_gpus, 1));
-  w->last_end = g_new0 (gint64, MAX (p->n_gpus, 1));
-  w->granted = g_new0 (HassVirtualGrant *, MAX (p->n_gpus, 1));
-  w->n_on = g_new0 (guint, MAX (p->n_gpus, 1));
-  w->host_free = g_new0 (gint64, MAX (p->n_gpus, 1));
   w->core_begins = g_new0 (gint64, MAX (p->cores, 1));
   w->links = g_new0 (HassVirtualLink, MAX (p->n_links, 1));
   w->rand = g_rand_new_with_seed ((guint32)(seed ^ seed >> 32));
   w->again_ns = g_new0 (gint64, n_devices);
+  w->open_ns = g_new0 (gint64, n_devices);
   w->slower = g_new (double, n_devices);
   w->happened = g_new0 (gboolean, w->model ? w->model->n_events : 0);
   w->entered = g_new0 (gboolean, n_devices);
-  w->entry_end = g_new0 (gint64, MAX (p->n_gpus, 1));
   w->entry_bytes = g_new0 (guint64, n_devices);
   w->bytes_before = g_new0 (guint64, n_devices);
   w->bytes = g_new0 (guint64, n_devices);
@@ -140,18 +133,13 @@ hass_virtual_world_clear (HassVirtualWorld *w)
   g_array_unref (w->work);
   g_array_unref (w->elements);
   g_free (w->core_busy);
-  g_free (w->kernel_free);
-  g_free (w->last_end);
-  g_free (w->granted);
-  g_free (w->n_on);
-  g_free (w->host_free);
   g_free (w->core_begins);
   g_free (w->links);
   g_free (w->again_ns);
+  g_free (w->open_ns);
   g_free (w->slower);
   g_free (w->happened);
   g_free (w->entered);
-  g_free (w->entry_end);
   g_free (w->entry_bytes);
   g_free (w->bytes_before);
   g_free (w->bytes);

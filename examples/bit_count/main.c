@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* main.c: bit_count, the smallest farm on CPU and GPUs: how many bits are
-   set in N bytes? One divisible load, blocks wherever there is room, a sum
-   from every device.
+/* main.c: bit_count, the smallest farm on CPU and GPUs: the number of bits set
+   in N bytes. One divisible load; the sums of all devices are reduced.
    Thread safety: the farm's. */
 #include <hass/hass.h>
 #include <stdio.h>
@@ -52,7 +51,7 @@ main (int argc, char **argv)
       return 2;
     }
   guint64 bits = 0;
-  guint8 *bytes = hass_alloc (n, &error);
+  guint8 *bytes = hass_memory_alloc (n, &error);
   for (gsize i = 0; bytes && i < n; i++)
     bytes[i] = (guint8)i;
   HassLoad load = { .input = bytes, .input_bytes = n, .size = n };
@@ -72,7 +71,7 @@ main (int argc, char **argv)
            ok ? "" : "\n");
   if (ok)
     printf ("%zu bytes have %" G_GUINT64_FORMAT " bits set\n", n, bits);
-  hass_free (bytes);
+  hass_memory_free (bytes);
   if (fclose (stdout) != 0)
     {
       perror ("bit_count: standard output");

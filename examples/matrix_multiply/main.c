@@ -13,7 +13,7 @@
 #define FAILED 1
 #define WRONG_OPTIONS 2
 
-/* Multiplications that are done again one by one in a second. */
+/* Multiplications that are repeated one by one in about a second. */
 #define FULL_CHECK_UP_TO 1e8
 
 /* Only linked where there is cuBLAS. */
@@ -99,9 +99,9 @@ static gboolean
 allocate (MatrixProblem *p, GError **error)
 {
   gsize bytes = matrix_number_bytes (p);
-  return (p->a = hass_alloc (p->m * p->k * bytes, error))
-         && (p->b = hass_alloc (p->k * p->n * bytes, error))
-         && (p->c = hass_alloc (p->m * p->n * bytes, error));
+  return (p->a = hass_memory_alloc (p->m * p->k * bytes, error))
+         && (p->b = hass_memory_alloc (p->k * p->n * bytes, error))
+         && (p->c = hass_memory_alloc (p->m * p->n * bytes, error));
 }
 
 int
@@ -118,9 +118,9 @@ main (int argc, char **argv)
                      "--gpu-only: built without cuBLAS");
       else if (allocate (&o.problem, &error))
         status = run (&o, &error);
-      hass_free (o.problem.a);
-      hass_free (o.problem.b);
-      hass_free (o.problem.c);
+      hass_memory_free (o.problem.a);
+      hass_memory_free (o.problem.b);
+      hass_memory_free (o.problem.c);
     }
   matrix_options_clear (&o);
   if (error)

@@ -243,6 +243,6 @@ person_table_free (PersonTable *table)
       munmap (table->mapped, table->mapped_bytes);
     }
   else
-    hass_free ((gpointer)table->persons);
+    hass_memory_free ((gpointer)table->persons);
   g_free (table);
 }

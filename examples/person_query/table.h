@@ -14,7 +14,8 @@ G_BEGIN_DECLS
 /**
  * PersonTable: persons in order of their departments.
  * @persons: [@n_persons], in the order of the table.
- * @mapped: the file, [@mapped_bytes]; NULL: the persons are hass_alloc()'s.
+ * @mapped: the file, [@mapped_bytes]; NULL: the persons are
+ * hass_memory_alloc()'s.
  */
 typedef struct
 {
@@ -23,9 +24,6 @@ typedef struct
   gpointer mapped;
   gsize mapped_bytes;
 } PersonTable;
-
-/* Person @row of the table of @seed; needs no other row. */
-void person_make (guint64 seed, guint64 row, Person *person);
 
 /**
  * person_table_generate:

@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* cpu_only.c: the cores compute all; a GPU gets only what no core can run.
+/* cpu_only.c: the CPU pool computes all units; a GPU gets only units that no
+   core can run.
 
-   The yardstick "CPU" of the papers (CAP 2013, table 3; Kaleem 2014, section
-   8; Lee 2015, section 6). Cores pull from the common range on their own: no
-   decision a unit, nothing is measured or learned.
+   The baseline "CPU" of the papers (CAP 2013, table 3; Kaleem 2014, section
+   8; Lee 2015, section 6). Cores pull from the common range without asking;
+   nothing is measured.
 
-   Loses to everything that uses a GPU where a GPU is worth its copies.
+   Loses to every strategy that uses a GPU where the GPU gains more than its
+   copies cost.
 
-   Read so:
-   - The papers' CPU yardstick of CAP is one thread; here it is all cores of
-     the pool, as in the others. HASS_NCPU=1 gives the other.
-   - A machine without a CPU pool still has to compute the farm: there the GPUs
-     share what is left, each a part in its turn.
+   Interpretation:
+   - The CPU baseline of CAP is one thread; here it is all cores of the pool,
+     as in the other papers. HASS_NCPU=1 gives one thread.
+   - Without a CPU pool the GPUs share the remaining units, each an equal part
+     at a time, so that the farm is computed.
 
    Thread safety: as hass/strategy.h. */
 #include "common.h"

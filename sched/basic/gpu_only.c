@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu_only.c: the GPUs compute all, one bundle each; the cores get only what
-   no GPU can run.
+/* gpu_only.c: the GPUs compute all units, one bundle each; cores get only
+   units that no GPU can run.
 
-   The yardstick "GPU" of the papers (CAP 2013, table 3; Kaleem 2014, section
+   The baseline "GPU" of the papers (CAP 2013, table 3; Kaleem 2014, section
    8; Lee 2015, section 6), which have one GPU and one launch. A round costs
    O(devices^2), a decision O(devices).
 
-   Loses wherever the cores could have helped, and to the cores alone where
-   copies or latency outweigh the work.
+   Loses wherever the cores could help, and to the cores alone where copies or
+   latency outweigh the work.
 
-   Read so:
-   - Several GPUs: parts in proportion to measured rates, in work per busy
-     time of the rounds before; equal parts as long as one is unmeasured.
-   - Without a GPU the cores compute the farm. While all GPUs fail they help,
-     a unit for each core at a time.
-   - A GPU that fails gets single units until one succeeds; what it gave back
-     is for the other GPUs.
+   Interpretation:
+   - Several GPUs get shares in proportion to their measured rates (work per
+     busy time of earlier rounds); equal shares while one is unmeasured.
+   - Without a GPU the cores compute the farm. While all GPUs fail, the cores
+     compute one unit each at a time.
+   - A GPU that fails gets single units until one succeeds; other GPUs take the
+     units that it gave back.
 
    Thread safety: as hass/strategy.h. */
 #include "common.h"
@@ -43,7 +43,7 @@ begin_round (gpointer self, HassRound *round)
     hass_crew_carve (crew, round, crew->weights);
 }
 
-/* Whether a GPU is left that may be expected to compute. */
+/* Whether there is a GPU whose last bundle did not fail. */
 static gboolean
 gpus_left (const HassCrew *crew)
 {
@@ -61,13 +61,13 @@ decide (gpointer self, HassRound *round, guint device, gboolean force,
   if (hass_crew_exclusive (crew, round, device, grant)
       || hass_crew_own (crew, round, device, 0, grant))
     return HASS_TAKE;
-  /* Nobody is at work: who has left its share is lost. */
+  /* No device works: a device with units in its share is lost. */
   for (guint d = 0; d < crew->n && force; d++)
     crew->members[d].failed |= hass_round_share (round, d) > 0;
   if ((device == crew->cpu && gpus_left (crew))
       || !hass_crew_leftovers (crew, round, device, TRUE, grant))
     return HASS_WAIT;
-  /* A GPU that works again shall find something to do. */
+  /* Few units at a time, so that a GPU that recovers finds work. */
   if (device == crew->cpu && crew->n_gpus > 0)
     grant->units = MAX (crew->env->devices[device].cores, 1);
   return HASS_TAKE;

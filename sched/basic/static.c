@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* static.c: each device gets a fixed part of every round, as one bundle, and
-   nobody steals.
+/* static.c: each device gets a fixed part of every round, as one bundle,
+   without stealing.
 
-   Static partitioning, the yardstick of the papers: what Qilin (Luk, Hong and
-   Kim 2009) comes to after its training, and what Zhang 2011, figure 31,
-   compares HASS_p with. Here the parts are given, so whoever wants the best
-   has to search for it. A round costs O(devices * log n), a decision
-   O(devices); nothing is measured or learned.
+   Static partitioning, the baseline of the papers: the division that Qilin
+   (Luk, Hong and Kim 2009) reaches after training, with which Zhang 2011,
+   figure 31, compares HASS_p. The parts are parameters, so the best division
+   has to be searched for. A round costs O(devices * log n), a decision
+   O(devices); nothing is measured.
 
-   Loses to every strategy that adapts when the parts are not those of this
-   machine, farm and load; when costs lie unevenly in a round of unknown
-   costs; and when a device is slower today.
+   Loses to every strategy that adapts if the parts do not suit the machine,
+   the farm and the load, if unknown costs lie unevenly in a round, or if the
+   rate of a device changes.
 
-   How it divides:
+   Division:
    - `cpu` is the part of the CPU pool, `gpu0` to `gpu7` are those of GPUs. A
-     GPU without one (-1) has an equal part of what is left. Parts of devices
-     that are not there are ignored and the others keep their proportions;
-     parts that add up to more than 1 are refused.
-   - Parts are of the work that the cost class shows. The round stays in its
-     order and is cut where the sum of work comes nearest to the parts, so
-     each device is right to a unit.
-   - Failures change nothing in the division. What a device gave back is
-     everybody's, and so is the share of one whose last bundle failed, or
-     that never took its share because it was lost.
+     GPU with -1 gets an equal part of the remainder. Parts of absent devices
+     are ignored and the others keep their proportions; parts whose sum exceeds
+     1 are refused.
+   - Parts are parts of the work, as the cost class shows it. The round keeps
+     its order and is cut where the prefix sum of work is nearest to the parts,
+     so each device is within one unit of its part.
+   - Failures do not change the division. Any device takes what a device gave
+     back, and the share of a device whose last bundle failed or that was lost
+     before it took its share.
 
    Thread safety: as hass/strategy.h. */
 #include "common.h"
@@ -57,7 +57,7 @@ static const HassParameter parameters[] = {
 typedef struct
 {
   HassCrew crew;
-  double *parts; /* [n] */
+  double *parts; /* [n], of 1 */
 } Static;
 
 static void
@@ -68,7 +68,7 @@ destroy (gpointer self)
   hass_crew_destroy (self);
 }
 
-/* Of those that are there: the given part, or -1. */
+/* The part that the parameters give a present device, or -1. */
 static double
 given_part (const HassCrew *crew, guint device, guint gpu)
 {
@@ -125,14 +125,14 @@ decide (gpointer self, HassRound *round, guint device, gboolean force,
   (void)force;
   if (hass_crew_own (crew, round, device, 0, grant))
     {
-      grant->chunk = 0; /* nobody steals: the cores divide it as suits them */
+      grant->chunk = 0; /* no stealing: the engine chooses the chunks */
       return HASS_TAKE;
     }
   return hass_crew_leftovers (crew, round, device, TRUE, grant) ? HASS_TAKE
                                                                 : HASS_DONE;
 }
 
-/* Who left its share to others is lost, or as good as that. */
+/* A device that computed nothing although it had a share is lost or failed. */
 static void
 end_round (gpointer self, const HassRoundSummary *summary)
 {

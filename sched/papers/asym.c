@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* asym.c: Kaleem's asymmetric profiling: a GPU runs a profile while the CPU
-   goes on pulling from the shared pool; then the CPU's counters are read in
-   mid-round and what is left is divided.
+   continues to pull from the shared pool; then the CPU's progress is read and
+   the remaining units are divided.
 
    Kaleem et al. 2014, section 5 and figure 6. A decision is O(devices).
 
-   Loses where the profile's units are not like the others (BH, FD and RT in
-   the paper); where a profile is a large part of the round; and, since T_n
-   only grows, when speeds change after many rounds.
+   Loses where the units of the profile are not typical (BH, FD and RT in the
+   paper); where a profile is a large part of the round; and, since T_n only
+   grows, when speeds change after many rounds.
 
-   Read so, beside what kaleem-private.h says:
-   - In the proof of theorem 2 the CPU's items while the GPU profiles are
-     called a maximum. They are min (t_p C_r, (1 - f_p) N): it cannot do more
-     than what is left, nor more than it has the time for.
-   - Which update function later rounds use is said in 7.3: sample weighted.
-     The first round's division is its first sample, greedy by definition;
-     what follows in it is the second.
+   Interpretation, in addition to kaleem-private.h:
+   - The proof of theorem 2 calls the CPU's items during the GPU's profile a
+     maximum. They are min (t_p C_r, (1 - f_p) N): limited by the remaining
+     items and by the time.
+   - The update function of later rounds is given in 7.3: sample weighted. The
+     division of the first round is its first sample, greedy by definition; the
+     rest of that round is the second sample.
 
    Thread safety: as hass/strategy.h. */
 #include "kaleem-private.h"

@@ -5,19 +5,18 @@
    Kaleem et al. 2014, sections 5.2 and 7.3 (ASYM+CONV). A decision is
    O(devices).
 
-   Loses where the ratio stands still for a while and then changes (FD and PF
-   in the paper: "false positives"), and where launches are dear.
+   Loses where the ratio is constant for a while and then changes (FD and PF in
+   the paper: "false positives"), and where launches are expensive.
 
-   Read so, beside what asym.c and kaleem-private.h say:
+   Interpretation, in addition to asym.c and kaleem-private.h:
    - "Half of remaining items are used for reprofiling": of that half a GPU
-     runs its part by the ratio so far, since 5.2 asks to keep what the GPU
-     profiles below that, and the CPU pulls meanwhile. It is never less than
-     a profile, which would not fill the GPU; when less than that is left,
-     profiling is over.
-   - "Two successive profiling steps" are compared by the ratio that each
-     step alone showed. The division is by the sample-weighted mean of all.
-     With several GPUs the parts of all of them must stand still.
-   - Re-profiling is for a first invocation (5.3: the later ones update).
+     runs its part by the current ratio, since 5.2 demands that the GPU profiles
+     less than that, while the CPU pulls. It is never less than a profile, which
+     would not fill the GPU; when fewer units remain, profiling ends.
+   - "Two successive profiling steps" are compared by the ratio that each step
+     measured on its own. The division uses the sample-weighted mean of all
+     steps. With several GPUs the parts of all of them must converge.
+   - Only the first invocation is profiled repeatedly (5.3: later ones update).
 
    Thread safety: as hass/strategy.h. */
 #include "kaleem-private.h"

@@ -5,17 +5,18 @@
    Kaleem et al. 2014, sections 5.2 and 7.3 (ASYM+SIZE), the best of its
    schemes. A decision is O(devices).
 
-   Loses where launches are dear beside a profile, since half of the first
-   round is run in profiles, and where the second half is not like the first.
+   Loses where launches are expensive compared to a profile, since half of the
+   first round runs in profiles, and where the second half differs from the
+   first.
 
-   Read so, beside what asym.c and kaleem-private.h say:
-   - 7.3 profiles "until at least half of the total items are left", which
-     would be over at once. It is over when less than half remains.
+   Interpretation, in addition to asym.c and kaleem-private.h:
+   - 7.3 profiles "until at least half of the total items are left", which holds
+     at once. Here profiling ends when less than half remains.
    - Each step is a profile, f_p items, and the ratio is the sample-weighted
      mean of all steps.
-   - The 96.8 % that section 8 ascribes to ASYM+CONV are those of this
-     scheme (7.4, 7.5).
-   - Re-profiling is for a first invocation (5.3: the later ones update).
+   - The 96.8 % that section 8 attributes to ASYM+CONV belong to this scheme
+     (7.4, 7.5).
+   - Only the first invocation is profiled repeatedly (5.3: later ones update).
 
    Thread safety: as hass/strategy.h. */
 #include "kaleem-private.h"

@@ -1,37 +1,36 @@
 /* SPDX-License-Identifier: MIT */
-/* cap.c: samples that double in size until two of them agree, then the rest
-   of the round by the last.
+/* cap.c: runs samples that double in size until two of them agree, then divides
+   the remaining round by the last one.
 
    CAP, co-scheduling based on asymptotic profiling: Wang, Zheng, Chen and Guo
-   2013, 2.3 and Algorithm 1. The larger the sample, the nearer is the GPU to
+   2013, 2.3 and Algorithm 1. The larger the sample, the closer the GPU is to
    the stable part of its curve. All devices wait for each other after each
-   phase; there are O(log (1 / first)) of them. A round costs O(phases *
-   devices * log n), a decision O(devices).
+   phase; there are O(log (1 / first)) phases. A round costs O(phases * devices
+   * log n), a decision O(devices).
 
    Loses where a round is so small that its phases are mostly latency; to
-   whatever remembers earlier rounds, since each round is profiled anew from
-   an equal split; and where costs lie unevenly along the range, since nothing
-   is corrected once profiling has stopped.
+   strategies that remember earlier rounds, since each round is profiled again
+   from an equal division; and where costs lie unevenly along the range, since
+   nothing is corrected after profiling.
 
-   Read so:
-   - The first comparison would be between a measured partition and the given
-     equal one, and could agree by chance. Two measured partitions have to.
+   Interpretation:
+   - The first comparison would be of a measured partition with the given equal
+     one, and could agree by chance. Here two measured partitions must agree.
    - "The variance of these two partitions" is the population variance of the
-     old and the new part of a device, (difference / 2)^2, which gives the
-     paper's shares of profiling. With several devices the largest counts; of
-     two devices both have the same.
-   - "s * 2 larger than 1/2 of the remaining workload" is asked as in line 17,
-     before s doubles, and of what is left after the phase that has just
-     ended.
-   - The rest is divided by the partition just calculated, the best there is.
-   - The first phase is an equal split (2.3), and each device gets a unit of
-     it at least.
-   - Speed is work by busy time, copies and launches included (section 3). A
-     CPU pool's busy time is the mean of its cores', so that the wait for its
-     last core does not look like slowness. A device that got nothing of a
-     phase keeps the speed of its last one.
-   - The paper's size of a workload is a count of iterations; here it is the
-     work that the cost class shows.
+     old and the new part of a device, (difference / 2)^2, which reproduces the
+     paper's shares of profiling. With several devices the largest counts; two
+     devices have the same.
+   - "s * 2 larger than 1/2 of the remaining workload" is tested as in line 17,
+     before s doubles, with the workload that remains after the phase that has
+     just ended.
+   - The remaining workload is divided by the latest partition.
+   - The first phase is an equal division (2.3), at least one unit a device.
+   - Speed is work by busy time, copies and launches included (section 3). The
+     busy time of a CPU pool is the mean of its cores', so that waiting for its
+     last core does not lower its speed. A device that got nothing in a phase
+     keeps its last speed.
+   - The paper measures a workload in iterations; here it is the work that the
+     cost class shows.
 
    Thread safety: as hass/strategy.h. */
 #include "sched/phases.h"
@@ -58,7 +57,7 @@ typedef struct
   double size; /* s of Algorithm 1, in work */
 } Cap;
 
-/* Of the device whose part changed most; kept: the partition before. */
+/* Variance of the device whose part changed most since the last partition. */
 static double
 variance (const Cap *s)
 {
@@ -85,7 +84,8 @@ plan (HassPhases *p, HassRound *round, double waiting)
     }
   memcpy (p->kept, p->parts, p->crew.n * sizeof *p->kept);
   hass_phases_by_speed (p, p->speeds);
-  gboolean measured = p->n_begun > 1; /* the old one, too */
+  gboolean measured
+      = p->n_begun > 1; /* the previous partition was measured, too */
   double next = s->size * parameter[GROWTH];
   if ((measured && variance (s) < parameter[THRESHOLD]) || next > waiting / 2)
     return waiting;

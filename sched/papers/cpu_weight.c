@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /* cpu_weight.c: the CPU's part of a round is its weight, the GPUs share the
-   rest alike, and the weight is annealed by a fixed step a round.
+   remainder equally, and the weight changes by a fixed step each round.
 
    Odajima et al., "Adaptive task size control on high level programming for
    GPU/CPU work sharing" (XcalableMP-dev/StarPU), sections 3.2 and 4. A round
    costs O(devices), a decision O(devices).
 
-   Loses as many rounds as steps lie between the first weight and the right
-   one (3 to 39 from 0.2); a step to and fro for ever; and whatever the
-   fastest GPU could do more than the slowest, since GPUs get equal parts.
+   Loses for as many rounds as there are steps between the first weight and the
+   right one (3 to 39 from 0.2); by one step of oscillation for ever; and by the
+   difference between the fastest and the slowest GPU, which get equal parts.
 
-   Read so:
+   Interpretation:
    - T_CPU and T_GPU are "the task execution time by CPU and GPU in last task
-     execution". Each core and each GPU has one task a round here, its part,
-     so they are the times from the round's begin to the last finish of the
+     execution". Each core and each GPU has one task a round here, its part, so
+     they are the times from the beginning of the round to the last end of the
      CPU pool and of the last GPU: what the round waits for.
    - The ratio is compared as printed: a tie raises the weight.
-   - The weight stays within 0 and 1, which the paper does not say. A device
-     without units has time 0, so the weight comes back from either end.
-   - A round in which a grant failed says nothing of balance and leaves the
-     weight as it is; so does one that a device kind took no part in because
-     it has none that works.
-   - Parts are of elements in the paper, which divides arrays. Here they are
+   - The weight is limited to [0, 1], which the paper does not mention. A device
+     without units has time 0, so the weight returns from either limit.
+   - A round in which a grant failed, or in which no device of one kind works,
+     does not change the weight.
+   - Parts are parts of elements in the paper, which divides arrays; here parts
      of the work that the cost class shows.
 
    Thread safety: as hass/strategy.h. */
@@ -80,7 +79,7 @@ begin_round (gpointer self, HassRound *round)
   for (guint d = 0; d < crew->n; d++)
     s->parts[d]
         = d == crew->cpu ? s->weight : (1 - s->weight) / MAX (n_gpus, 1);
-  /* Whoever is the only one that works gets all, whatever the weight. */
+  /* A device that works alone gets all units, whatever the weight. */
   if (crew->cpu == crew->n || crew->members[crew->cpu].failed || n_gpus == 0)
     for (guint d = 0; d < crew->n; d++)
       s->parts[d] = 1;

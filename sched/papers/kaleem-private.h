@@ -5,33 +5,32 @@
    DESIGN. A kernel of the paper is a farm, an invocation a round, an item a
    unit, and f_p a number of units that fills the GPU (section 4.2).
    1. The first invocation begins with a profiling phase. With a barrier
-      (section 4) the CPU and each GPU run one profile and wait for each
-      other; without (section 5) the CPU pulls from the shared pool while
-      the GPUs run profiles from its front.
-   2. When the scheme says that profiling is over, what is left is carved by
-      the ratio and each device runs its part; nobody steals (5, figure 6).
-   3. Later invocations are carved as they begin. The asymmetric schemes
-      weigh what each of them shows into the ratio by samples (5.3.1).
+      (section 4) the CPU and each GPU run one profile and wait for each other;
+      without (section 5) the CPU pulls from the shared pool while the GPUs run
+      profiles from its front.
+   2. When the scheme ends profiling, the remaining units are carved by the
+      ratio and each device runs its part without stealing (5, figure 6).
+   3. Later invocations are carved when they begin. The asymmetric schemes
+      update the ratio with each of them, weighted by samples (5.3.1).
 
    The paper has one CPU and one GPU. Here the ratio is a vector: the rate of
-   each device over the sum of all. A GPU that is through with its profile
-   while another is not runs one more, so that nobody idles but at the
-   barrier.
+   each device over the sum of rates. A GPU that has finished its profile while
+   another has not runs one more, so that devices idle at the barrier only.
 
-   Read so, in all four:
-   - Table 2 gives 0 % to the kernels with fewer items than a profile (LMD
-     with 1000, HW with 51), so a GPU whose profile does not fit into the
-     round beside those of the GPUs before it is left out of it.
-   - The CPU's rate is by the busy time of its cores, which is what the
-     counters of its workers say, also in the middle of a unit's chunk.
-     While no unit at all is finished there, GPUs run further profiles.
+   Interpretation, for all four:
+   - Table 2 gives 0 % to kernels with fewer items than a profile (LMD with
+     1000, HW with 51), so a GPU whose profile does not fit into the round
+     beside those of the GPUs before it is excluded from the round.
+   - The rate of the CPU is by the busy time of its cores, as the counters of
+     its workers show it, also within a chunk. While they have finished no unit,
+     GPUs run further profiles.
    - Items are alike in the paper. Where sizes are known, rates and parts are
-     of work.
-   - Profiling is online only: neither the profile store nor calibration is
-     looked at.
-   - A GPU that was never asked in the round is taken for lost, and a device
-     whose last grant failed has no part; one unit is left for it in the
-     common range, so that it can show that it works again.
+     rates and parts of work.
+   - Profiling is online only: the profile store and calibrated rates are
+     ignored.
+   - A GPU that never asked in the round counts as lost, and a device whose last
+     grant failed has no part; one unit stays in the common range for it, so
+     that it can show that it works again.
 
    A decision is O(devices), a carving O(devices).
 
@@ -44,10 +43,10 @@
 typedef struct _HassKaleem HassKaleem;
 
 /**
- * HassKaleemScheme: what tells the four schemes from each other.
+ * HassKaleemScheme: the differences between the four schemes.
  * @barrier: profiles end at a barrier, and rates are never updated.
- * @step: units of the device's next profile, one at least.
- * @over: whether profiling is over once each device has a rate; NULL: yes.
+ * @step: units of the device's next profile, at least one.
+ * @over: whether profiling ends once each device has a rate; NULL: yes.
  */
 typedef struct
 {
@@ -56,30 +55,30 @@ typedef struct
   gboolean (*over) (const HassKaleem *k, HassRound *round);
 } HassKaleemScheme;
 
-/* What profiling knows of a device. */
+/* The measurements of one device. */
 typedef struct
 {
-  double rate;  /* work per busy ns at its last sample; 0: none */
+  double rate;  /* work per busy ns of the last sample; 0: none */
   double ratio; /* its part of a round */
 
-  /* This round. */
+  /* In this round. */
   gboolean invited; /* its profile fits into the round */
   gboolean asked;
-  guint64 profile;    /* units that fill it */
-  guint64 taken;      /* at the barrier: units of its profile */
-  guint steps;        /* profiles that have ended */
-  double step_ratio;  /* its part as its last profile alone showed it */
-  double step_change; /* that less the one before; infinite: none before */
-  double work, ns;    /* not sampled yet */
-  double seen_work, seen_ns; /* CPU: progress when last sampled */
+  guint64 profile;    /* units that fill the device */
+  guint64 taken;      /* at the barrier: units of its profile taken */
+  guint steps;        /* finished profiles */
+  double step_ratio;  /* its part by its last profile alone */
+  double step_change; /* step_ratio less the previous one; infinite: none */
+  double work, ns;    /* since the last sample */
+  double seen_work, seen_ns; /* CPU: progress at the last sample */
 } HassKaleemDevice;
 
 struct _HassKaleem
 {
-  HassCrew crew; /* first: the crew's ops take it */
+  HassCrew crew; /* first: passed to the ops of the crew */
   const HassKaleemScheme *scheme;
   HassKaleemDevice *devices; /* [n] */
-  double samples;            /* T_n: work that the ratio comes from */
+  double samples;            /* T_n: work on which the ratio is based */
   gboolean profiling;
   gboolean profiled; /* this round began with profiling */
 };

@@ -24,8 +24,8 @@ hass_kaleem_destroy (gpointer self)
   hass_crew_destroy (self);
 }
 
-/* Units that hold so many elements; 0: as many as fill the GPU (4.2). Where
-   a unit is one block of a kernel, one unit fills a multiprocessor. */
+/* Number of units with @elements elements; 0: as many as fill the GPU (4.2). In
+   farms where a unit is one thread block, one unit fills a multiprocessor. */
 guint64
 hass_fill_units (const HassStrategyEnv *env, HassRound *round, guint device,
                  double elements)
@@ -66,8 +66,8 @@ failed (const HassKaleem *k, guint device)
 
 /* -- 2. Division -------------------------------------------------------- */
 
-/* Carves what waits by the ratio. Where nothing is known yet, the CPU gets
-   it, or all GPUs alike. */
+/* Carves the waiting units by the ratio. Without a measurement the CPU gets
+   them, or all GPUs equal parts. */
 static void
 divide (HassKaleem *k, HassRound *round)
 {
@@ -85,7 +85,7 @@ divide (HassKaleem *k, HassRound *round)
   hass_crew_carve_parts (crew, round, crew->weights);
 }
 
-/* Whether the device owes the profiling phase something. */
+/* Whether the device still has to contribute to the profiling phase. */
 static gboolean
 owes (const HassKaleem *k, HassRound *round, guint device)
 {
@@ -100,7 +100,7 @@ owes (const HassKaleem *k, HassRound *round, guint device)
   return p->rate <= 0;
 }
 
-/* Ends the profiling phase where it is time to. */
+/* Ends the profiling phase if its condition holds. */
 static void
 look (HassKaleem *k, HassRound *round)
 {
@@ -139,7 +139,7 @@ hass_kaleem_begin_round (gpointer self, HassRound *round)
       p->profile
           = hass_fill_units (crew->env, round, d, crew->env->parameters[0]);
       least = MIN (least, p->profile);
-      /* At the barrier the CPU runs as much as the narrowest GPU. */
+      /* At the barrier the CPU's profile is that of the narrowest GPU. */
       guint64 beside = k->scheme->barrier && crew->cpu < crew->n ? least : 0;
       p->invited = needed + p->profile + beside <= waiting;
       needed += p->invited ? p->profile : 0;
@@ -152,7 +152,7 @@ hass_kaleem_begin_round (gpointer self, HassRound *round)
     divide (k, round);
 }
 
-/* What a device does in the profiling phase. */
+/* Answers a device in the profiling phase. */
 static HassAnswer
 profile (HassKaleem *k, HassRound *round, guint device, HassGrant *grant)
 {
@@ -190,7 +190,7 @@ hass_kaleem_grant (gpointer self, HassRound *round, guint device,
       && hass_round_waiting (round) + hass_round_exclusive (round, device) > 0)
     return profile (k, round, device, grant);
   HassAnswer answer = hass_crew_take_part (&k->crew, round, device, grant);
-  /* A barrier that is not reached yet has nothing to do with what waits. */
+  /* Before the barrier is reached, DONE would exclude the device too early. */
   return answer == HASS_DONE && k->profiling ? HASS_WAIT : answer;
 }
 
@@ -206,15 +206,15 @@ hass_kaleem_granted (gpointer self, HassRound *round, guint device,
 
 /* -- 3. Learning -------------------------------------------------------- */
 
-/* w of section 5.3.1: what newly sampled items count beside the others. */
+/* w of section 5.3.1: the weight of new samples beside earlier ones. */
 double
 hass_kaleem_sample_weight (double sampled, double samples)
 {
   return sampled > 0 ? sampled / (sampled + samples) : 0;
 }
 
-/* Takes what the devices have done since their last sample into rates and
-   ratio. A rate that is the first of its device makes the ratio anew. */
+/* Updates rates and ratio with the work since the last sample. The first rate
+   of a device restarts the ratio. */
 static void
 sample (HassKaleem *k)
 {
@@ -299,7 +299,7 @@ hass_kaleem_observe (gpointer self, HassRound *round,
   look (k, round);
 }
 
-/* The barrier's rates are kept as they are (section 4). */
+/* With a barrier rates are never updated (section 4). */
 void
 hass_kaleem_end_round (gpointer self, const HassRoundSummary *summary)
 {
@@ -320,7 +320,7 @@ hass_kaleem_end_round (gpointer self, const HassRoundSummary *summary)
   if (crew->cpu < crew->n)
     sample_cpu (k, summary->devices[crew->cpu].work,
                 summary->devices[crew->cpu].busy_ns);
-  /* A CPU that ran a round alone says nothing of a ratio. */
+  /* A round that the CPU ran alone measures no ratio. */
   if (k->samples > 0)
     sample (k);
 }

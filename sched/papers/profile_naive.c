@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
 /* profile_naive.c: Kaleem's naive profiling: in the first round the CPU and
-   each GPU run one profile and wait for each other; the rest of it and all
-   later rounds are divided by the rates that this showed.
+   each GPU run one profile and wait for each other; the remainder and all later
+   rounds are divided by the measured rates.
 
    Kaleem et al. 2014, section 4 and figure 3. A decision is O(devices).
 
    Loses by the wait at the barrier where one device is much faster than
    another (equation 5: with a GPU 10 times as fast, a profile of 5 % costs
-   45 % of the work); where the profile's units are not like the others
-   (theorem 1); and when speeds change later.
+   45 % of the work); where the units of the profile are not typical (theorem
+   1); and when speeds change later.
 
-   Read so, beside what kaleem-private.h says:
+   Interpretation, in addition to kaleem-private.h:
    - "Another N f_p iterations" for the CPU are as many units as fill the GPU;
      with several GPUs, the narrowest.
    - Rates are kept from the first round in which they were measured. "For
      already-seen kernels, the runtime uses the old values": the update
-     functions of 5.3.1 belong to the asymmetric schemes. A GPU that was left
-     out of that round is profiled, with all others, in the first in which it
-     fits.
+     functions of 5.3.1 belong to the asymmetric schemes. A GPU that was
+     excluded from that round is profiled, with all others, in the first round
+     in which its profile fits.
 
    Thread safety: as hass/strategy.h. */
 #include "kaleem-private.h"

@@ -1,35 +1,36 @@
 /* SPDX-License-Identifier: MIT */
-/* qilin.c: a training run fits a line of time over work to each device; every
-   later round is cut where the lines meet.
+/* qilin.c: fits a line of time over work to each device in a training run, and
+   divides every later round where the lines meet.
 
    Qilin: Luk, Hong and Kim 2009, as Zhang 2011, 2.4.1 (figure 6) and Kaleem
    2014, section 3 describe it: t = a + b * n for each device, and the division
-   at which the predicted times are equal. A steady round costs O(devices^2 +
-   devices * log n), a decision O(devices). One bundle a device and round.
+   for which the predicted times are equal. After training a round costs
+   O(devices^2 + devices * log n), a decision O(devices). One bundle for each
+   device and round.
 
-   Loses when the run is not like the training: another speed, a GPU that the
-   training's bundles did not fill, other costs (Kaleem 2014, section 3). The
-   models are never looked at again.
+   Loses when the run differs from the training: another speed, a GPU that the
+   bundles of the training did not fill, other costs (Kaleem 2014, section 3).
+   The models are not updated.
 
-   Read so:
-   - For two devices the point where the lines meet is the time T at which both
-     are done; for any number it is the T with sum (T - a_d) / b_d = n, where
-     who cannot begin before T (a_d >= T) is left out. That is also Luk's rule
-     where the lines do not meet in between: all goes to one side.
+   Interpretation:
+   - The lines of two devices meet at the time T at which both end; for any
+     number of devices T solves sum (T - a_d) / b_d = n, without devices that
+     cannot begin before T (a_d >= T). This includes Luk's rule for lines that
+     do not meet between the ends: one device gets all.
    - Training takes `part` of each of the first `training` rounds, in equal
-     parts, since Luk trains on a smaller input than that of the run; the rest
-     of such a round is divided by the lines so far. Figure 31 of the thesis
-     is qilin:training=7,part=1.
-   - Each device does its part of the training in bundles of 1, 1, 2, 3, up to
-     `sizes` units of length, and is fitted by least squares. The first of a
-     round is a warm-up; it counts only where there is no other.
-   - A line with a negative intercept goes through the origin; so does one of
-     bundles all alike.
-   - Time is busy time, copies and launches included; on a CPU pool the mean of
+     parts, as Luk trains on a smaller input than that of the run; the remainder
+     of such a round is divided by the current lines. Figure 31 of the thesis is
+     qilin:training=7,part=1.
+   - Each device runs its part of the training in bundles of 1, 1, 2, 3, up to
+     `sizes` units, and is fitted by least squares. The first bundle of a round
+     is a warm-up, which counts only if there is no other.
+   - A line with a negative intercept is replaced by one through the origin; so
+     is a line through bundles of one size.
+   - Time is busy time, copies and launches included; for a CPU pool the mean of
      its cores. Luk's factor p / (p - 1), for the core that drives the GPU, is
-     left out: here that core sleeps.
-   - The database of models is the profile store: where it knows all devices
-     there is no training, a is the fixed cost it tells and b = 1 / rate.
+     omitted, since that core sleeps here.
+   - The database of models is the profile store: if it has rates of all
+     devices, there is no training; a is the fixed cost and b = 1 / rate.
 
    Thread safety: as hass/strategy.h. */
 #include "sched/phases.h"
@@ -50,15 +51,15 @@ static const HassParameter parameters[] = {
   { .name = NULL },
 };
 
-/* A line t = a + b * work, and the sums behind it. */
+/* A line t = a + b * work, and the sums that it is fitted to. */
 typedef struct
 {
-  double a, b; /* ns; b 0: unknown */
+  double a, b; /* ns, ns per work; b 0: unknown */
   double n, x, y, xx, xy;
-  double warm_work, warm_ns; /* of first bundles */
+  double warm_work, warm_ns; /* warm-up bundles */
   guint64 share;             /* units of this round's training */
-  guint step;                /* bundles of it so far */
-  gboolean warm;             /* the first of this round is done */
+  guint step;                /* bundles of the training so far */
+  gboolean warm;             /* the warm-up of this round is done */
 } Model;
 
 typedef struct
@@ -66,9 +67,9 @@ typedef struct
   HassPhases phases;
   Model *models;    /* [n] */
   guint trained;    /* rounds */
-  gboolean drill;   /* the phase that runs is training */
-  gboolean counted; /* this round had one */
-  HassProgress cpu; /* when the pool last reported */
+  gboolean drill;   /* the current phase is training */
+  gboolean counted; /* this round had a training phase */
+  HassProgress cpu; /* progress at the pool's last completion */
 } Qilin;
 
 /* -- Lines -------------------------------------------------------------- */
@@ -92,8 +93,8 @@ fit (Model *m)
     }
 }
 
-/* Parts for which all lines meet at the same time T; who begins after T has
-   none. */
+/* Computes parts with which all lines meet at one time T; a device that begins
+   after T gets none. */
 static void
 intersect (Qilin *s, double work)
 {
@@ -169,7 +170,7 @@ begin_round (gpointer self, HassRound *round)
     }
 }
 
-/* Units of the training's next bundle; 0: what is left of it. */
+/* Units of the next training bundle; 0: the remainder of the training. */
 static guint64
 next_size (const Qilin *s, Model *m)
 {
@@ -224,7 +225,7 @@ observe (gpointer self, HassRound *round, const HassCompletion *done)
   m->xy += work * ns;
 }
 
-/* A round that was too small to show all devices did not train. */
+/* A round too small to measure all devices does not count as training. */
 static void
 end_round (gpointer self, const HassRoundSummary *summary)
 {

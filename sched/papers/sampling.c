@@ -1,25 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* sampling.c: a small part of each round shows the speeds, the rest is
-   divided by them.
+/* sampling.c: measures the speeds with a small part of each round and divides
+   the remainder by them.
 
-   Sampling scheduling, as CAP 2013, 2.2.2 describes it; it is what CAP is
-   compared with in its table 3. Two phases a round, with all devices waiting
-   for each other between them: a round costs O(devices * log n), a decision
-   O(devices).
+   Sampling scheduling as CAP 2013, 2.2.2 describes it, with which CAP is
+   compared in its table 3. A round has two phases, and all devices wait for
+   each other between them: it costs O(devices * log n), a decision O(devices).
 
-   Loses where a GPU is slower in the sample than in the round: on launch
-   latency, or because the sample does not fill it (CAP 2013, figures 1 and
-   4); then it gets too little of the rest. Loses where the costs at the
-   round's begin are not those of its rest.
+   Loses where a GPU is slower in the sample than in the round, because of
+   launch latency or because the sample does not fill it (CAP 2013, figures 1
+   and 4): it then gets too little. Loses where costs at the beginning of the
+   round are not typical.
 
-   Read so:
+   Interpretation:
    - The size of the sample is not given. It is that of CAP's first phase,
      1/128; "the optimal size changes case by case".
-   - "Using static strategy": the sample is cut into equal parts, as CAP cuts
-     its first phase. Each device gets a unit of it at least.
-   - Speed is work by busy time, copies and launches included (section 3). A
-     CPU pool's busy time is the mean of its cores', so that the wait for its
-     last core does not look like slowness.
+   - "Using static strategy": the sample is divided equally, as CAP divides its
+     first phase, at least one unit for each device.
+   - Speed is work by busy time, copies and launches included (section 3). The
+     busy time of a CPU pool is the mean of its cores', so that waiting for its
+     last core does not lower its speed.
    - The paper has one CPU and one GPU; parts by speed extend to any number.
    - Each round is a task of its own: nothing is kept for the next.
 

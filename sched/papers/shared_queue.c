@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* shared_queue.c: one queue for all: a GPU takes fixed chunks from it, the
-   cores of the CPU single units.
+/* shared_queue.c: one queue for all devices: a GPU takes fixed chunks from it,
+   cores take single units.
 
-   Kaleem et al. 2014, sections 3.2.2 and 7.3 (SharedQ), which it holds
-   against its own schemes. A decision is O(1), and nothing is learned.
+   Kaleem et al. 2014, sections 3.2.2 and 7.3 (SharedQ), with which the paper
+   compares its own schemes. A decision is O(1), and nothing is learned.
 
-   Loses its last chunk: the round waits for a GPU that took one late, and a
-   round of less than two chunks is the GPU's almost alone. With a small chunk
-   it loses a launch for each, and the GPU is not full.
+   Loses by the last chunk: the round waits for a GPU that took one late, and a
+   round of less than two chunks runs almost entirely on the GPU. Small chunks
+   cost one launch each and do not fill the GPU.
 
-   Read so: the chunk is "profile size", as many units as fill the GPU (4.2),
-   each GPU by its own width; less when less is left. Taken from the front as
-   the cores do, since the queue has but one end.
+   Interpretation: the chunk is "profile size", as many units as fill the GPU
+   (4.2), for each GPU by its own width; fewer when fewer remain. GPUs take from
+   the front, as cores do, since the queue has one end only.
 
    Thread safety: as hass/strategy.h. */
 #include "kaleem-private.h"
@@ -30,7 +30,7 @@ decide (gpointer self, HassRound *round, guint device, gboolean force,
   if (!hass_crew_leftovers (crew, round, device, FALSE, grant))
     return HASS_DONE;
   grant->source = HASS_FROM_FRONT;
-  /* A device that fails gets single units until one of them succeeds. */
+  /* A device whose last bundle failed gets single units until one succeeds. */
   if (device != crew->cpu && !crew->members[device].failed)
     grant->units
         = hass_fill_units (crew->env, round, device, crew->env->parameters[0]);

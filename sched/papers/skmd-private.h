@@ -3,13 +3,12 @@
    2015), in three parts.
 
    DESIGN.
-   1. HassSkmdModel (skmd_model.c) predicts a device's time from the work of
-      its part: section 3.3, equations 2 to 4, fitted to samples.
-   2. hass_skmd_partition (skmd_partition.c) is section 3.4, Algorithm 1, over
+   1. HassSkmdModel (skmd_model.c) predicts the time of a device from the work
+      of its part: section 3.3, equations 2 to 4, fitted to samples.
+   2. hass_skmd_partition() (skmd_partition.c) is section 3.4, Algorithm 1, for
       times that the caller estimates.
-   3. HassSkmd (skmd_train.c) gathers the samples in the first rounds and
-      divides each round, by Algorithm 1 or linearly: what skmd.c and
-      skmd_linear.c share.
+   3. HassSkmd (skmd_train.c) collects samples in the first rounds and divides
+      each round, by Algorithm 1 (skmd.c) or linearly (skmd_linear.c).
 
    Thread safety: as the strategy that owns it. */
 #ifndef HASS_SCHED_SKMD_PRIVATE_H
@@ -21,15 +20,15 @@
 
 #define HASS_SKMD_BUCKETS 160
 
-/* Samples of about the same work, averaged. */
+/* The average of samples of similar work. */
 typedef struct
 {
   double work, ns;
 } HassSkmdSample;
 
 /**
- * HassSkmdModel: time = constant + linear * x + curved * x * g (x), where g
- * is equation 3 with slope a and place b.
+ * HassSkmdModel: time in ns = constant + linear * x + curved * x * g (x), where
+ * x is work and g is equation 3 with slope a and place b.
  * @samples: by the logarithm of their work.
  * @n_samples: buckets in use.
  */
@@ -53,8 +52,8 @@ double hass_skmd_model_ns (const HassSkmdModel *model, double work);
 /**
  * HassSkmdTimesFunc: EstAllDevsTime of Algorithm 1.
  * @partition: [n] units.
- * @times_ns: [n], out: each device's time, copies and waiting for the link
- *   included; 0 for no units; infinite for a device that cannot be used.
+ * @times_ns: [n], out: time of each device, copies and waiting for the link
+ *   included; 0 without units; infinite for a device that cannot be used.
  */
 typedef void (*HassSkmdTimesFunc) (const guint64 *partition, double *times_ns,
                                    gpointer user_data);
@@ -65,41 +64,42 @@ void hass_skmd_partition (guint n, guint64 units, guint64 steps,
 
 /* -- 3. Training and dividing ------------------------------------------- */
 
-/* What is known of a device. */
+/* The measurements of one device. */
 typedef struct
 {
   HassSkmdModel kernel;
-  double in_ns, out_ns, copied_work; /* sums of copies, and of what work */
-  double entry_ns;                   /* of what it copies first in each round */
-  guint bundles;                     /* finished ones, of all rounds */
+  double in_ns, out_ns,
+      copied_work; /* sums of copy times, and the work copied */
+  double entry_ns; /* its entry copies in each round */
+  guint bundles;   /* finished bundles of all rounds */
   gboolean trained;
-  gboolean changed; /* samples came that the model did not foresee */
+  gboolean changed; /* a sample differed from its prediction */
 
-  /* The node that is estimated: ends of copies in, kernel, copies out. */
+  /* The estimated node: ends of copies in, of the kernel, of copies out. */
   double in_end_ns, ready_ns, out_end_ns;
 
-  /* Estimates of two part sizes, so that the tree computes each once. */
+  /* Cached estimates for two part sizes. */
   guint64 known_units[2];
   double known_ns[2];
   guint oldest;
 
-  /* This round. */
+  /* In this round. */
   gboolean asked;
-  guint64 next, last; /* units of its training bundles; next 0: through */
-  double seen_work, seen_ns; /* CPU: progress when last sampled */
+  guint64 next, last; /* units of its training bundles; next 0: finished */
+  double seen_work, seen_ns; /* CPU: progress at the last sample */
 } HassSkmdDevice;
 
 typedef struct _HassSkmd HassSkmd;
 
-/* Fills crew.weights [n] with the parts of a round of so many units. */
+/* Sets crew.weights [n] to the parts of a round of @units units. */
 typedef void (*HassSkmdDivideFunc) (HassSkmd *s, guint64 units);
 
 struct _HassSkmd
 {
-  HassCrew crew; /* first: the crew's ops take it */
+  HassCrew crew; /* first: passed to the ops of the crew */
   HassSkmdDivideFunc divide;
   HassSkmdDevice *devices; /* [n] */
-  double unit_work;        /* mean of the round */
+  double unit_work;        /* mean work of a unit in the round */
   gboolean training;
   gboolean trained_in; /* this round began with training */
 };

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* skmd.c: SKMD: each round is divided down a decision tree, by times that a
-   regression predicts, with the costs of copies and of the merge.
+/* skmd.c: SKMD: divides each round with a decision tree, by times that a
+   regression predicts, including the costs of copies and of the merge.
 
    Lee et al. 2015 (SKMD), sections 3.3 and 3.4. A round costs O(steps *
-   devices^2) additions and O(steps * devices) arctangents, below 1 ms (the
-   paper's limit too) for 1 CPU and 2 GPUs; a decision is O(devices).
+   devices^2) additions and O(steps * devices) arctangents, less than 1 ms (the
+   paper's limit, too) for 1 CPU and 2 GPUs; a decision is O(devices).
 
-   Loses where a unit's cost depends on its data (section 3.5: such kernels
-   are not partitioned at all there), in rounds so short that dividing counts,
-   in its first round, which trains, and when a device is slower today: a
+   Loses where the cost of a unit depends on its data (section 3.5: such kernels
+   are not partitioned there), in rounds so short that the division counts, in
+   its first round, which trains, and when the rate of a device changes: a
    division is not corrected within a round.
 
-   What the paper leaves open is decided in skmd_model.c (the regression),
-   skmd_partition.c (Algorithm 1) and skmd_train.c (profiling, estimates).
-   Beside that: a kernel is contiguous where merge_ns of the farm is 0.
+   Interpretations are in skmd_model.c (the regression), skmd_partition.c
+   (Algorithm 1) and skmd_train.c (profiling, estimates). In addition: a kernel
+   is contiguous if merge_ns of the farm is 0.
 
    Thread safety: as hass/strategy.h. */
 #include "skmd-private.h"
@@ -28,7 +28,7 @@ static const HassParameter parameters[] = {
   { .name = NULL },
 };
 
-/* Where the round began with training the merge cannot be saved any more. */
+/* In a round that began with training the merge is needed in any case. */
 static void
 by_tree (HassSkmd *s, guint64 units)
 {

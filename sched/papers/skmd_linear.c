@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* skmd_linear.c: linear partitioning, which SKMD is compared with: parts in
-   proportion to the performance that is predicted for the whole round, copies
-   and merge left out.
+/* skmd_linear.c: linear partitioning, with which SKMD is compared: parts
+   proportional to the performance predicted for the whole round, without copies
+   and merge.
 
    Lee et al. 2015 (SKMD), section 4.1 and figure 10, "similar to prior
    approaches" (Luk 2009, Kim 2011). A round costs O(devices) predictions, a
@@ -9,10 +9,10 @@
 
    Loses wherever copies or the merge cost more than the kernel saves, which
    makes memory-bound kernels slower than the fastest device alone, and where
-   a GPU's part is too small to fill it.
+   the part of a GPU is too small to fill it.
 
-   Read so: the performance is the units of the round over the predicted time
-   of the kernel for all of them ("relying only on their maximum
+   Interpretation: the performance is the number of units of the round over the
+   predicted time of the kernel for all of them ("relying only on their maximum
    performance", 3.4). Training is as in skmd_train.c.
 
    Thread safety: as hass/strategy.h. */

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* skmd_model.c: how long a device takes for a part of a round, by regression.
+/* skmd_model.c: predicts the time of a device for a part of a round, by
+   regression.
 
    Lee et al. 2015, section 3.3. A fit costs O(bases * samples), about 30 us
    with 12 samples; a prediction one arctangent.
 
-   Read so:
-   - Equation 4's other variables, the sizes of a kernel's arguments, do not
-     change within a farm, so h is 1 and x is the work of the part, as the
+   Interpretation:
+   - The other variables of equation 4, the sizes of a kernel's arguments, are
+     constant within a farm, so h is 1 and x is the work of the part, as the
      cost class shows it (work groups in the paper).
    - "Several transformed functions with different a and b" in one regression
-     would have more coefficients than there are samples. One a and b at a
-     time is tried beside the constant and the linear term, and the pair
+     would have more coefficients than there are samples. Here one pair (a, b)
+     at a time is tried beside the constant and the linear term, and the pair
      with the least error is kept. Places b are tried between the samples,
      slopes as 1/2 to 8 / b.
-   - The square of an error counts by the time of its sample, between plain
-     least squares, which would not see small samples beside large ones, and
-     relative errors, which would make a handful of units with costs of their
-     own count as much as a whole round.
-   - No coefficient may be negative: time would fall as work grows. Where
-     least squares want one to be, it is left out.
-   - Samples of about the same work (a quarter of an octave) are averaged,
-     the newest counting half. One that differs from its like by more than
-     a quarter says that the device has become slower or faster at all: the
-     other samples are scaled alike. The paper does not learn on the run.
+   - Squared errors are weighted by the inverse of the sample's time: plain
+     least squares would ignore small samples beside large ones, and relative
+     errors would weigh a few units of atypical cost like a whole round.
+   - Coefficients are not negative, or time would fall as work grows. A term
+     whose coefficient would be negative is omitted.
+   - Samples of similar work (a quarter of an octave) are averaged; the newest
+     has weight 1/2. A sample that differs from its average by more than a
+     quarter shows that the speed of the device has changed: all other samples
+     are scaled alike. The paper does not learn during the run.
 
    Thread safety: as the strategy that owns the model. */
 #include "skmd-private.h"
@@ -91,7 +91,7 @@ enum
 };
 
 /* Sums over the samples of products of the terms and of the time, each
-   divided by the sample's time. */
+   divided by the time of the sample. */
 typedef struct
 {
   double xx[3][3], xy[3], yy;
@@ -117,7 +117,7 @@ sum_up (const HassSkmdModel *model, double a, double b, Sums *sums)
     }
 }
 
-/* Solves for the terms in `terms`; the others are 0. FALSE: singular. */
+/* Solves for the terms in @terms; the others are 0. FALSE: singular. */
 static gboolean
 solve (const Sums *sums, guint terms, double *beta)
 {
@@ -135,7 +135,7 @@ solve (const Sums *sums, guint terms, double *beta)
         m[r][c] = sums->xx[of[r]][of[c]];
       m[r][n] = sums->xy[of[r]];
     }
-  /* The matrix is symmetric and not negative: no pivots are needed. */
+  /* The matrix is symmetric and positive semidefinite: no pivoting needed. */
   for (guint p = 0; p < n; p++)
     {
       if (!(m[p][p] > 1e-9 * sums->xx[of[p]][of[p]]))
@@ -153,7 +153,7 @@ solve (const Sums *sums, guint terms, double *beta)
   return TRUE;
 }
 
-/* Sum of the squared errors, as weighed. */
+/* Weighted sum of squared errors. */
 static double
 error_of (const Sums *sums, const double *beta)
 {
@@ -177,7 +177,7 @@ try_terms (HassSkmdModel *model, const Sums *sums, double a, double b,
   for (guint j = 0; j < 3; j++)
     if (beta[j] < 0)
       return;
-  /* A time that does not grow at all is no prediction. */
+  /* A constant time is no prediction. */
   if (beta[1] + beta[2] <= 0)
     return;
   double error = error_of (sums, beta);
@@ -191,8 +191,8 @@ try_terms (HassSkmdModel *model, const Sums *sums, double a, double b,
   model->curved = beta[2];
 }
 
-/* From one sample only proportional, from two only a line: no more
-   coefficients than samples. */
+/* At most as many coefficients as samples: one sample gives a proportional
+   term, two give a line. */
 void
 hass_skmd_model_fit (HassSkmdModel *model)
 {

@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* skmd_partition.c: SKMD's partitioning, down a decision tree: all units on
-   the fastest device, from which some are offloaded at a time.
+/* skmd_partition.c: SKMD's partitioning with a decision tree: the root has all
+   units on the fastest device, and each step offloads some of them.
 
    Lee et al. 2015, section 3.4, Algorithm 1. O(steps * devices) estimates of
    all devices.
 
-   Read so, by the line of the listing:
-   - Lines 3 and 30: PrevExeTime is never updated there, so that the tree
-     would be left only when a child is slower than one device alone. It is
-     the parent node's time, as the text has it.
-   - Lines 8 and 17: the fewest units whose leaving the base device shortens
-     it by more than the merge, asked of every device that has none yet. The
-     text asks it of "the first time" too.
-   - Line 14 TrialCnt and line 38 OffloadingTrial are one and the same.
-   - Line 15: Diff starts at MAX_VALUE and line 37 takes the greatest, so who
-     is no candidate would win. It starts below all.
+   Interpretation, by the lines of the listing:
+   - Lines 3 and 30: PrevExeTime is never updated there, so the search would end
+     only when a child is slower than one device alone. Here it is the time of
+     the parent node, as the text has it.
+   - Lines 8 and 17: the minimum number of units whose removal shortens the base
+     device by more than the merge, required of every device that has no units
+     yet. The text requires it for "the first time" as well.
+   - Line 14 TrialCnt and line 38 OffloadingTrial are the same variable.
+   - Line 15: Diff starts at MAX_VALUE while line 37 takes the greatest, so a
+     device that is no candidate would win. Here it starts below all.
    - Line 16: a trial from the base device to itself is skipped.
-   - Line 29: the text says maximum, and adds the merge cost where more than
-     one device takes part.
+   - Line 29: the text says maximum, plus the merge cost if more than one device
+     participates.
    - Line 32 and "the most time difference between offloaded device and
-     offloading device" agree; the later "overall time in the parent" is
-     the same order but where trials differ in size. The listing is kept.
+     offloading device" agree; the later "overall time in the parent" gives the
+     same order unless trials differ in size. The listing is followed.
    - Steps: section 3.4 says 2,048, section 4 was measured with 1,024.
 
    Thread safety: reentrant. */
@@ -40,8 +40,8 @@ typedef struct
   double *times_ns;
 } Tree;
 
-/* The time of the node: the last device, and the merge where several took
-   part. */
+/* Time of the node: that of the last device, and the merge if several
+   participate. */
 static double
 estimate (Tree *t)
 {
@@ -65,8 +65,8 @@ alone_ns (Tree *t, guint device, guint64 units)
   return t->times_ns[device];
 }
 
-/* Cnt_OffsetsMergeCost: the fewest units whose leaving makes up for the
-   merge; more than all where none do. */
+/* Cnt_OffsetsMergeCost: the minimum number of units whose removal pays for the
+   merge; more than @units if there is none. */
 static guint64
 offsets_merge (Tree *t, guint base, guint64 units)
 {
@@ -83,7 +83,7 @@ offsets_merge (Tree *t, guint base, guint64 units)
   return lo;
 }
 
-/* Lines 14 to 45. Returns whether a child was better than its parent. */
+/* Lines 14 to 45. Returns: whether a child was faster than its parent. */
 static gboolean
 descend (Tree *t, guint base, guint64 granularity, guint64 first_count,
          guint tolerated, double *time_ns)
@@ -119,9 +119,11 @@ descend (Tree *t, guint base, guint64 granularity, guint64 first_count,
   return TRUE;
 }
 
-/* steps: of the tree, so units / steps are offloaded at a time, rounded up.
-   merge_ns: 0 for a contiguous kernel. With no device that can be used the
-   partition is all 0. */
+/* Algorithm 1.
+   @steps: steps of the tree: units / steps units are offloaded at a time,
+     rounded up.
+   @merge_ns: 0 for a contiguous kernel.
+   Without a usable device the partition is 0 for all. */
 void
 hass_skmd_partition (guint n, guint64 units, guint64 steps, double merge_ns,
                      HassSkmdTimesFunc times, gpointer user_data,

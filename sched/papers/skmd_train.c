@@ -1,33 +1,34 @@
 /* SPDX-License-Identifier: MIT */
-/* skmd_train.c: gathers SKMD's samples in the first rounds, and has every
-   round divided by what they say.
+/* skmd_train.c: collects the samples of SKMD in the first rounds and divides
+   every round by the predictions.
 
    Lee et al. 2015, sections 3.3, 3.4 (EstAllDevsTime) and 4 (profiling mode).
 
-   DESIGN. The paper trains offline. Here the first round does, and later ones
+   DESIGN. The paper trains offline. Here the first round trains, and later ones
    if it was too short:
    1. Each GPU runs bundles of 4, 8, 12 and 16 units, then twice as many each
       time (section 4: "by four until it reaches 16, then increases the
       granularity"), up to a quarter of its equal part, as long as the next
-      one would take no more than half of what is left of the round. Its very
-      first bundle warms it up and counts only until there is another.
+      bundle is predicted to take at most half of the remaining round. The first
+      bundle is a warm-up, which counts only until there is another.
    2. The CPU pulls from the common range meanwhile; its samples are its
-      progress. Who is through runs smaller bundles until all are.
-   3. Then, and as each later round begins, parts are carved, one bundle for
-      each device, and nobody steals. What they take are further samples.
-   Rates of the profile store, or calibrated ones where there are none, stand
-   for a device that has no sample yet.
+      progress. A device that has finished its training runs smaller bundles
+      until all have.
+   3. Then, and when each later round begins, parts are carved, one bundle for
+      each device, without stealing. Their times are further samples.
+   Rates of the profile store, or calibrated ones if it has none, stand in for a
+   device without samples.
 
-   Read so:
-   - A device's time is its wait for the link, what it copies first
-     (entry_bytes over the link's bandwidth), its units' copies in, the
-     kernel, and the copies out. Copies in wait for those of the devices
-     before it on the same link (figure 11), copies out for all of these and
-     for those of who was ready sooner ("serialization of PCIe transfer").
-     Copies take what they took so far for each work; the paper divides the
-     size of buffers by the bandwidth of PCIe.
-   - The CPU's cores take whole units, so its time is that of a multiple of
-     its cores.
+   Interpretation:
+   - The time of a device is its wait for the link, its entry copies
+     (entry_bytes over the bandwidth of the link), the copies in, the kernel,
+     and the copies out. Copies in wait for those of the devices before it on
+     the same link (figure 11), copies out for all of these and for those of
+     devices that were ready earlier ("serialization of PCIe transfer"). The
+     copy time of a part is predicted from earlier copies, per work; the paper
+     divides the size of buffers by the bandwidth of PCIe.
+   - The cores of the CPU compute whole units, so its time is that of a multiple
+     of its cores.
 
    Thread safety: as the strategy that owns it. */
 #include "skmd-private.h"
@@ -38,7 +39,7 @@
 #define LAST_EQUAL_STEP 16
 #define FORESEEN 0.02
 
-/* Rates of one origin for all devices, or none. */
+/* Uses rates of one origin, profile or calibration, for all devices. */
 static void
 start (HassSkmd *s)
 {
@@ -87,7 +88,7 @@ hass_skmd_destroy (gpointer self)
 
 /* -- Estimates ---------------------------------------------------------- */
 
-/* Units that take as long on the CPU: whole ones for each core. */
+/* Number of units rounded up to whole ones for each core of a CPU pool. */
 static double
 whole (const HassSkmd *s, guint device, double units)
 {
@@ -95,8 +96,8 @@ whole (const HassSkmd *s, guint device, double units)
   return device == s->crew.cpu ? ceil (units / cores) * cores : units;
 }
 
-/* Time of the units' kernel alone; infinite where nothing is known or the
-   device fails. */
+/* Predicted kernel time of the units, in ns; infinite without a prediction or
+   for a device that fails. */
 double
 hass_skmd_kernel_ns (HassSkmd *s, guint device, guint64 units)
 {
@@ -114,7 +115,7 @@ hass_skmd_kernel_ns (HassSkmd *s, guint device, guint64 units)
   return p->known_ns[p->oldest];
 }
 
-/* Both wait for the same link. */
+/* Whether both devices use the same link. */
 static gboolean
 linked (const HassSkmd *s, guint a, guint b)
 {
@@ -122,9 +123,9 @@ linked (const HassSkmd *s, guint a, guint b)
   return traits[a].link != 0 && traits[a].link == traits[b].link;
 }
 
-/* Copies in and kernel: the device begins when those before it on its link
-   have copied. In the round of the training all have copied already what
-   they copy first. */
+/* Estimates copies in and kernel: a device begins after the copies of the
+   devices before it on its link. In a training round the entry copies are
+   already done. */
 static void
 run_kernel (HassSkmd *s, const guint64 *partition, guint device)
 {
@@ -143,7 +144,7 @@ run_kernel (HassSkmd *s, const guint64 *partition, guint device)
       = p->in_end_ns + hass_skmd_kernel_ns (s, device, partition[device]);
 }
 
-/* Copies out: first come, first served, after all copies in of the link. */
+/* Estimates copies out: in order of readiness, after all copies in. */
 static double
 copy_out (HassSkmd *s, const guint64 *partition, guint device)
 {
@@ -259,7 +260,7 @@ add (HassSkmdDevice *p, double work, double ns)
   p->changed |= p->kernel.n_samples < 3 || fabs (foreseen - ns) > FORESEEN * ns;
 }
 
-/* What the cores have done since the last sample, as busy time. */
+/* Adds a sample: the work of the cores since the last one, by busy time. */
 static void
 sample_cpu (HassSkmd *s, double work, double busy_ns)
 {
@@ -270,8 +271,8 @@ sample_cpu (HassSkmd *s, double work, double busy_ns)
   p->trained = p->trained || p->kernel.n_samples > 0;
 }
 
-/* Splits a bundle's time into copies and kernel. Stages that overlapped
-   count with what they made the bundle longer. */
+/* Splits the time of a bundle into copies and kernel. Overlapping stages count
+   with the time that they added to the bundle. */
 static void
 sample_gpu (HassSkmd *s, const HassCompletion *done)
 {
@@ -285,7 +286,7 @@ sample_gpu (HassSkmd *s, const HassCompletion *done)
   kernel_ns = MIN (kernel_ns, service_ns);
   double part = copies_ns > 0 ? (service_ns - kernel_ns) / copies_ns : 0;
   part = CLAMP (part, 0, 1);
-  if (p->bundles == 1) /* the one before was the warm-up */
+  if (p->bundles == 1) /* the previous one was the warm-up */
     {
       p->kernel = (HassSkmdModel){ .n_samples = 0 };
       p->in_ns = p->out_ns = p->copied_work = 0;
@@ -297,7 +298,7 @@ sample_gpu (HassSkmd *s, const HassCompletion *done)
   add (p, done->work, kernel_ns);
 }
 
-/* The next training bundle, or none when it would hold up the round. */
+/* Chooses the next training bundle, or none if it would delay the round. */
 static void
 advance (HassSkmd *s, HassRound *round, const HassCompletion *done)
 {
@@ -325,7 +326,7 @@ through (const HassSkmd *s, guint device)
   return device == s->crew.cpu ? p->trained : !p->asked || p->next == 0;
 }
 
-/* Ends the training where it is time to. */
+/* Ends the training if its condition holds. */
 static void
 look (HassSkmd *s, HassRound *round)
 {
@@ -386,8 +387,8 @@ hass_skmd_observe (gpointer self, HassRound *round, const HassCompletion *done)
     look (s, round);
 }
 
-/* The CPU's part of a round without training is one sample, its time the
-   one that the round waited for. */
+/* In a round without training the CPU's part is one sample, with the time that
+   the round waited for it. */
 void
 hass_skmd_end_round (gpointer self, const HassRoundSummary *summary)
 {

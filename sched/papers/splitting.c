@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* splitting.c: each round in equally large pieces; every piece is divided by
-   the speeds that the one before has shown.
+/* splitting.c: divides each round into equal pieces; every piece is divided by
+   the speeds measured in the previous one.
 
-   Splitting scheduling, as CAP 2013, 2.2.3 describes it. All devices wait for
+   Splitting scheduling as CAP 2013, 2.2.3 describes it. All devices wait for
    each other after each piece. A round costs O(pieces * devices * log n), a
    decision O(devices).
 
    Loses by its synchronisations and because a GPU gets small bundles, which
-   is what CAP sets out to avoid. Loses to whatever steals within a piece.
+   CAP is designed to avoid. Loses to strategies that steal within a piece.
 
-   Read so:
-   - The number of pieces is not given: `pieces`, 10 unless told otherwise.
-   - The first piece is cut into equal parts, since there is no "last
-     execution" yet; each device gets a unit of it at least.
-   - A device that got nothing of a piece keeps the speed of its last one.
+   Interpretation:
+   - The number of pieces is not given: `pieces`, by default 10.
+   - The first piece is divided equally, since there is no "last execution" yet,
+     at least one unit for each device.
+   - A device that got nothing in a piece keeps its last speed.
    - Speed is work by busy time, copies and launches included (section 3).
    - The paper has one CPU and one GPU; parts by speed extend to any number.
    - Each round is a task of its own: nothing is kept for the next.

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* aspara_multi.c: each round in instalments, their parts by a fitness that is
-   computed again each time.
+/* aspara_multi.c: divides each round into instalments and gives each device a
+   part of an instalment by its fitness, which is updated each time.
 
    ASPARA, multi-round scheduling, as Zhang 2011, 2.2 describes it (after
    Gonzalez-Velez and Cole 2010), for machines whose speeds change: a device
-   that comes back with its part of an instalment gets the next, of size a * F
-   with the F of now. A decision is O(devices + log n).
+   that has finished its part of an instalment gets the next, of size a * F with
+   the current F. A decision is O(devices + log n).
 
    Loses by "too many kernel calls and too many message transfers, both of
    which have high start-up overheads" (Zhang 2011, 2.2), and by its first
    instalment, which is divided equally.
 
-   Read so:
-   - What the paper calls a round is an instalment here, `instalments` of them
-     in a round of the farm; their number is not given.
-   - Nothing says that processors wait for each other between instalments, as
-     in the splitting of CAP 2013: here they do not.
-   - "F is recomputed in every round": a device's speed is that of its last
+   Interpretation:
+   - A round of the paper is an instalment here, `instalments` of them in a
+     round of the farm; the paper does not give their number.
+   - The paper does not say that processors wait for each other between
+     instalments, as they do in the splitting of CAP 2013: here they do not.
+   - "F is recomputed in every round": the speed of a device is that of its last
      bundle, work by busy time, so that F follows a machine that is not
      dedicated. It is kept over the rounds of the farm.
-   - Where the engine or the profile store knows the speeds of all devices,
-     F begins with them. A device of unknown speed counts as the mean.
-   - Instalments are numbered for each device, so a fast one may be ahead. The
-     last ones are what is left, in the order of asking.
+   - If the engine or the profile store has the rates of all devices, F begins
+     with them. A device of unknown speed counts with the mean.
+   - Instalments are counted for each device, so a fast device may be ahead. The
+     last ones are the remaining units, in the order in which devices ask.
 
    Thread safety: as hass/strategy.h. */
 #include "common.h"
@@ -41,7 +41,7 @@ typedef struct
 {
   HassCrew crew;
   double *speeds;   /* [n] of the last bundle; 0: none yet */
-  HassProgress cpu; /* when the pool last reported */
+  HassProgress cpu; /* progress at the pool's last completion */
 } Multi;
 
 static gpointer
@@ -63,7 +63,7 @@ begin_round (gpointer self, HassRound *round)
   s->cpu = (HassProgress){ 0 };
 }
 
-/* F: the device's part of the speeds of all that work. */
+/* F: the speed of the device over the speeds of all that do not fail. */
 static double
 fitness (const Multi *s, guint device)
 {
@@ -107,7 +107,7 @@ decide (gpointer self, HassRound *round, guint device, gboolean force,
   grant->chunk = 0;
   if (device != crew->cpu)
     {
-      /* From the back the work is another: the engine counts it. */
+      /* Units at the back have other costs: the engine limits by work. */
       grant->units = 0;
       grant->work = work;
     }

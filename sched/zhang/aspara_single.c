@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* aspara_single.c: calibrate once, then each round in one go by fitness.
+/* aspara_single.c: calibrates once, then divides each round by fitness.
 
    ASPARA, single-round scheduling, as Zhang 2011, 2.2 describes it (after
-   Gonzalez-Velez and Cole 2010). The fitness F of a processor is its part of
-   all speeds; of a round of size a it gets a * F, as one bundle. Calibration
-   is a step of its own before execution: here the first part of the first
-   round. A round costs O(devices * log n), a decision O(devices).
+   Gonzalez-Velez and Cole 2010). The fitness F of a processor is its speed over
+   the sum of all speeds; of a round of size a it gets a * F, as one bundle.
+   Calibration precedes execution in the paper; here it is the first part of the
+   first round. A round costs O(devices * log n), a decision O(devices).
 
-   Loses as soon as a speed changes, for F is not computed again; where a GPU
-   in the calibration is slower than in a round, because its cost model is not
-   linear (Zhang 2011, 2.2 says so); and where costs lie unevenly.
+   Loses when a speed changes, since F is not updated; where a GPU is slower in
+   the calibration than in a round, since its cost is not linear (Zhang 2011,
+   2.2); and where costs lie unevenly.
 
-   Read so:
-   - "The simplest choice is to use the execution speed": work by busy time.
-     Where the engine or the profile store knows the speeds of all devices,
-     they are F, and nothing is calibrated.
-   - The size of the calibration is not given: 1/64 of the first round, equal
-     parts, a unit for each device at least. A device that the first round had
-     no unit for is calibrated in the next.
+   Interpretation:
+   - "The simplest choice is to use the execution speed": work by busy time. If
+     the engine or the profile store has the rates of all devices, they are F,
+     and there is no calibration.
+   - The size of the calibration is not given: here 1/64 of the first round in
+     equal parts, at least one unit for each device. A device for which the
+     first round had no unit is calibrated in the next.
    - A device whose bundle fails has no part until a single unit succeeds.
 
    Thread safety: as hass/strategy.h. */
@@ -35,7 +35,7 @@ static const HassParameter parameters[] = {
   { .name = NULL },
 };
 
-/* Keeps fitness, as speeds; 0: not calibrated. */
+/* Divides by @kept, the speeds of the calibration; 0: not calibrated. */
 static double
 plan (HassPhases *p, HassRound *round, double waiting)
 {

@@ -1,35 +1,36 @@
 /* SPDX-License-Identifier: MIT */
-/* dls_star.c: single-round divisible load theory on a star: one message to
-   each GPU, one after another, and all finish together.
+/* dls_star.c: single-round divisible load theory on a star: the GPUs get one
+   message each, one after another, and all devices finish together.
 
-   Beaumont, Casanova, Legrand, Robert and Yang 2005, as Zhang 2011, 2.4.1
-   gives their linear programme: load i takes g_i to send and w_i to compute,
-   each a unit of work, and sum_{j<=i} a_j g_j + a_i w_i <= T. In the best
-   solution all are equalities, so
+   Beaumont, Casanova, Legrand, Robert and Yang 2005, whose linear programme
+   Zhang 2011, 2.4.1 gives: a unit of work of load i takes g_i to send and w_i
+   to compute, and sum_{j<=i} a_j g_j + a_i w_i <= T. In the optimum all are
+   equalities, so
 
      a_{i+1} (g_{i+1} + w_{i+1}) = a_i w_i,
 
-   in the order of ascending g: the fastest link is served first, whatever its
-   worker's speed. A round costs O(devices^2 + devices * log n), a decision
+   in the order of ascending g: the fastest link is served first, whatever the
+   speed of its worker. A round costs O(devices^2 + devices * log n), a decision
    O(devices).
 
-   Loses where each GPU has a link of its own, since the model lets a GPU wait
-   that need not (`one-port=0` says so); where latency counts, for the model
+   Loses where each GPU has a link of its own, since the model makes a GPU wait
+   that need not (`one-port=0` avoids it); where latency counts, since the model
    is linear; and where costs lie unevenly, since nothing is corrected.
 
-   Read so:
-   - The CPU is the master, which in the paper does not compute. Here its pool
-     computes beside the messages, as a worker with g = 0, so it is first.
-   - One message is sent at a time: the paper's star is one-port. one-port=0
-     lets links work at the same time, and serves one after another only GPUs
-     that share a link.
-   - Results travel back for nothing in the paper. Here that time is part of
-     w: what a bundle took beyond its way in, launches included.
-   - g and w are measured: first with a small part of the first round, cut
-     equally, then by each round, older ones counting half as much each.
-   - The order decides the parts. Messages leave when the engine asks a GPU,
-     in the order of devices; where all have their own links nobody waits for
-     another, and on a shared link they are mostly alike.
+   Interpretation:
+   - The CPU is the master, which does not compute in the paper. Here its pool
+     computes beside the messages, as a worker with g = 0, which is served
+     first.
+   - One message is sent at a time: the paper's star is one-port. With
+     one-port=0 links work concurrently, and only GPUs that share a link are
+     served one after another.
+   - Sending results back takes no time in the paper. Here it is part of w: the
+     time of a bundle beyond its copy in, launches included.
+   - g and w are measured with a small part of the first round, divided equally,
+     and updated by each round; weights of earlier rounds halve each time.
+   - The order only determines the parts. Messages leave when the engine asks a
+     GPU, in the order of devices; GPUs with links of their own do not wait for
+     each other, and those on one link mostly have the same g.
 
    Thread safety: as hass/strategy.h. */
 #include "sched/phases.h"
@@ -46,7 +47,7 @@ static const HassParameter parameters[] = {
   { .name = NULL },
 };
 
-/* Sums, halved with each round: those of this round are in the second. */
+/* Sums of measurements. */
 typedef struct
 {
   double work, send_ns, compute_ns;
@@ -56,12 +57,12 @@ typedef struct
 {
   HassPhases phases;
   Cost *past, *now; /* [n] */
-  double *sending;  /* [n] g */
-  double *rest;     /* [n] w; 0: unknown */
+  double *sending;  /* [n] g, ns per work */
+  double *rest;     /* [n] w, ns per work; 0: unknown */
 } Star;
 
-/* What a GPU's messages must not overlap with: those of GPUs with the same
-   number; 0: with none. */
+/* Number of the port that sends to the device: messages of one port do not
+   overlap. 0: no port. */
 static guint
 port_of (const Star *s, guint device)
 {
@@ -73,16 +74,16 @@ port_of (const Star *s, guint device)
   return crew->env->devices[device].link;
 }
 
-/* Whether a is served before b. */
+/* Whether @a is served before @b. */
 static gboolean
 before (const Star *s, guint a, guint b)
 {
   return s->sending[a] != s->sending[b] ? s->sending[a] < s->sending[b] : a < b;
 }
 
-/* Parts for which all devices finish together, where the first of each port
-   finishes at 1. Who works and is unknown counts as one whose part is the
-   mean of the others'. */
+/* Computes parts with which all devices finish together, for the first device
+   of each port at time 1. A working device of unknown cost gets the mean of the
+   other parts. */
 static void
 closed_form (Star *s)
 {
@@ -92,7 +93,8 @@ closed_form (Star *s)
   hass_phases_equal (p);
   for (guint round = 0; round < n; round++)
     {
-      /* The next in the order of sending, and who is sent to before it. */
+      /* The next device in the order of sending, and the one served before it.
+       */
       guint next = n, last = n;
       for (guint d = 0; d < n; d++)
         if (p->parts[d] > 0 && s->rest[d] > 0 && load[d] <= 0
@@ -110,7 +112,7 @@ closed_form (Star *s)
   hass_phases_by_speed (p, load);
 }
 
-/* What sums of two origins show. */
+/* Computes g and w from the sums of earlier rounds and of this one. */
 static void
 look_at_costs (Star *s)
 {
@@ -169,8 +171,7 @@ observe (gpointer self, HassRound *round, const HassCompletion *done)
     look_at_cpu (s, round);
   else if (!done->failed && done->work > 0 && ns > 0)
     {
-      /* A message that overlaps its own kernels still leaves some of them
-         for after it. */
+      /* Part of the kernel always follows the copy, even if they overlap. */
       double send_ns = CLAMP (done->h2d_ns, 0, 0.99 * ns);
       s->now[done->device].work += done->work;
       s->now[done->device].send_ns += send_ns;

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* hass.c: basic HASS: map by Min-min, bundle each GPU's share, let idle GPUs
-   steal from the CPU.
+/* hass.c: basic HASS: maps by Min-min, bundles the share of each GPU, lets idle
+   GPUs steal from the CPU.
 
    Zhang 2011, 3.4.2, Algorithm 1. The map costs as in min_min.c, a decision
-   O(devices). A launch is paid once for a GPU's whole share and once for each
-   stolen unit.
+   O(devices). A GPU pays one launch for its share and one for each stolen
+   unit.
 
-   Loses to HASS_ce where rounds are alike, because it maps each round by the
-   unit that it measured first, which underrates a GPU by its latency; the
-   rest is then stolen at a launch for each unit.
+   Loses to HASS_ce where rounds are alike: it maps each round by the unit that
+   was measured first, which underestimates a GPU by its latency; the remainder
+   is then stolen at one launch a unit.
 
-   Read so:
-   - The text has "idling GPUs steal work from CPU and vice versa", the
-     listing only the former. The CPU steals too, from a share that a GPU
-     could not take as one bundle; where it could, nothing is there to steal.
-   - With no CPU pool there is no buffer to steal from; GPUs that could not
-     take all of theirs are stolen from alike.
-   - Stealing is there so that all end together. A GPU leaves the last units
-     alone when the CPU has them done before even its shortest bundle so far
-     would be back.
-   - Measured once, as in min_min.c.
+   Interpretation:
+   - The text has "idling GPUs steal work from CPU and vice versa", the listing
+     only the former. Here the CPU steals as well, from the share of a GPU that
+     could not take it as one bundle; otherwise that share is empty.
+   - Without a CPU pool there is no buffer to steal from; then GPUs steal from
+     those that could not take all of their share.
+   - Stealing is meant to make all devices end together. A GPU does not steal
+     the last units if the CPU is predicted to finish them before the shortest
+     bundle of the GPU so far would be done.
+   - Rates are measured once, as in min_min.c.
 
    Thread safety: as hass/strategy.h. */
 #include "common.h"

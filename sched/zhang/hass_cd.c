@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* hass_cd.c: HASS for small loads of distinct sizes: a fresh Min-min map in
-   each round, GPUs steal many units at a time.
+/* hass_cd.c: HASS for small loads of distinct sizes: a new Min-min map in each
+   round, and GPUs steal many units at a time.
 
    Zhang 2011, 3.4.2, the second "Algorithm 3" (HASS_cd). The map costs
    O(n log n + n * devices) a round, a decision O(devices).
 
-   Loses to HASS_ce on equal loads (figure 29): the map comes from one
-   measured unit each and does not get better. May over-steal: the last steal
-   can leave a slow GPU with more than the CPU had left; the thesis accepts
-   that for the launches it saves.
+   Loses to HASS_ce on equal loads (figure 29): the map follows from one
+   measured unit for each device and does not improve. May steal too much: the
+   last steal can give a slow GPU more than the CPU had left, which the thesis
+   accepts for the launches saved.
 
-   Read so:
+   Interpretation:
    - The listing fills the buffers by j_k and i, which it never sets; the text
-     says that a traditional heuristic maps each round. Text it is.
-   - n in M/(n+1) is the number of GPUs, so that the CPU keeps a part like
-     everyone's; the text calls it the number of processors, which would
-     count the CPU twice. At least one unit is stolen.
-   - "In each round" says nothing of the estimates. By default they are those
-     of the first round, as the thesis measures them. With learn=1 the map
-     uses rates learned as in hass_ce.c: work per time carries over between
-     rounds even where counts do not.
+     says that a traditional heuristic maps each round. The text is followed.
+   - n in M/(n+1) is the number of GPUs, so that the CPU keeps a part like each
+     GPU's; the text calls it the number of processors, which would count the
+     CPU twice. At least one unit is stolen.
+   - "In each round" does not say which estimates are used. By default they are
+     those of the first round, as the thesis measures them. With learn=1 the
+     map uses rates learned as in hass_ce.c: work per time is comparable between
+     rounds even if numbers of units are not.
 
    Thread safety: as hass/strategy.h. */
 #include "common.h"

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /* hass_ce.c: HASS for small loads of equal size: basic HASS in the first
-   round, then shares that follow from the rounds before.
+   round, then shares from the measurements of earlier rounds.
 
    Zhang 2011, 3.4.2, "Algorithm 3: HASS_ce" (its number 2). A round costs
    O(devices^2), a decision O(devices).
 
-   Loses where rounds are few, or unlike each other: costs that drift faster
-   than two rounds, or loads of distinct sizes, whose counts say nothing
-   about their work (HASS_cd). A GPU that steals single units at the end pays
-   a launch for each.
+   Loses where rounds are few or differ: costs that drift faster than two
+   rounds, or loads of distinct sizes, whose number does not determine their
+   work (HASS_cd). A GPU that steals single units at the end pays one launch
+   each.
 
-   Read so:
+   Interpretation:
    - i and j_k are "the ratio of loads executed". As listed, only GPUs steal,
-     and from the CPU: the CPU's ratio could shrink and never grow. Shares are
-     in proportion to units per busy time instead, so that all would finish
-     together; what was executed is in that, and the CPU's share can grow.
-   - A GPU's rate is that of its largest bundle of a round, launch included,
-     because its next share is such a bundle. Stolen single units would say
-     how it fares with single units.
-   - Rates are sums over rounds, each counting half as much as the next: one
-     disturbed round cannot throw the shares.
-   - The listing fills the CPU's buffer inside the loop over the GPUs, n
-     times; it is filled once.
-   - q * j_k is no whole number: shares are rounded by largest remainder, so
+     and only from the CPU, so the CPU's ratio could never grow. Here shares
+     are proportional to units per busy time, so that all devices are predicted
+     to finish together and the CPU's share can grow.
+   - The rate of a GPU is that of its largest bundle of a round, launch
+     included, since its next share is such a bundle. Stolen single units would
+     measure single units.
+   - Rates are sums over rounds with weights that halve from round to round
+     backwards, so that one disturbed round changes the shares little.
+   - The listing fills the CPU's buffer in the loop over the n GPUs, that is n
+     times; here it is filled once.
+   - q * j_k is not an integer: shares are rounded by largest remainder, so
      that they add up to q.
 
    Thread safety: as hass/strategy.h. */

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* hass_f.c: HASS for function farms: GPUs take the parallel tasks (MPD), the
-   longest first; cores take the simple tasks (SPD), the shortest first; who
-   runs out takes from the other's set.
+/* hass_f.c: HASS for function farms: GPUs take the multiplex tasks (MPD), the
+   longest first, cores the simplex tasks (SPD), the shortest first; a device
+   whose set is empty takes from the other set.
 
-   Zhang 2011, 3.6.3. Both sets are sorted once a round, O(n log n), and lie
-   in one range, [SPD ascending | MPD ascending]: from its front the cores
-   meet SPD before MPD, shortest first, and from its back the GPUs meet MPD
-   before SPD, longest first. A decision is O(devices).
+   Zhang 2011, 3.6.3. Both sets are sorted once a round, O(n log n), and form
+   one range, [SPD ascending | MPD ascending]: cores take from its front, SPD
+   before MPD and shortest first; GPUs take from its back, MPD before SPD and
+   longest first. A decision is O(devices).
 
-   Loses as any greedy strategy does at the end of a round: a GPU that takes
-   the last, shortest MPD tasks may still be busy when all cores are idle.
+   Loses, as any greedy strategy, at the end of a round: a GPU that takes the
+   last and shortest MPD tasks may be busy while all cores are idle.
 
-   Read so:
-   - An MPD task has the GPU to itself; SPD tasks go one to each of the M
-     multiprocessors. A bundle of SPD tasks never reaches into the MPD set.
+   Interpretation:
+   - An MPD task has the GPU to itself; SPD tasks are bundled, one for each of
+     the M multiprocessors. A bundle of SPD tasks contains no MPD task.
    - "Similar execution times": neighbours in sorted order, as in hass_i.c.
-   - Tasks that have a function for one kind of device only are in neither
-     set. They are handed out first, to a GPU one for each multiprocessor.
+   - Tasks with a function for one kind of device only are in neither set. They
+     are granted first, to a GPU one for each multiprocessor.
 
    Thread safety: as hass/strategy.h. */
 #include "common.h"

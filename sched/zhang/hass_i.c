@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* hass_i.c: HASS for indivisible loads: an idle GPU gets one load for each
-   of its multiprocessors, the largest; an idle core the shortest.
+/* hass_i.c: HASS for indivisible loads: an idle GPU takes the largest loads,
+   one for each of its multiprocessors, an idle core the shortest load.
 
    Zhang 2011, 3.5.2. Loads are sorted once a round, O(n log n); the largest
    are at the back for the GPUs (LLF), the shortest at the front for the
    cores (STF). A decision is O(devices).
 
-   Loses where a multiprocessor runs a load slower than a core does: then the
-   largest belong to the CPU. Loses at the end of a round, when a GPU takes
-   what is left although the cores would have it done sooner.
+   Loses where a multiprocessor computes a load slower than a core does: then
+   the largest loads should run on the CPU. Loses at the end of a round, when a
+   GPU takes the remaining loads although the cores would finish them earlier.
 
-   Read so:
-   - "Similar sizes" needs no measure: in sorted order the neighbours are the
-     most similar that there are. Bundles are whole multiples of the
-     multiprocessors until fewer loads are left, then what is left.
-   - One load a multiprocessor and launch, as in the paper; with waves=w a
-     bundle carries w for each, which saves launches on short loads.
-   - Loads of unknown size stay in order of emission: nothing else is known.
+   Interpretation:
+   - "Similar sizes" needs no measure: neighbours in sorted order are the most
+     similar. Bundles are whole multiples of the multiprocessors until fewer
+     loads remain; the last bundle takes these.
+   - One load for each multiprocessor and launch, as in the paper; with waves=w
+     a bundle has w, which saves launches on short loads.
+   - Loads of unknown size stay in order of emission.
 
    Thread safety: as hass/strategy.h. */
 #include "common.h"

@@ -1,27 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* hass_p.c: HASS for large divisible loads: as HASS_ce on the blocks of a
-   load until the division is good, then one block for each device.
+/* hass_p.c: HASS for large divisible loads: as HASS_ce on the blocks of a load
+   until the division is even, then one block for each device.
 
-   Zhang 2011, 3.4.2, Algorithm 4 and figure 22; its figure 31 holds it
-   against Qilin. A round costs O(devices^2), a decision O(devices). Once
-   frozen a GPU gets one bundle a round and nobody steals.
+   Zhang 2011, 3.4.2, Algorithm 4 and figure 22; its figure 31 compares it with
+   Qilin. A round costs O(devices^2), a decision O(devices). With a frozen
+   division a GPU gets one bundle a round and no device steals.
 
    Loses where loads are few, or where the cost lies unevenly in them: a
    frozen division is not corrected within a round.
 
-   Read so:
-   - "i is unchanged" would also hold while a GPU is overloaded, because the
-     CPU cannot steal back. The division freezes when all devices finish
-     their shares within `tolerance` of the round's time of each other. What
-     a GPU steals after its share does not count: stealing makes finishes
-     equal whatever the division was, or unequal by a launch.
-   - Nothing in the paper unfreezes. Here a round whose finishes drift apart
-     by more than `drift`, or in which a grant failed, does; drifted rates
-     are then learned anew.
-   - The time of one unit on a core is allowed on top of both: blocks are not
-     cut finer.
-   - The block size e, the cores of the widest GPU, is the partitioner's.
-   - Rates as in hass_ce.c; frozen shares stay as they are, in proportion.
+   Interpretation:
+   - The condition of the paper, "i is unchanged", also holds while a GPU is
+     overloaded, because the CPU cannot steal back. Here the division freezes
+     when all devices finish their shares within `tolerance` of the round's
+     time of each other. What a GPU steals after its share does not count:
+     stealing equalises the ends whatever the division is, or separates them by
+     a launch.
+   - The paper never unfreezes. Here the division unfreezes after a round whose
+     ends differ by more than `drift`, which also discards the rates, or in
+     which a grant failed.
+   - The time of one unit on a core is added to both limits, since blocks are
+     not cut finer.
+   - The block size e, the cores of the widest GPU, is chosen by the partition
+     farm.
+   - Rates as in hass_ce.c; frozen shares keep their proportions.
 
    Thread safety: as hass/strategy.h. */
 #include "common.h"
@@ -86,7 +88,7 @@ decide (gpointer self, HassRound *round, guint device, gboolean force,
     }
   if (hass_crew_own (&s->crew, round, device, 0, grant))
     {
-      if (s->frozen) /* one block: the cores divide it as suits them */
+      if (s->frozen) /* one block: the engine chooses the chunks */
         grant->chunk = 0;
       return HASS_TAKE;
     }
@@ -104,7 +106,7 @@ observe (gpointer self, HassRound *round, const HassCompletion *done)
   hass_crew_observe (self, round, done);
 }
 
-/* Time between the first device's finish of its share and the last one's. */
+/* Time from the first to the last device's end of its share, in ns. */
 static double
 spread_ns (const HassP *s, const HassRoundSummary *summary)
 {
@@ -122,7 +124,7 @@ spread_ns (const HassP *s, const HassRoundSummary *summary)
   return MAX (last - first, 0);
 }
 
-/* Time that a core needs for a unit; 0: no core did any. */
+/* Mean time of a unit on a core, in ns; 0: cores computed none. */
 static double
 unit_ns (const HassP *s, const HassRoundSummary *summary)
 {
@@ -133,7 +135,8 @@ unit_ns (const HassP *s, const HassRoundSummary *summary)
   return cpu->units > 0 ? cpu->busy_ns * cores / cpu->units : 0;
 }
 
-/* All finished their shares together, within a part of the round's time. */
+/* Whether all devices finished their shares within @part of the round's
+   time. */
 static gboolean
 even (const HassP *s, const HassRoundSummary *summary, double part)
 {
@@ -141,8 +144,7 @@ even (const HassP *s, const HassRoundSummary *summary, double part)
          <= part * summary->makespan_ns + unit_ns (s, summary);
 }
 
-/* Every device that is planned with had a share, so that there was something
-   to be even. */
+/* Whether every device with a weight had a share in this round. */
 static gboolean
 all_shared (HassP *s)
 {

@@ -1,29 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* max_min.c: map each round by Max-min, the largest unit first.
+/* max_min.c: maps each round by Max-min, the largest unit first.
 
-   Maheswaran et al. 1999, as Zhang 2011, 2.4.2 sets it against Min-min: of
-   all units the one whose earliest completion is the latest goes next, to the
-   device that completes it first. With times linear in the work (Zhang 2011,
-   chapter 4) that is always the largest unit left, so the map is one pass in
-   descending order: O(n log n + n * devices) for SIZED units, O(devices^2)
-   for equal ones; a decision is O(devices).
+   Maheswaran et al. 1999, which Zhang 2011, 2.4.2 compares with Min-min: of
+   all units, the one whose earliest completion time is the latest is mapped
+   next, to the device that completes it first. If times are linear in the work
+   (Zhang 2011, chapter 4), this is always the largest remaining unit, so the
+   map is one pass in descending order: O(n log n + n * devices) for SIZED
+   units, O(devices^2) for equal ones; a decision is O(devices).
 
-   Better than Min-min where a few units are much larger than the rest: they
-   run beside the small ones, not after them. Loses to bundling wherever a
-   launch counts, and wherever the measured unit was not typical, as Min-min
-   does. Loses where a large unit fits the GPU's width so badly that a core
-   would have it done sooner: times are not linear there.
+   Better than Min-min where few units are much larger than the rest: they run
+   beside the small ones, not after them. Loses to bundling wherever a launch
+   counts, and, like Min-min, where the measured unit was not typical. Loses
+   where a large unit cannot fill the width of a GPU, so that a core would
+   complete it earlier: there times are not linear.
 
-   Read so:
+   Interpretation:
    - Rates are measured with one unit on each device in the first round of the
-     farm and not learned after, as Zhang measures them for Min-min.
-   - A device computes its units in the order in which they were mapped, the
-     largest first; that matters on a CPU pool, which is one machine to the
-     map and many cores in truth. The pool takes a unit for each core at a
-     time.
-   - Units that only one kind of device can run are not in the map; the engine
-     hands them out first. In a function farm MPD tasks are mapped before SPD
-     tasks, each set in descending order, because the range keeps them apart.
+     farm and not updated, as Zhang measures them for Min-min.
+   - A device computes its units in the order of the map, the largest first.
+     This matters on a CPU pool, which is one machine in the map but has many
+     cores: the pool takes one unit for each core at a time.
+   - Units that only one kind of device can run are not mapped; the engine
+     grants them first. In a function farm MPD tasks are mapped before SPD
+     tasks, each set in descending order, since the range keeps them apart.
 
    Thread safety: as hass/strategy.h. */
 #include "common.h"
@@ -36,8 +35,8 @@ create (const HassStrategyEnv *env, GError **error)
   return crew;
 }
 
-/* From the back of its own share, where the largest lie; 0: the rest of the
-   range was not sorted. */
+/* Grants a unit from the back of the device's share, where the largest are.
+   Units without sizes are not sorted: these come from the front. */
 static gboolean
 own_largest (HassCrew *crew, HassRound *round, guint device, HassGrant *grant)
 {

@@ -1,24 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* mct.c: minimum completion time: each unit, in the order in which it came,
-   to the device that would complete it first.
+/* mct.c: minimum completion time: assigns each unit, in order of emission, to
+   the device that would complete it first.
 
-   Maheswaran et al. 1999, the immediate-mode heuristic of the survey that
-   Zhang 2011, 2.4.2 takes Min-min from. One pass over the round, O(n *
+   Maheswaran et al. 1999, the immediate-mode heuristic of the survey from
+   which Zhang 2011, 2.4.2 takes Min-min. One pass over the round, O(n *
    devices) for SIZED units, O(devices^2) for equal ones; a decision is
    O(devices).
 
-   Loses to Max-min when the last unit that comes is a large one: nothing is
-   put off for it. Loses to bundling wherever a launch counts, and wherever the
-   measured unit was not typical, as Min-min does.
+   Loses to Max-min when the last unit is large, since no device is kept free
+   for it. Loses to bundling wherever a launch counts, and, like Min-min, where
+   the measured unit was not typical.
 
-   Read so:
-   - "As they arrive" is the order of emission; a function farm's range holds
-     SPD tasks before MPD tasks, each in that order.
-   - Devices are ready at the round's begin, since rounds do not overlap.
+   Interpretation:
+   - "As they arrive" is the order of emission; the range of a function farm
+     holds SPD tasks before MPD tasks, each in that order.
+   - All devices are ready when the round begins, since rounds do not overlap.
    - Rates are measured with one unit on each device in the first round of the
-     farm and not learned after, as Zhang measures them for Min-min.
-   - Units that only one kind of device can run are not in the map; the engine
-     hands them out first.
+     farm and not updated, as Zhang measures them for Min-min.
+   - Units that only one kind of device can run are not mapped; the engine
+     grants them first.
 
    Thread safety: as hass/strategy.h. */
 #include "common.h"

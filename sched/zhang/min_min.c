@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* min_min.c: map each round by Min-min, run what was mapped, unit by unit.
+/* min_min.c: maps each round by Min-min and runs the map unit by unit.
 
-   Maheswaran et al. 1999 as Zhang 2011, chapter 4 runs it: one unit is
-   computed on each device, times of the others follow from their work. Then
-   again and again the unit that can finish first goes to the device that
-   finishes it first. Mapping is O(n log n + n * devices) for SIZED units and
-   O(devices^2) for equal ones; a decision is O(devices).
+   Maheswaran et al. 1999 as in Zhang 2011, chapter 4: one unit is computed on
+   each device, and the times of the others are predicted from their work. Then
+   the unit that can finish first is repeatedly assigned to the device that
+   finishes it first. The map costs O(n log n + n * devices) for SIZED units
+   and O(devices^2) for equal ones; a decision is O(devices).
 
-   Loses to bundling wherever a launch counts, as in figure 29: a GPU takes
-   its units one by one, that is the point of the comparison. Loses where the
+   Loses to bundling wherever a launch counts, as in figure 29: a GPU takes its
+   units one by one, which is the point of the comparison. Loses where the
    measured unit was not typical, since nothing corrects the map.
 
-   Read so:
-   - Measured once, in the first round of the farm, and not learned after:
+   Interpretation:
+   - Rates are measured once, in the first round of the farm, and not updated:
      the thesis chooses "a load" and compares all others with it.
-   - Units that only one kind of device can run are not in the map; the
-     engine hands them out first.
-   - In a function farm the map visits SPD tasks before MPD tasks, in the
-     order in which the range keeps them.
+   - Units that only one kind of device can run are not mapped; the engine
+     grants them first.
+   - In a function farm the map visits SPD tasks before MPD tasks, in the order
+     of the range.
 
    Thread safety: as hass/strategy.h. */
 #include "common.h"

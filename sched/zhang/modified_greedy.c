@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT */
-/* modified_greedy.c: whoever is idle takes: a core one unit, a GPU a bundle.
+/* modified_greedy.c: an idle core takes one unit, an idle GPU a bundle.
 
-   Zhang 2011, 3.4.2 (last paragraph), for loads whose cost nobody knows
-   before they ran. A decision is O(devices).
+   Zhang 2011, 3.4.2 (last paragraph), for loads of unknown cost. A decision is
+   O(devices).
 
-   Loses to HASS_ce and HASS_cd where costs are known, because it pays a
-   launch for each of its shrinking bundles; loses to smaller bundles where
-   costly units lie close together at the back of the range.
+   Loses to HASS_ce and HASS_cd where costs are known, since each of its
+   shrinking bundles costs a launch; loses to smaller bundles where costly
+   units are adjacent at the back of the range.
 
-   Read so:
-   - How many a GPU takes is not given, only that the reason is that of
-     multi-stealing, M/(n+1) of M waiting units. That is the part of one of
-     n + 1 processors that are equally fast, so here it is weighed by
-     measured speed: M * rate / (sum of rates), in units per busy time.
-   - That would be right if the rest cost what the past did. Since it may
-     not, no bundle takes more than `cap` of what the round as a whole holds
-     for this GPU: one bundle of costly units then cannot hold up the round.
-   - A GPU without a measured speed gets `probe` of the round. Nobody waits
-     meanwhile: the greedy strategies have no training phase.
+   Interpretation:
+   - The paper does not give the size of a bundle, but derives it as for
+     multi-stealing, M/(n+1) of M waiting units: the part of one of n + 1
+     equally fast processors. Here it is weighted by measured rates:
+     M * rate / sum(rates), in units per busy time.
+   - This size assumes that the remaining units cost what the finished ones
+     did. As they may cost more, a bundle is at most `cap` of the part that the
+     GPU has of the whole round: one bundle of costly units cannot delay the
+     round by more.
+   - A GPU without a measured rate gets `probe` of the round. The other devices
+     do not wait: the greedy strategies have no training phase.
 
    Thread safety: as hass/strategy.h. */
 #include "common.h"
@@ -35,8 +36,8 @@ static const HassParameter parameters[] = {
   { .name = NULL },
 };
 
-/* The device's rate over all rates; 0: it is unmeasured. Who is unmeasured
-   counts as much as the asking device does. */
+/* The device's rate over the sum of all rates; 0: unmeasured. Another device
+   that is unmeasured counts with the rate of this one. */
 static double
 part_by_speed (const HassCrew *crew, const HassRound *round, guint device)
 {

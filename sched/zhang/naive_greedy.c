@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* naive_greedy.c: whoever is idle takes one unit.
+/* naive_greedy.c: an idle device takes one unit.
 
    Zhang 2011, 3.4.2 (last paragraph) and chapter 4, where it is the peer
-   that every other strategy is held against. A decision is O(devices); nothing
-   is learned, nothing is measured, nobody waits.
+   of all other strategies. A decision is O(devices); nothing is measured and
+   no device waits.
 
    Loses wherever a launch costs as much as a unit: a GPU pays its latency
    for each unit and most of its width stays idle. A slow device that takes
-   the last unit holds up the round.
+   the last unit delays the end of the round.
 
-   Read so: the paper does not say from which end a processor requests. GPUs
-   take from the back, cores from the front: the order of the pool means
-   nothing to the strategy, and the two do not contend.
+   Interpretation: the paper does not say from which end a processor requests.
+   GPUs take from the back, cores from the front: the order of the pool is
+   irrelevant to the strategy, and the two do not contend.
 
    Thread safety: as hass/strategy.h. */
 #include "common.h"

@@ -278,8 +278,8 @@ ledger_new (const Trial *t)
   l->n_max = t->n_loads * (t->nested_percent > 0 ? 2 : 1) + 1;
   l->stride = t->most_elements;
   gsize cells = (gsize)l->n_max * l->stride;
-  l->input_pinned = t->pinned ? hass_alloc (cells, NULL) : NULL;
-  l->output_pinned = t->pinned ? hass_alloc (cells, NULL) : NULL;
+  l->input_pinned = t->pinned ? hass_memory_alloc (cells, NULL) : NULL;
+  l->output_pinned = t->pinned ? hass_memory_alloc (cells, NULL) : NULL;
   l->input = l->input_pinned ? l->input_pinned : g_malloc (cells);
   l->output = l->output_pinned ? l->output_pinned : g_malloc (cells);
   memset (l->output, 0, cells);
@@ -312,8 +312,8 @@ ledger_free (Ledger *l)
     g_free (l->input);
   if (!l->output_pinned)
     g_free (l->output);
-  hass_free (l->input_pinned);
-  hass_free (l->output_pinned);
+  hass_memory_free (l->input_pinned);
+  hass_memory_free (l->output_pinned);
   g_free (l->computed);
   g_free (l->failed);
   g_free (l->delivered);

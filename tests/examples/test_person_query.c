@@ -4,6 +4,7 @@
    is lost on the way; dates and table files are what they should be.
    Thread safety: single-threaded. */
 #include "hass_test.h"
+#include "program.h"
 
 #include <glib/gstdio.h>
 #include <stdio.h>
@@ -711,9 +712,7 @@ static int
 run (const char *arguments, char **out, char **err)
 {
   g_autofree char *unseen = NULL;
-  const char *build = g_getenv ("TEST_BUILD");
-  g_autofree char *program = g_build_filename (
-      build ? build : HASS_TOP "/build", "bin", "person_query", NULL);
+  g_autofree char *program = program_path ("person_query");
   g_autofree char *line = g_strconcat (program, " ", arguments, NULL);
   int status = -1;
   CU_ASSERT_TRUE_FATAL (g_spawn_command_line_sync (

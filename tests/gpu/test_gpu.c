@@ -43,7 +43,7 @@ next_random (void)
 static guint8 *
 random_bytes (gsize n, gboolean pinned)
 {
-  guint8 *bytes = pinned ? hass_alloc (n, NULL) : g_malloc (n);
+  guint8 *bytes = pinned ? hass_memory_alloc (n, NULL) : g_malloc (n);
   for (gsize i = 0; i < n; i++)
     bytes[i] = (guint8)(next_random () >> 32);
   return bytes;
@@ -170,7 +170,7 @@ streams_pinned (void)
       CU_ASSERT_EQUAL (count, right);
       hass_report_free (r);
     }
-  hass_free (text);
+  hass_memory_free (text);
 }
 
 static void
@@ -193,12 +193,12 @@ takes_pageable (void)
   fprintf (stderr, "\n%s", table);
   g_free (table);
   hass_report_free (r);
-  CU_ASSERT_TRUE (hass_register (text, n, NULL));
+  CU_ASSERT_TRUE (hass_memory_register (text, n, NULL));
   r = count_ascents (text + 5, n - 5, FALSE, NULL, 1 << 18, &count);
   CU_ASSERT_EQUAL (count, right);
   CU_ASSERT_EQUAL (gpu_of (r)->staged_bytes, 0);
   hass_report_free (r);
-  hass_unregister (text);
+  hass_memory_unregister (text);
   g_free (text);
 }
 
@@ -326,7 +326,7 @@ lists_records (void)
   for (gsize i = 0; i < n; i++)
     text[i] = (guint8)i;
   check_listing (text, n / 4, FALSE, FALSE, 1e-6);
-  hass_free (text);
+  hass_memory_free (text);
 }
 
 /* -- Scattered loads ---------------------------------------------------- */
@@ -444,7 +444,7 @@ writes_outputs (void)
   if (absent ())
     return;
   guint8 *in = random_bytes (n, TRUE);
-  guint8 *outs[] = { hass_alloc (n, NULL), g_malloc (n) };
+  guint8 *outs[] = { hass_memory_alloc (n, NULL), g_malloc (n) };
   for (guint o = 0; o < 2; o++)
     {
       HassLoad load = { .input = in,
@@ -466,8 +466,8 @@ writes_outputs (void)
         wrong += outs[o][i] != (guint8)(in[i] + 7);
       CU_ASSERT_EQUAL (wrong, 0);
     }
-  hass_free (in);
-  hass_free (outs[0]);
+  hass_memory_free (in);
+  hass_memory_free (outs[0]);
   g_free (outs[1]);
 }
 
@@ -496,8 +496,8 @@ writes_tiles (void)
 {
   if (absent ())
     return;
-  guint32 *matrices[]
-      = { hass_alloc (SIDE * SIDE * 4, NULL), g_malloc (SIDE * SIDE * 4) };
+  guint32 *matrices[] = { hass_memory_alloc (SIDE * SIDE * 4, NULL),
+                          g_malloc (SIDE * SIDE * 4) };
   for (guint i = 0; i < 4; i++)
     {
       guint m = i / 2, join = i % 2;
@@ -524,7 +524,7 @@ writes_tiles (void)
           }
       CU_ASSERT_EQUAL (wrong, 0);
     }
-  hass_free (matrices[0]);
+  hass_memory_free (matrices[0]);
   g_free (matrices[1]);
 }
 

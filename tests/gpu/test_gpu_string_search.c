@@ -3,6 +3,7 @@
    Thread safety: one test at a time; a farm's GPU results come on several
    threads. */
 #include "hass_test.h"
+#include "program.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -162,11 +163,11 @@ write_text (const char *path)
 static char *
 search_output (const char *switches, const char *gpu, const char *path)
 {
-  const char *build = g_getenv ("TEST_BUILD");
-  g_autofree char *command = g_strdup_printf (
-      "LC_ALL=C.UTF-8 '%s/bin/string_search' %s %s '%s' 2>&1 | md5sum; echo "
-      "${PIPESTATUS[0]}",
-      build ? build : HASS_TOP "/build", gpu, switches, path);
+  g_autofree char *search = program_path ("string_search");
+  g_autofree char *command
+      = g_strdup_printf ("LC_ALL=C.UTF-8 '%s' %s %s '%s' 2>&1 | md5sum; echo "
+                         "${PIPESTATUS[0]}",
+                         search, gpu, switches, path);
   char *argv[] = { "/bin/bash", "-c", command, NULL };
   char *out = NULL;
   CU_ASSERT_TRUE (g_spawn_sync (NULL, argv, NULL, G_SPAWN_DEFAULT, NULL, NULL,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* All interleavings of the sleep and wake protocol of engine/live/event.c.
+/* All interleavings of the sleep and wake protocol of pool/event.c.
    Thread safety: a model for spin; see run.sh.
 
    Each of two notifiers makes a change and notifies; each of two sleepers

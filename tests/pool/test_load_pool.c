@@ -8,7 +8,7 @@
 
 #include "crowd.h"
 #include "hass_test.h"
-#include "pool/round-private.h"
+#include "pool/round_engine.h"
 
 static gboolean
 emit (HassLoadPool *pool, gsize tag, gsize bytes)
@@ -267,8 +267,7 @@ memory (void)
     }
   CU_ASSERT_FATAL (all && hass_load_pool_next (pool, MANY, &span));
   hass_round_init (&round, 1, &cpu);
-  hass_round_begin_loads (&round, HASS_FARM_COMBINE, HASS_COST_SIZED,
-                          span.loads, span.base, span.mask, span.n);
+  hass_round_begin_loads (&round, HASS_FARM_COMBINE, HASS_COST_SIZED, &span);
   hass_round_open (&round);
   hass_round_order_by_work (&round);
   CU_ASSERT (hass_round_total_work (&round) > MANY); /* makes the sums */

@@ -2,7 +2,7 @@
 /* Rounds: what units they hold, how they are ordered, carved, taken, given
    back and described.
    Thread safety: one thread, but for the crowd of the last test. */
-#include "pool/round-private.h"
+#include "pool/round_engine.h"
 
 #include <string.h>
 
@@ -39,7 +39,8 @@ open_loads (HassFarmKind farm, HassCostClass cost, HassLoad *loads, guint32 n)
 {
   for (guint32 i = 0; i < n; i++)
     loads[i].tag = GUINT_TO_POINTER (i);
-  hass_round_begin_loads (&round_, farm, cost, loads, 0, ANY_MASK, n);
+  HassSpan span = { .loads = loads, .mask = ANY_MASK, .n = n };
+  hass_round_begin_loads (&round_, farm, cost, &span);
   hass_round_open (&round_);
 }
 
@@ -561,7 +562,8 @@ blocks (void)
                     .size = 23 };
   setup ();
   round_.seq_base = 77;
-  hass_round_begin_load (&round_, HASS_COST_EQUAL, &load, 5, 7, NULL, 5);
+  hass_round_begin_load (&round_, HASS_COST_EQUAL,
+                         &(HassDivision){ load, 5, 7, NULL }, 5);
   hass_round_open (&round_);
   hass_round_block (&round_, 0, &b);
   CU_ASSERT (b.first == 0 && b.count == 5 && b.seq == 77);
@@ -594,7 +596,8 @@ merging (void)
   HassBlock b;
   HassLoad load = { .input = "", .input_bytes = 46, .size = 23 };
   setup ();
-  hass_round_begin_load (&round_, HASS_COST_EQUAL, &load, 5, 1, NULL, 5);
+  hass_round_begin_load (&round_, HASS_COST_EQUAL,
+                         &(HassDivision){ load, 5, 1, NULL }, 5);
   hass_round_open (&round_);
   CU_ASSERT (hass_round_merge (&round_, (HassExtent){ 1, 2 }, &b));
   CU_ASSERT (b.first == 5 && b.count == 10 && b.output == NULL);
@@ -632,7 +635,8 @@ user_blocks (void)
                           .count = counts[i],
                           .input_bytes = counts[i] };
   setup ();
-  hass_round_begin_load (&round_, HASS_COST_EQUAL, &load, 0, 0, cut, 3);
+  hass_round_begin_load (&round_, HASS_COST_EQUAL,
+                         &(HassDivision){ load, 0, 0, cut }, 3);
   hass_round_open (&round_);
   CU_ASSERT (!hass_round_merge (&round_, (HassExtent){ 0, 2 }, &b));
   CU_ASSERT_EQUAL (hass_round_work (&round_, 1, 2), 15);
@@ -655,8 +659,10 @@ in_a_ring (void)
   for (int i = 0; i < 8; i++)
     loads[i] = (HassLoad){ .size = i, .cost = 8 - i, .input_bytes = i };
   round_.seq_base = 100;
-  hass_round_begin_loads (&round_, HASS_FARM_COMBINE, HASS_COST_SIZED, loads,
-                          G_GUINT64_CONSTANT (0x100000006), 7, 4);
+  HassSpan span = {
+    .loads = loads, .base = G_GUINT64_CONSTANT (0x100000006), .mask = 7, .n = 4
+  };
+  hass_round_begin_loads (&round_, HASS_FARM_COMBINE, HASS_COST_SIZED, &span);
   hass_round_open (&round_);
   hass_round_block (&round_, 3, &b);
   CU_ASSERT (b.load == &loads[1] && b.seq == 103 && b.count == 1);
@@ -790,8 +796,8 @@ begin_round (Field *field, guint r, guint32 *rand)
     }
   atomic_store_explicit (&round_.pull_source, HASS_PULL_DONE,
                          memory_order_relaxed);
-  hass_round_begin_loads (&round_, HASS_FARM_FUNCTION, HASS_COST_SIZED, loads,
-                          0, ANY_MASK, field->n);
+  HassSpan span = { .loads = loads, .mask = ANY_MASK, .n = field->n };
+  hass_round_begin_loads (&round_, HASS_FARM_FUNCTION, HASS_COST_SIZED, &span);
   hass_round_open (&round_);
   atomic_store_explicit (&round_.pull_source, HASS_RANGE_COMMON,
                          memory_order_release);

@@ -623,8 +623,8 @@ void
 mini_farm_run (MiniFarm *farm, const HassLoad *loads, guint32 n,
                MiniRound *result)
 {
-  hass_round_begin_loads (farm->round, farm->env.farm, farm->env.cost, loads, 0,
-                          G_MAXUINT64, n);
+  HassSpan span = { .loads = loads, .mask = G_MAXUINT64, .n = n };
+  hass_round_begin_loads (farm->round, farm->env.farm, farm->env.cost, &span);
   run_round (farm, n, result);
 }
 
@@ -632,10 +632,10 @@ void
 mini_farm_run_divisible (MiniFarm *farm, gsize elements, gsize block_elements,
                          MiniRound *result)
 {
-  HassLoad load = { .size = elements };
+  HassDivision division
+      = { .load = { .size = elements }, .block_elements = block_elements };
   guint32 n = (elements + block_elements - 1) / block_elements;
-  hass_round_begin_load (farm->round, farm->env.cost, &load, block_elements, 0,
-                         NULL, n);
+  hass_round_begin_load (farm->round, farm->env.cost, &division, n);
   run_round (farm, n, result);
 }
 

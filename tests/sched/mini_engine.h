@@ -11,7 +11,7 @@
 #ifndef MINI_ENGINE_H
 #define MINI_ENGINE_H
 
-#include "pool/round-private.h"
+#include "pool/round_engine.h"
 #include "sched/registry-private.h"
 
 #define MINI_DEVICES 10

@@ -164,8 +164,8 @@ returned_units_wait (void)
     }
   HassRound *round = g_aligned_alloc0 (1, sizeof *round, HASS_CACHE_LINE);
   hass_round_init (round, 2, traits);
-  hass_round_begin_loads (round, HASS_FARM_FUNCTION, HASS_COST_EQUAL, loads, 0,
-                          G_MAXUINT64, 30);
+  HassSpan span = { .loads = loads, .mask = G_MAXUINT64, .n = 30 };
+  hass_round_begin_loads (round, HASS_FARM_FUNCTION, HASS_COST_EQUAL, &span);
   hass_round_open (round);
   CU_ASSERT_EQUAL (hass_round_front (round), 10);
   CU_ASSERT_EQUAL (hass_round_back (round), 20);

@@ -21,7 +21,7 @@
 #include <string.h>
 
 #include "hass_test.h"
-#include "pool/round-private.h"
+#include "pool/round_engine.h"
 #include "sim_test.h"
 
 enum

@@ -469,8 +469,31 @@ tasks (void)
   CU_ASSERT_FALSE (ran);
 }
 
-HASS_TEST_SUITE (abi,
-                 { "the fields of public structs stay where they are",
-                   fields_stay },
-                 { "an option of a later version is refused", options },
-                 { "a task of a later version is refused", tasks })
+/* Each of a pair of names works on what the other one has made. */
+static void
+old_names (void)
+{
+  guint8 own[64];
+  gpointer memory = hass_alloc (100, NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL (memory);
+  memset (memory, 1, 100);
+  hass_memory_free (memory);
+  memory = hass_memory_alloc (100, NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL (memory);
+  hass_free (memory);
+
+  CU_ASSERT_TRUE (hass_register (own, sizeof own, NULL));
+  CU_ASSERT_FALSE (hass_memory_register (own, sizeof own, NULL));
+  hass_memory_unregister (own);
+  CU_ASSERT_TRUE (hass_memory_register (own, sizeof own, NULL));
+  CU_ASSERT_FALSE (hass_register (own, sizeof own, NULL));
+  hass_unregister (own);
+  CU_ASSERT_TRUE (hass_register (own, sizeof own, NULL));
+  hass_unregister (own);
+}
+
+HASS_TEST_SUITE (
+    abi, { "the fields of public structs stay where they are", fields_stay },
+    { "an option of a later version is refused", options },
+    { "a task of a later version is refused", tasks },
+    { "the earlier names of the memory functions still work", old_names })

@@ -5,6 +5,7 @@
    only.
    Thread safety: one thread. */
 #include "hass_test.h"
+#include "program.h"
 
 #include <glib.h>
 #include <glib/gstdio.h>
@@ -53,14 +54,15 @@ run (const char *arguments, const char *n_gpus)
 {
   Outcome o = { .status = -1 };
   int status;
+  g_autofree char *program = program_in_build ("bench", "gpu-apps");
   o.folder = g_dir_make_tmp ("hass-test-XXXXXX", NULL);
   o.temporary = g_build_filename (o.folder, "tmp", NULL);
   CU_ASSERT_EQUAL_FATAL (g_mkdir (o.temporary, 0700), 0);
   g_autofree char *path = g_build_filename (o.folder, "apps.md", NULL);
   g_autofree char *line
-      = g_strdup_printf ("env TMPDIR=%s %s%s %s/bench/gpu-apps --out %s %s",
-                         o.temporary, n_gpus ? "HASS_NGPU=" : "",
-                         n_gpus ? n_gpus : "", build (), o.folder, arguments);
+      = g_strdup_printf ("env TMPDIR=%s %s%s %s --out %s %s", o.temporary,
+                         n_gpus ? "HASS_NGPU=" : "", n_gpus ? n_gpus : "",
+                         program, o.folder, arguments);
   CU_ASSERT_TRUE_FATAL (
       g_spawn_command_line_sync (line, &o.out, &o.err, &status, NULL));
   o.status = WIFEXITED (status) ? WEXITSTATUS (status) : -1;

@@ -15,8 +15,6 @@
 #define TEDDY_MAX_NEEDLES 96
 #define TEDDY_MAX_RATE 0.25
 
-G_DEFINE_QUARK (string - search - matcher - error - quark, matcher_error)
-
 gboolean
 matcher_kernel_available (MatcherKernel kernel)
 {

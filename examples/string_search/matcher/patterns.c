@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Splits the operands of -e and -f into patterns.
-   Not thread-safe; see patterns.h.  */
+/* Splits the operands of -e and -f into patterns; the error domain of pattern
+   sets, which every file of the matcher reports by.
+   Thread safety: see patterns.h.  */
 
 #include "patterns.h"
 
 #include <string.h>
+
+G_DEFINE_QUARK (string - search - matcher - error - quark, matcher_error)
 
 struct _PatternList
 {

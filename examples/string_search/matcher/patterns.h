@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The list of fixed patterns that -e and -f give, split as grep splits it.
-   Not thread-safe; built once at start-up and only read afterwards.  */
+/* A fixed pattern, the errors of sets of them, and the list of the patterns
+   that -e and -f give, split as grep splits it.
+   Thread safety: a list is built by one thread at start-up and only read
+   afterwards.  */
 
 #ifndef STRING_SEARCH_PATTERNS_H
 #define STRING_SEARCH_PATTERNS_H
@@ -9,7 +11,18 @@
 
 G_BEGIN_DECLS
 
-/* One pattern: `length` bytes, owned by whoever made it.  */
+/* Why a set of patterns cannot be compiled by matcher_new().  */
+#define MATCHER_ERROR (matcher_error_quark ())
+GQuark matcher_error_quark (void);
+
+typedef enum
+{
+  MATCHER_ERROR_PATTERN, /* a pattern that -i cannot serve in UTF-8 */
+  MATCHER_ERROR_TUNING,  /* the machine or the set lacks what tuning asks */
+  MATCHER_ERROR_TOO_BIG  /* the patterns are longer than 2^29 bytes together */
+} MatcherError;
+
+/* One pattern: `length` bytes, which the pattern does not own.  */
 typedef struct
 {
   const guint8 *bytes;

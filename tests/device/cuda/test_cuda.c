@@ -369,7 +369,8 @@ direct (void)
   };
   Rig r;
   rig_init (&r, &(FakePlan){ 0 }, &shifts);
-  guint8 *in = hass_alloc (BYTES, NULL), *out = hass_alloc (BYTES, NULL);
+  guint8 *in = hass_memory_alloc (BYTES, NULL),
+         *out = hass_memory_alloc (BYTES, NULL);
   fill (in, BYTES, 1);
   HassBlock b[] = { block (in, out, 1000), block (in + 1000, out + 1000, 500),
                     block (in + 1500, out + 1500, BYTES - 1500) };
@@ -383,14 +384,14 @@ direct (void)
   /* Registered memory goes straight too. */
   guint8 *mine = aligned_alloc (4096, 8192);
   fill (mine, 8192, 2);
-  CU_ASSERT_TRUE (hass_register (mine, 8192, NULL));
+  CU_ASSERT_TRUE (hass_memory_register (mine, 8192, NULL));
   b[0] = block (mine + 10, out, 8000);
   run (&r, b, 1);
   CU_ASSERT_TRUE (is_shifted (out, mine + 10, 8000));
-  hass_unregister (mine);
+  hass_memory_unregister (mine);
   free (mine);
-  hass_free (in);
-  hass_free (out);
+  hass_memory_free (in);
+  hass_memory_free (out);
   rig_clear (&r);
   CU_ASSERT_EQUAL (r.transfers.direct_bytes, BYTES + 500 + 8000);
   CU_ASSERT_EQUAL (r.transfers.staged_bytes, 0);
@@ -506,7 +507,7 @@ halos (void)
   for (guint pinned = 0; pinned < 2; pinned++)
     {
       guint8 out[1000];
-      guint8 *in = pinned ? hass_alloc (1000, NULL) : g_malloc (1000);
+      guint8 *in = pinned ? hass_memory_alloc (1000, NULL) : g_malloc (1000);
       fill (in, 1000, 9);
       HassBlock b[3];
       for (guint i = 0; i < 3; i++)
@@ -522,7 +523,7 @@ halos (void)
       run (&r, b + 1, 1);
       check_neighbours (&b[1]);
       if (pinned)
-        hass_free (in);
+        hass_memory_free (in);
       else
         g_free (in);
     }
@@ -558,7 +559,7 @@ whole_lines (void)
   Rig r;
   HassDeviceFarm farm = { .name = "farm", .gpu_worker = neighbours };
   rig_init (&r, &(FakePlan){ 0 }, &farm);
-  guint8 *in = hass_alloc (BYTES, NULL);
+  guint8 *in = hass_memory_alloc (BYTES, NULL);
   g_autofree guint8 *out = g_malloc (BYTES);
   fill (in, BYTES, 9);
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
@@ -592,7 +593,7 @@ whole_lines (void)
   run (&r, three, 3);
   for (guint i = 0; i < 3; i++)
     check_neighbours (&three[i]);
-  hass_free (in);
+  hass_memory_free (in);
   rig_clear (&r);
 }
 
@@ -632,8 +633,8 @@ tiles (void)
   rig_init (&r, &(FakePlan){ 0 }, &shifts);
   for (guint pinned = 0; pinned < 2; pinned++)
     {
-      guint8 *in = pinned ? hass_alloc (4096, NULL) : g_malloc (4096);
-      guint8 *out = pinned ? hass_alloc (4096, NULL) : g_malloc (4096);
+      guint8 *in = pinned ? hass_memory_alloc (4096, NULL) : g_malloc (4096);
+      guint8 *out = pinned ? hass_memory_alloc (4096, NULL) : g_malloc (4096);
       HassBlock b[3];
       fill (in, 4096, 11);
       memset (out, 0, 4096);
@@ -660,8 +661,8 @@ tiles (void)
         }
       if (pinned)
         {
-          hass_free (in);
-          hass_free (out);
+          hass_memory_free (in);
+          hass_memory_free (out);
         }
       else
         {
@@ -772,12 +773,12 @@ joined_tiles (void)
           rig_init (&r, &(FakePlan){ 0 }, &farm);
           gsize bytes = ARRAY_ROWS * ARRAY_PITCH;
           guint8 *array
-              = way == 1 ? g_malloc (bytes) : hass_alloc (bytes, NULL);
+              = way == 1 ? g_malloc (bytes) : hass_memory_alloc (bytes, NULL);
           run_array (&r, array, cases[i].first, cases[i].n);
           if (way == 1)
             g_free (array);
           else
-            hass_free (array);
+            hass_memory_free (array);
           rig_clear (&r);
           CU_ASSERT_EQUAL (r.counts.calls[FAKE_COPY_ROWS],
                            way == 0 ? cases[i].copies[join] : 0);
@@ -793,7 +794,7 @@ whole_rows (void)
       = { .name = "farm", .gpu_worker = number, .join_tiles = TRUE };
   Rig r;
   rig_init (&r, &(FakePlan){ 0 }, &farm);
-  guint8 *array = hass_alloc (6 * 16, NULL);
+  guint8 *array = hass_memory_alloc (6 * 16, NULL);
   HassBlock b[6];
   for (guint i = 0; i < 6; i++)
     b[i] = (HassBlock){ .load = &a_load,
@@ -806,7 +807,7 @@ whole_rows (void)
   run (&r, b, 6);
   for (guint at = 0; at < 6 * 16; at++)
     CU_ASSERT_EQUAL (array[at], at / 32 * 2 + at % 16 / 8 + 1);
-  hass_free (array);
+  hass_memory_free (array);
   rig_clear (&r);
   CU_ASSERT_EQUAL (r.counts.calls[FAKE_COPY_ROWS], 0);
 }
@@ -867,14 +868,14 @@ learns_link_from (gsize bytes, gboolean pinned)
   rig_init (&r, &(FakePlan){ 0 }, &none);
   r.device->ops->close (r.device);
   r.device->ops->describe (r.device, &before);
-  guint8 *memory = pinned ? hass_alloc (bytes, NULL) : g_malloc (bytes);
+  guint8 *memory = pinned ? hass_memory_alloc (bytes, NULL) : g_malloc (bytes);
   HassConstant constant = { memory, bytes };
   HassDeviceFarm farm = none;
   farm.constants = &constant;
   farm.n_constants = 1;
   CU_ASSERT_TRUE (r.device->ops->open (r.device, &farm, NULL));
   r.device->ops->describe (r.device, &after);
-  pinned ? hass_free (memory) : g_free (memory);
+  pinned ? hass_memory_free (memory) : g_free (memory);
   rig_clear (&r);
   CU_ASSERT_EQUAL (before.link_bytes_per_ns, 25);
   return after.link_bytes_per_ns != before.link_bytes_per_ns;
@@ -1355,9 +1356,9 @@ absent (void)
       CU_ASSERT_EQUAL (hass_gpus_count (), 0);
       const char *why = hass_gpus_problem ();
       CU_ASSERT_TRUE (why && strstr (why, ways[i].text));
-      gpointer memory = hass_alloc (10, NULL);
+      gpointer memory = hass_memory_alloc (10, NULL);
       CU_ASSERT_PTR_NOT_NULL (memory);
-      hass_free (memory);
+      hass_memory_free (memory);
       hass_gpus_forget ();
       CU_ASSERT_STRING_EQUAL (fake_cudart_remove ().wrong, "");
     }
@@ -1551,7 +1552,7 @@ deadline (void)
   rig_init (
       &r, &(FakePlan){ .n_devices = 2, .hang_kernel_at = 2, .hang_ms = 600000 },
       &farm);
-  guint8 *out = hass_alloc (3, NULL);
+  guint8 *out = hass_memory_alloc (3, NULL);
   HassBlock b = block (in, out, 3);
   run (&r, &b, 1);
   memset (out, 0, 3);
@@ -1580,7 +1581,7 @@ deadline (void)
          || fake_cudart_counts ().bytes_to_host < 9)
     g_usleep (1000);
   CU_ASSERT_EQUAL (out[0], 77);
-  hass_free (out);
+  hass_memory_free (out);
   rig_clear (&r);
 }
 

@@ -156,21 +156,22 @@ pinned_memory (void)
   g_autoptr (GError) error = NULL;
   fake_machine_begin (&(FakePlan){ .n_devices = 1 });
   CU_ASSERT_EQUAL (hass_gpus_count (), 1);
-  gpointer before = hass_alloc (100, NULL), early = hass_alloc (5000, NULL);
+  gpointer before = hass_memory_alloc (100, NULL),
+           early = hass_memory_alloc (5000, NULL);
   HassDevice *first = open_for (&hangs, DEADLINE_NS);
   begin_to_hang (first);
-  hass_free (early); /* which is not known to hang yet */
+  hass_memory_free (early); /* which is not known to hang yet */
   CU_ASSERT_TRUE (fake_hanging ());
-  gpointer again = hass_alloc (5000, NULL);
+  gpointer again = hass_memory_alloc (5000, NULL);
   CU_ASSERT_PTR_EQUAL (again, early);
-  hass_free (again);
+  hass_memory_free (again);
   CU_ASSERT_FALSE (next_leaves (first, &error));
   guint pinned = fake_cudart_counts ().calls[FAKE_ALLOCATE_HOST];
-  gpointer after = hass_alloc (100, NULL);
+  gpointer after = hass_memory_alloc (100, NULL);
   CU_ASSERT_PTR_NOT_NULL (after);
   CU_ASSERT_EQUAL (fake_cudart_counts ().calls[FAKE_ALLOCATE_HOST], pinned);
-  hass_free (before);
-  hass_free (after);
+  hass_memory_free (before);
+  hass_memory_free (after);
   CU_ASSERT_TRUE (fake_hanging ());
   CU_ASSERT_EQUAL (fake_cudart_counts ().waits_in_release, 0);
   end (first);

@@ -500,21 +500,21 @@ for_pinned_memory (void)
   CU_ASSERT_EQUAL (hass_gpus_count (), 2);
   gint64 hour_ns = hass_gpu_start_ns (hass_gpus_get (0));
   CU_ASSERT_EQUAL (hour_ns, HOUR_MS * G_GINT64_CONSTANT (1000000));
-  gpointer memory = hass_alloc (100, NULL);
+  gpointer memory = hass_memory_alloc (100, NULL);
   CU_ASSERT_EQUAL (hass_gpu_start_ns (hass_gpus_get (0)), 0);
   CU_ASSERT_EQUAL (hass_gpu_start_ns (hass_gpus_get (1)), hour_ns);
   farm.run.n_gpus = 1;
   hass_report_free (run (&farm));
   CU_ASSERT_EQUAL (hass_gpu_start_ns (hass_gpus_get (1)), hour_ns);
-  hass_free (memory);
+  hass_memory_free (memory);
   fake_machine_end ();
   install (1, HOUR_MS);
   CU_ASSERT_EQUAL (hass_gpus_count (), 1);
   CU_ASSERT_TRUE (hass_gpu_start_ns (hass_gpus_get (0)) > 0);
   g_autofree char *own = g_malloc (100);
-  CU_ASSERT_TRUE (hass_register (own, 100, NULL));
+  CU_ASSERT_TRUE (hass_memory_register (own, 100, NULL));
   CU_ASSERT_EQUAL (hass_gpu_start_ns (hass_gpus_get (0)), 0);
-  hass_unregister (own);
+  hass_memory_unregister (own);
   fake_machine_end ();
 }
 

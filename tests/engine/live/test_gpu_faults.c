@@ -236,8 +236,8 @@ books_init (Books *k, const Case *c)
   k->tasks = g_new0 (HassTask, c->n_loads);
   k->delivered = g_malloc0 (bytes);
   k->released = g_malloc0 (c->n_loads);
-  k->in = c->pinned ? hass_alloc (bytes, NULL) : g_malloc (bytes);
-  k->out = c->pinned ? hass_alloc (bytes, NULL) : g_malloc (bytes);
+  k->in = c->pinned ? hass_memory_alloc (bytes, NULL) : g_malloc (bytes);
+  k->out = c->pinned ? hass_memory_alloc (bytes, NULL) : g_malloc (bytes);
   memset (k->out, 0, bytes);
   for (gsize i = 0; i < bytes; i++)
     k->in[i] = (guint8)(i * 31 + (i >> 7));
@@ -272,8 +272,8 @@ books_clear (Books *k)
 {
   if (k->c->pinned)
     {
-      hass_free (k->in);
-      hass_free (k->out);
+      hass_memory_free (k->in);
+      hass_memory_free (k->out);
     }
   else
     {

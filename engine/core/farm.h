@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* farm-private.h: a farm of any kind, as the skeletons hand it to an engine.
+/* farm.h: a farm of any kind, as the skeletons hand it to an engine.
    Thread safety: constant while the farm runs. */
-#ifndef HASS_FARM_PRIVATE_H
-#define HASS_FARM_PRIVATE_H
+#ifndef HASS_FARM_H
+#define HASS_FARM_H
 
 #include "hass/callbacks.h"
 #include "hass/report.h"

@@ -1,36 +1,38 @@
 /* SPDX-License-Identifier: MIT */
-/* round-private.h: a round as the engines handle it.
+/* round_engine.h: a round as the engines use it.
 
    DESIGN. A round is a permutation of unit positions cut into two-ended
-   ranges: the common range, one share for each device, what only a CPU or
-   only a GPU can run, and the allotment from which the CPU pool's cores
-   pull. Where a unit's load lies is computed from its position, so a round
-   over a pool, an array or a divisible load needs no memory for its units;
-   an order costs 4 bytes a unit and sums of work half a byte.
+   ranges: the common range, one share for each device, the units that only a
+   CPU or only a GPU can run, and the allotment from which the cores of the CPU
+   pool pull. The place of a unit's load is computed from its position, so a
+   round over a pool, an array or a divisible load needs no memory for its
+   units; an order costs 4 bytes a unit and sums of work half a byte.
 
-   1. hass_round_begin_* describes the units (alone, before publication).
+   1. hass_round_begin_* describes the units (one thread, before publication).
    2. hass_round_open publishes them in the ranges.
    3. Devices take or pull extents, give back what failed, and count what
       they finished.
    4. The last finished unit ends the round; the engine may begin another
-      in the same memory. A core that still looks at the old round then
-      sees an empty range or takes a unit of the new one, which is as good.
+      in the same memory. A core that still uses the old round then sees an
+      empty range or takes a unit of the new one, which is equally valid.
 
    Thread safety: 1 and 2 by one thread; take under the engine's decision
    lock; pull, give_back and the counters from any thread. */
-#ifndef HASS_ROUND_PRIVATE_H
-#define HASS_ROUND_PRIVATE_H
+#ifndef HASS_ROUND_ENGINE_H
+#define HASS_ROUND_ENGINE_H
 
 #include <pthread.h>
 
 #include "hass/round.h"
 #include "hass/types.h"
+#include "load_pool.h"
 #include "unit_range.h"
 
 #define HASS_ROUND_MAX_UNITS (G_MAXUINT32 - 1)
 
-/* What one core or one GPU did in a round. Written by it alone, read by any:
-   relaxed stores, because a reader wants a recent value and nothing else. */
+/* What one core or one GPU did in a round. It is the only writer; readers are
+   any threads. Relaxed accesses: a reader needs a recent value and nothing
+   else. */
 typedef struct
 {
   _Alignas(HASS_CACHE_LINE) _Atomic guint64 units;
@@ -43,14 +45,14 @@ typedef struct
   _Atomic double exclusive; /* work that no other kind of device may run */
 } HassCounter;
 
-/* Units that were given back and lie in no range. */
+/* Units that were given back and are in no range. */
 typedef struct
 {
   HassExtent extent;
-  gboolean no_gpu; /* too large for any */
+  gboolean no_gpu; /* too large for any GPU */
 } HassReturned;
 
-/* How a large load is cut. blocks is NULL for equal blocks. */
+/* How a divisible load is cut. @blocks is NULL for equal blocks. */
 typedef struct
 {
   HassLoad load;
@@ -68,10 +70,10 @@ enum
   HASS_RANGE_SHARES
 };
 
-/* Where cores pull from: a range's index, or one of these. */
-#define HASS_PULL_ASK (-1)  /* the strategy has to be asked */
-#define HASS_PULL_WAIT (-2) /* it said WAIT */
-#define HASS_PULL_DONE (-3) /* it said DONE */
+/* The source of a core's pulls: index of a range, or one of these. */
+#define HASS_PULL_ASK (-1)  /* the strategy must be asked */
+#define HASS_PULL_WAIT (-2) /* the strategy answered WAIT */
+#define HASS_PULL_DONE (-3) /* the strategy answered DONE */
 
 struct _HassRound
 {
@@ -92,7 +94,7 @@ struct _HassRound
   guint *counter_of; /* [n_devices + 1]: first counter of a device */
 
   /* Written under the decision lock. order and prefix of positions that
-     were taken never change, so that who took them may read. */
+     were taken never change, so the thread that took them may read. */
   _Atomic (guint32 *) order; /* position -> unit, or NULL for identity */
   double *prefix;            /* sum of work before position 16 i, or NULL */
 
@@ -100,14 +102,14 @@ struct _HassRound
   HassCounter *counters; /* [counter_of[n_devices]] */
 
   _Alignas(HASS_CACHE_LINE) _Atomic gint32 pull_source;
-  _Atomic guint64 pull_chunk; /* units, 0: engine decides */
+  _Atomic guint64 pull_chunk; /* units; 0: chosen by the engine */
   /* [HassDeviceKind]: extents in the list below that a device of this kind
      may run. */
   _Atomic guint32 n_returned[2];
   pthread_mutex_t returned_lock;
   GArray *returned; /* HassReturned; returned_lock */
 
-  /* Units neither finished nor lost; the last to leave ends the round. */
+  /* Units neither finished nor lost; the last one ends the round. */
   _Alignas(HASS_CACHE_LINE) _Atomic guint32 outstanding;
 };
 
@@ -116,11 +118,9 @@ gboolean hass_round_init (HassRound *round, guint n_devices,
 void hass_round_clear (HassRound *round);
 
 void hass_round_begin_loads (HassRound *round, HassFarmKind farm,
-                             HassCostClass cost, const HassLoad *loads,
-                             guint64 base, guint64 mask, guint32 n);
+                             HassCostClass cost, const HassSpan *span);
 void hass_round_begin_load (HassRound *round, HassCostClass cost,
-                            const HassLoad *load, gsize block_elements,
-                            gsize halo, HassBlock *blocks, guint32 n);
+                            const HassDivision *division, guint32 n);
 void hass_round_open (HassRound *round);
 
 HassExtent hass_round_take (HassRound *round, guint device, HassGrant *grant);
@@ -129,10 +129,9 @@ HassExtent hass_round_take_any (HassRound *round, HassDeviceKind kind,
 HassExtent hass_round_pull (HassRound *round, guint32 k);
 void hass_round_give_back (HassRound *round, HassExtent extent);
 void hass_round_keep_from_gpus (HassRound *round, HassExtent extent);
-gboolean hass_round_may_run (const HassRound *round, HassDeviceKind kind,
-                             const HassReturned *returned);
 guint32 hass_round_waiting_anywhere (HassRound *round);
 
+/* round_units.c */
 void hass_division_slice (const HassDivision *division, guint64 seq,
                           gsize first, gsize count, HassBlock *block);
 void hass_round_block (const HassRound *round, guint32 position,
@@ -143,6 +142,9 @@ const HassLoad *hass_round_load (const HassRound *round, guint32 position);
 double hass_round_work_taken (const HassRound *round, HassExtent extent);
 gsize hass_round_bytes (const HassRound *round, HassExtent extent);
 double hass_round_true_cost (const HassRound *round, guint32 position);
+double hass_round_known_cost (const HassRound *round, guint32 unit);
+gboolean hass_round_counts_units (const HassRound *round);
+void hass_round_sum_up (HassRound *round, guint32 first, guint32 end);
 
 /* Relaxed: a return that is missed now is seen when the round does not end;
    the lock orders the list itself. */
@@ -152,6 +154,16 @@ hass_round_has_returned (const HassRound *round, HassDeviceKind kind)
   return atomic_load_explicit (&((HassRound *)round)->n_returned[kind],
                                memory_order_relaxed)
          > 0;
+}
+
+/* Whether a device of this kind may run units that were given back. */
+static inline gboolean
+hass_round_may_run (const HassRound *round, HassDeviceKind kind,
+                    const HassReturned *r)
+{
+  if (kind == HASS_DEVICE_CPU)
+    return r->extent.first < round->n_units - round->n_only_gpu;
+  return !r->no_gpu && r->extent.first >= round->n_only_cpu;
 }
 
 /* Acquire pairs with the release that publishes a new order: a core that
@@ -173,8 +185,8 @@ hass_round_element (const HassRound *round, guint64 unit)
                                : division->load.size;
 }
 
-/* Units that one grant or pull has taken: may one kind of device alone run
-   them? Ranges do not mix those that may with others. */
+/* Whether only one kind of device may run the units of a grant or pull. Ranges
+   do not mix such units with others. */
 static inline gboolean
 hass_round_is_exclusive (const HassRound *round, HassExtent e)
 {
@@ -189,8 +201,8 @@ hass_round_unit (const HassRound *round, guint32 position)
   return order ? order[position] : position;
 }
 
-/* Describes the unit at a position that the caller has taken, where units are
-   loads. */
+/* Fills in the block of the unit at a position that the caller has taken, in a
+   round whose units are loads. */
 static inline void
 hass_round_load_block (const HassRound *round, guint32 position,
                        HassBlock *block)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The event count: who sleeps is woken by each change made after its look.
    Thread safety: one thread, but for the crowds. */
-#include "engine/live/event.h"
+#include "pool/event.h"
 
 #include "crowd.h"
 #include "hass_test.h"

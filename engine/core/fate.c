@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: MIT */
+/* fate.c: how a farm comes to an early end, and which units it leaves
+   unfinished.
+
+   DESIGN.
+   1. Each thread knows which callback of which farm it is in. Misuse of a
+      handle stops that farm.
+   2. The first error stops the farm; later ones are dropped.
+   3. Units that failed or were not computed are listed, then sorted and joined
+      for the report.
+
+   Thread safety: any thread; tidying by the thread that called the farm, when
+   all others have left. */
+#include "job-private.h"
+#include "pool/error-private.h"
+
+/* -- 1. The callback that a thread is in -------------------------------- */
+
+static __thread const char *callback;
+static __thread HassJob *callback_job;
+
+const char *
+hass_engine_enter_callback (const char *what, HassJob *job)
+{
+  const char *before = callback;
+  callback = what;
+  callback_job = job;
+  return before;
+}
+
+void
+hass_engine_leave_callback (const char *before)
+{
+  callback = before;
+}
+
+const char *
+hass_engine_callback (void)
+{
+  static __thread char text[128];
+  if (!callback)
+    return NULL;
+  g_snprintf (text, sizeof text, "the %s of farm '%s'", callback,
+              callback_job->farm->name);
+  return text;
+}
+
+/* -- 2. Stopping -------------------------------------------------------- */
+
+/* Makes the farm end early. Takes the error; the first one stays. */
+void
+hass_job_stop (HassJob *job, GError *error)
+{
+  pthread_mutex_lock (&job->failure);
+  if (!job->error)
+    job->error = error;
+  else
+    g_error_free (error);
+  pthread_mutex_unlock (&job->failure);
+  atomic_store_explicit (&job->stop, TRUE, memory_order_seq_cst);
+  job->engine->changed (job);
+}
+
+/* Stops the farm when its deadline has passed. */
+void
+hass_job_check_deadline (HassJob *job, gint64 now_ns)
+{
+  if (job->deadline_ns == 0 || now_ns < job->deadline_ns
+      || hass_job_stopping (job))
+    return;
+  hass_job_stop (job,
+                 g_error_new (HASS_ERROR, HASS_ERROR_DEADLINE,
+                              "farm '%s': its deadline of %" G_GINT64_FORMAT
+                              " ms has passed",
+                              job->farm->name, job->farm->run->deadline_ms));
+}
+
+/* Makes the farm fail; for hass_job_check_cost(). */
+void
+hass_job_refuse_cost (HassJob *job, const HassLoad *load, guint64 seq)
+{
+  gboolean task = job->farm->kind == HASS_FARM_FUNCTION;
+  hass_job_stop (
+      job, g_error_new (HASS_ERROR, HASS_ERROR_INVALID,
+                        "farm '%s': %s %" G_GUINT64_FORMAT
+                        " has the expected %s %g; it must lie between 0 and %g",
+                        job->farm->name, task ? "task" : "load", seq,
+                        task ? "time" : "cost", load->cost, G_MAXFLOAT));
+}
+
+/* -- Misuse ------------------------------------------------------------- */
+
+/* An emitter or a worker was used whose farm has ended. That stops the farm
+   that this thread works for; outside of any it can only be logged. */
+void
+hass_engine_dead_handle (const char *function)
+{
+  if (callback)
+    hass_job_stop (callback_job,
+                   g_error_new (HASS_ERROR, HASS_ERROR_MISUSE,
+                                "farm '%s': its %s called %s with an emitter "
+                                "or worker of a farm that has ended",
+                                callback_job->farm->name, callback, function));
+  else
+    g_warning ("%s called with an emitter or worker of a farm that has ended",
+               function);
+}
+
+/* Is this the generator's thread, in the generator? Only the owner may look
+   at what its emitter emits, which it alone writes. */
+gboolean
+hass_emitter_is_generating (HassEmitter *emitter, const char *function)
+{
+  HassJob *job = emitter->job;
+  if (G_LIKELY (pthread_equal (pthread_self (), emitter->owner)
+                && emitter->emits != HASS_EMITS_NOTHING))
+    return TRUE;
+  if (job)
+    hass_job_stop (job, g_error_new (HASS_ERROR, HASS_ERROR_MISUSE,
+                                     "farm '%s': %s called outside its "
+                                     "generator",
+                                     job->farm->name, function));
+  else
+    hass_engine_dead_handle (function);
+  return FALSE;
+}
+
+/* Stops a farm that was given loads where it takes tasks, or tasks where it
+   takes loads, which would be taken for each other. */
+gboolean
+hass_job_takes (HassJob *job, gboolean tasks, const char *function)
+{
+  if (G_LIKELY (tasks == hass_farm_takes_tasks (job->farm)))
+    return TRUE;
+  hass_job_stop (job, g_error_new (HASS_ERROR, HASS_ERROR_MISUSE,
+                                   "farm '%s': %s called in a %s farm, which "
+                                   "takes %s",
+                                   job->farm->name, function,
+                                   tasks ? "data" : "function",
+                                   tasks ? "loads" : "tasks"));
+  return FALSE;
+}
+
+/* -- 3. Unfinished units ------------------------------------------------ */
+
+void
+hass_job_add_unfinished (HassJob *job, guint64 seq, guint64 n_loads,
+                         gsize first, gsize count, const char *message)
+{
+  HassUnfinished u = { .seq = seq,
+                       .n_loads = n_loads,
+                       .first = first,
+                       .count = count,
+                       .message = g_strdup (message) };
+  if (n_loads == 0)
+    return;
+  pthread_mutex_lock (&job->failure);
+  g_array_append_val (job->unfinished, u);
+  if (n_loads == 1)
+    g_hash_table_add (job->failed, GSIZE_TO_POINTER (seq + 1));
+  atomic_fetch_add_explicit (&job->n_unfinished, 1, memory_order_relaxed);
+  pthread_mutex_unlock (&job->failure);
+}
+
+/* Did a unit of this load fail? */
+gboolean
+hass_job_is_unfinished (HassJob *job, guint64 seq)
+{
+  if (atomic_load_explicit (&job->n_unfinished, memory_order_relaxed) == 0)
+    return FALSE;
+  pthread_mutex_lock (&job->failure);
+  gboolean found
+      = g_hash_table_contains (job->failed, GSIZE_TO_POINTER (seq + 1));
+  pthread_mutex_unlock (&job->failure);
+  return found;
+}
+
+static gint
+by_place (gconstpointer a, gconstpointer b)
+{
+  const HassUnfinished *x = a, *y = b;
+  if (x->seq != y->seq)
+    return x->seq < y->seq ? -1 : 1;
+  return (x->first > y->first) - (x->first < y->first);
+}
+
+/* Sorts the unfinished units and joins neighbours of the same fate. */
+void
+hass_job_tidy_unfinished (HassJob *job)
+{
+  GArray *list = job->unfinished;
+  g_array_sort (list, by_place);
+  guint n = 0;
+  for (guint i = 0; i < list->len; i++)
+    {
+      HassUnfinished *u = &g_array_index (list, HassUnfinished, i);
+      HassUnfinished *last
+          = n > 0 ? &g_array_index (list, HassUnfinished, n - 1) : NULL;
+      gboolean alike = last && !last->message && !u->message;
+      if (alike && u->count == 0 && last->count == 0
+          && u->seq == last->seq + last->n_loads)
+        last->n_loads += u->n_loads;
+      else if (alike && u->count > 0 && u->seq == last->seq
+               && u->first == last->first + last->count)
+        last->count += u->count;
+      else
+        g_array_index (list, HassUnfinished, n++) = *u;
+    }
+  g_array_set_size (list, n);
+}

@@ -1,0 +1,480 @@
+/* SPDX-License-Identifier: MIT */
+/* feeder.c: the course of the grants and parts of one device. The DESIGN
+   paragraph and the thread-safety line are in feeder.h. */
+#include "feeder.h"
+
+#include "engine/observe/record.h"
+
+#define FAILURES_IN_A_ROW 3
+/* Inputs of a part whose copies fill the link with two in flight. Smaller ones
+   leave gaps between each other. Chosen as a quarter of the parts of CUDA
+   devices; too low a bound leaves the link idle. */
+#define LARGE_BYTES ((guint64)8 << 20)
+/* Times as long as all other stages that such a copy takes. A guess: with 1,
+   two parts in flight would just do if nothing varied. */
+#define FAR_LONGER 4
+
+/* -- Set-up ------------------------------------------------------------- */
+
+void
+hass_feeder_init (HassFeeder *f, HassJob *job, guint d)
+{
+  const HassDeviceTraits *traits = &job->devices[d];
+  /* Contexts of the cores come first; without a pool, the caller's. */
+  guint before = MAX (job->n_cores, 1), first_gpu = job->cpu >= 0 ? 1 : 0;
+  *f = (HassFeeder){ .job = job,
+                     .d = d,
+                     .worker = &job->workers[before + d - first_gpu],
+                     .depth = MAX (traits->max_in_flight, 1),
+                     .part_bytes = traits->part_bytes,
+                     .few_copies = TRUE };
+  f->enough = f->depth;
+  f->grants = g_new0 (HassFeederGrant, f->depth);
+  f->parts = g_new0 (HassFeederPart, f->depth);
+  for (guint i = 0; i < f->depth; i++)
+    f->parts[i].index = i;
+  if (traits->memory_bytes > 0)
+    {
+      guint64 each = MAX (traits->memory_bytes / f->depth, 1);
+      f->part_bytes = f->part_bytes > 0 ? MIN (f->part_bytes, each) : each;
+    }
+}
+
+void
+hass_feeder_clear (HassFeeder *f)
+{
+  for (guint i = 0; i < f->depth; i++)
+    g_free (f->parts[i].blocks);
+  g_free (f->grants);
+  g_free (f->parts);
+}
+
+/* -- What the report and the strategy are told -------------------------- */
+
+/* Keeps the error behind the next message, for the farm's own error should no
+   device be left. NULL: there is none. */
+void
+hass_feeder_remember (HassFeeder *f, const GError *error)
+{
+  f->error_domain = error ? error->domain : 0;
+  f->error_code = error ? error->code : 0;
+}
+
+/* Keeps the device's first message for the report. */
+static void
+note_locked (HassFeeder *f, const char *message)
+{
+  HassTotals *totals = &f->job->totals[f->d];
+  if (message && !totals->message)
+    {
+      totals->error_domain = f->error_domain;
+      totals->error_code = f->error_code;
+    }
+  hass_decide_note (f->job, f->d, message);
+}
+
+/* The device takes no more parts. */
+void
+hass_feeder_give_up (HassFeeder *f, const char *message)
+{
+  HassJob *job = f->job;
+  pthread_mutex_lock (&job->decision);
+  note_locked (f, message);
+  hass_decide_lost (job, f->d, message);
+  pthread_mutex_unlock (&job->decision);
+}
+
+/* Tells the strategy of a grant of which nothing is left. */
+static void
+finish_if_over (HassFeeder *f, HassFeederGrant *grant, gint64 end_ns)
+{
+  HassJob *job = f->job;
+  if (grant->n_parts > 0 || grant->rest.n > 0)
+    return;
+  grant->busy = FALSE;
+  f->part_units = 0;
+  grant->told.end_ns = end_ns;
+  grant->told.failed = grant->failed;
+  pthread_mutex_lock (&job->decision);
+  hass_decide_completed (job, grant->round, &grant->told);
+  pthread_mutex_unlock (&job->decision);
+}
+
+/* -- 1. and 2. Handing over --------------------------------------------- */
+
+/* The oldest grant with units that have not been cut, or NULL. */
+static HassFeederGrant *
+grant_with_rest (HassFeeder *f)
+{
+  HassFeederGrant *oldest = NULL;
+  for (guint i = 0; i < f->depth; i++)
+    {
+      HassFeederGrant *grant = &f->grants[i];
+      if (grant->busy && grant->rest.n > 0
+          && (!oldest || grant->told.grant_ns < oldest->told.grant_ns))
+        oldest = grant;
+    }
+  return oldest;
+}
+
+static HassFeederGrant *
+free_grant (HassFeeder *f)
+{
+  for (guint i = 0; i < f->depth; i++)
+    if (!f->grants[i].busy)
+      return &f->grants[i];
+  return NULL;
+}
+
+static HassFeederPart *
+free_part (HassFeeder *f)
+{
+  for (guint i = 0; i < f->depth; i++)
+    if (!f->parts[i].grant)
+      return &f->parts[i];
+  return NULL;
+}
+
+static gboolean
+is_lost (HassFeeder *f)
+{
+  pthread_mutex_lock (&f->job->decision);
+  gboolean lost = f->job->totals[f->d].lost;
+  pthread_mutex_unlock (&f->job->decision);
+  return lost;
+}
+
+/* Units of a grant that the device never got go back to the round. */
+static void
+drop_rest (HassFeeder *f, HassFeederGrant *grant, gint64 now_ns)
+{
+  pthread_mutex_lock (&f->job->decision);
+  hass_round_give_back (&grant->round->round, grant->rest);
+  pthread_mutex_unlock (&f->job->decision);
+  grant->rest.n = 0;
+  grant->failed = TRUE;
+  finish_if_over (f, grant, now_ns);
+  f->job->engine->changed (f->job);
+}
+
+/* What to do now. */
+HassFeed
+hass_feeder_next (HassFeeder *f, gint64 now_ns, HassFeederPart **part)
+{
+  HassFeederGrant *grant = grant_with_rest (f);
+  gboolean stopping = hass_job_stopping (f->job);
+  if (grant && (stopping || is_lost (f)))
+    {
+      drop_rest (f, grant, now_ns);
+      return HASS_FEED_DROPPED;
+    }
+  *part = free_part (f);
+  if (stopping || !*part || f->n_in_flight >= (f->alone ? 1 : f->enough))
+    return HASS_FEED_NOTHING;
+  if (!grant)
+    return free_grant (f) ? HASS_FEED_ASK : HASS_FEED_NOTHING;
+  hass_feeder_cut (f, grant, *part);
+  return HASS_FEED_PART;
+}
+
+/* Takes a grant, after HASS_FEED_ASK. */
+void
+hass_feeder_grant (HassFeeder *f, HassSlot *round, HassExtent extent,
+                   gint64 now_ns)
+{
+  *free_grant (f)
+      = (HassFeederGrant){ .busy = TRUE,
+                           .round = round,
+                           .rest = extent,
+                           .told
+                           = { .device = f->d,
+                               .grant_ns = now_ns,
+                               .start_ns = MAX (now_ns, f->last_end_ns) } };
+}
+
+/* The device has accepted the part that was cut. */
+void
+hass_feeder_submitted (HassFeeder *f)
+{
+  f->n_in_flight++;
+  f->alone = FALSE;
+}
+
+/* -- 3. What has left the device ---------------------------------------- */
+
+/* How many parts are enough from now on, also in the next round, by one that
+   has left. What the host gathers, or a worker takes long for, has to begin
+   early. */
+static guint
+enough_parts (const HassFeeder *f, const HassFeederPart *part,
+              const HassBundleDone *done)
+{
+  guint n_copied = f->busy_times ? 1 : f->n_in_flight + 1;
+  double copy_ns = done->h2d_ns / n_copied;
+  double else_ns
+      = done->kernel_ns + done->d2h_ns + done->host_ns + done->worker_ns;
+  return f->few_copies && part->in_bytes >= LARGE_BYTES
+                 && copy_ns > FAR_LONGER * else_ns
+             ? MIN (2, f->depth)
+             : f->depth;
+}
+
+/* The part that has left its slot. NULL: the device had none there. */
+HassFeederPart *
+hass_feeder_left (HassFeeder *f, const HassBundleDone *done)
+{
+  HassFeederPart *part = done->slot < f->depth ? &f->parts[done->slot] : NULL;
+  if (!part || !part->grant)
+    return NULL;
+  f->n_in_flight--;
+  f->enough = enough_parts (f, part, done);
+  return part;
+}
+
+/* Takes over the results that a device has left in host memory. */
+HassDone
+hass_feeder_results (HassFeeder *f, const HassFeederPart *part,
+                     const HassBundleDone *done)
+{
+  HassSlot *round = part->grant->round;
+  HassExtent e = part->extent;
+  HassDone counted = { .n = e.n,
+                       .bytes = part->in_bytes,
+                       .work = hass_round_work_taken (&round->round, e) };
+  if (hass_round_is_exclusive (&round->round, e))
+    counted.exclusive = counted.work;
+  for (gsize i = 0; i < part->n_blocks; i++)
+    counted.halo += part->blocks[i].halo_before + part->blocks[i].halo_after;
+  counted.n_failed = hass_execute_bundle_results (
+      f->job, f->worker, round, e, part->blocks, part->n_blocks, done);
+  return counted;
+}
+
+/* Devices tell how long the stages of a part took, not when they were. Each
+   is taken to follow the one before it and the same stage of the part before,
+   and none to be later than what followed it. */
+static const HassStages *
+estimated_stages (HassFeeder *f, const HassFeederPart *part,
+                  const HassBundleDone *done, gint64 end_ns)
+{
+  const double ns[] = { done->h2d_ns, done->kernel_ns, done->d2h_ns };
+  HassStages *s = &f->stages;
+  gint64 at = part->submit_ns, last = end_ns;
+  for (guint i = 0; i < HASS_N_STAGES; i++)
+    {
+      s->begin_ns[i] = MAX (at, s->end_ns[i]);
+      at = s->begin_ns[i] + (gint64)ns[i];
+    }
+  for (guint i = HASS_N_STAGES; i-- > 0;)
+    {
+      s->end_ns[i] = MIN (s->begin_ns[i] + (gint64)ns[i], last);
+      s->begin_ns[i] = MAX (s->end_ns[i] - (gint64)ns[i],
+                            MIN (part->submit_ns, s->end_ns[i]));
+      last = s->begin_ns[i];
+    }
+  return s;
+}
+
+static void
+trace (HassFeeder *f, const HassFeederPart *part, const HassFeederBack *back,
+       gint64 start_ns)
+{
+  HassJob *job = f->job;
+  HassSlot *round = part->grant->round;
+  gint64 end_ns = back->end_ns;
+  const HassStages *stages = back->stages;
+  if (!job->trace)
+    return;
+  if (back->done->failed)
+    {
+      hass_job_trace_failed (job, round, f->d, part->extent, part->in_bytes,
+                             start_ns, end_ns);
+      return;
+    }
+  if (!stages)
+    stages = estimated_stages (f, part, back->done, end_ns);
+  hass_job_trace_bundle (job, round, f->d, part->extent, part->in_bytes, end_ns,
+                         stages);
+}
+
+/* Adds a part that has not failed to what the strategy will be told. */
+static void
+add_up (HassCompletion *told, const HassFeederPart *part,
+        const HassFeederBack *back)
+{
+  const HassBundleDone *done = back->done;
+  told->units += back->counted.n;
+  told->work += back->counted.work;
+  told->elements += part->elements;
+  told->bytes += part->in_bytes;
+  told->h2d_ns += done->h2d_ns;
+  told->kernel_ns += done->kernel_ns;
+  told->d2h_ns += done->d2h_ns;
+  told->host_ns += done->host_ns;
+  told->worker_ns += done->worker_ns;
+  told->kernel_busy_ns += done->kernel_busy_ns;
+}
+
+/* Gives a part that failed back to its round, with what is left of its
+   grant. */
+static void
+give_back (HassFeeder *f, HassFeederPart *part, const char *message)
+{
+  HassFeederGrant *grant = part->grant;
+  HassRound *round = &grant->round->round;
+  pthread_mutex_lock (&f->job->decision);
+  note_locked (f, message);
+  hass_round_give_back (round, part->extent);
+  hass_round_give_back (round, grant->rest);
+  pthread_mutex_unlock (&f->job->decision);
+  grant->rest.n = 0;
+  grant->failed = TRUE;
+}
+
+static void
+record (HassFeeder *f, const HassFeederPart *part, const HassFeederBack *back)
+{
+  const HassFeederGrant *grant = part->grant;
+  const HassBundleDone *done = back->done;
+  HassExtent e = part->extent;
+  e.n = done->failed ? e.n : back->counted.n;
+  HassRecordPart row
+      = { .extent = e,
+          .grant_ns = grant->told.grant_ns,
+          .submit_ns = part->submit_ns,
+          .end_ns = back->left_ns,
+          .settled_ns = back->settled_ns,
+          .h2d_ns = done->h2d_ns,
+          .kernel_ns = done->kernel_ns,
+          .d2h_ns = done->d2h_ns,
+          .busy_times = f->busy_times,
+          .work = done->failed ? hass_round_work_taken (&grant->round->round, e)
+                               : back->counted.work,
+          .elements = part->elements,
+          .in_bytes = part->in_bytes,
+          .out_bytes = part->out_bytes,
+          .failed = done->failed };
+  hass_record_part (f->job, f->worker, grant->round, &row);
+}
+
+/* The device fails when it says so, or after failures in a row. */
+static void
+count_failure (HassFeeder *f, const HassFeederBack *back)
+{
+  const HassBundleDone *done = back->done;
+  if (!done->failed)
+    f->n_failures = 0;
+  else if (!done->together)
+    f->n_failures++;
+  if (done->lost || f->n_failures >= FAILURES_IN_A_ROW)
+    hass_feeder_give_up (f, back->message);
+}
+
+/* A part has left the device, or was refused, and its slot is free again. The
+   caller finishes the units that were counted. */
+void
+hass_feeder_settle (HassFeeder *f, HassFeederPart *part,
+                    const HassFeederBack *back)
+{
+  HassFeederGrant *grant = part->grant;
+  HassDone counted = back->counted;
+  gint64 start_ns = MAX (part->submit_ns, f->last_end_ns);
+  count_failure (f, back);
+  if (back->done->failed)
+    give_back (f, part, back->message);
+  trace (f, part, back, start_ns);
+  if (!back->done->failed)
+    {
+      counted.part = grant->counted;
+      if (counted.n > 0)
+        hass_execute_count (f->job, f->worker, grant->round, counted,
+                            back->end_ns - start_ns, back->end_ns);
+      grant->counted |= counted.n > 0;
+      grant->failed |= counted.n == 0;
+      add_up (&grant->told, part, back);
+    }
+  if (G_UNLIKELY (f->job->recorder) && (back->done->failed || counted.n > 0))
+    record (f, part, back);
+  f->last_end_ns = back->end_ns;
+  grant->n_parts--;
+  part->grant = NULL;
+  finish_if_over (f, grant, back->end_ns);
+}
+
+/* -- 4. Memory ---------------------------------------------------------- */
+
+static gboolean
+cpu_can_take (const HassFeeder *f, const HassRound *round, HassExtent e)
+{
+  return f->job->cpu >= 0
+         && e.first + e.n <= round->n_units - round->n_only_gpu;
+}
+
+/* A single unit did not fit in an empty device. */
+static void
+refuse_unit (HassFeeder *f, HassFeederPart *part, const char *why,
+             gint64 now_ns)
+{
+  HassJob *job = f->job;
+  HassFeederGrant *grant = part->grant;
+  HassSlot *round = grant->round;
+  HassExtent e = part->extent;
+  gboolean elsewhere = cpu_can_take (f, &round->round, e);
+  g_autofree char *message = g_strdup_printf (
+      "load %" G_GUINT64_FORMAT " needs %" G_GUINT64_FORMAT " bytes on %s: %s",
+      part->blocks[0].seq, hass_feeder_bytes (&part->blocks[0]),
+      job->devices[f->d].name, why);
+  pthread_mutex_lock (&job->decision);
+  note_locked (f, message);
+  if (elsewhere)
+    hass_round_keep_from_gpus (&round->round, e);
+  pthread_mutex_unlock (&job->decision);
+  if (!elsewhere)
+    {
+      HassDone counted = { .n = e.n, .n_failed = e.n, .part = TRUE };
+      hass_execute_refused (job, f->worker, round, e, message);
+      hass_execute_count (job, f->worker, round, counted, 0, now_ns);
+    }
+  grant->failed |= elsewhere;
+  grant->n_parts--;
+  part->grant = NULL;
+  finish_if_over (f, grant, now_ns);
+  if (!elsewhere)
+    hass_job_units_finished (job, round, e.n);
+  job->engine->changed (job);
+}
+
+/* A part did not fit. It was cut from the front of what was left of its grant,
+   so it becomes part of that again, unless another one was cut since. */
+void
+hass_feeder_too_large (HassFeeder *f, HassFeederPart *part, const char *why,
+                       gint64 now_ns)
+{
+  HassFeederGrant *grant = part->grant;
+  HassExtent e = part->extent;
+  gboolean was_alone = f->n_in_flight == 0;
+  if (was_alone && e.n == 1)
+    {
+      f->alone = FALSE;
+      refuse_unit (f, part, why, now_ns);
+      return;
+    }
+  if (was_alone)
+    {
+      f->part_bytes = MAX (part->all_bytes / 2, 1);
+      f->part_units = e.n / 2;
+    }
+  f->alone = !was_alone;
+  grant->n_parts--;
+  part->grant = NULL;
+  if (grant->rest.n == 0 || e.first + e.n == grant->rest.first)
+    {
+      grant->rest = (HassExtent){ e.first, e.n + grant->rest.n };
+      return;
+    }
+  pthread_mutex_lock (&f->job->decision);
+  note_locked (f, why);
+  hass_round_give_back (&grant->round->round, e);
+  pthread_mutex_unlock (&f->job->decision);
+  grant->failed = TRUE;
+}

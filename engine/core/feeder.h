@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: MIT */
+/* feeder.h: hands the grants of one device to it in parts, and takes
+   the parts back.
+
+   DESIGN. Both engines feed a device through one HassFeeder; an engine only
+   says when. The course of a grant:
+   1. hass_feeder_next() says what to do now. HASS_FEED_ASK: the engine asks
+      the strategy (hass_decide_gpu) and passes a grant to hass_feeder_grant().
+   2. HASS_FEED_PART: the next part has been cut from the front of what is left
+      of the oldest grant, within the bytes that the device takes at once
+      (feeder_cut.c). The engine gives its blocks to the device's submit and
+      calls hass_feeder_submitted(), or the function for what went wrong: 4.
+   3. A part that has left the device is found by hass_feeder_left(). The engine
+      has its results computed or collected and calls hass_feeder_settle(),
+      which counts the units, or gives them back to the round where the part
+      failed, together with what is left of its grant. The strategy is told of
+      a grant when its last part has been settled.
+   4. hass_feeder_too_large(): a part did not fit in the device's memory. The
+      next attempt waits until the device is empty; a part that did not fit in
+      an empty device is halved, and what follows is cut no larger. A single
+      unit that does not fit is left to the CPU, or fails with its sizes.
+   A device whose parts fail three times in a row is given up; parts that fail
+   together count once.
+
+   Where the inputs of a part are large and their copy takes far longer than
+   all else of the part, two parts in flight keep the link busy. More of them
+   share the link, which makes it slower: by 0.7 % for each part on an H200.
+
+   Thread safety: a feeder belongs to one thread. It has no lock, no clock and
+   no thread: times are passed in, and the functions take the job's decision
+   lock, which the caller does not hold, to give units back and to tell the
+   strategy. */
+#ifndef HASS_FEEDER_H
+#define HASS_FEEDER_H
+
+#include "job-private.h"
+
+/**
+ * HassFeederGrant: the units that the strategy granted at once.
+ * @rest: not cut yet.
+ * @n_parts: cut and not settled.
+ * @counted: a part of it has been counted as a bundle.
+ * @failed: a part of it was given back.
+ */
+typedef struct
+{
+  gboolean busy;
+  HassSlot *round;
+  HassExtent rest;
+  guint n_parts;
+  gboolean counted, failed;
+  HassCompletion told;
+} HassFeederGrant;
+
+/**
+ * HassFeederPart: a part of a grant, in one of the device's slots.
+ * @grant: NULL: the slot is free.
+ * @index: the slot.
+ * @blocks: [@n_blocks].
+ * @all_bytes: inputs and outputs, as the limits of the device count them.
+ * @submit_ns: set by the engine before it submits.
+ */
+typedef struct
+{
+  HassFeederGrant *grant;
+  guint index;
+  HassExtent extent;
+  HassBlock *blocks;
+  gsize capacity, n_blocks;
+  guint64 in_bytes, out_bytes, all_bytes, elements;
+  gint64 submit_ns;
+} HassFeederPart;
+
+/**
+ * HassFeeder:
+ * @part_bytes: most bytes of a part of more than one unit; 0: no bound, then
+ *   a grant is one part.
+ * @part_units: most units of a part until the present grant is over; 0: no
+ *   bound.
+ * @enough: parts that keep the device busy, at most @depth.
+ * @alone: the next part waits until nothing else is on the device.
+ * @few_copies: large copies are limited to two in flight, see above; TRUE at
+ *   first.
+ * @busy_times: the device says how long a stage of a part was at work. FALSE:
+ *   its times include what other parts on the same link took.
+ * @error_domain, @error_code: of the device's last error; 0: it gave none.
+ * @last_end_ns: when the last part was settled.
+ * @stages: of the part before, where there is a trace.
+ */
+typedef struct
+{
+  HassJob *job;
+  guint d;
+  HassWorker *worker;
+  HassFeederGrant *grants; /* [depth] */
+  HassFeederPart *parts;   /* [depth] */
+  guint depth, n_in_flight, n_failures, enough;
+  guint64 part_bytes;
+  guint32 part_units;
+  gboolean alone, few_copies, busy_times;
+  GQuark error_domain;
+  gint error_code;
+  gint64 last_end_ns;
+  HassStages stages;
+} HassFeeder;
+
+typedef enum
+{
+  HASS_FEED_NOTHING, /* nothing can be handed over before something changes */
+  HASS_FEED_ASK,     /* there is room, and no grant has units left */
+  HASS_FEED_PART,    /* a part was cut */
+  HASS_FEED_DROPPED  /* what was left of a grant went back to its round */
+} HassFeed;
+
+/**
+ * HassFeederBack: a part that has left its device, or was refused by it.
+ * @message: why it failed; NULL: nothing was said.
+ * @counted: its units, where it has not failed, with n units of its front.
+ * @stages: when they were; NULL: estimated from the durations in @done.
+ * @left_ns: it left the device.
+ * @end_ns: the engine took it over.
+ * @settled_ns: its results were taken over.
+ */
+typedef struct
+{
+  const HassBundleDone *done;
+  const char *message;
+  HassDone counted;
+  const HassStages *stages;
+  gint64 left_ns, end_ns, settled_ns;
+} HassFeederBack;
+
+void hass_feeder_init (HassFeeder *f, HassJob *job, guint d);
+void hass_feeder_clear (HassFeeder *f);
+HassFeed hass_feeder_next (HassFeeder *f, gint64 now_ns, HassFeederPart **part);
+void hass_feeder_grant (HassFeeder *f, HassSlot *round, HassExtent extent,
+                        gint64 now_ns);
+void hass_feeder_submitted (HassFeeder *f);
+HassFeederPart *hass_feeder_left (HassFeeder *f, const HassBundleDone *done);
+HassDone hass_feeder_results (HassFeeder *f, const HassFeederPart *part,
+                              const HassBundleDone *done);
+void hass_feeder_settle (HassFeeder *f, HassFeederPart *part,
+                         const HassFeederBack *back);
+void hass_feeder_too_large (HassFeeder *f, HassFeederPart *part,
+                            const char *why, gint64 now_ns);
+void hass_feeder_remember (HassFeeder *f, const GError *error);
+void hass_feeder_give_up (HassFeeder *f, const char *message);
+
+/* feeder_cut.c */
+guint64 hass_feeder_bytes (const HassBlock *block);
+void hass_feeder_cut (HassFeeder *f, HassFeederGrant *grant,
+                      HassFeederPart *part);
+
+#endif

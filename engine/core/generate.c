@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+/* generate.c: the generator's side of a farm: loads and tasks that it emits
+   enter the load pool.
+
+   DESIGN. Only the thread of the generator may emit, and only while it is in
+   the generator. When the pool is full, that thread computes units until there
+   is room again.
+
+   Thread safety: the thread that called the farm. */
+#include "job-private.h"
+#include "pool/error-private.h"
+
+static gboolean
+may_emit (HassEmitter *emitter, HassEmits emits, const char *function)
+{
+  HassJob *job = emitter->job;
+  if (G_UNLIKELY (!pthread_equal (pthread_self (), emitter->owner)
+                  || emitter->emits != emits))
+    return hass_emitter_is_generating (emitter, function)
+           && hass_job_takes (job, emits == HASS_EMITS_TASKS, function);
+  if (job->deadline_ns > 0)
+    hass_job_check_deadline (job, job->engine->now (job));
+  return !hass_job_stopping (job);
+}
+
+gboolean
+hass_emitter_stopping (HassEmitter *emitter)
+{
+  HassJob *job = emitter->job;
+  if (!job)
+    {
+      hass_engine_dead_handle ("hass_emitter_stopping");
+      return TRUE;
+    }
+  if (job->deadline_ns > 0)
+    hass_job_check_deadline (job, job->engine->now (job));
+  return hass_job_stopping (job);
+}
+
+/* Meanwhile this thread computes, and a worker is no generator. */
+static gboolean
+make_room (HassEmitter *emitter)
+{
+  HassJob *job = emitter->job;
+  HassEmits emits = emitter->emits;
+  gint64 begin = job->engine->now (job);
+  emitter->emits = HASS_EMITS_NOTHING;
+  /* Relaxed: it only says what idle time of others is put down to. */
+  atomic_store_explicit (&job->full, TRUE, memory_order_relaxed);
+  gboolean room = job->engine->make_room (job);
+  atomic_store_explicit (&job->full, FALSE, memory_order_relaxed);
+  emitter->emits = emits;
+  job->phases.room_ns += job->engine->now (job) - begin;
+  return room;
+}
+
+gboolean
+hass_emitter_emit (HassEmitter *emitter, const HassLoad *load)
+{
+  HassJob *job = emitter->job;
+  if (!may_emit (emitter, HASS_EMITS_LOADS, "hass_emitter_emit"))
+    return FALSE;
+  if (G_UNLIKELY (load->flags & HASS_LOAD_BUFFER)
+      && !hass_buffer_claim (job, load, hass_load_pool_emitted (job->pool),
+                             FALSE))
+    return FALSE;
+  while (G_UNLIKELY (!hass_load_pool_emit (job->pool, load)))
+    if (!make_room (emitter))
+      return FALSE;
+  job->engine->loads_came (job);
+  return TRUE;
+}
+
+gboolean
+hass_engine_emit_task (HassEmitter *emitter, HassLoad *load)
+{
+  HassJob *job = emitter->job;
+  if (!may_emit (emitter, HASS_EMITS_TASKS, "hass_emitter_emit_task"))
+    return FALSE;
+  load->tag = hass_copy_new (job, &emitter->copier, load->tag);
+  load->flags |= HASS_LOAD_COPIED;
+  while (G_UNLIKELY (!hass_load_pool_emit (job->pool, load)))
+    if (!make_room (emitter))
+      return FALSE; /* the copy goes with the farm, which stops */
+  job->engine->loads_came (job);
+  return TRUE;
+}
+
+/* An array's buffers; most farms have none. */
+static gboolean
+claim_buffers (HassJob *job, const HassLoad *loads, gsize n_loads)
+{
+  guint64 seq = hass_load_pool_emitted (job->pool);
+  for (gsize i = 0; i < n_loads && hass_job_has_owned (job); i++)
+    if (loads[i].flags & HASS_LOAD_BUFFER
+        && !hass_buffer_claim (job, &loads[i], seq + i, FALSE))
+      return FALSE;
+  return TRUE;
+}
+
+gboolean
+hass_emitter_emit_array (HassEmitter *emitter, const HassLoad *loads,
+                         gsize n_loads)
+{
+  if (!may_emit (emitter, HASS_EMITS_LOADS, "hass_emitter_emit_array")
+      || !claim_buffers (emitter->job, loads, n_loads))
+    return FALSE;
+  if (n_loads > 0)
+    hass_load_pool_add_array (emitter->job->pool, loads, n_loads);
+  emitter->job->engine->loads_came (emitter->job);
+  return TRUE;
+}
+
+/* Emits all loads of the farm; on the thread that called it. Those it was
+   given are accepted also when it is stopping, and named as unfinished. */
+void
+hass_job_generate (HassJob *job)
+{
+  const HassFarm *farm = job->farm;
+  HassEmitter *emitter = &job->handles->emitter;
+  *emitter = (HassEmitter){ .job = job,
+                            .owner = pthread_self (),
+                            .emits = hass_farm_takes_tasks (farm)
+                                         ? HASS_EMITS_TASKS
+                                         : HASS_EMITS_LOADS };
+  job->phases.generate_ns = job->engine->now (job);
+  if (farm->n_loads > 0)
+    {
+      hass_load_pool_add_array (job->pool, farm->loads, farm->n_loads);
+      job->engine->loads_came (job);
+    }
+  if (farm->generate && !hass_job_stopping (job))
+    {
+      GError *error = NULL;
+      const char *before = hass_engine_enter_callback ("generator", job);
+      gboolean ok = farm->generate (emitter, farm->user_data, &error);
+      hass_engine_leave_callback (before);
+      ok = hass_callback_ok (ok, &error, HASS_ERROR_GENERATOR);
+      if (!ok && !hass_job_stopping (job))
+        {
+          g_prefix_error (&error,
+                          "farm '%s': generator failed after %" G_GUINT64_FORMAT
+                          " loads: ",
+                          farm->name, hass_load_pool_emitted (job->pool));
+          if (farm->run->on_error == HASS_ON_ERROR_STOP)
+            hass_job_stop (job, g_steal_pointer (&error));
+          else
+            {
+              pthread_mutex_lock (&job->failure);
+              if (!job->error)
+                job->error = g_steal_pointer (&error);
+              pthread_mutex_unlock (&job->failure);
+            }
+        }
+      g_clear_error (&error);
+    }
+  emitter->emits = HASS_EMITS_NOTHING;
+  job->phases.generated_ns = job->engine->now (job);
+  atomic_store_explicit (&job->generated, TRUE, memory_order_seq_cst);
+  job->engine->changed (job);
+}

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT */
+/* results.c: what units leave behind, computed by a core or by a device:
+   results, nested loads, failures.
+
+   DESIGN. The results of one pull or bundle are one run. A unit that fails
+   leaves nothing: its results and its nested loads are dropped.
+
+   Thread safety: a worker context belongs to one thread at a time; collecting
+   under the result pool's delivery. */
+#include "job-private.h"
+#include "pool/error-private.h"
+
+#include <string.h>
+
+/* -- A unit ------------------------------------------------------------- */
+
+/* Nested loads that a failed unit has emitted, behind the first @n. */
+static void
+drop_nested (HassJob *job, HassWorker *worker, guint n)
+{
+  GArray *nested = worker->nested;
+  for (guint i = n; i < nested->len; i++)
+    hass_job_disown (job, &g_array_index (nested, HassLoad, i), 0);
+  g_array_set_size (nested, n);
+}
+
+/* Takes the error. */
+void
+hass_unit_failed (HassJob *job, HassWorker *worker, const HassBlock *block,
+                  HassUnitMark mark, GError *error)
+{
+  if (worker->run)
+    worker->run->used = mark.run_used;
+  if (worker->nested)
+    drop_nested (job, worker, mark.n_nested);
+  gboolean part = job->farm->kind == HASS_FARM_PARTITION;
+  hass_job_add_unfinished (job, block->seq, 1, part ? block->first : 0,
+                           part ? block->count : 0, error->message);
+  if (job->farm->run->on_error == HASS_ON_ERROR_CONTINUE)
+    {
+      g_error_free (error);
+      return;
+    }
+  g_prefix_error (&error,
+                  "farm '%s': worker failed on load %" G_GUINT64_FORMAT
+                  " (elements %zu to %zu): ",
+                  job->farm->name, block->seq, block->first,
+                  block->first + block->count);
+  hass_job_stop (job, error);
+}
+
+/* FALSE, and the farm stops: the block has bytes for a GPU but no address. A
+   bundler or an unbundler may know where they are; on cores alone the number
+   bounds the pool and the worker knows. */
+gboolean
+hass_execute_check (HassJob *job, const HassBlock *block)
+{
+  gboolean in = !block->input && block->input_bytes > 0 && !job->farm->bundle;
+  gboolean out
+      = !block->output && block->output_bytes > 0 && !job->farm->unbundle;
+  gboolean copied = job->farm->gpu_worker || job->farm->gpu_worker_of;
+  if (!copied || (!in && !out))
+    return TRUE;
+  const char *what = in ? "input" : "output";
+  hass_job_stop (job,
+                 g_error_new (HASS_ERROR, HASS_ERROR_INVALID,
+                              "farm '%s': load %" G_GUINT64_FORMAT
+                              ": %s is NULL, but %s_bytes is %zu",
+                              job->farm->name, block->seq, what, what,
+                              in ? block->input_bytes : block->output_bytes));
+  return FALSE;
+}
+
+/* Adds the unit's output as its result, unless it emitted one. */
+void
+hass_unit_output_is_result (HassJob *job, HassWorker *worker,
+                            const HassBlock *block)
+{
+  if (worker->has_result || !block->output)
+    return;
+  HassResultItem record = { .seq = block->seq,
+                            .tag = block->load->tag,
+                            .first = block->first,
+                            .count = block->count,
+                            .data = block->output,
+                            .bytes = block->output_bytes };
+  if (!worker->run)
+    worker->run = hass_result_pool_run (job->results);
+  hass_run_add (worker->run, &record, NULL);
+}
+
+void
+hass_units_commit (HassJob *job, HassWorker *worker, HassSlot *slot,
+                   guint32 unit, guint32 n_units)
+{
+  HassRun *run = worker->run;
+  worker->run = NULL;
+  if (!job->results || (!run && !job->ordered))
+    return;
+  if (!run)
+    run = hass_result_pool_run (job->results);
+  run->key = slot->order_base + unit;
+  run->n_units = n_units;
+  gint64 ns = hass_result_pool_commit (job->results, run);
+  if (job->engine->real_time)
+    worker->collect_ns += ns;
+}
+
+void
+hass_units_flush_nested (HassJob *job, HassWorker *worker)
+{
+  GArray *nested = worker->nested;
+  if (!nested || nested->len == 0)
+    return;
+  hass_load_pool_add_nested (job->pool, (HassLoad *)nested->data, nested->len);
+  g_array_set_size (nested, 0);
+  job->engine->changed (job);
+}
+
+void
+hass_units_count_failures (HassJob *job, const HassWorker *worker, guint32 n)
+{
+  guint n_cores = MAX (job->n_cores, 1);
+  guint d = job->cpu >= 0 && worker->index < n_cores
+                ? (guint)job->cpu
+                : worker->index - n_cores + (job->cpu >= 0 ? 1 : 0);
+  job->totals[d].failures++;
+  job->totals[d].failed_units += n;
+}
+
+/* -- What a device has computed ----------------------------------------- */
+
+/* The records of a bundle, those of each block together. */
+typedef struct
+{
+  guint8 *bytes;  /* [n * record_bytes], sorted; NULL: as they came */
+  guint64 *first; /* [n_blocks + 1] */
+} Sorted;
+
+/* Counting sort by block; a block's records keep their order. */
+static Sorted
+sort_records (const HassBundleDone *done, gsize n_blocks, gsize record_bytes)
+{
+  Sorted s = { NULL, g_new0 (guint64, n_blocks + 2) };
+  if (n_blocks == 1 || !done->record_blocks)
+    {
+      s.first[1] = done->n_records;
+      return s;
+    }
+  s.bytes = g_malloc (MAX (done->n_records * record_bytes, 1));
+  for (guint64 i = 0; i < done->n_records; i++)
+    s.first[MIN (done->record_blocks[i], n_blocks - 1) + 2]++;
+  for (gsize k = 0; k < n_blocks; k++)
+    s.first[k + 2] += s.first[k + 1];
+  for (guint64 i = 0; i < done->n_records; i++)
+    {
+      gsize k = MIN (done->record_blocks[i], n_blocks - 1);
+      memcpy (s.bytes + s.first[k + 1]++ * record_bytes,
+              (const guint8 *)done->records + i * record_bytes, record_bytes);
+    }
+  return s;
+}
+
+/* One block's results: the farm's gpu_result, or its output. */
+static gboolean
+take_block (HassJob *job, HassWorker *worker, const HassBlock *block,
+            gconstpointer records, gsize n_records)
+{
+  const HassFarm *farm = job->farm;
+  HassUnitMark mark = { worker->run ? worker->run->used : 0,
+                        worker->nested ? worker->nested->len : 0 };
+  GError *error = NULL;
+  worker->unit = block;
+  worker->has_result = FALSE;
+  gboolean ok = TRUE;
+  if (farm->gpu_result)
+    ok = farm->gpu_result (block, records, n_records, worker, farm->user_data,
+                           &error);
+  ok = hass_callback_ok (ok, &error, HASS_ERROR_WORKER);
+  if (!ok)
+    hass_unit_failed (job, worker, block, mark, error);
+  else if (job->results)
+    hass_unit_output_is_result (job, worker, block);
+  worker->unit = NULL;
+  return ok;
+}
+
+/* Takes over what a bundle, whose outputs are back in host memory, has left:
+   its accumulator, its results. Returns how many units failed in that. */
+guint32
+hass_execute_bundle_results (HassJob *job, HassWorker *worker, HassSlot *slot,
+                             HassExtent e, const HassBlock *blocks,
+                             gsize n_blocks, const HassBundleDone *done)
+{
+  const HassFarm *farm = job->farm;
+  gboolean alone = job->ordered && hass_round_order (&slot->round);
+  guint32 n_failed = 0;
+  worker->owner = pthread_self ();
+  const char *before = hass_engine_enter_callback ("gpu_result", job);
+  if (farm->reduce && done->accumulator)
+    farm->reduce (worker->accumulator, done->accumulator, farm->user_data);
+  if (farm->gpu_result || job->results)
+    {
+      Sorted s = sort_records (done, n_blocks, farm->gpu_record_bytes);
+      const guint8 *records = s.bytes ? s.bytes : done->records;
+      for (gsize i = 0; i < n_blocks; i++)
+        {
+          if (!take_block (job, worker, &blocks[i],
+                           records + s.first[i] * farm->gpu_record_bytes,
+                           s.first[i + 1] - s.first[i]))
+            n_failed += n_blocks == 1 ? e.n : 1;
+          if (alone)
+            hass_units_commit (
+                job, worker, slot,
+                hass_round_unit (&slot->round, e.first + (guint32)i), 1);
+        }
+      g_free (s.bytes);
+      g_free (s.first);
+      if (!alone)
+        hass_units_commit (job, worker, slot, e.first, e.n);
+    }
+  hass_engine_leave_callback (before);
+  hass_units_flush_nested (job, worker);
+  if (n_failed > 0)
+    {
+      pthread_mutex_lock (&job->decision);
+      hass_units_count_failures (job, worker, n_failed);
+      pthread_mutex_unlock (&job->decision);
+    }
+  return n_failed;
+}
+
+/* One unit that no device can take: it fails. */
+void
+hass_execute_refused (HassJob *job, HassWorker *worker, HassSlot *slot,
+                      HassExtent e, const char *why)
+{
+  HassBlock block;
+  HassUnitMark mark = { 0, 0 };
+  hass_round_block (&slot->round, e.first, &block);
+  hass_unit_failed (
+      job, worker, &block, mark,
+      g_error_new_literal (HASS_ERROR, HASS_ERROR_NO_MEMORY, why));
+  hass_units_commit (job, worker, slot, hass_round_unit (&slot->round, e.first),
+                     e.n);
+  pthread_mutex_lock (&job->decision);
+  hass_units_count_failures (job, worker, e.n);
+  pthread_mutex_unlock (&job->decision);
+}
+
+/* -- Collecting --------------------------------------------------------- */
+
+/* The result pool's way to the user's collector. */
+gboolean
+hass_job_collect (const HassResultItem *record, gpointer data)
+{
+  HassJob *job = data;
+  HassResult result = { record->seq,   record->tag,  record->first,
+                        record->count, record->data, record->bytes };
+  GError *error = NULL;
+  const char *before = hass_engine_enter_callback ("collector", job);
+  gboolean ok = job->farm->collect (&result, job->farm->user_data, &error);
+  hass_engine_leave_callback (before);
+  if (hass_callback_ok (ok, &error, HASS_ERROR_COLLECTOR))
+    return TRUE;
+  g_prefix_error (&error,
+                  "farm '%s': collector failed on a result of load "
+                  "%" G_GUINT64_FORMAT ": ",
+                  job->farm->name, record->seq);
+  hass_job_stop (job, error);
+  return FALSE;
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* worker.c: what a callback may call with its worker: results, nested loads
+   and tasks, loops over all cores.
+   Thread safety: a worker context belongs to one thread at a time; an index, a
+   count, a constant and whether the farm is stopping may be asked by any. */
+#include "job-private.h"
+#include "pool/error-private.h"
+
+guint
+hass_worker_index (const HassWorker *worker)
+{
+  return worker->index;
+}
+
+/* FALSE: the worker's farm has ended. */
+static inline gboolean
+is_alive (const HassWorker *worker, const char *function)
+{
+  if (G_LIKELY (worker->job))
+    return TRUE;
+  hass_engine_dead_handle (function);
+  return FALSE;
+}
+
+guint
+hass_worker_count (const HassWorker *worker)
+{
+  return is_alive (worker, "hass_worker_count") ? worker->job->n_workers : 0;
+}
+
+gpointer
+hass_worker_accumulator (HassWorker *worker)
+{
+  return is_alive (worker, "hass_worker_accumulator") ? worker->accumulator
+                                                      : NULL;
+}
+
+gconstpointer
+hass_worker_constant (const HassWorker *worker, guint index)
+{
+  if (!is_alive (worker, "hass_worker_constant"))
+    return NULL;
+  const HassFarm *farm = worker->job->farm;
+  return index < farm->n_constants ? farm->constants[index].data : NULL;
+}
+
+gboolean
+hass_worker_stopping (const HassWorker *worker)
+{
+  return !is_alive (worker, "hass_worker_stopping")
+         || hass_job_stopping (worker->job);
+}
+
+static gboolean
+in_unit (HassWorker *worker, const char *what)
+{
+  if (G_LIKELY (worker->unit && pthread_equal (pthread_self (), worker->owner)))
+    return TRUE;
+  if (is_alive (worker, what))
+    hass_job_stop (worker->job,
+                   g_error_new (HASS_ERROR, HASS_ERROR_MISUSE,
+                                "farm '%s': %s called outside a cpu_worker, on "
+                                "another thread than its own, or with the "
+                                "worker of a loop's body",
+                                worker->job->farm->name, what));
+  return FALSE;
+}
+
+gboolean
+hass_worker_result (HassWorker *worker, gconstpointer data, gsize bytes)
+{
+  HassJob *job = worker->job;
+  if (!in_unit (worker, "hass_worker_result"))
+    return FALSE;
+  if (!job->results)
+    {
+      hass_job_stop (job, g_error_new (HASS_ERROR, HASS_ERROR_MISUSE,
+                                       "farm '%s': hass_worker_result called, "
+                                       "but the farm has no collector",
+                                       job->farm->name));
+      return FALSE;
+    }
+  const HassBlock *unit = worker->unit;
+  HassResultItem record = { .seq = unit->seq,
+                            .tag = unit->load->tag,
+                            .first = unit->first,
+                            .count = unit->count,
+                            .bytes = bytes };
+  if (!worker->run)
+    worker->run = hass_result_pool_run (job->results);
+  hass_run_add (worker->run, &record, data);
+  worker->has_result = TRUE;
+  return TRUE;
+}
+
+static gboolean
+may_nest (HassWorker *worker, gboolean tasks, const char *function)
+{
+  return in_unit (worker, function)
+         && hass_job_takes (worker->job, tasks, function)
+         && !hass_job_stopping (worker->job);
+}
+
+static void
+nest (HassWorker *worker, const HassLoad *load)
+{
+  if (!worker->nested)
+    worker->nested = g_array_new (FALSE, FALSE, sizeof (HassLoad));
+  g_array_append_vals (worker->nested, load, 1);
+}
+
+gboolean
+hass_worker_emit (HassWorker *worker, const HassLoad *load)
+{
+  if (!may_nest (worker, FALSE, "hass_worker_emit")
+      || (load->flags & HASS_LOAD_BUFFER
+          && !hass_buffer_claim (worker->job, load, worker->unit->seq, TRUE)))
+    return FALSE;
+  nest (worker, load);
+  return TRUE;
+}
+
+gboolean
+hass_engine_nest_task (HassWorker *worker, HassLoad *load)
+{
+  if (!may_nest (worker, TRUE, "hass_worker_emit_task"))
+    return FALSE;
+  load->tag = hass_copy_new (worker->job, &worker->copier, load->tag);
+  load->flags |= HASS_LOAD_COPIED;
+  nest (worker, load);
+  return TRUE;
+}
+
+/* A loop within a unit. */
+typedef struct
+{
+  HassWorker worker; /* the bodies': it is in no unit and has no accumulator */
+  HassLoopFunc body;
+  gpointer user_data;
+  _Atomic gboolean failed;
+  GError *error; /* of who set failed first */
+} Loop;
+
+static void
+run_piece (gsize first, gsize count, gpointer data)
+{
+  Loop *loop = data;
+  GError *error = NULL;
+  /* Relaxed: it only saves work. The error is read when all pieces are over. */
+  if (atomic_load_explicit (&loop->failed, memory_order_relaxed))
+    return;
+  const char *before
+      = hass_engine_enter_callback ("loop body", loop->worker.job);
+  gboolean ok
+      = loop->body (first, count, &loop->worker, loop->user_data, &error);
+  hass_engine_leave_callback (before);
+  gboolean silent = !error;
+  if (hass_callback_ok (ok, &error, HASS_ERROR_WORKER))
+    return;
+  if (silent)
+    g_prefix_error (&error, "loop body, iterations %zu to %zu: ", first,
+                    first + count);
+  if (atomic_exchange_explicit (&loop->failed, TRUE, memory_order_relaxed))
+    g_error_free (error);
+  else
+    loop->error = error;
+}
+
+gboolean
+hass_worker_parallel_for (HassWorker *worker, gsize n, gsize grain,
+                          HassLoopFunc body, gpointer user_data, GError **error)
+{
+  if (!is_alive (worker, "hass_worker_parallel_for"))
+    {
+      g_set_error (error, HASS_ERROR, HASS_ERROR_MISUSE,
+                   "hass_worker_parallel_for called when its farm has ended");
+      return FALSE;
+    }
+  HassJob *job = worker->job;
+  HassCpuPool *pool = hass_cpu_pool_get (MAX (job->n_cores, 1), NULL);
+  Loop loop = { .worker = { .job = job, .index = worker->index },
+                .body = body,
+                .user_data = user_data };
+  if (grain == 0)
+    grain = MAX (n / (8 * MAX (job->n_cores, 1)), 1);
+  if (pool)
+    hass_cpu_pool_parallel_for (pool, n, grain, run_piece, &loop);
+  else if (n > 0)
+    run_piece (0, n, &loop);
+  if (loop.error)
+    g_propagate_error (error, loop.error);
+  return !loop.failed;
+}

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT */
+/* cores.c: how a core of a live farm finds work, computes it and leaves. The
+   numbers are those of the DESIGN paragraph in live.c.
+   Thread safety: each worker context by the thread that has its seat. */
+#include "live-private.h"
+#include "engine/observe/record.h"
+
+#include "pool/fence.h"
+#include "pool/pause.h"
+
+/* A core that finds nothing spins for so long before it leaves: about what
+   waking a sleeping thread costs. */
+#define SPIN_NS 50000
+/* Pauses between two looks for work. Each look reads a line that the generator
+   writes, so frequent looks slow the generator down. */
+#define LEAST_PAUSE 32
+#define MOST_PAUSE 128
+
+/* -- 2. A seat ---------------------------------------------------------- */
+
+static guint
+take_seat (HassLive *live)
+{
+  guint64 index;
+  pthread_mutex_lock (&live->seat_lock);
+  index = g_array_index (live->seats, guint, live->seats->len - 1);
+  g_array_set_size (live->seats, live->seats->len - 1);
+  pthread_mutex_unlock (&live->seat_lock);
+  return index;
+}
+
+static void
+leave_seat (HassLive *live, guint index)
+{
+  pthread_mutex_lock (&live->seat_lock);
+  g_array_append_val (live->seats, index);
+  pthread_mutex_unlock (&live->seat_lock);
+}
+
+/* -- 3. Work ------------------------------------------------------------ */
+
+static void
+learn_cost (HassWorker *worker, guint32 n, gint64 ns)
+{
+  double one = MAX (ns, 1) / (double)n;
+  worker->unit_ns = worker->unit_ns > 0 ? 0.5 * (worker->unit_ns + one) : one;
+  worker->last_chunk = n;
+}
+
+/* Pulls and computes once. FALSE: nothing to pull. */
+static gboolean
+work_once (HassJob *job, HassWorker *worker)
+{
+  /* Acquire pairs with the release in hass_job_begin_round. */
+  HassSlot *slot = atomic_load_explicit (&job->current, memory_order_acquire);
+  if (!slot)
+    return FALSE;
+  const HassLive *live = job->driver;
+  if (live->has_proxies)
+    hass_yield (job, worker);
+  HassExtent e = hass_round_pull (&slot->round, hass_chunk (job, worker, slot));
+  if (e.n == 0)
+    return FALSE;
+  gint64 begin = worker->now_ns > 0 ? worker->now_ns : hass_live_now (job);
+  HassDone done = hass_execute (job, worker, slot, e, FALSE);
+  gint64 end = hass_live_now (job);
+  worker->now_ns = end;
+  hass_job_trace_pull (job, slot, worker->index, e, begin, end);
+  if (done.n > 0)
+    {
+      learn_cost (worker, done.n, end - begin);
+      hass_execute_count (job, worker, slot, done, end - begin, end);
+      if (G_UNLIKELY (job->recorder))
+        hass_record_pull (job, worker, slot, e, &done, begin, end);
+      hass_job_units_finished (job, slot, done.n);
+    }
+  hass_job_check_deadline (job, end);
+  return TRUE;
+}
+
+/* When cores that wait are to ask again; 0: they are not. Under the decision
+   lock. */
+static void
+note_again (HassJob *job)
+{
+  HassLive *live = job->driver;
+  HassSlot *slot = atomic_load_explicit (&job->current, memory_order_relaxed);
+  gint64 ns = slot && job->cpu >= 0 ? hass_decide_again_ns (slot, job->cpu) : 0;
+  atomic_store_explicit (&live->again_ns, ns, memory_order_relaxed);
+}
+
+static gint64
+look_again (HassJob *job)
+{
+  HassLive *live = job->driver;
+  pthread_mutex_lock (&job->decision);
+  note_again (job);
+  pthread_mutex_unlock (&job->decision);
+  return atomic_load_explicit (&live->again_ns, memory_order_relaxed);
+}
+
+typedef enum
+{
+  FOUND,   /* look again */
+  NOTHING, /* now */
+  FINISHED /* for ever */
+} Find;
+
+/* Asks the strategy, or begins the next round, by the unit cost seen. Unless
+   patient, leaves it to whoever else is just finding some. */
+static Find
+find_work (HassJob *job, double unit_ns, gboolean patient)
+{
+  Find found = NOTHING;
+  if (patient)
+    pthread_mutex_lock (&job->decision);
+  else if (pthread_mutex_trylock (&job->decision) != 0)
+    return NOTHING;
+  guint64 told = job->n_told;
+  HassSlot *slot = atomic_load_explicit (&job->current, memory_order_relaxed);
+  if (slot && job->cpu >= 0 && hass_decide_cpu (job, slot))
+    found = FOUND;
+  else if (slot && hass_decide_stalled (job, slot))
+    found = FOUND;
+  else if (hass_job_may_begin (job, slot) && hass_live_begin (job, unit_ns))
+    found = FOUND;
+  else if (atomic_load_explicit (&job->generated, memory_order_seq_cst)
+           && hass_job_idle (job))
+    found = FINISHED;
+  note_again (job);
+  /* A completion that was told here may be what others wait for. */
+  gboolean news = found == FOUND || job->n_told != told;
+  pthread_mutex_unlock (&job->decision);
+  if (news)
+    hass_live_changed (job);
+  return found;
+}
+
+/* Works, or spins until there is work. FALSE: nothing for a while, or the
+   farm is over. */
+static gboolean
+work_or_spin (HassJob *job, HassWorker *worker, gboolean *first)
+{
+  gint64 since = 0;
+  gboolean last_look = FALSE;
+  int pause = LEAST_PAUSE;
+  while (!hass_job_stopping (job))
+    {
+      if (work_once (job, worker))
+        {
+          if (*first)
+            hass_live_let_in (job);
+          *first = FALSE;
+          return TRUE;
+        }
+      worker->now_ns = 0;
+      Find found = find_work (job, worker->unit_ns, last_look);
+      if (found == FINISHED)
+        {
+          hass_event_notify (&job->event);
+          return FALSE;
+        }
+      if (found == FOUND)
+        return TRUE;
+      if (last_look)
+        return FALSE;
+      gint64 now = hass_live_now (job);
+      if (since == 0)
+        since = now;
+      /* Who holds the lock may find nothing and sleep: ask oneself before
+         leaving. */
+      last_look = now - since > SPIN_NS;
+      for (int i = 0; i < pause; i++)
+        hass_pause ();
+      pause = MIN (2 * pause, MOST_PAUSE);
+    }
+  return FALSE;
+}
+
+/* -- 2. A stay ---------------------------------------------------------- */
+
+static gboolean
+may_have_work (HassJob *job)
+{
+  HassSlot *slot = atomic_load_explicit (&job->current, memory_order_seq_cst);
+  return !hass_job_stopping (job)
+         && ((hass_load_pool_waiting (job->pool) > 0
+              && hass_job_may_begin (job, slot))
+             || (slot && hass_decide_pullable (slot)));
+}
+
+/* Where the strategy lets the cores wait for so long only, one of them sleeps
+   here until then, because the caller may be busy. FALSE: it need not. */
+static gboolean
+wait_to_ask (HassJob *job)
+{
+  HassLive *live = job->driver;
+  gboolean nobody = FALSE;
+  if (G_LIKELY (atomic_load_explicit (&live->again_ns, memory_order_relaxed)
+                == 0)
+      || !atomic_compare_exchange_strong_explicit (&live->has_asker, &nobody,
+                                                   TRUE, memory_order_acquire,
+                                                   memory_order_relaxed))
+    return FALSE;
+  guint64 epoch = hass_event_prepare (&job->event);
+  gint64 again_ns = hass_job_stopping (job) ? 0 : look_again (job);
+  if (again_ns > 0)
+    hass_event_wait (&job->event, epoch,
+                     MAX (again_ns - hass_live_now (job), 0));
+  else
+    hass_event_cancel (&job->event);
+  atomic_store_explicit (&live->has_asker, FALSE, memory_order_release);
+  return again_ns > 0;
+}
+
+/* A core's stay in the job. */
+void
+hass_live_core_task (gpointer data)
+{
+  HassCrew *crew = data;
+  HassJob *job = hass_crew_enter (crew);
+  if (job)
+    {
+      HassLive *live = job->driver;
+      guint index = take_seat (live);
+      HassWorker *worker = &job->workers[index];
+      gboolean first = TRUE;
+      atomic_fetch_sub_explicit (&live->coming, 1, memory_order_relaxed);
+      for (guint i = 0; i < 2 && may_have_work (job); i++)
+        hass_live_let_in (job);
+      while (work_or_spin (job, worker, &first) || wait_to_ask (job))
+        ;
+      double unit_ns = worker->unit_ns; /* the seat may be taken next */
+      hass_yield_leave (worker);
+      leave_seat (live, index);
+      atomic_fetch_sub_explicit (&live->inside, 1, memory_order_seq_cst);
+      if (!atomic_load_explicit (&job->generated, memory_order_seq_cst))
+        hass_fence_heavy ();
+      hass_event_look (&job->event);
+      /* A change that came when this core did not look any more, but was not
+         counted out either, let nobody in: look once more. */
+      if (may_have_work (job))
+        hass_live_let_in (job);
+      else if (find_work (job, unit_ns, TRUE) == FINISHED)
+        hass_event_notify (&job->event);
+      hass_crew_leave (crew);
+    }
+  hass_crew_unref (crew);
+}
+
+/* -- 1. The caller ------------------------------------------------------ */
+
+/* How long the caller sleeps if nothing changes, in ns; < 0: for ever. */
+static gint64
+patience (HassJob *job)
+{
+  gint64 until = job->deadline_ns, again_ns = look_again (job);
+  if (again_ns > 0 && (until == 0 || again_ns < until))
+    until = again_ns;
+  return until > 0 ? MAX (until - hass_live_now (job), 0) : -1;
+}
+
+/* The caller works until done says so or the farm is over. */
+void
+hass_live_work_until (HassJob *job, gboolean (*done) (HassJob *job))
+{
+  HassWorker *worker = &job->workers[0];
+  gboolean first = FALSE;
+  worker->now_ns = 0; /* the generator has run since */
+  for (;;)
+    {
+      while (!done (job) && work_or_spin (job, worker, &first))
+        ;
+      guint64 epoch = hass_event_prepare (&job->event);
+      if (done (job) || hass_job_stopping (job))
+        {
+          hass_event_cancel (&job->event);
+          return;
+        }
+      /* What changed before prepare woke nobody, so all is looked at once
+         more, and what a strategy may say now. */
+      if (may_have_work (job)
+          || find_work (job, worker->unit_ns, TRUE) == FOUND)
+        {
+          hass_event_cancel (&job->event);
+          continue;
+        }
+      hass_yield_leave (worker);
+      hass_event_wait (&job->event, epoch, patience (job));
+      hass_job_check_deadline (job, hass_live_now (job));
+      worker->now_ns = 0;
+    }
+}

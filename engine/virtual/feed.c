@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: MIT */
+/* feed.c: grants and parts of modelled GPUs: steps 1 and 3 of the DESIGN
+   paragraph in virtual-private.h. What the live engine's proxies do with
+   threads is done here at the events of the virtual clock, with the same feeder
+   and the same device ops.
+   Thread safety: by the world's thread. */
+#include "virtual-private.h"
+
+/* -- 1. Asking ---------------------------------------------------------- */
+
+/* From its first part on a GPU that took time to open is ready. */
+static void
+note_opened (HassVirtualWorld *w, guint d)
+{
+  HassJob *job = w->job;
+  if (!job->devices[d].opening)
+    return;
+  job->devices[d].opening = FALSE;
+  hass_job_trace_opened (job, d, 0, job->devices[d].opens_at_ns, TRUE);
+}
+
+static void
+submit (HassVirtualWorld *w, HassVirtualGpu *gpu, HassFeederPart *part)
+{
+  HassDevice *device = &gpu->parent;
+  HassFeeder *f = &gpu->feeder;
+  g_autoptr (GError) error = NULL;
+  part->submit_ns = w->clock;
+  hass_virtual_gpu_name_units (gpu, part->grant->round, part->extent);
+  if (device->ops->submit (device, part->index, part->blocks, part->n_blocks,
+                           &error))
+    hass_feeder_submitted (f);
+  else
+    hass_feeder_too_large (f, part, error->message, w->clock);
+}
+
+/* Hands one part over. FALSE: there is nothing to do now. */
+static gboolean
+feed_gpu (HassVirtualWorld *w, HassSlot *slot, HassVirtualGpu *gpu)
+{
+  HassFeeder *f = &gpu->feeder;
+  HassFeederPart *part;
+  HassExtent e = { 0, 0 };
+  HassGrant unused;
+  if (!hass_virtual_is_open (w, f->d) || w->clock < gpu->host_free_ns)
+    return FALSE;
+  HassFeed feed = hass_feeder_next (f, w->clock, &part);
+  if (feed != HASS_FEED_NOTHING)
+    note_opened (w, f->d);
+  if (feed == HASS_FEED_ASK
+      && hass_decide_gpu (w->job, slot, f->d, &e, &unused))
+    {
+      hass_feeder_grant (f, slot, e, w->clock);
+      feed = hass_feeder_next (f, w->clock, &part);
+    }
+  if (feed == HASS_FEED_PART)
+    submit (w, gpu, part);
+  return feed == HASS_FEED_PART || feed == HASS_FEED_DROPPED;
+}
+
+/* Hands over as much as the GPUs take. FALSE: nothing. */
+gboolean
+hass_virtual_feed_gpus (HassVirtualWorld *w, HassSlot *slot)
+{
+  gboolean any = FALSE;
+  for (guint g = 0; g < w->n_gpus; g++)
+    while (feed_gpu (w, slot, &w->gpus[g]))
+      any = TRUE;
+  return any;
+}
+
+/* -- 3. What is back ---------------------------------------------------- */
+
+/* A farm that stops takes back what was not handed over. */
+static void
+drop_if_stopping (HassVirtualWorld *w, HassFeeder *f)
+{
+  HassFeederPart *unused;
+  while (hass_job_stopping (w->job)
+         && hass_feeder_next (f, w->clock, &unused) == HASS_FEED_DROPPED)
+    ;
+}
+
+static void
+settle (HassVirtualWorld *w, HassSlot *slot, HassVirtualGpu *gpu,
+        HassFeederPart *part, const HassBundleDone *done, const char *message)
+{
+  HassJob *job = w->job;
+  HassFeeder *f = &gpu->feeder;
+  const HassVirtualBundle *b = &gpu->bundles[part->index];
+  HassFeederBack back = { .done = done,
+                          .message = message,
+                          .stages = &b->stages,
+                          .left_ns = b->left_ns,
+                          .end_ns = w->clock,
+                          .settled_ns = w->clock };
+  if (!done->failed)
+    back.counted = hass_execute (job, f->worker, slot, part->extent, job->dry);
+  hass_feeder_settle (f, part, &back);
+  drop_if_stopping (w, f);
+  hass_virtual_finished (w, slot, back.counted.n);
+}
+
+/* A stage of a part is over: the part goes on to the next, or is back. */
+void
+hass_virtual_go_on (HassVirtualWorld *w, HassSlot *slot, HassVirtualGpu *gpu,
+                    guint index)
+{
+  HassDevice *device = &gpu->parent;
+  HassBundleDone done = { 0 };
+  g_autoptr (GError) error = NULL;
+  hass_virtual_gpu_stage_over (gpu, index);
+  if (!device->ops->wait (device, 0, &done, &error))
+    return;
+  hass_feeder_remember (&gpu->feeder, error);
+  HassFeederPart *part = hass_feeder_left (&gpu->feeder, &done);
+  settle (w, slot, gpu, part, &done, error ? error->message : NULL);
+}

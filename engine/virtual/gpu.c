@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: MIT */
+/* gpu.c: a modelled GPU, as a device: step 2 of the DESIGN paragraph in
+   virtual-private.h.
+
+   DESIGN. The ops are those of any device (device/device.h), on the virtual
+   clock: submit computes how long each stage of a bundle will take and queues
+   the bundle for the first; wait returns at once, with a bundle whose last
+   stage is over, if there is one. The stages:
+   GATHER: the host copies inputs together, where the platform has a rate for
+     that; no other bundle of the device is submitted meanwhile, as with a proxy
+     thread.
+   IN, KERNEL, OUT: on the link, on the GPU, and on the link.
+   HOST: the host copies outputs to their places, and what a model adds.
+   A device computes no results: the engine has the application's CPU worker
+   compute them. As blocks say nothing about their true cost, the engine names
+   the units to the device before submit.
+
+   Thread safety: by the world's thread. */
+#include "virtual-private.h"
+
+enum
+{
+  GATHER,
+  IN,
+  KERNEL,
+  OUT,
+  HOST,
+  OVER
+};
+
+/* -- How long a bundle takes -------------------------------------------- */
+
+static gboolean
+one_block_a_unit (const HassRound *round, HassExtent e)
+{
+  return round->farm == HASS_FARM_INDIVISIBLE
+         || (round->farm == HASS_FARM_FUNCTION
+             && hass_round_elements (round, e.first) <= 1);
+}
+
+/* Kernel of a bundle whose every unit is one block. */
+static double
+blocks_ns (HassVirtualGpu *gpu, const HassBlock *blocks, gsize n)
+{
+  HassVirtualWorld *w = gpu->world;
+  g_array_set_size (w->work, (guint)n);
+  g_array_set_size (w->elements, (guint)n);
+  double *work = (double *)w->work->data;
+  guint64 *elements = (guint64 *)w->elements->data;
+  for (gsize i = 0; i < n; i++)
+    {
+      HassExtent unit = { gpu->extent.first + (guint32)i, 1 };
+      work[i] = hass_virtual_cost (w, &gpu->round->round, gpu->d, unit);
+      elements[i] = blocks[i].count;
+    }
+  return hass_model_blocks_ns (gpu->model, work, elements, n);
+}
+
+/* Threads that so many elements give a GPU; who models costs has widths in
+   elements. */
+static guint64
+threads (const HassVirtualWorld *w, guint64 elements)
+{
+  return w->model ? elements
+                  : elements * MAX (w->job->farm->element_threads, 1);
+}
+
+static double
+submit_ns (const HassVirtualGpu *gpu)
+{
+  const HassVirtualModel *m = gpu->world->model;
+  return m && m->submit_ns ? m->submit_ns[gpu->d] : 0;
+}
+
+static double
+host_copy_ns (const HassVirtualGpu *gpu, guint64 bytes)
+{
+  double rate = gpu->model->host_bytes_per_ns;
+  return rate > 0 ? bytes / rate : 0;
+}
+
+/* Bytes that the GPU needs before its first bundle of a round. */
+static double
+entry_bytes (HassVirtualGpu *gpu, HassVirtualBundle *b)
+{
+  HassVirtualWorld *w = gpu->world;
+  double entry = 0;
+  b->enters = w->model && !w->entered[gpu->d];
+  if (b->enters)
+    entry = w->model->entry_bytes;
+  w->entered[gpu->d] = TRUE;
+  w->entry_bytes[gpu->d] += (guint64)entry;
+  return entry;
+}
+
+static void
+estimate (HassVirtualGpu *gpu, HassVirtualBundle *b, const HassBlock *blocks,
+          gsize n)
+{
+  HassVirtualWorld *w = gpu->world;
+  const HassRound *round = &gpu->round->round;
+  const HassVirtualModel *m = w->model;
+  guint64 in_bytes = 0, out_bytes = 0, elements = 0;
+  for (gsize i = 0; i < n; i++)
+    {
+      elements += blocks[i].count;
+      in_bytes += blocks[i].input_bytes;
+      out_bytes += blocks[i].output_bytes;
+    }
+  double total = hass_virtual_cost (w, round, gpu->d, gpu->extent);
+  w->job->totals[gpu->d].cost += total;
+  gsize entry = (gsize)entry_bytes (gpu, b);
+  b->gather_ns = host_copy_ns (gpu, in_bytes);
+  b->h2d_ns = hass_model_h2d_ns (gpu->model, in_bytes + entry);
+  b->h2d_ns += submit_ns (gpu);
+  b->d2h_ns = hass_model_d2h_ns (gpu->model, out_bytes);
+  b->scatter_ns = host_copy_ns (gpu, out_bytes);
+  b->host_ns = b->scatter_ns + (m && m->host_ns ? m->host_ns[gpu->d] : 0);
+  b->kernel_ns
+      = one_block_a_unit (round, gpu->extent)
+            ? blocks_ns (gpu, blocks, n)
+            : hass_model_kernel_ns (gpu->model, total, threads (w, elements));
+  b->kernel_ns *= hass_virtual_noise (w);
+}
+
+/* -- From stage to stage ------------------------------------------------ */
+
+/* What serves the bundle's stage, one bundle after another, and for how long.
+   NULL: nothing is needed. */
+static gint64 *
+resource (HassVirtualGpu *gpu, HassVirtualBundle *b, double *ns)
+{
+  HassVirtualLink *link = &gpu->world->links[gpu->model->link];
+  switch (b->stage)
+    {
+    case GATHER:
+      *ns = b->gather_ns;
+      return &gpu->host_free_ns;
+    case IN:
+      *ns = b->h2d_ns;
+      /* A bundle without inputs still waits for the entry copy. */
+      return *ns > 0 ? &link->in_free : &gpu->entry_end_ns;
+    case KERNEL:
+      b->kernel_ns *= gpu->world->slower[gpu->d];
+      *ns = b->kernel_ns;
+      return &gpu->kernel_free_ns;
+    case OUT:
+      *ns = b->d2h_ns;
+      if (*ns <= 0)
+        return NULL;
+      return gpu->model->duplex ? &link->out_free : &link->in_free;
+    default:
+      *ns = b->host_ns;
+      return &gpu->host_free_ns;
+    }
+}
+
+/* Queues the bundle for its stage. */
+static void
+begin_stage (HassVirtualGpu *gpu, HassVirtualBundle *b)
+{
+  HassVirtualWorld *w = gpu->world;
+  double ns;
+  gint64 *free_ns = resource (gpu, b, &ns);
+  gint64 begin = free_ns ? MAX (w->clock, *free_ns) : w->clock;
+  gint64 end = hass_virtual_later (w, begin, ns);
+  if (free_ns)
+    *free_ns = end;
+  if (b->stage == IN && b->enters)
+    gpu->entry_end_ns = end;
+  if (b->stage >= IN && b->stage <= OUT)
+    {
+      b->stages.begin_ns[b->stage - IN] = begin;
+      b->stages.end_ns[b->stage - IN] = end;
+    }
+  hass_virtual_push (w,
+                     (HassVirtualDue){ .t = end,
+                                       .core = -1,
+                                       .gpu = gpu,
+                                       .bundle = (guint)(b - gpu->bundles) });
+}
+
+/* A stage of a bundle is over, or the device was lost meanwhile. */
+void
+hass_virtual_gpu_stage_over (HassVirtualGpu *gpu, guint index)
+{
+  HassVirtualWorld *w = gpu->world;
+  HassVirtualBundle *b = &gpu->bundles[index];
+  gboolean host = (w->model && w->model->host_ns) || b->scatter_ns > 0;
+  if (b->stage <= OUT)
+    b->left_ns = w->clock;
+  b->stage++;
+  if (b->failed || (b->stage == HOST && !host))
+    b->stage = OVER;
+  if (b->stage == OVER)
+    gpu->over = b;
+  else
+    begin_stage (gpu, b);
+}
+
+/* What the device has in flight fails now. */
+void
+hass_virtual_gpu_lose (HassVirtualGpu *gpu)
+{
+  HassVirtualWorld *w = gpu->world;
+  HassVirtualDue *h = (HassVirtualDue *)w->heap->data;
+  for (guint i = 0; i < w->heap->len; i++)
+    if (h[i].gpu == gpu)
+      {
+        h[i].t = w->clock;
+        gpu->bundles[h[i].bundle].failed = TRUE;
+      }
+  hass_virtual_sort (w);
+}
+
+/* -- The ops ------------------------------------------------------------ */
+
+/* 0: no other GPU is on this one's link. */
+static guint
+shared_link (const HassPlatform *p, const HassGpuModel *gpu)
+{
+  for (guint i = 0; i < p->n_gpus; i++)
+    if (&p->gpus[i] != gpu && p->gpus[i].link == gpu->link)
+      return gpu->link + 1;
+  return 0;
+}
+
+static void
+gpu_describe (HassDevice *device, HassDeviceTraits *traits)
+{
+  HassVirtualGpu *gpu = (HassVirtualGpu *)device;
+  const HassPlatform *p = gpu->world->platform;
+  const HassGpuModel *g = gpu->model;
+  *traits
+      = (HassDeviceTraits){ .name = g->name,
+                            .kind = HASS_DEVICE_GPU,
+                            .cores = g->multiprocessors,
+                            .width = g->width,
+                            .latency_ns = g->launch_ns + g->link_ns,
+                            .link_bytes_per_ns = g->h2d_bytes_per_ns,
+                            .work_per_ns = p->calibrated ? g->work_per_ns : 0,
+                            .max_in_flight = g->depth,
+                            .link = shared_link (p, g),
+                            .memory_bytes = g->memory_bytes,
+                            .part_bytes = g->part_bytes };
+}
+
+static gboolean
+gpu_open (HassDevice *device, const HassDeviceFarm *farm, GError **error)
+{
+  HassVirtualGpu *gpu = (HassVirtualGpu *)device;
+  (void)farm, (void)error;
+  gpu->bundles = g_new0 (HassVirtualBundle, gpu->feeder.depth);
+  return TRUE;
+}
+
+static gboolean
+gpu_submit (HassDevice *device, guint slot, const HassBlock *blocks, gsize n,
+            GError **error)
+{
+  HassVirtualGpu *gpu = (HassVirtualGpu *)device;
+  HassVirtualBundle *b = &gpu->bundles[slot];
+  (void)error;
+  *b = (HassVirtualBundle){ .stage = IN };
+  estimate (gpu, b, blocks, n);
+  if (b->gather_ns > 0)
+    b->stage = GATHER;
+  begin_stage (gpu, b);
+  return TRUE;
+}
+
+static gboolean
+gpu_wait (HassDevice *device, gint64 timeout_ns, HassBundleDone *done,
+          GError **error)
+{
+  HassVirtualGpu *gpu = (HassVirtualGpu *)device;
+  HassVirtualBundle *b = gpu->over;
+  (void)timeout_ns;
+  if (!b)
+    return FALSE;
+  gpu->over = NULL;
+  *done = (HassBundleDone){ .slot = (guint)(b - gpu->bundles),
+                            .failed = b->failed,
+                            .lost = b->failed,
+                            .h2d_ns = b->h2d_ns - submit_ns (gpu),
+                            .kernel_ns = b->kernel_ns,
+                            .d2h_ns = b->d2h_ns,
+                            .host_ns = b->gather_ns + b->scatter_ns,
+                            .kernel_busy_ns = b->kernel_ns };
+  if (b->failed)
+    g_set_error_literal (error, HASS_ERROR, HASS_ERROR_DEVICE,
+                         HASS_VIRTUAL_LOST);
+  return TRUE;
+}
+
+static void
+gpu_close (HassDevice *device)
+{
+  HassVirtualGpu *gpu = (HassVirtualGpu *)device;
+  g_clear_pointer (&gpu->bundles, g_free);
+}
+
+static gint64
+gpu_opening_ns (HassDevice *device)
+{
+  HassVirtualGpu *gpu = (HassVirtualGpu *)device;
+  const HassVirtualModel *m = gpu->world->model;
+  double ns = m && m->open_ns ? m->open_ns[gpu->d] : gpu->model->start_ns;
+  return hass_virtual_later (gpu->world, 0, ceil (ns));
+}
+
+static const HassDeviceOps gpu_ops = { .struct_size = sizeof (HassDeviceOps),
+                                       .kind = "model",
+                                       .describe = gpu_describe,
+                                       .open = gpu_open,
+                                       .submit = gpu_submit,
+                                       .wait = gpu_wait,
+                                       .close = gpu_close,
+                                       .opening_ns = gpu_opening_ns };
+
+void
+hass_virtual_gpu_init (HassVirtualGpu *gpu, HassVirtualWorld *w, guint g)
+{
+  *gpu = (HassVirtualGpu){ .parent = { &gpu_ops },
+                           .world = w,
+                           .model = &w->platform->gpus[g],
+                           .d = g + hass_virtual_first_gpu (w) };
+}
+
+/* Says which units the next submit is about. */
+void
+hass_virtual_gpu_name_units (HassVirtualGpu *gpu, const HassSlot *round,
+                             HassExtent extent)
+{
+  gpu->round = round;
+  gpu->extent = extent;
+}
