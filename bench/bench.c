@@ -84,7 +84,7 @@ median (const double *values, guint n)
                  : 0.5 * (sorted[n / 2 - 1] + sorted[n / 2]);
 }
 
-/* What one iteration of bench_spin costs on this thread just now. */
+/* Returns: current time of one iteration of bench_spin on this thread, ns. */
 double
 bench_iteration_ns (void)
 {
@@ -178,7 +178,9 @@ bench_line_ns (void)
   return ns;
 }
 
-/* More than this share of the cores' time for other processes disturbs. */
+/* A round is disturbed if other processes took more than this part of the
+   cores' time. A guess: smaller values repeat rounds for nothing, larger ones
+   accept disturbed figures. */
 #define DISTURBED 0.03
 
 /* -- Groups ------------------------------------------------------------- */
@@ -211,7 +213,7 @@ bench_group_add (BenchGroup *group, double target, BenchMeasure measure,
   return group->rows->len - 1;
 }
 
-/* A second target: the row shall not be worse than another one. */
+/* Adds a target: the row is not worse than another one. */
 void
 bench_group_not_worse (BenchGroup *group, guint row, guint than)
 {
@@ -270,7 +272,7 @@ print_row (const BenchGroup *group, const Row *row, guint rounds)
   printf ("\n");
 }
 
-/* Idle threads of other libraries go to sleep; then this core wakes up. */
+/* Lets idle threads of other libraries go to sleep; then wakes this core. */
 static void
 settle (void)
 {
@@ -279,8 +281,7 @@ settle (void)
     ;
 }
 
-/* Busy time of all cores, in cores' seconds, of everybody and of this
-   process with its children. */
+/* Busy core time in s, of all processes and of this one with its children. */
 static void
 busy_s (double *everybody, double *ours)
 {
