@@ -222,8 +222,8 @@ wait_to_ask (HassJob *job)
 void
 hass_live_core_task (gpointer data)
 {
-  HassCrew *crew = data;
-  HassJob *job = hass_crew_enter (crew);
+  HassHelpers *crew = data;
+  HassJob *job = hass_helpers_enter (crew);
   if (job)
     {
       HassLive *live = job->driver;
@@ -248,9 +248,9 @@ hass_live_core_task (gpointer data)
         hass_live_let_in (job);
       else if (find_work (job, unit_ns, TRUE) == FINISHED)
         hass_event_notify (&job->event);
-      hass_crew_leave (crew);
+      hass_helpers_leave (crew);
     }
-  hass_crew_unref (crew);
+  hass_helpers_unref (crew);
 }
 
 /* -- 1. The caller ------------------------------------------------------ */

@@ -95,14 +95,14 @@ set_up (HassJob *job, HassLive *live, HassCpuPool *pool)
   pthread_mutex_init (&live->seat_lock, NULL);
   live->job = job;
   live->core_task = hass_live_core_task;
-  live->crew = hass_crew_new (job);
+  live->crew = hass_helpers_new (job);
   job->driver = live;
 }
 
 static void
 clear (HassLive *live)
 {
-  hass_crew_unref (live->crew);
+  hass_helpers_unref (live->crew);
   g_array_unref (live->seats);
   pthread_mutex_destroy (&live->seat_lock);
 }
@@ -125,7 +125,7 @@ drive (HassJob *job)
   hass_live_work_until (job, over);
   job->phases.worked_ns = hass_live_now (job);
   hass_proxies_stop (job, live);
-  hass_crew_close (live->crew);
+  hass_helpers_close (live->crew);
   hass_progress_stop (progress);
   if (cancellable)
     g_cancellable_disconnect (cancellable, handler);
