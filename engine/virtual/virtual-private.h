@@ -28,6 +28,7 @@
 #include <math.h>
 
 #include "engine/core/feeder.h"
+#include "engine/core/job.h"
 #include "virtual.h"
 
 /* Why a device is lost. */
