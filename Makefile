@@ -435,7 +435,7 @@ run-main: $(BUILD)/bin/string_search
 
 .PHONY: check check-format check-layers check-main
 check: setup-check
-	$(Q)$(MAKE) --no-print-directory check-format check-main
+	$(Q)$(MAKE) --no-print-directory $(if $(SUITE)$(SAN),,check-format) check-main
 check-format: $(STAGED)
 	$(Q)STAGED_HEADERS=$(BUILD)/include/hass WITH_CUDA=$(WITH_CUDA) \
 	  CC='$(CC)' CXX='$(CXX)' tools/check-format.sh -pedantic -Wall -Wextra \
@@ -446,16 +446,30 @@ check-layers: all $(PAPERS_OBJ)
 	  $(DRAW_OBJ) $(filter-out $(LEFT_OUT:%=$(BUILD)/examples/%/%.o),$(EX_OBJ)) \
 	  $(PAPERS_OBJ)
 
-# Under ThreadSanitizer the suites about concurrency run, not those that
-# search gigabytes or play thousands of modelled rounds on one thread.
-THREAD_SUITES = $(foreach s,$(shell $(TESTS) --list | sed 's/:.*//' | sort -u \
-	| grep -vE '$(NOT_UNDER_THREAD)'),--suite $(s))
-NOT_UNDER_THREAD := ^(output|mapped_file|sched_auto|sched_strategies|against_grep|gpu_search|matcher|line_scan|grep_rules|model|examples|monte_carlo_program|hass_info|guide|gpu_apps|bakeoff|sim_)
+# SUITE=NAME,...: these suites alone, with * and ?. JOBS=N: suites that run at
+# a time, each in a process of its own; JOBS=1: all in one. tests/suites.mk says
+# what runs where.
+include tests/suites.mk
+JOBS ?= $(shell nproc)
+list = $(subst $(space),$(comma),$(strip $(1)))
+NOT_UNDER_SAN := $(if $(findstring thread,$(SAN)),$(NOT_UNDER_THREAD)) \
+	$(if $(findstring address,$(SAN)),$(NOT_UNDER_ADDRESS))
+run_tests = TEST_BUILD=$(abspath $(BUILD)) $(TEST_ENV) \
+	TSAN_OPTIONS="$(TSAN_OPTIONS) halt_on_error=1" $(TESTS) \
+	--jobs=$(JOBS) --first='$(call list,$(SLOWEST))' $(TEST_FLAGS) \
+	$(if $(strip $(1)),--skip='$(call list,$(1))')
 # GLib's slices pass from thread to thread where ThreadSanitizer sees no lock.
 TEST_ENV := $(if $(findstring thread,$(SAN)),G_SLICE=always-malloc)
-check-main: all tests bench-apps
-	$(Q)TEST_BUILD=$(abspath $(BUILD)) $(TEST_ENV) \
-	  TSAN_OPTIONS="$(TSAN_OPTIONS) halt_on_error=1" $(TESTS) $(if $(findstring thread,$(SAN)),$(THREAD_SUITES))
+# Programs do not run under ThreadSanitizer.
+TEST_PARTS := tests $(if $(findstring thread,$(SAN)),,all bench-apps)
+check-main: $(TEST_PARTS)
+	$(Q)$(call run_tests,$(if $(SUITE),,$(NOT_UNDER_SAN))) \
+	  $(if $(SUITE),--suite='$(SUITE)')
+
+# What to run before each commit: a minute on two cores.
+.PHONY: check-quick
+check-quick: $(TEST_PARTS)
+	$(Q)$(call run_tests,$(NOT_QUICK) $(NOT_UNDER_SAN))
 
 # Farms on GPUs that fail in any way, many of them: tests/engine/live/test_storm.c.
 # SEED=n: the first plan's, and a plan that went wrong is run again by FARMS=1.
@@ -465,13 +479,8 @@ SEED ?= 1
 soak: tests
 	$(Q)$(TEST_ENV) TEST_FARMS=$(FARMS) TEST_SEED=$(SEED) $(TESTS) --suite storm
 
-# Everything is built with clang, too, where a warning is an error; then the
-# suites run whose answers depend on the code that a compiler makes: atomics,
-# vectors, floating point.
+# Everything is built with clang, too, where a warning is an error.
 CLANG ?= clang
-CLANG_SUITES := unit_range round load_pool result_pool event live contract \
-	copy_crew stream_copy matcher line_scan matrix_multiply monte_carlo \
-	monte_carlo_program examples
 .PHONY: check-clang check-clang-main everything
 everything: all tests bench-programs bench-apps bench-figures gpu-bench \
 	$(BUILD)/bench/papers/papers
@@ -480,7 +489,7 @@ check-clang: setup-clang
 	  CXX='$(CLANG)++' CFLAGS='$(CFLAGS) -Werror' \
 	  CXXFLAGS='$(CXXFLAGS) -Werror' everything check-clang-main
 check-clang-main: everything
-	$(Q)TEST_BUILD=$(abspath $(BUILD)) $(TESTS) $(CLANG_SUITES:%=--suite %)
+	$(Q)$(run_tests) --suite='$(call list,$(CLANG_SUITES))'
 
 # For aarch64, cross-built, under qemu-user.
 .PHONY: check-arm
@@ -499,6 +508,8 @@ check-gpu: all tests
 help:
 	@echo 'make run     searches real text with the devices there are'
 	@echo 'make check   passes every test (SAN=address,undefined | SAN=thread)'
+	@echo 'make check SUITE=round,live  passes these suites; JOBS=N at a time'
+	@echo 'make check-quick  passes what proves most in a minute'
 	@echo 'make check-clang  builds all with clang and passes some tests'
 	@echo 'make check-arm  builds for aarch64 and passes most tests under qemu'
 	@echo 'make check-gpu  the GPU tests, also under compute-sanitizer'

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* round.c: begins a round; devices take its units and return them.
+/* round.c: begins a round; devices take its units and give them back.
    Thread safety: see round_engine.h. */
 #include "round_engine.h"
 
@@ -79,7 +79,7 @@ static void
 begin (HassRound *round, HassFarmKind farm, HassCostClass cost, guint32 n)
 {
   g_assert (n <= HASS_ROUND_MAX_UNITS);
-  /* A core that still holds the old round may look for returned units. */
+  /* A core that still uses the previous round may look for returned units. */
   pthread_mutex_lock (&round->returned_lock);
   round->farm = farm;
   round->cost = cost;
@@ -171,8 +171,8 @@ order_tasks (HassRound *round)
   atomic_store_explicit (&round->order, order, memory_order_release);
 }
 
-/* Units are the loads of a span. They stay the caller's and must stay in place
-   until the round has ended. */
+/* Begins a round whose units are the loads of a span. They stay the caller's
+   and must not move until the round has ended. */
 void
 hass_round_begin_loads (HassRound *round, HassFarmKind farm, HassCostClass cost,
                         const HassSpan *span)
@@ -186,8 +186,8 @@ hass_round_begin_loads (HassRound *round, HassFarmKind farm, HassCostClass cost,
     order_tasks (round);
 }
 
-/* Units are the n blocks of one load. The round takes over the blocks of the
-   division, if it has any. */
+/* Begins a round whose units are the @n blocks of one load. The round takes
+   over the blocks of the division, if it has any. */
 void
 hass_round_begin_load (HassRound *round, HassCostClass cost,
                        const HassDivision *division, guint32 n)
@@ -197,7 +197,7 @@ hass_round_begin_load (HassRound *round, HassCostClass cost,
   round->division = *division;
 }
 
-/* Publishes all units: the exclusive ones and the common ones. */
+/* Publishes all units, the exclusive and the common ones. */
 void
 hass_round_open (HassRound *round)
 {
@@ -220,7 +220,7 @@ hass_round_open (HassRound *round)
 
 /* -- Taking ------------------------------------------------------------- */
 
-/* Under the list's lock: an extent comes (1) or goes (-1). */
+/* Under the list's lock: adds (1) or removes (-1) an extent. */
 static void
 count_returned_locked (HassRound *round, const HassReturned *r, gint change)
 {
@@ -288,7 +288,7 @@ static guint32
 units_for_work (const HassRound *round, HassExtent waiting, gboolean back,
                 double work)
 {
-  guint32 lo = 1, hi = waiting.n; /* lo always fits, at least one unit */
+  guint32 lo = 1, hi = waiting.n; /* lo always fits: at least one unit */
   while (lo < hi)
     {
       guint32 n = lo + (hi - lo + 1) / 2;
@@ -301,7 +301,8 @@ units_for_work (const HassRound *round, HassExtent waiting, gboolean back,
   return lo;
 }
 
-/* Keeps the last units of e whose work stays within the grant's. */
+/* Keeps the last units of @e whose work is within the grant's, and returns the
+   others. */
 static HassExtent
 trim (HassRound *round, HassExtent e, double work)
 {
@@ -310,8 +311,8 @@ trim (HassRound *round, HassExtent e, double work)
   return (HassExtent){ e.first + over, e.n - over };
 }
 
-/* Takes what a grant asks for; fills in its taken and first. Under the
-   decision lock, which makes the back of every range the caller's alone. */
+/* Takes the units of a grant and sets its taken and first. Under the decision
+   lock, so no other thread moves the back of a range. */
 HassExtent
 hass_round_take (HassRound *round, guint device, HassGrant *grant)
 {
@@ -355,13 +356,13 @@ hass_round_take_any (HassRound *round, guint klass, guint32 k)
   return e;
 }
 
-/* A core's pull from wherever the CPU pool was last granted. Lock-free
-   unless units were given back. */
+/* A core's pull from the source of the CPU pool's last grant. Lock-free unless
+   units were given back. */
 HassExtent
 hass_round_pull (HassRound *round, guint32 k)
 {
   /* Acquire pairs with the engine's release when it publishes a grant, so
-     that the ranges that the strategy carved are seen. */
+     that the core sees the ranges that the strategy carved. */
   gint32 source
       = atomic_load_explicit (&round->pull_source, memory_order_acquire);
   if (source < 0)
@@ -382,7 +383,7 @@ add_returned (HassRound *round, HassExtent e, gboolean only_cpu)
   pthread_mutex_unlock (&round->returned_lock);
 }
 
-/* Returns units that were taken and not finished, for any other device. */
+/* Gives back units that were taken and not finished, for any device. */
 void
 hass_round_give_back (HassRound *round, HassExtent e)
 {
@@ -404,7 +405,7 @@ hass_round_keep_for_cpu (HassRound *round, HassExtent e)
     add_returned (round, e, TRUE);
 }
 
-/* Units that wait anywhere in the round. Exact under the decision lock while
+/* Number of waiting units in all ranges. Exact under the decision lock while
    no core pulls. */
 guint32
 hass_round_waiting_anywhere (HassRound *round)

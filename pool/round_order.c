@@ -4,7 +4,7 @@
 
    DESIGN. A function that orders or carves first seizes the waiting units of
    the common range, so that no device takes a unit while it is moved. Units
-   that are given back meanwhile go to the list of returned units.
+   given back meanwhile go to the list of returned units.
 
    Thread safety: under the engine's decision lock. */
 #include "round_engine.h"
@@ -177,7 +177,7 @@ hass_round_order_by_work (HassRound *round)
   guint32 spd = e.n;
   if (round->farm == HASS_FARM_FUNCTION)
     {
-      /* [SPD | MPD]: the sets stay apart (Zhang 2011, 3.6.3). */
+      /* [SPD | MPD]: the sets stay separate (Zhang 2011, 3.6.3). */
       for (spd = 0; spd < e.n; spd++)
         if (hass_round_elements (round, e.first + spd) > 1)
           break;

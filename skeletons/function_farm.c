@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* function_farm.c: tasks with functions of their own, carried as loads whose
-   tag is the task.
+/* function_farm.c: tasks with functions of their own; a load represents a task
+   by its tag.
    Thread safety: see function_farm.h. */
 #include "hass/function_farm.h"
 
@@ -8,7 +8,7 @@
 #include "normalise-private.h"
 #include "pool/struct_size.h"
 
-/* A task of a later version may want what this library does not know. */
+/* A task of a later version may need features that this library lacks. */
 static gboolean
 is_known (const HassTask *task)
 {
@@ -41,8 +41,8 @@ flags_of (const HassTask *task)
   return flags;
 }
 
-/* A task that nothing can run, because its functions are both NULL or it is
-   not known, is refused where the CPU would run it. */
+/* Makes the load of a task. A task without functions, or one of a later
+   version, becomes a load for the CPU, which fails when it runs. */
 static void
 load_of (const HassTask *task, HassLoad *load)
 {

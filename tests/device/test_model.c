@@ -63,7 +63,7 @@ copies (void)
   CU_ASSERT_EQUAL (hass_model_d2h_ns (&gpu, 0), 0);
 }
 
-HASS_TEST_SUITE (model,
+HASS_TEST_SUITE (device_model,
                  { "a GPU reaches its rate when its width is filled", linear },
                  { "a saturating GPU reaches half of it there", saturating },
                  { "thread blocks go to the first idle multiprocessor",

@@ -51,11 +51,11 @@ hostile_files() {
   printf 'needle\r\nneedle\r\n' >"$d/carriage-return"
   printf -- '-needle\n--\n' >"$d/-dash"
   printf 'needle in a haystack\n' >"$d/with space"
-  # One line of 100 MB, the needle at both ends and across 256 KiB borders.
+  # One line of 25 MiB, the needle at both ends and across 256 KiB borders.
   awk 'BEGIN { b = sprintf ("%4096s", ""); gsub (/ /, "hay ", b)
-               for (i = 0; i < 6400; i++) printf "%s", b }' >"$d/long-line"
+               for (i = 0; i < 1600; i++) printf "%s", b }' >"$d/long-line"
   printf 'needle' | dd of="$d/long-line" conv=notrunc bs=1 seek=0 status=none
-  for at in 262141 524285 52428800 104857594; do
+  for at in 262141 524285 13107200 26214394; do
     printf 'needle' | dd of="$d/long-line" conv=notrunc bs=1 seek=$at status=none
   done
   # 10 MB of lines, a needle across every border of 65536 and 262144.
@@ -139,12 +139,11 @@ tree() {
   same "$LC_ALL $* in ${shift_dirs[*]}" $want $?
 }
 
-# Makes text below $work/made, for machines with little of their own: the same
-# on every machine. 30 MB of lines of words, in a few large files and many small
-# ones; then copies of them that begin elsewhere, so that no line lies in its
-# block as it does in the others.
+# Makes text below $work/made, the same on every machine: 12 MB of lines of
+# words, in a few large files and many small ones, and copies of them that begin
+# elsewhere, so that no line lies in its block as it does in the others.
 make_text() { # BYTES
-  local base=30000000 f i
+  local base=12000000 f i
   mkdir -p "$work/made/0"
   awk -v bytes=$base -v dir="$work/made/0" 'BEGIN {
     rare = split ("template noexcept std:: warranty allocator #include " \
@@ -157,7 +156,7 @@ make_text() { # BYTES
     while (sum < bytes)
       {
         file = sprintf ("%s/%03d", dir, f++)
-        for (size = f % 8 ? 100000 : 8000000; size > 0; size -= length (line))
+        for (size = f % 8 ? 100000 : 4000000; size > 0; size -= length (line))
           {
             line = ""
             for (i = seed % 23; i >= 0; i--)
@@ -183,17 +182,13 @@ make_text() { # BYTES
 
 text() {
   dirs=()
-  for d in /usr/include /usr/lib/gcc /usr/share/cppreference /usr/share/perl; do
+  make_text 60000000
+  # In the order of paths, as tree() gives them to grep.
+  for d in "$work/made" /usr/include/glib-2.0 /usr/include/linux; do
     [ -d "$d" ] && dirs+=("$d")
   done
-  bytes=$(find "${dirs[@]}" -type f -print0 | xargs -0 cat | wc -c)
-  echo "$bytes bytes of text in ${dirs[*]}"
-  if [ "$bytes" -lt 300000000 ]; then
-    make_text $((300000000 - bytes))
-    # In the order of paths, as tree() gives them to grep.
-    mapfile -t dirs < <(printf '%s\n' "${dirs[@]}" "$work/made" | LC_ALL=C sort)
-    echo "$(cat "$work"/made/*/* | wc -c) bytes were generated"
-  fi
+  mapfile -t dirs < <(printf '%s\n' "${dirs[@]}" | LC_ALL=C sort)
+  echo "$(find "${dirs[@]}" -type f -print0 | xargs -0 cat | wc -c) bytes of text"
   printf '%s\n' template noexcept 'std::' warranty allocator '#include' \
     'return' volatile >"$work/patterns"
   LC_ALL=C; export LC_ALL
@@ -238,7 +233,6 @@ platform() {
   top=$(cd "$(dirname "$0")/../.." && pwd)
   LC_ALL=C.UTF-8; export LC_ALL
   dirs=("$top/doc" "$top/LICENSE" /usr/include/glib-2.0)
-  [ ! -d /usr/include/boost ] || dirs+=(/usr/include/boost)
   for p in "$top"/doc/platforms/*.platform; do
     "$search" -n -i warranty "${dirs[@]}" \
       >"$work/want.out" 2>"$work/want.err"

@@ -113,7 +113,8 @@ near_the_bound (void)
           100 * mean_of (&all));
 }
 
-/* On what is shipped nobody is faster by more than 2 %. */
+/* Where auto is within 2 % of the clairvoyant bound, which no strategy beats
+   (test_sim_bound.c), the others need not run. */
 static void
 not_beaten (void)
 {
@@ -129,7 +130,11 @@ not_beaten (void)
           g_autoptr (SimCase) c
               = sim_test_shipped (entries[k], ROUNDS, 1, NULL, 0);
           HassSimResult *own = run (c, "auto");
-          for (guint s = 0; others[s]; s++)
+          double bound = 0;
+          for (guint r = 0; r < c->rounds; r++)
+            bound += c->bound_ns[r];
+          gboolean near = own->makespan_ns <= 1.02 * bound;
+          for (guint s = 0; others[s] && !near; s++)
             {
               if (strcmp (others[s], "oracle") == 0)
                 continue;

@@ -106,7 +106,7 @@ under_the_bound (void)
   g_auto (GStrv) all = sim_test_strategies ();
   guint n = 0;
   for (SimRandom f = SIM_RANDOM_NARROW; f < SIM_RANDOM_FAMILIES; f++)
-    for (guint i = 0; i < CASES / 3; i += ONE_OF)
+    for (guint i = 0; i < CASES / 8; i += ONE_OF)
       {
         g_autoptr (SimCase) c = sim_random_case_of (f, 8, i, 2);
         sim_bounds (c);

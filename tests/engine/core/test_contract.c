@@ -115,14 +115,18 @@ random_trouble (GRand *r, Trial *t)
 
 typedef void (*TrialFunc) (Trial *t, GRand *r);
 
-/* For each strategy and each kind that it serves. */
+/* For each strategy and each kind that it serves. TEST_STRATEGY in the
+   environment names the only one to be tried. */
 static void
 each_strategy (GRand *r, guint n, TrialFunc run)
 {
   const HassStrategyOps *const *list = hass_builtin_strategies;
+  const char *only = g_getenv ("TEST_STRATEGY");
   for (guint s = 0; list[s]; s++)
     for (HassFarmKind kind = 1; kind & HASS_FARM_ANY; kind <<= 1)
-      for (guint i = 0; i < n && (list[s]->farms & kind); i++)
+      for (guint i = 0; i < n && (list[s]->farms & kind)
+                        && (only == NULL || g_str_equal (only, list[s]->name));
+           i++)
         {
           Trial t = { .kind = kind, .strategy = list[s]->name };
           run (&t, r);
@@ -132,6 +136,8 @@ each_strategy (GRand *r, guint n, TrialFunc run)
 static void
 each_rogue (GRand *r, guint n, TrialFunc run)
 {
+  if (g_getenv ("TEST_STRATEGY"))
+    return;
   for (const char *const *name = rogue_strategies (); *name; name++)
     for (HassFarmKind kind = 1; kind & HASS_FARM_ANY; kind <<= 1)
       for (guint i = 0; i < n; i++)

@@ -31,7 +31,7 @@
 #if defined __SANITIZE_THREAD__ || defined __SANITIZE_ADDRESS__
 #  define FARMS 300
 #else
-#  define FARMS 3000
+#  define FARMS 1000
 #endif
 
 typedef struct

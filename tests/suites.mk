@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: MIT
+# suites.mk: which suites `make check`, `make check-quick` and the sanitizers
+# run. Suites that are not named here run everywhere.
+
+# These take longest. They start first, so that none runs alone at the end.
+SLOWEST := sim_auto sim_bound against_grep model storm replay package \
+	contract gpu_faults bakeoff
+
+# `make check-quick` leaves out what takes seconds to prove something about one
+# part, of which another suite runs the code as well:
+#   against_grep, gpu_search, mapped_file   matcher, line_scan, examples
+#   sim_auto, sim_bound, sim_random, sim_papers    sched_*, sim_run, sim_program
+#   replay         record, replay_h200, replay_tasks
+#   storm, failing_memory    contract, gpu_faults, live
+#   package, guide, bakeoff, gpu_apps    builds and programs, seldom changed
+#   model          spin searches models in tests/model, not the library
+NOT_QUICK := against_grep gpu_search mapped_file sim_auto sim_bound \
+	sim_bound_engine sim_random sim_papers replay storm failing_memory \
+	package guide bakeoff gpu_apps model
+
+# AddressSanitizer and UndefinedBehaviorSanitizer see nothing new in:
+#   model            a program that spin writes
+#   package, guide   what make builds and installs, without sanitizers
+#   bakeoff          hass-bakeoff starts programs and waits for their time limits;
+#                    output runs it, too
+#   sim_papers, sim_bound, sim_auto, sim_random    thousands of rounds of the
+#                    code that sched_*, sim_run, sim_bound_engine and contract
+#                    run once each
+NOT_UNDER_ADDRESS := model package guide bakeoff sim_papers sim_bound \
+	sim_auto sim_random
+
+# ThreadSanitizer sees nothing new in suites of one thread:
+#   sched_*, sim_*, replay*, measure, gantt, plot, device_model, platform,
+#   virtual_time, thesis, hostile    virtual time, pictures and files
+#   matcher, line_scan, grep_rules    a search within one block
+#   model, package, guide             as above
+# Programs cannot run under it: oneTBB's own threads, which are not
+# instrumented, are excused in the test program only (tests/sanitizers.c):
+#   against_grep, bakeoff, examples*, gpu_apps, hass_info,
+#   monte_carlo_program, output
+# gpu_search and mapped_file search large files with the farms of live.
+NOT_UNDER_THREAD := sched_* sim_* replay* measure gantt plot \
+	device_model platform virtual_time thesis matcher line_scan grep_rules \
+	model package guide against_grep bakeoff examples* gpu_apps hass_info \
+	hostile monte_carlo_program output gpu_search mapped_file
+
+# The answers of these depend on the code that a compiler makes: atomics,
+# vectors, floating point. `make check-clang` runs them.
+CLANG_SUITES := unit_range round load_pool result_pool event live contract \
+	copy_crew stream_copy matcher line_scan matrix_multiply monte_carlo \
+	monte_carlo_program examples
