@@ -1,13 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* contest.c: interleaved rounds, medians, ratios within a round, a markdown
-   table.
-
-   The groups of bench.c serve machines of two cores that others share; here
-   a machine is ours alone and its time is scarce, so there is no probe
-   between rounds and no repeating.
-
+/* contest.c: see contest.h.
    Thread safety: one thread. */
-#include "gpu_bench.h"
+#include "contest.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -68,6 +62,24 @@ most_of (const double *values, gsize n)
   return most;
 }
 
+static Row *
+row_of (const Contest *contest, guint row)
+{
+  return &g_array_index (contest->rows, Row, row);
+}
+
+double
+contest_least (const Contest *contest, guint row)
+{
+  return least_of (row_of (contest, row)->values, contest->rounds);
+}
+
+double
+contest_most (const Contest *contest, guint row)
+{
+  return most_of (row_of (contest, row)->values, contest->rounds);
+}
+
 Contest *
 contest_new (BenchSense sense, const char *unit, const char *title, ...)
 {
@@ -80,12 +92,6 @@ contest_new (BenchSense sense, const char *unit, const char *title, ...)
   contest->unit = g_strdup (unit);
   contest->rows = g_array_new (FALSE, TRUE, sizeof (Row));
   return contest;
-}
-
-static Row *
-row_of (const Contest *contest, guint row)
-{
-  return &g_array_index (contest->rows, Row, row);
 }
 
 guint
@@ -147,8 +153,8 @@ contest_ratio (const Contest *contest, guint row, guint to)
   return ratio;
 }
 
-static const char *
-shown (char text[32], double value)
+const char *
+bench_format (char text[32], double value)
 {
   double size = fabs (value);
   int digits = size >= 1000 ? 0 : size >= 100 ? 1 : size >= 2 ? 2 : 4;
@@ -167,35 +173,49 @@ print_table (const Contest *contest)
           "-------------------------------------------------------------");
   for (guint i = 0; i < contest->rows->len; i++)
     {
-      const double *values = row_of (contest, i)->values;
       char mid[32], low[32], high[32];
       printf ("| %-60s | %9s | %9s | %9s | %7.3f |\n",
               contest_name (contest, i),
-              shown (mid, contest_median (contest, i)),
-              shown (low, least_of (values, contest->rounds)),
-              shown (high, most_of (values, contest->rounds)),
+              bench_format (mid, contest_median (contest, i)),
+              bench_format (low, contest_least (contest, i)),
+              bench_format (high, contest_most (contest, i)),
               contest_ratio (contest, i, contest->reference));
     }
   fflush (stdout);
 }
 
 void
-contest_run (Contest *contest, guint rounds, gboolean print)
+contest_begin (Contest *contest, guint rounds)
 {
-  guint n = contest->rows->len;
-  contest->rounds = rounds = MAX (rounds, 1);
-  for (guint i = 0; i < n; i++)
+  contest->rounds = rounds;
+  for (guint i = 0; i < contest->rows->len; i++)
     {
       Row *row = row_of (contest, i);
       row->values = g_renew (double, row->values, rounds);
-      row->measure (row->arg);
     }
+}
+
+void
+contest_round (Contest *contest, guint round, guint turn, void (*settle) (void))
+{
+  for (guint i = 0; i < contest->rows->len; i++)
+    {
+      Row *row = row_of (contest, (i + turn) % contest->rows->len);
+      if (settle)
+        settle ();
+      row->values[round] = row->measure (row->arg);
+    }
+}
+
+/* The first round warms up and does not count. */
+void
+contest_run (Contest *contest, guint rounds, gboolean print)
+{
+  rounds = MAX (rounds, 1);
+  contest_begin (contest, rounds);
+  contest_round (contest, 0, 0, NULL);
   for (guint round = 0; round < rounds; round++)
-    for (guint i = 0; i < n; i++)
-      {
-        Row *row = row_of (contest, (i + round) % n);
-        row->values[round] = row->measure (row->arg);
-      }
+    contest_round (contest, round, round, NULL);
   if (print)
     print_table (contest);
 }
