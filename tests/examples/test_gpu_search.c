@@ -489,8 +489,9 @@ reports_name_gpus (void)
 HASS_TEST_SUITE (
     gpu_search,
     { "one pattern: all its segments, no other, and their lines", one_pattern },
-    { "many patterns likewise", many_patterns },
-    { "whatever the case", ignoring_case },
+    { "many patterns: all their segments, no other, and their lines",
+      many_patterns },
+    { "patterns are found whatever the case", ignoring_case },
     { "characters with case forms of several lengths", folding_characters },
     { "lines longer than blocks, and NULs", long_lines_and_nuls },
     { "patterns longer than a GPU looks", long_patterns },

@@ -577,10 +577,11 @@ HASS_TEST_SUITE (
     { "TF32 does not pass for float", tf32_is_no_float },
     { "matrices depend on the seed alone", numbers_by_seed })
 
-HASS_TEST_SUITE (examples_matrix_multiply,
-                 { "it verifies, reports and says what is wrong",
-                   program_runs },
-                 { "it says when OpenBLAS does not know the processor",
-                   program_advises })
+HASS_TEST_SUITE (
+    examples_matrix_multiply,
+    { "matrix_multiply verifies, reports and says what is wrong",
+      program_runs },
+    { "matrix_multiply says when OpenBLAS does not know the processor",
+      program_advises })
 
 #endif

@@ -552,7 +552,7 @@ HASS_TEST_SUITE (
     { "what a GPU compiles gives the same bits", device_agrees },
     { "the bits are those of earlier builds", pinned },
     { "any strategy, blocks and cores give the same bits", farms_agree },
-    { "so do devices, also when bundles fail", devices_agree },
+    { "devices give the same bits, also when bundles fail", devices_agree },
     { "no samples, or too many, are refused", bad_samples },
     { "closed forms are those of the books", closed_forms },
     { "estimates are within five standard errors", estimates_are_right })
