@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* bench.c: interleaved rounds, medians and the table.
 
-   DESIGN. A round measures every row of a group once, beginning with another
-   row each time, after a probe of the line between the cores. Between two
-   rows it sleeps for a while, so that threads of one library that spin when
-   idle do not disturb the next. /proc/stat and getrusage tell what other
-   processes took; a disturbed round is repeated, within limits. Then the
-   table: medians, extremes, ratios to the first row, targets.
+   DESIGN. A round measures every row of a group once, with another row first
+   each time, after a probe of the cache line between the cores. It sleeps
+   between two rows, so that threads of one library that spin when idle do not
+   disturb the next. /proc/stat and getrusage show what other processes used; a
+   disturbed round is repeated, within limits. Then the table: medians,
+   extremes, ratios to the first row, targets.
 
    Thread safety: see bench.h. */
 #include "bench.h"

@@ -67,14 +67,14 @@ double bench_setting (const char *name, double otherwise);
 /* -- Peers -------------------------------------------------------------- */
 
 /**
- * BenchPeer: one way to run loads on all cores; hass is one, too.
- * @most: at most so many loads at a time, where a load is expensive; 0: any.
- * @begin, @end: around each measurement, not measured; may be NULL.
- * @indices: an empty loop over [0, @n), the cheapest the peer has.
- * @known: loads that are known at the start.
- * @emitted: loads that come one by one; the peer copies each, or takes its
- *   address where it cannot copy.
- * @ordered: as emitted, and @take gets the number of each in their order.
+ * BenchPeer: one way to run loads on all cores; hass is one of them.
+ * @most: maximum number of loads, where a load is expensive; 0: any.
+ * @begin, @end: called around each measurement, not measured; may be NULL.
+ * @indices: an empty loop over [0, @n), the cheapest one of the peer.
+ * @known: loads known at the beginning.
+ * @emitted: loads emitted one by one; the peer copies each, or takes its
+ *   address if it cannot copy.
+ * @ordered: as emitted, and @take gets the number of each in order.
  */
 typedef struct
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* memory.c: bytes that a waiting load takes, and what an endless generator
-   holds.
+/* memory.c: measures bytes of a waiting load, and the memory of a farm with an
+   endless generator.
 
    DESIGN. Waiting loads: the workers block until the generator has emitted
-   all, and mallinfo2 tells what was allocated since before the farm. Endless
+   all, and mallinfo2 shows what was allocated since before the farm. Endless
    generator: a process of its own, since the largest resident set is kept
-   for a process's life.
+   for the life of a process.
 
    Thread safety: the farm's callbacks run on its threads; what they share is
    atomic. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gantt-private.h: what the files of the Gantt chart share: its rows, and
-   what is drawn in them.
+/* gantt-private.h: the rows of a Gantt chart and their contents, shared by the
+   files of the chart.
    Thread safety: a chart belongs to the thread that draws it. */
 #ifndef DRAW_GANTT_PRIVATE_H
 #define DRAW_GANTT_PRIVATE_H
@@ -12,13 +12,15 @@ G_BEGIN_DECLS
 
 #define GANTT_WIDTH 1280
 #define GANTT_LEFT 128
-#define GANTT_RIGHT 72 /* how busy a row was */
+#define GANTT_RIGHT 72 /* px, for the busy percentage */
 #define GANTT_PLOT (GANTT_WIDTH - GANTT_LEFT - GANTT_RIGHT)
 #define GANTT_TOP 104
 #define GANTT_ROW 15
-#define GANTT_FAILED 4 /* wide at least, so that none is overlooked */
-#define GANTT_OPEN 3   /* wide at least, or it is left out */
-#define GANTT_CORE 3   /* after the stages */
+#define GANTT_FAILED                                                           \
+  4 /* minimum width of a failure, px, so that it is visible */
+#define GANTT_OPEN                                                             \
+  3 /* minimum width of an opening, px; narrower ones are omitted */
+#define GANTT_CORE 3 /* colour index of a core, after the stages */
 
 #define GANTT_HATCH "#b4bec8"
 #define GANTT_RED "#c1121f"
@@ -48,7 +50,7 @@ typedef struct
   GArray *pieces; /* GanttPiece, once merged */
 } GanttRow;
 
-/* Bundles of a GPU that failed, one soon after another. */
+/* Bundles of a GPU that failed within a short time. */
 typedef struct
 {
   guint device, n;
@@ -64,7 +66,7 @@ typedef struct
   GArray *failures; /* GanttFailure, by device and time */
   double bottom;
   double ns;    /* shown */
-  guint column; /* pixels of a step of an area */
+  guint column; /* width of a step of an area, px */
   gboolean any_area;
   DrawSvg *svg;
 } GanttChart;
@@ -76,18 +78,18 @@ gantt_x (const GanttChart *c, double ns)
   return GANTT_LEFT + GANTT_PLOT * ns / c->ns;
 }
 
-/* Makes the rows of a chart that has its trace and ns. */
+/* Makes the rows of a chart whose trace and ns are set. */
 void gantt_make_rows (GanttChart *c);
-/* Fills in their pieces, or makes areas of them, and the failures. */
+/* Merges the bars of the rows into pieces or areas, and finds the failures. */
 void gantt_merge (GanttChart *c);
 /* Frees rows and failures. */
 void gantt_clear (GanttChart *c);
 
-/* Was a GPU made ready for long enough to be seen? */
+/* Returns: whether the opening of a GPU is long enough to be visible. */
 gboolean gantt_any_open (const GanttChart *c);
-/* What has all rows of a GPU: when it was made ready, and failures. */
+/* Draws what spans all rows of a GPU: its opening and its failures. */
 void gantt_draw_boxes (GanttChart *c);
-/* Names the GPUs that were not started, in their rows. */
+/* Draws a note in the rows of GPUs that were not started. */
 void gantt_draw_notes (GanttChart *c);
 
 G_END_DECLS

@@ -3,17 +3,17 @@
 
    DESIGN.
    1. The trace gives rows: a core or a stage of a GPU, each with its bars in
-      order of time, or for a large CPU pool one high row.
-   2. Short neighbours are merged. Where that leaves too many, all rows of the
+      order of time; a large CPU pool is one high row.
+   2. Short neighbours are merged. If too many bars remain, all rows of the
       same kind become areas.
-   3. From top to bottom: title, legend, the rounds, the rows, the time axis.
+   3. From top to bottom: title, legend, rounds, rows, time axis.
 
    Thread safety: see gantt.h. */
 #include <math.h>
 
 #include "gantt-private.h"
 
-#define AXIS 52 /* below the rows */
+#define AXIS 52 /* px below the rows */
 
 #define AREA_NOTE "height of an area: the part at work"
 
@@ -59,7 +59,7 @@ draw_legend (GanttChart *c)
     swatch (c, &x, GANTT_OPEN_LOOK, "being made ready");
   if (c->failures->len > 0)
     swatch (c, &x, GANTT_FAILED_LOOK, "failed, given back");
-  /* Below the rows where it has no room here. */
+  /* Below the rows if there is no room here. */
   gboolean fits = x + draw_text_width (AREA_NOTE, 12) <= GANTT_WIDTH;
   if (c->any_area)
     draw_text (c->svg, fits ? x : GANTT_LEFT, fits ? 66 : c->bottom + 46,
@@ -110,7 +110,7 @@ draw_heading (GanttChart *c, const char *workload)
   draw_text (c->svg, GANTT_LEFT, 46, "fill=\"" DRAW_GREY "\"", all->str);
 }
 
-/* Where rounds begin, as long as that can be told apart. */
+/* Draws the beginnings of rounds if they are distinguishable. */
 static void
 draw_rounds (GanttChart *c)
 {
@@ -142,7 +142,7 @@ draw_rounds (GanttChart *c)
     }
 }
 
-/* Not 100 % unless it is. */
+/* 100 % only if it is exactly 100 %. */
 static void
 draw_busy (GanttChart *c, const GanttRow *row)
 {
@@ -228,7 +228,7 @@ draw_pieces (GanttChart *c, const GanttRow *row)
       double width = gantt_x (c, (double)p->end_ns) - x;
       double busy = MIN (p->busy_ns / (p->end_ns - p->begin_ns), 1);
       char look[64] = "";
-      /* A hair of light between neighbours, where there is room for it. */
+      /* A narrow gap between neighbours, if there is room for it. */
       if (width > 3)
         width -= 0.5;
       width = CLAMP (width, 0.35, GANTT_LEFT + GANTT_PLOT - x);
@@ -242,7 +242,7 @@ draw_pieces (GanttChart *c, const GanttRow *row)
   draw_put (c->svg, "</g>\n");
 }
 
-/* Which part of the pool, or of the time, is at work in each column. */
+/* Draws the busy part of the pool, or of the time, in each column. */
 static void
 draw_area (GanttChart *c, const GanttRow *row)
 {

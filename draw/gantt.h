@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* gantt.h: a run as a Gantt chart.
+/* gantt.h: draws a run as a Gantt chart.
    Thread safety: any thread. */
 #ifndef DRAW_GANTT_H
 #define DRAW_GANTT_H
@@ -8,24 +8,25 @@
 
 G_BEGIN_DECLS
 
-/* A CPU pool of more cores is drawn as one area, the part of it at work. */
+/* A CPU pool with more cores is drawn as one area, the busy part of it. */
 #define DRAW_GANTT_MOST_CORES 16
 
 /**
  * draw_gantt:
- * @workload: for the title; NULL: the farm's name.
+ * @workload: for the title; NULL: the name of the farm.
  *
- * A row for each core and three for each GPU (copy in, kernel, copy out) over
- * time. Bars that are too short to be seen apart become one, paler by as much
- * as it is idle, so that the image stays below 1 MB however many there are.
- * Hatched boxes over all rows of a GPU are bundles that failed there, and grey
- * ones the time in which it was made ready. One that was not started says so.
+ * Draws one row for each core and three for each GPU (copy in, kernel, copy
+ * out) over time. Bars too short to be distinguished are merged into one, whose
+ * colour is paler the longer it is idle, so that the image stays below 1 MB for
+ * any number of bars. Hatched boxes over all rows of a GPU are failed bundles,
+ * grey ones the time in which it was opened. A GPU that was not started has a
+ * note.
  *
- * Returns: SVG; free with g_free().
+ * Returns: (transfer full): SVG; free with g_free().
  */
 char *draw_gantt (const DrawTrace *trace, const char *workload);
 
-/* Reads a farm of the trace, see draw_trace_load(), draws it and writes the
+/* Reads a farm of the trace (see draw_trace_load()), draws it and writes the
    file. */
 gboolean draw_gantt_file (const char *trace_path, guint number,
                           const char *svg_path, const char *workload,

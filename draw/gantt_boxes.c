@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* gantt_boxes.c: what has all rows of a GPU: when it was made ready, bundles
-   that failed, and that it was not started; of step 3 of gantt.c.
+/* gantt_boxes.c: what spans all rows of a GPU: its opening, failed bundles, and
+   the note of one that was not started; of step 3 of gantt.c.
    Thread safety: see gantt-private.h. */
 #include "gantt-private.h"
 
 /* -- Made ready --------------------------------------------------------- */
 
-/* Long enough to be seen? */
+/* Returns: whether the opening is long enough to be visible. */
 static gboolean
 shows_open (const GanttChart *c, guint device)
 {
@@ -15,7 +15,7 @@ shows_open (const GanttChart *c, guint device)
          >= GANTT_OPEN * c->ns;
 }
 
-/* A box over all rows of a GPU, within the plot. */
+/* A box over all rows of a GPU, clipped to the plot. */
 static void
 draw_box (GanttChart *c, guint device, double x, double width, const char *look,
           const char *tip)
@@ -68,8 +68,8 @@ failure_tip (const GanttChart *c, const GanttFailure *f)
   return g_string_free (tip, FALSE);
 }
 
-/* How far such a bundle had come is not known: it has all rows of its GPU, and
-   lies below what else was there at the same time. */
+/* The stage in which a bundle failed is unknown: its box spans all rows of the
+   GPU and lies below concurrent bars. */
 static void
 draw_failures (GanttChart *c)
 {
@@ -85,7 +85,7 @@ draw_failures (GanttChart *c)
 
 /* -- Both --------------------------------------------------------------- */
 
-/* Slanting lines, of which each is `part` of `step` pixels. */
+/* A pattern of slanting lines, each @part of @step pixels wide. */
 static void
 hatch (GanttChart *c, const char *name, guint step, double part,
        const char *paper, const char *ink)
@@ -142,7 +142,7 @@ gantt_draw_notes (GanttChart *c)
         continue;
       const GanttRow *row
           = &g_array_index (c->rows, GanttRow, c->first[d] + DRAW_KERNEL);
-      /* Rounds do not cross it. */
+      /* A white outline keeps lines of rounds from crossing the text. */
       draw_text (c->svg, GANTT_LEFT + 12, row->y + row->height / 2 + 4,
                  "font-size=\"11\" fill=\"" DRAW_GREY "\" stroke=\"" DRAW_LANE
                  "\" stroke-width=\"5\" paint-order=\"stroke\"",

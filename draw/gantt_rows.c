@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gantt_rows.c: the rows of a Gantt chart, and what becomes one bar in them;
-   steps 1 and 2 of gantt.c.
+/* gantt_rows.c: makes the rows of a Gantt chart and merges short bars; steps 1
+   and 2 of gantt.c.
    Thread safety: see gantt-private.h. */
 #include "gantt-private.h"
 
@@ -40,15 +40,16 @@ by_begin (gconstpointer a, gconstpointer b)
   return (x->begin_ns > y->begin_ns) - (x->begin_ns < y->begin_ns);
 }
 
-/* What the bar adds to those before it, which cover their row until a time:
-   kernels may lie over one another. */
+/* The time that the bar adds to earlier ones, which cover the row until
+   @until_ns: kernels may overlap. */
 static double
 added_ns (const DrawBar *bar, gint64 until_ns)
 {
   return (double)MAX (bar->end_ns - MAX (bar->begin_ns, until_ns), 0);
 }
 
-/* All of a pool's cores, of which each does one thing at a time, or a row. */
+/* Busy time of a row; of a pool the sum over its cores, which do not overlap
+   with themselves. */
 static double
 busy_ns (const GanttChart *c, const GanttRow *row)
 {
@@ -122,7 +123,7 @@ gantt_make_rows (GanttChart *c)
 
 /* -- 2. Merging --------------------------------------------------------- */
 
-/* Bars shorter than this go together, until they are that long. */
+/* Merges bars shorter than @short_ns until they are that long. */
 static void
 merge_row (GanttRow *row, double short_ns)
 {
@@ -187,8 +188,8 @@ by_device (gconstpointer a, gconstpointer b)
                                 : by_begin (a, b);
 }
 
-/* Failures that are near one another join where both are short, and where one
-   lies within the other: what a lost device had in flight. */
+/* Merges failures that are near and short, and those within another: what a
+   lost device had in flight. */
 static void
 join_failures (GanttChart *c, const GArray *bars, double short_ns)
 {

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* json_line.c: see json_line.h.
 
-   DESIGN. json-glib recurses for each array and object, so a text of a few
-   megabytes ends the process. The nesting is counted beforehand. json-glib
-   also reads comments, strings in single quotes and assignments, inside which
-   brackets would be counted wrongly: they are refused, as none is JSON.
+   DESIGN. json-glib recurses for each array and object, so deep nesting in a
+   text of some megabytes overflows the stack. The nesting is therefore counted
+   beforehand. json-glib also accepts comments, strings in single quotes and
+   assignments, in which brackets would be miscounted: they are refused, as they
+   are not JSON.
 
    Thread safety: see json_line.h. */
 #include "json_line.h"
@@ -13,7 +14,7 @@
 
 #include "hass/error.h"
 
-/* The character after the string that begins at text. */
+/* Returns: the character after the string that begins at @text. */
 static const char *
 after_string (const char *text)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* json_line.h: parses JSON that comes from a file.
+/* json_line.h: parses JSON from untrusted files.
    Thread safety: any thread. */
 #ifndef DRAW_JSON_LINE_H
 #define DRAW_JSON_LINE_H
@@ -8,12 +8,12 @@
 
 G_BEGIN_DECLS
 
-/* Arrays and objects within each other. The deepest line that hass writes has
-   four. */
+/* Maximum nesting of arrays and objects. The deepest line that hass writes has
+   four levels. */
 #define DRAW_JSON_MOST_NESTED 64
 
-/* The value that the text holds; free with json_node_unref(). NULL with
-   HASS_ERROR_INVALID where it is no JSON or is nested more deeply than
+/* Returns: the parsed value; free with json_node_unref(). NULL with
+   HASS_ERROR_INVALID if the text is not JSON or nests more deeply than
    DRAW_JSON_MOST_NESTED. */
 JsonNode *draw_json_line (const char *text, GError **error);
 

@@ -10,24 +10,24 @@
 #define WIDTH 960
 #define HEIGHT 440
 #define LEFT 76
-#define RIGHT 290 /* the legend */
+#define RIGHT 290 /* px, for the legend */
 #define TOP 72
 #define BOTTOM 60
 #define PLOT_WIDTH (WIDTH - LEFT - RIGHT)
 #define LEGEND_X (LEFT + PLOT_WIDTH + 22)
 #define LEGEND_ROW 22
 #define X_LABELS 14
-#define GROUP 0.84      /* of a point's place is for its bars */
-#define LABEL_SIZE 11.5 /* of a point's name */
-#define LABEL_SLOPE 0.6 /* of a name that lies askew, its height by width */
-#define MOST_MARKS 4000 /* dots with tooltips on lines */
+#define GROUP 0.84      /* part of a point's place that its bars fill */
+#define LABEL_SIZE 11.5 /* px, of a point's name */
+#define LABEL_SLOPE 0.6 /* height over width of a slanting name */
+#define MOST_MARKS 4000 /* maximum number of dots with tooltips */
 
 typedef struct
 {
   const DrawPlot *plot;
   DrawSvg *svg;
-  double y, height;      /* of the image's part */
-  double bottom;         /* below the plot, for names that lie askew too */
+  double y, height;      /* of this plot in the image, px */
+  double bottom;         /* px below the plot, for slanting names too */
   double low, top, step; /* of the y axis */
   gboolean bars;
 } View;
@@ -46,7 +46,7 @@ y_of (const View *v, double value)
   return v->y + TOP + plot_height (v) * (1 - CLAMP (part, 0, 1));
 }
 
-/* The middle of a point's place; areas and lines reach both sides. */
+/* The centre of a point's place; areas and lines reach both sides. */
 static double
 x_of (const View *v, guint i)
 {
@@ -133,7 +133,7 @@ draw_y_axis (const View *v)
     }
 }
 
-/* How wide the widest name of a point is; 0: points are numbered. */
+/* Width of the widest name of a point; 0: points are numbered. */
 static double
 widest_label (const DrawPlot *p)
 {
@@ -149,7 +149,7 @@ askew (const DrawPlot *p)
   return widest_label (p) > PLOT_WIDTH / p->n_points - 2;
 }
 
-/* Names stand under their points, or end there when they are too wide. */
+/* Names are below their points, or end there and slant if they are too wide. */
 static void
 draw_labels (const View *v)
 {
@@ -183,7 +183,7 @@ draw_x_axis (const View *v)
     if (i == 0 || (i + 1) % step == 0)
       {
         g_autofree char *text = g_strdup_printf ("%u", i + 1);
-        /* 1 stays clear of what follows it. */
+        /* The number 1 keeps a distance from the next. */
         gboolean tight = i == 0 && step > 1 && step < n
                          && x_of (v, step - 1) - x_of (v, 0) < 24;
         draw_line (v->svg, x_of (v, i), y, x_of (v, i), y + 5,
@@ -283,7 +283,7 @@ draw_one_line (const View *v, guint i)
   draw_legend_text (v, i, LEGEND_X + 38, s->name);
 }
 
-/* What the series before this one add up to. */
+/* Sum of the series below this one. */
 static double
 below (const View *v, guint series, guint point)
 {
@@ -313,7 +313,7 @@ draw_bars (const View *v, guint i)
   draw_put (v->svg, "</g>\n");
 }
 
-/* The level that is marked, over the bars. */
+/* Draws the marked level, over the bars. */
 static void
 draw_level (const View *v)
 {
@@ -373,7 +373,7 @@ draw_area (const View *v, guint i)
             tip);
 }
 
-/* The legend has the same order as the stack, from the top. */
+/* The legend has the order of the stack, from the top. */
 static void
 draw_part (const View *v, guint i)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* plot.h: plots of something per round or per name: lines, parts of a whole,
+/* plot.h: plots of values by round or by name: lines, stacked parts of a whole,
    bars side by side.
    Thread safety: any thread. */
 #ifndef DRAW_PLOT_H
@@ -9,11 +9,12 @@
 
 G_BEGIN_DECLS
 
-/* @colour: NULL: the next one of draw_colours, dashed once they are used up.
-   @values: [n_points], none negative; NAN in a line: a gap, of bars side by
-   side: none.
-   @marks: [n_points] or NULL: what a bar side by side was expected to be, a
-   stroke across it; NAN: none. */
+/* DrawSeries: one line, part or bar.
+   @name: in the legend.
+   @colour: NULL: the next of draw_colours, dashed when they are used up.
+   @values: [n_points], not negative; NAN: a gap in a line, no bar in groups.
+   @marks: [n_points] or NULL: expected values of bars in groups, drawn as
+     strokes; NAN: none. */
 typedef struct
 {
   const char *name, *colour;
@@ -33,12 +34,12 @@ typedef enum
 /**
  * DrawPlot: one plot.
  * @x_title: NULL: "round". Points are numbered from 1.
- * @labels: [n_points], names of the points instead of numbers, or NULL.
- * @marks_name: what the legend calls marks; NULL: none are drawn.
- * @line: a level that a line is drawn at; 0: none.
- * @low, @top: of the y axis. Both 0: from 0 to what is needed.
- * @percent: values are parts; the axis shows them as percent.
- * @log: of lines, all > 0: the y axis is logarithmic, of whole decades.
+ * @labels: [n_points] names of the points in place of numbers, or NULL.
+ * @marks_name: name of the marks in the legend; NULL: no marks.
+ * @line: level at which a line is drawn; 0: none.
+ * @low, @top: range of the y axis. Both 0: from 0 to the maximum.
+ * @percent: values are parts of 1; the axis shows percent.
+ * @log: the y axis of lines is logarithmic, in whole decades; all values > 0.
  */
 typedef struct
 {
@@ -53,7 +54,8 @@ typedef struct
   double line;
 } DrawPlot;
 
-/* One below the other; SVG, free with g_free(). */
+/* Draws the plots one below the other. Returns: (transfer full): SVG; free with
+   g_free(). */
 char *draw_plots (const DrawPlot *plots, guint n);
 
 G_END_DECLS

@@ -10,7 +10,7 @@
 #define FONT                                                                   \
   "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, "           \
   "'DejaVu Sans', sans-serif"
-/* Of a character, as part of the font's size. */
+/* Width of a character over the size of the font: an upper estimate. */
 #define GLYPH_WIDTH 0.6
 
 const char *const draw_colours[DRAW_N_COLOURS]

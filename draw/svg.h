@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* svg.h: the pieces of which the pictures are made.
+/* svg.h: the elements of the pictures.
 
-   Coordinates are pixels from the top left. Attributes are SVG as it is
-   written; texts are escaped here.
+   Coordinates are pixels from the top left. Attributes are SVG source; texts
+   are escaped here.
 
    Thread safety: an image belongs to the thread that made it. */
 #ifndef DRAW_SVG_H
@@ -13,8 +13,8 @@
 G_BEGIN_DECLS
 
 #define DRAW_N_COLOURS 10
-/* Okabe and Ito's, which those who see few colours can tell apart, and two
-   more before black. */
+/* The palette of Okabe and Ito, distinguishable with colour blindness, and two
+   more colours before black. */
 extern const char *const draw_colours[DRAW_N_COLOURS];
 #define DRAW_INK "#1f2933"
 #define DRAW_GREY "#66727f"
@@ -23,32 +23,33 @@ extern const char *const draw_colours[DRAW_N_COLOURS];
 
 typedef struct DrawSvg DrawSvg;
 
-/* An empty white image. Numbers are written as in the C locale until its
-   end, by this thread. */
+/* Returns: an empty white image. This thread uses the C locale for numbers
+   until draw_svg_end(). */
 DrawSvg *draw_svg_new (double width, double height, const char *title);
-/* Its text, free with g_free(); frees the image. */
+/* Frees the image. Returns: (transfer full): its text; free with g_free(). */
 char *draw_svg_end (DrawSvg *svg);
 
-/* Anything. */
+/* Appends any SVG source. */
 void draw_put (DrawSvg *svg, const char *format, ...) G_GNUC_PRINTF (2, 3);
 void draw_text (DrawSvg *svg, double x, double y, const char *attributes,
                 const char *text);
 void draw_line (DrawSvg *svg, double x1, double y1, double x2, double y2,
                 const char *attributes);
-/* @tip: what a viewer shows when the pointer rests there, or NULL. */
+/* @tip: tooltip, or NULL. */
 void draw_rect (DrawSvg *svg, double x, double y, double width, double height,
                 const char *attributes, const char *tip);
 
-/* About so wide is a text, in a wide font. */
+/* Returns: an upper estimate of the width of a text, px. */
 double draw_text_width (const char *text, double size);
-/* The text, or its beginning and an ellipsis, so that it is not wider; free
-   with g_free(). */
+/* Returns: (transfer full): the text, shortened with an ellipsis to at most
+   @width pixels; free with g_free(). */
 char *draw_fit (const char *text, double size, double width);
-/* 1, 2 or 5 times a power of ten, of which about `n` or fewer make `range`. */
+/* Returns: 1, 2 or 5 times a power of ten, of which at most about @n make
+   @range. */
 double draw_step (double range, guint n);
-/* "12.3 ms"; free with g_free(). */
+/* Returns: (transfer full): a text such as "12.3 ms"; free with g_free(). */
 char *draw_duration (double ns);
-/* The unit for an axis of so many ns, and how many ns it is. */
+/* Returns: the unit for an axis of @ns; @unit_ns is set to its length. */
 const char *draw_time_unit (double ns, double *unit_ns);
 
 G_END_DECLS

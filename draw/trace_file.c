@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* trace_file.c: see trace_file.h; doc/environment.md has the lines.
+/* trace_file.c: see trace_file.h; doc/environment.md describes the lines.
    Thread safety: see trace_file.h. */
 #include "trace_file.h"
 
@@ -13,8 +13,8 @@
 
 typedef struct
 {
-  DrawTrace *trace; /* the farm that is being read, or NULL */
-  DrawTrace *best;  /* the farm to be drawn, of those before it, or NULL */
+  DrawTrace *trace; /* the farm being read, or NULL */
+  DrawTrace *best;  /* the best candidate of the farms read so far, or NULL */
   guint wanted, n_farms;
   const char *path;
   guint line;
@@ -86,7 +86,7 @@ get_string (Reader *r, JsonObject *o, const char *name)
   return NULL;
 }
 
-/* A time, from the farm's begin on. */
+/* Reads a time, relative to the beginning of the farm. */
 static gboolean
 get_time (Reader *r, const char *name, gint64 *ns)
 {
@@ -113,7 +113,7 @@ get_device (Reader *r, guint *device)
 
 /* -- Events ------------------------------------------------------------- */
 
-/* A farm has been read to its end: is it the one to be drawn? */
+/* At the end of a farm: keeps it if it is the one to be drawn. */
 static void
 settle (Reader *r)
 {
@@ -241,7 +241,7 @@ read_stage (Reader *r, const char *name, gint64 t, DrawBar bar)
   return add_bar (r, bar);
 }
 
-/* What bundles tell, whether they failed or not. */
+/* Reads the common members of finished and failed bundles. */
 static gboolean
 read_bundle_bar (Reader *r, DrawBar *bar)
 {
@@ -284,7 +284,7 @@ read_bundle (Reader *r, gint64 t)
   return TRUE;
 }
 
-/* When a GPU was made ready, or that it was not. */
+/* Reads when a GPU was opened, or that it was not. */
 static gboolean
 read_open (Reader *r, gint64 t)
 {
@@ -352,7 +352,7 @@ read_line (Reader *r, const char *line)
   return read_event (r);
 }
 
-/* The farm that was asked for, if it can be drawn. */
+/* Takes the requested farm if it can be drawn. */
 static gboolean
 finish (Reader *r)
 {

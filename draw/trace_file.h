@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* trace_file.h: reads what HASS_TRACE wrote, for the Gantt chart.
-   Thread safety: a trace belongs to who read it. */
+/* trace_file.h: reads files of HASS_TRACE for the Gantt chart.
+   Thread safety: a trace belongs to the thread that read it. */
 #ifndef DRAW_TRACE_FILE_H
 #define DRAW_TRACE_FILE_H
 
@@ -8,7 +8,7 @@
 
 G_BEGIN_DECLS
 
-/* Rows of a GPU. A core has one row, as if it were a kernel. */
+/* Rows of a GPU. A core has one row, of kind DRAW_KERNEL. */
 typedef enum
 {
   DRAW_COPY_IN,
@@ -18,9 +18,11 @@ typedef enum
 } DrawStage;
 
 /**
- * DrawBar: one device or core is busy.
- * @device: index; @core: of a CPU pool, else 0; @stage: DRAW_KERNEL there.
- * @begin_ns, @end_ns: since the farm's begin.
+ * DrawBar: a time in which one device or core is busy.
+ * @device: index of the device.
+ * @core: index of the core in a CPU pool, else 0.
+ * @stage: row of a GPU; DRAW_KERNEL for a core.
+ * @begin_ns, @end_ns: in ns since the beginning of the farm.
  * @units, @bytes: of the pull or bundle.
  */
 typedef struct
@@ -32,9 +34,9 @@ typedef struct
 } DrawBar;
 
 /**
- * DrawDevice: of the farm's line, and how it began.
- * @open_begin_ns, @open_end_ns: since the farm's begin, when a GPU was made
- *   ready; both 0: not known.
+ * DrawDevice: a device of the farm.
+ * @open_begin_ns, @open_end_ns: when a GPU was opened, in ns since the
+ * beginning of the farm; both 0: unknown.
  * @not_started: a GPU that was never ready.
  */
 typedef struct
@@ -49,12 +51,12 @@ typedef struct
 /**
  * DrawTrace: a run.
  * @platform: NULL: the real machine.
- * @end_ns: of the last event, since the farm's begin.
- * @rounds: gint64, when each began; @units: in all.
- * @bars: DrawBar; none is empty, all lie within 0 and @end_ns.
- * @failures: DrawBar of GPUs, bundles that failed; they may be empty. They have
- *   no stage.
- * @number: which farm of the file it is, from 1; @n_farms: in the file.
+ * @end_ns: of the last event, in ns since the beginning of the farm.
+ * @rounds: gint64, when each began; @units: total.
+ * @bars: DrawBar; not empty, within 0 and @end_ns.
+ * @failures: DrawBar of failed bundles of GPUs; may be empty, without stage.
+ * @number: number of the farm in the file, from 1.
+ * @n_farms: number of farms in the file.
  */
 typedef struct
 {
@@ -68,9 +70,9 @@ typedef struct
   guint number, n_farms;
 } DrawTrace;
 
-/* Reads one farm, `number` from 1, or the one that took longest with 0. NULL
-   with HASS_ERROR_IO, or HASS_ERROR_INVALID that names file and line.
-   Events that it does not know are passed over. */
+/* Reads the farm @number of a file, from 1; 0: the longest. Returns: NULL with
+   HASS_ERROR_IO, or with HASS_ERROR_INVALID and a message with file and line.
+   Unknown events are ignored. */
 DrawTrace *draw_trace_load (const char *path, guint number, GError **error);
 void draw_trace_free (DrawTrace *trace);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (DrawTrace, draw_trace_free)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* mapped_file.h: a mapped file that somebody truncates, or whose disk fails,
-   is an error and not the end of the program.
+/* mapped_file.h: makes the truncation of a mapped file, or a failing disk, an
+   error and not the end of the program.
 
    DESIGN. The kernel sends SIGBUS to a thread that touches a page which the
-   file no longer has. The handler puts zeros in place of that page and all
-   that follow, and notes that it did; the thread goes on, wherever it was, in
-   a worker or in a copy of the library's. Whoever mapped the file asks
-   mapped_file_shrank() when it is done and before it believes what was read.
+   file no longer has. The handler maps zeros in place of that page and all
+   pages that follow, and notes it; the thread continues, in a worker or in a
+   copy of the library. The program calls mapped_file_shrank() before it uses
+   what was computed.
 
    Thread safety: one file is guarded at a time, by one thread; any thread may
    touch its pages and ask. */
@@ -39,12 +39,12 @@ mapped_file_on_sigbus (int number, siginfo_t *info, void *context)
                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0)
              != MAP_FAILED)
     mapped_file.shrank = TRUE;
-  else /* not ours: the access is made again under the former handler */
+  else /* another address: the former handler handles the access */
     sigaction (number, &mapped_file.before, NULL);
 }
 
-/* From here on [@base, @base + @bytes), the mapping of a file from its begin,
-   may be touched; until mapped_file_leave(). */
+/* Guards [@base, @base + @bytes), the mapping of a file from its beginning,
+   until mapped_file_leave(). */
 static inline void
 mapped_file_guard (gconstpointer base, gsize bytes)
 {
@@ -59,14 +59,14 @@ mapped_file_guard (gconstpointer base, gsize bytes)
   sigaction (SIGBUS, &ours, &mapped_file.before);
 }
 
-/* Whether some of it could not be read and was taken to be zeros. */
+/* Returns: whether a part could not be read and was replaced by zeros. */
 static inline gboolean
 mapped_file_shrank (void)
 {
   return mapped_file.shrank;
 }
 
-/* Before the file is unmapped. */
+/* To be called before the file is unmapped. */
 static inline void
 mapped_file_leave (void)
 {

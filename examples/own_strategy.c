@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* own_strategy.c: an application that brings its own strategy, guided
-   self-scheduling: each grant is a fixed part of what is left, weighed by the
-   device's measured speed, so that bundles shrink towards the end.
+/* own_strategy.c: an application with a strategy of its own, guided
+   self-scheduling: each grant is a fixed part of the remaining work, weighted
+   by the measured rate of the device, so that bundles shrink towards the end.
    Usage: own_strategy PLATFORM-FILE */
 #include <hass/hass.h>
 #include <stdio.h>
@@ -42,7 +42,7 @@ decide (gpointer self, HassRound *round, guint device, gboolean force,
     all += g->speed[d];
   gboolean cpu = g->env->devices[device].kind == HASS_DEVICE_CPU;
   grant->source = cpu ? HASS_FROM_FRONT : HASS_FROM_BACK;
-  grant->units = 1; /* until its speed is known */
+  grant->units = 1; /* until its rate is measured */
   if (g->speed[device] > 0)
     grant->units = MAX (
         1, (guint64)(g->env->parameters[0] * waiting * g->speed[device] / all));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* error-private.h: what a callback's return and its error mean, for all
-   callbacks alike.
+/* error-private.h: success and failure of a callback, from its return value and
+   its error.
    Thread safety: any thread. */
 #ifndef HASS_ERROR_PRIVATE_H
 #define HASS_ERROR_PRIVATE_H
@@ -9,10 +9,9 @@
 
 void hass_callback_explain (GError **error, HassError code);
 
-/* @ok: what a callback returned; @error: where it could say why, not NULL.
-   A callback has succeeded when it returned TRUE and set no error. Else FALSE
-   is returned and an error is set: the callback's own, or one of @code where
-   it gave none. */
+/* Returns: TRUE if the callback returned TRUE (@ok) and set no error; else
+   FALSE with @error set, to one of @code if the callback set none. @error is
+   not NULL. */
 static inline gboolean
 hass_callback_ok (gboolean ok, GError **error, HassError code)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* error.c: registers the error domain; names failures that callbacks leave
-   unnamed.
+/* error.c: registers the error domain; gives callbacks that fail without an
+   error one.
    Thread safety: any thread. */
 #include "error-private.h"
 
@@ -10,7 +10,7 @@ hass_error_quark (void)
   return g_quark_from_static_string ("hass-error-quark");
 }
 
-/* A callback that failed without an error gets one. */
+/* Sets @error to one of @code if the callback set none. */
 void
 hass_callback_explain (GError **error, HassError code)
 {

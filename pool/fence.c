@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fence.c: membarrier, where the kernel has it.
+/* fence.c: membarrier(2), if the kernel has it.
    Thread safety: any thread. */
 #include "fence.h"
 
@@ -19,7 +19,8 @@ can (void)
 #endif
 }
 
-/* May the frequent side use a compiler fence? Asked once. */
+/* Returns: whether the frequent side may use a compiler fence. The kernel is
+   asked once. */
 gboolean
 hass_fence_is_light (void)
 {
@@ -29,7 +30,7 @@ hass_fence_is_light (void)
   return answer == 2;
 }
 
-/* The seldom side's fence. */
+/* The fence of the infrequent side. */
 void
 hass_fence_heavy (void)
 {

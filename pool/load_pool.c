@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* load_pool.c: the bounded ring of loads and the arrays beside it.
+/* load_pool.c: the bounded ring of loads, and arrays of loads beside it.
    Thread safety: see load_pool.h. */
 #include "load_pool.h"
 
@@ -10,15 +10,16 @@
 #include "fence.h"
 #include "unit_range.h"
 
-/* The ring is longer than what may wait in it: a line that another core has
-   just read is written again only when that core has long dropped it, which
-   makes emitting two to three times cheaper. Pages never reached cost
-   nothing. */
+/* The ring is longer than the number of loads that may wait in it: a line that
+   another core has just read is written again only after that core's cache has
+   dropped it, which makes emitting two to three times cheaper (measured by
+   bench/overhead.c). Pages never reached cost nothing. A shorter ring makes
+   emitting slower, a longer one takes memory. */
 #define RING_LOADS 65536
-#define RING_FACTOR 8 /* but no longer than so many times the bound */
+#define RING_FACTOR 8 /* the ring is at most this many times the bound */
 
-/* The generator's array, or the rest of it, that waits. It enters after ring
-   position `after`. */
+/* The waiting part of an array that the generator added. It enters a round
+   after the ring position @after. */
 typedef struct
 {
   guint64 after;
@@ -26,7 +27,7 @@ typedef struct
   gsize n;
 } Waiting;
 
-/* Loads that workers emitted. Rounds that hold parts of it share it. */
+/* Loads that workers emitted; shared by the rounds that hold parts of it. */
 struct HassLoadArray
 {
   _Atomic guint refs;
@@ -34,7 +35,7 @@ struct HassLoadArray
   HassLoad *loads;
 };
 
-/* A ring span that a round holds. */
+/* A span of the ring that a round holds. */
 typedef struct
 {
   guint64 begin, end;
@@ -49,30 +50,30 @@ struct HassLoadPool
   gsize max_loads, max_bytes;
   gboolean light; /* hass_fence_is_light */
 
-  /* The generator's. */
+  /* Used by the generator only. */
   _Alignas(HASS_CACHE_LINE) guint64 head;
   guint64 freed_seen;
   guint64 bytes_in;
-  gsize refused; /* bytes of the load that found no room */
+  gsize refused; /* bytes of the load that was refused last */
 
-  /* Written by the generator, read by who forms rounds. */
+  /* Written by the generator, read by the thread that begins rounds. */
   _Alignas(HASS_CACHE_LINE) _Atomic guint64 published;
 
-  /* Written by who releases, read by the generator. */
+  /* Written by the threads that release, read by the generator. */
   _Alignas(HASS_CACHE_LINE) _Atomic guint64 freed;
   _Atomic guint64 bytes_out;
 
   /* Under the lock. */
   _Alignas(HASS_CACHE_LINE) pthread_mutex_t lock;
-  _Atomic guint64 taken;       /* ring position the next round begins at */
+  _Atomic guint64 taken;       /* first ring position of the next round */
   GArray *held;                /* Held, in order */
   GQueue generated;            /* Waiting */
   HassLoadArray *nested;       /* waiting, or NULL */
   _Atomic guint64 array_loads; /* waiting, in both */
-  _Atomic guint64 array_total; /* ever added */
+  _Atomic guint64 array_total; /* added in total */
 };
 
-/* NULL: there is no memory for so many loads. */
+/* Returns: NULL if memory is insufficient. */
 HassLoadPool *
 hass_load_pool_new (gsize max_loads, gsize max_bytes)
 {
@@ -85,7 +86,7 @@ hass_load_pool_new (gsize max_loads, gsize max_bytes)
   while (pool->capacity < MAX (max_loads, wanted))
     pool->capacity *= 2;
   pool->mask = pool->capacity - 1;
-  /* Untouched pages cost nothing yet. */
+  /* Pages not yet written take no memory. */
   pool->ring = g_try_malloc_n (pool->capacity, sizeof *pool->ring);
   if (!pool->ring)
     {
@@ -121,7 +122,7 @@ hass_load_pool_free (HassLoadPool *pool)
   g_aligned_free (pool);
 }
 
-/* Generator: has room for a load of so many bytes? */
+/* Generator only. Returns: whether a load of @bytes fits into the pool. */
 static gboolean
 room_for (HassLoadPool *pool, gsize bytes)
 {
@@ -142,8 +143,9 @@ room_for (HassLoadPool *pool, gsize bytes)
   return held == 0 || held + bytes <= pool->max_bytes;
 }
 
-/* Generator: may it go on, after emit has refused a load? Not before a
-   quarter of a full pool is free, or it would be back at once. */
+/* Generator only. Returns: whether it may continue after emit has refused a
+   load: not before a quarter of a full pool is free, so that it does not wait
+   again at once. */
 gboolean
 hass_load_pool_has_room (HassLoadPool *pool)
 {
@@ -153,7 +155,8 @@ hass_load_pool_has_room (HassLoadPool *pool)
          && room_for (pool, pool->refused);
 }
 
-/* Generator: puts a copy of the load in. FALSE: the pool is full. */
+/* Generator only: adds a copy of the load. Returns: FALSE if the pool is
+   full. */
 gboolean
 hass_load_pool_emit (HassLoadPool *pool, const HassLoad *load)
 {
@@ -164,8 +167,8 @@ hass_load_pool_emit (HassLoadPool *pool, const HassLoad *load)
     }
   pool->ring[pool->head & pool->mask] = *load;
   pool->bytes_in += load->input_bytes;
-  /* A core that goes to sleep announces it and then looks here once more;
-     see fence.h. The release is for who reads the load. */
+  /* A core that goes to sleep announces it and then checks this counter; see
+     fence.h. The release orders the load before the counter for its reader. */
   pool->head++;
   if (G_LIKELY (pool->light))
     {
@@ -178,8 +181,8 @@ hass_load_pool_emit (HassLoadPool *pool, const HassLoad *load)
   return TRUE;
 }
 
-/* Under the lock, or who takes them could count them down first. Sequentially
-   consistent as in emit. */
+/* Under the lock, or a thread that takes the loads could count them down
+   first. Sequentially consistent as in emit. */
 static void
 count_array_locked (HassLoadPool *pool, gsize n)
 {
@@ -187,8 +190,7 @@ count_array_locked (HassLoadPool *pool, gsize n)
   atomic_fetch_add_explicit (&pool->array_loads, n, memory_order_seq_cst);
 }
 
-/* Generator: adds loads that stay where they are, behind what it has emitted
-   so far. */
+/* Generator only: adds an array, not copied, after the loads emitted so far. */
 void
 hass_load_pool_add_array (HassLoadPool *pool, const HassLoad *loads, gsize n)
 {
@@ -208,7 +210,7 @@ hass_load_pool_add_nested (HassLoadPool *pool, const HassLoad *loads, gsize n)
   HassLoadArray *array = pool->nested;
   if (!array || (array->taken > 0 && array->n + n > array->capacity))
     {
-      /* Never move loads that a round holds. */
+      /* A new array: loads that a round holds must not move. */
       HassLoadArray *fresh = g_new0 (HassLoadArray, 1);
       atomic_init (&fresh->refs, 1);
       fresh->n = array ? array->n - array->taken : 0;
@@ -231,18 +233,19 @@ hass_load_pool_add_nested (HassLoadPool *pool, const HassLoad *loads, gsize n)
   pthread_mutex_unlock (&pool->lock);
 }
 
-/* Loads that wait to enter a round; at times too many while others take. */
+/* Returns: number of loads waiting to enter a round; may be too high while
+   another thread takes loads. */
 guint64
 hass_load_pool_waiting (HassLoadPool *pool)
 {
-  /* First what was taken, or it could exceed what was published. Acquire
+  /* @taken is read first, or it could exceed @published. Acquire
      pairs with the release in next. */
   guint64 taken = atomic_load_explicit (&pool->taken, memory_order_acquire);
   return atomic_load_explicit (&pool->published, memory_order_seq_cst) - taken
          + atomic_load_explicit (&pool->array_loads, memory_order_seq_cst);
 }
 
-/* Loads accepted so far. */
+/* Returns: number of loads accepted so far. */
 guint64
 hass_load_pool_emitted (HassLoadPool *pool)
 {
@@ -275,12 +278,12 @@ take_nested (HassLoadPool *pool, guint32 max, HassSpan *span)
   array->taken += n;
   atomic_fetch_sub_explicit (&pool->array_loads, n, memory_order_relaxed);
   if (array->taken == array->n)
-    pool->nested = NULL; /* the span has the reference */
+    pool->nested = NULL; /* the span takes over the reference */
   else
     atomic_fetch_add_explicit (&array->refs, 1, memory_order_relaxed);
 }
 
-/* Takes up to max loads for a round. FALSE: none waits. */
+/* Takes up to @max loads for a round. Returns: FALSE if none waits. */
 gboolean
 hass_load_pool_next (HassLoadPool *pool, guint32 max, HassSpan *span)
 {
@@ -314,7 +317,7 @@ hass_load_pool_next (HassLoadPool *pool, guint32 max, HassSpan *span)
   return found;
 }
 
-/* Gives a span's place back. Its loads must not be looked at any more. */
+/* Frees the place of a span, whose loads must not be read any more. */
 void
 hass_load_pool_release (HassLoadPool *pool, const HassSpan *span)
 {

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* load_pool.h: where loads wait until they enter a round.
+/* load_pool.h: the pool in which loads wait to enter a round.
 
    DESIGN.
    1. The generator writes loads into a ring that is bounded in loads and
-      bytes. It alone writes; rounds take spans of it in order and free them
-      when their loads are committed, in any order.
-   2. Arrays (known at the start, or emitted by workers) are spans of their
-      own. Given by the generator they keep their place among the ring's
-      loads; given by workers they come as soon as they can, and are bounded
-      by nothing, since a worker that waited for room could wait for ever.
+      bytes. It is the only writer; rounds take spans of the ring in order and
+      free them when their loads are committed, in any order.
+   2. Arrays (known at the beginning, or emitted by workers) are spans of their
+      own. An array of the generator keeps its place among the loads of the
+      ring; loads of workers enter the next round and are unbounded, since a
+      worker that waited for room could wait for ever.
 
-   A full pool makes the generator wait: the engine has it compute meanwhile.
+   A full pool makes the generator wait; the engine lets it compute meanwhile.
 
    Thread safety: emit and add_array by the generator; next by one thread at a
    time (the decision lock); add_nested and release by any thread. */

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* pause.h: what a spinning core does between two looks.
+/* pause.h: the instruction between two checks of a spinning core.
    Thread safety: no state. */
 #ifndef HASS_PAUSE_H
 #define HASS_PAUSE_H
 
-/* Some tens of ns in which the core leaves its pipeline to its sibling and
-   the memory to others. On aarch64 `yield` does nothing on most cores; an
-   instruction barrier empties the pipeline. Without either, loops of pauses
-   would be empty and a core that looks for work would take its line from the
-   generator at every turn. */
+/* Pauses for some tens of ns, in which the core leaves its pipeline to its
+   sibling thread and memory bandwidth to other cores. On aarch64 `yield` does
+   nothing on most cores, but an instruction barrier empties the pipeline.
+   Without a pause a core that looks for work would take the generator's cache
+   line in every iteration. */
 static inline void
 hass_pause (void)
 {

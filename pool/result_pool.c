@@ -17,20 +17,20 @@ struct HassResultPool
   HassDeliverFunc deliver;
   gpointer user_data;
 
-  pthread_mutex_t lock; /* all below */
+  pthread_mutex_t lock; /* guards the fields below */
   pthread_cond_t room;
   gboolean delivering;
   gboolean refused;
   HassRun *first, **last; /* deliverable, in order */
   gsize queued_bytes;     /* of the deliverable runs */
-  GPtrArray *heap;        /* ordered: runs that came too early */
-  guint64 next_key;       /* ordered: the run that is due */
-  guint64 n_committed;    /* unordered: runs */
-  HassRun *kept;          /* to be used again */
+  GPtrArray *heap;        /* ordered: runs whose predecessors are missing */
+  guint64 next_key;       /* ordered: key of the run to be delivered next */
+  guint64 n_committed;    /* unordered: number of runs */
+  HassRun *kept;          /* free list */
   guint n_kept;
 
-  _Atomic guint64 passed;      /* ordered: units, else runs, delivered */
-  _Atomic guint64 n_delivered; /* records */
+  _Atomic guint64 passed;      /* units (ordered) or runs delivered */
+  _Atomic guint64 n_delivered; /* items */
 };
 
 HassResultPool *
@@ -52,7 +52,7 @@ hass_result_pool_new (gboolean ordered, gsize max_bytes,
 static void
 run_free (HassRun *run)
 {
-  g_free (run->records);
+  g_free (run->items);
   g_free (run);
 }
 
@@ -80,7 +80,7 @@ hass_result_pool_free (HassResultPool *pool)
   g_free (pool);
 }
 
-/* An empty run to fill. */
+/* Returns: an empty run, owned by the caller until it is committed. */
 HassRun *
 hass_result_pool_run (HassResultPool *pool)
 {
@@ -99,12 +99,12 @@ hass_result_pool_run (HassResultPool *pool)
   return run;
 }
 
-/* How most records are kept, because a run often crosses from core to core:
-   half a cache line with eight bytes of data. `bytes` of WIDE: the whole
-   HassRecord follows instead. */
+/* The usual form of an item, small because a run often moves from core to core:
+   half a cache line with eight bytes of data. With @bytes WIDE the whole
+   HassResultItem follows. */
 typedef struct
 {
-  gint32 seq_beyond; /* the run's seq */
+  gint32 seq_beyond; /* seq less that of the run */
   guint32 bytes;
   gpointer tag;
   gsize count;
@@ -126,56 +126,57 @@ append (HassRun *run, gconstpointer head, gsize head_bytes, gconstpointer data,
   if (G_UNLIKELY (need > run->capacity))
     {
       run->capacity = MAX (RUN_BYTES, need + need / 2);
-      run->records = g_realloc (run->records, run->capacity);
+      run->items = g_realloc (run->items, run->capacity);
     }
-  memcpy (run->records + run->used, head, head_bytes);
+  memcpy (run->items + run->used, head, head_bytes);
   if (data_bytes > 0)
-    memcpy (run->records + run->used + head_bytes, data, data_bytes);
+    memcpy (run->items + run->used + head_bytes, data, data_bytes);
   run->used = need;
 }
 
-/* Appends a record; with record->data NULL the bytes of inline_data too. */
+/* Appends an item; if item->data is NULL, also the bytes of @inline_data. */
 void
-hass_run_add (HassRun *run, const HassRecord *record, gconstpointer inline_data)
+hass_run_add (HassRun *run, const HassResultItem *item,
+              gconstpointer inline_data)
 {
   if (run->used == 0)
-    run->seq = record->seq;
-  gint64 beyond = (gint64)(record->seq - run->seq);
+    run->seq = item->seq;
+  gint64 beyond = (gint64)(item->seq - run->seq);
   Narrow narrow
-      = { (gint32)beyond, (guint32)record->bytes, record->tag, record->count };
-  if (!record->data && record->first == 0 && record->bytes < WIDE
+      = { (gint32)beyond, (guint32)item->bytes, item->tag, item->count };
+  if (!item->data && item->first == 0 && item->bytes < WIDE
       && beyond == narrow.seq_beyond)
-    append (run, &narrow, sizeof narrow, inline_data, record->bytes);
+    append (run, &narrow, sizeof narrow, inline_data, item->bytes);
   else
     {
       narrow.bytes = WIDE;
       append (run, &narrow, sizeof narrow, NULL, 0);
-      append (run, record, sizeof *record, inline_data,
-              record->data ? 0 : record->bytes);
+      append (run, item, sizeof *item, inline_data,
+              item->data ? 0 : item->bytes);
     }
 }
 
-/* Reads the record at `at`; returns where the next one begins. */
+/* Reads the item at offset @at. Returns: the offset of the next one. */
 static gsize
-read_record (const HassRun *run, gsize at, HassRecord *record)
+read_item (const HassRun *run, gsize at, HassResultItem *item)
 {
   Narrow narrow;
-  memcpy (&narrow, run->records + at, sizeof narrow);
+  memcpy (&narrow, run->items + at, sizeof narrow);
   at += sizeof narrow;
   if (narrow.bytes == WIDE)
     {
-      memcpy (record, run->records + at, sizeof *record);
-      at += sizeof *record;
+      memcpy (item, run->items + at, sizeof *item);
+      at += sizeof *item;
     }
   else
-    *record = (HassRecord){ .seq = run->seq + (gint64)narrow.seq_beyond,
-                            .tag = narrow.tag,
-                            .count = narrow.count,
-                            .bytes = narrow.bytes };
-  if (record->data)
+    *item = (HassResultItem){ .seq = run->seq + (gint64)narrow.seq_beyond,
+                              .tag = narrow.tag,
+                              .count = narrow.count,
+                              .bytes = narrow.bytes };
+  if (item->data)
     return at;
-  record->data = run->records + at;
-  return at + padded (record->bytes);
+  item->data = run->items + at;
+  return at + padded (item->bytes);
 }
 
 /* -- Order -------------------------------------------------------------- */
@@ -255,17 +256,17 @@ deliver_run (HassResultPool *pool, const HassRun *run, guint64 *n)
 {
   for (gsize at = 0; at < run->used;)
     {
-      HassRecord record;
-      at = read_record (run, at, &record);
-      if (!pool->deliver (&record, pool->user_data))
+      HassResultItem item;
+      at = read_item (run, at, &item);
+      if (!pool->deliver (&item, pool->user_data))
         return FALSE;
       ++*n;
     }
   return TRUE;
 }
 
-/* Delivers what is deliverable, as the only one who does. Returns with the
-   lock held. */
+/* Delivers all deliverable runs, as the only thread that delivers. Returns with
+   the lock held. */
 static void
 deliver_locked (HassResultPool *pool)
 {
@@ -288,8 +289,8 @@ deliver_locked (HassResultPool *pool)
           passed += pool->ordered ? run->n_units : 1;
         }
       atomic_fetch_add_explicit (&pool->n_delivered, n, memory_order_relaxed);
-      /* Release: who sees a round passed may free its loads. Sequentially
-         consistent for hass_job_units_finished. */
+      /* Release: a thread that sees a round passed may free its loads.
+         Sequentially consistent for hass_job_units_finished. */
       atomic_fetch_add_explicit (&pool->passed, passed, memory_order_seq_cst);
 
       pthread_mutex_lock (&pool->lock);
@@ -307,9 +308,9 @@ deliver_locked (HassResultPool *pool)
   pool->delivering = FALSE;
 }
 
-/* Hands a run over; it is the pool's from now on. May run the collector, and
-   may wait for another thread that does. Returns how long that took, in ns: to
-   the microsecond, but right on average. */
+/* Hands a run over to the pool. May run the collector, and may wait for a
+   thread that does. Returns: the time that this took, in ns, in steps of 1 us
+   but unbiased. */
 gint64
 hass_result_pool_commit (HassResultPool *pool, HassRun *run)
 {
@@ -333,8 +334,8 @@ hass_result_pool_commit (HassResultPool *pool, HassRun *run)
   return us * 1000;
 }
 
-/* At the farm's end: delivers what is left, across gaps that failed or
-   unfinished units have left. */
+/* At the end of the farm: delivers the remaining runs, across the gaps of
+   failed or unfinished units. */
 void
 hass_result_pool_flush (HassResultPool *pool)
 {
@@ -345,8 +346,8 @@ hass_result_pool_flush (HassResultPool *pool)
   pthread_mutex_unlock (&pool->lock);
 }
 
-/* What has to be passed before all that is committed up to now, or in order
-   up to unit end_key, is delivered. */
+/* Returns: the value of hass_result_pool_n_passed() at which all runs committed
+   so far, or in order those up to unit @end_key, are delivered. */
 guint64
 hass_result_pool_mark (HassResultPool *pool, guint64 end_key)
 {
@@ -358,7 +359,7 @@ hass_result_pool_mark (HassResultPool *pool, guint64 end_key)
   return mark;
 }
 
-/* In order: units delivered; else runs. */
+/* Returns: number of units (ordered) or runs delivered. */
 guint64
 hass_result_pool_n_passed (HassResultPool *pool)
 {
@@ -372,7 +373,7 @@ hass_result_pool_passed (HassResultPool *pool, guint64 mark)
   return hass_result_pool_n_passed (pool) >= mark;
 }
 
-/* Records that the collector took. */
+/* Returns: number of items that the collector took. */
 guint64
 hass_result_pool_delivered (HassResultPool *pool)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* result_pool.h: results on their way from workers to the collector.
 
-   DESIGN. What a worker's pull of adjacent units produced is one run of
-   records, so that a result costs a copy and a run costs a lock.
+   DESIGN. A pull of adjacent units produces one run of items: a result costs a
+   copy, a run costs a lock.
    1. A worker fills a run and commits it.
-   2. Unordered runs queue in order of commitment. Ordered ones wait in a
-      heap until the run before them has come; the window is the engine's
-      business (it begins no unit too far ahead).
-   3. One thread at a time delivers: whoever commits while nobody does. Who
-      finds somebody delivering leaves its run and goes back to work, unless
-      too many bytes wait: then it waits for the deliverer.
+   2. Unordered runs queue in order of commitment. Ordered runs wait in a heap
+      until their predecessor has come; the engine bounds the heap, since it
+      begins no unit beyond the window.
+   3. One thread at a time delivers: a thread that commits while no other
+      delivers. Any other thread leaves its run and continues working, unless
+      too many bytes wait: then it waits for the delivering thread.
 
    Thread safety: any thread; a run belongs to its worker until committed. */
 #ifndef HASS_RESULT_POOL_H
@@ -19,7 +19,7 @@
 
 typedef struct HassResultPool HassResultPool;
 
-/* A result; inline data follows it when data is NULL. */
+/* One result; in a run, its data follows it if @data is NULL. */
 typedef struct
 {
   guint64 seq;
@@ -27,21 +27,21 @@ typedef struct
   gsize first, count;
   gconstpointer data;
   gsize bytes;
-} HassRecord;
+} HassResultItem;
 
-/* Records of units [key, key + n_units). */
+/* The items of units [key, key + n_units). */
 typedef struct HassRun
 {
   guint64 key;
   guint64 n_units;
-  guint64 seq; /* of the first record */
+  guint64 seq; /* of the first item */
   gsize used, capacity;
-  guint8 *records;
+  guint8 *items;
   struct HassRun *next;
 } HassRun;
 
-/* Takes one record; FALSE refuses the rest. */
-typedef gboolean (*HassDeliverFunc) (const HassRecord *record,
+/* Delivers one item; FALSE refuses the remaining ones. */
+typedef gboolean (*HassDeliverFunc) (const HassResultItem *item,
                                      gpointer user_data);
 
 HassResultPool *hass_result_pool_new (gboolean ordered, gsize max_bytes,
@@ -50,7 +50,7 @@ HassResultPool *hass_result_pool_new (gboolean ordered, gsize max_bytes,
 void hass_result_pool_free (HassResultPool *pool);
 
 HassRun *hass_result_pool_run (HassResultPool *pool);
-void hass_run_add (HassRun *run, const HassRecord *record,
+void hass_run_add (HassRun *run, const HassResultItem *item,
                    gconstpointer inline_data);
 gint64 hass_result_pool_commit (HassResultPool *pool, HassRun *run);
 void hass_result_pool_flush (HassResultPool *pool);

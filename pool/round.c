@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* round.c: begins a round; devices take its units and return them.
+/* round.c: begins a round; devices take its units and give them back.
    Thread safety: see round_engine.h. */
 #include "round_engine.h"
 
 #include <string.h>
 
-/* n_units etc. are set by begin; here only what lasts over rounds. */
+/* Initialises what lasts over rounds; begin sets the rest. */
 gboolean
 hass_round_init (HassRound *round, guint n_devices,
                  const HassDeviceTraits *devices)
@@ -50,7 +50,7 @@ static void
 begin (HassRound *round, HassFarmKind farm, HassCostClass cost, guint32 n)
 {
   g_assert (n <= HASS_ROUND_MAX_UNITS);
-  /* A core that still holds the old round may look for returned units. */
+  /* A core that still uses the previous round may look for returned units. */
   pthread_mutex_lock (&round->returned_lock);
   round->farm = farm;
   round->cost = cost;
@@ -78,7 +78,7 @@ begin (HassRound *round, HassFarmKind farm, HassCostClass cost, guint32 n)
     }
 }
 
-/* Which kinds of device may run a load: 1 CPU, 2 GPU, 3 both. */
+/* Returns: the kinds of device that may run a load: 1 CPU, 2 GPU, 3 both. */
 static guint
 eligible (const HassLoad *load)
 {
@@ -86,7 +86,7 @@ eligible (const HassLoad *load)
   return kinds ? kinds : HASS_LOAD_CPU | HASS_LOAD_GPU;
 }
 
-/* Sets of a function farm's tasks, in the order of their positions. */
+/* Sets of tasks of a function farm, in the order of their positions. */
 enum
 {
   SET_ONLY_CPU,
@@ -107,8 +107,8 @@ set_of (const HassLoad *load)
   return load->size > 1 ? SET_MPD : SET_SPD;
 }
 
-/* A function farm's positions: [CPU only | SPD | MPD | GPU only], each in
-   order of emission (Zhang 2011, 3.6.3). */
+/* Orders the positions of a function farm: [CPU only | SPD | MPD | GPU only],
+   each set in order of emission (Zhang 2011, 3.6.3). */
 static void
 order_tasks (HassRound *round)
 {
@@ -128,8 +128,8 @@ order_tasks (HassRound *round)
   atomic_store_explicit (&round->order, order, memory_order_release);
 }
 
-/* Units are the loads of a span. They stay the caller's and must stay in place
-   until the round has ended. */
+/* Begins a round whose units are the loads of a span. They stay the caller's
+   and must not move until the round has ended. */
 void
 hass_round_begin_loads (HassRound *round, HassFarmKind farm, HassCostClass cost,
                         const HassSpan *span)
@@ -143,8 +143,8 @@ hass_round_begin_loads (HassRound *round, HassFarmKind farm, HassCostClass cost,
     order_tasks (round);
 }
 
-/* Units are the n blocks of one load. The round takes over the blocks of the
-   division, if it has any. */
+/* Begins a round whose units are the @n blocks of one load. The round takes
+   over the blocks of the division, if it has any. */
 void
 hass_round_begin_load (HassRound *round, HassCostClass cost,
                        const HassDivision *division, guint32 n)
@@ -154,7 +154,7 @@ hass_round_begin_load (HassRound *round, HassCostClass cost,
   round->division = *division;
 }
 
-/* Publishes all units: the exclusive ones and the common ones. */
+/* Publishes all units, the exclusive and the common ones. */
 void
 hass_round_open (HassRound *round)
 {
@@ -173,7 +173,7 @@ hass_round_open (HassRound *round)
 
 /* -- Taking ------------------------------------------------------------- */
 
-/* Under the list's lock: an extent comes (1) or goes (-1). */
+/* Under the list's lock: adds (1) or removes (-1) an extent. */
 static void
 count_returned_locked (HassRound *round, const HassReturned *r, gint change)
 {
@@ -208,7 +208,8 @@ take_returned (HassRound *round, HassDeviceKind kind, guint32 k)
   return found;
 }
 
-/* Units that were given back, or that no other kind can run, go first. */
+/* Takes units that were given back, or that no other kind can run: they go
+   first. */
 static HassExtent
 take_first (HassRound *round, HassDeviceKind kind, guint32 k)
 {
@@ -222,12 +223,12 @@ take_first (HassRound *round, HassDeviceKind kind, guint32 k)
   return e;
 }
 
-/* Units from one end of `waiting` whose work stays within `work`. */
+/* Number of units at one end of @waiting whose work is at most @work. */
 static guint32
 units_for_work (const HassRound *round, HassExtent waiting, gboolean back,
                 double work)
 {
-  guint32 lo = 1, hi = waiting.n; /* lo always fits, at least one unit */
+  guint32 lo = 1, hi = waiting.n; /* lo always fits: at least one unit */
   while (lo < hi)
     {
       guint32 n = lo + (hi - lo + 1) / 2;
@@ -240,7 +241,8 @@ units_for_work (const HassRound *round, HassExtent waiting, gboolean back,
   return lo;
 }
 
-/* Keeps the last units of e whose work stays within the grant's. */
+/* Keeps the last units of @e whose work is within the grant's, and returns the
+   others. */
 static HassExtent
 trim (HassRound *round, HassExtent e, double work)
 {
@@ -249,8 +251,8 @@ trim (HassRound *round, HassExtent e, double work)
   return (HassExtent){ e.first + over, e.n - over };
 }
 
-/* Takes what a grant asks for; fills in its taken and first. Under the
-   decision lock, which makes the back of every range the caller's alone. */
+/* Takes the units of a grant and sets its taken and first. Under the decision
+   lock, so no other thread moves the back of a range. */
 HassExtent
 hass_round_take (HassRound *round, guint device, HassGrant *grant)
 {
@@ -283,8 +285,8 @@ hass_round_take (HassRound *round, guint device, HassGrant *grant)
   return e;
 }
 
-/* Takes up to k units that a device of this kind can run, wherever they
-   wait: for the engine when the strategy has no answer left. */
+/* Takes up to @k units that a device of this kind can run, from any range: for
+   the engine, when no strategy answers TAKE. */
 HassExtent
 hass_round_take_any (HassRound *round, HassDeviceKind kind, guint32 k)
 {
@@ -295,13 +297,13 @@ hass_round_take_any (HassRound *round, HassDeviceKind kind, guint32 k)
   return e;
 }
 
-/* A core's pull from wherever the CPU pool was last granted. Lock-free
-   unless units were given back. */
+/* A core's pull from the source of the CPU pool's last grant. Lock-free unless
+   units were given back. */
 HassExtent
 hass_round_pull (HassRound *round, guint32 k)
 {
   /* Acquire pairs with the engine's release when it publishes a grant, so
-     that the ranges that the strategy carved are seen. */
+     that the core sees the ranges that the strategy carved. */
   gint32 source
       = atomic_load_explicit (&round->pull_source, memory_order_acquire);
   if (source < 0)
@@ -322,7 +324,7 @@ add_returned (HassRound *round, HassExtent e, gboolean no_gpu)
   pthread_mutex_unlock (&round->returned_lock);
 }
 
-/* Returns units that were taken and not finished, for any other device. */
+/* Gives back units that were taken and not finished, for any device. */
 void
 hass_round_give_back (HassRound *round, HassExtent e)
 {
@@ -338,7 +340,7 @@ hass_round_give_back (HassRound *round, HassExtent e)
   add_returned (round, e, FALSE);
 }
 
-/* Returns units that no GPU can take after all, for the CPU alone. */
+/* Gives back units that no GPU can run, for the CPU only. */
 void
 hass_round_keep_from_gpus (HassRound *round, HassExtent e)
 {
@@ -346,7 +348,7 @@ hass_round_keep_from_gpus (HassRound *round, HassExtent e)
     add_returned (round, e, TRUE);
 }
 
-/* Units that wait anywhere in the round. Exact under the decision lock while
+/* Number of waiting units in all ranges. Exact under the decision lock while
    no core pulls. */
 guint32
 hass_round_waiting_anywhere (HassRound *round)

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* round_engine.h: a round as the engines handle it.
+/* round_engine.h: a round as the engines use it.
 
    DESIGN. A round is a permutation of unit positions cut into two-ended
-   ranges: the common range, one share for each device, what only a CPU or
-   only a GPU can run, and the allotment from which the CPU pool's cores
-   pull. Where a unit's load lies is computed from its position, so a round
-   over a pool, an array or a divisible load needs no memory for its units;
-   an order costs 4 bytes a unit and sums of work half a byte.
+   ranges: the common range, one share for each device, the units that only a
+   CPU or only a GPU can run, and the allotment from which the cores of the CPU
+   pool pull. The place of a unit's load is computed from its position, so a
+   round over a pool, an array or a divisible load needs no memory for its
+   units; an order costs 4 bytes a unit and sums of work half a byte.
 
-   1. hass_round_begin_* describes the units (alone, before publication).
+   1. hass_round_begin_* describes the units (one thread, before publication).
    2. hass_round_open publishes them in the ranges.
    3. Devices take or pull extents, give back what failed, and count what
       they finished.
    4. The last finished unit ends the round; the engine may begin another
-      in the same memory. A core that still looks at the old round then
-      sees an empty range or takes a unit of the new one, which is as good.
+      in the same memory. A core that still uses the old round then sees an
+      empty range or takes a unit of the new one, which is equally valid.
 
    Thread safety: 1 and 2 by one thread; take under the engine's decision
    lock; pull, give_back and the counters from any thread. */
@@ -30,8 +30,9 @@
 
 #define HASS_ROUND_MAX_UNITS (G_MAXUINT32 - 1)
 
-/* What one core or one GPU did in a round. Written by it alone, read by any:
-   relaxed stores, because a reader wants a recent value and nothing else. */
+/* What one core or one GPU did in a round. It is the only writer; readers are
+   any threads. Relaxed accesses: a reader needs a recent value and nothing
+   else. */
 typedef struct
 {
   _Alignas(HASS_CACHE_LINE) _Atomic guint64 units;
@@ -44,14 +45,14 @@ typedef struct
   _Atomic double exclusive; /* work that no other kind of device may run */
 } HassCounter;
 
-/* Units that were given back and lie in no range. */
+/* Units that were given back and are in no range. */
 typedef struct
 {
   HassExtent extent;
-  gboolean no_gpu; /* too large for any */
+  gboolean no_gpu; /* too large for any GPU */
 } HassReturned;
 
-/* How a large load is cut. blocks is NULL for equal blocks. */
+/* How a divisible load is cut. @blocks is NULL for equal blocks. */
 typedef struct
 {
   HassLoad load;
@@ -69,10 +70,10 @@ enum
   HASS_RANGE_SHARES
 };
 
-/* Where cores pull from: a range's index, or one of these. */
-#define HASS_PULL_ASK (-1)  /* the strategy has to be asked */
-#define HASS_PULL_WAIT (-2) /* it said WAIT */
-#define HASS_PULL_DONE (-3) /* it said DONE */
+/* The source of a core's pulls: index of a range, or one of these. */
+#define HASS_PULL_ASK (-1)  /* the strategy must be asked */
+#define HASS_PULL_WAIT (-2) /* the strategy answered WAIT */
+#define HASS_PULL_DONE (-3) /* the strategy answered DONE */
 
 struct _HassRound
 {
@@ -93,7 +94,7 @@ struct _HassRound
   guint *counter_of; /* [n_devices + 1]: first counter of a device */
 
   /* Written under the decision lock. order and prefix of positions that
-     were taken never change, so that who took them may read. */
+     were taken never change, so the thread that took them may read. */
   _Atomic (guint32 *) order; /* position -> unit, or NULL for identity */
   double *prefix;            /* sum of work before position 16 i, or NULL */
 
@@ -101,14 +102,14 @@ struct _HassRound
   HassCounter *counters; /* [counter_of[n_devices]] */
 
   _Alignas(HASS_CACHE_LINE) _Atomic gint32 pull_source;
-  _Atomic guint64 pull_chunk; /* units, 0: engine decides */
+  _Atomic guint64 pull_chunk; /* units; 0: chosen by the engine */
   /* [HassDeviceKind]: extents in the list below that a device of this kind
      may run. */
   _Atomic guint32 n_returned[2];
   pthread_mutex_t returned_lock;
   GArray *returned; /* HassReturned; returned_lock */
 
-  /* Units neither finished nor lost; the last to leave ends the round. */
+  /* Units neither finished nor lost; the last one ends the round. */
   _Alignas(HASS_CACHE_LINE) _Atomic guint32 outstanding;
 };
 
@@ -155,7 +156,7 @@ hass_round_has_returned (const HassRound *round, HassDeviceKind kind)
          > 0;
 }
 
-/* Whether units that were given back wait for a device of this kind, too. */
+/* Whether a device of this kind may run units that were given back. */
 static inline gboolean
 hass_round_may_run (const HassRound *round, HassDeviceKind kind,
                     const HassReturned *r)
@@ -184,8 +185,8 @@ hass_round_element (const HassRound *round, guint64 unit)
                                : division->load.size;
 }
 
-/* Units that one grant or pull has taken: may one kind of device alone run
-   them? Ranges do not mix those that may with others. */
+/* Whether only one kind of device may run the units of a grant or pull. Ranges
+   do not mix such units with others. */
 static inline gboolean
 hass_round_is_exclusive (const HassRound *round, HassExtent e)
 {
@@ -200,8 +201,8 @@ hass_round_unit (const HassRound *round, guint32 position)
   return order ? order[position] : position;
 }
 
-/* Describes the unit at a position that the caller has taken, where units are
-   loads. */
+/* Fills in the block of the unit at a position that the caller has taken, in a
+   round whose units are loads. */
 static inline void
 hass_round_load_block (const HassRound *round, guint32 position,
                        HassBlock *block)

@@ -4,7 +4,7 @@
 
    DESIGN. A function that orders or carves first seizes the waiting units of
    the common range, so that no device takes a unit while it is moved. Units
-   that are given back meanwhile go to the list of returned units.
+   given back meanwhile go to the list of returned units.
 
    Thread safety: under the engine's decision lock. */
 #include "round_engine.h"
@@ -36,7 +36,8 @@ enum
   RETURNED_GPU
 };
 
-/* Units that were given back where they touched no end of their range. */
+/* Number of units in the list of returned units: those given back that touched
+   no end of their range. */
 static guint64
 returned (const HassRound *constant, int set)
 {
@@ -166,7 +167,7 @@ sort (HassRound *round, guint32 first, guint32 n)
     hass_round_sum_up (round, first, first + n);
 }
 
-/* Sorts what waits in a range that only one kind of device takes from. */
+/* Sorts the waiting units of a range that only one kind of device uses. */
 static void
 sort_exclusive (HassRound *round, guint index)
 {
@@ -186,7 +187,7 @@ hass_round_order_by_work (HassRound *round)
   guint32 spd = e.n;
   if (round->farm == HASS_FARM_FUNCTION)
     {
-      /* [SPD | MPD]: the sets stay apart (Zhang 2011, 3.6.3). */
+      /* [SPD | MPD]: the sets stay separate (Zhang 2011, 3.6.3). */
       for (spd = 0; spd < e.n; spd++)
         if (hass_round_elements (round, e.first + spd) > 1)
           break;

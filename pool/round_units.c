@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* round_units.c: which load or block a position of a round is, and what its
-   unit costs.
+/* round_units.c: the load or block at a position of a round, and its cost.
 
-   DESIGN. A unit's place is computed from its position. Sums of work are kept
-   for every STRIDE positions, from the first question for a sum on; the
-   remainder is added up on demand.
+   DESIGN. The place of a unit is computed from its position. Sums of work are
+   kept for every STRIDE positions, computed when a sum is first asked for; the
+   remainder is added on demand.
 
    Thread safety: see round_engine.h; sums of work under the engine's decision
    lock. */
 #include "round_engine.h"
 
 /* Positions between two kept sums: 8 bytes for 16 units are half a byte a unit.
-   A larger stride saves memory and makes each question for a sum longer. */
+   A larger stride saves memory and makes each sum slower. */
 #define STRIDE 16
 
 /* -- Where a unit lies -------------------------------------------------- */
@@ -25,7 +24,7 @@ hass_round_load (const HassRound *round, guint32 position)
   return &round->loads[(round->base + unit) & round->mask];
 }
 
-/* Describes elements of a divisible load. */
+/* Fills in a block for elements of a divisible load. */
 void
 hass_division_slice (const HassDivision *division, guint64 seq, gsize first,
                      gsize count, HassBlock *block)
@@ -47,7 +46,7 @@ hass_division_slice (const HassDivision *division, guint64 seq, gsize first,
   };
 }
 
-/* Describes the unit at a position that the caller has taken. */
+/* Fills in the block of the unit at a position that the caller has taken. */
 void
 hass_round_block (const HassRound *round, guint32 position, HassBlock *block)
 {
@@ -69,7 +68,8 @@ hass_round_block (const HassRound *round, guint32 position, HassBlock *block)
       MIN (division->block_elements, division->load.size - first), block);
 }
 
-/* Describes adjacent equal blocks as one. FALSE: they are not adjacent. */
+/* Fills in one block for adjacent equal blocks. Returns: FALSE if they are not
+   adjacent. */
 gboolean
 hass_round_merge (const HassRound *round, HassExtent e, HassBlock *block)
 {
@@ -117,7 +117,7 @@ hass_round_output_bytes (const HassRound *round, guint64 position)
   return block.output_bytes;
 }
 
-/* Work of units that the caller has taken: like hass_round_work, without
+/* Work of units that the caller has taken: as hass_round_work(), without
    the prefix sums, which a strategy may be writing. */
 double
 hass_round_work_taken (const HassRound *round, HassExtent e)
@@ -135,7 +135,7 @@ hass_round_work_taken (const HassRound *round, HassExtent e)
 
 /* -- Work --------------------------------------------------------------- */
 
-/* What a unit costs by all that is known, whatever the cost class shows. */
+/* Cost of a unit by all that is known, whatever the cost class shows. */
 double
 hass_round_known_cost (const HassRound *round, guint32 unit)
 {
@@ -151,7 +151,8 @@ hass_round_known_cost (const HassRound *round, guint32 unit)
   return load->cost > 0 ? load->cost : load->size > 0 ? load->size : 1;
 }
 
-/* For the models of the virtual engine, not for strategies. */
+/* True cost of a unit: for models of the virtual engine, not for
+   strategies. */
 double
 hass_round_true_cost (const HassRound *round, guint32 position)
 {
@@ -164,7 +165,7 @@ hass_round_counts_units (const HassRound *round)
   return !round->divisible && round->cost != HASS_COST_SIZED;
 }
 
-/* Sums from the group of `first` on, as far as position `end`. */
+/* Extends the kept sums from the group of @first to position @end. */
 void
 hass_round_sum_up (HassRound *round, guint32 first, guint32 end)
 {

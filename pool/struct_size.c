@@ -8,14 +8,15 @@
 
 #include "hass/error.h"
 
-/* No struct of a later version will be larger. A size that was never set is
-   most likely above it, and then nothing behind the size is read. */
+/* Upper limit of a struct's size in any version, in bytes: about 10 times the
+   largest today. A size that was never set most likely exceeds it, and nothing
+   beyond the size is then read. */
 #define MOST_BYTES 4096
 
-/* Copies the struct at @from into @into [@size], zero where it is shorter;
-   the copy's own size is @size.
-   Refuses with HASS_ERROR_INVALID, naming both sizes, one of less than @least
-   bytes and one that has other than zeros beyond @size. */
+/* Copies the struct at @from into @into [@size], zero where it is shorter; the
+   size of the copy is @size.
+   Refuses with HASS_ERROR_INVALID, naming both sizes, a struct of less than
+   @least bytes and one with non-zero bytes beyond @size. */
 gboolean
 hass_struct_read (gpointer into, gsize size, gsize least, gconstpointer from,
                   const char *type, GError **error)
@@ -27,7 +28,7 @@ hass_struct_read (gpointer into, gsize size, gsize least, gconstpointer from,
       return FALSE;
     }
   memcpy (&theirs, from, sizeof theirs);
-  /* A size that is no multiple of a pointer's ends amid a field. */
+  /* A size that is no multiple of a pointer's ends within a field. */
   if (theirs < least || theirs > MOST_BYTES || theirs % sizeof (gpointer) != 0)
     {
       g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* struct_size.h: reads a struct of a caller who may have been built with an
+/* struct_size.h: reads a struct of a caller that may have been built with an
    older or a newer header.
 
-   Such a struct begins with its size, a gsize. Fields are only ever appended,
-   and zero means what the library did before a field was there. So a smaller
-   struct is one whose later fields are zero; a larger one is understood as
-   long as what this library does not know is zero.
-   doc/compatibility.md has the rules.
+   Such a struct begins with its size, a gsize. Fields are only appended, and
+   zero means what the library did before the field existed. So a smaller struct
+   is one whose later fields are zero; a larger one is accepted if all fields
+   unknown to this library are zero. doc/compatibility.md has the rules.
 
    Thread safety: any thread. */
 #ifndef HASS_STRUCT_SIZE_H

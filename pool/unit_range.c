@@ -15,11 +15,11 @@ hass_unit_range_take_front (HassUnitRange *range, guint32 k)
       guint32 n = MIN (k, tail - head);
       if (n == 0)
         return (HassExtent){ head, 0 };
-      /* Acquire pairs with the release in set and give_back: what was written
-         about the units is seen, also where other takers came between, whose
-         read-modify-writes hand the release on. Release pairs with the
-         acquire in seize: what this thread has read of the order before, the
-         thread that seizes may overwrite. */
+      /* Acquire pairs with the release in set and give_back: the taker sees
+         what was written about the units, also after other takers, whose
+         read-modify-writes continue the release sequence. Release pairs with
+         the acquire in seize: the thread that seizes may overwrite the order
+         that this thread has read. */
       if (atomic_compare_exchange_weak_explicit (
               &range->word, &word, hass_unit_range_pack (head + n, tail),
               memory_order_acq_rel, memory_order_relaxed))
@@ -46,7 +46,7 @@ hass_unit_range_take_back (HassUnitRange *range, guint32 k)
     }
 }
 
-/* Takes all positions, and lets none in until the next set. */
+/* Takes all positions; the range accepts none until the next set. */
 HassExtent
 hass_unit_range_seize (HassUnitRange *range)
 {

@@ -2,18 +2,18 @@
 /* unit_range.h: the two-ended range of unit positions, the buffer of every
    farm.
 
-   DESIGN. [head, tail) lives in one 64-bit word, so each take is one
-   compare-and-swap and the word is the whole state: a word that comes back
-   to an old value describes the same waiting units again, hence there is no
-   ABA hazard. CPU cores take from the front, GPUs take or steal k units
-   from the back (Zhang 2011, 3.4.2 multi-stealing; 3.5.2 LTF and STF when
-   the positions are sorted by size). A bundle that failed is given back: at
-   an end it touches by one compare-and-swap; the round keeps the rest. Who
+   DESIGN. [head, tail) is one 64-bit word, so each take is one
+   compare-and-swap, and the word is the whole state: a word that returns to an
+   old value describes the same waiting units again, hence there is no ABA
+   hazard. CPU cores take from the front, GPUs take or steal k units from the
+   back (Zhang 2011, 3.4.2 multi-stealing; 3.5.2 LTF and STF when the positions
+   are sorted by size). A failed bundle that touches an end of the range is
+   given back by one compare-and-swap; the round keeps any other. A thread that
    moves the waiting units seizes them: the range is then empty and refuses
    returns, which set would overwrite.
 
    Thread safety: take and give_back from any thread; seize and set by one
-   thread at a time; set only after seize, or where nobody gives back. */
+   thread at a time; set only after seize, or while no thread gives back. */
 #ifndef HASS_UNIT_RANGE_H
 #define HASS_UNIT_RANGE_H
 
@@ -42,8 +42,8 @@ hass_unit_range_pack (guint32 head, guint32 tail)
 }
 
 /* Publishes [first, first + n). The release pairs with the acquire of every
-   take: who gets a unit sees all that was written about it before. Without
-   it a core could read the load array of an older round. */
+   take: the taker sees all that was written about a unit before. Without it a
+   core could read the load array of an older round. */
 static inline void
 hass_unit_range_set (HassUnitRange *range, guint32 first, guint32 n)
 {
@@ -51,9 +51,8 @@ hass_unit_range_set (HassUnitRange *range, guint32 first, guint32 n)
                          memory_order_release);
 }
 
-/* Where the waiting units stand now; a moment later it may be less. The
-   acquire pairs with set and give_back, so that a reader may look at the
-   units' sizes. */
+/* The waiting units now; a moment later they may be fewer. The acquire pairs
+   with set and give_back, so that a reader may read the sizes of the units. */
 static inline HassExtent
 hass_unit_range_peek (const HassUnitRange *range)
 {
@@ -63,7 +62,7 @@ hass_unit_range_peek (const HassUnitRange *range)
   return (HassExtent){ head, tail - head };
 }
 
-/* Of a seized range: empty, at a position that no unit has. */
+/* The word of a seized range: empty, at a position that no unit has. */
 #define HASS_UNIT_RANGE_SEIZED G_MAXUINT64
 
 HassExtent hass_unit_range_seize (HassUnitRange *range);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* abi.c: stops the build when a public struct that must keep its size has
-   another one.
+/* abi.c: fails the build if a public struct of fixed size has another size.
 
-   These structs lie in arrays, within other structs or on a caller's stack, so
-   that programs which were built before know their sizes. What later versions
-   add goes into their reserved words; those that have none are frozen. See
-   doc/compatibility.md. Sizes are those of a machine of 64 bits.
+   These structs are elements of arrays, members of other structs or on a
+   caller's stack, so programs built with earlier headers rely on their sizes.
+   Later versions add fields in place of reserved words; structs without
+   reserved words are frozen. See doc/compatibility.md. Sizes are those of
+   64-bit machines.
 
    Thread safety: no code. */
 #include "hass/hass.h"

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* function_farm.c: tasks with functions of their own, carried as loads whose
-   tag is the task.
+/* function_farm.c: tasks with functions of their own; a load represents a task
+   by its tag.
    Thread safety: see function_farm.h. */
 #include "hass/function_farm.h"
 
 #include "normalise-private.h"
 #include "pool/struct_size.h"
 
-/* A task of a later version may want what this library does not know. */
+/* A task of a later version may need features that this library lacks. */
 static gboolean
 is_known (const HassTask *task)
 {
   return (task->reserved[0] | task->reserved[1]) == 0;
 }
 
-/* A task that nothing can run, because its functions are both NULL or it is
-   not known, is refused where the CPU would run it. */
+/* Makes the load of a task. A task without functions, or one of a later
+   version, becomes a load for the CPU, which fails when it runs. */
 static void
 load_of (const HassTask *task, HassLoad *load)
 {
@@ -81,8 +81,9 @@ gpu_function_index (const HassLoad *load)
   return ((const HassTask *)load->tag)->gpu_function;
 }
 
-/* Tasks that a generator will emit may have a GPU function; for those that
-   workers emit no driver is started unless the user asks for GPUs. */
+/* Whether GPUs may be needed: the generator's tasks may have GPU workers; for
+   tasks that workers emit, no driver is started unless the user asks for
+   GPUs. */
 static gboolean
 may_use_gpus (const HassFunctionFarm *f)
 {

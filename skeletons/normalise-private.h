@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* normalise-private.h: what all skeletons check and fill in alike.
+/* normalise-private.h: checks and defaults that all skeletons share.
    Thread safety: any thread. */
 #ifndef HASS_NORMALISE_PRIVATE_H
 #define HASS_NORMALISE_PRIVATE_H

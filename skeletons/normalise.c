@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* normalise.c: checks what all farms have in common.
+/* normalise.c: the checks that all farms share.
    Thread safety: any thread. */
 #include "normalise-private.h"
 
@@ -16,8 +16,8 @@ or_default (gsize value, gsize preset)
   return value > 0 ? value : preset;
 }
 
-/* Fills in the bounds of pool and rounds. In sequence order a round holds no
-   more than the window, so that no result waits for one further away. */
+/* Sets the bounds of pool and rounds. With ordered results a round holds no
+   more than the window, so no result waits for one further away. */
 void
 hass_farm_limits (HassFarm *farm, gsize pool_loads, gsize pool_bytes,
                   gsize round_loads, gsize window)
@@ -39,7 +39,7 @@ invalid (const HassFarm *farm, GError **error, const char *what)
   return FALSE;
 }
 
-/* Refuses what no farm can run with; chooses the strategy. */
+/* Refuses invalid farms and chooses the strategy. */
 gboolean
 hass_farm_check (HassFarm *farm, const char *function, GError **error)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* settings.c: refuses settings that mean nothing in the farm they are given
-   to, which a user would otherwise believe to be at work.
+/* settings.c: refuses settings that have no effect in the farm they are given
+   to.
 
-   DESIGN. One table of what must not be. What describes the GPU worker is let
-   pass without one: programs that run without their GPU worker, for want of
-   CUDA or because a user says so, need not take it back.
+   DESIGN. One table of invalid combinations. Settings for the GPU worker are
+   accepted without one: a program that omits its GPU worker, without CUDA or at
+   the user's request, need not clear them.
 
    Thread safety: any thread. */
 #include "normalise-private.h"
 
-/* A constant without bytes to read, or -1. */
+/* Returns: the index of a constant without bytes, or -1. */
 static gint
 empty_constant (const HassFarm *farm)
 {
@@ -19,7 +19,7 @@ empty_constant (const HassFarm *farm)
   return -1;
 }
 
-/* @window: as the user set it. */
+/* @window: as the user has set it. */
 gboolean
 hass_farm_check_settings (const HassFarm *farm, gsize window, GError **error)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* output.h: a tool whose standard output cannot be written whole, as on a full
-   disk, says so and fails, however it exits.
+/* output.h: makes a tool fail, with a message, if its standard output could not
+   be written completely, for instance on a full disk, however the tool exits.
    Thread safety: output_watch is called once, first in main. */
 #ifndef HASS_TOOLS_OUTPUT_H
 #define HASS_TOOLS_OUTPUT_H
@@ -12,9 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#define OUTPUT_FAILED 1 /* the exit status then */
+#define OUTPUT_FAILED 1 /* exit status on failure */
 
-/* Where nothing was to be written, standard output may be closed. */
+/* A closed standard output is an error only if something was written. */
 static void
 output_close (void)
 {

@@ -34,9 +34,9 @@ typedef struct
 } AppsMachine;
 
 /**
- * AppsSize: how much there is to do.
- * @small: a 64th of the data, for a look at the program itself.
- * @crew: fills memory.
+ * AppsSize: the amount of data.
+ * @small: a 64th of the data, to try the program itself.
+ * @crew: threads that fill memory.
  */
 typedef struct
 {
@@ -46,12 +46,12 @@ typedef struct
 
 /**
  * AppsProgram: an application.
- * @farm: its name in the store of rates.
- * @prepare: makes the data, and what results are held against; in virtual
- *   time there is only memory, which is not read. NULL with an error.
- * @run: one farm. @strategy is a specification.
- * @check: of the results of the last run. Not in virtual time.
- * @finish: may be NULL; a slower check of the last run's results, once.
+ * @farm: its name in the profile store.
+ * @prepare: makes the data and the reference results; in virtual time only
+ *   allocates memory, which is not read. NULL with an error.
+ * @run: runs one farm. @strategy is a specification.
+ * @check: checks the results of the last run. Not in virtual time.
+ * @finish: a slower check of the last results, once; may be NULL.
  * @describe: free with g_free().
  * @has_gpu_worker: the program was built with one.
  */
@@ -109,11 +109,11 @@ typedef struct
 } AppsStatic;
 
 /**
- * AppsSearch: what was found.
+ * AppsSearch: the result of a search.
  * @tried: AppsStatic, by part.
  * @best: [@n_best] parts, the best first.
- * @finest: the least distance that was tried around the best.
- * @cut_short: finer ones were left out, as time was up.
+ * @finest: the smallest step tried around the best.
+ * @cut_short: smaller steps were omitted for lack of time.
  */
 typedef struct
 {

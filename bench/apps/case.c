@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* case.c: strategies and the best static divisions against each other.
+/* case.c: compares strategies with the best static divisions.
 
    DESIGN.
-   1. Each runs once. A strategy that refuses the farm is listed as such, one
-      that takes three times as long as the best, twice in a row, as too slow
-      for the rest, unless it is the best of those that auto is held against.
-   2. The others meet in a contest: rounds in which each runs once, beginning
-      with another one each time; medians, and ratios within a round.
+   1. Each runs once. A strategy that refuses the farm is listed as such. One
+      that takes three times as long as the best, twice in a row, is too slow
+      for the rest, unless it is the best of those that auto is compared with.
+   2. The others meet in a contest: in each round each runs once, with another
+      one first; medians, and ratios within a round.
    3. The best static division is the one with the best median of those that
-      the search handed on, so luck in the search does not count, and luck
-      here is theirs.
+      the search returned. So chance in the search does not count, and chance in
+      the contest favours the static divisions.
 
    Thread safety: one thread. */
 #include "apps.h"
@@ -244,7 +244,7 @@ write_table (GString *out, const GArray *entries, const Contest *contest,
                               entry (entries, i)->out);
 }
 
-/* Devices whose rates for this farm the store has. */
+/* Number of devices with rates for this farm in the store. */
 static guint
 n_remembered (const char *farm)
 {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* main.c: gpu-apps, `auto` on the applications against every other strategy
-   and the best static division, on the machine at hand.
+/* main.c: gpu-apps, compares `auto` on the applications with every other
+   strategy and the best static division, on this machine.
 
-   DESIGN. Each application makes its data once and then, with one GPU and
-   with two where there are:
-   1. runs under static divisions, to find the best;
-   2. meets all strategies with nothing remembered, then with the rates of
-      earlier runs in a store of its own.
-   The GPUs are opened by the first run; their contexts stay. What is left of
-   the time limit is shared equally by what is still to be done.
+   DESIGN. Each application makes its data once. Then, with one GPU and, if
+   there are two, with two:
+   1. it runs under static divisions, to find the best;
+   2. it runs under all strategies without rates of earlier runs, then with
+      such rates in a store of its own.
+   The first run opens the GPUs; their contexts stay. The remaining time is
+   shared equally by the remaining work.
 
-   Without a GPU it says so and succeeds, unless asked for the CPU alone or
-   for a modelled machine.
+   Without a GPU it prints that and succeeds, unless --cpu-only or a modelled
+   machine is requested.
 
    Thread safety: one thread. */
 #include "apps.h"

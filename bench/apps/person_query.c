@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* person_query.c: person_query over one large table, few of whose persons are
-   wanted. The rows are held against a plain loop once, then against those.
+/* person_query.c: person_query over one large table, of which few persons
+   match. The rows are compared with a plain loop once, then with these.
    Thread safety: one thread. */
 #include "apps.h"
 
@@ -36,7 +36,7 @@ release (gpointer self)
   g_free (t);
 }
 
-/* In virtual time nobody reads the persons, but for a sample. */
+/* In virtual time the persons are not read, except for a sample. */
 static PersonTable *
 no_persons (gsize n)
 {

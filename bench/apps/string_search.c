@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* string_search.c: string_search counts lines of one large file in memory,
-   and is held against the count of a plain loop.
+/* string_search.c: string_search counts lines of one large file in memory; the
+   count is compared with that of a plain loop.
 
-   With lines to print it would first ask where the file has holes, which
-   takes tens of milliseconds for gigabytes of this kind of file, and is on
-   nobody's schedule.
+   Lines are not printed: that would first ask for the holes of the file, which
+   takes tens of milliseconds for gigabytes of this kind of file, outside any
+   strategy's control.
 
    Thread safety: one thread. */
 #include "apps.h"

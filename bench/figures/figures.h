@@ -151,8 +151,8 @@ char *figures_plot_parts (const char *title, const char *subtitle,
 
 /**
  * FiguresPair: a comparison of the thesis.
- * @than: the strategy that @of is held against.
- * @thesis: what the thesis says of the ratio.
+ * @than: the strategy that @of is compared with.
+ * @thesis: the ratio according to the thesis.
  */
 typedef struct
 {

@@ -9,7 +9,7 @@
 
 #define ELEMENT_THREADS 256
 #define LOAD_THREADS 256
-/* A search looks at so many elements at a time before it may stop. */
+/* Elements that a search tests before it may stop. */
 #define SEARCH_THREADS 64
 #define WAVES 8
 

@@ -148,8 +148,9 @@ divide (GKeyFile *file, const char *group, const char *key, double by)
   g_key_file_set_double (file, group, key, value / by);
 }
 
-/* The platform's work is a byte with one step for each of its words; its
-   copy's is an element with so many steps. Only the first GPUs are kept. */
+/* Converts the platform's rates: a unit of its work is a byte with one step for
+   each word, a unit of the copy's is an element with so many steps. Only the
+   first GPUs are kept. */
 static void
 write_platform (const char *path, guint n_gpus, double steps)
 {

@@ -266,8 +266,8 @@ write_parts (Report *r)
 
 /* -- The plot ----------------------------------------------------------- */
 
-/* Okabe and Ito's colours, which people with colour-blindness can tell
-   apart, too; a strategy has its own in all figures. */
+/* The palette of Okabe and Ito, distinguishable with colour blindness; a
+   strategy has the same colour in all figures. */
 static const struct
 {
   const char *strategy, *colour;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* run.c: runs a farm with a strategy and keeps what its rounds were like.
+/* run.c: runs a farm with a strategy and keeps the summaries of its rounds.
 
-   DESIGN. A strategy is told at the end of each round how long it took and
-   what each device did. So each is run inside another one, which passes
-   every question on and writes that down: no trace, and nothing in the way
-   of a decision but a call.
+   DESIGN. A strategy gets the time of each round and of each device at its end.
+   So each strategy runs inside another one, which passes every call on and
+   writes the summaries down: without a trace, at the cost of one call a
+   decision.
 
    Thread safety: one thread calls figures_run. */
 #include "figures.h"
@@ -159,7 +159,7 @@ watch (const char *spec, FiguresOutcome *outcome)
 
 /* -- A run -------------------------------------------------------------- */
 
-/* Ends the program unless all devices took part to the end and all results
+/* Ends the program unless all devices participated to the end and all results
    are right. */
 static void
 check (const FiguresMachine *m, const FiguresFarm *kind, const char *strategy,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* work.h: the work of the figures, the same on every device: a hash over an
-   element, so many dependent steps long.
+   element with a given number of dependent steps.
    Thread safety: plain functions. */
 #ifndef FIGURES_WORK_H
 #define FIGURES_WORK_H
@@ -17,7 +17,7 @@
 #define FIGURES_WORDS 64
 #define FIGURES_ELEMENT_BYTES (FIGURES_WORDS * sizeof (guint64))
 
-/* Steps for each word, and one more for so many of the words. */
+/* Steps for each word, and the number of words with one step more. */
 typedef struct
 {
   guint32 each, more;

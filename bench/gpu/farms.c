@@ -12,7 +12,7 @@ typedef gboolean (*Run) (const HassDataFarm *farm, HassReport **report,
 
 /* -- Running ------------------------------------------------------------ */
 
-/* A GPU that failed is no end, but nobody shall wonder about the numbers. */
+/* A failed GPU does not end the run, but is reported with the figures. */
 static double
 look_at (const HassReport *report)
 {

@@ -13,8 +13,8 @@
 G_BEGIN_DECLS
 
 /**
- * FarmSettings: who works, and how.
- * @name: of the farm, under which hass remembers rates for its next run.
+ * FarmSettings: how a farm runs.
+ * @name: of the farm, under which hass keeps rates for its next run.
  * @strategy: NULL: the default.
  * @n_gpus: 0: none.
  * @block_elements: of a partition farm; 0: the default.

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu_bench.h: what the files of gpu-bench share: options, contests, targets,
-   a crew of threads, the text, and the compute of a CPU.
+/* gpu_bench.h: declarations shared by the files of gpu-bench: options,
+   contests, targets, a crew of threads, the text, and computing on a CPU.
 
-   gpu-bench measures hass beside what plain CUDA and plain threads reach on
-   a machine. What hass is held against has no part of hass in it but the
-   pinned memory that both copy from, so that a mistake there cannot make
-   both sides slow.
+   gpu-bench compares hass with what plain CUDA and plain threads reach on a
+   machine. These share no code with hass but the pinned memory that both copy
+   from, so that a mistake in hass cannot slow down both sides.
 
    Thread safety: one thread calls; scan_cpu and read_sum, any. */
 #ifndef GPU_BENCH_H
@@ -48,7 +47,7 @@ typedef enum
 {
   TARGET_AT_LEAST,
   TARGET_AT_MOST,
-  TARGET_NONE /* shown, held against nothing */
+  TARGET_NONE /* shown without a comparison */
 } TargetKind;
 
 /* Both numbers are in @unit. */
@@ -77,8 +76,8 @@ void crew_bind (gint nth);
 
 /* -- Memory and text ---------------------------------------------------- */
 
-/* Pages that nobody has touched yet; huge ones where the system gives them.
-   Aborts without memory. */
+/* Returns: untouched pages, huge ones if the system provides them. Aborts
+   without memory. */
 guint8 *pages_new (gsize n_bytes, gboolean huge);
 void pages_free (guint8 *pages, gsize n_bytes);
 

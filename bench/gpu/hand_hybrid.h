@@ -45,9 +45,9 @@ void hand_hybrid_free (HandHybrid *hand);
 /* Searches the first @n bytes of the text. */
 HandResult hand_hybrid_run (HandHybrid *hand, const HandText *text, gsize n,
                             const HandSettings *settings);
-/* The best settings with so many GPUs, with CPU threads or without: a coarse
-   search over all on a prefix, then the best ones on the whole text, as many
-   rounds as @repeat. Prints what it tried. */
+/* Returns: the best settings with @n_gpus GPUs, with or without CPU threads: a
+   coarse search over all settings on a prefix, then the best ones on the whole
+   text, @repeat rounds. Prints what it tried. */
 HandSettings hand_hybrid_search (HandHybrid *hand, const HandText *text,
                                  guint n_gpus, gboolean with_cpu, guint repeat);
 /* As words, into @text. */

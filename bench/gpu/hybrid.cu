@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* hybrid.cu: the sub-command "hybrid": who searches a text in host memory
-   fastest.
+/* hybrid.cu: the sub-command "hybrid": compares searches of a text in host
+   memory.
 
-   DESIGN. The settings of each hand-written contestant are searched first,
-   and the block size of hass; then all meet in one contest, whose first rows
-   are what the machine gives: the link with plain large copies, and the
-   host's memory read by all cores. All search the same registered text with
-   the same functions. hass runs as its default has it, and in further rows
-   with what was found and with other strategies.
+   DESIGN. The settings of each hand-written contestant are searched first, and
+   the block size of hass; then all meet in one contest, whose first rows are
+   the limits of the machine: the link with plain large copies, and the host
+   memory read by all cores. All search the same registered text with the same
+   functions. hass runs with its defaults, and in further rows with the best
+   block size and with other strategies.
 
    Thread safety: one thread. */
 #include "cuda_check.cuh"
@@ -57,7 +57,7 @@ struct Farm
   guint64 expected;
 };
 
-/* Rows of the contest for so many GPUs. */
+/* Adds the rows of the contest for @n_gpus GPUs. */
 struct Rows
 {
   guint link, hand_gpu, hand, gpu, hybrid;

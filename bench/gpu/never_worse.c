@@ -202,7 +202,7 @@ run_far (double gpu_rate, guint rounds)
     }
 }
 
-/* The work is such that the CPU takes so long. */
+/* The work is chosen so that the CPU takes this long. */
 static void
 run_near (double gpu_rate, double cpu_rate, guint rounds)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* scan.cuh: counts a literal in device memory; for whoever enqueues it.
+/* scan.cuh: counts a literal in device memory; any stream.
 
    DESIGN. A thread takes 16 starts: one vector of 16 bytes, and the next one
-   for matches that run over. So a warp reads 512 adjacent bytes, each twice,
-   the second time from the cache. At each start four bytes are compared, and
-   the others where they are equal. Vectors are aligned whatever the text is;
-   the first and the last are read byte by byte where they go beyond it.
+   for matches that extend into it. So a warp reads 512 adjacent bytes, each
+   twice, the second time from the cache. At each start four bytes are compared,
+   and the remaining ones if these are equal. Vectors are aligned for any text;
+   the first and the last are read byte by byte where they extend beyond it.
 
    Thread safety: any thread may launch. */
 #ifndef GPU_BENCH_SCAN_CUH

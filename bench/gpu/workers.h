@@ -15,8 +15,8 @@ G_BEGIN_DECLS
   gboolean name (const HassBundle *bundle, HassGpuStream *stream,              \
                  gpointer user_data, GError **error)
 
-/* Matches of a HandText's needle: all into a guint64 accumulator, or, where
-   there is output, those of each load into its guint64. */
+/* Counts matches of a HandText's needle: all into a guint64 accumulator, or,
+   with outputs, those of each load into its guint64. */
 WORKER (worker_search);
 /* An empty kernel. */
 WORKER (worker_empty);
@@ -30,11 +30,11 @@ WORKER (worker_steps);
 void plain_pauses (double ms, guint n);
 
 /**
- * Steps: element i of a load is x = steps_seed (i), then x = a * x + c so
- * often; wanted is the sum over the elements.
- * @gpu_repeat: a GPU takes the steps of each element so often, which makes
- *   it so much slower; at least 1.
- * @zero: 0; a compiler does not know.
+ * Steps: element i of a load is x = steps_seed (i), then x = a * x + c
+ * repeated; the result is the sum over the elements.
+ * @gpu_repeat: number of times that a GPU repeats the steps of each element,
+ *   which makes it slower; at least 1.
+ * @zero: 0, unknown to the compiler.
  */
 typedef struct
 {

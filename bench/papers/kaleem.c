@@ -116,7 +116,7 @@ plot_efficiency (PapersPage *page, const PapersKaleem *k)
           there[s][b] = mean ? papers_kaleem_paper[s] : NAN;
         }
     }
-  /* What the paper's text tells of one benchmark. */
+  /* What the text of the paper states about one benchmark. */
   there[KALEEM_NAIVE][8] = 0.612;
   there[KALEEM_ASYM][15] = 0.87;
   there[KALEEM_CONV][15] = 0.83;

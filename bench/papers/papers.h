@@ -73,12 +73,12 @@ enum
   KALEEM_N
 };
 #define KALEEM_BENCHMARKS 16
-#define KALEEM_ONE_KERNEL 13 /* the first; those of table 2 */
+#define KALEEM_ONE_KERNEL 13 /* the first benchmarks: those of table 2 */
 #define KALEEM_MOST_ROUNDS 200
 
 extern const char *const papers_kaleem_schemes[KALEEM_N];
 extern const char *const papers_kaleem_names[KALEEM_BENCHMARKS];
-/* Means over the benchmarks; NAN: not told. */
+/* Means over the benchmarks; NAN: not given. */
 extern const double papers_kaleem_paper[KALEEM_N];
 /* Table 2, from KALEEM_NAIVE on. */
 extern const double papers_kaleem_shares[KALEEM_N][KALEEM_ONE_KERNEL];

@@ -26,8 +26,8 @@ run_figure (PapersThesisFigure *f, const SimCase *c, GError **error)
   return TRUE;
 }
 
-/* Tasks of equal size that end when the target is found: nobody knows when,
-   as in figure 30 with what was seen there hidden. */
+/* Tasks of equal size that end when the target is found, at unknown times:
+   modelled as in figure 30 with the sizes hidden. */
 static SimCase *
 unknown_case (GError **error)
 {

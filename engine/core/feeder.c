@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* feeder.c: the course of the grants and parts of one device. The DESIGN
-   paragraph and the thread-safety line are in feeder-private.h. */
-#include "feeder-private.h"
+   paragraph and the thread-safety line are in feeder.h. */
+#include "feeder.h"
 
 #include "engine/observe/record.h"
 

@@ -8,7 +8,7 @@
    one is left over. A device without a bound gets the grant as one part.
 
    Thread safety: the feeder's thread. */
-#include "feeder-private.h"
+#include "feeder.h"
 
 #define LEAST_BLOCKS 16
 /* Descriptors that are reserved at once; more are added as they are filled, so

@@ -97,6 +97,6 @@ void hass_units_commit (HassJob *job, HassWorker *worker, HassSlot *slot,
 void hass_units_flush_nested (HassJob *job, HassWorker *worker);
 void hass_units_count_failures (HassJob *job, const HassWorker *worker,
                                 guint32 n);
-gboolean hass_job_collect (const HassRecord *record, gpointer job);
+gboolean hass_job_collect (const HassResultItem *record, gpointer job);
 
 #endif

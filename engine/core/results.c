@@ -78,12 +78,12 @@ hass_unit_output_is_result (HassJob *job, HassWorker *worker,
 {
   if (worker->has_result || !block->output)
     return;
-  HassRecord record = { .seq = block->seq,
-                        .tag = block->load->tag,
-                        .first = block->first,
-                        .count = block->count,
-                        .data = block->output,
-                        .bytes = block->output_bytes };
+  HassResultItem record = { .seq = block->seq,
+                            .tag = block->load->tag,
+                            .first = block->first,
+                            .count = block->count,
+                            .data = block->output,
+                            .bytes = block->output_bytes };
   if (!worker->run)
     worker->run = hass_result_pool_run (job->results);
   hass_run_add (worker->run, &record, NULL);
@@ -252,7 +252,7 @@ hass_execute_refused (HassJob *job, HassWorker *worker, HassSlot *slot,
 
 /* The result pool's way to the user's collector. */
 gboolean
-hass_job_collect (const HassRecord *record, gpointer data)
+hass_job_collect (const HassResultItem *record, gpointer data)
 {
   HassJob *job = data;
   HassResult result = { record->seq,   record->tag,  record->first,

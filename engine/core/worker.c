@@ -81,11 +81,11 @@ hass_worker_result (HassWorker *worker, gconstpointer data, gsize bytes)
       return FALSE;
     }
   const HassBlock *unit = worker->unit;
-  HassRecord record = { .seq = unit->seq,
-                        .tag = unit->load->tag,
-                        .first = unit->first,
-                        .count = unit->count,
-                        .bytes = bytes };
+  HassResultItem record = { .seq = unit->seq,
+                            .tag = unit->load->tag,
+                            .first = unit->first,
+                            .count = unit->count,
+                            .bytes = bytes };
   if (!worker->run)
     worker->run = hass_result_pool_run (job->results);
   hass_run_add (worker->run, &record, data);

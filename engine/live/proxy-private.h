@@ -6,7 +6,7 @@
 #define HASS_PROXY_PRIVATE_H
 
 #include "device/device-private.h"
-#include "engine/core/feeder-private.h"
+#include "engine/core/feeder.h"
 #include "live-private.h"
 
 typedef struct

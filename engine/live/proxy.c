@@ -8,7 +8,7 @@
       submits it in parts, so that copies overlap kernels whatever the size of
       the grant. How a grant is cut, what becomes of a part that fails or does
       not fit in the device's memory, and when the strategy is told, is the
-      feeder's: engine/core/feeder-private.h.
+      feeder's: engine/core/feeder.h.
    3. The thread waits on the device, never by spinning.
 
    Rounds are begun by cores; where there is none beside the calling thread,

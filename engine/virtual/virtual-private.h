@@ -11,7 +11,7 @@
    3. When a unit's time has come, the application's CPU worker computes its
       true result, on whatever modelled device, unless the run is dry. Parts of
       grants go through the feeder that the live engine uses
-      (engine/core/feeder-private.h), and GPUs are devices with the ops of
+      (engine/core/feeder.h), and GPUs are devices with the ops of
       device/device.h.
    4. What goes wrong (model.c): a device becomes slower or is lost, when a part
       of the rounds is over or at a time.
@@ -27,8 +27,7 @@
 
 #include <math.h>
 
-#include "device/device-private.h"
-#include "engine/core/feeder-private.h"
+#include "engine/core/feeder.h"
 #include "engine/core/job.h"
 #include "virtual.h"
 

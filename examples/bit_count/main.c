@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* main.c: bit_count, the smallest farm on CPU and GPUs: how many bits are
-   set in N bytes? One divisible load, blocks wherever there is room, a sum
-   from every device.
+/* main.c: bit_count, the smallest farm on CPU and GPUs: the number of bits set
+   in N bytes. One divisible load; the sums of all devices are reduced.
    Thread safety: the farm's. */
 #include <hass/hass.h>
 #include <stdio.h>

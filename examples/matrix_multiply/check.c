@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* check.c: an independent reference for C = A*B, without BLAS.
 
-   DESIGN. A small product is computed anew, number by number. For a large
-   one C*x is held against A*(B*x) with a random vector x of signs (Freivalds
-   1977), which takes two steps for each number instead of one for each
-   multiplication; for such an x the relative difference of the vectors is on
-   average that of the matrices. The largest difference is looked at as well,
-   because one wrong number among millions hardly changes a norm. The
-   reference is computed in long double, so that its own rounding does not
-   count.
+   DESIGN. A small product is computed again, number by number. For a large one
+   C*x is compared with A*(B*x) for a random vector x of signs (Freivalds 1977),
+   which takes two steps for each number instead of one for each multiplication;
+   for such an x the expected relative difference of the vectors is that of the
+   matrices. The largest difference is checked as well, because one wrong number
+   among millions hardly changes a norm. The reference is computed in long
+   double, so that its own rounding is negligible.
 
-   The limits: sums of k products of random signs err like a random walk, by
-   about eps * sqrt(k) / 3 of the norm when added one by one, and less in
-   blocks. Four times eps * sqrt(k) is therefore never reached by rounding,
-   while a float product with the 10 bits of TF32 is beyond it. (k * eps, the
-   bound for the worst of all matrices, would let that pass.) The largest of
-   many such errors lies within six of their standard deviations. Few numbers
-   may all happen to be near zero, hence the limits are wider for them.
+   The limits: errors of sums of k products of random signs grow like a random
+   walk, to about eps * sqrt(k) / 3 of the norm when added one by one, and less
+   in blocks. Rounding therefore never reaches 4 * eps * sqrt(k), while a float
+   product with the 10 bits of TF32 exceeds it. (k * eps, the bound for the
+   worst matrices, would accept that.) The largest of many such errors lies
+   within six of their standard deviations. Few numbers may all be near zero by
+   chance, so the limits are wider for them.
 
    Thread safety: any thread. */
 #include "matrix.h"

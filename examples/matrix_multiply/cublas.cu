@@ -138,8 +138,8 @@ matrix_gpu_worker (const HassBundle *bundle, HassGpuStream *stream,
   std::lock_guard<std::mutex> guard (d->lock);
   if (!prepare (d, hass_cuda_stream (stream), error))
     return FALSE;
-  /* The small ones first: they fill the GPU together with those of the next
-     bundle, while large ones follow each other. */
+  /* Small rectangles first: they fill the GPU together with those of the
+     next bundle, while large ones run one after another. */
   for (int large = 0; large < 2; large++)
     for (gsize i = 0; i < bundle->n_rectangles; i++)
       if (large == is_large (bundle, &bundle->rectangles[i])

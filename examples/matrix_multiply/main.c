@@ -13,7 +13,7 @@
 #define FAILED 1
 #define WRONG_OPTIONS 2
 
-/* Multiplications that are done again one by one in a second. */
+/* Multiplications that are repeated one by one in about a second. */
 #define FULL_CHECK_UP_TO 1e8
 
 /* Only linked where there is cuBLAS. */

@@ -2,11 +2,10 @@
 /* matrix.h: the parts of matrix_multiply. C and C++.
 
    DESIGN. C = A*B is one divisible load whose elements are the tiles of C; A
-   and B are constants of the farm. Tiles are numbered along the rows of
-   tiles, and the farm has neighbours joined on a GPU: a run of them is a matrix
-   again, which takes one multiplication, and whose rows are as long as C's,
-   which is what their copy to the host wants, however small the tiles are that
-   suit a core.
+   and B are constants of the farm. Tiles are numbered along the rows of tiles,
+   and the farm joins neighbours on a GPU: a run of them is a matrix again. One
+   multiplication computes it, and its rows are as long as C's, which makes
+   copies to the host fast however small the tiles are that suit a core.
 
    Matrices are stored row by row without gaps.
 
@@ -78,9 +77,9 @@ MatrixTile matrix_rectangle (const MatrixProblem *problem,
 void matrix_compute_tile (const MatrixProblem *problem, const MatrixTile *tile,
                           gpointer c, gsize c_stride);
 
-/* An OpenBLAS that is older than the processor computes as for one of 2004,
-   several times slower than it could. What OPENBLAS_CORETYPE should be set to
-   before the program is started, or NULL. */
+/* Returns: the value of OPENBLAS_CORETYPE to be set before the program starts,
+   or NULL. An OpenBLAS older than the processor uses kernels of 2004, several
+   times slower than the processor's best. */
 const char *matrix_better_kernels (void);
 
 /* HassGpuWorkerFunc; absent where the program was built without cuBLAS. */
@@ -89,12 +88,12 @@ gboolean matrix_gpu_worker (const HassBundle *bundle, HassGpuStream *stream,
 
 /**
  * MatrixRun: how to multiply.
- * @rounds: so many times, as so many loads of one farm, one after another.
+ * @rounds: number of multiplications, each one load of the farm, in sequence.
  * @forget: C is filled with NaN before each, so that each must compute all.
- * @cpu: cores take part.
- * @gpu_worker: NULL: no GPU takes part.
+ * @cpu: whether cores participate.
+ * @gpu_worker: NULL: GPUs do not participate.
  * @options: how to run the farm.
- * @seconds: [@rounds], set to what each took.
+ * @seconds: [@rounds], set to the time of each in s.
  */
 typedef struct
 {
@@ -129,7 +128,8 @@ typedef struct
   double norm, norm_limit, worst, worst_limit;
 } MatrixCheck;
 
-/* @full_up_to: products of so many multiplications are checked in full. */
+/* @full_up_to: maximum number of multiplications of a product that is checked
+   in full. */
 MatrixCheck matrix_check (const MatrixProblem *problem, guint64 seed,
                           double full_up_to);
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* multiply.c: the farm, and its CPU worker over OpenBLAS.
 
-   DESIGN. Rounds follow each other: they write to the same C, and a core
-   that still computes a tile of one must not meet a core that has begun it
-   anew. A load pool that holds one load sees to that, because the generator
-   gets room when a round has retired.
+   DESIGN. Rounds must not overlap: they write to the same C, and a core that
+   still computes a tile of one round must not meet a core that computes it in
+   the next. The load pool holds one load, so the generator gets room only when
+   a round has retired.
 
    Thread safety: one multiplication at a time; OpenBLAS is set to one thread
-   for the whole process, as the farm's cores each call it. */
+   for the whole process, as each core of the farm calls it. */
 #include "matrix.h"
 
 #include <cblas.h>
@@ -15,8 +15,9 @@
 
 #include <hass/data_farm.h>
 
-/* Of C, for each thread of a GPU that is full: eight tiles of 65536 already
-   run at 90 % of the rate of many on an H200, which is 270336 threads wide. */
+/* Numbers of C for each thread of a filled GPU: measured on an H200, 270336
+   threads wide, eight tiles of 65536 numbers reach 90 % of the rate of many. A
+   larger value makes bundles larger than needed. */
 #define NUMBERS_PER_THREAD 2
 
 /* What the farm's callbacks get; the workers see the problem. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* tiles.c: cuts C into tiles.
 
-   The size of tiles is a compromise. A GPU may be a thousand times faster
-   than a core, so a core should have less than a thousandth of C at a time, or
-   it holds up the round; but a core needs half as long again for the same
-   product in tiles of 64 x 256 as in one, a quarter in 128 x 512. Hence
-   about 4096 tiles, four times as wide as high, but no smaller than that.
+   The size of tiles is a compromise. A GPU may be a thousand times faster than
+   a core, so a core should have less than a thousandth of C at a time, or the
+   round waits for it; but for the same product a core needs 1.5 times as long
+   in tiles of 64 x 256 as in one, 1.25 times in tiles of 128 x 512. Hence about
+   4096 tiles, four times as wide as high, but not smaller than that.
 
    Thread safety: any thread. */
 #include "matrix.h"

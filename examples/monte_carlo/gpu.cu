@@ -2,12 +2,12 @@
 /* gpu.cu: the GPU worker of monte_carlo.
 
    DESIGN. A thread adds up every n-th sample of a block by sample.h, as a
-   core would. Sums are integers, so they may meet in any order:
+   core would. Sums are integers, so they may be added in any order:
 
-   1. The threads of a warp merge theirs by shuffles.
+   1. The threads of a warp merge their sums by shuffles.
    2. The first thread merges those of the warps.
-   3. It adds them to the bundle's accumulator with integer atomics; the
-      carry into the high halves is known from what the low half was.
+   3. It adds them to the accumulator of the bundle with integer atomics; the
+      old value of the low half gives the carry into the high half.
 
    Thread safety: as hass/callbacks.h. */
 #include <hass/cuda_device.cuh>
@@ -16,8 +16,8 @@
 
 #define THREADS 256
 #define WARPS (THREADS / 32)
-/* Thread blocks for so many times what a device holds: few enough that each
-   thread has many samples, enough that the last ones do not matter. */
+/* Thread blocks in multiples of what fills the device: more make the merging
+   more expensive, fewer make the last blocks delay the bundle. A guess. */
 #define WAVES 4
 
 __device__ static void

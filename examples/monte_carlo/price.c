@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* price.c: models of options, estimates from sums, and prices in closed form.
-   Only here is libm used: nothing of it goes into the sums but a model's
-   constants, which all devices of a run get alike.
+   Only this file uses libm: its results enter the sums as constants of a model,
+   which are the same on all devices of a run.
    Thread safety: pure functions. */
 #include <math.h>
 

@@ -7,8 +7,8 @@
 #include "query.h"
 
 /**
- * PersonOptions: what was asked for.
- * @output, @table, @make_table, @strategy, @platform: NULL where not given.
+ * PersonOptions: the command line.
+ * @output, @table, @make_table, @strategy, @platform: NULL if not given.
  */
 typedef struct
 {

@@ -24,7 +24,7 @@ draw (guint64 seed, guint64 stream, guint64 counter)
   return mix (mix (seed + stream * golden) + (counter + 1) * golden);
 }
 
-/* Divisions of so many persons are cut at random into four departments, of
+/* A division of this many persons is cut at random into four departments, of
    4096 persons on average and of very different sizes. */
 #define DIVISION 16384
 

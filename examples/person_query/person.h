@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* person.h: a person's record and what a query wants of it, as cores and
-   kernels see them. C and CUDA C++.
+/* person.h: the record of a person and the condition of a query, for cores and
+   kernels. C and CUDA C++.
    Thread safety: plain values. */
 #ifndef PERSON_H
 #define PERSON_H
@@ -29,7 +29,7 @@ typedef struct
   char name[PERSON_NAME_BYTES];
 } Person;
 
-/* What is wanted; both ends of both ranges belong to them. */
+/* The condition of a query; both ranges include both ends. */
 typedef struct
 {
   gint32 born_from, born_to;
@@ -41,8 +41,8 @@ typedef struct
     G_MININT32, G_MAXINT32, G_MININT32, G_MAXINT32                             \
   }
 
-/* 1 or 0. All four comparisons are made, so that there is no branch to be
-   guessed wrong. */
+/* Returns: 1 if the person matches, else 0. All four comparisons are made, so
+   that there is no branch to mispredict. */
 PERSON_ANYWHERE static inline guint
 person_matches (const Person *person, const PersonWanted *wanted)
 {

@@ -32,7 +32,7 @@ count_digits (guint32 value)
          + (value >= 10000000) + (value >= 100000000) + (value >= 1000000000);
 }
 
-/* At least so many digits, and what comes after them. */
+/* Writes at least @least digits, and the character after them. */
 static char *
 put_digits (char *at, guint32 value, guint least, char after)
 {
@@ -54,7 +54,7 @@ put_signed (char *at, gint32 value, guint least, char after)
                      after);
 }
 
-/* All bytes of the name, and then only the end moves: no branch for each. */
+/* Copies all bytes of the name and then moves the end: no branch a byte. */
 static char *
 put_name (char *at, const char *name, char after)
 {

@@ -2,18 +2,18 @@
 /* query.c: the farm of Zhang 2011, section 5.3.
 
    DESIGN. As in the thesis this is a partition farm: the table is one large
-   array of equal records, so blocks of it are as wide as a device needs. It
-   comes as one load, or in groups that a generator reads one after another.
-   A table that comes as many small departments of unequal sizes is a combine
-   farm: a department is too small for a GPU, a bundle of them is not.
+   array of equal records, so blocks are as wide as a device needs. It comes as
+   one load, or in groups that a generator reads one after another. A table of
+   many small departments of unequal sizes is a combine farm: a department is
+   too small for a GPU, a bundle of departments is not.
 
-   A result is the rows of the persons found: numbers, as the table itself
-   stays on the host. Who has found them may make lines of text of them at
-   once: where most persons are wanted that is most of the work, and one core
-   that takes the results would do it alone. Each side makes its own rows, a CPU
-   worker in order, a GPU in any order, which the host then sorts block by
-   block. The library brings blocks into the order of the table, so what is
-   delivered does not depend on who computed what.
+   A result is the row numbers of the persons found, as the table itself stays
+   on the host. The worker that found them may format them as text at once:
+   where most persons match, this is most of the work, which the collector would
+   do on one core. Each side finds its own rows, a CPU worker in order, a GPU in
+   any order, which the host then sorts block by block. The library delivers
+   blocks in the order of the table, so the output does not depend on which
+   device computed what.
 
    Thread safety: workers only read what they share. */
 #include "query.h"
@@ -25,8 +25,8 @@ gboolean person_query_gpu_worker (const HassBundle *bundle,
                                   HassGpuStream *stream, gpointer user_data,
                                   GError **error) __attribute__ ((weak));
 
-/* Rows in one result. A core scans so many persons at a time, which stay in
-   its caches. */
+/* Rows in one result, and persons that a core scans at a time: they stay in its
+   caches. */
 #define PIECE 4096
 /* Lines in one result, made on the stack. */
 #define LINES 128
@@ -46,9 +46,9 @@ row_of (const Job *job, const HassBlock *block)
 
 /* -- The rows, on cores ------------------------------------------------- */
 
-/* Without a branch on the match: a row is written and then kept or not. That
-   costs the same whether one in a million matches or all, and less than the
-   memory needs to deliver the next person. */
+/* Branchless: a row is written and then kept or not. The cost is the same
+   whether one in a million matches or all, and less than the memory needs to
+   deliver the next person. */
 static gsize
 select_rows (const Person *persons, gsize n, const PersonWanted *wanted,
              guint32 first, guint32 *rows)
@@ -62,7 +62,7 @@ select_rows (const Person *persons, gsize n, const PersonWanted *wanted,
   return n_rows;
 }
 
-/* A result of text says first of how many rows it is. */
+/* Header of a result of text. */
 typedef struct
 {
   guint64 n_rows;
@@ -195,7 +195,7 @@ load_of (const PersonTable *table, gsize first, gsize n)
                      .size = n };
 }
 
-/* Group after group, each asked from the disk as it is handed over. */
+/* Emits group after group and prefetches each from the disk. */
 static gboolean
 generate_groups (HassEmitter *emitter, gpointer user_data, GError **error)
 {
@@ -261,7 +261,7 @@ person_query_selectivity (const PersonTable *table, const PersonWanted *wanted)
   for (gsize i = 0; i < n; i++)
     matches += person_matches (
         &table->persons[(guint64)i * table->n_persons / n], wanted);
-  /* Three times the deviation more, and one for those not seen. */
+  /* Three standard deviations more, and one for unseen matches. */
   double most = (double)matches + 3 * sqrt ((double)matches) + 1;
   return MIN (most / (double)n, 1);
 }
@@ -302,7 +302,7 @@ person_query_run (const PersonQuery *query, guint64 *n_found,
       farm.accumulator = &job.n_found;
       farm.accumulator_bytes = sizeof job.n_found;
     }
-  /* The table is there already: loads that wait take no memory of its size. */
+  /* The table is in memory already: waiting loads do not take its size. */
   farm.pool_bytes = MAX (all.input_bytes, 1);
   farm.loads = &all;
   farm.n_loads = query->farm == PERSON_TABLE && table->n_persons > 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* query.h: finds the persons of a table who are wanted.
+/* query.h: finds the persons of a table that match a condition.
    Thread safety: one query at a time on one thread; farms are not nested. */
 #ifndef PERSON_QUERY_H
 #define PERSON_QUERY_H
@@ -29,7 +29,7 @@ typedef gboolean (*PersonRowsFunc) (const PersonTable *table,
                                     const guint32 *rows, gsize n_rows,
                                     gpointer user_data, GError **error);
 
-/* At most so many bytes of text for a person. */
+/* Maximum bytes of text for a person. */
 #define PERSON_LINE_BYTES 128
 
 /* Writes the text of one person at @at, which has room; returns its end. On
@@ -42,15 +42,15 @@ typedef gboolean (*PersonTextFunc) (const char *text, gsize bytes,
                                     gpointer user_data, GError **error);
 
 /**
- * PersonQuery: what is asked.
+ * PersonQuery: a query.
  * @group_persons: rows in a group, at least 1.
  * @take: gets the rows.
- * @line, @take_text: instead of @take; who finds the persons makes their lines
- *   too, all cores at once, and @take_text gets these.
- *   None of them: the persons are only counted, and nothing but counts comes
- *   back from the devices.
- * @cpu_only, @gpu_only: leave the other kind of device out.
- * @gpu_worker: NULL: the CUDA worker, where it was built.
+ * @line, @take_text: in place of @take: the worker that finds persons formats
+ *   their lines, on all cores concurrently, and @take_text gets the text.
+ *   Without any of them persons are only counted, and devices return nothing
+ *   but counts.
+ * @cpu_only, @gpu_only: exclude the other kind of device.
+ * @gpu_worker: NULL: the CUDA worker, if it was built.
  */
 typedef struct
 {
@@ -77,8 +77,8 @@ typedef struct
 gboolean person_query_run (const PersonQuery *query, guint64 *n_found,
                            HassReport **report, GError **error);
 
-/* Expected matches per person, from a sample of the table; rather too many
-   than too few. From above 0 to 1. */
+/* Returns: expected matches a person, in (0, 1], from a sample of the table;
+   rather too high than too low. */
 double person_query_selectivity (const PersonTable *table,
                                  const PersonWanted *wanted);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* reference.c: the query as a plain loop, against which the farm is held.
+/* reference.c: the query as a plain loop, with which the farm is compared.
    Thread safety: reads only. */
 #include "query.h"
 

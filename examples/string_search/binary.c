@@ -154,8 +154,8 @@ binary_find_limit (int fd, const guint8 *base, gsize size, gsize last_line)
                                  : walk_reads (base, size, 0, TRUE, last_line);
 }
 
-/* The length of the character at `p`, or 0 if the C library says that there
-   is none.  Those that every UTF-8 decoder takes need not ask it.  */
+/* The length of the character at `p`, or 0 if the C library finds none there.
+   Characters that are valid for every UTF-8 decoder are decided here.  */
 static gsize
 character_length (const guint8 *p, const guint8 *end)
 {

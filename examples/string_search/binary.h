@@ -17,9 +17,9 @@ G_BEGIN_DECLS
 gsize binary_first_nul (const guint8 *base, gsize first, gsize count);
 
 /* Whether a file has a hole behind grep's first read, once that was asked; at
-   first only `fd` is set, the open file, or -1 if nobody can be asked.  A file
-   system in memory goes through all pages of the file to answer: tmpfs took
-   5 to 20 ms for 500 MB.  So this is kept while the file is open.  */
+   first only `fd` is set, the open file, or -1 if it cannot be asked.  A file
+   system in memory visits all pages of the file for the answer (tmpfs: 5 to 20
+   ms for 500 MB), so the answer is kept while the file is open.  */
 typedef struct
 {
   int fd;

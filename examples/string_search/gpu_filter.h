@@ -81,9 +81,9 @@ typedef struct
   gsize bytes;
 } GpuFilter;
 
-/* Compiles the patterns of `matcher`; NULL where a GPU cannot search for
-   them: the empty pattern or none at all, too many (64 MiB compiled), or
-   too many that are alike.  Free with gpu_filter_free().  */
+/* Compiles the patterns of `matcher`; NULL if a GPU cannot search for them: the
+   empty pattern or none at all, too many (64 MiB compiled), or too many with
+   the same window.  Free with gpu_filter_free().  */
 GpuFilter *gpu_filter_new (const Matcher *matcher, GpuFilterFlags flags);
 void gpu_filter_free (GpuFilter *filter);
 

@@ -67,7 +67,8 @@ block_bytes (gsize size)
   return huge > 0 ? MIN (huge, 2 * HUGE_BYTES) : STEP_BYTES;
 }
 
-/* Who needs a page again, for a line that a neighbour owns, maps it again. */
+/* A thread that needs a page again, for a line that a neighbour owns, maps it
+   again. */
 static void
 unmap_searched (const guint8 *begin, const guint8 *end)
 {
@@ -191,7 +192,7 @@ print (Large *large, const LineBlock *block)
     search_write (large->search, large->out->str, large->out->len);
 }
 
-/* Prints held blocks whose fate is decided; all of them at the end. */
+/* Prints held blocks that are known to be text or binary; at the end all. */
 static void
 print_held (Large *large, gboolean at_end)
 {

@@ -28,7 +28,7 @@ typedef struct
   FormatOptions format;
   Terminal *terminal;
   HassReport *total; /* of all farms so far, or NULL */
-  GpuFilter *filter; /* made when first wanted; may be NULL then, too */
+  GpuFilter *filter; /* made on first use; may be NULL then, too */
   gboolean filter_tried;
 
   /* The output. */

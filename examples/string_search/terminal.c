@@ -85,7 +85,7 @@ show (const HassProgressInfo *info, gpointer user_data)
   pthread_mutex_unlock (&t->lock);
 }
 
-/* Has a farm show its progress, if anybody sees it. */
+/* Makes a farm show its progress if standard error is a terminal. */
 void
 terminal_watch (Terminal *t, HassRunOptions *run)
 {

@@ -1,94 +1,104 @@
 /* SPDX-License-Identifier: MIT */
-/* auto_ends.c: from which end of a round GPUs take; step 8 of auto.c.
-
-   DESIGN. The CPU pool takes from one end, the GPUs from the other.
-   1. Loads of known sizes, one to a multiprocessor: who takes the largest is
-      known from rates.
-   2. Else what lies where may suit the one better than the other: costs drift
-      along the range, and those of a GPU not as those of a core. No device
-      tells that by itself. So once the devices are known a round is done the
-      other way round, and a second one unless that was much slower, since the
-      first was planned with what was seen at the other end; then the faster way
-      is kept, and doubted again later. What that costs where nothing is gained
-      is a part of one round in thirty; equal costs have nothing to gain.
-
+/* ends.c: see ends-private.h.
    Thread safety: as hass/strategy.h. */
-#include "auto-private.h"
+#include "ends-private.h"
 
-#define FASTER_CORE 1.05 /* times as fast as a multiprocessor */
-#define FIRST_TRIAL 3    /* round; before it too little is known */
-#define TRIAL_GAP 32     /* rounds */
-#define BETTER 0.985     /* of the time of the other way */
-#define ENOUGH 3         /* rounds of one way, to leave it untried */
-#define HOPELESS 1.08    /* times as long, in the first round of a trial */
-#define MEMORY 0.7       /* of rounds of the same way */
+/* A core so many times as fast as a multiprocessor gets the largest loads. A
+   guess. */
+#define FASTER_CORE 1.05
+/* The first round of a trial, before which too little is known, and rounds
+   between trials: more of them cost more where nothing is gained. Guesses. */
+#define FIRST_TRIAL 3
+#define TRIAL_GAP 32
+/* The other way is better from such a part of the time on; less is noise. */
+#define BETTER 0.985
+/* Rounds of one way after which the other one may be taken without a trial. */
+#define ENOUGH 3
+/* A trial whose first round takes so many times as long ends. A guess. */
+#define TOO_SLOW 1.08
+/* Decay of the mean with each round of the same way; a guess. */
+#define MEMORY 0.7
 
-/* Where one load runs slower on a multiprocessor than on a core, the largest
-   would hold up the round there: then GPUs take the shortest. That is believed
-   until it is known. */
-static gboolean
-shortest_to_gpus (const HassAuto *s, const HassRound *round)
+void
+hass_auto_ends_init (HassAutoEnds *e, HassAutoKnown *k, HassAutoGuard *g)
 {
-  double core_rate = 0, rate = 0;
-  if (s->cpu == s->n || s->members[s->cpu].shown.busy_ns <= 0)
-    return s->cpu < s->n;
-  core_rate = s->members[s->cpu].shown.work / s->members[s->cpu].shown.busy_ns
-              / MAX (s->env->devices[s->cpu].cores, 1);
-  for (guint d = 0; d < s->n; d++)
+  *e = (HassAutoEnds){ .k = k, .g = g };
+  e->views = g_malloc0_n (MAX (k->u.n, 1), sizeof *e->views);
+}
+
+void
+hass_auto_ends_clear (HassAutoEnds *e)
+{
+  g_free (e->views);
+}
+
+/* Where a load takes longer on a multiprocessor than on a core, the largest
+   load would delay the round there: then GPUs take the shortest. Until rates
+   are known they are taken to be so. */
+static gboolean
+shortest_to_gpus (const HassAutoKnown *k, const HassRound *round)
+{
+  guint cpu = k->u.cpu;
+  const HassDeviceTraits *t = k->u.env->devices;
+  double rate = 0;
+  if (cpu == k->u.n || k->e.of[cpu].shown.busy_ns <= 0)
+    return cpu < k->u.n;
+  double core_rate = k->e.of[cpu].shown.work / k->e.of[cpu].shown.busy_ns
+                     / MAX (t[cpu].cores, 1);
+  for (guint d = 0; d < k->u.n; d++)
     {
-      const HassFit *fit = hass_auto_fit_of (s, round, d, TRUE);
-      if (d != s->cpu && fit->seen > 0)
-        rate = MAX (rate,
-                    1 / fit->ns_per_work / MAX (s->env->devices[d].cores, 1));
+      const HassFit *fit = hass_estimates_fit (&k->e, round, d, TRUE);
+      if (d != cpu && fit->seen > 0)
+        rate = MAX (rate, 1 / fit->ns_per_work / MAX (t[d].cores, 1));
     }
   return rate * FASTER_CORE < core_rate;
 }
 
 static gboolean
-may_differ (const HassAuto *s)
+may_differ (const HassUnits *u)
 {
-  return s->env->cost != HASS_COST_EQUAL && s->env->farm != HASS_FARM_FUNCTION
-         && s->cpu < s->n && s->n > 1;
+  return u->env->cost != HASS_COST_EQUAL && u->env->farm != HASS_FARM_FUNCTION
+         && u->cpu < u->n && u->n > 1;
 }
 
-/* What the devices are known to do, when they take from the end that they
-   take from now: what they showed there before, or else at the other end. */
+/* The estimates become those of the present end, or, if there are none, stay
+   those of the other one. */
 static void
-change_ends (HassAuto *s)
+change_ends (HassAutoEnds *e)
 {
-  for (guint d = 0; d < s->n; d++)
+  for (guint d = 0; d < e->k->u.n; d++)
     {
-      HassAutoMember *m = &s->members[d];
-      HassAutoView *there = &m->views[s->reversed];
-      m->views[!s->reversed] = m->shown;
-      m->views[!s->reversed].valid = TRUE;
+      HassEstimateView *shown = &e->k->e.of[d].shown;
+      const HassAutoEndView *there = &e->views[d][e->k->u.reversed];
+      e->views[d][!e->k->u.reversed] = (HassAutoEndView){ *shown, TRUE };
       if (there->valid)
-        m->shown = *there;
+        *shown = there->view;
     }
 }
 
 void
-hass_auto_ends_begin (HassAuto *s, const HassRound *round)
+hass_auto_ends_begin (HassAutoEnds *e, const HassRound *round)
 {
-  if (s->listed)
+  HassUnits *u = &e->k->u;
+  if (u->listed)
     {
-      s->reversed = shortest_to_gpus (s, round);
-      /* What lies where will not be the same in a round that is not sorted. */
-      for (guint d = 0; d < s->n; d++)
-        s->members[d].views[0].valid = s->members[d].views[1].valid = FALSE;
+      u->reversed = shortest_to_gpus (e->k, round);
+      /* Positions will mean something else in a round that is not sorted. */
+      for (guint d = 0; d < u->n; d++)
+        e->views[d][0].valid = e->views[d][1].valid = FALSE;
     }
-  if (s->listed || !may_differ (s))
+  if (u->listed || !may_differ (u))
     return;
-  gboolean before = s->reversed;
+  gboolean before = u->reversed;
   guint64 number = hass_round_number (round);
-  s->trying_end = s->chosen && s->arm == s->n && s->used == s->n
-                  && number >= FIRST_TRIAL && number >= s->try_end_at;
-  s->reversed = s->best_end != s->trying_end;
-  if (s->reversed != before)
-    change_ends (s);
-  if (s->trying_end)
-    HASS_AUTO_NOTE (s, "GPUs take from the %s, to see whether that is faster",
-                    s->reversed ? "front" : "back");
+  e->trying = e->g->chosen && e->g->arm == u->n && e->g->used == u->n
+              && number >= FIRST_TRIAL && number >= e->again_at;
+  u->reversed = e->best != e->trying;
+  if (u->reversed != before)
+    change_ends (e);
+  if (e->trying)
+    HASS_NOTE (u->env, "GPUs take from the %s, to see whether that is faster",
+               u->reversed ? "front" : "back");
 }
 
 static void
@@ -100,43 +110,46 @@ add_round (HassAutoEnd *end, double ns_per_work)
   end->rounds++;
 }
 
-/* The first round of a trial is planned with what was seen at the other end;
-   the second one tells. */
+/* The first round of a trial is planned with what was measured at the other
+   end; the second one counts. */
 static void
-end_trial (HassAuto *s, guint64 number, double ns_per_work)
+end_trial (HassAutoEnds *e, guint64 number, double ns_per_work)
 {
-  HassAutoEnd *end = &s->ends[s->reversed], *other = &s->ends[!s->reversed];
-  double times = ns_per_work / other->ns_per_work;
-  HASS_AUTO_NOTE (s, "GPUs from the %s: %.3g times as long",
-                  s->reversed ? "front" : "back", times);
-  s->tried++;
-  if (s->tried == 1 && times < HOPELESS)
+  gboolean reversed = e->k->u.reversed;
+  double times = ns_per_work / e->ends[!reversed].ns_per_work;
+  HASS_NOTE (e->k->u.env, "GPUs from the %s: %.3g times as long",
+             reversed ? "front" : "back", times);
+  e->tried++;
+  if (e->tried == 1 && times < TOO_SLOW)
     return;
   if (times < BETTER)
-    s->best_end = s->reversed;
-  *end = (HassAutoEnd){ ns_per_work, 1 };
-  s->tried = 0;
-  s->try_end_at = number + TRIAL_GAP;
+    e->best = reversed;
+  e->ends[reversed] = (HassAutoEnd){ ns_per_work, 1 };
+  e->tried = 0;
+  e->again_at = number + TRIAL_GAP;
 }
 
-/* A round of a trial says nothing of the devices' usual ways, and one in which
-   they were measured alone nothing of ends. */
+/* A round of a trial says nothing about the devices' usual ways, and a round in
+   which they were measured alone nothing about ends. */
 void
-hass_auto_ends_end (HassAuto *s, const HassRoundSummary *summary)
+hass_auto_ends_end (HassAutoEnds *e, const HassRoundSummary *summary,
+                    gboolean idle)
 {
-  if (s->listed || !may_differ (s) || !s->chosen || s->arm != s->n || s->probed
-      || !s->together || summary->units == 0 || summary->number == 0)
+  const HassUnits *u = &e->k->u;
+  HassAutoGuard *g = e->g;
+  if (u->listed || !may_differ (u) || !g->chosen || g->arm != u->n || idle
+      || !g->together || summary->units == 0 || summary->number == 0)
     return;
-  double ns_per_work = summary->makespan_ns / s->round_work;
-  HassAutoEnd *end = &s->ends[s->reversed], *other = &s->ends[!s->reversed];
-  if (s->trying_end)
+  double ns_per_work = summary->makespan_ns / g->round_work;
+  HassAutoEnd *end = &e->ends[u->reversed], *other = &e->ends[!u->reversed];
+  if (e->trying)
     {
-      s->chosen = FALSE;
-      end_trial (s, summary->number, ns_per_work);
+      g->chosen = FALSE;
+      end_trial (e, summary->number, ns_per_work);
       return;
     }
   add_round (end, ns_per_work);
   if (end->rounds > ENOUGH && other->rounds > 0
       && other->ns_per_work < BETTER * end->ns_per_work)
-    s->best_end = !s->reversed;
+    e->best = !u->reversed;
 }

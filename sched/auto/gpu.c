@@ -1,171 +1,211 @@
 /* SPDX-License-Identifier: MIT */
-/* auto_gpu.c: what auto grants a GPU; step 3 of auto.c.
+/* gpu.c: what a GPU gets: a small bundle first, to be measured, then bundles of
+   bundle.c; or nothing, where it would be late.
    Thread safety: as hass/strategy.h. */
 #include "auto-private.h"
 
+/* A copy from this time on is worth waiting for the first core; a guess. */
 #define LONG_COPY_NS 1e7
+/* All first bundles together: such a part of a round at most; a guess. */
+#define FIRST_PART 8
+/* Bundles in which a GPU gets its part of the tasks that only GPUs run; guess.
+ */
+#define EXCLUSIVE_BUNDLES 4
+/* First bundles that an unmeasured GPU holds at a time: the second shows how
+   bundles overlap. */
+#define FIRST_BUNDLES 2
 
-/* So few elements that it takes much of the round to fill it; any smaller
-   bundle would take as long. */
+/* The GPU has so few elements that it takes much of the round to fill it; any
+   smaller bundle would take as long. */
 static gboolean
-hard_to_fill (const HassAuto *s, const HassRound *round, guint device)
+hard_to_fill (const HassUnits *u, const HassRound *round, guint device)
 {
-  return hass_auto_fill_work (s, device)
-         > hass_round_total_work (round) / (8 * s->n);
+  return hass_units_fill_work (u, device)
+         > hass_round_total_work (round) / (FIRST_PART * u->n);
 }
 
 /* A first bundle of so many units may take a slow GPU longer than all else
    takes: no second one before it is back. */
-static gboolean
-may_last_long (const HassAuto *s, const HassRound *round, guint device)
+static guint
+first_bundles (const HassUnits *u, const HassRound *round, guint device)
 {
-  guint cores = s->cpu < s->n ? s->env->devices[s->cpu].cores : 1;
-  return hard_to_fill (s, round, device)
-         || s->members[device].fill_units > cores;
+  guint cores = u->cpu < u->n ? u->env->devices[u->cpu].cores : 1;
+  return hard_to_fill (u, round, device) || hass_units_fill (u, device) > cores
+             ? 1
+             : FIRST_BUNDLES;
 }
 
-/* Work of the first bundles: enough to fill the device, but of a short round
-   no more than it may be worth beside the cores. */
+/* Work of the first bundles: enough to fill the device, but of a short round no
+   more than it may be worth beside the cores. */
 static double
-probe_work (const HassAuto *s, const HassRound *round, guint device)
+probe_work (const HassUnits *u, const HassRound *round, guint device)
 {
   double total = hass_round_total_work (round);
-  double fill = hass_auto_fill_work (s, device);
-  guint n_gpus = s->n - (s->cpu < s->n ? 1 : 0);
-  if (!hard_to_fill (s, round, device))
-    return MIN (MAX (s->env->parameters[HASS_AUTO_PROBE] * total, fill),
-                total / (8 * s->n));
-  double cores = s->cpu < s->n ? s->env->devices[s->cpu].cores : 0;
-  double threads = s->unit_elements * hass_round_units (round);
+  double fill = hass_units_fill_work (u, device);
+  guint n_gpus = u->n - (u->cpu < u->n ? 1 : 0);
+  if (!hard_to_fill (u, round, device))
+    return MIN (MAX (u->env->parameters[HASS_AUTO_PROBE] * total, fill),
+                total / (FIRST_PART * u->n));
+  double cores = u->cpu < u->n ? u->env->devices[u->cpu].cores : 0;
+  double threads = u->elements * hass_round_units (round);
   double worth = threads / (threads + cores * HASS_AUTO_CORE_THREADS);
   return MIN (fill, worth * total / n_gpus);
 }
 
 static guint64
-units_for (const HassAuto *s, const HassRound *round, const HassGrant *grant,
+units_for (const HassUnits *u, const HassRound *round, const HassGrant *grant,
            double work)
 {
-  guint64 share = hass_auto_cpu_share (s, round);
-  if (grant->source == HASS_FROM_THEFT && s->share_back >= share)
-    return hass_auto_units_of (s, round, s->share_back - share, s->share_back,
-                               TRUE, work);
-  return hass_auto_units_of (s, round, hass_round_front (round),
-                             hass_round_back (round), !s->reversed, work);
+  guint64 share = hass_units_cpu_share (u, round);
+  if (grant->source == HASS_FROM_THEFT && u->share_back >= share)
+    return hass_units_for (u, round, u->share_back - share, u->share_back, TRUE,
+                           work);
+  return hass_units_for (u, round, hass_round_front (round),
+                         hass_round_back (round), !u->reversed, work);
 }
 
+/* work 0: no bound. */
 static void
-fill_in (HassAuto *s, HassRound *round, guint device, double work,
+fill_in (const HassAuto *s, const HassRound *round, guint device, double work,
          HassGrant *grant)
 {
-  grant->source = s->reversed ? HASS_FROM_FRONT : HASS_FROM_BACK;
-  if (hass_round_waiting (round) == 0 && hass_auto_cpu_share (s, round) > 0)
+  const HassUnits *u = &s->k.u;
+  grant->source = u->reversed ? HASS_FROM_FRONT : HASS_FROM_BACK;
+  if (hass_round_waiting (round) == 0 && hass_units_cpu_share (u, round) > 0)
     {
       grant->source = HASS_FROM_THEFT;
-      grant->share = s->cpu;
+      grant->share = u->cpu;
     }
   grant->work = work;
-  /* The engine counts units. */
-  if (s->levels && work > 0)
-    grant->work = s->unit_work * (units_for (s, round, grant, work) + 0.5);
-  grant->multiple = hass_auto_least_units (s, round, device);
+  /* The engine counts units where it does not know their costs. */
+  if (u->levels && work > 0)
+    grant->work = u->work * (units_for (u, round, grant, work) + 0.5);
+  grant->multiple = hass_units_least (u, round, device);
   if (grant->multiple > 1)
     grant->work
-        = MAX (work, hass_auto_work_at (s, round, TRUE, grant->multiple));
-  if (s->env->farm == HASS_FARM_FUNCTION && !hass_auto_simple (s, round))
+        = MAX (work, hass_units_next_work (u, round, TRUE, grant->multiple));
+  if (u->env->farm == HASS_FARM_FUNCTION && !hass_units_simple (u, round))
     grant->units = 1; /* a parallel task has the GPU to itself */
-  grant->in_flight = hass_auto_in_flight (s, device);
+  grant->in_flight = hass_estimates_in_flight (&s->k.e, device);
 }
 
-/* Tasks that only GPUs can run: a quarter of this one's part, but one for
-   each multiprocessor. */
-static guint64
-exclusive_units (const HassAuto *s, const HassRound *round, guint device)
+/* Tasks that only GPUs can run: a part of this GPU's, but one for each
+   multiprocessor. A GPU that failed gets one unit. */
+static void
+fill_in_exclusive (HassAuto *s, const HassRound *round, guint device,
+                   HassGrant *grant)
 {
-  guint n_gpus = s->n - (s->cpu < s->n ? 1 : 0);
-  return MAX (hass_round_exclusive (round, device) / (4 * n_gpus),
-              MAX (s->env->devices[device].cores, 1));
+  const HassUnits *u = &s->k.u;
+  guint n_gpus = u->n - (u->cpu < u->n ? 1 : 0);
+  gboolean failed = s->k.f.seats[device].failed;
+  s->why = failed ? "it failed, does it work again" : "what only GPUs can do";
+  fill_in (s, round, device, 0, grant);
+  grant->multiple = 1;
+  grant->units = MAX (hass_round_exclusive (round, device)
+                          / (EXCLUSIVE_BUNDLES * n_gpus),
+                      MAX (u->env->devices[device].cores, 1));
+  if (failed)
+    grant->units = 1;
+  grant->work = 0;
 }
 
-/* What a GPU has to copy first may take longer than everything else: who takes
-   long for it waits for the first core, and for others on its link. */
+/* What a GPU copies once a round may take longer than everything else: a GPU
+   that takes long for it waits for the first core, and for others on its link.
+ */
 static gboolean
 waits_to_enter (HassAuto *s, const HassRound *round, guint device)
 {
-  const HassAutoMember *m = &s->members[device];
-  guint link = s->env->devices[device].link;
+  const HassSeat *m = &s->k.f.seats[device];
+  const HassDeviceTraits *t = s->k.u.env->devices;
+  guint cpu = s->k.u.cpu, link = t[device].link;
   if (m->entered || m->copy_ns < LONG_COPY_NS)
     return FALSE;
   s->why = "until a core has shown whether it is worth what it copies first";
-  if (s->cpu < s->n && !hass_auto_measured (s, round, s->cpu))
+  if (cpu < s->k.u.n && !hass_estimates_measured (&s->k.e, round, cpu))
     return TRUE;
   s->why = "until another has copied what it needs, by the same link";
-  for (guint d = 0; d < s->n && link != 0; d++)
-    if (d != device && s->env->devices[d].link == link
-        && s->members[d].n_bundles > 0 && !hass_auto_measured (s, round, d))
+  for (guint d = 0; d < s->k.u.n && link != 0; d++)
+    if (d != device && t[d].link == link && s->k.f.seats[d].n_bundles > 0
+        && !hass_estimates_measured (&s->k.e, round, d))
       return TRUE;
   return FALSE;
+}
+
+static void
+make_plan (HassAuto *s, const HassRound *round, guint device)
+{
+  s->plan
+      = hass_auto_plan (&s->k, round, s->guard.arm, device, s->plan.runners);
+}
+
+static HassAnswer
+grant_first (HassAuto *s, HassRound *round, guint device, gboolean force,
+             HassGrant *grant)
+{
+  HassSeat *m = &s->k.f.seats[device];
+  if (!force && waits_to_enter (s, round, device))
+    return HASS_WAIT;
+  make_plan (s, round, device);
+  s->why = "all is done before it could help";
+  m->hopeless = m->hopeless || m->copy_ns > s->plan.finish_ns;
+  if (m->hopeless && !force)
+    return HASS_WAIT;
+  s->why = "until its first bundles are back";
+  if (m->n_bundles >= first_bundles (&s->k.u, round, device))
+    return HASS_WAIT;
+  s->why = "its first bundles, to be measured";
+  fill_in (s, round, device, probe_work (&s->k.u, round, device), grant);
+  return HASS_TAKE;
+}
+
+static HassAnswer
+grant_planned (HassAuto *s, HassRound *round, guint device, gboolean force,
+               HassGrant *grant)
+{
+  guint arm = s->guard.arm;
+  guint64 waiting
+      = hass_round_waiting (round) + hass_units_cpu_share (&s->k.u, round);
+  guint64 kept = hass_forecast_kept_units (&s->k.f, round);
+  make_plan (s, round, device);
+  s->why = waiting <= kept ? "what waits is kept for GPUs that nobody knows"
+           : hass_auto_costs_more (&s->k, arm, device)
+               ? "to copy for it would take cores longer than to compute"
+           : hass_auto_arm_has (&s->k.u, arm, device)
+               ? "it would still be busy when all else is done"
+               : "others are faster without it";
+  if ((!s->plan.runners[device].runs || waiting <= kept) && !force)
+    return HASS_WAIT;
+  s->why = "until others on its link have as much ahead";
+  if (hass_auto_pipeline_waits (&s->k.p, &s->plan, device) && !force)
+    return HASS_WAIT;
+  double work = hass_auto_bundle_work (s, round, device);
+  if (work <= 0 && !force)
+    return HASS_WAIT;
+  fill_in (s, round, device, work, grant);
+  return HASS_TAKE;
 }
 
 HassAnswer
 hass_auto_grant_gpu (HassAuto *s, HassRound *round, guint device,
                      gboolean force, HassGrant *grant)
 {
-  HassAutoMember *m = &s->members[device];
-  if (m->failed || hass_round_exclusive (round, device) > 0)
+  if (s->k.f.seats[device].failed || hass_round_exclusive (round, device) > 0)
     {
-      s->why = m->failed ? "it failed, does it work again"
-                         : "what only GPUs can do";
-      fill_in (s, round, device, 0, grant);
-      grant->multiple = 1;
-      grant->units = m->failed ? 1 : exclusive_units (s, round, device);
-      grant->work = 0; /* no bound */
+      fill_in_exclusive (s, round, device, grant);
       return HASS_TAKE;
     }
-  if (!hass_auto_measured (s, round, device) && !hass_auto_all_known (s, round))
-    {
-      if (!force && waits_to_enter (s, round, device))
-        return HASS_WAIT;
-      hass_auto_make_plan (s, round, device);
-      s->why = "all is done before it could help";
-      m->hopeless = m->hopeless || m->copy_ns > s->finish_ns;
-      if (m->hopeless && !force)
-        return HASS_WAIT;
-      s->why = "until its first bundles are back";
-      if (m->n_bundles >= (may_last_long (s, round, device) ? 1 : 2))
-        return HASS_WAIT;
-      s->why = "its first bundles, to be measured";
-      fill_in (s, round, device, probe_work (s, round, device), grant);
-      return HASS_TAKE;
-    }
-  double solo_work;
-  if (hass_auto_guard_waits (s, round, device, force, &solo_work))
+  if (!hass_estimates_measured (&s->k.e, round, device)
+      && !hass_forecast_all_known (&s->k.f, round))
+    return grant_first (s, round, device, force, grant);
+  double work;
+  if (hass_auto_solo_waits (&s->solo, round, device, force, &s->plan, &work))
     {
       s->why = "while another device is measured alone";
       return HASS_WAIT;
     }
-  if (solo_work > 0)
-    {
-      s->why = "to be measured alone";
-      fill_in (s, round, device, solo_work, grant);
-      return HASS_TAKE;
-    }
-  guint64 waiting = hass_round_waiting (round) + hass_auto_cpu_share (s, round);
-  guint64 kept = hass_auto_kept_units (s, round);
-  hass_auto_make_plan (s, round, device);
-  s->why = waiting <= kept ? "what waits is kept for GPUs that nobody knows"
-           : hass_auto_costs_more (s, device)
-               ? "to copy for it would take cores longer than to compute"
-           : hass_auto_takes_part (s, device)
-               ? "it would still be busy when all else is done"
-               : "others are faster without it";
-  if ((!s->plan[device].runs || waiting <= kept) && !force)
-    return HASS_WAIT;
-  s->why = "until others on its link have as much ahead";
-  if (hass_auto_pipeline_waits (s, device) && !force)
-    return HASS_WAIT;
-  double work = hass_auto_bundle_work (s, round, device);
-  if (work <= 0 && !force)
-    return HASS_WAIT;
+  if (work <= 0)
+    return grant_planned (s, round, device, force, grant);
+  s->why = "to be measured alone";
   fill_in (s, round, device, work, grant);
   return HASS_TAKE;
 }

@@ -1,30 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* auto_shape.c: in what bundles a GPU that copies while it computes does so
-   much work soonest; of step 3 of auto.c.
-
-   DESIGN. A bundle is copied in, computed and copied out. Kernels follow one
-   another without a gap where no copy in takes longer than the kernel before
-   it, and no copy out longer than the kernel after it. Then all takes
-     the first copy in + all kernels + the last copy out.
-   Sizes that grow from the first as fast as copies in allow, m of them, and
-   then shrink to the last as fast as copies out allow, n of them, make both
-   ends short: with m and n given two linear equations say how short. Each
-   bundle costs the fixed part of a kernel, which counts where a GPU reaches its
-   rate slowly. The best m and n are tried out; time first falls and then grows
-   with each of them. Checked by linear programs, depth and the sharing of links
-   apart, this is the optimum of `hass-sim`'s model but for 1 in 1000.
-
-   As time is linear in work for each m and n, the line is the plan's.
-
+/* shape.c: see shape-private.h.
    Thread safety: plain values. */
-#include "auto-private.h"
+#include "shape-private.h"
 
 #include <math.h>
 
+/* Bundles that are tried at each end. Sizes grow at least geometrically where
+   copies hide, so twelve span any round; more only cost time. Guesses. */
 #define MOST_GROWING 12
 #define MOST_SHRINKING 4
 
-/* Sizes after one another: sum of those so far, and the next; as lines over
+/* Consecutive sizes: the sum of those so far, and the next one, as lines over
    the size that they begin with. */
 typedef struct
 {
@@ -39,7 +25,7 @@ go_on (Chain *c, const HassAutoLine *by)
   c->next = (HassAutoLine){ by->a * c->next.a, by->a * c->next.b + by->b };
 }
 
-/* So many bundles whose first and last are so large. */
+/* n bundles with a first and a last of these sizes. */
 static HassAutoShape
 shape_of (const HassAutoPipe *p, double work, guint n, double first,
           double last)
@@ -55,7 +41,7 @@ shape_of (const HassAutoPipe *p, double work, guint n, double first,
                           .cost_ns = ns + p->in.a * held_ns };
 }
 
-/* Best of all numbers of growing sizes before those that shrink. */
+/* The best number of growing sizes before those that shrink. */
 static void
 try_growing (const HassAutoPipe *p, double work, guint n, const Chain *back,
              HassAutoShape *best)
@@ -72,8 +58,8 @@ try_growing (const HassAutoPipe *p, double work, guint n, const Chain *back,
       HassAutoLine all = { front.sum.a + back->sum.a * last.a,
                            front.sum.b + back->sum.b + back->sum.a * last.b };
       double first = (work - all.b) / all.a, end = last.a * first + last.b;
-      /* Smaller than the least it would not be shorter; then those after it
-         need not grow as fast as they might. */
+      /* A bundle below the least takes as long as the least one; then the next
+         ones need not grow as fast as they could. */
       least = first < p->least;
       if (least && n == 0 && m > 1 && m * p->least <= work)
         {
@@ -87,7 +73,7 @@ try_growing (const HassAutoPipe *p, double work, guint n, const Chain *back,
         {
           double slope = p->kernel.a + p->out.a * last.a / all.a
                          + (shape.exposed ? p->in.a / all.a : 0);
-          /* As much as fits in behind what is there is not too much. */
+          /* What is copied while kernels are in flight costs nothing. */
           if (!shape.exposed && m > 1 && p->in.a > 0)
             shape.first
                 = MIN ((p->kernel_ns - p->in_ns - p->in.b) / p->in.a, work);

@@ -73,7 +73,7 @@ typedef struct
   double entry_ns; /* its entry copies in each round */
   guint bundles;   /* finished bundles of all rounds */
   gboolean trained;
-  gboolean changed; /* samples were added since the last fit */
+  gboolean changed; /* a sample differed from its prediction */
 
   /* The estimated node: ends of copies in, of the kernel, of copies out. */
   double in_end_ns, ready_ns, out_end_ns;

@@ -36,6 +36,8 @@ whole_file (void)
               "width = 240\nwork_per_us = 20\nlaunch_us = 7\n"
               "link_us = 11\nh2d_gbps = 5\nd2h_gbps = 4\n"
               "link = a\nduplex = no\ndepth = 3\n"
+              "part_bytes = 1048576\nmemory_bytes = 8000000\n"
+              "start_us = 300\nhost_gbps = 20\n"
               "curve = saturating\n" GPU ("1") GPU ("2") "link = a\n",
               "x", NULL);
   CU_ASSERT_PTR_NOT_NULL_FATAL (p);
@@ -56,6 +58,10 @@ whole_file (void)
   CU_ASSERT_FALSE (p->gpus[0].duplex);
   CU_ASSERT_EQUAL (p->gpus[0].depth, 3);
   CU_ASSERT_EQUAL (p->gpus[0].curve, HASS_CURVE_SATURATING);
+  CU_ASSERT_EQUAL (p->gpus[0].part_bytes, 1 << 20);
+  CU_ASSERT_EQUAL (p->gpus[0].memory_bytes, 8000000);
+  CU_ASSERT_EQUAL (p->gpus[0].start_ns, 300000);
+  CU_ASSERT_EQUAL (p->gpus[0].host_bytes_per_ns, 20);
   CU_ASSERT_EQUAL (p->gpus[0].link, p->gpus[2].link);
   hass_platform_free (p);
 }
@@ -69,6 +75,10 @@ defaults (void)
   CU_ASSERT_EQUAL (p->noise, 0);
   CU_ASSERT_FALSE (p->calibrated);
   CU_ASSERT_EQUAL (p->gpus[0].d2h_bytes_per_ns, 8);
+  CU_ASSERT_EQUAL (p->gpus[0].part_bytes, 0);
+  CU_ASSERT_EQUAL (p->gpus[0].memory_bytes, 0);
+  CU_ASSERT_EQUAL (p->gpus[0].start_ns, 0);
+  CU_ASSERT_EQUAL (p->gpus[0].host_bytes_per_ns, 0);
   CU_ASSERT_TRUE (p->gpus[0].duplex);
   CU_ASSERT_EQUAL (p->gpus[0].curve, HASS_CURVE_LINEAR);
   hass_platform_free (p);

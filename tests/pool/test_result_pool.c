@@ -19,7 +19,7 @@ typedef struct
 
 /* Record seq carries seq % 20 bytes of its low byte, inline. */
 static gboolean
-check_record (const HassRecord *record)
+check_record (const HassResultItem *record)
 {
   if (record->bytes != record->seq % 20 || (gsize)record->data % 8 != 0
       || GPOINTER_TO_SIZE (record->tag) != record->seq + 1)
@@ -31,7 +31,7 @@ check_record (const HassRecord *record)
 }
 
 static gboolean
-collect (const HassRecord *record, gpointer data)
+collect (const HassResultItem *record, gpointer data)
 {
   Got *got = data;
   if (got->refuse_at > 0 && got->seqs->len + 1 >= got->refuse_at)
@@ -46,7 +46,7 @@ add (HassRun *run, guint64 seq)
 {
   guint8 bytes[20];
   memset (bytes, (guint8)seq, sizeof bytes);
-  HassRecord record
+  HassResultItem record
       = { .seq = seq, .tag = GSIZE_TO_POINTER (seq + 1), .bytes = seq % 20 };
   hass_run_add (run, &record, bytes);
 }
@@ -110,10 +110,10 @@ data_in_place (void)
   HassResultPool *pool = pool_for (&got, FALSE);
   HassRun *run = hass_result_pool_run (pool);
   guint8 bytes[7] = { 7, 7, 7, 7, 7, 7, 7 };
-  HassRecord record = { .seq = 7,
-                        .tag = GSIZE_TO_POINTER (8),
-                        .data = g_memdup2 (bytes, 7),
-                        .bytes = 7 };
+  HassResultItem record = { .seq = 7,
+                            .tag = GSIZE_TO_POINTER (8),
+                            .data = g_memdup2 (bytes, 7),
+                            .bytes = 7 };
   hass_run_add (run, &record, NULL);
   for (guint64 i = 8; i < 2000; i++) /* grows the run */
     add (run, i);
@@ -241,7 +241,7 @@ typedef struct
 
 /* In the middle of a delivery nothing of it has passed yet. */
 static gboolean
-peek (const HassRecord *record, gpointer data)
+peek (const HassResultItem *record, gpointer data)
 {
   Peek *p = data;
   (void)record;
@@ -295,7 +295,7 @@ typedef struct
 } Dam;
 
 static gboolean
-hold (const HassRecord *record, gpointer data)
+hold (const HassResultItem *record, gpointer data)
 {
   Dam *dam = data;
   (void)record;
@@ -323,7 +323,7 @@ dam_body (guint index, gpointer data)
 {
   Dam *dam = data;
   static const guint8 bytes[600];
-  HassRecord record = { .seq = index, .bytes = 500 };
+  HassResultItem record = { .seq = index, .bytes = 500 };
   if (index == 3)
     {
       if (!reaches (&dam->committed, 1, 5000))
@@ -380,7 +380,7 @@ typedef struct
 } Field;
 
 static gboolean
-collect_in_field (const HassRecord *record, gpointer data)
+collect_in_field (const HassResultItem *record, gpointer data)
 {
   Field *field = data;
   if (atomic_fetch_add (&field->inside, 1) != 0)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* bakeoff.h: what the files of hass-bakeoff share: one run of the program,
-   what all runs of a strategy gave, and how strategies compare.
+/* bakeoff.h: declarations shared by the files of hass-bakeoff: one run of the
+   program, the results of all runs of a strategy, and their comparison.
    Thread safety: one thread. */
 #ifndef BAKEOFF_H
 #define BAKEOFF_H
@@ -19,13 +19,13 @@ typedef struct
 } BakeoffDevice;
 
 /**
- * BakeoffEntry: a strategy.
+ * BakeoffEntry: a strategy and its runs.
  * @spec: "name" or "name:key=value,...".
- * @problem: why it is out of the race; NULL: it is not. @failed_round: from
- *   1; 0: in a warm-up.
- * @farm_s, @program_s: double, a round each: the sum of the makespans of the
- *   program's farms, and the program from its start to its end.
- * @n_farms: of a run.
+ * @problem: why the strategy is excluded; NULL: it is not.
+ * @failed_round: round of the problem, from 1; 0: a warm-up.
+ * @farm_s: [rounds] double, sum of the makespans of the program's farms, in s.
+ * @program_s: [rounds] double, from the start of the program to its end, in s.
+ * @n_farms: number of farms in a run.
  * @devices: BakeoffDevice.
  */
 typedef struct
@@ -41,15 +41,15 @@ typedef struct
 BakeoffEntry *bakeoff_entry_new (const char *spec);
 void bakeoff_entry_free (BakeoffEntry *entry);
 
-/* Runs the program once, for so many seconds at most; INFINITY: no limit. What
-   it gave counts from round 1 on. FALSE: it could not be started at all. What
-   goes wrong later is the entry's problem. A signal that would have ended
-   hass-bakeoff meanwhile ends it when the program is over. */
+/* Runs the program once, for at most @limit_s (INFINITY: unlimited). Results
+   count from round 1 on. Returns: FALSE if the program could not be started at
+   all; later failures become the entry's problem. A signal that would have
+   ended hass-bakeoff meanwhile ends it after the run. */
 gboolean bakeoff_run (BakeoffEntry *entry, char **program, double limit_s,
                       guint round, GError **error);
 
-/* "a,b:p=1,q=2,c" or "all" as specs, NULL-terminated; free with
-   g_strfreev(). NULL with an error when one is empty or comes twice. */
+/* Parses "a,b:p=1,q=2,c" or "all". Returns: NULL-terminated specs; free with
+   g_strfreev(). NULL with an error if one is empty or occurs twice. */
 char **bakeoff_specs (const char *list, GError **error);
 
 /* -- A process (spawn.c) ------------------------------------------------ */
@@ -58,10 +58,10 @@ char **bakeoff_specs (const char *list, GError **error);
  * BakeoffExit: how a process ended.
  * @status: as of waitpid().
  * @seconds: from its start to its end.
- * @err: what it wrote to standard error; free with g_free().
- * @ended_by: SIGTERM or SIGKILL: it was over the limit; 0: it was not.
- * @survived: not even that ended it; there is no status.
- * @told_to_end: the signal that hass-bakeoff got meanwhile, or 0.
+ * @err: its standard error; free with g_free().
+ * @ended_by: SIGTERM or SIGKILL if it exceeded the limit; else 0.
+ * @survived: it did not end even then; there is no status.
+ * @told_to_end: signal that hass-bakeoff received meanwhile, or 0.
  */
 typedef struct
 {
@@ -73,7 +73,8 @@ typedef struct
   int told_to_end;
 } BakeoffExit;
 
-/* Runs it to its end or the limit. FALSE: it could not be started. */
+/* Runs a process to its end or to the limit. Returns: FALSE if it could not be
+   started. */
 gboolean bakeoff_spawn (char **program, char **environment, double limit_s,
                         BakeoffExit *exit, GError **error);
 
@@ -83,9 +84,10 @@ gboolean bakeoff_spawn (char **program, char **environment, double limit_s,
 double bakeoff_quantile (const double *values, guint n, double part);
 
 /**
- * BakeoffRatio: times of one strategy by those of another, round by round.
- * @median; @low, @high: the interval that holds the true median but for the
- *   chance that was asked for. @known: there were rounds enough for it.
+ * BakeoffRatio: times of one strategy over those of another, round by round.
+ * @median: median of the ratios.
+ * @low, @high: confidence interval of the median.
+ * @known: there were enough rounds for the interval.
  */
 typedef struct
 {
@@ -93,20 +95,20 @@ typedef struct
   gboolean known;
 } BakeoffRatio;
 
-/* The interval is that of the sign test, which supposes nothing of how times
-   are spread. @a, @b: [@n], > 0; @chance: of being wrong. */
+/* The interval is that of the sign test, which assumes no distribution. @a, @b:
+   [@n], > 0; @chance: probability that the interval misses the median. */
 BakeoffRatio bakeoff_ratio (const double *a, const double *b, guint n,
                             double chance);
-/* Rounds without which no interval is known. */
+/* Returns: minimum number of rounds for an interval. */
 guint bakeoff_rounds_needed (double chance);
 
 /* -- The outcome (compare.c, show.c) ------------------------------------ */
 
 /**
- * BakeoffRank: a strategy that ran to the end.
- * @times: [rounds], seconds, of the entry.
- * @to_best: its ratio to the best; of the best, 1 and known.
- * @tied: the interval holds 1, or is not known.
+ * BakeoffRank: a strategy whose runs all succeeded.
+ * @times: [rounds] in s, of the entry.
+ * @to_best: its ratio to the best; 1 and known for the best.
+ * @tied: the interval contains 1, or is unknown.
  */
 typedef struct
 {
@@ -119,14 +121,15 @@ typedef struct
 } BakeoffRank;
 
 /**
- * BakeoffOutcome:
+ * BakeoffOutcome: the comparison.
  * @program, @entries: not owned.
- * @limit_s: of a run; INFINITY: none.
+ * @limit_s: limit of a run in s; INFINITY: none.
  * @by_farm: times are those of the farms; else of the whole program, because
- *   a run had no farm.
- * @ranks: BakeoffRank, by median. @n_tied: with the first.
- * @chance: of an interval to be wrong, so that all pairs of strategies
- *   together are right with 95 %.
+ *   some run had no farm.
+ * @ranks: BakeoffRank, by median.
+ * @n_tied: number of ranks tied with the first.
+ * @chance: error probability of an interval, such that the intervals of all
+ *   pairs of strategies are right together with 95 %.
  */
 typedef struct
 {
@@ -141,7 +144,7 @@ typedef struct
   double chance;
 } BakeoffOutcome;
 
-/* Fills in @by_farm and what follows. */
+/* Sets @by_farm and the following fields. */
 void bakeoff_compare (BakeoffOutcome *outcome);
 /* Free with g_free(). */
 char *bakeoff_text (const BakeoffOutcome *outcome);

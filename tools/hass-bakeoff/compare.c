@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* compare.c: which strategy is best, and how sure that is.
+/* compare.c: ranks the strategies and tests which differences are significant.
 
-   DESIGN. Times of the same round are compared, so that what slows a machine
-   for a while falls on all: strategies are ranked by the medians of the rounds'
-   ratios, not by their own medians. The best is the one whose ratio to every
-   other is at most 1; where ratios go in a circle, the one whose largest ratio
-   is the least. Since it was chosen by the same runs, the intervals allow for
-   all pairs of strategies that might have been compared.
+   DESIGN. Times of the same round are compared, so that a disturbance of the
+   machine affects all strategies: they are ranked by the medians of the rounds'
+   ratios, not by their own medians. The best has a ratio of at most 1 to every
+   other; if the ratios form a cycle, it is the one whose largest ratio is the
+   least. Since the best is selected by the same runs, the intervals allow for
+   all pairs of strategies.
 
    Thread safety: one thread. */
 #include "bakeoff.h"
 
-/* The best has 1, and comes first where a circle gives others less. */
+/* The best has ratio 1 and comes first, also in a cycle. */
 static gint
 by_ratio (gconstpointer a, gconstpointer b, gpointer best)
 {
@@ -22,7 +22,7 @@ by_ratio (gconstpointer a, gconstpointer b, gpointer best)
          - (x->to_best.median < y->to_best.median);
 }
 
-/* The largest of its ratios to the others. */
+/* The largest ratio of strategy @i to the others. */
 static double
 worst_ratio (const GArray *ranks, guint i, guint rounds)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* hass-bakeoff: runs one's own program under several strategies, by turns,
-   and says which is best. Exit status: 0, 1 when no strategy could be
-   measured or the output cannot be written, 2 when the options are wrong.
+/* hass-bakeoff: runs a program under several strategies in turn and reports
+   which is best. Exit status: 0; 1 if no strategy could be measured or the
+   output cannot be written; 2 if the options are invalid.
    Thread safety: one thread. */
 #include <locale.h>
 #include <math.h>
@@ -51,7 +51,7 @@ in_range (const char *name, gint64 value, gint64 least, gint64 most,
   return FALSE;
 }
 
-/* Infinite, as without the option, is no limit. */
+/* Infinite, the preset, is no limit. */
 static gboolean
 limit_is_fine (GError **error)
 {
@@ -63,7 +63,7 @@ limit_is_fine (GError **error)
   return FALSE;
 }
 
-/* The program and its arguments are left, from *argv on. */
+/* Leaves the program and its arguments in *argv. */
 static gboolean
 parse (int *argc, char ***argv, GError **error)
 {

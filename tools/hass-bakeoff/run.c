@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* run.c: runs the program under a strategy and reads what its farms report.
+/* run.c: runs the program under a strategy and reads the reports of its farms.
    Thread safety: see bakeoff.h. */
 #include <errno.h>
 #include <glib/gstdio.h>
@@ -62,8 +62,8 @@ add_spec (GPtrArray *specs, char *spec, GError **error)
   return FALSE;
 }
 
-/* Parameters are parted by commas too: what has "=" but no ":" belongs to the
-   strategy before it. */
+/* Commas also separate parameters: a part with "=" but without ":" belongs to
+   the strategy before it. */
 char **
 bakeoff_specs (const char *list, GError **error)
 {
@@ -96,13 +96,13 @@ bakeoff_specs (const char *list, GError **error)
 
 /* -- Reports ------------------------------------------------------------ */
 
-/* What the farms of a run reported. */
+/* The reports of the farms of a run. */
 typedef struct
 {
-  guint n_farms, n_served; /* under the strategy that was asked for */
+  guint n_farms, n_served; /* farms; farms under the requested strategy */
   double makespan_s;
   char *error;    /* of the last farm that failed, or NULL */
-  char *strategy; /* another one that a farm ran under, or NULL */
+  char *strategy; /* another strategy that a farm used, or NULL */
 } Reports;
 
 static void
@@ -179,7 +179,7 @@ last_line (char *text)
   return at ? at + 1 : text;
 }
 
-/* Why a run is of no use, or NULL. */
+/* Returns: why a run does not count, or NULL. */
 static char *
 problem_of (const Reports *r, const BakeoffExit *e, double limit_s)
 {

@@ -9,7 +9,7 @@
 #include "engine/observe/json-private.h"
 #include "draw/svg.h"
 
-#define NAMED 4 /* strategies in a sentence */
+#define NAMED 4 /* maximum number of strategies in a sentence */
 
 static const BakeoffRank *
 rank_at (const BakeoffOutcome *o, guint i)
@@ -212,7 +212,7 @@ add_shares (JsonBuilder *j, const BakeoffEntry *e)
   json_builder_end_object (j);
 }
 
-/* @rank: NULL: it was not measured. */
+/* @rank: NULL: not measured. */
 static void
 add_entry (JsonBuilder *j, const BakeoffEntry *e, const BakeoffRank *rank)
 {

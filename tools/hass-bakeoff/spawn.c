@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* spawn.c: a process of the program, with a limit on how long it may run.
+/* spawn.c: runs the program as a process with a time limit.
 
-   DESIGN. The program gets a process group of its own, so that what it has
-   started in turn can be ended with it. It is over when it has ended and
-   nobody holds its standard error any more. At the limit the group gets
-   SIGTERM, a little later SIGKILL, and what even that does not end is left.
+   DESIGN. The program gets its own process group, so that its children can be
+   ended with it. It is over when it has ended and no process holds its standard
+   error any more. At the limit the group gets SIGTERM, 2 s later SIGKILL;
+   processes that survive both are left alone.
 
-   A group of its own is not reached by what the terminal sends, so signals
-   that would end hass-bakeoff are handed on while the program runs, and the
-   caller ends afterwards.
+   Signals of the terminal do not reach that group, so signals that would end
+   hass-bakeoff are forwarded while the program runs, and the caller ends
+   afterwards.
 
    Thread safety: see bakeoff.h. */
 #include <errno.h>
@@ -19,13 +19,13 @@
 
 #include "bakeoff.h"
 
-#define GRACE_MS 2000 /* from SIGTERM to SIGKILL, and from there to the end */
+#define GRACE_MS 2000 /* from SIGTERM to SIGKILL, and then to giving up */
 
 typedef struct
 {
   GMainLoop *loop;
   GPid pid; /* and its group */
-  int fd;   /* of its standard error; -1: at its end */
+  int fd;   /* its standard error; -1: closed */
   gboolean ended;
   GString *err;
   BakeoffExit *exit;
@@ -123,7 +123,7 @@ on_signal (gpointer data)
   return G_SOURCE_CONTINUE;
 }
 
-/* Not those that are ignored, as under nohup. */
+/* Does not forward ignored signals, as under nohup. */
 static void
 hand_on (Signal *s)
 {

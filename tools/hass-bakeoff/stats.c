@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* stats.c: medians, and how sure a ratio is.
+/* stats.c: medians, and confidence intervals of ratios.
    Thread safety: any thread. */
 #include <math.h>
 
@@ -32,9 +32,9 @@ bakeoff_quantile (const double *values, guint n, double part)
   return low + (at - i) * (high - low);
 }
 
-/* How many values may lie outside on each side: the most k for which fewer
-   than k heads in n throws of a coin are at most half as likely as chance.
-   0: none, there are too few throws. */
+/* Number of values outside the interval on each side: the largest k for which
+   the probability of fewer than k heads in @n throws of a coin is at most
+   @chance / 2. 0: @n is too small for an interval. */
 static guint
 outside (guint n, double chance)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* hass-gantt: draws what HASS_TRACE wrote. Exit status: 0, 1 when a file
-   cannot be read or written, 2 when the options are wrong.
+/* hass-gantt: draws a trace of HASS_TRACE as a Gantt chart. Exit status: 0; 1
+   if a file cannot be read or written; 2 if the options are invalid.
    Thread safety: one thread. */
 #include <locale.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* info.h: what hass-info knows of a machine, and showing it.
+/* info.h: the machine as hass-info measures and shows it.
    Thread safety: one thread. */
 #ifndef INFO_H
 #define INFO_H
@@ -10,9 +10,9 @@
 
 /**
  * InfoGpu: one GPU.
- * @numa_node: -1: not known.
- * @measured: FALSE: nothing of it was.
- * @problem: why not all could be measured; NULL: none.
+ * @numa_node: -1: unknown.
+ * @measured: whether any of its speeds was measured.
+ * @problem: why some could not be measured; NULL: none.
  */
 typedef struct
 {
@@ -25,10 +25,10 @@ typedef struct
 
 /**
  * InfoMachine: the machine.
- * @n_available: threads that hass may use.
- * @read_gbps, @read_one_gbps: host memory, by all of these and by one; 0:
- *   not measured.
- * @gpu_problem: why there is no GPU; NULL: there is.
+ * @n_available: number of threads that hass may use.
+ * @read_gbps, @read_one_gbps: rates of reading host memory in GB/s, with all of
+ *   these threads and with one; 0: not measured.
+ * @gpu_problem: why no GPU can be used; NULL: GPUs can be used.
  */
 typedef struct
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* json.c: what hass-info prints for programs; the names are documented in
-   doc/man/hass-info.1 and stay.
+/* json.c: the JSON output of hass-info; its names are documented in
+   doc/man/hass-info.1 and never change.
    Thread safety: any thread. */
 #include <json-glib/json-glib.h>
 
@@ -9,7 +9,7 @@
 #include "hass/strategy.h"
 #include "info.h"
 
-/* 0 is what was not measured. */
+/* Adds a measured value; 0 means not measured. */
 static void
 add_measured (JsonBuilder *j, const char *name, double value)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* look.c: finds out what hass-info shows.
+/* look.c: collects what hass-info shows.
    Thread safety: one thread. */
 #include "device/cpu/cpu_pool.h"
 #include "info.h"
 
-/* What there is, without measuring anything. */
+/* Lists the devices without measuring. */
 InfoMachine *
 info_look (void)
 {
@@ -24,7 +24,7 @@ info_look (void)
   return m;
 }
 
-/* launch: NULL: there is none. */
+/* @launch: NULL: this program has no kernel. */
 void
 info_measure (InfoMachine *m, InfoLaunch launch, const InfoEffort *effort)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* hass-info: the devices of this machine as hass sees them, and how fast they
-   and their links are. Exit status: 0, 1 when a GPU, the profile store or
-   the output failed, 2 when the options or the environment are wrong.
+/* hass-info: shows the devices of this machine as hass sees them, and the
+   speeds of devices and links. Exit status: 0; 1 if a GPU, the profile store or
+   the output failed; 2 if the options or the environment are invalid.
    Thread safety: one thread. */
 #include <locale.h>
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "info.h"
 #include "tools/output.h"
 
-/* In empty.cu, where there is nvcc. */
+/* From empty.cu, if there is nvcc. */
 int info_launch_empty (gpointer stream) __attribute__ ((weak));
 
 static gboolean json, no_measure, profile, strategies;

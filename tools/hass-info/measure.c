@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* measure.c: see measure.h, links and launches; read.c has host memory.
+/* measure.c: measures links and launches; see measure.h. read.c measures host
+   memory.
 
-   DESIGN. Each GPU is measured in a thread of its own, near it, as a farm
-   would use it. Everything is a median. Large copies are timed by the GPU's
-   events, several in a row, so that enqueuing them does not count; what is
-   a latency for the host is timed by the host's clock.
+   DESIGN. Each GPU is measured in a thread of its own that runs near it, as a
+   farm would use it. All values are medians. Large copies are timed by events
+   of the GPU, several in a row, so that enqueuing does not count; latencies are
+   timed by the clock of the host.
 
    Thread safety: see measure.h. */
 #include "measure.h"
@@ -26,7 +27,7 @@ const InfoEffort info_effort = { .copy_bytes = (gsize)64 << 20,
                                  .warm_ns = 200000000,
                                  .read_ns = 30000000 };
 
-/* What measurements of one GPU work with. */
+/* The resources for measurements of one GPU. */
 typedef struct
 {
   HassGpu *gpu;
@@ -46,7 +47,7 @@ by_size (gconstpointer a, gconstpointer b)
   return x < y ? -1 : x > y;
 }
 
-/* Of n > 0 values, which are sorted by this. */
+/* Returns: the median of @n > 0 values, which it sorts. */
 double
 info_median (double *values, guint n)
 {
@@ -132,12 +133,12 @@ spin_until_end (Bench *b, GError **error)
       do
         code = b->cuda->event_query (b->end);
       while (b->cuda->classify (code) == HASS_CUDA_NOT_READY);
-      b->cuda->last_error (); /* the runtime may remember "not ready" */
+      b->cuda->last_error (); /* clears "not ready" */
     }
   return check (b, code, "wait", error);
 }
 
-/* From the call until the host sees that it is done; the host's clock. */
+/* Time from the call until the host sees its end, by the host's clock. */
 static gboolean
 host_ns (Bench *b, Operation operation,
          gboolean (*wait) (Bench *b, GError **error), double *ns,
@@ -150,7 +151,7 @@ host_ns (Bench *b, Operation operation,
   return TRUE;
 }
 
-/* Median; what comes first does not count. */
+/* Median, without the first operations. */
 static gboolean
 latency_us (Bench *b, Operation operation,
             gboolean (*wait) (Bench *b, GError **error), double *us,
@@ -167,7 +168,7 @@ latency_us (Bench *b, Operation operation,
   return TRUE;
 }
 
-/* Several operations in a row, on the GPU's clock. */
+/* Time of several operations in a row, by the GPU's clock. */
 static gboolean
 device_ns (Bench *b, Operation operation, double *ns, GError **error)
 {
@@ -203,7 +204,7 @@ rate_gbps (Bench *b, Operation operation, double *gbps, GError **error)
   return TRUE;
 }
 
-/* A copy of pageable memory keeps the host busy, so the host's clock counts. */
+/* By the host's clock, since a copy of pageable memory occupies the host. */
 static gboolean
 pageable_gbps (Bench *b, double *gbps, GError **error)
 {
@@ -221,7 +222,7 @@ pageable_gbps (Bench *b, double *gbps, GError **error)
   return TRUE;
 }
 
-/* What pinning and unpinning ordinary memory costs. */
+/* Measures pinning and unpinning of ordinary memory. */
 static gboolean
 registering (Bench *b, GError **error)
 {
@@ -271,14 +272,13 @@ prepare (Bench *b, GError **error)
                    "%zu bytes of host memory cannot be had", bytes);
       return FALSE;
     }
-  /* Pages that nobody has written to are all the same one. */
+  /* Unwritten pages are all mapped to one zero page. */
   memset (b->pageable, 1, bytes);
   memset (b->pinned, 1, bytes);
   return TRUE;
 }
 
-/* Errors are of no use here: the context may be broken, and the thread, whose
-   last error it is, ends. */
+/* Ignores errors: the context may be broken, and the thread ends. */
 static void
 clean_up (Bench *b)
 {
@@ -338,8 +338,9 @@ measure (gpointer data)
   return NULL;
 }
 
-/* launch: NULL: there is none. FALSE with HASS_ERROR_DEVICE or
-   HASS_ERROR_NO_MEMORY: what had been measured before stays. */
+/* @launch: NULL: this program has no kernel. Returns: FALSE with
+   HASS_ERROR_DEVICE or HASS_ERROR_NO_MEMORY; values measured before are
+   kept. */
 gboolean
 info_measure_gpu (HassGpu *gpu, InfoLaunch launch_kernel,
                   const InfoEffort *effort, InfoSpeed *speed, GError **error)

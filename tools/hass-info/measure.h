@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* measure.h: how fast memory, links and launches are.
-   Thread safety: one measurement at a time; they take the machine. */
+/* measure.h: measurements of memory, links and launches.
+   Thread safety: one measurement at a time, since each loads the machine. */
 #ifndef INFO_MEASURE_H
 #define INFO_MEASURE_H
 
 #include "device/cuda/gpus-private.h"
 
-/* Enqueues a kernel that does nothing; returns the runtime's code. */
+/* Enqueues an empty kernel. Returns: the code of the runtime. */
 typedef int (*InfoLaunch) (gpointer stream);
 
 /**
- * InfoEffort: how much is done for a measurement.
- * @copy_bytes: of one large copy.
- * @copies: at a time, one after another on a stream.
- * @rates: that a median is taken of.
- * @latencies: that a median is taken of.
- * @warm_ns: a GPU works before it is measured, so that it has woken up.
- * @read_bytes: of host memory; 0: several times the caches.
- * @read_ns: at least, for one rate.
+ * InfoEffort: the extent of a measurement.
+ * @copy_bytes: size of a large copy.
+ * @copies: number of copies in a row on a stream.
+ * @rates: number of rates of which the median is taken.
+ * @latencies: number of latencies of which the median is taken.
+ * @warm_ns: warm-up time of a GPU, in ns, so that its clocks rise.
+ * @read_bytes: bytes of host memory to read; 0: several times the caches.
+ * @read_ns: minimum time of one rate, in ns.
  */
 typedef struct
 {
@@ -33,15 +33,15 @@ typedef struct
 extern const InfoEffort info_effort;
 
 /**
- * InfoSpeed: of a GPU and its link; 0: not measured.
- * @to_device_gbps, @to_host_gbps: pinned memory, as the GPU's clock has it.
- * @pageable_to_device_gbps: from ordinary memory.
+ * InfoSpeed: speeds of a GPU and its link; 0: not measured.
+ * @to_device_gbps, @to_host_gbps: pinned memory, by the GPU's clock.
+ * @pageable_to_device_gbps: ordinary memory.
  * @register_ms_per_gib, @unregister_ms_per_gib: pinning ordinary memory.
- * @copy_4k_us: to the device, until the host sees it done.
- * @launch_us: of an empty kernel, until the host, which looks all the time,
- *   sees it done; @launch_asleep_us: until the host has been woken up.
- * @launch_is_kernel: FALSE: there is no kernel in this program, and it was
- *   four bytes that were cleared.
+ * @copy_4k_us: 4 KiB to the device, until the host sees the end.
+ * @launch_us: an empty kernel, until the host, which polls, sees the end.
+ * @launch_asleep_us: the same until the host, which sleeps, has woken up.
+ * @launch_is_kernel: FALSE: the program has no kernel, and clearing four bytes
+ *   was measured instead.
  */
 typedef struct
 {

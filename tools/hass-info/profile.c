@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* profile.c: the profile store, for people.
+/* profile.c: the profile store as text.
    Thread safety: any thread. */
 #include <string.h>
 
@@ -44,7 +44,7 @@ add_entry (InfoTable *t, const HassProfileEntry *e)
   info_table_add (t, "%s", e->model);
 }
 
-/* Entries from first on that are of one machine; returns the next one. */
+/* Prints the entries of one machine, from @first. Returns: the next entry. */
 static guint
 print_machine (const GPtrArray *entries, guint first, GString *out)
 {

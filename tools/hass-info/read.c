@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* read.c: how fast threads read host memory.
+/* read.c: measures the rate at which threads read host memory.
 
-   DESIGN. Each thread has a core of its own, where there are as many, and a
-   stretch of memory that it wrote first, so that it lies near; all stretches
-   together are larger than the caches. They read from a common start, over
-   and over until the time that was asked for has passed, and the slowest of
-   them counts.
+   DESIGN. Each thread has a core of its own, if there are as many cores, and a
+   part of the memory that it wrote first, so that it is on the same NUMA node;
+   all parts together exceed the caches. Threads start together and read
+   repeatedly until the requested time has passed; the slowest determines the
+   rate.
 
    Thread safety: see measure.h. */
 #include <pthread.h>
@@ -36,7 +36,7 @@ typedef struct
   guint8 *memory;
   gsize bytes;
   gint64 begin_ns, end_ns; /* of the last rate */
-  guint64 sum;             /* so that reading is worth something */
+  guint64 sum;             /* keeps the compiler from removing the loop */
 } Reader;
 
 struct Reading
@@ -44,7 +44,7 @@ struct Reading
   const InfoEffort *effort;
   Reader *readers; /* [n] */
   guint n;
-  pthread_mutex_t gate; /* held until all threads are there, or one failed */
+  pthread_mutex_t gate; /* held until all threads exist, or one failed */
   gboolean complete;    /* gate */
   pthread_barrier_t barrier;
   guint passes; /* by reader 0, between barriers */
@@ -68,7 +68,7 @@ sum_up (const guint8 *memory, gsize bytes)
   return sum;
 }
 
-/* All begin together. */
+/* All threads begin together. */
 static void
 read_passes (Reader *r)
 {
@@ -77,13 +77,13 @@ read_passes (Reader *r)
   for (guint i = 0; i < r->reading->passes; i++)
     {
       r->sum += sum_up (r->memory, r->bytes);
-      __asm__ volatile("" ::: "memory"); /* each pass anew */
+      __asm__ volatile("" ::: "memory"); /* forces each pass to read */
     }
   r->end_ns = hass_clock_ns ();
   pthread_barrier_wait (&r->reading->barrier);
 }
 
-/* From the first begin to the last end. */
+/* Time from the first thread's beginning to the last one's end. */
 static gint64
 took_ns (const Reading *reading)
 {
@@ -133,7 +133,7 @@ reader (void *data)
   return NULL;
 }
 
-/* A core for each thread, where there are just as many. */
+/* Assigns one core to each thread if their numbers are equal. */
 static void
 choose_cpus (Reading *reading)
 {
@@ -150,7 +150,7 @@ choose_cpus (Reading *reading)
 
 /* -- How much ----------------------------------------------------------- */
 
-/* Bytes of memory that may be had, as far as the kernel says. */
+/* Bytes of available memory as reported by the kernel. */
 static guint64
 available_bytes (void)
 {
@@ -169,7 +169,7 @@ available_bytes (void)
   return bytes;
 }
 
-/* Larger than the caches of so many threads. */
+/* Bytes that exceed the caches of @n_threads threads. */
 static gsize
 enough_bytes (guint n_threads)
 {
@@ -184,7 +184,7 @@ enough_bytes (guint n_threads)
 
 /* -- Reading ------------------------------------------------------------ */
 
-/* FALSE: not all threads could be made, and none has read. */
+/* Returns: FALSE if some thread could not be created; then none has read. */
 static gboolean
 run_readers (Reading *r)
 {
@@ -201,8 +201,8 @@ run_readers (Reading *r)
   return r->complete;
 }
 
-/* GB/s of so many threads together; 0: there is not enough memory, or there
-   are not enough threads. */
+/* Returns: GB/s of @n_threads threads together; 0 if memory or threads are
+   insufficient. */
 double
 info_measure_read (guint n_threads, const InfoEffort *effort)
 {

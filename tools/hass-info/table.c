@@ -5,7 +5,7 @@
 
 #define MOST_COLUMNS 80
 
-/* At most 80 columns. */
+/* @n_columns: at most 80. */
 InfoTable
 info_table_new (guint n_columns, gboolean numbers)
 {
@@ -13,7 +13,7 @@ info_table_new (guint n_columns, gboolean numbers)
                       g_ptr_array_new_with_free_func (g_free) };
 }
 
-/* The next cell. */
+/* Adds the next cell. */
 void
 info_table_add (InfoTable *t, const char *format, ...)
 {
@@ -31,7 +31,7 @@ pad (GString *out, const char *cell, int width, gboolean right)
                           right ? 0 : n, "");
 }
 
-/* Adds it to the text, and frees it. */
+/* Appends the table to @out and frees it. */
 void
 info_table_print (InfoTable *t, GString *out)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* table.h: aligned columns.
-   Thread safety: any thread, its own table. */
+/* table.h: text tables with aligned columns.
+   Thread safety: any thread, with a table of its own. */
 #ifndef INFO_TABLE_H
 #define INFO_TABLE_H
 
@@ -10,7 +10,7 @@
 typedef struct
 {
   guint n_columns;
-  gboolean numbers; /* all columns but the first are aligned at the right */
+  gboolean numbers; /* all columns but the first are right-aligned */
   GPtrArray *cells; /* char * */
 } InfoTable;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* text.c: what hass-info prints for people.
+/* text.c: the text output of hass-info.
    Thread safety: any thread. */
 #include <string.h>
 
@@ -57,7 +57,7 @@ print_cpu (const InfoMachine *m, GString *out)
     g_string_append (out, "  memory   too little is free to measure it\n");
 }
 
-/* "own", or "1, with gpu1": who else is on it. */
+/* Returns: "own", or "1, with gpu1": the GPUs that share the link. */
 static char *
 link_text (const InfoMachine *m, guint gpu)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* case.c: a workload on a machine, ready to be run by strategies.
+/* case.c: a workload on a machine, ready to be run under strategies.
    Thread safety: any thread, each with a case of its own. */
 #include "sim.h"
 
 #include <string.h>
 
-/* Rounds whose costs are drawn apart; later rounds have them again. */
+/* Number of rounds with costs of their own; later rounds repeat them. More
+   rounds make the costs more varied and the case slower to create. */
 #define PERIOD 8
 
 static gboolean
@@ -17,8 +18,8 @@ fits (const char *which, const char *name, const char *label, gboolean gpu)
          && strstr (label, which + 4);
 }
 
-/* The rates that a workload gives replace the platform's; what is said of
-   one device wins over what is said of all. */
+/* The rates of the workload replace those of the platform; a rate for one
+   device takes precedence over a rate for all. */
 static void
 apply_rates (const SimWorkload *w, HassPlatform *p)
 {
@@ -50,7 +51,7 @@ apply_rates (const SimWorkload *w, HassPlatform *p)
       }
 }
 
-/* Are the costs of all rounds the same? */
+/* Returns: whether all rounds have the same costs. */
 static gboolean
 is_fixed (const SimWorkload *w)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* costs.c: draws the true costs of a round from a workload's family.
+/* costs.c: draws the true costs of a round from the family of the workload.
 
-   DESIGN. Costs are drawn with mean about 1, then scaled so that the round's
-   mean is the workload's work exactly: rounds differ in how costs lie, not in
-   how much there is to do. A GPU whose threads diverge runs `warp`
-   neighbours as long as the longest of them, and its costs may grow along the
-   range (gpu_ramp); they are scaled to the same mean, because the workload
-   gives the GPU's speed for its own units.
+   DESIGN. Costs are drawn with mean about 1 and scaled so that the mean of the
+   round is exactly the workload's work: rounds differ in the distribution of
+   costs, not in their total. On a GPU whose threads diverge `warp` neighbours
+   take as long as the longest of them, and costs may grow along the range
+   (gpu_ramp); they are scaled to the same mean, because the workload defines
+   the GPU's speed for its own units.
 
    Thread safety: any thread. */
 #include "sim.h"
@@ -62,7 +62,7 @@ draw (const SimWorkload *w, GRand *rand, double *cost)
     qsort (cost, n, sizeof *cost, ascending);
 }
 
-/* Sums of the costs, scaled to this mean. */
+/* Prefix sums of the costs, scaled to @mean. */
 static double *
 sums (const double *cost, guint32 n, double mean)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* draw.c: pictures of a case: a Gantt chart, and plots of its rounds.
+/* draw.c: draws a case: a Gantt chart, and plots by round.
    Thread safety: one thread. */
 #include <glib/gstdio.h>
 #include <math.h>
@@ -11,7 +11,7 @@
 #include "hass/error.h"
 #include "sim.h"
 
-#define MOST_ROUNDS 2000 /* of a plot */
+#define MOST_ROUNDS 2000 /* maximum in a plot */
 
 static HassSimResult *
 first_that_ran (GPtrArray *results, GError **error)
@@ -27,7 +27,7 @@ first_that_ran (GPtrArray *results, GError **error)
   return NULL;
 }
 
-/* Runs the strategy again, which gives the same, with a trace. */
+/* Runs the strategy again with a trace; the result is the same. */
 gboolean
 sim_draw_gantt (GPtrArray *results, const char *path, GError **error)
 {
@@ -84,7 +84,7 @@ shares (const HassSimResult *r, guint device)
 static DrawPlot
 efficiency_plot (GPtrArray *results, GArray *series)
 {
-  double low = 1, top = 1; /* with noise a round may beat its bound */
+  double low = 1, top = 1; /* with noise a round may exceed its bound */
   for (guint i = 0; i < results->len; i++)
     {
       const HassSimResult *r = results->pdata[i];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* events.c: reads --slow and --lose.
+/* events.c: parses --slow and --lose.
    Thread safety: any thread. */
 #include "sim.h"
 
@@ -16,7 +16,7 @@ bad (GError **error, const char *option, const char *text, const char *why)
   return FALSE;
 }
 
-/* "10.5", "50%", "3ms". */
+/* Parses "10.5" (rounds), "50%" or "3ms". */
 static gboolean
 read_when (const char *text, guint rounds, HassVirtualEvent *e)
 {

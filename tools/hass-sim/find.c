@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* find.c: suites of workloads, as doc/workloads/suites lists them.
+/* find.c: finds workloads, platforms and suites (doc/workloads/suites).
    Thread safety: any thread. */
 #include "sim.h"
 

@@ -66,7 +66,7 @@ add_result (JsonBuilder *b, const HassSimResult *r)
   json_builder_end_object (b);
 }
 
-/* A SimCase and a GPtrArray of its results, in turn. */
+/* @all: a SimCase and a GPtrArray of its results, alternating. */
 void
 sim_print_json (GPtrArray *all)
 {

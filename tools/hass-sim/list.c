@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* list.c: the strategies, platforms, workloads and suites that there are, and
-   lists of strategies as a user writes them.
+/* list.c: lists strategies, platforms, workloads and suites, and parses lists
+   of strategies.
    Thread safety: one thread. */
 #include "sim.h"
 
@@ -62,8 +62,8 @@ sim_print_list (void)
   list_suites ("hard suites, not among all", hard);
 }
 
-/* Before a colon that begins parameters: a new name. After one, what has an
-   '=' goes on with the parameters. */
+/* A part before a colon is a new name. After a colon a part with '=' is a
+   further parameter. */
 static char **
 split (const char *text)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* hass-sim: runs modelled workloads on modelled machines under any strategy,
-   in virtual time. Exit status: 0, 1 when a strategy failed or the output
-   cannot be written, 2 when options or files are wrong.
+   in virtual time. Exit status: 0; 1 if a strategy failed or the output cannot
+   be written; 2 if options or files are invalid.
    Thread safety: one thread. */
 #include <locale.h>
 #include <stdio.h>
@@ -19,7 +19,7 @@
 static char *platform, *workload, *strategy, *suite, *trace, *noise_text;
 static char *gantt, *plot, *replay, *explanation, *family_name;
 static char **slow, **lose, **changes;
-static gint rounds, random_cases, replay_farm;
+static gint rounds, random_cases, replay_farm, part_mib = -1, start_ms = -1;
 static gint64 seed = 1;
 static gboolean json, csv, list, summary_only, no_static;
 
@@ -38,6 +38,13 @@ static const GOptionEntry entries[] = {
     "Of costs, noise and strategies (default: 1)", "S" },
   { "noise", 0, 0, G_OPTION_ARG_STRING, &noise_text,
     "Relative standard deviation of times (default: the platform's)", "X" },
+  { "parts", 0, 0, G_OPTION_ARG_INT, &part_mib,
+    "GPUs cut grants into parts of so many MiB, 0: never (default: the "
+    "platform's)",
+    "MIB" },
+  { "start", 0, 0, G_OPTION_ARG_INT, &start_ms,
+    "GPUs take their first bundle after so many ms (default: the platform's)",
+    "MS" },
   { "slow", 0, 0, G_OPTION_ARG_STRING_ARRAY, &slow,
     "A device gets slower: WHEN is a round (10, 10.5), a part (50%) or a time "
     "(3ms)",
@@ -80,13 +87,13 @@ static const GOptionEntry entries[] = {
   { NULL, 0, 0, 0, NULL, NULL, NULL }
 };
 
-/* What is asked for, read once. */
+/* The options. */
 typedef struct
 {
   char **strategies;
   double noise; /* -1: the platform's */
   SimSummary *summary, *together;
-  GPtrArray *all; /* of --json: SimCase and its results, in turn */
+  GPtrArray *all; /* for --json: SimCase and its results, alternating */
   gboolean failed, head;
 } Bench;
 
@@ -171,6 +178,21 @@ parse (int argc, char **argv, Bench *b, GError **error)
 
 /* -- Cases -------------------------------------------------------------- */
 
+/* What the command line says of the machine. */
+static void
+adjust (const Bench *b, HassPlatform *p)
+{
+  if (b->noise >= 0)
+    p->noise = b->noise;
+  for (guint i = 0; i < p->n_gpus; i++)
+    {
+      if (part_mib >= 0)
+        p->gpus[i].part_bytes = (guint64)part_mib << 20;
+      if (start_ms >= 0)
+        p->gpus[i].start_ns = start_ms * 1e6;
+    }
+}
+
 static SimCase *
 load_case (const Bench *b, const char *workload_name, const char *on,
            GError **error)
@@ -179,8 +201,7 @@ load_case (const Bench *b, const char *workload_name, const char *on,
   HassPlatform *p;
   if (!sim_load (workload_name, on, &w, &p, error))
     return NULL;
-  if (b->noise >= 0)
-    p->noise = b->noise;
+  adjust (b, p);
   g_autoptr (GArray) events
       = g_array_new (FALSE, FALSE, sizeof (HassVirtualEvent));
   guint n = rounds > 0 ? (guint)rounds : w->rounds > 0 ? w->rounds : ROUNDS;
@@ -194,7 +215,7 @@ load_case (const Bench *b, const char *workload_name, const char *on,
                        events->len);
 }
 
-/* Takes the case. */
+/* Runs a case, which it takes over. */
 static gboolean
 run_case (Bench *b, SimCase *c, const char *group, GError **error)
 {
@@ -264,7 +285,7 @@ run_suites (Bench *b, char **names, GError **error)
   return ok;
 }
 
-/* "all", "hard" or one suite. */
+/* @which: "all", "hard" or one suite. */
 static gboolean
 run_suites_of (Bench *b, const char *which, GError **error)
 {
@@ -287,8 +308,7 @@ run_family (Bench *b, SimRandom family, GError **error)
           = family == SIM_RANDOM_USUAL ? "random" : sim_random_name (family);
       g_autofree char *group
           = g_strdup_printf ("%s, %s", name, classes[c->workload->cost]);
-      if (b->noise >= 0)
-        c->platform->noise = b->noise;
+      adjust (b, c->platform);
       if (!run_case (b, c, group, error))
         return FALSE;
     }

@@ -131,7 +131,7 @@ sim_random_name (SimRandom family)
   return family < SIM_RANDOM_FAMILIES ? names[family] : NULL;
 }
 
-/* What strategies know, the kind of farm, how costs lie. */
+/* Draws the cost class, the kind of farm and the family of costs. */
 static void
 draw_class (GRand *r, SimWorkload *w, SimRandom family, guint index)
 {
@@ -157,7 +157,7 @@ draw_class (GRand *r, SimWorkload *w, SimRandom family, guint index)
   w->sizes = w->cost == HASS_COST_SIZED && family != SIM_RANDOM_UNSIZED;
 }
 
-/* How long the round is, and of how many units. */
+/* Draws the length of the round and its number of units. */
 static void
 draw_round (GRand *r, SimWorkload *w, SimRandom family, const HassPlatform *p)
 {
@@ -177,7 +177,8 @@ draw_round (GRand *r, SimWorkload *w, SimRandom family, const HassPlatform *p)
   w->work = round_ns * rate / w->units;
 }
 
-/* Copies in as a part of the kernel where they weigh most. */
+/* Draws the bytes of a unit: copies in as a part of the kernel's time, on the
+   GPU where that part is largest. */
 static void
 draw_bytes (GRand *r, SimWorkload *w, const HassPlatform *p)
 {
@@ -195,7 +196,7 @@ draw_bytes (GRand *r, SimWorkload *w, const HassPlatform *p)
   w->output_bytes = g_rand_boolean (r) ? w->input_bytes / 4 : 0;
 }
 
-/* Elements that fill a GPU. */
+/* Draws the number of elements that fill a GPU. */
 static double
 draw_width (GRand *r, const SimWorkload *w, SimRandom family,
             const HassPlatform *p, guint g)
@@ -225,7 +226,7 @@ sim_random_case_of (SimRandom family, guint64 seed, guint index, guint rounds)
   draw_class (r, w, family, index);
   draw_round (r, w, family, p);
   draw_bytes (r, w, p);
-  /* A partition farm's elements have whole bytes. */
+  /* Elements of a partition farm have whole bytes. */
   gboolean one = w->farm == HASS_FARM_PARTITION
                  || (family == SIM_RANDOM_FUNCTION && index / 3 % 2 == 0);
   gboolean tasks = family == SIM_RANDOM_FUNCTION;

@@ -10,8 +10,8 @@ typedef struct
   const SimCase *c;
   HassSimResult *result;
   HassLoad *loads; /* [n_loads] */
-  gsize n_loads;   /* of one array */
-  guint n_arrays;  /* for rounds whose costs are visible and differ */
+  gsize n_loads;   /* in one array */
+  guint n_arrays;  /* one for each round whose costs are visible and differ */
   guint first_gpu;
 } Run;
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* sim.h: what the files of hass-sim share: a workload, a case (a workload on
-   a machine) and what a strategy made of it.
+/* sim.h: declarations shared by the files of hass-sim: a workload, a case (a
+   workload on a machine) and the result of a strategy.
 
-   DESIGN. A case holds everything that is the same for all strategies: the
-   machine with the workload's rates, the true costs of all units, the bound
-   of each round, the best static split. sim_run() runs one strategy on it in
-   virtual time and fills a SimResult, which tables and drawings read.
+   DESIGN. A case holds all that is the same for all strategies: the machine
+   with the workload's rates, the true costs of all units, the bound of each
+   round, the best static split. sim_run() runs one strategy on it in virtual
+   time and fills a HassSimResult, which tables and drawings read.
 
    Thread safety: a case may be read from many threads once its bounds are
-   known; each run has an engine of its own. */
+   computed; each run has an engine of its own. */
 #ifndef HASS_SIM_H
 #define HASS_SIM_H
 
@@ -27,13 +27,13 @@ typedef enum
   SIM_CLUSTERED  /* clusters, factor */
 } SimFamily;
 
-/* What a workload says of devices: of "cpu", "gpu" (all), "gpuN", or "gpu
-   TEXT", those with TEXT in their label. 0: the platform's. */
+/* What a workload defines for devices: for "cpu", "gpu" (all), "gpuN", or "gpu
+   TEXT", those with TEXT in their label. 0: as in the platform. */
 typedef struct
 {
   char *which;
-  double unit_ns; /* a core, or the whole GPU when it is full, for a unit */
-  double scale;   /* or so many times the platform's rate */
+  double unit_ns; /* ns a unit, of a core or of the filled GPU */
+  double scale;   /* factor on the platform's rate */
   double width;
   double launch_ns;
   double depth;
@@ -44,7 +44,7 @@ typedef struct
 typedef struct
 {
   char *name, *path, *source;
-  char *platform; /* where it runs if nothing else is asked for, or NULL */
+  char *platform; /* default machine, or NULL */
   HassFarmKind farm;
   HassCostClass cost;
   guint32 units;
@@ -55,9 +55,10 @@ typedef struct
   double entry_bytes, merge_ns;
   SimFamily family;
   double family_a, family_b;
-  guint warp;      /* neighbours that a GPU runs as long as the longest */
+  guint warp;      /* neighbours that take as long as the longest on a GPU */
   double gpu_ramp; /* GPU costs grow by this factor along the range */
-  gboolean sizes;  /* elements and bytes of a unit go with its cost */
+  gboolean
+      sizes; /* elements and bytes of a unit are proportional to its cost */
   gboolean repeat; /* every round has the same costs */
   GArray *rates;   /* SimRates */
 } SimWorkload;
@@ -68,27 +69,28 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (SimWorkload, sim_workload_free)
 
 /* -- Files by name ------------------------------------------------------ */
 
-/* Loads a workload and a machine, its own where @platform is NULL, both by name
-   or file; free them with sim_workload_free and hass_platform_free, or give
-   them to sim_case_new. */
+/* Loads a workload and a machine (NULL: the workload's own) by name or file.
+   Free them with sim_workload_free() and hass_platform_free(), or pass them to
+   sim_case_new(). */
 gboolean sim_load (const char *workload, const char *platform, SimWorkload **w,
                    HassPlatform **p, GError **error);
-/* The workloads of a suite, "workload" or "workload@platform"; g_strfreev. */
+/* Returns: the workloads of a suite, "workload" or "workload@platform"; free
+   with g_strfreev(). */
 char **sim_suite (const char *name, GError **error);
 char **sim_suite_names (void);
-/* Those that "all" leaves out. */
+/* Returns: the suites that "all" excludes. */
 char **sim_hard_suite_names (void);
 
-/* More of them are refused. */
+/* Maximum number of GPUs of a machine. */
 #define SIM_MOST_GPUS 64
 
 /* -- A case ------------------------------------------------------------- */
 
-/* True costs of a round: sums before each unit, or NULL for equal ones. */
+/* True costs of a round as prefix sums; NULL: all units cost the same. */
 typedef struct
 {
   double *cpu; /* [units + 1] */
-  double *gpu; /* the same array where a GPU's costs do not differ */
+  double *gpu; /* the same array if GPU costs do not differ */
 } SimCosts;
 
 typedef struct
@@ -101,36 +103,36 @@ typedef struct
   guint64 seed;
   HassVirtualEvent *events; /* owned */
   guint n_events;
-  guint period;       /* round r has costs[r % period] */
-  SimCosts *costs;    /* [period] */
-  double *bound_ns;   /* [rounds] */
-  double *static_ns;  /* [rounds], of the best static split; NULL: not sought */
-  char *static_split; /* its strategy text */
+  guint period;      /* round r has costs[r % period] */
+  SimCosts *costs;   /* [period] */
+  double *bound_ns;  /* [rounds] */
+  double *static_ns; /* [rounds] of the best static split; NULL: not computed */
+  char *static_split; /* its strategy specification */
 } SimCase;
 
-/* Takes the workload and the platform. */
+/* Takes over the workload and the platform. */
 SimCase *sim_case_new (SimWorkload *workload, HassPlatform *platform,
                        guint rounds, guint64 seed,
                        const HassVirtualEvent *events, guint n_events);
 void sim_case_free (SimCase *c);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (SimCase, sim_case_free)
 
-/* Reads --slow DEVICE:FACTOR:WHEN and --lose DEVICE:WHEN; events: of
-   HassVirtualEvent. */
+/* Parses --slow DEVICE:FACTOR:WHEN and --lose DEVICE:WHEN into @events
+   (HassVirtualEvent). */
 gboolean sim_events (GArray *events, const HassPlatform *p, guint rounds,
                      char **slow, char **lose, GError **error);
 
-/* Work of units of a round on a kind of device. */
+/* Returns: work of the units [@unit, @unit + @n) on a kind of device. */
 double sim_case_work (const SimCase *c, guint64 round, gboolean gpu,
                       guint32 unit, guint32 n);
-/* How many units' worth of elements and bytes units have. */
+/* Returns: elements and bytes of these units, in multiples of a mean unit. */
 double sim_case_sizes (const SimCase *c, guint64 round, guint32 unit,
                        guint32 n);
 SimCosts sim_costs_new (const SimWorkload *w, guint64 seed);
 
-/* Fills in bound_ns; see bound.c. */
+/* Computes bound_ns; see bound.c. */
 void sim_bounds (SimCase *c);
-/* Seeks the best static split and fills in static_ns; see best_static.c. */
+/* Searches the best static split and computes static_ns; see best_static.c. */
 gboolean sim_best_static (SimCase *c, GError **error);
 
 /* -- What a strategy made of it ----------------------------------------- */
@@ -138,9 +140,10 @@ gboolean sim_best_static (SimCase *c, GError **error);
 typedef struct
 {
   guint64 units, bundles, bytes;
-  double work;      /* as the cost class shows it */
-  double busy_ns;   /* of a CPU pool the mean of its cores */
-  double finish_ns; /* since the round's begin; 0: it took nothing */
+  double work;    /* as the cost class shows it */
+  double busy_ns; /* of a CPU pool the mean over its cores */
+  double
+      finish_ns; /* since the beginning of the round; 0: it computed nothing */
 } SimDevice;
 
 typedef struct
@@ -152,25 +155,25 @@ typedef struct
 
 typedef struct HassSimResult
 {
-  char *strategy;    /* as it was asked for */
+  char *strategy;    /* as requested */
   const SimCase *of; /* not owned */
   char *refused;     /* why it did not run, or NULL */
-  gboolean unfit;    /* it does not serve this kind of farm */
+  gboolean unfit;    /* the strategy does not serve this kind of farm */
   guint n_rounds;
   SimRound *rounds; /* [n_rounds] */
 
-  /* Sums; times in ns, parts from 0 to 1. */
-  double makespan_ns, steady_ns; /* all, and a round of the second half */
+  /* Totals; times in ns, parts from 0 to 1. */
+  double makespan_ns, steady_ns; /* total; a round of the second half */
   double efficiency, steady_efficiency;
   double first_efficiency, worst_efficiency;
-  double against_static; /* 0: not known */
+  double against_static; /* 0: unknown */
   double imbalance;      /* mean of (last - first finish) / makespan */
-  double asked;          /* a round */
+  double asked;          /* decisions a round */
   guint64 bundles, bytes;
 } HassSimResult;
 
-/* Runs a strategy on a case; `trace` is a file for a line of JSON per event,
-   or NULL. Never NULL: what went wrong is in refused. */
+/* Runs a strategy on a case; @trace is a file that gets a line of JSON an
+   event, or NULL. Returns: never NULL; errors are in its refused. */
 HassSimResult *sim_run (const SimCase *c, const char *strategy,
                         const char *trace);
 void sim_result_free (HassSimResult *r);
@@ -182,14 +185,14 @@ void sim_print_csv (const SimCase *c, GPtrArray *results, gboolean head);
 void sim_print_json (GPtrArray *all);
 void sim_print_list (void);
 
-/* Draw the results of one case, which must not be empty; see draw.c. The Gantt
-   chart is of the first that was not refused, the plot of all, and the shares
-   in it of that one. */
+/* Draw the results of one case, at least one; see draw.c. The Gantt chart and
+   the shares show the first result that was not refused, the plot shows all. */
 gboolean sim_draw_gantt (GPtrArray *results, const char *path, GError **error);
 gboolean sim_draw_plot (GPtrArray *results, const char *path, GError **error);
 
-/* Splits "a,b:x=1,y=2,c" into a, b:x=1,y=2 and c; "all" and "papers" stand
-   for all registered strategies. NULL with an error that lists names. */
+/* Splits "a,b:x=1,y=2,c" into a, b:x=1,y=2 and c; "all" and "papers" stand for
+   all registered strategies. Returns: NULL with an error that lists the
+   names. */
 char **sim_strategies (const char *text, GError **error);
 
 /* Families of random workloads on random machines; see random.c. */
@@ -205,11 +208,11 @@ typedef enum
   SIM_RANDOM_FAMILIES
 } SimRandom;
 
-/* NULL: there is none of that number. */
+/* Returns: NULL: no family has this number. */
 const char *sim_random_name (SimRandom family);
 SimCase *sim_random_case_of (SimRandom family, guint64 seed, guint index,
                              guint rounds);
-/* Of the usual family. */
+/* As above, for the usual family. */
 SimCase *sim_random_case (guint64 seed, guint index, guint rounds);
 
 #endif

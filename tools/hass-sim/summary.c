@@ -73,14 +73,14 @@ line_of (GPtrArray *lines, const char *strategy)
   return line;
 }
 
-/* Never the logarithm of nothing. */
+/* The logarithm, of positive numbers only. */
 static double
 safe_log (double x)
 {
   return log (MAX (x, 1e-9));
 }
 
-/* Remembers the least value and where it was. */
+/* Keeps the least value and the case that has it. */
 static void
 keep_least (double *least, char **where, double value, const SimCase *c)
 {

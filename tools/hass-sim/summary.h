@@ -10,9 +10,9 @@ typedef struct SimSummary SimSummary;
 
 SimSummary *sim_summary_new (void);
 void sim_summary_free (SimSummary *s);
-/* Adds a case's results to a group. */
+/* Adds the results of a case to a group. */
 void sim_summary_add (SimSummary *s, const char *group, GPtrArray *results);
-/* A table for each group, the best strategy first. */
+/* Prints a table for each group, the best strategy first. */
 void sim_summary_print (SimSummary *s);
 
 #endif

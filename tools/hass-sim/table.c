@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* table.c: results as a person reads them, and as CSV.
+/* table.c: results as a table for people, and as CSV.
    Thread safety: one thread. */
 #include "sim.h"
 
@@ -15,7 +15,7 @@ farm_name (HassFarmKind farm)
                                          : "function";
 }
 
-/* Refused for anything but the farm's kind. */
+/* Whether the strategy was refused for another reason than the kind of farm. */
 static gboolean
 says_why (const HassSimResult *r)
 {

@@ -9,7 +9,7 @@
 #include "device/key_file-private.h"
 #include "hass/error.h"
 
-#define MOST_IN_ALL 1e18 /* of a round: sizes are 64 bits */
+#define MOST_IN_ALL 1e18 /* total of a round: sizes are 64 bits */
 
 typedef struct
 {

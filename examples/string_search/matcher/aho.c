@@ -25,7 +25,7 @@
 
 #define DEFAULT_DENSE_BYTES (16u << 20)
 #define ENDS_HERE 0x80000000u /* flag on a state name: a pattern ends here */
-#define NONE 0u               /* the root is nobody's child */
+#define NONE 0u               /* the root is no state's child */
 
 struct _Aho
 {

@@ -63,7 +63,7 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (Matcher, matcher_free)
 /* Finds the leftmost match of a non-empty pattern that lies inside
    [begin, end), the longest of those that start there; returns NULL if there
    is none, else stores its length.  Reads nothing outside [begin, end).
-   The empty pattern takes no part: ask matcher_has_empty().  */
+   The empty pattern is excluded: ask matcher_has_empty().  */
 const guint8 *matcher_find (const Matcher *matcher, const guint8 *begin,
                             const guint8 *end, gsize *match_length);
 

@@ -89,7 +89,7 @@ choose_pair (const Needle *needle, gsize n_bytes, RarePair *pair)
       if (!set_as_fold (&sets[i], &fold, &value))
         continue;
       frequency = byte_set_frequency (&sets[i]);
-      /* A second equal byte tells little more than the first did.  */
+      /* A second equal byte adds little to what the first showed.  */
       if (best[0] <= 1.0 && value == pair->value[0])
         frequency = MIN (1.0, frequency * 4 + 0.01);
       if (frequency < best[0])

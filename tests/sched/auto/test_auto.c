@@ -12,7 +12,8 @@
 #include <unistd.h>
 
 #include "tests/sched/mini_engine.h"
-#include "sched/auto/auto-private.h"
+#include "sched/fill.h"
+#include "sched/fit.h"
 #include "tests/engine/trial.h"
 
 #define H200 HASS_TOP "/doc/platforms/h200.platform"

@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "sched/auto/auto-private.h"
+#include "sched/levels.h"
 
 #define UNITS 6400.0
 #define PIECES 64 /* bundles of a round */
@@ -16,7 +16,7 @@ typedef double (*CostFunc) (GRand *rand, double place);
 /* Rounds in which devices, each four times as fast as the one before, take
    neighbouring bundles in turn; with as many pieces as told. */
 static void
-run_rounds (HassAutoLevels *h, guint rounds, guint devices, guint pieces,
+run_rounds (HassLevels *h, guint rounds, guint devices, guint pieces,
             CostFunc cost)
 {
   g_autoptr (GRand) rand = g_rand_new_with_seed (5);
@@ -28,9 +28,9 @@ run_rounds (HassAutoLevels *h, guint rounds, guint devices, guint pieces,
           guint d = (i + r) % devices;
           double units = UNITS / pieces;
           double ns = units * cost (rand, (from + to) / 2) / pow (4, d);
-          hass_auto_levels_add (h, d, from, to, units, ns);
+          hass_levels_add (h, d, from, to, units, ns);
         }
-      hass_auto_levels_end (h, devices);
+      hass_levels_end (h, devices);
     }
 }
 
@@ -58,69 +58,68 @@ equal (GRand *rand, double place)
 static void
 knows_nothing_first (void)
 {
-  HassAutoLevels *h = hass_auto_levels_new (2);
-  CU_ASSERT_DOUBLE_EQUAL (hass_auto_levels_between (h, 0.1, 0.7), 1, 1e-12);
-  CU_ASSERT_DOUBLE_EQUAL (hass_auto_levels_between (h, 0.3, 0.3), 1, 1e-12);
-  CU_ASSERT_TRUE (hass_auto_levels_doubt (h) < 0);
-  hass_auto_levels_end (h, 2);
-  CU_ASSERT_DOUBLE_EQUAL (hass_auto_levels_between (h, 0, 1), 1, 1e-12);
-  CU_ASSERT_TRUE (hass_auto_levels_doubt (h) < 0);
-  hass_auto_levels_free (h);
+  HassLevels *h = hass_levels_new (2);
+  CU_ASSERT_DOUBLE_EQUAL (hass_levels_between (h, 0.1, 0.7), 1, 1e-12);
+  CU_ASSERT_DOUBLE_EQUAL (hass_levels_between (h, 0.3, 0.3), 1, 1e-12);
+  CU_ASSERT_TRUE (hass_levels_doubt (h) < 0);
+  hass_levels_end (h, 2);
+  CU_ASSERT_DOUBLE_EQUAL (hass_levels_between (h, 0, 1), 1, 1e-12);
+  CU_ASSERT_TRUE (hass_levels_doubt (h) < 0);
+  hass_levels_free (h);
 }
 
 /* A ramp from 1 to 5, whatever the speed of who computes which part. */
 static void
 learns_a_ramp (void)
 {
-  HassAutoLevels *h = hass_auto_levels_new (3);
+  HassLevels *h = hass_levels_new (3);
   run_rounds (h, 5, 3, PIECES, ramp);
   for (guint i = 0; i < 10; i++)
-    CU_ASSERT_DOUBLE_EQUAL (
-        hass_auto_levels_between (h, i / 10., (i + 1) / 10.),
-        ramp (NULL, (i + 0.5) / 10) / 300, 0.05);
-  CU_ASSERT_DOUBLE_EQUAL (hass_auto_levels_between (h, 0, 1), 1, 1e-9);
-  CU_ASSERT_TRUE (hass_auto_levels_trust (h) > 0.95);
-  CU_ASSERT_TRUE (hass_auto_levels_doubt (h) < 0.1);
-  hass_auto_levels_free (h);
+    CU_ASSERT_DOUBLE_EQUAL (hass_levels_between (h, i / 10., (i + 1) / 10.),
+                            ramp (NULL, (i + 0.5) / 10) / 300, 0.05);
+  CU_ASSERT_DOUBLE_EQUAL (hass_levels_between (h, 0, 1), 1, 1e-9);
+  CU_ASSERT_TRUE (hass_levels_trust (h) > 0.95);
+  CU_ASSERT_TRUE (hass_levels_doubt (h) < 0.1);
+  hass_levels_free (h);
 }
 
 /* What is dear in one round only says nothing of the next. */
 static void
 trusts_no_chance (void)
 {
-  HassAutoLevels *h = hass_auto_levels_new (2);
+  HassLevels *h = hass_levels_new (2);
   run_rounds (h, 8, 2, PIECES, chance);
-  CU_ASSERT_TRUE (hass_auto_levels_trust (h) < 0.25);
+  CU_ASSERT_TRUE (hass_levels_trust (h) < 0.25);
   for (guint i = 0; i < 8; i++)
-    CU_ASSERT_DOUBLE_EQUAL (hass_auto_levels_between (h, i / 8., (i + 1) / 8.),
-                            1, 0.15);
-  CU_ASSERT_TRUE (hass_auto_levels_doubt (h) > 0.4);
-  hass_auto_levels_free (h);
+    CU_ASSERT_DOUBLE_EQUAL (hass_levels_between (h, i / 8., (i + 1) / 8.), 1,
+                            0.15);
+  CU_ASSERT_TRUE (hass_levels_doubt (h) > 0.4);
+  hass_levels_free (h);
 }
 
 static void
 doubts_no_equal_costs (void)
 {
-  HassAutoLevels *h = hass_auto_levels_new (2);
+  HassLevels *h = hass_levels_new (2);
   run_rounds (h, 3, 2, PIECES, equal);
-  CU_ASSERT_TRUE (hass_auto_levels_doubt (h) >= 0);
-  CU_ASSERT_TRUE (hass_auto_levels_doubt (h) < 1e-6);
-  CU_ASSERT_DOUBLE_EQUAL (hass_auto_levels_between (h, 0.9, 1), 1, 1e-6);
-  hass_auto_levels_free (h);
+  CU_ASSERT_TRUE (hass_levels_doubt (h) >= 0);
+  CU_ASSERT_TRUE (hass_levels_doubt (h) < 1e-6);
+  CU_ASSERT_DOUBLE_EQUAL (hass_levels_between (h, 0.9, 1), 1, 1e-6);
+  hass_levels_free (h);
 }
 
 /* What was learned from small bundles stays when there are only large ones. */
 static void
 keeps_what_large_bundles_hide (void)
 {
-  HassAutoLevels *h = hass_auto_levels_new (2);
+  HassLevels *h = hass_levels_new (2);
   run_rounds (h, 4, 2, PIECES, ramp);
   run_rounds (h, 8, 2, 2, ramp);
-  CU_ASSERT_DOUBLE_EQUAL (hass_auto_levels_between (h, 0, 0.125),
+  CU_ASSERT_DOUBLE_EQUAL (hass_levels_between (h, 0, 0.125),
                           ramp (NULL, 0.0625) / 300, 0.1);
-  CU_ASSERT_DOUBLE_EQUAL (hass_auto_levels_between (h, 0.875, 1),
+  CU_ASSERT_DOUBLE_EQUAL (hass_levels_between (h, 0.875, 1),
                           ramp (NULL, 0.9375) / 300, 0.1);
-  hass_auto_levels_free (h);
+  hass_levels_free (h);
 }
 
 /* When ends are changed round, so does the belief. */
@@ -133,12 +132,12 @@ falling (GRand *rand, double place)
 static void
 follows_a_change (void)
 {
-  HassAutoLevels *h = hass_auto_levels_new (2);
+  HassLevels *h = hass_levels_new (2);
   run_rounds (h, 4, 2, PIECES, ramp);
   run_rounds (h, 10, 2, PIECES, falling);
-  CU_ASSERT_DOUBLE_EQUAL (hass_auto_levels_between (h, 0, 0.125),
+  CU_ASSERT_DOUBLE_EQUAL (hass_levels_between (h, 0, 0.125),
                           falling (NULL, 0.0625) / 300, 0.15);
-  hass_auto_levels_free (h);
+  hass_levels_free (h);
 }
 
 HASS_TEST_SUITE (sched_auto_levels,

@@ -6,7 +6,8 @@
 
 #include <math.h>
 
-#include "sched/auto/auto-private.h"
+#include "sched/auto/shape-private.h"
+#include "sched/fit.h"
 
 #define MOST_BUNDLES 4
 #define WORK 1000

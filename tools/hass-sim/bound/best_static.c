@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* best_static.c: seeks the best static split of a case, in steps of 1 %, the
-   yardstick `oracle`.
+/* best_static.c: searches the best static split of a case, in steps of 1 %: the
+   pseudo-strategy `oracle`.
 
-   DESIGN. What strategy `static` makes of a split is simple enough to be
-   computed without events: the range is cut by the visible work, each GPU
-   runs its part as one bundle, copies queue on their links in the order of
-   the devices, the cores share the CPU's part evenly. That is done for
-   1. every split of two devices; with more, descent: from each device alone
-      and from parts in proportion to rates, 1 % at a time (and 5 and 20) is
-      moved between two devices as long as that helps, which also finds
-      subsets, since a part may fall to nothing.
-   2. The best few are run by the engine itself, and the one that it finds
-      fastest is the split.
+   DESIGN. The makespan of a split under strategy `static` can be computed
+   without events: the range is cut by the visible work, each GPU runs its part
+   as one bundle, copies queue on their links in the order of the devices, and
+   the cores share the CPU's part equally.
+   1. This is done for every split of two devices. With more, a descent starts
+      from each device alone and from parts in proportion to rates: 1 % (and 5
+      and 20) is moved between two devices while that helps. Subsets are found
+      as well, since a part may become 0.
+   2. The engine runs the best few splits; the fastest is the result.
 
    Thread safety: any thread, each with a case of its own. */
 #include "tools/hass-sim/sim.h"
@@ -21,7 +20,7 @@
 
 #include "hass/error.h"
 
-#define MOST_DEVICES 9 /* strategy static names eight GPUs */
+#define MOST_DEVICES 9 /* strategy static has parameters for eight GPUs */
 #define FINALISTS 4
 
 typedef struct
@@ -34,11 +33,11 @@ typedef struct
 {
   const SimCase *c;
   guint n;      /* devices */
-  guint rounds; /* that are looked at */
+  guint rounds; /* that are evaluated */
   GArray *best; /* Split, ascending by time, at most FINALISTS */
 } Search;
 
-/* Units up to this part of the visible work of the round. */
+/* Number of units up to this part of the visible work of the round. */
 static guint32
 cut_at (const SimCase *c, guint round, double part)
 {
@@ -149,7 +148,7 @@ look (Search *s, Split *split)
   return split->ns;
 }
 
-/* Moves parts between two devices as long as that helps. */
+/* Moves parts between two devices while that helps. */
 static void
 descend (Search *s, Split at)
 {

@@ -20,14 +20,14 @@
    latency and all bytes, then one kernel has to follow; copies out likewise.
    That the first kernels wait for the first copies, and the last copies for the
    last kernels, is bounded more closely where units are equal, see
-   bound_bundles.c. With depth 1 nothing overlaps and all of these add up.
+   bundles.c. With depth 1 nothing overlaps and all of these add up.
    3. GPUs of one link share it: what they copy, entries included, fits into
       T one after another, and the k-th of them to enter begins after k
       entries. The subset that takes part is the one with the largest
       capacity, of all subsets of the link's GPUs, and of all orders of up to
       four (more of different kinds: as if each entered first). Where units are
       equal, their first kernels wait for each other's copies, see
-      bound_link.c.
+      link.c.
    4. Who does what: equal units are counted, and so are, in parts, units
       whose sizes go with their costs. Else the CPU with capacity A
       relieves the GPUs of no more work than that of the units for which a
@@ -53,7 +53,7 @@ cpu_room (const BoundProblem *q, double t)
   return q->use_cpu ? MAX (t - q->p->pull_ns, 0) * q->core_rate : 0;
 }
 
-/* Largest i with sum[i] <= most, with a part of the next one. */
+/* The largest i with sum[i] <= most, interpolated to the next. */
 static double
 reach (const double *sum, guint32 n, double most)
 {
@@ -79,7 +79,7 @@ at (const double *sum, guint32 n, double where)
   return i >= n ? sum[n] : sum[i] + (where - i) * (sum[i + 1] - sum[i]);
 }
 
-/* May the round be done within T? TRUE where it only seems so. */
+/* Returns: whether the round may be possible within @t; TRUE is not a proof. */
 static gboolean
 seems_feasible (const BoundProblem *q, double t)
 {
@@ -196,8 +196,8 @@ sort_units (BoundProblem *q, const SimCosts *costs)
   q->gpu_work = gpu;
 }
 
-/* Units whose sizes go with their costs. Loads have whole bytes and at least
-   one element (run.c), so that holds not quite for small ones. */
+/* Bounds for units whose sizes are proportional to their costs. Loads have
+   whole bytes and at least one element (run.c), so small ones deviate. */
 static void
 least_of_sizes (BoundProblem *q, const SimCosts *costs)
 {
@@ -208,14 +208,14 @@ least_of_sizes (BoundProblem *q, const SimCosts *costs)
       q->smallest = MIN (q->smallest, size);
       q->density = MIN (q->density, cost / floor (MAX (w->elements * size, 1)));
       if (size <= 0)
-        continue; /* lost in the sum of costs */
+        continue; /* below the resolution of the sums */
       q->in_bytes = MIN (q->in_bytes, floor (w->input_bytes * size) / size);
       q->out_bytes = MIN (q->out_bytes, floor (w->output_bytes * size) / size);
     }
 }
 
-/* A unit: its cost on either kind of device, its size by the mean one, its
-   elements as run.c has them. */
+/* A unit: its cost on either kind of device, its size over the mean one, its
+   elements as in run.c. */
 typedef struct
 {
   double cpu, gpu, size;
@@ -259,7 +259,7 @@ look_at_elements (BoundProblem *q, const SimCosts *costs)
                              : BOUND_EITHER;
 }
 
-/* Kernel of a bundle with this unit, the launch left out: the unit is one
+/* Kernel time of a bundle with this unit, without the launch: the unit is one
    block, or as if it filled the GPU. */
 static double
 unit_kernel_ns (const BoundProblem *q, const Unit *u, guint g)
@@ -270,7 +270,7 @@ unit_kernel_ns (const BoundProblem *q, const Unit *u, guint g)
                             : u->gpu / m.work_per_ns;
 }
 
-/* The longest unit, where it runs fastest. */
+/* Time of the longest unit on the device that computes it fastest. */
 static double
 longest (const BoundProblem *q, const SimCosts *costs)
 {
@@ -296,7 +296,7 @@ longest (const BoundProblem *q, const SimCosts *costs)
 
 /* -- Rounds ------------------------------------------------------------- */
 
-/* Rates in a round: as if what goes wrong in it did so at its end. */
+/* Rates in a round: an event counts from the end of its round. */
 static void
 rates_in (BoundProblem *q, guint round)
 {
@@ -308,7 +308,7 @@ rates_in (BoundProblem *q, guint round)
   for (guint i = 0; i < c->n_events; i++)
     {
       const HassVirtualEvent *e = &c->events[i];
-      /* When a time is in rounds is not known here: never. */
+      /* The round of an event at a time is unknown here: never. */
       if (e->at_ns > 0 || e->round > round)
         continue;
       if (e->device < first)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* bound.h: what the files of the bound share; bound.c says what it is.
-   Thread safety: constant while a bound is sought. */
+/* bound.h: declarations shared by the files of the bound, which bound.c
+   explains.
+   Thread safety: constant while a bound is computed. */
 #ifndef HASS_SIM_BOUND_H
 #define HASS_SIM_BOUND_H
 
@@ -14,7 +15,7 @@ typedef enum
   BOUND_EITHER  /* some are, of a function farm */
 } BoundKernels;
 
-/* What the round is about. */
+/* The round whose bound is sought. */
 typedef struct
 {
   const SimCase *c;
@@ -36,7 +37,7 @@ typedef struct
   double *cheap, *relief_cpu, *relief_gpu;
   double longest_ns;
   /* Of BoundLine, NULL of lost GPUs and where cheap is not; of links by
-     bound_link.c's key. */
+     link.c's key. */
   GArray *lines[SIM_MOST_GPUS];
   GHashTable *link_lines;
 } BoundProblem;
@@ -47,8 +48,8 @@ typedef struct
   double rate;
   double in_ns, out_ns;         /* of a unit's bytes, without latency */
   double in_fixed, out_fixed;   /* latencies and entry; 0: nothing copied */
-  double launch_ns, non_linear; /* added to, or least of, the kernels */
-  double blocks;                /* at once, where a unit is one; else 1 */
+  double launch_ns, non_linear; /* added to, or minimum of, the kernels */
+  double blocks; /* computed at once if a unit is one block; else 1 */
   gboolean saturating, depth_one, duplex;
   double round_widths; /* width by the round's elements */
   double latency_ns;   /* of a copy in */
@@ -56,8 +57,8 @@ typedef struct
   const GArray *lines; /* BoundLine, or NULL */
 } BoundLeast;
 
-/* What is wanted of GPUs: equal units of `cost` work each, or (cost 0) the
-   most of work * a + units * b. */
+/* What is maximised over GPUs: the number of equal units of @cost work each, or
+   (cost 0) work * a + units * b. */
 typedef struct
 {
   double t, cost, a, b;
@@ -69,16 +70,16 @@ double bound_most_of_gpus (const BoundProblem *q, const BoundWanted *want);
 
 /* -- Equal units in bundles ---------------------------------------------- */
 
-/* What a bundle costs at least: each unit, and the bundle. */
+/* The least costs of a bundle: of each unit, and of the bundle. */
 typedef struct
 {
   double in_ns, in_fixed, out_ns, out_fixed;
   double kernel_ns, extra_ns;
-  double floor_ns; /* no kernel is shorter, the extra aside */
+  double floor_ns; /* minimum of a kernel, without the extra */
   double least;    /* units */
 } BoundBundle;
 
-/* With k bundles no less time than less_ns + each_ns * units. */
+/* k bundles take at least less_ns + each_ns * units. */
 typedef struct
 {
   guint k;
@@ -86,14 +87,15 @@ typedef struct
 } BoundLine;
 
 BoundBundle bound_bundle_of (const BoundLeast *l, double cost);
-/* Lines by k, of one GPU; g_array_unref() them. */
+/* Returns: the lines of one GPU, by ascending k; free with
+   g_array_unref(). */
 GArray *bound_lines_of_gpu (const BoundBundle *b);
-/* Adds a line unless another of its k is closer everywhere; k ascends. */
+/* Adds a line unless another with its k is tighter everywhere; k ascends. */
 void bound_add_line (GArray *lines, BoundLine new);
-/* Of more than `most` bundles on `n` GPUs: their launches, and kernels taken as
-   any mean of the shortest and of what the units need. */
+/* Adds the line for more than @most bundles on @n GPUs: their launches, and
+   kernels bounded by a mean of the shortest kernel and of the units' needs. */
 void bound_add_many (GArray *lines, const BoundBundle *b, guint n, guint most);
-/* Most units within T, in any number of bundles. */
+/* Returns: maximum number of units within @t, in any number of bundles. */
 double bound_most_by_lines (const GArray *lines, double t);
 
 #endif

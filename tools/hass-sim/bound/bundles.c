@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bound_bundles.c: the most equal units that a GPU can do within a time where
+/* bundles.c: the most equal units that a GPU can do within a time where
    copies and kernels of several bundles overlap.
 
    DESIGN. Let k bundles have s_1 to s_k units. Copies in follow one another,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* bound_gpu.c: the most that one GPU can do within a time.
+/* gpu.c: the most that one GPU can do within a time.
 
    DESIGN. Item 2 of bound.c: it follows from the least that bundles cost; see
-   bound_bundles.c where they overlap. Where every unit is one block, the rate
+   bundles.c where they overlap. Where every unit is one block, the rate
    is that of multiprocessors which each have a block of as many elements as any
    unit has, and equal units are computed in whole waves.
 
@@ -46,7 +46,7 @@ bound_least_of (const BoundProblem *q, guint g)
   return l;
 }
 
-/* Most of work * a + units * b on this GPU within T. */
+/* Maximum of work * a + units * b on this GPU within @t. */
 static double
 most_of (const BoundLeast *l, double t, double a, double b)
 {
@@ -76,7 +76,7 @@ most_of (const BoundLeast *l, double t, double a, double b)
   return work * a + (b > 0 ? units * b : 0);
 }
 
-/* Most equal units on this GPU within T; each has `cost` work. */
+/* Maximum number of equal units of @cost work on this GPU within @t. */
 static double
 most_units (const BoundLeast *l, double t, double cost)
 {
@@ -108,7 +108,7 @@ most_units (const BoundLeast *l, double t, double cost)
     }
   if (n <= 0)
     return 0;
-  /* No multiprocessor computes a part of a block. */
+  /* A multiprocessor computes whole blocks. */
   if (least == 1 && l->blocks > 1)
     n = MIN (n, l->blocks * floor (waves + 1e-9));
   return least == 1 ? floor (n + 1e-9) : n;

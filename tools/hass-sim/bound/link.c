@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* bound_link.c: the most that GPUs can do within a time, those of one link
+/* link.c: the most that GPUs can do within a time, those of one link
    together.
 
    DESIGN. Item 3 of bound.c, and for equal units one thing more, where a link
@@ -8,7 +8,7 @@
    GPUs, each of which begins with them no earlier than its first of them is
    there, and those n arrivals differ. So
      n T >= A_j + .. + A_(j + n - 1) + kernel (s_j) + .. + kernel (s_N),
-   where A beyond N stands for A_N. As in bound_bundles.c, a mean of these
+   where A beyond N stands for A_N. As in bundles.c, a mean of these
    bounds the units, with weights by which all bundles' units count the same:
    with p = n in / kernel of a unit each weight is p times the mean of the n
    before it. On a linear curve the first n bundles are taken in part as the
@@ -41,7 +41,7 @@ are_alike (const BoundLeast *a, const BoundLeast *b)
          && a->saturating == b->saturating && a->depth_one == b->depth_one;
 }
 
-/* GPUs that enter one after another over their link. */
+/* Capacity of GPUs that enter one after another over their link. */
 static double
 in_order (const BoundLeast *l, const guint *order, guint k,
           const BoundWanted *want)
@@ -57,7 +57,7 @@ in_order (const BoundLeast *l, const guint *order, guint k,
   return sum;
 }
 
-/* The best of all orders. */
+/* The maximum over all orders. */
 static double
 best_order (const BoundLeast *l, guint *order, guint done, guint k,
             const BoundWanted *want)
@@ -77,8 +77,7 @@ best_order (const BoundLeast *l, guint *order, guint done, guint k,
   return best;
 }
 
-/* Do copies out of these GPUs follow one another? Those of duplex ones do, and
-   those of others, by the way in. */
+/* Returns: whether copies out of these GPUs queue. */
 static gboolean
 outs_queue (const BoundLeast *l, guint k)
 {
@@ -88,7 +87,7 @@ outs_queue (const BoundLeast *l, guint k)
   return TRUE;
 }
 
-/* Units that the link itself lets through, for a set of its GPUs. */
+/* Maximum number of units that the link carries for a set of its GPUs. */
 static double
 link_units (const BoundLeast *l, guint k, double t)
 {
@@ -164,7 +163,7 @@ lines_of_link (const BoundBundle *b, guint n)
   return lines;
 }
 
-/* The best of some GPUs in everything. */
+/* A GPU as good as the best of these in everything. */
 static BoundBundle
 best_of (const BoundLeast *l, guint n, double cost)
 {
@@ -209,7 +208,7 @@ backwards (BoundBundle b)
   return back;
 }
 
-/* Of a set of a link's GPUs; `set` is like that of no other. */
+/* The same for a set of GPUs of one link; @set is unique to it. */
 static double
 bundles_units (const BoundProblem *q, guint set, const BoundLeast *l, guint n,
                const BoundWanted *want)
@@ -226,8 +225,8 @@ bundles_units (const BoundProblem *q, guint set, const BoundLeast *l, guint n,
   return units;
 }
 
-/* Most of the GPUs of one link, over all subsets of them; where they are alike,
-   over how many of them. */
+/* Maximum for the GPUs of one link, over all subsets; for equal GPUs over their
+   number. */
 static double
 most_of_link (const BoundProblem *q, const guint *gpus, guint n,
               const BoundWanted *want)
@@ -285,7 +284,7 @@ bound_most_of_gpus (const BoundProblem *q, const BoundWanted *want)
         if (q->p->gpus[g].link == link && q->gpu_rate[g] > 0
             && (q->use_gpu == G_MAXUINT || q->use_gpu == g))
           {
-            /* More than these: as if they had a link of their own. */
+            /* Further GPUs count as if they had a link of their own. */
             if (n == MOST_ON_LINK)
               {
                 sum += most_of_link (q, gpus, n, want);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* replay_command.c: hass-sim --replay: a recorded farm under one strategy
+/* command.c: hass-sim --replay: a recorded farm under one strategy
    after the other, as a table, JSON or CSV.
    Thread safety: one thread. */
 #include "command.h"
@@ -28,8 +28,7 @@ outcome_free (gpointer data)
   g_free (o);
 }
 
-/* The farm that was asked for, from 1; 0: of those that did not fail the one
-   that took longest. */
+/* Returns: the requested farm, from 1; 0: the longest that did not fail. */
 static const RecordFarm *
 choose_farm (const GPtrArray *farms, const SimReplay *s, GError **error)
 {
@@ -71,7 +70,7 @@ run_all (const ReplayMachine *m, const SimReplay *s)
   char *recorded[] = { m->replay->farm->strategy, NULL };
   for (char **name = s->strategies ? s->strategies : recorded; *name; name++)
     {
-      /* It is sought for workloads, not for records. */
+      /* The oracle exists for workloads only. */
       if (strcmp (*name, "oracle") == 0)
         continue;
       Outcome *o = g_new0 (Outcome, 1);
@@ -206,8 +205,8 @@ print_json (const Replay *replay, const GPtrArray *all)
   printf ("%s\n", text);
 }
 
-/* Replays a record and prints what came out. FALSE with an error when the
-   record, the platform or a change is wrong; *failed: a strategy did not
+/* Replays a record and prints the results. Returns: FALSE with an error if the
+   record, the platform or a change is invalid; *failed: some strategy did not
    run. */
 gboolean
 sim_replay (const SimReplay *s, gboolean *failed, GError **error)

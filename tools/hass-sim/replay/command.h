@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* replay_command.h: hass-sim --replay.
+/* command.h: hass-sim --replay.
    Thread safety: one thread. */
 #ifndef HASS_SIM_REPLAY_COMMAND_H
 #define HASS_SIM_REPLAY_COMMAND_H
@@ -7,13 +7,13 @@
 #include <glib.h>
 
 /**
- * SimReplay:
+ * SimReplay: the options of --replay.
  * @path: of the record.
- * @farm: which of its farms, from 1; 0: the one that took longest.
- * @platform: file of another machine, or NULL: the recorded one.
- * @changes: NULL-terminated, as gpu0.rate=2x; or NULL.
+ * @farm: number of a farm in it, from 1; 0: the longest.
+ * @platform: file of another machine; NULL: the recorded one.
+ * @changes: NULL-terminated, such as gpu0.rate=2x; or NULL.
  * @strategies: NULL-terminated; NULL: the recorded one.
- * @output: 't' a table, 'j' JSON, 'c' CSV.
+ * @output: 't' table, 'j' JSON, 'c' CSV.
  */
 typedef struct
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* replay_device.c: how fast the devices of a record were.
+/* device.c: fits the rates and fixed costs of the devices of a record.
 
-   DESIGN. Step 3 of replay_fit.h: a line through the times of a device's pulls
+   DESIGN. Step 3 of fit.h: a line through the times of a device's pulls
    or parts, over work for kernels and over bytes for copies.
 
    Thread safety: any thread. */
@@ -70,7 +70,7 @@ intercept (const GArray *x, const GArray *y, double otherwise, double most)
 typedef double (*RowFunc) (const Replay *p, const RecordRow *row,
                            const ReplayDevice *v);
 
-/* What a unit is weighed by within its row. */
+/* Weight of a unit within its row. */
 static double
 weight_at (const Replay *p, guint64 at)
 {
@@ -110,7 +110,7 @@ replay_fullest (const Replay *p, const RecordRow *r)
   return time / sum;
 }
 
-/* Part of the full rate that the elements of a part reach. */
+/* The part of the full rate that a part of so many elements reaches. */
 double
 replay_part_of_rate (const RecordRow *r, const ReplayDevice *v)
 {
@@ -245,7 +245,7 @@ replay_fit_cpu (Replay *p, ReplayDevice *v)
 {
   Line line = fit (p, p->farm->pulls, v, -1, row_work, row_busy, 0,
                    REPLAY_MOST_FIXED);
-  /* Units so long that no pull shows its fixed cost hide it. */
+  /* Long units hide the fixed cost of a pull; 2 us bounds it. */
   v->launch = MIN (line.intercept, 2000);
   v->units = replay_units_of (p->farm->pulls, -1);
   v->ns_per_work = slope (&line, v->launch);
@@ -274,7 +274,7 @@ fit_copies (const Replay *p, guint d, ReplayDevice *v)
   else
     {
       v->copy = in.x > 0 ? (p->farm->live ? MIN (preset, fixed) : fixed) : 0;
-      v->launch += out.y / MAX (out.n, 1); /* no bytes, but time all the same */
+      v->launch += out.y / MAX (out.n, 1); /* time without bytes */
     }
   v->submit = in.x > 0 ? fixed - v->copy : fixed;
 }
@@ -296,8 +296,8 @@ host_ns (const GArray *rows, guint d)
   return sum * replay_per_unit (n);
 }
 
-/* Parts that are all about as large, and smaller than the device is wide, do
-   not tell how fast it is when it is full. */
+/* Whether all parts are about as large and smaller than the width, so that they
+   do not show the rate of the filled device. */
 static gboolean
 all_small (const GArray *rows, guint d, guint64 width)
 {

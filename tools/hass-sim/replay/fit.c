@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* replay_fit.c: fits costs and devices to a record.
+/* fit.c: fits costs and devices to a record.
 
-   DESIGN. Step 4 of replay_fit.h, when the cores took part, and all steps in
-   their order.
+   DESIGN. Step 4 of fit.h, the times in which cores participated, and all steps
+   in order.
 
    Thread safety: any thread. */
 #include "fit.h"
@@ -36,7 +36,7 @@ costs_of (const Replay *p, guint d)
   return s;
 }
 
-/* How much dearer than its work a unit was, where it was computed. */
+/* Cost of each unit over its work, on the device that computed it. */
 static double *
 relative_costs (const Replay *p, const ReplaySpread *costs)
 {
@@ -88,10 +88,10 @@ make_costs (Replay *p)
 
 /* -- Cores -------------------------------------------------------------- */
 
-/* When each core took part in each round: on the CPU alone it was away for as
-   long as it computed nothing, since nothing but the generator and a late
-   start keeps it from work; beside other devices the strategy may, so only
-   its delay behind the first core counts. */
+/* Computes when each core participated in each round. On the CPU alone a core
+   was away while it computed nothing, since only the generator and a late start
+   keep it from working; beside other devices the strategy may, so only its
+   delay after the first core counts. */
 static void
 make_late (Replay *p)
 {
@@ -139,8 +139,8 @@ make_late (Replay *p)
     }
 }
 
-/* How much slower cores were while devices computed: the mean time for work
-   of pulls within a part's time by that of pulls outside all. */
+/* Computes how much slower cores were while devices computed: mean time for
+   work of pulls during parts over that of other pulls. */
 static void
 see_slowing (Replay *p)
 {
@@ -159,7 +159,7 @@ see_slowing (Replay *p)
       ns[beside] += r->busy;
       work[beside] += r->work;
     }
-  /* A tenth of the work on either side is enough to compare. */
+  /* Each side needs a tenth of the work for the comparison. */
   double least = 0.1 * (work[0] + work[1]);
   if (work[0] > least && work[1] > least && ns[0] > 0)
     p->slowing = ns[1] / work[1] / (ns[0] / work[0]);
@@ -175,8 +175,7 @@ static void G_GNUC_PRINTF (2, 3) note (Replay *p, const char *format, ...)
   va_end (args);
 }
 
-/* A device that computed nothing is modelled by what was known of it, and
-   left out where that is nothing. */
+/* Models a device that computed nothing by its known rates, or omits it. */
 static void
 settle_absent (Replay *p, guint d)
 {
@@ -232,8 +231,8 @@ describe (Replay *p)
           p->failed_ns * 1e-6);
 }
 
-/* A record of a few lines can name more units and cores than there is memory
-   for: GLib would abort. */
+/* A short record can declare more units and cores than fit into memory, where
+   GLib would abort. */
 static gboolean
 enough_memory (const RecordFarm *f, GError **error)
 {
@@ -256,7 +255,7 @@ enough_memory (const RecordFarm *f, GError **error)
   return room != NULL;
 }
 
-/* NULL with an error when there is nothing to learn from. */
+/* Returns: NULL with an error if the record measures nothing. */
 Replay *
 replay_fit (const RecordFarm *farm, GError **error)
 {

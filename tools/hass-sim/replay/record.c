@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* record.c: reads a record file.
 
-   DESIGN. A line is a farm's header (record_header.c) or one of its events,
-   which are here; what is wrong with a member is told by record_members.c.
+   DESIGN. A line is the header of a farm (record_header.c) or one of its
+   events, which are read here; record_members.c reports invalid members.
 
    Thread safety: any thread. */
 #include "record.h"
@@ -46,7 +46,7 @@ read_round (RecordReader *r, JsonObject *o)
   return TRUE;
 }
 
-/* The numbers of an array of so many; NULL with an error. */
+/* Returns: the @n numbers of an array; NULL with an error. */
 static double *
 numbers (const RecordReader *r, JsonObject *o, const char *name, guint64 n)
 {
@@ -74,7 +74,7 @@ numbers (const RecordReader *r, JsonObject *o, const char *name, guint64 n)
   return v;
 }
 
-/* An order names each unit once. */
+/* Returns: the order, if it names each unit once. */
 static guint32 *
 permutation (const RecordReader *r, const double *v, guint64 n)
 {
@@ -233,7 +233,7 @@ read_parts (RecordReader *r, JsonObject *o)
   return read_rows (r, o, (guint)d, TRUE);
 }
 
-/* All units of the rounds are the farm's. */
+/* Checks that the units of the rounds are the farm's. */
 static gboolean
 check_rounds (const RecordReader *r)
 {
@@ -250,7 +250,7 @@ check_rounds (const RecordReader *r)
   return TRUE;
 }
 
-/* All units that rows name are the farm's. */
+/* Checks that the units of the rows are the farm's. */
 static gboolean
 check_rows (const RecordReader *r, const GArray *rows, const char *what)
 {
@@ -320,9 +320,9 @@ read_line (RecordReader *r, const char *text)
   return header ? record_header (r, o) : read_event (r, o);
 }
 
-/* Reads all farms of a record. Returns an array of RecordFarm with a free
-   function, at least one; NULL with HASS_ERROR_IO or HASS_ERROR_INVALID, with
-   file and line. */
+/* Reads all farms of a record. Returns: at least one RecordFarm, in an array
+   with a free function; NULL with HASS_ERROR_IO or HASS_ERROR_INVALID and a
+   message with file and line. */
 GPtrArray *
 record_read (const char *path, GError **error)
 {

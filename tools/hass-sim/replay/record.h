@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* record.h: a record file (doc/record-format.md) in memory.
 
-   DESIGN. One structure a farm, as it stands in the file but with times in
-   doubles; what it means is replay_fit.c's. Every line is checked: what is
-   wrong is an error that names file and line.
+   DESIGN. One structure a farm, as in the file but with times in doubles; fit.c
+   interprets it. Every line is checked: an error names file and line.
 
    Thread safety: constant after reading. */
 #ifndef HASS_SIM_RECORD_H
@@ -12,7 +11,7 @@
 #include "engine/core/farm.h"
 #include "hass/strategy.h"
 
-/* A pull of a core, or a part on a device, or several put together. */
+/* A pull of a core, a part of a grant on a device, or several merged. */
 typedef struct
 {
   guint who; /* core or device */
@@ -31,7 +30,7 @@ typedef struct
   double begin, end, work;
 } RecordRound;
 
-/* Units of a round, by position; either list may be NULL. */
+/* Order and work of the units of a round, by position; either may be NULL. */
 typedef struct
 {
   guint64 first, n;
@@ -65,7 +64,7 @@ typedef struct
   GArray *units;             /* RecordUnits */
   GArray *openings;          /* RecordOpening */
   GArray *pulls, *parts;     /* RecordRow, each one's in order of time */
-  gboolean failed;           /* it did not end well: rounds may be missing */
+  gboolean failed;           /* the farm failed: rounds may be missing */
   double makespan;
   guint64 n_units;
 } RecordFarm;

@@ -146,8 +146,8 @@ read_constants (const RecordReader *r, JsonObject *o)
   return TRUE;
 }
 
-/* Records from before there were these counted one thread for an element, and
-   gave GPUs any number of units. */
+/* Members that records of earlier versions lack: then an element has one
+   thread, and GPUs get any number of units. */
 static gboolean
 read_later_members (const RecordReader *r, JsonObject *o)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* record_read.h: what the files that read a record share.
+/* record_read.h: declarations shared by the files that read a record.
 
-   DESIGN. Each function reads one member of a line and returns FALSE with an
-   error that names file, line and member where it is missing or out of
-   bounds.
+   DESIGN. Each function reads one member of a line. It returns FALSE with an
+   error that names file, line and member if the member is missing or out of
+   range.
 
    Thread safety: any thread, each with a reader of its own. */
 #ifndef HASS_SIM_RECORD_READ_H
@@ -22,7 +22,7 @@ typedef struct
   GError **error;
 } RecordReader;
 
-/* Sets the error; FALSE. */
+/* Sets the error and returns FALSE. */
 gboolean record_broken (const RecordReader *r, const char *format, ...)
     G_GNUC_PRINTF (2, 3);
 
@@ -36,11 +36,11 @@ gboolean record_truth (const RecordReader *r, JsonObject *o, const char *name,
 /* A string or null; the farm owns it. */
 gboolean record_string (const RecordReader *r, JsonObject *o, const char *name,
                         char **value);
-/* One of the words, which ends with NULL. */
+/* Reads one of @words, a NULL-terminated list. */
 gboolean record_word (const RecordReader *r, JsonObject *o, const char *name,
                       const char *const *words, guint *value);
 
-/* Begins a farm; record_farm_free() is the farms' free function. */
+/* Begins a farm, to be freed with record_farm_free(). */
 gboolean record_header (RecordReader *r, JsonObject *o);
 void record_farm_free (gpointer farm);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* replay.h: a recorded farm as a model: what each unit costs on each device,
-   how the devices behave, and when rounds begin.
+/* replay.h: a model made from a recorded farm: the cost of each unit on each
+   device, the behaviour of the devices, and the beginnings of rounds.
 
    DESIGN. doc/record-format.md says what is fitted and how. Costs are in ns
    on the recorded device, so a modelled device has rate 1, and a change of
@@ -20,7 +20,7 @@ typedef struct
   double begin, end;    /* as recorded */
 } ReplayRound;
 
-/* What a device has shown. */
+/* A fitted device. */
 typedef struct
 {
   gboolean present; /* in the model */
@@ -51,15 +51,15 @@ typedef struct
   double *relative; /* [n_units + 1]: sum of true work before unit i,
                        in the same unit */
   guint64 *elements, *in_bytes, *out_bytes; /* [n_units] */
-  double failed_ns; /* that devices lost with failed parts */
-  double slowing;   /* of cores while devices work; 1: none seen */
+  double failed_ns; /* time that devices lost with failed parts, ns */
+  double slowing;   /* factor of core times while devices compute; 1: none */
   GPtrArray *notes; /* lines for people */
 } Replay;
 
 Replay *replay_fit (const RecordFarm *farm, GError **error);
 void replay_free (Replay *replay);
 
-/* replay_run.c */
+/* run.c */
 
 /* The machine to replay on. */
 typedef struct

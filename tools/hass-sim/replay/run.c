@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* replay_run.c: runs a recorded farm on a modelled machine: the recorded one,
+/* run.c: runs a recorded farm on a modelled machine: the recorded one,
    that one changed, or one from a platform file.
 
    DESIGN. On the recorded machine a unit's work is its ns there and every
@@ -27,8 +27,8 @@ n_links (const HassPlatform *p)
   return n;
 }
 
-/* Devices that share a link get the same index, the others one each; so do
-   all of a live record, in whose costs the waiting for others is already. */
+/* Returns: an index of the device's link. All devices of a live record have
+   links of their own, since their costs include the waiting for others. */
 static guint
 link_of (const ReplayMachine *m, guint d)
 {
@@ -62,7 +62,7 @@ add_gpu (ReplayMachine *m, guint d)
                         .depth = r->farm->devices[d].max_in_flight };
 }
 
-/* One more device like that of the record. */
+/* Adds a device like device @d of the record. */
 static void
 add_device (ReplayMachine *m, guint d)
 {
@@ -112,7 +112,7 @@ replay_machine (const Replay *replay)
   return m;
 }
 
-/* A machine from a file, which has the rates of the recorded farm's work. */
+/* A machine from a file, with the rates of the recorded farm's work. */
 ReplayMachine *
 replay_machine_of (const Replay *replay, const char *path, GError **error)
 {
@@ -206,8 +206,8 @@ change_cores (ReplayMachine *m, guint n)
   m->known[0].work_per_ns *= factor;
 }
 
-/* More are like the first one, each with a link of its own; fewer are the
-   first ones. */
+/* Further GPUs are like the first, with links of their own; fewer are the first
+   ones. */
 static gboolean
 change_gpus (ReplayMachine *m, const char *change, guint n, GError **error)
 {
@@ -405,7 +405,7 @@ make_loads (Run *run)
                                 .flags = r->kinds[u] };
 }
 
-/* Cuts a load as it was cut when it was recorded. */
+/* Cuts a load as in the record. */
 static gboolean
 cut (const HassLoad *load, gsize first, gsize count, HassBlock *block,
      gpointer data, GError **error)
@@ -438,7 +438,8 @@ never (const HassBlock *block, HassWorker *worker, gpointer data,
   return FALSE; /* a dry run calls no worker */
 }
 
-/* Equal blocks of so many elements in all rounds, or 0. */
+/* Returns: the number of elements of the blocks if it is the same in all
+   rounds, else 0. */
 static guint64
 equal_blocks (const Replay *r)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* replay_units.c: the rounds and the units of a record.
+/* units.c: the rounds and the units of a record.
 
-   DESIGN. Steps 1 and 2 of replay_fit.h: rounds that overlap in time become
+   DESIGN. Steps 1 and 2 of fit.h: rounds that overlap in time become
    one, and every unit gets its place and its shape from the rows that cover
    it, by weight where they cover more than their own.
 
@@ -96,8 +96,8 @@ replay_spread_at (const ReplaySpread *s, guint64 u, double otherwise)
   return s->weight[u] > 0 ? s->sum[u] / s->weight[u] : otherwise;
 }
 
-/* Rows that were put together only tell the mean size of their units. Where
-   blocks of the same size explain the sum, they are what was cut. */
+/* Merged rows only give the mean size of their units. If equal blocks explain
+   the sum, they are assumed. */
 static void
 even_blocks (Replay *p, const RecordRound *round)
 {
@@ -109,8 +109,7 @@ even_blocks (Replay *p, const RecordRound *round)
     p->said[round->first + k] = k + 1 < round->units ? e : last;
 }
 
-/* Which unit lay where, and what units were said to cost where that was
-   kept. */
+/* Restores the order of units, and their stated costs if recorded. */
 void
 replay_make_order (Replay *p)
 {
@@ -131,7 +130,7 @@ replay_make_order (Replay *p)
     }
 }
 
-/* A unit's part of a number that all units together say in a guint64. */
+/* A unit's part of a number whose total over all units fits a guint64. */
 static guint64
 whole (const Replay *p, double value)
 {
@@ -146,8 +145,8 @@ set_kind (Replay *p, guint64 first, guint64 n, guint8 kind)
     p->kinds[p->unit_at[at]] = kind;
 }
 
-/* Tasks that one kind of device alone may run lie at the ends of a round; in
-   rounds that were put together, only if all are of one kind. */
+/* Restores the kinds of tasks: those for one kind of device are at the ends of
+   a round; in merged rounds only if all are of one kind. */
 void
 replay_make_kinds (Replay *p)
 {
@@ -166,8 +165,8 @@ replay_make_kinds (Replay *p)
     }
 }
 
-/* Shapes of the units: work, elements, bytes. Units that no row tells of get
-   the mean. */
+/* Restores work, elements and bytes of the units. Units in no row get the
+   mean. */
 void
 replay_make_shapes (Replay *p)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* feeder-private.h: hands the grants of one device to it in parts, and takes
+/* feeder.h: hands the grants of one device to it in parts, and takes
    the parts back.
 
    DESIGN. Both engines feed a device through one HassFeeder; an engine only
@@ -30,8 +30,8 @@
    no thread: times are passed in, and the functions take the job's decision
    lock, which the caller does not hold, to give units back and to tell the
    strategy. */
-#ifndef HASS_FEEDER_PRIVATE_H
-#define HASS_FEEDER_PRIVATE_H
+#ifndef HASS_FEEDER_H
+#define HASS_FEEDER_H
 
 #include "job-private.h"
 

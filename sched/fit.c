@@ -1,29 +1,42 @@
 /* SPDX-License-Identifier: MIT */
-/* auto_model.c: the fit and the fill of auto-private.h.
+/* fit.c: see fit.h. Weighted least squares, recent bundles first, with bounds
+   that keep a few odd bundles from giving an absurd line.
    Thread safety: plain values. */
-#include "auto-private.h"
+#include "fit.h"
 
 #include <math.h>
 
-/* -- 1. The fit --------------------------------------------------------- */
-
-/* The slope follows a device that drifts within three bundles; the fixed
-   part, which hardly changes, is learned from more of them. */
+/* What a bundle counts for after the next one; guesses. The slope follows a
+   device that becomes slower within three bundles, where a longer memory would
+   divide a round by a rate that no longer holds; the fixed part hardly changes
+   and needs bundles of many sizes. */
 #define SLOPE_MEMORY 0.7
 #define FIXED_MEMORY 0.95
-/* Bundles of about the same size cannot tell the two parts apart. */
+/* Relative variance of sizes below which a regression would only amplify noise;
+   a guess. */
 #define LEAST_SPREAD 0.05
+/* Factors of a step of the fixed part in hass_fit_compare(): large enough to
+   get from a wrong latency to the right value in ten pairs, and in the end
+   small enough for a tenth. Guesses. */
 #define FIRST_STEP 2
 #define LAST_STEP 1.1
 #define STEP_MEMORY 0.95
+/* Least ratio of sizes of a pair: closer ones say nothing but noise; a guess.
+ */
 #define PAIR_RATIO 1.3
-#define LARGEST_FIXED 0.98 /* of the shortest bundle */
-#define HIDDEN_PART 0.1    /* of the fixed part: no slope can be seen in it */
+/* Of the shortest bundle: the slope has to stay above 0. */
+#define LARGEST_FIXED 0.98
+/* Of the fixed part: a smaller share of a bundle's time is lost in it. */
+#define HIDDEN_PART 0.1
+/* Weight of the newest error; the mean covers about the last three bundles. */
+#define ERROR_WEIGHT 0.3
+/* By so much the shortest bundle is forgotten with each bundle. */
+#define LEAST_GROWTH 1.02
 
-/* Under a cost that grows along the range the regression finds a fixed part
-   that is not there, and none where bundles wait for others' copies; it is
-   held between half of the device's latency, because half of that may overlap
-   something, and the shortest bundle seen. */
+/* Where costs grow along the range the regression finds a fixed part that does
+   not exist, and where bundles wait for copies of other devices it finds none.
+   So it is bounded by half of the device's latency, as half of that may overlap
+   something, and by the shortest bundle. */
 static double
 fixed_part (HassFit *f, double latency_ns)
 {
@@ -42,8 +55,6 @@ set_slope (HassFit *f)
   f->ns_per_work = sloped / MAX (f->work, 1e-300);
 }
 
-/* A bundle of so much work was served in ns. latency_ns is believed to be
-   the fixed part until sizes have differed. */
 void
 hass_fit_add (HassFit *f, double work, double ns, double latency_ns)
 {
@@ -51,7 +62,7 @@ hass_fit_add (HassFit *f, double work, double ns, double latency_ns)
   if (f->seen > 0)
     {
       double off = fabs (ns - hass_fit_ns (f, work)) / ns;
-      f->error += 0.3 * (MIN (off, 1) - f->error);
+      f->error += ERROR_WEIGHT * (MIN (off, 1) - f->error);
     }
   f->n = SLOPE_MEMORY * f->n + 1;
   f->work = SLOPE_MEMORY * f->work + work;
@@ -62,18 +73,19 @@ hass_fit_add (HassFit *f, double work, double ns, double latency_ns)
   f->s_t = FIXED_MEMORY * f->s_t + g * ns;
   f->s_ww = FIXED_MEMORY * f->s_ww + g * work * work;
   f->s_wt = FIXED_MEMORY * f->s_wt + g * work * ns;
-  f->least_ns = f->seen > 0 ? MIN (1.02 * f->least_ns, ns) : ns;
+  f->least_ns = f->seen > 0 ? MIN (LEAST_GROWTH * f->least_ns, ns) : ns;
   f->fixed_ns = fixed_part (f, latency_ns);
   set_slope (f);
   f->seen++;
 }
 
-/* Where nobody knows costs, bundles are small where costs are high, as they are
-   given by time, and a regression finds a fixed part that is not there. Two
-   bundles of different sizes, one after the other, lie side by side and cost
-   about the same: what they say is the fixed part, and the median over such
-   pairs, which clusters' borders do not move, is believed. It is followed by
-   steps, up or down, that become smaller. */
+/* Where costs are unknown, bundles are small where costs are high, because they
+   are granted by time, and a regression finds a fixed part that does not exist.
+   Two consecutive bundles of different sizes lie side by side and have about
+   the same cost per unit, so each such pair gives an estimate of the fixed
+   part. The median over pairs is used, which a few pairs across the border of a
+   cluster do not move; it is tracked by steps up or down that become smaller.
+ */
 void
 hass_fit_compare (HassFit *f, double work, double ns, double latency_ns)
 {
@@ -110,7 +122,7 @@ hass_fit_scale (HassFit *f, double times)
   f->ns_per_work *= times;
 }
 
-/* More than that no bundle needs beside its work: what looks so was waiting. */
+/* A fixed part above this bound was time that the bundle waited. */
 void
 hass_fit_limit (HassFit *f, double most_fixed_ns)
 {
@@ -120,9 +132,9 @@ hass_fit_limit (HassFit *f, double most_fixed_ns)
   set_slope (f);
 }
 
-/* Bundles up to the largest differed, but were so small that the fixed part
-   hides what their work took: the slope is what it may be at most, unless the
-   fixed part is what fills the GPU. */
+/* Bundles up to the largest differed in size but were so small that the fixed
+   part hides what their work took: the slope is then an upper bound, unless the
+   fixed part is the time that fills the GPU. */
 gboolean
 hass_fit_hides (const HassFit *f, double largest)
 {
@@ -134,42 +146,4 @@ double
 hass_fit_ns (const HassFit *f, double work)
 {
   return f->fixed_ns + f->ns_per_work * work;
-}
-
-/* -- 2. The fill -------------------------------------------------------- */
-
-static guint
-next_runner (const HassRunner *r, guint n)
-{
-  guint best = n;
-  for (guint d = 0; d < n; d++)
-    if (!r[d].runs && r[d].rate > 0
-        && (best == n
-            || r[d].ready_ns + r[d].step_ns
-                   < r[best].ready_ns + r[best].step_ns))
-      best = d;
-  return best;
-}
-
-/* Devices come in by when their first step would end, as long as it ends
-   before the others would be done with everything. Returns the time at which
-   all who run finish together; INFINITY: nobody does. O(n^2) at worst. */
-double
-hass_fill (HassRunner *r, guint n, double work)
-{
-  double finish_ns = INFINITY, rates = 0, last_ns = 0;
-  for (guint d = 0; d < n; d++)
-    r[d].runs = FALSE;
-  for (guint d; (d = next_runner (r, n)) < n;)
-    {
-      double end_ns = r[d].ready_ns + r[d].step_ns;
-      if (end_ns > finish_ns)
-        break;
-      last_ns = end_ns;
-      r[d].runs = TRUE;
-      rates += r[d].rate;
-      work += r[d].rate * r[d].ready_ns;
-      finish_ns = MAX (work / rates, last_ns);
-    }
-  return finish_ns;
 }

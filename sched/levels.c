@@ -1,56 +1,39 @@
 /* SPDX-License-Identifier: MIT */
-/* auto_levels.c: how costs that nobody knows lie along a round; step 10 of
-   auto.c.
-
-   DESIGN. Rounds of a farm are often alike: the end of a triangle is always
-   its wide one. What bundles and cores took, by where their units lay, tells
-   it from round to round.
-   1. A round is cut into parts. For each device and part two decayed sums are
-      kept, of units and of the time that they took. A device's rate and a
-      part's level, its cost over the mean, are fitted to them in turn, so that
-      a device is not thought slow because it does the costly end. What a part
-      shows counts a little for those beside it: where one device's end meets
-      another's that tells what of a difference is costs and what is devices.
-   2. Chance looks like a shape. So each bundle's level is held against what
-      the rounds before it say; the part of their deviations that comes back is
-      how far the shape is trusted. Costs that lie anew in each round have none.
-   3. How far bundles are off in spite of that is what is not known of costs:
-      the less, the larger bundles may be.
-
-   A bundle costs O(parts) when it has finished, a round O(devices * parts), a
-   decision O(1).
-
+/* levels.c: how unknown costs lie along a round. The DESIGN paragraph is in
+   levels.h.
    Thread safety: as hass/strategy.h. */
-#include "auto-private.h"
+#include "levels.h"
 
 #include <math.h>
 
-#define MEMORY 0.7 /* of rounds */
-#define PASSES 16  /* of rates and levels */
-#define BESIDE 0.3 /* that a part says of the next ones */
-#define TRUST 0.5  /* before anything has come back */
-#define PRIOR 0.01 /* deviations, squared, that this is worth */
-#define MOST_OFF 2 /* times the mean, that one bundle may be off */
-#define OFF_MEMORY 0.6
-#define LEAST_LEVEL 0.02
+/* Guesses. Longer memories follow a changed shape later, shorter ones follow
+   noise. */
+#define MEMORY 0.7     /* of a round's sums in the next round */
+#define PASSES 16      /* of fitting rates and levels to each other */
+#define BESIDE 0.3     /* weight of what a part shows in the parts beside it */
+#define TRUST 0.5      /* in the shape before anything has come back */
+#define PRIOR 0.01     /* squared deviations that this trust is worth */
+#define MOST_OFF 2     /* times the mean: an outlier counts for no more */
+#define OFF_MEMORY 0.6 /* of a round's error in the next round */
+#define LEAST_LEVEL 0.02 /* of the mean, so that no rate becomes infinite */
 
-#define PARTS HASS_AUTO_PARTS
+#define PARTS HASS_LEVELS_PARTS
 
-struct HassAutoLevels
+struct HassLevels
 {
   double level[PARTS];      /* as seen; mean 1 */
-  double before[PARTS + 1]; /* as trusted: sum of the levels before */
+  double before[PARTS + 1]; /* sum of the trusted levels of the parts before */
   double *units, *ns;       /* [n * PARTS], decayed */
   double *rate;             /* [n]; units of level 1 per ns; 0: unknown */
-  double seen, back;        /* deviations, and what of them came back */
-  double off, of;           /* squared and weighted, of this round */
+  double seen, back;        /* squared deviations; what of them came back */
+  double off, of;           /* squared errors of this round, and weights */
   double doubt;             /* relative error of a bundle; < 0: unknown */
 };
 
-HassAutoLevels *
-hass_auto_levels_new (guint n_devices)
+HassLevels *
+hass_levels_new (guint n_devices)
 {
-  HassAutoLevels *h = g_new0 (HassAutoLevels, 1);
+  HassLevels *h = g_new0 (HassLevels, 1);
   h->units = g_new0 (double, n_devices *PARTS);
   h->ns = g_new0 (double, n_devices *PARTS);
   h->rate = g_new0 (double, n_devices);
@@ -65,7 +48,7 @@ hass_auto_levels_new (guint n_devices)
 }
 
 void
-hass_auto_levels_free (HassAutoLevels *h)
+hass_levels_free (HassLevels *h)
 {
   if (!h)
     return;
@@ -75,9 +58,8 @@ hass_auto_levels_free (HassAutoLevels *h)
   g_free (h);
 }
 
-/* Mean level, as trusted, between two places of a round of length 1. */
 double
-hass_auto_levels_between (const HassAutoLevels *h, double from, double to)
+hass_levels_between (const HassLevels *h, double from, double to)
 {
   double sum = 0;
   for (guint i = 0; i < 2; i++)
@@ -91,9 +73,9 @@ hass_auto_levels_between (const HassAutoLevels *h, double from, double to)
   return to > from ? sum / ((to - from) * PARTS) : 1;
 }
 
-/* As seen, and not yet trusted. */
+/* The mean level as measured, whatever it is trusted. */
 static double
-raw_level (const HassAutoLevels *h, double from, double to)
+raw_level (const HassLevels *h, double from, double to)
 {
   double sum = 0;
   for (guint i = (guint)(from * PARTS); i < PARTS && i < to * PARTS; i++)
@@ -101,13 +83,11 @@ raw_level (const HassAutoLevels *h, double from, double to)
   return sum / ((to - from) * PARTS);
 }
 
-/* What units between two places took a device, without what it would have
-   taken if they were none. */
 void
-hass_auto_levels_add (HassAutoLevels *h, guint device, double from, double to,
-                      double units, double ns)
+hass_levels_add (HassLevels *h, guint device, double from, double to,
+                 double units, double ns)
 {
-  double mean = hass_auto_levels_between (h, from, to);
+  double mean = hass_levels_between (h, from, to);
   if (!(to > from) || !(ns > 0))
     return;
   if (h->rate[device] > 0)
@@ -121,7 +101,7 @@ hass_auto_levels_add (HassAutoLevels *h, guint device, double from, double to,
       h->off += units * off * off;
       h->of += units;
     }
-  /* Within it, as is believed. */
+  /* Its time is spread over the parts by their trusted levels. */
   for (guint i = (guint)(from * PARTS); i < PARTS && i < to * PARTS; i++)
     {
       double part = (MIN (to * PARTS, i + 1) - MAX (from * PARTS, i))
@@ -137,7 +117,7 @@ hass_auto_levels_add (HassAutoLevels *h, guint device, double from, double to,
 }
 
 static void
-fit (HassAutoLevels *h, guint n)
+fit (HassLevels *h, guint n)
 {
   for (guint d = 0; d < n; d++)
     {
@@ -170,7 +150,7 @@ fit (HassAutoLevels *h, guint n)
 }
 
 void
-hass_auto_levels_end (HassAutoLevels *h, guint n_devices)
+hass_levels_end (HassLevels *h, guint n_devices)
 {
   for (guint pass = 0; pass < PASSES; pass++)
     fit (h, n_devices);
@@ -193,22 +173,20 @@ hass_auto_levels_end (HassAutoLevels *h, guint n_devices)
     }
 }
 
-/* Units of the mean cost per ns, of late rounds; 0: nobody knows. */
 double
-hass_auto_levels_rate (const HassAutoLevels *h, guint device)
+hass_levels_rate (const HassLevels *h, guint device)
 {
   return h->rate[device];
 }
 
-/* How far a bundle's work is off; less than 0: nobody knows. */
 double
-hass_auto_levels_doubt (const HassAutoLevels *h)
+hass_levels_doubt (const HassLevels *h)
 {
   return h->doubt;
 }
 
 double
-hass_auto_levels_trust (const HassAutoLevels *h)
+hass_levels_trust (const HassLevels *h)
 {
   return CLAMP (h->back / h->seen, 0, 1);
 }

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT */
+/* levels.h: how unknown costs lie along a round.
+
+   DESIGN. Rounds of a farm are often alike: the end of a triangle is always
+   its wide one. The times of bundles and cores, by the positions of their
+   units, show it from round to round.
+   1. A round is cut into parts. For each device and part two decayed sums are
+      kept, of units and of their time. A device's rate and a part's level, its
+      cost over the mean, are fitted to each other in turn, so that a device
+      does not look slow because it computes the costly end. What a part shows
+      counts a little for the parts beside it: where the units of one device end
+      and those of another begin, this separates costs from speeds.
+   2. Noise looks like a shape. So each bundle's level is compared with the
+   level of the rounds before; the fraction of their deviations that comes back
+   is the trust in the shape. Costs that lie anew in each round get no trust.
+   3. The remaining error of bundles is what is unknown of costs: the smaller it
+      is, the larger bundles may be.
+
+   A completed bundle costs O(parts), a round O(devices * parts), a decision
+   O(1).
+
+   Thread safety: as hass/strategy.h. */
+#ifndef HASS_SCHED_LEVELS_H
+#define HASS_SCHED_LEVELS_H
+
+#include <glib.h>
+
+#define HASS_LEVELS_PARTS 32
+
+typedef struct HassLevels HassLevels;
+
+HassLevels *hass_levels_new (guint n_devices);
+void hass_levels_free (HassLevels *levels);
+
+/* Trusted mean level between two positions of a round of length 1. */
+double hass_levels_between (const HassLevels *levels, double from, double to);
+
+/* A device computed so many units between two positions in ns, without the
+   time that a bundle takes whatever it holds. */
+void hass_levels_add (HassLevels *levels, guint device, double from, double to,
+                      double units, double ns);
+void hass_levels_end (HassLevels *levels, guint n_devices);
+
+/* Relative error of a bundle's predicted work; less than 0: unknown. */
+double hass_levels_doubt (const HassLevels *levels);
+
+/* Units of mean cost per ns in recent rounds; 0: unknown. */
+double hass_levels_rate (const HassLevels *levels, guint device);
+
+/* Between 0 and 1. */
+double hass_levels_trust (const HassLevels *levels);
+
+#endif

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT */
+/* units.c: see units.h.
+   Thread safety: as hass/strategy.h. */
+#include "units.h"
+
+#include <math.h>
+
+/* Units of a round that are looked at for elements and bytes; a mean of fewer
+   is less certain, more cost time in each round. */
+#define LOOKED_AT 32
+/* Part of the difference of sizes by which multiprocessors end apart, on
+   average: one half for many loads each, and some more for few. Too little
+   makes large loads look slow. A guess. */
+#define LISTED_TAIL 0.6
+/* Input of a unit from which its copy counts more than its launch: at 50 GB/s
+   64 KiB take 1.3 us. */
+#define DATA_BYTES (64 << 10)
+/* Units of the next bundle that are looked at for elements. */
+#define LOOKED_AT_NEXT 4
+
+void
+hass_units_init (HassUnits *u, const HassStrategyEnv *env)
+{
+  *u = (HassUnits){ .env = env, .n = env->n_devices, .cpu = env->n_devices };
+  for (guint d = 0; d < u->n; d++)
+    if (env->devices[d].kind == HASS_DEVICE_CPU && u->cpu == u->n)
+      u->cpu = d;
+  if (env->cost == HASS_COST_UNKNOWN && u->n > 1
+      && hass_units_count_elements (u))
+    u->levels = hass_levels_new (u->n);
+}
+
+void
+hass_units_clear (HassUnits *u)
+{
+  hass_levels_free (u->levels);
+}
+
+/* -- At a round's begin ------------------------------------------------- */
+
+/* What a GPU copies for a unit, the mean of some that wait. */
+static double
+unit_bytes (const HassUnits *u, const HassRound *round)
+{
+  guint64 front = hass_round_front (round), n = hass_round_back (round) - front;
+  guint64 some = MIN (n, u->env->cost == HASS_COST_EQUAL ? 1 : LOOKED_AT);
+  double sum = 0;
+  for (guint64 i = 0; i < some; i++)
+    {
+      guint64 at = front + (2 * i + 1) * n / (2 * some);
+      sum += (double)hass_round_input_bytes (round, at)
+             + hass_round_output_bytes (round, at);
+    }
+  return sum / MAX (some, 1);
+}
+
+static double
+longest_unit (const HassUnits *u, const HassRound *round)
+{
+  double most = 0;
+  if (u->env->cost != HASS_COST_SIZED)
+    return 0;
+  for (guint64 i = hass_round_front (round); i < hass_round_back (round); i++)
+    most = MAX (most, hass_round_work (round, i, 1));
+  return most;
+}
+
+void
+hass_units_begin (HassUnits *u, const HassRound *round)
+{
+  guint64 n = hass_round_units (round);
+  u->share_back = 0;
+  u->work = n > 0 ? hass_round_total_work (round) / n : 1;
+  u->round_units = n;
+  u->bytes = unit_bytes (u, round);
+  u->longest = longest_unit (u, round);
+}
+
+/* In a function farm simple tasks lie before parallel ones. */
+static guint64
+first_parallel (const HassRound *round)
+{
+  guint64 lo = hass_round_front (round), hi = hass_round_back (round);
+  while (lo < hi)
+    {
+      guint64 middle = lo + (hi - lo) / 2;
+      if (hass_round_elements (round, middle) > 1)
+        hi = middle;
+      else
+        lo = middle + 1;
+    }
+  return lo;
+}
+
+void
+hass_units_ordered (HassUnits *u, const HassRound *round)
+{
+  guint64 front = hass_round_front (round);
+  u->first_parallel
+      = u->env->farm == HASS_FARM_FUNCTION ? first_parallel (round) : 0;
+  u->elements = hass_units_elements (
+      u, round, front, hass_round_back (round) - front, LOOKED_AT);
+}
+
+/* -- Work --------------------------------------------------------------- */
+
+double
+hass_units_level (const HassUnits *u, guint64 first, guint64 n)
+{
+  if (!u->levels || u->round_units == 0)
+    return 1;
+  double all = (double)u->round_units;
+  return hass_levels_between (u->levels, first / all,
+                              MIN ((first + n) / all, 1));
+}
+
+double
+hass_units_work (const HassUnits *u, const HassRound *round, guint64 first,
+                 guint64 n)
+{
+  if (!u->levels)
+    return hass_round_work (round, first, n);
+  return u->work * n * hass_units_level (u, first, n);
+}
+
+gboolean
+hass_units_differ (const HassUnits *u)
+{
+  return u->levels || u->env->cost == HASS_COST_SIZED;
+}
+
+double
+hass_units_next_work (const HassUnits *u, const HassRound *round, gboolean gpu,
+                      guint64 n)
+{
+  guint64 lo = hass_round_front (round), hi = hass_round_back (round);
+  guint64 common = hi - lo;
+  if (!hass_units_differ (u) || common == 0)
+    return u->work * n;
+  n = MIN (n, common);
+  return hass_units_work (u, round, gpu != u->reversed ? hi - n : lo, n);
+}
+
+double
+hass_units_next_level (const HassUnits *u, const HassRound *round, guint device)
+{
+  guint64 lo = hass_round_front (round), hi = hass_round_back (round);
+  if (!u->levels || hi == lo)
+    return 1;
+  guint64 n = (guint64)MIN (hass_units_fill (u, device), 1e18);
+  n = CLAMP (n, u->round_units / HASS_LEVELS_PARTS, hi - lo);
+  n = CLAMP (n, 1, hi - lo);
+  return hass_units_level (u, u->reversed ? lo : hi - n, n);
+}
+
+guint64
+hass_units_for (const HassUnits *u, const HassRound *round, guint64 lo,
+                guint64 hi, gboolean back, double work)
+{
+  guint64 n = hi - lo, fits = 1;
+  if (n == 0
+      || (!u->levels
+          && (u->env->cost != HASS_COST_SIZED
+              || u->env->farm == HASS_FARM_PARTITION)))
+    return (guint64)CLAMP (work / u->work, 1, MAX (n, 1));
+  while (fits < n)
+    {
+      guint64 k = fits + (n - fits + 1) / 2;
+      if (hass_units_work (u, round, back ? hi - k : lo, k) <= work)
+        fits = k;
+      else
+        n = k - 1;
+    }
+  return fits;
+}
+
+guint64
+hass_units_for_cores (const HassUnits *u, const HassRound *round, double work)
+{
+  return hass_units_for (u, round, hass_round_front (round),
+                         hass_round_back (round), u->reversed, work);
+}
+
+guint64
+hass_units_cpu_share (const HassUnits *u, const HassRound *round)
+{
+  return u->cpu < u->n ? hass_round_share (round, u->cpu) : 0;
+}
+
+double
+hass_units_left (const HassUnits *u, const HassRound *round)
+{
+  guint64 lo = hass_round_front (round), hi = hass_round_back (round);
+  guint64 share = hass_units_cpu_share (u, round);
+  double common = hass_units_differ (u) && hi > lo
+                      ? hass_units_work (u, round, lo, hi - lo)
+                      : u->work * (hi - lo);
+  double own = u->work * share;
+  if (hass_units_differ (u) && share > 0 && u->share_back >= share)
+    own = hass_units_work (u, round, u->share_back - share, share);
+  guint64 waiting = hass_round_waiting (round);
+  guint64 returned = waiting > hi - lo ? waiting - (hi - lo) : 0;
+  return common + own + u->work * returned;
+}
+
+/* Each multiprocessor takes the next load when it has done its own, so that
+   they end apart by about half of what the sizes differ by, or all wait for the
+   largest load. */
+double
+hass_units_listed_work (const HassUnits *u, const HassRound *round,
+                        guint device, guint64 first, guint64 n)
+{
+  guint m = MAX (u->env->devices[device].cores, 1);
+  double most = hass_round_work (round, first + n - 1, 1);
+  if (n <= m)
+    return m * most;
+  double spread = most - hass_round_work (round, first, 1);
+  return MAX (hass_round_work (round, first, n) + LISTED_TAIL * m * spread,
+              m * most);
+}
+
+/* -- What a GPU takes at least ------------------------------------------ */
+
+gboolean
+hass_units_simple (const HassUnits *u, const HassRound *round)
+{
+  return u->env->farm == HASS_FARM_FUNCTION && round
+         && hass_round_back (round) <= u->first_parallel;
+}
+
+guint64
+hass_units_least (const HassUnits *u, const HassRound *round, guint device)
+{
+  if (u->env->farm != HASS_FARM_INDIVISIBLE && !hass_units_simple (u, round))
+    return 1;
+  return MAX (u->env->devices[device].cores, 1);
+}
+
+gboolean
+hass_units_count_elements (const HassUnits *u)
+{
+  return u->env->farm != HASS_FARM_INDIVISIBLE
+         && u->env->farm != HASS_FARM_FUNCTION;
+}
+
+double
+hass_units_elements (const HassUnits *u, const HassRound *round, guint64 first,
+                     guint64 n, guint some)
+{
+  guint64 looked_at = MIN (n, u->env->cost == HASS_COST_EQUAL ? 2 : some);
+  double sum = 0;
+  if (n == 0 || u->env->element_threads == 0 || !hass_units_count_elements (u))
+    return 0;
+  for (guint64 i = 0; i < looked_at; i++)
+    sum += hass_round_elements (round,
+                                first + (2 * i + 1) * n / (2 * looked_at));
+  return sum / looked_at * u->env->element_threads;
+}
+
+double
+hass_units_fill (const HassUnits *u, guint device)
+{
+  return device != u->cpu && u->elements > 0
+             ? u->env->devices[device].width / u->elements
+             : 0;
+}
+
+double
+hass_units_fill_work (const HassUnits *u, guint device)
+{
+  return hass_units_fill (u, device) * u->work;
+}
+
+double
+hass_units_fill_next (const HassUnits *u, const HassRound *round, guint device)
+{
+  double fill = hass_units_fill (u, device);
+  guint64 lo = hass_round_front (round), hi = hass_round_back (round);
+  if (u->env->cost != HASS_COST_SIZED || fill <= 0 || hi == lo)
+    return hass_units_fill_work (u, device)
+           * hass_units_next_level (u, round, device);
+  guint64 n = (guint64)CLAMP (ceil (fill), 1, hi - lo);
+  double each = hass_units_elements (u, round, u->reversed ? lo : hi - n, n,
+                                     LOOKED_AT_NEXT);
+  fill *= u->elements / MAX (each, 1);
+  n = (guint64)CLAMP (ceil (fill), 1, hi - lo);
+  return hass_units_next_work (u, round, TRUE, n) * MAX (fill / n, 1);
+}
+
+/* -- Bytes -------------------------------------------------------------- */
+
+gsize
+hass_units_middle_bytes (const HassRound *round)
+{
+  guint64 front = hass_round_front (round), back = hass_round_back (round);
+  return back > front ? hass_round_input_bytes (round, (front + back) / 2) : 0;
+}
+
+gboolean
+hass_units_are_data (const HassRound *round)
+{
+  return hass_units_middle_bytes (round) >= DATA_BYTES;
+}
