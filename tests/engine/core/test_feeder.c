@@ -128,9 +128,8 @@ begin (Rig *r, guint n_loads, guint granted, guint64 part_bytes,
                         .window = G_MAXUINT32,
                         .strategy = "fed",
                         .run = &r->options };
-  HassJobDevices of = { .devices = devices + first,
-                        .gpus = none,
-                        .n_devices = 2 - first };
+  HassJobDevices of
+      = { .devices = devices + first, .gpus = none, .n_devices = 2 - first };
   r->job = hass_job_new (&r->farm, &engine, &of, NULL);
   CU_ASSERT_PTR_NOT_NULL_FATAL (r->job);
   r->job->driver = r;

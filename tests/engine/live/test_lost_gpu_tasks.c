@@ -213,6 +213,8 @@ cores_sleep (void)
 HASS_TEST_SUITE (lost_gpu_tasks,
                  { "a farm whose GPUs are lost ends and names GPU-only tasks",
                    live },
-                 { "also in virtual time", virtually },
+                 { "a farm whose GPUs are lost ends and names GPU-only tasks "
+                   "in virtual time",
+                   virtually },
                  { "cores sleep while such tasks wait for a healthy GPU",
                    cores_sleep })
