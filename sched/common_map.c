@@ -15,8 +15,7 @@ set_mapped (HassCrew *crew, HassRound *round)
     crew->unit_work = hass_round_total_work (round) / hass_round_units (round);
 }
 
-/* -- Each unit to the device that would finish it first
- * ------------------------------ */
+/* -- Each unit to its first finisher -------------------------------------- */
 
 typedef struct
 {

@@ -5,18 +5,21 @@
    1. As much as is worth a launch and leaves room to correct the plan: the
       square root of Kruskal and Weiss 1985; first a small one where copies
       overlap kernels, or where other GPUs wait for the link.
-   2. At least what fills the GPU, and sometimes more, as some GPUs reach their
+   2. Where costs are unknown a small part of the round, because the next units
+      may cost many times more, until rounds have shown by how much; every other
+      one is larger, so that a bundle's fixed part can be told from its slope.
+   3. At least what fills the GPU, and sometimes more, as some GPUs reach their
       rate only when they are filled several times over. A GPU that cuts its
       grants gets what it hands over at once: more bundles overlap no better and
       cost a launch each; but for the first one where kernels wait for its copy
       and take longer than copies.
-   3. All of its part where the remainder would not be worth a launch.
-   4. Never many times more than its largest so far, unless costs are equal and
+   4. All of its part where the remainder would not be worth a launch.
+   5. Never many times more than its largest so far, unless costs are equal and
       a launch hid all of that, or the GPU does all alone, where more bundles
       would only make it look slower.
-   5. Where the stages of bundles are known, no more than pipeline-private.h
+   6. Where the stages of bundles are known, no more than pipeline-private.h
       says, however small that is: it makes the first or the last copy short.
-   6. Where costs are far from known none queues that may end after the other
+   7. Where costs are far from known none queues that may end after the other
       devices, however small: no other device can help with what queues.
 
    Thread safety: as hass/strategy.h. */
@@ -44,10 +47,17 @@ static const double least_uncertainty[] = {
 #define NEW 0.25
 #define NEW_BUNDLES 3
 #define KNOWN_STAGES 0.25
+/* The most where costs are unknown: of a round, or so many fixed parts; both
+   are guesses. */
+#define LARGEST_UNKNOWN 0.02
+#define MOST_LAUNCHES 12
 /* From this uncertainty on no bundle queues that may end after so many times
    it, of the remaining time. Guesses. */
 #define MUCH_UNKNOWN 0.3
 #define KEPT_BACK 3
+/* Every other bundle is so many times as large, so that sizes differ. A guess
+   above the least ratio of hass_fit_compare(). */
+#define EVERY_OTHER 1.5
 /* Times over that the first bundle of a round fills the GPU, and bundles until
    sizes have differed. Guesses. */
 #define MUCH_FILLED 3
@@ -70,7 +80,7 @@ static const double least_uncertainty[] = {
  * Bundle: what a bundle's size depends on.
  * @unknown: costs are. @u: relative uncertainty of the prediction.
  * @fixed_ns: what a bundle more costs. @part_ns: time of the GPU's part.
- * @piped_ns: 5; 0: stages are unknown.
+ * @piped_ns: 6; 0: stages are unknown.
  * @whole_ns: what is handed over at once; 0: no matter.
  * @large_ns: never too much; 0: nothing is.
  */
@@ -223,7 +233,7 @@ in_the_way (const HassAuto *s, guint device)
   return FALSE;
 }
 
-/* 2. Time of what a GPU hands over at once; 0: it is too much of a round, or
+/* 3. Time of what a GPU hands over at once; 0: it is too much of a round, or
    nothing is copied, or less is better. */
 static double
 whole_ns (const HassAuto *s, guint device, double rate)
@@ -293,6 +303,21 @@ worth_ns (HassAuto *s, guint device, const Bundle *b)
 
 /* 2. */
 static double
+careful_ns (const HassAuto *s, const Bundle *b, double ns)
+{
+  double round_ns = s->plan.finish_ns + (s->k.f.now_ns - s->k.f.begin_ns);
+  double most_ns
+      = MAX (LARGEST_UNKNOWN * round_ns, MOST_LAUNCHES * b->fixed_ns);
+  if (!b->unknown)
+    return ns;
+  if (doubt (s) >= 0)
+    most_ns = b->part_ns;
+  ns = MIN (ns, MAX (most_ns, b->large_ns));
+  return b->seat->n_given % 2 ? MIN (EVERY_OTHER * ns, b->part_ns / 4) : ns;
+}
+
+/* 3. */
+static double
 filling_ns (const Bundle *b, double ns)
 {
   double fill_ns = b->r->fill_ns;
@@ -306,7 +331,7 @@ filling_ns (const Bundle *b, double ns)
   return ns;
 }
 
-/* 4. How many times its largest so far a bundle may be. A launch may hide what
+/* 5. How many times its largest so far a bundle may be. A launch may hide what
    work takes. The time that fills the GPU may as well, where it is unknown how
    much that is; then it is not so short, and a larger bundle may take many
    times longer. */
@@ -322,7 +347,7 @@ growth_of (const HassAuto *s, guint device, const Bundle *b)
   return b->m->n_done == 1 && hass_estimates_long_units (&s->k.e) ? 1 : GROWTH;
 }
 
-/* 6. */
+/* 7. */
 static gboolean
 too_early (const HassAuto *s, guint device, const Bundle *b, double ns)
 {
@@ -336,12 +361,12 @@ static double
 bundle_ns (HassAuto *s, const HassRound *round, guint device, const Bundle *b)
 {
   double ns = worth_ns (s, device, b);
-  ns = filling_ns (b, ns);
+  ns = filling_ns (b, careful_ns (s, b, ns));
   if (too_early (s, device, b, ns))
     return 0;
-  /* 3. */
+  /* 4. */
   gboolean rest = b->part_ns - ns < MAX (2 * b->fixed_ns, b->r->fill_ns);
-  /* 5. */
+  /* 6. */
   gboolean piped = b->piped_ns > 0 && b->piped_ns < b->part_ns
                    && (rest || ns >= b->piped_ns);
   if (piped)
