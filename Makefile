@@ -112,7 +112,7 @@ say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 
 ROOMS := skeletons engine sched pool device
 PUBLIC := pool/error.h pool/load.h pool/round.h pool/types.h pool/version.h \
-	sched/strategy.h device/device.h device/memory.h device/cuda/cuda.h \
+	sched/strategy.h device/device.h device/device_kind.h device/memory.h device/cuda/cuda.h \
 	device/cuda/cuda_device.cuh engine/core/callbacks.h engine/profile/profile.h \
 	engine/observe/report.h \
 	skeletons/data_farm.h skeletons/function_farm.h skeletons/hass.h
@@ -221,7 +221,7 @@ $(BUILD)/examples/matrix_multiply/multiply.o: EXTRA_CPPFLAGS := \
 # The same bits on every device: nothing is fused. The rest makes vector code.
 EXACT := -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math
 $(BUILD)/examples/monte_carlo/%.o: CFLAGS_ALL += $(EXACT)
-$(BUILD)/tests/examples/test_monte_carlo.o \
+$(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/examples/test_monte_carlo*.c)) \
 $(BUILD)/tests/examples/monte_carlo_device.o: CFLAGS_ALL += $(EXACT)
 
 $(LIB): $(LIB_OBJ)
@@ -499,7 +499,8 @@ check-arm: setup-arm
 
 # On a machine with GPUs: their tests, plain and under compute-sanitizer. The
 # faults are errors to a sanitizer, so they run plain.
-GPU_SUITES := gpu gpu_monte_carlo gpu_person_query gpu_string_search
+GPU_SUITES := gpu gpu_outputs gpu_survival gpu_monte_carlo gpu_person_query \
+	gpu_string_search
 .PHONY: check-gpu
 check-gpu: all tests
 	$(Q)$(TESTS) $(foreach s,$(GPU_SUITES),--suite $(s))

@@ -307,8 +307,9 @@ draw_bars (const View *v, guint i)
           = g_strdup_printf ("%s, %u: %.4g%s", s->name, k + 1,
                              s->values[k] * (v->plot->percent ? 100 : 1),
                              v->plot->percent ? " %" : "");
-      draw_rect (v->svg, x_of (v, k) - width / 2, y, width, y_of (v, base) - y,
-                 "", tip);
+      const DrawBox bar
+          = { x_of (v, k) - width / 2, y, width, y_of (v, base) - y };
+      draw_rect (v->svg, bar, "", tip);
     }
   draw_put (v->svg, "</g>\n");
 }
@@ -346,8 +347,8 @@ draw_group (const View *v, guint i)
       g_autofree char *tip
           = g_strdup_printf ("%s, %s: %.4g%s", p->labels ? p->labels[k] : "",
                              s->name, s->values[k] * unit, mark);
-      draw_rect (v->svg, x + gap / 2, y, width - gap, y_of (v, v->low) - y,
-                 fill, tip);
+      const DrawBox bar = { x + gap / 2, y, width - gap, y_of (v, v->low) - y };
+      draw_rect (v->svg, bar, fill, tip);
       if (marked)
         draw_line (v->svg, x - 1, y_of (v, s->marks[k]), x + width + 1,
                    y_of (v, s->marks[k]),
@@ -387,8 +388,9 @@ draw_part (const View *v, guint i)
     draw_bars (v, i);
   else
     draw_area (v, i);
-  draw_rect (v->svg, LEGEND_X, v->y + TOP + 3 + LEGEND_ROW * row, 16, 14, fill,
-             NULL);
+  const DrawBox sample
+      = { LEGEND_X, v->y + TOP + 3 + LEGEND_ROW * row, 16, 14 };
+  draw_rect (v->svg, sample, fill, NULL);
   draw_legend_text (v, row, LEGEND_X + 26, v->plot->series[i].name);
 }
 

@@ -107,7 +107,8 @@ measure_one_by_one (gconstpointer arg)
     {
       CU (cudaMemcpyAsync (s->device, s->loads[i], s->size,
                            cudaMemcpyHostToDevice, stream));
-      scan_gpu_launch (s->device, s->size, s->size, needle, needle_length,
+      scan_gpu_launch (s->device, s->size, s->size,
+                       scan_needle (needle, needle_length),
                        s->device_counts + i, stream);
       CU (cudaMemcpyAsync (s->counts + i, s->device_counts + i, sizeof (Count),
                            cudaMemcpyDeviceToHost, stream));
@@ -132,7 +133,8 @@ measure_streams (gconstpointer arg)
       guint8 *device = s->device + i % N_STREAMS * s->size;
       CU (cudaMemcpyAsync (device, s->loads[i], s->size, cudaMemcpyHostToDevice,
                            stream));
-      scan_gpu_launch (device, s->size, s->size, needle, needle_length,
+      scan_gpu_launch (device, s->size, s->size,
+                       scan_needle (needle, needle_length),
                        s->device_counts + i, stream);
       CU (cudaMemcpyAsync (s->counts + i, s->device_counts + i, sizeof (Count),
                            cudaMemcpyDeviceToHost, stream));

@@ -33,7 +33,7 @@
 #ifndef HASS_FEEDER_H
 #define HASS_FEEDER_H
 
-#include "job-private.h"
+#include "job.h"
 
 /**
  * HassFeederGrant: the units that the strategy granted at once.

@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "device/copy_crew-private.h"
+#include "device/copy_crew.h"
 #include "device/cpu/cpu_pool.h"
 #include "hass_test.h"
 

@@ -148,7 +148,7 @@ commas (void)
       return;
     }
   DrawSvg *image = draw_svg_new (10, 10, "t");
-  draw_rect (image, 1.25, 2, 3, 4, "", NULL);
+  draw_rect (image, (DrawBox){ 1.25, 2, 3, 4 }, "", NULL);
   g_autofree char *svg = draw_svg_end (image);
   CU_ASSERT_PTR_NOT_NULL (strstr (svg, "x=\"1.25\""));
   setlocale (LC_NUMERIC, before);

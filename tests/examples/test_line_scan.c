@@ -47,6 +47,10 @@ static void
 block_lines (const Matcher *matcher, const guint8 *text, gsize size,
              gsize count, GString *out)
 {
+  const LineScan all
+      = { matcher, text, size,
+          LINE_SCAN_NUMBERS | LINE_SCAN_MATCHES | LINE_SCAN_NUL };
+  const LineScan count_only = { matcher, text, size, LINE_SCAN_COUNT };
   LineBuffer buffer = { 0 };
   guint64 newlines = 0;
   gsize at = 0;
@@ -56,10 +60,8 @@ block_lines (const Matcher *matcher, const guint8 *text, gsize size,
       LineBuffer counted = { 0 };
       gsize n = MIN (count, size - first);
 
-      line_scan (matcher, text, size, first, n,
-                 LINE_SCAN_NUMBERS | LINE_SCAN_MATCHES | LINE_SCAN_NUL,
-                 &buffer);
-      line_scan (matcher, text, size, first, n, LINE_SCAN_COUNT, &counted);
+      line_scan (&all, first, n, &buffer);
+      line_scan (&count_only, first, n, &counted);
       CU_ASSERT_EQUAL (
           ((const LineBlock *)(gpointer)counted.bytes)->n_lines,
           ((const LineBlock *)(gpointer)(buffer.bytes + at))->n_lines);
@@ -164,6 +166,7 @@ seconds_of_line (gsize size)
 {
   g_autofree guint8 *text = g_malloc (size);
   g_autoptr (Matcher) matcher = new_matcher ("needle", FALSE, FALSE, NULL);
+  const LineScan scan = { matcher, text, size, LINE_SCAN_NUMBERS };
   LineBuffer buffer = { 0 };
   guint64 n_lines = 0;
   struct timespec begin, end;
@@ -175,7 +178,7 @@ seconds_of_line (gsize size)
   for (gsize first = 0; first < size; first += 4096)
     {
       buffer.length = 0;
-      line_scan (matcher, text, size, first, 4096, LINE_SCAN_NUMBERS, &buffer);
+      line_scan (&scan, first, 4096, &buffer);
       n_lines += ((const LineBlock *)(gpointer)buffer.bytes)->n_lines;
     }
   clock_gettime (CLOCK_THREAD_CPUTIME_ID, &end);

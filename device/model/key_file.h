@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* key_file-private.h: key files of ours, platforms and workloads, each value
+/* key_file.h: key files of ours, platforms and workloads, each value
    checked.
 
    DESIGN. GKeyFile reads; here is what it does not do: find the line to
    blame, hold numbers to a range, refuse keys that nobody reads.
 
    Thread safety: any thread, each with a file of its own. */
-#ifndef HASS_KEY_FILE_PRIVATE_H
-#define HASS_KEY_FILE_PRIVATE_H
+#ifndef HASS_KEY_FILE_H
+#define HASS_KEY_FILE_H
 
 #include <glib.h>
 

@@ -25,6 +25,7 @@ typedef struct
 {
   char *name;
   char *label; /* for people */
+  char *kind;  /* of the device that it models; NULL: a GPU */
   guint multiprocessors;
   guint64 width;
   double work_per_ns;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* topology-private.h: where cores, caches and GPUs lie in the machine.
+/* topology.h: where cores, caches and GPUs lie in the machine.
 
    DESIGN. hwloc knows, but takes some 50 ms to look. So it looks once, when
    first needed: to describe the machine, to tell which of several GPUs share
@@ -9,8 +9,8 @@
    PCI devices are named as CUDA names them, "0000:3b:00.0", in either case.
 
    Thread safety: any thread, but hass_topology_use_xml by tests alone. */
-#ifndef HASS_TOPOLOGY_PRIVATE_H
-#define HASS_TOPOLOGY_PRIVATE_H
+#ifndef HASS_TOPOLOGY_H
+#define HASS_TOPOLOGY_H
 
 #include <glib.h>
 

@@ -6,8 +6,8 @@
    lies elsewhere finds those in the system's data folders (XDG_DATA_DIRS,
    /usr/local/share, /usr/share). HASS_DATADIR names another place.
 
-   Thread safety: see shipped-private.h. */
-#include "shipped-private.h"
+   Thread safety: see shipped.h. */
+#include "shipped.h"
 
 #include <string.h>
 

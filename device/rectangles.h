@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* rectangles-private.h: tiles of a bundle that are one array.
+/* rectangles.h: tiles of a bundle that are one array.
 
    DESIGN. A copy of short rows reaches a part of a link's rate (tiles with rows
    of 4 KiB came back at 16 of 55 GB/s on an H200 whose kernels ran), and each
@@ -14,8 +14,8 @@
    equally wide.
 
    Thread safety: plain values. */
-#ifndef HASS_RECTANGLES_PRIVATE_H
-#define HASS_RECTANGLES_PRIVATE_H
+#ifndef HASS_RECTANGLES_H
+#define HASS_RECTANGLES_H
 
 #include "hass/device.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* urgent-private.h: threads that sleep most of the time and must not wait for
+/* urgent.h: threads that sleep most of the time and must not wait for
    a core when they wake.
    Thread safety: any thread. */
-#ifndef HASS_URGENT_PRIVATE_H
-#define HASS_URGENT_PRIVATE_H
+#ifndef HASS_URGENT_H
+#define HASS_URGENT_H
 
 /* Asks the kernel to run the calling thread soon after it wakes, although
    every core computes: a short slice, which Linux 6.12 and later heed, and a

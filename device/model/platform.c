@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "key_file-private.h"
+#include "key_file.h"
 
 typedef struct
 {
@@ -97,12 +97,15 @@ read_feeding (Reader *r, const char *group, HassGpuModel *gpu, GError **error)
 static gboolean
 read_gpu (Reader *r, const char *group, HassGpuModel *gpu, GError **error)
 {
-  static const char *const known[]
-      = { "label",      "multiprocessors", "width",     "work_per_us",
-          "launch_us",  "link_us",         "h2d_gbps",  "d2h_gbps",
-          "link",       "duplex",          "depth",     "curve",
-          "part_bytes", "start_us",        "host_gbps", "memory_bytes",
-          NULL };
+  static const char *const known[] = { "label",      "multiprocessors",
+                                       "width",      "work_per_us",
+                                       "launch_us",  "link_us",
+                                       "h2d_gbps",   "d2h_gbps",
+                                       "link",       "duplex",
+                                       "depth",      "curve",
+                                       "part_bytes", "start_us",
+                                       "host_gbps",  "memory_bytes",
+                                       "kind",       NULL };
   guint64 sms = 0, width = 0, depth = 2;
   double rate = 0, launch = 8, latency = 5, h2d = 0, d2h = 0;
   gpu->duplex = TRUE;
@@ -141,6 +144,7 @@ read_gpu (Reader *r, const char *group, HassGpuModel *gpu, GError **error)
   gpu->link = link_index (r, link);
   gpu->name = g_strdup (group);
   gpu->label = g_key_file_get_value (r->key.file, group, "label", NULL);
+  gpu->kind = g_key_file_get_value (r->key.file, group, "kind", NULL);
   gpu->multiprocessors = (guint)sms;
   gpu->width = width;
   gpu->work_per_ns = rate * 1e-3;
@@ -184,19 +188,32 @@ read_farm (Reader *r, GError **error)
   return TRUE;
 }
 
+/* [NAME] with the key kind is a device of a kind that an application
+   registers. */
+static gboolean
+is_device (Reader *r, const char *group)
+{
+  return strcmp (group, "platform") && strcmp (group, "cpu")
+         && !g_str_has_prefix (group, "farm ")
+         && g_key_file_has_key (r->key.file, group, "kind", NULL);
+}
+
 static gboolean
 read_groups (Reader *r, GError **error)
 {
   HassPlatform *p = r->platform;
+  guint n_numbered = 0;
   g_auto (GStrv) groups = g_key_file_get_groups (r->key.file, NULL);
   p->gpus = g_new0 (HassGpuModel, g_strv_length (groups) + 1);
   if (!read_platform (r, error) || !read_cpu (r, error))
     return FALSE;
   for (char **g = groups; *g; g++)
     {
-      g_autofree char *expected = g_strdup_printf ("gpu%u", p->n_gpus);
-      if (strcmp (*g, expected) == 0)
+      g_autofree char *expected = g_strdup_printf ("gpu%u", n_numbered);
+      if (strcmp (*g, expected) == 0
+          || (!g_str_has_prefix (*g, "gpu") && is_device (r, *g)))
         {
+          n_numbered += g_str_has_prefix (*g, "gpu");
           if (!read_gpu (r, *g, &p->gpus[p->n_gpus++], error))
             return FALSE;
         }
@@ -208,7 +225,7 @@ read_groups (Reader *r, GError **error)
         return hass_key_file_broken (
             &r->key, *g, NULL, error,
             "unknown group [%s]; known are [platform], [cpu], "
-            "[gpu0] and on, [farm NAME]",
+            "[gpu0] and on, [farm NAME], and devices with the key kind",
             *g);
     }
   if (!p->has_cpu && p->n_gpus == 0)
@@ -244,6 +261,7 @@ hass_platform_free (HassPlatform *p)
     {
       g_free (p->gpus[i].name);
       g_free (p->gpus[i].label);
+      g_free (p->gpus[i].kind);
     }
   g_free (p->gpus);
   g_free (p->cpu_label);

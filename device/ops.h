@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* device-private.h: what the library does with devices of any origin.
+/* ops.h: what the library does with devices of any origin.
    Thread safety: any thread. */
-#ifndef HASS_DEVICE_PRIVATE_H
-#define HASS_DEVICE_PRIVATE_H
+#ifndef HASS_OPS_H
+#define HASS_OPS_H
 
 #include "hass/device.h"
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* shipped-private.h: platforms and workloads by the names they are shipped
+/* shipped.h: platforms and workloads by the names they are shipped
    under.
    Thread safety: any thread, while nobody changes the environment. */
-#ifndef HASS_SHIPPED_PRIVATE_H
-#define HASS_SHIPPED_PRIVATE_H
+#ifndef HASS_SHIPPED_H
+#define HASS_SHIPPED_H
 
 #include <glib.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* device.c: reads the ops table of a device, which may have been built with an
+/* ops.c: reads the ops table of a device, which may have been built with an
    older or a newer header.
    Thread safety: any thread. */
-#include "device-private.h"
+#include "ops.h"
 
 #include "hass/error.h"
 #include "pool/struct_size.h"

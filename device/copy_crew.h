@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* copy_crew-private.h: a few threads that help a proxy to gather and scatter.
+/* copy_crew.h: a few threads that help a proxy to gather and scatter.
 
    One thread copies 10 to 14 GB/s, a link takes 55. The threads are made
    when there is first something for them, look out for more for a while
@@ -7,8 +7,8 @@
 
    Thread safety: any thread; one job at a time has the crew, others are done
    by their caller alone. */
-#ifndef HASS_COPY_CREW_PRIVATE_H
-#define HASS_COPY_CREW_PRIVATE_H
+#ifndef HASS_COPY_CREW_H
+#define HASS_COPY_CREW_H
 
 #include <glib.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* key_file.c: reads key files and says which line is wrong.
    Thread safety: any thread, each with a file of its own. */
-#include "key_file-private.h"
+#include "key_file.h"
 
 #include <math.h>
 #include <string.h>

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* layout-private.h: how the blocks of a bundle lie in device memory.
+/* layout.h: how the blocks of a bundle lie in device memory.
 
    DESIGN. Inputs lie one after another, halos included, after the tables
    that kernels need to find them; so one copy carries a gathered bundle.
    A bundle of one block needs no tables.
 
    Thread safety: a layout belongs to one thread; copies from any. */
-#ifndef HASS_LAYOUT_PRIVATE_H
-#define HASS_LAYOUT_PRIVATE_H
+#ifndef HASS_LAYOUT_H
+#define HASS_LAYOUT_H
 
-#include "rectangles-private.h"
+#include "rectangles.h"
 
 #define HASS_LAYOUT_ALIGN 256
 
