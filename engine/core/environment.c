@@ -13,7 +13,7 @@ static const char *const known[]
         "HASS_NGPU",    "HASS_PLATFORM", "HASS_PROFILE", "HASS_RECORD",
         "HASS_REPORT",  "HASS_STRATEGY", "HASS_TRACE",   NULL };
 
-/* Warns once of each variable of ours that nobody reads. */
+/* Warns once of each variable HASS_* that is not known. */
 static void
 warn_of_unknown (void)
 {
