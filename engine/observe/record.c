@@ -323,8 +323,8 @@ round_ended (gpointer self, const HassRoundFact *f)
           .units = round->n_units,
           .loads = f->n_loads,
           .block = round->divisible ? round->division.block_elements : 0,
-          .cpu_only = round->n_only_cpu,
-          .gpu_only = round->n_only_gpu,
+          .cpu_only = round->n_partial_cpu,
+          .gpu_only = round->n_partial_linked,
           .begin_ns = round->begin_ns,
           .end_ns = f->at_ns,
           .work = f->work };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_facts.c: what a farm announces to those who listen.
    Thread safety: one thread. */
-#include "device/model.h"
+#include "device/model/model.h"
 #include "engine/core/facts.h"
 #include "engine/virtual/virtual.h"
 #include "hass/error.h"
