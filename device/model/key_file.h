@@ -28,11 +28,19 @@ gboolean hass_key_file_broken (const HassKeyFile *r, const char *group,
                                const char *key, GError **error,
                                const char *format, ...) G_GNUC_PRINTF (5, 6);
 
+/* What a number may be. A key that is absent and not needed leaves the value
+   alone. */
+typedef struct
+{
+  gboolean needed;
+  double min, max;
+} HassKeyBounds;
+
 gboolean hass_key_file_number (const HassKeyFile *r, const char *group,
-                               const char *key, gboolean needed, double min,
-                               double max, double *value, GError **error);
+                               const char *key, HassKeyBounds bounds,
+                               double *value, GError **error);
 gboolean hass_key_file_whole (const HassKeyFile *r, const char *group,
-                              const char *key, gboolean needed, double max,
+                              const char *key, HassKeyBounds bounds,
                               guint64 *value, GError **error);
 gboolean hass_key_file_truth (const HassKeyFile *r, const char *group,
                               const char *key, gboolean *value, GError **error);
