@@ -4,7 +4,7 @@
    with its halos; the rows of a tile, which has none, lie one after another.
    Thread safety: any thread; a staging buffer belongs to one at a time. */
 #include "hass/device.h"
-#include "pool/error-private.h"
+#include "pool/callback_error.h"
 
 #include <string.h>
 
@@ -135,6 +135,15 @@ hass_staging_scatter (const HassBlock *blocks, gsize n,
         memcpy (b->output, from, b->output_bytes);
     }
   return TRUE;
+}
+
+HassGpuWorkerFunc
+hass_device_worker (const HassDeviceFarm *farm, const HassBlock *block)
+{
+  if (farm->worker_of && farm->device_kind)
+    return farm->worker_of (block->load, farm->device_kind);
+  return farm->gpu_worker_of ? farm->gpu_worker_of (block->load)
+                             : farm->gpu_worker;
 }
 
 gboolean

@@ -30,7 +30,6 @@
    Thread safety: round under the decision lock; the rest by the caller when
    all other threads have left. */
 #include "job-private.h"
-#include "engine/observe/report-private.h"
 
 /* -- Rounds ------------------------------------------------------------- */
 
@@ -270,6 +269,35 @@ bound_of (const HassJob *job, const Share *shares)
   return of[best];
 }
 
+/* Sets the makespan and with it the efficiency. */
+static void
+set_makespan (HassReport *r, double s)
+{
+  r->makespan_s = s;
+  r->efficiency = s > 0 ? r->bound_s / s : 0;
+}
+
+/* All losses that have a cause: all but overhead. */
+static double
+named_s (const HassReport *r)
+{
+  return r->lost_startup_s + r->lost_generator_s + r->lost_copies_s
+         + r->lost_halo_s + r->lost_imbalance_s + r->lost_collector_s
+         + r->lost_reduce_s + r->lost_teardown_s;
+}
+
+/* Teardown has made the farm last until now. */
+void
+hass_report_add_teardown (HassReport *r, gint64 makespan_ns)
+{
+  double more = makespan_ns * 1e-9 - r->makespan_s;
+  for (guint d = 0; d < r->n_devices; d++)
+    r->devices[d].waiting_s += more;
+  if (r->bound_s > 0)
+    r->lost_teardown_s += more;
+  set_makespan (r, r->makespan_s + more);
+}
+
 /* Fills in bound, efficiency and losses; see HassReport. */
 void
 hass_account (HassJob *job, HassReport *r, double makespan_ns)
@@ -310,6 +338,6 @@ hass_account (HassJob *job, HassReport *r, double makespan_ns)
   r->lost_collector_s += drain * 1e-9;
   r->lost_reduce_s = reduce * 1e-9;
   r->lost_teardown_s = teardown * 1e-9;
-  hass_report_set_makespan (r, makespan_ns * 1e-9);
-  r->lost_overhead_s = r->makespan_s - r->bound_s - hass_report_named_s (r);
+  set_makespan (r, makespan_ns * 1e-9);
+  r->lost_overhead_s = r->makespan_s - r->bound_s - named_s (r);
 }

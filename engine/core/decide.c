@@ -18,6 +18,8 @@
    Thread safety: under the decision lock. */
 #include "job-private.h"
 
+#include "engine/profile/sampler.h"
+
 static const HassStrategyOps *
 ops (HassJob *job)
 {
@@ -27,14 +29,11 @@ ops (HassJob *job)
 static void
 granted (HassJob *job, HassSlot *slot, guint device, const HassGrant *grant)
 {
-  if (job->trace)
-    hass_trace_line (job->trace,
-                     "{\"t\":%" G_GINT64_FORMAT
-                     ",\"event\":\"grant\",\"round\":%" G_GUINT64_FORMAT
-                     ",\"device\":\"%s\",\"first\":%" G_GUINT64_FORMAT
-                     ",\"units\":%" G_GUINT64_FORMAT "}",
-                     job->engine->now (job), slot->round.number,
-                     job->devices[device].name, grant->first, grant->taken);
+  HASS_ANNOUNCE (job, granted,
+                 &(HassGranted){ .round = &slot->round,
+                                 .device = device,
+                                 .grant = grant,
+                                 .at_ns = job->engine->now (job) });
   if (ops (job)->granted)
     ops (job)->granted (job->strategy->self, &slot->round, device, grant);
 }
@@ -89,7 +88,7 @@ static gboolean
 anything_for_cpu (HassRound *round, gint32 source)
 {
   return hass_unit_range_peek (&round->ranges[source]).n > 0
-         || hass_unit_range_peek (&round->ranges[HASS_RANGE_ONLY_CPU]).n > 0
+         || hass_round_partial_units (round, HASS_DEVICE_CPU) > 0
          || hass_round_has_returned (round, HASS_DEVICE_CPU);
 }
 
@@ -224,7 +223,7 @@ hass_decide_gpu (HassJob *job, HassSlot *slot, guint device, HassExtent *extent,
     {
       guint n_gpus = job->n_devices - (job->cpu >= 0);
       *grant = (HassGrant){ .share = device };
-      *extent = hass_round_take_any (round, HASS_DEVICE_GPU,
+      *extent = hass_round_take_any (round, round->classes[device],
                                      (waiting + n_gpus - 1) / n_gpus);
       grant->first = extent->first;
       grant->taken = extent->n;
@@ -258,8 +257,8 @@ hass_decide_completed (HassJob *job, HassSlot *slot, const HassCompletion *done)
       if (!told.failed && told.kernel_ns > 0 && !job->platform_name)
         totals->rate = MAX (totals->rate, told.work / told.kernel_ns);
     }
-  hass_job_trace_done (job, slot, &told);
-  hass_sampler_observe (job, &told);
+  HASS_ANNOUNCE (job, completed, &(HassCompleted){ &slot->round, &told });
+  hass_samplers_observe (job->samplers, &told);
   if (ops (job)->observe)
     ops (job)->observe (job->strategy->self, &slot->round, &told);
   slot->forced = FALSE;
@@ -327,9 +326,9 @@ nobody_left (HassJob *job, HassRound *round)
   g_autoptr (GString) why = g_string_new (NULL);
   guint32 waiting = hass_round_waiting_anywhere (round);
   HassBlock block = { 0 };
-  HassExtent e = hass_round_take_any (round, HASS_DEVICE_GPU, 1);
-  if (e.n == 0)
-    e = hass_round_take_any (round, HASS_DEVICE_CPU, 1);
+  HassExtent e = { 0, 0 };
+  for (guint c = round->n_classes; c-- > 0 && e.n == 0;)
+    e = hass_round_take_any (round, c, 1);
   if (e.n > 0)
     hass_round_block (round, e.first, &block);
   hass_round_give_back (round, e);

@@ -2,7 +2,7 @@
 /* divide.c: cuts a divisible load into the blocks of a round.
    Thread safety: under the decision lock. */
 #include "job-private.h"
-#include "pool/error-private.h"
+#include "pool/callback_error.h"
 
 static gboolean
 check_block (const HassLoad *load, gsize first, const HassBlock *block,

@@ -9,7 +9,7 @@
 
    Thread safety: a worker context belongs to one thread at a time. */
 #include "job-private.h"
-#include "pool/error-private.h"
+#include "pool/callback_error.h"
 
 #include <string.h>
 

@@ -8,6 +8,9 @@
 #include "hass/report.h"
 #include "hass/strategy.h"
 
+/* Hears what a farm does; see facts.h. */
+typedef struct HassListener HassListener;
+
 /* Fields as in HassDataFarm; a function farm's tasks travel as loads whose
    tag is the task. All defaults are filled in. */
 typedef struct
@@ -24,7 +27,12 @@ typedef struct
 
   HassCpuWorkerFunc cpu_worker;
   gpointer cpu_worker_data;
-  HassGpuWorkerFunc gpu_worker;
+  HassGpuWorkerFunc gpu_worker;  /* of devices that stand in for GPUs */
+  const HassKindWorker *workers; /* of the other kinds and of gpu_kind */
+  HassGpuWorkerFunc (*worker_of) (const HassLoad *load,
+                                  const char *kind);          /* or NULL */
+  gboolean (*may_use) (gpointer user_data, const char *kind); /* or NULL */
+  const char *gpu_kind; /* that gpu_worker is for */
   HassGpuWorkerFunc (*gpu_worker_of) (const HassLoad *load); /* or NULL */
   guint32 (*gpu_function_of) (const HassLoad *load);         /* or NULL */
   HassGpuResultFunc gpu_result;
@@ -60,6 +68,10 @@ typedef struct
   const HassProfileRate *profile; /* in virtual time: as if it was measured
                                      before; or NULL */
   const HassRunOptions *run;
+  /* Puts those who listen to the farm in the list, which the farm then owns;
+     or NULL. FALSE: the farm is not run. */
+  gboolean (*observe) (const HassRunOptions *run, const char *name,
+                       HassListener **listeners, GError **error);
   gint64 called_ns; /* hass_engine_clock; 0: when the engine is called */
 } HassFarm;
 

@@ -12,7 +12,7 @@
    Thread safety: any thread; tidying by the thread that called the farm, when
    all others have left. */
 #include "job-private.h"
-#include "pool/error-private.h"
+#include "pool/callback_error.h"
 
 /* -- 1. The callback that a thread is in -------------------------------- */
 

@@ -33,7 +33,7 @@
 #ifndef HASS_FEEDER_H
 #define HASS_FEEDER_H
 
-#include "job-private.h"
+#include "job.h"
 
 /**
  * HassFeederGrant: the units that the strategy granted at once.
@@ -85,7 +85,7 @@ typedef struct
  *   its times include what other parts on the same link took.
  * @error_domain, @error_code: of the device's last error; 0: it gave none.
  * @last_end_ns: when the last part was settled.
- * @stages: of the part before, where there is a trace.
+ * @stages: of the part before, where somebody listens.
  */
 typedef struct
 {

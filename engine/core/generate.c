@@ -8,7 +8,7 @@
 
    Thread safety: the thread that called the farm. */
 #include "job-private.h"
-#include "pool/error-private.h"
+#include "pool/callback_error.h"
 
 static gboolean
 may_emit (HassEmitter *emitter, HassEmits emits, const char *function)

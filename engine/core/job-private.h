@@ -75,10 +75,6 @@ void hass_job_disown (HassJob *job, const HassLoad *load, guint64 seq);
 void hass_job_retire (HassJob *job);
 void hass_job_abandon (HassJob *job);
 
-/* explain.c */
-gboolean hass_explain_open (HassJob *job, GError **error);
-void hass_explain_close (HassJob *job, GError **error);
-
 /* results.c */
 
 /* Where a unit began, so that what it left can be dropped if it fails. */

@@ -8,7 +8,7 @@
    Thread safety: a worker context belongs to one thread at a time; collecting
    under the result pool's delivery. */
 #include "job-private.h"
-#include "pool/error-private.h"
+#include "pool/callback_error.h"
 
 #include <string.h>
 
@@ -188,10 +188,11 @@ take_block (HassJob *job, HassWorker *worker, const HassBlock *block,
 /* Takes over what a bundle, whose outputs are back in host memory, has left:
    its accumulator, its results. Returns how many units failed in that. */
 guint32
-hass_execute_bundle_results (HassJob *job, HassWorker *worker, HassSlot *slot,
-                             HassExtent e, const HassBlock *blocks,
-                             gsize n_blocks, const HassBundleDone *done)
+hass_execute_bundle_results (HassWorker *worker, HassSlot *slot, HassExtent e,
+                             const HassBlock *blocks, gsize n_blocks,
+                             const HassBundleDone *done)
 {
+  HassJob *job = worker->job;
   const HassFarm *farm = job->farm;
   gboolean alone = job->ordered && hass_round_order (&slot->round);
   guint32 n_failed = 0;

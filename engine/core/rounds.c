@@ -13,7 +13,6 @@
    Thread safety: begin under the decision lock; the rest from any thread,
    without it. */
 #include "job-private.h"
-#include "engine/observe/record.h"
 
 #include <string.h>
 
@@ -100,18 +99,27 @@ begin_divisible (HassJob *job, HassSlot *slot)
   return FALSE;
 }
 
+/* The bit of HassLoad.flags that marks loads for the device. */
+static guint
+flag_of (const HassDeviceTraits *device)
+{
+  if (device->load_flag)
+    return (guint)device->load_flag;
+  return device->kind == HASS_DEVICE_CPU ? HASS_LOAD_CPU : HASS_LOAD_GPU;
+}
+
 /* A load that no present device may run makes the farm fail. */
 static gboolean
 check_devices (HassJob *job, const HassSpan *span, guint64 seq)
 {
   guint present = 0;
   for (guint d = 0; d < job->n_devices; d++)
-    present |= job->devices[d].kind == HASS_DEVICE_CPU ? HASS_LOAD_CPU
-                                                       : HASS_LOAD_GPU;
+    present |= flag_of (&job->devices[d]);
   for (guint32 i = 0; i < span->n; i++)
     {
       const HassLoad *load = &span->loads[(span->base + i) & span->mask];
-      guint kinds = load->flags & (HASS_LOAD_CPU | HASS_LOAD_GPU);
+      guint kinds
+          = load->flags & (HASS_LOAD_CPU | HASS_LOAD_GPU | HASS_LOAD_KINDS);
       if (kinds == 0 || (kinds & present))
         continue;
       hass_job_stop (
@@ -121,7 +129,10 @@ check_devices (HassJob *job, const HassSpan *span, guint64 seq)
                        " can only run on a %s, and none is present",
                        job->farm->name,
                        job->farm->kind == HASS_FARM_FUNCTION ? "task" : "load",
-                       seq + i, kinds == HASS_LOAD_GPU ? "GPU" : "CPU"));
+                       seq + i,
+                       kinds == HASS_LOAD_CPU   ? "CPU"
+                       : kinds == HASS_LOAD_GPU ? "GPU"
+                                                : "device of another kind"));
       return FALSE;
     }
   return TRUE;
@@ -231,12 +242,11 @@ hass_job_begin_round (HassJob *job)
   atomic_store_explicit (&job->n_units, slot->order_base + round->n_units,
                          memory_order_relaxed);
   seat_all (job, slot);
-  if (job->trace)
-    hass_trace_line (job->trace,
-                     "{\"t\":%" G_GINT64_FORMAT
-                     ",\"event\":\"round\",\"round\":%" G_GUINT64_FORMAT
-                     ",\"units\":%u}",
-                     round->begin_ns, round->number, round->n_units);
+  HASS_ANNOUNCE (job, round_begun,
+                 &(HassRoundFact){ .round = round,
+                                   .first = slot->order_base,
+                                   .n_loads = slot->span.n,
+                                   .at_ns = round->begin_ns });
   hass_round_open (round);
   if (job->strategy->ops->begin_round)
     job->strategy->ops->begin_round (job->strategy->self, round);
@@ -290,6 +300,21 @@ add_up (HassJob *job, HassSlot *slot, gint64 end_ns)
   hass_account_round (job, round, end_ns);
 }
 
+/* The devices of the round are summed up in job->summary. */
+static void
+announce_end (HassJob *job, const HassSlot *slot, gint64 end_ns)
+{
+  double work = 0;
+  for (guint d = 0; d < job->n_devices && job->listeners; d++)
+    work += job->summary[d].work;
+  HASS_ANNOUNCE (job, round_ended,
+                 &(HassRoundFact){ .round = &slot->round,
+                                   .first = slot->order_base,
+                                   .n_loads = slot->span.n,
+                                   .work = work,
+                                   .at_ns = end_ns });
+}
+
 static void
 end_round (HassJob *job, HassSlot *slot)
 {
@@ -304,13 +329,7 @@ end_round (HassJob *job, HassSlot *slot)
           job->n_devices, job->summary };
   if (job->strategy->ops->end_round)
     job->strategy->ops->end_round (job->strategy->self, &told);
-  if (job->trace)
-    hass_trace_line (job->trace,
-                     "{\"t\":%" G_GINT64_FORMAT
-                     ",\"event\":\"end\",\"round\":%" G_GUINT64_FORMAT "}",
-                     end_ns, round->number);
-  if (job->recorder)
-    hass_record_round (job, slot, end_ns);
+  announce_end (job, slot, end_ns);
   slot->mark = job->results ? hass_result_pool_mark (
                    job->results, slot->order_base + round->n_units)
                             : 0;
@@ -439,9 +458,9 @@ abandon_round (HassJob *job, HassSlot *slot)
   g_autofree guint8 *missing = g_malloc0 (MAX (span->n, 1));
   for (;;)
     {
-      HassExtent e = hass_round_take_any (round, HASS_DEVICE_CPU, G_MAXUINT32);
-      if (e.n == 0)
-        e = hass_round_take_any (round, HASS_DEVICE_GPU, G_MAXUINT32);
+      HassExtent e = { 0, 0 };
+      for (guint c = 0; c < round->n_classes && e.n == 0; c++)
+        e = hass_round_take_any (round, c, G_MAXUINT32);
       if (e.n == 0)
         break;
       name_units (job, round, e);

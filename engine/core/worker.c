@@ -4,7 +4,7 @@
    Thread safety: a worker context belongs to one thread at a time; an index, a
    count, a constant and whether the farm is stopping may be asked by any. */
 #include "job-private.h"
-#include "pool/error-private.h"
+#include "pool/callback_error.h"
 
 guint
 hass_worker_index (const HassWorker *worker)

@@ -3,10 +3,8 @@
    numbers are those of the DESIGN paragraph in live.c.
    Thread safety: each worker context by the thread that has its seat. */
 #include "live-private.h"
-#include "engine/observe/record.h"
 
 #include "pool/fence.h"
-#include "pool/pause.h"
 
 /* A core that finds nothing spins for so long before it leaves: about what
    waking a sleeping thread costs. */
@@ -65,13 +63,20 @@ work_once (HassJob *job, HassWorker *worker)
   HassDone done = hass_execute (job, worker, slot, e, FALSE);
   gint64 end = hass_live_now (job);
   worker->now_ns = end;
-  hass_job_trace_pull (job, slot, worker->index, e, begin, end);
+  HASS_ANNOUNCE (job, pulled,
+                 &(HassPulled){ .round = &slot->round,
+                                .first = slot->order_base,
+                                .worker = worker->index,
+                                .extent = e,
+                                .n = done.n,
+                                .work = done.work,
+                                .failed = done.n_failed > 0,
+                                .begin_ns = begin,
+                                .end_ns = end });
   if (done.n > 0)
     {
       learn_cost (worker, done.n, end - begin);
       hass_execute_count (job, worker, slot, done, end - begin, end);
-      if (G_UNLIKELY (job->recorder))
-        hass_record_pull (job, worker, slot, e, &done, begin, end);
       hass_job_units_finished (job, slot, done.n);
     }
   hass_job_check_deadline (job, end);
@@ -217,8 +222,8 @@ wait_to_ask (HassJob *job)
 void
 hass_live_core_task (gpointer data)
 {
-  HassCrew *crew = data;
-  HassJob *job = hass_crew_enter (crew);
+  HassHelpers *crew = data;
+  HassJob *job = hass_helpers_enter (crew);
   if (job)
     {
       HassLive *live = job->driver;
@@ -243,9 +248,9 @@ hass_live_core_task (gpointer data)
         hass_live_let_in (job);
       else if (find_work (job, unit_ns, TRUE) == FINISHED)
         hass_event_notify (&job->event);
-      hass_crew_leave (crew);
+      hass_helpers_leave (crew);
     }
-  hass_crew_unref (crew);
+  hass_helpers_unref (crew);
 }
 
 /* -- 1. The caller ------------------------------------------------------ */

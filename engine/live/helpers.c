@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* crew.c: what tasks of the CPU pool hold on to, so that those that start
-   when their job is over find that out. Crews are few and used again; they
-   stay for the life of the process, as the pool's tasks may.
-   Thread safety: any thread. */
+/* helpers.c: the handle by which tasks of the CPU pool learn that their job has
+   ended before they start. Handles are few and reused; they stay for the life
+   of the process, as the pool's tasks may. Thread safety: any thread. */
 #include "live-private.h"
 
-/* A crew with one reference, the job's. */
-HassCrew *
-hass_crew_new (HassJob *job)
+/* Returns: a handle with one reference, the job's. */
+HassHelpers *
+hass_helpers_new (HassJob *job)
 {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-  static HassCrew *all; /* lock */
+  static HassHelpers *all; /* lock */
   pthread_mutex_lock (&lock);
-  HassCrew *crew = all;
+  HassHelpers *crew = all;
   /* Acquire pairs with the release of the last reference. */
   while (crew && atomic_load_explicit (&crew->refs, memory_order_acquire) > 0)
     crew = crew->next;
   if (!crew)
     {
-      crew = g_new0 (HassCrew, 1);
+      crew = g_new0 (HassHelpers, 1);
       pthread_mutex_init (&crew->lock, NULL);
       pthread_cond_init (&crew->empty, NULL);
       crew->next = all;
@@ -34,7 +33,7 @@ hass_crew_new (HassJob *job)
 
 /* Enters the job if it still runs; NULL: it is over. */
 HassJob *
-hass_crew_enter (HassCrew *crew)
+hass_helpers_enter (HassHelpers *crew)
 {
   pthread_mutex_lock (&crew->lock);
   HassJob *job = crew->job;
@@ -45,7 +44,7 @@ hass_crew_enter (HassCrew *crew)
 }
 
 void
-hass_crew_leave (HassCrew *crew)
+hass_helpers_leave (HassHelpers *crew)
 {
   pthread_mutex_lock (&crew->lock);
   if (--crew->n_inside == 0)
@@ -55,7 +54,7 @@ hass_crew_leave (HassCrew *crew)
 
 /* Lets nobody in any more and waits for those inside. */
 void
-hass_crew_close (HassCrew *crew)
+hass_helpers_close (HassHelpers *crew)
 {
   pthread_mutex_lock (&crew->lock);
   crew->job = NULL;
@@ -65,7 +64,7 @@ hass_crew_close (HassCrew *crew)
 }
 
 void
-hass_crew_unref (HassCrew *crew)
+hass_helpers_unref (HassHelpers *crew)
 {
   atomic_fetch_sub_explicit (&crew->refs, 1, memory_order_acq_rel);
 }

@@ -7,18 +7,17 @@
 #include "live.h"
 
 #include "engine/core/job.h"
-#include "engine/observe/report-private.h"
 
-/* Who helps the caller; see crew.c. */
-typedef struct HassCrew
+/* The tasks of the CPU pool that help the caller of a farm; see helpers.c. */
+typedef struct HassHelpers
 {
-  struct HassCrew *next; /* constant */
-  _Atomic guint refs;    /* 0: nobody's */
-  pthread_mutex_t lock;  /* the rest */
+  struct HassHelpers *next; /* constant */
+  _Atomic guint refs;       /* 0: nobody's */
+  pthread_mutex_t lock;     /* the rest */
   pthread_cond_t empty;
   HassJob *job; /* NULL: over */
   guint n_inside;
-} HassCrew;
+} HassHelpers;
 
 typedef struct HassProxyThread HassProxyThread;
 
@@ -33,7 +32,7 @@ typedef struct
   guint n_helpers;                   /* cores beside the caller */
   gboolean has_proxies;              /* devices beside the CPU pool */
   gboolean proxies_begin;            /* rounds, too */
-  HassCrew *crew;
+  HassHelpers *crew;
   pthread_mutex_t seat_lock;
   GArray *seats;             /* free worker indices; seat_lock */
   HassProxyThread **proxies; /* [n_devices], the caller's; NULL: has none */
@@ -68,15 +67,19 @@ void hass_live_work_until (HassJob *job, gboolean (*done) (HassJob *job));
 gboolean hass_live_devices (const HassFarm *farm, HassCpuPool **pool,
                             HassDeviceTraits **devices, HassDevice ***gpus,
                             guint *n_devices, GError **error);
+const char *hass_live_device_kind (const HassFarm *farm,
+                                   const HassDevice *device);
+HassGpuWorkerFunc hass_live_device_worker (const HassFarm *farm,
+                                           const HassDevice *device);
 void hass_live_free_devices (const HassFarm *farm, HassDevice **gpus,
                              guint n_devices);
 
 /* crew.c */
-HassCrew *hass_crew_new (HassJob *job);
-HassJob *hass_crew_enter (HassCrew *crew);
-void hass_crew_leave (HassCrew *crew);
-void hass_crew_close (HassCrew *crew);
-void hass_crew_unref (HassCrew *crew);
+HassHelpers *hass_helpers_new (HassJob *job);
+HassJob *hass_helpers_enter (HassHelpers *crew);
+void hass_helpers_leave (HassHelpers *crew);
+void hass_helpers_close (HassHelpers *crew);
+void hass_helpers_unref (HassHelpers *crew);
 
 /* yield.c */
 void hass_yield (HassJob *job, HassWorker *worker);

@@ -33,7 +33,6 @@
    Thread safety: hass_live_run may be called by several threads, each for a
    farm of its own. */
 #include "live-private.h"
-#include "engine/observe/record.h"
 
 /* -- What the core asks of its engine ----------------------------------- */
 
@@ -96,14 +95,14 @@ set_up (HassJob *job, HassLive *live, HassCpuPool *pool)
   pthread_mutex_init (&live->seat_lock, NULL);
   live->job = job;
   live->core_task = hass_live_core_task;
-  live->crew = hass_crew_new (job);
+  live->crew = hass_helpers_new (job);
   job->driver = live;
 }
 
 static void
 clear (HassLive *live)
 {
-  hass_crew_unref (live->crew);
+  hass_helpers_unref (live->crew);
   g_array_unref (live->seats);
   pthread_mutex_destroy (&live->seat_lock);
 }
@@ -120,13 +119,13 @@ drive (HassJob *job)
     handler = g_cancellable_connect (cancellable, G_CALLBACK (cancelled), live,
                                      NULL);
   HassProgressThread *progress = hass_progress_start (job);
-  hass_job_trace_farm (job); /* before what the proxies trace */
+  hass_job_begin (job); /* before anything that the proxies announce */
   hass_proxies_start (job, live);
   hass_job_generate (job);
   hass_live_work_until (job, over);
   job->phases.worked_ns = hass_live_now (job);
   hass_proxies_stop (job, live);
-  hass_crew_close (live->crew);
+  hass_helpers_close (live->crew);
   hass_progress_stop (progress);
   if (cancellable)
     g_cancellable_disconnect (cancellable, handler);
@@ -145,8 +144,9 @@ hass_live_run (const HassFarm *farm, HassReport **report, GError **error)
   HassCpuPool *pool = NULL;
   if (!hass_live_devices (farm, &pool, &devices, &gpus, &n_devices, error))
     return FALSE;
-  HassJob *job
-      = hass_job_new (farm, &live_ops, devices, gpus, n_devices, 0, 0, error);
+  HassJobDevices of
+      = { .devices = devices, .gpus = gpus, .n_devices = n_devices };
+  HassJob *job = hass_job_new (farm, &live_ops, &of, error);
   if (!job)
     {
       hass_live_free_devices (farm, gpus, n_devices);
@@ -159,8 +159,7 @@ hass_live_run (const HassFarm *farm, HassReport **report, GError **error)
   drive (job);
   hass_job_finish (job);
   gint64 makespan_ns = hass_live_now (job) - begin;
-  hass_samplers_store (job, makespan_ns);
-  hass_job_write_record (job, makespan_ns);
+  hass_job_end (job, makespan_ns);
   if (report)
     *report = hass_job_report (job, makespan_ns);
   gboolean ok = job->error == NULL;

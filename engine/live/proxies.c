@@ -11,7 +11,6 @@
 
    Thread safety: start and stop by the thread that called the farm. */
 #include "proxy-private.h"
-#include "engine/observe/record.h"
 
 /* -- A thread ----------------------------------------------------------- */
 
@@ -25,11 +24,13 @@ any_device_left_locked (HassJob *job)
 }
 
 static void
-record_opening_locked (HassProxy *p, gint64 begin, gboolean ok)
+announce_opening_locked (HassProxy *p, gint64 begin, gboolean ok)
 {
-  hass_job_trace_opened (p->job, p->d, begin, hass_live_now (p->job), ok);
-  if (p->job->recorder)
-    hass_record_opening (p->job, p->d, begin, ok);
+  HASS_ANNOUNCE (p->job, opened,
+                 &(HassOpened){ .device = p->d,
+                                .begin_ns = begin,
+                                .end_ns = hass_live_now (p->job),
+                                .ok = ok });
 }
 
 /* The farm was over before the device was worth opening. */
@@ -37,7 +38,7 @@ static void
 leave_closed (HassProxy *p, gint64 begin)
 {
   pthread_mutex_lock (&p->job->decision);
-  record_opening_locked (p, begin, FALSE);
+  announce_opening_locked (p, begin, FALSE);
   hass_decide_note (p->job, p->d,
                     "was not started: the farm was over before that could pay");
   pthread_mutex_unlock (&p->job->decision);
@@ -58,7 +59,7 @@ open_device (HassProxy *p)
   pthread_mutex_unlock (&job->decision);
   gboolean ok = p->ops.open (p->device, &p->farm, &error);
   pthread_mutex_lock (&job->decision);
-  record_opening_locked (p, begin, ok);
+  announce_opening_locked (p, begin, ok);
   job->devices[p->d].opening = !ok;
   if (ok)
     job->totals[p->d].ready_ns = hass_live_now (job);
@@ -111,14 +112,14 @@ run (gpointer data)
 
 /* What a device has to know of the farm. */
 static void
-describe_farm (HassJob *job, HassDeviceFarm *f)
+describe_farm (HassJob *job, const HassDevice *device, HassDeviceFarm *f)
 {
   const HassFarm *farm = job->farm;
   double per_element = farm->gpu_records_per_element;
   *f = (HassDeviceFarm){
     .name = farm->name,
     .kind = farm->kind,
-    .gpu_worker = farm->gpu_worker,
+    .gpu_worker = hass_live_device_worker (farm, device),
     .gpu_worker_of = farm->gpu_worker_of,
     .gpu_function_of = farm->gpu_function_of,
     .bundle = farm->bundle,
@@ -130,6 +131,8 @@ describe_farm (HassJob *job, HassDeviceFarm *f)
     .records_per_element = per_element > 0 ? per_element : 1 / 256.0,
     .bundle_deadline_ns = farm->run->bundle_deadline_ms * 1000000,
     .user_data = farm->user_data,
+    .device_kind = hass_live_device_kind (farm, device),
+    .worker_of = farm->worker_of,
   };
   if (!farm->reduce)
     return;
@@ -147,7 +150,7 @@ start_one (HassJob *job, HassLive *live, guint d, GError **error)
       g_free (p);
       return FALSE;
     }
-  describe_farm (job, &p->farm);
+  describe_farm (job, job->gpus[d], &p->farm);
   p->farm.unwanted = live->unwanted;
   p->job = job;
   p->live = live;

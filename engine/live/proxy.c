@@ -45,7 +45,7 @@ settle (HassProxy *p, HassFeederPart *part, const HassBundleDone *done,
   };
   if (!done->failed)
     back.counted = hass_feeder_results (&p->feeder, part, done);
-  back.settled_ns = job->recorder ? hass_live_now (job) : end_ns;
+  back.settled_ns = job->listeners ? hass_live_now (job) : end_ns;
   hass_feeder_settle (&p->feeder, part, &back);
   if (!done->failed)
     hass_job_units_finished (job, round, back.counted.n);

@@ -176,11 +176,12 @@ best_of_all_splits (void)
     }
 }
 
-HASS_TEST_SUITE (sim_bound, { "bounds that can be computed by hand", by_hand },
-                 { "no strategy beats the bound on random workloads",
-                   random_cases },
-                 { "nor with entry copies and merges", entries_and_merges },
-                 { "nor when devices become slower or are lost", events },
-                 { "nor on any shipped workload", shipped_suites },
-                 { "the best static split is the best of all splits",
-                   best_of_all_splits })
+HASS_TEST_SUITE (
+    sim_bound, { "bounds that can be computed by hand", by_hand },
+    { "no strategy beats the bound on random workloads", random_cases },
+    { "no strategy beats the bound with entry copies and merges",
+      entries_and_merges },
+    { "no strategy beats the bound when devices become slower or are lost",
+      events },
+    { "no strategy beats the bound on any shipped workload", shipped_suites },
+    { "the best static split is the best of all splits", best_of_all_splits })

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* test_guide.c: who follows doc/writing-a-strategy.md gets a strategy that
-   works; guide.sh does.
+/* test_guide.c: the code of doc/writing-a-strategy.md and
+   doc/writing-a-device.md builds and works; guide.sh and device_guide.sh follow
+   them.
    Thread safety: single-threaded. */
 #include <glib.h>
 #include <stdio.h>
@@ -8,11 +9,11 @@
 #include "hass_test.h"
 
 static void
-followed (void)
+follow (const char *script)
 {
   const char *build = g_getenv ("TEST_BUILD");
-  char *argv[] = { HASS_TOP "/tests/tools/guide.sh",
-                   (char *)(build ? build : HASS_TOP "/build"), NULL };
+  char *argv[]
+      = { (char *)script, (char *)(build ? build : HASS_TOP "/build"), NULL };
   g_autofree char *out = NULL, *err = NULL;
   int status = -1;
   CU_ASSERT_TRUE (g_spawn_sync (NULL, argv, NULL, G_SPAWN_DEFAULT, NULL, NULL,
@@ -22,4 +23,18 @@ followed (void)
     printf ("\n%s%s", out ? out : "", err ? err : "");
 }
 
-HASS_TEST_SUITE (guide, { "the strategy of the guide works", followed })
+static void
+strategy (void)
+{
+  follow (HASS_TOP "/tests/tools/guide.sh");
+}
+
+static void
+device (void)
+{
+  follow (HASS_TOP "/tests/tools/device_guide.sh");
+}
+
+HASS_TEST_SUITE (
+    guide, { "the strategy of the guide works", strategy },
+    { "the device of the guide works without a file of the library", device })

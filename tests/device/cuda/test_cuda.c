@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/copy_crew-private.h"
+#include "device/copy_crew.h"
 #include "device/cuda/gpus-private.h"
 #include "tests/device/fake_machine.h"
 #include "hass/error.h"
@@ -1720,7 +1720,7 @@ HASS_TEST_SUITE (
     { "neighbouring tiles are joined and copied at once", joined_tiles },
     { "tiles as wide as their array are one stretch", whole_rows },
     { "constants are copied once", constants },
-    { "and show, if they are large and pinned, what the link can do",
+    { "large pinned constants show the rate of the link",
       constants_tell_of_the_link },
     { "a farm's own bundler is used", own_bundler },
     { "records come back, however many", records },
@@ -1730,9 +1730,10 @@ HASS_TEST_SUITE (
     { "a bundle overtakes one that takes long", overlapped },
     { "what is costly to make is kept", kept },
     { "a GPU is described", described },
-    { "its link is guessed by its generation", links_by_generation },
+    { "the rate of a GPU's link is guessed by its generation",
+      links_by_generation },
     { "HASS_NGPU limits the GPUs", counted },
-    { "without a driver there are none, and it is said why", absent },
+    { "without a driver there are no GPUs, and the reason is said", absent },
     { "no more memory is held than HASS_GPU_MEM", budget },
     { "idle slots give their memory to a bundle that needs it",
       idle_slots_give },

@@ -250,7 +250,7 @@ no_report_file (void)
 HASS_TEST_SUITE (
     trace,
     { "a virtual trace has each unit once, stages in order", virtual_trace },
-    { "so has a live one", live_trace },
+    { "a live trace has each unit once, stages in order", live_trace },
     { "a bundle that failed has a line, its units are computed all the same",
       failed },
     { "HASS_TRACE keeps all farms of the process, and only those", two_farms },
