@@ -81,8 +81,11 @@ static gboolean
 read_feeding (Reader *r, const char *group, HassGpuModel *gpu, GError **error)
 {
   double start_us = 0;
-  if (!hass_key_file_whole (&r->key, group, "part_bytes", FALSE, 1e18,
-                            &gpu->part_bytes, error)
+  guint64 kernels = 1;
+  if (!hass_key_file_whole (&r->key, group, "kernels", FALSE, 64, &kernels,
+                            error)
+      || !hass_key_file_whole (&r->key, group, "part_bytes", FALSE, 1e18,
+                               &gpu->part_bytes, error)
       || !hass_key_file_whole (&r->key, group, "memory_bytes", FALSE, 1e18,
                                &gpu->memory_bytes, error)
       || !hass_key_file_number (&r->key, group, "start_us", FALSE, 0, 1e12,
@@ -90,6 +93,7 @@ read_feeding (Reader *r, const char *group, HassGpuModel *gpu, GError **error)
       || !hass_key_file_number (&r->key, group, "host_gbps", FALSE, 0, 1e9,
                                 &gpu->host_bytes_per_ns, error))
     return FALSE;
+  gpu->kernels = (guint)kernels;
   gpu->start_ns = start_us * 1e3;
   return TRUE;
 }
@@ -97,12 +101,12 @@ read_feeding (Reader *r, const char *group, HassGpuModel *gpu, GError **error)
 static gboolean
 read_gpu (Reader *r, const char *group, HassGpuModel *gpu, GError **error)
 {
-  static const char *const known[]
-      = { "label",      "multiprocessors", "width",     "work_per_us",
-          "launch_us",  "link_us",         "h2d_gbps",  "d2h_gbps",
-          "link",       "duplex",          "depth",     "curve",
-          "part_bytes", "start_us",        "host_gbps", "memory_bytes",
-          NULL };
+  static const char *const known[] = {
+    "label",     "multiprocessors", "width",      "work_per_us", "launch_us",
+    "link_us",   "h2d_gbps",        "d2h_gbps",   "link",        "duplex",
+    "depth",     "curve",           "part_bytes", "kernels",     "start_us",
+    "host_gbps", "memory_bytes",    NULL
+  };
   guint64 sms = 0, width = 0, depth = 2;
   double rate = 0, launch = 8, latency = 5, h2d = 0, d2h = 0;
   gpu->duplex = TRUE;
