@@ -321,8 +321,8 @@ kernels_share_the_rate (void)
   g_autofree char *narrow = g_strdup_printf (gpu, 25);
   g_autofree char *a = trace_of (wide, "gpu-only", 40, &filled);
   g_autofree char *b = trace_of (narrow, "gpu-only", 40, &shared);
-  CU_ASSERT_DOUBLE_EQUAL (filled, 2 * 21e-6, 1e-6);
-  CU_ASSERT_DOUBLE_EQUAL (shared, 41e-6, 1e-6);
+  CU_ASSERT_DOUBLE_EQUAL (filled, 2 * 21e-6, 0.5e-6);
+  CU_ASSERT_DOUBLE_EQUAL (shared, 41e-6, 0.5e-6);
 }
 
 HASS_TEST_SUITE (modelled_gpu,
