@@ -112,7 +112,7 @@ say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 
 ROOMS := skeletons engine sched pool device
 PUBLIC := pool/error.h pool/load.h pool/round.h pool/types.h pool/version.h \
-	sched/strategy.h device/device.h device/memory.h device/cuda/cuda.h \
+	sched/strategy.h device/device.h device/device_kind.h device/memory.h device/cuda/cuda.h \
 	device/cuda/cuda_device.cuh engine/core/callbacks.h engine/profile/profile.h \
 	engine/observe/report.h \
 	skeletons/data_farm.h skeletons/function_farm.h skeletons/hass.h
@@ -221,7 +221,7 @@ $(BUILD)/examples/matrix_multiply/multiply.o: EXTRA_CPPFLAGS := \
 # The same bits on every device: nothing is fused. The rest makes vector code.
 EXACT := -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math
 $(BUILD)/examples/monte_carlo/%.o: CFLAGS_ALL += $(EXACT)
-$(BUILD)/tests/examples/test_monte_carlo.o \
+$(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/examples/test_monte_carlo*.c)) \
 $(BUILD)/tests/examples/monte_carlo_device.o: CFLAGS_ALL += $(EXACT)
 
 $(LIB): $(LIB_OBJ)
@@ -330,14 +330,16 @@ BENCH_LIBS += -fopenmp
 endif
 endif
 BENCH_PEER_OBJ := $(BENCH_PEERS:%=$(BUILD)/bench/%.o)
-BENCH_OBJ := $(BENCH_BIN:%=%.o) $(BENCH_PEER_OBJ) $(BUILD)/bench/bench.o
+# Measuring side by side, for all benchmarks.
+BENCH_COMMON := $(BUILD)/bench/bench.o $(BUILD)/bench/contest.o
+BENCH_OBJ := $(BENCH_BIN:%=%.o) $(BENCH_PEER_OBJ) $(BENCH_COMMON)
 
 $(BENCH_OBJ): CPPFLAGS_ALL += -Ibench $(BENCH_DEFS)
 $(BUILD)/bench/peer_starpu.o: CPPFLAGS_ALL += $(STARPU_CFLAGS)
 $(BUILD)/bench/peer_openmp.o: CFLAGS_ALL += -fopenmp
 
 $(BENCH_WITH_PEERS): $(BENCH_PEER_OBJ)
-$(BENCH_BIN): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BUILD)/bench/bench.o $(LIB)
+$(BENCH_BIN): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BENCH_COMMON) $(LIB)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) $(filter %.o,$^) $(LIB) $(LIBS) \
 	  $(if $(filter $@,$(BENCH_WITH_PEERS)),$(BENCH_LIBS)) -o $@
@@ -349,7 +351,7 @@ endif
 GPU_BENCH_OBJ := $(patsubst %,$(BUILD)/%.o,\
 	$(basename $(wildcard bench/gpu/*.c)) $(wildcard bench/gpu/*.cu))
 $(GPU_BENCH_OBJ): CPPFLAGS_ALL += -Ibench -Ibench/gpu
-$(BUILD)/bench/gpu-bench: $(GPU_BENCH_OBJ) $(BUILD)/bench/bench.o $(LIB)
+$(BUILD)/bench/gpu-bench: $(GPU_BENCH_OBJ) $(BENCH_COMMON) $(DRAW) $(LIB)
 	$(call say,LD,$@)
 	$(Q)$(CXX) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 
@@ -358,7 +360,7 @@ $(BUILD)/bench/gpu-bench: $(GPU_BENCH_OBJ) $(BUILD)/bench/bench.o $(LIB)
 FIGURES_OBJ := $(call objects_of,bench/figures)
 $(FIGURES_OBJ): CPPFLAGS_ALL += -Ibench -Ibench/gpu
 $(BUILD)/bench/gpu-figures: $(FIGURES_OBJ) $(BUILD)/bench/gpu/crew.o \
-		$(BUILD)/bench/gpu/contest.o $(BUILD)/bench/bench.o $(DRAW) $(LIB)
+		$(BENCH_COMMON) $(DRAW) $(LIB)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 
@@ -385,8 +387,7 @@ $(APPS_OBJ): CPPFLAGS_ALL += -Ibench -Ibench/gpu \
 	$(patsubst %,-DWITHOUT_%,$(LEFT_OUT))
 $(BUILD)/bench/apps/monte_carlo.o: CFLAGS_ALL += $(EXACT)
 $(BUILD)/bench/gpu-apps: $(APPS_OBJ) $(APPS_PARTS) \
-		$(addprefix $(BUILD)/bench/gpu/,contest.o crew.o targets.o \
-		text.o) $(BUILD)/bench/bench.o $(LIB)
+		$(addprefix $(BUILD)/bench/gpu/,crew.o targets.o text.o) $(BENCH_COMMON) $(LIB)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(foreach d,$(APPS),$(LIBS_$(d))) $(LIBS) \
 	  -o $@
@@ -498,7 +499,8 @@ check-arm: setup-arm
 
 # On a machine with GPUs: their tests, plain and under compute-sanitizer. The
 # faults are errors to a sanitizer, so they run plain.
-GPU_SUITES := gpu gpu_monte_carlo gpu_person_query gpu_string_search
+GPU_SUITES := gpu gpu_outputs gpu_survival gpu_monte_carlo gpu_person_query \
+	gpu_string_search
 .PHONY: check-gpu
 check-gpu: all tests
 	$(Q)$(TESTS) $(foreach s,$(GPU_SUITES),--suite $(s))

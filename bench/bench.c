@@ -23,19 +23,16 @@
 
 typedef struct
 {
-  char *name;
-  BenchMeasure measure;
-  gconstpointer arg;
   double target; /* 0: none */
   gint rival;    /* row it must not be worse than, or -1 */
-  double *values;
-} Row;
+} Target;
 
 struct BenchGroup
 {
   BenchSense sense;
   char *title, *unit;
-  GArray *rows;
+  Contest *contest;
+  GArray *targets; /* Target of each row */
 };
 
 /* -- Time and work ------------------------------------------------------ */
@@ -67,23 +64,6 @@ bench_busy (const HassLoad *load)
   bench_spin (GPOINTER_TO_SIZE (load->tag));
 }
 
-static int
-by_value (const void *a, const void *b)
-{
-  double x = *(const double *)a, y = *(const double *)b;
-  return (x > y) - (x < y);
-}
-
-static double
-median (const double *values, guint n)
-{
-  g_autofree double *sorted = g_memdup2 (values, n * sizeof *values);
-  qsort (sorted, n, sizeof *sorted, by_value);
-  return n == 0  ? NAN
-         : n % 2 ? sorted[n / 2]
-                 : 0.5 * (sorted[n / 2 - 1] + sorted[n / 2]);
-}
-
 /* What one iteration of bench_spin costs on this thread just now. */
 double
 bench_iteration_ns (void)
@@ -100,7 +80,7 @@ bench_iteration_ns (void)
       bench_spin (ITERATIONS);
       ns[i] = (double)(bench_now_ns () - begin) / ITERATIONS;
     }
-  return median (ns, PIECES);
+  return median_of (ns, PIECES);
 }
 
 /* -- How far apart the cores are ---------------------------------------- */
@@ -159,7 +139,7 @@ near_end (gpointer data)
       if (i % PIECE == PIECE - 1)
         ns[i / PIECE] = (double)(bench_now_ns () - begin) / PIECE;
     }
-  *(double *)data = median (ns, 20);
+  *(double *)data = median_of (ns, 20);
   return NULL;
 }
 
@@ -193,7 +173,8 @@ bench_group_new (BenchSense sense, const char *unit, const char *title, ...)
   va_end (args);
   group->sense = sense;
   group->unit = g_strdup (unit);
-  group->rows = g_array_new (FALSE, TRUE, sizeof (Row));
+  group->contest = contest_new (sense, unit, "%s", group->title);
+  group->targets = g_array_new (FALSE, TRUE, sizeof (Target));
   return group;
 }
 
@@ -202,29 +183,21 @@ guint
 bench_group_add (BenchGroup *group, double target, BenchMeasure measure,
                  gconstpointer arg, const char *name, ...)
 {
-  Row row = { .measure = measure, .arg = arg, .target = target, .rival = -1 };
+  Target held = { .target = target, .rival = -1 };
+  g_autofree char *full = NULL;
   va_list args;
   va_start (args, name);
-  row.name = g_strdup_vprintf (name, args);
+  full = g_strdup_vprintf (name, args);
   va_end (args);
-  g_array_append_val (group->rows, row);
-  return group->rows->len - 1;
+  g_array_append_val (group->targets, held);
+  return contest_add (group->contest, measure, arg, "%s", full);
 }
 
 /* A second target: the row shall not be worse than another one. */
 void
 bench_group_not_worse (BenchGroup *group, guint row, guint than)
 {
-  g_array_index (group->rows, Row, row).rival = (gint)than;
-}
-
-static const char *
-format (char text[32], double value)
-{
-  double size = fabs (value);
-  int digits = size >= 1000 ? 0 : size >= 100 ? 1 : size >= 2 ? 2 : 3;
-  g_snprintf (text, 32, "%.*f", digits, value);
-  return text;
+  g_array_index (group->targets, Target, row).rival = (gint)than;
 }
 
 static void
@@ -235,37 +208,32 @@ print_verdict (double value, double target, BenchSense sense)
   if (target == 0)
     return;
   gboolean pass = less ? value <= target : value >= target;
-  printf ("  %s %s  %s", less ? "<=" : ">=", format (text, target),
+  printf ("  %s %s  %s", less ? "<=" : ">=", bench_format (text, target),
           pass ? "PASS" : "MISS");
   if (!pass)
     printf (" by %.1f %%", 100 * fabs (value - target) / target);
 }
 
 static void
-print_row (const BenchGroup *group, const Row *row, guint rounds)
+print_row (const BenchGroup *group, guint row)
 {
-  const Row *first = &g_array_index (group->rows, Row, 0);
+  const Contest *c = group->contest;
+  const Target *target = &g_array_index (group->targets, Target, row);
   char mid[32], low[32], high[32];
-  double value = median (row->values, rounds), least = INFINITY, most = 0;
-  g_autofree double *ratios = g_new (double, rounds);
-  for (guint i = 0; i < rounds; i++)
+  double value = contest_median (c, row);
+  printf ("  %-46s %9s %9s %9s %8.2f", contest_name (c, row),
+          bench_format (mid, value), bench_format (low, contest_least (c, row)),
+          bench_format (high, contest_most (c, row)),
+          contest_ratio (c, row, 0));
+  print_verdict (value, target->target, group->sense);
+  if (target->rival >= 0)
     {
-      least = fmin (least, row->values[i]);
-      most = fmax (most, row->values[i]);
-      ratios[i] = row->values[i] / first->values[i];
-    }
-  printf ("  %-46s %9s %9s %9s %8.2f", row->name, format (mid, value),
-          format (low, least), format (high, most), median (ratios, rounds));
-  print_verdict (value, row->target, group->sense);
-  if (row->rival >= 0)
-    {
-      const Row *rival = &g_array_index (group->rows, Row, row->rival);
-      for (guint i = 0; i < rounds; i++)
-        ratios[i] = row->values[i] / rival->values[i];
-      double ratio = median (ratios, rounds);
+      guint rival = (guint)target->rival;
+      double ratio = contest_ratio (c, row, rival);
       gboolean pass
           = group->sense == BENCH_LESS_IS_BETTER ? ratio <= 1 : ratio >= 1;
-      printf ("  %.2f of %s  %s", ratio, rival->name, pass ? "PASS" : "MISS");
+      printf ("  %.2f of %s  %s", ratio, contest_name (c, rival),
+              pass ? "PASS" : "MISS");
     }
   printf ("\n");
 }
@@ -309,17 +277,11 @@ busy_s (double *everybody, double *ours)
 static double
 run_round (BenchGroup *group, guint round, guint turn, double *line)
 {
-  guint n = group->rows->len;
   double all_before, ours_before, all, ours;
   busy_s (&all_before, &ours_before);
   gint64 begin = bench_now_ns ();
   line[round] = bench_line_ns ();
-  for (guint i = 0; i < n; i++)
-    {
-      Row *row = &g_array_index (group->rows, Row, (i + turn) % n);
-      settle ();
-      row->values[round] = row->measure (row->arg);
-    }
+  contest_round (group->contest, round, turn, settle);
   double seconds = (bench_now_ns () - begin) * 1e-9;
   busy_s (&all, &ours);
   double others = (all - all_before) - (ours - ours_before);
@@ -332,10 +294,9 @@ run_round (BenchGroup *group, guint round, guint turn, double *line)
 void
 bench_group_run (BenchGroup *group, guint rounds)
 {
-  guint n = group->rows->len, n_disturbed = 0, n_repeated = 0;
+  guint n = contest_size (group->contest), n_disturbed = 0, n_repeated = 0;
   g_autofree double *line = g_new0 (double, rounds);
-  for (guint i = 0; i < n; i++)
-    g_array_index (group->rows, Row, i).values = g_new0 (double, rounds);
+  contest_begin (group->contest, rounds);
   run_round (group, 0, 0, line);
   for (guint round = 0, turn = 1; round < rounds; turn++)
     {
@@ -354,7 +315,7 @@ bench_group_run (BenchGroup *group, guint rounds)
     }
   printf ("\n%s [%s]\n", group->title, group->unit);
   printf ("  cache line round trip %.0f ns (%.0f to %.0f), %u rounds",
-          median (line, rounds), near, far, rounds);
+          median_of (line, rounds), near, far, rounds);
   if (n_disturbed > 0)
     printf (", %u repeated and %u kept though other processes disturbed",
             n_repeated, n_disturbed - n_repeated);
@@ -362,18 +323,10 @@ bench_group_run (BenchGroup *group, guint rounds)
   printf ("  %-46s %9s %9s %9s %8s  %s\n", "", "median", "least", "most",
           "ratio", "target");
   for (guint i = 0; i < n; i++)
-    {
-      Row *row = &g_array_index (group->rows, Row, i);
-      print_row (group, row, rounds);
-    }
+    print_row (group, i);
   fflush (stdout);
-  for (guint i = 0; i < n; i++)
-    {
-      Row *row = &g_array_index (group->rows, Row, i);
-      g_free (row->name);
-      g_free (row->values);
-    }
-  g_array_unref (group->rows);
+  contest_free (group->contest);
+  g_array_unref (group->targets);
   g_free (group->title);
   g_free (group->unit);
   g_free (group);
@@ -384,7 +337,7 @@ bench_single (const char *name, double value, const char *unit,
               BenchSense sense, double target)
 {
   char text[32];
-  printf ("  %-46s %9s %-20s", name, format (text, value), unit);
+  printf ("  %-46s %9s %-20s", name, bench_format (text, value), unit);
   print_verdict (value, target, sense);
   printf ("\n");
   fflush (stdout);

@@ -16,6 +16,8 @@
 #include <glib.h>
 #include <hass/load.h>
 
+#include "contest.h"
+
 G_BEGIN_DECLS
 
 /* -- Time and work ------------------------------------------------------ */
@@ -45,15 +47,6 @@ bench_spin (gsize iterations)
 /* -- Groups of rows ----------------------------------------------------- */
 
 typedef struct BenchGroup BenchGroup;
-
-/* Measures once; the unit is the group's. */
-typedef double (*BenchMeasure) (gconstpointer arg);
-
-typedef enum
-{
-  BENCH_LESS_IS_BETTER,
-  BENCH_MORE_IS_BETTER
-} BenchSense;
 
 BenchGroup *bench_group_new (BenchSense sense, const char *unit,
                              const char *title, ...) G_GNUC_PRINTF (3, 4);

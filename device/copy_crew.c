@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* copy_crew.c: see copy_crew-private.h.
+/* copy_crew.c: see copy_crew.h.
 
    DESIGN. A job is published in one word: a generation, how many pieces it
    has and which is next. Who raises the last by compare-and-swap has that
@@ -11,8 +11,8 @@
    would let them in one after another. So each helper sleeps on a semaphore
    of its own, the caller wakes two, and who is woken wakes two more.
 
-   Thread safety: see copy_crew-private.h. */
-#include "copy_crew-private.h"
+   Thread safety: see copy_crew.h. */
+#include "copy_crew.h"
 
 #include <pthread.h>
 #include <semaphore.h>
@@ -21,7 +21,7 @@
 #include "device/cpu/cpu_pool.h"
 #include "pool/clock.h"
 #include "pool/pause.h"
-#include "device/cpu/urgent-private.h"
+#include "device/cpu/urgent.h"
 
 #define MOST_HELPERS 7
 #define WAKES 2 /* so many each */

@@ -149,6 +149,20 @@ typedef gboolean (*HassGpuWorkerFunc) (const HassBundle *bundle,
                                        gpointer user_data, GError **error);
 
 /**
+ * HassKindWorker: a worker for the devices of one kind.
+ * @kind: name of the kind; NULL ends an array of workers.
+ * @worker: computes bundles on devices of this kind. The kind defines what a
+ *   #HassGpuStream is.
+ *
+ * The struct is frozen.
+ */
+typedef struct
+{
+  const char *kind;
+  HassGpuWorkerFunc worker;
+} HassKindWorker;
+
+/**
  * HassStaging: pinned host memory for one bundle.
  * @data: [@capacity] bytes.
  * @capacity: size of @data.
@@ -189,8 +203,9 @@ typedef gboolean (*HassUnbundleFunc) (const HassBlock *blocks, gsize n,
  * valid until close.
  * @name: name of the farm.
  * @kind: kind of the farm.
- * @gpu_worker: worker of a data farm; NULL in a function farm.
- * @gpu_worker_of: function farm: returns the worker of a task; else NULL.
+ * @gpu_worker: data farm: worker for the device; NULL in a function farm.
+ * @gpu_worker_of: function farm: returns the GPU worker of a task; else NULL.
+ *   Devices call hass_device_worker() instead of reading these two.
  * @gpu_function_of: function farm: returns the task's gpu_function; else NULL.
  * @bundle, @unbundle: NULL: default.
  * @constants: [@n_constants], copied to the device in open.
@@ -205,6 +220,9 @@ typedef gboolean (*HassUnbundleFunc) (const HassBlock *blocks, gsize n,
  * @unwanted: cancelled when the farm ends, so that a long open can return;
  * NULL: never.
  * @join_tiles: as #HassDataFarm.join_tiles.
+ * @device_kind: kind of the device; NULL: the device runs GPU workers.
+ * @worker_of: function farm: returns the worker of a task for a kind of
+ *   devices; else NULL.
  */
 typedef struct
 {
@@ -225,6 +243,8 @@ typedef struct
   gpointer user_data;
   struct _GCancellable *unwanted;
   gboolean join_tiles;
+  const char *device_kind;
+  HassGpuWorkerFunc (*worker_of) (const HassLoad *load, const char *kind);
 } HassDeviceFarm;
 
 /**
@@ -364,6 +384,16 @@ gboolean hass_staging_scatter (const HassBlock *blocks, gsize n,
                                const HassStaging *staging,
                                HassUnbundleFunc unbundle, gpointer user_data,
                                GError **error);
+
+/**
+ * hass_device_worker:
+ *
+ * Returns: the worker that computes @block on the device that was opened for
+ * @farm. In a function farm the blocks of a bundle may have different workers.
+ * For implementations of devices. Any thread.
+ */
+HassGpuWorkerFunc hass_device_worker (const HassDeviceFarm *farm,
+                                      const HassBlock *block);
 
 /**
  * hass_gpu_worker_call:

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* layout.c: see layout-private.h.
-   Thread safety: see layout-private.h. */
-#include "layout-private.h"
+/* layout.c: see layout.h.
+   Thread safety: see layout.h. */
+#include "layout.h"
 
 #include <string.h>
 
-#include "stream_copy-private.h"
+#include "stream_copy.h"
 
 static gsize
 aligned (gsize bytes)

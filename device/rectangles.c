@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* rectangles.c: see rectangles-private.h.
-   Thread safety: see rectangles-private.h. */
-#include "rectangles-private.h"
+/* rectangles.c: see rectangles.h.
+   Thread safety: see rectangles.h. */
+#include "rectangles.h"
 
 static gsize
 rows_of (const HassBlock *b)

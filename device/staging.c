@@ -137,6 +137,15 @@ hass_staging_scatter (const HassBlock *blocks, gsize n,
   return TRUE;
 }
 
+HassGpuWorkerFunc
+hass_device_worker (const HassDeviceFarm *farm, const HassBlock *block)
+{
+  if (farm->worker_of && farm->device_kind)
+    return farm->worker_of (block->load, farm->device_kind);
+  return farm->gpu_worker_of ? farm->gpu_worker_of (block->load)
+                             : farm->gpu_worker;
+}
+
 gboolean
 hass_gpu_worker_call (HassGpuWorkerFunc worker, const HassBundle *bundle,
                       HassGpuStream *stream, gpointer user_data, GError **error)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* stream_copy.c: see stream_copy-private.h.
-   Thread safety: see stream_copy-private.h. */
-#include "stream_copy-private.h"
+/* stream_copy.c: see stream_copy.h.
+   Thread safety: see stream_copy.h. */
+#include "stream_copy.h"
 
 #include <string.h>
 

@@ -28,7 +28,7 @@ static void
 swatch (GanttChart *c, double *x, const char *attributes, const char *name)
 {
   double y = 66;
-  draw_rect (c->svg, *x, y - 10, 16, 12, attributes, NULL);
+  draw_rect (c->svg, (DrawBox){ *x, y - 10, 16, 12 }, attributes, NULL);
   draw_text (c->svg, *x + 22, y, "class=\"legend\"", name);
   *x += 22 + draw_text_width (name, 12) + 22;
 }
@@ -236,8 +236,9 @@ draw_pieces (GanttChart *c, const GanttRow *row)
         g_snprintf (look, sizeof look, "fill-opacity=\"%.2f\"",
                     0.25 + 0.75 * busy);
       g_autofree char *tip = tip_of (c, row, p);
-      draw_rect (c->svg, MIN (x, GANTT_LEFT + GANTT_PLOT - width), row->y,
-                 width, row->height, look, tip);
+      const DrawBox box = { MIN (x, GANTT_LEFT + GANTT_PLOT - width), row->y,
+                            width, row->height };
+      draw_rect (c->svg, box, look, tip);
     }
   draw_put (c->svg, "</g>\n");
 }
@@ -284,8 +285,8 @@ draw_rows (GanttChart *c)
   for (guint i = 0; i < c->rows->len; i++)
     {
       const GanttRow *row = &g_array_index (c->rows, GanttRow, i);
-      draw_rect (c->svg, GANTT_LEFT, row->y, GANTT_PLOT, row->height,
-                 "class=\"lane\" fill=\"" DRAW_LANE "\"", NULL);
+      const DrawBox lane = { GANTT_LEFT, row->y, GANTT_PLOT, row->height };
+      draw_rect (c->svg, lane, "class=\"lane\" fill=\"" DRAW_LANE "\"", NULL);
     }
   gantt_draw_boxes (c);
   for (guint i = 0; i < c->rows->len; i++)

@@ -22,8 +22,9 @@ draw_box (GanttChart *c, guint device, double x, double width, const char *look,
 {
   const GanttRow *row = &g_array_index (c->rows, GanttRow, c->first[device]);
   const GanttRow *last = row + DRAW_N_STAGES - 1;
-  draw_rect (c->svg, MIN (x, GANTT_LEFT + GANTT_PLOT - width), row->y, width,
-             last->y + last->height - row->y, look, tip);
+  const DrawBox box = { MIN (x, GANTT_LEFT + GANTT_PLOT - width), row->y, width,
+                        last->y + last->height - row->y };
+  draw_rect (c->svg, box, look, tip);
 }
 
 static void

@@ -41,7 +41,8 @@ plot_height (const View *v)
 static double
 y_of (const View *v, double value)
 {
-  double part = (value - v->low) / (v->top - v->low);
+  double part = v->plot->log ? log (value / v->low) / log (v->top / v->low)
+                             : (value - v->low) / (v->top - v->low);
   return v->y + TOP + plot_height (v) * (1 - CLAMP (part, 0, 1));
 }
 
@@ -98,15 +99,31 @@ most_of (const DrawPlot *p)
   return most > 0 ? most : 1;
 }
 
+static double
+least_of (const DrawPlot *p)
+{
+  double least = INFINITY;
+  for (guint i = 0; i < p->n_series; i++)
+    for (guint k = 0; k < p->n_points; k++)
+      least = fmin (least, p->series[i].values[k]);
+  return isfinite (least) ? least : 1;
+}
+
 /* -- Axes --------------------------------------------------------------- */
+
+static double
+tick (const View *v, guint i)
+{
+  return v->plot->log ? v->low * pow (10, i) : v->low + i * v->step;
+}
 
 static void
 draw_y_axis (const View *v)
 {
   double unit = v->plot->percent ? 100 : 1;
-  for (guint i = 0; v->low + i * v->step <= v->top + v->step * 1e-6; i++)
+  for (guint i = 0; tick (v, i) <= v->top + v->step * 1e-6; i++)
     {
-      double value = v->low + i * v->step, y = y_of (v, value);
+      double value = tick (v, i), y = y_of (v, value);
       g_autofree char *text = g_strdup_printf ("%.6g%s", value * unit,
                                                v->plot->percent ? " %" : "");
       draw_line (v->svg, LEFT, y, LEFT + PLOT_WIDTH, y,
@@ -290,8 +307,9 @@ draw_bars (const View *v, guint i)
           = g_strdup_printf ("%s, %u: %.4g%s", s->name, k + 1,
                              s->values[k] * (v->plot->percent ? 100 : 1),
                              v->plot->percent ? " %" : "");
-      draw_rect (v->svg, x_of (v, k) - width / 2, y, width, y_of (v, base) - y,
-                 "", tip);
+      const DrawBox bar
+          = { x_of (v, k) - width / 2, y, width, y_of (v, base) - y };
+      draw_rect (v->svg, bar, "", tip);
     }
   draw_put (v->svg, "</g>\n");
 }
@@ -329,8 +347,8 @@ draw_group (const View *v, guint i)
       g_autofree char *tip
           = g_strdup_printf ("%s, %s: %.4g%s", p->labels ? p->labels[k] : "",
                              s->name, s->values[k] * unit, mark);
-      draw_rect (v->svg, x + gap / 2, y, width - gap, y_of (v, v->low) - y,
-                 fill, tip);
+      const DrawBox bar = { x + gap / 2, y, width - gap, y_of (v, v->low) - y };
+      draw_rect (v->svg, bar, fill, tip);
       if (marked)
         draw_line (v->svg, x - 1, y_of (v, s->marks[k]), x + width + 1,
                    y_of (v, s->marks[k]),
@@ -370,8 +388,9 @@ draw_part (const View *v, guint i)
     draw_bars (v, i);
   else
     draw_area (v, i);
-  draw_rect (v->svg, LEGEND_X, v->y + TOP + 3 + LEGEND_ROW * row, 16, 14, fill,
-             NULL);
+  const DrawBox sample
+      = { LEGEND_X, v->y + TOP + 3 + LEGEND_ROW * row, 16, 14 };
+  draw_rect (v->svg, sample, fill, NULL);
   draw_legend_text (v, row, LEGEND_X + 26, v->plot->series[i].name);
 }
 
@@ -413,8 +432,13 @@ draw_one (DrawSvg *svg, const DrawPlot *p, double y)
   gboolean own = p->low == 0 && p->top == 0;
   if (own)
     v.top = most_of (p);
-  v.step = draw_step (v.top - v.low, 8);
-  if (own)
+  if (p->log)
+    {
+      v.low = pow (10, floor (log10 (least_of (p))));
+      v.top = MAX (pow (10, ceil (log10 (most_of (p)))), 10 * v.low);
+    }
+  v.step = p->log ? v.low : draw_step (v.top - v.low, 8);
+  if (own && !p->log)
     v.top = v.step * ceil (v.top / v.step - 1e-6);
   draw_put (svg, "<g>\n");
   draw_titles (&v);

@@ -39,6 +39,7 @@ typedef enum
  * @line: level at which a line is drawn; 0: none.
  * @low, @top: range of the y axis. Both 0: from 0 to the maximum.
  * @percent: values are parts of 1; the axis shows percent.
+ * @log: the y axis of lines is logarithmic, in whole decades; all values > 0.
  */
 typedef struct
 {
@@ -47,7 +48,7 @@ typedef struct
   const DrawSeries *series;
   guint n_series, n_points;
   double low, top;
-  gboolean percent;
+  gboolean percent, log;
   const char *const *labels;
   const char *marks_name;
   double line;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* svg.c: see svg.h.
+/* svg.c: writes SVG images into one growing text.
    Thread safety: see svg.h. */
 #include "svg.h"
 
@@ -10,7 +10,8 @@
 #define FONT                                                                   \
   "system-ui, -apple-system, 'Segoe UI', Roboto, Helvetica, Arial, "           \
   "'DejaVu Sans', sans-serif"
-/* Width of a character over the size of the font: an upper estimate. */
+/* The width of a character as a fraction of the font's size: that of a wide
+   sans-serif font. Too small: texts run over their neighbours. */
 #define GLYPH_WIDTH 0.6
 
 const char *const draw_colours[DRAW_N_COLOURS]
@@ -78,12 +79,11 @@ draw_line (DrawSvg *svg, double x1, double y1, double x2, double y2,
 }
 
 void
-draw_rect (DrawSvg *svg, double x, double y, double width, double height,
-           const char *attributes, const char *tip)
+draw_rect (DrawSvg *svg, DrawBox box, const char *attributes, const char *tip)
 {
-  draw_put (svg,
-            "<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\"%s%s", x,
-            y, width, height, *attributes ? " " : "", attributes);
+  draw_put (
+      svg, "<rect x=\"%.2f\" y=\"%.1f\" width=\"%.2f\" height=\"%.1f\"%s%s",
+      box.x, box.y, box.width, box.height, *attributes ? " " : "", attributes);
   if (tip)
     {
       g_autofree char *escaped = g_markup_escape_text (tip, -1);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* svg.h: the elements of the pictures.
+/* svg.h: writes SVG images.
 
-   Coordinates are pixels from the top left. Attributes are SVG source; texts
-   are escaped here.
+   Coordinates are pixels from the top left. Attributes are written into the
+   image as they are; texts are escaped by these functions.
 
    Thread safety: an image belongs to the thread that made it. */
 #ifndef DRAW_SVG_H
@@ -13,8 +13,8 @@
 G_BEGIN_DECLS
 
 #define DRAW_N_COLOURS 10
-/* The palette of Okabe and Ito, distinguishable with colour blindness, and two
-   more colours before black. */
+/* The colours of Okabe and Ito, which colour-blind readers can tell apart,
+   with two more before black. */
 extern const char *const draw_colours[DRAW_N_COLOURS];
 #define DRAW_INK "#1f2933"
 #define DRAW_GREY "#66727f"
@@ -29,27 +29,32 @@ DrawSvg *draw_svg_new (double width, double height, const char *title);
 /* Frees the image. Returns: (transfer full): its text; free with g_free(). */
 char *draw_svg_end (DrawSvg *svg);
 
-/* Appends any SVG source. */
+/* Appends SVG as it is given. */
 void draw_put (DrawSvg *svg, const char *format, ...) G_GNUC_PRINTF (2, 3);
 void draw_text (DrawSvg *svg, double x, double y, const char *attributes,
                 const char *text);
 void draw_line (DrawSvg *svg, double x1, double y1, double x2, double y2,
                 const char *attributes);
-/* @tip: tooltip, or NULL. */
-void draw_rect (DrawSvg *svg, double x, double y, double width, double height,
-                const char *attributes, const char *tip);
+/* A rectangle; @x and @y are its top left corner. */
+typedef struct
+{
+  double x, y, width, height;
+} DrawBox;
+/* @tip: what a viewer shows when the pointer rests there, or NULL. */
+void draw_rect (DrawSvg *svg, DrawBox box, const char *attributes,
+                const char *tip);
 
-/* Returns: an upper estimate of the width of a text, px. */
+/* An upper estimate of a text's width; @size is the font's, in pixels. */
 double draw_text_width (const char *text, double size);
-/* Returns: (transfer full): the text, shortened with an ellipsis to at most
-   @width pixels; free with g_free(). */
+/* The text, or its beginning and an ellipsis where it would be wider than
+   @width; free with g_free(). */
 char *draw_fit (const char *text, double size, double width);
-/* Returns: 1, 2 or 5 times a power of ten, of which at most about @n make
-   @range. */
+/* The distance of an axis' marks: 1, 2 or 5 times a power of ten, so that
+   about @n or fewer lie in @range. */
 double draw_step (double range, guint n);
 /* Returns: (transfer full): a text such as "12.3 ms"; free with g_free(). */
 char *draw_duration (double ns);
-/* Returns: the unit for an axis of @ns; @unit_ns is set to its length. */
+/* The unit for an axis that ends at @ns; stores how many ns the unit is. */
 const char *draw_time_unit (double ns, double *unit_ns);
 
 G_END_DECLS

@@ -2,8 +2,8 @@
 /* run.c: runs a farm where its options or the environment say: on the real
    machine or on a modelled one.
    Thread safety: any thread. */
-#include "device/model.h"
-#include "device/shipped-private.h"
+#include "device/model/model.h"
+#include "device/model/shipped.h"
 #include "engine/core/environment.h"
 #include "engine/live/live.h"
 #include "engine/observe/report-private.h"

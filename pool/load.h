@@ -48,6 +48,11 @@ typedef enum
   HASS_LOAD_BUFFER = 1 << 2
 } HassLoadFlags;
 
+/* The load may run on devices of the kind with this index in the registry
+   (0 to 15). Function farms set it by the task's workers. */
+#define HASS_LOAD_KIND(index) (1u << (8 + (index)))
+#define HASS_LOAD_KINDS 0xffff00u
+
 /**
  * HassLoad: an item of work, as a generator emits it.
  * @input: host memory [@input_bytes] or NULL. Owned by the user; it must stay

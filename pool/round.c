@@ -5,25 +5,54 @@
 
 #include <string.h>
 
-/* Initialises what lasts over rounds; begin sets the rest. */
+/* The class of devices with this flag; a new one where there is none. */
+static guint
+class_of (HassRound *round, guint32 flag)
+{
+  for (guint c = 0; c < round->n_classes; c++)
+    if (round->class_flags[c] == flag)
+      return c;
+  g_assert (round->n_classes < HASS_MOST_CLASSES);
+  round->class_flags[round->n_classes] = flag;
+  return round->n_classes++;
+}
+
+/* Without further kinds, a common unit is one that the CPU and GPUs can run,
+   present or not; with them, one that every present class can run. */
+static void
+classify (HassRound *round, const HassDeviceTraits *devices)
+{
+  guint present = 0;
+  round->class_flags[HASS_DEVICE_CPU] = HASS_LOAD_CPU;
+  round->class_flags[HASS_DEVICE_GPU] = HASS_LOAD_GPU;
+  round->n_classes = 2;
+  round->classes = g_new0 (guint, MAX (round->n_devices, 1));
+  for (guint d = 0; d < round->n_devices; d++)
+    {
+      guint32 flag = (guint32)devices[d].load_flag;
+      round->classes[d] = flag ? class_of (round, flag) : devices[d].kind;
+      present |= 1u << round->classes[d];
+    }
+  round->all_classes = round->n_classes == 2 ? 3 : present;
+}
+
+/* n_units etc. are set by begin; here only what lasts over rounds. */
 gboolean
 hass_round_init (HassRound *round, guint n_devices,
                  const HassDeviceTraits *devices)
 {
   memset (round, 0, sizeof *round);
   round->n_devices = n_devices;
-  guint n_ranges = HASS_RANGE_SHARES + n_devices;
-  round->ranges
-      = g_aligned_alloc0 (n_ranges, sizeof (HassUnitRange), HASS_CACHE_LINE);
+  classify (round, devices);
+  round->ranges = g_aligned_alloc0 (hass_round_n_ranges (round),
+                                    sizeof (HassUnitRange), HASS_CACHE_LINE);
   round->counter_of = g_new0 (guint, n_devices + 1);
-  HassDeviceKind *kinds = g_new0 (HassDeviceKind, MAX (n_devices, 1));
   for (guint d = 0; d < n_devices; d++)
     {
-      kinds[d] = devices[d].kind;
-      guint n = kinds[d] == HASS_DEVICE_CPU ? MAX (devices[d].cores, 1) : 1;
+      gboolean cpu = devices[d].kind == HASS_DEVICE_CPU;
+      guint n = cpu ? MAX (devices[d].cores, 1) : 1;
       round->counter_of[d + 1] = round->counter_of[d] + n;
     }
-  round->kinds = kinds;
   round->counters = g_aligned_alloc0 (MAX (round->counter_of[n_devices], 1),
                                       sizeof (HassCounter), HASS_CACHE_LINE);
   round->returned = g_array_new (FALSE, FALSE, sizeof (HassReturned));
@@ -38,7 +67,7 @@ hass_round_clear (HassRound *round)
   g_aligned_free (round->ranges);
   g_aligned_free (round->counters);
   g_free (round->counter_of);
-  g_free ((gpointer)round->kinds);
+  g_free (round->classes);
   g_free (hass_round_order (round));
   g_free (round->prefix);
   g_free (round->division.blocks);
@@ -55,11 +84,11 @@ begin (HassRound *round, HassFarmKind farm, HassCostClass cost, guint32 n)
   round->farm = farm;
   round->cost = cost;
   round->n_units = n;
-  round->n_only_cpu = round->n_only_gpu = 0;
+  round->n_partial_cpu = round->n_partial_linked = round->n_sets = 0;
   g_array_set_size (round->returned, 0);
   pthread_mutex_unlock (&round->returned_lock);
-  for (guint kind = 0; kind < G_N_ELEMENTS (round->n_returned); kind++)
-    atomic_store_explicit (&round->n_returned[kind], 0, memory_order_relaxed);
+  for (guint c = 0; c < HASS_MOST_CLASSES; c++)
+    atomic_store_explicit (&round->n_returned[c], 0, memory_order_relaxed);
   g_free (hass_round_order (round));
   atomic_store_explicit (&round->order, NULL, memory_order_relaxed);
   g_clear_pointer (&round->prefix, g_free);
@@ -78,53 +107,67 @@ begin (HassRound *round, HassFarmKind farm, HassCostClass cost, guint32 n)
     }
 }
 
-/* Returns: the kinds of device that may run a load: 1 CPU, 2 GPU, 3 both. */
+/* The classes that can run a load, or all_classes where every one can. */
 static guint
-eligible (const HassLoad *load)
+mask_of (const HassRound *round, const HassLoad *load)
 {
-  guint kinds = load->flags & (HASS_LOAD_CPU | HASS_LOAD_GPU);
-  return kinds ? kinds : HASS_LOAD_CPU | HASS_LOAD_GPU;
+  guint mask = 0;
+  for (guint c = 0; c < round->n_classes; c++)
+    if (load->flags & round->class_flags[c])
+      mask |= 1u << c;
+  if (!(load->flags & (HASS_LOAD_CPU | HASS_LOAD_GPU | HASS_LOAD_KINDS)))
+    return round->all_classes;
+  return (mask & round->all_classes) == round->all_classes ? round->all_classes
+                                                           : mask;
 }
 
-/* Sets of tasks of a function farm, in the order of their positions. */
+/* Sets of a function farm's tasks, in the order of their positions: those of
+   each mask with the CPU, then the common ones, then the other masks. */
 enum
 {
-  SET_ONLY_CPU,
-  SET_SPD,
+  SET_SPD = HASS_MOST_MASKS,
   SET_MPD,
-  SET_ONLY_GPU,
-  N_SETS
+  SET_WITHOUT_CPU,
+  N_SETS = SET_WITHOUT_CPU + HASS_MOST_MASKS
 };
 
-static int
-set_of (const HassLoad *load)
+static guint
+set_of (const HassRound *round, const HassLoad *load)
 {
-  guint kinds = eligible (load);
-  if (kinds == HASS_LOAD_CPU)
-    return SET_ONLY_CPU;
-  if (kinds == HASS_LOAD_GPU)
-    return SET_ONLY_GPU;
-  return load->size > 1 ? SET_MPD : SET_SPD;
+  guint mask = mask_of (round, load);
+  if (mask == round->all_classes)
+    return load->size > 1 ? SET_MPD : SET_SPD;
+  return mask & 1u << HASS_DEVICE_CPU ? mask : SET_WITHOUT_CPU + mask;
 }
 
-/* Orders the positions of a function farm: [CPU only | SPD | MPD | GPU only],
-   each set in order of emission (Zhang 2011, 3.6.3). */
+static void
+note_set (HassRound *round, guint set, guint32 first, guint32 n)
+{
+  if (n == 0 || set == SET_SPD || set == SET_MPD)
+    return;
+  gboolean cpu = set < SET_SPD;
+  *(cpu ? &round->n_partial_cpu : &round->n_partial_linked) += n;
+  round->sets[round->n_sets++]
+      = (HassPartialSet){ cpu ? set : set - SET_WITHOUT_CPU, first, n };
+}
+
+/* A function farm's positions: [partial sets with the CPU | SPD | MPD | other
+   partial sets], each in order of emission (Zhang 2011, 3.6.3). */
 static void
 order_tasks (HassRound *round)
 {
   guint32 n = round->n_units, at[N_SETS + 1] = { 0 };
   for (guint32 i = 0; i < n; i++)
-    at[set_of (&round->loads[(round->base + i) & round->mask]) + 1]++;
-  round->n_only_cpu = at[SET_ONLY_CPU + 1];
-  round->n_only_gpu = at[SET_ONLY_GPU + 1];
-  for (int s = 0; s < N_SETS; s++)
-    at[s + 1] += at[s];
+    at[set_of (round, &round->loads[(round->base + i) & round->mask]) + 1]++;
+  for (guint s = 0; s < N_SETS; s++)
+    {
+      note_set (round, s, at[s], at[s + 1]);
+      at[s + 1] += at[s];
+    }
   guint32 *order = g_new (guint32, n);
   for (guint32 i = 0; i < n; i++)
-    {
-      int s = set_of (&round->loads[(round->base + i) & round->mask]);
-      order[at[s]++] = i;
-    }
+    order[at[set_of (round, &round->loads[(round->base + i) & round->mask])]++]
+        = i;
   atomic_store_explicit (&round->order, order, memory_order_release);
 }
 
@@ -160,15 +203,19 @@ hass_round_open (HassRound *round)
 {
   guint32 n = round->n_units;
   atomic_store_explicit (&round->outstanding, n, memory_order_relaxed);
-  hass_unit_range_set (&round->ranges[HASS_RANGE_ONLY_CPU], 0,
-                       round->n_only_cpu);
-  hass_unit_range_set (&round->ranges[HASS_RANGE_ONLY_GPU],
-                       n - round->n_only_gpu, round->n_only_gpu);
+  for (guint mask = 0; mask < 1u << round->n_classes; mask++)
+    hass_unit_range_set (hass_round_partial (round, mask), 0, 0);
+  for (guint i = 0; i < round->n_sets; i++)
+    {
+      const HassPartialSet *set = &round->sets[i];
+      hass_unit_range_set (hass_round_partial (round, set->mask), set->first,
+                           set->n);
+    }
   hass_unit_range_set (&round->ranges[HASS_RANGE_ALLOTMENT], 0, 0);
   for (guint d = 0; d < round->n_devices; d++)
     hass_unit_range_set (&round->ranges[HASS_RANGE_SHARES + d], 0, 0);
-  hass_unit_range_set (&round->ranges[HASS_RANGE_COMMON], round->n_only_cpu,
-                       n - round->n_only_cpu - round->n_only_gpu);
+  hass_unit_range_set (&round->ranges[HASS_RANGE_COMMON], round->n_partial_cpu,
+                       n - round->n_partial_cpu - round->n_partial_linked);
 }
 
 /* -- Taking ------------------------------------------------------------- */
@@ -177,14 +224,15 @@ hass_round_open (HassRound *round)
 static void
 count_returned_locked (HassRound *round, const HassReturned *r, gint change)
 {
-  for (guint kind = 0; kind < G_N_ELEMENTS (round->n_returned); kind++)
-    if (hass_round_may_run (round, kind, r))
-      atomic_fetch_add_explicit (&round->n_returned[kind], (guint32)change,
+  guint mask = hass_round_returned_mask (round, r);
+  for (guint c = 0; c < round->n_classes; c++)
+    if (mask >> c & 1)
+      atomic_fetch_add_explicit (&round->n_returned[c], (guint32)change,
                                  memory_order_relaxed);
 }
 
 static HassExtent
-take_returned (HassRound *round, HassDeviceKind kind, guint32 k)
+take_returned (HassRound *round, guint klass, guint32 k)
 {
   HassExtent found = { 0, 0 };
   pthread_mutex_lock (&round->returned_lock);
@@ -192,7 +240,7 @@ take_returned (HassRound *round, HassDeviceKind kind, guint32 k)
     {
       HassReturned *r = &g_array_index (round->returned, HassReturned, i);
       HassExtent *e = &r->extent;
-      if (!hass_round_may_run (round, kind, r))
+      if (!(hass_round_returned_mask (round, r) >> klass & 1))
         continue;
       found = (HassExtent){ e->first, MIN (k, e->n) };
       if (found.n == e->n)
@@ -208,22 +256,34 @@ take_returned (HassRound *round, HassDeviceKind kind, guint32 k)
   return found;
 }
 
-/* Takes units that were given back, or that no other kind can run: they go
-   first. */
+/* Takes units that this class and not every other can run: those of this class
+   alone first. The CPU pool takes from the front, other devices from the back.
+   Reads nothing but the ranges: a core may still hold an earlier round. */
 static HassExtent
-take_first (HassRound *round, HassDeviceKind kind, guint32 k)
+take_partial (HassRound *round, guint klass, guint32 k)
 {
   HassExtent e = { 0, 0 };
-  if (hass_round_has_returned (round, kind))
-    e = take_returned (round, kind, k);
-  if (e.n == 0 && kind == HASS_DEVICE_CPU)
-    e = hass_unit_range_take_front (&round->ranges[HASS_RANGE_ONLY_CPU], k);
-  if (e.n == 0 && kind == HASS_DEVICE_GPU)
-    e = hass_unit_range_take_back (&round->ranges[HASS_RANGE_ONLY_GPU], k);
+  for (guint mask = 1u << klass; mask > 0 && e.n == 0;
+       mask = hass_round_next_mask (round, klass, mask))
+    {
+      HassUnitRange *range = hass_round_partial (round, mask);
+      e = klass == HASS_DEVICE_CPU ? hass_unit_range_take_front (range, k)
+                                   : hass_unit_range_take_back (range, k);
+    }
   return e;
 }
 
-/* Number of units at one end of @waiting whose work is at most @work. */
+/* Units that were given back, or that not every class can run, go first. */
+static HassExtent
+take_first (HassRound *round, guint klass, guint32 k)
+{
+  HassExtent e = { 0, 0 };
+  if (hass_round_has_returned (round, klass))
+    e = take_returned (round, klass, k);
+  return e.n > 0 ? e : take_partial (round, klass, k);
+}
+
+/* Units from one end of `waiting` whose work stays within `work`. */
 static guint32
 units_for_work (const HassRound *round, HassExtent waiting, gboolean back,
                 double work)
@@ -256,11 +316,11 @@ trim (HassRound *round, HassExtent e, double work)
 HassExtent
 hass_round_take (HassRound *round, guint device, HassGrant *grant)
 {
-  HassDeviceKind kind = round->kinds[device];
+  guint klass = round->classes[device];
   guint32 k = grant->units == 0 ? G_MAXUINT32
                                 : (guint32)MIN (grant->units, G_MAXUINT32);
-  gboolean by_work = grant->work > 0 && kind != HASS_DEVICE_CPU;
-  HassExtent e = take_first (round, kind, k);
+  gboolean by_work = grant->work > 0 && klass != HASS_DEVICE_CPU;
+  HassExtent e = take_first (round, klass, k);
   if (e.n > 1 && by_work)
     e = trim (round, e, grant->work);
   else if (e.n == 0)
@@ -285,15 +345,14 @@ hass_round_take (HassRound *round, guint device, HassGrant *grant)
   return e;
 }
 
-/* Takes up to @k units that a device of this kind can run, from any range: for
-   the engine, when no strategy answers TAKE. */
+/* Takes up to k units that a class can run, wherever they wait: for the engine
+   when the strategy has no answer left. */
 HassExtent
-hass_round_take_any (HassRound *round, HassDeviceKind kind, guint32 k)
+hass_round_take_any (HassRound *round, guint klass, guint32 k)
 {
-  HassExtent e = take_first (round, kind, k);
+  HassExtent e = take_first (round, klass, k);
   for (guint i = 0; e.n == 0 && i < HASS_RANGE_SHARES + round->n_devices; i++)
-    if (i != HASS_RANGE_ONLY_CPU && i != HASS_RANGE_ONLY_GPU)
-      e = hass_unit_range_take_front (&round->ranges[i], k);
+    e = hass_unit_range_take_front (&round->ranges[i], k);
   return e;
 }
 
@@ -315,9 +374,9 @@ hass_round_pull (HassRound *round, guint32 k)
 }
 
 static void
-add_returned (HassRound *round, HassExtent e, gboolean no_gpu)
+add_returned (HassRound *round, HassExtent e, gboolean only_cpu)
 {
-  HassReturned r = { e, no_gpu };
+  HassReturned r = { e, only_cpu };
   pthread_mutex_lock (&round->returned_lock);
   g_array_append_val (round->returned, r);
   count_returned_locked (round, &r, 1);
@@ -330,19 +389,17 @@ hass_round_give_back (HassRound *round, HassExtent e)
 {
   if (e.n == 0)
     return;
-  guint index = HASS_RANGE_COMMON;
-  if (e.first < round->n_only_cpu)
-    index = HASS_RANGE_ONLY_CPU;
-  else if (e.first >= round->n_units - round->n_only_gpu)
-    index = HASS_RANGE_ONLY_GPU;
-  if (hass_unit_range_give_back (&round->ranges[index], e))
+  HassUnitRange *range = &round->ranges[HASS_RANGE_COMMON];
+  if (hass_round_is_exclusive (round, e))
+    range = hass_round_partial (round, hass_round_mask (round, e.first));
+  if (hass_unit_range_give_back (range, e))
     return;
   add_returned (round, e, FALSE);
 }
 
-/* Gives back units that no GPU can run, for the CPU only. */
+/* Returns units that no other device has memory for, for the CPU alone. */
 void
-hass_round_keep_from_gpus (HassRound *round, HassExtent e)
+hass_round_keep_for_cpu (HassRound *round, HassExtent e)
 {
   if (e.n > 0)
     add_returned (round, e, TRUE);
@@ -356,8 +413,10 @@ hass_round_waiting_anywhere (HassRound *round)
   guint32 n = 0;
   for (guint i = 0; i < HASS_RANGE_SHARES + round->n_devices; i++)
     n += hass_unit_range_peek (&round->ranges[i]).n;
-  if (hass_round_has_returned (round, HASS_DEVICE_CPU)
-      || hass_round_has_returned (round, HASS_DEVICE_GPU))
+  for (guint i = 0; i < round->n_sets; i++)
+    n += hass_unit_range_peek (hass_round_partial (round, round->sets[i].mask))
+             .n;
+  if (hass_round_any_returned (round))
     {
       pthread_mutex_lock (&round->returned_lock);
       for (guint i = 0; i < round->returned->len; i++)

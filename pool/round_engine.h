@@ -30,9 +30,14 @@
 
 #define HASS_ROUND_MAX_UNITS (G_MAXUINT32 - 1)
 
-/* What one core or one GPU did in a round. It is the only writer; readers are
-   any threads. Relaxed accesses: a reader needs a recent value and nothing
-   else. */
+/* Classes of devices: all devices of a class can run the same units. The CPU
+   pool is class HASS_DEVICE_CPU; devices that run GPU workers are class
+   HASS_DEVICE_GPU; each further kind of devices is a class of its own. */
+#define HASS_MOST_CLASSES 6
+#define HASS_MOST_MASKS (1u << HASS_MOST_CLASSES)
+
+/* What one core or one GPU did in a round. Written by it alone, read by any:
+   relaxed stores, because a reader wants a recent value and nothing else. */
 typedef struct
 {
   _Alignas(HASS_CACHE_LINE) _Atomic guint64 units;
@@ -42,17 +47,24 @@ typedef struct
   _Atomic gint64 last_finish_ns; /* engine time */
   _Atomic guint64 bundles;
   _Atomic guint64 halo;     /* elements */
-  _Atomic double exclusive; /* work that no other kind of device may run */
+  _Atomic double exclusive; /* work that some class may not run */
 } HassCounter;
 
 /* Units that were given back and are in no range. */
 typedef struct
 {
   HassExtent extent;
-  gboolean no_gpu; /* too large for any GPU */
+  gboolean only_cpu; /* too large for any other device */
 } HassReturned;
 
-/* How a divisible load is cut. @blocks is NULL for equal blocks. */
+/* Units of a function farm that the same classes can run, but not all. */
+typedef struct
+{
+  guint mask; /* of classes */
+  guint32 first, n;
+} HassPartialSet;
+
+/* How a large load is cut. blocks is NULL for equal blocks. */
 typedef struct
 {
   HassLoad load;
@@ -64,10 +76,8 @@ typedef struct
 enum
 {
   HASS_RANGE_COMMON,
-  HASS_RANGE_ONLY_CPU,
-  HASS_RANGE_ONLY_GPU,
   HASS_RANGE_ALLOTMENT,
-  HASS_RANGE_SHARES
+  HASS_RANGE_SHARES /* then those of partial sets, one a mask */
 };
 
 /* The source of a core's pulls: index of a range, or one of these. */
@@ -88,8 +98,14 @@ struct _HassRound
   guint64 base, mask;
   gboolean divisible;
   HassDivision division;
-  const HassDeviceKind *kinds; /* [n_devices], the engine's */
-  guint32 n_only_cpu, n_only_gpu;
+  guint *classes;                         /* [n_devices] */
+  guint32 class_flags[HASS_MOST_CLASSES]; /* HassLoad.flags of each class */
+  guint n_classes;
+  guint all_classes; /* mask of a common unit */
+  /* Positions: [partial sets with the CPU | common | those without]. */
+  HassPartialSet sets[HASS_MOST_MASKS];
+  guint n_sets;
+  guint32 n_partial_cpu, n_partial_linked;
   gint64 begin_ns;
   guint *counter_of; /* [n_devices + 1]: first counter of a device */
 
@@ -98,14 +114,13 @@ struct _HassRound
   _Atomic (guint32 *) order; /* position -> unit, or NULL for identity */
   double *prefix;            /* sum of work before position 16 i, or NULL */
 
-  HassUnitRange *ranges; /* [HASS_RANGE_SHARES + n_devices] */
+  HassUnitRange *ranges; /* [hass_round_n_ranges()] */
   HassCounter *counters; /* [counter_of[n_devices]] */
 
   _Alignas(HASS_CACHE_LINE) _Atomic gint32 pull_source;
-  _Atomic guint64 pull_chunk; /* units; 0: chosen by the engine */
-  /* [HassDeviceKind]: extents in the list below that a device of this kind
-     may run. */
-  _Atomic guint32 n_returned[2];
+  _Atomic guint64 pull_chunk; /* units, 0: engine decides */
+  /* Extents in the list below that a class may run. */
+  _Atomic guint32 n_returned[HASS_MOST_CLASSES];
   pthread_mutex_t returned_lock;
   GArray *returned; /* HassReturned; returned_lock */
 
@@ -124,11 +139,10 @@ void hass_round_begin_load (HassRound *round, HassCostClass cost,
 void hass_round_open (HassRound *round);
 
 HassExtent hass_round_take (HassRound *round, guint device, HassGrant *grant);
-HassExtent hass_round_take_any (HassRound *round, HassDeviceKind kind,
-                                guint32 k);
+HassExtent hass_round_take_any (HassRound *round, guint klass, guint32 k);
 HassExtent hass_round_pull (HassRound *round, guint32 k);
 void hass_round_give_back (HassRound *round, HassExtent extent);
-void hass_round_keep_from_gpus (HassRound *round, HassExtent extent);
+void hass_round_keep_for_cpu (HassRound *round, HassExtent extent);
 guint32 hass_round_waiting_anywhere (HassRound *round);
 
 /* round_units.c */
@@ -149,21 +163,79 @@ void hass_round_sum_up (HassRound *round, guint32 first, guint32 end);
 /* Relaxed: a return that is missed now is seen when the round does not end;
    the lock orders the list itself. */
 static inline gboolean
-hass_round_has_returned (const HassRound *round, HassDeviceKind kind)
+hass_round_has_returned (const HassRound *round, guint klass)
 {
-  return atomic_load_explicit (&((HassRound *)round)->n_returned[kind],
+  return atomic_load_explicit (&((HassRound *)round)->n_returned[klass],
                                memory_order_relaxed)
          > 0;
 }
 
-/* Whether a device of this kind may run units that were given back. */
 static inline gboolean
-hass_round_may_run (const HassRound *round, HassDeviceKind kind,
-                    const HassReturned *r)
+hass_round_any_returned (const HassRound *round)
 {
-  if (kind == HASS_DEVICE_CPU)
-    return r->extent.first < round->n_units - round->n_only_gpu;
-  return !r->no_gpu && r->extent.first >= round->n_only_cpu;
+  gboolean any = FALSE;
+  for (guint c = 0; c < round->n_classes; c++)
+    any |= hass_round_has_returned (round, c);
+  return any;
+}
+
+static inline guint
+hass_round_n_ranges (const HassRound *round)
+{
+  return HASS_RANGE_SHARES + round->n_devices + (1u << round->n_classes);
+}
+
+/* The range of the units that exactly these classes can run. */
+static inline HassUnitRange *
+hass_round_partial (const HassRound *round, guint mask)
+{
+  return &round->ranges[HASS_RANGE_SHARES + round->n_devices + mask];
+}
+
+/* The masks with a class but that of common units, from the class alone on in
+   ascending order; 0: there are no more. */
+static inline guint
+hass_round_next_mask (const HassRound *round, guint klass, guint mask)
+{
+  guint own = 1u << klass;
+  if (round->n_classes == 2)
+    return 0; /* the other mask is the common one */
+  if (mask == own)
+    mask = 0;
+  do
+    mask++;
+  while (mask < 1u << round->n_classes
+         && (!(mask & own) || mask == own || mask == round->all_classes));
+  return mask < 1u << round->n_classes ? mask : 0;
+}
+
+/* Units that wait and that this class and not every other can run. */
+static inline guint64
+hass_round_partial_units (const HassRound *round, guint klass)
+{
+  guint64 n = 0;
+  for (guint mask = 1u << klass; mask > 0;
+       mask = hass_round_next_mask (round, klass, mask))
+    n += hass_unit_range_peek (hass_round_partial (round, mask)).n;
+  return n;
+}
+
+/* The classes that can run the unit at a position. */
+static inline guint
+hass_round_mask (const HassRound *round, guint32 position)
+{
+  for (guint i = 0; i < round->n_sets; i++)
+    if (position - round->sets[i].first < round->sets[i].n)
+      return round->sets[i].mask;
+  return round->all_classes;
+}
+
+/* The classes that can run units that were given back. */
+static inline guint
+hass_round_returned_mask (const HassRound *round, const HassReturned *r)
+{
+  guint mask = hass_round_mask (round, r->extent.first);
+  return r->only_cpu ? mask & 1u << HASS_DEVICE_CPU : mask;
 }
 
 /* Acquire pairs with the release that publishes a new order: a core that
@@ -185,13 +257,13 @@ hass_round_element (const HassRound *round, guint64 unit)
                                : division->load.size;
 }
 
-/* Whether only one kind of device may run the units of a grant or pull. Ranges
-   do not mix such units with others. */
+/* Whether some class cannot run the units that one grant or pull has taken.
+   A range holds units of one mask. */
 static inline gboolean
 hass_round_is_exclusive (const HassRound *round, HassExtent e)
 {
-  return e.first < round->n_only_cpu
-         || e.first >= round->n_units - round->n_only_gpu;
+  return e.first < round->n_partial_cpu
+         || e.first >= round->n_units - round->n_partial_linked;
 }
 
 static inline guint32

@@ -29,33 +29,23 @@ hass_round_units (const HassRound *round)
   return round->n_units;
 }
 
-enum
-{
-  RETURNED_COMMON,
-  RETURNED_CPU,
-  RETURNED_GPU
-};
-
-/* Number of units in the list of returned units: those given back that touched
-   no end of their range. */
+/* Units that were given back where they touched no end of their range: common
+   ones, or those of a class that others cannot run. */
 static guint64
-returned (const HassRound *constant, int set)
+returned (const HassRound *constant, gboolean common, guint klass)
 {
   HassRound *round = (HassRound *)constant;
   guint64 n = 0;
-  if (!hass_round_has_returned (round, HASS_DEVICE_CPU)
-      && !hass_round_has_returned (round, HASS_DEVICE_GPU))
+  if (!hass_round_any_returned (round))
     return 0;
   pthread_mutex_lock (&round->returned_lock);
   for (guint i = 0; i < round->returned->len; i++)
     {
       const HassReturned *r = &g_array_index (round->returned, HassReturned, i);
-      gboolean cpu = hass_round_may_run (round, HASS_DEVICE_CPU, r);
-      gboolean gpu = hass_round_may_run (round, HASS_DEVICE_GPU, r);
-      int its = cpu && gpu ? RETURNED_COMMON
-                : cpu      ? RETURNED_CPU
-                           : RETURNED_GPU;
-      n += its == set ? r->extent.n : 0;
+      guint mask = hass_round_returned_mask (round, r);
+      if (common ? mask == round->all_classes
+                 : mask != round->all_classes && mask >> klass & 1)
+        n += r->extent.n;
     }
   pthread_mutex_unlock (&round->returned_lock);
   return n;
@@ -65,7 +55,7 @@ guint64
 hass_round_waiting (const HassRound *round)
 {
   return hass_unit_range_peek (&round->ranges[HASS_RANGE_COMMON]).n
-         + returned (round, RETURNED_COMMON);
+         + returned (round, TRUE, 0);
 }
 
 guint64
@@ -92,10 +82,9 @@ guint64
 hass_round_exclusive (const HassRound *round, guint device)
 {
   g_return_val_if_fail (device < round->n_devices, 0);
-  gboolean cpu = round->kinds[device] == HASS_DEVICE_CPU;
-  guint range = cpu ? HASS_RANGE_ONLY_CPU : HASS_RANGE_ONLY_GPU;
-  return hass_unit_range_peek (&round->ranges[range]).n
-         + returned (round, cpu ? RETURNED_CPU : RETURNED_GPU);
+  guint klass = round->classes[device];
+  return hass_round_partial_units (round, klass)
+         + returned (round, FALSE, klass);
 }
 
 HassProgress
@@ -167,13 +156,14 @@ sort (HassRound *round, guint32 first, guint32 n)
     hass_round_sum_up (round, first, first + n);
 }
 
-/* Sorts the waiting units of a range that only one kind of device uses. */
+/* Sorts the waiting units of a set that not every class can run. */
 static void
-sort_exclusive (HassRound *round, guint index)
+sort_partial (HassRound *round, const HassPartialSet *set)
 {
-  HassExtent e = hass_unit_range_seize (&round->ranges[index]);
+  HassUnitRange *range = hass_round_partial (round, set->mask);
+  HassExtent e = hass_unit_range_seize (range);
   sort (round, e.first, e.n);
-  hass_unit_range_set (&round->ranges[index], e.first, e.n);
+  hass_unit_range_set (range, e.first, e.n);
 }
 
 void
@@ -191,8 +181,8 @@ hass_round_order_by_work (HassRound *round)
       for (spd = 0; spd < e.n; spd++)
         if (hass_round_elements (round, e.first + spd) > 1)
           break;
-      sort_exclusive (round, HASS_RANGE_ONLY_CPU);
-      sort_exclusive (round, HASS_RANGE_ONLY_GPU);
+      for (guint i = 0; i < round->n_sets; i++)
+        sort_partial (round, &round->sets[i]);
     }
   sort (round, e.first, spd);
   sort (round, e.first + spd, e.n - spd);

@@ -58,6 +58,8 @@ typedef enum
  *   open the device if the other devices are expected to finish the remaining
  *   work in less than twice this time. 0: unknown, or the device will be
  *   opened in any case; always 0 in virtual time.
+ * @load_flag: the bit of HassLoad.flags that marks the loads that the device
+ *   can run; 0: HASS_LOAD_CPU or HASS_LOAD_GPU, as @kind. Set by the engine.
  * @reserved: zero; for later versions.
  */
 typedef struct
@@ -77,7 +79,8 @@ typedef struct
   gboolean opening;
   gint64 opens_at_ns;
   gint64 opening_ns;
-  guint64 reserved[3];
+  guint64 load_flag;
+  guint64 reserved[2];
 } HassDeviceTraits;
 
 typedef enum

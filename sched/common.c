@@ -46,8 +46,8 @@ hass_crew_destroy (gpointer self)
   g_free (crew);
 }
 
-/* Where the CPU pool is the only device there is nothing to decide: its
-   cores pull from the common range, in order of emission. */
+/* The CPU pool is the only device, so nothing is decided: its cores pull from
+   the common range, in order of emission. */
 gboolean
 hass_crew_alone (const HassCrew *crew)
 {
@@ -127,9 +127,9 @@ hass_crew_observe (gpointer self, HassRound *round, const HassCompletion *done)
     m->rate = m->round_work / m->round_ns;
 }
 
-/* Takes the round into the rates, older rounds counting half as much each.
-   largest_bundle: a GPU's rate is that of its largest bundle alone, which is
-   the like of what it will get next; else that of all its bundles. Sums of
+/* Adds a round to the rates; each older round counts half as much as the next.
+   largest_bundle: a GPU's rate is that of its largest bundle alone, which
+   resembles its next bundle; else that of all its bundles. Rates are sums of
    work over sums of time, so a round with little work changes little. */
 void
 hass_crew_learn (HassCrew *crew, const HassRoundSummary *summary,
@@ -153,7 +153,7 @@ hass_crew_learn (HassCrew *crew, const HassRoundSummary *summary,
     }
 }
 
-/* The next round to be learned from shall count alone. */
+/* Drops all rounds before, so that the next one alone counts. */
 void
 hass_crew_forget (HassCrew *crew)
 {
@@ -161,7 +161,7 @@ hass_crew_forget (HassCrew *crew)
     crew->members[d].past_work = crew->members[d].past_ns = 0;
 }
 
-/* Who left its part to others is lost, or as good as that. */
+/* A device that did nothing of its part is taken to be lost. */
 void
 hass_crew_absent (HassCrew *crew, const HassRoundSummary *summary)
 {
@@ -170,8 +170,8 @@ hass_crew_absent (HassCrew *crew, const HassRoundSummary *summary)
       crew->members[d].failed = TRUE;
 }
 
-/* While a device is not measured: TRUE, and the answer. A device that was
-   not even asked until all others waited (force) is planned without. */
+/* While a device is not measured: TRUE, and the answer. force: all devices
+   wait, so a device that is still unmeasured does not ask, and is excluded. */
 gboolean
 hass_crew_probe (HassCrew *crew, HassRound *round, guint device, gboolean force,
                  HassGrant *grant, HassAnswer *answer)
@@ -212,8 +212,8 @@ hass_crew_rate (const HassCrew *crew, const HassRound *round, guint device)
   return work > 0 && ns > 0 ? work / ns : m->rate;
 }
 
-/* What to plan with: the rates, 0 for a device that fails; all equal where
-   nothing is known of any. Valid until the next call. */
+/* Rates to plan with: 0 for a device that fails; all equal where none is known.
+   Valid until the next call. */
 const double *
 hass_crew_weights (HassCrew *crew)
 {
@@ -229,8 +229,8 @@ hass_crew_weights (HassCrew *crew)
   return crew->weights;
 }
 
-/* What the profile store or else the engine says of all devices. FALSE: at
-   least one is unknown, and nothing is filled in. */
+/* Rates of all devices from the profile store, or else from their traits.
+   FALSE: at least one is unknown, and nothing is filled in. */
 gboolean
 hass_crew_told_rates (const HassCrew *crew, double *rates)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* common.h: the crew, what the strategies of this room know of their
-   devices, and the steps they share.
+/* common.h: the crew, which is what the strategies of the papers know of their
+   devices, and the steps that these strategies share.
 
    DESIGN. A strategy of the papers is made of a few steps: measure each
    device with one unit, map the round to the devices, take the own share,
@@ -18,8 +18,8 @@
    4. hass_crew_observe and hass_crew_learn (common.c): rates, in work per busy
       time.
 
-   A device whose last grant failed is planned with no more until one of its
-   grants succeeds, and what waits in its share is anybody's.
+   A device whose last grant failed is excluded from plans until one of its
+   grants succeeds, and any device may take what waits in its share.
 
    Thread safety: as the strategy that owns the crew. */
 #ifndef HASS_SCHED_COMMON_H
@@ -27,7 +27,7 @@
 
 #include <hass/strategy.h>
 
-/* What is known of a device. */
+/* A device of a crew. Times of a GPU are service times, launches included. */
 typedef struct
 {
   double rate; /* work per busy ns; 0: unknown */
@@ -37,9 +37,9 @@ typedef struct
   double bundle_work, bundle_ns; /* of its largest bundle */
   gint64 end_ns;                 /* its last completion */
   gint64 share_end_ns;           /* its last one of its own share */
-  gboolean probing;              /* its calibration unit is out */
-  gboolean begun;                /* it took from its share */
-  gboolean own;                  /* and did so last */
+  gboolean probing;              /* its calibration unit is in flight */
+  gboolean begun; /* it has taken from its own share in this round */
+  gboolean own;   /* its last grant came from its own share */
 
   /* Sums behind a learned rate, halved with each round. */
   double past_work, past_ns;
@@ -48,8 +48,9 @@ typedef struct
   gboolean failed; /* its last grant failed */
 } HassMember;
 
-/* In which order units are mapped, each to who would finish it first; min-min
-   chooses the pair that is done first of all. */
+/* The order in which units are mapped, each to the device that would finish it
+   first; Min-min always chooses the pair of unit and device that is done first.
+ */
 typedef enum
 {
   HASS_MAP_MIN_MIN,
@@ -64,7 +65,7 @@ typedef struct
   guint cpu; /* index of the CPU pool; n where there is none */
   guint n_gpus;
   double unit_work;    /* mean of the round, once it is mapped */
-  guint64 gpu_part;    /* of the GPU-only units of the round, for each GPU */
+  guint64 gpu_part;    /* units that only GPUs may run, for each GPU */
   gboolean mapped;     /* this round's units are in the shares */
   HassMapOrder order;  /* in which hass_crew_map maps them */
   HassMember *members; /* [n] */

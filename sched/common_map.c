@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-/* Sums are made here, so that no decision has to be more than O(devices). */
+/* The mean is computed once here, so that each decision stays O(devices). */
 static void
 set_mapped (HassCrew *crew, HassRound *round)
 {
@@ -15,7 +15,8 @@ set_mapped (HassCrew *crew, HassRound *round)
     crew->unit_work = hass_round_total_work (round) / hass_round_units (round);
 }
 
-/* -- Each unit to who would finish it first ------------------------------ */
+/* -- Each unit to the device that would finish it first
+ * ------------------------------ */
 
 typedef struct
 {
@@ -108,8 +109,8 @@ hass_crew_begin_mapped (gpointer self, HassRound *round)
     hass_crew_map (self, round);
 }
 
-/* FALSE: the round is not mapped yet, because a device is still measured;
-   the answer for this one is filled in. */
+/* FALSE: a device is still being measured, so the round is not mapped; the
+   answer for this device is filled in. */
 gboolean
 hass_crew_mapped (HassCrew *crew, HassRound *round, guint device,
                   gboolean force, HassGrant *grant, HassAnswer *answer)
@@ -157,8 +158,9 @@ hass_round_units_of (HassRound *round, guint64 first, guint64 n, double work)
   return below <= above ? lo : lo + 1;
 }
 
-/* Units of what waits in the common range, as it lies, by parts of its work:
-   whole numbers of equal units, else cut where the sum comes nearest. */
+/* Divides the units of the common range, in their present order, by parts of
+   their work: whole numbers of equal units, else cut where the sum is nearest.
+ */
 static void
 count_parts (HassCrew *crew, HassRound *round, const double *parts)
 {
@@ -180,9 +182,9 @@ count_parts (HassCrew *crew, HassRound *round, const double *parts)
     }
 }
 
-/* Shares by parts of the work, cut from the range as it lies. A device that
-   fails has no part; instead of it one unit stays common, for it to show that
-   it works again. */
+/* Carves shares by parts of the work, in the present order. A device that fails
+   has no part; one unit stays in the common range instead, which the device
+   gets to show that it works again. */
 void
 hass_crew_carve_parts (HassCrew *crew, HassRound *round, const double *parts)
 {
@@ -200,9 +202,10 @@ hass_crew_carve_parts (HassCrew *crew, HassRound *round, const double *parts)
   hass_round_carve (round, crew->counts);
 }
 
-/* Cuts so much work, or all, off the front of the common range, as it lies,
-   into the shares of the devices: each is right to a unit, and there is one at
-   least. one_each: whoever has a part gets one, while there are any. */
+/* Carves so much work, or all of it, off the front of the common range into the
+   devices' shares, in the present order: each share is right to one unit, and
+   at least one unit is carved. one_each: each device with a part gets at least
+   one unit, while there are any. */
 void
 hass_crew_carve_work (HassCrew *crew, HassRound *round, double work,
                       const double *parts, gboolean one_each)

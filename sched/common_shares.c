@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-/* What is a device's in proportion, rounded down. Returns what is over. */
+/* Each device's part in proportion, rounded down. Returns the units left. */
 static guint64
 whole_parts (guint64 units, const double *weights, guint n, guint64 *counts)
 {
@@ -22,7 +22,7 @@ whole_parts (guint64 units, const double *weights, guint n, guint64 *counts)
   return sum > 0 ? over : 0;
 }
 
-/* What is over goes where most was rounded off. */
+/* The units left go to the devices whose parts were rounded down most. */
 void
 hass_share_largest_remainder (guint64 units, const double *weights, guint n,
                               guint64 *counts)
@@ -48,8 +48,8 @@ hass_share_largest_remainder (guint64 units, const double *weights, guint n,
 }
 
 /* How many of `units` equal units Min-min gives each device. Unit by unit it
-   would choose the least (count + 1) / rate; nobody falls below the part
-   that is his by rate, rounded down, so only what is over is chosen. */
+   would choose the least (count + 1) / rate; no device gets less than its part
+   by rate, rounded down, so only the units left need that choice. */
 void
 hass_share_min_min (guint64 units, const double *rates, guint n,
                     guint64 *counts)

@@ -4,9 +4,9 @@
    Thread safety: as the strategy that owns the crew. */
 #include "common.h"
 
-/* The cores pull from the source on their own, one unit at a time so that
-   as much as can be remains to steal; the engine pulls more where units are
-   too short for that. */
+/* The cores pull from the source without asking, one unit at a time so that as
+   much as possible remains for others to steal; the engine pulls more at a time
+   where units are too short for that. */
 static void
 let_cores_pull (const HassCrew *crew, HassGrant *grant)
 {
@@ -32,9 +32,9 @@ hass_crew_own (HassCrew *crew, HassRound *round, guint device, guint64 units,
   return TRUE;
 }
 
-/* What nobody owns: common units, those that only this kind can run, and the
-   shares of devices that fail. Without bundle, GPUs take them one by one;
-   with it, the part that would be theirs if all took alike. */
+/* Units of no working device's share: common ones, those that only this kind of
+   device may run, and the shares of devices that fail. bundle: a GPU takes an
+   equal part of them; else one by one. */
 gboolean
 hass_crew_leftovers (const HassCrew *crew, HassRound *round, guint device,
                      gboolean bundle, HassGrant *grant)
@@ -59,9 +59,8 @@ hass_crew_leftovers (const HassCrew *crew, HassRound *round, guint device,
   return common;
 }
 
-/* The own share as one bundle, then what nobody owns, and no stealing. Units
-   that only GPUs can run come first whatever is granted, so each GPU takes
-   its part of them. */
+/* The own share as one bundle, then leftovers, and no stealing. Units that only
+   GPUs may run come first in any grant, so each GPU takes its part of them. */
 HassAnswer
 hass_crew_take_part (HassCrew *crew, HassRound *round, guint device,
                      HassGrant *grant)
@@ -78,8 +77,8 @@ hass_crew_take_part (HassCrew *crew, HassRound *round, guint device,
                                                                 : HASS_DONE;
 }
 
-/* Units that only this kind of device can run, and nothing else: an equal
-   part of them for each GPU. */
+/* Units that only this kind of device may run, and no others: an equal part of
+   them for each GPU. */
 gboolean
 hass_crew_exclusive (const HassCrew *crew, HassRound *round, guint device,
                      HassGrant *grant)
@@ -95,8 +94,8 @@ hass_crew_exclusive (const HassCrew *crew, HassRound *round, guint device,
   return waiting > 0;
 }
 
-/* Whether the CPU has its share done before a GPU is back from even its
-   shortest trip: then a theft would only hold up the round. */
+/* The CPU pool will finish its share before a GPU could return even its
+   shortest bundle: then a theft would only delay the round. */
 static gboolean
 too_late (const HassCrew *crew, const HassRound *round, guint device)
 {

@@ -129,8 +129,7 @@ hass_estimates_look_at_cpu (HassEstimates *e, const HassRound *round)
   HassEstimate *m = &e->of[u->cpu];
   HassProgress p = hass_round_progress (round, u->cpu);
   guint64 units = p.units - m->seen.units;
-  if (units == 0
-      || (m->shown.busy_ns > 0 && units < u->env->devices[u->cpu].cores))
+  if (units == 0 || (m->shown.busy_ns > 0 && units < u->cores))
     return;
   double work = p.work - m->seen.work;
   if (u->levels)
@@ -156,7 +155,7 @@ hass_estimates_without_setup (const HassEstimates *e,
 {
   HassCompletion d = *told;
   double took_ns = d.end_ns - d.grant_ns;
-  double latency_ns = e->u->env->devices[d.device].latency_ns;
+  double latency_ns = e->u->devices[d.device].latency_ns;
   double least_ns = MIN (d.h2d_ns + d.d2h_ns + latency_ns, took_ns);
   if (e->of[d.device].n_done > 0)
     return d;
@@ -172,8 +171,8 @@ hass_estimates_without_wait (HassEstimates *e, const HassCompletion *done,
   HassEstimate *m = &e->of[done->device];
   double needed_ns = done->h2d_ns + done->kernel_ns + done->d2h_ns - copy_ns;
   ns = MAX (ns - copy_ns, LEAST_SERVED * ns);
-  if (e->u->env->devices[done->device].link == 0 || needed_ns <= 0
-      || needed_ns >= ns || hass_estimates_overlaps (e, done->device))
+  if (e->u->devices[done->device].link == 0 || needed_ns <= 0 || needed_ns >= ns
+      || hass_estimates_overlaps (e, done->device))
     return ns;
   if (copy_ns > 0)
     return needed_ns; /* others copy over the same link at a round's begin */
@@ -246,7 +245,7 @@ look_at_levels (HassEstimates *e, const HassCompletion *done,
   const HassUnits *u = e->u;
   if (!u->levels)
     return;
-  double latency_ns = u->env->devices[done->device].latency_ns;
+  double latency_ns = u->devices[done->device].latency_ns;
   double all = (double)u->round_units;
   double launch_ns = MIN (latency_ns, fit->fixed_ns);
   double own_ns = u->work * b->n * fit->ns_per_work;
@@ -292,7 +291,7 @@ add_to_fit (HassEstimates *e, guint device, const HassBundle *b, double ns)
 {
   HassEstimate *m = &e->of[device];
   HassFit *fit = &m->shown.fits[b->fit];
-  double latency_ns = e->u->env->devices[device].latency_ns;
+  double latency_ns = e->u->devices[device].latency_ns;
   double mean_ns = at_mean (ns, b->level, latency_ns);
   hass_fit_add (fit, b->work / b->level, mean_ns, latency_ns);
   if (e->u->env->cost == HASS_COST_UNKNOWN)
@@ -314,7 +313,7 @@ hass_estimates_observe (HassEstimates *e, const HassCompletion *done,
 {
   HassEstimate *m = &e->of[done->device];
   HassFit *fit = &m->shown.fits[b->fit];
-  double latency_ns = e->u->env->devices[done->device].latency_ns;
+  double latency_ns = e->u->devices[done->device].latency_ns;
   m->done_work += b->work;
   m->done_ns += MAX (
       served_ns - hass_estimates_bundle_ns (e, done->device, fit, 0, b->level),
@@ -391,8 +390,7 @@ hass_estimates_cpu_rate (const HassEstimates *e)
 double
 hass_estimates_core_rate (const HassEstimates *e)
 {
-  return hass_estimates_cpu_rate (e)
-         / MAX (e->u->env->devices[e->u->cpu].cores, 1);
+  return hass_estimates_cpu_rate (e) / e->u->cores;
 }
 
 double
@@ -412,7 +410,7 @@ double
 hass_estimates_bundle_ns (const HassEstimates *e, guint device,
                           const HassFit *fit, double work, double level)
 {
-  double launch_ns = MIN (e->u->env->devices[device].latency_ns, fit->fixed_ns);
+  double launch_ns = MIN (e->u->devices[device].latency_ns, fit->fixed_ns);
   return launch_ns + level * (hass_fit_ns (fit, work / level) - launch_ns);
 }
 
@@ -430,8 +428,7 @@ hass_estimates_long_units (const HassEstimates *e)
   const HassUnits *u = e->u;
   if (u->cpu == u->n || !(hass_estimates_cpu_rate (e) > 0))
     return FALSE;
-  return u->work * u->env->devices[u->cpu].cores
-         > LONG_NS * hass_estimates_cpu_rate (e);
+  return u->work * u->cores > LONG_NS * hass_estimates_cpu_rate (e);
 }
 
 /* A device that cuts its grants takes as many as it has room for: one that is
@@ -439,7 +436,7 @@ hass_estimates_long_units (const HassEstimates *e)
 guint
 hass_estimates_in_flight (const HassEstimates *e, guint device)
 {
-  const HassDeviceTraits *t = &e->u->env->devices[device];
+  const HassDeviceTraits *t = &e->u->devices[device];
   guint wanted = e->wanted_in_flight;
   if (wanted == 0)
     wanted = t->part_bytes > 0 ? HASS_MOST_IN_FLIGHT : USUAL_IN_FLIGHT;
@@ -465,8 +462,8 @@ hass_estimates_alone_part (const HassEstimates *e, guint device)
 gboolean
 hass_estimates_alike (const HassEstimates *e, guint one, guint other)
 {
-  const HassDeviceTraits *a = &e->u->env->devices[one];
-  const HassDeviceTraits *b = &e->u->env->devices[other];
+  const HassDeviceTraits *a = &e->u->devices[one];
+  const HassDeviceTraits *b = &e->u->devices[other];
   return a->kind == b->kind && a->cores == b->cores && a->width == b->width
          && a->latency_ns == b->latency_ns;
 }

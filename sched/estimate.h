@@ -7,11 +7,12 @@
    1. A GPU has a fit of service time over work, one for bundles that find it
       idle and one for bundles that queue behind another, because copies then
       overlap kernels; and the same two for simple tasks of a function farm.
-   Time spent waiting for a shared link is a separate mean, since it is random.
+      Time spent waiting for a shared link is a separate mean, since it is
+      random.
    2. A bundle with fewer elements than the GPU is wide counts as one that fills
       it.
    3. The CPU pool has decayed sums of work and busy time, taken from the
-   round's progress: cores are not told of one by one.
+      round's progress: cores are not told of one by one.
    4. Before anything is measured there is a prior: rates of earlier runs, or
       those in the devices' traits; of all devices or of none, since the two may
       count work in different units.

@@ -111,7 +111,7 @@ hass_forecast_bundle (const HassForecast *f, const HassRound *round,
   double ns = hass_estimates_bundle_ns (f->e, device, of, work, level)
               * (1 + known->link_wait);
   if (of->seen == 0 && known->prior_rate > 0)
-    ns = f->u->env->devices[device].latency_ns + work / known->prior_rate;
+    ns = f->u->devices[device].latency_ns + work / known->prior_rate;
   return (HassBundle){ .work = work,
                        .ns = ns + (enters ? m->entry_ns : 0),
                        .unfilled = unfilled,
@@ -242,14 +242,13 @@ hass_forecast_core_free_ns (const HassForecast *f, const HassRound *round,
 double
 hass_forecast_busy_cores (const HassForecast *f, const HassRound *round)
 {
-  guint cores = MAX (f->u->env->devices[f->u->cpu].cores, 1);
   gint64 begun = hass_forecast_core_units (f, round)
                  - (gint64)hass_units_cpu_share (f->u, round);
   if (!hass_forecast_busy (f, round, f->u->cpu))
     return 0;
   return f->u->env->cost == HASS_COST_UNKNOWN
              ? 1
-             : CLAMP (begun / (double)cores, 0, 1);
+             : CLAMP (begun / (double)f->u->cores, 0, 1);
 }
 
 gboolean
@@ -307,7 +306,7 @@ hass_forecast_kept_units (const HassForecast *f, const HassRound *round)
 {
   guint64 n = 0;
   for (guint d = 0; d < f->u->n; d++)
-    n += d != f->u->cpu && !f->u->env->devices[d].opening
+    n += d != f->u->cpu && !f->u->devices[d].opening
          && !hass_forecast_out (f, d) && !hass_forecast_busy (f, round, d)
          && !hass_estimates_known (f->e, round, d);
   return n;

@@ -11,8 +11,9 @@
       counts a little for the parts beside it: where the units of one device end
       and those of another begin, this separates costs from speeds.
    2. Noise looks like a shape. So each bundle's level is compared with the
-   level of the rounds before; the fraction of their deviations that comes back
-   is the trust in the shape. Costs that lie anew in each round get no trust.
+      level of the rounds before; the fraction of their deviations that comes
+      back is the trust in the shape. Costs that lie anew in each round get no
+      trust.
    3. The remaining error of bundles is what is unknown of costs: the smaller it
       is, the larger bundles may be.
 

@@ -19,7 +19,7 @@ hass_phases_new (gsize bytes, const HassStrategyEnv *env, HassPlanFunc plan)
   return p;
 }
 
-/* All but the crew, which frees the strategy's state. */
+/* Frees all but the crew, whose end frees the strategy's state. */
 void
 hass_phases_clear (HassPhases *p)
 {
@@ -40,7 +40,8 @@ hass_phases_destroy (gpointer self)
 
 /* -- Parts -------------------------------------------------------------- */
 
-/* All who work, alike; all, where nobody does. With a sum of 1. */
+/* Equal parts of all devices that work, or of all if none does; their sum is 1.
+ */
 void
 hass_phases_equal (HassPhases *p)
 {
@@ -55,8 +56,9 @@ hass_phases_equal (HassPhases *p)
     }
 }
 
-/* In proportion, with a sum of 1. Who works and has no speed yet, because it
-   got nothing in the phases before, counts as the mean of the others. */
+/* Parts in proportion to speeds; their sum is 1. A device that works and has no
+   speed yet, because it got nothing in the phases before, counts as the mean of
+   the others. */
 void
 hass_phases_by_speed (HassPhases *p, const double *speeds)
 {
@@ -80,7 +82,7 @@ hass_phases_by_speed (HassPhases *p, const double *speeds)
     p->parts[d] /= sum;
 }
 
-/* Whether each device that works has one. */
+/* Each device that works has a speed. */
 gboolean
 hass_phases_known (const HassPhases *p, const double *speeds)
 {
@@ -150,9 +152,9 @@ hass_phases_begin_round (gpointer self, HassRound *round)
     begin_phase (p, round, FALSE);
 }
 
-/* No unit is in anybody's share, or in the hands of one that others would
-   wait for. What has finished is read before what waits: a unit on its way
-   then counts as in somebody's hands. */
+/* No unit is in a share, or granted to a device that others wait for. Finished
+   units are counted before waiting ones: a unit that moves between the two
+   counts as granted. */
 static gboolean
 ended (const HassPhases *p, const HassRound *round)
 {
@@ -175,7 +177,8 @@ ended (const HassPhases *p, const HassRound *round)
   return seen + hass_round_waiting (round) >= hass_round_units (round);
 }
 
-/* What was given back and lies in no range, so that no phase carves it. */
+/* Units that were given back and lie in no range, so that no phase carves them.
+ */
 static gboolean
 stray (const HassCrew *crew, HassRound *round, HassGrant *grant)
 {
@@ -188,8 +191,8 @@ stray (const HassCrew *crew, HassRound *round, HassGrant *grant)
   return TRUE;
 }
 
-/* From the back of another's share: that of a device that fails or is lost,
-   or a single unit of any. */
+/* From the back of the share of a device that fails or is lost, or a single
+   unit of any share. */
 static gboolean
 take_share (const HassCrew *crew, HassRound *round, guint device,
             gboolean single, HassGrant *grant)
@@ -235,7 +238,7 @@ hass_phases_grant (gpointer self, HassRound *round, guint device,
   grant->units = 0;
   if (hass_crew_own (crew, round, device, 0, grant))
     {
-      grant->chunk = 0; /* nobody steals: the cores divide it as suits them */
+      grant->chunk = 0; /* none steals: the cores divide it as suits them */
       return HASS_TAKE;
     }
   gboolean stuck = force && !p->untouched;

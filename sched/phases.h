@@ -5,17 +5,17 @@
    DESIGN. Sampling, splitting, CAP and the schemes that train or calibrate
    divide a part of the round, wait for all, look at the speeds and divide
    again.
-   1. A phase begins: the strategy's plan says how much of what waits it
-      takes and whose part is how large; the shares are carved.
+   1. A phase begins: the strategy's plan says how much of what waits it takes
+      and whose part is how large; the shares are carved.
    2. Each device takes its share, then waits.
-   3. When no unit is in anybody's hands the phase has ended: speeds are what
-      each device did in it by its busy time, and the next one begins.
+   3. When no unit is granted any more the phase has ended: each device's speed
+      is its work in the phase over its busy time, and the next phase begins.
 
    A decision is O(devices), the begin of a phase O(devices * log n). A device
    whose grant failed has no part in a phase until one of its grants succeeds;
-   meanwhile it gets single units, of others too, and nobody waits for them. Who
-   is lost with a share in its buffer is found out when all others wait; they
-   run the share.
+   meanwhile it gets single units, also of other devices' shares, and no device
+   waits for them. A device that is lost while its share is full is noticed when
+   all others wait; they run the share.
 
    Thread safety: as the strategy that owns the phases. */
 #ifndef HASS_SCHED_PHASES_H

@@ -21,10 +21,17 @@
 void
 hass_units_init (HassUnits *u, const HassStrategyEnv *env)
 {
-  *u = (HassUnits){ .env = env, .n = env->n_devices, .cpu = env->n_devices };
-  for (guint d = 0; d < u->n; d++)
-    if (env->devices[d].kind == HASS_DEVICE_CPU && u->cpu == u->n)
-      u->cpu = d;
+  *u = (HassUnits){ .env = env,
+                    .devices = env->devices,
+                    .n = env->n_devices,
+                    .cpu = env->n_devices,
+                    .cores = 1 };
+  for (guint d = 0; d < u->n && u->cpu == u->n; d++)
+    if (env->devices[d].kind == HASS_DEVICE_CPU)
+      {
+        u->cpu = d;
+        u->cores = MAX (env->devices[d].cores, 1);
+      }
   if (env->cost == HASS_COST_UNKNOWN && u->n > 1
       && hass_units_count_elements (u))
     u->levels = hass_levels_new (u->n);
@@ -210,7 +217,7 @@ double
 hass_units_listed_work (const HassUnits *u, const HassRound *round,
                         guint device, guint64 first, guint64 n)
 {
-  guint m = MAX (u->env->devices[device].cores, 1);
+  guint m = MAX (u->devices[device].cores, 1);
   double most = hass_round_work (round, first + n - 1, 1);
   if (n <= m)
     return m * most;
@@ -233,7 +240,7 @@ hass_units_least (const HassUnits *u, const HassRound *round, guint device)
 {
   if (u->env->farm != HASS_FARM_INDIVISIBLE && !hass_units_simple (u, round))
     return 1;
-  return MAX (u->env->devices[device].cores, 1);
+  return MAX (u->devices[device].cores, 1);
 }
 
 gboolean
@@ -261,7 +268,7 @@ double
 hass_units_fill (const HassUnits *u, guint device)
 {
   return device != u->cpu && u->elements > 0
-             ? u->env->devices[device].width / u->elements
+             ? u->devices[device].width / u->elements
              : 0;
 }
 

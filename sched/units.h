@@ -23,7 +23,8 @@
 
 /**
  * HassUnits: the present round's units.
- * @n, @cpu: devices; index of the CPU pool, @n where there is none.
+ * @devices, @n: traits of all devices; @cpu: index of the CPU pool, @n where
+ *   there is none; @cores: of that, at least 1.
  * @levels: NULL: costs are known, or the strategy chooses the order of units.
  * @round_units: units of the round.
  * @work, @elements, @bytes: mean of a unit; elements in GPU threads, 0: unknown
@@ -37,7 +38,8 @@
 typedef struct
 {
   const HassStrategyEnv *env;
-  guint n, cpu;
+  const HassDeviceTraits *devices;
+  guint n, cpu, cores;
   HassLevels *levels;
   guint64 round_units;
   double work, elements, bytes, longest;

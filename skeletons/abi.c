@@ -19,6 +19,7 @@ FIXED (HassDeviceTraits, 128);
 FIXED (HassGrant, 96);
 FIXED (HassProgress, 24);
 FIXED (HassConstant, 16);
+FIXED (HassKindWorker, 16);
 FIXED (HassRectangle, 48);
 FIXED (HassStaging, 24);
 FIXED (HassBundleDone, 128);

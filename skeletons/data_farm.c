@@ -6,6 +6,21 @@
 #include "normalise-private.h"
 #include "pool/struct_size.h"
 
+/* The farm's workers with gpu_worker among them. */
+static HassKindWorker *
+all_workers (const HassDataFarm *f)
+{
+  gsize n = 0;
+  while (f->workers && f->workers[n].kind)
+    n++;
+  HassKindWorker *all = g_new0 (HassKindWorker, n + 2);
+  if (n > 0)
+    memcpy (all, f->workers, n * sizeof *all);
+  if (f->gpu_worker)
+    all[n] = (HassKindWorker){ HASS_GPU_KIND, f->gpu_worker };
+  return all;
+}
+
 static gboolean
 run (const HassDataFarm *given, HassFarmKind kind, const char *function,
      HassReport **report, GError **error)
@@ -18,6 +33,7 @@ run (const HassDataFarm *given, HassFarmKind kind, const char *function,
                          HASS_SIZE_UP_TO (HassDataFarm, cpu_worker), given,
                          "HassDataFarm", error))
     return FALSE;
+  g_autofree HassKindWorker *workers = all_workers (&f);
   HassFarm farm = { .name = f.name,
                     .kind = kind,
                     .cost = f.cost,
@@ -28,6 +44,8 @@ run (const HassDataFarm *given, HassFarmKind kind, const char *function,
                     .cpu_worker = f.cpu_worker,
                     .cpu_worker_data = f.user_data,
                     .gpu_worker = f.gpu_worker,
+                    .gpu_kind = HASS_GPU_KIND,
+                    .workers = workers,
                     .bundle = f.bundle,
                     .unbundle = f.unbundle,
                     .partition = f.partition,

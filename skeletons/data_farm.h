@@ -25,8 +25,8 @@ HASS_BEGIN_DECLS
  * @loads: [@n_loads] loads known at the beginning; must stay valid. With both
  *   @loads and @generate, these loads come first.
  * @n_loads: number of loads.
- * @cpu_worker, @gpu_worker: computes a unit or a bundle. At least one is
- *   needed, for a device that is present.
+ * @cpu_worker, @gpu_worker: computes a unit, or a bundle on a CUDA device. At
+ *   least one of these and @workers is needed, for a device that is present.
  * @partition: partition farm: cuts blocks; NULL: equal slices.
  * @bundle, @unbundle: gather inputs and scatter outputs; NULL: copies them one
  *   after another.
@@ -75,6 +75,10 @@ HASS_BEGIN_DECLS
  * @gpu_multiple: GPUs get multiples of this number of units, if that many
  *   wait, and bundles end at multiples: with the number of tiles in a row of
  *   tiles, bundles are whole rows; 0: any number.
+ * @workers: workers for further kinds of devices, ended by an entry whose kind
+ *   is NULL; or NULL. The farm runs on the devices of the machine of each kind
+ *   that has a worker, and on devices of such a kind in HassRunOptions.devices.
+ *   An entry "cuda" is the same as @gpu_worker, which must then be NULL.
  */
 typedef struct
 {
@@ -119,6 +123,7 @@ typedef struct
   gsize element_threads;
   gboolean join_tiles;
   gsize gpu_multiple;
+  const HassKindWorker *workers;
 } HassDataFarm;
 
 /* Returns: a farm with all fields zero but struct_size. */

@@ -4,6 +4,7 @@
    Thread safety: see function_farm.h. */
 #include "hass/function_farm.h"
 
+#include "device/kinds.h"
 #include "normalise-private.h"
 #include "pool/struct_size.h"
 
@@ -11,7 +12,33 @@
 static gboolean
 is_known (const HassTask *task)
 {
-  return (task->reserved[0] | task->reserved[1]) == 0;
+  return task->reserved[0] == 0;
+}
+
+/* The task's function for a kind of device, or NULL. */
+static HassGpuWorkerFunc
+function_for (const HassTask *task, const char *kind)
+{
+  for (const HassKindWorker *w = task->workers; w && w->kind; w++)
+    if (strcmp (w->kind, kind) == 0)
+      return w->worker;
+  return strcmp (kind, HASS_GPU_KIND) == 0 ? task->gpu : NULL;
+}
+
+/* The flags of the kinds that the task has functions for. */
+static guint32
+flags_of (const HassTask *task)
+{
+  guint32 flags = task->cpu ? HASS_LOAD_CPU : 0;
+  if (task->gpu || (task->workers && function_for (task, HASS_GPU_KIND)))
+    flags |= HASS_LOAD_GPU;
+  for (const HassKindWorker *w = task->workers; w && w->kind; w++)
+    {
+      gint index = hass_device_kind_find (w->kind);
+      if (index >= 0 && w->worker && strcmp (w->kind, HASS_GPU_KIND) != 0)
+        flags |= HASS_LOAD_KIND ((guint)index);
+    }
+  return flags;
 }
 
 /* Makes the load of a task. A task without functions, or one of a later
@@ -19,7 +46,7 @@ is_known (const HassTask *task)
 static void
 load_of (const HassTask *task, HassLoad *load)
 {
-  gboolean for_gpu = task->gpu && is_known (task);
+  guint32 flags = is_known (task) ? flags_of (task) : 0;
   *load = (HassLoad){ .input = task->input,
                       .input_bytes = task->input_bytes,
                       .output = task->output,
@@ -27,8 +54,7 @@ load_of (const HassTask *task, HassLoad *load)
                       .size = MAX (task->parallelism, 1),
                       .tag = (gpointer)task,
                       .cost = (gfloat)task->expected_time,
-                      .flags = (task->cpu || !for_gpu ? HASS_LOAD_CPU : 0)
-                               | (for_gpu ? HASS_LOAD_GPU : 0) };
+                      .flags = flags ? flags : HASS_LOAD_CPU };
 }
 
 gboolean
@@ -72,7 +98,13 @@ call_task (const HassBlock *block, HassWorker *worker, gpointer data,
 static HassGpuWorkerFunc
 gpu_function (const HassLoad *load)
 {
-  return ((const HassTask *)load->tag)->gpu;
+  return function_for (load->tag, HASS_GPU_KIND);
+}
+
+static HassGpuWorkerFunc
+function_of (const HassLoad *load, const char *kind)
+{
+  return function_for (load->tag, kind);
 }
 
 static guint32
@@ -81,16 +113,22 @@ gpu_function_index (const HassLoad *load)
   return ((const HassTask *)load->tag)->gpu_function;
 }
 
-/* Whether GPUs may be needed: the generator's tasks may have GPU workers; for
-   tasks that workers emit, no driver is started unless the user asks for
-   GPUs. */
+/* Tasks that a generator will emit may have a function for any kind; for those
+   that workers emit no driver is started unless the user asks for GPUs. */
+static gboolean
+may_use (gpointer data, const char *kind)
+{
+  const HassFunctionFarm *f = data;
+  for (gsize i = 0; i < f->n_tasks; i++)
+    if (function_for (&f->tasks[i], kind))
+      return TRUE;
+  return f->generate || f->run.n_gpus > 0;
+}
+
 static gboolean
 may_use_gpus (const HassFunctionFarm *f)
 {
-  for (gsize i = 0; i < f->n_tasks; i++)
-    if (f->tasks[i].gpu)
-      return TRUE;
-  return f->generate || f->run.n_gpus > 0 || f->run.n_devices > 0;
+  return may_use ((gpointer)f, HASS_GPU_KIND) || f->run.n_devices > 0;
 }
 
 static void
@@ -133,6 +171,9 @@ hass_function_farm (const HassFunctionFarm *given, HassReport **report,
                     .cpu_worker = call_task,
                     .cpu_worker_data = &f,
                     .gpu_worker_of = may_use_gpus (&f) ? gpu_function : NULL,
+                    .gpu_kind = HASS_GPU_KIND,
+                    .worker_of = function_of,
+                    .may_use = may_use,
                     .gpu_function_of = gpu_function_index,
                     .collect = f.collect,
                     .order = f.order,

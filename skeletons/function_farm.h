@@ -24,8 +24,9 @@ typedef gboolean (*HassTaskFunc) (const HassTask *task, HassWorker *worker,
 /**
  * HassTask: functions with their data. The user owns all it points to, which
  * must stay valid until the task is released.
- * @cpu, @gpu: CPU function and GPU worker, at least one. A task without @gpu
- *   runs on the CPU pool only, one without @cpu on GPUs only.
+ * @cpu, @gpu: CPU function and worker for CUDA devices; at least one of these
+ *   and @workers. A task runs only on devices of the kinds that it has a
+ *   function for.
  * @data: a value of the user for the functions.
  * @input, @input_bytes: host memory that is copied to a GPU; may be NULL and 0.
  * @output, @output_bytes: host memory that is copied back; may be NULL and 0.
@@ -38,6 +39,8 @@ typedef gboolean (*HassTaskFunc) (const HassTask *task, HassWorker *worker,
  * @gpu_function: value that @gpu finds in HassBundle.functions: which of the
  *   worker's device functions this task calls. Tasks with the same @gpu share
  *   bundles and calls.
+ * @workers: workers for further kinds of devices, ended by an entry whose kind
+ *   is NULL; or NULL.
  * @reserved: zero, else the task fails with HASS_ERROR_INVALID; for later
  *   versions.
  */
@@ -53,7 +56,8 @@ struct _HassTask
   double expected_time;
   guint64 parallelism;
   guint32 gpu_function;
-  guint64 reserved[2];
+  const HassKindWorker *workers;
+  guint64 reserved[1];
 };
 
 /**

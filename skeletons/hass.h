@@ -8,6 +8,7 @@
 #include <hass/callbacks.h>
 #include <hass/data_farm.h>
 #include <hass/device.h>
+#include <hass/device_kind.h>
 #include <hass/error.h>
 #include <hass/function_farm.h>
 #include <hass/load.h>

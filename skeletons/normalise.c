@@ -3,7 +3,9 @@
    Thread safety: any thread. */
 #include "normalise-private.h"
 
-#include "device/device-private.h"
+#include <string.h>
+
+#include "device/ops.h"
 #include "hass/strategy.h"
 
 #define POOL_LOADS 8192
@@ -39,7 +41,27 @@ invalid (const HassFarm *farm, GError **error, const char *what)
   return FALSE;
 }
 
-/* Refuses invalid farms and chooses the strategy. */
+/* Each kind has one worker. */
+static gboolean
+check_workers (const HassFarm *farm, GError **error)
+{
+  for (const HassKindWorker *w = farm->workers; w && w->kind; w++)
+    {
+      const char *wrong = w->worker ? NULL : "is NULL";
+      for (const HassKindWorker *v = farm->workers; v < w; v++)
+        if (strcmp (v->kind, w->kind) == 0)
+          wrong = "is given twice";
+      if (!wrong)
+        continue;
+      g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
+                   "farm '%s': the worker for kind \"%s\" %s", farm->name,
+                   w->kind, wrong);
+      return FALSE;
+    }
+  return TRUE;
+}
+
+/* Refuses what no farm can run with; chooses the strategy. */
 gboolean
 hass_farm_check (HassFarm *farm, const char *function, GError **error)
 {
@@ -54,13 +76,15 @@ hass_farm_check (HassFarm *farm, const char *function, GError **error)
     }
   if (!farm->name)
     farm->name = "farm";
-  if (!farm->cpu_worker && !farm->gpu_worker)
+  if (!farm->cpu_worker && !(farm->workers && farm->workers[0].kind))
     {
       g_set_error (error, HASS_ERROR, HASS_ERROR_NO_DEVICE,
                    "farm '%s' has neither a CPU worker nor a GPU worker",
                    farm->name);
       return FALSE;
     }
+  if (!check_workers (farm, error))
+    return FALSE;
   if (!farm->generate && !farm->loads)
     return invalid (farm, error, "neither a generator nor loads are given");
   if (farm->n_loads > 0 && !farm->loads)

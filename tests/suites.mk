@@ -38,14 +38,15 @@ NOT_UNDER_ADDRESS := model package guide bakeoff sim_papers sim_bound \
 # instrumented, are excused in the test program only (tests/sanitizers.c):
 #   against_grep, bakeoff, examples*, gpu_apps, hass_info,
 #   monte_carlo_program, output
-# gpu_search and mapped_file search large files with the farms of live.
+# gpu_search* and mapped_file search large files with the farms of live.
 NOT_UNDER_THREAD := sched_* sim_* replay* measure gantt plot \
 	device_model platform virtual_time thesis matcher line_scan grep_rules \
 	model package guide against_grep bakeoff examples* gpu_apps hass_info \
-	hostile monte_carlo_program output gpu_search mapped_file
+	hostile monte_carlo_program output gpu_search* mapped_file
 
 # The answers of these depend on the code that a compiler makes: atomics,
 # vectors, floating point. `make check-clang` runs them.
-CLANG_SUITES := unit_range round load_pool result_pool event live contract \
-	copy_crew stream_copy matcher line_scan matrix_multiply monte_carlo \
-	monte_carlo_program examples
+CLANG_SUITES := unit_range round round_take round_crowd load_pool \
+	load_pool_crowd result_pool event live contract copy_crew stream_copy \
+	matcher line_scan matrix_multiply matrix_check monte_carlo \
+	monte_carlo_numbers monte_carlo_program examples

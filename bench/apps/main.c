@@ -16,7 +16,7 @@
    Thread safety: one thread. */
 #include "apps.h"
 #include "device/cuda/gpus-private.h"
-#include "device/model.h"
+#include "device/model/model.h"
 
 #include <glib/gstdio.h>
 #include <math.h>

@@ -62,79 +62,120 @@ check_text (Crew *crew)
   crew_free (alone);
 }
 
-/* Two letters, so that matches are many and overlap; the text ends where the
-   readable pages do. */
-static void
-check_scans (gboolean gpu)
+/* Readable memory of @room bytes, behind which none is readable, and its copy
+   on the GPU, or NULL. */
+struct ScanText
 {
-  const gsize room = 64 * KIB;
-  guint8 *pages = pages_new (room + 4096, FALSE), *device = NULL;
-  unsigned long long *device_count = NULL;
-  GRand *rand = g_rand_new_with_seed (2);
-  mprotect (pages + room, 4096, PROT_NONE);
+  gsize room;
+  guint8 *pages, *device;
+  unsigned long long *device_count;
+  GRand *rand;
+};
+
+static gsize
+random_up_to (GRand *rand, gsize most)
+{
+  return (gsize)g_rand_int_range (rand, 0, (gint32)most + 1);
+}
+
+/* Two letters, so that matches are many and overlap. */
+static ScanText
+scan_text_new (gsize room, gboolean gpu)
+{
+  ScanText t = { room, pages_new (room + 4096, FALSE), NULL, NULL,
+                 g_rand_new_with_seed (2) };
+  mprotect (t.pages + room, 4096, PROT_NONE);
   for (gsize i = 0; i < room; i++)
-    pages[i] = "ab"[g_rand_int (rand) % 7 == 0];
+    t.pages[i] = "ab"[g_rand_int (t.rand) % 7 == 0];
   if (gpu)
     {
-      CU (cudaMalloc (&device, room));
-      CU (cudaMalloc (&device_count, sizeof *device_count));
-      CU (cudaMemcpy (device, pages, room, cudaMemcpyHostToDevice));
+      CU (cudaMalloc (&t.device, room));
+      CU (cudaMalloc (&t.device_count, sizeof *t.device_count));
+      CU (cudaMemcpy (t.device, t.pages, room, cudaMemcpyHostToDevice));
     }
-  for (guint turn = 0; turn < 3000; turn++)
+  return t;
+}
+
+static void
+scan_text_free (ScanText *t)
+{
+  if (t->device)
     {
-      gsize limit = turn % 3 == 0 ? 64 : turn % 3 == 1 ? 3000 : room;
-      gsize n_readable = (gsize)g_rand_int_range (rand, 0, (gint32)limit + 1);
-      gsize at = turn % 2 == 0 ? room - n_readable
-                               : (gsize)g_rand_int_range (
-                                   rand, 0, (gint32)(room - n_readable) + 1);
-      gsize n_starts
-          = (gsize)g_rand_int_range (rand, 0, (gint32)n_readable + 1);
-      gsize length = (gsize)g_rand_int_range (rand, SCAN_MIN_NEEDLE,
-                                              SCAN_MAX_NEEDLE + 1);
-      guint8 needle[SCAN_MAX_NEEDLE];
-      memcpy (needle,
-              pages + g_rand_int_range (rand, 0, (gint32)(room - length)),
-              length);
-      guint64 expected
-          = scan_naive (pages + at, n_starts, n_readable, needle, length);
-      for (guint bits : { 512, 256, 8 })
-        {
-          scan_cpu_limit (bits);
-          expect (scan_cpu (pages + at, n_starts, n_readable, needle, length),
-                  expected, "scan_cpu", n_starts, n_readable, bits);
-        }
-      scan_cpu_limit (512);
-      if (gpu && turn < 1500)
-        {
-          unsigned long long count = 0;
-          CU (cudaMemset (device_count, 0, sizeof count));
-          scan_gpu_launch (device + at, n_starts, n_readable, needle, length,
-                           device_count, 0);
-          CU (cudaGetLastError ());
-          CU (cudaMemcpy (&count, device_count, sizeof count,
-                          cudaMemcpyDeviceToHost));
-          expect (count, expected, "scan_gpu", n_starts, n_readable, at);
-        }
+      CU (cudaFree (t->device));
+      CU (cudaFree (t->device_count));
     }
+  g_rand_free (t->rand);
+  pages_free (t->pages, t->room + 4096);
+}
+
+static guint64
+scan_on_gpu (const ScanText *t, gsize at, gsize n_starts, gsize n_readable,
+             const ScanNeedle &needle)
+{
+  unsigned long long count = 0;
+  CU (cudaMemset (t->device_count, 0, sizeof count));
+  scan_gpu_launch (t->device + at, n_starts, n_readable, needle,
+                   t->device_count, 0);
+  CU (cudaGetLastError ());
+  CU (cudaMemcpy (&count, t->device_count, sizeof count,
+                  cudaMemcpyDeviceToHost));
+  return count;
+}
+
+/* A random needle in a random part of at most @limit bytes, which ends where
+   the readable memory does, or anywhere. */
+static void
+check_scan (const ScanText *t, gsize limit, gboolean at_end, gboolean gpu)
+{
+  gsize n_readable = random_up_to (t->rand, limit);
+  gsize before = t->room - n_readable;
+  gsize at = at_end ? before : random_up_to (t->rand, before);
+  gsize n_starts = random_up_to (t->rand, n_readable);
+  gsize length
+      = (gsize)g_rand_int_range (t->rand, SCAN_MIN_NEEDLE, SCAN_MAX_NEEDLE + 1);
+  const guint8 *text = t->pages + at;
+  const guint8 *needle
+      = t->pages + g_rand_int_range (t->rand, 0, (gint32)(t->room - length));
+  guint64 expected = scan_naive (text, n_starts, n_readable, needle, length);
+  for (guint bits : { 512, 256, 8 })
+    {
+      scan_cpu_limit (bits);
+      expect (scan_cpu (text, n_starts, n_readable, needle, length), expected,
+              "scan_cpu", n_starts, n_readable, bits);
+    }
+  scan_cpu_limit (512);
+  if (gpu)
+    expect (
+        scan_on_gpu (t, at, n_starts, n_readable, scan_needle (needle, length)),
+        expected, "scan_gpu", n_starts, n_readable, at);
+}
+
+static void
+check_read_sum (const guint8 *bytes)
+{
   guint64 sum = 0, word;
   for (gsize i = 0; i < 4096; i += sizeof word)
     {
-      memcpy (&word, pages + i, sizeof word);
+      memcpy (&word, bytes + i, sizeof word);
       sum += word;
     }
   for (guint bits : { 512, 256, 8 })
     {
       scan_cpu_limit (bits);
-      expect (read_sum (pages, 4096), sum, "read_sum", bits, 0, 0);
+      expect (read_sum (bytes, 4096), sum, "read_sum", bits, 0, 0);
     }
   scan_cpu_limit (512);
-  if (gpu)
-    {
-      CU (cudaFree (device));
-      CU (cudaFree (device_count));
-    }
-  g_rand_free (rand);
-  pages_free (pages, room + 4096);
+}
+
+static void
+check_scans (gboolean gpu)
+{
+  ScanText t = scan_text_new (64 * KIB, gpu);
+  const gsize limits[] = { 64, 3000, t.room };
+  for (guint turn = 0; turn < 3000; turn++)
+    check_scan (&t, limits[turn % 3], turn % 2 == 0, gpu && turn < 1500);
+  check_read_sum (t.pages);
+  scan_text_free (&t);
 }
 
 /* Every mix of devices, with blocks that do not divide the text. */

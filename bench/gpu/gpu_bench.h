@@ -11,6 +11,7 @@
 #define GPU_BENCH_H
 
 #include "bench.h"
+#include "contest.h"
 
 G_BEGIN_DECLS
 
@@ -39,37 +40,6 @@ int tasks_main (const GpuBenchOptions *options);
 int overhead_main (const GpuBenchOptions *options);
 int never_worse_main (const GpuBenchOptions *options);
 int check_main (const GpuBenchOptions *options);
-
-/* -- Contests ----------------------------------------------------------- */
-
-/* Contestants that are measured one after another, many rounds over, each
-   round beginning with another one. The first round warms up and does not
-   count. A contestant's number is the median over the rounds; ratios are
-   taken within a round, to the reference. A measurement that returns NAN
-   makes no claim. */
-typedef struct Contest Contest;
-
-Contest *contest_new (BenchSense sense, const char *unit, const char *title,
-                      ...) G_GNUC_PRINTF (3, 4);
-/* Returns the contestant's number. @arg must live as long as the contest. */
-guint contest_add (Contest *contest, BenchMeasure measure, gconstpointer arg,
-                   const char *name, ...) G_GNUC_PRINTF (4, 5);
-/* The first one is, unless this names another. */
-void contest_reference (Contest *contest, guint row);
-/* Measures, and prints a markdown table if @print. */
-void contest_run (Contest *contest, guint rounds, gboolean print);
-double contest_median (const Contest *contest, guint row);
-/* The least or the most, as the contest's sense has it. */
-double contest_best (const Contest *contest, guint row);
-/* Median of the ratios within a round. */
-double contest_ratio (const Contest *contest, guint row, guint to);
-const char *contest_name (const Contest *contest, guint row);
-guint contest_size (const Contest *contest);
-void contest_free (Contest *contest);
-
-double median_of (const double *values, gsize n);
-double least_of (const double *values, gsize n);
-double most_of (const double *values, gsize n);
 
 /* -- Targets ------------------------------------------------------------ */
 

@@ -142,8 +142,9 @@ run_gpu (Run *run, guint gpu, Tally *tally)
         break;
       CU (cudaMemcpyAsync (slot->text, t->text + begin, n_readable,
                            cudaMemcpyHostToDevice, slot->stream));
-      scan_gpu_launch (slot->text, n_starts, n_readable, t->needle, t->length,
-                       slot->count, slot->stream);
+      scan_gpu_launch (slot->text, n_starts, n_readable,
+                       scan_needle (t->needle, t->length), slot->count,
+                       slot->stream);
       CU (cudaGetLastError ());
       CU (cudaEventRecord (slot->done, slot->stream));
       tally->bytes += n_starts;

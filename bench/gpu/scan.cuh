@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* scan.cuh: counts a literal in device memory; any stream.
+/* scan.cuh: counts a literal in device memory.
 
    DESIGN. A thread takes 16 starts: one vector of 16 bytes, and the next one
    for matches that extend into it. So a warp reads 512 adjacent bytes, each
@@ -15,11 +15,12 @@
 #include <glib.h>
 #include <string.h>
 
-/* Up to 16 bytes, with ones in the mask where the needle has bytes; a kernel
-   gets it by value. */
+/* A literal of up to 16 bytes, with ones in the mask where it has bytes; a
+   kernel gets it by value. */
 struct ScanNeedle
 {
   unsigned word[4], mask[4];
+  unsigned length; /* bytes */
 };
 
 static inline ScanNeedle
@@ -27,6 +28,7 @@ scan_needle (const guint8 *needle, gsize length)
 {
   ScanNeedle n;
   guint8 mask[16] = { 0 }, bytes[16] = { 0 };
+  n.length = (unsigned)length;
   memset (mask, 0xff, length);
   memcpy (bytes, needle, length);
   memcpy (n.word, bytes, sizeof bytes);
@@ -129,23 +131,22 @@ static __global__ void __launch_bounds__ (256)
 
 /**
  * scan_gpu_launch: enqueues on @stream, for the current device, the addition
- * to *@d_count of what scan_cpu() would return; @needle is host memory and
- * is read before this returns. The caller asks cudaGetLastError().
+ * to *@d_count of what scan_cpu() would return. The caller asks
+ * cudaGetLastError().
  */
 static inline void
 scan_gpu_launch (const guint8 *d_text, gsize n_starts, gsize n_readable,
-                 const guint8 *needle, gsize length,
-                 unsigned long long *d_count, cudaStream_t stream)
+                 const ScanNeedle &needle, unsigned long long *d_count,
+                 cudaStream_t stream)
 {
-  if (n_readable < length || n_starts == 0)
+  if (n_readable < needle.length || n_starts == 0)
     return;
-  if (n_starts > n_readable - length + 1)
-    n_starts = n_readable - length + 1;
+  if (n_starts > n_readable - needle.length + 1)
+    n_starts = n_readable - needle.length + 1;
   gsize n_vectors = (n_starts + 30) / 16;
   gsize n_blocks = (n_vectors + 255) / 256;
   scan_kernel<<<(unsigned)(n_blocks < 2048 ? n_blocks : 2048), 256, 0,
-                stream>>> (d_text, n_starts, n_readable,
-                           scan_needle (needle, length), d_count);
+                stream>>> (d_text, n_starts, n_readable, needle, d_count);
 }
 
 #endif

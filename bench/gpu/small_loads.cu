@@ -14,12 +14,13 @@
 
    Thread safety: one thread. */
 #include "cuda_check.cuh"
+#include "draw/plot.h"
 #include "farms.h"
 #include "scan.cuh"
-#include "svg.h"
 
 #include <hass/memory.h>
 #include <string.h>
+#include <string>
 #include <vector>
 
 #define MOST_LOADS 4096
@@ -106,7 +107,8 @@ measure_one_by_one (gconstpointer arg)
     {
       CU (cudaMemcpyAsync (s->device, s->loads[i], s->size,
                            cudaMemcpyHostToDevice, stream));
-      scan_gpu_launch (s->device, s->size, s->size, needle, needle_length,
+      scan_gpu_launch (s->device, s->size, s->size,
+                       scan_needle (needle, needle_length),
                        s->device_counts + i, stream);
       CU (cudaMemcpyAsync (s->counts + i, s->device_counts + i, sizeof (Count),
                            cudaMemcpyDeviceToHost, stream));
@@ -131,7 +133,8 @@ measure_streams (gconstpointer arg)
       guint8 *device = s->device + i % N_STREAMS * s->size;
       CU (cudaMemcpyAsync (device, s->loads[i], s->size, cudaMemcpyHostToDevice,
                            stream));
-      scan_gpu_launch (device, s->size, s->size, needle, needle_length,
+      scan_gpu_launch (device, s->size, s->size,
+                       scan_needle (needle, needle_length),
                        s->device_counts + i, stream);
       CU (cudaMemcpyAsync (s->counts + i, s->device_counts + i, sizeof (Count),
                            cudaMemcpyDeviceToHost, stream));
@@ -286,37 +289,69 @@ add_targets (const Contest *contest, gsize n)
               "ms", "the same: all loads");
 }
 
+static std::string
+size_name (gsize bytes)
+{
+  char text[32];
+  if (bytes >= MIB)
+    g_snprintf (text, sizeof text, "%zu MiB", bytes / MIB);
+  else if (bytes >= KIB)
+    g_snprintf (text, sizeof text, "%zu KiB", bytes / KIB);
+  else
+    g_snprintf (text, sizeof text, "%zu B", bytes);
+  return text;
+}
+
+static void
+write_plot (const DrawPlot *plot, const char *path)
+{
+  char *svg = draw_plots (plot, 1);
+  GError *error = NULL;
+  if (g_file_set_contents (path, svg, -1, &error))
+    printf ("\nPlot: %s\n", path);
+  else
+    fprintf (stderr, "%s\n", error->message);
+  g_clear_error (&error);
+  g_free (svg);
+}
+
 static void
 plot (const std::vector<Contest *> &contests, const std::vector<gsize> &sizes,
       const GpuBenchOptions *options)
 {
   std::vector<std::vector<double>> values (N_ROWS);
-  const char *names[N_ROWS];
-  const double *lines[N_ROWS];
+  std::vector<std::string> names;
+  std::vector<const char *> labels;
+  DrawSeries series[N_ROWS] = {};
   char *path = options->svg ? g_strdup (options->svg)
                : options->out
                    ? g_build_filename (options->out, "small.svg", NULL)
                    : NULL;
+  for (gsize size : sizes)
+    names.push_back (size_name (size));
+  for (const std::string &name : names)
+    labels.push_back (name.c_str ());
   for (guint row = 0; row < N_ROWS; row++)
     {
       for (const Contest *contest : contests)
         values[row].push_back (contest_median (contest, row));
-      names[row] = contest_name (contests[0], row);
-      lines[row] = values[row].data ();
+      series[row].name = contest_name (contests[0], row);
+      series[row].values = values[row].data ();
+      series[row].dashed = row != HASS;
     }
-  const SvgPlot p = { "Scattered small loads on one GPU",
-                      "a count from each, from pageable host memory and back; "
-                      "medians",
-                      "bytes of a load",
-                      "time per load [us]",
-                      sizes.size (),
-                      sizes.data (),
-                      N_ROWS,
-                      HASS,
-                      names,
-                      lines };
-  if (path && svg_write (&p, path))
-    printf ("\nPlot: %s\n", path);
+  DrawPlot p = {};
+  p.kind = DRAW_LINES;
+  p.title = "Scattered small loads on one GPU";
+  p.subtitle = "a count from each, from pageable host memory and back; medians";
+  p.x_title = "bytes of a load";
+  p.y_title = "time per load [us]";
+  p.series = series;
+  p.n_series = N_ROWS;
+  p.n_points = (guint)sizes.size ();
+  p.log = TRUE;
+  p.labels = labels.data ();
+  if (path)
+    write_plot (&p, path);
   g_free (path);
 }
 

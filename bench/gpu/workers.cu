@@ -48,10 +48,11 @@ worker_search (const HassBundle *b, HassGpuStream *s, gpointer data,
   const HandText *text = static_cast<const HandText *> (data);
   cudaStream_t stream = hass_cuda_stream (s);
   if (b->n_blocks == 1 && b->accumulator)
-    scan_gpu_launch (
-        b->input + b->input_start, b->n_elements,
-        b->input_bytes - b->input_start, text->needle, text->length,
-        static_cast<unsigned long long *> (b->accumulator), stream);
+    scan_gpu_launch (b->input + b->input_start, b->n_elements,
+                     b->input_bytes - b->input_start,
+                     scan_needle (text->needle, text->length),
+                     static_cast<unsigned long long *> (b->accumulator),
+                     stream);
   else
     {
       gsize each = b->input_bytes / b->n_blocks;

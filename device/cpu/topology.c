@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* topology.c: see topology-private.h.
-   Thread safety: see topology-private.h. */
-#include "topology-private.h"
+/* topology.c: see topology.h.
+   Thread safety: see topology.h. */
+#include "topology.h"
 
 #include <hwloc.h>
 #include <pthread.h>

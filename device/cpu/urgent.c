@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* urgent.c: see urgent-private.h.
+/* urgent.c: see urgent.h.
    Thread safety: any thread. */
-#include "urgent-private.h"
+#include "urgent.h"
 
 #include <stdint.h>
 #include <sys/resource.h>

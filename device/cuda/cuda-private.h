@@ -5,7 +5,9 @@
 #define HASS_CUDA_PRIVATE_H
 
 #include "gpus-private.h"
-#include "device/layout-private.h"
+#include "device/kinds.h"
+#include "device/layout.h"
+#include "device/pinned.h"
 #include "pool/clock.h"
 
 #define HASS_CUDA_SLOTS 4

@@ -22,7 +22,7 @@
 #include "cuda-private.h"
 
 #include "hass/error.h"
-#include "device/cpu/topology-private.h"
+#include "device/cpu/topology.h"
 
 #define LATENCY_NS 12000
 #define PART_BYTES ((guint64)32 << 20)
@@ -208,3 +208,26 @@ hass_cuda_device_free (HassDevice *device)
     }
   g_free (d);
 }
+
+static guint
+count (gboolean exact)
+{
+  return exact ? hass_gpus_count () : hass_gpus_expected ();
+}
+
+static gboolean
+check (GError **error)
+{
+  guint64 unused;
+  return hass_gpus_memory_limit (&unused, error);
+}
+
+const HassDeviceKindOps hass_cuda_kind
+    = { .struct_size = sizeof (HassDeviceKindOps),
+        .name = "cuda",
+        .summary = "NVIDIA GPUs, through the CUDA runtime",
+        .count = count,
+        .create = hass_cuda_device_new,
+        .destroy = hass_cuda_device_free,
+        .problem = hass_gpus_problem,
+        .check = check };

@@ -13,8 +13,8 @@
 
 #include <stdatomic.h>
 
-#include "device/copy_crew-private.h"
-#include "device/stream_copy-private.h"
+#include "device/copy_crew.h"
+#include "device/stream_copy.h"
 
 #define LEAST_STRIPE ((gsize)1 << 20)
 #define MOST_STRIPE ((gsize)4 << 20)

@@ -38,8 +38,8 @@
 #include <unistd.h>
 
 #include "hass/error.h"
-#include "device/cpu/topology-private.h"
-#include "device/cpu/urgent-private.h"
+#include "device/cpu/topology.h"
+#include "device/cpu/urgent.h"
 
 #define FREE_PART 0.95 /* of free memory that hass may take */
 

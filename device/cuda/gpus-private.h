@@ -138,6 +138,7 @@ gboolean hass_gpu_reserve_host (HassGpu *gpu, HassGpuBuffer *buffer,
                                 gsize bytes, GError **error);
 void hass_gpu_strip_idle_kits (HassGpu *gpu);
 
+/* cuda.c */
 HassDevice *hass_cuda_device_new (guint index);
 void hass_cuda_device_free (HassDevice *device);
 
@@ -160,8 +161,5 @@ void hass_gpu_unstarted (HassGpu *gpu, gint64 ns);
 gboolean hass_gpu_ask_memory (HassGpu *gpu, GError **error);
 void hass_gpus_end_starts (void);
 void hass_gpus_forget (void);
-
-/* memory.c */
-gboolean hass_memory_is_pinned (gconstpointer memory, gsize bytes);
 
 #endif

@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "hass/error.h"
-#include "device/cpu/topology-private.h"
+#include "device/cpu/topology.h"
 
 typedef enum
 {

@@ -4,7 +4,7 @@
    DESIGN. The output buffer begins with a record counter and the bundle's
    accumulator; the outputs of the groups follow. Outputs go straight to
    where the farm wants them when that is pinned memory, adjacent or tiles (in
-   rectangles, rectangles-private.h), else through pinned staging, from which
+   rectangles, rectangles.h), else through pinned staging, from which
    several threads scatter them. With a deadline for bundles all of them go
    through staging: a kernel that comes back late must not write to memory that
    may be another's by then.
@@ -18,7 +18,7 @@
 #include <string.h>
 
 #include "hass/error.h"
-#include "device/copy_crew-private.h"
+#include "device/copy_crew.h"
 
 #define COUNTER_BYTES HASS_LAYOUT_ALIGN
 #define LEAST_RECORDS 1024

@@ -9,25 +9,18 @@
    Thread safety: the device's proxy thread. */
 #include "cuda-private.h"
 
-#include "device/copy_crew-private.h"
+#include "device/copy_crew.h"
 #include "pool/error-private.h"
 
 #define HELPED_BYTES ((gsize)256 << 10) /* for each that helps to gather */
 
 /* -- Groups ------------------------------------------------------------- */
 
-static HassGpuWorkerFunc
-worker_of (const HassDeviceFarm *farm, const HassBlock *block)
-{
-  return farm->gpu_worker_of ? farm->gpu_worker_of (block->load)
-                             : farm->gpu_worker;
-}
-
 static void
 add_group (HassCudaDevice *d, HassCudaSlot *slot, const HassBlock *blocks,
            gsize n)
 {
-  HassCudaGroup group = { .worker = worker_of (d->farm, &blocks[0]) };
+  HassCudaGroup group = { .worker = hass_device_worker (d->farm, &blocks[0]) };
   hass_layout_init (&group.layout, blocks, n, d->farm->gpu_function_of != NULL,
                     slot->rectangles, d->farm->join_tiles);
   g_array_append_val (slot->groups, group);
@@ -42,9 +35,9 @@ sort_by_worker (HassCudaDevice *d, HassCudaSlot *slot, const HassBlock *blocks,
   g_array_set_size (slot->sorted, 0);
   for (gsize i = 0; i < n; i++)
     {
-      HassGpuWorkerFunc worker = worker_of (d->farm, &blocks[i]);
+      HassGpuWorkerFunc worker = hass_device_worker (d->farm, &blocks[i]);
       for (gsize k = i; k < n && !taken[i]; k++)
-        if (!taken[k] && worker_of (d->farm, &blocks[k]) == worker)
+        if (!taken[k] && hass_device_worker (d->farm, &blocks[k]) == worker)
           {
             g_array_append_vals (slot->sorted, &blocks[k], 1);
             taken[k] = k > i;
@@ -60,7 +53,8 @@ make_groups (HassCudaDevice *d, HassCudaSlot *slot, const HassBlock *blocks,
   g_array_set_size (slot->groups, 0);
   g_array_set_size (slot->rectangles, 0);
   for (gsize i = 1; i < n && alike && d->farm->gpu_worker_of; i++)
-    alike = worker_of (d->farm, &blocks[i]) == worker_of (d->farm, &blocks[0]);
+    alike = hass_device_worker (d->farm, &blocks[i])
+            == hass_device_worker (d->farm, &blocks[0]);
   if (alike)
     {
       add_group (d, slot, blocks, n);
@@ -70,8 +64,8 @@ make_groups (HassCudaDevice *d, HassCudaSlot *slot, const HassBlock *blocks,
   const HassBlock *sorted = (const HassBlock *)(gpointer)slot->sorted->data;
   for (gsize first = 0, i = 1; i <= n; i++)
     if (i == n
-        || worker_of (d->farm, &sorted[i])
-               != worker_of (d->farm, &sorted[first]))
+        || hass_device_worker (d->farm, &sorted[i])
+               != hass_device_worker (d->farm, &sorted[first]))
       {
         add_group (d, slot, &sorted[first], i - first);
         first = i;

@@ -362,11 +362,14 @@ typedef void (*HassProgressFunc) (const HassProgressInfo *info,
  * @progress_data: last argument of @progress.
  * @progress_interval_ms: in ms; 0: 200.
  * @trace: file that gets one line of JSON an event; NULL: HASS_TRACE.
- * @devices: [@n_devices] devices besides the CPU pool; not owned. NULL: the
- *   GPUs of the machine, if the farm has a GPU worker.
+ * @devices: [@n_devices] devices besides the CPU pool and the devices of the
+ *   machine; not owned. A device whose kind is neither registered nor named in
+ *   the workers of the farm stands in for the GPUs of the machine: it runs the
+ *   GPU worker, and the GPUs do not participate.
  * @n_devices: number of devices.
- * @n_gpus: maximum number of GPUs of the machine; -1: none; 0: HASS_NGPU, else
- *   all.
+ * @n_gpus: maximum number of devices of the machine besides the CPU pool, GPUs
+ *   first; -1: none, so that only @devices participate; 0: HASS_NGPU GPUs, else
+ *   all, and all devices of other kinds that HASS_DEVICES allows.
  * @bundle_deadline_ms: a GPU that takes longer for a bundle is given up, and
  *   the bundle runs on another device; in ms; 0: unlimited.
  * @record: file that gets the cost of each unit, for hass-sim --replay; NULL:

@@ -89,7 +89,7 @@ static gboolean
 anything_for_cpu (HassRound *round, gint32 source)
 {
   return hass_unit_range_peek (&round->ranges[source]).n > 0
-         || hass_unit_range_peek (&round->ranges[HASS_RANGE_ONLY_CPU]).n > 0
+         || hass_round_partial_units (round, HASS_DEVICE_CPU) > 0
          || hass_round_has_returned (round, HASS_DEVICE_CPU);
 }
 
@@ -224,7 +224,7 @@ hass_decide_gpu (HassJob *job, HassSlot *slot, guint device, HassExtent *extent,
     {
       guint n_gpus = job->n_devices - (job->cpu >= 0);
       *grant = (HassGrant){ .share = device };
-      *extent = hass_round_take_any (round, HASS_DEVICE_GPU,
+      *extent = hass_round_take_any (round, round->classes[device],
                                      (waiting + n_gpus - 1) / n_gpus);
       grant->first = extent->first;
       grant->taken = extent->n;
@@ -327,9 +327,9 @@ nobody_left (HassJob *job, HassRound *round)
   g_autoptr (GString) why = g_string_new (NULL);
   guint32 waiting = hass_round_waiting_anywhere (round);
   HassBlock block = { 0 };
-  HassExtent e = hass_round_take_any (round, HASS_DEVICE_GPU, 1);
-  if (e.n == 0)
-    e = hass_round_take_any (round, HASS_DEVICE_CPU, 1);
+  HassExtent e = { 0, 0 };
+  for (guint c = round->n_classes; c-- > 0 && e.n == 0;)
+    e = hass_round_take_any (round, c, 1);
   if (e.n > 0)
     hass_round_block (round, e.first, &block);
   hass_round_give_back (round, e);

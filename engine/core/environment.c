@@ -8,10 +8,19 @@
 
 #include "hass/error.h"
 
-static const char *const known[]
-    = { "HASS_DATADIR", "HASS_EXPLAIN",  "HASS_GPU_MEM", "HASS_NCPU",
-        "HASS_NGPU",    "HASS_PLATFORM", "HASS_PROFILE", "HASS_RECORD",
-        "HASS_REPORT",  "HASS_STRATEGY", "HASS_TRACE",   NULL };
+static const char *const known[] = { "HASS_DATADIR",
+                                     "HASS_DEVICES",
+                                     "HASS_EXPLAIN",
+                                     "HASS_GPU_MEM",
+                                     "HASS_NCPU",
+                                     "HASS_NGPU",
+                                     "HASS_PLATFORM",
+                                     "HASS_PROFILE",
+                                     "HASS_RECORD",
+                                     "HASS_REPORT",
+                                     "HASS_STRATEGY",
+                                     "HASS_TRACE",
+                                     NULL };
 
 /* Warns once of each variable of ours that nobody reads. */
 static void

@@ -24,7 +24,12 @@ typedef struct
 
   HassCpuWorkerFunc cpu_worker;
   gpointer cpu_worker_data;
-  HassGpuWorkerFunc gpu_worker;
+  HassGpuWorkerFunc gpu_worker;  /* of devices that stand in for GPUs */
+  const HassKindWorker *workers; /* of the other kinds and of gpu_kind */
+  HassGpuWorkerFunc (*worker_of) (const HassLoad *load,
+                                  const char *kind);          /* or NULL */
+  gboolean (*may_use) (gpointer user_data, const char *kind); /* or NULL */
+  const char *gpu_kind; /* that gpu_worker is for */
   HassGpuWorkerFunc (*gpu_worker_of) (const HassLoad *load); /* or NULL */
   guint32 (*gpu_function_of) (const HassLoad *load);         /* or NULL */
   HassGpuResultFunc gpu_result;

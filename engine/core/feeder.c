@@ -407,7 +407,7 @@ static gboolean
 cpu_can_take (const HassFeeder *f, const HassRound *round, HassExtent e)
 {
   return f->job->cpu >= 0
-         && e.first + e.n <= round->n_units - round->n_only_gpu;
+         && e.first + e.n <= round->n_units - round->n_partial_linked;
 }
 
 /* A single unit did not fit in an empty device. */
@@ -427,7 +427,7 @@ refuse_unit (HassFeeder *f, HassFeederPart *part, const char *why,
   pthread_mutex_lock (&job->decision);
   note_locked (f, message);
   if (elsewhere)
-    hass_round_keep_from_gpus (&round->round, e);
+    hass_round_keep_for_cpu (&round->round, e);
   pthread_mutex_unlock (&job->decision);
   if (!elsewhere)
     {

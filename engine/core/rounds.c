@@ -100,18 +100,27 @@ begin_divisible (HassJob *job, HassSlot *slot)
   return FALSE;
 }
 
+/* The bit of HassLoad.flags that marks loads for the device. */
+static guint
+flag_of (const HassDeviceTraits *device)
+{
+  if (device->load_flag)
+    return (guint)device->load_flag;
+  return device->kind == HASS_DEVICE_CPU ? HASS_LOAD_CPU : HASS_LOAD_GPU;
+}
+
 /* A load that no present device may run makes the farm fail. */
 static gboolean
 check_devices (HassJob *job, const HassSpan *span, guint64 seq)
 {
   guint present = 0;
   for (guint d = 0; d < job->n_devices; d++)
-    present |= job->devices[d].kind == HASS_DEVICE_CPU ? HASS_LOAD_CPU
-                                                       : HASS_LOAD_GPU;
+    present |= flag_of (&job->devices[d]);
   for (guint32 i = 0; i < span->n; i++)
     {
       const HassLoad *load = &span->loads[(span->base + i) & span->mask];
-      guint kinds = load->flags & (HASS_LOAD_CPU | HASS_LOAD_GPU);
+      guint kinds
+          = load->flags & (HASS_LOAD_CPU | HASS_LOAD_GPU | HASS_LOAD_KINDS);
       if (kinds == 0 || (kinds & present))
         continue;
       hass_job_stop (
@@ -121,7 +130,10 @@ check_devices (HassJob *job, const HassSpan *span, guint64 seq)
                        " can only run on a %s, and none is present",
                        job->farm->name,
                        job->farm->kind == HASS_FARM_FUNCTION ? "task" : "load",
-                       seq + i, kinds == HASS_LOAD_GPU ? "GPU" : "CPU"));
+                       seq + i,
+                       kinds == HASS_LOAD_CPU   ? "CPU"
+                       : kinds == HASS_LOAD_GPU ? "GPU"
+                                                : "device of another kind"));
       return FALSE;
     }
   return TRUE;
@@ -439,9 +451,9 @@ abandon_round (HassJob *job, HassSlot *slot)
   g_autofree guint8 *missing = g_malloc0 (MAX (span->n, 1));
   for (;;)
     {
-      HassExtent e = hass_round_take_any (round, HASS_DEVICE_CPU, G_MAXUINT32);
-      if (e.n == 0)
-        e = hass_round_take_any (round, HASS_DEVICE_GPU, G_MAXUINT32);
+      HassExtent e = { 0, 0 };
+      for (guint c = 0; c < round->n_classes && e.n == 0; c++)
+        e = hass_round_take_any (round, c, G_MAXUINT32);
       if (e.n == 0)
         break;
       name_units (job, round, e);

@@ -2,14 +2,11 @@
 /* devices.c: which devices of the machine a live farm runs on.
    Thread safety: any thread. */
 #include "live-private.h"
-#include "device/cuda/gpus-private.h"
-#include "engine/core/environment.h"
 
-static gboolean
-has_gpu_work (const HassFarm *farm)
-{
-  return farm->gpu_worker || farm->gpu_worker_of;
-}
+#include <string.h>
+
+#include "device/kinds.h"
+#include "engine/core/environment.h"
 
 /* Cores for the farm: option, HASS_NCPU, or what is available. */
 static gboolean
@@ -22,78 +19,138 @@ choose_cores (const HassFarm *farm, guint *n_cores, GError **error)
   return TRUE;
 }
 
-/* GPUs of the machine for the farm: option, HASS_NGPU, or all. None where
-   devices are given. A farm whose loads all could run on the CPU takes those
-   that are remembered; each of a function farm's tasks may be for GPUs
-   alone. */
-static gboolean
-choose_gpus (const HassFarm *farm, guint *n_gpus, GError **error)
+/* The farm's worker for a kind; NULL: none, or each task has its own. */
+static HassGpuWorkerFunc
+worker_for (const HassFarm *farm, const char *kind)
 {
-  const HassRunOptions *run = farm->run;
-  guint64 unused;
-  *n_gpus = 0;
-  if (!hass_gpus_memory_limit (&unused, error))
+  for (const HassKindWorker *w = farm->workers; w && w->kind; w++)
+    if (strcmp (w->kind, kind) == 0)
+      return w->worker;
+  return NULL;
+}
+
+/* -- Devices that were given -------------------------------------------- */
+
+/* A given device of a kind that is neither registered nor has a worker of its
+   own runs the GPU worker. */
+static gboolean
+stands_in (const HassFarm *farm, const HassDevice *device)
+{
+  const char *kind = device->ops->kind;
+  return !kind
+         || (!worker_for (farm, kind) && hass_device_kind_find (kind) < 0);
+}
+
+static gboolean
+takes_given (const HassFarm *farm, const HassDevice *device)
+{
+  if (stands_in (farm, device))
+    return farm->gpu_worker || farm->gpu_worker_of;
+  return farm->worker_of || worker_for (farm, device->ops->kind);
+}
+
+static gboolean
+any_stands_in (const HassFarm *farm)
+{
+  for (guint i = 0; i < farm->run->n_devices; i++)
+    if (stands_in (farm, farm->run->devices[i]))
+      return TRUE;
+  return FALSE;
+}
+
+/* -- Devices of the machine --------------------------------------------- */
+
+static gboolean
+may_use (const HassFarm *farm, const HassDeviceKindOps *kind)
+{
+  if (strcmp (kind->name, farm->gpu_kind) == 0 && any_stands_in (farm))
     return FALSE;
-  if (!has_gpu_work (farm) || run->n_devices > 0 || run->n_gpus < 0)
-    return TRUE;
-  *n_gpus = farm->cpu_worker && farm->kind != HASS_FARM_FUNCTION
-                ? hass_gpus_expected ()
-                : hass_gpus_count ();
-  if (run->n_gpus > 0)
-    *n_gpus = MIN (*n_gpus, (guint)run->n_gpus);
+  return farm->may_use ? farm->may_use (farm->cpu_worker_data, kind->name)
+                       : worker_for (farm, kind->name) != NULL;
+}
+
+/* Adds the machine's devices of the chosen kinds. A data farm whose loads all
+   could run on the CPU takes those that are remembered; each of a function
+   farm's tasks may be for one kind alone. */
+static gboolean
+make_devices (const HassFarm *farm, GPtrArray *linked, GError **error)
+{
+  const HassDeviceKindOps *kind;
+  gboolean exact = !farm->cpu_worker || farm->kind == HASS_FARM_FUNCTION;
+  guint most = farm->run->n_gpus > 0 ? (guint)farm->run->n_gpus : G_MAXUINT;
+  guint32 chosen;
+  if (!hass_device_kinds_chosen (&chosen, error))
+    return FALSE;
+  for (guint k = 0; (kind = hass_device_kind_get (k)); k++)
+    {
+      if (kind->check && !kind->check (error))
+        return FALSE;
+      if (!(chosen >> k & 1) || farm->run->n_gpus < 0 || !may_use (farm, kind))
+        continue;
+      guint n = MIN (kind->count (exact), most);
+      most -= n;
+      for (guint i = 0; i < n; i++)
+        {
+          HassDevice *device = kind->create (i);
+          if (device)
+            g_ptr_array_add (linked, device);
+        }
+    }
   return TRUE;
 }
 
-static void
-add_gpu (HassDevice *device, HassDeviceTraits *devices, HassDevice **gpus,
-         guint *n)
+static const HassDeviceKindOps *
+kind_of (const HassDevice *device)
 {
-  device->ops->describe (device, &devices[*n]);
-  gpus[(*n)++] = device;
+  return hass_device_kind_get (
+      (guint)hass_device_kind_find (device->ops->kind));
 }
 
-/* The CPU pool, if the farm has a CPU worker; then, if it has a GPU worker,
-   the devices given in its options or else the machine's GPUs, which
-   hass_live_free_devices takes back. */
-gboolean
-hass_live_devices (const HassFarm *farm, HassCpuPool **pool,
-                   HassDeviceTraits **devices, HassDevice ***gpus,
-                   guint *n_devices, GError **error)
+/* Why the machine has no device for the farm. */
+static void
+say_none (const HassFarm *farm, GError **error)
 {
-  const HassRunOptions *run = farm->run;
-  guint n = 0, n_cores, n_gpus;
-  if (!choose_gpus (farm, &n_gpus, error))
-    return FALSE;
-  *devices = g_new0 (HassDeviceTraits, 1 + run->n_devices + n_gpus);
-  *gpus = g_new0 (HassDevice *, 1 + run->n_devices + n_gpus);
-  if (farm->cpu_worker)
-    {
-      if (!choose_cores (farm, &n_cores, error)
-          || !(*pool = hass_cpu_pool_get (n_cores, error)))
-        return FALSE;
-      n_cores = hass_cpu_pool_cores (*pool);
-      (*devices)[n++] = (HassDeviceTraits){ .name = "cpu",
-                                            .kind = HASS_DEVICE_CPU,
-                                            .cores = n_cores,
-                                            .width = n_cores,
-                                            .max_in_flight = 1 };
-    }
-  for (guint i = 0; has_gpu_work (farm) && i < run->n_devices; i++)
-    add_gpu (run->devices[i], *devices, *gpus, &n);
-  for (guint i = 0; i < n_gpus; i++)
-    {
-      HassDevice *device = hass_cuda_device_new (i);
-      if (device)
-        add_gpu (device, *devices, *gpus, &n);
-    }
-  *n_devices = n;
-  if (n > 0)
-    return TRUE;
-  const char *why = hass_gpus_problem ();
+  const HassDeviceKindOps *kind;
+  g_autoptr (GString) why = g_string_new (NULL);
+  for (guint k = 0; (kind = hass_device_kind_get (k)); k++)
+    if (kind->problem && may_use (farm, kind))
+      {
+        const char *text = kind->problem ();
+        if (text)
+          g_string_append_printf (why, ": %s", text);
+      }
   g_set_error (error, HASS_ERROR, HASS_ERROR_NO_DEVICE,
-               "farm '%s' has only a GPU worker, and no GPU is present%s%s",
-               farm->name, why ? ": " : "", why ? why : "");
-  return FALSE;
+               "farm '%s' has only a GPU worker, and no GPU is present%s",
+               farm->name, why->str);
+}
+
+/* -- All together ------------------------------------------------------- */
+
+static void
+describe (const HassFarm *farm, HassDevice *device, HassDeviceTraits *traits)
+{
+  device->ops->describe (device, traits);
+  gint kind = stands_in (farm, device)
+                  ? -1
+                  : hass_device_kind_find (device->ops->kind);
+  if (farm->worker_of && kind >= 0
+      && strcmp (device->ops->kind, farm->gpu_kind) != 0)
+    traits->load_flag = HASS_LOAD_KIND ((guint)kind);
+}
+
+/* The kind whose worker a device of the farm runs; NULL: the GPU worker. */
+const char *
+hass_live_device_kind (const HassFarm *farm, const HassDevice *device)
+{
+  return stands_in (farm, device) ? NULL : device->ops->kind;
+}
+
+/* The worker of a data farm for one of its devices. */
+HassGpuWorkerFunc
+hass_live_device_worker (const HassFarm *farm, const HassDevice *device)
+{
+  const char *kind = hass_live_device_kind (farm, device);
+  return kind ? worker_for (farm, kind) : farm->gpu_worker;
 }
 
 /* Frees the devices that hass_live_devices made itself. */
@@ -101,7 +158,57 @@ void
 hass_live_free_devices (const HassFarm *farm, HassDevice **gpus,
                         guint n_devices)
 {
-  for (guint d = 0; d < n_devices && farm->run->n_devices == 0; d++)
-    if (gpus[d])
-      hass_cuda_device_free (gpus[d]);
+  const HassRunOptions *run = farm->run;
+  for (guint d = 0; d < n_devices; d++)
+    {
+      gboolean given = FALSE;
+      for (guint i = 0; i < run->n_devices; i++)
+        given |= run->devices[i] == gpus[d];
+      if (gpus[d] && !given)
+        kind_of (gpus[d])->destroy (gpus[d]);
+    }
+}
+
+/* The CPU pool, if the farm has a CPU worker; then the devices given in its
+   options and those of the machine that it has workers for.
+   hass_live_free_devices takes the latter back. */
+gboolean
+hass_live_devices (const HassFarm *farm, HassCpuPool **pool,
+                   HassDeviceTraits **devices, HassDevice ***gpus,
+                   guint *n_devices, GError **error)
+{
+  const HassRunOptions *run = farm->run;
+  guint n = 0, n_cores;
+  g_autoptr (GPtrArray) linked = g_ptr_array_new ();
+  for (guint i = 0; i < run->n_devices; i++)
+    if (takes_given (farm, run->devices[i]))
+      g_ptr_array_add (linked, run->devices[i]);
+  gboolean ok = make_devices (farm, linked, error);
+  *devices = g_new0 (HassDeviceTraits, 1 + linked->len);
+  *gpus = g_new0 (HassDevice *, 1 + linked->len);
+  if (ok && farm->cpu_worker)
+    {
+      ok = choose_cores (farm, &n_cores, error)
+           && (*pool = hass_cpu_pool_get (n_cores, error));
+      if (ok)
+        n_cores = hass_cpu_pool_cores (*pool);
+      if (ok)
+        (*devices)[n++] = (HassDeviceTraits){ .name = "cpu",
+                                              .kind = HASS_DEVICE_CPU,
+                                              .cores = n_cores,
+                                              .width = n_cores,
+                                              .max_in_flight = 1 };
+    }
+  for (guint i = 0; i < linked->len; i++)
+    {
+      (*gpus)[n] = linked->pdata[i];
+      describe (farm, (*gpus)[n], &(*devices)[n]);
+      n++;
+    }
+  *n_devices = n;
+  if (!ok)
+    hass_live_free_devices (farm, *gpus, n);
+  else if (n == 0)
+    say_none (farm, error);
+  return ok && n > 0;
 }

@@ -68,6 +68,10 @@ void hass_live_work_until (HassJob *job, gboolean (*done) (HassJob *job));
 gboolean hass_live_devices (const HassFarm *farm, HassCpuPool **pool,
                             HassDeviceTraits **devices, HassDevice ***gpus,
                             guint *n_devices, GError **error);
+const char *hass_live_device_kind (const HassFarm *farm,
+                                   const HassDevice *device);
+HassGpuWorkerFunc hass_live_device_worker (const HassFarm *farm,
+                                           const HassDevice *device);
 void hass_live_free_devices (const HassFarm *farm, HassDevice **gpus,
                              guint n_devices);
 

@@ -111,14 +111,14 @@ run (gpointer data)
 
 /* What a device has to know of the farm. */
 static void
-describe_farm (HassJob *job, HassDeviceFarm *f)
+describe_farm (HassJob *job, const HassDevice *device, HassDeviceFarm *f)
 {
   const HassFarm *farm = job->farm;
   double per_element = farm->gpu_records_per_element;
   *f = (HassDeviceFarm){
     .name = farm->name,
     .kind = farm->kind,
-    .gpu_worker = farm->gpu_worker,
+    .gpu_worker = hass_live_device_worker (farm, device),
     .gpu_worker_of = farm->gpu_worker_of,
     .gpu_function_of = farm->gpu_function_of,
     .bundle = farm->bundle,
@@ -130,6 +130,8 @@ describe_farm (HassJob *job, HassDeviceFarm *f)
     .records_per_element = per_element > 0 ? per_element : 1 / 256.0,
     .bundle_deadline_ns = farm->run->bundle_deadline_ms * 1000000,
     .user_data = farm->user_data,
+    .device_kind = hass_live_device_kind (farm, device),
+    .worker_of = farm->worker_of,
   };
   if (!farm->reduce)
     return;
@@ -147,7 +149,7 @@ start_one (HassJob *job, HassLive *live, guint d, GError **error)
       g_free (p);
       return FALSE;
     }
-  describe_farm (job, &p->farm);
+  describe_farm (job, job->gpus[d], &p->farm);
   p->farm.unwanted = live->unwanted;
   p->job = job;
   p->live = live;

@@ -5,7 +5,7 @@
 #ifndef HASS_PROXY_PRIVATE_H
 #define HASS_PROXY_PRIVATE_H
 
-#include "device/device-private.h"
+#include "device/ops.h"
 #include "engine/core/feeder.h"
 #include "live-private.h"
 

@@ -196,7 +196,7 @@ beside_cores (HassJob *job, const Watch *w, gint64 now_ns)
     return early || last ? WAIT : OPEN;
   HassRound *round = &slot->round;
   double need_ns = cores_need_ns (job, round, grace_ns (w));
-  if (round->n_only_gpu > 0)
+  if (round->n_partial_linked > 0)
     return OPEN;
   if (cores_wait (job, slot))
     {

@@ -16,7 +16,7 @@
 
 #include <signal.h>
 
-#include "device/cpu/urgent-private.h"
+#include "device/cpu/urgent.h"
 
 struct HassProxyThread
 {

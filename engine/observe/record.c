@@ -312,8 +312,8 @@ hass_record_round (HassJob *job, const HassSlot *slot, gint64 end_ns)
           .units = round->n_units,
           .loads = slot->span.n,
           .block = round->divisible ? round->division.block_elements : 0,
-          .cpu_only = round->n_only_cpu,
-          .gpu_only = round->n_only_gpu,
+          .cpu_only = round->n_partial_cpu,
+          .gpu_only = round->n_partial_linked,
           .begin_ns = round->begin_ns,
           .end_ns = end_ns };
   for (guint d = 0; d < job->n_devices; d++)

@@ -27,6 +27,7 @@
 
 #include <math.h>
 
+#include "device/ops.h"
 #include "engine/core/feeder.h"
 #include "engine/core/job.h"
 #include "virtual.h"

@@ -6,6 +6,8 @@
 #include "engine/observe/record.h"
 #include "virtual-private.h"
 
+#include "device/kinds.h"
+
 #include <string.h>
 
 /* -- 1. Asking ---------------------------------------------------------- */
@@ -174,19 +176,54 @@ static const HassEngineOps virtual_ops = {
   .changed = nothing,
 };
 
-/* Of what the platform has, what takes part in the farm. A data farm's worker
-   is neutral: the model runs, not its code, so one of them makes every device
-   take part. A function farm's tasks say by their functions where they may
-   run; GPUs take part where one may have a GPU function, as in a live farm,
-   and where there is nothing else, so that a task for which this is wrong is
-   named.
-   Who adds a model has marked the loads by themselves. */
+/* Whether a modelled device participates. In a data farm every device does: the
+   model runs, not the worker's code. In a function farm a task runs on the
+   kinds of devices that it has functions for: a device participates if a task
+   may have a function for its kind, as in a live farm, or if there is nothing
+   else, so that the error names the task. A HassVirtualModel marks the loads
+   itself. */
+static gboolean
+participates (const HassVirtualWorld *w, const HassFarm *farm,
+              const HassGpuModel *gpu)
+{
+  if (w->model || farm->kind != HASS_FARM_FUNCTION || !w->platform->has_cpu)
+    return TRUE;
+  if (!gpu->kind)
+    return farm->gpu_worker_of != NULL;
+  return farm->may_use && hass_device_kind_find (gpu->kind) >= 0
+         && farm->may_use (farm->cpu_worker_data, gpu->kind);
+}
+
+/* Moves the devices that participate to the front, in their order. */
+static guint
+choose_gpus (const HassVirtualWorld *w, const HassFarm *farm)
+{
+  HassPlatform *p = w->platform;
+  guint n = 0;
+  for (guint g = 0; g < p->n_gpus; g++)
+    {
+      HassGpuModel chosen = p->gpus[g];
+      if (!participates (w, farm, &chosen))
+        continue;
+      memmove (&p->gpus[n + 1], &p->gpus[n], (g - n) * sizeof chosen);
+      p->gpus[n++] = chosen;
+    }
+  return n;
+}
+
+static guint32
+load_flag (const HassFarm *farm, const HassGpuModel *gpu)
+{
+  gint kind = gpu->kind ? hass_device_kind_find (gpu->kind) : -1;
+  return farm->worker_of && kind >= 0 ? HASS_LOAD_KIND ((guint)kind) : 0;
+}
+
 static HassDeviceTraits *
-make_devices (HassVirtualWorld *w, gboolean with_gpus, guint *n)
+make_devices (HassVirtualWorld *w, const HassFarm *farm, guint *n)
 {
   const HassPlatform *p = w->platform;
   HassDeviceTraits *t = g_new0 (HassDeviceTraits, 1 + p->n_gpus);
-  w->n_gpus = with_gpus ? p->n_gpus : 0;
+  w->n_gpus = choose_gpus (w, farm);
   w->gpus = g_new0 (HassVirtualGpu, MAX (w->n_gpus, 1));
   *n = 0;
   if (p->has_cpu)
@@ -202,7 +239,8 @@ make_devices (HassVirtualWorld *w, gboolean with_gpus, guint *n)
     {
       HassDevice *device = &w->gpus[g].parent;
       hass_virtual_gpu_init (&w->gpus[g], w, g);
-      device->ops->describe (device, &t[(*n)++]);
+      device->ops->describe (device, &t[*n]);
+      t[(*n)++].load_flag = load_flag (farm, &p->gpus[g]);
     }
   return t;
 }
@@ -292,12 +330,9 @@ hass_virtual_run_model (const HassFarm *farm, HassPlatform *platform,
 {
   guint n_devices;
   HassVirtualWorld w = { .platform = platform, .model = model };
-  gboolean with_gpus = model || farm->kind != HASS_FARM_FUNCTION
-                       || farm->gpu_worker_of || !platform->has_cpu;
   if (!can_compute (farm, error))
     return FALSE;
-  g_autofree HassDeviceTraits *devices
-      = make_devices (&w, with_gpus, &n_devices);
+  g_autofree HassDeviceTraits *devices = make_devices (&w, farm, &n_devices);
   g_autofree HassVirtualGpu *gpus = w.gpus;
   g_autofree HassDevice **none = g_new0 (HassDevice *, n_devices);
   if (model && model->traits)

@@ -11,7 +11,7 @@
 #ifndef HASS_VIRTUAL_H
 #define HASS_VIRTUAL_H
 
-#include "device/model.h"
+#include "device/model/model.h"
 #include "engine/core/farm.h"
 #include "hass/strategy.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fill.c: random matrices. A number depends on the seed and its place alone,
-   so that any core may write it.
+/* fill.c: fills matrices with random numbers. A number depends on the seed
+   and its place in the matrix alone, so any core may write it.
    Thread safety: any thread. */
 #include "matrix.h"
 
@@ -38,12 +38,15 @@ fill (const HassBlock *block, HassWorker *worker, gpointer data, GError **error)
   return TRUE;
 }
 
+/* Fills the @n numbers of one of the problem's matrices. */
 static gboolean
-fill_one (MatrixType type, gpointer numbers, gsize n, gsize bytes, guint64 seed,
+fill_one (const MatrixProblem *p, gpointer numbers, gsize n, guint64 seed,
           guint n_cores, GError **error)
 {
-  Filling f = { type, seed };
-  HassLoad load = { .output = numbers, .output_bytes = n * bytes, .size = n };
+  Filling f = { p->type, seed };
+  HassLoad load = { .output = numbers,
+                    .output_bytes = n * matrix_number_bytes (p),
+                    .size = n };
   HassDataFarm farm = HASS_DATA_FARM_INIT;
   farm.name = "matrix_fill";
   farm.user_data = &f;
@@ -58,9 +61,8 @@ gboolean
 matrix_fill (const MatrixProblem *p, guint64 seed, guint n_cores,
              GError **error)
 {
-  gsize bytes = matrix_number_bytes (p);
-  return fill_one (p->type, p->a, p->m * p->k, bytes, matrix_random (seed, 0),
-                   n_cores, error)
-         && fill_one (p->type, p->b, p->k * p->n, bytes,
-                      matrix_random (seed, 1), n_cores, error);
+  return fill_one (p, p->a, p->m * p->k, matrix_random (seed, 0), n_cores,
+                   error)
+         && fill_one (p, p->b, p->k * p->n, matrix_random (seed, 1), n_cores,
+                      error);
 }

@@ -14,6 +14,15 @@ static const char summary[]
       "for the same samples, seed and option it is the same whatever computed\n"
       "them: any strategy, any cores, any GPUs.";
 
+/* What GOption fills in; the defaults where it does not. */
+typedef struct
+{
+  gboolean pi, cpu_only, gpu_only;
+  char *kind;
+  gint64 samples, block, seed; /* samples 0: the default of the kind */
+  int steps, cores, gpus;
+} Given;
+
 static gboolean
 wrong (GError **error, const char *what)
 {
@@ -44,25 +53,74 @@ check_option (const McOption *o, int steps, GError **error)
   return TRUE;
 }
 
+static gboolean
+parse_kind (const char *name, McKind *kind, GError **error)
+{
+  if (!name)
+    *kind = MC_PI;
+  else if (strcmp (name, "european") == 0)
+    *kind = MC_EUROPEAN;
+  else if (strcmp (name, "asian") == 0)
+    *kind = MC_ASIAN;
+  else
+    return wrong (error, "--option is european or asian");
+  return TRUE;
+}
+
+/* Checks what was given and fills the options' job from it. */
+static gboolean
+understand (McOptions *o, const Given *g, GError **error)
+{
+  McKind kind;
+  gint64 samples = g->samples;
+  if (!parse_kind (g->kind, &kind, error))
+    return FALSE;
+  if (kind != MC_PI && g->pi)
+    return wrong (error, "--pi and --option exclude each other");
+  if (g->cpu_only && g->gpu_only)
+    return wrong (error, "--cpu-only and --gpu-only exclude each other");
+  if (g->gpu_only && !monte_carlo_gpu_worker)
+    return wrong (error, "--gpu-only: this program was built without CUDA");
+  if (samples == 0)
+    samples = kind == MC_PI ? SAMPLES_PI : SAMPLES_OPTION;
+  if (samples < 0 || samples > (gint64)MC_MAX_SAMPLES)
+    return wrong (error, "--samples must be from 1 to 2^40");
+  if (g->block < 0 || g->cores < 0 || g->gpus < 0)
+    return wrong (error, "--block, --cores and --gpus cannot be negative");
+  if (kind != MC_PI && !check_option (&o->option, g->steps, error))
+    return FALSE;
+  guint64 seed = (guint64)g->seed;
+  o->option.steps = (guint)g->steps;
+  o->job = (McJob){ .samples = (guint64)samples,
+                    .block = (guint64)g->block,
+                    .gpu_worker = g->cpu_only ? NULL : monte_carlo_gpu_worker,
+                    .no_cpu = g->gpu_only };
+  o->job.model = kind == MC_PI
+                     ? monte_carlo_pi_model (seed)
+                     : monte_carlo_option_model (kind, &o->option, seed);
+  o->job.run.strategy = o->strategy;
+  o->job.run.platform = o->platform;
+  o->job.run.n_cores = (guint)g->cores;
+  o->job.run.n_gpus = g->cpu_only ? -1 : g->gpus;
+  return TRUE;
+}
+
 gboolean
 monte_carlo_options_parse (McOptions *o, int *argc, char ***argv,
                            GError **error)
 {
-  gboolean pi = FALSE, cpu_only = FALSE, gpu_only = FALSE;
-  g_autofree char *name = NULL;
-  gint64 samples = 0, block = 0, seed = 1;
-  int steps = 64, cores = 0, gpus = 0;
+  Given g = { .seed = 1, .steps = 64 };
   memset (o, 0, sizeof *o);
   o->option = (McOption){ 100, 100, 0.05, 0.2, 1, 0 };
   const GOptionEntry entries[] = {
-    { "pi", 0, 0, G_OPTION_ARG_NONE, &pi, "Estimate pi (the default)", NULL },
-    { "option", 0, 0, G_OPTION_ARG_STRING, &name,
+    { "pi", 0, 0, G_OPTION_ARG_NONE, &g.pi, "Estimate pi (the default)", NULL },
+    { "option", 0, 0, G_OPTION_ARG_STRING, &g.kind,
       "Price a call: european, or asian on the mean price", "KIND" },
-    { "samples", 'n', 0, G_OPTION_ARG_INT64, &samples,
+    { "samples", 'n', 0, G_OPTION_ARG_INT64, &g.samples,
       "Points (default 2^28) or paths (2^20)", "N" },
-    { "seed", 0, 0, G_OPTION_ARG_INT64, &seed, "Of the random numbers (1)",
+    { "seed", 0, 0, G_OPTION_ARG_INT64, &g.seed, "Of the random numbers (1)",
       "N" },
-    { "steps", 0, 0, G_OPTION_ARG_INT, &steps, "Of a path (64)", "N" },
+    { "steps", 0, 0, G_OPTION_ARG_INT, &g.steps, "Of a path (64)", "N" },
     { "spot", 0, 0, G_OPTION_ARG_DOUBLE, &o->option.spot, "Price now (100)",
       "X" },
     { "strike", 0, 0, G_OPTION_ARG_DOUBLE, &o->option.strike,
@@ -75,16 +133,16 @@ monte_carlo_options_parse (McOptions *o, int *argc, char ***argv,
       "X" },
     { "verify", 0, 0, G_OPTION_ARG_NONE, &o->verify,
       "Compare with what is known and with a serial loop", NULL },
-    { "block", 0, 0, G_OPTION_ARG_INT64, &block,
+    { "block", 0, 0, G_OPTION_ARG_INT64, &g.block,
       "Samples in a block (what takes a core 200 us)", "N" },
     { "strategy", 0, 0, G_OPTION_ARG_STRING, &o->strategy,
       "Schedule with this strategy", "NAME" },
     { "platform", 0, 0, G_OPTION_ARG_FILENAME, &o->platform,
       "Run on a modelled machine, virtual time", "FILE" },
-    { "cores", 0, 0, G_OPTION_ARG_INT, &cores, "Use at most N cores", "N" },
-    { "gpus", 0, 0, G_OPTION_ARG_INT, &gpus, "Use at most N GPUs", "N" },
-    { "cpu-only", 0, 0, G_OPTION_ARG_NONE, &cpu_only, "Use no GPU", NULL },
-    { "gpu-only", 0, 0, G_OPTION_ARG_NONE, &gpu_only, "Use no core", NULL },
+    { "cores", 0, 0, G_OPTION_ARG_INT, &g.cores, "Use at most N cores", "N" },
+    { "gpus", 0, 0, G_OPTION_ARG_INT, &g.gpus, "Use at most N GPUs", "N" },
+    { "cpu-only", 0, 0, G_OPTION_ARG_NONE, &g.cpu_only, "Use no GPU", NULL },
+    { "gpu-only", 0, 0, G_OPTION_ARG_NONE, &g.gpu_only, "Use no core", NULL },
     { "report", 0, 0, G_OPTION_ARG_NONE, &o->report,
       "Print where the time went, to stderr", NULL },
     { "json", 0, 0, G_OPTION_ARG_NONE, &o->json, "The same as JSON, to stderr",
@@ -94,44 +152,12 @@ monte_carlo_options_parse (McOptions *o, int *argc, char ***argv,
   g_autoptr (GOptionContext) context = g_option_context_new (NULL);
   g_option_context_set_summary (context, summary);
   g_option_context_add_main_entries (context, entries, NULL);
-  if (!g_option_context_parse (context, argc, argv, error))
-    return FALSE;
-  if (*argc > 1)
-    return wrong (error, "there are no arguments, only options");
-  McKind kind = MC_PI;
-  if (name && strcmp (name, "european") == 0)
-    kind = MC_EUROPEAN;
-  else if (name && strcmp (name, "asian") == 0)
-    kind = MC_ASIAN;
-  else if (name)
-    return wrong (error, "--option is european or asian");
-  if (name && pi)
-    return wrong (error, "--pi and --option exclude each other");
-  if (cpu_only && gpu_only)
-    return wrong (error, "--cpu-only and --gpu-only exclude each other");
-  if (gpu_only && !monte_carlo_gpu_worker)
-    return wrong (error, "--gpu-only: this program was built without CUDA");
-  if (samples == 0)
-    samples = kind == MC_PI ? SAMPLES_PI : SAMPLES_OPTION;
-  if (samples < 0 || samples > (gint64)MC_MAX_SAMPLES)
-    return wrong (error, "--samples must be from 1 to 2^40");
-  if (block < 0 || cores < 0 || gpus < 0)
-    return wrong (error, "--block, --cores and --gpus cannot be negative");
-  if (kind != MC_PI && !check_option (&o->option, steps, error))
-    return FALSE;
-  o->option.steps = (guint)steps;
-  o->job = (McJob){ .samples = (guint64)samples,
-                    .block = (guint64)block,
-                    .gpu_worker = cpu_only ? NULL : monte_carlo_gpu_worker,
-                    .no_cpu = gpu_only };
-  o->job.model = kind == MC_PI ? monte_carlo_pi_model ((guint64)seed)
-                               : monte_carlo_option_model (kind, &o->option,
-                                                           (guint64)seed);
-  o->job.run.strategy = o->strategy;
-  o->job.run.platform = o->platform;
-  o->job.run.n_cores = (guint)cores;
-  o->job.run.n_gpus = cpu_only ? -1 : gpus;
-  return TRUE;
+  gboolean ok = g_option_context_parse (context, argc, argv, error);
+  if (ok && *argc > 1)
+    ok = wrong (error, "there are no arguments, only options");
+  ok = ok && understand (o, &g, error);
+  g_free (g.kind);
+  return ok;
 }
 
 void

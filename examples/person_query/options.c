@@ -9,6 +9,36 @@
 
 #define DEFAULT_PERSONS 1000000
 
+static const char summary[]
+    = "Prints the persons of a table who were born and who earn in the given\n"
+      "ranges, both ends included, in order of the table: number, name,\n"
+      "birthday, salary and department, with tabs between. An end that is\n"
+      "left out is open: --born=1966.. --salary=1001.. are those born after\n"
+      "1965 who earn more than 1000.";
+static const char exit_status[]
+    = "Exit status: 0 all is well, 1 --verify found a difference, "
+      "2 there was an error.\n";
+
+/* What GOption fills in; the texts of numbers, to be checked; NULL where an
+   option is not given. */
+typedef struct
+{
+  char *persons, *seed, *born, *salary, *group, *cores;
+  gboolean departments;
+} Given;
+
+static void
+given_clear (Given *g)
+{
+  g_free (g->persons);
+  g_free (g->seed);
+  g_free (g->born);
+  g_free (g->salary);
+  g_free (g->group);
+  g_free (g->cores);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Given, given_clear)
+
 static gboolean
 wrong (GError **error, const char *what)
 {
@@ -30,17 +60,17 @@ take_number (const char *option, const char *text, guint64 min, guint64 max,
   return FALSE;
 }
 
+/* Refuses options that contradict each other. */
 static gboolean
-fit_together (const PersonOptions *o, gboolean generated, gboolean departments,
-              gboolean groups, GError **error)
+fit_together (const PersonOptions *o, const Given *g, GError **error)
 {
-  if (o->table && generated)
+  if (o->table && (g->persons || g->seed))
     return wrong (error, "--table brings its own persons: --persons and "
                          "--seed do not go with it");
   if (o->table && o->make_table)
     return wrong (error, "--make-table makes a table of its own: --table "
                          "does not go with it");
-  if (departments && groups)
+  if (g->departments && g->group)
     return wrong (error, "--departments and --group are two ways to read the "
                          "table: choose one");
   if (o->cpu_only && o->gpu_only)
@@ -50,25 +80,48 @@ fit_together (const PersonOptions *o, gboolean generated, gboolean departments,
   return TRUE;
 }
 
+static gboolean
+understand (PersonOptions *o, const Given *g, GError **error)
+{
+  PersonWanted *w = &o->wanted;
+  guint64 n_persons = DEFAULT_PERSONS, n_group = 1, n_cores = 0;
+  *w = (PersonWanted)PERSON_WANT_ALL;
+  if (!take_number ("--persons", g->persons, 0, PERSON_MAX_ROWS, &n_persons,
+                    error)
+      || !take_number ("--seed", g->seed, 0, G_MAXUINT64, &o->seed, error)
+      || !take_number ("--group", g->group, 1, PERSON_MAX_ROWS, &n_group, error)
+      || !take_number ("--cores", g->cores, 1, 4096, &n_cores, error)
+      || (g->born
+          && !person_parse_born (g->born, &w->born_from, &w->born_to, error))
+      || (g->salary
+          && !person_parse_salary (g->salary, &w->salary_min, &w->salary_max,
+                                   error)))
+    return FALSE;
+  o->n_persons = n_persons;
+  o->group_persons = n_group;
+  o->n_cores = (guint)n_cores;
+  o->farm = g->departments ? PERSON_DEPARTMENTS
+            : g->group     ? PERSON_GROUPS
+                           : PERSON_TABLE;
+  return fit_together (o, g, error);
+}
+
 gboolean
 person_options_parse (PersonOptions *o, int *argc, char ***argv, GError **error)
 {
-  g_autofree char *persons = NULL, *seed = NULL, *born = NULL;
-  g_autofree char *salary = NULL, *group = NULL, *cores = NULL;
-  gboolean departments = FALSE;
-  guint64 n_persons = DEFAULT_PERSONS, n_group = 1, n_cores = 0;
+  g_auto (Given) g = { 0 };
   memset (o, 0, sizeof *o);
   const GOptionEntry entries[] = {
-    { "persons", 'n', 0, G_OPTION_ARG_STRING, &persons,
+    { "persons", 'n', 0, G_OPTION_ARG_STRING, &g.persons,
       "Make up a table of N persons (1000000)", "N" },
-    { "seed", 0, 0, G_OPTION_ARG_STRING, &seed, "Which table (0)", "S" },
+    { "seed", 0, 0, G_OPTION_ARG_STRING, &g.seed, "Which table (0)", "S" },
     { "table", 't', 0, G_OPTION_ARG_FILENAME, &o->table,
       "Read the table from FILE", "FILE" },
     { "make-table", 0, 0, G_OPTION_ARG_FILENAME, &o->make_table,
       "Write the made-up table to FILE, and no more", "FILE" },
-    { "born", 'b', 0, G_OPTION_ARG_STRING, &born,
+    { "born", 'b', 0, G_OPTION_ARG_STRING, &g.born,
       "Birthdays from FROM to TO: days, months or years", "FROM..TO" },
-    { "salary", 's', 0, G_OPTION_ARG_STRING, &salary,
+    { "salary", 's', 0, G_OPTION_ARG_STRING, &g.salary,
       "Salaries from MIN to MAX", "MIN..MAX" },
     { "count", 'c', 0, G_OPTION_ARG_NONE, &o->count,
       "Print only how many there are", NULL },
@@ -76,9 +129,9 @@ person_options_parse (PersonOptions *o, int *argc, char ***argv, GError **error)
       "Find the persons, but print none", NULL },
     { "output", 'o', 0, G_OPTION_ARG_FILENAME, &o->output, "Print to FILE",
       "FILE" },
-    { "departments", 0, 0, G_OPTION_ARG_NONE, &departments,
+    { "departments", 0, 0, G_OPTION_ARG_NONE, &g.departments,
       "Each department is a load, GPUs get bundles", NULL },
-    { "group", 0, 0, G_OPTION_ARG_STRING, &group,
+    { "group", 0, 0, G_OPTION_ARG_STRING, &g.group,
       "Read the table in groups of N persons", "N" },
     { "verify", 0, 0, G_OPTION_ARG_NONE, &o->verify,
       "Compare with a plain loop over the table", NULL },
@@ -86,7 +139,8 @@ person_options_parse (PersonOptions *o, int *argc, char ***argv, GError **error)
       "Schedule with this strategy", "NAME" },
     { "platform", 0, 0, G_OPTION_ARG_FILENAME, &o->platform,
       "Run on a modelled machine, in virtual time", "FILE" },
-    { "cores", 0, 0, G_OPTION_ARG_STRING, &cores, "Use at most N cores", "N" },
+    { "cores", 0, 0, G_OPTION_ARG_STRING, &g.cores, "Use at most N cores",
+      "N" },
     { "cpu-only", 0, 0, G_OPTION_ARG_NONE, &o->cpu_only, "Use no GPU", NULL },
     { "gpu-only", 0, 0, G_OPTION_ARG_NONE, &o->gpu_only, "Use only GPUs",
       NULL },
@@ -97,16 +151,8 @@ person_options_parse (PersonOptions *o, int *argc, char ***argv, GError **error)
     G_OPTION_ENTRY_NULL
   };
   g_autoptr (GOptionContext) context = g_option_context_new (NULL);
-  g_option_context_set_summary (
-      context,
-      "Prints the persons of a table who were born and who earn in the given\n"
-      "ranges, both ends included, in order of the table: number, name,\n"
-      "birthday, salary and department, with tabs between. An end that is\n"
-      "left out is open: --born=1966.. --salary=1001.. are those born after\n"
-      "1965 who earn more than 1000.");
-  g_option_context_set_description (
-      context, "Exit status: 0 all is well, 1 --verify found a difference, "
-               "2 there was an error.\n");
+  g_option_context_set_summary (context, summary);
+  g_option_context_set_description (context, exit_status);
   g_option_context_add_main_entries (context, entries, NULL);
   if (!g_option_context_parse (context, argc, argv, error))
     return FALSE;
@@ -116,25 +162,7 @@ person_options_parse (PersonOptions *o, int *argc, char ***argv, GError **error)
                    "'%s' is no option; see --help", (*argv)[1]);
       return FALSE;
     }
-  o->wanted = (PersonWanted)PERSON_WANT_ALL;
-  if (!take_number ("--persons", persons, 0, PERSON_MAX_ROWS, &n_persons, error)
-      || !take_number ("--seed", seed, 0, G_MAXUINT64, &o->seed, error)
-      || !take_number ("--group", group, 1, PERSON_MAX_ROWS, &n_group, error)
-      || !take_number ("--cores", cores, 1, 4096, &n_cores, error)
-      || (born
-          && !person_parse_born (born, &o->wanted.born_from, &o->wanted.born_to,
-                                 error))
-      || (salary
-          && !person_parse_salary (salary, &o->wanted.salary_min,
-                                   &o->wanted.salary_max, error)))
-    return FALSE;
-  o->n_persons = n_persons;
-  o->group_persons = n_group;
-  o->n_cores = (guint)n_cores;
-  o->farm = departments ? PERSON_DEPARTMENTS
-            : group     ? PERSON_GROUPS
-                        : PERSON_TABLE;
-  return fit_together (o, persons || seed, departments, group != NULL, error);
+  return understand (o, &g, error);
 }
 
 void

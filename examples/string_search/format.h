@@ -20,17 +20,22 @@ typedef struct
   gboolean check_encoding; /* the locale is UTF-8 */
 } FormatOptions;
 
-/* Appends to `out` what grep prints for the records of `block`, a block of
-   the text `base`.  `name` goes in front of every line unless it is NULL.
-   `newlines_before` counts the newlines of the text before the block, for
-   -n; `limit` comes from binary_output_limit().
+/* The text that a block is of.  */
+typedef struct
+{
+  const char *name;        /* goes in front of every line; or NULL */
+  const guint8 *base;      /* the first byte of the text */
+  guint64 newlines_before; /* newlines in front of the block, for -n */
+  gsize limit;             /* from binary_output_limit() */
+} FormatText;
 
-   Lines that start at or after `limit`, and with check_encoding lines (with
+/* Appends to `out` what grep prints for the records of `block`.
+
+   Lines that start at or after the limit, and with check_encoding lines (with
    -o: matches) that are not UTF-8, are left out.  Returns whether any was:
    then format_binary_message() is due after the last block of the file.  */
-gboolean format_block (const FormatOptions *options, const char *name,
-                       const guint8 *base, const LineBlock *block,
-                       guint64 newlines_before, gsize limit, GString *out);
+gboolean format_block (const FormatOptions *options, const FormatText *text,
+                       const LineBlock *block, GString *out);
 
 /* Appends the line that -c prints.  */
 void format_count (const char *name, guint64 n_lines, GString *out);

@@ -89,23 +89,27 @@ unmap_huge (const guint8 *begin, const guint8 *end)
     unmap_searched ((gconstpointer)first, (gconstpointer)last);
 }
 
+/* NULs matter only where lines are printed. */
+static LineScan
+wanted_lines (const Large *large)
+{
+  LineScanFlags flags = scan_flags (large->search);
+  if (!(flags & LINE_SCAN_COUNT))
+    flags |= LINE_SCAN_NUL;
+  return (LineScan){ large->search->matcher, large->base, large->size, flags };
+}
+
 /* Appends the LineBlocks of [first, end); returns whether one has records. */
 static gboolean
 scan (const Large *large, gsize first, gsize end, LineBuffer *lines)
 {
-  LineScanFlags flags = scan_flags (large->search);
+  const LineScan wanted = wanted_lines (large);
   gboolean has_records = FALSE;
-  gsize step = end - first;
-  if (!(flags & LINE_SCAN_COUNT))
-    {
-      flags |= LINE_SCAN_NUL;
-      step = STEP_BYTES;
-    }
+  gsize step = wanted.flags & LINE_SCAN_COUNT ? end - first : STEP_BYTES;
   for (; first < end; first += step)
     {
       gsize at = lines->length;
-      line_scan (large->search->matcher, large->base, large->size, first,
-                 MIN (step, end - first), flags, lines);
+      line_scan (&wanted, first, MIN (step, end - first), lines);
       const LineBlock *block = (const LineBlock *)(gpointer)(lines->bytes + at);
       has_records |= block->n_records > 0;
     }
@@ -154,13 +158,11 @@ take_gpu_result (const HassBlock *block, gconstpointer records, gsize n_records,
                  HassWorker *worker, gpointer user_data, GError **error)
 {
   const Large *large = user_data;
-  LineScanFlags flags = scan_flags (large->search);
+  const LineScan wanted = wanted_lines (large);
+  const GpuFindings found
+      = { large->filter, block->first, block->count, records, n_records };
   LineBuffer lines = { 0 };
-  if (!(flags & LINE_SCAN_COUNT))
-    flags |= LINE_SCAN_NUL;
-  gboolean ok = offload_resolve (
-      large->filter, large->search->matcher, large->base, large->size,
-      block->first, block->count, flags, records, n_records, &lines, error);
+  gboolean ok = offload_resolve (&wanted, &found, &lines, error);
   if (ok)
     {
       unmap_between_records (large, (const LineBlock *)(gpointer)lines.bytes);
@@ -183,10 +185,11 @@ last_end (const LineBlock *block)
 static void
 print (Large *large, const LineBlock *block)
 {
+  const FormatText text
+      = { large->name, large->base, large->newlines, large->limit };
   g_string_truncate (large->out, 0);
   large->left_out
-      |= format_block (&large->search->format, large->name, large->base, block,
-                       large->newlines, large->limit, large->out);
+      |= format_block (&large->search->format, &text, block, large->out);
   large->newlines += block->n_newlines;
   if (!mapped_file_shrank ()) /* else lines may be of zeros */
     search_write (large->search, large->out->str, large->out->len);

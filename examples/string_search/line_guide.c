@@ -33,29 +33,29 @@ take (LineGuide *guide, guint64 record)
 }
 
 gboolean
-line_guide_init (LineGuide *guide, const GpuFilter *filter, gsize first,
-                 gsize count, const guint64 *records, gsize n_records,
-                 GError **error)
+line_guide_init (LineGuide *guide, const GpuFindings *found, GError **error)
 {
-  gsize positions = count + filter->head->offset;
+  gsize offset = found->filter->head->offset;
+  gsize positions = found->count + offset;
   memset (guide, 0, sizeof *guide);
-  guide->first = first;
-  guide->count = count;
-  guide->offset = filter->head->offset;
+  guide->first = found->first;
+  guide->count = found->count;
+  guide->offset = offset;
   guide->n_words = (positions + GPU_FILTER_WORD - 1) / GPU_FILTER_WORD;
   guide->words = g_new0 (guint32, guide->n_words);
   guide->n_tiles = (positions + GPU_FILTER_TILE - 1) / GPU_FILTER_TILE;
   guide->newlines = g_new0 (guint64, guide->n_tiles + 1);
   guide->first_nul = G_MAXUINT64;
-  for (gsize i = 0; i < n_records; i++)
-    if (!take (guide, records[i]))
+  for (gsize i = 0; i < found->n_records; i++)
+    if (!take (guide, found->records[i]))
       {
         g_set_error (error, HASS_ERROR, HASS_ERROR_DEVICE,
                      "record %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT
                      " of the block at %" G_GSIZE_FORMAT
                      " is not of its %" G_GSIZE_FORMAT
                      " bytes: %#" G_GINT64_MODIFIER "x",
-                     i, n_records, first, count, records[i]);
+                     i, found->n_records, found->first, found->count,
+                     found->records[i]);
         return FALSE;
       }
   for (gsize i = 0; i < guide->n_tiles; i++)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* line_guide.h: what a GPU has found in a block, for the scan of its lines.
+/* line_guide.h: what a GPU has found in a block of a text, in an order that
+   the scan of the block's lines can use.
    Thread safety: a guide is read-only once made. */
 #ifndef STRING_SEARCH_LINE_GUIDE_H
 #define STRING_SEARCH_LINE_GUIDE_H
@@ -29,11 +30,23 @@ typedef struct
   guint64 first_nul;
 } LineGuide;
 
-/* Makes a guide of the filter's records [n_records] for a block.  FALSE if
-   one is not of this block.  Clear it in either case.  */
-gboolean line_guide_init (LineGuide *guide, const GpuFilter *filter,
-                          gsize first, gsize count, const guint64 *records,
-                          gsize n_records, GError **error);
+/**
+ * GpuFindings: what a GPU reported of the block [first, first + count).
+ * @filter: what the GPU searched for.
+ * @records: [@n_records] in any order.
+ */
+typedef struct
+{
+  const GpuFilter *filter;
+  gsize first, count;
+  const guint64 *records;
+  gsize n_records;
+} GpuFindings;
+
+/* Makes a guide of a block's records.  FALSE with HASS_ERROR_DEVICE if a
+   record is not of this block.  Clear the guide in either case.  */
+gboolean line_guide_init (LineGuide *guide, const GpuFindings *found,
+                          GError **error);
 void line_guide_clear (LineGuide *guide);
 
 /* Stores the first stretch [begin, end) of the block, from offset `at` of

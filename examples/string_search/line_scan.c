@@ -344,37 +344,34 @@ scan_block (Scan *scan)
     }
 }
 
-void
-line_scan (const Matcher *matcher, const guint8 *base, gsize size, gsize first,
-           gsize count, LineScanFlags flags, LineBuffer *out)
+/* The block [first, first + count) of the text, about to be appended.  */
+static Scan
+begin_block (const LineScan *scan, gsize first, gsize count, LineBuffer *out)
 {
-  Scan scan = { .matcher = matcher,
-                .base = base,
-                .end = base + size,
-                .first = base + first,
-                .last = base + first + count,
-                .flags = flags,
-                .out = out,
-                .block_at = out->length,
-                .counted = base + first };
-
-  scan_block (&scan);
+  return (Scan){ .matcher = scan->matcher,
+                 .base = scan->base,
+                 .end = scan->base + scan->size,
+                 .first = scan->base + first,
+                 .last = scan->base + first + count,
+                 .flags = scan->flags,
+                 .out = out,
+                 .block_at = out->length,
+                 .counted = scan->base + first };
 }
 
 void
-line_scan_guided (const Matcher *matcher, const guint8 *base, gsize size,
-                  const LineGuide *guide, LineScanFlags flags, LineBuffer *out)
+line_scan (const LineScan *scan, gsize first, gsize count, LineBuffer *out)
 {
-  Scan scan = { .matcher = matcher,
-                .base = base,
-                .end = base + size,
-                .first = base + guide->first,
-                .last = base + guide->first + guide->count,
-                .guide = guide,
-                .flags = flags,
-                .out = out,
-                .block_at = out->length,
-                .counted = base + guide->first };
+  Scan block = begin_block (scan, first, count, out);
 
-  scan_block (&scan);
+  scan_block (&block);
+}
+
+void
+line_scan_guided (const LineScan *scan, const LineGuide *guide, LineBuffer *out)
+{
+  Scan block = begin_block (scan, guide->first, guide->count, out);
+
+  block.guide = guide;
+  scan_block (&block);
 }

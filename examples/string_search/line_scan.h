@@ -63,21 +63,29 @@ typedef struct
 
 void line_buffer_clear (LineBuffer *buffer);
 
-/* Scans the bytes [first, first + count) of the text `base` [size] and
-   appends one LineBlock with its records to `out`.
+/* What the blocks of a text are scanned for; constant while they are.  */
+typedef struct
+{
+  const Matcher *matcher;
+  const guint8 *base; /* the text, [size] */
+  gsize size;
+  LineScanFlags flags;
+} LineScan;
+
+/* Scans the bytes [first, first + count) of the text and appends one
+   LineBlock with its records to `out`.
 
    Lines are delimited by newlines and, as in grep once it knows a file to be
    binary, by NUL bytes.  The block owns the lines that start in it, to their
    ends; so if blocks cover the text without overlap, each line is handled
    once, whatever their sizes.  Costs O(count + length of the last line).  */
-void line_scan (const Matcher *matcher, const guint8 *base, gsize size,
-                gsize first, gsize count, LineScanFlags flags, LineBuffer *out);
+void line_scan (const LineScan *scan, gsize first, gsize count,
+                LineBuffer *out);
 
 /* As line_scan() of the guide's block, and with the same result, but looks
    for matches only where the guide says; newlines and the first NUL are the
    guide's, where its filter was made for them.  */
-void line_scan_guided (const Matcher *matcher, const guint8 *base, gsize size,
-                       const LineGuide *guide, LineScanFlags flags,
+void line_scan_guided (const LineScan *scan, const LineGuide *guide,
                        LineBuffer *out);
 
 /* The record after `record`, or the first one if that is NULL; NULL at the

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* offload.c: what GPUs do of a large file's search, and when.
+/* offload.c: chooses the files that GPUs help with, and finds the lines of
+   what GPUs report.
 
-   Crowds of small files stay on the CPU. A core took 11 us to open, read and
-   close a file of 15 KiB (the mean in /usr/include, all in the page cache),
-   and 0.3 us to search it for one pattern, 1.4 for 8, 4 for 50: all that a
-   GPU could take over, for a copy of the file more. Only a set of a thousand
-   patterns took longer, 48 us.
+   DESIGN. Small files stay on the CPU. A core opens, reads and closes a file
+   of 15 KiB (the mean of /usr/include, in the page cache) in 11 us and
+   searches it in 0.3 us for one pattern, 1.4 us for 8, 4 us for 50, 48 us
+   for 1000. A GPU would save the search alone, and cost a copy of the file.
 
    Thread safety: see offload.h. */
 #include "offload.h"
@@ -13,12 +13,13 @@
 #define LARGE_BYTES ((gsize)256 << 20)
 #define SAMPLES 32
 #define SAMPLE_BYTES (64 << 10)
-/* Resolving a matching line took 0.4 us, in which a core searches this
-   much, with vectors or by Aho-Corasick. */
+/* What a core searches in the 0.4 us that resolving a matching line takes,
+   with vectors or by Aho-Corasick. Too small: GPUs are used where their
+   matching lines keep one core busier than the search would. */
 #define DENSE_BYTES 4096
 #define DENSE_BYTES_AHO 256
 
-/* Samples are texts of their own: no line is followed beyond. */
+/* Each sample is a text of its own: no line is followed past its end. */
 static gboolean
 is_dense (const Matcher *matcher, const guint8 *base, gsize size)
 {
@@ -30,7 +31,8 @@ is_dense (const Matcher *matcher, const guint8 *base, gsize size)
       gsize at = size / SAMPLES * i;
       gsize n = MIN (size - at, SAMPLE_BYTES);
       lines.length = 0;
-      line_scan (matcher, base + at, n, 0, n, LINE_SCAN_COUNT, &lines);
+      const LineScan sample = { matcher, base + at, n, LINE_SCAN_COUNT };
+      line_scan (&sample, 0, n, &lines);
       n_lines += ((const LineBlock *)(gpointer)lines.bytes)->n_lines;
       n_bytes += n;
     }
@@ -78,16 +80,13 @@ offload_choose (Search *search, const guint8 *base, gsize size,
 }
 
 gboolean
-offload_resolve (const GpuFilter *filter, const Matcher *matcher,
-                 const guint8 *base, gsize size, gsize first, gsize count,
-                 LineScanFlags flags, const guint64 *records, gsize n_records,
+offload_resolve (const LineScan *scan, const GpuFindings *found,
                  LineBuffer *out, GError **error)
 {
   LineGuide guide;
-  gboolean ok = line_guide_init (&guide, filter, first, count, records,
-                                 n_records, error);
+  gboolean ok = line_guide_init (&guide, found, error);
   if (ok)
-    line_scan_guided (matcher, base, size, &guide, flags, out);
+    line_scan_guided (scan, &guide, out);
   line_guide_clear (&guide);
   return ok;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* offload.h: what GPUs do of a large file's search, and when.
+/* offload.h: the GPUs' part in the search of a large file.
    Thread safety: see each. */
 #ifndef STRING_SEARCH_OFFLOAD_H
 #define STRING_SEARCH_OFFLOAD_H
@@ -32,15 +32,14 @@ gboolean offload_choose (Search *search, const guint8 *base, gsize size,
 
 /**
  * offload_resolve:
- * @records: [@n_records] of the block [@first, @first + @count).
+ * @scan: the text, and what is wanted of it.
+ * @found: in a block of the text.
  *
- * Appends the LineBlock of line_scan() for a block that a GPU has been over.
- * Any thread.
+ * Appends the LineBlock that line_scan() of the block would give, with the
+ * matches looked for only where the GPU found segments. FALSE with
+ * HASS_ERROR_DEVICE if a record is not of the block. Any thread.
  */
-gboolean offload_resolve (const GpuFilter *filter, const Matcher *matcher,
-                          const guint8 *base, gsize size, gsize first,
-                          gsize count, LineScanFlags flags,
-                          const guint64 *records, gsize n_records,
+gboolean offload_resolve (const LineScan *scan, const GpuFindings *found,
                           LineBuffer *out, GError **error);
 
 #endif

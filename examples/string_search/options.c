@@ -111,27 +111,43 @@ wrong (const char *what, const char *which)
   return FALSE;
 }
 
+/* The field that an option without an argument sets; NULL for the others. */
+static gboolean *
+switch_of (Options *o, int c)
+{
+  switch (c)
+    {
+    case 'c':
+      return &o->count;
+    case 'n':
+      return &o->line_number;
+    case 'o':
+      return &o->only_matching;
+    case 'b':
+      return &o->byte_offset;
+    case 'i':
+      return &o->ignore_case;
+    case REPORT:
+      return &o->report;
+    case DRY:
+      return &o->dry;
+    case NO_PROGRESS:
+      return &o->no_progress;
+    default:
+      return NULL;
+    }
+}
+
+/* Takes option `c` of getopt_long(). */
 static gboolean
 take (Options *o, int c, char **argv, gboolean *has_patterns)
 {
   guint64 cores;
+  gboolean *on = switch_of (o, c);
+  if (on)
+    return *on = TRUE;
   switch (c)
     {
-    case 'c':
-      o->count = TRUE;
-      break;
-    case 'n':
-      o->line_number = TRUE;
-      break;
-    case 'o':
-      o->only_matching = TRUE;
-      break;
-    case 'b':
-      o->byte_offset = TRUE;
-      break;
-    case 'i':
-      o->ignore_case = TRUE;
-      break;
     case 'F':
     case 'r':
       break;
@@ -148,15 +164,6 @@ take (Options *o, int c, char **argv, gboolean *has_patterns)
       break;
     case PLATFORM:
       o->platform = optarg;
-      break;
-    case REPORT:
-      o->report = TRUE;
-      break;
-    case DRY:
-      o->dry = TRUE;
-      break;
-    case NO_PROGRESS:
-      o->no_progress = TRUE;
       break;
     case GPU:
       o->gpu = GPU_ALWAYS;

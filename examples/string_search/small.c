@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* small.c: a combine farm over a crowd of small files.
+/* small.c: searches a run of small files with one combine farm.
 
-   DESIGN. The walk is the generator: a load is a file, its size known, its
-   bytes read by the worker, which also formats the output. The collector, in
-   sequence order, only writes.
+   DESIGN. The walk is the generator: a load is a file of known size. The
+   worker reads the file, searches it and formats the output. The collector
+   only writes the results, in the order of the loads.
 
    Thread safety: workers touch nothing shared but the matcher. */
 #include "search.h"
@@ -17,31 +17,44 @@
 
 #include "binary.h"
 
-/* What one worker needs, on lines of its own. */
+/* A result: the header, the bytes for stdout, those for stderr. */
+typedef struct
+{
+  guint64 n_lines;
+  guint64 n_out, n_message; /* bytes */
+  guint64 failed;
+} Header;
+
+/**
+ * Scratch: the file that one worker searches, on cache lines of its own.
+ * @bytes: [@capacity]; the first @length are the file's.
+ * @fd: of the file; -1 where it is not open.
+ * @out: room for the header, then the bytes for stdout.
+ * @message: the bytes for stderr.
+ */
 typedef struct
 {
   _Alignas(64) guint8 *bytes;
-  gsize capacity;
+  gsize capacity, length;
+  int fd;
   LineBuffer lines;
-  GString *out;
+  Header header;
+  GString *out, *message;
 } Scratch;
 
+/**
+ * Small: one farm.
+ * @large: the file that ended the run of small files; NULL: none.
+ * @scratch: [@n_scratch] by worker index.
+ */
 typedef struct
 {
   Search *search;
   Walk *walk;
-  FileItem *large;  /* that ended the stretch */
-  Scratch *scratch; /* [n], by worker index */
+  FileItem *large;
+  Scratch *scratch;
   guint n_scratch;
 } Small;
-
-/* A result: this, then the bytes for stdout, then those for stderr. */
-typedef struct
-{
-  guint64 n_lines;
-  guint64 n_out, n_message;
-  guint64 failed;
-} Header;
 
 static gboolean
 generate (HassEmitter *emitter, gpointer user_data, GError **error)
@@ -70,33 +83,30 @@ generate (HassEmitter *emitter, gpointer user_data, GError **error)
   return TRUE;
 }
 
-/* Reads all there is. FALSE with errno. */
+/* Opens the file and reads it to its end. FALSE with errno. */
 static gboolean
-read_file (const FileItem *item, Scratch *s, gsize *length, int *fd)
+read_file (const FileItem *item, Scratch *s)
 {
-  gsize n = 0;
-  *fd = open (item->open_as ? item->open_as : item->path,
-              O_RDONLY | O_CLOEXEC | O_NOCTTY);
-  if (*fd < 0)
+  s->length = 0;
+  s->fd = open (item->open_as ? item->open_as : item->path,
+                O_RDONLY | O_CLOEXEC | O_NOCTTY);
+  if (s->fd < 0)
     return FALSE;
   for (;;)
     {
-      if (n + 1 >= s->capacity)
+      if (s->length + 1 >= s->capacity)
         {
           s->capacity = MAX (2 * s->capacity, item->size + 65536);
           s->bytes = g_realloc (s->bytes, s->capacity);
         }
-      gssize got = read (*fd, s->bytes + n, s->capacity - n - 1);
+      gssize got
+          = read (s->fd, s->bytes + s->length, s->capacity - s->length - 1);
       if (got < 0 && errno == EINTR)
         continue;
-      if (got < 0)
-        return FALSE;
-      if (got == 0)
-        break;
-      n += (gsize)got;
+      if (got <= 0)
+        return got == 0;
+      s->length += (gsize)got;
     }
-  *length = n;
-  return TRUE;
 }
 
 static guint64
@@ -110,25 +120,54 @@ last_line (const LineBlock *block)
 }
 
 static void
-scan (Small *small, const FileItem *item, Scratch *s, gsize length, int fd,
-      Header *header, GString *message)
+scan (const Small *small, const FileItem *item, Scratch *s)
 {
-  Search *search = small->search;
+  const Search *search = small->search;
   const char *name = walk_names_files (small->walk) ? item->path : NULL;
+  const LineScan wanted
+      = { search->matcher, s->bytes, s->length, scan_flags (search) };
   s->lines.length = 0;
-  line_scan (search->matcher, s->bytes, length, 0, length, scan_flags (search),
-             &s->lines);
+  line_scan (&wanted, 0, s->length, &s->lines);
   const LineBlock *block = (const LineBlock *)(gpointer)s->lines.bytes;
-  header->n_lines = block->n_lines;
+  s->header.n_lines = block->n_lines;
   if (search->options->count)
     format_count (name, block->n_lines, s->out);
   else if (block->n_lines > 0)
     {
-      gsize limit = binary_find_limit (fd, s->bytes, length, last_line (block));
-      if (format_block (&search->format, name, s->bytes, block, 0, limit,
-                        s->out))
-        format_binary_message ("string_search", item->path, message);
+      gsize limit
+          = binary_find_limit (s->fd, s->bytes, s->length, last_line (block));
+      const FormatText text = { name, s->bytes, 0, limit };
+      if (format_block (&search->format, &text, block, s->out))
+        format_binary_message ("string_search", item->path, s->message);
     }
+}
+
+static void
+begin_result (Scratch *s)
+{
+  if (!s->out)
+    {
+      s->out = g_string_new (NULL);
+      s->message = g_string_new (NULL);
+    }
+  s->fd = -1;
+  s->header = (Header){ 0 };
+  g_string_set_size (s->out, sizeof s->header);
+  g_string_truncate (s->message, 0);
+}
+
+/* A file without lines and messages gives no result. */
+static gboolean
+end_result (Scratch *s, HassWorker *worker)
+{
+  Header *header = &s->header;
+  header->n_out = s->out->len - sizeof *header;
+  header->n_message = s->message->len;
+  if (header->n_lines == 0 && header->n_out == 0 && header->n_message == 0)
+    return TRUE;
+  memcpy (s->out->str, header, sizeof *header);
+  g_string_append_len (s->out, s->message->str, (gssize)s->message->len);
+  return hass_worker_result (worker, s->out->str, s->out->len);
 }
 
 static gboolean
@@ -138,36 +177,24 @@ work (const HassBlock *block, HassWorker *worker, gpointer user_data,
   Small *small = user_data;
   Scratch *s = &small->scratch[hass_worker_index (worker)];
   const FileItem *item = block->load->tag;
-  g_autoptr (GString) message = g_string_new (NULL);
-  Header header = { 0 };
-  gsize length = 0;
-  int fd = -1;
   (void)error;
-  if (!s->out)
-    s->out = g_string_new (NULL);
-  g_string_set_size (s->out, sizeof header);
+  begin_result (s);
   if (item->error)
     {
-      g_string_printf (message, "string_search: %s\n", item->error);
-      header.failed = TRUE;
+      g_string_printf (s->message, "string_search: %s\n", item->error);
+      s->header.failed = TRUE;
     }
-  else if (!read_file (item, s, &length, &fd))
+  else if (!read_file (item, s))
     {
-      g_string_printf (message, "string_search: %s: %s\n", item->path,
+      g_string_printf (s->message, "string_search: %s: %s\n", item->path,
                        g_strerror (errno));
-      header.failed = TRUE;
+      s->header.failed = TRUE;
     }
   else
-    scan (small, item, s, length, fd, &header, message);
-  if (fd >= 0)
-    close (fd);
-  header.n_out = s->out->len - sizeof header;
-  header.n_message = message->len;
-  if (header.n_lines == 0 && header.n_out == 0 && header.n_message == 0)
-    return TRUE;
-  memcpy (s->out->str, &header, sizeof header);
-  g_string_append_len (s->out, message->str, message->len);
-  return hass_worker_result (worker, s->out->str, s->out->len);
+    scan (small, item, s);
+  if (s->fd >= 0)
+    close (s->fd);
+  return end_result (s, worker);
 }
 
 static gboolean
@@ -227,7 +254,10 @@ search_small_files (Search *search, Walk *walk, FileItem **large,
       g_free (s->bytes);
       line_buffer_clear (&s->lines);
       if (s->out)
-        g_string_free (s->out, TRUE);
+        {
+          g_string_free (s->out, TRUE);
+          g_string_free (s->message, TRUE);
+        }
     }
   g_aligned_free (small.scratch);
   *large = small.large;

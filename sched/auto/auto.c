@@ -14,7 +14,7 @@
      sched/estimate  how fast each device is
      sched/forecast  what each device holds, and which devices can be counted on
      shape, pipeline in what bundles a GPU's stages overlap best
-     sched/fill, plan  who participates, and when all finish together: a value
+     sched/fill, plan  which devices participate, and when all finish: a value
      guard, solo     whether one device alone is faster than all together
      ends            from which end of a round GPUs take
      begin           order of a round; GPUs that cannot help
@@ -27,29 +27,29 @@
       waits and the times at which devices will have done what they hold, and
       copied what they need once a round: the time T at which all finish
       together. A device that could not end its least bundle, or a core one
-   unit, before the others were done with everything is excluded. So is a GPU
-   whose inputs take cores longer to copy than to compute, and a CPU pool that
-   is negligible and has long units when few are left.
+      unit, before the others were done with everything is excluded. So is a GPU
+      whose inputs take cores longer to copy than to compute, and a CPU pool
+      that is negligible and has long units when few are left.
    2. A GPU gets a small bundle first, then up to 4 times the largest so far, or
       64 where a launch hid what that took: of about sqrt (T * a / u) ns, a its
       fixed part and u how uncertain it is; never more than its part of the
-   plan; all of it when the remainder is not worth a launch, or when no other
-   device helps.
+      plan; all of it when the remainder is not worth a launch, or when no other
+      device helps.
    3. The CPU pool gets most of its part as a share, from which its cores pull
       without asking and whose back GPUs may steal from; at the end single
-   units, each only if a core ends it by T. Long units wait while a GPU is about
-   to show more. Some cores are left to a GPU's start, which takes longer beside
-      busy ones. Where costs are known no core gets a unit that would outlast
-   the round.
+      units, each only if a core ends it by T. Long units wait while a GPU is
+      about to show more. Some cores are left to a GPU's start, which takes
+      longer beside busy ones. Where costs are known no core gets a unit that
+      would outlast the round.
    4. A device says WAIT only while it holds something itself or the plan has
       another one, which then does not. One that fails gets single units until
-   one succeeds. Units are kept for GPUs that are open and were never tried.
+      one succeeds. Units are kept for GPUs that are open and were never tried.
    5. Indivisible loads of known sizes: the largest go to the cores where a core
       is much faster than a multiprocessor, because a launch takes as long as
-   its largest load; else to the GPUs. A bundle counts for what its
-   multiprocessors are kept busy with, waiting for the last one included: by its
-   sizes alone large loads would seem to be slow ones. They are sorted for that,
-   but not where they are data that kernels would have to wait for.
+      its largest load; else to the GPUs. A bundle counts for what its
+      multiprocessors are kept busy with, waiting for the last one included: by
+      its sizes alone large loads would seem to be slow ones. They are sorted
+      for that, but not where they are data that kernels would have to wait for.
 
    Loses where rates change faster than a bundle; where the first bundles are
    not like the rest; in a first round that one unit on a core, or one filled
@@ -196,7 +196,7 @@ decide (gpointer self, HassRound *round, guint device, gboolean force,
 {
   HassAuto *s = self;
   HassAutoKnown *k = &s->k;
-  const HassDeviceTraits *t = &k->u.env->devices[device];
+  const HassDeviceTraits *t = &k->u.devices[device];
   if (hass_round_waiting (round) + hass_round_exclusive (round, device)
           + hass_units_cpu_share (&k->u, round)
       == 0)
@@ -206,7 +206,7 @@ decide (gpointer self, HassRound *round, guint device, gboolean force,
   if (k->u.n == 1 && t->part_bytes > 0)
     {
       /* The engine cuts it so that copies overlap. */
-      s->why = "all, there is nobody else";
+      s->why = "all, it is the only device";
       grant->source = HASS_FROM_BACK;
       return HASS_TAKE;
     }
@@ -251,7 +251,7 @@ unfilled (const HassAutoKnown *k, const HassRound *round, guint device,
   double elements = grant->taken
                     * hass_units_elements (&k->u, round, grant->first,
                                            grant->taken, LOOKED_AT);
-  return MAX (1, k->u.env->devices[device].width / MAX (elements, 1));
+  return MAX (1, k->u.devices[device].width / MAX (elements, 1));
 }
 
 static void
@@ -344,7 +344,7 @@ observe (gpointer self, HassRound *round, const HassCompletion *told)
 const HassStrategyOps hass_auto = {
   .struct_size = sizeof (HassStrategyOps),
   .name = "auto",
-  .summary = "all who help finish together, who would be late stays out",
+  .summary = "all devices that help finish together, late ones are excluded",
   .source = "after Kruskal and Weiss 1985 and Kaleem et al. 2014",
   .farms = HASS_FARM_ANY,
   .parameters = parameters,

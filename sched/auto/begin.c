@@ -31,7 +31,7 @@ static gboolean
 copies_hide (const HassAutoKnown *k, guint device)
 {
   const HassEstimate *m = &k->e.of[device];
-  double link = k->u.env->devices[device].link_bytes_per_ns;
+  double link = k->u.devices[device].link_bytes_per_ns;
   double times = k->u.listed ? HIDING_LISTED : HIDING;
   return !(link > 0)
          || (m->computed_work > 0
@@ -52,7 +52,7 @@ stay_side_by_side (const HassAutoKnown *k, const HassRound *round)
       {
         if (copies_hide (k, d))
           return FALSE;
-        multiprocessors += k->u.env->devices[d].cores;
+        multiprocessors += k->u.devices[d].cores;
       }
   return hass_round_total_work (round)
          >= SOME_LARGEST * multiprocessors * k->u.longest;
@@ -97,8 +97,7 @@ worst_ns (const HassAutoKnown *k)
   double rate = hass_estimates_cpu_rate (&k->e);
   if (!(rate > 0) || !(k->u.elements > 0))
     return INFINITY;
-  double element_ns
-      = k->u.work * k->u.env->devices[k->u.cpu].cores / rate / k->u.elements;
+  double element_ns = k->u.work * k->u.cores / rate / k->u.elements;
   return WORST_THREADS * element_ns;
 }
 
@@ -116,10 +115,9 @@ hass_auto_judge (HassAuto *s, const HassRound *round, guint device)
   if (device == u->cpu || u->cpu == u->n
       || hass_estimates_known (&s->k.e, round, device))
     return;
-  guint cores = u->env->devices[u->cpu].cores;
   double elements = u->elements * hass_round_units (round);
-  m->hopeless = elements > 0 && elements < u->env->devices[device].width
-                && elements < WORST_THREADS * cores
+  m->hopeless = elements > 0 && elements < u->devices[device].width
+                && elements < WORST_THREADS * u->cores
                 && worst_ns (&s->k) > MOST_LOST * s->k.f.spent_ns;
   if (!m->hopeless && m->copy_ns > 0)
     m->hopeless = m->entry_ns > hass_auto_guard_planned_ns (

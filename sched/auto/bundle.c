@@ -105,7 +105,7 @@ doubt (const HassAuto *s)
 static gboolean
 is_closed (const HassAuto *s, const HassRound *round, guint device)
 {
-  const HassDeviceTraits *t = &s->k.u.env->devices[device];
+  const HassDeviceTraits *t = &s->k.u.devices[device];
   double now_ns = MAX (s->k.f.now_ns, hass_round_begin_ns (round));
   return t->opening
          && (t->opens_at_ns > 0 ? t->opens_at_ns > now_ns + s->plan.finish_ns
@@ -170,8 +170,7 @@ late_work (const HassAuto *s, const HassRound *round, double gpu_rate,
       || u->env->cost == HASS_COST_UNKNOWN)
     return 0;
   const HassRunner *cpu = &s->plan.runners[u->cpu];
-  double wave = u->env->devices[u->cpu].cores
-                * hass_units_next_work (u, round, FALSE, 1);
+  double wave = u->cores * hass_units_next_work (u, round, FALSE, 1);
   double unit_ns = wave / cpu->rate;
   double free_ns = hass_forecast_core_free_ns (&s->k.f, round, unit_ns);
   double waves = floor ((finish_ns - free_ns) / unit_ns * (1 + 1e-9));
@@ -216,7 +215,7 @@ launch_ns (const HassAuto *s, const HassRound *round, guint device)
     fit = queued;
   else if (!fit->spread && idle->spread)
     fit = idle;
-  double latency_ns = s->k.u.env->devices[device].latency_ns;
+  double latency_ns = s->k.u.devices[device].latency_ns;
   return MAX (fit->seen > 0 ? hass_estimates_fixed_ns (e, round, device, fit)
                             : latency_ns,
               LEAST_FIXED_NS);
@@ -226,7 +225,7 @@ launch_ns (const HassAuto *s, const HassRound *round, guint device)
 static gboolean
 in_the_way (const HassAuto *s, guint device)
 {
-  const HassDeviceTraits *t = s->k.u.env->devices;
+  const HassDeviceTraits *t = s->k.u.devices;
   for (guint d = 0; d < s->k.u.n && t[device].link != 0; d++)
     if (d != device && s->plan.runners[d].runs && t[d].link == t[device].link
         && s->k.f.seats[d].n_bundles == 0)
@@ -246,7 +245,7 @@ whole_ns (const HassAuto *s, guint device, double rate)
                      && m->in_ns < m->kernels_ns;
   if (u->env->cost == HASS_COST_UNKNOWN || u->bytes <= 0 || exposed)
     return 0;
-  double units = u->env->devices[device].part_bytes / u->bytes;
+  double units = u->devices[device].part_bytes / u->bytes;
   double ns = units * u->work / rate;
   return ns < MOST_WHOLE * round_ns ? ns : 0;
 }
@@ -339,7 +338,7 @@ filling_ns (const Bundle *b, double ns)
 static double
 growth_of (const HassAuto *s, guint device, const Bundle *b)
 {
-  double latency_ns = s->k.u.env->devices[device].latency_ns;
+  double latency_ns = s->k.u.devices[device].latency_ns;
   gboolean hides = (hass_units_fill (&s->k.u, device) > 0
                     || b->fit->fixed_ns <= 2 * latency_ns)
                    && hass_fit_hides (b->fit, b->m->largest);
@@ -395,17 +394,17 @@ double
 hass_auto_bundle_work (HassAuto *s, const HassRound *round, guint device)
 {
   double rate = s->plan.runners[device].rate;
-  s->why = "all, nobody else helps";
+  s->why = "all, no other device helps";
   if (by_itself (s, round, device))
     return s->plan.work;
-  s->why = "until it is clearer who is late";
+  s->why = "until it is clearer which device is late";
   if (rate <= 0)
     return 0;
   Bundle b = bundle_for (s, round, device);
   double ns = bundle_ns (s, round, device, &b);
   if (ns <= 0)
     {
-      s->why = "until it is clearer who is late";
+      s->why = "until it is clearer which device is late";
       return 0;
     }
   /* Units are rounded down; the last of a part must not cost a launch. */

@@ -39,7 +39,7 @@ units_in_time (const HassAuto *s, const HassRound *round, guint64 units)
   const HassUnits *u = &s->k.u;
   guint64 lo = hass_round_front (round), hi = hass_round_back (round);
   double rate = s->plan.runners[u->cpu].rate, begun = 0;
-  double core_rate = rate / MAX (u->env->devices[u->cpu].cores, 1);
+  double core_rate = rate / u->cores;
   if (u->longest <= core_rate * s->plan.finish_ns)
     return units;
   units = MIN (units, hi - lo);
@@ -60,7 +60,7 @@ static guint64
 most_of_part (HassAuto *s, const HassRound *round, guint64 most, gboolean force)
 {
   const HassRunner *r = &s->plan.runners[s->k.u.cpu];
-  guint cores = MAX (s->k.u.env->devices[s->k.u.cpu].cores, 1);
+  guint cores = s->k.u.cores;
   double unit_ns = hass_auto_unit_ns (&s->k, round, r->rate);
   double part = hass_estimates_measured (&s->k.e, round, s->k.u.cpu)
                     ? SHARE_PART
@@ -91,7 +91,7 @@ planned_units (HassAuto *s, const HassRound *round, guint64 most,
                gboolean force, HassGrant *grant)
 {
   const HassRunner *plan = s->plan.runners;
-  guint cores = MAX (s->k.u.env->devices[s->k.u.cpu].cores, 1);
+  guint cores = s->k.u.cores;
   double rate = plan[s->k.u.cpu].rate;
   double unit_ns = hass_auto_unit_ns (&s->k, round, rate);
   gboolean all_known = hass_forecast_all_known (&s->k.f, round);
@@ -107,8 +107,7 @@ planned_units (HassAuto *s, const HassRound *round, guint64 most,
   if (left > 0)
     {
       gint64 busy = hass_forecast_core_units (&s->k.f, round);
-      gint64 others
-          = (gint64)s->k.u.env->devices[s->k.u.cpu].cores - left - busy;
+      gint64 others = (gint64)s->k.u.cores - left - busy;
       s->why = "some cores are left to a GPU that is being started";
       return MIN ((guint64)MAX (others, 0), most);
     }
@@ -132,7 +131,7 @@ cpu_units (HassAuto *s, const HassRound *round, gboolean force,
   guint cpu = s->k.u.cpu;
   guint64 waiting = hass_round_waiting (round);
   guint64 kept = hass_forecast_kept_units (&s->k.f, round);
-  s->why = "what waits is kept for GPUs that nobody knows";
+  s->why = "what waits is kept for unknown GPUs";
   if (waiting <= kept && !force)
     return 0;
   if (!hass_estimates_known (&s->k.e, round, cpu)
@@ -180,7 +179,7 @@ hass_auto_grant_cpu (HassAuto *s, HassRound *round, gboolean force,
   else if (work > 0)
     {
       units = MAX (hass_units_for_cores (&s->k.u, round, work),
-                   s->k.u.env->devices[cpu].cores);
+                   s->k.u.devices[cpu].cores);
       units = MIN (units, hass_round_waiting (round));
       s->why = "to be measured alone";
     }

@@ -5,12 +5,12 @@
    1. Loads of known sizes, one to a multiprocessor: rates show which devices
       should take the largest.
    2. Elsewhere one end may suit the GPUs better than the other: costs drift
-   along the range, and a GPU's differently from a core's. No device shows that
-   by itself. So once the devices are known a round is done the other way round,
-      and a second one unless that was much slower, since the first was planned
-      with what was measured at the other end; then the faster way is kept, and
-      tried again later. What that costs where nothing is gained is a part of
-   one round in thirty; equal costs have nothing to gain.
+      along the range, and a GPU's differently from a core's. No device shows
+      that by itself. So once the devices are known a round is done the other
+      way round, and a second one unless that was much slower, since the first
+      was planned with what was measured at the other end; then the faster way
+      is kept, and tried again later. What that costs where nothing is gained is
+      a part of one round in thirty; equal costs have nothing to gain.
 
    Thread safety: as hass/strategy.h. */
 #ifndef HASS_SCHED_AUTO_ENDS_PRIVATE_H

@@ -39,12 +39,12 @@ static gboolean
 shortest_to_gpus (const HassAutoKnown *k, const HassRound *round)
 {
   guint cpu = k->u.cpu;
-  const HassDeviceTraits *t = k->u.env->devices;
+  const HassDeviceTraits *t = k->u.devices;
   double rate = 0;
   if (cpu == k->u.n || k->e.of[cpu].shown.busy_ns <= 0)
     return cpu < k->u.n;
-  double core_rate = k->e.of[cpu].shown.work / k->e.of[cpu].shown.busy_ns
-                     / MAX (t[cpu].cores, 1);
+  double core_rate
+      = k->e.of[cpu].shown.work / k->e.of[cpu].shown.busy_ns / k->u.cores;
   for (guint d = 0; d < k->u.n; d++)
     {
       const HassFit *fit = hass_estimates_fit (&k->e, round, d, TRUE);

@@ -29,8 +29,8 @@ hard_to_fill (const HassUnits *u, const HassRound *round, guint device)
 static guint
 first_bundles (const HassUnits *u, const HassRound *round, guint device)
 {
-  guint cores = u->cpu < u->n ? u->env->devices[u->cpu].cores : 1;
-  return hard_to_fill (u, round, device) || hass_units_fill (u, device) > cores
+  return hard_to_fill (u, round, device)
+                 || hass_units_fill (u, device) > u->cores
              ? 1
              : FIRST_BUNDLES;
 }
@@ -46,7 +46,7 @@ probe_work (const HassUnits *u, const HassRound *round, guint device)
   if (!hard_to_fill (u, round, device))
     return MIN (MAX (u->env->parameters[HASS_AUTO_PROBE] * total, fill),
                 total / (FIRST_PART * u->n));
-  double cores = u->cpu < u->n ? u->env->devices[u->cpu].cores : 0;
+  double cores = u->cpu < u->n ? u->cores : 0;
   double threads = u->elements * hass_round_units (round);
   double worth = threads / (threads + cores * HASS_AUTO_CORE_THREADS);
   return MIN (fill, worth * total / n_gpus);
@@ -98,12 +98,13 @@ fill_in_exclusive (HassAuto *s, const HassRound *round, guint device,
   const HassUnits *u = &s->k.u;
   guint n_gpus = u->n - (u->cpu < u->n ? 1 : 0);
   gboolean failed = s->k.f.seats[device].failed;
-  s->why = failed ? "it failed, does it work again" : "what only GPUs can do";
+  s->why = failed ? "one unit, to see whether it works again"
+                  : "what only GPUs can do";
   fill_in (s, round, device, 0, grant);
   grant->multiple = 1;
   grant->units = MAX (hass_round_exclusive (round, device)
                           / (EXCLUSIVE_BUNDLES * n_gpus),
-                      MAX (u->env->devices[device].cores, 1));
+                      MAX (u->devices[device].cores, 1));
   if (failed)
     grant->units = 1;
   grant->work = 0;
@@ -116,7 +117,7 @@ static gboolean
 waits_to_enter (HassAuto *s, const HassRound *round, guint device)
 {
   const HassSeat *m = &s->k.f.seats[device];
-  const HassDeviceTraits *t = s->k.u.env->devices;
+  const HassDeviceTraits *t = s->k.u.devices;
   guint cpu = s->k.u.cpu, link = t[device].link;
   if (m->entered || m->copy_ns < LONG_COPY_NS)
     return FALSE;
@@ -167,7 +168,7 @@ grant_planned (HassAuto *s, HassRound *round, guint device, gboolean force,
       = hass_round_waiting (round) + hass_units_cpu_share (&s->k.u, round);
   guint64 kept = hass_forecast_kept_units (&s->k.f, round);
   make_plan (s, round, device);
-  s->why = waiting <= kept ? "what waits is kept for GPUs that nobody knows"
+  s->why = waiting <= kept ? "what waits is kept for unknown GPUs"
            : hass_auto_costs_more (&s->k, arm, device)
                ? "to copy for it would take cores longer than to compute"
            : hass_auto_arm_has (&s->k.u, arm, device)

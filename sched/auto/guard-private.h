@@ -4,22 +4,23 @@
 
    DESIGN. Arms are those of plan-private.h.
    1. The time of a round under an arm is predicted as that of its plan times
-   the arm's factor: how many times as long as its plan its last rounds took.
-   The plan is made in hindsight, so that the factor holds what plans leave out,
-      and not that a device has become slower.
+      the arm's factor: how many times as long as its plan its last rounds took.
+      The plan is made in hindsight, so that the factor holds what plans leave
+      out, and not that a device has become slower.
    2. A round begins under the arm with the shortest prediction. An arm that
-   only seemed fast is soon known, because its factor is measured as soon as it
-   is used; so what is used in the long run is the fastest of the measured arms.
-      All devices together are tried again at growing intervals. When one device
-      alone takes much longer than predicted, all participate in the rest of the
-      round. Before one device does all alone, those whose launch has hidden so
-      far how fast they are get larger bundles in some rounds of all.
+      only seemed fast is soon known, because its factor is measured as soon as
+      it is used; so what is used in the long run is the fastest of the measured
+      arms. All devices together are tried again at growing intervals. When one
+      device alone takes much longer than predicted, all participate in the rest
+      of the round. Before one device does all alone, those whose launch has
+      hidden so far how fast they are get larger bundles in some rounds of all.
       One round of all that takes much longer than ever does not count, since a
       device may have changed in its middle; a second one in a row does.
    3. What devices show under one arm must not change the prediction for the
       others, as devices that slow each other down are faster alone: when the
-   arm has changed, factors are set so that predictions stay. Devices may slow
-   each other down, which no plan shows: solo-private.h measures them alone.
+      arm has changed, factors are set so that predictions stay. Devices may
+      slow each other down, which no plan shows: solo-private.h measures them
+      alone.
 
    A round costs O(devices^2), a decision in it nothing.
 

@@ -80,7 +80,7 @@ static const char *
 name_of (const HassAutoGuard *g, guint arm)
 {
   guint n = g->k->u.n;
-  return arm < n    ? g->k->u.env->devices[arm].name
+  return arm < n    ? g->k->u.devices[arm].name
          : arm == n ? "all"
                     : "all but the CPU";
 }
@@ -148,7 +148,7 @@ hides_the_fastest (HassAutoGuard *g, guint best, double best_ns)
       g->hidden_rounds[d]++;
       g->hiding = d;
       HASS_NOTE (g->k->u.env, "%s may be faster than it could show: all",
-                 g->k->u.env->devices[d].name);
+                 g->k->u.devices[d].name);
       return TRUE;
     }
   return FALSE;
@@ -190,7 +190,7 @@ explain (const HassAutoGuard *g, guint64 number)
   for (guint arm = 0; arm < n_arms (g); arm++)
     HASS_NOTE (env, "  %s would take %.4g ms, %s %.3g times the plan",
                name_of (g, arm), g->arms[arm].ns * 1e-6,
-               g->arms[arm].rounds > 0 ? "measured" : "believed",
+               g->arms[arm].rounds > 0 ? "measured" : "assumed",
                g->arms[arm].factor);
 }
 

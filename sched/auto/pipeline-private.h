@@ -10,8 +10,9 @@
    2. Where GPUs share a link, its copies are predicted as one queue. A GPU gets
       no second bundle while another one on the link has none, or will be idle
       sooner: it is asked again after the next completion. A copy leaves time
-   for those of the other GPUs, in the order in which their kernels end; where
-      that is too late it is as long as if all of them had as long for theirs.
+      for those of the other GPUs, in the order in which their kernels end;
+      where that is too late it is as long as if all of them had as long for
+      theirs.
    3. What is granted before all GPUs of the link have a bundle is smaller, as
       the others wait for it.
    4. Where a bundle that does not fill a GPU takes less time, as kernels with a

@@ -52,7 +52,7 @@ hass_auto_pipelined (const HassAutoPipeline *p, guint device)
   const HassAutoStages *m = &p->of[device];
   return m->known && m->stages[HASS_AUTO_KERNEL].error < UNSTEADY
          && (hass_estimates_overlaps (p->f->e, device)
-             || p->f->u->env->devices[device].link == 0);
+             || p->f->u->devices[device].link == 0);
 }
 
 /* -- What happens ------------------------------------------------------- */
@@ -122,7 +122,7 @@ static gboolean
 beside (const HassAutoPipeline *p, const HassPlan *plan, guint device,
         guint other)
 {
-  const HassDeviceTraits *t = p->f->u->env->devices;
+  const HassDeviceTraits *t = p->f->u->devices;
   return plan && other != device && t[device].link != 0
          && t[other].link == t[device].link && plan->runners[other].runs;
 }
@@ -136,7 +136,7 @@ holds_some (const HassAutoPipeline *p, guint device)
 static double
 link_free_ns (const HassAutoPipeline *p, guint device)
 {
-  const HassDeviceTraits *t = p->f->u->env->devices;
+  const HassDeviceTraits *t = p->f->u->devices;
   guint link = t[device].link;
   double ns = p->f->now_ns;
   for (guint d = 0; d < p->f->u->n; d++)
@@ -306,8 +306,8 @@ hass_auto_pipeline_begin (HassAutoPipeline *p)
       double fill_ns = hass_units_fill_work (u, d) * kernel->ns_per_work;
       m->known |= kernel->seen >= SEEN_BUNDLES;
       m->smooth |= m->known && kernel->spread
-                   && kernel->fixed_ns > u->env->devices[d].latency_ns
-                                             + SMOOTH_PART * fill_ns;
+                   && kernel->fixed_ns
+                          > u->devices[d].latency_ns + SMOOTH_PART * fill_ns;
       m->shape = (HassAutoShape){ 0 };
       any |= hass_auto_pipelined (p, d);
     }

@@ -22,8 +22,7 @@ hass_auto_arm_has (const HassUnits *u, guint arm, guint device)
 double
 hass_auto_unit_ns (const HassAutoKnown *k, const HassRound *round, double rate)
 {
-  return hass_units_next_work (&k->u, round, FALSE, 1)
-         * MAX (k->u.env->devices[k->u.cpu].cores, 1) / rate;
+  return hass_units_next_work (&k->u, round, FALSE, 1) * k->u.cores / rate;
 }
 
 gboolean
@@ -55,7 +54,7 @@ plan_cpu (const HassAutoKnown *k, const HassRound *round, gboolean asking,
   r->ready_ns = unit_ns / 2 * (1 + hass_forecast_busy_cores (&k->f, round));
   r->step_ns = unit_ns - r->ready_ns;
   /* A few units that had the machine to themselves show too little. */
-  if (k->e.of[cpu].n_seen < MAX (k->u.env->devices[cpu].cores, 1)
+  if (k->e.of[cpu].n_seen < k->u.cores
       && !hass_forecast_settled (&k->f, round, NULL))
     r->step_ns += (MARGIN - 1) * unit_ns;
   if (!asking)
@@ -87,7 +86,7 @@ plan_gpu (const HassAutoKnown *k, const HassRound *round, guint arm,
       &k->e, round, device, !hass_estimates_overlaps (&k->e, device));
   double fixed_ns = next->seen > 0
                         ? hass_estimates_fixed_ns (&k->e, round, device, next)
-                        : k->u.env->devices[device].latency_ns;
+                        : k->u.devices[device].latency_ns;
   if (!hass_auto_costs_more (k, arm, device))
     r->rate = hass_estimates_gpu_rate (&k->e, device, 0, later);
   if (r->rate <= 0)
@@ -137,7 +136,7 @@ single_bundles (const HassAutoKnown *k, const HassPlan *plan)
     {
       HassRunner *r = &plan->runners[d];
       if (!r->runs || r->alone <= 0 || hass_auto_pipelined (&k->p, d)
-          || k->u.env->devices[d].part_bytes > 0
+          || k->u.devices[d].part_bytes > 0
           || plan->finish_ns - r->ready_ns >= 2 * r->step_ns)
         continue;
       r->ready_ns -= r->alone * r->step_ns;
@@ -182,10 +181,9 @@ static void
 whole_cpu (const HassAutoKnown *k, HassRunner *r)
 {
   double mean_rate = k->e.of[k->u.cpu].shown.mean_rate;
-  guint cores = MAX (k->u.env->devices[k->u.cpu].cores, 1);
   r->rate = mean_rate > 0 ? mean_rate : hass_estimates_cpu_rate (&k->e);
   if (r->rate > 0)
-    r->ready_ns = r->step_ns = k->u.work * cores / r->rate / 2;
+    r->ready_ns = r->step_ns = k->u.work * k->u.cores / r->rate / 2;
 }
 
 static void
@@ -233,8 +231,7 @@ hass_auto_plan_whole (const HassAutoKnown *k, guint arm, double work,
   /* Equal units on cores alone end in whole waves. */
   if (arm == k->u.cpu && arm < k->u.n && runners[arm].rate > 0
       && k->u.env->cost == HASS_COST_EQUAL)
-    plan.finish_ns
-        = ceil (work / k->u.work / MAX (k->u.env->devices[arm].cores, 1) - 1e-9)
-          * 2 * runners[arm].step_ns;
+    plan.finish_ns = ceil (work / k->u.work / k->u.cores - 1e-9) * 2
+                     * runners[arm].step_ns;
   return plan;
 }

@@ -31,7 +31,7 @@ typedef struct
 /**
  * HassAutoPipe: a GPU that is to do more work. Times count from now.
  * @in: copy in; of the first bundle, if kernels are in flight, such that a
- * bundle whose copy ends with them is as large as it may be.
+ *   bundle whose copy ends with them is as large as it may be.
  * @kernel, @out: kernels, copies out.
  * @next: of a size the largest that may follow it; @a 0: nothing overlaps.
  * @last: of a size the largest that may come before it, at the end.

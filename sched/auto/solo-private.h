@@ -21,10 +21,10 @@ typedef struct
 {
   double fixed_ns, ns_per_work;
   guint64 again_at; /* round */
-} HassAutoSolo1;
+} HassAutoAlone;
 
 /**
- * HassAutoSolo: who is measured alone.
+ * HassAutoSolo: which device is measured alone.
  * @probing: devices are still measured in this round; @probed: one has been.
  * @later: a device is left out until more time has passed.
  * @again_at: round.
@@ -37,7 +37,7 @@ typedef struct
 {
   HassAutoKnown *k;
   HassAutoGuard *g;
-  HassAutoSolo1 *of; /* [n] */
+  HassAutoAlone *of; /* [n] */
   gboolean probing, probed, later;
   guint64 again_at;
   guint device;

@@ -30,7 +30,7 @@ void
 hass_auto_solo_init (HassAutoSolo *s, HassAutoKnown *k, HassAutoGuard *g)
 {
   *s = (HassAutoSolo){ .k = k, .g = g, .device = k->u.n, .again_at = 1 };
-  s->of = g_new0 (HassAutoSolo1, MAX (k->u.n, 1));
+  s->of = g_new0 (HassAutoAlone, MAX (k->u.n, 1));
 }
 
 void
@@ -61,7 +61,7 @@ solo_work (const HassAutoSolo *s, const HassRound *round, const HassPlan *plan,
   double rate = plan->runners[device].rate;
   double work = PROBE_PART * s->g->planned_ns * rate;
   if (device == s->k->u.cpu)
-    return MAX (work, s->k->u.work * s->k->u.env->devices[device].cores);
+    return MAX (work, s->k->u.work * s->k->u.devices[device].cores);
   double fixed_ns
       = hass_estimates_fit (&s->k->e, round, device, TRUE)->fixed_ns;
   return MAX (MAX (work, hass_units_fill_work (&s->k->u, device)),
@@ -80,7 +80,7 @@ kernels_forbid (HassAutoSolo *s, guint device)
     return FALSE;
   s->later = TRUE; /* if all turn out to take longer */
   HASS_NOTE (s->k->u.env, "%s alone would need %.4g ms for kernels",
-             s->k->u.env->devices[device].name, ns * 1e-6);
+             s->k->u.devices[device].name, ns * 1e-6);
   return TRUE;
 }
 
@@ -143,8 +143,8 @@ static void
 end_one (HassAutoSolo *s, const HassRound *round, const HassPlan *plan)
 {
   guint device = s->device;
-  const HassDeviceTraits *t = &s->k->u.env->devices[device];
-  HassAutoSolo1 *m = &s->of[device];
+  const HassDeviceTraits *t = &s->k->u.devices[device];
+  HassAutoAlone *m = &s->of[device];
   double work = s->given, ns = s->ns;
   memcpy (s->k->e.of[device].shown.fits, s->fits, sizeof s->fits);
   m->fixed_ns = 0;
@@ -241,7 +241,7 @@ hass_auto_solo_end (HassAutoSolo *s)
   double work = s->g->round_work;
   for (guint d = 0; d < s->k->u.n; d++)
     {
-      HassAutoSolo1 *m = &s->of[d];
+      HassAutoAlone *m = &s->of[d];
       HassAutoArm *arm = &s->g->arms[d];
       double ns
           = s->k->f.seats[d].copy_ns + m->fixed_ns + m->ns_per_work * work;

@@ -95,7 +95,7 @@ links_of (const HassUnits *u)
   double links = 0;
   for (guint d = 0; d < u->n; d++)
     {
-      double link = u->env->devices[d].link_bytes_per_ns;
+      double link = u->devices[d].link_bytes_per_ns;
       if (d != u->cpu)
         links += link > 0 ? link : INFINITY;
     }
@@ -109,7 +109,7 @@ opens_within (const HassAuto *s, const HassRound *round, double ns,
 {
   for (guint d = 0; d < s->k.u.n; d++)
     {
-      const HassDeviceTraits *t = &s->k.u.env->devices[d];
+      const HassDeviceTraits *t = &s->k.u.devices[d];
       double in_ns = t->opens_at_ns - s->k.f.now_ns;
       if (t->opening && t->opens_at_ns > 0 && unmeasured_gpu (s, round, d)
           && in_ns < ns && in_ns > -OVERDUE * unit_ns)
@@ -125,9 +125,9 @@ static gboolean
 is_long (const HassAuto *s, const HassRound *round)
 {
   const HassUnits *u = &s->k.u;
-  guint64 cores = MAX (u->env->devices[u->cpu].cores, 1);
   return u->n > 1 && !hass_forecast_all_known (&s->k.f, round)
-         && hass_round_units (round) >= FIRST_WAVES * cores * (u->n - 1);
+         && hass_round_units (round)
+                >= FIRST_WAVES * (guint64)u->cores * (u->n - 1);
 }
 
 /* If their first units ended now the cores would be as fast as the GPUs. */
@@ -157,7 +157,7 @@ guint64
 hass_auto_first_units (HassAuto *s, const HassRound *round, guint64 waiting,
                        gboolean force)
 {
-  guint cores = MAX (s->k.u.env->devices[s->k.u.cpu].cores, 1);
+  guint cores = s->k.u.cores;
   guint64 most = CLAMP (waiting / FIRST_PART, 1, cores);
   gint64 given = s->k.f.seats[s->k.u.cpu].units;
   if (is_long (s, round) && !copies_take_long (s, round)
@@ -214,7 +214,7 @@ left_to_host (const HassAuto *s, const HassRound *round, double unit_ns,
               double cpu_ns)
 {
   const HassUnits *u = &s->k.u;
-  gint64 cores = MAX (u->env->devices[u->cpu].cores, 1);
+  gint64 cores = u->cores;
   double most_ns = cpu_ns / HOST_TIME;
   gboolean starting = opens_within (s, round, most_ns, most_ns / OVERDUE);
   for (guint d = 0; d < u->n; d++)
@@ -242,14 +242,13 @@ hass_auto_long_unit (HassAuto *s, const HassRound *round, double unit_ns,
   double so_far = rate_so_far (s, round);
   double rate = so_far + settled_rate (s, round);
   double left = s->k.u.work * hass_round_waiting (round);
-  s->why = "cores could do but a trifle of what a GPU does, or would be late";
+  s->why = "cores are negligible beside a GPU, or would be late";
   if (cpu_rate < HASS_AUTO_NEGLIGIBLE * rate
       || (so_far > 0 && left / rate < unit_ns))
     return 0;
   s->why = "units are long, and a GPU is not measured yet";
   gboolean many
-      = hass_round_waiting (round)
-        >= MANY_WAVES * (guint64)s->k.u.env->devices[s->k.u.cpu].cores;
+      = hass_round_waiting (round) >= MANY_WAVES * (guint64)s->k.u.cores;
   gboolean busy = hass_forecast_busy (&s->k.f, round, s->k.u.cpu);
   double cpu_ns = left / cpu_rate;
   if (so_far == 0 && measured_soon (s, round, unit_ns)
@@ -285,14 +284,14 @@ hass_auto_left_to_start (const HassAuto *s, const HassRound *round,
                          double cpu_rate)
 {
   const HassUnits *u = &s->k.u;
-  guint cores = u->env->devices[u->cpu].cores;
+  guint cores = u->cores;
   gint64 begin_ns = hass_round_begin_ns (round);
   double most_ns = hass_round_total_work (round) / cpu_rate / HOST_TIME;
   gboolean opening = FALSE, unknown = FALSE;
   double rate = 0;
   for (guint d = 0; d < u->n; d++)
     {
-      const HassDeviceTraits *t = &u->env->devices[d];
+      const HassDeviceTraits *t = &u->devices[d];
       if (d == u->cpu || s->k.f.seats[d].failed || s->k.f.seats[d].hopeless)
         continue;
       opening |= t->opening && t->opens_at_ns > begin_ns

@@ -58,9 +58,27 @@ double hass_skmd_model_ns (const HassSkmdModel *model, double work);
 typedef void (*HassSkmdTimesFunc) (const guint64 *partition, double *times_ns,
                                    gpointer user_data);
 
-void hass_skmd_partition (guint n, guint64 units, guint64 steps,
-                          double merge_ns, HassSkmdTimesFunc times,
-                          gpointer user_data, guint64 *partition);
+/**
+ * HassSkmdTask: what is divided.
+ * @n: devices.
+ * @units: of the round.
+ * @steps: of the decision tree: @units / @steps, rounded up, are offloaded at
+ *   a time.
+ * @merge_ns: of the results of several devices; 0 for a contiguous kernel.
+ * @times: estimates the devices' times; is called with @user_data.
+ */
+typedef struct
+{
+  guint n;
+  guint64 units, steps;
+  double merge_ns;
+  HassSkmdTimesFunc times;
+  gpointer user_data;
+} HassSkmdTask;
+
+/* Fills @partition [n]: the units of each device; all 0 where no device can
+   be used. */
+void hass_skmd_partition (const HassSkmdTask *task, guint64 *partition);
 
 /* -- 3. Training and dividing ------------------------------------------- */
 

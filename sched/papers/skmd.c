@@ -33,9 +33,14 @@ static void
 by_tree (HassSkmd *s, guint64 units)
 {
   HassCrew *crew = &s->crew;
-  hass_skmd_partition (crew->n, units, (guint64)crew->env->parameters[STEPS],
-                       s->trained_in ? 0 : crew->env->merge_ns, hass_skmd_times,
-                       s, crew->counts);
+  const HassSkmdTask task
+      = { .n = crew->n,
+          .units = units,
+          .steps = (guint64)crew->env->parameters[STEPS],
+          .merge_ns = s->trained_in ? 0 : crew->env->merge_ns,
+          .times = hass_skmd_times,
+          .user_data = s };
+  hass_skmd_partition (&task, crew->counts);
   for (guint d = 0; d < crew->n; d++)
     crew->weights[d] = crew->counts[d];
 }

@@ -30,52 +30,86 @@
 
 #define MOST_TOLERATED 10
 
+/* The walk down the tree; the partition is that of the node reached. */
 typedef struct
 {
-  guint n;
-  HassSkmdTimesFunc times;
-  gpointer user_data;
-  double merge_ns;
-  guint64 *partition;
-  double *times_ns;
+  const HassSkmdTask *task;
+  guint64 *partition;  /* [n] */
+  double *times_ns;    /* [n], of the last partition that was estimated */
+  guint base;          /* the device that is fastest alone */
+  guint64 granularity; /* units that are offloaded at a time */
+  guint64 first_count; /* the same to a device that has none yet */
+  double time_ns;      /* of the node */
 } Tree;
 
-/* Time of the node: that of the last device, and the merge if several
-   participate. */
+static void
+ask_times (Tree *t)
+{
+  t->task->times (t->partition, t->times_ns, t->task->user_data);
+}
+
+/* The time of the partition: the last device's, and the merge where several
+   devices have units. */
 static double
 estimate (Tree *t)
 {
   double last = 0;
   guint n_used = 0;
-  t->times (t->partition, t->times_ns, t->user_data);
-  for (guint d = 0; d < t->n; d++)
+  ask_times (t);
+  for (guint d = 0; d < t->task->n; d++)
     {
       last = MAX (last, t->times_ns[d]);
       n_used += t->partition[d] > 0;
     }
-  return last + (n_used > 1 ? t->merge_ns : 0);
+  return last + (n_used > 1 ? t->task->merge_ns : 0);
+}
+
+static void
+give_all (Tree *t, guint device, guint64 units)
+{
+  for (guint d = 0; d < t->task->n; d++)
+    t->partition[d] = d == device ? units : 0;
 }
 
 static double
 alone_ns (Tree *t, guint device, guint64 units)
 {
-  for (guint d = 0; d < t->n; d++)
-    t->partition[d] = d == device ? units : 0;
-  t->times (t->partition, t->times_ns, t->user_data);
+  give_all (t, device, units);
+  ask_times (t);
   return t->times_ns[device];
 }
 
-/* Cnt_OffsetsMergeCost: the minimum number of units whose removal pays for the
-   merge; more than @units if there is none. */
-static guint64
-offsets_merge (Tree *t, guint base, guint64 units)
+/* The device that would be first to finish all units; n if none can be
+   used. */
+static guint
+fastest_alone (Tree *t)
 {
-  double all_ns = alone_ns (t, base, units);
+  guint fastest = t->task->n;
+  t->time_ns = INFINITY;
+  for (guint d = 0; d < t->task->n; d++)
+    {
+      double ns = alone_ns (t, d, t->task->units);
+      if (ns < t->time_ns)
+        {
+          t->time_ns = ns;
+          fastest = d;
+        }
+    }
+  return fastest;
+}
+
+/* Cnt_OffsetsMergeCost: the minimum number of units whose removal from the
+   base device pays for the merge; more than all units if there is none. */
+static guint64
+offsets_merge (Tree *t)
+{
+  guint64 units = t->task->units;
+  double all_ns = alone_ns (t, t->base, units);
   guint64 lo = 1, hi = units + 1;
   while (lo < hi)
     {
       guint64 middle = lo + (hi - lo) / 2;
-      if (all_ns - alone_ns (t, base, units - middle) > t->merge_ns)
+      if (all_ns - alone_ns (t, t->base, units - middle) > t->task->merge_ns)
         hi = middle;
       else
         lo = middle + 1;
@@ -83,74 +117,53 @@ offsets_merge (Tree *t, guint base, guint64 units)
   return lo;
 }
 
-/* Lines 14 to 45. Returns: whether a child was faster than its parent. */
+/* Lines 14 to 45, with 2^@tolerated times the units of a trial. Returns
+   whether a child is better than its parent; it is the node then. */
 static gboolean
-descend (Tree *t, guint base, guint64 granularity, guint64 first_count,
-         guint tolerated, double *time_ns)
+descend (Tree *t, guint tolerated)
 {
   double most = -INFINITY, best_ns = 0;
-  guint64 count = 0;
-  guint best = base;
-  for (guint i = 0; i < t->n; i++)
+  guint64 count = 0, *base = &t->partition[t->base];
+  guint best = t->base;
+  for (guint i = 0; i < t->task->n; i++)
     {
-      guint64 trial = t->partition[i] == 0 ? first_count : granularity;
-      if (i == base || trial > t->partition[base] >> tolerated)
+      guint64 trial = t->partition[i] == 0 ? t->first_count : t->granularity;
+      if (i == t->base || trial > *base >> tolerated)
         continue;
       trial <<= tolerated;
-      t->partition[base] -= trial;
+      *base -= trial;
       t->partition[i] += trial;
       double ns = estimate (t);
-      double diff = t->times_ns[base] - t->times_ns[i];
-      if (ns < *time_ns && diff > most)
+      double diff = t->times_ns[t->base] - t->times_ns[i];
+      if (ns < t->time_ns && diff > most)
         {
           most = diff;
           best = i;
           best_ns = ns;
           count = trial;
         }
-      t->partition[base] += trial;
+      *base += trial;
       t->partition[i] -= trial;
     }
   if (count == 0)
     return FALSE;
   t->partition[best] += count;
-  t->partition[base] -= count;
-  *time_ns = best_ns;
+  *base -= count;
+  t->time_ns = best_ns;
   return TRUE;
 }
 
-/* Algorithm 1.
-   @steps: steps of the tree: units / steps units are offloaded at a time,
-     rounded up.
-   @merge_ns: 0 for a contiguous kernel.
-   Without a usable device the partition is 0 for all. */
 void
-hass_skmd_partition (guint n, guint64 units, guint64 steps, double merge_ns,
-                     HassSkmdTimesFunc times, gpointer user_data,
-                     guint64 *partition)
+hass_skmd_partition (const HassSkmdTask *task, guint64 *partition)
 {
-  Tree t = { n, times, user_data, merge_ns, partition, g_new0 (double, n + 1) };
-  guint64 granularity = (units + steps - 1) / steps;
-  double time_ns = INFINITY;
-  guint base = n;
-  for (guint d = 0; d < n; d++)
-    {
-      double ns = alone_ns (&t, d, units);
-      if (ns < time_ns)
-        {
-          time_ns = ns;
-          base = d;
-        }
-    }
-  guint64 first_count = granularity;
-  if (base < n && merge_ns > 0)
-    first_count = MAX (offsets_merge (&t, base, units), granularity);
-  for (guint d = 0; d < n; d++)
-    partition[d] = d == base ? units : 0;
-  for (guint tolerated = 0; base < n && tolerated < MOST_TOLERATED;)
-    if (descend (&t, base, granularity, first_count, tolerated, &time_ns))
-      tolerated = 0;
-    else
-      tolerated++;
-  g_free (t.times_ns);
+  g_autofree double *times_ns = g_new0 (double, task->n + 1);
+  Tree t = { .task = task, .partition = partition, .times_ns = times_ns };
+  guint64 granularity = (task->units + task->steps - 1) / task->steps;
+  t.base = fastest_alone (&t);
+  t.granularity = t.first_count = granularity;
+  if (t.base < task->n && task->merge_ns > 0)
+    t.first_count = MAX (offsets_merge (&t), granularity);
+  give_all (&t, t.base, task->units);
+  for (guint tolerated = 0; t.base < task->n && tolerated < MOST_TOLERATED;)
+    tolerated = descend (&t, tolerated) ? 0 : tolerated + 1;
 }

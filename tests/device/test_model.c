@@ -3,7 +3,7 @@
    Thread safety: one thread. */
 #include <math.h>
 
-#include "device/model.h"
+#include "device/model/model.h"
 #include "hass_test.h"
 
 static const HassGpuModel gpu = { .multiprocessors = 4,

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "device/model.h"
+#include "device/model/model.h"
 #include "hass/error.h"
 #include "hass_test.h"
 #include "tests/engine/trial.h"

@@ -3,7 +3,7 @@
    Thread safety: one thread. */
 #include "hass_test.h"
 
-#include "device/rectangles-private.h"
+#include "device/rectangles.h"
 
 static guint8 host[4096];
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "device/stream_copy-private.h"
+#include "device/stream_copy.h"
 
 static void
 copies_any_size_and_place (void)

@@ -3,6 +3,7 @@
    Thread safety: one thread. */
 #include <locale.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "draw/plot.h"
@@ -49,6 +50,38 @@ bars (void)
   SvgParts p = drawn (DRAW_BARS, 4, b);
   CU_ASSERT_EQUAL (p.bars, 8);
   CU_ASSERT_EQUAL (p.areas, 0);
+  svg_parts_clear (&p);
+}
+
+/* Decades are as far apart as values ten times as large, and none is without
+   a value. */
+static void
+decades (void)
+{
+  static const double values[] = { 0.2, 2, 20 };
+  DrawSeries series = { .name = "one", .values = values };
+  DrawPlot plot = { .kind = DRAW_LINES,
+                    .title = "t",
+                    .y_title = "us",
+                    .series = &series,
+                    .n_series = 1,
+                    .n_points = 3,
+                    .log = TRUE };
+  g_autofree char *svg = draw_plots (&plot, 1);
+  SvgParts p = svg_parts (svg);
+  double x[3], y[3];
+  const char *points = strstr (svg, "points=\"");
+  CU_ASSERT_TRUE (svg_says (&p, "0.1"));
+  CU_ASSERT_TRUE (svg_says (&p, "1"));
+  CU_ASSERT_TRUE (svg_says (&p, "10"));
+  CU_ASSERT_TRUE (svg_says (&p, "100"));
+  CU_ASSERT_FALSE (svg_says (&p, "1000"));
+  CU_ASSERT_PTR_NOT_NULL_FATAL (points);
+  CU_ASSERT_EQUAL_FATAL (sscanf (points, "points=\"%lf,%lf %lf,%lf %lf,%lf",
+                                 &x[0], &y[0], &x[1], &y[1], &x[2], &y[2]),
+                         6);
+  CU_ASSERT_TRUE (y[0] - y[1] > 20);
+  CU_ASSERT_DOUBLE_EQUAL (y[0] - y[1], y[1] - y[2], 0.2);
   svg_parts_clear (&p);
 }
 
@@ -115,7 +148,7 @@ commas (void)
       return;
     }
   DrawSvg *image = draw_svg_new (10, 10, "t");
-  draw_rect (image, 1.25, 2, 3, 4, "", NULL);
+  draw_rect (image, (DrawBox){ 1.25, 2, 3, 4 }, "", NULL);
   g_autofree char *svg = draw_svg_end (image);
   CU_ASSERT_PTR_NOT_NULL (strstr (svg, "x=\"1.25\""));
   setlocale (LC_NUMERIC, before);
@@ -143,6 +176,7 @@ fits (void)
 }
 
 HASS_TEST_SUITE (plot, { "a line has a gap where there is no value", lines },
+                 { "a logarithmic axis has whole decades", decades },
                  { "bars are stacked, one for each point", bars },
                  { "bars side by side, with names and marks", groups },
                  { "areas become bars where there are few points", areas },

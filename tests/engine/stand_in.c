@@ -9,7 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "device/rectangles-private.h"
+#include "device/rectangles.h"
 #include "hass/error.h"
 
 typedef struct

@@ -61,17 +61,23 @@ lay_out (Trial *t, gsize first, gsize count, Fence *fence)
                     .end = others + before + count + after };
 }
 
+static GpuFindings
+findings (const Trial *t, gsize first, gsize count, const GArray *records)
+{
+  return (GpuFindings){ t->filter, first, count,
+                        (const guint64 *)(gpointer)records->data,
+                        records->len };
+}
+
 static void
-compare_segments (Trial *t, gsize first, gsize count, const GArray *records)
+compare_segments (Trial *t, const GpuFindings *found)
 {
   LineGuide guide;
   g_autofree guint32 *wanted = NULL;
-  CU_ASSERT_TRUE (line_guide_init (&guide, t->filter, first, count,
-                                   (const guint64 *)(gpointer)records->data,
-                                   records->len, NULL));
+  CU_ASSERT_TRUE (line_guide_init (&guide, found, NULL));
   wanted = g_new0 (guint32, guide.n_words);
-  for (gsize i = 0; i < count; i++)
-    if (match_starts_at (t, first + i))
+  for (gsize i = 0; i < found->count; i++)
+    if (match_starts_at (t, found->first + i))
       {
         gsize segment = (i + guide.offset) / GPU_FILTER_SEGMENT;
         wanted[segment / 32] |= 1u << (segment % 32);
@@ -84,15 +90,13 @@ compare_segments (Trial *t, gsize first, gsize count, const GArray *records)
 }
 
 static void
-compare_lines (Trial *t, gsize first, gsize count, LineScanFlags flags,
-               const GArray *records)
+compare_lines (Trial *t, const GpuFindings *gpu, LineScanFlags flags)
 {
+  const LineScan scan = { t->matcher, t->text, t->size, flags };
   LineBuffer wanted = { 0 }, found = { 0 };
   g_autoptr (GError) error = NULL;
-  line_scan (t->matcher, t->text, t->size, first, count, flags, &wanted);
-  CU_ASSERT_TRUE (offload_resolve (
-      t->filter, t->matcher, t->text, t->size, first, count, flags,
-      (const guint64 *)(gpointer)records->data, records->len, &found, &error));
+  line_scan (&scan, gpu->first, gpu->count, &wanted);
+  CU_ASSERT_TRUE (offload_resolve (&scan, gpu, &found, &error));
   t->n_wrong += wanted.length != found.length
                 || memcmp (wanted.bytes, found.bytes, wanted.length) != 0;
   t->n_lines += ((const LineBlock *)(gpointer)wanted.bytes)->n_lines;
@@ -124,10 +128,11 @@ try_block (Trial *t, gsize first, gsize count)
   CU_ASSERT (records->len
              <= (count / GPU_FILTER_TILE + 2) * (GPU_FILTER_TILE_WORDS + 2));
   shuffle (t->rand, records);
-  compare_segments (t, first, count, records);
-  compare_lines (t, first, count, ALL_FLAGS, records);
-  compare_lines (t, first, count, 0, records);
-  compare_lines (t, first, count, LINE_SCAN_COUNT, records);
+  const GpuFindings found = findings (t, first, count, records);
+  compare_segments (t, &found);
+  compare_lines (t, &found, ALL_FLAGS);
+  compare_lines (t, &found, 0);
+  compare_lines (t, &found, LINE_SCAN_COUNT);
 }
 
 /* All blocks of `count` bytes. */
@@ -242,37 +247,39 @@ long_lines_and_nuls (void)
   compare_random (&(Random){ "xyabcde", "ab", 2, 12, 60000, 60, FALSE, FALSE });
 }
 
-/* In UTF-8 k, s and i have forms of two and three bytes. */
+/* In UTF-8 k, s and i have forms of two and three bytes: patterns, and the
+   pieces of the texts. */
+static const char *const texts[]
+    = { "kelvin",
+        "Ks",
+        "miss",
+        "s",
+        "straSSe",
+        "\xc3\x89t\xc3\xa9",
+        "sssssssssssssssssssssssssskkkkkkkkkkkkkkkkkkkkkkkkkkkkk" };
+static const char *const pieces[] = { "\xe2\x84\xaa",
+                                      "k",
+                                      "K",
+                                      "e",
+                                      "lvin",
+                                      "\xc5\xbf",
+                                      "s",
+                                      "S",
+                                      "mi",
+                                      "\n",
+                                      "x",
+                                      "\xc4\xb1",
+                                      "tra",
+                                      "\xc5",
+                                      "\xe2",
+                                      "\xc3\xa9",
+                                      "t",
+                                      "\xc3\x89",
+                                      "sssssssssssssssssssssssssskkkkkk" };
+
 static void
 folding_characters (void)
 {
-  static const char *const texts[]
-      = { "kelvin",
-          "Ks",
-          "miss",
-          "s",
-          "straSSe",
-          "\xc3\x89t\xc3\xa9",
-          "sssssssssssssssssssssssssskkkkkkkkkkkkkkkkkkkkkkkkkkkkk" };
-  static const char *const pieces[] = { "\xe2\x84\xaa",
-                                        "k",
-                                        "K",
-                                        "e",
-                                        "lvin",
-                                        "\xc5\xbf",
-                                        "s",
-                                        "S",
-                                        "mi",
-                                        "\n",
-                                        "x",
-                                        "\xc4\xb1",
-                                        "tra",
-                                        "\xc5",
-                                        "\xe2",
-                                        "\xc3\xa9",
-                                        "t",
-                                        "\xc3\x89",
-                                        "sssssssssssssssssssssssssskkkkkk" };
   g_autofree char *before = g_strdup (setlocale (LC_ALL, NULL));
   if (!setlocale (LC_ALL, "C.UTF-8"))
     {
@@ -341,42 +348,14 @@ long_patterns (void)
           GpuText input = lay_out (&t, first, count, &fence);
           gpu_reference_block (filter, &input, records);
           fence_free (&fence);
-          compare_lines (&t, first, count,
-                         LINE_SCAN_NUMBERS | LINE_SCAN_MATCHES, records);
+          const GpuFindings found = findings (&t, first, count, records);
+          compare_lines (&t, &found, LINE_SCAN_NUMBERS | LINE_SCAN_MATCHES);
         }
       CU_ASSERT_EQUAL (t.n_wrong, 0);
       CU_ASSERT_EQUAL (t.n_lines, 10);
       gpu_filter_free (filter);
       g_rand_free (t.rand);
     }
-}
-
-static void
-left_to_the_cpu (void)
-{
-  g_autoptr (GString) alike = g_string_new (NULL);
-  g_autoptr (Matcher) empty = new_matcher ("a\n", FALSE, FALSE, NULL);
-  g_autoptr (Matcher) none = matcher_new (NULL, 0, FALSE, FALSE, NULL, NULL);
-  for (guint i = 0; i < 1000; i++)
-    g_string_append_printf (alike, "%sthe same beginning %u", i ? "\n" : "", i);
-  g_autoptr (Matcher) many = new_matcher (alike->str, FALSE, FALSE, NULL);
-  CU_ASSERT_PTR_NULL (gpu_filter_new (empty, 0));
-  CU_ASSERT_PTR_NULL (gpu_filter_new (none, 0));
-  CU_ASSERT_PTR_NULL (gpu_filter_new (many, 0));
-}
-
-/* Of words alike at the start a later window is taken. */
-static void
-alike_at_the_start (void)
-{
-  g_autoptr (GString) lines = g_string_new (NULL);
-  for (guint i = 0; i < 1000; i++)
-    g_string_append_printf (lines, "%szq-zq-%07u", i ? "\n" : "", i * 7919);
-  g_autoptr (Matcher) matcher = new_matcher (lines->str, FALSE, FALSE, NULL);
-  GpuFilter *filter = gpu_filter_new (matcher, 0);
-  CU_ASSERT_PTR_NOT_NULL_FATAL (filter);
-  CU_ASSERT (filter->head->offset > 0);
-  gpu_filter_free (filter);
 }
 
 static void
@@ -393,109 +372,22 @@ foreign_records (void)
       LineBuffer lines = { 0 };
       guint8 text[1000] = { 0 };
       g_autoptr (GError) error = NULL;
-      CU_ASSERT_FALSE (offload_resolve (filter, matcher, text, 1000, 0, 1000, 0,
-                                        &wrong[i], 1, &lines, &error));
+      const LineScan scan = { matcher, text, 1000, 0 };
+      const GpuFindings found = { filter, 0, 1000, &wrong[i], 1 };
+      CU_ASSERT_FALSE (offload_resolve (&scan, &found, &lines, &error));
       CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_DEVICE));
       line_buffer_clear (&lines);
     }
   gpu_filter_free (filter);
 }
 
-static GpuFilter *
-choose (Search *search, const guint8 *text, gsize size)
-{
-  const GpuFilter *filter;
-  CU_ASSERT_TRUE (offload_choose (search, text, size, &filter, NULL));
-  return (GpuFilter *)filter;
-}
-
-static void
-where_it_pays (void)
-{
-  gsize size = (gsize)256 << 20;
-  guint8 *text = mmap (NULL, size, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  CU_ASSERT_FATAL (text != MAP_FAILED);
-  g_autoptr (Matcher) matcher = new_matcher ("needle", FALSE, FALSE, NULL);
-  Options options = { .gpu = GPU_AUTO };
-  Search search = { .options = &options, .matcher = matcher };
-  gboolean linked = string_search_gpu_worker != NULL;
-  CU_ASSERT_EQUAL (choose (&search, text, size) != NULL, linked);
-  CU_ASSERT_PTR_NULL (choose (&search, text, size - 1));
-  options.gpu = GPU_NEVER;
-  CU_ASSERT_PTR_NULL (choose (&search, text, size));
-  /* A needle in every KiB of every eighth MiB: the samples see them. */
-  for (gsize at = 0; at < size; at += 8 << 20)
-    for (gsize i = 0; i < 1 << 20; i += 1024)
-      memcpy (text + at + i, "needle\n", 7);
-  options.gpu = GPU_AUTO;
-  CU_ASSERT_PTR_NULL (choose (&search, text, size));
-  /* Where a core is slow, a GPU pays sooner. */
-  MatcherTuning tuning = MATCHER_TUNING_INIT;
-  tuning.strategy = MATCHER_STRATEGY_AHO_CORASICK;
-  g_autoptr (Matcher) slow = new_matcher ("needle", FALSE, FALSE, &tuning);
-  search.matcher = slow;
-  CU_ASSERT_EQUAL (choose (&search, text, size) != NULL, linked);
-  search.matcher = matcher;
-  options.gpu = GPU_ALWAYS;
-  CU_ASSERT_EQUAL (choose (&search, text, 1000) != NULL, linked);
-  munmap (text, size);
-  gpu_filter_free (search.filter);
-
-  const GpuFilter *filter;
-  g_autoptr (GError) error = NULL;
-  g_autoptr (Matcher) empty = new_matcher ("", FALSE, FALSE, NULL);
-  Search other = { .options = &options, .matcher = empty };
-  CU_ASSERT_PTR_NULL (choose (&other, (const guint8 *)"", 0));
-  options.gpu = GPU_ONLY;
-  CU_ASSERT_FALSE (
-      offload_choose (&other, (const guint8 *)"", 0, &filter, &error));
-  CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_NO_DEVICE));
-}
-
-static HassReport *
-report_of (const char *device, guint64 bytes)
-{
-  HassReport *report = g_new0 (HassReport, 1);
-  gboolean both = strcmp (device, "cpu") != 0;
-  report->strategy = g_strdup ("s");
-  report->n_devices = 1 + both;
-  report->devices = g_new0 (HassDeviceReport, report->n_devices);
-  report->devices[0].name = g_strdup ("cpu");
-  report->devices[0].bytes = bytes;
-  report->devices[both].name
-      = both ? g_strdup (device) : report->devices[both].name;
-  report->devices[both].bytes = bytes;
-  return report;
-}
-
-/* The first farm, of small files, has no GPU. */
-static void
-reports_name_gpus (void)
-{
-  Search search = { 0 };
-  search_add_report (&search, report_of ("cpu", 1));
-  search_add_report (&search, report_of ("gpu1", 10));
-  search_add_report (&search, report_of ("gpu0", 100));
-  search_add_report (&search, report_of ("gpu1", 1000));
-  CU_ASSERT_EQUAL_FATAL (search.total->n_devices, 3);
-  CU_ASSERT_EQUAL (search.total->devices[0].bytes, 1111);
-  CU_ASSERT_STRING_EQUAL (search.total->devices[1].name, "gpu1");
-  CU_ASSERT_EQUAL (search.total->devices[1].bytes, 1010);
-  CU_ASSERT_EQUAL (search.total->devices[2].bytes, 100);
-  hass_report_free (search.total);
-}
-
-HASS_TEST_SUITE (
-    gpu_search,
-    { "one pattern: all its segments, no other, and their lines", one_pattern },
-    { "many patterns likewise", many_patterns },
-    { "whatever the case", ignoring_case },
-    { "characters with case forms of several lengths", folding_characters },
-    { "lines longer than blocks, and NULs", long_lines_and_nuls },
-    { "patterns longer than a GPU looks", long_patterns },
-    { "patterns that a GPU is not for", left_to_the_cpu },
-    { "a window where patterns differ", alike_at_the_start },
-    { "a record of another block is an error", foreign_records },
-    { "GPUs are used where they pay, or as told", where_it_pays },
-    { "a report of several farms names every GPU", reports_name_gpus })
+HASS_TEST_SUITE (gpu_search,
+                 { "one pattern: all its segments, no other, and their lines",
+                   one_pattern },
+                 { "many patterns likewise", many_patterns },
+                 { "whatever the case", ignoring_case },
+                 { "characters with case forms of several lengths",
+                   folding_characters },
+                 { "lines longer than blocks, and NULs", long_lines_and_nuls },
+                 { "patterns longer than a GPU looks", long_patterns },
+                 { "a record of another block is an error", foreign_records })

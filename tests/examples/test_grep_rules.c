@@ -139,15 +139,18 @@ formatted (const FormatOptions *options, const char *text, const char *pattern,
   Pattern patterns[1] = { { (const guint8 *)pattern, strlen (pattern) } };
   g_autoptr (Matcher) matcher
       = matcher_new (patterns, 1, FALSE, FALSE, NULL, NULL);
+  const guint8 *bytes = (const guint8 *)text;
   GString *out = g_string_new (NULL);
   LineBuffer buffer = { 0 };
 
   CU_ASSERT_PTR_NOT_NULL_FATAL (matcher);
-  line_scan (matcher, (const guint8 *)text, strlen (text), 0, strlen (text),
-             LINE_SCAN_NUMBERS | LINE_SCAN_MATCHES, &buffer);
-  *left_out = format_block (options, "f", (const guint8 *)text,
-                            (const LineBlock *)(gpointer)buffer.bytes, 10,
-                            limit, out);
+  const LineScan scan = { matcher, bytes, strlen (text),
+                          LINE_SCAN_NUMBERS | LINE_SCAN_MATCHES };
+  const FormatText file = { "f", bytes, 10, limit };
+
+  line_scan (&scan, 0, scan.size, &buffer);
+  *left_out = format_block (options, &file,
+                            (const LineBlock *)(gpointer)buffer.bytes, out);
   line_buffer_clear (&buffer);
   return g_string_free (out, FALSE);
 }

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* test_matrix_multiply.c: products by tiles are right on cores and on
-   devices that stand in for GPUs, and a wrong one does not pass the check.
+   devices that stand in for GPUs.
    Thread safety: one thread. */
 #include "hass_test.h"
-#include "tests/program.h"
 
 #ifdef WITHOUT_matrix_multiply
 
@@ -17,53 +16,15 @@ HASS_TEST_SUITE (matrix_multiply, { "products by tiles are right", nothing })
 
 #else
 
-#  include <math.h>
 #  include <stdio.h>
 #  include <string.h>
-#  include <sys/wait.h>
 
 #  include <hass/hass.h>
 
-#  include "device/rectangles-private.h"
-#  include "matrix_multiply/matrix.h"
+#  include "device/rectangles.h"
+#  include "matrix_trial.h"
 #  include "tests/engine/stand_in.h"
 #  include "tests/engine/trial.h"
-
-#  define ALWAYS_FULL 1e12
-#  define NEVER_FULL 0
-
-static MatrixProblem
-problem_new (MatrixType type, gsize m, gsize k, gsize n)
-{
-  MatrixProblem p = { .type = type, .m = m, .k = k, .n = n };
-  matrix_choose_tiles (&p);
-  p.a = g_malloc (m * k * sizeof (double));
-  p.b = g_malloc (k * n * sizeof (double));
-  p.c = g_malloc0 (m * n * sizeof (double));
-  if (!matrix_fill (&p, m + n, 2, NULL))
-    g_error ("the matrices cannot be filled");
-  return p;
-}
-
-static void
-problem_clear (MatrixProblem *p)
-{
-  g_free (p->a);
-  g_free (p->b);
-  g_free (p->c);
-}
-
-static void
-expect_right (const MatrixProblem *p, const char *what)
-{
-  MatrixCheck full = matrix_check (p, 1, ALWAYS_FULL);
-  MatrixCheck vectors = matrix_check (p, 1, NEVER_FULL);
-  if (full.right && vectors.right)
-    return;
-  printf ("\n    %s: %zu x %zu x %zu, tiles %zu x %zu: norm %g, worst %g", what,
-          p->m, p->k, p->n, p->tile_rows, p->tile_cols, full.norm, full.worst);
-  CU_FAIL ("the product is wrong");
-}
 
 static void
 expect_multiplied (const MatrixProblem *p, MatrixRun *run, const char *what)
@@ -86,7 +47,7 @@ expect_multiplied (const MatrixProblem *p, MatrixRun *run, const char *what)
       left -= seconds[i];
     }
   CU_ASSERT_TRUE (left >= 0);
-  expect_right (p, what);
+  expect_right_product (p, what);
 }
 
 /* -- Tiles -------------------------------------------------------------- */
@@ -363,7 +324,7 @@ gpus (void)
         if (error)
           printf ("\n    %s", error->message);
         CU_ASSERT_PTR_NULL (error);
-        expect_right (&p, "GPUs");
+        expect_right_product (&p, "GPUs");
         problem_clear (&p);
       }
 }
@@ -401,164 +362,6 @@ old_products (void)
     }
 }
 
-/* -- The check ---------------------------------------------------------- */
-
-/* As the hardware's TF32 does: 10 bits of the mantissa, to the nearest. */
-static void
-round_to_tf32 (float *numbers, gsize n)
-{
-  for (gsize i = 0; i < n; i++)
-    {
-      guint32 bits;
-      memcpy (&bits, &numbers[i], sizeof bits);
-      bits = (bits + 0x1000) & ~0x1fffu;
-      memcpy (&numbers[i], &bits, sizeof bits);
-    }
-}
-
-static void
-wrong_products (void)
-{
-  for (int full = 0; full < 2; full++)
-    for (int type = 0; type < 2; type++)
-      {
-        MatrixProblem p = problem_new (type, 120, 300, 150);
-        MatrixTile all = { 0, 0, 120, 150 };
-        double limit = full ? ALWAYS_FULL : NEVER_FULL;
-        gsize middle = 60 * p.n + 75;
-        /* so little that only the largest error of floats shows it */
-        double little = full ? 0.001 : 0.005;
-        float *f = p.c;
-        double *d = p.c;
-        CU_ASSERT_FALSE (matrix_check (&p, 1, limit).right);
-        matrix_compute_tile (&p, &all, p.c, p.n);
-        CU_ASSERT_TRUE (matrix_check (&p, 1, limit).right);
-        CU_ASSERT_EQUAL (matrix_check (&p, 1, limit).full, full);
-        /* one number that is wrong by a little, one that was never written */
-        if (type == MATRIX_FLOAT)
-          f[middle] += (float)little;
-        else
-          d[middle] += little;
-        CU_ASSERT_FALSE (matrix_check (&p, 1, limit).right);
-        matrix_compute_tile (&p, &all, p.c, p.n);
-        if (type == MATRIX_FLOAT)
-          f[middle] = NAN;
-        else
-          d[middle] = NAN;
-        CU_ASSERT_FALSE (matrix_check (&p, 1, limit).right);
-        problem_clear (&p);
-      }
-}
-
-static void
-tf32_is_no_float (void)
-{
-  MatrixProblem p = problem_new (MATRIX_FLOAT, 80, 5000, 60);
-  MatrixProblem rounded = problem_new (MATRIX_FLOAT, 80, 5000, 60);
-  MatrixTile all = { 0, 0, 80, 60 };
-  round_to_tf32 (rounded.a, 80 * 5000);
-  round_to_tf32 (rounded.b, 5000 * 60);
-  matrix_compute_tile (&rounded, &all, p.c, p.n);
-  CU_ASSERT_FALSE (matrix_check (&p, 1, ALWAYS_FULL).right);
-  CU_ASSERT_FALSE (matrix_check (&p, 1, NEVER_FULL).right);
-  matrix_compute_tile (&p, &all, p.c, p.n);
-  expect_right (&p, "float");
-  problem_clear (&p);
-  problem_clear (&rounded);
-}
-
-static void
-numbers_by_seed (void)
-{
-  MatrixProblem one = problem_new (MATRIX_DOUBLE, 40, 50, 30);
-  MatrixProblem two = problem_new (MATRIX_DOUBLE, 40, 50, 30);
-  const double *a = one.a;
-  double sum = 0;
-  CU_ASSERT_EQUAL (memcmp (one.a, two.a, 2000 * sizeof (double)), 0);
-  CU_ASSERT_TRUE (matrix_fill (&two, 1, 1, NULL));
-  CU_ASSERT_NOT_EQUAL (memcmp (one.a, two.a, 2000 * sizeof (double)), 0);
-  CU_ASSERT_NOT_EQUAL (memcmp (one.a, one.b, 1500 * sizeof (double)), 0);
-  for (gsize i = 0; i < 2000; i++)
-    {
-      CU_ASSERT_TRUE (a[i] >= -1 && a[i] < 1);
-      sum += a[i];
-    }
-  CU_ASSERT_TRUE (fabs (sum / 2000) < 0.1);
-  problem_clear (&one);
-  problem_clear (&two);
-}
-
-/* -- The program -------------------------------------------------------- */
-
-/* Its exit status, and what it wrote. */
-static int
-program (const char *arguments, char **out, char **err)
-{
-  return program_run_words (out, err, "matrix_multiply", arguments);
-}
-
-static void
-program_runs (void)
-{
-  static const struct
-  {
-    const char *arguments, *out;
-    int status;
-    const char *err;
-  } cases[] = {
-    { "-n 300 --verify --rounds 2", "round 2:", 0, "" },
-    { "-n 300 --m 65 --k 33 --type float --tile 16x40 -v", "verified: ", 0,
-      "" },
-    { "-n 65 --k 33 --tile 16 --cpu-only --report", "farm matrix_double", 0,
-      "" },
-    { "-n 80 -v --platform " HASS_TOP "/doc/platforms/thesis.platform",
-      "s of virtual time", 0, "" },
-    { "-n 80 --json", "\"farm\" : \"matrix_double\"", 0, "total: " },
-    { "--help", "--tile=ROWSxCOLS", 0, "" },
-    { "--tile 4y5", "", 2, "--tile needs ROWSxCOLS or one number, not '4y5'" },
-    { "--tile 0", "", 2, "not '0'" },
-    { "--type half", "", 2, "--type is float or double, not 'half'" },
-    { "-n 0", "", 2, "--n needs a number from 1 to 1048576, not 0" },
-    { "--m -3", "", 2, "--m needs a number" },
-    { "--rounds 0", "", 2, "--rounds needs" },
-    { "8192", "", 2, "'8192' is not an option" },
-    { "--cpu-only --gpu-only", "", 2, "leaves no device for --gpu-only" },
-    { "-n 80 --strategy no-such", "", 1, "known are" },
-  };
-  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
-    {
-      g_autofree char *out = NULL, *err = NULL;
-      int status = program (cases[i].arguments, &out, &err);
-      if (status == cases[i].status && out && strstr (out, cases[i].out) && err
-          && strstr (err, cases[i].err))
-        continue;
-      printf ("\n    %s: %d, %s%s", cases[i].arguments, status, out, err);
-      CU_FAIL ("the program said or did something else");
-    }
-}
-
-/* As on a processor that is newer than OpenBLAS. */
-static void
-program_advises (void)
-{
-#  ifdef __x86_64__
-  g_autofree char *out = NULL, *err = NULL, *again = NULL, *quiet = NULL;
-  __builtin_cpu_init ();
-  if (__builtin_cpu_supports ("avx2"))
-    {
-      g_setenv ("OPENBLAS_CORETYPE", "Prescott", TRUE);
-      CU_ASSERT_EQUAL (program ("-n 65 --cpu-only -v", &out, &err), 0);
-      program_says (err, "with OPENBLAS_CORETYPE=");
-      g_setenv ("OPENBLAS_CORETYPE", "Haswell", TRUE);
-      CU_ASSERT_EQUAL (program ("-n 65 --cpu-only -v", &again, &quiet), 0);
-      CU_ASSERT_STRING_EQUAL (quiet, "");
-      g_unsetenv ("OPENBLAS_CORETYPE");
-      return;
-    }
-#  endif
-  hass_test_skip ("no AVX2");
-}
-
 HASS_TEST_SUITE (
     matrix_multiply,
     { "tiles cover the matrix, each number once", tiles_cover },
@@ -572,15 +375,6 @@ HASS_TEST_SUITE (
     { "GPUs get whole rows of tiles", whole_rows },
     { "products are right when devices fail", devices_that_fail },
     { "products are right on the machine's GPUs", gpus },
-    { "a product of before is forgotten when it shall be", old_products },
-    { "a wrong product does not pass the check", wrong_products },
-    { "TF32 does not pass for float", tf32_is_no_float },
-    { "matrices depend on the seed alone", numbers_by_seed })
-
-HASS_TEST_SUITE (examples_matrix_multiply,
-                 { "it verifies, reports and says what is wrong",
-                   program_runs },
-                 { "it says when OpenBLAS does not know the processor",
-                   program_advises })
+    { "a product of before is forgotten when it shall be", old_products })
 
 #endif

@@ -171,8 +171,8 @@ returned_units_wait (void)
   CU_ASSERT_EQUAL (hass_round_back (round), 20);
   HassUnitRange *r = round->ranges;
   hass_unit_range_take_front (&r[HASS_RANGE_COMMON], 5);
-  hass_unit_range_take_front (&r[HASS_RANGE_ONLY_CPU], 5);
-  hass_unit_range_take_back (&r[HASS_RANGE_ONLY_GPU], 5);
+  hass_unit_range_take_front (hass_round_partial (round, 1), 5);
+  hass_unit_range_take_back (hass_round_partial (round, 2), 5);
   CU_ASSERT_EQUAL (hass_round_waiting (round), 5);
   hass_round_give_back (round, (HassExtent){ 11, 2 });
   hass_round_give_back (round, (HassExtent){ 1, 3 });

@@ -17,113 +17,7 @@ static const MiniDevice thesis[]
     = { MINI_CPU (4, 40000), MINI_GPU (30, 2500, 30000),
         MINI_GPU (8, 9000, 30000) };
 
-/* -- Every strategy ----------------------------------------------------- */
-
-static guint
-random_devices (GRand *rand, MiniDevice *devices, gboolean failing)
-{
-  guint n = 0, gpus = g_rand_int_range (rand, 0, 9);
-  gboolean cpu = gpus == 0 || g_rand_int_range (rand, 0, 4) > 0;
-  if (cpu)
-    devices[n++] = (MiniDevice)MINI_CPU (g_rand_int_range (rand, 1, 65),
-                                         g_rand_double_range (rand, 1, 100));
-  for (guint g = 0; g < gpus; g++)
-    {
-      devices[n] = (MiniDevice)MINI_GPU (g_rand_int_range (rand, 1, 133),
-                                         g_rand_double_range (rand, 0.05, 50),
-                                         g_rand_double_range (rand, 0, 1e5));
-      if (g_rand_int_range (rand, 0, 3) == 0)
-        devices[n].max_units = g_rand_int_range (rand, 1, 100);
-      if (g_rand_int_range (rand, 0, 3) == 0)
-        devices[n].fill_work = 500;
-      if (failing)
-        devices[n].fails = g_rand_double_range (rand, 0, 0.6);
-      /* The last device must stay for the engine to have somebody. */
-      if (failing && n > 0 && g_rand_int_range (rand, 0, 4) == 0)
-        devices[n].lost_after = g_rand_int_range (rand, 1, 6);
-      n++;
-    }
-  gboolean known = g_rand_int_range (rand, 0, 4) == 0;
-  for (guint d = 0; d < n && known; d++)
-    devices[d].known_rate = devices[d].cores / devices[d].ns_per_work;
-  return n;
-}
-
-static gboolean
-both_kinds (const MiniDevice *devices, guint n)
-{
-  /* A GPU that is never lost must be there for what only GPUs can run. */
-  gboolean gpu = FALSE;
-  for (guint d = 1; d < n; d++)
-    gpu = gpu || devices[d].lost_after == 0;
-  return devices[0].kind == HASS_DEVICE_CPU && gpu;
-}
-
-/* Runs a few rounds of one farm on random devices. */
-static void
-try_farm (const HassStrategyOps *ops, HassFarmKind kind, GRand *rand,
-          gboolean failing)
-{
-  static const guint32 counts[] = { 0, 1, 2, 7, 60, 900, 3000 };
-  MiniDevice devices[MINI_DEVICES];
-  memset (devices, 0, sizeof devices);
-  guint n = random_devices (rand, devices, failing);
-  MiniFarm *farm
-      = mini_farm_new (ops->name, kind, g_rand_int_range (rand, 0, 3), devices,
-                       n, g_rand_int (rand));
-  farm->noise = 0.2;
-  for (guint r = 0; r < 4; r++)
-    {
-      MiniRound result;
-      guint32 units = counts[g_rand_int_range (rand, 0, G_N_ELEMENTS (counts))];
-      if (kind == HASS_FARM_PARTITION)
-        mini_farm_run_divisible (farm, units * 64 + 3, 64, &result);
-      else
-        {
-          HassLoad *loads
-              = mini_random_loads (rand, units, kind, both_kinds (devices, n));
-          mini_farm_run (farm, loads, units, &result);
-          g_free (loads);
-        }
-      CU_ASSERT (result.once);
-      CU_ASSERT (!result.hung);
-      if (!failing)
-        {
-          CU_ASSERT_EQUAL (result.rescued, 0);
-          CU_ASSERT_EQUAL (result.forced, 0);
-        }
-      if (!result.once || result.hung || (!failing && result.rescued))
-        g_printerr ("%s kind %d, %u devices, round %u, %u units: once %d "
-                    "hung %d rescued %" G_GUINT64_FORMAT "\n",
-                    ops->name, kind, n, r, units, result.once, result.hung,
-                    result.rescued);
-    }
-  mini_farm_free (farm);
-}
-
-static void
-try_all (gboolean failing, guint32 seed)
-{
-  GRand *rand = g_rand_new_with_seed (seed);
-  for (guint i = 0; hass_builtin_strategies[i]; i++)
-    for (guint k = 0; k < 4; k++)
-      for (guint trial = 0; trial < 20; trial++)
-        if (hass_builtin_strategies[i]->farms & (1u << k))
-          try_farm (hass_builtin_strategies[i], 1u << k, rand, failing);
-  g_rand_free (rand);
-}
-
-static void
-executes_each_unit_once (void)
-{
-  try_all (FALSE, 1);
-}
-
-static void
-survives_failing_devices (void)
-{
-  try_all (TRUE, 2);
-}
+/* -- Lost and failing devices ------------------------------------------ */
 
 /* A GPU that is lost with a share in its buffer: others run it, and later
    rounds do without the GPU. */
@@ -539,9 +433,6 @@ cpu_steals_from_clipped_share (void)
 
 HASS_TEST_SUITE (
     sched_strategies,
-    { "every strategy executes each unit exactly once",
-      executes_each_unit_once },
-    { "every strategy survives devices that fail", survives_failing_devices },
     { "a lost GPU's share is run by the others", works_on_without_lost_gpu },
     { "a device that fails is tried with single units", risks_single_units },
     { "a device that never comes is not waited for", waits_for_nobody_in_vain },

@@ -11,8 +11,8 @@
       of the cores' units: what cores take depends on nothing else, so they get
       the order that ends first.
    2. Each plan is a round of one farm. Units are emitted in the plan's order,
-      [CPU | bundles of gpu0 | bundles of gpu1], and a strategy that only this
-      test registers hands them out.
+      [CPU | bundles of gpu0 | bundles of gpu1], and a strategy of the tests
+   hands them out (plan_player.h).
    3. The shortest of these rounds is as long as the bound or longer.
 
    Thread safety: one thread. */
@@ -21,13 +21,11 @@
 #include <string.h>
 
 #include "hass_test.h"
-#include "pool/round_engine.h"
+#include "plan_player.h"
 #include "sim_test.h"
 
 enum
 {
-  MOST_GPUS = 2,
-  MOST_UNITS = 6,
   MOST_PLANS = 4000, /* of a case; else it gets fewer units */
   CASES = 10000
 };
@@ -42,144 +40,6 @@ enum
 /* Of case i that of i % 4. */
 static const char *const farms[]
     = { "partition", "combine", "indivisible", "function" };
-
-typedef struct
-{
-  guint gpu, units;
-} Bundle;
-
-typedef struct
-{
-  guint8 order[MOST_UNITS]; /* of units, as they are emitted */
-  guint n_cpu, n_bundles;
-  Bundle bundles[MOST_UNITS]; /* as they are granted */
-} Plan;
-
-/* -- 2. The strategy ----------------------------------------------------- */
-
-/* What the strategy plays; strategies have no other way to get at it. */
-static const GArray *playing;
-
-typedef struct
-{
-  const HassStrategyEnv *env;
-  guint first_gpu;
-  const Plan *plan; /* of this round */
-  guint given;      /* bundles */
-  guint in_flight[MOST_GPUS];
-} Player;
-
-static gpointer
-create (const HassStrategyEnv *env, GError **error)
-{
-  Player *p = g_new0 (Player, 1);
-  (void)error;
-  p->env = env;
-  p->first_gpu
-      = env->n_devices > 0 && env->devices[0].kind == HASS_DEVICE_CPU ? 1 : 0;
-  return p;
-}
-
-/* The device that a unit is for, by its place in the plan's order. */
-static guint
-device_of (const Player *p, guint32 unit)
-{
-  guint32 before = p->plan->n_cpu;
-  if (unit < before)
-    return 0;
-  for (guint g = 0; g < MOST_GPUS; g++)
-    for (guint i = 0; i < p->plan->n_bundles; i++)
-      if (p->plan->bundles[i].gpu == g)
-        {
-          before += p->plan->bundles[i].units;
-          if (unit < before)
-            return p->first_gpu + g;
-        }
-  return p->env->n_devices;
-}
-
-static guint
-assign (HassRound *round, guint64 position, gpointer data)
-{
-  return device_of (data, hass_round_unit (round, (guint32)position));
-}
-
-static void
-begin_round (gpointer self, HassRound *round)
-{
-  Player *p = self;
-  guint64 units[1 + MOST_GPUS] = { 0 };
-  p->plan = &g_array_index (playing, Plan, hass_round_number (round));
-  p->given = 0;
-  memset (p->in_flight, 0, sizeof p->in_flight);
-  if (round->farm == HASS_FARM_FUNCTION)
-    {
-      hass_round_assign (round, assign, p);
-      return;
-    }
-  for (guint32 u = 0; u < hass_round_units (round); u++)
-    units[device_of (p, u)]++;
-  hass_round_carve (round, units);
-}
-
-static HassAnswer
-decide (gpointer self, HassRound *round, guint device, gboolean force,
-        HassGrant *grant)
-{
-  Player *p = self;
-  const Plan *plan = p->plan;
-  grant->source = HASS_FROM_SHARE;
-  grant->share = device;
-  grant->chunk = 1;
-  if (hass_round_share (round, device) == 0)
-    return HASS_DONE;
-  if (device < p->first_gpu)
-    return HASS_TAKE;
-  g_assert (p->given < plan->n_bundles && !force);
-  const Bundle *next = &plan->bundles[p->given];
-  guint of = p->first_gpu + next->gpu;
-  grant->units = next->units;
-  grant->in_flight = p->env->devices[device].max_in_flight;
-  if (of == device)
-    return HASS_TAKE;
-  /* Its turn comes as soon as the other GPU has taken its bundle. */
-  if (p->in_flight[next->gpu] < p->env->devices[of].max_in_flight)
-    grant->within_ns = 1;
-  return HASS_WAIT;
-}
-
-static void
-granted (gpointer self, HassRound *round, guint device, const HassGrant *grant)
-{
-  Player *p = self;
-  (void)round, (void)grant;
-  if (device < p->first_gpu)
-    return;
-  p->given++;
-  p->in_flight[device - p->first_gpu]++;
-}
-
-static void
-observe (gpointer self, HassRound *round, const HassCompletion *done)
-{
-  Player *p = self;
-  (void)round;
-  if (done->device >= p->first_gpu)
-    p->in_flight[done->device - p->first_gpu]--;
-}
-
-static const HassStrategyOps player = {
-  .struct_size = sizeof (HassStrategyOps),
-  .name = "test-of-all-plans",
-  .summary = "plays the plans of a test",
-  .farms = HASS_FARM_ANY,
-  .create = create,
-  .begin_round = begin_round,
-  .grant = decide,
-  .granted = granted,
-  .observe = observe,
-  .destroy = g_free,
-};
 
 /* -- 1. All plans -------------------------------------------------------- */
 
@@ -526,8 +386,8 @@ hold_against_all (guint i, Search *s, guint64 *played)
   double bound = c->bound_ns[0], best = INFINITY;
   g_clear_pointer (&c->bound_ns, g_free);
   make_rounds (c, s);
-  playing = s->plans;
-  HassSimResult *r = sim_run (c, player.name, NULL);
+  plan_player_play (s->plans);
+  HassSimResult *r = sim_run (c, plan_player_register (), NULL);
   if (r->refused)
     g_printerr ("\n    case %u: %s", i, r->refused);
   CU_ASSERT_EQUAL (r->n_rounds, s->plans->len);
@@ -546,13 +406,11 @@ hold_against_all (guint i, Search *s, guint64 *played)
 static void
 every_plan (void)
 {
-  static gboolean registered;
   Search s = { .plans = g_array_new (FALSE, FALSE, sizeof (Plan)) };
   double sums[4] = { 0 }, least[4] = { 1, 1, 1, 1 };
   guint64 played = 0;
   guint n = 0;
-  registered = registered || hass_strategy_register (&player, NULL);
-  CU_ASSERT_TRUE_FATAL (registered);
+  CU_ASSERT_PTR_NOT_NULL_FATAL (plan_player_register ());
   for (guint i = 0; i < CASES; i++)
     {
       /* All kinds of farms and cost classes are among any twelve. */

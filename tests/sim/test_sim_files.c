@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "device/shipped-private.h"
+#include "device/model/shipped.h"
 #include "hass/error.h"
 #include "hass_test.h"
 #include "tests/engine/trial.h"

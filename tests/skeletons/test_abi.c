@@ -60,7 +60,8 @@ static const struct
   AT (HassDeviceTraits, opening, 80),
   AT (HassDeviceTraits, opens_at_ns, 88),
   AT (HassDeviceTraits, opening_ns, 96),
-  AT (HassDeviceTraits, reserved, 104),
+  AT (HassDeviceTraits, load_flag, 104),
+  AT (HassDeviceTraits, reserved, 112),
   AT (HassGrant, source, 0),
   AT (HassGrant, share, 4),
   AT (HassGrant, units, 8),
@@ -133,7 +134,8 @@ static const struct
   AT (HassTask, expected_time, 56),
   AT (HassTask, parallelism, 64),
   AT (HassTask, gpu_function, 72),
-  AT (HassTask, reserved, 80),
+  AT (HassTask, workers, 80),
+  AT (HassTask, reserved, 88),
   AT (HassRunOptions, strategy, 0),
   AT (HassRunOptions, platform, 8),
   AT (HassRunOptions, dry, 16),
@@ -214,6 +216,17 @@ static const struct
   AT (HassDataFarm, element_threads, 440),
   AT (HassDataFarm, join_tiles, 448),
   AT (HassDataFarm, gpu_multiple, 456),
+  AT (HassDataFarm, workers, 464),
+  AT (HassKindWorker, kind, 0),
+  AT (HassKindWorker, worker, 8),
+  AT (HassDeviceKindOps, struct_size, 0),
+  AT (HassDeviceKindOps, name, 8),
+  AT (HassDeviceKindOps, summary, 16),
+  AT (HassDeviceKindOps, count, 24),
+  AT (HassDeviceKindOps, create, 32),
+  AT (HassDeviceKindOps, destroy, 40),
+  AT (HassDeviceKindOps, problem, 48),
+  AT (HassDeviceKindOps, check, 56),
   AT (HassFunctionFarm, struct_size, 0),
   AT (HassFunctionFarm, name, 8),
   AT (HassFunctionFarm, user_data, 16),
@@ -460,7 +473,7 @@ tasks (void)
       f.user_data = &ran;
       f.tasks = &task;
       f.n_tasks = 1;
-      task.reserved[i & 1] = 1;
+      task.reserved[0] = 1;
       CU_ASSERT_FALSE (hass_function_farm (&f, NULL, &error));
       CU_ASSERT_PTR_NOT_NULL (error
                               && strstr (error->message, "reserved words"));

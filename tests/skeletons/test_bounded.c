@@ -266,11 +266,12 @@ past_deadline (void)
         Flow flow = { 0 };
         HassRunOptions run = { .n_cores = cores, .deadline_ms = 40 };
         GError *error = NULL;
-        gint64 begin = g_get_monotonic_time ();
+        /* Without a deadline these farms would never end. */
+        watchdog (60, "a farm past its deadline");
         CU_ASSERT_FALSE (run_flow (&flow, generators[i], run, 0, 0, &error));
+        watchdog (0, NULL);
         CU_ASSERT_TRUE (
             g_error_matches (error, HASS_ERROR, HASS_ERROR_DEADLINE));
-        CU_ASSERT_TRUE (g_get_monotonic_time () - begin < 2000000);
         CU_ASSERT_EQUAL (flow.loads, 0);
         g_clear_error (&error);
       }

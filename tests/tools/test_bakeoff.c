@@ -197,12 +197,13 @@ failures (void)
   CU_ASSERT_TRUE (g_spawn_command_line_sync (clean, NULL, NULL, NULL, NULL));
 }
 
-/* The processes whose numbers are in the file; not there within 5 s: none. */
+/* The processes whose numbers are in the file; not there within a minute: none.
+ */
 static GArray *
 processes_in (const char *path, guint n)
 {
   GArray *pids = g_array_new (FALSE, FALSE, sizeof (GPid));
-  for (guint i = 0; i < 500 && pids->len < n; i++, usleep (10000))
+  for (guint i = 0; i < 6000 && pids->len < n; i++, usleep (10000))
     {
       g_autofree char *text = NULL;
       g_array_set_size (pids, 0);
@@ -220,12 +221,13 @@ processes_in (const char *path, guint n)
   return pids;
 }
 
-/* It has ended, though perhaps nobody has asked how; waits for that 5 s. */
+/* It has ended, though perhaps nobody has asked how; waits a minute for that.
+ */
 static gboolean
 is_gone (GPid pid)
 {
   g_autofree char *path = g_strdup_printf ("/proc/%d/stat", (int)pid);
-  for (guint i = 0; i < 500; i++, usleep (10000))
+  for (guint i = 0; i < 6000; i++, usleep (10000))
     {
       g_autofree char *text = NULL;
       if (!g_file_get_contents (path, &text, NULL, NULL))

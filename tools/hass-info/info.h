@@ -4,7 +4,7 @@
 #ifndef INFO_H
 #define INFO_H
 
-#include "device/cpu/topology-private.h"
+#include "device/cpu/topology.h"
 #include "hass/load.h"
 #include "measure.h"
 

@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "device/cuda/cuda-private.h"
-#include "device/cpu/topology-private.h"
+#include "device/cpu/topology.h"
 #include "hass/error.h"
 
 #define SMALL_BYTES 4096

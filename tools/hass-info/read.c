@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "device/cuda/cuda-private.h"
-#include "device/cpu/topology-private.h"
+#include "device/cpu/topology.h"
 #include "measure.h"
 
 #define LEAST_BYTES ((gsize)256 << 20)

@@ -5,8 +5,8 @@
 
 #include <string.h>
 
-#include "device/key_file-private.h"
-#include "device/shipped-private.h"
+#include "device/model/key_file.h"
+#include "device/model/shipped.h"
 #include "hass/error.h"
 
 static gboolean

@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "device/key_file-private.h"
-#include "device/shipped-private.h"
+#include "device/model/key_file.h"
+#include "device/model/shipped.h"
 #include "hass/error.h"
 #include "hass/strategy.h"
 

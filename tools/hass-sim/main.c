@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "device/shipped-private.h"
+#include "device/model/shipped.h"
 #include "hass/error.h"
 #include "engine/core/environment.h"
 #include "tools/hass-sim/replay/command.h"
@@ -15,6 +15,8 @@
 #include "tools/output.h"
 
 #define ROUNDS 20
+/* Of rounds and of random cases: what a run of minutes can still do. */
+#define MOST_COUNTED 1000000
 
 static char *platform, *workload, *strategy, *suite, *trace, *noise_text;
 static char *gantt, *plot, *replay, *explanation, *family_name;
@@ -91,13 +93,20 @@ static const GOptionEntry entries[] = {
   { NULL, 0, 0, 0, NULL, NULL, NULL }
 };
 
-/* The options. */
+/**
+ * Bench: a run over cases.
+ * @noise: of --noise; -1: the platform's.
+ * @summary: a line for each suite or family; @together: one for all.
+ * @all: of --json: each SimCase followed by the GPtrArray of its results.
+ * @failed: a strategy failed that serves the farm.
+ * @head: the CSV's head line is still to be printed.
+ */
 typedef struct
 {
   char **strategies;
-  double noise; /* -1: the platform's */
+  double noise;
   SimSummary *summary, *together;
-  GPtrArray *all; /* for --json: SimCase and its results, alternating */
+  GPtrArray *all;
   gboolean failed, head;
 } Bench;
 
@@ -110,6 +119,51 @@ wrong (GError **error, const char *option, const char *text, const char *usage)
 }
 
 static gboolean
+refuse (GError **error, const char *why)
+{
+  g_set_error_literal (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, why);
+  return FALSE;
+}
+
+/* A count of rounds or cases; 0 where the option is not given. */
+static gboolean
+check_count (const char *option, gint count, GError **error)
+{
+  g_autofree char *text = g_strdup_printf ("%d", count);
+  return (count >= 0 && count <= MOST_COUNTED)
+         || wrong (error, option, text,
+                   "a number from 1 to " G_STRINGIFY (MOST_COUNTED));
+}
+
+static gboolean
+parse_noise (double *noise, GError **error)
+{
+  char *end;
+  *noise = -1;
+  if (!noise_text)
+    return TRUE;
+  *noise = g_ascii_strtod (noise_text, &end);
+  return (end != noise_text && !*end && *noise >= 0 && *noise <= 1)
+         || wrong (error, "--noise", noise_text, "a number from 0 to 1");
+}
+
+/* Whether the options that choose and draw cases fit together. */
+static gboolean
+check_cases (GError **error)
+{
+  if (!workload + !suite + !replay + (random_cases == 0) != 3)
+    return refuse (error, "one of --workload, --suite, --random, --replay or "
+                          "--list is needed");
+  if ((gantt || plot) && !workload)
+    return refuse (error,
+                   "--gantt and --plot draw one case: --workload is needed");
+  if (replay_farm < 0 || (!replay && (changes || replay_farm)))
+    return refuse (error, "--replay-farm and --platform-change belong to "
+                          "--replay; farms are counted from 1");
+  return TRUE;
+}
+
+static gboolean
 parse (int argc, char **argv, Bench *b, GError **error)
 {
   g_autoptr (GOptionContext) context = g_option_context_new (NULL);
@@ -118,7 +172,6 @@ parse (int argc, char **argv, Bench *b, GError **error)
                "strategy, in virtual time.");
   g_option_context_set_description (context, "See hass-sim(1).");
   g_option_context_add_main_entries (context, entries, NULL);
-  b->noise = -1;
   if (!g_option_context_parse (context, &argc, &argv, error))
     return FALSE;
   if (explanation)
@@ -129,51 +182,17 @@ parse (int argc, char **argv, Bench *b, GError **error)
                    "unknown argument %s", argv[1]);
       return FALSE;
     }
-  if (rounds < 0 || rounds > 1000000)
-    {
-      g_autofree char *text = g_strdup_printf ("%d", rounds);
-      return wrong (error, "--rounds", text, "a number from 1 to 1000000");
-    }
-  if (random_cases < 0 || random_cases > 1000000)
-    {
-      g_autofree char *text = g_strdup_printf ("%d", random_cases);
-      return wrong (error, "--random", text, "a number from 1 to 1000000");
-    }
+  if (!check_count ("--rounds", rounds, error)
+      || !check_count ("--random", random_cases, error))
+    return FALSE;
   if (family_name && random_cases == 0)
-    {
-      g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-                   "--family belongs to --random");
-      return FALSE;
-    }
-  if (noise_text)
-    {
-      char *end;
-      b->noise = g_ascii_strtod (noise_text, &end);
-      if (end == noise_text || *end || !(b->noise >= 0 && b->noise <= 1))
-        return wrong (error, "--noise", noise_text, "a number from 0 to 1");
-    }
+    return refuse (error, "--family belongs to --random");
+  if (!parse_noise (&b->noise, error))
+    return FALSE;
   if (list)
     return TRUE;
-  if (!workload + !suite + !replay + (random_cases == 0) != 3)
-    {
-      g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-                   "one of --workload, --suite, --random, --replay or --list "
-                   "is needed");
-      return FALSE;
-    }
-  if ((gantt || plot) && !workload)
-    {
-      g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-                   "--gantt and --plot draw one case: --workload is needed");
-      return FALSE;
-    }
-  if (replay_farm < 0 || (!replay && (changes || replay_farm)))
-    {
-      g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-                   "--replay-farm and --platform-change belong to --replay; "
-                   "farms are counted from 1");
-      return FALSE;
-    }
+  if (!check_cases (error))
+    return FALSE;
   if (replay && !strategy)
     return TRUE;
   b->strategies = sim_strategies (strategy ? strategy : "auto", error);

@@ -6,10 +6,11 @@
 #include <math.h>
 #include <string.h>
 
-#include "device/key_file-private.h"
+#include "device/model/key_file.h"
 #include "hass/error.h"
 
-#define MOST_IN_ALL 1e18 /* total of a round: sizes are 64 bits */
+/* Elements or bytes of a round, which are counted in 64 bits. */
+#define MOST_IN_ALL 1e18
 
 typedef struct
 {
@@ -30,7 +31,8 @@ static const Choice curves[] = { { "linear", HASS_CURVE_LINEAR },
                                  { "saturating", HASS_CURVE_SATURATING },
                                  { NULL, 0 } };
 
-/* The numbers that follow a family's name, with their ranges. */
+/* The families of costs; @n numbers follow a family's name, each from @min
+   to @max. */
 static const struct
 {
   const char *name;
@@ -121,8 +123,16 @@ read_family (const HassKeyFile *k, SimWorkload *w, GError **error)
                                text, list->str);
 }
 
+/* The values of [workload] as they stand in the file. */
+typedef struct
+{
+  int farm, cost;
+  guint64 units, rounds, warp;
+  double in_bytes, out_bytes, merge_us;
+} Given;
+
 static gboolean
-read_workload (const HassKeyFile *k, SimWorkload *w, GError **error)
+read_keys (const HassKeyFile *k, SimWorkload *w, Given *g, GError **error)
 {
   static const char *const known[]
       = { "name",         "source", "platform", "farm",
@@ -131,74 +141,90 @@ read_workload (const HassKeyFile *k, SimWorkload *w, GError **error)
           "merge_us",     "costs",  "warp",     "gpu_ramp",
           "sizes",        "repeat", NULL };
   const char *group = "workload";
-  guint64 units = 0, rounds = 0, warp = 0;
-  double in = 0, out = 0, merge_us = 0;
-  w->gpu_ramp = 1;
-  int farm = HASS_FARM_PARTITION, cost = HASS_COST_EQUAL;
-  if (!g_key_file_has_group (k->file, group))
-    return hass_key_file_broken (k, NULL, NULL, error,
-                                 "there is no [workload] group");
-  w->elements = 1;
-  w->work = 1;
-  if (!hass_key_file_only_keys (k, group, known, error)
-      || !choose (k, group, "farm", farms, &farm, error)
-      || !choose (k, group, "class", classes, &cost, error)
-      || !hass_key_file_whole (k, group, "units", TRUE, 1e8, &units, error)
-      || !hass_key_file_whole (k, group, "elements", FALSE, 1e12, &w->elements,
-                               error)
-      || !hass_key_file_number (k, group, "input_bytes", FALSE, 0, 1e15, &in,
-                                error)
-      || !hass_key_file_number (k, group, "output_bytes", FALSE, 0, 1e15, &out,
-                                error)
-      || !hass_key_file_number (k, group, "work", FALSE, 1e-12, 1e18, &w->work,
-                                error)
-      || !hass_key_file_whole (k, group, "rounds", FALSE, 1e6, &rounds, error)
-      || !hass_key_file_number (k, group, "entry_bytes", FALSE, 0, 1e15,
-                                &w->entry_bytes, error)
-      || !hass_key_file_number (k, group, "merge_us", FALSE, 0, 1e9, &merge_us,
-                                error)
-      || !hass_key_file_whole (k, group, "warp", FALSE, 1024, &warp, error)
-      || !hass_key_file_number (k, group, "gpu_ramp", FALSE, 1, 1e6,
-                                &w->gpu_ramp, error)
-      || !hass_key_file_truth (k, group, "sizes", &w->sizes, error)
-      || !hass_key_file_truth (k, group, "repeat", &w->repeat, error)
-      || !read_family (k, w, error))
-    return FALSE;
-  if (cost == HASS_COST_EQUAL && w->family != SIM_EQUAL)
+  return hass_key_file_only_keys (k, group, known, error)
+         && choose (k, group, "farm", farms, &g->farm, error)
+         && choose (k, group, "class", classes, &g->cost, error)
+         && hass_key_file_whole (k, group, "units", TRUE, 1e8, &g->units, error)
+         && hass_key_file_whole (k, group, "elements", FALSE, 1e12,
+                                 &w->elements, error)
+         && hass_key_file_number (k, group, "input_bytes", FALSE, 0, 1e15,
+                                  &g->in_bytes, error)
+         && hass_key_file_number (k, group, "output_bytes", FALSE, 0, 1e15,
+                                  &g->out_bytes, error)
+         && hass_key_file_number (k, group, "work", FALSE, 1e-12, 1e18,
+                                  &w->work, error)
+         && hass_key_file_whole (k, group, "rounds", FALSE, 1e6, &g->rounds,
+                                 error)
+         && hass_key_file_number (k, group, "entry_bytes", FALSE, 0, 1e15,
+                                  &w->entry_bytes, error)
+         && hass_key_file_number (k, group, "merge_us", FALSE, 0, 1e9,
+                                  &g->merge_us, error)
+         && hass_key_file_whole (k, group, "warp", FALSE, 1024, &g->warp, error)
+         && hass_key_file_number (k, group, "gpu_ramp", FALSE, 1, 1e6,
+                                  &w->gpu_ramp, error)
+         && hass_key_file_truth (k, group, "sizes", &w->sizes, error)
+         && hass_key_file_truth (k, group, "repeat", &w->repeat, error)
+         && read_family (k, w, error);
+}
+
+/* Refuses values that do not go together. */
+static gboolean
+fit_together (const HassKeyFile *k, const SimWorkload *w, const Given *g,
+              GError **error)
+{
+  const char *group = "workload";
+  gboolean partition = g->farm == HASS_FARM_PARTITION;
+  double in = g->in_bytes, out = g->out_bytes;
+  if (g->cost == HASS_COST_EQUAL && w->family != SIM_EQUAL)
     return hass_key_file_broken (k, group, "costs", error,
                                  "class = equal does not go with unequal "
                                  "costs");
-  if (cost == HASS_COST_SIZED && farm == HASS_FARM_PARTITION
-      && w->family != SIM_EQUAL)
+  if (g->cost == HASS_COST_SIZED && partition && w->family != SIM_EQUAL)
     return hass_key_file_broken (k, group, "class", error,
                                  "class = sized: the blocks of a partition "
                                  "farm have no costs of their own; use farm "
                                  "= combine or class = unknown");
-  if (w->sizes && (farm == HASS_FARM_PARTITION || warp > 1 || w->gpu_ramp > 1))
+  if (w->sizes && (partition || g->warp > 1 || w->gpu_ramp > 1))
     return hass_key_file_broken (k, group, "sizes", error,
                                  "sizes = yes goes with farms other than "
                                  "partition, and not with warp or gpu_ramp");
-  if (units * MAX (MAX (in, out), (double)w->elements) > MOST_IN_ALL)
+  if (g->units * MAX (MAX (in, out), (double)w->elements) > MOST_IN_ALL)
     return hass_key_file_broken (k, group, "units", error,
                                  "units = %" G_GUINT64_FORMAT
                                  ": their elements, input bytes or output "
                                  "bytes are more than %g in all",
-                                 units, MOST_IN_ALL);
-  if (farm == HASS_FARM_PARTITION
+                                 g->units, MOST_IN_ALL);
+  if (partition
       && (fmod (in, w->elements) != 0 || fmod (out, w->elements) != 0))
     return hass_key_file_broken (k, group, "elements", error,
                                  "elements = %" G_GUINT64_FORMAT
                                  ": in a partition farm input_bytes and "
                                  "output_bytes are multiples of it",
                                  w->elements);
-  w->farm = (HassFarmKind)farm;
-  w->cost = (HassCostClass)cost;
-  w->units = (guint32)units;
-  w->rounds = (guint)rounds;
-  w->warp = (guint)warp;
-  w->input_bytes = (guint64)in;
-  w->output_bytes = (guint64)out;
-  w->merge_ns = merge_us * 1e3;
+  return TRUE;
+}
+
+static gboolean
+read_workload (const HassKeyFile *k, SimWorkload *w, GError **error)
+{
+  const char *group = "workload";
+  Given g = { .farm = HASS_FARM_PARTITION, .cost = HASS_COST_EQUAL };
+  w->gpu_ramp = 1;
+  w->elements = 1;
+  w->work = 1;
+  if (!g_key_file_has_group (k->file, group))
+    return hass_key_file_broken (k, NULL, NULL, error,
+                                 "there is no [workload] group");
+  if (!read_keys (k, w, &g, error) || !fit_together (k, w, &g, error))
+    return FALSE;
+  w->farm = (HassFarmKind)g.farm;
+  w->cost = (HassCostClass)g.cost;
+  w->units = (guint32)g.units;
+  w->rounds = (guint)g.rounds;
+  w->warp = (guint)g.warp;
+  w->input_bytes = (guint64)g.in_bytes;
+  w->output_bytes = (guint64)g.out_bytes;
+  w->merge_ns = g.merge_us * 1e3;
   w->name = g_key_file_get_value (k->file, group, "name", NULL);
   w->source = g_key_file_get_value (k->file, group, "source", NULL);
   w->platform = g_key_file_get_value (k->file, group, "platform", NULL);

@@ -24,8 +24,11 @@
 #include <stdlib.h>
 
 #define DEFAULT_DENSE_BYTES (16u << 20)
+/* Of all patterns together.  Case forms double them at most, which leaves the
+   numbers of states and the flag ENDS_HERE 32 bits.  */
+#define MAX_PATTERN_BYTES (1u << 29)
 #define ENDS_HERE 0x80000000u /* flag on a state name: a pattern ends here */
-#define NONE 0u               /* the root is no state's child */
+#define NONE 0u               /* the root is the child of no state */
 
 struct _Aho
 {
@@ -160,114 +163,180 @@ follow (const Aho *aho, guint32 name, guint8 symbol)
   return aho->rows[name + symbol];
 }
 
-static void
-link_states (Aho *aho, const GArray *nodes)
+/* The trie while it becomes the automaton.  States are the trie's nodes in
+   breadth-first order: the children of state s are the states from below[s]
+   up to below[s + 1].  */
+typedef struct
 {
-  const Node *all = (const Node *)(const void *)nodes->data;
-  guint32 n = aho->n_states;
-  g_autofree guint32 *order = g_new (guint32, n);  /* node of a state */
-  g_autofree guint32 *fail = g_new0 (guint32, n);  /* state */
-  g_autofree guint32 *below = g_new0 (guint32, n); /* first child state */
-  guint32 n_edges = 0;
+  const Node *nodes;
+  guint32 n_states;
+  guint32 *node_of; /* [n_states] */
+  guint32 *below;   /* [n_states + 1]: the first child */
+  guint32 *fail;    /* [n_states]: the state that the failure link leads to */
+} Links;
+
+static guint8
+symbol_of (const Links *links, guint32 state)
+{
+  return links->nodes[links->node_of[state]].symbol;
+}
+
+static void
+number_states (Aho *aho, Links *links)
+{
   guint32 tail = 1;
 
-  order[0] = 0;
-  for (guint32 s = 0; s < n; s++)
+  links->node_of[0] = 0;
+  for (guint32 s = 0; s < links->n_states; s++)
     {
-      below[s] = tail;
-      for (guint32 c = all[order[s]].child; c != NONE; c = all[c].sibling)
-        order[tail++] = c;
-      aho->depth[s] = all[order[s]].depth;
-      aho->out[s] = all[order[s]].out;
+      const Node *node = &links->nodes[links->node_of[s]];
+
+      links->below[s] = tail;
+      for (guint32 c = node->child; c != NONE; c = links->nodes[c].sibling)
+        links->node_of[tail++] = c;
+      aho->depth[s] = node->depth;
+      aho->out[s] = node->out;
     }
+  links->below[links->n_states] = tail;
+}
 
-  /* A link is known before its state is reached, and `out` of the linked
-     state is final by then: it is nearer to the root.  A child's link is its
-     parent's link followed by its symbol.  The names used here are final
-     only if `out` is, so edges are stored once all links are known.  */
-  for (guint32 s = 0; s < n; s++)
+/* The state that the link of a child of `parent` leads to: the nearest state
+   along the parent's links that has a child by `symbol`, and that child; the
+   root if there is none.  */
+static guint32
+link_by_symbol (const Links *links, guint32 parent, guint8 symbol)
+{
+  guint32 f = parent;
+
+  do
     {
-      guint32 end = s + 1 < n ? below[s + 1] : n;
+      f = links->fail[f];
+      for (guint32 t = links->below[f]; t < links->below[f + 1]; t++)
+        if (symbol_of (links, t) == symbol)
+          return t;
+    }
+  while (f != 0);
+  return 0;
+}
 
+/* A link is known before its state is reached, and `out` of the linked state
+   is final by then, because that state is nearer to the root.  */
+static void
+find_links (Aho *aho, Links *links)
+{
+  for (guint32 s = 0; s < links->n_states; s++)
+    {
       if (aho->out[s] == 0)
-        aho->out[s] = aho->out[fail[s]];
-      for (guint32 c = below[s]; c < end && s > 0; c++)
-        {
-          guint8 symbol = all[order[c]].symbol;
-          guint32 f = s;
-
-          do
-            {
-              f = fail[f];
-              for (guint32 t = below[f]; t < below[f + 1]; t++)
-                if (all[order[t]].symbol == symbol)
-                  {
-                    fail[c] = t;
-                    break;
-                  }
-            }
-          while (fail[c] == 0 && f != 0);
-        }
+        aho->out[s] = aho->out[links->fail[s]];
+      for (guint32 c = links->below[s]; c < links->below[s + 1] && s > 0; c++)
+        links->fail[c] = link_by_symbol (links, s, symbol_of (links, c));
     }
+}
 
-  for (guint32 s = 0; s < n; s++)
+/* The row of a state in the table: that of its link, over which its own
+   edges go.  */
+static void
+fill_row (Aho *aho, const Links *links, guint32 s)
+{
+  guint32 *row = aho->rows + (gsize)s * aho->n_classes;
+
+  if (s > 0)
+    memcpy (row, aho->rows + (gsize)links->fail[s] * aho->n_classes,
+            aho->n_classes * sizeof *row);
+  for (guint32 c = links->below[s]; c < links->below[s + 1]; c++)
+    row[symbol_of (links, c)] = name_of (aho, c);
+}
+
+/* Names are final only if `out` is, so edges are stored after all links are
+   known.  */
+static void
+store_edges (Aho *aho, const Links *links)
+{
+  guint32 n_edges = 0;
+
+  for (guint32 s = 0; s < aho->n_dense; s++)
+    fill_row (aho, links, s);
+  for (guint32 s = aho->n_dense; s < links->n_states; s++)
     {
-      guint32 end = s + 1 < n ? below[s + 1] : n;
-
-      if (s < aho->n_dense)
-        {
-          guint32 *row = aho->rows + (gsize)s * aho->n_classes;
-
-          if (s > 0)
-            memcpy (row, aho->rows + (gsize)fail[s] * aho->n_classes,
-                    aho->n_classes * sizeof *row);
-          for (guint32 c = below[s]; c < end; c++)
-            row[all[order[c]].symbol] = name_of (aho, c);
-          continue;
-        }
-      aho->fail[s - aho->n_dense] = name_of (aho, fail[s]);
+      aho->fail[s - aho->n_dense] = name_of (aho, links->fail[s]);
       aho->first[s - aho->n_dense] = n_edges;
-      for (guint32 c = below[s]; c < end; c++, n_edges++)
+      for (guint32 c = links->below[s]; c < links->below[s + 1]; c++, n_edges++)
         {
-          aho->edge_class[n_edges] = all[order[c]].symbol;
+          aho->edge_class[n_edges] = symbol_of (links, c);
           aho->edge_to[n_edges] = name_of (aho, c);
         }
     }
-  aho->first[n - aho->n_dense] = n_edges;
+  aho->first[links->n_states - aho->n_dense] = n_edges;
 }
 
-Aho *
-aho_new (const Pattern *patterns, gsize n_patterns, const FoldTable *folds,
-         gboolean fold_ascii, gsize dense_bytes, GError **error)
+static void
+link_states (Aho *aho, const GArray *nodes)
 {
-  Aho *aho = g_new0 (Aho, 1);
-  g_autoptr (GArray) nodes = g_array_new (FALSE, FALSE, sizeof (Node));
-  Node root = { 0 };
+  guint32 n = aho->n_states;
+  g_autofree guint32 *node_of = g_new (guint32, n);
+  g_autofree guint32 *below = g_new (guint32, n + 1);
+  g_autofree guint32 *fail = g_new0 (guint32, n);
+  Links links
+      = { (const Node *)(const void *)nodes->data, n, node_of, below, fail };
+
+  number_states (aho, &links);
+  find_links (aho, &links);
+  store_edges (aho, &links);
+}
+
+/* ---- steps 1 and 2 together ---- */
+
+/* The length of the longest pattern; 0 with MATCHER_ERROR_TOO_BIG if the
+   names of the states might not fit into 31 bits.  */
+static gsize
+longest_pattern (const Pattern *patterns, gsize n_patterns, GError **error)
+{
   gsize longest = 1;
   gsize total = 0;
-  g_autofree guint8 *bytes = NULL;
-  g_autofree gboolean *begins_unit = NULL;
-  gboolean used[256] = { FALSE };
 
-  aho->folds = folds;
-  aho->utf8 = folds != NULL;
   for (gsize i = 0; i < n_patterns; i++)
     {
       longest = MAX (longest, patterns[i].length);
       total += patterns[i].length;
     }
-  if (total > (1u << 29))
-    {
-      g_set_error (error, MATCHER_ERROR, MATCHER_ERROR_TOO_BIG,
-                   "%" G_GSIZE_FORMAT " patterns of %" G_GSIZE_FORMAT
-                   " bytes together are more than the %u bytes that one "
-                   "search can take",
-                   n_patterns, total, 1u << 29);
-      g_free (aho);
-      return NULL;
-    }
-  bytes = g_malloc (2 * longest + FOLD_MAX_BYTES);
-  begins_unit = g_new (gboolean, 2 * longest + FOLD_MAX_BYTES);
+  if (total <= MAX_PATTERN_BYTES)
+    return longest;
+  g_set_error (error, MATCHER_ERROR, MATCHER_ERROR_TOO_BIG,
+               "%" G_GSIZE_FORMAT " patterns of %" G_GSIZE_FORMAT
+               " bytes together are more than the %u bytes that one "
+               "search can take",
+               n_patterns, total, MAX_PATTERN_BYTES);
+  return 0;
+}
+
+/* Gives each byte that the patterns use a class of its own, 255 at most, and
+   bytes that fold to one another the same class.  */
+static void
+set_classes (Aho *aho, const gboolean *used, gboolean fold_ascii)
+{
+  aho->n_classes = 1; /* class 0: bytes in no pattern */
+  for (guint x = 0; x < 256; x++)
+    if (used[x] && aho->n_classes < 256)
+      aho->class_of[x] = (guint8)aho->n_classes++;
+  for (guint x = 0; x < 256; x++)
+    if (aho->utf8 && x < 0x80)
+      aho->class_of[x] = aho->class_of[fold_table_canonical (aho->folds, x)];
+    else if (fold_ascii && !aho->utf8 && g_ascii_isupper ((gchar)x))
+      aho->class_of[x] = aho->class_of[x + 0x20];
+}
+
+/* Sets the classes and returns the trie; `longest` is the length of the
+   longest pattern.  */
+static GArray *
+build_trie (Aho *aho, const Pattern *patterns, gsize n_patterns, gsize longest,
+            gboolean fold_ascii)
+{
+  GArray *nodes = g_array_new (FALSE, FALSE, sizeof (Node));
+  Node root = { 0 };
+  gboolean used[256] = { FALSE };
+  g_autofree guint8 *bytes = g_malloc (2 * longest + FOLD_MAX_BYTES);
+  g_autofree gboolean *begins_unit
+      = g_new (gboolean, 2 * longest + FOLD_MAX_BYTES);
 
   for (gsize i = 0; i < n_patterns; i++)
     {
@@ -277,15 +346,7 @@ aho_new (const Pattern *patterns, gsize n_patterns, const FoldTable *folds,
       for (gsize j = 0; j < n; j++)
         used[bytes[j]] = TRUE;
     }
-  aho->n_classes = 1; /* class 0: bytes in no pattern */
-  for (guint x = 0; x < 256; x++)
-    if (used[x] && aho->n_classes < 256)
-      aho->class_of[x] = (guint8)aho->n_classes++;
-  for (guint x = 0; x < 256; x++)
-    if (folds != NULL && x < 0x80)
-      aho->class_of[x] = aho->class_of[fold_table_canonical (folds, x)];
-    else if (fold_ascii && folds == NULL && g_ascii_isupper ((gchar)x))
-      aho->class_of[x] = aho->class_of[x + 0x20];
+  set_classes (aho, used, fold_ascii);
 
   g_array_append_val (nodes, root);
   for (gsize i = 0; i < n_patterns; i++)
@@ -297,20 +358,42 @@ aho_new (const Pattern *patterns, gsize n_patterns, const FoldTable *folds,
         bytes[j] = aho->class_of[bytes[j]];
       insert (nodes, bytes, begins_unit, n);
     }
+  return nodes;
+}
 
-  aho->n_states = nodes->len;
-  if (dense_bytes == 0)
-    dense_bytes = DEFAULT_DENSE_BYTES;
+/* Makes room for `n_states`, as many as `dense_bytes` hold in the table.  */
+static void
+allocate_states (Aho *aho, guint32 n_states, gsize dense_bytes)
+{
+  aho->n_states = n_states;
   aho->n_dense = (guint32)CLAMP (
-      dense_bytes / (aho->n_classes * sizeof *aho->rows), 1, aho->n_states);
+      dense_bytes / (aho->n_classes * sizeof *aho->rows), 1, n_states);
   aho->limit = aho->n_dense * aho->n_classes;
   aho->rows = g_new0 (guint32, aho->limit);
-  aho->fail = g_new (guint32, aho->n_states - aho->n_dense);
-  aho->first = g_new (guint32, aho->n_states - aho->n_dense + 1);
-  aho->edge_class = g_malloc (aho->n_states);
-  aho->edge_to = g_new (guint32, aho->n_states);
-  aho->depth = g_new (guint32, aho->n_states);
-  aho->out = g_new (guint32, aho->n_states);
+  aho->fail = g_new (guint32, n_states - aho->n_dense);
+  aho->first = g_new (guint32, n_states - aho->n_dense + 1);
+  aho->edge_class = g_malloc (n_states);
+  aho->edge_to = g_new (guint32, n_states);
+  aho->depth = g_new (guint32, n_states);
+  aho->out = g_new (guint32, n_states);
+}
+
+Aho *
+aho_new (const Pattern *patterns, gsize n_patterns, const FoldTable *folds,
+         gboolean fold_ascii, gsize dense_bytes, GError **error)
+{
+  gsize longest = longest_pattern (patterns, n_patterns, error);
+  g_autoptr (GArray) nodes = NULL;
+  Aho *aho;
+
+  if (longest == 0)
+    return NULL;
+  aho = g_new0 (Aho, 1);
+  aho->folds = folds;
+  aho->utf8 = folds != NULL;
+  nodes = build_trie (aho, patterns, n_patterns, longest, fold_ascii);
+  allocate_states (aho, nodes->len,
+                   dense_bytes != 0 ? dense_bytes : DEFAULT_DENSE_BYTES);
   link_states (aho, nodes);
   return aho;
 }

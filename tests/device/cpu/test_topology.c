@@ -9,7 +9,7 @@
    two sockets and one NUMA node.
 
    Thread safety: one thread; binding is tried in another. */
-#include "device/cpu/topology-private.h"
+#include "device/cpu/topology.h"
 
 #include <sched.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device/copy_crew-private.h"
+#include "device/copy_crew.h"
 #include "device/cuda/gpus-private.h"
 #include "tests/device/fake_machine.h"
 #include "hass/error.h"

@@ -7,7 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "device/model.h"
+#include "device/model/model.h"
 #include "engine/virtual/virtual.h"
 #include "hass_test.h"
 #include "tests/engine/rogue.h"

@@ -17,6 +17,7 @@
 #include "hass/error.h"
 #include "hass_test.h"
 #include "program.h"
+#include "tests/engine/trial.h"
 
 #define WRITERS 3
 #define WRITES 40
@@ -620,16 +621,16 @@ programs_differ (void)
   end ();
 }
 
-/* Whoever holds the lock for ever costs a moment and one sample. */
+/* A process that keeps the lock costs others one sample, and they go on. */
 static void
 held_lock (void)
 {
   begin ();
   int lock = hass_profile_file_lock (path, NULL);
   CU_ASSERT_TRUE (lock >= 0);
-  gint64 since = g_get_monotonic_time ();
+  watchdog (60, "a farm that waits for the lock of the profile");
   CU_ASSERT_FALSE (tell (&search, 1, 1));
-  CU_ASSERT_TRUE (g_get_monotonic_time () - since < 5 * G_USEC_PER_SEC);
+  watchdog (0, NULL);
   CU_ASSERT_FALSE (exists (""));
   close (lock);
   CU_ASSERT_TRUE (tell (&search, 1, 1));

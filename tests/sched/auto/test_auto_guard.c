@@ -417,7 +417,7 @@ one_gpu_is_given_all (void)
   farm->env.note_data = text;
   mini_farm_run_equal (farm, 100, &result);
   CU_ASSERT_PTR_NOT_NULL (
-      strstr (text->str, "100 units from 0: all, there is nobody else"));
+      strstr (text->str, "100 units from 0: all, it is the only device"));
   mini_farm_free (farm);
 }
 

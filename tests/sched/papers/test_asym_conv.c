@@ -3,7 +3,7 @@
    Thread safety: one thread. */
 #include "hass_test.h"
 
-#include "tests/sched/coping.h"
+#include "tests/sched/mini_checks.h"
 
 static const MiniDevice pair[]
     = { MINI_CPU (4, 40000), MINI_WIDE_GPU (30, 2500, 30000) };
@@ -23,7 +23,7 @@ profiles_until_it_converges (void)
   CU_ASSERT (result.once);
   CU_ASSERT_EQUAL (farm->grants->len, 4);
   for (guint i = 0; i < 4; i++)
-    CU_ASSERT_EQUAL (coping_units (farm, i), wanted[i]);
+    CU_ASSERT_EQUAL (mini_units (farm, i), wanted[i]);
   /* A first invocation's matter only. */
   mini_farm_run (farm, loads, 1000, &result);
   CU_ASSERT_EQUAL (farm->grants->len, 1);
@@ -55,19 +55,11 @@ obeys_the_tolerance (void)
   CU_ASSERT_EQUAL (steps ("asym-conv"), 4);
   /* Until less than a profile is left. */
   CU_ASSERT (steps ("asym-conv:tolerance=0") > 6);
-  CU_ASSERT (coping_refused ("asym-conv:tolerance=2", "out of range"));
-}
-
-static void
-copes (void)
-{
-  coping_expect ("asym-conv");
+  CU_ASSERT (mini_refused ("asym-conv:tolerance=2", "out of range"));
 }
 
 HASS_TEST_SUITE (
     sched_asym_conv,
     { "asym-conv profiles half of the rest until the ratio converges",
       profiles_until_it_converges },
-    { "asym-conv obeys its tolerance", obeys_the_tolerance },
-    { "asym-conv copes with lost devices, odd machines and tiny rounds",
-      copes })
+    { "asym-conv obeys its tolerance", obeys_the_tolerance })

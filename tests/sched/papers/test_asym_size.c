@@ -3,7 +3,7 @@
    Thread safety: one thread. */
 #include "hass_test.h"
 
-#include "tests/sched/coping.h"
+#include "tests/sched/mini_checks.h"
 
 static const MiniDevice pair[]
     = { MINI_CPU (4, 40000), MINI_WIDE_GPU (30, 2500, 30000) };
@@ -21,8 +21,8 @@ profiles_half_of_the_round (void)
   CU_ASSERT (result.once);
   CU_ASSERT_EQUAL (farm->grants->len, 14);
   for (guint i = 0; i < 13; i++)
-    CU_ASSERT_EQUAL (coping_units (farm, i), 30);
-  CU_ASSERT_EQUAL (coping_units (farm, 13), 348);
+    CU_ASSERT_EQUAL (mini_units (farm, i), 30);
+  CU_ASSERT_EQUAL (mini_units (farm, 13), 348);
   /* A first invocation's matter only. */
   mini_farm_run (farm, loads, 1000, &result);
   CU_ASSERT_EQUAL (farm->grants->len, 1);
@@ -50,7 +50,7 @@ obeys_what_shall_remain (void)
   CU_ASSERT_EQUAL (steps ("asym-size:remaining=1"), 2);
   CU_ASSERT_EQUAL (steps ("asym-size:remaining=0.9"), 4);
   CU_ASSERT (steps ("asym-size:remaining=0") > 20);
-  CU_ASSERT (coping_refused ("asym-size:remaining=1.1", "out of range"));
+  CU_ASSERT (mini_refused ("asym-size:remaining=1.1", "out of range"));
 }
 
 /* Costs of 1 in the first tenth and of 4 after it on the GPU's side of things:
@@ -84,18 +84,10 @@ sees_more_than_the_beginning (void)
   g_free (loads);
 }
 
-static void
-copes (void)
-{
-  coping_expect ("asym-size");
-}
-
 HASS_TEST_SUITE (
     sched_asym_size,
     { "asym-size profiles until less than half is left",
       profiles_half_of_the_round },
     { "asym-size obeys the part that shall remain", obeys_what_shall_remain },
     { "asym-size divides better than asym where the beginning misleads",
-      sees_more_than_the_beginning },
-    { "asym-size copes with lost devices, odd machines and tiny rounds",
-      copes })
+      sees_more_than_the_beginning })

@@ -3,7 +3,7 @@
    Thread safety: one thread. */
 #include "hass_test.h"
 
-#include "tests/sched/coping.h"
+#include "tests/sched/mini_checks.h"
 
 /* A core does a unit in 1 us; the GPU in 0.25 us after 64 us. */
 static const MiniDevice pair[]
@@ -19,19 +19,19 @@ trains_and_intersects (void)
   static const guint64 bundles[] = { 100, 100, 200, 300, 400, 5229 };
   MiniFarm *farm = mini_farm_new_equal ("qilin", pair, 2);
   MiniRound result;
-  coping_run (farm, 8800, &result);
+  mini_run (farm, 8800, &result);
   CU_ASSERT_EQUAL (result.shares[0], 1100);
   CU_ASSERT_EQUAL (result.shares[1], 1100);
   CU_ASSERT_EQUAL (farm->grants->len, G_N_ELEMENTS (bundles));
   for (guint g = 0; g < farm->grants->len && g < G_N_ELEMENTS (bundles); g++)
     CU_ASSERT_EQUAL (g_array_index (farm->grants, MiniGrant, g).units,
                      bundles[g]);
-  coping_run (farm, 8800, &result);
+  mini_run (farm, 8800, &result);
   CU_ASSERT_EQUAL (result.devices[0].units, 1811);
   CU_ASSERT_EQUAL (farm->grants->len, 1);
   CU_ASSERT_DOUBLE_EQUAL (result.summary.makespan_ns, 1811200, 1000);
   /* Another size: the lines hold. T = (200 + 256) * 200 = 91200. */
-  coping_run (farm, 200, &result);
+  mini_run (farm, 200, &result);
   CU_ASSERT_EQUAL (result.devices[0].units, 91);
   mini_farm_free (farm);
 }
@@ -43,8 +43,8 @@ leaves_out_who_begins_too_late (void)
 {
   MiniFarm *farm = mini_farm_new_equal ("qilin", pair, 2);
   MiniRound result;
-  coping_run (farm, 8800, &result);
-  coping_run (farm, 60, &result);
+  mini_run (farm, 8800, &result);
+  mini_run (farm, 60, &result);
   CU_ASSERT_EQUAL (result.devices[0].units, 60);
   CU_ASSERT_EQUAL (result.devices[1].units, 0);
   mini_farm_free (farm);
@@ -53,13 +53,13 @@ leaves_out_who_begins_too_late (void)
   const MiniDevice three[]
       = { pair[0], MINI_GPU (30, 250, 64000), MINI_GPU (30, 100, 9000000) };
   farm = mini_farm_new_equal ("qilin", three, 3);
-  coping_run (farm, 88000, &result);
-  coping_run (farm, 8800, &result);
+  mini_run (farm, 88000, &result);
+  mini_run (farm, 8800, &result);
   CU_ASSERT_EQUAL (result.devices[0].units, 1811);
   CU_ASSERT_EQUAL (result.devices[2].units, 0);
   /* With 100000 it is in: T = (100000 + 256 + 90000) / (1/1000 + 1/250 +
      1/100) = 12683733, 12684 on the core. */
-  coping_run (farm, 100000, &result);
+  mini_run (farm, 100000, &result);
   CU_ASSERT_DOUBLE_EQUAL (result.devices[0].units, 12684, 1.01);
   CU_ASSERT_DOUBLE_EQUAL (result.devices[2].units, 36837, 2);
   CU_ASSERT_DOUBLE_EQUAL (result.summary.makespan_ns, 12683733, 2000);
@@ -74,8 +74,8 @@ leaves_out_the_warm_up (void)
   devices[1].first_ns = 5000000;
   MiniFarm *farm = mini_farm_new_equal ("qilin", devices, 2);
   MiniRound result;
-  coping_run (farm, 8800, &result);
-  coping_run (farm, 8800, &result);
+  mini_run (farm, 8800, &result);
+  mini_run (farm, 8800, &result);
   CU_ASSERT_EQUAL (result.devices[0].units, 1811);
   mini_farm_free (farm);
 }
@@ -89,12 +89,12 @@ trains_as_long_as_told (void)
   MiniRound result;
   for (guint r = 0; r < 7; r++)
     {
-      coping_run (farm, 8800, &result);
+      mini_run (farm, 8800, &result);
       CU_ASSERT_EQUAL (result.devices[0].units, 4400);
     }
   for (guint r = 0; r < 3; r++)
     {
-      coping_run (farm, 8800, &result);
+      mini_run (farm, 8800, &result);
       CU_ASSERT_EQUAL (result.devices[0].units, 1811);
       farm->devices[1].ns_per_work *= 2;
     }
@@ -107,10 +107,10 @@ trains_again_after_a_tiny_round (void)
 {
   MiniFarm *farm = mini_farm_new_equal ("qilin", pair, 2);
   MiniRound result;
-  coping_run (farm, 1, &result);
-  coping_run (farm, 8800, &result);
+  mini_run (farm, 1, &result);
+  mini_run (farm, 8800, &result);
   CU_ASSERT_EQUAL (result.shares[0], 1100); /* a training part again */
-  coping_run (farm, 8800, &result);
+  mini_run (farm, 8800, &result);
   CU_ASSERT_DOUBLE_EQUAL (result.devices[0].units, 1811, 2);
   mini_farm_free (farm);
 }
@@ -133,7 +133,7 @@ reads_the_profile_store (void)
       farm->env.profile = profile;
       farm->strategy = hass_strategy_new ("qilin", &farm->env, &error);
       CU_ASSERT_PTR_NULL_FATAL (error);
-      coping_run (farm, 8800, &result);
+      mini_run (farm, 8800, &result);
       CU_ASSERT_EQUAL (result.devices[0].units, known ? 1811 : 1100 + 1371);
       CU_ASSERT_EQUAL (farm->grants->len, known ? 1 : 6);
       mini_farm_free (farm);
@@ -152,7 +152,7 @@ does_without_a_lost_gpu (void)
       farm->devices[2].lost_after = after;
       for (guint r = 0; r < 6; r++)
         {
-          coping_run (farm, 8800, &result);
+          mini_run (farm, 8800, &result);
           CU_ASSERT_EQUAL (result.rescued, 0);
         }
       CU_ASSERT (farm->lost[2]);

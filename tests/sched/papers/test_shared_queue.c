@@ -3,7 +3,7 @@
    Thread safety: one thread. */
 #include "hass_test.h"
 
-#include "tests/sched/coping.h"
+#include "tests/sched/mini_checks.h"
 
 static const MiniDevice three[]
     = { MINI_CPU (4, 40000), MINI_WIDE_GPU (30, 2500, 30000),
@@ -40,7 +40,7 @@ takes_fixed_chunks (void)
 {
   check_chunks ("shared-queue", 30, 8);
   check_chunks ("shared-queue:chunk=7", 7, 7);
-  CU_ASSERT (coping_refused ("shared-queue:chunk=-1", "out of range"));
+  CU_ASSERT (mini_refused ("shared-queue:chunk=-1", "out of range"));
 }
 
 /* It may have the queue's last chunk when the others are done: the round
@@ -64,16 +64,8 @@ ends_a_chunk_late_at_most (void)
   g_free (loads);
 }
 
-static void
-copes (void)
-{
-  coping_expect ("shared-queue");
-}
-
-HASS_TEST_SUITE (
-    sched_shared_queue,
-    { "shared-queue gives GPUs fixed chunks from the front",
-      takes_fixed_chunks },
-    { "shared-queue ends a chunk late at most", ends_a_chunk_late_at_most },
-    { "shared-queue copes with lost devices, odd machines and tiny rounds",
-      copes })
+HASS_TEST_SUITE (sched_shared_queue,
+                 { "shared-queue gives GPUs fixed chunks from the front",
+                   takes_fixed_chunks },
+                 { "shared-queue ends a chunk late at most",
+                   ends_a_chunk_late_at_most })

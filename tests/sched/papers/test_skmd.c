@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-#include "tests/sched/coping.h"
+#include "tests/sched/mini_checks.h"
 #include "sched/papers/skmd-private.h"
 
 /* GPUs that are not full below 100 and 40 units. */
@@ -196,13 +196,7 @@ takes_steps (void)
     CU_ASSERT_EQUAL (result.shares[d] % 1000, 0);
   mini_farm_free (farm);
   g_free (loads);
-  CU_ASSERT (coping_refused ("skmd:steps=0", "out of range"));
-}
-
-static void
-copes (void)
-{
-  coping_expect ("skmd");
+  CU_ASSERT (mini_refused ("skmd:steps=0", "out of range"));
 }
 
 HASS_TEST_SUITE (
@@ -213,5 +207,4 @@ HASS_TEST_SUITE (
       leaves_out_for_the_merge },
     { "skmd learns across rounds", learns_across_rounds },
     { "skmd counts copies, and waiting for a shared link", estimates_copies },
-    { "skmd goes down the tree in the given steps", takes_steps },
-    { "skmd copes with lost devices, odd machines and tiny rounds", copes })
+    { "skmd goes down the tree in the given steps", takes_steps })

@@ -57,7 +57,8 @@ divide (const Device *devices, guint n, guint64 units, guint64 steps,
 {
   Machine m = { n, devices };
   guint64 sum = 0;
-  hass_skmd_partition (n, units, steps, merge, times, &m, partition);
+  const HassSkmdTask task = { n, units, steps, merge, times, &m };
+  hass_skmd_partition (&task, partition);
   for (guint d = 0; d < n; d++)
     sum += partition[d];
   CU_ASSERT_EQUAL (sum, units);
@@ -116,7 +117,8 @@ leaves_devices_out (void)
   guint64 none[] = { 7, 7 };
   static const Device dead[] = { { INFINITY, 1, 0, 0 }, { INFINITY, 1, 0, 0 } };
   Machine m = { 2, dead };
-  hass_skmd_partition (2, 800, 1024, 0, times, &m, none);
+  const HassSkmdTask task = { 2, 800, 1024, 0, times, &m };
+  hass_skmd_partition (&task, none);
   CU_ASSERT_EQUAL (none[0] + none[1], 0);
 }
 

@@ -3,7 +3,7 @@
    Thread safety: one thread. */
 #include "hass_test.h"
 
-#include "tests/sched/coping.h"
+#include "tests/sched/mini_checks.h"
 
 static const MiniDevice pair[]
     = { MINI_CPU (1, 1000), MINI_GPU (30, 250, 64000) };
@@ -14,14 +14,14 @@ single_calibrates_once (void)
 {
   MiniFarm *farm = mini_farm_new_equal ("aspara-single", pair, 2);
   MiniRound result;
-  coping_run (farm, 32768, &result);
-  CU_ASSERT_EQUAL (coping_units (farm, 0), 256);
-  CU_ASSERT_EQUAL (coping_units (farm, 1), 21504);
+  mini_run (farm, 32768, &result);
+  CU_ASSERT_EQUAL (mini_units (farm, 0), 256);
+  CU_ASSERT_EQUAL (mini_units (farm, 1), 21504);
   for (guint r = 0; r < 4; r++)
     {
-      coping_run (farm, 3000, &result);
+      mini_run (farm, 3000, &result);
       CU_ASSERT_EQUAL (farm->grants->len, 1);
-      CU_ASSERT_EQUAL (coping_units (farm, 0), 2000);
+      CU_ASSERT_EQUAL (mini_units (farm, 0), 2000);
       CU_ASSERT_EQUAL (result.devices[0].units, 1000);
       CU_ASSERT_EQUAL (result.forced, 0);
       farm->devices[1].ns_per_work *= 2; /* F is what it was */
@@ -37,16 +37,16 @@ single_trusts_known_rates (void)
   devices[1].known_rate = 4;
   MiniFarm *farm = mini_farm_new_equal ("aspara-single", devices, 2);
   MiniRound result;
-  coping_run (farm, 1000, &result);
+  mini_run (farm, 1000, &result);
   CU_ASSERT_EQUAL (farm->grants->len, 1);
-  CU_ASSERT_EQUAL (coping_units (farm, 0), 800);
+  CU_ASSERT_EQUAL (mini_units (farm, 0), 800);
   /* The profile store knows better. */
   HassProfileRate profile[]
       = { { .work_per_ns = 1, .runs = 1 }, { .work_per_ns = 3, .runs = 1 } };
   farm->env.profile = profile;
   mini_farm_restart (farm, "aspara-single");
-  coping_run (farm, 1000, &result);
-  CU_ASSERT_EQUAL (coping_units (farm, 0), 750);
+  mini_run (farm, 1000, &result);
+  CU_ASSERT_EQUAL (mini_units (farm, 0), 750);
   mini_farm_free (farm);
 }
 
@@ -59,17 +59,17 @@ multi_follows_fitness (void)
 {
   MiniFarm *farm = mini_farm_new_equal ("aspara-multi:instalments=4", pair, 2);
   MiniRound result;
-  coping_run (farm, 4096, &result);
-  CU_ASSERT_EQUAL (coping_units (farm, 0), 512);
-  CU_ASSERT_EQUAL (coping_units (farm, 1), 512);
-  CU_ASSERT_EQUAL (coping_units (farm, 2), 512);
-  CU_ASSERT_EQUAL (coping_units (farm, 3), 744); /* 8/11 of 1024, or less */
+  mini_run (farm, 4096, &result);
+  CU_ASSERT_EQUAL (mini_units (farm, 0), 512);
+  CU_ASSERT_EQUAL (mini_units (farm, 1), 512);
+  CU_ASSERT_EQUAL (mini_units (farm, 2), 512);
+  CU_ASSERT_EQUAL (mini_units (farm, 3), 744); /* 8/11 of 1024, or less */
   CU_ASSERT_EQUAL (result.waits + result.forced, 0);
   /* F of the last round: the GPU's last bundle. Core 1 unit a us. */
-  double last = coping_units (farm, farm->grants->len - 1);
+  double last = mini_units (farm, farm->grants->len - 1);
   double gpu = last / (64 + last / 4);
-  coping_run (farm, 4096, &result);
-  CU_ASSERT_DOUBLE_EQUAL (coping_units (farm, 0), 1024 * gpu / (1 + gpu), 1);
+  mini_run (farm, 4096, &result);
+  CU_ASSERT_DOUBLE_EQUAL (mini_units (farm, 0), 1024 * gpu / (1 + gpu), 1);
   mini_farm_free (farm);
 }
 
@@ -83,13 +83,13 @@ multi_follows_a_change (void)
       = mini_farm_new_equal ("aspara-multi:instalments=8", devices, 2);
   MiniRound result;
   for (guint r = 0; r < 2; r++)
-    coping_run (farm, 8000, &result);
+    mini_run (farm, 8000, &result);
   CU_ASSERT_DOUBLE_EQUAL (result.devices[1].units, 6400, 400);
-  CU_ASSERT_DOUBLE_EQUAL (coping_units (farm, 0), 800, 1);
+  CU_ASSERT_DOUBLE_EQUAL (mini_units (farm, 0), 800, 1);
   farm->devices[1].ns_per_work = 1000;
-  coping_run (farm, 8000, &result);
-  CU_ASSERT_DOUBLE_EQUAL (coping_units (farm, 0), 800, 1);
-  CU_ASSERT_DOUBLE_EQUAL (coping_units (farm, 1), 500, 1);
+  mini_run (farm, 8000, &result);
+  CU_ASSERT_DOUBLE_EQUAL (mini_units (farm, 0), 800, 1);
+  CU_ASSERT_DOUBLE_EQUAL (mini_units (farm, 1), 500, 1);
   CU_ASSERT_DOUBLE_EQUAL (result.devices[1].units, 4000, 600);
   mini_farm_free (farm);
 }
@@ -108,7 +108,7 @@ both_do_without_a_lost_gpu (void)
         farm->devices[2].lost_after = after;
         for (guint r = 0; r < 6; r++)
           {
-            coping_run (farm, 3000, &result);
+            mini_run (farm, 3000, &result);
             CU_ASSERT_EQUAL (result.rescued, 0);
           }
         CU_ASSERT (farm->lost[2]);
@@ -130,17 +130,17 @@ both_risk_single_units (void)
     {
       MiniFarm *farm = mini_farm_new_equal (specs[i], devices, 2);
       MiniRound result;
-      coping_run (farm, 3000, &result);
+      mini_run (farm, 3000, &result);
       farm->devices[1].fails = 1;
-      coping_run (farm, 300, &result);
-      CU_ASSERT (coping_units (farm, 0) > 20);
+      mini_run (farm, 300, &result);
+      CU_ASSERT (mini_units (farm, 0) > 20);
       CU_ASSERT_EQUAL (result.devices[0].units, 300);
       CU_ASSERT (farm->grants->len > 2);
       for (guint g = 1; g < farm->grants->len; g++)
-        CU_ASSERT_EQUAL (coping_units (farm, g), 1);
+        CU_ASSERT_EQUAL (mini_units (farm, g), 1);
       farm->devices[1].fails = 0;
       for (guint r = 0; r < 3; r++)
-        coping_run (farm, 3000, &result);
+        mini_run (farm, 3000, &result);
       CU_ASSERT_DOUBLE_EQUAL (result.devices[1].units, 2400, 120);
       mini_farm_free (farm);
     }

@@ -4,7 +4,7 @@
    Thread safety: one thread. */
 #include "hass_test.h"
 
-#include "tests/sched/coping.h"
+#include "tests/sched/mini_checks.h"
 
 #define GPU(compute, copy)                                                     \
   {                                                                            \
@@ -25,7 +25,7 @@ gives_the_closed_form (void)
   static const guint64 parts[] = { 1000, 533, 2000, 2667 };
   MiniFarm *farm = mini_farm_new_equal ("dls-star", star, 4);
   MiniRound result;
-  coping_run (farm, 64000, &result);
+  mini_run (farm, 64000, &result);
   /* Calibrated with 1000 units, 250 each; 63000 by the closed form. */
   for (guint d = 0; d < 4; d++)
     {
@@ -35,7 +35,7 @@ gives_the_closed_form (void)
     }
   for (guint r = 0; r < 3; r++)
     {
-      coping_run (farm, 6200, &result);
+      mini_run (farm, 6200, &result);
       CU_ASSERT_EQUAL (farm->grants->len, 3);
       for (guint d = 0; d < 4; d++)
         CU_ASSERT_DOUBLE_EQUAL (result.devices[d].units, parts[d] * 1., 1);
@@ -68,8 +68,8 @@ finishes_together_in_the_model (void)
                                      { 1, 3, 2 }, { 3, 1, 2 }, { 3, 2, 1 } };
   MiniFarm *farm = mini_farm_new_equal ("dls-star", star, 4);
   MiniRound result;
-  coping_run (farm, 64000, &result);
-  coping_run (farm, 620000, &result);
+  mini_run (farm, 64000, &result);
+  mini_run (farm, 620000, &result);
   double end_ns = 1000. * result.devices[0].units, sent_ns = 0;
   for (guint i = 0; i < 3; i++)
     {
@@ -91,8 +91,8 @@ knows_links (void)
 {
   MiniFarm *farm = mini_farm_new_equal ("dls-star:one-port=0", star, 4);
   MiniRound result;
-  coping_run (farm, 64000, &result);
-  coping_run (farm, 64000, &result);
+  mini_run (farm, 64000, &result);
+  mini_run (farm, 64000, &result);
   double end_ns = 64000 / (1 / 1000. + 1 / 500. + 1 / 500. + 1 / 300.);
   CU_ASSERT_DOUBLE_EQUAL (result.summary.makespan_ns / end_ns, 1, 1e-3);
   for (guint d = 0; d < 4; d++)
@@ -100,8 +100,8 @@ knows_links (void)
   mini_farm_free (farm);
   farm = mini_farm_new_equal ("dls-star:one-port=0", star, 4);
   farm->traits[1].link = farm->traits[3].link = 1;
-  coping_run (farm, 64000, &result);
-  coping_run (farm, 64000, &result);
+  mini_run (farm, 64000, &result);
+  mini_run (farm, 64000, &result);
   double gpu2 = result.devices[3].units;
   CU_ASSERT_DOUBLE_EQUAL (result.devices[1].units / gpu2, 100 / 500., 1e-3);
   CU_ASSERT_DOUBLE_EQUAL (result.devices[2].units / gpu2, 300 / 500., 1e-3);
@@ -116,12 +116,12 @@ learns (void)
   const MiniDevice pair[] = { MINI_CPU (1, 1000), GPU (150, 100) };
   MiniFarm *farm = mini_farm_new_equal ("dls-star", pair, 2);
   MiniRound result;
-  coping_run (farm, 5000, &result);
-  coping_run (farm, 5000, &result);
+  mini_run (farm, 5000, &result);
+  mini_run (farm, 5000, &result);
   CU_ASSERT_EQUAL (result.devices[1].units, 4000);
   farm->devices[1].copy_ns_per_work = 850;
   for (guint r = 0; r < 12; r++)
-    coping_run (farm, 5000, &result);
+    mini_run (farm, 5000, &result);
   CU_ASSERT_DOUBLE_EQUAL (result.devices[1].units, 2500, 10);
   mini_farm_free (farm);
 }
@@ -136,7 +136,7 @@ does_without_a_lost_gpu (void)
       farm->devices[3].lost_after = after;
       for (guint r = 0; r < 5; r++)
         {
-          coping_run (farm, 3000, &result);
+          mini_run (farm, 3000, &result);
           CU_ASSERT_EQUAL (result.rescued, 0);
         }
       /* 1000 : 2000 and 400 / 500 of that. */

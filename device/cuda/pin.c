@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: MIT */
+/* pin.c: pinned host memory of the CUDA driver, for device/memory.c.
+   Thread safety: any thread. */
+#include "gpus-private.h"
+
+#include "device/kinds.h"
+#include "hass/error.h"
+
+/* Pinning waits for every kernel of the process, and so for one that hangs
+   without end. */
+static gboolean
+present (void)
+{
+  return hass_gpus_count () > 0 && !hass_gpus_hang ();
+}
+
+static gpointer
+allocate (gsize bytes)
+{
+  HassGpuBuffer spare = { NULL, 0 };
+  gpointer memory = NULL;
+  if (hass_gpus_take_host_spare (bytes, &spare))
+    return spare.data;
+  if (hass_cudart ()->allocate_host (&memory, bytes) != 0)
+    {
+      hass_cudart ()->last_error ();
+      return NULL;
+    }
+  hass_gpus_note_context ();
+  return memory;
+}
+
+static void
+release (gpointer memory, gsize bytes)
+{
+  HassGpuBuffer buffer = { memory, bytes };
+  hass_gpus_release_host (&buffer);
+}
+
+static gboolean
+pin (gpointer memory, gsize bytes, GError **error)
+{
+  const HassCudart *cuda = hass_cudart ();
+  int code = cuda->register_host (memory, bytes);
+  if (code == 0)
+    {
+      hass_gpus_note_context ();
+      return TRUE;
+    }
+  gboolean full = cuda->classify (code) == HASS_CUDA_NO_MEMORY;
+  g_set_error (error, HASS_ERROR,
+               full ? HASS_ERROR_NO_MEMORY : HASS_ERROR_DEVICE,
+               "%zu bytes at %p cannot be registered: %s", bytes, memory,
+               cuda->text (code));
+  cuda->last_error ();
+  return FALSE;
+}
+
+static void
+unpin (gpointer memory)
+{
+  if (!hass_gpus_hang () && hass_cudart ()->unregister_host (memory) != 0)
+    hass_cudart ()->last_error ();
+}
+
+const HassPinner hass_cuda_pinner = { .present = present,
+                                      .allocate = allocate,
+                                      .release = release,
+                                      .pin = pin,
+                                      .unpin = unpin };

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT */
+/* key_file.h: key files of ours, platforms and workloads, each value
+   checked.
+
+   DESIGN. GKeyFile reads; here is what it does not do: find the line to
+   blame, hold numbers to a range, refuse keys that nobody reads.
+
+   Thread safety: any thread, each with a file of its own. */
+#ifndef HASS_KEY_FILE_H
+#define HASS_KEY_FILE_H
+
+#include <glib.h>
+
+/* what: "platform"; path: not owned. */
+typedef struct
+{
+  const char *what, *path;
+  char *text;
+  GKeyFile *file;
+} HassKeyFile;
+
+gboolean hass_key_file_open (HassKeyFile *r, const char *what, const char *path,
+                             GError **error);
+void hass_key_file_close (HassKeyFile *r);
+
+/* Sets an error that names the line of the key, or of the group; FALSE. */
+gboolean hass_key_file_broken (const HassKeyFile *r, const char *group,
+                               const char *key, GError **error,
+                               const char *format, ...) G_GNUC_PRINTF (5, 6);
+
+gboolean hass_key_file_number (const HassKeyFile *r, const char *group,
+                               const char *key, gboolean needed, double min,
+                               double max, double *value, GError **error);
+gboolean hass_key_file_whole (const HassKeyFile *r, const char *group,
+                              const char *key, gboolean needed, double max,
+                              guint64 *value, GError **error);
+gboolean hass_key_file_truth (const HassKeyFile *r, const char *group,
+                              const char *key, gboolean *value, GError **error);
+gboolean hass_key_file_only_keys (const HassKeyFile *r, const char *group,
+                                  const char *const *known, GError **error);
+
+#endif

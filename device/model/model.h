@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: MIT */
+/* model.h: a modelled machine for the virtual engine.
+
+   DESIGN. A platform is a key file; doc/user-guide.md describes it. A core
+   computes work at a constant rate, a pull costs a constant. A GPU computes
+   a bundle in launch latency plus work over rate, the rate falling where the
+   bundle offers fewer elements than the GPU is wide; indivisible loads and
+   simplex tasks are listed over its multiprocessors instead. A copy costs
+   link latency plus bytes over bandwidth; GPUs that name the same link
+   share it, one copy at a time and direction (or at a time, half duplex).
+
+   Thread safety: constant after loading. */
+#ifndef HASS_MODEL_H
+#define HASS_MODEL_H
+
+#include "hass/types.h"
+
+typedef enum
+{
+  HASS_CURVE_LINEAR,    /* rate * min (1, elements / width) */
+  HASS_CURVE_SATURATING /* rate * elements / (elements + width) */
+} HassCurve;
+
+typedef struct
+{
+  char *name;
+  char *label; /* for people */
+  char *kind;  /* of the device that it models; NULL: a GPU */
+  guint multiprocessors;
+  guint64 width;
+  double work_per_ns;
+  double launch_ns, link_ns;
+  double h2d_bytes_per_ns, d2h_bytes_per_ns;
+  guint link; /* index, shared by GPUs with the same link */
+  gboolean duplex;
+  guint depth;
+  HassCurve curve;
+  guint kernels;            /* at most so many run side by side */
+  guint64 memory_bytes;     /* 0: no bound */
+  guint64 part_bytes;       /* cuts grants to that; 0: a grant is one bundle */
+  double start_ns;          /* until it takes its first bundle */
+  double host_bytes_per_ns; /* of copies in host memory; 0: there are none */
+} HassGpuModel;
+
+typedef struct HassPlatform
+{
+  char *name;
+  char *path;
+  gboolean has_cpu;
+  char *cpu_label;
+  guint cores;
+  double core_work_per_ns, pull_ns;
+  double noise;        /* relative standard deviation */
+  gboolean calibrated; /* strategies are told the rates */
+  guint n_links;
+  guint n_gpus;
+  HassGpuModel *gpus;
+} HassPlatform;
+
+HassPlatform *hass_platform_load (const char *path, const char *farm,
+                                  GError **error);
+void hass_platform_free (HassPlatform *platform);
+
+double hass_model_kernel_ns (const HassGpuModel *gpu, double work,
+                             guint64 elements);
+double hass_model_share (const HassGpuModel *gpu, double elements,
+                         double beside);
+double hass_model_block_ns (const HassGpuModel *gpu, double work,
+                            guint64 elements);
+double hass_model_blocks_ns (const HassGpuModel *gpu, const double *work,
+                             const guint64 *elements, gsize n);
+double hass_model_h2d_ns (const HassGpuModel *gpu, gsize bytes);
+double hass_model_d2h_ns (const HassGpuModel *gpu, gsize bytes);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* ops.c: reads the ops table of a device, which may have been built with an
+   older or a newer header.
+   Thread safety: any thread. */
+#include "ops.h"
+
+#include "hass/error.h"
+#include "pool/struct_size.h"
+
+/* Copies the table of @device into @ops; ops that it is too old to have are
+   NULL. Refuses with HASS_ERROR_INVALID what no farm can call. */
+gboolean
+hass_device_ops_read (HassDeviceOps *ops, const HassDevice *device,
+                      GError **error)
+{
+  const char *missing = NULL;
+  if (!device)
+    missing = "it is NULL";
+  else if (!device->ops)
+    missing = "it has no ops";
+  else if (!hass_struct_read (ops, sizeof *ops,
+                              HASS_SIZE_UP_TO (HassDeviceOps, close),
+                              device->ops, "HassDeviceOps", error))
+    return FALSE;
+  else if (!ops->describe)
+    missing = "it has no describe";
+  else if (!ops->open)
+    missing = "it has no open";
+  else if (!ops->submit)
+    missing = "it has no submit";
+  else if (!ops->wait)
+    missing = "it has no wait";
+  else if (!ops->close)
+    missing = "it has no close";
+  if (!missing)
+    return TRUE;
+  g_set_error_literal (error, HASS_ERROR, HASS_ERROR_INVALID, missing);
+  return FALSE;
+}

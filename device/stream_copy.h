@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: MIT */
+/* stream_copy.h: copies bytes that this core will not read again.
+
+   Staging is written by one core after another and then read by a GPU. With
+   ordinary stores each line would first be fetched from the cache of the core
+   that wrote it last time; these go past the caches where the machine can.
+
+   Thread safety: any thread; a fence is inside. */
+#ifndef HASS_STREAM_COPY_H
+#define HASS_STREAM_COPY_H
+
+#include <glib.h>
+
+void hass_stream_copy (guint8 *to, const guint8 *from, gsize bytes);
+
+#endif
