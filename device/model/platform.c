@@ -83,9 +83,12 @@ static gboolean
 read_feeding (Reader *r, const char *group, HassGpuModel *gpu, GError **error)
 {
   double start_us = 0;
-  if (!hass_key_file_whole (&r->key, group, "part_bytes",
-                            (HassKeyBounds){ FALSE, 1, 1e18 }, &gpu->part_bytes,
-                            error)
+  guint64 kernels = 1;
+  if (!hass_key_file_whole (&r->key, group, "kernels",
+                            (HassKeyBounds){ FALSE, 1, 64 }, &kernels, error)
+      || !hass_key_file_whole (&r->key, group, "part_bytes",
+                               (HassKeyBounds){ FALSE, 1, 1e18 },
+                               &gpu->part_bytes, error)
       || !hass_key_file_whole (&r->key, group, "memory_bytes",
                                (HassKeyBounds){ FALSE, 1, 1e18 },
                                &gpu->memory_bytes, error)
@@ -96,19 +99,17 @@ read_feeding (Reader *r, const char *group, HassGpuModel *gpu, GError **error)
                                 (HassKeyBounds){ FALSE, 0, 1e9 },
                                 &gpu->host_bytes_per_ns, error))
     return FALSE;
+  gpu->kernels = (guint)kernels;
   gpu->start_ns = start_us * 1e3;
   return TRUE;
 }
 
-static const char *const gpu_keys[] = { "label",      "multiprocessors",
-                                        "width",      "work_per_us",
-                                        "launch_us",  "link_us",
-                                        "h2d_gbps",   "d2h_gbps",
-                                        "link",       "duplex",
-                                        "depth",      "curve",
-                                        "part_bytes", "start_us",
-                                        "host_gbps",  "memory_bytes",
-                                        "kind",       NULL };
+static const char *const gpu_keys[] = {
+  "label",     "multiprocessors", "width",      "work_per_us", "launch_us",
+  "link_us",   "h2d_gbps",        "d2h_gbps",   "link",        "duplex",
+  "depth",     "curve",           "part_bytes", "kernels",     "start_us",
+  "host_gbps", "memory_bytes",    "kind",       NULL
+};
 
 static gboolean
 read_gpu (Reader *r, const char *group, HassGpuModel *gpu, GError **error)
