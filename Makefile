@@ -114,7 +114,7 @@ ROOMS := skeletons engine sched pool device
 PUBLIC := pool/error.h pool/load.h pool/round.h pool/types.h pool/version.h \
 	sched/strategy.h device/device.h device/device_kind.h device/memory.h device/cuda/cuda.h \
 	device/cuda/cuda_device.cuh engine/core/callbacks.h engine/profile/profile.h \
-	engine/observe/report.h \
+	engine/core/report.h \
 	skeletons/data_farm.h skeletons/function_farm.h skeletons/hass.h
 STAGED := $(addprefix $(BUILD)/include/hass/,$(notdir $(PUBLIC)))
 

@@ -64,7 +64,7 @@ bench_busy (const HassLoad *load)
   bench_spin (GPOINTER_TO_SIZE (load->tag));
 }
 
-/* What one iteration of bench_spin costs on this thread just now. */
+/* Returns: current time of one iteration of bench_spin on this thread, ns. */
 double
 bench_iteration_ns (void)
 {
@@ -158,7 +158,9 @@ bench_line_ns (void)
   return ns;
 }
 
-/* More than this share of the cores' time for other processes disturbs. */
+/* A round is disturbed if other processes took more than this part of the
+   cores' time. A guess: smaller values repeat rounds for nothing, larger ones
+   accept disturbed figures. */
 #define DISTURBED 0.03
 
 /* -- Groups ------------------------------------------------------------- */
@@ -193,7 +195,7 @@ bench_group_add (BenchGroup *group, double target, BenchMeasure measure,
   return contest_add (group->contest, measure, arg, "%s", full);
 }
 
-/* A second target: the row shall not be worse than another one. */
+/* Adds a target: the row is not worse than another one. */
 void
 bench_group_not_worse (BenchGroup *group, guint row, guint than)
 {
@@ -238,7 +240,7 @@ print_row (const BenchGroup *group, guint row)
   printf ("\n");
 }
 
-/* Idle threads of other libraries go to sleep; then this core wakes up. */
+/* Lets idle threads of other libraries go to sleep; then wakes this core. */
 static void
 settle (void)
 {
@@ -247,8 +249,7 @@ settle (void)
     ;
 }
 
-/* Busy time of all cores, in cores' seconds, of everybody and of this
-   process with its children. */
+/* Busy core time in s, of all processes and of this one with its children. */
 static void
 busy_s (double *everybody, double *ours)
 {

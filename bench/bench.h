@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* bench.h: what all benchmark programs share: interleaved rounds, medians,
-   targets, work that is calibrated, and the peers.
+/* bench.h: declarations shared by all benchmark programs: interleaved rounds,
+   medians, targets, calibrated work, and the peers.
 
-   A benchmark measures its rows one after another, many rounds over, and
-   each row's number is the median over the rounds; ratios are taken within a
-   round. The two cores of a virtual machine are sometimes near and sometimes
-   far from each other, so the round trip of a cache line is probed in each
-   round and printed.
+   A benchmark measures its rows one after another in many rounds; the figure of
+   a row is its median over the rounds, and ratios are taken within a round. The
+   two cores of a virtual machine are sometimes near and sometimes far from each
+   other, so the round trip of a cache line is probed in each round and printed.
 
    Thread safety: one thread, but bench_spin and the work functions, which
    any may call. */

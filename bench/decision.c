@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* decision.c: what a decision of auto costs on one CPU pool and eight GPUs,
-   in virtual time, where nothing else of the machine is in the way.
+/* decision.c: measures the time of a decision of auto for a CPU pool and eight
+   GPUs, in virtual time, without influence of the machine.
    Thread safety: one thread. */
 #include "bench.h"
 
@@ -19,7 +19,7 @@ static const char *platform;
 static gint64 spent_ns, clock_ns;
 static guint64 n_asked;
 
-/* All that auto does is counted, and divided by how often it was asked. */
+/* Adds up the time of all ops of auto, to be divided by the calls of grant. */
 static HassAnswer
 grant (gpointer self, HassRound *round, guint device, gboolean force,
        HassGrant *grant)

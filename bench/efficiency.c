@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* efficiency.c: how much of the cores' time becomes work: loads of 1 us, a
-   heavy-tailed mix, results in order.
+/* efficiency.c: measures the part of the cores' time that is work: loads of 1
+   us, a heavy-tailed mix, results in order.
 
    DESIGN. Efficiency is sum (work) / (cores * makespan). Work is a number of
-   iterations of a dependent multiplication; what one iteration costs is
+   iterations of a dependent multiplication. The time of one iteration is
    measured on one thread right before and right after each run, so that a
-   slower phase of the machine is not taken for overhead. Bound threads with
-   equal halves show how far below 100 % the machine itself stays.
+   slower phase of the machine does not count as overhead. Bound threads with
+   equal halves show how far below 100 % the machine itself is.
 
    Thread safety: one thread. */
 #include "bench.h"
@@ -127,7 +127,7 @@ take (guint64 seq)
   out_of_order += seq != expected++;
 }
 
-/* Makespan and what an iteration cost meanwhile. */
+/* Returns: the makespan; @iteration_ns: time of an iteration meanwhile. */
 static double
 makespan_ns (const Case *c, double *iteration_ns)
 {

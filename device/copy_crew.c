@@ -20,7 +20,7 @@
 
 #include "device/cpu/cpu_pool.h"
 #include "pool/clock.h"
-#include "pool/pause.h"
+#include "pool/fence.h"
 #include "device/cpu/urgent.h"
 
 #define MOST_HELPERS 7

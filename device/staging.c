@@ -4,7 +4,7 @@
    with its halos; the rows of a tile, which has none, lie one after another.
    Thread safety: any thread; a staging buffer belongs to one at a time. */
 #include "hass/device.h"
-#include "pool/error-private.h"
+#include "pool/callback_error.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
 #include "device/model/shipped.h"
 #include "engine/core/environment.h"
 #include "engine/live/live.h"
-#include "engine/observe/report-private.h"
+#include "engine/observe/observe.h"
 #include "engine/virtual/virtual.h"
 
 static gboolean
@@ -29,8 +29,11 @@ run_where (const HassFarm *farm, HassReport **report, GError **error)
 
 /* Runs a farm where its options or the environment say. */
 gboolean
-hass_engine_run (const HassFarm *farm, HassReport **report, GError **error)
+hass_engine_run (const HassFarm *given, HassReport **report, GError **error)
 {
+  HassFarm observed = *given;
+  const HassFarm *farm = &observed;
+  observed.observe = hass_observe;
   const char *path = g_getenv ("HASS_REPORT");
   HassReport *own = NULL;
   GError *failure = NULL;

@@ -2,7 +2,7 @@
 /* error.c: registers the error domain; gives callbacks that fail without an
    error one.
    Thread safety: any thread. */
-#include "error-private.h"
+#include "callback_error.h"
 
 GQuark
 hass_error_quark (void)

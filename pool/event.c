@@ -25,9 +25,9 @@ hass_event_clear (HassEvent *event)
   pthread_cond_destroy (&event->changed);
 }
 
-/* Announces a sleeper. After it the caller looks once more, then either
-   waits with what this returned or cancels. Both pair with the accesses in
-   notify: see event.h, 1. */
+/* Announces a sleeper. Afterwards the caller checks its condition once more,
+   then either waits with the returned epoch or cancels. Both pair with the
+   accesses in notify: see event.h, 1. */
 guint64
 hass_event_prepare (HassEvent *event)
 {
@@ -38,21 +38,21 @@ hass_event_prepare (HassEvent *event)
 void
 hass_event_cancel (HassEvent *event)
 {
-  /* Relaxed: a notifier that still sees this sleeper takes the lock for
-     nothing. */
+  /* Relaxed: a notifier that still sees this sleeper only takes the lock
+     needlessly. */
   atomic_fetch_sub_explicit (&event->sleepers, 1, memory_order_relaxed);
 }
 
-/* For a thread that has counted itself, with seq_cst, where notifiers look
-   after notify: it sees the change that it looks for next, or the notifier
-   sees the count. */
+/* For a thread that has counted itself, with seq_cst, in a counter that
+   notifiers check after notify: either it sees the change that it checks for
+   next, or the notifier sees the count. */
 void
 hass_event_look (HassEvent *event)
 {
   atomic_load_explicit (&event->epoch, memory_order_seq_cst);
 }
 
-/* Sleeps until notified after prepare, at most timeout_ns (< 0: for ever). */
+/* Sleeps until notified after prepare, at most @timeout_ns (< 0: unlimited). */
 void
 hass_event_wait (HassEvent *event, guint64 epoch, gint64 timeout_ns)
 {
@@ -76,12 +76,12 @@ hass_event_wait (HassEvent *event, guint64 epoch, gint64 timeout_ns)
   hass_event_cancel (event);
 }
 
-/* Wakes all who sleep. Cheap when nobody does. */
+/* Wakes all sleepers; cheap if there are none. */
 void
 hass_event_notify (HassEvent *event)
 {
-  /* The release hands the caller's change to the sleepers that read the epoch
-     after this; the look at sleepers may not overtake it: see event.h, 1. */
+  /* The release publishes the caller's change to sleepers that read the epoch
+     afterwards; the load of sleepers must not overtake it: see event.h, 1. */
   atomic_fetch_add_explicit (&event->epoch, 1, memory_order_seq_cst);
   if (atomic_load_explicit (&event->sleepers, memory_order_seq_cst) == 0)
     return;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fence.h: an asymmetric fence, free for its frequent side.
+/* fence.h: an asymmetric fence, free for its frequent side, and the pause of a
+   spinning core.
 
    DESIGN. A generator publishes a load and then checks whether a core sleeps; a
    core announces that it sleeps and then checks for loads. Both need a full
@@ -21,5 +22,22 @@
 
 gboolean hass_fence_is_light (void);
 void hass_fence_heavy (void);
+
+/* Pauses for some tens of ns, in which the core leaves its pipeline to its
+   sibling thread and memory bandwidth to other cores. On aarch64 `yield` does
+   nothing on most cores, but an instruction barrier empties the pipeline.
+   Without a pause a core that looks for work would take the generator's cache
+   line in every iteration. */
+static inline void
+hass_pause (void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_ia32_pause ();
+#elif defined(__aarch64__)
+  __asm__ volatile("isb" ::: "memory");
+#else
+  __asm__ volatile("" ::: "memory");
+#endif
+}
 
 #endif

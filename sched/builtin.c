@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* builtin.c: the built-in strategies; a new one is one line here.
    Thread safety: immutable. */
-#include "registry-private.h"
+#include "registry.h"
 
 /* clang-format off */
 #define STRATEGIES(X)       \

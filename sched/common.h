@@ -109,7 +109,7 @@ void hass_crew_carve_parts (HassCrew *crew, HassRound *round,
                             const double *parts);
 void hass_crew_carve_work (HassCrew *crew, HassRound *round, double work,
                            const double *parts, gboolean one_each);
-guint64 hass_round_units_of (HassRound *round, guint64 first, guint64 n,
+guint64 hass_units_for_work (HassRound *round, guint64 first, guint64 n,
                              double work);
 
 /* -- common_take.c: what a device with room takes ----------------------- */

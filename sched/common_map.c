@@ -15,8 +15,7 @@ set_mapped (HassCrew *crew, HassRound *round)
     crew->unit_work = hass_round_total_work (round) / hass_round_units (round);
 }
 
-/* -- Each unit to the device that would finish it first
- * ------------------------------ */
+/* -- Each unit to its first finisher -------------------------------------- */
 
 typedef struct
 {
@@ -138,9 +137,10 @@ hass_crew_carve (HassCrew *crew, HassRound *round, const double *weights)
   hass_round_carve (round, crew->counts);
 }
 
-/* How many of the n units from `first` on come nearest to so much work. */
+/* Returns: the number of units from position @first on, at most @n, whose work
+   is nearest to @work. */
 guint64
-hass_round_units_of (HassRound *round, guint64 first, guint64 n, double work)
+hass_units_for_work (HassRound *round, guint64 first, guint64 n, double work)
 {
   guint64 lo = 0, hi = n;
   while (lo < hi)
@@ -176,7 +176,7 @@ count_parts (HassCrew *crew, HassRound *round, const double *parts)
   for (guint d = 0; d < crew->n; d++)
     {
       up_to += parts[d];
-      guint64 end = hass_round_units_of (round, first, n, work * (up_to / sum));
+      guint64 end = hass_units_for_work (round, first, n, work * (up_to / sum));
       crew->counts[d] = end - before;
       before = end;
     }
@@ -226,7 +226,7 @@ hass_crew_carve_work (HassCrew *crew, HassRound *round, double work,
   for (guint d = 0; d < crew->n; d++)
     {
       up_to += parts[d];
-      guint64 end = hass_round_units_of (round, first, n, work * (up_to / sum));
+      guint64 end = hass_units_for_work (round, first, n, work * (up_to / sum));
       crew->counts[d] = end - before;
       if (one_each && parts[d] > 0)
         crew->counts[d] = MAX (crew->counts[d], 1);

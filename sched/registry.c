@@ -3,7 +3,7 @@
    instance from a specification such as "hass-p:tolerance=1/64,drift=0.1".
 
    Thread safety: any thread; one mutex around the table, taken last. */
-#include "registry-private.h"
+#include "registry.h"
 
 #include <math.h>
 #include <pthread.h>

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* apps.h: what the files of gpu-apps share: the applications, a run, the
-   search for the best static division, a case, the report.
+/* apps.h: declarations shared by the files of gpu-apps: the applications, a
+   run, the search for the best static division, a case, the report.
 
-   gpu-apps runs the farms of the examples themselves, again and again in one
-   process, under every strategy and under static divisions. What cannot be
-   right ends the program.
+   gpu-apps runs the farms of the examples repeatedly in one process, under
+   every strategy and under static divisions. A wrong result ends the program.
 
    Thread safety: one thread. */
 #ifndef APPS_H
@@ -72,7 +71,7 @@ typedef struct
 extern const AppsProgram apps_string_search, apps_matrix_multiply, apps_pi,
     apps_asian, apps_person_query;
 
-/* What @check says. Returns FALSE. */
+/* Sets the error of @check. Returns FALSE. */
 gboolean apps_wrong (GError **error, const char *format, ...)
     G_GNUC_PRINTF (2, 3);
 
@@ -85,15 +84,15 @@ typedef struct
   const AppsMachine *machine;
 } AppsSubject;
 
-/* Makespan, and the GPUs' part of the work. */
+/* A run: makespan, and the GPUs' part of the work. */
 typedef struct
 {
   double ms;
   double gpu_part;
 } AppsRun;
 
-/* Runs and checks. FALSE: the strategy refuses this farm, @why says why, to
-   be freed. All else that fails ends the program. */
+/* Runs and checks. Returns: FALSE if the strategy refuses this farm; @why is
+   the reason, to be freed. Any other failure ends the program. */
 gboolean apps_run (const AppsSubject *subject, const char *strategy,
                    AppsRun *run, char **why);
 
@@ -101,7 +100,8 @@ gboolean apps_run (const AppsSubject *subject, const char *strategy,
 
 #define APPS_FINALISTS 3
 
-/* A part of the CPU in tenths of a percent, and what a round took. */
+/* A static division: the part of the CPU in tenths of a percent, and the time
+   of a round. */
 typedef struct
 {
   guint part;
@@ -124,7 +124,7 @@ typedef struct
   gboolean cut_short;
 } AppsSearch;
 
-/* @until_ns: of bench_now_ns(): then only what is coarse is tried. */
+/* @until_ns: of bench_now_ns(); from then on only coarse steps are tried. */
 AppsSearch *apps_search (const AppsSubject *subject, gboolean quick,
                          gint64 until_ns);
 void apps_search_free (AppsSearch *search);
@@ -134,11 +134,11 @@ char *apps_static_spec (guint part);
 /* -- A case (case.c) ------------------------------------------------------ */
 
 /**
- * AppsCase: strategies and the best static divisions against each other.
- * @warm: rates of earlier runs are remembered.
+ * AppsCase: how strategies are compared with the best static divisions.
+ * @warm: with the rates of earlier runs.
  * @strategies: all but the static divisions; NULL-terminated.
- * @repeat: rounds at most; fewer, but at least 3, where time is short.
- * @until_ns: when that is.
+ * @repeat: maximum number of rounds; fewer, but at least 3, if time is short.
+ * @until_ns: end of the time, of bench_now_ns().
  */
 typedef struct
 {
@@ -148,7 +148,7 @@ typedef struct
   gint64 until_ns;
 } AppsCase;
 
-/* Percentages of speed; NAN where there is nothing to compare with. */
+/* Speeds in percent; NAN: nothing to compare with. */
 typedef struct
 {
   double of_static;

@@ -28,7 +28,7 @@ typedef struct
   char *name, *spec;
   gboolean is_static;
   double first_ms; /* NAN: refused */
-  char *out;       /* why it is not in the contest, or NULL */
+  char *out;       /* why it is excluded from the contest, or NULL */
   GArray *gpu_parts;
   guint row; /* of the contest */
 } Entry;
@@ -82,7 +82,7 @@ make_entries (const AppsSubject *subject, char **strategies,
   return entries;
 }
 
-/* -- 1. Who takes part -------------------------------------------------- */
+/* -- 1. Participants ---------------------------------------------------- */
 
 static double
 run_once (Entry *e)
@@ -158,7 +158,7 @@ measure (gconstpointer arg)
   return run.ms;
 }
 
-/* As many as there is time for; one more warms up. */
+/* Number of rounds that the time allows, after one for the warm-up. */
 static guint
 affordable (const AppsCase *how, gint64 round_ns)
 {
@@ -300,7 +300,7 @@ apps_case (const AppsSubject *subject, const AppsCase *how,
       round_ms += e->first_ms;
       e->row = contest_add (contest, measure, e, "%s", e->name);
     }
-  /* What a run costs around its makespan is shared out by time. */
+  /* Time around the makespans is attributed in proportion. */
   guint rounds = affordable (
       how, (gint64)(1e6 * round_ms * wall_ms / MAX (all_ms, 1e-9)));
   guint n_known = n_remembered (subject->program->farm);

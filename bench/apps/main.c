@@ -27,7 +27,7 @@
 #define MOST_GPUS 8
 #define OF_STATIC 97
 #define OF_OTHER 98
-/* Of the time that a machine has for an application. */
+/* Parts of an application's time for the search and for the cold case. */
 #define SEARCH_PART 0.4
 #define COLD_PART 0.7
 
@@ -120,8 +120,8 @@ all_strategies (void)
   return (char **)g_ptr_array_free (g_steal_pointer (&names), FALSE);
 }
 
-/* Parameters may have commas in them, so a part with neither a name before
-   it nor a colon belongs to the one before. */
+/* Commas also separate parameters: a part with neither a registered name nor a
+   colon belongs to the one before. */
 static char **
 read_strategies (const char *list, GError **error)
 {
@@ -275,7 +275,7 @@ write_search (GString *out, const AppsSearch *s)
   g_string_append (out, ".\n\n");
 }
 
-/* What was not measured is a missed claim, and nothing at all elsewhere. */
+/* A target that was not measured is missed; other figures are omitted. */
 static void
 add_target (const char *name, const AppsMachine *m, const char *devices,
             const char *than, double target, double measured)
@@ -303,7 +303,7 @@ compare (const AppsSubject *subject, gint64 until_ns, GString *out)
   g_autofree char *what = subject->program->describe (subject->self);
   g_string_append_printf (out, "## %s, %s\n\n%s.\n\n", title, devices, what);
   write_search (out, search);
-  /* Nothing is remembered in virtual time. */
+  /* Virtual time has no profile store. */
   for (guint warm = 0; warm <= !m->platform; warm++)
     {
       AppsCase how

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* matrix_multiply.c: matrix_multiply of doubles, several rounds in a farm.
 
-   A whole check takes far longer than a run, so of each tile one number is
-   spoilt before a run and must be right after it; the whole check is made
-   once, at the end.
+   A full check takes far longer than a run. So one number of each tile is
+   overwritten before a run and checked after it; the full check is made once,
+   at the end.
 
    Thread safety: one thread. */
 #include "apps.h"
@@ -80,7 +80,7 @@ prepare (const AppsMachine *machine, const AppsSize *size, GError **error)
   p->type = MATRIX_DOUBLE;
   p->m = p->k = p->n = size->small ? SMALL_N : N;
   matrix_choose_tiles (p);
-  if (size->small) /* or there would be too few to divide */
+  if (size->small) /* else there are too few tiles to divide */
     p->tile_rows = p->tile_cols = SMALL_TILE;
   gsize bytes = p->m * p->n * matrix_number_bytes (p);
   t->n_tiles = matrix_n_tiles (p);

@@ -3,7 +3,7 @@
 
    Samples take no memory, so their number is doubled until a run is long
    enough. Sums are integers: all runs must give the same bits. The first one
-   must give an estimate near what is known, and fewer samples the same bits
+   must give an estimate near the known value, and fewer samples the same bits
    as a serial loop.
 
    Thread safety: one thread. */
@@ -72,7 +72,7 @@ check (gpointer self, GError **error)
          || apps_wrong (error, "not the bits of the first run");
 }
 
-/* The default strategy, and the samples it is given. */
+/* Runs @samples under the default strategy. */
 static gboolean
 try_samples (Task *t, const AppsMachine *machine, guint64 samples, double *ms,
              GError **error)

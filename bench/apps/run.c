@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* run.c: one run of an application, and whether it was right.
+/* run.c: runs an application once and checks the result.
    Thread safety: one thread. */
 #include "apps.h"
 
@@ -30,7 +30,7 @@ apps_wrong (GError **error, const char *format, ...)
   return FALSE;
 }
 
-/* All devices were there and stayed. */
+/* Returns: NULL if all devices were present to the end, else what failed. */
 static const char *
 trouble (const AppsMachine *machine, const HassReport *report)
 {

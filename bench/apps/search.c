@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* search.c: the best static division, by trying.
+/* search.c: searches the best static division by trial.
 
-   DESIGN. The time of a static division falls with the CPU's part as long as
-   the GPUs are the last, and rises from there on.
-   1. The CPU's part rises from 0 in coarse steps, until that takes long and
-      half as long again as the best so far: beyond, it only takes longer,
-      with a CPU a hundred times slower than the GPUs a minute. What is short
-      varies more than that, and all steps are tried.
-   2. The neighbours of the best are tried, at ever finer distances, and
-      theirs as long as they are better.
-   3. The best few are handed on, and meet the strategies in the same rounds.
-   GPUs get equal parts of the rest.
+   DESIGN. The time of a static division falls with the CPU's part while the
+   GPUs finish last, and rises from there on.
+   1. The CPU's part rises from 0 in coarse steps, until a run takes long and
+      1.5 times the best so far: larger parts only take longer, up to a minute
+      with a CPU a hundred times slower than the GPUs. Short runs vary by more
+      than that, so for them all steps are tried.
+   2. The neighbours of the best are tried at ever smaller distances, and
+      theirs while they are better.
+   3. The best few are returned, and meet the strategies in the same rounds.
+   GPUs get equal parts of the remainder.
 
    Thread safety: one thread. */
 #include "apps.h"
@@ -85,7 +85,7 @@ try_part (AppsSearch *s, const AppsSubject *subject, guint part, guint runs)
   return one.ms;
 }
 
-/* 2. One distance. FALSE: time is up. */
+/* 2. One distance. Returns: FALSE if the time is up. */
 static gboolean
 refine (AppsSearch *s, const AppsSubject *subject, guint distance, guint runs,
         gint64 until_ns)

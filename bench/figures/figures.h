@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* figures.h: what the files of gpu-figures share: the work, one watched run,
-   the search for the best static division, plots.
+/* figures.h: declarations shared by the files of gpu-figures: the work, one
+   watched run, the search for the best static division, plots.
 
-   gpu-figures runs the comparisons of Zhang 2011, figures 29 to 33, on the
-   machine at hand: the strategies of the thesis against each other and
-   against the best static division. What cannot be right ends the program.
+   gpu-figures runs the comparisons of Zhang 2011, figures 29 to 33, on this
+   machine: the strategies of the thesis against each other and against the best
+   static division. A wrong result ends the program.
 
    Thread safety: one thread. */
 #ifndef FIGURES_H
@@ -90,13 +90,13 @@ typedef struct
 } FiguresMachine;
 
 /**
- * FiguresOutcome: what a run was like.
+ * FiguresOutcome: the measurements of a run.
  * @round_ms: [@rounds].
  * @parts: [@rounds * FIGURES_MOST_DEVICES] of the round's work, the CPU
  *   first.
- * @bundles: that GPUs got in all.
- * @gathered: part of their input that had to be gathered in staging memory
- *   first, because it did not lie in one stretch of pinned memory.
+ * @bundles: total of all GPUs.
+ * @gathered: part of their input that was gathered in staging memory, because
+ *   it was not contiguous in pinned memory.
  */
 typedef struct
 {

@@ -10,7 +10,7 @@
 #include "cuda-private.h"
 
 #include "device/copy_crew.h"
-#include "pool/error-private.h"
+#include "pool/callback_error.h"
 
 #define HELPED_BYTES ((gsize)256 << 10) /* for each that helps to gather */
 

@@ -8,6 +8,9 @@
 #include "hass/report.h"
 #include "hass/strategy.h"
 
+/* Hears what a farm does; see facts.h. */
+typedef struct HassListener HassListener;
+
 /* Fields as in HassDataFarm; a function farm's tasks travel as loads whose
    tag is the task. All defaults are filled in. */
 typedef struct
@@ -65,6 +68,10 @@ typedef struct
   const HassProfileRate *profile; /* in virtual time: as if it was measured
                                      before; or NULL */
   const HassRunOptions *run;
+  /* Adds listeners to the list, which the farm then owns; or NULL. Returns:
+     FALSE if the farm must not run. */
+  gboolean (*observe) (const HassRunOptions *run, const char *name,
+                       HassListener **listeners, GError **error);
   gint64 called_ns; /* hass_engine_clock; 0: when the engine is called */
 } HassFarm;
 

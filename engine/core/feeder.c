@@ -3,8 +3,6 @@
    paragraph and the thread-safety line are in feeder.h. */
 #include "feeder.h"
 
-#include "engine/observe/record.h"
-
 #define FAILURES_IN_A_ROW 3
 /* Inputs of a part whose copies fill the link with two in flight. Smaller ones
    leave gaps between each other. Chosen as a quarter of the parts of CUDA
@@ -246,7 +244,7 @@ hass_feeder_results (HassFeeder *f, const HassFeederPart *part,
   for (gsize i = 0; i < part->n_blocks; i++)
     counted.halo += part->blocks[i].halo_before + part->blocks[i].halo_after;
   counted.n_failed = hass_execute_bundle_results (
-      f->job, f->worker, round, e, part->blocks, part->n_blocks, done);
+      f->worker, round, e, part->blocks, part->n_blocks, done);
   return counted;
 }
 
@@ -273,28 +271,6 @@ estimated_stages (HassFeeder *f, const HassFeederPart *part,
       last = s->begin_ns[i];
     }
   return s;
-}
-
-static void
-trace (HassFeeder *f, const HassFeederPart *part, const HassFeederBack *back,
-       gint64 start_ns)
-{
-  HassJob *job = f->job;
-  HassSlot *round = part->grant->round;
-  gint64 end_ns = back->end_ns;
-  const HassStages *stages = back->stages;
-  if (!job->trace)
-    return;
-  if (back->done->failed)
-    {
-      hass_job_trace_failed (job, round, f->d, part->extent, part->in_bytes,
-                             start_ns, end_ns);
-      return;
-    }
-  if (!stages)
-    stages = estimated_stages (f, part, back->done, end_ns);
-  hass_job_trace_bundle (job, round, f->d, part->extent, part->in_bytes, end_ns,
-                         stages);
 }
 
 /* Adds a part that has not failed to what the strategy will be told. */
@@ -331,30 +307,40 @@ give_back (HassFeeder *f, HassFeederPart *part, const char *message)
   grant->failed = TRUE;
 }
 
+/* Before the part is counted. */
 static void
-record (HassFeeder *f, const HassFeederPart *part, const HassFeederBack *back)
+announce (HassFeeder *f, const HassFeederPart *part, const HassFeederBack *back)
 {
   const HassFeederGrant *grant = part->grant;
   const HassBundleDone *done = back->done;
-  HassExtent e = part->extent;
-  e.n = done->failed ? e.n : back->counted.n;
-  HassRecordPart row
-      = { .extent = e,
+  const HassRound *round = &grant->round->round;
+  HassPartFact fact
+      = { .round = round,
+          .first = grant->round->order_base,
+          .device = f->d,
+          .worker = f->worker->index,
+          .extent = part->extent,
+          .n = done->failed ? part->extent.n : back->counted.n,
           .grant_ns = grant->told.grant_ns,
           .submit_ns = part->submit_ns,
-          .end_ns = back->left_ns,
+          .start_ns = MAX (part->submit_ns, f->last_end_ns),
+          .left_ns = back->left_ns,
+          .end_ns = back->end_ns,
           .settled_ns = back->settled_ns,
           .h2d_ns = done->h2d_ns,
           .kernel_ns = done->kernel_ns,
           .d2h_ns = done->d2h_ns,
           .busy_times = f->busy_times,
-          .work = done->failed ? hass_round_work_taken (&grant->round->round, e)
+          .stages = back->stages,
+          .work = done->failed ? hass_round_work_taken (round, part->extent)
                                : back->counted.work,
           .elements = part->elements,
           .in_bytes = part->in_bytes,
           .out_bytes = part->out_bytes,
           .failed = done->failed };
-  hass_record_part (f->job, f->worker, grant->round, &row);
+  if (!fact.stages && !done->failed)
+    fact.stages = estimated_stages (f, part, done, back->end_ns);
+  HASS_ANNOUNCE (f->job, part, &fact);
 }
 
 /* The device fails when it says so, or after failures in a row. */
@@ -382,7 +368,8 @@ hass_feeder_settle (HassFeeder *f, HassFeederPart *part,
   count_failure (f, back);
   if (back->done->failed)
     give_back (f, part, back->message);
-  trace (f, part, back, start_ns);
+  if (G_UNLIKELY (f->job->listeners))
+    announce (f, part, back);
   if (!back->done->failed)
     {
       counted.part = grant->counted;
@@ -393,8 +380,6 @@ hass_feeder_settle (HassFeeder *f, HassFeederPart *part,
       grant->failed |= counted.n == 0;
       add_up (&grant->told, part, back);
     }
-  if (G_UNLIKELY (f->job->recorder) && (back->done->failed || counted.n > 0))
-    record (f, part, back);
   f->last_end_ns = back->end_ns;
   grant->n_parts--;
   part->grant = NULL;

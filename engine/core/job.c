@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* job.c: sets a farm up, generates its loads, gathers its failures and
-   writes its report.
-   Thread safety: new, generate, finish, report and free by the thread that
-   called the farm; stop and add_unfinished by any. */
+/* job.c: sets a farm up, ends it and makes its report.
+   Thread safety: the thread that called the farm. */
 #include "job-private.h"
-#include "pool/error-private.h"
-#include "engine/observe/record.h"
+#include "pool/callback_error.h"
+#include "engine/profile/sampler.h"
 
 #include <string.h>
 
@@ -52,27 +50,63 @@ has_its_devices (const HassJob *job, GError **error)
   return FALSE;
 }
 
-HassJob *
-hass_job_new (const HassFarm *farm, const HassEngineOps *engine,
-              const HassDeviceTraits *devices, HassDevice **gpus,
-              guint n_devices, double entry_bytes, double merge_ns,
-              GError **error)
+static void note (gpointer data, const char *format, ...) G_GNUC_PRINTF (2, 3);
+
+/* What the strategy says of a decision. While it is made, the farm has not
+   begun. */
+static void
+note (gpointer data, const char *format, ...)
 {
-  const char *record = farm->run->record;
-  if (!record)
-    record = g_getenv ("HASS_RECORD");
-  HassJob *job = g_aligned_alloc0 (1, sizeof *job, HASS_CACHE_LINE);
-  job->farm = farm;
-  job->engine = engine;
-  job->n_devices = n_devices;
-  job->devices = g_memdup2 (devices, n_devices * sizeof *devices);
-  job->gpus = g_memdup2 (gpus, n_devices * sizeof *gpus);
-  job->cpu = n_devices > 0 && devices[0].kind == HASS_DEVICE_CPU ? 0 : -1;
-  job->n_cores = job->cpu == 0 ? devices[0].cores : 0;
-  job->dry = farm->run->dry;
-  job->ordered = farm->order == HASS_RESULTS_ORDERED && farm->collect;
-  job->totals = g_new0 (HassTotals, MAX (n_devices, 1));
-  job->summary = g_new0 (HassDeviceSummary, MAX (n_devices, 1));
+  HassJob *job = data;
+  gint64 ns = job->strategy ? job->engine->now (job) - job->begin_ns : 0;
+  va_list args;
+  va_start (args, format);
+  g_autofree char *text = g_strdup_vprintf (format, args);
+  va_end (args);
+  HASS_ANNOUNCE (job, said, ns, text);
+}
+
+/* Adds the listeners. FALSE: one of them cannot work. */
+static gboolean
+listen (HassJob *job, GError **error)
+{
+  const HassFarm *farm = job->farm;
+  if (farm->observe
+      && !farm->observe (farm->run, farm->name, &job->listeners, error))
+    return FALSE;
+  for (HassListener *l = job->listeners; l; l = l->next)
+    if (l->ops->said)
+      {
+        job->env.note = note;
+        job->env.note_data = job;
+      }
+  return TRUE;
+}
+
+/* FALSE: a listener does not want the farm to run. */
+static gboolean
+open_listeners (HassJob *job, GError **error)
+{
+  job->facts = (HassFarmFacts){ .farm = job->farm,
+                                .strategy = job->strategy->ops->name,
+                                .n_devices = job->n_devices,
+                                .devices = job->devices,
+                                .known = job->known,
+                                .cpu = job->cpu,
+                                .n_cores = job->n_cores,
+                                .n_workers = job->n_workers,
+                                .real_time = job->engine->real_time,
+                                .ordered = job->ordered };
+  for (HassListener *l = job->listeners; l; l = l->next)
+    if (l->ops->open && !l->ops->open (l->self, &job->facts, error))
+      return FALSE;
+  return TRUE;
+}
+
+static void
+init_shared (HassJob *job)
+{
+  const HassFarm *farm = job->farm;
   pthread_mutex_init (&job->decision, NULL);
   pthread_mutex_init (&job->failure, NULL);
   hass_event_init (&job->event);
@@ -86,56 +120,83 @@ hass_job_new (const HassFarm *farm, const HassEngineOps *engine,
                                          hass_job_collect, job);
   for (guint i = 0; i < HASS_SLOTS; i++)
     {
-      hass_round_init (&job->slots[i].round, n_devices, devices);
-      job->slots[i].seats = g_new0 (HassSeat, MAX (n_devices, 1));
+      hass_round_init (&job->slots[i].round, job->n_devices, job->devices);
+      job->slots[i].seats = g_new0 (HassSeat, MAX (job->n_devices, 1));
     }
-  make_workers (job);
+}
+
+static void
+init_env (HassJob *job, const HassJobDevices *devices)
+{
+  const HassFarm *farm = job->farm;
   job->env = (HassStrategyEnv){ .struct_size = sizeof job->env,
                                 .farm_name = farm->name,
                                 .farm = farm->kind,
                                 .cost = farm->cost,
-                                .n_devices = n_devices,
+                                .n_devices = job->n_devices,
                                 .devices = job->devices,
                                 .seed = farm->run->seed,
                                 .element_threads = farm->element_threads,
                                 .profile = farm->profile,
-                                .entry_bytes = entry_bytes,
-                                .merge_ns = merge_ns };
-  hass_samplers_begin (job);
+                                .entry_bytes = devices->entry_bytes,
+                                .merge_ns = devices->merge_ns };
+  if (job->engine->real_time)
+    job->samplers = hass_samplers_begin (&job->env, farm->strategy);
+  if (job->samplers)
+    job->known = job->env.profile;
+}
+
+/* Sets a farm up for an engine; the farm stays the caller's. */
+HassJob *
+hass_job_new (const HassFarm *farm, const HassEngineOps *engine,
+              const HassJobDevices *devices, GError **error)
+{
+  guint n = devices->n_devices;
+  HassJob *job = g_aligned_alloc0 (1, sizeof *job, HASS_CACHE_LINE);
+  job->farm = farm;
+  job->engine = engine;
+  job->n_devices = n;
+  job->devices = g_memdup2 (devices->devices, n * sizeof *job->devices);
+  job->gpus = g_memdup2 (devices->gpus, n * sizeof *job->gpus);
+  job->cpu = n > 0 && job->devices[0].kind == HASS_DEVICE_CPU ? 0 : -1;
+  job->n_cores = job->cpu == 0 ? job->devices[0].cores : 0;
+  job->dry = farm->run->dry;
+  job->ordered = farm->order == HASS_RESULTS_ORDERED && farm->collect;
+  job->totals = g_new0 (HassTotals, MAX (n, 1));
+  job->summary = g_new0 (HassDeviceSummary, MAX (n, 1));
+  init_shared (job);
+  make_workers (job);
+  init_env (job, devices);
   if (!job->pool)
     g_set_error (error, HASS_ERROR, HASS_ERROR_OVERFLOW,
                  "farm '%s': there is no memory for a pool of %zu loads of "
                  "%zu bytes",
                  farm->name, farm->pool_loads, sizeof (HassLoad));
-  else if (hass_explain_open (job, error))
+  else if (listen (job, error))
     job->strategy = hass_strategy_new (farm->strategy, &job->env, error);
-  if (!job->strategy || !has_its_devices (job, error)
-      || !hass_job_trace_open (job, error)
-      || (record && *record
-          && !(job->recorder = hass_recorder_open (job, record, error))))
-    {
-      hass_job_free (job);
-      return NULL;
-    }
-  return job;
+  if (job->strategy && has_its_devices (job, error)
+      && open_listeners (job, error))
+    return job;
+  hass_job_free (job);
+  return NULL;
 }
 
-void
-hass_job_free (HassJob *job)
+static void
+free_listeners (HassJob *job)
 {
-  if (job->strategy)
-    hass_strategy_free (job->strategy);
-  hass_explain_close (job, NULL);
-  if (job->trace)
-    hass_trace_close (job->trace, NULL);
-  g_clear_pointer (&job->recorder, hass_recorder_free);
-  for (guint i = 0; i < job->n_workers; i++)
+  HassListener *l;
+  while ((l = job->listeners))
     {
-      HassWorker *w = &job->workers[i];
-      hass_accumulator_free (job, w->accumulator);
-      if (w->nested)
-        g_array_unref (w->nested);
+      job->listeners = l->next;
+      if (l->ops->free)
+        l->ops->free (l->self);
+      g_free (l);
     }
+}
+
+static void
+clear_shared (HassJob *job)
+{
   for (guint i = 0; i < HASS_SLOTS; i++)
     {
       hass_round_clear (&job->slots[i].round);
@@ -153,19 +214,56 @@ hass_job_free (HassJob *job)
   pthread_mutex_destroy (&job->decision);
   pthread_mutex_destroy (&job->failure);
   hass_event_clear (&job->event);
+}
+
+void
+hass_job_free (HassJob *job)
+{
+  if (job->strategy)
+    hass_strategy_free (job->strategy);
+  free_listeners (job);
+  for (guint i = 0; i < job->n_workers; i++)
+    {
+      HassWorker *w = &job->workers[i];
+      hass_accumulator_free (job, w->accumulator);
+      if (w->nested)
+        g_array_unref (w->nested);
+    }
+  clear_shared (job);
   hass_handles_keep (job->handles);
   for (guint d = 0; d < job->n_devices; d++)
     g_free (job->totals[d].message);
   g_free (job->totals);
   g_free (job->summary);
-  g_free (job->samplers);
-  g_free (job->known);
+  g_clear_pointer (&job->samplers, hass_samplers_free);
   g_free (job->devices);
   g_free (job->gpus);
   g_aligned_free (job);
 }
 
+/* The engine begins to run the farm. */
+void
+hass_job_begin (HassJob *job)
+{
+  job->facts.platform = job->platform_name;
+  job->facts.begin_ns = job->begin_ns;
+  for (HassListener *l = job->listeners; l; l = l->next)
+    if (l->ops->begun)
+      l->ops->begun (l->self);
+}
+
 /* -- The end ------------------------------------------------------------ */
+
+/* A listener has failed; an error that the farm has already stays. Takes the
+   error. */
+static void
+keep_error (HassJob *job, GError *error)
+{
+  if (job->error)
+    g_error_free (error);
+  else
+    job->error = error;
+}
 
 /* All threads have left: names what is unfinished, delivers what is left of
    the results, reduces. */
@@ -184,14 +282,60 @@ hass_job_finish (HassJob *job)
   if (job->farm->reduce)
     hass_job_reduce (job);
   job->phases.reduce_ns = job->engine->now (job) - begin;
-  GError *error = NULL;
-  hass_explain_close (job, &error);
-  if (job->trace)
-    hass_trace_close (g_steal_pointer (&job->trace), error ? NULL : &error);
-  if (error && job->error)
-    g_error_free (error);
-  else if (error)
-    job->error = error;
+  job->env.note = NULL;
+  for (HassListener *l = job->listeners; l; l = l->next)
+    {
+      GError *error = NULL;
+      if (l->ops->over && !l->ops->over (l->self, &error))
+        keep_error (job, error);
+    }
+}
+
+static void
+store_samples (HassJob *job, gint64 makespan_ns)
+{
+  if (!job->samplers || job->error || job->unfinished->len > 0)
+    return;
+  g_autofree HassSampled *devices = g_new (HassSampled, job->n_devices);
+  for (guint d = 0; d < job->n_devices; d++)
+    {
+      const HassTotals *t = &job->totals[d];
+      devices[d] = (HassSampled){ t->bundles, t->work, t->lost };
+    }
+  hass_samplers_store (job->samplers, devices, makespan_ns);
+}
+
+/* The farm has taken so long: what it has shown of its devices is stored, and
+   listeners write what they keep until then. */
+void
+hass_job_end (HassJob *job, gint64 makespan_ns)
+{
+  store_samples (job, makespan_ns);
+  if (!job->listeners)
+    return;
+  g_autofree struct HassDeviceFacts *devices
+      = g_new (struct HassDeviceFacts, MAX (job->n_devices, 1));
+  for (guint d = 0; d < job->n_devices; d++)
+    {
+      const HassTransfers *t = &job->totals[d].transfers;
+      devices[d]
+          = (struct HassDeviceFacts){ t->direct_bytes, t->registered_bytes,
+                                      t->staged_bytes };
+    }
+  HassEnded fact = {
+    .makespan_ns = makespan_ns,
+    .n_rounds = job->n_rounds,
+    .n_units = atomic_load_explicit (&job->n_units, memory_order_relaxed),
+    .n_unfinished = job->unfinished->len,
+    .ok = job->error == NULL,
+    .devices = devices,
+  };
+  for (HassListener *l = job->listeners; l; l = l->next)
+    {
+      GError *error = NULL;
+      if (l->ops->ended && !l->ops->ended (l->self, &fact, &error))
+        keep_error (job, error);
+    }
 }
 
 HassReport *

@@ -13,11 +13,11 @@
    user runs under no lock, except the partitioner, which runs under the
    decision lock.
 
-   Thread safety: fields say who writes them. */
+   Thread safety: each field says which thread writes it. */
 #ifndef HASS_JOB_H
 #define HASS_JOB_H
 
-#include "farm.h"
+#include "facts.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -27,20 +27,20 @@
 #include "pool/load_pool.h"
 #include "pool/result_pool.h"
 #include "pool/round_engine.h"
-#include "sched/registry-private.h"
-#include "engine/observe/trace.h"
+#include "sched/registry.h"
 
 #define HASS_SLOTS 8
 
-/* What a core should at least have to do between two pulls. */
+/* Least work of a core between two pulls, in ns, while enough units wait.
+   Smaller, and cores contend for the range; larger, and they end less evenly. A
+   guess. */
 #define HASS_CHUNK_NS 100000
-/* And below this a pull is not cut to be fair. */
+/* A pull of less work, in ns, is not made smaller for the sake of other cores.
+ */
 #define HASS_PULL_NS 2000
 
 typedef struct HassJob HassJob;
-typedef struct HassSampler HassSampler;
-typedef struct HassRecorder HassRecorder;
-struct HassPlatform;
+struct HassSamplers;
 
 /* A device within a round; under the decision lock. */
 typedef enum
@@ -68,7 +68,7 @@ typedef enum
   HASS_SLOT_FREE,
   HASS_SLOT_RUNNING,
   HASS_SLOT_ENDED,   /* all units finished, results may be on their way */
-  HASS_SLOT_RETIRING /* somebody releases its loads */
+  HASS_SLOT_RETIRING /* its loads are being released */
 } HassSlotState;
 
 /* A round in flight. The round's own atomics apart, under the decision
@@ -116,7 +116,7 @@ struct _HassWorker
   /* For account.c. */
   gint64 computed_ns; /* last_end_ns without the collecting before it */
   gint64 early_ns;    /* busy before the generator had returned */
-  gint64 collect_ns;  /* delivering results, or waiting for another who does */
+  gint64 collect_ns; /* delivering results, or waiting for a thread that does */
 };
 
 /* Units that have left a round, computed or failed. */
@@ -131,14 +131,6 @@ typedef struct
   gint64 collect_ns; /* at the end */
   gboolean part;     /* of a bundle that was counted before */
 } HassDone;
-
-#define HASS_N_STAGES 3
-
-/* When a bundle was copied in, computed, copied out. */
-typedef struct
-{
-  gint64 begin_ns[HASS_N_STAGES], end_ns[HASS_N_STAGES];
-} HassStages;
 
 /* What an emitter takes: depends on the farm's kind. */
 typedef enum
@@ -186,7 +178,8 @@ typedef struct
   HassTransfers transfers;
 } HassTotals;
 
-/* When a farm did what, for account.c; the caller's unless said otherwise. */
+/* When the phases of a farm began or how long they took, for account.c; written
+   by the caller unless stated otherwise. */
 typedef struct
 {
   gint64 generate_ns;  /* the generator was called */
@@ -198,7 +191,7 @@ typedef struct
   gint64 drain_ns;     /* durations: only results were delivered; decision */
 } HassPhases;
 
-/* What differs between live and virtual. */
+/* What the core asks of its engine. */
 typedef struct
 {
   gboolean real_time; /* what is measured is worth keeping */
@@ -222,16 +215,14 @@ struct HassJob
   guint n_cores; /* worker contexts of the CPU pool */
   guint n_workers;
   HassHandles *handles;
-  HassWorker *workers;    /* [n_workers], of the handles */
-  HassStrategyEnv env;    /* the strategy's */
-  HassProfileRate *known; /* env.profile */
+  HassWorker *workers;          /* [n_workers], of the handles */
+  HassStrategyEnv env;          /* the strategy's */
+  const HassProfileRate *known; /* rates of earlier runs, or NULL */
   HassStrategy *strategy;
   HassLoadPool *pool;
   HassResultPool *results; /* or NULL */
-  HassTrace *trace;        /* or NULL */
-  HassRecorder *recorder;  /* or NULL */
-  FILE *explanation;       /* or NULL */
-  int explanation_failure; /* errno of the first line not written, or 0 */
+  HassListener *listeners; /* see facts.h */
+  HassFarmFacts facts;     /* what the listeners are told of the farm */
   gboolean dry, ordered;
   gint64 begin_ns, deadline_ns; /* 0: none */
   HassPhases phases;
@@ -250,14 +241,14 @@ struct HassJob
   _Atomic guint64 n_units; /* begun; written under the decision lock */
 
   _Alignas(HASS_CACHE_LINE) pthread_mutex_t decision;
-  HassSlot slots[HASS_SLOTS]; /* decision */
-  guint64 n_rounds, n_loads;  /* decision: begun */
-  guint64 n_told;             /* decision: completions */
-  guint64 n_asked;            /* decision: grants that were asked for */
-  gint64 hungry_ns;           /* decision: see live.c */
-  HassTotals *totals;         /* decision: [n_devices] */
-  HassDeviceSummary *summary; /* decision: scratch [n_devices] */
-  HassSampler *samplers;      /* decision: [n_devices], NULL: none kept */
+  HassSlot slots[HASS_SLOTS];    /* decision */
+  guint64 n_rounds, n_loads;     /* decision: begun */
+  guint64 n_told;                /* decision: completions */
+  guint64 n_asked;               /* decision: grants that were asked for */
+  gint64 hungry_ns;              /* decision: see live.c */
+  HassTotals *totals;            /* decision: [n_devices] */
+  HassDeviceSummary *summary;    /* decision: scratch [n_devices] */
+  struct HassSamplers *samplers; /* decision; or NULL: nothing is measured */
 
   _Atomic guint64 units_done, bytes_done;
 
@@ -292,12 +283,20 @@ hass_job_overlaps (const HassJob *job)
 }
 
 /* job.c */
+typedef struct
+{
+  const HassDeviceTraits *devices; /* [n_devices], copied; the CPU pool first */
+  HassDevice **gpus; /* [n_devices], copied; NULL: the engine models it */
+  guint n_devices;
+  double entry_bytes, merge_ns; /* see HassStrategyEnv */
+} HassJobDevices;
+
 HassJob *hass_job_new (const HassFarm *farm, const HassEngineOps *engine,
-                       const HassDeviceTraits *devices, HassDevice **gpus,
-                       guint n_devices, double entry_bytes, double merge_ns,
-                       GError **error);
+                       const HassJobDevices *devices, GError **error);
+void hass_job_begin (HassJob *job);
 void hass_job_free (HassJob *job);
 void hass_job_finish (HassJob *job);
+void hass_job_end (HassJob *job, gint64 makespan_ns);
 HassReport *hass_job_report (HassJob *job, gint64 makespan_ns);
 
 /* generate.c */
@@ -308,6 +307,9 @@ const char *hass_engine_enter_callback (const char *what, HassJob *job);
 void hass_engine_leave_callback (const char *before);
 void hass_job_stop (HassJob *job, GError *error);
 void hass_job_check_deadline (HassJob *job, gint64 now_ns);
+
+/* account.c */
+void hass_report_add_teardown (HassReport *report, gint64 makespan_ns);
 
 /* reduce.c */
 gpointer hass_accumulator_new (HassJob *job);
@@ -334,26 +336,6 @@ void hass_decide_note (HassJob *job, guint device, const char *why);
 void hass_decide_lost (HassJob *job, guint device, const char *why);
 void hass_decide_nobody_left (HassJob *job);
 
-/* trace_job.c */
-gboolean hass_job_trace_open (HassJob *job, GError **error);
-void hass_job_trace_farm (HassJob *job);
-void hass_job_trace_opened (HassJob *job, guint device, gint64 begin_ns,
-                            gint64 end_ns, gboolean ok);
-void hass_job_trace_pull (HassJob *job, const HassSlot *slot, guint core,
-                          HassExtent extent, gint64 begin_ns, gint64 end_ns);
-void hass_job_trace_bundle (HassJob *job, const HassSlot *slot, guint device,
-                            HassExtent extent, guint64 bytes, gint64 end_ns,
-                            const HassStages *stages);
-void hass_job_trace_done (HassJob *job, const HassSlot *slot,
-                          const HassCompletion *told);
-void hass_job_trace_failed (HassJob *job, const HassSlot *slot, guint device,
-                            HassExtent extent, guint64 bytes, gint64 begin_ns,
-                            gint64 end_ns);
-/* sampler.c */
-void hass_samplers_begin (HassJob *job);
-void hass_sampler_observe (HassJob *job, const HassCompletion *done);
-void hass_samplers_store (HassJob *job, gint64 run_ns);
-
 /* execute.c */
 HassDone hass_execute (HassJob *job, HassWorker *worker, HassSlot *slot,
                        HassExtent extent, gboolean dry);
@@ -362,9 +344,9 @@ void hass_execute_count (HassJob *job, HassWorker *worker, HassSlot *slot,
 guint32 hass_chunk (HassJob *job, HassWorker *worker, HassSlot *slot);
 
 /* results.c */
-guint32 hass_execute_bundle_results (HassJob *job, HassWorker *worker,
-                                     HassSlot *slot, HassExtent extent,
-                                     const HassBlock *blocks, gsize n_blocks,
+guint32 hass_execute_bundle_results (HassWorker *worker, HassSlot *slot,
+                                     HassExtent extent, const HassBlock *blocks,
+                                     gsize n_blocks,
                                      const HassBundleDone *done);
 void hass_execute_refused (HassJob *job, HassWorker *worker, HassSlot *slot,
                            HassExtent extent, const char *why);

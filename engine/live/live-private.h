@@ -7,18 +7,17 @@
 #include "live.h"
 
 #include "engine/core/job.h"
-#include "engine/observe/report-private.h"
 
-/* Who helps the caller; see crew.c. */
-typedef struct HassCrew
+/* The cores that help the calling thread; see helpers.c. */
+typedef struct HassHelpers
 {
-  struct HassCrew *next; /* constant */
-  _Atomic guint refs;    /* 0: nobody's */
-  pthread_mutex_t lock;  /* the rest */
+  struct HassHelpers *next; /* constant */
+  _Atomic guint refs;       /* 0: free for the next job */
+  pthread_mutex_t lock;     /* the rest */
   pthread_cond_t empty;
   HassJob *job; /* NULL: over */
   guint n_inside;
-} HassCrew;
+} HassHelpers;
 
 typedef struct HassProxyThread HassProxyThread;
 
@@ -28,12 +27,12 @@ typedef struct
   /* Handed to and fro with the cancellable's handler, for ThreadSanitizer,
      which cannot see GLib's locks. */
   _Atomic guint cancels;
-  HassCpuPool *pool;                 /* NULL without a CPU pool */
-  void (*core_task) (gpointer crew); /* a core's stay in the job */
-  guint n_helpers;                   /* cores beside the caller */
-  gboolean has_proxies;              /* devices beside the CPU pool */
-  gboolean proxies_begin;            /* rounds, too */
-  HassCrew *crew;
+  HassCpuPool *pool;                    /* NULL without a CPU pool */
+  void (*core_task) (gpointer helpers); /* a core's stay in the job */
+  guint n_helpers;                      /* cores beside the caller */
+  gboolean has_proxies;                 /* devices beside the CPU pool */
+  gboolean proxies_begin;               /* rounds, too */
+  HassHelpers *helpers;
   pthread_mutex_t seat_lock;
   GArray *seats;             /* free worker indices; seat_lock */
   HassProxyThread **proxies; /* [n_devices], the caller's; NULL: has none */
@@ -58,10 +57,12 @@ void hass_live_changed (HassJob *job);
 gboolean hass_live_begin (HassJob *job, double unit_ns);
 
 /* cores.c */
-void hass_live_core_task (gpointer crew);
+void hass_live_core_task (gpointer helpers);
 void hass_live_work_until (HassJob *job, gboolean (*done) (HassJob *job));
 
-/* A few loads wait so long for more before a round begins. */
+/* How long fewer than FEW_LOADS loads wait for more before a round begins, in
+   ns. Longer, and the first loads are late; shorter, and rounds are small. A
+   guess. */
 #define HASS_FEW_WAIT_NS 8000
 
 /* devices.c */
@@ -75,12 +76,12 @@ HassGpuWorkerFunc hass_live_device_worker (const HassFarm *farm,
 void hass_live_free_devices (const HassFarm *farm, HassDevice **gpus,
                              guint n_devices);
 
-/* crew.c */
-HassCrew *hass_crew_new (HassJob *job);
-HassJob *hass_crew_enter (HassCrew *crew);
-void hass_crew_leave (HassCrew *crew);
-void hass_crew_close (HassCrew *crew);
-void hass_crew_unref (HassCrew *crew);
+/* helpers.c */
+HassHelpers *hass_helpers_new (HassJob *job);
+HassJob *hass_helpers_enter (HassHelpers *helpers);
+void hass_helpers_leave (HassHelpers *helpers);
+void hass_helpers_close (HassHelpers *helpers);
+void hass_helpers_unref (HassHelpers *helpers);
 
 /* yield.c */
 void hass_yield (HassJob *job, HassWorker *worker);

@@ -2,16 +2,14 @@
 /* proxies.c: starts the devices' proxies and waits for their end; step 1 of
    proxy.c.
 
-   DESIGN. A proxy opens its device, serves it and closes it, on a thread that
-   it is given (proxy_threads.c). The farm's end waits for all of them, so none
-   outlives the job. What may take long is opening:
-   it begins when it can pay (proxy_need.c), and the farm's end cancels what
-   open was given for that, so that a device that heeds it returns at once, not
-   open and not failed.
+   DESIGN. A proxy opens its device, serves it and closes it, on a thread of
+   proxy_threads.c. The end of the farm waits for all proxies, so none outlives
+   the job. Opening may take long: it begins when it can pay (proxy_need.c), and
+   the end of the farm cancels the cancellable that open was given, so that a
+   device that observes it returns at once, neither open nor failed.
 
    Thread safety: start and stop by the thread that called the farm. */
 #include "proxy-private.h"
-#include "engine/observe/record.h"
 
 /* -- A thread ----------------------------------------------------------- */
 
@@ -25,26 +23,28 @@ any_device_left_locked (HassJob *job)
 }
 
 static void
-record_opening_locked (HassProxy *p, gint64 begin, gboolean ok)
+announce_opening_locked (HassProxy *p, gint64 begin, gboolean ok)
 {
-  hass_job_trace_opened (p->job, p->d, begin, hass_live_now (p->job), ok);
-  if (p->job->recorder)
-    hass_record_opening (p->job, p->d, begin, ok);
+  HASS_ANNOUNCE (p->job, opened,
+                 &(HassOpened){ .device = p->d,
+                                .begin_ns = begin,
+                                .end_ns = hass_live_now (p->job),
+                                .ok = ok });
 }
 
-/* The farm was over before the device was worth opening. */
+/* The farm ended before opening the device could pay. */
 static void
 leave_closed (HassProxy *p, gint64 begin)
 {
   pthread_mutex_lock (&p->job->decision);
-  record_opening_locked (p, begin, FALSE);
+  announce_opening_locked (p, begin, FALSE);
   hass_decide_note (p->job, p->d,
                     "was not started: the farm was over before that could pay");
   pthread_mutex_unlock (&p->job->decision);
 }
 
-/* A device that does not open is left out; the farm fails when it was the
-   last. One that the farm did not wait for has not failed. */
+/* A device that fails to open is excluded; the farm fails if no device is left.
+   A device whose opening the end of the farm cancelled has not failed. */
 static gboolean
 open_device (HassProxy *p)
 {
@@ -58,7 +58,7 @@ open_device (HassProxy *p)
   pthread_mutex_unlock (&job->decision);
   gboolean ok = p->ops.open (p->device, &p->farm, &error);
   pthread_mutex_lock (&job->decision);
-  record_opening_locked (p, begin, ok);
+  announce_opening_locked (p, begin, ok);
   job->devices[p->d].opening = !ok;
   if (ok)
     job->totals[p->d].ready_ns = hass_live_now (job);
@@ -109,7 +109,7 @@ run (gpointer data)
   proxy_free (p);
 }
 
-/* What a device has to know of the farm. */
+/* Fills in what the device is told of the farm. */
 static void
 describe_farm (HassJob *job, const HassDevice *device, HassDeviceFarm *f)
 {
@@ -168,8 +168,7 @@ start_one (HassJob *job, HassLive *live, guint d, GError **error)
   return FALSE;
 }
 
-/* Starts the devices' threads. Stops the farm when no device at all is
-   left. */
+/* Starts the proxies. Stops the farm if no device is left. */
 void
 hass_proxies_start (HassJob *job, HassLive *live)
 {

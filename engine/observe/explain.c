@@ -1,79 +1,77 @@
 /* SPDX-License-Identifier: MIT */
-/* explain.c: writes what strategies say of their decisions.
-   Thread safety: open and close by the thread that called the farm; lines
-   under the decision lock, and each is written at once, so that farms that
+/* explain.c: writes the explanations of strategies to a file.
+   Thread safety: see facts.h. Each line is written at once, so that farms that
    run at the same time can share a file. */
-#include "engine/core/job-private.h"
+#include "observe-private.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "hass/error.h"
 
-static void note (gpointer data, const char *format, ...) G_GNUC_PRINTF (2, 3);
-
-static void
-note (gpointer data, const char *format, ...)
+typedef struct
 {
-  HassJob *job = data;
-  g_autoptr (GString) line = g_string_new (NULL);
-  /* While the strategy is made, the farm has not begun. */
-  gint64 ns = job->strategy ? job->engine->now (job) - job->begin_ns : 0;
-  double ms = (double)ns * 1e-6;
-  g_string_printf (line, "%s %.3f ms: ", job->farm->name, ms);
-  va_list args;
-  va_start (args, format);
-  g_string_append_vprintf (line, format, args);
-  va_end (args);
-  g_string_append_c (line, '\n');
-  /* Line-buffered: this is where writing fails, if it does. */
-  if (fwrite (line->str, 1, line->len, job->explanation) != line->len
-      && job->explanation_failure == 0)
-    job->explanation_failure = errno;
-}
+  char *path, *farm;
+  FILE *file;  /* NULL: closed */
+  int failure; /* errno of the first line that was not written, or 0 */
+} Explanation;
 
-static const char *
-path_of (const HassJob *job)
+gpointer
+hass_explain_new (const char *path, const char *farm, GError **error)
 {
-  const char *path = job->farm->run->explain;
-  return path ? path : g_getenv ("HASS_EXPLAIN");
-}
-
-/* Where somebody wants explanations, the strategy's environment gets a way to
-   give them. */
-gboolean
-hass_explain_open (HassJob *job, GError **error)
-{
-  const char *path = path_of (job);
-  if (!path || !*path)
-    return TRUE;
-  job->explanation = strcmp (path, "-") == 0 ? stderr : fopen (path, "a");
-  if (!job->explanation)
+  FILE *file = strcmp (path, "-") == 0 ? stderr : fopen (path, "a");
+  if (!file)
     {
       g_set_error (error, HASS_ERROR, HASS_ERROR_IO,
                    "explanation file '%s' cannot be written: %s", path,
                    g_strerror (errno));
-      return FALSE;
+      return NULL;
     }
-  if (job->explanation != stderr)
-    setvbuf (job->explanation, NULL, _IOLBF, 0);
-  job->env.note = note;
-  job->env.note_data = job;
-  return TRUE;
+  if (file != stderr)
+    setvbuf (file, NULL, _IOLBF, 0);
+  Explanation *e = g_new (Explanation, 1);
+  *e = (Explanation){ g_strdup (path), g_strdup (farm), file, 0 };
+  return e;
 }
 
-void
-hass_explain_close (HassJob *job, GError **error)
+static void
+said (gpointer self, gint64 ns, const char *text)
 {
-  FILE *file = g_steal_pointer (&job->explanation);
-  job->env.note = NULL;
-  if (!file)
-    return;
-  int failure = job->explanation_failure;
-  if (file != stderr && fclose (file) != 0 && failure == 0)
-    failure = errno;
-  if (failure != 0)
-    g_set_error (error, HASS_ERROR, HASS_ERROR_IO,
-                 "explanation file '%s' could not be written whole: %s",
-                 path_of (job), g_strerror (failure));
+  Explanation *e = self;
+  g_autofree char *line
+      = g_strdup_printf ("%s %.3f ms: %s\n", e->farm, (double)ns * 1e-6, text);
+  gsize bytes = strlen (line);
+  /* The file is line-buffered: this is where writing fails, if it does. */
+  if (fwrite (line, 1, bytes, e->file) != bytes && e->failure == 0)
+    e->failure = errno;
 }
+
+static gboolean
+over (gpointer self, GError **error)
+{
+  Explanation *e = self;
+  FILE *file = g_steal_pointer (&e->file);
+  if (file != stderr && fclose (file) != 0 && e->failure == 0)
+    e->failure = errno;
+  if (e->failure == 0)
+    return TRUE;
+  g_set_error (error, HASS_ERROR, HASS_ERROR_IO,
+               "explanation file '%s' could not be written whole: %s", e->path,
+               g_strerror (e->failure));
+  return FALSE;
+}
+
+static void
+explanation_free (gpointer self)
+{
+  Explanation *e = self;
+  if (e->file && e->file != stderr)
+    fclose (e->file);
+  g_free (e->path);
+  g_free (e->farm);
+  g_free (e);
+}
+
+const HassListenerOps hass_explain_ops
+    = { .said = said, .over = over, .free = explanation_free };

@@ -2,39 +2,27 @@
 /* record.c: gathers the rows and rounds of a record.
 
    DESIGN.
-   1. A list that is full is halved: neighbours of the same round become one
-      row, and from then on a row takes in what follows until it has so many
-      pulls. Where rounds are so short that this is not enough, neighbours of
-      different rounds become one too.
-   2. A device works in stages, copy in, kernel, copy out, and a part may
-      queue before each. What it says of a part are the times between the
-      stages' ends, queueing included; a row holds the time that each stage
-      was busy with the part, counted from when it was done with the part
-      before. So rows of several parts may be added up. Where the
-      device had nothing else, the copy in begins with submit: what the host
-      does before the copy, and how late it hears of the end, is part of it,
-      for nothing else would tell of them.
+   1. A full list is halved: neighbouring rows of the same round are merged, and
+      from then on a row includes the following pulls up to the number of pulls
+      of a merged row. Where rounds are so short that this is not enough, rows
+   of different rounds are merged, too.
+   2. A device works in stages, copy in, kernel and copy out, and a part may
+   wait before each. The device reports the times between the ends of a part's
+      stages, which include waiting. A row holds the time that each stage was
+      busy with the part, from the end of that stage of the part before. So the
+      rows of several parts can be added. If the device was idle, the copy in
+      begins with submit: it includes the host's work before the copy and the
+      delay until the host notices the end, because no other row would hold
+      them.
 
-   Thread safety: see record.h. */
-#include "record.h"
+   Thread safety: see record-private.h. */
+#include "record-private.h"
 
-HassRecorder *
-hass_recorder_open (HassJob *job, const char *path, GError **error)
+gpointer
+hass_recorder_new (const char *path)
 {
-  if (!hass_recorder_prepare (path, error))
-    return NULL;
   HassRecorder *r = g_new0 (HassRecorder, 1);
-  guint n_cores = MAX (job->n_cores, 1);
   r->path = g_strdup (path);
-  r->n_lists = job->n_workers;
-  r->lists = g_new0 (HassRecordList, r->n_lists);
-  for (guint i = 0; i < r->n_lists; i++)
-    {
-      r->lists[i].most = i < n_cores ? MAX (HASS_RECORD_CORE_ROWS / n_cores,
-                                            HASS_RECORD_LEAST_ROWS)
-                                     : HASS_RECORD_DEVICE_ROWS;
-      r->lists[i].together = 1;
-    }
   r->order = g_array_new (FALSE, FALSE, sizeof (guint32));
   r->work = g_array_new (FALSE, FALSE, sizeof (double));
   r->rounds = g_array_new (FALSE, FALSE, sizeof (HassRecordRound));
@@ -43,9 +31,30 @@ hass_recorder_open (HassJob *job, const char *path, GError **error)
   return r;
 }
 
-void
-hass_recorder_free (HassRecorder *r)
+static gboolean
+open_record (gpointer self, const HassFarmFacts *farm, GError **error)
 {
+  HassRecorder *r = self;
+  guint n_cores = MAX (farm->n_cores, 1);
+  if (!hass_recorder_prepare (r->path, error))
+    return FALSE;
+  r->farm = farm;
+  r->n_lists = farm->n_workers;
+  r->lists = g_new0 (HassRecordList, r->n_lists);
+  for (guint i = 0; i < r->n_lists; i++)
+    {
+      r->lists[i].most = i < n_cores ? MAX (HASS_RECORD_CORE_ROWS / n_cores,
+                                            HASS_RECORD_LEAST_ROWS)
+                                     : HASS_RECORD_DEVICE_ROWS;
+      r->lists[i].together = 1;
+    }
+  return TRUE;
+}
+
+static void
+recorder_free (gpointer self)
+{
+  HassRecorder *r = self;
   for (guint i = 0; i < r->n_lists; i++)
     g_free (r->lists[i].rows);
   g_free (r->lists);
@@ -118,8 +127,8 @@ add_row (HassRecordList *list, const HassRecordRow *row)
     }
   for (guint i = 0; list->n >= list->most && i < 32; i++)
     make_room (list);
-  /* Rows that failed and rows that did not, in turn: what follows is lost to
-     the record. */
+  /* Failed and other rows alternate, so they cannot be merged: the row is not
+     recorded. */
   if (list->n >= list->most)
     return;
   if (list->n == list->capacity)
@@ -130,7 +139,7 @@ add_row (HassRecordList *list, const HassRecordRow *row)
   list->rows[list->n++] = *row;
 }
 
-/* What the units of an extent are in elements and bytes. */
+/* Adds up the elements and bytes of the units of an extent. */
 static void
 measure (const HassRound *round, HassExtent e, HassRecordRow *row)
 {
@@ -151,31 +160,32 @@ measure (const HassRound *round, HassExtent e, HassRecordRow *row)
     }
 }
 
-/* Before the units are counted as finished: the slot may go then. */
-void
-hass_record_pull (HassJob *job, const HassWorker *worker, const HassSlot *slot,
-                  HassExtent e, const HassDone *done, gint64 begin_ns,
-                  gint64 end_ns)
+static void
+pulled (gpointer self, const HassPulled *f)
 {
-  e.n = done->n;
-  guint64 first = slot->order_base + e.first;
+  HassRecorder *r = self;
+  HassExtent e = { f->extent.first, f->n };
+  guint64 first = f->first + e.first;
+  if (e.n == 0)
+    return;
   HassRecordRow row = { .first = first,
                         .last = first + e.n,
                         .units = e.n,
                         .n = 1,
-                        .begin_ns = begin_ns,
-                        .end_ns = end_ns,
-                        .busy_ns = end_ns - begin_ns,
-                        .work = done->work,
-                        .round = slot->round.number,
-                        .failed = done->n_failed > 0 };
-  measure (&slot->round, e, &row);
-  add_row (&job->recorder->lists[worker->index], &row);
+                        .begin_ns = f->begin_ns,
+                        .end_ns = f->end_ns,
+                        .busy_ns = f->end_ns - f->begin_ns,
+                        .work = f->work,
+                        .round = f->round->number,
+                        .failed = f->failed };
+  measure (f->round, e, &row);
+  add_row (&r->lists[f->worker], &row);
 }
 
 /* -- 2. Parts ----------------------------------------------------------- */
 
-/* How long a stage that ended now was busy since before, and moves before. */
+/* How long a stage was busy that began and ended at these times and that ended
+   the part before at *@before_ns, which is set to the new end. */
 static double
 stage (gint64 begin_ns, gint64 end_ns, gint64 *before_ns)
 {
@@ -184,56 +194,58 @@ stage (gint64 begin_ns, gint64 end_ns, gint64 *before_ns)
   return MAX (busy, 0);
 }
 
-/* Also before the units are counted as finished. */
-void
-hass_record_part (HassJob *job, const HassWorker *worker, const HassSlot *slot,
-                  const HassRecordPart *part)
+static void
+part (gpointer self, const HassPartFact *f)
 {
-  HassRecordList *list = &job->recorder->lists[worker->index];
-  guint64 first = slot->order_base + part->extent.first;
-  gint64 computed = part->end_ns - (gint64)part->d2h_ns;
-  gint64 copied = computed - (gint64)part->kernel_ns;
-  gint64 free_ns = MAX (part->submit_ns, list->done_ns);
-  /* While the part before is on the device nobody waits for the host. */
-  gint64 begun = MIN (copied - (gint64)part->h2d_ns, free_ns);
+  HassRecorder *r = self;
+  HassRecordList *list = &r->lists[f->worker];
+  guint64 first = f->first + f->extent.first;
+  gint64 computed = f->left_ns - (gint64)f->d2h_ns;
+  gint64 copied = computed - (gint64)f->kernel_ns;
+  gint64 free_ns = MAX (f->submit_ns, list->done_ns);
+  /* While the part before is on the device nothing waits for the host. */
+  gint64 begun = MIN (copied - (gint64)f->h2d_ns, free_ns);
+  if (f->n == 0)
+    return;
   HassRecordRow row = { .first = first,
-                        .last = first + part->extent.n,
-                        .units = part->extent.n,
+                        .last = first + f->n,
+                        .units = f->n,
                         .n = 1,
-                        .grant_ns = part->grant_ns,
-                        .begin_ns = part->submit_ns,
-                        .end_ns = part->end_ns,
-                        .busy_ns = part->end_ns - free_ns,
-                        .host_ns = part->settled_ns - part->end_ns,
-                        .work = part->work,
-                        .elements = part->elements,
-                        .in_bytes = part->in_bytes,
-                        .out_bytes = part->out_bytes,
-                        .round = slot->round.number,
-                        .failed = part->failed };
-  if (part->busy_times)
+                        .grant_ns = f->grant_ns,
+                        .begin_ns = f->submit_ns,
+                        .end_ns = f->left_ns,
+                        .busy_ns = f->left_ns - free_ns,
+                        .host_ns = f->settled_ns - f->left_ns,
+                        .work = f->work,
+                        .elements = f->elements,
+                        .in_bytes = f->in_bytes,
+                        .out_bytes = f->out_bytes,
+                        .round = f->round->number,
+                        .failed = f->failed };
+  if (f->busy_times)
     {
-      row.h2d_ns = part->h2d_ns;
-      row.kernel_ns = part->kernel_ns;
-      row.d2h_ns = part->d2h_ns;
+      row.h2d_ns = f->h2d_ns;
+      row.kernel_ns = f->kernel_ns;
+      row.d2h_ns = f->d2h_ns;
     }
-  else if (!part->failed)
+  else if (!f->failed)
     {
       row.h2d_ns = stage (begun, copied, &list->copied_ns);
       row.kernel_ns = stage (copied, computed, &list->computed_ns);
-      row.d2h_ns = stage (computed, part->end_ns, &list->done_ns);
+      row.d2h_ns = stage (computed, f->left_ns, &list->done_ns);
     }
-  list->done_ns = MAX (list->done_ns, part->end_ns);
+  list->done_ns = MAX (list->done_ns, f->left_ns);
   add_row (list, &row);
 }
 
 /* -- Openings and rounds; under the decision lock ------------------------ */
 
-void
-hass_record_opening (HassJob *job, guint device, gint64 begin_ns, gboolean ok)
+static void
+opened (gpointer self, const HassOpened *f)
 {
-  HassRecordOpening opening = { device, begin_ns, job->engine->now (job), ok };
-  g_array_append_val (job->recorder->openings, opening);
+  HassRecorder *r = self;
+  HassRecordOpening opening = { f->device, f->begin_ns, f->end_ns, f->ok };
+  g_array_append_val (r->openings, opening);
 }
 
 static gint
@@ -243,7 +255,7 @@ by_place (gconstpointer a, gconstpointer b)
   return (x->first > y->first) - (x->first < y->first);
 }
 
-/* Rounds may end in another order than they began. */
+/* Rounds may end in a different order than they began in. */
 static void
 join_rounds (HassRecorder *r)
 {
@@ -298,28 +310,42 @@ keep_units (HassRecorder *r, const HassRound *round, HassRecordRound *entry)
     }
 }
 
-/* A round has ended; its devices are summed up in job->summary. */
-void
-hass_record_round (HassJob *job, const HassSlot *slot, gint64 end_ns)
+static void
+round_ended (gpointer self, const HassRoundFact *f)
 {
-  HassRecorder *r = job->recorder;
-  const HassRound *round = &slot->round;
+  HassRecorder *r = self;
+  const HassRound *round = f->round;
   HassRecordRound entry
       = { .number = round->number,
           .n = 1,
-          .first = slot->order_base,
-          .last = slot->order_base + round->n_units,
+          .first = f->first,
+          .last = f->first + round->n_units,
           .units = round->n_units,
-          .loads = slot->span.n,
+          .loads = f->n_loads,
           .block = round->divisible ? round->division.block_elements : 0,
           .cpu_only = round->n_partial_cpu,
           .gpu_only = round->n_partial_linked,
           .begin_ns = round->begin_ns,
-          .end_ns = end_ns };
-  for (guint d = 0; d < job->n_devices; d++)
-    entry.work += job->summary[d].work;
+          .end_ns = f->at_ns,
+          .work = f->work };
   keep_units (r, round, &entry);
   g_array_append_val (r->rounds, entry);
   if (r->rounds->len >= HASS_RECORD_ROUNDS)
     join_rounds (r);
 }
+
+static gboolean
+ended (gpointer self, const HassEnded *fact, GError **error)
+{
+  return hass_recorder_write (self, fact, error);
+}
+
+const HassListenerOps hass_record_ops = {
+  .open = open_record,
+  .opened = opened,
+  .pulled = pulled,
+  .part = part,
+  .round_ended = round_ended,
+  .ended = ended,
+  .free = recorder_free,
+};

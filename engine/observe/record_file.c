@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* record_file.c: writes a record as lines of JSON; doc/record-format.md.
 
-   DESIGN. A farm's lines are made in memory and written at once when it is
-   over, so farms that run at the same time do not mix. The first farm of a
-   process that names a file empties it, those after it append: which files
-   those are is remembered for the life of the process.
+   DESIGN. The lines of a farm are made in memory and written at once when the
+   farm has ended, so that the lines of concurrent farms do not mix. The first
+   farm of a process that names a file empties it, later ones append; the names
+   are kept as long as the process.
 
    Thread safety: any thread. */
-#include "record.h"
+#include "record-private.h"
 #include "json-private.h"
 
 #include <errno.h>
@@ -64,10 +64,10 @@ append (const char *path, const GString *text, GError **error)
 /* -- The header --------------------------------------------------------- */
 
 static void
-add_device (HassJob *job, JsonBuilder *j, guint d)
+add_device (const HassFarmFacts *facts, JsonBuilder *j, guint d,
+            const struct HassDeviceFacts *bytes)
 {
-  const HassDeviceTraits *t = &job->devices[d];
-  const HassTransfers *bytes = &job->totals[d].transfers;
+  const HassDeviceTraits *t = &facts->devices[d];
   json_builder_begin_object (j);
   json_add_string (j, "name", t->name);
   json_add_string (j, "kind", t->kind == HASS_DEVICE_CPU ? "cpu" : "gpu");
@@ -81,11 +81,12 @@ add_device (HassJob *job, JsonBuilder *j, guint d)
   json_add_int (j, "link", t->link);
   json_add_int (j, "memory_bytes", t->memory_bytes);
   json_add_int (j, "part_bytes", t->part_bytes);
-  if (job->known && job->known[d].work_per_ns > 0)
+  const HassProfileRate *known = facts->known ? &facts->known[d] : NULL;
+  if (known && known->work_per_ns > 0)
     {
-      json_add_double (j, "known_work_per_ns", job->known[d].work_per_ns);
-      json_add_double (j, "known_latency_ns", job->known[d].latency_ns);
-      json_add_int (j, "known_runs", job->known[d].runs);
+      json_add_double (j, "known_work_per_ns", known->work_per_ns);
+      json_add_double (j, "known_latency_ns", known->latency_ns);
+      json_add_int (j, "known_runs", known->runs);
     }
   if (t->kind == HASS_DEVICE_GPU)
     {
@@ -106,10 +107,10 @@ kind_name (HassFarmKind kind)
 }
 
 static void
-add_farm (HassJob *job, JsonBuilder *j)
+add_farm (const HassFarmFacts *facts, JsonBuilder *j)
 {
   static const char *const costs[] = { "equal", "sized", "unknown" };
-  const HassFarm *farm = job->farm;
+  const HassFarm *farm = facts->farm;
   g_autoptr (GDateTime) now = g_date_time_new_now_utc ();
   g_autofree char *date = g_date_time_format (now, "%Y-%m-%dT%H:%M:%SZ");
   gboolean gpu = farm->gpu_worker || farm->gpu_worker_of;
@@ -117,8 +118,8 @@ add_farm (HassJob *job, JsonBuilder *j)
   json_add_string (j, "farm", farm->name);
   json_add_string (j, "kind", kind_name (farm->kind));
   json_add_string (j, "cost", costs[farm->cost]);
-  json_add_string (j, "engine", job->engine->real_time ? "live" : "virtual");
-  json_add_string (j, "platform", job->platform_name);
+  json_add_string (j, "engine", facts->real_time ? "live" : "virtual");
+  json_add_string (j, "platform", facts->platform);
   json_add_string (j, "strategy", farm->strategy);
   json_add_int (j, "seed", farm->run->seed);
   json_add_string (j, "date", date);
@@ -129,9 +130,9 @@ add_farm (HassJob *job, JsonBuilder *j)
   json_add_int (j, "gpu_multiple", (gint64)farm->gpu_multiple);
   json_add_int (j, "round_loads", farm->round_loads);
   json_add_string (j, "results",
-                   !farm->collect ? "none"
-                   : job->ordered ? "ordered"
-                                  : "unordered");
+                   !farm->collect   ? "none"
+                   : facts->ordered ? "ordered"
+                                    : "unordered");
   json_add_string (j, "workers",
                    !gpu                ? "cpu"
                    : !farm->cpu_worker ? "gpu"
@@ -144,15 +145,15 @@ add_farm (HassJob *job, JsonBuilder *j)
 }
 
 static void
-append_header (HassJob *job, GString *out)
+append_header (const HassFarmFacts *facts, const HassEnded *ended, GString *out)
 {
   g_autoptr (JsonBuilder) j = json_builder_new ();
   json_builder_begin_object (j);
-  add_farm (job, j);
+  add_farm (facts, j);
   json_builder_set_member_name (j, "devices");
   json_builder_begin_array (j);
-  for (guint d = 0; d < job->n_devices; d++)
-    add_device (job, j, d);
+  for (guint d = 0; d < facts->n_devices; d++)
+    add_device (facts, j, d, &ended->devices[d]);
   json_builder_end_array (j);
   json_builder_end_object (j);
   g_autofree char *text = json_text (j, FALSE);
@@ -177,10 +178,8 @@ append_ns (GString *out, double ns)
 }
 
 static void
-append_row (GString *out, const HassJob *job, const HassRecordRow *r,
-            gboolean device)
+append_row (GString *out, gint64 t0, const HassRecordRow *r, gboolean device)
 {
-  gint64 t0 = job->begin_ns;
   g_string_append_printf (out,
                           "[%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT
                           ",%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",",
@@ -205,30 +204,32 @@ append_row (GString *out, const HassJob *job, const HassRecordRow *r,
 }
 
 static void
-append_list (GString *out, const HassJob *job, guint index)
+append_list (GString *out, const HassRecorder *recorder, guint index)
 {
-  const HassRecordList *list = &job->recorder->lists[index];
-  guint n_cores = MAX (job->n_cores, 1);
+  const HassFarmFacts *facts = recorder->farm;
+  const HassRecordList *list = &recorder->lists[index];
+  guint n_cores = MAX (facts->n_cores, 1);
   gboolean device = index >= n_cores;
   for (guint32 i = 0; i < list->n; i++)
     {
       if (i % ROWS_A_LINE == 0 && device)
         g_string_append_printf (out,
                                 "{\"event\":\"parts\",\"device\":%u,\"rows\":[",
-                                index - n_cores + (job->cpu >= 0));
+                                index - n_cores + (facts->cpu >= 0));
       else if (i % ROWS_A_LINE == 0)
         g_string_append_printf (
             out, "{\"event\":\"pulls\",\"core\":%u,\"rows\":[", index);
-      append_row (out, job, &list->rows[i], device);
+      append_row (out, facts->begin_ns, &list->rows[i], device);
       gboolean last = i + 1 == list->n || (i + 1) % ROWS_A_LINE == 0;
       g_string_append (out, last ? "]}\n" : ",");
     }
 }
 
 static void
-append_openings (GString *out, const HassJob *job)
+append_openings (GString *out, const HassRecorder *recorder)
 {
-  const GArray *list = job->recorder->openings;
+  const GArray *list = recorder->openings;
+  gint64 t0 = recorder->farm->begin_ns;
   for (guint i = 0; i < list->len; i++)
     {
       const HassRecordOpening *o = &g_array_index (list, HassRecordOpening, i);
@@ -236,7 +237,7 @@ append_openings (GString *out, const HassJob *job)
           out,
           "{\"event\":\"open\",\"device\":%u,\"begin\":%" G_GINT64_FORMAT
           ",\"end\":%" G_GINT64_FORMAT ",\"ok\":%s}\n",
-          o->device, o->begin_ns - job->begin_ns, o->end_ns - job->begin_ns,
+          o->device, o->begin_ns - t0, o->end_ns - t0,
           o->ok ? "true" : "false");
     }
 }
@@ -270,9 +271,10 @@ append_units (GString *out, const HassRecorder *recorder,
 }
 
 static void
-append_rounds (GString *out, const HassJob *job)
+append_rounds (GString *out, const HassRecorder *recorder)
 {
-  GArray *list = job->recorder->rounds;
+  const HassFarmFacts *facts = recorder->farm;
+  GArray *list = recorder->rounds;
   g_array_sort (list, by_place);
   for (guint i = 0; i < list->len; i++)
     {
@@ -286,50 +288,36 @@ append_rounds (GString *out, const HassJob *job)
           ",\"begin\":%" G_GINT64_FORMAT ",\"end\":%" G_GINT64_FORMAT
           ",\"work\":",
           r->number, r->n, r->first, r->last - r->first, r->units, r->loads,
-          r->block, r->begin_ns - job->begin_ns, r->end_ns - job->begin_ns);
+          r->block, r->begin_ns - facts->begin_ns, r->end_ns - facts->begin_ns);
       append_number (out, "%.10g", r->work);
-      if (job->farm->kind == HASS_FARM_FUNCTION)
+      if (facts->farm->kind == HASS_FARM_FUNCTION)
         g_string_append_printf (out,
                                 ",\"cpu_only\":%" G_GUINT64_FORMAT
                                 ",\"gpu_only\":%" G_GUINT64_FORMAT,
                                 r->cpu_only, r->gpu_only);
       g_string_append (out, "}\n");
       if (r->order_at > 0 || r->work_at > 0)
-        append_units (out, job->recorder, r);
+        append_units (out, recorder, r);
     }
 }
 
 /* Appends the whole record of a farm that is over. */
 gboolean
-hass_recorder_write (HassJob *job, gint64 makespan_ns, GError **error)
+hass_recorder_write (const HassRecorder *recorder, const HassEnded *ended,
+                     GError **error)
 {
   g_autoptr (GString) out = g_string_sized_new (1 << 16);
-  append_header (job, out);
-  append_openings (out, job);
-  append_rounds (out, job);
-  for (guint i = 0; i < job->recorder->n_lists; i++)
-    append_list (out, job, i);
-  g_string_append_printf (
-      out,
-      "{\"event\":\"end\",\"at\":%" G_GINT64_FORMAT
-      ",\"rounds\":%" G_GUINT64_FORMAT ",\"units\":%" G_GUINT64_FORMAT
-      ",\"unfinished\":%u,\"ok\":%s}\n",
-      makespan_ns, job->n_rounds,
-      atomic_load_explicit (&job->n_units, memory_order_relaxed),
-      job->unfinished->len, job->error ? "false" : "true");
-  return append (job->recorder->path, out, error);
-}
-
-/* The same where there is a record to write; a failure becomes the job's,
-   unless it has one already. */
-void
-hass_job_write_record (HassJob *job, gint64 makespan_ns)
-{
-  GError *error = NULL;
-  if (!job->recorder || hass_recorder_write (job, makespan_ns, &error))
-    return;
-  if (job->error)
-    g_error_free (error);
-  else
-    job->error = error;
+  append_header (recorder->farm, ended, out);
+  append_openings (out, recorder);
+  append_rounds (out, recorder);
+  for (guint i = 0; i < recorder->n_lists; i++)
+    append_list (out, recorder, i);
+  g_string_append_printf (out,
+                          "{\"event\":\"end\",\"at\":%" G_GINT64_FORMAT
+                          ",\"rounds\":%" G_GUINT64_FORMAT
+                          ",\"units\":%" G_GUINT64_FORMAT
+                          ",\"unfinished\":%u,\"ok\":%s}\n",
+                          ended->makespan_ns, ended->n_rounds, ended->n_units,
+                          ended->n_unfinished, ended->ok ? "true" : "false");
+  return append (recorder->path, out, error);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* report.c: a report as a table and as JSON.
-   Thread safety: see report.h. */
-#include "report-private.h"
+   Thread safety: see hass/report.h. */
+#include "observe.h"
 #include "json-private.h"
 
 #include <errno.h>
@@ -154,33 +154,6 @@ static double
 loss (const HassReport *r, guint i)
 {
   return G_STRUCT_MEMBER (double, r, losses[i].offset);
-}
-
-double
-hass_report_named_s (const HassReport *r)
-{
-  double sum = 0;
-  for (guint i = 0; i < G_N_ELEMENTS (losses); i++)
-    sum += loss (r, i);
-  return sum - r->lost_overhead_s;
-}
-
-void
-hass_report_set_makespan (HassReport *r, double s)
-{
-  r->makespan_s = s;
-  r->efficiency = s > 0 ? r->bound_s / s : 0;
-}
-
-void
-hass_report_add_teardown (HassReport *r, gint64 makespan_ns)
-{
-  double more = makespan_ns * 1e-9 - r->makespan_s;
-  for (guint d = 0; d < r->n_devices; d++)
-    r->devices[d].waiting_s += more;
-  if (r->bound_s > 0)
-    r->lost_teardown_s += more;
-  hass_report_set_makespan (r, r->makespan_s + more);
 }
 
 /* Those of at least a thousandth of the makespan, which add up to the rest but

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* trace.c: collects trace lines and writes them in large pieces.
-   Thread safety: see trace.h. */
-#include "trace.h"
+   Thread safety: see trace-private.h. */
+#include "trace-private.h"
 
 #include <errno.h>
 #include <pthread.h>

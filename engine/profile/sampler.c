@@ -1,24 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /* sampler.c: measures the devices of a live farm for the profile store.
 
-   DESIGN. Each completion adds to a few sums, under the decision lock and
-   without memory of its own; when the farm has ended well they become one
-   sample for each device that did enough.
+   DESIGN. Each completion is added to a few sums, which takes no memory. When
+   the farm has ended without an error, the sums of each device that did enough
+   work become a sample.
 
-   1. A device's first completion is its warm-up and left out. A CPU pool
-      tells of many pulls at once, often of all in one; where that took long
-      its warm-up is a small part of it, and it stays in.
-   2. The rate is work by busy time: of a GPU from grant or the bundle before
-      to the results, of a CPU pool what its cores computed, averaged.
-   3. A farm that is too short for the file is remembered by the process, by
-      what little it shows: the best bundle but the first, all that cores did.
-   4. A bundle's fixed cost is the intercept of service over work, where
-      bundles differ enough and lie close enough to a line.
+   1. The first completion of a device is its warm-up and is excluded. A
+      completion of a CPU pool stands for many pulls, often for all; if its busy
+      time is at least WARM_BUSY_NS, the warm-up is a small fraction of it and
+   it is included.
+   2. The rate is work / busy time. The busy time of a GPU's bundle is from its
+      grant or the end of the bundle before to its results; that of a CPU pool
+   is the average over its cores.
+   3. A farm that is too short for the file is remembered by the process, with
+   the little that it shows: the best bundle except the first, and all work of
+   the cores.
+   4. The fixed cost of a bundle is the intercept of a line fitted to busy time
+      over work, if bundles differ enough in work and lie close to the line.
 
    Thread safety: begin and store by the thread that called the farm; observe
    under the decision lock. */
-#include "engine/core/job.h"
-
+#include "sampler.h"
 #include "profile-private.h"
 
 #define LEAST_RUN_NS 10000000  /* shorter farms are not worth a write */
@@ -38,7 +40,8 @@ typedef struct
   double work, busy_ns;
 } Sum;
 
-struct HassSampler
+/* Of one device. */
+typedef struct
 {
   gboolean begun;
   Sum warm_up, rest;
@@ -46,18 +49,46 @@ struct HassSampler
   guint64 n;     /* completions in rest, and their moments */
   double mean_work, mean_ns, var_work, var_ns, covar;
   double best_rate; /* of one */
+} Sampler;
+
+struct HassSamplers
+{
+  const HassStrategyEnv *env; /* the farm's */
+  const char *strategy;
+  HassProfileRate *known; /* [n_devices] */
+  Sampler each[];         /* [n_devices] */
 };
 
-/* Tells the strategy what is known; prepares to measure. */
-void
-hass_samplers_begin (HassJob *job)
+/* Looks up what earlier runs have shown and puts it into @env, which stays the
+   caller's and must stay valid, as @strategy must. NULL: nothing is to be
+   measured. */
+HassSamplers *
+hass_samplers_begin (HassStrategyEnv *env, const char *strategy)
 {
-  if (!job->engine->real_time || !hass_profile_wanted (job->farm->name))
-    return;
-  job->known = hass_profile_find (&job->env, job->farm->strategy);
-  job->env.profile = job->known;
-  if (job->known)
-    job->samplers = g_new0 (HassSampler, job->n_devices);
+  if (!hass_profile_wanted (env->farm_name))
+    return NULL;
+  HassProfileRate *known = hass_profile_find (env, strategy);
+  env->profile = known;
+  if (!known)
+    return NULL;
+  HassSamplers *s = g_malloc0 (sizeof *s + env->n_devices * sizeof s->each[0]);
+  s->env = env;
+  s->strategy = strategy;
+  s->known = known;
+  return s;
+}
+
+void
+hass_samplers_free (HassSamplers *samplers)
+{
+  g_free (samplers->known);
+  g_free (samplers);
+}
+
+static gboolean
+is_cpu (const HassSamplers *s, guint device)
+{
+  return s->env->devices[device].kind == HASS_DEVICE_CPU;
 }
 
 static void
@@ -69,12 +100,12 @@ add (Sum *sum, const HassCompletion *done, double busy_ns)
 }
 
 void
-hass_sampler_observe (HassJob *job, const HassCompletion *done)
+hass_samplers_observe (HassSamplers *samplers, const HassCompletion *done)
 {
-  if (!job->samplers || done->failed)
+  if (!samplers || done->failed)
     return;
-  HassSampler *s = &job->samplers[done->device];
-  gboolean cpu = job->devices[done->device].kind == HASS_DEVICE_CPU;
+  Sampler *s = &samplers->each[done->device];
+  gboolean cpu = is_cpu (samplers, done->device);
   /* With several in flight it began when the one before was done. */
   gint64 start_ns = MAX (done->start_ns, s->end_ns);
   double ns = cpu ? done->kernel_ns : (double)(done->end_ns - start_ns);
@@ -95,7 +126,7 @@ hass_sampler_observe (HassJob *job, const HassCompletion *done)
 }
 
 static double
-latency (const HassSampler *s)
+latency (const Sampler *s)
 {
   double least = LEAST_SPREAD * s->mean_work;
   if (s->n < LEAST_FOR_LINE || s->covar <= 0
@@ -106,11 +137,11 @@ latency (const HassSampler *s)
 }
 
 static HassProfileSample
-sample_of (const HassJob *job, guint device, gboolean is_short)
+sample_of (const HassSamplers *samplers, guint device,
+           const HassSampled *totals, gboolean is_short)
 {
-  const HassSampler *s = &job->samplers[device];
-  const HassTotals *totals = &job->totals[device];
-  gboolean cpu = job->devices[device].kind == HASS_DEVICE_CPU;
+  const Sampler *s = &samplers->each[device];
+  gboolean cpu = is_cpu (samplers, device);
   guint64 n = cpu ? totals->bundles : s->n;
   Sum sum = s->rest;
   if (cpu && (is_short || s->warm_up.busy_ns >= WARM_BUSY_NS))
@@ -130,26 +161,24 @@ sample_of (const HassJob *job, guint device, gboolean is_short)
                               .unit_work = sum.work / sum.units };
 }
 
-/* The farm is over after so long. */
+/* The farm has ended well after so long. */
 void
-hass_samplers_store (HassJob *job, gint64 run_ns)
+hass_samplers_store (HassSamplers *s, const HassSampled *devices, gint64 run_ns)
 {
+  guint n = s->env->n_devices;
   gboolean any = FALSE, is_short = run_ns <= LEAST_RUN_NS;
   double work = 0;
-  if (!job->samplers || (is_short && job->n_devices == 1) || job->error
-      || job->unfinished->len > 0)
+  if (is_short && n == 1)
     return;
-  g_autofree HassProfileSample *samples
-      = g_new (HassProfileSample, job->n_devices);
-  for (guint d = 0; d < job->n_devices; d++)
+  g_autofree HassProfileSample *samples = g_new (HassProfileSample, n);
+  for (guint d = 0; d < n; d++)
     {
-      samples[d] = sample_of (job, d, is_short);
+      samples[d] = sample_of (s, d, &devices[d], is_short);
       any |= samples[d].work_per_ns > 0;
-      work += job->totals[d].work;
+      work += devices[d].work;
     }
   if (is_short && work > 0)
-    hass_profile_remember (&job->env, job->farm->strategy, samples, work,
-                           (double)run_ns);
+    hass_profile_remember (s->env, s->strategy, samples, work, (double)run_ns);
   if (!is_short && any)
-    hass_profile_add (&job->env, samples, run_ns < LONG_RUN_NS ? SHORT_S : 0);
+    hass_profile_add (s->env, samples, run_ns < LONG_RUN_NS ? SHORT_S : 0);
 }

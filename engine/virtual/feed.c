@@ -16,7 +16,10 @@ note_opened (HassVirtualWorld *w, guint d)
   if (!job->devices[d].opening)
     return;
   job->devices[d].opening = FALSE;
-  hass_job_trace_opened (job, d, 0, job->devices[d].opens_at_ns, TRUE);
+  HASS_ANNOUNCE (job, opened,
+                 &(HassOpened){ .device = d,
+                                .end_ns = job->devices[d].opens_at_ns,
+                                .ok = TRUE });
 }
 
 static void

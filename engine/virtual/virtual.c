@@ -3,7 +3,6 @@
    virtual clock: its cores and the loop over events. The DESIGN paragraph is
    in virtual-private.h.
    Thread safety: each call has a world of its own. */
-#include "engine/observe/record.h"
 #include "virtual-private.h"
 
 #include "device/kinds.h"
@@ -80,14 +79,19 @@ core_done (HassVirtualWorld *w, HassSlot *slot, const HassVirtualDue *event)
   HassWorker *worker = &job->workers[event->core];
   w->core_busy[event->core] = FALSE;
   HassDone done = hass_execute (job, worker, slot, event->extent, job->dry);
-  hass_job_trace_pull (job, slot, (guint)event->core, event->extent,
-                       event->begin, w->clock);
+  HASS_ANNOUNCE (job, pulled,
+                 &(HassPulled){ .round = &slot->round,
+                                .first = slot->order_base,
+                                .worker = worker->index,
+                                .extent = event->extent,
+                                .n = done.n,
+                                .work = done.work,
+                                .failed = done.n_failed > 0,
+                                .begin_ns = event->begin,
+                                .end_ns = w->clock });
   if (done.n == 0)
     return;
   hass_execute_count (job, worker, slot, done, w->clock - event->begin,
-                      w->clock);
-  if (job->recorder)
-    hass_record_pull (job, worker, slot, event->extent, &done, event->begin,
                       w->clock);
   hass_virtual_finished (w, slot, done.n);
 }
@@ -277,7 +281,7 @@ close_gpus (HassVirtualWorld *w)
 static void
 drive (HassVirtualWorld *w)
 {
-  hass_job_trace_farm (w->job);
+  hass_job_begin (w->job);
   hass_job_generate (w->job);
   while (run_round (w))
     ;
@@ -313,7 +317,7 @@ run (HassVirtualWorld *w, HassReport **report)
   drive (w);
   close_gpus (w);
   hass_job_finish (job);
-  hass_job_write_record (job, w->clock);
+  hass_job_end (job, w->clock);
   if (report)
     {
       *report = hass_job_report (job, w->clock);
@@ -337,9 +341,12 @@ hass_virtual_run_model (const HassFarm *farm, HassPlatform *platform,
   g_autofree HassDevice **none = g_new0 (HassDevice *, n_devices);
   if (model && model->traits)
     memcpy (devices, model->traits, n_devices * sizeof *devices);
-  w.job = hass_job_new (farm, &virtual_ops, devices, none, n_devices,
-                        model ? model->entry_bytes : 0,
-                        model ? model->merge_ns : 0, error);
+  HassJobDevices of = { .devices = devices,
+                        .gpus = none,
+                        .n_devices = n_devices,
+                        .entry_bytes = model ? model->entry_bytes : 0,
+                        .merge_ns = model ? model->merge_ns : 0 };
+  w.job = hass_job_new (farm, &virtual_ops, &of, error);
   if (!w.job)
     return FALSE;
   run (&w, report);

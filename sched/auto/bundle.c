@@ -47,8 +47,8 @@ static const double least_uncertainty[] = {
 #define NEW 0.25
 #define NEW_BUNDLES 3
 #define KNOWN_STAGES 0.25
-/* Of a round, or so many fixed parts: the most where costs are unknown.
- * Guesses. */
+/* The most where costs are unknown: of a round, or so many fixed parts; both
+   are guesses. */
 #define LARGEST_UNKNOWN 0.02
 #define MOST_LAUNCHES 12
 /* From this uncertainty on no bundle queues that may end after so many times

@@ -103,7 +103,7 @@ decide (gpointer self, HassRound *round, guint device, gboolean force,
   double work = part * hass_round_total_work (round);
   guint64 first = hass_round_front (round);
   guint64 n = hass_round_back (round) - first;
-  grant->units = MAX (hass_round_units_of (round, first, n, work), 1);
+  grant->units = MAX (hass_units_for_work (round, first, n, work), 1);
   grant->chunk = 0;
   if (device != crew->cpu)
     {

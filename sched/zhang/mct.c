@@ -48,7 +48,7 @@ decide (gpointer self, HassRound *round, guint device, gboolean force,
 const HassStrategyOps hass_mct = {
   .struct_size = sizeof (HassStrategyOps),
   .name = "mct",
-  .summary = "each unit as it comes to who completes it first",
+  .summary = "each unit as it comes, to the device that completes it first",
   .source = "Maheswaran 1999; Zhang 2011, 2.4.2",
   .farms = HASS_FARM_ANY,
   .create = create,

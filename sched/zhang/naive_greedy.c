@@ -28,7 +28,7 @@ decide (gpointer self, HassRound *round, guint device, gboolean force,
 const HassStrategyOps hass_naive_greedy = {
   .struct_size = sizeof (HassStrategyOps),
   .name = "naive-greedy",
-  .summary = "whoever is idle takes one unit",
+  .summary = "an idle device takes one unit",
   .source = "Zhang 2011, 3.4.2",
   .farms = HASS_FARM_ANY,
   .create = hass_crew_create,

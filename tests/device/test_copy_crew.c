@@ -199,4 +199,4 @@ HASS_TEST_SUITE (copy_crew, { "each piece is done once", once },
                  { "the last piece is waited for", last_is_waited_for },
                  { "the caller, and it alone, is asked between pieces",
                    caller_between },
-                 { "who sleeps is woken for a job", sleepers_come })
+                 { "a helper that sleeps is woken for a job", sleepers_come })

@@ -134,6 +134,7 @@ no_tiles (void)
 
 HASS_TEST_SUITE (rectangles,
                  { "tiles below each other are one array", below_each_other },
-                 { "tiles side by side are, if they are joined", side_by_side },
+                 { "tiles side by side that are joined are one array",
+                   side_by_side },
                  { "no row is longer than the array's", not_around_the_edge },
-                 { "what is no tile is for itself", no_tiles })
+                 { "a stretch that is no tile is copied alone", no_tiles })

@@ -381,13 +381,13 @@ foreign_records (void)
   gpu_filter_free (filter);
 }
 
-HASS_TEST_SUITE (gpu_search,
-                 { "one pattern: all its segments, no other, and their lines",
-                   one_pattern },
-                 { "many patterns likewise", many_patterns },
-                 { "whatever the case", ignoring_case },
-                 { "characters with case forms of several lengths",
-                   folding_characters },
-                 { "lines longer than blocks, and NULs", long_lines_and_nuls },
-                 { "patterns longer than a GPU looks", long_patterns },
-                 { "a record of another block is an error", foreign_records })
+HASS_TEST_SUITE (
+    gpu_search,
+    { "one pattern: all its segments, no other, and their lines", one_pattern },
+    { "many patterns: all their segments, no other, and their lines",
+      many_patterns },
+    { "patterns are found whatever the case", ignoring_case },
+    { "characters with case forms of several lengths", folding_characters },
+    { "lines longer than blocks, and NULs", long_lines_and_nuls },
+    { "patterns longer than a GPU looks", long_patterns },
+    { "a record of another block is an error", foreign_records })

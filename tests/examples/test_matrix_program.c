@@ -79,10 +79,11 @@ program_advises (void)
   hass_test_skip ("no AVX2");
 }
 
-HASS_TEST_SUITE (examples_matrix_multiply,
-                 { "it verifies, reports and says what is wrong",
-                   program_runs },
-                 { "it says when OpenBLAS does not know the processor",
-                   program_advises })
+HASS_TEST_SUITE (
+    examples_matrix_multiply,
+    { "matrix_multiply verifies, reports and says what is wrong",
+      program_runs },
+    { "matrix_multiply says when OpenBLAS does not know the processor",
+      program_advises })
 
 #endif

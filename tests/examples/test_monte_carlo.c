@@ -349,16 +349,15 @@ estimates_are_right (void)
     }
 }
 
-HASS_TEST_SUITE (monte_carlo,
-                 { "every instruction set gives the bits of the serial loop",
-                   kernels_agree },
-                 { "farms use the fastest instruction set", fastest_first },
-                 { "what a GPU compiles gives the same bits", device_agrees },
-                 { "the bits are those of earlier builds", pinned },
-                 { "any strategy, blocks and cores give the same bits",
-                   farms_agree },
-                 { "so do devices, also when bundles fail", devices_agree },
-                 { "no samples, or too many, are refused", bad_samples },
-                 { "closed forms are those of the books", closed_forms },
-                 { "estimates are within five standard errors",
-                   estimates_are_right })
+HASS_TEST_SUITE (
+    monte_carlo,
+    { "every instruction set gives the bits of the serial loop",
+      kernels_agree },
+    { "farms use the fastest instruction set", fastest_first },
+    { "what a GPU compiles gives the same bits", device_agrees },
+    { "the bits are those of earlier builds", pinned },
+    { "any strategy, blocks and cores give the same bits", farms_agree },
+    { "devices give the same bits, also when bundles fail", devices_agree },
+    { "no samples, or too many, are refused", bad_samples },
+    { "closed forms are those of the books", closed_forms },
+    { "estimates are within five standard errors", estimates_are_right })

@@ -62,5 +62,6 @@ program_refuses (void)
 }
 
 HASS_TEST_SUITE (monte_carlo_program,
-                 { "it verifies itself and prints the same", program_verifies },
-                 { "it says what is wrong", program_refuses })
+                 { "monte_carlo verifies itself and prints the same each time",
+                   program_verifies },
+                 { "monte_carlo says what is wrong", program_refuses })

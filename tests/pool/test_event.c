@@ -196,12 +196,11 @@ watchers (void)
   run_game (4, 20000, watch);
 }
 
-HASS_TEST_SUITE (event, { "a sleep ends at its timeout", timeout },
-                 { "a notification between look and sleep is not missed",
-                   notified_before },
-                 { "who cancels is counted out", cancelled },
-                 { "two threads wake each other and no wake-up is lost",
-                   ping_pong },
-                 { "nor where change and sleep come together", ambushes },
-                 { "nor with more threads than cores", round_robin },
-                 { "all sleepers see each change", watchers })
+HASS_TEST_SUITE (
+    event, { "a sleep ends at its timeout", timeout },
+    { "a notification between look and sleep is not missed", notified_before },
+    { "a thread that cancels its sleep is no sleeper", cancelled },
+    { "two threads wake each other and no wake-up is lost", ping_pong },
+    { "no wake-up is lost where change and sleep come together", ambushes },
+    { "no wake-up is lost with more threads than cores", round_robin },
+    { "all sleepers see each change", watchers })

@@ -260,8 +260,8 @@ memory (void)
 }
 
 HASS_TEST_SUITE (
-    load_pool, { "it holds no more loads than its bound", bound_in_loads },
-    { "it holds no more bytes than its bound", bound_in_bytes },
+    load_pool, { "a pool holds no more loads than its bound", bound_in_loads },
+    { "a pool holds no more bytes than its bound", bound_in_bytes },
     { "a load larger than the bound gets in alone", large_alone },
     { "the ring wraps and keeps the order", wraps },
     { "a full pool has room again when a quarter is free", room_for_a_quarter },

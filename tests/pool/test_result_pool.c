@@ -466,7 +466,8 @@ HASS_TEST_SUITE (
     { "after a refusal the collector is left alone", refusal },
     { "a flush delivers across gaps, in order", flushing },
     { "a mark has passed when all before it is delivered", marks },
-    { "who commits waits while too many bytes do", back_pressure },
+    { "a commit waits while the results of too many bytes wait",
+      back_pressure },
     { "a crowd's results come once, to one collector at a time",
       crowd_unordered },
     { "a crowd's results come in exact order", crowd_ordered })

@@ -263,11 +263,12 @@ crowd_seized (void)
 HASS_TEST_SUITE (
     unit_range, { "the front gives the lowest positions, at most k", front },
     { "the back gives the highest positions, at most k", back },
-    { "it holds from no unit to 2^32 - 2", limits },
+    { "a range holds from no unit to 2^32 - 2", limits },
     { "returns are taken where they touch an end or nothing waits", returns },
     { "a seized range is empty and refuses returns until set", seizure },
     { "any sequence of takes and returns agrees with a set of bits",
       random_walk },
     { "a crowd takes and returns: each unit comes out once", crowd_large },
-    { "likewise of a range that is nearly empty", crowd_small },
-    { "likewise while the range is seized and set again", crowd_seized })
+    { "a crowd takes each unit of a nearly empty range once", crowd_small },
+    { "a crowd takes each unit once while the range is seized and set again",
+      crowd_seized })

@@ -12,7 +12,7 @@
 #define MINI_ENGINE_H
 
 #include "pool/round_engine.h"
-#include "sched/registry-private.h"
+#include "sched/registry.h"
 
 #define MINI_DEVICES 10
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "hass/error.h"
-#include "sched/registry-private.h"
+#include "sched/registry.h"
 
 static const HassDeviceTraits traits[] = {
   { .name = "cpu", .kind = HASS_DEVICE_CPU, .cores = 4, .max_in_flight = 1 },

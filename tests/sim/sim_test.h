@@ -4,7 +4,7 @@
 #ifndef SIM_TEST_H
 #define SIM_TEST_H
 
-#include "sched/registry-private.h"
+#include "sched/registry.h"
 #include "tools/hass-sim/sim.h"
 
 /* The strategies that are shipped, not those that other tests register, and

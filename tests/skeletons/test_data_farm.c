@@ -259,7 +259,8 @@ HASS_TEST_SUITE (
       generator_continues },
     { "a collector that fails stops the farm and is not called again",
       collector_fails },
-    { "also when results are delivered after the stop",
+    { "a collector is not called again when results are delivered after the "
+      "stop",
       collector_fails_at_the_end },
     { "no unit begins further ahead than the ordered window", window_holds },
     { "accumulators begin neutral and are reduced into the user's", reduced })

@@ -276,5 +276,5 @@ HASS_TEST_SUITE (
     { "a task that no device can run is named", no_device_for_a_task },
     { "a number of tasks without tasks is refused", tasks_missing },
     { "a task can make others ready", emitted_by_tasks },
-    { "also such that only a GPU can run", emitted_for_gpus },
+    { "a task can make tasks ready that only a GPU can run", emitted_for_gpus },
     { "a nested loop runs each iteration once", nested_loops })

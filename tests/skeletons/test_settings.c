@@ -206,11 +206,10 @@ bytes_need_an_address (void)
   CU_ASSERT_TRUE (guarded (hass_data_farm_combine, &f, NULL, NULL));
 }
 
-HASS_TEST_SUITE (settings,
-                 { "a setting that means nothing in its farm is refused",
-                   refused_by_name },
-                 { "also in a function farm", tasks_too },
-                 { "gpu-only needs a GPU and a GPU worker",
-                   gpu_only_needs_one },
-                 { "a load whose bytes are nowhere is refused and named",
-                   bytes_need_an_address })
+HASS_TEST_SUITE (
+    settings,
+    { "a setting that means nothing in its farm is refused", refused_by_name },
+    { "a setting that means nothing in a function farm is refused", tasks_too },
+    { "gpu-only needs a GPU and a GPU worker", gpu_only_needs_one },
+    { "a load whose bytes are nowhere is refused and named",
+      bytes_need_an_address })

@@ -223,7 +223,8 @@ reading (void)
 
 HASS_TEST_SUITE (measure, { "a median is the middle", medians },
                  { "what takes long is measured so", times },
-                 { "without a kernel it is a clear", without_kernel },
+                 { "a machine without a kernel measures a clear instead",
+                   without_kernel },
                  { "each GPU is measured itself", each_gpu },
                  { "whatever fails is said and leaves nothing", failures },
                  { "what could be measured is shown", half_measured },

@@ -153,5 +153,5 @@ own_application (void)
 HASS_TEST_SUITE (sim_draw,
                  { "hass-sim draws a chart and plots of what ran", both },
                  { "bundles of a GPU that is lost are drawn as failed", lost },
-                 { "and says what it cannot draw", not_drawn },
+                 { "hass-sim says what it cannot draw", not_drawn },
                  { "hass-gantt draws a live application", own_application })

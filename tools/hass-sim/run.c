@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "engine/observe/observe.h"
+
 typedef struct
 {
   const SimCase *c;
@@ -158,7 +160,8 @@ sim_run (const SimCase *c, const char *strategy, const char *trace)
                     .round_loads = G_MAXUINT32 - 1,
                     .window = G_MAXUINT32,
                     .strategy = oracle ? c->static_split : strategy,
-                    .run = &options };
+                    .run = &options,
+                    .observe = hass_observe };
   HassVirtualModel model = { .entry_bytes = w->entry_bytes,
                              .merge_ns = w->merge_ns,
                              .cost = cost,

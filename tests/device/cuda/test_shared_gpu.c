@@ -248,7 +248,8 @@ failed_constants (void)
 HASS_TEST_SUITE (
     shared_gpu,
     { "closing does not wait for another farm's hung kernel", closing },
-    { "nor does giving pinned memory back or asking for it", pinned_memory },
+    { "pinned memory is given back and asked for beside a hung kernel",
+      pinned_memory },
     { "nothing blocks on a GPU that is known to hang", waiting },
     { "what is given back while bundles run is freed afterwards", spare },
     { "constants that fail on their way are waited for", failed_constants })

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "hass_test.h"
-#include "sched/registry-private.h"
+#include "sched/registry.h"
 #include "tests/engine/rogue.h"
 #include "tests/engine/stand_in.h"
 #include "tests/engine/trial.h"
@@ -260,11 +260,14 @@ HASS_TEST_SUITE (
     contract,
     { "each unit is computed and delivered once on any modelled machine",
       in_virtual_time },
-    { "also when units fail or the farm is cancelled, in virtual time",
+    { "each unit is delivered at most once when units fail or the farm is "
+      "cancelled",
       in_trouble },
     { "each unit is computed and delivered once on 1 to 4 cores",
       live_on_cores },
-    { "also with 1 to 3 devices beside the cores", live_with_devices },
+    { "each unit is computed and delivered once with 1 to 3 devices beside the "
+      "cores",
+      live_with_devices },
     { "no strategy can keep a farm in virtual time from its end",
       rogues_in_virtual_time },
     { "no strategy can keep a live farm from its end", rogues_live })

@@ -7,7 +7,7 @@
 #include "hass/error.h"
 #include "hass/hass.h"
 #include "hass_test.h"
-#include "sched/registry-private.h"
+#include "sched/registry.h"
 
 #define UNIT_BYTES 1000
 #define DEPTH 3
@@ -128,8 +128,9 @@ begin (Rig *r, guint n_loads, guint granted, guint64 part_bytes,
                         .window = G_MAXUINT32,
                         .strategy = "fed",
                         .run = &r->options };
-  r->job = hass_job_new (&r->farm, &engine, devices + first, none, 2 - first, 0,
-                         0, NULL);
+  HassJobDevices of
+      = { .devices = devices + first, .gpus = none, .n_devices = 2 - first };
+  r->job = hass_job_new (&r->farm, &engine, &of, NULL);
   CU_ASSERT_PTR_NOT_NULL_FATAL (r->job);
   r->job->driver = r;
   hass_job_generate (r->job);

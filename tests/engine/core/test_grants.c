@@ -7,7 +7,7 @@
 
 #include "tests/engine/counting.h"
 #include "device/fake_machine.h"
-#include "engine/core/job-private.h"
+#include "engine/core/job.h"
 #include "hass/hass.h"
 #include "hass_test.h"
 #include "tests/engine/trial.h"
@@ -273,9 +273,12 @@ busy_with_kernels (void)
     }
 }
 
-HASS_TEST_SUITE (
-    grants, { "parts of a grant are alike", parts_are_alike },
-    { "of a farm with a gpu_multiple they end at one", parts_end_at_multiples },
-    { "so its bundles are whole rows", bundles_are_rows },
-    { "a worker's own time is told, the first one's too", setup_is_told },
-    { "no time of kernels that overlap is counted twice", busy_with_kernels })
+HASS_TEST_SUITE (grants, { "parts of a grant are alike", parts_are_alike },
+                 { "parts of a farm with a gpu_multiple end at a multiple",
+                   parts_end_at_multiples },
+                 { "bundles of a farm with a gpu_multiple are whole rows",
+                   bundles_are_rows },
+                 { "a worker's own time is told, the first one's too",
+                   setup_is_told },
+                 { "no time of kernels that overlap is counted twice",
+                   busy_with_kernels })

@@ -107,9 +107,8 @@ no_memory_and_no_way_back (void)
   fake_machine_end ();
 }
 
-HASS_TEST_SUITE (lost_reason,
-                 { "devices that fail silently are reported with a reason",
-                   silent_devices },
-                 { "so is a GPU that is short of memory", no_memory },
-                 { "short of memory and lost is lost",
-                   no_memory_and_no_way_back })
+HASS_TEST_SUITE (
+    lost_reason,
+    { "devices that fail silently are reported with a reason", silent_devices },
+    { "a GPU that is short of memory is reported with a reason", no_memory },
+    { "short of memory and lost is lost", no_memory_and_no_way_back })

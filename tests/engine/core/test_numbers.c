@@ -241,7 +241,7 @@ HASS_TEST_SUITE (
     numbers,
     { "a load with a cost that is no number stops its farm, by name",
       bad_loads },
-    { "so does a task with such a time", bad_tasks },
+    { "a task whose time is no number stops its farm, by name", bad_tasks },
     { "times beyond the end of virtual time end there, and the report says so",
       endless_times },
-    { "no number is written that is none in JSON", json_numbers })
+    { "no number is written that JSON does not have", json_numbers })

@@ -279,5 +279,5 @@ HASS_TEST_SUITE (
     { "long merges run on several cores at once", at_once },
     { "in virtual time one thread merges", in_virtual_time },
     { "accumulators of a farm that fails are cleared once", farms_that_fail },
-    { "so are those of devices", devices },
+    { "accumulators of devices whose farm fails are cleared once", devices },
     { "clearing without reducing is refused", clear_without_reduce })

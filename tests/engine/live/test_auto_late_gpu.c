@@ -241,10 +241,13 @@ HASS_TEST_SUITE (
     auto_late_gpu,
     { "cores start no long units beside a GPU that is under way",
       first_rounds },
-    { "nor any that take longer than the first ones did", slower_second_units },
+    { "cores start no unit that takes longer than the first ones beside such a "
+      "GPU",
+      slower_second_units },
     { "one core finds out how long units are", uneven_first_units },
-    { "the others do not follow because a GPU has just opened",
+    { "cores do not start long units because a GPU has just opened",
       opens_amid_first_unit },
-    { "nor do they while another GPU is closed", beside_a_closed_gpu },
+    { "cores start no long units while another GPU is closed",
+      beside_a_closed_gpu },
     { "that core waits for a GPU that is due when it knows",
       due_when_a_unit_ends })

@@ -17,7 +17,7 @@
 #include "device/cuda/gpus-private.h"
 #include "hass/hass.h"
 #include "hass_test.h"
-#include "sched/registry-private.h"
+#include "sched/registry.h"
 #include "tests/engine/trial.h"
 
 #define HOUR_MS 3600000 /* of which 90 s are looked on */
@@ -594,26 +594,29 @@ traced (void)
 }
 
 HASS_TEST_SUITE (
-    cold_gpu, { "a tiny farm never starts it", not_for_tiny },
-    { "nor does one whose cores were measured in an earlier run",
+    cold_gpu, { "a tiny farm never starts a cold GPU", not_for_tiny },
+    { "a farm whose cores an earlier run measured as fast enough starts no GPU",
       not_for_tiny_known },
-    { "nor does one that the cores will soon have done", not_for_short },
-    { "nor one of which nothing waits", not_when_nothing_waits },
-    { "a long farm does", for_long },
-    { "a generator that goes on does", for_unknown },
-    { "loads of a later round do", for_more_rounds },
-    { "cores that finish nothing do", for_no_progress },
-    { "farms and strategies that use GPUs alone do", for_gpus_alone },
+    { "a farm that the cores will soon have done starts no GPU",
+      not_for_short },
+    { "a farm of which no unit waits starts no GPU", not_when_nothing_waits },
+    { "a long farm starts the GPU", for_long },
+    { "a farm whose generator goes on starts the GPU", for_unknown },
+    { "loads of a later round start the GPU", for_more_rounds },
+    { "a farm whose cores finish nothing starts the GPU", for_no_progress },
+    { "farms and strategies that use GPUs alone start them", for_gpus_alone },
     { "of two GPUs one goes first, and may suffice", one_goes_first },
-    { "so may one of long bundles", slow_bundles },
-    { "one goes first before all loads are known", one_before_all_is_known },
-    { "both go where each has its share", both_with_shares },
-    { "the second does not wait for ever", not_for_ever },
-    { "tasks that only GPUs can run do", for_gpu_tasks },
-    { "many short farms do, together", for_many_short },
-    { "farms behind pinned memory do", for_pinned_memory },
-    { "every strategy ends with one", under_any_strategy },
+    { "of two GPUs with long bundles one may suffice", slow_bundles },
+    { "one of two GPUs starts first before all loads are known",
+      one_before_all_is_known },
+    { "both GPUs start where each has its share", both_with_shares },
+    { "the second GPU's start is not put off for ever", not_for_ever },
+    { "tasks that only GPUs can run start one", for_gpu_tasks },
+    { "many short farms together start the GPU", for_many_short },
+    { "farms whose loads lie in pinned memory start the GPU",
+      for_pinned_memory },
+    { "a farm with a cold GPU ends under every strategy", under_any_strategy },
     { "the next GPU is taken to start as fast", learns },
     { "a farm that is cancelled meanwhile ends", cancelled },
-    { "a record shows that it was not opened", recorded },
-    { "a trace shows when they were started", traced })
+    { "a record shows that a GPU was not opened", recorded },
+    { "a trace shows when GPUs were started", traced })

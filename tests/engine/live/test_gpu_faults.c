@@ -880,21 +880,20 @@ farm_after_farm (void)
   CU_ASSERT_STRING_EQUAL (fake_cudart_remove ().wrong, "");
 }
 
-HASS_TEST_SUITE (gpu_faults, { "farms of all kinds run on GPUs", no_faults },
-                 { "and on GPUs that are started late or never", cold },
-                 { "any call may fail once", each_call_fails },
-                 { "any call may keep failing", calls_keep_failing },
-                 { "one wait that fails loses no GPU", a_wait_fails },
-                 { "copies may fail on the way", copies_fail },
-                 { "a sticky error takes all GPUs and loses nothing", sticky },
-                 { "a GPU that disappears loses nothing", gone },
-                 { "a kernel that hangs holds nothing up", hung },
-                 { "large loads survive failing pins and copies", large },
-                 { "bundles that do not fit are halved", halved },
-                 { "HASS_GPU_MEM is kept to", limited },
-                 { "a load that never fits goes to the CPU or is named",
-                   never_fits },
-                 { "tasks for lost GPUs alone are named", gpu_tasks },
-                 { "without a driver the CPU works, or the error says why",
-                   absent },
-                 { "farms go on when the GPUs are broken", farm_after_farm })
+HASS_TEST_SUITE (
+    gpu_faults, { "farms of all kinds run on GPUs", no_faults },
+    { "farms of all kinds run on GPUs that start late or never", cold },
+    { "any call may fail once", each_call_fails },
+    { "any call may keep failing", calls_keep_failing },
+    { "one wait that fails loses no GPU", a_wait_fails },
+    { "copies may fail on the way", copies_fail },
+    { "a sticky error takes all GPUs and loses nothing", sticky },
+    { "a GPU that disappears loses nothing", gone },
+    { "a kernel that hangs holds nothing up", hung },
+    { "large loads survive failing pins and copies", large },
+    { "bundles that do not fit are halved", halved },
+    { "HASS_GPU_MEM is kept to", limited },
+    { "a load that never fits goes to the CPU or is named", never_fits },
+    { "tasks for lost GPUs alone are named", gpu_tasks },
+    { "without a driver the CPU works, or the error says why", absent },
+    { "farms go on when the GPUs are broken", farm_after_farm })

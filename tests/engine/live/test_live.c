@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "hass_test.h"
-#include "sched/registry-private.h"
+#include "sched/registry.h"
 #include "tests/engine/rogue.h"
 #include "tests/engine/stand_in.h"
 #include "tests/engine/trial.h"

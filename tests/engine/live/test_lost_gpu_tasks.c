@@ -11,7 +11,7 @@
 #include "engine/virtual/virtual.h"
 #include "hass_test.h"
 #include "tests/engine/rogue.h"
-#include "sched/registry-private.h"
+#include "sched/registry.h"
 #include "tests/engine/stand_in.h"
 #include "tests/engine/trial.h"
 
@@ -213,6 +213,8 @@ cores_sleep (void)
 HASS_TEST_SUITE (lost_gpu_tasks,
                  { "a farm whose GPUs are lost ends and names GPU-only tasks",
                    live },
-                 { "also in virtual time", virtually },
+                 { "a farm whose GPUs are lost ends and names GPU-only tasks "
+                   "in virtual time",
+                   virtually },
                  { "cores sleep while such tasks wait for a healthy GPU",
                    cores_sleep })

@@ -19,7 +19,7 @@
 #include "device/cuda/gpus-private.h"
 #include "hass_test.h"
 #include "tests/engine/rogue.h"
-#include "sched/registry-private.h"
+#include "sched/registry.h"
 #include "tests/engine/trial.h"
 
 #define MOST_TRIALS 3

@@ -204,8 +204,12 @@ in_virtual_time (void)
   unlink (slow_cpu);
 }
 
-HASS_TEST_SUITE (waits, { "on the real machine", live },
-                 { "also for an instant", for_an_instant },
-                 { "also while the generator does nothing",
-                   while_the_caller_rests },
-                 { "in virtual time", in_virtual_time })
+HASS_TEST_SUITE (
+    waits,
+    { "a live device that waits for a time is asked again after it", live },
+    { "a live device that waits for an instant is asked again",
+      for_an_instant },
+    { "a live device is asked again while the generator does nothing",
+      while_the_caller_rests },
+    { "a modelled device that waits for a time is asked again after it",
+      in_virtual_time })

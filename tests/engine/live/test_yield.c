@@ -119,8 +119,7 @@ away_from_others (void)
     CU_ASSERT_TRUE (n_bound >= 2 && n_bound <= 2 * most);
 }
 
-HASS_TEST_SUITE (yield,
-                 { "cores beside a GPU yield between units", beside_a_gpu },
-                 { "cores among themselves do not", among_themselves },
-                 { "who shares a core with another worker moves",
-                   away_from_others })
+HASS_TEST_SUITE (
+    yield, { "cores beside a GPU yield between units", beside_a_gpu },
+    { "cores without a GPU beside them do not yield", among_themselves },
+    { "a worker that shares a core with another one moves", away_from_others })

@@ -5,8 +5,8 @@
 #include <glib/gstdio.h>
 #include <string.h>
 
-#include "engine/core/job-private.h"
 #include "engine/profile/profile-private.h"
+#include "engine/profile/sampler.h"
 #include "hass/data_farm.h"
 #include "hass_test.h"
 #include "tests/engine/stand_in.h"
@@ -43,38 +43,27 @@ end (void)
 
 /* -- A job that is told of completions by hand -------------------------- */
 
-static const HassEngineOps real = { .real_time = TRUE };
-static const HassEngineOps modelled = { .real_time = FALSE };
-
 typedef struct
 {
-  HassFarm farm;
   HassDeviceTraits devices[2];
-  HassTotals totals[2];
-  HassJob *job;
+  HassSampled done[2];
+  HassStrategyEnv env;
+  HassSamplers *samplers; /* NULL: nothing is measured */
   gint64 now_ns;
 } Bench;
 
 static void
-bench_begin (Bench *b, const char *name, const HassEngineOps *engine)
+bench_begin (Bench *b, const char *name)
 {
   *b = (Bench){
-    .farm = { .name = name, .kind = HASS_FARM_COMBINE, .strategy = "auto" },
     .devices = { { .name = "cpu", .kind = HASS_DEVICE_CPU, .cores = 2 },
                  { .name = "gpu0", .kind = HASS_DEVICE_GPU, .cores = 8 } },
-    .job = g_aligned_alloc0 (1, sizeof (HassJob), HASS_CACHE_LINE),
   };
-  b->job->farm = &b->farm;
-  b->job->engine = engine;
-  b->job->n_devices = 2;
-  b->job->devices = b->devices;
-  b->job->totals = b->totals;
-  b->job->unfinished = g_array_new (FALSE, FALSE, sizeof (HassUnfinished));
-  b->job->env = (HassStrategyEnv){ .farm_name = name,
-                                   .farm = b->farm.kind,
-                                   .n_devices = 2,
-                                   .devices = b->devices };
-  hass_samplers_begin (b->job);
+  b->env = (HassStrategyEnv){ .farm_name = name,
+                              .farm = HASS_FARM_COMBINE,
+                              .n_devices = 2,
+                              .devices = b->devices };
+  b->samplers = hass_samplers_begin (&b->env, "auto");
 }
 
 /* One unit of so much work took so long. A CPU pool's completion spans idle
@@ -89,28 +78,24 @@ did (Bench *b, guint device, double work, gint64 ns)
                           .end_ns = b->now_ns + (device ? ns : 5 * ns),
                           .kernel_ns = device ? ns / 2 : ns };
   b->now_ns = done.end_ns;
-  b->totals[device].bundles += device ? 1 : 10;
-  hass_sampler_observe (b->job, &done);
+  b->done[device].bundles += device ? 1 : 10;
+  hass_samplers_observe (b->samplers, &done);
 }
 
 static void
 bench_free (Bench *b)
 {
-  g_array_unref (b->job->unfinished);
-  g_clear_error (&b->job->error);
-  g_free (b->job->samplers);
-  g_free (b->job->known);
-  g_aligned_free (b->job);
+  g_clear_pointer (&b->samplers, hass_samplers_free);
 }
 
 /* What the store tells of a device after a farm of such a time. */
 static HassProfileRate
 bench_end_after (Bench *b, guint device, gint64 run_ns)
 {
-  hass_samplers_store (b->job, run_ns);
+  if (b->samplers)
+    hass_samplers_store (b->samplers, b->done, run_ns);
   g_autofree HassProfileRate *rates
-      = b->farm.name ? hass_profile_find (&b->job->env, b->farm.strategy)
-                     : NULL;
+      = b->env.farm_name ? hass_profile_find (&b->env, "auto") : NULL;
   bench_free (b);
   return rates ? rates[device] : (HassProfileRate){ 0 };
 }
@@ -134,7 +119,7 @@ warm_up (void)
     {
       Bench b;
       begin ();
-      bench_begin (&b, "job", &real);
+      bench_begin (&b, "job");
       did (&b, d, 1, 9 * MS);
       for (int i = 0; i < 3; i++)
         did (&b, d, 1, 2 * MS);
@@ -148,13 +133,13 @@ pool_in_one (void)
 {
   Bench b;
   begin ();
-  bench_begin (&b, "job", &real);
+  bench_begin (&b, "job");
   did (&b, 0, 9, 9 * MS);
   CU_ASSERT_EQUAL (bench_end (&b, 0).runs, 0);
-  bench_begin (&b, "job", &real);
+  bench_begin (&b, "job");
   did (&b, 0, 33, 11 * MS);
   CU_ASSERT_TRUE (near (bench_end (&b, 0).work_per_ns, 3.0 / MS));
-  bench_begin (&b, "both", &real);
+  bench_begin (&b, "both");
   did (&b, 0, 30, 30 * MS);
   did (&b, 0, 50, 10 * MS);
   CU_ASSERT_TRUE (near (bench_end (&b, 0).work_per_ns, 2.0 / MS));
@@ -167,19 +152,19 @@ too_little (void)
   Bench b;
   begin ();
   /* Long enough, but only two bundles after the first. */
-  bench_begin (&b, "job", &real);
+  bench_begin (&b, "job");
   for (int i = 0; i < 3; i++)
     did (&b, 1, 1, 4 * MS);
   CU_ASSERT_EQUAL (bench_end (&b, 1).runs, 0);
   /* Many, but not a millisecond together. */
-  bench_begin (&b, "job", &real);
+  bench_begin (&b, "job");
   for (int i = 0; i < 100; i++)
     did (&b, 1, 1, 10000);
   CU_ASSERT_EQUAL (bench_end (&b, 1).runs, 0);
   /* Of a pool that pulled twice. */
-  bench_begin (&b, "job", &real);
+  bench_begin (&b, "job");
   did (&b, 0, 1, 40 * MS);
-  b.totals[0].bundles = 2;
+  b.done[0].bundles = 2;
   CU_ASSERT_EQUAL (bench_end (&b, 0).runs, 0);
   CU_ASSERT_FALSE (stored ());
   end ();
@@ -193,22 +178,13 @@ some (Bench *b)
 }
 
 static void
-ended_badly (void)
+lost_device (void)
 {
   Bench b;
-  HassUnfinished unit = { .n_loads = 1 };
   begin ();
-  bench_begin (&b, "job", &real);
+  bench_begin (&b, "job");
   some (&b);
-  b.job->error = g_error_new (HASS_ERROR, HASS_ERROR_WORKER, "broken");
-  CU_ASSERT_EQUAL (bench_end (&b, 1).runs, 0);
-  bench_begin (&b, "job", &real);
-  some (&b);
-  g_array_append_val (b.job->unfinished, unit);
-  CU_ASSERT_EQUAL (bench_end (&b, 1).runs, 0);
-  bench_begin (&b, "job", &real);
-  some (&b);
-  b.totals[1].lost = TRUE;
+  b.done[1].lost = TRUE;
   CU_ASSERT_EQUAL (bench_end (&b, 1).runs, 0);
   CU_ASSERT_FALSE (stored ());
   end ();
@@ -220,7 +196,7 @@ in_flight (void)
 {
   Bench b;
   begin ();
-  bench_begin (&b, "deep", &real);
+  bench_begin (&b, "deep");
   for (int i = 0; i < 6; i++)
     {
       HassCompletion done = { .device = 1,
@@ -228,7 +204,7 @@ in_flight (void)
                               .work = 1,
                               .start_ns = MAX (i - 3, 0) * 4 * MS,
                               .end_ns = (i + 1) * 4 * MS };
-      hass_sampler_observe (b.job, &done);
+      hass_samplers_observe (b.samplers, &done);
     }
   CU_ASSERT_TRUE (near (bench_end (&b, 1).work_per_ns, 0.25 / MS));
   end ();
@@ -243,13 +219,13 @@ short_farm (void)
   begin ();
   for (guint i = 0; i < 5; i++)
     {
-      bench_begin (&b, "brief", &real);
-      CU_ASSERT_EQUAL (b.job->env.profile[0].runs, i < 4 ? 0 : 4);
+      bench_begin (&b, "brief");
+      CU_ASSERT_EQUAL (b.env.profile[0].runs, i < 4 ? 0 : 4);
       did (&b, 0, 33, 200000);
       did (&b, 1, 99, 20000);
       did (&b, 1, 1, 40000);
       did (&b, 1, 2, 20000);
-      b.totals[0].work = 33;
+      b.done[0].work = 33;
       HassProfileRate rate = bench_end_after (&b, i % 2, 5 * MS);
       if (i == 3)
         CU_ASSERT_TRUE (near (rate.work_per_ns, 1e-4));
@@ -259,10 +235,10 @@ short_farm (void)
   CU_ASSERT_FALSE (stored ());
   for (guint i = 0; i < 6; i++)
     {
-      bench_begin (&b, "lonely", &real);
-      b.job->n_devices = 1; /* there is nothing to divide */
+      bench_begin (&b, "lonely");
+      b.env.n_devices = 1; /* there is nothing to divide */
       did (&b, 0, 99, 200000);
-      b.totals[0].work = 99;
+      b.done[0].work = 99;
       CU_ASSERT_EQUAL (bench_end_after (&b, 0, 5 * MS).runs, 0);
     }
   end ();
@@ -277,10 +253,10 @@ failed_bundle (void)
       = { .device = 1, .units = 1, .work = 1, .failed = TRUE };
   failed.end_ns = 900 * (gint64)MS;
   begin ();
-  bench_begin (&b, "job", &real);
-  hass_sampler_observe (b.job, &failed);
+  bench_begin (&b, "job");
+  hass_samplers_observe (b.samplers, &failed);
   did (&b, 1, 1, 50 * MS);
-  hass_sampler_observe (b.job, &failed);
+  hass_samplers_observe (b.samplers, &failed);
   some (&b);
   CU_ASSERT_TRUE (near (bench_end (&b, 1).work_per_ns, 0.25 / MS));
   end ();
@@ -295,25 +271,21 @@ not_kept (void)
   begin ();
   for (guint i = 0; i < 3; i++)
     {
-      bench_begin (&b, i < 2 ? names[i] : long_name, &real);
+      bench_begin (&b, i < 2 ? names[i] : long_name);
       some (&b);
-      CU_ASSERT_PTR_NULL (b.job->env.profile);
+      CU_ASSERT_PTR_NULL (b.env.profile);
       bench_end (&b, 1);
     }
-  bench_begin (&b, "job", &modelled);
-  some (&b);
-  CU_ASSERT_PTR_NULL (b.job->env.profile);
-  bench_end (&b, 1);
   /* A farm of ten milliseconds. */
-  bench_begin (&b, "job", &real);
+  bench_begin (&b, "job");
   some (&b);
-  hass_samplers_store (b.job, 10 * MS);
+  hass_samplers_store (b.samplers, b.done, 10 * MS);
   bench_free (&b);
   CU_ASSERT_FALSE (stored ());
   g_setenv ("HASS_PROFILE", "off", TRUE);
-  bench_begin (&b, "job", &real);
-  CU_ASSERT_PTR_NULL (b.job->env.profile);
-  CU_ASSERT_PTR_NULL (b.job->samplers);
+  bench_begin (&b, "job");
+  CU_ASSERT_PTR_NULL (b.env.profile);
+  CU_ASSERT_PTR_NULL (b.samplers);
   bench_free (&b);
   end ();
 }
@@ -324,16 +296,16 @@ fixed_cost (void)
   static const gint64 cloud_ms[] = { 5, 1, 9, 3, 6, 7, 2, 9, 1 };
   Bench b;
   begin ();
-  bench_begin (&b, "line", &real);
+  bench_begin (&b, "line");
   for (int i = 0; i < 9; i++)
     did (&b, 1, 100 + 50 * (i % 4), 700000 + (100 + 50 * (i % 4)) * 2000);
   CU_ASSERT_TRUE (near (bench_end (&b, 1).latency_ns, 700000));
   /* Bundles all alike tell nothing, nor do those on no line. */
-  bench_begin (&b, "alike", &real);
+  bench_begin (&b, "alike");
   for (int i = 0; i < 9; i++)
     did (&b, 1, 100 + i % 2, 700000 + i % 2 * 100);
   CU_ASSERT_EQUAL (bench_end (&b, 1).latency_ns, 0);
-  bench_begin (&b, "cloud", &real);
+  bench_begin (&b, "cloud");
   for (int i = 0; i < 9; i++)
     did (&b, 1, 100 + 50 * (i % 4), cloud_ms[i] * MS);
   CU_ASSERT_EQUAL (bench_end (&b, 1).latency_ns, 0);
@@ -377,9 +349,10 @@ static const HassStrategyOps listener
 static gboolean
 work (const HassBlock *block, HassWorker *worker, gpointer data, GError **error)
 {
-  (void)block, (void)worker, (void)data, (void)error;
+  const gboolean *breaks = data;
+  (void)block, (void)worker, (void)error;
   g_usleep (500);
-  return TRUE;
+  return !*breaks;
 }
 
 static void
@@ -400,7 +373,8 @@ enqueue (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
 
 /* Runs a farm of so many loads on two cores and a device. */
 static void
-run (const char *name, guint n_loads, const char *platform)
+run_and_break (const char *name, guint n_loads, const char *platform,
+               gboolean breaks, HassErrorPolicy on_error)
 {
   g_autofree HassLoad *loads = g_new0 (HassLoad, n_loads);
   StandInPlan plan = { .depth = 1 };
@@ -421,15 +395,24 @@ run (const char *name, guint n_loads, const char *platform)
   f.cpu_worker = work;
   f.gpu_worker = enqueue;
   f.round_loads = 40;
+  f.user_data = &breaks;
+  f.run.on_error = on_error;
   f.run.strategy = "listener";
   f.run.platform = platform;
   f.run.n_cores = 2;
   f.run.devices = &device;
   f.run.n_devices = 1;
-  CU_ASSERT_TRUE (hass_data_farm_combine (&f, NULL, &error));
-  CU_ASSERT_PTR_NULL (error);
+  gboolean ends = !breaks || on_error == HASS_ON_ERROR_CONTINUE;
+  CU_ASSERT_EQUAL (hass_data_farm_combine (&f, NULL, &error), ends);
+  CU_ASSERT_EQUAL (error == NULL, ends);
   g_clear_error (&error);
   stand_in_free (device);
+}
+
+static void
+run (const char *name, guint n_loads, const char *platform)
+{
+  run_and_break (name, n_loads, platform, FALSE, HASS_ON_ERROR_STOP);
 }
 
 static void
@@ -467,6 +450,17 @@ next_farm (void)
 }
 
 static void
+broken_farms (void)
+{
+  begin ();
+  run_and_break ("broken", 200, "", TRUE, HASS_ON_ERROR_CONTINUE);
+  CU_ASSERT_FALSE (stored ());
+  run_and_break ("broken", 200, "", TRUE, HASS_ON_ERROR_STOP);
+  CU_ASSERT_FALSE (stored ());
+  end ();
+}
+
+static void
 nameless_farms (void)
 {
   begin ();
@@ -490,12 +484,14 @@ HASS_TEST_SUITE (
     sampler, { "a device's first completion is left out", warm_up },
     { "what a CPU pool tells first counts when that is long", pool_in_one },
     { "too little work is no sample", too_little },
-    { "farms that ended badly and lost devices are not kept", ended_badly },
+    { "a lost device is not stored", lost_device },
     { "of several bundles in flight each has its own time", in_flight },
     { "a short farm is remembered, but not written", short_farm },
     { "failed bundles do not count", failed_bundle },
-    { "nameless, modelled and short farms are not kept", not_kept },
+    { "nameless and short farms are not kept", not_kept },
     { "a bundle's fixed cost is found where bundles differ", fixed_cost },
     { "the next farm's strategy is told what a farm has shown", next_farm },
+    { "a farm that failed or left units unfinished is not stored",
+      broken_farms },
     { "a farm without a name is not stored", nameless_farms },
     { "virtual time is not stored", virtual_time })

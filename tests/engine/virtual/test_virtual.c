@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "hass_test.h"
-#include "sched/registry-private.h"
+#include "sched/registry.h"
 #include "tests/engine/rogue.h"
 #include "tests/engine/trial.h"
 

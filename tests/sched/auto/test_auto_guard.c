@@ -205,59 +205,6 @@ entry_and_merge_decide_who_takes_part (void)
   CU_ASSERT_TRUE (cpu_units_of_last_round (1e5, 1e5, &gpu) > 0 && gpu > 0);
 }
 
-/* Tasks that only GPUs can run go one to each multiprocessor at least. */
-static void
-gpu_tasks_fill_multiprocessors (void)
-{
-  static const char *const names[] = { "auto", "hass-f" };
-  MiniDevice devices[] = { MINI_CPU (4, 16000), MINI_GPU (30, 1500, 15000) };
-  HassLoad *loads = mini_equal_loads (90);
-  for (guint i = 0; i < 90; i++)
-    loads[i].flags = HASS_LOAD_GPU;
-  for (guint s = 0; s < G_N_ELEMENTS (names); s++)
-    {
-      MiniFarm *farm = mini_farm_new (names[s], HASS_FARM_FUNCTION,
-                                      HASS_COST_EQUAL, devices, 2, 1);
-      MiniRound result;
-      mini_farm_run (farm, loads, 90, &result);
-      CU_ASSERT_TRUE (result.once);
-      CU_ASSERT_EQUAL (farm->grants->len, 3);
-      for (guint i = 0; i < farm->grants->len; i++)
-        CU_ASSERT_EQUAL (g_array_index (farm->grants, MiniGrant, i).units, 30);
-      mini_farm_free (farm);
-    }
-  g_free (loads);
-}
-
-/* And in few bundles where there are many, whatever they take: a quarter of
-   what is left each time. */
-static void
-gpu_tasks_go_in_few_bundles (void)
-{
-  MiniDevice devices[] = { MINI_CPU (4, 16000), MINI_GPU (30, 1500, 15000) };
-  HassLoad *loads = mini_equal_loads (1200);
-  for (guint sized = 0; sized < 2; sized++)
-    {
-      MiniFarm *farm = mini_farm_new ("auto", HASS_FARM_FUNCTION,
-                                      sized ? HASS_COST_SIZED : HASS_COST_EQUAL,
-                                      devices, 2, 1);
-      MiniRound result;
-      for (guint i = 0; i < 1200; i++)
-        {
-          loads[i].flags = HASS_LOAD_GPU;
-          loads[i].size = loads[i].cost = sized ? 1 + i * 7 % 100 : 1;
-        }
-      mini_farm_run (farm, loads, 1200, &result);
-      CU_ASSERT_TRUE (result.once);
-      CU_ASSERT_EQUAL (g_array_index (farm->grants, MiniGrant, 0).units, 300);
-      CU_ASSERT_TRUE (farm->grants->len <= 14);
-      if (farm->grants->len > 14)
-        printf ("\n    sized %u: %u bundles", sized, farm->grants->len);
-      mini_farm_free (farm);
-    }
-  g_free (loads);
-}
-
 /* -- Explanations ------------------------------------------------------- */
 
 /* Three rounds of 4000 such loads under auto, that calls no worker. */
@@ -485,23 +432,24 @@ another_try_is_a_measure (void)
 
 HASS_TEST_SUITE (
     sched_auto_guard,
-    { "once devices are known hardly ever 5 % behind the best one alone",
+    { "auto is hardly ever 5 % slower than the best device alone",
       hardly_ever_behind_the_best_alone },
-    { "a launch does not hide who is the fastest",
+    { "a launch does not hide which device is the fastest",
       latency_does_not_hide_the_fastest },
-    { "nor where devices slow each other down",
+    { "auto is hardly ever slower than the best device where they interfere",
       hardly_ever_behind_where_devices_quarrel },
-    { "who does little or computes too long is not measured alone",
+    { "a device that cannot win is not measured alone",
       who_cannot_win_is_not_measured_alone },
     { "all cores begin a long round beside a GPU that is not far faster",
       all_cores_begin_beside_a_slow_gpu },
-    { "a profile is a first guess", profile_is_a_first_guess },
-    { "entry copies and merges decide who takes part",
+    { "a profile of earlier runs is a first estimate",
+      profile_is_a_first_guess },
+    { "entry copies and merges decide which devices participate",
       entry_and_merge_decide_who_takes_part },
-    { "tasks for GPUs alone fill multiprocessors",
-      gpu_tasks_fill_multiprocessors },
-    { "and go in few bundles", gpu_tasks_go_in_few_bundles },
     { "decisions are explained", explains_itself },
-    { "the first round that all do is no measure", first_round_is_no_measure },
-    { "a round in which all are tried again is one", another_try_is_a_measure },
-    { "one GPU is given all, and why is said", one_gpu_is_given_all })
+    { "the first round of all devices is no measure of them",
+      first_round_is_no_measure },
+    { "a round in which all devices are tried again is a measure",
+      another_try_is_a_measure },
+    { "a single GPU gets the whole round, and the explanation says why",
+      one_gpu_is_given_all })

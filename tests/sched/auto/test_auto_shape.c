@@ -170,12 +170,17 @@ a_fit_is_scaled (void)
   CU_ASSERT_DOUBLE_EQUAL (hass_fit_ns (&fit, 150), 3 * 9500, 100);
 }
 
-HASS_TEST_SUITE (
-    sched_auto_shape,
-    { "no other sizes are faster", no_other_sizes_are_faster },
-    { "one bundle where nothing overlaps", one_bundle_where_nothing_overlaps },
-    { "time is linear nearby", time_is_linear_nearby },
-    { "a bundle fills what kernels hide", fills_what_kernels_hide },
-    { "less where others wait", less_where_others_wait },
-    { "none is smaller than the least", none_is_smaller_than_the_least },
-    { "a fit is scaled", a_fit_is_scaled })
+HASS_TEST_SUITE (sched_auto_shape,
+                 { "no other sizes of bundles are faster",
+                   no_other_sizes_are_faster },
+                 { "a GPU whose stages do not overlap gets one bundle",
+                   one_bundle_where_nothing_overlaps },
+                 { "the time of the best bundles is linear in work nearby",
+                   time_is_linear_nearby },
+                 { "a bundle is as large as kernels in flight hide",
+                   fills_what_kernels_hide },
+                 { "a bundle is smaller where other GPUs wait for it",
+                   less_where_others_wait },
+                 { "no bundle is smaller than the least",
+                   none_is_smaller_than_the_least },
+                 { "a fit can be scaled to a slower device", a_fit_is_scaled })

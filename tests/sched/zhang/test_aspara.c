@@ -146,15 +146,16 @@ both_risk_single_units (void)
     }
 }
 
-HASS_TEST_SUITE (sched_aspara,
-                 { "aspara-single computes fitness once",
-                   single_calibrates_once },
-                 { "aspara-single trusts the store, then the engine",
-                   single_trusts_known_rates },
-                 { "aspara-multi gives instalments by the last bundles",
-                   multi_follows_fitness },
-                 { "aspara-multi follows a GPU that becomes slower",
-                   multi_follows_a_change },
-                 { "both do without a lost GPU", both_do_without_a_lost_gpu },
-                 { "both try a GPU that failed with single units",
-                   both_risk_single_units })
+HASS_TEST_SUITE (
+    sched_aspara,
+    { "aspara-single computes fitness once", single_calibrates_once },
+    { "aspara-single trusts the store, then the engine",
+      single_trusts_known_rates },
+    { "aspara-multi gives instalments by the last bundles",
+      multi_follows_fitness },
+    { "aspara-multi follows a GPU that becomes slower",
+      multi_follows_a_change },
+    { "both ASPara strategies do without a lost GPU",
+      both_do_without_a_lost_gpu },
+    { "both ASPara strategies try a GPU that failed with single units",
+      both_risk_single_units })

@@ -191,11 +191,22 @@ slope (const Line *line, double fixed)
   return line->x > 0 ? MAX (line->y - fixed * line->n, 0) / line->x : 0;
 }
 
-/* y over x of a device's rows, for one pull or part each. */
-static Line
-fit (const Replay *p, const GArray *rows, const ReplayDevice *v, gint device,
-     RowFunc fx, RowFunc fy, double otherwise, double most)
+/* What a line is fitted to: y over x of a device's rows, for one pull or part
+   each. @device: -1: all. @otherwise: the intercept where the x hardly differ.
+   @most: largest intercept, as a fraction of the smallest y. */
+typedef struct
 {
+  const GArray *rows;
+  gint device;
+  RowFunc x, y;
+  double otherwise, most;
+} Points;
+
+static Line
+fit (const Replay *p, const ReplayDevice *v, const Points *of)
+{
+  const GArray *rows = of->rows;
+  gint device = of->device;
   Line line = { 0 };
   g_autoptr (GArray) x = g_array_new (FALSE, FALSE, sizeof (double));
   g_autoptr (GArray) y = g_array_new (FALSE, FALSE, sizeof (double));
@@ -204,7 +215,7 @@ fit (const Replay *p, const GArray *rows, const ReplayDevice *v, gint device,
       const RecordRow *r = &g_array_index (rows, RecordRow, i);
       if ((device >= 0 && r->who != (guint)device) || (device >= 0 && !r->ok))
         continue;
-      double all_x = fx (p, r, v), all_y = fy (p, r, v);
+      double all_x = of->x (p, r, v), all_y = of->y (p, r, v);
       double one_x = all_x / r->n, one_y = all_y / r->n;
       g_array_append_val (x, one_x);
       g_array_append_val (y, one_y);
@@ -212,7 +223,7 @@ fit (const Replay *p, const GArray *rows, const ReplayDevice *v, gint device,
       line.y += all_y;
       line.n += r->n;
     }
-  line.intercept = intercept (x, y, otherwise, most);
+  line.intercept = intercept (x, y, of->otherwise, of->most);
   g_autoptr (GArray) off = g_array_new (FALSE, FALSE, sizeof (double));
   for (guint i = 0; i < x->len; i++)
     {
@@ -243,8 +254,9 @@ replay_units_of (const GArray *rows, gint device)
 void
 replay_fit_cpu (Replay *p, ReplayDevice *v)
 {
-  Line line = fit (p, p->farm->pulls, v, -1, row_work, row_busy, 0,
-                   REPLAY_MOST_FIXED);
+  Line line = fit (p, v,
+                   &(Points){ p->farm->pulls, -1, row_work, row_busy, 0,
+                              REPLAY_MOST_FIXED });
   /* Long units hide the fixed cost of a pull; 2 us bounds it. */
   v->launch = MIN (line.intercept, 2000);
   v->units = replay_units_of (p->farm->pulls, -1);
@@ -262,8 +274,9 @@ fit_copies (const Replay *p, guint d, ReplayDevice *v)
 {
   const GArray *rows = p->farm->parts;
   double preset = p->farm->devices[d].latency_ns / 2;
-  Line in = fit (p, rows, v, (gint)d, row_in, row_h2d, preset, 1);
-  Line out = fit (p, rows, v, (gint)d, row_out, row_d2h, preset, 1);
+  Line in = fit (p, v, &(Points){ rows, (gint)d, row_in, row_h2d, preset, 1 });
+  Line out
+      = fit (p, v, &(Points){ rows, (gint)d, row_out, row_d2h, preset, 1 });
   double fixed = in.x > 0 ? in.intercept : in.y / MAX (in.n, 1);
   v->in_ns = slope (&in, fixed);
   if (out.x > 0)
@@ -324,8 +337,9 @@ fit_kernel (const Replay *p, guint d, ReplayDevice *v)
   const GArray *rows = p->farm->parts;
   double preset = t->latency_ns / 2;
   gboolean blocks = p->farm->kind == HASS_FARM_INDIVISIBLE;
-  Line best = fit (p, rows, v, (gint)d, blocks ? row_blocks : row_work,
-                   row_kernel, preset, REPLAY_MOST_FIXED);
+  Line best = fit (p, v,
+                   &(Points){ rows, (gint)d, blocks ? row_blocks : row_work,
+                              row_kernel, preset, REPLAY_MOST_FIXED });
   HassCurve curves[] = { HASS_CURVE_LINEAR, HASS_CURVE_SATURATING };
   ReplayDevice tried = *v;
   if (blocks)
@@ -333,15 +347,17 @@ fit_kernel (const Replay *p, guint d, ReplayDevice *v)
   if (all_small (rows, d, t->width))
     {
       v->width = t->width;
-      return fit (p, rows, v, (gint)d, row_work, row_kernel, preset,
-                  REPLAY_MOST_FIXED);
+      return fit (p, v,
+                  &(Points){ rows, (gint)d, row_work, row_kernel, preset,
+                             REPLAY_MOST_FIXED });
     }
   for (guint i = 0; i < G_N_ELEMENTS (curves); i++)
     {
       tried.curve = curves[i];
       tried.width = t->width;
-      Line line = fit (p, rows, &tried, (gint)d, row_work, row_kernel, preset,
-                       REPLAY_MOST_FIXED);
+      Line line = fit (p, &tried,
+                       &(Points){ rows, (gint)d, row_work, row_kernel, preset,
+                                  REPLAY_MOST_FIXED });
       if (line.off < 0.8 * best.off)
         {
           best = line;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* record_header.c: the header of a farm in a record.
    Thread safety: any thread. */
-#include "engine/observe/record.h"
+#include "engine/observe/observe.h"
 #include "record_read.h"
 
 #define MOST_CORES 4096 /* as in a platform file */

@@ -59,7 +59,7 @@ typedef struct
 Replay *replay_fit (const RecordFarm *farm, GError **error);
 void replay_free (Replay *replay);
 
-/* run.c */
+/* machine.c */
 
 /* The machine to replay on. */
 typedef struct
@@ -82,6 +82,8 @@ ReplayMachine *replay_machine_of (const Replay *replay, const char *platform,
 gboolean replay_change (ReplayMachine *machine, const char *change,
                         GError **error);
 void replay_machine_free (ReplayMachine *machine);
+
+/* run.c */
 gboolean replay_run (const ReplayMachine *machine, const char *strategy,
                      guint64 seed, HassReport **report, GError **error);
 

@@ -1,21 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* record.h: what every unit of a farm cost on the device that computed it,
-   for replaying the farm; doc/record-format.md.
+/* record-private.h: what every unit of a farm cost on the device that computed
+   it, for replaying the farm; doc/record-format.md.
 
-   DESIGN. Each worker context has a list of rows of its own: a row is a pull
-   of a core or a part that a device has computed. A list that is full puts
-   neighbouring rows together, so that memory and file stay small however long
-   the farm. Nothing is written before the farm is over.
+   DESIGN. Each worker context has its own list of rows. A row is a pull of a
+   core or a part that a device has computed. In a full list neighbouring rows
+   are merged, so that memory and file are bounded for farms of any length. The
+   file is written when the farm has ended.
 
    Thread safety: a worker's rows by the thread that works for it, rounds and
    openings under the decision lock, open and close by the thread that called
    the farm. */
-#ifndef HASS_RECORD_H
-#define HASS_RECORD_H
+#ifndef HASS_RECORD_PRIVATE_H
+#define HASS_RECORD_PRIVATE_H
 
-#include "engine/core/job.h"
-
-#define HASS_RECORD_VERSION 1
+#include "observe-private.h"
 
 /* Rows of all cores together, of one device, and rounds that a record holds
    before neighbours are put together. */
@@ -23,8 +21,8 @@
 #define HASS_RECORD_LEAST_ROWS 64
 #define HASS_RECORD_DEVICE_ROWS 1024
 #define HASS_RECORD_ROUNDS 1024
-/* The first rows of each list stay as they are: by them strategies measure,
-   and in them is what is slow at first. */
+/* The first rows of each list are not merged: strategies measure with them, and
+   they hold the warm-up. */
 #define HASS_RECORD_FIRST_ROWS 32
 /* Units whose order and work are kept one by one, of all rounds. */
 #define HASS_RECORD_UNITS 20000
@@ -74,46 +72,22 @@ typedef struct
   gboolean ok;
 } HassRecordOpening;
 
-struct HassRecorder
+typedef struct
 {
   char *path;
-  HassRecordList *lists; /* [n_workers] */
+  const HassFarmFacts *farm; /* NULL: not open */
+  HassRecordList *lists;     /* [n_workers] */
   guint n_lists;
   GArray *rounds;   /* HassRecordRound */
   GArray *order;    /* guint32: units by position */
   GArray *work;     /* double: by position */
   guint64 together; /* a round of fewer takes the next one in */
   GArray *openings; /* HassRecordOpening */
-};
-
-/* What a device says of a part. */
-typedef struct
-{
-  guint device;
-  HassExtent extent;
-  gint64 grant_ns, submit_ns, end_ns, settled_ns;
-  double h2d_ns, kernel_ns, d2h_ns; /* one after another, up to end_ns */
-  gboolean busy_times;              /* they hold no queueing */
-  double work;
-  guint64 elements, in_bytes, out_bytes;
-  gboolean failed;
-} HassRecordPart;
-
-HassRecorder *hass_recorder_open (HassJob *job, const char *path,
-                                  GError **error);
-void hass_recorder_free (HassRecorder *recorder);
-void hass_record_pull (HassJob *job, const HassWorker *worker,
-                       const HassSlot *slot, HassExtent extent,
-                       const HassDone *done, gint64 begin_ns, gint64 end_ns);
-void hass_record_part (HassJob *job, const HassWorker *worker,
-                       const HassSlot *slot, const HassRecordPart *part);
-void hass_record_opening (HassJob *job, guint device, gint64 begin_ns,
-                          gboolean ok);
-void hass_record_round (HassJob *job, const HassSlot *slot, gint64 end_ns);
+} HassRecorder;
 
 /* record_file.c */
 gboolean hass_recorder_prepare (const char *path, GError **error);
-gboolean hass_recorder_write (HassJob *job, gint64 makespan_ns, GError **error);
-void hass_job_write_record (HassJob *job, gint64 makespan_ns);
+gboolean hass_recorder_write (const HassRecorder *recorder,
+                              const HassEnded *ended, GError **error);
 
 #endif

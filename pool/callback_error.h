@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* error-private.h: success and failure of a callback, from its return value and
-   its error.
-   Thread safety: any thread. */
-#ifndef HASS_ERROR_PRIVATE_H
-#define HASS_ERROR_PRIVATE_H
+/* callback_error.h: success and failure of a callback, from its return value
+   and its error. Thread safety: any thread. */
+#ifndef HASS_CALLBACK_ERROR_H
+#define HASS_CALLBACK_ERROR_H
 
 #include "hass/error.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* registry-private.h: instances of strategies, as the engines use them.
+/* registry.h: instances of strategies, as the engines use them.
    Thread safety: one call at a time for each instance. */
-#ifndef HASS_REGISTRY_PRIVATE_H
-#define HASS_REGISTRY_PRIVATE_H
+#ifndef HASS_REGISTRY_H
+#define HASS_REGISTRY_H
 
 #include "hass/strategy.h"
 

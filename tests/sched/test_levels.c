@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* test_auto_levels.c: what is learned from round to round of how costs lie.
+/* test_levels.c: what is learned from round to round of how costs lie.
    Thread safety: one thread. */
 #include "hass_test.h"
 
@@ -140,11 +140,12 @@ follows_a_change (void)
   hass_levels_free (h);
 }
 
-HASS_TEST_SUITE (sched_auto_levels,
-                 { "at first costs lie evenly", knows_nothing_first },
-                 { "a ramp is learned by devices of any speed", learns_a_ramp },
-                 { "what lies by chance is not trusted", trusts_no_chance },
-                 { "equal costs are not doubted", doubts_no_equal_costs },
-                 { "large bundles do not wipe out what small ones showed",
-                   keeps_what_large_bundles_hide },
-                 { "what has changed is followed", follows_a_change })
+HASS_TEST_SUITE (
+    sched_levels,
+    { "unknown costs are taken to lie evenly at first", knows_nothing_first },
+    { "a ramp of costs is learned by devices of any speed", learns_a_ramp },
+    { "costs that lie anew in each round are not trusted", trusts_no_chance },
+    { "equal costs are not doubted", doubts_no_equal_costs },
+    { "large bundles do not wipe out what small ones have shown",
+      keeps_what_large_bundles_hide },
+    { "a shape of costs that has changed is followed", follows_a_change })

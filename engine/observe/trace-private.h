@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* trace.h: what happened in a run, a line of JSON per event.
+/* trace-private.h: what happened in a run, a line of JSON per event.
    Thread safety: any thread. */
-#ifndef HASS_TRACE_H
-#define HASS_TRACE_H
+#ifndef HASS_TRACE_PRIVATE_H
+#define HASS_TRACE_PRIVATE_H
 
 #include <glib.h>
 

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* observe-private.h: the listeners.
+   Thread safety: see facts.h. */
+#ifndef HASS_OBSERVE_PRIVATE_H
+#define HASS_OBSERVE_PRIVATE_H
+
+#include "observe.h"
+
+/* explain.c; NULL with an error: the file cannot be written */
+extern const HassListenerOps hass_explain_ops;
+gpointer hass_explain_new (const char *path, const char *farm, GError **error);
+
+/* trace_lines.c */
+extern const HassListenerOps hass_trace_ops;
+gpointer hass_trace_lines_new (const char *path, gboolean append);
+
+/* record.c */
+extern const HassListenerOps hass_record_ops;
+gpointer hass_recorder_new (const char *path);
+
+#endif

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* sampler.h: measures the devices of a live farm for the profile store.
+   Thread safety: see sampler.c. */
+#ifndef HASS_SAMPLER_H
+#define HASS_SAMPLER_H
+
+#include "hass/strategy.h"
+
+typedef struct HassSamplers HassSamplers;
+
+/* What a device has done in the whole farm. */
+typedef struct
+{
+  guint64 bundles; /* of a CPU pool: pulls */
+  double work;
+  gboolean lost;
+} HassSampled;
+
+HassSamplers *hass_samplers_begin (HassStrategyEnv *env, const char *strategy);
+void hass_samplers_free (HassSamplers *samplers);
+void hass_samplers_observe (HassSamplers *samplers, const HassCompletion *done);
+void hass_samplers_store (HassSamplers *samplers, const HassSampled *devices,
+                          gint64 run_ns);
+
+#endif
