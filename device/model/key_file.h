@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* key_file.h: key files of ours, platforms and workloads, each value
-   checked.
+/* key_file.h: reads platform and workload files, and checks each value.
 
-   DESIGN. GKeyFile reads; here is what it does not do: find the line to
-   blame, hold numbers to a range, refuse keys that nobody reads.
+   DESIGN. GKeyFile parses the file; this adds what it lacks: the line of an
+   error, ranges of numbers, and the refusal of unknown keys.
 
    Thread safety: any thread, each with a file of its own. */
 #ifndef HASS_KEY_FILE_H
