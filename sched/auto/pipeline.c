@@ -15,6 +15,9 @@
    STEADY before, has become slower: its fit is scaled. Guesses. */
 #define STEADY 0.1
 #define CHANGED 2
+/* Part of the time of a bundle that fills the GPU: a larger fixed part of a
+   kernel is time that smaller bundles save. A guess. */
+#define SMOOTH_PART 0.5
 
 static HassAutoLine
 line_of (const HassFit *fit)
@@ -294,11 +297,17 @@ turn_ns (const HassAutoPipeline *p, const HassPlan *plan, guint device)
 gboolean
 hass_auto_pipeline_begin (HassAutoPipeline *p)
 {
+  const HassUnits *u = p->f->u;
   gboolean any = FALSE;
-  for (guint d = 0; d < p->f->u->n; d++)
+  for (guint d = 0; d < u->n; d++)
     {
       HassAutoStages *m = &p->of[d];
-      m->known |= m->stages[HASS_AUTO_KERNEL].seen >= SEEN_BUNDLES;
+      const HassFit *kernel = &m->stages[HASS_AUTO_KERNEL];
+      double fill_ns = hass_units_fill_work (u, d) * kernel->ns_per_work;
+      m->known |= kernel->seen >= SEEN_BUNDLES;
+      m->smooth |= m->known && kernel->spread
+                   && kernel->fixed_ns
+                          > u->devices[d].latency_ns + SMOOTH_PART * fill_ns;
       m->shape = (HassAutoShape){ 0 };
       any |= hass_auto_pipelined (p, d);
     }
