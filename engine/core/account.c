@@ -33,15 +33,18 @@
 
 /* -- Rounds ------------------------------------------------------------- */
 
-/* Rounds that overlap have no tails of their own. */
+/* Returns: TRUE if tails (idle times of devices at the end of a round) are
+   counted once, at the end of the farm, because in a live farm on the CPU alone
+   the next round begins before the last one ends. */
 static gboolean
 tails_at_end (const HassJob *job)
 {
   return job->engine->real_time && hass_job_overlaps (job);
 }
 
-/* When the last unit so far was computed. After that only results are
-   delivered, which takes no time in virtual time. */
+/* Returns when a worker last finished computing, in ns, at most @end_ns. After
+   that time only results are delivered, which takes no time in virtual time:
+   there, and without a collector, the function returns @end_ns. */
 static gint64
 computed_until (const HassJob *job, gint64 begin_ns, gint64 end_ns)
 {
@@ -53,7 +56,9 @@ computed_until (const HassJob *job, gint64 begin_ns, gint64 end_ns)
   return MIN (last, end_ns);
 }
 
-/* Time that the average core collected while no unit was computed anywhere. */
+/* Returns the time, in ns, that the average core spent on delivering results
+   after @computed_ns, when no unit was computed on any device, and adds it to
+   the totals. */
 static double
 count_drain (HassJob *job, gint64 computed_ns, gint64 end_ns)
 {
@@ -70,7 +75,10 @@ count_drain (HassJob *job, gint64 computed_ns, gint64 end_ns)
   return sum / job->n_cores;
 }
 
-/* Adds up the tails of a round that has ended. */
+/* Adds the tails of a round that has ended, in ns, to each device's totals. A
+   tail is the time from a core's or device's last unit to the end of the round.
+   Before the generator returned it is imbalance only if loads waited; if none
+   did, the generator is the cause. */
 void
 hass_account_round (HassJob *job, const HassRound *round, gint64 end_ns)
 {
@@ -114,7 +122,8 @@ hass_account_round (HassJob *job, const HassRound *round, gint64 end_ns)
     }
 }
 
-/* Where rounds overlap, a core's tail is what follows its very last unit. */
+/* Adds up the tails of the cores once, at the end of a farm whose rounds
+   overlap: a core's tail is the time after its very last unit. */
 static void
 add_last_tails (HassJob *job, gint64 end_ns)
 {
@@ -134,7 +143,8 @@ add_last_tails (HassJob *job, gint64 end_ns)
 
 /* -- The end ------------------------------------------------------------ */
 
-/* A device's workers. */
+/* Finds the worker contexts of device @d: job->workers[@first .. @first + @n).
+ */
 static void
 workers_of (const HassJob *job, guint d, guint *first, guint *n)
 {
@@ -143,7 +153,8 @@ workers_of (const HassJob *job, guint d, guint *first, guint *n)
   *n = cpu ? job->n_cores : 1;
 }
 
-/* The average of the device's workers, in ns. */
+/* Returns the time, in ns, that device @d spent on delivering results to the
+   collector, as an average over its workers. */
 static double
 collecting (const HassJob *job, guint d)
 {
@@ -155,7 +166,8 @@ collecting (const HassJob *job, guint d)
   return sum / n;
 }
 
-/* The farm has ended: subtracts collecting from the busy time of the cores. */
+/* Completes the totals when the farm has ended. The busy time of the cores so
+   far includes delivering results to the collector, which is subtracted. */
 void
 hass_account_end (HassJob *job, gint64 end_ns)
 {
@@ -171,13 +183,15 @@ hass_account_end (HassJob *job, gint64 end_ns)
 
 /* -- Losses ------------------------------------------------------------- */
 
-/* Of one device, in ns. */
+/* The time, in ns, that one device lost to each cause. */
 typedef struct
 {
   double startup, generator, collector, copies, imbalance;
 } Lost;
 
-/* @common: what all devices lost at the end. */
+/* Returns the time that device @d lost to each cause. @common: ns at the end of
+   the farm that are lost to all devices alike (collector, reduction, teardown).
+ */
 static Lost
 lost_on (const HassJob *job, guint d, double makespan_ns, double common)
 {
@@ -198,7 +212,9 @@ lost_on (const HassJob *job, guint d, double makespan_ns, double common)
     .imbalance = t->imbalance_ns,
     .collector = collecting (job, d) - t->drained_ns,
   };
-  /* A GPU with bundles in flight goes on computing while its proxy delivers. */
+  /* A GPU with bundles in flight goes on computing while its proxy thread
+     delivers results, so at most the GPU's idle time was lost to the collector.
+   */
   double idle = makespan_ns - t->busy_ns - lost.startup - lost.generator
                 - lost.imbalance - common;
   if (job->devices[d].kind != HASS_DEVICE_CPU)
@@ -237,7 +253,8 @@ share_of (const HassJob *job, guint d)
   return s;
 }
 
-/* A bound, and the devices that it counts: all, or those of one kind. */
+/* A lower bound of the makespan, and the devices that it is about: all of them,
+   or those of one kind with the work that only they can run. */
 typedef struct
 {
   gboolean cpu, gpus, exclusive;
@@ -267,7 +284,6 @@ bound_of (const HassJob *job, const Share *shares)
   return of[best];
 }
 
-/* Sets the makespan and with it the efficiency. */
 static void
 set_makespan (HassReport *r, double s)
 {
@@ -275,7 +291,7 @@ set_makespan (HassReport *r, double s)
   r->efficiency = s > 0 ? r->bound_s / s : 0;
 }
 
-/* All losses that have a cause: all but overhead. */
+/* Returns the sum of all losses with a known cause, in s: all but overhead. */
 static double
 named_s (const HassReport *r)
 {
@@ -284,7 +300,8 @@ named_s (const HassReport *r)
          + r->lost_reduce_s + r->lost_teardown_s;
 }
 
-/* Teardown has made the farm last until now. */
+/* Extends the report's makespan to @makespan_ns: the time since the report was
+   made went into teardown, when all devices waited. */
 void
 hass_report_add_teardown (HassReport *r, gint64 makespan_ns)
 {
@@ -296,7 +313,8 @@ hass_report_add_teardown (HassReport *r, gint64 makespan_ns)
   set_makespan (r, r->makespan_s + more);
 }
 
-/* Fills in bound, efficiency and losses; see HassReport. */
+/* Fills in the bound, the efficiency and the losses of the report; HassReport
+   says what each means. */
 void
 hass_account (HassJob *job, HassReport *r, double makespan_ns)
 {

@@ -338,8 +338,8 @@ typedef struct
   gboolean generated;
 } HassProgressInfo;
 
-/* HassProgressFunc: called every interval on a thread of its own. It must not
-   call functions of hass. */
+/* HassProgressFunc: called every progress_interval_ms of HassRunOptions on a
+   thread of its own. It must not call functions of this library. */
 typedef void (*HassProgressFunc) (const HassProgressInfo *info,
                                   gpointer user_data);
 

@@ -14,7 +14,7 @@
 #include <string.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static HassHandles *kept; /* lock: those of no farm */
+static HassHandles *kept; /* under lock: handles that no farm uses */
 
 HassHandles *
 hass_handles_take (guint n_workers)
@@ -35,7 +35,8 @@ hass_handles_take (guint n_workers)
   return h;
 }
 
-/* Takes them from their farm. */
+/* Takes the handles back from a farm that has ended: clears them, so that later
+   misuse is detected, and keeps them for another farm. */
 void
 hass_handles_keep (HassHandles *h)
 {

@@ -9,7 +9,8 @@
 static inline gboolean
 hass_job_has_owned (HassJob *job)
 {
-  /* Relaxed: the caller has a load that was emitted after the store. */
+  /* Relaxed: the load that the caller asks about was emitted after the store,
+     and reached the caller through a lock. */
   return atomic_load_explicit (&job->has_owned, memory_order_relaxed);
 }
 
@@ -78,7 +79,8 @@ void hass_job_abandon (HassJob *job);
 
 /* results.c */
 
-/* Where a unit began, so that what it left can be dropped if it fails. */
+/* How much the worker had emitted when a unit began, so that what the unit has
+   added can be dropped if it fails. */
 typedef struct
 {
   gsize run_used;

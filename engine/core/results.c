@@ -14,8 +14,8 @@
 
 /* -- A unit ------------------------------------------------------------- */
 
-/* Drops the nested loads behind the first @n, which a failed unit has emitted.
- */
+/* Drops all but the first @n nested loads (loads that the worker's callback has
+   emitted): the others were emitted by a unit that has failed. */
 static void
 drop_nested (HassJob *job, HassWorker *worker, guint n)
 {
@@ -25,7 +25,9 @@ drop_nested (HassJob *job, HassWorker *worker, guint n)
   g_array_set_size (nested, n);
 }
 
-/* The unit has failed. Takes the error. */
+/* Handles a failed unit: drops the results and loads that the unit has emitted
+   since @mark, lists it as unfinished and, by the farm's error policy, stops
+   the farm. Takes over @error. */
 void
 hass_unit_failed (HassJob *job, HassWorker *worker, const HassBlock *block,
                   HassUnitMark mark, GError *error)
@@ -50,10 +52,11 @@ hass_unit_failed (HassJob *job, HassWorker *worker, const HassBlock *block,
   hass_job_stop (job, error);
 }
 
-/* Checks a block that has bytes without an address. A farm with a GPU worker
-   needs an address, unless a bundler or an unbundler finds the bytes; a farm
-   without one only counts the bytes against the bound of the pool. Returns:
-   FALSE if the address is missing; the farm is stopped. */
+/* Checks a block that has an input or output of some bytes but without an
+   address. A farm with a GPU worker needs an address, unless a bundler or an
+   unbundler finds the bytes; a farm without one only counts the bytes against
+   the bound of the pool. Returns: FALSE if the address is missing; the farm is
+   stopped. */
 gboolean
 hass_execute_check (HassJob *job, const HassBlock *block)
 {
@@ -132,14 +135,16 @@ hass_units_count_failures (HassJob *job, const HassWorker *worker, guint32 n)
 
 /* -- What a device has computed ----------------------------------------- */
 
-/* The records of a bundle, sorted by block. */
+/* The records that a GPU worker has written for a bundle, sorted by block. */
 typedef struct
 {
-  guint8 *bytes;  /* [n * record_bytes]; NULL: the device's order is right */
-  guint64 *first; /* [n_blocks + 1] */
+  /* [number of records * record_bytes]; NULL: they were sorted already */
+  guint8 *bytes;
+  guint64 *first; /* [n_blocks + 1]: first record of each block */
 } Sorted;
 
-/* Counting sort by block; a block's records keep their order. */
+/* Sorts the records of a bundle by block with a counting sort, so that the
+   records of one block keep their order. */
 static Sorted
 sort_records (const HassBundleDone *done, gsize n_blocks, gsize record_bytes)
 {
@@ -163,7 +168,9 @@ sort_records (const HassBundleDone *done, gsize n_blocks, gsize record_bytes)
   return s;
 }
 
-/* Takes over one block's results: what gpu_result() emits, or its output. */
+/* Takes over the results of one block that a device has computed: what the
+   user's gpu_result() emits, or the block's output. Returns: FALSE if
+   gpu_result() failed. */
 static gboolean
 take_block (HassJob *job, HassWorker *worker, const HassBlock *block,
             gconstpointer records, gsize n_records)
@@ -188,7 +195,7 @@ take_block (HassJob *job, HassWorker *worker, const HassBlock *block,
 }
 
 /* Takes over the accumulator and the results of a bundle whose outputs are in
-   host memory. Returns: how many units failed in that. */
+   host memory. Returns: the number of units for which that failed. */
 guint32
 hass_execute_bundle_results (HassWorker *worker, HassSlot *slot, HassExtent e,
                              const HassBlock *blocks, gsize n_blocks,
@@ -233,7 +240,6 @@ hass_execute_bundle_results (HassWorker *worker, HassSlot *slot, HassExtent e,
   return n_failed;
 }
 
-/* Fails one unit that is too large for every device. */
 void
 hass_execute_refused (HassJob *job, HassWorker *worker, HassSlot *slot,
                       HassExtent e, const char *why)
@@ -253,7 +259,8 @@ hass_execute_refused (HassJob *job, HassWorker *worker, HassSlot *slot,
 
 /* -- Collecting --------------------------------------------------------- */
 
-/* Called by the result pool; calls the collector. */
+/* Passes one result to the user's collector; called by the result pool.
+   Returns: FALSE if the collector failed, which stops the farm. */
 gboolean
 hass_job_collect (const HassResultItem *record, gpointer data)
 {
