@@ -5,7 +5,8 @@
    at any time. Thread safety: any thread. */
 #include "live-private.h"
 
-/* Returns: helpers with one reference, which is the job's. */
+/* Returns: a HassHelpers for the job, with one reference, which is the job's;
+   one that no job uses any more, or a new one. */
 HassHelpers *
 hass_helpers_new (HassJob *job)
 {
@@ -13,7 +14,8 @@ hass_helpers_new (HassJob *job)
   static HassHelpers *all; /* lock */
   pthread_mutex_lock (&lock);
   HassHelpers *helpers = all;
-  /* Acquire pairs with the release of the last reference. */
+  /* Acquire pairs with the release in hass_helpers_unref() that dropped the
+     last reference. */
   while (helpers
          && atomic_load_explicit (&helpers->refs, memory_order_acquire) > 0)
     helpers = helpers->next;
@@ -33,7 +35,8 @@ hass_helpers_new (HassJob *job)
   return helpers;
 }
 
-/* Enters the job. Returns: NULL if it has ended. */
+/* Lets the calling core work for the job. Returns: the job, which then waits
+   for hass_helpers_leave(); NULL if it has ended. */
 HassJob *
 hass_helpers_enter (HassHelpers *helpers)
 {
@@ -54,7 +57,8 @@ hass_helpers_leave (HassHelpers *helpers)
   pthread_mutex_unlock (&helpers->lock);
 }
 
-/* Lets no more helpers in and waits until all have left. */
+/* Ends the job for its helpers: lets no more cores in and waits until all have
+   left. */
 void
 hass_helpers_close (HassHelpers *helpers)
 {

@@ -110,7 +110,7 @@ clear (HassLive *live)
   pthread_mutex_destroy (&live->seat_lock);
 }
 
-/* Runs a prepared job to its end. */
+/* Runs a job that is set up until all threads have left it. */
 static void
 drive (HassJob *job)
 {
@@ -122,7 +122,8 @@ drive (HassJob *job)
     handler = g_cancellable_connect (cancellable, G_CALLBACK (cancelled), live,
                                      NULL);
   HassProgressThread *progress = hass_progress_start (job);
-  hass_job_begin (job); /* before anything that the proxies announce */
+  /* listeners must hear of it before the proxies announce anything */
+  hass_job_begin (job);
   hass_proxies_start (job, live);
   hass_job_generate (job);
   hass_live_work_until (job, over);
@@ -135,7 +136,6 @@ drive (HassJob *job)
   atomic_load_explicit (&live->cancels, memory_order_acquire);
 }
 
-/* Runs the farm on the CPU pool and the devices of its options. */
 gboolean
 hass_live_run (const HassFarm *farm, HassReport **report, GError **error)
 {

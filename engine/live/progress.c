@@ -7,7 +7,7 @@ struct HassProgressThread
 {
   HassJob *job;
   pthread_t thread;
-  pthread_mutex_t lock; /* over */
+  pthread_mutex_t lock; /* guards @over */
   pthread_cond_t changed;
   gboolean over;
 };

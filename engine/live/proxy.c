@@ -17,13 +17,16 @@
    Thread safety: one thread a device; it alone calls the device's ops. */
 #include "proxy-private.h"
 
+/* Longest time that a proxy waits on its device before it looks at the farm
+   again, in ns. A guess: shorter, and idle proxies wake up in vain; longer, and
+   a farm that is stopped ends late. */
 #define WAIT_NS 50000000
 
 /* -- 2. Handing over ---------------------------------------------------- */
 
-/* Wakes the threads that wait for the part. Where this is the only device and
-   its round goes on, the sleeping caller waits for something else and is not
-   woken for each part. */
+/* Wakes the threads that may wait for a part's end. Where this is the only
+   device and its round goes on, the calling thread, the only one that sleeps,
+   waits for something else and is not woken for each part. */
 static void
 tell_others (HassJob *job, gboolean failed)
 {
@@ -32,7 +35,8 @@ tell_others (HassJob *job, gboolean failed)
     hass_live_changed (job);
 }
 
-/* A part has left the device, or was refused. */
+/* Takes over the results of a part that has left the device, or that was
+   refused, and books it. */
 static void
 settle (HassProxy *p, HassFeederPart *part, const HassBundleDone *done,
         const char *message)
@@ -90,7 +94,8 @@ submit (HassProxy *p, HassFeederPart *part)
     settle (p, part, &refused, why);
 }
 
-/* Asks the strategy for a grant. FALSE: there is none now. */
+/* Asks the strategy for a grant to the device, after beginning a round if the
+   proxies do that and none runs. Returns: FALSE if there is no grant now. */
 static gboolean
 ask (HassProxy *p)
 {
@@ -117,7 +122,8 @@ ask (HassProxy *p)
   return go;
 }
 
-/* Hands one part over. FALSE: there is nothing to do now. */
+/* Submits one part (what the device is given at once). Returns: FALSE if there
+   is nothing to do now. */
 static gboolean
 feed (HassProxy *p)
 {
@@ -142,7 +148,8 @@ left_device (HassProxy *p, const HassBundleDone *done, HassFeederPart *part,
     settle (p, part, done, message);
 }
 
-/* The device cannot say what became of its parts: all of them fail. */
+/* Makes all parts on the device fail and gives the device up, because it
+   reported an error without a part or a part that it did not have. */
 static void
 all_fail (HassProxy *p, const char *message)
 {
@@ -175,9 +182,9 @@ wait_for_part (HassProxy *p)
     all_fail (p, message);
 }
 
-/* How long an idle proxy sleeps if nothing changes: until a few loads have
-   waited long enough for a round, or until the end of the strategy's WAIT.
-   Returns: ns; < 0: no limit. */
+/* Returns how long an idle proxy sleeps if nothing changes, in ns: until a few
+   loads have waited long enough for a round, or until the end of the strategy's
+   WAIT; < 0: no limit. */
 static gint64
 patience (HassProxy *p)
 {
@@ -197,9 +204,8 @@ patience (HassProxy *p)
   return ns < 0 || left_ns < ns ? left_ns : ns;
 }
 
-/* Whether nothing waits, nothing is in flight and the generator has returned. A
-   proxy that ends then has ended before the caller has woken up and waits for
-   it. */
+/* Returns: TRUE if the farm has no more work: then the proxy ends at once,
+   which is before the calling thread has woken up and waits for it. */
 static gboolean
 all_done (HassJob *job)
 {

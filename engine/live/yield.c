@@ -21,15 +21,20 @@
 
 #include <sched.h>
 
-/* At most one yield in so many ns. Shorter, and yields cost more than a GPU
-   gains; longer, and a GPU waits for its proxy. A guess. */
+/* Least time between two yields of a worker to proxy threads, in ns. Shorter,
+   and yields cost more than a GPU gains; longer, and a GPU waits for its proxy.
+   A guess. */
 #define YIELD_NS 200000
-/* A longer yield, in ns, was to another worker: a proxy's turn is shorter. */
+/* A yield that took longer than this, in ns, gave the core to another worker
+   and not to a proxy, whose turn is shorter. A guess: lower, and workers move
+   in vain; higher, and two workers share a core for longer. */
 #define SHARED_NS 150000
-/* Least time between two moves of a worker, in ns. A guess. */
+/* Least time between two moves of a worker to another core, in ns. A guess:
+   shorter, and workers move often where the free cores belong to other
+   programs; longer, and two workers share a core for longer. */
 #define MOVE_GAP_NS 1000000
 
-/* The worker stops computing and occupies no core. */
+/* Notes that the worker has stopped computing and occupies no core. */
 void
 hass_yield_leave (HassWorker *worker)
 {
@@ -48,7 +53,8 @@ move (HassJob *job, HassWorker *worker)
       if (cpu >= 0 && cpu < CPU_SETSIZE)
         CPU_SET (cpu, &taken);
     }
-  /* Two workers that share a core begin their search at different cores. */
+  /* Two workers that share a core begin their search for a free one at
+     different cores. */
   int here = atomic_load_explicit (&worker->cpu, memory_order_relaxed);
   int cpu = hass_cpu_pool_move (&taken, here + 1 + (int)worker->index);
   if (cpu >= 0)
@@ -61,7 +67,9 @@ move (HassJob *job, HassWorker *worker)
   worker->move_at_ns = worker->now_ns + worker->move_gap_ns;
 }
 
-/* Called between units; yields at most once in YIELD_NS. */
+/* Yields the worker's core to a waiting proxy thread, at most once in YIELD_NS,
+   and moves the worker to a free core if the yield shows that it shared its
+   core with another worker. Called between units. */
 void
 hass_yield (HassJob *job, HassWorker *worker)
 {
