@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* cores.c: how a core of a live farm finds work, computes it and leaves; steps
-   1 to 3 of the DESIGN paragraph in live.c.
-   Thread safety: each worker context by the thread that has its seat. */
+/* cores.c: how a core of a live farm finds work, computes it and leaves: steps
+   1 (the calling thread), 2 (other cores) and 3 (work) of the DESIGN paragraph
+   in live.c.
+   Thread safety: each worker context by the thread that has its seat, its right
+   to use that context. */
 #include "live-private.h"
 
 #include "pool/fence.h"

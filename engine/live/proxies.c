@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* proxies.c: starts the devices' proxies and waits for their end; step 1 of
-   proxy.c.
+/* proxies.c: starts the devices' proxies (the threads that stand for them) and
+   waits for their end; step 1, opening, of proxy.c.
 
    DESIGN. A proxy opens its device, serves it and closes it, on a thread of
    proxy_threads.c. The end of the farm waits for all proxies, so none outlives
-   the job. Opening may take long: it begins when it can pay (proxy_need.c), and
-   the end of the farm cancels the cancellable that open was given, so that a
-   device that observes it returns at once, neither open nor failed.
+   the job. Opening may take long: it begins when it can pay (proxy_need.c). The
+   end of the farm cancels the cancellable that open was given, so that a device
+   that observes the cancellable returns at once, neither open nor failed.
 
    Thread safety: start and stop by the thread that called the farm. */
 #include "proxy-private.h"

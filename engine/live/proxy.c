@@ -2,14 +2,15 @@
 /* proxy.c: the thread that stands for a device in the live engine.
 
    DESIGN.
-   1. The thread (proxies.c) opens the device, while the other devices work.
-      An opening that takes long begins when it can pay (proxy_need.c).
-   2. While the device has room, the thread asks the strategy for a grant and
-      submits it in parts, so that copies overlap kernels whatever the size of
-      the grant. How a grant is cut, what becomes of a part that fails or does
-      not fit in the device's memory, and when the strategy is told, is the
-      feeder's: engine/core/feeder.h.
-   3. The thread waits on the device, never by spinning.
+   1. Opening. The thread (proxies.c) opens the device, while the other devices
+      work. An opening that takes long begins when it can pay (proxy_need.c).
+   2. Handing over. While the device has room, the thread asks the strategy for
+      a grant and submits it in parts (pieces that fit the device), so that
+      copies overlap kernels whatever the size of the grant. How a grant is cut,
+      what happens to a part that fails or does not fit in the device's memory,
+      and when the strategy is told, is decided by the feeder:
+      engine/core/feeder.h.
+   3. Waiting. The thread waits on the device, never by spinning.
 
    Cores begin rounds. Where the calling thread is the only core, and may be in
    its generator, the proxies begin them.

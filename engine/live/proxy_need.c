@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* proxy_need.c: a device that takes long to open is opened only when that can
-   pay; step 1 of proxy.c.
+/* proxy_need.c: decides when a device that takes long to open is opened, so
+   that the opening can pay; step 1, opening, of proxy.c.
 
    DESIGN. A GPU's first start may take longer than all of a farm's work takes
    the CPU or another GPU. While the device reports such an opening time, its
    proxy checks at intervals whether the device is needed. It is needed as soon
    as one of these holds:
-
    1. There is no CPU pool, or there is a unit that only GPUs can run.
    2. The remaining work is unknown, because the generator has not returned or
       loads wait for a later round.
@@ -14,27 +13,27 @@
       remaining work, by their rate in this run or in earlier ones, exceeds the
       opening time.
    4. The strategy grants the cores nothing more, nothing is in flight, and
-   units remain: the strategy counts on the device.
+      units remain: the strategy counts on the device.
 
-   2 and 3 apply after 1/GRACE of the opening time, 5 ms of 0.2 s, which bounds
-   what a farm can lose by waiting. 4 applies as soon as the generator has
-   returned. Exception: where the strategy answered WAIT to the cores and the
-   remaining units lie in no device's share, the cores get them in small amounts
-   as long as 3 does not hold, because they are done before the device would be
-   open. So a strategy that keeps the last units of a farm for a GPU of unknown
-   rate does not cause a start.
+   Conditions 2 and 3 apply after a grace time, 1/GRACE of the opening time, 5
+   ms of 0.2 s, which bounds what a farm can lose by waiting. Condition 4
+   applies as soon as the generator has returned. Exception: where the strategy
+   answered WAIT to the cores and the remaining units lie in no device's share,
+   the cores get them in small amounts as long as condition 3 does not hold,
+   because they are done before the device would be open. So a strategy that
+   keeps the last units of a farm for a GPU of unknown rate does not cause a
+   start.
 
-   Several GPUs may be needed in the last round of a farm, or within the first
-   1/GRACE of the opening time. Then one is opened first, unless the strategy
-   has given the others shares: making a CUDA context delays the first bundle of
-   another GPU, by 100 to 150 ms on two H200s, and with 6 GB of pinned memory
-   its kernel launches, by 240 ms. The other GPUs follow when one has finished
-   units, at the latest one opening time after the first should have been ready.
-   They are not opened while the remaining work, by the rate of all devices
-   since the first GPU finished units, takes less than WORTH times their start
-   and the copies of the farm's constants. Beyond that a GPU as fast as the
-   devices at work gains more than its start costs, even if it stops all of
-   them.
+   Several GPUs may be needed in the last round of a farm, or within the grace
+   time. Then one is opened first, unless the strategy has given the others
+   shares: making a CUDA context delays the first bundle of another GPU, by 100
+   to 150 ms on two H200s, and with 6 GB of pinned memory its kernel launches,
+   by 240 ms. The other GPUs follow when one has finished units, at the latest
+   one opening time after the first should have been ready. They are not opened
+   while the remaining work, by the rate of all devices since the first GPU
+   finished units, takes less than WORTH times their start and the copies of the
+   farm's constants. Beyond that a GPU as fast as the devices at work gains more
+   than its start costs, even if it stops all of them meanwhile.
 
    The end of the farm interrupts the wait. The device is told how long the farm
    has run without it and may count that time towards its start, so that many

@@ -6,7 +6,8 @@
 
 #include "observe.h"
 
-/* explain.c; NULL with an error: the file cannot be written */
+/* explain.c; hass_explain_new() returns NULL with an error if the file cannot
+   be written */
 extern const HassListenerOps hass_explain_ops;
 gpointer hass_explain_new (const char *path, const char *farm, GError **error);
 
