@@ -1,34 +1,37 @@
 /* SPDX-License-Identifier: MIT */
-/* account.c: the bound of a farm, and what the rest of its makespan was lost
-   to.
+/* account.c: the lower bound of a farm's makespan, and to which causes the rest
+   of the makespan was lost.
 
-   DESIGN. Of each device, a core of the CPU pool being an average one,
+   DESIGN. The makespan of each device, a core of the CPU pool being an average
+   one, is
 
      makespan = computing + collecting + copying + idle.
 
-   Every idle time has one cause:
-   1. start-up: before the generator was called, and until a GPU was ready;
-   2. generator: before it had returned, while the device had nothing to do and
-      the pool was not full; on the calling thread's core also the generating
-      itself. At most the time that the caller was in the generator without
-      computing;
-   3. imbalance: the ends of rounds, after the generator had returned or while
-      loads waited;
-   4. collector: results are delivered, and no unit is left to be computed in
-      this round, or, where rounds overlap, in the farm;
-   5. reduce, and teardown: after the last result.
+   Collecting is delivering results to the user's collector. Every idle time has
+   one cause:
+   1. Start-up: before the generator was called, and until a GPU was ready.
+   2. Generator: before it had returned, while the device had nothing to do and
+      the load pool was not full; on the calling thread's core also the
+      generating itself. At most the time that the calling thread was in the
+      generator without computing.
+   3. Imbalance: the ends of rounds, after the generator had returned or while
+      loads waited.
+   4. Collector: results are delivered, and no unit is left to be computed in
+      this round, or, where rounds overlap, in the farm.
+   5. Reduction, and teardown: after the last result.
    Times are taken once a farm, a round or a pull, never for a load. What no
    cause explains is overhead. Devices are weighted by their rates, since an
    idle time of a fast device is more work that was not done.
 
    The bound is a linear programme over where work may run. Tasks of a function
-   farm may be for one kind of device alone, so it is the largest of
-   all work / all rates, CPU-only work / rate of the CPU pool and GPU-only work
-   / rates of the GPUs. Losses are those of the devices that it names; what
-   these did of other work counts as imbalance.
+   farm may be for one kind of device alone, so it is the largest of all work /
+   all rates, CPU-only work / rate of the CPU pool and GPU-only work / rates of
+   the GPUs. The losses are those of the devices that the largest quotient is
+   about; time that these spent on work that other devices could have done
+   counts as imbalance.
 
-   Thread safety: round under the decision lock; the rest by the caller when
-   all other threads have left. */
+   Thread safety: hass_account_round under the decision lock; the rest by the
+   calling thread when all other threads have left. */
 #include "job-private.h"
 
 /* -- Rounds ------------------------------------------------------------- */
@@ -84,7 +87,8 @@ hass_account_round (HassJob *job, const HassRound *round, gint64 end_ns)
 {
   if (tails_at_end (job))
     return;
-  /* Acquire pairs with the release in hass_job_generate. */
+  /* Acquire pairs with the release in hass_job_generate, which publishes
+     generated_ns. */
   gboolean generated
       = atomic_load_explicit (&job->generated, memory_order_acquire);
   gint64 limit = generated ? job->phases.generated_ns : G_MAXINT64;
@@ -222,12 +226,15 @@ lost_on (const HassJob *job, guint d, double makespan_ns, double common)
   return lost;
 }
 
-/* The work of a device that counts for the bound, and its rate. */
+/* The work that one device did, and its rate, as the bound counts them. */
 typedef struct
 {
-  double rate; /* elements or work per ns; 0: it has none and does not count */
-  double done; /* work, by the model's costs in virtual time */
+  /* elements or work per ns; 0: unknown, the device does not count */
+  double rate;
+  double done; /* work done; in virtual time by the model's costs */
+  /* the part of @done that no other kind of device may run */
   double exclusive;
+  /* elements of halos, neighbours of blocks that were read besides */
   double halo;
 } Share;
 

@@ -2,16 +2,18 @@
 /* buffers.c: host memory for the loads of a generator, which is used again when
    the loads are finished. Sizes are rounded up to powers of two, so that loads
    of many sizes share few kinds of buffers and memory stays bounded. Where the
-   farm has GPUs, large buffers are pinned.
+   farm has GPUs, large buffers are pinned (page-locked, for fast copies).
 
    DESIGN.
-   1. A load with HASS_LOAD_BUFFER claims the buffer that its input lies in,
-      which is looked up by address: several loads may share one. When the last
-      of them is finished, the buffer is free.
-   2. The generator may emit further loads of the buffer that it got last, which
-      therefore is not free before it asks for the next one.
+   1. Claims. A load with HASS_LOAD_BUFFER claims the buffer that its input lies
+      in, which is looked up by address: several loads may share one. When the
+      last of them is finished, the buffer is free.
+   2. The last buffer. The generator may emit further loads of the buffer that
+      it got last, so that buffer is not free before the generator asks for the
+      next one.
 
-   Thread safety: buffer by the generator; claim and recycle by any thread. */
+   Thread safety: hass_emitter_buffer by the generator; claim and recycle by any
+   thread. */
 #include "hass/memory.h"
 #include "job-private.h"
 

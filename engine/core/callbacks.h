@@ -138,9 +138,9 @@ typedef gboolean (*HassCpuWorkerFunc) (const HassBlock *block,
                                        HassWorker *worker, gpointer user_data,
                                        GError **error);
 
-/* Returns: the index of the core or bundle slot that runs the callback, at
-   least 0 and below hass_worker_count(). No two callbacks run concurrently with
-   the same index. */
+/* Returns: the index of the worker, one for each core and one for each other
+   device, that runs the callback: at least 0 and below hass_worker_count(). No
+   two callbacks run concurrently with the same index. */
 guint hass_worker_index (const HassWorker *worker);
 guint hass_worker_count (const HassWorker *worker);
 

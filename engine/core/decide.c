@@ -108,7 +108,8 @@ static void
 publish (HassRound *round, gint32 source, guint64 chunk)
 {
   atomic_store_explicit (&round->pull_chunk, chunk, memory_order_relaxed);
-  /* Pairs with the acquire in hass_round_pull. */
+  /* Release pairs with the acquire in hass_round_pull and makes the range and
+     the chunk visible to the cores. */
   atomic_store_explicit (&round->pull_source, source, memory_order_release);
 }
 

@@ -3,8 +3,8 @@
 
    DESIGN. A core computes the units of one pull one after another; adjacent
    blocks of a divisible load are computed in one call. The results of a pull
-   are one run. Units that had not begun when the farm stopped are given back to
-   the round.
+   form one run, which is committed (handed to the result pool) as a whole.
+   Units that had not begun when the farm stopped are given back to the round.
 
    Thread safety: a worker context belongs to one thread at a time. */
 #include "job-private.h"
@@ -14,7 +14,8 @@
 
 /* -- Units -------------------------------------------------------------- */
 
-/* Computes one unit. Returns: FALSE if it failed. */
+/* Computes one unit with the user's worker @function and takes its results.
+   Returns: FALSE if the unit failed. */
 static inline gboolean
 compute (HassJob *job, HassWorker *worker, const HassBlock *block,
          HassCpuWorkerFunc function, gpointer data)
@@ -156,9 +157,10 @@ compute_merged (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
   return done;
 }
 
-/* Computes the units of an extent; @dry: only counts them. Units that are not
-   begun because the farm stops are given back. The caller then counts the units
-   (hass_execute_count) and finishes them (hass_job_units_finished). */
+/* Computes the units of extent @e on the calling thread; with @dry only counts
+   them. Units that are not begun because the farm stops are given back to the
+   round. Returns: the totals of the computed units, which the caller passes to
+   hass_execute_count() and hass_job_units_finished(). */
 HassDone
 hass_execute (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
               gboolean dry)

@@ -3,11 +3,11 @@
    unfinished.
 
    DESIGN.
-   1. Each thread knows which callback of which farm it is in. Misuse of a
-      handle stops that farm.
-   2. The first error stops the farm; later ones are dropped.
-   3. Units that failed or were not computed are listed, then sorted and joined
-      for the report.
+   1. Callbacks. Each thread knows which callback of which farm it is in. Misuse
+      of an emitter or worker stops that farm.
+   2. Stopping. The first error stops the farm; later ones are dropped.
+   3. Unfinished units. Units that failed or were not computed are listed, then
+      sorted and joined for the report.
 
    Thread safety: any thread; tidying by the thread that called the farm, when
    all others have left. */
@@ -61,7 +61,7 @@ hass_job_stop (HassJob *job, GError *error)
   job->engine->changed (job);
 }
 
-/* Stops the farm when its deadline has passed. */
+/* Stops the farm if it has a deadline and @now_ns is past that. */
 void
 hass_job_check_deadline (HassJob *job, gint64 now_ns)
 {

@@ -132,7 +132,7 @@ struct _HassWorker
   gint64 move_at_ns, move_gap_ns;
   /* when the last pull ended, also while idle */
   gint64 last_end_ns;
-  /* For account.c. */
+  /* The following times, in ns, are for account.c. */
   /* last_end_ns less the time for delivering that pull's results */
   gint64 computed_ns;
   gint64 early_ns; /* time busy before the generator had returned */

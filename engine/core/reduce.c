@@ -1,18 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* reduce.c: the accumulators of a farm, from the first to the last.
+/* reduce.c: the accumulators (partial results of a reduction, one for each
+   worker) of a farm, from the first to the last.
 
-   DESIGN. At the farm's end worker 0 takes the accumulator of worker 1, 2
-   takes that of 3 and so on; then 0 takes that of 2, which holds two; and so
-   on by levels, until the user's accumulator takes that of worker 0. Operands
-   stay in the order of workers, and the tree depends on the number of workers
-   alone: an associative function gives the same result whether the pairs of a
-   level are merged one after another or by several cores at once. The calling
-   thread merges them itself as long as the rest of the level seems short by
-   the merges that it has timed last. An accumulator is cleared and freed as
-   soon as another has taken it.
+   DESIGN. At the farm's end worker 0 takes the accumulator of worker 1, worker
+   2 takes that of worker 3 and so on; then worker 0 takes that of worker 2,
+   which holds two; and so on by levels, until the user's accumulator takes that
+   of worker 0. Operands stay in the order of workers, and the tree depends on
+   the number of workers alone: an associative function gives the same result
+   whether the pairs of a level are merged one after another or by several cores
+   at once. The calling thread merges pairs itself as long as the rest of the
+   level seems short by the times of the merges that it made last. An
+   accumulator is cleared and freed as soon as another has taken it.
 
-   Thread safety: making and merging by the thread that called the farm, when
-   no worker uses its accumulator; freeing by any. */
+   Thread safety: making and merging by the thread that called the farm, when no
+   worker uses its accumulator; freeing by any. */
 #include "job-private.h"
 
 /* All cores merge the pairs of a level (one step of the tree) together if one
@@ -83,7 +84,7 @@ merge_pairs (gsize first, gsize count, gpointer data)
     }
 }
 
-/* Merges the accumulators of all workers into the user's. */
+/* Merges the accumulators of all workers into the user's, level by level. */
 void
 hass_job_reduce (HassJob *job)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* results.c: what units leave behind, computed by a core or by a device:
-   results, nested loads, failures.
+/* results.c: takes over what units emit or leave, computed by a core or by a
+   device: results, nested loads (loads that a worker emits), failures.
 
-   DESIGN. The results of one pull or bundle are one run. A unit that fails
-   leaves nothing: its results and its nested loads are dropped.
+   DESIGN. The results of one pull or bundle form one run, which is committed to
+   the result pool as a whole. A unit that fails leaves nothing: its results and
+   its nested loads are dropped.
 
    Thread safety: a worker context belongs to one thread at a time; collecting
    under the result pool's delivery. */
@@ -76,7 +77,8 @@ hass_execute_check (HassJob *job, const HassBlock *block)
   return FALSE;
 }
 
-/* Makes the unit's output its result, unless the worker emitted one. */
+/* Makes the output memory of a unit its result, unless the unit has no output
+   or the worker has emitted a result for it. */
 void
 hass_unit_output_is_result (HassJob *job, HassWorker *worker,
                             const HassBlock *block)

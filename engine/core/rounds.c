@@ -3,12 +3,12 @@
    results are delivered.
 
    DESIGN.
-   1. A round begins: a free slot gets a span of the pool (in a partition
-      farm one load, cut into blocks), the strategy orders and carves it.
-   2. Devices finish units; the thread that finishes the last one ends the round
-      and tells the strategy.
-   3. When the result pool has passed all of a round's results, it retires:
-      its loads are released and its slot is free.
+   1. Beginning. A free slot gets a span of the pool (in a partition farm one
+      load, cut into blocks); the strategy orders and divides it.
+   2. Ending. Devices finish units; the thread that finishes the last one ends
+      the round and tells the strategy.
+   3. Retiring. When all of a round's results are delivered, its loads are
+      released and its slot is free.
 
    Thread safety: begin under the decision lock; the rest from any thread,
    without it. */

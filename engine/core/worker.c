@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* worker.c: what a callback may call with its worker: results, nested loads
-   and tasks, loops over all cores.
-   Thread safety: a worker context belongs to one thread at a time; an index, a
-   count, a constant and whether the farm is stopping may be asked by any. */
+/* worker.c: the functions that a callback may call with its worker: results,
+   nested loads and tasks, loops over all cores.
+   Thread safety: a worker context belongs to one thread at a time; any thread
+   may ask for the index, the count, a constant and whether the farm is
+   stopping. */
 #include "job-private.h"
 #include "pool/callback_error.h"
 

@@ -56,7 +56,8 @@ learn_cost (HassWorker *worker, guint32 n, gint64 ns)
 static gboolean
 work_once (HassJob *job, HassWorker *worker)
 {
-  /* Acquire pairs with the release in hass_job_begin_round. */
+  /* Acquire pairs with the release in hass_job_begin_round, which publishes the
+     round. */
   HassSlot *slot = atomic_load_explicit (&job->current, memory_order_acquire);
   if (!slot)
     return FALSE;

@@ -159,7 +159,8 @@ hass_live_device_worker (const HassFarm *farm, const HassDevice *device)
   return kind ? worker_for (farm, kind) : farm->gpu_worker;
 }
 
-/* Frees the devices that hass_live_devices made itself. */
+/* Frees the devices that hass_live_devices() created, but not those that the
+   user gave. */
 void
 hass_live_free_devices (const HassFarm *farm, HassDevice **gpus,
                         guint n_devices)

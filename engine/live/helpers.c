@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* helpers.c: what a task of the CPU pool holds, so that a task that starts
-   after its farm has ended finds that out. The structures are few and are used
+/* helpers.c: the object that a task of the CPU pool holds, so that a task that
+   starts after its farm has ended finds out. The objects are few and are used
    again; they live as long as the process, because a task of the pool may start
-   at any time. Thread safety: any thread. */
+   at any time.
+   Thread safety: any thread. */
 #include "live-private.h"
 
 /* Returns: a HassHelpers for the job, with one reference, which is the job's;
@@ -11,7 +12,7 @@ HassHelpers *
 hass_helpers_new (HassJob *job)
 {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-  static HassHelpers *all; /* lock */
+  static HassHelpers *all; /* all that were ever made; under @lock */
   pthread_mutex_lock (&lock);
   HassHelpers *helpers = all;
   /* Acquire pairs with the release in hass_helpers_unref() that dropped the

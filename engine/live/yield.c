@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* yield.c: a worker shares its core with the proxy of a GPU, but not with
-   another worker.
+/* yield.c: lets a worker share its core with the proxy thread of a GPU, but not
+   with another worker.
 
    DESIGN.
-   1. All cores compute, so a proxy that wakes up shares a core with a worker.
-      Linux from 6.6 on lets the running thread finish its time slice of some ms
-      unless it yields, and the GPU is idle meanwhile. So workers yield between
-      units.
-   2. While a proxy or a gathering thread has a worker's core, Linux may put the
-      worker on the core of another worker, and leaves both there for tens of
-      ms although another core is mostly idle. A worker whose yield took longer
-      than a proxy's turn moves to a core on which no worker of the farm yielded
-      last. On 16 cores with one H200 this raised the throughput of searches of
-      55 ms by 1.5 to 5 %. Where the cores that look free belong to other
-      programs, moving does not help: each move doubles the time until the next
-      one, until the worker had no reason to move for a while.
+   1. Yielding. All cores compute, so a proxy that wakes up shares a core with a
+      worker. Linux from 6.6 on lets the running thread finish its time slice of
+      some ms unless it yields, and the GPU is idle meanwhile. So workers yield
+      between units.
+   2. Moving. While a proxy or a gathering thread has a worker's core, Linux may
+      put the worker on the core of another worker, and leaves both there for
+      tens of ms although another core is mostly idle. A worker whose yield took
+      longer than a proxy's turn moves to a core on which no worker of the farm
+      yielded last. On 16 cores with one H200 this raised the throughput of
+      searches of 55 ms by 1.5 to 5 %. Where the cores that look free belong to
+      other programs, moving does not help: each move doubles the time until the
+      next one, until the worker had no reason to move for a while.
 
-   Thread safety: the worker's thread; where each is may be read by all. */
+   Thread safety: the worker's thread; HassWorker.cpu may be read by all. */
 #include "live-private.h"
 
 #include <sched.h>

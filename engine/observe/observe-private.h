@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* observe-private.h: the listeners.
+/* observe-private.h: makes the listeners for explanation, trace and record.
    Thread safety: see facts.h. */
 #ifndef HASS_OBSERVE_PRIVATE_H
 #define HASS_OBSERVE_PRIVATE_H

@@ -87,9 +87,10 @@ typedef struct
   const HassFarmFacts *farm; /* NULL: the record is not open */
   HassRecordList *lists;     /* [n_workers] */
   guint n_lists;
-  GArray *rounds;   /* HassRecordRound */
-  GArray *order;    /* guint32: units by position */
-  GArray *work;     /* double: by position */
+  GArray *rounds; /* HassRecordRound */
+  /* guint32: number of the unit at each position of a round */
+  GArray *order;
+  GArray *work;     /* double: cost of the unit at each position */
   guint64 together; /* rounds are merged up to so many */
   GArray *openings; /* HassRecordOpening */
 } HassRecorder;

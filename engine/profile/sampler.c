@@ -10,8 +10,7 @@
       and it is included.
    2. Rate. It is work / busy time. The busy time of a GPU's bundle is from its
       grant, or the end of the previous bundle if that is later, to its results;
-      that of a CPU pool is the sum of its cores' times as the engine reports
-      it.
+      that of a CPU pool is the average over its cores.
    3. Short farms. A farm that is too short for the file is remembered by the
       process, with the little that it shows: the best bundle except the first,
       and all work of the cores.

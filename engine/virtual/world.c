@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* world.c: a modelled machine: the events to come, what units cost on
-   it, and its state. The DESIGN paragraph is in virtual-private.h.
+/* world.c: the state of a modelled machine: the queue of events and the costs
+   of units. The DESIGN paragraph is in virtual-private.h.
    Thread safety: by the world's thread. */
 #include "virtual-private.h"
 
