@@ -80,8 +80,8 @@ count_drain (HassJob *job, gint64 computed_ns, gint64 end_ns)
 
 /* Adds the tails of a round that has ended, in ns, to each device's totals. A
    tail is the time from a core's or device's last unit to the end of the round.
-   Before the generator returned it is imbalance only if loads waited; if none
-   did, the generator is the cause. */
+   As long as the generator has not returned, tails count as imbalance only if
+   loads waited; if none did, the generator caused them. */
 void
 hass_account_round (HassJob *job, const HassRound *round, gint64 end_ns)
 {

@@ -253,15 +253,17 @@ typedef gboolean (*HassCollectFunc) (const HassResult *result,
 /**
  * HassGpuResultFunc: takes the results of a GPU worker for one block, when its
  * outputs are back in host memory.
- * @records: [@n_records] records of gpu_record_bytes, in any order, valid
- *   during the call.
+ * @records: [@n_records] records, results of gpu_record_bytes each that the
+ *   kernels have emitted for the block, in any order, valid during the call.
  * @n_records: may be 0.
  *
- * Called for each block of a bundle, on the proxy thread of the device, which
- * submits nothing meanwhile; it should return soon. Adjacent blocks of a
- * divisible load come as one if the default partitioner cut them. It may call
- * the hass_worker functions as a CPU worker does. When it fails, the units of
- * the block fail as those of a CPU worker do.
+ * Called for each block of a bundle, on the proxy thread of the device (the
+ * thread that submits bundles to it), which submits nothing meanwhile; so the
+ * callback should return soon. Adjacent blocks of a divisible load come as one
+ * if the default partitioner cut them. The callback may call the hass_worker
+ * functions as a CPU worker does. When it fails, the units of the block fail as
+ * if a CPU worker had failed: their results are discarded, and the farm goes on
+ * or stops by its error policy.
  */
 typedef gboolean (*HassGpuResultFunc) (const HassBlock *block,
                                        gconstpointer records, gsize n_records,

@@ -202,7 +202,8 @@ hass_decide_report_cpu (HassJob *job, HassSlot *slot)
 /* -- GPUs --------------------------------------------------------------- */
 
 /* Asks the strategy for a grant to a device other than the CPU pool. Returns:
-   TRUE if the device takes @extent, according to @grant. */
+   TRUE if it made one: the device is to compute the units of @extent, and
+   @grant holds what the strategy said. */
 gboolean
 hass_decide_gpu (HassJob *job, HassSlot *slot, guint device, HassExtent *extent,
                  HassGrant *grant)

@@ -217,11 +217,11 @@ hass_feeder_submitted (HassFeeder *f)
 
 /* -- 3. What has left the device ---------------------------------------- */
 
-/* Returns how many parts in flight keep the device busy from now on, also in
-   later rounds, judged by @part, which has just left the device: two where its
-   copy is large and takes far longer than its other stages, else all that the
-   device allows. host_ns (gathering inputs on the host) and worker_ns (the GPU
-   worker's own time on the host) count as other stages, since they have to
+/* Returns how many parts of grants in flight keep the device busy from now on,
+   also in later rounds, judged by @part, which has just left the device: two if
+   its copy is large and takes far longer than its other stages, else all that
+   the device allows. host_ns (gathering inputs on the host) and worker_ns (the
+   GPU worker's own time on the host) count as other stages, since they must
    begin early to be overlapped. */
 static guint
 enough_parts (const HassFeeder *f, const HassFeederPart *part,
@@ -237,8 +237,8 @@ enough_parts (const HassFeeder *f, const HassFeederPart *part,
              : f->depth;
 }
 
-/* Removes the part that @done reports from the parts in flight and returns it;
-   NULL: the device had no part in that slot. */
+/* Removes the part of a grant that @done reports from the parts in flight and
+   returns it; NULL: the device had no part in that slot. */
 HassFeederPart *
 hass_feeder_left (HassFeeder *f, const HassBundleDone *done)
 {
@@ -250,8 +250,8 @@ hass_feeder_left (HassFeeder *f, const HassBundleDone *done)
   return part;
 }
 
-/* Takes over the results of @part, which the device has copied to host memory,
-   and returns what to add to the round's counters. */
+/* Takes over the results of @part of a grant, which the device has copied to
+   host memory. Returns: what to add to the round's counters. */
 HassDone
 hass_feeder_results (HassFeeder *f, const HassFeederPart *part,
                      const HassBundleDone *done)
@@ -270,11 +270,11 @@ hass_feeder_results (HassFeeder *f, const HassFeederPart *part,
   return counted;
 }
 
-/* Estimates when the stages of a part (copy in, kernel, copy out) began and
-   ended, since devices report only durations. Each stage is assumed to begin
-   when the stage before it and the same stage of the previous part are over; a
-   second pass moves stages forward in time so that none ends after the stage
-   that followed, or after @end_ns. */
+/* Estimates when the stages of a part of a grant (copy in, kernel, copy out)
+   began and ended, since devices report only durations. Each stage is assumed
+   to begin when the stage before it and the same stage of the previous part are
+   over; then stages are moved forward so that none ends after the beginning of
+   the stage that follows, or after @end_ns. */
 static const HassStages *
 estimated_stages (HassFeeder *f, const HassFeederPart *part,
                   const HassBundleDone *done, gint64 end_ns)
@@ -316,8 +316,8 @@ add_up (HassCompletion *told, const HassFeederPart *part,
   told->kernel_busy_ns += done->kernel_busy_ns;
 }
 
-/* Gives the units of a part that failed, and those of its grant that have not
-   been cut, back to the round, and marks the grant as failed. */
+/* Gives the units of a part of a grant that failed, and those of the grant that
+   have not been cut into parts, back to the round. */
 static void
 give_back (HassFeeder *f, HassFeederPart *part, const char *message)
 {
@@ -332,8 +332,8 @@ give_back (HassFeeder *f, HassFeederPart *part, const char *message)
   grant->failed = TRUE;
 }
 
-/* Tells the listeners of a part that has left, before its units are counted,
-   because the round may end with them. */
+/* Tells the listeners of a part of a grant that has left the device, before its
+   units are counted, because the round may end with them. */
 static void
 announce (HassFeeder *f, const HassFeederPart *part, const HassFeederBack *back)
 {
@@ -369,8 +369,8 @@ announce (HassFeeder *f, const HassFeederPart *part, const HassFeederBack *back)
   HASS_ANNOUNCE (f->job, part, &fact);
 }
 
-/* Counts failed parts in a row and gives the device up when it reports that it
-   is lost or after FAILURES_IN_A_ROW of them. A part that failed for the same
+/* Counts failed parts of grants in a row and gives the device up if it says
+   that it is lost or after FAILURES_IN_A_ROW. A part that failed from the same
    cause as the one before it (done->together) is not counted again. */
 static void
 count_failure (HassFeeder *f, const HassFeederBack *back)
@@ -384,9 +384,9 @@ count_failure (HassFeeder *f, const HassFeederBack *back)
     hass_feeder_give_up (f, back->message);
 }
 
-/* Books a part that has left the device, or that the device refused, and frees
+/* Books a part of a grant that has left the device, or was refused, and frees
    its slot: counts its units, or gives them back to the round if it failed. The
-   caller then passes the counted units to hass_job_units_finished(). */
+   caller passes the counted units to hass_job_units_finished(). */
 void
 hass_feeder_settle (HassFeeder *f, HassFeederPart *part,
                     const HassFeederBack *back)
@@ -424,8 +424,8 @@ cpu_can_take (const HassFeeder *f, const HassRound *round, HassExtent e)
          && e.first + e.n <= round->n_units - round->n_partial_linked;
 }
 
-/* Handles a part of one unit that did not fit in the empty device: leaves the
-   unit to the CPU if the CPU pool can run it, else fails the unit. */
+/* Handles one unit that did not fit in the empty device: leaves the unit to the
+   CPU if the CPU pool can run it, else fails the unit. */
 static void
 refuse_unit (HassFeeder *f, HassFeederPart *part, const char *why,
              gint64 now_ns)
@@ -459,11 +459,11 @@ refuse_unit (HassFeeder *f, HassFeederPart *part, const char *why,
   job->engine->changed (job);
 }
 
-/* Handles a part that did not fit in the device's memory. Its units become the
-   front of the rest of its grant again, to be cut into smaller parts; if
+/* Handles a part of a grant for which the device had no memory. Its units
+   become the front of the rest of the grant again, to be cut smaller; if
    another part was cut behind them meanwhile, they go back to the round. If the
-   device was empty the bound on the part size is halved, else the next part
-   waits until the device is empty. */
+   device was empty the bound on parts is halved, else the next part waits until
+   the device is empty. */
 void
 hass_feeder_too_large (HassFeeder *f, HassFeederPart *part, const char *why,
                        gint64 now_ns)

@@ -13,9 +13,10 @@
 /* Least capacity, in blocks, of a part's array of blocks. A guess; it only
    saves reallocations. */
 #define LEAST_BLOCKS 16
-/* Most blocks for which memory is reserved before a part is cut; the array
-   grows as it is filled, so that a grant of millions of units touches no memory
-   before that memory is needed. A guess. */
+/* Most blocks for which memory is reserved before a part of a grant is cut; the
+   array grows as it is filled, so that a grant of millions of units touches no
+   memory before that memory is needed. A guess: smaller, and arrays are moved
+   more often; larger, and more memory is reserved in vain. */
 #define EXPECTED_BLOCKS 65536
 
 /* Returns the bytes that a block takes on the device: its input and its output.
@@ -37,8 +38,8 @@ reserve (HassFeederPart *part, guint32 n)
   part->blocks = g_renew (HassBlock, part->blocks, part->capacity);
 }
 
-/* Returns how many units of the size of @block fit in the bytes of a part, at
-   least 1 and at most @most. */
+/* Returns how many units of the size of @block fit in the bytes of a part (what
+   the device is given at once), at least 1 and at most @most. */
 static guint32
 fitting (const HassFeeder *f, const HassBlock *block, guint32 most)
 {
@@ -48,9 +49,10 @@ fitting (const HassFeeder *f, const HassBlock *block, guint32 most)
                          most);
 }
 
-/* Returns the number of units for the next part of a divisible load, of whose
-   remaining units @rest at most @fit would fit in a part: parts get nearly
-   equal sizes, so that no small part is left at the end. */
+/* Returns the number of units for the next part (what the device is given at
+   once) of a divisible load, of whose remaining units @rest at most @fit would
+   fit: parts get nearly equal sizes, so that no small part is left at the end.
+ */
 static guint32
 evenly (const HassFeeder *f, HassExtent rest, guint32 fit)
 {
@@ -59,8 +61,9 @@ evenly (const HassFeeder *f, HassExtent rest, guint32 fit)
   return MIN (fit, hass_part_units (rest, fit, f->job->farm->gpu_multiple));
 }
 
-/* Cuts a part of adjacent blocks of a divisible load and merges them into one
-   block, as for a CPU core, so that the device computes them in one call. */
+/* Cuts a part of a grant (what the device is given at once) from adjacent
+   blocks of a divisible load, and merges these into one block, as for a CPU
+   core, so that the device computes them in one call. */
 static void
 cut_merged (HassFeeder *f, HassFeederPart *part, HassRound *round,
             HassExtent rest, guint32 most)

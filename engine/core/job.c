@@ -312,8 +312,9 @@ store_samples (HassJob *job, gint64 makespan_ns)
   hass_samplers_store (job->samplers, devices, makespan_ns);
 }
 
-/* Ends the farm with its makespan: stores the rates that it has measured in the
-   profile, and lets the listeners write what they kept until now. */
+/* Ends the farm, which took @makespan_ns: stores the rates that the farm has
+   measured in the profile store, and lets the listeners write what they kept
+   until now. */
 void
 hass_job_end (HassJob *job, gint64 makespan_ns)
 {

@@ -29,6 +29,9 @@
 #include "pool/round_engine.h"
 #include "sched/registry.h"
 
+/* Most rounds in flight, including those whose results are not delivered yet. A
+   guess: fewer, and rounds wait for a slow collector; more, and more memory is
+   used. */
 #define HASS_SLOTS 8
 
 /* Least work of a core between two pulls, in ns, while enough units wait.
@@ -47,9 +50,10 @@ struct HassSamplers;
 typedef enum
 {
   HASS_SEAT_ASK, /* the strategy may be asked */
-  /* it answered WAIT: ask after the next completion, or at again_ns */
+  /* the strategy answered WAIT: ask after the next completion, or at again_ns
+   */
   HASS_SEAT_WAIT,
-  HASS_SEAT_DONE, /* it answered DONE: do not ask in this round */
+  HASS_SEAT_DONE, /* the strategy answered DONE: do not ask in this round */
   HASS_SEAT_LOST  /* the device is lost: do not ask again */
 } HassSeatState;
 
@@ -123,20 +127,22 @@ struct _HassWorker
   double unit_ns;     /* recent time of a unit, in ns; 0: unknown */
   guint32 last_chunk; /* units of the last pull */
   gint64 now_ns;      /* when the last pull ended; 0: look at the clock */
-  gint64 yielded_ns;  /* when it last yielded its core to proxy threads */
-  /* core on which it yielded last; < 0: it does not compute. Read by all
-     threads. */
+  /* when the worker last yielded its core to proxy threads */
+  gint64 yielded_ns;
+  /* core on which the worker yielded last; < 0: it does not compute. Read by
+     all threads. */
   _Atomic int cpu;
-  /* it does not move to another core before move_at_ns; move_gap_ns is the time
-     between two moves, which doubles */
+  /* the worker does not move to another core before move_at_ns; move_gap_ns is
+     the time between two moves, which doubles */
   gint64 move_at_ns, move_gap_ns;
-  /* when the last pull ended, also while idle */
+  /* as now_ns, but never reset */
   gint64 last_end_ns;
   /* The following times, in ns, are for account.c. */
-  /* last_end_ns less the time for delivering that pull's results */
+  /* last_end_ns without the time for delivering the results of that pull */
   gint64 computed_ns;
-  gint64 early_ns; /* time busy before the generator had returned */
-  /* time for delivering results, or waiting for a thread that does */
+  /* time that the worker was busy before the generator had returned */
+  gint64 early_ns;
+  /* time for delivering results, or for waiting while another thread does */
   gint64 collect_ns;
 };
 
@@ -150,9 +156,9 @@ typedef struct
   /* the part of @work that no other kind of device may run */
   double exclusive;
   gsize halo; /* neighbouring elements that the units read */
-  /* time for delivering their results, at the end of their busy time */
+  /* time for delivering the units' results, at the end of their busy time */
   gint64 collect_ns;
-  /* they belong to a grant that was counted as a bundle before */
+  /* the units belong to a grant that was counted as a bundle before */
   gboolean part;
 } HassDone;
 
@@ -206,7 +212,8 @@ typedef struct
   /* when a GPU had been opened; 0: usable from the beginning */
   gint64 ready_ns;
   gboolean lost;
-  char *message;       /* why it first failed or was never opened, or NULL */
+  /* why the device first failed or was not opened, or NULL */
+  char *message;
   GQuark error_domain; /* of the error that @message comes from; 0: none */
   gint error_code;
   HassTransfers transfers;
@@ -220,8 +227,8 @@ typedef struct
   /* when the generator had returned; published by the release of
      HassJob.generated */
   gint64 generated_ns;
-  /* duration: between the two, the calling thread computed because the pool was
-     full */
+  /* duration: while the generator ran, the calling thread computed because the
+     pool was full */
   gint64 room_ns;
   gint64 worked_ns; /* when no load waited and no unit ran any more */
   gint64 flush_ns;  /* duration: delivering the results left at the end */
@@ -273,7 +280,7 @@ struct HassJob
   HassPhases phases;
   const char *platform_name;
 
-  /* Live: what the threads share. */
+  /* The threads of the live engine share the fields from here on. */
   HassEvent event;
   gpointer driver; /* the engine's own state: HassLive or the virtual one's */
 
@@ -281,38 +288,49 @@ struct HassJob
   _Atomic gboolean generated; /* the generator has returned */
   _Atomic gboolean full;      /* the generator waits for room in the pool */
   _Atomic gboolean stop;
-  _Atomic guint n_ended; /* slots that wait to be retired */
-  _Atomic guint n_taken; /* slots that are not free */
+  /* number of slots whose rounds have ended and are to be retired */
+  _Atomic guint n_ended;
+  _Atomic guint n_taken; /* number of slots in use */
   /* units of all rounds begun so far; written under the decision lock */
   _Atomic guint64 n_units;
 
   _Alignas(HASS_CACHE_LINE) pthread_mutex_t decision;
-  HassSlot slots[HASS_SLOTS]; /* decision */
-  guint64 n_rounds, n_loads;  /* decision: begun */
-  guint64 n_told;             /* decision: completions */
-  guint64 n_asked;            /* decision: grants that were asked for */
-  /* decision: since when too few loads wait for a round, see live/begin.c; 0:
-     not */
+  HassSlot slots[HASS_SLOTS]; /* under decision: the rounds in flight */
+  /* under decision: rounds and loads begun so far */
+  guint64 n_rounds, n_loads;
+  /* under decision: completions that the strategy was told of */
+  guint64 n_told;
+  /* under decision: grants that the strategy was asked for */
+  guint64 n_asked;
+  /* under decision: since when too few loads wait for a round to begin, in ns,
+     see live/begin.c; 0: they do not */
   gint64 hungry_ns;
-  HassTotals *totals;            /* decision: [n_devices] */
-  HassDeviceSummary *summary;    /* decision: scratch [n_devices] */
-  struct HassSamplers *samplers; /* decision; or NULL: nothing is measured */
+  HassTotals *totals; /* under decision: [n_devices] */
+  /* under decision: [n_devices], scratch for the round that ends */
+  HassDeviceSummary *summary;
+  /* under decision; measure the devices for the profile store; NULL: nothing is
+     measured */
+  struct HassSamplers *samplers;
 
   _Atomic guint64 units_done, bytes_done;
 
   pthread_mutex_t failure; /* the next four fields, up to n_unfinished */
-  GError *error;           /* the first that stopped the farm */
-  GArray *unfinished;      /* HassUnfinished */
+  GError *error;           /* the first error, which stopped the farm */
+  /* list of HassUnfinished: units that were not computed */
+  GArray *unfinished;
   /* seq + 1 of loads that have an entry of their own in @unfinished */
   GHashTable *failed;
   _Atomic guint n_unfinished;
 
-  _Atomic gboolean has_owned;  /* loads may have buffers or copied tasks */
-  GHashTable *buffers;         /* bytes -> GPtrArray of free buffers */
-  GPtrArray *all_buffers;      /* owned, by address */
-  gpointer last_buffer;        /* the generator's latest, or NULL */
+  _Atomic gboolean has_owned; /* loads may have buffers or copied tasks */
+  /* free buffers: size in bytes -> GPtrArray of Buffer */
+  GHashTable *buffers;
+  /* all buffers (Buffer), owned, in order of address */
+  GPtrArray *all_buffers;
+  /* the buffer that the generator got last, or NULL */
+  gpointer last_buffer;
   pthread_mutex_t buffer_lock; /* the three fields above */
-  GPtrArray *all_chunks;       /* owned */
+  GPtrArray *all_chunks;       /* all chunks of task copies (copies.c), owned */
   HassCopyChunk *free_chunks;
   pthread_mutex_t copy_lock; /* all_chunks and free_chunks */
 };
@@ -320,7 +338,8 @@ struct HassJob
 static inline gboolean
 hass_job_stopping (HassJob *job)
 {
-  /* Relaxed: it only ends loops early; what ended is ordered by locks. */
+  /* Relaxed: the flag only ends loops early; the threads' data is ordered by
+     locks. */
   return atomic_load_explicit (&job->stop, memory_order_relaxed);
 }
 

@@ -91,8 +91,8 @@ work_once (HassJob *job, HassWorker *worker)
   return TRUE;
 }
 
-/* Publishes when cores whose seat waits should ask the strategy again; 0: only
-   after a completion. Under the decision lock. */
+/* Publishes when cores for which the strategy answered WAIT should ask it
+   again; 0: only after a completion. Under the decision lock. */
 static void
 note_again (HassJob *job)
 {

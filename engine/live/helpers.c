@@ -58,8 +58,8 @@ hass_helpers_leave (HassHelpers *helpers)
   pthread_mutex_unlock (&helpers->lock);
 }
 
-/* Ends the job for its helpers: lets no more cores in and waits until all have
-   left. */
+/* Ends the job for its helpers (cores other than the calling thread): lets no
+   more in and waits until all have left. */
 void
 hass_helpers_close (HassHelpers *helpers)
 {

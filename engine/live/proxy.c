@@ -25,9 +25,10 @@
 
 /* -- 2. Handing over ---------------------------------------------------- */
 
-/* Wakes the threads that may wait for a part's end. Where this is the only
-   device and its round goes on, the calling thread, the only one that sleeps,
-   waits for something else and is not woken for each part. */
+/* Wakes the threads that may wait for the end of a part of a grant. Where this
+   is the only device and its round goes on, the only thread that sleeps is the
+   calling thread; it waits for the farm's end or for room in the load pool and
+   is not woken for each part. */
 static void
 tell_others (HassJob *job, gboolean failed)
 {
@@ -36,8 +37,8 @@ tell_others (HassJob *job, gboolean failed)
     hass_live_changed (job);
 }
 
-/* Takes over the results of a part that has left the device, or that was
-   refused, and books it. */
+/* Takes over the results of a part of a grant that has left the device, or that
+   was refused, and counts its units or gives them back. */
 static void
 settle (HassProxy *p, HassFeederPart *part, const HassBundleDone *done,
         const char *message)
@@ -149,8 +150,9 @@ left_device (HassProxy *p, const HassBundleDone *done, HassFeederPart *part,
     settle (p, part, done, message);
 }
 
-/* Makes all parts on the device fail and gives the device up, because it
-   reported an error without a part or a part that it did not have. */
+/* Makes all parts of grants that are on the device fail and gives the device
+   up, because it reported an error without a part or a part that it did not
+   have. */
 static void
 all_fail (HassProxy *p, const char *message)
 {

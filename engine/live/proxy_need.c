@@ -178,7 +178,7 @@ typedef struct
   gint64 start_ns;
   /* when a GPU was first seen to have finished units; 0: not yet */
   gint64 shown_ns;
-  double shown_work; /* work of the round that was done by then */
+  double shown_work; /* work of the round that was done at shown_ns */
 } Watch;
 
 static gint64
@@ -209,8 +209,10 @@ is_last (HassJob *job)
   return generated (job) && hass_load_pool_waiting (job->pool) == 0;
 }
 
-/* Decides whether the device is needed beside the cores, by the conditions 1 to
-   4 of DESIGN; may give the cores some work instead. */
+/* Decides whether the device is needed beside the cores, by conditions 1 to 4
+   of DESIGN: units that only GPUs can run, unknown remaining work, more
+   remaining work than the cores can do in the opening time, or a strategy that
+   counts on the device. May give the cores some work instead. */
 static Need
 beside_cores (HassJob *job, const Watch *w, gint64 now_ns)
 {
@@ -325,7 +327,7 @@ others_suffice (HassJob *job, Watch *w, gint64 now_ns)
   gint64 seen_ns = now_ns - w->shown_ns;
   if (seen_ns < IN_HAND * grace_ns (w))
     {
-      /* Assumes that each unit costs the mean of the round. */
+      /* This assumes that each unit in flight costs the mean of the round. */
       gint64 units = (gint64)round->n_units - waiting - (gint64)done.units;
       double in_hand = MIN (MAX (units, 0) * (total / round->n_units), rest);
       since += since > 0 ? MIN (in_hand, since) : in_hand;

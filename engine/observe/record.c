@@ -259,8 +259,9 @@ by_place (gconstpointer a, gconstpointer b)
   return (x->first > y->first) - (x->first < y->first);
 }
 
-/* Merges neighbouring rounds of the record, in order of their units, because
-   rounds may end in another order than they began in. */
+/* Merges neighbouring rounds of the record, since a record holds at most
+   HASS_RECORD_ROUNDS. They are sorted first, because rounds may end in another
+   order than they began in. */
 static void
 join_rounds (HassRecorder *r)
 {

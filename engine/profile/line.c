@@ -117,8 +117,8 @@ parse_samples (char **fields, guint n, HassProfileEntry *e)
   return TRUE;
 }
 
-/* Returns: TRUE if no backslash stands at the end of the name, where
-   g_strcompress() needs another character. */
+/* Returns: FALSE if the name ends with a backslash that escapes nothing, which
+   g_strcompress() does not allow. */
 static gboolean
 is_escaped (const char *name)
 {

@@ -75,7 +75,8 @@ key_of (const char *farm_name)
                           farm_name);
 }
 
-/* Returns an entry of the store for the device, without samples. */
+/* Returns a new entry of the profile store (the samples of one device in one
+   farm on this machine), without samples. */
 HassProfileEntry *
 hass_profile_entry_new (const HassStrategyEnv *env, guint device)
 {

@@ -346,9 +346,9 @@ hass_profile_add (const HassStrategyEnv *env, const HassProfileSample *samples,
   return ok;
 }
 
-/* Remembers, in this process only, a run that is too short for the file: what
-   it has shown of its devices [n_devices], its work, and the time it took, in
-   ns. */
+/* Remembers, in this process only, a run of a farm that is too short for the
+   file: what the run has shown of its devices [n_devices], its work, and the
+   time it took, in ns. */
 void
 hass_profile_remember (const HassStrategyEnv *env, const char *strategy,
                        const HassProfileSample *samples, double work,

@@ -23,44 +23,48 @@
 #include "sampler.h"
 #include "profile-private.h"
 
-/* Farms that run for no longer than this, in ns, are not written to the file
-   but only remembered by the process. A guess: smaller, and writing takes a
-   notable part of a farm's time; larger, and more farms lose their rates when
-   the process ends. */
+/* Farms that run for no longer than this, in ns, are only remembered by the
+   process, not written to the profile store's file. A guess: smaller, and
+   writing takes a notable part of a farm's time; larger, and more farms lose
+   their rates when the process ends. */
 #define LEAST_RUN_NS 10000000
-/* Farms that run for at least this, in ns, always add a sample to the file. A
-   guess: smaller, and loops of farms write often; larger, and changes of a
-   device are stored later. */
+/* Farms that run for at least this, in ns, always add a sample of their
+   devices' rates to the profile store's file. A guess: smaller, and loops of
+   farms write often; larger, and changes of a device are stored later. */
 #define LONG_RUN_NS 1000000000
-/* Least time, in s, between two samples of a shorter farm whose devices have
-   enough runs. A guess: shorter, and loops of farms write often; longer, and
-   changes of a device are stored later. */
+/* Least time, in s, between two samples of a farm that runs for less than
+   LONG_RUN_NS and whose devices have enough runs in the profile store. A guess:
+   shorter, and loops of farms write often; longer, and changes of a device are
+   stored later. */
 #define SHORT_S 10
-/* Least busy time of a device, in ns, for a sample. A guess: less, and samples
-   are noisy; more, and devices with a small share get none. */
+/* Least busy time of a device, in ns, for a sample of its rate. A guess: less,
+   and samples are noisy; more, and devices with a small share get none. */
 #define LEAST_BUSY_NS 1000000
-/* Least busy time of a device, in ns, for a sample of a farm that is too short
-   for the file. A guess: less, and samples are noisy; more, and the shortest
-   farms get none. */
+/* Least busy time of a device, in ns, for a sample of its rate in a farm that
+   is too short for the profile store's file. A guess: less, and samples are
+   noisy; more, and the shortest farms get none. */
 #define SHORT_BUSY_NS 10000
-/* If the first completion of a CPU pool has at least this busy time, in ns, its
-   warm-up is a negligible part of it and it is included in the sample. A guess:
-   smaller, and the warm-up lowers the rate; larger, and farms of one round give
-   no sample. */
+/* If the first completion of a CPU pool has at least this busy time, in ns, the
+   pool's warm-up is a negligible part of it and the completion is included in
+   the sample. A guess: smaller, and the warm-up lowers the rate; larger, and
+   farms of one round give no sample. */
 #define WARM_BUSY_NS 10000000
-/* Least completions of a device for a sample; for a CPU pool its pulls are
-   counted. A guess: fewer, and samples are noisy; more, and farms with few
-   bundles give none. */
+/* Least completions (bundles) of a device for a sample of its rate; for a CPU
+   pool its pulls are counted. A guess: fewer, and samples are noisy; more, and
+   farms with few bundles give none. */
 #define LEAST_COMPLETIONS 3
-/* Least bundles for fitting a line of time over work. A guess: fewer, and the
-   fixed part is noise; more, and it is seldom known. */
+/* Least number of bundles for fitting the line of time over work whose
+   intercept is the fixed part of a bundle's time. A guess: fewer, and the fixed
+   part is noise; more, and the fixed part is seldom known. */
 #define LEAST_FOR_LINE 5
-/* The standard deviation of the bundles' work must be at least this fraction of
-   their mean work for fitting a line. A guess: smaller, and the fixed part is
-   noise; larger, and it is seldom known. */
+/* Least spread of the bundles' work, as standard deviation / mean, for fitting
+   the line of time over work that gives the fixed part of a bundle's time. A
+   guess: smaller, and the fixed part is noise; larger, and the fixed part is
+   seldom known. */
 #define LEAST_SPREAD 0.1
-/* Least squared correlation of the bundles' times with their work for fitting a
-   line. A guess: smaller, and the fixed part is noise; larger, and it is seldom
+/* Least squared correlation of the bundles' times with their work for using the
+   line of time over work that gives the fixed part of a bundle's time. A guess:
+   smaller, and the fixed part is noise; larger, and the fixed part is seldom
    known. */
 #define LEAST_CORRELATION 0.5
 
@@ -193,8 +197,9 @@ sample_of (const HassSamplers *samplers, guint device,
                               .unit_work = sum.work / sum.units };
 }
 
-/* Stores what the farm has shown of its devices. The farm has ended without an
-   error after @run_ns. */
+/* Stores the rates that the farm has shown of its devices, in the file or, if
+   it was short, in this process. The farm has ended without an error after
+   @run_ns. */
 void
 hass_samplers_store (HassSamplers *s, const HassSampled *devices, gint64 run_ns)
 {

@@ -24,23 +24,28 @@
    guess: fewer, and programs with many farms lose what was measured; more, and
    more memory is used. */
 #define MOST_FARMS 128
-/* Number of latest runs of each way whose median time per work is compared. A
+/* Number of latest runs of each way (the strategy is told the remembered rates,
+   or is not) whose median time per work is compared with the other way's. A
    guess: fewer, and one disturbed run decides; more, and a change is noticed
    late. */
 #define TIMES 5
-/* Measured runs of each way before the ways are compared. A guess: fewer, and
-   noise decides; more, and the slower way is used for longer. */
+/* Measured runs of each way (the strategy is told the remembered rates, or is
+   not) before the ways are compared. A guess: fewer, and noise decides; more,
+   and the slower way is used for longer. */
 #define FIRST_RUNS 3
 /* A run with more than SAME_WORK times, or less than 1 / SAME_WORK, of the work
-   of the run before is not compared with that. A guess: larger, and times per
-   work of unlike runs are compared; smaller, and measuring often begins anew.
- */
+   of the previous run is not compared with earlier runs. A guess: larger, and
+   times per work of unlike runs are compared; smaller, and measuring often
+   begins anew. */
 #define SAME_WORK 2
-/* One of this many runs takes the slower way, to notice if it has become the
-   faster one. A guess: fewer, and more time is lost in slower runs; more, and a
-   change is noticed late. */
+/* One of this many runs takes the slower way (the strategy is told the
+   remembered rates, or is not), to notice if it has become the faster one. A
+   guess: fewer, and more time is lost in slower runs; more, and a change is
+   noticed late. */
 #define TRY_OTHER 64
 
+/* The two ways to run a farm: the strategy is told the remembered rates of the
+   devices, or is not. */
 enum
 {
   UNTOLD,
@@ -52,7 +57,7 @@ struct HassShortFarm
 {
   guint n_devices;
   HassProfileEntry **entries; /* [n_devices] */
-  /* ring of the latest runs of each way, in ns */
+  /* ns per work of the latest TIMES runs of each way, as a ring */
   double ns_per_work[WAYS][TIMES];
   guint64 n_runs[WAYS];
   double work; /* work of the last run; 0: there was none */

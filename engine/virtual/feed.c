@@ -8,8 +8,8 @@
 
 /* -- 1. Asking ---------------------------------------------------------- */
 
-/* Marks a GPU that took time to open as ready, when it is about to get its
-   first part. */
+/* Marks a GPU that took time to open as ready; called when it is about to get
+   its first units. */
 static void
 note_opened (HassVirtualWorld *w, guint d)
 {
@@ -77,8 +77,8 @@ hass_virtual_feed_gpus (HassVirtualWorld *w, HassSlot *slot)
 
 /* -- 3. What is back ---------------------------------------------------- */
 
-/* In a farm that is stopping, gives the rests of grants that were not submitted
-   back to their rounds. */
+/* If the farm is stopping, gives the units of grants that were not submitted to
+   the GPU back to their rounds. */
 static void
 drop_if_stopping (HassVirtualWorld *w, HassFeeder *f)
 {
@@ -108,9 +108,9 @@ settle (HassVirtualWorld *w, HassSlot *slot, HassVirtualGpu *gpu,
   hass_virtual_finished (w, slot, back.counted.n);
 }
 
-/* Handles the event that a stage of a part (copy in, kernel, copy out, ...) is
-   over: the part goes on to its next stage; if that was its last one, its
-   results are taken over and it is booked. */
+/* Handles the event that a stage (copy in, kernel, copy out, ...) of a part of
+   a grant is over: the part goes on to its next stage; if that was its last
+   one, its results are taken over and its units are counted or given back. */
 void
 hass_virtual_go_on (HassVirtualWorld *w, HassSlot *slot, HassVirtualGpu *gpu,
                     guint index)
