@@ -2,9 +2,9 @@
 /* done.c: bundles that leave a GPU, done or failed; steps 2 to 4 of
    cuda.c.
 
-   DESIGN. What a bundle has brought is delivered, unless it has more records
-   than its buffer holds: then it is computed again with a larger one. When
-   waiting fails, all that are there leave as failed, one a call.
+   DESIGN. The results of a bundle are delivered, unless it has more records
+   than its buffer holds: then it is computed again with a larger buffer. If
+   waiting fails, all bundles in flight leave as failed, one a call.
 
    Thread safety: the device's proxy thread. */
 #include "cuda-private.h"
@@ -23,7 +23,7 @@ typedef enum
   TOO_LARGE
 } Outcome;
 
-/* Copies are on their way again: more records, or all of another run. */
+/* Fetches more records, or computes the bundle again. */
 static Outcome
 fetch_rest (HassCudaDevice *d, HassCudaSlot *slot, guint64 n, GError **error)
 {
@@ -94,8 +94,9 @@ stage_ns (gpointer begin, gpointer end)
   return ms * 1e6;
 }
 
-/* Streams overlap, so that a kernel's time may hold the wait for another's: it
-   counts from when kernels of bundles that left before were done. */
+/* Streams overlap, so the time between a bundle's events may contain kernels of
+   another bundle: only the time after the end of the kernels of earlier bundles
+   counts. */
 static double
 kernel_busy_ns (HassCudaDevice *d, gpointer computed, double kernel_ns)
 {
@@ -129,8 +130,8 @@ report_done (HassCudaDevice *d, HassCudaSlot *slot, HassBundleDone *done)
                   + hass_cuda_record_blocks_bytes (slot->record_capacity);
 }
 
-/* Waiting has failed, and which bundle is to blame is not known: all that
-   are there have failed, once they have ended. FALSE: they do not end. */
+/* Waiting has failed and the failing bundle is unknown: all bundles in flight
+   count as failed once they have ended. FALSE: they do not end. */
 static gboolean
 fail_queued (HassCudaDevice *d)
 {
@@ -152,7 +153,7 @@ take_queued (HassCudaDevice *d, guint at)
   return index;
 }
 
-/* One of those that have failed; not the first of them: together. */
+/* Returns one of the failed bundles; @together: not the first of them. */
 static gboolean
 leave_failed (HassCudaDevice *d, HassBundleDone *done, gboolean together)
 {
@@ -164,8 +165,8 @@ leave_failed (HassCudaDevice *d, HassBundleDone *done, gboolean together)
   return TRUE;
 }
 
-/* The device is lost: bundles leave it as failed, one a call, with a reason
-   where there is none yet. */
+/* The device is lost: bundles leave as failed, one a call, with a reason if
+   @error has none. */
 static gboolean
 leave_lost (HassCudaDevice *d, HassBundleDone *done, GError **error)
 {

@@ -5,8 +5,8 @@
 
 #define DRAIN_TRIES 3
 
-/* Waits for all that a stream has been given. What failed there is no matter
-   here, if only it has ended: an event recorded anew says so. */
+/* Waits for all work of a stream, whether it failed or not: an event that is
+   recorded now completes after it. */
 static gboolean
 drain_stream (HassCudaDevice *d, const HassCudaSlot *slot, gpointer stream,
               gpointer event)
@@ -25,8 +25,8 @@ drain_stream (HassCudaDevice *d, const HassCudaSlot *slot, gpointer stream,
   return FALSE;
 }
 
-/* 4. Waits for whatever was enqueued before something failed. FALSE: the
-   device does not come back. */
+/* 4. Waits for everything that was enqueued before a failure. FALSE: it does
+   not end, and the device is lost. */
 gboolean
 hass_cuda_drain (HassCudaDevice *d, HassCudaSlot *slot)
 {

@@ -28,7 +28,7 @@ hass_gpus_broken (void)
   return atomic_load_explicit (&broken, memory_order_relaxed);
 }
 
-/* The process's CUDA context is beyond repair. */
+/* The CUDA context of the process is unusable from now on. */
 void
 hass_gpus_break (const char *why)
 {
@@ -79,7 +79,7 @@ hass_gpus_forget_hung (void)
 
 /* -- One GPU ------------------------------------------------------------ */
 
-/* The GPU does not come back from something. */
+/* A kernel of the GPU has not ended within its deadline. */
 void
 hass_gpu_note_hung (HassGpu *gpu)
 {
@@ -93,8 +93,8 @@ hass_gpu_hangs (const HassGpu *gpu)
   return atomic_load_explicit (&((HassGpu *)gpu)->hung, memory_order_relaxed);
 }
 
-/* Whether one of the process's GPUs hangs: pinned memory can be neither given
-   back nor pinned without a wait for it. */
+/* Whether some GPU of the process hangs. Then pinning and unpinning memory
+   would never return. */
 gboolean
 hass_gpus_hang (void)
 {
@@ -124,9 +124,9 @@ hass_gpu_usable (HassGpu *gpu, GError **error)
 
 /* -- One call ----------------------------------------------------------- */
 
-/* TRUE when the runtime's code is success. Else the error says what was
-   tried, the runtime's last error is forgotten, and a sticky one is
-   remembered for the process. */
+/* TRUE if the runtime's @code is success. Otherwise sets @error, which names
+   @what was called, clears the runtime's last error, and marks the process as
+   broken after a sticky error. */
 gboolean
 hass_gpu_check (const HassGpu *gpu, int code, const char *what, GError **error)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* gather.c: inputs that go through pinned staging; way 4 of in.c.
 
-   DESIGN. Several threads gather, a piece at a time. The proxy is one of
-   them, and between its pieces enqueues the copy of what is there without a
-   gap. Nobody waits for the others before the end. A stripe that is copied at
-   once is small at first, so that the link is soon in use, and in the end,
-   since the last one is waited for. A piece may begin and end within a block,
-   but for tiles. Smaller pieces were slower, measured with two threads.
+   DESIGN. Several threads gather, a piece of 256 KiB at a time. The proxy
+   thread is one of them; between its pieces it enqueues the copy of the bytes
+   that are gathered without a gap, a stripe of 1 to 4 MiB. No thread waits for
+   another before the end. The first stripe is small, so that the link is soon
+   busy, and so is the last, since nothing overlaps its copy. A piece may begin
+   and end within a block, except for tiles. With two threads smaller pieces are
+   slower.
 
    Thread safety: the device's proxy thread; pieces by any. */
 #include "cuda-private.h"

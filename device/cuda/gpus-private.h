@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* gpus-private.h: the GPUs of the machine, as one process sees them.
 
-   DESIGN. GPUs are looked for once (look.c), and made ready once, when a
-   farm first wants them (gpu_start.c). What costs time to make,
-   streams, events, device buffers and pinned staging, is kept here from farm
-   to farm, and freed when nothing runs (idle.c). A process whose CUDA
-   context is broken has no GPUs any more; a GPU that does not come back from
-   a kernel is out for good.
+   DESIGN. The GPUs are listed once (look.c) and each is started once, when a
+   farm first uses it (gpu_start.c). Streams, events, device buffers and pinned
+   staging take long to make; they are kept from farm to farm and freed while
+   no kernel runs (idle.c). After a sticky error the process has no usable GPUs;
+   a GPU with a kernel that hangs is not used again (fault.c).
 
    Thread safety: any thread; a slot belongs to one device at a time. */
 #ifndef HASS_GPUS_PRIVATE_H
@@ -21,26 +20,26 @@
 #define HASS_GPU_SIDE_STREAMS 8
 #define HASS_MOST_GPUS 64
 
-/* What is known of the GPUs without starting them. */
+/* The GPUs, as far as they are known before they are started. */
 typedef struct
 {
   guint n;
   HassCudaProperties gpus[HASS_MOST_GPUS];
 } HassGpuList;
 
-/* Memory that only grows, on the device or pinned on the host. */
+/* A buffer that only grows, of device memory or of pinned host memory. */
 typedef struct
 {
   guint8 *data;
   gsize capacity;
 } HassGpuBuffer;
 
-/* What one bundle needs while it is on the device. */
+/* The streams, events and buffers of one bundle in flight. */
 typedef struct
 {
   gpointer stream;
   gpointer begun, copied, computed, done; /* events */
-  gpointer epoch; /* another, from which a farm's may be counted */
+  gpointer epoch;                         /* event: time 0 of a farm */
   gpointer side[HASS_GPU_SIDE_STREAMS], joined[HASS_GPU_SIDE_STREAMS];
   guint n_side;
   HassGpuBuffer in, out, records;
@@ -49,7 +48,7 @@ typedef struct
 
 typedef enum
 {
-  HASS_GPU_COLD, /* was not started, or that has failed */
+  HASS_GPU_COLD, /* not started, or its start failed */
   HASS_GPU_STARTING,
   HASS_GPU_READY
 } HassGpuStart;
@@ -60,26 +59,26 @@ typedef struct
   char name[16]; /* "gpu0" */
   HassCudaProperties properties;
   guint link;
-  _Atomic gboolean stale;   /* it was remembered, but others were found */
-  _Atomic gboolean hung;    /* it has not come back from a kernel */
+  _Atomic gboolean stale;   /* remembered, but the runtime lists others */
+  _Atomic gboolean hung;    /* a kernel has not ended within its deadline */
   GArray *spares;           /* HassGpuBuffer; these three idle.c's */
-  guint n_bundles;          /* whose kernels are there, of all farms */
-  gboolean given_up;        /* one of them will never be said to have ended */
+  guint n_bundles;          /* in flight, of all farms */
+  gboolean given_up;        /* one of them is never reported as ended */
   pthread_mutex_t lock;     /* the rest */
   GPtrArray *kits;          /* idle */
-  GPtrArray *abandoned;     /* kits that a GPU which is lost may still use */
-  double link_bytes_per_ns; /* the most that was seen; 0: not yet */
+  GPtrArray *abandoned;     /* kits that kernels of a lost GPU may still use */
+  double link_bytes_per_ns; /* highest measured rate; 0: none yet */
   guint64 held_bytes;       /* of device memory, by kits and constants */
-  guint64 budget_bytes;     /* of device memory, when last asked for */
-  gint64 budget_ns;         /* when that was; 0: never */
+  guint64 budget_bytes;     /* of device memory, at budget_ns */
+  gint64 budget_ns;         /* when the driver was asked; 0: never */
   HassGpuStart start;
-  gboolean looked;     /* its starter has asked the runtime which there are */
-  gint64 start_ns;     /* what its start took; 0: not started yet */
-  gint64 unstarted_ns; /* what farms have lasted that did without it */
-  GError *start_error; /* of the last start, where that has failed */
+  gboolean looked;     /* the starter has listed the GPUs */
+  gint64 start_ns;     /* duration of the start; 0: not started yet */
+  gint64 unstarted_ns; /* total duration of farms that did not start it */
+  GError *start_error; /* of the last start; NULL: it did not fail */
   pthread_t starter;   /* to be joined, where there is one */
   gboolean has_starter;
-  pthread_cond_t started; /* or who waits for that has been called off */
+  pthread_cond_t started; /* the start has ended, or a wait was cancelled */
 } HassGpu;
 
 /* fault.c */
@@ -111,7 +110,7 @@ void hass_gpus_drop (void);
 typedef enum
 {
   HASS_GPUS_REMEMBERED,
-  HASS_GPUS_ELSEWHERE, /* by another machine, driver, boot or set of nodes */
+  HASS_GPUS_ELSEWHERE, /* of another machine, driver, boot or set of nodes */
   HASS_GPUS_DAMAGED
 } HassGpusMemory;
 

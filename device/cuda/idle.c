@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* idle.c: memory that is freed when nothing runs.
 
-   DESIGN. Freeing device memory waits for everything that runs on the device,
-   and freeing pinned host memory for everything that runs on any device. A
-   kernel that hangs is waited for without end, whichever farm launched it and
-   whether or not it is known to hang. So memory of farms is freed only while
-   no kernels of any farm are there; until then it is spare, and serves the next
-   buffer of about its size. On a GPU that hangs it is spare for good.
+   DESIGN. The runtime frees device memory only after every kernel of the device
+   has ended, and pinned host memory only after every kernel of every device. If
+   a kernel hangs, that call never returns, whichever farm launched the kernel.
+   So memory is freed only while no bundle is on the GPUs. Until then it is
+   spare: it serves the next buffer of at most its size and at least half of it.
+   On a GPU that hangs it stays spare.
 
-   Where memory runs short, hass_gpu_trim() frees what is spare although
-   kernels may run, and hass_gpu_trim_within() waits for them, for so long;
-   room.c says who may call which.
+   When memory is short, hass_gpu_trim() frees spare memory although kernels may
+   run, and hass_gpu_trim_within() waits for them for a limited time; room.c
+   decides which one is called.
 
    Thread safety: any thread; one lock, before those of the GPUs. */
 #include "gpus-private.h"
@@ -20,8 +20,8 @@
 #define LOOK_NS 100000
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the rest */
-static guint n_bundles;                                  /* on all GPUs */
-static gboolean given_up;   /* one of these will never be said to have ended */
+static guint n_bundles;     /* in flight on all GPUs */
+static gboolean given_up;   /* one of them is never reported as ended */
 static GArray *host_spares; /* HassGpuBuffer: pinned memory; NULL: none */
 
 static void
@@ -70,7 +70,7 @@ all_idle_locked (void)
 
 /* -- What runs ---------------------------------------------------------- */
 
-/* The GPU is about to get a bundle's kernels. */
+/* A bundle's kernels are about to be enqueued. */
 void
 hass_gpu_bundle_begins (HassGpu *gpu)
 {
@@ -80,7 +80,7 @@ hass_gpu_bundle_begins (HassGpu *gpu)
   pthread_mutex_unlock (&lock);
 }
 
-/* All of it has ended; never said of a bundle that is given up. */
+/* All work of a bundle has ended. Not called for a bundle that is given up. */
 void
 hass_gpu_bundle_ends (HassGpu *gpu)
 {
@@ -145,8 +145,8 @@ take (GArray *spares, gsize bytes, HassGpuBuffer *buffer)
   return FALSE;
 }
 
-/* Takes a spare buffer of at least so many bytes, and not many more. None
-   beside a bundle that was given up, which may still be using it. */
+/* Takes a spare buffer of at least @bytes and at most twice as many. FALSE
+   after a bundle was given up: its kernels may still use the buffer. */
 gboolean
 hass_gpu_take_spare (HassGpu *gpu, gsize bytes, HassGpuBuffer *buffer)
 {
@@ -166,7 +166,7 @@ hass_gpus_take_host_spare (gsize bytes, HassGpuBuffer *buffer)
   return found;
 }
 
-/* A bundle on the GPU is given up: nothing ever says that it has ended. */
+/* A bundle on the GPU is given up: its end will not be reported. */
 void
 hass_gpu_give_bundle_up (HassGpu *gpu)
 {
@@ -175,7 +175,7 @@ hass_gpu_give_bundle_up (HassGpu *gpu)
   pthread_mutex_unlock (&lock);
 }
 
-/* Frees what is spare, which may wait for what runs there. */
+/* Frees spare memory, which may wait for the kernels on the GPU. */
 void
 hass_gpu_trim (HassGpu *gpu)
 {
@@ -188,9 +188,9 @@ hass_gpu_trim (HassGpu *gpu)
   g_array_unref (spares);
 }
 
-/* Frees what is spare once no more than n bundles are there, whose kernels
-   have ended. No farm begins one meanwhile, as it might hang. FALSE: not in
-   time, or the GPU has come to be of no use. */
+/* Frees spare memory as soon as at most n bundles are on the GPU, the kernels
+   of which have ended. No farm can begin a bundle meanwhile, since it might
+   hang. FALSE: not before @until_us, or the GPU became unusable. */
 gboolean
 hass_gpu_trim_within (HassGpu *gpu, guint n, gint64 until_us)
 {

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* in.c: brings the inputs of a bundle to a GPU.
 
-   DESIGN. In this order, whichever serves first:
-   1. The farm's own bundler fills pinned staging.
-   2. Inputs that lie in one stretch of pinned memory are copied straight.
-   3. A large stretch of other memory: its pages are pinned for the copy, or
-      it is staged, whichever has cost less so far; the other way is tried
-      again now and then. The ragged ends and the halos, which a neighbour's
-      pages may hold, are always staged.
-   4. What is scattered is gathered into pinned staging by several threads,
-      while what they have gathered is copied (gather.c).
-   The tables that kernels need go first, with the first stripe.
+   DESIGN. The first way that applies:
+   1. The bundler of the farm fills pinned staging.
+   2. Inputs that are contiguous in pinned memory are copied from there.
+   3. 1 MiB or more of contiguous pageable memory: either its pages are pinned
+      for the copy or it is staged, whichever has taken less time so far; every
+      64th bundle tries the other way. The partial pages at both ends, and halos
+      in pages of a neighbouring block, are always staged.
+   4. Scattered inputs are gathered into pinned staging by several threads,
+      while the part that is gathered is being copied (gather.c).
+   The tables that kernels need are copied with the first bytes.
 
-   A copy straight from pinned memory begins and ends with whole lines, as far
-   as the loads reach: one that begins with a halo of a few bytes is slower by
-   0.7 %.
+   A copy from pinned memory is extended to whole lines of 256 bytes within the
+   loads: a copy that begins with a halo of a few bytes is 0.7 % slower.
 
    Thread safety: the device's proxy thread. */
 #include "cuda-private.h"
@@ -27,8 +26,7 @@
 
 /* -- 2. Pinned memory --------------------------------------------------- */
 
-/* Where the block's load, which it is a part of, begins or ends; or where this
-   input does. */
+/* Address of the begin of the load that contains @begin; or @begin. */
 static gsize
 load_begin (const HassBlock *b, gsize begin)
 {
@@ -45,9 +43,9 @@ load_end (const HassBlock *b, gsize end)
   return load < end ? MAX (load + b->load->input_bytes, end) : end;
 }
 
-/* The stretch and what is beside it in its lines, but nothing that is not in
-   the loads: others may be writing there. Behind the group's inputs is room for
-   a line, and before them where there are no tables. */
+/* Copies the inputs, extended to whole lines, but to no byte outside the loads:
+   another thread may be writing there. The device buffer has room for a line
+   behind the inputs, and before them if there are no tables. */
 static gboolean
 send_lines (HassCudaDevice *d, HassCudaSlot *slot, const HassCudaGroup *group,
             GError **error)
@@ -68,7 +66,7 @@ send_lines (HassCudaDevice *d, HassCudaSlot *slot, const HassCudaGroup *group,
 
 /* -- 3. Pages pinned for the copy --------------------------------------- */
 
-/* The whole pages of a stretch that no other bundle can have pinned. */
+/* The whole pages of the inputs; no other bundle can have pinned them. */
 static gboolean
 own_pages (const HassLayout *l, gsize *first, gsize *bytes)
 {
@@ -84,7 +82,8 @@ own_pages (const HassLayout *l, gsize *first, gsize *bytes)
   return TRUE;
 }
 
-/* TRUE: it was sent; FALSE without an error: it has to be staged. */
+/* TRUE: the copy is enqueued; FALSE without an error: the inputs must be
+   staged. */
 static gboolean
 send_pinning (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *group,
               GError **error)
@@ -116,7 +115,7 @@ send_pinning (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *group,
                                        l->input_bytes, error));
 }
 
-/* The inputs have arrived: pages are unpinned again. */
+/* Unpins pages after the inputs have arrived. */
 void
 hass_cuda_sent (HassCudaDevice *d, HassCudaSlot *slot)
 {
@@ -134,7 +133,7 @@ hass_cuda_sent (HassCudaDevice *d, HassCudaSlot *slot)
   slot->registered = NULL;
 }
 
-/* Each way is tried once, then the cheaper one, and the other now and then. */
+/* Tries each way once, then the cheaper one, and every 64th time the other. */
 static gboolean
 prefer_pinning (HassCudaDevice *d)
 {

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* look.c: which GPUs there are.
 
-   DESIGN. The runtime says it, but takes a tenth of a second to begin with. So
-   a farm that can do without GPUs takes part with those that were there when
-   they were last looked for (remembered.c), and the first start looks itself,
-   on its own thread. Where it finds others, the remembered ones are stale:
-   they open no more, but live on, because farms may have them; who comes then
-   gets those that were found.
+   DESIGN. The runtime lists the GPUs, but its first call takes about 0.1 s. So
+   a farm that can do without GPUs uses the list that an earlier process stored
+   (remembered.c), and the first start of a GPU asks the runtime on its own
+   thread. If the runtime lists other GPUs, the remembered ones become stale:
+   they cannot be opened any more, but are not freed, since farms may hold them;
+   later farms get the GPUs that the runtime lists.
 
-   The runtime is asked under a lock of its own, so that nobody waits for it who
-   only wants to know what is known.
+   The runtime is asked under a lock of its own, so that a thread that only
+   reads the known list does not wait for the runtime.
 
    Thread safety: any thread. */
 #include "gpus-private.h"
@@ -27,14 +27,14 @@ typedef enum
   SEEN
 } Knowledge;
 
-/* Before lock: the runtime is asked, or the file. */
+/* Held while the runtime or the stored list is read; taken before lock. */
 static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the rest */
 static Knowledge knowledge;
-static const HassCudart *looked_with; /* whose GPUs these are */
+static const HassCudart *looked_with; /* the runtime that listed the GPUs */
 static guint n_found;
 static HassGpu *gpus[HASS_MOST_GPUS];
-static GPtrArray *stale; /* HassGpu that were remembered in vain, or NULL */
+static GPtrArray *stale; /* HassGpu: remembered, but not listed; or NULL */
 static _Atomic gboolean has_context;
 
 /* -- Looking ------------------------------------------------------------ */
@@ -54,7 +54,7 @@ known (void)
   return k;
 }
 
-/* What the runtime shows. */
+/* The GPUs that the runtime lists; @why: why there are none. */
 static HassGpuList
 ask (const HassCudart *cuda, char why[256])
 {
@@ -164,8 +164,8 @@ hass_gpus_look (void)
   pthread_mutex_unlock (&looking);
 }
 
-/* Takes those that were there when they were last looked for, unless it is
-   known which there are; looks where that is not remembered. */
+/* Takes the stored list, unless the GPUs are known; asks the runtime if nothing
+   is stored. */
 static void
 recall (void)
 {
@@ -236,9 +236,9 @@ count (void)
   return MIN (n, most_gpus ());
 }
 
-/* GPUs that farms may use: what the driver shows, which follows
-   CUDA_VISIBLE_DEVICES, but no more than HASS_NGPU. 0 without asking the
-   driver when HASS_NGPU is 0. */
+/* The number of GPUs that farms may use: those that the driver lists, which
+   heeds CUDA_VISIBLE_DEVICES, but at most HASS_NGPU. With HASS_NGPU=0 the
+   driver is not called. */
 guint
 hass_gpus_count (void)
 {
@@ -248,8 +248,8 @@ hass_gpus_count (void)
   return count ();
 }
 
-/* The same for who can do without GPUs: those that were there when they were
-   last looked for, where that is remembered. */
+/* The same for a farm that can do without GPUs: from the stored list, if there
+   is one. */
 guint
 hass_gpus_expected (void)
 {
@@ -282,7 +282,7 @@ hass_gpus_get (guint index)
   return gpu;
 }
 
-/* The same with those behind that are stale. */
+/* The same; the stale GPUs follow the others. */
 HassGpu *
 hass_gpus_get_any (guint index)
 {
@@ -295,7 +295,7 @@ hass_gpus_get_any (guint index)
   return gpu;
 }
 
-/* The runtime has made a context for something else than a start. */
+/* Memory was pinned, for which the runtime has made a context. */
 void
 hass_gpus_note_context (void)
 {

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* out.c: brings what a bundle has computed back to the host.
+/* out.c: copies the results of a bundle back to the host.
 
    DESIGN. The output buffer begins with a record counter and the bundle's
-   accumulator; the outputs of the groups follow. Outputs go straight to
-   where the farm wants them when that is pinned memory, adjacent or tiles (in
-   rectangles, rectangles.h), else through pinned staging, from which
-   several threads scatter them. With a deadline for bundles all of them go
-   through staging: a kernel that comes back late must not write to memory that
-   may be another's by then.
+   accumulator; the outputs of the groups follow. Outputs are copied directly to
+   their destination if that is pinned memory, contiguous or made of rectangles
+   of tiles (rectangles.h); otherwise through pinned staging, from which several
+   threads scatter them. With a deadline for bundles all outputs are staged: a
+   kernel that ends late must not write to memory that is used again by then.
 
-   As many records as were to be expected come along; the rest is fetched
-   when their number is known.
+   The expected number of records is copied with the outputs, the rest when the
+   number is known.
 
    Thread safety: the device's proxy thread. */
 #include "cuda-private.h"
@@ -58,7 +57,8 @@ hass_cuda_record_blocks_bytes (guint64 capacity)
   return aligned (capacity * sizeof (guint32));
 }
 
-/* Bytes of a buffer for so many records: whose they are, then they. */
+/* Bytes of a buffer for so many records: the block of each, then the records.
+ */
 static gsize
 records_size (const HassCudaDevice *d, guint64 capacity)
 {
@@ -66,14 +66,14 @@ records_size (const HassCudaDevice *d, guint64 capacity)
          + capacity * d->farm->record_bytes;
 }
 
-/* Has a bundle something that is cleared before the kernels? */
+/* Whether a bundle has results that are cleared before the kernels. */
 gboolean
 hass_cuda_clears (const HassCudaDevice *d)
 {
   return d->farm->record_bytes > 0 || d->farm->accumulator_bytes > 0;
 }
 
-/* Is there something to copy back? */
+/* Whether there is anything to copy back. */
 gboolean
 hass_cuda_brings_results (const HassCudaDevice *d, const HassCudaSlot *slot)
 {
@@ -84,7 +84,7 @@ hass_cuda_brings_results (const HassCudaDevice *d, const HassCudaSlot *slot)
   return any;
 }
 
-/* Before the kernels: no records, a neutral accumulator. */
+/* Enqueues, before the kernels: no records, a neutral accumulator. */
 gboolean
 hass_cuda_clear_results (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
 {
@@ -103,8 +103,7 @@ hass_cuda_clear_results (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
 
 /* -- Room ---------------------------------------------------------------- */
 
-/* Memory that a copy to the host will read is cleared once, since kernels
-   need not fill all of it. */
+/* Makes a buffer hold @bytes, cleared if it is new. */
 static gboolean
 reserve_cleared (HassCudaDevice *d, HassCudaSlot *slot, HassGpuBuffer *buffer,
                  gsize bytes, GError **error)
@@ -306,7 +305,7 @@ hass_cuda_fetch (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
                                      error);
 }
 
-/* -- When they are there ------------------------------------------------ */
+/* -- After the copies --------------------------------------------------- */
 
 guint64
 hass_cuda_n_records (const HassCudaDevice *d, const HassCudaSlot *slot)

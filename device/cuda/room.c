@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* room.c: device memory and staging for the bundles of one device.
 
-   DESIGN. Buffers only grow. Where there is no room, those of idle slots and
-   what is spare (idle.c) are freed, and a bundle that may bring records
-   gets fewer of them.
+   DESIGN. Buffers only grow. If memory is short, the buffers of idle slots and
+   spare memory (idle.c) are freed, and a bundle with records gets room for
+   fewer of them (out.c).
 
    Thread safety: the device's proxy thread. */
 #include "cuda-private.h"
 
-/* Freeing memory waits for all that runs on the GPU. A farm whose bundles have
-   a deadline waits for other farms' no longer than that, and for its own not at
-   all. No farm frees any on a GPU that is known to hang. */
+/* Freeing memory waits for every kernel on the GPU. A farm with a deadline for
+   bundles waits at most that long for bundles of other farms, and not at all
+   for its own. On a GPU that hangs no memory is freed. */
 static gboolean
 trim (const HassCudaDevice *d, const HassCudaSlot *filling)
 {
@@ -33,9 +33,8 @@ runs_own (const HassCudaDevice *d, const HassCudaSlot *filling)
   return FALSE;
 }
 
-/* Makes a buffer hold so many bytes. Where there is no room the buffers of
-   idle slots are freed first, but for those of the slot that is being filled,
-   which may be NULL. */
+/* Makes a buffer hold @bytes. If memory is short, the buffers of idle slots
+   except @filling, which may be NULL, are freed first. */
 gboolean
 hass_cuda_reserve (HassCudaDevice *d, const HassCudaSlot *filling,
                    HassGpuBuffer *buffer, gsize bytes, GError **error)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* submit.c: a bundle's way onto a GPU; steps 1 and 3 of cuda.c.
 
-   DESIGN. Blocks with the same GPU worker are a group; all are but in a
-   function farm. One group's kernels follow its inputs on the slot's stream;
-   several run on streams of their own, from the inputs' arrival to the
-   results' departure.
+   DESIGN. Blocks with the same GPU worker form a group; only in a function farm
+   can a bundle have several. The kernels of a single group follow its inputs on
+   the stream of the slot; several groups run on streams of their own, which
+   wait for the inputs, and the copies of the results wait for all of them.
 
    Thread safety: the device's proxy thread. */
 #include "cuda-private.h"
@@ -26,7 +26,7 @@ add_group (HassCudaDevice *d, HassCudaSlot *slot, const HassBlock *blocks,
   g_array_append_val (slot->groups, group);
 }
 
-/* Blocks with the same worker become neighbours; few workers are expected. */
+/* Sorts blocks by worker, in O(blocks * workers). */
 static void
 sort_by_worker (HassCudaDevice *d, HassCudaSlot *slot, const HassBlock *blocks,
                 gsize n)
@@ -74,7 +74,7 @@ make_groups (HassCudaDevice *d, HassCudaSlot *slot, const HassBlock *blocks,
 
 /* -- Kernels ------------------------------------------------------------ */
 
-/* Fills in what the worker sees; inputs are on their way. */
+/* Fills in the bundle for the worker. */
 static void
 describe_bundle (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *g)
 {
@@ -124,7 +124,7 @@ call_worker (HassCudaDevice *d, HassCudaGroup *g, gpointer stream,
   gboolean ok = g->worker
                 && g->worker (&g->bundle, (HassGpuStream *)stream,
                               d->farm->user_data, &inner);
-  /* A launch that failed and that the worker did not look at. */
+  /* An error of a launch that the worker did not check. */
   int code = hass_cudart ()->last_error ();
   if (code != 0)
     hass_gpu_check (d->gpu, code, "GPU worker", inner ? NULL : &inner);
@@ -134,8 +134,7 @@ call_worker (HassCudaDevice *d, HassCudaGroup *g, gpointer stream,
   return FALSE;
 }
 
-/* Several groups: each on a stream of its own, from the inputs' arrival to
-   the results' departure. */
+/* Calls the workers of several groups, each on a stream of its own. */
 static gboolean
 call_workers_aside (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
 {
@@ -162,7 +161,7 @@ call_workers_aside (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
   return ok;
 }
 
-/* 3. The kernels, and the way back; also a second time. */
+/* 3. Enqueues the kernels and the copies of results; also a second time. */
 gboolean
 hass_cuda_compute (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
 {
@@ -209,8 +208,8 @@ has_inputs (const HassCudaSlot *slot)
   return bytes > 0;
 }
 
-/* Who helps to gather may sleep, and wakes while the bundle is laid out. The
-   first blocks tell whether there will be much to gather. */
+/* Wakes the threads that help to gather while the bundle is laid out, if the
+   first blocks are not contiguous. */
 static void
 expect_gathering (const HassCudaDevice *d, const HassBlock *blocks, gsize n)
 {
@@ -220,7 +219,7 @@ expect_gathering (const HassCudaDevice *d, const HassBlock *blocks, gsize n)
     hass_copy_crew_expect ((guint)MIN (n * a->input_bytes / HELPED_BYTES, 64));
 }
 
-/* The first of a farm. */
+/* Records time 0 of the farm with its first bundle. */
 static gboolean
 begin_epoch (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
 {
@@ -233,7 +232,7 @@ begin_epoch (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
   return d->has_epoch;
 }
 
-/* Nothing of the slot's bundle is on the GPU any more. */
+/* The bundle of the slot has left the GPU. */
 void
 hass_cuda_leave (HassCudaDevice *d, HassCudaSlot *slot)
 {
@@ -243,8 +242,8 @@ hass_cuda_leave (HassCudaDevice *d, HassCudaSlot *slot)
   slot->counted = FALSE;
 }
 
-/* What was enqueued of a bundle that failed is waited for. Where that does not
-   end, fewer blocks are of no use. */
+/* Waits for what was enqueued of a bundle that failed. If it does not end, a
+   smaller bundle would not help either. */
 static void
 fail_submitted (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* wait.c: waiting for bundles on a GPU; step 2 of cuda.c.
 
-   DESIGN. A thread that waits sleeps in a blocking wait of the CUDA runtime;
-   only a bundle that is expected within microseconds is worth spinning for.
-   With a deadline it looks now and then instead, since a blocking wait for a
-   GPU that hangs never returns. Sleeping until a bundle is due and looking
-   then was tried on an H200: it cost as much of a core as the blocking wait.
+   DESIGN. The proxy thread sleeps in a blocking wait of the CUDA runtime; it
+   spins only if a bundle is expected within 60 us. With a deadline it polls
+   every 20 to 200 us instead, since a blocking wait for a GPU that hangs never
+   returns.
 
    Thread safety: the device's proxy thread. */
 #include "cuda-private.h"
@@ -25,7 +24,7 @@ sleep_ns (gint64 ns)
   nanosleep (&t, NULL);
 }
 
-/* Whether the event has passed; FALSE with an error when the device is
+/* Whether the event has completed; FALSE with an error if the device is
    broken. */
 static gboolean
 passed (HassCudaDevice *d, gpointer event, GError **error)
@@ -40,7 +39,7 @@ passed (HassCudaDevice *d, gpointer event, GError **error)
   return hass_gpu_check (d->gpu, code, "wait for a bundle", error);
 }
 
-/* With a deadline: looks now and then. FALSE: not yet, or an error. */
+/* Polls until the event has completed. FALSE: not yet, or an error. */
 static gboolean
 poll_until (HassCudaDevice *d, gpointer event, gint64 until_ns, GError **error)
 {
@@ -68,7 +67,7 @@ hass_cuda_past_deadline (HassCudaDevice *d, const HassCudaSlot *slot)
   return deadline > 0 && hass_clock_ns () >= slot->submit_ns + deadline;
 }
 
-/* The GPU does not come back from something. */
+/* Marks the GPU as hanging and says in which call. */
 static void
 note_hung (HassCudaDevice *d, const char *what, GError **error)
 {
@@ -78,8 +77,8 @@ note_hung (HassCudaDevice *d, const char *what, GError **error)
                what, d->farm->bundle_deadline_ns / 1000000);
 }
 
-/* Nothing blocks where a deadline has to be kept, nor on a GPU that another
-   farm knows to hang; that farm may be in its rights to wait without end. */
+/* A blocking wait is not allowed with a deadline, nor on a GPU that is known to
+   hang. */
 static gboolean
 must_poll (const HassCudaDevice *d)
 {

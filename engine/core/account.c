@@ -40,8 +40,8 @@ tails_at_end (const HassJob *job)
   return job->engine->real_time && hass_job_overlaps (job);
 }
 
-/* When the last unit so far was computed; then results alone were delivered,
-   which takes no time in virtual time. */
+/* When the last unit so far was computed. After that only results are
+   delivered, which takes no time in virtual time. */
 static gint64
 computed_until (const HassJob *job, gint64 begin_ns, gint64 end_ns)
 {
@@ -53,8 +53,7 @@ computed_until (const HassJob *job, gint64 begin_ns, gint64 end_ns)
   return MIN (last, end_ns);
 }
 
-/* Collecting of the average core that lies in a time when nothing else was
-   done. */
+/* Time that the average core collected while no unit was computed anywhere. */
 static double
 count_drain (HassJob *job, gint64 computed_ns, gint64 end_ns)
 {
@@ -71,7 +70,7 @@ count_drain (HassJob *job, gint64 computed_ns, gint64 end_ns)
   return sum / job->n_cores;
 }
 
-/* A round has ended: its tails. */
+/* Adds up the tails of a round that has ended. */
 void
 hass_account_round (HassJob *job, const HassRound *round, gint64 end_ns)
 {
@@ -156,8 +155,7 @@ collecting (const HassJob *job, guint d)
   return sum / n;
 }
 
-/* The farm is over: what cores computed is no longer mixed with what they
-   delivered. */
+/* The farm has ended: subtracts collecting from the busy time of the cores. */
 void
 hass_account_end (HassJob *job, gint64 end_ns)
 {
@@ -200,7 +198,7 @@ lost_on (const HassJob *job, guint d, double makespan_ns, double common)
     .imbalance = t->imbalance_ns,
     .collector = collecting (job, d) - t->drained_ns,
   };
-  /* A GPU goes on while its proxy delivers, if it has something. */
+  /* A GPU with bundles in flight goes on computing while its proxy delivers. */
   double idle = makespan_ns - t->busy_ns - lost.startup - lost.generator
                 - lost.imbalance - common;
   if (job->devices[d].kind != HASS_DEVICE_CPU)
@@ -208,10 +206,10 @@ lost_on (const HassJob *job, guint d, double makespan_ns, double common)
   return lost;
 }
 
-/* What devices did of the work that bounds the farm, and how fast they are. */
+/* The work of a device that counts for the bound, and its rate. */
 typedef struct
 {
-  double rate; /* elements or work per ns; 0: it does not take part */
+  double rate; /* elements or work per ns; 0: it has none and does not count */
   double done; /* work, by the model's costs in virtual time */
   double exclusive;
   double halo;
@@ -239,7 +237,7 @@ share_of (const HassJob *job, guint d)
   return s;
 }
 
-/* Which devices the bound is of: all, or those of one kind. */
+/* A bound, and the devices that it counts: all, or those of one kind. */
 typedef struct
 {
   gboolean cpu, gpus, exclusive;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* buffers.c: host memory for a generator's loads, used again when they are
-   finished. Sizes are rounded up to powers of two, so that loads of many
-   sizes share a few kinds of buffers and memory stays flat. Where the farm
-   has GPUs, large ones are pinned.
+/* buffers.c: host memory for the loads of a generator, which is used again when
+   the loads are finished. Sizes are rounded up to powers of two, so that loads
+   of many sizes share few kinds of buffers and memory stays bounded. Where the
+   farm has GPUs, large buffers are pinned.
 
    DESIGN.
    1. A load with HASS_LOAD_BUFFER claims the buffer that its input lies in,
@@ -15,7 +15,8 @@
 #include "hass/memory.h"
 #include "job-private.h"
 
-/* Pinning takes longer than copying less than this. */
+/* Bytes from which on a buffer is pinned: pinning fewer takes longer than the
+   copies that it makes faster. */
 #define PIN_BYTES ((gsize)64 << 10)
 
 typedef struct
@@ -102,7 +103,7 @@ free_ones_locked (HassJob *job, gsize bytes)
   return free_ones;
 }
 
-/* When no load and no generator has a use for it any more. */
+/* Frees a buffer that neither a load nor the generator uses. */
 static void
 free_if_unused_locked (HassJob *job, Buffer *b)
 {
@@ -112,7 +113,7 @@ free_if_unused_locked (HassJob *job, Buffer *b)
   g_ptr_array_add (free_ones_locked (job, b->bytes), b);
 }
 
-/* NULL: there is too little memory. */
+/* Returns: NULL if there is too little memory. */
 static Buffer *
 new_buffer_locked (HassJob *job, gsize bytes)
 {
@@ -179,8 +180,8 @@ look_locked (const HassJob *job, const HassLoad *load, const Buffer *b,
   return NULL;
 }
 
-/* Claims the buffer that an emitted load lies in. @nested: a worker emitted
-   it. FALSE: it must not, and the farm stops. */
+/* Claims the buffer in which an emitted load lies. @nested: a worker emitted
+   the load. Returns: FALSE if it may not; the farm is stopped. */
 gboolean
 hass_buffer_claim (HassJob *job, const HassLoad *load, guint64 seq,
                    gboolean nested)
@@ -204,8 +205,8 @@ hass_buffer_claim (HassJob *job, const HassLoad *load, guint64 seq,
   return !wrong;
 }
 
-/* Ends a finished load's claim. Loads that nobody emitted, of the farm's own
-   array, have none. */
+/* Ends the claim of a finished load. Loads that the farm was given have no
+   claim. */
 void
 hass_buffer_recycle (HassJob *job, const HassLoad *load, guint64 seq)
 {

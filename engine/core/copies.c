@@ -2,10 +2,11 @@
 /* copies.c: the library's copies of emitted tasks.
 
    DESIGN. Copies of one size lie in chunks that are aligned to their own size,
-   so a copy's address tells its chunk. Whoever emits fills a chunk of its own
-   without a lock. A chunk counts the copies not yet given back, from the first
-   as if it were full, so only giving back counts; the last one makes the chunk
-   free for the next that needs one. All chunks live as long as the job.
+   so the chunk follows from the address of a copy. Each emitting thread fills a
+   chunk of its own without a lock. A chunk counts the copies that have not been
+   freed; it starts with the count of a full chunk, so only freeing changes the
+   count. The last copy that is freed makes the chunk available again. All
+   chunks live as long as the job.
 
    Thread safety: new by the owner of the copier; free by any thread. */
 #include "job-private.h"

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* decide.c: puts the three questions to the strategy and sees to it that a
-   round always goes on.
+/* decide.c: asks the strategy, and guarantees that a round always goes on.
 
    DESIGN.
-   1. Each device has a seat in the round: it may be asked, it waits for the
-      next completion, it is done, or it is lost.
-   2. A grant to the CPU pool names a range to pull from; cores come back
-      here only when it is empty. A limited grant is moved into the
-      allotment first.
-   3. A completion is told to the strategy and lets waiting seats be asked;
-      one that waits for so long only is asked when that is over, too.
-   4. When nothing is in flight and nobody wants anything while units wait,
-      the round has stalled: waiting seats are asked with force, then the
-      CPU gets one unit, or all if every seat said DONE; without a CPU the
-      GPUs take what is left.
+   1. Each device has a seat in the round, which says whether the strategy may
+      be asked for the device: ASK; WAIT: after the next completion; DONE: not
+   in this round; LOST: never again.
+   2. A grant to the CPU pool names a range from which the cores pull; they
+      return here only when it is empty. The units of a grant that is limited
+      are first moved to the range HASS_RANGE_ALLOTMENT.
+   3. The strategy is told of a completion; then seats that wait may be asked
+      again. A WAIT with an end is also over at that time.
+   4. A round has stalled when units wait, nothing is in flight and no seat may
+      be asked. Then seats that wait are asked with force; then the CPU gets one
+      unit, or all units if every seat is DONE; without a CPU the GPUs take the
+      remaining units.
 
    Thread safety: under the decision lock. */
 #include "job-private.h"
@@ -66,7 +66,7 @@ look_at_clock (HassJob *job, HassSeat *seat)
     seat->state = HASS_SEAT_ASK;
 }
 
-/* When a device that waits for so long only is to be asked; 0: it is not. */
+/* When the device's WAIT ends; 0: it does not wait, or without an end. */
 gint64
 hass_decide_again_ns (const HassSlot *slot, guint device)
 {
@@ -92,7 +92,7 @@ anything_for_cpu (HassRound *round, gint32 source)
          || hass_round_has_returned (round, HASS_DEVICE_CPU);
 }
 
-/* Without the lock: have cores something to pull? */
+/* Whether cores have something to pull. Needs no lock. */
 gboolean
 hass_decide_pullable (HassSlot *slot)
 {
@@ -109,7 +109,8 @@ publish (HassRound *round, gint32 source, guint64 chunk)
   atomic_store_explicit (&round->pull_source, source, memory_order_release);
 }
 
-/* TRUE: cores have something to pull. */
+/* Asks the strategy for the CPU pool unless cores have something to pull.
+   Returns: whether they have. */
 gboolean
 hass_decide_cpu (HassJob *job, HassSlot *slot)
 {
@@ -123,7 +124,7 @@ hass_decide_cpu (HassJob *job, HassSlot *slot)
         return TRUE;
       seat->state = HASS_SEAT_ASK;
     }
-  /* What cores have finished meanwhile may be what a WAIT waits for. */
+  /* A WAIT may wait for what the cores have finished meanwhile. */
   hass_decide_report_cpu (job, slot);
   look_at_clock (job, seat);
   if (seat->state != HASS_SEAT_ASK || hass_round_waiting_anywhere (round) == 0)
@@ -160,7 +161,7 @@ hass_decide_cpu (HassJob *job, HassSlot *slot)
   return FALSE;
 }
 
-/* Tells the strategy what the cores have finished since it last heard. */
+/* Tells the strategy what the cores have finished since the last report. */
 void
 hass_decide_report_cpu (HassJob *job, HassSlot *slot)
 {
@@ -194,7 +195,8 @@ hass_decide_report_cpu (HassJob *job, HassSlot *slot)
 
 /* -- GPUs --------------------------------------------------------------- */
 
-/* TRUE: the device shall run the extent. */
+/* Asks the strategy for a device beside the CPU pool. Returns: TRUE if the
+   device takes @extent. */
 gboolean
 hass_decide_gpu (HassJob *job, HassSlot *slot, guint device, HassExtent *extent,
                  HassGrant *grant)
@@ -250,7 +252,7 @@ hass_decide_completed (HassJob *job, HassSlot *slot, const HassCompletion *done)
     {
       HassTotals *totals = &job->totals[done->device];
       seat->in_flight--;
-      /* What a farm that stops takes back has not failed. */
+      /* Units that are taken back because the farm stops have not failed. */
       totals->failures += told.failed && !hass_job_stopping (job);
       if (!told.failed)
         totals->kernel_ns += told.kernel_ns;
@@ -283,7 +285,7 @@ all_said_no (const HassJob *job, const HassSlot *slot, gboolean *all_done)
   return TRUE;
 }
 
-/* What became of the devices. */
+/* Appends which devices are lost, and why. */
 static void
 append_lost (const HassJob *job, GString *why)
 {
@@ -293,8 +295,8 @@ append_lost (const HassJob *job, GString *why)
                               job->totals[d].message);
 }
 
-/* No device is left: the farm's error is of the domain and code of the error
-   by which the first device was lost, which may be a GPU callback's own. */
+/* Stops the farm because no device is left. Domain and code are those of the
+   error by which the first device was lost, which may be a callback's own. */
 static void
 stop_without_devices (HassJob *job, const char *message)
 {
@@ -319,7 +321,7 @@ load_name (const HassJob *job)
   return job->farm->kind == HASS_FARM_FUNCTION ? "task" : "load";
 }
 
-/* What waits can run nowhere: the error names the first of it. */
+/* No device can run the units that wait: the error names the first of them. */
 static void
 nobody_left (HassJob *job, HassRound *round)
 {
@@ -341,8 +343,8 @@ nobody_left (HassJob *job, HassRound *round)
   stop_without_devices (job, why->str);
 }
 
-/* The same between rounds. The farm's own loads count before they are in the
-   pool. */
+/* The same between rounds. The loads that the farm was given count although
+   they may not be in the pool yet. */
 void
 hass_decide_nobody_left (HassJob *job)
 {
@@ -363,8 +365,8 @@ hass_decide_nobody_left (HassJob *job)
   stop_without_devices (job, why->str);
 }
 
-/* Gives the CPU pool up to n units wherever they wait, whatever the strategy
-   says, while it has nothing to pull. FALSE: there are none for it. */
+/* Grants the CPU pool, which has nothing to pull, up to n units without asking
+   the strategy, from any range. Returns: FALSE if none that it can run wait. */
 gboolean
 hass_decide_give_cpu (HassRound *round, guint32 n)
 {
@@ -376,8 +378,8 @@ hass_decide_give_cpu (HassRound *round, guint32 n)
   return TRUE;
 }
 
-/* Called when a device found nothing to do. TRUE: it has changed something
-   and devices should be asked again. */
+/* Called when a device found nothing to do. Returns: TRUE if the strategy
+   should be asked again, because this has changed a seat or a range. */
 gboolean
 hass_decide_stalled (HassJob *job, HassSlot *slot)
 {
@@ -413,7 +415,7 @@ hass_decide_stalled (HassJob *job, HassSlot *slot)
   return FALSE;
 }
 
-/* Keeps the first reason for the report. */
+/* Keeps the device's first message for the report. */
 void
 hass_decide_note (HassJob *job, guint device, const char *why)
 {
@@ -422,7 +424,7 @@ hass_decide_note (HassJob *job, guint device, const char *why)
     totals->message = g_strdup (why ? why : "it failed without saying why");
 }
 
-/* A device is gone for good: it leaves every round. */
+/* The device is lost: it takes no more units in any round. */
 void
 hass_decide_lost (HassJob *job, guint device, const char *why)
 {

@@ -27,8 +27,8 @@ check_block (const HassLoad *load, gsize first, const HassBlock *block,
   return FALSE;
 }
 
-/* The partitioner has moved the block's end: what it left as it was given
-   moves along. */
+/* The partitioner has changed the end of the block: the fields that it left
+   unchanged follow. */
 static void
 follow_count (const HassDivision *division, const HassBlock *given,
               HassBlock *block)
@@ -91,9 +91,15 @@ hass_divide_cut (HassJob *job, HassSlot *slot, const HassLoad *load, gsize e,
   return (HassBlock *)g_array_free (blocks, FALSE);
 }
 
-#define MOST_BLOCKS 4096    /* small devices do not make huge rounds */
-#define BLOCKS_A_CORE 8     /* so that cores end together: within 1/8 */
-#define HALOS_IN_A_BLOCK 16 /* two halos are then 1/8 of a block */
+/* Most blocks of a load by rule 1, so that a narrow device does not make a huge
+   round. A guess. */
+#define MOST_BLOCKS 4096
+/* Least blocks for each core: the ends of cores differ by at most a block, so
+   by 1/8 of the time. */
+#define BLOCKS_A_CORE 8
+/* Least size of a block in halos: the two halos of a block are then at most 1/8
+   of it. */
+#define HALOS_IN_A_BLOCK 16
 
 /* HASS_p's e = max sp_i (Zhang 2011, Algorithm 4): elements that fill the
    widest device. */
@@ -135,7 +141,7 @@ hass_divide_block_elements (HassJob *job, const HassLoad *load)
   return MAX (MIN (e, n / cores + (n % cores > 0)), 1);
 }
 
-/* A divisible load's checks; also of those that come in arrays. */
+/* Checks a divisible load, also one of an array. */
 gboolean
 hass_divide_check (const HassLoad *load, gsize e, gboolean cut_evenly,
                    GError **error)

@@ -22,7 +22,7 @@ static const char *const known[] = { "HASS_DATADIR",
                                      "HASS_TRACE",
                                      NULL };
 
-/* Warns once of each variable of ours that nobody reads. */
+/* Warns once of each variable HASS_* that is not known. */
 static void
 warn_of_unknown (void)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* environment.h: the HASS_* variables.
-   Thread safety: any thread, while nobody changes the environment. */
+   Thread safety: any thread, while no thread changes the environment. */
 #ifndef HASS_ENVIRONMENT_H
 #define HASS_ENVIRONMENT_H
 

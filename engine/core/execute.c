@@ -2,10 +2,9 @@
 /* execute.c: computes units on a core and takes their results.
 
    DESIGN. A core computes the units of one pull one after another; adjacent
-   blocks of a divisible load become one call. Results gather in one run per
-   pull. A unit that fails leaves nothing behind: its results and its nested
-   loads are dropped. What was not begun when the farm stopped is given back
-   to the round.
+   blocks of a divisible load are computed in one call. The results of a pull
+   are one run. Units that had not begun when the farm stopped are given back to
+   the round.
 
    Thread safety: a worker context belongs to one thread at a time. */
 #include "job-private.h"
@@ -15,7 +14,7 @@
 
 /* -- Units -------------------------------------------------------------- */
 
-/* FALSE: the unit failed. */
+/* Computes one unit. Returns: FALSE if it failed. */
 static inline gboolean
 compute (HassJob *job, HassWorker *worker, const HassBlock *block,
          HassCpuWorkerFunc function, gpointer data)
@@ -57,8 +56,9 @@ add_done (HassDone *done, const HassRound *round, const HassBlock *block,
     done->work += 1;
 }
 
-/* Units one by one. In sequence order a permuted round commits each by
-   itself, since neighbours in position are not neighbours in sequence. */
+/* Computes units one by one. Where results are delivered in sequence order and
+   the round is permuted, each unit is committed by itself, because neighbours
+   in position are not neighbours in sequence. */
 static HassDone
 compute_each (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
               gboolean dry)
@@ -91,8 +91,8 @@ compute_each (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
   return done;
 }
 
-/* The same for loads in the order they lie in, which is most of them: what is
-   the same for all units is looked up once. */
+/* The same for loads that are not permuted, the most frequent case: what is the
+   same for all units is read once. */
 static HassDone
 compute_plain (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e)
 {
@@ -152,9 +152,9 @@ compute_merged (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
   return done;
 }
 
-/* Computes the units of an extent; dry: only counts them. Those not begun
-   because the farm stops are given back. The caller adds up what is done,
-   then finishes the units. */
+/* Computes the units of an extent; @dry: only counts them. Units that are not
+   begun because the farm stops are given back. The caller then counts the units
+   (hass_execute_count) and finishes them (hass_job_units_finished). */
 HassDone
 hass_execute (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
               gboolean dry)
@@ -186,8 +186,8 @@ hass_execute (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
   return done;
 }
 
-/* Adds what is done to the round's counters. The caller alone writes this
-   counter, so plain adding of relaxed values is enough. */
+/* Adds units to the worker's counters of the round. Only this thread writes
+   them, so relaxed loads and stores suffice. */
 void
 hass_execute_count (HassJob *job, HassWorker *worker, HassSlot *slot,
                     HassDone done, gint64 busy_ns, gint64 end_ns)
@@ -226,11 +226,12 @@ hass_execute_count (HassJob *job, HassWorker *worker, HassSlot *slot,
 
 /* -- How many to pull --------------------------------------------------- */
 
-/* What the strategy asks for, or a share of what waits; but at least what
-   fills 100 us by the costs seen lately, growing at most eightfold from pull
-   to pull, and never so much that the other cores would wait for it, unless
-   that would make a pull of less than 2 us: then cores would spend their
-   time on passing the range's line around. */
+/* Units of the next pull: the strategy's chunk, or as many as take
+   HASS_CHUNK_NS by the recent cost of a unit, at most eight times as many as in
+   the pull before. Neither may exceed a quarter of the core's fair share of the
+   waiting units, so that other cores do not wait for this one; but a pull of
+   less than HASS_PULL_NS would be spent on passing the range's cache line
+   around. */
 guint32
 hass_chunk (HassJob *job, HassWorker *worker, HassSlot *slot)
 {
@@ -253,8 +254,7 @@ hass_chunk (HassJob *job, HassWorker *worker, HassSlot *slot)
   guint32 k = MIN (filling, grown);
   if (chunk > k)
     k = (guint32)MIN (chunk, G_MAXUINT32);
-  /* Where the next round begins before this one has ended, what waits for
-     it counts too. */
+  /* Where rounds overlap, the loads that wait for the next one count, too. */
   if (k > MAX (fair, least) && hass_job_overlaps (job)
       && job->farm->kind != HASS_FARM_PARTITION)
     fair = (guint32)MIN ((waiting + hass_load_pool_waiting (job->pool))

@@ -68,8 +68,8 @@ typedef struct
   const HassProfileRate *profile; /* in virtual time: as if it was measured
                                      before; or NULL */
   const HassRunOptions *run;
-  /* Puts those who listen to the farm in the list, which the farm then owns;
-     or NULL. FALSE: the farm is not run. */
+  /* Adds listeners to the list, which the farm then owns; or NULL. Returns:
+     FALSE if the farm must not run. */
   gboolean (*observe) (const HassRunOptions *run, const char *name,
                        HassListener **listeners, GError **error);
   gint64 called_ns; /* hass_engine_clock; 0: when the engine is called */

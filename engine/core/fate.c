@@ -47,7 +47,7 @@ hass_engine_callback (void)
 
 /* -- 2. Stopping -------------------------------------------------------- */
 
-/* Makes the farm end early. Takes the error; the first one stays. */
+/* Makes the farm end early. Takes the error; the first error is kept. */
 void
 hass_job_stop (HassJob *job, GError *error)
 {
@@ -90,8 +90,8 @@ hass_job_refuse_cost (HassJob *job, const HassLoad *load, guint64 seq)
 
 /* -- Misuse ------------------------------------------------------------- */
 
-/* An emitter or a worker was used whose farm has ended. That stops the farm
-   that this thread works for; outside of any it can only be logged. */
+/* An emitter or a worker of a farm that has ended was used. That stops the farm
+   that this thread works for; on other threads it can only be logged. */
 void
 hass_engine_dead_handle (const char *function)
 {
@@ -106,8 +106,8 @@ hass_engine_dead_handle (const char *function)
                function);
 }
 
-/* Is this the generator's thread, in the generator? Only the owner may look
-   at what its emitter emits, which it alone writes. */
+/* Whether this is the generator's thread, in the generator; if not, the farm is
+   stopped. Only the owner of an emitter reads and writes its emits. */
 gboolean
 hass_emitter_is_generating (HassEmitter *emitter, const char *function)
 {
@@ -125,8 +125,7 @@ hass_emitter_is_generating (HassEmitter *emitter, const char *function)
   return FALSE;
 }
 
-/* Stops a farm that was given loads where it takes tasks, or tasks where it
-   takes loads, which would be taken for each other. */
+/* Stops a farm that takes tasks and was given a load, or the reverse. */
 gboolean
 hass_job_takes (HassJob *job, gboolean tasks, const char *function)
 {
@@ -162,7 +161,7 @@ hass_job_add_unfinished (HassJob *job, guint64 seq, guint64 n_loads,
   pthread_mutex_unlock (&job->failure);
 }
 
-/* Did a unit of this load fail? */
+/* Whether a unit of this load has failed. */
 gboolean
 hass_job_is_unfinished (HassJob *job, guint64 seq)
 {
@@ -184,7 +183,7 @@ by_place (gconstpointer a, gconstpointer b)
   return (x->first > y->first) - (x->first < y->first);
 }
 
-/* Sorts the unfinished units and joins neighbours of the same fate. */
+/* Sorts the unfinished units and joins neighbours without a message. */
 void
 hass_job_tidy_unfinished (HassJob *job)
 {

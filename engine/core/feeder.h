@@ -85,7 +85,7 @@ typedef struct
  *   its times include what other parts on the same link took.
  * @error_domain, @error_code: of the device's last error; 0: it gave none.
  * @last_end_ns: when the last part was settled.
- * @stages: of the part before, where somebody listens.
+ * @stages: of the part before, where the farm has listeners.
  */
 typedef struct
 {

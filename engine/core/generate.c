@@ -37,7 +37,8 @@ hass_emitter_stopping (HassEmitter *emitter)
   return hass_job_stopping (job);
 }
 
-/* Meanwhile this thread computes, and a worker is no generator. */
+/* Computes units until the pool has room. Meanwhile this thread is not in its
+   generator, so its callbacks may not emit with the emitter. */
 static gboolean
 make_room (HassEmitter *emitter)
 {
@@ -45,7 +46,7 @@ make_room (HassEmitter *emitter)
   HassEmits emits = emitter->emits;
   gint64 begin = job->engine->now (job);
   emitter->emits = HASS_EMITS_NOTHING;
-  /* Relaxed: it only says what idle time of others is put down to. */
+  /* Relaxed: it only decides to which cause idle time is attributed. */
   atomic_store_explicit (&job->full, TRUE, memory_order_relaxed);
   gboolean room = job->engine->make_room (job);
   atomic_store_explicit (&job->full, FALSE, memory_order_relaxed);
@@ -86,7 +87,7 @@ hass_engine_emit_task (HassEmitter *emitter, HassLoad *load)
   return TRUE;
 }
 
-/* An array's buffers; most farms have none. */
+/* Claims the buffers of an array's loads; most farms have none. */
 static gboolean
 claim_buffers (HassJob *job, const HassLoad *loads, gsize n_loads)
 {
@@ -111,8 +112,8 @@ hass_emitter_emit_array (HassEmitter *emitter, const HassLoad *loads,
   return TRUE;
 }
 
-/* Emits all loads of the farm; on the thread that called it. Those it was
-   given are accepted also when it is stopping, and named as unfinished. */
+/* Emits all loads of the farm. Loads that the farm was given are accepted even
+   if it is stopping; they are listed as unfinished. */
 void
 hass_job_generate (HassJob *job)
 {

@@ -2,10 +2,11 @@
 /* handles.c: the memory of what callbacks are given to call the library with,
    emitters and workers.
 
-   DESIGN. It is kept for later farms and never given back to the system, so a
-   program that calls the library with the emitter or the worker of a farm that
-   has ended finds one without a job, which is misuse that can be told. If the
-   memory serves another farm by then, the thread and the unit are wrong there.
+   DESIGN. The memory is kept for later farms and never returned to the system.
+   So a program that calls the library with the emitter or worker of a farm that
+   has ended passes one without a job, and that misuse is detected. If the
+   memory serves another farm by then, the check of thread or unit fails
+   instead.
 
    Thread safety: any thread. */
 #include "job-private.h"

@@ -9,7 +9,7 @@
 static inline gboolean
 hass_job_has_owned (HassJob *job)
 {
-  /* Relaxed: who looks has a load that came after the store. */
+  /* Relaxed: the caller has a load that was emitted after the store. */
   return atomic_load_explicit (&job->has_owned, memory_order_relaxed);
 }
 
@@ -24,9 +24,10 @@ gboolean hass_emitter_is_generating (HassEmitter *emitter,
                                      const char *function);
 gboolean hass_job_takes (HassJob *job, gboolean tasks, const char *function);
 
-/* An expected cost is finite and not negative. FALSE: it is not, and the farm
-   fails. Of the bits, as an integer, G_MAXFLOAT has the largest that are
-   allowed, so that one comparison sees to negative ones, infinity and NaN. */
+/* Checks that an expected cost is finite and not negative. Returns: FALSE if
+   not; the farm is stopped. Read as an integer, the bits of G_MAXFLOAT are the
+   largest of all allowed values, so one comparison excludes negative values,
+   infinity and NaN. */
 static inline gboolean
 hass_job_check_cost (HassJob *job, const HassLoad *load, guint64 seq)
 {

@@ -13,7 +13,7 @@
    user runs under no lock, except the partitioner, which runs under the
    decision lock.
 
-   Thread safety: fields say who writes them. */
+   Thread safety: each field says which thread writes it. */
 #ifndef HASS_JOB_H
 #define HASS_JOB_H
 
@@ -31,9 +31,12 @@
 
 #define HASS_SLOTS 8
 
-/* What a core should at least have to do between two pulls. */
+/* Least work of a core between two pulls, in ns, while enough units wait.
+   Smaller, and cores contend for the range; larger, and they end less evenly. A
+   guess. */
 #define HASS_CHUNK_NS 100000
-/* And below this a pull is not cut to be fair. */
+/* A pull of less work, in ns, is not made smaller for the sake of other cores.
+ */
 #define HASS_PULL_NS 2000
 
 typedef struct HassJob HassJob;
@@ -65,7 +68,7 @@ typedef enum
   HASS_SLOT_FREE,
   HASS_SLOT_RUNNING,
   HASS_SLOT_ENDED,   /* all units finished, results may be on their way */
-  HASS_SLOT_RETIRING /* somebody releases its loads */
+  HASS_SLOT_RETIRING /* its loads are being released */
 } HassSlotState;
 
 /* A round in flight. The round's own atomics apart, under the decision
@@ -113,7 +116,7 @@ struct _HassWorker
   /* For account.c. */
   gint64 computed_ns; /* last_end_ns without the collecting before it */
   gint64 early_ns;    /* busy before the generator had returned */
-  gint64 collect_ns;  /* delivering results, or waiting for another who does */
+  gint64 collect_ns; /* delivering results, or waiting for a thread that does */
 };
 
 /* Units that have left a round, computed or failed. */
@@ -175,7 +178,8 @@ typedef struct
   HassTransfers transfers;
 } HassTotals;
 
-/* When a farm did what, for account.c; the caller's unless said otherwise. */
+/* When the phases of a farm began or how long they took, for account.c; written
+   by the caller unless stated otherwise. */
 typedef struct
 {
   gint64 generate_ns;  /* the generator was called */
@@ -187,7 +191,7 @@ typedef struct
   gint64 drain_ns;     /* durations: only results were delivered; decision */
 } HassPhases;
 
-/* What differs between live and virtual. */
+/* What the core asks of its engine. */
 typedef struct
 {
   gboolean real_time; /* what is measured is worth keeping */
@@ -218,7 +222,7 @@ struct HassJob
   HassLoadPool *pool;
   HassResultPool *results; /* or NULL */
   HassListener *listeners; /* see facts.h */
-  HassFarmFacts facts;     /* what they are told of the farm */
+  HassFarmFacts facts;     /* what the listeners are told of the farm */
   gboolean dry, ordered;
   gint64 begin_ns, deadline_ns; /* 0: none */
   HassPhases phases;

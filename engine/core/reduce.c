@@ -15,9 +15,9 @@
    no worker uses its accumulator; freeing by any. */
 #include "job-private.h"
 
-/* The pairs of a level go to all cores when merging them one after another
-   would take so long. Measured with two cores, one of which slept: merges of
-   105 us in all took 119 us that way, of 168 us 131 us, of 430 us 269 us.
+/* The pairs of a level are merged by all cores if one thread would need longer
+   than this, in ns. Measured with two cores, one of them asleep: with all
+   cores, merges of 105 us took 119 us, of 168 us 131 us, of 430 us 269 us.
    Lower, and the caller waits for cores to wake up; higher, and they sleep
    while it works. */
 #define LONG_NS 150000
@@ -51,7 +51,7 @@ hass_accumulator_free (HassJob *job, gpointer accumulator)
   g_aligned_free (accumulator);
 }
 
-/* The accumulator of @from is the last operand, and gone. */
+/* Merges the accumulator of @from as the right operand, and frees it. */
 static void
 take (HassJob *job, gpointer into, HassWorker *from)
 {

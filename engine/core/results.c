@@ -14,7 +14,8 @@
 
 /* -- A unit ------------------------------------------------------------- */
 
-/* Nested loads that a failed unit has emitted, behind the first @n. */
+/* Drops the nested loads behind the first @n, which a failed unit has emitted.
+ */
 static void
 drop_nested (HassJob *job, HassWorker *worker, guint n)
 {
@@ -24,7 +25,7 @@ drop_nested (HassJob *job, HassWorker *worker, guint n)
   g_array_set_size (nested, n);
 }
 
-/* Takes the error. */
+/* The unit has failed. Takes the error. */
 void
 hass_unit_failed (HassJob *job, HassWorker *worker, const HassBlock *block,
                   HassUnitMark mark, GError *error)
@@ -49,9 +50,10 @@ hass_unit_failed (HassJob *job, HassWorker *worker, const HassBlock *block,
   hass_job_stop (job, error);
 }
 
-/* FALSE, and the farm stops: the block has bytes for a GPU but no address. A
-   bundler or an unbundler may know where they are; on cores alone the number
-   bounds the pool and the worker knows. */
+/* Checks a block that has bytes without an address. A farm with a GPU worker
+   needs an address, unless a bundler or an unbundler finds the bytes; a farm
+   without one only counts the bytes against the bound of the pool. Returns:
+   FALSE if the address is missing; the farm is stopped. */
 gboolean
 hass_execute_check (HassJob *job, const HassBlock *block)
 {
@@ -71,7 +73,7 @@ hass_execute_check (HassJob *job, const HassBlock *block)
   return FALSE;
 }
 
-/* Adds the unit's output as its result, unless it emitted one. */
+/* Makes the unit's output its result, unless the worker emitted one. */
 void
 hass_unit_output_is_result (HassJob *job, HassWorker *worker,
                             const HassBlock *block)
@@ -130,10 +132,10 @@ hass_units_count_failures (HassJob *job, const HassWorker *worker, guint32 n)
 
 /* -- What a device has computed ----------------------------------------- */
 
-/* The records of a bundle, those of each block together. */
+/* The records of a bundle, sorted by block. */
 typedef struct
 {
-  guint8 *bytes;  /* [n * record_bytes], sorted; NULL: as they came */
+  guint8 *bytes;  /* [n * record_bytes]; NULL: the device's order is right */
   guint64 *first; /* [n_blocks + 1] */
 } Sorted;
 
@@ -161,7 +163,7 @@ sort_records (const HassBundleDone *done, gsize n_blocks, gsize record_bytes)
   return s;
 }
 
-/* One block's results: the farm's gpu_result, or its output. */
+/* Takes over one block's results: what gpu_result() emits, or its output. */
 static gboolean
 take_block (HassJob *job, HassWorker *worker, const HassBlock *block,
             gconstpointer records, gsize n_records)
@@ -185,8 +187,8 @@ take_block (HassJob *job, HassWorker *worker, const HassBlock *block,
   return ok;
 }
 
-/* Takes over what a bundle, whose outputs are back in host memory, has left:
-   its accumulator, its results. Returns how many units failed in that. */
+/* Takes over the accumulator and the results of a bundle whose outputs are in
+   host memory. Returns: how many units failed in that. */
 guint32
 hass_execute_bundle_results (HassWorker *worker, HassSlot *slot, HassExtent e,
                              const HassBlock *blocks, gsize n_blocks,
@@ -231,7 +233,7 @@ hass_execute_bundle_results (HassWorker *worker, HassSlot *slot, HassExtent e,
   return n_failed;
 }
 
-/* One unit that no device can take: it fails. */
+/* Fails one unit that is too large for every device. */
 void
 hass_execute_refused (HassJob *job, HassWorker *worker, HassSlot *slot,
                       HassExtent e, const char *why)
@@ -251,7 +253,7 @@ hass_execute_refused (HassJob *job, HassWorker *worker, HassSlot *slot,
 
 /* -- Collecting --------------------------------------------------------- */
 
-/* The result pool's way to the user's collector. */
+/* Called by the result pool; calls the collector. */
 gboolean
 hass_job_collect (const HassResultItem *record, gpointer data)
 {

@@ -5,8 +5,8 @@
    DESIGN.
    1. A round begins: a free slot gets a span of the pool (in a partition
       farm one load, cut into blocks), the strategy orders and carves it.
-   2. Devices finish units; who finishes the last one ends the round and
-      tells the strategy.
+   2. Devices finish units; the thread that finishes the last one ends the round
+      and tells the strategy.
    3. When the result pool has passed all of a round's results, it retires:
       its loads are released and its slot is free.
 
@@ -18,7 +18,7 @@
 
 /* -- 1. Beginning ------------------------------------------------------- */
 
-/* Gives up what the library holds for a load: its buffer, or the copy of its
+/* Frees what the library holds for a load: its buffer, or the copy of its
    task. */
 void
 hass_job_disown (HassJob *job, const HassLoad *load, guint64 seq)
@@ -29,7 +29,8 @@ hass_job_disown (HassJob *job, const HassLoad *load, guint64 seq)
     hass_copy_free (job, load->tag);
 }
 
-/* Hands a load back: first to the user, who may still look at its bytes. */
+/* Releases a load: to the user first, whose callback may still read its bytes.
+ */
 static void
 let_go (HassJob *job, const HassLoad *load, guint64 seq, gboolean committed)
 {
@@ -53,7 +54,7 @@ refuse_load (HassJob *job, const HassLoad *load, guint64 seq, GError *error)
   let_go (job, load, seq, FALSE);
 }
 
-/* Names and releases loads that no round holds. */
+/* Lists loads that are in no round as unfinished, and releases them. */
 static void
 abandon_loads (HassJob *job, const HassSpan *span, guint64 seq)
 {
@@ -63,7 +64,7 @@ abandon_loads (HassJob *job, const HassSpan *span, guint64 seq)
   hass_load_pool_release (job->pool, span);
 }
 
-/* Partition farm: a load that can be cut, as a round. */
+/* Partition farm: makes the next load that can be cut a round. */
 static gboolean
 begin_divisible (HassJob *job, HassSlot *slot)
 {
@@ -108,7 +109,7 @@ flag_of (const HassDeviceTraits *device)
   return device->kind == HASS_DEVICE_CPU ? HASS_LOAD_CPU : HASS_LOAD_GPU;
 }
 
-/* A load that no present device may run makes the farm fail. */
+/* Stops the farm if a load may run on no present device. */
 static gboolean
 check_devices (HassJob *job, const HassSpan *span, guint64 seq)
 {
@@ -138,11 +139,11 @@ check_devices (HassJob *job, const HassSpan *span, guint64 seq)
   return TRUE;
 }
 
-/* On a CPU alone the core that computes a load looks at its cost, which it
-   reads anyway: a pass of its own over a million loads takes as long as
-   computing small ones does. Beside GPUs, where sums of costs plan the round,
-   and in virtual time, where models read them in every cost class, all are
-   checked before. */
+/* Where the CPU pool is the only device, the core that computes a load checks
+   its cost, because it reads the load anyway: a separate pass over a million
+   loads takes as long as computing small ones. Beside GPUs, where the strategy
+   uses sums of costs, and in virtual time, where models read the costs in every
+   cost class, all costs are checked before the round begins. */
 static gboolean
 check_costs (HassJob *job, const HassSpan *span, guint64 seq)
 {
@@ -157,8 +158,8 @@ check_costs (HassJob *job, const HassSpan *span, guint64 seq)
   return TRUE;
 }
 
-/* Units that may begin before the window is full. Rounds overlap, so each by
-   itself within the window is not enough. */
+/* Units that may begin before the window is full: those of all rounds together
+   count, because rounds overlap. */
 static guint32
 room_in_window (HassJob *job)
 {
@@ -168,7 +169,7 @@ room_in_window (HassJob *job)
   guint64 open = begun - hass_result_pool_n_passed (job->results);
   gsize window = job->farm->window;
   gsize room = open < window ? window - open : 0;
-  /* No tiny rounds. */
+  /* Less than an eighth of the window would make small rounds. */
   return room >= MAX (window / 8, 1) ? (guint32)MIN (room, G_MAXUINT32) : 0;
 }
 
@@ -204,8 +205,9 @@ seat_all (HassJob *job, HassSlot *slot)
                                  .reported_ns = slot->round.begin_ns };
 }
 
-/* May a round begin while this one is current? Not before all of its units
-   are taken, because nobody would ask the strategy for them any more. */
+/* Whether a round may begin while @slot is current; @slot may be NULL. Not
+   before all of its units are taken, because the strategy is only asked for the
+   current round. */
 gboolean
 hass_job_may_begin (HassJob *job, HassSlot *slot)
 {
@@ -216,8 +218,8 @@ hass_job_may_begin (HassJob *job, HassSlot *slot)
                  && hass_round_waiting_anywhere (&slot->round) == 0));
 }
 
-/* Begins a round with what waits. NULL: nothing waits, no slot is free, or
-   the farm is stopping. Under the decision lock. */
+/* Begins a round with the loads that wait. Returns: NULL if none waits, no slot
+   is free or the farm is stopping. Under the decision lock. */
 HassSlot *
 hass_job_begin_round (HassJob *job)
 {
@@ -349,15 +351,15 @@ hass_job_units_finished (HassJob *job, HassSlot *slot, guint32 n)
 {
   if (n == 0)
     return;
-  /* Release hands this thread's results and counters to who ends the round;
-     acquire gives it everyone's. */
+  /* Release hands this thread's results and counters to the thread that ends
+     the round; acquire gives that thread all of them. */
   if (atomic_fetch_sub_explicit (&slot->round.outstanding, n,
                                  memory_order_acq_rel)
       == n)
     end_round (job, slot);
-  /* Sequentially consistent, as the count in end_round and what the result
-     pool has passed: of who ends a round and who delivers its last result,
-     one sees the other. */
+  /* Sequentially consistent, as are the count in end_round and the result
+     pool's mark: of the thread that ends a round and the thread that delivers
+     its last result, at least one sees the other. */
   if (atomic_load_explicit (&job->n_ended, memory_order_seq_cst) > 0)
     hass_job_retire (job);
 }
@@ -415,7 +417,7 @@ hass_job_retire (HassJob *job)
     }
 }
 
-/* Nothing waits and nothing runs. Under the decision lock. */
+/* Whether nothing waits and no round is in flight. Under the decision lock. */
 gboolean
 hass_job_idle (HassJob *job)
 {
@@ -425,7 +427,7 @@ hass_job_idle (HassJob *job)
   return hass_load_pool_waiting (job->pool) == 0;
 }
 
-/* -- What is left when a farm has stopped ------------------------------- */
+/* -- A farm that was stopped -------------------------------------------- */
 
 static void
 name_units (HassJob *job, HassRound *round, HassExtent e)
@@ -446,8 +448,8 @@ name_units (HassJob *job, HassRound *round, HassExtent e)
     }
 }
 
-/* Releases the loads of a round that did not end: those with unfinished
-   units as not committed. */
+/* Releases the loads of a round that did not end; those with unfinished units
+   are released as not committed. */
 static void
 abandon_round (HassJob *job, HassSlot *slot)
 {
@@ -479,8 +481,8 @@ abandon_round (HassJob *job, HassSlot *slot)
   slot->state = HASS_SLOT_FREE;
 }
 
-/* Names and releases everything that a stopped farm has not computed. No
-   other thread works for the job any more. */
+/* Lists everything that a stopped farm has not computed as unfinished, and
+   releases it. No other thread works for the job any more. */
 void
 hass_job_abandon (HassJob *job)
 {

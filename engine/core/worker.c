@@ -12,7 +12,7 @@ hass_worker_index (const HassWorker *worker)
   return worker->index;
 }
 
-/* FALSE: the worker's farm has ended. */
+/* Returns: FALSE if the worker's farm has ended. */
 static inline gboolean
 is_alive (const HassWorker *worker, const char *function)
 {
@@ -131,14 +131,14 @@ hass_engine_nest_task (HassWorker *worker, HassLoad *load)
   return TRUE;
 }
 
-/* A loop within a unit. */
+/* A loop within a unit; see hass_worker_parallel_for(). */
 typedef struct
 {
-  HassWorker worker; /* the bodies': it is in no unit and has no accumulator */
+  HassWorker worker; /* of the bodies; without a unit and an accumulator */
   HassLoopFunc body;
   gpointer user_data;
   _Atomic gboolean failed;
-  GError *error; /* of who set failed first */
+  GError *error; /* of the first body that failed */
 } Loop;
 
 static void

@@ -11,8 +11,8 @@
 #define TINY_ROUND_NS 4000
 #define TINY_WAIT_NS 40000
 
-/* Would a round of what waits be too small to be worth it just now? Shorter
-   units wait longer, because a round costs what hundreds of them cost. */
+/* Whether more loads are waited for before a round begins. Loads of less work
+   wait longer, because a round costs what hundreds of them cost. */
 static gboolean
 too_few (HassJob *job, guint64 waiting, double unit_ns)
 {
@@ -27,8 +27,8 @@ too_few (HassJob *job, guint64 waiting, double unit_ns)
   return now - job->hungry_ns < (tiny ? TINY_WAIT_NS : HASS_FEW_WAIT_NS);
 }
 
-/* Begins the next round if there is enough for one, by the unit cost that
-   the caller has seen (0: none). Under the decision lock, while no round is
+/* Begins the next round if enough loads wait. @unit_ns: unit cost that the
+   caller has measured; 0: none. Under the decision lock, while no round is
    current that must end first. */
 gboolean
 hass_live_begin (HassJob *job, double unit_ns)

@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* cores.c: how a core of a live farm finds work, computes it and leaves. The
-   numbers are those of the DESIGN paragraph in live.c.
+/* cores.c: how a core of a live farm finds work, computes it and leaves; steps
+   1 to 3 of the DESIGN paragraph in live.c.
    Thread safety: each worker context by the thread that has its seat. */
 #include "live-private.h"
 
 #include "pool/fence.h"
 
-/* A core that finds nothing spins for so long before it leaves: about what
-   waking a sleeping thread costs. */
+/* Time that a core without work spins before it leaves, in ns. Waking a
+   sleeping thread takes 25 us and costs the waking thread 7 to 10 us on the
+   build machine. Shorter, and threads sleep between loads that come soon;
+   longer, and idle cores burn time. */
 #define SPIN_NS 50000
 /* Pauses between two looks for work. Each look reads a line that the generator
    writes, so frequent looks slow the generator down. */
@@ -45,7 +47,7 @@ learn_cost (HassWorker *worker, guint32 n, gint64 ns)
   worker->last_chunk = n;
 }
 
-/* Pulls and computes once. FALSE: nothing to pull. */
+/* Pulls and computes once. Returns: FALSE if there was nothing to pull. */
 static gboolean
 work_once (HassJob *job, HassWorker *worker)
 {
@@ -83,8 +85,8 @@ work_once (HassJob *job, HassWorker *worker)
   return TRUE;
 }
 
-/* When cores that wait are to ask again; 0: they are not. Under the decision
-   lock. */
+/* Publishes when cores that wait ask the strategy again; 0: only after a
+   completion. Under the decision lock. */
 static void
 note_again (HassJob *job)
 {
@@ -106,13 +108,14 @@ look_again (HassJob *job)
 
 typedef enum
 {
-  FOUND,   /* look again */
-  NOTHING, /* now */
-  FINISHED /* for ever */
+  FOUND,   /* there may be units to pull */
+  NOTHING, /* at present */
+  FINISHED /* the farm has no more work */
 } Find;
 
-/* Asks the strategy, or begins the next round, by the unit cost seen. Unless
-   patient, leaves it to whoever else is just finding some. */
+/* Asks the strategy or begins the next round. @unit_ns: unit cost that the
+   caller has measured; 0: none. Unless @patient, returns NOTHING at once if
+   another thread holds the decision lock. */
 static Find
 find_work (HassJob *job, double unit_ns, gboolean patient)
 {
@@ -133,7 +136,7 @@ find_work (HassJob *job, double unit_ns, gboolean patient)
            && hass_job_idle (job))
     found = FINISHED;
   note_again (job);
-  /* A completion that was told here may be what others wait for. */
+  /* Other devices may wait for a completion that the strategy was told here. */
   gboolean news = found == FOUND || job->n_told != told;
   pthread_mutex_unlock (&job->decision);
   if (news)
@@ -141,8 +144,8 @@ find_work (HassJob *job, double unit_ns, gboolean patient)
   return found;
 }
 
-/* Works, or spins until there is work. FALSE: nothing for a while, or the
-   farm is over. */
+/* Computes once, or spins until there is work. Returns: FALSE if there was none
+   for SPIN_NS or the farm has ended. */
 static gboolean
 work_or_spin (HassJob *job, HassWorker *worker, gboolean *first)
 {
@@ -172,8 +175,8 @@ work_or_spin (HassJob *job, HassWorker *worker, gboolean *first)
       gint64 now = hass_live_now (job);
       if (since == 0)
         since = now;
-      /* Who holds the lock may find nothing and sleep: ask oneself before
-         leaving. */
+      /* The thread that holds the lock may find nothing and sleep, so this core
+         takes the lock once before it leaves. */
       last_look = now - since > SPIN_NS;
       for (int i = 0; i < pause; i++)
         hass_pause ();
@@ -194,8 +197,9 @@ may_have_work (HassJob *job)
              || (slot && hass_decide_pullable (slot)));
 }
 
-/* Where the strategy lets the cores wait for so long only, one of them sleeps
-   here until then, because the caller may be busy. FALSE: it need not. */
+/* Where the strategy's WAIT to the cores has an end, one helper sleeps here
+   until then, because the caller may be busy. Returns: FALSE if this helper
+   need not. */
 static gboolean
 wait_to_ask (HassJob *job)
 {
@@ -218,12 +222,12 @@ wait_to_ask (HassJob *job)
   return again_ns > 0;
 }
 
-/* A core's stay in the job. */
+/* A task of the CPU pool: the stay of a core in the job. */
 void
 hass_live_core_task (gpointer data)
 {
-  HassHelpers *crew = data;
-  HassJob *job = hass_helpers_enter (crew);
+  HassHelpers *helpers = data;
+  HassJob *job = hass_helpers_enter (helpers);
   if (job)
     {
       HassLive *live = job->driver;
@@ -242,20 +246,20 @@ hass_live_core_task (gpointer data)
       if (!atomic_load_explicit (&job->generated, memory_order_seq_cst))
         hass_fence_heavy ();
       hass_event_look (&job->event);
-      /* A change that came when this core did not look any more, but was not
-         counted out either, let nobody in: look once more. */
+      /* A change between this core's last look and its leaving has let no core
+         in, because this one still counted: look once more. */
       if (may_have_work (job))
         hass_live_let_in (job);
       else if (find_work (job, unit_ns, TRUE) == FINISHED)
         hass_event_notify (&job->event);
-      hass_helpers_leave (crew);
+      hass_helpers_leave (helpers);
     }
-  hass_helpers_unref (crew);
+  hass_helpers_unref (helpers);
 }
 
 /* -- 1. The caller ------------------------------------------------------ */
 
-/* How long the caller sleeps if nothing changes, in ns; < 0: for ever. */
+/* How long the caller sleeps if nothing changes, in ns; < 0: no limit. */
 static gint64
 patience (HassJob *job)
 {
@@ -265,7 +269,7 @@ patience (HassJob *job)
   return until > 0 ? MAX (until - hass_live_now (job), 0) : -1;
 }
 
-/* The caller works until done says so or the farm is over. */
+/* The caller computes until done() returns TRUE or the farm is stopped. */
 void
 hass_live_work_until (HassJob *job, gboolean (*done) (HassJob *job))
 {
@@ -282,8 +286,8 @@ hass_live_work_until (HassJob *job, gboolean (*done) (HassJob *job))
           hass_event_cancel (&job->event);
           return;
         }
-      /* What changed before prepare woke nobody, so all is looked at once
-         more, and what a strategy may say now. */
+      /* A change before prepare did not wake this thread, so it looks at all
+         of it once more and asks the strategy. */
       if (may_have_work (job)
           || find_work (job, worker->unit_ns, TRUE) == FOUND)
         {

@@ -1,70 +1,72 @@
 /* SPDX-License-Identifier: MIT */
-/* helpers.c: the handle by which tasks of the CPU pool learn that their job has
-   ended before they start. Handles are few and reused; they stay for the life
-   of the process, as the pool's tasks may. Thread safety: any thread. */
+/* helpers.c: what a task of the CPU pool holds, so that a task that starts
+   after its farm has ended finds that out. The structures are few and are used
+   again; they live as long as the process, because a task of the pool may start
+   at any time. Thread safety: any thread. */
 #include "live-private.h"
 
-/* Returns: a handle with one reference, the job's. */
+/* Returns: helpers with one reference, which is the job's. */
 HassHelpers *
 hass_helpers_new (HassJob *job)
 {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   static HassHelpers *all; /* lock */
   pthread_mutex_lock (&lock);
-  HassHelpers *crew = all;
+  HassHelpers *helpers = all;
   /* Acquire pairs with the release of the last reference. */
-  while (crew && atomic_load_explicit (&crew->refs, memory_order_acquire) > 0)
-    crew = crew->next;
-  if (!crew)
+  while (helpers
+         && atomic_load_explicit (&helpers->refs, memory_order_acquire) > 0)
+    helpers = helpers->next;
+  if (!helpers)
     {
-      crew = g_new0 (HassHelpers, 1);
-      pthread_mutex_init (&crew->lock, NULL);
-      pthread_cond_init (&crew->empty, NULL);
-      crew->next = all;
-      all = crew;
+      helpers = g_new0 (HassHelpers, 1);
+      pthread_mutex_init (&helpers->lock, NULL);
+      pthread_cond_init (&helpers->empty, NULL);
+      helpers->next = all;
+      all = helpers;
     }
-  atomic_store_explicit (&crew->refs, 1, memory_order_relaxed);
+  atomic_store_explicit (&helpers->refs, 1, memory_order_relaxed);
   pthread_mutex_unlock (&lock);
-  pthread_mutex_lock (&crew->lock);
-  crew->job = job;
-  pthread_mutex_unlock (&crew->lock);
-  return crew;
+  pthread_mutex_lock (&helpers->lock);
+  helpers->job = job;
+  pthread_mutex_unlock (&helpers->lock);
+  return helpers;
 }
 
-/* Enters the job if it still runs; NULL: it is over. */
+/* Enters the job. Returns: NULL if it has ended. */
 HassJob *
-hass_helpers_enter (HassHelpers *crew)
+hass_helpers_enter (HassHelpers *helpers)
 {
-  pthread_mutex_lock (&crew->lock);
-  HassJob *job = crew->job;
+  pthread_mutex_lock (&helpers->lock);
+  HassJob *job = helpers->job;
   if (job)
-    crew->n_inside++;
-  pthread_mutex_unlock (&crew->lock);
+    helpers->n_inside++;
+  pthread_mutex_unlock (&helpers->lock);
   return job;
 }
 
 void
-hass_helpers_leave (HassHelpers *crew)
+hass_helpers_leave (HassHelpers *helpers)
 {
-  pthread_mutex_lock (&crew->lock);
-  if (--crew->n_inside == 0)
-    pthread_cond_broadcast (&crew->empty);
-  pthread_mutex_unlock (&crew->lock);
+  pthread_mutex_lock (&helpers->lock);
+  if (--helpers->n_inside == 0)
+    pthread_cond_broadcast (&helpers->empty);
+  pthread_mutex_unlock (&helpers->lock);
 }
 
-/* Lets nobody in any more and waits for those inside. */
+/* Lets no more helpers in and waits until all have left. */
 void
-hass_helpers_close (HassHelpers *crew)
+hass_helpers_close (HassHelpers *helpers)
 {
-  pthread_mutex_lock (&crew->lock);
-  crew->job = NULL;
-  while (crew->n_inside > 0)
-    pthread_cond_wait (&crew->empty, &crew->lock);
-  pthread_mutex_unlock (&crew->lock);
+  pthread_mutex_lock (&helpers->lock);
+  helpers->job = NULL;
+  while (helpers->n_inside > 0)
+    pthread_cond_wait (&helpers->empty, &helpers->lock);
+  pthread_mutex_unlock (&helpers->lock);
 }
 
 void
-hass_helpers_unref (HassHelpers *crew)
+hass_helpers_unref (HassHelpers *helpers)
 {
-  atomic_fetch_sub_explicit (&crew->refs, 1, memory_order_acq_rel);
+  atomic_fetch_sub_explicit (&helpers->refs, 1, memory_order_acq_rel);
 }

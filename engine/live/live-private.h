@@ -8,11 +8,11 @@
 
 #include "engine/core/job.h"
 
-/* The tasks of the CPU pool that help the caller of a farm; see helpers.c. */
+/* The cores that help the calling thread; see helpers.c. */
 typedef struct HassHelpers
 {
   struct HassHelpers *next; /* constant */
-  _Atomic guint refs;       /* 0: nobody's */
+  _Atomic guint refs;       /* 0: free for the next job */
   pthread_mutex_t lock;     /* the rest */
   pthread_cond_t empty;
   HassJob *job; /* NULL: over */
@@ -27,12 +27,12 @@ typedef struct
   /* Handed to and fro with the cancellable's handler, for ThreadSanitizer,
      which cannot see GLib's locks. */
   _Atomic guint cancels;
-  HassCpuPool *pool;                 /* NULL without a CPU pool */
-  void (*core_task) (gpointer crew); /* a core's stay in the job */
-  guint n_helpers;                   /* cores beside the caller */
-  gboolean has_proxies;              /* devices beside the CPU pool */
-  gboolean proxies_begin;            /* rounds, too */
-  HassHelpers *crew;
+  HassCpuPool *pool;                    /* NULL without a CPU pool */
+  void (*core_task) (gpointer helpers); /* a core's stay in the job */
+  guint n_helpers;                      /* cores beside the caller */
+  gboolean has_proxies;                 /* devices beside the CPU pool */
+  gboolean proxies_begin;               /* rounds, too */
+  HassHelpers *helpers;
   pthread_mutex_t seat_lock;
   GArray *seats;             /* free worker indices; seat_lock */
   HassProxyThread **proxies; /* [n_devices], the caller's; NULL: has none */
@@ -57,10 +57,12 @@ void hass_live_changed (HassJob *job);
 gboolean hass_live_begin (HassJob *job, double unit_ns);
 
 /* cores.c */
-void hass_live_core_task (gpointer crew);
+void hass_live_core_task (gpointer helpers);
 void hass_live_work_until (HassJob *job, gboolean (*done) (HassJob *job));
 
-/* A few loads wait so long for more before a round begins. */
+/* How long fewer than FEW_LOADS loads wait for more before a round begins, in
+   ns. Longer, and the first loads are late; shorter, and rounds are small. A
+   guess. */
 #define HASS_FEW_WAIT_NS 8000
 
 /* devices.c */
@@ -74,12 +76,12 @@ HassGpuWorkerFunc hass_live_device_worker (const HassFarm *farm,
 void hass_live_free_devices (const HassFarm *farm, HassDevice **gpus,
                              guint n_devices);
 
-/* crew.c */
+/* helpers.c */
 HassHelpers *hass_helpers_new (HassJob *job);
-HassJob *hass_helpers_enter (HassHelpers *crew);
-void hass_helpers_leave (HassHelpers *crew);
-void hass_helpers_close (HassHelpers *crew);
-void hass_helpers_unref (HassHelpers *crew);
+HassJob *hass_helpers_enter (HassHelpers *helpers);
+void hass_helpers_leave (HassHelpers *helpers);
+void hass_helpers_close (HassHelpers *helpers);
+void hass_helpers_unref (HassHelpers *helpers);
 
 /* yield.c */
 void hass_yield (HassJob *job, HassWorker *worker);

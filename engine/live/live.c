@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* live.c: runs a farm on the real machine, with threads and the wall clock.
 
-   DESIGN. Who owns a unit, at any moment exactly one of:
+   DESIGN. At any moment exactly one of these owns a unit:
 
      generator -> [load pool] -> [range of a round] -> [grant: a core's pull
        or a device's bundle] -> [result pool] -> collector
@@ -9,26 +9,29 @@
 
    1. The calling thread generates; when the pool is full, and after the
       last load, it computes as core 0.
-   2. Other cores are tasks in the CPU pool. A core that finds nothing spins
-      for a while, then leaves, so that idle costs nothing; whoever brings
-      work lets one back in, and each that comes in lets in the next.
+   2. Other cores are tasks in the CPU pool (cores.c). A core that finds no work
+      spins for a while, then leaves, so that an idle core costs nothing. A
+      thread that brings work lets one core in (wake.c), and each core that has
+      found work lets in the next.
    3. A core pulls units from the current round without a lock. Only when
       that is empty it takes the decision lock to ask the strategy or to
       begin the next round. Without GPUs the next round begins while the last
       units of the one before are still computed.
-   4. Each GPU has a proxy thread (proxy.c). As all cores compute it shares one
-      with a worker, who yields between units (yield.c).
+   4. Each device beside the CPU pool has a proxy thread (proxy.c). As all cores
+      compute, it shares a core with a worker, which yields between units
+      (yield.c).
    5. The farm ends when nothing waits, nothing runs and the generator has
       returned, or when it is stopped.
 
    A core that leaves and a generator that brings a load must not miss each
-   other: the core counts itself out, fences, then looks once more; the
-   generator publishes, then looks at the count (pool/fence.h). That fence
-   interrupts every core, one such fence after the other, which on 32 cores
-   takes 0.6 ms if all leave at once. When the generator has returned they do
-   without: all other news comes through hass_live_changed, which raises the
-   event's epoch before it looks at the count, and the core reads the epoch
-   before it looks for news (pool/event.h).
+   other: the core subtracts itself from the count of cores, fences, then checks
+   for work once more; the generator publishes, then reads the count
+   (pool/fence.h). That fence interrupts every core, and the kernel makes one
+   such fence after the other: if all of 32 cores leave at once, the last one
+   waits 0.6 ms. When the generator has returned the fence is not needed: all
+   other changes are announced by hass_live_changed, which raises the event's
+   epoch before it reads the count, and the core reads the epoch before it
+   checks for work (pool/event.h).
 
    Thread safety: hass_live_run may be called by several threads, each for a
    farm of its own. */
@@ -95,14 +98,14 @@ set_up (HassJob *job, HassLive *live, HassCpuPool *pool)
   pthread_mutex_init (&live->seat_lock, NULL);
   live->job = job;
   live->core_task = hass_live_core_task;
-  live->crew = hass_helpers_new (job);
+  live->helpers = hass_helpers_new (job);
   job->driver = live;
 }
 
 static void
 clear (HassLive *live)
 {
-  hass_helpers_unref (live->crew);
+  hass_helpers_unref (live->helpers);
   g_array_unref (live->seats);
   pthread_mutex_destroy (&live->seat_lock);
 }
@@ -125,7 +128,7 @@ drive (HassJob *job)
   hass_live_work_until (job, over);
   job->phases.worked_ns = hass_live_now (job);
   hass_proxies_stop (job, live);
-  hass_helpers_close (live->crew);
+  hass_helpers_close (live->helpers);
   hass_progress_stop (progress);
   if (cancellable)
     g_cancellable_disconnect (cancellable, handler);

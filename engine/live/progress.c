@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* progress.c: tells a user how far a farm is, on a thread of its own.
+/* progress.c: calls the progress callback of a farm, on a thread of its own.
    Thread safety: reads the job's relaxed counters only. */
 #include "live-private.h"
 
@@ -59,7 +59,8 @@ progress_free (HassProgressThread *t)
   g_free (t);
 }
 
-/* NULL when nobody asked for progress, or no thread can be had for it. */
+/* Returns: NULL if the farm has no progress callback or no thread can be made.
+ */
 HassProgressThread *
 hass_progress_start (HassJob *job)
 {

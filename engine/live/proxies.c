@@ -2,12 +2,11 @@
 /* proxies.c: starts the devices' proxies and waits for their end; step 1 of
    proxy.c.
 
-   DESIGN. A proxy opens its device, serves it and closes it, on a thread that
-   it is given (proxy_threads.c). The farm's end waits for all of them, so none
-   outlives the job. What may take long is opening:
-   it begins when it can pay (proxy_need.c), and the farm's end cancels what
-   open was given for that, so that a device that heeds it returns at once, not
-   open and not failed.
+   DESIGN. A proxy opens its device, serves it and closes it, on a thread of
+   proxy_threads.c. The end of the farm waits for all proxies, so none outlives
+   the job. Opening may take long: it begins when it can pay (proxy_need.c), and
+   the end of the farm cancels the cancellable that open was given, so that a
+   device that observes it returns at once, neither open nor failed.
 
    Thread safety: start and stop by the thread that called the farm. */
 #include "proxy-private.h"
@@ -33,7 +32,7 @@ announce_opening_locked (HassProxy *p, gint64 begin, gboolean ok)
                                 .ok = ok });
 }
 
-/* The farm was over before the device was worth opening. */
+/* The farm ended before opening the device could pay. */
 static void
 leave_closed (HassProxy *p, gint64 begin)
 {
@@ -44,8 +43,8 @@ leave_closed (HassProxy *p, gint64 begin)
   pthread_mutex_unlock (&p->job->decision);
 }
 
-/* A device that does not open is left out; the farm fails when it was the
-   last. One that the farm did not wait for has not failed. */
+/* A device that fails to open is excluded; the farm fails if no device is left.
+   A device whose opening the end of the farm cancelled has not failed. */
 static gboolean
 open_device (HassProxy *p)
 {
@@ -110,7 +109,7 @@ run (gpointer data)
   proxy_free (p);
 }
 
-/* What a device has to know of the farm. */
+/* Fills in what the device is told of the farm. */
 static void
 describe_farm (HassJob *job, const HassDevice *device, HassDeviceFarm *f)
 {
@@ -169,8 +168,7 @@ start_one (HassJob *job, HassLive *live, guint d, GError **error)
   return FALSE;
 }
 
-/* Starts the devices' threads. Stops the farm when no device at all is
-   left. */
+/* Starts the proxies. Stops the farm if no device is left. */
 void
 hass_proxies_start (HassJob *job, HassLive *live)
 {

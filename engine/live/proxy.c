@@ -11,8 +11,8 @@
       feeder's: engine/core/feeder.h.
    3. The thread waits on the device, never by spinning.
 
-   Rounds are begun by cores; where there is none beside the calling thread,
-   which may sit in its generator, the proxies begin them.
+   Cores begin rounds. Where the calling thread is the only core, and may be in
+   its generator, the proxies begin them.
 
    Thread safety: one thread a device; it alone calls the device's ops. */
 #include "proxy-private.h"
@@ -21,9 +21,9 @@
 
 /* -- 2. Handing over ---------------------------------------------------- */
 
-/* Wakes who waits for what became of a part. Where this is the only device, in
-   the middle of a round, the sleeping caller waits for something else and need
-   not be woken for each part. */
+/* Wakes the threads that wait for the part. Where this is the only device and
+   its round goes on, the sleeping caller waits for something else and is not
+   woken for each part. */
 static void
 tell_others (HassJob *job, gboolean failed)
 {
@@ -175,9 +175,9 @@ wait_for_part (HassProxy *p)
     all_fail (p, message);
 }
 
-/* How long a proxy with nothing to do sleeps: until something changes, or
-   until a few loads have waited long enough to be a round, or the device for
-   as long as the strategy has said. */
+/* How long an idle proxy sleeps if nothing changes: until a few loads have
+   waited long enough for a round, or until the end of the strategy's WAIT.
+   Returns: ns; < 0: no limit. */
 static gint64
 patience (HassProxy *p)
 {
@@ -197,8 +197,9 @@ patience (HassProxy *p)
   return ns < 0 || left_ns < ns ? left_ns : ns;
 }
 
-/* Nothing waits, nothing runs and nothing will come: a proxy that leaves now
-   is gone when the caller, who has yet to wake up, comes to join it. */
+/* Whether nothing waits, nothing is in flight and the generator has returned. A
+   proxy that ends then has ended before the caller has woken up and waits for
+   it. */
 static gboolean
 all_done (HassJob *job)
 {

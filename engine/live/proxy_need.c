@@ -3,57 +3,64 @@
    pay; step 1 of proxy.c.
 
    DESIGN. A GPU's first start may take longer than all of a farm's work takes
-   the CPU, or another GPU. While the device says so, its thread looks every now
-   and then. It is wanted as soon as one of these holds:
+   the CPU or another GPU. While the device reports such an opening time, its
+   proxy checks at intervals whether the device is needed. It is needed as soon
+   as one of these holds:
 
-   1. There is no CPU pool, or a unit that only GPUs can run.
-   2. It is not known how much work is left, because the generator has not
-      ended or loads wait for a later round.
-   3. The cores have finished nothing, or, at the speed that they have shown,
-      now or in earlier runs, need longer for what is left than the device for
-      opening.
-   4. The cores may take no more, nothing runs, and units are left: the
-      strategy counts on the device.
+   1. There is no CPU pool, or there is a unit that only GPUs can run.
+   2. The remaining work is unknown, because the generator has not returned or
+      loads wait for a later round.
+   3. The cores have finished nothing yet, or the time that they need for the
+      remaining work, by their rate in this run or in earlier ones, exceeds the
+      opening time.
+   4. The strategy grants the cores nothing more, nothing is in flight, and
+   units remain: the strategy counts on the device.
 
-   2 and 3 count after a fortieth of the time that opening takes, 5 ms of 0.2 s,
-   which is all that a farm can lose here. 4 counts as soon as the generator has
-   ended, but where the strategy only lets the cores wait, and has not set aside
-   for other devices what is left, the cores get it bit by bit for as long as 3
-   does not hold. Nothing could be faster: the device would still be opening
-   when they are done. So a farm that keeps its last units for a GPU that nobody
-   knows yet does not have to start one.
+   2 and 3 apply after 1/GRACE of the opening time, 5 ms of 0.2 s, which bounds
+   what a farm can lose by waiting. 4 applies as soon as the generator has
+   returned. Exception: where the strategy answered WAIT to the cores and the
+   remaining units lie in no device's share, the cores get them in small amounts
+   as long as 3 does not hold, because they are done before the device would be
+   open. So a strategy that keeps the last units of a farm for a GPU of unknown
+   rate does not cause a start.
 
-   Of several that are wanted in a farm's last round, or before the generator
-   has had that fortieth to end, one goes first, unless the strategy has set
-   aside units for the others: while a CUDA context is made, what another GPU
-   makes once in its first bundle waits, and with GBs of pinned memory its
-   kernels do. (On two H200s cuBLAS' first product was back 200 to 250 ms after
-   two contexts were begun together, 100 ms after one alone; a context made
-   later, with 6 GB pinned, held the other's launches up for 240 ms.) The others
-   follow when one has finished something, at the latest when the start that
-   they wait for should have been over for as long as their own takes. Nor do
-   they when by what all have done in a fortieth of that time and later, at
-   first with what they have in hand, the rest will take less than twice what it
-   takes to start them and to copy the farm's constants: from there on a GPU as
-   fast as those at work gains more than its start takes from them, should that
-   stop them altogether.
+   Several GPUs may be needed in the last round of a farm, or within the first
+   1/GRACE of the opening time. Then one is opened first, unless the strategy
+   has given the others shares: making a CUDA context delays the first bundle of
+   another GPU, by 100 to 150 ms on two H200s, and with 6 GB of pinned memory
+   its kernel launches, by 240 ms. The other GPUs follow when one has finished
+   units, at the latest one opening time after the first should have been ready.
+   They are not opened while the remaining work, by the rate of all devices
+   since the first GPU finished units, takes less than WORTH times their start
+   and the copies of the farm's constants. Beyond that a GPU as fast as the
+   devices at work gains more than its start costs, even if it stops all of
+   them.
 
-   The farm's end interrupts the wait. The device is told how long the farm has
-   done without it, and may count that, so that many small farms in one process
-   get it in the end.
+   The end of the farm interrupts the wait. The device is told how long the farm
+   has run without it and may count that time towards its start, so that many
+   small farms in one process open it eventually.
 
    Thread safety: the device's proxy thread. */
 #include "proxy-private.h"
 
 #include <math.h>
 
-#define LEAST_NS 1000000 /* who opens sooner is not waited for */
-#define GRACE 40         /* part of that in which others show their speed */
-#define IN_HAND 10       /* times that, in which what they have counts */
-#define WORTH 2          /* times as long they must need for the rest */
-#define BIT_NS 5000000   /* of the cores' work */
-/* Between two looks: while a farm may be over any moment, later, and when the
-   cores have got a bit. */
+/* A device with a shorter opening time, in ns, is opened at once. A guess. */
+#define LEAST_NS 1000000
+/* 1/GRACE of the opening time is spent on measuring the other devices. Larger,
+   and rates are of too little work; smaller, and the farm loses more. A guess.
+ */
+#define GRACE 40
+/* For IN_HAND times that, bundles in flight count as done; see
+   others_suffice(). A guess. */
+#define IN_HAND 10
+/* See DESIGN. With 1 a start would at best gain nothing. */
+#define WORTH 2
+/* Work that cores get at a time while a device is not opened, in ns. A guess.
+ */
+#define BIT_NS 5000000
+/* Time between two checks, in ns: early, when a farm may end at any moment;
+   later; and after the cores were given work. Guesses. */
 #define EARLY_LOOK_NS 100000
 #define LOOK_NS 500000
 #define BIT_LOOK_NS 50000
@@ -65,14 +72,14 @@ typedef enum
   GIVE /* cores have got something */
 } Need;
 
-/* What the device says, where it can. */
+/* How long opening takes, as the device estimates it; 0: unknown. */
 gint64
 hass_proxy_opening_ns (HassProxy *p)
 {
   return p->ops.opening_ns ? p->ops.opening_ns (p->device) : 0;
 }
 
-/* What the farm's constants take on their way to the device. */
+/* How long the copies of the farm's constants to the device take. */
 gint64
 hass_proxy_copying_ns (const HassProxy *p)
 {
@@ -95,9 +102,9 @@ generated (HassJob *job)
   return atomic_load_explicit (&job->generated, memory_order_seq_cst);
 }
 
-/* How long the cores will take for the rest of the round, by what they have
-   done, else by what the profile store says, until two units should have been
-   done by that; infinite where nobody knows. */
+/* Time that the cores need for the remaining work of the round: by the rate of
+   this round; else by the rate of earlier runs, until the cores should have
+   finished two units by that rate; else infinite. */
 static double
 cores_need_ns (HassJob *job, HassRound *round, double grace_ns)
 {
@@ -115,7 +122,7 @@ cores_need_ns (HassJob *job, HassRound *round, double grace_ns)
   return total / core_rate / MIN (round->n_units, job->n_cores);
 }
 
-/* Units are left, and none is at work. */
+/* Units wait and none is in flight. */
 static gboolean
 nothing_runs (HassRound *round)
 {
@@ -125,7 +132,8 @@ nothing_runs (HassRound *round)
                 <= waiting;
 }
 
-/* Has the CPU pool been refused what is left, while nothing runs? */
+/* Whether the strategy grants the CPU pool nothing while nothing is in flight.
+ */
 static gboolean
 cores_wait (HassJob *job, HassSlot *slot)
 {
@@ -137,7 +145,8 @@ cores_wait (HassJob *job, HassSlot *slot)
          && nothing_runs (&slot->round);
 }
 
-/* The cores wait and need so long for what is left. */
+/* Grants the cores BIT_NS of work, if they wait; @need_ns is what they need for
+   all remaining work. */
 static gboolean
 give_a_bit (HassJob *job, HassSlot *slot, double need_ns)
 {
@@ -150,13 +159,13 @@ give_a_bit (HassJob *job, HassSlot *slot, double need_ns)
                                   (guint32)CLAMP (bit, job->n_cores, waiting));
 }
 
-/* What the thread has seen so far. */
+/* What the proxy has measured so far. */
 typedef struct
 {
   gint64 begin_ns, open_ns;
-  gint64 start_ns;   /* to open it and to copy the farm's constants */
-  gint64 shown_ns;   /* when it first saw that a GPU had done something; 0 */
-  double shown_work; /* all that was done of the round by then */
+  gint64 start_ns;   /* to open the device and to copy the farm's constants */
+  gint64 shown_ns;   /* when a GPU was first seen to have finished units; 0 */
+  double shown_work; /* work of the round that was done by then */
 } Watch;
 
 static gint64
@@ -179,14 +188,14 @@ running (HassJob *job)
   return slot && slot->state == HASS_SLOT_RUNNING ? slot : NULL;
 }
 
-/* Nothing comes after this round. */
+/* Whether this round is the last one of the farm. */
 static gboolean
 is_last (HassJob *job)
 {
   return generated (job) && hass_load_pool_waiting (job->pool) == 0;
 }
 
-/* Whether it is wanted, as far as the cores are concerned. */
+/* Whether the device is needed beside the cores; see DESIGN, 1 to 4. */
 static Need
 beside_cores (HassJob *job, const Watch *w, gint64 now_ns)
 {
@@ -209,7 +218,7 @@ beside_cores (HassJob *job, const Watch *w, gint64 now_ns)
   return last && need_ns < w->open_ns ? WAIT : OPEN;
 }
 
-/* Another GPU has finished something. */
+/* Whether another GPU has finished units. */
 static gboolean
 another_has_shown (const HassProxy *p, HassSlot *slot)
 {
@@ -222,7 +231,7 @@ another_has_shown (const HassProxy *p, HassSlot *slot)
   return FALSE;
 }
 
-/* Units are left, and who is open has been refused them. */
+/* Whether units wait and the strategy grants them to no device that is open. */
 static gboolean
 all_wait (HassJob *job, HassSlot *slot)
 {
@@ -239,7 +248,7 @@ all_wait (HassJob *job, HassSlot *slot)
   return TRUE;
 }
 
-/* Another GPU is opening, or at its first bundle. */
+/* Whether another GPU is being opened or computes its first bundle. */
 static gboolean
 another_is_first (const HassProxy *p, const Watch *w, gint64 now_ns)
 {
@@ -258,7 +267,7 @@ another_is_first (const HassProxy *p, const Watch *w, gint64 now_ns)
   return FALSE;
 }
 
-/* What all devices have done of the round. */
+/* Progress of the round over all devices. */
 static HassProgress
 progress_of_all (const HassJob *job, const HassRound *round)
 {
@@ -272,10 +281,10 @@ progress_of_all (const HassJob *job, const HassRound *round)
   return sum;
 }
 
-/* Those who are at work will have done the rest so soon that it cannot pay. At
-   first as much of what they have in hand counts as done as has been done, or
-   all of it: a thread that is late to see a bundle's end must not make its GPU
-   seem slow, nor must long bundles. */
+/* Whether the devices at work finish the remaining work so soon that the start
+   cannot pay. At first work in flight counts as done, at most as much as has
+   been done; all of it if nothing has: neither a proxy that takes a bundle over
+   late nor a long bundle may make a GPU seem slow. */
 static gboolean
 others_suffice (HassJob *job, Watch *w, gint64 now_ns)
 {
@@ -297,7 +306,7 @@ others_suffice (HassJob *job, Watch *w, gint64 now_ns)
   gint64 seen_ns = now_ns - w->shown_ns;
   if (seen_ns < IN_HAND * grace_ns (w))
     {
-      /* As if all units cost the mean. */
+      /* Assumes that all units cost the mean. */
       gint64 units = (gint64)round->n_units - waiting - (gint64)done.units;
       double in_hand = MIN (MAX (units, 0) * (total / round->n_units), rest);
       since += since > 0 ? MIN (in_hand, since) : in_hand;
@@ -306,7 +315,7 @@ others_suffice (HassJob *job, Watch *w, gint64 now_ns)
          || rest * seen_ns < WORTH * since * w->start_ns;
 }
 
-/* Whether to open a device that takes so long. Under the decision lock. */
+/* Whether to open the device. Under the decision lock. */
 static Need
 decide (HassProxy *p, Watch *w, gint64 now_ns)
 {
@@ -323,7 +332,8 @@ decide (HassProxy *p, Watch *w, gint64 now_ns)
   return waits ? WAIT : OPEN;
 }
 
-/* Waits until the device should be opened. FALSE: the farm is over first. */
+/* Waits until the device should be opened. Returns: FALSE if the farm ends
+   first. */
 gboolean
 hass_proxy_is_needed (HassProxy *p)
 {
@@ -344,7 +354,7 @@ hass_proxy_is_needed (HassProxy *p)
       w.start_ns = w.open_ns + hass_proxy_copying_ns (p);
       Need need = decide (p, &w, now_ns);
       job->devices[p->d].opening_ns = is_last (job) ? w.start_ns : 0;
-      if (need == OPEN) /* and others see it */
+      if (need == OPEN) /* the proxies of other devices read it */
         job->devices[p->d].opens_at_ns = now_ns + w.open_ns;
       pthread_mutex_unlock (&job->decision);
       if (need == OPEN)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* proxy_threads.c: the threads that proxies run on, kept from farm to farm.
 
-   DESIGN. What a thread costs is a large part of a small farm: on an H200's
-   host 35 us to make one, 70 until it runs, another 130 in its first calls of
-   CUDA, and 30 to join it, of 400 us for a farm of one bundle. So a thread
-   whose proxy has ended waits for the next one with the same place among a
-   farm's GPUs, which mostly is the same GPU, to whose context it has bound
-   itself. There are as many as proxies ever ran at a time, and they stay for
-   the life of the process, as oneTBB's do, with all signals left to others but
-   those of what they do themselves. A child of fork() has none of them and
-   makes its own.
+   DESIGN. Making a thread for each farm would be a large part of a small farm's
+   time: on the host of an H200 it takes 35 us to make a thread, 70 us until it
+   runs, 130 us in its first calls of CUDA and 30 us to join it, of 400 us for a
+   farm of one bundle. So a thread whose proxy has ended waits for the next
+   proxy with the same position among a farm's GPUs. Mostly that is the same
+   GPU, to whose context the thread is already bound. The number of threads is
+   the largest number of proxies that ever ran at a time. They live as long as
+   the process and block all signals except those that their own actions raise.
+   A child of fork() has none of these threads and makes its own.
 
    Thread safety: any thread. */
 #include "live-private.h"
@@ -70,7 +70,7 @@ serve (gpointer data)
       while (!t->func)
         pthread_cond_wait (&t->changed, &t->lock);
       pthread_mutex_unlock (&t->lock);
-      /* Another device may have had it, with cores near to that. */
+      /* A proxy of another device may have bound it to cores near to that. */
       hass_cpu_pool_unbind ();
       t->func (t->data);
       pthread_mutex_lock (&t->lock);
@@ -94,7 +94,7 @@ take_idle (guint gpu)
   return found;
 }
 
-/* It inherits the mask of who makes it. */
+/* The new thread inherits the signal mask of the calling thread. */
 static int
 start (HassProxyThread *t)
 {
@@ -115,7 +115,8 @@ start (HassProxyThread *t)
   return failure;
 }
 
-/* One that has nothing to do. NULL: what pthread_create() said. */
+/* Returns: a thread without a function to run; NULL with @failure, the error of
+   pthread_create(). */
 static HassProxyThread *
 make (guint gpu, int *failure)
 {
@@ -134,8 +135,9 @@ make (guint gpu, int *failure)
   return NULL;
 }
 
-/* Runs func (data) on a thread that has served a GPU with this number before,
-   or on a new one. NULL, with what pthread_create() returned: there is none. */
+/* Runs func (data) on an idle thread that has served a GPU with this number, or
+   on a new thread. Returns: NULL with @failure, the error of pthread_create().
+ */
 HassProxyThread *
 hass_proxy_thread_run (guint gpu, void (*func) (gpointer data), gpointer data,
                        int *failure)
@@ -151,7 +153,7 @@ hass_proxy_thread_run (guint gpu, void (*func) (gpointer data), gpointer data,
   return t;
 }
 
-/* Waits until its function has returned; then it may be given another. */
+/* Waits until the function has returned; then the thread is idle again. */
 void
 hass_proxy_thread_wait (HassProxyThread *t)
 {

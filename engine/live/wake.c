@@ -3,8 +3,8 @@
    Thread safety: any thread. */
 #include "live-private.h"
 
-/* Lets one more core in, if there is one and no more are on their way than
-   are at work, so that their number doubles. */
+/* Lets one more core in, unless all are in, or more cores are on their way than
+   are at work: so their number at most doubles at a time. */
 void
 hass_live_let_in (HassJob *job)
 {
@@ -20,15 +20,15 @@ hass_live_let_in (HassJob *job)
           memory_order_relaxed))
     return;
   atomic_fetch_add_explicit (&live->coming, 1, memory_order_relaxed);
-  atomic_fetch_add_explicit (&live->crew->refs, 1, memory_order_relaxed);
-  hass_cpu_pool_enqueue (live->pool, live->core_task, live->crew);
+  atomic_fetch_add_explicit (&live->helpers->refs, 1, memory_order_relaxed);
+  hass_cpu_pool_enqueue (live->pool, live->core_task, live->helpers);
 }
 
 void
 hass_live_loads_came (HassJob *job)
 {
   HassLive *live = job->driver;
-  /* With no other core about, the devices begin the rounds. */
+  /* Without another core the proxies begin rounds. */
   if (G_UNLIKELY (live->proxies_begin))
     hass_event_notify (&job->event);
   hass_live_let_in (job);

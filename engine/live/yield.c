@@ -1,33 +1,35 @@
 /* SPDX-License-Identifier: MIT */
-/* yield.c: cores that workers share with the threads that stand for GPUs, and
-   not with each other.
+/* yield.c: a worker shares its core with the proxy of a GPU, but not with
+   another worker.
 
    DESIGN.
-   1. All cores compute, so a proxy that wakes up shares one with a worker.
-      Linux from 6.6 on lets who computes have its slice of some ms to the end,
-      unless it yields; meanwhile the GPU idles. So workers yield between units.
-   2. While a proxy or somebody who gathers has its core, Linux may put a worker
-      beside another one, and leaves both there for tens of ms, although another
-      core is idle most of the time. A worker whose yield took longer than a
-      proxy's turn moves to a core on which no worker of the farm yielded last.
-      16 cores and one H200, Linux 6.18: of 76 searches of 55 ms two workers
-      shared a core for more than 5 ms in 51, and half a core was lost; of 70
-      in which they moved in 13, a sixth of a core, and those took 1.5 to 5 %
-      less time. A sleep of an instant, so that the kernel would choose anew,
-      did half of that. Where other programs have the cores that look free,
-      moving does not help, and each worker does it less and less, until it was
-      quiet for a while.
+   1. All cores compute, so a proxy that wakes up shares a core with a worker.
+      Linux from 6.6 on lets the running thread finish its time slice of some ms
+      unless it yields, and the GPU is idle meanwhile. So workers yield between
+      units.
+   2. While a proxy or a gathering thread has a worker's core, Linux may put the
+      worker on the core of another worker, and leaves both there for tens of
+      ms although another core is mostly idle. A worker whose yield took longer
+      than a proxy's turn moves to a core on which no worker of the farm yielded
+      last. On 16 cores with one H200 this raised the throughput of searches of
+      55 ms by 1.5 to 5 %. Where the cores that look free belong to other
+      programs, moving does not help: each move doubles the time until the next
+      one, until the worker had no reason to move for a while.
 
    Thread safety: the worker's thread; where each is may be read by all. */
 #include "live-private.h"
 
 #include <sched.h>
 
+/* At most one yield in so many ns. Shorter, and yields cost more than a GPU
+   gains; longer, and a GPU waits for its proxy. A guess. */
 #define YIELD_NS 200000
-#define SHARED_NS 150000 /* of a yield: there was another worker */
+/* A longer yield, in ns, was to another worker: a proxy's turn is shorter. */
+#define SHARED_NS 150000
+/* Least time between two moves of a worker, in ns. A guess. */
 #define MOVE_GAP_NS 1000000
 
-/* A worker that computes no more has no core. */
+/* The worker stops computing and occupies no core. */
 void
 hass_yield_leave (HassWorker *worker)
 {
@@ -46,7 +48,7 @@ move (HassJob *job, HassWorker *worker)
       if (cpu >= 0 && cpu < CPU_SETSIZE)
         CPU_SET (cpu, &taken);
     }
-  /* Two that share a core begin to look at different ones. */
+  /* Two workers that share a core begin their search at different cores. */
   int here = atomic_load_explicit (&worker->cpu, memory_order_relaxed);
   int cpu = hass_cpu_pool_move (&taken, here + 1 + (int)worker->index);
   if (cpu >= 0)
@@ -59,7 +61,7 @@ move (HassJob *job, HassWorker *worker)
   worker->move_at_ns = worker->now_ns + worker->move_gap_ns;
 }
 
-/* Between units, at most every 0.2 ms. */
+/* Called between units; yields at most once in YIELD_NS. */
 void
 hass_yield (HassJob *job, HassWorker *worker)
 {

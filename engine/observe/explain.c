@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* explain.c: writes what strategies say of their decisions.
+/* explain.c: writes the explanations of strategies to a file.
    Thread safety: see facts.h. Each line is written at once, so that farms that
    run at the same time can share a file. */
 #include "observe-private.h"

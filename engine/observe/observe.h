@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* observe.h: who listens to farms: traces, records, explanations; and the file
-   that reports are appended to.
+/* observe.h: the listeners of a farm: trace, record, explanation; and the file
+   to which reports are appended.
    Thread safety: any thread. */
 #ifndef HASS_OBSERVE_H
 #define HASS_OBSERVE_H

@@ -2,10 +2,10 @@
 /* record-private.h: what every unit of a farm cost on the device that computed
    it, for replaying the farm; doc/record-format.md.
 
-   DESIGN. Each worker context has a list of rows of its own: a row is a pull
-   of a core or a part that a device has computed. A list that is full puts
-   neighbouring rows together, so that memory and file stay small however long
-   the farm. Nothing is written before the farm is over.
+   DESIGN. Each worker context has its own list of rows. A row is a pull of a
+   core or a part that a device has computed. In a full list neighbouring rows
+   are merged, so that memory and file are bounded for farms of any length. The
+   file is written when the farm has ended.
 
    Thread safety: a worker's rows by the thread that works for it, rounds and
    openings under the decision lock, open and close by the thread that called
@@ -21,8 +21,8 @@
 #define HASS_RECORD_LEAST_ROWS 64
 #define HASS_RECORD_DEVICE_ROWS 1024
 #define HASS_RECORD_ROUNDS 1024
-/* The first rows of each list stay as they are: by them strategies measure,
-   and in them is what is slow at first. */
+/* The first rows of each list are not merged: strategies measure with them, and
+   they hold the warm-up. */
 #define HASS_RECORD_FIRST_ROWS 32
 /* Units whose order and work are kept one by one, of all rounds. */
 #define HASS_RECORD_UNITS 20000

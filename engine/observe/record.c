@@ -2,18 +2,18 @@
 /* record.c: gathers the rows and rounds of a record.
 
    DESIGN.
-   1. A list that is full is halved: neighbours of the same round become one
-      row, and from then on a row takes in what follows until it has so many
-      pulls. Where rounds are so short that this is not enough, neighbours of
-      different rounds become one too.
-   2. A device works in stages, copy in, kernel, copy out, and a part may
-      queue before each. What it says of a part are the times between the
-      stages' ends, queueing included; a row holds the time that each stage
-      was busy with the part, counted from when it was done with the part
-      before. So rows of several parts may be added up. Where the
-      device had nothing else, the copy in begins with submit: what the host
-      does before the copy, and how late it hears of the end, is part of it,
-      for nothing else would tell of them.
+   1. A full list is halved: neighbouring rows of the same round are merged, and
+      from then on a row includes the following pulls up to the number of pulls
+      of a merged row. Where rounds are so short that this is not enough, rows
+   of different rounds are merged, too.
+   2. A device works in stages, copy in, kernel and copy out, and a part may
+   wait before each. The device reports the times between the ends of a part's
+      stages, which include waiting. A row holds the time that each stage was
+      busy with the part, from the end of that stage of the part before. So the
+      rows of several parts can be added. If the device was idle, the copy in
+      begins with submit: it includes the host's work before the copy and the
+      delay until the host notices the end, because no other row would hold
+      them.
 
    Thread safety: see record-private.h. */
 #include "record-private.h"
@@ -127,8 +127,8 @@ add_row (HassRecordList *list, const HassRecordRow *row)
     }
   for (guint i = 0; list->n >= list->most && i < 32; i++)
     make_room (list);
-  /* Rows that failed and rows that did not, in turn: what follows is lost to
-     the record. */
+  /* Failed and other rows alternate, so they cannot be merged: the row is not
+     recorded. */
   if (list->n >= list->most)
     return;
   if (list->n == list->capacity)
@@ -139,7 +139,7 @@ add_row (HassRecordList *list, const HassRecordRow *row)
   list->rows[list->n++] = *row;
 }
 
-/* What the units of an extent are in elements and bytes. */
+/* Adds up the elements and bytes of the units of an extent. */
 static void
 measure (const HassRound *round, HassExtent e, HassRecordRow *row)
 {
@@ -184,7 +184,8 @@ pulled (gpointer self, const HassPulled *f)
 
 /* -- 2. Parts ----------------------------------------------------------- */
 
-/* How long a stage that ended now was busy since before, and moves before. */
+/* How long a stage was busy that began and ended at these times and that ended
+   the part before at *@before_ns, which is set to the new end. */
 static double
 stage (gint64 begin_ns, gint64 end_ns, gint64 *before_ns)
 {
@@ -254,7 +255,7 @@ by_place (gconstpointer a, gconstpointer b)
   return (x->first > y->first) - (x->first < y->first);
 }
 
-/* Rounds may end in another order than they began. */
+/* Rounds may end in a different order than they began in. */
 static void
 join_rounds (HassRecorder *r)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* record_file.c: writes a record as lines of JSON; doc/record-format.md.
 
-   DESIGN. A farm's lines are made in memory and written at once when it is
-   over, so farms that run at the same time do not mix. The first farm of a
-   process that names a file empties it, those after it append: which files
-   those are is remembered for the life of the process.
+   DESIGN. The lines of a farm are made in memory and written at once when the
+   farm has ended, so that the lines of concurrent farms do not mix. The first
+   farm of a process that names a file empties it, later ones append; the names
+   are kept as long as the process.
 
    Thread safety: any thread. */
 #include "record-private.h"

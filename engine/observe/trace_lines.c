@@ -5,7 +5,7 @@
 #include "observe-private.h"
 #include "trace-private.h"
 
-/* Text as JSON has it, with its quotes, or null. */
+/* The text as a JSON string with its quotes, or null. */
 static char *
 quoted (const char *text)
 {
@@ -65,7 +65,7 @@ device_name (const Lines *lines, guint device)
   return lines->farm->devices[device].name;
 }
 
-/* The first line: what runs where. */
+/* The first line: the farm and its devices. */
 static void
 begun (gpointer self)
 {
@@ -91,7 +91,7 @@ begun (gpointer self)
                    farm->begin_ns, name, strategy, platform, devices->str);
 }
 
-/* With the farm's constants. */
+/* Opening includes the copies of the farm's constants. */
 static void
 opened (gpointer self, const HassOpened *f)
 {

@@ -149,7 +149,7 @@ hass_profile_file_write (const char *path, const GPtrArray *lines,
                          GError **error)
 {
   g_autofree char *beside = g_strconcat (path, ".new", NULL);
-  unlink (beside); /* of who died while writing */
+  unlink (beside); /* left by a process that died while writing */
   int fd = open (beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0)
     return refuse (error, beside, g_strerror (errno));

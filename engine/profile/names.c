@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* profile_names.c: what the profile store, the machine, farms and devices are
    called.
-   Thread safety: any thread, while nobody changes the environment. */
+   Thread safety: any thread, while no thread changes the environment. */
 #include "profile-private.h"
 
 #include <errno.h>

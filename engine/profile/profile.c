@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
 /* profile.c: the profile store of this process.
 
-   DESIGN. The file is read when a farm with a name of its own asks for the
-   first time, and again when it has changed; only the lines that are asked
-   for are parsed. To add samples it is locked, read anew, since another
-   process may have written meanwhile, and replaced. Whatever is wrong with it
-   costs one warning and is no error: the store then knows nothing, and keeps
-   nothing unless the file is ours.
+   DESIGN. The file is read when a farm with a name first asks, and again when
+   the file has changed; only the lines that are asked for are parsed. To add
+   samples the file is locked, read again, since another process may have
+   written meanwhile, and replaced. A file that cannot be read or written costs
+   one warning and is no error: the store then is empty, and is not written
+   unless the file is a profile store.
 
-   Farms that are too short to be written are remembered by this process, for
-   those that run in loops, and asked for devices of which the file knows
-   nothing: what a short run shows is less than what a long one does.
+   This process remembers farms that are too short for the file, because such
+   farms often run in loops. It uses them for devices without an entry in the
+   file: a short run shows less than a long one.
 
    Thread safety: any thread; one lock, under which the file is read and
    written. */

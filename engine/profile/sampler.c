@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* sampler.c: measures the devices of a live farm for the profile store.
 
-   DESIGN. Each completion adds to a few sums, under the decision lock and
-   without memory of its own; when the farm has ended well they become one
-   sample for each device that did enough.
+   DESIGN. Each completion is added to a few sums, which takes no memory. When
+   the farm has ended without an error, the sums of each device that did enough
+   work become a sample.
 
-   1. A device's first completion is its warm-up and left out. A CPU pool
-      tells of many pulls at once, often of all in one; where that took long
-      its warm-up is a small part of it, and it stays in.
-   2. The rate is work by busy time: of a GPU from grant or the bundle before
-      to the results, of a CPU pool what its cores computed, averaged.
-   3. A farm that is too short for the file is remembered by the process, by
-      what little it shows: the best bundle but the first, all that cores did.
-   4. A bundle's fixed cost is the intercept of service over work, where
-      bundles differ enough and lie close enough to a line.
+   1. The first completion of a device is its warm-up and is excluded. A
+      completion of a CPU pool stands for many pulls, often for all; if its busy
+      time is at least WARM_BUSY_NS, the warm-up is a small fraction of it and
+   it is included.
+   2. The rate is work / busy time. The busy time of a GPU's bundle is from its
+      grant or the end of the bundle before to its results; that of a CPU pool
+   is the average over its cores.
+   3. A farm that is too short for the file is remembered by the process, with
+   the little that it shows: the best bundle except the first, and all work of
+   the cores.
+   4. The fixed cost of a bundle is the intercept of a line fitted to busy time
+      over work, if bundles differ enough in work and lie close to the line.
 
    Thread safety: begin and store by the thread that called the farm; observe
    under the decision lock. */

@@ -263,11 +263,14 @@ pipe_of (const HassAutoPipeline *p, const HassPlan *plan, guint device)
   return pipe;
 }
 
+/* turn_ns: copies of other GPUs come before its own. */
 static void
-set_shape (HassAutoPipeline *p, const HassPlan *plan, guint device, double work)
+set_shape (HassAutoPipeline *p, const HassPlan *plan, guint device, double work,
+           double turn_ns)
 {
   HassAutoStages *m = &p->of[device];
   HassAutoPipe pipe = pipe_of (p, plan, device);
+  pipe.in_ns += turn_ns;
   m->rest = MAX (work, pipe.least);
   m->shape = hass_auto_best_shape (&pipe, m->rest);
   m->shape.ready_ns -= pipe.kernel_ns;
@@ -278,6 +281,17 @@ part_of (const HassPlan *plan, guint device)
 {
   const HassRunner *r = &plan->runners[device];
   return r->runs ? (plan->finish_ns - r->ready_ns) * r->rate : 0;
+}
+
+/* First copies of the GPUs before it on its link. */
+static double
+turn_ns (const HassAutoPipeline *p, const HassPlan *plan, guint device)
+{
+  double ns = 0;
+  for (guint d = 0; d < device; d++)
+    if (beside (p, plan, device, d))
+      ns += stage_ns (&p->of[d], HASS_AUTO_IN, p->of[d].shape.first);
+  return ns;
 }
 
 gboolean
@@ -305,7 +319,7 @@ hass_auto_pipeline_shapes (HassAutoPipeline *p, const HassPlan *plan)
 {
   for (guint d = 0; d < p->f->u->n; d++)
     if (plan->runners[d].runs && hass_auto_pipelined (p, d))
-      set_shape (p, plan, d, part_of (plan, d));
+      set_shape (p, plan, d, part_of (plan, d), turn_ns (p, plan, d));
 }
 
 void
@@ -394,7 +408,7 @@ hass_auto_pipeline_rest (HassAutoPipeline *p, const HassPlan *plan,
                          guint device, double given)
 {
   if (hass_auto_pipelined (p, device))
-    set_shape (p, plan, device, part_of (plan, device) - given);
+    set_shape (p, plan, device, part_of (plan, device) - given, 0);
 }
 
 /* Then the next copy in overlaps nothing. */
@@ -404,5 +418,5 @@ hass_auto_pipeline_idle (HassAutoPipeline *p, const HassPlan *plan,
 {
   HassAutoStages *m = &p->of[device];
   if (!holds_some (p, device) && m->shape.rate > 0)
-    set_shape (p, plan, device, m->rest);
+    set_shape (p, plan, device, m->rest, 0);
 }

@@ -89,7 +89,7 @@ static void
 random_cases (void)
 {
   guint n = 0;
-  for (guint i = 0; i < 24; i++)
+  for (guint i = 0; i < 16; i++)
     {
       g_autoptr (SimCase) c = sim_random_case (4242, i, 3);
       sim_bounds (c);
@@ -102,7 +102,7 @@ random_cases (void)
 static void
 entries_and_merges (void)
 {
-  for (guint i = 0; i < 12; i++)
+  for (guint i = 0; i < 8; i++)
     {
       g_autoptr (SimCase) c = sim_random_case (77, i, 2);
       c->workload->entry_bytes = 1000.0 * c->workload->units;
