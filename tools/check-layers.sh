@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # check-layers.sh: holds the sources to tools/layers.txt: which room includes
-# which, no circle of calls between files, and the sizes of folders, files and
-# functions. Usage: check-layers.sh STAGED_HEADERS BUILD OBJECT...; the object
+# which, no circle of calls between files, and the sizes of folders, files,
+# functions and pages of results. Usage: check-layers.sh STAGED_HEADERS BUILD OBJECT...; the object
 # BUILD/ROOM/NAME.o comes from ROOM/NAME.c.
 set -u -o pipefail
 cd "$(dirname "$0")/.."
@@ -79,6 +79,8 @@ done | sort >>"$work/bad"
 tools/list-files.sh '*.[ch]' '*.cpp' '*.cu' '*.cuh' >"$work/files"
 sed 's|/[^/]*$||' "$work/files" | sort | uniq -c |
   awk '$1 > 25 { print $2 " has " $1 " sources, more than 25" }' >"$work/large"
+wc -l doc/results/*.md | awk '$1 > 200 && $2 != "total" {
+  print $2 " has " $1 " lines, more than 200" }' >>"$work/large"
 xargs awk '
   function file_ends() {
     if (lines > 500) print name " has " lines " lines, more than 500"
