@@ -13,103 +13,182 @@
 
 /* -- Errors ------------------------------------------------------------- */
 
-static void
-call_once (FakeCall call, Kit *k, int *code)
+/* Each makes one call of its group, and returns its code. What the call needs
+   or leaves is made and released beside it. */
+static int
+call_device_once (FakeCall call, const HassCudart *cuda)
 {
-  const HassCudart *cuda = k->cuda;
-  gpointer p = NULL;
-  gsize a, b;
-  float ms;
   HassCudaProperties props;
-  int n;
+  gsize a, b;
+  int n, code = 0;
   switch (call)
     {
     case FAKE_DEVICE_COUNT:
-      *code = cuda->device_count (&n);
+      code = cuda->device_count (&n);
       break;
     case FAKE_PROPERTIES:
-      *code = cuda->properties (0, &props);
+      code = cuda->properties (0, &props);
       break;
     case FAKE_SET_DEVICE:
-      *code = cuda->set_device (0);
+      code = cuda->set_device (0);
       break;
     case FAKE_MEMORY_INFO:
-      *code = cuda->memory_info (&a, &b);
+      code = cuda->memory_info (&a, &b);
       break;
+    default:
+      CU_FAIL ("no call of this group");
+    }
+  return code;
+}
+
+static int
+call_memory_once (FakeCall call, Kit *k)
+{
+  const HassCudart *cuda = k->cuda;
+  gpointer p = NULL;
+  int n, code = 0;
+  switch (call)
+    {
     case FAKE_ALLOCATE:
-      *code = cuda->allocate (&p, 5);
+      code = cuda->allocate (&p, 5);
       cuda->release (p);
       break;
     case FAKE_RELEASE:
       cuda->allocate (&p, 5);
-      *code = cuda->release (p);
+      code = cuda->release (p);
       break;
     case FAKE_ALLOCATE_HOST:
-      *code = cuda->allocate_host (&p, 5);
+      code = cuda->allocate_host (&p, 5);
       cuda->release_host (p);
       break;
     case FAKE_RELEASE_HOST:
       cuda->allocate_host (&p, 5);
-      *code = cuda->release_host (p);
+      code = cuda->release_host (p);
       break;
     case FAKE_REGISTER:
     case FAKE_UNREGISTER:
       p = k; /* any memory */
       n = cuda->register_host (p, sizeof *k);
-      *code = call == FAKE_REGISTER ? n : 0;
+      code = call == FAKE_REGISTER ? n : 0;
       if (n == 0)
         n = cuda->unregister_host (p);
       if (call == FAKE_UNREGISTER)
-        *code = n;
+        code = n;
       break;
+    default:
+      CU_FAIL ("no call of this group");
+    }
+  return code;
+}
+
+static int
+call_stream_once (FakeCall call, Kit *k)
+{
+  const HassCudart *cuda = k->cuda;
+  gpointer p = NULL;
+  int n, code = 0;
+  switch (call)
+    {
     case FAKE_STREAM_NEW:
     case FAKE_STREAM_FREE:
       n = cuda->stream_new (&p);
-      *code = call == FAKE_STREAM_NEW ? n : 0;
+      code = call == FAKE_STREAM_NEW ? n : 0;
       if (n == 0)
         n = cuda->stream_free (p);
       if (call == FAKE_STREAM_FREE)
-        *code = n;
+        code = n;
       break;
     case FAKE_STREAM_WAIT:
-      *code = cuda->stream_wait (k->stream, k->event);
+      code = cuda->stream_wait (k->stream, k->event);
       break;
+    case FAKE_COPY:
+      code = kit_copy_in (k, k->pinned);
+      break;
+    case FAKE_COPY_ROWS:
+      code = cuda->copy_rows (k->device, 2, k->pinned, 10, 2, 3,
+                              HASS_CUDA_TO_DEVICE, k->stream);
+      break;
+    case FAKE_CLEAR:
+      code = cuda->clear (k->device, N, k->stream);
+      break;
+    default:
+      CU_FAIL ("no call of this group");
+    }
+  return code;
+}
+
+static int
+call_event_once (FakeCall call, Kit *k)
+{
+  const HassCudart *cuda = k->cuda;
+  gpointer p = NULL;
+  float ms;
+  int n, code = 0;
+  switch (call)
+    {
     case FAKE_EVENT_NEW:
     case FAKE_EVENT_FREE:
       n = cuda->event_new (&p);
-      *code = call == FAKE_EVENT_NEW ? n : 0;
+      code = call == FAKE_EVENT_NEW ? n : 0;
       if (n == 0)
         n = cuda->event_free (p);
       if (call == FAKE_EVENT_FREE)
-        *code = n;
+        code = n;
       break;
     case FAKE_EVENT_RECORD:
-      *code = cuda->event_record (k->event, k->stream);
+      code = cuda->event_record (k->event, k->stream);
       break;
     case FAKE_EVENT_QUERY:
       kit_finish (k);
-      *code = cuda->event_query (k->event);
+      code = cuda->event_query (k->event);
       break;
     case FAKE_EVENT_WAIT:
-      *code = cuda->event_wait (k->event);
+      code = cuda->event_wait (k->event);
       break;
     case FAKE_EVENT_ELAPSED:
       kit_finish (k);
-      *code = cuda->event_elapsed (&ms, k->event, k->event);
-      break;
-    case FAKE_COPY:
-      *code = kit_copy_in (k, k->pinned);
-      break;
-    case FAKE_COPY_ROWS:
-      *code = cuda->copy_rows (k->device, 2, k->pinned, 10, 2, 3,
-                               HASS_CUDA_TO_DEVICE, k->stream);
-      break;
-    case FAKE_CLEAR:
-      *code = cuda->clear (k->device, N, k->stream);
+      code = cuda->event_elapsed (&ms, k->event, k->event);
       break;
     default:
+      CU_FAIL ("no call of this group");
+    }
+  return code;
+}
+
+static int
+call_once (FakeCall call, Kit *k)
+{
+  switch (call)
+    {
+    case FAKE_DEVICE_COUNT:
+    case FAKE_PROPERTIES:
+    case FAKE_SET_DEVICE:
+    case FAKE_MEMORY_INFO:
+      return call_device_once (call, k->cuda);
+    case FAKE_ALLOCATE:
+    case FAKE_RELEASE:
+    case FAKE_ALLOCATE_HOST:
+    case FAKE_RELEASE_HOST:
+    case FAKE_REGISTER:
+    case FAKE_UNREGISTER:
+      return call_memory_once (call, k);
+    case FAKE_STREAM_NEW:
+    case FAKE_STREAM_FREE:
+    case FAKE_STREAM_WAIT:
+    case FAKE_COPY:
+    case FAKE_COPY_ROWS:
+    case FAKE_CLEAR:
+      return call_stream_once (call, k);
+    case FAKE_EVENT_NEW:
+    case FAKE_EVENT_FREE:
+    case FAKE_EVENT_RECORD:
+    case FAKE_EVENT_QUERY:
+    case FAKE_EVENT_WAIT:
+    case FAKE_EVENT_ELAPSED:
+      return call_event_once (call, k);
+    default:
       fake_launch_delay (k->stream, 0);
-      *code = cuda->last_error ();
+      return k->cuda->last_error ();
     }
 }
 
@@ -119,14 +198,13 @@ planned (void)
   for (guint call = 0; call < FAKE_N_CALLS; call++)
     {
       Kit k;
-      int code;
       FakePlan plan = { 0 };
       plan.fail_at[call] = 3;
       kit_init (&k, &(FakePlan){ 0 });
       fake_cudart_plan (&plan);
       for (guint i = 1; i <= 4; i++)
         {
-          call_once (call, &k, &code);
+          int code = call_once (call, &k);
           CU_ASSERT_EQUAL (code != 0, i == 3);
           HassCudaKind kind = k.cuda->classify (code);
           CU_ASSERT_EQUAL (
@@ -299,99 +377,151 @@ add_one (const HassBundle *bundle, gpointer data)
 }
 
 static void
+copies_past_the_end (Kit *k)
+{
+  k->cuda->copy (k->device + 1, k->pinned, N, HASS_CUDA_TO_DEVICE, k->stream);
+}
+
+static void
+copies_device_memory_as_host (Kit *k)
+{
+  k->cuda->copy (k->device, k->device, N, HASS_CUDA_TO_DEVICE, k->stream);
+}
+
+static void
+copies_partly_pinned (Kit *k)
+{
+  k->cuda->copy (k->device, k->pinned + 1, N, HASS_CUDA_TO_DEVICE, k->stream);
+}
+
+static void
+releases_inner_memory (Kit *k)
+{
+  k->cuda->release (k->device + 1);
+}
+
+static void
+releases_foreign_host_memory (Kit *k)
+{
+  guint8 ordinary[N];
+  k->cuda->release_host (ordinary);
+}
+
+static void
+unregisters_foreign_memory (Kit *k)
+{
+  guint8 ordinary[N];
+  k->cuda->unregister_host (ordinary);
+}
+
+static void
+uses_freed_stream (Kit *k)
+{
+  gpointer p = NULL;
+  k->cuda->stream_new (&p);
+  k->cuda->stream_free (p);
+  k->cuda->clear (k->device, N, p);
+}
+
+static void
+uses_default_stream (Kit *k)
+{
+  k->cuda->clear (k->device, N, NULL);
+}
+
+static void
+records_event_elsewhere (Kit *k)
+{
+  gpointer p = NULL;
+  k->cuda->set_device (1);
+  k->cuda->event_new (&p);
+  k->cuda->event_record (p, k->stream);
+}
+
+static void
+launches_past_the_end (Kit *k)
+{
+  HassBundle b = { .input = k->device, .input_bytes = N + 1 };
+  fake_launch (k->stream, add_one, &b, NULL);
+  CU_ASSERT_EQUAL (kit_finish (k), FAKE_ILLEGAL_ADDRESS);
+}
+
+static void
+unregisters_while_copied (Kit *k)
+{
+  static guint8 ordinary[N]; /* may still be copied after the return */
+  k->cuda->register_host (ordinary, N);
+  kit_close_gate (k);
+  kit_copy_in (k, ordinary);
+  k->cuda->unregister_host (ordinary);
+  sem_post (&k->gate);
+}
+
+static void
+launches_on_other_device (Kit *k)
+{
+  k->cuda->set_device (1);
+  fake_launch_delay (k->stream, 0);
+}
+
+static void
+asks_time_of_unrecorded (Kit *k)
+{
+  float ms;
+  k->cuda->event_elapsed (&ms, k->event, k->event);
+}
+
+static void
+waits_for_freed_event (Kit *k)
+{
+  gpointer p = NULL;
+  k->cuda->event_new (&p);
+  k->cuda->event_free (p);
+  k->cuda->event_wait (p);
+}
+
+static void
+sets_absent_device (Kit *k)
+{
+  k->cuda->set_device (2);
+}
+
+static void
+copies_rows_above_pitch (Kit *k)
+{
+  k->cuda->copy_rows (k->device, 1, k->pinned, 10, 2, 3, HASS_CUDA_TO_DEVICE,
+                      k->stream);
+}
+
+static void
 misuse (void)
 {
-  Kit k;
-  guint8 ordinary[N];
-  static const char *const texts[] = { "are not on device 0",
-                                       "no host memory",
-                                       "only a part of the",
-                                       "which is no device memory",
-                                       "not of allocate_host",
-                                       "which is not registered",
-                                       "a freed stream",
-                                       "the default or no stream",
-                                       "recorded in a stream of 0",
-                                       "a bundle's input",
-                                       "while it is copied",
-                                       "present is 1",
-                                       "elapsed of events",
-                                       "a freed event",
-                                       "there is no device 2",
-                                       "a pitch below" };
-  for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
+  static const struct
+  {
+    const char *text;
+    void (*run) (Kit *);
+  } cases[] = { { "are not on device 0", copies_past_the_end },
+                { "no host memory", copies_device_memory_as_host },
+                { "only a part of the", copies_partly_pinned },
+                { "which is no device memory", releases_inner_memory },
+                { "not of allocate_host", releases_foreign_host_memory },
+                { "which is not registered", unregisters_foreign_memory },
+                { "a freed stream", uses_freed_stream },
+                { "the default or no stream", uses_default_stream },
+                { "recorded in a stream of 0", records_event_elsewhere },
+                { "a bundle's input", launches_past_the_end },
+                { "while it is copied", unregisters_while_copied },
+                { "present is 1", launches_on_other_device },
+                { "elapsed of events", asks_time_of_unrecorded },
+                { "a freed event", waits_for_freed_event },
+                { "there is no device 2", sets_absent_device },
+                { "a pitch below", copies_rows_above_pitch } };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
     {
-      gpointer p = NULL;
-      float ms;
-      HassBundle b = { 0 };
+      Kit k;
       kit_init (&k, &(FakePlan){ .n_devices = 2 });
-      const HassCudart *cuda = k.cuda;
-      switch (i)
-        {
-        case 0:
-          cuda->copy (k.device + 1, k.pinned, N, HASS_CUDA_TO_DEVICE, k.stream);
-          break;
-        case 1:
-          cuda->copy (k.device, k.device, N, HASS_CUDA_TO_DEVICE, k.stream);
-          break;
-        case 2:
-          cuda->copy (k.device, k.pinned + 1, N, HASS_CUDA_TO_DEVICE, k.stream);
-          break;
-        case 3:
-          cuda->release (k.device + 1);
-          break;
-        case 4:
-          cuda->release_host (ordinary);
-          break;
-        case 5:
-          cuda->unregister_host (ordinary);
-          break;
-        case 6:
-          cuda->stream_new (&p);
-          cuda->stream_free (p);
-          cuda->clear (k.device, N, p);
-          break;
-        case 7:
-          cuda->clear (k.device, N, NULL);
-          break;
-        case 8:
-          cuda->set_device (1);
-          cuda->event_new (&p);
-          cuda->event_record (p, k.stream);
-          break;
-        case 9:
-          b.input = k.device;
-          b.input_bytes = N + 1;
-          fake_launch (k.stream, add_one, &b, NULL);
-          CU_ASSERT_EQUAL (kit_finish (&k), FAKE_ILLEGAL_ADDRESS);
-          break;
-        case 10:
-          cuda->register_host (ordinary, N);
-          kit_close_gate (&k);
-          kit_copy_in (&k, ordinary);
-          cuda->unregister_host (ordinary);
-          sem_post (&k.gate);
-          break;
-        case 11:
-          cuda->set_device (1);
-          fake_launch_delay (k.stream, 0);
-          break;
-        case 12:
-          cuda->event_elapsed (&ms, k.event, k.event);
-          break;
-        case 13:
-          cuda->event_new (&p);
-          cuda->event_free (p);
-          cuda->event_wait (p);
-          break;
-        case 14:
-          cuda->set_device (2);
-          break;
-        default:
-          cuda->copy_rows (k.device, 1, k.pinned, 10, 2, 3, HASS_CUDA_TO_DEVICE,
-                           k.stream);
-        }
-      kit_wrong (texts[i]);
+      cases[i].run (&k);
+      kit_wrong (cases[i].text);
       sem_destroy (&k.gate);
     }
 }
