@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* copy_crew.c: see copy_crew.h.
 
-   DESIGN. A job is published in one word: a generation, how many pieces it
-   has and which is next. Who raises the last by compare-and-swap has that
-   piece; a helper that comes late sees a word of another generation and
-   takes nothing. The caller takes pieces too and waits until as many are
-   done as there were, so a job is never replaced while somebody has a piece.
+   DESIGN. A job is published in one word: a generation, its number of pieces
+   and the index of the next one. A thread takes a piece by raising the index
+   with compare-and-swap; a helper that is late finds another generation and
+   takes nothing. The caller takes pieces too and waits until all are done, so
+   that a job is never replaced while a helper works on a piece.
 
-   Waking a thread costs who does it 10 us, and a lock that all of them need
-   would let them in one after another. So each helper sleeps on a semaphore
-   of its own, the caller wakes two, and who is woken wakes two more.
+   Waking a thread takes the waking thread 10 us, and a common lock would let
+   the helpers in one after another. So each helper sleeps on a semaphore of its
+   own, the caller wakes two helpers, and each of these wakes two more.
 
    Thread safety: see copy_crew.h. */
 #include "copy_crew.h"
@@ -24,7 +24,7 @@
 #include "device/cpu/urgent.h"
 
 #define MOST_HELPERS 7
-#define WAKES 2 /* so many each */
+#define WAKES 2 /* helpers that a thread wakes */
 #define SPIN_NS 100000
 
 typedef struct
@@ -38,7 +38,8 @@ typedef void (*Between) (gpointer data);
 typedef struct
 {
   sem_t wake;
-  _Atomic gboolean asleep; /* who clears it posts, or is the helper itself */
+  _Atomic gboolean asleep; /* the thread that clears it posts, unless it is the
+                               helper */
 } Helper;
 
 static pthread_mutex_t owner = PTHREAD_MUTEX_INITIALIZER; /* has the crew */
@@ -106,8 +107,8 @@ wake_some (void)
     }
 }
 
-/* Sequentially consistent, as in publish: either the helper sees the job or
-   who publishes it the sleeper. */
+/* Sequentially consistent, as in publish: either the helper sees the job, or
+   the publishing thread sees the sleeping helper. */
 static void
 sleep_until_woken (Helper *self)
 {

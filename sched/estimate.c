@@ -29,6 +29,10 @@
    about larger ones, and is ignored after the first so many. Guesses. */
 #define POOR 2
 #define MANY_DONE 2
+/* Bounds of the fixed part: so many latencies, and so many times what fills the
+   GPU; guesses. */
+#define MOST_LATENCIES 8
+#define MOST_FILLS 2
 /* A device does much of a round from such a part of its work on; a guess. */
 #define AVERAGED_PART 0.02
 /* At least such a part of a bundle's time was service; a guess. */
@@ -280,6 +284,8 @@ share_fixed_part (HassEstimates *e, guint device, guint which)
       }
 }
 
+/* Where the farm does not say how many elements fill a GPU, that is learned as
+   the fixed part, which then has no bound. */
 static void
 add_to_fit (HassEstimates *e, guint device, const HassBundle *b, double ns)
 {
@@ -293,6 +299,10 @@ add_to_fit (HassEstimates *e, guint device, const HassBundle *b, double ns)
       hass_fit_compare (fit, b->work / b->level, mean_ns, latency_ns);
       share_fixed_part (e, device, b->fit);
     }
+  if (hass_units_fill (e->u, device) > 0 || !hass_units_count_elements (e->u))
+    hass_fit_limit (fit, MOST_LATENCIES * latency_ns
+                             + MOST_FILLS * hass_units_fill_work (e->u, device)
+                                   * fit->ns_per_work);
   fit->last = m->n_done;
 }
 

@@ -122,6 +122,16 @@ hass_fit_scale (HassFit *f, double times)
   f->ns_per_work *= times;
 }
 
+/* A fixed part above this bound was time that the bundle waited. */
+void
+hass_fit_limit (HassFit *f, double most_fixed_ns)
+{
+  if (f->fixed_ns <= most_fixed_ns)
+    return;
+  f->fixed_ns = most_fixed_ns;
+  set_slope (f);
+}
+
 /* Bundles up to the largest differed in size but were so small that the fixed
    part hides what their work took: the slope is then an upper bound, unless the
    fixed part is the time that fills the GPU. */

@@ -37,6 +37,7 @@ typedef struct
 void hass_fit_add (HassFit *fit, double work, double ns, double latency_ns);
 void hass_fit_compare (HassFit *fit, double work, double ns, double latency_ns);
 void hass_fit_scale (HassFit *fit, double times);
+void hass_fit_limit (HassFit *fit, double most_fixed_ns);
 gboolean hass_fit_hides (const HassFit *fit, double largest);
 double hass_fit_ns (const HassFit *fit, double work);
 

@@ -11,6 +11,8 @@
 #define POOL_LOADS 8192
 #define POOL_BYTES (64 << 20)
 #define POOL_LOADS_MAX (1u << 30)
+/* Longest deadline; a time now plus it, in ns, fits a gint64. */
+#define MOST_MS (G_MAXINT64 / 2000000)
 
 static gsize
 or_default (gsize value, gsize preset)
@@ -61,11 +63,82 @@ check_workers (const HassFarm *farm, GError **error)
   return TRUE;
 }
 
-/* Refuses what no farm can run with; chooses the strategy. */
+static gboolean
+check_members (const HassFarm *f, GError **error)
+{
+  const HassRunOptions *run = f->run;
+  const struct
+  {
+    gboolean wrong;
+    const char *what;
+  } rules[] = {
+    { !f->generate && !f->loads, "neither a generator nor loads are given" },
+    { f->n_loads > 0 && !f->loads, "n_loads is given, but loads is NULL" },
+    { (guint)f->cost > HASS_COST_UNKNOWN, "cost is no HassCostClass" },
+    { (guint)f->order > HASS_RESULTS_ORDERED, "order is no HassResultOrder" },
+    { (guint)run->on_error > HASS_ON_ERROR_CONTINUE,
+      "on_error is no HassErrorPolicy" },
+    { f->reduce && (!f->accumulator || f->accumulator_bytes == 0),
+      "reduce needs accumulator and accumulator_bytes" },
+    { f->reduce_clear && !f->reduce,
+      "reduce_clear is given, but reduce is NULL" },
+    { f->n_constants > 0 && !f->constants,
+      "n_constants is given, but constants is NULL" },
+    { run->n_devices > 0 && !run->devices,
+      "n_devices is given, but devices is NULL" },
+    { run->deadline_ms < 0 || run->deadline_ms > MOST_MS,
+      "deadline_ms is out of range" },
+    { run->bundle_deadline_ms < 0 || run->bundle_deadline_ms > MOST_MS,
+      "bundle_deadline_ms is out of range" },
+    { f->gpu_record_bytes > 0 && !f->gpu_result,
+      "gpu_record_bytes is given, but gpu_result is NULL" },
+    { !(f->gpu_records_per_element >= 0 && f->gpu_records_per_element <= 1e6),
+      "gpu_records_per_element must lie between 0 and 1e6" },
+    { f->join_tiles && f->unbundle,
+      "join_tiles is set, but unbundle wants tiles one after another" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (rules); i++)
+    if (rules[i].wrong)
+      return invalid (f, error, rules[i].what);
+  return TRUE;
+}
+
+static gboolean
+check_devices (const HassFarm *farm, GError **error)
+{
+  const HassRunOptions *run = farm->run;
+  for (guint i = 0; i < run->n_devices; i++)
+    {
+      HassDeviceOps ops;
+      if (hass_device_ops_read (&ops, run->devices[i], error))
+        continue;
+      g_prefix_error (error, "farm '%s': device %u of %u: ", farm->name, i,
+                      run->n_devices);
+      return FALSE;
+    }
+  return TRUE;
+}
+
+/* Refuses options of a later version. */
+static gboolean
+check_reserved (const HassFarm *farm, GError **error)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (farm->run->reserved); i++)
+    if (farm->run->reserved[i])
+      {
+        g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
+                     "farm '%s': run.reserved[%u] is set: the option is of a "
+                     "later version",
+                     farm->name, i);
+        return FALSE;
+      }
+  return TRUE;
+}
+
+/* Refuses invalid farms and chooses the strategy. */
 gboolean
 hass_farm_check (HassFarm *farm, const char *function, GError **error)
 {
-  const HassRunOptions *run = farm->run;
   const char *callback = hass_engine_callback ();
   if (callback)
     {
@@ -83,64 +156,10 @@ hass_farm_check (HassFarm *farm, const char *function, GError **error)
                    farm->name);
       return FALSE;
     }
-  if (!check_workers (farm, error))
+  if (!check_workers (farm, error) || !check_members (farm, error)
+      || !check_devices (farm, error) || !check_reserved (farm, error))
     return FALSE;
-  if (!farm->generate && !farm->loads)
-    return invalid (farm, error, "neither a generator nor loads are given");
-  if (farm->n_loads > 0 && !farm->loads)
-    return invalid (farm, error, "n_loads is given, but loads is NULL");
-  if ((guint)farm->cost > HASS_COST_UNKNOWN)
-    return invalid (farm, error, "cost is no HassCostClass");
-  if ((guint)farm->order > HASS_RESULTS_ORDERED)
-    return invalid (farm, error, "order is no HassResultOrder");
-  if ((guint)run->on_error > HASS_ON_ERROR_CONTINUE)
-    return invalid (farm, error, "on_error is no HassErrorPolicy");
-  if (farm->reduce && (!farm->accumulator || farm->accumulator_bytes == 0))
-    return invalid (farm, error,
-                    "reduce needs accumulator and accumulator_bytes");
-  if (farm->reduce_clear && !farm->reduce)
-    return invalid (farm, error, "reduce_clear is given, but reduce is NULL");
-  if (farm->n_constants > 0 && !farm->constants)
-    return invalid (farm, error,
-                    "n_constants is given, but constants is "
-                    "NULL");
-  if (run->n_devices > 0 && !run->devices)
-    return invalid (farm, error, "n_devices is given, but devices is NULL");
-  for (guint i = 0; i < run->n_devices; i++)
-    {
-      HassDeviceOps ops;
-      if (hass_device_ops_read (&ops, run->devices[i], error))
-        continue;
-      g_prefix_error (error, "farm '%s': device %u of %u: ", farm->name, i,
-                      run->n_devices);
-      return FALSE;
-    }
-  if (run->deadline_ms < 0 || run->deadline_ms > G_MAXINT64 / 2000000)
-    return invalid (farm, error, "deadline_ms is out of range");
-  if (run->bundle_deadline_ms < 0
-      || run->bundle_deadline_ms > G_MAXINT64 / 2000000)
-    return invalid (farm, error, "bundle_deadline_ms is out of range");
-  if (farm->gpu_record_bytes > 0 && !farm->gpu_result)
-    return invalid (farm, error,
-                    "gpu_record_bytes is given, but gpu_result is NULL");
-  if (!(farm->gpu_records_per_element >= 0
-        && farm->gpu_records_per_element <= 1e6))
-    return invalid (farm, error,
-                    "gpu_records_per_element must lie between 0 and 1e6");
-  if (farm->join_tiles && farm->unbundle)
-    return invalid (farm, error,
-                    "join_tiles is set, but unbundle wants tiles one after "
-                    "another");
-  for (guint i = 0; i < G_N_ELEMENTS (run->reserved); i++)
-    if (run->reserved[i])
-      {
-        g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
-                     "farm '%s': run.reserved[%u] is set: the option is of a "
-                     "later version",
-                     farm->name, i);
-        return FALSE;
-      }
-  farm->strategy = run->strategy;
+  farm->strategy = farm->run->strategy;
   if (!farm->strategy)
     farm->strategy = g_getenv ("HASS_STRATEGY");
   if (!farm->strategy || !*farm->strategy)

@@ -93,7 +93,9 @@ xargs awk '
   body { next }
   /^{/ && head != "" {
     body = FNR; called = head; sub(" *[(].*", "", called)
-    n = gsub(/,/, ",", head) + 1
+    sub(/^[^(]*[(]/, "", head)
+    while (gsub(/[(][^()]*[)]/, "", head)) continue
+    n = gsub(/,/, "", head) + 1
     if (n > 6) print name " " called " has " n " parameters, more than 6"
     next
   }

@@ -224,10 +224,9 @@ hass_cpu_pool_try_threads (guint n, int *failure)
   return made;
 }
 
-/* oneTBB makes its threads one from another when they are first wanted, and a
-   process in which that fails is aborted: the exception passes through a
-   thread that is oneTBB's own. So a pool gets no more threads than can be
-   made in addition to those that earlier pools may yet want. */
+/* oneTBB makes its threads on first use, each from another thread of its own;
+   if that fails, the exception ends the process. So a pool gets no more threads
+   than can be made in addition to those that earlier pools may still make. */
 static HassCpuPool *
 make_pool (guint n_cores, guint promised)
 {

@@ -83,8 +83,8 @@ find (hwloc_topology_t t, const char *pci)
 
 /* -- Placing threads ---------------------------------------------------- */
 
-/* One node, and so nothing to choose, as the kernel's list says: "0", where
-   others are "0-1" or "0,2". Read once: each farm asks for each of its GPUs. */
+/* Whether there is one NUMA node, from the kernel's list: "0" instead of "0-1"
+   or "0,2". Read once, since each farm asks for each of its GPUs. */
 static gboolean
 one_node_locked (void)
 {
@@ -103,7 +103,7 @@ one_node_locked (void)
   return listed == ONE;
 }
 
-/* Cores that are nearer than others; NULL: nobody knows. */
+/* The cores near a PCI device; NULL: unknown, or all cores are. */
 static hwloc_const_cpuset_t
 near_locked (const char *pci)
 {
@@ -172,10 +172,9 @@ root_port (hwloc_obj_t device)
   return port;
 }
 
-/* links[i]: 0 where GPU i shares its link to the host with no other of them,
-   else 1, 2, ... a group: those behind the same port of the root complex,
-   mostly on one switch. What all ports share, the root complex, is no
-   link. */
+/* links[i]: 0 if GPU i shares its link to the host with no other GPU; otherwise
+   the number, from 1 on, of the group of GPUs behind the same port of the root
+   complex, usually on one switch. The root complex itself is not a link. */
 void
 hass_topology_links (const char *const *pcis, guint n, guint *links)
 {
@@ -213,7 +212,7 @@ cache_bytes (hwloc_topology_t t, hwloc_obj_type_t type)
   return cache ? cache->attr->cache.size : 0;
 }
 
-/* FALSE: nobody knows, and all of it is 0. */
+/* FALSE: unknown; all facts are 0. */
 gboolean
 hass_topology_facts (HassTopologyFacts *facts)
 {

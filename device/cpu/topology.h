@@ -16,7 +16,7 @@
 
 /**
  * HassTopologyFacts: the cores, as far as this process may see them.
- * @cpu_model: "" when nobody knows.
+ * @cpu_model: "": unknown.
  * @n_l2, @n_l3: caches; @l2_bytes, @l3_bytes: of each; 0: none known.
  */
 typedef struct
@@ -33,7 +33,7 @@ gint hass_topology_numa_node (const char *pci);
 gboolean hass_topology_facts (HassTopologyFacts *facts);
 
 /* For tests: another machine, as hwloc writes it, or NULL for this one;
-   and whether somebody has looked since. */
+   and whether it was read since. */
 void hass_topology_use_xml (const char *xml);
 gboolean hass_topology_is_loaded (void);
 

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* gpu_start.c: makes a GPU ready, once per process.
 
-   DESIGN. The CUDA runtime takes a quarter to half a second to make a
-   device's context, often longer than the farm whose GPU it is. That belongs
-   to no farm, so a thread of the process does it, and a farm waits for that
-   thread only as long as it wants the GPU.
+   DESIGN. The CUDA runtime takes 0.25 to 0.5 s to make the context of a device,
+   often longer than a farm. So a thread of the process makes it, and a farm
+   waits for that thread only until the farm ends.
 
-   1. The first device that is opened begins the start; who comes meanwhile
-      waits for the same one. The thread knows the HassGpu and the runtime,
-      both of which outlive every farm, and nothing of the farm that began it.
-   2. A farm that is over leaves the wait and the thread goes on, since the
-      runtime cannot be interrupted; but not before it has been loaded, see 3.
-      The next farm finds the GPU ready, or waits for the rest. A start that has
-      failed is tried anew by the next device that is opened.
+   1. The first device that is opened begins the start; devices that are opened
+      meanwhile wait for the same start. The thread uses the HassGpu and the
+      runtime, which outlive every farm, and nothing of a farm.
+   2. A farm that ends stops waiting and the thread goes on, since the runtime
+      cannot be interrupted; but not before the runtime is loaded, see 3. The
+      next farm finds the GPU ready or waits for the rest of the start. After a
+      failed start the next device that is opened begins a new one.
    3. The thread is joined by the next start, when the GPUs are forgotten, or
       at the process's exit, which waits for a start under way: no thread may
       be inside the runtime while that is taken down. The handler is
@@ -21,13 +20,12 @@
       the driver is loaded, and the handler runs before those of what was
       loaded. A detached thread would be left in the runtime; one that is
       cancelled would leave the runtime's locks held.
-   4. A farm's proxy asks what a start would take before it begins one. Each
-      farm that did without shortens the answer by the time it lasted, as one
-      hires skis until that has cost a pair (Karlin et al. 1988, competitive
-      snoopy caching): farms and starts together cost at most twice what they
-      would have, had all been known.
+   4. A proxy asks how long a start takes before it begins one. Each farm that
+      ends without the GPU reduces the answer by its duration (ski rental,
+   Karlin et al. 1988, competitive snoopy caching): farms and starts together
+   take at most twice the time of the best decisions.
 
-   What a farm owns, kits in use and constants, is still made by open.
+   Kits and constants, which belong to a farm, are made by open.
 
    Thread safety: any thread. */
 #include "gpus-private.h"

@@ -14,7 +14,7 @@
 
 static void kit_free (HassGpu *gpu, HassGpuKit *kit);
 
-/* What it holds is of the calling thread's present device, if there is any. */
+/* Its GPU is the current device of the calling thread, if it holds anything. */
 void
 hass_gpu_free (HassGpu *gpu)
 {
@@ -116,7 +116,7 @@ give_budget_back (HassGpu *gpu, gsize bytes)
   pthread_mutex_unlock (&gpu->lock);
 }
 
-/* Idle kits of other farms keep no memory that somebody needs. */
+/* Frees the device buffers of idle kits. */
 void
 hass_gpu_strip_idle_kits (HassGpu *gpu)
 {
@@ -194,7 +194,7 @@ hass_gpu_reserve_host (HassGpu *gpu, HassGpuBuffer *buffer, gsize bytes,
 
 /* -- Kits --------------------------------------------------------------- */
 
-/* Errors are of no use here: the context may be broken. */
+/* Ignores errors: the context may be broken. */
 static void
 kit_free (HassGpu *gpu, HassGpuKit *kit)
 {
@@ -227,7 +227,7 @@ kit_free (HassGpu *gpu, HassGpuKit *kit)
   g_free (kit);
 }
 
-/* A kit for the calling thread's present device. */
+/* A kit for the current device of the calling thread. */
 HassGpuKit *
 hass_gpu_kit_take (HassGpu *gpu, GError **error)
 {
@@ -265,8 +265,7 @@ hass_gpu_kit_return (HassGpu *gpu, HassGpuKit *kit)
   pthread_mutex_unlock (&gpu->lock);
 }
 
-/* A GPU that is lost may still use it: it is kept until the GPUs are
-   forgotten. */
+/* Keeps a kit that a lost GPU may still use until the GPUs are forgotten. */
 void
 hass_gpu_kit_abandon (HassGpu *gpu, HassGpuKit *kit)
 {
@@ -276,7 +275,7 @@ hass_gpu_kit_abandon (HassGpu *gpu, HassGpuKit *kit)
   hass_gpu_give_bundle_up (gpu);
 }
 
-/* Sees to it that a kit has n streams beside its own. */
+/* Makes a kit have n streams besides its own. */
 gboolean
 hass_gpu_kit_side (HassGpu *gpu, HassGpuKit *kit, guint n, GError **error)
 {

@@ -82,16 +82,13 @@ check_lines (const HassKeyFile *r, GError **error)
   return TRUE;
 }
 
-/* Reads a number in [min, max]; leaves *value alone when the key is absent
-   and not needed. */
 gboolean
 hass_key_file_number (const HassKeyFile *r, const char *group, const char *key,
-                      gboolean needed, double min, double max, double *value,
-                      GError **error)
+                      HassKeyBounds bounds, double *value, GError **error)
 {
   g_autofree char *text = g_key_file_get_value (r->file, group, key, NULL);
   if (!text)
-    return !needed
+    return !bounds.needed
            || hass_key_file_broken (r, group, NULL, error, "[%s] needs %s",
                                     group, key);
   char *end;
@@ -99,20 +96,20 @@ hass_key_file_number (const HassKeyFile *r, const char *group, const char *key,
   if (end == text || *end != '\0' || !isfinite (v))
     return hass_key_file_broken (r, group, key, error,
                                  "%s = '%s' is not a number", key, text);
-  if (v < min || v > max)
-    return hass_key_file_broken (
-        r, group, key, error, "%s = %g is not in %g to %g", key, v, min, max);
+  if (v < bounds.min || v > bounds.max)
+    return hass_key_file_broken (r, group, key, error,
+                                 "%s = %g is not in %g to %g", key, v,
+                                 bounds.min, bounds.max);
   *value = v;
   return TRUE;
 }
 
 gboolean
 hass_key_file_whole (const HassKeyFile *r, const char *group, const char *key,
-                     gboolean needed, double max, guint64 *value,
-                     GError **error)
+                     HassKeyBounds bounds, guint64 *value, GError **error)
 {
   double v = *value;
-  if (!hass_key_file_number (r, group, key, needed, 1, max, &v, error))
+  if (!hass_key_file_number (r, group, key, bounds, &v, error))
     return FALSE;
   if (v != floor (v))
     return hass_key_file_broken (r, group, key, error,

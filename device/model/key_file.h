@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* key_file.h: key files of ours, platforms and workloads, each value
-   checked.
+/* key_file.h: reads platform and workload files, and checks each value.
 
-   DESIGN. GKeyFile reads; here is what it does not do: find the line to
-   blame, hold numbers to a range, refuse keys that nobody reads.
+   DESIGN. GKeyFile parses the file; this adds what it lacks: the line of an
+   error, ranges of numbers, and the refusal of unknown keys.
 
    Thread safety: any thread, each with a file of its own. */
 #ifndef HASS_KEY_FILE_H
@@ -28,11 +27,19 @@ gboolean hass_key_file_broken (const HassKeyFile *r, const char *group,
                                const char *key, GError **error,
                                const char *format, ...) G_GNUC_PRINTF (5, 6);
 
+/* What a number may be. A key that is absent and not needed leaves the value
+   alone. */
+typedef struct
+{
+  gboolean needed;
+  double min, max;
+} HassKeyBounds;
+
 gboolean hass_key_file_number (const HassKeyFile *r, const char *group,
-                               const char *key, gboolean needed, double min,
-                               double max, double *value, GError **error);
+                               const char *key, HassKeyBounds bounds,
+                               double *value, GError **error);
 gboolean hass_key_file_whole (const HassKeyFile *r, const char *group,
-                              const char *key, gboolean needed, double max,
+                              const char *key, HassKeyBounds bounds,
                               guint64 *value, GError **error);
 gboolean hass_key_file_truth (const HassKeyFile *r, const char *group,
                               const char *key, gboolean *value, GError **error);

@@ -22,6 +22,17 @@ hass_model_kernel_ns (const HassGpuModel *gpu, double work, guint64 elements)
   return gpu->launch_ns + work / (gpu->work_per_ns * part);
 }
 
+/* Part of the full rate that a kernel of so many elements gets while kernels
+   of @beside elements run: together they reach what one kernel of all their
+   elements would, and each gets a part of that by its elements. */
+double
+hass_model_share (const HassGpuModel *gpu, double elements, double beside)
+{
+  double all = elements + beside;
+  return all > 0 ? utilisation (gpu->curve, all, gpu->width) * elements / all
+                 : 1;
+}
+
 /* A thread block on one multiprocessor, without the launch. */
 double
 hass_model_block_ns (const HassGpuModel *gpu, double work, guint64 elements)

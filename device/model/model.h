@@ -35,6 +35,7 @@ typedef struct
   gboolean duplex;
   guint depth;
   HassCurve curve;
+  guint kernels;            /* at most so many run side by side */
   guint64 memory_bytes;     /* 0: no bound */
   guint64 part_bytes;       /* cuts grants to that; 0: a grant is one bundle */
   double start_ns;          /* until it takes its first bundle */
@@ -62,6 +63,8 @@ void hass_platform_free (HassPlatform *platform);
 
 double hass_model_kernel_ns (const HassGpuModel *gpu, double work,
                              guint64 elements);
+double hass_model_share (const HassGpuModel *gpu, double elements,
+                         double beside);
 double hass_model_block_ns (const HassGpuModel *gpu, double work,
                             guint64 elements);
 double hass_model_blocks_ns (const HassGpuModel *gpu, const double *work,

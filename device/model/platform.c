@@ -29,8 +29,9 @@ read_platform (Reader *r, GError **error)
     return hass_key_file_broken (&r->key, NULL, NULL, error,
                                  "there is no [platform] group");
   if (!hass_key_file_only_keys (&r->key, "platform", known, error)
-      || !hass_key_file_number (&r->key, "platform", "noise", FALSE, 0, 1,
-                                &p->noise, error)
+      || !hass_key_file_number (&r->key, "platform", "noise",
+                                (HassKeyBounds){ FALSE, 0, 1 }, &p->noise,
+                                error)
       || !hass_key_file_truth (&r->key, "platform", "calibrated",
                                &p->calibrated, error))
     return FALSE;
@@ -51,12 +52,13 @@ read_cpu (Reader *r, GError **error)
   if (!g_key_file_has_group (r->key.file, "cpu"))
     return TRUE;
   if (!hass_key_file_only_keys (&r->key, "cpu", known, error)
-      || !hass_key_file_whole (&r->key, "cpu", "cores", TRUE, 4096, &cores,
-                               error)
-      || !hass_key_file_number (&r->key, "cpu", "work_per_us", TRUE, 1e-12,
-                                1e18, &rate, error)
-      || !hass_key_file_number (&r->key, "cpu", "pull_us", FALSE, 0, 1e9, &pull,
-                                error))
+      || !hass_key_file_whole (&r->key, "cpu", "cores",
+                               (HassKeyBounds){ TRUE, 1, 4096 }, &cores, error)
+      || !hass_key_file_number (&r->key, "cpu", "work_per_us",
+                                (HassKeyBounds){ TRUE, 1e-12, 1e18 }, &rate,
+                                error)
+      || !hass_key_file_number (&r->key, "cpu", "pull_us",
+                                (HassKeyBounds){ FALSE, 0, 1e9 }, &pull, error))
     return FALSE;
   p->has_cpu = TRUE;
   p->cpu_label = g_key_file_get_value (r->key.file, "cpu", "label", NULL);
@@ -81,54 +83,64 @@ static gboolean
 read_feeding (Reader *r, const char *group, HassGpuModel *gpu, GError **error)
 {
   double start_us = 0;
-  if (!hass_key_file_whole (&r->key, group, "part_bytes", FALSE, 1e18,
-                            &gpu->part_bytes, error)
-      || !hass_key_file_whole (&r->key, group, "memory_bytes", FALSE, 1e18,
+  guint64 kernels = 1;
+  if (!hass_key_file_whole (&r->key, group, "kernels",
+                            (HassKeyBounds){ FALSE, 1, 64 }, &kernels, error)
+      || !hass_key_file_whole (&r->key, group, "part_bytes",
+                               (HassKeyBounds){ FALSE, 1, 1e18 },
+                               &gpu->part_bytes, error)
+      || !hass_key_file_whole (&r->key, group, "memory_bytes",
+                               (HassKeyBounds){ FALSE, 1, 1e18 },
                                &gpu->memory_bytes, error)
-      || !hass_key_file_number (&r->key, group, "start_us", FALSE, 0, 1e12,
-                                &start_us, error)
-      || !hass_key_file_number (&r->key, group, "host_gbps", FALSE, 0, 1e9,
+      || !hass_key_file_number (&r->key, group, "start_us",
+                                (HassKeyBounds){ FALSE, 0, 1e12 }, &start_us,
+                                error)
+      || !hass_key_file_number (&r->key, group, "host_gbps",
+                                (HassKeyBounds){ FALSE, 0, 1e9 },
                                 &gpu->host_bytes_per_ns, error))
     return FALSE;
+  gpu->kernels = (guint)kernels;
   gpu->start_ns = start_us * 1e3;
   return TRUE;
 }
 
+static const char *const gpu_keys[] = {
+  "label",     "multiprocessors", "width",      "work_per_us", "launch_us",
+  "link_us",   "h2d_gbps",        "d2h_gbps",   "link",        "duplex",
+  "depth",     "curve",           "part_bytes", "kernels",     "start_us",
+  "host_gbps", "memory_bytes",    "kind",       NULL
+};
+
 static gboolean
 read_gpu (Reader *r, const char *group, HassGpuModel *gpu, GError **error)
 {
-  static const char *const known[] = { "label",      "multiprocessors",
-                                       "width",      "work_per_us",
-                                       "launch_us",  "link_us",
-                                       "h2d_gbps",   "d2h_gbps",
-                                       "link",       "duplex",
-                                       "depth",      "curve",
-                                       "part_bytes", "start_us",
-                                       "host_gbps",  "memory_bytes",
-                                       "kind",       NULL };
   guint64 sms = 0, width = 0, depth = 2;
   double rate = 0, launch = 8, latency = 5, h2d = 0, d2h = 0;
   gpu->duplex = TRUE;
-  if (!hass_key_file_only_keys (&r->key, group, known, error)
-      || !hass_key_file_whole (&r->key, group, "multiprocessors", TRUE, 65536,
-                               &sms, error)
-      || !hass_key_file_whole (&r->key, group, "width", TRUE, 1e12, &width,
-                               error)
-      || !hass_key_file_number (&r->key, group, "work_per_us", TRUE, 1e-12,
-                                1e18, &rate, error)
-      || !hass_key_file_number (&r->key, group, "launch_us", FALSE, 0, 1e9,
-                                &launch, error)
-      || !hass_key_file_number (&r->key, group, "link_us", FALSE, 0, 1e9,
-                                &latency, error)
-      || !hass_key_file_number (&r->key, group, "h2d_gbps", TRUE, 1e-6, 1e9,
-                                &h2d, error))
+  if (!hass_key_file_only_keys (&r->key, group, gpu_keys, error)
+      || !hass_key_file_whole (&r->key, group, "multiprocessors",
+                               (HassKeyBounds){ TRUE, 1, 65536 }, &sms, error)
+      || !hass_key_file_whole (&r->key, group, "width",
+                               (HassKeyBounds){ TRUE, 1, 1e12 }, &width, error)
+      || !hass_key_file_number (&r->key, group, "work_per_us",
+                                (HassKeyBounds){ TRUE, 1e-12, 1e18 }, &rate,
+                                error)
+      || !hass_key_file_number (&r->key, group, "launch_us",
+                                (HassKeyBounds){ FALSE, 0, 1e9 }, &launch,
+                                error)
+      || !hass_key_file_number (&r->key, group, "link_us",
+                                (HassKeyBounds){ FALSE, 0, 1e9 }, &latency,
+                                error)
+      || !hass_key_file_number (&r->key, group, "h2d_gbps",
+                                (HassKeyBounds){ TRUE, 1e-6, 1e9 }, &h2d,
+                                error))
     return FALSE;
   d2h = h2d;
-  if (!hass_key_file_number (&r->key, group, "d2h_gbps", FALSE, 1e-6, 1e9, &d2h,
-                             error)
+  if (!hass_key_file_number (&r->key, group, "d2h_gbps",
+                             (HassKeyBounds){ FALSE, 1e-6, 1e9 }, &d2h, error)
       || !hass_key_file_truth (&r->key, group, "duplex", &gpu->duplex, error)
-      || !hass_key_file_whole (&r->key, group, "depth", FALSE, 64, &depth,
-                               error)
+      || !hass_key_file_whole (&r->key, group, "depth",
+                               (HassKeyBounds){ FALSE, 1, 64 }, &depth, error)
       || !read_feeding (r, group, gpu, error))
     return FALSE;
   g_autofree char *curve
@@ -173,15 +185,17 @@ read_farm (Reader *r, GError **error)
   double rate = p->core_work_per_ns * 1e3;
   if (!hass_key_file_only_keys (&r->key, group,
                                 (const char *const *)known->pdata, error)
-      || !hass_key_file_number (&r->key, group, "cpu_work_per_us", FALSE, 1e-12,
-                                1e18, &rate, error))
+      || !hass_key_file_number (&r->key, group, "cpu_work_per_us",
+                                (HassKeyBounds){ FALSE, 1e-12, 1e18 }, &rate,
+                                error))
     return FALSE;
   p->core_work_per_ns = rate * 1e-3;
   for (guint i = 0; i < p->n_gpus; i++)
     {
       rate = p->gpus[i].work_per_ns * 1e3;
-      if (!hass_key_file_number (&r->key, group, known->pdata[i + 1], FALSE,
-                                 1e-12, 1e18, &rate, error))
+      if (!hass_key_file_number (&r->key, group, known->pdata[i + 1],
+                                 (HassKeyBounds){ FALSE, 1e-12, 1e18 }, &rate,
+                                 error))
         return FALSE;
       p->gpus[i].work_per_ns = rate * 1e-3;
     }

@@ -121,6 +121,51 @@ estimate (HassVirtualGpu *gpu, HassVirtualBundle *b, const HassBlock *blocks,
             ? blocks_ns (gpu, blocks, n)
             : hass_model_kernel_ns (gpu->model, total, threads (w, elements));
   b->kernel_ns *= hass_virtual_noise (w);
+  if (gpu->model->kernels > 1 && !one_block_a_unit (round, gpu->extent))
+    b->elements = threads (w, elements);
+}
+
+/* -- Kernels side by side ----------------------------------------------- */
+
+/* Elements of the kernels that run at a time, and when the next of them ends.
+   A kernel that has the GPU to itself fills it. */
+static double
+running (const HassVirtualGpu *gpu, gint64 t, guint *n, gint64 *next_end)
+{
+  double elements = 0;
+  *n = 0;
+  *next_end = G_MAXINT64;
+  for (guint i = 0; i < gpu->feeder.depth; i++)
+    {
+      const HassVirtualBundle *b = &gpu->bundles[i];
+      gint64 end = b->stages.end_ns[KERNEL - IN];
+      if (end <= t)
+        continue;
+      elements += b->elements > 0 ? b->elements : gpu->model->width;
+      *next_end = MIN (*next_end, end);
+      (*n)++;
+    }
+  return elements;
+}
+
+/* When a kernel begins that need not wait for all others: when those that run
+   do not fill the GPU, in order of arrival. It gets its part of what all of
+   them reach together; those that run are not made slower. */
+static gint64
+begin_beside (HassVirtualGpu *gpu, HassVirtualBundle *b)
+{
+  const HassGpuModel *m = gpu->model;
+  gint64 t = MAX (gpu->world->clock, gpu->kernel_begin_ns), next_end;
+  guint n;
+  double beside = running (gpu, t, &n, &next_end);
+  for (; n > 0 && (n >= m->kernels || beside >= m->width);
+       beside = running (gpu, t, &n, &next_end))
+    t = next_end;
+  double alone = hass_model_share (m, b->elements, 0);
+  double shared = hass_model_share (m, b->elements, beside);
+  b->kernel_ns
+      = m->launch_ns + MAX (b->kernel_ns - m->launch_ns, 0) * alone / shared;
+  return t;
 }
 
 /* -- From stage to stage ------------------------------------------------ */
@@ -163,9 +208,18 @@ begin_stage (HassVirtualGpu *gpu, HassVirtualBundle *b)
   double ns;
   gint64 *free_ns = resource (gpu, b, &ns);
   gint64 begin = free_ns ? MAX (w->clock, *free_ns) : w->clock;
+  if (b->stage == KERNEL)
+    {
+      if (b->elements > 0)
+        begin = begin_beside (gpu, b);
+      ns = b->kernel_ns;
+      gpu->kernel_begin_ns = begin;
+    }
   gint64 end = hass_virtual_later (w, begin, ns);
+  if (b->stage == KERNEL)
+    b->kernel_busy_ns = MAX (end - MAX (begin, gpu->kernel_free_ns), 0);
   if (free_ns)
-    *free_ns = end;
+    *free_ns = MAX (*free_ns, end);
   if (b->stage == IN && b->enters)
     gpu->entry_end_ns = end;
   if (b->stage >= IN && b->stage <= OUT)
@@ -279,14 +333,16 @@ gpu_wait (HassDevice *device, gint64 timeout_ns, HassBundleDone *done,
   if (!b)
     return FALSE;
   gpu->over = NULL;
-  *done = (HassBundleDone){ .slot = (guint)(b - gpu->bundles),
-                            .failed = b->failed,
-                            .lost = b->failed,
-                            .h2d_ns = b->h2d_ns - submit_ns (gpu),
-                            .kernel_ns = b->kernel_ns,
-                            .d2h_ns = b->d2h_ns,
-                            .host_ns = b->gather_ns + b->scatter_ns,
-                            .kernel_busy_ns = b->kernel_ns };
+  *done
+      = (HassBundleDone){ .slot = (guint)(b - gpu->bundles),
+                          .failed = b->failed,
+                          .lost = b->failed,
+                          .h2d_ns = b->h2d_ns - submit_ns (gpu),
+                          .kernel_ns = b->kernel_ns,
+                          .d2h_ns = b->d2h_ns,
+                          .host_ns = b->gather_ns + b->scatter_ns,
+                          .kernel_busy_ns = b->elements > 0 ? b->kernel_busy_ns
+                                                            : b->kernel_ns };
   if (b->failed)
     g_set_error_literal (error, HASS_ERROR, HASS_ERROR_DEVICE,
                          HASS_VIRTUAL_LOST);

@@ -42,7 +42,9 @@ typedef struct
 {
   guint stage; /* the one it queues for or is in; see gpu.c */
   double gather_ns, h2d_ns, kernel_ns, d2h_ns, scatter_ns;
-  double host_ns;  /* scatter_ns and what a model adds */
+  double host_ns; /* scatter_ns and what a model adds */
+  double kernel_busy_ns;
+  double elements; /* 0: its kernel has the GPU to itself */
   gboolean enters; /* copies what the GPU needs first in this round */
   gboolean failed;
   gint64 left_ns; /* the last stage on the device was over */
@@ -100,8 +102,9 @@ typedef struct
  * @feeder: what the engine feeds it through.
  * @round, @extent: the units of the next submit.
  * @over: a bundle whose last stage is over, for the next wait; or NULL.
- * @kernel_free_ns, @host_free_ns: when its kernels, and the host's copies for
- *   it, are done with all that has queued.
+ * @kernel_free_ns, @host_free_ns: when all its kernels, and the host's copies
+ * for it, are done with all that has queued.
+ * @kernel_begin_ns: of the last kernel to begin.
  * @entry_end_ns: of the last entry copy.
  */
 struct HassVirtualGpu
@@ -115,7 +118,7 @@ struct HassVirtualGpu
   HassExtent extent;
   HassVirtualBundle *bundles; /* [depth], by slot */
   HassVirtualBundle *over;
-  gint64 kernel_free_ns, host_free_ns, entry_end_ns;
+  gint64 kernel_begin_ns, kernel_free_ns, host_free_ns, entry_end_ns;
 };
 
 static inline guint

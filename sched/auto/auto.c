@@ -245,7 +245,8 @@ static double
 unfilled (const HassAutoKnown *k, const HassRound *round, guint device,
           const HassGrant *grant)
 {
-  if (hass_units_fill (&k->u, device) * SURELY_FILLS < grant->taken)
+  if (k->p.of[device].smooth
+      || hass_units_fill (&k->u, device) * SURELY_FILLS < grant->taken)
     return 1;
   double elements = grant->taken
                     * hass_units_elements (&k->u, round, grant->first,

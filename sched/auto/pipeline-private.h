@@ -15,6 +15,8 @@
       theirs.
    3. What is granted before all GPUs of the link have a bundle is smaller, as
       the others wait for it.
+   4. Where a bundle that does not fill a GPU takes less time, as kernels with a
+      long fixed part show, none is made larger to fill it.
 
    Excluded are devices that cut their grants, so that parts overlap anyway, and
    GPUs on a shared link whose copies overlap nothing.
@@ -38,6 +40,7 @@ enum
  * HassAutoStages: of one GPU.
  * @stages: a fit each.
  * @known: they are known well enough to plan with.
+ * @smooth: less than what fills the GPU takes less time.
  * @in_end_ns, @kernel_end_ns, @out_end_ns: ends of what it holds.
  * @rest: work of its part that it has not been granted.
  * @shape: bundles for that, from @kernel_end_ns on.
@@ -47,7 +50,7 @@ enum
 typedef struct
 {
   HassFit stages[HASS_AUTO_STAGES];
-  gboolean known;
+  gboolean known, smooth;
   double in_end_ns, kernel_end_ns, out_end_ns;
   double rest;
   HassAutoShape shape, whole;

@@ -15,6 +15,9 @@
    STEADY before, has become slower: its fit is scaled. Guesses. */
 #define STEADY 0.1
 #define CHANGED 2
+/* Part of the time of a bundle that fills the GPU: a larger fixed part of a
+   kernel is time that smaller bundles save. A guess. */
+#define SMOOTH_PART 0.5
 
 static HassAutoLine
 line_of (const HassFit *fit)
@@ -260,11 +263,14 @@ pipe_of (const HassAutoPipeline *p, const HassPlan *plan, guint device)
   return pipe;
 }
 
+/* turn_ns: copies of other GPUs come before its own. */
 static void
-set_shape (HassAutoPipeline *p, const HassPlan *plan, guint device, double work)
+set_shape (HassAutoPipeline *p, const HassPlan *plan, guint device, double work,
+           double turn_ns)
 {
   HassAutoStages *m = &p->of[device];
   HassAutoPipe pipe = pipe_of (p, plan, device);
+  pipe.in_ns += turn_ns;
   m->rest = MAX (work, pipe.least);
   m->shape = hass_auto_best_shape (&pipe, m->rest);
   m->shape.ready_ns -= pipe.kernel_ns;
@@ -277,14 +283,31 @@ part_of (const HassPlan *plan, guint device)
   return r->runs ? (plan->finish_ns - r->ready_ns) * r->rate : 0;
 }
 
+/* First copies of the GPUs before it on its link. */
+static double
+turn_ns (const HassAutoPipeline *p, const HassPlan *plan, guint device)
+{
+  double ns = 0;
+  for (guint d = 0; d < device; d++)
+    if (beside (p, plan, device, d))
+      ns += stage_ns (&p->of[d], HASS_AUTO_IN, p->of[d].shape.first);
+  return ns;
+}
+
 gboolean
 hass_auto_pipeline_begin (HassAutoPipeline *p)
 {
+  const HassUnits *u = p->f->u;
   gboolean any = FALSE;
-  for (guint d = 0; d < p->f->u->n; d++)
+  for (guint d = 0; d < u->n; d++)
     {
       HassAutoStages *m = &p->of[d];
-      m->known |= m->stages[HASS_AUTO_KERNEL].seen >= SEEN_BUNDLES;
+      const HassFit *kernel = &m->stages[HASS_AUTO_KERNEL];
+      double fill_ns = hass_units_fill_work (u, d) * kernel->ns_per_work;
+      m->known |= kernel->seen >= SEEN_BUNDLES;
+      m->smooth |= m->known && kernel->spread
+                   && kernel->fixed_ns
+                          > u->devices[d].latency_ns + SMOOTH_PART * fill_ns;
       m->shape = (HassAutoShape){ 0 };
       any |= hass_auto_pipelined (p, d);
     }
@@ -296,7 +319,7 @@ hass_auto_pipeline_shapes (HassAutoPipeline *p, const HassPlan *plan)
 {
   for (guint d = 0; d < p->f->u->n; d++)
     if (plan->runners[d].runs && hass_auto_pipelined (p, d))
-      set_shape (p, plan, d, part_of (plan, d));
+      set_shape (p, plan, d, part_of (plan, d), turn_ns (p, plan, d));
 }
 
 void
@@ -385,7 +408,7 @@ hass_auto_pipeline_rest (HassAutoPipeline *p, const HassPlan *plan,
                          guint device, double given)
 {
   if (hass_auto_pipelined (p, device))
-    set_shape (p, plan, device, part_of (plan, device) - given);
+    set_shape (p, plan, device, part_of (plan, device) - given, 0);
 }
 
 /* Then the next copy in overlaps nothing. */
@@ -395,5 +418,5 @@ hass_auto_pipeline_idle (HassAutoPipeline *p, const HassPlan *plan,
 {
   HassAutoStages *m = &p->of[device];
   if (!holds_some (p, device) && m->shape.rate > 0)
-    set_shape (p, plan, device, m->rest);
+    set_shape (p, plan, device, m->rest, 0);
 }

@@ -96,7 +96,8 @@ plan_gpu (const HassAutoKnown *k, const HassRound *round, guint arm,
                 + exclusive / r->rate + (m->entered ? 0 : m->entry_ns);
   double least = least_work (k, round, device);
   gboolean piped = hass_auto_pipeline_plan (&k->p, device, r);
-  r->fill_ns = hass_units_fill_next (&k->u, round, device) / r->rate;
+  if (!piped || !k->p.of[device].smooth)
+    r->fill_ns = hass_units_fill_next (&k->u, round, device) / r->rate;
   r->step_ns = MAX (least / r->rate, r->fill_ns);
   if (!piped && m->n_bundles == 0 && k->u.env->cost != HASS_COST_UNKNOWN)
     r->alone = hass_estimates_alone_part (&k->e, device);

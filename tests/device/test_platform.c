@@ -37,7 +37,7 @@ whole_file (void)
               "link_us = 11\nh2d_gbps = 5\nd2h_gbps = 4\n"
               "link = a\nduplex = no\ndepth = 3\n"
               "part_bytes = 1048576\nmemory_bytes = 8000000\n"
-              "start_us = 300\nhost_gbps = 20\n"
+              "start_us = 300\nhost_gbps = 20\nkernels = 4\n"
               "curve = saturating\n" GPU ("1") GPU ("2") "link = a\n",
               "x", NULL);
   CU_ASSERT_PTR_NOT_NULL_FATAL (p);
@@ -61,6 +61,7 @@ whole_file (void)
   CU_ASSERT_EQUAL (p->gpus[0].part_bytes, 1 << 20);
   CU_ASSERT_EQUAL (p->gpus[0].memory_bytes, 8000000);
   CU_ASSERT_EQUAL (p->gpus[0].start_ns, 300000);
+  CU_ASSERT_EQUAL (p->gpus[0].kernels, 4);
   CU_ASSERT_EQUAL (p->gpus[0].host_bytes_per_ns, 20);
   CU_ASSERT_EQUAL (p->gpus[0].link, p->gpus[2].link);
   hass_platform_free (p);
@@ -78,6 +79,7 @@ defaults (void)
   CU_ASSERT_EQUAL (p->gpus[0].part_bytes, 0);
   CU_ASSERT_EQUAL (p->gpus[0].memory_bytes, 0);
   CU_ASSERT_EQUAL (p->gpus[0].start_ns, 0);
+  CU_ASSERT_EQUAL (p->gpus[0].kernels, 1);
   CU_ASSERT_EQUAL (p->gpus[0].host_bytes_per_ns, 0);
   CU_ASSERT_TRUE (p->gpus[0].duplex);
   CU_ASSERT_EQUAL (p->gpus[0].curve, HASS_CURVE_LINEAR);

@@ -21,7 +21,8 @@
 static char *platform, *workload, *strategy, *suite, *trace, *noise_text;
 static char *gantt, *plot, *replay, *explanation, *family_name;
 static char **slow, **lose, **changes;
-static gint rounds, random_cases, replay_farm, part_mib = -1, start_ms = -1;
+static gint rounds, random_cases, replay_farm, part_mib = -1, start_ms = -1,
+                                               kernels = -1;
 static gint64 seed = 1;
 static gboolean json, csv, list, summary_only, no_static;
 
@@ -44,6 +45,9 @@ static const GOptionEntry entries[] = {
     "GPUs cut grants into parts of so many MiB, 0: never (default: the "
     "platform's)",
     "MIB" },
+  { "kernels", 0, 0, G_OPTION_ARG_INT, &kernels,
+    "So many kernels of a GPU may run side by side (default: the platform's)",
+    "N" },
   { "start", 0, 0, G_OPTION_ARG_INT, &start_ms,
     "GPUs take their first bundle after so many ms (default: the platform's)",
     "MS" },
@@ -207,6 +211,8 @@ adjust (const Bench *b, HassPlatform *p)
     {
       if (part_mib >= 0)
         p->gpus[i].part_bytes = (guint64)part_mib << 20;
+      if (kernels >= 0)
+        p->gpus[i].kernels = (guint)kernels;
       if (start_ms >= 0)
         p->gpus[i].start_ns = start_ms * 1e6;
     }

@@ -144,23 +144,35 @@ read_keys (const HassKeyFile *k, SimWorkload *w, Given *g, GError **error)
   return hass_key_file_only_keys (k, group, known, error)
          && choose (k, group, "farm", farms, &g->farm, error)
          && choose (k, group, "class", classes, &g->cost, error)
-         && hass_key_file_whole (k, group, "units", TRUE, 1e8, &g->units, error)
-         && hass_key_file_whole (k, group, "elements", FALSE, 1e12,
-                                 &w->elements, error)
-         && hass_key_file_number (k, group, "input_bytes", FALSE, 0, 1e15,
-                                  &g->in_bytes, error)
-         && hass_key_file_number (k, group, "output_bytes", FALSE, 0, 1e15,
-                                  &g->out_bytes, error)
-         && hass_key_file_number (k, group, "work", FALSE, 1e-12, 1e18,
-                                  &w->work, error)
-         && hass_key_file_whole (k, group, "rounds", FALSE, 1e6, &g->rounds,
+         && hass_key_file_whole (k, group, "units",
+                                 (HassKeyBounds){ TRUE, 1, 1e8 }, &g->units,
                                  error)
-         && hass_key_file_number (k, group, "entry_bytes", FALSE, 0, 1e15,
+         && hass_key_file_whole (k, group, "elements",
+                                 (HassKeyBounds){ FALSE, 1, 1e12 },
+                                 &w->elements, error)
+         && hass_key_file_number (k, group, "input_bytes",
+                                  (HassKeyBounds){ FALSE, 0, 1e15 },
+                                  &g->in_bytes, error)
+         && hass_key_file_number (k, group, "output_bytes",
+                                  (HassKeyBounds){ FALSE, 0, 1e15 },
+                                  &g->out_bytes, error)
+         && hass_key_file_number (k, group, "work",
+                                  (HassKeyBounds){ FALSE, 1e-12, 1e18 },
+                                  &w->work, error)
+         && hass_key_file_whole (k, group, "rounds",
+                                 (HassKeyBounds){ FALSE, 1, 1e6 }, &g->rounds,
+                                 error)
+         && hass_key_file_number (k, group, "entry_bytes",
+                                  (HassKeyBounds){ FALSE, 0, 1e15 },
                                   &w->entry_bytes, error)
-         && hass_key_file_number (k, group, "merge_us", FALSE, 0, 1e9,
+         && hass_key_file_number (k, group, "merge_us",
+                                  (HassKeyBounds){ FALSE, 0, 1e9 },
                                   &g->merge_us, error)
-         && hass_key_file_whole (k, group, "warp", FALSE, 1024, &g->warp, error)
-         && hass_key_file_number (k, group, "gpu_ramp", FALSE, 1, 1e6,
+         && hass_key_file_whole (k, group, "warp",
+                                 (HassKeyBounds){ FALSE, 1, 1024 }, &g->warp,
+                                 error)
+         && hass_key_file_number (k, group, "gpu_ramp",
+                                  (HassKeyBounds){ FALSE, 1, 1e6 },
                                   &w->gpu_ramp, error)
          && hass_key_file_truth (k, group, "sizes", &w->sizes, error)
          && hass_key_file_truth (k, group, "repeat", &w->repeat, error)
@@ -244,16 +256,20 @@ read_rates (const HassKeyFile *k, const char *group, SimRates *r,
   *r = (SimRates){ .which = g_strdup (group), .scale = 1, .curve = -1 };
   if (!hass_key_file_only_keys (k, group,
                                 strcmp (group, "cpu") ? of_gpu : of_cpu, error)
-      || !hass_key_file_number (k, group, "unit_us", FALSE, 1e-9, 1e12,
-                                &unit_us, error)
-      || !hass_key_file_number (k, group, "scale", FALSE, 1e-9, 1e9, &r->scale,
+      || !hass_key_file_number (k, group, "unit_us",
+                                (HassKeyBounds){ FALSE, 1e-9, 1e12 }, &unit_us,
                                 error)
-      || !hass_key_file_number (k, group, "width", FALSE, 1, 1e12, &r->width,
+      || !hass_key_file_number (k, group, "scale",
+                                (HassKeyBounds){ FALSE, 1e-9, 1e9 }, &r->scale,
                                 error)
-      || !hass_key_file_number (k, group, "launch_us", FALSE, 0, 1e9,
-                                &launch_us, error)
-      || !hass_key_file_number (k, group, "depth", FALSE, 1, 64, &r->depth,
+      || !hass_key_file_number (k, group, "width",
+                                (HassKeyBounds){ FALSE, 1, 1e12 }, &r->width,
                                 error)
+      || !hass_key_file_number (k, group, "launch_us",
+                                (HassKeyBounds){ FALSE, 0, 1e9 }, &launch_us,
+                                error)
+      || !hass_key_file_number (
+          k, group, "depth", (HassKeyBounds){ FALSE, 1, 64 }, &r->depth, error)
       || !choose (k, group, "curve", curves, &r->curve, error))
     return FALSE;
   r->unit_ns = unit_us * 1e3;

@@ -438,45 +438,23 @@ a_unit_that_never_fits (void)
 
 /* -- How many in flight ------------------------------------------------- */
 
-/* Parts that are handed over when the last with such a copy has come back. */
+/* Parts that are enough when one with such a copy has come back while @others
+   are on the device. */
 static guint
-in_flight_after (double h2d_ns, gboolean busy_times, gboolean few_copies)
+enough_after (double h2d_ns, guint others, gboolean busy_times,
+              gboolean few_copies)
 {
   Rig r;
-  guint n = 0;
   HassBundleDone done = { .h2d_ns = h2d_ns, .kernel_ns = 1e6 };
   begin (&r, 60000, 60000, 10000 * UNIT_BYTES, FALSE);
   r.feeder.busy_times = busy_times;
   r.feeder.few_copies = few_copies;
-  for (guint i = 0; i < DEPTH; i++)
-    CU_ASSERT_PTR_NOT_NULL (submitted (&r));
-  comes_back (&r, 0, &done);
-  comes_back (&r, 1, &done);
-  comes_back (&r, 2, &done);
-  while (submitted (&r))
-    n++;
-  for (guint i = 0; i < n; i++)
-    comes_back (&r, i, &done);
-  while (submitted (&r))
-    comes_back (&r, 0, &done);
-  end (&r);
-  return n;
-}
-
-/* Parts that are enough when one has come back and two share its link. */
-static guint
-enough_beside_others (gboolean busy_times)
-{
-  Rig r;
-  HassBundleDone done = { .h2d_ns = 9e6, .kernel_ns = 1e6 };
-  begin (&r, 60000, 60000, 10000 * UNIT_BYTES, FALSE);
-  r.feeder.busy_times = busy_times;
-  for (guint i = 0; i < DEPTH; i++)
+  for (guint i = 0; i <= others; i++)
     CU_ASSERT_PTR_NOT_NULL (submitted (&r));
   comes_back (&r, 0, &done);
   guint enough = r.feeder.enough;
-  comes_back (&r, 1, &well);
-  comes_back (&r, 2, &well);
+  for (guint i = 1; i <= others; i++)
+    comes_back (&r, i, &well);
   while (submitted (&r))
     comes_back (&r, 0, &well);
   end (&r);
@@ -486,13 +464,11 @@ enough_beside_others (gboolean busy_times)
 static void
 two_large_copies (void)
 {
-  CU_ASSERT_EQUAL (enough_beside_others (FALSE), DEPTH);
-  CU_ASSERT_EQUAL (enough_beside_others (TRUE), 2);
-  CU_ASSERT_EQUAL (in_flight_after (3e6, FALSE, TRUE), DEPTH);
-  CU_ASSERT_EQUAL (in_flight_after (5e6, FALSE, TRUE), 2);
-  CU_ASSERT_EQUAL (in_flight_after (5e6, FALSE, FALSE), DEPTH);
-  CU_ASSERT_EQUAL (in_flight_after (3e6, TRUE, TRUE), DEPTH);
-  CU_ASSERT_EQUAL (in_flight_after (5e6, TRUE, TRUE), 2);
+  CU_ASSERT_EQUAL (enough_after (3e6, 0, FALSE, TRUE), DEPTH);
+  CU_ASSERT_EQUAL (enough_after (5e6, 0, FALSE, TRUE), 2);
+  CU_ASSERT_EQUAL (enough_after (5e6, 0, FALSE, FALSE), DEPTH);
+  CU_ASSERT_EQUAL (enough_after (9e6, 2, FALSE, TRUE), DEPTH);
+  CU_ASSERT_EQUAL (enough_after (9e6, 2, TRUE, TRUE), 2);
 }
 
 HASS_TEST_SUITE (

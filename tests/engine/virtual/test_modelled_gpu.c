@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_modelled_gpu.c: a modelled GPU takes grants as a real one does: in the
    same parts as the stand-in for the CUDA runtime, after its start, with the
-   host's copies.
+   host's copies and kernels side by side.
    Thread safety: one thread, beside the live engine's. */
 #include <string.h>
 #include <unistd.h>
@@ -288,6 +288,43 @@ the_host_serves_one_part_at_a_time (void)
   CU_ASSERT_PTR_NOT_NULL (strstr (first, "\"in\":[80000,"));
 }
 
+/* Four bundles of a quarter of the GPU's width: 40 us each, and a launch. */
+static void
+kernels_side_by_side (void)
+{
+  static const char gpu[]
+      = "[gpu0]\nmultiprocessors = 1\nwidth = 40\nwork_per_us = 1\n"
+        "launch_us = 1\nlink_us = 0\nh2d_gbps = 1000000\ndepth = 4\n"
+        "part_bytes = 50000\n";
+  double one, two, four;
+  g_autofree char *with_two = g_strconcat (gpu, "kernels = 2\n", NULL);
+  g_autofree char *with_four = g_strconcat (gpu, "kernels = 4\n", NULL);
+  g_autofree char *a = trace_of (gpu, "gpu-only", 40, &one);
+  g_autofree char *b = trace_of (with_two, "gpu-only", 40, &two);
+  g_autofree char *c = trace_of (with_four, "gpu-only", 40, &four);
+  CU_ASSERT_DOUBLE_EQUAL (one, 4 * 41e-6, 1e-6);
+  CU_ASSERT_DOUBLE_EQUAL (two, 2 * 41e-6, 1e-6);
+  CU_ASSERT_DOUBLE_EQUAL (four, 41e-6, 1e-6);
+}
+
+/* Two bundles as wide as the GPU take turns; one that is four fifths as wide
+   gets, beside such another, half of the full rate. */
+static void
+kernels_share_the_rate (void)
+{
+  static const char gpu[]
+      = "[gpu0]\nmultiprocessors = 1\nwidth = %u\nwork_per_us = 1\n"
+        "launch_us = 1\nlink_us = 0\nh2d_gbps = 1000000\ndepth = 2\n"
+        "part_bytes = 100000\nkernels = 2\n";
+  double filled, shared;
+  g_autofree char *wide = g_strdup_printf (gpu, 20);
+  g_autofree char *narrow = g_strdup_printf (gpu, 25);
+  g_autofree char *a = trace_of (wide, "gpu-only", 40, &filled);
+  g_autofree char *b = trace_of (narrow, "gpu-only", 40, &shared);
+  CU_ASSERT_DOUBLE_EQUAL (filled, 2 * 21e-6, 0.5e-6);
+  CU_ASSERT_DOUBLE_EQUAL (shared, 41e-6, 0.5e-6);
+}
+
 HASS_TEST_SUITE (modelled_gpu,
                  { "it gets the grants, parts and completions of a real one",
                    same_parts_as_live },
@@ -296,4 +333,8 @@ HASS_TEST_SUITE (modelled_gpu,
                  { "the host copies inputs before and outputs after a bundle",
                    host_copies_take_time },
                  { "the host gathers one part of a device at a time",
-                   the_host_serves_one_part_at_a_time })
+                   the_host_serves_one_part_at_a_time },
+                 { "kernels that leave room on a GPU run side by side",
+                   kernels_side_by_side },
+                 { "kernels that run side by side share the GPU's rate",
+                   kernels_share_the_rate })
