@@ -18,7 +18,10 @@
 
 #include "guard-private.h"
 
-/* Rounds in which GPUs took from one end: decayed mean time, and their number.
+/**
+ * HassAutoEnd: the rounds in which GPUs took from one end of the range.
+ * @ns_per_work: decayed mean of makespan over work, in ns.
+ * @rounds: number of those rounds.
  */
 typedef struct
 {
@@ -26,7 +29,11 @@ typedef struct
   guint rounds;
 } HassAutoEnd;
 
-/* What a device has shown at one end, when the GPUs took from the other. */
+/**
+ * HassAutoEndView: what a device has shown while GPUs took from one end.
+ * @view: its estimates, as they were when the GPUs changed to the other end.
+ * @valid: there are such estimates.
+ */
 typedef struct
 {
   HassEstimateView view;
@@ -34,10 +41,15 @@ typedef struct
 } HassAutoEndView;
 
 /**
- * HassAutoEnds: both ends; index 1: GPUs take from the front.
- * @views: [n].
- * @best: which is faster; @trying: the other one is tried; @tried: rounds of
- *   the trial; @again_at: round of the next one.
+ * HassAutoEnds: chooses from which end of a round's range of units GPUs take;
+ * the cores take from the other. Index 0: GPUs take from the back; 1: from the
+ * front.
+ * @ends: measured rounds of each end.
+ * @views: [n] what each device has shown at each end.
+ * @best: index of the end that was faster.
+ * @trying: in this round the other end is tried.
+ * @tried: number of rounds of the present trial so far.
+ * @again_at: number of the round of the next trial.
  */
 typedef struct
 {
@@ -53,8 +65,10 @@ typedef struct
 void hass_auto_ends_init (HassAutoEnds *e, HassAutoKnown *k, HassAutoGuard *g);
 void hass_auto_ends_clear (HassAutoEnds *e);
 
-/* After the guard has chosen an arm; and before its end of the round. idle:
-   devices were idle for much of the round while others were measured. */
+/* hass_auto_ends_begin() chooses the end for a round, after the guard has
+   chosen the round's devices; hass_auto_ends_end() takes the finished round in,
+   before the guard does. idle: devices were idle for much of the round while
+   others were measured. */
 void hass_auto_ends_begin (HassAutoEnds *e, const HassRound *round);
 void hass_auto_ends_end (HassAutoEnds *e, const HassRoundSummary *summary,
                          gboolean idle);
