@@ -65,14 +65,20 @@
 
 #include <math.h>
 
-/* Units that are looked at for a bundle's elements. */
+/* Number of units of a bundle that are looked at for its mean number of
+   elements. More are more precise, and cost time in each decision. A guess. */
 #define LOOKED_AT 32
-/* A bundle of so many times the units that fill a GPU on average fills it. */
+/* A bundle with more than SURELY_FILLS times the units that fill a GPU on
+   average fills it, so its elements are not counted. A guess: less, and a
+   bundle of small units may be taken to fill a GPU. */
 #define SURELY_FILLS 8
-/* Sizes of a GPU's bundles depend on its part of the plan, and parts on sizes:
-   so often both are computed. A guess. */
+/* Number of times that plan and bundle sizes are computed in turn at a round's
+   begin, since the sizes of a GPU's bundles depend on its part of the plan, and
+   the parts on the sizes. A guess: fewer are less precise, more cost time. */
 #define PASSES 3
-/* At least such a part of a bundle's time was service; a guess. */
+/* At least this fraction of a bundle's time counts as its own when the time of
+   copies that happen once a round is subtracted. A guess: it keeps a wrong
+   prediction of these copies from giving an infinite rate. */
 #define LEAST_SERVED 0.1
 
 static const HassParameter parameters[] = {
@@ -117,7 +123,8 @@ destroy (gpointer self)
   g_free (s);
 }
 
-/* The cores are the only device: nothing is decided. */
+/* Returns TRUE if the CPU pool is the only device, so that there is nothing to
+   decide. */
 static gboolean
 alone (const HassAuto *s)
 {
@@ -205,7 +212,8 @@ decide (gpointer self, HassRound *round, guint device, gboolean force,
     return HASS_TAKE;
   if (k->u.n == 1 && t->part_bytes > 0)
     {
-      /* The engine cuts it so that copies overlap. */
+      /* The device is granted all: the engine cuts a grant into parts whose
+         copies overlap kernels. */
       s->why = "all, it is the only device";
       grant->source = HASS_FROM_BACK;
       return HASS_TAKE;
@@ -239,8 +247,8 @@ explain (const HassAuto *s, guint device, const HassGrant *grant)
              done ? done : "");
 }
 
-/* How many times its work a bundle's kernel could do in the same time, because
-   it has fewer elements than the GPU is wide. */
+/* Returns how many times its work a bundle could contain without taking longer,
+   because it has fewer elements than the GPU has threads; at least 1. */
 static double
 unfilled (const HassAutoKnown *k, const HassRound *round, guint device,
           const HassGrant *grant)
@@ -299,8 +307,8 @@ granted (gpointer self, HassRound *round, guint device, const HassGrant *grant)
 
 /* -- What happened ------------------------------------------------------ */
 
-/* A bundle of a GPU that is kept track of has succeeded. ns: its service time.
- */
+/* Learns from a bundle of a GPU that has succeeded. ns: its service time, which
+   counts from the end of the GPU's bundle before it. */
 static void
 learn (HassAuto *s, const HassCompletion *done, const HassBundle *b, double ns)
 {
