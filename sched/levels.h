@@ -33,22 +33,29 @@ typedef struct HassLevels HassLevels;
 HassLevels *hass_levels_new (guint n_devices);
 void hass_levels_free (HassLevels *levels);
 
-/* Trusted mean level between two positions of a round of length 1. */
+/* Returns the mean level (cost of a unit over the mean cost of the round)
+   between two positions, as far as it is trusted. Positions are fractions of
+   the round, 0 to 1. */
 double hass_levels_between (const HassLevels *levels, double from, double to);
 
-/* A device computed so many units between two positions in ns, without the
-   time that a bundle takes whatever it holds. */
+/* hass_levels_add() takes in that a device computed @units between two
+   positions (fractions of the round) in @ns, without the time that a bundle
+   takes whatever it holds. hass_levels_end() fits levels and rates to all of
+   these after a round. */
 void hass_levels_add (HassLevels *levels, guint device, double from, double to,
                       double units, double ns);
 void hass_levels_end (HassLevels *levels, guint n_devices);
 
-/* Relative error of a bundle's predicted work; less than 0: unknown. */
+/* Returns the relative error of the predicted work of bundles; less than 0:
+   unknown. */
 double hass_levels_doubt (const HassLevels *levels);
 
-/* Units of mean cost per ns in recent rounds; 0: unknown. */
+/* Returns the rate of a device in recent rounds, in units of mean cost per ns;
+   0: unknown. */
 double hass_levels_rate (const HassLevels *levels, guint device);
 
-/* Between 0 and 1. */
+/* Returns how far the costs along a round are trusted to come back in the next
+   round, from 0 (not at all) to 1 (fully). */
 double hass_levels_trust (const HassLevels *levels);
 
 #endif
