@@ -191,7 +191,7 @@ hass_estimates_without_wait (HassEstimates *e, const HassCompletion *done,
       || hass_estimates_overlaps (e, done->device))
     return ns;
   if (copy_ns > 0)
-    return needed_ns; /* others copy over the same link at a round's begin */
+    return needed_ns; /* other devices then copy over the same link */
   m->waited_ns = LINK_MEMORY * m->waited_ns + ns - needed_ns;
   m->needed_ns = LINK_MEMORY * m->needed_ns + needed_ns;
   m->link_wait = m->waited_ns / m->needed_ns;

@@ -108,12 +108,16 @@ typedef struct
   guint64 n_seen;
 } HassEstimate;
 
-/* HassEstimates: the estimates of all devices. */
+/**
+ * HassEstimates: the estimates of all devices. @u: the present round's units.
+ * @wanted_in_flight: bundles that a device is to hold at a time; 0: as many as
+ * are useful. @of: [n] what is known of each device.
+ */
 typedef struct
 {
   const HassUnits *u;
-  guint wanted_in_flight; /* bundles at a time; 0: as many as are useful */
-  HassEstimate *of;       /* [n] */
+  guint wanted_in_flight;
+  HassEstimate *of;
 } HassEstimates;
 
 void hass_estimates_init (HassEstimates *e, const HassUnits *u,

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* bundle.c: how much a GPU gets at a time.
+/* bundle.c: how much work a GPU gets in one bundle.
 
-   DESIGN. A bundle's time, from the GPU's part of the plan:
-   1. As much as is worth a launch and leaves room to correct the plan: the
-      square root of Kruskal and Weiss 1985; first a small one where copies
-      overlap kernels, or where other GPUs wait for the link.
-   2. Where costs are unknown a small part of the round, because the next units
-      may cost many times more, until rounds have shown by how much; every other
-      one is larger, so that a bundle's fixed part can be told from its slope.
-   3. At least what fills the GPU, and sometimes more, as some GPUs reach their
-      rate only when they are filled several times over. A GPU that cuts its
-      grants gets what it hands over at once: more bundles overlap no better and
-      cost a launch each; but for the first one where kernels wait for its copy
-      and take longer than copies.
-   4. All of its part where the remainder would not be worth a launch.
-   5. Never many times more than its largest so far, unless costs are equal and
-      a launch hid all of that, or the GPU does all alone, where more bundles
-      would only make it look slower.
-   6. Where the stages of bundles are known, no more than pipeline-private.h
-      says, however small that is: it makes the first or the last copy short.
-   7. Where costs are far from known none queues that may end after the other
-      devices, however small: no other device can help with what queues.
+   DESIGN. The time of a bundle is derived from the GPU's part of the plan, in
+   steps:
+   1. Worth: as much as is worth a launch and leaves room to correct the plan:
+      the square root of Kruskal and Weiss 1985. The first is small where copies
+      overlap kernels, or other GPUs wait for the link.
+   2. Care: where costs are unknown, a small part of the round, because the next
+      units may cost many times more, until rounds have shown by how much. Every
+      other bundle is larger, so that the fixed part of a bundle's time can be
+      told from its slope.
+   3. Filling: at least what fills the GPU, and sometimes more, as some GPUs
+      reach their rate only when filled several times over. A GPU that cuts its
+      grants gets at least what it submits at once, as more bundles overlap no
+      better and cost a launch each; but a smaller first one where kernels wait
+      for its copy.
+   4. Rest: all of its part where the remainder is not worth a launch.
+   5. Growth: not many times more than its largest so far, unless costs are
+      equal and a launch hid the time of that, or the GPU does all alone.
+   6. Overlap: where copies and kernels are predicted separately, no more than
+      pipeline-private.h says: it keeps the first and the last copy short.
+   7. Too early: where costs are uncertain, no bundle queues that may end after
+      the other devices, as these cannot help with what queues.
 
    Thread safety: as hass/strategy.h. */
 #include "auto-private.h"

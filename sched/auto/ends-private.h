@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* ends-private.h: from which end of a round GPUs take.
+/* ends-private.h: from which end of a round's range of units GPUs take.
 
-   DESIGN. The CPU pool takes from one end, the GPUs from the other.
-   1. Loads of known sizes, one to a multiprocessor: rates show which devices
-      should take the largest.
-   2. Elsewhere one end may suit the GPUs better than the other: costs drift
-      along the range, and a GPU's differently from a core's. No device shows
-      that by itself. So once the devices are known a round is done the other
-      way round, and a second one unless that was much slower, since the first
-      was planned with what was measured at the other end; then the faster way
-      is kept, and tried again later. What that costs where nothing is gained is
-      a part of one round in thirty; equal costs have nothing to gain.
+   DESIGN. The CPU pool takes units from one end of the range, the GPUs from the
+   other.
+   1. Indivisible loads of known sizes are sorted, and each multiprocessor
+      computes one at a time. The rates of the devices decide whether GPUs or
+      cores get the largest loads.
+   2. Elsewhere one end may suit the GPUs better than the other, because costs
+      drift along the range, and differently for a GPU and a core. The rates
+      measured at one end do not show that. So once the devices' rates are
+      known, one round is done with the ends exchanged. If that round is not
+      much slower a second one is done, since the first was planned with rates
+      from the other end. The faster end is kept, and the other is tried again
+      later. A trial that gains nothing costs a fraction of one round in about
+      thirty. Where all units cost the same there is no trial.
 
    Thread safety: as hass/strategy.h. */
 #ifndef HASS_SCHED_AUTO_ENDS_PRIVATE_H

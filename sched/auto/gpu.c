@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu.c: what a GPU gets: a small bundle first, to be measured, then bundles of
-   bundle.c; or nothing, where it would be late.
+/* gpu.c: what a GPU that asks for work gets: a small bundle first, to measure
+   its rate, then bundles of the size that bundle.c computes; or nothing, if the
+   GPU would end after the other devices.
    Thread safety: as hass/strategy.h. */
 #include "auto-private.h"
 

@@ -1,28 +1,31 @@
 /* SPDX-License-Identifier: MIT */
-/* guard-private.h: whether all devices together are faster than one of them
-   alone.
+/* guard-private.h: whether all devices together compute a round faster than
+   some of them, for example one device alone.
 
-   DESIGN. Arms are those of plan-private.h.
-   1. The time of a round under an arm is predicted as that of its plan times
-      the arm's factor: how many times as long as its plan its last rounds took.
-      The plan is made in hindsight, so that the factor holds what plans leave
-      out, and not that a device has become slower.
-   2. A round begins under the arm with the shortest prediction. An arm that
-      only seemed fast is soon known, because its factor is measured as soon as
-      it is used; so what is used in the long run is the fastest of the measured
-      arms. All devices together are tried again at growing intervals. When one
-      device alone takes much longer than predicted, all participate in the rest
-      of the round. Before one device does all alone, those whose launch has
-      hidden so far how fast they are get larger bundles in some rounds of all.
-      One round of all that takes much longer than ever does not count, since a
-      device may have changed in its middle; a second one in a row does.
-   3. What devices show under one arm must not change the prediction for the
-      others, as devices that slow each other down are faster alone: when the
-      arm has changed, factors are set so that predictions stay. Devices may
-      slow each other down, which no plan shows: solo-private.h measures them
-      alone.
+   DESIGN. An arm is a set of devices that a round may be given to: one device
+   alone, all devices, or all but the CPU pool.
+   1. The time of a round under an arm is predicted as the time of its plan
+      times the arm's factor, which is how many times as long as planned the
+      last rounds of the arm took. The plan for the factor is made in hindsight,
+      from what devices showed in the round. So the factor holds what plans
+      leave out, and not that a device has become slower.
+   2. A round is given to the arm with the shortest prediction. The factor of an
+      arm that only seemed fast is measured as soon as the arm is used; so what
+      is used in the long run is the fastest of the measured arms. All devices
+      together are tried again at growing intervals. When one device alone takes
+      much longer than predicted, the rest of the round is given to all devices.
+      Before a round is given to one device alone, a device whose launch has
+      hidden so far how fast the device is gets larger bundles in some rounds of
+      all devices. One round of all devices that takes much longer than any
+      before does not count, since a device may have changed in its middle; a
+      second such round in a row counts.
+   3. What devices show under one arm must not change the prediction for other
+      arms, as devices that slow each other down are faster alone. So when the
+      arm has changed, the factors of the other arms are set so that their
+      predictions stay. Plans do not show that devices slow each other down:
+      solo-private.h measures devices alone.
 
-   A round costs O(devices^2), a decision in it nothing.
+   The guard costs O(devices^2) in each round, and nothing in a decision.
 
    Thread safety: as hass/strategy.h. */
 #ifndef HASS_SCHED_AUTO_GUARD_PRIVATE_H

@@ -1,25 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* pipeline-private.h: the stages of a GPU's bundles where costs are known, and
-   so when it will have done what it holds and what its part of a plan takes.
+/* pipeline-private.h: the stages of a GPU's bundles (copy in, kernels, copy
+   out) where costs are known, from which is predicted when a GPU will have done
+   what it holds, and how long it takes for its part of a plan.
 
-   DESIGN. Copies in, kernels and copies out have a fit each. From the round on
-   that begins with these known, shape-private.h says in what bundles a GPU gets
-   its part, and how long that takes.
-   1. A bundle that queues counts from the end of the kernels before it. That is
-      predicted at the grant and corrected by the time that kernels took.
-   2. Where GPUs share a link, its copies are predicted as one queue. A GPU gets
-      no second bundle while another one on the link has none, or will be idle
-      sooner: it is asked again after the next completion. A copy leaves time
-      for those of the other GPUs, in the order in which their kernels end;
-      where that is too late it is as long as if all of them had as long for
-      theirs.
-   3. What is granted before all GPUs of the link have a bundle is smaller, as
-      the others wait for it.
-   4. Where a bundle that does not fill a GPU takes less time, as kernels with a
-      long fixed part show, none is made larger to fill it.
+   DESIGN. The time of each stage is learned as a line over a bundle's work.
+   From the first round on that begins with these lines known, shape-private.h
+   chooses in what bundles a GPU does its part, and predicts how long the GPU
+   takes for it.
+   1. The kernels of a bundle that queues begin when those of the bundle before
+      it end. That end is predicted when the bundle is granted, and corrected by
+      the measured time of kernels.
+   2. Where GPUs share a link, their copies are predicted as one queue. A GPU
+      gets no second bundle while another GPU on the link has none, or will be
+      idle sooner; the GPU is asked again after the next completion. The copy of
+      a bundle leaves time for the copies of the other GPUs, in the order in
+      which their kernels end. Where that is not possible, the copy is as long
+      as if all GPUs had equally long for theirs.
+   3. A bundle that is granted before all GPUs of the link have one is smaller,
+      as the other GPUs wait for its copy.
+   4. A GPU with a long fixed part of its kernels' time takes less time for a
+      bundle that does not fill it; then no bundle is enlarged to fill that GPU.
 
-   Excluded are devices that cut their grants, so that parts overlap anyway, and
-   GPUs on a shared link whose copies overlap nothing.
+   Excluded are devices that cut their grants into parts themselves, whose
+   copies overlap kernels anyway, and GPUs on a shared link whose copies overlap
+   no kernels.
 
    Thread safety: as hass/strategy.h. */
 #ifndef HASS_SCHED_AUTO_PIPELINE_PRIVATE_H

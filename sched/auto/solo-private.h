@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* solo-private.h: how fast a device is while the others are idle.
+/* solo-private.h: how fast a device is while the other devices are idle.
 
-   DESIGN. Devices may slow each other down, which no plan shows. When all are
-   measured, once, and rarely later, each device that does much of the work gets
-   a bundle while the others are idle. If it is faster then, it is so much
-   faster alone, and the factor of its arm falls. A device with less than a
-   third of the rates would win alone only if the others slowed it down more
-   than threefold, and its bundle would cost them its time. Kernels run on the
-   GPU alone: where they take as long as all devices together, the GPU is not
-   measured, as it could hardly be faster.
+   DESIGN. Devices may slow each other down, by using the same memory or cores,
+   and plans do not show this. When the rates of all devices are measured, and
+   rarely later, each device that does much of the work gets a bundle while the
+   others are idle. If the device takes less time for the bundle than beside the
+   others, the predicted time of a round on the device alone becomes shorter. A
+   device with less than a third of the sum of all rates is not measured: it
+   would be faster alone only if the others slowed it down more than threefold,
+   and the others would idle during its bundle. A GPU is not measured if its
+   kernels for the whole round take as long as all devices together need, since
+   no other device slows kernels down.
 
    Thread safety: as hass/strategy.h. */
 #ifndef HASS_SCHED_AUTO_SOLO_PRIVATE_H

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* start.c: what cores get while a GPU is not measured yet, or is being started.
 
-   DESIGN. Before a core has finished anything the rates are unknown; a long
-   unit that a core has begun delays the round if a GPU turns out to be far
-   faster; and a GPU's start and its first bundle are work of the host, which
-   takes longer beside busy cores. Each rule here keeps cores idle for a time
-   that is short beside what the cores alone would need, should the GPU be of no
-   use.
+   DESIGN. Before a core has finished a unit all rates are unknown. A long unit
+   that a core has begun delays the round if a GPU turns out to be far faster.
+   And the start of a GPU and its first bundle are work of the host's threads,
+   which take longer beside busy cores. So each rule here keeps cores idle for a
+   while, which is short beside the time that the cores alone would need, in
+   case the GPU is of no use.
 
    Thread safety: as hass/strategy.h. */
 #include "auto-private.h"
