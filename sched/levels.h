@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* levels.h: how unknown costs lie along a round.
 
-   DESIGN. Rounds of a farm are often alike: the end of a triangle is always
-   its wide one. The times of bundles and cores, by the positions of their
-   units, show it from round to round.
-   1. A round is cut into parts. For each device and part two decayed sums are
-      kept, of units and of their time. A device's rate and a part's level, its
-      cost over the mean, are fitted to each other in turn, so that a device
-      does not look slow because it computes the costly end. What a part shows
-      counts a little for the parts beside it: where the units of one device end
-      and those of another begin, this separates costs from speeds.
-   2. Noise looks like a shape. So each bundle's level is compared with the
-      level of the rounds before; the fraction of their deviations that comes
-      back is the trust in the shape. Costs that lie anew in each round get no
-      trust.
-   3. The remaining error of bundles is what is unknown of costs: the smaller it
-      is, the larger bundles may be.
+   DESIGN. Rounds of a farm are often alike: the end of a triangle is always its
+   wide one. The times of bundles and cores, by the positions of their units,
+   show this from round to round.
+   1. A round is cut into parts of equal length. For each device and part two
+      decayed sums are kept, of units and of their time. The level of a part is
+      the cost of its units over the mean cost. Rates of devices and levels of
+      parts are fitted to each other in turn, so that a device does not look
+      slow because it computes the costly end. What a part shows counts a little
+      for the parts beside it: where the units of one device end and those of
+      another begin, this separates costs from speeds.
+   2. Noise looks like a shape of costs. So the level of each bundle is compared
+      with the levels of the rounds before. The trust in the shape is the
+      fraction of deviations from the mean that come back in the next round.
+      Costs that lie anew in each round get no trust.
+   3. The remaining error of predicted bundles is the uncertainty of costs: the
+      smaller this error, the larger bundles may be.
 
    A completed bundle costs O(parts), a round O(devices * parts), a decision
    O(1).

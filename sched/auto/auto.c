@@ -8,48 +8,52 @@
    over the devices for each one that participates; bench/decision measures it.
 
    DESIGN. Modules, each with its own state; every one uses those above it only:
-     sched/levels    how unknown costs lie along a round
-     sched/units     work and elements of the present round's units
-     sched/fit       a service time as a line over work
-     sched/estimate  how fast each device is
-     sched/forecast  what each device holds, and which devices can be counted on
-     shape, pipeline in what bundles a GPU's stages overlap best
-     sched/fill, plan  which devices participate, and when all finish: a value
-     guard, solo     whether one device alone is faster than all together
-     ends            from which end of a round GPUs take
-     begin           order of a round; GPUs that cannot help
-     bundle, gpu     what a GPU gets
-     start, cpu      what the CPU pool gets, first and then
-     auto            this file: hands the engine's events to the modules
+     sched/levels      how unknown costs lie along a round
+     sched/units       work and elements of the present round's units
+     sched/fit         a service time as a line over work
+     sched/estimate    how fast each device is
+     sched/forecast    what each device holds, and which devices can be counted
+   on shape, pipeline   in what bundles copies and kernels of a GPU overlap best
+     sched/fill, plan  which devices participate, and when all finish
+     guard, solo       whether one device alone is faster than all together
+     ends              from which end of a round GPUs take
+     begin             order of a round; GPUs that cannot help
+     bundle, gpu       what a GPU gets
+     start, cpu        what cores get before GPUs are measured, and after
+     auto              this file: passes the engine's events to the modules
    The first five and fill serve any strategy.
 
-   1. A device asks. The plan is made anew at each decision from the work that
-      waits and the times at which devices will have done what they hold, and
-      copied what they need once a round: the time T at which all finish
-      together. A device that could not end its least bundle, or a core one
-      unit, before the others were done with everything is excluded. So is a GPU
-      whose inputs take cores longer to copy than to compute, and a CPU pool
-      that is negligible and has long units when few are left.
-   2. A GPU gets a small bundle first, then up to 4 times the largest so far, or
-      64 where a launch hid what that took: of about sqrt (T * a / u) ns, a its
-      fixed part and u how uncertain it is; never more than its part of the
-      plan; all of it when the remainder is not worth a launch, or when no other
-      device helps.
-   3. The CPU pool gets most of its part as a share, from which its cores pull
-      without asking and whose back GPUs may steal from; at the end single
-      units, each only if a core ends it by T. Long units wait while a GPU is
-      about to show more. Some cores are left to a GPU's start, which takes
-      longer beside busy ones. Where costs are known no core gets a unit that
-      would outlast the round.
-   4. A device says WAIT only while it holds something itself or the plan has
-      another one, which then does not. One that fails gets single units until
-      one succeeds. Units are kept for GPUs that are open and were never tried.
-   5. Indivisible loads of known sizes: the largest go to the cores where a core
-      is much faster than a multiprocessor, because a launch takes as long as
-      its largest load; else to the GPUs. A bundle counts for what its
-      multiprocessors are kept busy with, waiting for the last one included: by
-      its sizes alone large loads would seem to be slow ones. They are sorted
-      for that, but not where they are data that kernels would have to wait for.
+   1. When a device asks for work, the plan is made anew. From the work that
+      waits, and the times at which devices will have done what they hold and
+      copied what they need once a round, it computes the time T at which all
+      devices finish together. A device is excluded that could not end its least
+      bundle, or a core one unit, before the other devices were done with
+      everything. Also excluded are a GPU whose inputs take cores longer to copy
+      than to compute, and a negligible CPU pool whose units are long, when
+      little work is left.
+   2. A GPU gets a small bundle first. Each later one has at most 4 times the
+      work of its largest so far, or 64 times where a launch hid the time of
+      that. A bundle takes about sqrt (T * a / u) ns, where a is the fixed part
+      of its time and u the relative uncertainty of its prediction; it is never
+      more than the GPU's part of the plan, and all of the part when the
+      remainder is not worth a launch or no other device helps.
+   3. The CPU pool gets most of its part of the plan as a share, from which its
+      cores pull without asking and from whose back GPUs may steal. At the end
+      cores get single units, each only if a core ends it by T. Long units wait
+      while a GPU is about to show its rate better. Some cores are left to the
+      start of a GPU, which takes longer beside busy cores. Where costs are
+      known no core gets a unit that would outlast the round.
+   4. A device is answered WAIT only while it holds something itself or the plan
+      has another device that is not answered WAIT. A device whose grant failed
+      gets single units until one succeeds. Units are kept for GPUs that are
+      open and were never tried.
+   5. Indivisible loads of known sizes are sorted. The largest go to the cores
+      where a core is much faster than a multiprocessor, because a launch takes
+      as long as its largest load; else to the GPUs. A bundle of them counts for
+      the work with which its multiprocessors are kept busy, waiting for the
+      last one included: by its sizes alone large loads would seem to be slow
+      ones. Loads are not sorted where they are data that kernels would have to
+      wait for.
 
    Loses where rates change faster than a bundle; where the first bundles are
    not like the rest; in a first round that one unit on a core, or one filled

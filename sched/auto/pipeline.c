@@ -171,8 +171,9 @@ use_of (const HassAutoStages *m)
 
 /* Returns the largest work whose copy in, from begin_ns on, delays no kernel:
    neither of the device itself nor of a GPU that copies after it on the link.
-   Where GPUs copy in turn, the time until the kernels in flight of one end is
-   divided among those before it by the fraction of the link that each needs. */
+   For each of these GPUs the time until its kernels in flight end is divided
+   among the device and the GPUs whose kernels end no later, by the fraction of
+   the link that each needs; the least result counts. */
 static double
 in_time (const HassAutoPipeline *p, const HassPlan *plan, guint device,
          double begin_ns)
@@ -233,10 +234,10 @@ hass_auto_pipeline_waits (const HassAutoPipeline *p, const HassPlan *plan,
 
 /* -- Parts -------------------------------------------------------------- */
 
-/* Fills in how much larger than one bundle the next may be, and the one before
-   the last than the last, so that copies are hidden behind kernels. Copies of
-   other GPUs on the link are counted as if each GPU copied as much by its use
-   of the link. If the GPU holds a bundle, the first copy in is to end with the
+/* Fills in the largest bundle that may follow one, and that may come before the
+   last, so that copies are hidden behind kernels: while a kernel runs the link
+   carries the next copy in and those of other GPUs, by the fraction of the link
+   that each needs. If the GPU holds a bundle, its first copy is to end with the
    kernels in flight. */
 static void
 set_growth (const HassAutoPipeline *p, const HassPlan *plan, guint device,

@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* shape-private.h: in what bundles a GPU that copies while it computes does so
-   much work soonest.
+/* shape-private.h: in what bundles a GPU that copies while it computes does
+   given work soonest.
 
-   DESIGN. A bundle is copied in, computed and copied out. Kernels follow one
-   another without a gap where no copy in takes longer than the kernel before
-   it, and no copy out longer than the kernel after it. Then all takes
+   DESIGN. A bundle is copied in, computed by kernels and copied out. The
+   kernels of successive bundles follow one another without a gap if no copy in
+   takes longer than the kernel of the bundle before it, and no copy out longer
+   than the kernel of the bundle after it. Then all bundles together take
      the first copy in + all kernels + the last copy out.
-   Sizes that grow from the first as fast as copies in allow, m of them, and
-   then shrink to the last as fast as copies out allow, n of them, make both
-   ends short: for given m and n, two linear equations give their sizes. Each
-   bundle costs the fixed part of a kernel. The best m and n are searched for;
-   the time first falls and then grows with each of them. Against linear
-   programs, depth and the sharing of links apart, this is within 1 in 1000 of
-   the optimum of hass-sim's model.
+   The first and the last copy are short if there are m bundles that grow from
+   the first as fast as copies in allow, and then n bundles that shrink to the
+   last as fast as copies out allow. For given m and n, two linear equations
+   give the sizes of all bundles. Each bundle costs the fixed part of a kernel's
+   time, so the best m and n are searched for; the total time first falls and
+   then grows with each of them. Compared with linear programs, and leaving out
+   limits of bundles in flight and shared links, the result is within 1 in 1000
+   of the optimum of hass-sim's model.
 
-   As the time is linear in work for given m and n, that line is the plan's.
+   As the time is linear in the work for given m and n, that line is used in the
+   plan.
 
    Thread safety: plain values. */
 #ifndef HASS_SCHED_AUTO_SHAPE_PRIVATE_H
