@@ -13,7 +13,8 @@
 /* Weight of the sums of copy, kernel and host times after each further bundle.
    A guess: more follows changes later, less follows noise. */
 #define STAGE_MEMORY 0.9
-/* Weight of the sums of waits for a shared link after each bundle. A guess. */
+/* Weight of the sums of waits for a shared link after each bundle. A guess:
+   more follows changes later. */
 #define LINK_MEMORY 0.9
 /* A device has one fit (line of bundle time over work) for bundles that find it
    idle and one for bundles that queue. A fit is stale, and the other one is
@@ -23,22 +24,24 @@
 #define STALE_BUNDLES 2
 #define STALE 2
 /* Of the fits for idle and queued bundles, the other one is used if it has seen
-   MUCH_MORE times the work. A guess. */
+   MUCH_MORE times the work. A guess: less drops a newer fit. */
 #define MUCH_MORE 4
 /* A unit is long if a core needs more than this time for it, in ns: another
-   device's completion is then due before. A guess. */
+   device's completion is then due before. A guess: less makes cores wait in
+   vain. */
 #define LONG_NS 1e7
 /* Bundles that a GPU holds at a time: one is copied in, one computed, one
    copied out. Fewer overlap less, more only bind units. */
 #define USUAL_IN_FLIGHT 3
 /* A device's first bundle was a warm-up, and is forgotten, if it took WARM_UP
-   times as long per work as the second one. A guess. */
+   times as long per work as the second one. A guess: less forgets
+   measurements. */
 #define WARM_UP 2
 /* A bundle is ignored if POOR times its elements would fit on the GPU at the
    same time, since its time says little about larger ones. A guess. */
 #define POOR 2
 /* Number of first bundles that are not ignored even if they fill too little of
-   a GPU. A guess. */
+   a GPU. A guess: more follows poor ones. */
 #define MANY_DONE 2
 /* The fixed part of a bundle's time is at most MOST_LATENCIES latencies plus
    MOST_FILLS times the time of work that fills the GPU. Guesses: more takes
@@ -52,7 +55,8 @@
    subtracted. A guess: it keeps rates from becoming infinite. */
 #define LEAST_SERVED 0.1
 /* A bundle on an idle device predicts the rate of bundles that queue if its
-   longest stage (copy or kernels) takes this many latencies. A guess. */
+   longest stage (copy or kernels) takes this many latencies. A guess: less
+   takes a launch for work. */
 #define SHOWING_LATENCIES 8
 
 /* -- Life --------------------------------------------------------------- */

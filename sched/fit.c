@@ -32,17 +32,20 @@
    longer. */
 #define STEP_MEMORY 0.95
 /* A pair of bundles is used only if one has PAIR_RATIO times the work of the
-   other; a closer pair shows noise. A guess. */
+   other; a closer pair shows noise. A guess: less follows noise, more finds few
+   pairs. */
 #define PAIR_RATIO 1.3
 /* The fixed part is at most this fraction of the time of the shortest recent
-   bundle, since the slope has to stay above 0. A guess. */
+   bundle, since the slope has to stay above 0. A guess: with 1 the slope could
+   be 0, and so the rate infinite. */
 #define LARGEST_FIXED 0.98
 /* A launch hides what a bundle's work takes if that is less than this fraction
    of the fixed part of its time. A guess: more takes a measured slope for a
    hidden one. */
 #define HIDDEN_PART 0.1
-/* Weight of the newest relative error in the mean, which so covers about the
-   last three bundles. A guess. */
+/* Weight of the newest relative error of a predicted time in the mean, which so
+   covers about the last three bundles. A guess: more follows noise, less
+   notices a change later. */
 #define ERROR_WEIGHT 0.3
 /* The time of the shortest recent bundle is multiplied by LEAST_GROWTH with
    each further bundle, so that an old one is forgotten. A guess: 1.02 takes 35

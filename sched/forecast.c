@@ -10,10 +10,12 @@
    planned without; more, and a round waits for a GPU that is gone. */
 #define LATE_TOLD 16
 /* A device is also absent when it has not asked in more than MUTE_ROUNDS rounds
-   in a row in which it could have. A guess. */
+   in a row in which it could have. A guess: more, and rounds wait for a lost
+   device. */
 #define MUTE_ROUNDS 1
 /* A device could have asked in a round if units waited during at least
-   ENOUGH_WAITED completions. A guess. */
+   ENOUGH_WAITED completions. A guess: less, and a device that opens late is
+   planned without. */
 #define ENOUGH_WAITED 2
 /* A GPU that holds nothing is planned without after this many completions of
    other devices without asking. A guess: more lets the plan count on a lost
@@ -23,10 +25,11 @@
    and cores wait longer; less, and the rate may be that of a warm-up. */
 #define SETTLED_BUNDLES 3
 /* Number of bundles after which a rate is settled even if predicted times are
-   still wrong. A guess. */
+   still wrong. A guess: more, and cores wait longer for a GPU. */
 #define EARLY_BUNDLES 8
 /* Relative error of predicted bundle times above which a rate is not settled
-   before EARLY_BUNDLES bundles. A guess. */
+   before EARLY_BUNDLES bundles. A guess: less, and cores wait longer for a
+   GPU. */
 #define UNSETTLED 0.3
 
 void

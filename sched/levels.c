@@ -30,7 +30,8 @@
    A guess: more follows a change later, less follows noise. */
 #define OFF_MEMORY 0.6
 /* Lower bound of a part's level (cost over the mean cost), so that no rate
-   becomes infinite. A guess. */
+   becomes infinite. A guess: more makes cheap parts of a round look too
+   costly. */
 #define LEAST_LEVEL 0.02
 
 #define PARTS HASS_LEVELS_PARTS

@@ -12,15 +12,16 @@
 #define LONG_PART 0.25
 /* Loads are not sorted where each multiprocessor gets, on average, at least the
    work of this many of the longest: then sorting saves less than gathering
-   scattered inputs costs. A guess. */
+   scattered inputs costs. A guess: less leaves multiprocessors waiting for the
+   longest load at the end. */
 #define SOME_LARGEST 4
 /* Kernels that take HIDING times as long as the copies of the same units hide
    them, even if inputs have to be gathered. A guess: less, and the GPU waits
    for copies of sorted loads. */
 #define HIDING 4
-/* In place of HIDING where the loads of the last round were sorted: their work
-   then counts for more, and a round must not be sorted every other time. A
-   guess. */
+/* Kernels that take HIDING_LISTED times as long as the copies hide them where
+   the loads of the last round were sorted: their work then counts for more, and
+   with HIDING a round would be sorted every other time. A guess. */
 #define HIDING_LISTED 2
 /* A thread of a GPU that is not measured may be this many times slower than a
    core, at worst. A guess: more excludes GPUs from short rounds that could

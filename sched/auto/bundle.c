@@ -54,7 +54,7 @@ static const double least_uncertainty[] = {
    waits less. A guess. */
 #define SHARED_LINK 0.25
 /* Least relative uncertainty in place of SHARED_LINK where all units cost the
-   same. A guess. */
+   same. A guess: more costs launches. */
 #define SHARED_EQUAL 0.07
 /* Least relative uncertainty of a GPU while its fit (its line of bundle time
    over work) has seen fewer than NEW_BUNDLES bundles; the measured error of a
@@ -69,14 +69,15 @@ static const double least_uncertainty[] = {
 #define KNOWN_STAGES 0.25
 /* Where costs are unknown, a bundle takes at most this fraction of the time of
    the round, since the next units may cost many times more; or MOST_LAUNCHES
-   fixed parts, if that is longer. A guess. */
+   fixed parts, if that is longer. A guess: more lets one bundle delay the
+   end. */
 #define LARGEST_UNKNOWN 0.02
 /* Where costs are unknown, a bundle may always take this many times its fixed
    part, as launches would otherwise take most of the time. A guess. */
 #define MOST_LAUNCHES 12
 /* A bundle that would queue behind another is held back, where costs are
    unknown and their relative uncertainty exceeds MUCH_UNKNOWN, if it may end
-   after the other devices. A guess. */
+   after the other devices. A guess: less idles GPUs. */
 #define MUCH_UNKNOWN 0.3
 /* A bundle that would queue is held back if it would end after finish time / (1
    + KEPT_BACK * uncertainty). A guess: more, and GPUs idle near the end. */
@@ -86,7 +87,8 @@ static const double least_uncertainty[] = {
    their time. A guess, above the ratio of 1.3 that this needs. */
 #define EVERY_OTHER 1.5
 /* The first bundle of a round fills the GPU MUCH_FILLED times over, until one
-   bundle was as large: some GPUs reach their rate only then. A guess. */
+   bundle was as large: some GPUs reach their rate only then. A guess: more
+   delays short rounds. */
 #define MUCH_FILLED 3
 /* While all bundles had about the same size, the next one fills the GPU at
    least TWICE over, so that sizes differ and the fixed part can be told from

@@ -9,11 +9,13 @@
    which cores take units without asking. A guess: more, and a pool that is
    slower than planned ends late; less, and cores ask more often. */
 #define SHARE_PART 0.75
-/* In place of SHARE_PART while the pool's rate is known from earlier runs or
-   traits only. A guess. */
+/* Fraction of the CPU pool's part of the plan that becomes its share while the
+   pool's rate is known from earlier runs or traits only. A guess: more, and a
+   pool that is slower than that ends late. */
 #define PRIOR_PART (SHARE_PART / 2)
-/* In place of SHARE_PART where loads are sorted and the cores take the largest
-   first: a core that takes a large load late would delay the round. A guess. */
+/* Fraction of the CPU pool's part of the plan that cores get at once where
+   loads are sorted and the cores take the largest first. A guess: more, and a
+   core that takes a large load late delays the round. */
 #define REVERSED_PART 0.25
 /* Time, in ns, of the units that cores get at once while a GPU is not measured.
    A guess: more, and units are gone that the GPU could do; less, and cores ask

@@ -8,7 +8,8 @@
    lets noise decide. */
 #define FASTER_CORE 1.05
 /* Number of the first round in which GPUs may be tried at the other end of the
-   range of units; before, too little is known of the devices. A guess. */
+   range of units; before, too little is known of the devices. A guess: more
+   gains later, less compares the ends by rates that are still wrong. */
 #define FIRST_TRIAL 3
 /* Number of rounds between two trials of the other end. A guess: fewer rounds
    cost more where nothing is gained, more notice a change later. */
@@ -17,7 +18,8 @@
    times that of the present end; a smaller gain is noise. A guess. */
 #define BETTER 0.985
 /* After more than this number of rounds from one end, the GPUs may change to
-   the other end by its remembered mean time, without a trial. A guess. */
+   the other end by its remembered mean time, without a trial. A guess: less
+   changes the end by noise. */
 #define ENOUGH 3
 /* A trial of the other end is over after one round if that takes TOO_SLOW times
    as long as rounds from the usual end; else a second round decides. A guess:

@@ -7,10 +7,12 @@
 
 /* The arm (set of devices) of the last round is kept unless the predicted time
    of another is below GAIN times its own: differences of less than 1 % are
-   noise. A guess. */
+   noise. A guess: a larger value changes arms by noise, a smaller one keeps a
+   slower arm. */
 #define GAIN 0.99
 /* A CPU pool with less than this fraction of all devices' rates may delay the
-   others by more than it computes, so rounds without it are tried. A guess. */
+   others by more than it computes, so rounds without it are tried. A guess:
+   more tries rounds without pools that help. */
 #define WEAK_PART 0.03
 /* The assumed time of rounds without a weak CPU pool, over that of rounds of
    all devices, both relative to their plans, until such a round is measured. A
@@ -26,15 +28,17 @@
    together are tried again for the first time; the gap doubles with each trial.
    A guess: less costs more slow rounds, more notices a change later. */
 #define FIRST_RETRY 16
-/* Largest number of rounds between two trials of all devices together. A
-   guess. */
+/* Largest number of rounds between two trials of all devices together. A guess:
+   more notices a change later, less costs slow rounds. */
 #define LAST_RETRY 256
 /* Number of measured rounds after which the factor of an arm (measured over
    planned time of a set of devices) is settled; before, its devices are not
-   well known and the least factor counts. A guess. */
+   well known and the least factor counts. A guess: more, and a device that has
+   become slower is noticed later. */
 #define SETTLING 3
 /* Lower bound of a measured time over the planned one: a smaller factor is
-   taken for an accident. A guess. */
+   taken for an accident. A guess: without a bound one odd round would bind all
+   later ones to an arm. */
 #define LEAST_FACTOR 0.5
 /* Upper bound of a measured time over the planned one: a larger factor is taken
    for an accident, and would exclude a set of devices for very long. A
@@ -46,11 +50,11 @@
 #define MOST_HIDDEN 8
 /* A device whose launch hid its speed may be the fastest only if its launch,
    with what it copies once a round, takes less than this fraction of the best
-   predicted time of the round. A guess. */
+   predicted time of the round. A guess: more costs slow rounds in vain. */
 #define HIDDEN_PART 0.95
 /* All devices together are used for the sake of a device whose launch hid its
    speed only if their predicted time is at most this many times the best one. A
-   guess. */
+   guess: more costs slow rounds, less leaves fast GPUs unknown. */
 #define HIDDEN_COST 1.25
 
 /* -- Arms --------------------------------------------------------------- */

@@ -57,7 +57,8 @@ plan_cpu (const HassAutoKnown *k, const HassRound *round, gboolean asking,
      times the fraction of the cores that are in the middle of a unit now. */
   r->ready_ns = unit_ns / 2 * (1 + hass_forecast_busy_cores (&k->f, round));
   r->step_ns = unit_ns - r->ready_ns;
-  /* A few units that were measured with most cores idle show too little. */
+  /* The first units were measured while most cores were idle, and may take
+     longer beside busy cores. */
   if (k->e.of[cpu].n_seen < k->u.cores
       && !hass_forecast_settled (&k->f, round, NULL))
     r->step_ns += (MARGIN - 1) * unit_ns;

@@ -31,7 +31,8 @@
    less, and cores idle for a large part of a round. */
 #define MANY_WAVES 200
 /* A unit may take LONGER times as long when all cores are busy as the first one
-   did on a quiet machine: cores wait for a GPU no longer than that. A guess. */
+   did on a quiet machine: cores wait for a GPU no longer than that. A guess:
+   more, and cores wait longer for a GPU that is of no use. */
 #define LONGER 2
 /* A GPU that has not opened for the time of OVERDUE units after the predicted
    time is no longer expected. A guess: more, and cores wait for one that never
@@ -59,7 +60,8 @@
    for each unit. A guess: less, and asking takes too much of their time. */
 #define START_UNIT_NS 5e5
 /* Above this number of cores, START_UNIT_NS grows in proportion to the cores,
-   because all of them ask for units one after another. A guess. */
+   because all of them ask for units one after another. A guess: a larger
+   number, and asking takes too much of their time. */
 #define START_CORES 16.
 /* Cores are left to a GPU's start, where units are short, only if the links of
    the GPUs can carry units more than this many times as fast as the cores
@@ -168,8 +170,9 @@ may_be_as_fast (const HassAuto *s, const HassRound *round, guint cores)
 }
 
 /* Returns TRUE if the round is mostly data and the links of the GPUs need
-   longer to copy all of it than a core that computes little needs for one unit;
-   then GPUs cannot be far faster than the cores. */
+   longer to copy all of it than a core that computes little needs for one unit.
+   Then the cores need not wait for a GPU to be measured: a unit that a core
+   begins ends before the GPUs could do the round. */
 static gboolean
 copies_take_long (const HassAuto *s, const HassRound *round)
 {
