@@ -249,7 +249,7 @@ hass_crew_carve_work (HassCrew *crew, HassRound *round, double work,
         crew->counts[d] = MAX (crew->counts[d], 1);
       before = end;
     }
-  if (before == 0) /* less than half a unit */
+  if (before == 0) /* the work is less than half a unit */
     crew->counts[largest] = MAX (crew->counts[largest], 1);
   hass_round_carve (round, crew->counts);
 }

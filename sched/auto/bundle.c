@@ -359,7 +359,7 @@ worth_ns (HassAuto *s, guint device, const Bundle *b)
   double ns = MIN (b->part_ns / (1 + 2 * b->u), even_ns);
   s->why = "as much as is worth a launch";
   if (s->guard.arm == device)
-    ns = b->part_ns; /* no other device is to finish together with it */
+    ns = b->part_ns; /* the round is given to this GPU alone */
   if (b->piped_ns <= 0)
     ns = MIN (ns, overlapping_ns (s, device, b->part_ns, b->fixed_ns));
   /* A bundle that would queue is smaller: the units held back are granted when
@@ -405,11 +405,12 @@ filling_ns (const Bundle *b, double ns)
 }
 
 /* Step 5 of the DESIGN, growth: returns how many times the work of the GPU's
-   largest bundle so far the next one may have. LARGE_GROWTH applies where the
-   fixed part of that bundle's time (its launch, or the time that it takes to
-   fill the GPU) hid what its work took: then the rate may be far higher than it
-   seems. Where the number of elements that fills the GPU is unknown, a long
-   fixed part is no reason: a larger bundle may then take many times longer. */
+   largest bundle so far the next one may have: usually GROWTH, and 1 after a
+   single bundle where units are long. It is LARGE_GROWTH where the fixed part
+   of that bundle's time (its launch, or the time that fills the GPU) hid what
+   its work took, as the rate may be far higher than it seems; but where it is
+   unknown how many elements fill the GPU, a larger bundle may take many times
+   longer. */
 static double
 growth_of (const HassAuto *s, guint device, const Bundle *b)
 {
