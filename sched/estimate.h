@@ -202,9 +202,10 @@ gboolean hass_estimates_long_units (const HassEstimates *e);
 guint hass_estimates_in_flight (const HassEstimates *e, guint device);
 gboolean hass_estimates_overlaps (const HassEstimates *e, guint device);
 
-/* Returns the extra fraction of the time of a bundle that finds the device
-   idle: its copy in, kernels and copy out then overlap nothing, so it takes (in
-   + kernels + out) / longest of the three - 1 longer. */
+/* Returns the fraction by which a bundle takes longer if it finds the device
+   idle: its copy in, kernels and copy out then overlap those of no other
+   bundle, so the fraction is (in + kernels + out) / longest of the three -
+   1. */
 double hass_estimates_alone_part (const HassEstimates *e, guint device);
 
 /* Returns TRUE if two devices are of the same kind and size, and so need the

@@ -60,12 +60,11 @@ static const double least_uncertainty[] = {
    over work) has seen fewer than NEW_BUNDLES bundles; the measured error of a
    fit counts for no more than NEW. A guess. */
 #define NEW 0.25
-/* Number of bundles from which on a fit is no longer new. A guess: more, and
-   bundles stay small for longer. */
+/* Number of bundles after which a fit is not new. A guess: more keeps bundles
+   small. */
 #define NEW_BUNDLES 3
-/* The least uncertainty is multiplied by KNOWN_STAGES where the times of copies
-   and kernels of a GPU are predicted each by itself, which is more precise. A
-   guess. */
+/* The least uncertainty is multiplied by KNOWN_STAGES where copies and kernels
+   of a GPU are predicted separately, which is more precise. A guess. */
 #define KNOWN_STAGES 0.25
 /* Where costs are unknown, a bundle takes at most this fraction of the time of
    the round, since the next units may cost many times more; or MOST_LAUNCHES
