@@ -19,16 +19,20 @@
 
 #include "hass/device.h"
 
-/* Appends the rectangles [HassRectangle] of blocks' outputs, @join: also side
-   by side. Blocks that are no tiles are one each, of one row. */
+/* Appends the rectangles (HassRectangle) that the outputs of @n blocks form to
+   @rectangles: tiles that lie one below the other form one and, with @join,
+   tiles side by side as well. A block that is not a tile is a rectangle of one
+   row. */
 void hass_rectangles_find (GArray *rectangles, const HassBlock *blocks, gsize n,
                            gboolean join);
-/* Where each block's output begins behind the first [n + 1], and how far its
-   rows lie apart [n]; @pitches may be NULL. */
+/* Sets @offsets [n + 1] to the bytes at which each block's output begins,
+   counted from the first block's, and @pitches [n], unless NULL, to the bytes
+   from one row of the block's output to the next. */
 void hass_rectangles_places (const HassRectangle *rectangles,
                              gsize n_rectangles, const HassBlock *blocks,
                              guint64 *offsets, guint64 *pitches);
-/* Bytes in host memory, from the first byte to the last. */
+/* Returns: the bytes that a rectangle spans in host memory, from its first
+   byte to its last. */
 gsize hass_rectangle_span (const HassRectangle *r, const HassBlock *blocks);
 
 #endif

@@ -10,7 +10,8 @@
 
 #define GUARD_BYTE 0xA5
 
-/* Bytes of so many elements of halo. */
+/* Returns: the bytes of @elements elements of the block's input; 0 for a tile,
+   which has no halos. */
 static gsize
 halo_bytes (const HassBlock *b, gsize elements)
 {
@@ -19,7 +20,8 @@ halo_bytes (const HassBlock *b, gsize elements)
   return elements * (b->input_bytes / b->count);
 }
 
-/* Copies rows; a pitch of 0 is that of rows one after another. */
+/* Copies @bytes bytes in rows of @row_bytes. A pitch is the distance in bytes
+   from one row to the next; 0 means that rows are adjacent. */
 static void
 copy_rows (guint8 *to, gsize to_pitch, const guint8 *from, gsize from_pitch,
            gsize row_bytes, gsize bytes)

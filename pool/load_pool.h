@@ -29,7 +29,8 @@ typedef struct
   guint64 base;
   guint64 mask;
   guint32 n;
-  HassLoadArray *array; /* of nested loads, or NULL */
+  /* The array that holds the loads if workers emitted them; else NULL. */
+  HassLoadArray *array;
   gboolean from_ring;
 } HassSpan;
 

@@ -13,10 +13,12 @@ HASS_BEGIN_DECLS
 /* The kinds of farms (Zhang 2011, figure 10). */
 typedef enum
 {
-  HASS_FARM_PARTITION = 1 << 0, /* large divisible loads, cut into blocks */
+  HASS_FARM_PARTITION = 1 << 0, /* each load is large and is cut into blocks */
   HASS_FARM_COMBINE = 1 << 1, /* small divisible loads, gathered into bundles */
   HASS_FARM_INDIVISIBLE
-  = 1 << 2,                    /* inner dependencies: one thread block a load */
+  /* Loads with inner dependencies: a GPU computes a load with one thread
+     block. */
+  = 1 << 2,
   HASS_FARM_FUNCTION = 1 << 3, /* tasks with functions of their own */
   HASS_FARM_ANY = (1 << 4) - 1
 } HassFarmKind;

@@ -7,8 +7,8 @@
 
 #include <glib.h>
 
-/* The Makefile, hass.pc, the CMake package and the shared library's name take
-   the version from these three lines. */
+/* The version of the library. The Makefile, hass.pc, the CMake package and the
+   name of the shared library take the version from these three lines. */
 #define HASS_VERSION_MAJOR 0
 #define HASS_VERSION_MINOR 1
 #define HASS_VERSION_MICRO 0

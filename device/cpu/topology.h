@@ -15,9 +15,11 @@
 #include <glib.h>
 
 /**
- * HassTopologyFacts: the cores, as far as this process may see them.
- * @cpu_model: "": unknown.
- * @n_l2, @n_l3: caches; @l2_bytes, @l3_bytes: of each; 0: none known.
+ * HassTopologyFacts: what is known about the cores that this process may use.
+ * @cpu_model: name of the CPU; "": unknown.
+ * @n_numa_nodes, @n_sockets, @n_cores, @n_threads: numbers of these.
+ * @n_l2, @n_l3: number of level 2 and level 3 caches; 0: unknown.
+ * @l2_bytes, @l3_bytes: size of one such cache.
  */
 typedef struct
 {
@@ -32,8 +34,10 @@ void hass_topology_links (const char *const *pcis, guint n, guint *links);
 gint hass_topology_numa_node (const char *pci);
 gboolean hass_topology_facts (HassTopologyFacts *facts);
 
-/* For tests: another machine, as hwloc writes it, or NULL for this one;
-   and whether it was read since. */
+/* For tests: hass_topology_use_xml() makes the library see the machine that
+   @xml describes, in hwloc's format, or with NULL the real one again;
+   hass_topology_is_loaded() returns whether a topology was loaded since
+   then. */
 void hass_topology_use_xml (const char *xml);
 gboolean hass_topology_is_loaded (void);
 

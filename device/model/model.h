@@ -24,8 +24,8 @@ typedef enum
 typedef struct
 {
   char *name;
-  char *label; /* for people */
-  char *kind;  /* of the device that it models; NULL: a GPU */
+  char *label; /* name for people */
+  char *kind;  /* kind of the modelled device; NULL: a GPU */
   guint multiprocessors;
   guint64 width;
   double work_per_ns;
@@ -35,11 +35,15 @@ typedef struct
   gboolean duplex;
   guint depth;
   HassCurve curve;
-  guint kernels;            /* at most so many run side by side */
-  guint64 memory_bytes;     /* 0: no bound */
-  guint64 part_bytes;       /* cuts grants to that; 0: a grant is one bundle */
-  double start_ns;          /* until it takes its first bundle */
-  double host_bytes_per_ns; /* of copies in host memory; 0: there are none */
+  /* Highest number of kernels that run concurrently. */
+  guint kernels;
+  guint64 memory_bytes; /* 0: unlimited */
+  /* Size in bytes of the bundles that a grant is cut into; 0: not cut. */
+  guint64 part_bytes;
+  /* Time in ns of its start, after which it accepts a bundle. */
+  double start_ns;
+  /* Rate of gathering and scattering in host memory; 0: not modelled. */
+  double host_bytes_per_ns;
 } HassGpuModel;
 
 typedef struct HassPlatform
@@ -51,7 +55,7 @@ typedef struct HassPlatform
   guint cores;
   double core_work_per_ns, pull_ns;
   double noise;        /* relative standard deviation */
-  gboolean calibrated; /* strategies are told the rates */
+  gboolean calibrated; /* strategies know the rates of the devices beforehand */
   guint n_links;
   guint n_gpus;
   HassGpuModel *gpus;
