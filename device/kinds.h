@@ -25,8 +25,8 @@ typedef struct
   void (*unpin) (gpointer memory);
 } HassPinner;
 
-/* builtin.c: the kinds of the library, NULL-terminated, and the kind that
-   pins memory. */
+/* Defined in builtin.c: the library's own kinds of devices, NULL-terminated,
+   and the functions that pin memory. */
 extern const HassDeviceKindOps *const hass_builtin_kinds[];
 extern const HassPinner *const hass_pinner;
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* layout.h: how the blocks of a bundle lie in device memory.
 
-   DESIGN. Inputs lie one after another, halos included, after the tables
-   that kernels need to find them; so one copy carries a gathered bundle.
-   A bundle of one block needs no tables.
+   DESIGN. The inputs of the blocks lie one after another, halos included,
+   behind the tables with which kernels find them; so one copy brings a
+   gathered bundle to the device. A bundle of one block needs no tables.
 
    Thread safety: a layout belongs to one thread; copies from any. */
 #ifndef HASS_LAYOUT_H

@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* rectangles.h: tiles of a bundle that are one array.
+/* rectangles.h: finds the tiles of a bundle that form one array.
 
-   DESIGN. A copy of short rows reaches a part of a link's rate (tiles with rows
-   of 4 KiB came back at 16 of 55 GB/s on an H200 whose kernels ran), and each
-   copy is a call.
-   So tiles below each other, which lie one after another on the device
-   anyway, are copied as one; and where the farm asks for it tiles side by
-   side lie on the device as in host memory, which makes their rows longer,
-   up to those of the whole array.
+   DESIGN. A tile is a block of a matrix. A copy of short rows reaches only a
+   part of a link's rate (measured: tiles with rows of 4 KiB at 16 of 55 GB/s
+   on an H200 whose kernels ran), and each copy is a call. So tiles below each
+   other, which are adjacent on the device anyway, are copied as one rectangle.
+   If the farm asks for it, tiles side by side lie on the device as in host
+   memory, which makes their rows longer, up to those of the whole array.
 
-   Rows of tiles are found from the first block on: as many as follow each
-   other side by side, then as many such rows as lie below each other and are
-   equally wide.
+   Rectangles are found from the first block on: as many tiles as follow each
+   other side by side form a row of tiles, and as many such rows as lie below
+   each other and are equally wide form a rectangle.
 
    Thread safety: plain values. */
 #ifndef HASS_RECTANGLES_H

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* staging.c: gathers the blocks of a bundle into one buffer and scatters
-   results from one; calls the farm's functions for a device. A block comes
-   with its halos; the rows of a tile, which has none, lie one after another.
-   Thread safety: any thread; a staging buffer belongs to one at a time. */
+/* staging.c: gathers the inputs of a bundle's blocks into one buffer and
+   scatters outputs from one; calls GPU workers. A block is gathered with its
+   halos; of a tile, which has no halos, only the rows are copied, without
+   gaps. Thread safety: any thread; a staging buffer belongs to one at a
+   time. */
 #include "hass/device.h"
 #include "pool/callback_error.h"
 

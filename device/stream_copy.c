@@ -7,7 +7,8 @@
 
 #define LINE 64
 /* Shorter copies, in bytes, use memcpy: most of their cache lines are shared
-   with adjacent data, which streaming stores would evict. A guess. */
+   with adjacent data, which stores past the caches would write twice. A
+   guess. */
 #define LEAST_BYTES 512
 
 #ifdef __SSE2__

@@ -49,7 +49,7 @@ typedef struct
 
 struct HassLoadPool
 {
-  /* Constant. */
+  /* Constant after the pool was made. */
   HassLoad *ring;
   guint64 capacity, mask;
   gsize max_loads, max_bytes;
@@ -68,9 +68,9 @@ struct HassLoadPool
   _Alignas(HASS_CACHE_LINE) _Atomic guint64 freed;
   _Atomic guint64 bytes_out;
 
-  /* Under the lock. */
+  /* Guarded by the lock. */
   _Alignas(HASS_CACHE_LINE) pthread_mutex_t lock;
-  _Atomic guint64 taken; /* first ring position of the next round */
+  _Atomic guint64 taken; /* ring position at which the next round begins */
   GArray *held;          /* Held, in order of ring positions */
   /* Waiting: arrays of the generator, oldest first. */
   GQueue generated;
@@ -110,7 +110,8 @@ hass_load_pool_new (gsize max_loads, gsize max_bytes)
 static void
 array_unref (HassLoadArray *array)
 {
-  /* Acquire and release order the last reads of a round before the free. */
+  /* Acquire and release order the last reads of the array by any round before
+     it is freed. */
   if (array
       && atomic_fetch_sub_explicit (&array->refs, 1, memory_order_acq_rel) == 1)
     {
@@ -225,7 +226,8 @@ hass_load_pool_add_nested (HassLoadPool *pool, const HassLoad *loads, gsize n)
   HassLoadArray *array = pool->nested;
   if (!array || (array->taken > 0 && array->n + n > array->capacity))
     {
-      /* A new array: loads that a round holds must not move. */
+      /* A new array is made, since enlarging the old one could move loads that
+         a round holds. */
       HassLoadArray *fresh = g_new0 (HassLoadArray, 1);
       atomic_init (&fresh->refs, 1);
       fresh->n = array ? array->n - array->taken : 0;

@@ -22,7 +22,7 @@
 typedef struct HassLoadPool HassLoadPool;
 typedef struct HassLoadArray HassLoadArray;
 
-/* Loads that enter one round: loads[(base + i) & mask], 0 <= i < n. */
+/* A span: the n loads of one round, loads[(base + i) & mask] for 0 <= i < n. */
 typedef struct
 {
   const HassLoad *loads;

@@ -58,7 +58,8 @@ typedef struct
 typedef struct
 {
   HassExtent extent;
-  gboolean only_cpu; /* too large for any other device */
+  /* The units are too large for the memory of any other device. */
+  gboolean only_cpu;
 } HassReturned;
 
 /* A partial set: the n tasks of a function farm from position `first` on that
@@ -97,7 +98,7 @@ enum
 
 struct _HassRound
 {
-  /* Written before publication, constant while the round runs. */
+  /* Written before the round is published; constant while it runs. */
   guint64 number;
   guint64 seq_base;
   guint32 n_units;
@@ -108,7 +109,7 @@ struct _HassRound
   guint64 base, mask;
   gboolean divisible;
   HassDivision division;
-  guint *classes; /* [n_devices] */
+  guint *classes; /* [n_devices]: class of each device */
   /* The HassLoad.flags bit of each class. */
   guint32 class_flags[HASS_MOST_CLASSES];
   guint n_classes;
@@ -120,19 +121,23 @@ struct _HassRound
   guint n_sets;
   guint32 n_partial_cpu, n_partial_linked;
   gint64 begin_ns;
-  guint *counter_of; /* [n_devices + 1]: first counter of a device */
+  /* [n_devices + 1]: index of the first counter of each device */
+  guint *counter_of;
 
   /* Written under the decision lock. The elements of order and prefix for
      positions that were taken never change, so the thread that took these
      positions may read them without the lock. */
-  _Atomic (guint32 *) order; /* position -> unit, or NULL for identity */
-  double *prefix;            /* sum of work before position 16 i, or NULL */
+  /* Unit at each position; NULL: unit and position are equal. */
+  _Atomic (guint32 *) order;
+  /* Element i: sum of the work of positions before 16 i; or NULL. */
+  double *prefix;
 
   HassUnitRange *ranges; /* [hass_round_n_ranges()] */
   HassCounter *counters; /* [counter_of[n_devices]] */
 
   _Alignas(HASS_CACHE_LINE) _Atomic gint32 pull_source;
-  _Atomic guint64 pull_chunk; /* units, 0: engine decides */
+  /* Units that a core pulls at a time; 0: chosen by the engine. */
+  _Atomic guint64 pull_chunk;
   /* For each class, the number of extents in `returned` that it can run. */
   _Atomic guint32 n_returned[HASS_MOST_CLASSES];
   pthread_mutex_t returned_lock;

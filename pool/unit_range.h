@@ -22,7 +22,7 @@
 
 #define HASS_CACHE_LINE 64
 
-/* Positions [first, first + n). */
+/* An extent: the adjacent positions [first, first + n) of a round. */
 typedef struct
 {
   guint32 first;

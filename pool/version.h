@@ -13,8 +13,8 @@
 #define HASS_VERSION_MINOR 1
 #define HASS_VERSION_MICRO 0
 
-/* Non-zero if these headers are of at least the given version; also for the
-   preprocessor. */
+/* Non-zero if these headers are of at least the given version. Usable in #if
+   as well. */
 #define HASS_CHECK_VERSION(major, minor, micro)                                \
   (HASS_VERSION_MAJOR > (major)                                                \
    || (HASS_VERSION_MAJOR == (major)                                           \

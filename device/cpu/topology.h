@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* topology.h: where cores, caches and GPUs lie in the machine.
 
-   DESIGN. hwloc knows, but takes some 50 ms to look. So it looks once, when
-   first needed: to describe the machine, to tell which of several GPUs share
-   a link, and to place a GPU's thread where there are several NUMA nodes. A
-   farm on one GPU of a machine with one node never waits for it.
+   DESIGN. The library hwloc knows the topology, but takes some 50 ms to read
+   it. So the topology is read once, when it is first needed: to describe the
+   machine, to find which of several GPUs share a link, and to bind a GPU's
+   thread if there are several NUMA nodes. A farm on one GPU of a machine with
+   one node never waits for it.
 
-   PCI devices are named as CUDA names them, "0000:3b:00.0", in either case.
+   PCI devices are named as CUDA names them, "0000:3b:00.0", in upper or lower
+   case.
 
    Thread safety: any thread, but hass_topology_use_xml by tests alone. */
 #ifndef HASS_TOPOLOGY_H

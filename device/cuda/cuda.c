@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* cuda.c: NVIDIA GPUs as devices.
 
-   DESIGN. A device has a few slots, each with a stream, buffers and pinned
-   staging of its own, so that one bundle is copied in while another is
-   computed and a third is copied out. Life of a bundle:
+   DESIGN. A device has a few slots (bundles in flight), each with a stream,
+   buffers and pinned staging of its own, so that one bundle is copied in while
+   another is computed and a third is copied out. Life of a bundle:
 
-   1. submit (submit.c) finds room for it (room.c), lays it out,
-      enqueues its inputs (in.c), clears what kernels add to, calls the
-      farm's GPU worker, which enqueues kernels, and enqueues the copies of
-      its results (out.c). In a function farm the blocks are grouped by
-      their workers, and groups run on streams of their own at the same time.
-   2. wait (done.c) sleeps on the last event of the oldest bundle
-      (wait.c).
-   3. A bundle with more records than its buffer holds is computed again with
-      a larger one; its inputs are still there.
-   4. A failure leaves nothing behind: what was enqueued is waited for. After
-      a sticky error, or past the bundle's deadline, the device is lost and
-      what it holds is left to it.
+   1. submit (submit.c) finds room for the bundle (room.c), lays it out,
+      enqueues its inputs (in.c), clears its records and accumulator, calls the
+      farm's GPU worker, which enqueues kernels, and enqueues the copies of its
+      results (out.c). In a function farm the blocks are grouped by their
+      workers, and groups run concurrently on streams of their own.
+   2. wait (done.c) sleeps on the last event of the oldest bundle (wait.c).
+   3. A bundle with more records than its buffer holds is computed again with a
+      larger one; its inputs are still on the GPU.
+   4. After a failure the device waits for everything that was enqueued
+      (drain.c). After a sticky error, or past the bundle's deadline, the
+      device is lost, and its buffers are not used again.
 
    Thread safety: as hass/device.h says. */
 #include "cuda-private.h"

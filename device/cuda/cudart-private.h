@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* cudart-private.h: the part of the CUDA runtime that hass calls, as a table,
-   so that tests can put a stand-in that fails in its place and so that the
-   library builds where there is no CUDA.
+/* cudart-private.h: the part of the CUDA runtime that hass calls, as a table
+   of functions. Tests can replace the table by one that fails, and the library
+   builds without CUDA.
 
-   Each function returns the runtime's own error code, 0 for success, and
-   means what the runtime's function of that name means; classify says what
-   a code is to us, start_ns what to expect of a process's first set_device.
-   Streams and events are the runtime's, opaque.
+   Each function returns the runtime's own error code, 0 for success, and does
+   what the runtime's function of that name does. `classify` returns what a
+   code means for hass; `start_ns` is the expected time of a process's first
+   set_device. Streams and events are the runtime's, opaque.
 
-   Thread safety: the table is constant; hass_cudart_use by tests alone,
-   before any other call. */
+   Thread safety: the table is constant; hass_cudart_use by tests alone, before
+   any other call. */
 #ifndef HASS_CUDART_PRIVATE_H
 #define HASS_CUDART_PRIVATE_H
 

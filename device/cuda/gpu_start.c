@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* gpu_start.c: makes a GPU ready, once per process.
 
-   DESIGN. The CUDA runtime takes 0.25 to 0.5 s to make the context of a device,
-   often longer than a farm. So a thread of the process makes it, and a farm
-   waits for that thread only until the farm ends.
+   DESIGN. The CUDA runtime takes 0.25 to 0.5 s to make the context of a
+   device, often longer than a farm. So a thread of the process makes it, and a
+   farm waits for that thread only until the farm ends.
 
    1. The first device that is opened begins the start; devices that are opened
       meanwhile wait for the same start. The thread uses the HassGpu and the
@@ -14,16 +14,16 @@
       failed start the next device that is opened begins a new one.
    3. The thread is joined by the next start, when the GPUs are forgotten, or
       at the process's exit, which waits for a start under way: no thread may
-      be inside the runtime while that is taken down. The handler is
-      registered when a start begins, and again when a farm first leaves the
-      wait: by then the thread has asked the runtime which GPUs there are, so
-      the driver is loaded, and the handler runs before those of what was
-      loaded. A detached thread would be left in the runtime; one that is
-      cancelled would leave the runtime's locks held.
+      be inside the runtime while the runtime is taken down. The exit handler
+      is registered when a start begins, and again when a farm first leaves the
+      wait: by then the driver is loaded, as the thread has asked the runtime
+      for the GPUs, so the handler runs before those of the driver. A detached
+      thread would be left in the runtime; one that is cancelled would leave
+      the runtime's locks held.
    4. A proxy asks how long a start takes before it begins one. Each farm that
       ends without the GPU reduces the answer by its duration (ski rental,
-   Karlin et al. 1988, competitive snoopy caching): farms and starts together
-   take at most twice the time of the best decisions.
+      Karlin et al. 1988, competitive snoopy caching): farms and starts
+      together take at most twice the time of the best decisions.
 
    Kits and constants, which belong to a farm, are made by open.
 

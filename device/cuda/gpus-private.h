@@ -40,8 +40,11 @@ typedef struct
 typedef struct
 {
   gpointer stream;
-  gpointer begun, copied, computed, done; /* events */
-  gpointer epoch;                         /* event: time 0 of a farm */
+  /* CUDA events: recorded when the bundle begins, and when its inputs are
+     copied, its kernels done, its results copied. */
+  gpointer begun, copied, computed, done;
+  /* CUDA event: time 0 of a farm, from which ends of kernels are measured. */
+  gpointer epoch;
   gpointer side[HASS_GPU_SIDE_STREAMS], joined[HASS_GPU_SIDE_STREAMS];
   guint n_side;
   HassGpuBuffer in, out, records;

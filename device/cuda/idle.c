@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* idle.c: memory that is freed when nothing runs.
+/* idle.c: memory that is freed when no bundle runs.
 
-   DESIGN. The runtime frees device memory only after every kernel of the device
-   has ended, and pinned host memory only after every kernel of every device. If
-   a kernel hangs, that call never returns, whichever farm launched the kernel.
-   So memory is freed only while no bundle is on the GPUs. Until then it is
-   spare: it serves the next buffer of at most its size and at least half of it.
-   On a GPU that hangs it stays spare.
+   DESIGN. The runtime frees device memory only after every kernel of the
+   device has ended, and pinned host memory only after every kernel of every
+   device. If a kernel hangs, that call never returns, whichever farm launched
+   the kernel. So memory is freed only while no bundle is on the GPUs. Until
+   then it is spare: it serves the next request for at most its size and at
+   least half of it. On a GPU that hangs it stays spare.
 
-   When memory is short, hass_gpu_trim() frees spare memory although kernels may
-   run, and hass_gpu_trim_within() waits for them for a limited time; room.c
-   decides which one is called.
+   When memory is short, hass_gpu_trim() frees spare memory although kernels
+   may run, and hass_gpu_trim_within() waits for them for a limited time;
+   room.c decides which one is called.
 
-   Thread safety: any thread; one lock, before those of the GPUs. */
+   Thread safety: any thread; one lock, taken before those of the GPUs. */
 #include "gpus-private.h"
 
 /* A spare buffer is used for a request only if it is at most this many times
@@ -182,8 +182,9 @@ hass_gpus_take_host_spare (gsize bytes, HassGpuBuffer *buffer)
   return found;
 }
 
-/* Notes that a bundle on the GPU is given up: its end will never be reported,
-   so from now on neither this GPU nor the process counts as idle. */
+/* Notes that a bundle on the GPU is given up, since it hangs: its end will
+   never be reported. Spare buffers are not reused from now on, as its kernels
+   may still use them. */
 void
 hass_gpu_give_bundle_up (HassGpu *gpu)
 {

@@ -136,8 +136,9 @@ make_stale_locked (void)
 }
 
 /* Makes the list of GPUs the one of the CUDA runtime: asks the runtime unless
-   that has been done, and stores its answer for later processes. GPUs of a
-   stored list that were in use already are kept if they are the same. */
+   that has been done, and stores its answer for later processes. If a stored
+   list was used so far and differs, its GPUs become stale: they cannot be
+   opened any more. */
 void
 hass_gpus_look (void)
 {

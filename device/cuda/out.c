@@ -114,8 +114,8 @@ hass_cuda_clear_results (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
 /* -- Room ---------------------------------------------------------------- */
 
 /* Makes a device buffer hold @bytes and sets it to zero if it is newly
-   allocated, so that no data of other programs is copied to the user. Returns:
-   FALSE with an error if memory is insufficient. */
+   allocated: padding between outputs is copied back with them and must not be
+   undefined. Returns: FALSE with an error if memory is insufficient. */
 static gboolean
 reserve_cleared (HassCudaDevice *d, HassCudaSlot *slot, HassGpuBuffer *buffer,
                  gsize bytes, GError **error)

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* remembered.c: remembers which GPUs there were.
+/* remembered.c: stores which GPUs were found, for later processes.
 
-   DESIGN. A key file in the user's cache, hass/gpus, with all that a farm wants
-   to know of a GPU before it is started, and what it depends on: the machine's
-   boot, the device nodes that this process sees, the variables that choose
-   among them, the driver, the runtime and which keys this version writes. It
-   serves only where all of that is the same. Only GPUs that were found are
-   remembered, never that there are none. A file of ours that is damaged, or
-   that does not fit, is replaced when GPUs are next looked for; what does not
-   begin as ours does is left alone. HASS_PROFILE=off switches it off, as it
-   does the profile store.
+   DESIGN. A key file in the user's cache, hass/gpus, contains what a farm
+   needs to know about a GPU before it is started, and the conditions under
+   which it is valid: the machine's boot, the device nodes that this process
+   sees, the variables that choose among them, the driver, the runtime and the
+   version of the keys. The file is used only if all conditions are the same.
+   Only GPUs that were found are stored, never that there are none. A file that
+   hass has written and that is damaged or invalid is replaced when GPUs are
+   next looked for; any other file is left alone. HASS_PROFILE=off switches
+   storing off, as it does for the profile store.
 
    Thread safety: calls one at a time. */
 #include "gpus-private.h"

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* model.h: a modelled machine for the virtual engine.
+/* model.h: a modelled machine for the virtual engine (simulation).
 
    DESIGN. A platform is a key file; doc/user-guide.md describes it. A core
-   computes work at a constant rate, a pull costs a constant. A GPU computes
-   a bundle in launch latency plus work over rate, the rate falling where the
-   bundle offers fewer elements than the GPU is wide; indivisible loads and
-   simplex tasks are listed over its multiprocessors instead. A copy costs
-   link latency plus bytes over bandwidth; GPUs that name the same link
-   share it, one copy at a time and direction (or at a time, half duplex).
+   computes work at a constant rate, and a pull of units costs a constant time.
+   A GPU computes a bundle in launch latency + work / rate, where the rate
+   falls if the bundle has fewer elements than the GPU's width. Indivisible
+   loads and simplex tasks are distributed over the GPU's multiprocessors one
+   by one instead. A copy takes link latency + bytes / bandwidth. GPUs that
+   name the same link share it: one copy at a time in each direction, or one at
+   a time if the link is half duplex.
 
    Thread safety: constant after loading. */
 #ifndef HASS_MODEL_H
@@ -17,8 +18,9 @@
 
 typedef enum
 {
-  HASS_CURVE_LINEAR,    /* rate * min (1, elements / width) */
-  HASS_CURVE_SATURATING /* rate * elements / (elements + width) */
+  HASS_CURVE_LINEAR, /* a bundle runs at rate * min (1, elements / width) */
+  /* A bundle runs at rate * elements / (elements + width). */
+  HASS_CURVE_SATURATING
 } HassCurve;
 
 typedef struct
@@ -31,7 +33,7 @@ typedef struct
   double work_per_ns;
   double launch_ns, link_ns;
   double h2d_bytes_per_ns, d2h_bytes_per_ns;
-  guint link; /* index, shared by GPUs with the same link */
+  guint link; /* number of the link; GPUs with the same number share it */
   gboolean duplex;
   guint depth;
   HassCurve curve;
@@ -54,7 +56,8 @@ typedef struct HassPlatform
   char *cpu_label;
   guint cores;
   double core_work_per_ns, pull_ns;
-  double noise;        /* relative standard deviation */
+  /* Relative standard deviation of modelled computing times. */
+  double noise;
   gboolean calibrated; /* strategies know the rates of the devices beforehand */
   guint n_links;
   guint n_gpus;

@@ -16,7 +16,7 @@ typedef struct
   HassKeyFile key;
   const char *farm;
   HassPlatform *platform;
-  GPtrArray *links; /* names */
+  GPtrArray *links; /* names of the links, by number */
 } Reader;
 
 static gboolean

@@ -66,7 +66,7 @@ typedef struct
   double rate;  /* work per busy ns in the last sample; 0: none yet */
   double ratio; /* the device's part of a round's work, 0 to 1 */
 
-  /* In this round. */
+  /* The fields below are reset in each round. */
   gboolean invited; /* the waiting units suffice for a profile of this device */
   gboolean asked;
   guint64 profile; /* units in a profile of this device */
@@ -80,12 +80,13 @@ typedef struct
   double step_change;
   /* Work done since the last sample, and its busy time in ns. */
   double work, ns;
-  double seen_work, seen_ns; /* CPU: progress at the last sample */
+  /* CPU pool only: work and busy time (ns) of the round at the last sample. */
+  double seen_work, seen_ns;
 } HassKaleemDevice;
 
 struct _HassKaleem
 {
-  HassCrew crew; /* first: passed to the ops of the crew */
+  HassCrew crew; /* first member, since the crew's functions get this struct */
   const HassKaleemScheme *scheme;
   HassKaleemDevice *devices; /* [n] */
   /* T_n of 5.3.1: work of all samples that the ratio is based on */

@@ -338,7 +338,8 @@ hass_kaleem_end_round (gpointer self, const HassRoundSummary *summary)
   if (crew->cpu < crew->n)
     sample_cpu (k, summary->devices[crew->cpu].work,
                 summary->devices[crew->cpu].busy_ns);
-  /* A round that the CPU ran alone measures no ratio. */
+  /* Without an earlier sample the CPU pool ran the round alone, which measures
+     no ratio. */
   if (k->samples > 0)
     sample (k);
 }

@@ -119,7 +119,7 @@ typedef struct
   double known_ns[2];
   guint oldest;
 
-  /* In this round. */
+  /* The fields below are reset in each round. */
   gboolean asked;
   /* Units of the device's next and last training bundle; next is 0 when its
      training has finished. */
@@ -136,7 +136,7 @@ typedef void (*HassSkmdDivideFunc) (HassSkmd *s, guint64 units);
 
 struct _HassSkmd
 {
-  HassCrew crew; /* first: passed to the ops of the crew */
+  HassCrew crew; /* first member, since the crew's functions get this struct */
   HassSkmdDivideFunc divide;
   HassSkmdDevice *devices; /* [n] */
   double unit_work;        /* mean work of a unit in the round */

@@ -57,7 +57,8 @@ typedef struct
 typedef struct
 {
   HassPhases phases;
-  Cost *past, *now; /* [n] */
+  /* [n]: sums of earlier rounds (halved each round) and of this one */
+  Cost *past, *now;
   /* [n]: g of the paper, the time to send the input, in ns per work */
   double *sending;
   /* [n]: w of the paper, the time after sending, in ns per work; 0: unknown */
