@@ -436,7 +436,7 @@ run-main: $(BUILD)/bin/string_search
 
 .PHONY: check check-format check-layers check-main
 check: setup-check
-	$(Q)$(MAKE) --no-print-directory $(if $(SUITE)$(SAN),,check-format) check-main
+	$(Q)$(MAKE) --no-print-directory $(if $(SUITE)$(SAN),,check-format check-layers) check-main
 check-format: $(STAGED)
 	$(Q)STAGED_HEADERS=$(BUILD)/include/hass WITH_CUDA=$(WITH_CUDA) \
 	  CC='$(CC)' CXX='$(CXX)' tools/check-format.sh -pedantic -Wall -Wextra \

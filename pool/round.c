@@ -434,11 +434,8 @@ guint32
 hass_round_waiting_anywhere (HassRound *round)
 {
   guint32 n = 0;
-  for (guint i = 0; i < HASS_RANGE_SHARES + round->n_devices; i++)
+  for (guint i = 0; i < hass_round_n_ranges (round); i++)
     n += hass_unit_range_peek (&round->ranges[i]).n;
-  for (guint i = 0; i < round->n_sets; i++)
-    n += hass_unit_range_peek (hass_round_partial (round, round->sets[i].mask))
-             .n;
   if (hass_round_any_returned (round))
     {
       pthread_mutex_lock (&round->returned_lock);

@@ -83,3 +83,18 @@ program_says (const char *text, const char *wanted)
   if (!there)
     printf ("\n    '%s' is not in: %s", wanted, text ? text : "nothing");
 }
+
+void
+program_follow (const char *script)
+{
+  const char *build = g_getenv ("TEST_BUILD");
+  char *argv[]
+      = { (char *)script, (char *)(build ? build : HASS_TOP "/build"), NULL };
+  g_autofree char *out = NULL, *err = NULL;
+  int status = -1;
+  CU_ASSERT_TRUE (g_spawn_sync (NULL, argv, NULL, G_SPAWN_DEFAULT, NULL, NULL,
+                                &out, &err, &status, NULL));
+  CU_ASSERT_EQUAL (status, 0);
+  if (status != 0)
+    printf ("\n%s%s", out ? out : "", err ? err : "");
+}

@@ -30,4 +30,8 @@ int program_run_words (char **out, char **err, const char *program,
 /* Fails the test, and shows the text, where it does not have what is wanted. */
 void program_says (const char *text, const char *wanted);
 
+/* Runs a script with this build's folder as its argument. Fails the test, and
+   shows what the script printed, where its exit status is not 0. */
+void program_follow (const char *script);
+
 #endif

@@ -37,12 +37,14 @@ NOT_UNDER_ADDRESS := model package guide bakeoff sim_papers sim_bound \
 # Programs cannot run under it: oneTBB's own threads, which are not
 # instrumented, are excused in the test program only (tests/sanitizers.c):
 #   against_grep, bakeoff, examples*, gpu_apps, hass_info,
-#   monte_carlo_program, output
+#   monte_carlo_program, own_device, output
+# matrix_check has OpenBLAS compute with threads of its own, likewise.
 # gpu_search* and mapped_file search large files with the farms of live.
 NOT_UNDER_THREAD := sched_* sim_* replay* measure gantt plot \
 	device_model platform virtual_time thesis matcher line_scan grep_rules \
 	model package guide against_grep bakeoff examples* gpu_apps hass_info \
-	hostile monte_carlo_program output gpu_search* mapped_file
+	hostile monte_carlo_program own_device output gpu_search* mapped_file \
+	matrix_check
 
 # The answers of these depend on the code that a compiler makes: atomics,
 # vectors, floating point. `make check-clang` runs them.

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # check-layers.sh: holds the sources to tools/layers.txt: which room includes
-# which, no circle of calls between files, and the sizes of folders, files and
-# functions. Usage: check-layers.sh STAGED_HEADERS BUILD OBJECT...; the object
+# which, no circle of calls between files, and the sizes of folders, files,
+# functions and pages of results.
+# Usage: check-layers.sh STAGED_HEADERS BUILD OBJECT...; the object
 # BUILD/ROOM/NAME.o comes from ROOM/NAME.c.
 set -u -o pipefail
 cd "$(dirname "$0")/.."
@@ -26,10 +27,9 @@ resolve() {
     echo "$file $name $path"
   done
 }
-for room in $(sed -n 's/^\([a-z/]*\):.*/\1/p' $table); do
-  tools/list-files.sh "$room/*.[ch]" "$room/*.cpp" "$room/*.cuh" |
-    grep -E "^$room/[^/]*$"
-done | sort -u | xargs grep -HoE '^ *# *include "[^"]+"' |
+rooms=$(sed -n 's/^\([a-z/]*\):.*/\1/p' $table | paste -sd '|')
+tools/list-files.sh '*.[ch]' '*.cpp' '*.cuh' | grep -E "^($rooms)/[^/]*$" |
+  xargs grep -HoE '^ *# *include "[^"]+"' |
   sed 's/:.*"\(.*\)"/ \1/' | resolve | awk -v table=$table '
     BEGIN {
       while ((getline line < table) > 0)
@@ -44,6 +44,12 @@ done | sort -u | xargs grep -HoE '^ *# *include "[^"]+"' |
       else if (from != to && $2 ~ /-private\.h$/)
         print $1 " includes " $2 ", which is private to " to
     }' >"$work/bad"
+
+# doc/architecture.md quotes the table.
+grep -E '^[a-z/]+:' $table | while read -r line; do
+  grep -qxF -- "$line" doc/architecture.md ||
+    echo "doc/architecture.md does not quote '$line'"
+done >>"$work/bad"
 
 # Who calls whom, from what objects define and need; tsort names the circles:
 # a header line, then the files of each. The library is looked at as a whole,
@@ -79,6 +85,8 @@ done | sort >>"$work/bad"
 tools/list-files.sh '*.[ch]' '*.cpp' '*.cu' '*.cuh' >"$work/files"
 sed 's|/[^/]*$||' "$work/files" | sort | uniq -c |
   awk '$1 > 25 { print $2 " has " $1 " sources, more than 25" }' >"$work/large"
+wc -l doc/results/*.md | awk '$1 > 200 && $2 != "total" {
+  print $2 " has " $1 " lines, more than 200" }' >>"$work/large"
 xargs awk '
   function file_ends() {
     if (lines > 500) print name " has " lines " lines, more than 500"

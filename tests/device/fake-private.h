@@ -131,6 +131,9 @@ void fake_fail_sticky (int code);
 void fake_put (Stream *stream, Op *op);
 void fake_free_op (Op *op);
 
+/* A stream's thread: executes its operations until it is freed. */
+gpointer fake_work (gpointer stream);
+
 /* FAKE_OK for what is in use; else a wrong. */
 int fake_check_stream (const Stream *stream);
 

@@ -159,40 +159,47 @@ leave_poison (Ledger *l, HassWorker *worker)
     hass_worker_emit (worker, &load);
 }
 
+/* What is computed at once: elements of the load @id. */
+typedef struct
+{
+  guint id;
+  gsize first, n;
+  gboolean on_core;
+} Unit;
+
 static gboolean
-unit (Ledger *l, guint id, gsize first, gsize n, gboolean on_core,
-      HassWorker *worker, GError **error)
+unit (Ledger *l, const Unit *u, HassWorker *worker, GError **error)
 {
   const Trial *t = l->t;
-  gsize cells = t->kind == HASS_FARM_PARTITION ? n : 1;
-  gboolean fails = mix (t->seed, id, first + 7) % 100 < t->fail_percent;
+  gsize cells = t->kind == HASS_FARM_PARTITION ? u->n : 1;
+  gboolean fails = mix (t->seed, u->id, u->first + 7) % 100 < t->fail_percent;
   guint nth = atomic_fetch_add (&l->n_units, 1) + 1;
-  if (id >= l->n_max)
+  if (u->id >= l->n_max)
     {
       ledger_blame (l, "a load that a failed unit emitted was computed");
       return TRUE;
     }
-  if (t->spin_us > 0 && on_core)
-    usleep (mix (t->seed, id, 3) % t->spin_us);
+  if (t->spin_us > 0 && u->on_core)
+    usleep (mix (t->seed, u->id, 3) % t->spin_us);
   if (t->cancel_after > 0 && nth == t->cancel_after && !t->collect)
     g_cancellable_cancel (l->cancellable);
   if (fails)
     {
       leave_poison (l, worker);
-      count (l, l->failed, id, first, cells);
+      count (l, l->failed, u->id, u->first, cells);
       atomic_fetch_add (&l->n_failed, 1);
-      g_set_error (error, G_IO_ERROR, G_IO_ERROR_FAILED, "load %u", id);
+      g_set_error (error, G_IO_ERROR, G_IO_ERROR_FAILED, "load %u", u->id);
       return FALSE;
     }
-  if (t->reduce && on_core)
+  if (t->reduce && u->on_core)
     *(guint64 *)hass_worker_accumulator (worker) += cells;
-  if (mix (t->seed, id, first + 9) % 100 < t->nested_percent)
+  if (mix (t->seed, u->id, u->first + 9) % 100 < t->nested_percent)
     {
       guint child = atomic_fetch_add (&l->n_ids, 1);
       if (child < l->n_max && emit_nested (l, worker, child))
         atomic_store (&l->accepted[child], 1);
     }
-  count (l, l->computed, id, first, cells);
+  count (l, l->computed, u->id, u->first, cells);
   return TRUE;
 }
 
@@ -233,7 +240,8 @@ ledger_cpu_worker (const HassBlock *b, HassWorker *worker, gpointer data,
         ledger_blame (l, "a block's bytes are not its elements'");
     }
   result (l, id, b->first, b->count, worker);
-  gboolean ok = unit (l, id, b->first, b->count, TRUE, worker, error);
+  Unit u = { id, b->first, b->count, TRUE };
+  gboolean ok = unit (l, &u, worker, error);
   atomic_fetch_sub (&l->busy[hass_worker_index (worker)], 1);
   return ok;
 }
@@ -248,7 +256,8 @@ cpu_task (const HassTask *task, HassWorker *worker, gpointer data,
   if (id < l->n_max)
     check_input (l, id, 0, size_of (l, id), task->input);
   result (l, id, 0, id < l->n_max ? size_of (l, id) : 0, worker);
-  gboolean ok = unit (l, id, 0, 1, TRUE, worker, error);
+  Unit u = { id, 0, 1, TRUE };
+  gboolean ok = unit (l, &u, worker, error);
   atomic_fetch_sub (&l->busy[hass_worker_index (worker)], 1);
   return ok;
 }
@@ -373,7 +382,8 @@ ledger_gpu_result (const HassBlock *b, gconstpointer records, gsize n,
       if (r->at >= b->count || b->input[r->at] != r->value)
         ledger_blame (l, "a record is not the block's");
     }
-  return unit (l, id, b->first, b->count, FALSE, worker, error);
+  Unit u = { id, b->first, b->count, FALSE };
+  return unit (l, &u, worker, error);
 }
 
 gboolean

@@ -64,22 +64,31 @@ let_open_and_generate (HassEmitter *emitter, gpointer data, GError **error)
   return emit_all (emitter);
 }
 
-/* @n_begin: GPUs whose start the farm sees begin. */
+/**
+ * Late: a farm beside GPUs that are being started.
+ * @n_begin: GPUs whose start the CPU worker waits for to begin.
+ * @cpu: there is a CPU worker.
+ */
+typedef struct
+{
+  const char *strategy;
+  guint n_begin;
+  gboolean cpu;
+  HassGenerateFunc generator;
+} Late;
+
 static gboolean
-run (const char *strategy, guint n_begin, gboolean cpu,
-     HassGenerateFunc generator, GCancellable *cancellable, HassReport **report,
-     GError **error)
+run (const Late *late, HassReport **report, GError **error)
 {
   HassDataFarm farm = HASS_DATA_FARM_INIT;
   farm.name = "late";
-  farm.generate = generator;
-  farm.cpu_worker = cpu ? cpu_worker : NULL;
+  farm.generate = late->generator;
+  farm.cpu_worker = late->cpu ? cpu_worker : NULL;
   farm.gpu_worker = counting_gpu_worker;
-  farm.user_data = GUINT_TO_POINTER (n_begin);
-  farm.run.n_cores = cpu ? 2 : 0;
-  farm.run.strategy = strategy;
+  farm.user_data = GUINT_TO_POINTER (late->n_begin);
+  farm.run.n_cores = late->cpu ? 2 : 0;
+  farm.run.strategy = late->strategy;
   farm.run.platform = "";
-  farm.run.cancellable = cancellable;
   counting_reset ();
   watchdog (60, "a farm whose GPU is late");
   gboolean ok = hass_data_farm_combine (&farm, report, error);
@@ -106,7 +115,11 @@ end_first (const char *strategy, guint n_gpus)
 {
   g_autoptr (HassReport) r = NULL;
   g_autoptr (GError) error = NULL;
-  CU_ASSERT_TRUE (run (strategy, n_gpus, TRUE, generate, NULL, &r, &error));
+  CU_ASSERT_TRUE (run (&(Late){ .strategy = strategy,
+                                .n_begin = n_gpus,
+                                .cpu = TRUE,
+                                .generator = generate },
+                       &r, &error));
   CU_ASSERT_PTR_NULL (error);
   if (error)
     g_printerr ("\n    %s", error->message);
@@ -127,7 +140,7 @@ static void
 use_gpus (HassGenerateFunc generator)
 {
   g_autoptr (GError) error = NULL;
-  CU_ASSERT_TRUE (run (NULL, 0, FALSE, generator, NULL, NULL, &error));
+  CU_ASSERT_TRUE (run (&(Late){ .generator = generator }, NULL, &error));
   if (error)
     g_printerr ("\n    %s", error->message);
   CU_ASSERT_EQUAL (atomic_load (&counting_on_gpu), N_LOADS);
@@ -229,7 +242,8 @@ breaks_later (void)
   fake_cudart_plan (&(FakePlan){ .sticky_at_call = 1 });
   fake_let_open ();
   hass_gpus_end_starts ();
-  CU_ASSERT_TRUE (run (NULL, 0, TRUE, generate, NULL, &r, NULL));
+  CU_ASSERT_TRUE (
+      run (&(Late){ .cpu = TRUE, .generator = generate }, &r, NULL));
   CU_ASSERT_EQUAL (r->n_devices, 1);
   CU_ASSERT_EQUAL (atomic_load (&counting_on_cpu), N_LOADS);
   clean ();

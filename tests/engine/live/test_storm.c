@@ -72,10 +72,33 @@ nth (GRand *r)
 
 /* -- Faults ------------------------------------------------------------- */
 
-static void
-fail_call (GRand *r, Plan *p, const FakeCall *calls, guint n_calls)
+/* Calls that fail for one reason. */
+typedef struct
 {
-  FakeCall call = calls[below (r, n_calls)];
+  const FakeCall *calls;
+  guint n;
+} Calls;
+
+#define CALLS(...)                                                             \
+  {                                                                            \
+    (const FakeCall[]){ __VA_ARGS__ },                                         \
+        sizeof ((FakeCall[]){ __VA_ARGS__ }) / sizeof (FakeCall)               \
+  }
+
+static const Calls allocations
+    = CALLS (FAKE_ALLOCATE, FAKE_ALLOCATE_HOST, FAKE_REGISTER, FAKE_STREAM_NEW,
+             FAKE_EVENT_NEW, FAKE_RELEASE, FAKE_RELEASE_HOST),
+    copies = CALLS (FAKE_COPY, FAKE_CLEAR, FAKE_COPY_ROWS),
+    events = CALLS (FAKE_EVENT_RECORD, FAKE_EVENT_QUERY, FAKE_EVENT_WAIT,
+                    FAKE_EVENT_ELAPSED, FAKE_STREAM_WAIT),
+    others = CALLS (FAKE_SET_DEVICE, FAKE_MEMORY_INFO, FAKE_UNREGISTER,
+                    FAKE_PROPERTIES, FAKE_DEVICE_COUNT),
+    launches = CALLS (FAKE_LAUNCH);
+
+static void
+fail_call (GRand *r, Plan *p, const Calls *of)
+{
+  FakeCall call = of->calls[below (r, of->n)];
   guint n = nth (r);
   if (one_in (r, 4))
     p->faults.fail_every[call] = n;
@@ -87,20 +110,11 @@ fail_call (GRand *r, Plan *p, const FakeCall *calls, guint n_calls)
 static void
 add_fault (GRand *r, Plan *p)
 {
-  static const FakeCall allocations[]
-      = { FAKE_ALLOCATE,  FAKE_ALLOCATE_HOST, FAKE_REGISTER,    FAKE_STREAM_NEW,
-          FAKE_EVENT_NEW, FAKE_RELEASE,       FAKE_RELEASE_HOST },
-      copies[] = { FAKE_COPY, FAKE_CLEAR, FAKE_COPY_ROWS },
-      events[] = { FAKE_EVENT_RECORD, FAKE_EVENT_QUERY, FAKE_EVENT_WAIT,
-                   FAKE_EVENT_ELAPSED, FAKE_STREAM_WAIT },
-      others[] = { FAKE_SET_DEVICE, FAKE_MEMORY_INFO, FAKE_UNREGISTER,
-                   FAKE_PROPERTIES, FAKE_DEVICE_COUNT },
-      launches[] = { FAKE_LAUNCH };
   FakePlan *f = &p->faults;
   switch (below (r, 13))
     {
     case 0:
-      fail_call (r, p, allocations, G_N_ELEMENTS (allocations));
+      fail_call (r, p, &allocations);
       break;
     case 1:
       f->fail_above_bytes = 1 << (14 + below (r, 6));
@@ -111,7 +125,7 @@ add_fault (GRand *r, Plan *p)
       g_string_append_printf (p->text, " memory %zu", f->memory_bytes);
       break;
     case 3:
-      fail_call (r, p, copies, G_N_ELEMENTS (copies));
+      fail_call (r, p, &copies);
       break;
     case 4:
       f->fail_copy_at = nth (r);
@@ -120,10 +134,10 @@ add_fault (GRand *r, Plan *p)
                               f->fail_copy_every);
       break;
     case 5:
-      fail_call (r, p, launches, 1);
+      fail_call (r, p, &launches);
       break;
     case 6:
-      fail_call (r, p, events, G_N_ELEMENTS (events));
+      fail_call (r, p, &events);
       break;
     case 7:
       f->sticky_at_call = 10 * nth (r);
@@ -152,7 +166,7 @@ add_fault (GRand *r, Plan *p)
                               f->gone_at_call);
       break;
     default:
-      fail_call (r, p, others, G_N_ELEMENTS (others));
+      fail_call (r, p, &others);
     }
 }
 

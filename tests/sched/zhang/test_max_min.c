@@ -25,14 +25,23 @@ linear_devices (GRand *rand, MiniDevice *devices)
   return n;
 }
 
-static void
-run_once (const char *name, const MiniDevice *devices, guint n,
-          const HassLoad *loads, guint32 units, MiniRound *result,
-          GArray *grants, GArray *cpu_order)
+/* One round of a strategy on @n devices. */
+typedef struct
 {
-  MiniFarm *farm = mini_farm_new (name, HASS_FARM_INDIVISIBLE, HASS_COST_SIZED,
-                                  devices, n, 1);
-  mini_farm_run (farm, loads, units, result);
+  const char *name;
+  const MiniDevice *devices;
+  guint n;
+  const HassLoad *loads;
+  guint32 units;
+} Once;
+
+/* @grants, @cpu_order: the round's are appended; NULL: not wanted. */
+static void
+run_once (const Once *o, MiniRound *result, GArray *grants, GArray *cpu_order)
+{
+  MiniFarm *farm = mini_farm_new (o->name, HASS_FARM_INDIVISIBLE,
+                                  HASS_COST_SIZED, o->devices, o->n, 1);
+  mini_farm_run (farm, o->loads, o->units, result);
   CU_ASSERT (result->once);
   CU_ASSERT_EQUAL (result->waits, 0);
   if (grants)
@@ -51,7 +60,7 @@ makespan (const char *name, const MiniDevice *devices, guint n,
   MiniRound result;
   for (guint32 i = 0; i < units; i++)
     loads[i].cost = costs[i];
-  run_once (name, devices, n, loads, units, &result, NULL, NULL);
+  run_once (&(Once){ name, devices, n, loads, units }, &result, NULL, NULL);
   g_free (loads);
   return result.summary.makespan_ns;
 }
@@ -159,8 +168,9 @@ maps_as_defined (void)
         {
           Map map = define (max_min, devices, n, loads, units);
           double end = 0;
-          run_once (max_min ? "max-min" : "mct", devices, n, loads, units,
-                    &result, NULL, NULL);
+          run_once (
+              &(Once){ max_min ? "max-min" : "mct", devices, n, loads, units },
+              &result, NULL, NULL);
           for (guint d = 0; d < n; d++)
             {
               CU_ASSERT_EQUAL (result.devices[d].units, map.units[d]);
@@ -188,8 +198,8 @@ computes_in_order (void)
       MiniRound result;
       GArray *grants = g_array_new (FALSE, FALSE, sizeof (MiniGrant));
       GArray *cores = g_array_new (FALSE, FALSE, sizeof (double));
-      run_once (max_min ? "max-min" : "mct", devices, 2, loads, 80, &result,
-                grants, cores);
+      run_once (&(Once){ max_min ? "max-min" : "mct", devices, 2, loads, 80 },
+                &result, grants, cores);
       gboolean down = TRUE;
       guint32 at = 0;
       CU_ASSERT (grants->len > 10 && cores->len > 10);
@@ -232,7 +242,7 @@ feeds_all_cores (void)
   devices[0].known_rate = 8 / 1000.;
   devices[1].known_rate = 1 / 500.;
   MiniRound result;
-  run_once ("max-min", devices, 2, loads, 400, &result, NULL, NULL);
+  run_once (&(Once){ "max-min", devices, 2, loads, 400 }, &result, NULL, NULL);
   CU_ASSERT (result.summary.makespan_ns
              < 1.02 * mini_bound_ns (devices, 2, total));
   g_free (loads);

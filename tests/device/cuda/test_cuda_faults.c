@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/* test_cuda_faults.c: a GPU as a device whose calls, kernels or worker fail,
+   over the stand-in for the CUDA runtime. Thread safety: one thread, beside the
+   stand-in's own. */
+#include <string.h>
+
+#include "cuda_rig.h"
+#include "hass_test.h"
+
+#define DEADLINE_NS 1000000000 /* also on a busy machine */
+
+static guint unseen_at; /* this call of the worker */
+
+static gboolean
+careless (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
+          GError **error)
+{
+  (void)error;
+  fake_launch (stream, rig_shift_kernel, bundle, data);
+  return TRUE;
+}
+
+static gboolean
+refusing (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
+          GError **error)
+{
+  rig_shift (bundle, stream, data, error);
+  if (--unseen_at > 0)
+    return TRUE;
+  g_set_error (error, HASS_ERROR, HASS_ERROR_WORKER, "I do not want to");
+  return FALSE;
+}
+
+/* A worker that fails, or does not notice that its launch has failed. */
+static void
+failing_worker (void)
+{
+  for (guint i = 0; i < 2; i++)
+    {
+      Rig r;
+      guint8 in[] = "abc", out[3] = { 0 };
+      HassBlock b = rig_block (in, out, 3);
+      FakePlan plan = { .fail_at[FAKE_LAUNCH] = i == 0 ? 2 : 0 };
+      HassDeviceFarm farm
+          = { .name = "farm", .gpu_worker = i == 0 ? careless : refusing };
+      g_autoptr (GError) error = NULL;
+      unseen_at = 2;
+      rig_init (&r, &plan, &farm);
+      rig_run (&r, &b, 1);
+      memset (out, 0, 3);
+      CU_ASSERT_FALSE (r.device->ops->submit (r.device, 0, &b, 1, &error));
+      CU_ASSERT_TRUE (error
+                      && strstr (error->message,
+                                 i == 0 ? "too many resources" : "not want"));
+      CU_ASSERT_EQUAL (out[0], 0);
+      unseen_at = 9;
+      rig_run (&r, &b, 1);
+      CU_ASSERT_TRUE (rig_is_shifted (out, in, 3));
+      rig_clear (&r);
+    }
+}
+
+static void
+sticky (void)
+{
+  Rig r;
+  guint8 in[] = "abc", out[3] = { 0 };
+  HassBlock b = rig_block (in, out, 3);
+  g_autoptr (GError) error = NULL;
+  rig_init (&r, &(FakePlan){ .n_devices = 2, .sticky_at_kernel = 2 },
+            &rig_shifts);
+  rig_run (&r, &b, 1);
+  CU_ASSERT_EQUAL (hass_gpus_count (), 2);
+  /* The assert may come while the bundle is still being enqueued. */
+  if (r.device->ops->submit (r.device, 0, &b, 1, &error))
+    {
+      HassBundleDone done = rig_wait_any (&r, &error);
+      CU_ASSERT_TRUE (done.failed && done.lost);
+    }
+  CU_ASSERT_TRUE (error && strstr (error->message, "assert"));
+  CU_ASSERT_FALSE (r.device->ops->submit (r.device, 1, &b, 1, NULL));
+  CU_ASSERT_EQUAL (hass_gpus_count (), 0);
+  CU_ASSERT_TRUE (hass_gpus_problem ()
+                  && strstr (hass_gpus_problem (), "assert"));
+  rig_clear (&r);
+}
+
+/* A hung bundle is given up, and nothing waits for it, closing neither. */
+static void
+deadline (void)
+{
+  Rig r;
+  guint8 in[] = "abc";
+  HassBundleDone done = { 0 };
+  g_autoptr (GError) error = NULL, refused = NULL;
+  HassDeviceFarm farm = rig_shifts;
+  farm.bundle_deadline_ns = DEADLINE_NS;
+  rig_init (
+      &r, &(FakePlan){ .n_devices = 2, .hang_kernel_at = 2, .hang_ms = 600000 },
+      &farm);
+  guint8 *out = hass_memory_alloc (3, NULL);
+  HassBlock b = rig_block (in, out, 3);
+  rig_run (&r, &b, 1);
+  memset (out, 0, 3);
+  rig_submit (&r, 0, &b, 1);
+  done = rig_wait_any (&r, &error);
+  CU_ASSERT_TRUE (done.failed && done.lost);
+  CU_ASSERT_TRUE (error && strstr (error->message, "longer than 1000 ms"));
+  r.device->ops->close (r.device);
+  CU_ASSERT_TRUE (fake_hanging ());
+  HassDevice *second = hass_cuda_device_new (0);
+  CU_ASSERT_FALSE (second->ops->open (second, &farm, &refused));
+  CU_ASSERT_TRUE (refused && strstr (refused->message, "not come back"));
+  hass_cuda_device_free (second);
+  second = hass_cuda_device_new (1);
+  CU_ASSERT_TRUE (second->ops->open (second, &farm, NULL));
+  HassDevice *first = r.device;
+  r.device = second;
+  rig_run (&r, &b, 1);
+  CU_ASSERT_TRUE (rig_is_shifted (out, in, 3));
+  CU_ASSERT_TRUE (fake_hanging ());
+  hass_cuda_device_free (first);
+  /* What comes back late is not written to the caller's memory. */
+  memset (out, 77, 3);
+  fake_end_hang ();
+  while (fake_cudart_counts ().kernels < 3
+         || fake_cudart_counts ().bytes_to_host < 9)
+    g_usleep (1000);
+  CU_ASSERT_EQUAL (out[0], 77);
+  hass_memory_free (out);
+  rig_clear (&r);
+}
+
+/* Growing a buffer frees one, which would wait for the device: later, beside a
+   bundle that may be hung. */
+static void
+growth_beside_a_hang (void)
+{
+  enum
+  {
+    BYTES = 300000
+  };
+  Rig r;
+  guint8 *in = g_malloc (BYTES), *out = g_malloc (BYTES);
+  HassBlock small = rig_block (in, out, 3), large = rig_block (in, out, BYTES);
+  HassBundleDone done = { 0 };
+  g_autoptr (GError) error = NULL;
+  HassDeviceFarm farm = rig_shifts;
+  farm.bundle_deadline_ns = DEADLINE_NS;
+  rig_init (&r, &(FakePlan){ .hang_kernel_at = 2, .hang_ms = 600000 }, &farm);
+  rig_submit (&r, 1, &small, 1);
+  rig_wait_done (&r);
+  rig_submit (&r, 0, &small, 1);
+  while (!fake_hanging ())
+    g_usleep (100);
+  rig_submit (&r, 1, &large, 1);
+  done = rig_wait_any (&r, &error);
+  CU_ASSERT_TRUE (fake_hanging ());
+  if (!done.failed) /* the other stream's has ended */
+    done = rig_wait_any (&r, &error);
+  CU_ASSERT_TRUE (done.failed && done.lost);
+  fake_end_hang ();
+  rig_clear (&r);
+  g_free (in);
+  g_free (out);
+}
+
+/* An error of waiting that is not sticky: the bundles there have failed, the
+   device has not. */
+static void
+failed_wait (void)
+{
+  for (guint i = 0; i < 3; i++)
+    {
+      Rig r;
+      guint8 in[] = "abc", out[3] = { 0 };
+      HassBlock b = rig_block (in, out, 3);
+      /* Long enough for all to be submitted, on a machine under load too. */
+      FakePlan plan = { .kernel_delay_us = 150000 };
+      HassBundleDone done = { 0 };
+      g_autoptr (GError) error = NULL;
+      rig_init (&r, &(FakePlan){ 0 }, &rig_shifts);
+      if (i == 0)
+        plan.fail_at[FAKE_EVENT_WAIT] = 1;
+      else if (i == 1)
+        plan.fail_at[FAKE_EVENT_QUERY] = 1;
+      else
+        plan.fail_copy_at = 1;
+      fake_cudart_plan (&plan);
+      guint n = i < 2 ? 3 : 1;
+      for (guint k = 0; k < n; k++)
+        rig_submit (&r, k, &b, 1);
+      for (guint k = 0; k < n; k++)
+        {
+          done = rig_wait_any (&r, &error);
+          CU_ASSERT_TRUE (done.failed && !done.lost);
+          CU_ASSERT_EQUAL (done.together, k > 0);
+          CU_ASSERT_TRUE (
+              k > 0 || (error && strstr (error->message, "not supported")));
+        }
+      rig_run (&r, &b, 1);
+      CU_ASSERT_TRUE (rig_is_shifted (out, in, 3));
+      rig_clear (&r);
+    }
+}
+
+HASS_TEST_SUITE (
+    cuda_faults,
+    { "a worker that fails leaves nothing behind", failing_worker },
+    { "a device assert loses all GPUs", sticky },
+    { "a bundle past its deadline is given up", deadline },
+    { "a buffer grows beside a bundle that hangs, and waits for nothing",
+      growth_beside_a_hang },
+    { "when waiting fails the bundles there have failed", failed_wait })
