@@ -24,7 +24,9 @@
 #include "device/cpu/urgent.h"
 
 #define MOST_HELPERS 7
-#define WAKES 2 /* helpers that a thread wakes */
+/* Number of helpers that one thread wakes; each of them wakes as many again,
+   so that the waking, some microseconds each, runs in parallel. */
+#define WAKES 2
 #define SPIN_NS 100000
 
 typedef struct
@@ -38,19 +40,23 @@ typedef void (*Between) (gpointer data);
 typedef struct
 {
   sem_t wake;
-  _Atomic gboolean asleep; /* the thread that clears it posts, unless it is the
-                               helper */
+  /* The helper sleeps or is about to. The thread that clears the flag posts
+     `wake`, unless this is the helper itself. */
+  _Atomic gboolean asleep;
 } Helper;
 
-static pthread_mutex_t owner = PTHREAD_MUTEX_INITIALIZER; /* has the crew */
+/* Held by the thread that uses the crew. */
+static pthread_mutex_t owner = PTHREAD_MUTEX_INITIALIZER;
 static Helper helpers[MOST_HELPERS];
-static guint n_helpers;     /* owner */
-static gboolean started;    /* owner */
-static _Atomic gint wanted; /* helpers still to be woken, about */
-/* Written by the owner before `next` is raised, read by helpers after they
-   have taken a piece of that generation, which keeps the owner waiting. */
+static guint n_helpers;     /* guarded by `owner` */
+static gboolean started;    /* guarded by `owner` */
+static _Atomic gint wanted; /* about how many helpers are still to be woken */
+/* The job that helpers work on. The owner writes it before it sets `next`. A
+   helper reads it only after it has taken a piece of this generation (job),
+   for which the owner waits. */
 static Job job;
-static _Atomic guint64 next; /* generation, pieces, next piece */
+/* Generation of the job, number of its pieces, next piece to be taken. */
+static _Atomic guint64 next;
 static _Atomic guint n_done;
 
 #define BITS 20
@@ -62,12 +68,14 @@ is_open (guint64 word)
   return (word & MASK) < (word >> BITS & MASK);
 }
 
-/* Does pieces of whatever job is published; TRUE when there was one. */
+/* Takes and computes pieces of the published job until none is left, and calls
+   @between, if not NULL, after each. Returns: whether there was a piece. */
 static gboolean
 help (Between between)
 {
   gboolean any = FALSE;
-  /* Acquire pairs with the release in run: the job is seen. */
+  /* Acquire pairs with the release with which the owner publishes the job: the
+     helper sees the job's fields. */
   guint64 word = atomic_load_explicit (&next, memory_order_acquire);
   while (is_open (word))
     {
@@ -77,7 +85,8 @@ help (Between between)
         continue;
       job.piece (word & MASK, job.data);
       any = TRUE;
-      /* Release pairs with the owner's acquire: what was copied is seen. */
+      /* Release pairs with the owner's acquire: the owner sees the bytes that
+         this piece has copied. */
       atomic_fetch_add_explicit (&n_done, 1, memory_order_release);
       if (between)
         between (job.data);
@@ -86,7 +95,7 @@ help (Between between)
   return any;
 }
 
-/* Wakes a few of the helpers that are wanted, if they sleep. */
+/* Wakes at most WAKES sleeping helpers, as long as more are wanted. */
 static void
 wake_some (void)
 {
@@ -107,8 +116,9 @@ wake_some (void)
     }
 }
 
-/* Sequentially consistent, as in publish: either the helper sees the job, or
-   the publishing thread sees the sleeping helper. */
+/* Puts a helper to sleep until it is woken for a job. The accesses are
+   sequentially consistent, as in publish: either the helper sees the new job,
+   or the publishing thread sees that the helper sleeps. */
 static void
 sleep_until_woken (Helper *self)
 {
@@ -120,7 +130,7 @@ sleep_until_woken (Helper *self)
                                                   memory_order_relaxed))
     return;
   while (sem_wait (&self->wake) != 0)
-    ; /* a signal */
+    ; /* interrupted by a signal: waits again */
   wake_some ();
 }
 
@@ -144,7 +154,9 @@ helper (void *self)
   return NULL;
 }
 
-/* Half of the cores, at most: they help for short, and a proxy waits. */
+/* Makes the helpers: at most half as many as there are cores, as they help
+   only for a short time while a proxy (the thread that drives a GPU) waits for
+   them. */
 static void
 start (void)
 {
@@ -175,7 +187,9 @@ publish (guint n, void (*piece) (guint i, gpointer data), gpointer data)
   wake_some ();
 }
 
-/* Whether the caller now has the crew. */
+/* Tries to take the crew for a job of @n pieces. Returns: FALSE if another
+   thread uses the crew, there is no helper, or @n does not fit; the caller
+   then computes the pieces itself. */
 static gboolean
 take_crew (guint n)
 {
@@ -200,8 +214,10 @@ hass_copy_crew_expect (guint n)
   pthread_mutex_unlock (&owner);
 }
 
-/* Helpers that find nothing to do look out for more, and hold their cores as
-   long as the caller. */
+/* Calls piece(0) to piece(n - 1) on the caller and the crew, and @between on
+   the caller after each of its pieces. Returns: the core time in ns. Helpers
+   that find no piece spin and hold their cores as long as the caller does, so
+   their time counts too. */
 gint64
 hass_copy_crew_run_between (guint n, void (*piece) (guint i, gpointer data),
                             void (*between) (gpointer data), gpointer data)

@@ -11,19 +11,22 @@
 
 #include <glib.h>
 
-/* Calls piece(0) to piece(n - 1), each once, on the caller and the crew;
-   returns when all have returned: the time that cores spent on it, in ns. */
+/* Calls piece(0) to piece(n - 1), each once, on the calling thread and the
+   helper threads of the crew, and returns when all calls have returned.
+   Returns: the time that cores spent on the job, in ns. */
 gint64 hass_copy_crew_run (guint n, void (*piece) (guint i, gpointer data),
                            gpointer data);
 
-/* The same, and the caller calls between() after each of its pieces and while
-   it waits for the others. */
+/* Does the same as hass_copy_crew_run(); in addition the calling thread calls
+   between() after each of its pieces and while it waits for the other
+   threads. */
 gint64 hass_copy_crew_run_between (guint n,
                                    void (*piece) (guint i, gpointer data),
                                    void (*between) (gpointer data),
                                    gpointer data);
 
-/* Wakes helpers for a job of about n pieces that will follow soon. */
+/* Wakes helper threads for a job of about @n pieces that will follow soon, so
+   that they are ready when it is published. */
 void hass_copy_crew_expect (guint n);
 
 #endif

@@ -20,7 +20,8 @@
 
 HASS_BEGIN_DECLS
 
-struct _GCancellable; /* from gio/gio.h, which kernels need not include */
+/* Declared here so that kernels need not include gio/gio.h. */
+struct _GCancellable;
 
 /* The stream that a GPU worker enqueues on. Its type depends on the device;
    for CUDA see hass/cuda.h. */
@@ -351,7 +352,7 @@ typedef struct
   void (*unopened) (HassDevice *device, gint64 ns);
 } HassDeviceOps;
 
-/* First member of the state of every device. */
+/* The first member of the state of every device: its table of functions. */
 struct _HassDevice
 {
   const HassDeviceOps *ops;
@@ -360,14 +361,15 @@ struct _HassDevice
 /**
  * hass_staging_gather:
  *
- * Gathers @n blocks into @staging with @bundle, or if that is NULL one after
- * another: each with its halos; a tile by its rows, without gaps and halos.
- * For implementers of devices. Any thread; blocks for the duration of the
- * copy.
+ * Copies the inputs of @n blocks into @staging and sets its offsets. The copy
+ * is done by @bundle or, if @bundle is NULL, by the default: blocks one after
+ * another without gaps, each with its halos; of a block that is a tile only
+ * its rows, without the gaps between them, as a tile has no halos. For
+ * implementers of devices. Any thread; blocks for the duration of the copy.
  *
- * Returns: TRUE; or FALSE with HASS_ERROR_BUNDLE if the offsets do not ascend
- * or exceed the capacity, or if @bundle wrote past it, or with the error of
- * @bundle.
+ * Returns: TRUE; or FALSE with HASS_ERROR_BUNDLE if the offsets in @staging do
+ * not ascend or exceed its capacity, or if @bundle wrote beyond the capacity;
+ * or with the error of @bundle.
  */
 gboolean hass_staging_gather (const HassBlock *blocks, gsize n,
                               HassStaging *staging, HassBundleFunc bundle,
@@ -407,7 +409,9 @@ gboolean hass_gpu_worker_call (HassGpuWorkerFunc worker,
                                const HassBundle *bundle, HassGpuStream *stream,
                                gpointer user_data, GError **error);
 
-/* Bytes behind the capacity that hass_staging_gather() uses for its check. */
+/* Bytes that must be allocated behind HassStaging.capacity:
+   hass_staging_gather() fills them with a pattern and checks it, to find
+   bundlers that write too far. */
 #define HASS_STAGING_GUARD 64
 
 HASS_END_DECLS

@@ -75,8 +75,9 @@ hass_layout_init (HassLayout *l, const HassBlock *blocks, gsize n,
   l->table_bytes = aligned (l->table_bytes);
 }
 
-/* Where each block's output begins [n + 1], and how far its rows lie apart [n];
-   0: one after another. @pitches may be NULL. */
+/* Sets @offsets [n + 1], the bytes at which each block's output begins in the
+   packed outputs, and @pitches [n], unless NULL: the bytes from one row of the
+   block to the next, 0 if its rows are adjacent. */
 void
 hass_layout_places (const HassLayout *l, guint64 *offsets, guint64 *pitches)
 {
@@ -95,7 +96,8 @@ hass_layout_places (const HassLayout *l, guint64 *offsets, guint64 *pitches)
     }
 }
 
-/* Writes the tables [table_bytes]. */
+/* Writes the bundle's tables (offsets, elements, halos and functions of its
+   blocks) to @tables [table_bytes]. */
 void
 hass_layout_fill (const HassLayout *l,
                   guint32 (*function_of) (const HassLoad *load), guint8 *tables)
@@ -132,7 +134,8 @@ hass_layout_fill (const HassLayout *l,
     }
 }
 
-/* Packs one block's input. */
+/* Copies the input of one block to @to: with its halos, or if it is a tile its
+   rows without the gaps between them. */
 void
 hass_layout_copy_in (const HassBlock *b, guint8 *to)
 {
@@ -149,8 +152,9 @@ hass_layout_copy_in (const HassBlock *b, guint8 *to)
     }
 }
 
-/* Unpacks one block's output to its place; @from_pitch: 0: its rows lie one
-   after another. */
+/* Copies the output of one block from @from to its place in host memory.
+   @from_pitch: for a tile, the bytes from one row to the next at @from; 0:
+   rows are adjacent there. */
 void
 hass_layout_copy_out (const HassBlock *b, const guint8 *from, gsize from_pitch)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* layout.h: how the blocks of a bundle lie in device memory.
 
-   DESIGN. Inputs lie one after another, halos included, after the tables
-   that kernels need to find them; so one copy carries a gathered bundle.
-   A bundle of one block needs no tables.
+   DESIGN. The inputs of the blocks lie one after another, halos included,
+   behind the tables with which kernels find them; so one copy brings a
+   gathered bundle to the device. A bundle of one block needs no tables.
 
    Thread safety: a layout belongs to one thread; copies from any. */
 #ifndef HASS_LAYOUT_H
@@ -17,21 +17,25 @@ typedef struct
 {
   gsize n;
   const HassBlock *blocks;
-  gsize input_bytes, output_bytes; /* packed */
+  gsize input_bytes, output_bytes; /* sums over the blocks, without gaps */
   guint64 n_elements;
   gboolean has_halos, has_tiles;
-  gboolean adjacent;     /* inputs are one stretch of host memory */
-  gboolean adjacent_out; /* so are outputs */
-  /* Offsets of the tables from their begin; G_MAXSIZE: none. */
+  gboolean adjacent;     /* the inputs are contiguous in host memory */
+  gboolean adjacent_out; /* the outputs are contiguous in host memory */
+  /* Offset in bytes of each table from the first one; G_MAXSIZE: the bundle
+     has no such table. */
   gsize offsets_at, output_offsets_at, output_pitches_at, elements_at, halos_at;
   gsize functions_at;
-  gsize table_bytes; /* aligned */
-  /* Of outputs that are tiles; the array is not the layout's. */
+  gsize table_bytes; /* bytes of all tables, aligned */
+  /* Rectangles that outputs form if they are tiles: n_rectangles elements of
+     `rectangles`, from first_rectangle on. The array is not owned. */
   GArray *rectangles; /* HassRectangle */
   guint first_rectangle, n_rectangles;
 } HassLayout;
 
-/* @rectangles: takes those of the outputs, if they are tiles; @join: as
+/* Describes how the @n blocks of a bundle lie in host memory and on the
+   device. @functions: there is a table of task functions. @rectangles: the
+   rectangles of outputs that are tiles are appended to it. @join: as in
    hass_rectangles_find(). */
 void hass_layout_init (HassLayout *layout, const HassBlock *blocks, gsize n,
                        gboolean functions, GArray *rectangles, gboolean join);
@@ -44,7 +48,8 @@ void hass_layout_copy_out (const HassBlock *block, const guint8 *from,
 void hass_layout_places (const HassLayout *layout, guint64 *offsets,
                          guint64 *pitches);
 
-/* NULL where outputs are no tiles. */
+/* Returns: the layout's rectangles [n_rectangles]; NULL if outputs are not
+   tiles. */
 static inline const HassRectangle *
 hass_layout_rectangles (const HassLayout *l)
 {
@@ -53,7 +58,7 @@ hass_layout_rectangles (const HassLayout *l)
              : NULL;
 }
 
-/* Bytes of so many elements of halo. */
+/* Returns: the bytes of @halo elements of the block's input. */
 static inline gsize
 hass_layout_halo_bytes (const HassBlock *block, gsize halo)
 {
@@ -62,7 +67,8 @@ hass_layout_halo_bytes (const HassBlock *block, gsize halo)
              : 0;
 }
 
-/* Where the block's input begins in host memory, halo included. */
+/* Returns: the address of the block's input in host memory, at its halo if it
+   has one. */
 static inline const guint8 *
 hass_layout_input (const HassBlock *block)
 {
@@ -71,7 +77,8 @@ hass_layout_input (const HassBlock *block)
                                                  : block->input;
 }
 
-/* Bytes of the block's input, halos included; a tile has none. */
+/* Returns: the bytes of the block's input with its halos; a tile has no
+   halos. */
 static inline gsize
 hass_layout_input_bytes (const HassBlock *block)
 {

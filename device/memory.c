@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* memory.c: host memory that devices copy without staging.
 
-   DESIGN. A kind of devices allocates and pins the memory (HassPinner).
-   Where it has no more pinned memory, hass_alloc returns pageable memory, which
-   is copied more slowly.
+   DESIGN. A kind of devices allocates and pins the memory (HassPinner). If no
+   more memory can be pinned, hass_memory_alloc() returns pageable memory,
+   which is copied more slowly.
 
    Thread safety: any thread. */
 #include "hass/memory.h"

@@ -7,8 +7,9 @@
 #include "hass/error.h"
 #include "pool/struct_size.h"
 
-/* Copies the table of @device into @ops; ops that it is too old to have are
-   NULL. Refuses with HASS_ERROR_INVALID what no farm can call. */
+/* Copies the function table of @device into @ops; functions added after the
+   version of the device's table become NULL. Returns: FALSE with
+   HASS_ERROR_INVALID if a function that every farm calls is missing. */
 gboolean
 hass_device_ops_read (HassDeviceOps *ops, const HassDevice *device,
                       GError **error)

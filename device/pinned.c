@@ -10,9 +10,11 @@
 #include <pthread.h>
 
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
-static GArray *ranges; /* HassPinnedRange, ascending; lock */
+/* HassPinnedRange, by ascending address; guarded by `lock` */
+static GArray *ranges;
 
-/* Index of the first range that ends behind the address. */
+/* Returns: the index of the first range that ends behind the address; the
+   number of ranges if there is none. Under the lock. */
 static guint
 first_behind (guintptr address)
 {
@@ -44,7 +46,8 @@ hass_memory_is_pinned (gconstpointer memory, gsize bytes)
   return pinned;
 }
 
-/* Adds a range; FALSE: a part of it is there already. */
+/* Adds a range of memory. Returns: FALSE without effect if it overlaps a known
+   range. */
 gboolean
 hass_pinned_add (const HassPinnedRange *range)
 {
@@ -61,7 +64,7 @@ hass_pinned_add (const HassPinnedRange *range)
   return ok;
 }
 
-/* The range that begins here is pinned from now on. */
+/* Marks the known range that begins at @memory as pinned. */
 void
 hass_pinned_confirm (gconstpointer memory)
 {
@@ -71,8 +74,9 @@ hass_pinned_confirm (gconstpointer memory)
   pthread_rwlock_unlock (&lock);
 }
 
-/* Removes the range that begins here and returns it in @found; FALSE: there
-   is none. */
+/* Removes the range that begins at @memory, which hass has allocated
+   (@allocated) or the user registered, and copies it to @found. Returns: FALSE
+   if there is no such range. */
 gboolean
 hass_pinned_remove (gconstpointer memory, gboolean allocated,
                     HassPinnedRange *found)

@@ -9,11 +9,13 @@
 typedef struct
 {
   guintptr begin, end;
-  gboolean allocated; /* by hass_alloc, else registered */
+  /* Allocated by hass_memory_alloc(); else registered by the user. */
+  gboolean allocated;
   gboolean pinned;
 } HassPinnedRange;
 
-/* Whether one range of pinned memory holds all of the bytes. */
+/* Returns: whether all @bytes bytes at @memory lie in one range of pinned
+   memory, which a device copies without staging. */
 gboolean hass_memory_is_pinned (gconstpointer memory, gsize bytes);
 
 gboolean hass_pinned_add (const HassPinnedRange *range);

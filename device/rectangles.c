@@ -21,7 +21,9 @@ is_tile (const HassBlock *b)
   return b->output && b->output_row_bytes > 0 && b->output_bytes > 0;
 }
 
-/* Of the same array, as high, and @b begins where @a's first row ends. */
+/* Returns: whether @b is a tile directly to the right of the tile @a in the
+   same array: with the same pitch and number of rows, @b begins where the
+   first row of @a ends. */
 static gboolean
 beside (const HassBlock *a, const HassBlock *b)
 {
@@ -30,7 +32,8 @@ beside (const HassBlock *a, const HassBlock *b)
          && b->output == a->output + a->output_row_bytes;
 }
 
-/* The tiles from the first one on that lie side by side in their array. */
+/* Returns: the rectangle of the tiles from @first on that lie side by side in
+   their array; without @join, of the first tile alone. */
 static HassRectangle
 row_of_tiles (const HassBlock *blocks, gsize first, gsize n, gboolean join)
 {

@@ -10,8 +10,8 @@
 #include "pool/struct_size.h"
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
-static HassDeviceKindOps table[HASS_MOST_KINDS]; /* entries never change */
-static guint n_kinds;                            /* table_lock */
+static HassDeviceKindOps table[HASS_MOST_KINDS]; /* entries are only added */
+static guint n_kinds;                            /* guarded by table_lock */
 
 static gboolean
 valid_name (const char *name)
@@ -59,7 +59,8 @@ add_locked (const HassDeviceKindOps *given, GError **error)
   return TRUE;
 }
 
-/* Fills the table with the kinds of the library when it is first used. */
+/* Locks the table of device kinds; the first call also registers the library's
+   own kinds. */
 static void
 lock (void)
 {
@@ -68,7 +69,7 @@ lock (void)
     {
       GError *error = NULL;
       if (!add_locked (hass_builtin_kinds[i], &error))
-        g_error ("%s", error->message); /* builtin.c is wrong */
+        g_error ("%s", error->message); /* a defect of builtin.c */
     }
 }
 
@@ -81,7 +82,7 @@ hass_device_kind_register (const HassDeviceKindOps *ops, GError **error)
   return ok;
 }
 
-/* NULL: there are no more. */
+/* Returns: the kind with this index; NULL if there is none. */
 const HassDeviceKindOps *
 hass_device_kind_get (guint index)
 {
@@ -91,7 +92,7 @@ hass_device_kind_get (guint index)
   return ops;
 }
 
-/* The index of the kind; -1: there is none of this name. */
+/* Returns: the index of the kind with this name; -1 if there is none. */
 gint
 hass_device_kind_find (const char *name)
 {
@@ -111,8 +112,9 @@ list_names (void)
   return g_string_free (names, FALSE);
 }
 
-/* HASS_DEVICES: names of kinds, separated by commas; where it is not set all
-   kinds are chosen. Bit i of @mask stands for kind i. */
+/* Sets @mask to the kinds of devices that HASS_DEVICES names, separated by
+   commas; bit i stands for kind i. If the variable is not set, all kinds are
+   chosen. Returns: FALSE with HASS_ERROR_INVALID for an unknown name. */
 gboolean
 hass_device_kinds_chosen (guint32 *mask, GError **error)
 {

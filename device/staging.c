@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* staging.c: gathers the blocks of a bundle into one buffer and scatters
-   results from one; calls the farm's functions for a device. A block comes
-   with its halos; the rows of a tile, which has none, lie one after another.
-   Thread safety: any thread; a staging buffer belongs to one at a time. */
+/* staging.c: gathers the inputs of a bundle's blocks into one buffer and
+   scatters outputs from one; calls GPU workers. A block is gathered with its
+   halos; of a tile, which has no halos, only the rows are copied, without
+   gaps. Thread safety: any thread; a staging buffer belongs to one at a
+   time. */
 #include "hass/device.h"
 #include "pool/callback_error.h"
 
@@ -10,7 +11,8 @@
 
 #define GUARD_BYTE 0xA5
 
-/* Bytes of so many elements of halo. */
+/* Returns: the bytes of @elements elements of the block's input; 0 for a tile,
+   which has no halos. */
 static gsize
 halo_bytes (const HassBlock *b, gsize elements)
 {
@@ -19,7 +21,8 @@ halo_bytes (const HassBlock *b, gsize elements)
   return elements * (b->input_bytes / b->count);
 }
 
-/* Copies rows; a pitch of 0 is that of rows one after another. */
+/* Copies @bytes bytes in rows of @row_bytes. A pitch is the distance in bytes
+   from one row to the next; 0 means that rows are adjacent. */
 static void
 copy_rows (guint8 *to, gsize to_pitch, const guint8 *from, gsize from_pitch,
            gsize row_bytes, gsize bytes)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* stream_copy.h: copies bytes that this core will not read again.
 
-   Staging is written by one core after another and then read by a GPU. With
-   ordinary stores each line would first be fetched from the cache of the core
-   that wrote it last time; these go past the caches where the machine can.
+   Staging memory is written by one core after another and then read by a GPU.
+   With ordinary stores each cache line would first be fetched from the core
+   that wrote it last. Streaming stores, used if the machine has them, write
+   past the caches.
 
    Thread safety: any thread; a fence is inside. */
 #ifndef HASS_STREAM_COPY_H

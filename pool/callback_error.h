@@ -8,9 +8,10 @@
 
 void hass_callback_explain (GError **error, HassError code);
 
-/* Returns: TRUE if the callback returned TRUE (@ok) and set no error; else
-   FALSE with @error set, to one of @code if the callback set none. @error is
-   not NULL. */
+/* Checks the outcome of a user's callback that returned @ok and may have set
+   @error, which is not NULL. Returns: TRUE if the callback returned TRUE and
+   set no error; else FALSE with @error set: to an error of code @code if the
+   callback set none. */
 static inline gboolean
 hass_callback_ok (gboolean ok, GError **error, HassError code)
 {

@@ -10,7 +10,8 @@ hass_error_quark (void)
   return g_quark_from_static_string ("hass-error-quark");
 }
 
-/* Sets @error to one of @code if the callback set none. */
+/* Sets @error to an error of code @code if a callback failed without setting
+   one. */
 void
 hass_callback_explain (GError **error, HassError code)
 {

@@ -25,9 +25,10 @@ hass_event_clear (HassEvent *event)
   pthread_cond_destroy (&event->changed);
 }
 
-/* Announces a sleeper. Afterwards the caller checks its condition once more,
-   then either waits with the returned epoch or cancels. Both pair with the
-   accesses in notify: see event.h, 1. */
+/* Announces that the calling thread is about to sleep and returns the event's
+   epoch. The caller then checks its condition once more and either waits with
+   this epoch or cancels. Both accesses pair with those of hass_event_notify():
+   see event.h, step 1. */
 guint64
 hass_event_prepare (HassEvent *event)
 {
@@ -43,16 +44,18 @@ hass_event_cancel (HassEvent *event)
   atomic_fetch_sub_explicit (&event->sleepers, 1, memory_order_relaxed);
 }
 
-/* For a thread that has counted itself, with seq_cst, in a counter that
-   notifiers check after notify: either it sees the change that it checks for
-   next, or the notifier sees the count. */
+/* Orders the caller's announcement before its next check. A thread calls it
+   after it has counted itself, with seq_cst, in a counter that notifiers read
+   after hass_event_notify(): either the thread then sees the change that it
+   checks for, or the notifier sees the thread in the counter. */
 void
 hass_event_look (HassEvent *event)
 {
   atomic_load_explicit (&event->epoch, memory_order_seq_cst);
 }
 
-/* Sleeps until notified after prepare, at most @timeout_ns (< 0: unlimited). */
+/* Sleeps until the event is notified after the hass_event_prepare() that
+   returned @epoch, at most @timeout_ns (negative: unlimited). */
 void
 hass_event_wait (HassEvent *event, guint64 epoch, gint64 timeout_ns)
 {
@@ -66,7 +69,8 @@ hass_event_wait (HassEvent *event, guint64 epoch, gint64 timeout_ns)
     }
   pthread_mutex_lock (&event->lock);
   int rc = 0;
-  /* Relaxed: the lock orders it behind a notifier that saw this sleeper. */
+  /* Relaxed: a notifier that saw this sleeper takes the lock after it has
+     raised the epoch, so the load under the lock sees the new epoch. */
   while (rc == 0
          && atomic_load_explicit (&event->epoch, memory_order_relaxed) == epoch)
     rc = timeout_ns < 0
@@ -76,12 +80,14 @@ hass_event_wait (HassEvent *event, guint64 epoch, gint64 timeout_ns)
   hass_event_cancel (event);
 }
 
-/* Wakes all sleepers; cheap if there are none. */
+/* Wakes all threads that sleep on the event, after the caller has made the
+   change that they wait for. Takes no lock if no thread sleeps. */
 void
 hass_event_notify (HassEvent *event)
 {
   /* The release publishes the caller's change to sleepers that read the epoch
-     afterwards; the load of sleepers must not overtake it: see event.h, 1. */
+     afterwards; the load of `sleepers` must not move before this addition: see
+     event.h, step 1. */
   atomic_fetch_add_explicit (&event->epoch, 1, memory_order_seq_cst);
   if (atomic_load_explicit (&event->sleepers, memory_order_seq_cst) == 0)
     return;

@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* event.h: an event count, with which threads sleep until a change.
+/* event.h: an event count, with which threads sleep until another thread makes
+   a change.
 
    DESIGN. A sleeper reads the epoch, checks once more for the change, and
-   sleeps only while the epoch is unchanged; a notifier raises the epoch and
+   sleeps only while the epoch is unchanged. A notifier raises the epoch, and
    takes the lock only if there are sleepers.
 
    Why no wake-up is lost, by the memory model of C11: the counts and the epoch
    are accessed with seq_cst, so these accesses have one order.
    1. A notifier makes its change, raises the epoch (a release), and reads a
-      count. A sleeper counts itself, reads the epoch (an acquire), and checks
-      for the change.
-   2. If the notifier has read the count without the sleeper, that was before
-      the sleeper counted itself; then the epoch was raised before the sleeper
-      read it, so the sleeper acquires the change and sees it.
+      count of sleepers. A sleeper counts itself, reads the epoch (an acquire),
+      and checks for the change.
+   2. If the count that the notifier has read lacks the sleeper, the notifier
+      read it before the sleeper counted itself. Then the epoch was raised
+      before the sleeper read it, so the sleeper acquires the change and sees
+      it.
    3. Otherwise the notifier broadcasts under the lock. A sleeper that does not
       yet wait for the condition variable finds the epoch raised when it gets
-   the lock, as the notifier raised it before it took the lock. With anything
-   weaker in 1 both may miss the other; tests/model/weak.pml has each case,
-   event.pml the rest.
+      the lock, as the notifier raised it before it took the lock.
+
+   With a weaker memory order in step 1, notifier and sleeper may both miss the
+   other; tests/model/weak.pml has each case, event.pml the other properties.
 
    Thread safety: any thread. */
 #ifndef HASS_EVENT_H

@@ -19,8 +19,9 @@ can (void)
 #endif
 }
 
-/* Returns: whether the frequent side may use a compiler fence. The kernel is
-   asked once. */
+/* Returns: whether the side that runs often (the generator) may use a mere
+   compiler fence, because the kernel lets the other side issue a fence on all
+   cores (membarrier). The kernel is asked once. */
 gboolean
 hass_fence_is_light (void)
 {
@@ -30,7 +31,9 @@ hass_fence_is_light (void)
   return answer == 2;
 }
 
-/* The fence of the infrequent side. */
+/* The fence of the side that runs rarely (a core about to sleep): a memory
+   fence on all cores of the process, if hass_fence_is_light(); else nothing,
+   as both sides then use ordinary fences. */
 void
 hass_fence_heavy (void)
 {

@@ -23,11 +23,11 @@
 gboolean hass_fence_is_light (void);
 void hass_fence_heavy (void);
 
-/* Pauses for some tens of ns, in which the core leaves its pipeline to its
-   sibling thread and memory bandwidth to other cores. On aarch64 `yield` does
-   nothing on most cores, but an instruction barrier empties the pipeline.
-   Without a pause a core that looks for work would take the generator's cache
-   line in every iteration. */
+/* Pauses the core for some tens of ns in a loop that waits, so that its
+   sibling thread can use the pipeline and other cores the memory bandwidth.
+   Without a pause, a core that looks for work would take the generator's cache
+   line in every iteration. On aarch64 an instruction barrier is used, which
+   empties the pipeline: `yield` does nothing on most cores. */
 static inline void
 hass_pause (void)
 {

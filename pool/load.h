@@ -48,8 +48,9 @@ typedef enum
   HASS_LOAD_BUFFER = 1 << 2
 } HassLoadFlags;
 
-/* The load may run on devices of the kind with this index in the registry
-   (0 to 15). Function farms set it by the task's workers. */
+/* The flag of a load that may run on devices of the kind with this index in
+   the registry of kinds (0 to 15). Function farms set the flags according to
+   the task's workers. */
 #define HASS_LOAD_KIND(index) (1u << (8 + (index)))
 #define HASS_LOAD_KINDS 0xffff00u
 

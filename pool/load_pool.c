@@ -10,16 +10,19 @@
 #include "fence.h"
 #include "unit_range.h"
 
-/* The ring is longer than the number of loads that may wait in it: a line that
-   another core has just read is written again only after that core's cache has
-   dropped it, which makes emitting two to three times cheaper (measured by
-   bench/overhead.c). Pages never reached cost nothing. A shorter ring makes
-   emitting slower, a longer one takes memory. */
+/* Loads in the ring, in which the generator passes loads to the cores; more
+   than may wait in it. A cache line that another core has just read is then
+   written again only after that core's cache has dropped it, which makes
+   emitting two to three times cheaper (measured by bench/overhead.c). With a
+   shorter ring emitting is slower, a longer one takes memory; pages never
+   reached cost none. */
 #define RING_LOADS 65536
-#define RING_FACTOR 8 /* the ring is at most this many times the bound */
+/* The ring holds at most this many times the maximum number of waiting
+   loads. */
+#define RING_FACTOR 8
 
-/* The waiting part of an array that the generator added. It enters a round
-   after the ring position @after. */
+/* The part of an array that still waits; the generator added the array. Its
+   loads enter a round after those at ring positions before @after. */
 typedef struct
 {
   guint64 after;
@@ -27,7 +30,8 @@ typedef struct
   gsize n;
 } Waiting;
 
-/* Loads that workers emitted; shared by the rounds that hold parts of it. */
+/* An array of loads that workers emitted (nested loads). Rounds that hold
+   parts of it share it; each holds a reference. */
 struct HassLoadArray
 {
   _Atomic guint refs;
@@ -35,7 +39,8 @@ struct HassLoadArray
   HassLoad *loads;
 };
 
-/* A span of the ring that a round holds. */
+/* Ring positions [begin, end) that a round holds; `done`: the round has
+   released them. */
 typedef struct
 {
   guint64 begin, end;
@@ -44,11 +49,11 @@ typedef struct
 
 struct HassLoadPool
 {
-  /* Constant. */
+  /* Constant after the pool was made. */
   HassLoad *ring;
   guint64 capacity, mask;
   gsize max_loads, max_bytes;
-  gboolean light; /* hass_fence_is_light */
+  gboolean light; /* result of hass_fence_is_light() */
 
   /* Used by the generator only. */
   _Alignas(HASS_CACHE_LINE) guint64 head;
@@ -63,17 +68,20 @@ struct HassLoadPool
   _Alignas(HASS_CACHE_LINE) _Atomic guint64 freed;
   _Atomic guint64 bytes_out;
 
-  /* Under the lock. */
+  /* Guarded by the lock. */
   _Alignas(HASS_CACHE_LINE) pthread_mutex_t lock;
-  _Atomic guint64 taken;       /* first ring position of the next round */
-  GArray *held;                /* Held, in order */
-  GQueue generated;            /* Waiting */
-  HassLoadArray *nested;       /* waiting, or NULL */
-  _Atomic guint64 array_loads; /* waiting, in both */
-  _Atomic guint64 array_total; /* added in total */
+  _Atomic guint64 taken; /* ring position at which the next round begins */
+  GArray *held;          /* Held, in order of ring positions */
+  /* Waiting: arrays of the generator, oldest first. */
+  GQueue generated;
+  HassLoadArray *nested; /* nested loads that wait, or NULL */
+  /* Number of loads that wait in both kinds of arrays. */
+  _Atomic guint64 array_loads;
+  _Atomic guint64 array_total; /* number of loads added in arrays so far */
 };
 
-/* Returns: NULL if memory is insufficient. */
+/* Makes a pool in which at most @max_loads loads of @max_bytes input bytes in
+   total wait. Returns: the pool; NULL if memory is insufficient. */
 HassLoadPool *
 hass_load_pool_new (gsize max_loads, gsize max_bytes)
 {
@@ -102,7 +110,8 @@ hass_load_pool_new (gsize max_loads, gsize max_bytes)
 static void
 array_unref (HassLoadArray *array)
 {
-  /* Acquire and release order the last reads of a round before the free. */
+  /* Acquire and release order the last reads of the array by any round before
+     it is freed. */
   if (array
       && atomic_fetch_sub_explicit (&array->refs, 1, memory_order_acq_rel) == 1)
     {
@@ -122,7 +131,8 @@ hass_load_pool_free (HassLoadPool *pool)
   g_aligned_free (pool);
 }
 
-/* Generator only. Returns: whether a load of @bytes fits into the pool. */
+/* Called by the generator only. Returns: whether a load of @bytes input bytes
+   fits into the pool. */
 static gboolean
 room_for (HassLoadPool *pool, gsize bytes)
 {
@@ -143,9 +153,10 @@ room_for (HassLoadPool *pool, gsize bytes)
   return held == 0 || held + bytes <= pool->max_bytes;
 }
 
-/* Generator only. Returns: whether it may continue after emit has refused a
-   load: not before a quarter of a full pool is free, so that it does not wait
-   again at once. */
+/* Called by the generator only. Returns: whether the generator may continue
+   after hass_load_pool_emit() has refused a load. A full pool must be a
+   quarter free first, so that the generator does not have to wait again at
+   once. */
 gboolean
 hass_load_pool_has_room (HassLoadPool *pool)
 {
@@ -155,8 +166,8 @@ hass_load_pool_has_room (HassLoadPool *pool)
          && room_for (pool, pool->refused);
 }
 
-/* Generator only: adds a copy of the load. Returns: FALSE if the pool is
-   full. */
+/* Called by the generator only: adds a copy of the load to the ring. Returns:
+   FALSE if the pool is full. */
 gboolean
 hass_load_pool_emit (HassLoadPool *pool, const HassLoad *load)
 {
@@ -167,8 +178,10 @@ hass_load_pool_emit (HassLoadPool *pool, const HassLoad *load)
     }
   pool->ring[pool->head & pool->mask] = *load;
   pool->bytes_in += load->input_bytes;
-  /* A core that goes to sleep announces it and then checks this counter; see
-     fence.h. The release orders the load before the counter for its reader. */
+  /* A core that goes to sleep announces this and then checks `published`
+     again, so this store and the later check for sleepers must not be
+     reordered: see fence.h. The release makes the load visible to a thread
+     that reads the new counter. */
   pool->head++;
   if (G_LIKELY (pool->light))
     {
@@ -181,8 +194,10 @@ hass_load_pool_emit (HassLoadPool *pool, const HassLoad *load)
   return TRUE;
 }
 
-/* Under the lock, or a thread that takes the loads could count them down
-   first. Sequentially consistent as in emit. */
+/* Counts @n loads that are added in an array. Under the lock, since otherwise
+   a thread that takes the loads could subtract them from the counter before
+   they were added. array_loads is sequentially consistent for the same reason
+   as `published` in hass_load_pool_emit(). */
 static void
 count_array_locked (HassLoadPool *pool, gsize n)
 {
@@ -190,7 +205,8 @@ count_array_locked (HassLoadPool *pool, gsize n)
   atomic_fetch_add_explicit (&pool->array_loads, n, memory_order_seq_cst);
 }
 
-/* Generator only: adds an array, not copied, after the loads emitted so far. */
+/* Called by the generator only: adds an array of loads, which is not copied,
+   after the loads emitted so far. */
 void
 hass_load_pool_add_array (HassLoadPool *pool, const HassLoad *loads, gsize n)
 {
@@ -202,7 +218,7 @@ hass_load_pool_add_array (HassLoadPool *pool, const HassLoad *loads, gsize n)
   pthread_mutex_unlock (&pool->lock);
 }
 
-/* Any worker: adds copies of loads. */
+/* Adds copies of loads that a worker emits; any worker may call it. */
 void
 hass_load_pool_add_nested (HassLoadPool *pool, const HassLoad *loads, gsize n)
 {
@@ -210,7 +226,8 @@ hass_load_pool_add_nested (HassLoadPool *pool, const HassLoad *loads, gsize n)
   HassLoadArray *array = pool->nested;
   if (!array || (array->taken > 0 && array->n + n > array->capacity))
     {
-      /* A new array: loads that a round holds must not move. */
+      /* A new array is made, since enlarging the old one could move loads that
+         a round holds. */
       HassLoadArray *fresh = g_new0 (HassLoadArray, 1);
       atomic_init (&fresh->refs, 1);
       fresh->n = array ? array->n - array->taken : 0;
@@ -233,19 +250,20 @@ hass_load_pool_add_nested (HassLoadPool *pool, const HassLoad *loads, gsize n)
   pthread_mutex_unlock (&pool->lock);
 }
 
-/* Returns: number of loads waiting to enter a round; may be too high while
-   another thread takes loads. */
+/* Returns: the number of loads that wait to enter a round. It may be too high
+   while another thread takes loads. */
 guint64
 hass_load_pool_waiting (HassLoadPool *pool)
 {
-  /* @taken is read first, or it could exceed @published. Acquire
-     pairs with the release in next. */
+  /* @taken is read before @published; in the other order it could be the
+       larger one. Acquire pairs with the release in hass_load_pool_next(). */
   guint64 taken = atomic_load_explicit (&pool->taken, memory_order_acquire);
   return atomic_load_explicit (&pool->published, memory_order_seq_cst) - taken
          + atomic_load_explicit (&pool->array_loads, memory_order_seq_cst);
 }
 
-/* Returns: number of loads accepted so far. */
+/* Returns: the number of loads that the pool has accepted so far, waiting or
+   not. */
 guint64
 hass_load_pool_emitted (HassLoadPool *pool)
 {
@@ -283,13 +301,15 @@ take_nested (HassLoadPool *pool, guint32 max, HassSpan *span)
     atomic_fetch_add_explicit (&array->refs, 1, memory_order_relaxed);
 }
 
-/* Takes up to @max loads for a round. Returns: FALSE if none waits. */
+/* Takes up to @max waiting loads for a round and describes them in @span.
+   Returns: FALSE if none waits. */
 gboolean
 hass_load_pool_next (HassLoadPool *pool, guint32 max, HassSpan *span)
 {
   gboolean found = TRUE;
   pthread_mutex_lock (&pool->lock);
-  /* Acquire pairs with the store in emit: the loads are written. */
+  /* Acquire pairs with the release store in hass_load_pool_emit(): the loads
+     before `end` are written. */
   guint64 end = atomic_load_explicit (&pool->published, memory_order_acquire);
   guint64 taken = atomic_load_explicit (&pool->taken, memory_order_relaxed);
   Waiting *w = g_queue_peek_head (&pool->generated);
@@ -317,7 +337,8 @@ hass_load_pool_next (HassLoadPool *pool, guint32 max, HassSpan *span)
   return found;
 }
 
-/* Frees the place of a span, whose loads must not be read any more. */
+/* Frees the place of a span of loads in the pool, for new loads. The loads
+   must not be read any more. */
 void
 hass_load_pool_release (HassLoadPool *pool, const HassSpan *span)
 {

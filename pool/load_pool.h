@@ -22,14 +22,15 @@
 typedef struct HassLoadPool HassLoadPool;
 typedef struct HassLoadArray HassLoadArray;
 
-/* Loads that enter one round: loads[(base + i) & mask], 0 <= i < n. */
+/* A span: the n loads of one round, loads[(base + i) & mask] for 0 <= i < n. */
 typedef struct
 {
   const HassLoad *loads;
   guint64 base;
   guint64 mask;
   guint32 n;
-  HassLoadArray *array; /* of nested loads, or NULL */
+  /* The array that holds the loads if workers emitted them; else NULL. */
+  HassLoadArray *array;
   gboolean from_ring;
 } HassSpan;
 

@@ -21,16 +21,19 @@ struct HassResultPool
   pthread_cond_t room;
   gboolean delivering;
   gboolean refused;
-  HassRun *first, **last; /* deliverable, in order */
-  gsize queued_bytes;     /* of the deliverable runs */
-  GPtrArray *heap;        /* ordered: runs whose predecessors are missing */
-  guint64 next_key;       /* ordered: key of the run to be delivered next */
-  guint64 n_committed;    /* unordered: number of runs */
-  HassRun *kept;          /* free list */
+  HassRun *first, **last; /* runs that may be delivered, in order */
+  gsize queued_bytes;     /* bytes of the runs in that list */
+  /* Ordered results: runs that wait for runs before them. */
+  GPtrArray *heap;
+  /* Ordered results: key of the run to be delivered next. */
+  guint64 next_key;
+  guint64 n_committed; /* unordered results: number of runs committed */
+  HassRun *kept;       /* list of empty runs for reuse */
   guint n_kept;
 
-  _Atomic guint64 passed;      /* units (ordered) or runs delivered */
-  _Atomic guint64 n_delivered; /* items */
+  /* Number of units (ordered results) or runs (unordered) delivered. */
+  _Atomic guint64 passed;
+  _Atomic guint64 n_delivered; /* number of items delivered */
 };
 
 HassResultPool *
@@ -80,7 +83,8 @@ hass_result_pool_free (HassResultPool *pool)
   g_free (pool);
 }
 
-/* Returns: an empty run, owned by the caller until it is committed. */
+/* Returns: an empty run (the results of the units of one pull or bundle),
+   owned by the caller until it is committed. */
 HassRun *
 hass_result_pool_run (HassResultPool *pool)
 {
@@ -99,12 +103,13 @@ hass_result_pool_run (HassResultPool *pool)
   return run;
 }
 
-/* The usual form of an item, small because a run often moves from core to core:
-   half a cache line with eight bytes of data. With @bytes WIDE the whole
-   HassResultItem follows. */
+/* The usual form of a result item in a run, followed by its data. It is small
+   because a run often moves from one core to another: with eight bytes of data
+   it takes half a cache line. If `bytes` is WIDE, the whole HassResultItem
+   follows. */
 typedef struct
 {
-  gint32 seq_beyond; /* seq less that of the run */
+  gint32 seq_beyond; /* sequence number of the item, less that of the run */
   guint32 bytes;
   gpointer tag;
   gsize count;
@@ -134,7 +139,8 @@ append (HassRun *run, gconstpointer head, gsize head_bytes, gconstpointer data,
   run->used = need;
 }
 
-/* Appends an item; if item->data is NULL, also the bytes of @inline_data. */
+/* Appends a copy of an item to the run; if item->data is NULL, also the
+   item->bytes bytes at @inline_data. */
 void
 hass_run_add (HassRun *run, const HassResultItem *item,
               gconstpointer inline_data)
@@ -156,7 +162,8 @@ hass_run_add (HassRun *run, const HassResultItem *item,
     }
 }
 
-/* Reads the item at offset @at. Returns: the offset of the next one. */
+/* Reads the item at offset @at in bytes of the run into @item. Returns: the
+   offset of the next item. */
 static gsize
 read_item (const HassRun *run, gsize at, HassResultItem *item)
 {
@@ -265,8 +272,9 @@ deliver_run (HassResultPool *pool, const HassRun *run, guint64 *n)
   return TRUE;
 }
 
-/* Delivers all deliverable runs, as the only thread that delivers. Returns with
-   the lock held. */
+/* Passes the items of all deliverable runs to the collector. The lock is
+   released meanwhile, and the calling thread is the only one that delivers.
+   Called and returns with the lock held. */
 static void
 deliver_locked (HassResultPool *pool)
 {
@@ -289,8 +297,9 @@ deliver_locked (HassResultPool *pool)
           passed += pool->ordered ? run->n_units : 1;
         }
       atomic_fetch_add_explicit (&pool->n_delivered, n, memory_order_relaxed);
-      /* Release: a thread that sees a round passed may free its loads.
-         Sequentially consistent for hass_job_units_finished. */
+      /* Release pairs with hass_result_pool_passed(): a thread that sees that
+         the results of a round were delivered may free its loads. Sequentially
+         consistent for hass_job_units_finished(). */
       atomic_fetch_add_explicit (&pool->passed, passed, memory_order_seq_cst);
 
       pthread_mutex_lock (&pool->lock);
@@ -308,9 +317,9 @@ deliver_locked (HassResultPool *pool)
   pool->delivering = FALSE;
 }
 
-/* Hands a run over to the pool. May run the collector, and may wait for a
-   thread that does. Returns: the time that this took, in ns, in steps of 1 us
-   but unbiased. */
+/* Hands the results of a run over to the pool. May run the collector on this
+   thread, and may wait for a thread that runs it. Returns: the time that this
+   took, in ns, measured in steps of 1 us without bias. */
 gint64
 hass_result_pool_commit (HassResultPool *pool, HassRun *run)
 {
@@ -334,8 +343,8 @@ hass_result_pool_commit (HassResultPool *pool, HassRun *run)
   return us * 1000;
 }
 
-/* At the end of the farm: delivers the remaining runs, across the gaps of
-   failed or unfinished units. */
+/* Delivers all remaining runs at the end of the farm, in order even if the
+   results of failed or unfinished units are missing between them. */
 void
 hass_result_pool_flush (HassResultPool *pool)
 {
@@ -346,8 +355,9 @@ hass_result_pool_flush (HassResultPool *pool)
   pthread_mutex_unlock (&pool->lock);
 }
 
-/* Returns: the value of hass_result_pool_n_passed() at which all runs committed
-   so far, or in order those up to unit @end_key, are delivered. */
+/* Returns: the value that hass_result_pool_n_passed() must reach for all
+   results of a round to be delivered: with ordered results @end_key, the key
+   after the round's last unit; else the number of runs committed so far. */
 guint64
 hass_result_pool_mark (HassResultPool *pool, guint64 end_key)
 {
@@ -359,7 +369,8 @@ hass_result_pool_mark (HassResultPool *pool, guint64 end_key)
   return mark;
 }
 
-/* Returns: number of units (ordered) or runs delivered. */
+/* Returns: the number of units (ordered results) or of runs (unordered) that
+   were delivered. */
 guint64
 hass_result_pool_n_passed (HassResultPool *pool)
 {
@@ -373,7 +384,7 @@ hass_result_pool_passed (HassResultPool *pool, guint64 mark)
   return hass_result_pool_n_passed (pool) >= mark;
 }
 
-/* Returns: number of items that the collector took. */
+/* Returns: the number of result items that the collector accepted. */
 guint64
 hass_result_pool_delivered (HassResultPool *pool)
 {

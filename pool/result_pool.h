@@ -19,7 +19,8 @@
 
 typedef struct HassResultPool HassResultPool;
 
-/* One result; in a run, its data follows it if @data is NULL. */
+/* One result item: `bytes` bytes at `data`. If `data` is NULL, the bytes
+   follow the item in its run. */
 typedef struct
 {
   guint64 seq;
@@ -29,18 +30,20 @@ typedef struct
   gsize bytes;
 } HassResultItem;
 
-/* The items of units [key, key + n_units). */
+/* A run: the result items of the consecutive units [key, key + n_units), which
+   were computed together and are delivered together. */
 typedef struct HassRun
 {
   guint64 key;
   guint64 n_units;
-  guint64 seq; /* of the first item */
+  guint64 seq; /* sequence number of the first item */
   gsize used, capacity;
   guint8 *items;
   struct HassRun *next;
 } HassRun;
 
-/* Delivers one item; FALSE refuses the remaining ones. */
+/* Passes one item to the collector. Returns: FALSE if no further items are to
+   be delivered. */
 typedef gboolean (*HassDeliverFunc) (const HassResultItem *item,
                                      gpointer user_data);
 

@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-/* The class of devices with this flag; a new one where there is none. */
+/* Returns: the class of devices that run the loads with this flag; makes a new
+   class if there is none. All devices of a class can run the same units. */
 static guint
 class_of (HassRound *round, guint32 flag)
 {
@@ -17,8 +18,10 @@ class_of (HassRound *round, guint32 flag)
   return round->n_classes++;
 }
 
-/* Without further kinds, a common unit is one that the CPU and GPUs can run,
-   present or not; with them, one that every present class can run. */
+/* Sets the class of each device, and all_classes, the classes that can run a
+   common unit (one that every device can run): CPU and GPUs, present or not,
+   if the round has no other kinds of devices; else all classes of present
+   devices. */
 static void
 classify (HassRound *round, const HassDeviceTraits *devices)
 {
@@ -36,7 +39,8 @@ classify (HassRound *round, const HassDeviceTraits *devices)
   round->all_classes = round->n_classes == 2 ? 3 : present;
 }
 
-/* n_units etc. are set by begin; here only what lasts over rounds. */
+/* Initialises what lasts over all rounds of a farm: classes, ranges and
+   counters. The fields of a single round are set by begin(). Returns: TRUE. */
 gboolean
 hass_round_init (HassRound *round, guint n_devices,
                  const HassDeviceTraits *devices)
@@ -79,7 +83,8 @@ static void
 begin (HassRound *round, HassFarmKind farm, HassCostClass cost, guint32 n)
 {
   g_assert (n <= HASS_ROUND_MAX_UNITS);
-  /* A core that still uses the previous round may look for returned units. */
+  /* The lock is needed because a core that still uses the previous round may
+     look for returned units. */
   pthread_mutex_lock (&round->returned_lock);
   round->farm = farm;
   round->cost = cost;
@@ -107,7 +112,8 @@ begin (HassRound *round, HassFarmKind farm, HassCostClass cost, guint32 n)
     }
 }
 
-/* The classes that can run a load, or all_classes where every one can. */
+/* Returns: the mask of the classes of devices that can run a load; all_classes
+   if every class can. */
 static guint
 mask_of (const HassRound *round, const HassLoad *load)
 {
@@ -121,8 +127,10 @@ mask_of (const HassRound *round, const HassLoad *load)
                                                            : mask;
 }
 
-/* Sets of a function farm's tasks, in the order of their positions: those of
-   each mask with the CPU, then the common ones, then the other masks. */
+/* The sets that the tasks of a function farm are sorted into, in the order of
+   their positions: a set for each mask of classes (kinds of devices) that
+   contains the CPU, then the tasks that all classes can run, SPD (parallelism
+   degree 1) before MPD (above 1), then a set for each mask without the CPU. */
 enum
 {
   SET_SPD = HASS_MOST_MASKS,
@@ -151,8 +159,11 @@ note_set (HassRound *round, guint set, guint32 first, guint32 n)
       = (HassPartialSet){ cpu ? set : set - SET_WITHOUT_CPU, first, n };
 }
 
-/* A function farm's positions: [partial sets with the CPU | SPD | MPD | other
-   partial sets], each in order of emission (Zhang 2011, 3.6.3). */
+/* Sorts the positions of a function farm's tasks: [partial sets with the CPU |
+   SPD | MPD | other partial sets], each in order of emission (Zhang 2011,
+   3.6.3). A partial set holds tasks that the same classes of devices, but not
+   all, can run; SPD are tasks of parallelism degree 1, MPD of a higher one.
+   The CPU takes units from the front, GPUs from the back. */
 static void
 order_tasks (HassRound *round)
 {
@@ -171,8 +182,9 @@ order_tasks (HassRound *round)
   atomic_store_explicit (&round->order, order, memory_order_release);
 }
 
-/* Begins a round whose units are the loads of a span. They stay the caller's
-   and must not move until the round has ended. */
+/* Begins a round whose units are the loads of a span. The caller keeps the
+   loads, which must not move until the round has ended. In a function farm the
+   units are sorted by the devices that can run them. */
 void
 hass_round_begin_loads (HassRound *round, HassFarmKind farm, HassCostClass cost,
                         const HassSpan *span)
@@ -186,8 +198,8 @@ hass_round_begin_loads (HassRound *round, HassFarmKind farm, HassCostClass cost,
     order_tasks (round);
 }
 
-/* Begins a round whose units are the @n blocks of one load. The round takes
-   over the blocks of the division, if it has any. */
+/* Begins a round whose units are the @n blocks of one divisible load. The
+   round takes over the array division->blocks, if there is one. */
 void
 hass_round_begin_load (HassRound *round, HassCostClass cost,
                        const HassDivision *division, guint32 n)
@@ -197,7 +209,8 @@ hass_round_begin_load (HassRound *round, HassCostClass cost,
   round->division = *division;
 }
 
-/* Publishes all units, the exclusive and the common ones. */
+/* Publishes all units of the round, so that devices can take them: those that
+   only some classes of devices can run, and the common ones. */
 void
 hass_round_open (HassRound *round)
 {
@@ -220,7 +233,8 @@ hass_round_open (HassRound *round)
 
 /* -- Taking ------------------------------------------------------------- */
 
-/* Under the list's lock: adds (1) or removes (-1) an extent. */
+/* Adds (@change 1) or removes (-1) an extent of returned units in the counters
+   of all classes that can run it. Under returned_lock. */
 static void
 count_returned_locked (HassRound *round, const HassReturned *r, gint change)
 {
@@ -256,9 +270,10 @@ take_returned (HassRound *round, guint klass, guint32 k)
   return found;
 }
 
-/* Takes units that this class and not every other can run: those of this class
-   alone first. The CPU pool takes from the front, other devices from the back.
-   Reads nothing but the ranges: a core may still hold an earlier round. */
+/* Takes up to @k units that this class of devices and not every other can run,
+   those that only this class can run first: the CPU pool from the front, other
+   devices from the back. Reads nothing but the ranges, since a core may still
+   hold an earlier round. */
 static HassExtent
 take_partial (HassRound *round, guint klass, guint32 k)
 {
@@ -273,7 +288,9 @@ take_partial (HassRound *round, guint klass, guint32 k)
   return e;
 }
 
-/* Units that were given back, or that not every class can run, go first. */
+/* Takes up to @k units that precede the common ones: units that a device gave
+   back or, if there are none, units that not every class can run. n is 0 if
+   there are none of either. */
 static HassExtent
 take_first (HassRound *round, guint klass, guint32 k)
 {
@@ -283,12 +300,14 @@ take_first (HassRound *round, guint klass, guint32 k)
   return e.n > 0 ? e : take_partial (round, klass, k);
 }
 
-/* Units from one end of `waiting` whose work stays within `work`. */
+/* Returns: the largest number of units from one end of @waiting (@back: from
+   the back) whose work is at most @work, but at least 1. */
 static guint32
 units_for_work (const HassRound *round, HassExtent waiting, gboolean back,
                 double work)
 {
-  guint32 lo = 1, hi = waiting.n; /* lo always fits: at least one unit */
+  /* Lo is always accepted: at least one unit is granted. */
+  guint32 lo = 1, hi = waiting.n;
   while (lo < hi)
     {
       guint32 n = lo + (hi - lo + 1) / 2;
@@ -301,8 +320,8 @@ units_for_work (const HassRound *round, HassExtent waiting, gboolean back,
   return lo;
 }
 
-/* Keeps the last units of @e whose work is within the grant's, and returns the
-   others. */
+/* Returns: the last units of @e whose work is at most @work; the others are
+   given back to the round. */
 static HassExtent
 trim (HassRound *round, HassExtent e, double work)
 {
@@ -311,8 +330,9 @@ trim (HassRound *round, HassExtent e, double work)
   return (HassExtent){ e.first + over, e.n - over };
 }
 
-/* Takes the units of a grant and sets its taken and first. Under the decision
-   lock, so no other thread moves the back of a range. */
+/* Takes the units of a grant for the device and sets grant->taken and
+   grant->first. Called under the decision lock, so that no other thread moves
+   the back of a range. */
 HassExtent
 hass_round_take (HassRound *round, guint device, HassGrant *grant)
 {
@@ -345,8 +365,9 @@ hass_round_take (HassRound *round, guint device, HassGrant *grant)
   return e;
 }
 
-/* Takes up to k units that a class can run, wherever they wait: for the engine
-   when the strategy has no answer left. */
+/* Takes up to @k units that a class of devices can run, from whatever range
+   they wait in. The engine uses it when the strategy grants nothing although
+   units wait. */
 HassExtent
 hass_round_take_any (HassRound *round, guint klass, guint32 k)
 {
@@ -356,8 +377,8 @@ hass_round_take_any (HassRound *round, guint klass, guint32 k)
   return e;
 }
 
-/* A core's pull from the source of the CPU pool's last grant. Lock-free unless
-   units were given back. */
+/* Takes up to @k units for a core, from the source of the CPU pool's last
+   grant; n is 0 if there are none. Lock-free unless units were given back. */
 HassExtent
 hass_round_pull (HassRound *round, guint32 k)
 {
@@ -383,7 +404,8 @@ add_returned (HassRound *round, HassExtent e, gboolean only_cpu)
   pthread_mutex_unlock (&round->returned_lock);
 }
 
-/* Gives back units that were taken and not finished, for any device. */
+/* Gives units that were taken and not finished back to the round, for any
+   device that can run them. */
 void
 hass_round_give_back (HassRound *round, HassExtent e)
 {
@@ -397,7 +419,8 @@ hass_round_give_back (HassRound *round, HassExtent e)
   add_returned (round, e, FALSE);
 }
 
-/* Returns units that no other device has memory for, for the CPU alone. */
+/* Gives back units that only the CPU may take from now on, because they are
+   too large for the memory of the other devices. */
 void
 hass_round_keep_for_cpu (HassRound *round, HassExtent e)
 {
@@ -405,8 +428,8 @@ hass_round_keep_for_cpu (HassRound *round, HassExtent e)
     add_returned (round, e, TRUE);
 }
 
-/* Number of waiting units in all ranges. Exact under the decision lock while
-   no core pulls. */
+/* Returns: the number of waiting units in all ranges and the list of returned
+   units. Exact under the decision lock while no core pulls. */
 guint32
 hass_round_waiting_anywhere (HassRound *round)
 {

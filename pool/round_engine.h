@@ -30,41 +30,49 @@
 
 #define HASS_ROUND_MAX_UNITS (G_MAXUINT32 - 1)
 
-/* Classes of devices: all devices of a class can run the same units. The CPU
-   pool is class HASS_DEVICE_CPU; devices that run GPU workers are class
-   HASS_DEVICE_GPU; each further kind of devices is a class of its own. */
+/* Maximum number of classes of devices, and of masks (sets) of classes. All
+   devices of a class can run the same units: the CPU pool is class
+   HASS_DEVICE_CPU, devices that run GPU workers are class HASS_DEVICE_GPU, and
+   each further kind of devices is a class of its own. */
 #define HASS_MOST_CLASSES 6
 #define HASS_MOST_MASKS (1u << HASS_MOST_CLASSES)
 
-/* What one core or one GPU did in a round. Written by it alone, read by any:
-   relaxed stores, because a reader wants a recent value and nothing else. */
+/* What one core or one GPU did in a round. Written by this core or the GPU's
+   proxy alone and read by any thread, with relaxed accesses: a reader needs a
+   recent value, and no other data depends on it. */
 typedef struct
 {
   _Alignas(HASS_CACHE_LINE) _Atomic guint64 units;
   _Atomic guint64 bytes;
   _Atomic double work;
   _Atomic gint64 busy_ns;
-  _Atomic gint64 last_finish_ns; /* engine time */
+  /* End of its last unit, in ns of the engine's clock. */
+  _Atomic gint64 last_finish_ns;
   _Atomic guint64 bundles;
-  _Atomic guint64 halo;     /* elements */
-  _Atomic double exclusive; /* work that some class may not run */
+  _Atomic guint64 halo; /* halo elements computed again */
+  /* Work of units that not every class of devices can run. */
+  _Atomic double exclusive;
 } HassCounter;
 
-/* Units that were given back and are in no range. */
+/* Units that were given back and could not be joined to a range. */
 typedef struct
 {
   HassExtent extent;
-  gboolean only_cpu; /* too large for any other device */
+  /* The units are too large for the memory of any other device. */
+  gboolean only_cpu;
 } HassReturned;
 
-/* Units of a function farm that the same classes can run, but not all. */
+/* A partial set: the n tasks of a function farm from position `first` on that
+   the same classes of devices can run, but not all classes. */
 typedef struct
 {
-  guint mask; /* of classes */
+  guint mask; /* bit c: devices of class c can run the tasks */
   guint32 first, n;
 } HassPartialSet;
 
-/* How a large load is cut. blocks is NULL for equal blocks. */
+/* How a large divisible load is cut into the blocks of a round: equal blocks
+   of block_elements elements (blocks is NULL), or those of the user's
+   partitioner. */
 typedef struct
 {
   HassLoad load;
@@ -77,17 +85,20 @@ enum
 {
   HASS_RANGE_COMMON,
   HASS_RANGE_ALLOTMENT,
-  HASS_RANGE_SHARES /* then those of partial sets, one a mask */
+  /* Then the devices' shares, then the ranges of the partial sets, one for
+     each mask. */
+  HASS_RANGE_SHARES
 };
 
-/* The source of a core's pulls: index of a range, or one of these. */
+/* Values of pull_source other than the index of the range that cores pull
+   from. */
 #define HASS_PULL_ASK (-1)  /* the strategy must be asked */
 #define HASS_PULL_WAIT (-2) /* the strategy answered WAIT */
 #define HASS_PULL_DONE (-3) /* the strategy answered DONE */
 
 struct _HassRound
 {
-  /* Written before publication, constant while the round runs. */
+  /* Written before the round is published; constant while it runs. */
   guint64 number;
   guint64 seq_base;
   guint32 n_units;
@@ -98,33 +109,42 @@ struct _HassRound
   guint64 base, mask;
   gboolean divisible;
   HassDivision division;
-  guint *classes;                         /* [n_devices] */
-  guint32 class_flags[HASS_MOST_CLASSES]; /* HassLoad.flags of each class */
+  guint *classes; /* [n_devices]: class of each device */
+  /* The HassLoad.flags bit of each class. */
+  guint32 class_flags[HASS_MOST_CLASSES];
   guint n_classes;
-  guint all_classes; /* mask of a common unit */
-  /* Positions: [partial sets with the CPU | common | those without]. */
+  guint all_classes; /* mask of the classes that can run a common unit */
+  /* Positions: [partial sets with the CPU | common units | partial sets
+     without the CPU]; a partial set holds tasks that only some classes can
+     run. */
   HassPartialSet sets[HASS_MOST_MASKS];
   guint n_sets;
   guint32 n_partial_cpu, n_partial_linked;
   gint64 begin_ns;
-  guint *counter_of; /* [n_devices + 1]: first counter of a device */
+  /* [n_devices + 1]: index of the first counter of each device */
+  guint *counter_of;
 
-  /* Written under the decision lock. order and prefix of positions that
-     were taken never change, so the thread that took them may read. */
-  _Atomic (guint32 *) order; /* position -> unit, or NULL for identity */
-  double *prefix;            /* sum of work before position 16 i, or NULL */
+  /* Written under the decision lock. The elements of order and prefix for
+     positions that were taken never change, so the thread that took these
+     positions may read them without the lock. */
+  /* Unit at each position; NULL: unit and position are equal. */
+  _Atomic (guint32 *) order;
+  /* Element i: sum of the work of positions before 16 i; or NULL. */
+  double *prefix;
 
   HassUnitRange *ranges; /* [hass_round_n_ranges()] */
   HassCounter *counters; /* [counter_of[n_devices]] */
 
   _Alignas(HASS_CACHE_LINE) _Atomic gint32 pull_source;
-  _Atomic guint64 pull_chunk; /* units, 0: engine decides */
-  /* Extents in the list below that a class may run. */
+  /* Units that a core pulls at a time; 0: chosen by the engine. */
+  _Atomic guint64 pull_chunk;
+  /* For each class, the number of extents in `returned` that it can run. */
   _Atomic guint32 n_returned[HASS_MOST_CLASSES];
   pthread_mutex_t returned_lock;
-  GArray *returned; /* HassReturned; returned_lock */
+  /* HassReturned: units given back; guarded by returned_lock. */
+  GArray *returned;
 
-  /* Units neither finished nor lost; the last one ends the round. */
+  /* Number of units neither finished nor lost; the round ends when it is 0. */
   _Alignas(HASS_CACHE_LINE) _Atomic guint32 outstanding;
 };
 
@@ -160,8 +180,9 @@ double hass_round_known_cost (const HassRound *round, guint32 unit);
 gboolean hass_round_counts_units (const HassRound *round);
 void hass_round_sum_up (HassRound *round, guint32 first, guint32 end);
 
-/* Relaxed: a return that is missed now is seen when the round does not end;
-   the lock orders the list itself. */
+/* Returns: whether units that this class can run were given back. Relaxed:
+   units that are missed now are found when the round does not end; the list
+   itself is read under its lock. */
 static inline gboolean
 hass_round_has_returned (const HassRound *round, guint klass)
 {
@@ -185,21 +206,22 @@ hass_round_n_ranges (const HassRound *round)
   return HASS_RANGE_SHARES + round->n_devices + (1u << round->n_classes);
 }
 
-/* The range of the units that exactly these classes can run. */
+/* Returns: the range of the units that exactly the classes of @mask can run. */
 static inline HassUnitRange *
 hass_round_partial (const HassRound *round, guint mask)
 {
   return &round->ranges[HASS_RANGE_SHARES + round->n_devices + mask];
 }
 
-/* The masks with a class but that of common units, from the class alone on in
-   ascending order; 0: there are no more. */
+/* Returns: the next mask (set of classes) after @mask that contains the class
+   and is not that of common units: first the class alone, then the others in
+   ascending order; 0 if there are no more. */
 static inline guint
 hass_round_next_mask (const HassRound *round, guint klass, guint mask)
 {
   guint own = 1u << klass;
   if (round->n_classes == 2)
-    return 0; /* the other mask is the common one */
+    return 0; /* with two classes the only other mask is that of common units */
   if (mask == own)
     mask = 0;
   do
@@ -209,7 +231,8 @@ hass_round_next_mask (const HassRound *round, guint klass, guint mask)
   return mask < 1u << round->n_classes ? mask : 0;
 }
 
-/* Units that wait and that this class and not every other can run. */
+/* Returns: the number of waiting units that this class of devices and not
+   every other can run. */
 static inline guint64
 hass_round_partial_units (const HassRound *round, guint klass)
 {
@@ -220,7 +243,8 @@ hass_round_partial_units (const HassRound *round, guint klass)
   return n;
 }
 
-/* The classes that can run the unit at a position. */
+/* Returns: the mask of the classes of devices that can run the unit at a
+   position. */
 static inline guint
 hass_round_mask (const HassRound *round, guint32 position)
 {
@@ -230,7 +254,8 @@ hass_round_mask (const HassRound *round, guint32 position)
   return round->all_classes;
 }
 
-/* The classes that can run units that were given back. */
+/* Returns: the mask of the classes of devices that can run the returned units:
+   only the CPU if they are too large for the others. */
 static inline guint
 hass_round_returned_mask (const HassRound *round, const HassReturned *r)
 {
@@ -238,8 +263,10 @@ hass_round_returned_mask (const HassRound *round, const HassReturned *r)
   return r->only_cpu ? mask & 1u << HASS_DEVICE_CPU : mask;
 }
 
-/* Acquire pairs with the release that publishes a new order: a core that
-   pulls old positions may meet it and must see it written. */
+/* Returns: the array that maps positions to units, NULL if position and unit
+   are equal. Acquire pairs with the release that publishes a new order: a core
+   that pulls older positions may read the new array and must see its
+   elements. */
 static inline guint32 *
 hass_round_order (const HassRound *round)
 {
@@ -247,8 +274,9 @@ hass_round_order (const HassRound *round)
                                memory_order_acquire);
 }
 
-/* First element of a block of a divisible load cut evenly; the load's end
-   for the block after the last. No product can overflow. */
+/* Returns: the first element of block @unit of a divisible load that is cut
+   into equal blocks; the end of the load for the block after the last. No
+   product can overflow. */
 static inline gsize
 hass_round_element (const HassRound *round, guint64 unit)
 {
@@ -257,8 +285,9 @@ hass_round_element (const HassRound *round, guint64 unit)
                                : division->load.size;
 }
 
-/* Whether some class cannot run the units that one grant or pull has taken.
-   A range holds units of one mask. */
+/* Returns: whether some class of devices cannot run the units of @e, which one
+   grant or pull has taken. The first one tells, since a range holds units of
+   one mask. */
 static inline gboolean
 hass_round_is_exclusive (const HassRound *round, HassExtent e)
 {
@@ -273,8 +302,8 @@ hass_round_unit (const HassRound *round, guint32 position)
   return order ? order[position] : position;
 }
 
-/* Fills in the block of the unit at a position that the caller has taken, in a
-   round whose units are loads. */
+/* Fills in @block for the unit at a position that the caller has taken, in a
+   round whose units are whole loads. */
 static inline void
 hass_round_load_block (const HassRound *round, guint32 position,
                        HassBlock *block)

@@ -29,8 +29,9 @@ hass_round_units (const HassRound *round)
   return round->n_units;
 }
 
-/* Units that were given back where they touched no end of their range: common
-   ones, or those of a class that others cannot run. */
+/* Returns: the number of units that were given back and are in no range,
+   because they touched neither end of it: with @common the common ones, else
+   those that class @klass and not every other can run. */
 static guint64
 returned (const HassRound *constant, gboolean common, guint klass)
 {
@@ -156,7 +157,8 @@ sort (HassRound *round, guint32 first, guint32 n)
     hass_round_sum_up (round, first, first + n);
 }
 
-/* Sorts the waiting units of a set that not every class can run. */
+/* Sorts the waiting units of a partial set (tasks that not every class of
+   devices can run) by ascending work. */
 static void
 sort_partial (HassRound *round, const HassPartialSet *set)
 {
@@ -177,7 +179,8 @@ hass_round_order_by_work (HassRound *round)
   guint32 spd = e.n;
   if (round->farm == HASS_FARM_FUNCTION)
     {
-      /* [SPD | MPD]: the sets stay separate (Zhang 2011, 3.6.3). */
+      /* SPD tasks (parallelism degree 1) precede MPD tasks; each set is sorted
+         on its own (Zhang 2011, 3.6.3). */
       for (spd = 0; spd < e.n; spd++)
         if (hass_round_elements (round, e.first + spd) > 1)
           break;

@@ -9,8 +9,9 @@
    lock. */
 #include "round_engine.h"
 
-/* Positions between two kept sums: 8 bytes for 16 units are half a byte a unit.
-   A larger stride saves memory and makes each sum slower. */
+/* Number of positions between two stored prefix sums of work: 8 bytes for 16
+   units are half a byte a unit. A larger stride saves memory and makes each
+   sum slower. A guess. */
 #define STRIDE 16
 
 /* -- Where a unit lies -------------------------------------------------- */
@@ -24,7 +25,8 @@ hass_round_load (const HassRound *round, guint32 position)
   return &round->loads[(round->base + unit) & round->mask];
 }
 
-/* Fills in a block for elements of a divisible load. */
+/* Fills in @block for the @count elements from @first on of a divisible load
+   with sequence number @seq, halos included. */
 void
 hass_division_slice (const HassDivision *division, guint64 seq, gsize first,
                      gsize count, HassBlock *block)
@@ -46,7 +48,8 @@ hass_division_slice (const HassDivision *division, guint64 seq, gsize first,
   };
 }
 
-/* Fills in the block of the unit at a position that the caller has taken. */
+/* Fills in @block for the unit at a position that the caller has taken: a
+   load, or a block of a divisible load. */
 void
 hass_round_block (const HassRound *round, guint32 position, HassBlock *block)
 {
@@ -68,8 +71,8 @@ hass_round_block (const HassRound *round, guint32 position, HassBlock *block)
       MIN (division->block_elements, division->load.size - first), block);
 }
 
-/* Fills in one block for adjacent equal blocks. Returns: FALSE if they are not
-   adjacent. */
+/* Fills in one block for all units of @e, if they are adjacent equal blocks of
+   a divisible load. Returns: FALSE if they are not. */
 gboolean
 hass_round_merge (const HassRound *round, HassExtent e, HassBlock *block)
 {
@@ -82,7 +85,7 @@ hass_round_merge (const HassRound *round, HassExtent e, HassBlock *block)
   return TRUE;
 }
 
-/* Input bytes of the units at these positions. */
+/* Returns: the input bytes of the units at the positions of @e. */
 gsize
 hass_round_bytes (const HassRound *round, HassExtent e)
 {
@@ -117,8 +120,9 @@ hass_round_output_bytes (const HassRound *round, guint64 position)
   return block.output_bytes;
 }
 
-/* Work of units that the caller has taken: as hass_round_work(), without
-   the prefix sums, which a strategy may be writing. */
+/* Returns: the work of the units of @e, which the caller has taken, as
+   hass_round_work() does, but without the prefix sums, which a strategy may be
+   writing at the same time. */
 double
 hass_round_work_taken (const HassRound *round, HassExtent e)
 {
@@ -135,7 +139,8 @@ hass_round_work_taken (const HassRound *round, HassExtent e)
 
 /* -- Work --------------------------------------------------------------- */
 
-/* Cost of a unit by all that is known, whatever the cost class shows. */
+/* Returns: the cost of a unit by all that is known, even if the farm's cost
+   class hides it from strategies. */
 double
 hass_round_known_cost (const HassRound *round, guint32 unit)
 {
@@ -151,8 +156,8 @@ hass_round_known_cost (const HassRound *round, guint32 unit)
   return load->cost > 0 ? load->cost : load->size > 0 ? load->size : 1;
 }
 
-/* True cost of a unit: for models of the virtual engine, not for
-   strategies. */
+/* Returns: the true cost of the unit at a position. For the models of the
+   virtual engine (simulation); strategies must not use it. */
 double
 hass_round_true_cost (const HassRound *round, guint32 position)
 {
@@ -165,7 +170,8 @@ hass_round_counts_units (const HassRound *round)
   return !round->divisible && round->cost != HASS_COST_SIZED;
 }
 
-/* Extends the kept sums from the group of @first to position @end. */
+/* Computes the stored prefix sums of work from the group of STRIDE positions
+   that contains @first up to position @end. */
 void
 hass_round_sum_up (HassRound *round, guint32 first, guint32 end)
 {

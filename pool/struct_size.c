@@ -8,15 +8,17 @@
 
 #include "hass/error.h"
 
-/* Upper limit of a struct's size in any version, in bytes: about 10 times the
-   largest today. A size that was never set most likely exceeds it, and nothing
-   beyond the size is then read. */
+/* Upper limit of the size in bytes of a user's struct in any version: about 10
+   times the largest today. A size field that was never set most likely exceeds
+   the limit, and nothing beyond it is then read. */
 #define MOST_BYTES 4096
 
-/* Copies the struct at @from into @into [@size], zero where it is shorter; the
-   size of the copy is @size.
-   Refuses with HASS_ERROR_INVALID, naming both sizes, a struct of less than
-   @least bytes and one with non-zero bytes beyond @size. */
+/* Copies the user's struct at @from, which begins with its own size, into the
+   library's struct @into of @size bytes. If the user's is shorter, the rest is
+   0; the size field of the copy is @size. Returns: FALSE with
+   HASS_ERROR_INVALID, which names both sizes, if @from is NULL, if its size is
+   less than @least or invalid, or if it has non-zero bytes beyond @size
+   (fields of a later version). */
 gboolean
 hass_struct_read (gpointer into, gsize size, gsize least, gconstpointer from,
                   const char *type, GError **error)
@@ -28,7 +30,8 @@ hass_struct_read (gpointer into, gsize size, gsize least, gconstpointer from,
       return FALSE;
     }
   memcpy (&theirs, from, sizeof theirs);
-  /* A size that is no multiple of a pointer's ends within a field. */
+  /* A struct whose size is not a multiple of a pointer's size would end within
+     a field. */
   if (theirs < least || theirs > MOST_BYTES || theirs % sizeof (gpointer) != 0)
     {
       g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,

@@ -19,7 +19,7 @@ gboolean hass_struct_read (gpointer into, gsize size, gsize least,
                            gconstpointer from, const char *type,
                            GError **error);
 
-/* The size of a @type that ends with @member. */
+/* The size in bytes of a struct of type @type whose last field is @member. */
 #define HASS_SIZE_UP_TO(type, member)                                          \
   (G_STRUCT_OFFSET (type, member) + sizeof (((type *)NULL)->member))
 

@@ -10,14 +10,19 @@
 
 HASS_BEGIN_DECLS
 
-/* The kinds of farms (Zhang 2011, figure 10). */
+/* The kinds of farms, by the structure of their loads (Zhang 2011, figure
+   10). */
 typedef enum
 {
-  HASS_FARM_PARTITION = 1 << 0, /* large divisible loads, cut into blocks */
-  HASS_FARM_COMBINE = 1 << 1, /* small divisible loads, gathered into bundles */
+  HASS_FARM_PARTITION = 1 << 0, /* each load is large and is cut into blocks */
+  /* Loads are small and are gathered into bundles for GPUs. */
+  HASS_FARM_COMBINE = 1 << 1,
   HASS_FARM_INDIVISIBLE
-  = 1 << 2,                    /* inner dependencies: one thread block a load */
-  HASS_FARM_FUNCTION = 1 << 3, /* tasks with functions of their own */
+  /* Loads with inner dependencies: a GPU computes a load with one thread
+     block. */
+  = 1 << 2,
+  /* Each load is a task with functions of its own. */
+  HASS_FARM_FUNCTION = 1 << 3,
   HASS_FARM_ANY = (1 << 4) - 1
 } HassFarmKind;
 

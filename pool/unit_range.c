@@ -3,7 +3,8 @@
    Thread safety: see unit_range.h. */
 #include "unit_range.h"
 
-/* Takes at most k positions from the front; n is 0 when none waits. */
+/* Takes at most @k positions from the front of the range; n is 0 if the range
+   is empty. Lock-free. */
 HassExtent
 hass_unit_range_take_front (HassUnitRange *range, guint32 k)
 {
@@ -27,7 +28,8 @@ hass_unit_range_take_front (HassUnitRange *range, guint32 k)
     }
 }
 
-/* Takes at most k positions from the back; n is 0 when none waits. */
+/* Takes at most @k positions from the back of the range; n is 0 if the range
+   is empty. Lock-free. */
 HassExtent
 hass_unit_range_take_back (HassUnitRange *range, guint32 k)
 {
@@ -38,7 +40,7 @@ hass_unit_range_take_back (HassUnitRange *range, guint32 k)
       guint32 n = MIN (k, tail - head);
       if (n == 0)
         return (HassExtent){ tail, 0 };
-      /* As in take_front. */
+      /* Acquire and release as in hass_unit_range_take_front(). */
       if (atomic_compare_exchange_weak_explicit (
               &range->word, &word, hass_unit_range_pack (head, tail - n),
               memory_order_acq_rel, memory_order_relaxed))
@@ -46,21 +48,23 @@ hass_unit_range_take_back (HassUnitRange *range, guint32 k)
     }
 }
 
-/* Takes all positions; the range accepts none until the next set. */
+/* Takes all positions of the range and closes it: positions cannot be given
+   back before the next hass_unit_range_set(). */
 HassExtent
 hass_unit_range_seize (HassUnitRange *range)
 {
-  /* Acquire pairs with the release in set, give_back and the takes. No
-     release: a seized range hands nothing out before the next set. */
+  /* Acquire pairs with the release in hass_unit_range_set(), give_back and the
+     takes. No release is needed: positions of a seized range cannot be taken
+     before the next set. */
   guint64 word = atomic_exchange_explicit (&range->word, HASS_UNIT_RANGE_SEIZED,
                                            memory_order_acquire);
   guint32 head = (guint32)word, tail = (guint32)(word >> 32);
   return (HassExtent){ head, tail - head };
 }
 
-/* Puts positions that were taken back where they touch an end of the range.
-   An empty range takes any extent. FALSE: it touches neither end, or the
-   range is seized; the caller keeps it. */
+/* Puts positions that were taken back into the range, if they touch one of its
+   ends or the range is empty. Returns: FALSE if they touch neither end, or the
+   range is seized; the caller keeps the positions then. */
 gboolean
 hass_unit_range_give_back (HassUnitRange *range, HassExtent extent)
 {
@@ -79,9 +83,9 @@ hass_unit_range_give_back (HassUnitRange *range, HassExtent extent)
         wider = hass_unit_range_pack (extent.first, tail);
       else
         return FALSE;
-      /* Release hands what this thread did with the units to the next taker;
-         acquire keeps what was written about the others, which that taker may
-         get from this word. */
+      /* Release publishes what this thread did with the units to the thread
+         that takes them next. Acquire: that thread may also get units of
+         others from this word, and must see what was written about these. */
       if (atomic_compare_exchange_weak_explicit (&range->word, &word, wider,
                                                  memory_order_acq_rel,
                                                  memory_order_relaxed))

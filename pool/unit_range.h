@@ -22,14 +22,15 @@
 
 #define HASS_CACHE_LINE 64
 
-/* Positions [first, first + n). */
+/* An extent: the adjacent positions [first, first + n) of a round. */
 typedef struct
 {
   guint32 first;
   guint32 n;
 } HassExtent;
 
-/* head in the low half, tail in the high half. */
+/* The waiting positions [head, tail), in one word so that both ends change
+   atomically: head in the low half, tail in the high half. */
 typedef struct
 {
   _Alignas(HASS_CACHE_LINE) _Atomic guint64 word;
@@ -41,9 +42,10 @@ hass_unit_range_pack (guint32 head, guint32 tail)
   return (guint64)tail << 32 | head;
 }
 
-/* Publishes [first, first + n). The release pairs with the acquire of every
-   take: the taker sees all that was written about a unit before. Without it a
-   core could read the load array of an older round. */
+/* Sets the range to positions [first, first + n) and publishes them. The
+   release pairs with the acquire of every take: the thread that takes a unit
+   sees everything written about it before. Without the release a core could
+   read the load array of an older round. */
 static inline void
 hass_unit_range_set (HassUnitRange *range, guint32 first, guint32 n)
 {
@@ -51,8 +53,9 @@ hass_unit_range_set (HassUnitRange *range, guint32 first, guint32 n)
                          memory_order_release);
 }
 
-/* The waiting units now; a moment later they may be fewer. The acquire pairs
-   with set and give_back, so that a reader may read the sizes of the units. */
+/* Returns: the positions that wait in the range now; a moment later they may
+   be fewer. The acquire pairs with hass_unit_range_set() and give_back, so
+   that the caller may read the sizes of the units. */
 static inline HassExtent
 hass_unit_range_peek (const HassUnitRange *range)
 {
@@ -62,7 +65,8 @@ hass_unit_range_peek (const HassUnitRange *range)
   return (HassExtent){ head, tail - head };
 }
 
-/* The word of a seized range: empty, at a position that no unit has. */
+/* The value of `word` while the range is seized: empty, at a position that no
+   unit has. */
 #define HASS_UNIT_RANGE_SEIZED G_MAXUINT64
 
 HassExtent hass_unit_range_seize (HassUnitRange *range);

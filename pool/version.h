@@ -7,14 +7,14 @@
 
 #include <glib.h>
 
-/* The Makefile, hass.pc, the CMake package and the shared library's name take
-   the version from these three lines. */
+/* The version of the library. The Makefile, hass.pc, the CMake package and the
+   name of the shared library take the version from these three lines. */
 #define HASS_VERSION_MAJOR 0
 #define HASS_VERSION_MINOR 1
 #define HASS_VERSION_MICRO 0
 
-/* Non-zero if these headers are of at least the given version; also for the
-   preprocessor. */
+/* Non-zero if these headers are of at least the given version. Usable in #if
+   as well. */
 #define HASS_CHECK_VERSION(major, minor, micro)                                \
   (HASS_VERSION_MAJOR > (major)                                                \
    || (HASS_VERSION_MAJOR == (major)                                           \

@@ -32,5 +32,5 @@ FIXED (HassRunOptions, 192);
 FIXED (HassDeviceReport, 192);
 FIXED (HassUnfinished, 64);
 #else
-typedef int hass_no_sizes; /* a translation unit must not be empty */
+typedef int hass_no_sizes; /* C does not allow an empty translation unit */
 #endif

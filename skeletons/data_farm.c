@@ -6,7 +6,9 @@
 #include "normalise-private.h"
 #include "pool/struct_size.h"
 
-/* The farm's workers with gpu_worker among them. */
+/* Returns: a copy of the farm's workers for further kinds of devices,
+   NULL-terminated, to which gpu_worker is added as the worker for kind "cuda"
+   if it is set; free with g_free(). */
 static HassKindWorker *
 all_workers (const HassDataFarm *f)
 {

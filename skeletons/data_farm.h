@@ -136,8 +136,8 @@ hass_data_farm_init (void)
   return farm;
 }
 
-/* The same as an initialiser. C++ has designated initialisers since C++20
-   only. */
+/* An initialiser of a farm with all fields zero but struct_size. In C++ it is
+   a function call, as C++ has designated initialisers only since C++20. */
 #ifdef __cplusplus
 #  define HASS_DATA_FARM_INIT hass_data_farm_init ()
 #else

@@ -8,14 +8,15 @@
 #include "normalise-private.h"
 #include "pool/struct_size.h"
 
-/* A task of a later version may need features that this library lacks. */
+/* Returns: whether the task uses only features that this library has. A task
+   made for a later version may set `reserved`. */
 static gboolean
 is_known (const HassTask *task)
 {
   return task->reserved[0] == 0;
 }
 
-/* The task's function for a kind of device, or NULL. */
+/* Returns: the task's worker for a kind of device, NULL if it has none. */
 static HassGpuWorkerFunc
 function_for (const HassTask *task, const char *kind)
 {
@@ -25,7 +26,8 @@ function_for (const HassTask *task, const char *kind)
   return strcmp (kind, HASS_GPU_KIND) == 0 ? task->gpu : NULL;
 }
 
-/* The flags of the kinds that the task has functions for. */
+/* Returns: the flags (HassLoad.flags) of the kinds of devices that the task
+   has functions for; 0 if it has none. */
 static guint32
 flags_of (const HassTask *task)
 {
@@ -41,8 +43,9 @@ flags_of (const HassTask *task)
   return flags;
 }
 
-/* Makes the load of a task. A task without functions, or one of a later
-   version, becomes a load for the CPU, which fails when it runs. */
+/* Fills in the load that represents a task in the engine. A task without
+   functions, or one made for a later version, becomes a load for the CPU,
+   where it fails with an error when it is run. */
 static void
 load_of (const HassTask *task, HassLoad *load)
 {
@@ -113,8 +116,10 @@ gpu_function_index (const HassLoad *load)
   return ((const HassTask *)load->tag)->gpu_function;
 }
 
-/* Tasks that a generator will emit may have a function for any kind; for those
-   that workers emit no driver is started unless the user asks for GPUs. */
+/* Returns: whether tasks of the farm may run on devices of this kind: a known
+   task has a function for it, a generator exists, whose tasks are unknown yet,
+   or the user asks for GPUs. For tasks that only workers may emit no driver is
+   started. */
 static gboolean
 may_use (gpointer data, const char *kind)
 {

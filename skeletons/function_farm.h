@@ -63,9 +63,11 @@ struct _HassTask
 /**
  * HassFunctionFarm: the settings of a function farm. Start from
  * HASS_FUNCTION_FARM_INIT or hass_function_farm_init(). Fields with a name of
- * #HassDataFarm have its meaning; @window_tasks, @pool_tasks and @round_tasks
- * are those of loads there.
- * @struct_size: as there, but the struct may end after @n_tasks.
+ * #HassDataFarm have the same meaning; @window_tasks, @pool_tasks and
+ * @round_tasks count tasks as window_loads, pool_loads and round_loads of
+ * #HassDataFarm count loads.
+ * @struct_size: as HassDataFarm.struct_size, but the struct may end after
+ *   @n_tasks.
  * @tasks: [@n_tasks] tasks known at the beginning; not copied, must stay valid.
  *   If none of them has a GPU worker and there is no generator, GPUs are used
  *   for tasks that workers emit only if @run asks for GPUs (n_gpus > 0).
@@ -112,8 +114,8 @@ hass_function_farm_init (void)
   return farm;
 }
 
-/* The same as an initialiser. C++ has designated initialisers since C++20
-   only. */
+/* An initialiser of a farm with all fields zero but struct_size. In C++ it is
+   a function call, as C++ has designated initialisers only since C++20. */
 #ifdef __cplusplus
 #  define HASS_FUNCTION_FARM_INIT hass_function_farm_init ()
 #else
@@ -129,8 +131,8 @@ hass_function_farm_init (void)
  *   released. The functions, the collector (as tag) and the release callback
  *   get the copy.
  *
- * As hass_emitter_emit(), for a function farm; HASS_ERROR_MISUSE in a data
- * farm.
+ * Emits a task of a function farm from its generator, as hass_emitter_emit()
+ * emits a load of a data farm; HASS_ERROR_MISUSE in a data farm.
  */
 gboolean hass_emitter_emit_task (HassEmitter *emitter, const HassTask *task);
 
@@ -138,7 +140,8 @@ gboolean hass_emitter_emit_task (HassEmitter *emitter, const HassTask *task);
  * hass_worker_emit_task:
  * @task: copied, as by hass_emitter_emit_task().
  *
- * As hass_worker_emit(), for a function farm; HASS_ERROR_MISUSE in a data farm.
+ * Emits a task of a function farm from a worker, as hass_worker_emit() emits a
+ * load of a data farm; HASS_ERROR_MISUSE in a data farm.
  */
 gboolean hass_worker_emit_task (HassWorker *worker, const HassTask *task);
 

@@ -12,7 +12,8 @@ gboolean hass_farm_check_settings (const HassFarm *farm, gsize window,
 void hass_farm_limits (HassFarm *farm, gsize pool_loads, gsize pool_bytes,
                        gsize round_loads, gsize window);
 
-/* The kind that gpu_worker of a data farm and gpu of a task are for. */
+/* The name of the kind of device that HassDataFarm.gpu_worker and HassTask.gpu
+   are for. */
 #define HASS_GPU_KIND "cuda"
 
 #endif

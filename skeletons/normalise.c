@@ -11,7 +11,8 @@
 #define POOL_LOADS 8192
 #define POOL_BYTES (64 << 20)
 #define POOL_LOADS_MAX (1u << 30)
-/* Longest deadline; a time now plus it, in ns, fits a gint64. */
+/* Longest deadline that is accepted, in ms: the present time plus the
+   deadline, in ns, fits a gint64. */
 #define MOST_MS (G_MAXINT64 / 2000000)
 
 static gsize
@@ -20,8 +21,9 @@ or_default (gsize value, gsize preset)
   return value > 0 ? value : preset;
 }
 
-/* Sets the bounds of pool and rounds. With ordered results a round holds no
-   more than the window, so no result waits for one further away. */
+/* Sets the bounds of the farm's load pool and rounds from the user's settings,
+   0 meaning the default. With ordered results a round holds no more loads than
+   the window, so that no result has to wait for one further away. */
 void
 hass_farm_limits (HassFarm *farm, gsize pool_loads, gsize pool_bytes,
                   gsize round_loads, gsize window)
@@ -43,7 +45,8 @@ invalid (const HassFarm *farm, GError **error, const char *what)
   return FALSE;
 }
 
-/* Each kind has one worker. */
+/* Checks that each kind of device in farm->workers has exactly one worker,
+   which is not NULL. Returns: FALSE with an error. */
 static gboolean
 check_workers (const HassFarm *farm, GError **error)
 {
@@ -119,7 +122,8 @@ check_devices (const HassFarm *farm, GError **error)
   return TRUE;
 }
 
-/* Refuses options of a later version. */
+/* Checks that no run option of a later version is set. Returns: FALSE with an
+   error. */
 static gboolean
 check_reserved (const HassFarm *farm, GError **error)
 {
@@ -135,7 +139,10 @@ check_reserved (const HassFarm *farm, GError **error)
   return TRUE;
 }
 
-/* Refuses invalid farms and chooses the strategy. */
+/* Checks the settings that all kinds of farms have in common, sets the default
+   name and chooses the strategy. @function: the public function that was
+   called, for messages. Returns: FALSE with an error for an invalid farm, or
+   if called from a callback. */
 gboolean
 hass_farm_check (HassFarm *farm, const char *function, GError **error)
 {

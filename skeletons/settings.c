@@ -9,7 +9,8 @@
    Thread safety: any thread. */
 #include "normalise-private.h"
 
-/* Returns: the index of a constant without bytes, or -1. */
+/* Returns: the index of the first constant that has a size but no data, or
+   -1. */
 static gint
 empty_constant (const HassFarm *farm)
 {
@@ -19,7 +20,9 @@ empty_constant (const HassFarm *farm)
   return -1;
 }
 
-/* @window: as the user has set it. */
+/* Checks the settings that do not apply to the farm's kind or contradict each
+   other. @window: the bound for ordered results, as the user has set it.
+   Returns: FALSE with HASS_ERROR_INVALID, which names the setting. */
 gboolean
 hass_farm_check_settings (const HassFarm *farm, gsize window, GError **error)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cpu_pool.c: how many cores there are for us, and arenas over them.
-   Thread safety: any thread. */
+/* cpu_pool.c: how many cores the process may use, and pools of oneTBB's
+   threads on them. Thread safety: any thread. */
 #include "cpu_pool.h"
 
 #include <pthread.h>
@@ -15,28 +15,32 @@
 
 #define MAX_CORES 4096
 
-/* Pieces of a nested loop for each core: a core that comes late or a long
-   piece costs a small part of the loop, pulling one some 10 ns. */
+/* Number of pieces that a nested loop is cut into, for each core of the pool.
+   With more, a core that comes late or a long piece delays the loop less, but
+   pulling a piece costs some 10 ns. A guess. */
 #define PIECES_PER_CORE 64
 
 struct HassCpuPool
 {
   guint n_asked;
-  guint n_cores; /* the caller and the threads that can be made */
-  int failure;   /* why they are fewer than asked for; 0: they are not */
+  guint n_cores; /* the calling thread and the threads that can be made */
+  /* Errno of the thread that could not be made; 0: none failed. */
+  int failure;
   HassTbbArena *arena;
 };
 
 /* -- How many ----------------------------------------------------------- */
 
-/* CPUs worth of time in a "quota period" pair; 0: no limit. */
+/* Returns: the number of CPUs whose time a cgroup with this quota in each
+   period may use; 0: no limit. */
 static double
 cpus_of (double quota, double period)
 {
   return quota > 0 && period > 0 ? quota / period : 0;
 }
 
-/* The limit of one cgroup v2 folder's cpu.max, or v1 quota; 0: none. */
+/* Returns: the limit in CPUs that a cgroup folder sets, by cpu.max (version 2)
+   or by quota and period (version 1); 0: no limit. */
 static double
 folder_limit (const char *folder)
 {
@@ -58,7 +62,8 @@ folder_limit (const char *folder)
   return 0;
 }
 
-/* The tightest limit of our cgroup and the ones above it; 0: none. */
+/* Returns: the lowest limit in CPUs of the process's cgroup and all cgroups
+   above it; 0: no limit. */
 static double
 cgroup_limit (void)
 {
@@ -89,8 +94,8 @@ cgroup_limit (void)
   return least;
 }
 
-/* What the affinity mask allowed when the cores were counted; empty: not
-   known. Threads made later may have inherited less. */
+/* The cores that the affinity mask allowed when they were first counted;
+   empty: unknown. Later threads may have inherited a smaller mask. */
 static guint n_available;
 static cpu_set_t allowed;
 
@@ -111,7 +116,8 @@ count_available (void)
   n_available = MAX (cores, 1);
 }
 
-/* Cores that the affinity mask and the cgroup leave us, read once. */
+/* Returns: the number of cores that affinity mask and cgroup allow the
+   process, determined by the first call. */
 guint
 hass_cpu_pool_available (void)
 {
@@ -122,8 +128,8 @@ hass_cpu_pool_available (void)
 
 /* -- Where -------------------------------------------------------------- */
 
-/* For a thread of the library that may have been made by one that is bound to
-   a few cores: gives it all that the process may use. */
+/* Lets the calling thread run on all cores that the process may use. For
+   threads of the library whose creator may have been bound to a few cores. */
 void
 hass_cpu_pool_unbind (void)
 {
@@ -132,13 +138,14 @@ hass_cpu_pool_unbind (void)
     sched_setaffinity (0, sizeof allowed, &allowed);
 }
 
-/* The CPU of the thread that last gave work away; a fresh worker goes
-   elsewhere. */
+/* CPU of the thread that last handed over work (-1: none): a new worker is
+   placed on another one, since that thread goes on computing. */
 static int giver_cpu = -1;
-static guint placed; /* oneTBB's threads that have come to life */
+static guint placed; /* number of oneTBB's threads that have started */
 
-/* Moves a thread to a core of its own when it first enters, then lets it
-   go to all of them. */
+/* Moves a new thread of the pool to a core of its own when it first enters an
+   arena (oneTBB's group of threads), then allows it all cores again. Without
+   this the kernel may leave a new thread on its creator's core for 15 ms. */
 static void
 place_thread (void)
 {
@@ -169,9 +176,9 @@ place_thread (void)
   hass_cpu_pool_unbind ();
 }
 
-/* Moves the calling thread to a CPU that is not taken, of those where it may
-   run, the first from @from on, and lets it go to all of them again. Returns
-   which; -1: there is none. */
+/* Moves the calling thread to the first CPU from @from on, cyclically, that
+   its affinity mask contains and @taken does not, and then allows it all CPUs
+   of the mask again. Returns: that CPU; -1 if there is none. */
 int
 hass_cpu_pool_move (const cpu_set_t *taken, int from)
 {
@@ -203,8 +210,9 @@ pass_gate (gpointer gate)
   return NULL;
 }
 
-/* Makes up to @n threads that live at the same time, and ends them.
-   @failure: why there were no more; 0 where all could be made. */
+/* Tests how many threads the process can make: makes up to @n that live at the
+   same time, and ends them. @failure: the errno for which there were no more;
+   0 if all could be made. Returns: their number. */
 guint
 hass_cpu_pool_try_threads (guint n, int *failure)
 {
@@ -224,9 +232,10 @@ hass_cpu_pool_try_threads (guint n, int *failure)
   return made;
 }
 
-/* oneTBB makes its threads on first use, each from another thread of its own;
-   if that fails, the exception ends the process. So a pool gets no more threads
-   than can be made in addition to those that earlier pools may still make. */
+/* Makes a pool of @n_cores cores; earlier pools may still make @promised
+   threads. oneTBB makes its threads on first use, and the process ends with an
+   exception if it cannot. So the pool gets no more threads than can be made
+   besides the promised ones. */
 static HassCpuPool *
 make_pool (guint n_cores, guint promised)
 {
@@ -243,13 +252,14 @@ make_pool (guint n_cores, guint promised)
   return pool;
 }
 
-/* The pool of so many cores; lives as long as the process. It has fewer where
-   not so many threads can be made, see hass_cpu_pool_problem(). */
+/* Returns: the pool of @n_cores cores, which lives as long as the process;
+   NULL with an error. The pool has fewer cores if not so many threads can be
+   made: see hass_cpu_pool_problem(). */
 HassCpuPool *
 hass_cpu_pool_get (guint n_cores, GError **error)
 {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-  static GPtrArray *pools; /* lock */
+  static GPtrArray *pools; /* guarded by `lock` */
   if (n_cores < 1 || n_cores > MAX_CORES)
     {
       g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
@@ -278,15 +288,16 @@ hass_cpu_pool_get (guint n_cores, GError **error)
   return pool;
 }
 
-/* Cores that it can use, the caller's own among them. */
+/* Returns: the number of cores of the pool, including that of the calling
+   thread. */
 guint
 hass_cpu_pool_cores (const HassCpuPool *pool)
 {
   return pool->n_cores;
 }
 
-/* Why it has fewer cores than asked for; NULL: it has them all. Free with
-   g_free(). */
+/* Returns: why the pool has fewer cores than asked for, free with g_free();
+   NULL if it has all of them. */
 char *
 hass_cpu_pool_problem (const HassCpuPool *pool)
 {
@@ -297,8 +308,8 @@ hass_cpu_pool_problem (const HassCpuPool *pool)
                           g_strerror (pool->failure));
 }
 
-/* Runs a function on another core, soon. Where the pool has only the
-   caller's core it may never run. */
+/* Runs @run (@data) on another core of the pool soon. In a pool that has only
+   the caller's core it may never run. */
 void
 hass_cpu_pool_enqueue (HassCpuPool *pool, void (*run) (gpointer data),
                        gpointer data)
@@ -307,8 +318,8 @@ hass_cpu_pool_enqueue (HassCpuPool *pool, void (*run) (gpointer data),
   hass_tbb_arena_enqueue (pool->arena, run, data);
 }
 
-/* Runs body over [0, n) in pieces of at least @grain, on this thread and idle
-   cores; returns when done. */
+/* Runs @body over [0, n) in pieces of at least @grain, on this thread and idle
+   cores of the pool; returns when all pieces are done. */
 void
 hass_cpu_pool_parallel_for (HassCpuPool *pool, gsize n, gsize grain,
                             void (*body) (gsize first, gsize count,

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* cpu_pool.h: the cores of the machine, through oneTBB.
 
-   DESIGN. An arena for each number of cores asked for, made once and kept
-   for the life of the process. A job lends the arena a function per core
-   that it can use; threads that have nothing to do are oneTBB's and sleep.
-   A thread is moved to a core of its own when it first enters, because the
-   kernel may leave a new thread on its creator's core for 15 ms; after that
-   it may move.
+   DESIGN. There is one arena (oneTBB's group of threads) for each number of
+   cores asked for; it is made once and kept for the life of the process. A
+   farm enqueues a function for each core that it can use; idle threads belong
+   to oneTBB and sleep. A thread is moved to a core of its own when it first
+   enters, because the kernel may leave a new thread on its creator's core for
+   15 ms; after that it may move.
 
    Thread safety: any thread. */
 #ifndef HASS_CPU_POOL_H

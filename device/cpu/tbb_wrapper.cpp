@@ -38,8 +38,9 @@ private:
   void (*enter_) ();
 };
 
-/* oneTBB fixes how many threads there may ever be when its first arena is
-   made. Threads are only made when an arena wants them. */
+/* Sets how many threads oneTBB may make in this process, which it fixes when
+   its first arena (group of threads) is made: @n_cores, but at least 256, for
+   later and larger pools. Threads are only made when an arena needs them. */
 void
 allow_threads (unsigned n_cores)
 {
@@ -76,8 +77,9 @@ catch (...)
     return nullptr;
   }
 
-/* oneTBB throws when a thread that it wants cannot be made, after it has
-   queued the task; whichever of its threads there are will run it. */
+/* Queues run (data) for a thread of the arena. oneTBB throws if it cannot make
+   a thread that it wants, but has queued the task by then, and a thread that
+   it has will run it: so the exception is ignored. */
 extern "C" void
 hass_tbb_arena_enqueue (HassTbbArena *arena, void (*run) (void *), void *data)
 try
@@ -92,8 +94,9 @@ catch (...)
   {
   }
 
-/* Threads pull pieces from one counter, so that this thread can do what is
-   left when oneTBB has given up. */
+/* Calls @body for @n_pieces pieces of [0, n) on the calling thread and threads
+   of the arena. Threads pull pieces from one counter, so that the calling
+   thread can compute the remaining pieces if oneTBB fails to make threads. */
 extern "C" void
 hass_tbb_arena_parallel_for (HassTbbArena *arena, unsigned n_threads, size_t n,
                              size_t n_pieces,

@@ -13,9 +13,9 @@
 #define NODES_WITH_CORES "/sys/devices/system/node/has_cpu"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static gboolean looked;           /* lock */
-static hwloc_topology_t topology; /* lock; NULL: hwloc failed */
-static const char *given_xml;     /* lock */
+static gboolean looked;           /* guarded by `lock` */
+static hwloc_topology_t topology; /* guarded by `lock`; NULL: hwloc failed */
+static const char *given_xml;     /* guarded by `lock` */
 
 /* -- Looking ------------------------------------------------------------ */
 
@@ -25,11 +25,12 @@ load (const char *xml)
   hwloc_topology_t t;
   if (hwloc_topology_init (&t) != 0)
     return NULL;
-  /* libpciaccess, where it is a plugin, leaks; what the kernel's own files say
-     is enough. Fails where there is no such plugin. */
+  /* Hwloc's "pci" component (libpciaccess) leaks memory where it is a plugin,
+     and the kernel's own files have what is needed, so it is excluded. The
+     call fails, without effect, if there is no such component. */
   hwloc_topology_set_components (t, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST,
                                  "pci");
-  /* Without the flag the thread would visit each core. */
+  /* Without this flag hwloc would move the thread to each core in turn. */
   if (hwloc_topology_set_flags (t, HWLOC_TOPOLOGY_FLAG_DONT_CHANGE_BINDING) == 0
       && hwloc_topology_set_type_filter (t, HWLOC_OBJ_PCI_DEVICE,
                                          HWLOC_TYPE_FILTER_KEEP_IMPORTANT)
@@ -83,12 +84,14 @@ find (hwloc_topology_t t, const char *pci)
 
 /* -- Placing threads ---------------------------------------------------- */
 
-/* Whether there is one NUMA node, from the kernel's list: "0" instead of "0-1"
-   or "0,2". Read once, since each farm asks for each of its GPUs. */
+/* Returns: whether the machine has only one NUMA node, so that no thread needs
+   to be bound. The kernel's list is "0" for one node, and "0-1" or "0,2" for
+   several; it is read once, since each farm asks for each of its GPUs. A
+   topology that is loaded already is asked instead. */
 static gboolean
 one_node_locked (void)
 {
-  static enum { UNREAD, ONE, SEVERAL } listed; /* lock */
+  static enum { UNREAD, ONE, SEVERAL } listed; /* guarded by `lock` */
   if (looked || given_xml)
     {
       hwloc_topology_t t = look_locked ();
@@ -103,7 +106,8 @@ one_node_locked (void)
   return listed == ONE;
 }
 
-/* The cores near a PCI device; NULL: unknown, or all cores are. */
+/* Returns: the cores near the PCI device; NULL if they are unknown or if all
+   cores are equally near. */
 static hwloc_const_cpuset_t
 near_locked (const char *pci)
 {
@@ -117,15 +121,16 @@ near_locked (const char *pci)
   return place->cpuset;
 }
 
-/* Binds the calling thread to those of its cores that are near a PCI device.
-   FALSE, without effect: not known, or none of them is near, or there is one
-   NUMA node. */
+/* Binds the calling thread to those of its cores that are near the PCI device.
+   Returns: FALSE, without effect, if the device's place is unknown, no core of
+   the thread is near it, or the machine has one NUMA node. */
 gboolean
 hass_topology_bind_near (const char *pci)
 {
   cpu_set_t mine, wanted;
   hwloc_const_cpuset_t cores = NULL;
-  /* Counted before this thread, and those it makes, have fewer. */
+  /* The cores of the process are counted now, before this thread and the
+     threads that it makes may use fewer of them. */
   hass_cpu_pool_available ();
   if (sched_getaffinity (0, sizeof mine, &mine) != 0)
     return FALSE;
@@ -141,7 +146,7 @@ hass_topology_bind_near (const char *pci)
          && sched_setaffinity (0, sizeof wanted, &wanted) == 0;
 }
 
-/* The NUMA node that a PCI device belongs to; -1: not known. */
+/* Returns: the NUMA node that the PCI device belongs to; -1: unknown. */
 gint
 hass_topology_numa_node (const char *pci)
 {
@@ -158,8 +163,9 @@ hass_topology_numa_node (const char *pci)
 
 /* -- Links -------------------------------------------------------------- */
 
-/* The bridge by which a device's traffic enters the root complex: a port of
-   the root complex itself. NULL: none, or not known. */
+/* Returns: the bridge through which the device's traffic enters the root
+   complex (the PCI Express ports of the CPU), itself a port of it; NULL if
+   there is none or it is unknown. */
 static hwloc_obj_t
 root_port (hwloc_obj_t device)
 {
@@ -172,9 +178,10 @@ root_port (hwloc_obj_t device)
   return port;
 }
 
-/* links[i]: 0 if GPU i shares its link to the host with no other GPU; otherwise
-   the number, from 1 on, of the group of GPUs behind the same port of the root
-   complex, usually on one switch. The root complex itself is not a link. */
+/* Sets @links [n]: 0 if GPU i shares its link to the host with no other GPU of
+   @pcis; otherwise the number, from 1, of its group of GPUs behind the same
+   port of the root complex, usually on one switch. The root complex itself
+   does not count as a link. */
 void
 hass_topology_links (const char *const *pcis, guint n, guint *links)
 {
@@ -212,7 +219,8 @@ cache_bytes (hwloc_topology_t t, hwloc_obj_type_t type)
   return cache ? cache->attr->cache.size : 0;
 }
 
-/* FALSE: unknown; all facts are 0. */
+/* Sets @facts to what is known about the cores. Returns: FALSE if nothing is
+   known; all facts are 0 then. */
 gboolean
 hass_topology_facts (HassTopologyFacts *facts)
 {

@@ -11,7 +11,8 @@
 #define SLICE_NS 100000
 #define NICE (-10)
 
-/* As the kernel has it; the C library of Debian 12 does not. */
+/* The kernel's struct sched_attr, declared here since the C library of Debian
+   12 does not declare it. */
 typedef struct
 {
   uint32_t size, policy;

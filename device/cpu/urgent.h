@@ -5,9 +5,10 @@
 #ifndef HASS_URGENT_H
 #define HASS_URGENT_H
 
-/* Asks the kernel to run the calling thread soon after it wakes, although
-   every core computes: a short slice, which Linux 6.12 and later heed, and a
-   lower nice value where the process may have one. Does nothing elsewhere. */
+/* Asks the kernel to run the calling thread soon after it wakes even if all
+   cores are busy: with a short time slice, which Linux 6.12 and later obey,
+   and with a lower nice value if the process may set one. Has no effect
+   elsewhere. */
 void hass_thread_urgent (void);
 
 #endif

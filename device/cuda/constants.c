@@ -7,7 +7,9 @@
    Thread safety: the device's proxy thread. */
 #include "cuda-private.h"
 
-#define TELLING_BYTES (16 << 20) /* constants that measure the link's rate */
+/* Constants of at least this size in bytes measure the bandwidth of the link;
+   the fixed time of a smaller copy would make the link look slower. A guess. */
+#define TELLING_BYTES (16 << 20)
 
 static gboolean
 reserve_constants (HassCudaDevice *d, GError **error)
@@ -59,8 +61,10 @@ copy_constants (HassCudaDevice *d, GError **error)
                                  "copy constants to the device", error));
 }
 
-/* Large constants in pinned memory show what the link can do; others that copy
-   at the same time may have slowed it down. */
+/* Sets the bandwidth of the GPU's link from the copy of the farm's constants,
+   which took @ns, if they are large and in pinned (page-locked) memory. The
+   highest rate of all farms is kept, since other copies at the same time may
+   have slowed this one down. */
 static void
 learn_link (HassCudaDevice *d, gint64 ns)
 {
@@ -79,8 +83,9 @@ learn_link (HassCudaDevice *d, gint64 ns)
   pthread_mutex_unlock (&d->gpu->lock);
 }
 
-/* Copies the farm's constants once; on slot 0's stream, whose end is waited
-   for. */
+/* Copies the farm's constants to the GPU, on the stream of slot 0, and waits
+   until they have arrived. Called once for each farm. Returns: FALSE with an
+   error if there is no memory or the copy fails. */
 gboolean
 hass_cuda_send_constants (HassCudaDevice *d, GError **error)
 {

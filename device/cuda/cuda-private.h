@@ -12,49 +12,61 @@
 
 #define HASS_CUDA_SLOTS 4
 
-/* Smaller stretches are staged, without a try of the other way. */
+/* A contiguous stretch of pageable input smaller than this (1 MiB) is always
+   staged, that is, copied into pinned memory first. For larger ones staging
+   competes with pinning the pages themselves, whose fixed cost a small stretch
+   does not repay. */
 #define HASS_CUDA_CHOICE_BYTES ((gsize)1 << 20)
 
 typedef struct HassCudaDevice HassCudaDevice;
 
-/* Blocks of one bundle that have the same GPU worker: all of them but in a
-   function farm. */
+/* A group: the blocks of one bundle that have the same GPU worker. In a
+   function farm tasks may have different workers; in all other farms a bundle
+   is one group. */
 typedef struct
 {
   HassLayout layout;
   HassGpuWorkerFunc worker;
-  gsize in_at;  /* of its tables, in the slot's input buffer */
-  gsize out_at; /* of its outputs, in the slot's output buffer */
+  gsize in_at;  /* offset in bytes of its tables in the input buffer */
+  gsize out_at; /* offset in bytes of its outputs in the output buffer */
   HassBundle bundle;
-  gboolean direct_out; /* results were copied straight */
+  /* The copy from the GPU writes to the user's outputs, without staging. */
+  gboolean direct_out;
 } HassCudaGroup;
 
 typedef struct
 {
   gboolean busy;
-  gboolean counted; /* among the GPU's bundles */
+  gboolean counted; /* the bundle is included in the GPU's n_bundles */
   HassGpuKit *kit;
-  GArray *groups;      /* HassCudaGroup */
-  GArray *sorted;      /* HassBlock: by worker, where there are several */
-  GArray *rectangles;  /* HassRectangle, of the groups' layouts */
+  GArray *groups; /* HassCudaGroup */
+  /* HassBlock, sorted by worker; used if there are several workers. */
+  GArray *sorted;
+  GArray *rectangles;  /* HassRectangle: storage for the groups' layouts */
   gpointer registered; /* pages pinned for this bundle, or NULL */
   gsize registered_bytes;
   gint64 submit_ns, register_ns;
-  gint64 host_ns;   /* of cores, on copying and pinning */
-  gint64 worker_ns; /* in the GPU worker */
-  gsize out_bytes;  /* of the output buffer in use */
+  /* Time that CPU cores spent on copying and pinning for the bundle. */
+  gint64 host_ns;
+  gint64 worker_ns; /* time that the GPU worker took to enqueue its kernels */
+  gsize out_bytes;  /* bytes of the output buffer that the bundle uses */
   guint64 record_capacity;
-  guint64 n_copied; /* records on their way or there */
-  guint n_runs;     /* of the kernels */
-  /* Events are recorded before inputs and after kernels: only where there
-     is something to copy, as each costs a microsecond. */
+  guint64 n_copied; /* records whose copy to the host is enqueued or done */
+  /* How often the kernels were enqueued: 2 after too many records. */
+  guint n_runs;
+  /* Whether there are inputs (times_in) or results (times_out) to copy. Only
+     then are the events that time the copies recorded, as each costs a
+     microsecond. */
   gboolean times_in, times_out;
 } HassCudaSlot;
 
-/* What a way of bringing pageable bytes to a device costs. */
+/* The measured cost of one way to bring inputs in pageable memory to the
+   device. The two ways are staging (copy to pinned memory first) and pinning
+   the pages. */
 typedef struct
 {
-  double ns_per_byte; /* 0: not tried */
+  /* Mean time of cores for a byte; 0: this way was not tried yet. */
+  double ns_per_byte;
   gboolean refused;
 } HassCudaWay;
 
@@ -62,20 +74,25 @@ struct HassCudaDevice
 {
   HassDevice device;
   HassGpu *gpu;
-  const HassDeviceFarm *farm; /* between open and close */
+  /* The farm served now; NULL outside open and close. */
+  const HassDeviceFarm *farm;
   guint64 budget;
   HassCudaSlot slots[HASS_CUDA_SLOTS];
   guint queue[HASS_CUDA_SLOTS]; /* slots in flight, oldest first */
   guint n_queued;
-  guint n_failing;          /* of these, the oldest, that have failed */
+  /* How many of the oldest bundles in `queue` have failed. */
+  guint n_failing;
   HassGpuBuffer *constants; /* [farm->n_constants] */
   gpointer *constant_data;  /* [farm->n_constants] */
-  double record_rate;       /* per element, as seen */
-  double expected_ns;       /* a bundle takes on the GPU */
-  gboolean has_epoch;       /* that of the first slot's kit is recorded */
-  double computed_ns;       /* since then, until the last kernels were done */
+  /* Highest number of records an element that was seen. */
+  double record_rate;
+  /* Expected time in ns that a bundle takes on the GPU. */
+  double expected_ns;
+  /* The epoch event of slot 0's kit (time 0 of the farm) is recorded. */
+  gboolean has_epoch;
+  double computed_ns; /* end of the last kernels, in ns since the epoch */
   HassCudaWay staged, pinned;
-  guint n_pageable; /* bundles that had the choice */
+  guint n_pageable; /* bundles that could be staged or pinned */
   gboolean lost;
   HassTransfers transfers;
 };
@@ -106,14 +123,14 @@ gboolean hass_cuda_drain (HassCudaDevice *d, HassCudaSlot *slot);
 gboolean hass_cuda_wait (HassDevice *device, gint64 timeout_ns,
                          HassBundleDone *done, GError **error);
 
-/* gather.c: through staging */
+/* gather.c: copies of inputs through a pinned staging buffer */
 gboolean hass_cuda_copy_in (HassCudaDevice *d, HassCudaSlot *slot, gsize to,
                             gconstpointer from, gsize bytes, GError **error);
 gboolean hass_cuda_send_staged (HassCudaDevice *d, HassCudaSlot *slot,
                                 HassCudaGroup *group, gsize first, gsize end,
                                 GError **error);
 
-/* in.c: from the host to the device */
+/* in.c: copies of inputs from the host to the device */
 gboolean hass_cuda_send (HassCudaDevice *d, HassCudaSlot *slot, GError **error);
 void hass_cuda_sent (HassCudaDevice *d, HassCudaSlot *slot);
 
@@ -121,7 +138,7 @@ void hass_cuda_sent (HassCudaDevice *d, HassCudaSlot *slot);
 gboolean hass_cuda_send_constants (HassCudaDevice *d, GError **error);
 void hass_cuda_free_constants (HassCudaDevice *d);
 
-/* out.c: and back */
+/* out.c: copies of results from the device to the host */
 gboolean hass_cuda_clears (const HassCudaDevice *d);
 gboolean hass_cuda_brings_results (const HassCudaDevice *d,
                                    const HassCudaSlot *slot);

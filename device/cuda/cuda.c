@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /* cuda.c: NVIDIA GPUs as devices.
 
-   DESIGN. A device has a few slots, each with a stream, buffers and pinned
-   staging of its own, so that one bundle is copied in while another is
-   computed and a third is copied out. Life of a bundle:
+   DESIGN. A device has a few slots (bundles in flight), each with a stream,
+   buffers and pinned staging of its own, so that one bundle is copied in while
+   another is computed and a third is copied out. Life of a bundle:
 
-   1. submit (submit.c) finds room for it (room.c), lays it out,
-      enqueues its inputs (in.c), clears what kernels add to, calls the
-      farm's GPU worker, which enqueues kernels, and enqueues the copies of
-      its results (out.c). In a function farm the blocks are grouped by
-      their workers, and groups run on streams of their own at the same time.
-   2. wait (done.c) sleeps on the last event of the oldest bundle
-      (wait.c).
-   3. A bundle with more records than its buffer holds is computed again with
-      a larger one; its inputs are still there.
-   4. A failure leaves nothing behind: what was enqueued is waited for. After
-      a sticky error, or past the bundle's deadline, the device is lost and
-      what it holds is left to it.
+   1. submit (submit.c) finds room for the bundle (room.c), lays it out,
+      enqueues its inputs (in.c), clears its records and accumulator, calls the
+      farm's GPU worker, which enqueues kernels, and enqueues the copies of its
+      results (out.c). In a function farm the blocks are grouped by their
+      workers, and groups run concurrently on streams of their own.
+   2. wait (done.c) sleeps on the last event of the oldest bundle (wait.c).
+   3. A bundle with more records than its buffer holds is computed again with a
+      larger one; its inputs are still on the GPU.
+   4. After a failure the device waits for everything that was enqueued
+      (drain.c). After a sticky error, or past the bundle's deadline, the
+      device is lost, and its buffers are not used again.
 
    Thread safety: as hass/device.h says. */
 #include "cuda-private.h"
@@ -26,14 +25,18 @@
 
 #define LATENCY_NS 12000
 #define PART_BYTES ((guint64)32 << 20)
-#define FRESH_NS 2000000000 /* an answer about free memory */
+/* An answer of the driver about free device memory is used again for this time
+   in ns. A longer one would miss memory that other processes take or free; a
+   shorter one would ask, which is slow, for each farm. A guess. */
+#define FRESH_NS 2000000000
 
 /* -- Opening and closing ------------------------------------------------ */
 
-/* Of a link that has not shown more: what pinned memory gets over 16 lanes of
-   the PCI Express that GPUs of this compute capability have, 3, 4 (as where
-   it is not known) or 5. A farm reckons with it when its constants will be on
-   a GPU for the first time. */
+/* Returns: the assumed bandwidth in bytes/ns of a GPU's link before a copy has
+   measured it: that of pinned memory over 16 lanes of PCI Express, version 5
+   for compute capability 9 and above, 4 for 8 or if it is unknown, else 3. A
+   farm whose constants go to a GPU for the first time predicts the time of
+   this copy with it. */
 static double
 link_guess (const HassCudaProperties *p)
 {
@@ -67,8 +70,10 @@ describe (HassDevice *device, HassDeviceTraits *traits)
   };
 }
 
-/* What hass may hold on this GPU in all. The driver takes long to say what is
-   free, so a recent answer serves again. */
+/* Sets d->budget, the bytes of device memory that hass may hold on this GPU in
+   all: the smaller one of HASS_GPU_MEM and of what was free when the driver
+   was last asked. As the driver is slow to answer, a recent answer is used
+   again. */
 static gboolean
 set_budget (HassCudaDevice *d, GError **error)
 {
@@ -87,7 +92,9 @@ set_budget (HassCudaDevice *d, GError **error)
   return TRUE;
 }
 
-/* What a slot still holds on a GPU that is lost may be in use by it. */
+/* Returns the kits (streams, events and buffers of a bundle) of all slots to
+   the GPU. The kit of a busy slot is abandoned instead: the GPU is lost and
+   its kernels may still use the buffers. */
 static void
 give_kits_back (HassCudaDevice *d)
 {
@@ -106,7 +113,8 @@ static gboolean
 open_device (HassDevice *device, const HassDeviceFarm *farm, GError **error)
 {
   HassCudaDevice *d = (HassCudaDevice *)device;
-  /* First of all: what is allocated here lies near, too. */
+  /* Binds the thread near the GPU before anything else, so that the memory
+     that it allocates below lies on the GPU's NUMA node as well. */
   hass_topology_bind_near (d->gpu->properties.pci);
   gboolean ok = hass_gpu_usable (d->gpu, error)
                 && hass_gpu_start (d->gpu, farm->unwanted, error)
@@ -114,7 +122,8 @@ open_device (HassDevice *device, const HassDeviceFarm *farm, GError **error)
                     d->gpu, hass_cudart ()->set_device ((int)d->gpu->index),
                     "open the device", error)
                 && set_budget (d, error);
-  /* What went wrong on this thread in an earlier farm is not this one's. */
+  /* Clears the runtime's last error on this thread, which an earlier farm may
+     have left. */
   hass_cudart ()->last_error ();
   d->farm = farm;
   d->lost = FALSE;
@@ -175,8 +184,8 @@ static const HassDeviceOps cuda_ops = { .struct_size = sizeof (HassDeviceOps),
                                         .opening_ns = opening_ns,
                                         .unopened = unopened };
 
-/* A device for one farm; index < hass_gpus_expected (). NULL when the GPU has
-   gone. */
+/* Returns: a new device for one farm, which drives the GPU with this index,
+   less than hass_gpus_expected (); NULL if there is no such GPU any more. */
 HassDevice *
 hass_cuda_device_new (guint index)
 {

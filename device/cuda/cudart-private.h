@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* cudart-private.h: the part of the CUDA runtime that hass calls, as a table,
-   so that tests can put a stand-in that fails in its place and so that the
-   library builds where there is no CUDA.
+/* cudart-private.h: the part of the CUDA runtime that hass calls, as a table
+   of functions. Tests can replace the table by one that fails, and the library
+   builds without CUDA.
 
-   Each function returns the runtime's own error code, 0 for success, and
-   means what the runtime's function of that name means; classify says what
-   a code is to us, start_ns what to expect of a process's first set_device.
-   Streams and events are the runtime's, opaque.
+   Each function returns the runtime's own error code, 0 for success, and does
+   what the runtime's function of that name does. `classify` returns what a
+   code means for hass; `start_ns` is the expected time of a process's first
+   set_device. Streams and events are the runtime's, opaque.
 
-   Thread safety: the table is constant; hass_cudart_use by tests alone,
-   before any other call. */
+   Thread safety: the table is constant; hass_cudart_use by tests alone, before
+   any other call. */
 #ifndef HASS_CUDART_PRIVATE_H
 #define HASS_CUDART_PRIVATE_H
 
@@ -18,10 +18,12 @@
 typedef enum
 {
   HASS_CUDA_OK,
-  HASS_CUDA_NOT_READY, /* of event_query */
-  HASS_CUDA_NO_MEMORY, /* on host or device; nothing is broken */
-  HASS_CUDA_LOCAL,     /* this call failed, the next may succeed */
-  HASS_CUDA_STICKY     /* nothing will succeed in this process any more */
+  HASS_CUDA_NOT_READY, /* event_query: the event has not completed yet */
+  /* Memory of host or device is insufficient; the next call may succeed. */
+  HASS_CUDA_NO_MEMORY,
+  HASS_CUDA_LOCAL, /* the call failed; the next one may succeed */
+  /* The context is broken: all later calls of the process fail. */
+  HASS_CUDA_STICKY
 } HassCudaKind;
 
 typedef enum
@@ -37,7 +39,7 @@ typedef struct
   guint multiprocessors;
   guint threads_per_multiprocessor;
   guint64 memory_bytes;
-  guint compute_major; /* of its compute capability; 0: not known */
+  guint compute_major; /* major number of the compute capability; 0: unknown */
 } HassCudaProperties;
 
 typedef struct
@@ -59,7 +61,8 @@ typedef struct
   int (*event_free) (gpointer event);
   int (*event_record) (gpointer event, gpointer stream);
   int (*event_query) (gpointer event);
-  int (*event_wait) (gpointer event); /* sleeps */
+  /* The calling thread sleeps until the event has completed. */
+  int (*event_wait) (gpointer event);
   int (*event_elapsed) (float *ms, gpointer begin, gpointer end);
   int (*copy) (gpointer to, gconstpointer from, gsize bytes,
                HassCudaDirection direction, gpointer stream);
@@ -67,17 +70,21 @@ typedef struct
                     gsize from_pitch, gsize row_bytes, gsize rows,
                     HassCudaDirection direction, gpointer stream);
   int (*clear) (gpointer memory, gsize bytes, gpointer stream);
-  int (*last_error) (void); /* and forgets it */
+  int (*last_error) (void); /* returns the thread's last error and clears it */
   const char *(*text) (int code);
   HassCudaKind (*classify) (int code);
-  int version;     /* of the runtime */
-  gint64 start_ns; /* about what a device's first start takes; 0: nothing */
+  int version; /* version of the runtime, as CUDART_VERSION */
+  /* Expected time in ns of the first start of a device, before one was
+     measured; 0: none. */
+  gint64 start_ns;
 } HassCudart;
 
-/* The runtime, or NULL where the library was built without CUDA. */
+/* Returns: the functions of the CUDA runtime; NULL if the library was built
+   without CUDA. */
 const HassCudart *hass_cudart (void);
 
-/* For tests: another table, or NULL for the built-in one again. */
+/* For tests: makes hass_cudart() return @cudart instead of the built-in table;
+   with NULL the built-in one again. */
 void hass_cudart_use (const HassCudart *cudart);
 
 #endif

@@ -18,12 +18,15 @@
 typedef enum
 {
   COMPLETE,
-  AGAIN, /* more is on its way */
+  AGAIN, /* the bundle's remaining records or results are being copied */
   FAILED,
   TOO_LARGE
 } Outcome;
 
-/* Fetches more records, or computes the bundle again. */
+/* Continues a bundle with @n records of which only some have been copied to
+   the host. If the buffer holds all of them, enqueues the copy of the others;
+   if there were more records than the buffer has room for, enlarges it and
+   enqueues the kernels again. */
 static Outcome
 fetch_rest (HassCudaDevice *d, HassCudaSlot *slot, guint64 n, GError **error)
 {
@@ -94,9 +97,10 @@ stage_ns (gpointer begin, gpointer end)
   return ms * 1e6;
 }
 
-/* Streams overlap, so the time between a bundle's events may contain kernels of
-   another bundle: only the time after the end of the kernels of earlier bundles
-   counts. */
+/* Returns: the time in ns that a bundle's kernels add to the busy time of the
+   GPU. Bundles on several streams overlap, so @kernel_ns, the time between the
+   bundle's events, may contain kernels of other bundles: only the time after
+   the end of all earlier kernels counts. */
 static double
 kernel_busy_ns (HassCudaDevice *d, gpointer computed, double kernel_ns)
 {
@@ -130,8 +134,9 @@ report_done (HassCudaDevice *d, HassCudaSlot *slot, HassBundleDone *done)
                   + hass_cuda_record_blocks_bytes (slot->record_capacity);
 }
 
-/* Waiting has failed and the failing bundle is unknown: all bundles in flight
-   count as failed once they have ended. FALSE: they do not end. */
+/* Called when waiting has failed and it is unknown which bundle is at fault:
+   waits until all bundles in flight have ended and counts all of them as
+   failed. Returns: FALSE if one does not end; the device is lost then. */
 static gboolean
 fail_queued (HassCudaDevice *d)
 {
@@ -153,7 +158,9 @@ take_queued (HassCudaDevice *d, guint at)
   return index;
 }
 
-/* Returns one of the failed bundles; @together: not the first of them. */
+/* Reports the oldest failed bundle in @done and frees its slot. @together:
+   bundles in flight have failed together and this is not the first of them, so
+   it may be innocent. Returns: TRUE. */
 static gboolean
 leave_failed (HassCudaDevice *d, HassBundleDone *done, gboolean together)
 {
@@ -165,8 +172,9 @@ leave_failed (HassCudaDevice *d, HassBundleDone *done, gboolean together)
   return TRUE;
 }
 
-/* The device is lost: bundles leave as failed, one a call, with a reason if
-   @error has none. */
+/* Reports one bundle of a lost device in @done, as failed; the next call
+   reports the next one. Sets @error to "... is lost" if it has no reason yet.
+   Returns: TRUE. */
 static gboolean
 leave_lost (HassCudaDevice *d, HassBundleDone *done, GError **error)
 {

@@ -5,8 +5,10 @@
 
 #define DRAIN_TRIES 3
 
-/* Waits for all work of a stream, whether it failed or not: an event that is
-   recorded now completes after it. */
+/* Waits until all work of the stream has ended, successful or not: records
+   @event behind this work and waits for the event. Tries again after an error,
+   up to DRAIN_TRIES times. Returns: FALSE if the event does not complete in
+   time. */
 static gboolean
 drain_stream (HassCudaDevice *d, const HassCudaSlot *slot, gpointer stream,
               gpointer event)
@@ -25,8 +27,10 @@ drain_stream (HassCudaDevice *d, const HassCudaSlot *slot, gpointer stream,
   return FALSE;
 }
 
-/* 4. Waits for everything that was enqueued before a failure. FALSE: it does
-   not end, and the device is lost. */
+/* Step 4, drain: waits until everything that the slot's bundle has enqueued,
+   on its main stream and its side streams, has ended; called after a failure,
+   before buffers are used again. Then unpins the pages of the inputs. Returns:
+   FALSE if the work does not end; the device is lost then. */
 gboolean
 hass_cuda_drain (HassCudaDevice *d, HassCudaSlot *slot)
 {

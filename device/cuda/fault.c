@@ -17,7 +17,7 @@
 #include "hass/error.h"
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char problem[256]; /* why there is no GPU, or ""; lock */
+static char problem[256]; /* why there is no GPU, or ""; guarded by `lock` */
 static _Atomic gboolean broken, any_hung;
 
 /* -- The process -------------------------------------------------------- */
@@ -28,7 +28,8 @@ hass_gpus_broken (void)
   return atomic_load_explicit (&broken, memory_order_relaxed);
 }
 
-/* The CUDA context of the process is unusable from now on. */
+/* Notes that the CUDA context of the process is broken, for the reason @why:
+   no GPU is used from now on. Only the first reason is kept. */
 void
 hass_gpus_break (const char *why)
 {
@@ -40,7 +41,8 @@ hass_gpus_break (const char *why)
   pthread_mutex_unlock (&lock);
 }
 
-/* Why looking for GPUs found none, or ""; a broken context keeps its reason. */
+/* Notes why no GPUs were found (@why), "" if some were. The reason for which
+   the context is broken is never replaced. */
 void
 hass_gpus_note_problem (const char *why)
 {
@@ -50,7 +52,8 @@ hass_gpus_note_problem (const char *why)
   pthread_mutex_unlock (&lock);
 }
 
-/* The reason that was noted last, without looking for GPUs; or NULL. */
+/* Returns: the reason noted last why there is no GPU, or NULL. Does not look
+   for GPUs. */
 const char *
 hass_gpus_known_problem (void)
 {
@@ -60,7 +63,8 @@ hass_gpus_known_problem (void)
   return why;
 }
 
-/* The GPUs are looked for anew: earlier problems no longer count. */
+/* Clears the noted problem and the mark of a broken context. Called before the
+   GPUs are looked for anew. */
 void
 hass_gpus_mend (void)
 {
@@ -70,7 +74,8 @@ hass_gpus_mend (void)
   pthread_mutex_unlock (&lock);
 }
 
-/* The GPUs are forgotten, and with them those that hang. */
+/* Clears the mark that some GPU of the process hangs. Called when all GPUs are
+   forgotten. */
 void
 hass_gpus_forget_hung (void)
 {
@@ -79,7 +84,8 @@ hass_gpus_forget_hung (void)
 
 /* -- One GPU ------------------------------------------------------------ */
 
-/* A kernel of the GPU has not ended within its deadline. */
+/* Marks the GPU as hanging: one of its kernels has not ended within its
+   deadline. */
 void
 hass_gpu_note_hung (HassGpu *gpu)
 {
@@ -93,8 +99,9 @@ hass_gpu_hangs (const HassGpu *gpu)
   return atomic_load_explicit (&((HassGpu *)gpu)->hung, memory_order_relaxed);
 }
 
-/* Whether some GPU of the process hangs. Then pinning and unpinning memory
-   would never return. */
+/* Returns: whether some GPU of the process hangs. If so, callers must not pin
+   or unpin memory, since CUDA would wait for the kernel that hangs and never
+   return. */
 gboolean
 hass_gpus_hang (void)
 {
@@ -124,9 +131,10 @@ hass_gpu_usable (HassGpu *gpu, GError **error)
 
 /* -- One call ----------------------------------------------------------- */
 
-/* TRUE if the runtime's @code is success. Otherwise sets @error, which names
-   @what was called, clears the runtime's last error, and marks the process as
-   broken after a sticky error. */
+/* Checks the result @code of a call of the CUDA runtime; @what names the call.
+   Returns: TRUE for success. Otherwise sets @error, clears the runtime's last
+   error and, after a sticky error (one after which all calls fail), marks the
+   context of the process as broken. */
 gboolean
 hass_gpu_check (const HassGpu *gpu, int code, const char *what, GError **error)
 {

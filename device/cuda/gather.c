@@ -20,7 +20,9 @@
 #define LEAST_STRIPE ((gsize)1 << 20)
 #define MOST_STRIPE ((gsize)4 << 20)
 #define PIECE_BYTES ((gsize)256 << 10)
-#define SHORT_BYTES 512 /* blocks of which several are under way at once */
+/* Blocks shorter than this, in bytes, are prefetched several blocks ahead,
+   since the copy of one is too short to hide the latency of memory. A guess. */
+#define SHORT_BYTES 512
 #define LINE_BYTES 64
 
 gboolean
@@ -40,20 +42,24 @@ typedef struct
   HassCudaDevice *d;
   HassCudaSlot *slot;
   const HassCudaGroup *group;
-  const guint64 *offsets; /* of the blocks; NULL: one stretch */
-  guint8 *to;             /* where packed byte 0 goes */
+  /* Offset of each block in the packed input; NULL: the input is one
+     contiguous stretch. */
+  const guint64 *offsets;
+  guint8 *to; /* staging address of byte 0 of the packed input */
   gsize first, end;
-  gsize look_ahead; /* blocks */
-  /* The proxy's. */
-  gsize sent;       /* up to this packed byte */
-  guint n_gathered; /* pieces without a gap */
+  gsize look_ahead; /* number of blocks that are prefetched ahead */
+  /* Used by the proxy only, the thread that drives the GPU. */
+  gsize sent; /* packed bytes before this one are enqueued for the GPU */
+  /* Number of pieces gathered from the first one on without a gap. */
+  guint n_gathered;
   gboolean failed;
   GError *error;
   guint n_pieces;
   _Atomic guint8 gathered[]; /* [n_pieces] */
 } Gather;
 
-/* First block that begins at or after a packed byte. */
+/* Returns: the index of the first block that begins at or after byte @at of
+   the packed input; the number of blocks if there is none. */
 static gsize
 block_at (const Gather *g, gsize at)
 {
@@ -69,15 +75,19 @@ block_at (const Gather *g, gsize at)
   return lo;
 }
 
-/* Where a piece begins; n_pieces: where the last one ends. */
+/* Returns: the packed byte at which piece @i begins; for @i = n_pieces the end
+   of the last piece. Pieces are the parts of the input that threads gather in
+   parallel. */
 static gsize
 piece_at (const Gather *g, guint i)
 {
   return MIN (g->first + i * PIECE_BYTES, g->end);
 }
 
-/* The first lines of a block are asked for before it is its turn: what is
-   scattered would be waited for each time. */
+/* Prefetches the first two cache lines of the block that is look_ahead blocks
+   after block @k. Without this the copy would wait for memory at the beginning
+   of each block, as scattered blocks are unknown to the hardware's
+   prefetcher. */
 static void
 look_ahead (const Gather *g, gsize k)
 {
@@ -88,7 +98,8 @@ look_ahead (const Gather *g, gsize k)
   __builtin_prefetch (next + LINE_BYTES);
 }
 
-/* The packed bytes [a, b), which may begin and end within a block. */
+/* Copies bytes [a, b) of the packed input from the blocks into the staging
+   buffer. Both a and b may lie within a block. */
 static void
 gather_bytes (const Gather *g, gsize a, gsize b)
 {
@@ -107,7 +118,9 @@ gather_bytes (const Gather *g, gsize a, gsize b)
     }
 }
 
-/* Tiles that begin in [a, b). */
+/* Copies the tiles (blocks of a matrix, rows with gaps in host memory) that
+   begin in bytes [a, b) of the packed input into the staging buffer, without
+   the gaps. */
 static void
 gather_tiles (const Gather *g, gsize a, gsize b)
 {
@@ -116,7 +129,9 @@ gather_tiles (const Gather *g, gsize a, gsize b)
     hass_layout_copy_in (&g->group->layout.blocks[k], g->to + g->offsets[k]);
 }
 
-/* Enqueues the copy of what is gathered; tables before byte 0. */
+/* Enqueues the copy to the GPU of the packed bytes from g->sent to @end, which
+   are gathered. The group's tables (offsets and halos of blocks) lie before
+   byte 0 in the staging buffer; the first copy takes them along. */
 static void
 send_up_to (Gather *g, gsize end)
 {
@@ -129,7 +144,11 @@ send_up_to (Gather *g, gsize end)
   g->sent = end;
 }
 
-/* The proxy's, between pieces: what is there goes, if it is enough. */
+/* Enqueues the copy of the bytes gathered so far, if they suffice for an
+   efficient copy: half of the bytes sent before, or half of the remaining ones
+   if these are fewer, between LEAST_STRIPE and MOST_STRIPE. Called by the
+   proxy (the thread that drives the GPU) after each piece, so that copies to
+   the GPU overlap gathering. */
 static void
 send_gathered (gpointer data)
 {
@@ -156,11 +175,15 @@ gather_piece (guint i, gpointer data)
     gather_tiles (g, a, b);
   else
     gather_bytes (g, a, b);
-  /* Release pairs with the proxy's acquire: what was copied is seen. */
+  /* The release pairs with the acquire load in send_gathered: the proxy sees
+     the bytes of the piece before it enqueues their copy. */
   atomic_store_explicit (&g->gathered[i], 1, memory_order_release);
 }
 
-/* Stages the packed input from `first` to `end`, tables before byte 0. */
+/* Gathers bytes [first, end) of the group's packed input into the pinned
+   staging buffer and enqueues their copy to the GPU, with the group's tables
+   if first is 0. Returns: FALSE with an error if the copy cannot be
+   enqueued. */
 gboolean
 hass_cuda_send_staged (HassCudaDevice *d, HassCudaSlot *slot,
                        HassCudaGroup *group, gsize first, gsize end,

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* gpu_start.c: makes a GPU ready, once per process.
 
-   DESIGN. The CUDA runtime takes 0.25 to 0.5 s to make the context of a device,
-   often longer than a farm. So a thread of the process makes it, and a farm
-   waits for that thread only until the farm ends.
+   DESIGN. The CUDA runtime takes 0.25 to 0.5 s to make the context of a
+   device, often longer than a farm. So a thread of the process makes it, and a
+   farm waits for that thread only until the farm ends.
 
    1. The first device that is opened begins the start; devices that are opened
       meanwhile wait for the same start. The thread uses the HassGpu and the
@@ -14,16 +14,16 @@
       failed start the next device that is opened begins a new one.
    3. The thread is joined by the next start, when the GPUs are forgotten, or
       at the process's exit, which waits for a start under way: no thread may
-      be inside the runtime while that is taken down. The handler is
-      registered when a start begins, and again when a farm first leaves the
-      wait: by then the thread has asked the runtime which GPUs there are, so
-      the driver is loaded, and the handler runs before those of what was
-      loaded. A detached thread would be left in the runtime; one that is
-      cancelled would leave the runtime's locks held.
+      be inside the runtime while the runtime is taken down. The exit handler
+      is registered when a start begins, and again when a farm first leaves the
+      wait: by then the driver is loaded, as the thread has asked the runtime
+      for the GPUs, so the handler runs before those of the driver. A detached
+      thread would be left in the runtime; one that is cancelled would leave
+      the runtime's locks held.
    4. A proxy asks how long a start takes before it begins one. Each farm that
       ends without the GPU reduces the answer by its duration (ski rental,
-   Karlin et al. 1988, competitive snoopy caching): farms and starts together
-   take at most twice the time of the best decisions.
+      Karlin et al. 1988, competitive snoopy caching): farms and starts
+      together take at most twice the time of the best decisions.
 
    Kits and constants, which belong to a farm, are made by open.
 
@@ -39,11 +39,17 @@
 #include "device/cpu/topology.h"
 #include "device/cpu/urgent.h"
 
-#define FREE_PART 0.95 /* of free memory that hass may take */
+/* Part of the free device memory that hass may take; the rest is left for the
+   driver's and the kernels' own needs. A guess: if it is too large, launches
+   fail for lack of memory; if too small, bundles are smaller than they could
+   be. */
+#define FREE_PART 0.95
 
 static pthread_once_t once = PTHREAD_ONCE_INIT, again = PTHREAD_ONCE_INIT;
-static pid_t owner;              /* once: not a child that was forked */
-static _Atomic gboolean exiting; /* no start begins any more */
+/* Process that registered the exit handler; a forked child differs. */
+static pid_t owner;
+/* The process ends: no GPU may be started any more. */
+static _Atomic gboolean exiting;
 
 /* -- 3. The end --------------------------------------------------------- */
 
@@ -55,7 +61,8 @@ join_locked (HassGpu *gpu)
   gpu->has_starter = FALSE;
 }
 
-/* Waits for the starts under way. */
+/* Waits until no GPU is being started any more, and joins the threads that
+   started them. */
 void
 hass_gpus_end_starts (void)
 {
@@ -94,8 +101,9 @@ watch_exit_again (void)
 
 /* -- 1. The thread ------------------------------------------------------ */
 
-/* Sets what hass may hold in all, by what is free on the calling thread's
-   present device. */
+/* Sets the GPU's budget, the bytes of device memory that hass may hold in all:
+   what it holds now and FREE_PART of what the driver says is free. The GPU
+   must be the current device of the calling thread. */
 gboolean
 hass_gpu_ask_memory (HassGpu *gpu, GError **error)
 {
@@ -110,15 +118,17 @@ hass_gpu_ask_memory (HassGpu *gpu, GError **error)
   return TRUE;
 }
 
-/* By memory that was pinned, which is the first GPU's. */
+/* Returns: whether the GPU has a CUDA context before hass starts it. Pinning
+   host memory makes one, on the first GPU. */
 static gboolean
 has_context (const HassGpu *gpu)
 {
   return hass_gpus_have_context () && gpu->index == 0;
 }
 
-/* Older runtimes make the context when the device is first used, newer ones
-   when it is chosen. */
+/* The thread that starts a GPU: chooses the device and asks it for its free
+   memory. Older runtimes make the CUDA context, which takes most of the start,
+   when the device is first used, newer ones when it is chosen. */
 static gpointer
 run (gpointer data)
 {
@@ -132,7 +142,8 @@ run (gpointer data)
   gpu->looked = TRUE;
   pthread_cond_broadcast (&gpu->started);
   pthread_mutex_unlock (&gpu->lock);
-  /* What the runtime allocates for this GPU lies near it, then. */
+  /* Binds this thread near the GPU, so that what the runtime allocates for it
+     lies on the GPU's NUMA node. */
   hass_topology_bind_near (gpu->properties.pci);
   gboolean ok
       = hass_gpu_usable (gpu, &error)
@@ -142,19 +153,25 @@ run (gpointer data)
   pthread_mutex_lock (&gpu->lock);
   gpu->start = ok ? HASS_GPU_READY : HASS_GPU_COLD;
   gpu->start_error = error;
-  if (ok && !had_context) /* else it says nothing of the others' */
+  /* A start with an existing context is short and does not predict those of
+     other GPUs. */
+  if (ok && !had_context)
     gpu->start_ns = 1000 * (g_get_monotonic_time () - begin_us);
   pthread_cond_broadcast (&gpu->started);
   pthread_mutex_unlock (&gpu->lock);
   return NULL;
 }
 
-/* Where it does not begin, the GPU stays cold, with the reason. */
+/* Begins to start the GPU in a thread of its own. If the process ends or no
+   thread can be made, the GPU stays cold (not started) and start_error says
+   why. Under the GPU's lock. */
 static void
 begin_locked (HassGpu *gpu)
 {
   pthread_once (&once, watch_exit);
-  join_locked (gpu); /* one that has failed: it holds no lock any more */
+  /* Joins the thread of an earlier start that failed; it has released the
+     lock. */
+  join_locked (gpu);
   g_clear_error (&gpu->start_error);
   if (atomic_load_explicit (&exiting, memory_order_seq_cst))
     {
@@ -177,7 +194,9 @@ begin_locked (HassGpu *gpu)
 
 /* -- 4. Whether it can pay ---------------------------------------------- */
 
-/* The longest of the starts so far, or what the runtime's are known for. */
+/* Returns: the expected duration of the start of a GPU in ns: the longest
+   start measured so far, or the runtime's usual duration if none was
+   measured. */
 static gint64
 usual_start_ns (void)
 {
@@ -192,9 +211,10 @@ usual_start_ns (void)
   return ns > 0 ? ns : hass_cudart ()->start_ns;
 }
 
-/* How long a farm's other devices must still have work for a start to be worth
-   it; 0: it has begun, or fails, or most of it was done when host memory was
-   pinned. */
+/* Returns: how long, in ns, a farm's other devices must still have work for
+   the start of this GPU to be worth it: the usual duration of a start, less
+   the time of farms that did without the GPU. 0 if the start has begun or
+   fails, or if pinning host memory has already made the context. */
 gint64
 hass_gpu_start_ns (HassGpu *gpu)
 {
@@ -208,7 +228,9 @@ hass_gpu_start_ns (HassGpu *gpu)
   return ns;
 }
 
-/* A farm has done without it for so long. */
+/* Notes that a farm of @ns ns ended without starting the GPU. The time is
+   subtracted from the cost of a start, so that a sequence of short farms
+   starts the GPU in the end. */
 void
 hass_gpu_unstarted (HassGpu *gpu, gint64 ns)
 {
@@ -229,8 +251,10 @@ wake (GCancellable *unwanted, gpointer data)
   pthread_mutex_unlock (&gpu->lock);
 }
 
-/* Makes the GPU ready, if it is not, and waits for that. Fails with
-   HASS_ERROR_CANCELLED once @unwanted, which may be NULL, is cancelled. */
+/* Starts the GPU if it is cold, and waits until it is ready. Fails with
+   HASS_ERROR_CANCELLED once @unwanted, which may be NULL, is cancelled: the
+   start then continues without the caller. Returns: whether the GPU is
+   ready. */
 gboolean
 hass_gpu_start (HassGpu *gpu, GCancellable *unwanted, GError **error)
 {
@@ -255,7 +279,8 @@ hass_gpu_start (HassGpu *gpu, GCancellable *unwanted, GError **error)
   pthread_mutex_unlock (&gpu->lock);
   if (leaves)
     pthread_once (&again, watch_exit_again);
-  /* Waits for the handler, which takes the lock. */
+  /* Disconnecting waits for a handler that runs now. The handler takes the
+     GPU's lock, so this must happen after the lock was released. */
   if (unwanted)
     g_cancellable_disconnect (unwanted, handler);
   return ready;

@@ -20,7 +20,7 @@
 #define HASS_GPU_SIDE_STREAMS 8
 #define HASS_MOST_GPUS 64
 
-/* The GPUs, as far as they are known before they are started. */
+/* A list of GPUs with the properties that are known before a GPU is started. */
 typedef struct
 {
   guint n;
@@ -34,12 +34,17 @@ typedef struct
   gsize capacity;
 } HassGpuBuffer;
 
-/* The streams, events and buffers of one bundle in flight. */
+/* A kit: the CUDA streams, events and buffers that one bundle in flight needs.
+   Kits are kept by the GPU between bundles and farms, since making them is
+   slow. */
 typedef struct
 {
   gpointer stream;
-  gpointer begun, copied, computed, done; /* events */
-  gpointer epoch;                         /* event: time 0 of a farm */
+  /* CUDA events: recorded when the bundle begins, and when its inputs are
+     copied, its kernels done, its results copied. */
+  gpointer begun, copied, computed, done;
+  /* CUDA event: time 0 of a farm, from which ends of kernels are measured. */
+  gpointer epoch;
   gpointer side[HASS_GPU_SIDE_STREAMS], joined[HASS_GPU_SIDE_STREAMS];
   guint n_side;
   HassGpuBuffer in, out, records;
@@ -59,24 +64,32 @@ typedef struct
   char name[16]; /* "gpu0" */
   HassCudaProperties properties;
   guint link;
-  _Atomic gboolean stale;   /* remembered, but the runtime lists others */
-  _Atomic gboolean hung;    /* a kernel has not ended within its deadline */
-  GArray *spares;           /* HassGpuBuffer; these three idle.c's */
-  guint n_bundles;          /* in flight, of all farms */
-  gboolean given_up;        /* one of them is never reported as ended */
-  pthread_mutex_t lock;     /* the rest */
-  GPtrArray *kits;          /* idle */
+  /* The stored list had this GPU, but the runtime does not list it. */
+  _Atomic gboolean stale;
+  _Atomic gboolean hung; /* a kernel has not ended within its deadline */
+  /* HassGpuBuffer: released while kernels ran; guarded by idle.c's lock. */
+  GArray *spares;
+  /* Bundles of all farms in flight; guarded by idle.c's lock. */
+  guint n_bundles;
+  /* A bundle hangs and will not be reported as ended; idle.c's lock. */
+  gboolean given_up;
+  pthread_mutex_t lock;     /* guards the fields below */
+  GPtrArray *kits;          /* HassGpuKit: kits that no bundle uses */
   GPtrArray *abandoned;     /* kits that kernels of a lost GPU may still use */
   double link_bytes_per_ns; /* highest measured rate; 0: none yet */
-  guint64 held_bytes;       /* of device memory, by kits and constants */
-  guint64 budget_bytes;     /* of device memory, at budget_ns */
-  gint64 budget_ns;         /* when the driver was asked; 0: never */
+  /* Bytes of device memory held by kits and constants. */
+  guint64 held_bytes;
+  /* Bytes of device memory hass may hold, as computed at budget_ns. */
+  guint64 budget_bytes;
+  gint64 budget_ns; /* when the driver was asked; 0: never */
   HassGpuStart start;
-  gboolean looked;     /* the starter has listed the GPUs */
-  gint64 start_ns;     /* duration of the start; 0: not started yet */
-  gint64 unstarted_ns; /* total duration of farms that did not start it */
-  GError *start_error; /* of the last start; NULL: it did not fail */
-  pthread_t starter;   /* to be joined, where there is one */
+  gboolean looked; /* the starter has listed the GPUs */
+  gint64 start_ns; /* duration of the start; 0: not started yet */
+  /* Total duration in ns of farms that ran without starting this GPU. */
+  gint64 unstarted_ns;
+  GError *start_error; /* why the last start failed; NULL: it did not */
+  /* Thread that starts or started the GPU; valid if has_starter. */
+  pthread_t starter;
   gboolean has_starter;
   pthread_cond_t started; /* the start has ended, or a wait was cancelled */
 } HassGpu;
@@ -110,7 +123,9 @@ void hass_gpus_drop (void);
 typedef enum
 {
   HASS_GPUS_REMEMBERED,
-  HASS_GPUS_ELSEWHERE, /* of another machine, driver, boot or set of nodes */
+  /* The list belongs to another machine, driver, boot or set of /dev/nvidia*
+     files. */
+  HASS_GPUS_ELSEWHERE,
   HASS_GPUS_DAMAGED
 } HassGpusMemory;
 

@@ -14,7 +14,8 @@
 
 static void kit_free (HassGpu *gpu, HassGpuKit *kit);
 
-/* Its GPU is the current device of the calling thread, if it holds anything. */
+/* Frees a GPU with its kits and spare buffers. If the GPU holds anything, it
+   must be the current device of the calling thread. */
 void
 hass_gpu_free (HassGpu *gpu)
 {
@@ -49,8 +50,10 @@ hass_gpu_new (guint index, const HassCudaProperties *properties)
   return gpu;
 }
 
-/* HASS_GPU_MEM: bytes of device memory that hass may hold on each GPU, with
-   K, M, G or T; no limit where it is not set. */
+/* Reads HASS_GPU_MEM, a number with an optional K, M, G or T: sets @bytes to
+   the device memory that hass may hold on each GPU, G_MAXUINT64 if the
+   variable is not set. Returns: FALSE with HASS_ERROR_INVALID for an invalid
+   value. */
 gboolean
 hass_gpus_memory_limit (guint64 *bytes, GError **error)
 {
@@ -77,8 +80,10 @@ hass_gpus_memory_limit (guint64 *bytes, GError **error)
 
 /* -- Buffers ------------------------------------------------------------ */
 
-/* Buffers double while they are small, so that they soon stop growing:
-   what they outgrow is spare until nothing runs on the device. */
+/* Returns: the capacity to allocate for @bytes bytes: a power of two up to
+   LARGE_BYTES, above it a multiple of 2 MiB. Small buffers grow by doubling so
+   that they soon stop growing: the smaller buffers that they replace cannot be
+   freed before the device is idle. */
 static gsize
 roomy (gsize bytes)
 {
@@ -116,7 +121,8 @@ give_budget_back (HassGpu *gpu, gsize bytes)
   pthread_mutex_unlock (&gpu->lock);
 }
 
-/* Frees the device buffers of idle kits. */
+/* Releases the device buffers of all kits that no bundle uses, to make room
+   for other buffers on this GPU. */
 void
 hass_gpu_strip_idle_kits (HassGpu *gpu)
 {
@@ -159,9 +165,9 @@ try_reserve (HassGpu *gpu, HassGpuBuffer *buffer, gsize bytes, guint64 budget,
   return TRUE;
 }
 
-/* Makes a device buffer hold so many bytes; what was in it is lost.
-   HASS_ERROR_NO_MEMORY when hass would hold more than budget on this GPU, or
-   when there is no more. */
+/* Makes a device buffer hold at least @bytes bytes; its former contents are
+   lost. Returns: FALSE with HASS_ERROR_NO_MEMORY if hass would hold more than
+   @budget bytes on this GPU, or if the device has no more memory. */
 gboolean
 hass_gpu_reserve (HassGpu *gpu, HassGpuBuffer *buffer, gsize bytes,
                   guint64 budget, GError **error)
@@ -194,7 +200,8 @@ hass_gpu_reserve_host (HassGpu *gpu, HassGpuBuffer *buffer, gsize bytes,
 
 /* -- Kits --------------------------------------------------------------- */
 
-/* Ignores errors: the context may be broken. */
+/* Frees a kit with its streams, events and buffers. Errors are ignored, since
+   the CUDA context may be broken. */
 static void
 kit_free (HassGpu *gpu, HassGpuKit *kit)
 {
@@ -227,7 +234,9 @@ kit_free (HassGpu *gpu, HassGpuKit *kit)
   g_free (kit);
 }
 
-/* A kit for the current device of the calling thread. */
+/* Returns: an idle kit (streams, events and buffers of a bundle) of the GPU,
+   or a new one; NULL with an error. The GPU must be the current device of the
+   calling thread. */
 HassGpuKit *
 hass_gpu_kit_take (HassGpu *gpu, GError **error)
 {
@@ -265,7 +274,8 @@ hass_gpu_kit_return (HassGpu *gpu, HassGpuKit *kit)
   pthread_mutex_unlock (&gpu->lock);
 }
 
-/* Keeps a kit that a lost GPU may still use until the GPUs are forgotten. */
+/* Takes over a kit that a bundle on a lost GPU may still use: it is neither
+   used again nor freed before the GPUs are forgotten. */
 void
 hass_gpu_kit_abandon (HassGpu *gpu, HassGpuKit *kit)
 {
@@ -275,7 +285,9 @@ hass_gpu_kit_abandon (HassGpu *gpu, HassGpuKit *kit)
   hass_gpu_give_bundle_up (gpu);
 }
 
-/* Makes a kit have n streams besides its own. */
+/* Makes a kit have @n side streams, at most HASS_GPU_SIDE_STREAMS, besides its
+   main stream: the groups of a bundle run on them concurrently. Returns: FALSE
+   with an error if one cannot be made. */
 gboolean
 hass_gpu_kit_side (HassGpu *gpu, HassGpuKit *kit, guint n, GError **error)
 {

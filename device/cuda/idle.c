@@ -1,27 +1,31 @@
 /* SPDX-License-Identifier: MIT */
-/* idle.c: memory that is freed when nothing runs.
+/* idle.c: memory that is freed when no bundle runs.
 
-   DESIGN. The runtime frees device memory only after every kernel of the device
-   has ended, and pinned host memory only after every kernel of every device. If
-   a kernel hangs, that call never returns, whichever farm launched the kernel.
-   So memory is freed only while no bundle is on the GPUs. Until then it is
-   spare: it serves the next buffer of at most its size and at least half of it.
-   On a GPU that hangs it stays spare.
+   DESIGN. The runtime frees device memory only after every kernel of the
+   device has ended, and pinned host memory only after every kernel of every
+   device. If a kernel hangs, that call never returns, whichever farm launched
+   the kernel. So memory is freed only while no bundle is on the GPUs. Until
+   then it is spare: it serves the next request for at most its size and at
+   least half of it. On a GPU that hangs it stays spare.
 
-   When memory is short, hass_gpu_trim() frees spare memory although kernels may
-   run, and hass_gpu_trim_within() waits for them for a limited time; room.c
-   decides which one is called.
+   When memory is short, hass_gpu_trim() frees spare memory although kernels
+   may run, and hass_gpu_trim_within() waits for them for a limited time;
+   room.c decides which one is called.
 
-   Thread safety: any thread; one lock, before those of the GPUs. */
+   Thread safety: any thread; one lock, taken before those of the GPUs. */
 #include "gpus-private.h"
 
-/* A spare buffer may be so many times as large as is needed. */
+/* A spare buffer is used for a request only if it is at most this many times
+   as large. With a larger factor big buffers are wasted on small requests;
+   with a smaller one more memory is allocated. A guess. */
 #define ROOMY 2
 #define LOOK_NS 100000
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the rest */
-static guint n_bundles;     /* in flight on all GPUs */
-static gboolean given_up;   /* one of them is never reported as ended */
+/* Guards the variables below, and the spares and bundles of each GPU. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static guint n_bundles; /* bundles in flight on all GPUs */
+/* A bundle on some GPU hangs: its end will not be reported. */
+static gboolean given_up;
 static GArray *host_spares; /* HassGpuBuffer: pinned memory; NULL: none */
 
 static void
@@ -70,7 +74,8 @@ all_idle_locked (void)
 
 /* -- What runs ---------------------------------------------------------- */
 
-/* A bundle's kernels are about to be enqueued. */
+/* Counts a bundle, whose kernels are about to be enqueued, as in flight on the
+   GPU. While a bundle is in flight, released memory is kept as spare. */
 void
 hass_gpu_bundle_begins (HassGpu *gpu)
 {
@@ -80,7 +85,9 @@ hass_gpu_bundle_begins (HassGpu *gpu)
   pthread_mutex_unlock (&lock);
 }
 
-/* All work of a bundle has ended. Not called for a bundle that is given up. */
+/* Counts a bundle, all of whose work has ended, as no longer in flight, and
+   frees spare memory that no bundle can use any more. Not called for a bundle
+   that is given up. */
 void
 hass_gpu_bundle_ends (HassGpu *gpu)
 {
@@ -96,7 +103,10 @@ hass_gpu_bundle_ends (HassGpu *gpu)
 
 /* -- What is spare ------------------------------------------------------ */
 
-/* Gives device memory back. */
+/* Releases device memory and clears @buffer. The memory is freed at once if
+   the GPU is idle. Otherwise it becomes spare, since freeing it would wait for
+   all kernels on the GPU: a later request takes it, or it is freed when the
+   GPU is idle. */
 void
 hass_gpu_release (HassGpu *gpu, HassGpuBuffer *buffer)
 {
@@ -111,7 +121,11 @@ hass_gpu_release (HassGpu *gpu, HassGpuBuffer *buffer)
   *buffer = (HassGpuBuffer){ NULL, 0 };
 }
 
-/* The same for pinned host memory, of farms and of hass_memory_alloc(). */
+/* Releases pinned (page-locked) host memory of farms and of
+   hass_memory_alloc() and clears @buffer. The memory is freed at once if all
+   GPUs are idle. Otherwise it becomes spare, since freeing it would wait for
+   the kernels of all GPUs: a later request takes it, or it is freed when all
+   are idle. */
 void
 hass_gpus_release_host (HassGpuBuffer *buffer)
 {
@@ -145,8 +159,10 @@ take (GArray *spares, gsize bytes, HassGpuBuffer *buffer)
   return FALSE;
 }
 
-/* Takes a spare buffer of at least @bytes and at most twice as many. FALSE
-   after a bundle was given up: its kernels may still use the buffer. */
+/* Sets @buffer to a spare device buffer of at least @bytes and at most ROOMY
+   times as many bytes, if there is one. Returns: FALSE if there is none, or
+   after a bundle of the GPU was given up: its kernels may still use any spare
+   buffer. */
 gboolean
 hass_gpu_take_spare (HassGpu *gpu, gsize bytes, HassGpuBuffer *buffer)
 {
@@ -166,7 +182,9 @@ hass_gpus_take_host_spare (gsize bytes, HassGpuBuffer *buffer)
   return found;
 }
 
-/* A bundle on the GPU is given up: its end will not be reported. */
+/* Notes that a bundle on the GPU is given up, since it hangs: its end will
+   never be reported. Spare buffers are not reused from now on, as its kernels
+   may still use them. */
 void
 hass_gpu_give_bundle_up (HassGpu *gpu)
 {
@@ -175,7 +193,8 @@ hass_gpu_give_bundle_up (HassGpu *gpu)
   pthread_mutex_unlock (&lock);
 }
 
-/* Frees spare memory, which may wait for the kernels on the GPU. */
+/* Frees the GPU's spare device memory, even if kernels run: CUDA then waits
+   for all kernels on the GPU. Used when a new buffer needs the memory. */
 void
 hass_gpu_trim (HassGpu *gpu)
 {
@@ -188,9 +207,10 @@ hass_gpu_trim (HassGpu *gpu)
   g_array_unref (spares);
 }
 
-/* Frees spare memory as soon as at most n bundles are on the GPU, the kernels
-   of which have ended. No farm can begin a bundle meanwhile, since it might
-   hang. FALSE: not before @until_us, or the GPU became unusable. */
+/* Frees the GPU's spare memory as soon as at most @n bundles are in flight
+   there; the kernels of these must have ended. Holds the lock meanwhile, so
+   that no farm begins a bundle that might hang. Returns: FALSE if that does
+   not happen before @until_us, or if the GPU became unusable. */
 gboolean
 hass_gpu_trim_within (HassGpu *gpu, guint n, gint64 until_us)
 {
@@ -208,7 +228,8 @@ hass_gpu_trim_within (HassGpu *gpu, guint n, gint64 until_us)
   return FALSE;
 }
 
-/* When the GPUs are forgotten: nothing runs any more. */
+/* Resets the numbers of bundles and frees the spare host memory. Called when
+   the GPUs are forgotten and no kernel runs any more. */
 void
 hass_gpus_forget_bundles (void)
 {

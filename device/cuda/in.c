@@ -26,7 +26,9 @@
 
 /* -- 2. Pinned memory --------------------------------------------------- */
 
-/* Address of the begin of the load that contains @begin; or @begin. */
+/* Returns: the address where the input of the block's load begins, if @begin
+   lies in it; else @begin. The bytes from there on belong to the farm and may
+   be copied. */
 static gsize
 load_begin (const HassBlock *b, gsize begin)
 {
@@ -43,7 +45,8 @@ load_end (const HassBlock *b, gsize end)
   return load < end ? MAX (load + b->load->input_bytes, end) : end;
 }
 
-/* Copies the inputs, extended to whole lines, but to no byte outside the loads:
+/* Enqueues the copy of adjacent pinned inputs, extended on both sides to whole
+   lines of COPY_LINE bytes, which copy faster, but never beyond the loads:
    another thread may be writing there. The device buffer has room for a line
    behind the inputs, and before them if there are no tables. */
 static gboolean
@@ -66,7 +69,10 @@ send_lines (HassCudaDevice *d, HassCudaSlot *slot, const HassCudaGroup *group,
 
 /* -- 3. Pages pinned for the copy --------------------------------------- */
 
-/* The whole pages of the inputs; no other bundle can have pinned them. */
+/* Finds the whole pages in the group's contiguous inputs: @first is their
+   offset in bytes, @bytes their length. Only these may be pinned for the
+   bundle, as a page that is partly outside may be pinned by another bundle as
+   well. Returns: FALSE if there is no whole page. */
 static gboolean
 own_pages (const HassLayout *l, gsize *first, gsize *bytes)
 {
@@ -82,8 +88,10 @@ own_pages (const HassLayout *l, gsize *first, gsize *bytes)
   return TRUE;
 }
 
-/* TRUE: the copy is enqueued; FALSE without an error: the inputs must be
-   staged. */
+/* Pins the pages of the group's inputs and enqueues the copy directly from
+   them. Returns: TRUE if the copy is enqueued; FALSE without an error if the
+   inputs must be staged instead (pages that cannot be pinned), with one if the
+   copy fails. */
 static gboolean
 send_pinning (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *group,
               GError **error)
@@ -115,7 +123,9 @@ send_pinning (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *group,
                                        l->input_bytes, error));
 }
 
-/* Unpins pages after the inputs have arrived. */
+/* Unpins the pages that were pinned for the bundle, after its inputs have
+   arrived on the device, and updates the mean cost of pinning and unpinning a
+   byte. */
 void
 hass_cuda_sent (HassCudaDevice *d, HassCudaSlot *slot)
 {
@@ -133,7 +143,10 @@ hass_cuda_sent (HassCudaDevice *d, HassCudaSlot *slot)
   slot->registered = NULL;
 }
 
-/* Tries each way once, then the cheaper one, and every 64th time the other. */
+/* Returns: whether to bring pageable inputs to the device by pinning their
+   pages, not by staging (copying them to pinned memory first). Each way is
+   tried once; then the one with the lower measured cost is taken, but in every
+   RETRY_BUNDLES-th bundle the other one, as costs may change. */
 static gboolean
 prefer_pinning (HassCudaDevice *d)
 {
@@ -147,7 +160,8 @@ prefer_pinning (HassCudaDevice *d)
 
 /* -- A group ------------------------------------------------------------ */
 
-/* 1. The farm's bundler. */
+/* Way 1, the farm's bundler: the user's callback gathers the group's inputs in
+   the pinned staging buffer, and their copy to the device is enqueued. */
 static gboolean
 send_bundled (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *group,
               GError **error)
@@ -206,7 +220,9 @@ send_group (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *group,
   return hass_cuda_send_staged (d, slot, group, 0, l->input_bytes, error);
 }
 
-/* Bytes of staging that a group may need, from its tables on. */
+/* Returns: the bytes that a group may need in the pinned staging buffer, its
+   tables included. Adjacent inputs in pinned memory are copied directly, so
+   that only the tables are staged. */
 static gsize
 staging_bytes (const HassCudaDevice *d, const HassCudaGroup *group)
 {
@@ -218,7 +234,9 @@ staging_bytes (const HassCudaDevice *d, const HassCudaGroup *group)
   return l->table_bytes + l->input_bytes + HASS_STAGING_GUARD;
 }
 
-/* Enqueues the copies of all inputs. */
+/* Places the groups of the slot's bundle in its input buffer, makes room for
+   them, and enqueues the copies of all inputs to the device. Returns: FALSE
+   with an error if memory is insufficient or a copy fails. */
 gboolean
 hass_cuda_send (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
 {

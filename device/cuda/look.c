@@ -27,14 +27,17 @@ typedef enum
   SEEN
 } Knowledge;
 
-/* Held while the runtime or the stored list is read; taken before lock. */
+/* Held while the CUDA runtime lists the GPUs, or while the file with the GPUs
+   found by an earlier process is read. Lock order: taken before `lock`. */
 static pthread_mutex_t looking = PTHREAD_MUTEX_INITIALIZER;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* the rest */
+/* Guards the variables below. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static Knowledge knowledge;
 static const HassCudart *looked_with; /* the runtime that listed the GPUs */
 static guint n_found;
 static HassGpu *gpus[HASS_MOST_GPUS];
-static GPtrArray *stale; /* HassGpu: remembered, but not listed; or NULL */
+/* HassGpu: GPUs of the stored list that the runtime does not list; or NULL. */
+static GPtrArray *stale;
 static _Atomic gboolean has_context;
 
 /* -- Looking ------------------------------------------------------------ */
@@ -54,7 +57,8 @@ known (void)
   return k;
 }
 
-/* The GPUs that the runtime lists; @why: why there are none. */
+/* Returns: the GPUs that the CUDA runtime lists; if there are none, @why says
+   why. */
 static HassGpuList
 ask (const HassCudart *cuda, char why[256])
 {
@@ -82,7 +86,8 @@ ask (const HassCudart *cuda, char why[256])
   return list;
 }
 
-/* Among several GPUs some may share a link. */
+/* Sets the link number of each GPU if there are several: GPUs behind one PCI
+   Express bridge share a link, and their copies compete. */
 static void
 find_links (void)
 {
@@ -130,7 +135,10 @@ make_stale_locked (void)
   n_found = 0;
 }
 
-/* Asks the runtime, unless that has been done. */
+/* Makes the list of GPUs the one of the CUDA runtime: asks the runtime unless
+   that has been done, and stores its answer for later processes. If a stored
+   list was used so far and differs, its GPUs become stale: they cannot be
+   opened any more. */
 void
 hass_gpus_look (void)
 {
@@ -164,8 +172,9 @@ hass_gpus_look (void)
   pthread_mutex_unlock (&looking);
 }
 
-/* Takes the stored list, unless the GPUs are known; asks the runtime if nothing
-   is stored. */
+/* Makes the list of GPUs the stored one of an earlier process, unless the list
+   is known already; asks the runtime if nothing is stored. The stored list
+   saves the time of starting the driver. */
 static void
 recall (void)
 {
@@ -189,7 +198,8 @@ recall (void)
     hass_gpus_look ();
 }
 
-/* Frees the GPUs and what they hold, after the last start has ended. */
+/* Frees all GPUs with what they hold; no GPU is known afterwards. Called after
+   the last start of a GPU has ended. */
 void
 hass_gpus_drop (void)
 {
@@ -197,8 +207,8 @@ hass_gpus_drop (void)
   pthread_mutex_lock (&lock);
   for (guint i = 0; i < n_found; i++)
     {
-      /* A GPU that was never started holds nothing, and need not be made
-         current. */
+      /* Only a GPU that was started holds anything, and must be the current
+         device when this is freed. */
       if (gpus[i]->start == HASS_GPU_READY)
         cuda->set_device ((int)i);
       hass_gpu_free (gpus[i]);
@@ -223,7 +233,8 @@ most_gpus (void)
   guint64 most = HASS_MOST_GPUS;
   if (text && *text
       && !g_ascii_string_to_unsigned (text, 10, 0, HASS_MOST_GPUS, &most, NULL))
-    most = HASS_MOST_GPUS; /* the farm's check of the environment refuses it */
+    /* An invalid value is ignored here; the farm refuses it with an error. */
+    most = HASS_MOST_GPUS;
   return hass_gpus_broken () ? 0 : (guint)most;
 }
 
@@ -236,9 +247,9 @@ count (void)
   return MIN (n, most_gpus ());
 }
 
-/* The number of GPUs that farms may use: those that the driver lists, which
-   heeds CUDA_VISIBLE_DEVICES, but at most HASS_NGPU. With HASS_NGPU=0 the
-   driver is not called. */
+/* Returns: the number of GPUs that farms may use: those that the CUDA driver
+   lists, which obeys CUDA_VISIBLE_DEVICES, but at most HASS_NGPU. With
+   HASS_NGPU=0 the driver is not called. */
 guint
 hass_gpus_count (void)
 {
@@ -248,8 +259,10 @@ hass_gpus_count (void)
   return count ();
 }
 
-/* The same for a farm that can do without GPUs: from the stored list, if there
-   is one. */
+/* Returns: the number of GPUs that farms may probably use: as
+   hass_gpus_count(), but from the list stored by an earlier process if there
+   is one, so that the driver need not be started. For farms that can run
+   without GPUs. */
 guint
 hass_gpus_expected (void)
 {
@@ -260,7 +273,8 @@ hass_gpus_expected (void)
   return count ();
 }
 
-/* Why there are none, or NULL. */
+/* Returns: why farms have no GPUs, or NULL if no reason is known. May look for
+   GPUs. */
 const char *
 hass_gpus_problem (void)
 {
@@ -272,7 +286,8 @@ hass_gpus_problem (void)
   return hass_gpus_known_problem ();
 }
 
-/* @index < hass_gpus_count () or hass_gpus_expected (). */
+/* Returns: the GPU with this index, which counts from 0 to hass_gpus_count()
+   or hass_gpus_expected(); NULL if there is no such GPU any more. */
 HassGpu *
 hass_gpus_get (guint index)
 {
@@ -282,7 +297,9 @@ hass_gpus_get (guint index)
   return gpu;
 }
 
-/* The same; the stale GPUs follow the others. */
+/* Returns: the GPU with this index, where the stale GPUs (of the stored list,
+   but not listed by the runtime) follow the present ones; NULL beyond the last
+   one. For visiting all GPUs that may hold something. */
 HassGpu *
 hass_gpus_get_any (guint index)
 {
@@ -295,7 +312,8 @@ hass_gpus_get_any (guint index)
   return gpu;
 }
 
-/* Memory was pinned, for which the runtime has made a context. */
+/* Notes that host memory was pinned, for which the CUDA runtime has made a
+   context: starting the first GPU takes less time then. */
 void
 hass_gpus_note_context (void)
 {

@@ -21,7 +21,10 @@
 
 #define COUNTER_BYTES HASS_LAYOUT_ALIGN
 #define LEAST_RECORDS 1024
-#define MOST_RECTANGLES 256 /* copied one by one */
+/* Outputs of at most this many rectangles (runs of equal rows in host memory)
+   are copied directly, each with a call; more are staged and scattered by
+   cores, as each call takes microseconds. A guess. */
+#define MOST_RECTANGLES 256
 #define CREW_BYTES ((gsize)1 << 20)
 
 static gsize
@@ -36,7 +39,9 @@ head_bytes (const HassCudaDevice *d)
   return COUNTER_BYTES + aligned (d->farm->accumulator_bytes);
 }
 
-/* Lays the output buffer out and returns its bytes. */
+/* Sets the place of each group's outputs in the slot's output buffer, behind
+   the record counter and the accumulator. Returns: the bytes that the buffer
+   needs. */
 static gsize
 out_size (HassCudaDevice *d, HassCudaSlot *slot)
 {
@@ -57,8 +62,8 @@ hass_cuda_record_blocks_bytes (guint64 capacity)
   return aligned (capacity * sizeof (guint32));
 }
 
-/* Bytes of a buffer for so many records: the block of each, then the records.
- */
+/* Returns: the bytes of a buffer for @capacity records: first the number of
+   the block that each record belongs to, then the records. */
 static gsize
 records_size (const HassCudaDevice *d, guint64 capacity)
 {
@@ -66,14 +71,16 @@ records_size (const HassCudaDevice *d, guint64 capacity)
          + capacity * d->farm->record_bytes;
 }
 
-/* Whether a bundle has results that are cleared before the kernels. */
+/* Returns: whether bundles of the farm have records or an accumulator, which
+   must be set to their initial value before the kernels run. */
 gboolean
 hass_cuda_clears (const HassCudaDevice *d)
 {
   return d->farm->record_bytes > 0 || d->farm->accumulator_bytes > 0;
 }
 
-/* Whether there is anything to copy back. */
+/* Returns: whether the bundle has anything to copy back to the host: outputs,
+   records or an accumulator. */
 gboolean
 hass_cuda_brings_results (const HassCudaDevice *d, const HassCudaSlot *slot)
 {
@@ -84,7 +91,10 @@ hass_cuda_brings_results (const HassCudaDevice *d, const HassCudaSlot *slot)
   return any;
 }
 
-/* Enqueues, before the kernels: no records, a neutral accumulator. */
+/* Enqueues operations that set the number of records (results whose number
+   varies) to 0 and the accumulator to its initial value, before the kernels.
+   Does nothing for a farm without either. Returns: FALSE with an error if it
+   fails. */
 gboolean
 hass_cuda_clear_results (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
 {
@@ -103,7 +113,9 @@ hass_cuda_clear_results (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
 
 /* -- Room ---------------------------------------------------------------- */
 
-/* Makes a buffer hold @bytes, cleared if it is new. */
+/* Makes a device buffer hold @bytes and sets it to zero if it is newly
+   allocated: padding between outputs is copied back with them and must not be
+   undefined. Returns: FALSE with an error if memory is insufficient. */
 static gboolean
 reserve_cleared (HassCudaDevice *d, HassCudaSlot *slot, HassGpuBuffer *buffer,
                  gsize bytes, GError **error)
@@ -118,7 +130,8 @@ reserve_cleared (HassCudaDevice *d, HassCudaSlot *slot, HassGpuBuffer *buffer,
                                 "clear device memory", error));
 }
 
-/* Room for the slot's number of records. */
+/* Makes device and host buffers for slot->record_capacity records. Returns:
+   FALSE with an error if memory is insufficient. */
 gboolean
 hass_cuda_reserve_records (HassCudaDevice *d, HassCudaSlot *slot,
                            GError **error)
@@ -129,7 +142,9 @@ hass_cuda_reserve_records (HassCudaDevice *d, HassCudaSlot *slot,
                                    error);
 }
 
-/* Room for what is expected; where that is too much, for fewer records. */
+/* Makes room for the results of the slot's bundle: its outputs, and 1.5 times
+   the records expected from earlier bundles; fewer records if memory is
+   insufficient. If the bundle produces more records, it is computed again. */
 gboolean
 hass_cuda_reserve_results (HassCudaDevice *d, HassCudaSlot *slot,
                            GError **error)
@@ -185,7 +200,10 @@ may_go_straight (const HassCudaDevice *d, const HassLayout *l)
   return TRUE;
 }
 
-/* Rows as long as their distance are one stretch. */
+/* Enqueues the copy of one rectangle (r->rows rows of equal length) of outputs
+   from the GPU to host memory, where @first is its first block. Rows that are
+   as long as their distance in host memory are contiguous and take a plain
+   copy. Returns: the CUDA code. */
 static int
 fetch_rectangle (HassCudaSlot *slot, const HassBlock *first,
                  const HassRectangle *r, const guint8 *from)
@@ -232,7 +250,9 @@ fetch_bytes (HassCudaDevice *d, HassCudaSlot *slot, gsize at, gsize bytes,
                          "copy results to the host", error);
 }
 
-/* Enqueues records [first, first + n) with their blocks. */
+/* Enqueues the copy to the host of records [first, first + n), and of the
+   numbers of the blocks that they belong to if the bundle has several
+   blocks. */
 gboolean
 hass_cuda_fetch_records (HassCudaDevice *d, HassCudaSlot *slot, guint64 first,
                          guint64 n, GError **error)
@@ -265,7 +285,10 @@ expected_records (const HassCudaDevice *d, const HassCudaSlot *slot)
   return (guint64)MIN (n, (double)slot->record_capacity);
 }
 
-/* Enqueues the copies of all results. */
+/* Enqueues the copies of all results of the bundle to the host. Outputs go
+   directly to the user's memory if possible, the others through the staging
+   buffer, from where hass_cuda_deliver() scatters them. Returns: FALSE with an
+   error. */
 gboolean
 hass_cuda_fetch (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
 {
@@ -316,7 +339,8 @@ hass_cuda_n_records (const HassCudaDevice *d, const HassCudaSlot *slot)
   return n;
 }
 
-/* The bundle's accumulator in host memory, or NULL. */
+/* Returns: the accumulator of the finished bundle in host memory; NULL if the
+   farm has none. */
 gconstpointer
 hass_cuda_accumulator (const HassCudaDevice *d, const HassCudaSlot *slot)
 {
@@ -369,7 +393,9 @@ scatter (HassCudaDevice *d, HassCudaSlot *slot, const HassCudaGroup *g,
   return TRUE;
 }
 
-/* Puts staged outputs where they belong. */
+/* Copies the outputs that are in the staging buffer to the user's memory,
+   after their copy from the device has ended. Returns: FALSE with an error if
+   the farm's unbundler fails. */
 gboolean
 hass_cuda_deliver (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
 {

@@ -6,8 +6,9 @@
 #include "device/kinds.h"
 #include "hass/error.h"
 
-/* Pinning waits for every kernel of the process, and so for one that hangs
-   without end. */
+/* Returns: whether memory can be pinned: there is a GPU and none hangs.
+   Pinning waits for every kernel of the process, so with one that hangs it
+   would never return. */
 static gboolean
 present (void)
 {

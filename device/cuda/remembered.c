@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* remembered.c: remembers which GPUs there were.
+/* remembered.c: stores which GPUs were found, for later processes.
 
-   DESIGN. A key file in the user's cache, hass/gpus, with all that a farm wants
-   to know of a GPU before it is started, and what it depends on: the machine's
-   boot, the device nodes that this process sees, the variables that choose
-   among them, the driver, the runtime and which keys this version writes. It
-   serves only where all of that is the same. Only GPUs that were found are
-   remembered, never that there are none. A file of ours that is damaged, or
-   that does not fit, is replaced when GPUs are next looked for; what does not
-   begin as ours does is left alone. HASS_PROFILE=off switches it off, as it
-   does the profile store.
+   DESIGN. A key file in the user's cache, hass/gpus, contains what a farm
+   needs to know about a GPU before it is started, and the conditions under
+   which it is valid: the machine's boot, the device nodes that this process
+   sees, the variables that choose among them, the driver, the runtime and the
+   version of the keys. The file is used only if all conditions are the same.
+   Only GPUs that were found are stored, never that there are none. A file that
+   hass has written and that is damaged or invalid is replaced when GPUs are
+   next looked for; any other file is left alone. HASS_PROFILE=off switches
+   storing off, as it does for the profile store.
 
    Thread safety: calls one at a time. */
 #include "gpus-private.h"
@@ -24,15 +24,20 @@
 #include "hass/error.h"
 
 #define HEADER "# hass-gpus 1\n"
-#define FOOTER "# end\n" /* so that a part is not taken for the whole */
-#define KEYS 2           /* one more when a GPU gets another key */
+/* Last line of the file: a file without it was cut off and is damaged. */
+#define FOOTER "# end\n"
+/* Version of the keys; to be increased when a key of a GPU is added. */
+#define KEYS 2
 #define MAX_BYTES (1 << 16)
-#define MOST_CORES 65536 /* and threads of each */
+/* Highest number of multiprocessors, and of threads on each, that is accepted
+   in the file; larger ones mean that it is damaged. */
+#define MOST_CORES 65536
 #define MOST_MAJOR 1000
 
 /* -- What it depends on ------------------------------------------------- */
 
-/* A file of /proc, its first line; "" where it cannot be read. */
+/* Returns: the first line of a file of /proc, "" if it cannot be read; free
+   with g_free(). */
 static char *
 first_line (const char *path)
 {
@@ -58,7 +63,9 @@ by_name (gconstpointer a, gconstpointer b)
   return strcmp (*(char *const *)a, *(char *const *)b);
 }
 
-/* "nvidia0 nvidia1": a container may see some of them only. */
+/* Returns: the sorted names of the GPUs' device files in /dev, as "nvidia0
+   nvidia1"; free with g_free(). The names are part of what the stored list
+   depends on, since a container may see only some of the GPUs. */
 static char *
 nodes (void)
 {
@@ -111,7 +118,8 @@ same_ground (GKeyFile *file)
 
 /* -- The file ----------------------------------------------------------- */
 
-/* NULL where nothing shall be remembered. */
+/* Returns: the path of the file that stores the GPUs found, free with
+   g_free(); NULL if HASS_PROFILE turns storing off. */
 static char *
 file_path (void)
 {
@@ -127,7 +135,7 @@ file_path (void)
 static void
 blame (const char *path, const char *why)
 {
-  static gboolean blamed; /* calls come one at a time */
+  static gboolean blamed; /* needs no lock: callers hold look.c's mutex */
   if (!blamed)
     g_printerr ("hass: remembered GPUs are ignored: %s %s; HASS_PROFILE=off "
                 "remembers none\n",
@@ -135,8 +143,10 @@ blame (const char *path, const char *why)
   blamed = TRUE;
 }
 
-/* The text of a file of ours, NULL where there is none. Other: there is
-   something else. Never blocks on what is no regular file. */
+/* Returns: the text of the file at @path if hass has written it (it begins
+   with HEADER), free with g_free(); else NULL. Sets @other if the path holds
+   something else, which must not be replaced. Never blocks, not even on a
+   pipe. */
 static char *
 load (const char *path, gboolean *other)
 {
@@ -197,7 +207,9 @@ read_gpu (GKeyFile *file, guint index, HassCudaProperties *p)
   return ok;
 }
 
-/* Reads the text of a file; the list is whole where it is remembered. */
+/* Parses the text of the file of stored GPUs into @list. Returns: whether the
+   list is usable (REMEMBERED), written under other conditions, such as another
+   driver (ELSEWHERE), or damaged; the list is complete only if it is usable. */
 HassGpusMemory
 hass_gpus_parse (const char *text, HassGpuList *list)
 {
@@ -215,8 +227,10 @@ hass_gpus_parse (const char *text, HassGpuList *list)
   return ok ? HASS_GPUS_REMEMBERED : HASS_GPUS_DAMAGED;
 }
 
-/* FALSE where none are remembered that can be those of now. Ours: the file may
-   be replaced. */
+/* Reads the file of stored GPUs into @list. Sets @ours if the file may be
+   replaced: it was written by hass or does not exist. Returns: FALSE if no
+   list is stored or the stored one does not fit this machine, driver and
+   boot. */
 static gboolean
 read_list (const char *path, HassGpuList *list, gboolean *ours)
 {
@@ -231,7 +245,8 @@ read_list (const char *path, HassGpuList *list, gboolean *ours)
   return found == HASS_GPUS_REMEMBERED;
 }
 
-/* The text of the file that remembers these GPUs; free with g_free(). */
+/* Returns: the text of the file that stores the GPUs of @list, with the
+   conditions under which they were found; free with g_free(). */
 char *
 hass_gpus_text (const HassGpuList *list)
 {
@@ -263,10 +278,12 @@ write_list (const char *path, const HassGpuList *list)
   g_autofree char *text = hass_gpus_text (list);
   gssize length = (gssize)strlen (text);
   g_mkdir_with_parents (folder, 0700);
-  /* Beside it and renamed: who reads sees the old one or the new one. */
+  /* The text is written to a temporary file in the same folder, which then
+     replaces the old one by renaming: a reader sees either the old file or the
+     new one, never a part. */
   int fd = g_mkstemp_full (beside, O_WRONLY | O_CLOEXEC, 0600);
   if (fd < 0)
-    return; /* a cache that cannot be written is none */
+    return; /* not an error: the GPUs are looked for again next time */
   gboolean ok = write (fd, text, length) == length;
   ok = close (fd) == 0 && ok;
   if (!ok || rename (beside, path) != 0)
@@ -285,8 +302,8 @@ hass_gpu_alike (const HassCudaProperties *a, const HassCudaProperties *b)
          && a->compute_major == b->compute_major;
 }
 
-/* The GPUs that were there when they were last looked for; FALSE: it is not
-   known. */
+/* Sets @list to the GPUs that an earlier process found and stored. Returns:
+   FALSE if none are stored or they may differ from the present ones. */
 gboolean
 hass_gpus_recall (HassGpuList *list)
 {
@@ -295,7 +312,9 @@ hass_gpus_recall (HassGpuList *list)
   return path && read_list (path, list, &ours);
 }
 
-/* These were found just now; none: what is remembered goes. */
+/* Stores the GPUs of @list, found just now, for later processes; with an empty
+   list removes the stored one. The file is left alone if it would not change,
+   or if it was not written by hass. */
 void
 hass_gpus_remember (const HassGpuList *list)
 {

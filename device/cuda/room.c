@@ -8,9 +8,11 @@
    Thread safety: the device's proxy thread. */
 #include "cuda-private.h"
 
-/* Freeing memory waits for every kernel on the GPU. A farm with a deadline for
-   bundles waits at most that long for bundles of other farms, and not at all
-   for its own. On a GPU that hangs no memory is freed. */
+/* Frees the GPU's spare device memory. As freeing waits for every kernel on
+   the GPU, a farm with a deadline for bundles waits at most that long for
+   bundles of other farms, and not at all for its own, except the bundle of
+   @filling, which is being prepared. On a GPU that hangs nothing is freed.
+   Returns: whether memory could be freed. */
 static gboolean
 trim (const HassCudaDevice *d, const HassCudaSlot *filling)
 {
@@ -33,8 +35,9 @@ runs_own (const HassCudaDevice *d, const HassCudaSlot *filling)
   return FALSE;
 }
 
-/* Makes a buffer hold @bytes. If memory is short, the buffers of idle slots
-   except @filling, which may be NULL, are freed first. */
+/* Makes a device buffer hold @bytes. If memory is short, first frees the
+   buffers of the device's idle slots, except those of @filling, which may be
+   NULL. Returns: FALSE with an error if memory is insufficient all the same. */
 gboolean
 hass_cuda_reserve (HassCudaDevice *d, const HassCudaSlot *filling,
                    HassGpuBuffer *buffer, gsize bytes, GError **error)

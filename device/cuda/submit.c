@@ -12,7 +12,10 @@
 #include "device/copy_crew.h"
 #include "pool/callback_error.h"
 
-#define HELPED_BYTES ((gsize)256 << 10) /* for each that helps to gather */
+/* Bytes of scattered input for each thread that is woken to help with
+   gathering. A guess: with fewer bytes waking costs more than the help saves;
+   with more, gathering takes longer than necessary. */
+#define HELPED_BYTES ((gsize)256 << 10)
 
 /* -- Groups ------------------------------------------------------------- */
 
@@ -26,7 +29,8 @@ add_group (HassCudaDevice *d, HassCudaSlot *slot, const HassBlock *blocks,
   g_array_append_val (slot->groups, group);
 }
 
-/* Sorts blocks by worker, in O(blocks * workers). */
+/* Sorts the blocks of a bundle into slot->sorted so that blocks with the same
+   GPU worker are adjacent, in O(blocks * workers) time. */
 static void
 sort_by_worker (HassCudaDevice *d, HassCudaSlot *slot, const HassBlock *blocks,
                 gsize n)
@@ -74,7 +78,8 @@ make_groups (HassCudaDevice *d, HassCudaSlot *slot, const HassBlock *blocks,
 
 /* -- Kernels ------------------------------------------------------------ */
 
-/* Fills in the bundle for the worker. */
+/* Fills in g->bundle, the description of the bundle that the GPU worker gets:
+   device addresses of inputs, outputs, records, accumulator and constants. */
 static void
 describe_bundle (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *g)
 {
@@ -124,7 +129,7 @@ call_worker (HassCudaDevice *d, HassCudaGroup *g, gpointer stream,
   gboolean ok = g->worker
                 && g->worker (&g->bundle, (HassGpuStream *)stream,
                               d->farm->user_data, &inner);
-  /* An error of a launch that the worker did not check. */
+  /* Finds the error of a kernel launch that the user's worker did not check. */
   int code = hass_cudart ()->last_error ();
   if (code != 0)
     hass_gpu_check (d->gpu, code, "GPU worker", inner ? NULL : &inner);
@@ -134,7 +139,10 @@ call_worker (HassCudaDevice *d, HassCudaGroup *g, gpointer stream,
   return FALSE;
 }
 
-/* Calls the workers of several groups, each on a stream of its own. */
+/* Calls the GPU workers of a bundle with several groups, each on a side
+   stream, so that their kernels run concurrently. The side streams begin after
+   the inputs have arrived, and the main stream waits for all of them. Returns:
+   FALSE with an error if one fails. */
 static gboolean
 call_workers_aside (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
 {
@@ -149,7 +157,8 @@ call_workers_aside (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
   for (guint i = 0; i < n && ok; i++)
     ok = call_worker (d, &g_array_index (slot->groups, HassCudaGroup, i),
                       kit->side[i % streams], error);
-  /* Also after a failure: the kit's stream must not run ahead. */
+  /* The main stream waits for the side streams also after a failure, so that
+     draining it covers their work. */
   for (guint i = 0; i < streams && i < kit->n_side; i++)
     {
       int code = cuda->event_record (kit->joined[i], kit->side[i]);
@@ -161,7 +170,9 @@ call_workers_aside (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
   return ok;
 }
 
-/* 3. Enqueues the kernels and the copies of results; also a second time. */
+/* Step 3, kernels: enqueues the bundle's kernels and the copies of its results
+   to the host. Called a second time for a bundle whose records did not fit
+   into their buffer. Returns: FALSE with an error. */
 gboolean
 hass_cuda_compute (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
 {
@@ -208,8 +219,9 @@ has_inputs (const HassCudaSlot *slot)
   return bytes > 0;
 }
 
-/* Wakes the threads that help to gather while the bundle is laid out, if the
-   first blocks are not contiguous. */
+/* Wakes the threads that will help to gather inputs, before the bundle is laid
+   out, if its first two blocks are not adjacent: waking then overlaps the
+   layout. */
 static void
 expect_gathering (const HassCudaDevice *d, const HassBlock *blocks, gsize n)
 {
@@ -219,7 +231,9 @@ expect_gathering (const HassCudaDevice *d, const HassBlock *blocks, gsize n)
     hass_copy_crew_expect ((guint)MIN (n * a->input_bytes / HELPED_BYTES, 64));
 }
 
-/* Records time 0 of the farm with its first bundle. */
+/* Records the epoch event, time 0 of the farm on this device, when the farm's
+   first bundle is submitted; the ends of kernels are measured from it.
+   Returns: FALSE with an error. */
 static gboolean
 begin_epoch (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
 {
@@ -232,7 +246,8 @@ begin_epoch (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
   return d->has_epoch;
 }
 
-/* The bundle of the slot has left the GPU. */
+/* Frees the slot: its bundle has left the GPU and no longer counts as in
+   flight. */
 void
 hass_cuda_leave (HassCudaDevice *d, HassCudaSlot *slot)
 {
@@ -242,8 +257,9 @@ hass_cuda_leave (HassCudaDevice *d, HassCudaSlot *slot)
   slot->counted = FALSE;
 }
 
-/* Waits for what was enqueued of a bundle that failed. If it does not end, a
-   smaller bundle would not help either. */
+/* Waits for what a bundle enqueued before its submission failed, and frees the
+   slot. If this work does not end, the slot stays busy and the error becomes
+   HASS_ERROR_DEVICE: submitting a smaller bundle would not help either. */
 static void
 fail_submitted (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
 {

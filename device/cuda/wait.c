@@ -24,8 +24,8 @@ sleep_ns (gint64 ns)
   nanosleep (&t, NULL);
 }
 
-/* Whether the event has completed; FALSE with an error if the device is
-   broken. */
+/* Returns: whether the event has completed; FALSE with an error if the device
+   is broken. */
 static gboolean
 passed (HassCudaDevice *d, gpointer event, GError **error)
 {
@@ -39,7 +39,9 @@ passed (HassCudaDevice *d, gpointer event, GError **error)
   return hass_gpu_check (d->gpu, code, "wait for a bundle", error);
 }
 
-/* Polls until the event has completed. FALSE: not yet, or an error. */
+/* Polls the event, with pauses that double from POLL_NS to MOST_POLL_NS, until
+   it has completed or the time is @until_ns. Returns: FALSE without an error
+   if it has not completed in time, with one if the device is broken. */
 static gboolean
 poll_until (HassCudaDevice *d, gpointer event, gint64 until_ns, GError **error)
 {
@@ -67,7 +69,8 @@ hass_cuda_past_deadline (HassCudaDevice *d, const HassCudaSlot *slot)
   return deadline > 0 && hass_clock_ns () >= slot->submit_ns + deadline;
 }
 
-/* Marks the GPU as hanging and says in which call. */
+/* Marks the GPU as hanging and sets @error, which names @what has exceeded the
+   deadline. */
 static void
 note_hung (HassCudaDevice *d, const char *what, GError **error)
 {
@@ -77,8 +80,9 @@ note_hung (HassCudaDevice *d, const char *what, GError **error)
                what, d->farm->bundle_deadline_ns / 1000000);
 }
 
-/* A blocking wait is not allowed with a deadline, nor on a GPU that is known to
-   hang. */
+/* Returns: whether to poll events instead of blocking in CUDA: with a
+   deadline, or on a GPU that is known to hang, a blocking wait might never
+   return. */
 static gboolean
 must_poll (const HassCudaDevice *d)
 {
@@ -92,7 +96,9 @@ until (const HassCudaDevice *d, gint64 since_ns)
   return deadline > 0 ? since_ns + deadline : G_MAXINT64;
 }
 
-/* Waits for an event, within the deadline of a bundle that began then. */
+/* Waits until the event has completed, at most until the deadline of a bundle
+   that began at @since_ns. Returns: FALSE with an error if the deadline
+   passed, which marks the GPU as hanging, or if the device is broken. */
 gboolean
 hass_cuda_await (HassCudaDevice *d, gpointer event, gint64 since_ns,
                  const char *what, GError **error)
@@ -112,7 +118,8 @@ hass_cuda_await (HassCudaDevice *d, gpointer event, gint64 since_ns,
 
 /* -- Which one is done ------------------------------------------------- */
 
-/* A bundle that is done: its index in the queue; or n_queued. */
+/* Returns: the index in the queue of a bundle that is done, without waiting;
+   n_queued if there is none, also after an error. */
 static guint
 look (HassCudaDevice *d, GError **error)
 {
@@ -125,8 +132,9 @@ look (HassCudaDevice *d, GError **error)
   return d->n_queued;
 }
 
-/* Which bundle is done: one that is, without waiting, or the oldest. Index
-   into the queue, or n_queued: none yet, or an error. */
+/* Returns: the index in the queue of a bundle that is done. If none is done
+   yet, waits for the oldest, at most @timeout_ns. Returns n_queued if none is
+   done by then, or with an error. */
 guint
 hass_cuda_find_done (HassCudaDevice *d, gint64 timeout_ns, GError **error)
 {
@@ -136,7 +144,8 @@ hass_cuda_find_done (HassCudaDevice *d, gint64 timeout_ns, GError **error)
   gint64 deadline = d->farm->bundle_deadline_ns;
   gint64 spin_ns = d->expected_ns < SPIN_FOR_NS ? SPIN_FOR_NS : 0;
   guint at = d->n_queued;
-  /* One alone that takes long is not looked at before it is waited for. */
+  /* A single bundle that is expected to take long is not polled before the
+     thread sleeps: it will not be done yet. */
   gboolean looks = spin_ns > 0 || d->n_queued > 1 || deadline > 0;
   while (looks && at == d->n_queued && !inner)
     {

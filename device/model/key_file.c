@@ -8,7 +8,8 @@
 
 #include "hass/error.h"
 
-/* Line of a key, or of its group when key is NULL; 0: not there. */
+/* Returns: the number of the line, from 1, that holds @key in @group, or the
+   head of the group if @key is NULL; 0 if there is none. For messages. */
 static guint
 line_of (const HassKeyFile *r, const char *group, const char *key)
 {
@@ -48,8 +49,9 @@ hass_key_file_broken (const HassKeyFile *r, const char *group, const char *key,
   return FALSE;
 }
 
-/* First line that is no group, key, comment or blank; GKeyFile only says
-   that there is one. */
+/* Checks that each line is a group, key, comment or blank. Returns: FALSE with
+   an error that names the first other line; GKeyFile would only say that there
+   is one. */
 static gboolean
 check_lines (const HassKeyFile *r, GError **error)
 {
@@ -148,8 +150,8 @@ hass_key_file_only_keys (const HassKeyFile *r, const char *group,
   return TRUE;
 }
 
-/* Reads the file at path, of a kind that messages call `what`. FALSE with
-   HASS_ERROR_PLATFORM or HASS_ERROR_IO, and then there is nothing to close. */
+/* Reads the key file at @path; messages call its kind @what. Returns: FALSE
+   with HASS_ERROR_PLATFORM or HASS_ERROR_IO; there is nothing to close then. */
 gboolean
 hass_key_file_open (HassKeyFile *r, const char *what, const char *path,
                     GError **error)

@@ -10,7 +10,8 @@
 
 #include <glib.h>
 
-/* what: "platform"; path: not owned. */
+/* A key file that is open. `what`: its kind in messages, as "platform";
+   `path`: not owned. */
 typedef struct
 {
   const char *what, *path;
@@ -22,13 +23,14 @@ gboolean hass_key_file_open (HassKeyFile *r, const char *what, const char *path,
                              GError **error);
 void hass_key_file_close (HassKeyFile *r);
 
-/* Sets an error that names the line of the key, or of the group; FALSE. */
+/* Sets an error that names the line of the key, or of the group if @key is
+   NULL. Returns: FALSE. */
 gboolean hass_key_file_broken (const HassKeyFile *r, const char *group,
                                const char *key, GError **error,
                                const char *format, ...) G_GNUC_PRINTF (5, 6);
 
-/* What a number may be. A key that is absent and not needed leaves the value
-   alone. */
+/* Bounds of a number in the file. If the key is absent, the value keeps its
+   default, or it is an error if the key is `needed`. */
 typedef struct
 {
   gboolean needed;

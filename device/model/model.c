@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* model.c: what a modelled GPU needs for a bundle.
-   Thread safety: pure functions. */
+/* model.c: the time that a modelled GPU takes for a bundle. Thread safety:
+   pure functions. */
 #include "model.h"
 
-/* Part of the full rate that so many elements reach. */
+/* Returns: the part, 0 to 1, of the full rate that a device with room for
+   @width elements reaches when it computes @elements elements. */
 static double
 utilisation (HassCurve curve, double elements, double width)
 {
   if (elements <= 0 || width <= 0)
-    return 1; /* unknown parallelism: taken as enough */
+    return 1; /* unknown parallelism is assumed to fill the device */
   if (curve == HASS_CURVE_SATURATING)
     return elements / (elements + width);
   return MIN (1.0, elements / width);
 }
 
-/* A bundle of divisible work: all elements together fill the device. */
+/* Returns: the modelled time in ns of a bundle of divisible loads, launch
+   included. All its elements together fill the device. */
 double
 hass_model_kernel_ns (const HassGpuModel *gpu, double work, guint64 elements)
 {
@@ -22,9 +24,10 @@ hass_model_kernel_ns (const HassGpuModel *gpu, double work, guint64 elements)
   return gpu->launch_ns + work / (gpu->work_per_ns * part);
 }
 
-/* Part of the full rate that a kernel of so many elements gets while kernels
-   of @beside elements run: together they reach what one kernel of all their
-   elements would, and each gets a part of that by its elements. */
+/* Returns: the part of the full rate that a kernel of @elements elements gets
+   while kernels of @beside elements run as well. Together the kernels reach
+   the rate of one kernel with all elements, and each gets a part in proportion
+   to its own. */
 double
 hass_model_share (const HassGpuModel *gpu, double elements, double beside)
 {
@@ -33,7 +36,8 @@ hass_model_share (const HassGpuModel *gpu, double elements, double beside)
                  : 1;
 }
 
-/* A thread block on one multiprocessor, without the launch. */
+/* Returns: the modelled time in ns of one thread block on one multiprocessor,
+   launch excluded. */
 double
 hass_model_block_ns (const HassGpuModel *gpu, double work, guint64 elements)
 {
@@ -42,8 +46,9 @@ hass_model_block_ns (const HassGpuModel *gpu, double work, guint64 elements)
   return work / (gpu->work_per_ns / n * part);
 }
 
-/* A bundle whose every unit is one thread block: the hardware gives the next
-   block to the first idle multiprocessor (Zhang 2011, 3.5.1, figure 23). */
+/* Returns: the modelled time in ns of a bundle of @n units that are one thread
+   block each: the hardware gives the next block to the multiprocessor that is
+   idle first (Zhang 2011, 3.5.1, figure 23). */
 double
 hass_model_blocks_ns (const HassGpuModel *gpu, const double *work,
                       const guint64 *elements, gsize n)

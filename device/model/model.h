@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* model.h: a modelled machine for the virtual engine.
+/* model.h: a modelled machine for the virtual engine (simulation).
 
    DESIGN. A platform is a key file; doc/user-guide.md describes it. A core
-   computes work at a constant rate, a pull costs a constant. A GPU computes
-   a bundle in launch latency plus work over rate, the rate falling where the
-   bundle offers fewer elements than the GPU is wide; indivisible loads and
-   simplex tasks are listed over its multiprocessors instead. A copy costs
-   link latency plus bytes over bandwidth; GPUs that name the same link
-   share it, one copy at a time and direction (or at a time, half duplex).
+   computes work at a constant rate, and a pull of units costs a constant time.
+   A GPU computes a bundle in launch latency + work / rate, where the rate
+   falls if the bundle has fewer elements than the GPU's width. Indivisible
+   loads and simplex tasks are distributed over the GPU's multiprocessors one
+   by one instead. A copy takes link latency + bytes / bandwidth. GPUs that
+   name the same link share it: one copy at a time in each direction, or one at
+   a time if the link is half duplex.
 
    Thread safety: constant after loading. */
 #ifndef HASS_MODEL_H
@@ -17,29 +18,34 @@
 
 typedef enum
 {
-  HASS_CURVE_LINEAR,    /* rate * min (1, elements / width) */
-  HASS_CURVE_SATURATING /* rate * elements / (elements + width) */
+  HASS_CURVE_LINEAR, /* a bundle runs at rate * min (1, elements / width) */
+  /* A bundle runs at rate * elements / (elements + width). */
+  HASS_CURVE_SATURATING
 } HassCurve;
 
 typedef struct
 {
   char *name;
-  char *label; /* for people */
-  char *kind;  /* of the device that it models; NULL: a GPU */
+  char *label; /* name for people */
+  char *kind;  /* kind of the modelled device; NULL: a GPU */
   guint multiprocessors;
   guint64 width;
   double work_per_ns;
   double launch_ns, link_ns;
   double h2d_bytes_per_ns, d2h_bytes_per_ns;
-  guint link; /* index, shared by GPUs with the same link */
+  guint link; /* number of the link; GPUs with the same number share it */
   gboolean duplex;
   guint depth;
   HassCurve curve;
-  guint kernels;            /* at most so many run side by side */
-  guint64 memory_bytes;     /* 0: no bound */
-  guint64 part_bytes;       /* cuts grants to that; 0: a grant is one bundle */
-  double start_ns;          /* until it takes its first bundle */
-  double host_bytes_per_ns; /* of copies in host memory; 0: there are none */
+  /* Highest number of kernels that run concurrently. */
+  guint kernels;
+  guint64 memory_bytes; /* 0: unlimited */
+  /* Size in bytes of the bundles that a grant is cut into; 0: not cut. */
+  guint64 part_bytes;
+  /* Time in ns of its start, after which it accepts a bundle. */
+  double start_ns;
+  /* Rate of gathering and scattering in host memory; 0: not modelled. */
+  double host_bytes_per_ns;
 } HassGpuModel;
 
 typedef struct HassPlatform
@@ -50,8 +56,9 @@ typedef struct HassPlatform
   char *cpu_label;
   guint cores;
   double core_work_per_ns, pull_ns;
-  double noise;        /* relative standard deviation */
-  gboolean calibrated; /* strategies are told the rates */
+  /* Relative standard deviation of modelled computing times. */
+  double noise;
+  gboolean calibrated; /* strategies know the rates of the devices beforehand */
   guint n_links;
   guint n_gpus;
   HassGpuModel *gpus;

@@ -16,7 +16,7 @@ typedef struct
   HassKeyFile key;
   const char *farm;
   HassPlatform *platform;
-  GPtrArray *links; /* names */
+  GPtrArray *links; /* names of the links, by number */
 } Reader;
 
 static gboolean
@@ -78,7 +78,8 @@ link_index (Reader *r, const char *name)
   return r->links->len - 1;
 }
 
-/* How a real device takes grants, where that is modelled. */
+/* Reads the keys of a GPU that model how a real device accepts grants:
+   concurrent kernels, size of parts, memory, duration of the start. */
 static gboolean
 read_feeding (Reader *r, const char *group, HassGpuModel *gpu, GError **error)
 {
@@ -168,7 +169,8 @@ read_gpu (Reader *r, const char *group, HassGpuModel *gpu, GError **error)
   return TRUE;
 }
 
-/* [farm NAME]: rates of one application, instead of the general ones. */
+/* Reads the group [farm NAME], if there is one: the rates of the devices for
+   one application, which replace the general rates. */
 static gboolean
 read_farm (Reader *r, GError **error)
 {
@@ -202,8 +204,8 @@ read_farm (Reader *r, GError **error)
   return TRUE;
 }
 
-/* [NAME] with the key kind is a device of a kind that an application
-   registers. */
+/* Returns: whether the group [NAME] describes a device of a kind that an
+   application registers: it has a key "kind" and no reserved name. */
 static gboolean
 is_device (Reader *r, const char *group)
 {
@@ -249,8 +251,9 @@ read_groups (Reader *r, GError **error)
   return read_farm (r, error);
 }
 
-/* Reads the platform at path, with the rates it gives for a farm of this
-   name. NULL with HASS_ERROR_PLATFORM or HASS_ERROR_IO. */
+/* Reads the platform file at @path, with the rates for a farm named @farm if
+   it has any. Returns: the platform; NULL with HASS_ERROR_PLATFORM or
+   HASS_ERROR_IO. */
 HassPlatform *
 hass_platform_load (const char *path, const char *farm, GError **error)
 {

@@ -65,7 +65,8 @@ hass_shipped_folder (void)
   return found;
 }
 
-/* ".platform" of "platforms". */
+/* Returns: the suffix of the files of a kind, as ".platform" for "platforms";
+   free with g_free(). */
 static char *
 suffix_of (const char *kind)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* shipped.h: platforms and workloads by the names they are shipped
-   under.
-   Thread safety: any thread, while nobody changes the environment. */
+/* shipped.h: finds the platform and workload files that are shipped with the
+   library, by name. Thread safety: any thread, while no thread changes the
+   environment. */
 #ifndef HASS_SHIPPED_H
 #define HASS_SHIPPED_H
 
@@ -9,13 +9,13 @@
 
 G_BEGIN_DECLS
 
-/* The folder that has platforms/ and workloads/ in it: HASS_DATADIR, or
-   what lies beside the program that runs, or the system's. NULL: there is
-   none. Free with g_free(). */
+/* Returns: the folder that contains platforms/ and workloads/: HASS_DATADIR if
+   set, else the one beside the program that runs, else the system's; NULL if
+   there is none. Free with g_free(). */
 char *hass_shipped_folder (void);
 
-/* Names of all files of @kind, "platforms" or "workloads", sorted; up to NULL.
-   Free with g_strfreev(). */
+/* Returns: the sorted names of all files of @kind ("platforms" or
+   "workloads"), NULL-terminated; free with g_strfreev(). */
 char **hass_shipped_names (const char *kind);
 
 /**

@@ -43,7 +43,8 @@ begin_round (gpointer self, HassRound *round)
     hass_crew_carve (crew, round, crew->weights);
 }
 
-/* Whether there is a GPU whose last bundle did not fail. */
+/* Returns: whether the farm has a GPU that works, that is, whose last bundle
+   did not fail. While there is one, the cores leave the units to it. */
 static gboolean
 gpus_left (const HassCrew *crew)
 {
@@ -61,13 +62,16 @@ decide (gpointer self, HassRound *round, guint device, gboolean force,
   if (hass_crew_exclusive (crew, round, device, grant)
       || hass_crew_own (crew, round, device, 0, grant))
     return HASS_TAKE;
-  /* No device works: a device with units in its share is lost. */
+  /* With @force no device of the round is busy. A device that still has units
+     in its share has therefore not asked for them: it is lost, and the others
+     may take its units. */
   for (guint d = 0; d < crew->n && force; d++)
     crew->members[d].failed |= hass_round_share (round, d) > 0;
   if ((device == crew->cpu && gpus_left (crew))
       || !hass_crew_leftovers (crew, round, device, TRUE, grant))
     return HASS_WAIT;
-  /* Few units at a time, so that a GPU that recovers finds work. */
+  /* The cores compute while all GPUs fail. They take one unit each at a time,
+     so that a GPU that recovers still finds units. */
   if (device == crew->cpu && crew->n_gpus > 0)
     grant->units = MAX (crew->env->devices[device].cores, 1);
   return HASS_TAKE;

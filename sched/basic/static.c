@@ -57,7 +57,8 @@ static const HassParameter parameters[] = {
 typedef struct
 {
   HassCrew crew;
-  double *parts; /* [n], of 1 */
+  /* [n]: part of a round's work that each device gets, from 0 to 1 */
+  double *parts;
 } Static;
 
 static void
@@ -68,7 +69,9 @@ destroy (gpointer self)
   hass_crew_destroy (self);
 }
 
-/* The part that the parameters give a present device, or -1. */
+/* Returns: the part of a round's work, 0 to 1, that the parameters give
+   @device, which is number @gpu among the GPUs; -1 if the device is to get an
+   equal part of what the given parts leave. */
 static double
 given_part (const HassCrew *crew, guint device, guint gpu)
 {
@@ -125,14 +128,18 @@ decide (gpointer self, HassRound *round, guint device, gboolean force,
   (void)force;
   if (hass_crew_own (crew, round, device, 0, grant))
     {
-      grant->chunk = 0; /* no stealing: the engine chooses the chunks */
+      /* The engine chooses the chunks (units that a core pulls at a time): as
+         no device steals from the share, their size does not matter here. */
+      grant->chunk = 0;
       return HASS_TAKE;
     }
   return hass_crew_leftovers (crew, round, device, TRUE, grant) ? HASS_TAKE
                                                                 : HASS_DONE;
 }
 
-/* A device that computed nothing although it had a share is lost or failed. */
+/* Marks each device as failed that had a share in the round but computed no
+   unit: it is lost, or all its bundles failed. Other devices may then take the
+   units of its later shares. */
 static void
 end_round (gpointer self, const HassRoundSummary *summary)
 {

@@ -54,10 +54,14 @@ static const HassParameter parameters[] = {
 typedef struct
 {
   HassPhases phases;
-  double size; /* s of Algorithm 1, in work */
+  /* Size of the last profiling phase (s of Algorithm 1), in work. */
+  double size;
 } Cap;
 
-/* Variance of the device whose part changed most since the last partition. */
+/* Returns: the variance of the device whose part changed most between the last
+   partition (kept) and the new one (parts): the squared half of the
+   difference, with parts from 0 to 1. The partitions agree if it is below the
+   threshold. */
 static double
 variance (const Cap *s)
 {
@@ -85,7 +89,9 @@ plan (HassPhases *p, HassRound *round, double waiting)
   memcpy (p->kept, p->parts, p->crew.n * sizeof *p->kept);
   hass_phases_by_speed (p, p->speeds);
   gboolean measured
-      = p->n_begun > 1; /* the previous partition was measured, too */
+      /* The first phase has an equal division, which is not measured. From the
+         third one on both partitions that are compared come from speeds. */
+      = p->n_begun > 1;
   double next = s->size * parameter[GROWTH];
   if ((measured && variance (s) < parameter[THRESHOLD]) || next > waiting / 2)
     return waiting;

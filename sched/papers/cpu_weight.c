@@ -42,7 +42,8 @@ typedef struct
 {
   HassCrew crew;
   double weight;
-  double *parts; /* [n] */
+  /* [n]: part of the round's work that each device gets, 0 to 1 */
+  double *parts;
   gboolean failed;
 } CpuWeight;
 
@@ -79,7 +80,8 @@ begin_round (gpointer self, HassRound *round)
   for (guint d = 0; d < crew->n; d++)
     s->parts[d]
         = d == crew->cpu ? s->weight : (1 - s->weight) / MAX (n_gpus, 1);
-  /* A device that works alone gets all units, whatever the weight. */
+  /* If only the CPU pool or only GPUs work, the weight is ignored: equal parts
+     of the whole round go to those that work. */
   if (crew->cpu == crew->n || crew->members[crew->cpu].failed || n_gpus == 0)
     for (guint d = 0; d < crew->n; d++)
       s->parts[d] = 1;

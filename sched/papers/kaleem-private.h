@@ -43,10 +43,14 @@
 typedef struct _HassKaleem HassKaleem;
 
 /**
- * HassKaleemScheme: the differences between the four schemes.
- * @barrier: profiles end at a barrier, and rates are never updated.
- * @step: units of the device's next profile, at least one.
- * @over: whether profiling ends once each device has a rate; NULL: yes.
+ * HassKaleemScheme: the differences between Kaleem's four schemes.
+ * @barrier: whether the devices wait for each other after their profiles (a
+ *   profile is a sample of units that fills the GPU). Rates are then measured
+ *   once and never updated.
+ * @step: returns the number of units of the device's next profile, at least
+ *   one.
+ * @over: returns whether profiling may end, once each device has a rate; NULL:
+ *   it ends then in any case.
  */
 typedef struct
 {
@@ -55,35 +59,44 @@ typedef struct
   gboolean (*over) (const HassKaleem *k, HassRound *round);
 } HassKaleemScheme;
 
-/* The measurements of one device. */
+/* What is measured on one device. A profile is a sample of units that fills
+   the device; a step is one finished profile. */
 typedef struct
 {
-  double rate;  /* work per busy ns of the last sample; 0: none */
-  double ratio; /* its part of a round */
+  double rate;  /* work per busy ns in the last sample; 0: none yet */
+  double ratio; /* the device's part of a round's work, 0 to 1 */
 
-  /* In this round. */
-  gboolean invited; /* its profile fits into the round */
+  /* The fields below are reset in each round. */
+  gboolean invited; /* the waiting units suffice for a profile of this device */
   gboolean asked;
-  guint64 profile;    /* units that fill the device */
-  guint64 taken;      /* at the barrier: units of its profile taken */
-  guint steps;        /* finished profiles */
-  double step_ratio;  /* its part by its last profile alone */
-  double step_change; /* step_ratio less the previous one; infinite: none */
-  double work, ns;    /* since the last sample */
-  double seen_work, seen_ns; /* CPU: progress at the last sample */
+  guint64 profile; /* units in a profile of this device */
+  /* Units granted to the device while the round was profiled. */
+  guint64 taken;
+  guint steps; /* finished profiles */
+  /* The part of the device as its last profile alone measured it. */
+  double step_ratio;
+  /* Absolute difference of the last two step_ratio; infinite before the
+     second. */
+  double step_change;
+  /* Work done since the last sample, and its busy time in ns. */
+  double work, ns;
+  /* CPU pool only: work and busy time (ns) of the round at the last sample. */
+  double seen_work, seen_ns;
 } HassKaleemDevice;
 
 struct _HassKaleem
 {
-  HassCrew crew; /* first: passed to the ops of the crew */
+  HassCrew crew; /* first member, since the crew's functions get this struct */
   const HassKaleemScheme *scheme;
   HassKaleemDevice *devices; /* [n] */
-  double samples;            /* T_n: work on which the ratio is based */
+  /* T_n of 5.3.1: work of all samples that the ratio is based on */
+  double samples;
   gboolean profiling;
-  gboolean profiled; /* this round began with profiling */
+  gboolean profiled; /* this round began with a profiling phase */
 };
 
-/* The first parameter of each scheme. */
+/* The first parameter of each of Kaleem's strategies: how many elements a GPU
+   runs in one profile. */
 #define HASS_KALEEM_PROFILE                                                    \
   {                                                                            \
     "profile", 0, 0, 1e12,                                                     \

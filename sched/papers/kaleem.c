@@ -24,8 +24,9 @@ hass_kaleem_destroy (gpointer self)
   hass_crew_destroy (self);
 }
 
-/* Number of units with @elements elements; 0: as many as fill the GPU (4.2). In
-   farms where a unit is one thread block, one unit fills a multiprocessor. */
+/* Returns: the number of units of a profile with @elements elements; with 0,
+   the number that fills the GPU (section 4.2). Where the farm makes each unit
+   one thread block, a unit fills one multiprocessor, whatever its elements. */
 guint64
 hass_fill_units (const HassStrategyEnv *env, HassRound *round, guint device,
                  double elements)
@@ -66,8 +67,9 @@ failed (const HassKaleem *k, guint device)
 
 /* -- 2. Division -------------------------------------------------------- */
 
-/* Carves the waiting units by the ratio. Without a measurement the CPU gets
-   them, or all GPUs equal parts. */
+/* Ends profiling and carves the waiting units (moves them into the devices'
+   shares) by the measured ratio. Without a measurement the CPU pool gets all
+   of them or, if there is none, the GPUs get equal parts. */
 static void
 divide (HassKaleem *k, HassRound *round)
 {
@@ -85,7 +87,9 @@ divide (HassKaleem *k, HassRound *round)
   hass_crew_carve_parts (crew, round, crew->weights);
 }
 
-/* Whether the device still has to contribute to the profiling phase. */
+/* Returns: whether profiling has to wait for this device: an invited GPU that
+   has asked and has not finished a profile, or a CPU pool without a rate. With
+   a barrier the pool must also finish all units of its profile. */
 static gboolean
 owes (const HassKaleem *k, HassRound *round, guint device)
 {
@@ -100,7 +104,9 @@ owes (const HassKaleem *k, HassRound *round, guint device)
   return p->rate <= 0;
 }
 
-/* Ends the profiling phase if its condition holds. */
+/* Ends the profiling phase and divides the waiting units as soon as no device
+   has to be waited for and the scheme's `over` agrees; if no GPU finished a
+   profile or no unit waits, `over` is not asked. */
 static void
 look (HassKaleem *k, HassRound *round)
 {
@@ -139,7 +145,8 @@ hass_kaleem_begin_round (gpointer self, HassRound *round)
       p->profile
           = hass_fill_units (crew->env, round, d, crew->env->parameters[0]);
       least = MIN (least, p->profile);
-      /* At the barrier the CPU's profile is that of the narrowest GPU. */
+      /* With a barrier the CPU pool runs a profile too, of as many units as
+         the smallest profile of a GPU: room is kept for it in the round. */
       guint64 beside = k->scheme->barrier && crew->cpu < crew->n ? least : 0;
       p->invited = needed + p->profile + beside <= waiting;
       needed += p->invited ? p->profile : 0;
@@ -152,7 +159,9 @@ hass_kaleem_begin_round (gpointer self, HassRound *round)
     divide (k, round);
 }
 
-/* Answers a device in the profiling phase. */
+/* Answers a device that asks during the profiling phase: a core pulls single
+   units, an invited GPU gets a profile, a GPU that failed one unit. With a
+   barrier a device that has run its profile waits for the others. */
 static HassAnswer
 profile (HassKaleem *k, HassRound *round, guint device, HassGrant *grant)
 {
@@ -190,7 +199,9 @@ hass_kaleem_grant (gpointer self, HassRound *round, guint device,
       && hass_round_waiting (round) + hass_round_exclusive (round, device) > 0)
     return profile (k, round, device, grant);
   HassAnswer answer = hass_crew_take_part (&k->crew, round, device, grant);
-  /* Before the barrier is reached, DONE would exclude the device too early. */
+  /* HASS_DONE would exclude the device from the rest of the round. While
+     profiling lasts, the device waits instead, since it gets a share of the
+     remaining units afterwards. */
   return answer == HASS_DONE && k->profiling ? HASS_WAIT : answer;
 }
 
@@ -206,15 +217,18 @@ hass_kaleem_granted (gpointer self, HassRound *round, guint device,
 
 /* -- 3. Learning -------------------------------------------------------- */
 
-/* w of section 5.3.1: the weight of new samples beside earlier ones. */
+/* Returns: w of section 5.3.1, the weight of a new sample of @sampled work
+   beside earlier samples of @samples work: ratio = w * new + (1 - w) * old. */
 double
 hass_kaleem_sample_weight (double sampled, double samples)
 {
   return sampled > 0 ? sampled / (sampled + samples) : 0;
 }
 
-/* Updates rates and ratio with the work since the last sample. The first rate
-   of a device restarts the ratio. */
+/* Makes a sample of the work that each device did since the last one: sets the
+   rates of the devices, and moves their ratios towards the new rates with
+   weight w of section 5.3.1. The first rate of a device restarts the ratio,
+   and a barrier allows one sample only, so w is 1 in both cases. */
 static void
 sample (HassKaleem *k)
 {
@@ -251,7 +265,9 @@ sample_cpu (HassKaleem *k, double work, double ns)
   HassKaleemDevice *p = &k->devices[k->crew.cpu];
   p->work = work - p->seen_work;
   p->ns = ns - p->seen_ns;
-  if (k->scheme->barrier) /* its rate is that of the whole profile */
+  /* With a barrier, each sample counts from the beginning of the profile, so
+     that the CPU's rate is that of the whole profile. */
+  if (k->scheme->barrier)
     return;
   p->seen_work = work;
   p->seen_ns = ns;
@@ -299,7 +315,9 @@ hass_kaleem_observe (gpointer self, HassRound *round,
   look (k, round);
 }
 
-/* With a barrier rates are never updated (section 4). */
+/* Ends a round: marks devices as failed that were invited to profile and never
+   asked, and updates the ratio with what the round measured. With a barrier a
+   ratio that is known is never updated (section 4). */
 void
 hass_kaleem_end_round (gpointer self, const HassRoundSummary *summary)
 {
@@ -320,7 +338,8 @@ hass_kaleem_end_round (gpointer self, const HassRoundSummary *summary)
   if (crew->cpu < crew->n)
     sample_cpu (k, summary->devices[crew->cpu].work,
                 summary->devices[crew->cpu].busy_ns);
-  /* A round that the CPU ran alone measures no ratio. */
+  /* Without an earlier sample the CPU pool ran the round alone, which measures
+     no ratio. */
   if (k->samples > 0)
     sample (k);
 }

@@ -51,25 +51,28 @@ static const HassParameter parameters[] = {
   { .name = NULL },
 };
 
-/* A line t = a + b * work, and the sums that it is fitted to. */
+/* The time of one device's bundles as a line t = a + b * work, in ns, and the
+   sums over the training bundles that the line is fitted to by least squares:
+   number n, work x, time y, x * x and x * y. */
 typedef struct
 {
-  double a, b; /* ns, ns per work; b 0: unknown */
+  double a, b; /* ns, and ns per work; b is 0 while the line is unknown */
   double n, x, y, xx, xy;
-  double warm_work, warm_ns; /* warm-up bundles */
-  guint64 share;             /* units of this round's training */
-  guint step;                /* bundles of the training so far */
-  gboolean warm;             /* the warm-up of this round is done */
+  double warm_work, warm_ns; /* sums over the warm-up bundles */
+  guint64 share;             /* units of this round's training on the device */
+  guint step;                /* training bundles granted in this round */
+  /* The device has finished this round's warm-up bundle. */
+  gboolean warm;
 } Model;
 
 typedef struct
 {
   HassPhases phases;
   Model *models;    /* [n] */
-  guint trained;    /* rounds */
-  gboolean drill;   /* the current phase is training */
+  guint trained;    /* number of rounds that trained all devices */
+  gboolean drill;   /* the current phase is training, not execution */
   gboolean counted; /* this round had a training phase */
-  HassProgress cpu; /* progress at the pool's last completion */
+  HassProgress cpu; /* what the CPU pool had finished at its last completion */
 } Qilin;
 
 /* -- Lines -------------------------------------------------------------- */
@@ -93,8 +96,10 @@ fit (Model *m)
     }
 }
 
-/* Computes parts with which all lines meet at one time T; a device that begins
-   after T gets none. */
+/* Sets the devices' parts of @work so that all lines predict the same end T. A
+   device whose fixed time a is not below T gets no part, and T is computed
+   again without it. If the line of a device is unknown, the parts follow from
+   the slopes b alone. */
 static void
 intersect (Qilin *s, double work)
 {
@@ -170,7 +175,10 @@ begin_round (gpointer self, HassRound *round)
     }
 }
 
-/* Units of the next training bundle; 0: the remainder of the training. */
+/* Returns: the number of units of the device's next training bundle; 0 for the
+   last one, which takes the remainder of the training. With L = share / (1 +
+   sizes (sizes + 1) / 2) the bundles have L (the warm-up), L, 2 L, 3 L, ...
+   units, so that a line can be fitted to different sizes. */
 static guint64
 next_size (const Qilin *s, Model *m)
 {
@@ -225,7 +233,9 @@ observe (gpointer self, HassRound *round, const HassCompletion *done)
   m->xy += work * ns;
 }
 
-/* A round too small to measure all devices does not count as training. */
+/* Ends a round: fits the line of each device to the training bundles of the
+   round. The round counts as a training round only if all working devices have
+   a line afterwards; a round too small for that does not. */
 static void
 end_round (gpointer self, const HassRoundSummary *summary)
 {

@@ -20,17 +20,23 @@
 
 #define HASS_SKMD_BUCKETS 160
 
-/* The average of samples of similar work. */
+/* The average of samples of similar size: their work, and their kernel time in
+   ns. */
 typedef struct
 {
   double work, ns;
 } HassSkmdSample;
 
 /**
- * HassSkmdModel: time in ns = constant + linear * x + curved * x * g (x), where
- * x is work and g is equation 3 with slope a and place b.
- * @samples: by the logarithm of their work.
- * @n_samples: buckets in use.
+ * HassSkmdModel: predicted kernel time in ns of one device as a function of
+ * the work x: constant + linear * x + curved * x * g (x), where g is equation
+ * 3 of the paper with slope @a and place @b.
+ * @samples: measured averages; the index is 4 * log2 (work) + 40, so each
+ *   element holds the samples of a quarter of an octave of work.
+ * @n_samples: number of elements of @samples in use.
+ * @a, @b: the parameters of g.
+ * @constant, @linear, @curved: coefficients of the three terms; 0: term not
+ *   used.
  */
 typedef struct
 {
@@ -50,22 +56,26 @@ double hass_skmd_model_ns (const HassSkmdModel *model, double work);
 /* -- 2. Partitioning ---------------------------------------------------- */
 
 /**
- * HassSkmdTimesFunc: EstAllDevsTime of Algorithm 1.
- * @partition: [n] units.
- * @times_ns: [n], out: time of each device, copies and waiting for the link
- *   included; 0 without units; infinite for a device that cannot be used.
+ * HassSkmdTimesFunc: predicts the times of a partition (EstAllDevsTime of
+ * Algorithm 1).
+ * @partition: [n]: number of units of each device.
+ * @times_ns: [n], out: time of each device in ns, its copies and its waiting
+ *   for the link included; 0 for a device without units; infinite for a device
+ *   that cannot be used.
  */
 typedef void (*HassSkmdTimesFunc) (const guint64 *partition, double *times_ns,
                                    gpointer user_data);
 
 /**
- * HassSkmdTask: what is divided.
- * @n: devices.
- * @units: of the round.
- * @steps: of the decision tree: @units / @steps, rounded up, are offloaded at
- *   a time.
- * @merge_ns: of the results of several devices; 0 for a contiguous kernel.
- * @times: estimates the devices' times; is called with @user_data.
+ * HassSkmdTask: a round to be divided, the input of the decision tree.
+ * @n: number of devices.
+ * @units: number of units of the round.
+ * @steps: of the decision tree: @units / @steps units, rounded up, are moved
+ *   from the base device to another one at a time.
+ * @merge_ns: time to merge the results of several devices, in ns; 0 for a
+ *   contiguous kernel, whose results need no merge.
+ * @times: predicts the devices' times of a partition; is called with
+ *   @user_data.
  */
 typedef struct
 {
@@ -76,50 +86,62 @@ typedef struct
   gpointer user_data;
 } HassSkmdTask;
 
-/* Fills @partition [n]: the units of each device; all 0 where no device can
-   be used. */
+/* Divides the units of @task among the devices by the decision tree of
+   Algorithm 1: sets @partition [n] to the number of units of each device. All
+   are 0 if no device can be used. */
 void hass_skmd_partition (const HassSkmdTask *task, guint64 *partition);
 
 /* -- 3. Training and dividing ------------------------------------------- */
 
-/* The measurements of one device. */
+/* What is measured and predicted for one device. */
 typedef struct
 {
   HassSkmdModel kernel;
   double in_ns, out_ns,
-      copied_work; /* sums of copy times, and the work copied */
-  double entry_ns; /* its entry copies in each round */
-  guint bundles;   /* finished bundles of all rounds */
+      /* Sums over bundles, halved when a round begins: copy times in ns, and
+         the work that was copied. */
+      copied_work;
+  /* Time in ns of the copies with which the device begins each round. */
+  double entry_ns;
+  guint bundles; /* finished bundles of all rounds */
   gboolean trained;
-  gboolean changed; /* a sample differed from its prediction */
+  /* A sample has differed from its prediction: the model must be fitted
+     again. */
+  gboolean changed;
 
-  /* The estimated node: ends of copies in, of the kernel, of copies out. */
+  /* Predicted ends, in ns from the beginning of the round, in the partition
+     that is being estimated: of copies in, of the kernel, of copies out. */
   double in_end_ns, ready_ns, out_end_ns;
 
-  /* Cached estimates for two part sizes. */
+  /* Cache of predicted kernel times (ns) for the last two numbers of units;
+     `oldest` is the index that was written last. */
   guint64 known_units[2];
   double known_ns[2];
   guint oldest;
 
-  /* In this round. */
+  /* The fields below are reset in each round. */
   gboolean asked;
-  guint64 next, last; /* units of its training bundles; next 0: finished */
-  double seen_work, seen_ns; /* CPU: progress at the last sample */
+  /* Units of the device's next and last training bundle; next is 0 when its
+     training has finished. */
+  guint64 next, last;
+  /* CPU pool only: work and busy time (ns) of the round that were sampled. */
+  double seen_work, seen_ns;
 } HassSkmdDevice;
 
 typedef struct _HassSkmd HassSkmd;
 
-/* Sets crew.weights [n] to the parts of a round of @units units. */
+/* Divides a round of @units units: sets s->crew.weights [n] to numbers
+   proportional to the parts of the devices. */
 typedef void (*HassSkmdDivideFunc) (HassSkmd *s, guint64 units);
 
 struct _HassSkmd
 {
-  HassCrew crew; /* first: passed to the ops of the crew */
+  HassCrew crew; /* first member, since the crew's functions get this struct */
   HassSkmdDivideFunc divide;
   HassSkmdDevice *devices; /* [n] */
   double unit_work;        /* mean work of a unit in the round */
   gboolean training;
-  gboolean trained_in; /* this round began with training */
+  gboolean trained_in; /* this round began with a training phase */
 };
 
 HassSkmd *hass_skmd_new (const HassStrategyEnv *env, HassSkmdDivideFunc divide);

@@ -28,7 +28,10 @@ static const HassParameter parameters[] = {
   { .name = NULL },
 };
 
-/* In a round that began with training the merge is needed in any case. */
+/* Divides a round of @units units by the decision tree and sets the weights of
+   the devices to their units. The tree adds the time of merging the results if
+   several devices get units. In a round that began with training, all devices
+   have results already, so the merge is needed in any case and counts as 0. */
 static void
 by_tree (HassSkmd *s, guint64 units)
 {

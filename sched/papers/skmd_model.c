@@ -31,7 +31,9 @@
 
 #define DRIFT 1.25
 
-/* Equation 3. */
+/* Returns: g (x) of equation 3, a factor from 0 to 1 that rises around x = @b,
+   the steeper the larger @a is: the work at which a GPU becomes filled changes
+   the slope of its time. */
 double
 hass_skmd_g (double x, double a, double b)
 {
@@ -90,8 +92,10 @@ enum
   ALL = 7
 };
 
-/* Sums over the samples of products of the terms and of the time, each
-   divided by the time of the sample. */
+/* The normal equations of the least squares fit: sums over the samples of
+   products of the three terms (1, x, x g (x)) with each other and with the
+   time. Each term and time is divided by the sample's time, so that relative
+   errors are minimised. */
 typedef struct
 {
   double xx[3][3], xy[3], yy;
@@ -117,7 +121,9 @@ sum_up (const HassSkmdModel *model, double a, double b, Sums *sums)
     }
 }
 
-/* Solves for the terms in @terms; the others are 0. FALSE: singular. */
+/* Computes the coefficients @beta [3] that fit the samples best with the terms
+   in the bit mask @terms; the other coefficients are 0. Returns: FALSE if the
+   equations are singular. */
 static gboolean
 solve (const Sums *sums, guint terms, double *beta)
 {
@@ -135,7 +141,8 @@ solve (const Sums *sums, guint terms, double *beta)
         m[r][c] = sums->xx[of[r]][of[c]];
       m[r][n] = sums->xy[of[r]];
     }
-  /* The matrix is symmetric and positive semidefinite: no pivoting needed. */
+  /* Gaussian elimination without pivoting suffices, since the matrix is
+     symmetric and positive semidefinite. */
   for (guint p = 0; p < n; p++)
     {
       if (!(m[p][p] > 1e-9 * sums->xx[of[p]][of[p]]))
@@ -153,7 +160,8 @@ solve (const Sums *sums, guint terms, double *beta)
   return TRUE;
 }
 
-/* Weighted sum of squared errors. */
+/* Returns: the sum over the samples of the squared relative errors of a model
+   with the coefficients @beta. */
 static double
 error_of (const Sums *sums, const double *beta)
 {
@@ -177,7 +185,8 @@ try_terms (HassSkmdModel *model, const Sums *sums, double a, double b,
   for (guint j = 0; j < 3; j++)
     if (beta[j] < 0)
       return;
-  /* A constant time is no prediction. */
+  /* A model without a term that grows with the work would predict the same
+     time for all sizes, so it is not used. */
   if (beta[1] + beta[2] <= 0)
     return;
   double error = error_of (sums, beta);
@@ -191,8 +200,10 @@ try_terms (HassSkmdModel *model, const Sums *sums, double a, double b,
   model->curved = beta[2];
 }
 
-/* At most as many coefficients as samples: one sample gives a proportional
-   term, two give a line. */
+/* Fits the model to its samples, with at most as many coefficients as there
+   are samples: one sample gives a time proportional to the work, two give a
+   line, and three add the curved term, for which slope and place of g are
+   searched. */
 void
 hass_skmd_model_fit (HassSkmdModel *model)
 {

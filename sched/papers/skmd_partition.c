@@ -30,16 +30,19 @@
 
 #define MOST_TOLERATED 10
 
-/* The walk down the tree; the partition is that of the node reached. */
+/* State of the walk down the decision tree. A node of the tree is a partition;
+   a child differs from it by units that are moved from the base device to
+   another one. */
 typedef struct
 {
   const HassSkmdTask *task;
-  guint64 *partition;  /* [n] */
-  double *times_ns;    /* [n], of the last partition that was estimated */
-  guint base;          /* the device that is fastest alone */
-  guint64 granularity; /* units that are offloaded at a time */
-  guint64 first_count; /* the same to a device that has none yet */
-  double time_ns;      /* of the node */
+  /* [n]: units of each device at the node that was reached */
+  guint64 *partition;
+  double *times_ns;    /* [n]: times of the last partition that was estimated */
+  guint base;          /* the device that would compute all units first */
+  guint64 granularity; /* units that are moved from the base at a time */
+  guint64 first_count; /* units moved to a device that has none yet */
+  double time_ns;      /* predicted time of the node's partition */
 } Tree;
 
 static void
@@ -48,8 +51,9 @@ ask_times (Tree *t)
   t->task->times (t->partition, t->times_ns, t->task->user_data);
 }
 
-/* The time of the partition: the last device's, and the merge where several
-   devices have units. */
+/* Returns: the predicted time of the current partition in ns: that of the
+   device that ends last, plus the time of the merge if several devices have
+   units. */
 static double
 estimate (Tree *t)
 {
@@ -79,8 +83,8 @@ alone_ns (Tree *t, guint device, guint64 units)
   return t->times_ns[device];
 }
 
-/* The device that would be first to finish all units; n if none can be
-   used. */
+/* Returns: the device that would finish first if it computed all units alone,
+   n if no device can be used. Sets t->time_ns to its time. */
 static guint
 fastest_alone (Tree *t)
 {
@@ -98,8 +102,9 @@ fastest_alone (Tree *t)
   return fastest;
 }
 
-/* Cnt_OffsetsMergeCost: the minimum number of units whose removal from the
-   base device pays for the merge; more than all units if there is none. */
+/* Returns: the minimum number of units whose removal from the base device
+   saves more time than the merge of results costs (Cnt_OffsetsMergeCost of
+   Algorithm 1); more than all units if there is no such number. */
 static guint64
 offsets_merge (Tree *t)
 {
@@ -117,8 +122,11 @@ offsets_merge (Tree *t)
   return lo;
 }
 
-/* Lines 14 to 45, with 2^@tolerated times the units of a trial. Returns
-   whether a child is better than its parent; it is the node then. */
+/* Tries to move units from the base device to each other device and goes to
+   the best of these children (lines 14 to 45 of Algorithm 1). With @tolerated
+   above 0 each trial moves 2^@tolerated times as many units, to step over a
+   local minimum. Returns: whether a child was better than its parent; it is
+   the current node then. */
 static gboolean
 descend (Tree *t, guint tolerated)
 {

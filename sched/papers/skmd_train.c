@@ -39,7 +39,10 @@
 #define LAST_EQUAL_STEP 16
 #define FORESEEN 0.02
 
-/* Uses rates of one origin, profile or calibration, for all devices. */
+/* Sets the models of all devices to lines by rates that are known before the
+   first round: those of the profile store (measured in earlier runs) if it has
+   all devices, else the calibrated ones if there is one for each device. Rates
+   of the two origins are never mixed. */
 static void
 start (HassSkmd *s)
 {
@@ -88,7 +91,8 @@ hass_skmd_destroy (gpointer self)
 
 /* -- Estimates ---------------------------------------------------------- */
 
-/* Number of units rounded up to whole ones for each core of a CPU pool. */
+/* Returns: @units, for a CPU pool rounded up to a multiple of its cores: the
+   pool takes as long as the core that gets most units. */
 static double
 whole (const HassSkmd *s, guint device, double units)
 {
@@ -96,8 +100,9 @@ whole (const HassSkmd *s, guint device, double units)
   return device == s->crew.cpu ? ceil (units / cores) * cores : units;
 }
 
-/* Predicted kernel time of the units, in ns; infinite without a prediction or
-   for a device that fails. */
+/* Returns: the predicted kernel time of @units units on the device, in ns;
+   infinite if there is no prediction or the device fails. The last two results
+   are cached. */
 double
 hass_skmd_kernel_ns (HassSkmd *s, guint device, guint64 units)
 {
@@ -115,7 +120,8 @@ hass_skmd_kernel_ns (HassSkmd *s, guint device, guint64 units)
   return p->known_ns[p->oldest];
 }
 
-/* Whether both devices use the same link. */
+/* Returns: whether both devices copy over the same link, on which their copies
+   wait for each other. */
 static gboolean
 linked (const HassSkmd *s, guint a, guint b)
 {
@@ -123,9 +129,9 @@ linked (const HassSkmd *s, guint a, guint b)
   return traits[a].link != 0 && traits[a].link == traits[b].link;
 }
 
-/* Estimates copies in and kernel: a device begins after the copies of the
-   devices before it on its link. In a training round the entry copies are
-   already done. */
+/* Predicts the ends of the device's copies in and of its kernel. Devices on
+   one link copy in one after another, in the order of their numbers. In a
+   training round the entry copies (once in each round) are already done. */
 static void
 run_kernel (HassSkmd *s, const guint64 *partition, guint device)
 {
@@ -144,7 +150,9 @@ run_kernel (HassSkmd *s, const guint64 *partition, guint device)
       = p->in_end_ns + hass_skmd_kernel_ns (s, device, partition[device]);
 }
 
-/* Estimates copies out: in order of readiness, after all copies in. */
+/* Predicts and returns the end of the device's copies out, in ns from the
+   beginning of the round. On a shared link they follow all copies in, and the
+   copies out of the devices that were ready before. */
 static double
 copy_out (HassSkmd *s, const guint64 *partition, guint device)
 {
@@ -161,7 +169,10 @@ copy_out (HassSkmd *s, const guint64 *partition, guint device)
   return end_ns;
 }
 
-/* EstAllDevsTime. */
+/* Predicts the time of each device if the round is divided as @partition says
+   (EstAllDevsTime of Algorithm 1): sets @times_ns [n], in ns, 0 for a device
+   without units. Devices on a link copy their results out in the order in
+   which their kernels end. */
 void
 hass_skmd_times (const guint64 *partition, double *times_ns, gpointer skmd)
 {
@@ -260,7 +271,9 @@ add (HassSkmdDevice *p, double work, double ns)
   p->changed |= p->kernel.n_samples < 3 || fabs (foreseen - ns) > FORESEEN * ns;
 }
 
-/* Adds a sample: the work of the cores since the last one, by busy time. */
+/* Adds a sample to the model of the CPU pool: the work that the cores did
+   since the last sample, and its busy time. @work and @busy_ns count from the
+   beginning of the round. */
 static void
 sample_cpu (HassSkmd *s, double work, double busy_ns)
 {
@@ -271,8 +284,9 @@ sample_cpu (HassSkmd *s, double work, double busy_ns)
   p->trained = p->trained || p->kernel.n_samples > 0;
 }
 
-/* Splits the time of a bundle into copies and kernel. Overlapping stages count
-   with the time that they added to the bundle. */
+/* Adds a GPU's finished bundle to its model, its time split into copies and
+   kernel. The kernel counts in full; copies count with the time that they
+   added to the bundle, without the time in which they overlapped the kernel. */
 static void
 sample_gpu (HassSkmd *s, const HassCompletion *done)
 {
@@ -286,7 +300,9 @@ sample_gpu (HassSkmd *s, const HassCompletion *done)
   kernel_ns = MIN (kernel_ns, service_ns);
   double part = copies_ns > 0 ? (service_ns - kernel_ns) / copies_ns : 0;
   part = CLAMP (part, 0, 1);
-  if (p->bundles == 1) /* the previous one was the warm-up */
+  /* This is the second bundle; the first was the warm-up, whose measurements
+     are dropped. */
+  if (p->bundles == 1)
     {
       p->kernel = (HassSkmdModel){ .n_samples = 0 };
       p->in_ns = p->out_ns = p->copied_work = 0;
@@ -298,7 +314,10 @@ sample_gpu (HassSkmd *s, const HassCompletion *done)
   add (p, done->work, kernel_ns);
 }
 
-/* Chooses the next training bundle, or none if it would delay the round. */
+/* Sets the size of the device's next training bundle, larger than the one just
+   finished; 0 (training over) if that is more than a quarter of an equal part
+   of the round, or would take more than half of the predicted remaining
+   time. */
 static void
 advance (HassSkmd *s, HassRound *round, const HassCompletion *done)
 {
@@ -326,7 +345,8 @@ through (const HassSkmd *s, guint device)
   return device == s->crew.cpu ? p->trained : !p->asked || p->next == 0;
 }
 
-/* Ends the training if its condition holds. */
+/* Ends the training and divides the remaining units as soon as no device has
+   to train any more. The CPU pool needs one sample of work that it finished. */
 static void
 look (HassSkmd *s, HassRound *round)
 {
@@ -387,8 +407,10 @@ hass_skmd_observe (gpointer self, HassRound *round, const HassCompletion *done)
     look (s, round);
 }
 
-/* In a round without training the CPU's part is one sample, with the time that
-   the round waited for it. */
+/* Ends a round. If the round trained, GPUs that never asked are marked as
+   failed, and the cores' work since the last sample becomes a sample. Without
+   training the CPU's part of the round is one sample, with the time that the
+   round waited for the pool. */
 void
 hass_skmd_end_round (gpointer self, const HassRoundSummary *summary)
 {

@@ -40,8 +40,10 @@ static const HassParameter parameters[] = {
 typedef struct
 {
   HassCrew crew;
-  double *speeds;   /* [n] of the last bundle; 0: none yet */
-  HassProgress cpu; /* progress at the pool's last completion */
+  /* [n]: work per busy ns of each device's last bundle; 0: none yet */
+  double *speeds;
+  /* What the CPU pool had finished at its last completion in this round. */
+  HassProgress cpu;
 } Multi;
 
 static gpointer
@@ -63,7 +65,9 @@ begin_round (gpointer self, HassRound *round)
   s->cpu = (HassProgress){ 0 };
 }
 
-/* F: the speed of the device over the speeds of all that do not fail. */
+/* Returns: the fitness F of a device, its speed over the sum of the speeds of
+   all devices that do not fail. A device of unknown speed counts with the mean
+   of the known speeds; if no speed is known, all are equal. */
 static double
 fitness (const Multi *s, guint device)
 {
@@ -107,7 +111,9 @@ decide (gpointer self, HassRound *round, guint device, gboolean force,
   grant->chunk = 0;
   if (device != crew->cpu)
     {
-      /* Units at the back have other costs: the engine limits by work. */
+      /* The number of units was computed for the front of the range. A GPU
+         takes from the back, where units may cost more or less, so its grant
+         is limited by work, not by number. */
       grant->units = 0;
       grant->work = work;
     }

@@ -35,7 +35,10 @@ static const HassParameter parameters[] = {
   { .name = NULL },
 };
 
-/* Divides by @kept, the speeds of the calibration; 0: not calibrated. */
+/* Plans the next phase: sets each device's part of it and returns the phase's
+   work; @waiting is the remaining work of the round. The first phase of the
+   first round is the calibration, with equal parts. All later ones divide the
+   whole remainder by p->kept, the speeds that the calibration measured. */
 static double
 plan (HassPhases *p, HassRound *round, double waiting)
 {

@@ -47,7 +47,8 @@ static const HassParameter parameters[] = {
   { .name = NULL },
 };
 
-/* Sums of measurements. */
+/* Sums over a device's finished bundles: their work, the time in ns in which
+   inputs were sent to the device, and the remaining service time in ns. */
 typedef struct
 {
   double work, send_ns, compute_ns;
@@ -56,13 +57,17 @@ typedef struct
 typedef struct
 {
   HassPhases phases;
-  Cost *past, *now; /* [n] */
-  double *sending;  /* [n] g, ns per work */
-  double *rest;     /* [n] w, ns per work; 0: unknown */
+  /* [n]: sums of earlier rounds (halved each round) and of this one */
+  Cost *past, *now;
+  /* [n]: g of the paper, the time to send the input, in ns per work */
+  double *sending;
+  /* [n]: w of the paper, the time after sending, in ns per work; 0: unknown */
+  double *rest;
 } Star;
 
-/* Number of the port that sends to the device: messages of one port do not
-   overlap. 0: no port. */
+/* Returns: the number of the port through which data is sent to the device; 0
+   for a device that needs none, as the CPU. A port sends to one device after
+   the other, so its messages do not overlap. */
 static guint
 port_of (const Star *s, guint device)
 {
@@ -74,16 +79,20 @@ port_of (const Star *s, guint device)
   return crew->env->devices[device].link;
 }
 
-/* Whether @a is served before @b. */
+/* Returns: whether device @a gets its data before device @b. A port serves
+   devices by ascending g, the time to send a unit of work, as the paper proves
+   to be best. */
 static gboolean
 before (const Star *s, guint a, guint b)
 {
   return s->sending[a] != s->sending[b] ? s->sending[a] < s->sending[b] : a < b;
 }
 
-/* Computes parts with which all devices finish together, for the first device
-   of each port at time 1. A working device of unknown cost gets the mean of the
-   other parts. */
+/* Computes the parts of the devices (p->parts, sum 1) with which all devices
+   finish at the same time. The load of the first device of each port is chosen
+   so that it finishes at time 1; the load of each later one follows from that
+   of the device that its port served before. A working device of unknown cost
+   gets the mean of the other parts. */
 static void
 closed_form (Star *s)
 {
@@ -93,8 +102,8 @@ closed_form (Star *s)
   hass_phases_equal (p);
   for (guint round = 0; round < n; round++)
     {
-      /* The next device in the order of sending, and the one served before it.
-       */
+      /* `next` is the device without a load that is served next, `last` the
+         device that the same port served just before it (n: none). */
       guint next = n, last = n;
       for (guint d = 0; d < n; d++)
         if (p->parts[d] > 0 && s->rest[d] > 0 && load[d] <= 0
@@ -112,7 +121,8 @@ closed_form (Star *s)
   hass_phases_by_speed (p, load);
 }
 
-/* Computes g and w from the sums of earlier rounds and of this one. */
+/* Sets g (s->sending) and w (s->rest), both in ns per work, of each device
+   from the sums of its measurements in earlier rounds and in this one. */
 static void
 look_at_costs (Star *s)
 {
@@ -171,7 +181,9 @@ observe (gpointer self, HassRound *round, const HassCompletion *done)
     look_at_cpu (s, round);
   else if (!done->failed && done->work > 0 && ns > 0)
     {
-      /* Part of the kernel always follows the copy, even if they overlap. */
+      /* The model sends first and computes then, although the two overlap in
+         fact. As part of the kernel always follows the copy, sending counts
+         with at most 0.99 of the bundle's time, so that w stays above 0. */
       double send_ns = CLAMP (done->h2d_ns, 0, 0.99 * ns);
       s->now[done->device].work += done->work;
       s->now[done->device].send_ns += send_ns;

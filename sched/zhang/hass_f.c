@@ -24,7 +24,9 @@
 typedef struct
 {
   HassCrew crew;
-  guint64 first_mpd; /* position of the shortest MPD task */
+  /* Position of the shortest MPD task (parallelism degree above 1, a task of
+     several threads); the tasks before it are SPD (degree 1). */
+  guint64 first_mpd;
 } HassF;
 
 static gpointer

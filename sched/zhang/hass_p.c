@@ -47,9 +47,11 @@ typedef struct
 {
   HassCrew crew;
   gboolean frozen;
-  gboolean planned; /* this round was carved by rates */
-  gboolean failed;  /* a grant of this round failed */
-  double *division; /* [n], the frozen weights */
+  /* This round was carved (divided into shares) by measured rates. */
+  gboolean planned;
+  gboolean failed; /* a grant of this round failed */
+  /* [n]: weights of the devices when the division was frozen */
+  double *division;
 } HassP;
 
 static gpointer
@@ -88,7 +90,9 @@ decide (gpointer self, HassRound *round, guint device, gboolean force,
     }
   if (hass_crew_own (&s->crew, round, device, 0, grant))
     {
-      if (s->frozen) /* one block: the engine chooses the chunks */
+      /* The division is frozen and no device steals, so the engine may choose
+         how many units a core pulls at a time. */
+      if (s->frozen)
         grant->chunk = 0;
       return HASS_TAKE;
     }
@@ -106,7 +110,9 @@ observe (gpointer self, HassRound *round, const HassCompletion *done)
   hass_crew_observe (self, round, done);
 }
 
-/* Time from the first to the last device's end of its share, in ns. */
+/* Returns: the time in ns between the first and the last device's end of its
+   own share in the round. The time after a device's share, in which it
+   computed units of other shares, is subtracted from its end. */
 static double
 spread_ns (const HassP *s, const HassRoundSummary *summary)
 {
@@ -124,7 +130,8 @@ spread_ns (const HassP *s, const HassRoundSummary *summary)
   return MAX (last - first, 0);
 }
 
-/* Mean time of a unit on a core, in ns; 0: cores computed none. */
+/* Returns: the mean time of a unit on a core in the round, in ns; 0 if the
+   cores computed none. */
 static double
 unit_ns (const HassP *s, const HassRoundSummary *summary)
 {
@@ -135,8 +142,9 @@ unit_ns (const HassP *s, const HassRoundSummary *summary)
   return cpu->units > 0 ? cpu->busy_ns * cores / cpu->units : 0;
 }
 
-/* Whether all devices finished their shares within @part of the round's
-   time. */
+/* Returns: whether the shares fitted the devices: the devices' ends lie no
+   further apart than @part of the round's makespan and one unit on a core, by
+   which the cores' end is uncertain anyway. */
 static gboolean
 even (const HassP *s, const HassRoundSummary *summary, double part)
 {
@@ -144,7 +152,9 @@ even (const HassP *s, const HassRoundSummary *summary, double part)
          <= part * summary->makespan_ns + unit_ns (s, summary);
 }
 
-/* Whether every device with a weight had a share in this round. */
+/* Returns: whether every device whose weight is above 0 got a share in this
+   round. If one did not, the round does not show whether the division is
+   even. */
 static gboolean
 all_shared (HassP *s)
 {

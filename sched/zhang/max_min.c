@@ -35,8 +35,11 @@ create (const HassStrategyEnv *env, GError **error)
   return crew;
 }
 
-/* Grants a unit from the back of the device's share, where the largest are.
-   Units without sizes are not sorted: these come from the front. */
+/* Grants units of the device's own share: one to a GPU, one for each core to
+   the CPU pool. Sorted shares end with the largest units, which are taken
+   first by stealing from the back of the own share. Units without known sizes
+   are not sorted and come from the front. Returns: FALSE if the share is
+   empty. */
 static gboolean
 own_largest (HassCrew *crew, HassRound *round, guint device, HassGrant *grant)
 {

@@ -36,8 +36,9 @@ static const HassParameter parameters[] = {
   { .name = NULL },
 };
 
-/* The device's rate over the sum of all rates; 0: unmeasured. Another device
-   that is unmeasured counts with the rate of this one. */
+/* Returns: the device's rate over the sum of the rates of all working devices;
+   0 if the device is unmeasured. Another device that is unmeasured counts with
+   the rate of this one. */
 static double
 part_by_speed (const HassCrew *crew, const HassRound *round, guint device)
 {
