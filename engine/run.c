@@ -27,7 +27,9 @@ run_where (const HassFarm *farm, HassReport **report, GError **error)
   return ok;
 }
 
-/* Runs a farm where its options or the environment say. */
+/* Runs a farm on the real machine or on the modelled one that its options or
+   HASS_PLATFORM name, and appends its report to the file that HASS_REPORT
+   names. */
 gboolean
 hass_engine_run (const HassFarm *given, HassReport **report, GError **error)
 {

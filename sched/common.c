@@ -21,8 +21,9 @@ hass_crew_init (HassCrew *crew, const HassStrategyEnv *env)
       else
         crew->n_gpus++;
     }
-  /* Rates of another origin than ours must not be mixed with ours: they may
-     count other units of work. So all of them or none. */
+  /* Calibrated rates are used for all devices or for none: rates that this
+     strategy measures may count work in other units, so the two must not be
+     mixed. */
   for (guint d = 0; d < n && calibrated; d++)
     crew->members[d].rate = env->devices[d].work_per_ns;
 }
@@ -46,8 +47,8 @@ hass_crew_destroy (gpointer self)
   g_free (crew);
 }
 
-/* The CPU pool is the only device, so nothing is decided: its cores pull from
-   the common range, in order of emission. */
+/* Returns TRUE if the CPU pool is the only device: nothing is decided then, and
+   its cores pull units from the common range in order of emission. */
 gboolean
 hass_crew_alone (const HassCrew *crew)
 {
@@ -56,13 +57,15 @@ hass_crew_alone (const HassCrew *crew)
 
 /* -- What is measured --------------------------------------------------- */
 
+/* Returns TRUE if the device has no rate yet and works. */
 static gboolean
 unmeasured (const HassMember *m)
 {
   return m->rate <= 0 && !m->failed;
 }
 
-/* Every device that works is measured, so the round can be mapped. */
+/* Returns TRUE if each device whose last grant did not fail has a rate, so that
+   the round can be divided by rates. */
 gboolean
 hass_crew_known (const HassCrew *crew)
 {
@@ -90,9 +93,10 @@ hass_crew_begin_round (gpointer self, HassRound *round)
     }
 }
 
-/* Busy time of a GPU is its service time, launch latency included: that is
-   what a share costs it. With several bundles in flight a bundle is served
-   from the end of the one before. */
+/* Adds a finished grant to what is measured of its device. The busy time of a
+   GPU is the service time of its bundles, launch latency included, since this
+   is the time that the device needs for its share. With several bundles in
+   flight a bundle is served from the end of the bundle before it. */
 void
 hass_crew_observe (gpointer self, HassRound *round, const HassCompletion *done)
 {
@@ -127,10 +131,11 @@ hass_crew_observe (gpointer self, HassRound *round, const HassCompletion *done)
     m->rate = m->round_work / m->round_ns;
 }
 
-/* Adds a round to the rates; each older round counts half as much as the next.
-   largest_bundle: a GPU's rate is that of its largest bundle alone, which
-   resembles its next bundle; else that of all its bundles. Rates are sums of
-   work over sums of time, so a round with little work changes little. */
+/* Adds a finished round to the rates: sums of work over sums of time, in which
+   each older round counts half as much as the next, so that a round with little
+   work changes little. largest_bundle: a GPU's rate is that of its largest
+   bundle alone, which resembles its next bundle; else that of all its
+   bundles. */
 void
 hass_crew_learn (HassCrew *crew, const HassRoundSummary *summary,
                  gboolean largest_bundle)
@@ -153,7 +158,8 @@ hass_crew_learn (HassCrew *crew, const HassRoundSummary *summary,
     }
 }
 
-/* Drops all rounds before, so that the next one alone counts. */
+/* Drops what earlier rounds add to the rates, so that the next round alone
+   counts. */
 void
 hass_crew_forget (HassCrew *crew)
 {
@@ -161,7 +167,8 @@ hass_crew_forget (HassCrew *crew)
     crew->members[d].past_work = crew->members[d].past_ns = 0;
 }
 
-/* A device that did nothing of its part is taken to be lost. */
+/* Marks each device failed that got units of this round and computed none of
+   them, as it is probably lost; it is then excluded from plans. */
 void
 hass_crew_absent (HassCrew *crew, const HassRoundSummary *summary)
 {
@@ -170,8 +177,10 @@ hass_crew_absent (HassCrew *crew, const HassRoundSummary *summary)
       crew->members[d].failed = TRUE;
 }
 
-/* While a device is not measured: TRUE, and the answer. force: all devices
-   wait, so a device that is still unmeasured does not ask, and is excluded. */
+/* Measures each device with one unit. Returns TRUE, with the answer for the
+   asking device in *answer, while a device is not measured; FALSE when all
+   rates are known. force: all devices wait, so a device that is still
+   unmeasured does not ask for work, and is excluded. */
 gboolean
 hass_crew_probe (HassCrew *crew, HassRound *round, guint device, gboolean force,
                  HassGrant *grant, HassAnswer *answer)
@@ -196,7 +205,8 @@ hass_crew_probe (HassCrew *crew, HassRound *round, guint device, gboolean force,
 
 /* -- What is known ------------------------------------------------------ */
 
-/* The rate with what this round has shown so far; 0: unknown. */
+/* Returns the rate of a device in work per ns, including what this round has
+   shown so far; 0: unknown. */
 double
 hass_crew_rate (const HassCrew *crew, const HassRound *round, guint device)
 {
@@ -212,8 +222,8 @@ hass_crew_rate (const HassCrew *crew, const HassRound *round, guint device)
   return work > 0 && ns > 0 ? work / ns : m->rate;
 }
 
-/* Rates to plan with: 0 for a device that fails; all equal where none is known.
-   Valid until the next call. */
+/* Returns [n] rates to plan with: 0 for a device whose last grant failed; all
+   equal where none is known. Valid until the next call. */
 const double *
 hass_crew_weights (HassCrew *crew)
 {
@@ -229,8 +239,9 @@ hass_crew_weights (HassCrew *crew)
   return crew->weights;
 }
 
-/* Rates of all devices from the profile store, or else from their traits.
-   FALSE: at least one is unknown, and nothing is filled in. */
+/* Fills in the rates of all devices from the profile store (earlier runs) or
+   else from their traits. Returns FALSE, and fills in nothing, if neither has a
+   rate of each device. */
 gboolean
 hass_crew_told_rates (const HassCrew *crew, double *rates)
 {

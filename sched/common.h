@@ -27,30 +27,42 @@
 
 #include <hass/strategy.h>
 
-/* A device of a crew. Times of a GPU are service times, launches included. */
+/**
+ * HassMember: a device of a crew, the set of devices of a strategy of the
+ * papers. The time of a GPU's bundle is its service time, its launch included.
+ * @rate: work per ns of busy time; 0: unknown.
+ * @round_work, @round_ns: work and busy time of this round so far.
+ * @bundle_work, @bundle_ns: of its largest bundle of this round.
+ * @end_ns: its last completion.
+ * @share_end_ns: its last completion of units of its own share.
+ * @probing: the unit with which it is measured is in flight.
+ * @begun: it has taken from its own share in this round.
+ * @own: its last grant came from its own share.
+ * @past_work, @past_ns: sums behind a learned rate, halved with each round.
+ * @least_ns: service time of its shortest bundle of all rounds; 0: none yet.
+ * @failed: its last grant failed.
+ */
 typedef struct
 {
-  double rate; /* work per busy ns; 0: unknown */
+  double rate;
 
-  /* This round so far. */
   double round_work, round_ns;
-  double bundle_work, bundle_ns; /* of its largest bundle */
-  gint64 end_ns;                 /* its last completion */
-  gint64 share_end_ns;           /* its last one of its own share */
-  gboolean probing;              /* its calibration unit is in flight */
-  gboolean begun; /* it has taken from its own share in this round */
-  gboolean own;   /* its last grant came from its own share */
+  double bundle_work, bundle_ns;
+  gint64 end_ns;
+  gint64 share_end_ns;
+  gboolean probing;
+  gboolean begun;
+  gboolean own;
 
-  /* Sums behind a learned rate, halved with each round. */
   double past_work, past_ns;
 
-  double least_ns; /* service of its shortest bundle of all; 0: none yet */
-  gboolean failed; /* its last grant failed */
+  double least_ns;
+  gboolean failed;
 } HassMember;
 
-/* The order in which units are mapped, each to the device that would finish it
-   first; Min-min always chooses the pair of unit and device that is done first.
- */
+/* HassMapOrder: the order in which units are assigned, each to the device that
+   would finish it first: always the unit that can be finished first (Min-min),
+   as they were emitted, or always the largest. */
 typedef enum
 {
   HASS_MAP_MIN_MIN,
@@ -58,25 +70,36 @@ typedef enum
   HASS_MAP_LARGEST_FIRST
 } HassMapOrder;
 
+/**
+ * HassCrew: the devices of a strategy of the papers.
+ * @env: the farm and its devices. @n: number of devices.
+ * @cpu: index of the CPU pool; @n: there is none. @n_gpus: number of others.
+ * @unit_work: mean work of the round's units, once they are in the shares.
+ * @gpu_part: units that only GPUs can run, for each GPU.
+ * @mapped: this round's units are in the shares.
+ * @order: the order in which hass_crew_map() assigns units.
+ * @members: [n] the devices. @weights: [n] scratch.
+ * @counts: [n] units of each device when shares were last cut.
+ */
 typedef struct
 {
   const HassStrategyEnv *env;
   guint n;
-  guint cpu; /* index of the CPU pool; n where there is none */
+  guint cpu;
   guint n_gpus;
-  double unit_work;    /* mean of the round, once it is mapped */
-  guint64 gpu_part;    /* units that only GPUs may run, for each GPU */
-  gboolean mapped;     /* this round's units are in the shares */
-  HassMapOrder order;  /* in which hass_crew_map maps them */
-  HassMember *members; /* [n] */
-  double *weights;     /* [n], scratch */
-  guint64 *counts;     /* [n], units of the last map or carve */
+  double unit_work;
+  guint64 gpu_part;
+  gboolean mapped;
+  HassMapOrder order;
+  HassMember *members;
+  double *weights;
+  guint64 *counts;
 } HassCrew;
 
 /* -- common.c: the crew and what is measured ---------------------------- */
 
-/* These four fit the ops table of a strategy whose state is a crew or begins
-   with one. */
+/* These four functions fit the ops table of a strategy whose state is a crew
+   (its devices and their rates) or begins with one. */
 gpointer hass_crew_create (const HassStrategyEnv *env, GError **error);
 void hass_crew_begin_round (gpointer crew, HassRound *round);
 void hass_crew_observe (gpointer crew, HassRound *round,

@@ -6,7 +6,8 @@
 
 #include <math.h>
 
-/* The mean is computed once here, so that each decision stays O(devices). */
+/* Notes that the round's units are in shares, and computes their mean work
+   once, so that each decision stays O(devices). */
 static void
 set_mapped (HassCrew *crew, HassRound *round)
 {
@@ -17,6 +18,10 @@ set_mapped (HassCrew *crew, HassRound *round)
 
 /* -- Each unit to its first finisher -------------------------------------- */
 
+/**
+ * Mapping: the state of assigning units one by one. @rates: [n] work per ns of
+ * each device. @ready_ns: [n] when each device will have done its units.
+ */
 typedef struct
 {
   const double *rates;
@@ -24,7 +29,8 @@ typedef struct
   guint n;
 } Mapping;
 
-/* The device that would finish this unit first. */
+/* Returns the device that would finish this unit first, and adds the unit to
+   that device's time. */
 static guint
 first_to_finish (HassRound *round, guint64 position, gpointer user_data)
 {
@@ -42,6 +48,10 @@ first_to_finish (HassRound *round, guint64 position, gpointer user_data)
   return best;
 }
 
+/**
+ * Owners: devices that were chosen for units beforehand. @owners: device of
+ * each unit from position @first on.
+ */
 typedef struct
 {
   const guint *owners;
@@ -56,6 +66,8 @@ owner_of (HassRound *round, guint64 position, gpointer user_data)
   return map->owners[position - map->first];
 }
 
+/* Assigns the units from the last to the first: in descending order if they are
+   sorted by work. */
 static void
 assign_backwards (HassRound *round, Mapping *map)
 {
@@ -67,11 +79,12 @@ assign_backwards (HassRound *round, Mapping *map)
   hass_round_assign (round, owner_of, &(Owners){ owners, first });
 }
 
-/* In the crew's order. Times are taken as linear in the work (Zhang 2011,
+/* Divides the round: assigns units in the crew's order, each to the device that
+   would finish it first. Times are taken as linear in the work (Zhang 2011,
    chapter 4), so the unit that can finish first is always the shortest one
    left: Min-min is one pass in ascending order, and Max-min one in descending
-   order. Equal units need no pass at all, only how many each device gets, and
-   then stay adjacent. */
+   order. Equal units need no pass, only how many each device gets, and stay
+   adjacent. */
 void
 hass_crew_map (HassCrew *crew, HassRound *round)
 {
@@ -99,7 +112,9 @@ hass_crew_map (HassCrew *crew, HassRound *round)
   g_free (map.ready_ns);
 }
 
-/* The begin_round of strategies that map each round. */
+/* The begin_round() of strategies that map each round (assign each unit to the
+   device that would finish it first). The round is mapped now if all rates are
+   known. */
 void
 hass_crew_begin_mapped (gpointer self, HassRound *round)
 {
@@ -108,8 +123,9 @@ hass_crew_begin_mapped (gpointer self, HassRound *round)
     hass_crew_map (self, round);
 }
 
-/* FALSE: a device is still being measured, so the round is not mapped; the
-   answer for this device is filled in. */
+/* Maps the round (assigns units to devices) as soon as all rates are known.
+   Returns TRUE if it is mapped; FALSE, with the answer for the asking device in
+   *answer, while a device is still being measured. */
 gboolean
 hass_crew_mapped (HassCrew *crew, HassRound *round, guint device,
                   gboolean force, HassGrant *grant, HassAnswer *answer)
@@ -124,8 +140,8 @@ hass_crew_mapped (HassCrew *crew, HassRound *round, guint device,
 
 /* -- Cuts ---------------------------------------------------------------- */
 
-/* Shares in proportion to weights: where these are rates, all devices finish
-   together. */
+/* Cuts the round into shares in proportion to @weights: where these are rates,
+   all devices finish together. */
 void
 hass_crew_carve (HassCrew *crew, HassRound *round, const double *weights)
 {
@@ -158,9 +174,10 @@ hass_units_for_work (HassRound *round, guint64 first, guint64 n, double work)
   return below <= above ? lo : lo + 1;
 }
 
-/* Divides the units of the common range, in their present order, by parts of
-   their work: whole numbers of equal units, else cut where the sum is nearest.
- */
+/* Sets crew->counts to the number of units of each device, when the common
+   range (units in no share yet) is divided in its present order by parts of its
+   work: whole numbers of equal units, and otherwise cuts where the sum of work
+   is nearest. */
 static void
 count_parts (HassCrew *crew, HassRound *round, const double *parts)
 {
@@ -182,9 +199,9 @@ count_parts (HassCrew *crew, HassRound *round, const double *parts)
     }
 }
 
-/* Carves shares by parts of the work, in the present order. A device that fails
-   has no part; one unit stays in the common range instead, which the device
-   gets to show that it works again. */
+/* Cuts the round into shares by parts of its work, in the present order. A
+   device whose last grant failed has no part; one unit stays in the common
+   range instead, which that device gets to show that it works again. */
 void
 hass_crew_carve_parts (HassCrew *crew, HassRound *round, const double *parts)
 {
@@ -202,10 +219,10 @@ hass_crew_carve_parts (HassCrew *crew, HassRound *round, const double *parts)
   hass_round_carve (round, crew->counts);
 }
 
-/* Carves so much work, or all of it, off the front of the common range into the
-   devices' shares, in the present order: each share is right to one unit, and
-   at least one unit is carved. one_each: each device with a part gets at least
-   one unit, while there are any. */
+/* Cuts the given work, or all of it, off the front of the common range into the
+   devices' shares, in the present order. Each share is right to one unit, and
+   at least one unit is cut. one_each: each device with a part gets at least one
+   unit, while there are any. */
 void
 hass_crew_carve_work (HassCrew *crew, HassRound *round, double work,
                       const double *parts, gboolean one_each)
@@ -232,7 +249,7 @@ hass_crew_carve_work (HassCrew *crew, HassRound *round, double work,
         crew->counts[d] = MAX (crew->counts[d], 1);
       before = end;
     }
-  if (before == 0) /* less than half a unit */
+  if (before == 0) /* the work is less than half a unit */
     crew->counts[largest] = MAX (crew->counts[largest], 1);
   hass_round_carve (round, crew->counts);
 }

@@ -5,7 +5,8 @@
 
 #include <math.h>
 
-/* Each device's part in proportion, rounded down. Returns the units left. */
+/* Puts each device's part of @units, in proportion to weights and rounded down,
+   into @counts. Returns the number of units left. */
 static guint64
 whole_parts (guint64 units, const double *weights, guint n, guint64 *counts)
 {
@@ -22,7 +23,9 @@ whole_parts (guint64 units, const double *weights, guint n, guint64 *counts)
   return sum > 0 ? over : 0;
 }
 
-/* The units left go to the devices whose parts were rounded down most. */
+/* Divides equal units in proportion to weights, as whole numbers in @counts
+   (method of largest remainders): parts are rounded down, and the units left go
+   to the devices whose parts lost most by that. */
 void
 hass_share_largest_remainder (guint64 units, const double *weights, guint n,
                               guint64 *counts)
@@ -47,9 +50,10 @@ hass_share_largest_remainder (guint64 units, const double *weights, guint n,
     }
 }
 
-/* How many of `units` equal units Min-min gives each device. Unit by unit it
-   would choose the least (count + 1) / rate; no device gets less than its part
-   by rate, rounded down, so only the units left need that choice. */
+/* Sets @counts to the number of equal units that Min-min gives each device.
+   Unit by unit Min-min would choose the device with the least (count + 1) /
+   rate; no device gets less than its part by rate, rounded down, so only the
+   units left need that choice. */
 void
 hass_share_min_min (guint64 units, const double *rates, guint n,
                     guint64 *counts)

@@ -4,9 +4,10 @@
    Thread safety: as the strategy that owns the crew. */
 #include "common.h"
 
-/* The cores pull from the source without asking, one unit at a time so that as
-   much as possible remains for others to steal; the engine pulls more at a time
-   where units are too short for that. */
+/* Fills in a grant for the CPU pool: its cores pull from the source without
+   asking, one unit at a time so that as much as possible remains for other
+   devices to steal. The engine pulls more at a time where units are too short
+   for that. */
 static void
 let_cores_pull (const HassCrew *crew, HassGrant *grant)
 {
@@ -14,7 +15,8 @@ let_cores_pull (const HassCrew *crew, HassGrant *grant)
   grant->chunk = hass_crew_alone (crew) ? 0 : 1;
 }
 
-/* units: of a GPU's bundle; 0: the whole share. */
+/* Grants a device units of its own share, and returns FALSE if that is empty.
+   units: number of units of a GPU's bundle; 0: the whole share. */
 gboolean
 hass_crew_own (HassCrew *crew, HassRound *round, guint device, guint64 units,
                HassGrant *grant)
@@ -32,9 +34,10 @@ hass_crew_own (HassCrew *crew, HassRound *round, guint device, guint64 units,
   return TRUE;
 }
 
-/* Units of no working device's share: common ones, those that only this kind of
-   device may run, and the shares of devices that fail. bundle: a GPU takes an
-   equal part of them; else one by one. */
+/* Grants units that are in no working device's share: those of the common
+   range, those that only this kind of device can run, and the shares of devices
+   whose last grant failed. bundle: a GPU takes an equal part of them; else one
+   unit. Returns FALSE if there are none. */
 gboolean
 hass_crew_leftovers (const HassCrew *crew, HassRound *round, guint device,
                      gboolean bundle, HassGrant *grant)
@@ -51,7 +54,8 @@ hass_crew_leftovers (const HassCrew *crew, HassRound *round, guint device,
         grant->source = cpu ? HASS_FROM_SHARE : HASS_FROM_THEFT;
         grant->share = d;
       }
-  /* A device that fails gets single units until one of them succeeds. */
+  /* A device whose last grant failed gets single units until one of them
+     succeeds. */
   bundle = bundle && !crew->members[device].failed;
   grant->units = bundle ? MAX (waiting / crew->n, 1) : 1;
   if (cpu)
@@ -59,8 +63,10 @@ hass_crew_leftovers (const HassCrew *crew, HassRound *round, guint device,
   return common;
 }
 
-/* The own share as one bundle, then leftovers, and no stealing. Units that only
-   GPUs may run come first in any grant, so each GPU takes its part of them. */
+/* Grants a device its own share in one bundle and, when that is empty,
+   leftovers; nothing is stolen from other devices' shares. Units that only GPUs
+   can run come first in any grant. So a GPU takes only its equal part of them
+   while there are any; it gets the units of its share with later grants. */
 HassAnswer
 hass_crew_take_part (HassCrew *crew, HassRound *round, guint device,
                      HassGrant *grant)
@@ -68,7 +74,8 @@ hass_crew_take_part (HassCrew *crew, HassRound *round, guint device,
   guint64 only = hass_round_exclusive (round, device);
   if (hass_crew_own (crew, round, device, 0, grant))
     {
-      grant->chunk = 0; /* the cores divide it as suits them */
+      grant->chunk
+          = 0; /* the engine chooses how many units a core pulls at a time */
       if (device != crew->cpu && only > 0)
         grant->units = MAX (only / crew->n_gpus, 1);
       return HASS_TAKE;
@@ -77,14 +84,15 @@ hass_crew_take_part (HassCrew *crew, HassRound *round, guint device,
                                                                 : HASS_DONE;
 }
 
-/* Units that only this kind of device may run, and no others: an equal part of
-   them for each GPU. */
+/* Grants a device units that only its kind can run, and no others: an equal
+   part of them for each GPU. Returns FALSE if there are none. */
 gboolean
 hass_crew_exclusive (const HassCrew *crew, HassRound *round, guint device,
                      HassGrant *grant)
 {
   guint64 waiting = hass_round_exclusive (round, device);
-  grant->source = HASS_FROM_SHARE; /* they come first, and fill the grant */
+  grant->source
+      = HASS_FROM_SHARE; /* exclusive units come first, and fill the grant */
   grant->share = device;
   grant->units = waiting;
   if (device != crew->cpu)
@@ -94,8 +102,9 @@ hass_crew_exclusive (const HassCrew *crew, HassRound *round, guint device,
   return waiting > 0;
 }
 
-/* The CPU pool will finish its share before a GPU could return even its
-   shortest bundle: then a theft would only delay the round. */
+/* Returns TRUE if the CPU pool will finish its share before a GPU could return
+   even its shortest bundle, so that stealing from the pool would only delay the
+   round. */
 static gboolean
 too_late (const HassCrew *crew, const HassRound *round, guint device)
 {
@@ -106,9 +115,10 @@ too_late (const HassCrew *crew, const HassRound *round, guint device)
          && units * crew->unit_work / rate < crew->members[device].least_ns;
 }
 
-/* From the CPU's share or, when that is empty, from the fullest share of a
-   GPU that could not take it as one bundle. The CPU steals a unit for each
-   core. */
+/* Grants a device units stolen from the CPU pool's share or, when that is
+   empty, from the fullest share of a GPU that has begun its share but not taken
+   all of it. The CPU pool steals one unit for each core. Returns FALSE if there
+   is nothing to steal. */
 gboolean
 hass_crew_steal (const HassCrew *crew, HassRound *round, guint device,
                  guint64 units, HassGrant *grant)

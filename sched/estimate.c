@@ -6,39 +6,57 @@
 #include <math.h>
 #include <string.h>
 
-/* Decay of the CPU pool's sums with each pass of all cores. Slower, and a pool
-   that becomes slower is noticed late; faster, and rates are noise. A guess. */
+/* Weight of the CPU pool's sums of work and time after each further pass of all
+   cores. A guess: more, and a pool that becomes slower is noticed late; less,
+   and rates are noise. */
 #define CPU_MEMORY 0.8
-/* Decay of stages, link waits and host time with each bundle; guesses. */
+/* Weight of the sums of copy, kernel and host times after each further bundle.
+   A guess: more follows changes later, less follows noise. */
 #define STAGE_MEMORY 0.9
+/* Weight of the sums of waits for a shared link after each bundle. A guess:
+   more follows changes later. */
 #define LINK_MEMORY 0.9
-/* A fit is not used when the other state of the device has had more than so
-   many bundles since, and its slope differs by such a factor; guesses. */
+/* A device has one fit (line of bundle time over work) for bundles that find it
+   idle and one for bundles that queue. A fit is stale, and the other one is
+   used, if the other has had more than STALE_BUNDLES bundles since and their
+   slopes differ by more than STALE times. Guesses: more keeps rates that no
+   longer hold. */
 #define STALE_BUNDLES 2
 #define STALE 2
-/* The other state is used where it has seen so many times the work; a guess. */
+/* Of the fits for idle and queued bundles, the other one is used if it has seen
+   MUCH_MORE times the work. A guess: less drops a newer fit. */
 #define MUCH_MORE 4
-/* A unit takes a core longer than that: another completion is due before. */
+/* A unit is long if a core needs more than this time for it, in ns: another
+   device's completion is then due before. A guess: less makes cores wait in
+   vain. */
 #define LONG_NS 1e7
-/* A bundle overlaps as one is copied in, one computed, one copied out. */
+/* Bundles that a GPU holds at a time: one is copied in, one computed, one
+   copied out. Fewer overlap less, more only bind units. */
 #define USUAL_IN_FLIGHT 3
-/* A device's first bundle was a warm-up if it was so many times slower than the
-   second one; a guess. */
+/* A device's first bundle was a warm-up, and is forgotten, if it took WARM_UP
+   times as long per work as the second one. A guess: less forgets
+   measurements. */
 #define WARM_UP 2
-/* So many times as many elements would fill the GPU: such a bundle says little
-   about larger ones, and is ignored after the first so many. Guesses. */
+/* A bundle is ignored if POOR times its elements would fit on the GPU at the
+   same time, since its time says little about larger ones. A guess. */
 #define POOR 2
+/* Number of first bundles that are not ignored even if they fill too little of
+   a GPU. A guess: more follows poor ones. */
 #define MANY_DONE 2
-/* Bounds of the fixed part: so many latencies, and so many times what fills the
-   GPU; guesses. */
+/* The fixed part of a bundle's time is at most MOST_LATENCIES latencies plus
+   MOST_FILLS times the time of work that fills the GPU. Guesses: more takes
+   waits for a fixed part. */
 #define MOST_LATENCIES 8
 #define MOST_FILLS 2
-/* A device does much of a round from such a part of its work on; a guess. */
+/* The rate of a device in a whole round replaces the mean of earlier rounds if
+   it did at least this fraction of the work. A guess: less follows noise. */
 #define AVERAGED_PART 0.02
-/* At least such a part of a bundle's time was service; a guess. */
+/* At least this fraction of a bundle's time remains when waits and copies are
+   subtracted. A guess: it keeps rates from becoming infinite. */
 #define LEAST_SERVED 0.1
-/* A bundle on an idle device shows its slowest stage if it is so many latencies
-   long; a guess. */
+/* A bundle on an idle device predicts the rate of bundles that queue if its
+   longest stage (copy or kernels) takes this many latencies. A guess: less
+   takes a launch for work. */
 #define SHOWING_LATENCIES 8
 
 /* -- Life --------------------------------------------------------------- */
@@ -88,8 +106,9 @@ hass_estimates_begin_round (HassEstimates *e)
     }
 }
 
-/* Unknown costs differ along a round, so the last bundles say little about the
-   next round. A whole round does, where the device did some of it. */
+/* Takes in the rate of a device in a whole round of unknown costs, if it did
+   enough of it: costs differ along a round, so its last bundles say little
+   about the next round. */
 static void
 average (HassEstimates *e, guint device, const HassDeviceSummary *did,
          double round_work)
@@ -119,9 +138,9 @@ hass_estimates_end_round (HassEstimates *e, const HassRoundSummary *summary,
 
 /* -- What is observed --------------------------------------------------- */
 
-/* Takes what the cores have done since the last look. Sums of finished work
-   over sums of its time are right at any moment, so a look in the middle of
-   units does no harm. */
+/* Takes in what the cores have done since the last call. Sums of finished work
+   over sums of its time are right at any moment, so a call while cores are in
+   the middle of units does no harm. */
 void
 hass_estimates_look_at_cpu (HassEstimates *e, const HassRound *round)
 {
@@ -147,8 +166,9 @@ hass_estimates_look_at_cpu (HassEstimates *e, const HassRound *round)
   m->seen = p;
 }
 
-/* In its first bundle a worker may load libraries while the GPU waits: that is
-   no part of a bundle's time. */
+/* Returns a copy of the completion in which the time of a GPU worker's first
+   call is left out: it may load libraries while the GPU waits, which is no part
+   of a bundle's time. */
 HassCompletion
 hass_estimates_without_setup (const HassEstimates *e,
                               const HassCompletion *told)
@@ -175,14 +195,15 @@ hass_estimates_without_wait (HassEstimates *e, const HassCompletion *done,
       || hass_estimates_overlaps (e, done->device))
     return ns;
   if (copy_ns > 0)
-    return needed_ns; /* others copy over the same link at a round's begin */
+    return needed_ns; /* other devices then copy over the same link */
   m->waited_ns = LINK_MEMORY * m->waited_ns + ns - needed_ns;
   m->needed_ns = LINK_MEMORY * m->needed_ns + needed_ns;
   m->link_wait = m->waited_ns / m->needed_ns;
   return needed_ns;
 }
 
-/* Of a bundle that filled the device the copies would take longer. */
+/* Adds a bundle's copy and kernel times to the decayed sums. Copies of a bundle
+   that does not fill the GPU count as those of one that does. */
 static void
 look_at_stages (HassEstimate *m, const HassCompletion *done,
                 const HassBundle *b, double copy_ns)
@@ -194,14 +215,14 @@ look_at_stages (HassEstimate *m, const HassCompletion *done,
   m->host_ns = STAGE_MEMORY * m->host_ns + done->host_ns;
   m->host_work = STAGE_MEMORY * m->host_work + done->work;
   if (m->n_done <= 1)
-    return; /* a warm-up, perhaps */
+    return; /* the first bundle may have been a warm-up */
   double busy_ns = MAX (done->kernel_busy_ns - done->worker_ns, 0);
   m->computed_ns = STAGE_MEMORY * m->computed_ns + busy_ns;
   m->computed_work = STAGE_MEMORY * m->computed_work + b->work;
 }
 
-/* A device's first bundle may have waited for code that is loaded, or for what
-   its worker makes once. If so it says nothing. */
+/* Counts a completed bundle, and forgets the first one if the second shows that
+   it was a warm-up, which waited for code to be loaded. */
 static void
 forget_warm_up (HassEstimate *m, double work, double ns)
 {
@@ -214,9 +235,9 @@ forget_warm_up (HassEstimate *m, double work, double ns)
     memset (m->shown.fits, 0, sizeof m->shown.fits);
 }
 
-/* The time if the bundle had filled the GPU: its kernel takes no longer, its
-   copies do. The stages of a grant that was cut may add up to more than it
-   took, as copies of one part wait for those of another. */
+/* Returns the time, in ns, that a bundle would have taken if it had filled the
+   GPU: its kernel takes no longer, its copies do. Of a queued bundle only the
+   longer copy counts, as copies overlap. */
 static double
 filled_ns (const HassEstimates *e, const HassCompletion *done,
            const HassBundle *b, double copy_ns, double ns)
@@ -229,7 +250,8 @@ filled_ns (const HassEstimates *e, const HassCompletion *done,
   return ns + (b->unfilled - 1) * (h2d_ns + done->d2h_ns);
 }
 
-/* The time if its units cost the mean; a launch does not grow with them. */
+/* Returns the time that a bundle would have taken if its units had the mean
+   cost; @level: their cost over the mean. A launch does not depend on it. */
 static double
 at_mean (double ns, double level, double latency_ns)
 {
@@ -237,7 +259,8 @@ at_mean (double ns, double level, double latency_ns)
   return launch_ns + (ns - launch_ns) / level;
 }
 
-/* Where its units lie and what they took, without what fills the GPU. */
+/* Tells the levels (how costs lie along the round) where a bundle's units lie
+   and what they took, without the fixed part of its time. */
 static void
 look_at_levels (HassEstimates *e, const HassCompletion *done,
                 const HassBundle *b, const HassFit *fit, double ns)
@@ -255,10 +278,9 @@ look_at_levels (HassEstimates *e, const HassCompletion *done,
                    MAX (ns - launch_ns, LEAST_SERVED * ns) * part);
 }
 
-/* A large bundle on an idle device predicts the rate of bundles that queue:
-   that of its slowest stage, waits of its parts for each other included, as
-   real devices count them. So does a queued bundle larger than all that the fit
-   has in mind. */
+/* Adds to the line of queued bundles what a bundle on an idle device predicts
+   of them: the time of its longest stage, as other stages overlap. A queued
+   bundle larger than all that the line has seen is added, too. */
 static void
 predict_queued (HassFit *queued, const HassCompletion *done,
                 const HassBundle *b, double took_ns, double latency_ns)
@@ -272,6 +294,7 @@ predict_queued (HassFit *queued, const HassCompletion *done,
     hass_fit_add (queued, work, at_mean (ns, b->level, latency_ns), latency_ns);
 }
 
+/* Copies the fixed part that a device's bundles have shown to alike devices. */
 static void
 share_fixed_part (HassEstimates *e, guint device, guint which)
 {
@@ -284,8 +307,9 @@ share_fixed_part (HassEstimates *e, guint device, guint which)
       }
 }
 
-/* Where the farm does not say how many elements fill a GPU, that is learned as
-   the fixed part, which then has no bound. */
+/* Adds a bundle to its line of time over work. The fixed part is bounded, but
+   not where the farm does not state how many elements fill a GPU, since that is
+   then learned as the fixed part. */
 static void
 add_to_fit (HassEstimates *e, guint device, const HassBundle *b, double ns)
 {
@@ -368,8 +392,9 @@ hass_estimates_known (const HassEstimates *e, const HassRound *round,
          || hass_estimates_measured (e, round, device);
 }
 
-/* Where costs are unknown the last bundles show the costs of their units as
-   much as the device: the geometric mean with the rate of whole rounds. */
+/* Returns the rate to plan with, given that of the last bundles. Where costs
+   are unknown these show the costs of their units as much as the device, so it
+   is the geometric mean with the rate of whole rounds. */
 static double
 recent_rate (const HassEstimates *e, guint device, double rate)
 {
@@ -404,8 +429,10 @@ hass_estimates_gpu_rate (const HassEstimates *e, guint device, double mean_rate,
                          : m->prior_rate;
 }
 
-/* Beside a launch the fixed part is what fills the GPU, and grows with what a
-   unit costs. */
+/* Returns the predicted time of a bundle of @work whose units have @level times
+   the mean cost. The launch (at most the latency) takes the same time whatever
+   units cost; the rest of the fixed part is time that fills the GPU, and grows
+   with @level. */
 double
 hass_estimates_bundle_ns (const HassEstimates *e, guint device,
                           const HassFit *fit, double work, double level)
@@ -431,8 +458,8 @@ hass_estimates_long_units (const HassEstimates *e)
   return u->work * u->cores > LONG_NS * hass_estimates_cpu_rate (e);
 }
 
-/* A device that cuts its grants takes as many as it has room for: one that is
-   computed waits for its results to be copied. */
+/* A device that itself cuts its grants into parts gets as many bundles as it
+   has room for: one that is computed waits for its results to be copied. */
 guint
 hass_estimates_in_flight (const HassEstimates *e, guint device)
 {

@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+/* Returns the device, of those that do not participate yet, whose first step
+   would end soonest; n: there is none. */
 static guint
 next_runner (const HassRunner *r, guint n)
 {
@@ -18,9 +20,10 @@ next_runner (const HassRunner *r, guint n)
   return best;
 }
 
-/* Devices join in the order in which their first step would end, as long as it
-   ends before the devices that have joined would finish everything. O(n^2) at
-   worst. */
+/* Chooses which devices participate, and returns the time in ns until they
+   finish @work together; INFINITY: none participates. Devices are added in the
+   order in which their first step would end, as long as that is before the
+   devices already added would finish everything. O(n^2) at worst. */
 double
 hass_fill (HassRunner *r, guint n, double work)
 {

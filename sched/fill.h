@@ -8,13 +8,13 @@
 #include <glib.h>
 
 /**
- * HassRunner: a device in a plan. Times count from now.
+ * HassRunner: a device in a plan. Times are in ns and count from now.
  * @rate: work per ns; 0: the device is excluded.
  * @ready_ns: when the device could begin to compute more.
  * @step_ns: time of its smallest bundle, or of one unit on one core.
- * @fill_ns: the part of @step_ns that it takes to fill a GPU.
+ * @fill_ns: the time in @step_ns for the least work that fills a GPU.
  * @alone: extra fraction of a bundle's time when its copies overlap nothing;
- *   @ready_ns includes it for @step_ns.
+ *   @ready_ns includes @alone * @step_ns.
  * @runs: result: the device participates.
  */
 typedef struct
@@ -25,8 +25,10 @@ typedef struct
 
 /**
  * HassPlan: how the remaining work is divided.
- * @runners: [devices]. @work: what is divided.
- * @finish_ns: when all that run finish together; INFINITY: none does.
+ * @runners: [n_devices] the devices.
+ * @work: the remaining work.
+ * @finish_ns: time in ns from now until all participating devices finish
+ *   together; INFINITY: none participates.
  */
 typedef struct
 {
@@ -34,7 +36,9 @@ typedef struct
   double work, finish_ns;
 } HassPlan;
 
-/* When all participating devices finish together; INFINITY: none does. */
+/* Chooses which devices participate in @work (runners[d].runs). Returns the
+   time in ns from now until all of these finish together; INFINITY: none
+   participates. */
 double hass_fill (HassRunner *runners, guint n, double work);
 
 #endif

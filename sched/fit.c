@@ -6,37 +6,58 @@
 
 #include <math.h>
 
-/* What a bundle counts for after the next one; guesses. The slope follows a
-   device that becomes slower within three bundles, where a longer memory would
-   divide a round by a rate that no longer holds; the fixed part hardly changes
-   and needs bundles of many sizes. */
+/* Weight of a bundle in the slope after each further bundle. The slope follows
+   a device that becomes slower within three bundles; a longer memory would
+   divide a round by a rate that no longer holds. A guess. */
 #define SLOPE_MEMORY 0.7
+/* Weight of a bundle in the fixed part of the time after each further bundle:
+   the fixed part hardly changes, and needs bundles of many sizes. A guess: less
+   follows noise. */
 #define FIXED_MEMORY 0.95
-/* Relative variance of sizes below which a regression would only amplify noise;
-   a guess. */
+/* Relative variance of the bundles' sizes below which no regression is made, as
+   it would only amplify noise. A guess: more leaves the fixed part at the
+   latency for longer. */
 #define LEAST_SPREAD 0.05
-/* Factors of a step of the fixed part in hass_fit_compare(): large enough to
-   get from a wrong latency to the right value in ten pairs, and in the end
-   small enough for a tenth. Guesses. */
+/* The estimate of the fixed part is multiplied or divided by a step for each
+   pair of bundles that hass_fit_compare() sees. FIRST_STEP is the first step,
+   large enough to get from a wrong latency to the true fixed part in about ten
+   pairs. A guess. */
 #define FIRST_STEP 2
+/* Smallest step of the fixed part in hass_fit_compare(): the estimate ends up
+   within 10 % of the median of the pairs. A guess: more is less precise, less
+   follows a change later. */
 #define LAST_STEP 1.1
+/* The excess of a step over 1 is multiplied by STEP_MEMORY with each pair of
+   bundles. A guess: less stops at a wrong value, more is unsteady for
+   longer. */
 #define STEP_MEMORY 0.95
-/* Least ratio of sizes of a pair: closer ones say nothing but noise; a guess.
- */
+/* A pair of bundles is used only if one has PAIR_RATIO times the work of the
+   other; a closer pair shows noise. A guess: less follows noise, more finds few
+   pairs. */
 #define PAIR_RATIO 1.3
-/* Of the shortest bundle: the slope has to stay above 0. */
+/* The fixed part is at most this fraction of the time of the shortest recent
+   bundle, since the slope has to stay above 0. A guess: with 1 the slope could
+   be 0, and so the rate infinite. */
 #define LARGEST_FIXED 0.98
-/* Of the fixed part: a smaller share of a bundle's time is lost in it. */
+/* A launch hides what a bundle's work takes if that is less than this fraction
+   of the fixed part of its time. A guess: more takes a measured slope for a
+   hidden one. */
 #define HIDDEN_PART 0.1
-/* Weight of the newest error; the mean covers about the last three bundles. */
+/* Weight of the newest relative error of a predicted time in the mean, which so
+   covers about the last three bundles. A guess: more follows noise, less
+   notices a change later. */
 #define ERROR_WEIGHT 0.3
-/* By so much the shortest bundle is forgotten with each bundle. */
+/* The time of the shortest recent bundle is multiplied by LEAST_GROWTH with
+   each further bundle, so that an old one is forgotten. A guess: 1.02 takes 35
+   bundles to double it. */
 #define LEAST_GROWTH 1.02
 
-/* Where costs grow along the range the regression finds a fixed part that does
-   not exist, and where bundles wait for copies of other devices it finds none.
-   So it is bounded by half of the device's latency, as half of that may overlap
-   something, and by the shortest bundle. */
+/* Returns the fixed part of the line, in ns, by weighted regression, or what is
+   known already where sizes have hardly differed. Where costs grow along the
+   range, regression finds a fixed part that does not exist, and where bundles
+   wait for copies of other devices it finds none. So the result is at least
+   half of the device's latency, as the other half may overlap something, and at
+   most nearly the time of the shortest bundle. */
 static double
 fixed_part (HassFit *f, double latency_ns)
 {
@@ -48,6 +69,8 @@ fixed_part (HassFit *f, double latency_ns)
   return MIN (MAX (known, latency_ns / 2), LARGEST_FIXED * f->least_ns);
 }
 
+/* Sets the slope of the line to that with which the recent bundles took their
+   time in sum, given the fixed part. */
 static void
 set_slope (HassFit *f)
 {
@@ -79,13 +102,13 @@ hass_fit_add (HassFit *f, double work, double ns, double latency_ns)
   f->seen++;
 }
 
-/* Where costs are unknown, bundles are small where costs are high, because they
-   are granted by time, and a regression finds a fixed part that does not exist.
-   Two consecutive bundles of different sizes lie side by side and have about
-   the same cost per unit, so each such pair gives an estimate of the fixed
-   part. The median over pairs is used, which a few pairs across the border of a
-   cluster do not move; it is tracked by steps up or down that become smaller.
- */
+/* Estimates the fixed part of the time from pairs of consecutive bundles of
+   different sizes, which lie side by side and so have about the same cost per
+   unit. It replaces the regression where costs are unknown: bundles are granted
+   by time and so are small where costs are high, and a regression would find a
+   fixed part that does not exist. The median over pairs is used, which a few
+   pairs across the border of a cluster of costs do not move; it is tracked by
+   steps up or down that become smaller. */
 void
 hass_fit_compare (HassFit *f, double work, double ns, double latency_ns)
 {
@@ -109,7 +132,7 @@ hass_fit_compare (HassFit *f, double work, double ns, double latency_ns)
   set_slope (f);
 }
 
-/* The device has become so many times slower. */
+/* Scales the line and its sums after a device has become @times slower. */
 void
 hass_fit_scale (HassFit *f, double times)
 {
@@ -122,7 +145,8 @@ hass_fit_scale (HassFit *f, double times)
   f->ns_per_work *= times;
 }
 
-/* A fixed part above this bound was time that the bundle waited. */
+/* Bounds the fixed part of the line: what exceeds @most_fixed_ns was time that
+   bundles waited. */
 void
 hass_fit_limit (HassFit *f, double most_fixed_ns)
 {
@@ -132,9 +156,10 @@ hass_fit_limit (HassFit *f, double most_fixed_ns)
   set_slope (f);
 }
 
-/* Bundles up to the largest differed in size but were so small that the fixed
-   part hides what their work took: the slope is then an upper bound, unless the
-   fixed part is the time that fills the GPU. */
+/* Returns TRUE if bundles of up to @largest work differed in size but were so
+   small that the fixed part of their time hides what their work took. The slope
+   is then an upper bound, unless the fixed part is the time that it takes to
+   fill the GPU. */
 gboolean
 hass_fit_hides (const HassFit *f, double largest)
 {
@@ -142,6 +167,7 @@ hass_fit_hides (const HassFit *f, double largest)
          && f->ns_per_work * largest < HIDDEN_PART * f->fixed_ns;
 }
 
+/* Returns the predicted time of a bundle of @work, in ns. */
 double
 hass_fit_ns (const HassFit *f, double work)
 {

@@ -8,17 +8,23 @@
 #include <glib.h>
 
 /**
- * HassFit: a line and the sums that it is computed from; zeros: no bundle yet.
- * @n, @work, @ns: sums for the slope, decayed over a few bundles.
- * @s, @s_w, @s_t, @s_ww, @s_wt: sums for the fixed part, of weight 1/ns,
- *   decayed over some tens of bundles.
- * @least_ns: the shortest of the recent bundles.
- * @fixed_ns, @ns_per_work: the line.
- * @error: relative error of its predictions, a decayed mean.
- * @pair_ns, @step, @last_work, @last_ns: of hass_fit_compare().
+ * HassFit: the service time of a device's bundles as a line over their work,
+ * fixed_ns + ns_per_work * work, and the sums that the line is computed from.
+ * Zeros: no bundle was seen yet.
+ * @n, @work, @ns: number, work and time of bundles, sums for the slope, decayed
+ *   over a few bundles.
+ * @s, @s_w, @s_t, @s_ww, @s_wt: sums of 1, work w, time t, w * w and w * t,
+ *   each of weight 1/t, for the fixed part, decayed over some tens of bundles.
+ * @least_ns: time of the shortest of the recent bundles.
+ * @fixed_ns, @ns_per_work: fixed part and slope of the line.
+ * @error: relative error of predicted times, a decayed mean.
+ * @pair_ns: median of the fixed parts that pairs of bundles show.
+ * @step: factor by which @pair_ns is moved by the next pair.
+ * @last_work, @last_ns: the bundle before, for the next pair.
  * @spread: sizes differed enough to tell the fixed part from the slope.
- * @seen: bundles.
- * @last: for the owner: the device's number of bundles at the last of them.
+ * @seen: number of bundles.
+ * @last: set by the owner: how many bundles the device had completed at the
+ *   last one that was added.
  */
 typedef struct
 {
@@ -33,7 +39,8 @@ typedef struct
   guint64 last;
 } HassFit;
 
-/* latency_ns is the fixed part until sizes have differed. */
+/* Adds a bundle to a line, by regression and by pairs of bundles. latency_ns:
+   the fixed part that is assumed until sizes have differed. */
 void hass_fit_add (HassFit *fit, double work, double ns, double latency_ns);
 void hass_fit_compare (HassFit *fit, double work, double ns, double latency_ns);
 void hass_fit_scale (HassFit *fit, double times);

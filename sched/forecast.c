@@ -5,19 +5,31 @@
 
 #include <math.h>
 
-/* A device is absent when it has not asked during so many completions of a
-   round, or in more than so many rounds in which units waited for so many
-   completions. Less, and a GPU that opens late is planned without; more, and
-   the round waits for one that is gone. Guesses. */
+/* A device is absent, and planned without, when it has not asked during
+   LATE_TOLD completions of a round. A guess: less, and a GPU that opens late is
+   planned without; more, and a round waits for a GPU that is gone. */
 #define LATE_TOLD 16
+/* A device is also absent when it has not asked in more than MUTE_ROUNDS rounds
+   in a row in which it could have. A guess: more, and rounds wait for a lost
+   device. */
 #define MUTE_ROUNDS 1
+/* A device could have asked in a round if units waited during at least
+   ENOUGH_WAITED completions. A guess: less, and a device that opens late is
+   planned without. */
 #define ENOUGH_WAITED 2
-/* A GPU is silent after so many completions of others; a guess. */
+/* A GPU that holds nothing is planned without after this many completions of
+   other devices without asking. A guess: more lets the plan count on a lost
+   GPU. */
 #define SILENT_TOLD 4
-/* Bundles after which a rate is settled; or, while predictions are off by more
-   than so much, so many. Guesses. */
+/* Number of bundles after which the rate of a GPU is settled. A guess: more,
+   and cores wait longer; less, and the rate may be that of a warm-up. */
 #define SETTLED_BUNDLES 3
+/* Number of bundles after which a rate is settled even if predicted times are
+   still wrong. A guess: more, and cores wait longer for a GPU. */
 #define EARLY_BUNDLES 8
+/* Relative error of predicted bundle times above which a rate is not settled
+   before EARLY_BUNDLES bundles. A guess: less, and cores wait longer for a
+   GPU. */
 #define UNSETTLED 0.3
 
 void
@@ -135,8 +147,10 @@ hass_forecast_granted (HassForecast *f, guint device, const HassBundle *bundle)
   m->round_largest = MAX (m->round_largest, bundle->work);
 }
 
-/* The first completion shows when the round began; but a CPU pool that reports
-   for the first time began before, so no earlier than what is known. */
+/* Sets the time to the end of a completion. The round's first completion shows
+   when the round began, and the function returns how much later that is than
+   was assumed. A CPU pool that completes a grant for the first time may have
+   been granted it before, so the begin is no earlier than assumed. */
 double
 hass_forecast_clock (HassForecast *f, const HassRound *round,
                      const HassCompletion *done)
@@ -227,7 +241,8 @@ hass_forecast_queue_ns (const HassForecast *f, guint device)
   return m->queue_ns - first_ns + fabs (first_ns - past_ns);
 }
 
-/* As if all cores had begun together. */
+/* Returns the time in ns until a core is free, as if all cores had begun their
+   units together. */
 double
 hass_forecast_core_free_ns (const HassForecast *f, const HassRound *round,
                             double unit_ns)

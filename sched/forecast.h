@@ -22,21 +22,25 @@
 #include "fill.h"
 
 /**
- * HassSeat: a device as it is asked.
- * @failed: its last grant failed. @absent: it does not ask.
- * @hopeless: it is not measured and could not help.
+ * HassSeat: a device from the strategy's view: whether it asks for work, and
+ * what it holds.
+ * @failed: its last grant failed.
+ * @absent: it does not ask for work although it could.
+ * @hopeless: it is not measured, and could not help in this round.
  * @asked: it has asked in this round.
- * @back: it holds nothing since just now, and will ask.
- * @entered: it holds, or has copied, what it copies once a round.
- * @mute_rounds: rounds in which it could have asked and did not.
- * @asked_at: completions of all devices when it last asked.
- * @copy_ns: copying that; @entry_ns: with the turns of others on its link.
- * @bundles, @n_bundles: in flight, oldest first.
- * @queue_ns: sum of their predicted times.
- * @since_ns: when the first of them began; @end_ns: end of the last completed.
- * @round_largest: work of its largest bundle of this round, in flight or not.
- * @n_given: bundles granted.
- * @units: CPU pool: granted in this round and not stolen since.
+ * @back: it has just completed its work, and will ask at once.
+ * @entered: it has begun to copy what it copies once a round.
+ * @mute_rounds: rounds in a row in which it could have asked and did not.
+ * @asked_at: number of completions of all devices when it last asked.
+ * @copy_ns: time of the copies that the device makes once a round.
+ * @entry_ns: that time, with those of devices that copy first on its link.
+ * @bundles: the bundles that it holds, oldest first. @n_bundles: their number.
+ * @queue_ns: sum of the predicted times of @bundles.
+ * @since_ns: when the first of @bundles began.
+ * @end_ns: when its last completed bundle ended.
+ * @round_largest: work of its largest bundle of this round.
+ * @n_given: number of bundles that it was granted.
+ * @units: of the CPU pool: units granted in this round and not stolen since.
  */
 typedef struct
 {
@@ -54,17 +58,20 @@ typedef struct
 } HassSeat;
 
 /**
- * HassForecast: of all devices.
- * @now_ns: of the last completion.
- * @begin_ns: of the round, once @begun: something of it has finished.
- * @n_told: completions. @n_waited: those of this round while units waited.
- * @spent_ns: makespans of the rounds before.
+ * HassForecast: what all devices hold.
+ * @seats: [n] the devices.
+ * @now_ns: end of the last completion, the only clock of a strategy.
+ * @begin_ns: begin of the round; exact only if @begun.
+ * @begun: a grant of the round has finished.
+ * @n_told: number of completions so far.
+ * @n_waited: completions of this round while units waited for a device.
+ * @spent_ns: sum of the makespans of the rounds before.
  */
 typedef struct
 {
   const HassUnits *u;
   const HassEstimates *e;
-  HassSeat *seats; /* [n] */
+  HassSeat *seats;
   gint64 now_ns, begin_ns;
   gboolean begun;
   guint64 n_told, n_waited;
@@ -78,15 +85,18 @@ void hass_forecast_clear (HassForecast *f);
 
 void hass_forecast_begin_round (HassForecast *f);
 
-/* What the device copies once a round; after it is clear which of the devices
-   before it are out. */
+/* Computes how long the device takes for what it copies once a round. Called
+   for the devices in order, as those before it that participate copy first. */
 void hass_forecast_entry (HassForecast *f, guint device);
 
-/* A device asks for work. force: all devices wait. */
+/* Takes in that a device asks for work. force: all devices wait, so a device
+   that has not asked is absent. */
 void hass_forecast_asked (HassForecast *f, guint device, gboolean force);
 
-/* A grant was taken: of the CPU pool, or of units that were in its share; and a
-   GPU's bundle. */
+/* Take a grant in. hass_forecast_cpu_granted() adds units to those of the CPU
+   pool, or, if negative, removes units that a GPU took from its share.
+   hass_forecast_bundle() makes a GPU's bundle with its predicted time, and
+   hass_forecast_granted() adds that to what the GPU holds. */
 void hass_forecast_cpu_granted (HassForecast *f, gint64 units);
 HassBundle hass_forecast_bundle (const HassForecast *f, const HassRound *round,
                                  const HassGrant *grant, guint device,
@@ -94,9 +104,11 @@ HassBundle hass_forecast_bundle (const HassForecast *f, const HassRound *round,
 void hass_forecast_granted (HassForecast *f, guint device,
                             const HassBundle *bundle);
 
-/* A completion: first the clock, which returns by how much the round's begin is
-   later than it was taken to be; then the bundle, with its service time in *ns.
-   FALSE: the device held no bundle that is kept track of. */
+/* Take a completion in. hass_forecast_clock() sets the time, and returns how
+   much later the round began than was assumed, in ns. Then hass_forecast_done()
+   removes the bundle, and sets *ns to its service time, which counts from the
+   end of the GPU's bundle before it. It returns FALSE if the device held no
+   bundle. */
 double hass_forecast_clock (HassForecast *f, const HassRound *round,
                             const HassCompletion *done);
 gboolean hass_forecast_done (HassForecast *f, const HassCompletion *done,
@@ -104,49 +116,58 @@ gboolean hass_forecast_done (HassForecast *f, const HassCompletion *done,
 
 /* -- What is predicted -------------------------------------------------- */
 
+/* Returns TRUE if a plan must not count on the device: its last grant failed,
+   it does not ask for work, or it is hopeless (too slow to help in this
+   round). */
 gboolean hass_forecast_out (const HassForecast *f, guint device);
 
-/* Of the devices that are not out. */
+/* Return TRUE if the rates of all devices that a plan can count on are
+   measured, or at least known from earlier runs or traits. */
 gboolean hass_forecast_all_measured (const HassForecast *f,
                                      const HassRound *round);
 gboolean hass_forecast_all_known (const HassForecast *f,
                                   const HassRound *round);
 
-/* The device holds something, so there will be a completion. */
+/* Returns TRUE if the device holds units, so that there will be a
+   completion. */
 gboolean hass_forecast_busy (const HassForecast *f, const HassRound *round,
                              guint device);
 
-/* Units that cores were granted and have not done. */
+/* Returns the number of units that the cores were granted in this round and
+   have not finished. */
 gint64 hass_forecast_core_units (const HassForecast *f, const HassRound *round);
 
-/* Time until a GPU has done what it holds, and until a core is free. */
+/* Return the predicted time until a GPU has done what it holds, and until a
+   core is free, where a unit takes a core unit_ns; in ns. */
 double hass_forecast_queue_ns (const HassForecast *f, guint device);
 double hass_forecast_core_free_ns (const HassForecast *f,
                                    const HassRound *round, double unit_ns);
 
-/* Part of the cores that are in the middle of a unit. */
+/* Returns the fraction of the cores that are in the middle of a unit. */
 double hass_forecast_busy_cores (const HassForecast *f, const HassRound *round);
 
-/* A GPU that holds nothing asks after each completion; this one does not, so it
-   is lost or about to be. */
+/* Returns TRUE if a GPU that holds nothing has not asked for work during
+   several completions of other devices: it is lost or about to be. */
 gboolean hass_forecast_silent (const HassForecast *f, const HassRound *round,
                                guint device);
 
-/* The GPUs that hold work have shown their rates: their first bundle may have
-   been a warm-up, and early ones are small. plan: [n], or NULL; a GPU that is
-   about to ask counts if it runs in it. */
+/* Returns TRUE if the rates of the GPUs that hold work are settled, that is
+   measured by several bundles: the first may have been a warm-up, and early
+   ones are small. plan: [n], or NULL; with a plan, a GPU that is about to ask
+   counts only if it participates in that. */
 gboolean hass_forecast_settled (const HassForecast *f, const HassRound *round,
                                 const HassRunner *plan);
 
-/* A GPU of which one bundle is known will have done as much again in so long;
-   few: or a few bundles in half of that. */
+/* Returns TRUE if a GPU of which only one bundle is measured will have done as
+   much work again within soon_ns, so that its rate is known better then. few:
+   TRUE also if it will have done several bundles within half of that time. */
 gboolean hass_forecast_warming_up (const HassForecast *f,
                                    const HassRound *round,
                                    const HassRunner *plan, double soon_ns,
                                    gboolean few);
 
-/* Units that are kept for GPUs that are open and unknown, so that they are
-   tried even where rounds are tiny. */
+/* Returns how many units are kept for GPUs that are open and whose rate is
+   unknown, so that these are tried even where rounds are tiny. */
 guint64 hass_forecast_kept_units (const HassForecast *f,
                                   const HassRound *round);
 

@@ -6,28 +6,57 @@
 
 #include <math.h>
 
-/* Guesses. Longer memories follow a changed shape later, shorter ones follow
-   noise. */
-#define MEMORY 0.7     /* of a round's sums in the next round */
-#define PASSES 16      /* of fitting rates and levels to each other */
-#define BESIDE 0.3     /* weight of what a part shows in the parts beside it */
-#define TRUST 0.5      /* in the shape before anything has come back */
-#define PRIOR 0.01     /* squared deviations that this trust is worth */
-#define MOST_OFF 2     /* times the mean: an outlier counts for no more */
-#define OFF_MEMORY 0.6 /* of a round's error in the next round */
-#define LEAST_LEVEL 0.02 /* of the mean, so that no rate becomes infinite */
+/* Weight of a round's sums of units and times after each further round. A
+   guess: more follows a changed shape of costs later, less follows noise. */
+#define MEMORY 0.7
+/* Number of times that devices' rates and parts' levels (cost over the mean
+   cost of the round) are fitted to each other in turn. A guess: fewer may not
+   converge, more cost time at the end of a round. */
+#define PASSES 16
+/* Weight of what a part of the round shows in the parts beside it; 1 in the
+   part itself. A guess: more blurs the shape of costs, less cannot tell costs
+   from speeds where the units of two devices meet. */
+#define BESIDE 0.3
+/* Trust in the shape of costs along a round, 0 to 1, before a second round has
+   been compared with it. A guess: more follows noise at first. */
+#define TRUST 0.5
+/* Sum of squared deviations of levels that the initial trust counts for. A
+   guess: more keeps the initial trust for longer. */
+#define PRIOR 0.01
+/* Largest relative error of a bundle's predicted level that counts; an outlier
+   counts as this. A guess: more lets one bundle decide. */
+#define MOST_OFF 2
+/* Weight of the mean error of bundles of earlier rounds when a round is added.
+   A guess: more follows a change later, less follows noise. */
+#define OFF_MEMORY 0.6
+/* Lower bound of a part's level (cost over the mean cost), so that no rate
+   becomes infinite. A guess: more makes cheap parts of a round look too
+   costly. */
+#define LEAST_LEVEL 0.02
 
 #define PARTS HASS_LEVELS_PARTS
 
+/**
+ * HassLevels: the costs along a round, by parts of equal length.
+ * @level: cost of a unit in each part over the mean cost, as measured.
+ * @before: sum of the trusted levels of all parts before this one.
+ * @units, @ns: [n * PARTS] decayed sums of units and their time, for each
+ *   device and part.
+ * @rate: [n] units of level 1 per ns of each device; 0: unknown.
+ * @seen: decayed sum of squared deviations of measured levels from 1.
+ * @back: decayed sum of these deviations times those of the next round.
+ * @off, @of: this round's sums of squared errors of bundles, and of weights.
+ * @doubt: relative error of a bundle's predicted work; less than 0: unknown.
+ */
 struct HassLevels
 {
-  double level[PARTS];      /* as seen; mean 1 */
-  double before[PARTS + 1]; /* sum of the trusted levels of the parts before */
-  double *units, *ns;       /* [n * PARTS], decayed */
-  double *rate;             /* [n]; units of level 1 per ns; 0: unknown */
-  double seen, back;        /* squared deviations; what of them came back */
-  double off, of;           /* squared errors of this round, and weights */
-  double doubt;             /* relative error of a bundle; < 0: unknown */
+  double level[PARTS];
+  double before[PARTS + 1];
+  double *units, *ns;
+  double *rate;
+  double seen, back;
+  double off, of;
+  double doubt;
 };
 
 HassLevels *
@@ -73,7 +102,8 @@ hass_levels_between (const HassLevels *h, double from, double to)
   return to > from ? sum / ((to - from) * PARTS) : 1;
 }
 
-/* The mean level as measured, whatever it is trusted. */
+/* Returns the mean level between two positions (fractions of the round) as
+   measured, however little it is trusted. */
 static double
 raw_level (const HassLevels *h, double from, double to)
 {
@@ -101,7 +131,8 @@ hass_levels_add (HassLevels *h, guint device, double from, double to,
       h->off += units * off * off;
       h->of += units;
     }
-  /* Its time is spread over the parts by their trusted levels. */
+  /* The time of the units is divided among the parts of the round by their
+     trusted levels. */
   for (guint i = (guint)(from * PARTS); i < PARTS && i < to * PARTS; i++)
     {
       double part = (MIN (to * PARTS, i + 1) - MAX (from * PARTS, i))
@@ -116,6 +147,8 @@ hass_levels_add (HassLevels *h, guint device, double from, double to,
     }
 }
 
+/* Fits once: rates of devices from the levels of parts, then levels of parts
+   from the rates of devices; the mean level stays 1. */
 static void
 fit (HassLevels *h, guint n)
 {

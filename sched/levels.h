@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT */
 /* levels.h: how unknown costs lie along a round.
 
-   DESIGN. Rounds of a farm are often alike: the end of a triangle is always
-   its wide one. The times of bundles and cores, by the positions of their
-   units, show it from round to round.
-   1. A round is cut into parts. For each device and part two decayed sums are
-      kept, of units and of their time. A device's rate and a part's level, its
-      cost over the mean, are fitted to each other in turn, so that a device
-      does not look slow because it computes the costly end. What a part shows
-      counts a little for the parts beside it: where the units of one device end
-      and those of another begin, this separates costs from speeds.
-   2. Noise looks like a shape. So each bundle's level is compared with the
-      level of the rounds before; the fraction of their deviations that comes
-      back is the trust in the shape. Costs that lie anew in each round get no
-      trust.
-   3. The remaining error of bundles is what is unknown of costs: the smaller it
-      is, the larger bundles may be.
+   DESIGN. Rounds of a farm are often alike: the end of a triangle is always its
+   wide one. The times of bundles and cores, by the positions of their units,
+   show this from round to round.
+   1. A round is cut into parts of equal length. For each device and part two
+      decayed sums are kept, of units and of their time. The level of a part is
+      the cost of its units over the mean cost. Rates of devices and levels of
+      parts are fitted to each other in turn, so that a device does not look
+      slow because it computes the costly end. What a part shows counts a little
+      for the parts beside it: where the units of one device end and those of
+      another begin, this separates costs from speeds.
+   2. Noise looks like a shape of costs. So the level of each bundle is compared
+      with the levels of the rounds before. The trust in the shape is the
+      fraction of deviations from the mean that come back in the next round.
+      Costs that lie anew in each round get no trust.
+   3. The remaining error of predicted bundles is the uncertainty of costs: the
+      smaller this error, the larger bundles may be.
 
    A completed bundle costs O(parts), a round O(devices * parts), a decision
    O(1).
@@ -33,22 +34,29 @@ typedef struct HassLevels HassLevels;
 HassLevels *hass_levels_new (guint n_devices);
 void hass_levels_free (HassLevels *levels);
 
-/* Trusted mean level between two positions of a round of length 1. */
+/* Returns the mean level (cost of a unit over the mean cost of the round)
+   between two positions, as far as it is trusted. Positions are fractions of
+   the round, 0 to 1. */
 double hass_levels_between (const HassLevels *levels, double from, double to);
 
-/* A device computed so many units between two positions in ns, without the
-   time that a bundle takes whatever it holds. */
+/* hass_levels_add() takes in that a device computed @units between two
+   positions (fractions of the round) in @ns, without the time that a bundle
+   takes whatever it holds. hass_levels_end() fits levels and rates to all of
+   these after a round. */
 void hass_levels_add (HassLevels *levels, guint device, double from, double to,
                       double units, double ns);
 void hass_levels_end (HassLevels *levels, guint n_devices);
 
-/* Relative error of a bundle's predicted work; less than 0: unknown. */
+/* Returns the relative error of the predicted work of bundles; less than 0:
+   unknown. */
 double hass_levels_doubt (const HassLevels *levels);
 
-/* Units of mean cost per ns in recent rounds; 0: unknown. */
+/* Returns the rate of a device in recent rounds, in units of mean cost per ns;
+   0: unknown. */
 double hass_levels_rate (const HassLevels *levels, guint device);
 
-/* Between 0 and 1. */
+/* Returns how far the costs along a round are trusted to come back in the next
+   round, from 0 (not at all) to 1 (fully). */
 double hass_levels_trust (const HassLevels *levels);
 
 #endif

@@ -19,7 +19,8 @@ hass_phases_new (gsize bytes, const HassStrategyEnv *env, HassPlanFunc plan)
   return p;
 }
 
-/* Frees all but the crew, whose end frees the strategy's state. */
+/* Frees what the phases own except the crew; hass_crew_destroy() frees that and
+   the strategy's state. */
 void
 hass_phases_clear (HassPhases *p)
 {
@@ -40,8 +41,8 @@ hass_phases_destroy (gpointer self)
 
 /* -- Parts -------------------------------------------------------------- */
 
-/* Equal parts of all devices that work, or of all if none does; their sum is 1.
- */
+/* Gives equal parts to all devices whose last grant did not fail, or to all
+   devices if every last grant failed. The sum of parts is 1. */
 void
 hass_phases_equal (HassPhases *p)
 {
@@ -56,9 +57,9 @@ hass_phases_equal (HassPhases *p)
     }
 }
 
-/* Parts in proportion to speeds; their sum is 1. A device that works and has no
-   speed yet, because it got nothing in the phases before, counts as the mean of
-   the others. */
+/* Gives parts in proportion to speeds; the sum of parts is 1. A working device
+   without a speed, because it got nothing in the phases before, counts as the
+   mean of the others. */
 void
 hass_phases_by_speed (HassPhases *p, const double *speeds)
 {
@@ -82,7 +83,7 @@ hass_phases_by_speed (HassPhases *p, const double *speeds)
     p->parts[d] /= sum;
 }
 
-/* Each device that works has a speed. */
+/* Returns TRUE if each device whose last grant did not fail has a speed. */
 gboolean
 hass_phases_known (const HassPhases *p, const double *speeds)
 {
@@ -94,7 +95,8 @@ hass_phases_known (const HassPhases *p, const double *speeds)
 
 /* -- A phase ------------------------------------------------------------ */
 
-/* What the device has done in this round. */
+/* Puts the work that the device has done in this round into *work, and its busy
+   time into *ns. */
 static void
 done_so_far (const HassPhases *p, const HassRound *round, guint device,
              double *work, double *ns)
@@ -110,6 +112,9 @@ done_so_far (const HassPhases *p, const HassRound *round, guint device,
     }
 }
 
+/* Begins a phase: updates the devices' speeds by what they did in the last
+   phase, lets the strategy plan the next one, and cuts the shares. force: all
+   devices wait. */
 static void
 begin_phase (HassPhases *p, HassRound *round, gboolean force)
 {
@@ -152,9 +157,10 @@ hass_phases_begin_round (gpointer self, HassRound *round)
     begin_phase (p, round, FALSE);
 }
 
-/* No unit is in a share, or granted to a device that others wait for. Finished
-   units are counted before waiting ones: a unit that moves between the two
-   counts as granted. */
+/* Returns TRUE if the phase has ended: no unit is in a share, or granted to a
+   device that others wait for. A device that failed and has a single unit is
+   not waited for. Finished units are counted before waiting ones: a unit that
+   moves between the two counts as granted. */
 static gboolean
 ended (const HassPhases *p, const HassRound *round)
 {
@@ -177,8 +183,9 @@ ended (const HassPhases *p, const HassRound *round)
   return seen + hass_round_waiting (round) >= hass_round_units (round);
 }
 
-/* Units that were given back and lie in no range, so that no phase carves them.
- */
+/* Grants a device its part of the units that were given back by a failed device
+   and lie in no range, so that no phase would cut them into a share. Returns
+   FALSE if there are none. */
 static gboolean
 stray (const HassCrew *crew, HassRound *round, HassGrant *grant)
 {
@@ -186,13 +193,15 @@ stray (const HassCrew *crew, HassRound *round, HassGrant *grant)
   guint64 whole = hass_round_back (round) - hass_round_front (round);
   if (waiting <= whole)
     return FALSE;
-  grant->source = HASS_FROM_SHARE; /* its own is empty; these come first */
+  grant->source = HASS_FROM_SHARE; /* the device's share is empty; units given
+                                      back come first */
   grant->units = (waiting - whole + crew->n - 1) / crew->n;
   return TRUE;
 }
 
-/* From the back of the share of a device that fails or is lost, or a single
-   unit of any share. */
+/* Grants units from the back of the share of a device whose last grant failed
+   or that is lost. single: one unit, and of any other device's share. Returns
+   FALSE if there are none. */
 static gboolean
 take_share (const HassCrew *crew, HassRound *round, guint device,
             gboolean single, HassGrant *grant)
@@ -210,7 +219,9 @@ take_share (const HassCrew *crew, HassRound *round, guint device,
   return FALSE;
 }
 
-/* A device that failed is tried with one unit, wherever there is any. */
+/* Grants a device whose last grant failed one unit, wherever there is any, to
+   see whether it works again. Returns FALSE if the device did not fail or no
+   unit waits. */
 static gboolean
 try_again (HassPhases *p, HassRound *round, guint device, HassGrant *grant)
 {
@@ -238,7 +249,8 @@ hass_phases_grant (gpointer self, HassRound *round, guint device,
   grant->units = 0;
   if (hass_crew_own (crew, round, device, 0, grant))
     {
-      grant->chunk = 0; /* none steals: the cores divide it as suits them */
+      grant->chunk = 0; /* other devices do not steal, so the cores may pull
+                           many units at a time */
       return HASS_TAKE;
     }
   gboolean stuck = force && !p->untouched;

@@ -25,33 +25,51 @@
 
 typedef struct HassPhases HassPhases;
 
-/* Fills in phases->parts, of any sum. Returns the work of the phase that
-   begins, of `waiting` that waits; phases->n_begun ended before it. */
+/* HassPlanFunc: a strategy's plan for the phase that begins. It fills in
+   phases->parts, in proportion to the devices' work, and returns the total work
+   of the phase; @waiting is the work that waits. phases->n_begun phases of this
+   round have ended before. */
 typedef double (*HassPlanFunc) (HassPhases *phases, HassRound *round,
                                 double waiting);
 
+/**
+ * HassPhases: what a strategy that divides rounds into phases begins its state
+ * with.
+ * @crew: the devices and what is measured of them.
+ * @plan: called when a phase begins.
+ * @n_begun: number of phases of this round so far.
+ * @parts: [n] parts of the present phase, for each device.
+ * @speeds: [n] work per ns of busy time in the last phase in which the device
+ *   computed; 0: none yet.
+ * @kept: [n] for the strategy's use, zeros at first.
+ * @work, @ns: [n] work and busy time of this round before the present phase.
+ * @trying: [n] the device failed and now has a single unit.
+ * @untouched: the phase began because all devices waited, and no grant has
+ *   finished since.
+ */
 struct HassPhases
 {
   HassCrew crew;
   HassPlanFunc plan;
-  guint n_begun;  /* phases of this round */
-  double *parts;  /* [n] of the phase that began last */
-  double *speeds; /* [n] work per busy ns in the last phase that it took part
-                     in; 0: none yet */
-  double *kept; /* [n] what the strategy keeps of each device, zeros at first */
+  guint n_begun;
+  double *parts;
+  double *speeds;
+  double *kept;
 
-  double *work, *ns;  /* [n] this round's, when the phase began */
-  gboolean *trying;   /* [n] has a single unit, because it failed */
-  gboolean untouched; /* begun because of force, nothing finished since */
+  double *work, *ns;
+  gboolean *trying;
+  gboolean untouched;
 };
 
-/* A strategy's state of so many bytes, zeros but for the phases that it begins
-   with. */
+/* Allocates a strategy's state of the given size, which begins with HassPhases;
+   the rest is zeros. hass_phases_clear() frees what the phases own, but not the
+   state. */
 gpointer hass_phases_new (gsize bytes, const HassStrategyEnv *env,
                           HassPlanFunc plan);
 void hass_phases_clear (HassPhases *phases);
 
-/* These fit the ops table of a strategy whose state begins with phases. */
+/* These functions fit the ops table of a strategy whose state begins with
+   HassPhases. */
 void hass_phases_begin_round (gpointer phases, HassRound *round);
 HassAnswer hass_phases_grant (gpointer phases, HassRound *round, guint device,
                               gboolean force, HassGrant *grant);
@@ -59,7 +77,9 @@ void hass_phases_observe (gpointer phases, HassRound *round,
                           const HassCompletion *done);
 void hass_phases_destroy (gpointer phases);
 
-/* Parts for a plan. */
+/* Fill in phases->parts for a plan: equal parts, or parts in proportion to
+   @speeds. hass_phases_known() returns TRUE if all working devices have a
+   speed. */
 void hass_phases_equal (HassPhases *phases);
 void hass_phases_by_speed (HassPhases *phases, const double *speeds);
 gboolean hass_phases_known (const HassPhases *phases, const double *speeds);

@@ -13,7 +13,7 @@
 #include "pool/struct_size.h"
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
-static GPtrArray *table; /* const HassStrategyOps *; table_lock */
+static GPtrArray *table; /* of const HassStrategyOps *; under table_lock */
 
 /* -- The table ---------------------------------------------------------- */
 
@@ -104,7 +104,9 @@ add_locked (const HassStrategyOps *ops, GError **error)
   return TRUE;
 }
 
-/* Locks the table; the first call fills it with the built-in strategies. */
+/* Locks the table of strategies; the caller unlocks it. The first call fills
+   the table with the built-in strategies, and aborts if one of them is
+   invalid. */
 static void
 lock (void)
 {
@@ -183,7 +185,8 @@ hass_strategy_default (HassFarmKind farm, HassCostClass cost)
 
 /* -- Specifications ----------------------------------------------------- */
 
-/* Parses a number or a fraction of two numbers. */
+/* Parses a number, or a fraction of two numbers such as "1/64", into *value.
+   Returns FALSE if the text is neither. */
 static gboolean
 parse_value (const char *text, double *value)
 {
@@ -218,7 +221,8 @@ list_parameters (const HassStrategyOps *ops, GString *out)
                             p->max);
 }
 
-/* Applies one "key=value" of a specification. */
+/* Applies one "key=value" of a specification to @values; refuses a key that
+   @seen marks as given already. */
 static gboolean
 set_parameter (const HassStrategyOps *ops, const char *setting, double *values,
                gboolean *seen, GError **error)
@@ -293,10 +297,12 @@ serves (const HassStrategyOps *ops, HassFarmKind farm, GError **error)
   return FALSE;
 }
 
-/* Creates an instance from "name" or "name:key=value,..."; NULL or "" means
-   hass_strategy_default(). @env stays the caller's and must outlive the
-   instance; env->parameters is set to the values of the instance. NULL with
-   HASS_ERROR_STRATEGY, or with the error of create. */
+/* Creates an instance of a strategy from a specification "name" or
+   "name:key=value,..."; NULL or "" stands for hass_strategy_default(). @env
+   stays the caller's and must outlive the instance; env->parameters is set to
+   the parameter values of the instance. Returns NULL with HASS_ERROR_STRATEGY
+   if the specification is malformed, or with the error of the strategy's
+   create(). */
 HassStrategy *
 hass_strategy_new (const char *spec, HassStrategyEnv *env, GError **error)
 {

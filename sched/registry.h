@@ -6,6 +6,10 @@
 
 #include "hass/strategy.h"
 
+/**
+ * HassStrategy: an instance of a strategy, for one farm. @ops: the strategy.
+ * @self: its state. @parameters: values in the order of its table.
+ */
 typedef struct
 {
   const HassStrategyOps *ops;
@@ -13,11 +17,14 @@ typedef struct
   double *parameters;
 } HassStrategy;
 
+/* Creates an instance from a specification "name" or "name:key=value,..."; NULL
+   with @error set if it is malformed or the strategy refuses the farm. Free it
+   with hass_strategy_free(). */
 HassStrategy *hass_strategy_new (const char *spec, HassStrategyEnv *env,
                                  GError **error);
 void hass_strategy_free (HassStrategy *strategy);
 
-/* The strategies of the library; NULL-terminated (builtin.c). */
+/* All strategies of the library; the last entry is NULL (builtin.c). */
 extern const HassStrategyOps *const hass_builtin_strategies[];
 
 #endif

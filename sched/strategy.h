@@ -22,11 +22,11 @@ HASS_BEGIN_DECLS
 /**
  * HassParameter: a numeric parameter of a strategy.
  * @name: as in "strategy:name=value"; NULL ends the table.
- * @preset: the value where none is given.
- * @min, @max: inclusive bounds.
+ * @preset: the value if none is given.
+ * @min, @max: inclusive bounds of the value.
  * @help: one line for listings.
  *
- * The struct is frozen.
+ * The struct has no size field, so its layout never changes.
  */
 typedef struct
 {
@@ -158,11 +158,13 @@ typedef struct
 
 /**
  * HassDeviceSummary: what a device did in a round.
- * @units, @work: what it computed.
- * @bundles: number of grants; on a CPU pool of pulls.
- * @busy_ns: as in #HassProgress.
- * @last_finish_ns: end of its last unit, in ns from the beginning of the
- *   round; 0: it computed nothing.
+ * @units: number of units that it computed.
+ * @work: their work, as the cost class of the farm shows it.
+ * @bundles: number of its grants; of a CPU pool, number of pulls, which is how
+ *   often its cores took units from what the pool was granted.
+ * @busy_ns: time in which the device computed, as in #HassProgress.
+ * @last_finish_ns: end of its last unit, in ns from the beginning of the round;
+ *   0: it computed nothing.
  * @reserved: zero; for later versions.
  */
 typedef struct
@@ -172,7 +174,7 @@ typedef struct
   guint64 bundles;
   double busy_ns;
   double last_finish_ns;
-  guint64 reserved[3]; /* zero; for later versions */
+  guint64 reserved[3];
 } HassDeviceSummary;
 
 /**

@@ -5,17 +5,21 @@
 
 #include <math.h>
 
-/* Units of a round that are looked at for elements and bytes; a mean of fewer
-   is less certain, more cost time in each round. */
+/* Number of units of a round that are looked at for the mean of elements and
+   bytes. A guess: a mean of fewer is less certain, more cost time in each
+   round. */
 #define LOOKED_AT 32
-/* Part of the difference of sizes by which multiprocessors end apart, on
-   average: one half for many loads each, and some more for few. Too little
-   makes large loads look slow. A guess. */
+/* When a GPU computes sorted loads, its multiprocessors end, on average, this
+   fraction of the difference between the largest and the smallest load apart:
+   1/2 for many loads each, and more for few. A guess: too little makes large
+   loads look slow. */
 #define LISTED_TAIL 0.6
-/* Input of a unit from which its copy counts more than its launch: at 50 GB/s
-   64 KiB take 1.3 us. */
+/* Units with at least this many input bytes are data: their copy takes longer
+   than a launch. By calculation: at 50 GB/s 64 KiB take 1.3 us. Too small, and
+   loads are left unsorted needlessly. */
 #define DATA_BYTES (64 << 10)
-/* Units of the next bundle that are looked at for elements. */
+/* Number of units of the next bundle that are looked at for their elements. A
+   guess: fewer are less precise, more cost time in each decision. */
 #define LOOKED_AT_NEXT 4
 
 void
@@ -45,7 +49,8 @@ hass_units_clear (HassUnits *u)
 
 /* -- At a round's begin ------------------------------------------------- */
 
-/* What a GPU copies for a unit, the mean of some that wait. */
+/* Returns the mean bytes of input and output that a GPU copies for a unit, from
+   some of the waiting units. */
 static double
 unit_bytes (const HassUnits *u, const HassRound *round)
 {
@@ -83,7 +88,8 @@ hass_units_begin (HassUnits *u, const HassRound *round)
   u->longest = longest_unit (u, round);
 }
 
-/* In a function farm simple tasks lie before parallel ones. */
+/* Returns the position of the first waiting task of parallelism above 1 in a
+   function farm, where tasks of parallelism 1 lie before them. */
 static guint64
 first_parallel (const HassRound *round)
 {
@@ -210,9 +216,11 @@ hass_units_left (const HassUnits *u, const HassRound *round)
   return common + own + u->work * returned;
 }
 
-/* Each multiprocessor takes the next load when it has done its own, so that
-   they end apart by about half of what the sizes differ by, or all wait for the
-   largest load. */
+/* Returns the work that n loads, sorted in ascending order from position @first
+   on, count for on a GPU. Each multiprocessor takes the next load when it has
+   done its own, so with m multiprocessors the loads count for their sum +
+   LISTED_TAIL * m * (largest - smallest), as multiprocessors end apart, and at
+   least for m * largest, as all wait for the largest load. */
 double
 hass_units_listed_work (const HassUnits *u, const HassRound *round,
                         guint device, guint64 first, guint64 n)

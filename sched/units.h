@@ -14,7 +14,8 @@
 
 #include "levels.h"
 
-/* A line of the explanation; a look at a pointer when none is wanted. */
+/* Writes a line of the explanation. If none is wanted it only tests a
+   pointer. */
 #define HASS_NOTE(env, ...)                                                    \
   do                                                                           \
     if (G_UNLIKELY ((env)->note != NULL))                                      \
@@ -22,18 +23,23 @@
   while (0)
 
 /**
- * HassUnits: the present round's units.
- * @devices, @n: traits of all devices; @cpu: index of the CPU pool, @n where
- *   there is none; @cores: of that, at least 1.
- * @levels: NULL: costs are known, or the strategy chooses the order of units.
- * @round_units: units of the round.
- * @work, @elements, @bytes: mean of a unit; elements in GPU threads, 0: unknown
- *   or a unit has a multiprocessor to itself; bytes are input and output.
+ * HassUnits: what is known of the present round's units.
+ * @env: the farm and its devices. @devices: [n] traits of the devices.
+ * @n: number of devices. @cpu: index of the CPU pool; @n: there is none.
+ * @cores: number of cores of the CPU pool, at least 1.
+ * @levels: measured costs along the round; NULL: costs are known, or the
+ *   strategy itself chooses the order of units.
+ * @round_units: number of units of the round.
+ * @work: mean work of a unit.
+ * @elements: mean GPU threads of a unit; 0: unknown, or a unit has a
+ *   multiprocessor to itself.
+ * @bytes: mean bytes of input and output of a unit.
  * @longest: work of the longest unit; 0: costs are unknown or equal.
- * @first_parallel: function farm: position of the first parallel task.
- * @share_back: position behind the CPU pool's share.
- * @listed: indivisible loads in ascending order of known sizes.
- * @reversed: GPUs take from the front, cores from the back.
+ * @first_parallel: in a function farm, position of the first task of
+ *   parallelism above 1.
+ * @share_back: position behind the last unit of the CPU pool's share.
+ * @listed: units are indivisible loads in ascending order of known sizes.
+ * @reversed: GPUs take from the front and cores from the back.
  */
 typedef struct
 {
@@ -50,68 +56,84 @@ typedef struct
 void hass_units_init (HassUnits *u, const HassStrategyEnv *env);
 void hass_units_clear (HassUnits *u);
 
-/* At a round's begin: the first before units are sorted, the second after. */
+/* Take in a new round: hass_units_begin() is called before its units are
+   sorted, hass_units_ordered() after. */
 void hass_units_begin (HassUnits *u, const HassRound *round);
 void hass_units_ordered (HassUnits *u, const HassRound *round);
 
-/* Cost over the mean of n adjacent units, 1 where it is unknown. */
+/* Return the level of n units from position @first on, which is their mean cost
+   over that of the round (1 where it is unknown), and their work. */
 double hass_units_level (const HassUnits *u, guint64 first, guint64 n);
 double hass_units_work (const HassUnits *u, const HassRound *round,
                         guint64 first, guint64 n);
 
-/* Costs differ along the round, as is known or has been measured. */
+/* Returns TRUE if the costs of units differ along the round, as is stated by
+   the farm or has been measured. */
 gboolean hass_units_differ (const HassUnits *u);
 
-/* Work of n units at the end from which GPUs, or cores, take; of fewer where
-   fewer wait. */
+/* Returns the work of the next n units at the end from which GPUs take or, if
+   @gpu is FALSE, cores; of all that wait there if these are fewer. */
 double hass_units_next_work (const HassUnits *u, const HassRound *round,
                              gboolean gpu, guint64 n);
 
-/* Level of the units that a GPU would get next. */
+/* Returns the level (mean cost over that of the round) of the units that a GPU
+   would get next. */
 double hass_units_next_level (const HassUnits *u, const HassRound *round,
                               guint device);
 
-/* How many units from one end of [lo, hi) have so much work, at least one. */
+/* Returns how many units at one end of the range [lo, hi) have the given work,
+   at least 1; back: at the end hi. */
 guint64 hass_units_for (const HassUnits *u, const HassRound *round, guint64 lo,
                         guint64 hi, gboolean back, double work);
 
-/* Likewise at the cores' end of the common range. */
+/* Returns how many units have the given work at the end of the common range
+   from which cores take, at least 1. */
 guint64 hass_units_for_cores (const HassUnits *u, const HassRound *round,
                               double work);
 
-/* Work that no device holds. */
+/* Return the work of all units that no device holds yet, the share of the CPU
+   pool included, and the number of units in that share. */
 double hass_units_left (const HassUnits *u, const HassRound *round);
 guint64 hass_units_cpu_share (const HassUnits *u, const HassRound *round);
 
-/* Time-equivalent work of n listed loads on a GPU, one to a multiprocessor. */
+/* Returns the work that n loads of ascending sizes count for on a GPU that
+   computes one on each multiprocessor: their sum and the time in which
+   multiprocessors wait for the last one. */
 double hass_units_listed_work (const HassUnits *u, const HassRound *round,
                                guint device, guint64 first, guint64 n);
 
-/* The smallest grant of a GPU. round NULL: all of the round is meant. */
+/* Returns the number of units of the smallest grant of a GPU. round NULL: in a
+   whole round. */
 guint64 hass_units_least (const HassUnits *u, const HassRound *round,
                           guint device);
 
-/* A GPU would get simple tasks now, one for each multiprocessor. */
+/* Returns TRUE if a GPU would get tasks of parallelism 1 next, of which each
+   multiprocessor computes one. */
 gboolean hass_units_simple (const HassUnits *u, const HassRound *round);
 
-/* GPU threads of a unit, mean of `some` of the n from first on. */
+/* Returns the mean number of GPU threads of a unit, from @some of the n units
+   from position @first on; 0: unknown. */
 double hass_units_elements (const HassUnits *u, const HassRound *round,
                             guint64 first, guint64 n, guint some);
 
-/* A GPU is filled by elements, and not by units. */
+/* Returns TRUE if units share the multiprocessors of a GPU, so that the number
+   of their elements decides whether it is filled. */
 gboolean hass_units_count_elements (const HassUnits *u);
 
-/* Mean units, and their work, that fill a GPU: a smaller bundle takes as long;
-   0: unknown. Then that of the units that it would get next. */
+/* Return how many units of mean size fill a GPU, their work, and the work of
+   the units to be granted next that fill it; 0: unknown. A smaller bundle takes
+   as long as one that fills the GPU. */
 double hass_units_fill (const HassUnits *u, guint device);
 double hass_units_fill_work (const HassUnits *u, guint device);
 double hass_units_fill_next (const HassUnits *u, const HassRound *round,
                              guint device);
 
-/* Input bytes of one unit in the middle of those that wait; 0: none waits. */
+/* Returns the input bytes of one unit in the middle of those that wait; 0: none
+   waits. */
 gsize hass_units_middle_bytes (const HassRound *round);
 
-/* The units that wait are more data than work. */
+/* Returns TRUE if the waiting units have so much input that copying it takes
+   longer than a launch. */
 gboolean hass_units_are_data (const HassRound *round);
 
 #endif

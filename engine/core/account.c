@@ -1,47 +1,53 @@
 /* SPDX-License-Identifier: MIT */
-/* account.c: the bound of a farm, and what the rest of its makespan was lost
-   to.
+/* account.c: the lower bound of a farm's makespan, and to which causes the rest
+   of the makespan was lost.
 
-   DESIGN. Of each device, a core of the CPU pool being an average one,
+   DESIGN. The makespan of each device, a core of the CPU pool being an average
+   one, is
 
      makespan = computing + collecting + copying + idle.
 
-   Every idle time has one cause:
-   1. start-up: before the generator was called, and until a GPU was ready;
-   2. generator: before it had returned, while the device had nothing to do and
-      the pool was not full; on the calling thread's core also the generating
-      itself. At most the time that the caller was in the generator without
-      computing;
-   3. imbalance: the ends of rounds, after the generator had returned or while
-      loads waited;
-   4. collector: results are delivered, and no unit is left to be computed in
-      this round, or, where rounds overlap, in the farm;
-   5. reduce, and teardown: after the last result.
+   Collecting is delivering results to the user's collector. Every idle time has
+   one cause:
+   1. Start-up: before the generator was called, and until a GPU was ready.
+   2. Generator: before it had returned, while the device had nothing to do and
+      the load pool was not full; on the calling thread's core also the
+      generating itself. At most the time that the calling thread was in the
+      generator without computing.
+   3. Imbalance: the ends of rounds, after the generator had returned or while
+      loads waited.
+   4. Collector: results are delivered, and no unit is left to be computed in
+      this round, or, where rounds overlap, in the farm.
+   5. Reduction, and teardown: after the last result.
    Times are taken once a farm, a round or a pull, never for a load. What no
    cause explains is overhead. Devices are weighted by their rates, since an
    idle time of a fast device is more work that was not done.
 
    The bound is a linear programme over where work may run. Tasks of a function
-   farm may be for one kind of device alone, so it is the largest of
-   all work / all rates, CPU-only work / rate of the CPU pool and GPU-only work
-   / rates of the GPUs. Losses are those of the devices that it names; what
-   these did of other work counts as imbalance.
+   farm may be for one kind of device alone, so it is the largest of all work /
+   all rates, CPU-only work / rate of the CPU pool and GPU-only work / rates of
+   the GPUs. The losses are those of the devices that the largest quotient is
+   about; time that these spent on work that other devices could have done
+   counts as imbalance.
 
-   Thread safety: round under the decision lock; the rest by the caller when
-   all other threads have left. */
+   Thread safety: hass_account_round under the decision lock; the rest by the
+   calling thread when all other threads have left. */
 #include "job-private.h"
 
 /* -- Rounds ------------------------------------------------------------- */
 
-/* Rounds that overlap have no tails of their own. */
+/* Returns: TRUE if tails (idle times of devices at the end of a round) are
+   counted once, at the end of the farm, because in a live farm on the CPU alone
+   the next round begins before the last one ends. */
 static gboolean
 tails_at_end (const HassJob *job)
 {
   return job->engine->real_time && hass_job_overlaps (job);
 }
 
-/* When the last unit so far was computed. After that only results are
-   delivered, which takes no time in virtual time. */
+/* Returns when a worker last finished computing, in ns, at most @end_ns. After
+   that time only results are delivered, which takes no time in virtual time:
+   there, and without a collector, the function returns @end_ns. */
 static gint64
 computed_until (const HassJob *job, gint64 begin_ns, gint64 end_ns)
 {
@@ -53,7 +59,9 @@ computed_until (const HassJob *job, gint64 begin_ns, gint64 end_ns)
   return MIN (last, end_ns);
 }
 
-/* Time that the average core collected while no unit was computed anywhere. */
+/* Returns the time, in ns, that the average core spent on delivering results
+   after @computed_ns, when no unit was computed on any device, and adds it to
+   the totals. */
 static double
 count_drain (HassJob *job, gint64 computed_ns, gint64 end_ns)
 {
@@ -70,13 +78,17 @@ count_drain (HassJob *job, gint64 computed_ns, gint64 end_ns)
   return sum / job->n_cores;
 }
 
-/* Adds up the tails of a round that has ended. */
+/* Adds the tails of a round that has ended, in ns, to each device's totals. A
+   tail is the time from a core's or device's last unit to the end of the round.
+   As long as the generator has not returned, tails count as imbalance only if
+   loads waited; if none did, the generator caused them. */
 void
 hass_account_round (HassJob *job, const HassRound *round, gint64 end_ns)
 {
   if (tails_at_end (job))
     return;
-  /* Acquire pairs with the release in hass_job_generate. */
+  /* Acquire pairs with the release in hass_job_generate, which publishes
+     generated_ns. */
   gboolean generated
       = atomic_load_explicit (&job->generated, memory_order_acquire);
   gint64 limit = generated ? job->phases.generated_ns : G_MAXINT64;
@@ -114,7 +126,8 @@ hass_account_round (HassJob *job, const HassRound *round, gint64 end_ns)
     }
 }
 
-/* Where rounds overlap, a core's tail is what follows its very last unit. */
+/* Adds up the tails of the cores once, at the end of a farm whose rounds
+   overlap: a core's tail is the time after its very last unit. */
 static void
 add_last_tails (HassJob *job, gint64 end_ns)
 {
@@ -134,7 +147,8 @@ add_last_tails (HassJob *job, gint64 end_ns)
 
 /* -- The end ------------------------------------------------------------ */
 
-/* A device's workers. */
+/* Finds the worker contexts of device @d: job->workers[@first .. @first + @n).
+ */
 static void
 workers_of (const HassJob *job, guint d, guint *first, guint *n)
 {
@@ -143,7 +157,8 @@ workers_of (const HassJob *job, guint d, guint *first, guint *n)
   *n = cpu ? job->n_cores : 1;
 }
 
-/* The average of the device's workers, in ns. */
+/* Returns the time, in ns, that device @d spent on delivering results to the
+   collector, as an average over its workers. */
 static double
 collecting (const HassJob *job, guint d)
 {
@@ -155,7 +170,8 @@ collecting (const HassJob *job, guint d)
   return sum / n;
 }
 
-/* The farm has ended: subtracts collecting from the busy time of the cores. */
+/* Completes the totals when the farm has ended. The busy time of the cores so
+   far includes delivering results to the collector, which is subtracted. */
 void
 hass_account_end (HassJob *job, gint64 end_ns)
 {
@@ -171,13 +187,15 @@ hass_account_end (HassJob *job, gint64 end_ns)
 
 /* -- Losses ------------------------------------------------------------- */
 
-/* Of one device, in ns. */
+/* The time, in ns, that one device lost to each cause. */
 typedef struct
 {
   double startup, generator, collector, copies, imbalance;
 } Lost;
 
-/* @common: what all devices lost at the end. */
+/* Returns the time that device @d lost to each cause. @common: ns at the end of
+   the farm that are lost to all devices alike (collector, reduction, teardown).
+ */
 static Lost
 lost_on (const HassJob *job, guint d, double makespan_ns, double common)
 {
@@ -198,7 +216,9 @@ lost_on (const HassJob *job, guint d, double makespan_ns, double common)
     .imbalance = t->imbalance_ns,
     .collector = collecting (job, d) - t->drained_ns,
   };
-  /* A GPU with bundles in flight goes on computing while its proxy delivers. */
+  /* A GPU with bundles in flight goes on computing while its proxy thread
+     delivers results, so at most the GPU's idle time was lost to the collector.
+   */
   double idle = makespan_ns - t->busy_ns - lost.startup - lost.generator
                 - lost.imbalance - common;
   if (job->devices[d].kind != HASS_DEVICE_CPU)
@@ -206,12 +226,15 @@ lost_on (const HassJob *job, guint d, double makespan_ns, double common)
   return lost;
 }
 
-/* The work of a device that counts for the bound, and its rate. */
+/* The work that one device did, and its rate, as the bound counts them. */
 typedef struct
 {
-  double rate; /* elements or work per ns; 0: it has none and does not count */
-  double done; /* work, by the model's costs in virtual time */
+  /* elements or work per ns; 0: unknown, the device does not count */
+  double rate;
+  double done; /* work done; in virtual time by the model's costs */
+  /* the part of @done that no other kind of device may run */
   double exclusive;
+  /* elements of halos, neighbours of blocks that were read besides */
   double halo;
 } Share;
 
@@ -237,7 +260,8 @@ share_of (const HassJob *job, guint d)
   return s;
 }
 
-/* A bound, and the devices that it counts: all, or those of one kind. */
+/* A lower bound of the makespan, and the devices that it is about: all of them,
+   or those of one kind with the work that only they can run. */
 typedef struct
 {
   gboolean cpu, gpus, exclusive;
@@ -267,7 +291,6 @@ bound_of (const HassJob *job, const Share *shares)
   return of[best];
 }
 
-/* Sets the makespan and with it the efficiency. */
 static void
 set_makespan (HassReport *r, double s)
 {
@@ -275,7 +298,7 @@ set_makespan (HassReport *r, double s)
   r->efficiency = s > 0 ? r->bound_s / s : 0;
 }
 
-/* All losses that have a cause: all but overhead. */
+/* Returns the sum of all losses with a known cause, in s: all but overhead. */
 static double
 named_s (const HassReport *r)
 {
@@ -284,7 +307,8 @@ named_s (const HassReport *r)
          + r->lost_reduce_s + r->lost_teardown_s;
 }
 
-/* Teardown has made the farm last until now. */
+/* Extends the report's makespan to @makespan_ns: the time since the report was
+   made went into teardown, when all devices waited. */
 void
 hass_report_add_teardown (HassReport *r, gint64 makespan_ns)
 {
@@ -296,7 +320,8 @@ hass_report_add_teardown (HassReport *r, gint64 makespan_ns)
   set_makespan (r, r->makespan_s + more);
 }
 
-/* Fills in bound, efficiency and losses; see HassReport. */
+/* Fills in the bound, the efficiency and the losses of the report; HassReport
+   says what each means. */
 void
 hass_account (HassJob *job, HassReport *r, double makespan_ns)
 {

@@ -2,21 +2,24 @@
 /* buffers.c: host memory for the loads of a generator, which is used again when
    the loads are finished. Sizes are rounded up to powers of two, so that loads
    of many sizes share few kinds of buffers and memory stays bounded. Where the
-   farm has GPUs, large buffers are pinned.
+   farm has GPUs, large buffers are pinned (page-locked, for fast copies).
 
    DESIGN.
-   1. A load with HASS_LOAD_BUFFER claims the buffer that its input lies in,
-      which is looked up by address: several loads may share one. When the last
-      of them is finished, the buffer is free.
-   2. The generator may emit further loads of the buffer that it got last, which
-      therefore is not free before it asks for the next one.
+   1. Claims. A load with HASS_LOAD_BUFFER claims the buffer that its input lies
+      in, which is looked up by address: several loads may share one. When the
+      last of them is finished, the buffer is free.
+   2. The last buffer. The generator may emit further loads of the buffer that
+      it got last, so that buffer is not free before the generator asks for the
+      next one.
 
-   Thread safety: buffer by the generator; claim and recycle by any thread. */
+   Thread safety: hass_emitter_buffer by the generator; claim and recycle by any
+   thread. */
 #include "hass/memory.h"
 #include "job-private.h"
 
-/* Bytes from which on a buffer is pinned: pinning fewer takes longer than the
-   copies that it makes faster. */
+/* Buffers of at least this many bytes are pinned (page-locked). A guess:
+   pinning fewer takes longer than it saves in the copies to a GPU; with a
+   higher bound more copies are slow. */
 #define PIN_BYTES ((gsize)64 << 10)
 
 typedef struct
@@ -25,8 +28,9 @@ typedef struct
   gsize bytes;
   gboolean pinned;
   gboolean is_free;
-  gboolean emitted; /* since it was handed out */
-  guint n_loads;    /* that claim it */
+  /* a load in it was emitted since the generator got the buffer */
+  gboolean emitted;
+  guint n_loads; /* number of unfinished loads whose inputs lie in it */
 } Buffer;
 
 static void
@@ -62,7 +66,8 @@ hass_buffers_clear (HassJob *job)
   pthread_mutex_destroy (&job->buffer_lock);
 }
 
-/* The index in all_buffers of the first that begins behind @at. */
+/* Returns the index in all_buffers, which is sorted by address, of the first
+   buffer that begins behind @at. */
 static guint
 first_behind (const HassJob *job, gconstpointer at)
 {
@@ -79,7 +84,8 @@ first_behind (const HassJob *job, gconstpointer at)
   return low;
 }
 
-/* The buffer that holds the byte at @at, or NULL. */
+/* Returns the buffer that holds the byte at @at, or NULL. The caller holds
+   buffer_lock. */
 static Buffer *
 find_locked (const HassJob *job, gconstpointer at)
 {
@@ -103,7 +109,8 @@ free_ones_locked (HassJob *job, gsize bytes)
   return free_ones;
 }
 
-/* Frees a buffer that neither a load nor the generator uses. */
+/* Makes a buffer available again if neither a load nor the generator uses it.
+ */
 static void
 free_if_unused_locked (HassJob *job, Buffer *b)
 {
@@ -113,7 +120,8 @@ free_if_unused_locked (HassJob *job, Buffer *b)
   g_ptr_array_add (free_ones_locked (job, b->bytes), b);
 }
 
-/* Returns: NULL if there is too little memory. */
+/* Returns a new buffer, pinned if it is large and the farm has GPUs; NULL if
+   there is too little memory. */
 static Buffer *
 new_buffer_locked (HassJob *job, gsize bytes)
 {
@@ -161,7 +169,8 @@ hass_emitter_buffer (HassEmitter *emitter, gsize bytes)
   return NULL;
 }
 
-/* What is wrong with a load's claim, or NULL. */
+/* Returns what is wrong with a load that claims to lie in buffer @b, or NULL.
+ */
 static const char *
 look_locked (const HassJob *job, const HassLoad *load, const Buffer *b,
              gboolean nested)
@@ -180,8 +189,10 @@ look_locked (const HassJob *job, const HassLoad *load, const Buffer *b,
   return NULL;
 }
 
-/* Claims the buffer in which an emitted load lies. @nested: a worker emitted
-   the load. Returns: FALSE if it may not; the farm is stopped. */
+/* Notes that an emitted load uses the buffer in which its input lies, so that
+   the buffer is not used again before the load is finished. @nested: a worker,
+   not the generator, emitted the load. Returns: FALSE if the load may not use
+   the buffer; the farm is stopped. */
 gboolean
 hass_buffer_claim (HassJob *job, const HassLoad *load, guint64 seq,
                    gboolean nested)
@@ -205,8 +216,10 @@ hass_buffer_claim (HassJob *job, const HassLoad *load, guint64 seq,
   return !wrong;
 }
 
-/* Ends the claim of a finished load. Loads that the farm was given have no
-   claim. */
+/* Notes that a finished load no longer uses its buffer, and makes the buffer
+   available if it was the last. Loads that were given with the farm, not
+   emitted, use no buffer of the library: with HASS_LOAD_BUFFER they are an
+   error. */
 void
 hass_buffer_recycle (HassJob *job, const HassLoad *load, guint64 seq)
 {

@@ -138,9 +138,9 @@ typedef gboolean (*HassCpuWorkerFunc) (const HassBlock *block,
                                        HassWorker *worker, gpointer user_data,
                                        GError **error);
 
-/* Returns: the index of the core or bundle slot that runs the callback, at
-   least 0 and below hass_worker_count(). No two callbacks run concurrently with
-   the same index. */
+/* Returns: the index of the worker, one for each core and one for each other
+   device, that runs the callback: at least 0 and below hass_worker_count(). No
+   two callbacks run concurrently with the same index. */
 guint hass_worker_index (const HassWorker *worker);
 guint hass_worker_count (const HassWorker *worker);
 
@@ -253,15 +253,17 @@ typedef gboolean (*HassCollectFunc) (const HassResult *result,
 /**
  * HassGpuResultFunc: takes the results of a GPU worker for one block, when its
  * outputs are back in host memory.
- * @records: [@n_records] records of gpu_record_bytes, in any order, valid
- *   during the call.
+ * @records: [@n_records] records, results of gpu_record_bytes each that the
+ *   kernels have emitted for the block, in any order, valid during the call.
  * @n_records: may be 0.
  *
- * Called for each block of a bundle, on the proxy thread of the device, which
- * submits nothing meanwhile; it should return soon. Adjacent blocks of a
- * divisible load come as one if the default partitioner cut them. It may call
- * the hass_worker functions as a CPU worker does. When it fails, the units of
- * the block fail as those of a CPU worker do.
+ * Called for each block of a bundle, on the proxy thread of the device (the
+ * thread that submits bundles to it), which submits nothing meanwhile; so the
+ * callback should return soon. Adjacent blocks of a divisible load come as one
+ * if the default partitioner cut them. The callback may call the hass_worker
+ * functions as a CPU worker does. When it fails, the units of the block fail as
+ * if a CPU worker had failed: their results are discarded, and the farm goes on
+ * or stops by its error policy.
  */
 typedef gboolean (*HassGpuResultFunc) (const HassBlock *block,
                                        gconstpointer records, gsize n_records,
@@ -338,8 +340,8 @@ typedef struct
   gboolean generated;
 } HassProgressInfo;
 
-/* HassProgressFunc: called every interval on a thread of its own. It must not
-   call functions of hass. */
+/* HassProgressFunc: called every progress_interval_ms of HassRunOptions on a
+   thread of its own. It must not call functions of this library. */
 typedef void (*HassProgressFunc) (const HassProgressInfo *info,
                                   gpointer user_data);
 

@@ -13,12 +13,16 @@
 
 #include <string.h>
 
+/* Size and alignment of a chunk of copies, in bytes. A guess: smaller, and
+   threads take the lock more often; larger, and one live copy keeps more memory
+   in use. */
 #define CHUNK_BYTES ((gsize)4096)
 
 struct HassCopyChunk
 {
+  /* copies that have not been freed */
   _Atomic guint n_out;
-  HassCopyChunk *next; /* copy_lock: free ones */
+  HassCopyChunk *next; /* next free chunk; under copy_lock */
   _Alignas(HASS_CACHE_LINE) guint8 copies[];
 };
 
@@ -50,13 +54,14 @@ next_chunk (HassJob *job, HassCopier *copier)
       g_ptr_array_add (job->all_chunks, chunk);
     }
   pthread_mutex_unlock (&job->copy_lock);
-  /* Relaxed: the copies reach other threads through the load pool's lock. */
+  /* Relaxed: other threads see the copies through the load pool's lock. */
   atomic_store_explicit (&chunk->n_out, n, memory_order_relaxed);
   atomic_store_explicit (&job->has_owned, TRUE, memory_order_relaxed);
   *copier = (HassCopier){ chunk->copies, n };
 }
 
-/* A copy of the farm's tag_bytes at @from. */
+/* Returns a copy of the task at @from, tag_bytes of the farm; it is freed with
+   hass_copy_free(). */
 gpointer
 hass_copy_new (HassJob *job, HassCopier *copier, gconstpointer from)
 {
@@ -74,8 +79,9 @@ hass_copy_free (HassJob *job, gpointer copy)
 {
   HassCopyChunk *chunk
       = (HassCopyChunk *)((guintptr)copy & ~(guintptr)(CHUNK_BYTES - 1));
-  /* Release orders this thread's last look at its copy before the chunk is
-     filled again; acquire, with the others' releases, does that for all. */
+  /* Release orders this thread's last access to its copy before the chunk is
+     filled again; acquire, with the release of the other threads that freed
+     copies of the chunk, orders their accesses likewise. */
   if (atomic_fetch_sub_explicit (&chunk->n_out, 1, memory_order_acq_rel) > 1)
     return;
   pthread_mutex_lock (&job->copy_lock);

@@ -2,18 +2,18 @@
 /* decide.c: asks the strategy, and guarantees that a round always goes on.
 
    DESIGN.
-   1. Each device has a seat in the round, which says whether the strategy may
-      be asked for the device: ASK; WAIT: after the next completion; DONE: not
-   in this round; LOST: never again.
-   2. A grant to the CPU pool names a range from which the cores pull; they
-      return here only when it is empty. The units of a grant that is limited
-      are first moved to the range HASS_RANGE_ALLOTMENT.
-   3. The strategy is told of a completion; then seats that wait may be asked
-      again. A WAIT with an end is also over at that time.
-   4. A round has stalled when units wait, nothing is in flight and no seat may
-      be asked. Then seats that wait are asked with force; then the CPU gets one
-      unit, or all units if every seat is DONE; without a CPU the GPUs take the
-      remaining units.
+   1. Asking. Each device has a seat in the round, which says whether the
+      strategy may be asked for the device: ASK: yes; WAIT: after the next
+      completion; DONE: not in this round; LOST: never again.
+   2. The CPU pool. A grant to it names a range (a queue of units) from which
+      the cores pull; they return here only when it is empty. The units of a
+      grant that is limited are first moved to the range HASS_RANGE_ALLOTMENT.
+   3. Completions. The strategy is told of a completion; then seats that wait
+      may be asked again. A WAIT with an end is also over at that time.
+   4. Liveness. A round has stalled when units wait, nothing is in flight and no
+      seat may be asked. Then seats that wait are asked with force; then the CPU
+      gets one unit, or all units if every seat is DONE; without a CPU the GPUs
+      take the remaining units.
 
    Thread safety: under the decision lock. */
 #include "job-private.h"
@@ -66,7 +66,9 @@ look_at_clock (HassJob *job, HassSeat *seat)
     seat->state = HASS_SEAT_ASK;
 }
 
-/* When the device's WAIT ends; 0: it does not wait, or without an end. */
+/* Returns when the strategy may be asked for the device again although nothing
+   was completed, in ns on the engine's clock; 0: the strategy did not answer
+   WAIT, or its WAIT has no end. */
 gint64
 hass_decide_again_ns (const HassSlot *slot, guint device)
 {
@@ -92,7 +94,8 @@ anything_for_cpu (HassRound *round, gint32 source)
          || hass_round_has_returned (round, HASS_DEVICE_CPU);
 }
 
-/* Whether cores have something to pull. Needs no lock. */
+/* Returns: TRUE if the cores can pull units of this round without asking the
+   strategy first. Needs no lock. */
 gboolean
 hass_decide_pullable (HassSlot *slot)
 {
@@ -105,12 +108,13 @@ static void
 publish (HassRound *round, gint32 source, guint64 chunk)
 {
   atomic_store_explicit (&round->pull_chunk, chunk, memory_order_relaxed);
-  /* Pairs with the acquire in hass_round_pull. */
+  /* Release pairs with the acquire in hass_round_pull and makes the range and
+     the chunk visible to the cores. */
   atomic_store_explicit (&round->pull_source, source, memory_order_release);
 }
 
-/* Asks the strategy for the CPU pool unless cores have something to pull.
-   Returns: whether they have. */
+/* Asks the strategy for a grant to the CPU pool, unless the cores still have
+   units to pull. Returns: TRUE if the cores have units to pull now. */
 gboolean
 hass_decide_cpu (HassJob *job, HassSlot *slot)
 {
@@ -124,7 +128,8 @@ hass_decide_cpu (HassJob *job, HassSlot *slot)
         return TRUE;
       seat->state = HASS_SEAT_ASK;
     }
-  /* A WAIT may wait for what the cores have finished meanwhile. */
+  /* The strategy may have answered WAIT until the cores have finished units, so
+     it is told of those first. */
   hass_decide_report_cpu (job, slot);
   look_at_clock (job, seat);
   if (seat->state != HASS_SEAT_ASK || hass_round_waiting_anywhere (round) == 0)
@@ -161,7 +166,8 @@ hass_decide_cpu (HassJob *job, HassSlot *slot)
   return FALSE;
 }
 
-/* Tells the strategy what the cores have finished since the last report. */
+/* Tells the strategy, as one completion, of the units that the cores have
+   finished since this function was last called in this round. */
 void
 hass_decide_report_cpu (HassJob *job, HassSlot *slot)
 {
@@ -195,8 +201,9 @@ hass_decide_report_cpu (HassJob *job, HassSlot *slot)
 
 /* -- GPUs --------------------------------------------------------------- */
 
-/* Asks the strategy for a device beside the CPU pool. Returns: TRUE if the
-   device takes @extent. */
+/* Asks the strategy for a grant to a device other than the CPU pool. Returns:
+   TRUE if it made one: the device is to compute the units of @extent, and
+   @grant holds what the strategy said. */
 gboolean
 hass_decide_gpu (HassJob *job, HassSlot *slot, guint device, HassExtent *extent,
                  HassGrant *grant)
@@ -285,7 +292,6 @@ all_said_no (const HassJob *job, const HassSlot *slot, gboolean *all_done)
   return TRUE;
 }
 
-/* Appends which devices are lost, and why. */
 static void
 append_lost (const HassJob *job, GString *why)
 {
@@ -295,8 +301,9 @@ append_lost (const HassJob *job, GString *why)
                               job->totals[d].message);
 }
 
-/* Stops the farm because no device is left. Domain and code are those of the
-   error by which the first device was lost, which may be a callback's own. */
+/* Stops the farm because no device is left. The farm's error gets the domain
+   and code of the error by which the first device was lost, which may come from
+   a user's callback. */
 static void
 stop_without_devices (HassJob *job, const char *message)
 {
@@ -321,7 +328,8 @@ load_name (const HassJob *job)
   return job->farm->kind == HASS_FARM_FUNCTION ? "task" : "load";
 }
 
-/* No device can run the units that wait: the error names the first of them. */
+/* Stops the farm because no device can run the units that wait in @round. The
+   farm's error names the first of them. */
 static void
 nobody_left (HassJob *job, HassRound *round)
 {
@@ -343,8 +351,9 @@ nobody_left (HassJob *job, HassRound *round)
   stop_without_devices (job, why->str);
 }
 
-/* The same between rounds. The loads that the farm was given count although
-   they may not be in the pool yet. */
+/* Stops the farm because no device is left, while no round is running. The
+   error names the first load in no round; the loads that the farm was given
+   count although they may not be in the load pool yet. */
 void
 hass_decide_nobody_left (HassJob *job)
 {
@@ -365,8 +374,9 @@ hass_decide_nobody_left (HassJob *job)
   stop_without_devices (job, why->str);
 }
 
-/* Grants the CPU pool, which has nothing to pull, up to n units without asking
-   the strategy, from any range. Returns: FALSE if none that it can run wait. */
+/* Grants the CPU pool up to @n units from any range without asking the
+   strategy. The pool must have nothing to pull. Returns: FALSE if no unit waits
+   that the CPU can run. */
 gboolean
 hass_decide_give_cpu (HassRound *round, guint32 n)
 {
@@ -378,8 +388,9 @@ hass_decide_give_cpu (HassRound *round, guint32 n)
   return TRUE;
 }
 
-/* Called when a device found nothing to do. Returns: TRUE if the strategy
-   should be asked again, because this has changed a seat or a range. */
+/* Step 4, liveness: called when a device found nothing to do, makes the round
+   go on if it has stalled. Returns: TRUE if the strategy should be asked again,
+   because this function has changed a seat or a range. */
 gboolean
 hass_decide_stalled (HassJob *job, HassSlot *slot)
 {
@@ -415,7 +426,8 @@ hass_decide_stalled (HassJob *job, HassSlot *slot)
   return FALSE;
 }
 
-/* Keeps the device's first message for the report. */
+/* Keeps @why as the device's message in the report, unless there is one
+   already. */
 void
 hass_decide_note (HassJob *job, guint device, const char *why)
 {
@@ -424,7 +436,8 @@ hass_decide_note (HassJob *job, guint device, const char *why)
     totals->message = g_strdup (why ? why : "it failed without saying why");
 }
 
-/* The device is lost: it takes no more units in any round. */
+/* Marks the device as lost: the strategy is not asked for it again, in this or
+   any later round. */
 void
 hass_decide_lost (HassJob *job, guint device, const char *why)
 {

@@ -27,8 +27,9 @@ check_block (const HassLoad *load, gsize first, const HassBlock *block,
   return FALSE;
 }
 
-/* The partitioner has changed the end of the block: the fields that it left
-   unchanged follow. */
+/* Corrects a block whose length the user's partitioner has changed: the fields
+   that the partitioner left as they were given (@given) are computed again for
+   the new length. */
 static void
 follow_count (const HassDivision *division, const HassBlock *given,
               HassBlock *block)
@@ -44,7 +45,9 @@ follow_count (const HassDivision *division, const HassBlock *given,
     block->output_bytes = fresh.output_bytes;
 }
 
-/* Asks the user's partitioner for all blocks of a load. */
+/* Calls the user's partitioner until it has cut the whole load. Returns: the
+   blocks [@n_blocks]; NULL with an error if it fails or a block is not valid.
+ */
 HassBlock *
 hass_divide_cut (HassJob *job, HassSlot *slot, const HassLoad *load, gsize e,
                  guint32 *n_blocks, GError **error)
@@ -91,18 +94,23 @@ hass_divide_cut (HassJob *job, HassSlot *slot, const HassLoad *load, gsize e,
   return (HassBlock *)g_array_free (blocks, FALSE);
 }
 
-/* Most blocks of a load by rule 1, so that a narrow device does not make a huge
-   round. A guess. */
+/* Most blocks into which a load is cut when blocks are sized to fill the widest
+   device, so that a narrow device does not make a round of very many units. A
+   guess: lower, and blocks are larger than the device needs; higher, and the
+   round's memory and time grow. */
 #define MOST_BLOCKS 4096
-/* Least blocks for each core: the ends of cores differ by at most a block, so
-   by 1/8 of the time. */
+/* Least number of blocks of a load for each core: the ends of cores differ by
+   at most one block, so by 1/8 of a core's time. Lower, and cores end less
+   evenly; higher, and more time goes into blocks and halos. */
 #define BLOCKS_A_CORE 8
-/* Least size of a block in halos: the two halos of a block are then at most 1/8
-   of it. */
+/* Least size of a block in halos (neighbouring elements that a block reads at
+   each end): the two halos of a block are then at most 1/8 of it. Lower, and
+   more is copied and computed twice; higher, and the load has fewer blocks to
+   distribute. */
 #define HALOS_IN_A_BLOCK 16
 
-/* HASS_p's e = max sp_i (Zhang 2011, Algorithm 4): elements that fill the
-   widest device. */
+/* Returns how many elements fill the widest device: e = max sp_i of strategy
+   HASS_p (Zhang 2011, Algorithm 4). */
 static gsize
 widest (const HassJob *job)
 {
@@ -117,8 +125,8 @@ widest (const HassJob *job)
   return e;
 }
 
-/* Elements of a block: the farm's, or by these rules, each of which outweighs
-   those before it:
+/* Returns the number of elements of a block: the farm's, or by these rules,
+   each of which outweighs those before it:
    1. as many as fill the widest device, but no more than MOST_BLOCKS blocks;
    2. at least BLOCKS_A_CORE blocks for each core, or for each GPU where there
       is no CPU pool;
@@ -141,7 +149,8 @@ hass_divide_block_elements (HassJob *job, const HassLoad *load)
   return MAX (MIN (e, n / cores + (n % cores > 0)), 1);
 }
 
-/* Checks a divisible load, also one of an array. */
+/* Checks that a load can be divided into blocks of @e elements; @cut_evenly: no
+   partitioner decides the number of blocks. Returns: FALSE with an error. */
 gboolean
 hass_divide_check (const HassLoad *load, gsize e, gboolean cut_evenly,
                    GError **error)

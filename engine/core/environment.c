@@ -22,7 +22,8 @@ static const char *const known[] = { "HASS_DATADIR",
                                      "HASS_TRACE",
                                      NULL };
 
-/* Warns once of each variable HASS_* that is not known. */
+/* Warns on stderr of each environment variable HASS_* that is not known, which
+   may be misspelt. */
 static void
 warn_of_unknown (void)
 {
@@ -37,7 +38,8 @@ warn_of_unknown (void)
       }
 }
 
-/* Checks all variables. An empty value is the same as none. */
+/* Checks the values of the numeric variables, and the names of all on the first
+   call. An empty value counts as not set. */
 gboolean
 hass_environment_check (GError **error)
 {
@@ -52,7 +54,9 @@ hass_environment_check (GError **error)
          && hass_environment_uint ("HASS_NGPU", 0, 64, &unused, error);
 }
 
-/* Leaves value as it is when the variable is not set. */
+/* Reads an environment variable as a whole number from @min to @max into
+   @value, which is left as it is when the variable is not set. Returns: FALSE
+   with an error if it is no such number. */
 gboolean
 hass_environment_uint (const char *name, guint64 min, guint64 max,
                        guint64 *value, GError **error)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* environment.h: the HASS_* variables.
+/* environment.h: reads the environment variables HASS_*.
    Thread safety: any thread, while no thread changes the environment. */
 #ifndef HASS_ENVIRONMENT_H
 #define HASS_ENVIRONMENT_H

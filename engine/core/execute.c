@@ -3,8 +3,8 @@
 
    DESIGN. A core computes the units of one pull one after another; adjacent
    blocks of a divisible load are computed in one call. The results of a pull
-   are one run. Units that had not begun when the farm stopped are given back to
-   the round.
+   form one run, which is committed (handed to the result pool) as a whole.
+   Units that had not begun when the farm stopped are given back to the round.
 
    Thread safety: a worker context belongs to one thread at a time. */
 #include "job-private.h"
@@ -14,7 +14,8 @@
 
 /* -- Units -------------------------------------------------------------- */
 
-/* Computes one unit. Returns: FALSE if it failed. */
+/* Computes one unit with the user's worker @function and takes its results.
+   Returns: FALSE if the unit failed. */
 static inline gboolean
 compute (HassJob *job, HassWorker *worker, const HassBlock *block,
          HassCpuWorkerFunc function, gpointer data)
@@ -56,9 +57,10 @@ add_done (HassDone *done, const HassRound *round, const HassBlock *block,
     done->work += 1;
 }
 
-/* Computes units one by one. Where results are delivered in sequence order and
-   the round is permuted, each unit is committed by itself, because neighbours
-   in position are not neighbours in sequence. */
+/* Computes the units of extent @e one by one. In an ordered farm whose round is
+   permuted each unit's results are committed by themselves, because neighbours
+   in position are not neighbours in sequence. Returns: the totals of the units.
+ */
 static HassDone
 compute_each (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
               gboolean dry)
@@ -91,8 +93,10 @@ compute_each (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
   return done;
 }
 
-/* The same for loads that are not permuted, the most frequent case: what is the
-   same for all units is read once. */
+/* Computes the units of extent @e one by one, in a round whose loads are
+   neither permuted nor divided. This is the most frequent case, so values that
+   are the same for all units are read once. Returns: the totals of the units.
+ */
 static HassDone
 compute_plain (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e)
 {
@@ -131,7 +135,8 @@ compute_plain (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e)
   return done;
 }
 
-/* Adjacent blocks of a divisible load, as one. */
+/* Computes adjacent blocks of a divisible load in one call of the worker, as
+   one merged block. Returns: the totals of the units. */
 static HassDone
 compute_merged (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
                 const HassBlock *block, gboolean dry)
@@ -152,9 +157,10 @@ compute_merged (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
   return done;
 }
 
-/* Computes the units of an extent; @dry: only counts them. Units that are not
-   begun because the farm stops are given back. The caller then counts the units
-   (hass_execute_count) and finishes them (hass_job_units_finished). */
+/* Computes the units of extent @e on the calling thread; with @dry only counts
+   them. Units that are not begun because the farm stops are given back to the
+   round. Returns: the totals of the computed units, which the caller passes to
+   hass_execute_count() and hass_job_units_finished(). */
 HassDone
 hass_execute (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
               gboolean dry)
@@ -176,7 +182,7 @@ hass_execute (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
   hass_units_flush_nested (job, worker);
   if (G_LIKELY (done.n == e.n && done.n_failed == 0))
     return done;
-  /* Under the lock: a strategy may be moving what waits. */
+  /* Under the lock, because a strategy may be moving the waiting units. */
   pthread_mutex_lock (&job->decision);
   if (done.n_failed > 0)
     hass_units_count_failures (job, worker, done.n_failed);
@@ -186,8 +192,8 @@ hass_execute (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
   return done;
 }
 
-/* Adds units to the worker's counters of the round. Only this thread writes
-   them, so relaxed loads and stores suffice. */
+/* Adds the totals of computed units to the worker's counters of the round. Only
+   this thread writes the counters, so relaxed loads and stores suffice. */
 void
 hass_execute_count (HassJob *job, HassWorker *worker, HassSlot *slot,
                     HassDone done, gint64 busy_ns, gint64 end_ns)
@@ -211,7 +217,8 @@ hass_execute_count (HassJob *job, HassWorker *worker, HassSlot *slot,
   atomic_store_explicit (&c->last_finish_ns, end_ns, memory_order_relaxed);
   worker->last_end_ns = end_ns;
   worker->computed_ns = end_ns - done.collect_ns;
-  /* Acquire pairs with the release in hass_job_generate. */
+  /* Acquire pairs with the release in hass_job_generate and makes generated_ns
+     visible. early_ns counts the busy time before the generator returned. */
   if (atomic_load_explicit (&job->generated, memory_order_acquire))
     busy_ns = CLAMP (job->phases.generated_ns - (end_ns - busy_ns), 0, busy_ns);
   worker->early_ns += busy_ns;
@@ -226,12 +233,12 @@ hass_execute_count (HassJob *job, HassWorker *worker, HassSlot *slot,
 
 /* -- How many to pull --------------------------------------------------- */
 
-/* Units of the next pull: the strategy's chunk, or as many as take
-   HASS_CHUNK_NS by the recent cost of a unit, at most eight times as many as in
-   the pull before. Neither may exceed a quarter of the core's fair share of the
-   waiting units, so that other cores do not wait for this one; but a pull of
-   less than HASS_PULL_NS would be spent on passing the range's cache line
-   around. */
+/* Returns how many units the core should pull next: the strategy's chunk, or if
+   that is more as many as take HASS_CHUNK_NS by the recent time of a unit, but
+   for the latter at most eight times the last pull. Neither may exceed a
+   quarter of the core's fair share of the waiting units, so that other cores do
+   not wait for this one; but that limit allows HASS_PULL_NS of work, because
+   smaller pulls would mostly cost contention for the range's cache line. */
 guint32
 hass_chunk (HassJob *job, HassWorker *worker, HassSlot *slot)
 {
@@ -254,7 +261,8 @@ hass_chunk (HassJob *job, HassWorker *worker, HassSlot *slot)
   guint32 k = MIN (filling, grown);
   if (chunk > k)
     k = (guint32)MIN (chunk, G_MAXUINT32);
-  /* Where rounds overlap, the loads that wait for the next one count, too. */
+  /* Where rounds overlap, the loads that wait for the next round count as
+     waiting units, too. */
   if (k > MAX (fair, least) && hass_job_overlaps (job)
       && job->farm->kind != HASS_FARM_PARTITION)
     fair = (guint32)MIN ((waiting + hass_load_pool_waiting (job->pool))

@@ -21,21 +21,25 @@
 
 #define HASS_N_STAGES 3
 
-/* When a bundle was copied in, computed and copied out. */
+/* When the stages of a bundle (copy to the device, kernel, copy back) began and
+   ended, in ns on the engine's clock. */
 typedef struct
 {
   gint64 begin_ns[HASS_N_STAGES], end_ns[HASS_N_STAGES];
 } HassStages;
 
 /**
- * HassFarmFacts: the farm; valid as long as the listener.
- * @strategy: its name; NULL before it has been made.
- * @platform: of a farm in virtual time; else NULL.
+ * HassFarmFacts: what the listeners are told of the farm; valid as long as the
+ * listener.
+ * @strategy: name of the strategy; NULL before it has been made.
+ * @platform: name of the modelled machine of a farm in virtual time; else NULL.
  * @devices: [@n_devices], the CPU pool first.
- * @known: [@n_devices], rates from earlier runs; or NULL.
+ * @known: [@n_devices], rates of the devices from earlier runs; or NULL.
  * @cpu: index of the CPU pool, or -1.
- * @n_workers: cores come first, at least one, then a worker for each other
- *   device.
+ * @n_workers: number of worker contexts: those of the cores first, at least
+ *   one, then one for each other device.
+ * @real_time: the farm runs on the real machine.
+ * @ordered: results are delivered in sequence order.
  * @begin_ns: when the farm was called, on the engine's clock.
  */
 typedef struct
@@ -51,7 +55,8 @@ typedef struct
   gint64 begin_ns;
 } HassFarmFacts;
 
-/* A device was made ready, or was not. */
+/* The opening of a device from @begin_ns to @end_ns has succeeded (@ok) or
+   failed. */
 typedef struct
 {
   guint device;
@@ -61,9 +66,10 @@ typedef struct
 
 /**
  * HassRoundFact: a round has begun, or has ended.
- * @first: its first unit, counted over all rounds.
- * @n_loads: that it was made of.
- * @work: that has been done; 0 at the begin.
+ * @first: number of its first unit, counted over all rounds.
+ * @n_loads: number of loads that the round was made of.
+ * @work: work done in the round, in the unit of the cost class; 0 at its begin.
+ * @at_ns: when it began or ended.
  */
 typedef struct
 {
@@ -73,7 +79,7 @@ typedef struct
   gint64 at_ns;
 } HassRoundFact;
 
-/* A device was granted units of a round. */
+/* The strategy has granted @device units of a round. */
 typedef struct
 {
   const HassRound *round;
@@ -83,11 +89,14 @@ typedef struct
 } HassGranted;
 
 /**
- * HassPulled: a core has computed what it pulled.
- * @first: the round's first unit, counted over all rounds.
+ * HassPulled: a core has computed the units that it pulled at once.
+ * @first: number of the round's first unit, counted over all rounds.
  * @worker: index of the core's worker.
+ * @extent: positions of the pulled units in the round.
  * @n: units of the front of @extent that were computed; the others were given
- *   back.
+ *   back to the round.
+ * @work: their work, in the unit of the cost class.
+ * @failed: one of them failed.
  */
 typedef struct
 {
@@ -102,16 +111,22 @@ typedef struct
 } HassPulled;
 
 /**
- * HassPartFact: a part of a grant has left its device, or was refused.
- * @first: the round's first unit, counted over all rounds.
+ * HassPartFact: a part of a grant (what is submitted to the device at once) has
+ * left its device, or was refused.
+ * @first: number of the round's first unit, counted over all rounds.
  * @n: units of the front of @extent that were computed, or that failed.
- * @start_ns: the device had nothing before it from then on.
- * @left_ns: it left the device.
- * @end_ns: the engine took it over.
- * @settled_ns: its results were taken over.
- * @h2d_ns, @kernel_ns, @d2h_ns: durations, one after another up to @left_ns.
- * @busy_times: these hold no time in which the part waited for other parts.
- * @stages: when they were, estimated where the device does not say.
+ * @grant_ns: when the strategy made the grant.
+ * @submit_ns: when the part was submitted to the device.
+ * @start_ns: from then on no earlier part was left on the device.
+ * @left_ns: when it left the device.
+ * @end_ns: when the engine took it over.
+ * @settled_ns: when its results had been taken over.
+ * @h2d_ns, @kernel_ns, @d2h_ns: durations of copy to the device, kernel and
+ *   copy back, one after another up to @left_ns.
+ * @busy_times: these durations hold no time in which the part waited for other
+ *   parts.
+ * @stages: when the stages were, estimated where the device reports durations
+ *   only.
  */
 typedef struct
 {
@@ -129,7 +144,7 @@ typedef struct
   gboolean failed;
 } HassPartFact;
 
-/* The strategy is told of a completion. */
+/* A completion is about to be told to the strategy. */
 typedef struct
 {
   const HassRound *round;
@@ -138,7 +153,11 @@ typedef struct
 
 /**
  * HassEnded: the farm is over and its makespan known.
- * @devices: [n_devices].
+ * @n_unfinished: number of entries in its list of unfinished units.
+ * @ok: the farm has no error.
+ * @devices: [n_devices], bytes copied to each device by the way they took:
+ *   directly from pinned memory, from pages pinned for the copy, or through
+ *   staging memory.
  */
 typedef struct
 {
@@ -153,12 +172,15 @@ typedef struct
 } HassEnded;
 
 /**
- * HassListenerOps: functions may be NULL.
- * @open: the strategy has been made. FALSE: the farm is not run.
+ * HassListenerOps: the functions of a listener; each may be NULL.
+ * @open: called when the strategy has been made. Returns: FALSE: the farm is
+ *   not run.
  * @said: the strategy explains a decision, @ns after the farm's begin.
- * @over: the last unit is finished and nothing more is announced but @ended.
- *   FALSE: what was written is not complete.
- * @ended: as @over.
+ * @over: called after the last unit; nothing more is announced but @ended.
+ *   Returns: FALSE with an error, which becomes the farm's, if the listener's
+ *   output is incomplete.
+ * @ended: called when the makespan is known; returns as @over.
+ * @free: frees @self; always called last.
  */
 typedef struct
 {
@@ -184,7 +206,8 @@ struct HassListener
   gpointer self;
 };
 
-/* Calls the listeners' function of this name, with the arguments behind it. */
+/* Calls the function @fact of each listener's table that has one, with the
+   arguments that follow. */
 #define HASS_ANNOUNCE(job, fact, ...)                                          \
   do                                                                           \
     {                                                                          \

@@ -8,11 +8,12 @@
 #include "hass/report.h"
 #include "hass/strategy.h"
 
-/* Hears what a farm does; see facts.h. */
+/* A listener is told what a running farm does; see facts.h. */
 typedef struct HassListener HassListener;
 
-/* Fields as in HassDataFarm; a function farm's tasks travel as loads whose
-   tag is the task. All defaults are filled in. */
+/* A farm as the engines see it. Fields without a comment mean the same as in
+   the public HassDataFarm; a function farm's tasks travel as loads whose tag
+   points to the task. All defaults are filled in. */
 typedef struct
 {
   const char *name;
@@ -23,18 +24,27 @@ typedef struct
   HassGenerateFunc generate;
   const HassLoad *loads;
   gsize n_loads;
-  gsize tag_bytes; /* that emitted loads' tags point to; 0: tags are opaque */
+  /* size of what the tag of an emitted load points to, which is copied; 0: tags
+     are opaque and not copied */
+  gsize tag_bytes;
 
   HassCpuWorkerFunc cpu_worker;
   gpointer cpu_worker_data;
-  HassGpuWorkerFunc gpu_worker;  /* of devices that stand in for GPUs */
-  const HassKindWorker *workers; /* of the other kinds and of gpu_kind */
-  HassGpuWorkerFunc (*worker_of) (const HassLoad *load,
-                                  const char *kind);          /* or NULL */
-  gboolean (*may_use) (gpointer user_data, const char *kind); /* or NULL */
-  const char *gpu_kind; /* that gpu_worker is for */
-  HassGpuWorkerFunc (*gpu_worker_of) (const HassLoad *load); /* or NULL */
-  guint32 (*gpu_function_of) (const HassLoad *load);         /* or NULL */
+  /* GPU worker of devices that the user gave, of a kind that is neither
+     registered nor in @workers */
+  HassGpuWorkerFunc gpu_worker;
+  /* workers of the devices of each registered kind, gpu_kind included; ends
+     with kind NULL */
+  const HassKindWorker *workers;
+  /* function farm: returns a task's worker for a kind of device; or NULL */
+  HassGpuWorkerFunc (*worker_of) (const HassLoad *load, const char *kind);
+  /* whether any task may use a kind of device; NULL: if it is in @workers */
+  gboolean (*may_use) (gpointer user_data, const char *kind);
+  const char *gpu_kind; /* kind of device that @gpu_worker is for */
+  /* function farm: a task's GPU worker; or NULL */
+  HassGpuWorkerFunc (*gpu_worker_of) (const HassLoad *load);
+  /* function farm: a number for a task's GPU function; or NULL */
+  guint32 (*gpu_function_of) (const HassLoad *load);
   HassGpuResultFunc gpu_result;
   gsize gpu_record_bytes;
   double gpu_records_per_element;
@@ -56,47 +66,55 @@ typedef struct
   gsize halo_elements;
   gsize element_threads;
   gboolean join_tiles;
-  gsize gpu_multiple; /* 0: 1 */
+  /* parts for a GPU end at multiples of so many units; 0: 1 */
+  gsize gpu_multiple;
   const HassConstant *constants;
   guint n_constants;
   gsize pool_loads;
   gsize pool_bytes;
-  guint32 round_loads; /* at most so many units a round */
-  gsize window;        /* in sequence order: units begun and not delivered */
+  guint32 round_loads; /* most units in a round */
+  gsize window;        /* ordered farm: most units begun and not delivered */
 
   const char *strategy;
-  const HassProfileRate *profile; /* in virtual time: as if it was measured
-                                     before; or NULL */
+  /* virtual time: rates that the strategy gets as if they had been measured in
+     earlier runs; or NULL */
+  const HassProfileRate *profile;
   const HassRunOptions *run;
-  /* Adds listeners to the list, which the farm then owns; or NULL. Returns:
-     FALSE if the farm must not run. */
+  /* Adds listeners to @listeners, which the farm then owns; or NULL. Returns:
+     FALSE with an error if the farm must not run. */
   gboolean (*observe) (const HassRunOptions *run, const char *name,
                        HassListener **listeners, GError **error);
-  gint64 called_ns; /* hass_engine_clock; 0: when the engine is called */
+  /* when the user called the farm, on hass_engine_clock; 0: when the engine is
+     called */
+  gint64 called_ns;
 } HassFarm;
 
-/* Loads' tags are tasks; a model of a function farm has loads without. */
+/* Returns: TRUE if the farm's emitter takes tasks, not loads. A model of a
+   function farm has loads without tasks, and FALSE. */
 static inline gboolean
 hass_farm_takes_tasks (const HassFarm *farm)
 {
   return farm->tag_bytes > 0;
 }
 
-/* The clock of live farms, in ns. */
+/* Returns the time on the clock of live farms, in ns. */
 gint64 hass_engine_clock (void);
 
 gboolean hass_engine_run (const HassFarm *farm, HassReport **report,
                           GError **error);
 
-/* A flag of function farms' loads: the tag is a copy of the library's. */
+/* Flag of a load in a function farm: its tag points to the library's own copy
+   of the task, which the library frees. */
 #define HASS_LOAD_COPIED (1u << 31)
 
-/* As hass_emitter_emit() and hass_worker_emit(), for function farms: the
-   load's tag is copied, @tag_bytes of the farm. */
+/* Emit a task as a load, as hass_emitter_emit() and hass_worker_emit() emit a
+   load in a data farm. What the load's tag points to, tag_bytes of the farm, is
+   copied. */
 gboolean hass_engine_emit_task (HassEmitter *emitter, HassLoad *load);
 gboolean hass_engine_nest_task (HassWorker *worker, HassLoad *load);
 
-/* What callback this thread is in: "the cpu_worker of farm 'x'", or NULL. */
+/* Returns a name for the user's callback that the calling thread is in, for
+   messages: "the cpu_worker of farm 'x'"; NULL: it is in none. */
 const char *hass_engine_callback (void);
 
 #endif

@@ -3,11 +3,11 @@
    unfinished.
 
    DESIGN.
-   1. Each thread knows which callback of which farm it is in. Misuse of a
-      handle stops that farm.
-   2. The first error stops the farm; later ones are dropped.
-   3. Units that failed or were not computed are listed, then sorted and joined
-      for the report.
+   1. Callbacks. Each thread knows which callback of which farm it is in. Misuse
+      of an emitter or worker stops that farm.
+   2. Stopping. The first error stops the farm; later ones are dropped.
+   3. Unfinished units. Units that failed or were not computed are listed, then
+      sorted and joined for the report.
 
    Thread safety: any thread; tidying by the thread that called the farm, when
    all others have left. */
@@ -47,7 +47,7 @@ hass_engine_callback (void)
 
 /* -- 2. Stopping -------------------------------------------------------- */
 
-/* Makes the farm end early. Takes the error; the first error is kept. */
+/* Makes the farm end early. Takes over @error; only the first error is kept. */
 void
 hass_job_stop (HassJob *job, GError *error)
 {
@@ -61,7 +61,7 @@ hass_job_stop (HassJob *job, GError *error)
   job->engine->changed (job);
 }
 
-/* Stops the farm when its deadline has passed. */
+/* Stops the farm if it has a deadline and @now_ns is past that. */
 void
 hass_job_check_deadline (HassJob *job, gint64 now_ns)
 {
@@ -75,7 +75,8 @@ hass_job_check_deadline (HassJob *job, gint64 now_ns)
                               job->farm->name, job->farm->run->deadline_ms));
 }
 
-/* Makes the farm fail; for hass_job_check_cost(). */
+/* Stops the farm because a load's cost is not finite or negative; the slow path
+   of hass_job_check_cost(). */
 void
 hass_job_refuse_cost (HassJob *job, const HassLoad *load, guint64 seq)
 {
@@ -90,8 +91,9 @@ hass_job_refuse_cost (HassJob *job, const HassLoad *load, guint64 seq)
 
 /* -- Misuse ------------------------------------------------------------- */
 
-/* An emitter or a worker of a farm that has ended was used. That stops the farm
-   that this thread works for; on other threads it can only be logged. */
+/* Reports the use of an emitter or a worker whose farm has ended: stops the
+   farm whose callback this thread is in; outside of callbacks it can only be
+   logged. */
 void
 hass_engine_dead_handle (const char *function)
 {
@@ -106,8 +108,9 @@ hass_engine_dead_handle (const char *function)
                function);
 }
 
-/* Whether this is the generator's thread, in the generator; if not, the farm is
-   stopped. Only the owner of an emitter reads and writes its emits. */
+/* Returns: TRUE if the calling thread is the emitter's and is in its generator;
+   if not, the farm is stopped. Only the owner of an emitter reads and writes
+   emitter->emits. */
 gboolean
 hass_emitter_is_generating (HassEmitter *emitter, const char *function)
 {
@@ -125,7 +128,8 @@ hass_emitter_is_generating (HassEmitter *emitter, const char *function)
   return FALSE;
 }
 
-/* Stops a farm that takes tasks and was given a load, or the reverse. */
+/* Returns: TRUE if the farm takes what it was given, tasks or loads; if not,
+   the farm is stopped. */
 gboolean
 hass_job_takes (HassJob *job, gboolean tasks, const char *function)
 {
@@ -161,7 +165,7 @@ hass_job_add_unfinished (HassJob *job, guint64 seq, guint64 n_loads,
   pthread_mutex_unlock (&job->failure);
 }
 
-/* Whether a unit of this load has failed. */
+/* Returns: TRUE if a unit of the load with sequence number @seq has failed. */
 gboolean
 hass_job_is_unfinished (HassJob *job, guint64 seq)
 {
@@ -183,7 +187,8 @@ by_place (gconstpointer a, gconstpointer b)
   return (x->first > y->first) - (x->first < y->first);
 }
 
-/* Sorts the unfinished units and joins neighbours without a message. */
+/* Sorts the list of unfinished units and joins adjacent entries without a
+   message. */
 void
 hass_job_tidy_unfinished (HassJob *job)
 {

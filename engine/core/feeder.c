@@ -3,13 +3,18 @@
    paragraph and the thread-safety line are in feeder.h. */
 #include "feeder.h"
 
+/* A device is given up after this many parts of grants in a row have failed. A
+   guess: lower, and a passing fault costs a whole device; higher, and a broken
+   device delays the farm for longer. */
 #define FAILURES_IN_A_ROW 3
-/* Inputs of a part whose copies fill the link with two in flight. Smaller ones
-   leave gaps between each other. Chosen as a quarter of the parts of CUDA
-   devices; too low a bound leaves the link idle. */
+/* Least input bytes of a part (what is submitted at once) for which two parts
+   in flight can fill the link; smaller copies leave gaps. A quarter of the part
+   size of CUDA devices, a guess. Too low, and the link idles; too high, and
+   copies share it needlessly. */
 #define LARGE_BYTES ((guint64)8 << 20)
-/* Times as long as all other stages that such a copy takes. A guess: with 1,
-   two parts in flight would just do if nothing varied. */
+/* Two parts in flight are enough if a part's copy to the device takes this many
+   times as long as its other stages together. A guess: 1 would do if no
+   duration varied; higher, and fewer farms profit. */
 #define FAR_LONGER 4
 
 /* -- Set-up ------------------------------------------------------------- */
@@ -18,7 +23,8 @@ void
 hass_feeder_init (HassFeeder *f, HassJob *job, guint d)
 {
   const HassDeviceTraits *traits = &job->devices[d];
-  /* Contexts of the cores come first; without a pool, the caller's. */
+  /* The workers of the cores come first in job->workers; without a CPU pool
+     there is one for the calling thread. */
   guint before = MAX (job->n_cores, 1), first_gpu = job->cpu >= 0 ? 1 : 0;
   *f = (HassFeeder){ .job = job,
                      .d = d,
@@ -49,8 +55,9 @@ hass_feeder_clear (HassFeeder *f)
 
 /* -- What the report and the strategy are told -------------------------- */
 
-/* Keeps the error behind the next message, for the farm's own error should no
-   device be left. NULL: there is none. */
+/* Remembers domain and code of the device's latest error, so that the farm can
+   fail with that error if no device is left. @error NULL clears them: the
+   device gave no error. */
 void
 hass_feeder_remember (HassFeeder *f, const GError *error)
 {
@@ -58,7 +65,9 @@ hass_feeder_remember (HassFeeder *f, const GError *error)
   f->error_code = error ? error->code : 0;
 }
 
-/* Keeps the device's first message for the report. */
+/* Keeps @message, with the domain and code of the device's latest error, for
+   the farm's report, unless the report has a message for this device already.
+   The caller holds the decision lock. */
 static void
 note_locked (HassFeeder *f, const char *message)
 {
@@ -71,7 +80,8 @@ note_locked (HassFeeder *f, const char *message)
   hass_decide_note (f->job, f->d, message);
 }
 
-/* The device takes no more parts. */
+/* Marks the device as lost, with @message as the reason in the report: it is
+   granted nothing more in any round. */
 void
 hass_feeder_give_up (HassFeeder *f, const char *message)
 {
@@ -82,7 +92,8 @@ hass_feeder_give_up (HassFeeder *f, const char *message)
   pthread_mutex_unlock (&job->decision);
 }
 
-/* Tells the strategy of a grant of which nothing is left. */
+/* If all units of a grant are cut into parts and all parts have been settled,
+   frees the grant's entry and tells the strategy that the grant is complete. */
 static void
 finish_if_over (HassFeeder *f, HassFeederGrant *grant, gint64 end_ns)
 {
@@ -100,7 +111,8 @@ finish_if_over (HassFeeder *f, HassFeederGrant *grant, gint64 end_ns)
 
 /* -- 1. and 2. Handing over --------------------------------------------- */
 
-/* The oldest grant with units that have not been cut, or NULL. */
+/* Returns the oldest grant with units that have not been cut into parts yet, or
+   NULL. */
 static HassFeederGrant *
 grant_with_rest (HassFeeder *f)
 {
@@ -142,7 +154,9 @@ is_lost (HassFeeder *f)
   return lost;
 }
 
-/* Units of a grant that the device never got go back to the round. */
+/* Gives the units of a grant that have not been cut into parts back to the
+   round and marks the grant as failed, because the farm stops or the device is
+   lost. */
 static void
 drop_rest (HassFeeder *f, HassFeederGrant *grant, gint64 now_ns)
 {
@@ -155,7 +169,10 @@ drop_rest (HassFeeder *f, HassFeederGrant *grant, gint64 now_ns)
   f->job->engine->changed (f->job);
 }
 
-/* What to do now. */
+/* Returns what the engine should do for the device now: nothing, ask the
+   strategy for a grant, submit @part, which this function has cut from the
+   oldest grant, or call again, because the rest of a grant went back to its
+   round. */
 HassFeed
 hass_feeder_next (HassFeeder *f, gint64 now_ns, HassFeederPart **part)
 {
@@ -175,7 +192,8 @@ hass_feeder_next (HassFeeder *f, gint64 now_ns, HassFeederPart **part)
   return HASS_FEED_PART;
 }
 
-/* Takes a grant, after HASS_FEED_ASK. */
+/* Stores the grant of @extent that the strategy has made after
+   hass_feeder_next() returned HASS_FEED_ASK. */
 void
 hass_feeder_grant (HassFeeder *f, HassSlot *round, HassExtent extent,
                    gint64 now_ns)
@@ -190,7 +208,6 @@ hass_feeder_grant (HassFeeder *f, HassSlot *round, HassExtent extent,
                                .start_ns = MAX (now_ns, f->last_end_ns) } };
 }
 
-/* The device has accepted the part that was cut. */
 void
 hass_feeder_submitted (HassFeeder *f)
 {
@@ -200,9 +217,12 @@ hass_feeder_submitted (HassFeeder *f)
 
 /* -- 3. What has left the device ---------------------------------------- */
 
-/* How many parts are enough from now on, also in the next round, by one that
-   has left. What the host gathers, or a worker takes long for, has to begin
-   early. */
+/* Returns how many parts of grants in flight keep the device busy from now on,
+   also in later rounds, judged by @part, which has just left the device: two if
+   its copy is large and takes far longer than its other stages, else all that
+   the device allows. host_ns (gathering inputs on the host) and worker_ns (the
+   GPU worker's own time on the host) count as other stages, since they must
+   begin early to be overlapped. */
 static guint
 enough_parts (const HassFeeder *f, const HassFeederPart *part,
               const HassBundleDone *done)
@@ -217,7 +237,8 @@ enough_parts (const HassFeeder *f, const HassFeederPart *part,
              : f->depth;
 }
 
-/* The part that has left its slot. NULL: the device had none there. */
+/* Removes the part of a grant that @done reports from the parts in flight and
+   returns it; NULL: the device had no part in that slot. */
 HassFeederPart *
 hass_feeder_left (HassFeeder *f, const HassBundleDone *done)
 {
@@ -229,7 +250,8 @@ hass_feeder_left (HassFeeder *f, const HassBundleDone *done)
   return part;
 }
 
-/* Takes over the results that a device has left in host memory. */
+/* Takes over the results of @part of a grant, which the device has copied to
+   host memory. Returns: what to add to the round's counters. */
 HassDone
 hass_feeder_results (HassFeeder *f, const HassFeederPart *part,
                      const HassBundleDone *done)
@@ -248,9 +270,11 @@ hass_feeder_results (HassFeeder *f, const HassFeederPart *part,
   return counted;
 }
 
-/* Devices tell how long the stages of a part took, not when they were. Each
-   is taken to follow the one before it and the same stage of the part before,
-   and none to be later than what followed it. */
+/* Estimates when the stages of a part of a grant (copy in, kernel, copy out)
+   began and ended, since devices report only durations. Each stage is assumed
+   to begin when the stage before it and the same stage of the previous part are
+   over; then stages are moved forward so that none ends after the beginning of
+   the stage that follows, or after @end_ns. */
 static const HassStages *
 estimated_stages (HassFeeder *f, const HassFeederPart *part,
                   const HassBundleDone *done, gint64 end_ns)
@@ -273,7 +297,8 @@ estimated_stages (HassFeeder *f, const HassFeederPart *part,
   return s;
 }
 
-/* Adds a part that has not failed to what the strategy will be told. */
+/* Adds the times and amounts of a part that has not failed to the completion of
+   its grant, which the strategy is told when the grant is complete. */
 static void
 add_up (HassCompletion *told, const HassFeederPart *part,
         const HassFeederBack *back)
@@ -291,8 +316,8 @@ add_up (HassCompletion *told, const HassFeederPart *part,
   told->kernel_busy_ns += done->kernel_busy_ns;
 }
 
-/* Gives a part that failed back to its round, with what is left of its
-   grant. */
+/* Gives the units of a part of a grant that failed, and those of the grant that
+   have not been cut into parts, back to the round. */
 static void
 give_back (HassFeeder *f, HassFeederPart *part, const char *message)
 {
@@ -307,7 +332,8 @@ give_back (HassFeeder *f, HassFeederPart *part, const char *message)
   grant->failed = TRUE;
 }
 
-/* Before the part is counted. */
+/* Tells the listeners of a part of a grant that has left the device, before its
+   units are counted, because the round may end with them. */
 static void
 announce (HassFeeder *f, const HassFeederPart *part, const HassFeederBack *back)
 {
@@ -343,7 +369,9 @@ announce (HassFeeder *f, const HassFeederPart *part, const HassFeederBack *back)
   HASS_ANNOUNCE (f->job, part, &fact);
 }
 
-/* The device fails when it says so, or after failures in a row. */
+/* Counts failed parts of grants in a row and gives the device up if it says
+   that it is lost or after FAILURES_IN_A_ROW. A part that failed from the same
+   cause as the one before it (done->together) is not counted again. */
 static void
 count_failure (HassFeeder *f, const HassFeederBack *back)
 {
@@ -356,8 +384,9 @@ count_failure (HassFeeder *f, const HassFeederBack *back)
     hass_feeder_give_up (f, back->message);
 }
 
-/* A part has left the device, or was refused, and its slot is free again. The
-   caller finishes the units that were counted. */
+/* Books a part of a grant that has left the device, or was refused, and frees
+   its slot: counts its units, or gives them back to the round if it failed. The
+   caller passes the counted units to hass_job_units_finished(). */
 void
 hass_feeder_settle (HassFeeder *f, HassFeederPart *part,
                     const HassFeederBack *back)
@@ -395,7 +424,8 @@ cpu_can_take (const HassFeeder *f, const HassRound *round, HassExtent e)
          && e.first + e.n <= round->n_units - round->n_partial_linked;
 }
 
-/* A single unit did not fit in an empty device. */
+/* Handles one unit that did not fit in the empty device: leaves the unit to the
+   CPU if the CPU pool can run it, else fails the unit. */
 static void
 refuse_unit (HassFeeder *f, HassFeederPart *part, const char *why,
              gint64 now_ns)
@@ -429,8 +459,11 @@ refuse_unit (HassFeeder *f, HassFeederPart *part, const char *why,
   job->engine->changed (job);
 }
 
-/* A part did not fit. It was cut from the front of what was left of its grant,
-   so it becomes part of that again, unless another one was cut since. */
+/* Handles a part of a grant for which the device had no memory. Its units
+   become the front of the rest of the grant again, to be cut smaller; if
+   another part was cut behind them meanwhile, they go back to the round. If the
+   device was empty the bound on parts is halved, else the next part waits until
+   the device is empty. */
 void
 hass_feeder_too_large (HassFeeder *f, HassFeederPart *part, const char *why,
                        gint64 now_ns)

@@ -1,30 +1,35 @@
 /* SPDX-License-Identifier: MIT */
-/* feeder.h: hands the grants of one device to it in parts, and takes
-   the parts back.
+/* feeder.h: hands the grants of one device to it in parts, and takes the parts
+   back.
 
-   DESIGN. Both engines feed a device through one HassFeeder; an engine only
-   says when. The course of a grant:
-   1. hass_feeder_next() says what to do now. HASS_FEED_ASK: the engine asks
-      the strategy (hass_decide_gpu) and passes a grant to hass_feeder_grant().
-   2. HASS_FEED_PART: the next part has been cut from the front of what is left
-      of the oldest grant, within the bytes that the device takes at once
-      (feeder_cut.c). The engine gives its blocks to the device's submit and
-      calls hass_feeder_submitted(), or the function for what went wrong: 4.
-   3. A part that has left the device is found by hass_feeder_left(). The engine
-      has its results computed or collected and calls hass_feeder_settle(),
-      which counts the units, or gives them back to the round where the part
-      failed, together with what is left of its grant. The strategy is told of
-      a grant when its last part has been settled.
-   4. hass_feeder_too_large(): a part did not fit in the device's memory. The
-      next attempt waits until the device is empty; a part that did not fit in
-      an empty device is halved, and what follows is cut no larger. A single
-      unit that does not fit is left to the CPU, or fails with its sizes.
+   DESIGN. A grant is what the strategy gives a device at once; a part is what
+   the device is submitted at once. Both engines (live, virtual) feed a device
+   through one HassFeeder; an engine only says when. The course of a grant:
+   1. Ask. hass_feeder_next() says what to do now. HASS_FEED_ASK: the engine
+      asks the strategy (hass_decide_gpu) and passes a grant to
+      hass_feeder_grant().
+   2. Hand over. HASS_FEED_PART: the next part has been cut from the front of
+      what is left of the oldest grant, within the bytes that the device takes
+      at once (feeder_cut.c). The engine gives its blocks to the device's submit
+      and calls hass_feeder_submitted(); or, if the device has no memory for the
+      part, hass_feeder_too_large() (step 4); or, if it refuses the part for
+      another reason, hass_feeder_settle().
+   3. Take back. A part that has left the device is found by hass_feeder_left().
+      The engine has its results computed or collected and calls
+      hass_feeder_settle(), which counts the units, or gives them back to the
+      round where the part failed, together with what is left of its grant. The
+      strategy is told of a grant when its last part has been settled.
+   4. Memory. hass_feeder_too_large(): a part did not fit in the device's
+      memory. The next attempt waits until the device is empty; a part that did
+      not fit in an empty device is halved, and later parts of the grant are cut
+      no larger. A single unit that does not fit is left to the CPU, or fails
+      with its sizes.
    A device whose parts fail three times in a row is given up; parts that fail
-   together count once.
+   together, from one cause, count once.
 
-   Where the inputs of a part are large and their copy takes far longer than
-   all else of the part, two parts in flight keep the link busy. More of them
-   share the link, which makes it slower: by 0.7 % for each part on an H200.
+   Where the inputs of a part are large and their copy takes far longer than all
+   else of the part, two parts in flight keep the link busy. More of them share
+   the link, which makes it slower: by 0.7 % for each part on an H200.
 
    Thread safety: a feeder belongs to one thread. It has no lock, no clock and
    no thread: times are passed in, and the functions take the job's decision
@@ -37,10 +42,16 @@
 
 /**
  * HassFeederGrant: the units that the strategy granted at once.
- * @rest: not cut yet.
- * @n_parts: cut and not settled.
- * @counted: a part of it has been counted as a bundle.
- * @failed: a part of it was given back.
+ * @busy: the entry holds a grant; FALSE: it is free.
+ * @round: the round that the units belong to.
+ * @rest: units that have not been cut into parts yet.
+ * @n_parts: number of parts that were cut and not settled (booked as done or
+ *   failed) yet.
+ * @counted: a part of this grant has been counted; later parts do not add to
+ *   the number of bundles.
+ * @failed: units of this grant were given back to the round.
+ * @told: what the strategy is told when the grant is complete: sums over its
+ *   parts.
  */
 typedef struct
 {
@@ -53,12 +64,17 @@ typedef struct
 } HassFeederGrant;
 
 /**
- * HassFeederPart: a part of a grant, in one of the device's slots.
- * @grant: NULL: the slot is free.
- * @index: the slot.
- * @blocks: [@n_blocks].
- * @all_bytes: inputs and outputs, as the limits of the device count them.
- * @submit_ns: set by the engine before it submits.
+ * HassFeederPart: a part of a grant: what is submitted to the device at once,
+ * in one of the device's slots.
+ * @grant: the grant that it was cut from; NULL: the slot is free.
+ * @index: number of the slot.
+ * @extent: positions of its units in the round.
+ * @blocks: [@n_blocks], of an array with room for @capacity.
+ * @in_bytes, @out_bytes: bytes of the blocks' own inputs and outputs.
+ * @all_bytes: inputs and outputs as the limits of the device count them, which
+ *   includes the inputs of loads whose blocks have no input of their own.
+ * @elements: number of elements in the blocks.
+ * @submit_ns: time of the submission; set by the engine before it submits.
  */
 typedef struct
 {
@@ -72,20 +88,26 @@ typedef struct
 } HassFeederPart;
 
 /**
- * HassFeeder:
- * @part_bytes: most bytes of a part of more than one unit; 0: no bound, then
- *   a grant is one part.
+ * HassFeeder: the state of one device's grants and parts.
+ * @d: index of the device.
+ * @worker: the worker context for the device's results.
+ * @depth: most parts in flight, a property of the device.
+ * @n_in_flight: parts that the device has accepted and not returned.
+ * @n_failures: parts in a row that have failed.
+ * @enough: number of parts in flight that keep the device busy, at most @depth.
+ * @part_bytes: most bytes of a part of more than one unit; 0: no bound, then a
+ *   grant is one part.
  * @part_units: most units of a part until the present grant is over; 0: no
  *   bound.
- * @enough: parts that keep the device busy, at most @depth.
  * @alone: the next part waits until nothing else is on the device.
- * @few_copies: large copies are limited to two in flight, see above; TRUE at
+ * @few_copies: large copies are limited to two in flight, see DESIGN; TRUE at
  *   first.
- * @busy_times: the device says how long a stage of a part was at work. FALSE:
- *   its times include what other parts on the same link took.
+ * @busy_times: the device reports the time for which it worked on each stage of
+ *   a part. FALSE: the reported times include waiting for other parts on the
+ *   same link.
  * @error_domain, @error_code: of the device's last error; 0: it gave none.
  * @last_end_ns: when the last part was settled.
- * @stages: of the part before, where the farm has listeners.
+ * @stages: stages of the previous part, kept only if the farm has listeners.
  */
 typedef struct
 {
@@ -106,20 +128,26 @@ typedef struct
 
 typedef enum
 {
-  HASS_FEED_NOTHING, /* nothing can be handed over before something changes */
-  HASS_FEED_ASK,     /* there is room, and no grant has units left */
-  HASS_FEED_PART,    /* a part was cut */
-  HASS_FEED_DROPPED  /* what was left of a grant went back to its round */
+  HASS_FEED_NOTHING, /* nothing can be handed over until something changes */
+  /* the device has room, and no grant has uncut units left */
+  HASS_FEED_ASK,
+  HASS_FEED_PART, /* a part was cut and is to be submitted */
+  /* the rest of a grant went back to its round; call again */
+  HASS_FEED_DROPPED
 } HassFeed;
 
 /**
- * HassFeederBack: a part that has left its device, or was refused by it.
- * @message: why it failed; NULL: nothing was said.
- * @counted: its units, where it has not failed, with n units of its front.
- * @stages: when they were; NULL: estimated from the durations in @done.
- * @left_ns: it left the device.
- * @end_ns: the engine took it over.
- * @settled_ns: its results were taken over.
+ * HassFeederBack: what the engine tells the feeder of a part that has left its
+ * device or was refused.
+ * @done: the device's report.
+ * @message: why it failed; NULL: no reason was given.
+ * @counted: what to count, if the part has not failed; its n units are the
+ *   front of the part's extent.
+ * @stages: when the stages were; NULL: they are estimated from the durations in
+ *   @done.
+ * @left_ns: when the part left the device.
+ * @end_ns: when the engine took the part over.
+ * @settled_ns: when the part's results had been taken over.
  */
 typedef struct
 {

@@ -10,13 +10,17 @@
    Thread safety: the feeder's thread. */
 #include "feeder.h"
 
+/* Least capacity, in blocks, of a part's array of blocks. A guess; it only
+   saves reallocations. */
 #define LEAST_BLOCKS 16
-/* Descriptors that are reserved at once; more are added as they are filled, so
-   that a grant of millions of units touches no memory before it is needed. */
+/* Most blocks for which memory is reserved before a part of a grant is cut; the
+   array grows as it is filled, so that a grant of millions of units touches no
+   memory before that memory is needed. A guess: smaller, and arrays are moved
+   more often; larger, and more memory is reserved in vain. */
 #define EXPECTED_BLOCKS 65536
 
-/* Bytes that a block takes on the device: of a block without an input of its
-   own, the input of its load. */
+/* Returns the bytes that a block takes on the device: its input and its output.
+   A block without an input of its own counts with the input of its load. */
 guint64
 hass_feeder_bytes (const HassBlock *block)
 {
@@ -34,7 +38,8 @@ reserve (HassFeederPart *part, guint32 n)
   part->blocks = g_renew (HassBlock, part->blocks, part->capacity);
 }
 
-/* Units of the size of @block that make a part, of at most @most. */
+/* Returns how many units of the size of @block fit in the bytes of a part (what
+   the device is given at once), at least 1 and at most @most. */
 static guint32
 fitting (const HassFeeder *f, const HassBlock *block, guint32 most)
 {
@@ -44,7 +49,10 @@ fitting (const HassFeeder *f, const HassBlock *block, guint32 most)
                          most);
 }
 
-/* Units of a part of a divisible load, of which @fit would fit. */
+/* Returns the number of units for the next part (what the device is given at
+   once) of a divisible load, of whose remaining units @rest at most @fit would
+   fit: parts get nearly equal sizes, so that no small part is left at the end.
+ */
 static guint32
 evenly (const HassFeeder *f, HassExtent rest, guint32 fit)
 {
@@ -53,7 +61,9 @@ evenly (const HassFeeder *f, HassExtent rest, guint32 fit)
   return MIN (fit, hass_part_units (rest, fit, f->job->farm->gpu_multiple));
 }
 
-/* Adjacent blocks of a divisible load become one, as for a core. */
+/* Cuts a part of a grant (what the device is given at once) from adjacent
+   blocks of a divisible load, and merges these into one block, as for a CPU
+   core, so that the device computes them in one call. */
 static void
 cut_merged (HassFeeder *f, HassFeederPart *part, HassRound *round,
             HassExtent rest, guint32 most)
@@ -81,7 +91,7 @@ cut_single (HassFeeder *f, HassFeederPart *part, HassRound *round,
   hass_round_block (round, rest.first, &first);
   fit = fitting (f, &first, most);
   reserve (part, MIN (fit, EXPECTED_BLOCKS));
-  if (round->divisible) /* loads may be of any size */
+  if (round->divisible) /* blocks are alike, loads need not be */
     most = MIN (most, evenly (f, rest, fit));
   for (; n < most; n++)
     {

@@ -46,7 +46,7 @@ make_room (HassEmitter *emitter)
   HassEmits emits = emitter->emits;
   gint64 begin = job->engine->now (job);
   emitter->emits = HASS_EMITS_NOTHING;
-  /* Relaxed: it only decides to which cause idle time is attributed. */
+  /* Relaxed: the flag only decides to which cause idle time is attributed. */
   atomic_store_explicit (&job->full, TRUE, memory_order_relaxed);
   gboolean room = job->engine->make_room (job);
   atomic_store_explicit (&job->full, FALSE, memory_order_relaxed);
@@ -82,12 +82,13 @@ hass_engine_emit_task (HassEmitter *emitter, HassLoad *load)
   load->flags |= HASS_LOAD_COPIED;
   while (G_UNLIKELY (!hass_load_pool_emit (job->pool, load)))
     if (!make_room (emitter))
-      return FALSE; /* the copy goes with the farm, which stops */
+      return FALSE; /* the copy is freed with the farm, which stops */
   job->engine->loads_came (job);
   return TRUE;
 }
 
-/* Claims the buffers of an array's loads; most farms have none. */
+/* Claims, for each load of an array, the buffer of the library that its input
+   lies in; skipped as long as the farm has no such buffers. */
 static gboolean
 claim_buffers (HassJob *job, const HassLoad *loads, gsize n_loads)
 {
@@ -112,8 +113,9 @@ hass_emitter_emit_array (HassEmitter *emitter, const HassLoad *loads,
   return TRUE;
 }
 
-/* Emits all loads of the farm. Loads that the farm was given are accepted even
-   if it is stopping; they are listed as unfinished. */
+/* Puts the loads that the farm was given into the pool, then runs the
+   generator. Given loads are accepted even if the farm is stopping; they are
+   then listed as unfinished. */
 void
 hass_job_generate (HassJob *job)
 {

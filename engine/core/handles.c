@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* handles.c: the memory of what callbacks are given to call the library with,
-   emitters and workers.
+/* handles.c: the memory of emitters and workers, which callbacks get as handles
+   to call the library with.
 
    DESIGN. The memory is kept for later farms and never returned to the system.
-   So a program that calls the library with the emitter or worker of a farm that
-   has ended passes one without a job, and that misuse is detected. If the
-   memory serves another farm by then, the check of thread or unit fails
-   instead.
+   So if a program calls the library with the emitter or worker of a farm that
+   has ended, the handle is still readable and has no job, and the misuse is
+   detected. If the memory serves another farm by then, the check of thread or
+   unit fails instead.
 
    Thread safety: any thread. */
 #include "job-private.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static HassHandles *kept; /* lock: those of no farm */
+static HassHandles *kept; /* under lock: handles that no farm uses */
 
 HassHandles *
 hass_handles_take (guint n_workers)
@@ -35,7 +35,8 @@ hass_handles_take (guint n_workers)
   return h;
 }
 
-/* Takes them from their farm. */
+/* Takes the handles back from a farm that has ended: clears them, so that later
+   misuse is detected, and keeps them for another farm. */
 void
 hass_handles_keep (HassHandles *h)
 {

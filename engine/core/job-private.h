@@ -9,7 +9,8 @@
 static inline gboolean
 hass_job_has_owned (HassJob *job)
 {
-  /* Relaxed: the caller has a load that was emitted after the store. */
+  /* Relaxed: the load that the caller asks about was emitted after the store,
+     and reached the caller through a lock. */
   return atomic_load_explicit (&job->has_owned, memory_order_relaxed);
 }
 
@@ -24,16 +25,16 @@ gboolean hass_emitter_is_generating (HassEmitter *emitter,
                                      const char *function);
 gboolean hass_job_takes (HassJob *job, gboolean tasks, const char *function);
 
-/* Checks that an expected cost is finite and not negative. Returns: FALSE if
-   not; the farm is stopped. Read as an integer, the bits of G_MAXFLOAT are the
-   largest of all allowed values, so one comparison excludes negative values,
-   infinity and NaN. */
+/* Checks that a load's expected cost is finite and not negative. Returns: FALSE
+   if it is not; the farm is stopped. Read as an integer, the bits of G_MAXFLOAT
+   are the largest of all allowed values, so one comparison excludes negative
+   values, infinity and NaN. */
 static inline gboolean
 hass_job_check_cost (HassJob *job, const HassLoad *load, guint64 seq)
 {
   guint32 bits;
   memcpy (&bits, &load->cost, sizeof bits);
-  if (G_LIKELY (bits <= 0x7f7fffff) || load->cost == 0) /* or -0 */
+  if (G_LIKELY (bits <= 0x7f7fffff) || load->cost == 0) /* -0 is allowed, too */
     return TRUE;
   hass_job_refuse_cost (job, load, seq);
   return FALSE;
@@ -64,7 +65,7 @@ void hass_copy_free (HassJob *job, gpointer copy);
 HassHandles *hass_handles_take (guint n_workers);
 void hass_handles_keep (HassHandles *handles);
 
-/* divide.c; under the decision lock */
+/* divide.c; all functions under the decision lock */
 gsize hass_divide_block_elements (HassJob *job, const HassLoad *load);
 gboolean hass_divide_check (const HassLoad *load, gsize e, gboolean cut_evenly,
                             GError **error);
@@ -78,7 +79,8 @@ void hass_job_abandon (HassJob *job);
 
 /* results.c */
 
-/* Where a unit began, so that what it left can be dropped if it fails. */
+/* How much the worker had emitted when a unit began, so that what the unit has
+   added can be dropped if it fails. */
 typedef struct
 {
   gsize run_used;

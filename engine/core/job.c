@@ -7,7 +7,10 @@
 
 #include <string.h>
 
-#define RESULT_BYTES (32 << 20) /* results that may queue for the collector */
+/* Bytes of results that may queue for a collector that is slower than the
+   workers; beyond it workers wait. A guess: smaller, and they wait for short
+   delays of the collector; larger, and more memory is used. */
+#define RESULT_BYTES (32 << 20)
 
 /* -- Set-up ------------------------------------------------------------- */
 
@@ -16,7 +19,7 @@ make_workers (HassJob *job)
 {
   const HassFarm *farm = job->farm;
   guint n_gpus = job->n_devices - (job->cpu >= 0);
-  /* The caller needs a context even where no CPU pool takes part. */
+  /* The calling thread needs a worker context even without a CPU pool. */
   job->n_workers = MAX (job->n_cores, 1) + n_gpus;
   job->handles = hass_handles_take (job->n_workers);
   job->workers = job->handles->workers;
@@ -33,8 +36,8 @@ make_workers (HassJob *job)
     }
 }
 
-/* A farm that is asked to run on GPUs only, and has none, is refused: the
-   strategy would have the cores compute all of it. */
+/* Returns: FALSE with an error if the strategy is gpu-only and the farm has no
+   GPU: the strategy would have the cores compute all of it. */
 static gboolean
 has_its_devices (const HassJob *job, GError **error)
 {
@@ -52,8 +55,9 @@ has_its_devices (const HassJob *job, GError **error)
 
 static void note (gpointer data, const char *format, ...) G_GNUC_PRINTF (2, 3);
 
-/* What the strategy says of a decision. While it is made, the farm has not
-   begun. */
+/* Passes the strategy's explanation of a decision to the listeners, with the
+   time since the farm's begin. While the strategy itself is being made, the
+   farm has not begun and the time is 0. */
 static void
 note (gpointer data, const char *format, ...)
 {
@@ -66,7 +70,8 @@ note (gpointer data, const char *format, ...)
   HASS_ANNOUNCE (job, said, ns, text);
 }
 
-/* Adds the listeners. FALSE: one of them cannot work. */
+/* Adds the farm's listeners, and gives the strategy a function for explanations
+   if a listener wants them. Returns: FALSE if a listener cannot be set up. */
 static gboolean
 listen (HassJob *job, GError **error)
 {
@@ -83,7 +88,8 @@ listen (HassJob *job, GError **error)
   return TRUE;
 }
 
-/* FALSE: a listener does not want the farm to run. */
+/* Tells the listeners of the farm. Returns: FALSE with an error if one of them
+   refuses to let the farm run. */
 static gboolean
 open_listeners (HassJob *job, GError **error)
 {
@@ -146,7 +152,8 @@ init_env (HassJob *job, const HassJobDevices *devices)
     job->known = job->env.profile;
 }
 
-/* Sets a farm up for an engine; the farm stays the caller's. */
+/* Makes the job for a farm; the farm stays the caller's and must outlive the
+   job. Returns: NULL with an error if the farm cannot run. */
 HassJob *
 hass_job_new (const HassFarm *farm, const HassEngineOps *engine,
               const HassJobDevices *devices, GError **error)
@@ -241,7 +248,7 @@ hass_job_free (HassJob *job)
   g_aligned_free (job);
 }
 
-/* The engine begins to run the farm. */
+/* Tells the listeners that the engine begins to run the farm. */
 void
 hass_job_begin (HassJob *job)
 {
@@ -254,8 +261,8 @@ hass_job_begin (HassJob *job)
 
 /* -- The end ------------------------------------------------------------ */
 
-/* A listener has failed; an error that the farm has already stays. Takes the
-   error. */
+/* Makes the error of a listener the farm's error, unless the farm has one
+   already. Takes over @error. */
 static void
 keep_error (HassJob *job, GError *error)
 {
@@ -265,8 +272,8 @@ keep_error (HassJob *job, GError *error)
     job->error = error;
 }
 
-/* All threads have left: names what is unfinished, delivers what is left of
-   the results, reduces. */
+/* Finishes the farm when all other threads have left it: delivers the remaining
+   results, lists what is unfinished and merges the accumulators. */
 void
 hass_job_finish (HassJob *job)
 {
@@ -305,8 +312,9 @@ store_samples (HassJob *job, gint64 makespan_ns)
   hass_samplers_store (job->samplers, devices, makespan_ns);
 }
 
-/* The farm has taken so long: what it has shown of its devices is stored, and
-   listeners write what they keep until then. */
+/* Ends the farm, which took @makespan_ns: stores the rates that the farm has
+   measured in the profile store, and lets the listeners write what they kept
+   until now. */
 void
 hass_job_end (HassJob *job, gint64 makespan_ns)
 {

@@ -29,36 +29,44 @@
 #include "pool/round_engine.h"
 #include "sched/registry.h"
 
+/* Most rounds in flight, including those whose results are not delivered yet. A
+   guess: fewer, and rounds wait for a slow collector; more, and more memory is
+   used. */
 #define HASS_SLOTS 8
 
 /* Least work of a core between two pulls, in ns, while enough units wait.
-   Smaller, and cores contend for the range; larger, and they end less evenly. A
-   guess. */
+   Smaller, and cores contend for the range of units; larger, and they end less
+   evenly. A guess. */
 #define HASS_CHUNK_NS 100000
-/* A pull of less work, in ns, is not made smaller for the sake of other cores.
- */
+/* A pull of less work than this, in ns, is not made smaller for the sake of
+   other cores: it would cost mostly contention for the range. A guess. */
 #define HASS_PULL_NS 2000
 
 typedef struct HassJob HassJob;
 struct HassSamplers;
 
-/* A device within a round; under the decision lock. */
+/* Whether the strategy may be asked for a device in a round. Under the decision
+   lock. */
 typedef enum
 {
-  HASS_SEAT_ASK,  /* may be asked */
-  HASS_SEAT_WAIT, /* said WAIT: ask after the next completion, or in time */
-  HASS_SEAT_DONE, /* said DONE */
-  HASS_SEAT_LOST  /* the device is gone */
+  HASS_SEAT_ASK, /* the strategy may be asked */
+  /* the strategy answered WAIT: ask after the next completion, or at again_ns
+   */
+  HASS_SEAT_WAIT,
+  HASS_SEAT_DONE, /* the strategy answered DONE: do not ask in this round */
+  HASS_SEAT_LOST  /* the device is lost: do not ask again */
 } HassSeatState;
 
 typedef struct
 {
   HassSeatState state;
-  gboolean completed;    /* has completed a grant in this round */
-  gint64 again_ns;       /* WAIT, but not for longer; 0: for as long as it is */
-  guint in_flight;       /* bundles */
-  guint depth;           /* in_flight of the last grant */
-  HassProgress reported; /* CPU pool: what observe was told of */
+  gboolean completed; /* the device has completed a grant in this round */
+  gint64 again_ns;    /* when a WAIT ends without a completion; 0: never */
+  guint in_flight;    /* grants in flight */
+  guint depth;        /* most grants in flight, by the last grant */
+  /* CPU pool: progress that the strategy has been told of, with its bytes and
+     its time */
+  HassProgress reported;
   guint64 reported_bytes;
   gint64 reported_ns;
 } HassSeat;
@@ -67,75 +75,98 @@ typedef enum
 {
   HASS_SLOT_FREE,
   HASS_SLOT_RUNNING,
-  HASS_SLOT_ENDED,   /* all units finished, results may be on their way */
-  HASS_SLOT_RETIRING /* its loads are being released */
+  HASS_SLOT_ENDED,   /* all units are finished, results may be undelivered */
+  HASS_SLOT_RETIRING /* the loads are being released */
 } HassSlotState;
 
-/* A round in flight. The round's own atomics apart, under the decision
-   lock. */
+/* A slot holds a round in flight. All fields are under the decision lock,
+   except the atomics inside @round. */
 typedef struct
 {
   HassRound round;
   HassSlotState state;
   HassSpan span;
-  guint64 order_base; /* result key of unit 0 */
-  guint64 mark;       /* what the result pool must have passed */
-  gboolean forced;    /* WAITing devices are asked with force */
-  gboolean grab;      /* GPUs take what is left without the strategy */
-  HassSeat *seats;    /* [n_devices] */
+  /* key of unit 0 for the result pool: units of all earlier rounds */
+  guint64 order_base;
+  /* the round retires when the result pool has passed this mark */
+  guint64 mark;
+  /* the round has stalled: devices that answered WAIT are asked once more with
+     the strategy's argument for that (force) TRUE */
+  gboolean forced;
+  /* GPUs take the remaining units without asking the strategy */
+  gboolean grab;
+  HassSeat *seats; /* [n_devices] */
 } HassSlot;
 
-/* Where emitted tasks are copied to; see copies.c. */
+/* Memory for copies of emitted tasks, at the end of a chunk; see copies.c. */
 typedef struct HassCopyChunk HassCopyChunk;
 typedef struct
 {
   guint8 *next;
-  guint n_left; /* copies that have room from there on */
+  guint n_left; /* number of copies that fit from @next on */
 } HassCopier;
 
-/* A core or a device's bundles, as user callbacks see it. Its thread's. */
+/* A worker context: what the callbacks that run on one core, or for the bundles
+   of one device, get as their HassWorker. Only the context's thread uses it,
+   except where stated. */
 struct _HassWorker
 {
   _Alignas(HASS_CACHE_LINE) HassJob *job; /* NULL: its farm has ended */
-  pthread_t owner;                        /* while there is a unit */
+  /* the thread that runs the callback, while @unit is set */
+  pthread_t owner;
   guint index;
-  guint counter;         /* in every round */
-  HassRun *run;          /* results of the current units, or NULL */
-  const HassBlock *unit; /* the current one, or NULL */
-  gboolean has_result;   /* the current unit emitted one */
-  GArray *nested;        /* HassLoad emitted by the current units */
-  HassCopier copier;     /* for them */
+  guint counter; /* index of its counter in every round */
+  /* results emitted by the current pull or bundle, or NULL */
+  HassRun *run;
+  const HassBlock *unit; /* the unit that the callback computes, or NULL */
+  gboolean has_result;   /* the current unit has emitted a result */
+  /* loads that the current pull or bundle has emitted (HassLoad) */
+  GArray *nested;
+  HassCopier copier; /* memory for the copies of emitted tasks */
   gpointer accumulator;
-  double unit_ns;     /* recent cost of a unit */
+  double unit_ns;     /* recent time of a unit, in ns; 0: unknown */
   guint32 last_chunk; /* units of the last pull */
-  gint64 now_ns;      /* when the last units ended */
-  gint64 yielded_ns;  /* to proxies */
-  _Atomic int cpu;    /* where it yielded last; < 0: it does not compute */
-  gint64 move_at_ns, move_gap_ns; /* not before; doubles */
-  gint64 last_end_ns;             /* the same, kept over idle times */
-  /* For account.c. */
-  gint64 computed_ns; /* last_end_ns without the collecting before it */
-  gint64 early_ns;    /* busy before the generator had returned */
-  gint64 collect_ns; /* delivering results, or waiting for a thread that does */
+  gint64 now_ns;      /* when the last pull ended; 0: look at the clock */
+  /* when the worker last yielded its core to proxy threads */
+  gint64 yielded_ns;
+  /* core on which the worker yielded last; < 0: it does not compute. Read by
+     all threads. */
+  _Atomic int cpu;
+  /* the worker does not move to another core before move_at_ns; move_gap_ns is
+     the time between two moves, which doubles */
+  gint64 move_at_ns, move_gap_ns;
+  /* as now_ns, but never reset */
+  gint64 last_end_ns;
+  /* The following times, in ns, are for account.c. */
+  /* last_end_ns without the time for delivering the results of that pull */
+  gint64 computed_ns;
+  /* time that the worker was busy before the generator had returned */
+  gint64 early_ns;
+  /* time for delivering results, or for waiting while another thread does */
+  gint64 collect_ns;
 };
 
-/* Units that have left a round, computed or failed. */
+/* Totals of units that have left a round, computed or failed. */
 typedef struct
 {
   guint32 n;
-  guint32 n_failed; /* of these */
+  guint32 n_failed; /* of the n units */
   gsize bytes;
-  double work;       /* as the cost class shows it */
-  double exclusive;  /* of it, what no other kind of device may run */
-  gsize halo;        /* elements read beside the units' own */
-  gint64 collect_ns; /* at the end */
-  gboolean part;     /* of a bundle that was counted before */
+  double work; /* total cost, in the unit of the cost class */
+  /* the part of @work that no other kind of device may run */
+  double exclusive;
+  gsize halo; /* neighbouring elements that the units read */
+  /* time for delivering the units' results, at the end of their busy time */
+  gint64 collect_ns;
+  /* the units belong to a grant that was counted as a bundle before */
+  gboolean part;
 } HassDone;
 
-/* What an emitter takes: depends on the farm's kind. */
+/* What an emitter accepts: it depends on the farm's kind, and on whether the
+   generator runs. */
 typedef enum
 {
-  HASS_EMITS_NOTHING, /* now */
+  HASS_EMITS_NOTHING, /* the generator does not run */
   HASS_EMITS_LOADS,
   HASS_EMITS_TASKS
 } HassEmits;
@@ -144,61 +175,80 @@ struct _HassEmitter
 {
   HassJob *job; /* NULL: its farm has ended */
   pthread_t owner;
-  HassEmits emits; /* the owner's */
+  HassEmits emits; /* read and written by @owner only */
   HassCopier copier;
 };
 
-/* What a farm's callbacks are given; outlives the job, see handles.c. */
+/* The emitter and the workers that a farm's callbacks are given. Their memory
+   outlives the job, see handles.c. */
 typedef struct HassHandles HassHandles;
 struct HassHandles
 {
   HassHandles *next;
-  guint capacity; /* workers */
+  guint capacity; /* length of @workers */
   HassEmitter emitter;
   HassWorker workers[];
 };
 
-/* Sums over the rounds so far, of one device; decision lock. */
+/* Sums over the rounds so far for one device. Under the decision lock. */
 typedef struct
 {
   guint64 units, bytes, bundles, failures, failed_units;
   double work, busy_ns, kernel_ns, tail_ns;
-  double rate;      /* of the best bundle, work per ns, or of the model, cost */
-  double cost;      /* virtual: what the models were asked to compute */
+  /* work per ns: of the fastest bundle; in virtual time the model's, in cost
+     per ns */
+  double rate;
+  /* virtual time: total cost that the models were asked to compute */
+  double cost;
   double exclusive; /* work that no other kind of device may run */
-  guint64 halo;     /* elements */
-  double imbalance_ns; /* of tail_ns, what lost_imbalance_s has */
-  double early_ns;     /* before the generator had returned, other causes */
-  double drained_ns;   /* cores: collecting while nothing else was done */
-  gint64 ready_ns;     /* a GPU's: when it was; 0: from the begin */
+  guint64 halo;     /* elements read besides the units' own */
+  /* the part of @tail_ns that counts as lost_imbalance_s */
+  double imbalance_ns;
+  /* idle time before the generator had returned that had another cause than the
+     generator */
+  double early_ns;
+  /* cores: delivering results while no unit was computed */
+  double drained_ns;
+  /* when a GPU had been opened; 0: usable from the beginning */
+  gint64 ready_ns;
   gboolean lost;
-  char *message;       /* why it first failed or was never started, or NULL */
-  GQuark error_domain; /* of the error with that message; 0: none */
+  /* why the device first failed or was not opened, or NULL */
+  char *message;
+  GQuark error_domain; /* of the error that @message comes from; 0: none */
   gint error_code;
   HassTransfers transfers;
 } HassTotals;
 
-/* When the phases of a farm began or how long they took, for account.c; written
-   by the caller unless stated otherwise. */
+/* When the phases of a farm began, or how long they took, in ns, for account.c;
+   written by the calling thread unless stated otherwise. */
 typedef struct
 {
-  gint64 generate_ns;  /* the generator was called */
-  gint64 generated_ns; /* it had returned; released by HassJob.generated */
-  gint64 room_ns;      /* meanwhile spent on computing: the pool was full */
-  gint64 worked_ns;    /* nothing waited and nothing ran any more */
-  gint64 flush_ns;     /* duration: results left for the end */
-  gint64 reduce_ns;    /* duration */
-  gint64 drain_ns;     /* durations: only results were delivered; decision */
+  gint64 generate_ns; /* when the generator was called */
+  /* when the generator had returned; published by the release of
+     HassJob.generated */
+  gint64 generated_ns;
+  /* duration: while the generator ran, the calling thread computed because the
+     pool was full */
+  gint64 room_ns;
+  gint64 worked_ns; /* when no load waited and no unit ran any more */
+  gint64 flush_ns;  /* duration: delivering the results left at the end */
+  gint64 reduce_ns; /* duration: merging the accumulators */
+  /* sum of durations in which results were delivered and no unit was computed;
+     under the decision lock */
+  gint64 drain_ns;
 } HassPhases;
 
-/* What the core asks of its engine. */
+/* What engine/core asks of the engine that runs the job (live or virtual). */
 typedef struct
 {
-  gboolean real_time; /* what is measured is worth keeping */
+  /* times are measured on the real machine, so they are worth keeping */
+  gboolean real_time;
   gint64 (*now) (HassJob *job);
-  /* Called by emit when the pool is full; FALSE: the farm is stopping. */
+  /* Called when a load is emitted while the pool is full: computes until there
+     is room. FALSE: the farm is stopping. */
   gboolean (*make_room) (HassJob *job);
-  /* Loads have come, or something has changed that sleepers wait for. */
+  /* Called when loads have entered the pool (loads_came), and when something
+     else has changed that sleeping threads wait for (changed). */
   void (*loads_came) (HassJob *job);
   void (*changed) (HassJob *job);
 } HassEngineOps;
@@ -209,73 +259,92 @@ struct HassJob
   const HassFarm *farm;
   const HassEngineOps *engine;
   HassDeviceTraits *devices; /* [n_devices], the CPU pool first */
-  HassDevice **gpus;         /* [n_devices], live: the device or NULL */
+  /* [n_devices], live engine: the device, NULL for the CPU pool */
+  HassDevice **gpus;
   guint n_devices;
   gint cpu;      /* index of the CPU pool, or -1 */
-  guint n_cores; /* worker contexts of the CPU pool */
+  guint n_cores; /* number of cores of the CPU pool */
   guint n_workers;
   HassHandles *handles;
-  HassWorker *workers;          /* [n_workers], of the handles */
-  HassStrategyEnv env;          /* the strategy's */
+  HassWorker *workers;          /* [n_workers], memory of @handles */
+  HassStrategyEnv env;          /* what the strategy is told of the farm */
   const HassProfileRate *known; /* rates of earlier runs, or NULL */
   HassStrategy *strategy;
   HassLoadPool *pool;
-  HassResultPool *results; /* or NULL */
+  HassResultPool *results; /* NULL: the farm has no collector */
   HassListener *listeners; /* see facts.h */
-  HassFarmFacts facts;     /* what the listeners are told of the farm */
+  /* what the listeners are told of the farm at its begin */
+  HassFarmFacts facts;
   gboolean dry, ordered;
-  gint64 begin_ns, deadline_ns; /* 0: none */
+  gint64 begin_ns, deadline_ns; /* deadline_ns 0: none */
   HassPhases phases;
   const char *platform_name;
 
-  /* Live: what the threads share. */
+  /* The threads of the live engine share the fields from here on. */
   HassEvent event;
-  gpointer driver; /* the engine's own */
+  gpointer driver; /* the engine's own state: HassLive or the virtual one's */
 
   _Alignas(HASS_CACHE_LINE) _Atomic (HassSlot *) current;
   _Atomic gboolean generated; /* the generator has returned */
-  _Atomic gboolean full;      /* it waits for room in the pool */
+  _Atomic gboolean full;      /* the generator waits for room in the pool */
   _Atomic gboolean stop;
-  _Atomic guint n_ended;   /* slots that wait to be retired */
-  _Atomic guint n_taken;   /* slots that are not free */
-  _Atomic guint64 n_units; /* begun; written under the decision lock */
+  /* number of slots whose rounds have ended and are to be retired */
+  _Atomic guint n_ended;
+  _Atomic guint n_taken; /* number of slots in use */
+  /* units of all rounds begun so far; written under the decision lock */
+  _Atomic guint64 n_units;
 
   _Alignas(HASS_CACHE_LINE) pthread_mutex_t decision;
-  HassSlot slots[HASS_SLOTS];    /* decision */
-  guint64 n_rounds, n_loads;     /* decision: begun */
-  guint64 n_told;                /* decision: completions */
-  guint64 n_asked;               /* decision: grants that were asked for */
-  gint64 hungry_ns;              /* decision: see live.c */
-  HassTotals *totals;            /* decision: [n_devices] */
-  HassDeviceSummary *summary;    /* decision: scratch [n_devices] */
-  struct HassSamplers *samplers; /* decision; or NULL: nothing is measured */
+  HassSlot slots[HASS_SLOTS]; /* under decision: the rounds in flight */
+  /* under decision: rounds and loads begun so far */
+  guint64 n_rounds, n_loads;
+  /* under decision: completions that the strategy was told of */
+  guint64 n_told;
+  /* under decision: grants that the strategy was asked for */
+  guint64 n_asked;
+  /* under decision: since when too few loads wait for a round to begin, in ns,
+     see live/begin.c; 0: they do not */
+  gint64 hungry_ns;
+  HassTotals *totals; /* under decision: [n_devices] */
+  /* under decision: [n_devices], scratch for the round that ends */
+  HassDeviceSummary *summary;
+  /* under decision; measure the devices for the profile store; NULL: nothing is
+     measured */
+  struct HassSamplers *samplers;
 
   _Atomic guint64 units_done, bytes_done;
 
-  pthread_mutex_t failure; /* the rest */
-  GError *error;           /* the first that stopped the farm */
-  GArray *unfinished;      /* HassUnfinished */
-  GHashTable *failed;      /* seq + 1 of loads in the list by themselves */
+  pthread_mutex_t failure; /* the next four fields, up to n_unfinished */
+  GError *error;           /* the first error, which stopped the farm */
+  /* list of HassUnfinished: units that were not computed */
+  GArray *unfinished;
+  /* seq + 1 of loads that have an entry of their own in @unfinished */
+  GHashTable *failed;
   _Atomic guint n_unfinished;
 
-  _Atomic gboolean has_owned;  /* loads may have buffers or copied tasks */
-  GHashTable *buffers;         /* bytes -> GPtrArray of free buffers */
-  GPtrArray *all_buffers;      /* owned, by address */
-  gpointer last_buffer;        /* the generator's latest, or NULL */
-  pthread_mutex_t buffer_lock; /* these three */
-  GPtrArray *all_chunks;       /* owned */
+  _Atomic gboolean has_owned; /* loads may have buffers or copied tasks */
+  /* free buffers: size in bytes -> GPtrArray of Buffer */
+  GHashTable *buffers;
+  /* all buffers (Buffer), owned, in order of address */
+  GPtrArray *all_buffers;
+  /* the buffer that the generator got last, or NULL */
+  gpointer last_buffer;
+  pthread_mutex_t buffer_lock; /* the three fields above */
+  GPtrArray *all_chunks;       /* all chunks of task copies (copies.c), owned */
   HassCopyChunk *free_chunks;
-  pthread_mutex_t copy_lock; /* both */
+  pthread_mutex_t copy_lock; /* all_chunks and free_chunks */
 };
 
 static inline gboolean
 hass_job_stopping (HassJob *job)
 {
-  /* Relaxed: it only ends loops early; what ended is ordered by locks. */
+  /* Relaxed: the flag only ends loops early; the threads' data is ordered by
+     locks. */
   return atomic_load_explicit (&job->stop, memory_order_relaxed);
 }
 
-/* Rounds may overlap where the CPU pool is the only device. */
+/* Returns: TRUE if the next round may begin while units of the last one are
+   still computed: only where the CPU pool is the only device. */
 static inline gboolean
 hass_job_overlaps (const HassJob *job)
 {
@@ -286,7 +355,9 @@ hass_job_overlaps (const HassJob *job)
 typedef struct
 {
   const HassDeviceTraits *devices; /* [n_devices], copied; the CPU pool first */
-  HassDevice **gpus; /* [n_devices], copied; NULL: the engine models it */
+  /* [n_devices], copied; NULL for the CPU pool or a device that the engine
+     models */
+  HassDevice **gpus;
   guint n_devices;
   double entry_bytes, merge_ns; /* see HassStrategyEnv */
 } HassJobDevices;
@@ -321,7 +392,7 @@ void hass_job_units_finished (HassJob *job, HassSlot *slot, guint32 n);
 gboolean hass_job_idle (HassJob *job);
 gboolean hass_job_may_begin (HassJob *job, HassSlot *slot);
 
-/* decide.c; all but pullable under the decision lock */
+/* decide.c; all functions but hass_decide_pullable under the decision lock */
 gboolean hass_decide_pullable (HassSlot *slot);
 gboolean hass_decide_cpu (HassJob *job, HassSlot *slot);
 gint64 hass_decide_again_ns (const HassSlot *slot, guint device);
@@ -352,7 +423,8 @@ void hass_execute_refused (HassJob *job, HassWorker *worker, HassSlot *slot,
                            HassExtent extent, const char *why);
 gboolean hass_execute_check (HassJob *job, const HassBlock *block);
 
-/* The block has bytes without an address: hass_execute_check() decides. */
+/* Returns: TRUE if the block has an input or output without an address;
+   hass_execute_check() decides whether that is an error. */
 static inline gboolean
 hass_block_is_nowhere (const HassBlock *block)
 {
@@ -360,9 +432,11 @@ hass_block_is_nowhere (const HassBlock *block)
          || (!block->output && block->output_bytes > 0);
 }
 
-/* Units of the next part of a grant of which @rest is left and at most @most go
-   at once: parts are alike, so that no small one is left over, and end at
-   multiples of @multiple (0: 1) of all units where that many go at once. */
+/* Returns the number of units of the next part of a grant, of which @rest is
+   left and at most @most units may be submitted at once. Parts have nearly
+   equal sizes, so that no small one is left over, and end at multiples of
+   @multiple (0 means 1), counted from the round's first unit, if @most is at
+   least @multiple. */
 static inline guint32
 hass_part_units (HassExtent rest, guint32 most, gsize multiple)
 {

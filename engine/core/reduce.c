@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: MIT */
-/* reduce.c: the accumulators of a farm, from the first to the last.
+/* reduce.c: the accumulators (partial results of a reduction, one for each
+   worker) of a farm, from the first to the last.
 
-   DESIGN. At the farm's end worker 0 takes the accumulator of worker 1, 2
-   takes that of 3 and so on; then 0 takes that of 2, which holds two; and so
-   on by levels, until the user's accumulator takes that of worker 0. Operands
-   stay in the order of workers, and the tree depends on the number of workers
-   alone: an associative function gives the same result whether the pairs of a
-   level are merged one after another or by several cores at once. The calling
-   thread merges them itself as long as the rest of the level seems short by
-   the merges that it has timed last. An accumulator is cleared and freed as
-   soon as another has taken it.
+   DESIGN. At the farm's end worker 0 takes the accumulator of worker 1, worker
+   2 takes that of worker 3 and so on; then worker 0 takes that of worker 2,
+   which holds two; and so on by levels, until the user's accumulator takes that
+   of worker 0. Operands stay in the order of workers, and the tree depends on
+   the number of workers alone: an associative function gives the same result
+   whether the pairs of a level are merged one after another or by several cores
+   at once. The calling thread merges pairs itself as long as the rest of the
+   level seems short by the times of the merges that it made last. An
+   accumulator is cleared and freed as soon as another has taken it.
 
-   Thread safety: making and merging by the thread that called the farm, when
-   no worker uses its accumulator; freeing by any. */
+   Thread safety: making and merging by the thread that called the farm, when no
+   worker uses its accumulator; freeing by any. */
 #include "job-private.h"
 
-/* The pairs of a level are merged by all cores if one thread would need longer
-   than this, in ns. Measured with two cores, one of them asleep: with all
-   cores, merges of 105 us took 119 us, of 168 us 131 us, of 430 us 269 us.
-   Lower, and the caller waits for cores to wake up; higher, and they sleep
-   while it works. */
+/* If merging the remaining pairs of accumulators of a level (one step of the
+   tree) would take one thread longer than this, in ns, all cores merge them.
+   Measured with two cores, one of them asleep: with all cores, merges of 105 us
+   took 119 us, of 168 us 131 us, of 430 us 269 us. Lower, and the calling
+   thread waits for cores to wake up; higher, and they sleep while it works. */
 #define LONG_NS 150000
 
 gpointer
@@ -37,7 +38,8 @@ hass_accumulator_new (HassJob *job)
   return accumulator;
 }
 
-/* Clears and frees; NULL is allowed. */
+/* Frees an accumulator, after the user's reduce_clear has freed what it owns.
+   @accumulator may be NULL. */
 void
 hass_accumulator_free (HassJob *job, gpointer accumulator)
 {
@@ -51,7 +53,8 @@ hass_accumulator_free (HassJob *job, gpointer accumulator)
   g_aligned_free (accumulator);
 }
 
-/* Merges the accumulator of @from as the right operand, and frees it. */
+/* Merges the accumulator of worker @from into @into, as the right operand of
+   the user's reduce function, and frees it. */
 static void
 take (HassJob *job, gpointer into, HassWorker *from)
 {
@@ -64,8 +67,8 @@ take (HassJob *job, gpointer into, HassWorker *from)
 typedef struct
 {
   HassJob *job;
-  gsize step;  /* from a worker to the one whose accumulator it takes */
-  gsize first; /* pair */
+  gsize step;  /* distance of the two workers of a pair */
+  gsize first; /* first pair that is not merged yet */
 } Level;
 
 static void
@@ -81,11 +84,11 @@ merge_pairs (gsize first, gsize count, gpointer data)
     }
 }
 
-/* Merges the accumulators of all workers into the user's. */
+/* Merges the accumulators of all workers into the user's, level by level. */
 void
 hass_job_reduce (HassJob *job)
 {
-  gint64 merge_ns = 0; /* of a merge, by the last ones of this thread */
+  gint64 merge_ns = 0; /* duration of one merge, as this thread measured last */
   for (gsize step = 1; step < job->n_workers; step *= 2)
     {
       Level level = { job, step, 0 };
@@ -94,7 +97,8 @@ hass_job_reduce (HassJob *job)
       while (level.first < n_pairs)
         {
           gsize rest = n_pairs - level.first;
-          /* No virtual time passes, so that engine's one thread merges. */
+          /* In virtual time the clock stands still here, merge_ns is 0, and the
+             engine's only thread merges all pairs. */
           HassCpuPool *pool = rest > 1 && merge_ns * (gint64)rest > LONG_NS
                                   ? hass_cpu_pool_get (job->n_cores, NULL)
                                   : NULL;
@@ -103,8 +107,8 @@ hass_job_reduce (HassJob *job)
               hass_cpu_pool_parallel_for (pool, rest, 1, merge_pairs, &level);
               break;
             }
-          /* As many as so far, because looking at the clock takes as long as a
-             short merge. */
+          /* Merges as many pairs as it has merged so far before it looks at the
+             clock again, because that takes as long as a short merge. */
           gsize n = MIN (rest, MAX (level.first, 1));
           merge_pairs (0, n, &level);
           gint64 now = job->engine->now (job);

@@ -15,21 +15,22 @@ HASS_BEGIN_DECLS
  * @name: "cpu", "gpu0", ...
  * @kind: CPU pool or GPU.
  * @cores: threads of the CPU pool; multiprocessors of a GPU.
- * @units, @bytes, @work: what it computed.
+ * @units, @bytes, @work: units that it computed, bytes of their inputs, and
+ *   their work, as the cost class shows it.
  * @bundles: number of grants; on a CPU pool of pulls.
  * @failures: number of bundles, or runs of units, that failed.
- * @busy_s: computing or copying.
- * @kernel_s: computing.
+ * @busy_s: time spent computing or copying.
+ * @kernel_s: time spent computing.
  * @waiting_s: makespan less @busy_s.
- * @tail_s: from the device's last unit of each round to the end of the round,
- *   over all rounds.
+ * @tail_s: time from the device's last unit of each round to the end of the
+ *   round, over all rounds.
  * @lost: the device was given up.
  * @message: reason of the first failure; or why the device was not started; or
  *   why a CPU pool has fewer @cores than requested; or NULL.
- * @direct_bytes: inputs copied directly from pinned memory.
- * @registered_bytes: inputs copied from pages pinned for the copy.
- * @staged_bytes: inputs gathered into pinned staging memory.
- * @constant_bytes: constants of the farm.
+ * @direct_bytes: bytes of inputs copied directly from pinned memory.
+ * @registered_bytes: bytes of inputs copied from pages pinned for the copy.
+ * @staged_bytes: bytes of inputs gathered into pinned staging memory.
+ * @constant_bytes: bytes of the farm's constants copied to the device.
  * @peak_bytes: maximum of device memory that the library held.
  * @reserved: zero; for later versions.
  */

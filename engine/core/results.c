@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* results.c: what units leave behind, computed by a core or by a device:
-   results, nested loads, failures.
+/* results.c: takes over what units emit or leave, computed by a core or by a
+   device: results, nested loads (loads that a worker emits), failures.
 
-   DESIGN. The results of one pull or bundle are one run. A unit that fails
-   leaves nothing: its results and its nested loads are dropped.
+   DESIGN. The results of one pull or bundle form one run, which is committed to
+   the result pool as a whole. A unit that fails leaves nothing: its results and
+   its nested loads are dropped.
 
    Thread safety: a worker context belongs to one thread at a time; collecting
    under the result pool's delivery. */
@@ -14,8 +15,8 @@
 
 /* -- A unit ------------------------------------------------------------- */
 
-/* Drops the nested loads behind the first @n, which a failed unit has emitted.
- */
+/* Drops all but the first @n nested loads (loads that the worker's callback has
+   emitted): the others were emitted by a unit that has failed. */
 static void
 drop_nested (HassJob *job, HassWorker *worker, guint n)
 {
@@ -25,7 +26,9 @@ drop_nested (HassJob *job, HassWorker *worker, guint n)
   g_array_set_size (nested, n);
 }
 
-/* The unit has failed. Takes the error. */
+/* Handles a failed unit: drops the results and loads that the unit has emitted
+   since @mark, lists it as unfinished and, by the farm's error policy, stops
+   the farm. Takes over @error. */
 void
 hass_unit_failed (HassJob *job, HassWorker *worker, const HassBlock *block,
                   HassUnitMark mark, GError *error)
@@ -50,10 +53,11 @@ hass_unit_failed (HassJob *job, HassWorker *worker, const HassBlock *block,
   hass_job_stop (job, error);
 }
 
-/* Checks a block that has bytes without an address. A farm with a GPU worker
-   needs an address, unless a bundler or an unbundler finds the bytes; a farm
-   without one only counts the bytes against the bound of the pool. Returns:
-   FALSE if the address is missing; the farm is stopped. */
+/* Checks a block that has an input or output of some bytes but without an
+   address. A farm with a GPU worker needs an address, unless a bundler or an
+   unbundler finds the bytes; a farm without one only counts the bytes against
+   the bound of the pool. Returns: FALSE if the address is missing; the farm is
+   stopped. */
 gboolean
 hass_execute_check (HassJob *job, const HassBlock *block)
 {
@@ -73,7 +77,8 @@ hass_execute_check (HassJob *job, const HassBlock *block)
   return FALSE;
 }
 
-/* Makes the unit's output its result, unless the worker emitted one. */
+/* Makes the output memory of a unit its result, unless the unit has no output
+   or the worker has emitted a result for it. */
 void
 hass_unit_output_is_result (HassJob *job, HassWorker *worker,
                             const HassBlock *block)
@@ -132,14 +137,16 @@ hass_units_count_failures (HassJob *job, const HassWorker *worker, guint32 n)
 
 /* -- What a device has computed ----------------------------------------- */
 
-/* The records of a bundle, sorted by block. */
+/* The records that a GPU worker has written for a bundle, sorted by block. */
 typedef struct
 {
-  guint8 *bytes;  /* [n * record_bytes]; NULL: the device's order is right */
-  guint64 *first; /* [n_blocks + 1] */
+  /* [number of records * record_bytes]; NULL: they were sorted already */
+  guint8 *bytes;
+  guint64 *first; /* [n_blocks + 1]: first record of each block */
 } Sorted;
 
-/* Counting sort by block; a block's records keep their order. */
+/* Sorts the records of a bundle by block with a counting sort, so that the
+   records of one block keep their order. */
 static Sorted
 sort_records (const HassBundleDone *done, gsize n_blocks, gsize record_bytes)
 {
@@ -163,7 +170,9 @@ sort_records (const HassBundleDone *done, gsize n_blocks, gsize record_bytes)
   return s;
 }
 
-/* Takes over one block's results: what gpu_result() emits, or its output. */
+/* Takes over the results of one block that a device has computed: what the
+   user's gpu_result() emits, or the block's output. Returns: FALSE if
+   gpu_result() failed. */
 static gboolean
 take_block (HassJob *job, HassWorker *worker, const HassBlock *block,
             gconstpointer records, gsize n_records)
@@ -188,7 +197,7 @@ take_block (HassJob *job, HassWorker *worker, const HassBlock *block,
 }
 
 /* Takes over the accumulator and the results of a bundle whose outputs are in
-   host memory. Returns: how many units failed in that. */
+   host memory. Returns: the number of units for which that failed. */
 guint32
 hass_execute_bundle_results (HassWorker *worker, HassSlot *slot, HassExtent e,
                              const HassBlock *blocks, gsize n_blocks,
@@ -233,7 +242,6 @@ hass_execute_bundle_results (HassWorker *worker, HassSlot *slot, HassExtent e,
   return n_failed;
 }
 
-/* Fails one unit that is too large for every device. */
 void
 hass_execute_refused (HassJob *job, HassWorker *worker, HassSlot *slot,
                       HassExtent e, const char *why)
@@ -253,7 +261,8 @@ hass_execute_refused (HassJob *job, HassWorker *worker, HassSlot *slot,
 
 /* -- Collecting --------------------------------------------------------- */
 
-/* Called by the result pool; calls the collector. */
+/* Passes one result to the user's collector; called by the result pool.
+   Returns: FALSE if the collector failed, which stops the farm. */
 gboolean
 hass_job_collect (const HassResultItem *record, gpointer data)
 {

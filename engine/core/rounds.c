@@ -3,12 +3,12 @@
    results are delivered.
 
    DESIGN.
-   1. A round begins: a free slot gets a span of the pool (in a partition
-      farm one load, cut into blocks), the strategy orders and carves it.
-   2. Devices finish units; the thread that finishes the last one ends the round
-      and tells the strategy.
-   3. When the result pool has passed all of a round's results, it retires:
-      its loads are released and its slot is free.
+   1. Beginning. A free slot gets a span of the pool (in a partition farm one
+      load, cut into blocks); the strategy orders and divides it.
+   2. Ending. Devices finish units; the thread that finishes the last one ends
+      the round and tells the strategy.
+   3. Retiring. When all of a round's results are delivered, its loads are
+      released and its slot is free.
 
    Thread safety: begin under the decision lock; the rest from any thread,
    without it. */
@@ -18,8 +18,7 @@
 
 /* -- 1. Beginning ------------------------------------------------------- */
 
-/* Frees what the library holds for a load: its buffer, or the copy of its
-   task. */
+/* Frees what the library holds for a load: its buffer or its task's copy. */
 void
 hass_job_disown (HassJob *job, const HassLoad *load, guint64 seq)
 {
@@ -29,8 +28,8 @@ hass_job_disown (HassJob *job, const HassLoad *load, guint64 seq)
     hass_copy_free (job, load->tag);
 }
 
-/* Releases a load: to the user first, whose callback may still read its bytes.
- */
+/* Tells the user's release function that a load is no longer used, then frees
+   what the library holds for it. */
 static void
 let_go (HassJob *job, const HassLoad *load, guint64 seq, gboolean committed)
 {
@@ -54,7 +53,6 @@ refuse_load (HassJob *job, const HassLoad *load, guint64 seq, GError *error)
   let_go (job, load, seq, FALSE);
 }
 
-/* Lists loads that are in no round as unfinished, and releases them. */
 static void
 abandon_loads (HassJob *job, const HassSpan *span, guint64 seq)
 {
@@ -64,7 +62,9 @@ abandon_loads (HassJob *job, const HassSpan *span, guint64 seq)
   hass_load_pool_release (job->pool, span);
 }
 
-/* Partition farm: makes the next load that can be cut a round. */
+/* Begins a round of a partition farm with the next load that can be divided
+   into blocks; loads that cannot be are refused. Returns: FALSE if none waits.
+ */
 static gboolean
 begin_divisible (HassJob *job, HassSlot *slot)
 {
@@ -95,12 +95,11 @@ begin_divisible (HassJob *job, HassSlot *slot)
                       farm->name, slot->round.seq_base);
       refuse_load (job, &load, slot->round.seq_base, error);
       hass_load_pool_release (job->pool, &span);
-      job->engine->changed (job); /* there is room */
+      job->engine->changed (job); /* the pool has room again */
     }
   return FALSE;
 }
 
-/* The bit of HassLoad.flags that marks loads for the device. */
 static guint
 flag_of (const HassDeviceTraits *device)
 {
@@ -109,7 +108,6 @@ flag_of (const HassDeviceTraits *device)
   return device->kind == HASS_DEVICE_CPU ? HASS_LOAD_CPU : HASS_LOAD_GPU;
 }
 
-/* Stops the farm if a load may run on no present device. */
 static gboolean
 check_devices (HassJob *job, const HassSpan *span, guint64 seq)
 {
@@ -139,11 +137,12 @@ check_devices (HassJob *job, const HassSpan *span, guint64 seq)
   return TRUE;
 }
 
-/* Where the CPU pool is the only device, the core that computes a load checks
+/* Checks the costs of a round's loads where that cannot be left to the cores.
+   Where the CPU pool is the only device, the core that computes a load checks
    its cost, because it reads the load anyway: a separate pass over a million
    loads takes as long as computing small ones. Beside GPUs, where the strategy
-   uses sums of costs, and in virtual time, where models read the costs in every
-   cost class, all costs are checked before the round begins. */
+   uses sums of costs, and in virtual time, all costs are checked before the
+   round begins. */
 static gboolean
 check_costs (HassJob *job, const HassSpan *span, guint64 seq)
 {
@@ -158,8 +157,8 @@ check_costs (HassJob *job, const HassSpan *span, guint64 seq)
   return TRUE;
 }
 
-/* Units that may begin before the window is full: those of all rounds together
-   count, because rounds overlap. */
+/* Returns how many units may begin in an ordered farm so that at most
+   farm->window units are begun and not delivered, over all rounds. */
 static guint32
 room_in_window (HassJob *job)
 {
@@ -169,7 +168,7 @@ room_in_window (HassJob *job)
   guint64 open = begun - hass_result_pool_n_passed (job->results);
   gsize window = job->farm->window;
   gsize room = open < window ? window - open : 0;
-  /* Less than an eighth of the window would make small rounds. */
+  /* Less than an eighth of the window (a guess) makes small rounds. */
   return room >= MAX (window / 8, 1) ? (guint32)MIN (room, G_MAXUINT32) : 0;
 }
 
@@ -205,9 +204,9 @@ seat_all (HassJob *job, HassSlot *slot)
                                  .reported_ns = slot->round.begin_ns };
 }
 
-/* Whether a round may begin while @slot is current; @slot may be NULL. Not
-   before all of its units are taken, because the strategy is only asked for the
-   current round. */
+/* Returns: TRUE if a round may begin while @slot, which may be NULL, is
+   current. If @slot has units that are not taken, no round may begin, because
+   the strategy is only asked for the current round. */
 gboolean
 hass_job_may_begin (HassJob *job, HassSlot *slot)
 {
@@ -218,8 +217,8 @@ hass_job_may_begin (HassJob *job, HassSlot *slot)
                  && hass_round_waiting_anywhere (&slot->round) == 0));
 }
 
-/* Begins a round with the loads that wait. Returns: NULL if none waits, no slot
-   is free or the farm is stopping. Under the decision lock. */
+/* Begins a round with the loads that wait. Returns: its slot; NULL if no load
+   waits, no slot is free or the farm is stopping. Under the decision lock. */
 HassSlot *
 hass_job_begin_round (HassJob *job)
 {
@@ -302,7 +301,7 @@ add_up (HassJob *job, HassSlot *slot, gint64 end_ns)
   hass_account_round (job, round, end_ns);
 }
 
-/* The devices of the round are summed up in job->summary. */
+/* Tells listeners of the round's end; job->summary holds its totals. */
 static void
 announce_end (HassJob *job, const HassSlot *slot, gint64 end_ns)
 {
@@ -345,21 +344,21 @@ end_round (HassJob *job, HassSlot *slot)
   pthread_mutex_unlock (&job->decision);
 }
 
-/* n units of the round have been counted and committed, or failed. */
+/* @n units are computed and committed, or failed; the last ends the round. */
 void
 hass_job_units_finished (HassJob *job, HassSlot *slot, guint32 n)
 {
   if (n == 0)
     return;
   /* Release hands this thread's results and counters to the thread that ends
-     the round; acquire gives that thread all of them. */
+     the round; acquire gives that thread the results and counters of all. */
   if (atomic_fetch_sub_explicit (&slot->round.outstanding, n,
                                  memory_order_acq_rel)
       == n)
     end_round (job, slot);
   /* Sequentially consistent, as are the count in end_round and the result
      pool's mark: of the thread that ends a round and the thread that delivers
-     its last result, at least one sees the other. */
+     the round's last result, at least one sees what the other has done. */
   if (atomic_load_explicit (&job->n_ended, memory_order_seq_cst) > 0)
     hass_job_retire (job);
 }
@@ -399,7 +398,7 @@ release_loads (HassJob *job, const HassSpan *span, guint64 seq)
     }
 }
 
-/* Retires every round that may. */
+/* Retires rounds whose results are delivered: releases loads, frees slots. */
 void
 hass_job_retire (HassJob *job)
 {
@@ -417,7 +416,7 @@ hass_job_retire (HassJob *job)
     }
 }
 
-/* Whether nothing waits and no round is in flight. Under the decision lock. */
+/* Returns: TRUE if no load waits and no round runs. Under decision. */
 gboolean
 hass_job_idle (HassJob *job)
 {
@@ -448,8 +447,8 @@ name_units (HassJob *job, HassRound *round, HassExtent e)
     }
 }
 
-/* Releases the loads of a round that did not end; those with unfinished units
-   are released as not committed. */
+/* Releases the loads of a round that did not end, after its waiting units have
+   been listed as unfinished; their loads are released as not committed. */
 static void
 abandon_round (HassJob *job, HassSlot *slot)
 {
@@ -481,8 +480,8 @@ abandon_round (HassJob *job, HassSlot *slot)
   slot->state = HASS_SLOT_FREE;
 }
 
-/* Lists everything that a stopped farm has not computed as unfinished, and
-   releases it. No other thread works for the job any more. */
+/* Lists everything that a stopped farm has not computed as unfinished and
+   releases it, when no other thread works for the job. */
 void
 hass_job_abandon (HassJob *job)
 {

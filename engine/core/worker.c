@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* worker.c: what a callback may call with its worker: results, nested loads
-   and tasks, loops over all cores.
-   Thread safety: a worker context belongs to one thread at a time; an index, a
-   count, a constant and whether the farm is stopping may be asked by any. */
+/* worker.c: the functions that a callback may call with its worker: results,
+   nested loads and tasks, loops over all cores.
+   Thread safety: a worker context belongs to one thread at a time; any thread
+   may ask for the index, the count, a constant and whether the farm is
+   stopping. */
 #include "job-private.h"
 #include "pool/callback_error.h"
 
@@ -12,7 +13,8 @@ hass_worker_index (const HassWorker *worker)
   return worker->index;
 }
 
-/* Returns: FALSE if the worker's farm has ended. */
+/* Returns: FALSE if the worker's farm has ended; that misuse is reported with
+   the name of @function. */
 static inline gboolean
 is_alive (const HassWorker *worker, const char *function)
 {
@@ -131,10 +133,11 @@ hass_engine_nest_task (HassWorker *worker, HassLoad *load)
   return TRUE;
 }
 
-/* A loop within a unit; see hass_worker_parallel_for(). */
+/* A loop that a unit runs on several cores; see hass_worker_parallel_for(). */
 typedef struct
 {
-  HassWorker worker; /* of the bodies; without a unit and an accumulator */
+  /* what the bodies get as their worker; it has no unit and no accumulator */
+  HassWorker worker;
   HassLoopFunc body;
   gpointer user_data;
   _Atomic gboolean failed;
@@ -146,7 +149,8 @@ run_piece (gsize first, gsize count, gpointer data)
 {
   Loop *loop = data;
   GError *error = NULL;
-  /* Relaxed: it only saves work. The error is read when all pieces are over. */
+  /* Relaxed: a late look only computes a piece in vain. The error is read when
+     all pieces are over. */
   if (atomic_load_explicit (&loop->failed, memory_order_relaxed))
     return;
   const char *before

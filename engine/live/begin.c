@@ -3,16 +3,20 @@
    Thread safety: under the decision lock. */
 #include "live-private.h"
 
-/* A round is not begun with fewer loads while the generator is at work, unless
-   they have waited for some time: a round costs what hundreds of small units
-   cost. */
+/* While the generator is at work, a round is not begun with fewer loads than
+   this, unless they have waited for HASS_FEW_WAIT_NS: beginning and ending a
+   round costs as much as hundreds of small units. A guess: lower, and rounds
+   cost more; higher, and devices are idle for longer. */
 #define FEW_LOADS 512
-/* A round of less work than this waits longer for more loads. */
+/* If the waiting loads are less work than TINY_ROUND_NS, in ns of a core, they
+   wait for TINY_WAIT_NS for more. Guesses: lower, and rounds of small units
+   cost more than their work; higher, and the first loads are late. */
 #define TINY_ROUND_NS 4000
 #define TINY_WAIT_NS 40000
 
-/* Whether more loads are waited for before a round begins. Loads of less work
-   wait longer, because a round costs what hundreds of them cost. */
+/* Returns: TRUE if the engine should wait for more loads before it begins a
+   round. @unit_ns: time of a unit; 0: unknown. Loads of less work wait for
+   longer, because a round costs as much as hundreds of them. */
 static gboolean
 too_few (HassJob *job, guint64 waiting, double unit_ns)
 {
@@ -27,9 +31,9 @@ too_few (HassJob *job, guint64 waiting, double unit_ns)
   return now - job->hungry_ns < (tiny ? TINY_WAIT_NS : HASS_FEW_WAIT_NS);
 }
 
-/* Begins the next round if enough loads wait. @unit_ns: unit cost that the
-   caller has measured; 0: none. Under the decision lock, while no round is
-   current that must end first. */
+/* Begins the next round if enough loads wait. @unit_ns: time of a unit as the
+   caller has measured it; 0: unknown. Under the decision lock, while no round
+   is running that must end first. Returns: FALSE if none was begun. */
 gboolean
 hass_live_begin (HassJob *job, double unit_ns)
 {

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* cores.c: how a core of a live farm finds work, computes it and leaves; steps
-   1 to 3 of the DESIGN paragraph in live.c.
-   Thread safety: each worker context by the thread that has its seat. */
+/* cores.c: how a core of a live farm finds work, computes it and leaves: steps
+   1 (the calling thread), 2 (other cores) and 3 (work) of the DESIGN paragraph
+   in live.c.
+   Thread safety: each worker context by the thread that has its seat, its right
+   to use that context. */
 #include "live-private.h"
 
 #include "pool/fence.h"
 
-/* Time that a core without work spins before it leaves, in ns. Waking a
-   sleeping thread takes 25 us and costs the waking thread 7 to 10 us on the
-   build machine. Shorter, and threads sleep between loads that come soon;
-   longer, and idle cores burn time. */
+/* Time that a core without work spins before it leaves, in ns. Measured: waking
+   a sleeping thread takes 25 us and costs the waking thread 7 to 10 us.
+   Shorter, and threads sleep between loads that come soon; longer, and idle
+   cores burn time. */
 #define SPIN_NS 50000
-/* Pauses between two looks for work. Each look reads a line that the generator
-   writes, so frequent looks slow the generator down. */
+/* Number of CPU pause instructions between two looks for work of a spinning
+   core; it doubles from LEAST to MOST. Guesses: smaller, and the looks, each of
+   which reads a cache line that the generator writes, slow the generator down;
+   larger, and work is found late. */
 #define LEAST_PAUSE 32
 #define MOST_PAUSE 128
 
@@ -47,11 +51,13 @@ learn_cost (HassWorker *worker, guint32 n, gint64 ns)
   worker->last_chunk = n;
 }
 
-/* Pulls and computes once. Returns: FALSE if there was nothing to pull. */
+/* Pulls units from the current round and computes them, once. Returns: FALSE if
+   there was nothing to pull. */
 static gboolean
 work_once (HassJob *job, HassWorker *worker)
 {
-  /* Acquire pairs with the release in hass_job_begin_round. */
+  /* Acquire pairs with the release in hass_job_begin_round, which publishes the
+     round. */
   HassSlot *slot = atomic_load_explicit (&job->current, memory_order_acquire);
   if (!slot)
     return FALSE;
@@ -85,8 +91,8 @@ work_once (HassJob *job, HassWorker *worker)
   return TRUE;
 }
 
-/* Publishes when cores that wait ask the strategy again; 0: only after a
-   completion. Under the decision lock. */
+/* Publishes when cores for which the strategy answered WAIT should ask it
+   again; 0: only after a completion. Under the decision lock. */
 static void
 note_again (HassJob *job)
 {
@@ -109,13 +115,14 @@ look_again (HassJob *job)
 typedef enum
 {
   FOUND,   /* there may be units to pull */
-  NOTHING, /* at present */
+  NOTHING, /* there is no work at present */
   FINISHED /* the farm has no more work */
 } Find;
 
-/* Asks the strategy or begins the next round. @unit_ns: unit cost that the
-   caller has measured; 0: none. Unless @patient, returns NOTHING at once if
-   another thread holds the decision lock. */
+/* Looks for work for this core: asks the strategy or begins the next round.
+   @unit_ns: time of a unit as the caller has measured it; 0: unknown. Unless
+   @patient, returns NOTHING at once if another thread holds the decision lock.
+ */
 static Find
 find_work (HassJob *job, double unit_ns, gboolean patient)
 {
@@ -136,7 +143,8 @@ find_work (HassJob *job, double unit_ns, gboolean patient)
            && hass_job_idle (job))
     found = FINISHED;
   note_again (job);
-  /* Other devices may wait for a completion that the strategy was told here. */
+  /* Proxies may wait until the strategy is told of a completion, which has just
+     happened if n_told has changed. */
   gboolean news = found == FOUND || job->n_told != told;
   pthread_mutex_unlock (&job->decision);
   if (news)
@@ -144,8 +152,9 @@ find_work (HassJob *job, double unit_ns, gboolean patient)
   return found;
 }
 
-/* Computes once, or spins until there is work. Returns: FALSE if there was none
-   for SPIN_NS or the farm has ended. */
+/* Computes one pull, or spins until there is work. Returns: FALSE if there was
+   none for SPIN_NS or the farm has ended. @first: this core has found no work
+   yet; the first time it does, it lets in the next core. */
 static gboolean
 work_or_spin (HassJob *job, HassWorker *worker, gboolean *first)
 {
@@ -175,8 +184,9 @@ work_or_spin (HassJob *job, HassWorker *worker, gboolean *first)
       gint64 now = hass_live_now (job);
       if (since == 0)
         since = now;
-      /* The thread that holds the lock may find nothing and sleep, so this core
-         takes the lock once before it leaves. */
+      /* The other looks only try the lock, and the thread that holds it may
+         find nothing and sleep; so this core takes the lock once before it
+         leaves. */
       last_look = now - since > SPIN_NS;
       for (int i = 0; i < pause; i++)
         hass_pause ();
@@ -197,9 +207,9 @@ may_have_work (HassJob *job)
              || (slot && hass_decide_pullable (slot)));
 }
 
-/* Where the strategy's WAIT to the cores has an end, one helper sleeps here
-   until then, because the caller may be busy. Returns: FALSE if this helper
-   need not. */
+/* If the strategy's WAIT to the cores has an end, one helper sleeps here until
+   then, because the calling thread may be busy. Returns: FALSE if this helper
+   need not wait: there is no such end, or another helper waits for it. */
 static gboolean
 wait_to_ask (HassJob *job)
 {
@@ -222,7 +232,8 @@ wait_to_ask (HassJob *job)
   return again_ns > 0;
 }
 
-/* A task of the CPU pool: the stay of a core in the job. */
+/* A task of the CPU pool: a core enters the job, works until it finds nothing
+   to do, and leaves. @data: the HassHelpers of the job. */
 void
 hass_live_core_task (gpointer data)
 {
@@ -239,7 +250,8 @@ hass_live_core_task (gpointer data)
         hass_live_let_in (job);
       while (work_or_spin (job, worker, &first) || wait_to_ask (job))
         ;
-      double unit_ns = worker->unit_ns; /* the seat may be taken next */
+      /* read now: another core may take the seat */
+      double unit_ns = worker->unit_ns;
       hass_yield_leave (worker);
       leave_seat (live, index);
       atomic_fetch_sub_explicit (&live->inside, 1, memory_order_seq_cst);
@@ -247,7 +259,8 @@ hass_live_core_task (gpointer data)
         hass_fence_heavy ();
       hass_event_look (&job->event);
       /* A change between this core's last look and its leaving has let no core
-         in, because this one still counted: look once more. */
+         in, because this core still counted as being in; so it looks once more.
+       */
       if (may_have_work (job))
         hass_live_let_in (job);
       else if (find_work (job, unit_ns, TRUE) == FINISHED)
@@ -259,7 +272,8 @@ hass_live_core_task (gpointer data)
 
 /* -- 1. The caller ------------------------------------------------------ */
 
-/* How long the caller sleeps if nothing changes, in ns; < 0: no limit. */
+/* Returns how long the calling thread sleeps if nothing changes, in ns, until
+   the deadline or the end of the strategy's WAIT; < 0: no limit. */
 static gint64
 patience (HassJob *job)
 {
@@ -269,13 +283,14 @@ patience (HassJob *job)
   return until > 0 ? MAX (until - hass_live_now (job), 0) : -1;
 }
 
-/* The caller computes until done() returns TRUE or the farm is stopped. */
+/* Computes on the calling thread, as core 0, until @done returns TRUE or the
+   farm is stopped. */
 void
 hass_live_work_until (HassJob *job, gboolean (*done) (HassJob *job))
 {
   HassWorker *worker = &job->workers[0];
   gboolean first = FALSE;
-  worker->now_ns = 0; /* the generator has run since */
+  worker->now_ns = 0; /* the time of the last pull's end is stale */
   for (;;)
     {
       while (!done (job) && work_or_spin (job, worker, &first))
@@ -286,8 +301,8 @@ hass_live_work_until (HassJob *job, gboolean (*done) (HassJob *job))
           hass_event_cancel (&job->event);
           return;
         }
-      /* A change before prepare did not wake this thread, so it looks at all
-         of it once more and asks the strategy. */
+      /* A change before hass_event_prepare() did not wake this thread, so it
+         looks once more at all that may have changed and asks the strategy. */
       if (may_have_work (job)
           || find_work (job, worker->unit_ns, TRUE) == FOUND)
         {

@@ -8,7 +8,8 @@
 #include "device/kinds.h"
 #include "engine/core/environment.h"
 
-/* Cores for the farm: option, HASS_NCPU, or what is available. */
+/* Sets @n_cores to the number of cores for the farm: the option of the run,
+   else HASS_NCPU, else the cores that the process may use. */
 static gboolean
 choose_cores (const HassFarm *farm, guint *n_cores, GError **error)
 {
@@ -19,7 +20,8 @@ choose_cores (const HassFarm *farm, guint *n_cores, GError **error)
   return TRUE;
 }
 
-/* The farm's worker for a kind; NULL: none, or each task has its own. */
+/* Returns the farm's worker function for a kind of device; NULL: the farm has
+   none, or each of its tasks has its own. */
 static HassGpuWorkerFunc
 worker_for (const HassFarm *farm, const char *kind)
 {
@@ -31,8 +33,9 @@ worker_for (const HassFarm *farm, const char *kind)
 
 /* -- Devices that were given -------------------------------------------- */
 
-/* A given device of a kind that is neither registered nor has a worker of its
-   own runs the GPU worker. */
+/* Returns: TRUE if a device that the user gave runs the farm's GPU worker,
+   because its kind is neither registered nor has a worker of its own in the
+   farm. */
 static gboolean
 stands_in (const HassFarm *farm, const HassDevice *device)
 {
@@ -69,9 +72,11 @@ may_use (const HassFarm *farm, const HassDeviceKindOps *kind)
                        : worker_for (farm, kind->name) != NULL;
 }
 
-/* Adds the machine's devices of the chosen kinds. A data farm whose loads all
-   could run on the CPU takes those that are remembered; each of a function
-   farm's tasks may be for one kind alone. */
+/* Adds to @linked the machine's devices of the chosen kinds, at most as many as
+   the options allow. A data farm with a CPU worker accepts an inexact count of
+   devices (that of an earlier probe), because the CPU can compute all loads if
+   a device is missing; in a function farm a task may need a device of one kind,
+   so the count must be exact. */
 static gboolean
 make_devices (const HassFarm *farm, GPtrArray *linked, GError **error)
 {
@@ -106,7 +111,7 @@ kind_of (const HassDevice *device)
       (guint)hass_device_kind_find (device->ops->kind));
 }
 
-/* Why the machine has no device for the farm. */
+/* Sets an error that says why the machine has no device for the farm. */
 static void
 say_none (const HassFarm *farm, GError **error)
 {
@@ -138,14 +143,15 @@ describe (const HassFarm *farm, HassDevice *device, HassDeviceTraits *traits)
     traits->load_flag = HASS_LOAD_KIND ((guint)kind);
 }
 
-/* The kind whose worker a device of the farm runs; NULL: the GPU worker. */
+/* Returns the kind of device whose worker the farm runs on @device; NULL: it
+   runs the GPU worker. */
 const char *
 hass_live_device_kind (const HassFarm *farm, const HassDevice *device)
 {
   return stands_in (farm, device) ? NULL : device->ops->kind;
 }
 
-/* The worker of a data farm for one of its devices. */
+/* Returns the worker that a data farm runs on one of its devices. */
 HassGpuWorkerFunc
 hass_live_device_worker (const HassFarm *farm, const HassDevice *device)
 {
@@ -153,7 +159,8 @@ hass_live_device_worker (const HassFarm *farm, const HassDevice *device)
   return kind ? worker_for (farm, kind) : farm->gpu_worker;
 }
 
-/* Frees the devices that hass_live_devices made itself. */
+/* Frees the devices that hass_live_devices() created, but not those that the
+   user gave. */
 void
 hass_live_free_devices (const HassFarm *farm, HassDevice **gpus,
                         guint n_devices)
@@ -169,9 +176,11 @@ hass_live_free_devices (const HassFarm *farm, HassDevice **gpus,
     }
 }
 
-/* The CPU pool, if the farm has a CPU worker; then the devices given in its
-   options and those of the machine that it has workers for.
-   hass_live_free_devices takes the latter back. */
+/* Makes the list of the farm's devices: the CPU pool, if the farm has a CPU
+   worker; then the devices given in its options; then those of the machine that
+   it has workers for. The caller frees the latter with
+   hass_live_free_devices(). Returns: FALSE with an error if there is no device.
+ */
 gboolean
 hass_live_devices (const HassFarm *farm, HassCpuPool **pool,
                    HassDeviceTraits **devices, HassDevice ***gpus,

@@ -1,19 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* helpers.c: what a task of the CPU pool holds, so that a task that starts
-   after its farm has ended finds that out. The structures are few and are used
+/* helpers.c: the object that a task of the CPU pool holds, so that a task that
+   starts after its farm has ended finds out. The objects are few and are used
    again; they live as long as the process, because a task of the pool may start
-   at any time. Thread safety: any thread. */
+   at any time.
+   Thread safety: any thread. */
 #include "live-private.h"
 
-/* Returns: helpers with one reference, which is the job's. */
+/* Returns: a HassHelpers for the job, with one reference, which is the job's;
+   one that no job uses any more, or a new one. */
 HassHelpers *
 hass_helpers_new (HassJob *job)
 {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-  static HassHelpers *all; /* lock */
+  static HassHelpers *all; /* all that were ever made; under @lock */
   pthread_mutex_lock (&lock);
   HassHelpers *helpers = all;
-  /* Acquire pairs with the release of the last reference. */
+  /* Acquire pairs with the release in hass_helpers_unref() that dropped the
+     last reference. */
   while (helpers
          && atomic_load_explicit (&helpers->refs, memory_order_acquire) > 0)
     helpers = helpers->next;
@@ -33,7 +36,8 @@ hass_helpers_new (HassJob *job)
   return helpers;
 }
 
-/* Enters the job. Returns: NULL if it has ended. */
+/* Lets the calling core work for the job. Returns: the job, which then waits
+   for hass_helpers_leave(); NULL if it has ended. */
 HassJob *
 hass_helpers_enter (HassHelpers *helpers)
 {
@@ -54,7 +58,8 @@ hass_helpers_leave (HassHelpers *helpers)
   pthread_mutex_unlock (&helpers->lock);
 }
 
-/* Lets no more helpers in and waits until all have left. */
+/* Ends the job for its helpers (cores other than the calling thread): lets no
+   more in and waits until all have left. */
 void
 hass_helpers_close (HassHelpers *helpers)
 {

@@ -8,14 +8,16 @@
 
 #include "engine/core/job.h"
 
-/* The cores that help the calling thread; see helpers.c. */
+/* The job as the cores that help its calling thread see it; see helpers.c. */
 typedef struct HassHelpers
 {
-  struct HassHelpers *next; /* constant */
-  _Atomic guint refs;       /* 0: free for the next job */
-  pthread_mutex_t lock;     /* the rest */
+  struct HassHelpers *next; /* next of all such structs; constant */
+  /* references of the job and of tasks in the CPU pool; 0: free for the next
+     job */
+  _Atomic guint refs;
+  pthread_mutex_t lock; /* for the fields below */
   pthread_cond_t empty;
-  HassJob *job; /* NULL: over */
+  HassJob *job; /* NULL: the job has ended */
   guint n_inside;
 } HassHelpers;
 
@@ -24,25 +26,35 @@ typedef struct HassProxyThread HassProxyThread;
 typedef struct
 {
   HassJob *job;
-  /* Handed to and fro with the cancellable's handler, for ThreadSanitizer,
-     which cannot see GLib's locks. */
+  /* Written and read by the calling thread and by the handler of the
+     cancellable, to order them for ThreadSanitizer, which cannot see GLib's
+     locks. */
   _Atomic guint cancels;
-  HassCpuPool *pool;                    /* NULL without a CPU pool */
-  void (*core_task) (gpointer helpers); /* a core's stay in the job */
-  guint n_helpers;                      /* cores beside the caller */
-  gboolean has_proxies;                 /* devices beside the CPU pool */
-  gboolean proxies_begin;               /* rounds, too */
+  HassCpuPool *pool; /* NULL: the farm has no CPU pool */
+  /* task of the CPU pool: a core works for the job */
+  void (*core_task) (gpointer helpers);
+  /* number of cores besides the calling thread */
+  guint n_helpers;
+  /* there are devices besides the CPU pool */
+  gboolean has_proxies;
+  /* proxies begin rounds, too, as no core does while the generator runs */
+  gboolean proxies_begin;
   HassHelpers *helpers;
   pthread_mutex_t seat_lock;
-  GArray *seats;             /* free worker indices; seat_lock */
-  HassProxyThread **proxies; /* [n_devices], the caller's; NULL: has none */
-  GCancellable *unwanted;    /* cancelled when the farm is over */
+  /* worker indices that no core has; under seat_lock */
+  GArray *seats;
+  /* [n_devices], used by the calling thread; NULL: no proxy */
+  HassProxyThread **proxies;
+  GCancellable *unwanted; /* cancelled when the farm is over */
   _Atomic gboolean over;
-  HassEvent end;                                  /* over has become TRUE */
-  _Alignas(HASS_CACHE_LINE) _Atomic guint inside; /* helpers, come or coming */
+  /* notified when @over has become TRUE */
+  HassEvent end;
+  /* helpers at work or on their way */
+  _Alignas(HASS_CACHE_LINE) _Atomic guint inside;
   _Atomic guint coming;
-  _Atomic gint64 again_ns;    /* a hint; when cores are to ask; 0: no matter */
-  _Atomic gboolean has_asker; /* a helper sleeps until then */
+  /* when idle cores should ask the strategy again, a hint; 0: need not */
+  _Atomic gint64 again_ns;
+  _Atomic gboolean has_asker; /* a helper sleeps until again_ns */
 } HassLive;
 
 /* clock.c */
@@ -60,9 +72,9 @@ gboolean hass_live_begin (HassJob *job, double unit_ns);
 void hass_live_core_task (gpointer helpers);
 void hass_live_work_until (HassJob *job, gboolean (*done) (HassJob *job));
 
-/* How long fewer than FEW_LOADS loads wait for more before a round begins, in
-   ns. Longer, and the first loads are late; shorter, and rounds are small. A
-   guess. */
+/* How long the engine waits for more loads before it begins a round with fewer
+   than FEW_LOADS (begin.c), in ns. Longer, and the first loads are computed
+   late; shorter, and rounds are small. A guess. */
 #define HASS_FEW_WAIT_NS 8000
 
 /* devices.c */

@@ -1,26 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /* live.c: runs a farm on the real machine, with threads and the wall clock.
 
-   DESIGN. At any moment exactly one of these owns a unit:
-
-     generator -> [load pool] -> [range of a round] -> [grant: a core's pull
-       or a device's bundle] -> [result pool] -> collector
-                        ^------ given back: failed, stopped ------'
-
-   1. The calling thread generates; when the pool is full, and after the
-      last load, it computes as core 0.
+   DESIGN. At any moment exactly one of these owns a unit: the generator; the
+   load pool; the range of a round; a grant, that is a core's pull or a device's
+   bundle; the result pool; the collector. Units that failed or were not
+   computed when the farm stopped go from the grant back to the range.
+   1. The caller. The calling thread generates; when the pool is full, and after
+      the last load, it computes as core 0.
    2. Other cores are tasks in the CPU pool (cores.c). A core that finds no work
       spins for a while, then leaves, so that an idle core costs nothing. A
       thread that brings work lets one core in (wake.c), and each core that has
       found work lets in the next.
-   3. A core pulls units from the current round without a lock. Only when
-      that is empty it takes the decision lock to ask the strategy or to
+   3. Work. A core pulls units from the current round without a lock. Only when
+      the range is empty it takes the decision lock to ask the strategy or to
       begin the next round. Without GPUs the next round begins while the last
       units of the one before are still computed.
-   4. Each device beside the CPU pool has a proxy thread (proxy.c). As all cores
-      compute, it shares a core with a worker, which yields between units
-      (yield.c).
-   5. The farm ends when nothing waits, nothing runs and the generator has
+   4. Proxies. Each device beside the CPU pool has a proxy thread (proxy.c). As
+      all cores compute, the proxy shares a core with a worker, which yields
+      between units (yield.c).
+   5. End. The farm ends when nothing waits, nothing runs and the generator has
       returned, or when it is stopped.
 
    A core that leaves and a generator that brings a load must not miss each
@@ -110,7 +108,7 @@ clear (HassLive *live)
   pthread_mutex_destroy (&live->seat_lock);
 }
 
-/* Runs a prepared job to its end. */
+/* Runs a job that is set up until all threads have left it. */
 static void
 drive (HassJob *job)
 {
@@ -122,7 +120,8 @@ drive (HassJob *job)
     handler = g_cancellable_connect (cancellable, G_CALLBACK (cancelled), live,
                                      NULL);
   HassProgressThread *progress = hass_progress_start (job);
-  hass_job_begin (job); /* before anything that the proxies announce */
+  /* listeners must hear of it before the proxies announce anything */
+  hass_job_begin (job);
   hass_proxies_start (job, live);
   hass_job_generate (job);
   hass_live_work_until (job, over);
@@ -135,7 +134,6 @@ drive (HassJob *job)
   atomic_load_explicit (&live->cancels, memory_order_acquire);
 }
 
-/* Runs the farm on the CPU pool and the devices of its options. */
 gboolean
 hass_live_run (const HassFarm *farm, HassReport **report, GError **error)
 {

@@ -6,9 +6,9 @@
 
 #include "engine/core/farm.h"
 
-/* Runs the farm on the CPU pool and the devices of its options. FALSE with an
-   error when it fails; the report, which may be NULL, is then also made if the
-   farm came so far. */
+/* Runs the farm on the CPU pool and the devices that its options allow, and
+   makes @report, unless that is NULL. Returns: FALSE with an error if the farm
+   failed; the report is then made only if the farm got as far as running. */
 gboolean hass_live_run (const HassFarm *farm, HassReport **report,
                         GError **error);
 

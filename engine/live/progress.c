@@ -7,7 +7,7 @@ struct HassProgressThread
 {
   HassJob *job;
   pthread_t thread;
-  pthread_mutex_t lock; /* over */
+  pthread_mutex_t lock; /* guards @over */
   pthread_cond_t changed;
   gboolean over;
 };
@@ -59,7 +59,8 @@ progress_free (HassProgressThread *t)
   g_free (t);
 }
 
-/* Returns: NULL if the farm has no progress callback or no thread can be made.
+/* Starts a thread that calls the farm's progress callback at intervals.
+   Returns: NULL if the farm has no progress callback or no thread can be made.
  */
 HassProgressThread *
 hass_progress_start (HassJob *job)

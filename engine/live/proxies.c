@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* proxies.c: starts the devices' proxies and waits for their end; step 1 of
-   proxy.c.
+/* proxies.c: starts the devices' proxies (the threads that stand for them) and
+   waits for their end; step 1, opening, of proxy.c.
 
    DESIGN. A proxy opens its device, serves it and closes it, on a thread of
    proxy_threads.c. The end of the farm waits for all proxies, so none outlives
-   the job. Opening may take long: it begins when it can pay (proxy_need.c), and
-   the end of the farm cancels the cancellable that open was given, so that a
-   device that observes it returns at once, neither open nor failed.
+   the job. Opening may take long: it begins when it can pay (proxy_need.c). The
+   end of the farm cancels the cancellable that open was given, so that a device
+   that observes the cancellable returns at once, neither open nor failed.
 
    Thread safety: start and stop by the thread that called the farm. */
 #include "proxy-private.h"
@@ -32,7 +32,8 @@ announce_opening_locked (HassProxy *p, gint64 begin, gboolean ok)
                                 .ok = ok });
 }
 
-/* The farm ended before opening the device could pay. */
+/* Reports that the device was not opened because the farm ended before that
+   could pay. */
 static void
 leave_closed (HassProxy *p, gint64 begin)
 {
@@ -43,8 +44,9 @@ leave_closed (HassProxy *p, gint64 begin)
   pthread_mutex_unlock (&p->job->decision);
 }
 
-/* A device that fails to open is excluded; the farm fails if no device is left.
-   A device whose opening the end of the farm cancelled has not failed. */
+/* Opens the device. Returns: FALSE if that failed; the device is then excluded,
+   and the farm fails if no device is left. If the end of the farm cancelled the
+   opening, the device has not failed. */
 static gboolean
 open_device (HassProxy *p)
 {
@@ -109,7 +111,7 @@ run (gpointer data)
   proxy_free (p);
 }
 
-/* Fills in what the device is told of the farm. */
+/* Fills in what the device is told of the farm when it is opened. */
 static void
 describe_farm (HassJob *job, const HassDevice *device, HassDeviceFarm *f)
 {
@@ -168,7 +170,8 @@ start_one (HassJob *job, HassLive *live, guint d, GError **error)
   return FALSE;
 }
 
-/* Starts the proxies. Stops the farm if no device is left. */
+/* Starts a proxy thread for each device beside the CPU pool. Stops the farm if
+   no device is left. */
 void
 hass_proxies_start (HassJob *job, HassLive *live)
 {

@@ -15,8 +15,10 @@ typedef struct
   HassLive *live;
   guint d; /* the device's index */
   HassDevice *device;
-  HassDeviceOps ops;   /* the device's; NULL for ops that its table lacks */
-  HassDeviceFarm farm; /* the device's from open to close */
+  /* the device's ops; those that its table lacks are NULL */
+  HassDeviceOps ops;
+  /* what the device is told of the farm; valid from its open to its close */
+  HassDeviceFarm farm;
   HassFeeder feeder;
 } HassProxy;
 

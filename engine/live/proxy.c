@@ -2,14 +2,15 @@
 /* proxy.c: the thread that stands for a device in the live engine.
 
    DESIGN.
-   1. The thread (proxies.c) opens the device, while the other devices work.
-      An opening that takes long begins when it can pay (proxy_need.c).
-   2. While the device has room, the thread asks the strategy for a grant and
-      submits it in parts, so that copies overlap kernels whatever the size of
-      the grant. How a grant is cut, what becomes of a part that fails or does
-      not fit in the device's memory, and when the strategy is told, is the
-      feeder's: engine/core/feeder.h.
-   3. The thread waits on the device, never by spinning.
+   1. Opening. The thread (proxies.c) opens the device, while the other devices
+      work. An opening that takes long begins when it can pay (proxy_need.c).
+   2. Handing over. While the device has room, the thread asks the strategy for
+      a grant and submits it in parts (pieces that fit the device), so that
+      copies overlap kernels whatever the size of the grant. How a grant is cut,
+      what happens to a part that fails or does not fit in the device's memory,
+      and when the strategy is told, is decided by the feeder:
+      engine/core/feeder.h.
+   3. Waiting. The thread waits on the device, never by spinning.
 
    Cores begin rounds. Where the calling thread is the only core, and may be in
    its generator, the proxies begin them.
@@ -17,13 +18,17 @@
    Thread safety: one thread a device; it alone calls the device's ops. */
 #include "proxy-private.h"
 
+/* Longest time that a proxy waits on its device before it looks at the farm
+   again, in ns. A guess: shorter, and idle proxies wake up in vain; longer, and
+   a farm that is stopped ends late. */
 #define WAIT_NS 50000000
 
 /* -- 2. Handing over ---------------------------------------------------- */
 
-/* Wakes the threads that wait for the part. Where this is the only device and
-   its round goes on, the sleeping caller waits for something else and is not
-   woken for each part. */
+/* Wakes the threads that may wait for the end of a part of a grant. Where this
+   is the only device and its round goes on, the only thread that sleeps is the
+   calling thread; it waits for the farm's end or for room in the load pool and
+   is not woken for each part. */
 static void
 tell_others (HassJob *job, gboolean failed)
 {
@@ -32,7 +37,8 @@ tell_others (HassJob *job, gboolean failed)
     hass_live_changed (job);
 }
 
-/* A part has left the device, or was refused. */
+/* Takes over the results of a part of a grant that has left the device, or that
+   was refused, and counts its units or gives them back. */
 static void
 settle (HassProxy *p, HassFeederPart *part, const HassBundleDone *done,
         const char *message)
@@ -90,7 +96,8 @@ submit (HassProxy *p, HassFeederPart *part)
     settle (p, part, &refused, why);
 }
 
-/* Asks the strategy for a grant. FALSE: there is none now. */
+/* Asks the strategy for a grant to the device, after beginning a round if the
+   proxies do that and none runs. Returns: FALSE if there is no grant now. */
 static gboolean
 ask (HassProxy *p)
 {
@@ -117,7 +124,8 @@ ask (HassProxy *p)
   return go;
 }
 
-/* Hands one part over. FALSE: there is nothing to do now. */
+/* Submits one part (what the device is given at once). Returns: FALSE if there
+   is nothing to do now. */
 static gboolean
 feed (HassProxy *p)
 {
@@ -142,7 +150,9 @@ left_device (HassProxy *p, const HassBundleDone *done, HassFeederPart *part,
     settle (p, part, done, message);
 }
 
-/* The device cannot say what became of its parts: all of them fail. */
+/* Makes all parts of grants that are on the device fail and gives the device
+   up, because it reported an error without a part or a part that it did not
+   have. */
 static void
 all_fail (HassProxy *p, const char *message)
 {
@@ -175,9 +185,9 @@ wait_for_part (HassProxy *p)
     all_fail (p, message);
 }
 
-/* How long an idle proxy sleeps if nothing changes: until a few loads have
-   waited long enough for a round, or until the end of the strategy's WAIT.
-   Returns: ns; < 0: no limit. */
+/* Returns how long an idle proxy sleeps if nothing changes, in ns: until a few
+   loads have waited long enough for a round, or until the end of the strategy's
+   WAIT; < 0: no limit. */
 static gint64
 patience (HassProxy *p)
 {
@@ -197,9 +207,8 @@ patience (HassProxy *p)
   return ns < 0 || left_ns < ns ? left_ns : ns;
 }
 
-/* Whether nothing waits, nothing is in flight and the generator has returned. A
-   proxy that ends then has ended before the caller has woken up and waits for
-   it. */
+/* Returns: TRUE if the farm has no more work: then the proxy ends at once,
+   which is before the calling thread has woken up and waits for it. */
 static gboolean
 all_done (HassJob *job)
 {

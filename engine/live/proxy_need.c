@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* proxy_need.c: a device that takes long to open is opened only when that can
-   pay; step 1 of proxy.c.
+/* proxy_need.c: decides when a device that takes long to open is opened, so
+   that the opening can pay; step 1, opening, of proxy.c.
 
    DESIGN. A GPU's first start may take longer than all of a farm's work takes
    the CPU or another GPU. While the device reports such an opening time, its
    proxy checks at intervals whether the device is needed. It is needed as soon
    as one of these holds:
-
    1. There is no CPU pool, or there is a unit that only GPUs can run.
    2. The remaining work is unknown, because the generator has not returned or
       loads wait for a later round.
@@ -14,27 +13,27 @@
       remaining work, by their rate in this run or in earlier ones, exceeds the
       opening time.
    4. The strategy grants the cores nothing more, nothing is in flight, and
-   units remain: the strategy counts on the device.
+      units remain: the strategy counts on the device.
 
-   2 and 3 apply after 1/GRACE of the opening time, 5 ms of 0.2 s, which bounds
-   what a farm can lose by waiting. 4 applies as soon as the generator has
-   returned. Exception: where the strategy answered WAIT to the cores and the
-   remaining units lie in no device's share, the cores get them in small amounts
-   as long as 3 does not hold, because they are done before the device would be
-   open. So a strategy that keeps the last units of a farm for a GPU of unknown
-   rate does not cause a start.
+   Conditions 2 and 3 apply after a grace time, 1/GRACE of the opening time, 5
+   ms of 0.2 s, which bounds what a farm can lose by waiting. Condition 4
+   applies as soon as the generator has returned. Exception: where the strategy
+   answered WAIT to the cores and the remaining units lie in no device's share,
+   the cores get them in small amounts as long as condition 3 does not hold,
+   because they are done before the device would be open. So a strategy that
+   keeps the last units of a farm for a GPU of unknown rate does not cause a
+   start.
 
-   Several GPUs may be needed in the last round of a farm, or within the first
-   1/GRACE of the opening time. Then one is opened first, unless the strategy
-   has given the others shares: making a CUDA context delays the first bundle of
-   another GPU, by 100 to 150 ms on two H200s, and with 6 GB of pinned memory
-   its kernel launches, by 240 ms. The other GPUs follow when one has finished
-   units, at the latest one opening time after the first should have been ready.
-   They are not opened while the remaining work, by the rate of all devices
-   since the first GPU finished units, takes less than WORTH times their start
-   and the copies of the farm's constants. Beyond that a GPU as fast as the
-   devices at work gains more than its start costs, even if it stops all of
-   them.
+   Several GPUs may be needed in the last round of a farm, or within the grace
+   time. Then one is opened first, unless the strategy has given the others
+   shares: making a CUDA context delays the first bundle of another GPU, by 100
+   to 150 ms on two H200s, and with 6 GB of pinned memory its kernel launches,
+   by 240 ms. The other GPUs follow when one has finished units, at the latest
+   one opening time after the first should have been ready. They are not opened
+   while the remaining work, by the rate of all devices since the first GPU
+   finished units, takes less than WORTH times their start and the copies of the
+   farm's constants. Beyond that a GPU as fast as the devices at work gains more
+   than its start costs, even if it stops all of them meanwhile.
 
    The end of the farm interrupts the wait. The device is told how long the farm
    has run without it and may count that time towards its start, so that many
@@ -45,22 +44,32 @@
 
 #include <math.h>
 
-/* A device with a shorter opening time, in ns, is opened at once. A guess. */
+/* A device whose opening (its first start in the process) takes less than this,
+   in ns, is opened at once. A guess: lower, and checks cost more than they
+   save; higher, and openings that do not pay are made. */
 #define LEAST_NS 1000000
-/* 1/GRACE of the opening time is spent on measuring the other devices. Larger,
-   and rates are of too little work; smaller, and the farm loses more. A guess.
- */
+/* The other devices are measured for 1/GRACE of the opening time before it is
+   decided whether to open this one. A guess: larger, and rates are measured on
+   too little work; smaller, and the farm loses more by waiting. */
 #define GRACE 40
-/* For IN_HAND times that, bundles in flight count as done; see
-   others_suffice(). A guess. */
+/* For IN_HAND times the grace time (opening time / GRACE) after the first GPU
+   has finished units, work in flight counts as done when others_suffice()
+   measures the rate of the devices. A guess: smaller, and devices with long
+   bundles seem slow; larger, and the rate is too high. */
 #define IN_HAND 10
-/* See DESIGN. With 1 a start would at best gain nothing. */
+/* Another GPU is opened only if the devices at work need more than WORTH times
+   its start for the remaining work. 2: a GPU as fast as all of them halves that
+   time, so it gains more than its start; with 1 the start would at best gain
+   nothing; higher, and starts that pay are not made. */
 #define WORTH 2
-/* Work that cores get at a time while a device is not opened, in ns. A guess.
- */
+/* Work that the cores are given at a time while the device is not opened, in
+   ns. A guess: smaller, and the cores often wait for the next check; larger,
+   and they end less evenly. */
 #define BIT_NS 5000000
-/* Time between two checks, in ns: early, when a farm may end at any moment;
-   later; and after the cores were given work. Guesses. */
+/* Time between two checks whether the device is needed, in ns: EARLY within the
+   grace time, when a farm may end at any moment; LOOK later; BIT after the
+   cores were given work. Guesses: shorter, and checks take time from a core;
+   longer, and the device is opened late. */
 #define EARLY_LOOK_NS 100000
 #define LOOK_NS 500000
 #define BIT_LOOK_NS 50000
@@ -69,17 +78,18 @@ typedef enum
 {
   OPEN,
   WAIT,
-  GIVE /* cores have got something */
+  GIVE /* not needed yet, but the cores were given units */
 } Need;
 
-/* How long opening takes, as the device estimates it; 0: unknown. */
+/* Returns how long opening the device takes, in ns, as the device estimates; 0:
+   unknown. */
 gint64
 hass_proxy_opening_ns (HassProxy *p)
 {
   return p->ops.opening_ns ? p->ops.opening_ns (p->device) : 0;
 }
 
-/* How long the copies of the farm's constants to the device take. */
+/* Returns how long copying the farm's constants to the device takes, in ns. */
 gint64
 hass_proxy_copying_ns (const HassProxy *p)
 {
@@ -102,9 +112,9 @@ generated (HassJob *job)
   return atomic_load_explicit (&job->generated, memory_order_seq_cst);
 }
 
-/* Time that the cores need for the remaining work of the round: by the rate of
-   this round; else by the rate of earlier runs, until the cores should have
-   finished two units by that rate; else infinite. */
+/* Returns the time, in ns, that the cores need for the remaining work of the
+   round: by the rate of this round; else by the rate of earlier runs, until the
+   cores should have finished two units by that rate; else infinite. */
 static double
 cores_need_ns (HassJob *job, HassRound *round, double grace_ns)
 {
@@ -122,7 +132,7 @@ cores_need_ns (HassJob *job, HassRound *round, double grace_ns)
   return total / core_rate / MIN (round->n_units, job->n_cores);
 }
 
-/* Units wait and none is in flight. */
+/* Returns: TRUE if units wait and none is in flight. */
 static gboolean
 nothing_runs (HassRound *round)
 {
@@ -132,8 +142,8 @@ nothing_runs (HassRound *round)
                 <= waiting;
 }
 
-/* Whether the strategy grants the CPU pool nothing while nothing is in flight.
- */
+/* Returns: TRUE if the cores wait, because the strategy grants them nothing,
+   and no device computes anything. */
 static gboolean
 cores_wait (HassJob *job, HassSlot *slot)
 {
@@ -145,8 +155,9 @@ cores_wait (HassJob *job, HassSlot *slot)
          && nothing_runs (&slot->round);
 }
 
-/* Grants the cores BIT_NS of work, if they wait; @need_ns is what they need for
-   all remaining work. */
+/* Grants the cores about BIT_NS of work without the strategy, if it made them
+   wait and the waiting units are in no device's share. @need_ns: time that they
+   need for all remaining work. Returns: FALSE if they got nothing. */
 static gboolean
 give_a_bit (HassJob *job, HassSlot *slot, double need_ns)
 {
@@ -159,13 +170,15 @@ give_a_bit (HassJob *job, HassSlot *slot, double need_ns)
                                   (guint32)CLAMP (bit, job->n_cores, waiting));
 }
 
-/* What the proxy has measured so far. */
+/* What the proxy of an unopened device knows: times in ns. */
 typedef struct
 {
   gint64 begin_ns, open_ns;
-  gint64 start_ns;   /* to open the device and to copy the farm's constants */
-  gint64 shown_ns;   /* when a GPU was first seen to have finished units; 0 */
-  double shown_work; /* work of the round that was done by then */
+  /* time to open the device and to copy the farm's constants */
+  gint64 start_ns;
+  /* when a GPU was first seen to have finished units; 0: not yet */
+  gint64 shown_ns;
+  double shown_work; /* work of the round that was done at shown_ns */
 } Watch;
 
 static gint64
@@ -180,7 +193,7 @@ is_early (const Watch *w, gint64 now_ns)
   return now_ns - w->begin_ns < grace_ns (w);
 }
 
-/* The running round; NULL: none. */
+/* Returns the running round; NULL: there is none. */
 static HassSlot *
 running (HassJob *job)
 {
@@ -188,14 +201,18 @@ running (HassJob *job)
   return slot && slot->state == HASS_SLOT_RUNNING ? slot : NULL;
 }
 
-/* Whether this round is the last one of the farm. */
+/* Returns: TRUE if no round can follow this one: the generator has returned and
+   no load waits. */
 static gboolean
 is_last (HassJob *job)
 {
   return generated (job) && hass_load_pool_waiting (job->pool) == 0;
 }
 
-/* Whether the device is needed beside the cores; see DESIGN, 1 to 4. */
+/* Decides whether the device is needed beside the cores, by conditions 1 to 4
+   of DESIGN: units that only GPUs can run, unknown remaining work, more
+   remaining work than the cores can do in the opening time, or a strategy that
+   counts on the device. May give the cores some work instead. */
 static Need
 beside_cores (HassJob *job, const Watch *w, gint64 now_ns)
 {
@@ -218,7 +235,8 @@ beside_cores (HassJob *job, const Watch *w, gint64 now_ns)
   return last && need_ns < w->open_ns ? WAIT : OPEN;
 }
 
-/* Whether another GPU has finished units. */
+/* Returns: TRUE if another GPU has finished units, so that it is at work and
+   its rate counts. */
 static gboolean
 another_has_shown (const HassProxy *p, HassSlot *slot)
 {
@@ -231,7 +249,8 @@ another_has_shown (const HassProxy *p, HassSlot *slot)
   return FALSE;
 }
 
-/* Whether units wait and the strategy grants them to no device that is open. */
+/* Returns: TRUE if units wait, nothing is in flight and the strategy grants
+   them to no device that is open: it counts on one that is not. */
 static gboolean
 all_wait (HassJob *job, HassSlot *slot)
 {
@@ -248,7 +267,8 @@ all_wait (HassJob *job, HassSlot *slot)
   return TRUE;
 }
 
-/* Whether another GPU is being opened or computes its first bundle. */
+/* Returns: TRUE if this GPU should wait because another one is being opened or
+   computes its first bundle; see DESIGN. */
 static gboolean
 another_is_first (const HassProxy *p, const Watch *w, gint64 now_ns)
 {
@@ -267,7 +287,7 @@ another_is_first (const HassProxy *p, const Watch *w, gint64 now_ns)
   return FALSE;
 }
 
-/* Progress of the round over all devices. */
+/* Returns the sum of all devices' progress in the round. */
 static HassProgress
 progress_of_all (const HassJob *job, const HassRound *round)
 {
@@ -281,10 +301,11 @@ progress_of_all (const HassJob *job, const HassRound *round)
   return sum;
 }
 
-/* Whether the devices at work finish the remaining work so soon that the start
-   cannot pay. At first work in flight counts as done, at most as much as has
-   been done; all of it if nothing has: neither a proxy that takes a bundle over
-   late nor a long bundle may make a GPU seem slow. */
+/* Returns: TRUE if the devices at work finish the remaining work so soon that
+   opening this one cannot pay, by their rate since a GPU first finished units.
+   At first, work in flight counts as done, but at most as much as has been
+   finished since, or all of it if nothing has: neither a proxy that takes a
+   bundle over late nor a long bundle may make a GPU seem slow. */
 static gboolean
 others_suffice (HassJob *job, Watch *w, gint64 now_ns)
 {
@@ -306,7 +327,7 @@ others_suffice (HassJob *job, Watch *w, gint64 now_ns)
   gint64 seen_ns = now_ns - w->shown_ns;
   if (seen_ns < IN_HAND * grace_ns (w))
     {
-      /* Assumes that all units cost the mean. */
+      /* This assumes that each unit in flight costs the mean of the round. */
       gint64 units = (gint64)round->n_units - waiting - (gint64)done.units;
       double in_hand = MIN (MAX (units, 0) * (total / round->n_units), rest);
       since += since > 0 ? MIN (in_hand, since) : in_hand;
@@ -315,7 +336,7 @@ others_suffice (HassJob *job, Watch *w, gint64 now_ns)
          || rest * seen_ns < WORTH * since * w->start_ns;
 }
 
-/* Whether to open the device. Under the decision lock. */
+/* Decides whether to open the device now. Under the decision lock. */
 static Need
 decide (HassProxy *p, Watch *w, gint64 now_ns)
 {
@@ -332,8 +353,8 @@ decide (HassProxy *p, Watch *w, gint64 now_ns)
   return waits ? WAIT : OPEN;
 }
 
-/* Waits until the device should be opened. Returns: FALSE if the farm ends
-   first. */
+/* Waits until the device should be opened, with checks at intervals. Returns:
+   FALSE if the farm ends first. */
 gboolean
 hass_proxy_is_needed (HassProxy *p)
 {
@@ -354,7 +375,7 @@ hass_proxy_is_needed (HassProxy *p)
       w.start_ns = w.open_ns + hass_proxy_copying_ns (p);
       Need need = decide (p, &w, now_ns);
       job->devices[p->d].opening_ns = is_last (job) ? w.start_ns : 0;
-      if (need == OPEN) /* the proxies of other devices read it */
+      if (need == OPEN) /* the proxies of other devices read opens_at_ns */
         job->devices[p->d].opens_at_ns = now_ns + w.open_ns;
       pthread_mutex_unlock (&job->decision);
       if (need == OPEN)

@@ -20,18 +20,18 @@
 
 struct HassProxyThread
 {
-  HassProxyThread *next; /* idle; under the list's lock */
+  HassProxyThread *next; /* next idle thread; under the lock of @threads */
   guint gpu;
-  pthread_mutex_t lock; /* the rest */
+  pthread_mutex_t lock; /* for the fields below */
   pthread_cond_t changed;
-  void (*func) (gpointer data); /* NULL: it has returned */
+  void (*func) (gpointer data); /* NULL: it has returned, the thread is idle */
   gpointer data;
 };
 
 static struct
 {
   pthread_mutex_t lock;
-  HassProxyThread *idle; /* lock */
+  HassProxyThread *idle; /* threads without a proxy; under @lock */
 } threads = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static void
@@ -70,7 +70,8 @@ serve (gpointer data)
       while (!t->func)
         pthread_cond_wait (&t->changed, &t->lock);
       pthread_mutex_unlock (&t->lock);
-      /* A proxy of another device may have bound it to cores near to that. */
+      /* The thread's last proxy may have bound it to cores near another device.
+       */
       hass_cpu_pool_unbind ();
       t->func (t->data);
       pthread_mutex_lock (&t->lock);
@@ -94,7 +95,9 @@ take_idle (guint gpu)
   return found;
 }
 
-/* The new thread inherits the signal mask of the calling thread. */
+/* Starts the thread, detached and with all signals blocked but those of @own: a
+   new thread inherits the signal mask of its maker. Returns: 0, or the error of
+   pthread_create(). */
 static int
 start (HassProxyThread *t)
 {
@@ -115,8 +118,8 @@ start (HassProxyThread *t)
   return failure;
 }
 
-/* Returns: a thread without a function to run; NULL with @failure, the error of
-   pthread_create(). */
+/* Returns: a new thread that has no function to run yet; NULL with @failure,
+   the error of pthread_create(). */
 static HassProxyThread *
 make (guint gpu, int *failure)
 {
@@ -135,9 +138,9 @@ make (guint gpu, int *failure)
   return NULL;
 }
 
-/* Runs func (data) on an idle thread that has served a GPU with this number, or
-   on a new thread. Returns: NULL with @failure, the error of pthread_create().
- */
+/* Runs @func (@data) on an idle thread that last served the GPU with this
+   number, or on a new thread. Returns: the thread; NULL with @failure, the
+   error of pthread_create(). */
 HassProxyThread *
 hass_proxy_thread_run (guint gpu, void (*func) (gpointer data), gpointer data,
                        int *failure)
@@ -153,7 +156,8 @@ hass_proxy_thread_run (guint gpu, void (*func) (gpointer data), gpointer data,
   return t;
 }
 
-/* Waits until the function has returned; then the thread is idle again. */
+/* Waits until the thread's function has returned, and keeps the thread for
+   another farm. */
 void
 hass_proxy_thread_wait (HassProxyThread *t)
 {

@@ -3,8 +3,9 @@
    Thread safety: any thread. */
 #include "live-private.h"
 
-/* Lets one more core in, unless all are in, or more cores are on their way than
-   are at work: so their number at most doubles at a time. */
+/* Lets one more core into the farm: a task of the CPU pool. Does nothing if all
+   cores are in, or if more than half as many are on their way as are in
+   altogether, so that the number of cores at most doubles at a time. */
 void
 hass_live_let_in (HassJob *job)
 {
@@ -28,7 +29,7 @@ void
 hass_live_loads_came (HassJob *job)
 {
   HassLive *live = job->driver;
-  /* Without another core the proxies begin rounds. */
+  /* If no other core can come, the proxies of the devices begin rounds. */
   if (G_UNLIKELY (live->proxies_begin))
     hass_event_notify (&job->event);
   hass_live_let_in (job);

@@ -13,7 +13,7 @@
 typedef struct
 {
   char *path, *farm;
-  FILE *file;  /* NULL: closed */
+  FILE *file;  /* NULL: the file is closed */
   int failure; /* errno of the first line that was not written, or 0 */
 } Explanation;
 
@@ -42,7 +42,7 @@ said (gpointer self, gint64 ns, const char *text)
   g_autofree char *line
       = g_strdup_printf ("%s %.3f ms: %s\n", e->farm, (double)ns * 1e-6, text);
   gsize bytes = strlen (line);
-  /* The file is line-buffered: this is where writing fails, if it does. */
+  /* The file is line-buffered, so a failure to write shows here. */
   if (fwrite (line, 1, bytes, e->file) != bytes && e->failure == 0)
     e->failure = errno;
 }

@@ -8,7 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-/* NULL becomes null, and what is not UTF-8, as JSON is, U+FFFD. */
+/* Adds a member with a string value to the JSON object. NULL becomes null;
+   bytes that are not UTF-8, which JSON requires, become U+FFFD. */
 static inline void
 json_add_string (JsonBuilder *j, const char *name, const char *value)
 {
@@ -20,7 +21,8 @@ json_add_string (JsonBuilder *j, const char *name, const char *value)
     json_builder_add_null_value (j);
 }
 
-/* JSON's integers end at G_MAXINT64. */
+/* Adds a member with an integer value to the JSON object; json-glib's integers
+   are signed, so larger values become G_MAXINT64. */
 static inline void
 json_add_int (JsonBuilder *j, const char *name, guint64 value)
 {
@@ -28,10 +30,11 @@ json_add_int (JsonBuilder *j, const char *name, guint64 value)
   json_builder_add_int_value (j, (gint64)MIN (value, G_MAXINT64));
 }
 
-/* A number as text, in the format %g or %.0f, whatever the locale: in JSON
-   there is none for infinity and what is no number, which become null. */
-#define JSON_NUMBER_BYTES 400 /* %.0f of G_MAXDOUBLE has 309 digits */
+/* Bytes of a number as text: %.0f of G_MAXDOUBLE has 309 digits. */
+#define JSON_NUMBER_BYTES 400
 
+/* Writes @value as text in @format (%g or %.0f), whatever the locale. JSON has
+   no infinity and no NaN: they become null. */
 static inline const char *
 json_number (char text[JSON_NUMBER_BYTES], const char *format, double value)
 {
@@ -40,9 +43,10 @@ json_number (char text[JSON_NUMBER_BYTES], const char *format, double value)
              : "null";
 }
 
-/* An element of an array, or the value after a member's name. json-glib writes
-   1e22 as 1e+22.0, which is no JSON: a neighbour that has a fraction stands for
-   such a number. */
+/* Adds a number as an element of an array, or as the value after a member's
+   name; infinity and NaN become null. json-glib writes 1e22 as 1e+22.0, which
+   is not JSON, so such a number is replaced by a neighbouring double that has a
+   fraction. */
 static inline void
 json_put_double (JsonBuilder *j, double value)
 {
@@ -72,7 +76,7 @@ json_add_bool (JsonBuilder *j, const char *name, gboolean value)
   json_builder_add_boolean_value (j, value);
 }
 
-/* What was built; free with g_free(). */
+/* Returns the text of what was built; free with g_free(). */
 static inline char *
 json_text (JsonBuilder *j, gboolean pretty)
 {

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* observe-private.h: the listeners.
+/* observe-private.h: makes the listeners for explanation, trace and record.
    Thread safety: see facts.h. */
 #ifndef HASS_OBSERVE_PRIVATE_H
 #define HASS_OBSERVE_PRIVATE_H
 
 #include "observe.h"
 
-/* explain.c; NULL with an error: the file cannot be written */
+/* explain.c; hass_explain_new() returns NULL with an error if the file cannot
+   be written */
 extern const HassListenerOps hass_explain_ops;
 gpointer hass_explain_new (const char *path, const char *farm, GError **error);
 

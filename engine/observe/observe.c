@@ -11,7 +11,8 @@ path_of (const char *option, const char *variable)
   return path && *path ? path : NULL;
 }
 
-/* Listeners hear of a fact in the order in which they were added. */
+/* Appends a listener to the list; listeners are told of a fact in the order in
+   which they were added. */
 static void
 add (HassListener **listeners, const HassListenerOps *ops, gpointer self)
 {
@@ -22,8 +23,8 @@ add (HassListener **listeners, const HassListenerOps *ops, gpointer self)
   *listeners = l;
 }
 
-/* Of a trace that the environment names, each farm of the process appends to
-   what the first one began. */
+/* Returns: TRUE if the farm should append to the trace file: an earlier farm of
+   the process began the file, and the environment names it, not an option. */
 static gboolean
 appends (const HassRunOptions *run, const char *path)
 {

@@ -15,29 +15,36 @@
 
 #include "observe-private.h"
 
-/* Rows of all cores together, of one device, and rounds that a record holds
-   before neighbours are put together. */
+/* Most rows (pulls or parts) and rounds that a record holds before neighbours
+   are merged: of all cores together, but at least LEAST for each core; of each
+   other device; and of rounds. Guesses: more, and records are large; fewer, and
+   a replay knows the costs of units less exactly. */
 #define HASS_RECORD_CORE_ROWS 8192
 #define HASS_RECORD_LEAST_ROWS 64
 #define HASS_RECORD_DEVICE_ROWS 1024
 #define HASS_RECORD_ROUNDS 1024
-/* The first rows of each list are not merged: strategies measure with them, and
-   they hold the warm-up. */
+/* The first rows of each list, which are never merged: strategies measure the
+   devices with them, and they hold the warm-up. A guess: fewer, and a replay of
+   the beginning is less exact; more, and less room is left for other rows. */
 #define HASS_RECORD_FIRST_ROWS 32
-/* Units whose order and work are kept one by one, of all rounds. */
+/* Most units, of all rounds together, whose order and work are kept one by one.
+   A guess: more, and records are large; fewer, and later rounds are replayed
+   with mean costs. */
 #define HASS_RECORD_UNITS 20000
 
-/* Units are counted from the farm's first, in order of rounds and, within a
-   round, of positions. Times are the engine's. */
+/* A row: pulls of one core, or parts of one device, that were merged. Units are
+   counted from the farm's first unit, in order of rounds and, within a round,
+   of positions. Times are in ns on the engine's clock. */
 typedef struct
 {
   guint64 first, last; /* [first, last) holds the units */
   guint64 units;
-  guint64 n; /* pulls or parts */
+  guint64 n; /* number of pulls or parts in the row */
   gint64 grant_ns, begin_ns, end_ns;
   double busy_ns;
-  double h2d_ns, kernel_ns, d2h_ns; /* a device's: see record.c, 2. */
-  double host_ns;                   /* results taken over */
+  /* busy times of a device's stages: see record.c, DESIGN, step 2 */
+  double h2d_ns, kernel_ns, d2h_ns;
+  double host_ns; /* time for taking the results over */
   double work;
   guint64 elements, in_bytes, out_bytes;
   guint64 round;
@@ -48,21 +55,23 @@ typedef struct
 {
   HassRecordRow *rows;
   guint32 n, capacity, most;
-  guint64 together; /* a row of fewer takes the next pull in */
-  /* A device's: when its stages were last free. */
+  /* the last row takes the next pull in while it holds fewer than this number
+     of pulls */
+  guint64 together;
+  /* When the stages of the device (copy in, kernel, copy out) last ended. */
   gint64 copied_ns, computed_ns, done_ns;
 } HassRecordList;
 
 typedef struct
 {
-  guint64 number, n;   /* rounds from number on */
+  guint64 number, n;   /* n rounds from number on, merged */
   guint64 first, last; /* [first, last) holds the units */
   guint64 units, loads;
   guint64 block;              /* elements of a block; 0: loads are the units */
-  guint64 cpu_only, gpu_only; /* units at the begin, at the end */
+  guint64 cpu_only, gpu_only; /* units that only the CPU, only GPUs can run */
   gint64 begin_ns, end_ns;
   double work;
-  guint order_at, work_at; /* in the recorder's lists, from 1; 0: not kept */
+  guint order_at, work_at; /* index + 1 in the recorder's lists; 0: not kept */
 } HassRecordRound;
 
 typedef struct
@@ -75,13 +84,14 @@ typedef struct
 typedef struct
 {
   char *path;
-  const HassFarmFacts *farm; /* NULL: not open */
+  const HassFarmFacts *farm; /* NULL: the record is not open */
   HassRecordList *lists;     /* [n_workers] */
   guint n_lists;
-  GArray *rounds;   /* HassRecordRound */
-  GArray *order;    /* guint32: units by position */
-  GArray *work;     /* double: by position */
-  guint64 together; /* a round of fewer takes the next one in */
+  GArray *rounds; /* HassRecordRound */
+  /* guint32: number of the unit at each position of a round */
+  GArray *order;
+  GArray *work;     /* double: cost of the unit at each position */
+  guint64 together; /* rounds are merged up to so many */
   GArray *openings; /* HassRecordOpening */
 } HassRecorder;
 

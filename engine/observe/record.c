@@ -2,18 +2,18 @@
 /* record.c: gathers the rows and rounds of a record.
 
    DESIGN.
-   1. A full list is halved: neighbouring rows of the same round are merged, and
-      from then on a row includes the following pulls up to the number of pulls
-      of a merged row. Where rounds are so short that this is not enough, rows
-   of different rounds are merged, too.
-   2. A device works in stages, copy in, kernel and copy out, and a part may
-   wait before each. The device reports the times between the ends of a part's
-      stages, which include waiting. A row holds the time that each stage was
-      busy with the part, from the end of that stage of the part before. So the
-      rows of several parts can be added. If the device was idle, the copy in
-      begins with submit: it includes the host's work before the copy and the
-      delay until the host notices the end, because no other row would hold
-      them.
+   1. Rows. A full list is halved: neighbouring rows of the same round are
+      merged, and from then on a row includes the following pulls up to the
+      number of pulls of a merged row. Where rounds are so short that this is
+      not enough, rows of different rounds are merged, too.
+   2. Parts. A device works in stages, copy in, kernel and copy out, and a part
+      may wait before each. The device reports the times between the ends of a
+      part's stages, which include waiting. A row holds the time that each stage
+      was busy with the part, counted from when that stage had ended for the
+      previous part. So the rows of several parts can be added. If the device
+      was idle, the copy in begins with submit: it includes the host's work
+      before the copy and the delay until the host notices the end, because no
+      other row would hold them.
 
    Thread safety: see record-private.h. */
 #include "record-private.h"
@@ -127,8 +127,8 @@ add_row (HassRecordList *list, const HassRecordRow *row)
     }
   for (guint i = 0; list->n >= list->most && i < 32; i++)
     make_room (list);
-  /* Failed and other rows alternate, so they cannot be merged: the row is not
-     recorded. */
+  /* The list is still full: failed and other rows alternate and cannot be
+     merged. The row is not recorded. */
   if (list->n >= list->most)
     return;
   if (list->n == list->capacity)
@@ -139,7 +139,7 @@ add_row (HassRecordList *list, const HassRecordRow *row)
   list->rows[list->n++] = *row;
 }
 
-/* Adds up the elements and bytes of the units of an extent. */
+/* Sets the row's elements and bytes to the sums over the units of an extent. */
 static void
 measure (const HassRound *round, HassExtent e, HassRecordRow *row)
 {
@@ -184,8 +184,10 @@ pulled (gpointer self, const HassPulled *f)
 
 /* -- 2. Parts ----------------------------------------------------------- */
 
-/* How long a stage was busy that began and ended at these times and that ended
-   the part before at *@before_ns, which is set to the new end. */
+/* Returns how long, in ns, a device's stage was busy with a part for which the
+   stage lasted from @begin_ns to @end_ns, without waiting for the previous
+   part, for which the stage ended at *@before_ns. Sets *@before_ns to the new
+   end. */
 static double
 stage (gint64 begin_ns, gint64 end_ns, gint64 *before_ns)
 {
@@ -203,7 +205,9 @@ part (gpointer self, const HassPartFact *f)
   gint64 computed = f->left_ns - (gint64)f->d2h_ns;
   gint64 copied = computed - (gint64)f->kernel_ns;
   gint64 free_ns = MAX (f->submit_ns, list->done_ns);
-  /* While the part before is on the device nothing waits for the host. */
+  /* While the previous part is on the device, the host's work delays nothing,
+     so the stage begins at the reported time or when the device is free,
+     whichever is earlier. */
   gint64 begun = MIN (copied - (gint64)f->h2d_ns, free_ns);
   if (f->n == 0)
     return;
@@ -255,7 +259,9 @@ by_place (gconstpointer a, gconstpointer b)
   return (x->first > y->first) - (x->first < y->first);
 }
 
-/* Rounds may end in a different order than they began in. */
+/* Merges neighbouring rounds of the record, since a record holds at most
+   HASS_RECORD_ROUNDS. They are sorted first, because rounds may end in another
+   order than they began in. */
 static void
 join_rounds (HassRecorder *r)
 {
@@ -287,8 +293,8 @@ join_rounds (HassRecorder *r)
   g_array_set_size (r->rounds, n);
 }
 
-/* Which unit lay at which position, where a strategy has moved them, and what
-   each was said to cost, as long as there is room. */
+/* Keeps, as long as there is room, the order of the round's units, if a
+   strategy has changed it, and the cost that each unit was given. */
 static void
 keep_units (HassRecorder *r, const HassRound *round, HassRecordRound *entry)
 {

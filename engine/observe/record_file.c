@@ -17,12 +17,15 @@
 
 #include "hass/error.h"
 
+/* Rows of a record (pulls or parts) in one line of the file, so that lines stay
+   readable. A guess. */
 #define ROWS_A_LINE 32
 
 static pthread_mutex_t files_lock = PTHREAD_MUTEX_INITIALIZER;
 static GHashTable *files; /* paths begun by this process; files_lock */
 
-/* Whether the file can be written; empties it the first time. */
+/* Returns: TRUE if the record file can be written. The first farm of the
+   process that names a file empties it. */
 gboolean
 hass_recorder_prepare (const char *path, GError **error)
 {
@@ -301,7 +304,8 @@ append_rounds (GString *out, const HassRecorder *recorder)
     }
 }
 
-/* Appends the whole record of a farm that is over. */
+/* Writes the record of a farm that is over to its file, in one piece. Returns:
+   FALSE with an error if that fails. */
 gboolean
 hass_recorder_write (const HassRecorder *recorder, const HassEnded *ended,
                      GError **error)

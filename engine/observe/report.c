@@ -12,7 +12,8 @@
 
 #include "hass/error.h"
 
-#define SHOWN 10 /* unfinished entries in the table */
+/* most entries of unfinished units in the table; the JSON has all */
+#define SHOWN 10
 
 void
 hass_report_free (HassReport *report)
@@ -34,7 +35,8 @@ hass_report_free (HassReport *report)
   g_free (report);
 }
 
-/* Seconds in the unit that suits them. */
+/* Writes a duration of @s seconds in s, ms or us, whichever suits its size,
+   into @text. Returns: @text. */
 static const char *
 duration (double s, char text[16])
 {
@@ -89,7 +91,8 @@ append_way (GString *out, guint64 bytes, const char *way, gboolean *any)
   *any = TRUE;
 }
 
-/* How inputs came to each GPU, and what went wrong there. */
+/* Appends, for each device, how many bytes were copied to it in which way, and
+   its message. */
 static void
 append_transfers (GString *out, const HassReport *r)
 {
@@ -134,7 +137,7 @@ append_unfinished (GString *out, const HassReport *r)
 
 /* -- Losses ------------------------------------------------------------- */
 
-/* In the order of a farm's life. */
+/* The losses of HassReport, in the order of a farm's life. */
 static const struct
 {
   const char *name, *member;
@@ -156,8 +159,8 @@ loss (const HassReport *r, guint i)
   return G_STRUCT_MEMBER (double, r, losses[i].offset);
 }
 
-/* Those of at least a thousandth of the makespan, which add up to the rest but
-   for that. */
+/* Appends the efficiency and each loss of at least a thousandth of the
+   makespan; smaller ones are left out of the table. */
 static void
 append_losses (GString *out, const HassReport *r)
 {
@@ -309,7 +312,8 @@ hass_report_append (int fd, const HassReport *r, const char *farm,
   g_autofree char *text = json_text (j, FALSE);
   g_autofree char *line = g_strconcat (text, "\n", NULL);
   size_t bytes = strlen (line);
-  /* In one piece, as several processes may append at once. */
+  /* One write() for the whole line, as several processes may append to the file
+     at once. */
   if (write (fd, line, bytes) != (ssize_t)bytes)
     g_printerr ("hass: the report of farm '%s' could not be written: %s\n",
                 farm, g_strerror (errno));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* trace-private.h: what happened in a run, a line of JSON per event.
+/* trace-private.h: the file of a trace, which says what happened in a run, with
+   one line of JSON for each event.
    Thread safety: any thread. */
 #ifndef HASS_TRACE_PRIVATE_H
 #define HASS_TRACE_PRIVATE_H

@@ -10,13 +10,16 @@
 
 #include "hass/error.h"
 
+/* Bytes of trace text that are collected before they are written to the file. A
+   guess: smaller, and threads often wait for the file; larger, and more memory
+   is used. */
 #define PIECE (1 << 20)
 
 struct HassTrace
 {
   char *path;
   FILE *file;
-  pthread_mutex_t lock; /* the rest */
+  pthread_mutex_t lock; /* for the fields below */
   GString *text;
   int failure; /* errno of the first write that failed, or 0 */
 };
@@ -50,7 +53,8 @@ write_out (HassTrace *trace)
   g_string_truncate (trace->text, 0);
 }
 
-/* FALSE: the file is not complete. Frees the trace in any case. */
+/* Writes what is left and closes the file. Returns: FALSE with an error if the
+   file is not complete. Frees the trace in any case. */
 gboolean
 hass_trace_close (HassTrace *trace, GError **error)
 {
@@ -69,7 +73,7 @@ hass_trace_close (HassTrace *trace, GError **error)
   return ok;
 }
 
-/* One line, given without its newline. */
+/* Adds one line, given without its newline, to the trace. */
 void
 hass_trace_line (HassTrace *trace, const char *format, ...)
 {

@@ -5,7 +5,7 @@
 #include "observe-private.h"
 #include "trace-private.h"
 
-/* The text as a JSON string with its quotes, or null. */
+/* Returns the text as a JSON string with its quotes, or null. */
 static char *
 quoted (const char *text)
 {
@@ -21,7 +21,7 @@ typedef struct
 {
   char *path;
   gboolean append;
-  HassTrace *trace; /* NULL: not open */
+  HassTrace *trace; /* NULL: the file is not open */
   const HassFarmFacts *farm;
 } Lines;
 
@@ -65,7 +65,7 @@ device_name (const Lines *lines, guint device)
   return lines->farm->devices[device].name;
 }
 
-/* The first line: the farm and its devices. */
+/* Writes the first line of a trace: the farm and its devices. */
 static void
 begun (gpointer self)
 {
@@ -91,7 +91,8 @@ begun (gpointer self)
                    farm->begin_ns, name, strategy, platform, devices->str);
 }
 
-/* Opening includes the copies of the farm's constants. */
+/* Writes the line for the opening of a device, which includes the copies of the
+   farm's constants. */
 static void
 opened (gpointer self, const HassOpened *f)
 {

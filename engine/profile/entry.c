@@ -1,14 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* profile_entry.c: the samples of one device in one farm: their median, and
-   when they have drifted.
+/* entry.c: the samples of one device in one farm: their median, and when they
+   have drifted.
    Thread safety: see profile-private.h. */
 #include "profile-private.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define RECENT 3 /* samples that make a drift */
-#define OLDER 2  /* and must be compared with at least so many */
+/* Number of latest samples that must all differ from the older ones for the
+   rate of the device to count as changed (drifted). A guess: fewer, and a
+   single disturbed run makes the store forget; more, and the store learns late
+   that the device is different. */
+#define RECENT 3
+/* Least number of older samples that the latest ones are compared with. A
+   guess: fewer, and one bad old sample looks like a drift. */
+#define OLDER 2
+/* Fraction of the older samples' median by which each of the latest samples
+   must be above, or each below. A guess: smaller, and noise between runs counts
+   as a drift; larger, and smaller changes only move the median. */
 #define DRIFT 0.3
 
 void
@@ -28,7 +37,8 @@ ascending (const void *a, const void *b)
   return (*x > *y) - (*x < *y);
 }
 
-/* Sorts the n values that are not 0 to the front of sorted. */
+/* Writes those of the @n values that are not 0 (not measured) to @sorted, in
+   ascending order. Returns: their number. */
 static guint
 sort (const double *values, guint n, double sorted[HASS_PROFILE_SAMPLES])
 {
@@ -40,7 +50,8 @@ sort (const double *values, guint n, double sorted[HASS_PROFILE_SAMPLES])
   return known;
 }
 
-/* Of the n values, at most HASS_PROFILE_SAMPLES, those that are not 0. */
+/* Returns the median of those of the @n values that are not 0 (not measured);
+   0: there are none. @n is at most HASS_PROFILE_SAMPLES. */
 double
 hass_profile_median (const double *values, guint n)
 {
@@ -69,7 +80,8 @@ hass_profile_entry_rate (const HassProfileEntry *entry)
   };
 }
 
-/* The last samples all lie on the same side, far from the older ones. */
+/* Returns: TRUE if the latest RECENT samples are all faster, or all slower,
+   than the older ones by the fraction DRIFT. */
 static gboolean
 has_drifted (const HassProfileEntry *entry)
 {
@@ -95,8 +107,8 @@ drop_oldest (HassProfileEntry *entry, guint n)
            entry->n_samples * sizeof *entry->latency_ns);
 }
 
-/* Forgets the oldest sample when there are too many, and all but the last
-   ones when they have drifted. */
+/* Adds a sample to the entry. Drops the oldest sample if there are too many,
+   and all but the latest RECENT if the rate has drifted. */
 void
 hass_profile_entry_add (HassProfileEntry *entry,
                         const HassProfileSample *sample, gint64 now_s)

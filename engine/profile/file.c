@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* profile_file.c: the file of the profile store.
+/* file.c: the file of the profile store.
 
    DESIGN. The first line names the format and its version, then comes a line
    for each entry, the last written one first, and the last line is their
-   number, so that a part of a file is never taken for the whole. It is
-   replaced as a whole: written beside and renamed, under a lock that is a
-   file of its own because the store's own file changes with each rename. A
-   file that does not begin as ours does, or is of another version, is never
-   replaced.
+   number, so that a part of a file is never taken for the whole. The file is
+   replaced as a whole: a new one is written beside it and renamed, under a lock
+   that is a file of its own because the store's own file changes with each
+   rename. A file that does not begin with the header of this format and version
+   is not a store of ours and is never replaced.
 
    Thread safety: see profile-private.h. */
 #include "profile-private.h"
@@ -24,9 +24,14 @@
 
 #define FORMAT "hass-profile "
 #define HEADER FORMAT "1\n"
+/* Largest file, in bytes, and number of entries that is written. Guesses: they
+   bound the time for reading the file; smaller, and farms are forgotten sooner.
+ */
 #define MAX_BYTES (1 << 20)
 #define MAX_ENTRIES 256
-#define LOCK_TRIES 200 /* of a millisecond each */
+/* Most tries to get the lock of the file, 1 ms apart. A guess: fewer, and
+   samples are lost while other processes write; more, and a farm ends late. */
+#define LOCK_TRIES 200
 
 static gboolean
 refuse (GError **error, const char *path, const char *why)
@@ -37,8 +42,8 @@ refuse (GError **error, const char *path, const char *why)
 
 /* -- Reading ------------------------------------------------------------ */
 
-/* The file's text, "" where there is none. Never blocks on what is no regular
-   file. */
+/* Returns the file's text; "" if there is no file; NULL with an error if it
+   cannot be read. Does not block if the path is no regular file. */
 static char *
 load (const char *path, GError **error)
 {
@@ -67,7 +72,8 @@ load (const char *path, GError **error)
   return text;
 }
 
-/* The lines between the first and the last, if the last has their number. */
+/* Returns the lines between the header and the last line; NULL if the last
+   line, which holds their number, is missing or differs. */
 static GPtrArray *
 split (const char *text)
 {
@@ -85,8 +91,9 @@ split (const char *text)
   return NULL;
 }
 
-/* Reads the lines of all entries, none where there is no file. Ours: the file
-   may be replaced, whether it could be read or not. */
+/* Reads the lines of all entries; none if there is no file. @ours: set to TRUE
+   if the file is a profile store of this version, or empty or cut off, and may
+   be replaced. Returns: NULL with an error if it cannot be read. */
 GPtrArray *
 hass_profile_file_read (const char *path, gboolean *ours, GError **error)
 {
@@ -142,14 +149,15 @@ write_all (int fd, const char *text, gsize length)
   return TRUE;
 }
 
-/* Replaces the file by these lines, the last ones left out where there are
-   too many. Under the lock. */
+/* Replaces the file by one with these lines; lines beyond MAX_ENTRIES are
+   dropped. The caller holds the lock of hass_profile_file_lock(). Returns:
+   FALSE with an error if that failed; the old file is then unchanged. */
 gboolean
 hass_profile_file_write (const char *path, const GPtrArray *lines,
                          GError **error)
 {
   g_autofree char *beside = g_strconcat (path, ".new", NULL);
-  unlink (beside); /* left by a process that died while writing */
+  unlink (beside); /* a process that died while writing may have left it */
   int fd = open (beside, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0)
     return refuse (error, beside, g_strerror (errno));
@@ -164,10 +172,11 @@ hass_profile_file_write (const char *path, const GPtrArray *lines,
   return FALSE;
 }
 
-/* Takes the lock, which closing the descriptor gives back. -1 without an
-   error: others have held it for too long. The user's own cache is made where
-   it is not there; the folder of a file that HASS_PROFILE names is not, as it
-   may be misspelt. */
+/* Takes the lock of the store's file. Returns: a descriptor, closing which
+   releases the lock; -1 with an error; -1 without an error if other processes
+   held the lock for too long. The folder of the user's cache is made if it is
+   missing; the folder of a file that HASS_PROFILE names is not, as the name may
+   be misspelt. */
 int
 hass_profile_file_lock (const char *path, GError **error)
 {

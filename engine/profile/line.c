@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* profile_line.c: an entry of the profile store as a line of text.
+/* line.c: an entry of the profile store as a line of text.
 
-   DESIGN. Fields are parted by tabs: machine, farm, kind, cost class, device
-   and model, which are the entry's key; then runs, work of a unit, when
-   updated, when drifted, and a field for each sample, rate:latency. Names are
-   escaped as in C, so that any bytes will do.
+   DESIGN. Fields are separated by tabs: machine, farm, kind, cost class, device
+   and model, which are the entry's key; then the number of runs, the work of a
+   unit, when the entry was updated, when its rate last drifted, and a field for
+   each sample, rate:latency. Names are escaped as in C, so that they may hold
+   any bytes.
 
    Thread safety: any thread. */
 #include "profile-private.h"
@@ -26,9 +27,10 @@ enum
   SAMPLES
 };
 
-/* Of rates, times and work; the least rate is one by this. Costs are floats,
-   so a run stays far below, and sums and ratios of a few such numbers are
-   finite. */
+/* Largest rate, time or work in a line that is accepted, in the unit of its
+   field; the least rate is 1 / MOST_NUMBER. Costs are floats, so real values
+   are far below, and sums and ratios of a few numbers of this size are finite
+   doubles. */
 #define MOST_NUMBER 1e100
 
 static const char *const kinds[]
@@ -37,7 +39,8 @@ static const char *const costs[] = { "equal", "sized", "unknown", NULL };
 
 /* -- Writing ------------------------------------------------------------ */
 
-/* With what the entry's line begins, and no other's. */
+/* Returns the text with which the line of this entry, and of no other, begins:
+   the fields of its key. */
 char *
 hass_profile_line_key (const HassProfileEntry *e)
 {
@@ -85,7 +88,8 @@ find_name (const char *name, const char *const *names, guint *index)
   return FALSE;
 }
 
-/* A number from 0 to MOST_NUMBER, after which the text goes on with that. */
+/* Reads a number from 0 to MOST_NUMBER, which the character @after must follow,
+   and moves *@text behind that. Returns: FALSE if there is no such number. */
 static gboolean
 parse_number (const char **text, char after, double *value)
 {
@@ -113,7 +117,8 @@ parse_samples (char **fields, guint n, HassProfileEntry *e)
   return TRUE;
 }
 
-/* Does each backslash have something behind it? */
+/* Returns: FALSE if the name ends with a backslash that escapes nothing, which
+   g_strcompress() does not allow. */
 static gboolean
 is_escaped (const char *name)
 {
@@ -123,7 +128,8 @@ is_escaped (const char *name)
   return TRUE;
 }
 
-/* NULL: the line makes no sense. */
+/* Reads an entry from a line of the file. Returns: NULL if the line is not
+   valid. */
 HassProfileEntry *
 hass_profile_line_parse (const char *line)
 {

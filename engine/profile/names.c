@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* profile_names.c: what the profile store, the machine, farms and devices are
-   called.
+/* names.c: what the profile store, the machine, farms and devices are called.
    Thread safety: any thread, while no thread changes the environment. */
 #include "profile-private.h"
 
@@ -10,8 +9,12 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+/* Name of farms that the user gave no name: different farms have it, so they
+   are not remembered. */
 #define UNNAMED "farm"
-#define MAX_NAME 255 /* bytes of a name that is kept */
+/* Most bytes of a name in the store. A guess; it bounds the length of a line.
+ */
+#define MAX_NAME 255
 
 char *
 hass_profile_path (void)
@@ -25,8 +28,9 @@ hass_profile_path (void)
   return g_strdup (value);
 }
 
-/* The first CPU's model; there may be hundreds, of which the kernel would
-   ask each for its clock. */
+/* Returns the model of the first CPU. Only the beginning of /proc/cpuinfo is
+   read, because the kernel asks each of maybe hundreds of CPUs for its clock
+   when their entries are read. */
 static char *
 cpu_model (void)
 {
@@ -61,8 +65,9 @@ hass_profile_machine (void)
   return machine;
 }
 
-/* Farms of different programs may have the same name. A program is known by
-   the name of its file, so that it is the same when it has been built again. */
+/* Returns the name of a farm in the store. It includes the program, because
+   farms of different programs may have the same name; the program is known by
+   the name of its file, which stays the same when it is built again. */
 static char *
 key_of (const char *farm_name)
 {
@@ -70,7 +75,8 @@ key_of (const char *farm_name)
                           farm_name);
 }
 
-/* An entry for the device, without samples. */
+/* Returns a new entry of the profile store (the samples of one device in one
+   farm on this machine), without samples. */
 HassProfileEntry *
 hass_profile_entry_new (const HassStrategyEnv *env, guint device)
 {
@@ -87,7 +93,7 @@ hass_profile_entry_new (const HassStrategyEnv *env, guint device)
   return e;
 }
 
-/* Is a farm of this name remembered? */
+/* Returns: TRUE if the store remembers farms of this name. */
 gboolean
 hass_profile_wanted (const char *farm_name)
 {

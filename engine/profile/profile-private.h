@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* profile-private.h: the profile store, as the engine fills and asks it.
 
-   profile_names.c says what things are called, profile_entry.c keeps the
-   samples of a device, profile_line.c writes them as a line of the file,
-   profile_file.c keeps the file, profile_short.c what is not written,
-   profile.c is the store of this process; sampler.c measures a farm.
+   names.c says what things are called, entry.c keeps the samples of a device,
+   line.c writes them as a line of the file, file.c keeps the file, short.c what
+   is not written, profile.c is the store of this process; sampler.c measures a
+   farm.
 
    Thread safety: entries and files by one thread at a time; the store by any
    thread. */
@@ -13,42 +13,45 @@
 
 #include "hass/profile.h"
 
-#define HASS_PROFILE_FEW_RUNS 5 /* fewer are always added to */
+/* An entry with fewer runs than this takes a sample of every run; others take
+   one only at intervals. A guess: fewer, and the median rests on few samples;
+   more, and farms that run in a loop write the file more often. */
+#define HASS_PROFILE_FEW_RUNS 5
 
-/* What a run of a farm has shown of one device. */
+/* What one run of a farm has shown of one device. */
 typedef struct
 {
-  double work_per_ns; /* 0: nothing */
-  double latency_ns;  /* 0: nothing */
-  double unit_work;
+  double work_per_ns; /* rate, by busy time; 0: not measured */
+  double latency_ns;  /* fixed part of a bundle's time; 0: not measured */
+  double unit_work;   /* mean work of a unit */
 } HassProfileSample;
 
-/* profile_names.c */
+/* names.c */
 gboolean hass_profile_wanted (const char *farm_name);
 HassProfileEntry *hass_profile_entry_new (const HassStrategyEnv *env,
                                           guint device);
 
-/* profile_entry.c */
+/* entry.c */
 double hass_profile_median (const double *values, guint n);
 void hass_profile_entry_free (HassProfileEntry *entry);
 void hass_profile_entry_add (HassProfileEntry *entry,
                              const HassProfileSample *sample, gint64 now_s);
 
-/* profile_line.c */
+/* line.c */
 char *hass_profile_line_key (const HassProfileEntry *entry);
 char *hass_profile_line_new (const HassProfileEntry *entry);
 HassProfileEntry *hass_profile_line_parse (const char *line);
 
-/* profile_file.c; entries are lines */
+/* file.c; entries are lines of text */
 GPtrArray *hass_profile_file_read (const char *path, gboolean *ours,
                                    GError **error);
 gboolean hass_profile_file_write (const char *path, const GPtrArray *lines,
                                   GError **error);
 int hass_profile_file_lock (const char *path, GError **error);
 
-/* profile_short.c */
+/* short.c */
 typedef struct HassShortFarm HassShortFarm;
-GHashTable *hass_short_farms_new (void); /* of HassShortFarm */
+GHashTable *hass_short_farms_new (void); /* values are HassShortFarm */
 HassShortFarm *hass_short_farms_find (GHashTable *farms,
                                       const HassStrategyEnv *env,
                                       const char *strategy);

@@ -23,32 +23,38 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define LOOK_US 10000 /* the file is not looked at more often than that */
+/* Least time, in us, between two looks whether the file has changed. A guess:
+   shorter, and farms in a loop ask the file system often; longer, and samples
+   of other processes are seen late. */
+#define LOOK_US 10000
 
 static struct
 {
-  pthread_mutex_t lock; /* the rest */
-  char *path;           /* whose entries these are */
-  struct stat seen;     /* zero: there was no file */
-  GPtrArray *lines;     /* NULL: not to be read */
+  pthread_mutex_t lock; /* for the fields below */
+  char *path;           /* path of the file that was read */
+  struct stat seen;     /* the file's state then; zero: there was none */
+  GPtrArray *lines;     /* the file's entries; NULL: it cannot be read */
   gboolean ours;
-  gint64 looked_us; /* when */
-  char *blamed;     /* the last path that was warned of */
+  gint64 looked_us; /* when the file was last looked at */
+  char *blamed;     /* the path that the last warning was about */
 
-  /* The last question and its answer, because farms run in loops. */
+  /* The last farm that the store was asked about, and the rates, since programs
+     run the same farm in loops. */
   HassStrategyEnv asked;
   char *asked_strategy;
-  HassProfileRate *answer; /* [asked.n_devices]; NULL: none */
+  HassProfileRate *answer; /* [asked.n_devices]; NULL: nothing was asked */
 
-  GHashTable *short_farms;  /* NULL: not yet */
-  HassShortFarm *short_one; /* the last question's; NULL: the file knows all */
+  GHashTable *short_farms; /* NULL: none was remembered yet */
+  /* of the last farm asked about; NULL: the file knows all its devices */
+  HassShortFarm *short_one;
 } store = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* -- The file ----------------------------------------------------------- */
 
 #define REPLACED " (it will be replaced)"
 
-/* Warns, once for each file. Takes the error. */
+/* Warns on stderr that the store's file has a problem, unless the last warning
+   was about the same path. Takes over @error. */
 static void
 blame_locked (const char *path, const char *and_now, GError *error)
 {
@@ -61,7 +67,7 @@ blame_locked (const char *path, const char *and_now, GError *error)
   g_error_free (error);
 }
 
-/* What is in the store has changed. */
+/* Drops the remembered answer, because what is in the store has changed. */
 static void
 forget_answer_locked (void)
 {
@@ -105,9 +111,10 @@ same_file (const struct stat *a, const struct stat *b)
          && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* Reads the file unless it is the one that was read last. Its modification
-   time has the kernel's tick; a change within one that keeps size and inode
-   is seen with the next. */
+/* Reads the file unless it is unchanged since it was last read, by inode, size
+   and modification time. That time has the resolution of the kernel's tick: a
+   second change within one tick that keeps size and inode is noticed only after
+   the next change. */
 static void
 refresh_locked (const char *path)
 {
@@ -138,7 +145,7 @@ parse_locked (const char *line)
   return entry;
 }
 
-/* What is known of the device, or an entry without samples. */
+/* Returns the store's entry for the device, or an entry without samples. */
 static HassProfileEntry *
 look_up_locked (const HassStrategyEnv *env, guint device)
 {
@@ -207,7 +214,8 @@ answer_locked (const HassStrategyEnv *env, const char *strategy)
   store.short_one = hass_short_farms_find (store.short_farms, env, strategy);
 }
 
-/* The last question and its answer are these from here on. */
+/* Makes this farm the last one asked about, and looks its rates up unless it
+   was that already. */
 static void
 ask_locked (const char *path, const HassStrategyEnv *env, const char *strategy)
 {
@@ -216,8 +224,8 @@ ask_locked (const char *path, const HassStrategyEnv *env, const char *strategy)
     answer_locked (env, strategy);
 }
 
-/* What is known of each device, for that strategy's next run; free with
-   g_free(). NULL: the store is off. */
+/* Returns the rates of each device that the strategy should be told in the
+   farm's next run; free with g_free(). NULL: the store is turned off. */
 HassProfileRate *
 hass_profile_find (const HassStrategyEnv *env, const char *strategy)
 {
@@ -234,7 +242,8 @@ hass_profile_find (const HassStrategyEnv *env, const char *strategy)
   return rates;
 }
 
-/* Moves a line to the end of lines, unless it makes no sense. */
+/* Appends a copy of a line of the file to @lines, unless the line is not valid.
+ */
 static void
 keep_locked (GPtrArray *lines, const char *line)
 {
@@ -246,7 +255,8 @@ keep_locked (GPtrArray *lines, const char *line)
     }
 }
 
-/* Adds the device's new line to lines and takes its old one from the store. */
+/* Adds a sample to the device's entry: appends its new line to @lines and
+   removes its old line from the store. */
 static void
 renew_locked (GPtrArray *lines, const HassStrategyEnv *env, guint device,
               const HassProfileSample *sample)
@@ -261,7 +271,8 @@ renew_locked (GPtrArray *lines, const HassStrategyEnv *env, guint device,
   hass_profile_entry_free (entry);
 }
 
-/* Writes the new lines, then the others. Under the file's lock, too. */
+/* Replaces the file by the devices' new lines, followed by the other lines.
+   Under the file's lock, too. Returns: FALSE if that failed. */
 static gboolean
 replace_locked (const char *path, const HassStrategyEnv *env,
                 const HassProfileSample *samples)
@@ -284,7 +295,9 @@ replace_locked (const char *path, const HassStrategyEnv *env,
   return ok;
 }
 
-/* Has each device of the samples been measured often, and just now? */
+/* Returns: TRUE if each device that has a sample has enough runs in the store
+   and was updated less than @within_s seconds ago, so that the samples need not
+   be written. */
 static gboolean
 well_known_locked (const HassStrategyEnv *env, const HassProfileSample *samples,
                    gint64 within_s)
@@ -302,9 +315,10 @@ well_known_locked (const HassStrategyEnv *env, const HassProfileSample *samples,
   return known;
 }
 
-/* Adds what a run has shown of its devices, [n_devices], unless they are well
-   known and were updated within so many seconds. TRUE: it is in the file.
-   Blocks for a fifth of a second at most while others write. */
+/* Adds what a run has shown of its devices [n_devices] to the file, unless all
+   are well known and were updated within @within_s seconds. Returns: TRUE if
+   the samples are in the file. Blocks for at most a fifth of a second while
+   other processes write. */
 gboolean
 hass_profile_add (const HassStrategyEnv *env, const HassProfileSample *samples,
                   gint64 within_s)
@@ -317,7 +331,7 @@ hass_profile_add (const HassStrategyEnv *env, const HassProfileSample *samples,
     return FALSE;
   pthread_mutex_lock (&store.lock);
   refresh_locked (path);
-  /* Nothing is made beside a file that is not ours. */
+  /* No lock file is made beside a file that is not a profile store. */
   if (store.ours && !well_known_locked (env, samples, within_s))
     lock = hass_profile_file_lock (path, &error);
   if (lock >= 0)
@@ -332,8 +346,9 @@ hass_profile_add (const HassStrategyEnv *env, const HassProfileSample *samples,
   return ok;
 }
 
-/* A run that is too short for the file, what it has shown of its devices,
-   [n_devices], how much it did and how long it took. */
+/* Remembers, in this process only, a run of a farm that is too short for the
+   file: what the run has shown of its devices [n_devices], its work, and the
+   time it took, in ns. */
 void
 hass_profile_remember (const HassStrategyEnv *env, const char *strategy,
                        const HassProfileSample *samples, double work,

@@ -18,6 +18,9 @@
 
 HASS_BEGIN_DECLS
 
+/* Most samples that an entry keeps; the oldest is dropped for a new one. A
+   guess: fewer, and the median is noisy; more, and the store follows changes
+   slowly. */
 #define HASS_PROFILE_SAMPLES 15
 
 /**

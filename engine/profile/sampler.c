@@ -4,35 +4,69 @@
    DESIGN. Each completion is added to a few sums, which takes no memory. When
    the farm has ended without an error, the sums of each device that did enough
    work become a sample.
-
-   1. The first completion of a device is its warm-up and is excluded. A
-      completion of a CPU pool stands for many pulls, often for all; if its busy
-      time is at least WARM_BUSY_NS, the warm-up is a small fraction of it and
-   it is included.
-   2. The rate is work / busy time. The busy time of a GPU's bundle is from its
-      grant or the end of the bundle before to its results; that of a CPU pool
-   is the average over its cores.
-   3. A farm that is too short for the file is remembered by the process, with
-   the little that it shows: the best bundle except the first, and all work of
-   the cores.
-   4. The fixed cost of a bundle is the intercept of a line fitted to busy time
-      over work, if bundles differ enough in work and lie close to the line.
+   1. Warm-up. The first completion of a device is its warm-up and is excluded.
+      A completion of a CPU pool stands for many pulls, often for all; if its
+      busy time is at least WARM_BUSY_NS, the warm-up is a small fraction of it
+      and it is included.
+   2. Rate. It is work / busy time. The busy time of a GPU's bundle is from its
+      grant, or the end of the previous bundle if that is later, to its results;
+      that of a CPU pool is the average over its cores.
+   3. Short farms. A farm that is too short for the file is remembered by the
+      process, with the little that it shows: the best bundle except the first,
+      and all work of the cores.
+   4. Fixed part. The fixed part of a bundle's time is the intercept of a line
+      fitted to busy time over work, if bundles differ enough in work and lie
+      close to the line.
 
    Thread safety: begin and store by the thread that called the farm; observe
    under the decision lock. */
 #include "sampler.h"
 #include "profile-private.h"
 
-#define LEAST_RUN_NS 10000000  /* shorter farms are not worth a write */
-#define LONG_RUN_NS 1000000000 /* always are */
-#define SHORT_S 10 /* between samples of others, once they are known */
-#define LEAST_BUSY_NS 1000000 /* of a device */
-#define SHORT_BUSY_NS 10000   /* in such a farm */
-#define WARM_BUSY_NS 10000000 /* a CPU pool's, that hides the warm-up */
-#define LEAST_COMPLETIONS 3   /* of a CPU pool: pulls */
-#define LEAST_FOR_LINE 5      /* bundles */
-#define LEAST_SPREAD 0.1      /* standard deviation of work by mean */
-#define LEAST_CORRELATION 0.5 /* squared */
+/* Farms that run for no longer than this, in ns, are only remembered by the
+   process, not written to the profile store's file. A guess: smaller, and
+   writing takes a notable part of a farm's time; larger, and more farms lose
+   their rates when the process ends. */
+#define LEAST_RUN_NS 10000000
+/* Farms that run for at least this, in ns, always add a sample of their
+   devices' rates to the profile store's file. A guess: smaller, and loops of
+   farms write often; larger, and changes of a device are stored later. */
+#define LONG_RUN_NS 1000000000
+/* Least time, in s, between two samples of a farm that runs for less than
+   LONG_RUN_NS and whose devices have enough runs in the profile store. A guess:
+   shorter, and loops of farms write often; longer, and changes of a device are
+   stored later. */
+#define SHORT_S 10
+/* Least busy time of a device, in ns, for a sample of its rate. A guess: less,
+   and samples are noisy; more, and devices with a small share get none. */
+#define LEAST_BUSY_NS 1000000
+/* Least busy time of a device, in ns, for a sample of its rate in a farm that
+   is too short for the profile store's file. A guess: less, and samples are
+   noisy; more, and the shortest farms get none. */
+#define SHORT_BUSY_NS 10000
+/* If the first completion of a CPU pool has at least this busy time, in ns, the
+   pool's warm-up is a negligible part of it and the completion is included in
+   the sample. A guess: smaller, and the warm-up lowers the rate; larger, and
+   farms of one round give no sample. */
+#define WARM_BUSY_NS 10000000
+/* Least completions (bundles) of a device for a sample of its rate; for a CPU
+   pool its pulls are counted. A guess: fewer, and samples are noisy; more, and
+   farms with few bundles give none. */
+#define LEAST_COMPLETIONS 3
+/* Least number of bundles for fitting the line of time over work whose
+   intercept is the fixed part of a bundle's time. A guess: fewer, and the fixed
+   part is noise; more, and the fixed part is seldom known. */
+#define LEAST_FOR_LINE 5
+/* Least spread of the bundles' work, as standard deviation / mean, for fitting
+   the line of time over work that gives the fixed part of a bundle's time. A
+   guess: smaller, and the fixed part is noise; larger, and the fixed part is
+   seldom known. */
+#define LEAST_SPREAD 0.1
+/* Least squared correlation of the bundles' times with their work for using the
+   line of time over work that gives the fixed part of a bundle's time. A guess:
+   smaller, and the fixed part is noise; larger, and the fixed part is seldom
+   known. */
+#define LEAST_CORRELATION 0.5
 
 typedef struct
 {
@@ -40,28 +74,29 @@ typedef struct
   double work, busy_ns;
 } Sum;
 
-/* Of one device. */
+/* What was measured of one device in this run. */
 typedef struct
 {
   gboolean begun;
   Sum warm_up, rest;
-  gint64 end_ns; /* of the last bundle */
-  guint64 n;     /* completions in rest, and their moments */
+  gint64 end_ns; /* end of the last bundle */
+  /* completions in @rest, mean and squared deviations of their work and time */
+  guint64 n;
   double mean_work, mean_ns, var_work, var_ns, covar;
-  double best_rate; /* of one */
+  double best_rate; /* highest rate of a single bundle, work per ns */
 } Sampler;
 
 struct HassSamplers
 {
-  const HassStrategyEnv *env; /* the farm's */
+  const HassStrategyEnv *env; /* what the strategy is told of the farm */
   const char *strategy;
   HassProfileRate *known; /* [n_devices] */
   Sampler each[];         /* [n_devices] */
 };
 
-/* Looks up what earlier runs have shown and puts it into @env, which stays the
-   caller's and must stay valid, as @strategy must. NULL: nothing is to be
-   measured. */
+/* Looks up the devices' rates in earlier runs and puts them into @env for the
+   strategy. @env and @strategy stay the caller's and must stay valid. Returns:
+   NULL if nothing is to be measured. */
 HassSamplers *
 hass_samplers_begin (HassStrategyEnv *env, const char *strategy)
 {
@@ -106,7 +141,8 @@ hass_samplers_observe (HassSamplers *samplers, const HassCompletion *done)
     return;
   Sampler *s = &samplers->each[done->device];
   gboolean cpu = is_cpu (samplers, done->device);
-  /* With several in flight it began when the one before was done. */
+  /* If several bundles are in flight, this one counts from the end of the
+     previous one. */
   gint64 start_ns = MAX (done->start_ns, s->end_ns);
   double ns = cpu ? done->kernel_ns : (double)(done->end_ns - start_ns);
   s->end_ns = MAX (s->end_ns, done->end_ns);
@@ -161,7 +197,9 @@ sample_of (const HassSamplers *samplers, guint device,
                               .unit_work = sum.work / sum.units };
 }
 
-/* The farm has ended well after so long. */
+/* Stores the rates that the farm has shown of its devices, in the file or, if
+   it was short, in this process. The farm has ended without an error after
+   @run_ns. */
 void
 hass_samplers_store (HassSamplers *s, const HassSampled *devices, gint64 run_ns)
 {

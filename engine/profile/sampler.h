@@ -8,10 +8,10 @@
 
 typedef struct HassSamplers HassSamplers;
 
-/* What a device has done in the whole farm. */
+/* Totals of a device over the whole farm. */
 typedef struct
 {
-  guint64 bundles; /* of a CPU pool: pulls */
+  guint64 bundles; /* number of grants; of a CPU pool: of pulls */
   double work;
   gboolean lost;
 } HassSampled;

@@ -1,29 +1,51 @@
 /* SPDX-License-Identifier: MIT */
-/* profile_short.c: farms that are too short for the store's file, as this
-   process remembers them.
+/* short.c: farms that are too short for the store's file, as this process
+   remembers them.
 
    DESIGN. For farms that a program runs in a loop, each of some milliseconds or
    less.
-   1. Rates are kept as in the file, by device; what the file knows of a device
-      goes first.
-   2. What a short run shows of a device may be far from what it can do: a GPU
-      that had one small bundle seems slow, gets nothing, and shows nothing
-      more. So strategies are told only while farms are faster for it. The first
-      runs are without, the next with what is known, and then the faster of the
-      two ways is kept; the other one has a run from time to time. The very
-      first run, in which everything is cold, is no measure.
-   3. Time per work depends on how much there is. A run of more than twice or
-      less than half of the work of the one before begins anew with 2.
+   1. Rates. They are kept as in the file, by device; a rate that the file holds
+      has precedence.
+   2. Ways. What a short run shows of a device may be far from what the device
+      can do: a GPU that had one small bundle seems slow, gets nothing, and so
+      never shows a better rate. So strategies are told the remembered rates
+      only while that makes the farm faster. There are two ways to run a farm:
+      the strategy is told the rates (TOLD) or not (UNTOLD). The first runs are
+      untold, the next ones told, then the faster way is kept; the other way has
+      a run from time to time. The very first run, in which caches and devices
+      are cold, is not measured.
+   3. Size. Time per work depends on the amount of work. If a run has more than
+      twice or less than half of the work of the run before, step 2 begins anew.
 
-   Thread safety: one at a time; see profile.c. */
+   Thread safety: one thread at a time; see profile.c. */
 #include "profile-private.h"
 
-#define MOST_FARMS 128 /* more and all are forgotten */
-#define TIMES 5        /* the last ones, of each way */
-#define FIRST_RUNS 3   /* each way, that are measures */
-#define SAME_WORK 2    /* times */
-#define TRY_OTHER 64   /* runs, one of which is the other way */
+/* Most farms that are remembered; when one more comes, all are forgotten. A
+   guess: fewer, and programs with many farms lose what was measured; more, and
+   more memory is used. */
+#define MOST_FARMS 128
+/* Number of latest runs of each way (the strategy is told the remembered rates,
+   or is not) whose median time per work is compared with the other way's. A
+   guess: fewer, and one disturbed run decides; more, and a change is noticed
+   late. */
+#define TIMES 5
+/* Measured runs of each way (the strategy is told the remembered rates, or is
+   not) before the ways are compared. A guess: fewer, and noise decides; more,
+   and the slower way is used for longer. */
+#define FIRST_RUNS 3
+/* A run with more than SAME_WORK times, or less than 1 / SAME_WORK, of the work
+   of the previous run is not compared with earlier runs. A guess: larger, and
+   times per work of unlike runs are compared; smaller, and measuring often
+   begins anew. */
+#define SAME_WORK 2
+/* One of this many runs takes the slower way (the strategy is told the
+   remembered rates, or is not), to notice if it has become the faster one. A
+   guess: fewer, and more time is lost in slower runs; more, and a change is
+   noticed late. */
+#define TRY_OTHER 64
 
+/* The two ways to run a farm: the strategy is told the remembered rates of the
+   devices, or is not. */
 enum
 {
   UNTOLD,
@@ -34,10 +56,11 @@ enum
 struct HassShortFarm
 {
   guint n_devices;
-  HassProfileEntry **entries;      /* [n_devices] */
-  double ns_per_work[WAYS][TIMES]; /* of the last runs, in no order */
+  HassProfileEntry **entries; /* [n_devices] */
+  /* ns per work of the latest TIMES runs of each way, as a ring */
+  double ns_per_work[WAYS][TIMES];
   guint64 n_runs[WAYS];
-  double work; /* of the last run; 0: there was none */
+  double work; /* work of the last run; 0: there was none */
 };
 
 static void
@@ -56,8 +79,8 @@ hass_short_farms_new (void)
   return g_hash_table_new_full (g_str_hash, g_str_equal, g_free, free_farm);
 }
 
-/* The farm on these devices, under that strategy. It may take the place of all
-   others. */
+/* Returns the remembered farm for these devices and this strategy; made if it
+   is not there, which may drop all others. */
 HassShortFarm *
 hass_short_farms_find (GHashTable *farms, const HassStrategyEnv *env,
                        const char *strategy)
@@ -102,8 +125,8 @@ is_to_be_told (const HassShortFarm *farm)
   return n % TRY_OTHER == 0 ? !faster : faster;
 }
 
-/* What a strategy is to know of the devices, [n_devices], beside what is known
-   already. */
+/* Adds the remembered rates to @rates [n_devices], for devices without a rate
+   in the file, if the farm's next run is to be one with rates told. */
 void
 hass_short_farm_tell (const HassShortFarm *farm, HassProfileRate *rates)
 {
@@ -113,8 +136,9 @@ hass_short_farm_tell (const HassShortFarm *farm, HassProfileRate *rates)
       rates[d] = hass_profile_entry_rate (farm->entries[d]);
 }
 
-/* What a run showed, and how long it took. Of devices that are well known
-   something is added once a second. */
+/* Adds a run: what it has shown of each device, whether the strategy was told
+   rates, its work, and the time it took, in ns. A device with enough runs gets
+   at most one sample a second. */
 void
 hass_short_farm_add (HassShortFarm *farm, const HassProfileSample *samples,
                      gboolean told, double work, double run_ns)

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* feed.c: grants and parts of modelled GPUs: steps 1 and 3 of the DESIGN
-   paragraph in virtual-private.h. What the live engine's proxies do with
-   threads is done here at the events of the virtual clock, with the same feeder
-   and the same device ops.
+/* feed.c: feeds modelled GPUs with grants and parts: steps 1 (asking) and 3
+   (computing results) of the DESIGN paragraph in virtual-private.h. What the
+   live engine's proxies do with threads is done here at the events of the
+   virtual clock, with the same feeder and the same device ops.
    Thread safety: by the world's thread. */
 #include "virtual-private.h"
 
 /* -- 1. Asking ---------------------------------------------------------- */
 
-/* From its first part on a GPU that took time to open is ready. */
+/* Marks a GPU that took time to open as ready; called when it is about to get
+   its first units. */
 static void
 note_opened (HassVirtualWorld *w, guint d)
 {
@@ -37,7 +38,8 @@ submit (HassVirtualWorld *w, HassVirtualGpu *gpu, HassFeederPart *part)
     hass_feeder_too_large (f, part, error->message, w->clock);
 }
 
-/* Hands one part over. FALSE: there is nothing to do now. */
+/* Submits one part (what a GPU is given at once) to @gpu. Returns: FALSE if
+   there is nothing to do now. */
 static gboolean
 feed_gpu (HassVirtualWorld *w, HassSlot *slot, HassVirtualGpu *gpu)
 {
@@ -61,7 +63,8 @@ feed_gpu (HassVirtualWorld *w, HassSlot *slot, HassVirtualGpu *gpu)
   return feed == HASS_FEED_PART || feed == HASS_FEED_DROPPED;
 }
 
-/* Hands over as much as the GPUs take. FALSE: nothing. */
+/* Submits as many parts as the GPUs accept. Returns: FALSE if there was none.
+ */
 gboolean
 hass_virtual_feed_gpus (HassVirtualWorld *w, HassSlot *slot)
 {
@@ -74,7 +77,8 @@ hass_virtual_feed_gpus (HassVirtualWorld *w, HassSlot *slot)
 
 /* -- 3. What is back ---------------------------------------------------- */
 
-/* A farm that stops takes back what was not handed over. */
+/* If the farm is stopping, gives the units of grants that were not submitted to
+   the GPU back to their rounds. */
 static void
 drop_if_stopping (HassVirtualWorld *w, HassFeeder *f)
 {
@@ -104,7 +108,9 @@ settle (HassVirtualWorld *w, HassSlot *slot, HassVirtualGpu *gpu,
   hass_virtual_finished (w, slot, back.counted.n);
 }
 
-/* A stage of a part is over: the part goes on to the next, or is back. */
+/* Handles the event that a stage (copy in, kernel, copy out, ...) of a part of
+   a grant is over: the part goes on to its next stage; if that was its last
+   one, its results are taken over and its units are counted or given back. */
 void
 hass_virtual_go_on (HassVirtualWorld *w, HassSlot *slot, HassVirtualGpu *gpu,
                     guint index)

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu.c: a modelled GPU, as a device: step 2 of the DESIGN paragraph in
-   virtual-private.h.
+/* gpu.c: a modelled GPU, as a device: step 2, events, of the DESIGN paragraph
+   in virtual-private.h.
 
    DESIGN. The ops are those of any device (device/device.h), on the virtual
    clock: submit computes how long each stage of a bundle will take and queues
    the bundle for the first; wait returns at once, with a bundle whose last
    stage is over, if there is one. The stages:
    GATHER: the host copies inputs together, where the platform has a rate for
-     that; no other bundle of the device is submitted meanwhile, as with a proxy
-     thread.
+   that; no other bundle of the device is submitted meanwhile, as with a proxy
+   thread.
    IN, KERNEL, OUT: on the link, on the GPU, and on the link.
-   HOST: the host copies outputs to their places, and what a model adds.
+   HOST: the host copies outputs to their places, and spends the time that a
+   HassVirtualModel adds.
    A device computes no results: the engine has the application's CPU worker
    compute them. As blocks say nothing about their true cost, the engine names
    the units to the device before submit.
@@ -38,7 +39,8 @@ one_block_a_unit (const HassRound *round, HassExtent e)
              && hass_round_elements (round, e.first) <= 1);
 }
 
-/* Kernel of a bundle whose every unit is one block. */
+/* Returns the time, in ns, of the kernel of a bundle of which each unit is one
+   thread block. */
 static double
 blocks_ns (HassVirtualGpu *gpu, const HassBlock *blocks, gsize n)
 {
@@ -56,8 +58,9 @@ blocks_ns (HassVirtualGpu *gpu, const HassBlock *blocks, gsize n)
   return hass_model_blocks_ns (gpu->model, work, elements, n);
 }
 
-/* Threads that so many elements give a GPU; who models costs has widths in
-   elements. */
+/* Returns how many threads of a GPU so many elements occupy. With a
+   HassVirtualModel the device's width is given in elements, so the number stays
+   as it is. */
 static guint64
 threads (const HassVirtualWorld *w, guint64 elements)
 {
@@ -79,7 +82,8 @@ host_copy_ns (const HassVirtualGpu *gpu, guint64 bytes)
   return rate > 0 ? bytes / rate : 0;
 }
 
-/* Bytes that the GPU needs before its first bundle of a round. */
+/* Returns the bytes that the model has the GPU copy before its first bundle of
+   a round (the entry copy): 0 for later bundles of the round. */
 static double
 entry_bytes (HassVirtualGpu *gpu, HassVirtualBundle *b)
 {
@@ -127,8 +131,9 @@ estimate (HassVirtualGpu *gpu, HassVirtualBundle *b, const HassBlock *blocks,
 
 /* -- Kernels side by side ----------------------------------------------- */
 
-/* Elements of the kernels that run at a time, and when the next of them ends.
-   A kernel that has the GPU to itself fills it. */
+/* Returns the number of elements in the kernels of this GPU that run at time
+   @t; @n: their number; @next_end: when the next of them ends. A kernel without
+   an element count has the GPU to itself, so it counts as the GPU's width. */
 static double
 running (const HassVirtualGpu *gpu, gint64 t, guint *n, gint64 *next_end)
 {
@@ -148,9 +153,11 @@ running (const HassVirtualGpu *gpu, gint64 t, guint *n, gint64 *next_end)
   return elements;
 }
 
-/* When a kernel begins that need not wait for all others: when those that run
-   do not fill the GPU, in order of arrival. It gets its part of what all of
-   them reach together; those that run are not made slower. */
+/* Returns when a kernel begins that may run beside others: in order of arrival,
+   as soon as the running kernels are fewer than the device allows and do not
+   fill its width. Its time is extended since it gets only a part of the rate
+   that all running kernels reach together; the others are not made slower, a
+   simplification. */
 static gint64
 begin_beside (HassVirtualGpu *gpu, HassVirtualBundle *b)
 {
@@ -170,8 +177,9 @@ begin_beside (HassVirtualGpu *gpu, HassVirtualBundle *b)
 
 /* -- From stage to stage ------------------------------------------------ */
 
-/* What serves the bundle's stage, one bundle after another, and for how long.
-   NULL: nothing is needed. */
+/* Returns the time until which the resource for the bundle's next stage is
+   occupied; @ns: how long the stage will occupy it. NULL: the stage needs no
+   resource. */
 static gint64 *
 resource (HassVirtualGpu *gpu, HassVirtualBundle *b, double *ns)
 {
@@ -183,7 +191,7 @@ resource (HassVirtualGpu *gpu, HassVirtualBundle *b, double *ns)
       return &gpu->host_free_ns;
     case IN:
       *ns = b->h2d_ns;
-      /* A bundle without inputs still waits for the entry copy. */
+      /* A bundle without inputs still waits until the entry copy has ended. */
       return *ns > 0 ? &link->in_free : &gpu->entry_end_ns;
     case KERNEL:
       b->kernel_ns *= gpu->world->slower[gpu->d];
@@ -200,7 +208,8 @@ resource (HassVirtualGpu *gpu, HassVirtualBundle *b, double *ns)
     }
 }
 
-/* Queues the bundle for its stage. */
+/* Queues the bundle for its current stage: the stage begins when its resource
+   is free, and an event is made for its end. */
 static void
 begin_stage (HassVirtualGpu *gpu, HassVirtualBundle *b)
 {
@@ -234,7 +243,8 @@ begin_stage (HassVirtualGpu *gpu, HassVirtualBundle *b)
                                        .bundle = (guint)(b - gpu->bundles) });
 }
 
-/* A stage of a bundle is over, or the device was lost meanwhile. */
+/* Moves a bundle whose stage is over to its next stage. A bundle that has
+   failed, because the device was lost meanwhile, is over. */
 void
 hass_virtual_gpu_stage_over (HassVirtualGpu *gpu, guint index)
 {
@@ -252,7 +262,8 @@ hass_virtual_gpu_stage_over (HassVirtualGpu *gpu, guint index)
     begin_stage (gpu, b);
 }
 
-/* What the device has in flight fails now. */
+/* Makes all bundles on the device fail now: their events are moved to the
+   present time. */
 void
 hass_virtual_gpu_lose (HassVirtualGpu *gpu)
 {
@@ -269,7 +280,8 @@ hass_virtual_gpu_lose (HassVirtualGpu *gpu)
 
 /* -- The ops ------------------------------------------------------------ */
 
-/* 0: no other GPU is on this one's link. */
+/* Returns the number of the GPU's link to the host, from 1, if another GPU
+   shares that link; else 0. */
 static guint
 shared_link (const HassPlatform *p, const HassGpuModel *gpu)
 {
@@ -383,7 +395,8 @@ hass_virtual_gpu_init (HassVirtualGpu *gpu, HassVirtualWorld *w, guint g)
                            .d = g + hass_virtual_first_gpu (w) };
 }
 
-/* Says which units the next submit is about. */
+/* Names the units of the next submit, whose true costs the device looks up:
+   blocks do not hold them. */
 void
 hass_virtual_gpu_name_units (HassVirtualGpu *gpu, const HassSlot *round,
                              HassExtent extent)

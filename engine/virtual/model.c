@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* model.c: what a HassVirtualModel adds to the course of a run: what
-   goes wrong, when a round may begin and who may take part in it yet, the
-   merge at its end, and the report of it. The DESIGN paragraph is in
-   virtual-private.h.
+/* model.c: what a HassVirtualModel adds to the course of a run: failures and
+   slowdowns of devices, gaps before rounds, cores and GPUs that join late, the
+   merge at a round's end, and the report of each round. The DESIGN paragraph is
+   in virtual-private.h.
    Thread safety: by the world's thread. */
 #include "virtual-private.h"
 
@@ -21,7 +21,8 @@ is_due (const HassVirtualWorld *w, const HassVirtualEvent *event,
   return round->number + done >= event->round;
 }
 
-/* What the device has in flight fails now, and it takes no more. */
+/* Makes the device lost: what it has in flight fails now, and it is granted
+   nothing more. */
 static void
 lose (HassVirtualWorld *w, guint d)
 {
@@ -56,8 +57,9 @@ wake_at (HassVirtualWorld *w, gint64 t)
   hass_virtual_push (w, (HassVirtualDue){ .t = t, .core = -1 });
 }
 
-/* Moves the clock to an event's time even where no device is about to end
-   anything then. */
+/* Queues a wake-up at the time of each of the model's events (a device gets
+   slower or is lost) that is still to come, so that the clock stops there even
+   if no device ends anything at that time. */
 static void
 announce_times (HassVirtualWorld *w)
 {
@@ -68,7 +70,8 @@ announce_times (HassVirtualWorld *w)
 
 /* -- Rounds ------------------------------------------------------------- */
 
-/* The time that passes before a round in which nothing runs. */
+/* Moves the clock over the model's gap before the next round, a time in which
+   nothing runs; once for each round. */
 void
 hass_virtual_pass_gap (HassVirtualWorld *w)
 {
@@ -86,7 +89,8 @@ hass_virtual_is_open (const HassVirtualWorld *w, guint d)
   return w->clock >= w->open_ns[d];
 }
 
-/* When cores come in and devices are open; the clock stops there. */
+/* Sets when each core and each GPU joins the round that has begun, and queues a
+   wake-up at these times, so that the clock stops there. */
 static void
 let_in (HassVirtualWorld *w, const HassSlot *slot)
 {
@@ -118,8 +122,9 @@ hass_virtual_round_begins (HassVirtualWorld *w, const HassSlot *slot)
   let_in (w, slot);
 }
 
-/* The host merges when the last of the units is in and more than one device
-   had a part in them. */
+/* Finishes @n units that were computed. If they are the round's last units and
+   more than one device has computed some, the clock first passes the model's
+   time for merging the results on the host. */
 void
 hass_virtual_finished (HassVirtualWorld *w, HassSlot *slot, guint32 n)
 {

@@ -3,23 +3,24 @@
    virtual engine share it.
 
    DESIGN. One thread. Rounds do not overlap; the generator takes no time.
-   1. Idle devices are asked, GPUs first (feed.c), then cores pull (virtual.c),
-      until no device takes more.
-   2. The earliest event moves the clock: a core has finished its pull, or a
-      bundle has finished a stage and queues for the next (gpu.c); the host,
-      links, copy engines and kernels serve one at a time, in order of arrival.
-   3. When a unit's time has come, the application's CPU worker computes its
-      true result, on whatever modelled device, unless the run is dry. Parts of
-      grants go through the feeder that the live engine uses
+   1. Asking. The strategy is asked for idle devices, GPUs first (feed.c), then
+      cores pull (virtual.c), until no device takes more.
+   2. Events. The earliest event moves the clock: a core has finished its pull,
+      or a bundle has finished a stage and queues for the next (gpu.c); the
+      host, links, copy engines and kernels serve one bundle at a time, in order
+      of arrival.
+   3. Results. When a unit's time has come, the application's CPU worker
+      computes its true result, on whatever modelled device, unless the run is
+      dry. Parts of grants go through the feeder that the live engine uses
       (engine/core/feeder.h), and GPUs are devices with the ops of
       device/device.h.
-   4. What goes wrong (model.c): a device becomes slower or is lost, when a part
-      of the rounds is over or at a time.
-   A GPU that takes time to open takes its first part when the farm has run for
-   so long; opening it costs the cores nothing.
-   Events at the same time are served in the order they were made, and noise
-   comes from the seed: the same seed gives the same trace, byte for byte.
-   world.c keeps the events and has the costs of units.
+   4. What goes wrong (model.c): a device becomes slower or is lost, at a time
+      or when a number of rounds is over.
+   A GPU that takes time to open takes its first part when that time has passed
+   since the farm's begin; opening it costs the cores nothing. Events at the
+   same time are served in the order they were made, and noise comes from the
+   seed: the same seed gives the same trace, byte for byte. world.c keeps the
+   events and has the costs of units.
 
    Thread safety: a world belongs to its thread. */
 #ifndef HASS_VIRTUAL_PRIVATE_H
@@ -32,36 +33,40 @@
 #include "engine/core/job.h"
 #include "virtual.h"
 
-/* Why a device is lost. */
+/* The message of a device that the model makes fail. */
 #define HASS_VIRTUAL_LOST "the model says so"
 
 typedef struct HassVirtualGpu HassVirtualGpu;
 
-/* A bundle that a modelled GPU has in one of its slots. */
+/* A bundle that a modelled GPU has in one of its slots; durations of its stages
+   in ns. */
 typedef struct
 {
-  guint stage; /* the one it queues for or is in; see gpu.c */
+  guint stage; /* the stage that it waits for or is in; see gpu.c */
   double gather_ns, h2d_ns, kernel_ns, d2h_ns, scatter_ns;
-  double host_ns; /* scatter_ns and what a model adds */
+  double host_ns; /* scatter_ns plus the model's host_ns */
   double kernel_busy_ns;
-  double elements; /* 0: its kernel has the GPU to itself */
-  gboolean enters; /* copies what the GPU needs first in this round */
+  /* elements of a kernel that may run beside others; 0: it has the GPU to
+     itself */
+  double elements;
+  gboolean enters; /* its copy includes the round's entry copy */
   gboolean failed;
-  gint64 left_ns; /* the last stage on the device was over */
+  gint64 left_ns; /* when its last stage on the device was over */
   HassStages stages;
 } HassVirtualBundle;
 
-/* An event to come; a HassVirtualEvent is what a bench lets happen. With
-   neither a core nor a GPU only the clock moves. */
+/* An event in the queue: a core has finished its pull, or a GPU's bundle has
+   finished a stage; with neither core nor GPU only the clock moves. (A
+   HassVirtualEvent is something else: a failure that a bench plans.) */
 typedef struct
 {
   gint64 t;
   guint64 order;
-  gint core; /* or -1 */
+  gint core; /* core that has finished; or -1 */
   HassExtent extent;
   gint64 begin;
-  HassVirtualGpu *gpu; /* or NULL */
-  guint bundle;        /* a stage of this one of its bundles is over */
+  HassVirtualGpu *gpu; /* GPU whose bundle has finished a stage; or NULL */
+  guint bundle;        /* slot of that bundle */
 } HassVirtualDue;
 
 typedef struct
@@ -73,27 +78,31 @@ typedef struct
 {
   HassJob *job;
   HassPlatform *platform;
-  gint64 clock;       /* at most HASS_VIRTUAL_END_NS */
-  gboolean saturated; /* something would have come after that */
+  gint64 clock;       /* virtual time, at most HASS_VIRTUAL_END_NS */
+  gboolean saturated; /* an event would have come after that end */
   guint64 n_events;
   GArray *heap; /* HassVirtualDue */
   gboolean *core_busy;
-  HassVirtualGpu *gpus; /* [n_gpus] that take part */
+  HassVirtualGpu *gpus; /* [n_gpus] that participate */
   guint n_gpus;
   gint64 *open_ns;     /* [n_devices], when a GPU takes its first part */
-  gint64 *core_begins; /* [cores], in this round */
-  guint64 n_gaps;      /* that have passed */
-  gint64 *again_ns;    /* [n_devices], to be asked then; an event is due */
+  gint64 *core_begins; /* [cores], when each joins this round */
+  guint64 n_gaps;      /* rounds whose gaps have passed */
+  /* [n_devices], end of the strategy's last WAIT, for which a wake-up is queued
+   */
+  gint64 *again_ns;
   HassVirtualLink *links;
   GRand *rand;
-  const HassVirtualModel *model; /* or NULL */
-  double *slower;                /* [n_devices] */
-  gboolean *happened;            /* [model->n_events] */
-  gboolean *entered;             /* [n_devices], in this round */
-  guint64 *entry_bytes;          /* [n_devices], over all rounds */
-  guint64 *bytes_before;         /* [n_devices], of earlier rounds */
-  guint64 *bytes;                /* [n_devices], scratch */
-  GArray *work, *elements;       /* scratch, of a bundle's units */
+  const HassVirtualModel *model; /* NULL: nothing is added to the platform */
+  double *slower;     /* [n_devices], factor on the device's times so far */
+  gboolean *happened; /* [model->n_events], the event is over */
+  /* [n_devices], the entry copy of this round was made */
+  gboolean *entered;
+  guint64 *entry_bytes;  /* [n_devices], entry copies of all rounds */
+  guint64 *bytes_before; /* [n_devices], all copies of earlier rounds */
+  guint64 *bytes;        /* [n_devices], scratch */
+  /* scratch, one entry for each unit of a bundle */
+  GArray *work, *elements;
 } HassVirtualWorld;
 
 /**
@@ -102,10 +111,11 @@ typedef struct
  * @feeder: what the engine feeds it through.
  * @round, @extent: the units of the next submit.
  * @over: a bundle whose last stage is over, for the next wait; or NULL.
- * @kernel_free_ns, @host_free_ns: when all its kernels, and the host's copies
- * for it, are done with all that has queued.
- * @kernel_begin_ns: of the last kernel to begin.
- * @entry_end_ns: of the last entry copy.
+ * @kernel_free_ns: when all kernels that have queued so far are done.
+ * @host_free_ns: when all copies on the host that have queued for it so far are
+ *   done.
+ * @kernel_begin_ns: when the kernel that began last began.
+ * @entry_end_ns: when the last entry copy ended.
  */
 struct HassVirtualGpu
 {
@@ -127,12 +137,13 @@ hass_virtual_first_gpu (const HassVirtualWorld *w)
   return w->platform->has_cpu ? 1 : 0;
 }
 
-/* Virtual time ends here, after 31 years: records hold no larger times, and
-   sums of a few of them are no overflow. What would come later comes then. */
+/* End of virtual time, in ns (31 years): later events are moved to this time.
+   Records hold no larger times, and sums of a few of them do not overflow. */
 #define HASS_VIRTUAL_END_NS ((gint64)1000000000000000000)
 
-/* A time after t. To the nearest, as records are written: a replay of what they
-   say then ends at the same ns, and no tie is broken another way. */
+/* Returns the time @ns after @t, at most the end of virtual time. It is rounded
+   to the nearest ns, as records are written: so a replay of a record ends at
+   the same ns, and events that were at the same time still are. */
 static inline gint64
 hass_virtual_later (HassVirtualWorld *w, gint64 t, double ns)
 {

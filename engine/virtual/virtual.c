@@ -53,12 +53,14 @@ feed (HassVirtualWorld *w, HassSlot *slot)
       guint64 told = w->job->n_told;
       gboolean any = hass_virtual_feed_gpus (w, slot);
       any |= feed_cores (w, slot);
-      /* A completion of the cores that was told here lets GPUs be asked. */
+      /* If the strategy was told of a completion of the cores meanwhile, GPUs
+         that wait may be asked again. */
       any |= w->job->n_told != told;
       if (!any && !hass_decide_stalled (w->job, slot))
         break;
     }
-  /* Somebody is to be asked then, though nothing has happened. */
+  /* Queues a wake-up at the end of each WAIT that the strategy has limited,
+     since the strategy is asked again then although nothing was completed. */
   for (guint d = 0; d < w->job->n_devices; d++)
     {
       gint64 again_ns = hass_decide_again_ns (slot, d);
@@ -109,8 +111,8 @@ check_stop (HassVirtualWorld *w)
                                 "farm '%s' was cancelled", job->farm->name));
 }
 
-/* Runs one round to its end. FALSE: there was none to run, or the farm is
-   stopping. */
+/* Runs one round to its end. Returns: FALSE if there was no round to run, or
+   the farm is stopping. */
 static gboolean
 run_round (HassVirtualWorld *w)
 {
@@ -160,7 +162,8 @@ static gboolean
 make_room (HassJob *job)
 {
   HassVirtualWorld *w = job->driver;
-  /* No round may have begun because all that waited was refused. */
+  /* run_round() may have begun no round because all waiting loads were refused,
+     which makes room, too. */
   while (!hass_load_pool_has_room (job->pool))
     if (!run_round (w) && !hass_load_pool_has_room (job->pool))
       return FALSE;
@@ -180,12 +183,12 @@ static const HassEngineOps virtual_ops = {
   .changed = nothing,
 };
 
-/* Whether a modelled device participates. In a data farm every device does: the
-   model runs, not the worker's code. In a function farm a task runs on the
-   kinds of devices that it has functions for: a device participates if a task
-   may have a function for its kind, as in a live farm, or if there is nothing
-   else, so that the error names the task. A HassVirtualModel marks the loads
-   itself. */
+/* Returns: TRUE if a modelled device participates. In a data farm every device
+   does: the model runs, not the worker's code. In a function farm a task runs
+   on the kinds of devices that it has functions for: a device participates if a
+   task may have a function for its kind, as in a live farm, or if there is no
+   CPU pool, so that the error names the task. A run with a HassVirtualModel
+   uses all devices, because the bench marks the loads itself. */
 static gboolean
 participates (const HassVirtualWorld *w, const HassFarm *farm,
               const HassGpuModel *gpu)
@@ -198,7 +201,8 @@ participates (const HassVirtualWorld *w, const HassFarm *farm,
          && farm->may_use (farm->cpu_worker_data, gpu->kind);
 }
 
-/* Moves the devices that participate to the front, in their order. */
+/* Moves the GPUs that participate to the front of the platform's list, in their
+   order. Returns: their number. */
 static guint
 choose_gpus (const HassVirtualWorld *w, const HassFarm *farm)
 {
@@ -249,7 +253,8 @@ make_devices (HassVirtualWorld *w, const HassFarm *farm, guint *n)
   return t;
 }
 
-/* Opening takes until open_ns. */
+/* Opens the modelled GPUs. Each accepts its first part at open_ns, when its
+   opening time has passed since the farm's begin. */
 static void
 open_gpus (HassVirtualWorld *w)
 {
@@ -261,7 +266,8 @@ open_gpus (HassVirtualWorld *w)
       HassVirtualGpu *gpu = &w->gpus[g];
       hass_feeder_init (&gpu->feeder, w->job, gpu->d);
       gpu->feeder.busy_times = TRUE;
-      /* A strategy whose grants are not cut chose how many overlap. */
+      /* Without part_bytes a grant is not cut, so the strategy itself decides
+         how many copies overlap. */
       gpu->feeder.few_copies = w->job->devices[gpu->d].part_bytes > 0;
       gpu->parent.ops->open (&gpu->parent, &farm, NULL);
       w->open_ns[gpu->d] = gpu->parent.ops->opening_ns (&gpu->parent);
@@ -326,7 +332,6 @@ run (HassVirtualWorld *w, HassReport **report)
   hass_virtual_world_clear (w);
 }
 
-/* The same with what a bench adds to the machine; model may be NULL. */
 gboolean
 hass_virtual_run_model (const HassFarm *farm, HassPlatform *platform,
                         const HassVirtualModel *model, HassReport **report,
@@ -357,7 +362,6 @@ hass_virtual_run_model (const HassFarm *farm, HassPlatform *platform,
   return ok;
 }
 
-/* Runs the farm on the modelled machine. */
 gboolean
 hass_virtual_run (const HassFarm *farm, HassPlatform *platform,
                   HassReport **report, GError **error)

@@ -2,12 +2,14 @@
 /* virtual.h: what a bench adds to a modelled machine, and what it is told of
    each round.
 
-   DESIGN. A platform file says how fast devices are; a HassVirtualModel says
-   what this run is about: true costs, entry copies, merges, and what goes
-   wrong. Strategies are told of entry copies and merges and of nothing else.
+   DESIGN. A platform file says how fast devices are. A HassVirtualModel says
+   what is special in one run: true costs of units, entry copies (what a GPU
+   needs in its memory before its first bundle of a round), merges of results on
+   the host, and devices that get slower or fail. Strategies are told of entry
+   copies and merges and of nothing else.
 
-   Thread safety: constant while the farm runs; the functions are called on
-   its thread. */
+   Thread safety: constant while the farm runs; the functions are called on its
+   thread. */
 #ifndef HASS_VIRTUAL_H
 #define HASS_VIRTUAL_H
 
@@ -17,13 +19,14 @@
 
 /**
  * HassVirtualEvent: a device gets slower, or is lost.
- * @device: its index, the CPU pool first; only GPUs can be lost.
- * @slower: from then on its kernels (of the CPU pool: what cores pull) take
- *   so many times as long as the model says, those under way excepted; 0:
- *   lost, what it has in flight fails at once.
- * @round: when so many rounds have ended; of the broken part, when that part
- *   of the round's units is finished. Where @at_ns is set, ignored.
- * @at_ns: time since the farm's begin; 0: not set.
+ * @device: index of the device, the CPU pool first; only GPUs can be lost.
+ * @slower: from the event on, kernels of the device that begin (for the CPU
+ *   pool: pulls) take this many times as long as before; 0: the device is lost,
+ *   and what it has in flight fails at once.
+ * @round: when the event happens, in rounds: 2.25 is when a quarter of the
+ *   units of the third round is finished. Ignored if @at_ns is set.
+ * @at_ns: when the event happens, in ns since the farm's begin; 0: @round says
+ *   it.
  */
 typedef struct
 {
@@ -35,8 +38,9 @@ typedef struct
 
 /**
  * HassVirtualRound: a round that has ended.
- * @begin_ns, @end_ns: with the merge, where there was one.
- * @bytes: [n_devices], inputs and entry copies.
+ * @summary: what the devices have done in it.
+ * @begin_ns, @end_ns: when it began and ended, including the merge.
+ * @bytes: [n_devices], inputs and entry copies of each device.
  * @asked: how often the strategy was asked for a grant.
  */
 typedef struct
@@ -48,27 +52,30 @@ typedef struct
 } HassVirtualRound;
 
 /**
- * HassVirtualModel:
- * @entry_bytes: what a GPU copies before its first bundle of each round.
+ * HassVirtualModel: what a bench adds to the modelled machine. Times are in ns.
+ * @entry_bytes: bytes that a GPU copies before its first bundle of each round.
  * @merge_ns: time of the host at the end of a round in which more than one
- *   device took part; no unit runs meanwhile.
- * @cost: true work of @n units from @unit on, in their order of emission, on
- *   a device; NULL: the loads' costs. More for a GPU than for the CPU where
- *   its threads diverge.
- * @traits: [n_devices], what strategies are told of the devices instead of
- *   what the platform says; grants are handed to GPUs in parts of their
- *   part_bytes. NULL: the platform's.
- * @gap_ns: [@n_gaps] time before each round in which nothing runs; one more
- *   than there are rounds is the time after the last.
- * @late_ns: [@n_late * cores]: each core takes part in a round so long after
- *   its begin.
- * @open_ns: [n_devices] when a GPU takes its first part; NULL: at once.
- * @submit_ns: [n_devices] before each part is copied to a GPU, taken as a part
- *   of the copy; NULL: no time.
- * @host_ns: [n_devices] for so long the host is busy with each part that is
- *   back and hands no other over; NULL: no time.
- * @round_ended: or NULL.
- * @data: the user's, for both.
+ *   device participated; no unit runs meanwhile.
+ * @cost: returns the true work of @n units from @unit on, in their order of
+ *   emission, on a device; it is more for a GPU than for the CPU where the
+ *   GPU's threads diverge. NULL: the loads' costs.
+ * @traits: [n_devices], what strategies are told of the devices instead of what
+ *   the platform says; grants are handed to GPUs in parts of their part_bytes.
+ *   NULL: as the platform says.
+ * @gap_ns: [@n_gaps] time before each round in which nothing runs; one entry
+ *   more than there are rounds is the time after the last.
+ * @late_ns: [@n_late * cores]: each core joins a round this long after the
+ *   round's begin.
+ * @open_ns: [n_devices] when a GPU takes its first part; NULL: after the
+ *   platform's opening time.
+ * @submit_ns: [n_devices] time before each part is copied to a GPU, counted as
+ *   a part of the copy; NULL: none.
+ * @host_ns: [n_devices] time that the host is busy with each part that has left
+ *   the device, during which it hands no other part over; NULL: none.
+ * @n_gaps, @n_late: numbers of rounds.
+ * @round_ended: called after each round; or NULL.
+ * @data: the user's, first argument of both functions.
+ * @events: [@n_events], devices that get slower or are lost.
  */
 typedef struct
 {
@@ -78,18 +85,20 @@ typedef struct
                   guint32 n);
   const HassDeviceTraits *traits;
   const double *gap_ns, *late_ns, *open_ns, *submit_ns, *host_ns;
-  guint64 n_gaps, n_late; /* rounds */
+  guint64 n_gaps, n_late;
   void (*round_ended) (gpointer data, const HassVirtualRound *round);
   gpointer data;
   const HassVirtualEvent *events;
   guint n_events;
 } HassVirtualModel;
 
-/* Runs the farm on the modelled machine. */
+/* Runs the farm on the modelled machine in virtual time and makes @report,
+   unless that is NULL. Returns: FALSE with an error if the farm failed. */
 gboolean hass_virtual_run (const HassFarm *farm, HassPlatform *platform,
                            HassReport **report, GError **error);
 
-/* The same with what a bench adds to the machine; @model may be NULL. */
+/* As hass_virtual_run(), with what a bench adds to the machine; @model may be
+   NULL. */
 gboolean hass_virtual_run_model (const HassFarm *farm, HassPlatform *platform,
                                  const HassVirtualModel *model,
                                  HassReport **report, GError **error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* world.c: a modelled machine: the events to come, what units cost on
-   it, and its state. The DESIGN paragraph is in virtual-private.h.
+/* world.c: the state of a modelled machine: the queue of events and the costs
+   of units. The DESIGN paragraph is in virtual-private.h.
    Thread safety: by the world's thread. */
 #include "virtual-private.h"
 
@@ -53,7 +53,7 @@ by_time (gconstpointer a, gconstpointer b)
   return earlier (a, b) ? -1 : 1;
 }
 
-/* After times were changed. */
+/* Restores the order of the event queue after times in it were changed. */
 void
 hass_virtual_sort (HassVirtualWorld *w)
 {
@@ -63,7 +63,9 @@ hass_virtual_sort (HassVirtualWorld *w)
 
 /* -- What things cost --------------------------------------------------- */
 
-/* A factor around 1; log-normal, so that no time is negative. */
+/* Returns a random factor for a duration, with median 1 and log-normal
+   distribution, so that no duration is negative; 1 if the platform has no
+   noise. */
 double
 hass_virtual_noise (HassVirtualWorld *w)
 {
@@ -74,8 +76,9 @@ hass_virtual_noise (HassVirtualWorld *w)
   return exp (sigma * sqrt (-2 * log (u)) * cos (2 * G_PI * v));
 }
 
-/* True work of units on a device. Units that lie as they were emitted are
-   looked up at once. */
+/* Returns the true work of the units of an extent on a device, as the model
+   says or by the costs of the loads. Units in their order of emission are
+   looked up in one call. */
 double
 hass_virtual_cost (const HassVirtualWorld *w, const HassRound *round,
                    guint device, HassExtent e)

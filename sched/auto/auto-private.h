@@ -9,11 +9,13 @@
 #include "ends-private.h"
 #include "solo-private.h"
 
-/* A GPU thread may be so many times slower than a core; a guess, on the slow
-   side of what GPUs have shown. */
+/* A first guess for a GPU that is not measured: one of its threads computes as
+   much as 1/HASS_AUTO_CORE_THREADS of a core. A guess, on the slow side of what
+   GPUs have shown. Too large, and first bundles in short rounds are too small
+   to show a rate; too small, and a slow GPU delays a short round. */
 #define HASS_AUTO_CORE_THREADS 64
 
-/* Parameters of the strategy. */
+/* Indices of the strategy's parameters in HassStrategyEnv.parameters. */
 enum
 {
   HASS_AUTO_PROBE,
@@ -21,9 +23,13 @@ enum
 };
 
 /**
- * HassAutoWait: all cores wait for a GPU.
- * @ns: at most; @from_ns, @told: since then, and so many completions.
- * @waited_ns: in this round.
+ * HassAutoWait: the wait of all cores for the first bundle or the opening of a
+ * GPU that may make their long units unnecessary.
+ * @ns: the longest that the present wait may last; 0: no wait.
+ * @waited_ns: time that such waits have taken in this round.
+ * @from_ns: when the present wait began.
+ * @told: number of completions known when the present wait began; if none has
+ *   come since, it has lasted @ns.
  */
 typedef struct
 {
@@ -33,10 +39,15 @@ typedef struct
 } HassAutoWait;
 
 /**
- * HassAuto: of one farm.
- * @plan: the last one that was made for the rest of a round.
- * @counts: [n], scratch.
- * @why: reason of the last decision, for the explanation.
+ * HassAuto: the state of the strategy for one farm.
+ * @k: what is known: units, estimates, forecast and stages.
+ * @guard: chooses the set of devices that computes a round.
+ * @solo: measures devices while the others are idle.
+ * @ends: chooses from which end of a round GPUs take.
+ * @plan: the last plan for the rest of a round.
+ * @wait: the present wait of all cores for a GPU.
+ * @counts: [n] scratch for cutting shares.
+ * @why: reason of the last decision, for explanations.
  */
 typedef struct
 {
@@ -50,18 +61,22 @@ typedef struct
   const char *why;
 } HassAuto;
 
-/* begin.c: sorts a round, or not; finds out whether a GPU is hopeless. */
+/* Decides at a round's begin whether its units are sorted by work, and marks an
+   unmeasured GPU hopeless that cannot help in this round (begin.c). */
 void hass_auto_order (HassAuto *s, HassRound *round);
 void hass_auto_judge (HassAuto *s, const HassRound *round, guint device);
 
-/* gpu.c, cpu.c: what a device with room gets. */
+/* Fill in what a GPU, or the CPU pool, that has room for more gets, and return
+   what the engine is answered (gpu.c, cpu.c). */
 HassAnswer hass_auto_grant_gpu (HassAuto *s, HassRound *round, guint device,
                                 gboolean force, HassGrant *grant);
 HassAnswer hass_auto_grant_cpu (HassAuto *s, HassRound *round, gboolean force,
                                 HassGrant *grant);
 
-/* start.c: cores beside GPUs that are not measured yet: units for them; 0:
-   none. unit_ns, cpu_rate: of a core's unit, and of the pool. */
+/* The decisions for cores while a GPU is not measured yet (start.c). The first
+   two return a number of units for the cores, 0: none now; the third returns
+   the number of cores that are left idle. unit_ns: time of a unit on one core.
+   cpu_rate: work per ns of the CPU pool. */
 guint64 hass_auto_first_units (HassAuto *s, const HassRound *round,
                                guint64 waiting, gboolean force);
 guint64 hass_auto_long_unit (HassAuto *s, const HassRound *round,
@@ -69,8 +84,8 @@ guint64 hass_auto_long_unit (HassAuto *s, const HassRound *round,
 guint hass_auto_left_to_start (const HassAuto *s, const HassRound *round,
                                double cpu_rate);
 
-/* bundle.c: work of the next bundle of a GPU that is planned with; 0: nothing
-   now. */
+/* Returns the work of the next bundle of a GPU that participates in the plan;
+   0: it gets none now (bundle.c). */
 double hass_auto_bundle_work (HassAuto *s, const HassRound *round,
                               guint device);
 

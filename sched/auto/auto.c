@@ -8,48 +8,51 @@
    over the devices for each one that participates; bench/decision measures it.
 
    DESIGN. Modules, each with its own state; every one uses those above it only:
-     sched/levels    how unknown costs lie along a round
-     sched/units     work and elements of the present round's units
-     sched/fit       a service time as a line over work
-     sched/estimate  how fast each device is
-     sched/forecast  what each device holds, and which devices can be counted on
-     shape, pipeline in what bundles a GPU's stages overlap best
-     sched/fill, plan  which devices participate, and when all finish: a value
-     guard, solo     whether one device alone is faster than all together
-     ends            from which end of a round GPUs take
-     begin           order of a round; GPUs that cannot help
-     bundle, gpu     what a GPU gets
-     start, cpu      what the CPU pool gets, first and then
-     auto            this file: hands the engine's events to the modules
-   The first five and fill serve any strategy.
+     sched/levels      how unknown costs lie along a round
+     sched/units       work and elements of the present round's units
+     sched/fit         a service time as a line over work
+     sched/estimate    how fast each device is
+     sched/forecast    what each device holds, and which ones can be planned
+   with shape, pipeline   in what bundles copies and kernels of a GPU overlap
+   best sched/fill, plan  which devices participate, and when all finish guard,
+   solo       whether one device alone is faster than all together ends from
+   which end of a round GPUs take begin             order of a round; GPUs that
+   cannot help bundle, gpu       what a GPU gets start, cpu        what cores
+   get before GPUs are measured, and after auto              this file: passes
+   the engine's events to the modules The first five and fill serve any
+   strategy.
 
-   1. A device asks. The plan is made anew at each decision from the work that
-      waits and the times at which devices will have done what they hold, and
-      copied what they need once a round: the time T at which all finish
-      together. A device that could not end its least bundle, or a core one
-      unit, before the others were done with everything is excluded. So is a GPU
-      whose inputs take cores longer to copy than to compute, and a CPU pool
-      that is negligible and has long units when few are left.
-   2. A GPU gets a small bundle first, then up to 4 times the largest so far, or
-      64 where a launch hid what that took: of about sqrt (T * a / u) ns, a its
-      fixed part and u how uncertain it is; never more than its part of the
-      plan; all of it when the remainder is not worth a launch, or when no other
-      device helps.
-   3. The CPU pool gets most of its part as a share, from which its cores pull
-      without asking and whose back GPUs may steal from; at the end single
-      units, each only if a core ends it by T. Long units wait while a GPU is
-      about to show more. Some cores are left to a GPU's start, which takes
-      longer beside busy ones. Where costs are known no core gets a unit that
-      would outlast the round.
-   4. A device says WAIT only while it holds something itself or the plan has
-      another one, which then does not. One that fails gets single units until
-      one succeeds. Units are kept for GPUs that are open and were never tried.
-   5. Indivisible loads of known sizes: the largest go to the cores where a core
-      is much faster than a multiprocessor, because a launch takes as long as
-      its largest load; else to the GPUs. A bundle counts for what its
-      multiprocessors are kept busy with, waiting for the last one included: by
-      its sizes alone large loads would seem to be slow ones. They are sorted
-      for that, but not where they are data that kernels would have to wait for.
+   1. When a device asks for work, the plan is made anew. From the work that
+      waits, and the times at which devices will have done what they hold and
+      copied what they need once a round, it computes the time T at which all
+      devices finish together. A device is excluded that could not end its least
+      bundle, or a core one unit, before the other devices were done with
+      everything. Also excluded are a GPU whose inputs take cores longer to copy
+      than to compute, and a negligible CPU pool whose units are long, when
+      little work is left.
+   2. A GPU gets a small bundle first. Each later one has at most 4 times the
+      work of its largest so far, or 64 times where a launch hid the time of
+      that. A bundle takes about sqrt (T * a / u) ns, where a is the fixed part
+      of its time and u the relative uncertainty of its prediction; it is never
+      more than the GPU's part of the plan, and all of the part when the
+      remainder is not worth a launch or no other device helps.
+   3. The CPU pool gets most of its part of the plan as a share, from which its
+      cores pull without asking and from whose back GPUs may steal. At the end
+      cores get single units, each only if a core ends it by T. Long units wait
+      while a GPU is about to show its rate better. Some cores are left to the
+      start of a GPU, which takes longer beside busy cores. Where costs are
+      known no core gets a unit that would outlast the round.
+   4. A device is answered WAIT only while it holds something itself or the plan
+      has another device that is not answered WAIT. A device whose grant failed
+      gets single units until one succeeds. Units are kept for GPUs that are
+      open and were never tried.
+   5. Indivisible loads of known sizes are sorted. The largest go to the cores
+      where a core is much faster than a multiprocessor, because a launch takes
+      as long as its largest load; else to the GPUs. A bundle of them counts for
+      the work with which its multiprocessors are kept busy, waiting for the
+      last one included: by its sizes alone large loads would seem to be slow
+      ones. Loads are not sorted where they are data that kernels would have to
+      wait for.
 
    Loses where rates change faster than a bundle; where the first bundles are
    not like the rest; in a first round that one unit on a core, or one filled
@@ -65,14 +68,20 @@
 
 #include <math.h>
 
-/* Units that are looked at for a bundle's elements. */
+/* Number of units of a bundle that are looked at for its mean number of
+   elements. More are more precise, and cost time in each decision. A guess. */
 #define LOOKED_AT 32
-/* A bundle of so many times the units that fill a GPU on average fills it. */
+/* A bundle with more than SURELY_FILLS times the units that fill a GPU on
+   average fills it, so its elements are not counted. A guess: less, and a
+   bundle of small units may be taken to fill a GPU. */
 #define SURELY_FILLS 8
-/* Sizes of a GPU's bundles depend on its part of the plan, and parts on sizes:
-   so often both are computed. A guess. */
+/* Number of times that plan and bundle sizes are computed in turn at a round's
+   begin, since the sizes of a GPU's bundles depend on its part of the plan, and
+   the parts on the sizes. A guess: fewer are less precise, more cost time. */
 #define PASSES 3
-/* At least such a part of a bundle's time was service; a guess. */
+/* At least this fraction of a bundle's time counts as its own when the time of
+   copies that happen once a round is subtracted. A guess: it keeps a wrong
+   prediction of these copies from giving an infinite rate. */
 #define LEAST_SERVED 0.1
 
 static const HassParameter parameters[] = {
@@ -117,7 +126,8 @@ destroy (gpointer self)
   g_free (s);
 }
 
-/* The cores are the only device: nothing is decided. */
+/* Returns TRUE if the CPU pool is the only device, so that there is nothing to
+   decide. */
 static gboolean
 alone (const HassAuto *s)
 {
@@ -205,7 +215,8 @@ decide (gpointer self, HassRound *round, guint device, gboolean force,
     return HASS_TAKE;
   if (k->u.n == 1 && t->part_bytes > 0)
     {
-      /* The engine cuts it so that copies overlap. */
+      /* The device is granted all: the engine cuts a grant into parts whose
+         copies overlap kernels. */
       s->why = "all, it is the only device";
       grant->source = HASS_FROM_BACK;
       return HASS_TAKE;
@@ -239,8 +250,8 @@ explain (const HassAuto *s, guint device, const HassGrant *grant)
              done ? done : "");
 }
 
-/* How many times its work a bundle's kernel could do in the same time, because
-   it has fewer elements than the GPU is wide. */
+/* Returns how many times its work a bundle could contain without taking longer,
+   because it has fewer elements than the GPU has threads; at least 1. */
 static double
 unfilled (const HassAutoKnown *k, const HassRound *round, guint device,
           const HassGrant *grant)
@@ -299,8 +310,8 @@ granted (gpointer self, HassRound *round, guint device, const HassGrant *grant)
 
 /* -- What happened ------------------------------------------------------ */
 
-/* A bundle of a GPU that is kept track of has succeeded. ns: its service time.
- */
+/* Learns from a bundle of a GPU that has succeeded. ns: its service time, which
+   counts from the end of the GPU's bundle before it. */
 static void
 learn (HassAuto *s, const HassCompletion *done, const HassBundle *b, double ns)
 {

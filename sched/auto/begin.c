@@ -6,27 +6,37 @@
 
 #include <math.h>
 
-/* Part of a round that a core needs for its longest unit: then the round is
-   sorted. A guess. */
+/* The units of a round are sorted by work if a core needs more than this
+   fraction of the round's time for the longest one. A guess: less sorts in
+   vain; more, and a core that begins the longest unit last delays the round. */
 #define LONG_PART 0.25
-/* Loads stay side by side where each multiprocessor gets as much work as so
-   many of the longest; then sorting saves less than gathering costs. A guess.
- */
+/* Loads are not sorted where each multiprocessor gets, on average, at least the
+   work of this many of the longest: then sorting saves less than gathering
+   scattered inputs costs. A guess: less leaves multiprocessors waiting for the
+   longest load at the end. */
 #define SOME_LARGEST 4
-/* Kernels so many times as long as copies hide them, gathered or not; fewer
-   where loads are sorted already, since their work then counts for more and a
-   round is not to be sorted every other time. Guesses. */
+/* Kernels that take HIDING times as long as the copies of the same units hide
+   them, even if inputs have to be gathered. A guess: less, and the GPU waits
+   for copies of sorted loads. */
 #define HIDING 4
+/* Kernels that take HIDING_LISTED times as long as the copies hide them where
+   the loads of the last round were sorted: their work then counts for more, and
+   with HIDING a round would be sorted every other time. A guess. */
 #define HIDING_LISTED 2
-/* A thread of an unknown GPU may be so many times slower than a core. */
+/* A thread of a GPU that is not measured may be this many times slower than a
+   core, at worst. A guess: more excludes GPUs from short rounds that could
+   help. */
 #define WORST_THREADS (4 * HASS_AUTO_CORE_THREADS)
-/* Part of the time that has passed that a first bundle on such a GPU may take.
-   A guess. */
+/* A round that cannot fill an unmeasured GPU is given to it in part only if the
+   worst time of its first bundle is below this fraction of the time of all
+   rounds so far. A guess: more lets a slow GPU delay a program's first
+   rounds. */
 #define MOST_LOST 0.05
 
 /* -- Order -------------------------------------------------------------- */
 
-/* Nothing is copied, or kernels take so much longer that copies hide. */
+/* Returns TRUE if the GPU copies nothing, or its kernels take so much longer
+   than the copies of the same units that copies are hidden. */
 static gboolean
 copies_hide (const HassAutoKnown *k, guint device)
 {
@@ -39,8 +49,9 @@ copies_hide (const HassAutoKnown *k, guint device)
                     > times * k->u.bytes);
 }
 
-/* Loads that are data lie side by side in memory, as a rule, and to gather them
-   costs more than the shortest ones at the end save. */
+/* Returns TRUE if loads should not be sorted because gathering their inputs
+   would cost more than sorting saves: loads that are mostly data lie, as a
+   rule, side by side in memory. */
 static gboolean
 stay_side_by_side (const HassAutoKnown *k, const HassRound *round)
 {
@@ -58,8 +69,9 @@ stay_side_by_side (const HassAutoKnown *k, const HassRound *round)
          >= SOME_LARGEST * multiprocessors * k->u.longest;
 }
 
-/* A core would need so much of the round for its longest unit that cores, which
-   take units as they lie, could not be given some of them. */
+/* Returns TRUE if the longest unit takes a core so much of the round that units
+   have to be sorted: cores take units as they lie, and otherwise could not be
+   spared the longest ones. */
 static gboolean
 has_long_units (HassAuto *s, const HassRound *round)
 {
@@ -89,8 +101,9 @@ hass_auto_order (HassAuto *s, HassRound *round)
 
 /* -- Hopeless GPUs ------------------------------------------------------ */
 
-/* Time of an element on one thread of a slow GPU, and of all elements of a
-   round that cannot fill it; INFINITY: unknown. */
+/* Returns the worst time of a round that cannot fill a GPU, in ns: all elements
+   run at the same time, so it is the time of one element on one thread.
+   INFINITY: unknown. */
 static double
 worst_ns (const HassAutoKnown *k)
 {
@@ -101,11 +114,11 @@ worst_ns (const HassAutoKnown *k)
   return WORST_THREADS * element_ns;
 }
 
-/* Whether an unmeasured GPU could help at all. Its kernels have a thread for
-   each element, and a thread is far slower than a core; and what it copies once
-   a round may take longer than the others need for everything. A GPU that a
-   round cannot fill is tried when so much time has passed that little of it is
-   lost at worst. */
+/* Marks an unmeasured GPU hopeless for this round if it could not help. Its
+   kernels have a thread for each element, and a thread is far slower than a
+   core; and what it copies once a round may take longer than the other devices
+   need for everything. A GPU that the round cannot fill is tried when so much
+   time has passed that little of it is lost at worst. */
 void
 hass_auto_judge (HassAuto *s, const HassRound *round, guint device)
 {

@@ -1,88 +1,137 @@
 /* SPDX-License-Identifier: MIT */
-/* bundle.c: how much a GPU gets at a time.
+/* bundle.c: how much work a GPU gets in one bundle.
 
-   DESIGN. A bundle's time, from the GPU's part of the plan:
-   1. As much as is worth a launch and leaves room to correct the plan: the
-      square root of Kruskal and Weiss 1985; first a small one where copies
-      overlap kernels, or where other GPUs wait for the link.
-   2. Where costs are unknown a small part of the round, because the next units
-      may cost many times more, until rounds have shown by how much; every other
-      one is larger, so that a bundle's fixed part can be told from its slope.
-   3. At least what fills the GPU, and sometimes more, as some GPUs reach their
-      rate only when they are filled several times over. A GPU that cuts its
-      grants gets what it hands over at once: more bundles overlap no better and
-      cost a launch each; but for the first one where kernels wait for its copy
-      and take longer than copies.
-   4. All of its part where the remainder would not be worth a launch.
-   5. Never many times more than its largest so far, unless costs are equal and
-      a launch hid all of that, or the GPU does all alone, where more bundles
-      would only make it look slower.
-   6. Where the stages of bundles are known, no more than pipeline-private.h
-      says, however small that is: it makes the first or the last copy short.
-   7. Where costs are far from known none queues that may end after the other
-      devices, however small: no other device can help with what queues.
+   DESIGN. The time of a bundle is derived from the GPU's part of the plan, in
+   steps:
+   1. Worth: as much as is worth a launch and leaves room to correct the plan:
+      the square root of Kruskal and Weiss 1985. The first is small where copies
+      overlap kernels, or other GPUs wait for the link.
+   2. Care: where costs are unknown, a small part of the round, because the next
+      units may cost many times more, until rounds have shown by how much. Every
+      other bundle is larger, so that the fixed part of a bundle's time can be
+      told from its slope.
+   3. Filling: at least what fills the GPU, and sometimes more, as some GPUs
+      reach their rate only when filled several times over. A GPU that cuts its
+      grants gets at least what it submits at once, as more bundles overlap no
+      better and cost a launch each; but a smaller first one where kernels wait
+      for its copy.
+   4. Rest: all of its part where the remainder is not worth a launch.
+   5. Growth: not many times more than its largest so far, unless costs are
+      equal and a launch hid the time of that, or the GPU does all alone.
+   6. Overlap: where copies and kernels are predicted separately, no more than
+      pipeline-private.h says: it keeps the first and the last copy short.
+   7. Too early: where costs are uncertain, no bundle queues that may end after
+      the other devices, as these cannot help with what queues.
 
    Thread safety: as hass/strategy.h. */
 #include "auto-private.h"
 
 #include <math.h>
 
-/* A bundle over the largest so far; and where that one shows little. Larger,
-   and one wrong estimate costs a round; smaller, and a short round is over
-   first. Guesses. */
+/* A bundle has at most GROWTH times the work of the GPU's largest bundle so
+   far. Larger, and one wrong estimate of the rate costs a round; smaller, and a
+   short round is over before bundles are large. A guess. */
 #define GROWTH 4
+/* Where costs are equal and a launch hid what the largest bundle's work took,
+   or the GPU computes the round alone, the bound is LARGE_GROWTH times the
+   largest bundle. A guess. */
 #define LARGE_GROWTH 64
-/* No launch was measured to be cheaper. */
+/* Least fixed part of a bundle's time (the part that does not depend on its
+   work), in ns. Measured: no launch on any GPU was cheaper. */
 #define LEAST_FIXED_NS 2e3
-/* Of its part, where nothing overlaps: factoring takes about half; a guess. */
+/* Where copies overlap no kernels, a bundle may take at least this fraction of
+   the GPU's part of the plan, so that a few large bundles come first. A guess:
+   more leaves less room to correct the plan, less costs more launches. */
 #define FACTOR 0.3
-/* Least relative uncertainties: by cost class; where another GPU waits for the
-   link, and then where costs are equal; before enough is seen; and where stages
-   are known, times the first. Larger ones mean smaller bundles. Guesses. */
+/* Least relative uncertainty of a predicted bundle time, by cost class; a
+   bundle takes about sqrt (finish time * fixed part / uncertainty), so larger
+   values mean smaller bundles. Guesses. */
 static const double least_uncertainty[] = {
   [HASS_COST_EQUAL] = 0.02, [HASS_COST_SIZED] = 0.05, [HASS_COST_UNKNOWN] = 0.15
 };
+/* Least relative uncertainty where another GPU waits for the link while this
+   one copies: a larger value makes its bundles smaller, so that the other GPU
+   waits less. A guess. */
 #define SHARED_LINK 0.25
+/* Least relative uncertainty in place of SHARED_LINK where all units cost the
+   same. A guess: more costs launches. */
 #define SHARED_EQUAL 0.07
+/* Least relative uncertainty of a GPU while its fit (its line of bundle time
+   over work) has seen fewer than NEW_BUNDLES bundles; the measured error of a
+   fit counts for no more than NEW. A guess. */
 #define NEW 0.25
+/* Number of bundles after which a fit is not new. A guess: more keeps bundles
+   small. */
 #define NEW_BUNDLES 3
+/* The least uncertainty is multiplied by KNOWN_STAGES where copies and kernels
+   of a GPU are predicted separately, which is more precise. A guess. */
 #define KNOWN_STAGES 0.25
-/* The most where costs are unknown: of a round, or so many fixed parts; both
-   are guesses. */
+/* Where costs are unknown, a bundle takes at most this fraction of the time of
+   the round, since the next units may cost many times more; or MOST_LAUNCHES
+   fixed parts, if that is longer. A guess: more lets one bundle delay the
+   end. */
 #define LARGEST_UNKNOWN 0.02
+/* Where costs are unknown, a bundle may always take this many times its fixed
+   part, as launches would otherwise take most of the time. A guess. */
 #define MOST_LAUNCHES 12
-/* From this uncertainty on no bundle queues that may end after so many times
-   it, of the remaining time. Guesses. */
+/* A bundle that would queue behind another is held back, where costs are
+   unknown and their relative uncertainty exceeds MUCH_UNKNOWN, if it may end
+   after the other devices. A guess: less idles GPUs. */
 #define MUCH_UNKNOWN 0.3
+/* A bundle that would queue is held back if it would end after finish time / (1
+   + KEPT_BACK * uncertainty). A guess: more, and GPUs idle near the end. */
 #define KEPT_BACK 3
-/* Every other bundle is so many times as large, so that sizes differ. A guess
-   above the least ratio of hass_fit_compare(). */
+/* Where costs are unknown, every other bundle takes EVERY_OTHER times as long,
+   so that sizes differ enough for hass_fit_compare() to find the fixed part of
+   their time. A guess, above the ratio of 1.3 that this needs. */
 #define EVERY_OTHER 1.5
-/* Times over that the first bundle of a round fills the GPU, and bundles until
-   sizes have differed. Guesses. */
+/* The first bundle of a round fills the GPU MUCH_FILLED times over, until one
+   bundle was as large: some GPUs reach their rate only then. A guess: more
+   delays short rounds. */
 #define MUCH_FILLED 3
+/* While all bundles had about the same size, the next one fills the GPU at
+   least TWICE over, so that sizes differ and the fixed part can be told from
+   the slope. A guess. */
 #define TWICE 2
-/* What is handed over at once: no more than such a part of the GPU's part, so
-   that the last are small; and no matter if it is such a part of the round. */
+/* A bundle is enlarged to the size that the device submits at once, but not
+   beyond this fraction of the GPU's part of the plan, so that its last bundles
+   are small. A guess. */
 #define WHOLE_PART 0.5
+/* The size that a device submits at once is disregarded if its time exceeds
+   this fraction of the time of the round. A guess: more, and one bundle may
+   delay the end of the round. */
 #define MOST_WHOLE 0.25
-/* The engine opens no GPU for less than twice the time that takes, see
-   HassDeviceTraits. */
+/* The engine opens a GPU only if the round lasts at least OPENINGS times as
+   long as opening it takes, see HassDeviceTraits. With another value the
+   strategy would count on GPUs that are never opened. */
 #define OPENINGS 2
-/* Of its part, to a GPU known from earlier runs alone; and of that, where cores
-   may have to copy for it. Guesses. */
+/* A GPU that is known from earlier runs only, and not yet measured in this one,
+   gets at most this fraction of its part of the plan in a bundle. A guess:
+   more, and a stored rate that no longer holds costs a round. */
 #define PRIOR_PART (1 / 16.)
+/* PRIOR_PART is multiplied by PRIOR_COPIED where units are mostly data, since
+   cores may have to copy them into pinned memory for the GPU, which is unknown
+   before the first bundle is back. A guess. */
 #define PRIOR_COPIED 0.25
-/* Growth of bundles between the first and the largest; a guess. */
+/* Where copies overlap kernels, the next bundle may have at least LEAST_GROWN
+   times the work of the round's largest so far, and at most GROWTH times. A
+   guess: with 1 bundles would stay as small as the first. */
 #define LEAST_GROWN 1.2
 
 /**
- * Bundle: what a bundle's size depends on.
- * @unknown: costs are. @u: relative uncertainty of the prediction.
- * @fixed_ns: what a bundle more costs. @part_ns: time of the GPU's part.
- * @piped_ns: 6; 0: stages are unknown.
- * @whole_ns: what is handed over at once; 0: no matter.
- * @large_ns: never too much; 0: nothing is.
+ * Bundle: what the size of a GPU's next bundle is computed from.
+ * @m: what is measured of the GPU.
+ * @seat: what the GPU holds at present.
+ * @r: the GPU in the plan: its rate and when it is ready.
+ * @fit: predicted time of a bundle as a line over its work.
+ * @unknown: the farm does not state the costs of its units.
+ * @u: relative uncertainty of a predicted time.
+ * @fixed_ns: time that one more bundle costs whatever its work.
+ * @part_ns: time that the GPU needs for its whole part of the plan.
+ * @piped_ns: time of the bundle with which copies overlap kernels best; 0: the
+ *   times of copies and kernels are not known separately.
+ * @whole_ns: time of what the device submits at once; 0: disregarded.
+ * @large_ns: a bundle of this time is never too large; 0: no such time.
  */
 typedef struct
 {
@@ -94,14 +143,17 @@ typedef struct
   double u, fixed_ns, part_ns, piped_ns, whole_ns, large_ns;
 } Bundle;
 
-/* How far predictions of unknown costs were off; less than 0: not seen yet. */
+/* Returns the relative error that predicted costs of bundles have shown; less
+   than 0 where costs are known or no error was seen yet. */
 static double
 doubt (const HassAuto *s)
 {
   return s->k.u.levels ? hass_levels_doubt (s->k.u.levels) : -1;
 }
 
-/* The device opens too late for the round, or the engine will not open it. */
+/* Returns TRUE if a GPU that is not open yet cannot be counted on in this
+   round: it opens after the planned end, or the engine will not open it because
+   the rest of the round is too short. */
 static gboolean
 is_closed (const HassAuto *s, const HassRound *round, guint device)
 {
@@ -112,7 +164,8 @@ is_closed (const HassAuto *s, const HassRound *round, guint device)
                                 : s->plan.finish_ns < OPENINGS * t->opening_ns);
 }
 
-/* A device that has not been measured may yet participate. */
+/* Returns TRUE if a device that is not measured yet may still get units of this
+   round; then the plan is uncertain. */
 static gboolean
 may_join (const HassAuto *s, const HassRound *round)
 {
@@ -138,9 +191,11 @@ uncertainty (const HassAuto *s, const HassRound *round, const HassFit *fit,
   return fit->seen < NEW_BUNDLES || may_join (s, round) ? MAX (u, NEW) : u;
 }
 
-/* So that copies overlap kernels: a small bundle first, none whose copy would
-   take longer than the kernel of the one before, and not all that is left at
-   once. */
+/* Returns the longest time of a bundle with which copies overlap kernels: a
+   small first bundle, later ones whose copy takes no longer than the kernel of
+   the bundle before, and never all that is left at once. With p the fraction of
+   a bundle's time that overlap saves, the even size is sqrt (part * fixed part
+   / p). */
 static double
 overlapping_ns (const HassAuto *s, guint device, double part_ns,
                 double fixed_ns)
@@ -157,9 +212,10 @@ overlapping_ns (const HassAuto *s, guint device, double part_ns,
   return MAX (MIN (part_ns / 2, grown_ns), even_ns);
 }
 
-/* Work of the plan that cores would only begin and not end in time, because a
-   unit cannot be cut, and so late that a GPU had better do it now. Where a
-   launch is cheap that is decided when it is due. */
+/* Returns work of the CPU pool's part of the plan that had better go to the GPU
+   with its last bundle: units that cannot be cut, which cores would begin but
+   end after the planned finish. 0 where a launch is so cheap that this can be
+   decided later. */
 static double
 late_work (const HassAuto *s, const HassRound *round, double gpu_rate,
            double fixed_ns)
@@ -180,10 +236,11 @@ late_work (const HassAuto *s, const HassRound *round, double gpu_rate,
   return late > 0 && with_ns < end_ns && end_ns < with_ns + fixed_ns ? late : 0;
 }
 
-/* No other device helps, and the engine cuts what this one gets so that copies
-   overlap: there is no more to decide. A device that is closed for the rest of
-   the round does not help, but how long that is is clear only where costs are
-   equal. */
+/* Returns TRUE if no other device helps in the rest of the round and the device
+   itself cuts what it gets into parts whose copies overlap kernels: then it can
+   get all of the work in one grant. A GPU that is closed (not open, and not
+   expected to open in time) does not help; but where costs are not equal the
+   remaining time is too uncertain to say so. */
 static gboolean
 by_itself (const HassAuto *s, const HassRound *round, guint device)
 {
@@ -201,7 +258,9 @@ by_itself (const HassAuto *s, const HassRound *round, guint device)
          && hass_estimates_measured (&s->k.e, round, device);
 }
 
-/* What one more bundle costs: where it would queue, no more than that. */
+/* Returns the time that one more bundle costs whatever its work, in ns: its
+   fixed part as predicted for a bundle that queues behind others, if such
+   bundles were measured, and else for a bundle that finds the device idle. */
 static double
 launch_ns (const HassAuto *s, const HassRound *round, guint device)
 {
@@ -221,7 +280,8 @@ launch_ns (const HassAuto *s, const HassRound *round, guint device)
               LEAST_FIXED_NS);
 }
 
-/* A GPU that participates waits for the link while this one copies. */
+/* Returns TRUE if another GPU that participates in the plan holds no bundle and
+   shares the link of this one: then that GPU waits while this one copies. */
 static gboolean
 in_the_way (const HassAuto *s, guint device)
 {
@@ -233,8 +293,10 @@ in_the_way (const HassAuto *s, guint device)
   return FALSE;
 }
 
-/* 3. Time of what a GPU hands over at once; 0: it is too much of a round, or
-   nothing is copied, or less is better. */
+/* For step 3 of the DESIGN, filling: returns the time of what the device
+   submits at once. 0 if that is too much of the round, if nothing is copied, or
+   if the first kernel would wait long for its copy, where a smaller first
+   bundle is better. */
 static double
 whole_ns (const HassAuto *s, guint device, double rate)
 {
@@ -275,7 +337,8 @@ bundle_for (const HassAuto *s, const HassRound *round, guint device)
                                           b.part_ns * b.r->rate)
                  / b.r->rate;
   b.whole_ns = whole_ns (s, device, b.r->rate);
-  /* Where a launch overlaps nothing, a few large ones first. */
+  /* Where the launch of a bundle overlaps nothing, a few large bundles come
+     first. */
   if (!shares && !overlaps)
     b.large_ns = FACTOR * b.part_ns;
   return b;
@@ -283,7 +346,10 @@ bundle_for (const HassAuto *s, const HassRound *round, guint device)
 
 /* -- The steps ---------------------------------------------------------- */
 
-/* 1. */
+/* Step 1 of the DESIGN, worth: returns the time of a bundle that is worth its
+   launch and leaves room to correct the plan: sqrt (finish time * fixed part /
+   uncertainty), after Kruskal and Weiss 1985, and no more than the GPU's
+   part. */
 static double
 worth_ns (HassAuto *s, guint device, const Bundle *b)
 {
@@ -292,16 +358,20 @@ worth_ns (HassAuto *s, guint device, const Bundle *b)
   double ns = MIN (b->part_ns / (1 + 2 * b->u), even_ns);
   s->why = "as much as is worth a launch";
   if (s->guard.arm == device)
-    ns = b->part_ns; /* no other device is to finish together with it */
+    ns = b->part_ns; /* the round is given to this GPU alone */
   if (b->piped_ns <= 0)
     ns = MIN (ns, overlapping_ns (s, device, b->part_ns, b->fixed_ns));
-  /* What is held back is granted when it is clearer which device is late. */
+  /* A bundle that would queue is smaller: the units held back are granted when
+     it is clearer which device is late. */
   if (b->seat->n_bundles > 0)
     ns = MIN (ns, finish_ns / (1 + 2 * b->u) - b->r->ready_ns);
   return ns;
 }
 
-/* 2. */
+/* Step 2 of the DESIGN, care: where costs are unknown, bounds the time ns of a
+   bundle by a small fraction of the round's, because the next units may cost
+   many times more; and makes every other bundle larger, so that sizes differ
+   and the fixed part of a bundle's time can be told from the slope. */
 static double
 careful_ns (const HassAuto *s, const Bundle *b, double ns)
 {
@@ -316,7 +386,9 @@ careful_ns (const HassAuto *s, const Bundle *b, double ns)
   return b->seat->n_given % 2 ? MIN (EVERY_OTHER * ns, b->part_ns / 4) : ns;
 }
 
-/* 3. */
+/* Step 3 of the DESIGN, filling: raises the time ns of a bundle to that of the
+   least number of units that fills the GPU, or to that of what the device
+   submits at once, since a smaller bundle would take as long. */
 static double
 filling_ns (const Bundle *b, double ns)
 {
@@ -331,10 +403,13 @@ filling_ns (const Bundle *b, double ns)
   return ns;
 }
 
-/* 5. How many times its largest so far a bundle may be. A launch may hide what
-   work takes. The time that fills the GPU may as well, where it is unknown how
-   much that is; then it is not so short, and a larger bundle may take many
-   times longer. */
+/* Step 5 of the DESIGN, growth: returns how many times the work of the GPU's
+   largest bundle so far the next one may have: usually GROWTH, and 1 after a
+   single bundle where units are long. It is LARGE_GROWTH where the fixed part
+   of that bundle's time (its launch, or the time that fills the GPU) hid what
+   its work took, as the rate may be far higher than it seems; but where it is
+   unknown how many elements fill the GPU, a larger bundle may take many times
+   longer. */
 static double
 growth_of (const HassAuto *s, guint device, const Bundle *b)
 {
@@ -347,7 +422,9 @@ growth_of (const HassAuto *s, guint device, const Bundle *b)
   return b->m->n_done == 1 && hass_estimates_long_units (&s->k.e) ? 1 : GROWTH;
 }
 
-/* 7. */
+/* Step 7 of the DESIGN, too early: returns TRUE if a bundle of time ns that
+   would queue behind another may end after the other devices, as costs are too
+   uncertain; no other device could help with units that queue. */
 static gboolean
 too_early (const HassAuto *s, guint device, const Bundle *b, double ns)
 {
@@ -356,7 +433,9 @@ too_early (const HassAuto *s, guint device, const Bundle *b, double ns)
          && b->r->ready_ns + ns > s->plan.finish_ns / (1 + KEPT_BACK * b->u);
 }
 
-/* The time that it should take, before bounds of work; 0: nothing now. */
+/* Returns the time that the next bundle of a GPU should take, in ns, before
+   bounds on its work; 0: the GPU gets no bundle now, but is asked again after
+   the next completion. */
 static double
 bundle_ns (HassAuto *s, const HassRound *round, guint device, const Bundle *b)
 {
@@ -364,9 +443,11 @@ bundle_ns (HassAuto *s, const HassRound *round, guint device, const Bundle *b)
   ns = filling_ns (b, careful_ns (s, b, ns));
   if (too_early (s, device, b, ns))
     return 0;
-  /* 4. */
+  /* Step 4 of the DESIGN, rest: what remains after this bundle is not worth a
+     launch. */
   gboolean rest = b->part_ns - ns < MAX (2 * b->fixed_ns, b->r->fill_ns);
-  /* 6. */
+  /* Step 6 of the DESIGN, overlap: the size with which copies overlap kernels
+     best is an upper bound. */
   gboolean piped = b->piped_ns > 0 && b->piped_ns < b->part_ns
                    && (rest || ns >= b->piped_ns);
   if (piped)
@@ -374,7 +455,7 @@ bundle_ns (HassAuto *s, const HassRound *round, guint device, const Bundle *b)
   if (!hass_estimates_measured (&s->k.e, round, device))
     {
       s->why = "a first bundle, by what earlier runs have shown";
-      /* Whether cores copy for it is unknown before a bundle is back. */
+      /* Before a bundle is back it is unknown whether cores copy its input. */
       double part
           = PRIOR_PART * (hass_units_are_data (round) ? PRIOR_COPIED : 1);
       ns = b->seat->n_bundles < 2 ? MIN (ns, part * b->part_ns) : 0;
@@ -407,7 +488,8 @@ hass_auto_bundle_work (HassAuto *s, const HassRound *round, guint device)
       s->why = "until it is clearer which device is late";
       return 0;
     }
-  /* Units are rounded down; the last of a part must not cost a launch. */
+  /* Half a unit is added because the engine rounds down to whole units: else
+     one unit of the part would remain and cost a launch. */
   double work = ns * rate + 0.5 * s->k.u.work;
   if (b.m->largest > 0)
     work = MIN (work, growth_of (s, device, &b) * b.m->largest);

@@ -5,22 +5,32 @@
    safety: as hass/strategy.h. */
 #include "auto-private.h"
 
-/* Of the pool's part, that becomes its share: more, and a pool that is slower
-   than planned ends late; less, and cores ask more often. A guess. */
+/* This fraction of the CPU pool's part of the plan becomes its share, from
+   which cores take units without asking. A guess: more, and a pool that is
+   slower than planned ends late; less, and cores ask more often. */
 #define SHARE_PART 0.75
-/* Of it, while the rate is a prior. */
+/* Fraction of the CPU pool's part of the plan that becomes its share while the
+   pool's rate is known from earlier runs or traits only. A guess: more, and a
+   pool that is slower than that ends late. */
 #define PRIOR_PART (SHARE_PART / 2)
-/* Of it, that cores get at once where they take the largest loads first. */
+/* Fraction of the CPU pool's part of the plan that cores get at once where
+   loads are sorted and the cores take the largest first. A guess: more, and a
+   core that takes a large load late delays the round. */
 #define REVERSED_PART 0.25
-/* What cores get while a GPU is unmeasured; a guess. */
+/* Time, in ns, of the units that cores get at once while a GPU is not measured.
+   A guess: more, and units are gone that the GPU could do; less, and cores ask
+   more often. */
 #define AHEAD_NS 2e6
-/* A unit that takes such a part of the remaining time waits until rates are
-   settled. A guess. */
+/* A unit that takes a core more than this fraction of the remaining time waits
+   until the rates of the GPUs are settled (measured by several bundles). A
+   guess: more, and a late unit delays the round; less, and cores idle. */
 #define LONG_PART 0.25
-/* A share of less than that, all cores together, would cost more to ask for. */
+/* Least share of the CPU pool, as the core time of its units in ns, all cores
+   together: a smaller one would cost more to ask for than it takes. A guess. */
 #define LEAST_SHARE_NS 2e3
 
-/* A GPU that has done nothing yet may turn up at any moment. */
+/* Returns TRUE if there is a GPU that has completed nothing and does not ask
+   for work at present: it may begin to ask at any moment. */
 static gboolean
 unseen_gpu (const HassAuto *s)
 {
@@ -30,9 +40,11 @@ unseen_gpu (const HassAuto *s)
   return FALSE;
 }
 
-/* How many of these units at the cores' end end in time, if one core after
-   another takes the next: fewer where costs are known and one of them would
-   outlast the round. At least the first, which the plan counts on. */
+/* Returns how many of the given units, at the end of the range from which the
+   cores take, would end before the planned finish if one core after another
+   takes the next. They are fewer than given only where costs are known and one
+   unit would outlast the round. At least one is returned, since the plan counts
+   on it. */
 static guint64
 units_in_time (const HassAuto *s, const HassRound *round, guint64 units)
 {
@@ -54,8 +66,10 @@ units_in_time (const HassAuto *s, const HassRound *round, guint64 units)
   return units;
 }
 
-/* Nearly all that the cores will do; but the last two units of each core one by
-   one, because a core that pulls late would be late. */
+/* Returns the number of units for a share of the CPU pool: most of its part of
+   the plan. The last two units of each core are granted one by one instead,
+   because a core that takes one from a share late would end late. most: upper
+   bound. force: all devices wait, so lateness is no reason to give less. */
 static guint64
 most_of_part (HassAuto *s, const HassRound *round, guint64 most, gboolean force)
 {
@@ -81,11 +95,12 @@ most_of_part (HassAuto *s, const HassRound *round, guint64 most, gboolean force)
   return in_time;
 }
 
-/* Units of a pool that participates in the plan. A unit cannot be taken back,
-   so long ones wait where another bundle will soon show more, or a few will
-   where another GPU is closed and costs are equal; and while a GPU may turn up
-   at any moment cores get no second one that a fast GPU would have to wait for.
- */
+/* Returns the number of units for the cores of a CPU pool that participates in
+   the plan; 0: none now. A unit cannot be taken back. So long units wait where
+   a GPU's next bundle will soon show its rate better, or its next few where
+   another GPU is not open and costs are equal; and while a GPU may begin to ask
+   at any moment, cores get no second long unit that a fast GPU would have to
+   wait for. */
 static guint64
 planned_units (HassAuto *s, const HassRound *round, guint64 most,
                gboolean force, HassGrant *grant)
@@ -123,7 +138,8 @@ planned_units (HassAuto *s, const HassRound *round, guint64 most,
   return most_of_part (s, round, most, force);
 }
 
-/* Units for the cores before they ask again; 0: none. */
+/* Returns the number of units for the cores before they ask again; 0: none now.
+   Units are kept for GPUs whose rate is unknown, so that they are tried. */
 static guint64
 cpu_units (HassAuto *s, const HassRound *round, gboolean force,
            HassGrant *grant)
@@ -146,7 +162,8 @@ cpu_units (HassAuto *s, const HassRound *round, gboolean force,
   return planned_units (s, round, most, force, grant);
 }
 
-/* Moves units from the cores' end of the common range into the share. */
+/* Moves units from the cores' end of the common range, which all devices take
+   from, into the share of the CPU pool. */
 static void
 carve (HassAuto *s, HassRound *round, guint64 units)
 {
@@ -197,7 +214,7 @@ hass_auto_grant_cpu (HassAuto *s, HassRound *round, gboolean force,
     carve (s, round, units);
   else
     {
-      /* Units that were given back, or that only cores can run. */
+      /* These are units that were given back, or that only cores can run. */
       grant->source = HASS_FROM_FRONT;
       grant->units = MAX (units, 1);
     }

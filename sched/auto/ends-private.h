@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* ends-private.h: from which end of a round GPUs take.
+/* ends-private.h: from which end of a round's range of units GPUs take.
 
-   DESIGN. The CPU pool takes from one end, the GPUs from the other.
-   1. Loads of known sizes, one to a multiprocessor: rates show which devices
-      should take the largest.
-   2. Elsewhere one end may suit the GPUs better than the other: costs drift
-      along the range, and a GPU's differently from a core's. No device shows
-      that by itself. So once the devices are known a round is done the other
-      way round, and a second one unless that was much slower, since the first
-      was planned with what was measured at the other end; then the faster way
-      is kept, and tried again later. What that costs where nothing is gained is
-      a part of one round in thirty; equal costs have nothing to gain.
+   DESIGN. The CPU pool takes units from one end of the range, the GPUs from the
+   other.
+   1. Indivisible loads of known sizes are sorted, and each multiprocessor
+      computes one at a time. The rates of the devices decide whether GPUs or
+      cores get the largest loads.
+   2. Elsewhere one end may suit the GPUs better than the other, because costs
+      drift along the range, and differently for a GPU and a core. The rates
+      measured at one end do not show that. So once the devices' rates are
+      known, one round is done with the ends exchanged. If that round is not
+      much slower a second one is done, since the first was planned with rates
+      from the other end. The faster end is kept, and the other is tried again
+      later. A trial that gains nothing costs a fraction of one round in about
+      thirty. Where all units cost the same there is no trial.
 
    Thread safety: as hass/strategy.h. */
 #ifndef HASS_SCHED_AUTO_ENDS_PRIVATE_H
@@ -18,7 +21,10 @@
 
 #include "guard-private.h"
 
-/* Rounds in which GPUs took from one end: decayed mean time, and their number.
+/**
+ * HassAutoEnd: the rounds in which GPUs took from one end of the range.
+ * @ns_per_work: decayed mean of makespan over work, in ns.
+ * @rounds: number of those rounds.
  */
 typedef struct
 {
@@ -26,7 +32,11 @@ typedef struct
   guint rounds;
 } HassAutoEnd;
 
-/* What a device has shown at one end, when the GPUs took from the other. */
+/**
+ * HassAutoEndView: what a device has shown while GPUs took from one end.
+ * @view: its estimates, as they were when the GPUs changed to the other end.
+ * @valid: there are such estimates.
+ */
 typedef struct
 {
   HassEstimateView view;
@@ -34,10 +44,15 @@ typedef struct
 } HassAutoEndView;
 
 /**
- * HassAutoEnds: both ends; index 1: GPUs take from the front.
- * @views: [n].
- * @best: which is faster; @trying: the other one is tried; @tried: rounds of
- *   the trial; @again_at: round of the next one.
+ * HassAutoEnds: chooses from which end of a round's range of units GPUs take;
+ * the cores take from the other. Index 0: GPUs take from the back; 1: from the
+ * front.
+ * @ends: measured rounds of each end.
+ * @views: [n] what each device has shown at each end.
+ * @best: index of the end that was faster.
+ * @trying: in this round the other end is tried.
+ * @tried: number of rounds of the present trial so far.
+ * @again_at: number of the round of the next trial.
  */
 typedef struct
 {
@@ -53,8 +68,10 @@ typedef struct
 void hass_auto_ends_init (HassAutoEnds *e, HassAutoKnown *k, HassAutoGuard *g);
 void hass_auto_ends_clear (HassAutoEnds *e);
 
-/* After the guard has chosen an arm; and before its end of the round. idle:
-   devices were idle for much of the round while others were measured. */
+/* hass_auto_ends_begin() chooses the end for a round, after the guard has
+   chosen the round's devices; hass_auto_ends_end() takes the finished round in,
+   before the guard does. idle: devices were idle for much of the round while
+   others were measured. */
 void hass_auto_ends_begin (HassAutoEnds *e, const HassRound *round);
 void hass_auto_ends_end (HassAutoEnds *e, const HassRoundSummary *summary,
                          gboolean idle);

@@ -3,20 +3,31 @@
    Thread safety: as hass/strategy.h. */
 #include "ends-private.h"
 
-/* A core so many times as fast as a multiprocessor gets the largest loads. A
-   guess. */
+/* The largest loads go to the cores if a core is more than FASTER_CORE times as
+   fast as a multiprocessor of the fastest GPU, else to the GPUs. A guess: less
+   lets noise decide. */
 #define FASTER_CORE 1.05
-/* The first round of a trial, before which too little is known, and rounds
-   between trials: more of them cost more where nothing is gained. Guesses. */
+/* Number of the first round in which GPUs may be tried at the other end of the
+   range of units; before, too little is known of the devices. A guess: more
+   gains later, less compares the ends by rates that are still wrong. */
 #define FIRST_TRIAL 3
+/* Number of rounds between two trials of the other end. A guess: fewer rounds
+   cost more where nothing is gained, more notice a change later. */
 #define TRIAL_GAP 32
-/* The other way is better from such a part of the time on; less is noise. */
+/* The other end is taken if the time per work from there is less than BETTER
+   times that of the present end; a smaller gain is noise. A guess. */
 #define BETTER 0.985
-/* Rounds of one way after which the other one may be taken without a trial. */
+/* After more than this number of rounds from one end, the GPUs may change to
+   the other end by its remembered mean time, without a trial. A guess: less
+   changes the end by noise. */
 #define ENOUGH 3
-/* A trial whose first round takes so many times as long ends. A guess. */
+/* A trial of the other end is over after one round if that takes TOO_SLOW times
+   as long as rounds from the usual end; else a second round decides. A guess:
+   more costs slow second rounds. */
 #define TOO_SLOW 1.08
-/* Decay of the mean with each round of the same way; a guess. */
+/* Weight of the old mean of time per work when a further round, in which GPUs
+   took from the same end, is added; the new round weighs 1 - MEMORY. A guess:
+   more follows a change later, less follows noise. */
 #define MEMORY 0.7
 
 void
@@ -32,9 +43,10 @@ hass_auto_ends_clear (HassAutoEnds *e)
   g_free (e->views);
 }
 
-/* Where a load takes longer on a multiprocessor than on a core, the largest
-   load would delay the round there: then GPUs take the shortest. Until rates
-   are known they are taken to be so. */
+/* Returns TRUE if GPUs should get the shortest loads: where a load takes longer
+   on a multiprocessor than on a core, the largest load would delay the round on
+   a GPU. Until both rates are known a multiprocessor is assumed to be the
+   slower one. */
 static gboolean
 shortest_to_gpus (const HassAutoKnown *k, const HassRound *round)
 {
@@ -54,6 +66,8 @@ shortest_to_gpus (const HassAutoKnown *k, const HassRound *round)
   return rate * FASTER_CORE < core_rate;
 }
 
+/* Returns TRUE if it may matter from which end of the range the GPUs take:
+   costs may drift along the range, and a CPU pool takes from the other end. */
 static gboolean
 may_differ (const HassUnits *u)
 {
@@ -61,8 +75,9 @@ may_differ (const HassUnits *u)
          && u->cpu < u->n && u->n > 1;
 }
 
-/* The estimates become those of the present end, or, if there are none, stay
-   those of the other one. */
+/* Called when GPUs change to the other end of the range: keeps what each device
+   has shown at the former end, and restores what it showed at this end before.
+   Without the latter the estimates stay as they are. */
 static void
 change_ends (HassAutoEnds *e)
 {
@@ -83,7 +98,8 @@ hass_auto_ends_begin (HassAutoEnds *e, const HassRound *round)
   if (u->listed)
     {
       u->reversed = shortest_to_gpus (e->k, round);
-      /* Positions will mean something else in a round that is not sorted. */
+      /* What is remembered of each end is dropped: in a round that is not
+         sorted the same position holds another load. */
       for (guint d = 0; d < u->n; d++)
         e->views[d][0].valid = e->views[d][1].valid = FALSE;
     }
@@ -110,8 +126,9 @@ add_round (HassAutoEnd *end, double ns_per_work)
   end->rounds++;
 }
 
-/* The first round of a trial is planned with what was measured at the other
-   end; the second one counts. */
+/* Takes in a round in which GPUs were tried at the other end, and ends the
+   trial unless a second round is worth it. The first round is planned with what
+   devices showed at the former end, so a second one decides. */
 static void
 end_trial (HassAutoEnds *e, guint64 number, double ns_per_work)
 {
@@ -129,8 +146,12 @@ end_trial (HassAutoEnds *e, guint64 number, double ns_per_work)
   e->again_at = number + TRIAL_GAP;
 }
 
-/* A round of a trial says nothing about the devices' usual ways, and a round in
-   which they were measured alone nothing about ends. */
+/* Takes the time of a finished round in as a measure of the end from which GPUs
+   took, and changes to the other end if that was faster. Ignored are rounds of
+   other sets of devices than all, and rounds in which devices were idle while
+   one was measured alone. A round that tried the other end is not counted by
+   the guard (g->chosen = FALSE), which compares sets of devices by rounds from
+   the usual end. */
 void
 hass_auto_ends_end (HassAutoEnds *e, const HassRoundSummary *summary,
                     gboolean idle)

@@ -1,22 +1,29 @@
 /* SPDX-License-Identifier: MIT */
-/* gpu.c: what a GPU gets: a small bundle first, to be measured, then bundles of
-   bundle.c; or nothing, where it would be late.
+/* gpu.c: what a GPU that asks for work gets: a small bundle first, to measure
+   its rate, then bundles of the size that bundle.c computes; or nothing, if the
+   GPU would end after the other devices.
    Thread safety: as hass/strategy.h. */
 #include "auto-private.h"
 
-/* A copy from this time on is worth waiting for the first core; a guess. */
+/* A GPU whose copies at a round's begin take at least this long, in ns, waits
+   with them until a core has shown its rate. A guess: less delays GPUs
+   needlessly; more, and a useless GPU copies for long. */
 #define LONG_COPY_NS 1e7
-/* All first bundles together: such a part of a round at most; a guess. */
+/* The first bundles of all devices together are at most 1/FIRST_PART of a
+   round. A guess: a smaller number, and a slow GPU delays the round; a larger
+   one, and bundles are too small to show a rate. */
 #define FIRST_PART 8
-/* Bundles in which a GPU gets its part of the tasks that only GPUs run; guess.
- */
+/* Number of bundles in which a GPU gets its part of the tasks that only GPUs
+   can run. A guess: more cost more launches, fewer balance GPUs worse. */
 #define EXCLUSIVE_BUNDLES 4
-/* First bundles that an unmeasured GPU holds at a time: the second shows how
-   bundles overlap. */
+/* Number of first bundles that an unmeasured GPU holds at a time: the second
+   shows how the copies of one bundle overlap the kernels of another. With 1 the
+   GPU idles between them. */
 #define FIRST_BUNDLES 2
 
-/* The GPU has so few elements that it takes much of the round to fill it; any
-   smaller bundle would take as long. */
+/* Returns TRUE if the elements of the round are so few that it takes more of
+   the round than first bundles may have to fill the GPU; a smaller bundle would
+   take as long. */
 static gboolean
 hard_to_fill (const HassUnits *u, const HassRound *round, guint device)
 {
@@ -24,8 +31,9 @@ hard_to_fill (const HassUnits *u, const HassRound *round, guint device)
          > hass_round_total_work (round) / (FIRST_PART * u->n);
 }
 
-/* A first bundle of so many units may take a slow GPU longer than all else
-   takes: no second one before it is back. */
+/* Returns the number of first bundles that an unmeasured GPU holds at a time.
+   It is 1 where a bundle that fills the GPU is so large that a slow GPU may
+   take longer for it than all else takes. */
 static guint
 first_bundles (const HassUnits *u, const HassRound *round, guint device)
 {
@@ -35,8 +43,9 @@ first_bundles (const HassUnits *u, const HassRound *round, guint device)
              : FIRST_BUNDLES;
 }
 
-/* Work of the first bundles: enough to fill the device, but of a short round no
-   more than it may be worth beside the cores. */
+/* Returns the work of a GPU's first bundle: enough to fill the GPU, but in a
+   short round no more than the GPU's likely part of the work beside the
+   cores. */
 static double
 probe_work (const HassUnits *u, const HassRound *round, guint device)
 {
@@ -52,6 +61,8 @@ probe_work (const HassUnits *u, const HassRound *round, guint device)
   return MIN (fill, worth * total / n_gpus);
 }
 
+/* Returns the number of units with about the given work, at the end from which
+   the grant takes them. */
 static guint64
 units_for (const HassUnits *u, const HassRound *round, const HassGrant *grant,
            double work)
@@ -64,7 +75,9 @@ units_for (const HassUnits *u, const HassRound *round, const HassGrant *grant,
                          hass_round_back (round), !u->reversed, work);
 }
 
-/* work 0: no bound. */
+/* Fills in a grant for a GPU of about the given work; 0: no bound. The units
+   come from the GPUs' end of the common range or, when that is empty, from the
+   back of the CPU pool's share. */
 static void
 fill_in (const HassAuto *s, const HassRound *round, guint device, double work,
          HassGrant *grant)
@@ -77,7 +90,7 @@ fill_in (const HassAuto *s, const HassRound *round, guint device, double work,
       grant->share = u->cpu;
     }
   grant->work = work;
-  /* The engine counts units where it does not know their costs. */
+  /* The engine counts units where their costs are unknown to it. */
   if (u->levels && work > 0)
     grant->work = u->work * (units_for (u, round, grant, work) + 0.5);
   grant->multiple = hass_units_least (u, round, device);
@@ -89,8 +102,9 @@ fill_in (const HassAuto *s, const HassRound *round, guint device, double work,
   grant->in_flight = hass_estimates_in_flight (&s->k.e, device);
 }
 
-/* Tasks that only GPUs can run: a part of this GPU's, but one for each
-   multiprocessor. A GPU that failed gets one unit. */
+/* Fills in a grant of tasks that only GPUs can run: a fraction of this GPU's
+   part of them, but at least one for each multiprocessor. A GPU whose last
+   grant failed gets one unit instead. */
 static void
 fill_in_exclusive (HassAuto *s, const HassRound *round, guint device,
                    HassGrant *grant)
@@ -110,9 +124,10 @@ fill_in_exclusive (HassAuto *s, const HassRound *round, guint device,
   grant->work = 0;
 }
 
-/* What a GPU copies once a round may take longer than everything else: a GPU
-   that takes long for it waits for the first core, and for others on its link.
- */
+/* Returns TRUE if an unmeasured GPU has to wait with what it copies once a
+   round: that may take longer than all other work, so it waits until a core has
+   shown its rate, and while another unmeasured GPU copies over the same
+   link. */
 static gboolean
 waits_to_enter (HassAuto *s, const HassRound *round, guint device)
 {
@@ -139,6 +154,8 @@ make_plan (HassAuto *s, const HassRound *round, guint device)
       = hass_auto_plan (&s->k, round, s->guard.arm, device, s->plan.runners);
 }
 
+/* Answers a GPU that is not measured yet: it gets a small bundle to be
+   measured, or waits. */
 static HassAnswer
 grant_first (HassAuto *s, HassRound *round, guint device, gboolean force,
              HassGrant *grant)
@@ -159,6 +176,8 @@ grant_first (HassAuto *s, HassRound *round, guint device, gboolean force,
   return HASS_TAKE;
 }
 
+/* Answers a GPU whose rate is known: it gets a bundle of its part of the plan,
+   or waits. */
 static HassAnswer
 grant_planned (HassAuto *s, HassRound *round, guint device, gboolean force,
                HassGrant *grant)

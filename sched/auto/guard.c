@@ -5,29 +5,56 @@
 
 #include <math.h>
 
-/* An arm changes for a gain of at least 1 %: less is noise. */
+/* The arm (set of devices) of the last round is kept unless the predicted time
+   of another is below GAIN times its own: differences of less than 1 % are
+   noise. A guess: a larger value changes arms by noise, a smaller one keeps a
+   slower arm. */
 #define GAIN 0.99
-/* A CPU pool with less than WEAK_PART of the rates may cost more than it does;
-   it is left out once if the plan without it would be WEAK_FACTOR times as
-   long. Guesses. */
+/* A CPU pool with less than this fraction of all devices' rates may delay the
+   others by more than it computes, so rounds without it are tried. A guess:
+   more tries rounds without pools that help. */
 #define WEAK_PART 0.03
+/* The assumed time of rounds without a weak CPU pool, over that of rounds of
+   all devices, both relative to their plans, until such a round is measured. A
+   value below 1 makes one be tried where the plan without the pool is hardly
+   longer. A guess. */
 #define WEAK_FACTOR 0.965
-/* Times the plan; what plans of all devices leave out, up to that, plans
-   without the CPU leave out as well. A guess. */
+/* Rounds of all devices take longer than planned by a factor; up to
+   LITTLE_OVER, the same factor is assumed for rounds without the CPU pool until
+   one is measured. A guess: more, and rounds without the pool are never tried;
+   less, and they are tried in vain. */
 #define LITTLE_OVER 1.1
-/* Rounds between trials of all devices together; the gap doubles. Guesses. */
+/* Number of rounds of another arm (set of devices) after which all devices
+   together are tried again for the first time; the gap doubles with each trial.
+   A guess: less costs more slow rounds, more notices a change later. */
 #define FIRST_RETRY 16
+/* Largest number of rounds between two trials of all devices together. A guess:
+   more notices a change later, less costs slow rounds. */
 #define LAST_RETRY 256
-/* Rounds after which the measure of a changed arm is settled; a guess. */
+/* Number of measured rounds after which the factor of an arm (measured over
+   planned time of a set of devices) is settled; before, its devices are not
+   well known and the least factor counts. A guess: more, and a device that has
+   become slower is noticed later. */
 #define SETTLING 3
-/* Bounds of a measured factor: beyond them it is an accident. Guesses. */
+/* Lower bound of a measured time over the planned one: a smaller factor is
+   taken for an accident. A guess: without a bound one odd round would bind all
+   later ones to an arm. */
 #define LEAST_FACTOR 0.5
+/* Upper bound of a measured time over the planned one: a larger factor is taken
+   for an accident, and would exclude a set of devices for very long. A
+   guess. */
 #define MOST_FACTOR 8
-/* Larger bundles for a device whose launch hides its speed: in so many rounds
-   at most, if its launch takes less than such a part of the best round's time,
-   and all together so many times that. Guesses. */
+/* Number of rounds, at most, that are given to all devices in order to see how
+   fast one is whose launch has hidden the time of its work. A guess: more costs
+   slow rounds in vain. */
 #define MOST_HIDDEN 8
+/* A device whose launch hid its speed may be the fastest only if its launch,
+   with what it copies once a round, takes less than this fraction of the best
+   predicted time of the round. A guess: more costs slow rounds in vain. */
 #define HIDDEN_PART 0.95
+/* All devices together are used for the sake of a device whose launch hid its
+   speed only if their predicted time is at most this many times the best one. A
+   guess: more costs slow rounds, less leaves fast GPUs unknown. */
 #define HIDDEN_COST 1.25
 
 /* -- Arms --------------------------------------------------------------- */
@@ -65,7 +92,10 @@ hass_auto_guard_planned_ns (HassAutoGuard *g, guint arm, double work)
   return hass_auto_plan_whole (g->k, arm, work, g->runners).finish_ns;
 }
 
-/* What a round takes longer than planned hardly grows with it. */
+/* Returns the predicted time of a round of @work under an arm (set of devices),
+   in ns: its plan times the arm's factor. What a round takes longer than
+   planned hardly grows with its work, so in a larger round than the last one
+   the excess over 1 shrinks by the ratio of their work. */
 static double
 estimate_ns (HassAutoGuard *g, guint arm, double work)
 {
@@ -87,6 +117,9 @@ name_of (const HassAutoGuard *g, guint arm)
 
 /* -- Choosing ----------------------------------------------------------- */
 
+/* Returns TRUE if the round may be given to some of the devices only: all
+   participating devices are measured, and no unit can be run by one kind
+   alone. */
 static gboolean
 may_choose (const HassAutoGuard *g, const HassRound *round)
 {
@@ -98,8 +131,9 @@ may_choose (const HassAutoGuard *g, const HassRound *round)
   return TRUE;
 }
 
-/* A negligible CPU pool may delay the others by more than it does. That is
-   tried once. */
+/* Makes rounds without the CPU pool be tried once, by a low assumed factor,
+   where the pool does so little that it may delay the other devices by more
+   than it computes. */
 static void
 doubt_weak_cpu (HassAutoGuard *g, double work)
 {
@@ -116,8 +150,9 @@ doubt_weak_cpu (HassAutoGuard *g, double work)
         = MIN (g->arms[without].factor, WEAK_FACTOR * g->arms[n].factor);
 }
 
-/* The little that plans of all devices leave out, plans without the CPU leave
-   out too; much of it may be the CPU's. */
+/* Assumes, until a round without the CPU pool is measured, that it takes as
+   much longer than planned as rounds of all devices do, up to LITTLE_OVER; any
+   more may be due to the pool, and then rounds without it are worth a trial. */
 static void
 doubt_others (HassAutoGuard *g)
 {
@@ -128,15 +163,17 @@ doubt_others (HassAutoGuard *g)
     without->factor = MAX (without->factor, MIN (all->factor, LITTLE_OVER));
 }
 
-/* A GPU whose bundles were so small that its latency hid what their work took
-   may alone be faster than any arm. Larger bundles show it, and it gets them in
-   rounds of all. */
+/* Returns TRUE if a GPU may alone be faster than the best predicted time,
+   because its bundles were so small that its latency hid what their work took.
+   Then the round is given to all devices, where that GPU gets larger bundles
+   and shows its rate. */
 static gboolean
 hides_the_fastest (HassAutoGuard *g, guint best, double best_ns)
 {
   guint n = g->k->u.n;
   if (best > n || g->arms[n].ns > HIDDEN_COST * best_ns)
-    return FALSE; /* all GPUs participate; or it costs too much */
+    return FALSE; /* The best arm has all GPUs already, or all devices together
+                     would take too long. */
   for (guint d = 0; d < n; d++)
     {
       const HassFit *fit = hass_estimates_fit (&g->k->e, NULL, d, TRUE);
@@ -235,7 +272,8 @@ hass_auto_guard_watch (HassAutoGuard *g)
   if (!g->chosen || g->arm == n)
     return;
   double past_ns = f->now_ns - f->begin_ns;
-  /* A factor below 1 is a hope, not a measure. */
+  /* A factor below 1 was assumed and not measured, so the plan alone is the
+     bound. */
   double ns = g->planned_ns / MIN (g->arms[g->arm].factor, 1);
   gboolean failed = g->arm < n && f->seats[g->arm].failed;
   if (!failed && past_ns < HASS_AUTO_MUCH_LONGER * ns)
@@ -262,8 +300,9 @@ hass_auto_guard_give_up (HassAutoGuard *g)
 
 /* -- After a round ------------------------------------------------------ */
 
-/* A device that participates but never asked is not there, which says nothing
-   of the arm. */
+/* Returns TRUE if the finished round is a measure of the arm (set of devices)
+   that computed it. It is none if a device of that set has not asked for work
+   in this round: that device is lost or not open yet. */
 gboolean
 hass_auto_guard_counts (HassAutoGuard *g, const HassRoundSummary *summary)
 {
@@ -275,9 +314,11 @@ hass_auto_guard_counts (HassAutoGuard *g, const HassRoundSummary *summary)
   return g->chosen && summary->units > 0;
 }
 
-/* In the first rounds of an arm its devices were not well known yet. A round of
-   all in which a device changed is divided wrongly, and takes much longer than
-   the next one will. */
+/* Takes a round's time in as a factor of its arm (set of devices): measured
+   time over the time of a plan made in hindsight. In the first rounds of an arm
+   its devices were not well known, so the least factor counts. A round of all
+   devices in which one of them changed is divided wrongly and takes much longer
+   than the next one will, so it does not count. */
 static void
 measure (HassAutoGuard *g, const HassRoundSummary *summary)
 {
@@ -311,12 +352,16 @@ hass_auto_guard_end (HassAutoGuard *g, const HassRoundSummary *summary,
   gboolean first = g->arm == n && g->used == n && !g->together;
   g->together |= g->arm == n;
   if (idle || first)
-    return; /* it was planned from one round in which devices were new */
+    return; /* The round had idle devices, or was planned from a single round in
+               which all devices were new. */
   measure (g, summary);
   g->streak = g->arm != g->used ? 0 : g->streak + 1;
   g->used = g->arm;
-  /* 3. Predictions of all together may change with their devices, and so may
-     that of a device for which all participated. */
+  /* Step 3 of the DESIGN: the factors of the other arms (sets of devices) are
+     set so that their predicted times stay, since devices that slow each other
+     down have shown nothing about the time of one alone. Where all devices have
+     been used for a while, predictions follow their estimates, as they do for a
+     device for whose sake all devices were used. */
   if (g->arm == n && g->streak >= SETTLING)
     return;
   for (guint other = 0; other < n_arms (g); other++)

@@ -5,18 +5,27 @@
 
 #include <math.h>
 
-/* Bundles after which stages are known; with fewer, sizes have hardly differed.
-   A guess. */
+/* Number of measured bundles from which on the stages (copies and kernels) of a
+   GPU are planned with; with fewer, sizes have hardly differed. A guess: more,
+   and copies overlap less in short farms. */
 #define SEEN_BUNDLES 3
-/* Relative error of kernels' predicted times above which stages are not planned
-   with. A guess. */
+/* A GPU is not planned by its stages (copies and kernels) if the relative error
+   of its kernels' predicted times exceeds UNSTEADY. A guess: more, and bundles
+   are sized by wrong predictions. */
 #define UNSTEADY 0.25
-/* A GPU whose kernels are suddenly CHANGED times slower, and were predicted to
-   STEADY before, has become slower: its fit is scaled. Guesses. */
+/* A GPU is taken to have become slower if its kernels had been predicted with a
+   relative error below STEADY and now take more than CHANGED times as long; the
+   line of their time is then scaled at once. A guess: more lets noise scale
+   it. */
 #define STEADY 0.1
+/* A GPU is taken to have become slower if a kernel takes more than CHANGED
+   times its predicted time, which was precise before. A guess: less lets noise
+   count, more notices the change later. */
 #define CHANGED 2
-/* Part of the time of a bundle that fills the GPU: a larger fixed part of a
-   kernel is time that smaller bundles save. A guess. */
+/* A GPU needs less time for a bundle that does not fill it if the fixed part of
+   its kernels exceeds its latency plus this fraction of the time of a bundle
+   that fills it. A guess: less, and bundles are too small to fill GPUs that
+   gain nothing by that. */
 #define SMOOTH_PART 0.5
 
 static HassAutoLine
@@ -89,7 +98,8 @@ learn (HassAutoStages *m, const double *ns, double work, double latency_ns)
     if (ns[i] > 0)
       {
         hass_fit_add (&m->stages[i], work, ns[i], latency_ns / 2);
-        /* The first ones could not be predicted. */
+        /* The first bundles could not be predicted, so their error does not
+           count. */
         if (!m->stages[i].spread || m->stages[i].seen < SEEN_BUNDLES)
           m->stages[i].error = 0;
       }
@@ -107,7 +117,8 @@ hass_auto_pipeline_observe (HassAutoPipeline *p, const HassCompletion *done,
   if (env->cost == HASS_COST_UNKNOWN || t->part_bytes > 0
       || !hass_units_count_elements (p->f->u))
     return;
-  /* Any other delay may be a wait for copies of other devices. */
+  /* The end of what the GPU holds is corrected by the kernel's time alone: any
+     other delay may be a wait for copies of other GPUs. */
   if (m->known)
     shift (p, done->device,
            done->kernel_ns - stage_ns (m, HASS_AUTO_KERNEL, b->work));
@@ -116,8 +127,9 @@ hass_auto_pipeline_observe (HassAutoPipeline *p, const HassCompletion *done,
 
 /* -- Links -------------------------------------------------------------- */
 
-/* The other one participates and copies over the same link. plan NULL: the
-   device is alone. */
+/* Returns TRUE if the other device participates in the plan and copies over the
+   same link as this one. plan NULL: the device is planned alone, so there is no
+   other. */
 static gboolean
 beside (const HassAutoPipeline *p, const HassPlan *plan, guint device,
         guint other)
@@ -127,12 +139,15 @@ beside (const HassAutoPipeline *p, const HassPlan *plan, guint device,
          && t[other].link == t[device].link && plan->runners[other].runs;
 }
 
+/* Returns TRUE if the GPU holds a bundle. */
 static gboolean
 holds_some (const HassAutoPipeline *p, guint device)
 {
   return p->f->seats[device].n_bundles > 0;
 }
 
+/* Returns in how many ns from now the copies in of all bundles on the device's
+   link are predicted to end. */
 static double
 link_free_ns (const HassAutoPipeline *p, guint device)
 {
@@ -145,7 +160,8 @@ link_free_ns (const HassAutoPipeline *p, guint device)
   return ns - p->f->now_ns;
 }
 
-/* The fraction of a link that the GPU needs while it computes. */
+/* Returns the fraction of the time of its kernels for which a GPU occupies its
+   link with copies in. */
 static double
 use_of (const HassAutoStages *m)
 {
@@ -153,8 +169,11 @@ use_of (const HassAutoStages *m)
   return kernel.a > 0 ? line_of (&m->stages[HASS_AUTO_IN]).a / kernel.a : 0;
 }
 
-/* Work whose copy in delays no kernel: neither the device's own nor one of a
-   GPU that comes after it on the link, each with as much by its use of that. */
+/* Returns the largest work whose copy in, from begin_ns on, delays no kernel:
+   neither of the device itself nor of a GPU that copies after it on the link.
+   For each of these GPUs the time until its kernels in flight end is divided
+   among the device and the GPUs whose kernels end no later, by the fraction of
+   the link that each needs; the least result counts. */
 static double
 in_time (const HassAutoPipeline *p, const HassPlan *plan, guint device,
          double begin_ns)
@@ -181,7 +200,10 @@ in_time (const HassAutoPipeline *p, const HassPlan *plan, guint device,
   return best;
 }
 
-/* How many GPUs wait for the first copy of a GPU that holds nothing. */
+/* Fills in how many GPUs wait for the first copy of a GPU that holds nothing:
+   GPUs on its link that hold nothing wait for all of it, others only for what
+   exceeds the work that is copied in time. Each counts by its rate over that of
+   the waited-for GPU. */
 static void
 hold_up (const HassAutoPipeline *p, const HassPlan *plan, guint device,
          HassAutoPipe *pipe)
@@ -212,7 +234,11 @@ hass_auto_pipeline_waits (const HassAutoPipeline *p, const HassPlan *plan,
 
 /* -- Parts -------------------------------------------------------------- */
 
-/* How sizes may grow and shrink so that copies hide behind kernels. */
+/* Fills in the largest bundle that may follow one, and that may come before the
+   last, so that copies are hidden behind kernels: while a kernel runs the link
+   carries the next copy in and those of other GPUs, by the fraction of the link
+   that each needs. If the GPU holds a bundle, its first copy is to end with the
+   kernels in flight. */
 static void
 set_growth (const HassAutoPipeline *p, const HassPlan *plan, guint device,
             HassAutoPipe *pipe)
@@ -239,6 +265,8 @@ set_growth (const HassAutoPipeline *p, const HassPlan *plan, guint device,
     }
 }
 
+/* Returns what the next bundles of a GPU depend on: its stages' times, and when
+   its link and its kernels are free. plan NULL: the GPU does all alone. */
 static HassAutoPipe
 pipe_of (const HassAutoPipeline *p, const HassPlan *plan, guint device)
 {
@@ -263,7 +291,9 @@ pipe_of (const HassAutoPipeline *p, const HassPlan *plan, guint device)
   return pipe;
 }
 
-/* turn_ns: copies of other GPUs come before its own. */
+/* Computes the bundles in which a GPU does @work, the rest of its part of the
+   plan. turn_ns: time of copies of other GPUs that come before its own on the
+   link. */
 static void
 set_shape (HassAutoPipeline *p, const HassPlan *plan, guint device, double work,
            double turn_ns)
@@ -276,6 +306,7 @@ set_shape (HassAutoPipeline *p, const HassPlan *plan, guint device, double work,
   m->shape.ready_ns -= pipe.kernel_ns;
 }
 
+/* Returns the work of a device's part of the plan. */
 static double
 part_of (const HassPlan *plan, guint device)
 {
@@ -283,7 +314,8 @@ part_of (const HassPlan *plan, guint device)
   return r->runs ? (plan->finish_ns - r->ready_ns) * r->rate : 0;
 }
 
-/* First copies of the GPUs before it on its link. */
+/* Returns the time of the first copies of GPUs with a lower index on the
+   device's link: at a round's begin these come first. */
 static double
 turn_ns (const HassAutoPipeline *p, const HassPlan *plan, guint device)
 {
@@ -342,7 +374,8 @@ hass_auto_pipeline_whole (const HassAutoPipeline *p, guint device,
   HassAutoShape shape = m->whole;
   if (!hass_auto_pipelined (p, device) || !(shape.rate > 0))
     return FALSE;
-  /* In hindsight it may have become slower since. */
+  /* For a plan made in hindsight, the GPU may have become slower since the
+     round began. */
   double times = m->stages[HASS_AUTO_KERNEL].ns_per_work / m->whole_ns_per_work;
   if (alone)
     {
@@ -368,8 +401,8 @@ hass_auto_pipeline_plan (const HassAutoPipeline *p, guint device, HassRunner *r)
   r->ready_ns = m->shape.ready_ns;
   if (seat->n_bundles == 0)
     return TRUE;
-  /* The copy out may wait for those in. A bundle that is late will be late for
-     as long again. */
+  /* A copy out may wait for copies in. A bundle that is late is predicted to be
+     late for as long again. */
   double copied_ns = now_ns + link_free_ns (p, device)
                      + stage_ns (m, HASS_AUTO_OUT, seat->bundles[0].work);
   double late_ns = now_ns - MAX (seat->bundles[0].end_ns, copied_ns);
@@ -411,7 +444,9 @@ hass_auto_pipeline_rest (HassAutoPipeline *p, const HassPlan *plan,
     set_shape (p, plan, device, part_of (plan, device) - given, 0);
 }
 
-/* Then the next copy in overlaps nothing. */
+/* Called when a GPU may hold nothing after a completion: then its next copy in
+   overlaps no kernel, and the bundles for the rest of its part are computed
+   anew. */
 void
 hass_auto_pipeline_idle (HassAutoPipeline *p, const HassPlan *plan,
                          guint device)

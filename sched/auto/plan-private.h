@@ -15,7 +15,12 @@
 
 #include "pipeline-private.h"
 
-/* What a plan is computed from. */
+/**
+ * HassAutoKnown: all that a plan is computed from.
+ * @u: work of the round's units. @e: how fast each device is. @f: what each
+ *   device holds and when it is done with it. @p: how a GPU's copies and
+ *   kernels overlap.
+ */
 typedef struct
 {
   HassUnits u;
@@ -24,27 +29,34 @@ typedef struct
   HassAutoPipeline p;
 } HassAutoKnown;
 
-/* CPU pools with less than this part of the GPUs' rate are negligible: the
-   round does not wait for one of their units. A guess. */
+/* A CPU pool with less than this fraction of the sum of the GPUs' rates is
+   negligible: the round does not wait for one of its units. A guess: more
+   excludes cores that help; less, and a late unit delays the round. */
 #define HASS_AUTO_NEGLIGIBLE 0.05
 
+/* Returns TRUE if the device belongs to an arm, which is a set of devices that
+   a round may be given to: arm d < n is device d alone, n is all devices, n + 1
+   all but the CPU pool. */
 gboolean hass_auto_arm_has (const HassUnits *u, guint arm, guint device);
 
-/* The rest of the round, at a device's question (n: no device's); runners: [n],
-   room for the plan. */
+/* Returns the plan for the rest of the round: the devices of the arm that
+   participate, and when they finish together. asking: the device that has room,
+   n if none asks. runners: [n] room for the plan. */
 HassPlan hass_auto_plan (const HassAutoKnown *k, const HassRound *round,
                          guint arm, guint asking, HassRunner *runners);
 
-/* A whole round of so much work, from its begin, merging included. */
+/* Returns the plan for a whole round of @work from its begin, with the time to
+   merge results at its end. runners: [n] room for the plan. */
 HassPlan hass_auto_plan_whole (const HassAutoKnown *k, guint arm, double work,
                                HassRunner *runners);
 
-/* Time of the next unit on a core of a pool with that rate. */
+/* Returns the time, in ns, of the next unit on one core of a CPU pool whose
+   cores together have the given rate. */
 double hass_auto_unit_ns (const HassAutoKnown *k, const HassRound *round,
                           double rate);
 
-/* The host needs longer to copy for a GPU than cores need to compute the same:
-   with its help all would be later. */
+/* Returns TRUE if the host's cores need longer to copy units for the GPU than
+   to compute the same units, so that the GPU would delay the round. */
 gboolean hass_auto_costs_more (const HassAutoKnown *k, guint arm, guint device);
 
 #endif

@@ -5,12 +5,13 @@
 
 #include <math.h>
 
-/* A unit of a negligible CPU pool may take so many times less than the rest of
-   the round. More, and rounds wait for cores; less, and cores that could help
-   are idle. A guess. */
+/* A negligible CPU pool is excluded when the rest of the round takes less than
+   NEGLIGIBLE_UNITS times one of its units. A guess: more excludes cores that
+   could help, less lets the round wait for a unit of a core. */
 #define NEGLIGIBLE_UNITS 4
-/* A unit may take a core so many times longer than those measured, when all
-   cores are busy. A guess. */
+/* While only a few units have been measured, with most cores idle, a unit is
+   assumed to take up to MARGIN times as long when all cores are busy. A guess:
+   less, and units that cores begin late delay the round. */
 #define MARGIN 2
 
 gboolean
@@ -39,6 +40,8 @@ hass_auto_costs_more (const HassAutoKnown *k, guint arm, guint device)
 
 /* -- The rest of a round ------------------------------------------------ */
 
+/* Fills in the CPU pool for the plan of the rest of a round. asking: a core
+   asks now, so one is free. */
 static void
 plan_cpu (const HassAutoKnown *k, const HassRound *round, gboolean asking,
           HassRunner *r)
@@ -49,11 +52,13 @@ plan_cpu (const HassAutoKnown *k, const HassRound *round, gboolean asking,
     return;
   double unit_ns = hass_auto_unit_ns (k, round, r->rate);
   double exclusive = hass_round_exclusive (round, cpu) * k->u.work;
-  /* Cores stop when one more unit would be late, on average half a unit early;
-     and busy cores are in the middle of a unit now. */
+  /* The pool is ready half a unit late because a core stops when one more unit
+     would be late, on average half a unit early; and later by another half unit
+     times the fraction of the cores that are in the middle of a unit now. */
   r->ready_ns = unit_ns / 2 * (1 + hass_forecast_busy_cores (&k->f, round));
   r->step_ns = unit_ns - r->ready_ns;
-  /* A few units that had the machine to themselves show too little. */
+  /* The first units were measured while most cores were idle, and may take
+     longer beside busy cores. */
   if (k->e.of[cpu].n_seen < k->u.cores
       && !hass_forecast_settled (&k->f, round, NULL))
     r->step_ns += (MARGIN - 1) * unit_ns;
@@ -62,7 +67,7 @@ plan_cpu (const HassAutoKnown *k, const HassRound *round, gboolean asking,
   r->ready_ns += exclusive / r->rate;
 }
 
-/* Work of the least bundle. */
+/* Returns the work of the smallest bundle that a GPU can get next. */
 static double
 least_work (const HassAutoKnown *k, const HassRound *round, guint device)
 {
@@ -75,6 +80,7 @@ least_work (const HassAutoKnown *k, const HassRound *round, guint device)
                                  k->u.reversed ? lo : hi - n, n);
 }
 
+/* Fills in a GPU for the plan of the rest of a round. */
 static void
 plan_gpu (const HassAutoKnown *k, const HassRound *round, guint arm,
           guint device, HassRunner *r)
@@ -104,8 +110,9 @@ plan_gpu (const HassAutoKnown *k, const HassRound *round, guint arm,
   r->ready_ns += r->alone * r->step_ns;
 }
 
-/* What the cores could do in time is not worth that the round waits for a unit
-   that takes longer than predicted, nor that GPUs get small bundles. */
+/* Returns TRUE if the CPU pool does so little that it is excluded from the
+   plan: it is not worth that the round waits for a unit that takes longer than
+   predicted, nor that GPUs get small bundles. */
 static gboolean
 cpu_negligible (const HassAutoKnown *k, const HassRound *round,
                 const HassPlan *plan)
@@ -126,8 +133,10 @@ cpu_negligible (const HassAutoKnown *k, const HassRound *round,
          > plan->finish_ns;
 }
 
-/* A GPU that gets its part in one bundle, as two would not fill it: nothing of
-   that bundle overlaps. TRUE: there is such a GPU. */
+/* Corrects the plan for GPUs whose part is a single bundle, because two would
+   not fill them: no copy of that bundle overlaps a kernel, so all its times
+   grow by the fraction @alone. Returns TRUE if there is such a GPU, and the
+   plan has to be made again. */
 static gboolean
 single_bundles (const HassAutoKnown *k, const HassPlan *plan)
 {
@@ -177,6 +186,7 @@ hass_auto_plan (const HassAutoKnown *k, const HassRound *round, guint arm,
 
 /* -- A whole round ------------------------------------------------------ */
 
+/* Fills in the CPU pool for the plan of a whole round. */
 static void
 whole_cpu (const HassAutoKnown *k, HassRunner *r)
 {
@@ -186,6 +196,7 @@ whole_cpu (const HassAutoKnown *k, HassRunner *r)
     r->ready_ns = r->step_ns = k->u.work * k->u.cores / r->rate / 2;
 }
 
+/* Fills in a GPU for the plan of a whole round of @work. */
 static void
 whole_gpu (const HassAutoKnown *k, guint arm, guint device, double work,
            HassRunner *r)
@@ -228,7 +239,7 @@ hass_auto_plan_whole (const HassAutoKnown *k, guint arm, double work,
   for (guint d = 0; d < k->u.n; d++)
     n += runners[d].runs;
   plan.finish_ns += n > 1 ? k->u.env->merge_ns : 0;
-  /* Equal units on cores alone end in whole waves. */
+  /* Equal units on cores alone end in whole waves of one unit for each core. */
   if (arm == k->u.cpu && arm < k->u.n && runners[arm].rate > 0
       && k->u.env->cost == HASS_COST_EQUAL)
     plan.finish_ns = ceil (work / k->u.work / k->u.cores - 1e-9) * 2

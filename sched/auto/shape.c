@@ -5,13 +5,20 @@
 
 #include <math.h>
 
-/* Bundles that are tried at each end. Sizes grow at least geometrically where
-   copies hide, so twelve span any round; more only cost time. Guesses. */
+/* Largest number of growing bundles that is tried. Sizes grow at least
+   geometrically where copies are hidden behind kernels, so 12 of them span any
+   round; more only cost time of the decision. A guess. */
 #define MOST_GROWING 12
+/* Largest number of shrinking bundles that is tried at the end of a GPU's part.
+   A guess: more cost time of the decision and save little. */
 #define MOST_SHRINKING 4
 
-/* Consecutive sizes: the sum of those so far, and the next one, as lines over
-   the size that they begin with. */
+/**
+ * Chain: a sequence of bundles each of which is as large as the one before
+ * allows. Sizes are work, as lines over the size x of the bundle that the
+ * sequence begins with.
+ * @sum: sum of the sizes so far. @next: size of the next bundle.
+ */
 typedef struct
 {
   HassAutoLine sum, next;
@@ -25,7 +32,10 @@ go_on (Chain *c, const HassAutoLine *by)
   c->next = (HassAutoLine){ by->a * c->next.a, by->a * c->next.b + by->b };
 }
 
-/* n bundles with a first and a last of these sizes. */
+/* Returns the times of a sequence of n bundles that do @work, with a first and
+   a last bundle of given work: the first copy in + all kernels + the last copy
+   out, as all else is hidden. The cost adds the time that other GPUs wait for
+   the first copy. */
 static HassAutoShape
 shape_of (const HassAutoPipe *p, double work, guint n, double first,
           double last)
@@ -41,7 +51,9 @@ shape_of (const HassAutoPipe *p, double work, guint n, double first,
                           .cost_ns = ns + p->in.a * held_ns };
 }
 
-/* The best number of growing sizes before those that shrink. */
+/* Tries numbers of growing bundles before the n shrinking ones in @back, and
+   puts the sequence with the least cost into @best if it is better than
+   that. */
 static void
 try_growing (const HassAutoPipe *p, double work, guint n, const Chain *back,
              HassAutoShape *best)
@@ -58,8 +70,9 @@ try_growing (const HassAutoPipe *p, double work, guint n, const Chain *back,
       HassAutoLine all = { front.sum.a + back->sum.a * last.a,
                            front.sum.b + back->sum.b + back->sum.a * last.b };
       double first = (work - all.b) / all.a, end = last.a * first + last.b;
-      /* A bundle below the least takes as long as the least one; then the next
-         ones need not grow as fast as they could. */
+      /* A bundle of less than the least work takes as long as one of the least,
+         so the first has that; then the next bundles need not grow as fast as
+         they could. */
       least = first < p->least;
       if (least && n == 0 && m > 1 && m * p->least <= work)
         {
@@ -73,7 +86,8 @@ try_growing (const HassAutoPipe *p, double work, guint n, const Chain *back,
         {
           double slope = p->kernel.a + p->out.a * last.a / all.a
                          + (shape.exposed ? p->in.a / all.a : 0);
-          /* What is copied while kernels are in flight costs nothing. */
+          /* A first bundle whose copy ends before the kernels in flight may be
+             larger at no cost. */
           if (!shape.exposed && m > 1 && p->in.a > 0)
             shape.first
                 = MIN ((p->kernel_ns - p->in_ns - p->in.b) / p->in.a, work);
@@ -87,6 +101,8 @@ try_growing (const HassAutoPipe *p, double work, guint n, const Chain *back,
     }
 }
 
+/* Returns the bundles with which the GPU does @work soonest: numbers of growing
+   and of shrinking bundles are tried in turn until the time no longer falls. */
 HassAutoShape
 hass_auto_best_shape (const HassAutoPipe *p, double work)
 {

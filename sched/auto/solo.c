@@ -6,24 +6,37 @@
 #include <math.h>
 #include <string.h>
 
-/* A measurement takes about PROBE_PART of the round's time; where that cannot
-   be less than MOST_PROBE_PART of it, the device is tried with a whole round.
-   It waits until it costs no more than PROBE_COST of the time that has passed.
-   Larger parts measure better and cost more. Guesses. */
+/* A device that is measured while the others are idle gets work for about this
+   fraction of the round's time. A guess: more measures better and costs more
+   idle time of the others. */
 #define PROBE_PART 0.01
+/* Where a measurement alone would take more than this fraction of the round's
+   time, the device is not measured but tried with a whole round. A guess: more
+   costs more idle time in a round. */
 #define MOST_PROBE_PART 0.3
+/* A measurement waits until it takes less than this fraction of the time of all
+   rounds so far. A guess: less measures later, more makes the first rounds
+   slower. */
 #define PROBE_COST 0.08
-/* Rounds between measurements; rates change slowly. A guess. */
+/* Number of rounds between two measurements of a device alone. A guess: rates
+   change slowly, and each measurement costs idle time. */
 #define PROBE_ROUNDS 64
-/* Part of the rates below which a device is not measured: others would have to
-   slow it down more than threefold. */
+/* A device with less than this fraction of the sum of all rates is not measured
+   alone: it could compute a round faster alone only if the others slowed it
+   down more than threefold. */
 #define PROBE_SHARE (1 / 3.)
-/* Factor of an arm that makes a device tried with a whole round if it does most
-   of the work; and where costs are unknown, and it may have done the cheap
-   units. Guesses. */
+/* Assumed time of a round on a device alone, over its plan, where a round is
+   too short to measure the device in it. Below 1 it makes the guard give a
+   whole round to a device that would do most of the work anyway, and so measure
+   it. A guess: less tries slow devices. */
 #define TRIED_FACTOR 0.75
+/* Assumed time of a round on a device alone, over its plan, where costs of
+   units are unknown: the device may seem fast only because its units were cheap
+   ones. A guess: less tries slow devices, more never tries a fast one. */
 #define DOUBTED_FACTOR 1.4
-/* Part of a measurement that a latency may be; the rest is work. A guess. */
+/* At most this fraction of a measured time is taken to be the fixed latency of
+   a bundle; the rest is time of its work. A guess: with 1 a short measurement
+   would show an infinite rate. */
 #define MOST_FIXED 0.9
 
 void
@@ -53,7 +66,9 @@ hass_auto_solo_begin (HassAutoSolo *s, const HassRound *round)
 
 /* -- Whether ------------------------------------------------------------ */
 
-/* What it would be given: little, but enough to show its rate. */
+/* Returns the work with which a device is measured while the others are idle:
+   little, but enough to show its rate, which is a unit for each core of the CPU
+   pool, or what fills a GPU and takes at least as long as a launch. */
 static double
 solo_work (const HassAutoSolo *s, const HassRound *round, const HassPlan *plan,
            guint device)
@@ -68,7 +83,9 @@ solo_work (const HassAutoSolo *s, const HassRound *round, const HassPlan *plan,
               MAX (fixed_ns * rate, s->k->u.work));
 }
 
-/* A GPU's kernels alone would take longer than all devices together. */
+/* Returns TRUE if the GPU cannot compute the round alone sooner than all
+   devices together do, since its kernels, which no other device slows down,
+   would take longer than that. */
 static gboolean
 kernels_forbid (HassAutoSolo *s, guint device)
 {
@@ -78,13 +95,16 @@ kernels_forbid (HassAutoSolo *s, guint device)
                   : 0;
   if (s->k->u.env->cost == HASS_COST_UNKNOWN || ns < s->g->arms[s->k->u.n].ns)
     return FALSE;
-  s->later = TRUE; /* if all turn out to take longer */
+  s->later = TRUE; /* Considered again in the next round: the time of all
+                      devices may still turn out to be longer. */
   HASS_NOTE (s->k->u.env, "%s alone would need %.4g ms for kernels",
              s->k->u.devices[device].name, ns * 1e-6);
   return TRUE;
 }
 
-/* The device does enough of the work, and stands for all that are alike. */
+/* Returns TRUE if the device may be faster alone than with the others, by its
+   fraction of the rates, and its last measurement is long ago. Of several alike
+   devices only the first is measured; the others take over what it shows. */
 static gboolean
 may_win (const HassAutoSolo *s, const HassRound *round, const HassPlan *plan,
          guint device)
@@ -100,8 +120,10 @@ may_win (const HassAutoSolo *s, const HassRound *round, const HassPlan *plan,
          && r->rate >= PROBE_SHARE * sum && r->rate < sum;
 }
 
-/* Is it worth it, and does it cost little? In rounds too short for that the
-   device is tried with a whole one. */
+/* Returns TRUE if the device should be measured alone in this round: it may
+   win, and the measurement costs little of the time that has passed. In rounds
+   too short for that the factor of the device alone is lowered instead, so that
+   the guard tries it with a whole round. */
 static gboolean
 worth_probing (HassAutoSolo *s, const HassRound *round, const HassPlan *plan,
                guint device)
@@ -138,7 +160,9 @@ begin_one (HassAutoSolo *s, const HassRound *round, const HassPlan *plan,
   s->seen = hass_round_progress (round, device);
 }
 
-/* What it showed alone does not belong to its estimates beside others. */
+/* Ends the measurement of a device while the others were idle: stores its fixed
+   time and time per work, also for alike devices, and restores its estimates,
+   which are of its speed beside the others. */
 static void
 end_one (HassAutoSolo *s, const HassRound *round, const HassPlan *plan)
 {
@@ -169,9 +193,9 @@ end_one (HassAutoSolo *s, const HassRound *round, const HassPlan *plan)
              t->name, 1 / m->ns_per_work, plan->runners[device].rate);
 }
 
-/* The next device: GPUs first, since cores may still be in the middle of a
-   unit; n: none. GPUs without a CPU pool share nothing but links, which plans
-   count. */
+/* Returns the next device to measure alone, or n if there is none. GPUs come
+   first, as cores may still be in the middle of a unit. Without a CPU pool none
+   is measured: GPUs share nothing but links, which plans take into account. */
 static guint
 next_one (HassAutoSolo *s, const HassRound *round, const HassPlan *plan)
 {
@@ -184,6 +208,8 @@ next_one (HassAutoSolo *s, const HassRound *round, const HassPlan *plan)
   return worth_probing (s, round, plan, cpu) ? cpu : n;
 }
 
+/* Returns TRUE if the device that is being measured alone has been granted its
+   work and has finished it. */
 static gboolean
 is_over (const HassAutoSolo *s, const HassRound *round)
 {

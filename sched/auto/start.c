@@ -1,50 +1,71 @@
 /* SPDX-License-Identifier: MIT */
 /* start.c: what cores get while a GPU is not measured yet, or is being started.
 
-   DESIGN. Before a core has finished anything the rates are unknown; a long
-   unit that a core has begun delays the round if a GPU turns out to be far
-   faster; and a GPU's start and its first bundle are work of the host, which
-   takes longer beside busy cores. Each rule here keeps cores idle for a time
-   that is short beside what the cores alone would need, should the GPU be of no
-   use.
+   DESIGN. Before a core has finished a unit all rates are unknown. A long unit
+   that a core has begun delays the round if a GPU turns out to be far faster.
+   And the start of a GPU and its first bundle are work of the host's threads,
+   which take longer beside busy cores. So each rule here keeps cores idle for a
+   while, which is short beside the time that the cores alone would need, in
+   case the GPU is of no use.
 
    Thread safety: as hass/strategy.h. */
 #include "auto-private.h"
 
 #include <math.h>
 
-/* Units per core and GPU from which on a round is long: then one core begins. A
-   guess. */
+/* A round with at least this many units per core and GPU is long: then one core
+   begins, and the others wait until a GPU is measured. A guess: less makes
+   cores idle in rounds too short for that. */
 #define FIRST_WAVES 16
-/* Bytes per ns of a unit on a core that computes little; a guess below what
-   searches reach. */
+/* Assumed rate of a core that computes little for each byte, in bytes per ns; a
+   core is compared by it with the links of the GPUs. A guess, below the rates
+   that searches of text reach. Too high, and cores wait for GPUs that are no
+   faster. */
 #define SLOWEST_CORE 0.2
-/* First units of cores: no more than such a part of the round; a guess. */
+/* All cores together get at most 1/FIRST_PART of the round as first units,
+   before any rate is known. A guess: more, and a GPU that is far faster waits
+   for them. */
 #define FIRST_PART 16
-/* Units per core that make a round so long that all cores wait for a GPU's
-   first bundle. A guess. */
+/* In a round with at least this many waiting units per core, all cores wait for
+   the first bundle of a GPU, as that is then short beside the round. A guess:
+   less, and cores idle for a large part of a round. */
 #define MANY_WAVES 200
-/* A unit may take so many times longer when all cores are busy; a GPU is
-   overdue after so many units, and no longer expected. Guesses. */
+/* A unit may take LONGER times as long when all cores are busy as the first one
+   did on a quiet machine: cores wait for a GPU no longer than that. A guess:
+   more, and cores wait longer for a GPU that is of no use. */
 #define LONGER 2
+/* A GPU that has not opened for the time of OVERDUE units after the predicted
+   time is no longer expected. A guess: more, and cores wait for one that never
+   opens. */
 #define OVERDUE 2
-/* One core in HOST_PART is left to a GPU's start where units are long, for one
-   part in HOST_TIME of what the cores alone would need; guesses. */
+/* One core in HOST_PART runs no long unit while a GPU is being started, since
+   threads of the host do that work. A guess: a smaller number leaves more cores
+   idle. */
 #define HOST_PART 8
+/* Cores are left to the start of a GPU for at most 1/HOST_TIME of the time that
+   the cores alone would need for the rest of the round. A guess: a smaller
+   number costs more if the GPU is of no use. */
 #define HOST_TIME 16
-/* Of what the cores alone need for the rest of a round: all may wait as long.
- */
+/* All cores may wait for a GPU, in all of a round, for this fraction of the
+   time that they alone would need for the rest of it. A guess: more costs more
+   if the GPU is of no use. */
 #define WAIT_PART 0.025
-/* One core in START_PART is left to the start of an unknown GPU where units are
-   short. On 16 cores a start of 0.6 s took 11 % longer beside busy cores than
-   beside idle ones, 5 % where half of them were busy. */
+/* One core in START_PART is left to the start of a GPU of unknown speed where
+   units are short. Measured on 16 cores: a start of 0.6 s took 11 % longer
+   beside busy cores than beside idle ones, and 5 % longer where half of them
+   were busy. */
 #define START_PART 2
-/* But a unit of all cores takes at least so long, and longer with more cores:
-   cores ask for each unit then, all together. A guess. */
+/* Cores are left to a GPU's start, where units are short, only if one unit
+   takes a core at least this long, in ns: while cores are left, each core asks
+   for each unit. A guess: less, and asking takes too much of their time. */
 #define START_UNIT_NS 5e5
+/* Above this number of cores, START_UNIT_NS grows in proportion to the cores,
+   because all of them ask for units one after another. A guess: a larger
+   number, and asking takes too much of their time. */
 #define START_CORES 16.
-/* Links have to allow GPUs to be so many times faster than the cores. A guess.
- */
+/* Cores are left to a GPU's start, where units are short, only if the links of
+   the GPUs can carry units more than this many times as fast as the cores
+   compute them. A guess: less leaves cores to GPUs that help little. */
 #define FAR_FASTER 5
 
 /* -- What GPUs show ----------------------------------------------------- */
@@ -56,8 +77,9 @@ unmeasured_gpu (const HassAuto *s, const HassRound *round, guint device)
          && !hass_estimates_measured (&s->k.e, round, device);
 }
 
-/* Work per ns of the participating GPUs of which more than a first bundle,
-   which may have been a warm-up, is known. */
+/* Returns the rate, in work per ns, of the participating GPUs whose rate is
+   settled: more than a first bundle, which may have been a warm-up, has been
+   measured. 0: there are none. */
 static double
 settled_rate (const HassAuto *s, const HassRound *round)
 {
@@ -72,8 +94,9 @@ settled_rate (const HassAuto *s, const HassRound *round)
   return rate;
 }
 
-/* Work per ns of the GPUs that are in the middle of their first grant; its
-   parts are counted as they come back. */
+/* Returns the rate, in work per ns, of the unmeasured GPUs that are in the
+   middle of their first grant, from the parts of it that are already back; 0:
+   none is. */
 static double
 rate_so_far (const HassAuto *s, const HassRound *round)
 {
@@ -88,7 +111,8 @@ rate_so_far (const HassAuto *s, const HassRound *round)
   return rate;
 }
 
-/* Bytes per ns of all GPUs' links; INFINITY: a GPU needs none. */
+/* Returns the sum of the rates of all GPUs' links, in bytes per ns; INFINITY if
+   a GPU needs no link because it shares the host's memory. */
 static double
 links_of (const HassUnits *u)
 {
@@ -102,7 +126,9 @@ links_of (const HassUnits *u)
   return links;
 }
 
-/* A GPU that opens within so long, or should have by now. */
+/* Returns TRUE if an unmeasured GPU is predicted to open within ns from now, or
+   should have opened by now but is late by less than OVERDUE units of unit_ns
+   each. */
 static gboolean
 opens_within (const HassAuto *s, const HassRound *round, double ns,
               double unit_ns)
@@ -120,7 +146,8 @@ opens_within (const HassAuto *s, const HassRound *round, double ns,
 
 /* -- First units -------------------------------------------------------- */
 
-/* A round with many units for each core, and unknown GPUs. */
+/* Returns TRUE if the round has many units for each core and there is a GPU
+   whose rate is unknown; then it is worth waiting for what that GPU shows. */
 static gboolean
 is_long (const HassAuto *s, const HassRound *round)
 {
@@ -130,7 +157,10 @@ is_long (const HassAuto *s, const HassRound *round)
                 >= FIRST_WAVES * (guint64)u->cores * (u->n - 1);
 }
 
-/* If their first units ended now the cores would be as fast as the GPUs. */
+/* Returns TRUE if the cores may be as fast as the GPUs whose rate is settled
+   (measured by more than one bundle). The cores' first units are still running,
+   so their rate is at most that of units that end now: cores * work of a unit /
+   time since the round began. */
 static gboolean
 may_be_as_fast (const HassAuto *s, const HassRound *round, guint cores)
 {
@@ -139,8 +169,10 @@ may_be_as_fast (const HassAuto *s, const HassRound *round, guint cores)
   return rate > 0 && rate * past_ns <= cores * s->k.u.work;
 }
 
-/* Units are data that GPUs have to copy: by their links alone the round takes
-   them longer than one unit takes a core that computes little. */
+/* Returns TRUE if the round is mostly data and the links of the GPUs need
+   longer to copy all of it than a core that computes little needs for one unit.
+   Then the cores need not wait for a GPU to be measured: a unit that a core
+   begins ends before the GPUs could do the round. */
 static gboolean
 copies_take_long (const HassAuto *s, const HassRound *round)
 {
@@ -148,11 +180,13 @@ copies_take_long (const HassAuto *s, const HassRound *round)
          && hass_round_units (round) * SLOWEST_CORE >= links_of (&s->k.u);
 }
 
-/* One unit for each core, all at once, as cores that ask one by one wait for
-   each other. A long round one core begins: it shows the rate as well, often
-   much sooner as it has caches and memory to itself, and a GPU that is far
-   faster need not wait for the slowest of many. The others follow as soon as a
-   GPU shows that it is not, or at once where no GPU can be. */
+/* Returns the number of first units for the cores while no core has finished
+   any; 0: none now. Usually one for each core, all at once, as cores that ask
+   one by one wait for each other. In a long round one core begins: it shows the
+   rate as well, often much sooner as it has caches and memory to itself, and a
+   GPU that is far faster need not wait for the slowest of many units. The other
+   cores follow as soon as a GPU shows that it is not far faster, or at once
+   where no GPU can be. */
 guint64
 hass_auto_first_units (HassAuto *s, const HassRound *round, guint64 waiting,
                        gboolean force)
@@ -172,8 +206,9 @@ hass_auto_first_units (HassAuto *s, const HassRound *round, guint64 waiting,
 
 /* -- Long units --------------------------------------------------------- */
 
-/* A GPU has its first bundle, not for longer than two units take: before, the
-   time of a unit was known to one unit only. */
+/* Returns TRUE if an unmeasured GPU has had its first bundle for less than
+   LONGER units' time, so that its rate will be known soon. A bound of one unit
+   would be too short, as the time of a unit was measured on a quiet machine. */
 static gboolean
 measured_soon (const HassAuto *s, const HassRound *round, double unit_ns)
 {
@@ -187,9 +222,11 @@ measured_soon (const HassAuto *s, const HassRound *round, double unit_ns)
   return FALSE;
 }
 
-/* All cores wait for a GPU, in all of a round no longer than costs little
-   should it be of no use. Time is known by completions: when none has come
-   since, the wait has lasted as long as it could. */
+/* Returns TRUE if all cores may wait for a GPU now, and sets in the grant how
+   long at most, in ns. All waits of a round together take at most WAIT_PART of
+   cpu_ns, the time that the cores alone need, as the GPU may be of no use. The
+   clock is known from completions alone: when none has come since the last wait
+   began, that has lasted as long as it could. */
 static gboolean
 may_wait (HassAuto *s, double cpu_ns, HassGrant *grant)
 {
@@ -205,10 +242,11 @@ may_wait (HassAuto *s, double cpu_ns, HassGrant *grant)
   return grant->within_ns > 0;
 }
 
-/* An eighth of the cores is left to a GPU that is being started, or in whose
-   first bundle libraries are: a thread that shares a core with a long unit
-   needs much longer for it. But not for long, and not where a unit takes
-   longer. */
+/* Returns TRUE if so many cores are busy that the others are left to the start
+   or the first bundle of a GPU: host threads load libraries then, and need much
+   longer if they share a core with a long unit. At most one core in HOST_PART
+   is left, for at most 1/HOST_TIME of cpu_ns, the time that the cores alone
+   need, and none where a unit takes longer than that. */
 static gboolean
 left_to_host (const HassAuto *s, const HassRound *round, double unit_ns,
               double cpu_ns)
@@ -228,13 +266,15 @@ left_to_host (const HassAuto *s, const HassRound *round, double unit_ns,
                 >= cores - cores / HOST_PART;
 }
 
-/* One long unit for each core that asks: what is in a share cores take without
-   asking, and a GPU may be slow to open. None where a GPU's first grant, half
-   done, or another GPU shows that the cores are negligible, or that they would
-   be late. When nothing is back all cores but one wait for it, but not for
-   long. In a long round all do, as the GPU's first bundle is a small part of
-   that; and when a GPU is about to open all but one do. That one waits too, for
-   a time that is short beside what the cores need without GPUs. */
+/* Returns how many units a core gets that asks while units are long and a GPU
+   is not measured yet: 1, or 0 if it waits. No share is cut, since cores take
+   units of a share without asking, and the GPU may be slow to open.
+   A core gets none where the cores are negligible beside the GPUs, or would end
+   late, as a GPU's half-done first grant or another GPU shows. While a GPU's
+   first bundle is in flight all cores but one wait for it, and in a long round
+   all do, since the bundle is a small part of that. While a GPU is about to
+   open, all cores but one wait too; that one waits for a time that is short
+   beside what the cores alone need. */
 guint64
 hass_auto_long_unit (HassAuto *s, const HassRound *round, double unit_ns,
                      double cpu_rate, HassGrant *grant)
@@ -268,7 +308,8 @@ hass_auto_long_unit (HassAuto *s, const HassRound *round, double unit_ns,
 
 /* -- Short units -------------------------------------------------------- */
 
-/* The links allow GPUs to be far faster than the cores. */
+/* Returns TRUE if the links of the GPUs can carry units more than FAR_FASTER
+   times as fast as the cores compute them. */
 static gboolean
 links_allow (const HassUnits *u, const HassRound *round, double cpu_rate)
 {
@@ -276,9 +317,9 @@ links_allow (const HassUnits *u, const HassRound *round, double cpu_rate)
   return links_of (u) * u->work > FAR_FASTER * bytes * cpu_rate;
 }
 
-/* How many cores are left to a GPU that should open soon in this round: half of
-   them where a GPU is unknown, all but one where the cores are known to be
-   negligible. */
+/* Returns how many cores are left idle for a GPU that should open soon in this
+   round: half of the cores where the rate of a GPU is unknown, all but one
+   where the cores are known to be negligible, else 0. */
 guint
 hass_auto_left_to_start (const HassAuto *s, const HassRound *round,
                          double cpu_rate)

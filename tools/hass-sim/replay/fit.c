@@ -244,7 +244,8 @@ enough_memory (const RecordFarm *f, GError **error)
       rounds += MIN (r->n, MAX (r->units, 1));
     }
   double bytes = a_unit * f->n_units + a_round * rounds;
-  gpointer room = bytes < G_MAXSSIZE ? g_try_malloc ((gsize)bytes) : NULL;
+  gpointer room
+      = bytes < (double)G_MAXSSIZE ? g_try_malloc ((gsize)bytes) : NULL;
   if (!room)
     g_set_error (error, HASS_ERROR, HASS_ERROR_NO_MEMORY,
                  "record file %s, line %u: a replay of the farm '%s', %g "
