@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* builtin.c: the library's own kinds of devices, one line each. Modelled
-   devices are not a kind: a platform file lists them for virtual time. Thread
-   safety: immutable. */
+   devices are not a kind: a platform file lists them for virtual time.
+   Thread safety: immutable. */
 #include "kinds.h"
 
 /* clang-format off */

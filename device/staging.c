@@ -2,8 +2,8 @@
 /* staging.c: gathers the inputs of a bundle's blocks into one buffer and
    scatters outputs from one; calls GPU workers. A block is gathered with its
    halos; of a tile, which has no halos, only the rows are copied, without
-   gaps. Thread safety: any thread; a staging buffer belongs to one at a
-   time. */
+   gaps.
+   Thread safety: any thread; a staging buffer belongs to one at a time. */
 #include "hass/device.h"
 #include "pool/callback_error.h"
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* callback_error.h: success and failure of a callback, from its return value
-   and its error. Thread safety: any thread. */
+   and its error.
+   Thread safety: any thread. */
 #ifndef HASS_CALLBACK_ERROR_H
 #define HASS_CALLBACK_ERROR_H
 

@@ -17,10 +17,9 @@ typedef enum
   HASS_FARM_PARTITION = 1 << 0, /* each load is large and is cut into blocks */
   /* Loads are small and are gathered into bundles for GPUs. */
   HASS_FARM_COMBINE = 1 << 1,
-  HASS_FARM_INDIVISIBLE
-  /* Loads with inner dependencies: a GPU computes a load with one thread
+  /* Loads have inner dependencies: a GPU computes a load with one thread
      block. */
-  = 1 << 2,
+  HASS_FARM_INDIVISIBLE = 1 << 2,
   /* Each load is a task with functions of its own. */
   HASS_FARM_FUNCTION = 1 << 3,
   HASS_FARM_ANY = (1 << 4) - 1

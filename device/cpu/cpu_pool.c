@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* cpu_pool.c: how many cores the process may use, and pools of oneTBB's
-   threads on them. Thread safety: any thread. */
+   threads on them.
+   Thread safety: any thread. */
 #include "cpu_pool.h"
 
 #include <pthread.h>

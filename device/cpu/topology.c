@@ -25,9 +25,9 @@ load (const char *xml)
   hwloc_topology_t t;
   if (hwloc_topology_init (&t) != 0)
     return NULL;
-  /* Hwloc's "pci" component (libpciaccess) leaks memory where it is a plugin,
-     and the kernel's own files have what is needed, so it is excluded. The
-     call fails, without effect, if there is no such component. */
+  /* The "pci" component of hwloc (libpciaccess) leaks memory where it is a
+     plugin, and the kernel's own files have what is needed, so it is excluded.
+     The call fails, without effect, if there is no such component. */
   hwloc_topology_set_components (t, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST,
                                  "pci");
   /* Without this flag hwloc would move the thread to each core in turn. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* model.c: the time that a modelled GPU takes for a bundle. Thread safety:
-   pure functions. */
+/* model.c: the time that a modelled GPU takes for a bundle.
+   Thread safety: pure functions. */
 #include "model.h"
 
 /* Returns: the part, 0 to 1, of the full rate that a device with room for

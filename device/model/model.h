@@ -42,7 +42,7 @@ typedef struct
   guint64 memory_bytes; /* 0: unlimited */
   /* Size in bytes of the bundles that a grant is cut into; 0: not cut. */
   guint64 part_bytes;
-  /* Time in ns of its start, after which it accepts a bundle. */
+  /* Time in ns that the device takes to start, before its first bundle. */
   double start_ns;
   /* Rate of gathering and scattering in host memory; 0: not modelled. */
   double host_bytes_per_ns;

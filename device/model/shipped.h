@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* shipped.h: finds the platform and workload files that are shipped with the
-   library, by name. Thread safety: any thread, while no thread changes the
-   environment. */
+   library, by name.
+   Thread safety: any thread, while no thread changes the environment. */
 #ifndef HASS_SHIPPED_H
 #define HASS_SHIPPED_H
 

@@ -88,10 +88,9 @@ plan (HassPhases *p, HassRound *round, double waiting)
     }
   memcpy (p->kept, p->parts, p->crew.n * sizeof *p->kept);
   hass_phases_by_speed (p, p->speeds);
-  gboolean measured
-      /* The first phase has an equal division, which is not measured. From the
-         third one on both partitions that are compared come from speeds. */
-      = p->n_begun > 1;
+  /* The first phase has an equal division, which is not measured. From the
+     third one on both partitions that are compared come from speeds. */
+  gboolean measured = p->n_begun > 1;
   double next = s->size * parameter[GROWTH];
   if ((measured && variance (s) < parameter[THRESHOLD]) || next > waiting / 2)
     return waiting;

@@ -97,10 +97,9 @@ void hass_skmd_partition (const HassSkmdTask *task, guint64 *partition);
 typedef struct
 {
   HassSkmdModel kernel;
-  double in_ns, out_ns,
-      /* Sums over bundles, halved when a round begins: copy times in ns, and
-         the work that was copied. */
-      copied_work;
+  /* Sums over bundles, halved when a round begins: copy times in ns, and the
+     work that was copied. */
+  double in_ns, out_ns, copied_work;
   /* Time in ns of the copies with which the device begins each round. */
   double entry_ns;
   guint bundles; /* finished bundles of all rounds */
