@@ -10,7 +10,8 @@
 
 /* Upper limit of the size in bytes of a user's struct in any version: about 10
    times the largest today. A size field that was never set most likely exceeds
-   the limit, and nothing beyond it is then read. */
+   the limit; the struct is then refused and none of its other fields is read.
+ */
 #define MOST_BYTES 4096
 
 /* Copies the user's struct at @from, which begins with its own size, into the

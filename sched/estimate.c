@@ -26,9 +26,9 @@
 /* Of the fits for idle and queued bundles, the other one is used if it has seen
    MUCH_MORE times the work. A guess: less drops a newer fit. */
 #define MUCH_MORE 4
-/* A unit is long if a core needs more than this time for it, in ns: another
-   device's completion is then due before. A guess: less makes cores wait in
-   vain. */
+/* A unit is long if it takes a core more than this time, in ns: before the core
+   has finished it another device completes a bundle, after which the unit might
+   be granted better. A guess: less makes cores wait in vain. */
 #define LONG_NS 1e7
 /* Bundles that a GPU holds at a time: one is copied in, one computed, one
    copied out. Fewer overlap less, more only bind units. */

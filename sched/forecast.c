@@ -24,12 +24,13 @@
 /* Number of bundles after which the rate of a GPU is settled. A guess: more,
    and cores wait longer; less, and the rate may be that of a warm-up. */
 #define SETTLED_BUNDLES 3
-/* Number of bundles after which a rate is settled even if predicted times are
-   still wrong. A guess: more, and cores wait longer for a GPU. */
+/* Number of bundles after which the rate of a GPU is settled even if predicted
+   times are still wrong. Until it is, no core begins a unit that takes a large
+   part of the remaining time. A guess: more, and cores idle longer. */
 #define EARLY_BUNDLES 8
 /* Relative error of predicted bundle times above which a rate is not settled
-   before EARLY_BUNDLES bundles. A guess: less, and cores wait longer for a
-   GPU. */
+   before EARLY_BUNDLES bundles. A guess: less, and cores that must not begin a
+   long unit until then idle longer. */
 #define UNSETTLED 0.3
 
 void

@@ -40,7 +40,8 @@ typedef struct
   gboolean counted; /* the bundle is included in the GPU's n_bundles */
   HassGpuKit *kit;
   GArray *groups; /* HassCudaGroup */
-  /* HassBlock, sorted by worker; used if there are several workers. */
+  /* HassBlock, sorted by GPU worker; used if the blocks of this bundle have
+     different GPU workers. */
   GArray *sorted;
   GArray *rectangles;  /* HassRectangle: storage for the groups' layouts */
   gpointer registered; /* pages pinned for this bundle, or NULL */

@@ -228,8 +228,9 @@ hass_gpu_trim_within (HassGpu *gpu, guint n, gint64 until_us)
   return FALSE;
 }
 
-/* Resets the numbers of bundles and frees the spare host memory. Called when
-   the GPUs are forgotten and no kernel runs any more. */
+/* Sets the number of bundles in flight to 0, clears the marks that a bundle or
+   a GPU hangs, and frees the spare pinned host memory. Called when the GPUs are
+   forgotten and no kernel runs any more. */
 void
 hass_gpus_forget_bundles (void)
 {

@@ -28,8 +28,9 @@ enum
  * @ns: the longest that the present wait may last; 0: no wait.
  * @waited_ns: time that such waits have taken in this round.
  * @from_ns: when the present wait began.
- * @told: number of completions known when the present wait began; if none has
- *   come since, it has lasted @ns.
+ * @told: number of completions known when the present wait began. The time is
+ *   known from completions alone, so if none has come since, the wait is
+ *   counted as @ns long.
  */
 typedef struct
 {

@@ -61,8 +61,9 @@ probe_work (const HassUnits *u, const HassRound *round, guint device)
   return MIN (fill, worth * total / n_gpus);
 }
 
-/* Returns the number of units with about the given work, at the end from which
-   the grant takes them. */
+/* Returns the number of units with about the given work, counted from where the
+   grant takes them: from the back of the CPU pool's share if it is a theft,
+   else from the back of the common range, or from its front if u->reversed. */
 static guint64
 units_for (const HassUnits *u, const HassRound *round, const HassGrant *grant,
            double work)

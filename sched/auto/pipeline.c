@@ -170,7 +170,7 @@ use_of (const HassAutoStages *m)
 }
 
 /* Returns the largest work whose copy in, from begin_ns on, delays no kernel:
-   neither of the device itself nor of a GPU that copies after it on the link.
+   neither of the device nor of another GPU on its link that holds a bundle.
    For each of these GPUs the time until its kernels in flight end is divided
    among the device and the GPUs whose kernels end no later, by the fraction of
    the link that each needs; the least result counts. */

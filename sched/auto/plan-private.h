@@ -40,8 +40,9 @@ typedef struct
 gboolean hass_auto_arm_has (const HassUnits *u, guint arm, guint device);
 
 /* Returns the plan for the rest of the round: the devices of the arm that
-   participate, and when they finish together. asking: the device that has room,
-   n if none asks. runners: [n] room for the plan. */
+   participate, and when they finish together. arm: number of a set of devices,
+   see hass_auto_arm_has(). asking: the device that has room, n if none asks.
+   runners: [n] room for the plan. */
 HassPlan hass_auto_plan (const HassAutoKnown *k, const HassRound *round,
                          guint arm, guint asking, HassRunner *runners);
 

@@ -317,9 +317,10 @@ links_allow (const HassUnits *u, const HassRound *round, double cpu_rate)
   return links_of (u) * u->work > FAR_FASTER * bytes * cpu_rate;
 }
 
-/* Returns how many cores are left idle for a GPU that should open soon in this
-   round: half of the cores where the rate of a GPU is unknown, all but one
-   where the cores are known to be negligible, else 0. */
+/* Returns how many cores are left idle so that they do not slow down the start
+   of a GPU, which host threads do and which should end soon in this round: half
+   of the cores where the rate of a GPU is unknown, all but one where the cores
+   are known to be negligible, else 0. */
 guint
 hass_auto_left_to_start (const HassAuto *s, const HassRound *round,
                          double cpu_rate)

@@ -60,8 +60,8 @@ double hass_skmd_model_ns (const HassSkmdModel *model, double work);
  * Algorithm 1).
  * @partition: [n]: number of units of each device.
  * @times_ns: [n], out: time of each device in ns, its copies and its waiting
- *   for the link included; 0 for a device without units; infinite for a device
- *   that cannot be used.
+ *   for the link included; 0 for every device without units; infinite for a
+ *   device that has units but cannot be used.
  */
 typedef void (*HassSkmdTimesFunc) (const guint64 *partition, double *times_ns,
                                    gpointer user_data);
