@@ -32,7 +32,10 @@ hass_live_loads_came (HassJob *job)
   /* If no other core can come, the proxies of the devices begin rounds. */
   if (G_UNLIKELY (live->proxies_begin))
     hass_event_notify (&job->event);
-  hass_live_let_in (job);
+  /* Tested here too, as this runs for every load. */
+  if (atomic_load_explicit (&live->inside, memory_order_seq_cst)
+      < live->n_helpers)
+    hass_live_let_in (job);
 }
 
 void

@@ -342,7 +342,6 @@ hass_virtual_run_model (const HassFarm *farm, HassPlatform *platform,
   if (!can_compute (farm, error))
     return FALSE;
   g_autofree HassDeviceTraits *devices = make_devices (&w, farm, &n_devices);
-  g_autofree HassVirtualGpu *gpus = w.gpus;
   g_autofree HassDevice **none = g_new0 (HassDevice *, n_devices);
   if (model && model->traits)
     memcpy (devices, model->traits, n_devices * sizeof *devices);
@@ -352,13 +351,16 @@ hass_virtual_run_model (const HassFarm *farm, HassPlatform *platform,
                         .entry_bytes = model ? model->entry_bytes : 0,
                         .merge_ns = model ? model->merge_ns : 0 };
   w.job = hass_job_new (farm, &virtual_ops, &of, error);
-  if (!w.job)
-    return FALSE;
-  run (&w, report);
-  gboolean ok = w.job->error == NULL;
-  if (!ok)
-    g_propagate_error (error, g_steal_pointer (&w.job->error));
-  hass_job_free (w.job);
+  gboolean ok = FALSE;
+  if (w.job)
+    {
+      run (&w, report);
+      ok = w.job->error == NULL;
+      if (!ok)
+        g_propagate_error (error, g_steal_pointer (&w.job->error));
+      hass_job_free (w.job);
+    }
+  g_free (w.gpus);
   return ok;
 }
 

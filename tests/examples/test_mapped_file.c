@@ -100,7 +100,6 @@ searched (void)
     TRIALS = 30,
     STEP_US = 500
   };
-  g_autofree char *text = g_malloc (BYTES);
   guint ended = 0, cuts = 0;
   for (guint i = 0; i < TRIALS; i++)
     {

@@ -256,7 +256,8 @@ waits_for_its_start (void)
   CU_ASSERT_TRUE (opened && bundle && opened < bundle);
   CU_ASSERT_TRUE (opened && pull && pull < opened);
   CU_ASSERT_PTR_NOT_NULL (strstr (bundle, "\"in\":[1000000,"));
-  g_autofree char *cores = trace_of (CPU, "naive-greedy", 40, &alone);
+  G_GNUC_UNUSED g_autofree char *cores
+      = trace_of (CPU, "naive-greedy", 40, &alone);
   CU_ASSERT_TRUE (with_gpu > 1e-3 && with_gpu < alone);
   g_autofree char *never
       = trace_of (CPU GPU "start_us = 5000\n", "naive-greedy", 40, &late);
@@ -269,8 +270,9 @@ static void
 host_copies_take_time (void)
 {
   double with, without;
-  g_autofree char *a = trace_of (GPU "host_gbps = 2\n", "gpu-only", 40, &with);
-  g_autofree char *b = trace_of (GPU, "gpu-only", 40, &without);
+  G_GNUC_UNUSED g_autofree char *a
+      = trace_of (GPU "host_gbps = 2\n", "gpu-only", 40, &with);
+  G_GNUC_UNUSED g_autofree char *b = trace_of (GPU, "gpu-only", 40, &without);
   CU_ASSERT_DOUBLE_EQUAL (with - without, 100e-6, 1e-9);
   CU_ASSERT_PTR_NOT_NULL (strstr (a, "\"in\":[80000,"));
   CU_ASSERT_PTR_NOT_NULL (strstr (b, "\"in\":[0,"));
@@ -299,9 +301,10 @@ kernels_side_by_side (void)
   double one, two, four;
   g_autofree char *with_two = g_strconcat (gpu, "kernels = 2\n", NULL);
   g_autofree char *with_four = g_strconcat (gpu, "kernels = 4\n", NULL);
-  g_autofree char *a = trace_of (gpu, "gpu-only", 40, &one);
-  g_autofree char *b = trace_of (with_two, "gpu-only", 40, &two);
-  g_autofree char *c = trace_of (with_four, "gpu-only", 40, &four);
+  G_GNUC_UNUSED g_autofree char *a = trace_of (gpu, "gpu-only", 40, &one);
+  G_GNUC_UNUSED g_autofree char *b = trace_of (with_two, "gpu-only", 40, &two);
+  G_GNUC_UNUSED g_autofree char *c
+      = trace_of (with_four, "gpu-only", 40, &four);
   CU_ASSERT_DOUBLE_EQUAL (one, 4 * 41e-6, 1e-6);
   CU_ASSERT_DOUBLE_EQUAL (two, 2 * 41e-6, 1e-6);
   CU_ASSERT_DOUBLE_EQUAL (four, 41e-6, 1e-6);
@@ -319,8 +322,8 @@ kernels_share_the_rate (void)
   double filled, shared;
   g_autofree char *wide = g_strdup_printf (gpu, 20);
   g_autofree char *narrow = g_strdup_printf (gpu, 25);
-  g_autofree char *a = trace_of (wide, "gpu-only", 40, &filled);
-  g_autofree char *b = trace_of (narrow, "gpu-only", 40, &shared);
+  G_GNUC_UNUSED g_autofree char *a = trace_of (wide, "gpu-only", 40, &filled);
+  G_GNUC_UNUSED g_autofree char *b = trace_of (narrow, "gpu-only", 40, &shared);
   CU_ASSERT_DOUBLE_EQUAL (filled, 2 * 21e-6, 0.5e-6);
   CU_ASSERT_DOUBLE_EQUAL (shared, 41e-6, 0.5e-6);
 }
