@@ -427,9 +427,8 @@ a_unit_that_never_fits (void)
       CU_ASSERT_PTR_NOT_NULL_FATAL (part);
       hass_feeder_too_large (&r.feeder, part, "full", r.now_ns);
       CU_ASSERT_EQUAL (n_told, 1);
-      CU_ASSERT_EQUAL (told[0].failed, (guint)with_cpu);
-      CU_ASSERT_EQUAL (hass_round_waiting_anywhere (&r.round->round),
-                       (guint32)with_cpu);
+      CU_ASSERT_EQUAL (told[0].failed, (gboolean)with_cpu);
+      CU_ASSERT_EQUAL (hass_round_waiting_anywhere (&r.round->round), with_cpu);
       CU_ASSERT_EQUAL (r.job->totals[with_cpu].failed_units, !with_cpu);
       CU_ASSERT_STRING_EQUAL (r.job->totals[with_cpu].message,
                               "load 0 needs 1000 bytes on gpu0: full");

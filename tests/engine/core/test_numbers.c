@@ -185,7 +185,7 @@ endless_times (void)
       f.run.record = record;
       CU_ASSERT_TRUE (hass_data_farm_combine (&f, &report, &error));
       CU_ASSERT_PTR_NOT_NULL_FATAL (report);
-      CU_ASSERT_EQUAL (report->saturated, (guint)large);
+      CU_ASSERT_EQUAL (report->saturated, (gboolean)large);
       CU_ASSERT_DOUBLE_EQUAL (report->makespan_s, large ? 1e9 : 0, 1e-3);
       CU_ASSERT_TRUE (isfinite (report->bound_s) && isfinite (report->work));
       g_autofree char *json = hass_report_to_json (report);
