@@ -76,6 +76,8 @@ matrix_multiply  BLAS, emulated: minutes; examples_matrix_multiply runs it
 gpu_apps         searches and multiplies, emulated: minutes
 replay           in virtual time: minutes
 sim_             likewise
+output           limits threads, and qemu needs one of its own
+package          installs what make builds for this machine
 guide            starts a program that it has linked itself, without qemu
 model            spin: the same on every machine
 gpu              needs a GPU
