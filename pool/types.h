@@ -22,7 +22,10 @@ typedef enum
   HASS_FARM_INDIVISIBLE = 1 << 2,
   /* Each load is a task with functions of its own. */
   HASS_FARM_FUNCTION = 1 << 3,
-  HASS_FARM_ANY = (1 << 4) - 1
+  HASS_FARM_ANY = (1 << 4) - 1, /* all kinds that have rounds */
+  /* A stream of loads passes stages; strategies serve it by classes
+     (hass/stream.h). */
+  HASS_FARM_PIPELINE = 1 << 4
 } HassFarmKind;
 
 typedef enum

@@ -76,9 +76,11 @@ validate (const HassStrategyOps *ops, GError **error)
     }
   if (!ops->create)
     wrong = "has no create";
-  else if (!ops->grant)
+  else if (!ops->grant && ops->farms & HASS_FARM_ANY)
     wrong = "has no grant";
-  else if ((ops->farms & HASS_FARM_ANY) == 0)
+  else if (!ops->serve && ops->farms & HASS_FARM_PIPELINE)
+    wrong = "has no serve";
+  else if ((ops->farms & (HASS_FARM_ANY | HASS_FARM_PIPELINE)) == 0)
     wrong = "serves no kind of farm";
   if (wrong)
     {
@@ -273,7 +275,7 @@ set_parameter (const HassStrategyOps *ops, const char *setting, double *values,
 }
 
 static const char *const farm_names[]
-    = { "partition", "combine", "indivisible", "function" };
+    = { "partition", "combine", "indivisible", "function", "pipeline" };
 
 static gboolean
 serves (const HassStrategyOps *ops, HassFarmKind farm, GError **error)

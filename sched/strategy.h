@@ -15,6 +15,7 @@
 #include <glib.h>
 #include <hass/load.h>
 #include <hass/round.h>
+#include <hass/stream.h>
 #include <hass/types.h>
 
 HASS_BEGIN_DECLS
@@ -84,6 +85,7 @@ typedef void (*HassNoteFunc) (gpointer data, const char *format, ...)
  * @note_data: first argument of @note.
  * @element_threads: GPU threads for one element, as the farm states; 0:
  *   unknown. A GPU is filled by (width / @element_threads) elements.
+ * @n_classes, @classes: pipelines: [@n_classes] the stages; else 0 and NULL.
  */
 typedef struct
 {
@@ -101,6 +103,8 @@ typedef struct
   HassNoteFunc note;
   gpointer note_data;
   gsize element_threads;
+  guint n_classes;
+  const HassClassTraits *classes;
 } HassStrategyEnv;
 
 /**
@@ -219,6 +223,15 @@ typedef struct
  * @end_round: optional: called when all units of the round are finished.
  *   Default: nothing.
  * @destroy: frees the state; required if @create returns allocated memory.
+ * @serve: pipelines, required there and not used elsewhere: called when
+ *   @device has room, and for the CPU pool when something has changed, at most
+ *   every 20 us; fills in @serve. For the CPU pool the answer has no meaning.
+ *   DONE: the device is not asked again. If every device waits, nothing is in
+ *   flight and units are ready, the engine asks with @force; if all wait again,
+ *   the CPU pool takes from all classes that it can run, else the first device
+ *   takes one unit.
+ * @served: optional: called when a grant in a pipeline is done, and for the CPU
+ *   pool before it is asked, with what its cores have done of each class.
  *
  * Rounds overlap if the CPU pool is the only device: the next round may begin
  * before the last units of the previous one have finished. Otherwise there is
@@ -241,6 +254,10 @@ typedef struct
   void (*observe) (gpointer self, HassRound *round, const HassCompletion *done);
   void (*end_round) (gpointer self, const HassRoundSummary *summary);
   void (*destroy) (gpointer self);
+  HassAnswer (*serve) (gpointer self, const HassStreamState *state,
+                       guint device, gboolean force, HassServe *serve);
+  void (*served) (gpointer self, const HassStreamState *state,
+                  const HassServed *done);
 } HassStrategyOps;
 
 /**

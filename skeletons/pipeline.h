@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* hass/pipeline.h: a pipeline of stages, through which a stream of tokens flows.
+/* hass/pipeline.h: a pipeline of stages, through which a stream of tokens
+   flows.
 
    A generator (or an array) gives loads. Each load becomes a token, which
    passes the stages one after another. Stages run concurrently on different
@@ -49,13 +50,13 @@ typedef enum
  * @seq: sequence number of the load, from 0 in order of emission.
  * @load: the library's copy of the load.
  * @input: host memory [@input_bytes]. At the first stage, and as long as no
- *   stage has made an output, that of the load, owned by the user; then a buffer
- *   of the library, valid until the next stage with an output is done. Its bytes
- *   may be written in place if the user's memory may.
+ *   stage has made an output, that of the load, owned by the user; then a
+ * buffer of the library, valid until the next stage with an output is done. Its
+ * bytes may be written in place if the user's memory may.
  * @input_bytes: size of @input.
  * @output: host memory [@output_bytes], aligned to 64 bytes, not cleared: what
- *   HassStage.output_bytes and output_ratio promised, or what hass_token_output()
- *   returned; NULL: the stage makes no output.
+ *   HassStage.output_bytes and output_ratio promised, or what
+ * hass_token_output() returned; NULL: the stage makes no output.
  * @output_bytes: size of @output. Written: a stage may make it smaller.
  * @tag: written: a value of the user, at first that of the load.
  */
@@ -87,8 +88,8 @@ typedef gboolean (*HassStageFunc) (HassToken *token, HassWorker *worker,
                                    gpointer user_data, GError **error);
 
 /**
- * HassStage: one stage. Start from HASS_STAGE_INIT; zero is the default of every
- * field.
+ * HassStage: one stage. Start from HASS_STAGE_INIT; zero is the default of
+ * every field.
  * @struct_size: set by the initialiser; the struct may end after @gpu.
  * @name: in messages and reports; NULL: "stage 1", "stage 2", ...
  * @mode: see #HassStageMode.
@@ -195,8 +196,8 @@ hass_stage_init (void)
 }
 
 /* Initialisers with all fields zero but struct_size; HASS_STAGE may be followed
-   by further designated fields: HASS_STAGE (.name = "read", .cpu = read). In C++
-   the first two are function calls. */
+   by further designated fields: HASS_STAGE (.name = "read", .cpu = read). In
+   C++ the first two are function calls. */
 #ifdef __cplusplus
 #  define HASS_PIPELINE_INIT hass_pipeline_init ()
 #  define HASS_STAGE_INIT hass_stage_init ()
@@ -235,8 +236,9 @@ gpointer hass_token_output (HassToken *token, HassWorker *worker, gsize bytes);
  *   hass_token_buffer().
  *
  * Emits a part: a token of its own for the later stages (one to many). Parts
- * replace the token, follow each other in the order of these calls, and keep the
- * place of the token in the order of the stream. They have the token's seq and
+ * replace the token, follow each other in the order of these calls, and keep
+ * the place of the token in the order of the stream. They have the token's seq
+ * and
  * @part's tag. The load is released when all its parts are through.
  *
  * Returns: TRUE; FALSE on misuse, if the pipeline is stopping, or if one token
@@ -264,8 +266,8 @@ void hass_token_drop (HassToken *token, HassWorker *worker);
  * @stage: index of this or an earlier stage.
  *
  * Sends the token back: after this call of the stage it passes @stage and the
- * following ones again, with this stage's output as input. It keeps its place in
- * the order. Between @stage and this one, this one excluded, no stage may be
+ * following ones again, with this stage's output as input. It keeps its place
+ * in the order. Between @stage and this one, this one excluded, no stage may be
  * ORDERED or CALLER. A token that has been sent back 65536 times fails.
  *
  * Returns: TRUE; FALSE on misuse: the pipeline then stops with
