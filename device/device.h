@@ -359,10 +359,10 @@ typedef struct _HassDevice HassDevice;
  *   the device is not open, has not failed, and touches nothing of the farm.
  * @submit: starts copies and kernels for @n blocks without waiting for them.
  *   @slot is free and below traits.max_in_flight. @blocks stay valid until the
- *   bundle is done. Their fused is at most traits.max_fused, so a device that
- *   does not know #HassDeviceStage gets each stage as a bundle of its own.
- * FALSE: nothing was started; with HASS_ERROR_NO_MEMORY the engine tries fewer
- * blocks, or the same ones when no bundle is in flight.
+ *   bundle is done. They pass at most traits.max_fused stages after the first,
+ *   so a device that does not know #HassDeviceStage gets each stage as a bundle
+ *   of its own. FALSE: nothing was started; with HASS_ERROR_NO_MEMORY the
+ *   engine tries fewer blocks, or the same ones when no bundle is in flight.
  * @wait: waits for a bundle, at most @timeout_ns, without spinning; it may
  *   wait longer when nothing else can happen. TRUE: @done is filled in, and
  *   @error is set if the bundle failed. FALSE without @error: the time is up.
