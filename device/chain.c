@@ -239,22 +239,15 @@ place_outputs (HassChain *c)
   c->scratch_bytes = region[0] + region[1];
 }
 
-/* Makes the chain of the stages that @blocks [@n] pass on a device opened for
-   @farm. Takes O(1) time for one stage, else O(stages * blocks). Returns: FALSE
-   with HASS_ERROR_INVALID if the blocks cannot pass these stages in a chain,
-   with HASS_ERROR_NO_MEMORY if their outputs are too large to be counted. */
+/* As hass_chain_make(), for more than one stage. */
 gboolean
-hass_chain_make (HassChain *c, const HassDeviceFarm *farm,
+hass_chain_fuse (HassChain *c, const HassDeviceFarm *farm,
                  const HassBlock *blocks, gsize n, GError **error)
 {
-  c->n = 1;
-  c->n_blocks = n;
-  c->scratch_bytes = 0;
-  if (G_LIKELY (blocks[0].fused == 0))
-    return TRUE;
   if (!check (farm, blocks, n, error))
     return FALSE;
   c->n += blocks[0].fused;
+  c->n_blocks = n;
   if (n > MOST_ARRAY_BYTES / sizeof (HassBlock) / c->n)
     {
       g_set_error (
@@ -293,12 +286,10 @@ hass_chain_make (HassChain *c, const HassDeviceFarm *farm,
 
 /* -- 3. Tables ---------------------------------------------------------- */
 
-/* Places the tables of the chain at offset @at in the tables of the bundle.
-   Returns: the offset behind them, aligned if there are any. */
 gsize
-hass_chain_place (HassChain *c, gsize at)
+hass_chain_place_tables (HassChain *c, gsize at)
 {
-  if (c->n == 1 || c->n_blocks == 1)
+  if (c->n_blocks == 1)
     return at;
   for (guint i = 0; i < c->n; i++)
     {
@@ -309,11 +300,10 @@ hass_chain_place (HassChain *c, gsize at)
   return hass_layout_aligned (at);
 }
 
-/* Writes the tables of the chain into @tables, those of the bundle. */
 void
-hass_chain_fill (const HassChain *c, guint8 *tables)
+hass_chain_fill_tables (const HassChain *c, guint8 *tables)
 {
-  if (c->n == 1 || c->n_blocks == 1)
+  if (c->n_blocks == 1)
     return;
   for (guint i = 0; i < c->n; i++)
     if (link_at (c, i)->makes)
@@ -329,16 +319,12 @@ hass_chain_fill (const HassChain *c, guint8 *tables)
 
 /* -- 4. Bundles --------------------------------------------------------- */
 
-/* Makes the bundles for the workers of several stages. @whole: the bundle with
-   the inputs of the first stage and the output of the last one that makes one.
-   @tables, @scratch: where the tables of the bundle and the scratch memory lie
-   on the device. */
 void
-hass_chain_describe (HassChain *c, const HassBundle *whole,
-                     const guint8 *tables, guint8 *scratch)
+hass_chain_describe_stages (HassChain *c, const HassBundle *whole,
+                            const guint8 *tables, guint8 *scratch)
 {
   HassBundle b = *whole;
-  for (guint i = 0; i < c->n && c->n > 1; i++)
+  for (guint i = 0; i < c->n; i++)
     {
       HassChainLink *link = link_at (c, i);
       const guint64 *offsets
@@ -362,10 +348,8 @@ hass_chain_describe (HassChain *c, const HassBundle *whole,
     }
 }
 
-/* Returns: the bundle for the worker of stage @i of the chain, which is @whole
-   if there is only one. */
 const HassBundle *
-hass_chain_bundle (const HassChain *c, guint i, const HassBundle *whole)
+hass_chain_bundle_of (const HassChain *c, guint i)
 {
-  return c->n == 1 ? whole : &link_at (c, i)->bundle;
+  return &link_at (c, i)->bundle;
 }

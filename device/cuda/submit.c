@@ -57,7 +57,8 @@ make_groups (HassCudaDevice *d, HassCudaSlot *slot, const HassBlock *blocks,
 {
   gboolean alike = TRUE;
   g_array_set_size (slot->groups, 0);
-  g_array_set_size (slot->rectangles, 0);
+  if (slot->rectangles->len > 0)
+    g_array_set_size (slot->rectangles, 0);
   for (gsize i = 1; i < n && alike && d->farm->gpu_worker_of; i++)
     alike = hass_device_worker (d->farm, &blocks[i])
             == hass_device_worker (d->farm, &blocks[0]);
