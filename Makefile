@@ -115,7 +115,7 @@ PUBLIC := pool/error.h pool/load.h pool/round.h pool/types.h pool/version.h \
 	sched/strategy.h sched/stream.h device/device.h device/device_kind.h \
 	device/memory.h device/cuda/cuda.h \
 	device/cuda/cuda_device.cuh engine/core/callbacks.h engine/profile/profile.h \
-	engine/core/report.h \
+	engine/core/report.h engine/stream/stage.h \
 	skeletons/data_farm.h skeletons/function_farm.h skeletons/pipeline.h skeletons/hass.h
 STAGED := $(addprefix $(BUILD)/include/hass/,$(notdir $(PUBLIC)))
 
@@ -500,8 +500,8 @@ check-arm: setup-arm
 
 # On a machine with GPUs: their tests, plain and under compute-sanitizer. The
 # faults are errors to a sanitizer, so they run plain.
-GPU_SUITES := gpu gpu_outputs gpu_survival gpu_monte_carlo gpu_person_query \
-	gpu_string_search
+GPU_SUITES := gpu gpu_outputs gpu_chain gpu_survival gpu_monte_carlo \
+	gpu_person_query gpu_string_search
 .PHONY: check-gpu
 check-gpu: all tests
 	$(Q)$(TESTS) $(foreach s,$(GPU_SUITES),--suite $(s))
