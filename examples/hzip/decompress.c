@@ -148,8 +148,7 @@ inflate_stage (HassToken *token, HassWorker *worker, gpointer user_data,
   (void)error;
   if (token->tag == TAG_MEMBERS && inflater_between_members (d->inflater))
     {
-      inflater_skip (d->inflater,
-                     (const guint8 *)load->input + load->input_bytes);
+      inflater_skip (d->inflater, load->input, load->input_bytes, token->input);
       return TRUE;
     }
   inflater_feed (d->inflater, load->input, load->input_bytes, &sink);

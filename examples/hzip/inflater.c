@@ -135,17 +135,15 @@ put_copy (Inflater *i, const InflaterSink *sink, const guint8 *in, gsize n)
     }
 }
 
-/* Writes what belongs to complete windows of @part [@n], or all of it, and
-   keeps the window. */
+/* Makes the window what it is after @n further bytes of a member, at @part. The
+   first of them has a multiple of 32768 bytes before it. */
 static void
-put_windows (Inflater *i, const InflaterSink *sink, guint8 *part, gsize n,
-             gboolean all)
+keep_window (Inflater *i, const guint8 *part, gsize n)
 {
   gsize rest = n % WINDOW, whole = n - rest;
   if (whole > 0)
     memcpy (i->window + rest, part + whole - WINDOW + rest, WINDOW - rest);
   memcpy (i->window, part + whole, rest);
-  put (i, sink, part, all ? n : whole);
 }
 
 /* -- A member ----------------------------------------------------------- */
@@ -170,31 +168,32 @@ begin_body (Inflater *i)
 
 /* Returns: how many of the bytes it has taken. */
 static gsize
-feed_body (Inflater *i, const guint8 *in, gsize n, const InflaterSink *sink)
+feed_body (Inflater *i, const guint8 *in, gsize n_in, const InflaterSink *sink)
 {
   int result;
   i->z.next_in = (Bytef *)in;
-  i->z.avail_in = (uInt)n;
+  i->z.avail_in = (uInt)n_in;
   do
     {
       gsize held = (gsize)(i->bytes - i->written);
       guint8 *part = get (i, sink);
       if (!part)
-        return n;
+        return n_in;
       memcpy (part, i->window, held);
       i->z.next_out = part + held;
       i->z.avail_out = (uInt)(INFLATER_PART - held);
       result = inflate (&i->z, Z_NO_FLUSH);
       i->bytes += INFLATER_PART - held - i->z.avail_out;
-      put_windows (i, sink, part, INFLATER_PART - i->z.avail_out,
-                   result == Z_STREAM_END);
+      gsize n = INFLATER_PART - i->z.avail_out;
+      keep_window (i, part, n);
+      put (i, sink, part, result == Z_STREAM_END ? n : n - n % WINDOW);
     }
   while (result == Z_OK && i->z.avail_out == 0);
   if (result == Z_STREAM_END)
     i->state = STATE_TRAILER;
   else if (result != Z_OK && result != Z_BUF_ERROR)
     fail (i, "invalid compressed data--format violated", TRUE);
-  return n - i->z.avail_in;
+  return n_in - i->z.avail_in;
 }
 
 static void
@@ -378,10 +377,19 @@ inflater_between_members (const Inflater *i)
 }
 
 void
-inflater_skip (Inflater *i, const guint8 *end)
+inflater_skip (Inflater *i, const guint8 *in, gsize n, const guint8 *out)
 {
-  i->n_members++;
-  i->last_crc = read_u32 (end - TRAILER_BYTES);
+  MemberSpan span;
+  for (; n > 0; in += span.member_bytes, n -= span.member_bytes)
+    {
+      member_span (in, n, &span);
+      const guint8 *trailer = in + span.member_bytes - TRAILER_BYTES;
+      gsize bytes = read_u32 (trailer + 4);
+      keep_window (i, out, bytes);
+      out += bytes;
+      i->n_members++;
+      i->last_crc = read_u32 (trailer);
+    }
 }
 
 gboolean

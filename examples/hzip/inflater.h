@@ -32,10 +32,13 @@ void inflater_feed (Inflater *inflater, const guint8 *in, gsize n,
 /* The file has ended. */
 void inflater_end (Inflater *inflater, const InflaterSink *sink);
 
-/* Returns: TRUE between two members, where whole members may be skipped, if
-   they have been decompressed elsewhere. The last of them ends at @end. */
+/* Returns: TRUE between two members, where whole members may be skipped. */
 gboolean inflater_between_members (const Inflater *inflater);
-void inflater_skip (Inflater *inflater, const guint8 *end);
+
+/* Skips the members in @in [@n], whose headers tell their lengths and which
+   have been decompressed to @out. */
+void inflater_skip (Inflater *inflater, const guint8 *in, gsize n,
+                    const guint8 *out);
 
 /* Returns: TRUE if nothing that follows in the file matters. */
 gboolean inflater_ended (const Inflater *inflater);

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include "hass_test.h"
 #include "tests/program.h"
@@ -85,9 +86,18 @@ zip_folder (void)
 void
 zip_remove (char *folder)
 {
-  const char *argv[] = { "rm", "-rf", folder, NULL };
-  g_spawn_sync (NULL, (char **)argv, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL,
-                NULL, NULL, NULL, NULL);
+  GDir *dir = g_dir_open (folder, 0, NULL);
+  const char *name;
+  while (dir && (name = g_dir_read_name (dir)))
+    {
+      char *path = g_build_filename (folder, name, NULL);
+      if (unlink (path) == 0)
+        g_free (path);
+      else
+        zip_remove (path);
+    }
+  g_clear_pointer (&dir, g_dir_close);
+  rmdir (folder);
   g_free (folder);
 }
 
