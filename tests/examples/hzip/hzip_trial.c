@@ -19,8 +19,8 @@ outcome_clear (Outcome *o)
 }
 
 Outcome
-zip_run (const char *program, const char *arguments, GBytes *in,
-         const char *folder)
+zip_script (const char *program, const char *script, GBytes *in,
+            const char *folder)
 {
   Outcome o = { -1, NULL, NULL };
   char *files = zip_folder ();
@@ -28,8 +28,9 @@ zip_run (const char *program, const char *arguments, GBytes *in,
   g_autofree char *path = strcmp (program, "hzip") == 0 ? program_path (program)
                                                         : g_strdup (program);
   g_autofree char *line = g_strdup_printf (
-      "cd '%s' && LC_ALL=C %s %s <'%s/in' >'%s/out' 2>'%s/err'",
-      folder ? folder : files, path, arguments, files, files, files);
+      "cd '%s' && export LC_ALL=C Z='%s' && { %s\n} <'%s/in' >'%s/out' "
+      "2>'%s/err'",
+      folder ? folder : files, path, script, files, files, files);
   zip_put (files, "in", in ? in : nothing);
   int status = system (line);
   if (WIFEXITED (status))
@@ -40,6 +41,31 @@ zip_run (const char *program, const char *arguments, GBytes *in,
   o.err = g_strndup (g_bytes_get_data (err, NULL), g_bytes_get_size (err));
   zip_remove (files);
   return o;
+}
+
+Outcome
+zip_run (const char *program, const char *arguments, GBytes *in,
+         const char *folder)
+{
+  g_autofree char *script = g_strconcat ("\"$Z\" ", arguments, NULL);
+  return zip_script (program, script, in, folder);
+}
+
+char *
+zip_messages (const char *messages)
+{
+  g_auto (GStrv) lines = g_strsplit (messages, "\n", -1);
+  GString *text = g_string_new (NULL);
+  for (guint k = 0; lines[k]; k++)
+    {
+      g_auto (GStrv) parts = g_strsplit (lines[k], "gzip:", 2);
+      if (!strstr (lines[k], "extra field of"))
+        g_string_append_printf (text, "%s%s%s%s", parts[0] ? parts[0] : "",
+                                parts[0] && parts[1] ? "hzip:" : "",
+                                parts[0] && parts[1] ? parts[1] : "",
+                                lines[k + 1] ? "\n" : "");
+    }
+  return g_string_free (text, FALSE);
 }
 
 gboolean

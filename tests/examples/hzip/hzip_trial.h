@@ -24,6 +24,14 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Outcome, outcome_clear)
 Outcome zip_run (const char *program, const char *arguments, GBytes *in,
                  const char *folder);
 
+/* As zip_run(), a script for sh in which "$Z" is the program. */
+Outcome zip_script (const char *program, const char *script, GBytes *in,
+                    const char *folder);
+
+/* Returns: messages of gzip, as hzip has them: without that of the extra field,
+   which hzip does not ignore. Free with g_free(). */
+char *zip_messages (const char *messages);
+
 /* TRUE: a program of this name can be found. */
 gboolean zip_has (const char *program);
 
