@@ -17,7 +17,7 @@ make_text() {
   find /usr/include /usr/lib/python3* /usr/share/perl /usr/lib/gcc \
     /usr/share/cppreference /usr/share/doc -type f \( -name '*.h' -o \
     -name '*.hpp' -o -name '*.py' -o -name '*.pm' -o -name '*.html' -o \
-    -name copyright \) -print0 2>/dev/null | sort -z | xargs -0 cat |
+    -name copyright \) -print0 2>/dev/null | sort -z | xargs -0 cat 2>/dev/null |
     head -c $wanted >"$text"
   [ -s "$text" ] || { echo "hzip: no text on this machine"; exit 0; }
   local had

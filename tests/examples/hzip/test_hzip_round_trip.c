@@ -23,6 +23,8 @@ HASS_TEST_SUITE (hzip_round_trip,
 #  include "../../../examples/hzip/header.h"
 
 #  define MEMBER ((gsize)5 << 18)
+/* From level 9 on. */
+#  define LARGE ((gsize)2 << 20)
 #  define BLOCK 65280
 
 /* TRUE: both programs make @bytes of @packed. */
@@ -50,6 +52,26 @@ round_trip (const char *arguments, GBytes *bytes)
   return g_steal_pointer (&o.out);
 }
 
+/* Goes from member to member by their extra fields alone. */
+static guint
+count_members (GBytes *packed, gsize *bytes)
+{
+  gsize n;
+  const guint8 *at = g_bytes_get_data (packed, &n);
+  guint n_members = 0;
+  MemberSpan span;
+  *bytes = 0;
+  while (n > 0 && member_span (at, n, &span) == SPAN_KNOWN
+         && span.member_bytes <= n)
+    {
+      n_members++;
+      *bytes += read_u32 (at + span.member_bytes - 4);
+      at += span.member_bytes;
+      n -= span.member_bytes;
+    }
+  return n == 0 ? n_members : 0;
+}
+
 static void
 sizes (void)
 {
@@ -64,6 +86,19 @@ sizes (void)
       g_bytes_unref (round_trip ("-p 1", zip_noise (members[k], k)));
       g_bytes_unref (round_trip ("--bgzf", zip_text (blocks[k], k)));
       g_bytes_unref (round_trip ("--bgzf -1", zip_noise (blocks[k], k)));
+    }
+}
+
+static void
+large_members (void)
+{
+  gsize bytes;
+  for (gsize size = LARGE - 1; size <= LARGE + 1; size++)
+    {
+      g_autoptr (GBytes) text = round_trip ("-9", zip_text (size, 1));
+      g_autoptr (GBytes) noise = round_trip ("-12", zip_noise (size, 1));
+      CU_ASSERT_EQUAL (count_members (text, &bytes), size > LARGE ? 2 : 1);
+      CU_ASSERT_EQUAL (count_members (noise, &bytes), size > LARGE ? 2 : 1);
     }
 }
 
@@ -87,26 +122,6 @@ levels (void)
   g_autoptr (GBytes) best = round_trip ("--best", zip_text (300000, 1));
   CU_ASSERT_TRUE (zip_same (fast, one));
   CU_ASSERT_FALSE (zip_same (best, one));
-}
-
-/* Goes from member to member by their extra fields alone. */
-static guint
-count_members (GBytes *packed, gsize *bytes)
-{
-  gsize n;
-  const guint8 *at = g_bytes_get_data (packed, &n);
-  guint n_members = 0;
-  MemberSpan span;
-  *bytes = 0;
-  while (n > 0 && member_span (at, n, &span) == SPAN_KNOWN
-         && span.member_bytes <= n)
-    {
-      n_members++;
-      *bytes += read_u32 (at + span.member_bytes - 4);
-      at += span.member_bytes;
-      n -= span.member_bytes;
-    }
-  return n == 0 ? n_members : 0;
 }
 
 static void
@@ -187,6 +202,7 @@ HASS_TEST_SUITE (
     { "hzip and gzip read what hzip makes of 0 bytes to 5 members and 42 "
       "blocks",
       sizes },
+    { "they read the larger members of the higher levels", large_members },
     { "they read what every level makes, and higher ones make less", levels },
     { "each member tells its length, and a BGZF file ends with an empty one",
       fields },
