@@ -80,11 +80,21 @@ OPENBLAS_CFLAGS := $(shell $(PKG_CONFIG) --cflags openblas)
 LIBS_matrix_multiply := $(shell $(PKG_CONFIG) --libs openblas)
 else
 LEFT_OUT := matrix_multiply
+WHY_matrix_multiply := openblas
 endif
 ifneq ($(and $(WITH_CUDA),$(wildcard $(CUDA_LIB)/libcublas.so)),)
 LIBS_matrix_multiply += -L$(CUDA_LIB) -Wl,-rpath,$(CUDA_LIB) -lcublas
 else
 NO_KERNELS := examples/matrix_multiply/cublas.cu
+endif
+
+# For examples/hzip alone, which is left out without them.
+ifeq ($(call have,libdeflate zlib),yes)
+HZIP_CFLAGS := $(shell $(PKG_CONFIG) --cflags libdeflate zlib)
+LIBS_hzip := $(shell $(PKG_CONFIG) --libs libdeflate zlib)
+else
+LEFT_OUT += hzip
+WHY_hzip := libdeflate and zlib
 endif
 
 OPT ?= -O2 -g
@@ -168,7 +178,8 @@ TEST_WRAP := -Wl,--wrap=posix_memalign,--wrap=g_try_malloc_n
 .PHONY: all lib tests say-left-out
 all: lib $(BIN) $(if $(LEFT_OUT),say-left-out)
 say-left-out:
-	@echo 'make: $(LEFT_OUT) is left out: pkg-config finds no openblas'
+	$(Q)$(foreach p,$(LEFT_OUT),echo 'make: $(p) is left out:' \
+	  'pkg-config does not find $(WHY_$(p))';)
 lib: $(LIB) $(SHARED)
 tests: $(TESTS)
 
@@ -184,7 +195,8 @@ $(foreach h,$(PUBLIC),$(eval $(call stage,$(h))))
 SETTINGS := $(BUILD)/settings
 SETTINGS_TEXT := $(CC) $(CXX) $(NVCC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) \
 	$(CXXFLAGS_ALL) $(NVCCFLAGS_ALL) $(LDFLAGS_ALL) $(LIBS) \
-	$(OPENBLAS_CFLAGS) $(LIBS_matrix_multiply) $(CUNIT_CFLAGS) $(CUNIT_LIBS)
+	$(OPENBLAS_CFLAGS) $(LIBS_matrix_multiply) $(HZIP_CFLAGS) $(LIBS_hzip) \
+	$(CUNIT_CFLAGS) $(CUNIT_LIBS)
 .PHONY: always
 $(SETTINGS): always | $(STAGED)
 	$(file >$@.new,$(SETTINGS_TEXT))
@@ -218,6 +230,7 @@ $(TEST_OBJ): EXTRA_CPPFLAGS := -Itests -Iexamples \
 $(TEST_CXX:%.cpp=$(BUILD)/%.o): CXXFLAGS_ALL += -std=c++11 -Werror
 $(BUILD)/examples/matrix_multiply/multiply.o: EXTRA_CPPFLAGS := \
 	$(OPENBLAS_CFLAGS)
+$(BUILD)/examples/hzip/%.o: EXTRA_CPPFLAGS := $(HZIP_CFLAGS)
 
 # The same bits on every device: nothing is fused. The rest makes vector code.
 EXACT := -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math
@@ -410,6 +423,11 @@ bench-gpu: gpu-bench
 	$(if $(GPU_BENCH),$(Q)$(GPU_BENCH) all $(GPU_BENCH_FLAGS) \
 	  $(if $(OUT),--out=$(OUT)))
 
+# hzip beside gzip, pigz and bgzip, where they are.
+.PHONY: bench-hzip
+bench-hzip: $(BUILD)/bin/hzip
+	$(Q)bench/hzip.sh $<
+
 .PHONY: bench bench-main bench-programs
 bench: setup-bench
 	$(Q)$(MAKE) --no-print-directory bench-main
@@ -519,6 +537,7 @@ help:
 	@echo 'make fuzz SECONDS=60 TARGETS=platform,trace  fuzzes what reads files'
 	@echo 'make soak    runs FARMS=1000000 farms on GPUs that fail (SEED=n)'
 	@echo 'make bench   measures side by side with peers'
+	@echo 'make bench-hzip  measures hzip beside gzip, pigz and bgzip'
 	@echo 'make bench-gpu  measures GPUs beside hand-written CUDA (OUT=DIR)'
 	@echo 'make bench-figures bench-apps  build gpu-figures and gpu-apps'
 	@echo 'make papers  runs the figures of the papers again (OUT=DIR)'
