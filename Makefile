@@ -224,6 +224,8 @@ EXACT := -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math
 $(BUILD)/examples/monte_carlo/%.o: CFLAGS_ALL += $(EXACT)
 $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/examples/test_monte_carlo*.c)) \
 $(BUILD)/tests/examples/monte_carlo_device.o: CFLAGS_ALL += $(EXACT)
+# Loops that become vector code.
+$(BUILD)/examples/y4m_denoise/%.o: CFLAGS_ALL += -O3
 
 $(LIB): $(LIB_OBJ)
 $(DRAW): $(DRAW_OBJ)
@@ -501,7 +503,7 @@ check-arm: setup-arm
 # On a machine with GPUs: their tests, plain and under compute-sanitizer. The
 # faults are errors to a sanitizer, so they run plain.
 GPU_SUITES := gpu gpu_outputs gpu_survival gpu_monte_carlo gpu_person_query \
-	gpu_string_search
+	gpu_string_search gpu_y4m
 .PHONY: check-gpu
 check-gpu: all tests
 	$(Q)$(TESTS) $(foreach s,$(GPU_SUITES),--suite $(s))
