@@ -115,7 +115,7 @@ PUBLIC := pool/error.h pool/load.h pool/round.h pool/types.h pool/version.h \
 	sched/strategy.h sched/stream.h device/device.h device/device_kind.h \
 	device/memory.h device/cuda/cuda.h \
 	device/cuda/cuda_device.cuh engine/core/callbacks.h engine/profile/profile.h \
-	engine/core/report.h \
+	engine/core/report.h engine/stream/stage.h \
 	skeletons/data_farm.h skeletons/function_farm.h skeletons/pipeline.h skeletons/hass.h
 STAGED := $(addprefix $(BUILD)/include/hass/,$(notdir $(PUBLIC)))
 

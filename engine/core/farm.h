@@ -11,6 +11,9 @@
 /* A listener is told what a running farm does; see facts.h. */
 typedef struct HassListener HassListener;
 
+/* How a farm without rounds, a pipeline, is run; see job.h. */
+typedef struct HassFlowOps HassFlowOps;
+
 /* A farm as the engines see it. Fields without a comment mean the same as in
    the public HassDataFarm; a function farm's tasks travel as loads whose tag
    points to the task. All defaults are filled in. */
@@ -74,6 +77,13 @@ typedef struct
   gsize pool_bytes;
   guint32 round_loads; /* most units in a round */
   gsize window;        /* ordered farm: most units begun and not delivered */
+
+  /* a pipeline: how it is run, its stages with all defaults filled in, and its
+     bounds (HassPipeline); else NULL and 0 */
+  const HassFlowOps *flow;
+  const struct _HassStage *stages;
+  guint n_stages;
+  gsize tokens, token_bytes;
 
   const char *strategy;
   /* virtual time: rates that the strategy gets as if they had been measured in

@@ -6,21 +6,10 @@
 
 #include "job.h"
 
-static inline gboolean
-hass_job_has_owned (HassJob *job)
-{
-  /* Relaxed: the load that the caller asks about was emitted after the store,
-     and reached the caller through a lock. */
-  return atomic_load_explicit (&job->has_owned, memory_order_relaxed);
-}
-
 /* fate.c */
 void hass_job_refuse_cost (HassJob *job, const HassLoad *load, guint64 seq);
-void hass_job_add_unfinished (HassJob *job, guint64 seq, guint64 n_loads,
-                              gsize first, gsize count, const char *message);
 gboolean hass_job_is_unfinished (HassJob *job, guint64 seq);
 void hass_job_tidy_unfinished (HassJob *job);
-void hass_engine_dead_handle (const char *function);
 gboolean hass_emitter_is_generating (HassEmitter *emitter,
                                      const char *function);
 gboolean hass_job_takes (HassJob *job, gboolean tasks, const char *function);
@@ -39,9 +28,6 @@ hass_job_check_cost (HassJob *job, const HassLoad *load, guint64 seq)
   hass_job_refuse_cost (job, load, seq);
   return FALSE;
 }
-
-/* reduce.c */
-void hass_job_reduce (HassJob *job);
 
 /* account.c */
 void hass_account_round (HassJob *job, const HassRound *round, gint64 end_ns);

@@ -6,6 +6,7 @@
    to use that context. */
 #include "live-private.h"
 
+#include "engine/stream/stream.h"
 #include "pool/fence.h"
 
 /* Time that a core without work spins before it leaves, in ns. Measured: waking
@@ -56,6 +57,8 @@ learn_cost (HassWorker *worker, guint32 n, gint64 ns)
 static gboolean
 work_once (HassJob *job, HassWorker *worker)
 {
+  if (job->flow)
+    return hass_live_flow_once (job, worker);
   /* Acquire pairs with the release in hass_job_begin_round, which publishes the
      round. */
   HassSlot *slot = atomic_load_explicit (&job->current, memory_order_acquire);
@@ -126,6 +129,11 @@ typedef enum
 static Find
 find_work (HassJob *job, double unit_ns, gboolean patient)
 {
+  if (job->flow)
+    return atomic_load_explicit (&job->generated, memory_order_seq_cst)
+                   && hass_live_idle (job)
+               ? FINISHED
+               : NOTHING;
   Find found = NOTHING;
   if (patient)
     pthread_mutex_lock (&job->decision);
@@ -200,6 +208,9 @@ work_or_spin (HassJob *job, HassWorker *worker, gboolean *first)
 static gboolean
 may_have_work (HassJob *job)
 {
+  if (job->flow)
+    return !hass_job_stopping (job)
+           && hass_stream_has_work (hass_stream_of (job), FALSE);
   HassSlot *slot = atomic_load_explicit (&job->current, memory_order_seq_cst);
   return !hass_job_stopping (job)
          && ((hass_load_pool_waiting (job->pool) > 0

@@ -77,6 +77,21 @@ void hass_live_work_until (HassJob *job, gboolean (*done) (HassJob *job));
    late; shorter, and rounds are small. A guess. */
 #define HASS_FEW_WAIT_NS 8000
 
+/* flow.c */
+gboolean hass_live_flow_once (HassJob *job, HassWorker *worker);
+
+/* Returns: TRUE if nothing waits and nothing runs. */
+static inline gboolean
+hass_live_idle (HassJob *job)
+{
+  if (job->flow)
+    return job->farm->flow->idle (job);
+  pthread_mutex_lock (&job->decision);
+  gboolean idle = hass_job_idle (job);
+  pthread_mutex_unlock (&job->decision);
+  return idle;
+}
+
 /* devices.c */
 gboolean hass_live_devices (const HassFarm *farm, HassCpuPool **pool,
                             HassDeviceTraits **devices, HassDevice ***gpus,

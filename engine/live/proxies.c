@@ -90,7 +90,9 @@ static void
 proxy_free (HassProxy *p)
 {
   hass_feeder_clear (&p->feeder);
-  hass_accumulator_free (p->job, (gpointer)p->farm.accumulator_init);
+  HassReduction reduction = hass_farm_reduction (p->job->farm);
+  hass_accumulator_free (p->job, &reduction,
+                         (gpointer)p->farm.accumulator_init);
   g_free (p);
 }
 
@@ -139,7 +141,10 @@ describe_farm (HassJob *job, const HassDevice *device, HassDeviceFarm *f)
     return;
   f->accumulator_bytes = farm->accumulator_bytes;
   if (farm->reduce_init)
-    f->accumulator_init = hass_accumulator_new (job);
+    {
+      HassReduction reduction = hass_farm_reduction (farm);
+      f->accumulator_init = hass_accumulator_new (job, &reduction);
+    }
 }
 
 static gboolean

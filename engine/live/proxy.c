@@ -214,10 +214,7 @@ all_done (HassJob *job)
 {
   if (!atomic_load_explicit (&job->generated, memory_order_seq_cst))
     return FALSE;
-  pthread_mutex_lock (&job->decision);
-  gboolean idle = hass_job_idle (job);
-  pthread_mutex_unlock (&job->decision);
-  return idle;
+  return hass_live_idle (job);
 }
 
 void

@@ -27,6 +27,10 @@ hass_report_free (HassReport *report)
     }
   for (guint i = 0; i < report->n_unfinished; i++)
     g_free (report->unfinished[i].message);
+  for (guint s = 0; s < report->n_stages; s++)
+    g_free (report->stages[s].name);
+  g_free (report->stages);
+  g_free (report->binding);
   g_free (report->devices);
   g_free (report->unfinished);
   g_free (report->farm);
