@@ -507,8 +507,8 @@ check-arm: setup-arm
 
 # On a machine with GPUs: their tests, plain and under compute-sanitizer. The
 # faults are errors to a sanitizer, so they run plain.
-GPU_SUITES := gpu gpu_outputs gpu_survival gpu_monte_carlo gpu_person_query \
-	gpu_string_search gpu_y4m
+GPU_SUITES := gpu gpu_outputs gpu_chain gpu_survival gpu_monte_carlo \
+	gpu_person_query gpu_string_search gpu_y4m
 .PHONY: check-gpu
 check-gpu: all tests
 	$(Q)$(TESTS) $(foreach s,$(GPU_SUITES),--suite $(s))

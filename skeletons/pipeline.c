@@ -139,25 +139,25 @@ static HassFarm
 farm_of (const HassPipeline *p, const HassStage *stages)
 {
   gsize bytes = p->token_bytes > 0 ? p->token_bytes : TOKEN_BYTES;
-  HassFarm farm = { .name = p->name,
-                    .kind = HASS_FARM_PIPELINE,
-                    .cost = HASS_COST_EQUAL,
-                    .user_data = p->user_data,
-                    .generate = p->generate,
-                    .loads = p->loads,
-                    .n_loads = p->n_loads,
-                    .cpu_worker
-                    = any_cpu (stages, p->n_stages) ? no_worker : NULL,
-                    .gpu_kind = HASS_GPU_KIND,
-                    .release = p->release,
-                    .release_data = p->user_data,
-                    .constants = p->constants,
-                    .n_constants = p->n_constants,
-                    .flow = &hass_stream_ops,
-                    .stages = stages,
-                    .n_stages = p->n_stages,
-                    .tokens = p->tokens,
-                    .run = &p->run };
+  HassFarm farm
+      = { .name = p->name,
+          .kind = HASS_FARM_PIPELINE,
+          .cost = HASS_COST_EQUAL,
+          .user_data = p->user_data,
+          .generate = p->generate,
+          .loads = p->loads,
+          .n_loads = p->n_loads,
+          .cpu_worker = any_cpu (stages, p->n_stages) ? no_worker : NULL,
+          .gpu_kind = HASS_GPU_KIND,
+          .release = p->release,
+          .release_data = p->user_data,
+          .constants = p->constants,
+          .n_constants = p->n_constants,
+          .flow = &hass_stream_ops,
+          .stages = stages,
+          .n_stages = p->n_stages,
+          .tokens = p->tokens,
+          .run = &p->run };
   gsize waiting = p->tokens > 0 ? MIN (p->tokens, POOL_LOADS) : POOL_LOADS;
   /* A quarter of the bytes may wait, three quarters may be in flight. */
   hass_farm_limits (&farm, waiting, MAX (bytes / 4, 1), 0, 0);

@@ -75,8 +75,20 @@ typedef struct
 
 void hass_unit_failed (HassJob *job, HassWorker *worker, const HassBlock *block,
                        HassUnitMark mark, GError *error);
-void hass_unit_output_is_result (HassJob *job, HassWorker *worker,
-                                 const HassBlock *block);
+void hass_unit_add_output (HassJob *job, HassWorker *worker,
+                           const HassBlock *block);
+
+/* Makes the output memory of a unit its result if the farm collects results,
+   unless the unit has no output or the worker has emitted a result for it.
+   Inline, as it runs for every unit. */
+static inline void
+hass_unit_output_is_result (HassJob *job, HassWorker *worker,
+                            const HassBlock *block)
+{
+  if (job->results && !worker->has_result && block->output)
+    hass_unit_add_output (job, worker, block);
+}
+
 void hass_units_commit (HassJob *job, HassWorker *worker, HassSlot *slot,
                         guint32 unit, guint32 n_units);
 void hass_units_flush_nested (HassJob *job, HassWorker *worker);

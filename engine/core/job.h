@@ -256,8 +256,8 @@ typedef struct
 /**
  * HassFlowOps: how a farm without rounds is run: a pipeline. All by the calling
  * thread, but @idle by any.
- * @create: makes HassJob.flow, before the strategy is made, which it tells of the
- *   classes in HassJob.env. Returns: NULL with an error.
+ * @create: makes HassJob.flow, before the strategy is made, which it tells of
+ * the classes in HassJob.env. Returns: NULL with an error.
  * @finish: lists what is not through and releases it, merges accumulators and
  *   adds what was done to HassJob.totals, when all other threads have left.
  * @report: adds what is reported of the stages.

@@ -57,8 +57,8 @@ typedef struct
   HassJob *job;
   const HassReduction *reduction;
   gpointer *accumulators; /* [n_workers] */
-  gsize step;  /* distance of the two workers of a pair */
-  gsize first; /* first pair that is not merged yet */
+  gsize step;             /* distance of the two workers of a pair */
+  gsize first;            /* first pair that is not merged yet */
 } Level;
 
 /* Merges the accumulator at @from into @into, as the right operand of the
@@ -121,6 +121,5 @@ hass_job_reduce (HassJob *job, const HassReduction *reduction,
           level.first += n;
         }
     }
-  take (&(Level){ job, reduction, accumulators, 0, 0 }, into,
-        &accumulators[0]);
+  take (&(Level){ job, reduction, accumulators, 0, 0 }, into, &accumulators[0]);
 }

@@ -83,8 +83,8 @@ typedef struct
  * @device_s: likewise of the other devices.
  * @waiting_s: time that tokens waited before the stage, summed over the tokens;
  *   divided by the makespan: how many waited on average.
- * @utilisation: part of the makespan in which the stage computed, if it computes
- *   one token at a time; else the part of all cores' time that it took.
+ * @utilisation: part of the makespan in which the stage computed, if it
+ * computes one token at a time; else the part of all cores' time that it took.
  * @reserved: zero; for later versions.
  */
 typedef struct

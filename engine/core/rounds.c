@@ -59,7 +59,8 @@ abandon_loads (HassJob *job, const HassSpan *span, guint64 seq)
 {
   hass_job_add_unfinished (job, seq, span->n, 0, 0, NULL);
   for (guint32 i = 0; i < span->n; i++)
-    hass_job_let_go (job, &span->loads[(span->base + i) & span->mask], seq + i, FALSE);
+    hass_job_let_go (job, &span->loads[(span->base + i) & span->mask], seq + i,
+                     FALSE);
   hass_load_pool_release (job->pool, span);
 }
 
@@ -395,7 +396,8 @@ release_loads (HassJob *job, const HassSpan *span, guint64 seq)
   for (guint32 i = 0; i < span->n; i++)
     {
       const HassLoad *load = &span->loads[(span->base + i) & span->mask];
-      hass_job_let_go (job, load, seq + i, !hass_job_is_unfinished (job, seq + i));
+      hass_job_let_go (job, load, seq + i,
+                       !hass_job_is_unfinished (job, seq + i));
     }
 }
 
@@ -473,9 +475,9 @@ abandon_round (HassJob *job, HassSlot *slot)
   for (guint32 i = 0; i < span->n; i++)
     {
       const HassLoad *load = &span->loads[(span->base + i) & span->mask];
-      hass_job_let_go (job, load, round->seq_base + i,
-              !missing[i]
-                  && !hass_job_is_unfinished (job, round->seq_base + i));
+      hass_job_let_go (
+          job, load, round->seq_base + i,
+          !missing[i] && !hass_job_is_unfinished (job, round->seq_base + i));
     }
   hass_load_pool_release (job->pool, span);
   slot->state = HASS_SLOT_FREE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* flow.c: how a core of a live pipeline finds work and computes it; what cores.c
-   does with rounds.
-   Thread safety: each worker context by the thread that has its seat. */
+/* flow.c: how a core of a live pipeline finds work and computes it; what
+   cores.c does with rounds. Thread safety: each worker context by the thread
+   that has its seat. */
 #include "live-private.h"
 
 #include "engine/stream/stream.h"

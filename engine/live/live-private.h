@@ -61,9 +61,20 @@ typedef struct
 gint64 hass_live_now (HassJob *job);
 
 /* wake.c */
-void hass_live_let_in (HassJob *job);
+void hass_live_add_core (HassJob *job, guint inside);
 void hass_live_loads_came (HassJob *job);
 void hass_live_changed (HassJob *job);
+
+/* Lets one more core into the farm, unless all are in. Inline, as it runs for
+   every load that is emitted. */
+static inline void
+hass_live_let_in (HassJob *job)
+{
+  HassLive *live = job->driver;
+  guint inside = atomic_load_explicit (&live->inside, memory_order_seq_cst);
+  if (inside < live->n_helpers)
+    hass_live_add_core (job, inside);
+}
 
 /* begin.c */
 gboolean hass_live_begin (HassJob *job, double unit_ns);

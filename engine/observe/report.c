@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* report.c: a report as a table and as JSON.
    Thread safety: see hass/report.h. */
-#include "observe.h"
+#include "observe-private.h"
 #include "json-private.h"
 
 #include <errno.h>
@@ -213,7 +213,7 @@ add_device (JsonBuilder *j, const HassDeviceReport *v)
 {
   json_builder_begin_object (j);
   json_add_string (j, "name", v->name);
-  json_add_string (j, "kind", v->kind == HASS_DEVICE_CPU ? "cpu" : "gpu");
+  json_add_string (j, "kind", hass_device_kind_text (v->kind));
   json_add_int (j, "cores", v->cores);
   json_add_int (j, "units", v->units);
   json_add_int (j, "bytes", v->bytes);

@@ -11,8 +11,8 @@
 #include "stream-private.h"
 
 /* Work of a batch at all stages together, in ns, if enough loads wait. A guess:
-   more, and tokens wait for the others of their batch; less, and passing a batch
-   on, which takes some 0.1 us, counts. */
+   more, and tokens wait for the others of their batch; less, and passing a
+   batch on, which takes some 0.1 us, counts. */
 #define BATCH_NS 20000
 /* A batch of less work than this, in ns, is not made smaller to leave loads for
    other cores; as HASS_PULL_NS. */
@@ -76,7 +76,8 @@ refill (HassStream *stream)
   return TRUE;
 }
 
-/* Copies up to @most loads into @batch, as many as the bounds leave room for. */
+/* Copies up to @most loads into @batch, as many as the bounds leave room for.
+ */
 static void
 fill (HassStream *stream, HassStreamWorker *sw, HassBatch *batch, guint32 most)
 {
@@ -103,15 +104,13 @@ fill (HassStream *stream, HassStreamWorker *sw, HassBatch *batch, guint32 most)
           break;
         }
       HassItem *item = &batch->items[batch->n++];
-      hass_item_begin (item, load,
-                       stream->pending_seq + stream->pending_at++);
+      hass_item_begin (item, load, stream->pending_seq + stream->pending_at++);
       item->charge = charge;
       charged += charge;
     }
   batch->n_alive = batch->n;
   note_pending (stream);
-  atomic_fetch_add_explicit (&stream->n_tokens, batch->n,
-                             memory_order_seq_cst);
+  atomic_fetch_add_explicit (&stream->n_tokens, batch->n, memory_order_seq_cst);
   if (charged > 0)
     atomic_fetch_add_explicit (&stream->bytes, charged, memory_order_relaxed);
 }

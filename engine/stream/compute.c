@@ -5,8 +5,8 @@
 
 #include "pool/callback_error.h"
 
-/* Gives the token the output that the stage promises. Returns: FALSE if there is
-   no memory for it; the pipeline is stopped. */
+/* Gives the token the output that the stage promises. Returns: FALSE if there
+   is no memory for it; the pipeline is stopped. */
 static gboolean
 give_output (HassStream *stream, HassStreamWorker *sw,
              const HassStageState *stage, HassItem *item)
@@ -70,9 +70,9 @@ settle (HassStream *stream, HassStreamWorker *sw, const HassStageState *stage,
     drop_buffers (stream, sw);
 }
 
-/* Runs the stage's worker on the tokens of a batch that may run there, up to and
-   including one that is sent back; the others then wait until that one has come
-   again. */
+/* Runs the stage's worker on the tokens of a batch that may run there, up to
+   and including one that is sent back; the others then wait until that one has
+   come again. */
 void
 hass_stream_compute (HassStream *stream, HassWorker *worker, HassBatch *batch)
 {

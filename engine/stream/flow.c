@@ -123,8 +123,9 @@ divide (HassStream *stream, HassWorker *worker, HassBatch *batch)
     }
 }
 
-/* Ends a batch's stay at the stage that has just computed it. Returns: the batch
-   that this worker should compute now, which may be another one; NULL: none. */
+/* Ends a batch's stay at the stage that has just computed it. Returns: the
+   batch that this worker should compute now, which may be another one; NULL:
+   none. */
 HassBatch *
 hass_stream_next (HassStream *stream, HassWorker *worker, HassBatch *batch)
 {
@@ -186,8 +187,7 @@ take_ready (HassStream *stream, HassWorker *worker, guint s)
       if (!batch)
         return NULL;
       atomic_fetch_sub_explicit (&stream->n_ready, 1, memory_order_relaxed);
-      if (stage->public.mode == HASS_STAGE_CALLER
-          && may_take (stage, TRUE))
+      if (stage->public.mode == HASS_STAGE_CALLER && may_take (stage, TRUE))
         atomic_store_explicit (&stream->job->caller_wanted, TRUE,
                                memory_order_relaxed);
       if (batch->entered || hass_stage_enter (stream, batch))
@@ -199,9 +199,9 @@ take_ready (HassStream *stream, HassWorker *worker, guint s)
   return NULL;
 }
 
-/* Finds a batch for a core: from the ready set of the latest stage that has one,
-   else of loads that wait. Returns: a batch that the worker may compute at its
-   stage and owns; NULL if there is nothing to do. */
+/* Finds a batch for a core: from the ready set of the latest stage that has
+   one, else of loads that wait. Returns: a batch that the worker may compute at
+   its stage and owns; NULL if there is nothing to do. */
 HassBatch *
 hass_stream_take (HassStream *stream, HassWorker *worker)
 {
@@ -232,7 +232,8 @@ hass_stream_has_work (HassStream *stream, gboolean caller)
   for (guint s = 0; s < stream->n_stages; s++)
     if (may_take (&stream->stages[s], caller))
       return TRUE;
-  guint64 tokens = atomic_load_explicit (&stream->n_tokens, memory_order_seq_cst);
+  guint64 tokens
+      = atomic_load_explicit (&stream->n_tokens, memory_order_seq_cst);
   if (tokens >= stream->most_tokens
       || (tokens > 0
           && atomic_load_explicit (&stream->bytes, memory_order_relaxed)

@@ -2,8 +2,8 @@
 /* split.c: divides batches and puts parts into them.
 
    DESIGN. A batch that is divided keeps its front; the rest becomes its
-   successor in the order. A turn that the front has, or gets, passes to the rest
-   before it passes to the batch that came after both.
+   successor in the order. A turn that the front has, or gets, passes to the
+   rest before it passes to the batch that came after both.
 
    Thread safety: the thread that owns the batch. */
 #include "stream-private.h"
@@ -17,7 +17,8 @@ count_alive (HassBatch *batch)
 }
 
 /* Moves the items from index @at on to a new batch, at the same stage, that
-   follows @batch in the order. Returns: the new batch, which the caller owns. */
+   follows @batch in the order. Returns: the new batch, which the caller owns.
+ */
 HassBatch *
 hass_batch_split (HassStream *stream, HassStreamWorker *sw, HassBatch *batch,
                   guint32 at)

@@ -1,20 +1,21 @@
 /* SPDX-License-Identifier: MIT */
-/* stage_report.c: what the report says of the stages of a pipeline, and which of
-   them bounds its rate.
+/* stage_report.c: what the report says of the stages of a pipeline, and which
+   of them bounds its rate.
 
-   DESIGN. What binds is what was used most of the makespan: an ordered or serial
-   stage that always computed, all cores, a device. Where nothing was used for
-   more than BINDS of the time, the generator did not deliver.
+   DESIGN. What binds is what was used most of the makespan: an ordered or
+   serial stage that always computed, all cores, a device. Where nothing was
+   used for more than BINDS of the time, the generator did not deliver.
 
    Thread safety: the thread that called the pipeline, at its end. */
 #include "stream-private.h"
 
 /* What was used for less than this part of the makespan does not bind. A guess:
-   lower, and the sentence names what could be faster without effect; higher, and
-   it names the generator where devices were about busy. */
+   lower, and the sentence names what could be faster without effect; higher,
+   and it names the generator where devices were about busy. */
 #define BINDS 0.7
 
-static const char *const modes[] = { "parallel", "ordered", "serial", "caller" };
+static const char *const modes[]
+    = { "parallel", "ordered", "serial", "caller" };
 
 static void
 add_stage (HassStream *stream, guint s, double makespan_s, HassStageReport *r)

@@ -6,8 +6,9 @@
 
 #include "stream.h"
 
-/* Most tokens in a batch. A guess: more, and tiny tokens wait for longer while a
-   batch fills the first-level cache; fewer, and a turn is passed more often. */
+/* Most tokens in a batch. A guess: more, and tiny tokens wait for longer while
+   a batch fills the first-level cache; fewer, and a turn is passed more often.
+ */
 #define HASS_BATCH_TOKENS 64
 /* Sizes of a batch's array of items: 1, 2, 4, ... HASS_BATCH_TOKENS. */
 #define HASS_N_SIZES 7
@@ -78,7 +79,7 @@ struct HassBatch
    first in, first out. */
 typedef struct
 {
-  _Alignas (HASS_CACHE_LINE) pthread_mutex_t lock;
+  _Alignas(HASS_CACHE_LINE) pthread_mutex_t lock;
   HassBatch *head, *tail;
   _Atomic guint64 n_tokens;
   _Atomic gint64 oldest_ns;
@@ -86,10 +87,10 @@ typedef struct
 
 typedef struct
 {
-  HassStage public; /* the user's, with all defaults filled in */
-  char *label;      /* "stage 'write'", for messages */
-  gboolean ordered; /* ORDERED or CALLER */
-  gboolean linked;  /* devices beside the CPU pool have a worker for it */
+  HassStage public;  /* the user's, with all defaults filled in */
+  char *label;       /* "stage 'write'", for messages */
+  gboolean ordered;  /* ORDERED or CALLER */
+  gboolean linked;   /* devices beside the CPU pool have a worker for it */
   gboolean promises; /* has output_bytes or output_ratio */
   HassBatchQueue ready;
   /* SERIAL stages and those with at_once: batches that compute, and those that
@@ -112,7 +113,7 @@ typedef struct
 /* What belongs to one worker context. */
 typedef struct
 {
-  _Alignas (HASS_CACHE_LINE) HassStageCount stages[HASS_MAX_CLASSES];
+  _Alignas(HASS_CACHE_LINE) HassStageCount stages[HASS_MAX_CLASSES];
   HassItem *item;     /* the item that its callback computes, or NULL */
   guint32 index;      /* its index in the batch */
   guint stage;        /* the stage of the batch */
@@ -146,23 +147,23 @@ struct HassStream
   gsize most_tokens, most_bytes;
 
   /* Under admit_lock. */
-  _Alignas (HASS_CACHE_LINE) pthread_mutex_t admit_lock;
+  _Alignas(HASS_CACHE_LINE) pthread_mutex_t admit_lock;
   HassBatch *open;  /* the last of the order, with no tokens yet */
   HassSpan pending; /* loads taken from the pool, from pending_at on */
   guint32 pending_at;
   guint64 pending_seq;
-  /* loads in @pending that are not admitted, and what the next of them counts in
-     the bound on bytes if that has stopped it; hints for other threads */
+  /* loads in @pending that are not admitted, and what the next of them counts
+     in the bound on bytes if that has stopped it; hints for other threads */
   _Atomic guint32 n_pending;
   _Atomic guint64 next_charge;
 
-  _Alignas (HASS_CACHE_LINE) _Atomic guint64 n_tokens; /* in flight */
-  _Atomic guint64 bytes;                               /* of those */
+  _Alignas(HASS_CACHE_LINE) _Atomic guint64 n_tokens; /* in flight */
+  _Atomic guint64 bytes;                              /* of those */
   _Atomic gsize asked_bytes; /* largest output of hass_token_output() */
 
-  _Alignas (HASS_CACHE_LINE) _Atomic guint64 n_ready; /* batches in ready sets */
+  _Alignas(HASS_CACHE_LINE) _Atomic guint64 n_ready; /* batches in ready sets */
 
-  _Alignas (HASS_CACHE_LINE) pthread_mutex_t memory_lock;
+  _Alignas(HASS_CACHE_LINE) pthread_mutex_t memory_lock;
   GPtrArray *all_batches, *all_items, *all_chunks;
   HassBatch *free_batches;
   HassItem *free_items[HASS_N_SIZES];

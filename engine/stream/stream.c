@@ -141,8 +141,9 @@ stream_new (HassJob *job, GError **error)
   stream->n_stages = farm->n_stages;
   stream->pinned = job->n_devices > (job->cpu >= 0 ? 1 : 0);
   stream->most_tokens = farm->tokens > 0 ? farm->tokens
-                        : stream->pinned ? TOKENS_WITH_DEVICES
-                                         : TOKENS_A_CORE * MAX (job->n_cores, 2);
+                        : stream->pinned
+                            ? TOKENS_WITH_DEVICES
+                            : TOKENS_A_CORE * MAX (job->n_cores, 2);
   stream->most_bytes = farm->token_bytes;
   stream->stages = g_aligned_alloc0 (farm->n_stages, sizeof *stream->stages,
                                      HASS_CACHE_LINE);

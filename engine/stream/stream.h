@@ -2,8 +2,8 @@
 /* stream.h: a running pipeline, as the engines see it.
 
    DESIGN. Tokens (loads on their way through the stages) travel in batches:
-   runs of tokens that are adjacent in the order of the stream. A batch is at one
-   stage at a time, and one thread at a time owns it.
+   runs of tokens that are adjacent in the order of the stream. A batch is at
+   one stage at a time, and one thread at a time owns it.
    1. Admitting (admit.c). A core without other work makes a batch of the loads
       that wait in the load pool, as large as the measured times of tokens allow
       and as the bounds on tokens and bytes in flight leave room for.
@@ -13,9 +13,9 @@
       each ORDERED or CALLER stage one batch has the turn. A batch that comes
       without it is parked; the thread that passes the turn on to a parked batch
       goes on with that batch, so ordered stages need no thread.
-   4. Ready sets (ready.c). What nobody can go on with at once waits in the ready
-      set of its stage: batches for devices, for the calling thread, or for any
-      core. Cores take from the latest stage first, so that the bytes in flight
+   4. Ready sets (ready.c). What nobody can go on with at once waits in the
+   ready set of its stage: batches for devices, for the calling thread, or for
+   any core. Cores take from the latest stage first, so that the bytes in flight
       stay few.
    5. The end of a token (items.c). The last stage, a drop or a failure ends a
       token: its memory is recycled and its load released. Parts that a stage
@@ -23,8 +23,8 @@
       long is split (split.c).
 
    At any moment exactly one of these owns a batch: a core or the proxy of a
-   device that computes it; a ready set; the turn of a stage (a parked batch); the
-   queue of a SERIAL stage.
+   device that computes it; a ready set; the turn of a stage (a parked batch);
+   the queue of a SERIAL stage.
 
    Thread safety: each function says who may call it. */
 #ifndef HASS_STREAM_ENGINE_H

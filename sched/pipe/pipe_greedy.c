@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* pipe_greedy.c: each device takes the latest stage that has units for it.
 
-   The baseline for pipelines: it measures nothing. Cores take from all stages; a
-   GPU takes all waiting units of the latest stage that it can run, two bundles
-   at a time so that copies overlap kernels.
+   The baseline for pipelines: it measures nothing. Cores take from all stages;
+   a GPU takes all waiting units of the latest stage that it can run, two
+   bundles at a time so that copies overlap kernels.
 
    Thread safety: as hass/strategy.h. */
 #include "hass/strategy.h"

@@ -19,6 +19,7 @@
  * @name: "gpu0" when NULL.
  * @depth: bundles it holds; 0: 1.
  * @width: elements that fill it; 0: 64.
+ * @max_fused: stages that a bundle passes after the first.
  * @staging_bytes: for inputs; 0: as many as the bundle has.
  * @delay_us: before each bundle's kernels.
  * @h2d_us, @kernel_us, @host_us: what it says that each bundle took.
@@ -34,6 +35,7 @@ typedef struct
   const char *name;
   guint depth;
   guint64 width;
+  guint max_fused;
   gsize staging_bytes;
   guint delay_us;
   guint h2d_us, kernel_us, host_us;
