@@ -43,6 +43,27 @@ formats (void)
 }
 
 static void
+strategies (void)
+{
+  g_autofree const HassStrategyOps **all = hass_strategy_list ();
+  g_autoptr (GString) stream
+      = y4m_trial_stream ("YUV4MPEG2 W90 H64 C422", 20, 30, 2);
+  guint n = 0;
+  for (guint i = 0; all[i]; i++)
+    if (all[i]->farms & HASS_FARM_PIPELINE)
+      for (guint cores = 1; cores <= 2; cores++, n++)
+        {
+          Y4mJob job = { .nlm = nlm_params (4, 7, 5),
+                         .temporal = 12,
+                         .run.n_gpus = -1,
+                         .run.n_cores = cores,
+                         .run.strategy = all[i]->name };
+          writes_expected (stream, &job);
+        }
+  CU_ASSERT_TRUE (n > 0);
+}
+
+static void
 no_frames (void)
 {
   g_autoptr (GString) stream = y4m_trial_stream ("YUV4MPEG2 W4 H4", 0, 1, 1);
@@ -87,9 +108,9 @@ truncated (void)
     }
 }
 
-HASS_TEST_SUITE (y4m_pipeline,
-                 { "the pipeline writes what one loop computes", formats },
-                 { "a stream without frames keeps its header", no_frames },
-                 { "a long stream of small frames keeps its order",
-                   many_frames },
-                 { "frames before a malformed one are written", truncated })
+HASS_TEST_SUITE (
+    y4m_pipeline, { "the pipeline writes what one loop computes", formats },
+    { "so it does under every strategy that serves pipelines", strategies },
+    { "a stream without frames keeps its header", no_frames },
+    { "a long stream of small frames keeps its order", many_frames },
+    { "frames before a malformed one are written", truncated })
