@@ -28,6 +28,16 @@ no_worker (const HassBlock *block, HassWorker *worker, gpointer user_data,
   return FALSE;
 }
 
+/* As no_worker, for devices. */
+static gboolean
+no_gpu_worker (const HassBundle *bundle, HassGpuStream *stream,
+               gpointer user_data, GError **error)
+{
+  (void)bundle;
+  (void)stream;
+  return no_worker (NULL, NULL, user_data, error);
+}
+
 static gboolean
 has_linked_worker (const HassStage *stage)
 {
@@ -134,9 +144,45 @@ any_cpu (const HassStage *stages, guint n)
   return FALSE;
 }
 
+static gboolean
+has_gpu (const HassStage *stages, guint n)
+{
+  for (guint i = 0; i < n; i++)
+    if (stages[i].gpu)
+      return TRUE;
+  return FALSE;
+}
+
+static void
+add_kind (GArray *kinds, const char *kind)
+{
+  for (guint i = 0; i < kinds->len; i++)
+    if (strcmp (g_array_index (kinds, HassKindWorker, i).kind, kind) == 0)
+      return;
+  HassKindWorker w = { kind, no_gpu_worker };
+  g_array_append_val (kinds, w);
+}
+
+/* Returns (transfer full): HassKindWorker: the kinds of devices that stages
+   have workers for, ended by a zero element. */
+static GArray *
+kinds_of (const HassStage *stages, guint n)
+{
+  GArray *kinds = g_array_new (TRUE, FALSE, sizeof (HassKindWorker));
+  for (guint i = 0; i < n; i++)
+    {
+      if (stages[i].gpu)
+        add_kind (kinds, HASS_GPU_KIND);
+      for (const HassKindWorker *w = stages[i].workers; w && w->kind; w++)
+        add_kind (kinds, w->kind);
+    }
+  return kinds;
+}
+
 /* Fills in the farm that the engine runs for a pipeline. */
 static HassFarm
-farm_of (const HassPipeline *p, const HassStage *stages)
+farm_of (const HassPipeline *p, const HassStage *stages,
+         const HassKindWorker *kinds)
 {
   gsize bytes = p->token_bytes > 0 ? p->token_bytes : TOKEN_BYTES;
   HassFarm farm
@@ -148,6 +194,8 @@ farm_of (const HassPipeline *p, const HassStage *stages)
           .loads = p->loads,
           .n_loads = p->n_loads,
           .cpu_worker = any_cpu (stages, p->n_stages) ? no_worker : NULL,
+          .gpu_worker = has_gpu (stages, p->n_stages) ? no_gpu_worker : NULL,
+          .workers = kinds,
           .gpu_kind = HASS_GPU_KIND,
           .release = p->release,
           .release_data = p->user_data,
@@ -184,7 +232,8 @@ hass_pipeline (const HassPipeline *given, HassReport **report, GError **error)
   gboolean ok = read_stages (&p, stages, names, error);
   if (ok)
     {
-      HassFarm farm = farm_of (&p, stages);
+      g_autoptr (GArray) kinds = kinds_of (stages, p.n_stages);
+      HassFarm farm = farm_of (&p, stages, (const HassKindWorker *)kinds->data);
       farm.called_ns = called_ns;
       ok = hass_farm_check (&farm, "hass_pipeline", error)
            && hass_farm_check_settings (&farm, 0, error)

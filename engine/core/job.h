@@ -96,6 +96,9 @@ typedef struct
   /* GPUs take the remaining units without asking the strategy */
   gboolean grab;
   HassSeat *seats; /* [n_devices] */
+  /* pipeline: the stage of the units, and how many stages after it the device
+     computes as well (HassBlock) */
+  guint stage, fused;
 } HassSlot;
 
 /* Memory for copies of emitted tasks, at the end of a chunk; see copies.c. */
@@ -252,25 +255,6 @@ typedef struct
   void (*loads_came) (HassJob *job);
   void (*changed) (HassJob *job);
 } HassEngineOps;
-
-/**
- * HassFlowOps: how a farm without rounds is run: a pipeline. All by the calling
- * thread, but @idle by any.
- * @create: makes HassJob.flow, before the strategy is made, which it tells of
- * the classes in HassJob.env. Returns: NULL with an error.
- * @finish: lists what is not through and releases it, merges accumulators and
- *   adds what was done to HassJob.totals, when all other threads have left.
- * @report: adds what is reported of the stages.
- * @idle: returns: TRUE if no load waits and none is on its way.
- */
-struct HassFlowOps
-{
-  gpointer (*create) (HassJob *job, GError **error);
-  void (*finish) (HassJob *job);
-  void (*report) (HassJob *job, HassReport *report);
-  void (*free) (gpointer flow);
-  gboolean (*idle) (HassJob *job);
-};
 
 struct HassJob
 {
@@ -450,6 +434,7 @@ gboolean hass_job_may_begin (HassJob *job, HassSlot *slot);
 
 /* decide.c; all functions but hass_decide_pullable under the decision lock */
 gboolean hass_decide_pullable (HassSlot *slot);
+void hass_decide_stop_without_devices (HassJob *job, const char *message);
 gboolean hass_decide_cpu (HassJob *job, HassSlot *slot);
 gint64 hass_decide_again_ns (const HassSlot *slot, guint device);
 gboolean hass_decide_gpu (HassJob *job, HassSlot *slot, guint device,

@@ -8,6 +8,7 @@
 
    Thread safety: a worker context belongs to one thread at a time; collecting
    under the result pool's delivery. */
+#include "flow.h"
 #include "job-private.h"
 #include "pool/callback_error.h"
 
@@ -244,6 +245,11 @@ hass_execute_refused (HassJob *job, HassWorker *worker, HassSlot *slot,
 {
   HassBlock block;
   HassUnitMark mark = { 0, 0 };
+  if (job->flow)
+    {
+      job->farm->flow->refused (job, slot, e.first, why);
+      return;
+    }
   hass_round_block (&slot->round, e.first, &block);
   hass_unit_failed (
       job, worker, &block, mark,

@@ -28,8 +28,7 @@ hass_job_disown (HassJob *job, const HassLoad *load, guint64 seq)
     hass_copy_free (job, load->tag);
 }
 
-/* Tells the user's release function that a load is no longer used, then frees
-   what the library holds for it. */
+/* Releases a load, and frees what the library holds for it. */
 void
 hass_job_let_go (HassJob *job, const HassLoad *load, guint64 seq,
                  gboolean committed)
@@ -350,7 +349,7 @@ end_round (HassJob *job, HassSlot *slot)
 void
 hass_job_units_finished (HassJob *job, HassSlot *slot, guint32 n)
 {
-  if (n == 0)
+  if (n == 0 || job->flow)
     return;
   /* Release hands this thread's results and counters to the thread that ends
      the round; acquire gives that thread the results and counters of all. */

@@ -130,10 +130,13 @@ static Find
 find_work (HassJob *job, double unit_ns, gboolean patient)
 {
   if (job->flow)
-    return atomic_load_explicit (&job->generated, memory_order_seq_cst)
-                   && hass_live_idle (job)
-               ? FINISHED
-               : NOTHING;
+    {
+      hass_stream_consult (hass_stream_of (job), hass_live_now (job), TRUE);
+      return atomic_load_explicit (&job->generated, memory_order_seq_cst)
+                     && hass_live_idle (job)
+                 ? FINISHED
+                 : NOTHING;
+    }
   Find found = NOTHING;
   if (patient)
     pthread_mutex_lock (&job->decision);

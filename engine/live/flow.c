@@ -2,7 +2,7 @@
 /* flow.c: how a core of a live pipeline finds work and computes it; what
    cores.c does with rounds. Thread safety: each worker context by the thread
    that has its seat. */
-#include "live-private.h"
+#include "proxy-private.h"
 
 #include "engine/stream/stream.h"
 
@@ -40,5 +40,23 @@ hass_live_flow_once (HassJob *job, HassWorker *worker)
         hass_yield (job, worker);
       hass_job_check_deadline (job, end);
     }
+  hass_stream_consult (stream, begin, FALSE);
   return TRUE;
+}
+
+/* Asks the strategy for a grant to the proxy's device. Returns: FALSE if there
+   is none now. */
+gboolean
+hass_live_flow_ask (HassProxy *p)
+{
+  HassJob *job = p->job;
+  HassExtent extent;
+  gint64 now_ns = hass_live_now (job);
+  pthread_mutex_lock (&job->decision);
+  HassSlot *slot = hass_stream_ask (hass_stream_of (job), p->feeder.worker,
+                                    p->d, now_ns, &extent, &p->again_ns);
+  pthread_mutex_unlock (&job->decision);
+  if (slot)
+    hass_feeder_grant (&p->feeder, slot, extent, now_ns);
+  return slot != NULL;
 }

@@ -86,9 +86,11 @@ fill (HassStream *stream, HassStreamWorker *sw, HassBatch *batch, guint32 most)
       = atomic_load_explicit (&stream->n_tokens, memory_order_relaxed);
   guint64 bytes = atomic_load_explicit (&stream->bytes, memory_order_relaxed);
   guint64 charged = 0;
-  if (in_flight >= stream->most_tokens)
+  gsize most_tokens
+      = atomic_load_explicit (&stream->most_tokens, memory_order_relaxed);
+  if (in_flight >= most_tokens)
     return;
-  most = (guint32)MIN (most, stream->most_tokens - in_flight);
+  most = (guint32)MIN (most, most_tokens - in_flight);
   most = MIN (most, span->n - stream->pending_at);
   hass_batch_reserve (stream, sw, batch, most);
   while (batch->n < most)

@@ -11,7 +11,8 @@ static gboolean
 give_output (HassStream *stream, HassStreamWorker *sw,
              const HassStageState *stage, HassItem *item)
 {
-  gsize bytes = hass_stage_promise (&stage->public, item->token.input_bytes);
+  gsize bytes
+      = hass_device_stage_output (&stage->sizes, item->token.input_bytes);
   item->fresh = hass_chunk_new (stream, sw, bytes);
   if (!item->fresh)
     return FALSE;
@@ -88,6 +89,8 @@ hass_stream_compute (HassStream *stream, HassWorker *worker, HassBatch *batch)
   if (stage->accumulators)
     worker->accumulator = stage->accumulators[worker->index];
   worker->owner = pthread_self ();
+  atomic_store_explicit (&sw->at_stage, batch->stage + 1, memory_order_relaxed);
+  atomic_store_explicit (&sw->n_running, batch->n_alive, memory_order_relaxed);
   const char *before = hass_engine_enter_callback (stage->label, job);
   for (guint32 i = 0; i < batch->n && !hass_job_stopping (job); i++)
     {
@@ -111,6 +114,7 @@ hass_stream_compute (HassStream *stream, HassWorker *worker, HassBatch *batch)
         break;
     }
   hass_engine_leave_callback (before);
+  atomic_store_explicit (&sw->at_stage, 0, memory_order_relaxed);
   worker->accumulator = NULL;
 }
 

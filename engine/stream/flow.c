@@ -168,6 +168,10 @@ may_take (HassStageState *stage, gboolean caller)
 {
   guint64 n
       = atomic_load_explicit (&stage->ready.n_tokens, memory_order_relaxed);
+  if (stage->linked
+      && atomic_load_explicit (&stage->cores.n_tokens, memory_order_relaxed)
+             > 0)
+    return TRUE;
   if (n == 0 || !stage->public.cpu
       || (stage->public.mode == HASS_STAGE_CALLER && !caller))
     return FALSE;
@@ -181,9 +185,14 @@ take_ready (HassStream *stream, HassWorker *worker, guint s)
   HassStageState *stage = &stream->stages[s];
   while (may_take (stage, worker->index == 0))
     {
-      pthread_mutex_lock (&stage->ready.lock);
-      HassBatch *batch = hass_queue_pop_locked (&stage->ready);
-      pthread_mutex_unlock (&stage->ready.lock);
+      HassBatchQueue *queue
+          = atomic_load_explicit (&stage->cores.n_tokens, memory_order_relaxed)
+                    > 0
+                ? &stage->cores
+                : &stage->ready;
+      pthread_mutex_lock (&queue->lock);
+      HassBatch *batch = hass_queue_pop_locked (queue);
+      pthread_mutex_unlock (&queue->lock);
       if (!batch)
         return NULL;
       atomic_fetch_sub_explicit (&stream->n_ready, 1, memory_order_relaxed);
@@ -234,7 +243,8 @@ hass_stream_has_work (HassStream *stream, gboolean caller)
       return TRUE;
   guint64 tokens
       = atomic_load_explicit (&stream->n_tokens, memory_order_seq_cst);
-  if (tokens >= stream->most_tokens
+  if (tokens
+          >= atomic_load_explicit (&stream->most_tokens, memory_order_relaxed)
       || (tokens > 0
           && atomic_load_explicit (&stream->bytes, memory_order_relaxed)
                      + atomic_load_explicit (&stream->next_charge,

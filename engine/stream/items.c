@@ -10,20 +10,6 @@
    Thread safety: the thread that owns the item's batch. */
 #include "stream-private.h"
 
-#include <math.h>
-
-/* Returns the bytes that a stage promises as output for an input of
-   @input_bytes; G_MAXSIZE if that does not fit. */
-gsize
-hass_stage_promise (const HassStage *stage, gsize input_bytes)
-{
-  double ratio = ceil (stage->output_ratio * (double)input_bytes);
-  if (ratio >= (double)(G_MAXSIZE / 2)
-      || stage->output_bytes > G_MAXSIZE / 2 - (gsize)ratio)
-    return G_MAXSIZE;
-  return stage->output_bytes + (gsize)ratio;
-}
-
 /* Returns what a token whose load has @input_bytes counts in the bound when it
    begins. */
 gsize
@@ -33,7 +19,8 @@ hass_item_charge (const HassStream *stream, gsize input_bytes)
   for (guint s = 0; s < stream->n_stages; s++)
     if (stream->stages[s].promises)
       {
-        gsize output = hass_stage_promise (&stream->stages[s].public, input);
+        gsize output
+            = hass_device_stage_output (&stream->stages[s].sizes, input);
         if (output > G_MAXSIZE / 4)
           return G_MAXSIZE / 4;
         most = MAX (most, input + output);
@@ -57,13 +44,6 @@ hass_item_begin (HassItem *item, const HassLoad *load, guint64 seq)
   item->charge = 0;
   item->agains = 0;
   item->state = HASS_ITEM_ALIVE;
-}
-
-void
-hass_item_move (HassItem *to, const HassItem *from)
-{
-  *to = *from;
-  to->token.load = &to->load;
 }
 
 /* Makes the output of a token, if it has one, its input. */

@@ -53,17 +53,44 @@ hass_queue_pop_locked (HassBatchQueue *queue)
   return batch;
 }
 
+void
+hass_queue_push_front_locked (HassBatchQueue *queue, HassBatch *batch)
+{
+  batch->link = queue->head;
+  queue->head = batch;
+  if (!queue->tail)
+    queue->tail = batch;
+  note_oldest (queue);
+  atomic_fetch_add_explicit (&queue->n_tokens, MAX (batch->n, 1),
+                             memory_order_relaxed);
+}
+
+static void
+push (HassStream *stream, HassBatchQueue *queue, HassBatch *batch)
+{
+  pthread_mutex_lock (&queue->lock);
+  hass_queue_push_locked (queue, batch);
+  pthread_mutex_unlock (&queue->lock);
+  atomic_fetch_add_explicit (&stream->n_ready, 1, memory_order_seq_cst);
+}
+
+/* Puts a batch that is too large for other devices where only cores take it. */
+void
+hass_cores_push (HassStream *stream, HassStageState *stage, HassBatch *batch)
+{
+  push (stream, &stage->cores, batch);
+  stream->job->engine->changed (stream->job);
+}
+
 /* Puts a batch into the ready set of its stage and wakes those that may take
    it. */
 void
 hass_ready_push (HassStream *stream, HassBatch *batch)
 {
-  HassBatchQueue *queue = &stream->stages[batch->stage].ready;
-  pthread_mutex_lock (&queue->lock);
-  hass_queue_push_locked (queue, batch);
-  pthread_mutex_unlock (&queue->lock);
-  atomic_fetch_add_explicit (&stream->n_ready, 1, memory_order_seq_cst);
-  if (stream->stages[batch->stage].public.mode == HASS_STAGE_CALLER)
+  HassStageState *stage = &stream->stages[batch->stage];
+  gboolean caller = stage->public.mode == HASS_STAGE_CALLER;
+  push (stream, &stage->ready, batch);
+  if (caller)
     atomic_store_explicit (&stream->job->caller_wanted, TRUE,
                            memory_order_seq_cst);
   stream->job->engine->changed (stream->job);

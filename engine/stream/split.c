@@ -8,8 +8,8 @@
    Thread safety: the thread that owns the batch. */
 #include "stream-private.h"
 
-static void
-count_alive (HassBatch *batch)
+void
+hass_batch_recount (HassBatch *batch)
 {
   batch->n_alive = 0;
   for (guint32 i = 0; i < batch->n; i++)
@@ -33,8 +33,8 @@ hass_batch_split (HassStream *stream, HassStreamWorker *sw, HassBatch *batch,
   rest->since_ns = batch->since_ns;
   rest->next = batch->next;
   batch->next = rest;
-  count_alive (batch);
-  count_alive (rest);
+  hass_batch_recount (batch);
+  hass_batch_recount (rest);
   return rest;
 }
 
@@ -68,5 +68,5 @@ hass_batch_insert_parts (HassStream *stream, HassStreamWorker *sw,
                              memory_order_seq_cst);
   g_array_set_size (parts, 0);
   g_free (old);
-  count_alive (batch);
+  hass_batch_recount (batch);
 }

@@ -38,18 +38,31 @@ add_stage (HassStream *stream, guint s, double makespan_s, HassStageReport *r)
   r->utilisation = makespan_s > 0 ? r->busy_s / (n * makespan_s) : 0;
 }
 
-/* Returns a sentence that says what bounds the rate of the pipeline. */
+/* Makes the time for which the most used stage or device computed, @most of the
+   makespan, the bound of the report: with the same shares of the work for each
+   device the pipeline cannot be faster. */
+static void
+set_bound (HassReport *report, double most)
+{
+  double bound_s = MIN (most, 1) * report->makespan_s;
+  report->lost_overhead_s += report->bound_s - bound_s;
+  report->bound_s = bound_s;
+  report->efficiency = MIN (most, 1);
+}
+
+/* Returns a sentence that says what bounds the rate of the pipeline, and in
+   @used for which part of the makespan that was busy. */
 static char *
-binding (HassStream *stream, const HassReport *report)
+binding (HassStream *stream, const HassReport *report, double *used)
 {
   double most = 0;
   g_autofree char *what = NULL;
   for (guint d = 0; d < report->n_devices && report->makespan_s > 0; d++)
     {
-      double used = report->devices[d].busy_s / report->makespan_s;
-      if (used <= most)
+      double busy = report->devices[d].busy_s / report->makespan_s;
+      if (busy <= most)
         continue;
-      most = used;
+      most = busy;
       g_free (what);
       what = (gint)d == stream->job->cpu
                  ? g_strdup ("the cores bind: all")
@@ -65,6 +78,7 @@ binding (HassStream *stream, const HassReport *report)
       g_free (what);
       what = g_strdup_printf ("stage '%s' binds: %s,", r->name, r->mode);
     }
+  *used = most;
   if (most < BINDS && stream->job->farm->generate)
     return g_strdup_printf ("the generator binds: no stage and no device was "
                             "busy for more than %.0f %%",
@@ -76,9 +90,11 @@ void
 hass_stream_report (HassJob *job, HassReport *report)
 {
   HassStream *stream = hass_stream_of (job);
+  double most = 0;
   report->n_stages = stream->n_stages;
   report->stages = g_new0 (HassStageReport, stream->n_stages);
   for (guint s = 0; s < stream->n_stages; s++)
     add_stage (stream, s, report->makespan_s, &report->stages[s]);
-  report->binding = binding (stream, report);
+  report->binding = binding (stream, report, &most);
+  set_bound (report, most);
 }

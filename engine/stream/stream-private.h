@@ -87,12 +87,14 @@ typedef struct
 
 typedef struct
 {
-  HassStage public;  /* the user's, with all defaults filled in */
-  char *label;       /* "stage 'write'", for messages */
-  gboolean ordered;  /* ORDERED or CALLER */
-  gboolean linked;   /* devices beside the CPU pool have a worker for it */
-  gboolean promises; /* has output_bytes or output_ratio */
+  HassStage public;      /* the user's, with all defaults filled in */
+  char *label;           /* "stage 'write'", for messages */
+  gboolean ordered;      /* ORDERED or CALLER */
+  gboolean linked;       /* devices beside the CPU pool have a worker for it */
+  gboolean promises;     /* has output_bytes or output_ratio */
+  HassDeviceStage sizes; /* for hass_device_stage_output() */
   HassBatchQueue ready;
+  HassBatchQueue cores; /* ready, but too large for other devices */
   /* SERIAL stages and those with at_once: batches that compute, and those that
      wait for a place; both under the lock of @waiting. */
   guint most, running;
@@ -110,10 +112,19 @@ typedef struct
   double token_ns; /* recent time of a token */
 } HassStageCount;
 
+/* What the strategy was told of the cores' work at a stage. */
+typedef struct
+{
+  guint64 tokens, bytes;
+  gint64 busy_ns;
+} HassStageTold;
+
 /* What belongs to one worker context. */
 typedef struct
 {
   _Alignas(HASS_CACHE_LINE) HassStageCount stages[HASS_MAX_CLASSES];
+  /* stage that the core computes at, plus 1, and tokens there; 0: none */
+  _Atomic guint32 at_stage, n_running;
   HassItem *item;     /* the item that its callback computes, or NULL */
   guint32 index;      /* its index in the batch */
   guint stage;        /* the stage of the batch */
@@ -144,7 +155,25 @@ struct HassStream
   HassClassTraits *classes;
   HassStreamWorker *workers; /* [job->n_workers] */
   gboolean pinned;           /* large chunks are pinned: there are GPUs */
-  gsize most_tokens, most_bytes;
+  gsize user_tokens;         /* bound of the user, or the default */
+  _Atomic gsize most_tokens; /* bound of the strategy, at most @user_tokens */
+  gsize most_bytes;
+  gboolean linked; /* a stage can run on devices beside the CPU pool */
+
+  /* Under the decision lock. */
+  gint64 consulted_ns; /* when the strategy was asked for the CPU pool */
+  gint64 told_ns;      /* when a device was last done with a grant */
+  gboolean was_forced; /* the last question for the CPU pool was with force */
+  gboolean unleashed;  /* cores take from all stages: see serve.c */
+  HassStageTold *told; /* [n_stages] */
+  guint64 *holds;      /* [n_devices][n_stages] tokens granted */
+  guint *bundles, *depth; /* [n_devices] grants in flight, and most of them */
+  HassStreamState state;
+  HassClassState *class_states;   /* [n_stages] */
+  HassDeviceHolds *device_states; /* [n_devices] */
+
+  /* [n_devices] HassTicket: by the proxy of the device */
+  GPtrArray **tickets;
 
   /* Under admit_lock. */
   _Alignas(HASS_CACHE_LINE) pthread_mutex_t admit_lock;
@@ -184,9 +213,15 @@ hass_stage_reduction (const HassStage *stage)
                           stage->user_data };
 }
 
+static inline void
+hass_item_move (HassItem *to, const HassItem *from)
+{
+  *to = *from;
+  to->token.load = &to->load;
+}
+
 /* items.c */
 void hass_item_begin (HassItem *item, const HassLoad *load, guint64 seq);
-void hass_item_move (HassItem *to, const HassItem *from);
 void hass_item_advance (HassStream *stream, HassStreamWorker *sw,
                         HassItem *item);
 void hass_item_end (HassStream *stream, HassStreamWorker *sw, HassItem *item);
@@ -196,7 +231,6 @@ void hass_part_discard (HassStream *stream, HassStreamWorker *sw,
                         HassPart *part);
 void hass_origin_unref (HassStream *stream, HassItem *item);
 gsize hass_item_charge (const HassStream *stream, gsize input_bytes);
-gsize hass_stage_promise (const HassStage *stage, gsize input_bytes);
 
 /* memory.c */
 HassBatch *hass_batch_new (HassStream *stream, HassStreamWorker *sw);
@@ -216,7 +250,10 @@ void hass_queue_init (HassBatchQueue *queue);
 void hass_queue_clear (HassBatchQueue *queue);
 void hass_queue_push_locked (HassBatchQueue *queue, HassBatch *batch);
 HassBatch *hass_queue_pop_locked (HassBatchQueue *queue);
+void hass_queue_push_front_locked (HassBatchQueue *queue, HassBatch *batch);
 void hass_ready_push (HassStream *stream, HassBatch *batch);
+void hass_cores_push (HassStream *stream, HassStageState *stage,
+                      HassBatch *batch);
 
 /* admit.c */
 HassBatch *hass_stream_admit (HassStream *stream, HassWorker *worker);
@@ -230,6 +267,7 @@ HassBatch *hass_stage_leave (HassStream *stream, HassBatch *batch);
 /* split.c */
 HassBatch *hass_batch_split (HassStream *stream, HassStreamWorker *sw,
                              HassBatch *batch, guint32 at);
+void hass_batch_recount (HassBatch *batch);
 void hass_batch_insert_parts (HassStream *stream, HassStreamWorker *sw,
                               HassBatch *batch);
 
@@ -238,8 +276,24 @@ void hass_batch_dispatch (HassStream *stream, HassWorker *worker,
                           HassBatch *batch);
 
 /* devices.c */
+HassGpuWorkerFunc hass_stage_worker (const HassStage *stage, const char *kind);
 gboolean hass_stage_runs_on (const HassJob *job, const HassStage *stage,
                              guint device);
+
+/* ticket.c */
+HassSlot *hass_ticket_grant (HassStream *stream, HassWorker *worker,
+                             guint device, const HassServe *serve,
+                             HassExtent *extent);
+void hass_ticket_over (HassJob *job, HassSlot *slot,
+                       const HassCompletion *told);
+void hass_ticket_refused (HassJob *job, HassSlot *slot, guint32 position,
+                          const char *why);
+void hass_ticket_free (gpointer ticket);
+
+/* serve.c */
+const HassStreamState *hass_stream_look (HassStream *stream, gint64 now_ns);
+void hass_stream_tell_cores (HassStream *stream, gint64 now_ns);
+void hass_stream_tell_served (HassStream *stream, const HassServed *served);
 
 /* stage_report.c */
 void hass_stream_report (HassJob *job, HassReport *report);

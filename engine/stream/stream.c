@@ -35,8 +35,11 @@ set_up_stage (HassStream *stream, guint s)
   stage->ordered
       = p->mode == HASS_STAGE_ORDERED || p->mode == HASS_STAGE_CALLER;
   stage->promises = p->output_bytes > 0 || p->output_ratio > 0;
+  stage->sizes = (HassDeviceStage){ .output_bytes = p->output_bytes,
+                                    .output_ratio = p->output_ratio };
   stage->most = p->mode == HASS_STAGE_SERIAL ? 1 : p->at_once;
   hass_queue_init (&stage->ready);
+  hass_queue_init (&stage->cores);
   hass_queue_init (&stage->waiting);
   stream->classes[s]
       = (HassClassTraits){ .name = p->name,
@@ -49,6 +52,7 @@ set_up_stage (HassStream *stream, guint s)
                            .element_threads = p->element_threads };
   guint64 cpu = job->cpu >= 0 ? (guint64)1 << job->cpu : 0;
   stage->linked = (stream->classes[s].devices & ~cpu) != 0;
+  stream->linked |= stage->linked;
 }
 
 static void
@@ -95,6 +99,35 @@ set_up_workers (HassStream *stream)
 }
 
 static void
+set_up_devices (HassStream *stream)
+{
+  guint n = stream->job->n_devices;
+  stream->told = g_new0 (HassStageTold, stream->n_stages);
+  stream->class_states = g_new0 (HassClassState, stream->n_stages);
+  stream->holds = g_new0 (guint64, n * stream->n_stages);
+  stream->bundles = g_new0 (guint, n);
+  stream->depth = g_new0 (guint, n);
+  stream->device_states = g_new0 (HassDeviceHolds, n);
+  stream->tickets = g_new0 (GPtrArray *, n);
+  for (guint d = 0; d < n; d++)
+    stream->tickets[d] = g_ptr_array_new_with_free_func (hass_ticket_free);
+}
+
+static void
+clear_devices (HassStream *stream)
+{
+  for (guint d = 0; d < stream->job->n_devices; d++)
+    g_ptr_array_unref (stream->tickets[d]);
+  g_free (stream->tickets);
+  g_free (stream->device_states);
+  g_free (stream->depth);
+  g_free (stream->bundles);
+  g_free (stream->holds);
+  g_free (stream->class_states);
+  g_free (stream->told);
+}
+
+static void
 stream_free (gpointer data)
 {
   HassStream *stream = data;
@@ -108,6 +141,7 @@ stream_free (gpointer data)
       g_free (stage->accumulators);
       g_free (stage->label);
       hass_queue_clear (&stage->ready);
+      hass_queue_clear (&stage->cores);
       hass_queue_clear (&stage->waiting);
     }
   for (guint w = 0; w < job->n_workers; w++)
@@ -115,6 +149,7 @@ stream_free (gpointer data)
       g_array_unref (stream->workers[w].parts);
       g_ptr_array_unref (stream->workers[w].buffers);
     }
+  clear_devices (stream);
   hass_stream_memory_clear (stream);
   pthread_mutex_destroy (&stream->admit_lock);
   g_aligned_free (stream->workers);
@@ -140,10 +175,11 @@ stream_new (HassJob *job, GError **error)
   stream->job = job;
   stream->n_stages = farm->n_stages;
   stream->pinned = job->n_devices > (job->cpu >= 0 ? 1 : 0);
-  stream->most_tokens = farm->tokens > 0 ? farm->tokens
+  stream->user_tokens = farm->tokens > 0 ? farm->tokens
                         : stream->pinned
                             ? TOKENS_WITH_DEVICES
                             : TOKENS_A_CORE * MAX (job->n_cores, 2);
+  stream->most_tokens = stream->user_tokens;
   stream->most_bytes = farm->token_bytes;
   stream->stages = g_aligned_alloc0 (farm->n_stages, sizeof *stream->stages,
                                      HASS_CACHE_LINE);
@@ -151,6 +187,7 @@ stream_new (HassJob *job, GError **error)
   pthread_mutex_init (&stream->admit_lock, NULL);
   hass_stream_memory_init (stream);
   set_up_workers (stream);
+  set_up_devices (stream);
   for (guint s = 0; s < farm->n_stages; s++)
     set_up_stage (stream, s);
   open_order (stream);
@@ -260,4 +297,6 @@ const HassFlowOps hass_stream_ops = { .create = stream_new,
                                       .finish = stream_finish,
                                       .report = hass_stream_report,
                                       .free = stream_free,
-                                      .idle = stream_is_idle };
+                                      .idle = stream_is_idle,
+                                      .grant_over = hass_ticket_over,
+                                      .refused = hass_ticket_refused };

@@ -30,7 +30,7 @@
 #ifndef HASS_STREAM_ENGINE_H
 #define HASS_STREAM_ENGINE_H
 
-#include "engine/core/job.h"
+#include "engine/core/flow.h"
 #include "engine/stream/stage.h"
 
 typedef struct HassStream HassStream;
@@ -53,6 +53,19 @@ void hass_stream_count (HassStream *stream, HassWorker *worker,
                         const HassBatch *batch, gint64 begin_ns, gint64 end_ns);
 HassBatch *hass_stream_next (HassStream *stream, HassWorker *worker,
                              HassBatch *batch);
+
+/* devices.c */
+HassDeviceStage *hass_stream_device_stages (const HassFarm *farm,
+                                            const char *kind);
+
+/* ask.c; the second one under the decision lock */
+void hass_stream_consult (HassStream *stream, gint64 now_ns, gboolean idle);
+HassSlot *hass_stream_ask (HassStream *stream, HassWorker *worker, guint device,
+                           gint64 now_ns, HassExtent *extent, gint64 *again_ns);
+
+/* ticket.c; the thread of the device */
+gboolean hass_tickets_collect (HassStream *stream, HassWorker *worker,
+                               guint device);
 
 /* Any thread. */
 gboolean hass_stream_has_work (HassStream *stream, gboolean caller);

@@ -127,8 +127,8 @@ static gboolean
 may_emit (HassStream *stream, const HassStreamWorker *sw)
 {
   /* The exact number is looked at only when it may be too large. */
-  if (sw->parts->len < stream->most_tokens
-      || n_emitted (sw) < stream->most_tokens)
+  if (sw->parts->len < stream->user_tokens
+      || n_emitted (sw) < stream->user_tokens)
     return TRUE;
   hass_job_stop (stream->job,
                  g_error_new (HASS_ERROR, HASS_ERROR_OVERFLOW,
@@ -137,7 +137,7 @@ may_emit (HassStream *stream, const HassStreamWorker *sw)
                               "most tokens in flight",
                               stream->job->farm->name, sw->item->token.seq,
                               stage_of (stream, sw)->label,
-                              stream->most_tokens));
+                              stream->user_tokens));
   return FALSE;
 }
 

@@ -3,7 +3,8 @@
 
    The baseline for pipelines: it measures nothing. Cores take from all stages;
    a GPU takes all waiting units of the latest stage that it can run, two
-   bundles at a time so that copies overlap kernels.
+   bundles at a time so that copies overlap kernels, and all that it can compute
+   of the stages that follow.
 
    Thread safety: as hass/strategy.h. */
 #include "hass/strategy.h"
@@ -29,6 +30,7 @@ serve (gpointer self, const HassStreamState *state, guint device,
         serve->class_index = c;
         serve->units = state->classes[c].ready;
         serve->in_flight = 2;
+        serve->fuse = G_MAXUINT;
         return HASS_TAKE;
       }
   return HASS_WAIT;

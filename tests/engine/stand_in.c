@@ -244,6 +244,13 @@ prepare (StandIn *s, Slot *slot, GError **error)
       out += slot->blocks[i].output_bytes;
       elements += slot->blocks[i].count;
     }
+  if (s->plan.memory_bytes > 0 && in + out > s->plan.memory_bytes)
+    {
+      g_set_error (error, HASS_ERROR, HASS_ERROR_NO_MEMORY,
+                   "%" G_GUINT64_FORMAT " bytes do not fit",
+                   (guint64)(in + out));
+      return FALSE;
+    }
   slot->in.capacity = s->plan.staging_bytes ? s->plan.staging_bytes : in;
   slot->in.data = own (slot, slot->in.capacity + HASS_STAGING_GUARD);
   slot->in.offsets = own (slot, (slot->n + 1) * sizeof (guint64));
