@@ -237,6 +237,8 @@ EXACT := -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math
 $(BUILD)/examples/monte_carlo/%.o: CFLAGS_ALL += $(EXACT)
 $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/examples/test_monte_carlo*.c)) \
 $(BUILD)/tests/examples/monte_carlo_device.o: CFLAGS_ALL += $(EXACT)
+# Loops that become vector code.
+$(BUILD)/examples/y4m_denoise/%.o: CFLAGS_ALL += -O3
 
 $(LIB): $(LIB_OBJ)
 $(DRAW): $(DRAW_OBJ)
@@ -436,6 +438,11 @@ bench-main: bench-programs $(BUILD)/bin/string_search
 	$(Q)for b in $(BENCH_BIN); do $$b || exit 1; done
 	$(Q)bench/search.sh $(BUILD)/bin/string_search
 
+# Beside ffmpeg's nlmeans.
+.PHONY: bench-y4m
+bench-y4m: $(BUILD)/bin/y4m_denoise
+	$(Q)bench/y4m.sh $<
+
 -include $(LIB_OBJ:.o=.d) $(DRAW_OBJ:.o=.d) $(EX_OBJ:.o=.d) $(TEST_OBJ:.o=.d) \
 	$(BENCH_OBJ:.o=.d) $(GPU_BENCH_OBJ:.o=.d) $(FIGURES_OBJ:.o=.d) \
 	$(APPS_OBJ:.o=.d) $(PAPERS_OBJ:.o=.d)
@@ -519,7 +526,7 @@ check-arm: setup-arm
 # On a machine with GPUs: their tests, plain and under compute-sanitizer. The
 # faults are errors to a sanitizer, so they run plain.
 GPU_SUITES := gpu gpu_outputs gpu_chain gpu_survival gpu_monte_carlo \
-	gpu_person_query gpu_string_search
+	gpu_person_query gpu_string_search gpu_y4m
 .PHONY: check-gpu
 check-gpu: all tests
 	$(Q)$(TESTS) $(foreach s,$(GPU_SUITES),--suite $(s))
@@ -539,6 +546,7 @@ help:
 	@echo 'make bench   measures side by side with peers'
 	@echo 'make bench-hzip  measures hzip beside gzip, pigz and bgzip'
 	@echo 'make bench-gpu  measures GPUs beside hand-written CUDA (OUT=DIR)'
+	@echo 'make bench-y4m  measures y4m_denoise beside ffmpeg'
 	@echo 'make bench-figures bench-apps  build gpu-figures and gpu-apps'
 	@echo 'make papers  runs the figures of the papers again (OUT=DIR)'
 	@echo 'make         builds the library and the examples into build/'
