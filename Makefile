@@ -97,6 +97,14 @@ LEFT_OUT += hzip
 WHY_hzip := libdeflate and zlib
 endif
 
+# For the bounds of pipelines in hass-sim: GLPK, without which there are none.
+ifneq ($(shell $(CC) $(SYS_CPPFLAGS) -include glpk.h -fsyntax-only -xc \
+	/dev/null 2>/dev/null && echo yes),)
+GLPK_CPPFLAGS := -DSIM_WITH_GLPK
+LIBS_hass-sim := -lglpk
+>>>>>>> h-lp
+endif
+
 OPT ?= -O2 -g
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
 # The second line is gcc's alone.
@@ -196,7 +204,7 @@ SETTINGS := $(BUILD)/settings
 SETTINGS_TEXT := $(CC) $(CXX) $(NVCC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) \
 	$(CXXFLAGS_ALL) $(NVCCFLAGS_ALL) $(LDFLAGS_ALL) $(LIBS) \
 	$(OPENBLAS_CFLAGS) $(LIBS_matrix_multiply) $(HZIP_CFLAGS) $(LIBS_hzip) \
-	$(CUNIT_CFLAGS) $(CUNIT_LIBS)
+	$(GLPK_CPPFLAGS) $(CUNIT_CFLAGS) $(CUNIT_LIBS)
 .PHONY: always
 $(SETTINGS): always | $(STAGED)
 	$(file >$@.new,$(SETTINGS_TEXT))
@@ -230,7 +238,9 @@ $(TEST_OBJ): EXTRA_CPPFLAGS := -Itests -Iexamples \
 $(TEST_CXX:%.cpp=$(BUILD)/%.o): CXXFLAGS_ALL += -std=c++11 -Werror
 $(BUILD)/examples/matrix_multiply/multiply.o: EXTRA_CPPFLAGS := \
 	$(OPENBLAS_CFLAGS)
+<<<<<<< HEAD
 $(BUILD)/examples/hzip/%.o: EXTRA_CPPFLAGS := $(HZIP_CFLAGS)
+$(BUILD)/tools/hass-sim/pipe/bound.o: EXTRA_CPPFLAGS := $(GLPK_CPPFLAGS)
 
 # The same bits on every device: nothing is fused. The rest makes vector code.
 EXACT := -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math
@@ -273,7 +283,7 @@ $(TESTS): $(TEST_OBJ) $(TEST_CU) $(EX_PARTS) $(DRAW) $(LIB)
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_ALL) $(TEST_WRAP) $^ \
-	  $(foreach d,$(EX_DIRS),$(LIBS_$(d))) $(CUNIT_LIBS) $(LIBS) -o $@
+	  $(foreach d,$(EX_DIRS) hass-sim,$(LIBS_$(d))) $(CUNIT_LIBS) $(LIBS) -o $@
 
 # -- Fuzzing ----------------------------------------------------------------
 
@@ -307,7 +317,7 @@ fuzz:
 $(FUZZ_BIN): $(BUILD)/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/fuzz.o \
 		$(FUZZ_PARTS) $(DRAW) $(LIB)
 	$(call say,LD,$@)
-	$(Q)$(CXX) $(LDFLAGS_ALL) -fsanitize=fuzzer $^ $(LIBS) -o $@
+	$(Q)$(CXX) $(LDFLAGS_ALL) -fsanitize=fuzzer $^ $(LIBS_hass-sim) $(LIBS) -o $@
 
 # How a file is compiled and a program linked; scripts of tests/ ask.
 .PHONY: print-compile print-link print-test-objects print-cuda-lib
@@ -315,7 +325,7 @@ print-compile:
 	@echo $(CC) $(filter-out -DG_LOG_DOMAIN%,$(CPPFLAGS_ALL)) $(CFLAGS_ALL)
 print-link:
 	@echo $(CC) $(LDFLAGS_ALL) @OBJECTS@ $(DRAW) $(LIB) \
-	  $(foreach d,$(EX_DIRS),$(LIBS_$(d))) $(CUNIT_LIBS) $(LIBS)
+	  $(foreach d,$(EX_DIRS) hass-sim,$(LIBS_$(d))) $(CUNIT_LIBS) $(LIBS)
 print-cuda-lib:
 	@echo $(CUDA_LIB)
 print-test-objects:
@@ -385,7 +395,7 @@ SIM_PARTS := $(filter-out %/main.o,$(call objects_of,tools/hass-sim))
 PAPERS_OBJ := $(call objects_of,bench/papers)
 $(BUILD)/bench/papers/papers: $(PAPERS_OBJ) $(SIM_PARTS) $(DRAW) $(LIB)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS_hass-sim) $(LIBS) -o $@
 
 # OUT=DIR gets papers.md and papers/*.svg; doc/results has them as committed.
 .PHONY: papers
