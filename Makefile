@@ -102,7 +102,6 @@ ifneq ($(shell $(CC) $(SYS_CPPFLAGS) -include glpk.h -fsyntax-only -xc \
 	/dev/null 2>/dev/null && echo yes),)
 GLPK_CPPFLAGS := -DSIM_WITH_GLPK
 LIBS_hass-sim := -lglpk
->>>>>>> h-lp
 endif
 
 OPT ?= -O2 -g
@@ -238,7 +237,6 @@ $(TEST_OBJ): EXTRA_CPPFLAGS := -Itests -Iexamples \
 $(TEST_CXX:%.cpp=$(BUILD)/%.o): CXXFLAGS_ALL += -std=c++11 -Werror
 $(BUILD)/examples/matrix_multiply/multiply.o: EXTRA_CPPFLAGS := \
 	$(OPENBLAS_CFLAGS)
-<<<<<<< HEAD
 $(BUILD)/examples/hzip/%.o: EXTRA_CPPFLAGS := $(HZIP_CFLAGS)
 $(BUILD)/tools/hass-sim/pipe/bound.o: EXTRA_CPPFLAGS := $(GLPK_CPPFLAGS)
 

@@ -209,8 +209,8 @@ take_ready (HassStream *stream, HassWorker *worker, guint s)
 }
 
 /* Finds a batch for a core: from the first ready set in the stream's order that
-   has one, else of loads that wait. Returns: a batch that the worker may compute at
-   its stage and owns; NULL if there is nothing to do. */
+   has one, else of loads that wait. Returns: a batch that the worker may
+   compute at its stage and owns; NULL if there is nothing to do. */
 HassBatch *
 hass_stream_take (HassStream *stream, HassWorker *worker)
 {
