@@ -4,7 +4,7 @@
 
 # These take longest. They start first, so that none runs alone at the end.
 SLOWEST := sim_auto sim_bound against_grep model storm replay package \
-	contract gpu_faults bakeoff
+	contract gpu_faults bakeoff pipeline_contract
 
 # `make check-quick` leaves out what takes seconds to prove something about one
 # part, of which another suite runs the code as well:
@@ -13,11 +13,12 @@ SLOWEST := sim_auto sim_bound against_grep model storm replay package \
 #   sim_auto, sim_bound, sim_random, sim_papers    sched_*, sim_run, sim_program
 #   replay         record, replay_h200, replay_tasks
 #   storm, failing_memory    contract, gpu_faults, live
+#   pipeline_contract        pipeline, pipeline_*
 #   package, guide, bakeoff, gpu_apps    builds and programs, seldom changed
 #   model          spin searches models in tests/model, not the library
 NOT_QUICK := against_grep gpu_search hzip_* mapped_file sim_auto sim_bound \
 	sim_bound_engine sim_random sim_papers replay storm failing_memory \
-	package guide bakeoff gpu_apps model
+	package guide bakeoff gpu_apps model pipeline_contract
 
 # AddressSanitizer and UndefinedBehaviorSanitizer see nothing new in:
 #   model            a program that spin writes

@@ -227,7 +227,7 @@ abandon_batch (HassStream *stream, HassBatch *batch)
       if (item->state == HASS_ITEM_ALIVE || item->state == HASS_ITEM_AGAIN)
         {
           item->state = HASS_ITEM_FAILED;
-          hass_job_add_unfinished (stream->job, item->token.seq, 1, 0, 0, NULL);
+          hass_item_list (stream, item, NULL);
         }
       hass_item_end (stream, sw, item);
     }
