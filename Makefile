@@ -80,11 +80,28 @@ OPENBLAS_CFLAGS := $(shell $(PKG_CONFIG) --cflags openblas)
 LIBS_matrix_multiply := $(shell $(PKG_CONFIG) --libs openblas)
 else
 LEFT_OUT := matrix_multiply
+WHY_matrix_multiply := openblas
 endif
 ifneq ($(and $(WITH_CUDA),$(wildcard $(CUDA_LIB)/libcublas.so)),)
 LIBS_matrix_multiply += -L$(CUDA_LIB) -Wl,-rpath,$(CUDA_LIB) -lcublas
 else
 NO_KERNELS := examples/matrix_multiply/cublas.cu
+endif
+
+# For examples/hzip alone, which is left out without them.
+ifeq ($(call have,libdeflate zlib),yes)
+HZIP_CFLAGS := $(shell $(PKG_CONFIG) --cflags libdeflate zlib)
+LIBS_hzip := $(shell $(PKG_CONFIG) --libs libdeflate zlib)
+else
+LEFT_OUT += hzip
+WHY_hzip := libdeflate and zlib
+endif
+
+# For the bounds of pipelines in hass-sim: GLPK, without which there are none.
+ifneq ($(shell $(CC) $(SYS_CPPFLAGS) -include glpk.h -fsyntax-only -xc \
+	/dev/null 2>/dev/null && echo yes),)
+GLPK_CPPFLAGS := -DSIM_WITH_GLPK
+LIBS_hass-sim := -lglpk
 endif
 
 OPT ?= -O2 -g
@@ -168,7 +185,8 @@ TEST_WRAP := -Wl,--wrap=posix_memalign,--wrap=g_try_malloc_n
 .PHONY: all lib tests say-left-out
 all: lib $(BIN) $(if $(LEFT_OUT),say-left-out)
 say-left-out:
-	@echo 'make: $(LEFT_OUT) is left out: pkg-config finds no openblas'
+	$(Q)$(foreach p,$(LEFT_OUT),echo 'make: $(p) is left out:' \
+	  'pkg-config does not find $(WHY_$(p))';)
 lib: $(LIB) $(SHARED)
 tests: $(TESTS)
 
@@ -184,7 +202,8 @@ $(foreach h,$(PUBLIC),$(eval $(call stage,$(h))))
 SETTINGS := $(BUILD)/settings
 SETTINGS_TEXT := $(CC) $(CXX) $(NVCC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) \
 	$(CXXFLAGS_ALL) $(NVCCFLAGS_ALL) $(LDFLAGS_ALL) $(LIBS) \
-	$(OPENBLAS_CFLAGS) $(LIBS_matrix_multiply) $(CUNIT_CFLAGS) $(CUNIT_LIBS)
+	$(OPENBLAS_CFLAGS) $(LIBS_matrix_multiply) $(HZIP_CFLAGS) $(LIBS_hzip) \
+	$(GLPK_CPPFLAGS) $(CUNIT_CFLAGS) $(CUNIT_LIBS)
 .PHONY: always
 $(SETTINGS): always | $(STAGED)
 	$(file >$@.new,$(SETTINGS_TEXT))
@@ -218,6 +237,8 @@ $(TEST_OBJ): EXTRA_CPPFLAGS := -Itests -Iexamples \
 $(TEST_CXX:%.cpp=$(BUILD)/%.o): CXXFLAGS_ALL += -std=c++11 -Werror
 $(BUILD)/examples/matrix_multiply/multiply.o: EXTRA_CPPFLAGS := \
 	$(OPENBLAS_CFLAGS)
+$(BUILD)/examples/hzip/%.o: EXTRA_CPPFLAGS := $(HZIP_CFLAGS)
+$(BUILD)/tools/hass-sim/pipe/bound.o: EXTRA_CPPFLAGS := $(GLPK_CPPFLAGS)
 
 # The same bits on every device: nothing is fused. The rest makes vector code.
 EXACT := -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math
@@ -260,7 +281,7 @@ $(TESTS): $(TEST_OBJ) $(TEST_CU) $(EX_PARTS) $(DRAW) $(LIB)
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_ALL) $(TEST_WRAP) $^ \
-	  $(foreach d,$(EX_DIRS),$(LIBS_$(d))) $(CUNIT_LIBS) $(LIBS) -o $@
+	  $(foreach d,$(EX_DIRS) hass-sim,$(LIBS_$(d))) $(CUNIT_LIBS) $(LIBS) -o $@
 
 # -- Fuzzing ----------------------------------------------------------------
 
@@ -294,7 +315,7 @@ fuzz:
 $(FUZZ_BIN): $(BUILD)/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/fuzz.o \
 		$(FUZZ_PARTS) $(DRAW) $(LIB)
 	$(call say,LD,$@)
-	$(Q)$(CXX) $(LDFLAGS_ALL) -fsanitize=fuzzer $^ $(LIBS) -o $@
+	$(Q)$(CXX) $(LDFLAGS_ALL) -fsanitize=fuzzer $^ $(LIBS_hass-sim) $(LIBS) -o $@
 
 # How a file is compiled and a program linked; scripts of tests/ ask.
 .PHONY: print-compile print-link print-test-objects print-cuda-lib
@@ -302,7 +323,7 @@ print-compile:
 	@echo $(CC) $(filter-out -DG_LOG_DOMAIN%,$(CPPFLAGS_ALL)) $(CFLAGS_ALL)
 print-link:
 	@echo $(CC) $(LDFLAGS_ALL) @OBJECTS@ $(DRAW) $(LIB) \
-	  $(foreach d,$(EX_DIRS),$(LIBS_$(d))) $(CUNIT_LIBS) $(LIBS)
+	  $(foreach d,$(EX_DIRS) hass-sim,$(LIBS_$(d))) $(CUNIT_LIBS) $(LIBS)
 print-cuda-lib:
 	@echo $(CUDA_LIB)
 print-test-objects:
@@ -372,7 +393,7 @@ SIM_PARTS := $(filter-out %/main.o,$(call objects_of,tools/hass-sim))
 PAPERS_OBJ := $(call objects_of,bench/papers)
 $(BUILD)/bench/papers/papers: $(PAPERS_OBJ) $(SIM_PARTS) $(DRAW) $(LIB)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS_hass-sim) $(LIBS) -o $@
 
 # OUT=DIR gets papers.md and papers/*.svg; doc/results has them as committed.
 .PHONY: papers
@@ -411,6 +432,11 @@ GPU_BENCH_FLAGS ?= --repeat=7
 bench-gpu: gpu-bench
 	$(if $(GPU_BENCH),$(Q)$(GPU_BENCH) all $(GPU_BENCH_FLAGS) \
 	  $(if $(OUT),--out=$(OUT)))
+
+# hzip beside gzip, pigz and bgzip, where they are.
+.PHONY: bench-hzip
+bench-hzip: $(BUILD)/bin/hzip
+	$(Q)bench/hzip.sh $<
 
 .PHONY: bench bench-main bench-programs
 bench: setup-bench
@@ -526,6 +552,7 @@ help:
 	@echo 'make fuzz SECONDS=60 TARGETS=platform,trace  fuzzes what reads files'
 	@echo 'make soak    runs FARMS=1000000 farms on GPUs that fail (SEED=n)'
 	@echo 'make bench   measures side by side with peers'
+	@echo 'make bench-hzip  measures hzip beside gzip, pigz and bgzip'
 	@echo 'make bench-gpu  measures GPUs beside hand-written CUDA (OUT=DIR)'
 	@echo 'make bench-y4m  measures y4m_denoise beside ffmpeg'
 	@echo 'make bench-figures bench-apps  build gpu-figures and gpu-apps'

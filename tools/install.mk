@@ -30,6 +30,7 @@ INSTALLED := \
 	$(call into,file,share/man/man7,doc/man/hass.7) \
 	$(call into,file,share/hass/platforms,$(wildcard doc/platforms/*)) \
 	$(call into,file,share/hass/workloads,$(wildcard doc/workloads/*)) \
+	$(call into,file,share/hass/pipelines,$(wildcard doc/pipelines/*)) \
 	$(call into,guide,$(DOCS),$(wildcard doc/*.md)) \
 	$(call into,guide,$(DOCS)/results,$(wildcard doc/results/*.md)) \
 	$(call into,file,$(DOCS)/pictures,$(wildcard doc/pictures/*)) \

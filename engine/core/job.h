@@ -81,7 +81,7 @@ typedef enum
 
 /* A slot holds a round in flight. All fields are under the decision lock,
    except the atomics inside @round. */
-typedef struct
+typedef struct HassSlot
 {
   HassRound round;
   HassSlotState state;
@@ -99,6 +99,7 @@ typedef struct
   /* pipeline: the stage of the units, and how many stages after it the device
      computes as well (HassBlock) */
   guint stage, fused;
+  gboolean not_for_cores; /* pipeline: the stage has no CPU worker */
 } HassSlot;
 
 /* Memory for copies of emitted tasks, at the end of a chunk; see copies.c. */
