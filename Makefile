@@ -97,6 +97,13 @@ LEFT_OUT += hzip
 WHY_hzip := libdeflate and zlib
 endif
 
+# For the bounds of pipelines in hass-sim: GLPK, without which there are none.
+ifneq ($(shell $(CC) $(SYS_CPPFLAGS) -include glpk.h -fsyntax-only -xc \
+	/dev/null 2>/dev/null && echo yes),)
+GLPK_CPPFLAGS := -DSIM_WITH_GLPK
+LIBS_hass-sim := -lglpk
+endif
+
 OPT ?= -O2 -g
 SAN_FLAGS := $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer)
 # The second line is gcc's alone.
@@ -196,7 +203,7 @@ SETTINGS := $(BUILD)/settings
 SETTINGS_TEXT := $(CC) $(CXX) $(NVCC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) \
 	$(CXXFLAGS_ALL) $(NVCCFLAGS_ALL) $(LDFLAGS_ALL) $(LIBS) \
 	$(OPENBLAS_CFLAGS) $(LIBS_matrix_multiply) $(HZIP_CFLAGS) $(LIBS_hzip) \
-	$(CUNIT_CFLAGS) $(CUNIT_LIBS)
+	$(GLPK_CPPFLAGS) $(CUNIT_CFLAGS) $(CUNIT_LIBS)
 .PHONY: always
 $(SETTINGS): always | $(STAGED)
 	$(file >$@.new,$(SETTINGS_TEXT))
@@ -231,12 +238,15 @@ $(TEST_CXX:%.cpp=$(BUILD)/%.o): CXXFLAGS_ALL += -std=c++11 -Werror
 $(BUILD)/examples/matrix_multiply/multiply.o: EXTRA_CPPFLAGS := \
 	$(OPENBLAS_CFLAGS)
 $(BUILD)/examples/hzip/%.o: EXTRA_CPPFLAGS := $(HZIP_CFLAGS)
+$(BUILD)/tools/hass-sim/pipe/bound.o: EXTRA_CPPFLAGS := $(GLPK_CPPFLAGS)
 
 # The same bits on every device: nothing is fused. The rest makes vector code.
 EXACT := -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math
 $(BUILD)/examples/monte_carlo/%.o: CFLAGS_ALL += $(EXACT)
 $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/examples/test_monte_carlo*.c)) \
 $(BUILD)/tests/examples/monte_carlo_device.o: CFLAGS_ALL += $(EXACT)
+# Loops that become vector code.
+$(BUILD)/examples/y4m_denoise/%.o: CFLAGS_ALL += -O3
 
 $(LIB): $(LIB_OBJ)
 $(DRAW): $(DRAW_OBJ)
@@ -271,7 +281,7 @@ $(TESTS): $(TEST_OBJ) $(TEST_CU) $(EX_PARTS) $(DRAW) $(LIB)
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_ALL) $(TEST_WRAP) $^ \
-	  $(foreach d,$(EX_DIRS),$(LIBS_$(d))) $(CUNIT_LIBS) $(LIBS) -o $@
+	  $(foreach d,$(EX_DIRS) hass-sim,$(LIBS_$(d))) $(CUNIT_LIBS) $(LIBS) -o $@
 
 # -- Fuzzing ----------------------------------------------------------------
 
@@ -305,7 +315,7 @@ fuzz:
 $(FUZZ_BIN): $(BUILD)/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/fuzz.o \
 		$(FUZZ_PARTS) $(DRAW) $(LIB)
 	$(call say,LD,$@)
-	$(Q)$(CXX) $(LDFLAGS_ALL) -fsanitize=fuzzer $^ $(LIBS) -o $@
+	$(Q)$(CXX) $(LDFLAGS_ALL) -fsanitize=fuzzer $^ $(LIBS_hass-sim) $(LIBS) -o $@
 
 # How a file is compiled and a program linked; scripts of tests/ ask.
 .PHONY: print-compile print-link print-test-objects print-cuda-lib
@@ -313,7 +323,7 @@ print-compile:
 	@echo $(CC) $(filter-out -DG_LOG_DOMAIN%,$(CPPFLAGS_ALL)) $(CFLAGS_ALL)
 print-link:
 	@echo $(CC) $(LDFLAGS_ALL) @OBJECTS@ $(DRAW) $(LIB) \
-	  $(foreach d,$(EX_DIRS),$(LIBS_$(d))) $(CUNIT_LIBS) $(LIBS)
+	  $(foreach d,$(EX_DIRS) hass-sim,$(LIBS_$(d))) $(CUNIT_LIBS) $(LIBS)
 print-cuda-lib:
 	@echo $(CUDA_LIB)
 print-test-objects:
@@ -394,7 +404,7 @@ SIM_PARTS := $(filter-out %/main.o,$(call objects_of,tools/hass-sim))
 PAPERS_OBJ := $(call objects_of,bench/papers)
 $(BUILD)/bench/papers/papers: $(PAPERS_OBJ) $(SIM_PARTS) $(DRAW) $(LIB)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS_hass-sim) $(LIBS) -o $@
 
 # OUT=DIR gets papers.md and papers/*.svg; doc/results has them as committed.
 .PHONY: papers
@@ -446,6 +456,11 @@ bench-programs: $(BENCH_BIN) $(PIPES_BIN)
 bench-main: bench-programs $(BUILD)/bin/string_search
 	$(Q)for b in $(BENCH_BIN) $(PIPES_BIN); do $$b || exit 1; done
 	$(Q)bench/search.sh $(BUILD)/bin/string_search
+
+# Beside ffmpeg's nlmeans.
+.PHONY: bench-y4m
+bench-y4m: $(BUILD)/bin/y4m_denoise
+	$(Q)bench/y4m.sh $<
 
 -include $(LIB_OBJ:.o=.d) $(DRAW_OBJ:.o=.d) $(EX_OBJ:.o=.d) $(TEST_OBJ:.o=.d) \
 	$(BENCH_OBJ:.o=.d) $(GPU_BENCH_OBJ:.o=.d) $(FIGURES_OBJ:.o=.d) \
@@ -532,7 +547,7 @@ check-arm: setup-arm
 # On a machine with GPUs: their tests, plain and under compute-sanitizer. The
 # faults are errors to a sanitizer, so they run plain.
 GPU_SUITES := gpu gpu_outputs gpu_chain gpu_survival gpu_monte_carlo \
-	gpu_person_query gpu_string_search
+	gpu_person_query gpu_string_search gpu_y4m
 .PHONY: check-gpu
 check-gpu: all tests
 	$(Q)$(TESTS) $(foreach s,$(GPU_SUITES),--suite $(s))
@@ -552,6 +567,7 @@ help:
 	@echo 'make bench   measures side by side with peers'
 	@echo 'make bench-hzip  measures hzip beside gzip, pigz and bgzip'
 	@echo 'make bench-gpu  measures GPUs beside hand-written CUDA (OUT=DIR)'
+	@echo 'make bench-y4m  measures y4m_denoise beside ffmpeg'
 	@echo 'make bench-figures bench-apps  build gpu-figures and gpu-apps'
 	@echo 'make papers  runs the figures of the papers again (OUT=DIR)'
 	@echo 'make         builds the library and the examples into build/'

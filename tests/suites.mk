@@ -39,18 +39,18 @@ NOT_UNDER_ADDRESS := model package guide bakeoff sim_papers sim_bound \
 # Programs cannot run under it: oneTBB's own threads, which are not
 # instrumented, are excused in the test program only (tests/sanitizers.c):
 #   against_grep, bakeoff, examples*, gpu_apps, hass_info,
-#   hzip_*, monte_carlo_program, own_device, output
+#   hzip_*, monte_carlo_program, own_device, output, y4m_program
 # matrix_check has OpenBLAS compute with threads of its own, likewise.
 # gpu_search* and mapped_file search large files with the farms of live.
 NOT_UNDER_THREAD := sched_* sim_* replay* measure gantt plot \
 	device_model platform virtual_time thesis matcher line_scan grep_rules \
 	model package guide against_grep bakeoff examples* gpu_apps hass_info \
 	hostile hzip_* monte_carlo_program own_device output gpu_search* \
-	mapped_file matrix_check
+	mapped_file matrix_check y4m_program
 
 # The answers of these depend on the code that a compiler makes: atomics,
 # vectors, floating point. `make check-clang` runs them.
 CLANG_SUITES := unit_range round round_take round_crowd load_pool \
 	load_pool_crowd result_pool event live contract copy_crew stream_copy \
 	matcher line_scan matrix_multiply matrix_check monte_carlo \
-	monte_carlo_numbers monte_carlo_program examples
+	monte_carlo_numbers monte_carlo_program examples y4m_*

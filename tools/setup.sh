@@ -12,13 +12,15 @@ deb="$build build-essential debhelper dpkg-dev fakeroot lintian"
 arm="make pkgconf gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user-static"
 
 # Installed where the distribution has them: the version of clang-format that
-# .clang-format is written for, and text to search, 300 MB for 12 MB of
-# download; without them the layout is not checked, and text is generated.
+# .clang-format is written for, text to search, 300 MB for 12 MB of download, and
+# a solver of linear programs; without them the layout is not checked, text is
+# generated, and hass-sim has no bounds of pipelines.
 useful=
 case "${1:-}" in
-  build) wanted=$build ;;
+  build) wanted=$build
+         useful="libglpk-dev" ;;
   check) wanted=$check
-         useful="clang-format-14 libboost-dev cppreference-doc-en-html" ;;
+         useful="clang-format-14 libboost-dev cppreference-doc-en-html libglpk-dev" ;;
   bench) wanted=$bench ;;
   clang) wanted=$clang ;;
   arm) wanted=$arm ;;

@@ -71,9 +71,9 @@ settle (HassStream *stream, HassStreamWorker *sw, const HassStageState *stage,
     error = check_output (sw, item);
   if (!error && item->state == HASS_ITEM_AGAIN
       && item->agains > HASS_MOST_AGAINS)
-    error = g_error_new (HASS_ERROR, HASS_ERROR_OVERFLOW,
-                         "it was sent back more than %d times",
-                         HASS_MOST_AGAINS);
+    error
+        = g_error_new (HASS_ERROR, HASS_ERROR_OVERFLOW,
+                       "it was sent back more than %d times", HASS_MOST_AGAINS);
   if (error)
     {
       sw->again_at = -1;

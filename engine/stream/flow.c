@@ -208,9 +208,9 @@ take_ready (HassStream *stream, HassWorker *worker, guint s)
   return NULL;
 }
 
-/* Finds a batch for a core: from the ready set of the latest stage that has
-   one, else of loads that wait. Returns: a batch that the worker may compute at
-   its stage and owns; NULL if there is nothing to do. */
+/* Finds a batch for a core: from the first ready set in the stream's order that
+   has one, else of loads that wait. Returns: a batch that the worker may
+   compute at its stage and owns; NULL if there is nothing to do. */
 HassBatch *
 hass_stream_take (HassStream *stream, HassWorker *worker)
 {
@@ -219,14 +219,11 @@ hass_stream_take (HassStream *stream, HassWorker *worker)
                                memory_order_relaxed))
     atomic_store_explicit (&stream->job->caller_wanted, FALSE,
                            memory_order_seq_cst);
-  if (atomic_load_explicit (&stream->n_ready, memory_order_relaxed) > 0)
-    for (guint s = stream->n_stages; s-- > 0;)
-      {
-        HassBatch *batch = take_ready (stream, worker, s);
-        if (batch)
-          return batch;
-      }
   HassBatch *batch;
+  if (atomic_load_explicit (&stream->n_ready, memory_order_relaxed) > 0)
+    for (guint i = 0; i < stream->n_stages; i++)
+      if ((batch = take_ready (stream, worker, stream->order[i])))
+        return batch;
   while ((batch = hass_stream_admit (stream, worker)))
     if ((batch = carry (stream, worker, batch)))
       return batch;

@@ -162,6 +162,11 @@ struct HassStream
   gsize user_tokens;         /* bound of the user, or the default */
   _Atomic gsize most_tokens; /* bound of the strategy, at most @user_tokens */
   gsize most_bytes;
+  /* [n_stages] in which cores look for ready batches: stages that compute one
+     token at a time first, which at most one core can take, then the others,
+     both from the last on: few bytes are in flight, and a stage that binds is
+     not kept waiting by work that comes after it */
+  guint order[HASS_MAX_CLASSES];
   gboolean linked; /* a stage can run on devices beside the CPU pool */
 
   /* Under the decision lock. */
