@@ -181,8 +181,8 @@ hass_strategy_find (const char *name, GError **error)
 const char *
 hass_strategy_default (HassFarmKind farm, HassCostClass cost)
 {
-  (void)farm, (void)cost;
-  return "auto";
+  (void)cost;
+  return farm == HASS_FARM_PIPELINE ? "pipe-auto" : "auto";
 }
 
 /* -- Specifications ----------------------------------------------------- */

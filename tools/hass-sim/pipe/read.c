@@ -19,10 +19,9 @@ enum
   ON_GPU = 2
 };
 
-static const SimChoice devices[] = { { "cpu", ON_CPU },
-                                     { "gpu", ON_GPU },
-                                     { "any", ON_CPU | ON_GPU },
-                                     { NULL, 0 } };
+static const SimChoice devices[] = {
+  { "cpu", ON_CPU }, { "gpu", ON_GPU }, { "any", ON_CPU | ON_GPU }, { NULL, 0 }
+};
 
 /* Reads a number of at least 0; an absent key leaves the value. */
 static gboolean
