@@ -80,11 +80,21 @@ OPENBLAS_CFLAGS := $(shell $(PKG_CONFIG) --cflags openblas)
 LIBS_matrix_multiply := $(shell $(PKG_CONFIG) --libs openblas)
 else
 LEFT_OUT := matrix_multiply
+WHY_matrix_multiply := openblas
 endif
 ifneq ($(and $(WITH_CUDA),$(wildcard $(CUDA_LIB)/libcublas.so)),)
 LIBS_matrix_multiply += -L$(CUDA_LIB) -Wl,-rpath,$(CUDA_LIB) -lcublas
 else
 NO_KERNELS := examples/matrix_multiply/cublas.cu
+endif
+
+# For examples/hzip alone, which is left out without them.
+ifeq ($(call have,libdeflate zlib),yes)
+HZIP_CFLAGS := $(shell $(PKG_CONFIG) --cflags libdeflate zlib)
+LIBS_hzip := $(shell $(PKG_CONFIG) --libs libdeflate zlib)
+else
+LEFT_OUT += hzip
+WHY_hzip := libdeflate and zlib
 endif
 
 # For the bounds of pipelines in hass-sim: GLPK, without which there are none.
@@ -122,7 +132,7 @@ PUBLIC := pool/error.h pool/load.h pool/round.h pool/types.h pool/version.h \
 	sched/strategy.h sched/stream.h device/device.h device/device_kind.h \
 	device/memory.h device/cuda/cuda.h \
 	device/cuda/cuda_device.cuh engine/core/callbacks.h engine/profile/profile.h \
-	engine/core/report.h \
+	engine/core/report.h engine/stream/stage.h \
 	skeletons/data_farm.h skeletons/function_farm.h skeletons/pipeline.h skeletons/hass.h
 STAGED := $(addprefix $(BUILD)/include/hass/,$(notdir $(PUBLIC)))
 
@@ -175,7 +185,8 @@ TEST_WRAP := -Wl,--wrap=posix_memalign,--wrap=g_try_malloc_n
 .PHONY: all lib tests say-left-out
 all: lib $(BIN) $(if $(LEFT_OUT),say-left-out)
 say-left-out:
-	@echo 'make: $(LEFT_OUT) is left out: pkg-config finds no openblas'
+	$(Q)$(foreach p,$(LEFT_OUT),echo 'make: $(p) is left out:' \
+	  'pkg-config does not find $(WHY_$(p))';)
 lib: $(LIB) $(SHARED)
 tests: $(TESTS)
 
@@ -191,7 +202,8 @@ $(foreach h,$(PUBLIC),$(eval $(call stage,$(h))))
 SETTINGS := $(BUILD)/settings
 SETTINGS_TEXT := $(CC) $(CXX) $(NVCC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) \
 	$(CXXFLAGS_ALL) $(NVCCFLAGS_ALL) $(LDFLAGS_ALL) $(LIBS) \
-	$(OPENBLAS_CFLAGS) $(LIBS_matrix_multiply) $(GLPK_CPPFLAGS) $(CUNIT_CFLAGS) $(CUNIT_LIBS)
+	$(OPENBLAS_CFLAGS) $(LIBS_matrix_multiply) $(HZIP_CFLAGS) $(LIBS_hzip) \
+	$(GLPK_CPPFLAGS) $(CUNIT_CFLAGS) $(CUNIT_LIBS)
 .PHONY: always
 $(SETTINGS): always | $(STAGED)
 	$(file >$@.new,$(SETTINGS_TEXT))
@@ -225,6 +237,7 @@ $(TEST_OBJ): EXTRA_CPPFLAGS := -Itests -Iexamples \
 $(TEST_CXX:%.cpp=$(BUILD)/%.o): CXXFLAGS_ALL += -std=c++11 -Werror
 $(BUILD)/examples/matrix_multiply/multiply.o: EXTRA_CPPFLAGS := \
 	$(OPENBLAS_CFLAGS)
+$(BUILD)/examples/hzip/%.o: EXTRA_CPPFLAGS := $(HZIP_CFLAGS)
 $(BUILD)/tools/hass-sim/pipe/bound.o: EXTRA_CPPFLAGS := $(GLPK_CPPFLAGS)
 
 # The same bits on every device: nothing is fused. The rest makes vector code.
@@ -232,6 +245,8 @@ EXACT := -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math
 $(BUILD)/examples/monte_carlo/%.o: CFLAGS_ALL += $(EXACT)
 $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/examples/test_monte_carlo*.c)) \
 $(BUILD)/tests/examples/monte_carlo_device.o: CFLAGS_ALL += $(EXACT)
+# Loops that become vector code.
+$(BUILD)/examples/y4m_denoise/%.o: CFLAGS_ALL += -O3
 
 $(LIB): $(LIB_OBJ)
 $(DRAW): $(DRAW_OBJ)
@@ -418,6 +433,11 @@ bench-gpu: gpu-bench
 	$(if $(GPU_BENCH),$(Q)$(GPU_BENCH) all $(GPU_BENCH_FLAGS) \
 	  $(if $(OUT),--out=$(OUT)))
 
+# hzip beside gzip, pigz and bgzip, where they are.
+.PHONY: bench-hzip
+bench-hzip: $(BUILD)/bin/hzip
+	$(Q)bench/hzip.sh $<
+
 .PHONY: bench bench-main bench-programs
 bench: setup-bench
 	$(Q)$(MAKE) --no-print-directory bench-main
@@ -425,6 +445,11 @@ bench-programs: $(BENCH_BIN)
 bench-main: bench-programs $(BUILD)/bin/string_search
 	$(Q)for b in $(BENCH_BIN); do $$b || exit 1; done
 	$(Q)bench/search.sh $(BUILD)/bin/string_search
+
+# Beside ffmpeg's nlmeans.
+.PHONY: bench-y4m
+bench-y4m: $(BUILD)/bin/y4m_denoise
+	$(Q)bench/y4m.sh $<
 
 -include $(LIB_OBJ:.o=.d) $(DRAW_OBJ:.o=.d) $(EX_OBJ:.o=.d) $(TEST_OBJ:.o=.d) \
 	$(BENCH_OBJ:.o=.d) $(GPU_BENCH_OBJ:.o=.d) $(FIGURES_OBJ:.o=.d) \
@@ -508,8 +533,8 @@ check-arm: setup-arm
 
 # On a machine with GPUs: their tests, plain and under compute-sanitizer. The
 # faults are errors to a sanitizer, so they run plain.
-GPU_SUITES := gpu gpu_outputs gpu_survival gpu_monte_carlo gpu_person_query \
-	gpu_string_search
+GPU_SUITES := gpu gpu_outputs gpu_chain gpu_survival gpu_monte_carlo \
+	gpu_person_query gpu_string_search gpu_y4m
 .PHONY: check-gpu
 check-gpu: all tests
 	$(Q)$(TESTS) $(foreach s,$(GPU_SUITES),--suite $(s))
@@ -527,7 +552,9 @@ help:
 	@echo 'make fuzz SECONDS=60 TARGETS=platform,trace  fuzzes what reads files'
 	@echo 'make soak    runs FARMS=1000000 farms on GPUs that fail (SEED=n)'
 	@echo 'make bench   measures side by side with peers'
+	@echo 'make bench-hzip  measures hzip beside gzip, pigz and bgzip'
 	@echo 'make bench-gpu  measures GPUs beside hand-written CUDA (OUT=DIR)'
+	@echo 'make bench-y4m  measures y4m_denoise beside ffmpeg'
 	@echo 'make bench-figures bench-apps  build gpu-figures and gpu-apps'
 	@echo 'make papers  runs the figures of the papers again (OUT=DIR)'
 	@echo 'make         builds the library and the examples into build/'

@@ -69,7 +69,10 @@ typedef struct
  * work on the stream is done.
  * @n_blocks: number of blocks.
  * @blocks: host memory [@n_blocks]: descriptors, whose pointers are to host
- *   memory.
+ *   memory. Of a bundle that passes several stages of a pipeline on the device,
+ *   each worker gets the blocks of its stage: their sizes are those at this
+ *   stage; their input is NULL if it is the output of a stage before, their
+ *   output is NULL if it is not copied to the host.
  * @input: device pointer, aligned to 256 bytes. Block i, halos included,
  *   occupies @input + @offsets[i] up to @offsets[i + 1].
  * @offsets: device pointer [@n_blocks + 1], ascending; NULL if @n_blocks is 1.
@@ -81,7 +84,8 @@ typedef struct
  *   at @output + @output_offsets[i]; rows of a tile are adjacent. Outputs are
  *   in the order of the blocks without gaps, so on the host the offset of
  *   block i is the sum of output_bytes of @blocks before it. With
- *   #HassDataFarm.join_tiles see @rectangles instead.
+ *   #HassDataFarm.join_tiles see @rectangles instead. The bytes are not
+ *   cleared: they may be those of an earlier bundle or stage.
  * @output_offsets: device pointer [@n_blocks + 1]; NULL if @n_blocks is 1 or
  *   there is no output.
  * @output_bytes: size of all outputs.
@@ -200,6 +204,37 @@ typedef gboolean (*HassUnbundleFunc) (const HassBlock *blocks, gsize n,
                                       gpointer user_data, GError **error);
 
 /**
+ * HassDeviceStage: a stage of a pipeline on a device.
+ *
+ * A bundle whose HassBlock.fused is more than 0 passes a chain of stages: the
+ * output of a stage is, without a copy to the host, the input of the next one.
+ * A stage without output leaves its input to the next. Only the last output of
+ * the chain is copied to the host; the device finds it by the sizes below. The
+ * sizes of the blocks' outputs are those of this output. All blocks of a bundle
+ * pass the same stages. A chain of several stages is refused with
+ * HASS_ERROR_INVALID for tiles, and for a farm with a bundler, an unbundler,
+ * records or accumulators.
+ * @name: of the stage, for messages.
+ * @worker: computes the stage on the device; NULL: it cannot. Devices do not
+ *   call it: the worker of hass_device_worker() does, after a look at the stage
+ *   of the bundle's first block.
+ * @user_data: last argument of @worker.
+ * @output_bytes, @output_ratio: the output of a block has @output_bytes +
+ *   @output_ratio * input bytes; see hass_device_stage_output(). Both 0: the
+ *   stage makes none.
+ * @reserved: zero; for later versions.
+ */
+typedef struct
+{
+  const char *name;
+  HassGpuWorkerFunc worker;
+  gpointer user_data;
+  gsize output_bytes;
+  double output_ratio;
+  guint64 reserved[3];
+} HassDeviceStage;
+
+/**
  * HassDeviceFarm: the farm that a device is opened for. Owned by the engine;
  * valid until close.
  * @name: name of the farm.
@@ -224,6 +259,9 @@ typedef gboolean (*HassUnbundleFunc) (const HassBlock *blocks, gsize n,
  * @device_kind: kind of the device; NULL: the device runs GPU workers.
  * @worker_of: function farm: returns the worker of a task for a kind of
  *   devices; else NULL.
+ * @stages: pipeline: [@n_stages], which HassBlock.stage is an index of; else
+ *   NULL.
+ * @n_stages: number of stages.
  */
 typedef struct
 {
@@ -246,6 +284,8 @@ typedef struct
   gboolean join_tiles;
   const char *device_kind;
   HassGpuWorkerFunc (*worker_of) (const HassLoad *load, const char *kind);
+  const HassDeviceStage *stages;
+  guint n_stages;
 } HassDeviceFarm;
 
 /**
@@ -257,7 +297,7 @@ typedef struct
  * @together: it failed with the bundle that left before it, for the same
  *   reason: both count as one failure of the device.
  * @h2d_ns, @kernel_ns, @d2h_ns: durations of the copy to the device, of the
- *   kernels and of the copy back.
+ *   kernels, of all stages that the bundle passes, and of the copy back.
  * @host_ns: core time spent copying in host memory and pinning.
  * @n_records: number of results of varying number.
  * @records: host memory [@n_records * record_bytes], valid until the slot is
@@ -319,7 +359,9 @@ typedef struct _HassDevice HassDevice;
  *   the device is not open, has not failed, and touches nothing of the farm.
  * @submit: starts copies and kernels for @n blocks without waiting for them.
  *   @slot is free and below traits.max_in_flight. @blocks stay valid until the
- *   bundle is done. FALSE: nothing was started; with HASS_ERROR_NO_MEMORY the
+ *   bundle is done. They pass at most traits.max_fused stages after the first,
+ *   so a device that does not know #HassDeviceStage gets each stage as a bundle
+ *   of its own. FALSE: nothing was started; with HASS_ERROR_NO_MEMORY the
  *   engine tries fewer blocks, or the same ones when no bundle is in flight.
  * @wait: waits for a bundle, at most @timeout_ns, without spinning; it may
  *   wait longer when nothing else can happen. TRUE: @done is filled in, and
@@ -396,6 +438,17 @@ gboolean hass_staging_scatter (const HassBlock *blocks, gsize n,
  */
 HassGpuWorkerFunc hass_device_worker (const HassDeviceFarm *farm,
                                       const HassBlock *block);
+
+/**
+ * hass_device_stage_output:
+ *
+ * Returns: the bytes of the output that @stage makes of @input_bytes of input:
+ * output_bytes + output_ratio * @input_bytes, rounded up, in double precision;
+ * G_MAXSIZE if one of the terms exceeds 2^61. 0 for a stage without output. Any
+ * thread.
+ */
+gsize hass_device_stage_output (const HassDeviceStage *stage,
+                                gsize input_bytes);
 
 /**
  * hass_gpu_worker_call:

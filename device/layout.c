@@ -7,12 +7,6 @@
 
 #include "stream_copy.h"
 
-static gsize
-aligned (gsize bytes)
-{
-  return (bytes + HASS_LAYOUT_ALIGN - 1) & ~(gsize)(HASS_LAYOUT_ALIGN - 1);
-}
-
 static void
 place (HassLayout *l, gsize *at, gsize bytes)
 {
@@ -72,7 +66,7 @@ hass_layout_init (HassLayout *l, const HassBlock *blocks, gsize n,
     }
   if (functions)
     place (l, &l->functions_at, n * sizeof (guint32));
-  l->table_bytes = aligned (l->table_bytes);
+  l->table_bytes = hass_layout_aligned (l->table_bytes);
 }
 
 /* Sets @offsets [n + 1], the bytes at which each block's output begins in the

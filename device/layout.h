@@ -48,6 +48,13 @@ void hass_layout_copy_out (const HassBlock *block, const guint8 *from,
 void hass_layout_places (const HassLayout *layout, guint64 *offsets,
                          guint64 *pitches);
 
+/* Returns: @bytes, rounded up to the alignment of regions on a device. */
+static inline gsize
+hass_layout_aligned (gsize bytes)
+{
+  return (bytes + HASS_LAYOUT_ALIGN - 1) & ~(gsize)(HASS_LAYOUT_ALIGN - 1);
+}
+
 /* Returns: the layout's rectangles [n_rectangles]; NULL if outputs are not
    tiles. */
 static inline const HassRectangle *

@@ -110,6 +110,10 @@ typedef struct
  *   tile, and bytes from one row to the next in host memory. @input_bytes and
  *   @output_bytes then count the rows only. On a device the rows are adjacent.
  *   All 0: the block is not a tile.
+ * @stage: in a pipeline: index of the stage that computes the block; else 0.
+ * @fused: number of stages after @stage that a device computes as well, without
+ *   a copy to the host between them; see #HassDeviceStage. @output is then that
+ *   of the last of these stages that makes one. 0 in blocks that workers get.
  * @reserved: zero; for later versions.
  */
 typedef struct
@@ -126,7 +130,8 @@ typedef struct
   gsize output_bytes;
   gsize input_row_bytes, input_pitch;
   gsize output_row_bytes, output_pitch;
-  gsize reserved[2];
+  guint32 stage, fused;
+  gsize reserved[1];
 } HassBlock;
 
 HASS_END_DECLS

@@ -67,6 +67,9 @@ typedef enum
  *   opened in any case; always 0 in virtual time.
  * @load_flag: the bit of HassLoad.flags that marks the loads that the device
  *   can run; 0: HASS_LOAD_CPU or HASS_LOAD_GPU, as @kind. Set by the engine.
+ * @max_fused: most stages of a pipeline that the device computes on a bundle
+ *   after the first one, without a copy to the host between them
+ *   (HassBlock.fused); 0: each stage is a bundle of its own.
  * @reserved: zero; for later versions.
  */
 typedef struct
@@ -87,7 +90,8 @@ typedef struct
   gint64 opens_at_ns;
   gint64 opening_ns;
   guint64 load_flag;
-  guint64 reserved[2];
+  guint64 max_fused;
+  guint64 reserved[1];
 } HassDeviceTraits;
 
 typedef enum

@@ -38,7 +38,8 @@
   X (hass_shared_queue)     \
   X (hass_skmd)             \
   X (hass_skmd_linear)      \
-  X (hass_cpu_weight)
+  X (hass_cpu_weight)       \
+  X (hass_pipe_greedy)
 /* clang-format on */
 
 #define DECLARE(ops) extern const HassStrategyOps ops;

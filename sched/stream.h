@@ -103,6 +103,8 @@ typedef struct
  * @units: likewise: most units of the grant; at least 1.
  * @in_flight: likewise: the device is asked again while fewer than this number
  *   of bundles are in flight; 0 means 1.
+ * @fuse: likewise: most stages after that one that the device computes on the
+ *   same units before it copies their output back, as far as it can; 0: none.
  * @within_ns: with HASS_WAIT: the device is asked again after this time at the
  *   latest, in ns; 0: when a unit becomes ready or a grant is done.
  * @leave: CPU pool: cores take units of class c only while more than @leave[c]
@@ -116,6 +118,7 @@ typedef struct
   guint class_index;
   guint64 units;
   guint in_flight;
+  guint fuse;
   gint64 within_ns;
   guint32 leave[HASS_MAX_CLASSES];
   guint64 tokens;

@@ -88,10 +88,8 @@ hass_units_begin (HassUnits *u, const HassRound *round)
   u->longest = longest_unit (u, round);
 }
 
-/* Returns the position of the first waiting task of parallelism above 1 in a
-   function farm, where tasks of parallelism 1 lie before them. */
-static guint64
-first_parallel (const HassRound *round)
+guint64
+hass_units_first_parallel (const HassRound *round)
 {
   guint64 lo = hass_round_front (round), hi = hass_round_back (round);
   while (lo < hi)
@@ -109,8 +107,9 @@ void
 hass_units_ordered (HassUnits *u, const HassRound *round)
 {
   guint64 front = hass_round_front (round);
-  u->first_parallel
-      = u->env->farm == HASS_FARM_FUNCTION ? first_parallel (round) : 0;
+  u->first_parallel = u->env->farm == HASS_FARM_FUNCTION
+                          ? hass_units_first_parallel (round)
+                          : 0;
   u->elements = hass_units_elements (
       u, round, front, hass_round_back (round) - front, LOOKED_AT);
 }

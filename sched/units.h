@@ -61,6 +61,10 @@ void hass_units_clear (HassUnits *u);
 void hass_units_begin (HassUnits *u, const HassRound *round);
 void hass_units_ordered (HassUnits *u, const HassRound *round);
 
+/* Returns the position of the first waiting task of parallelism above 1 in a
+   round of a function farm, where tasks of parallelism 1 lie before them. */
+guint64 hass_units_first_parallel (const HassRound *round);
+
 /* Return the level of n units from position @first on, which is their mean cost
    over that of the round (1 where it is unknown), and their work. */
 double hass_units_level (const HassUnits *u, guint64 first, guint64 n);

@@ -24,6 +24,7 @@ FIXED (HassRectangle, 48);
 FIXED (HassStaging, 24);
 FIXED (HassBundleDone, 128);
 FIXED (HassTransfers, 64);
+FIXED (HassDeviceStage, 64);
 FIXED (HassParameter, 40);
 FIXED (HassProfileRate, 32);
 FIXED (HassDeviceSummary, 64);

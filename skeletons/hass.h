@@ -13,6 +13,7 @@
 #include <hass/function_farm.h>
 #include <hass/load.h>
 #include <hass/memory.h>
+#include <hass/pipeline.h>
 #include <hass/report.h>
 #include <hass/strategy.h>
 #include <hass/types.h>

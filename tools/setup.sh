@@ -4,9 +4,9 @@
 # that does, on Debian and Ubuntu. Usage: setup.sh build|check|bench|clang|arm|deb
 set -eu
 build="gcc g++ make pkgconf libtbb-dev libglib2.0-dev libjson-glib-dev \
-  libopenblas-dev libhwloc-dev"
-check="$build libcunit1-dev spin grep util-linux cmake groff-base"
-bench="$build libstarpu-dev ripgrep"
+  libopenblas-dev libhwloc-dev libdeflate-dev zlib1g-dev"
+check="$build libcunit1-dev spin grep gzip util-linux cmake groff-base"
+bench="$build libstarpu-dev ripgrep pigz tabix"
 clang="$build libcunit1-dev clang"
 deb="$build build-essential debhelper dpkg-dev fakeroot lintian"
 arm="make pkgconf gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user-static"

@@ -5,6 +5,7 @@
 #define HASS_CUDA_PRIVATE_H
 
 #include "gpus-private.h"
+#include "device/chain.h"
 #include "device/kinds.h"
 #include "device/layout.h"
 #include "device/pinned.h"
@@ -29,6 +30,8 @@ typedef struct
   HassGpuWorkerFunc worker;
   gsize in_at;  /* offset in bytes of its tables in the input buffer */
   gsize out_at; /* offset in bytes of its outputs in the output buffer */
+  /* What the worker gets; with several stages, from the inputs of the first to
+     the output of the last. */
   HassBundle bundle;
   /* The copy from the GPU writes to the user's outputs, without staging. */
   gboolean direct_out;
@@ -50,7 +53,8 @@ typedef struct
   /* Time that CPU cores spent on copying and pinning for the bundle. */
   gint64 host_ns;
   gint64 worker_ns; /* time that the GPU worker took to enqueue its kernels */
-  gsize out_bytes;  /* bytes of the output buffer that the bundle uses */
+  HassChain chain;  /* the stages that the bundle passes; 1 in a farm */
+  gsize scratch_at; /* offset of the chain's scratch in the output buffer */
   guint64 record_capacity;
   guint64 n_copied; /* records whose copy to the host is enqueued or done */
   /* How often the kernels were enqueued: 2 after too many records. */

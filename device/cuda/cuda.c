@@ -9,7 +9,9 @@
       enqueues its inputs (in.c), clears its records and accumulator, calls the
       farm's GPU worker, which enqueues kernels, and enqueues the copies of its
       results (out.c). In a function farm the blocks are grouped by their
-      workers, and groups run concurrently on streams of their own.
+      workers, and groups run concurrently on streams of their own. In a
+      pipeline the workers of several stages follow one another on the stream
+      (device/chain.h).
    2. wait (done.c) sleeps on the last event of the oldest bundle (wait.c).
    3. A bundle with more records than its buffer holds is computed again with a
       larger one; its inputs are still on the GPU.
@@ -66,7 +68,8 @@ describe (HassDevice *device, HassDeviceTraits *traits)
     .link = gpu->link,
     .memory_bytes = MIN (limit, p->memory_bytes),
     .part_bytes = PART_BYTES,
-    .model = p->name
+    .model = p->name,
+    .max_fused = G_MAXUINT32
   };
 }
 
@@ -201,6 +204,7 @@ hass_cuda_device_new (guint index)
       d->slots[i].sorted = g_array_new (FALSE, FALSE, sizeof (HassBlock));
       d->slots[i].rectangles
           = g_array_new (FALSE, FALSE, sizeof (HassRectangle));
+      hass_chain_init (&d->slots[i].chain);
     }
   return &d->device;
 }
@@ -214,6 +218,7 @@ hass_cuda_device_free (HassDevice *device)
       g_array_unref (d->slots[i].groups);
       g_array_unref (d->slots[i].sorted);
       g_array_unref (d->slots[i].rectangles);
+      hass_chain_clear (&d->slots[i].chain);
     }
   g_free (d);
 }

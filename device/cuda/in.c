@@ -194,6 +194,7 @@ send_group (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *group,
   GError *inner = NULL;
   guint8 *tables = slot->kit->host_in.data + group->in_at;
   hass_layout_fill (l, d->farm->gpu_function_of, tables);
+  hass_chain_fill (&slot->chain, tables);
   if (d->farm->bundle)
     return send_bundled (d, slot, group, error);
   if (l->adjacent && l->input_bytes > 0)

@@ -2,7 +2,8 @@
 /* out.c: copies the results of a bundle back to the host.
 
    DESIGN. The output buffer begins with a record counter and the bundle's
-   accumulator; the outputs of the groups follow. Outputs are copied directly to
+   accumulator; the outputs of the groups follow, then the scratch memory of a
+   chain of stages. Outputs are copied directly to
    their destination if that is pinned memory, contiguous or made of rectangles
    of tiles (rectangles.h); otherwise through pinned staging, from which several
    threads scatter them. With a deadline for bundles all outputs are staged: a
@@ -28,20 +29,15 @@
 #define CREW_BYTES ((gsize)1 << 20)
 
 static gsize
-aligned (gsize bytes)
-{
-  return (bytes + HASS_LAYOUT_ALIGN - 1) & ~(gsize)(HASS_LAYOUT_ALIGN - 1);
-}
-
-static gsize
 head_bytes (const HassCudaDevice *d)
 {
-  return COUNTER_BYTES + aligned (d->farm->accumulator_bytes);
+  return COUNTER_BYTES + hass_layout_aligned (d->farm->accumulator_bytes);
 }
 
 /* Sets the place of each group's outputs in the slot's output buffer, behind
-   the record counter and the accumulator. Returns: the bytes that the buffer
-   needs. */
+   the record counter and the accumulator, and that of the outputs between the
+   stages of a chain, which follow as they are not copied to the host. Returns:
+   the bytes that the buffer needs. */
 static gsize
 out_size (HassCudaDevice *d, HassCudaSlot *slot)
 {
@@ -50,16 +46,16 @@ out_size (HassCudaDevice *d, HassCudaSlot *slot)
     {
       HassCudaGroup *g = &g_array_index (slot->groups, HassCudaGroup, i);
       g->out_at = at;
-      at += aligned (g->layout.output_bytes);
+      at += hass_layout_aligned (g->layout.output_bytes);
     }
-  slot->out_bytes = at;
-  return at;
+  slot->scratch_at = at;
+  return at + slot->chain.scratch_bytes;
 }
 
 gsize
 hass_cuda_record_blocks_bytes (guint64 capacity)
 {
-  return aligned (capacity * sizeof (guint32));
+  return hass_layout_aligned (capacity * sizeof (guint32));
 }
 
 /* Returns: the bytes of a buffer for @capacity records: first the number of

@@ -26,6 +26,8 @@ add_group (HassCudaDevice *d, HassCudaSlot *slot, const HassBlock *blocks,
   HassCudaGroup group = { .worker = hass_device_worker (d->farm, &blocks[0]) };
   hass_layout_init (&group.layout, blocks, n, d->farm->gpu_function_of != NULL,
                     slot->rectangles, d->farm->join_tiles);
+  group.layout.table_bytes
+      = hass_chain_place (&slot->chain, group.layout.table_bytes);
   g_array_append_val (slot->groups, group);
 }
 
@@ -55,7 +57,8 @@ make_groups (HassCudaDevice *d, HassCudaSlot *slot, const HassBlock *blocks,
 {
   gboolean alike = TRUE;
   g_array_set_size (slot->groups, 0);
-  g_array_set_size (slot->rectangles, 0);
+  if (slot->rectangles->len > 0)
+    g_array_set_size (slot->rectangles, 0);
   for (gsize i = 1; i < n && alike && d->farm->gpu_worker_of; i++)
     alike = hass_device_worker (d->farm, &blocks[i])
             == hass_device_worker (d->farm, &blocks[0]);
@@ -119,16 +122,18 @@ describe_bundle (HassCudaDevice *d, HassCudaSlot *slot, HassCudaGroup *g)
     }
   b->constants = (const gpointer *)d->constant_data;
   b->n_constants = d->farm->n_constants;
+  hass_chain_describe (&slot->chain, b, tables,
+                       slot->kit->out.data + slot->scratch_at);
 }
 
 static gboolean
-call_worker (HassCudaDevice *d, HassCudaGroup *g, gpointer stream,
-             GError **error)
+call_worker (HassCudaDevice *d, HassGpuWorkerFunc worker,
+             const HassBundle *bundle, gpointer stream, GError **error)
 {
   GError *inner = NULL;
-  gboolean ok = g->worker
-                && g->worker (&g->bundle, (HassGpuStream *)stream,
-                              d->farm->user_data, &inner);
+  gboolean ok
+      = worker
+        && worker (bundle, (HassGpuStream *)stream, d->farm->user_data, &inner);
   /* Finds the error of a kernel launch that the user's worker did not check. */
   int code = hass_cudart ()->last_error ();
   if (code != 0)
@@ -137,6 +142,21 @@ call_worker (HassCudaDevice *d, HassCudaGroup *g, gpointer stream,
     return TRUE;
   g_propagate_prefixed_error (error, inner, "%s: GPU worker: ", d->gpu->name);
   return FALSE;
+}
+
+/* Calls the workers of the stages that a group passes, one after another on
+   @stream. Returns: FALSE with an error if one fails. */
+static gboolean
+call_stages (HassCudaDevice *d, HassCudaSlot *slot, guint group,
+             gpointer stream, GError **error)
+{
+  const HassCudaGroup *g = &g_array_index (slot->groups, HassCudaGroup, group);
+  gboolean ok = TRUE;
+  for (guint i = 0; i < slot->chain.n && ok; i++)
+    ok = call_worker (d, g->worker,
+                      hass_chain_bundle (&slot->chain, i, &g->bundle), stream,
+                      error);
+  return ok;
 }
 
 /* Calls the GPU workers of a bundle with several groups, each on a side
@@ -155,8 +175,7 @@ call_workers_aside (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
     ok = hass_gpu_check (d->gpu, cuda->stream_wait (kit->side[i], kit->copied),
                          "wait for inputs", error);
   for (guint i = 0; i < n && ok; i++)
-    ok = call_worker (d, &g_array_index (slot->groups, HassCudaGroup, i),
-                      kit->side[i % streams], error);
+    ok = call_stages (d, slot, i, kit->side[i % streams], error);
   /* The main stream waits for the side streams also after a failure, so that
      draining it covers their work. */
   for (guint i = 0; i < streams && i < kit->n_side; i++)
@@ -190,11 +209,9 @@ hass_cuda_compute (HassCudaDevice *d, HassCudaSlot *slot, GError **error)
   if (!slot->counted)
     hass_gpu_bundle_begins (d->gpu);
   slot->counted = TRUE;
-  gboolean ok
-      = slot->groups->len > 1
-            ? call_workers_aside (d, slot, error)
-            : call_worker (d, &g_array_index (slot->groups, HassCudaGroup, 0),
-                           kit->stream, error);
+  gboolean ok = slot->groups->len > 1
+                    ? call_workers_aside (d, slot, error)
+                    : call_stages (d, slot, 0, kit->stream, error);
   slot->worker_ns += hass_clock_ns () - begin_ns;
   return ok
          && (!slot->times_out
@@ -287,6 +304,8 @@ hass_cuda_submit (HassDevice *device, guint index, const HassBlock *blocks,
       return FALSE;
     }
   g_return_val_if_fail (!slot->busy && n > 0, FALSE);
+  if (!hass_chain_make (&slot->chain, d->farm, blocks, n, error))
+    return FALSE;
   expect_gathering (d, blocks, n);
   make_groups (d, slot, blocks, n);
   slot->submit_ns = hass_clock_ns ();

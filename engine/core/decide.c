@@ -266,6 +266,11 @@ hass_decide_completed (HassJob *job, HassSlot *slot, const HassCompletion *done)
       if (!told.failed && told.kernel_ns > 0 && !job->platform_name)
         totals->rate = MAX (totals->rate, told.work / told.kernel_ns);
     }
+  if (job->flow)
+    {
+      job->farm->flow->grant_over (job, slot, &told);
+      return;
+    }
   HASS_ANNOUNCE (job, completed, &(HassCompleted){ &slot->round, &told });
   hass_samplers_observe (job->samplers, &told);
   if (ops (job)->observe)
@@ -304,8 +309,8 @@ append_lost (const HassJob *job, GString *why)
 /* Stops the farm because no device is left. The farm's error gets the domain
    and code of the error by which the first device was lost, which may come from
    a user's callback. */
-static void
-stop_without_devices (HassJob *job, const char *message)
+void
+hass_decide_stop_without_devices (HassJob *job, const char *message)
 {
   GQuark domain = HASS_ERROR;
   gint code = HASS_ERROR_DEVICE;
@@ -348,7 +353,7 @@ nobody_left (HassJob *job, HassRound *round)
       "is left that can run them, the first is %s %" G_GUINT64_FORMAT,
       round->number, job->farm->name, waiting, load_name (job), block.seq);
   append_lost (job, why);
-  stop_without_devices (job, why->str);
+  hass_decide_stop_without_devices (job, why->str);
 }
 
 /* Stops the farm because no device is left, while no round is running. The
@@ -371,7 +376,7 @@ hass_decide_nobody_left (HassJob *job)
   else
     g_string_append (why, "before its generator had emitted more");
   append_lost (job, why);
-  stop_without_devices (job, why->str);
+  hass_decide_stop_without_devices (job, why->str);
 }
 
 /* Grants the CPU pool up to @n units from any range without asking the

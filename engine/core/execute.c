@@ -37,9 +37,7 @@ compute (HassJob *job, HassWorker *worker, const HassBlock *block,
       hass_unit_failed (job, worker, block, mark, error);
       return FALSE;
     }
-  /* Tested here too, as this runs for every unit. */
-  if (job->results && !worker->has_result && block->output)
-    hass_unit_output_is_result (job, worker, block);
+  hass_unit_output_is_result (job, worker, block);
   return TRUE;
 }
 

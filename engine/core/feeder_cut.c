@@ -128,6 +128,11 @@ hass_feeder_cut (HassFeeder *f, HassFeederGrant *grant, HassFeederPart *part)
     cut_merged (f, part, round, rest, most);
   else
     cut_single (f, part, round, rest, most);
+  for (gsize i = 0; i < part->n_blocks && f->job->flow; i++)
+    {
+      part->blocks[i].stage = grant->round->stage;
+      part->blocks[i].fused = grant->round->fused;
+    }
   guint32 n = part->extent.n;
   grant->rest = (HassExtent){ rest.first + n, rest.n - n };
   grant->n_parts++;

@@ -69,6 +69,10 @@ hass_emitter_emit (HassEmitter *emitter, const HassLoad *load)
     if (!make_room (emitter))
       return FALSE;
   job->engine->loads_came (job);
+  /* Relaxed: a hint; a later emission sees it. */
+  if (G_UNLIKELY (
+          atomic_load_explicit (&job->caller_wanted, memory_order_relaxed)))
+    make_room (emitter);
   return TRUE;
 }
 

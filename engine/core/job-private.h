@@ -6,21 +6,10 @@
 
 #include "job.h"
 
-static inline gboolean
-hass_job_has_owned (HassJob *job)
-{
-  /* Relaxed: the load that the caller asks about was emitted after the store,
-     and reached the caller through a lock. */
-  return atomic_load_explicit (&job->has_owned, memory_order_relaxed);
-}
-
 /* fate.c */
 void hass_job_refuse_cost (HassJob *job, const HassLoad *load, guint64 seq);
-void hass_job_add_unfinished (HassJob *job, guint64 seq, guint64 n_loads,
-                              gsize first, gsize count, const char *message);
 gboolean hass_job_is_unfinished (HassJob *job, guint64 seq);
 void hass_job_tidy_unfinished (HassJob *job);
-void hass_engine_dead_handle (const char *function);
 gboolean hass_emitter_is_generating (HassEmitter *emitter,
                                      const char *function);
 gboolean hass_job_takes (HassJob *job, gboolean tasks, const char *function);
@@ -39,9 +28,6 @@ hass_job_check_cost (HassJob *job, const HassLoad *load, guint64 seq)
   hass_job_refuse_cost (job, load, seq);
   return FALSE;
 }
-
-/* reduce.c */
-void hass_job_reduce (HassJob *job);
 
 /* account.c */
 void hass_account_round (HassJob *job, const HassRound *round, gint64 end_ns);
@@ -89,8 +75,20 @@ typedef struct
 
 void hass_unit_failed (HassJob *job, HassWorker *worker, const HassBlock *block,
                        HassUnitMark mark, GError *error);
-void hass_unit_output_is_result (HassJob *job, HassWorker *worker,
-                                 const HassBlock *block);
+void hass_unit_add_output (HassJob *job, HassWorker *worker,
+                           const HassBlock *block);
+
+/* Makes the output memory of a unit its result if the farm collects results,
+   unless the unit has no output or the worker has emitted a result for it.
+   Inline, as it runs for every unit. */
+static inline void
+hass_unit_output_is_result (HassJob *job, HassWorker *worker,
+                            const HassBlock *block)
+{
+  if (job->results && !worker->has_result && block->output)
+    hass_unit_add_output (job, worker, block);
+}
+
 void hass_units_commit (HassJob *job, HassWorker *worker, HassSlot *slot,
                         guint32 unit, guint32 n_units);
 void hass_units_flush_nested (HassJob *job, HassWorker *worker);

@@ -18,6 +18,7 @@ static void
 make_workers (HassJob *job)
 {
   const HassFarm *farm = job->farm;
+  HassReduction reduction = hass_farm_reduction (farm);
   guint n_gpus = job->n_devices - (job->cpu >= 0);
   /* The calling thread needs a worker context even without a CPU pool. */
   job->n_workers = MAX (job->n_cores, 1) + n_gpus;
@@ -32,7 +33,7 @@ make_workers (HassJob *job)
       w->last_chunk = 1;
       atomic_init (&w->cpu, -1);
       if (farm->reduce)
-        w->accumulator = hass_accumulator_new (job);
+        w->accumulator = hass_accumulator_new (job, &reduction);
     }
 }
 
@@ -179,7 +180,8 @@ hass_job_new (const HassFarm *farm, const HassEngineOps *engine,
                  "farm '%s': there is no memory for a pool of %zu loads of "
                  "%zu bytes",
                  farm->name, farm->pool_loads, sizeof (HassLoad));
-  else if (listen (job, error))
+  else if (listen (job, error)
+           && (!farm->flow || (job->flow = farm->flow->create (job, error))))
     job->strategy = hass_strategy_new (farm->strategy, &job->env, error);
   if (job->strategy && has_its_devices (job, error)
       && open_listeners (job, error))
@@ -226,13 +228,16 @@ clear_shared (HassJob *job)
 void
 hass_job_free (HassJob *job)
 {
+  HassReduction reduction = hass_farm_reduction (job->farm);
   if (job->strategy)
     hass_strategy_free (job->strategy);
+  if (job->flow)
+    job->farm->flow->free (job->flow);
   free_listeners (job);
   for (guint i = 0; i < job->n_workers; i++)
     {
       HassWorker *w = &job->workers[i];
-      hass_accumulator_free (job, w->accumulator);
+      hass_accumulator_free (job, &reduction, w->accumulator);
       if (w->nested)
         g_array_unref (w->nested);
     }
@@ -272,6 +277,17 @@ keep_error (HassJob *job, GError *error)
     job->error = error;
 }
 
+/* Merges the accumulators of all workers into the user's. */
+static void
+reduce (HassJob *job)
+{
+  HassReduction reduction = hass_farm_reduction (job->farm);
+  g_autofree gpointer *accumulators = g_new (gpointer, job->n_workers);
+  for (guint i = 0; i < job->n_workers; i++)
+    accumulators[i] = g_steal_pointer (&job->workers[i].accumulator);
+  hass_job_reduce (job, &reduction, accumulators, job->farm->accumulator);
+}
+
 /* Finishes the farm when all other threads have left it: delivers the remaining
    results, lists what is unfinished and merges the accumulators. */
 void
@@ -283,11 +299,13 @@ hass_job_finish (HassJob *job)
   if (job->results)
     hass_result_pool_flush (job->results);
   job->phases.flush_ns = job->engine->now (job) - begin;
+  if (job->flow)
+    job->farm->flow->finish (job);
   hass_job_abandon (job);
   hass_job_tidy_unfinished (job);
   begin = job->engine->now (job);
   if (job->farm->reduce)
-    hass_job_reduce (job);
+    reduce (job);
   job->phases.reduce_ns = job->engine->now (job) - begin;
   job->env.note = NULL;
   for (HassListener *l = job->listeners; l; l = l->next)
@@ -391,6 +409,8 @@ hass_job_report (HassJob *job, gint64 makespan_ns)
   if (job->results)
     report->results = hass_result_pool_delivered (job->results);
   hass_account (job, report, makespan_ns);
+  if (job->flow)
+    job->farm->flow->report (job, report);
   report->n_unfinished = job->unfinished->len;
   report->unfinished = g_memdup2 (
       job->unfinished->data, job->unfinished->len * sizeof (HassUnfinished));

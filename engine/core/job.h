@@ -81,7 +81,7 @@ typedef enum
 
 /* A slot holds a round in flight. All fields are under the decision lock,
    except the atomics inside @round. */
-typedef struct
+typedef struct HassSlot
 {
   HassRound round;
   HassSlotState state;
@@ -96,6 +96,10 @@ typedef struct
   /* GPUs take the remaining units without asking the strategy */
   gboolean grab;
   HassSeat *seats; /* [n_devices] */
+  /* pipeline: the stage of the units, and how many stages after it the device
+     computes as well (HassBlock) */
+  guint stage, fused;
+  gboolean not_for_cores; /* pipeline: the stage has no CPU worker */
 } HassSlot;
 
 /* Memory for copies of emitted tasks, at the end of a chunk; see copies.c. */
@@ -282,11 +286,14 @@ struct HassJob
 
   /* The threads of the live engine share the fields from here on. */
   HassEvent event;
+  gpointer flow;   /* what HassFarm.flow has created, or NULL */
   gpointer driver; /* the engine's own state: HassLive or the virtual one's */
 
   _Alignas(HASS_CACHE_LINE) _Atomic (HassSlot *) current;
   _Atomic gboolean generated; /* the generator has returned */
   _Atomic gboolean full;      /* the generator waits for room in the pool */
+  /* a pipeline has work for the calling thread alone; a hint for its emitter */
+  _Atomic gboolean caller_wanted;
   _Atomic gboolean stop;
   /* number of slots whose rounds have ended and are to be retired */
   _Atomic guint n_ended;
@@ -343,6 +350,14 @@ hass_job_stopping (HassJob *job)
   return atomic_load_explicit (&job->stop, memory_order_relaxed);
 }
 
+static inline gboolean
+hass_job_has_owned (HassJob *job)
+{
+  /* Relaxed: the load that the caller asks about was emitted after the store,
+     and reached the caller through a lock. */
+  return atomic_load_explicit (&job->has_owned, memory_order_relaxed);
+}
+
 /* Returns: TRUE if the next round may begin while units of the last one are
    still computed: only where the CPU pool is the only device. */
 static inline gboolean
@@ -383,10 +398,36 @@ void hass_job_check_deadline (HassJob *job, gint64 now_ns);
 void hass_report_add_teardown (HassReport *report, gint64 makespan_ns);
 
 /* reduce.c */
-gpointer hass_accumulator_new (HassJob *job);
-void hass_accumulator_free (HassJob *job, gpointer accumulator);
+typedef struct
+{
+  HassReduceFunc reduce;
+  HassReduceInitFunc init;
+  HassReduceClearFunc clear;
+  gsize bytes; /* size of an accumulator */
+  gpointer user_data;
+} HassReduction;
+
+static inline HassReduction
+hass_farm_reduction (const HassFarm *farm)
+{
+  return (HassReduction){ farm->reduce, farm->reduce_init, farm->reduce_clear,
+                          farm->accumulator_bytes, farm->user_data };
+}
+
+gpointer hass_accumulator_new (HassJob *job, const HassReduction *reduction);
+void hass_accumulator_free (HassJob *job, const HassReduction *reduction,
+                            gpointer accumulator);
+void hass_job_reduce (HassJob *job, const HassReduction *reduction,
+                      gpointer *accumulators, gpointer into);
+
+/* fate.c, for pipelines */
+void hass_job_add_unfinished (HassJob *job, guint64 seq, guint64 n_loads,
+                              gsize first, gsize count, const char *message);
+void hass_engine_dead_handle (const char *function);
 
 /* rounds.c */
+void hass_job_let_go (HassJob *job, const HassLoad *load, guint64 seq,
+                      gboolean committed);
 HassSlot *hass_job_begin_round (HassJob *job);
 void hass_job_units_finished (HassJob *job, HassSlot *slot, guint32 n);
 gboolean hass_job_idle (HassJob *job);
@@ -394,6 +435,7 @@ gboolean hass_job_may_begin (HassJob *job, HassSlot *slot);
 
 /* decide.c; all functions but hass_decide_pullable under the decision lock */
 gboolean hass_decide_pullable (HassSlot *slot);
+void hass_decide_stop_without_devices (HassJob *job, const char *message);
 gboolean hass_decide_cpu (HassJob *job, HassSlot *slot);
 gint64 hass_decide_again_ns (const HassSlot *slot, guint device);
 gboolean hass_decide_gpu (HassJob *job, HassSlot *slot, guint device,

@@ -24,15 +24,14 @@
 #define LONG_NS 150000
 
 gpointer
-hass_accumulator_new (HassJob *job)
+hass_accumulator_new (HassJob *job, const HassReduction *reduction)
 {
-  const HassFarm *farm = job->farm;
   gpointer accumulator
-      = g_aligned_alloc0 (1, farm->accumulator_bytes, HASS_CACHE_LINE);
-  if (farm->reduce_init)
+      = g_aligned_alloc0 (1, reduction->bytes, HASS_CACHE_LINE);
+  if (reduction->init)
     {
       const char *before = hass_engine_enter_callback ("reduce_init", job);
-      farm->reduce_init (accumulator, farm->user_data);
+      reduction->init (accumulator, reduction->user_data);
       hass_engine_leave_callback (before);
     }
   return accumulator;
@@ -41,57 +40,62 @@ hass_accumulator_new (HassJob *job)
 /* Frees an accumulator, after the user's reduce_clear has freed what it owns.
    @accumulator may be NULL. */
 void
-hass_accumulator_free (HassJob *job, gpointer accumulator)
+hass_accumulator_free (HassJob *job, const HassReduction *reduction,
+                       gpointer accumulator)
 {
-  const HassFarm *farm = job->farm;
-  if (accumulator && farm->reduce_clear)
+  if (accumulator && reduction->clear)
     {
       const char *before = hass_engine_enter_callback ("reduce_clear", job);
-      farm->reduce_clear (accumulator, farm->user_data);
+      reduction->clear (accumulator, reduction->user_data);
       hass_engine_leave_callback (before);
     }
   g_aligned_free (accumulator);
 }
 
-/* Merges the accumulator of worker @from into @into, as the right operand of
-   the user's reduce function, and frees it. */
-static void
-take (HassJob *job, gpointer into, HassWorker *from)
-{
-  const char *before = hass_engine_enter_callback ("reduce function", job);
-  job->farm->reduce (into, from->accumulator, job->farm->user_data);
-  hass_engine_leave_callback (before);
-  hass_accumulator_free (job, g_steal_pointer (&from->accumulator));
-}
-
 typedef struct
 {
   HassJob *job;
-  gsize step;  /* distance of the two workers of a pair */
-  gsize first; /* first pair that is not merged yet */
+  const HassReduction *reduction;
+  gpointer *accumulators; /* [n_workers] */
+  gsize step;             /* distance of the two workers of a pair */
+  gsize first;            /* first pair that is not merged yet */
 } Level;
+
+/* Merges the accumulator at @from into @into, as the right operand of the
+   user's reduce function, and frees it. */
+static void
+take (const Level *level, gpointer into, gpointer *from)
+{
+  HassJob *job = level->job;
+  const HassReduction *r = level->reduction;
+  const char *before = hass_engine_enter_callback ("reduce function", job);
+  r->reduce (into, *from, r->user_data);
+  hass_engine_leave_callback (before);
+  hass_accumulator_free (job, r, g_steal_pointer (from));
+}
 
 static void
 merge_pairs (gsize first, gsize count, gpointer data)
 {
   const Level *level = data;
-  HassWorker *workers = level->job->workers;
   for (gsize i = 0; i < count; i++)
     {
       gsize left = (level->first + first + i) * 2 * level->step;
-      take (level->job, workers[left].accumulator,
-            &workers[left + level->step]);
+      take (level, level->accumulators[left],
+            &level->accumulators[left + level->step]);
     }
 }
 
-/* Merges the accumulators of all workers into the user's, level by level. */
+/* Merges the accumulators of all workers, [n_workers], level by level, and the
+   result into the user's accumulator @into. Frees and clears @accumulators. */
 void
-hass_job_reduce (HassJob *job)
+hass_job_reduce (HassJob *job, const HassReduction *reduction,
+                 gpointer *accumulators, gpointer into)
 {
   gint64 merge_ns = 0; /* duration of one merge, as this thread measured last */
   for (gsize step = 1; step < job->n_workers; step *= 2)
     {
-      Level level = { job, step, 0 };
+      Level level = { job, reduction, accumulators, step, 0 };
       gsize n_pairs = (job->n_workers - 1 + step) / (2 * step);
       gint64 begin = job->engine->now (job);
       while (level.first < n_pairs)
@@ -117,5 +121,5 @@ hass_job_reduce (HassJob *job)
           level.first += n;
         }
     }
-  take (job, job->farm->accumulator, &job->workers[0]);
+  take (&(Level){ job, reduction, accumulators, 0, 0 }, into, &accumulators[0]);
 }

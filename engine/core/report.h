@@ -73,6 +73,30 @@ typedef struct
 } HassUnfinished;
 
 /**
+ * HassStageReport: what one stage of a pipeline did. Times are in s.
+ * @name: name of the stage.
+ * @mode: "parallel", "ordered", "serial" or "caller".
+ * @tokens: tokens that it computed; one that was sent back counts again.
+ * @bytes: bytes of their inputs.
+ * @batches: how often a core or a device began a run of tokens.
+ * @busy_s: time that cores computed at this stage, summed over the cores.
+ * @device_s: likewise of the other devices.
+ * @waiting_s: time that tokens waited before the stage, summed over the tokens;
+ *   divided by the makespan: how many waited on average.
+ * @utilisation: part of the makespan in which the stage computed, if it
+ * computes one token at a time; else the part of all cores' time that it took.
+ * @reserved: zero; for later versions.
+ */
+typedef struct
+{
+  char *name;
+  const char *mode;
+  guint64 tokens, bytes, batches;
+  double busy_s, device_s, waiting_s, utilisation;
+  guint64 reserved[6];
+} HassStageReport;
+
+/**
  * HassReport: the report of a farm; read-only, freed with hass_report_free().
  * @farm, @strategy, @platform: names; @platform is NULL on the real machine.
  * @virtual_time: times are those of a modelled machine.
@@ -113,6 +137,10 @@ typedef struct
  * @lost_overhead_s: the remainder.
  * @halo_elements: number of halo elements that workers got; adjacent blocks
  *   computed in one call have one halo at each end.
+ * @n_stages, @stages: [@n_stages] one entry a stage of a pipeline; else 0 and
+ *   NULL.
+ * @binding: a pipeline: what bounds its rate, in a sentence: "stage 'write'
+ *   binds: ordered, busy 97 %"; else NULL.
  */
 typedef struct
 {
@@ -144,6 +172,9 @@ typedef struct
   double lost_reduce_s;
   double lost_teardown_s;
   guint64 halo_elements;
+  guint n_stages;
+  HassStageReport *stages;
+  char *binding;
 } HassReport;
 
 void hass_report_free (HassReport *report);

@@ -77,14 +77,10 @@ hass_execute_check (HassJob *job, const HassBlock *block)
   return FALSE;
 }
 
-/* Makes the output memory of a unit its result, unless the unit has no output
-   or the worker has emitted a result for it. */
+/* Adds the output memory of a unit to the worker's run of results. */
 void
-hass_unit_output_is_result (HassJob *job, HassWorker *worker,
-                            const HassBlock *block)
+hass_unit_add_output (HassJob *job, HassWorker *worker, const HassBlock *block)
 {
-  if (worker->has_result || !block->output)
-    return;
   HassResultItem record = { .seq = block->seq,
                             .tag = block->load->tag,
                             .first = block->first,
@@ -190,7 +186,7 @@ take_block (HassJob *job, HassWorker *worker, const HassBlock *block,
   ok = hass_callback_ok (ok, &error, HASS_ERROR_WORKER);
   if (!ok)
     hass_unit_failed (job, worker, block, mark, error);
-  else if (job->results)
+  else
     hass_unit_output_is_result (job, worker, block);
   worker->unit = NULL;
   return ok;
@@ -248,6 +244,11 @@ hass_execute_refused (HassJob *job, HassWorker *worker, HassSlot *slot,
 {
   HassBlock block;
   HassUnitMark mark = { 0, 0 };
+  if (job->flow)
+    {
+      job->farm->flow->refused (job, slot, e.first, why);
+      return;
+    }
   hass_round_block (&slot->round, e.first, &block);
   hass_unit_failed (
       job, worker, &block, mark,

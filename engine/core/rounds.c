@@ -28,10 +28,10 @@ hass_job_disown (HassJob *job, const HassLoad *load, guint64 seq)
     hass_copy_free (job, load->tag);
 }
 
-/* Tells the user's release function that a load is no longer used, then frees
-   what the library holds for it. */
-static void
-let_go (HassJob *job, const HassLoad *load, guint64 seq, gboolean committed)
+/* Releases a load, and frees what the library holds for it. */
+void
+hass_job_let_go (HassJob *job, const HassLoad *load, guint64 seq,
+                 gboolean committed)
 {
   if (job->farm->release)
     {
@@ -50,7 +50,7 @@ refuse_load (HassJob *job, const HassLoad *load, guint64 seq, GError *error)
     hass_job_stop (job, error);
   else
     g_error_free (error);
-  let_go (job, load, seq, FALSE);
+  hass_job_let_go (job, load, seq, FALSE);
 }
 
 static void
@@ -58,7 +58,8 @@ abandon_loads (HassJob *job, const HassSpan *span, guint64 seq)
 {
   hass_job_add_unfinished (job, seq, span->n, 0, 0, NULL);
   for (guint32 i = 0; i < span->n; i++)
-    let_go (job, &span->loads[(span->base + i) & span->mask], seq + i, FALSE);
+    hass_job_let_go (job, &span->loads[(span->base + i) & span->mask], seq + i,
+                     FALSE);
   hass_load_pool_release (job->pool, span);
 }
 
@@ -348,7 +349,7 @@ end_round (HassJob *job, HassSlot *slot)
 void
 hass_job_units_finished (HassJob *job, HassSlot *slot, guint32 n)
 {
-  if (n == 0)
+  if (n == 0 || job->flow)
     return;
   /* Release hands this thread's results and counters to the thread that ends
      the round; acquire gives that thread the results and counters of all. */
@@ -394,7 +395,8 @@ release_loads (HassJob *job, const HassSpan *span, guint64 seq)
   for (guint32 i = 0; i < span->n; i++)
     {
       const HassLoad *load = &span->loads[(span->base + i) & span->mask];
-      let_go (job, load, seq + i, !hass_job_is_unfinished (job, seq + i));
+      hass_job_let_go (job, load, seq + i,
+                       !hass_job_is_unfinished (job, seq + i));
     }
 }
 
@@ -472,9 +474,9 @@ abandon_round (HassJob *job, HassSlot *slot)
   for (guint32 i = 0; i < span->n; i++)
     {
       const HassLoad *load = &span->loads[(span->base + i) & span->mask];
-      let_go (job, load, round->seq_base + i,
-              !missing[i]
-                  && !hass_job_is_unfinished (job, round->seq_base + i));
+      hass_job_let_go (
+          job, load, round->seq_base + i,
+          !missing[i] && !hass_job_is_unfinished (job, round->seq_base + i));
     }
   hass_load_pool_release (job->pool, span);
   slot->state = HASS_SLOT_FREE;

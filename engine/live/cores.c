@@ -6,6 +6,7 @@
    to use that context. */
 #include "live-private.h"
 
+#include "engine/stream/stream.h"
 #include "pool/fence.h"
 
 /* Time that a core without work spins before it leaves, in ns. Measured: waking
@@ -56,6 +57,8 @@ learn_cost (HassWorker *worker, guint32 n, gint64 ns)
 static gboolean
 work_once (HassJob *job, HassWorker *worker)
 {
+  if (job->flow)
+    return hass_live_flow_once (job, worker);
   /* Acquire pairs with the release in hass_job_begin_round, which publishes the
      round. */
   HassSlot *slot = atomic_load_explicit (&job->current, memory_order_acquire);
@@ -126,6 +129,14 @@ typedef enum
 static Find
 find_work (HassJob *job, double unit_ns, gboolean patient)
 {
+  if (job->flow)
+    {
+      hass_stream_consult (hass_stream_of (job), hass_live_now (job), TRUE);
+      return atomic_load_explicit (&job->generated, memory_order_seq_cst)
+                     && hass_live_idle (job)
+                 ? FINISHED
+                 : NOTHING;
+    }
   Find found = NOTHING;
   if (patient)
     pthread_mutex_lock (&job->decision);
@@ -197,9 +208,14 @@ work_or_spin (HassJob *job, HassWorker *worker, gboolean *first)
 
 /* -- 2. A stay ---------------------------------------------------------- */
 
+/* Returns: TRUE if a core may find work. @caller: the core is the calling
+   thread, which has stages of its own in a pipeline. */
 static gboolean
-may_have_work (HassJob *job)
+may_have_work (HassJob *job, gboolean caller)
 {
+  if (job->flow)
+    return !hass_job_stopping (job)
+           && hass_stream_has_work (hass_stream_of (job), caller);
   HassSlot *slot = atomic_load_explicit (&job->current, memory_order_seq_cst);
   return !hass_job_stopping (job)
          && ((hass_load_pool_waiting (job->pool) > 0
@@ -246,7 +262,7 @@ hass_live_core_task (gpointer data)
       HassWorker *worker = &job->workers[index];
       gboolean first = TRUE;
       atomic_fetch_sub_explicit (&live->coming, 1, memory_order_relaxed);
-      for (guint i = 0; i < 2 && may_have_work (job); i++)
+      for (guint i = 0; i < 2 && may_have_work (job, FALSE); i++)
         hass_live_let_in (job);
       while (work_or_spin (job, worker, &first) || wait_to_ask (job))
         ;
@@ -261,7 +277,7 @@ hass_live_core_task (gpointer data)
       /* A change between this core's last look and its leaving has let no core
          in, because this core still counted as being in; so it looks once more.
        */
-      if (may_have_work (job))
+      if (may_have_work (job, FALSE))
         hass_live_let_in (job);
       else if (find_work (job, unit_ns, TRUE) == FINISHED)
         hass_event_notify (&job->event);
@@ -303,7 +319,7 @@ hass_live_work_until (HassJob *job, gboolean (*done) (HassJob *job))
         }
       /* A change before hass_event_prepare() did not wake this thread, so it
          looks once more at all that may have changed and asks the strategy. */
-      if (may_have_work (job)
+      if (may_have_work (job, TRUE)
           || find_work (job, worker->unit_ns, TRUE) == FOUND)
         {
           hass_event_cancel (&job->event);

@@ -61,9 +61,20 @@ typedef struct
 gint64 hass_live_now (HassJob *job);
 
 /* wake.c */
-void hass_live_let_in (HassJob *job);
+void hass_live_add_core (HassJob *job, guint inside);
 void hass_live_loads_came (HassJob *job);
 void hass_live_changed (HassJob *job);
+
+/* Lets one more core into the farm, unless all are in. Inline, as it runs for
+   every load that is emitted. */
+static inline void
+hass_live_let_in (HassJob *job)
+{
+  HassLive *live = job->driver;
+  guint inside = atomic_load_explicit (&live->inside, memory_order_seq_cst);
+  if (inside < live->n_helpers)
+    hass_live_add_core (job, inside);
+}
 
 /* begin.c */
 gboolean hass_live_begin (HassJob *job, double unit_ns);
@@ -76,6 +87,21 @@ void hass_live_work_until (HassJob *job, gboolean (*done) (HassJob *job));
    than FEW_LOADS (begin.c), in ns. Longer, and the first loads are computed
    late; shorter, and rounds are small. A guess. */
 #define HASS_FEW_WAIT_NS 8000
+
+/* flow.c */
+gboolean hass_live_flow_once (HassJob *job, HassWorker *worker);
+
+/* Returns: TRUE if nothing waits and nothing runs. */
+static inline gboolean
+hass_live_idle (HassJob *job)
+{
+  if (job->flow)
+    return job->farm->flow->idle (job);
+  pthread_mutex_lock (&job->decision);
+  gboolean idle = hass_job_idle (job);
+  pthread_mutex_unlock (&job->decision);
+  return idle;
+}
 
 /* devices.c */
 gboolean hass_live_devices (const HassFarm *farm, HassCpuPool **pool,

@@ -40,7 +40,8 @@
 static gboolean
 has_room (HassJob *job)
 {
-  return hass_load_pool_has_room (job->pool);
+  return hass_load_pool_has_room (job->pool)
+         && !atomic_load_explicit (&job->caller_wanted, memory_order_relaxed);
 }
 
 static gboolean
@@ -50,15 +51,6 @@ make_room (HassJob *job)
   hass_live_work_until (job, has_room);
   hass_engine_leave_callback (before);
   return !hass_job_stopping (job);
-}
-
-static gboolean
-over (HassJob *job)
-{
-  pthread_mutex_lock (&job->decision);
-  gboolean idle = hass_job_idle (job);
-  pthread_mutex_unlock (&job->decision);
-  return idle;
 }
 
 static const HassEngineOps live_ops = {
@@ -124,7 +116,7 @@ drive (HassJob *job)
   hass_job_begin (job);
   hass_proxies_start (job, live);
   hass_job_generate (job);
-  hass_live_work_until (job, over);
+  hass_live_work_until (job, hass_live_idle);
   job->phases.worked_ns = hass_live_now (job);
   hass_proxies_stop (job, live);
   hass_helpers_close (live->helpers);

@@ -11,6 +11,9 @@
    Thread safety: start and stop by the thread that called the farm. */
 #include "proxy-private.h"
 
+#include "device/chain.h"
+#include "engine/stream/stream.h"
+
 /* -- A thread ----------------------------------------------------------- */
 
 static gboolean
@@ -90,7 +93,10 @@ static void
 proxy_free (HassProxy *p)
 {
   hass_feeder_clear (&p->feeder);
-  hass_accumulator_free (p->job, (gpointer)p->farm.accumulator_init);
+  g_free ((gpointer)p->farm.stages);
+  HassReduction reduction = hass_farm_reduction (p->job->farm);
+  hass_accumulator_free (p->job, &reduction,
+                         (gpointer)p->farm.accumulator_init);
   g_free (p);
 }
 
@@ -135,11 +141,23 @@ describe_farm (HassJob *job, const HassDevice *device, HassDeviceFarm *f)
     .device_kind = hass_live_device_kind (farm, device),
     .worker_of = farm->worker_of,
   };
+  if (farm->flow)
+    {
+      f->kind = HASS_FARM_COMBINE;
+      f->device_kind = NULL; /* the stages have the workers for this kind */
+      hass_device_farm_stages (f,
+                               hass_stream_device_stages (
+                                   farm, hass_live_device_kind (farm, device)),
+                               farm->n_stages);
+    }
   if (!farm->reduce)
     return;
   f->accumulator_bytes = farm->accumulator_bytes;
   if (farm->reduce_init)
-    f->accumulator_init = hass_accumulator_new (job);
+    {
+      HassReduction reduction = hass_farm_reduction (farm);
+      f->accumulator_init = hass_accumulator_new (job, &reduction);
+    }
 }
 
 static gboolean

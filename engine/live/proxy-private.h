@@ -20,10 +20,15 @@ typedef struct
   /* what the device is told of the farm; valid from its open to its close */
   HassDeviceFarm farm;
   HassFeeder feeder;
+  /* pipeline: when the strategy wants to be asked again; 0: it does not */
+  gint64 again_ns;
 } HassProxy;
 
 /* proxy.c */
 void hass_proxy_serve (HassProxy *p);
+
+/* flow.c */
+gboolean hass_live_flow_ask (HassProxy *p);
 
 /* proxy_need.c */
 gint64 hass_proxy_opening_ns (HassProxy *p);

@@ -18,6 +18,8 @@
    Thread safety: one thread a device; it alone calls the device's ops. */
 #include "proxy-private.h"
 
+#include "engine/stream/stream.h"
+
 /* Longest time that a proxy waits on its device before it looks at the farm
    again, in ns. A guess: shorter, and idle proxies wake up in vain; longer, and
    a farm that is stopped ends late. */
@@ -102,6 +104,8 @@ static gboolean
 ask (HassProxy *p)
 {
   HassJob *job = p->job;
+  if (job->flow)
+    return hass_live_flow_ask (p);
   HassExtent extent;
   HassGrant grant;
   pthread_mutex_lock (&job->decision);
@@ -130,6 +134,9 @@ static gboolean
 feed (HassProxy *p)
 {
   HassFeederPart *part;
+  if (p->job->flow
+      && hass_tickets_collect (hass_stream_of (p->job), p->feeder.worker, p->d))
+    hass_live_changed (p->job);
   HassFeed feed = hass_feeder_next (&p->feeder, hass_live_now (p->job), &part);
   if (feed == HASS_FEED_ASK && ask (p))
     feed = hass_feeder_next (&p->feeder, hass_live_now (p->job), &part);
@@ -197,6 +204,8 @@ patience (HassProxy *p)
                   : -1;
   if (hass_job_stopping (job))
     return ns;
+  if (job->flow)
+    return p->again_ns > 0 ? MAX (p->again_ns - hass_live_now (job), 0) : -1;
   pthread_mutex_lock (&job->decision);
   HassSlot *slot = atomic_load_explicit (&job->current, memory_order_relaxed);
   gint64 again_ns = slot ? hass_decide_again_ns (slot, p->d) : 0;
@@ -214,10 +223,7 @@ all_done (HassJob *job)
 {
   if (!atomic_load_explicit (&job->generated, memory_order_seq_cst))
     return FALSE;
-  pthread_mutex_lock (&job->decision);
-  gboolean idle = hass_job_idle (job);
-  pthread_mutex_unlock (&job->decision);
-  return idle;
+  return hass_live_idle (job);
 }
 
 void

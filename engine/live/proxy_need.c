@@ -361,7 +361,9 @@ hass_proxy_is_needed (HassProxy *p)
   HassJob *job = p->job;
   HassLive *live = p->live;
   Watch w = { .begin_ns = hass_live_now (job) };
-  while ((w.open_ns = hass_proxy_opening_ns (p)) >= LEAST_NS)
+  /* A pipeline may have stages that only this device can run, and nothing is
+     known of the work to come: its devices are opened at once. */
+  while (!job->flow && (w.open_ns = hass_proxy_opening_ns (p)) >= LEAST_NS)
     {
       guint64 epoch = hass_event_prepare (&live->end);
       gint64 now_ns = hass_live_now (job);

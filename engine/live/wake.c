@@ -3,18 +3,16 @@
    Thread safety: any thread. */
 #include "live-private.h"
 
-/* Lets one more core into the farm: a task of the CPU pool. Does nothing if all
-   cores are in, or if more than half as many are on their way as are in
-   altogether, so that the number of cores at most doubles at a time. */
+/* Lets one more core into the farm: a task of the CPU pool. @inside: the cores
+   that are in or on their way, fewer than there are. Does nothing if more than
+   half of them are on their way, so that the number of cores at most doubles at
+   a time. */
 void
-hass_live_let_in (HassJob *job)
+hass_live_add_core (HassJob *job, guint inside)
 {
   HassLive *live = job->driver;
-  guint inside = atomic_load_explicit (&live->inside, memory_order_seq_cst);
-  if (G_LIKELY (inside >= live->n_helpers) || hass_job_stopping (job))
-    return;
   guint coming = atomic_load_explicit (&live->coming, memory_order_relaxed);
-  if (2 * coming > inside)
+  if (hass_job_stopping (job) || 2 * coming > inside)
     return;
   if (!atomic_compare_exchange_strong_explicit (
           &live->inside, &inside, inside + 1, memory_order_seq_cst,
@@ -32,10 +30,7 @@ hass_live_loads_came (HassJob *job)
   /* If no other core can come, the proxies of the devices begin rounds. */
   if (G_UNLIKELY (live->proxies_begin))
     hass_event_notify (&job->event);
-  /* Tested here too, as this runs for every load. */
-  if (atomic_load_explicit (&live->inside, memory_order_seq_cst)
-      < live->n_helpers)
-    hass_live_let_in (job);
+  hass_live_let_in (job);
 }
 
 void

@@ -1,19 +1,48 @@
 /* SPDX-License-Identifier: MIT */
-/* observe-private.h: makes the listeners for explanation, trace and record.
-   Thread safety: see facts.h. */
+/* observe-private.h: makes the listeners for explanation, trace and record, and
+   the files that they write.
+   Thread safety: see facts.h; a file by one thread at a time. */
 #ifndef HASS_OBSERVE_PRIVATE_H
 #define HASS_OBSERVE_PRIVATE_H
 
+#include <stdio.h>
+
 #include "observe.h"
+
+/**
+ * HassTextFile: a file of text (text_file.c).
+ * @what: what it is for. @file: NULL: it is closed.
+ * @failure: errno of the first write that failed, or 0.
+ */
+typedef struct
+{
+  const char *what;
+  char *path;
+  FILE *file;
+  int failure;
+} HassTextFile;
+
+gboolean hass_text_file_open (HassTextFile *f, const char *what,
+                              const char *path, const char *mode,
+                              GError **error);
+void hass_text_file_write (HassTextFile *f, const char *text, gsize bytes);
+gboolean hass_text_file_close (HassTextFile *f, GError **error);
+
+/* Returns how files name the kind of a device. */
+static inline const char *
+hass_device_kind_text (HassDeviceKind kind)
+{
+  return kind == HASS_DEVICE_CPU ? "cpu" : "gpu";
+}
 
 /* explain.c; hass_explain_new() returns NULL with an error if the file cannot
    be written */
 extern const HassListenerOps hass_explain_ops;
 gpointer hass_explain_new (const char *path, const char *farm, GError **error);
 
-/* trace_lines.c */
+/* trace.c */
 extern const HassListenerOps hass_trace_ops;
-gpointer hass_trace_lines_new (const char *path, gboolean append);
+gpointer hass_trace_new (const char *path, gboolean append);
 
 /* record.c */
 extern const HassListenerOps hass_record_ops;

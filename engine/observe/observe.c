@@ -51,7 +51,7 @@ hass_observe (const HassRunOptions *run, const char *name,
     }
   if (trace)
     add (listeners, &hass_trace_ops,
-         hass_trace_lines_new (trace, appends (run, trace)));
+         hass_trace_new (trace, appends (run, trace)));
   if (record)
     add (listeners, &hass_record_ops, hass_recorder_new (record));
   return TRUE;

@@ -97,7 +97,8 @@ typedef struct
 
 /* record_file.c */
 gboolean hass_recorder_prepare (const char *path, GError **error);
-gboolean hass_recorder_write (const HassRecorder *recorder,
-                              const HassEnded *ended, GError **error);
+void hass_recorder_sort_rounds (HassRecorder *recorder);
+gboolean hass_recorder_write (HassRecorder *recorder, const HassEnded *ended,
+                              GError **error);
 
 #endif

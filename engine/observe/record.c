@@ -252,22 +252,14 @@ opened (gpointer self, const HassOpened *f)
   g_array_append_val (r->openings, opening);
 }
 
-static gint
-by_place (gconstpointer a, gconstpointer b)
-{
-  const HassRecordRound *x = a, *y = b;
-  return (x->first > y->first) - (x->first < y->first);
-}
-
 /* Merges neighbouring rounds of the record, since a record holds at most
-   HASS_RECORD_ROUNDS. They are sorted first, because rounds may end in another
-   order than they began in. */
+   HASS_RECORD_ROUNDS. */
 static void
 join_rounds (HassRecorder *r)
 {
   guint n = 0;
   r->together *= 2;
-  g_array_sort (r->rounds, by_place);
+  hass_recorder_sort_rounds (r);
   for (guint i = 0; i < r->rounds->len; i++)
     {
       HassRecordRound *b = &g_array_index (r->rounds, HassRecordRound, i);

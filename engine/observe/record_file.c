@@ -10,12 +10,8 @@
 #include "record-private.h"
 #include "json-private.h"
 
-#include <errno.h>
 #include <json-glib/json-glib.h>
-#include <stdio.h>
 #include <string.h>
-
-#include "hass/error.h"
 
 /* Rows of a record (pulls or parts) in one line of the file, so that lines stay
    readable. A guess. */
@@ -32,35 +28,31 @@ hass_recorder_prepare (const char *path, GError **error)
   pthread_mutex_lock (&files_lock);
   if (!files)
     files = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
-  FILE *file = fopen (path, g_hash_table_contains (files, path) ? "a" : "w");
-  int failure = errno;
-  if (file)
+  HassTextFile file;
+  gboolean ok = hass_text_file_open (
+      &file, "record", path, g_hash_table_contains (files, path) ? "a" : "w",
+      error);
+  if (ok)
     {
       g_hash_table_add (files, g_strdup (path));
-      fclose (file);
+      hass_text_file_close (&file, NULL);
     }
   pthread_mutex_unlock (&files_lock);
-  if (!file)
-    g_set_error (error, HASS_ERROR, HASS_ERROR_IO,
-                 "record file '%s' cannot be written: %s", path,
-                 g_strerror (failure));
-  return file != NULL;
+  return ok;
 }
 
 static gboolean
 append (const char *path, const GString *text, GError **error)
 {
+  HassTextFile file;
   pthread_mutex_lock (&files_lock);
-  FILE *file = fopen (path, "a");
-  gboolean ok = file && fwrite (text->str, 1, text->len, file) == text->len;
-  if (file)
-    ok &= fclose (file) == 0;
-  int failure = errno;
+  gboolean ok = hass_text_file_open (&file, "record", path, "a", error);
+  if (ok)
+    {
+      hass_text_file_write (&file, text->str, text->len);
+      ok = hass_text_file_close (&file, error);
+    }
   pthread_mutex_unlock (&files_lock);
-  if (!ok)
-    g_set_error (error, HASS_ERROR, HASS_ERROR_IO,
-                 "record file '%s' could not be written whole: %s", path,
-                 g_strerror (failure));
   return ok;
 }
 
@@ -73,7 +65,7 @@ add_device (const HassFarmFacts *facts, JsonBuilder *j, guint d,
   const HassDeviceTraits *t = &facts->devices[d];
   json_builder_begin_object (j);
   json_add_string (j, "name", t->name);
-  json_add_string (j, "kind", t->kind == HASS_DEVICE_CPU ? "cpu" : "gpu");
+  json_add_string (j, "kind", hass_device_kind_text (t->kind));
   json_add_string (j, "model", t->model);
   json_add_int (j, "cores", t->cores);
   json_add_int (j, "width", t->width);
@@ -252,6 +244,14 @@ by_place (gconstpointer a, gconstpointer b)
   return (x->first > y->first) - (x->first < y->first);
 }
 
+/* Sorts the rounds by their first unit: they may end in another order than they
+   began in. */
+void
+hass_recorder_sort_rounds (HassRecorder *recorder)
+{
+  g_array_sort (recorder->rounds, by_place);
+}
+
 static void
 append_units (GString *out, const HassRecorder *recorder,
               const HassRecordRound *r)
@@ -274,11 +274,11 @@ append_units (GString *out, const HassRecorder *recorder,
 }
 
 static void
-append_rounds (GString *out, const HassRecorder *recorder)
+append_rounds (GString *out, HassRecorder *recorder)
 {
   const HassFarmFacts *facts = recorder->farm;
-  GArray *list = recorder->rounds;
-  g_array_sort (list, by_place);
+  const GArray *list = recorder->rounds;
+  hass_recorder_sort_rounds (recorder);
   for (guint i = 0; i < list->len; i++)
     {
       const HassRecordRound *r = &g_array_index (list, HassRecordRound, i);
@@ -307,7 +307,7 @@ append_rounds (GString *out, const HassRecorder *recorder)
 /* Writes the record of a farm that is over to its file, in one piece. Returns:
    FALSE with an error if that fails. */
 gboolean
-hass_recorder_write (const HassRecorder *recorder, const HassEnded *ended,
+hass_recorder_write (HassRecorder *recorder, const HassEnded *ended,
                      GError **error)
 {
   g_autoptr (GString) out = g_string_sized_new (1 << 16);

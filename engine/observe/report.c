@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* report.c: a report as a table and as JSON.
    Thread safety: see hass/report.h. */
-#include "observe.h"
+#include "observe-private.h"
 #include "json-private.h"
 
 #include <errno.h>
@@ -27,6 +27,10 @@ hass_report_free (HassReport *report)
     }
   for (guint i = 0; i < report->n_unfinished; i++)
     g_free (report->unfinished[i].message);
+  for (guint s = 0; s < report->n_stages; s++)
+    g_free (report->stages[s].name);
+  g_free (report->stages);
+  g_free (report->binding);
   g_free (report->devices);
   g_free (report->unfinished);
   g_free (report->farm);
@@ -209,7 +213,7 @@ add_device (JsonBuilder *j, const HassDeviceReport *v)
 {
   json_builder_begin_object (j);
   json_add_string (j, "name", v->name);
-  json_add_string (j, "kind", v->kind == HASS_DEVICE_CPU ? "cpu" : "gpu");
+  json_add_string (j, "kind", hass_device_kind_text (v->kind));
   json_add_int (j, "cores", v->cores);
   json_add_int (j, "units", v->units);
   json_add_int (j, "bytes", v->bytes);

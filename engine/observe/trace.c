@@ -1,89 +1,254 @@
 /* SPDX-License-Identifier: MIT */
-/* trace.c: collects trace lines and writes them in large pieces.
-   Thread safety: see trace-private.h. */
-#include "trace-private.h"
-
-#include <errno.h>
+/* trace.c: writes a line of a trace for each fact, in large pieces.
+   Thread safety: see facts.h; lines by any thread. */
 #include <pthread.h>
-#include <stdio.h>
-#include <string.h>
 
-#include "hass/error.h"
+#include "json-private.h"
+#include "observe-private.h"
 
 /* Bytes of trace text that are collected before they are written to the file. A
    guess: smaller, and threads often wait for the file; larger, and more memory
    is used. */
 #define PIECE (1 << 20)
 
-struct HassTrace
+/* Returns the text as a JSON string with its quotes, or null. */
+static char *
+quoted (const char *text)
+{
+  if (!text)
+    return g_strdup ("null");
+  g_autofree char *valid = g_utf8_make_valid (text, -1);
+  g_autoptr (JsonNode) node = json_node_new (JSON_NODE_VALUE);
+  json_node_set_string (node, valid);
+  return json_to_string (node, FALSE);
+}
+
+typedef struct
 {
   char *path;
-  FILE *file;
+  gboolean append;
+  const HassFarmFacts *farm;
   pthread_mutex_t lock; /* for the fields below */
-  GString *text;
-  int failure; /* errno of the first write that failed, or 0 */
-};
+  HassTextFile file;
+  GString *text; /* not yet written */
+} Lines;
 
-HassTrace *
-hass_trace_open (const char *path, gboolean append, GError **error)
+gpointer
+hass_trace_new (const char *path, gboolean append)
 {
-  FILE *file = fopen (path, append ? "a" : "w");
-  if (!file)
-    {
-      g_set_error (error, HASS_ERROR, HASS_ERROR_IO,
-                   "trace file '%s' cannot be written: %s", path,
-                   g_strerror (errno));
-      return NULL;
-    }
-  HassTrace *trace = g_new0 (HassTrace, 1);
-  trace->path = g_strdup (path);
-  trace->file = file;
-  trace->text = g_string_sized_new (4096);
-  pthread_mutex_init (&trace->lock, NULL);
-  return trace;
+  Lines *lines = g_new0 (Lines, 1);
+  lines->path = g_strdup (path);
+  lines->append = append;
+  lines->text = g_string_sized_new (4096);
+  pthread_mutex_init (&lines->lock, NULL);
+  return lines;
+}
+
+static gboolean
+open_trace (gpointer self, const HassFarmFacts *farm, GError **error)
+{
+  Lines *lines = self;
+  lines->farm = farm;
+  return hass_text_file_open (&lines->file, "trace", lines->path,
+                              lines->append ? "a" : "w", error);
 }
 
 static void
-write_out (HassTrace *trace)
+write_out (Lines *lines)
 {
-  if (fwrite (trace->text->str, 1, trace->text->len, trace->file)
-          != trace->text->len
-      && trace->failure == 0)
-    trace->failure = errno;
-  g_string_truncate (trace->text, 0);
+  hass_text_file_write (&lines->file, lines->text->str, lines->text->len);
+  g_string_truncate (lines->text, 0);
 }
 
-/* Writes what is left and closes the file. Returns: FALSE with an error if the
-   file is not complete. Frees the trace in any case. */
-gboolean
-hass_trace_close (HassTrace *trace, GError **error)
+/* Writes what is left and closes the file. */
+static gboolean
+over (gpointer self, GError **error)
 {
-  write_out (trace);
-  if (fclose (trace->file) != 0 && trace->failure == 0)
-    trace->failure = errno;
-  gboolean ok = trace->failure == 0;
-  if (!ok)
-    g_set_error (error, HASS_ERROR, HASS_ERROR_IO,
-                 "trace file '%s' could not be written whole: %s", trace->path,
-                 g_strerror (trace->failure));
-  pthread_mutex_destroy (&trace->lock);
-  g_string_free (trace->text, TRUE);
-  g_free (trace->path);
-  g_free (trace);
-  return ok;
+  Lines *lines = self;
+  write_out (lines);
+  return hass_text_file_close (&lines->file, error);
+}
+
+static void
+lines_free (gpointer self)
+{
+  Lines *lines = self;
+  if (lines->file.file)
+    over (lines, NULL);
+  pthread_mutex_destroy (&lines->lock);
+  g_string_free (lines->text, TRUE);
+  g_free (lines->path);
+  g_free (lines);
 }
 
 /* Adds one line, given without its newline, to the trace. */
-void
-hass_trace_line (HassTrace *trace, const char *format, ...)
+static void G_GNUC_PRINTF (2, 3) add (Lines *lines, const char *format, ...)
 {
   va_list args;
   va_start (args, format);
-  pthread_mutex_lock (&trace->lock);
-  g_string_append_vprintf (trace->text, format, args);
-  g_string_append_c (trace->text, '\n');
-  if (trace->text->len > PIECE)
-    write_out (trace);
-  pthread_mutex_unlock (&trace->lock);
+  pthread_mutex_lock (&lines->lock);
+  g_string_append_vprintf (lines->text, format, args);
+  g_string_append_c (lines->text, '\n');
+  if (lines->text->len > PIECE)
+    write_out (lines);
+  pthread_mutex_unlock (&lines->lock);
   va_end (args);
 }
+
+static const char *
+device_name (const Lines *lines, guint device)
+{
+  return lines->farm->devices[device].name;
+}
+
+/* Writes the first line of a trace: the farm and its devices. */
+static void
+begun (gpointer self)
+{
+  Lines *lines = self;
+  const HassFarmFacts *farm = lines->farm;
+  g_autofree char *name = quoted (farm->farm->name);
+  g_autofree char *strategy = quoted (farm->strategy);
+  g_autofree char *platform = quoted (farm->platform);
+  g_autoptr (GString) devices = g_string_new (NULL);
+  for (guint d = 0; d < farm->n_devices; d++)
+    {
+      const HassDeviceTraits *v = &farm->devices[d];
+      g_autofree char *device = quoted (v->name);
+      g_string_append_printf (
+          devices, "%s{\"name\":%s,\"kind\":\"%s\",\"cores\":%u}",
+          d > 0 ? "," : "", device, hass_device_kind_text (v->kind), v->cores);
+    }
+  add (lines,
+       "{\"t\":%" G_GINT64_FORMAT
+       ",\"event\":\"farm\",\"farm\":%s,\"strategy\":%s,"
+       "\"platform\":%s,\"devices\":[%s]}",
+       farm->begin_ns, name, strategy, platform, devices->str);
+}
+
+/* Writes the line for the opening of a device, which includes the copies of the
+   farm's constants. */
+static void
+opened (gpointer self, const HassOpened *f)
+{
+  Lines *lines = self;
+  add (lines,
+       "{\"t\":%" G_GINT64_FORMAT ",\"event\":\"open\",\"device\":\"%s\""
+       ",\"begin\":%" G_GINT64_FORMAT ",\"ok\":%s}",
+       f->end_ns, device_name (lines, f->device), f->begin_ns,
+       f->ok ? "true" : "false");
+}
+
+static void
+round_begun (gpointer self, const HassRoundFact *f)
+{
+  Lines *lines = self;
+  add (lines,
+       "{\"t\":%" G_GINT64_FORMAT
+       ",\"event\":\"round\",\"round\":%" G_GUINT64_FORMAT ",\"units\":%u}",
+       f->at_ns, f->round->number, f->round->n_units);
+}
+
+static void
+round_ended (gpointer self, const HassRoundFact *f)
+{
+  Lines *lines = self;
+  add (lines,
+       "{\"t\":%" G_GINT64_FORMAT
+       ",\"event\":\"end\",\"round\":%" G_GUINT64_FORMAT "}",
+       f->at_ns, f->round->number);
+}
+
+static void
+granted (gpointer self, const HassGranted *f)
+{
+  Lines *lines = self;
+  add (lines,
+       "{\"t\":%" G_GINT64_FORMAT
+       ",\"event\":\"grant\",\"round\":%" G_GUINT64_FORMAT
+       ",\"device\":\"%s\",\"first\":%" G_GUINT64_FORMAT
+       ",\"units\":%" G_GUINT64_FORMAT "}",
+       f->at_ns, f->round->number, device_name (lines, f->device),
+       f->grant->first, f->grant->taken);
+}
+
+static void
+pulled (gpointer self, const HassPulled *f)
+{
+  Lines *lines = self;
+  add (lines,
+       "{\"t\":%" G_GINT64_FORMAT
+       ",\"event\":\"pull\",\"round\":%" G_GUINT64_FORMAT
+       ",\"core\":%u,\"begin\":%" G_GINT64_FORMAT ",\"first\":%u,\"units\":%u}",
+       f->end_ns, f->round->number, f->worker, f->begin_ns, f->extent.first,
+       f->extent.n);
+}
+
+static void
+failed (Lines *lines, const HassPartFact *f)
+{
+  add (lines,
+       "{\"t\":%" G_GINT64_FORMAT
+       ",\"event\":\"failed\",\"round\":%" G_GUINT64_FORMAT
+       ",\"device\":\"%s\",\"begin\":%" G_GINT64_FORMAT
+       ",\"first\":%u,\"units\":%u,\"bytes\":%" G_GUINT64_FORMAT "}",
+       f->end_ns, f->round->number, device_name (lines, f->device), f->start_ns,
+       f->extent.first, f->extent.n, f->in_bytes);
+}
+
+static void
+part (gpointer self, const HassPartFact *f)
+{
+  Lines *lines = self;
+  const HassStages *s = f->stages;
+  if (f->failed)
+    {
+      failed (lines, f);
+      return;
+    }
+  add (lines,
+       "{\"t\":%" G_GINT64_FORMAT
+       ",\"event\":\"bundle\",\"round\":%" G_GUINT64_FORMAT
+       ",\"device\":\"%s\",\"first\":%u,\"units\":%u,"
+       "\"bytes\":%" G_GUINT64_FORMAT ",\"in\":[%" G_GINT64_FORMAT
+       ",%" G_GINT64_FORMAT "],\"kernel\":[%" G_GINT64_FORMAT
+       ",%" G_GINT64_FORMAT "],\"out\":[%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT
+       "]}",
+       f->end_ns, f->round->number, device_name (lines, f->device),
+       f->extent.first, f->extent.n, f->in_bytes, s->begin_ns[0], s->end_ns[0],
+       s->begin_ns[1], s->end_ns[1], s->begin_ns[2], s->end_ns[2]);
+}
+
+static void
+completed (gpointer self, const HassCompleted *f)
+{
+  Lines *lines = self;
+  const HassCompletion *told = f->told;
+  char h2d[JSON_NUMBER_BYTES], kernel[JSON_NUMBER_BYTES],
+      d2h[JSON_NUMBER_BYTES];
+  add (lines,
+       "{\"t\":%" G_GINT64_FORMAT
+       ",\"event\":\"done\",\"round\":%" G_GUINT64_FORMAT
+       ",\"device\":\"%s\",\"units\":%" G_GUINT64_FORMAT
+       ",\"start\":%" G_GINT64_FORMAT
+       ",\"h2d\":%s,\"kernel\":%s,\"d2h\":%s,\"failed\":%s}",
+       told->end_ns, f->round->number, device_name (lines, told->device),
+       told->units, told->start_ns, json_number (h2d, "%.0f", told->h2d_ns),
+       json_number (kernel, "%.0f", told->kernel_ns),
+       json_number (d2h, "%.0f", told->d2h_ns),
+       told->failed ? "true" : "false");
+}
+
+const HassListenerOps hass_trace_ops = {
+  .open = open_trace,
+  .begun = begun,
+  .opened = opened,
+  .round_begun = round_begun,
+  .granted = granted,
+  .pulled = pulled,
+  .part = part,
+  .completed = completed,
+  .round_ended = round_ended,
+  .over = over,
+  .free = lines_free,
+};

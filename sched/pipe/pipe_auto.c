@@ -48,16 +48,20 @@ static const HassParameter parameters[] = {
   { .name = NULL },
 };
 
-/* Tokens in flight for each core: some wait at ordered stages while others run.
-   A guess; more are added where cores are idle. */
+/* Tokens in flight for each core, some of which wait at ordered stages while
+   others run; and the time in ns that they take at least, since the engine
+   hands short tokens to cores in batches. Guesses; tokens are added where cores
+   are idle. The first number is used until the times are known. */
+#define FIRST_TOKENS_A_CORE 64
 #define TOKENS_A_CORE 4
+#define NS_A_CORE 4e5
 /* The stream must become faster by this factor for tokens to be doubled again:
    above what 10 % of noise leaves in a mean over hundreds of tokens. */
 #define FASTER 1.02
 
 /**
  * Auto:
- * @tokens: number of tokens in flight.
+ * @times: tokens in flight, as a multiple of what fills all devices.
  * @mark, @mark_ns: units done when the current window began, and when.
  * @best: highest rate of a window so far, units per ns.
  * @starved: a device had nothing to do in this window.
@@ -66,7 +70,7 @@ typedef struct
 {
   HassPaces paces;
   HassSteady steady;
-  double tokens;
+  double times;
   guint64 mark;
   gint64 mark_ns;
   double best;
@@ -80,6 +84,7 @@ create (const HassStrategyEnv *env, GError **error)
   (void)error;
   hass_paces_init (&s->paces, env);
   hass_steady_init (&s->steady, &s->paces);
+  s->times = 1;
   return s;
 }
 
@@ -100,6 +105,18 @@ unknown (const Auto *s, const HassStreamState *state, guint c, guint gpu)
 
 /* -- Step 5: tokens ----------------------------------------------------- */
 
+/* Returns: tokens that keep one core busy. */
+static double
+tokens_a_core (const Auto *s)
+{
+  const HassPaces *p = &s->paces;
+  double ns = 0;
+  for (guint c = 0; c < p->env->n_classes; c++)
+    if (hass_pace (p, c, p->cpu)->units > 0)
+      ns += p->reach[c] * hass_pace_ns (p, c, p->cpu);
+  return ns > 0 ? MAX (TOKENS_A_CORE, NS_A_CORE / ns) : FIRST_TOKENS_A_CORE;
+}
+
 /* Returns: tokens that fill the cores and the bundles of all GPUs. */
 static double
 enough (const Auto *s)
@@ -112,7 +129,7 @@ enough (const Auto *s)
       guint64 longest = 0;
       if (d == p->cpu)
         {
-          all += TOKENS_A_CORE * env->devices[d].cores;
+          all += tokens_a_core (s) * env->devices[d].cores;
           continue;
         }
       for (guint c = 0; c < env->n_classes; c++)
@@ -131,20 +148,20 @@ tokens (Auto *s, const HassStreamState *state)
   double given = s->paces.env->parameters[TOKENS];
   if (given > 0)
     return (guint64)given;
-  s->tokens = MAX (s->tokens, enough (s));
-  if (done - s->mark >= s->tokens)
+  double wanted = enough (s) * s->times;
+  if (done - s->mark >= wanted)
     {
       double ns = (double)MAX (state->now_ns - s->mark_ns, 1);
       double rate = (double)(done - s->mark) / ns;
-      if (s->starved && rate > FASTER * s->best)
-        s->tokens *= 2;
+      if (s->starved && rate > FASTER * s->best
+          && wanted < (double)state->most_tokens)
+        s->times *= 2;
       s->best = MAX (s->best, rate);
       s->starved = FALSE;
       s->mark = done;
       s->mark_ns = state->now_ns;
     }
-  s->tokens = MIN (s->tokens, (double)state->most_tokens);
-  return (guint64)ceil (s->tokens);
+  return (guint64)ceil (MIN (wanted, (double)state->most_tokens));
 }
 
 /* -- Steps 3 and 4: cores ----------------------------------------------- */

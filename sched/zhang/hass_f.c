@@ -29,6 +29,7 @@
 
    Thread safety: as hass/strategy.h. */
 #include "common.h"
+#include "units.h"
 
 typedef struct
 {
@@ -59,16 +60,7 @@ begin_round (gpointer self, HassRound *round)
   if (hass_crew_alone (&s->crew))
     return;
   hass_round_order_by_work (round);
-  guint64 lo = hass_round_front (round), hi = hass_round_back (round);
-  while (lo < hi)
-    {
-      guint64 middle = lo + (hi - lo) / 2;
-      if (hass_round_elements (round, middle) > 1)
-        hi = middle;
-      else
-        lo = middle + 1;
-    }
-  s->first_mpd = lo;
+  s->first_mpd = hass_units_first_parallel (round);
 }
 
 static HassAnswer

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "device/chain.h"
 #include "device/rectangles.h"
 #include "hass/error.h"
 
@@ -31,7 +32,8 @@ typedef struct
   gsize n;
   HassStaging in, out;
   GArray *rectangles; /* HassRectangle */
-  GPtrArray *owned;   /* freed when the bundle has left */
+  HassChain chain;
+  GPtrArray *owned; /* freed when the bundle has left */
   HassGpuStream stream;
   gint64 begin_ns, kernel_ns;
 } Slot;
@@ -141,7 +143,8 @@ describe (HassDevice *device, HassDeviceTraits *traits)
                                 .width = s->plan.width ? s->plan.width : 64,
                                 .latency_ns = 1000,
                                 .link_bytes_per_ns = 10,
-                                .max_in_flight = s->n_slots };
+                                .max_in_flight = s->n_slots,
+                                .max_fused = s->plan.max_fused };
 }
 
 static gboolean
@@ -173,14 +176,29 @@ open_device (HassDevice *device, const HassDeviceFarm *farm, GError **error)
   return TRUE;
 }
 
+/* One call for each stage that the bundle passes. */
+static gboolean
+call_stages (StandIn *s, Slot *slot, HassBundle *all, GError **error)
+{
+  HassChain *chain = &slot->chain;
+  guint8 *tables = own (slot, hass_chain_place (chain, 0));
+  gboolean ok = TRUE;
+  hass_chain_fill (chain, tables);
+  hass_chain_describe (chain, all, tables, own (slot, chain->scratch_bytes));
+  for (guint i = 0; i < chain->n && ok; i++)
+    ok = hass_gpu_worker_call (s->farm->gpu_worker,
+                               hass_chain_bundle (chain, i, all), &slot->stream,
+                               s->farm->user_data, error);
+  return ok;
+}
+
 /* One bundle a task in a function farm, else one for all. */
 static gboolean
 call_workers (StandIn *s, Slot *slot, HassBundle *all, GError **error)
 {
   const HassDeviceFarm *farm = s->farm;
   if (!farm->gpu_worker_of)
-    return hass_gpu_worker_call (farm->gpu_worker, all, &slot->stream,
-                                 farm->user_data, error);
+    return call_stages (s, slot, all, error);
   for (gsize i = 0; i < slot->n; i++)
     {
       HassBundle one = *all;
@@ -225,6 +243,13 @@ prepare (StandIn *s, Slot *slot, GError **error)
       in += region_bytes (&slot->blocks[i]);
       out += slot->blocks[i].output_bytes;
       elements += slot->blocks[i].count;
+    }
+  if (s->plan.memory_bytes > 0 && in + out > s->plan.memory_bytes)
+    {
+      g_set_error (error, HASS_ERROR, HASS_ERROR_NO_MEMORY,
+                   "%" G_GUINT64_FORMAT " bytes do not fit",
+                   (guint64)(in + out));
+      return FALSE;
     }
   slot->in.capacity = s->plan.staging_bytes ? s->plan.staging_bytes : in;
   slot->in.data = own (slot, slot->in.capacity + HASS_STAGING_GUARD);
@@ -298,7 +323,10 @@ submit (HassDevice *device, guint index, const HassBlock *blocks, gsize n,
   slot->n = n;
   slot->failed = slot->lost = FALSE;
   s->n_in_flight++;
-  if (!prepare (s, slot, error))
+  if (blocks[0].fused > s->plan.max_fused)
+    wrong (s, "submitted with more stages than it computes on a bundle");
+  if (!hass_chain_make (&slot->chain, s->farm, blocks, n, error)
+      || !prepare (s, slot, error))
     {
       leave (s, slot);
       return FALSE;
@@ -420,6 +448,7 @@ stand_in_new (const StandInPlan *plan)
       s->slots[i].stream.launches = g_array_new (FALSE, FALSE, sizeof (Launch));
       s->slots[i].rectangles
           = g_array_new (FALSE, FALSE, sizeof (HassRectangle));
+      hass_chain_init (&s->slots[i].chain);
     }
   pthread_mutex_init (&s->lock, NULL);
   pthread_condattr_init (&attr);
@@ -440,6 +469,7 @@ stand_in_free (HassDevice *device)
       g_ptr_array_unref (s->slots[i].owned);
       g_array_unref (s->slots[i].stream.launches);
       g_array_unref (s->slots[i].rectangles);
+      hass_chain_clear (&s->slots[i].chain);
     }
   g_free (s->slots);
   pthread_mutex_destroy (&s->lock);

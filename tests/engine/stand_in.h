@@ -19,7 +19,10 @@
  * @name: "gpu0" when NULL.
  * @depth: bundles it holds; 0: 1.
  * @width: elements that fill it; 0: 64.
+ * @max_fused: stages that a bundle passes after the first.
  * @staging_bytes: for inputs; 0: as many as the bundle has.
+ * @memory_bytes: of inputs and outputs of a bundle; 0: no bound. More is
+ *   HASS_ERROR_NO_MEMORY.
  * @delay_us: before each bundle's kernels.
  * @h2d_us, @kernel_us, @host_us: what it says that each bundle took.
  * @open_waits: open only returns when the farm is over.
@@ -34,7 +37,8 @@ typedef struct
   const char *name;
   guint depth;
   guint64 width;
-  gsize staging_bytes;
+  guint max_fused;
+  gsize staging_bytes, memory_bytes;
   guint delay_us;
   guint h2d_us, kernel_us, host_us;
   gboolean fail_open, open_waits;

@@ -10,6 +10,7 @@
 #include "hass/strategy.h"
 #include "hass_test.h"
 #include "tests/program.h"
+#include "tools/hass-info/info.h"
 
 /* The JSON that hass-info prints, in a parser to be unreffed. */
 static JsonParser *
@@ -31,7 +32,8 @@ object_of (JsonParser *parser)
   return json_node_get_object (json_parser_get_root (parser));
 }
 
-static const char *const top[] = { "cpu", "gpus", "gpu_problem", NULL };
+static const char *const top[]
+    = { "cpu", "gpus", "gpu_problem", "kinds", NULL };
 static const char *const of_cpu[]
     = { "model",     "available_threads", "threads",   "cores",
         "sockets",   "numa_nodes",        "l2_caches", "l2_bytes",
@@ -186,6 +188,9 @@ wrong_options (void)
   g_setenv ("HASS_NGPU", "many", TRUE);
   refuses ("HASS_NGPU='many'", "--no-measure", NULL);
   g_unsetenv ("HASS_NGPU");
+  g_setenv ("HASS_DEVICES", "fpga", TRUE);
+  refuses ("there is no kind 'fpga'", "--no-measure", NULL);
+  g_unsetenv ("HASS_DEVICES");
 }
 
 static void
@@ -236,6 +241,134 @@ strategies (void)
       if (ops->source)
         program_says (out, ops->source);
     }
+}
+
+/* -- Kinds of devices --------------------------------------------------- */
+
+static const char *const of_kind[]
+    = { "name", "summary", "problem", "devices", NULL };
+static const char *const of_device[]
+    = { "name",          "model",      "cores", "width",
+        "latency_us",    "link_gbps",  "link",  "memory_bytes",
+        "max_in_flight", "part_bytes", NULL };
+
+static guint n_shown; /* devices of the kind that this suite registers */
+
+static guint
+count (gboolean exact)
+{
+  (void)exact;
+  return n_shown;
+}
+
+static void
+describe (HassDevice *device, HassDeviceTraits *traits)
+{
+  (void)device;
+  *traits = (HassDeviceTraits){ .name = "shown0",
+                                .kind = HASS_DEVICE_GPU,
+                                .cores = 3,
+                                .width = 96,
+                                .link_bytes_per_ns = 1.5,
+                                .max_in_flight = 2,
+                                .memory_bytes = 64 << 20,
+                                .model = "a model" };
+}
+
+static HassDevice *
+create (guint index)
+{
+  static const HassDeviceOps ops
+      = { .struct_size = sizeof ops, .kind = "shown", .describe = describe };
+  HassDevice *device = g_new0 (HassDevice, 1);
+  CU_ASSERT_TRUE (index < n_shown);
+  device->ops = &ops;
+  return device;
+}
+
+static void
+destroy (HassDevice *device)
+{
+  n_shown--;
+  g_free (device);
+}
+
+static const char *
+problem (void)
+{
+  return "not plugged in";
+}
+
+static void
+register_kind (void)
+{
+  static const HassDeviceKindOps ops = { .struct_size = sizeof ops,
+                                         .name = "shown",
+                                         .summary = "a kind of this suite",
+                                         .count = count,
+                                         .create = create,
+                                         .destroy = destroy,
+                                         .problem = problem };
+  g_autoptr (GError) error = NULL;
+  CU_ASSERT_TRUE (hass_device_kind_find ("shown") >= 0
+                  || hass_device_kind_register (&ops, &error));
+}
+
+static void
+kinds (void)
+{
+  register_kind ();
+  n_shown = 1;
+  InfoMachine *m = info_look ();
+  g_autofree char *text = info_machine_text (m);
+  g_autofree char *json = info_machine_json (m);
+  info_machine_free (m);
+  CU_ASSERT_EQUAL (n_shown, 0); /* freed */
+  program_says (text, "\nshown: a kind of this suite\n"
+                      "  name    model    cores  width  memory    link      "
+                      "in flight\n"
+                      "  shown0  a model  3      96     64.0 MiB  1.5 GB/s  "
+                      "2\n");
+  g_autoptr (JsonParser) parser = json_parser_new ();
+  CU_ASSERT_TRUE_FATAL (json_parser_load_from_data (parser, json, -1, NULL));
+  JsonArray *list = json_object_get_array_member (object_of (parser), "kinds");
+  JsonObject *cuda = json_array_get_object_element (list, 0);
+  JsonObject *own
+      = json_array_get_object_element (list, json_array_get_length (list) - 1);
+  has_members (cuda, of_kind);
+  has_members (own, of_kind);
+  CU_ASSERT_STRING_EQUAL (json_object_get_string_member (cuda, "name"), "cuda");
+  CU_ASSERT_STRING_EQUAL (json_object_get_string_member (own, "name"), "shown");
+  CU_ASSERT_TRUE (json_object_get_null_member (own, "problem"));
+  JsonArray *devices = json_object_get_array_member (own, "devices");
+  CU_ASSERT_EQUAL_FATAL (json_array_get_length (devices), 1);
+  JsonObject *device = json_array_get_object_element (devices, 0);
+  has_members (device, of_device);
+  CU_ASSERT_TRUE (json_object_get_null_member (device, "latency_us"));
+  within (device, "link_gbps", 1.5, 1.5);
+  within (device, "width", 96, 96);
+}
+
+static char *
+text_with (const char *chosen)
+{
+  g_setenv ("HASS_DEVICES", chosen, TRUE);
+  InfoMachine *m = info_look ();
+  char *text = info_machine_text (m);
+  info_machine_free (m);
+  g_unsetenv ("HASS_DEVICES");
+  return text;
+}
+
+static void
+chosen_kinds (void)
+{
+  register_kind ();
+  g_autofree char *cuda = text_with ("cuda");
+  g_autofree char *own = text_with ("shown");
+  CU_ASSERT_PTR_NULL (strstr (cuda, "shown: "));
+  program_says (own, "GPUs\n  none: HASS_DEVICES does not name cuda\n");
+  program_says (own, "shown: a kind of this suite\n  none: not plugged in\n");
 }
 
 /* -- The profile store -------------------------------------------------- */
@@ -335,5 +468,8 @@ HASS_TEST_SUITE (
     { "wrong options and variables are refused", wrong_options },
     { "the help and the manual have every option", help },
     { "strategies are listed with their source", strategies },
+    { "a kind of devices that a program registers is shown with its traits",
+      kinds },
+    { "kinds that HASS_DEVICES does not name are not shown", chosen_kinds },
     { "programs read the profile store", profile_for_programs },
     { "people read the profile store", profile_for_people })

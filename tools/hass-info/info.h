@@ -4,7 +4,10 @@
 #ifndef INFO_H
 #define INFO_H
 
+#include <string.h>
+
 #include "device/cpu/topology.h"
+#include "device/kinds.h"
 #include "hass/load.h"
 #include "measure.h"
 
@@ -24,11 +27,27 @@ typedef struct
 } InfoGpu;
 
 /**
+ * InfoKind: a registered kind of devices.
+ * @devices, @traits: [n] what farms get; the devices are not opened.
+ * @problem: why there are none; NULL: there are some, or it is unknown.
+ */
+typedef struct
+{
+  const HassDeviceKindOps *ops;
+  guint n;
+  HassDevice **devices;
+  HassDeviceTraits *traits;
+  const char *problem;
+} InfoKind;
+
+/**
  * InfoMachine: the machine.
  * @n_available: number of threads that hass may use.
  * @read_gbps, @read_one_gbps: rates of reading host memory in GB/s, with all of
  *   these threads and with one; 0: not measured.
+ * @gpus: [n_gpus] what CUDA says of its devices, and what was measured.
  * @gpu_problem: why no GPU can be used; NULL: GPUs can be used.
+ * @kinds: [n_kinds] the kinds that HASS_DEVICES allows, CUDA included.
  */
 typedef struct
 {
@@ -39,7 +58,16 @@ typedef struct
   guint n_gpus;
   InfoGpu *gpus;
   const char *gpu_problem;
+  guint n_kinds;
+  InfoKind kinds[HASS_MOST_KINDS];
 } InfoMachine;
+
+/* CUDA's devices are shown with what CUDA says of them, too. */
+static inline gboolean
+info_is_cuda (const InfoKind *kind)
+{
+  return strcmp (kind->ops->name, "cuda") == 0;
+}
 
 InfoMachine *info_look (void);
 void info_measure (InfoMachine *machine, InfoLaunch launch,

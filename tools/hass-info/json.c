@@ -9,7 +9,7 @@
 #include "hass/strategy.h"
 #include "info.h"
 
-/* Adds a measured value; 0 means not measured. */
+/* Adds a value of which 0 means that it is not known. */
 static void
 add_measured (JsonBuilder *j, const char *name, double value)
 {
@@ -75,6 +75,35 @@ add_gpu (JsonBuilder *j, const InfoGpu *g)
   json_builder_end_object (j);
 }
 
+static void
+add_kind (JsonBuilder *j, const InfoKind *k)
+{
+  json_builder_begin_object (j);
+  json_add_string (j, "name", k->ops->name);
+  json_add_string (j, "summary", k->ops->summary);
+  json_add_string (j, "problem", k->problem);
+  json_builder_set_member_name (j, "devices");
+  json_builder_begin_array (j);
+  for (guint d = 0; d < k->n; d++)
+    {
+      const HassDeviceTraits *v = &k->traits[d];
+      json_builder_begin_object (j);
+      json_add_string (j, "name", v->name);
+      json_add_string (j, "model", v->model);
+      json_add_int (j, "cores", v->cores);
+      json_add_int (j, "width", v->width);
+      add_measured (j, "latency_us", v->latency_ns * 1e-3);
+      add_measured (j, "link_gbps", v->link_bytes_per_ns);
+      json_add_int (j, "link", v->link);
+      json_add_int (j, "memory_bytes", v->memory_bytes);
+      json_add_int (j, "max_in_flight", v->max_in_flight);
+      json_add_int (j, "part_bytes", v->part_bytes);
+      json_builder_end_object (j);
+    }
+  json_builder_end_array (j);
+  json_builder_end_object (j);
+}
+
 /* Ends the object and frees the builder. */
 static char *
 finish (JsonBuilder *j)
@@ -98,6 +127,11 @@ info_machine_json (const InfoMachine *m)
     add_gpu (j, &m->gpus[i]);
   json_builder_end_array (j);
   json_add_string (j, "gpu_problem", m->gpu_problem);
+  json_builder_set_member_name (j, "kinds");
+  json_builder_begin_array (j);
+  for (guint i = 0; i < m->n_kinds; i++)
+    add_kind (j, &m->kinds[i]);
+  json_builder_end_array (j);
   return finish (j);
 }
 

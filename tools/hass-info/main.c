@@ -35,8 +35,8 @@ parse (int argc, char **argv, GError **error)
                "measures how fast they\nand their links are, which takes a "
                "second or two and wants an idle machine.");
   g_option_context_set_description (
-      context, "HASS_NGPU and CUDA_VISIBLE_DEVICES limit what is "
-               "shown. See hass-info(1).");
+      context, "HASS_DEVICES, HASS_NGPU and CUDA_VISIBLE_DEVICES "
+               "limit what is shown. See hass-info(1).");
   g_option_context_add_main_entries (context, entries, NULL);
   if (!g_option_context_parse (context, &argc, &argv, error))
     return FALSE;
@@ -105,7 +105,9 @@ main (int argc, char **argv)
   g_autoptr (GError) error = NULL;
   output_watch ();
   setlocale (LC_ALL, "");
-  if (!parse (argc, argv, &error) || !hass_environment_check (&error))
+  guint32 chosen;
+  if (!parse (argc, argv, &error) || !hass_environment_check (&error)
+      || !hass_device_kinds_chosen (&chosen, &error))
     {
       fprintf (stderr, "hass-info: %s\n", error->message);
       return 2;

@@ -141,6 +141,42 @@ print_speeds (const InfoMachine *m, GString *out)
   info_table_print (&t, out);
 }
 
+/* Prints the devices of a kind with the traits that farms get. */
+static void
+print_kind (const InfoKind *k, GString *out)
+{
+  static const char *const head[]
+      = { "name", "model", "cores", "width", "memory", "link", "in flight" };
+  g_string_append_printf (out, "\n%s: %s\n", k->ops->name, k->ops->summary);
+  if (k->n == 0)
+    {
+      g_string_append_printf (out, "  none: %s\n",
+                              k->problem ? k->problem : "not known why");
+      return;
+    }
+  InfoTable t = info_table_new (G_N_ELEMENTS (head), FALSE);
+  for (guint i = 0; i < G_N_ELEMENTS (head); i++)
+    info_table_add (&t, "%s", head[i]);
+  for (guint d = 0; d < k->n; d++)
+    {
+      const HassDeviceTraits *v = &k->traits[d];
+      char memory[16] = "-";
+      if (v->memory_bytes > 0)
+        bytes_text (v->memory_bytes, memory);
+      info_table_add (&t, "%s", v->name);
+      info_table_add (&t, "%s", v->model ? v->model : "-");
+      info_table_add (&t, "%u", v->cores);
+      info_table_add (&t, "%" G_GUINT64_FORMAT, v->width);
+      info_table_add (&t, "%s", memory);
+      if (v->link_bytes_per_ns > 0)
+        info_table_add (&t, "%.1f GB/s", v->link_bytes_per_ns);
+      else
+        info_table_add (&t, "-");
+      info_table_add (&t, "%u", v->max_in_flight);
+    }
+  info_table_print (&t, out);
+}
+
 /* Free with g_free (). */
 char *
 info_machine_text (const InfoMachine *m)
@@ -162,6 +198,9 @@ info_machine_text (const InfoMachine *m)
     if (m->gpus[i].problem)
       g_string_append_printf (out, "  not all was measured: %s\n",
                               m->gpus[i].problem);
+  for (guint i = 0; i < m->n_kinds; i++)
+    if (!info_is_cuda (&m->kinds[i]))
+      print_kind (&m->kinds[i], out);
   return g_string_free (out, FALSE);
 }
 

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* admit.c: makes batches of the loads that wait.
+
+   DESIGN. One core admits at a time; another one that finds it at work looks
+   elsewhere. Loads are copied out of the load pool, which is free for the
+   generator at once. The last batch of the order is always there and has no
+   tokens: admitting fills it and makes its successor, so that a turn can be
+   passed on before its next batch exists.
+
+   Thread safety: any worker; under admit_lock. */
+#include "stream-private.h"
+
+/* Work of a batch at all stages together, in ns, if enough loads wait. A guess:
+   more, and tokens wait for the others of their batch; less, and passing a
+   batch on, which takes some 0.1 us, counts. */
+#define BATCH_NS 20000
+/* A batch of less work than this, in ns, is not made smaller to leave loads for
+   other cores; as HASS_PULL_NS. */
+#define LEAST_NS 2000
+/* Loads that are taken from the pool at once. A guess: more, and the generator
+   gets room late; fewer, and the pool's lock is taken more often. */
+#define SPAN_LOADS 256
+
+/* Returns how many tokens a batch should have that begins at @stage, by this
+   worker's measurements of the stages from there on. */
+guint32
+hass_stream_batch_size (HassStream *stream, const HassStreamWorker *sw,
+                        guint stage)
+{
+  double ns = 0;
+  for (guint s = stage; s < stream->n_stages; s++)
+    ns += sw->stages[s].token_ns;
+  if (ns <= 0)
+    return 1;
+  return (guint32)CLAMP (BATCH_NS / ns, 1, HASS_BATCH_TOKENS);
+}
+
+/* Returns the most tokens that this worker's next batch may have. */
+static guint32
+batch_limit (HassStream *stream, const HassStreamWorker *sw)
+{
+  guint32 size = hass_stream_batch_size (stream, sw, 0);
+  guint64 waiting = hass_load_pool_waiting (stream->job->pool)
+                    + stream->pending.n - stream->pending_at;
+  guint64 fair = waiting / (2 * MAX (stream->job->n_cores, 1));
+  guint64 least = (guint64)size * LEAST_NS / BATCH_NS;
+  size = MIN (size, 8 * sw->last_batch);
+  return (guint32)MAX (MIN (size, MAX (fair, least)), 1);
+}
+
+static void
+note_pending (HassStream *stream)
+{
+  atomic_store_explicit (&stream->n_pending,
+                         stream->pending.n - stream->pending_at,
+                         memory_order_relaxed);
+}
+
+/* Takes loads from the pool if all that were taken are admitted. Returns: FALSE
+   if none waits. */
+static gboolean
+refill (HassStream *stream)
+{
+  HassJob *job = stream->job;
+  if (stream->pending_at < stream->pending.n)
+    return TRUE;
+  if (!hass_load_pool_next (job->pool, SPAN_LOADS, &stream->pending))
+    {
+      stream->pending.n = stream->pending_at = 0;
+      return FALSE;
+    }
+  stream->pending_at = 0;
+  stream->pending_seq = job->n_loads;
+  job->n_loads += stream->pending.n;
+  note_pending (stream);
+  return TRUE;
+}
+
+/* Copies up to @most loads into @batch, as many as the bounds leave room for.
+ */
+static void
+fill (HassStream *stream, HassStreamWorker *sw, HassBatch *batch, guint32 most)
+{
+  const HassSpan *span = &stream->pending;
+  guint64 in_flight
+      = atomic_load_explicit (&stream->n_tokens, memory_order_relaxed);
+  guint64 bytes = atomic_load_explicit (&stream->bytes, memory_order_relaxed);
+  guint64 charged = 0;
+  gsize most_tokens
+      = atomic_load_explicit (&stream->most_tokens, memory_order_relaxed);
+  if (in_flight >= most_tokens)
+    return;
+  most = (guint32)MIN (most, most_tokens - in_flight);
+  most = MIN (most, span->n - stream->pending_at);
+  hass_batch_reserve (stream, sw, batch, most);
+  while (batch->n < most)
+    {
+      const HassLoad *load
+          = &span->loads[(span->base + stream->pending_at) & span->mask];
+      gsize charge = hass_item_charge (stream, load->input_bytes);
+      if (in_flight + batch->n > 0
+          && bytes + charged + charge > stream->most_bytes)
+        {
+          atomic_store_explicit (&stream->next_charge, charge,
+                                 memory_order_relaxed);
+          break;
+        }
+      HassItem *item = &batch->items[batch->n++];
+      hass_item_begin (item, load, stream->pending_seq + stream->pending_at++);
+      item->charge = charge;
+      charged += charge;
+    }
+  batch->n_alive = batch->n;
+  note_pending (stream);
+  atomic_fetch_add_explicit (&stream->n_tokens, batch->n, memory_order_seq_cst);
+  if (charged > 0)
+    atomic_fetch_add_explicit (&stream->bytes, charged, memory_order_relaxed);
+}
+
+/* Gives the pool its place back when all loads taken from it are copied. */
+static void
+give_place (HassStream *stream)
+{
+  HassJob *job = stream->job;
+  if (stream->pending_at < stream->pending.n)
+    return;
+  hass_load_pool_release (job->pool, &stream->pending);
+  stream->pending.n = stream->pending_at = 0;
+  if (atomic_load_explicit (&job->full, memory_order_relaxed))
+    hass_event_notify (&job->event);
+}
+
+/* Makes a batch of waiting loads. Returns: a batch at stage 0 that the caller
+   owns; NULL if no load waits, there is no room, or another thread admits. */
+HassBatch *
+hass_stream_admit (HassStream *stream, HassWorker *worker)
+{
+  HassStreamWorker *sw = hass_stream_worker (stream, worker);
+  HassBatch *batch = NULL;
+  if (hass_job_stopping (stream->job)
+      || pthread_mutex_trylock (&stream->admit_lock) != 0)
+    return NULL;
+  if (refill (stream))
+    {
+      batch = stream->open;
+      fill (stream, sw, batch, batch_limit (stream, sw));
+      if (batch->n > 0)
+        {
+          sw->last_batch = batch->n;
+          stream->open = batch->next = hass_batch_new (stream, sw);
+          give_place (stream);
+        }
+      else
+        batch = NULL;
+    }
+  pthread_mutex_unlock (&stream->admit_lock);
+  return batch;
+}

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT */
+/* ask.c: asks the strategy of a pipeline, and keeps the pipeline going
+   whatever it answers.
+
+   DESIGN. A device other than the CPU pool is asked through its proxy when it
+   has room. The CPU pool is not asked for each batch: the strategy publishes
+   how many tokens of each stage cores leave to other devices, and is asked
+   again when CONSULT_NS have passed. It has no say where no other device can
+   run a stage.
+
+   Liveness. A strategy that lets all devices wait is asked with force when
+   nothing has been computed for STALL_NS; if it answers WAIT again, cores take
+   from all stages until the next grant is done, and the device takes one token
+   of the latest stage that only devices like it can run. Where no device is
+   left for a stage with tokens, the pipeline fails.
+
+   Thread safety: all functions under the decision lock, except where stated. */
+#include "ticket.h"
+
+/* Least time between two questions for the CPU pool, in ns. A guess: less, and
+   cores ask instead of computing; more, and thresholds are stale. */
+#define CONSULT_NS 20000
+/* A pipeline in which nothing ends for so long, in ns, has stalled. A guess:
+   less, and a strategy that waits for a bundle to fill is overruled; more, and
+   a strategy that forgets a device costs more. */
+#define STALL_NS 5000000
+
+/* -- Liveness ----------------------------------------------------------- */
+
+/* Returns: TRUE if some device beside the CPU pool that is not lost can run the
+   class. */
+static gboolean
+has_device (const HassStream *stream, guint s)
+{
+  const HassJob *job = stream->job;
+  for (guint d = 0; d < job->n_devices; d++)
+    if ((gint)d != job->cpu && !job->totals[d].lost
+        && stream->classes[s].devices >> d & 1)
+      return TRUE;
+  return FALSE;
+}
+
+/* Stops the pipeline if tokens wait for a stage that no device is left for. */
+static void
+check_devices (HassStream *stream)
+{
+  HassJob *job = stream->job;
+  for (guint s = 0; s < stream->n_stages && !hass_job_stopping (job); s++)
+    {
+      const HassStageState *stage = &stream->stages[s];
+      guint64 ready
+          = atomic_load_explicit (&stage->ready.n_tokens, memory_order_relaxed);
+      if (ready == 0 || !stage->linked || stage->public.cpu
+          || has_device (stream, s))
+        continue;
+      g_autofree char *what = g_strdup_printf (
+          "pipeline '%s': %" G_GUINT64_FORMAT " tokens wait for %s and no "
+          "device is left that can run it",
+          job->farm->name, ready, stage->label);
+      hass_decide_stop_without_devices (job, what);
+    }
+}
+
+static gboolean
+has_stalled (const HassStream *stream, gint64 now_ns)
+{
+  for (guint d = 0; d < stream->job->n_devices; d++)
+    if (stream->bundles[d] > 0)
+      return FALSE;
+  for (guint w = 0; w < stream->job->n_cores; w++)
+    if (atomic_load_explicit (&stream->workers[w].at_stage,
+                              memory_order_relaxed)
+        > 0)
+      return FALSE;
+  return now_ns - stream->told_ns > STALL_NS;
+}
+
+/* -- Asking ------------------------------------------------------------- */
+
+static void
+publish (HassStream *stream, const HassServe *serve)
+{
+  for (guint s = 0; s < stream->n_stages; s++)
+    {
+      HassStageState *stage = &stream->stages[s];
+      if (stage->linked)
+        atomic_store_explicit (
+            &stage->leave,
+            has_device (stream, s) && !stream->unleashed ? serve->leave[s] : 0,
+            memory_order_relaxed);
+    }
+  gsize most = stream->user_tokens;
+  if (serve->tokens > 0)
+    most = MIN (most, MAX (serve->tokens, 1));
+  atomic_store_explicit (&stream->most_tokens, most, memory_order_relaxed);
+}
+
+/* Asks the strategy for the CPU pool, if that is due. @idle: the asking core
+   has nothing to do. */
+static void
+consult (HassStream *stream, gint64 now_ns, gboolean idle)
+{
+  HassServe serve = { 0 };
+  gboolean stalled = idle && has_stalled (stream, now_ns);
+  hass_stream_tell_cores (stream, now_ns);
+  stream->consulted_ns = now_ns;
+  stream->unleashed = stalled && stream->was_forced;
+  stream->was_forced = stalled;
+  stream->job->strategy->ops->serve (stream->job->strategy->self,
+                                     hass_stream_look (stream, now_ns),
+                                     (guint)stream->job->cpu, stalled, &serve);
+  publish (stream, &serve);
+  check_devices (stream);
+}
+
+/* Asks the strategy what cores may take, if there are other devices and the
+   last question is some time ago. Any core; takes the decision lock itself,
+   unless another thread has it. */
+void
+hass_stream_consult (HassStream *stream, gint64 now_ns, gboolean idle)
+{
+  HassJob *job = stream->job;
+  if (!stream->linked || job->cpu < 0
+      || pthread_mutex_trylock (&job->decision) != 0)
+    return;
+  if (now_ns - stream->consulted_ns >= CONSULT_NS)
+    consult (stream, now_ns, idle);
+  pthread_mutex_unlock (&job->decision);
+}
+
+/* Returns the class of which a device takes a token when the strategy lets all
+   wait: the latest with tokens that no core may take. */
+static gboolean
+forced_class (const HassStream *stream, guint device, HassServe *serve)
+{
+  for (guint s = stream->n_stages; s-- > 0;)
+    if (stream->classes[s].devices >> device & 1
+        && !stream->stages[s].public.cpu
+        && atomic_load_explicit (&stream->stages[s].ready.n_tokens,
+                                 memory_order_relaxed)
+               > 0)
+      {
+        *serve = (HassServe){ .class_index = s, .units = 1 };
+        return TRUE;
+      }
+  return FALSE;
+}
+
+static gboolean
+is_valid (const HassStream *stream, guint device, const HassServe *serve)
+{
+  return serve->class_index < stream->n_stages
+         && stream->classes[serve->class_index].devices >> device & 1;
+}
+
+/* Asks the strategy for a grant to a device other than the CPU pool. Returns:
+   the round of the grant, with its units in @extent; NULL: none now. @again_ns:
+   when to ask again if nothing changes; 0: need not. */
+HassSlot *
+hass_stream_ask (HassStream *stream, HassWorker *worker, guint device,
+                 gint64 now_ns, HassExtent *extent, gint64 *again_ns)
+{
+  HassJob *job = stream->job;
+  HassServe serve = { 0 };
+  *again_ns = 0;
+  check_devices (stream);
+  if (job->totals[device].lost || hass_job_stopping (job)
+      || stream->bundles[device] >= MAX (stream->depth[device], 1))
+    return NULL;
+  const HassStrategyOps *ops = stream->job->strategy->ops;
+  gpointer self = stream->job->strategy->self;
+  gboolean stalled = has_stalled (stream, now_ns);
+  const HassStreamState *state = hass_stream_look (stream, now_ns);
+  HassAnswer answer = ops->serve (self, state, device, stalled, &serve);
+  if (answer != HASS_TAKE)
+    {
+      *again_ns = now_ns + (serve.within_ns > 0 ? serve.within_ns : STALL_NS);
+      if (!stalled || !forced_class (stream, device, &serve))
+        return NULL;
+    }
+  if (!is_valid (stream, device, &serve))
+    return NULL;
+  stream->depth[device]
+      = CLAMP (serve.in_flight, 1, MAX (job->devices[device].max_in_flight, 1));
+  stream->unleashed = FALSE;
+  return hass_ticket_grant (stream, worker, device, &serve, extent);
+}

@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: MIT */
+/* compute.c: runs a stage's CPU worker on the tokens of a batch.
+   Thread safety: the thread that owns the batch and the worker's context. */
+#include "stream-private.h"
+
+#include "pool/callback_error.h"
+
+/* Gives the token the output that the stage promises. Returns: FALSE if there
+   is no memory for it; the pipeline is stopped. */
+static gboolean
+give_output (HassStream *stream, HassStreamWorker *sw,
+             const HassStageState *stage, HassItem *item)
+{
+  gsize bytes
+      = hass_device_stage_output (&stage->sizes, item->token.input_bytes);
+  if (bytes == G_MAXSIZE)
+    hass_job_stop (stream->job,
+                   g_error_new (HASS_ERROR, HASS_ERROR_OVERFLOW,
+                                "pipeline '%s', token %" G_GUINT64_FORMAT
+                                ", %s: the promised size of its output, for "
+                                "an input of %zu bytes, is too large",
+                                stream->job->farm->name, item->token.seq,
+                                stage->label, item->token.input_bytes));
+  else
+    item->fresh = hass_chunk_new (stream, sw, bytes);
+  if (!item->fresh)
+    return FALSE;
+  sw->most_output = bytes;
+  item->token.output = item->fresh->data;
+  item->token.output_bytes = bytes;
+  return TRUE;
+}
+
+/* Drops what a token that has failed has emitted. */
+static void
+drop_parts (HassStream *stream, HassStreamWorker *sw, guint n)
+{
+  for (guint i = n; i < sw->parts->len; i++)
+    hass_part_discard (stream, sw, &g_array_index (sw->parts, HassPart, i));
+  g_array_set_size (sw->parts, n);
+}
+
+/* Buffers of hass_token_buffer() that no part was emitted with are free. */
+static void
+drop_buffers (HassStream *stream, HassStreamWorker *sw)
+{
+  for (guint i = 0; i < sw->buffers->len; i++)
+    hass_chunk_unref (stream, sw, g_ptr_array_index (sw->buffers, i));
+  g_ptr_array_set_size (sw->buffers, 0);
+}
+
+/* Returns an error if the stage has made its output larger than it was. */
+static GError *
+check_output (const HassStreamWorker *sw, const HassItem *item)
+{
+  gsize most = item->fresh ? sw->most_output : 0;
+  if (item->token.output_bytes <= most)
+    return NULL;
+  return g_error_new (HASS_ERROR, HASS_ERROR_INVALID,
+                      "output_bytes was set to %zu, but the output has %zu",
+                      item->token.output_bytes, most);
+}
+
+/* What follows the stage's call for a token that has an output, has emitted or
+   has failed. Takes over @error. */
+static void
+settle (HassStream *stream, HassStreamWorker *sw, const HassStageState *stage,
+        HassItem *item, guint n_parts, GError *error)
+{
+  if (!error)
+    error = check_output (sw, item);
+  if (!error && item->state == HASS_ITEM_AGAIN
+      && item->agains > HASS_MOST_AGAINS)
+    error
+        = g_error_new (HASS_ERROR, HASS_ERROR_OVERFLOW,
+                       "it was sent back more than %d times", HASS_MOST_AGAINS);
+  if (error)
+    {
+      sw->again_at = -1;
+      drop_parts (stream, sw, n_parts);
+      hass_item_fail (stream, stage, item, error);
+    }
+  else
+    hass_item_advance (stream, sw, item);
+  if (sw->buffers->len > 0)
+    drop_buffers (stream, sw);
+}
+
+/* Runs the stage's worker on the tokens of a batch that may run there, up to
+   and including one that is sent back; the others then wait until that one has
+   come again. */
+void
+hass_stream_compute (HassStream *stream, HassWorker *worker, HassBatch *batch)
+{
+  HassJob *job = stream->job;
+  HassStreamWorker *sw = hass_stream_worker (stream, worker);
+  const HassStageState *stage = &stream->stages[batch->stage];
+  HassStageFunc func = stage->public.cpu;
+  gpointer data = stage->public.user_data;
+  sw->again_at = -1;
+  sw->stage = batch->stage;
+  if (batch->n_alive == 0 || job->dry)
+    return;
+  if (stage->accumulators)
+    worker->accumulator = stage->accumulators[worker->index];
+  worker->owner = pthread_self ();
+  atomic_store_explicit (&sw->at_stage, batch->stage + 1, memory_order_relaxed);
+  atomic_store_explicit (&sw->n_running, batch->n_alive, memory_order_relaxed);
+  const char *before = hass_engine_enter_callback (stage->label, job);
+  for (guint32 i = 0; i < batch->n && !hass_job_stopping (job); i++)
+    {
+      HassItem *item = &batch->items[i];
+      guint n_parts = sw->parts->len;
+      GError *error = NULL;
+      if (item->state != HASS_ITEM_ALIVE
+          || (stage->promises && !give_output (stream, sw, stage, item)))
+        continue;
+      sw->item = item;
+      sw->index = i;
+      gboolean ok = func (&item->token, worker, data, &error);
+      sw->item = NULL;
+      hass_callback_ok (ok, &error, HASS_ERROR_WORKER);
+      if (error || item->fresh || item->token.output_bytes > 0
+          || sw->buffers->len > 0 || item->state == HASS_ITEM_AGAIN)
+        settle (stream, sw, stage, item, n_parts, error);
+      if (item->state != HASS_ITEM_ALIVE)
+        batch->n_alive--;
+      if (sw->again_at >= 0)
+        break;
+    }
+  hass_engine_leave_callback (before);
+  atomic_store_explicit (&sw->at_stage, 0, memory_order_relaxed);
+  worker->accumulator = NULL;
+}
+
+/* Books the time that a batch took at its stage. */
+void
+hass_stream_count (HassStream *stream, HassWorker *worker,
+                   const HassBatch *batch, gint64 begin_ns, gint64 end_ns)
+{
+  HassStreamWorker *sw = hass_stream_worker (stream, worker);
+  HassStageCount *c = &sw->stages[batch->stage];
+  guint32 n = MAX (batch->n, 1);
+  double one = (double)MAX (end_ns - begin_ns, 1) / n;
+  c->token_ns = c->token_ns > 0 ? 0.75 * c->token_ns + 0.25 * one : one;
+#define ADD(field, value)                                                      \
+  atomic_store_explicit (                                                      \
+      &c->field,                                                               \
+      atomic_load_explicit (&c->field, memory_order_relaxed) + (value),        \
+      memory_order_relaxed)
+  ADD (tokens, batch->n_alive);
+  ADD (batches, 1);
+  ADD (busy_ns, end_ns - begin_ns);
+  if (batch->since_ns > 0)
+    ADD (waited_ns, MAX (begin_ns - batch->since_ns, 0) * (gint64)batch->n);
+#undef ADD
+}

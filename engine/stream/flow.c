@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: MIT */
+/* flow.c: where a batch goes, and which one a core takes.
+   Thread safety: the thread that owns the batch and the worker's context. */
+#include "stream-private.h"
+
+/* -- The end of a batch ------------------------------------------------- */
+
+/* Ends the tokens of a batch that is through. */
+static void
+retire (HassStream *stream, HassStreamWorker *sw, HassBatch *batch)
+{
+  HassJob *job = stream->job;
+  guint64 charge = 0, bytes = 0;
+  guint32 n = batch->n;
+  for (guint32 i = 0; i < n; i++)
+    {
+      HassItem *item = &batch->items[i];
+      charge += item->charge;
+      bytes += item->load.input_bytes;
+      hass_item_end (stream, sw, item);
+    }
+  hass_batch_free (stream, sw, batch);
+  if (charge > 0)
+    atomic_fetch_sub_explicit (&stream->bytes, charge, memory_order_relaxed);
+  if (job->farm->run->progress)
+    {
+      atomic_fetch_add_explicit (&job->units_done, n, memory_order_relaxed);
+      atomic_fetch_add_explicit (&job->bytes_done, bytes, memory_order_relaxed);
+    }
+  if (n > 0
+      && atomic_fetch_sub_explicit (&stream->n_tokens, n, memory_order_seq_cst)
+             == n
+      && atomic_load_explicit (&job->generated, memory_order_seq_cst))
+    job->engine->changed (job);
+}
+
+/* -- The way of a batch ------------------------------------------------- */
+
+static gboolean
+is_for_caller (const HassStream *stream, const HassBatch *batch)
+{
+  return stream->stages[batch->stage].public.mode == HASS_STAGE_CALLER
+         && batch->n_alive > 0;
+}
+
+/* Carries a batch, which has just come to its stage, on as far as nobody need
+   compute it. Returns: the batch, if this worker may compute it now at its
+   stage; NULL if it has ended or waits somewhere. */
+static HassBatch *
+carry (HassStream *stream, HassWorker *worker, HassBatch *batch)
+{
+  HassStreamWorker *sw = hass_stream_worker (stream, worker);
+  for (;; batch->stage++)
+    {
+      batch->entered = FALSE;
+      if (batch->stage == stream->n_stages)
+        {
+          retire (stream, sw, batch);
+          return NULL;
+        }
+      const HassStageState *stage = &stream->stages[batch->stage];
+      if (!stage->ordered && batch->n_alive == 0)
+        continue;
+      batch->since_ns = worker->now_ns;
+      if (stage->linked)
+        {
+          hass_ready_push (stream, batch);
+          return NULL;
+        }
+      if (!hass_stage_enter (stream, batch))
+        return NULL;
+      batch->entered = TRUE;
+      if (!is_for_caller (stream, batch) || worker->index == 0)
+        return batch;
+      hass_ready_push (stream, batch);
+      return NULL;
+    }
+}
+
+/* Carries a batch on and leaves it to whoever may compute it. */
+void
+hass_batch_dispatch (HassStream *stream, HassWorker *worker, HassBatch *batch)
+{
+  batch = carry (stream, worker, batch);
+  if (batch)
+    hass_ready_push (stream, batch);
+}
+
+/* -- After a stage ------------------------------------------------------ */
+
+/* Takes a token that is sent back, and what follows it in the batch, which the
+   stage has not computed, out of the batch. */
+static void
+send_back (HassStream *stream, HassStreamWorker *sw, HassBatch *batch,
+           HassBatch **back, HassBatch **rest)
+{
+  guint32 at = 0;
+  while (batch->items[at].state != HASS_ITEM_AGAIN)
+    at++;
+  if (at + 1 < batch->n)
+    *rest = hass_batch_split (stream, sw, batch, at + 1);
+  *back = hass_batch_split (stream, sw, batch, at);
+  HassItem *item = &(*back)->items[0];
+  item->state = HASS_ITEM_ALIVE;
+  (*back)->n_alive = 1;
+  (*back)->stage = item->again_stage;
+}
+
+/* Divides a batch that parts have made long, so that other cores can compute
+   them: all but its front are dispatched to the stage that follows. */
+static void
+divide (HassStream *stream, HassWorker *worker, HassBatch *batch)
+{
+  HassStreamWorker *sw = hass_stream_worker (stream, worker);
+  guint32 most = hass_stream_batch_size (stream, sw, batch->stage);
+  while (batch->n > most)
+    {
+      /* The last batch is split off first, so each goes in front of the one
+         before. */
+      guint32 at = (batch->n - 1) / most * most;
+      hass_batch_dispatch (stream, worker,
+                           hass_batch_split (stream, sw, batch, at));
+    }
+}
+
+/* Ends a batch's stay at the stage that has just computed it. Returns: the
+   batch that this worker should compute now, which may be another one; NULL:
+   none. */
+HassBatch *
+hass_stream_next (HassStream *stream, HassWorker *worker, HassBatch *batch)
+{
+  HassStreamWorker *sw = hass_stream_worker (stream, worker);
+  HassBatch *back = NULL, *rest = NULL;
+  gboolean parts = sw->parts->len > 0;
+  if (hass_job_stopping (stream->job))
+    return NULL; /* its tokens are found by hass_stream_finish() */
+  if (parts)
+    hass_batch_insert_parts (stream, sw, batch);
+  if (sw->again_at >= 0)
+    send_back (stream, sw, batch, &back, &rest);
+  HassBatch *freed = hass_stage_leave (stream, batch);
+  batch->stage++;
+  if (parts)
+    divide (stream, worker, batch);
+  HassBatch *mine = carry (stream, worker, batch);
+  if (back)
+    hass_batch_dispatch (stream, worker, back);
+  if (rest)
+    hass_batch_dispatch (stream, worker, rest);
+  if (!freed)
+    return mine;
+  freed->entered = TRUE;
+  if (is_for_caller (stream, freed) && worker->index != 0)
+    {
+      hass_ready_push (stream, freed);
+      return mine;
+    }
+  if (mine)
+    hass_ready_push (stream, mine);
+  return freed;
+}
+
+/* -- What a core takes -------------------------------------------------- */
+
+/* Returns: TRUE if cores may take from the ready set of a stage. */
+static gboolean
+may_take (HassStageState *stage, gboolean caller)
+{
+  guint64 n
+      = atomic_load_explicit (&stage->ready.n_tokens, memory_order_relaxed);
+  if (stage->linked
+      && atomic_load_explicit (&stage->cores.n_tokens, memory_order_relaxed)
+             > 0)
+    return TRUE;
+  if (n == 0 || !stage->public.cpu
+      || (stage->public.mode == HASS_STAGE_CALLER && !caller))
+    return FALSE;
+  return !stage->linked
+         || n > atomic_load_explicit (&stage->leave, memory_order_relaxed);
+}
+
+static HassBatch *
+take_ready (HassStream *stream, HassWorker *worker, guint s)
+{
+  HassStageState *stage = &stream->stages[s];
+  while (may_take (stage, worker->index == 0))
+    {
+      HassBatchQueue *queue
+          = atomic_load_explicit (&stage->cores.n_tokens, memory_order_relaxed)
+                    > 0
+                ? &stage->cores
+                : &stage->ready;
+      pthread_mutex_lock (&queue->lock);
+      HassBatch *batch = hass_queue_pop_locked (queue);
+      pthread_mutex_unlock (&queue->lock);
+      if (!batch)
+        return NULL;
+      atomic_fetch_sub_explicit (&stream->n_ready, 1, memory_order_relaxed);
+      if (stage->public.mode == HASS_STAGE_CALLER && may_take (stage, TRUE))
+        atomic_store_explicit (&stream->job->caller_wanted, TRUE,
+                               memory_order_relaxed);
+      if (batch->entered || hass_stage_enter (stream, batch))
+        {
+          batch->entered = TRUE;
+          return batch;
+        }
+    }
+  return NULL;
+}
+
+/* Finds a batch for a core: from the first ready set in the stream's order that
+   has one, else of loads that wait. Returns: a batch that the worker may
+   compute at its stage and owns; NULL if there is nothing to do. */
+HassBatch *
+hass_stream_take (HassStream *stream, HassWorker *worker)
+{
+  if (worker->index == 0
+      && atomic_load_explicit (&stream->job->caller_wanted,
+                               memory_order_relaxed))
+    atomic_store_explicit (&stream->job->caller_wanted, FALSE,
+                           memory_order_seq_cst);
+  HassBatch *batch;
+  if (atomic_load_explicit (&stream->n_ready, memory_order_relaxed) > 0)
+    for (guint i = 0; i < stream->n_stages; i++)
+      if ((batch = take_ready (stream, worker, stream->order[i])))
+        return batch;
+  while ((batch = hass_stream_admit (stream, worker)))
+    if ((batch = carry (stream, worker, batch)))
+      return batch;
+  return NULL;
+}
+
+/* Returns: TRUE if a core may find something to do. @caller: the core is the
+   calling thread. */
+gboolean
+hass_stream_has_work (HassStream *stream, gboolean caller)
+{
+  for (guint s = 0; s < stream->n_stages; s++)
+    if (may_take (&stream->stages[s], caller))
+      return TRUE;
+  guint64 tokens
+      = atomic_load_explicit (&stream->n_tokens, memory_order_seq_cst);
+  if (tokens
+          >= atomic_load_explicit (&stream->most_tokens, memory_order_relaxed)
+      || (tokens > 0
+          && atomic_load_explicit (&stream->bytes, memory_order_relaxed)
+                     + atomic_load_explicit (&stream->next_charge,
+                                             memory_order_relaxed)
+                 > stream->most_bytes))
+    return FALSE;
+  return hass_load_pool_waiting (stream->job->pool) > 0
+         || atomic_load_explicit (&stream->n_pending, memory_order_relaxed) > 0;
+}
+
+/* Returns: TRUE if no load waits and no token is in flight. */
+gboolean
+hass_stream_idle (HassStream *stream)
+{
+  if (atomic_load_explicit (&stream->n_tokens, memory_order_seq_cst) > 0)
+    return FALSE;
+  pthread_mutex_lock (&stream->admit_lock);
+  gboolean idle
+      = stream->pending_at >= stream->pending.n
+        && hass_load_pool_waiting (stream->job->pool) == 0
+        && atomic_load_explicit (&stream->n_tokens, memory_order_seq_cst) == 0;
+  pthread_mutex_unlock (&stream->admit_lock);
+  return idle;
+}

@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/* memory.c: batches, their arrays of items, and memory for outputs, used again
+   when tokens end.
+
+   DESIGN. Each worker keeps a few free ones of each kind, so that a core that
+   both admits and ends tokens takes no lock. What is more goes to lists of the
+   stream, from where workers that run out take it. All that was ever made is
+   also in an array, from which it is freed at the end of the pipeline, and in
+   which the tokens of a stopped pipeline are found.
+
+   Thread safety: a worker's lists by its thread; the stream's under
+   memory_lock. */
+#include "stream-private.h"
+
+#include "hass/memory.h"
+
+/* Free batches, and arrays of items of each size, that a worker keeps. A guess:
+   more, and memory lies idle; fewer, and workers take the lock more often. */
+#define KEPT 16
+/* Bytes of free chunks that a worker keeps. A guess, as KEPT. */
+#define KEPT_BYTES ((gsize)1 << 20)
+/* Chunks of at least this many bytes are pinned where the pipeline has GPUs; as
+   in buffers.c. */
+#define PIN_BYTES ((gsize)64 << 10)
+/* Smallest chunk. */
+#define LEAST_CLASS 6
+
+void
+hass_stream_memory_init (HassStream *stream)
+{
+  pthread_mutex_init (&stream->memory_lock, NULL);
+  stream->all_batches = g_ptr_array_new ();
+  stream->all_items = g_ptr_array_new ();
+  stream->all_chunks = g_ptr_array_new ();
+}
+
+void
+hass_stream_memory_clear (HassStream *stream)
+{
+  for (guint i = 0; i < stream->all_batches->len; i++)
+    g_aligned_free (g_ptr_array_index (stream->all_batches, i));
+  for (guint i = 0; i < stream->all_items->len; i++)
+    g_aligned_free (g_ptr_array_index (stream->all_items, i));
+  for (guint i = 0; i < stream->all_chunks->len; i++)
+    {
+      HassChunk *chunk = g_ptr_array_index (stream->all_chunks, i);
+      if (chunk->pinned)
+        hass_memory_free (chunk->data);
+      else
+        free (chunk->data);
+      g_free (chunk);
+    }
+  g_ptr_array_unref (stream->all_batches);
+  g_ptr_array_unref (stream->all_items);
+  g_ptr_array_unref (stream->all_chunks);
+  pthread_mutex_destroy (&stream->memory_lock);
+}
+
+/* -- Batches ------------------------------------------------------------ */
+
+/* Returns a batch without tokens, at stage 0 and without a turn. */
+HassBatch *
+hass_batch_new (HassStream *stream, HassStreamWorker *sw)
+{
+  HassBatch *batch = sw->free_batches;
+  if (batch)
+    {
+      sw->free_batches = batch->link;
+      sw->n_free_batches--;
+    }
+  else
+    {
+      pthread_mutex_lock (&stream->memory_lock);
+      batch = stream->free_batches;
+      if (batch)
+        stream->free_batches = batch->link;
+      else
+        {
+          batch = g_aligned_alloc0 (1, sizeof *batch, HASS_CACHE_LINE);
+          g_ptr_array_add (stream->all_batches, batch);
+        }
+      pthread_mutex_unlock (&stream->memory_lock);
+    }
+  batch->next = batch->link = NULL;
+  batch->items = NULL;
+  batch->n = batch->capacity = batch->n_alive = 0;
+  batch->stage = 0;
+  batch->entered = FALSE;
+  for (guint s = 0; s < stream->n_stages; s++)
+    atomic_store_explicit (&batch->turn[s], HASS_TURN_NONE,
+                           memory_order_relaxed);
+  return batch;
+}
+
+/* Returns the index of the smallest array with room for @n items;
+   HASS_N_SIZES: there is none. */
+static guint
+size_of (guint32 n)
+{
+  guint size = 0;
+  while (size < HASS_N_SIZES && (1u << size) < n)
+    size++;
+  return size;
+}
+
+/* A free array of items begins with the address of the next one. */
+static HassItem *
+next_items (HassItem *items)
+{
+  return *(HassItem **)items;
+}
+
+static void
+free_items (HassStream *stream, HassStreamWorker *sw, HassItem *items,
+            guint32 capacity)
+{
+  guint size = size_of (capacity);
+  if (size >= HASS_N_SIZES) /* it was made for one batch with many parts */
+    {
+      pthread_mutex_lock (&stream->memory_lock);
+      g_ptr_array_remove_fast (stream->all_items, items);
+      pthread_mutex_unlock (&stream->memory_lock);
+      g_aligned_free (items);
+    }
+  else if (sw->n_free_items[size] < KEPT)
+    {
+      *(HassItem **)items = sw->free_items[size];
+      sw->free_items[size] = items;
+      sw->n_free_items[size]++;
+    }
+  else
+    {
+      pthread_mutex_lock (&stream->memory_lock);
+      *(HassItem **)items = stream->free_items[size];
+      stream->free_items[size] = items;
+      pthread_mutex_unlock (&stream->memory_lock);
+    }
+}
+
+static HassItem *
+new_items (HassStream *stream, HassStreamWorker *sw, guint32 *capacity)
+{
+  guint size = size_of (*capacity);
+  HassItem *items = size < HASS_N_SIZES ? sw->free_items[size] : NULL;
+  if (size < HASS_N_SIZES)
+    *capacity = 1u << size;
+  if (items)
+    {
+      sw->free_items[size] = next_items (items);
+      sw->n_free_items[size]--;
+      return items;
+    }
+  pthread_mutex_lock (&stream->memory_lock);
+  items = size < HASS_N_SIZES ? stream->free_items[size] : NULL;
+  if (items)
+    stream->free_items[size] = next_items (items);
+  else
+    {
+      items = g_aligned_alloc (*capacity, sizeof *items, HASS_CACHE_LINE);
+      g_ptr_array_add (stream->all_items, items);
+    }
+  pthread_mutex_unlock (&stream->memory_lock);
+  return items;
+}
+
+/* Makes room for @n items in the batch; those that it has are kept. */
+void
+hass_batch_reserve (HassStream *stream, HassStreamWorker *sw, HassBatch *batch,
+                    guint32 n)
+{
+  if (n <= batch->capacity)
+    return;
+  guint32 capacity = n;
+  HassItem *items = new_items (stream, sw, &capacity);
+  for (guint32 i = 0; i < batch->n; i++)
+    hass_item_move (&items[i], &batch->items[i]);
+  if (batch->items)
+    free_items (stream, sw, batch->items, batch->capacity);
+  batch->items = items;
+  batch->capacity = capacity;
+}
+
+void
+hass_batch_free (HassStream *stream, HassStreamWorker *sw, HassBatch *batch)
+{
+  if (batch->items)
+    free_items (stream, sw, batch->items, batch->capacity);
+  batch->items = NULL;
+  batch->n = batch->capacity = 0;
+  if (sw->n_free_batches < KEPT)
+    {
+      batch->link = sw->free_batches;
+      sw->free_batches = batch;
+      sw->n_free_batches++;
+      return;
+    }
+  pthread_mutex_lock (&stream->memory_lock);
+  batch->link = stream->free_batches;
+  stream->free_batches = batch;
+  pthread_mutex_unlock (&stream->memory_lock);
+}
+
+/* -- Chunks ------------------------------------------------------------- */
+
+static HassChunk *
+make_chunk (HassStream *stream, gsize bytes)
+{
+  gboolean pinned = stream->pinned && bytes >= PIN_BYTES;
+  gpointer data = pinned ? hass_memory_alloc (bytes, NULL) : NULL;
+  pinned = data != NULL;
+  if (!data && posix_memalign (&data, HASS_CACHE_LINE, bytes) != 0)
+    return NULL;
+  HassChunk *chunk = g_new0 (HassChunk, 1);
+  chunk->data = data;
+  chunk->bytes = bytes;
+  chunk->pinned = pinned;
+  return chunk;
+}
+
+/* Returns memory of at least @bytes with one reference; NULL if there is too
+   little, then the pipeline is stopped. */
+HassChunk *
+hass_chunk_new (HassStream *stream, HassStreamWorker *sw, gsize bytes)
+{
+  guint size_class = LEAST_CLASS;
+  while (size_class < 62 && ((gsize)1 << size_class) < bytes)
+    size_class++;
+  HassChunk *chunk = sw->free_chunks[size_class];
+  if (chunk)
+    {
+      sw->free_chunks[size_class] = chunk->link;
+      sw->free_chunk_bytes -= chunk->bytes;
+    }
+  else
+    {
+      pthread_mutex_lock (&stream->memory_lock);
+      chunk = stream->free_chunks[size_class];
+      if (chunk)
+        stream->free_chunks[size_class] = chunk->link;
+      else if ((chunk = make_chunk (stream, (gsize)1 << size_class)))
+        g_ptr_array_add (stream->all_chunks, chunk);
+      pthread_mutex_unlock (&stream->memory_lock);
+    }
+  if (chunk)
+    {
+      chunk->size_class = size_class;
+      atomic_store_explicit (&chunk->refs, 1, memory_order_relaxed);
+      return chunk;
+    }
+  hass_job_stop (stream->job,
+                 g_error_new (HASS_ERROR, HASS_ERROR_NO_MEMORY,
+                              "pipeline '%s', %s: there is no memory for %zu "
+                              "bytes of a token",
+                              stream->job->farm->name,
+                              stream->stages[sw->stage].label, bytes));
+  return NULL;
+}
+
+/* Drops a reference to a chunk, which may be NULL; the last makes it free. */
+void
+hass_chunk_unref (HassStream *stream, HassStreamWorker *sw, HassChunk *chunk)
+{
+  /* Acquire and release order the other users' last accesses before the chunk
+     is used again. A chunk with one reference is the caller's alone. */
+  if (!chunk
+      || (atomic_load_explicit (&chunk->refs, memory_order_acquire) > 1
+          && atomic_fetch_sub_explicit (&chunk->refs, 1, memory_order_acq_rel)
+                 > 1))
+    return;
+  guint size_class = chunk->size_class;
+  if (sw->free_chunk_bytes + chunk->bytes <= KEPT_BYTES)
+    {
+      chunk->link = sw->free_chunks[size_class];
+      sw->free_chunks[size_class] = chunk;
+      sw->free_chunk_bytes += chunk->bytes;
+      return;
+    }
+  pthread_mutex_lock (&stream->memory_lock);
+  chunk->link = stream->free_chunks[size_class];
+  stream->free_chunks[size_class] = chunk;
+  pthread_mutex_unlock (&stream->memory_lock);
+}

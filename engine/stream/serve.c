@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: MIT */
+/* serve.c: what the strategy of a pipeline sees and is told.
+   Thread safety: all functions under the decision lock. */
+#include "stream-private.h"
+
+static guint64
+sum_done (const HassStream *stream, guint s, guint64 *bytes)
+{
+  guint64 n = 0;
+  *bytes = 0;
+  for (guint w = 0; w < stream->job->n_workers; w++)
+    {
+      const HassStageCount *c = &stream->workers[w].stages[s];
+      n += atomic_load_explicit (&c->tokens, memory_order_relaxed);
+      *bytes += atomic_load_explicit (&c->bytes, memory_order_relaxed);
+    }
+  return n;
+}
+
+/* Returns the state of the stream, valid until the next call. */
+const HassStreamState *
+hass_stream_look (HassStream *stream, gint64 now_ns)
+{
+  HassJob *job = stream->job;
+  HassStreamState *state = &stream->state;
+  for (guint s = 0; s < stream->n_stages; s++)
+    {
+      HassBatchQueue *ready = &stream->stages[s].ready;
+      HassClassState *c = &stream->class_states[s];
+      c->ready = atomic_load_explicit (&ready->n_tokens, memory_order_relaxed);
+      c->oldest_ns
+          = atomic_load_explicit (&ready->oldest_ns, memory_order_relaxed);
+      c->done = sum_done (stream, s, &c->bytes);
+      c->running = 0;
+      for (guint w = 0; w < job->n_cores; w++)
+        if (atomic_load_explicit (&stream->workers[w].at_stage,
+                                  memory_order_relaxed)
+            == s + 1)
+          c->running += atomic_load_explicit (&stream->workers[w].n_running,
+                                              memory_order_relaxed);
+    }
+  for (guint d = 0; d < job->n_devices; d++)
+    stream->device_states[d]
+        = (HassDeviceHolds){ .units = &stream->holds[d * stream->n_stages],
+                             .bundles = stream->bundles[d],
+                             .lost = job->totals[d].lost };
+  *state = (HassStreamState){
+    .now_ns = now_ns,
+    .n_classes = stream->n_stages,
+    .classes = stream->class_states,
+    .n_devices = job->n_devices,
+    .devices = stream->device_states,
+    .tokens = atomic_load_explicit (&stream->n_tokens, memory_order_relaxed),
+    .most_tokens = stream->user_tokens,
+    .generated = atomic_load_explicit (&job->generated, memory_order_relaxed),
+  };
+  return state;
+}
+
+void
+hass_stream_tell_served (HassStream *stream, const HassServed *served)
+{
+  const HassStrategyOps *ops = stream->job->strategy->ops;
+  if (ops->served)
+    ops->served (stream->job->strategy->self,
+                 hass_stream_look (stream, served->end_ns), served);
+}
+
+/* Tells the strategy what the cores have done since it was told last. */
+void
+hass_stream_tell_cores (HassStream *stream, gint64 now_ns)
+{
+  HassJob *job = stream->job;
+  if (!stream->job->strategy->ops->served)
+    return;
+  for (guint s = 0; s < stream->n_stages; s++)
+    {
+      guint64 n = 0, bytes = 0;
+      gint64 busy_ns = 0;
+      for (guint w = 0; w < job->n_cores; w++)
+        {
+          const HassStageCount *c = &stream->workers[w].stages[s];
+          n += atomic_load_explicit (&c->tokens, memory_order_relaxed);
+          bytes += atomic_load_explicit (&c->bytes, memory_order_relaxed);
+          busy_ns += atomic_load_explicit (&c->busy_ns, memory_order_relaxed);
+        }
+      HassStageTold *told = &stream->told[s];
+      if (n > told->tokens)
+        hass_stream_tell_served (
+            stream, &(HassServed){ .device = (guint)job->cpu,
+                                   .class_index = s,
+                                   .units = n - told->tokens,
+                                   .bytes = bytes - told->bytes,
+                                   .busy_ns = (double)(busy_ns - told->busy_ns),
+                                   .grant_ns = stream->consulted_ns,
+                                   .start_ns = stream->consulted_ns,
+                                   .end_ns = now_ns });
+      *told = (HassStageTold){ n, bytes, busy_ns };
+    }
+}

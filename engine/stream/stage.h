@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT */
+/* hass/stage.h: the stages of a pipeline, its tokens, and what a stage may do
+   with a token.
+   Thread safety: a token function belongs to the call of the stage that got the
+   token, on the thread of that call. */
+#ifndef HASS_STAGE_H
+#define HASS_STAGE_H
+
+#include <hass/callbacks.h>
+
+HASS_BEGIN_DECLS
+
+/**
+ * HassStageMode: how many tokens a stage computes at once, and in what order.
+ * @HASS_STAGE_PARALLEL: any number, in any order.
+ * @HASS_STAGE_ORDERED: one at a time, in the order in which the loads were
+ *   emitted (parts of a token in the order in which they were emitted).
+ * @HASS_STAGE_SERIAL: one at a time, in any order.
+ * @HASS_STAGE_CALLER: as ORDERED, and on the thread that called
+ *   hass_pipeline(), for libraries that are bound to a thread. That thread
+ *   cannot run the stage while it is blocked in the generator.
+ *
+ * ORDERED, SERIAL and CALLER stages have CPU workers only.
+ */
+typedef enum
+{
+  HASS_STAGE_PARALLEL,
+  HASS_STAGE_ORDERED,
+  HASS_STAGE_SERIAL,
+  HASS_STAGE_CALLER
+} HassStageMode;
+
+/**
+ * HassToken: what flows through a pipeline. A stage may write the fields marked
+ * "written"; all others are read-only.
+ * @seq: sequence number of the load, from 0 in order of emission.
+ * @load: the library's copy of the load.
+ * @input: host memory [@input_bytes]. At the first stage, and as long as no
+ *   stage has made an output, that of the load, owned by the user; then a
+ * buffer of the library, valid until the next stage with an output is done. Its
+ * bytes may be written in place if the user's memory may.
+ * @input_bytes: size of @input.
+ * @output: host memory [@output_bytes], aligned to 64 bytes, not cleared: what
+ *   HassStage.output_bytes and output_ratio promised, or what
+ * hass_token_output() returned; NULL: the stage makes no output.
+ * @output_bytes: size of @output. Written: a stage may make it smaller.
+ * @tag: written: a value of the user, at first that of the load.
+ */
+typedef struct
+{
+  guint64 seq;
+  const HassLoad *load;
+  guint8 *input;
+  gsize input_bytes;
+  guint8 *output;
+  gsize output_bytes;
+  gpointer tag;
+} HassToken;
+
+/**
+ * HassStageFunc: computes a token at one stage on a core.
+ * @token: valid during the call, as are the token functions with it.
+ *
+ * In a PARALLEL stage it runs on all cores concurrently. It may block, which
+ * leaves a core idle; an ORDERED, SERIAL or CALLER stage that blocks makes only
+ * those tokens wait that come to this stage. It may call
+ * hass_worker_parallel_for() and the hass_worker functions that do not emit.
+ * A token whose worker fails does not reach later stages; what it has emitted
+ * is discarded. With HASS_ON_ERROR_STOP the pipeline then stops; with
+ * HASS_ON_ERROR_CONTINUE the token is listed in the report with its stage, and
+ * the order goes on with the next token.
+ */
+typedef gboolean (*HassStageFunc) (HassToken *token, HassWorker *worker,
+                                   gpointer user_data, GError **error);
+
+/**
+ * HassStage: one stage. Start from HASS_STAGE_INIT; zero is the default of
+ * every field.
+ * @struct_size: set by the initialiser; the struct may end after @gpu.
+ * @name: in messages and reports; NULL: "stage 1", "stage 2", ...
+ * @mode: see #HassStageMode.
+ * @cpu: computes a token on a core.
+ * @gpu: computes a bundle of tokens on a CUDA device; PARALLEL stages only. The
+ *   blocks of the bundle are tokens, whose outputs have the promised size
+ *   exactly. At least one of @cpu, @gpu and @workers.
+ * @user_data: last argument of the stage's callbacks; NULL: that of the
+ *   pipeline.
+ * @at_once: PARALLEL: most tokens in this stage on cores at once; 0: no bound.
+ * @output_bytes, @output_ratio: size of the output of a token:
+ *   @output_bytes + @output_ratio * input bytes, rounded up. If both are 0, the
+ *   stage makes none, or a CPU worker asks for it with hass_token_output(); a
+ *   stage with a GPU worker cannot.
+ * @cost: what is known about the costs of tokens at this stage.
+ * @element_threads: as HassDataFarm.element_threads; an element is a token.
+ * @bundle_wait_us: longest time that a token waits for others to share a bundle
+ *   with, in us; 0: it does not wait if the GPU is idle.
+ * @reduce, @reduce_init, @reduce_clear, @accumulator, @accumulator_bytes:
+ *   accumulators of this stage, as in #HassDataFarm; CPU workers only.
+ * @workers: workers for further kinds of devices, as in #HassDataFarm.
+ */
+typedef struct _HassStage
+{
+  gsize struct_size;
+  const char *name;
+  HassStageMode mode;
+  HassStageFunc cpu;
+  HassGpuWorkerFunc gpu;
+  gpointer user_data;
+  guint at_once;
+  gsize output_bytes;
+  double output_ratio;
+  HassCostClass cost;
+  gsize element_threads;
+  gint64 bundle_wait_us;
+  HassReduceFunc reduce;
+  HassReduceInitFunc reduce_init;
+  HassReduceClearFunc reduce_clear;
+  gpointer accumulator;
+  gsize accumulator_bytes;
+  const HassKindWorker *workers;
+} HassStage;
+
+/**
+ * hass_token_output:
+ * @bytes: size; 0 makes an empty output.
+ *
+ * Makes an output of the token at this stage, in place of the promised one; a
+ * second call replaces the first one's.
+ *
+ * Returns: host memory [@bytes], aligned to 64 bytes, not cleared, owned by the
+ * library; NULL if memory is insufficient, which stops the pipeline, or on
+ * misuse. The bytes reach the next stage as its input.
+ */
+gpointer hass_token_output (HassToken *token, HassWorker *worker, gsize bytes);
+
+/**
+ * hass_token_emit:
+ * @part: copied; its memory stays the user's until the token's load is
+ *   released, or it lies in @token's input or output, or in a buffer of
+ *   hass_token_buffer().
+ *
+ * Emits a part: a token of its own for the later stages (one to many). Parts
+ * replace the token, follow each other in the order of these calls, and keep
+ * the place of the token in the order of the stream. They have the token's seq
+ * and
+ * @part's tag. The load is released when all its parts are through.
+ *
+ * Returns: TRUE; FALSE on misuse, if the pipeline is stopping, or if one token
+ * has more parts than HassPipeline.tokens allows, which stops the pipeline with
+ * HASS_ERROR_OVERFLOW.
+ */
+gboolean hass_token_emit (HassToken *token, HassWorker *worker,
+                          const HassLoad *part);
+
+/**
+ * hass_token_buffer:
+ *
+ * Gets memory for a part of hass_token_emit(): [@bytes], aligned to 64 bytes,
+ * not cleared, owned by the library, which recycles it when the part whose
+ * input begins there no longer needs it. NULL as for hass_token_output().
+ */
+gpointer hass_token_buffer (HassToken *token, HassWorker *worker, gsize bytes);
+
+/* Drops the token: it does not reach later stages, and the order goes on with
+   the next token. It counts as finished. */
+void hass_token_drop (HassToken *token, HassWorker *worker);
+
+/**
+ * hass_token_again:
+ * @stage: index of this or an earlier stage.
+ *
+ * Sends the token back: after this call of the stage it passes @stage and the
+ * following ones again, with this stage's output as input. It keeps its place
+ * in the order. Between @stage and this one, this one excluded, no stage may be
+ * ORDERED or CALLER. A token that has been sent back 65536 times fails.
+ *
+ * Returns: TRUE; FALSE on misuse: the pipeline then stops with
+ * HASS_ERROR_MISUSE.
+ */
+gboolean hass_token_again (HassToken *token, HassWorker *worker, guint stage);
+
+HASS_END_DECLS
+
+#endif

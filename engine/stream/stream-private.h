@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+/* stream-private.h: what the files of a running pipeline share.
+   Thread safety: each field says who uses it. */
+#ifndef HASS_STREAM_PRIVATE_H
+#define HASS_STREAM_PRIVATE_H
+
+#include "stream.h"
+
+/* Most tokens in a batch. A guess: more, and tiny tokens wait for longer while
+   a batch fills the first-level cache; fewer, and a turn is passed more often.
+ */
+#define HASS_BATCH_TOKENS 64
+/* A token that is sent back more often than this fails: it would go round for
+   ever. A guess. */
+#define HASS_MOST_AGAINS 65536
+/* Sizes of a batch's array of items: 1, 2, 4, ... HASS_BATCH_TOKENS. */
+#define HASS_N_SIZES 7
+
+/* Memory for outputs and parts. */
+typedef struct HassChunk HassChunk;
+struct HassChunk
+{
+  HassChunk *link;    /* the next free chunk */
+  guint8 *data;       /* [bytes], aligned to 64 bytes */
+  gsize bytes;        /* a power of two */
+  guint size_class;   /* log2 of bytes */
+  gboolean pinned;    /* page-locked, for fast copies */
+  _Atomic guint refs; /* items whose input or output lies in it */
+};
+
+/* A load of which parts are on their way. */
+typedef struct
+{
+  _Atomic guint refs;
+  _Atomic gboolean failed; /* a part has failed */
+} HassOrigin;
+
+typedef enum
+{
+  HASS_ITEM_ALIVE,
+  HASS_ITEM_DROPPED, /* by hass_token_drop(), or replaced by its parts */
+  HASS_ITEM_FAILED,
+  HASS_ITEM_AGAIN /* sent back by hass_token_again() */
+} HassItemState;
+
+/* A token with what the library needs to know of it. */
+typedef struct
+{
+  HassToken token; /* first, so that a token's address is its item's */
+  HassLoad load;
+  HassOrigin *origin; /* of a part; NULL: the item is a load of its own */
+  HassChunk *chunk;   /* memory of the token's input; NULL: the user's */
+  HassChunk *fresh;   /* memory of the token's output, or NULL */
+  gsize charge;       /* bytes that it counts in HassStream.bytes */
+  guint32 agains;     /* how often it was sent back */
+  guint8 state;       /* HassItemState */
+  guint8 again_stage;
+} HassItem;
+
+/* The state of a batch's turn at an ordered stage. */
+enum
+{
+  HASS_TURN_NONE,   /* the batch has neither come nor the turn */
+  HASS_TURN_PARKED, /* the batch has come and waits */
+  HASS_TURN_HERE    /* the batch has the turn */
+};
+
+struct HassBatch
+{
+  HassBatch *next; /* its successor in the order; written by its owner */
+  HassBatch *link; /* the next in a ready set, a queue or a free list */
+  HassItem *items; /* [capacity], a power of two */
+  guint32 n, capacity;
+  guint32 n_alive;
+  guint stage;
+  gboolean entered; /* it may run at its stage: has its turn or its place */
+  gint64 since_ns;  /* when it came to its stage */
+  _Atomic guint8 turn[HASS_MAX_CLASSES];
+};
+
+/* Tokens that wait before a stage, or for a place in it; a list of batches,
+   first in, first out. */
+typedef struct
+{
+  _Alignas(HASS_CACHE_LINE) pthread_mutex_t lock;
+  HassBatch *head, *tail;
+  _Atomic guint64 n_tokens;
+  _Atomic gint64 oldest_ns;
+} HassBatchQueue;
+
+typedef struct
+{
+  HassStage public;      /* the user's, with all defaults filled in */
+  char *label;           /* "stage 'write'", for messages */
+  gboolean ordered;      /* ORDERED or CALLER */
+  gboolean linked;       /* devices beside the CPU pool have a worker for it */
+  gboolean promises;     /* has output_bytes or output_ratio */
+  HassDeviceStage sizes; /* for hass_device_stage_output() */
+  HassBatchQueue ready;
+  HassBatchQueue cores; /* ready, but too large for other devices */
+  /* SERIAL stages and those with at_once: batches that compute, and those that
+     wait for a place; both under the lock of @waiting. */
+  guint most, running;
+  HassBatchQueue waiting;
+  /* how many tokens cores leave to other devices; see HassServe.leave */
+  _Atomic guint32 leave;
+  gpointer *accumulators; /* [n_workers], or NULL */
+} HassStageState;
+
+/* What a worker has done at a stage. Written by the worker alone. */
+typedef struct
+{
+  _Atomic guint64 tokens, bytes, batches;
+  _Atomic gint64 busy_ns, waited_ns;
+  double token_ns; /* recent time of a token */
+} HassStageCount;
+
+/* What the strategy was told of the cores' work at a stage. */
+typedef struct
+{
+  guint64 tokens, bytes;
+  gint64 busy_ns;
+} HassStageTold;
+
+/* What belongs to one worker context. */
+typedef struct
+{
+  _Alignas(HASS_CACHE_LINE) HassStageCount stages[HASS_MAX_CLASSES];
+  /* stage that the core computes at, plus 1, and tokens there; 0: none */
+  _Atomic guint32 at_stage, n_running;
+  HassItem *item;     /* the item that its callback computes, or NULL */
+  guint32 index;      /* its index in the batch */
+  guint stage;        /* the stage of the batch */
+  gsize most_output;  /* size of the item's output, if it has one */
+  gint32 again_at;    /* index of the item that was sent back; -1: none */
+  GArray *parts;      /* HassPart: what the batch's tokens have emitted */
+  GPtrArray *buffers; /* HassChunk: of hass_token_buffer() in this call */
+  guint last_batch;   /* tokens of the last batch that it admitted */
+  HassBatch *free_batches;
+  guint n_free_batches;
+  HassItem *free_items[HASS_N_SIZES];
+  guint n_free_items[HASS_N_SIZES];
+  HassChunk *free_chunks[64];
+  gsize free_chunk_bytes;
+} HassStreamWorker;
+
+/* A part that a token has emitted. */
+typedef struct
+{
+  guint32 index; /* of its token in the batch */
+  HassItem item;
+} HassPart;
+
+struct HassStream
+{
+  HassJob *job;
+  guint n_stages;
+  HassStageState *stages;
+  HassClassTraits *classes;
+  HassStreamWorker *workers; /* [job->n_workers] */
+  gboolean pinned;           /* large chunks are pinned: there are GPUs */
+  gsize user_tokens;         /* bound of the user, or the default */
+  _Atomic gsize most_tokens; /* bound of the strategy, at most @user_tokens */
+  gsize most_bytes;
+  /* [n_stages] in which cores look for ready batches: stages that compute one
+     token at a time first, which at most one core can take, then the others,
+     both from the last on: few bytes are in flight, and a stage that binds is
+     not kept waiting by work that comes after it */
+  guint order[HASS_MAX_CLASSES];
+  gboolean linked; /* a stage can run on devices beside the CPU pool */
+
+  /* Under the decision lock. */
+  gint64 consulted_ns; /* when the strategy was asked for the CPU pool */
+  gint64 told_ns;      /* when a device was last done with a grant */
+  gboolean was_forced; /* the last question for the CPU pool was with force */
+  gboolean unleashed;  /* cores take from all stages: see serve.c */
+  HassStageTold *told; /* [n_stages] */
+  guint64 *holds;      /* [n_devices][n_stages] tokens granted */
+  guint *bundles, *depth; /* [n_devices] grants in flight, and most of them */
+  HassStreamState state;
+  HassClassState *class_states;   /* [n_stages] */
+  HassDeviceHolds *device_states; /* [n_devices] */
+
+  /* [n_devices] HassTicket: by the proxy of the device */
+  GPtrArray **tickets;
+
+  /* Under admit_lock. */
+  _Alignas(HASS_CACHE_LINE) pthread_mutex_t admit_lock;
+  HassBatch *open;  /* the last of the order, with no tokens yet */
+  HassSpan pending; /* loads taken from the pool, from pending_at on */
+  guint32 pending_at;
+  guint64 pending_seq;
+  /* loads in @pending that are not admitted, and what the next of them counts
+     in the bound on bytes if that has stopped it; hints for other threads */
+  _Atomic guint32 n_pending;
+  _Atomic guint64 next_charge;
+
+  _Alignas(HASS_CACHE_LINE) _Atomic guint64 n_tokens; /* in flight */
+  _Atomic guint64 bytes;                              /* of those */
+  _Atomic gsize asked_bytes; /* largest output of hass_token_output() */
+
+  _Alignas(HASS_CACHE_LINE) _Atomic guint64 n_ready; /* batches in ready sets */
+
+  _Alignas(HASS_CACHE_LINE) pthread_mutex_t memory_lock;
+  GPtrArray *all_batches, *all_items, *all_chunks;
+  HassBatch *free_batches;
+  HassItem *free_items[HASS_N_SIZES];
+  HassChunk *free_chunks[64];
+};
+
+static inline HassStreamWorker *
+hass_stream_worker (HassStream *stream, const HassWorker *worker)
+{
+  return &stream->workers[worker->index];
+}
+
+static inline HassReduction
+hass_stage_reduction (const HassStage *stage)
+{
+  return (HassReduction){ stage->reduce, stage->reduce_init,
+                          stage->reduce_clear, stage->accumulator_bytes,
+                          stage->user_data };
+}
+
+static inline void
+hass_item_move (HassItem *to, const HassItem *from)
+{
+  *to = *from;
+  to->token.load = &to->load;
+}
+
+/* items.c */
+void hass_item_begin (HassItem *item, const HassLoad *load, guint64 seq);
+void hass_item_advance (HassStream *stream, HassStreamWorker *sw,
+                        HassItem *item);
+void hass_item_end (HassStream *stream, HassStreamWorker *sw, HassItem *item);
+void hass_item_list (HassStream *stream, HassItem *item, const char *message);
+void hass_item_fail (HassStream *stream, const HassStageState *stage,
+                     HassItem *item, GError *error);
+void hass_part_discard (HassStream *stream, HassStreamWorker *sw,
+                        HassPart *part);
+void hass_origin_unref (HassStream *stream, HassItem *item);
+gsize hass_item_charge (const HassStream *stream, gsize input_bytes);
+
+/* memory.c */
+HassBatch *hass_batch_new (HassStream *stream, HassStreamWorker *sw);
+void hass_batch_reserve (HassStream *stream, HassStreamWorker *sw,
+                         HassBatch *batch, guint32 n);
+void hass_batch_free (HassStream *stream, HassStreamWorker *sw,
+                      HassBatch *batch);
+HassChunk *hass_chunk_new (HassStream *stream, HassStreamWorker *sw,
+                           gsize bytes);
+void hass_chunk_unref (HassStream *stream, HassStreamWorker *sw,
+                       HassChunk *chunk);
+void hass_stream_memory_init (HassStream *stream);
+void hass_stream_memory_clear (HassStream *stream);
+
+/* ready.c */
+void hass_queue_init (HassBatchQueue *queue);
+void hass_queue_clear (HassBatchQueue *queue);
+void hass_queue_push_locked (HassBatchQueue *queue, HassBatch *batch);
+HassBatch *hass_queue_pop_locked (HassBatchQueue *queue);
+void hass_queue_push_front_locked (HassBatchQueue *queue, HassBatch *batch);
+void hass_ready_push (HassStream *stream, HassBatch *batch);
+void hass_cores_push (HassStream *stream, HassStageState *stage,
+                      HassBatch *batch);
+
+/* admit.c */
+HassBatch *hass_stream_admit (HassStream *stream, HassWorker *worker);
+guint32 hass_stream_batch_size (HassStream *stream, const HassStreamWorker *sw,
+                                guint stage);
+
+/* turn.c */
+gboolean hass_stage_enter (HassStream *stream, HassBatch *batch);
+HassBatch *hass_stage_leave (HassStream *stream, HassBatch *batch);
+
+/* split.c */
+HassBatch *hass_batch_split (HassStream *stream, HassStreamWorker *sw,
+                             HassBatch *batch, guint32 at);
+void hass_batch_recount (HassBatch *batch);
+void hass_batch_insert_parts (HassStream *stream, HassStreamWorker *sw,
+                              HassBatch *batch);
+
+/* flow.c */
+void hass_batch_dispatch (HassStream *stream, HassWorker *worker,
+                          HassBatch *batch);
+
+/* devices.c */
+HassGpuWorkerFunc hass_stage_worker (const HassStage *stage, const char *kind);
+gboolean hass_stage_runs_on (const HassJob *job, const HassStage *stage,
+                             guint device);
+
+/* ticket.c */
+HassSlot *hass_ticket_grant (HassStream *stream, HassWorker *worker,
+                             guint device, const HassServe *serve,
+                             HassExtent *extent);
+void hass_ticket_over (HassJob *job, HassSlot *slot,
+                       const HassCompletion *told);
+void hass_ticket_refused (HassJob *job, HassSlot *slot, guint32 position,
+                          const char *why);
+void hass_ticket_free (gpointer ticket);
+
+/* serve.c */
+const HassStreamState *hass_stream_look (HassStream *stream, gint64 now_ns);
+void hass_stream_tell_cores (HassStream *stream, gint64 now_ns);
+void hass_stream_tell_served (HassStream *stream, const HassServed *served);
+
+/* stage_report.c */
+void hass_stream_report (HassJob *job, HassReport *report);
+
+#endif

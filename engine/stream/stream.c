@@ -1,0 +1,313 @@
+/* SPDX-License-Identifier: MIT */
+/* stream.c: sets a pipeline up, and ends it. The DESIGN paragraph is in
+   stream.h.
+   Thread safety: the thread that called the pipeline, when no other works for
+   it, except where stated. */
+#include "stream-private.h"
+
+/* Most tokens in flight if the user gives no bound, for each core and where
+   there are other devices. Guesses: fewer, and a token that takes long makes
+   others wait at the next ordered stage; more, and memory is used in vain. */
+#define TOKENS_A_CORE 512
+#define TOKENS_WITH_DEVICES 65536
+
+/* -- Set-up ------------------------------------------------------------- */
+
+/* Returns the devices that can run a stage: bit d for device d. */
+static guint64
+devices_of (const HassJob *job, const HassStage *stage)
+{
+  guint64 mask = stage->cpu && job->cpu >= 0 ? (guint64)1 << job->cpu : 0;
+  for (guint d = 0; d < job->n_devices; d++)
+    if ((gint)d != job->cpu && hass_stage_runs_on (job, stage, d))
+      mask |= (guint64)1 << d;
+  return mask;
+}
+
+static void
+set_up_stage (HassStream *stream, guint s)
+{
+  HassJob *job = stream->job;
+  HassStageState *stage = &stream->stages[s];
+  stage->public = job->farm->stages[s];
+  const HassStage *p = &stage->public;
+  stage->label = g_strdup_printf ("stage '%s'", p->name);
+  stage->ordered
+      = p->mode == HASS_STAGE_ORDERED || p->mode == HASS_STAGE_CALLER;
+  stage->promises = p->output_bytes > 0 || p->output_ratio > 0;
+  stage->sizes = (HassDeviceStage){ .output_bytes = p->output_bytes,
+                                    .output_ratio = p->output_ratio };
+  stage->most = p->mode == HASS_STAGE_SERIAL ? 1 : p->at_once;
+  hass_queue_init (&stage->ready);
+  hass_queue_init (&stage->cores);
+  hass_queue_init (&stage->waiting);
+  stream->classes[s]
+      = (HassClassTraits){ .name = p->name,
+                           .cost = p->cost,
+                           .devices = devices_of (job, p),
+                           .one_at_a_time = p->mode != HASS_STAGE_PARALLEL,
+                           .in_order = stage->ordered,
+                           .at_once = p->at_once,
+                           .bundle_wait_ns = p->bundle_wait_us * 1000,
+                           .element_threads = p->element_threads };
+  guint64 cpu = job->cpu >= 0 ? (guint64)1 << job->cpu : 0;
+  stage->linked = (stream->classes[s].devices & ~cpu) != 0;
+  stream->linked |= stage->linked;
+}
+
+static void
+set_up_order (HassStream *stream)
+{
+  guint n = 0;
+  for (guint one = 0; one < 2; one++)
+    for (guint s = stream->n_stages; s-- > 0;)
+      if (stream->classes[s].one_at_a_time == !one)
+        stream->order[n++] = s;
+}
+
+static void
+make_accumulators (HassStream *stream, HassStageState *stage)
+{
+  HassJob *job = stream->job;
+  HassReduction reduction = hass_stage_reduction (&stage->public);
+  if (!reduction.reduce)
+    return;
+  stage->accumulators = g_new0 (gpointer, job->n_workers);
+  for (guint w = 0; w < job->n_workers; w++)
+    stage->accumulators[w] = hass_accumulator_new (job, &reduction);
+}
+
+/* Returns: FALSE with an error if a stage has no device. */
+static gboolean
+check_devices (const HassStream *stream, GError **error)
+{
+  for (guint s = 0; s < stream->n_stages; s++)
+    if (stream->classes[s].devices == 0)
+      {
+        g_set_error (error, HASS_ERROR, HASS_ERROR_NO_DEVICE,
+                     "pipeline '%s': no device is present that can run %s",
+                     stream->job->farm->name, stream->stages[s].label);
+        return FALSE;
+      }
+  return TRUE;
+}
+
+static void
+set_up_workers (HassStream *stream)
+{
+  HassJob *job = stream->job;
+  stream->workers = g_aligned_alloc0 (job->n_workers, sizeof *stream->workers,
+                                      HASS_CACHE_LINE);
+  for (guint w = 0; w < job->n_workers; w++)
+    {
+      HassStreamWorker *sw = &stream->workers[w];
+      sw->parts = g_array_new (FALSE, FALSE, sizeof (HassPart));
+      sw->buffers = g_ptr_array_new ();
+      sw->last_batch = 1;
+      sw->again_at = -1;
+    }
+}
+
+static void
+set_up_devices (HassStream *stream)
+{
+  guint n = stream->job->n_devices;
+  stream->told = g_new0 (HassStageTold, stream->n_stages);
+  stream->class_states = g_new0 (HassClassState, stream->n_stages);
+  stream->holds = g_new0 (guint64, n * stream->n_stages);
+  stream->bundles = g_new0 (guint, n);
+  stream->depth = g_new0 (guint, n);
+  stream->device_states = g_new0 (HassDeviceHolds, n);
+  stream->tickets = g_new0 (GPtrArray *, n);
+  for (guint d = 0; d < n; d++)
+    stream->tickets[d] = g_ptr_array_new_with_free_func (hass_ticket_free);
+}
+
+static void
+clear_devices (HassStream *stream)
+{
+  for (guint d = 0; d < stream->job->n_devices; d++)
+    g_ptr_array_unref (stream->tickets[d]);
+  g_free (stream->tickets);
+  g_free (stream->device_states);
+  g_free (stream->depth);
+  g_free (stream->bundles);
+  g_free (stream->holds);
+  g_free (stream->class_states);
+  g_free (stream->told);
+}
+
+static void
+stream_free (gpointer data)
+{
+  HassStream *stream = data;
+  HassJob *job = stream->job;
+  for (guint s = 0; s < stream->n_stages; s++)
+    {
+      HassStageState *stage = &stream->stages[s];
+      HassReduction reduction = hass_stage_reduction (&stage->public);
+      for (guint w = 0; w < job->n_workers && stage->accumulators; w++)
+        hass_accumulator_free (job, &reduction, stage->accumulators[w]);
+      g_free (stage->accumulators);
+      g_free (stage->label);
+      hass_queue_clear (&stage->ready);
+      hass_queue_clear (&stage->cores);
+      hass_queue_clear (&stage->waiting);
+    }
+  for (guint w = 0; w < job->n_workers; w++)
+    {
+      g_array_unref (stream->workers[w].parts);
+      g_ptr_array_unref (stream->workers[w].buffers);
+    }
+  clear_devices (stream);
+  hass_stream_memory_clear (stream);
+  pthread_mutex_destroy (&stream->admit_lock);
+  g_aligned_free (stream->workers);
+  g_aligned_free (stream->stages);
+  g_free (stream->classes);
+  g_aligned_free (stream);
+}
+
+static void
+open_order (HassStream *stream)
+{
+  stream->open = hass_batch_new (stream, &stream->workers[0]);
+  for (guint s = 0; s < stream->n_stages; s++)
+    atomic_store_explicit (&stream->open->turn[s], HASS_TURN_HERE,
+                           memory_order_relaxed);
+}
+
+static gpointer
+stream_new (HassJob *job, GError **error)
+{
+  const HassFarm *farm = job->farm;
+  HassStream *stream = g_aligned_alloc0 (1, sizeof *stream, HASS_CACHE_LINE);
+  stream->job = job;
+  stream->n_stages = farm->n_stages;
+  stream->pinned = job->n_devices > (job->cpu >= 0 ? 1 : 0);
+  stream->user_tokens = farm->tokens > 0 ? farm->tokens
+                        : stream->pinned
+                            ? TOKENS_WITH_DEVICES
+                            : TOKENS_A_CORE * MAX (job->n_cores, 2);
+  stream->most_tokens = stream->user_tokens;
+  stream->most_bytes = farm->token_bytes;
+  stream->stages = g_aligned_alloc0 (farm->n_stages, sizeof *stream->stages,
+                                     HASS_CACHE_LINE);
+  stream->classes = g_new0 (HassClassTraits, farm->n_stages);
+  pthread_mutex_init (&stream->admit_lock, NULL);
+  hass_stream_memory_init (stream);
+  set_up_workers (stream);
+  set_up_devices (stream);
+  for (guint s = 0; s < farm->n_stages; s++)
+    set_up_stage (stream, s);
+  set_up_order (stream);
+  open_order (stream);
+  job->env.n_classes = farm->n_stages;
+  job->env.classes = stream->classes;
+  if (check_devices (stream, error))
+    {
+      for (guint s = 0; s < farm->n_stages; s++)
+        make_accumulators (stream, &stream->stages[s]);
+      return stream;
+    }
+  stream_free (stream);
+  return NULL;
+}
+
+/* -- The end ------------------------------------------------------------ */
+
+/* Lists and releases the tokens of a batch that is not through. */
+static void
+abandon_batch (HassStream *stream, HassBatch *batch)
+{
+  HassStreamWorker *sw = &stream->workers[0];
+  for (guint32 i = 0; i < batch->n; i++)
+    {
+      HassItem *item = &batch->items[i];
+      if (item->state == HASS_ITEM_ALIVE || item->state == HASS_ITEM_AGAIN)
+        {
+          item->state = HASS_ITEM_FAILED;
+          hass_item_list (stream, item, NULL);
+        }
+      hass_item_end (stream, sw, item);
+    }
+  batch->n = 0;
+}
+
+static void
+abandon_pending (HassStream *stream)
+{
+  HassJob *job = stream->job;
+  const HassSpan *span = &stream->pending;
+  if (stream->pending_at >= span->n)
+    return;
+  for (guint32 i = stream->pending_at; i < span->n; i++)
+    {
+      guint64 seq = stream->pending_seq + i;
+      hass_job_add_unfinished (job, seq, 1, 0, 0, NULL);
+      hass_job_let_go (job, &span->loads[(span->base + i) & span->mask], seq,
+                       FALSE);
+    }
+  hass_load_pool_release (job->pool, span);
+  stream->pending.n = stream->pending_at = 0;
+}
+
+static void
+add_up_cores (HassStream *stream)
+{
+  HassJob *job = stream->job;
+  if (job->cpu < 0)
+    return;
+  HassTotals *t = &job->totals[job->cpu];
+  for (guint w = 0; w < job->n_cores; w++)
+    for (guint s = 0; s < stream->n_stages; s++)
+      {
+        const HassStageCount *c = &stream->workers[w].stages[s];
+        double busy = (double)c->busy_ns / job->n_cores;
+        t->units += c->tokens;
+        t->work += (double)c->tokens;
+        t->bytes += c->bytes;
+        t->bundles += c->batches;
+        t->busy_ns += busy;
+        t->kernel_ns += busy;
+      }
+}
+
+static void
+stream_finish (HassJob *job)
+{
+  HassStream *stream = hass_stream_of (job);
+  for (guint w = 0; w < job->n_workers; w++)
+    {
+      HassStreamWorker *sw = &stream->workers[w];
+      for (guint i = 0; i < sw->parts->len; i++)
+        hass_part_discard (stream, sw, &g_array_index (sw->parts, HassPart, i));
+      g_array_set_size (sw->parts, 0);
+    }
+  for (guint i = 0; i < stream->all_batches->len; i++)
+    abandon_batch (stream, g_ptr_array_index (stream->all_batches, i));
+  abandon_pending (stream);
+  add_up_cores (stream);
+  for (guint s = 0; s < stream->n_stages; s++)
+    {
+      HassStageState *stage = &stream->stages[s];
+      HassReduction reduction = hass_stage_reduction (&stage->public);
+      if (stage->accumulators)
+        hass_job_reduce (job, &reduction, stage->accumulators,
+                         stage->public.accumulator);
+    }
+}
+
+static gboolean
+stream_is_idle (HassJob *job)
+{
+  return hass_stream_idle (hass_stream_of (job));
+}
+
+const HassFlowOps hass_stream_ops = { .create = stream_new,
+                                      .finish = stream_finish,
+                                      .report = hass_stream_report,
+                                      .free = stream_free,
+                                      .idle = stream_is_idle,
+                                      .grant_over = hass_ticket_over,
+                                      .refused = hass_ticket_refused };

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/* stream.h: a running pipeline, as the engines see it.
+
+   DESIGN. Tokens (loads on their way through the stages) travel in batches:
+   runs of tokens that are adjacent in the order of the stream. A batch is at
+   one stage at a time, and one thread at a time owns it.
+   1. Admitting (admit.c). A core without other work makes a batch of the loads
+      that wait in the load pool, as large as the measured times of tokens allow
+      and as the bounds on tokens and bytes in flight leave room for.
+   2. Computing (compute.c). The core runs the stage's worker on each token of
+      the batch, then carries the batch to the next stage.
+   3. The order (turn.c). All batches form a list in the order of the stream. At
+      each ORDERED or CALLER stage one batch has the turn. A batch that comes
+      without it is parked; the thread that passes the turn on to a parked batch
+      goes on with that batch, so ordered stages need no thread.
+   4. Ready sets (ready.c). What nobody can go on with at once waits in the
+   ready set of its stage: batches for devices, for the calling thread, or for
+   any core. Cores take from the latest stage first, so that the bytes in flight
+      stay few.
+   5. The end of a token (items.c). The last stage, a drop or a failure ends a
+      token: its memory is recycled and its load released. Parts that a stage
+      emits take the place of their token in its batch; a batch that has become
+      long is split (split.c).
+
+   At any moment exactly one of these owns a batch: a core or the proxy of a
+   device that computes it; a ready set; the turn of a stage (a parked batch);
+   the queue of a SERIAL stage.
+
+   Thread safety: each function says who may call it. */
+#ifndef HASS_STREAM_ENGINE_H
+#define HASS_STREAM_ENGINE_H
+
+#include "engine/core/job.h"
+#include "engine/stream/stage.h"
+
+typedef struct HassStream HassStream;
+typedef struct HassBatch HassBatch;
+
+/* What HassFarm.flow points to for a pipeline. */
+extern const HassFlowOps hass_stream_ops;
+
+static inline HassStream *
+hass_stream_of (const HassJob *job)
+{
+  return job->flow;
+}
+
+/* Each of these by the thread that has the worker's context. */
+HassBatch *hass_stream_take (HassStream *stream, HassWorker *worker);
+void hass_stream_compute (HassStream *stream, HassWorker *worker,
+                          HassBatch *batch);
+void hass_stream_count (HassStream *stream, HassWorker *worker,
+                        const HassBatch *batch, gint64 begin_ns, gint64 end_ns);
+HassBatch *hass_stream_next (HassStream *stream, HassWorker *worker,
+                             HassBatch *batch);
+
+/* devices.c */
+HassDeviceStage *hass_stream_device_stages (const HassFarm *farm,
+                                            const char *kind);
+
+/* ask.c; the second one under the decision lock */
+void hass_stream_consult (HassStream *stream, gint64 now_ns, gboolean idle);
+HassSlot *hass_stream_ask (HassStream *stream, HassWorker *worker, guint device,
+                           gint64 now_ns, HassExtent *extent, gint64 *again_ns);
+
+/* ticket.c; the thread of the device */
+gboolean hass_tickets_collect (HassStream *stream, HassWorker *worker,
+                               guint device);
+
+/* Any thread. */
+gboolean hass_stream_has_work (HassStream *stream, gboolean caller);
+gboolean hass_stream_idle (HassStream *stream);
+
+#endif

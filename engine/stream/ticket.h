@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: MIT */
+/* ticket.h: the units of one grant of a pipeline, as a round that the feeder
+   knows.
+
+   DESIGN. A feeder (engine/core/feeder.h) hands over units of a round by
+   position. A ticket makes such a round of tokens that were taken from the
+   ready set of a stage: position i is token i of the grant. What the feeder
+   gives back stays in the ticket's round; when the grant is complete, those
+   tokens go back into the ready set and the others on to the next stage.
+
+   Thread safety: the proxy of the ticket's device, except where stated. */
+#ifndef HASS_TICKET_H
+#define HASS_TICKET_H
+
+#include "stream-private.h"
+
+typedef struct
+{
+  HassSlot slot; /* first, so that a slot's address is its ticket's */
+  gboolean busy, over;
+  guint device, stage;
+  HassLoad *loads; /* [capacity], n used; the tag of each is its HassItem */
+  guint32 n, capacity;
+  HassBatch *batches; /* list of the batches that hold the tokens */
+  HassCompletion told;
+} HassTicket;
+
+#endif
