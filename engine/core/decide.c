@@ -16,7 +16,6 @@
       take the remaining units.
 
    Thread safety: under the decision lock. */
-#include "flow.h"
 #include "job-private.h"
 
 #include "engine/profile/sampler.h"

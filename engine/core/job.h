@@ -81,7 +81,7 @@ typedef enum
 
 /* A slot holds a round in flight. All fields are under the decision lock,
    except the atomics inside @round. */
-typedef struct
+typedef struct HassSlot
 {
   HassRound round;
   HassSlotState state;

@@ -30,7 +30,7 @@
 #ifndef HASS_STREAM_ENGINE_H
 #define HASS_STREAM_ENGINE_H
 
-#include "engine/core/flow.h"
+#include "engine/core/job.h"
 #include "engine/stream/stage.h"
 
 typedef struct HassStream HassStream;
