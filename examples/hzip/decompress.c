@@ -182,11 +182,13 @@ put_end (guint8 *part, gsize bytes, gpointer user_data)
     job_write (sink->job, part, bytes, &sink->error);
 }
 
+/* Inflates the last @n bytes of the file, at @in. */
 static gboolean
-end_of_file (Decompression *d)
+end_of_file (Decompression *d, const guint8 *in, gsize n)
 {
   EndSink to = { d->job, g_malloc (INFLATER_PART), NULL };
   InflaterSink sink = { get_end, put_end, &to };
+  inflater_feed (d->inflater, in, n, &sink);
   inflater_end (d->inflater, &sink);
   d->job->crc = inflater_crc (d->inflater);
   gboolean ok = !to.error || job_failed (d->job, to.error);
@@ -195,25 +197,39 @@ end_of_file (Decompression *d)
   return inflater_tell (d->inflater, d->job->hzip) && ok;
 }
 
+static gboolean
+decompress_short (Decompression *d)
+{
+  Job *job = d->job;
+  atomic_store (&job->bytes_in, job->n_peeked);
+  return job_read_well (job) && end_of_file (d, job->peeked, job->n_peeked);
+}
+
+static gboolean
+decompress_long (Decompression *d)
+{
+  HassStage stages[]
+      = { HASS_STAGE (.name = "decompress", .cpu = decode_stage),
+          HASS_STAGE (.name = "inflate", .user_data = d,
+                      .mode = HASS_STAGE_ORDERED, .cpu = inflate_stage),
+          HASS_STAGE (.name = "write", .user_data = d->job,
+                      .mode = HASS_STAGE_ORDERED, .cpu = job_write_stage) };
+  HassPipeline pipeline = HASS_PIPELINE_INIT;
+  pipeline.name = NAME;
+  pipeline.user_data = d;
+  pipeline.generate = generate;
+  pipeline.stages = stages;
+  pipeline.n_stages = G_N_ELEMENTS (stages);
+  return job_run (d->job, &pipeline) && end_of_file (d, NULL, 0);
+}
+
 gboolean
 job_decompress (Job *job)
 {
   Decompression d
       = { .job = job,
           .inflater = inflater_new (&job->hzip->options, job->name) };
-  HassStage stages[]
-      = { HASS_STAGE (.name = "decompress", .cpu = decode_stage),
-          HASS_STAGE (.name = "inflate", .user_data = &d,
-                      .mode = HASS_STAGE_ORDERED, .cpu = inflate_stage),
-          HASS_STAGE (.name = "write", .user_data = job,
-                      .mode = HASS_STAGE_ORDERED, .cpu = job_write_stage) };
-  HassPipeline pipeline = HASS_PIPELINE_INIT;
-  pipeline.name = NAME;
-  pipeline.user_data = &d;
-  pipeline.generate = generate;
-  pipeline.stages = stages;
-  pipeline.n_stages = G_N_ELEMENTS (stages);
-  gboolean ok = job_run (job, &pipeline) && end_of_file (&d);
+  gboolean ok = job->at_end ? decompress_short (&d) : decompress_long (&d);
   inflater_free (d.inflater);
   return ok;
 }

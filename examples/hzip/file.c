@@ -140,11 +140,9 @@ peek (File *f)
   HeaderParser parser = { 0 };
   HeaderResult result = HEADER_MORE;
   Job *job = &f->job;
-  guint8 *bytes = g_malloc (PEEK_BYTES);
-  gsize n = job_read (job, bytes, PEEK_BYTES, !f->is_stdin), k = 2;
-  job->peeked = bytes;
-  job->n_peeked = n;
-  job->bytes_in = 0;
+  job_peek (job, PEEK_BYTES, S_ISREG (f->stat.st_mode));
+  const guint8 *bytes = job->peeked;
+  gsize n = job->n_peeked, k = 2;
   if (n < 2 || bytes[0] != 0x1f || (bytes[1] != 0x8b && bytes[1] != 0x9e))
     return;
   header_parser_start (&parser, bytes);

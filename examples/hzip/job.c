@@ -32,6 +32,17 @@ job_read (Job *job, guint8 *at, gsize bytes, gboolean fill)
   return n;
 }
 
+void
+job_peek (Job *job, gsize bytes, gboolean fill)
+{
+  guint8 *peeked = g_malloc (bytes);
+  gsize n = job_read (job, peeked, bytes, fill);
+  job->at_end = fill && n < bytes;
+  job->peeked = peeked;
+  job->n_peeked = n;
+  atomic_store_explicit (&job->bytes_in, 0, memory_order_relaxed);
+}
+
 gboolean
 job_write (Job *job, const guint8 *at, gsize bytes, GError **error)
 {
@@ -94,8 +105,7 @@ job_failed (Job *job, const GError *error)
   return FALSE;
 }
 
-/* FALSE: reading has failed; the message is printed. */
-static gboolean
+gboolean
 job_read_well (Job *job)
 {
   if (job->read_error == 0)

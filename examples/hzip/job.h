@@ -17,7 +17,9 @@
 
 /* @name, @size: of the input, in messages and for the progress; size 0:
    unknown.
-   @in: its file descriptor; @peeked [@n_peeked]: what was read already.
+   @in: its file descriptor; @peeked [@n_peeked]: what was read already, of
+   which
+   @peek_taken bytes were taken; @at_end: nothing follows it.
    @out: file descriptor of the output; -1: it is discarded.
    @out_name: in messages.
    @text: for the header of the output.
@@ -33,6 +35,7 @@ typedef struct
   int in;
   guint8 *peeked;
   gsize n_peeked, peek_taken;
+  gboolean at_end;
   int out;
   const char *out_name;
   HeaderText text;
@@ -49,6 +52,12 @@ gboolean job_decompress (Job *job);
 
 /* -- Shared by both (job.c) --------------------------------------------- */
 
+/* Reads the first @bytes, before any pipeline, which would take longer to start
+   than it takes to compute a short input here. They are read again by
+   job_read(). With @fill all @bytes, if there are so many; else what comes
+   first. */
+void job_peek (Job *job, gsize bytes, gboolean fill);
+
 /* Reads up to @bytes; fewer only at the end of the input, or, without @fill,
    where it has no more for now. Returns: bytes read; a failure sets
    @read_error. */
@@ -64,6 +73,9 @@ gboolean job_write_stage (HassToken *token, HassWorker *worker,
 /* Prints the message of a failed write, or else of @error, and sets the exit
    status. Returns: FALSE. */
 gboolean job_failed (Job *job, const GError *error);
+
+/* Returns: FALSE if reading has failed; the message is printed. */
+gboolean job_read_well (Job *job);
 
 /* Runs the pipeline, which has its stages and its generator, with the options
    of the command line. Returns: FALSE if it failed; the message is printed. */

@@ -13,7 +13,7 @@
 #include <string.h>
 
 /* BUFFER_BYTES: the longest member that is cut out, and the most that it may
-   decompress to; a member of hzip has little more than 2 MiB at most.
+   decompress to; a member of hzip has little more than 3 MiB at most.
    RUN_BYTES: so much for one write; less costs more calls, more leaves cores
    without work in short files. PIECE_BYTES: so that reading, inflating and
    writing overlap, and few enough that inflating them makes at most 33 MiB,
