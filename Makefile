@@ -295,7 +295,8 @@ SECONDS ?= 60
 FUZZ_WANTED := $(subst $(comma), ,$(TARGETS))
 FUZZ_BIN := $(FUZZ_ALL:%=$(BUILD)/%)
 FUZZ_PARTS := $(filter-out %/main.o,$(call objects_of,tools/hass-sim) \
-	$(call objects_of,examples/string_search))
+	$(call objects_of,examples/string_search) \
+	$(call objects_of,examples/y4m_denoise))
 
 .PHONY: fuzz fuzz-programs
 fuzz:
