@@ -303,8 +303,10 @@ struct HassJob
 
   _Alignas(HASS_CACHE_LINE) pthread_mutex_t decision;
   HassSlot slots[HASS_SLOTS]; /* under decision: the rounds in flight */
-  /* under decision: rounds and loads begun so far */
-  guint64 n_rounds, n_loads;
+  guint64 n_rounds;           /* under decision: rounds begun so far */
+  /* loads begun so far; written under decision, in a pipeline by the core that
+     admits */
+  _Atomic guint64 n_loads;
   /* under decision: completions that the strategy was told of */
   guint64 n_told;
   /* under decision: grants that the strategy was asked for */

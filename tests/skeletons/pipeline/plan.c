@@ -268,11 +268,12 @@ describe (Plan *plan)
   g_string_printf (text,
                    "seed %" G_GUINT64_FORMAT
                    ": %u loads, %u in an array, %u cores, tokens %zu, bytes "
-                   "%zu, on_error %d, cancel %u, deadline %d, %u devices, "
+                   "%zu, on_error %d, cancel %u, deadline %d, %u devices, %s, "
                    "stages",
                    plan->seed, plan->n_loads, plan->n_array, plan->n_cores,
                    plan->tokens, plan->token_bytes, plan->on_error,
-                   plan->cancel_after, (int)plan->deadline_ms, plan->n_devices);
+                   plan->cancel_after, (int)plan->deadline_ms, plan->n_devices,
+                   plan->strategy ? plan->strategy : "default strategy");
   for (guint i = 0; i < plan->n_stages; i++)
     {
       const PlanStage *s = &plan->stages[i];

@@ -7,6 +7,7 @@
    that lacks the overlap hangs, and the watchdog says so.
 
    Thread safety: as the tests say. */
+#include <pthread.h>
 #include <string.h>
 
 #include "hass_test.h"
@@ -17,27 +18,27 @@
 
 typedef struct
 {
-  GMutex lock;
-  GCond changed;
+  pthread_mutex_t lock; /* ThreadSanitizer does not see a GMutex */
+  pthread_cond_t changed;
   guint64 first, last; /* tokens through the first and the last stage */
 } Meeting;
 
 static void
 advance (Meeting *m, guint64 *count)
 {
-  g_mutex_lock (&m->lock);
+  pthread_mutex_lock (&m->lock);
   ++*count;
-  g_cond_broadcast (&m->changed);
-  g_mutex_unlock (&m->lock);
+  pthread_cond_broadcast (&m->changed);
+  pthread_mutex_unlock (&m->lock);
 }
 
 static void
 wait_until (Meeting *m, const guint64 *count, guint64 n)
 {
-  g_mutex_lock (&m->lock);
+  pthread_mutex_lock (&m->lock);
   while (*count < n)
-    g_cond_wait (&m->changed, &m->lock);
-  g_mutex_unlock (&m->lock);
+    pthread_cond_wait (&m->changed, &m->lock);
+  pthread_mutex_unlock (&m->lock);
 }
 
 static gboolean
@@ -76,7 +77,7 @@ blocked_stages (void)
                                   HASS_STAGE_CALLER, HASS_STAGE_PARALLEL };
   for (guint i = 0; i < 4; i++)
     {
-      Meeting m = { .first = 0 };
+      Meeting m = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0 };
       const HassStage stages[]
           = { HASS_STAGE (.cpu = pass_first),
               HASS_STAGE (.mode = modes[i], .cpu = wait_for_others),
@@ -106,7 +107,7 @@ emit_slowly (HassEmitter *emitter, gpointer data, GError **error)
 static void
 slow_streams (void)
 {
-  Meeting m = { .first = 0 };
+  Meeting m = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0 };
   const HassStage stages[]
       = { HASS_STAGE (.cpu = pass_first),
           HASS_STAGE (.mode = HASS_STAGE_SERIAL, .cpu = pass_first),
