@@ -86,6 +86,27 @@ settle (HassStream *stream, HassStreamWorker *sw, const HassStageState *stage,
     drop_buffers (stream, sw);
 }
 
+/* Runs a stage's worker on one token, which is item @index of its batch. */
+static inline void
+compute (HassStream *stream, HassWorker *worker, const HassStageState *stage,
+         HassItem *item, guint32 index)
+{
+  HassStreamWorker *sw = hass_stream_worker (stream, worker);
+  guint n_parts = sw->parts->len;
+  GError *error = NULL;
+  if (stage->promises && !give_output (stream, sw, stage, item))
+    return;
+  sw->item = item;
+  sw->index = index;
+  gboolean ok = stage->public.cpu (&item->token, worker,
+                                   stage->public.user_data, &error);
+  sw->item = NULL;
+  hass_callback_ok (ok, &error, HASS_ERROR_WORKER);
+  if (error || item->fresh || item->token.output_bytes > 0
+      || sw->buffers->len > 0 || item->state == HASS_ITEM_AGAIN)
+    settle (stream, sw, stage, item, n_parts, error);
+}
+
 /* Runs the stage's worker on the tokens of a batch that may run there, up to
    and including one that is sent back; the others then wait until that one has
    come again. */
@@ -95,42 +116,59 @@ hass_stream_compute (HassStream *stream, HassWorker *worker, HassBatch *batch)
   HassJob *job = stream->job;
   HassStreamWorker *sw = hass_stream_worker (stream, worker);
   const HassStageState *stage = &stream->stages[batch->stage];
-  HassStageFunc func = stage->public.cpu;
-  gpointer data = stage->public.user_data;
   sw->again_at = -1;
   sw->stage = batch->stage;
-  if (batch->n_alive == 0 || job->dry)
-    return;
-  if (stage->accumulators)
-    worker->accumulator = stage->accumulators[worker->index];
+  hass_stream_note_running (stream, worker, batch);
+  if (batch->n_alive > 0 && !job->dry)
+    {
+      if (stage->accumulators)
+        worker->accumulator = stage->accumulators[worker->index];
+      worker->owner = pthread_self ();
+      const char *before = hass_engine_enter_callback (stage->label, job);
+      for (guint32 i = 0; i < batch->n && !hass_job_stopping (job); i++)
+        {
+          HassItem *item = &batch->items[i];
+          if (item->state != HASS_ITEM_ALIVE)
+            continue;
+          compute (stream, worker, stage, item, i);
+          if (item->state != HASS_ITEM_ALIVE)
+            batch->n_alive--;
+          if (sw->again_at >= 0)
+            break;
+        }
+      hass_engine_leave_callback (before);
+      worker->accumulator = NULL;
+    }
+  atomic_store_explicit (&sw->at_stage, 0, memory_order_relaxed);
+}
+
+/* Computes a token at a stage in the place of a device, which can neither emit
+   parts nor send a token back. */
+void
+hass_item_compute (HassStream *stream, HassWorker *worker, guint s,
+                   HassItem *item)
+{
+  HassStreamWorker *sw = hass_stream_worker (stream, worker);
+  const HassStageState *stage = &stream->stages[s];
+  sw->stage = s;
   worker->owner = pthread_self ();
+  const char *before = hass_engine_enter_callback (stage->label, stream->job);
+  compute (stream, worker, stage, item, 0);
+  hass_engine_leave_callback (before);
+  drop_parts (stream, sw, 0);
+  sw->again_at = -1;
+  if (item->state == HASS_ITEM_AGAIN)
+    item->state = HASS_ITEM_ALIVE;
+}
+
+/* Publishes what the worker computes, for strategies. */
+void
+hass_stream_note_running (HassStream *stream, const HassWorker *worker,
+                          const HassBatch *batch)
+{
+  HassStreamWorker *sw = hass_stream_worker (stream, worker);
   atomic_store_explicit (&sw->at_stage, batch->stage + 1, memory_order_relaxed);
   atomic_store_explicit (&sw->n_running, batch->n_alive, memory_order_relaxed);
-  const char *before = hass_engine_enter_callback (stage->label, job);
-  for (guint32 i = 0; i < batch->n && !hass_job_stopping (job); i++)
-    {
-      HassItem *item = &batch->items[i];
-      guint n_parts = sw->parts->len;
-      GError *error = NULL;
-      if (item->state != HASS_ITEM_ALIVE
-          || (stage->promises && !give_output (stream, sw, stage, item)))
-        continue;
-      sw->item = item;
-      sw->index = i;
-      gboolean ok = func (&item->token, worker, data, &error);
-      sw->item = NULL;
-      hass_callback_ok (ok, &error, HASS_ERROR_WORKER);
-      if (error || item->fresh || item->token.output_bytes > 0
-          || sw->buffers->len > 0 || item->state == HASS_ITEM_AGAIN)
-        settle (stream, sw, stage, item, n_parts, error);
-      if (item->state != HASS_ITEM_ALIVE)
-        batch->n_alive--;
-      if (sw->again_at >= 0)
-        break;
-    }
-  hass_engine_leave_callback (before);
-  atomic_store_explicit (&sw->at_stage, 0, memory_order_relaxed);
-  worker->accumulator = NULL;
 }
 
 /* Books the time that a batch took at its stage. */

@@ -47,3 +47,9 @@ hass_stream_device_stages (const HassFarm *farm, const char *kind)
     }
   return stages;
 }
+
+gboolean
+hass_stage_has_cpu (const HassFarm *farm, guint stage)
+{
+  return farm->stages[stage].cpu != NULL;
+}

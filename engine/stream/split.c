@@ -70,3 +70,23 @@ hass_batch_insert_parts (HassStream *stream, HassStreamWorker *sw,
   g_free (old);
   hass_batch_recount (batch);
 }
+
+guint
+hass_batch_stage (const HassBatch *batch)
+{
+  return batch->stage;
+}
+
+guint32
+hass_batch_size (const HassBatch *batch)
+{
+  return batch->n;
+}
+
+/* Returns: token @i of the batch; NULL: it was dropped or has failed. */
+const HassToken *
+hass_batch_token (const HassBatch *batch, guint32 i)
+{
+  const HassItem *item = &batch->items[i];
+  return item->state == HASS_ITEM_ALIVE ? &item->token : NULL;
+}

@@ -244,6 +244,10 @@ void hass_part_discard (HassStream *stream, HassStreamWorker *sw,
 void hass_origin_unref (HassStream *stream, HassItem *item);
 gsize hass_item_charge (const HassStream *stream, gsize input_bytes);
 
+/* compute.c */
+void hass_item_compute (HassStream *stream, HassWorker *worker, guint stage,
+                        HassItem *item);
+
 /* memory.c */
 HassBatch *hass_batch_new (HassStream *stream, HassStreamWorker *sw);
 void hass_batch_reserve (HassStream *stream, HassStreamWorker *sw,

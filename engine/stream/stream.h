@@ -54,6 +54,17 @@ void hass_stream_count (HassStream *stream, HassWorker *worker,
 HassBatch *hass_stream_next (HassStream *stream, HassWorker *worker,
                              HassBatch *batch);
 
+/* What the virtual engine asks of batches and grants. */
+guint hass_batch_stage (const HassBatch *batch);
+guint32 hass_batch_size (const HassBatch *batch);
+const HassToken *hass_batch_token (const HassBatch *batch, guint32 i);
+void hass_stream_note_running (HassStream *stream, const HassWorker *worker,
+                               const HassBatch *batch);
+const HassToken *hass_ticket_token (HassSlot *slot, guint32 position);
+HassDone hass_ticket_compute (HassStream *stream, HassWorker *worker,
+                              HassSlot *slot, HassExtent extent);
+gboolean hass_stage_has_cpu (const HassFarm *farm, guint stage);
+
 /* devices.c */
 HassDeviceStage *hass_stream_device_stages (const HassFarm *farm,
                                             const char *kind);

@@ -368,3 +368,37 @@ hass_tickets_collect (HassStream *stream, HassWorker *worker, guint device)
     }
   return any;
 }
+
+/* -- Virtual time ------------------------------------------------------- */
+
+const HassToken *
+hass_ticket_token (HassSlot *slot, guint32 position)
+{
+  const HassItem *item = ((HassTicket *)slot)->loads[position].tag;
+  return &item->token;
+}
+
+/* Computes the results of a part of a grant by the CPU workers of its stages,
+   unless the run is dry. Returns: what was computed. */
+HassDone
+hass_ticket_compute (HassStream *stream, HassWorker *worker, HassSlot *slot,
+                     HassExtent extent)
+{
+  HassTicket *t = (HassTicket *)slot;
+  HassStreamWorker *sw = hass_stream_worker (stream, worker);
+  HassDone done = { .n = extent.n, .work = extent.n };
+  for (guint32 i = extent.first; i < extent.first + extent.n; i++)
+    {
+      HassItem *item = t->loads[i].tag;
+      done.bytes += item->token.input_bytes;
+      if (stream->job->dry)
+        continue;
+      hass_chunk_unref (stream, sw, g_steal_pointer (&item->fresh));
+      item->token.output = NULL;
+      item->token.output_bytes = 0;
+      for (guint s = t->stage; s <= t->stage + slot->fused; s++)
+        if (item->state == HASS_ITEM_ALIVE)
+          hass_item_compute (stream, worker, s, item);
+    }
+  return done;
+}

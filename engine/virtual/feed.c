@@ -23,8 +23,10 @@ note_opened (HassVirtualWorld *w, guint d)
                                 .ok = TRUE });
 }
 
-static void
-submit (HassVirtualWorld *w, HassVirtualGpu *gpu, HassFeederPart *part)
+/* Submits a part (what a GPU is given at once) of a grant. */
+void
+hass_virtual_submit (HassVirtualWorld *w, HassVirtualGpu *gpu,
+                     HassFeederPart *part)
 {
   HassDevice *device = &gpu->parent;
   HassFeeder *f = &gpu->feeder;
@@ -59,7 +61,7 @@ feed_gpu (HassVirtualWorld *w, HassSlot *slot, HassVirtualGpu *gpu)
       feed = hass_feeder_next (f, w->clock, &part);
     }
   if (feed == HASS_FEED_PART)
-    submit (w, gpu, part);
+    hass_virtual_submit (w, gpu, part);
   return feed == HASS_FEED_PART || feed == HASS_FEED_DROPPED;
 }
 
@@ -101,11 +103,14 @@ settle (HassVirtualWorld *w, HassSlot *slot, HassVirtualGpu *gpu,
                           .left_ns = b->left_ns,
                           .end_ns = w->clock,
                           .settled_ns = w->clock };
-  if (!done->failed)
+  if (!done->failed && job->flow)
+    back.counted = hass_virtual_flow_results (gpu, part);
+  else if (!done->failed)
     back.counted = hass_execute (job, f->worker, slot, part->extent, job->dry);
   hass_feeder_settle (f, part, &back);
   drop_if_stopping (w, f);
-  hass_virtual_finished (w, slot, back.counted.n);
+  if (slot)
+    hass_virtual_finished (w, slot, back.counted.n);
 }
 
 /* Handles the event that a stage (copy in, kernel, copy out, ...) of a part of

@@ -111,7 +111,8 @@ estimate (HassVirtualGpu *gpu, HassVirtualBundle *b, const HassBlock *blocks,
       in_bytes += blocks[i].input_bytes;
       out_bytes += blocks[i].output_bytes;
     }
-  double total = hass_virtual_cost (w, round, gpu->d, gpu->extent);
+  gboolean flow = w->job->flow != NULL;
+  double total = flow ? 0 : hass_virtual_cost (w, round, gpu->d, gpu->extent);
   w->job->totals[gpu->d].cost += total;
   gsize entry = (gsize)entry_bytes (gpu, b);
   b->gather_ns = host_copy_ns (gpu, in_bytes);
@@ -121,11 +122,13 @@ estimate (HassVirtualGpu *gpu, HassVirtualBundle *b, const HassBlock *blocks,
   b->scatter_ns = host_copy_ns (gpu, out_bytes);
   b->host_ns = b->scatter_ns + (m && m->host_ns ? m->host_ns[gpu->d] : 0);
   b->kernel_ns
-      = one_block_a_unit (round, gpu->extent)
+      = flow ? hass_virtual_flow_kernel_ns (gpu, n)
+        : one_block_a_unit (round, gpu->extent)
             ? blocks_ns (gpu, blocks, n)
             : hass_model_kernel_ns (gpu->model, total, threads (w, elements));
   b->kernel_ns *= hass_virtual_noise (w);
-  if (gpu->model->kernels > 1 && !one_block_a_unit (round, gpu->extent))
+  if (gpu->model->kernels > 1 && !flow
+      && !one_block_a_unit (round, gpu->extent))
     b->elements = threads (w, elements);
 }
 
@@ -308,6 +311,7 @@ gpu_describe (HassDevice *device, HassDeviceTraits *traits)
                             .max_in_flight = g->depth,
                             .link = shared_link (p, g),
                             .memory_bytes = g->memory_bytes,
+                            .max_fused = G_MAXUINT32,
                             .part_bytes = g->part_bytes };
 }
 
@@ -398,7 +402,7 @@ hass_virtual_gpu_init (HassVirtualGpu *gpu, HassVirtualWorld *w, guint g)
 /* Names the units of the next submit, whose true costs the device looks up:
    blocks do not hold them. */
 void
-hass_virtual_gpu_name_units (HassVirtualGpu *gpu, const HassSlot *round,
+hass_virtual_gpu_name_units (HassVirtualGpu *gpu, HassSlot *round,
                              HassExtent extent)
 {
   gpu->round = round;

@@ -14,6 +14,8 @@ is_due (const HassVirtualWorld *w, const HassVirtualEvent *event,
 {
   if (event->at_ns > 0)
     return w->clock >= event->at_ns;
+  if (!slot) /* a pipeline has no rounds */
+    return FALSE;
   const HassRound *round = &slot->round;
   double left
       = atomic_load_explicit (&round->outstanding, memory_order_relaxed);
@@ -60,8 +62,8 @@ wake_at (HassVirtualWorld *w, gint64 t)
 /* Queues a wake-up at the time of each of the model's events (a device gets
    slower or is lost) that is still to come, so that the clock stops there even
    if no device ends anything at that time. */
-static void
-announce_times (HassVirtualWorld *w)
+void
+hass_virtual_announce_times (HassVirtualWorld *w)
 {
   for (guint i = 0; w->model && i < w->model->n_events; i++)
     if (!w->happened[i] && w->model->events[i].at_ns > w->clock)
@@ -118,7 +120,7 @@ void
 hass_virtual_round_begins (HassVirtualWorld *w, const HassSlot *slot)
 {
   hass_virtual_let_happen (w, slot);
-  announce_times (w);
+  hass_virtual_announce_times (w);
   let_in (w, slot);
 }
 

@@ -83,7 +83,9 @@ typedef struct
   guint64 n_events;
   GArray *heap; /* HassVirtualDue */
   gboolean *core_busy;
-  HassVirtualGpu *gpus; /* [n_gpus] that participate */
+  struct HassBatch **batches; /* pipeline: [cores], what each computes */
+  guint n_wakes;              /* pipeline: times without an event, see flow.c */
+  HassVirtualGpu *gpus;       /* [n_gpus] that participate */
   guint n_gpus;
   gint64 *open_ns;     /* [n_devices], when a GPU takes its first part */
   gint64 *core_begins; /* [cores], when each joins this round */
@@ -124,7 +126,7 @@ struct HassVirtualGpu
   const HassGpuModel *model;
   guint d;
   HassFeeder feeder;
-  const HassSlot *round;
+  HassSlot *round;
   HassExtent extent;
   HassVirtualBundle *bundles; /* [depth], by slot */
   HassVirtualBundle *over;
@@ -165,7 +167,7 @@ double hass_virtual_cost (const HassVirtualWorld *w, const HassRound *round,
 
 /* gpu.c */
 void hass_virtual_gpu_init (HassVirtualGpu *gpu, HassVirtualWorld *w, guint g);
-void hass_virtual_gpu_name_units (HassVirtualGpu *gpu, const HassSlot *round,
+void hass_virtual_gpu_name_units (HassVirtualGpu *gpu, HassSlot *round,
                                   HassExtent extent);
 void hass_virtual_gpu_stage_over (HassVirtualGpu *gpu, guint index);
 void hass_virtual_gpu_lose (HassVirtualGpu *gpu);
@@ -175,7 +177,21 @@ gboolean hass_virtual_feed_gpus (HassVirtualWorld *w, HassSlot *slot);
 void hass_virtual_go_on (HassVirtualWorld *w, HassSlot *slot,
                          HassVirtualGpu *gpu, guint index);
 
+void hass_virtual_submit (HassVirtualWorld *w, HassVirtualGpu *gpu,
+                          HassFeederPart *part);
+
+/* virtual.c */
+void hass_virtual_check_stop (HassVirtualWorld *w);
+
+/* flow.c */
+double hass_virtual_flow_kernel_ns (HassVirtualGpu *gpu, gsize n);
+gboolean hass_virtual_flow_room (HassJob *job);
+HassDone hass_virtual_flow_results (HassVirtualGpu *gpu,
+                                    const HassFeederPart *part);
+void hass_virtual_drive_flow (HassVirtualWorld *w);
+
 /* model.c */
+void hass_virtual_announce_times (HassVirtualWorld *w);
 void hass_virtual_pass_gap (HassVirtualWorld *w);
 void hass_virtual_round_begins (HassVirtualWorld *w, const HassSlot *slot);
 gboolean hass_virtual_is_open (const HassVirtualWorld *w, guint d);

@@ -6,6 +6,7 @@
 #include "virtual-private.h"
 
 #include "device/kinds.h"
+#include "engine/stream/stream.h"
 
 #include <string.h>
 
@@ -98,8 +99,8 @@ core_done (HassVirtualWorld *w, HassSlot *slot, const HassVirtualDue *event)
   hass_virtual_finished (w, slot, done.n);
 }
 
-static void
-check_stop (HassVirtualWorld *w)
+void
+hass_virtual_check_stop (HassVirtualWorld *w)
 {
   HassJob *job = w->job;
   GCancellable *cancellable = job->farm->run->cancellable;
@@ -117,7 +118,7 @@ static gboolean
 run_round (HassVirtualWorld *w)
 {
   HassJob *job = w->job;
-  check_stop (w);
+  hass_virtual_check_stop (w);
   hass_virtual_pass_gap (w);
   pthread_mutex_lock (&job->decision);
   HassSlot *slot = hass_job_begin_round (job);
@@ -137,7 +138,7 @@ run_round (HassVirtualWorld *w)
           && (slot->state != HASS_SLOT_RUNNING || hass_job_stopping (job)))
         continue;
       w->clock = event.t;
-      check_stop (w);
+      hass_virtual_check_stop (w);
       if (event.core >= 0)
         core_done (w, slot, &event);
       else if (event.gpu)
@@ -162,6 +163,8 @@ static gboolean
 make_room (HassJob *job)
 {
   HassVirtualWorld *w = job->driver;
+  if (job->flow)
+    return hass_virtual_flow_room (job);
   /* run_round() may have begun no round because all waiting loads were refused,
      which makes room, too. */
   while (!hass_load_pool_has_room (job->pool))
@@ -287,17 +290,33 @@ close_gpus (HassVirtualWorld *w)
 static void
 drive (HassVirtualWorld *w)
 {
+  if (w->job->flow)
+    {
+      hass_virtual_drive_flow (w);
+      return;
+    }
   hass_job_begin (w->job);
   hass_job_generate (w->job);
   while (run_round (w))
     ;
-  check_stop (w);
+  hass_virtual_check_stop (w);
 }
 
 static gboolean
 can_compute (const HassFarm *farm, GError **error)
 {
-  if (farm->cpu_worker || farm->run->dry)
+  if (farm->run->dry)
+    return TRUE;
+  for (guint s = 0; s < farm->n_stages; s++)
+    if (!hass_stage_has_cpu (farm, s))
+      {
+        g_set_error (error, HASS_ERROR, HASS_ERROR_NO_DEVICE,
+                     "pipeline '%s': a stage has no CPU worker, which computes "
+                     "the results of a modelled machine: stage %u of %u",
+                     farm->name, s + 1, farm->n_stages);
+        return FALSE;
+      }
+  if (farm->cpu_worker)
     return TRUE;
   g_set_error (error, HASS_ERROR, HASS_ERROR_NO_DEVICE,
                "farm '%s' has no CPU worker, which computes the results "

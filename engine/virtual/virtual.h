@@ -15,6 +15,7 @@
 
 #include "device/model/model.h"
 #include "engine/core/farm.h"
+#include "engine/stream/stage.h"
 #include "hass/strategy.h"
 
 /**
@@ -59,6 +60,9 @@ typedef struct
  * @cost: returns the true work of @n units from @unit on, in their order of
  *   emission, on a device; it is more for a GPU than for the CPU where the
  *   GPU's threads diverge. NULL: the loads' costs.
+ * @token_work: pipeline: returns the work of a token at a stage on a device, in
+ *   the unit of the platform's rates. NULL: the cost of its load, else its
+ * input bytes, else 1.
  * @traits: [n_devices], what strategies are told of the devices instead of what
  *   the platform says; grants are handed to GPUs in parts of their part_bytes.
  *   NULL: as the platform says.
@@ -83,6 +87,8 @@ typedef struct
   double merge_ns;
   double (*cost) (gpointer data, guint64 round, guint device, guint32 unit,
                   guint32 n);
+  double (*token_work) (gpointer data, guint stage, guint device,
+                        const HassToken *token);
   const HassDeviceTraits *traits;
   const double *gap_ns, *late_ns, *open_ns, *submit_ns, *host_ns;
   guint64 n_gaps, n_late;

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: MIT */
+/* flow.c: runs a pipeline on a modelled machine. What virtual.c and feed.c do
+   with rounds is done here with batches of tokens and ready sets.
+
+   DESIGN. A core takes a batch (engine/stream/stream.h), whose time at the
+   stage the model says; when that time is over, the stage's CPU worker computes
+   the batch, and the core carries it on to the next stage or takes another one.
+   GPUs get their grants through the feeder; the CPU workers of the stages
+   compute their results, too. The generator takes no time. The work of a token
+   at a stage is what HassVirtualModel.token_work says, else the cost of its
+   load, else its input bytes, else 1.
+
+   Thread safety: by the world's thread. */
+#include "virtual-private.h"
+
+#include "engine/stream/stream.h"
+
+/* While tokens are ready and every strategy waits, the clock goes on by this,
+   in ns, so that the pipeline's rules for liveness apply (engine/stream/ask.c).
+   As there. */
+#define WAKE_NS 5000000
+/* A pipeline in which the clock has gone on so often without an event is
+   stopped: a mistake of the library. */
+#define MOST_WAKES 1000
+
+/* -- What tokens cost --------------------------------------------------- */
+
+/* Returns the work of a token at a stage on a device, in the platform's unit.
+ */
+static double
+token_work (const HassVirtualWorld *w, guint stage, guint device,
+            const HassToken *token)
+{
+  const HassVirtualModel *m = w->model;
+  if (m && m->token_work)
+    return m->token_work (m->data, stage, device, token);
+  if (token->load->cost > 0)
+    return token->load->cost;
+  return token->input_bytes > 0 ? (double)token->input_bytes : 1;
+}
+
+static double
+core_rate (const HassVirtualWorld *w, guint stage)
+{
+  double rate = hass_platform_stage_rate (
+      w->platform, w->job->farm->stages[stage].name, NULL);
+  return rate > 0 ? rate : w->platform->core_work_per_ns;
+}
+
+/* Returns the time of the kernels of a grant, in ns: those of the stages that
+   the device computes, one after another. */
+double
+hass_virtual_flow_kernel_ns (HassVirtualGpu *gpu, gsize n)
+{
+  HassVirtualWorld *w = gpu->world;
+  HassSlot *slot = gpu->round;
+  double ns = 0;
+  for (guint s = slot->stage; s <= slot->stage + slot->fused; s++)
+    {
+      const HassStage *stage = &w->job->farm->stages[s];
+      HassGpuModel model = *gpu->model;
+      double rate
+          = hass_platform_stage_rate (w->platform, stage->name, model.name);
+      double work = 0;
+      if (rate > 0)
+        model.work_per_ns = rate;
+      for (guint32 i = 0; i < gpu->extent.n; i++)
+        work += token_work (w, s, gpu->d,
+                            hass_ticket_token (slot, gpu->extent.first + i));
+      ns += hass_model_kernel_ns (&model, work,
+                                  n * MAX (stage->element_threads, 1));
+    }
+  return ns;
+}
+
+/* -- Cores -------------------------------------------------------------- */
+
+/* Begins to compute a batch on a core. */
+static void
+begin (HassVirtualWorld *w, guint core, HassBatch *batch)
+{
+  HassJob *job = w->job;
+  guint stage = hass_batch_stage (batch);
+  double work = 0;
+  const HassToken *token;
+  for (guint32 i = 0; i < hass_batch_size (batch); i++)
+    if ((token = hass_batch_token (batch, i)))
+      work += token_work (w, stage, (guint)job->cpu, token);
+  double ns = w->platform->pull_ns
+              + work / core_rate (w, stage) * hass_virtual_noise (w)
+                    * w->slower[job->cpu];
+  hass_stream_note_running (hass_stream_of (job), &job->workers[core], batch);
+  w->core_busy[core] = TRUE;
+  w->batches[core] = batch;
+  hass_virtual_push (
+      w, (HassVirtualDue){ .t = hass_virtual_later (w, w->clock, MAX (ns, 1)),
+                           .core = (gint)core,
+                           .begin = w->clock });
+}
+
+static gboolean
+feed_cores (HassVirtualWorld *w)
+{
+  HassJob *job = w->job;
+  HassStream *stream = hass_stream_of (job);
+  gboolean any = FALSE;
+  for (guint c = 0; c < job->n_cores; c++)
+    {
+      HassWorker *worker = &job->workers[c];
+      if (w->core_busy[c])
+        continue;
+      worker->now_ns = w->clock;
+      HassBatch *batch = hass_stream_take (stream, worker);
+      if (!batch)
+        continue;
+      begin (w, c, batch);
+      any = TRUE;
+    }
+  return any;
+}
+
+static void
+core_done (HassVirtualWorld *w, const HassVirtualDue *event)
+{
+  HassJob *job = w->job;
+  HassStream *stream = hass_stream_of (job);
+  HassWorker *worker = &job->workers[event->core];
+  HassBatch *batch = w->batches[event->core];
+  w->core_busy[event->core] = FALSE;
+  worker->now_ns = w->clock;
+  hass_stream_compute (stream, worker, batch);
+  hass_stream_count (stream, worker, batch, event->begin, w->clock);
+  batch = hass_stream_next (stream, worker, batch);
+  if (batch)
+    begin (w, (guint)event->core, batch);
+}
+
+/* -- GPUs --------------------------------------------------------------- */
+
+static gboolean
+feed_gpu (HassVirtualWorld *w, HassVirtualGpu *gpu)
+{
+  HassFeeder *f = &gpu->feeder;
+  HassStream *stream = hass_stream_of (w->job);
+  HassFeederPart *part;
+  HassExtent e;
+  gint64 again_ns;
+  gboolean any = hass_tickets_collect (stream, f->worker, f->d);
+  if (!hass_virtual_is_open (w, f->d) || w->clock < gpu->host_free_ns)
+    return any;
+  w->job->devices[f->d].opening = FALSE;
+  HassFeed feed = hass_feeder_next (f, w->clock, &part);
+  if (feed == HASS_FEED_ASK)
+    {
+      HassSlot *slot
+          = hass_stream_ask (stream, f->worker, f->d, w->clock, &e, &again_ns);
+      if (slot)
+        {
+          hass_feeder_grant (f, slot, e, w->clock);
+          feed = hass_feeder_next (f, w->clock, &part);
+        }
+      else if (again_ns > w->clock && w->again_ns[f->d] <= w->clock
+               && hass_stream_again_ns (stream, w->clock) > 0)
+        {
+          w->again_ns[f->d] = again_ns;
+          hass_virtual_push (w, (HassVirtualDue){ .t = again_ns, .core = -1 });
+        }
+    }
+  if (feed == HASS_FEED_PART)
+    hass_virtual_submit (w, gpu, part);
+  return any || feed == HASS_FEED_PART || feed == HASS_FEED_DROPPED;
+}
+
+/* -- The course of events ----------------------------------------------- */
+
+static void
+feed (HassVirtualWorld *w)
+{
+  gboolean any = TRUE;
+  while (any)
+    {
+      any = FALSE;
+      for (guint g = 0; g < w->n_gpus; g++)
+        while (feed_gpu (w, &w->gpus[g]))
+          any = TRUE;
+      if (hass_job_stopping (w->job))
+        continue;
+      any |= feed_cores (w);
+      if (any)
+        continue;
+      hass_stream_consult (hass_stream_of (w->job), w->clock, TRUE);
+      any = feed_cores (w);
+    }
+}
+
+/* Serves the next event. Returns: FALSE if there is none and nothing is left to
+   do. */
+static gboolean
+step (HassVirtualWorld *w)
+{
+  if (w->heap->len == 0)
+    {
+      if (hass_job_stopping (w->job)
+          || hass_stream_idle (hass_stream_of (w->job)))
+        return FALSE;
+      hass_virtual_push (
+          w, (HassVirtualDue){ .t = hass_virtual_later (w, w->clock, WAKE_NS),
+                               .core = -1 });
+      if (++w->n_wakes > MOST_WAKES)
+        hass_job_stop (w->job,
+                       g_error_new (HASS_ERROR, HASS_ERROR_DEVICE,
+                                    "pipeline '%s': its strategy keeps all "
+                                    "devices waiting while tokens wait",
+                                    w->job->farm->name));
+    }
+  HassVirtualDue event = hass_virtual_pop (w);
+  /* A wake-up after the last token is not the end of the pipeline. */
+  if (event.core < 0 && !event.gpu
+      && (hass_job_stopping (w->job)
+          || hass_stream_idle (hass_stream_of (w->job))))
+    return TRUE;
+  w->clock = event.t;
+  hass_virtual_check_stop (w);
+  if (event.core >= 0 || event.gpu)
+    w->n_wakes = 0;
+  if (event.core >= 0)
+    core_done (w, &event);
+  else if (event.gpu)
+    hass_virtual_go_on (w, NULL, event.gpu, event.bundle);
+  hass_virtual_let_happen (w, NULL);
+  feed (w);
+  return TRUE;
+}
+
+/* Computes until the load pool has room. */
+gboolean
+hass_virtual_flow_room (HassJob *job)
+{
+  HassVirtualWorld *w = job->driver;
+  feed (w);
+  while (!hass_load_pool_has_room (job->pool) && !hass_job_stopping (job))
+    if (!step (w) && !hass_load_pool_has_room (job->pool))
+      return FALSE;
+  return !hass_job_stopping (job);
+}
+
+/* Takes over the results of a part of a grant: the CPU workers of the stages
+   compute them. */
+HassDone
+hass_virtual_flow_results (HassVirtualGpu *gpu, const HassFeederPart *part)
+{
+  HassVirtualWorld *w = gpu->world;
+  return hass_ticket_compute (hass_stream_of (w->job), gpu->feeder.worker,
+                              part->grant->round, part->extent);
+}
+
+void
+hass_virtual_drive_flow (HassVirtualWorld *w)
+{
+  HassJob *job = w->job;
+  w->batches = g_new0 (HassBatch *, MAX (job->n_cores, 1));
+  for (guint d = hass_virtual_first_gpu (w); d < job->n_devices; d++)
+    {
+      job->devices[d].opening = !hass_virtual_is_open (w, d);
+      job->devices[d].opens_at_ns = w->open_ns[d];
+      if (job->devices[d].opening)
+        hass_virtual_push (w,
+                           (HassVirtualDue){ .t = w->open_ns[d], .core = -1 });
+    }
+  hass_virtual_announce_times (w);
+  hass_job_begin (job);
+  hass_job_generate (job);
+  feed (w);
+  while (step (w))
+    ;
+  hass_virtual_check_stop (w);
+  g_free (w->batches);
+}

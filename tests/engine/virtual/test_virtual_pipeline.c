@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/* test_virtual_pipeline.c: pipelines on modelled machines: results, times,
+   devices that get slower or are lost.
+   Thread safety: single-threaded. */
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "hass/hass.h"
+#include "hass_test.h"
+#include "tests/engine/trial.h"
+
+#define N 400
+
+typedef struct
+{
+  guint64 sum, seen, next, bad;
+} Seen;
+
+static gboolean
+square (HassToken *token, HassWorker *worker, gpointer data, GError **error)
+{
+  const guint64 *in = (const guint64 *)token->input;
+  guint64 *out = (guint64 *)token->output;
+  (void)worker, (void)data, (void)error;
+  *out = *in * *in;
+  return TRUE;
+}
+
+/* The modelled GPU runs no code. */
+static gboolean
+on_gpu (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
+        GError **error)
+{
+  (void)bundle, (void)stream, (void)data, (void)error;
+  return TRUE;
+}
+
+static gboolean
+add (HassToken *token, HassWorker *worker, gpointer data, GError **error)
+{
+  Seen *seen = data;
+  guint64 v = *(const guint64 *)token->input;
+  (void)worker, (void)error;
+  seen->bad += token->seq < seen->next || v != token->seq * token->seq;
+  seen->next = token->seq + 1;
+  seen->sum += v;
+  seen->seen++;
+  return TRUE;
+}
+
+static const char machine[] = "[platform]\n"
+                              "name = test\n"
+                              "[cpu]\n"
+                              "cores = 4\n"
+                              "work_per_us = 1\n"
+                              "%s"
+                              "[stage add]\n"
+                              "cpu_work_per_us = 1000\n";
+
+/* Runs the pipeline on a machine; @gpus is added to its file. Returns: the
+   makespan, in us. */
+static double
+run (const char *gpus, const char *strategy, gsize tokens, HassReport **kept)
+{
+  static guint64 input[N];
+  HassLoad loads[N];
+  Seen seen = { 0 };
+  for (guint i = 0; i < N; i++)
+    {
+      input[i] = i;
+      loads[i]
+          = (HassLoad){ .input = &input[i], .input_bytes = 8, .cost = 10 };
+    }
+  const HassStage stages[] = {
+    HASS_STAGE (.name = "square", .cpu = square, .gpu = on_gpu,
+                .output_ratio = 1),
+    HASS_STAGE (.name = "add", .mode = HASS_STAGE_ORDERED, .cpu = add),
+  };
+  g_autofree char *text = g_strdup_printf (machine, gpus);
+  g_autofree char *path = trial_file (text);
+  HassPipeline p = HASS_PIPELINE_INIT;
+  p.loads = loads;
+  p.n_loads = N;
+  p.user_data = &seen;
+  p.stages = stages;
+  p.n_stages = G_N_ELEMENTS (stages);
+  p.tokens = tokens;
+  p.run.platform = path;
+  p.run.strategy = strategy;
+  GError *error = NULL;
+  HassReport *report = NULL;
+  CU_ASSERT_TRUE (hass_pipeline (&p, &report, &error));
+  if (error)
+    g_printerr ("\n    %s", error->message);
+  g_clear_error (&error);
+  unlink (path);
+  CU_ASSERT_EQUAL (seen.seen, N);
+  CU_ASSERT_EQUAL (seen.bad, 0);
+  CU_ASSERT_EQUAL (seen.sum, (guint64)N * (N - 1) * (2 * N - 1) / 6);
+  CU_ASSERT_PTR_NOT_NULL_FATAL (report);
+  double us = report->makespan_s * 1e6;
+  if (kept)
+    *kept = report;
+  else
+    hass_report_free (report);
+  return us;
+}
+
+static const char gpu[] = "[gpu0]\n"
+                          "multiprocessors = 16\n"
+                          "width = 64\n"
+                          "work_per_us = 8\n"
+                          "launch_us = 5\n"
+                          "link_us = 5\n"
+                          "h2d_gbps = 10\n"
+                          "d2h_gbps = 10\n";
+
+static void
+cores (void)
+{
+  /* 400 tokens of 10 us on four cores; "add" takes 0.01 us */
+  double us = run ("", NULL, 0, NULL);
+  CU_ASSERT_TRUE (us >= 1000 && us < 1060);
+  double narrow = run ("", NULL, 2, NULL);
+  CU_ASSERT_TRUE (narrow >= 2000 && narrow < 2120);
+}
+
+static void
+with_gpu (void)
+{
+  static const char *const strategies[]
+      = { "pipe-auto", "pipe-greedy", "pipe-lp", "aspara-pipe" };
+  for (guint i = 0; i < G_N_ELEMENTS (strategies); i++)
+    {
+      HassReport *report = NULL;
+      double us = run (gpu, strategies[i], 0, &report);
+      CU_ASSERT_TRUE (us < 1060);
+      CU_ASSERT_EQUAL (report->stages[0].tokens, N);
+      CU_ASSERT_EQUAL (us, run (gpu, strategies[i], 0, NULL));
+      hass_report_free (report);
+    }
+  /* cores and GPU together have three times the cores' rate */
+  double us = run (gpu, "pipe-auto", 0, NULL);
+  CU_ASSERT_TRUE (us < 500);
+  if (us >= 500)
+    g_printerr ("\n    %.0f us", us);
+}
+
+static void
+no_cpu_worker (void)
+{
+  const HassStage stage = HASS_STAGE (.name = "only", .gpu = on_gpu);
+  HassLoad load = { .input = "", .input_bytes = 1 };
+  g_autofree char *text = g_strdup_printf (machine, gpu);
+  g_autofree char *path = trial_file (text);
+  HassPipeline p = HASS_PIPELINE_INIT;
+  GError *error = NULL;
+  p.loads = &load;
+  p.n_loads = 1;
+  p.stages = &stage;
+  p.n_stages = 1;
+  p.run.platform = path;
+  CU_ASSERT_FALSE (hass_pipeline (&p, NULL, &error));
+  CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_NO_DEVICE));
+  CU_ASSERT_PTR_NOT_NULL (error && strstr (error->message, "stage 1 of 1"));
+  g_clear_error (&error);
+  unlink (path);
+}
+
+HASS_TEST_SUITE (
+    virtual_pipeline,
+    { "cores compute the results in the model's time, within the bounds",
+      cores },
+    { "a modelled GPU takes its part under every strategy, and the same seed "
+      "gives the same time",
+      with_gpu },
+    { "a stage without a CPU worker has no results on a modelled machine",
+      no_cpu_worker })
