@@ -562,14 +562,10 @@ simulate (World *w)
   world_clear (w);
 }
 
-void
-mini_stream_run (const SimPipeCase *c, MiniStream *run)
+static void
+make_devices (const SimPipeCase *c, HassDeviceTraits *devices)
 {
   const HassPlatform *p = c->platform;
-  HassDeviceTraits devices[SIM_MOST_DEVICES];
-  HassClassTraits classes[SIM_MOST_STAGES];
-  memset (devices, 0, sizeof devices);
-  memset (classes, 0, sizeof classes);
   if (p->has_cpu)
     devices[0] = (HassDeviceTraits){ .name = "cpu",
                                      .kind = HASS_DEVICE_CPU,
@@ -587,10 +583,17 @@ mini_stream_run (const SimPipeCase *c, MiniStream *run)
       .max_in_flight = p->gpus[g].depth,
       .link = p->n_links < p->n_gpus ? p->gpus[g].link + 1 : 0
     };
+}
+
+void
+mini_stream_env (const SimPipeCase *c, MiniEnv *env)
+{
+  memset (env, 0, sizeof *env);
+  make_devices (c, env->devices);
   for (guint s = 0; s < c->pipe->n_stages; s++)
     {
       const SimStage *stage = &c->pipe->stages[s];
-      classes[s]
+      env->classes[s]
           = (HassClassTraits){ .name = stage->name,
                                .cost = stage->cost,
                                .one_at_a_time
@@ -600,22 +603,29 @@ mini_stream_run (const SimPipeCase *c, MiniStream *run)
                                .element_threads = stage->elements };
       for (guint d = 0; d < c->n_devices; d++)
         if (c->ns[s][d] > 0)
-          classes[s].devices |= (guint64)1 << d;
+          env->classes[s].devices |= (guint64)1 << d;
     }
-  HassStrategyEnv env = { .struct_size = sizeof env,
-                          .farm_name = c->pipe->name,
-                          .farm = HASS_FARM_PIPELINE,
-                          .cost = HASS_COST_UNKNOWN,
-                          .n_devices = c->n_devices,
-                          .devices = devices,
-                          .seed = c->seed,
-                          .n_classes = c->pipe->n_stages,
-                          .classes = classes };
+  env->env = (HassStrategyEnv){ .struct_size = sizeof env->env,
+                                .farm_name = c->pipe->name,
+                                .farm = HASS_FARM_PIPELINE,
+                                .cost = HASS_COST_UNKNOWN,
+                                .n_devices = c->n_devices,
+                                .devices = env->devices,
+                                .seed = c->seed,
+                                .n_classes = c->pipe->n_stages,
+                                .classes = env->classes };
+}
+
+void
+mini_stream_run (const SimPipeCase *c, MiniStream *run)
+{
+  MiniEnv env;
   GError *error = NULL;
   World w = { .c = c, .run = run };
+  mini_stream_env (c, &env);
   if (run->most_tokens == 0)
     run->most_tokens = c->pipe->in_flight > 0 ? c->pipe->in_flight : 4096;
-  w.strategy = hass_strategy_new (run->strategy, &env, &error);
+  w.strategy = hass_strategy_new (run->strategy, &env.env, &error);
   if (!w.strategy)
     {
       g_printerr ("%s\n", error->message);
