@@ -295,7 +295,8 @@ SECONDS ?= 60
 FUZZ_WANTED := $(subst $(comma), ,$(TARGETS))
 FUZZ_BIN := $(FUZZ_ALL:%=$(BUILD)/%)
 FUZZ_PARTS := $(filter-out %/main.o,$(call objects_of,tools/hass-sim) \
-	$(call objects_of,examples/string_search))
+	$(call objects_of,examples/string_search) \
+	$(call objects_of,examples/y4m_denoise))
 
 .PHONY: fuzz fuzz-programs
 fuzz:
@@ -337,10 +338,14 @@ BENCH_BIN := $(addprefix $(BUILD)/bench/,overhead efficiency memory startup \
 	virtual decision)
 BENCH_WITH_PEERS := $(addprefix $(BUILD)/bench/,overhead efficiency startup)
 BENCH_PEERS := peers peer_hass peer_threads peer_glib peer_tbb
-ifneq ($(filter bench-main bench-programs everything $(BENCH_BIN),\
+# Pipelines have peers of their own.
+PIPES_BIN := $(BUILD)/bench/pipeline/pipeline
+PIPES := pipeline pipe_hass pipe_tbb
+ifneq ($(filter bench-main bench-programs everything $(BENCH_BIN) $(PIPES_BIN),\
 	$(MAKECMDGOALS)),)
 ifeq ($(shell $(PKG_CONFIG) --exists starpu-1.3 2>/dev/null && echo yes),yes)
 BENCH_PEERS += peer_starpu
+PIPES += pipe_starpu
 BENCH_DEFS += -DBENCH_STARPU
 STARPU_CFLAGS := $(patsubst -I%,-isystem %,\
 	$(shell $(PKG_CONFIG) --cflags starpu-1.3))
@@ -349,6 +354,7 @@ endif
 ifeq ($(shell echo 'int main (void) { return 0; }' | $(CC) -fopenmp -xc - \
 	-o /dev/null 2>/dev/null && echo yes),yes)
 BENCH_PEERS += peer_openmp
+PIPES += pipe_openmp
 BENCH_DEFS += -DBENCH_OPENMP
 BENCH_LIBS += -fopenmp
 endif
@@ -356,17 +362,23 @@ endif
 BENCH_PEER_OBJ := $(BENCH_PEERS:%=$(BUILD)/bench/%.o)
 # Measuring side by side, for all benchmarks.
 BENCH_COMMON := $(BUILD)/bench/bench.o $(BUILD)/bench/contest.o
-BENCH_OBJ := $(BENCH_BIN:%=%.o) $(BENCH_PEER_OBJ) $(BENCH_COMMON)
+PIPES_OBJ := $(PIPES:%=$(BUILD)/bench/pipeline/%.o)
+BENCH_OBJ := $(BENCH_BIN:%=%.o) $(BENCH_PEER_OBJ) $(BENCH_COMMON) $(PIPES_OBJ)
 
 $(BENCH_OBJ): CPPFLAGS_ALL += -Ibench $(BENCH_DEFS)
-$(BUILD)/bench/peer_starpu.o: CPPFLAGS_ALL += $(STARPU_CFLAGS)
-$(BUILD)/bench/peer_openmp.o: CFLAGS_ALL += -fopenmp
+$(BUILD)/bench/peer_starpu.o $(BUILD)/bench/pipeline/pipe_starpu.o: \
+	CPPFLAGS_ALL += $(STARPU_CFLAGS)
+$(BUILD)/bench/peer_openmp.o $(BUILD)/bench/pipeline/pipe_openmp.o: \
+	CFLAGS_ALL += -fopenmp
 
 $(BENCH_WITH_PEERS): $(BENCH_PEER_OBJ)
 $(BENCH_BIN): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BENCH_COMMON) $(LIB)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) $(filter %.o,$^) $(LIB) $(LIBS) \
 	  $(if $(filter $@,$(BENCH_WITH_PEERS)),$(BENCH_LIBS)) -o $@
+$(PIPES_BIN): $(PIPES_OBJ) $(BENCH_COMMON) $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) $(BENCH_LIBS) -o $@
 
 # Beside plain CUDA, where there is nvcc: gpu-bench.
 ifeq ($(WITH_CUDA),yes)
@@ -441,9 +453,9 @@ bench-hzip: $(BUILD)/bin/hzip
 .PHONY: bench bench-main bench-programs
 bench: setup-bench
 	$(Q)$(MAKE) --no-print-directory bench-main
-bench-programs: $(BENCH_BIN)
+bench-programs: $(BENCH_BIN) $(PIPES_BIN)
 bench-main: bench-programs $(BUILD)/bin/string_search
-	$(Q)for b in $(BENCH_BIN); do $$b || exit 1; done
+	$(Q)for b in $(BENCH_BIN) $(PIPES_BIN); do $$b || exit 1; done
 	$(Q)bench/search.sh $(BUILD)/bin/string_search
 
 # Beside ffmpeg's nlmeans.
@@ -508,11 +520,13 @@ check-quick: $(TEST_PARTS)
 
 # Farms on GPUs that fail in any way, many of them: tests/engine/live/test_storm.c.
 # SEED=n: the first plan's, and a plan that went wrong is run again by FARMS=1.
+# SUITE=pipeline_contract: random pipelines instead.
 FARMS ?= 1000000
 SEED ?= 1
 .PHONY: soak
 soak: tests
-	$(Q)$(TEST_ENV) TEST_FARMS=$(FARMS) TEST_SEED=$(SEED) $(TESTS) --suite storm
+	$(Q)$(TEST_ENV) TEST_FARMS=$(FARMS) TEST_SEED=$(SEED) $(TESTS) \
+	  --suite $(or $(SUITE),storm)
 
 # Everything is built with clang, too, where a warning is an error.
 CLANG ?= clang

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # hzip.sh: hzip beside pigz, gzip and bgzip, whole processes on 300 MB of real
 # text in the page cache, in interleaved rounds; medians of the times, and of
-# the ratios within a round. Usage: hzip.sh HZIP [ROUNDS];
+# the ratios within a round, of wall-clock time and of CPU time. The latter says
+# more where other programs run. Usage: hzip.sh HZIP [ROUNDS];
 # BENCH_TMP=DIR for the files, BENCH_CORES=N for the cores of each program.
 set -u
 hzip=$1
@@ -36,33 +37,38 @@ names=() commands=() inputs=()
 add() { names+=("$1"); commands+=("$2"); inputs+=("$3"); }
 median() { sort -g | sed -n "$((rounds / 2 + 1))p"; }
 
-# Runs what was added; then prints, for each, its time, the size of its output
-# and the ratio of the first one's time to its own.
+TIMEFORMAT='%R %U %S'
+# Median of column $3 of $1 / column $3 of $2, rounds being lines.
+ratio() {
+  paste -d ' ' "$1" "$2" |
+    awk -v c="$3" '{ b = $(c + 2); print (b > 0) ? $c / b : 0 }' | median
+}
+
+# Runs what was added; then prints, for each, its times, the size of its output
+# and the ratios of the first one's times to its own.
 measure() { # title
-  local i r n=${#names[@]} start t
+  local i r n=${#names[@]} file=$dir/hass-bench
   echo "$1"
-  for ((i = 0; i < n; i++)); do : >"$dir/hass-bench-$i.s"; done
+  for ((i = 0; i < n; i++)); do : >"$file-$i.s"; done
   for ((r = -1; r < rounds; r++)); do
     for ((i = 0; i < n; i++)); do
-      start=$EPOCHREALTIME
-      ${commands[i]} <"${inputs[i]}" >"$dir/hass-bench.out" || exit 1
-      t=$(awk -v a="$start" -v b="$EPOCHREALTIME" 'BEGIN { print b - a }')
-      [ "$r" -ge 0 ] || stat -c %s "$dir/hass-bench.out" >"$dir/hass-bench-$i.n"
-      [ "$r" -lt 0 ] || echo "$t" >>"$dir/hass-bench-$i.s"
+      { time ${commands[i]} <"${inputs[i]}" >"$file.out" 2>&3; } \
+        3>&2 2>"$file.time" || exit 1
+      [ "$r" -ge 0 ] || stat -c %s "$file.out" >"$file-$i.n"
+      [ "$r" -lt 0 ] ||
+        awk '{ print $1, $2 + $3 }' "$file.time" >>"$file-$i.s"
     done
   done
   for ((i = 0; i < n; i++)); do
-    t=$(median <"$dir/hass-bench-$i.s")
-    awk -v n="${names[i]}" -v t="$t" -v b="$(cat "$dir/hass-bench-$i.n")" \
-      -v x="$(paste "$dir/hass-bench-0.s" "$dir/hass-bench-$i.s" |
-              awk '{ print $1 / $2 }' | median)" \
-      -v first="$(cat "$dir/hass-bench-0.n")" 'BEGIN {
-        printf "  %-22s %7.3f s  %10d bytes  %5.2f times as fast, size %.4f\n",
-               n, t, b, x, b / first }'
+    awk -v n="${names[i]}" -v t="$(cut -d' ' -f1 "$file-$i.s" | median)" \
+      -v u="$(cut -d' ' -f2 "$file-$i.s" | median)" \
+      -v b="$(cat "$file-$i.n")" -v first="$(cat "$file-0.n")" \
+      -v x="$(ratio "$file-0.s" "$file-$i.s" 1)" \
+      -v y="$(ratio "$file-0.s" "$file-$i.s" 2)" 'BEGIN {
+        printf "  %-14s %7.3f s, CPU %7.3f s, %10d bytes; %5.2f times as fast, " \
+               "CPU %5.2f, size %.4f\n", n, t, u, b, x, y, b / first }'
   done
-  for ((i = 0; i < n; i++)); do
-    rm -f "$dir/hass-bench-$i.s" "$dir/hass-bench-$i.n"
-  done
+  rm -f "$file"-*.s "$file"-*.n "$file.time"
   names=() commands=() inputs=()
 }
 

@@ -82,6 +82,8 @@ hass_origin_unref (HassStream *stream, HassItem *item)
     return;
   release (stream, item,
            !atomic_load_explicit (&origin->failed, memory_order_relaxed));
+  atomic_fetch_sub_explicit (&stream->bytes, origin->charge,
+                             memory_order_relaxed);
   g_free (origin);
 }
 

@@ -33,6 +33,8 @@ typedef struct
 {
   _Atomic guint refs;
   _Atomic gboolean failed; /* a part has failed */
+  /* what tokens replaced by their parts count in HassStream.bytes */
+  _Atomic gsize charge;
 } HassOrigin;
 
 typedef enum

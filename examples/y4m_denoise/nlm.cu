@@ -141,15 +141,15 @@ means (const NlmParams &n, const uint8_t *a, int stride, uint8_t *to)
     to[k] = (uint8_t)nlm_mean (sums[k], totals[k]);
 }
 
-/* Copies the tile that begins at (@x, @y), with its halo. */
+/* Copies the tile that begins at @at, with its halo. */
 __device__ static void
 load_tile (uint8_t *tile, int stride, int rows, const uint8_t *plane,
-           NlmSize size, int x, int y)
+           NlmSize size, int2 at)
 {
   for (int i = threadIdx.x; i < stride * rows; i += THREADS)
     {
-      int column = min (max (x + i % stride, 0), size.width - 1);
-      int row = min (max (y + i / stride, 0), size.height - 1);
+      int column = min (max (at.x + i % stride, 0), size.width - 1);
+      int row = min (max (at.y + i / stride, 0), size.height - 1);
       tile[i] = plane[(size_t)row * size.width + column];
     }
   __syncthreads ();
@@ -187,7 +187,8 @@ __launch_bounds__ (THREADS) denoise (NlmFrame f, HassView v)
   int across = tiles_across (size, width);
   int x = i % across * width, y = i / across * TILE_HEIGHT;
   load_tile (tile, stride, TILE_HEIGHT + 2 * halo,
-             hass_input (v, blockIdx.y) + offset, size, x - halo, y - halo);
+             hass_input (v, blockIdx.y) + offset, size,
+             make_int2 (x - halo, y - halo));
 
   int lane = threadIdx.x % WARP, warp = threadIdx.x / WARP;
   int column = warp % WARPS_X * warp_width<PATCH> () + lane;

@@ -204,21 +204,32 @@ in_files (void)
 static void
 lying_fields (void)
 {
-  static const guint32 lengths[]
-      = { 0, 1, 27, 28, 29, 100, 1000, 70000, 1 << 21, 0x7fffffff, 0xffffffff };
   g_autoptr (GBytes) text = zip_text (200000, 3);
   g_auto (Outcome) packed = zip_run ("hzip", "-c", text, NULL);
+  gsize n;
+  const guint8 *data = g_bytes_get_data (packed.out, &n);
+  /* The last one tells that the second member is a part of the first. */
+  const guint32 lengths[] = { 0,
+                              1,
+                              27,
+                              28,
+                              29,
+                              100,
+                              70000,
+                              1 << 21,
+                              0x7fffffff,
+                              0xffffffff,
+                              (guint32)n - 1,
+                              (guint32)n + 1,
+                              (guint32)(2 * n) };
   for (guint k = 0; k < 2 * G_N_ELEMENTS (lengths); k++)
     {
-      gsize n;
-      const guint8 *data = g_bytes_get_data (packed.out, &n);
       g_autoptr (GByteArray) file = g_byte_array_new ();
-      guint32 length
-          = lengths[k / 2] + (lengths[k / 2] == 1000 ? (guint32)n : 0);
       g_byte_array_append (file, data, (guint)n);
       g_byte_array_append (file, data, (guint)n);
       for (guint b = 0; b < 4; b++)
-        file->data[(k % 2 ? n : 0) + 16 + b] = (guint8)(length >> 8 * b);
+        file->data[(k % 2 ? n : 0) + 16 + b]
+            = (guint8)(lengths[k / 2] >> 8 * b);
       g_autoptr (GBytes) bytes
           = g_byte_array_free_to_bytes (g_steal_pointer (&file));
       same_answer (bytes, "-d", k);

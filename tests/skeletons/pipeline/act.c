@@ -20,6 +20,8 @@ is_alone (const PlanStage *stage)
 static void
 fly (Plan *plan, guint loads, gsize bytes)
 {
+  if (plan->n_devices > 0)
+    return; /* when a device has ended a token is not seen */
   guint64 more = ((guint64)loads << LOAD_BIT) + bytes;
   guint64 now = atomic_fetch_add (&plan->in_flight, more) + more;
   guint64 n = now >> LOAD_BIT, sum = now & ((1ull << LOAD_BIT) - 1);
@@ -33,6 +35,8 @@ fly (Plan *plan, guint loads, gsize bytes)
 static void
 land (Plan *plan, guint loads, gsize bytes)
 {
+  if (plan->n_devices > 0)
+    return;
   atomic_fetch_sub (&plan->in_flight, ((guint64)loads << LOAD_BIT) + bytes);
 }
 
@@ -81,6 +85,7 @@ check_token (const PlanStage *stage, const HassToken *t, const PlanNode *node,
 static PlanStep *
 due (const PlanStage *stage, PlanNode *node)
 {
+  plan_skip_devices (stage->plan, node, stage->index);
   guint at = atomic_load (&node->at);
   if (at < node->steps->len)
     {
@@ -269,7 +274,8 @@ act_release (const HassLoad *load, gboolean committed, gpointer data)
   if (atomic_fetch_add (&l->released, 1) > 0)
     plan_blame (plan, "load %u was released twice", l->root->load);
   l->committed = committed;
-  if (committed && (l->steps_done != l->n_steps || l->fails_in != 0))
+  if (committed && plan->n_devices == 0
+      && (l->steps_done != l->n_steps || l->fails_in != 0))
     plan_blame (plan, "load %u was committed, but %u of %u steps are done",
                 l->root->load, l->steps_done, l->n_steps);
 }

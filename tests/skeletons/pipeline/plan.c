@@ -74,13 +74,16 @@ step_new (const Plan *plan, const PlanStage *stage, const PlanNode *node,
                     .out_state = state };
   if (stage->output == PLAN_PROMISED)
     {
+      r = stage->linked ? 1 : r;
       step.promised = stage->output_bytes
                       + (gsize)ceil (stage->output_ratio * (double)bytes);
       step.out_bytes = r % 3 ? step.promised : step.promised / 2;
     }
   else if (stage->output == PLAN_ASKED)
     step.out_bytes = r % 16 ? r % 300 : 0;
-  if (stage->output != PLAN_NO_OUTPUT)
+  if (stage->linked)
+    step.out_state = plan_device_state (stage, bytes, state);
+  else if (stage->output != PLAN_NO_OUTPUT)
     step.out_state = (guint8)(state + 1 + r % 5);
   return step;
 }
@@ -265,15 +268,18 @@ describe (Plan *plan)
   g_string_printf (text,
                    "seed %" G_GUINT64_FORMAT
                    ": %u loads, %u in an array, %u cores, tokens %zu, bytes "
-                   "%zu, on_error %d, cancel %u, deadline %d, stages",
+                   "%zu, on_error %d, cancel %u, deadline %d, %u devices, "
+                   "stages",
                    plan->seed, plan->n_loads, plan->n_array, plan->n_cores,
                    plan->tokens, plan->token_bytes, plan->on_error,
-                   plan->cancel_after, (int)plan->deadline_ms);
+                   plan->cancel_after, (int)plan->deadline_ms, plan->n_devices);
   for (guint i = 0; i < plan->n_stages; i++)
     {
       const PlanStage *s = &plan->stages[i];
       g_string_append_printf (text, " %c%c", modes[s->mode],
                               outputs[s->output]);
+      if (s->linked)
+        g_string_append (text, s->gpu_only ? "!" : "g");
       if (s->at_once)
         g_string_append_printf (text, "@%u", s->at_once);
       g_string_append_printf (text, "%s%s%s%s%s", s->fail ? "F" : "",
@@ -311,6 +317,7 @@ plan_new (guint64 seed)
           || plan->stages[i].output == PLAN_ASKED)
         plan->exact_bytes = FALSE;
     }
+  plan_devices (r, plan);
   plan->loads = g_new0 (PlanLoad, plan->n_loads + 1);
   for (guint i = 0; i < plan->n_loads; i++)
     plan_load (r, plan, i);
@@ -333,6 +340,7 @@ plan_free (Plan *plan)
       g_ptr_array_unref (plan->stages[i].order);
       g_ptr_array_unref (plan->stages[i].seen);
     }
+  plan_devices_free (plan);
   g_ptr_array_unref (plan->nodes);
   g_object_unref (plan->cancellable);
   g_free (plan->loads);

@@ -7,6 +7,10 @@
    of its calls in the order of the stream. The callbacks of act.c do what the
    steps say and hold the library to them.
 
+   What a device computes the host does not see: a step of a stage that devices
+   may run has come to pass if a later step of its token has, or if the load
+   is committed. Its kernel looks at the bytes, too.
+
    Contents of a range of bytes follow from one number, its state:
    byte i = state + 7 i. So a slice has a state as well.
 
@@ -19,10 +23,12 @@
 
 #include "hass/hass.h"
 #include "hass/pipeline.h"
+#include "tests/engine/stand_in.h"
 
 #define PLAN_STAGES 10
-#define PLAN_PARTS 4  /* of one call at most */
-#define PLAN_DEPTH 2  /* parts may have parts, which may have none */
+#define PLAN_PARTS 4 /* of one call at most */
+#define PLAN_DEPTH 2 /* parts may have parts, which may have none */
+#define PLAN_DEVICES 4
 #define PLAN_AGAINS 3 /* of one node */
 
 typedef enum
@@ -98,6 +104,9 @@ struct PlanNode
  * PlanStage: a stage.
  * @fail, @drop, @split, @again: of 1000 calls.
  * @again_to: where tokens are sent back to.
+ * @linked: devices may run it; @gpu_only: cores may not.
+ * @gpu_fails: so manyth bundle fails in its worker; 0: none.
+ * @by_device: calls that devices have made.
  * @order: PlanNode * of each of its calls, in the order of the stream.
  * @seen: likewise, as they came; one at a time only, written by those calls.
  * @calls, @good: calls so far, and those that did not fail.
@@ -112,9 +121,12 @@ typedef struct
   gsize output_bytes;
   double output_ratio;
   guint fail, drop, split, again, again_to, at_once, spin_us;
-  gboolean reduce, loop;
+  gboolean reduce, loop, linked, gpu_only;
+  guint gpu_fails;
+  gint64 bundle_wait_us;
+  _Atomic guint n_bundles;
   GPtrArray *order, *seen;
-  _Atomic guint inside, calls, good;
+  _Atomic guint inside, calls, good, by_device;
   guint64 sum;
 } PlanStage;
 
@@ -144,6 +156,10 @@ typedef struct Plan
   GCancellable *cancellable;
   gboolean exact_bytes; /* no asked outputs, parts or tokens sent back */
   GThread *caller;
+  const char *strategy;
+  StandInPlan device_plans[PLAN_DEVICES];
+  HassDevice *devices[PLAN_DEVICES];
+  guint n_devices;
   _Atomic guint n_calls;
   _Atomic guint64 in_flight; /* loads << 40 | bytes */
   _Atomic guint n_wrong;
@@ -162,12 +178,33 @@ gboolean plan_is_filled (const guint8 *bytes, gsize n, guint8 state);
 /* A random number for this case, the same each time. */
 guint32 plan_random (guint64 seed, guint64 a, guint64 b, guint64 c);
 
+/* Chooses the strategy, the devices and their faults; makes the devices. After
+   plan_stage(). */
+void plan_devices (GRand *r, Plan *plan);
+void plan_devices_free (Plan *plan);
+
+/* What a device makes of an input in this state. */
+guint8 plan_device_state (const PlanStage *stage, gsize bytes, guint8 state);
+
+/* Counts the steps that devices have made before the next one on a core: of
+   this stage, or, with G_MAXUINT, up to the end. */
+void plan_skip_devices (Plan *plan, PlanNode *node, guint stage);
+
+/* Likewise for a load that was committed, and its parts. */
+void plan_finish (Plan *plan, PlanNode *node);
+
+/* Had the pipeline a device left for each stage, it would not have failed:
+   FALSE if it was always left. */
+gboolean plan_may_lack_device (const Plan *plan);
+
 /* The callbacks; see act.c. A stage's user_data is its PlanStage, the
    pipeline's is the plan. */
 gboolean act_generate (HassEmitter *emitter, gpointer plan, GError **error);
 gboolean act_stage (HassToken *token, HassWorker *worker, gpointer stage,
                     GError **error);
 void act_release (const HassLoad *load, gboolean committed, gpointer plan);
+gboolean act_bundle (const HassBundle *bundle, HassGpuStream *stream,
+                     gpointer stage, GError **error);
 void act_reduce (gpointer sum, gconstpointer part, gpointer stage);
 HassLoad act_load (const PlanNode *root);
 

@@ -13,6 +13,8 @@
 #include "pipe.h"
 
 #define BYTES 100 /* of a load's input */
+/* Of an output of which a worker keeps few for itself. */
+#define LARGE 60000
 
 /* An array of loads with bytes of their own; tags are 0, 1, ... */
 static guint8 inputs[PIPE_LOADS][BYTES];
@@ -279,15 +281,15 @@ make_buffer (HassToken *t, HassWorker *w, gpointer probe, GError **error)
     pipe_blame (probe, "the buffer was used again too early");
   if (!remember (t->output))
     pipe_blame (probe, "buffers are not used again");
-  memset (t->output, (int)t->seq + 2, 3000);
+  memset (t->output, (int)t->seq + 2, LARGE);
   return pipe_look (t, w, probe, error);
 }
 
 static gboolean
 read_buffer (HassToken *t, HassWorker *w, gpointer probe, GError **error)
 {
-  if (t->input_bytes != 3000
-      || !all_are (t->input, 0, 3000, (guint8)(t->seq + 2)))
+  if (t->input_bytes != LARGE
+      || !all_are (t->input, 0, LARGE, (guint8)(t->seq + 2)))
     pipe_blame (probe, "the output was used again too early");
   return pipe_look (t, w, probe, error);
 }
@@ -299,7 +301,7 @@ buffers_are_recycled (void)
   const HassStage stages[]
       = { HASS_STAGE (.cpu = change_buffer, .user_data = &probes[0]),
           HASS_STAGE (.cpu = make_buffer, .user_data = &probes[1],
-                      .output_bytes = 3000),
+                      .output_bytes = LARGE),
           HASS_STAGE (.mode = HASS_STAGE_ORDERED, .cpu = read_buffer,
                       .user_data = &probes[2]) };
   HassPipeline p = pipe_new (stages, 3, 0);

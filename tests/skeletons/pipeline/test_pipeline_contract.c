@@ -30,7 +30,7 @@
 /* What has happened in all. */
 typedef struct
 {
-  guint64 whole, failed, stopped, loads, calls, again, parts;
+  guint64 whole, failed, stopped, loads, calls, parts, by_device;
 } Tally;
 
 /* -- Checks ------------------------------------------------------------- */
@@ -65,9 +65,10 @@ check_order (Plan *plan, const PlanStage *stage, gboolean stopped)
 static void
 check_stage (Plan *plan, const PlanStage *stage, gboolean stopped)
 {
-  if (!stopped && stage->calls != stage->order->len)
+  guint calls = stage->calls + stage->by_device;
+  if (!stopped && calls != stage->order->len)
     plan_blame (plan, "stage %u had %u calls in place of %u", stage->index,
-                stage->calls, stage->order->len);
+                calls, stage->order->len);
   if (stage->inside != 0)
     plan_blame (plan, "stage %u is still running", stage->index);
   if (stage->reduce && stage->sum != stage->good)
@@ -99,6 +100,10 @@ check_load (Plan *plan, const PlanLoad *load, const char *message,
     plan_blame (plan, "load %u was released %u times", index, load->released);
   if (!load->accepted)
     return;
+  if (load->committed
+      && (load->steps_done != load->n_steps || load->fails_in != 0))
+    plan_blame (plan, "load %u was committed, but %u of %u steps are done",
+                index, load->steps_done, load->n_steps);
   if (load->committed == listed)
     plan_blame (plan, "load %u is committed %d and unfinished %d", index,
                 load->committed, listed);
@@ -155,7 +160,9 @@ check_end (Plan *plan, gboolean ok, const GError *error, gboolean *stopped)
                 && plan->deadline_ms > 0)
            && !(g_error_matches (error, G_IO_ERROR, G_IO_ERROR_FAILED) && fails
                 && plan->on_error == HASS_ON_ERROR_STOP
-                && strstr (error->message, "as planned")))
+                && strstr (error->message, "as planned"))
+           && !(strstr (error->message, "no device is left")
+                && plan_may_lack_device (plan)))
     plan_blame (plan, "failed: %s", error->message);
 }
 
@@ -173,7 +180,12 @@ pipeline_of (Plan *plan, HassStage *stages, char names[][8], HassLoad *array)
                                          .cpu = act_stage, .user_data = s,
                                          .at_once = s->at_once,
                                          .output_bytes = s->output_bytes,
-                                         .output_ratio = s->output_ratio);
+                                         .output_ratio = s->output_ratio,
+                                         .bundle_wait_us = s->bundle_wait_us);
+      if (s->linked)
+        stages[i].gpu = act_bundle;
+      if (s->gpu_only)
+        stages[i].cpu = NULL;
       if (s->reduce)
         {
           stages[i].reduce = act_reduce;
@@ -198,6 +210,9 @@ pipeline_of (Plan *plan, HassStage *stages, char names[][8], HassLoad *array)
   p.token_bytes = plan->token_bytes;
   p.run.n_cores = plan->n_cores;
   p.run.n_gpus = -1;
+  p.run.strategy = plan->strategy;
+  p.run.devices = plan->devices;
+  p.run.n_devices = plan->n_devices;
   p.run.on_error = plan->on_error;
   p.run.cancellable = plan->cancellable;
   p.run.deadline_ms = plan->deadline_ms;
@@ -221,6 +236,9 @@ run_plan (guint64 seed, Tally *tally)
   gboolean ok = hass_pipeline (&p, &report, &error);
   watchdog (0, NULL);
   check_end (plan, ok, error, &stopped);
+  for (guint i = 0; i < plan->n_loads; i++)
+    if (plan->loads[i].committed || !stopped)
+      plan_finish (plan, plan->loads[i].root);
   for (guint i = 0; i < plan->n_stages; i++)
     check_stage (plan, &plan->stages[i], stopped);
   if (report)
@@ -234,6 +252,12 @@ run_plan (guint64 seed, Tally *tally)
   tally->stopped += stopped;
   tally->whole += report && report->n_unfinished == 0;
   tally->failed += !stopped && report && report->n_unfinished > 0;
+  for (guint i = 0; i < plan->n_stages; i++)
+    tally->by_device += plan->stages[i].by_device;
+  for (guint i = 0; i < plan->n_devices; i++)
+    if (stand_in_counts (plan->devices[i]).wrong)
+      plan_blame (plan, "device %u: %s", i,
+                  stand_in_counts (plan->devices[i]).wrong);
   tally->parts += plan->nodes->len - plan->n_loads;
   if (plan->n_wrong > 0)
     g_printerr ("\n    %s\n    %s", plan->text, plan->wrong);
@@ -262,14 +286,15 @@ contract (void)
   printf ("\n    seeds %" G_GUINT64_FORMAT " to %" G_GUINT64_FORMAT
           ": %" G_GUINT64_FORMAT " pipelines whole, %" G_GUINT64_FORMAT
           " with failures, %" G_GUINT64_FORMAT " stopped; %" G_GUINT64_FORMAT
-          " loads, %" G_GUINT64_FORMAT " parts, %" G_GUINT64_FORMAT " calls ",
+          " loads, %" G_GUINT64_FORMAT " parts, %" G_GUINT64_FORMAT
+          " calls on cores, %" G_GUINT64_FORMAT " on devices ",
           first, seed - 1, tally.whole, tally.failed, tally.stopped,
-          tally.loads, tally.parts, tally.calls);
+          tally.loads, tally.parts, tally.calls, tally.by_device);
   fflush (stdout);
   CU_ASSERT_EQUAL (n_wrong, 0);
   CU_ASSERT_TRUE (n < PIPELINES
                   || (tally.whole > 0 && tally.failed > 0 && tally.stopped > 0
-                      && tally.parts > 0));
+                      && tally.parts > 0 && tally.by_device > 0));
 }
 
 HASS_TEST_SUITE (pipeline_contract,
