@@ -122,6 +122,7 @@ const HassStrategyOps hass_pipe_fixed = {
   .struct_size = sizeof (HassStrategyOps),
   .name = "pipe-fixed",
   .summary = "each stage on the device that the parameters name",
+  .source = "static of farms, for stages",
   .farms = HASS_FARM_PIPELINE,
   .parameters = parameters,
   .create = create,
