@@ -155,7 +155,10 @@ tokens (Auto *s, const HassStreamState *state)
       double rate = (double)(done - s->mark) / ns;
       if (s->starved && rate > FASTER * s->best
           && wanted < (double)state->most_tokens)
-        s->times *= 2;
+        {
+          s->times *= 2;
+          wanted *= 2;
+        }
       s->best = MAX (s->best, rate);
       s->starved = FALSE;
       s->mark = done;

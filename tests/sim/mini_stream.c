@@ -9,222 +9,7 @@
    which they were made.
 
    Thread safety: one thread. */
-#include "mini_stream.h"
-
-#include <math.h>
-#include <string.h>
-
-#include "sched/registry.h"
-
-enum
-{
-  COPY_IN,
-  KERNEL,
-  COPY_OUT,
-  OVER
-};
-
-#define MOST_BUNDLES 16
-/* The CPU pool is asked at most so often, in ns, as by the engine. */
-#define ASK_NS 20000
-
-/* A token at a stage: its number there, and the load it comes of. */
-typedef struct
-{
-  guint64 id, load;
-} Token;
-
-typedef struct
-{
-  gint64 t;
-  guint64 order;
-  gint core; /* or -1 */
-  guint device, bundle;
-  guint stage;
-  Token token;
-  double ns;
-} Event;
-
-typedef struct
-{
-  gboolean used;
-  guint class_index, stage;
-  GArray *tokens;
-  double in_ns, kernel_ns, out_ns, bytes;
-  gint64 grant_ns, start_ns;
-} Bundle;
-
-typedef struct
-{
-  Bundle bundles[MOST_BUNDLES];
-  guint n, want;
-  gint64 kernel_free, last_end, again_ns;
-  gboolean done;
-  guint64 holds[SIM_MOST_STAGES];
-} Gpu;
-
-typedef struct
-{
-  GArray *fifo; /* Token; from head on */
-  guint head;
-  guint64 *arrived; /* ordered: [reach] load + 1 */
-  guint64 next;     /* ordered: number of the next token */
-  guint64 running, done;
-  double bytes, busy; /* of cores, since the last report */
-  guint64 reported;
-} Class;
-
-typedef struct
-{
-  const SimPipeCase *c;
-  MiniStream *run;
-  HassStrategy *strategy;
-  gint64 clock, asked_ns;
-  guint64 n_events, begun, in_flight, ended;
-  guint32 *parts; /* [loads] tokens of it */
-  GArray *heap;
-  guint free_cores;
-  Gpu gpus[SIM_MOST_GPUS];
-  gint64 in_free[SIM_MOST_GPUS], out_free[SIM_MOST_GPUS];
-  Class classes[SIM_MOST_STAGES];
-  HassServe cpu;
-  GRand *rand;
-  gint64 late_ns;
-  gboolean take_all;
-} World;
-
-/* -- Events ------------------------------------------------------------- */
-
-static gboolean
-earlier (const Event *a, const Event *b)
-{
-  return a->t != b->t ? a->t < b->t : a->order < b->order;
-}
-
-static void
-push (World *w, Event e)
-{
-  e.order = w->n_events++;
-  g_array_append_val (w->heap, e);
-  Event *h = (Event *)w->heap->data;
-  guint i = w->heap->len - 1;
-  for (; i > 0 && earlier (&e, &h[(i - 1) / 2]); i = (i - 1) / 2)
-    h[i] = h[(i - 1) / 2];
-  h[i] = e;
-}
-
-static Event
-pop (World *w)
-{
-  Event *h = (Event *)w->heap->data;
-  Event top = h[0], moved = h[w->heap->len - 1];
-  guint n = w->heap->len - 1, i = 0;
-  for (guint child; (child = 2 * i + 1) < n; i = child)
-    {
-      child += child + 1 < n && earlier (&h[child + 1], &h[child]);
-      if (!earlier (&h[child], &moved))
-        break;
-      h[i] = h[child];
-    }
-  h[i] = moved;
-  g_array_set_size (w->heap, n);
-  return top;
-}
-
-static double
-noise (World *w, guint device)
-{
-  double u = 1 - g_rand_double (w->rand), v = g_rand_double (w->rand);
-  double factor
-      = exp (w->c->platform->noise * sqrt (-2 * log (u)) * cos (2 * G_PI * v));
-  if (w->run->slow_factor > 0 && device == w->run->slow_device
-      && w->clock >= w->run->slow_ns)
-    factor *= w->run->slow_factor;
-  return factor;
-}
-
-/* -- Ready sets --------------------------------------------------------- */
-
-static gboolean
-single (const World *w, guint s)
-{
-  return w->c->pipe->stages[s].mode != HASS_STAGE_PARALLEL;
-}
-
-static guint64
-ready (const World *w, guint s)
-{
-  const Class *k = &w->classes[s];
-  if (k->arrived)
-    return k->next < w->c->reach[s] && k->arrived[k->next] && !k->running;
-  if (single (w, s) && k->running)
-    return 0;
-  return k->fifo->len - k->head;
-}
-
-static void
-arrive (World *w, guint s, Token token)
-{
-  Class *k = &w->classes[s];
-  if (k->arrived)
-    k->arrived[token.id] = token.load + 1;
-  else
-    g_array_append_val (k->fifo, token);
-}
-
-static Token
-take (World *w, guint s)
-{
-  Class *k = &w->classes[s];
-  if (k->arrived)
-    return (Token){ k->next, k->arrived[k->next] - 1 };
-  Token token = g_array_index (k->fifo, Token, k->head);
-  if (++k->head > 4096 && k->head * 2 > k->fifo->len)
-    {
-      g_array_remove_range (k->fifo, 0, k->head);
-      k->head = 0;
-    }
-  return token;
-}
-
-/* The token has passed the stage: what it becomes goes on. */
-static void
-advance (World *w, guint s, Token token)
-{
-  const SimPipe *p = w->c->pipe;
-  guint64 first = sim_pipe_next (p, s, token.id);
-  guint64 end = sim_pipe_next (p, s, token.id + 1);
-  w->classes[s].done++;
-  if (s + 1 == p->n_stages)
-    {
-      w->run->through += end - first;
-      end = first;
-    }
-  for (guint64 id = first; id < end; id++)
-    arrive (w, s + 1, (Token){ id, token.load });
-  w->parts[token.load] += (guint32)(end - first);
-  if (--w->parts[token.load] > 0)
-    return;
-  w->in_flight--;
-  if (++w->ended == p->tokens * 3 / 4)
-    w->late_ns = w->clock;
-}
-
-static void
-generate (World *w)
-{
-  guint64 most = w->run->most_tokens;
-  if (w->cpu.tokens > 0)
-    most = MIN (most, w->cpu.tokens);
-  while (w->begun < w->c->pipe->tokens && w->in_flight < most)
-    {
-      w->parts[w->begun] = 1;
-      arrive (w, 0, (Token){ w->begun, w->begun });
-      w->begun++;
-      w->in_flight++;
-      w->run->peak = MAX (w->run->peak, w->in_flight);
-    }
-}
+#include "mini_stream-private.h"
 
 /* -- Asking ------------------------------------------------------------- */
 
@@ -238,7 +23,7 @@ ask (World *w, guint device, gboolean force, HassServe *serve)
     {
       const Class *k = &w->classes[s];
       classes[s]
-          = (HassClassState){ .ready = ready (w, s),
+          = (HassClassState){ .ready = mini_ready (w, s),
                               .running = k->running,
                               .done = k->done,
                               .bytes = (guint64)(k->done * w->c->in_bytes[s]) };
@@ -286,28 +71,28 @@ feed_cores (World *w)
   for (guint i = 2 * n; i-- > 0 && w->free_cores > 0;)
     {
       guint s = i % n;
-      if ((i >= n) != single (w, s))
+      if ((i >= n) != mini_single (w, s))
         continue;
       const SimStage *stage = &w->c->pipe->stages[s];
       Class *k = &w->classes[s];
       guint64 leave = stage->gpu && w->c->platform->n_gpus > 0 && !w->take_all
                           ? w->cpu.leave[s]
                           : 0;
-      while (w->free_cores > 0 && stage->cpu && ready (w, s) > leave
+      while (w->free_cores > 0 && stage->cpu && mini_ready (w, s) > leave
              && leave != G_MAXUINT32
              && (stage->at_once == 0 || k->running < stage->at_once))
         {
-          Token token = take (w, s);
+          Token token = mini_take (w, s);
           k->running++;
           w->free_cores--;
           double ns = w->c->platform->pull_ns
                       + w->c->ns[s][0] * sim_pipe_cost (w->c, s, token.id, 1)
-                            * noise (w, 0);
-          push (w, (Event){ .t = w->clock + (gint64)ns,
-                            .core = 0,
-                            .stage = s,
-                            .token = token,
-                            .ns = ns });
+                            * mini_noise (w, 0);
+          mini_push (w, (Event){ .t = w->clock + (gint64)ns,
+                                 .core = 0,
+                                 .stage = s,
+                                 .token = token,
+                                 .ns = ns });
           any = TRUE;
         }
     }
@@ -326,7 +111,7 @@ begin_stage (World *w, guint g, guint b)
                     : m->duplex               ? &w->out_free[m->link]
                                               : &w->in_free[m->link];
   if (bundle->stage == KERNEL)
-    bundle->kernel_ns *= noise (w, g + w->c->first_gpu);
+    bundle->kernel_ns *= mini_noise (w, g + w->c->first_gpu);
   double ns = bundle->stage == COPY_IN  ? bundle->in_ns
               : bundle->stage == KERNEL ? bundle->kernel_ns
                                         : bundle->out_ns;
@@ -334,7 +119,7 @@ begin_stage (World *w, guint g, guint b)
   *free_ns = end;
   if (bundle->stage == KERNEL)
     w->run->busy[g + w->c->first_gpu] += ns;
-  push (w, (Event){ .t = end, .core = -1, .device = g, .bundle = b });
+  mini_push (w, (Event){ .t = end, .core = -1, .device = g, .bundle = b });
 }
 
 static void
@@ -350,10 +135,10 @@ grant (World *w, guint g, guint s, guint64 units)
                                   : g_array_new (FALSE, FALSE, sizeof (Token));
   double work = 0;
   g_array_set_size (tokens, 0);
-  units = MIN (units, ready (w, s));
+  units = MIN (units, mini_ready (w, s));
   for (guint64 i = 0; i < units; i++)
     {
-      Token token = take (w, s);
+      Token token = mini_take (w, s);
       work += w->c->ns[s][d] * sim_pipe_cost (w->c, s, token.id, 1)
               * m->work_per_ns;
       g_array_append_val (tokens, token);
@@ -388,9 +173,10 @@ feed_gpu (World *w, guint g, gboolean force)
   if (answer == HASS_WAIT && serve.within_ns > 0 && gpu->again_ns <= w->clock)
     {
       gpu->again_ns = w->clock + serve.within_ns;
-      push (w, (Event){ .t = gpu->again_ns, .core = -1, .bundle = G_MAXUINT });
+      mini_push (
+          w, (Event){ .t = gpu->again_ns, .core = -1, .bundle = G_MAXUINT });
     }
-  if (answer != HASS_TAKE || ready (w, serve.class_index) == 0)
+  if (answer != HASS_TAKE || mini_ready (w, serve.class_index) == 0)
     return FALSE;
   g_assert (w->c->pipe->stages[serve.class_index].gpu);
   grant (w, g, serve.class_index, MAX (serve.units, 1));
@@ -417,7 +203,7 @@ feed (World *w)
       ask (w, 0, FALSE, &w->cpu);
       w->asked_ns = w->clock;
     }
-  generate (w);
+  mini_generate (w);
   while (any)
     {
       any = FALSE;
@@ -437,7 +223,7 @@ feed (World *w)
   any = any || feed_cores (w);
   w->take_all = FALSE;
   for (guint s = 0; !any && s < w->c->pipe->n_stages; s++)
-    if (w->c->pipe->stages[s].gpu && ready (w, s) > 0)
+    if (w->c->pipe->stages[s].gpu && mini_ready (w, s) > 0)
       {
         grant (w, 0, s, 1);
         any = TRUE;
@@ -472,7 +258,7 @@ bundle_over (World *w, guint g, Bundle *b)
   if (w->strategy->ops->served)
     w->strategy->ops->served (w->strategy->self, &state, &served);
   for (guint i = 0; i < b->tokens->len; i++)
-    advance (w, b->class_index, g_array_index (b->tokens, Token, i));
+    mini_advance (w, b->class_index, g_array_index (b->tokens, Token, i));
 }
 
 static void
@@ -490,7 +276,7 @@ happen (World *w, const Event *e)
       w->run->busy[0] += e->ns / w->c->platform->cores;
       if (k->arrived && e->token.id != k->next++)
         w->run->in_order = FALSE;
-      advance (w, e->stage, e->token);
+      mini_advance (w, e->stage, e->token);
     }
   else if (e->bundle != G_MAXUINT)
     {
@@ -546,7 +332,7 @@ simulate (World *w)
   feed (w);
   while (w->heap->len > 0)
     {
-      Event e = pop (w);
+      Event e = mini_pop (w);
       w->clock = e.t;
       happen (w, &e);
       feed (w);
@@ -562,14 +348,10 @@ simulate (World *w)
   world_clear (w);
 }
 
-void
-mini_stream_run (const SimPipeCase *c, MiniStream *run)
+static void
+make_devices (const SimPipeCase *c, HassDeviceTraits *devices)
 {
   const HassPlatform *p = c->platform;
-  HassDeviceTraits devices[SIM_MOST_DEVICES];
-  HassClassTraits classes[SIM_MOST_STAGES];
-  memset (devices, 0, sizeof devices);
-  memset (classes, 0, sizeof classes);
   if (p->has_cpu)
     devices[0] = (HassDeviceTraits){ .name = "cpu",
                                      .kind = HASS_DEVICE_CPU,
@@ -587,10 +369,17 @@ mini_stream_run (const SimPipeCase *c, MiniStream *run)
       .max_in_flight = p->gpus[g].depth,
       .link = p->n_links < p->n_gpus ? p->gpus[g].link + 1 : 0
     };
+}
+
+void
+mini_stream_env (const SimPipeCase *c, MiniEnv *env)
+{
+  memset (env, 0, sizeof *env);
+  make_devices (c, env->devices);
   for (guint s = 0; s < c->pipe->n_stages; s++)
     {
       const SimStage *stage = &c->pipe->stages[s];
-      classes[s]
+      env->classes[s]
           = (HassClassTraits){ .name = stage->name,
                                .cost = stage->cost,
                                .one_at_a_time
@@ -600,22 +389,29 @@ mini_stream_run (const SimPipeCase *c, MiniStream *run)
                                .element_threads = stage->elements };
       for (guint d = 0; d < c->n_devices; d++)
         if (c->ns[s][d] > 0)
-          classes[s].devices |= (guint64)1 << d;
+          env->classes[s].devices |= (guint64)1 << d;
     }
-  HassStrategyEnv env = { .struct_size = sizeof env,
-                          .farm_name = c->pipe->name,
-                          .farm = HASS_FARM_PIPELINE,
-                          .cost = HASS_COST_UNKNOWN,
-                          .n_devices = c->n_devices,
-                          .devices = devices,
-                          .seed = c->seed,
-                          .n_classes = c->pipe->n_stages,
-                          .classes = classes };
+  env->env = (HassStrategyEnv){ .struct_size = sizeof env->env,
+                                .farm_name = c->pipe->name,
+                                .farm = HASS_FARM_PIPELINE,
+                                .cost = HASS_COST_UNKNOWN,
+                                .n_devices = c->n_devices,
+                                .devices = env->devices,
+                                .seed = c->seed,
+                                .n_classes = c->pipe->n_stages,
+                                .classes = env->classes };
+}
+
+void
+mini_stream_run (const SimPipeCase *c, MiniStream *run)
+{
+  MiniEnv env;
   GError *error = NULL;
   World w = { .c = c, .run = run };
+  mini_stream_env (c, &env);
   if (run->most_tokens == 0)
     run->most_tokens = c->pipe->in_flight > 0 ? c->pipe->in_flight : 4096;
-  w.strategy = hass_strategy_new (run->strategy, &env, &error);
+  w.strategy = hass_strategy_new (run->strategy, &env.env, &error);
   if (!w.strategy)
     {
       g_printerr ("%s\n", error->message);

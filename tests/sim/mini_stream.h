@@ -37,6 +37,15 @@ typedef struct
   double busy[SIM_MOST_DEVICES];
 } MiniStream;
 
+/* What a strategy is created for on a modelled machine. */
+typedef struct
+{
+  HassStrategyEnv env;
+  HassDeviceTraits devices[SIM_MOST_DEVICES];
+  HassClassTraits classes[SIM_MOST_STAGES];
+} MiniEnv;
+
+void mini_stream_env (const SimPipeCase *c, MiniEnv *env);
 void mini_stream_run (const SimPipeCase *c, MiniStream *run);
 
 #endif

@@ -54,10 +54,13 @@ filled_ns (const SimPipeCase *c, guint s, guint device)
          / n;
 }
 
-/* The program under construction. Column 1 is r, column(s, d) is x[s][d]. */
+/* The program under construction. Column 1 is r, column(s, d) is x[s][d], per
+   @unit_ns: the time of a token on its fastest devices, so that the solution is
+   near 1 and GLPK's absolute tolerances are small against it. */
 typedef struct
 {
   const SimPipeCase *c;
+  double unit_ns;
   glp_prob *lp;
   int n;
   int index[2 + SIM_MOST_STAGES * SIM_MOST_DEVICES];
@@ -107,7 +110,7 @@ add_stages (Program *p)
       end_row (p, 0);
       if (most == 0 || c->first_gpu == 0 || c->ns[s][0] <= 0)
         continue;
-      term (p, column (c, s, 0), c->ns[s][0]);
+      term (p, column (c, s, 0), c->ns[s][0] / p->unit_ns);
       end_row (p, most);
     }
 }
@@ -122,7 +125,8 @@ add_devices (Program *p)
       for (guint s = 0; s < c->pipe->n_stages; s++)
         if (c->ns[s][d] > 0)
           term (p, column (c, s, d),
-                d < c->first_gpu ? c->ns[s][d] : filled_ns (c, s, d));
+                (d < c->first_gpu ? c->ns[s][d] : filled_ns (c, s, d))
+                    / p->unit_ns);
       if (p->n > 0)
         end_row (p, d < c->first_gpu ? c->platform->cores : 1);
     }
@@ -140,8 +144,9 @@ link_terms (Program *p, guint link, gboolean in, gboolean out)
       for (guint s = 0; gpu->link == link && s < c->pipe->n_stages; s++)
         if (c->ns[s][d] > 0)
           term (p, column (c, s, d),
-                (in ? c->in_bytes[s] / gpu->h2d_bytes_per_ns : 0)
-                    + (out ? c->out_bytes[s] / gpu->d2h_bytes_per_ns : 0));
+                ((in ? c->in_bytes[s] / gpu->h2d_bytes_per_ns : 0)
+                 + (out ? c->out_bytes[s] / gpu->d2h_bytes_per_ns : 0))
+                    / p->unit_ns);
     }
   if (p->n > 0)
     end_row (p, 1);
@@ -165,10 +170,26 @@ add_links (Program *p)
     }
 }
 
+/* Returns: time in ns of a mean token, each stage on its fastest device. */
+static double
+token_ns (const SimPipeCase *c)
+{
+  double sum = 0;
+  for (guint s = 0; s < c->pipe->n_stages; s++)
+    {
+      double least = G_MAXDOUBLE;
+      for (guint d = 0; d < c->n_devices; d++)
+        if (c->ns[s][d] > 0)
+          least = MIN (least, c->ns[s][d]);
+      sum += least;
+    }
+  return sum;
+}
+
 static void
 solve (SimPipeCase *c, double *shares)
 {
-  Program p = { .c = c, .lp = glp_create_prob () };
+  Program p = { .c = c, .unit_ns = token_ns (c), .lp = glp_create_prob () };
   glp_smcp options;
   glp_init_smcp (&options);
   options.msg_lev = GLP_MSG_OFF;
@@ -183,11 +204,12 @@ solve (SimPipeCase *c, double *shares)
   glp_term_out (GLP_OFF);
   glp_scale_prob (p.lp, GLP_SF_AUTO);
   if (glp_simplex (p.lp, &options) == 0 && glp_get_status (p.lp) == GLP_OPT)
-    c->rate = glp_get_col_prim (p.lp, 1);
+    c->rate = glp_get_col_prim (p.lp, 1) / p.unit_ns;
   for (guint s = 0; shares && s < c->pipe->n_stages; s++)
     for (guint d = 0; d < c->n_devices; d++)
       shares[s * c->n_devices + d]
-          = c->rate > 0 ? glp_get_col_prim (p.lp, column (c, s, d)) / c->rate
+          = c->rate > 0 ? MAX (glp_get_col_prim (p.lp, column (c, s, d)), 0)
+                              / (c->rate * p.unit_ns)
                         : 0;
   glp_delete_prob (p.lp);
   glp_term_out (GLP_ON);

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: MIT */
+/* test_pipe_auto.c: single decisions of pipe-auto, by states of a stream that
+   are made up: three classes a, b and c on four cores and two GPUs. Cores can
+   run all of them, GPUs b and c.
+   Thread safety: one thread. */
+#include <string.h>
+
+#include "hass_test.h"
+#include "sched/registry.h"
+
+enum
+{
+  CPU,
+  GPU0,
+  GPU1,
+  DEVICES
+};
+
+enum
+{
+  A,
+  B,
+  C,
+  CLASSES
+};
+
+/* A stream, as a strategy sees it. */
+typedef struct
+{
+  HassDeviceTraits devices[DEVICES];
+  HassClassTraits classes[CLASSES];
+  HassStrategyEnv env;
+  HassClassState states[CLASSES];
+  guint64 units[DEVICES][CLASSES];
+  HassDeviceHolds holds[DEVICES];
+  HassStreamState state;
+  HassStrategy *strategy;
+} Stream;
+
+static void
+stream_init (Stream *s, const char *strategy)
+{
+  static const char *const names[] = { "cpu", "gpu0", "gpu1" };
+  memset (s, 0, sizeof *s);
+  for (guint d = 0; d < DEVICES; d++)
+    {
+      s->devices[d] = (HassDeviceTraits){ .name = names[d],
+                                          .kind = d == CPU ? HASS_DEVICE_CPU
+                                                           : HASS_DEVICE_GPU,
+                                          .cores = 4,
+                                          .width = d == CPU ? 4 : 8,
+                                          .latency_ns = d == CPU ? 0 : 1000,
+                                          .max_in_flight = d == CPU ? 1 : 3 };
+      s->holds[d].units = s->units[d];
+    }
+  for (guint c = 0; c < CLASSES; c++)
+    s->classes[c] = (HassClassTraits){ .name = "x",
+                                       .devices = c == A ? 1 : 7,
+                                       .element_threads = 1 };
+  s->env = (HassStrategyEnv){ .struct_size = sizeof s->env,
+                              .farm = HASS_FARM_PIPELINE,
+                              .n_devices = DEVICES,
+                              .devices = s->devices,
+                              .n_classes = CLASSES,
+                              .classes = s->classes };
+  s->state = (HassStreamState){ .now_ns = 1,
+                                .n_classes = CLASSES,
+                                .classes = s->states,
+                                .n_devices = DEVICES,
+                                .devices = s->holds,
+                                .tokens = 100,
+                                .most_tokens = 100000 };
+  s->strategy = hass_strategy_new (strategy, &s->env, NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL (s->strategy);
+}
+
+static HassAnswer
+ask (Stream *s, guint device, HassServe *serve)
+{
+  *serve = (HassServe){ 0 };
+  return s->strategy->ops->serve (s->strategy->self, &s->state, device, FALSE,
+                                  serve);
+}
+
+/* Tells the strategy of 1000 units that took @unit_ns each, of a GPU that they
+   filled. */
+static void
+tell (Stream *s, guint device, guint c, double unit_ns)
+{
+  HassServed done
+      = { .device = device,
+          .class_index = c,
+          .units = 1000,
+          .busy_ns = 1000 * unit_ns,
+          .kernel_ns = 1000 * unit_ns + s->devices[device].latency_ns };
+  s->strategy->ops->served (s->strategy->self, &s->state, &done);
+}
+
+/* On the cores a unit takes 1 us of class a, 40 us of b and c each; on GPU 0
+   2 us of b and 20 of c, on GPU 1 20 us of b and 2 of c. */
+static void
+tell_all (Stream *s)
+{
+  tell (s, CPU, A, 1000);
+  tell (s, CPU, B, 40000);
+  tell (s, CPU, C, 40000);
+  tell (s, GPU0, B, 2000);
+  tell (s, GPU0, C, 20000);
+  tell (s, GPU1, B, 20000);
+  tell (s, GPU1, C, 2000);
+  s->state.now_ns += 10000000;
+}
+
+static void
+gains_most (void)
+{
+  Stream s;
+  HassServe serve;
+  stream_init (&s, "pipe-auto");
+  tell_all (&s);
+  s.states[B].ready = s.states[C].ready = 100;
+  CU_ASSERT_EQUAL (ask (&s, GPU0, &serve), HASS_TAKE);
+  CU_ASSERT_EQUAL (serve.class_index, B);
+  CU_ASSERT_EQUAL (serve.in_flight, 3);
+  CU_ASSERT_EQUAL (serve.units, 8); /* 16 latencies of 1 us are 8 units */
+  CU_ASSERT_EQUAL (ask (&s, GPU1, &serve), HASS_TAKE);
+  CU_ASSERT_EQUAL (serve.class_index, C);
+  s.states[B].ready = 0;
+  CU_ASSERT_EQUAL (ask (&s, GPU0, &serve), HASS_WAIT);
+  hass_strategy_free (s.strategy);
+}
+
+/* Cores take b and c only while more wait than two bundles of the GPU that
+   should do them. */
+static void
+leaves_bundles (void)
+{
+  Stream s;
+  HassServe serve;
+  stream_init (&s, "pipe-auto");
+  tell_all (&s);
+  s.states[B].ready = 100;
+  ask (&s, CPU, &serve);
+  CU_ASSERT_EQUAL (serve.leave[A], 0);
+  CU_ASSERT_EQUAL (serve.leave[B], 16);
+  CU_ASSERT_EQUAL (serve.leave[C], 16);
+  hass_strategy_free (s.strategy);
+  stream_init (&s, "pipe-auto:leave=3");
+  tell_all (&s);
+  ask (&s, CPU, &serve);
+  CU_ASSERT_EQUAL (serve.leave[B], 24);
+  hass_strategy_free (s.strategy);
+}
+
+static void
+holds_back (void)
+{
+  Stream s;
+  HassServe serve;
+  stream_init (&s, "pipe-auto");
+  tell_all (&s);
+  s.states[B].ready = 7;
+  s.holds[GPU0].bundles = 1;
+  CU_ASSERT_EQUAL (ask (&s, GPU0, &serve), HASS_WAIT);
+  s.states[B].ready = 8;
+  CU_ASSERT_EQUAL (ask (&s, GPU0, &serve), HASS_TAKE);
+  s.states[B].ready = 7;
+  s.holds[GPU0].bundles = 0;
+  CU_ASSERT_EQUAL (ask (&s, GPU0, &serve), HASS_TAKE);
+  hass_strategy_free (s.strategy);
+}
+
+static void
+measures (void)
+{
+  Stream s;
+  HassServe serve;
+  stream_init (&s, "pipe-auto");
+  tell (&s, CPU, B, 40000);
+  s.states[B].ready = 5;
+  s.state.now_ns += 10000000;
+  ask (&s, CPU, &serve);
+  CU_ASSERT_EQUAL (serve.leave[B], 16); /* a bundle for each GPU */
+  CU_ASSERT_EQUAL (ask (&s, GPU0, &serve), HASS_TAKE);
+  s.units[GPU0][B] = 5;
+  CU_ASSERT_EQUAL (ask (&s, GPU0, &serve), HASS_WAIT);
+  hass_strategy_free (s.strategy);
+}
+
+static void
+gives_up_a_class (void)
+{
+  Stream s;
+  HassServe serve;
+  stream_init (&s, "pipe-auto");
+  s.classes[B].devices = s.classes[C].devices = 1;
+  CU_ASSERT_EQUAL (ask (&s, GPU0, &serve), HASS_DONE);
+  hass_strategy_free (s.strategy);
+}
+
+/* Nothing is left to GPUs that are lost, and others get their classes. */
+static void
+forgets_the_lost (void)
+{
+  Stream s;
+  HassServe serve;
+  stream_init (&s, "pipe-auto");
+  tell_all (&s);
+  s.holds[GPU0].lost = TRUE;
+  s.states[B].ready = 100;
+  CU_ASSERT_EQUAL (ask (&s, GPU1, &serve), HASS_TAKE);
+  CU_ASSERT_EQUAL (serve.class_index, B);
+  s.holds[GPU1].lost = TRUE;
+  ask (&s, CPU, &serve);
+  CU_ASSERT_EQUAL (serve.leave[B], 0);
+  hass_strategy_free (s.strategy);
+}
+
+/* Tokens double while cores are idle and the stream becomes faster by it. */
+static void
+adds_tokens (void)
+{
+  Stream s;
+  HassServe serve;
+  stream_init (&s, "pipe-auto");
+  tell_all (&s);
+  ask (&s, CPU, &serve);
+  guint64 first = serve.tokens, before = first;
+  CU_ASSERT_TRUE (first > 16 && first < 1000);
+  for (guint i = 0; i < 3; i++)
+    {
+      s.states[C].done += before;
+      s.state.now_ns += 10000000;
+      ask (&s, CPU, &serve);
+      CU_ASSERT_TRUE (serve.tokens + 1 >= 2 * before
+                      && serve.tokens <= 2 * before); /* rounded up */
+      before = serve.tokens;
+    }
+  s.states[C].done += before; /* as fast as before */
+  s.state.now_ns += 20000000;
+  ask (&s, CPU, &serve);
+  CU_ASSERT_EQUAL (serve.tokens, before);
+  s.state.most_tokens = 10;
+  ask (&s, CPU, &serve);
+  CU_ASSERT_EQUAL (serve.tokens, 10);
+  hass_strategy_free (s.strategy);
+}
+
+static void
+is_the_default (void)
+{
+  CU_ASSERT_STRING_EQUAL (
+      hass_strategy_default (HASS_FARM_PIPELINE, HASS_COST_UNKNOWN),
+      "pipe-auto");
+}
+
+HASS_TEST_SUITE (
+    sched_pipe_auto,
+    { "unlike GPUs take the classes in which they gain most", gains_most },
+    { "cores leave bundles of shared classes to GPUs", leaves_bundles },
+    { "a busy GPU takes no bundle that does not fill it", holds_back },
+    { "a GPU that has not served a class takes one bundle of it", measures },
+    { "a GPU that can run no class is not asked again", gives_up_a_class },
+    { "nothing is left to a GPU that is lost", forgets_the_lost },
+    { "tokens are added while devices are idle and it helps", adds_tokens },
+    { "pipe-auto is the default of pipelines", is_the_default })
