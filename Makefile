@@ -80,11 +80,28 @@ OPENBLAS_CFLAGS := $(shell $(PKG_CONFIG) --cflags openblas)
 LIBS_matrix_multiply := $(shell $(PKG_CONFIG) --libs openblas)
 else
 LEFT_OUT := matrix_multiply
+WHY_matrix_multiply := openblas
 endif
 ifneq ($(and $(WITH_CUDA),$(wildcard $(CUDA_LIB)/libcublas.so)),)
 LIBS_matrix_multiply += -L$(CUDA_LIB) -Wl,-rpath,$(CUDA_LIB) -lcublas
 else
 NO_KERNELS := examples/matrix_multiply/cublas.cu
+endif
+
+# For examples/hzip alone, which is left out without them.
+ifeq ($(call have,libdeflate zlib),yes)
+HZIP_CFLAGS := $(shell $(PKG_CONFIG) --cflags libdeflate zlib)
+LIBS_hzip := $(shell $(PKG_CONFIG) --libs libdeflate zlib)
+else
+LEFT_OUT += hzip
+WHY_hzip := libdeflate and zlib
+endif
+
+# For the bounds of pipelines in hass-sim: GLPK, without which there are none.
+ifneq ($(shell $(CC) $(SYS_CPPFLAGS) -include glpk.h -fsyntax-only -xc \
+	/dev/null 2>/dev/null && echo yes),)
+GLPK_CPPFLAGS := -DSIM_WITH_GLPK
+LIBS_hass-sim := -lglpk
 endif
 
 OPT ?= -O2 -g
@@ -168,7 +185,8 @@ TEST_WRAP := -Wl,--wrap=posix_memalign,--wrap=g_try_malloc_n
 .PHONY: all lib tests say-left-out
 all: lib $(BIN) $(if $(LEFT_OUT),say-left-out)
 say-left-out:
-	@echo 'make: $(LEFT_OUT) is left out: pkg-config finds no openblas'
+	$(Q)$(foreach p,$(LEFT_OUT),echo 'make: $(p) is left out:' \
+	  'pkg-config does not find $(WHY_$(p))';)
 lib: $(LIB) $(SHARED)
 tests: $(TESTS)
 
@@ -184,7 +202,8 @@ $(foreach h,$(PUBLIC),$(eval $(call stage,$(h))))
 SETTINGS := $(BUILD)/settings
 SETTINGS_TEXT := $(CC) $(CXX) $(NVCC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) \
 	$(CXXFLAGS_ALL) $(NVCCFLAGS_ALL) $(LDFLAGS_ALL) $(LIBS) \
-	$(OPENBLAS_CFLAGS) $(LIBS_matrix_multiply) $(CUNIT_CFLAGS) $(CUNIT_LIBS)
+	$(OPENBLAS_CFLAGS) $(LIBS_matrix_multiply) $(HZIP_CFLAGS) $(LIBS_hzip) \
+	$(GLPK_CPPFLAGS) $(CUNIT_CFLAGS) $(CUNIT_LIBS)
 .PHONY: always
 $(SETTINGS): always | $(STAGED)
 	$(file >$@.new,$(SETTINGS_TEXT))
@@ -218,12 +237,16 @@ $(TEST_OBJ): EXTRA_CPPFLAGS := -Itests -Iexamples \
 $(TEST_CXX:%.cpp=$(BUILD)/%.o): CXXFLAGS_ALL += -std=c++11 -Werror
 $(BUILD)/examples/matrix_multiply/multiply.o: EXTRA_CPPFLAGS := \
 	$(OPENBLAS_CFLAGS)
+$(BUILD)/examples/hzip/%.o: EXTRA_CPPFLAGS := $(HZIP_CFLAGS)
+$(BUILD)/tools/hass-sim/pipe/bound.o: EXTRA_CPPFLAGS := $(GLPK_CPPFLAGS)
 
 # The same bits on every device: nothing is fused. The rest makes vector code.
 EXACT := -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math
 $(BUILD)/examples/monte_carlo/%.o: CFLAGS_ALL += $(EXACT)
 $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/examples/test_monte_carlo*.c)) \
 $(BUILD)/tests/examples/monte_carlo_device.o: CFLAGS_ALL += $(EXACT)
+# Loops that become vector code.
+$(BUILD)/examples/y4m_denoise/%.o: CFLAGS_ALL += -O3
 
 $(LIB): $(LIB_OBJ)
 $(DRAW): $(DRAW_OBJ)
@@ -258,7 +281,7 @@ $(TESTS): $(TEST_OBJ) $(TEST_CU) $(EX_PARTS) $(DRAW) $(LIB)
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_ALL) $(TEST_WRAP) $^ \
-	  $(foreach d,$(EX_DIRS),$(LIBS_$(d))) $(CUNIT_LIBS) $(LIBS) -o $@
+	  $(foreach d,$(EX_DIRS) hass-sim,$(LIBS_$(d))) $(CUNIT_LIBS) $(LIBS) -o $@
 
 # -- Fuzzing ----------------------------------------------------------------
 
@@ -272,7 +295,8 @@ SECONDS ?= 60
 FUZZ_WANTED := $(subst $(comma), ,$(TARGETS))
 FUZZ_BIN := $(FUZZ_ALL:%=$(BUILD)/%)
 FUZZ_PARTS := $(filter-out %/main.o,$(call objects_of,tools/hass-sim) \
-	$(call objects_of,examples/string_search))
+	$(call objects_of,examples/string_search) \
+	$(call objects_of,examples/y4m_denoise))
 
 .PHONY: fuzz fuzz-programs
 fuzz:
@@ -292,7 +316,7 @@ fuzz:
 $(FUZZ_BIN): $(BUILD)/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/fuzz.o \
 		$(FUZZ_PARTS) $(DRAW) $(LIB)
 	$(call say,LD,$@)
-	$(Q)$(CXX) $(LDFLAGS_ALL) -fsanitize=fuzzer $^ $(LIBS) -o $@
+	$(Q)$(CXX) $(LDFLAGS_ALL) -fsanitize=fuzzer $^ $(LIBS_hass-sim) $(LIBS) -o $@
 
 # How a file is compiled and a program linked; scripts of tests/ ask.
 .PHONY: print-compile print-link print-test-objects print-cuda-lib
@@ -300,7 +324,7 @@ print-compile:
 	@echo $(CC) $(filter-out -DG_LOG_DOMAIN%,$(CPPFLAGS_ALL)) $(CFLAGS_ALL)
 print-link:
 	@echo $(CC) $(LDFLAGS_ALL) @OBJECTS@ $(DRAW) $(LIB) \
-	  $(foreach d,$(EX_DIRS),$(LIBS_$(d))) $(CUNIT_LIBS) $(LIBS)
+	  $(foreach d,$(EX_DIRS) hass-sim,$(LIBS_$(d))) $(CUNIT_LIBS) $(LIBS)
 print-cuda-lib:
 	@echo $(CUDA_LIB)
 print-test-objects:
@@ -314,10 +338,14 @@ BENCH_BIN := $(addprefix $(BUILD)/bench/,overhead efficiency memory startup \
 	virtual decision)
 BENCH_WITH_PEERS := $(addprefix $(BUILD)/bench/,overhead efficiency startup)
 BENCH_PEERS := peers peer_hass peer_threads peer_glib peer_tbb
-ifneq ($(filter bench-main bench-programs everything $(BENCH_BIN),\
+# Pipelines have peers of their own.
+PIPES_BIN := $(BUILD)/bench/pipeline/pipeline
+PIPES := pipeline pipe_hass pipe_tbb
+ifneq ($(filter bench-main bench-programs everything $(BENCH_BIN) $(PIPES_BIN),\
 	$(MAKECMDGOALS)),)
 ifeq ($(shell $(PKG_CONFIG) --exists starpu-1.3 2>/dev/null && echo yes),yes)
 BENCH_PEERS += peer_starpu
+PIPES += pipe_starpu
 BENCH_DEFS += -DBENCH_STARPU
 STARPU_CFLAGS := $(patsubst -I%,-isystem %,\
 	$(shell $(PKG_CONFIG) --cflags starpu-1.3))
@@ -326,6 +354,7 @@ endif
 ifeq ($(shell echo 'int main (void) { return 0; }' | $(CC) -fopenmp -xc - \
 	-o /dev/null 2>/dev/null && echo yes),yes)
 BENCH_PEERS += peer_openmp
+PIPES += pipe_openmp
 BENCH_DEFS += -DBENCH_OPENMP
 BENCH_LIBS += -fopenmp
 endif
@@ -333,17 +362,23 @@ endif
 BENCH_PEER_OBJ := $(BENCH_PEERS:%=$(BUILD)/bench/%.o)
 # Measuring side by side, for all benchmarks.
 BENCH_COMMON := $(BUILD)/bench/bench.o $(BUILD)/bench/contest.o
-BENCH_OBJ := $(BENCH_BIN:%=%.o) $(BENCH_PEER_OBJ) $(BENCH_COMMON)
+PIPES_OBJ := $(PIPES:%=$(BUILD)/bench/pipeline/%.o)
+BENCH_OBJ := $(BENCH_BIN:%=%.o) $(BENCH_PEER_OBJ) $(BENCH_COMMON) $(PIPES_OBJ)
 
 $(BENCH_OBJ): CPPFLAGS_ALL += -Ibench $(BENCH_DEFS)
-$(BUILD)/bench/peer_starpu.o: CPPFLAGS_ALL += $(STARPU_CFLAGS)
-$(BUILD)/bench/peer_openmp.o: CFLAGS_ALL += -fopenmp
+$(BUILD)/bench/peer_starpu.o $(BUILD)/bench/pipeline/pipe_starpu.o: \
+	CPPFLAGS_ALL += $(STARPU_CFLAGS)
+$(BUILD)/bench/peer_openmp.o $(BUILD)/bench/pipeline/pipe_openmp.o: \
+	CFLAGS_ALL += -fopenmp
 
 $(BENCH_WITH_PEERS): $(BENCH_PEER_OBJ)
 $(BENCH_BIN): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BENCH_COMMON) $(LIB)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) $(filter %.o,$^) $(LIB) $(LIBS) \
 	  $(if $(filter $@,$(BENCH_WITH_PEERS)),$(BENCH_LIBS)) -o $@
+$(PIPES_BIN): $(PIPES_OBJ) $(BENCH_COMMON) $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) $(BENCH_LIBS) -o $@
 
 # Beside plain CUDA, where there is nvcc: gpu-bench.
 ifeq ($(WITH_CUDA),yes)
@@ -370,7 +405,7 @@ SIM_PARTS := $(filter-out %/main.o,$(call objects_of,tools/hass-sim))
 PAPERS_OBJ := $(call objects_of,bench/papers)
 $(BUILD)/bench/papers/papers: $(PAPERS_OBJ) $(SIM_PARTS) $(DRAW) $(LIB)
 	$(call say,LD,$@)
-	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS_hass-sim) $(LIBS) -o $@
 
 # OUT=DIR gets papers.md and papers/*.svg; doc/results has them as committed.
 .PHONY: papers
@@ -410,13 +445,23 @@ bench-gpu: gpu-bench
 	$(if $(GPU_BENCH),$(Q)$(GPU_BENCH) all $(GPU_BENCH_FLAGS) \
 	  $(if $(OUT),--out=$(OUT)))
 
+# hzip beside gzip, pigz and bgzip, where they are.
+.PHONY: bench-hzip
+bench-hzip: $(BUILD)/bin/hzip
+	$(Q)bench/hzip.sh $<
+
 .PHONY: bench bench-main bench-programs
 bench: setup-bench
 	$(Q)$(MAKE) --no-print-directory bench-main
-bench-programs: $(BENCH_BIN)
+bench-programs: $(BENCH_BIN) $(PIPES_BIN)
 bench-main: bench-programs $(BUILD)/bin/string_search
-	$(Q)for b in $(BENCH_BIN); do $$b || exit 1; done
+	$(Q)for b in $(BENCH_BIN) $(PIPES_BIN); do $$b || exit 1; done
 	$(Q)bench/search.sh $(BUILD)/bin/string_search
+
+# Beside ffmpeg's nlmeans.
+.PHONY: bench-y4m
+bench-y4m: $(BUILD)/bin/y4m_denoise
+	$(Q)bench/y4m.sh $<
 
 -include $(LIB_OBJ:.o=.d) $(DRAW_OBJ:.o=.d) $(EX_OBJ:.o=.d) $(TEST_OBJ:.o=.d) \
 	$(BENCH_OBJ:.o=.d) $(GPU_BENCH_OBJ:.o=.d) $(FIGURES_OBJ:.o=.d) \
@@ -475,11 +520,13 @@ check-quick: $(TEST_PARTS)
 
 # Farms on GPUs that fail in any way, many of them: tests/engine/live/test_storm.c.
 # SEED=n: the first plan's, and a plan that went wrong is run again by FARMS=1.
+# SUITE=pipeline_contract: random pipelines instead.
 FARMS ?= 1000000
 SEED ?= 1
 .PHONY: soak
 soak: tests
-	$(Q)$(TEST_ENV) TEST_FARMS=$(FARMS) TEST_SEED=$(SEED) $(TESTS) --suite storm
+	$(Q)$(TEST_ENV) TEST_FARMS=$(FARMS) TEST_SEED=$(SEED) $(TESTS) \
+	  --suite $(or $(SUITE),storm)
 
 # Everything is built with clang, too, where a warning is an error.
 CLANG ?= clang
@@ -501,7 +548,7 @@ check-arm: setup-arm
 # On a machine with GPUs: their tests, plain and under compute-sanitizer. The
 # faults are errors to a sanitizer, so they run plain.
 GPU_SUITES := gpu gpu_outputs gpu_chain gpu_survival gpu_monte_carlo \
-	gpu_person_query gpu_string_search
+	gpu_person_query gpu_string_search gpu_y4m
 .PHONY: check-gpu
 check-gpu: all tests
 	$(Q)$(TESTS) $(foreach s,$(GPU_SUITES),--suite $(s))
@@ -519,7 +566,9 @@ help:
 	@echo 'make fuzz SECONDS=60 TARGETS=platform,trace  fuzzes what reads files'
 	@echo 'make soak    runs FARMS=1000000 farms on GPUs that fail (SEED=n)'
 	@echo 'make bench   measures side by side with peers'
+	@echo 'make bench-hzip  measures hzip beside gzip, pigz and bgzip'
 	@echo 'make bench-gpu  measures GPUs beside hand-written CUDA (OUT=DIR)'
+	@echo 'make bench-y4m  measures y4m_denoise beside ffmpeg'
 	@echo 'make bench-figures bench-apps  build gpu-figures and gpu-apps'
 	@echo 'make papers  runs the figures of the papers again (OUT=DIR)'
 	@echo 'make         builds the library and the examples into build/'

@@ -6,6 +6,10 @@
 /* clang-format off */
 #define STRATEGIES(X)       \
   X (hass_auto)             \
+  X (hass_pipe_auto)        \
+  X (hass_pipe_lp)          \
+  X (hass_pipe_fixed)       \
+  X (hass_aspara_pipe)      \
   X (hass_naive_greedy)     \
   X (hass_modified_greedy)  \
   X (hass_min_min)          \

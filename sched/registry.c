@@ -182,7 +182,7 @@ const char *
 hass_strategy_default (HassFarmKind farm, HassCostClass cost)
 {
   (void)cost;
-  return farm == HASS_FARM_PIPELINE ? "pipe-greedy" : "auto";
+  return farm == HASS_FARM_PIPELINE ? "pipe-auto" : "auto";
 }
 
 /* -- Specifications ----------------------------------------------------- */

@@ -94,6 +94,7 @@ read_stages (const HassPipeline *p, HassStage *stages, char **names,
     {
       HassStage *s = &stages[i];
       const char *wrong = NULL;
+      gsize size = *(const gsize *)(const void *)(at + i * step);
       if (!hass_struct_read (s, sizeof *s, HASS_SIZE_UP_TO (HassStage, gpu),
                              at + i * step, "HassStage", error))
         {
@@ -101,7 +102,7 @@ read_stages (const HassPipeline *p, HassStage *stages, char **names,
                           i + 1, p->n_stages);
           return FALSE;
         }
-      if (s->struct_size != step)
+      if (size != step)
         wrong = "its struct_size differs from that of the first stage";
       if (!s->name)
         s->name = names[i] = g_strdup_printf ("stage %u", i + 1);

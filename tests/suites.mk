@@ -4,19 +4,21 @@
 
 # These take longest. They start first, so that none runs alone at the end.
 SLOWEST := sim_auto sim_bound against_grep model storm replay package \
-	contract gpu_faults bakeoff
+	contract gpu_faults bakeoff pipeline_contract
 
 # `make check-quick` leaves out what takes seconds to prove something about one
 # part, of which another suite runs the code as well:
 #   against_grep, gpu_search, mapped_file   matcher, line_scan, examples
+#   hzip_*         thousands of runs of a program
 #   sim_auto, sim_bound, sim_random, sim_papers    sched_*, sim_run, sim_program
 #   replay         record, replay_h200, replay_tasks
 #   storm, failing_memory    contract, gpu_faults, live
+#   pipeline_contract        pipeline, pipeline_*
 #   package, guide, bakeoff, gpu_apps    builds and programs, seldom changed
 #   model          spin searches models in tests/model, not the library
-NOT_QUICK := against_grep gpu_search mapped_file sim_auto sim_bound \
+NOT_QUICK := against_grep gpu_search hzip_* mapped_file sim_auto sim_bound \
 	sim_bound_engine sim_random sim_papers replay storm failing_memory \
-	package guide bakeoff gpu_apps model
+	package guide bakeoff gpu_apps model pipeline_contract
 
 # AddressSanitizer and UndefinedBehaviorSanitizer see nothing new in:
 #   model            a program that spin writes
@@ -37,18 +39,18 @@ NOT_UNDER_ADDRESS := model package guide bakeoff sim_papers sim_bound \
 # Programs cannot run under it: oneTBB's own threads, which are not
 # instrumented, are excused in the test program only (tests/sanitizers.c):
 #   against_grep, bakeoff, examples*, gpu_apps, hass_info,
-#   monte_carlo_program, own_device, output
+#   hzip_*, monte_carlo_program, own_device, output, y4m_program
 # matrix_check has OpenBLAS compute with threads of its own, likewise.
 # gpu_search* and mapped_file search large files with the farms of live.
 NOT_UNDER_THREAD := sched_* sim_* replay* measure gantt plot \
 	device_model platform virtual_time thesis matcher line_scan grep_rules \
 	model package guide against_grep bakeoff examples* gpu_apps hass_info \
-	hostile monte_carlo_program own_device output gpu_search* mapped_file \
-	matrix_check
+	hostile hzip_* monte_carlo_program own_device output gpu_search* \
+	mapped_file matrix_check y4m_program
 
 # The answers of these depend on the code that a compiler makes: atomics,
 # vectors, floating point. `make check-clang` runs them.
 CLANG_SUITES := unit_range round round_take round_crowd load_pool \
 	load_pool_crowd result_pool event live contract copy_crew stream_copy \
 	matcher line_scan matrix_multiply matrix_check monte_carlo \
-	monte_carlo_numbers monte_carlo_program examples
+	monte_carlo_numbers monte_carlo_program examples y4m_*

@@ -10,22 +10,27 @@ PREFIX ?= /usr/local
 LIBDIR ?= lib
 DOCS := share/doc/hass
 
+# Examples that are programs for everyday use.
+EVERYDAY := y4m_denoise
+EVERYDAY_BIN := $(EVERYDAY:%=$(BUILD)/bin/%)
+
 # Each file as HOW:FOLDER:FILE, the folder below PREFIX. HOW is a word that
 # tools/install.sh knows. Uninstalling goes through the same list.
 into = $(foreach f,$(3),$(1):$(strip $(2)):$(f))
 example_folders := $(patsubst %/,%,$(wildcard examples/*/ examples/*/*/))
 INSTALLED := \
-	$(call into,program,bin,$(TOOL_BIN)) \
+	$(call into,program,bin,$(TOOL_BIN) $(EVERYDAY_BIN)) \
 	$(call into,file,include/hass,$(PUBLIC)) \
 	$(call into,file,$(LIBDIR),$(LIB) $(SHARED)) \
 	$(call into,link,$(LIBDIR),$(SONAME)=$(notdir $(SHARED)) \
 	  libhass.so=$(SONAME)) \
 	$(call into,fill,$(LIBDIR)/pkgconfig,tools/hass.pc.in) \
 	$(call into,fill,$(LIBDIR)/cmake/hass,$(wildcard tools/hass*.cmake.in)) \
-	$(call into,file,share/man/man1,$(TOOLS:%=doc/man/%.1)) \
+	$(call into,file,share/man/man1,$(patsubst %,doc/man/%.1,$(TOOLS) $(EVERYDAY))) \
 	$(call into,file,share/man/man7,doc/man/hass.7) \
 	$(call into,file,share/hass/platforms,$(wildcard doc/platforms/*)) \
 	$(call into,file,share/hass/workloads,$(wildcard doc/workloads/*)) \
+	$(call into,file,share/hass/pipelines,$(wildcard doc/pipelines/*)) \
 	$(call into,guide,$(DOCS),$(wildcard doc/*.md)) \
 	$(call into,guide,$(DOCS)/results,$(wildcard doc/results/*.md)) \
 	$(call into,file,$(DOCS)/pictures,$(wildcard doc/pictures/*)) \
@@ -41,7 +46,7 @@ FILLED = VERSION='$(VERSION)' PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' \
 
 # install-files installs what has been built already, and builds nothing.
 .PHONY: install install-files uninstall
-install: lib $(TOOL_BIN)
+install: lib $(TOOL_BIN) $(EVERYDAY_BIN)
 	$(Q)$(MAKE) --no-print-directory install-files
 install-files uninstall:
 	$(Q)printf '%s\n' $(INSTALLED) | $(FILLED) tools/install.sh \

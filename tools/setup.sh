@@ -4,21 +4,23 @@
 # that does, on Debian and Ubuntu. Usage: setup.sh build|check|bench|clang|arm|deb
 set -eu
 build="gcc g++ make pkgconf libtbb-dev libglib2.0-dev libjson-glib-dev \
-  libopenblas-dev libhwloc-dev"
-check="$build libcunit1-dev spin grep util-linux cmake groff-base"
-bench="$build libstarpu-dev ripgrep"
+  libopenblas-dev libhwloc-dev libdeflate-dev zlib1g-dev"
+check="$build libcunit1-dev spin grep gzip util-linux cmake groff-base"
+bench="$build libstarpu-dev ripgrep pigz tabix"
 clang="$build libcunit1-dev clang"
 deb="$build build-essential debhelper dpkg-dev fakeroot lintian"
 arm="make pkgconf gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user-static"
 
 # Installed where the distribution has them: the version of clang-format that
-# .clang-format is written for, and text to search, 300 MB for 12 MB of
-# download; without them the layout is not checked, and text is generated.
+# .clang-format is written for, text to search, 300 MB for 12 MB of download, and
+# a solver of linear programs; without them the layout is not checked, text is
+# generated, and hass-sim has no bounds of pipelines.
 useful=
 case "${1:-}" in
-  build) wanted=$build ;;
+  build) wanted=$build
+         useful="libglpk-dev" ;;
   check) wanted=$check
-         useful="clang-format-14 libboost-dev cppreference-doc-en-html" ;;
+         useful="clang-format-14 libboost-dev cppreference-doc-en-html libglpk-dev" ;;
   bench) wanted=$bench ;;
   clang) wanted=$clang ;;
   arm) wanted=$arm ;;

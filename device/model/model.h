@@ -48,6 +48,15 @@ typedef struct
   double host_bytes_per_ns;
 } HassGpuModel;
 
+/* The rate of a core (`gpu` is NULL) or of a GPU, by its name, for one stage of
+   pipelines. */
+typedef struct
+{
+  char *stage;
+  char *gpu;
+  double work_per_ns;
+} HassStageRate;
+
 typedef struct HassPlatform
 {
   char *name;
@@ -62,11 +71,14 @@ typedef struct HassPlatform
   guint n_links;
   guint n_gpus;
   HassGpuModel *gpus;
+  GArray *stages; /* HassStageRate; NULL: none */
 } HassPlatform;
 
 HassPlatform *hass_platform_load (const char *path, const char *farm,
                                   GError **error);
 void hass_platform_free (HassPlatform *platform);
+double hass_platform_stage_rate (const HassPlatform *platform,
+                                 const char *stage, const char *gpu);
 
 double hass_model_kernel_ns (const HassGpuModel *gpu, double work,
                              guint64 elements);

@@ -169,6 +169,33 @@ read_gpu (Reader *r, const char *group, HassGpuModel *gpu, GError **error)
   return TRUE;
 }
 
+/* Reads a group of rates, as [farm NAME]: replaces those of @rates, in work/ns,
+   the core's and then those of the GPUs [1 + n_gpus], that the group names. */
+static gboolean
+read_rates (Reader *r, const char *group, double *rates, GError **error)
+{
+  const HassPlatform *p = r->platform;
+  g_autoptr (GPtrArray) known = g_ptr_array_new_with_free_func (g_free);
+  g_ptr_array_add (known, g_strdup ("cpu_work_per_us"));
+  for (guint i = 0; i < p->n_gpus; i++)
+    g_ptr_array_add (known,
+                     g_strconcat (p->gpus[i].name, "_work_per_us", NULL));
+  g_ptr_array_add (known, NULL);
+  if (!hass_key_file_only_keys (&r->key, group,
+                                (const char *const *)known->pdata, error))
+    return FALSE;
+  for (guint i = 0; i <= p->n_gpus; i++)
+    {
+      double rate = rates[i] * 1e3;
+      if (!hass_key_file_number (&r->key, group, known->pdata[i],
+                                 (HassKeyBounds){ FALSE, 1e-12, 1e18 }, &rate,
+                                 error))
+        return FALSE;
+      rates[i] = rate * 1e-3;
+    }
+  return TRUE;
+}
+
 /* Reads the group [farm NAME], if there is one: the rates of the devices for
    one application, which replace the general rates. */
 static gboolean
@@ -176,32 +203,60 @@ read_farm (Reader *r, GError **error)
 {
   HassPlatform *p = r->platform;
   g_autofree char *group = g_strconcat ("farm ", r->farm, NULL);
+  g_autofree double *rates = g_new0 (double, 1 + p->n_gpus);
   if (!g_key_file_has_group (r->key.file, group))
     return TRUE;
-  g_autoptr (GPtrArray) known = g_ptr_array_new_with_free_func (g_free);
-  g_ptr_array_add (known, g_strdup ("cpu_work_per_us"));
+  rates[0] = p->core_work_per_ns;
   for (guint i = 0; i < p->n_gpus; i++)
-    g_ptr_array_add (known,
-                     g_strconcat (p->gpus[i].name, "_work_per_us", NULL));
-  g_ptr_array_add (known, NULL);
-  double rate = p->core_work_per_ns * 1e3;
-  if (!hass_key_file_only_keys (&r->key, group,
-                                (const char *const *)known->pdata, error)
-      || !hass_key_file_number (&r->key, group, "cpu_work_per_us",
-                                (HassKeyBounds){ FALSE, 1e-12, 1e18 }, &rate,
-                                error))
+    rates[1 + i] = p->gpus[i].work_per_ns;
+  if (!read_rates (r, group, rates, error))
     return FALSE;
-  p->core_work_per_ns = rate * 1e-3;
+  p->core_work_per_ns = rates[0];
   for (guint i = 0; i < p->n_gpus; i++)
+    p->gpus[i].work_per_ns = rates[1 + i];
+  return TRUE;
+}
+
+/* Reads the groups [stage NAME]: the rates of the devices for one stage of
+   pipelines. */
+static gboolean
+read_stages (Reader *r, char **groups, GError **error)
+{
+  HassPlatform *p = r->platform;
+  p->stages = g_array_new (FALSE, FALSE, sizeof (HassStageRate));
+  for (char **g = groups; *g; g++)
     {
-      rate = p->gpus[i].work_per_ns * 1e3;
-      if (!hass_key_file_number (&r->key, group, known->pdata[i + 1],
-                                 (HassKeyBounds){ FALSE, 1e-12, 1e18 }, &rate,
-                                 error))
+      g_autofree double *rates = g_new0 (double, 1 + p->n_gpus);
+      if (!g_str_has_prefix (*g, "stage "))
+        continue;
+      if (!read_rates (r, *g, rates, error))
         return FALSE;
-      p->gpus[i].work_per_ns = rate * 1e-3;
+      for (guint i = 0; i <= p->n_gpus; i++)
+        if (rates[i] > 0)
+          {
+            HassStageRate rate
+                = { g_strdup (*g + strlen ("stage ")),
+                    i > 0 ? g_strdup (p->gpus[i - 1].name) : NULL, rates[i] };
+            g_array_append_val (p->stages, rate);
+          }
     }
   return TRUE;
+}
+
+/* Returns: the rate in work/ns that the platform has for a stage on a core
+   (@gpu is NULL) or on the GPU of that name; 0: it names none, so the device's
+   general rate holds. */
+double
+hass_platform_stage_rate (const HassPlatform *p, const char *stage,
+                          const char *gpu)
+{
+  for (guint i = 0; p->stages && i < p->stages->len; i++)
+    {
+      const HassStageRate *rate = &g_array_index (p->stages, HassStageRate, i);
+      if (strcmp (rate->stage, stage) == 0 && g_strcmp0 (rate->gpu, gpu) == 0)
+        return rate->work_per_ns;
+    }
+  return 0;
 }
 
 /* Returns: whether the group [NAME] describes a device of a kind that an
@@ -211,6 +266,7 @@ is_device (Reader *r, const char *group)
 {
   return strcmp (group, "platform") && strcmp (group, "cpu")
          && !g_str_has_prefix (group, "farm ")
+         && !g_str_has_prefix (group, "stage ")
          && g_key_file_has_key (r->key.file, group, "kind", NULL);
 }
 
@@ -237,18 +293,21 @@ read_groups (Reader *r, GError **error)
         return hass_key_file_broken (&r->key, *g, NULL, error,
                                      "[%s] where [%s] was due", *g, expected);
       else if (strcmp (*g, "platform") && strcmp (*g, "cpu")
-               && !g_str_has_prefix (*g, "farm "))
+               && !g_str_has_prefix (*g, "farm ")
+               && !g_str_has_prefix (*g, "stage "))
         return hass_key_file_broken (
             &r->key, *g, NULL, error,
             "unknown group [%s]; known are [platform], [cpu], "
-            "[gpu0] and on, [farm NAME], and devices with the key kind",
+            "[gpu0] and on, [farm NAME], [stage NAME], and devices with the "
+            "key "
+            "kind",
             *g);
     }
   if (!p->has_cpu && p->n_gpus == 0)
     return hass_key_file_broken (&r->key, "platform", NULL, error,
                                  "a platform needs [cpu] or [gpu0]");
   p->n_links = r->links->len;
-  return read_farm (r, error);
+  return read_farm (r, error) && read_stages (r, groups, error);
 }
 
 /* Reads the platform file at @path, with the rates for a farm named @farm if
@@ -280,6 +339,12 @@ hass_platform_free (HassPlatform *p)
       g_free (p->gpus[i].label);
       g_free (p->gpus[i].kind);
     }
+  for (guint i = 0; p->stages && i < p->stages->len; i++)
+    {
+      g_free (g_array_index (p->stages, HassStageRate, i).stage);
+      g_free (g_array_index (p->stages, HassStageRate, i).gpu);
+    }
+  g_clear_pointer (&p->stages, g_array_unref);
   g_free (p->gpus);
   g_free (p->cpu_label);
   g_free (p->name);

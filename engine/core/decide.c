@@ -13,7 +13,6 @@
       may be asked again. A WAIT with an end is also over at that time.
 
    Thread safety: under the decision lock. */
-#include "flow.h"
 #include "job-private.h"
 
 #include "engine/profile/sampler.h"

@@ -11,8 +11,35 @@
 /* A listener is told what a running farm does; see facts.h. */
 typedef struct HassListener HassListener;
 
-/* How a farm without rounds, a pipeline, is run; see job.h. */
-typedef struct HassFlowOps HassFlowOps;
+struct HassJob;
+struct HassSlot;
+
+/**
+ * HassFlowOps: how a farm without rounds is run: a pipeline. All by the calling
+ * thread, but @idle by any.
+ * @create: makes HassJob.flow, before the strategy is made, which it tells of
+ * the classes in HassJob.env. Returns: NULL with an error.
+ * @finish: lists what is not through and releases it, merges accumulators and
+ *   adds what was done to HassJob.totals, when all other threads have left.
+ * @report: adds what is reported of the stages.
+ * @idle: returns: TRUE if no load waits and none is on its way.
+ * @grant_over: all units of a grant, which are those of @slot, have been
+ * computed or given back; under the decision lock.
+ * @refused: the unit at a position of @slot, a part of a grant, fits into the
+ *   memory of no device that can run it, and has failed.
+ */
+typedef struct HassFlowOps
+{
+  gpointer (*create) (struct HassJob *job, GError **error);
+  void (*finish) (struct HassJob *job);
+  void (*report) (struct HassJob *job, HassReport *report);
+  void (*free) (gpointer flow);
+  gboolean (*idle) (struct HassJob *job);
+  void (*grant_over) (struct HassJob *job, struct HassSlot *slot,
+                      const HassCompletion *told);
+  void (*refused) (struct HassJob *job, struct HassSlot *slot, guint32 position,
+                   const char *why);
+} HassFlowOps;
 
 /* A farm as the engines see it. Fields without a comment mean the same as in
    the public HassDataFarm; a function farm's tasks travel as loads whose tag

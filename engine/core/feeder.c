@@ -434,7 +434,8 @@ refuse_unit (HassFeeder *f, HassFeederPart *part, const char *why,
   HassFeederGrant *grant = part->grant;
   HassSlot *round = grant->round;
   HassExtent e = part->extent;
-  gboolean elsewhere = cpu_can_take (f, &round->round, e);
+  gboolean elsewhere
+      = !round->not_for_cores && cpu_can_take (f, &round->round, e);
   g_autofree char *message = g_strdup_printf (
       "load %" G_GUINT64_FORMAT " needs %" G_GUINT64_FORMAT " bytes on %s: %s",
       part->blocks[0].seq, hass_feeder_bytes (&part->blocks[0]),

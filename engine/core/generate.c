@@ -72,7 +72,7 @@ hass_emitter_emit (HassEmitter *emitter, const HassLoad *load)
   /* Relaxed: a hint; a later emission sees it. */
   if (G_UNLIKELY (
           atomic_load_explicit (&job->caller_wanted, memory_order_relaxed)))
-    return make_room (emitter);
+    make_room (emitter);
   return TRUE;
 }
 

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* job.c: sets a farm up, ends it and makes its report.
    Thread safety: the thread that called the farm. */
-#include "flow.h"
 #include "job-private.h"
 #include "pool/callback_error.h"
 #include "engine/profile/sampler.h"

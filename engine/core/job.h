@@ -82,7 +82,7 @@ typedef enum
 
 /* A slot holds a round in flight. All fields are under the decision lock,
    except the atomics inside @round. */
-typedef struct
+typedef struct HassSlot
 {
   HassRound round;
   HassSlotState state;
@@ -100,6 +100,7 @@ typedef struct
   /* pipeline: the stage of the units, and how many stages after it the device
      computes as well (HassBlock) */
   guint stage, fused;
+  gboolean not_for_cores; /* pipeline: the stage has no CPU worker */
 } HassSlot;
 
 /* Memory for copies of emitted tasks, at the end of a chunk; see copies.c. */
@@ -319,8 +320,10 @@ struct HassJob
   GPtrArray *slots;
   gboolean has_urgent; /* under decision: a task had a priority */
   gboolean has_opened; /* under decision: an open round was begun */
-  /* under decision: rounds and loads begun so far */
-  guint64 n_rounds, n_loads;
+  guint64 n_rounds;    /* under decision: rounds begun so far */
+  /* loads begun so far; written under decision, in a pipeline by the core that
+     admits */
+  _Atomic guint64 n_loads;
   /* under decision: completions that the strategy was told of */
   guint64 n_told;
   /* under decision: grants that the strategy was asked for */

@@ -8,7 +8,6 @@
 
    Thread safety: a worker context belongs to one thread at a time; collecting
    under the result pool's delivery. */
-#include "flow.h"
 #include "job-private.h"
 #include "pool/callback_error.h"
 

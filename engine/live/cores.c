@@ -314,7 +314,10 @@ hass_live_core_task (gpointer data)
 static gint64
 patience (HassJob *job)
 {
-  gint64 until = job->deadline_ns, again_ns = look_again (job);
+  gint64 until = job->deadline_ns;
+  gint64 again_ns = job->flow ? hass_stream_again_ns (hass_stream_of (job),
+                                                      hass_live_now (job))
+                              : look_again (job);
   if (again_ns > 0 && (until == 0 || again_ns < until))
     until = again_ns;
   return until > 0 ? MAX (until - hass_live_now (job), 0) : -1;

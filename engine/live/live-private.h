@@ -6,7 +6,7 @@
 
 #include "live.h"
 
-#include "engine/core/flow.h"
+#include "engine/core/job.h"
 
 /* The job as the cores that help its calling thread see it; see helpers.c. */
 typedef struct HassHelpers

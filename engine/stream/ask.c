@@ -128,6 +128,17 @@ hass_stream_consult (HassStream *stream, gint64 now_ns, gboolean idle)
   pthread_mutex_unlock (&job->decision);
 }
 
+gint64
+hass_stream_again_ns (HassStream *stream, gint64 now_ns)
+{
+  return stream->linked
+                 && atomic_load_explicit (&stream->n_ready,
+                                          memory_order_relaxed)
+                        > 0
+             ? now_ns + STALL_NS
+             : 0;
+}
+
 /* Returns the class of which a device takes a token when the strategy lets all
    wait: the latest with tokens that no core may take. */
 static gboolean

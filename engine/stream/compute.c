@@ -13,9 +13,19 @@ give_output (HassStream *stream, HassStreamWorker *sw,
 {
   gsize bytes
       = hass_device_stage_output (&stage->sizes, item->token.input_bytes);
-  item->fresh = hass_chunk_new (stream, sw, bytes);
+  if (bytes == G_MAXSIZE)
+    hass_job_stop (stream->job,
+                   g_error_new (HASS_ERROR, HASS_ERROR_OVERFLOW,
+                                "pipeline '%s', token %" G_GUINT64_FORMAT
+                                ", %s: the promised size of its output, for "
+                                "an input of %zu bytes, is too large",
+                                stream->job->farm->name, item->token.seq,
+                                stage->label, item->token.input_bytes));
+  else
+    item->fresh = hass_chunk_new (stream, sw, bytes);
   if (!item->fresh)
     return FALSE;
+  sw->most_output = bytes;
   item->token.output = item->fresh->data;
   item->token.output_bytes = bytes;
   return TRUE;
@@ -39,11 +49,11 @@ drop_buffers (HassStream *stream, HassStreamWorker *sw)
   g_ptr_array_set_size (sw->buffers, 0);
 }
 
-/* Returns an error if the stage has made its output larger than its memory. */
+/* Returns an error if the stage has made its output larger than it was. */
 static GError *
-check_output (const HassItem *item)
+check_output (const HassStreamWorker *sw, const HassItem *item)
 {
-  gsize most = item->fresh ? item->fresh->bytes : 0;
+  gsize most = item->fresh ? sw->most_output : 0;
   if (item->token.output_bytes <= most)
     return NULL;
   return g_error_new (HASS_ERROR, HASS_ERROR_INVALID,
@@ -58,7 +68,12 @@ settle (HassStream *stream, HassStreamWorker *sw, const HassStageState *stage,
         HassItem *item, guint n_parts, GError *error)
 {
   if (!error)
-    error = check_output (item);
+    error = check_output (sw, item);
+  if (!error && item->state == HASS_ITEM_AGAIN
+      && item->agains > HASS_MOST_AGAINS)
+    error
+        = g_error_new (HASS_ERROR, HASS_ERROR_OVERFLOW,
+                       "it was sent back more than %d times", HASS_MOST_AGAINS);
   if (error)
     {
       sw->again_at = -1;
@@ -106,7 +121,7 @@ hass_stream_compute (HassStream *stream, HassWorker *worker, HassBatch *batch)
       sw->item = NULL;
       hass_callback_ok (ok, &error, HASS_ERROR_WORKER);
       if (error || item->fresh || item->token.output_bytes > 0
-          || sw->buffers->len > 0)
+          || sw->buffers->len > 0 || item->state == HASS_ITEM_AGAIN)
         settle (stream, sw, stage, item, n_parts, error);
       if (item->state != HASS_ITEM_ALIVE)
         batch->n_alive--;

@@ -5,21 +5,30 @@
 
 /* -- The end of a batch ------------------------------------------------- */
 
-/* Ends the tokens of a batch that is through. */
+/* Ends the tokens of a batch, all of them or those that have been dropped or
+   have failed; the others stay in the batch. */
 static void
-retire (HassStream *stream, HassStreamWorker *sw, HassBatch *batch)
+end_tokens (HassStream *stream, HassStreamWorker *sw, HassBatch *batch,
+            gboolean all)
 {
   HassJob *job = stream->job;
   guint64 charge = 0, bytes = 0;
-  guint32 n = batch->n;
-  for (guint32 i = 0; i < n; i++)
+  guint32 kept = 0;
+  for (guint32 i = 0; i < batch->n; i++)
     {
       HassItem *item = &batch->items[i];
+      if (!all && item->state == HASS_ITEM_ALIVE)
+        {
+          if (kept++ != i)
+            hass_item_move (&batch->items[kept - 1], item);
+          continue;
+        }
       charge += item->charge;
       bytes += item->load.input_bytes;
       hass_item_end (stream, sw, item);
     }
-  hass_batch_free (stream, sw, batch);
+  guint32 n = batch->n - kept;
+  batch->n = kept;
   if (charge > 0)
     atomic_fetch_sub_explicit (&stream->bytes, charge, memory_order_relaxed);
   if (job->farm->run->progress)
@@ -55,7 +64,8 @@ carry (HassStream *stream, HassWorker *worker, HassBatch *batch)
       batch->entered = FALSE;
       if (batch->stage == stream->n_stages)
         {
-          retire (stream, sw, batch);
+          end_tokens (stream, sw, batch, TRUE);
+          hass_batch_free (stream, sw, batch);
           return NULL;
         }
       const HassStageState *stage = &stream->stages[batch->stage];
@@ -64,6 +74,8 @@ carry (HassStream *stream, HassWorker *worker, HassBatch *batch)
       batch->since_ns = worker->now_ns;
       if (stage->linked)
         {
+          if (batch->n_alive < batch->n)
+            end_tokens (stream, sw, batch, FALSE);
           hass_ready_push (stream, batch);
           return NULL;
         }
@@ -208,9 +220,9 @@ take_ready (HassStream *stream, HassWorker *worker, guint s)
   return NULL;
 }
 
-/* Finds a batch for a core: from the ready set of the latest stage that has
-   one, else of loads that wait. Returns: a batch that the worker may compute at
-   its stage and owns; NULL if there is nothing to do. */
+/* Finds a batch for a core: from the first ready set in the stream's order that
+   has one, else of loads that wait. Returns: a batch that the worker may
+   compute at its stage and owns; NULL if there is nothing to do. */
 HassBatch *
 hass_stream_take (HassStream *stream, HassWorker *worker)
 {
@@ -219,14 +231,11 @@ hass_stream_take (HassStream *stream, HassWorker *worker)
                                memory_order_relaxed))
     atomic_store_explicit (&stream->job->caller_wanted, FALSE,
                            memory_order_seq_cst);
-  if (atomic_load_explicit (&stream->n_ready, memory_order_relaxed) > 0)
-    for (guint s = stream->n_stages; s-- > 0;)
-      {
-        HassBatch *batch = take_ready (stream, worker, s);
-        if (batch)
-          return batch;
-      }
   HassBatch *batch;
+  if (atomic_load_explicit (&stream->n_ready, memory_order_relaxed) > 0)
+    for (guint i = 0; i < stream->n_stages; i++)
+      if ((batch = take_ready (stream, worker, stream->order[i])))
+        return batch;
   while ((batch = hass_stream_admit (stream, worker)))
     if ((batch = carry (stream, worker, batch)))
       return batch;

@@ -82,6 +82,8 @@ hass_origin_unref (HassStream *stream, HassItem *item)
     return;
   release (stream, item,
            !atomic_load_explicit (&origin->failed, memory_order_relaxed));
+  atomic_fetch_sub_explicit (&stream->bytes, origin->charge,
+                             memory_order_relaxed);
   g_free (origin);
 }
 
@@ -97,6 +99,16 @@ hass_item_end (HassStream *stream, HassStreamWorker *sw, HassItem *item)
     release (stream, item, item->state != HASS_ITEM_FAILED);
 }
 
+/* Lists a token as unfinished, and of the parts of a load the first one. */
+void
+hass_item_list (HassStream *stream, HassItem *item, const char *message)
+{
+  if (!item->origin
+      || !atomic_exchange_explicit (&item->origin->failed, TRUE,
+                                    memory_order_relaxed))
+    hass_job_add_unfinished (stream->job, item->token.seq, 1, 0, 0, message);
+}
+
 /* Marks a token as failed at @stage, lists it, and stops the pipeline by its
    error policy. Takes over @error. */
 void
@@ -106,7 +118,7 @@ hass_item_fail (HassStream *stream, const HassStageState *stage, HassItem *item,
   HassJob *job = stream->job;
   item->state = HASS_ITEM_FAILED;
   g_prefix_error (&error, "%s: ", stage->label);
-  hass_job_add_unfinished (job, item->token.seq, 1, 0, 0, error->message);
+  hass_item_list (stream, item, error->message);
   if (job->farm->run->on_error == HASS_ON_ERROR_CONTINUE)
     {
       g_error_free (error);

@@ -249,9 +249,10 @@ hass_chunk_new (HassStream *stream, HassStreamWorker *sw, gsize bytes)
     }
   hass_job_stop (stream->job,
                  g_error_new (HASS_ERROR, HASS_ERROR_NO_MEMORY,
-                              "pipeline '%s': there is no memory for %zu bytes "
-                              "of a token",
-                              stream->job->farm->name, bytes));
+                              "pipeline '%s', %s: there is no memory for %zu "
+                              "bytes of a token",
+                              stream->job->farm->name,
+                              stream->stages[sw->stage].label, bytes));
   return NULL;
 }
 

@@ -51,7 +51,7 @@ hass_stream_look (HassStream *stream, gint64 now_ns)
     .n_devices = job->n_devices,
     .devices = stream->device_states,
     .tokens = atomic_load_explicit (&stream->n_tokens, memory_order_relaxed),
-    .most_tokens = stream->most_tokens,
+    .most_tokens = stream->user_tokens,
     .generated = atomic_load_explicit (&job->generated, memory_order_relaxed),
   };
   return state;

@@ -59,8 +59,8 @@ hass_batch_insert_parts (HassStream *stream, HassStreamWorker *sw,
         hass_item_move (&batch->items[batch->n++], &old[i]);
       else
         {
-          atomic_fetch_sub_explicit (&stream->bytes, old[i].charge,
-                                     memory_order_relaxed);
+          /* the memory of the load stays until all parts are through */
+          old[i].origin->charge += old[i].charge;
           hass_item_end (stream, sw, &old[i]);
         }
     }

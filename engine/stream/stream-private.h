@@ -10,6 +10,9 @@
    a batch fills the first-level cache; fewer, and a turn is passed more often.
  */
 #define HASS_BATCH_TOKENS 64
+/* A token that is sent back more often than this fails: it would go round for
+   ever. A guess. */
+#define HASS_MOST_AGAINS 65536
 /* Sizes of a batch's array of items: 1, 2, 4, ... HASS_BATCH_TOKENS. */
 #define HASS_N_SIZES 7
 
@@ -30,6 +33,8 @@ typedef struct
 {
   _Atomic guint refs;
   _Atomic gboolean failed; /* a part has failed */
+  /* what tokens replaced by their parts count in HassStream.bytes */
+  _Atomic gsize charge;
 } HassOrigin;
 
 typedef enum
@@ -128,6 +133,7 @@ typedef struct
   HassItem *item;     /* the item that its callback computes, or NULL */
   guint32 index;      /* its index in the batch */
   guint stage;        /* the stage of the batch */
+  gsize most_output;  /* size of the item's output, if it has one */
   gint32 again_at;    /* index of the item that was sent back; -1: none */
   GArray *parts;      /* HassPart: what the batch's tokens have emitted */
   GPtrArray *buffers; /* HassChunk: of hass_token_buffer() in this call */
@@ -158,6 +164,11 @@ struct HassStream
   gsize user_tokens;         /* bound of the user, or the default */
   _Atomic gsize most_tokens; /* bound of the strategy, at most @user_tokens */
   gsize most_bytes;
+  /* [n_stages] in which cores look for ready batches: stages that compute one
+     token at a time first, which at most one core can take, then the others,
+     both from the last on: few bytes are in flight, and a stage that binds is
+     not kept waiting by work that comes after it */
+  guint order[HASS_MAX_CLASSES];
   gboolean linked; /* a stage can run on devices beside the CPU pool */
 
   /* Under the decision lock. */
@@ -225,6 +236,7 @@ void hass_item_begin (HassItem *item, const HassLoad *load, guint64 seq);
 void hass_item_advance (HassStream *stream, HassStreamWorker *sw,
                         HassItem *item);
 void hass_item_end (HassStream *stream, HassStreamWorker *sw, HassItem *item);
+void hass_item_list (HassStream *stream, HassItem *item, const char *message);
 void hass_item_fail (HassStream *stream, const HassStageState *stage,
                      HassItem *item, GError *error);
 void hass_part_discard (HassStream *stream, HassStreamWorker *sw,

@@ -56,6 +56,16 @@ set_up_stage (HassStream *stream, guint s)
 }
 
 static void
+set_up_order (HassStream *stream)
+{
+  guint n = 0;
+  for (guint one = 0; one < 2; one++)
+    for (guint s = stream->n_stages; s-- > 0;)
+      if (stream->classes[s].one_at_a_time == !one)
+        stream->order[n++] = s;
+}
+
+static void
 make_accumulators (HassStream *stream, HassStageState *stage)
 {
   HassJob *job = stream->job;
@@ -190,6 +200,7 @@ stream_new (HassJob *job, GError **error)
   set_up_devices (stream);
   for (guint s = 0; s < farm->n_stages; s++)
     set_up_stage (stream, s);
+  set_up_order (stream);
   open_order (stream);
   job->env.n_classes = farm->n_stages;
   job->env.classes = stream->classes;
@@ -216,7 +227,7 @@ abandon_batch (HassStream *stream, HassBatch *batch)
       if (item->state == HASS_ITEM_ALIVE || item->state == HASS_ITEM_AGAIN)
         {
           item->state = HASS_ITEM_FAILED;
-          hass_job_add_unfinished (stream->job, item->token.seq, 1, 0, 0, NULL);
+          hass_item_list (stream, item, NULL);
         }
       hass_item_end (stream, sw, item);
     }

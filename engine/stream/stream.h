@@ -30,7 +30,7 @@
 #ifndef HASS_STREAM_ENGINE_H
 #define HASS_STREAM_ENGINE_H
 
-#include "engine/core/flow.h"
+#include "engine/core/job.h"
 #include "engine/stream/stage.h"
 
 typedef struct HassStream HassStream;
@@ -57,6 +57,10 @@ HassBatch *hass_stream_next (HassStream *stream, HassWorker *worker,
 /* devices.c */
 HassDeviceStage *hass_stream_device_stages (const HassFarm *farm,
                                             const char *kind);
+
+/* Returns when a core without work should look again although nothing changes:
+   while a strategy has cores leave tokens to other devices; 0: need not. */
+gint64 hass_stream_again_ns (HassStream *stream, gint64 now_ns);
 
 /* ask.c; the second one under the decision lock */
 void hass_stream_consult (HassStream *stream, gint64 now_ns, gboolean idle);

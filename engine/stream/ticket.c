@@ -147,6 +147,7 @@ hass_ticket_grant (HassStream *stream, HassWorker *worker, guint device,
   t->over = FALSE;
   t->stage = s;
   t->slot.stage = s;
+  t->slot.not_for_cores = !stream->stages[s].public.cpu;
   t->slot.fused = fusable (stream, device, s, serve->fuse);
   make_loads (stream, sw, t);
   if (t->n == 0) /* there is no memory for outputs, and the pipeline stops */

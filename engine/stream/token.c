@@ -3,10 +3,6 @@
    Thread safety: the thread of the stage's call. */
 #include "stream-private.h"
 
-/* A token that is sent back more often than this fails: it would go round for
-   ever. A guess. */
-#define MOST_AGAINS 65536
-
 /* Returns the worker's state if @token is the one whose stage's worker runs on
    this thread with this @worker; else NULL: the pipeline is stopped. */
 static HassStreamWorker *
@@ -67,6 +63,7 @@ hass_token_output (HassToken *token, HassWorker *worker, gsize bytes)
   hass_chunk_unref (stream, sw, item->fresh);
   charge_output (stream, item, bytes);
   item->fresh = chunk;
+  sw->most_output = bytes;
   token->output = chunk->data;
   token->output_bytes = bytes;
   return chunk->data;
@@ -203,8 +200,6 @@ hass_token_again (HassToken *token, HassWorker *worker, guint to)
   HassStream *stream = hass_stream_of (worker->job);
   HassItem *item = sw->item;
   const char *wrong = wrong_way (stream, sw, to);
-  if (!wrong && ++item->agains > MOST_AGAINS)
-    wrong = "it was sent back 65536 times before";
   if (wrong)
     {
       hass_job_stop (worker->job,
@@ -215,6 +210,7 @@ hass_token_again (HassToken *token, HassWorker *worker, guint to)
                                   stage_of (stream, sw)->label, to, wrong));
       return FALSE;
     }
+  item->agains++;
   item->state = HASS_ITEM_AGAIN;
   item->again_stage = (guint8)to;
   sw->again_at = (gint32)sw->index;

@@ -40,6 +40,7 @@ const HassStrategyOps hass_pipe_greedy = {
   .struct_size = sizeof (HassStrategyOps),
   .name = "pipe-greedy",
   .summary = "latest stage first on every device, measures nothing",
+  .source = "greedy, as naive-greedy for farms",
   .farms = HASS_FARM_PIPELINE,
   .create = create,
   .serve = serve,

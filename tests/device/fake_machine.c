@@ -15,6 +15,15 @@ fake_machine_begin (const FakePlan *plan)
   fake_cudart_install (plan);
 }
 
+void
+fake_machine_set_start (guint gpu, guint ms)
+{
+  HassGpu *g = hass_gpus_get (gpu);
+  pthread_mutex_lock (&g->lock);
+  g->start_ns = (gint64)ms * 1000000;
+  pthread_mutex_unlock (&g->lock);
+}
+
 FakeCounts
 fake_machine_end (void)
 {

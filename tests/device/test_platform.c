@@ -113,6 +113,23 @@ rates_of_a_farm (void)
   hass_platform_free (q);
 }
 
+static void
+rates_of_a_stage (void)
+{
+  HassPlatform *p = load (CPU GPU ("0") "[stage blur]\ngpu0_work_per_us = 100\n"
+                                        "[stage write]\ncpu_work_per_us = 30\n",
+                          "x", NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL (p);
+  double blur = hass_platform_stage_rate (p, "blur", "gpu0");
+  double write = hass_platform_stage_rate (p, "write", NULL);
+  CU_ASSERT_TRUE (fabs (blur - 0.1) < 1e-12);
+  CU_ASSERT_TRUE (fabs (write - 0.03) < 1e-12);
+  CU_ASSERT_EQUAL (hass_platform_stage_rate (p, "blur", NULL), 0);
+  CU_ASSERT_EQUAL (hass_platform_stage_rate (p, "read", "gpu0"), 0);
+  CU_ASSERT_TRUE (fabs (p->core_work_per_ns - 0.003) < 1e-12);
+  hass_platform_free (p);
+}
+
 static const struct
 {
   const char *text, *line, *what;
@@ -148,6 +165,7 @@ static const struct
   { CPU "[gpus]\n", "line 5:", "[gpus]" },
   { CPU "[disk]\n", "line 5:", "unknown group [disk]" },
   { CPU "[farm x]\ngpu0_work_per_us = 1\n", "line 6:", "gpu0_work_per_us" },
+  { CPU "[stage x]\ngpu0_work_per_us = 1\n", "line 6:", "gpu0_work_per_us" },
   { CPU "[farm x]\ncpu_work_per_us = 0\n", "line 6:", "not in" },
 };
 
@@ -181,11 +199,11 @@ no_file (void)
   g_clear_error (&error);
 }
 
-HASS_TEST_SUITE (platform, { "every key is read in its unit", whole_file },
-                 { "what is left out has a sensible default", defaults },
-                 { "GPUs that name no link have one each", own_links },
-                 { "a farm's own rates replace the general ones",
-                   rates_of_a_farm },
-                 { "a broken file is refused with line and reason",
-                   broken_files },
-                 { "a missing file is named", no_file })
+HASS_TEST_SUITE (
+    platform, { "every key is read in its unit", whole_file },
+    { "what is left out has a sensible default", defaults },
+    { "GPUs that name no link have one each", own_links },
+    { "a farm's own rates replace the general ones", rates_of_a_farm },
+    { "a stage of a pipeline may have rates of its own", rates_of_a_stage },
+    { "a broken file is refused with line and reason", broken_files },
+    { "a missing file is named", no_file })

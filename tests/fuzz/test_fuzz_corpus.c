@@ -88,6 +88,12 @@ matcher (void)
   replay_corpus ("matcher");
 }
 
+static void
+y4m (void)
+{
+  replay_corpus ("y4m");
+}
+
 HASS_TEST_SUITE (fuzz_corpus,
                  { "no platform file breaks a farm on it", platform },
                  { "no workload file breaks its simulation", workload },
@@ -96,4 +102,5 @@ HASS_TEST_SUITE (fuzz_corpus,
                  { "no trace breaks its drawing", trace },
                  { "no record breaks its replay", record },
                  { "any patterns match in any text as in a naive search",
-                   matcher })
+                   matcher },
+                 { "no stream of video breaks its parser", y4m })

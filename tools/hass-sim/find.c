@@ -75,9 +75,9 @@ sim_suite (const char *name, GError **error)
 
 /* -- A workload and its machine ------------------------------------------ */
 
-static gboolean
-load_platform (const SimWorkload *w, const char *on, HassPlatform **p,
-               GError **error)
+gboolean
+sim_load_platform (const char *workload, const char *on, HassPlatform **p,
+                   GError **error)
 {
   g_autofree char *path = NULL;
   *p = NULL;
@@ -85,9 +85,9 @@ load_platform (const SimWorkload *w, const char *on, HassPlatform **p,
     g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
                  "workload '%s' names no platform of its own: --platform is "
                  "needed",
-                 w->name);
+                 workload);
   else if ((path = hass_shipped_find ("platforms", on, error)))
-    *p = hass_platform_load (path, w->name, error);
+    *p = hass_platform_load (path, workload, error);
   if (*p && (*p)->n_gpus > SIM_MOST_GPUS)
     {
       g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
@@ -104,7 +104,9 @@ sim_load (const char *workload, const char *platform, SimWorkload **w,
 {
   g_autofree char *path = hass_shipped_find ("workloads", workload, error);
   *w = path ? sim_workload_load (path, error) : NULL;
-  if (*w && !load_platform (*w, platform ? platform : (*w)->platform, p, error))
+  if (*w
+      && !sim_load_platform ((*w)->name, platform ? platform : (*w)->platform,
+                             p, error))
     g_clear_pointer (w, sim_workload_free);
   return *w != NULL;
 }

@@ -12,6 +12,7 @@
 #ifndef HASS_SIM_H
 #define HASS_SIM_H
 
+#include "device/model/key_file.h"
 #include "engine/virtual/virtual.h"
 
 /* -- Workloads ---------------------------------------------------------- */
@@ -63,6 +64,23 @@ typedef struct
   GArray *rates;   /* SimRates */
 } SimWorkload;
 
+/* A word in a key file and its value; a table of them ends with a NULL name. */
+typedef struct
+{
+  const char *name;
+  int value;
+} SimChoice;
+
+extern const SimChoice sim_cost_classes[];
+
+/* Read one of the words of a table, and a family of costs (the key "costs"),
+   of which nothing but family, family_a and family_b is set. An absent key
+   leaves the value. */
+gboolean sim_choose (const HassKeyFile *k, const char *group, const char *key,
+                     const SimChoice *choices, int *value, GError **error);
+gboolean sim_read_family (const HassKeyFile *k, const char *group,
+                          SimWorkload *w, GError **error);
+
 SimWorkload *sim_workload_load (const char *path, GError **error);
 void sim_workload_free (SimWorkload *w);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (SimWorkload, sim_workload_free)
@@ -74,6 +92,9 @@ G_DEFINE_AUTOPTR_CLEANUP_FUNC (SimWorkload, sim_workload_free)
    sim_case_new(). */
 gboolean sim_load (const char *workload, const char *platform, SimWorkload **w,
                    HassPlatform **p, GError **error);
+/* Loads the machine @on for a workload of that name. */
+gboolean sim_load_platform (const char *workload, const char *on,
+                            HassPlatform **p, GError **error);
 /* Returns: the workloads of a suite, "workload" or "workload@platform"; free
    with g_strfreev(). */
 char **sim_suite (const char *name, GError **error);

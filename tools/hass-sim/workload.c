@@ -12,24 +12,18 @@
 /* Elements or bytes of a round, which are counted in 64 bits. */
 #define MOST_IN_ALL 1e18
 
-typedef struct
-{
-  const char *name;
-  int value;
-} Choice;
-
-static const Choice farms[] = { { "partition", HASS_FARM_PARTITION },
-                                { "combine", HASS_FARM_COMBINE },
-                                { "indivisible", HASS_FARM_INDIVISIBLE },
-                                { "function", HASS_FARM_FUNCTION },
-                                { NULL, 0 } };
-static const Choice classes[] = { { "equal", HASS_COST_EQUAL },
-                                  { "sized", HASS_COST_SIZED },
-                                  { "unknown", HASS_COST_UNKNOWN },
-                                  { NULL, 0 } };
-static const Choice curves[] = { { "linear", HASS_CURVE_LINEAR },
-                                 { "saturating", HASS_CURVE_SATURATING },
-                                 { NULL, 0 } };
+static const SimChoice farms[] = { { "partition", HASS_FARM_PARTITION },
+                                   { "combine", HASS_FARM_COMBINE },
+                                   { "indivisible", HASS_FARM_INDIVISIBLE },
+                                   { "function", HASS_FARM_FUNCTION },
+                                   { NULL, 0 } };
+const SimChoice sim_cost_classes[] = { { "equal", HASS_COST_EQUAL },
+                                       { "sized", HASS_COST_SIZED },
+                                       { "unknown", HASS_COST_UNKNOWN },
+                                       { NULL, 0 } };
+static const SimChoice curves[] = { { "linear", HASS_CURVE_LINEAR },
+                                    { "saturating", HASS_CURVE_SATURATING },
+                                    { NULL, 0 } };
 
 /* The families of costs; @n numbers follow a family's name, each from @min
    to @max. */
@@ -58,9 +52,9 @@ static const struct
                       "clustered CLUSTERS FACTOR, each 1 to 1e6" }
 };
 
-static gboolean
-choose (const HassKeyFile *k, const char *group, const char *key,
-        const Choice *choices, int *value, GError **error)
+gboolean
+sim_choose (const HassKeyFile *k, const char *group, const char *key,
+            const SimChoice *choices, int *value, GError **error)
 {
   g_autofree char *text = g_key_file_get_value (k->file, group, key, NULL);
   if (!text)
@@ -80,11 +74,11 @@ choose (const HassKeyFile *k, const char *group, const char *key,
                                key, text, list->str);
 }
 
-static gboolean
-read_family (const HassKeyFile *k, SimWorkload *w, GError **error)
+gboolean
+sim_read_family (const HassKeyFile *k, const char *group, SimWorkload *w,
+                 GError **error)
 {
-  g_autofree char *text
-      = g_key_file_get_value (k->file, "workload", "costs", NULL);
+  g_autofree char *text = g_key_file_get_value (k->file, group, "costs", NULL);
   if (!text)
     return TRUE;
   g_auto (GStrv) words = g_strsplit_set (text, " \t", -1);
@@ -107,7 +101,7 @@ read_family (const HassKeyFile *k, SimWorkload *w, GError **error)
             numbers[n++] = v;
         }
       if (!ok || n != families[f].n)
-        return hass_key_file_broken (k, "workload", "costs", error,
+        return hass_key_file_broken (k, group, "costs", error,
                                      "costs = '%s': %s is needed", text,
                                      families[f].usage);
       w->family = (SimFamily)f;
@@ -118,7 +112,7 @@ read_family (const HassKeyFile *k, SimWorkload *w, GError **error)
   g_autoptr (GString) list = g_string_new (NULL);
   for (guint f = 0; f < G_N_ELEMENTS (families); f++)
     g_string_append_printf (list, "%s%s", f ? ", " : "", families[f].name);
-  return hass_key_file_broken (k, "workload", "costs", error,
+  return hass_key_file_broken (k, group, "costs", error,
                                "costs = '%s' is no known family; known are %s",
                                text, list->str);
 }
@@ -142,8 +136,8 @@ read_keys (const HassKeyFile *k, SimWorkload *w, Given *g, GError **error)
           "sizes",        "repeat", NULL };
   const char *group = "workload";
   return hass_key_file_only_keys (k, group, known, error)
-         && choose (k, group, "farm", farms, &g->farm, error)
-         && choose (k, group, "class", classes, &g->cost, error)
+         && sim_choose (k, group, "farm", farms, &g->farm, error)
+         && sim_choose (k, group, "class", sim_cost_classes, &g->cost, error)
          && hass_key_file_whole (k, group, "units",
                                  (HassKeyBounds){ TRUE, 1, 1e8 }, &g->units,
                                  error)
@@ -176,7 +170,7 @@ read_keys (const HassKeyFile *k, SimWorkload *w, Given *g, GError **error)
                                   &w->gpu_ramp, error)
          && hass_key_file_truth (k, group, "sizes", &w->sizes, error)
          && hass_key_file_truth (k, group, "repeat", &w->repeat, error)
-         && read_family (k, w, error);
+         && sim_read_family (k, group, w, error);
 }
 
 /* Refuses values that do not go together. */
@@ -270,7 +264,7 @@ read_rates (const HassKeyFile *k, const char *group, SimRates *r,
                                 error)
       || !hass_key_file_number (
           k, group, "depth", (HassKeyBounds){ FALSE, 1, 64 }, &r->depth, error)
-      || !choose (k, group, "curve", curves, &r->curve, error))
+      || !sim_choose (k, group, "curve", curves, &r->curve, error))
     return FALSE;
   r->unit_ns = unit_us * 1e3;
   r->launch_ns = launch_us < 0 ? -1 : launch_us * 1e3;

@@ -146,6 +146,7 @@ run (const Case *c, Seen *seen, HassReport **report, GError **error)
   p.release = released;
   p.run.devices = devices;
   p.run.n_devices = c->n_devices;
+  p.run.strategy = "pipe-greedy"; /* it fuses all that it can */
   p.run.on_error = c->on_error;
   watchdog (20, "pipeline on devices");
   gboolean ok = hass_pipeline (&p, report, error);

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* main.c: hzip, gzip for many cores.
+   Thread safety: single-threaded; the pipelines are not. */
+#include <errno.h>
+#include <stdio.h>
+
+#include "cleanup.h"
+#include "hzip.h"
+#include "list.h"
+
+/* What -l, -h and -V print; compressed bytes do not pass through stdio. */
+static void
+close_stdout (Hzip *hzip)
+{
+  gboolean lost = ferror (stdout) != 0;
+  errno = 0;
+  if ((fclose (stdout) != 0 && errno != EBADF) || lost)
+    complain (hzip, "stdout: %s", g_strerror (errno ? errno : EIO));
+}
+
+int
+main (int argc, char **argv)
+{
+  Hzip hzip = { 0 };
+  OptionsResult result = hzip_options_parse (&hzip.options, argc, argv);
+  if (result == OPTIONS_WRONG)
+    return STATUS_ERROR;
+  if (result == OPTIONS_RUN)
+    {
+      cleanup_start ();
+      if (!*hzip.options.paths)
+        process_stdin (&hzip);
+      for (char **path = hzip.options.paths; *path && !hzip.aborted; path++)
+        process_path (&hzip, *path);
+      if (!hzip.aborted)
+        list_totals (&hzip);
+    }
+  close_stdout (&hzip);
+  return hzip.status;
+}

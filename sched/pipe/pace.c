@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/* pace.c: how fast each device serves each class of a stream.
+
+   DESIGN. A pace is a mean over recent grants, weighted by units. The kernels
+   of a bundle that does not fill the GPU take as long as those of one that
+   does, so their time is divided by the number of units that fill it. The pace
+   of a device that has served no unit of a class is guessed from how much
+   faster or slower it is in the classes that it has served.
+
+   Thread safety: see pace.h. */
+#include "pace.h"
+
+#include <math.h>
+
+/* Number of units over which a mean is taken: a larger number averages over
+   more noise, a smaller one follows a device that changes its speed sooner. A
+   guess. */
+#define MEMORY_UNITS 256
+
+/* Least part of a kernel's time that counts as work, if the latency that the
+   device states is nearly all of it. A guess; it matters for the shortest of
+   bundles only. */
+#define LEAST_WORK 0.05
+
+/* Units that must have passed a class before its ratio to the next one is
+   used: the ratio is wrong by the units in between. A guess. */
+#define COUNTED 64
+
+void
+hass_paces_init (HassPaces *p, const HassStrategyEnv *env)
+{
+  *p = (HassPaces){ .env = env, .cpu = env->n_devices };
+  p->of = g_new0 (HassPace, env->n_classes * env->n_devices);
+  p->reach = g_new0 (double, env->n_classes);
+  for (guint d = 0; d < env->n_devices; d++)
+    if (env->devices[d].kind == HASS_DEVICE_CPU)
+      p->cpu = d;
+  for (guint c = 0; c < env->n_classes; c++)
+    p->reach[c] = 1;
+}
+
+void
+hass_paces_clear (HassPaces *p)
+{
+  g_free (p->of);
+  g_free (p->reach);
+}
+
+gboolean
+hass_pace_can (const HassPaces *p, guint c, guint device)
+{
+  return p->env->classes[c].devices >> device & 1;
+}
+
+double
+hass_pace_ns (const HassPaces *p, guint c, guint device)
+{
+  const HassPace *pace = hass_pace (p, c, device);
+  return MAX (pace->ns, MAX (pace->in_ns, pace->out_ns));
+}
+
+guint64
+hass_pace_fill (const HassPaces *p, guint c, guint device)
+{
+  double threads = (double)p->env->classes[c].element_threads;
+  double width = (double)p->env->devices[device].width;
+  return threads > 0 ? (guint64)MAX (ceil (width / threads), 1) : 1;
+}
+
+guint64
+hass_pace_bundle (const HassPaces *p, guint c, guint device, double launches)
+{
+  double fill = (double)hass_pace_fill (p, c, device);
+  double ns = hass_pace_ns (p, c, device);
+  double long_enough
+      = ns > 0 ? launches * p->env->devices[device].latency_ns / ns : 1;
+  return (guint64)(ceil (MAX (long_enough / fill, 1)) * fill);
+}
+
+void
+hass_paces_add (HassPaces *p, const HassServed *done)
+{
+  HassPace *pace = hass_pace (p, done->class_index, done->device);
+  double units = (double)done->units;
+  if (done->failed || done->units == 0)
+    return;
+  pace->units += done->units;
+  double part = units / MAX (units, (double)MIN (pace->units, MEMORY_UNITS));
+  double ns = done->busy_ns / units, in_ns = 0, out_ns = 0;
+  if (done->device != p->cpu)
+    {
+      double latency = p->env->devices[done->device].latency_ns;
+      double fill = (double)hass_pace_fill (p, done->class_index, done->device);
+      ns = MAX (done->kernel_ns - latency, LEAST_WORK * done->kernel_ns)
+           / MAX (units, fill);
+      in_ns = MAX (done->h2d_ns - latency, 0) / units;
+      out_ns = MAX (done->d2h_ns - latency, 0) / units;
+    }
+  pace->ns += (ns - pace->ns) * part;
+  pace->in_ns += (in_ns - pace->in_ns) * part;
+  pace->out_ns += (out_ns - pace->out_ns) * part;
+}
+
+/* -- What was not measured ---------------------------------------------- */
+
+/* Returns: how many times as long as @other device @d takes for a unit, the
+   geometric mean over the classes that both have served; if there is none, a
+   GPU counts as fast as all cores, and GPUs as alike. */
+static double
+times_of (const HassPaces *p, guint d, guint other)
+{
+  double sum = 0;
+  guint n = 0;
+  for (guint c = 0; c < p->env->n_classes; c++)
+    if (hass_pace (p, c, d)->units > 0 && hass_pace (p, c, other)->units > 0)
+      {
+        sum += log (hass_pace_ns (p, c, d) / hass_pace_ns (p, c, other));
+        n++;
+      }
+  if (n > 0)
+    return exp (sum / n);
+  if (d == p->cpu)
+    return p->env->devices[d].cores;
+  return other == p->cpu ? 1. / p->env->devices[other].cores : 1;
+}
+
+/* Returns: the mean time of a unit of the classes that a device has served; 1
+   us if there is none, as good as any other number. */
+static double
+usual_ns (const HassPaces *p, guint d)
+{
+  double sum = 0;
+  guint n = 0;
+  for (guint c = 0; c < p->env->n_classes; c++)
+    if (hass_pace (p, c, d)->units > 0)
+      {
+        sum += hass_pace_ns (p, c, d);
+        n++;
+      }
+  return n > 0 ? sum / n : 1e3;
+}
+
+/* Guesses the pace of a device that has served no unit of a class. */
+static void
+guess (HassPaces *p, guint c, guint d)
+{
+  double sum = 0;
+  guint n = 0;
+  for (guint o = 0; o < p->env->n_devices; o++)
+    if (hass_pace (p, c, o)->units > 0)
+      {
+        sum += log (times_of (p, d, o) * hass_pace_ns (p, c, o));
+        n++;
+      }
+  hass_pace (p, c, d)->ns = n > 0 ? exp (sum / n) : usual_ns (p, d);
+}
+
+/* Returns: units that have come to a class; of one that runs one at a time, for
+   which units wait unseen, those that have passed it. */
+static guint64
+came (const HassPaces *p, const HassStreamState *state, guint c)
+{
+  const HassClassState *k = &state->classes[c];
+  guint64 n = k->done;
+  if (p->env->classes[c].one_at_a_time)
+    return n;
+  n += k->ready + k->running;
+  for (guint d = 0; d < state->n_devices; d++)
+    if (state->devices[d].units)
+      n += state->devices[d].units[c];
+  return n;
+}
+
+void
+hass_paces_update (HassPaces *p, const HassStreamState *state)
+{
+  for (guint c = 0; c < p->env->n_classes; c++)
+    for (guint d = 0; d < p->env->n_devices; d++)
+      if (hass_pace (p, c, d)->units == 0 && hass_pace_can (p, c, d))
+        guess (p, c, d);
+  for (guint c = 1; c < state->n_classes; c++)
+    {
+      guint64 before = state->classes[c - 1].done;
+      double each
+          = before >= COUNTED ? (double)came (p, state, c) / (double)before : 1;
+      p->reach[c] = p->reach[c - 1] * each;
+    }
+}

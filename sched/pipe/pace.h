@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: MIT */
+/* pace.h: how fast each device serves each class of a stream, and how many
+   units each class gets, measured from what strategies of pipelines are told.
+   Thread safety: plain values; an instance belongs to its strategy. */
+#ifndef HASS_SCHED_PACE_H
+#define HASS_SCHED_PACE_H
+
+#include "hass/strategy.h"
+
+/**
+ * HassPace: time in ns for which a unit of a class occupies a device, a mean
+ * over recent grants.
+ * @ns: a core of the CPU pool, or the kernels of a GPU that is filled, launches
+ *   excluded. 0: not known.
+ * @in_ns, @out_ns: the link, in each direction; 0 for a CPU pool.
+ * @units: number of units seen; 0: @ns is a guess.
+ */
+typedef struct
+{
+  double ns, in_ns, out_ns;
+  guint64 units;
+} HassPace;
+
+/**
+ * HassPaces: all devices and classes of a stream.
+ * @env: the stream.
+ * @cpu: index of the CPU pool; n_devices: there is none.
+ * @of: [n_classes * n_devices].
+ * @reach: [n_classes] units that come to the class for each unit that comes to
+ *   the first one.
+ */
+typedef struct
+{
+  const HassStrategyEnv *env;
+  guint cpu;
+  HassPace *of;
+  double *reach;
+} HassPaces;
+
+void hass_paces_init (HassPaces *p, const HassStrategyEnv *env);
+void hass_paces_clear (HassPaces *p);
+/* Adds a grant that is done. */
+void hass_paces_add (HassPaces *p, const HassServed *done);
+/* Sets reach, and guesses the paces that were not measured. */
+void hass_paces_update (HassPaces *p, const HassStreamState *state);
+
+static inline HassPace *
+hass_pace (const HassPaces *p, guint c, guint device)
+{
+  return &p->of[c * p->env->n_devices + device];
+}
+
+/* Returns: whether a device has a worker for a class. */
+gboolean hass_pace_can (const HassPaces *p, guint c, guint device);
+/* Returns: time in ns for which a unit of the class occupies what it occupies
+   longest, the device or its link in one direction; 0: not known. */
+double hass_pace_ns (const HassPaces *p, guint c, guint device);
+/* Returns: number of units of a class that fill a device, at least 1. */
+guint64 hass_pace_fill (const HassPaces *p, guint c, guint device);
+/* Returns: number of units of a class in a bundle that fills the device and
+   takes at least @launches times the device's latency. */
+guint64 hass_pace_bundle (const HassPaces *p, guint c, guint device,
+                          double launches);
+
+#endif

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT */
+/* steady.c: solves the linear program of a pipeline's steady state.
+
+   DESIGN. Maximise the loads per time r, where x[c][d] >= 0 units of class c
+   run on device d per time, subject to
+   1. flow: r * reach[c] - sum over d of x[c][d] <= 0 for each class;
+   2. sum over c of x[c][cpu] * ns <= cores, and <= 1 on each other device;
+   3. for each link and direction the times of copies sum up to <= 1;
+   4. x[c][cpu] * ns <= at_once for a class with such a bound.
+   A class that runs one at a time limits the rate, but no other division would
+   help it. So that limit is left out, and the optimum is one in which the other
+   classes have as much room as can be.
+   No right side is negative, so x = 0, r = 0 is a first solution, and the
+   simplex method needs no first phase. The tableau is the dictionary: a row for
+   each basic variable, a column for each other one. Rows 1 begin with 0 on the
+   right side, where pivots could go round in a circle; a little more than 0,
+   different in each row, prevents that.
+
+   Giving each class to the device with the greatest comparative advantage is
+   exact for the cores and one GPU, but not for several unlike GPUs, nor where
+   links bind or a class has a bound.
+
+   Thread safety: see steady.h. */
+#include "steady.h"
+
+#include <string.h>
+
+/* Coefficients below this part of 1 count as 0. */
+#define TINY 1e-11
+/* What rows 1 have on the right side, times their number, in units of a time
+   scale in which the largest time is 1. */
+#define NUDGE 1e-9
+
+/* Time in ns between two solutions: the first are soon after another, while
+   paces are being measured. Longer times follow changes later, shorter ones
+   leave less of what was given (FADE). Measured on random pipelines: 2 ms is
+   better than 5 and 1. */
+#define FIRST_NS 1e5
+#define EVERY_NS 2e6
+/* Part of what devices were given that still counts after the next solution. */
+#define FADE 0.7
+
+/**
+ * Tableau: a dictionary of the simplex method.
+ * @m, @n: rows, columns. @a: [(m + 1) * (n + 1)]; the last column is the right
+ *   side, the last row the objective.
+ * @basic: [m] variable of each row. @other: [n] that of each column. Variables
+ *   below n are those of the program, the others the slacks of rows.
+ */
+typedef struct
+{
+  guint m, n;
+  double *a;
+  guint *basic, *other;
+} Tableau;
+
+static double *
+cell (const Tableau *t, guint row, guint col)
+{
+  return &t->a[row * (t->n + 1) + col];
+}
+
+static void
+pivot (Tableau *t, guint row, guint col)
+{
+  double inverse = 1 / *cell (t, row, col);
+  for (guint j = 0; j <= t->n; j++)
+    *cell (t, row, j) *= inverse;
+  *cell (t, row, col) = inverse;
+  for (guint i = 0; i <= t->m; i++)
+    {
+      double factor = *cell (t, i, col);
+      if (i == row || factor == 0)
+        continue;
+      *cell (t, i, col) = 0;
+      for (guint j = 0; j <= t->n; j++)
+        *cell (t, i, j) -= factor * *cell (t, row, j);
+    }
+  guint left = t->basic[row];
+  t->basic[row] = t->other[col];
+  t->other[col] = left;
+}
+
+/* Returns: whether the tableau is at its optimum; FALSE: it is unbounded, or
+   took too many pivots. */
+static gboolean
+maximise (Tableau *t)
+{
+  for (guint turn = 0; turn < 50 * (t->m + t->n); turn++)
+    {
+      guint col = 0, row = t->m;
+      double least = 0;
+      for (guint j = 1; j < t->n; j++)
+        if (*cell (t, t->m, j) > *cell (t, t->m, col))
+          col = j;
+      if (*cell (t, t->m, col) <= TINY)
+        return TRUE;
+      for (guint i = 0; i < t->m; i++)
+        {
+          double a = *cell (t, i, col);
+          if (a <= TINY)
+            continue;
+          double ratio = *cell (t, i, t->n) / a;
+          if (row == t->m || ratio < least)
+            {
+              row = i;
+              least = ratio;
+            }
+        }
+      if (row == t->m)
+        return FALSE;
+      pivot (t, row, col);
+    }
+  return FALSE;
+}
+
+/* The program that is being built: variable 0 is r, variable(c, d) x[c][d]. */
+typedef struct
+{
+  const HassPaces *p;
+  guint64 lost;
+  double scale; /* 1 / the largest time */
+  Tableau t;
+} Program;
+
+static gboolean
+usable (const Program *g, guint c, guint d)
+{
+  return !(g->lost >> d & 1) && hass_pace_can (g->p, c, d)
+         && hass_pace_ns (g->p, c, d) > 0;
+}
+
+/* Returns: the coefficient cell of x[c][d] in the row under construction. */
+static double *
+of (const Program *g, guint c, guint d)
+{
+  return cell (&g->t, g->t.m, 1 + c * g->p->env->n_devices + d);
+}
+
+static void
+end_row (Program *g, double most)
+{
+  *cell (&g->t, g->t.m, g->t.n) = most;
+  g->t.m++;
+}
+
+static void
+add_classes (Program *g)
+{
+  const HassStrategyEnv *env = g->p->env;
+  for (guint c = 0; c < env->n_classes; c++)
+    {
+      guint most = env->classes[c].at_once;
+      *cell (&g->t, g->t.m, 0) = g->p->reach[c];
+      for (guint d = 0; d < env->n_devices; d++)
+        if (usable (g, c, d))
+          *of (g, c, d) = -1;
+      end_row (g, NUDGE * (c + 1));
+      if (most == 0 || g->p->cpu == env->n_devices || !usable (g, c, g->p->cpu))
+        continue;
+      *of (g, c, g->p->cpu) = hass_pace (g->p, c, g->p->cpu)->ns * g->scale;
+      end_row (g, most);
+    }
+}
+
+static void
+add_devices (Program *g)
+{
+  const HassStrategyEnv *env = g->p->env;
+  for (guint d = 0; d < env->n_devices; d++)
+    {
+      for (guint c = 0; c < env->n_classes; c++)
+        if (usable (g, c, d))
+          *of (g, c, d) = hass_pace (g->p, c, d)->ns * g->scale;
+      end_row (g, d == g->p->cpu ? env->devices[d].cores : 1);
+    }
+}
+
+/* Adds the copies of device @d and of those that share its link. */
+static void
+add_link (Program *g, guint d)
+{
+  const HassStrategyEnv *env = g->p->env;
+  guint link = env->devices[d].link;
+  for (guint out = 0; out < 2; out++)
+    {
+      for (guint e = d; e < env->n_devices; e++)
+        for (guint c = 0; c < env->n_classes; c++)
+          if ((e == d || (link > 0 && env->devices[e].link == link))
+              && usable (g, c, e))
+            {
+              const HassPace *pace = hass_pace (g->p, c, e);
+              *of (g, c, e) = (out ? pace->out_ns : pace->in_ns) * g->scale;
+            }
+      end_row (g, 1);
+    }
+}
+
+static void
+build (Program *g)
+{
+  const HassStrategyEnv *env = g->p->env;
+  add_classes (g);
+  add_devices (g);
+  for (guint d = 0; d < env->n_devices; d++)
+    {
+      gboolean first = d != g->p->cpu;
+      for (guint e = 0; first && e < d; e++)
+        first = env->devices[d].link == 0
+                || env->devices[e].link != env->devices[d].link;
+      if (first)
+        add_link (g, d);
+    }
+  *cell (&g->t, g->t.m, 0) = 1; /* the objective is the last row */
+}
+
+/* Takes the solution over: the part of each class that each device does. */
+static void
+read_off (HassSteady *s, const Program *g)
+{
+  const HassStrategyEnv *env = g->p->env;
+  guint n = env->n_devices;
+  memset (s->parts, 0, env->n_classes * n * sizeof *s->parts);
+  for (guint i = 0; i < g->t.m; i++)
+    {
+      guint variable = g->t.basic[i];
+      double value = MAX (*cell (&g->t, i, g->t.n), 0);
+      if (variable == 0)
+        s->rate = value * g->scale;
+      else if (variable < g->t.n)
+        s->parts[variable - 1] = value;
+    }
+  for (guint c = 0; c < env->n_classes; c++)
+    {
+      double sum = 0;
+      for (guint d = 0; d < n; d++)
+        sum += s->parts[c * n + d];
+      for (guint d = 0; d < n && sum > 0; d++)
+        s->parts[c * n + d] /= sum;
+      if (env->classes[c].one_at_a_time && usable (g, c, g->p->cpu))
+        s->rate = MIN (
+            s->rate, 1 / (g->p->reach[c] * hass_pace (g->p, c, g->p->cpu)->ns));
+    }
+}
+
+static void
+solve (HassSteady *s, guint64 lost)
+{
+  const HassStrategyEnv *env = s->paces->env;
+  Program g = { .p = s->paces, .lost = lost };
+  double longest = 0;
+  guint most_rows = 2 * env->n_classes + 3 * env->n_devices;
+  for (guint c = 0; c < env->n_classes; c++)
+    for (guint d = 0; d < env->n_devices; d++)
+      if (usable (&g, c, d))
+        longest = MAX (longest, hass_pace_ns (s->paces, c, d));
+  s->rate = 0;
+  if (longest <= 0)
+    return;
+  g.scale = 1 / longest;
+  g.t.n = 1 + env->n_classes * env->n_devices;
+  g.t.a = g_new0 (double, (most_rows + 1) * (g.t.n + 1));
+  g.t.basic = g_new (guint, most_rows);
+  g.t.other = g_new (guint, g.t.n);
+  for (guint j = 0; j < g.t.n; j++)
+    g.t.other[j] = j;
+  for (guint i = 0; i < most_rows; i++)
+    g.t.basic[i] = g.t.n + i;
+  build (&g);
+  if (maximise (&g.t))
+    read_off (s, &g);
+  g_free (g.t.a);
+  g_free (g.t.basic);
+  g_free (g.t.other);
+}
+
+/* -- What devices should get next --------------------------------------- */
+
+void
+hass_steady_init (HassSteady *s, HassPaces *paces)
+{
+  const HassStrategyEnv *env = paces->env;
+  *s = (HassSteady){ .paces = paces };
+  s->parts = g_new0 (double, env->n_classes * env->n_devices);
+  s->given = g_new0 (double, env->n_classes * env->n_devices);
+}
+
+void
+hass_steady_clear (HassSteady *s)
+{
+  g_free (s->parts);
+  g_free (s->given);
+}
+
+void
+hass_steady_update (HassSteady *s, const HassStreamState *state)
+{
+  guint64 lost = 0;
+  guint cells = s->paces->env->n_classes * s->paces->env->n_devices;
+  if (state->now_ns < s->next_ns)
+    return;
+  s->wait_ns = CLAMP (s->wait_ns * 1.5, FIRST_NS, EVERY_NS);
+  s->next_ns = state->now_ns + (gint64)s->wait_ns;
+  for (guint d = 0; d < state->n_devices; d++)
+    lost |= (guint64)(state->devices[d].lost != 0) << d;
+  hass_paces_update (s->paces, state);
+  solve (s, lost);
+  for (guint i = 0; i < cells; i++)
+    s->given[i] *= FADE;
+}
+
+double
+hass_steady_part (const HassSteady *s, guint c, guint device)
+{
+  return s->parts[c * s->paces->env->n_devices + device];
+}
+
+void
+hass_steady_give (HassSteady *s, guint c, guint device, guint64 units)
+{
+  s->given[c * s->paces->env->n_devices + device] += (double)units;
+}
+
+double
+hass_steady_behind (const HassSteady *s, guint c, guint device)
+{
+  guint n = s->paces->env->n_devices;
+  double all = 0;
+  for (guint d = 0; d < n; d++)
+    all += s->given[c * n + d];
+  return s->parts[c * n + device] * all - s->given[c * n + device];
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* steady.h: what part of each class each device should do in the long run, and
+   how far it is behind.
+   Thread safety: plain values; an instance belongs to its strategy. */
+#ifndef HASS_SCHED_STEADY_H
+#define HASS_SCHED_STEADY_H
+
+#include "pace.h"
+
+/**
+ * HassSteady: the optimum of the steady state.
+ * @paces: what it is computed from; not owned.
+ * @rate: loads per ns that it sustains; 0: there is no solution.
+ * @parts: [n_classes * n_devices] part of the units of a class that a device
+ *   does; those of a class sum up to 1.
+ * @given: [n_classes * n_devices] units that a device was given lately.
+ * @next_ns: when it is computed again. @wait_ns: time between two solutions.
+ */
+typedef struct
+{
+  HassPaces *paces;
+  double rate;
+  double *parts;
+  double *given;
+  gint64 next_ns;
+  double wait_ns;
+} HassSteady;
+
+void hass_steady_init (HassSteady *s, HassPaces *paces);
+void hass_steady_clear (HassSteady *s);
+/* Computes the parts, if it is time to: about 20 us for 8 classes on 5 devices.
+ */
+void hass_steady_update (HassSteady *s, const HassStreamState *state);
+double hass_steady_part (const HassSteady *s, guint c, guint device);
+/* Counts units that a device gets. */
+void hass_steady_give (HassSteady *s, guint c, guint device, guint64 units);
+/* Returns: number of units of a class by which a device is behind its part of
+   what all devices got lately; below 0: it is ahead. */
+double hass_steady_behind (const HassSteady *s, guint c, guint device);
+
+#endif

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT */
+/* test_y4m_program.c: y4m_denoise's command line. A suite of its own, as
+   programs cannot run under ThreadSanitizer.
+   Thread safety: one thread. */
+#include "hass_test.h"
+#include "tests/program.h"
+
+#include <glib/gstdio.h>
+#include <string.h>
+
+#include "y4m_trial.h"
+
+/* A folder with the files in.y4m and out.y4m. */
+typedef struct
+{
+  char *folder, *in, *out;
+} Place;
+
+static Place
+make_place (const GString *stream)
+{
+  Place p = { .folder = g_dir_make_tmp ("y4m-XXXXXX", NULL) };
+  CU_ASSERT_PTR_NOT_NULL_FATAL (p.folder);
+  p.in = g_build_filename (p.folder, "in.y4m", NULL);
+  p.out = g_build_filename (p.folder, "out.y4m", NULL);
+  CU_ASSERT_TRUE_FATAL (
+      g_file_set_contents (p.in, stream->str, (gssize)stream->len, NULL));
+  return p;
+}
+
+static void
+remove_place (Place *p)
+{
+  g_unlink (p->in);
+  g_unlink (p->out);
+  g_rmdir (p->folder);
+  g_free (p->folder);
+  g_free (p->in);
+  g_free (p->out);
+}
+
+/* Runs the program from file to file with these options. */
+static void
+writes (const Place *p, const char *options, GBytes *wanted)
+{
+  g_autofree char *err = NULL, *got = NULL;
+  g_autofree char *words = g_strjoin (" ", options, p->in, p->out, NULL);
+  gsize size = 0;
+  CU_ASSERT_EQUAL (program_run_words (NULL, &err, "y4m_denoise", words), 0);
+  CU_ASSERT_STRING_EQUAL (err, "");
+  CU_ASSERT_TRUE_FATAL (g_file_get_contents (p->out, &got, &size, NULL));
+  g_autoptr (GBytes) bytes = g_bytes_new_static (got, size);
+  if (!g_bytes_equal (bytes, wanted))
+    printf ("\n    differs: %s", options);
+  CU_ASSERT_TRUE (g_bytes_equal (bytes, wanted));
+}
+
+static void
+same_bytes (void)
+{
+  static const char *const options[]
+      = { "", "--cores=1", "--cores=2", "--strategy=pipe-greedy",
+          "--cpu-only" };
+  g_autoptr (GString) stream
+      = y4m_trial_stream ("YUV4MPEG2 W301 H75 F30:1 C420mpeg2", 9, 40, 7);
+  Y4mJob job = { .nlm = nlm_params (3, 7, 15), .temporal = 8 };
+  Place p = make_place (stream);
+  g_autoptr (GBytes) wanted = y4m_trial_expected (stream, &job);
+  for (guint i = 0; i < G_N_ELEMENTS (options); i++)
+    writes (&p, options[i], wanted);
+  job.nlm = nlm_params (6.5, 3, 9);
+  job.temporal = 0;
+  g_autoptr (GBytes) others = y4m_trial_expected (stream, &job);
+  writes (&p, "-s 6.5 -p 3 -r 9 -t 0", others);
+  remove_place (&p);
+}
+
+/* The program at the end of a pipe and at the beginning of one. */
+static void
+pipes (void)
+{
+  g_autoptr (GString) stream
+      = y4m_trial_stream ("YUV4MPEG2 W500 H300 C422", 5, 40, 8);
+  Y4mJob job = { .nlm = nlm_params (5, 3, 3), .temporal = 8 };
+  Place p = make_place (stream);
+  g_autofree char *program = program_path ("y4m_denoise"), *got = NULL;
+  g_autofree char *line = g_strdup_printf (
+      "cat %s | %s -s 5 -p 3 -r 3 | cat >%s", p.in, program, p.out);
+  const char *const argv[] = { "/bin/sh", "-c", line, NULL };
+  gsize size = 0;
+  CU_ASSERT_TRUE (g_spawn_sync (NULL, (char **)argv, NULL, G_SPAWN_DEFAULT,
+                                NULL, NULL, NULL, NULL, NULL, NULL));
+  g_autoptr (GBytes) wanted = y4m_trial_expected (stream, &job);
+  CU_ASSERT_TRUE_FATAL (g_file_get_contents (p.out, &got, &size, NULL));
+  g_autoptr (GBytes) bytes = g_bytes_new_static (got, size);
+  CU_ASSERT_TRUE (g_bytes_equal (bytes, wanted));
+  remove_place (&p);
+}
+
+static void
+refuses (void)
+{
+  static const char *const wrong[][2]
+      = { { "--strength=0", "--strength=0 is not from 0.1 to 30" },
+          { "--strength=nan", "--strength=nan is not" },
+          { "--patch=4", "--patch=4 is not an odd number from 1 to 99" },
+          { "--search=101", "--search=101 is not an odd" },
+          { "--temporal=256", "--temporal=256 is not from 0 to 255" },
+          { "--cores=-1", "cannot be negative" },
+          { "--cpu-only --gpu-only", "exclude each other" },
+          { "a b c", "there are 3 arguments" },
+          { "--nonsense", "Unknown option" } };
+  for (guint i = 0; i < G_N_ELEMENTS (wrong); i++)
+    {
+      g_autofree char *err = NULL;
+      CU_ASSERT_EQUAL (
+          program_run_words (NULL, &err, "y4m_denoise", wrong[i][0]), 2);
+      program_says (err, wrong[i][1]);
+    }
+}
+
+static void
+fails (void)
+{
+  g_autoptr (GString) stream = y4m_trial_stream ("YUV4MPEG2 W40 H30", 3, 9, 9);
+  Place p = make_place (stream);
+  const char *const wrong[][4]
+      = { { p.in, p.in, "is both input and output", NULL },
+          { "/dev/null", p.out, "does not begin with YUV4MPEG2", NULL },
+          { p.out, "/dev/null", "No such file", NULL },
+          { p.in, p.folder, "Is a directory", NULL },
+          { p.in, "/dev/full", "No space left on device", NULL },
+          { p.in, "/dev/null", "known are", "--strategy=no-such" } };
+  for (guint i = 0; i < G_N_ELEMENTS (wrong); i++)
+    {
+      g_autofree char *err = NULL;
+      CU_ASSERT_EQUAL (program_run (NULL, &err, "y4m_denoise", wrong[i][0],
+                                    wrong[i][1], wrong[i][3], NULL),
+                       1);
+      program_says (err, wrong[i][2]);
+      CU_ASSERT_TRUE (g_str_has_prefix (err, "y4m_denoise: "));
+    }
+  g_autofree char *left = NULL;
+  CU_ASSERT_TRUE (g_file_get_contents (p.in, &left, NULL, NULL));
+  CU_ASSERT_EQUAL (memcmp (left, stream->str, stream->len), 0);
+  remove_place (&p);
+}
+
+HASS_TEST_SUITE (
+    y4m_program,
+    { "any number of cores writes the same bytes, given a strategy or not",
+      same_bytes },
+    { "y4m_denoise stands between two pipes", pipes },
+    { "y4m_denoise says which option is wrong", refuses },
+    { "y4m_denoise says which file is wrong", fails })

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/* pipe.h: modelled pipelines: the file that describes one, random ones, and
+   the least time that any schedule needs for one.
+
+   DESIGN. A SimPipe is what a file says; a SimPipeCase is a pipeline on a
+   machine, with the mean times of each stage on each device and the true cost
+   of each token at each stage. Costs depend on the seed and on a token's number
+   at the stage alone, so they are the same for every strategy. Token j of a
+   stage becomes the tokens floor (j e) to floor ((j + 1) e) - 1 of the next
+   one, e being what the stage emits for each token.
+
+   Thread safety: any thread, each with objects of its own. */
+#ifndef HASS_SIM_PIPE_H
+#define HASS_SIM_PIPE_H
+
+#include "hass/pipeline.h"
+#include "tools/hass-sim/sim.h"
+
+/* As many as a pipeline may have, and all devices of a machine. */
+#define SIM_MOST_STAGES 32
+#define SIM_MOST_DEVICES (1 + SIM_MOST_GPUS)
+
+/**
+ * SimStage: a stage; [stage NAME] of a file.
+ * @cpu, @gpu: what can run it.
+ * @work: of a mean token, in the platform's units of work.
+ * @family, @family_a, @family_b: how costs are distributed around it.
+ * @cpu_ns, @gpu_ns: time of a mean token on a core and on any filled GPU; 0: by
+ *   the rates of the platform.
+ * @output_bytes, @output_ratio: a token leaves with @output_bytes +
+ *   @output_ratio * the bytes it came with.
+ * @elements: of a token: how much of a GPU's width it fills.
+ * @emits: tokens that it emits for each that it gets, on average: below 1 it
+ *   drops some, above 1 some become many.
+ */
+typedef struct
+{
+  char *name;
+  HassStageMode mode;
+  gboolean cpu, gpu;
+  guint at_once;
+  HassCostClass cost;
+  double work;
+  SimFamily family;
+  double family_a, family_b;
+  double cpu_ns, gpu_ns;
+  double output_bytes, output_ratio;
+  guint64 elements;
+  double emits;
+} SimStage;
+
+/* A pipeline. `tokens`: loads that it gets; `in_flight`, `in_flight_bytes`:
+   most tokens in flight and most bytes of them, 0: chosen by the library;
+   `bytes`: of a token when it comes. */
+typedef struct
+{
+  char *name, *path, *source;
+  char *platform; /* default machine, or NULL */
+  guint64 tokens;
+  guint64 in_flight, in_flight_bytes;
+  double bytes;
+  guint n_stages;
+  SimStage stages[SIM_MOST_STAGES];
+} SimPipe;
+
+SimPipe *sim_pipe_load (const char *path, GError **error);
+void sim_pipe_free (SimPipe *pipe);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (SimPipe, sim_pipe_free)
+
+/* Loads a pipeline and a machine (NULL: the pipeline's own) by name or file. */
+gboolean sim_pipe_find (const char *name, const char *platform, SimPipe **pipe,
+                        HassPlatform **machine, GError **error);
+
+/**
+ * SimPipeCase: a pipeline on a machine.
+ * @ns: [stage][device] time of a mean token, on a core or on the filled GPU,
+ *   without launches and copies; 0: the device cannot run it.
+ * @reach: [stage] tokens that come to it.
+ * @in_bytes, @out_bytes: [stage] of a token that comes to it and leaves it.
+ * @costs: [stage] prefix sums of relative costs, [reach + 1]; NULL: all are 1.
+ * @rate: loads per ns that the machine can sustain; 0: unknown.
+ * @bound_ns: least time of the whole run; 0: unknown.
+ */
+typedef struct
+{
+  SimPipe *pipe;          /* owned */
+  HassPlatform *platform; /* owned */
+  guint64 seed;
+  guint n_devices;
+  guint first_gpu;
+  double ns[SIM_MOST_STAGES][SIM_MOST_DEVICES];
+  guint64 reach[SIM_MOST_STAGES + 1];
+  double in_bytes[SIM_MOST_STAGES], out_bytes[SIM_MOST_STAGES];
+  double *costs[SIM_MOST_STAGES];
+  double rate, bound_ns;
+} SimPipeCase;
+
+/* Takes over the pipeline and the platform, also on failure. Returns: NULL with
+   an error that names a stage which no device of the machine can run. */
+SimPipeCase *sim_pipe_case_new (SimPipe *pipe, HassPlatform *platform,
+                                guint64 seed, GError **error);
+void sim_pipe_case_free (SimPipeCase *c);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (SimPipeCase, sim_pipe_case_free)
+
+/* Returns: the cost of @n tokens from @token on at a stage, relative to a mean
+   token. */
+double sim_pipe_cost (const SimPipeCase *c, guint stage, guint64 token,
+                      guint64 n);
+/* Returns: the first of the tokens of the next stage that come of tokens from
+   @token on. */
+guint64 sim_pipe_next (const SimPipe *pipe, guint stage, guint64 token);
+/* Returns: time in ns of one token alone at a stage on a device, with launch
+   and copies; G_MAXDOUBLE: the device cannot run it. */
+double sim_pipe_alone_ns (const SimPipeCase *c, guint stage, guint device,
+                          double cost);
+
+/* Returns: whether this program can compute bounds: it was built with GLPK. */
+gboolean sim_pipe_has_bound (void);
+/* Solves the steady state by GLPK: sets c->rate and c->bound_ns. @shares: NULL
+   or [stage * n_devices + device], tokens of a stage on a device, for each
+   load. */
+void sim_pipe_bound (SimPipeCase *c, double *shares);
+
+/* Returns: case @index of a seed; see random.c. */
+SimPipeCase *sim_pipe_random (guint64 seed, guint index);
+
+#endif
