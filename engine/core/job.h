@@ -321,8 +321,7 @@ struct HassJob
   gboolean has_urgent; /* under decision: a task had a priority */
   gboolean has_opened; /* under decision: an open round was begun */
   guint64 n_rounds;    /* under decision: rounds begun so far */
-  /* loads begun so far; written under decision, in a pipeline by the core that
-     admits */
+  /* loads begun; written under decision, in a pipeline by who admits */
   _Atomic guint64 n_loads;
   /* under decision: completions that the strategy was told of */
   guint64 n_told;
