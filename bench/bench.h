@@ -70,6 +70,8 @@ double bench_setting (const char *name, double otherwise);
  * @most: maximum number of loads, where a load is expensive; 0: any.
  * @begin, @end: called around each measurement, not measured; may be NULL.
  * @indices: an empty loop over [0, @n), the cheapest one of the peer.
+ * @nested: @n_roots tasks of no work, each of which emits @n_children more, to
+ *   @depth levels.
  * @known: loads known at the beginning.
  * @emitted: loads emitted one by one; the peer copies each, or takes its
  *   address if it cannot copy.
@@ -86,6 +88,7 @@ typedef struct
   void (*emitted) (const HassLoad *loads, gsize n, BenchWork work);
   void (*ordered) (const HassLoad *loads, gsize n, BenchWork work,
                    void (*take) (guint64 seq));
+  void (*nested) (guint n_roots, guint n_children, gsize depth);
 } BenchPeer;
 
 extern const BenchPeer bench_hass, bench_threads, bench_tbb_for,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* overhead.c: what a load of no work costs, known at the start or emitted
-   one by one.
+/* overhead.c: what a load of no work costs, known at the start, emitted one by
+   one, or emitted by others.
    Thread safety: one thread. */
 #include "bench.h"
 
@@ -118,6 +118,45 @@ run_emitted (void)
   bench_group_run (group, bench_rounds (15));
 }
 
+/* How tasks emit others: chains side by side, or a tree. */
+typedef struct
+{
+  const BenchPeer *peer;
+  guint n_roots, n_children;
+  gsize depth;
+} Nest;
+
+static double
+measure_nested (gconstpointer arg)
+{
+  const Nest *nest = arg;
+  gsize n = 0, level = nest->n_roots;
+  for (gsize d = 0; d <= nest->depth; d++, level *= nest->n_children)
+    n += level;
+  gint64 begin = bench_now_ns ();
+  nest->peer->nested (nest->n_roots, nest->n_children, nest->depth);
+  return (double)(bench_now_ns () - begin) / n;
+}
+
+static void
+run_nested (void)
+{
+  static Nest nests[MAX_CASES];
+  guint n = 0;
+  BenchGroup *group
+      = bench_group_new (BENCH_LESS_IS_BETTER, "ns a task",
+                         "c. tasks of no work, emitted by other tasks");
+  for (const BenchPeer *const *p = bench_peers; *p; p++)
+    for (guint k = 1; k <= 2 && (*p)->nested; k++)
+      {
+        nests[n] = (Nest){ *p, k == 1 ? 1000 : 1, k, k == 1 ? 499 : 18 };
+        bench_group_add (group, *p == &bench_hass ? 120 : 0, measure_nested,
+                         &nests[n++], "%s, %s", (*p)->name,
+                         k == 1 ? "1000 chains" : "a binary tree");
+      }
+  bench_group_run (group, bench_rounds (15));
+}
+
 int
 main (void)
 {
@@ -128,6 +167,7 @@ main (void)
   bench_print_missing ();
   run_known ();
   run_emitted ();
+  run_nested ();
   g_free (loads);
   return 0;
 }

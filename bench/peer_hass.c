@@ -149,8 +149,47 @@ ordered (const HassLoad *loads, gsize n, BenchWork work,
   run_farm (&farm, &run);
 }
 
+/* A task of no work that emits others; its data is the number of levels below
+   it. */
+static gboolean
+work_nested (const HassTask *task, HassWorker *worker, gpointer data,
+             GError **error)
+{
+  guint n_children = *(const guint *)data;
+  gsize depth = GPOINTER_TO_SIZE (task->data);
+  HassTask next = { .cpu = work_nested, .data = GSIZE_TO_POINTER (depth - 1) };
+  (void)error;
+  for (guint i = 0; i < n_children && depth > 0; i++)
+    if (!hass_worker_emit_task (worker, &next))
+      return FALSE;
+  return TRUE;
+}
+
+static void
+nested (guint n_roots, guint n_children, gsize depth)
+{
+  HassFunctionFarm farm = HASS_FUNCTION_FARM_INIT;
+  HassTask *roots = g_new (HassTask, n_roots);
+  HassReport *report = NULL;
+  GError *error = NULL;
+  guint64 n = 0, level = n_roots;
+  for (gsize d = 0; d <= depth; d++, level *= n_children)
+    n += level;
+  for (guint i = 0; i < n_roots; i++)
+    roots[i]
+        = (HassTask){ .cpu = work_nested, .data = GSIZE_TO_POINTER (depth) };
+  farm.name = "bench";
+  farm.user_data = &n_children;
+  farm.tasks = roots;
+  farm.n_tasks = n_roots;
+  gboolean ok = hass_function_farm (&farm, &report, &error);
+  must (ok, report, n, error);
+  g_free (roots);
+}
+
 const BenchPeer bench_hass = { .name = "hass",
                                .indices = indices,
                                .known = known,
                                .emitted = emitted,
-                               .ordered = ordered };
+                               .ordered = ordered,
+                               .nested = nested };

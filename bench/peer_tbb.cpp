@@ -87,15 +87,39 @@ ordered (const HassLoad *loads, gsize n, BenchWork work,
                                   [=] (guint64 seq) { take (seq); }));
 }
 
+void
+grow (tbb::task_group &group, guint n_children, gsize depth)
+{
+  for (guint i = 0; i < n_children && depth > 0; i++)
+    group.run (
+        [&group, n_children, depth] { grow (group, n_children, depth - 1); });
+}
+
+void
+nested (guint n_roots, guint n_children, gsize depth)
+{
+  tbb::task_group group;
+  for (guint i = 0; i < n_roots; i++)
+    group.run (
+        [&group, n_children, depth] { grow (group, n_children, depth); });
+  group.wait ();
+}
+
 } // namespace
 
 // C++17 has no designated initialisers: name, most, begin, end, indices,
-// known, emitted, ordered.
+// known, emitted, ordered, nested.
 extern "C"
 {
-  const BenchPeer bench_tbb_for = {
-    "TBB parallel_for", 0, nullptr, nullptr, indices, known, nullptr, nullptr
-  };
+  const BenchPeer bench_tbb_for = { "TBB parallel_for",
+                                    0,
+                                    nullptr,
+                                    nullptr,
+                                    indices,
+                                    known,
+                                    nullptr,
+                                    nullptr,
+                                    nullptr };
   const BenchPeer bench_tbb_pipeline = { "TBB parallel_pipeline",
                                          0,
                                          nullptr,
@@ -103,8 +127,9 @@ extern "C"
                                          nullptr,
                                          nullptr,
                                          pipeline,
-                                         ordered };
+                                         ordered,
+                                         nullptr };
   const BenchPeer bench_tbb_group
-      = { "TBB task_group", 0,       nullptr, nullptr,
-          nullptr,          nullptr, group,   nullptr };
+      = { "TBB task_group", 0,     nullptr, nullptr, nullptr,
+          nullptr,          group, nullptr, nested };
 }

@@ -75,6 +75,8 @@ hass_round_clear (HassRound *round)
   g_free (hass_round_order (round));
   g_free (round->prefix);
   g_free (round->division.blocks);
+  g_free (round->cells);
+  g_free (round->earliest_ns);
   g_array_unref (round->returned);
   pthread_mutex_destroy (&round->returned_lock);
 }
@@ -114,8 +116,8 @@ begin (HassRound *round, HassFarmKind farm, HassCostClass cost, guint32 n)
 
 /* Returns: the mask of the classes of devices that can run a load; all_classes
    if every class can. */
-static guint
-mask_of (const HassRound *round, const HassLoad *load)
+guint
+hass_round_mask_of (const HassRound *round, const HassLoad *load)
 {
   guint mask = 0;
   for (guint c = 0; c < round->n_classes; c++)
@@ -142,7 +144,7 @@ enum
 static guint
 set_of (const HassRound *round, const HassLoad *load)
 {
-  guint mask = mask_of (round, load);
+  guint mask = hass_round_mask_of (round, load);
   if (mask == round->all_classes)
     return load->size > 1 ? SET_MPD : SET_SPD;
   return mask & 1u << HASS_DEVICE_CPU ? mask : SET_WITHOUT_CPU + mask;
@@ -184,12 +186,18 @@ order_tasks (HassRound *round)
 
 /* Begins a round whose units are the loads of a span. The caller keeps the
    loads, which must not move until the round has ended. In a function farm the
-   units are sorted by the devices that can run them. */
+   units are sorted by the devices that can run them. An open round begins with
+   room for span->n units. */
 void
 hass_round_begin_loads (HassRound *round, HassFarmKind farm, HassCostClass cost,
                         const HassSpan *span)
 {
   begin (round, farm, cost, span->n);
+  if (round->ready)
+    {
+      atomic_store_explicit (&round->joined, 0, memory_order_relaxed);
+      return;
+    }
   round->loads = span->loads;
   round->base = span->base;
   round->mask = span->mask;
@@ -227,8 +235,9 @@ hass_round_open (HassRound *round)
   hass_unit_range_set (&round->ranges[HASS_RANGE_ALLOTMENT], 0, 0);
   for (guint d = 0; d < round->n_devices; d++)
     hass_unit_range_set (&round->ranges[HASS_RANGE_SHARES + d], 0, 0);
+  guint32 common = n - round->n_partial_cpu - round->n_partial_linked;
   hass_unit_range_set (&round->ranges[HASS_RANGE_COMMON], round->n_partial_cpu,
-                       n - round->n_partial_cpu - round->n_partial_linked);
+                       round->ready ? 0 : common);
 }
 
 /* -- Taking ------------------------------------------------------------- */
@@ -239,6 +248,9 @@ static void
 count_returned_locked (HassRound *round, const HassReturned *r, gint change)
 {
   guint mask = hass_round_returned_mask (round, r);
+  if (round->ready)
+    atomic_fetch_add_explicit (&round->ready->n_returned, (guint32)change,
+                               memory_order_relaxed);
   for (guint c = 0; c < round->n_classes; c++)
     if (mask >> c & 1)
       atomic_fetch_add_explicit (&round->n_returned[c], (guint32)change,
@@ -341,7 +353,13 @@ hass_round_take (HassRound *round, guint device, HassGrant *grant)
                                 : (guint32)MIN (grant->units, G_MAXUINT32);
   gboolean by_work = grant->work > 0 && klass != HASS_DEVICE_CPU;
   HassExtent e = take_first (round, klass, k);
-  if (e.n > 1 && by_work)
+  if (e.n == 0 && round->ready)
+    e = hass_round_join (
+        round, (HassReadyTake){ .klass = klass,
+                                .n = k,
+                                .work = by_work ? grant->work : 0,
+                                .back = grant->source == HASS_FROM_BACK });
+  else if (e.n > 1 && by_work)
     e = trim (round, e, grant->work);
   else if (e.n == 0)
     {
@@ -372,6 +390,8 @@ HassExtent
 hass_round_take_any (HassRound *round, guint klass, guint32 k)
 {
   HassExtent e = take_first (round, klass, k);
+  if (e.n == 0 && round->ready)
+    e = hass_round_join (round, (HassReadyTake){ .klass = klass, .n = k });
   for (guint i = 0; e.n == 0 && i < HASS_RANGE_SHARES + round->n_devices; i++)
     e = hass_unit_range_take_front (&round->ranges[i], k);
   return e;
@@ -391,6 +411,8 @@ hass_round_pull (HassRound *round, guint32 k)
   HassExtent e = take_first (round, HASS_DEVICE_CPU, k);
   if (e.n == 0)
     e = hass_unit_range_take_front (&round->ranges[source], k);
+  if (e.n == 0 && round->ready && source == HASS_RANGE_COMMON)
+    e = hass_round_join_cores (round, k);
   return e;
 }
 
@@ -412,6 +434,11 @@ hass_round_give_back (HassRound *round, HassExtent e)
   if (e.n == 0)
     return;
   HassUnitRange *range = &round->ranges[HASS_RANGE_COMMON];
+  if (round->ready)
+    {
+      add_returned (round, e, FALSE);
+      return;
+    }
   if (hass_round_is_exclusive (round, e))
     range = hass_round_partial (round, hass_round_mask (round, e.first));
   if (hass_unit_range_give_back (range, e))
@@ -428,10 +455,12 @@ hass_round_keep_for_cpu (HassRound *round, HassExtent e)
     add_returned (round, e, TRUE);
 }
 
-/* Returns: the number of waiting units in all ranges and the list of returned
-   units. Exact under the decision lock while no core pulls. */
+/* Returns: the number of units of the round itself that wait, in all ranges and
+   the list of returned units. Exact under the decision lock while no core
+   pulls.
+ */
 guint32
-hass_round_waiting_anywhere (HassRound *round)
+hass_round_waiting_inside (HassRound *round)
 {
   guint32 n = 0;
   for (guint i = 0; i < hass_round_n_ranges (round); i++)
@@ -444,4 +473,28 @@ hass_round_waiting_anywhere (HassRound *round)
       pthread_mutex_unlock (&round->returned_lock);
     }
   return n;
+}
+
+/* Returns: the number of waiting units, those that may join included. */
+guint32
+hass_round_waiting_anywhere (HassRound *round)
+{
+  guint32 n = hass_round_waiting_inside (round);
+  if (hass_round_takes_ready (round))
+    n += (guint32)hass_ready_set_waiting (round->ready);
+  return n;
+}
+
+/* Returns: whether units are in flight: outstanding, but neither waiting nor,
+   in an open round, missing because they have not joined. Exact as
+   hass_round_waiting_inside(). */
+gboolean
+hass_round_in_flight (HassRound *round)
+{
+  guint32 waiting = hass_round_waiting_inside (round);
+  if (round->ready)
+    waiting += atomic_load_explicit (&round->room, memory_order_relaxed)
+               - atomic_load_explicit (&round->joined, memory_order_relaxed);
+  return atomic_load_explicit (&round->outstanding, memory_order_acquire)
+         > waiting;
 }

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* hass/round.h: a round of units, as a strategy reads and divides it.
 
+   An open round has no order of positions that a strategy could use: its units
+   wait by priority, and get positions when they are taken. It cannot be
+   ordered, carved or assigned, and front and back are 0.
+
    A round holds n units at positions [0, n). A waiting unit is either in the
    common range, from whose front and back devices take, or in the share of
    one device. When a round begins, all units are in the common range, in
@@ -35,14 +39,18 @@ typedef struct
   double busy_ns;
 } HassProgress;
 
+/* Returns: whether the round is open: its units join while it runs
+   (HASS_STRATEGY_OPEN). */
+gboolean hass_round_is_open (const HassRound *round);
 /* Returns: the number of the round in its farm, from 0. */
 guint64 hass_round_number (const HassRound *round);
-/* Returns: the number of units that the round began with. */
+/* Returns: the number of units that the round began with; of an open round,
+   that have joined it. */
 guint64 hass_round_units (const HassRound *round);
 /* Returns: when the round began, in ns on the clock of completions. */
 gint64 hass_round_begin_ns (const HassRound *round);
-/* Returns: the number of units waiting in the common range, including those
-   that a failed device gave back. */
+/* Returns: the number of units waiting in the common range, or ready to join an
+   open round, including those that a failed device gave back. */
 guint64 hass_round_waiting (const HassRound *round);
 /* Returns: the number of units waiting in the share of @device. */
 guint64 hass_round_share (const HassRound *round, guint device);
@@ -54,6 +62,9 @@ guint64 hass_round_exclusive (const HassRound *round, guint device);
    the cost hint or the size for SIZED. O(n) up to 16 units, else O(32) after
    a first call of O(units). */
 double hass_round_work (const HassRound *round, guint64 first, guint64 n);
+/* Returns: the work of the units waiting in the common range, or ready to join
+   an open round. */
+double hass_round_waiting_work (const HassRound *round);
 /* Returns: the work of all units of the round. */
 double hass_round_total_work (const HassRound *round);
 /* Returns: the first waiting position of the common range. */

@@ -16,6 +16,11 @@
       in the same memory. A core that still uses the old round then sees an
       empty range or takes a unit of the new one, which is equally valid.
 
+   An open round is one whose units join while it runs: the loads wait in a
+   ready set, and a take moves them to the next positions. It has room for a
+   number of units, of which those that have not joined count as outstanding
+   until the round is closed, so that it cannot end before.
+
    Thread safety: 1 and 2 by one thread; take under the engine's decision
    lock; pull, give_back and the counters from any thread. */
 #ifndef HASS_ROUND_ENGINE_H
@@ -26,15 +31,15 @@
 #include "hass/round.h"
 #include "hass/types.h"
 #include "load_pool.h"
+#include "ready_set.h"
 #include "unit_range.h"
 
 #define HASS_ROUND_MAX_UNITS (G_MAXUINT32 - 1)
 
-/* Maximum number of classes of devices, and of masks (sets) of classes. All
-   devices of a class can run the same units: the CPU pool is class
-   HASS_DEVICE_CPU, devices that run GPU workers are class HASS_DEVICE_GPU, and
-   each further kind of devices is a class of its own. */
-#define HASS_MOST_CLASSES 6
+/* Maximum number of masks (sets) of classes. All devices of a class can run the
+   same units: the CPU pool is class HASS_DEVICE_CPU, devices that run GPU
+   workers are class HASS_DEVICE_GPU, and each further kind of devices is a
+   class of its own. */
 #define HASS_MOST_MASKS (1u << HASS_MOST_CLASSES)
 
 /* What one core or one GPU did in a round. Written by this core or the GPU's
@@ -121,6 +126,11 @@ struct _HassRound
   guint n_sets;
   guint32 n_partial_cpu, n_partial_linked;
   gint64 begin_ns;
+  /* An open round: where its loads wait, and the memory that they are moved to,
+     which the round owns; else NULL. Constant. */
+  HassReadySet *ready;
+  HassLoad *cells;
+  double *earliest_ns; /* when each could begin; see HassReadyRun */
   /* [n_devices + 1]: index of the first counter of each device */
   guint *counter_of;
 
@@ -138,6 +148,9 @@ struct _HassRound
   _Alignas(HASS_CACHE_LINE) _Atomic gint32 pull_source;
   /* Units that a core pulls at a time; 0: chosen by the engine. */
   _Atomic guint64 pull_chunk;
+  /* Open round: as HassGrant.leave and HASS_FROM_BACK of the last grant. */
+  _Atomic double pull_leave;
+  _Atomic gboolean pull_back;
   /* For each class, the number of extents in `returned` that it can run. */
   _Atomic guint32 n_returned[HASS_MOST_CLASSES];
   pthread_mutex_t returned_lock;
@@ -146,6 +159,9 @@ struct _HassRound
 
   /* Number of units neither finished nor lost; the round ends when it is 0. */
   _Alignas(HASS_CACHE_LINE) _Atomic guint32 outstanding;
+  /* Open round: number of units that it has room for, and of those that have
+     joined; written under the lock of the ready set. */
+  _Atomic guint32 room, joined;
 };
 
 gboolean hass_round_init (HassRound *round, guint n_devices,
@@ -157,12 +173,24 @@ void hass_round_begin_loads (HassRound *round, HassFarmKind farm,
 void hass_round_begin_load (HassRound *round, HassCostClass cost,
                             const HassDivision *division, guint32 n);
 void hass_round_open (HassRound *round);
+guint hass_round_mask_of (const HassRound *round, const HassLoad *load);
+
+/* round_ready.c */
+void hass_round_init_open (HassRound *round, HassReadySet *ready, guint32 n);
+void hass_round_let_join (HassRound *round);
+guint32 hass_round_close (HassRound *round);
+HassExtent hass_round_join (HassRound *round, HassReadyTake take);
+double hass_round_earliest_ns (const HassRound *round, HassExtent extent);
+HassExtent hass_round_join_cores (HassRound *round, guint32 k);
+gboolean hass_round_can_pull (HassRound *round);
+gboolean hass_round_in_flight (HassRound *round);
 
 HassExtent hass_round_take (HassRound *round, guint device, HassGrant *grant);
 HassExtent hass_round_take_any (HassRound *round, guint klass, guint32 k);
 HassExtent hass_round_pull (HassRound *round, guint32 k);
 void hass_round_give_back (HassRound *round, HassExtent extent);
 void hass_round_keep_for_cpu (HassRound *round, HassExtent extent);
+guint32 hass_round_waiting_inside (HassRound *round);
 guint32 hass_round_waiting_anywhere (HassRound *round);
 
 /* round_units.c */
@@ -248,6 +276,8 @@ hass_round_partial_units (const HassRound *round, guint klass)
 static inline guint
 hass_round_mask (const HassRound *round, guint32 position)
 {
+  if (G_UNLIKELY (round->ready))
+    return hass_round_mask_of (round, &round->loads[position]);
   for (guint i = 0; i < round->n_sets; i++)
     if (position - round->sets[i].first < round->sets[i].n)
       return round->sets[i].mask;
@@ -261,6 +291,16 @@ hass_round_returned_mask (const HassRound *round, const HassReturned *r)
 {
   guint mask = hass_round_mask (round, r->extent.first);
   return r->only_cpu ? mask & 1u << HASS_DEVICE_CPU : mask;
+}
+
+/* Returns: whether units of this open round may join it now. */
+static inline gboolean
+hass_round_takes_ready (const HassRound *round)
+{
+  /* Relaxed: a take looks again under the lock of the set. */
+  return round->ready
+         && atomic_load_explicit (&round->ready->round, memory_order_relaxed)
+                == round;
 }
 
 /* Returns: the array that maps positions to units, NULL if position and unit
@@ -291,6 +331,8 @@ hass_round_element (const HassRound *round, guint64 unit)
 static inline gboolean
 hass_round_is_exclusive (const HassRound *round, HassExtent e)
 {
+  if (G_UNLIKELY (round->ready))
+    return hass_round_mask (round, e.first) != round->all_classes;
   return e.first < round->n_partial_cpu
          || e.first >= round->n_units - round->n_partial_linked;
 }

@@ -26,7 +26,9 @@ hass_round_begin_ns (const HassRound *round)
 guint64
 hass_round_units (const HassRound *round)
 {
-  return round->n_units;
+  return round->ready ? atomic_load_explicit (&((HassRound *)round)->joined,
+                                              memory_order_relaxed)
+                      : round->n_units;
 }
 
 /* Returns: the number of units that were given back and are in no range,
@@ -55,8 +57,26 @@ returned (const HassRound *constant, gboolean common, guint klass)
 guint64
 hass_round_waiting (const HassRound *round)
 {
-  return hass_unit_range_peek (&round->ranges[HASS_RANGE_COMMON]).n
+  guint64 ready = hass_round_takes_ready (round)
+                      ? hass_ready_set_common (round->ready)
+                      : 0;
+  return hass_unit_range_peek (&round->ranges[HASS_RANGE_COMMON]).n + ready
          + returned (round, TRUE, 0);
+}
+
+gboolean
+hass_round_is_open (const HassRound *round)
+{
+  return round->ready != NULL;
+}
+
+double
+hass_round_waiting_work (const HassRound *round)
+{
+  if (hass_round_takes_ready (round))
+    return hass_ready_set_work (round->ready);
+  HassExtent e = hass_unit_range_peek (&round->ranges[HASS_RANGE_COMMON]);
+  return hass_round_work (round, e.first, e.n);
 }
 
 guint64
@@ -84,7 +104,10 @@ hass_round_exclusive (const HassRound *round, guint device)
 {
   g_return_val_if_fail (device < round->n_devices, 0);
   guint klass = round->classes[device];
-  return hass_round_partial_units (round, klass)
+  guint64 ready = hass_round_takes_ready (round)
+                      ? hass_ready_set_partial (round->ready, klass)
+                      : 0;
+  return hass_round_partial_units (round, klass) + ready
          + returned (round, FALSE, klass);
 }
 
@@ -171,7 +194,7 @@ sort_partial (HassRound *round, const HassPartialSet *set)
 void
 hass_round_order_by_work (HassRound *round)
 {
-  if (hass_round_counts_units (round)
+  if (round->ready || hass_round_counts_units (round)
       || (round->divisible && !round->division.blocks))
     return;
   HassExtent e = seize (round);
@@ -226,6 +249,8 @@ hass_round_carve_back (HassRound *round, guint device, guint64 units)
 void
 hass_round_assign (HassRound *round, HassAssignFunc assign, gpointer user_data)
 {
+  if (round->ready)
+    return;
   HassExtent e = seize (round);
   guint n = round->n_devices;
   guint16 *owner = g_new (guint16, MAX (e.n, 1));

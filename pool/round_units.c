@@ -206,7 +206,7 @@ hass_round_work (const HassRound *constant, guint64 first, guint64 n)
   if (round->divisible && !round->division.blocks && !hass_round_order (round))
     return hass_round_element (round, first + n)
            - hass_round_element (round, first);
-  if (n <= STRIDE)
+  if (n <= STRIDE || round->ready)
     {
       double sum = 0;
       for (guint64 i = 0; i < n; i++)

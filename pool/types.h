@@ -96,8 +96,12 @@ typedef struct
 
 typedef enum
 {
-  HASS_FROM_FRONT, /* front of the common range */
-  HASS_FROM_BACK,  /* back of the common range */
+  /* front of the common range; of an open round, the units of highest priority,
+     the oldest first */
+  HASS_FROM_FRONT,
+  /* back of the common range; of an open round, the units of lowest priority,
+     the newest first */
+  HASS_FROM_BACK,
   HASS_FROM_SHARE, /* front of the share of device HassGrant.share */
   HASS_FROM_THEFT  /* back of that share: the grant steals */
 } HassSource;
@@ -121,6 +125,9 @@ typedef enum
  *   bundles are in flight; 0 means 1.
  * @taken, @first: set by the engine before granted() and observe(): number of
  *   units taken, and the first position.
+ * @leave: CPU pool, open round (HASS_STRATEGY_OPEN): cores take a unit that
+ *   other devices can run, too, only while the work of the others that wait is
+ *   more than this many times its own; 0: always.
  * @within_ns: with HASS_WAIT: the device is asked again after this time at the
  *   latest, in ns; 0: after a completion only. Waking a thread takes about
  *   50 us, so shorter times have no effect. A GPU with bundles in flight is
@@ -143,7 +150,8 @@ typedef struct
   guint64 taken;
   guint64 first;
   gint64 within_ns;
-  guint64 reserved[3];
+  double leave;
+  guint64 reserved[2];
 } HassGrant;
 
 HASS_END_DECLS

@@ -199,6 +199,22 @@ typedef struct
 } HassRoundSummary;
 
 /**
+ * HassStrategyFlags: what a strategy can do.
+ * @HASS_STRATEGY_OPEN: it serves open rounds, too. Then loads that workers
+ * emit, and tasks with a priority, do not wait for the end of a round: they
+ * join an open one, beside which a round may run. For an open round only
+ * @grant,
+ *   @granted and @observe are called. It ends, and another may follow, when it
+ *   is full or nothing is left to join. When units become ready, devices that
+ *   were answered WAIT or DONE are asked again. In partition farms there are no
+ *   open rounds.
+ */
+typedef enum
+{
+  HASS_STRATEGY_OPEN = 1 << 0
+} HassStrategyFlags;
+
+/**
  * HassStrategyOps: one strategy. Optional ops may be NULL.
  * @struct_size: sizeof (HassStrategyOps). The table may end after @grant; ops
  *   beyond its end are NULL.
@@ -233,6 +249,8 @@ typedef struct
  * @served: optional: called when a grant in a pipeline is done, and for the CPU
  *   pool before it is asked, with what its cores have done of each class.
  *
+ * @flags: bits of #HassStrategyFlags.
+ *
  * Rounds overlap if the CPU pool is the only device: the next round may begin
  * before the last units of the previous one have finished. Otherwise there is
  * one round at a time.
@@ -258,6 +276,7 @@ typedef struct
                        guint device, gboolean force, HassServe *serve);
   void (*served) (gpointer self, const HassStreamState *state,
                   const HassServed *done);
+  guint flags;
 } HassStrategyOps;
 
 /**

@@ -8,14 +8,6 @@
 #include "normalise-private.h"
 #include "pool/struct_size.h"
 
-/* Returns: whether the task uses only features that this library has. A task
-   made for a later version may set `reserved`. */
-static gboolean
-is_known (const HassTask *task)
-{
-  return task->reserved[0] == 0;
-}
-
 /* Returns: the task's worker for a kind of device, NULL if it has none. */
 static HassGpuWorkerFunc
 function_for (const HassTask *task, const char *kind)
@@ -44,20 +36,22 @@ flags_of (const HassTask *task)
 }
 
 /* Fills in the load that represents a task in the engine. A task without
-   functions, or one made for a later version, becomes a load for the CPU,
-   where it fails with an error when it is run. */
+   functions becomes a load for the CPU, where it fails with an error when it is
+   run. */
 static void
 load_of (const HassTask *task, HassLoad *load)
 {
-  guint32 flags = is_known (task) ? flags_of (task) : 0;
-  *load = (HassLoad){ .input = task->input,
-                      .input_bytes = task->input_bytes,
-                      .output = task->output,
-                      .output_bytes = task->output_bytes,
-                      .size = MAX (task->parallelism, 1),
-                      .tag = (gpointer)task,
-                      .cost = (gfloat)task->expected_time,
-                      .flags = flags ? flags : HASS_LOAD_CPU };
+  guint32 flags = flags_of (task);
+  flags = flags ? flags : HASS_LOAD_CPU;
+  *load
+      = (HassLoad){ .input = task->input,
+                    .input_bytes = task->input_bytes,
+                    .output = task->output,
+                    .output_bytes = task->output_bytes,
+                    .size = MAX (task->parallelism, 1),
+                    .tag = (gpointer)task,
+                    .cost = (gfloat)task->expected_time,
+                    .flags = flags | (task->priority ? HASS_LOAD_URGENT : 0) };
 }
 
 gboolean
@@ -82,14 +76,6 @@ call_task (const HassBlock *block, HassWorker *worker, gpointer data,
 {
   const HassFunctionFarm *f = data;
   const HassTask *task = block->load->tag;
-  if (!is_known (task))
-    {
-      g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
-                   "task %" G_GUINT64_FORMAT
-                   " has reserved words set: it is of a later version",
-                   block->seq);
-      return FALSE;
-    }
   if (task->cpu)
     return task->cpu (task, worker, f->user_data, error);
   g_set_error (error, HASS_ERROR, HASS_ERROR_NO_DEVICE,
@@ -108,6 +94,12 @@ static HassGpuWorkerFunc
 function_of (const HassLoad *load, const char *kind)
 {
   return function_for (load->tag, kind);
+}
+
+static gint64
+priority_of (const HassLoad *load)
+{
+  return ((const HassTask *)load->tag)->priority;
 }
 
 static guint32
@@ -179,6 +171,7 @@ hass_function_farm (const HassFunctionFarm *given, HassReport **report,
                     .gpu_kind = HASS_GPU_KIND,
                     .worker_of = function_of,
                     .may_use = may_use,
+                    .priority_of = priority_of,
                     .gpu_function_of = gpu_function_index,
                     .collect = f.collect,
                     .order = f.order,

@@ -41,8 +41,12 @@ typedef gboolean (*HassTaskFunc) (const HassTask *task, HassWorker *worker,
  *   bundles and calls.
  * @workers: workers for further kinds of devices, ended by an entry whose kind
  *   is NULL; or NULL.
- * @reserved: zero, else the task fails with HASS_ERROR_INVALID; for later
- *   versions.
+ * @priority: tasks with a higher priority are begun first, of equal ones the
+ * one that was emitted first; negative ones after all others. Strategies that
+ * keep closed rounds (all but auto and naive-greedy) and ordered farms ignore
+ * it, and among tasks shorter than about a microsecond it is not exact. In a
+ * graph of tasks the time from a task to the end of the graph (its bottom
+ * level) is a good priority.
  */
 struct _HassTask
 {
@@ -57,7 +61,7 @@ struct _HassTask
   guint64 parallelism;
   guint32 gpu_function;
   const HassKindWorker *workers;
-  guint64 reserved[1];
+  gint64 priority;
 };
 
 /**

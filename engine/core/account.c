@@ -28,7 +28,14 @@
    all rates, CPU-only work / rate of the CPU pool and GPU-only work / rates of
    the GPUs. The losses are those of the devices that the largest quotient is
    about; time that these spent on work that other devices could have done
-   counts as imbalance.
+   counts as imbalance. Where workers emit what joins open rounds, the longest
+   chain of loads of which each was emitted by the one before (open.c) is a
+   bound, too; what it exceeds the quotients by is no loss, and comes off the
+   imbalance.
+
+   Open rounds overlap with any other, so in a farm that has begun one the
+   imbalance is all time in which a device computed nothing after the generator
+   had returned.
 
    Thread safety: hass_account_round under the decision lock; the rest by the
    calling thread when all other threads have left. */
@@ -38,11 +45,12 @@
 
 /* Returns: TRUE if tails (idle times of devices at the end of a round) are
    counted once, at the end of the farm, because in a live farm on the CPU alone
-   the next round begins before the last one ends. */
+   the next round begins before the last one ends, and because open rounds run
+   beside others. */
 static gboolean
 tails_at_end (const HassJob *job)
 {
-  return job->engine->real_time && hass_job_overlaps (job);
+  return (job->engine->real_time && hass_job_overlaps (job)) || job->has_opened;
 }
 
 /* Returns when a worker last finished computing, in ns, at most @end_ns. After
@@ -157,6 +165,30 @@ workers_of (const HassJob *job, guint d, guint *first, guint *n)
   *n = cpu ? job->n_cores : 1;
 }
 
+/* Adds up the idle times of each device once, at the end of a farm that has
+   begun open rounds; replaces what rounds before those have added. */
+static void
+add_idle_times (HassJob *job, gint64 end_ns)
+{
+  const HassPhases *p = &job->phases;
+  for (guint d = 0; d < job->n_devices; d++)
+    {
+      HassTotals *t = &job->totals[d];
+      guint first, n;
+      double tail = 0, early = 0;
+      workers_of (job, d, &first, &n);
+      for (guint i = first; i < first + n; i++)
+        {
+          const HassWorker *w = &job->workers[i];
+          tail += MAX (end_ns - MAX (w->last_end_ns, job->begin_ns), 0);
+          early += w->early_ns;
+        }
+      t->tail_ns = tail / n;
+      double from = MAX (p->generated_ns, t->ready_ns);
+      t->imbalance_ns = MAX (p->worked_ns - from - (t->busy_ns - early / n), 0);
+    }
+}
+
 /* Returns the time, in ns, that device @d spent on delivering results to the
    collector, as an average over its workers. */
 static double
@@ -175,7 +207,9 @@ collecting (const HassJob *job, guint d)
 void
 hass_account_end (HassJob *job, gint64 end_ns)
 {
-  if (tails_at_end (job))
+  if (job->has_opened)
+    add_idle_times (job, end_ns);
+  else if (tails_at_end (job))
     add_last_tails (job, end_ns);
   if (job->cpu < 0)
     return;
@@ -291,6 +325,17 @@ bound_of (const HassJob *job, const Share *shares)
   return of[best];
 }
 
+/* Returns the time, in ns, of the longest chain of loads of which each was
+   emitted by the one before; 0: none was. */
+static double
+longest_chain_ns (const HassJob *job)
+{
+  double longest = 0;
+  for (guint i = 0; i < job->n_workers && job->has_opened; i++)
+    longest = MAX (longest, job->workers[i].longest_ns);
+  return longest;
+}
+
 static void
 set_makespan (HassReport *r, double s)
 {
@@ -361,6 +406,9 @@ hass_account (HassJob *job, HassReport *r, double makespan_ns)
   r->lost_collector_s += drain * 1e-9;
   r->lost_reduce_s = reduce * 1e-9;
   r->lost_teardown_s = teardown * 1e-9;
+  double more = MAX (longest_chain_ns (job) * 1e-9 - r->bound_s, 0);
+  r->lost_imbalance_s = MAX (r->lost_imbalance_s - more, 0);
+  r->bound_s += more;
   set_makespan (r, makespan_ns * 1e-9);
   r->lost_overhead_s = r->makespan_s - r->bound_s - named_s (r);
 }

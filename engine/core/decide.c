@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* decide.c: asks the strategy, and guarantees that a round always goes on.
+/* decide.c: asks the strategy; that a round always goes on is guaranteed by
+   liveness.c.
 
    DESIGN.
    1. Asking. Each device has a seat in the round, which says whether the
@@ -10,10 +11,6 @@
       grant that is limited are first moved to the range HASS_RANGE_ALLOTMENT.
    3. Completions. The strategy is told of a completion; then seats that wait
       may be asked again. A WAIT with an end is also over at that time.
-   4. Liveness. A round has stalled when units wait, nothing is in flight and no
-      seat may be asked. Then seats that wait are asked with force; then the CPU
-      gets one unit, or all units if every seat is DONE; without a CPU the GPUs
-      take the remaining units.
 
    Thread safety: under the decision lock. */
 #include "job-private.h"
@@ -79,8 +76,10 @@ hass_decide_again_ns (const HassSlot *slot, guint device)
 /* -- 2. The CPU pool ---------------------------------------------------- */
 
 static gint32
-source_of (const HassJob *job, const HassGrant *grant)
+source_of (const HassJob *job, const HassRound *round, const HassGrant *grant)
 {
+  if (round->ready)
+    return HASS_RANGE_COMMON;
   if (grant->source == HASS_FROM_SHARE || grant->source == HASS_FROM_THEFT)
     return HASS_RANGE_SHARES + MIN (grant->share, job->n_devices - 1);
   return HASS_RANGE_COMMON;
@@ -89,6 +88,9 @@ source_of (const HassJob *job, const HassGrant *grant)
 static gboolean
 anything_for_cpu (HassRound *round, gint32 source)
 {
+  if (G_UNLIKELY (round->ready))
+    return hass_round_has_returned (round, HASS_DEVICE_CPU)
+           || (source == HASS_RANGE_COMMON && hass_round_can_pull (round));
   return hass_unit_range_peek (&round->ranges[source]).n > 0
          || hass_round_partial_units (round, HASS_DEVICE_CPU) > 0
          || hass_round_has_returned (round, HASS_DEVICE_CPU);
@@ -113,6 +115,35 @@ publish (HassRound *round, gint32 source, guint64 chunk)
   atomic_store_explicit (&round->pull_source, source, memory_order_release);
 }
 
+/* Makes units that were taken for the cores the only ones that they pull. An
+   open round may be full by then, so that cores look for units of it only where
+   some were given back. */
+static void
+allot (HassRound *round, HassExtent e)
+{
+  if (round->ready)
+    hass_round_keep_for_cpu (round, e);
+  else
+    hass_unit_range_set (&round->ranges[HASS_RANGE_ALLOTMENT], e.first, e.n);
+}
+
+/* If loads have become ready, seats of open rounds whose strategy answered WAIT
+   or DONE may be asked again. */
+static void
+look_at_joined (HassJob *job)
+{
+  if (!atomic_load_explicit (&job->joined, memory_order_relaxed)
+      || !atomic_exchange_explicit (&job->joined, FALSE, memory_order_acquire))
+    return;
+  for (guint i = HASS_SLOTS; i < job->slots->len; i++)
+    for (guint d = 0; d < job->n_devices; d++)
+      {
+        HassSeat *seat = &hass_job_slot (job, i)->seats[d];
+        if (seat->state != HASS_SEAT_LOST)
+          seat->state = HASS_SEAT_ASK;
+      }
+}
+
 /* Asks the strategy for a grant to the CPU pool, unless the cores still have
    units to pull. Returns: TRUE if the cores have units to pull now. */
 gboolean
@@ -126,8 +157,12 @@ hass_decide_cpu (HassJob *job, HassSlot *slot)
     {
       if (anything_for_cpu (round, source))
         return TRUE;
+      if (round->ready && hass_round_waiting_anywhere (round) == 0)
+        return FALSE; /* what becomes ready may be pulled at once */
       seat->state = HASS_SEAT_ASK;
     }
+  else if (round->ready)
+    look_at_joined (job);
   /* The strategy may have answered WAIT until the cores have finished units, so
      it is told of those first. */
   hass_decide_report_cpu (job, slot);
@@ -140,12 +175,14 @@ hass_decide_cpu (HassJob *job, HassSlot *slot)
   HassGrant grant;
   if (ask (job, slot, job->cpu, &grant) == HASS_TAKE)
     {
-      source = source_of (job, &grant);
+      source = source_of (job, round, &grant);
+      atomic_store_explicit (&round->pull_leave, grant.leave,
+                             memory_order_relaxed);
+      atomic_store_explicit (&round->pull_back, grant.source == HASS_FROM_BACK,
+                             memory_order_relaxed);
       if (grant.units > 0)
         {
-          HassExtent e = hass_round_take (round, job->cpu, &grant);
-          hass_unit_range_set (&round->ranges[HASS_RANGE_ALLOTMENT], e.first,
-                               e.n);
+          allot (round, hass_round_take (round, job->cpu, &grant));
           source = HASS_RANGE_ALLOTMENT;
         }
       else
@@ -199,6 +236,20 @@ hass_decide_report_cpu (HassJob *job, HassSlot *slot)
   hass_decide_completed (job, slot, &done);
 }
 
+/* Grants the CPU pool up to @n units from any range without asking the
+   strategy. The pool must have nothing to pull. Returns: FALSE if no unit waits
+   that the CPU can run. */
+gboolean
+hass_decide_give_cpu (HassRound *round, guint32 n)
+{
+  HassExtent e = hass_round_take_any (round, HASS_DEVICE_CPU, n);
+  if (e.n == 0)
+    return FALSE;
+  allot (round, e);
+  publish (round, HASS_RANGE_ALLOTMENT, 0);
+  return TRUE;
+}
+
 /* -- GPUs --------------------------------------------------------------- */
 
 /* Asks the strategy for a grant to a device other than the CPU pool. Returns:
@@ -210,6 +261,8 @@ hass_decide_gpu (HassJob *job, HassSlot *slot, guint device, HassExtent *extent,
 {
   HassRound *round = &slot->round;
   HassSeat *seat = &slot->seats[device];
+  if (round->ready)
+    look_at_joined (job);
   look_at_clock (job, seat);
   if (seat->state == HASS_SEAT_LOST
       || (seat->in_flight > 0 && seat->in_flight >= MAX (seat->depth, 1)))
@@ -247,6 +300,24 @@ hass_decide_gpu (HassJob *job, HassSlot *slot, guint device, HassExtent *extent,
 
 /* -- 3. Completions ----------------------------------------------------- */
 
+/* After a completion the strategy may be asked again for devices that wait, and
+   after one that failed for those that were done. In an open round the cores
+   ask again, too, since what they may take depends on what the other devices
+   do. */
+static void
+ask_again (HassJob *job, HassSlot *slot, gboolean failed)
+{
+  HassRound *round = &slot->round;
+  slot->forced = FALSE;
+  if (round->ready && job->n_devices > 1
+      && atomic_load_explicit (&round->pull_source, memory_order_relaxed) >= 0)
+    publish (round, HASS_PULL_ASK, 0);
+  for (guint d = 0; d < job->n_devices; d++)
+    if (slot->seats[d].state == HASS_SEAT_WAIT
+        || (failed && slot->seats[d].state == HASS_SEAT_DONE))
+      slot->seats[d].state = HASS_SEAT_ASK;
+}
+
 void
 hass_decide_completed (HassJob *job, HassSlot *slot, const HassCompletion *done)
 {
@@ -275,161 +346,18 @@ hass_decide_completed (HassJob *job, HassSlot *slot, const HassCompletion *done)
   hass_samplers_observe (job->samplers, &told);
   if (ops (job)->observe)
     ops (job)->observe (job->strategy->self, &slot->round, &told);
-  slot->forced = FALSE;
-  for (guint d = 0; d < job->n_devices; d++)
-    if (slot->seats[d].state == HASS_SEAT_WAIT
-        || (told.failed && slot->seats[d].state == HASS_SEAT_DONE))
-      slot->seats[d].state = HASS_SEAT_ASK;
+  ask_again (job, slot, told.failed);
+  if (!job->ready)
+    return;
+  HassSlot *others[]
+      = { atomic_load_explicit (&job->current, memory_order_relaxed),
+          atomic_load_explicit (&job->open, memory_order_relaxed) };
+  for (guint i = 0; i < G_N_ELEMENTS (others); i++)
+    if (others[i] && others[i] != slot)
+      ask_again (job, others[i], told.failed);
 }
 
-/* -- 4. Liveness -------------------------------------------------------- */
-
-static gboolean
-all_said_no (const HassJob *job, const HassSlot *slot, gboolean *all_done)
-{
-  *all_done = TRUE;
-  for (guint d = 0; d < job->n_devices; d++)
-    {
-      if (slot->seats[d].state == HASS_SEAT_ASK)
-        return FALSE;
-      *all_done &= slot->seats[d].state != HASS_SEAT_WAIT;
-    }
-  return TRUE;
-}
-
-static void
-append_lost (const HassJob *job, GString *why)
-{
-  for (guint d = 0; d < job->n_devices; d++)
-    if (job->totals[d].lost)
-      g_string_append_printf (why, "; %s is lost: %s", job->devices[d].name,
-                              job->totals[d].message);
-}
-
-/* Stops the farm because no device is left. The farm's error gets the domain
-   and code of the error by which the first device was lost, which may come from
-   a user's callback. */
-void
-hass_decide_stop_without_devices (HassJob *job, const char *message)
-{
-  GQuark domain = HASS_ERROR;
-  gint code = HASS_ERROR_DEVICE;
-  for (guint d = job->n_devices; d-- > 0;)
-    {
-      const HassTotals *t = &job->totals[d];
-      if (!t->lost || t->error_domain == 0
-          || (t->error_domain == HASS_ERROR
-              && t->error_code == HASS_ERROR_NO_MEMORY))
-        continue;
-      domain = t->error_domain;
-      code = t->error_code;
-    }
-  hass_job_stop (job, g_error_new_literal (domain, code, message));
-}
-
-static const char *
-load_name (const HassJob *job)
-{
-  return job->farm->kind == HASS_FARM_FUNCTION ? "task" : "load";
-}
-
-/* Stops the farm because no device can run the units that wait in @round. The
-   farm's error names the first of them. */
-static void
-nobody_left (HassJob *job, HassRound *round)
-{
-  g_autoptr (GString) why = g_string_new (NULL);
-  guint32 waiting = hass_round_waiting_anywhere (round);
-  HassBlock block = { 0 };
-  HassExtent e = { 0, 0 };
-  for (guint c = round->n_classes; c-- > 0 && e.n == 0;)
-    e = hass_round_take_any (round, c, 1);
-  if (e.n > 0)
-    hass_round_block (round, e.first, &block);
-  hass_round_give_back (round, e);
-  g_string_append_printf (
-      why,
-      "round %" G_GUINT64_FORMAT " of farm '%s': %u units wait and no device "
-      "is left that can run them, the first is %s %" G_GUINT64_FORMAT,
-      round->number, job->farm->name, waiting, load_name (job), block.seq);
-  append_lost (job, why);
-  hass_decide_stop_without_devices (job, why->str);
-}
-
-/* Stops the farm because no device is left, while no round is running. The
-   error names the first load in no round; the loads that the farm was given
-   count although they may not be in the load pool yet. */
-void
-hass_decide_nobody_left (HassJob *job)
-{
-  g_autoptr (GString) why = g_string_new (NULL);
-  guint64 known = MAX (hass_load_pool_emitted (job->pool), job->farm->n_loads);
-  guint64 waiting = known - job->n_loads;
-  g_string_append_printf (why,
-                          "farm '%s': no device is left: ", job->farm->name);
-  if (waiting > 0)
-    g_string_append_printf (why,
-                            "%" G_GUINT64_FORMAT " %ss wait, the first is "
-                            "%s %" G_GUINT64_FORMAT,
-                            waiting, load_name (job), load_name (job),
-                            job->n_loads);
-  else
-    g_string_append (why, "before its generator had emitted more");
-  append_lost (job, why);
-  hass_decide_stop_without_devices (job, why->str);
-}
-
-/* Grants the CPU pool up to @n units from any range without asking the
-   strategy. The pool must have nothing to pull. Returns: FALSE if no unit waits
-   that the CPU can run. */
-gboolean
-hass_decide_give_cpu (HassRound *round, guint32 n)
-{
-  HassExtent e = hass_round_take_any (round, HASS_DEVICE_CPU, n);
-  if (e.n == 0)
-    return FALSE;
-  hass_unit_range_set (&round->ranges[HASS_RANGE_ALLOTMENT], e.first, e.n);
-  publish (round, HASS_RANGE_ALLOTMENT, 0);
-  return TRUE;
-}
-
-/* Step 4, liveness: called when a device found nothing to do, makes the round
-   go on if it has stalled. Returns: TRUE if the strategy should be asked again,
-   because this function has changed a seat or a range. */
-gboolean
-hass_decide_stalled (HassJob *job, HassSlot *slot)
-{
-  HassRound *round = &slot->round;
-  gboolean all_done;
-  guint32 waiting = hass_round_waiting_anywhere (round);
-  gint32 source
-      = atomic_load_explicit (&round->pull_source, memory_order_relaxed);
-  if (slot->state != HASS_SLOT_RUNNING || waiting == 0
-      || (job->cpu >= 0 && source >= 0)
-      || atomic_load_explicit (&round->outstanding, memory_order_acquire)
-             > waiting
-      || !all_said_no (job, slot, &all_done))
-    return FALSE;
-  if (!slot->forced)
-    {
-      slot->forced = TRUE;
-      for (guint d = 0; d < job->n_devices; d++)
-        if (slot->seats[d].state == HASS_SEAT_WAIT)
-          slot->seats[d].state = HASS_SEAT_ASK;
-      if (!all_done)
-        return TRUE;
-    }
-  if (job->cpu >= 0 && hass_decide_give_cpu (round, all_done ? G_MAXUINT32 : 1))
-    return TRUE;
-  gboolean grabbed = slot->grab;
-  slot->grab = TRUE;
-  for (guint d = 0; d < job->n_devices; d++)
-    if (job->devices[d].kind == HASS_DEVICE_GPU
-        && slot->seats[d].state != HASS_SEAT_LOST)
-      return !grabbed;
-  nobody_left (job, round);
-  return FALSE;
-}
+/* -- Lost devices ------------------------------------------------------- */
 
 /* Keeps @why as the device's message in the report, unless there is one
    already. */
@@ -448,6 +376,6 @@ hass_decide_lost (HassJob *job, guint device, const char *why)
 {
   hass_decide_note (job, device, why);
   job->totals[device].lost = TRUE;
-  for (guint s = 0; s < HASS_SLOTS; s++)
-    job->slots[s].seats[device].state = HASS_SEAT_LOST;
+  for (guint s = 0; s < job->slots->len; s++)
+    hass_job_slot (job, s)->seats[device].state = HASS_SEAT_LOST;
 }

@@ -178,6 +178,8 @@ hass_execute (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
   hass_engine_leave_callback (before);
   done.collect_ns = worker->collect_ns - collect_ns;
   done.exclusive = hass_round_is_exclusive (&slot->round, e) ? done.work : 0;
+  if (job->ready)
+    hass_open_follow (job, worker, slot, e, &done);
   hass_units_flush_nested (job, worker);
   if (G_LIKELY (done.n == e.n && done.n_failed == 0))
     return done;
@@ -246,7 +248,10 @@ hass_chunk (HassJob *job, HassWorker *worker, HassSlot *slot)
       = atomic_load_explicit (&round->pull_source, memory_order_acquire);
   if (source < 0)
     return 1;
-  guint32 waiting = hass_unit_range_peek (&round->ranges[source]).n;
+  guint32 waiting = round->ready
+                        ? (guint32)MIN (hass_ready_set_waiting (round->ready),
+                                        HASS_OPEN_UNITS)
+                        : hass_unit_range_peek (&round->ranges[source]).n;
   guint64 chunk
       = atomic_load_explicit (&round->pull_chunk, memory_order_relaxed);
   guint32 fair = waiting / (4 * job->n_cores);
@@ -262,7 +267,7 @@ hass_chunk (HassJob *job, HassWorker *worker, HassSlot *slot)
     k = (guint32)MIN (chunk, G_MAXUINT32);
   /* Where rounds overlap, the loads that wait for the next round count as
      waiting units, too. */
-  if (k > MAX (fair, least) && hass_job_overlaps (job)
+  if (k > MAX (fair, least) && !round->ready && hass_job_overlaps (job)
       && job->farm->kind != HASS_FARM_PARTITION)
     fair = (guint32)MIN ((waiting + hass_load_pool_waiting (job->pool))
                              / (4 * job->n_cores),

@@ -73,6 +73,8 @@ typedef struct
   const char *gpu_kind; /* kind of device that @gpu_worker is for */
   /* function farm: a task's GPU worker; or NULL */
   HassGpuWorkerFunc (*gpu_worker_of) (const HassLoad *load);
+  /* function farm: the priority of a task with HASS_LOAD_URGENT; or NULL */
+  gint64 (*priority_of) (const HassLoad *load);
   /* function farm: a number for a task's GPU function; or NULL */
   guint32 (*gpu_function_of) (const HassLoad *load);
   HassGpuResultFunc gpu_result;
@@ -134,6 +136,15 @@ hass_farm_takes_tasks (const HassFarm *farm)
   return farm->tag_bytes > 0;
 }
 
+/* Returns: TRUE if the block has an input or output without an address;
+   hass_execute_check() decides whether that is an error. */
+static inline gboolean
+hass_block_is_nowhere (const HassBlock *block)
+{
+  return (!block->input && block->input_bytes > 0)
+         || (!block->output && block->output_bytes > 0);
+}
+
 /* Returns the time on the clock of live farms, in ns. */
 gint64 hass_engine_clock (void);
 
@@ -143,6 +154,8 @@ gboolean hass_engine_run (const HassFarm *farm, HassReport **report,
 /* Flag of a load in a function farm: its tag points to the library's own copy
    of the task, which the library frees. */
 #define HASS_LOAD_COPIED (1u << 31)
+/* Flag of a load in a function farm: its task has a priority other than 0. */
+#define HASS_LOAD_URGENT (1u << 30)
 
 /* Emit a task as a load, as hass_emitter_emit() and hass_worker_emit() emit a
    load in a data farm. What the load's tag points to, tag_bytes of the farm, is

@@ -89,6 +89,83 @@ hass_job_refuse_cost (HassJob *job, const HassLoad *load, guint64 seq)
                         task ? "time" : "cost", load->cost, G_MAXFLOAT));
 }
 
+/* -- Loads that cannot run ---------------------------------------------- */
+
+static guint
+flag_of (const HassDeviceTraits *device)
+{
+  if (device->load_flag)
+    return (guint)device->load_flag;
+  return device->kind == HASS_DEVICE_CPU ? HASS_LOAD_CPU : HASS_LOAD_GPU;
+}
+
+/* Returns the first load of a span that no device of the farm can run; span->n:
+   there is none. */
+static guint32
+unrunnable (const HassJob *job, const HassSpan *span)
+{
+  guint present = 0;
+  guint32 i = 0;
+  for (guint d = 0; d < job->n_devices; d++)
+    present |= flag_of (&job->devices[d]);
+  for (; i < span->n; i++)
+    {
+      guint kinds = span->loads[(span->base + i) & span->mask].flags
+                    & (HASS_LOAD_CPU | HASS_LOAD_GPU | HASS_LOAD_KINDS);
+      if (kinds != 0 && !(kinds & present))
+        break;
+    }
+  return i;
+}
+
+/* Checks that each load of a span can run on a device of a function farm.
+   Returns: FALSE if one cannot; the farm is stopped. @seq: number of the first
+   load; NULL: the farm is not stopped. */
+gboolean
+hass_job_check_devices (HassJob *job, const HassSpan *span, const guint64 *seq)
+{
+  if (job->farm->kind != HASS_FARM_FUNCTION)
+    return TRUE;
+  guint32 i = unrunnable (job, span);
+  if (i == span->n || !seq)
+    return i == span->n;
+  guint kinds = span->loads[(span->base + i) & span->mask].flags
+                & (HASS_LOAD_CPU | HASS_LOAD_GPU | HASS_LOAD_KINDS);
+  hass_job_stop (job,
+                 g_error_new (HASS_ERROR, HASS_ERROR_NO_DEVICE,
+                              "farm '%s': task %" G_GUINT64_FORMAT
+                              " can only run on a %s, and none is present",
+                              job->farm->name, *seq + i,
+                              kinds == HASS_LOAD_CPU   ? "CPU"
+                              : kinds == HASS_LOAD_GPU ? "GPU"
+                                                       : "device of another "
+                                                         "kind"));
+  return FALSE;
+}
+
+/* Checks the costs of a span's loads where that cannot be left to the cores.
+   Where the CPU pool is the only device, the core that computes a load checks
+   its cost, because it reads the load anyway: a separate pass over a million
+   loads takes as long as computing small ones. Beside GPUs, where the strategy
+   uses sums of costs, and in virtual time, all costs are checked before the
+   loads may run. Returns and @seq as for hass_job_check_devices(). */
+gboolean
+hass_job_check_costs (HassJob *job, const HassSpan *span, const guint64 *seq)
+{
+  gboolean planned
+      = job->farm->cost == HASS_COST_SIZED && !hass_job_overlaps (job);
+  if (job->engine->real_time && !planned)
+    return TRUE;
+  for (guint32 i = 0; i < span->n; i++)
+    {
+      const HassLoad *load = &span->loads[(span->base + i) & span->mask];
+      if (seq ? !hass_job_check_cost (job, load, *seq + i)
+              : !hass_load_cost_is_valid (load))
+        return FALSE;
+    }
+  return TRUE;
+}
+
 /* -- Misuse ------------------------------------------------------------- */
 
 /* Reports the use of an emitter or a worker whose farm has ended: stops the

@@ -421,7 +421,7 @@ static gboolean
 cpu_can_take (const HassFeeder *f, const HassRound *round, HassExtent e)
 {
   return f->job->cpu >= 0
-         && e.first + e.n <= round->n_units - round->n_partial_linked;
+         && hass_round_mask (round, e.first) & 1u << HASS_DEVICE_CPU;
 }
 
 /* Handles one unit that did not fit in the empty device: leaves the unit to the

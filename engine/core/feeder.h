@@ -179,4 +179,20 @@ guint64 hass_feeder_bytes (const HassBlock *block);
 void hass_feeder_cut (HassFeeder *f, HassFeederGrant *grant,
                       HassFeederPart *part);
 
+/* Returns the number of units of the next part of a grant, of which @rest is
+   left and at most @most units may be submitted at once. Parts have nearly
+   equal sizes, so that no small one is left over, and end at multiples of
+   @multiple (0 means 1), counted from the round's first unit, if @most is at
+   least @multiple. */
+static inline guint32
+hass_part_units (HassExtent rest, guint32 most, gsize multiple)
+{
+  guint32 step = multiple > most ? 1 : MAX ((guint32)multiple, 1);
+  guint32 before = rest.first % step;
+  guint32 n_steps = (before + rest.n - 1) / step + 1;
+  guint32 n_parts = (n_steps - 1) / (most / step) + 1;
+  guint32 n = ((n_steps - 1) / n_parts + 1) * step - before;
+  return MIN (n, rest.n);
+}
+
 #endif

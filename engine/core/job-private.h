@@ -13,17 +13,28 @@ void hass_job_tidy_unfinished (HassJob *job);
 gboolean hass_emitter_is_generating (HassEmitter *emitter,
                                      const char *function);
 gboolean hass_job_takes (HassJob *job, gboolean tasks, const char *function);
+gboolean hass_job_check_devices (HassJob *job, const HassSpan *span,
+                                 const guint64 *seq);
+gboolean hass_job_check_costs (HassJob *job, const HassSpan *span,
+                               const guint64 *seq);
 
-/* Checks that a load's expected cost is finite and not negative. Returns: FALSE
-   if it is not; the farm is stopped. Read as an integer, the bits of G_MAXFLOAT
-   are the largest of all allowed values, so one comparison excludes negative
-   values, infinity and NaN. */
+/* Returns: whether a load's expected cost is finite and not negative. Read as
+   an integer, the bits of G_MAXFLOAT are the largest of all allowed values, so
+   one comparison excludes negative values, infinity and NaN. */
 static inline gboolean
-hass_job_check_cost (HassJob *job, const HassLoad *load, guint64 seq)
+hass_load_cost_is_valid (const HassLoad *load)
 {
   guint32 bits;
   memcpy (&bits, &load->cost, sizeof bits);
-  if (G_LIKELY (bits <= 0x7f7fffff) || load->cost == 0) /* -0 is allowed, too */
+  return bits <= 0x7f7fffff || load->cost == 0; /* -0 is allowed, too */
+}
+
+/* Checks a load's expected cost. Returns: FALSE if it is not valid; the farm is
+   stopped. */
+static inline gboolean
+hass_job_check_cost (HassJob *job, const HassLoad *load, guint64 seq)
+{
+  if (G_LIKELY (hass_load_cost_is_valid (load)))
     return TRUE;
   hass_job_refuse_cost (job, load, seq);
   return FALSE;
@@ -59,9 +70,31 @@ HassBlock *hass_divide_cut (HassJob *job, HassSlot *slot, const HassLoad *load,
                             gsize e, guint32 *n_blocks, GError **error);
 
 /* rounds.c */
+void hass_job_abandon (HassJob *job);
+
+/* Most units that join one open round. A guess: fewer, and rounds begin and end
+   more often, which costs microseconds; more, and each round that a long unit
+   keeps from ending holds more memory, 64 bytes a unit. */
+#define HASS_OPEN_UNITS 1024
+
+/* slots.c; finding, beginning and closing under the decision lock */
+void hass_slots_init (HassJob *job);
+void hass_slots_clear (HassJob *job);
+guint32 hass_job_room (HassJob *job);
+HassSlot *hass_slot_find (HassJob *job, gboolean open);
+void hass_slot_begin (HassJob *job, HassSlot *slot);
+void hass_slot_add_up (HassJob *job, HassSlot *slot, gint64 end_ns);
+void hass_job_close_open (HassJob *job);
 void hass_job_disown (HassJob *job, const HassLoad *load, guint64 seq);
 void hass_job_retire (HassJob *job);
-void hass_job_abandon (HassJob *job);
+
+/* open.c */
+void hass_open_init (HassJob *job);
+void hass_open_join (HassJob *job, const HassWorker *from,
+                     const HassSpan *span);
+gboolean hass_open_has_room (HassJob *job);
+void hass_open_follow (HassJob *job, HassWorker *worker, const HassSlot *slot,
+                       HassExtent extent, const HassDone *done);
 
 /* results.c */
 

@@ -125,11 +125,7 @@ init_shared (HassJob *job)
   if (farm->collect)
     job->results = hass_result_pool_new (job->ordered, RESULT_BYTES,
                                          hass_job_collect, job);
-  for (guint i = 0; i < HASS_SLOTS; i++)
-    {
-      hass_round_init (&job->slots[i].round, job->n_devices, job->devices);
-      job->slots[i].seats = g_new0 (HassSeat, MAX (job->n_devices, 1));
-    }
+  hass_slots_init (job);
 }
 
 static void
@@ -185,7 +181,10 @@ hass_job_new (const HassFarm *farm, const HassEngineOps *engine,
     job->strategy = hass_strategy_new (farm->strategy, &job->env, error);
   if (job->strategy && has_its_devices (job, error)
       && open_listeners (job, error))
-    return job;
+    {
+      hass_open_init (job);
+      return job;
+    }
   hass_job_free (job);
   return NULL;
 }
@@ -206,11 +205,7 @@ free_listeners (HassJob *job)
 static void
 clear_shared (HassJob *job)
 {
-  for (guint i = 0; i < HASS_SLOTS; i++)
-    {
-      hass_round_clear (&job->slots[i].round);
-      g_free (job->slots[i].seats);
-    }
+  hass_slots_clear (job);
   g_clear_pointer (&job->results, hass_result_pool_free);
   g_clear_pointer (&job->pool, hass_load_pool_free);
   for (guint i = 0; i < job->unfinished->len; i++)

@@ -5,8 +5,9 @@
    worker context for each core and device. From top to bottom of this room:
    job.c sets up, tears down and reports, generate.c takes what the generator
    emits, worker.c what workers emit, execute.c computes units and results.c
-   takes their results, rounds.c moves loads into rounds and retires them,
-   decide.c asks the strategy, account.c adds up times, fate.c stops the farm.
+   takes their results, rounds.c moves loads of the pool into rounds and open.c
+   what workers emit, slots.c begins, ends and retires rounds, decide.c asks the
+   strategy, account.c adds up times, fate.c checks loads and stops the farm.
    The engines drive them with threads or with an event queue.
 
    Lock order: decision, then whatever a pool locks inside. A callback of the
@@ -29,9 +30,9 @@
 #include "pool/round_engine.h"
 #include "sched/registry.h"
 
-/* Most rounds in flight, including those whose results are not delivered yet. A
-   guess: fewer, and rounds wait for a slow collector; more, and more memory is
-   used. */
+/* Most rounds in flight, including those whose results are not delivered yet,
+   open ones not counted. A guess: fewer, and rounds wait for a slow collector;
+   more, and more memory is used. */
 #define HASS_SLOTS 8
 
 /* Least work of a core between two pulls, in ns, while enough units wait.
@@ -128,7 +129,11 @@ struct _HassWorker
   GArray *nested;
   HassCopier copier; /* memory for the copies of emitted tasks */
   gpointer accumulator;
-  double unit_ns;     /* recent time of a unit, in ns; 0: unknown */
+  double unit_ns;  /* recent time of a unit, in ns; 0: unknown */
+  gint64 begin_ns; /* when the present pull or bundle began; 0: unknown */
+  /* earliest end of what the worker has computed last, and the latest of all
+     such ends, in ns from the farm's begin; see open.c */
+  double path_ns, longest_ns;
   guint32 last_chunk; /* units of the last pull */
   gint64 now_ns;      /* when the last pull ended; 0: look at the clock */
   /* when the worker last yielded its core to proxy threads */
@@ -275,12 +280,16 @@ struct HassJob
   const HassProfileRate *known; /* rates of earlier runs, or NULL */
   HassStrategy *strategy;
   HassLoadPool *pool;
+  /* loads that wait for an open round; NULL: the strategy keeps closed ones */
+  HassReadySet *ready;
   HassResultPool *results; /* NULL: the farm has no collector */
   HassListener *listeners; /* see facts.h */
   /* what the listeners are told of the farm at its begin */
   HassFarmFacts facts;
   gboolean dry, ordered;
   gint64 begin_ns, deadline_ns; /* deadline_ns 0: none */
+  /* virtual time: most work per ns of a core or a GPU; else 0 */
+  double fastest;
   HassPhases phases;
   const char *platform_name;
 
@@ -290,6 +299,10 @@ struct HassJob
   gpointer driver; /* the engine's own state: HassLive or the virtual one's */
 
   _Alignas(HASS_CACHE_LINE) _Atomic (HassSlot *) current;
+  /* the open round that loads join, or NULL */
+  _Atomic (HassSlot *) open;
+  /* loads have joined since the seats of open rounds were looked at */
+  _Atomic gboolean joined;
   _Atomic gboolean generated; /* the generator has returned */
   _Atomic gboolean full;      /* the generator waits for room in the pool */
   /* a pipeline has work for the calling thread alone; a hint for its emitter */
@@ -302,10 +315,13 @@ struct HassJob
   _Atomic guint64 n_units;
 
   _Alignas(HASS_CACHE_LINE) pthread_mutex_t decision;
-  HassSlot slots[HASS_SLOTS]; /* under decision: the rounds in flight */
-  guint64 n_rounds;           /* under decision: rounds begun so far */
-  /* loads begun so far; written under decision, in a pipeline by the core that
-     admits */
+  /* under decision: HassSlot, the rounds in flight: HASS_SLOTS for loads of the
+     pool, then those for open rounds */
+  GPtrArray *slots;
+  gboolean has_urgent; /* under decision: a task had a priority */
+  gboolean has_opened; /* under decision: an open round was begun */
+  guint64 n_rounds;    /* under decision: rounds begun so far */
+  /* loads begun; written under decision, in a pipeline by who admits */
   _Atomic guint64 n_loads;
   /* under decision: completions that the strategy was told of */
   guint64 n_told;
@@ -379,6 +395,12 @@ typedef struct
   double entry_bytes, merge_ns; /* see HassStrategyEnv */
 } HassJobDevices;
 
+static inline HassSlot *
+hass_job_slot (const HassJob *job, guint i)
+{
+  return g_ptr_array_index (job->slots, i);
+}
+
 HassJob *hass_job_new (const HassFarm *farm, const HassEngineOps *engine,
                        const HassJobDevices *devices, GError **error);
 void hass_job_begin (HassJob *job);
@@ -428,12 +450,20 @@ void hass_job_add_unfinished (HassJob *job, guint64 seq, guint64 n_loads,
 void hass_engine_dead_handle (const char *function);
 
 /* rounds.c */
+HassSlot *hass_job_begin_round (HassJob *job);
+gboolean hass_job_may_begin (HassJob *job, HassSlot *slot);
+
+/* open.c; hass_open_slot and hass_open_stalled under the decision lock */
+HassSlot *hass_open_slot (HassJob *job, guint klass);
+HassSlot *hass_open_pullable (HassJob *job);
+gboolean hass_open_stalled (HassJob *job);
+gboolean hass_open_may_have_work (HassJob *job);
+
+/* slots.c; hass_job_idle under the decision lock */
 void hass_job_let_go (HassJob *job, const HassLoad *load, guint64 seq,
                       gboolean committed);
-HassSlot *hass_job_begin_round (HassJob *job);
 void hass_job_units_finished (HassJob *job, HassSlot *slot, guint32 n);
 gboolean hass_job_idle (HassJob *job);
-gboolean hass_job_may_begin (HassJob *job, HassSlot *slot);
 
 /* decide.c; all functions but hass_decide_pullable under the decision lock */
 gboolean hass_decide_pullable (HassSlot *slot);
@@ -466,30 +496,5 @@ guint32 hass_execute_bundle_results (HassWorker *worker, HassSlot *slot,
 void hass_execute_refused (HassJob *job, HassWorker *worker, HassSlot *slot,
                            HassExtent extent, const char *why);
 gboolean hass_execute_check (HassJob *job, const HassBlock *block);
-
-/* Returns: TRUE if the block has an input or output without an address;
-   hass_execute_check() decides whether that is an error. */
-static inline gboolean
-hass_block_is_nowhere (const HassBlock *block)
-{
-  return (!block->input && block->input_bytes > 0)
-         || (!block->output && block->output_bytes > 0);
-}
-
-/* Returns the number of units of the next part of a grant, of which @rest is
-   left and at most @most units may be submitted at once. Parts have nearly
-   equal sizes, so that no small one is left over, and end at multiples of
-   @multiple (0 means 1), counted from the round's first unit, if @most is at
-   least @multiple. */
-static inline guint32
-hass_part_units (HassExtent rest, guint32 most, gsize multiple)
-{
-  guint32 step = multiple > most ? 1 : MAX ((guint32)multiple, 1);
-  guint32 before = rest.first % step;
-  guint32 n_steps = (before + rest.n - 1) / step + 1;
-  guint32 n_parts = (n_steps - 1) / (most / step) + 1;
-  guint32 n = ((n_steps - 1) / n_parts + 1) * step - before;
-  return MIN (n, rest.n);
-}
 
 #endif

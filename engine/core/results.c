@@ -115,7 +115,14 @@ hass_units_flush_nested (HassJob *job, HassWorker *worker)
   GArray *nested = worker->nested;
   if (!nested || nested->len == 0)
     return;
-  hass_load_pool_add_nested (job->pool, (HassLoad *)nested->data, nested->len);
+  if (job->ready)
+    hass_open_join (job, worker,
+                    &(HassSpan){ .loads = (HassLoad *)nested->data,
+                                 .mask = G_MAXUINT64,
+                                 .n = nested->len });
+  else
+    hass_load_pool_add_nested (job->pool, (HassLoad *)nested->data,
+                               nested->len);
   g_array_set_size (nested, 0);
   job->engine->changed (job);
 }
@@ -228,6 +235,11 @@ hass_execute_bundle_results (HassWorker *worker, HassSlot *slot, HassExtent e,
         hass_units_commit (job, worker, slot, e.first, e.n);
     }
   hass_engine_leave_callback (before);
+  if (job->ready)
+    hass_open_follow (
+        job, worker, slot, e,
+        &(HassDone){ .n = e.n,
+                     .work = hass_round_work_taken (&slot->round, e) });
   hass_units_flush_nested (job, worker);
   if (n_failed > 0)
     {

@@ -52,8 +52,9 @@ learn_cost (HassWorker *worker, guint32 n, gint64 ns)
   worker->last_chunk = n;
 }
 
-/* Pulls units from the current round and computes them, once. Returns: FALSE if
-   there was nothing to pull. */
+/* Pulls units and computes them, once: of an open round if it has some, since
+   what has become ready keeps memory, else of the current round. Returns: FALSE
+   if there was nothing to pull. */
 static gboolean
 work_once (HassJob *job, HassWorker *worker)
 {
@@ -61,16 +62,23 @@ work_once (HassJob *job, HassWorker *worker)
     return hass_live_flow_once (job, worker);
   /* Acquire pairs with the release in hass_job_begin_round, which publishes the
      round. */
-  HassSlot *slot = atomic_load_explicit (&job->current, memory_order_acquire);
-  if (!slot)
+  HassSlot *slot = job->ready ? hass_open_pullable (job) : NULL;
+  HassSlot *current
+      = atomic_load_explicit (&job->current, memory_order_acquire);
+  if (!slot && !current)
     return FALSE;
   const HassLive *live = job->driver;
   if (live->has_proxies)
     hass_yield (job, worker);
-  HassExtent e = hass_round_pull (&slot->round, hass_chunk (job, worker, slot));
+  HassExtent e = { 0, 0 };
+  if (slot)
+    e = hass_round_pull (&slot->round, hass_chunk (job, worker, slot));
+  if (e.n == 0 && (slot = current))
+    e = hass_round_pull (&slot->round, hass_chunk (job, worker, slot));
   if (e.n == 0)
     return FALSE;
   gint64 begin = worker->now_ns > 0 ? worker->now_ns : hass_live_now (job);
+  worker->begin_ns = begin;
   HassDone done = hass_execute (job, worker, slot, e, FALSE);
   gint64 end = hass_live_now (job);
   worker->now_ns = end;
@@ -100,8 +108,15 @@ static void
 note_again (HassJob *job)
 {
   HassLive *live = job->driver;
-  HassSlot *slot = atomic_load_explicit (&job->current, memory_order_relaxed);
-  gint64 ns = slot && job->cpu >= 0 ? hass_decide_again_ns (slot, job->cpu) : 0;
+  HassSlot *of[] = { atomic_load_explicit (&job->current, memory_order_relaxed),
+                     atomic_load_explicit (&job->open, memory_order_relaxed) };
+  gint64 ns = 0;
+  for (guint i = 0; i < G_N_ELEMENTS (of) && job->cpu >= 0; i++)
+    {
+      gint64 again_ns = of[i] ? hass_decide_again_ns (of[i], job->cpu) : 0;
+      if (again_ns > 0 && (ns == 0 || again_ns < ns))
+        ns = again_ns;
+    }
   atomic_store_explicit (&live->again_ns, ns, memory_order_relaxed);
 }
 
@@ -144,9 +159,14 @@ find_work (HassJob *job, double unit_ns, gboolean patient)
     return NOTHING;
   guint64 told = job->n_told;
   HassSlot *slot = atomic_load_explicit (&job->current, memory_order_relaxed);
-  if (slot && job->cpu >= 0 && hass_decide_cpu (job, slot))
+  HassSlot *open = hass_open_slot (job, HASS_DEVICE_CPU);
+  if (open && job->cpu >= 0 && hass_decide_cpu (job, open))
+    found = FOUND;
+  else if (slot && job->cpu >= 0 && hass_decide_cpu (job, slot))
     found = FOUND;
   else if (slot && hass_decide_stalled (job, slot))
+    found = FOUND;
+  else if (hass_open_stalled (job))
     found = FOUND;
   else if (hass_job_may_begin (job, slot) && hass_live_begin (job, unit_ns))
     found = FOUND;
@@ -218,8 +238,9 @@ may_have_work (HassJob *job, gboolean caller)
            && hass_stream_has_work (hass_stream_of (job), caller);
   HassSlot *slot = atomic_load_explicit (&job->current, memory_order_seq_cst);
   return !hass_job_stopping (job)
-         && ((hass_load_pool_waiting (job->pool) > 0
-              && hass_job_may_begin (job, slot))
+         && (hass_open_may_have_work (job)
+             || (hass_load_pool_waiting (job->pool) > 0
+                 && hass_job_may_begin (job, slot))
              || (slot && hass_decide_pullable (slot)));
 }
 

@@ -98,33 +98,45 @@ submit (HassProxy *p, HassFeederPart *part)
     settle (p, part, &refused, why);
 }
 
-/* Asks the strategy for a grant to the device, after beginning a round if the
-   proxies do that and none runs. Returns: FALSE if there is no grant now. */
+/* Asks the strategy for a grant to the device of units of @slot, which may be
+   NULL. Returns: whether it made one, which the feeder then has. */
+static gboolean
+ask_for (HassProxy *p, HassSlot *slot)
+{
+  HassExtent extent;
+  HassGrant grant;
+  if (!slot || slot->state != HASS_SLOT_RUNNING
+      || !hass_decide_gpu (p->job, slot, p->d, &extent, &grant))
+    return FALSE;
+  hass_feeder_grant (&p->feeder, slot, extent, hass_live_now (p->job));
+  return TRUE;
+}
+
+/* Asks the strategy for a grant to the device, of an open round first, after
+   beginning a round if the proxies do that and none runs. Returns: FALSE if
+   there is no grant now. */
 static gboolean
 ask (HassProxy *p)
 {
   HassJob *job = p->job;
   if (job->flow)
     return hass_live_flow_ask (p);
-  HassExtent extent;
-  HassGrant grant;
   pthread_mutex_lock (&job->decision);
+  guint klass = hass_job_slot (job, 0)->round.classes[p->d];
   HassSlot *slot = atomic_load_explicit (&job->current, memory_order_relaxed);
   gboolean begun = !slot && p->live->proxies_begin
                    && hass_job_may_begin (job, slot)
                    && hass_live_begin (job, 0);
   if (begun)
     slot = atomic_load_explicit (&job->current, memory_order_relaxed);
-  gboolean go = slot && slot->state == HASS_SLOT_RUNNING
-                && hass_decide_gpu (job, slot, p->d, &extent, &grant);
-  if (!go && slot && p->feeder.n_in_flight == 0
-      && hass_decide_stalled (job, slot))
+  HassSlot *open = hass_open_slot (job, klass);
+  gboolean go = ask_for (p, open) || ask_for (p, slot);
+  if (!go && p->feeder.n_in_flight == 0
+      && ((slot && hass_decide_stalled (job, slot)) || hass_open_stalled (job)))
     hass_live_changed (job);
   pthread_mutex_unlock (&job->decision);
   if (begun)
     hass_live_changed (job);
-  if (go)
-    hass_feeder_grant (&p->feeder, slot, extent, hass_live_now (job));
   return go;
 }
 
@@ -208,7 +220,10 @@ patience (HassProxy *p)
     return p->again_ns > 0 ? MAX (p->again_ns - hass_live_now (job), 0) : -1;
   pthread_mutex_lock (&job->decision);
   HassSlot *slot = atomic_load_explicit (&job->current, memory_order_relaxed);
+  HassSlot *open = atomic_load_explicit (&job->open, memory_order_relaxed);
   gint64 again_ns = slot ? hass_decide_again_ns (slot, p->d) : 0;
+  if (again_ns == 0 && open)
+    again_ns = hass_decide_again_ns (open, p->d);
   pthread_mutex_unlock (&job->decision);
   if (again_ns == 0)
     return ns;

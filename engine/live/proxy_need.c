@@ -206,7 +206,8 @@ running (HassJob *job)
 static gboolean
 is_last (HassJob *job)
 {
-  return generated (job) && hass_load_pool_waiting (job->pool) == 0;
+  return generated (job) && hass_load_pool_waiting (job->pool) == 0
+         && !atomic_load_explicit (&job->open, memory_order_relaxed);
 }
 
 /* Decides whether the device is needed beside the cores, by conditions 1 to 4
@@ -218,6 +219,8 @@ beside_cores (HassJob *job, const Watch *w, gint64 now_ns)
 {
   gboolean early = is_early (w, now_ns), last = is_last (job);
   HassSlot *slot = running (job);
+  if (job->ready && hass_ready_set_partial (job->ready, HASS_DEVICE_GPU) > 0)
+    return OPEN;
   if (!slot)
     return early || last ? WAIT : OPEN;
   HassRound *round = &slot->round;

@@ -145,8 +145,9 @@ round_begun (gpointer self, const HassRoundFact *f)
   Lines *lines = self;
   add (lines,
        "{\"t\":%" G_GINT64_FORMAT
-       ",\"event\":\"round\",\"round\":%" G_GUINT64_FORMAT ",\"units\":%u}",
-       f->at_ns, f->round->number, f->round->n_units);
+       ",\"event\":\"round\",\"round\":%" G_GUINT64_FORMAT
+       ",\"units\":%" G_GUINT64_FORMAT "}",
+       f->at_ns, f->round->number, hass_round_units (f->round));
 }
 
 static void

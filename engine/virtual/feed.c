@@ -40,6 +40,20 @@ hass_virtual_submit (HassVirtualWorld *w, HassVirtualGpu *gpu,
     hass_feeder_too_large (f, part, error->message, w->clock);
 }
 
+/* Asks the strategy for a grant of units of @slot, which may be NULL. Returns:
+   whether it made one, which the feeder then has. */
+static gboolean
+ask_for (HassVirtualWorld *w, HassFeeder *f, HassSlot *slot)
+{
+  HassExtent e = { 0, 0 };
+  HassGrant unused;
+  if (!slot || slot->state != HASS_SLOT_RUNNING
+      || !hass_decide_gpu (w->job, slot, f->d, &e, &unused))
+    return FALSE;
+  hass_feeder_grant (f, slot, e, w->clock);
+  return TRUE;
+}
+
 /* Submits one part (what a GPU is given at once) to @gpu. Returns: FALSE if
    there is nothing to do now. */
 static gboolean
@@ -47,19 +61,16 @@ feed_gpu (HassVirtualWorld *w, HassSlot *slot, HassVirtualGpu *gpu)
 {
   HassFeeder *f = &gpu->feeder;
   HassFeederPart *part;
-  HassExtent e = { 0, 0 };
-  HassGrant unused;
   if (!hass_virtual_is_open (w, f->d) || w->clock < gpu->host_free_ns)
     return FALSE;
   HassFeed feed = hass_feeder_next (f, w->clock, &part);
   if (feed != HASS_FEED_NOTHING)
     note_opened (w, f->d);
+  guint klass = hass_job_slot (w->job, 0)->round.classes[f->d];
   if (feed == HASS_FEED_ASK
-      && hass_decide_gpu (w->job, slot, f->d, &e, &unused))
-    {
-      hass_feeder_grant (f, slot, e, w->clock);
-      feed = hass_feeder_next (f, w->clock, &part);
-    }
+      && (ask_for (w, f, hass_open_slot (w->job, klass))
+          || ask_for (w, f, slot)))
+    feed = hass_feeder_next (f, w->clock, &part);
   if (feed == HASS_FEED_PART)
     hass_virtual_submit (w, gpu, part);
   return feed == HASS_FEED_PART || feed == HASS_FEED_DROPPED;
@@ -91,11 +102,12 @@ drop_if_stopping (HassVirtualWorld *w, HassFeeder *f)
 }
 
 static void
-settle (HassVirtualWorld *w, HassSlot *slot, HassVirtualGpu *gpu,
-        HassFeederPart *part, const HassBundleDone *done, const char *message)
+settle (HassVirtualWorld *w, HassVirtualGpu *gpu, HassFeederPart *part,
+        const HassBundleDone *done, const char *message)
 {
   HassJob *job = w->job;
   HassFeeder *f = &gpu->feeder;
+  HassSlot *slot = part->grant->round;
   const HassVirtualBundle *b = &gpu->bundles[part->index];
   HassFeederBack back = { .done = done,
                           .message = message,
@@ -117,8 +129,7 @@ settle (HassVirtualWorld *w, HassSlot *slot, HassVirtualGpu *gpu,
    a grant is over: the part goes on to its next stage; if that was its last
    one, its results are taken over and its units are counted or given back. */
 void
-hass_virtual_go_on (HassVirtualWorld *w, HassSlot *slot, HassVirtualGpu *gpu,
-                    guint index)
+hass_virtual_go_on (HassVirtualWorld *w, HassVirtualGpu *gpu, guint index)
 {
   HassDevice *device = &gpu->parent;
   HassBundleDone done = { 0 };
@@ -128,5 +139,5 @@ hass_virtual_go_on (HassVirtualWorld *w, HassSlot *slot, HassVirtualGpu *gpu,
     return;
   hass_feeder_remember (&gpu->feeder, error);
   HassFeederPart *part = hass_feeder_left (&gpu->feeder, &done);
-  settle (w, slot, gpu, part, &done, error ? error->message : NULL);
+  settle (w, gpu, part, &done, error ? error->message : NULL);
 }

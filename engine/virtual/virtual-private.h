@@ -2,7 +2,8 @@
 /* virtual-private.h: a modelled machine that runs a farm, as the files of the
    virtual engine share it.
 
-   DESIGN. One thread. Rounds do not overlap; the generator takes no time.
+   DESIGN. One thread. Rounds do not overlap, but open ones (engine/core/open.c)
+   run beside them; the generator takes no time.
    1. Asking. The strategy is asked for idle devices, GPUs first (feed.c), then
       cores pull (virtual.c), until no device takes more.
    2. Events. The earliest event moves the clock: a core has finished its pull,
@@ -62,7 +63,8 @@ typedef struct
 {
   gint64 t;
   guint64 order;
-  gint core; /* core that has finished; or -1 */
+  gint core;      /* core that has finished; or -1 */
+  HassSlot *slot; /* the round of its units */
   HassExtent extent;
   gint64 begin;
   HassVirtualGpu *gpu; /* GPU whose bundle has finished a stage; or NULL */
@@ -174,8 +176,7 @@ void hass_virtual_gpu_lose (HassVirtualGpu *gpu);
 
 /* feed.c */
 gboolean hass_virtual_feed_gpus (HassVirtualWorld *w, HassSlot *slot);
-void hass_virtual_go_on (HassVirtualWorld *w, HassSlot *slot,
-                         HassVirtualGpu *gpu, guint index);
+void hass_virtual_go_on (HassVirtualWorld *w, HassVirtualGpu *gpu, guint index);
 
 void hass_virtual_submit (HassVirtualWorld *w, HassVirtualGpu *gpu,
                           HassFeederPart *part);

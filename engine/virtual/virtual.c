@@ -12,8 +12,26 @@
 
 /* -- 1. Asking ---------------------------------------------------------- */
 
+/* Returns: whether the round, which may be NULL, is running and not open. */
 static gboolean
-feed_cores (HassVirtualWorld *w, HassSlot *slot)
+is_running (const HassSlot *slot)
+{
+  return slot && !slot->round.ready && slot->state == HASS_SLOT_RUNNING;
+}
+
+/* Returns the round from which cores may pull now, an open one first; NULL:
+   there is none. */
+static HassSlot *
+pullable (HassJob *job, HassSlot *slot)
+{
+  HassSlot *open = hass_open_slot (job, HASS_DEVICE_CPU);
+  if (open && hass_decide_cpu (job, open))
+    return open;
+  return is_running (slot) && hass_decide_cpu (job, slot) ? slot : NULL;
+}
+
+static gboolean
+feed_cores (HassVirtualWorld *w, HassSlot *running)
 {
   HassJob *job = w->job;
   gboolean any = FALSE;
@@ -21,7 +39,8 @@ feed_cores (HassVirtualWorld *w, HassSlot *slot)
     {
       if (w->core_busy[c] || w->clock < w->core_begins[c])
         continue;
-      if (!hass_decide_cpu (job, slot))
+      HassSlot *slot = pullable (job, running);
+      if (!slot)
         break;
       HassWorker *worker = &job->workers[c];
       HassExtent e
@@ -38,31 +57,22 @@ feed_cores (HassVirtualWorld *w, HassSlot *slot)
       job->totals[job->cpu].cost += cost;
       w->core_busy[c] = TRUE;
       gint64 end = hass_virtual_later (w, w->clock, MAX (ns, 1));
-      hass_virtual_push (
-          w, (HassVirtualDue){
-                 .t = end, .core = (gint)c, .extent = e, .begin = w->clock });
+      hass_virtual_push (w, (HassVirtualDue){ .t = end,
+                                              .core = (gint)c,
+                                              .slot = slot,
+                                              .extent = e,
+                                              .begin = w->clock });
       any = TRUE;
     }
   return any;
 }
 
+/* Queues a wake-up at the end of each WAIT that the strategy has limited, since
+   the strategy is asked again then although nothing was completed. */
 static void
-feed (HassVirtualWorld *w, HassSlot *slot)
+wake_again (HassVirtualWorld *w, const HassSlot *slot)
 {
-  while (slot->state == HASS_SLOT_RUNNING && !hass_job_stopping (w->job))
-    {
-      guint64 told = w->job->n_told;
-      gboolean any = hass_virtual_feed_gpus (w, slot);
-      any |= feed_cores (w, slot);
-      /* If the strategy was told of a completion of the cores meanwhile, GPUs
-         that wait may be asked again. */
-      any |= w->job->n_told != told;
-      if (!any && !hass_decide_stalled (w->job, slot))
-        break;
-    }
-  /* Queues a wake-up at the end of each WAIT that the strategy has limited,
-     since the strategy is asked again then although nothing was completed. */
-  for (guint d = 0; d < w->job->n_devices; d++)
+  for (guint d = 0; slot && d < w->job->n_devices; d++)
     {
       gint64 again_ns = hass_decide_again_ns (slot, d);
       if (again_ns > w->clock && again_ns != w->again_ns[d])
@@ -73,12 +83,36 @@ feed (HassVirtualWorld *w, HassSlot *slot)
     }
 }
 
+static void
+feed (HassVirtualWorld *w, HassSlot *slot)
+{
+  HassJob *job = w->job;
+  while ((is_running (slot) || job->has_opened) && !hass_job_stopping (job))
+    {
+      guint64 told = job->n_told;
+      gboolean any
+          = hass_virtual_feed_gpus (w, is_running (slot) ? slot : NULL);
+      any |= feed_cores (w, slot);
+      /* If the strategy was told of a completion of the cores meanwhile, GPUs
+         that wait may be asked again. */
+      any |= job->n_told != told;
+      if (!any && !(is_running (slot) && hass_decide_stalled (job, slot))
+          && !hass_open_stalled (job))
+        break;
+    }
+  wake_again (w, slot);
+  HassSlot *open = atomic_load_explicit (&job->open, memory_order_relaxed);
+  if (open != slot)
+    wake_again (w, open);
+}
+
 /* -- 2. and 3. Events happen -------------------------------------------- */
 
 static void
-core_done (HassVirtualWorld *w, HassSlot *slot, const HassVirtualDue *event)
+core_done (HassVirtualWorld *w, const HassVirtualDue *event)
 {
   HassJob *job = w->job;
+  HassSlot *slot = event->slot;
   HassWorker *worker = &job->workers[event->core];
   w->core_busy[event->core] = FALSE;
   HassDone done = hass_execute (job, worker, slot, event->extent, job->dry);
@@ -112,8 +146,8 @@ hass_virtual_check_stop (HassVirtualWorld *w)
                                 "farm '%s' was cancelled", job->farm->name));
 }
 
-/* Runs one round to its end. Returns: FALSE if there was no round to run, or
-   the farm is stopping. */
+/* Runs one round, and open ones beside it, until nothing is in flight. Returns:
+   FALSE if there was none to run, or the farm is stopping. */
 static gboolean
 run_round (HassVirtualWorld *w)
 {
@@ -122,11 +156,14 @@ run_round (HassVirtualWorld *w)
   hass_virtual_pass_gap (w);
   pthread_mutex_lock (&job->decision);
   HassSlot *slot = hass_job_begin_round (job);
+  if (!slot)
+    slot = hass_open_slot (job, HASS_DEVICE_CPU);
   pthread_mutex_unlock (&job->decision);
   if (!slot)
     return FALSE;
   if (slot->round.n_units == 0)
     return TRUE;
+  HassRound *round = &slot->round;
   memset (w->entered, 0, job->n_devices * sizeof *w->entered);
   job->n_asked = 0;
   hass_virtual_round_begins (w, slot);
@@ -135,19 +172,21 @@ run_round (HassVirtualWorld *w)
     {
       HassVirtualDue event = hass_virtual_pop (w);
       if (event.core < 0 && !event.gpu
-          && (slot->state != HASS_SLOT_RUNNING || hass_job_stopping (job)))
+          && ((!is_running (slot)
+               && !atomic_load_explicit (&job->open, memory_order_relaxed))
+              || hass_job_stopping (job)))
         continue;
       w->clock = event.t;
       hass_virtual_check_stop (w);
       if (event.core >= 0)
-        core_done (w, slot, &event);
+        core_done (w, &event);
       else if (event.gpu)
-        hass_virtual_go_on (w, slot, event.gpu, event.bundle);
+        hass_virtual_go_on (w, event.gpu, event.bundle);
       hass_virtual_let_happen (w, slot);
       feed (w, slot);
     }
   if (!hass_job_stopping (job))
-    hass_virtual_tell_of_round (w, &slot->round);
+    hass_virtual_tell_of_round (w, round);
   return !hass_job_stopping (job);
 }
 
@@ -332,6 +371,10 @@ run (HassVirtualWorld *w, HassReport **report)
   guint first_gpu = hass_virtual_first_gpu (w);
   job->driver = w;
   job->platform_name = w->platform->name;
+  if (job->cpu >= 0)
+    job->fastest = w->platform->core_work_per_ns;
+  for (guint g = 0; g < w->n_gpus; g++)
+    job->fastest = MAX (job->fastest, w->platform->gpus[g].work_per_ns);
   for (guint d = 0; d < job->n_devices; d++)
     job->totals[d].rate
         = d < first_gpu ? w->platform->core_work_per_ns * w->platform->cores

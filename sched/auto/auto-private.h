@@ -7,6 +7,7 @@
 #define HASS_SCHED_AUTO_PRIVATE_H
 
 #include "ends-private.h"
+#include "open-private.h"
 #include "solo-private.h"
 
 /* A first guess for a GPU that is not measured: one of its threads computes as
@@ -45,6 +46,7 @@ typedef struct
  * @guard: chooses the set of devices that computes a round.
  * @solo: measures devices while the others are idle.
  * @ends: chooses from which end of a round GPUs take.
+ * @open: devices in open rounds.
  * @plan: the last plan for the rest of a round.
  * @wait: the present wait of all cores for a GPU.
  * @counts: [n] scratch for cutting shares.
@@ -56,6 +58,7 @@ typedef struct
   HassAutoGuard guard;
   HassAutoSolo solo;
   HassAutoEnds ends;
+  HassAutoOpen open;
   HassPlan plan;
   HassAutoWait wait;
   guint64 *counts;

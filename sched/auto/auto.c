@@ -105,6 +105,7 @@ create (const HassStrategyEnv *env, GError **error)
   hass_auto_guard_init (&s->guard, k);
   hass_auto_solo_init (&s->solo, k, &s->guard);
   hass_auto_ends_init (&s->ends, k, &s->guard);
+  hass_auto_open_init (&s->open, env);
   s->plan.runners = g_new0 (HassRunner, MAX (k->u.n, 1));
   s->counts = g_new0 (guint64, MAX (k->u.n, 1));
   return s;
@@ -114,6 +115,7 @@ static void
 destroy (gpointer self)
 {
   HassAuto *s = self;
+  hass_auto_open_clear (&s->open);
   hass_auto_ends_clear (&s->ends);
   hass_auto_solo_clear (&s->solo);
   hass_auto_guard_clear (&s->guard);
@@ -213,6 +215,8 @@ decide (gpointer self, HassRound *round, guint device, gboolean force,
     return HASS_DONE;
   if (alone (s))
     return HASS_TAKE;
+  if (hass_round_is_open (round))
+    return hass_auto_open_grant (&s->open, round, device, force, grant);
   if (k->u.n == 1 && t->part_bytes > 0)
     {
       /* The device is granted all: the engine cuts a grant into parts whose
@@ -292,6 +296,11 @@ granted (gpointer self, HassRound *round, guint device, const HassGrant *grant)
   HassAutoKnown *k = &s->k;
   if (alone (s) || grant->taken == 0)
     return;
+  if (hass_round_is_open (round))
+    {
+      hass_auto_open_granted (&s->open, round, device, grant);
+      return;
+    }
   if (k->u.env->note)
     explain (s, device, grant);
   if (device == k->u.cpu)
@@ -333,6 +342,11 @@ observe (gpointer self, HassRound *round, const HassCompletion *told)
   HassAutoKnown *k = &s->k;
   if (alone (s))
     return;
+  if (hass_round_is_open (round))
+    {
+      hass_auto_open_observe (&s->open, told);
+      return;
+    }
   double shift_ns = hass_forecast_clock (&k->f, round, told);
   hass_auto_pipeline_shift (&k->p, shift_ns);
   if (told->device == k->u.cpu)
@@ -366,4 +380,5 @@ const HassStrategyOps hass_auto = {
   .observe = observe,
   .end_round = end_round,
   .destroy = destroy,
+  .flags = HASS_STRATEGY_OPEN,
 };

@@ -34,4 +34,5 @@ const HassStrategyOps hass_naive_greedy = {
   .create = hass_crew_create,
   .grant = decide,
   .destroy = hass_crew_destroy,
+  .flags = HASS_STRATEGY_OPEN,
 };

@@ -39,44 +39,5 @@ options (void)
   CU_ASSERT_FALSE (ran);
 }
 
-static gboolean
-never_task (const HassTask *task, HassWorker *worker, gpointer data,
-            GError **error)
-{
-  (void)task, (void)worker, (void)error;
-  *(gboolean *)data = TRUE;
-  return TRUE;
-}
-
-static gboolean
-never_gpu (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
-           GError **error)
-{
-  (void)bundle, (void)stream, (void)error;
-  *(gboolean *)data = TRUE;
-  return TRUE;
-}
-
-static void
-tasks (void)
-{
-  gboolean ran = FALSE;
-  for (guint i = 0; i < 4; i++)
-    {
-      HassTask task = { .cpu = i & 2 ? NULL : never_task, .gpu = never_gpu };
-      HassFunctionFarm f = HASS_FUNCTION_FARM_INIT;
-      GError *error = NULL;
-      f.user_data = &ran;
-      f.tasks = &task;
-      f.n_tasks = 1;
-      task.reserved[0] = 1;
-      CU_ASSERT_FALSE (hass_function_farm (&f, NULL, &error));
-      CU_ASSERT_TRUE (error && strstr (error->message, "reserved words"));
-      g_clear_error (&error);
-    }
-  CU_ASSERT_FALSE (ran);
-}
-
 HASS_TEST_SUITE (reserved,
-                 { "an option of a later version is refused", options },
-                 { "a task of a later version is refused", tasks })
+                 { "an option of a later version is refused", options })

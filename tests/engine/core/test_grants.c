@@ -7,7 +7,7 @@
 
 #include "tests/engine/counting.h"
 #include "device/fake_machine.h"
-#include "engine/core/job.h"
+#include "engine/core/feeder.h"
 #include "hass/hass.h"
 #include "hass_test.h"
 #include "tests/engine/trial.h"
