@@ -226,7 +226,7 @@ step (HassVirtualWorld *w)
   if (event.core >= 0)
     core_done (w, &event);
   else if (event.gpu)
-    hass_virtual_go_on (w, NULL, event.gpu, event.bundle);
+    hass_virtual_go_on (w, event.gpu, event.bundle);
   hass_virtual_let_happen (w, NULL);
   feed (w);
   return TRUE;
