@@ -96,11 +96,11 @@ compute (HassStream *stream, HassWorker *worker, const HassStageState *stage,
   GError *error = NULL;
   if (stage->promises && !give_output (stream, sw, stage, item))
     return;
-  sw->item = item;
+  atomic_store_explicit (&sw->item, item, memory_order_relaxed);
   sw->index = index;
   gboolean ok = stage->public.cpu (&item->token, worker,
                                    stage->public.user_data, &error);
-  sw->item = NULL;
+  atomic_store_explicit (&sw->item, NULL, memory_order_relaxed);
   hass_callback_ok (ok, &error, HASS_ERROR_WORKER);
   if (error || item->fresh || item->token.output_bytes > 0
       || sw->buffers->len > 0 || item->state == HASS_ITEM_AGAIN)
@@ -118,6 +118,7 @@ hass_stream_compute (HassStream *stream, HassWorker *worker, HassBatch *batch)
   const HassStageState *stage = &stream->stages[batch->stage];
   sw->again_at = -1;
   sw->stage = batch->stage;
+  sw->n_computed = 0;
   hass_stream_note_running (stream, worker, batch);
   if (batch->n_alive > 0 && !job->dry)
     {
@@ -128,6 +129,7 @@ hass_stream_compute (HassStream *stream, HassWorker *worker, HassBatch *batch)
       for (guint32 i = 0; i < batch->n && !hass_job_stopping (job); i++)
         {
           HassItem *item = &batch->items[i];
+          sw->n_computed = i + 1;
           if (item->state != HASS_ITEM_ALIVE)
             continue;
           compute (stream, worker, stage, item, i);

@@ -135,6 +135,18 @@ divide (HassStream *stream, HassWorker *worker, HassBatch *batch)
     }
 }
 
+/* In a pipeline that stops, counts the tokens that the last stage has computed
+   as finished. */
+static void
+note_finished (const HassStream *stream, const HassStreamWorker *sw,
+               HassBatch *batch)
+{
+  for (guint32 i = 0;
+       i < sw->n_computed && batch->stage == stream->n_stages - 1; i++)
+    if (batch->items[i].state == HASS_ITEM_ALIVE)
+      batch->items[i].state = HASS_ITEM_DROPPED;
+}
+
 /* Ends a batch's stay at the stage that has just computed it. Returns: the
    batch that this worker should compute now, which may be another one; NULL:
    none. */
@@ -145,7 +157,10 @@ hass_stream_next (HassStream *stream, HassWorker *worker, HassBatch *batch)
   HassBatch *back = NULL, *rest = NULL;
   gboolean parts = sw->parts->len > 0;
   if (hass_job_stopping (stream->job))
-    return NULL; /* its tokens are found by hass_stream_finish() */
+    {
+      note_finished (stream, sw, batch);
+      return NULL; /* its tokens are found when the pipeline is over */
+    }
   if (parts)
     hass_batch_insert_parts (stream, sw, batch);
   if (sw->again_at >= 0)

@@ -130,7 +130,10 @@ typedef struct
   _Alignas(HASS_CACHE_LINE) HassStageCount stages[HASS_MAX_CLASSES];
   /* stage that the core computes at, plus 1, and tokens there; 0: none */
   _Atomic guint32 at_stage, n_running;
-  HassItem *item;     /* the item that its callback computes, or NULL */
+  /* the item that its callback computes, or NULL; atomic, as a stage may call
+     with the worker of another thread, which is misuse */
+  _Atomic (HassItem *) item;
+  guint32 n_computed; /* items of its last batch that were looked at */
   guint32 index;      /* its index in the batch */
   guint stage;        /* the stage of the batch */
   gsize most_output;  /* size of the item's output, if it has one */

@@ -11,7 +11,9 @@ check (const HassToken *token, HassWorker *worker, const char *function)
   HassJob *job = worker->job;
   HassStream *stream = job ? hass_stream_of (job) : NULL;
   HassStreamWorker *sw = stream ? hass_stream_worker (stream, worker) : NULL;
-  if (G_LIKELY (sw && sw->item == (const HassItem *)token
+  if (G_LIKELY (sw
+                && atomic_load_explicit (&sw->item, memory_order_relaxed)
+                       == (const HassItem *)token
                 && pthread_equal (pthread_self (), worker->owner)))
     return sw;
   if (job)
