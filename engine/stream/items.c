@@ -2,10 +2,11 @@
 /* items.c: tokens from their beginning to their end: their memory, what they
    count in the bound on bytes, their release.
 
-   DESIGN. A token holds its input, and while a stage computes it its output. In
-   the bound it counts the most that both take at any stage, as promised by the
-   stages; what hass_token_output() takes beyond that is added, and the largest
-   such output so far is reserved for each token that begins.
+   DESIGN. A token holds the input of its load, what a stage has made of it, and
+   while a stage computes it its output. In the bound it counts the most that
+   these take at any stage, as promised by the stages; what hass_token_output()
+   takes beyond that is added, and the largest such output so far is reserved
+   for each token that begins.
 
    Thread safety: the thread that owns the item's batch. */
 #include "stream-private.h"
@@ -15,7 +16,7 @@
 gsize
 hass_item_charge (const HassStream *stream, gsize input_bytes)
 {
-  gsize most = input_bytes, input = input_bytes;
+  gsize most = 0, held = 0, input = input_bytes;
   for (guint s = 0; s < stream->n_stages; s++)
     if (stream->stages[s].promises)
       {
@@ -23,10 +24,11 @@ hass_item_charge (const HassStream *stream, gsize input_bytes)
             = hass_device_stage_output (&stream->stages[s].sizes, input);
         if (output > G_MAXSIZE / 4)
           return G_MAXSIZE / 4;
-        most = MAX (most, input + output);
-        input = output;
+        most = MAX (most, held + output);
+        input = held = output;
       }
-  return MIN (most, G_MAXSIZE / 4)
+  /* The memory of the load stays until it is released. */
+  return MIN (input_bytes, G_MAXSIZE / 4) + MIN (most, G_MAXSIZE / 4)
          + atomic_load_explicit (&stream->asked_bytes, memory_order_relaxed);
 }
 

@@ -34,7 +34,8 @@ stage_of (HassStream *stream, const HassStreamWorker *sw)
 static void
 charge_output (HassStream *stream, HassItem *item, gsize bytes)
 {
-  gsize held = item->token.input_bytes + bytes;
+  gsize held = bytes + (item->origin ? 0 : item->load.input_bytes)
+               + (item->chunk ? item->token.input_bytes : 0);
   gsize asked
       = atomic_load_explicit (&stream->asked_bytes, memory_order_relaxed);
   while (bytes > asked

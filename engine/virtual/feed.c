@@ -6,6 +6,8 @@
    Thread safety: by the world's thread. */
 #include "virtual-private.h"
 
+#include "engine/stream/stream.h"
+
 /* -- 1. Asking ---------------------------------------------------------- */
 
 /* Marks a GPU that took time to open as ready; called when it is about to get
@@ -116,7 +118,8 @@ settle (HassVirtualWorld *w, HassVirtualGpu *gpu, HassFeederPart *part,
                           .end_ns = w->clock,
                           .settled_ns = w->clock };
   if (!done->failed && job->flow)
-    back.counted = hass_virtual_flow_results (gpu, part);
+    back.counted = hass_ticket_compute (hass_stream_of (job), f->worker, slot,
+                                        part->extent);
   else if (!done->failed)
     back.counted = hass_execute (job, f->worker, slot, part->extent, job->dry);
   hass_feeder_settle (f, part, &back);

