@@ -477,8 +477,9 @@ setup-build setup-check setup-bench setup-clang setup-arm: setup-%:
 .PHONY: run run-main
 run: setup-build
 	$(Q)$(MAKE) --no-print-directory run-main
-run-main: $(BUILD)/bin/string_search
-	$(Q)tools/run-demo.sh $(BUILD)/bin/string_search
+DEMO := $(addprefix $(BUILD)/bin/,string_search $(filter-out $(LEFT_OUT),hzip))
+run-main: $(DEMO)
+	$(Q)tools/run-demo.sh $(DEMO)
 
 .PHONY: check check-format check-layers check-main
 check: setup-check
@@ -556,7 +557,7 @@ check-gpu: all tests
 
 .PHONY: help
 help:
-	@echo 'make run     searches real text with the devices there are'
+	@echo 'make run     searches real text with the devices there are, compresses it'
 	@echo 'make check   passes every test (SAN=address,undefined | SAN=thread)'
 	@echo 'make check SUITE=round,live  passes these suites; JOBS=N at a time'
 	@echo 'make check-quick  passes what proves most in a minute'

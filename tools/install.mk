@@ -10,8 +10,8 @@ PREFIX ?= /usr/local
 LIBDIR ?= lib
 DOCS := share/doc/hass
 
-# Examples that are programs for everyday use.
-EVERYDAY := y4m_denoise
+# Examples that are programs for everyday use; hzip needs libdeflate and zlib.
+EVERYDAY := $(filter-out $(LEFT_OUT),hzip y4m_denoise)
 EVERYDAY_BIN := $(EVERYDAY:%=$(BUILD)/bin/%)
 
 # Each file as HOW:FOLDER:FILE, the folder below PREFIX. HOW is a word that

@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: MIT
 # run-demo.sh: what `make run` shows: a search of the text that is on this
 # machine, with the devices there are, then the same search on a modelled
-# machine with two GPUs. Usage: run-demo.sh path/to/string_search [PATTERN]
+# machine with two GPUs; then the text is compressed, beside gzip.
+# Usage: run-demo.sh path/to/string_search [path/to/hzip]
 set -u
 search=$1
-pattern=${2:-warranty}
+hzip=${2:-}
+pattern=warranty
 top=$(cd "$(dirname "$0")/.." && pwd)
 texts=()
 for d in /usr/include /usr/share/doc /usr/share/common-licenses \
@@ -15,7 +17,8 @@ done
 [ ${#texts[@]} -gt 0 ] || texts=("$top")
 out=$(mktemp)
 report=$(mktemp)
-trap 'rm -f "$out" "$report"' EXIT
+text=$(mktemp)
+trap 'rm -f "$out" "$report" "$text"' EXIT
 
 echo "== string_search -i -n \"$pattern\" ${texts[*]}"
 "$search" --report -i -n "$pattern" "${texts[@]}" >"$out" 2>"$report"
@@ -38,3 +41,26 @@ if ! command -v nvidia-smi >/dev/null 2>&1; then
   echo "same $(wc -l <"$out") lines"
   sed -n '/^farm/,$p' "$report"
 fi
+
+echo
+[ -n "$hzip" ] || { echo "hzip is left out: it needs libdeflate and zlib"; exit 0; }
+find "${texts[@]}" -type f ! -name "*.gz" -exec cat {} + 2>/dev/null |
+  head -c $((128 << 20)) >"$text"
+bytes=$(stat -c %s "$text")
+echo "== hzip, a pipeline, on $((bytes >> 20)) MiB of that text, and gzip"
+now() { date +%s%N; }
+compress() { # PROGRAM OPTIONS...: prints rate and ratio
+  local begin end size
+  begin=$(now)
+  size=$("$@" <"$text" | wc -c)
+  end=$(now)
+  awk -v name="${1##*/} ${*:2}" -v n="$bytes" -v z="$size" -v ns=$((end - begin)) \
+    'BEGIN { printf "%-10s %7.1f MB/s, %.1f %% of the size\n", name, 1e3 * n / ns, 100 * z / n }'
+}
+for level in -1 -6; do
+  compress "$hzip" $level
+  compress gzip $level
+done
+"$hzip" <"$text" | gzip -d | cmp - "$text" ||
+  { echo "gzip -d reads other bytes than hzip wrote"; exit 1; }
+echo "gzip -d reads what hzip writes"

@@ -8,7 +8,7 @@ build="gcc g++ make pkgconf libtbb-dev libglib2.0-dev libjson-glib-dev \
 check="$build libcunit1-dev spin grep gzip util-linux cmake groff-base"
 bench="$build libstarpu-dev ripgrep pigz tabix"
 clang="$build libcunit1-dev clang"
-deb="$build build-essential debhelper dpkg-dev fakeroot lintian"
+deb="$build libglpk-dev build-essential debhelper dpkg-dev fakeroot lintian"
 arm="make pkgconf gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user-static"
 
 # Installed where the distribution has them: the version of clang-format that

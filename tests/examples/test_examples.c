@@ -50,6 +50,25 @@ histogram (void)
   remove (path);
 }
 
+/* A file whose block 700 repeats block 3 and whose last block, which is short,
+   repeats none; all others differ. */
+static void
+repeated_blocks (void)
+{
+  const gsize length = 1000 * 4096 + 5;
+  g_autofree char *path = NULL, *out = NULL, *bytes = g_malloc0 (length);
+  int fd = g_file_open_tmp ("hass-pipeline-XXXXXX", &path, NULL);
+  CU_ASSERT_FATAL (fd >= 0);
+  close (fd);
+  for (guint32 b = 0; b < 1000; b++)
+    memcpy (bytes + b * 4096, b == 699 ? &(guint32){ 2 } : &b, sizeof b);
+  CU_ASSERT_TRUE (g_file_set_contents (path, bytes, (gssize)length, NULL));
+  check ("pipeline", path, "block 700 repeats block 3\n");
+  CU_ASSERT_EQUAL (program_run (&out, NULL, "pipeline", path, NULL), 0);
+  CU_ASSERT_STRING_EQUAL (out, "block 700 repeats block 3\n");
+  remove (path);
+}
+
 static void
 distances (void)
 {
@@ -173,6 +192,7 @@ explained_from_the_start (void)
 HASS_TEST_SUITE (
     examples, { "collatz finds the number", collatz },
     { "byte_histogram counts", histogram }, { "bit_count counts", bit_count },
+    { "pipeline finds repeated blocks", repeated_blocks },
     { "edit_distance is right and in order", distances },
     { "quicksort sorts", tasks },
     { "an application's own strategy beats naive greedy", own_strategy },
