@@ -24,7 +24,7 @@ check ()
   name="$1${3:+ $3}"
   rm -f pan pan.* ./*.trail
   # Compiling takes longer than a small search, and less without optimisation.
-  case $1 in unit_range) optimise=-O1 ;; *) optimise=-O0 ;; esac
+  case $1 in unit_range | turn) optimise=-O1 ;; *) optimise=-O0 ;; esac
   if ! { spin -a ${3:+"-D$3"} "$here/$1.pml" \
            && $cc $optimise -w -DSAFETY -DCOLLAPSE -DMEMLIM=512 -o pan pan.c; } > log 2>&1 \
      || ! ./pan -m100000 > out 2>&1; then
@@ -59,9 +59,14 @@ check event passes
 check event fails BROKEN
 check event fails BROKEN_LOCK
 check event fails BROKEN_ORDER
+check turn passes
+check turn passes MORE_TOKENS
+for fault in ARRIVE PASS BOTH SPLIT DIVIDE LATE ADMIT REUSE; do
+  check turn fails BROKEN_$fault
+done
 check weak passes
 for order in NO_BARRIER WEAK_NOTIFY WEAK_COUNT WEAK_LOOK WEAK_CHANGE WEAK_SET \
-    WEAK_TAKE; do
+    WEAK_TAKE WEAK_PARK WEAK_PASS WEAK_RUN WEAK_OWN; do
   check weak fails $order
 done
 exit $status

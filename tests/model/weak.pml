@@ -23,6 +23,9 @@
       falls asleep (device/copy_crew.c).
    3. range: a thread that takes a unit sees what was written about it, also
       when another has moved the range meanwhile (pool/unit_range.h).
+   4. turn: a thread writes a batch and parks it; another one writes the data of
+      the stage and passes the turn. The one that runs the batch sees both
+      (engine/stream/turn.c).
 
    -DNO_BARRIER     the core leaves without membarrier
    -DWEAK_NOTIFY    the epoch is raised, or the count is read, with less than
@@ -31,7 +34,11 @@
    -DWEAK_LOOK      the look at the epoch is not even an acquire
    -DWEAK_CHANGE    raising the epoch is no release
    -DWEAK_SET       the range is set without release
-   -DWEAK_TAKE      the range is taken from without acquire  */
+   -DWEAK_TAKE      the range is taken from without acquire
+   -DWEAK_PARK      a batch is parked without release
+   -DWEAK_PASS      the turn is passed without release
+   -DWEAK_RUN       a batch finds its turn without acquire
+   -DWEAK_OWN       a parked batch is taken over without acquire  */
 
 /* In no order but after `after`. */
 #define STEP(done, after, action)                                              \
@@ -71,6 +78,26 @@
 #  define TAKE_ORDERED true
 #else
 #  define TAKE_ORDERED taken
+#endif
+#ifdef WEAK_PARK
+#  define PARK_ORDERED true
+#else
+#  define PARK_ORDERED written
+#endif
+#ifdef WEAK_PASS
+#  define PASS_ORDERED true
+#else
+#  define PASS_ORDERED written
+#endif
+#ifdef WEAK_RUN
+#  define RUN_ORDERED true
+#else
+#  define RUN_ORDERED parked
+#endif
+#ifdef WEAK_OWN
+#  define OWN_ORDERED true
+#else
+#  define OWN_ORDERED passed
 #endif
 
 byte n_done;
@@ -169,6 +196,37 @@ proctype taker ()
   n_done++
 }
 
+/* -- 4. turn ------------------------------------------------------------ */
+
+bool batch, stage; /* what was written about them */
+bool is_parked, is_here; /* the cell */
+
+proctype arriver ()
+{
+  bool written, parked, read, runs, seen;
+  do
+  STEP (written, true, batch = true)
+  STEP (parked, PARK_ORDERED, runs = is_here; is_parked = true)
+  STEP (read, RUN_ORDERED, seen = stage)
+  :: written && parked && read -> break
+  od;
+  assert (!runs || seen);
+  n_done++
+}
+
+proctype passer ()
+{
+  bool written, passed, read, owns, seen;
+  do
+  STEP (written, true, stage = true)
+  STEP (passed, PASS_ORDERED, owns = is_parked; is_here = true)
+  STEP (read, OWN_ORDERED, seen = batch)
+  :: written && passed && read -> break
+  od;
+  assert (!owns || seen);
+  n_done++
+}
+
 /* One after the other, as they have nothing to do with each other. */
 init
 {
@@ -180,5 +238,7 @@ init
   n_done == 4;
   assert (saw_news || saw_left);
   atomic { run setter (); run taker (); run taker () };
-  n_done == 7
+  n_done == 7;
+  atomic { run arriver (); run passer () };
+  n_done == 9
 }

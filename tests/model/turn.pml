@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: MIT */
+/* All interleavings of the turns of ordered stages (engine/stream/turn.c).
+   Thread safety: a model for spin; see run.sh.
+
+   Threads carry batches through two ordered stages. A thread takes a
+   batch that is ready, or fills the open batch, the last of the order, with one
+   or two tokens and makes its successor. One batch is split: before it arrives
+   at a stage, as for a device or because parts have made it long, or at the
+   stage, where a token is sent back and the rest follows it. The exchange on a
+   cell is one step; between two steps anything may happen. Batches are used
+   again when they have ended.
+
+   Each stage has to compute all tokens, each once, in the order of the stream
+   and one batch at a time. A batch that stays parked when no thread has
+   anything to do leaves all threads waiting, which spin calls an invalid end
+   state.
+
+   -DMORE_TOKENS    two threads and four tokens, not three of each
+
+   -DBROKEN_ARRIVE  a batch arrives with a load and a store
+   -DBROKEN_PASS    the turn is passed with a load and a store
+   -DBROKEN_BOTH    a batch that has parked looks at its cell again and runs if
+                    the turn has come; the thread that passed it runs it, too
+   -DBROKEN_SPLIT   the turn is passed before the rest is linked
+   -DBROKEN_DIVIDE  a batch arrives before the rest is linked
+   -DBROKEN_LATE    the open batch is given away before it has a successor
+   -DBROKEN_ADMIT   two threads fill the open batch
+   -DBROKEN_REUSE   a batch that is used again keeps its cells  */
+
+#ifdef MORE_TOKENS
+#  define THREADS 2
+#  define TOKENS 4
+#else
+#  define THREADS 3
+#  define TOKENS 3
+#endif
+#define STAGES 2
+#define BATCHES 6 /* one of each token, an empty one, and the open one */
+#define NOBODY 7
+
+#define NONE 0
+#define PARKED 1
+#define HERE 2
+
+byte cell[BATCHES * STAGES];
+byte next[BATCHES];
+byte first[BATCHES]; /* its tokens */
+byte n[BATCHES];
+byte at[BATCHES]; /* its stage */
+bool entered[BATCHES];
+bool ready[BATCHES];
+bool used[BATCHES];
+byte open, live, admitted;
+byte splits = 1;
+bool admitting; /* the lock of the admitter */
+
+byte computed[STAGES];
+bool running[STAGES];
+
+#define CELL(b, s) cell[(b) * STAGES + (s)]
+
+/* The thread owns x from now on. */
+inline make (x)
+{
+  d_step {
+    x = 0;
+    do
+    :: used[x] -> x++
+    :: else -> break
+    od;
+    used[x] = true;
+    live++;
+    next[x] = NOBODY;
+    n[x] = 0;
+    first[x] = 0;
+    at[x] = 0;
+    entered[x] = false;
+#ifndef BROKEN_REUSE
+    CELL (x, 0) = NONE;
+    CELL (x, 1) = NONE
+#endif
+  }
+}
+
+/* Moves the tokens of b behind the first `keep` to a new batch, rest. */
+inline split ()
+{
+  make (rest);
+  n[rest] = n[b] - keep;
+  first[rest] = first[b] + keep;
+  at[rest] = at[b];
+  n[b] = keep
+}
+
+inline link ()
+{
+  next[rest] = next[b];
+  next[b] = rest
+}
+
+/* Gives x to whichever thread takes it. */
+inline give (x)
+{
+  if
+  :: x != NOBODY -> ready[x] = true; x = NOBODY
+  :: else
+  fi
+}
+
+/* Arrives with b at its stage. b: NOBODY if it waits there. */
+inline arrive ()
+{
+#ifdef BROKEN_ARRIVE
+  seen = CELL (b, at[b]);
+  CELL (b, at[b]) = PARKED;
+#else
+  atomic { seen = CELL (b, at[b]); CELL (b, at[b]) = PARKED };
+#endif
+#ifdef BROKEN_BOTH
+  if
+  :: seen != HERE -> seen = CELL (b, at[b])
+  :: else
+  fi;
+#endif
+  atomic {
+    if
+    :: seen == HERE -> entered[b] = true
+    :: else -> b = NOBODY
+    fi;
+    seen = NONE
+  }
+}
+
+/* Passes the turn of b, which goes to the next stage; back: its rest. freed: the
+   batch that the thread owns now. */
+inline leave ()
+{
+#ifdef BROKEN_PASS
+  seen = CELL (next[b], at[b]);
+#endif
+  atomic {
+    assert (next[b] != NOBODY);
+#ifndef BROKEN_PASS
+    seen = CELL (next[b], at[b]);
+#endif
+    CELL (next[b], at[b]) = HERE;
+    if
+    :: seen == PARKED -> freed = next[b]; assert (at[freed] == at[b])
+    :: else
+    fi;
+    seen = NONE;
+#ifndef BROKEN_SPLIT
+    at[b] = at[b] + 1;
+    entered[b] = false;
+    back = rest;
+    rest = NOBODY
+#endif
+  }
+}
+
+/* Brings b to its stage. b: NOBODY if it has ended or waits. */
+inline carry ()
+{
+  if
+  :: atomic {
+       at[b] == STAGES ->
+       assert (used[b]);
+       used[b] = false;
+       live--;
+       b = NOBODY
+     }
+  :: atomic {
+       at[b] < STAGES && n[b] == 2 && splits > 0 -> /* divided */
+       splits--;
+       keep = 1;
+       split ();
+#ifndef BROKEN_DIVIDE
+       link ();
+       give (rest)
+#endif
+     };
+#ifdef BROKEN_DIVIDE
+     front = b;
+     arrive ();
+     atomic {
+       next[rest] = next[front];
+       next[front] = rest;
+       front = NOBODY;
+       give (rest)
+     }
+#else
+     arrive ()
+#endif
+  :: at[b] < STAGES -> arrive ()
+  fi
+}
+
+/* Computes b, which has the turn, and passes it. b: what to compute now. */
+inline run_batch ()
+{
+  atomic {
+    assert (!running[at[b]] && computed[at[b]] == first[b]);
+    running[at[b]] = true;
+    keep = n[b];
+    if
+    :: n[b] > 0 && splits > 0 -> keep = 0; splits-- /* a token is sent back */
+    :: n[b] == 2 && splits > 0 -> keep = 1; splits--
+    :: true
+    fi
+  };
+  atomic {
+    computed[at[b]] = computed[at[b]] + keep;
+    running[at[b]] = false;
+#ifndef BROKEN_SPLIT
+    if
+    :: keep < n[b] -> split (); link ()
+    :: else
+    fi
+#endif
+  };
+  leave ();
+#ifdef BROKEN_SPLIT
+  atomic {
+    if
+    :: keep < n[b] -> split (); link ()
+    :: else
+    fi;
+    at[b] = at[b] + 1;
+    entered[b] = false;
+    back = rest;
+    rest = NOBODY
+  };
+#endif
+  carry ();
+  atomic {
+    give (back);
+    if
+    :: freed != NOBODY ->
+       give (b);
+       b = freed;
+       freed = NOBODY;
+       entered[b] = true
+    :: else
+    fi;
+    keep = 0
+  }
+}
+
+/* Fills the open batch, b, and makes its successor. */
+inline admit ()
+{
+  atomic {
+    b = open;
+    if
+    :: n[b] = 1
+    :: admitted + 2 <= TOKENS -> n[b] = 2
+    fi;
+    first[b] = admitted;
+    admitted = admitted + n[b];
+#ifdef BROKEN_LATE
+    back = b;
+    ready[b] = true
+#endif
+  };
+  atomic {
+    make (rest);
+#ifdef BROKEN_LATE
+    next[back] = rest;
+    back = NOBODY;
+    b = NOBODY;
+#else
+    next[b] = rest;
+#endif
+    open = rest;
+    rest = NOBODY;
+    admitting = false
+  }
+}
+
+#ifdef BROKEN_ADMIT
+#  define MAY_ADMIT true
+#else
+#  define MAY_ADMIT !admitting
+#endif
+#define TAKE(i) :: atomic { ready[i] -> ready[i] = false; b = i }
+#define OVER (admitted == TOKENS && live == 1)
+
+proctype thread ()
+{
+  byte b = NOBODY, back = NOBODY, freed = NOBODY, rest = NOBODY;
+  byte seen, keep;
+#ifdef BROKEN_DIVIDE
+  byte front = NOBODY;
+#endif
+  do
+  :: OVER -> break
+  :: !OVER ->
+     if
+     :: OVER
+     TAKE (0)
+     TAKE (1)
+     TAKE (2)
+     TAKE (3)
+     TAKE (4)
+     TAKE (5)
+     :: atomic { admitted < TOKENS && MAY_ADMIT -> admitting = true };
+        admit ()
+     fi;
+     if
+     :: b != NOBODY && !entered[b] -> carry ()
+     :: else
+     fi;
+     do
+     :: b != NOBODY -> run_batch ()
+     :: else -> break
+     od
+  od
+}
+
+init
+{
+  byte i;
+  atomic {
+    make (open);
+    CELL (open, 0) = HERE;
+    CELL (open, 1) = HERE;
+    for (i : 1 .. THREADS) { run thread () };
+    i = 0
+  };
+  _nr_pr == 1;
+  assert (computed[0] == TOKENS && computed[1] == TOKENS)
+}
