@@ -10,9 +10,9 @@
    Nothing that a listener does changes the course of the farm, except that it
    takes time. A fact is only valid during the call.
 
-   Thread safety: pulled and part are announced by the thread of the worker;
-   begun, over, ended and free by the thread that called the farm; the other
-   facts under the decision lock. */
+   Thread safety: pulled, staged and part are announced by the thread of the
+   worker; begun, over, ended and free by the thread that called the farm; the
+   other facts under the decision lock. */
 #ifndef HASS_FACTS_H
 #define HASS_FACTS_H
 
@@ -111,6 +111,21 @@ typedef struct
 } HassPulled;
 
 /**
+ * HassStaged: a core has computed a batch of tokens at a stage of a pipeline.
+ * @stage: index of the stage.
+ * @worker: index of the core's worker.
+ * @first: sequence number of the batch's first load.
+ * @n: tokens that go on: not dropped, failed or sent back.
+ */
+typedef struct
+{
+  guint stage, worker;
+  guint64 first;
+  guint32 n;
+  gint64 begin_ns, end_ns;
+} HassStaged;
+
+/**
  * HassPartFact: a part of a grant (what is submitted to the device at once) has
  * left its device, or was refused.
  * @first: number of the round's first unit, counted over all rounds.
@@ -191,6 +206,7 @@ typedef struct
   void (*round_begun) (gpointer self, const HassRoundFact *fact);
   void (*granted) (gpointer self, const HassGranted *fact);
   void (*pulled) (gpointer self, const HassPulled *fact);
+  void (*staged) (gpointer self, const HassStaged *fact);
   void (*part) (gpointer self, const HassPartFact *fact);
   void (*completed) (gpointer self, const HassCompleted *fact);
   void (*round_ended) (gpointer self, const HassRoundFact *fact);

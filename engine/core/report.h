@@ -76,7 +76,7 @@ typedef struct
  * HassStageReport: what one stage of a pipeline did. Times are in s.
  * @name: name of the stage.
  * @mode: "parallel", "ordered", "serial" or "caller".
- * @tokens: tokens that it computed; one that was sent back counts again.
+ * @tokens: tokens that went on from it: neither dropped nor failed.
  * @bytes: bytes of their inputs.
  * @batches: how often a core or a device began a run of tokens.
  * @busy_s: time that cores computed at this stage, summed over the cores.
@@ -135,6 +135,16 @@ typedef struct
  * @lost_reduce_s: reduction of the accumulators after the last unit.
  * @lost_teardown_s: remaining time after the last unit.
  * @lost_overhead_s: the remainder.
+ *
+ * A pipeline: @bound_s is the time for which the device, or the stage that
+ * computes one token at a time, that was busiest computed or copied, the
+ * library's work between tokens included: with these shares of the work it
+ * cannot end earlier. The losses are times, none negative, in which that
+ * resource did neither: start-up; reduction; teardown; generator, only if the
+ * cores bind (the time in the generator while there was room for tokens,
+ * divided by the number of cores) or if the generator itself does (all of that
+ * time); imbalance, the remaining time, in which no token was ready for the
+ * resource. Copies, halos, collector and overhead are 0.
  * @halo_elements: number of halo elements that workers got; adjacent blocks
  *   computed in one call have one halo at each end.
  * @n_stages, @stages: [@n_stages] one entry a stage of a pipeline; else 0 and

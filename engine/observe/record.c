@@ -36,6 +36,14 @@ open_record (gpointer self, const HassFarmFacts *farm, GError **error)
 {
   HassRecorder *r = self;
   guint n_cores = MAX (farm->n_cores, 1);
+  if (farm->farm->kind == HASS_FARM_PIPELINE)
+    {
+      g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
+                   "pipeline '%s': a pipeline cannot be recorded; neither the "
+                   "option record nor HASS_RECORD may be set",
+                   farm->farm->name);
+      return FALSE;
+    }
   if (!hass_recorder_prepare (r->path, error))
     return FALSE;
   r->farm = farm;

@@ -117,6 +117,34 @@ append_transfers (GString *out, const HassReport *r)
     }
 }
 
+/* Appends the stages of a pipeline and what binds. The column "waiting" is the
+   mean number of tokens that waited before the stage. */
+static void
+append_stages (GString *out, const HassReport *r)
+{
+  char busy[16], device[16];
+  if (r->n_stages == 0)
+    return;
+  g_string_append_printf (out, "%-12s %-8s %12s %12s %11s %11s %9s %6s\n",
+                          "stage", "mode", "tokens", "bytes", "cores",
+                          "devices", "waiting", "used");
+  for (guint i = 0; i < r->n_stages; i++)
+    {
+      const HassStageReport *s = &r->stages[i];
+      g_autofree char *bytes
+          = g_format_size_full (s->bytes, G_FORMAT_SIZE_IEC_UNITS);
+      g_string_append_printf (
+          out,
+          "%-12s %-8s %12" G_GUINT64_FORMAT " %12s %11s %11s %9.1f %5.1f%%\n",
+          s->name, s->mode, s->tokens, bytes, duration (s->busy_s, busy),
+          duration (s->device_s, device),
+          r->makespan_s > 0 ? s->waiting_s / r->makespan_s : 0.0,
+          100 * s->utilisation);
+    }
+  if (r->binding)
+    g_string_append_printf (out, "%s\n", r->binding);
+}
+
 static void
 append_unfinished (GString *out, const HassReport *r)
 {
@@ -186,18 +214,32 @@ append_losses (GString *out, const HassReport *r)
         r->halo_elements);
 }
 
+static void
+append_title (GString *out, const HassReport *r)
+{
+  char a[16];
+  g_string_append_printf (
+      out, "%s %s, strategy %s%s%s: %s, ",
+      r->n_stages > 0 ? "pipeline" : "farm", r->farm, r->strategy,
+      r->virtual_time ? ", virtual time on " : "",
+      r->virtual_time ? r->platform : "", duration (r->makespan_s, a));
+  if (r->n_stages > 0)
+    g_string_append_printf (out,
+                            "%" G_GUINT64_FORMAT " loads through %u stages\n",
+                            r->loads, r->n_stages);
+  else
+    g_string_append_printf (out,
+                            "%" G_GUINT64_FORMAT " units of %" G_GUINT64_FORMAT
+                            " loads in %" G_GUINT64_FORMAT " rounds\n",
+                            r->units, r->loads, r->rounds);
+}
+
 char *
 hass_report_to_string (const HassReport *r)
 {
   GString *out = g_string_new (NULL);
-  char a[16];
-  g_string_append_printf (
-      out,
-      "farm %s, strategy %s%s%s: %s, %" G_GUINT64_FORMAT
-      " units of %" G_GUINT64_FORMAT " loads in %" G_GUINT64_FORMAT " rounds\n",
-      r->farm, r->strategy, r->virtual_time ? ", virtual time on " : "",
-      r->virtual_time ? r->platform : "", duration (r->makespan_s, a), r->units,
-      r->loads, r->rounds);
+  append_title (out, r);
+  append_stages (out, r);
   append_devices (out, r);
   append_transfers (out, r);
   append_losses (out, r);
@@ -246,6 +288,33 @@ add_unfinished (JsonBuilder *j, const HassUnfinished *u)
   json_builder_end_object (j);
 }
 
+/* Adds the stages of a pipeline and what binds; to a farm's report nothing. */
+static void
+add_stages (JsonBuilder *j, const HassReport *r)
+{
+  if (r->n_stages == 0)
+    return;
+  json_add_string (j, "binding", r->binding);
+  json_builder_set_member_name (j, "stages");
+  json_builder_begin_array (j);
+  for (guint i = 0; i < r->n_stages; i++)
+    {
+      const HassStageReport *s = &r->stages[i];
+      json_builder_begin_object (j);
+      json_add_string (j, "name", s->name);
+      json_add_string (j, "mode", s->mode);
+      json_add_int (j, "tokens", s->tokens);
+      json_add_int (j, "bytes", s->bytes);
+      json_add_int (j, "batches", s->batches);
+      json_add_double (j, "busy_s", s->busy_s);
+      json_add_double (j, "device_s", s->device_s);
+      json_add_double (j, "waiting_s", s->waiting_s);
+      json_add_double (j, "utilisation", s->utilisation);
+      json_builder_end_object (j);
+    }
+  json_builder_end_array (j);
+}
+
 static void
 add_report (JsonBuilder *j, const HassReport *r)
 {
@@ -266,6 +335,7 @@ add_report (JsonBuilder *j, const HassReport *r)
   for (guint i = 0; i < G_N_ELEMENTS (losses); i++)
     json_add_double (j, losses[i].member, loss (r, i));
   json_add_int (j, "halo_elements", r->halo_elements);
+  add_stages (j, r);
   json_builder_set_member_name (j, "devices");
   json_builder_begin_array (j);
   for (guint d = 0; d < r->n_devices; d++)

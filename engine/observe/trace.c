@@ -6,6 +6,8 @@
 #include "json-private.h"
 #include "observe-private.h"
 
+#include "hass/stage.h"
+
 /* Bytes of trace text that are collected before they are written to the file. A
    guess: smaller, and threads often wait for the file; larger, and more memory
    is used. */
@@ -101,7 +103,22 @@ device_name (const Lines *lines, guint device)
   return lines->farm->devices[device].name;
 }
 
-/* Writes the first line of a trace: the farm and its devices. */
+/* Returns (transfer full): the member with the names of a pipeline's stages;
+   of a farm nothing. */
+static char *
+stages_member (const HassFarm *farm)
+{
+  GString *text = g_string_new (farm->n_stages > 0 ? ",\"stages\":[" : "");
+  for (guint s = 0; s < farm->n_stages; s++)
+    {
+      g_autofree char *name = quoted (farm->stages[s].name);
+      g_string_append_printf (text, "%s%s", s > 0 ? "," : "", name);
+    }
+  g_string_append (text, farm->n_stages > 0 ? "]" : "");
+  return g_string_free (text, FALSE);
+}
+
+/* Writes the first line of a trace: the farm, its devices and stages. */
 static void
 begun (gpointer self)
 {
@@ -110,6 +127,7 @@ begun (gpointer self)
   g_autofree char *name = quoted (farm->farm->name);
   g_autofree char *strategy = quoted (farm->strategy);
   g_autofree char *platform = quoted (farm->platform);
+  g_autofree char *stages = stages_member (farm->farm);
   g_autoptr (GString) devices = g_string_new (NULL);
   for (guint d = 0; d < farm->n_devices; d++)
     {
@@ -122,8 +140,8 @@ begun (gpointer self)
   add (lines,
        "{\"t\":%" G_GINT64_FORMAT
        ",\"event\":\"farm\",\"farm\":%s,\"strategy\":%s,"
-       "\"platform\":%s,\"devices\":[%s]}",
-       farm->begin_ns, name, strategy, platform, devices->str);
+       "\"platform\":%s,\"devices\":[%s]%s}",
+       farm->begin_ns, name, strategy, platform, devices->str, stages);
 }
 
 /* Writes the line for the opening of a device, which includes the copies of the
@@ -183,6 +201,17 @@ pulled (gpointer self, const HassPulled *f)
        ",\"core\":%u,\"begin\":%" G_GINT64_FORMAT ",\"first\":%u,\"units\":%u}",
        f->end_ns, f->round->number, f->worker, f->begin_ns, f->extent.first,
        f->extent.n);
+}
+
+static void
+staged (gpointer self, const HassStaged *f)
+{
+  Lines *lines = self;
+  add (lines,
+       "{\"t\":%" G_GINT64_FORMAT ",\"event\":\"stage\",\"stage\":%u"
+       ",\"core\":%u,\"begin\":%" G_GINT64_FORMAT
+       ",\"first\":%" G_GUINT64_FORMAT ",\"tokens\":%u}",
+       f->end_ns, f->stage, f->worker, f->begin_ns, f->first, f->n);
 }
 
 static void
@@ -247,6 +276,7 @@ const HassListenerOps hass_trace_ops = {
   .round_begun = round_begun,
   .granted = granted,
   .pulled = pulled,
+  .staged = staged,
   .part = part,
   .completed = completed,
   .round_ended = round_ended,

@@ -126,12 +126,14 @@ hass_stream_compute (HassStream *stream, HassWorker *worker, HassBatch *batch)
         worker->accumulator = stage->accumulators[worker->index];
       worker->owner = pthread_self ();
       const char *before = hass_engine_enter_callback (stage->label, job);
+      guint64 bytes = 0;
       for (guint32 i = 0; i < batch->n && !hass_job_stopping (job); i++)
         {
           HassItem *item = &batch->items[i];
           sw->n_computed = i + 1;
           if (item->state != HASS_ITEM_ALIVE)
             continue;
+          bytes += item->token.input_bytes;
           compute (stream, worker, stage, item, i);
           if (item->state != HASS_ITEM_ALIVE)
             batch->n_alive--;
@@ -140,6 +142,10 @@ hass_stream_compute (HassStream *stream, HassWorker *worker, HassBatch *batch)
         }
       hass_engine_leave_callback (before);
       worker->accumulator = NULL;
+      _Atomic guint64 *sum = &sw->stages[batch->stage].bytes;
+      atomic_store_explicit (
+          sum, atomic_load_explicit (sum, memory_order_relaxed) + bytes,
+          memory_order_relaxed);
     }
   atomic_store_explicit (&sw->at_stage, 0, memory_order_relaxed);
 }
@@ -173,7 +179,7 @@ hass_stream_note_running (HassStream *stream, const HassWorker *worker,
   atomic_store_explicit (&sw->n_running, batch->n_alive, memory_order_relaxed);
 }
 
-/* Books the time that a batch took at its stage. */
+/* Books the time that a batch took at its stage, and announces it. */
 void
 hass_stream_count (HassStream *stream, HassWorker *worker,
                    const HassBatch *batch, gint64 begin_ns, gint64 end_ns)
@@ -194,4 +200,12 @@ hass_stream_count (HassStream *stream, HassWorker *worker,
   if (batch->since_ns > 0)
     ADD (waited_ns, MAX (begin_ns - batch->since_ns, 0) * (gint64)batch->n);
 #undef ADD
+  if (batch->n > 0)
+    HASS_ANNOUNCE (stream->job, staged,
+                   &(HassStaged){ .stage = batch->stage,
+                                  .worker = worker->index,
+                                  .first = batch->items[0].token.seq,
+                                  .n = batch->n_alive,
+                                  .begin_ns = begin_ns,
+                                  .end_ns = end_ns });
 }

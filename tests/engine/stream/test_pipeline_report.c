@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/* test_pipeline_report.c: what users see of a pipeline: its report, its trace,
+   and that it cannot be recorded. Thread safety: one thread. */
+#include <json-glib/json-glib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "hass/error.h"
+#include "hass/pipeline.h"
+#include "hass_test.h"
+#include "tests/engine/trial.h"
+
+#define N 40
+
+static gboolean
+brief (HassToken *token, HassWorker *worker, gpointer data, GError **error)
+{
+  (void)token, (void)worker, (void)data, (void)error;
+  return TRUE;
+}
+
+static gboolean
+slow (HassToken *token, HassWorker *worker, gpointer data, GError **error)
+{
+  gint64 until = g_get_monotonic_time () + 2000;
+  (void)token, (void)worker, (void)data, (void)error;
+  while (g_get_monotonic_time () < until)
+    ;
+  return TRUE;
+}
+
+static gboolean
+generate (HassEmitter *emitter, gpointer data, GError **error)
+{
+  static guint8 bytes[100];
+  gint64 us = *(const gint64 *)data;
+  (void)error;
+  for (guint i = 0; i < N; i++)
+    {
+      const HassLoad load = { .input = bytes, .input_bytes = sizeof bytes };
+      if (us > 0)
+        g_usleep (us);
+      if (!hass_emitter_emit (emitter, &load))
+        break;
+    }
+  return TRUE;
+}
+
+/* Runs N tokens of 100 bytes through a brief parallel stage and an ordered one
+   of @work, on two cores; the generator sleeps for @us before each. */
+static gboolean
+run (HassStageFunc work, gint64 us, HassReport **report, GError **error)
+{
+  const HassStage stages[] = {
+    HASS_STAGE (.name = "take", .cpu = brief),
+    HASS_STAGE (.name = "a \"write\"", .mode = HASS_STAGE_ORDERED, .cpu = work),
+  };
+  HassPipeline p = HASS_PIPELINE_INIT;
+  p.name = "some";
+  p.user_data = &us;
+  p.generate = generate;
+  p.stages = stages;
+  p.n_stages = G_N_ELEMENTS (stages);
+  p.run.n_cores = 2;
+  p.run.platform = "";
+  watchdog (20, "a pipeline's report");
+  gboolean ok = hass_pipeline (&p, report, error);
+  watchdog (0, NULL);
+  return ok;
+}
+
+static void
+check_losses (const HassReport *r)
+{
+  const double losses[]
+      = { r->lost_startup_s, r->lost_generator_s, r->lost_copies_s,
+          r->lost_halo_s,    r->lost_imbalance_s, r->lost_collector_s,
+          r->lost_reduce_s,  r->lost_teardown_s,  r->lost_overhead_s };
+  for (guint i = 0; i < G_N_ELEMENTS (losses); i++)
+    CU_ASSERT_TRUE (losses[i] >= 0);
+  CU_ASSERT_TRUE (r->bound_s > 0 && r->bound_s <= r->makespan_s);
+  CU_ASSERT_DOUBLE_EQUAL (trial_lost (r), r->makespan_s - r->bound_s, 1e-9);
+  CU_ASSERT_DOUBLE_EQUAL (r->efficiency, r->bound_s / r->makespan_s, 1e-9);
+}
+
+static void
+ordered_binds (void)
+{
+  g_autoptr (HassReport) r = NULL;
+  CU_ASSERT_TRUE_FATAL (run (slow, 0, &r, NULL));
+  check_losses (r);
+  CU_ASSERT_TRUE (g_str_has_prefix (r->binding, "stage 'a \"write\"' binds"));
+  CU_ASSERT_TRUE (r->bound_s >= N * 2000e-6);
+}
+
+static void
+generator_binds (void)
+{
+  g_autoptr (HassReport) r = NULL;
+  CU_ASSERT_TRUE_FATAL (run (brief, 1000, &r, NULL));
+  check_losses (r);
+  CU_ASSERT_TRUE (g_str_has_prefix (r->binding, "the generator binds"));
+  CU_ASSERT_TRUE (r->lost_generator_s > 0.5 * r->makespan_s);
+}
+
+static void
+table (void)
+{
+  g_autoptr (HassReport) r = NULL;
+  CU_ASSERT_TRUE_FATAL (run (slow, 0, &r, NULL));
+  g_autofree char *text = hass_report_to_string (r);
+  CU_ASSERT_TRUE (g_str_has_prefix (text, "pipeline some, strategy "));
+  CU_ASSERT_PTR_NOT_NULL (strstr (text, ", 40 loads through 2 stages\n"));
+  CU_ASSERT_PTR_NOT_NULL (
+      strstr (text, "\ntake         parallel           40 "));
+  CU_ASSERT_PTR_NOT_NULL (strstr (text, "\na \"write\"    ordered  "));
+  CU_ASSERT_PTR_NOT_NULL (strstr (text, r->binding));
+}
+
+static JsonObject *
+object_of (JsonParser *parser, const char *text)
+{
+  CU_ASSERT_TRUE_FATAL (json_parser_load_from_data (parser, text, -1, NULL));
+  return json_node_get_object (json_parser_get_root (parser));
+}
+
+static void
+as_json (void)
+{
+  g_autoptr (HassReport) r = NULL;
+  g_autoptr (JsonParser) parser = json_parser_new ();
+  CU_ASSERT_TRUE_FATAL (run (slow, 0, &r, NULL));
+  g_autofree char *text = hass_report_to_json (r);
+  JsonObject *o = object_of (parser, text);
+  CU_ASSERT_TRUE_FATAL (json_object_has_member (o, "stages"));
+  JsonArray *stages = json_object_get_array_member (o, "stages");
+  CU_ASSERT_EQUAL_FATAL (json_array_get_length (stages), 2);
+  JsonObject *s = json_array_get_object_element (stages, 1);
+  CU_ASSERT_STRING_EQUAL (json_object_get_string_member (s, "name"),
+                          "a \"write\"");
+  CU_ASSERT_STRING_EQUAL (json_object_get_string_member (s, "mode"), "ordered");
+  CU_ASSERT_EQUAL (json_object_get_int_member (s, "tokens"), N);
+  CU_ASSERT_EQUAL (json_object_get_int_member (s, "bytes"), 100 * N);
+  CU_ASSERT_DOUBLE_EQUAL (json_object_get_double_member (s, "busy_s"),
+                          r->stages[1].busy_s, 1e-9);
+  CU_ASSERT_STRING_EQUAL (json_object_get_string_member (o, "binding"),
+                          r->binding);
+}
+
+HASS_TEST_SUITE (pipeline_report,
+                 { "losses add up where an ordered stage binds",
+                   ordered_binds },
+                 { "losses add up where the generator binds", generator_binds },
+                 { "the table shows stages and what binds", table },
+                 { "JSON has each stage and what binds", as_json })
+
+/* -- Trace and record --------------------------------------------------- */
+
+static void
+trace (void)
+{
+  g_autofree char *path = trial_file (""), *text = NULL;
+  guint64 tokens[2] = { 0 }, wrong = 0;
+  g_setenv ("HASS_TRACE", path, TRUE);
+  CU_ASSERT_TRUE (run (slow, 0, NULL, NULL));
+  g_unsetenv ("HASS_TRACE");
+  CU_ASSERT_TRUE_FATAL (g_file_get_contents (path, &text, NULL, NULL));
+  unlink (path);
+  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
+  for (char **l = lines; *l && **l; l++)
+    {
+      g_autoptr (JsonParser) parser = json_parser_new ();
+      JsonObject *o = object_of (parser, *l);
+      if (l == lines)
+        {
+          CU_ASSERT_TRUE_FATAL (json_object_has_member (o, "stages"));
+          CU_ASSERT_STRING_EQUAL (
+              json_array_get_string_element (
+                  json_object_get_array_member (o, "stages"), 1),
+              "a \"write\"");
+        }
+      if (strcmp (json_object_get_string_member (o, "event"), "stage") != 0)
+        continue;
+      guint64 s = json_object_get_int_member (o, "stage");
+      CU_ASSERT_TRUE_FATAL (s < 2);
+      tokens[s] += json_object_get_int_member (o, "tokens");
+      wrong += json_object_get_int_member (o, "core") > 1
+               || json_object_get_int_member (o, "begin")
+                      > json_object_get_int_member (o, "t");
+    }
+  CU_ASSERT_EQUAL (tokens[0], N);
+  CU_ASSERT_EQUAL (tokens[1], N);
+  CU_ASSERT_EQUAL (wrong, 0);
+}
+
+static void
+no_record (void)
+{
+  g_autofree char *path = trial_file ("as before"), *text = NULL;
+  g_autoptr (GError) error = NULL;
+  g_setenv ("HASS_RECORD", path, TRUE);
+  CU_ASSERT_FALSE (run (brief, 0, NULL, &error));
+  g_unsetenv ("HASS_RECORD");
+  CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_INVALID));
+  CU_ASSERT_PTR_NOT_NULL_FATAL (error);
+  CU_ASSERT_PTR_NOT_NULL (strstr (error->message, "'some'"));
+  CU_ASSERT_TRUE_FATAL (g_file_get_contents (path, &text, NULL, NULL));
+  unlink (path);
+  CU_ASSERT_STRING_EQUAL (text, "as before");
+}
+
+HASS_TEST_SUITE (pipeline_trace,
+                 { "a trace has each token once at each stage", trace },
+                 { "a pipeline refuses to be recorded", no_record })
