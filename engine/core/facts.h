@@ -40,6 +40,7 @@ typedef struct
  *   one, then one for each other device.
  * @real_time: the farm runs on the real machine.
  * @ordered: results are delivered in sequence order.
+ * @classes: [@n_classes] the stages of a pipeline; else NULL and 0.
  * @begin_ns: when the farm was called, on the engine's clock.
  */
 typedef struct
@@ -52,6 +53,8 @@ typedef struct
   gint cpu;
   guint n_cores, n_workers;
   gboolean real_time, ordered;
+  guint n_classes;
+  const HassClassTraits *classes;
   gint64 begin_ns;
 } HassFarmFacts;
 

@@ -113,6 +113,9 @@ typedef struct
   const struct _HassStage *stages;
   guint n_stages;
   gsize tokens, token_bytes;
+  /* a modelled pipeline: its CPU worker computes the results of stages that
+     have none, on modelled devices alone; or NULL */
+  const struct _HassStage *stand_in;
 
   const char *strategy;
   /* virtual time: rates that the strategy gets as if they had been measured in

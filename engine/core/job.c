@@ -103,7 +103,9 @@ open_listeners (HassJob *job, GError **error)
                                 .n_cores = job->n_cores,
                                 .n_workers = job->n_workers,
                                 .real_time = job->engine->real_time,
-                                .ordered = job->ordered };
+                                .ordered = job->ordered,
+                                .n_classes = job->env.n_classes,
+                                .classes = job->env.classes };
   for (HassListener *l = job->listeners; l; l = l->next)
     if (l->ops->open && !l->ops->open (l->self, &job->facts, error))
       return FALSE;

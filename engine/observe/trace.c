@@ -6,8 +6,6 @@
 #include "json-private.h"
 #include "observe-private.h"
 
-#include "hass/stage.h"
-
 /* Bytes of trace text that are collected before they are written to the file. A
    guess: smaller, and threads often wait for the file; larger, and more memory
    is used. */
@@ -106,15 +104,15 @@ device_name (const Lines *lines, guint device)
 /* Returns (transfer full): the member with the names of a pipeline's stages;
    of a farm nothing. */
 static char *
-stages_member (const HassFarm *farm)
+stages_member (const HassFarmFacts *farm)
 {
-  GString *text = g_string_new (farm->n_stages > 0 ? ",\"stages\":[" : "");
-  for (guint s = 0; s < farm->n_stages; s++)
+  GString *text = g_string_new (farm->n_classes > 0 ? ",\"stages\":[" : "");
+  for (guint s = 0; s < farm->n_classes; s++)
     {
-      g_autofree char *name = quoted (farm->stages[s].name);
+      g_autofree char *name = quoted (farm->classes[s].name);
       g_string_append_printf (text, "%s%s", s > 0 ? "," : "", name);
     }
-  g_string_append (text, farm->n_stages > 0 ? "]" : "");
+  g_string_append (text, farm->n_classes > 0 ? "]" : "");
   return g_string_free (text, FALSE);
 }
 
@@ -127,7 +125,7 @@ begun (gpointer self)
   g_autofree char *name = quoted (farm->farm->name);
   g_autofree char *strategy = quoted (farm->strategy);
   g_autofree char *platform = quoted (farm->platform);
-  g_autofree char *stages = stages_member (farm->farm);
+  g_autofree char *stages = stages_member (farm);
   g_autoptr (GString) devices = g_string_new (NULL);
   for (guint d = 0; d < farm->n_devices; d++)
     {

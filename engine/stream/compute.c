@@ -98,8 +98,8 @@ compute (HassStream *stream, HassWorker *worker, const HassStageState *stage,
     return;
   atomic_store_explicit (&sw->item, item, memory_order_relaxed);
   sw->index = index;
-  gboolean ok = stage->public.cpu (&item->token, worker,
-                                   stage->public.user_data, &error);
+  gboolean ok
+      = stage->compute (&item->token, worker, stage->public.user_data, &error);
   atomic_store_explicit (&sw->item, NULL, memory_order_relaxed);
   hass_callback_ok (ok, &error, HASS_ERROR_WORKER);
   if (error || item->fresh || item->token.output_bytes > 0

@@ -31,6 +31,8 @@ set_up_stage (HassStream *stream, guint s)
   HassStageState *stage = &stream->stages[s];
   stage->public = job->farm->stages[s];
   const HassStage *p = &stage->public;
+  const HassStage *stand_in = job->farm->stand_in;
+  stage->compute = p->cpu || !stand_in ? p->cpu : stand_in->cpu;
   stage->label = g_strdup_printf ("stage '%s'", p->name);
   stage->ordered
       = p->mode == HASS_STAGE_ORDERED || p->mode == HASS_STAGE_CALLER;

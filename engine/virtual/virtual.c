@@ -334,7 +334,7 @@ can_compute (const HassFarm *farm, GError **error)
   if (farm->run->dry)
     return TRUE;
   for (guint s = 0; s < farm->n_stages; s++)
-    if (!hass_stage_has_cpu (farm, s))
+    if (!farm->stand_in && !hass_stage_has_cpu (farm, s))
       {
         g_set_error (error, HASS_ERROR, HASS_ERROR_NO_DEVICE,
                      "pipeline '%s': a stage has no CPU worker, which computes "
@@ -342,7 +342,7 @@ can_compute (const HassFarm *farm, GError **error)
                      farm->name, s + 1, farm->n_stages);
         return FALSE;
       }
-  if (farm->cpu_worker)
+  if (farm->cpu_worker || farm->stand_in)
     return TRUE;
   g_set_error (error, HASS_ERROR, HASS_ERROR_NO_DEVICE,
                "farm '%s' has no CPU worker, which computes the results "

@@ -10,6 +10,7 @@
 #include "device/model/shipped.h"
 #include "hass/error.h"
 #include "engine/core/environment.h"
+#include "tools/hass-sim/pipe/pipe.h"
 #include "tools/hass-sim/replay/command.h"
 #include "summary.h"
 #include "tools/output.h"
@@ -18,7 +19,8 @@
 /* Of rounds and of random cases: what a run of minutes can still do. */
 #define MOST_COUNTED 1000000
 
-static char *platform, *workload, *strategy, *suite, *trace, *noise_text;
+static char *platform, *workload, *pipeline, *strategy, *suite, *trace,
+    *noise_text;
 static char *gantt, *plot, *replay, *explanation, *family_name;
 static char **slow, **lose, **changes;
 static gint rounds, random_cases, replay_farm, part_mib = -1, start_ms = -1,
@@ -31,6 +33,10 @@ static const GOptionEntry entries[] = {
     "The machine: a file or a name; default: the workload's own", "NAME" },
   { "workload", 'w', 0, G_OPTION_ARG_STRING, &workload,
     "The workload: a file or a name", "NAME" },
+  { "pipeline", 0, 0, G_OPTION_ARG_STRING, &pipeline,
+    "A pipeline: a file or a name, or random:N for N random ones on random "
+    "machines",
+    "NAME" },
   { "strategy", 's', 0, G_OPTION_ARG_STRING, &strategy,
     "Strategies, as a,b:param=x,c, or all (default: auto)", "LIST" },
   { "suite", 'S', 0, G_OPTION_ARG_STRING, &suite,
@@ -151,9 +157,9 @@ parse_noise (double *noise, GError **error)
 static gboolean
 check_cases (GError **error)
 {
-  if (!workload + !suite + !replay + (random_cases == 0) != 3)
-    return refuse (error, "one of --workload, --suite, --random, --replay or "
-                          "--list is needed");
+  if (!workload + !suite + !replay + !pipeline + (random_cases == 0) != 4)
+    return refuse (error, "one of --workload, --suite, --random, --replay, "
+                          "--pipeline or --list is needed");
   if ((gantt || plot) && !workload)
     return refuse (error,
                    "--gantt and --plot draw one case: --workload is needed");
@@ -195,7 +201,10 @@ parse (int argc, char **argv, Bench *b, GError **error)
     return FALSE;
   if (replay && !strategy)
     return TRUE;
-  b->strategies = sim_strategies (strategy ? strategy : "auto", error);
+  b->strategies = sim_strategies (strategy   ? strategy
+                                  : pipeline ? "pipe-auto"
+                                             : "auto",
+                                  error);
   return b->strategies != NULL;
 }
 
@@ -380,6 +389,18 @@ run_replay (Bench *b, GError **error)
   return (!platform || path) && sim_replay (&s, &b->failed, error);
 }
 
+static gboolean
+run_pipeline (Bench *b, GError **error)
+{
+  SimPipeCommand command = { .name = pipeline,
+                             .platform = platform,
+                             .strategies = b->strategies,
+                             .seed = (guint64)seed,
+                             .noise = b->noise,
+                             .summary = summary_only };
+  return sim_pipe_command (&command, &b->failed, error);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -401,12 +422,13 @@ main (int argc, char **argv)
   b.together = sim_summary_new ();
   b.all = g_ptr_array_new ();
   gboolean ok = replay             ? run_replay (&b, &error)
+                : pipeline         ? run_pipeline (&b, &error)
                 : random_cases > 0 ? run_random (&b, &error)
                 : workload         ? run_one (&b, workload, workload, &error)
                                    : run_suites_of (&b, suite, &error);
-  if (ok && json && !replay)
+  if (ok && json && !replay && !pipeline)
     sim_print_json (b.all);
-  else if (ok && !csv && !workload && !replay)
+  else if (ok && !csv && !workload && !replay && !pipeline)
     {
       sim_summary_print (b.summary);
       sim_summary_print (b.together);

@@ -121,6 +121,57 @@ gboolean sim_pipe_has_bound (void);
    load. */
 void sim_pipe_bound (SimPipeCase *c, double *shares);
 
+/**
+ * SimPipeOptions: how a case is run.
+ * @strategy: name and parameters.
+ * @tokens: most tokens in flight; 0: as the pipeline says.
+ * @events: [@n_events], devices that get slower or are lost; or NULL.
+ */
+typedef struct
+{
+  const char *strategy;
+  guint64 tokens;
+  const HassVirtualEvent *events;
+  guint n_events;
+} SimPipeOptions;
+
+/* A run. `through`: tokens that passed the last stage; `in_order`: every
+   ordered stage got its tokens in order. */
+typedef struct
+{
+  double makespan_ns;
+  guint64 through;
+  gboolean in_order;
+  HassReport *report; /* owned */
+} SimPipeResult;
+
+/* Runs a strategy on a case in the virtual engine. Returns: FALSE with an
+   error, and @result has no report. */
+gboolean sim_pipe_run (const SimPipeCase *c, const SimPipeOptions *options,
+                       SimPipeResult *result, GError **error);
+
+/**
+ * SimPipeCommand: hass-sim --pipeline.
+ * @name: of a shipped pipeline, a file, or random:N for N random ones.
+ * @platform: the machine, or NULL; not of random pipelines.
+ * @strategies: a line of each for each pipeline.
+ * @noise: standard deviation of times; -1: the platform's.
+ * @summary: only the geometric means.
+ */
+typedef struct
+{
+  const char *name, *platform;
+  char **strategies;
+  guint64 seed;
+  double noise;
+  gboolean summary;
+} SimPipeCommand;
+
+/* Runs and prints. @failed is set if a strategy failed that serves pipelines.
+   Returns: FALSE with an error if options or files are invalid. */
+gboolean sim_pipe_command (const SimPipeCommand *command, gboolean *failed,
+                           GError **error);
+
 /* Returns: case @index of a seed; see random.c. */
 SimPipeCase *sim_pipe_random (guint64 seed, guint index);
 
