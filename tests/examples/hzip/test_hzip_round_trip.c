@@ -117,9 +117,11 @@ levels (void)
           before = g_bytes_get_size (packed);
         }
     }
-  g_autoptr (GBytes) fast = round_trip ("--fast", zip_text (300000, 1));
-  g_autoptr (GBytes) one = round_trip ("-1", zip_text (300000, 1));
-  g_autoptr (GBytes) best = round_trip ("--best", zip_text (300000, 1));
+  /* -n: the header would tell the time of the input file, which is new in each
+     call. */
+  g_autoptr (GBytes) fast = round_trip ("-n --fast", zip_text (300000, 1));
+  g_autoptr (GBytes) one = round_trip ("-n -1", zip_text (300000, 1));
+  g_autoptr (GBytes) best = round_trip ("-n --best", zip_text (300000, 1));
   CU_ASSERT_TRUE (zip_same (fast, one));
   CU_ASSERT_FALSE (zip_same (best, one));
 }
