@@ -32,7 +32,7 @@ NOT_UNDER_ADDRESS := model package guide bakeoff sim_papers sim_bound \
 	sim_auto sim_random
 
 # ThreadSanitizer sees nothing new in suites of one thread:
-#   sched_*, sim_*, replay*, measure, gantt, plot, device_model, platform,
+#   sched_*, sim_*, pipe_*, replay*, measure, gantt, plot, device_model, platform,
 #   virtual_time, thesis, hostile    virtual time, pictures and files
 #   matcher, line_scan, grep_rules    a search within one block
 #   model, package, guide             as above
@@ -42,7 +42,7 @@ NOT_UNDER_ADDRESS := model package guide bakeoff sim_papers sim_bound \
 #   hzip_*, monte_carlo_program, own_device, output, y4m_program
 # matrix_check has OpenBLAS compute with threads of its own, likewise.
 # gpu_search* and mapped_file search large files with the farms of live.
-NOT_UNDER_THREAD := sched_* sim_* replay* measure gantt plot \
+NOT_UNDER_THREAD := sched_* sim_* pipe_* replay* measure gantt plot \
 	device_model platform virtual_time thesis matcher line_scan grep_rules \
 	model package guide against_grep bakeoff examples* gpu_apps hass_info \
 	hostile hzip_* monte_carlo_program own_device output gpu_search* \

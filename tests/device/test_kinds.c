@@ -89,7 +89,7 @@ malformed (void)
 static void
 kernel (const HassBundle *bundle, gpointer data)
 {
-  *(guint *)data += (guint)bundle->n_blocks;
+  g_atomic_int_add ((gint *)data, (gint)bundle->n_blocks);
 }
 
 static gboolean

@@ -82,8 +82,8 @@ zip_text (gsize bytes, guint32 seed)
   g_autoptr (GRand) rand = g_rand_new_with_seed (seed);
   while (text->len < bytes)
     {
-      gint32 word
-          = g_rand_int_range (rand, 0, g_rand_int_range (rand, 1, 4000));
+      guint32 word = (guint32)g_rand_int_range (
+          rand, 0, g_rand_int_range (rand, 1, 4000));
       g_string_append_printf (text, "w%x%s", word * 2654435,
                               word % 11 == 0 ? ".\n" : " ");
     }
