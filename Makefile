@@ -5,6 +5,7 @@
 #   SAN=address,undefined | SAN=thread   build and test with sanitizers
 #   SYSROOT=DIR    headers and libraries of Debian packages unpacked in DIR
 #   CUDA=no        as if there were no CUDA Toolkit
+#   OPENBLAS=no    as if there were no OpenBLAS
 #   CUDA_HOME=DIR  where it is, if nvcc is not on the PATH
 #   NVCC_ARCH=...  -gencode options of the kernels
 #   DESTDIR, PREFIX, LIBDIR for `make install`: see tools/install.mk
@@ -73,19 +74,31 @@ NVCC_ARCH ?= -gencode arch=compute_80,code=sm_80 \
 	-gencode arch=compute_75,code=compute_75
 endif
 
-# For examples/matrix_multiply alone: OpenBLAS, without which it is left out,
-# and cuBLAS, without which it has no GPU worker.
-ifeq ($(call have,openblas),yes)
+# For la/, examples/cholesky and examples/matrix_multiply: OpenBLAS, without
+# which they are left out; cuBLAS and cuSOLVER, without which they do not use
+# GPUs.
+ifeq ($(if $(filter no,$(OPENBLAS)),no,$(call have,openblas)),yes)
 OPENBLAS_CFLAGS := $(shell $(PKG_CONFIG) --cflags openblas)
-LIBS_matrix_multiply := $(shell $(PKG_CONFIG) --libs openblas)
+OPENBLAS_LIBS := $(shell $(PKG_CONFIG) --libs openblas)
+LIBS_matrix_multiply := $(OPENBLAS_LIBS)
+LIBS_cholesky := $(OPENBLAS_LIBS)
+WITH_LA := yes
 else
-LEFT_OUT := matrix_multiply
+LEFT_OUT := matrix_multiply cholesky
 WHY_matrix_multiply := openblas
+WHY_cholesky := openblas
 endif
 ifneq ($(and $(WITH_CUDA),$(wildcard $(CUDA_LIB)/libcublas.so)),)
 LIBS_matrix_multiply += -L$(CUDA_LIB) -Wl,-rpath,$(CUDA_LIB) -lcublas
 else
 NO_KERNELS := examples/matrix_multiply/cublas.cu
+endif
+ifneq ($(and $(WITH_CUDA),$(WITH_LA),$(wildcard $(CUDA_LIB)/libcublas.so),\
+	$(wildcard $(CUDA_LIB)/libcusolver.so)),)
+LA_CUDA_LIBS := -L$(CUDA_LIB) -Wl,-rpath,$(CUDA_LIB) -lcusolver -lcublas
+LIBS_cholesky += $(LA_CUDA_LIBS)
+else
+NO_KERNELS += examples/cholesky/cusolver.cu
 endif
 
 # For examples/hzip alone, which is left out without them.
@@ -129,12 +142,15 @@ say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 
 ROOMS := skeletons engine sched pool device
 PUBLIC := pool/error.h pool/load.h pool/round.h pool/types.h pool/version.h \
-	sched/strategy.h sched/stream.h device/device.h device/device_kind.h \
+	sched/strategy.h sched/stream.h device/device.h device/device_data.h device/device_kind.h \
 	device/memory.h device/cuda/cuda.h \
 	device/cuda/cuda_device.cuh engine/core/callbacks.h engine/profile/profile.h \
-	engine/core/report.h engine/stream/stage.h \
-	skeletons/data_farm.h skeletons/function_farm.h skeletons/pipeline.h skeletons/hass.h
-STAGED := $(addprefix $(BUILD)/include/hass/,$(notdir $(PUBLIC)))
+	engine/core/report.h engine/stream/stage.h engine/graph/codelet.h \
+	skeletons/data_farm.h skeletons/function_farm.h skeletons/pipeline.h \
+	skeletons/dataflow.h skeletons/hass.h
+# Of the library hass-la, which stands on hass and OpenBLAS.
+LA_PUBLIC := la/la.h
+STAGED := $(addprefix $(BUILD)/include/hass/,$(notdir $(PUBLIC) $(LA_PUBLIC)))
 
 LIB_C := $(wildcard $(ROOMS:%=%/*.c) $(ROOMS:%=%/*/*.c))
 LIB_CXX := $(wildcard $(ROOMS:%=%/*/*.cpp))
@@ -147,6 +163,14 @@ VERSION_NUMBERS := $(shell sed -n 's/^.define HASS_VERSION_M[A-Z]* //p' \
 VERSION := $(subst $(space),.,$(VERSION_NUMBERS))
 SONAME := libhass.so.$(firstword $(VERSION_NUMBERS))
 SHARED := $(BUILD)/lib/libhass.so.$(VERSION)
+ifeq ($(WITH_LA),yes)
+LA_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard la/*.c)) \
+	$(if $(LA_CUDA_LIBS),$(BUILD)/la/cublas.cu.o)
+LA := $(BUILD)/lib/libhass-la.a
+LA_SONAME := $(SONAME:libhass.%=libhass-la.%)
+LA_SHARED := $(SHARED:%/libhass.so.$(VERSION)=%/libhass-la.so.$(VERSION))
+NEEDS_cholesky := $(LA)
+endif
 # Pictures, for tools and benchmarks; not installed.
 DRAW_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard draw/*.c))
 DRAW := $(BUILD)/lib/libdraw.a
@@ -187,7 +211,7 @@ all: lib $(BIN) $(if $(LEFT_OUT),say-left-out)
 say-left-out:
 	$(Q)$(foreach p,$(LEFT_OUT),echo 'make: $(p) is left out:' \
 	  'pkg-config does not find $(WHY_$(p))';)
-lib: $(LIB) $(SHARED)
+lib: $(LIB) $(SHARED) $(LA) $(LA_SHARED)
 tests: $(TESTS)
 
 $(STAGED):
@@ -195,14 +219,14 @@ $(STAGED):
 define stage
 $(BUILD)/include/hass/$(notdir $(1)): $(1)
 endef
-$(foreach h,$(PUBLIC),$(eval $(call stage,$(h))))
+$(foreach h,$(PUBLIC) $(LA_PUBLIC),$(eval $(call stage,$(h))))
 
 # What all is built with. When it changes, as by CUDA=no or a toolkit that was
 # installed since, everything is built anew: objects of both kinds do not link.
 SETTINGS := $(BUILD)/settings
 SETTINGS_TEXT := $(CC) $(CXX) $(NVCC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) \
 	$(CXXFLAGS_ALL) $(NVCCFLAGS_ALL) $(LDFLAGS_ALL) $(LIBS) \
-	$(OPENBLAS_CFLAGS) $(LIBS_matrix_multiply) $(HZIP_CFLAGS) $(LIBS_hzip) \
+	$(OPENBLAS_CFLAGS) $(LIBS_matrix_multiply) $(LA) $(LA_CUDA_LIBS) $(HZIP_CFLAGS) $(LIBS_hzip) \
 	$(GLPK_CPPFLAGS) $(CUNIT_CFLAGS) $(CUNIT_LIBS)
 .PHONY: always
 $(SETTINGS): always | $(STAGED)
@@ -226,7 +250,7 @@ $(BUILD)/%.cu.o: %.cu Makefile $(SETTINGS) | $(STAGED)
 	$(Q)$(NVCC) $(filter -I% -D%,$(CPPFLAGS_ALL)) $(NVCCFLAGS_ALL) \
 	  -MMD -MP -MF $(@:.o=.d) -c $< -o $@
 
-$(LIB_OBJ): CFLAGS_ALL += -fvisibility=hidden
+$(LIB_OBJ) $(LA_OBJ): CFLAGS_ALL += -fvisibility=hidden
 $(LIB_OBJ): CXXFLAGS_ALL += -fvisibility=hidden -fvisibility-inlines-hidden
 $(BUILD)/device/cuda/cudart.o: CPPFLAGS_ALL += $(if $(WITH_CUDA),-DHASS_WITH_CUDA \
 	$(CUDA_CFLAGS))
@@ -235,8 +259,11 @@ $(TEST_OBJ): EXTRA_CPPFLAGS := -Itests -Iexamples \
 	-DHASS_TOP='"$(CURDIR)"' $(CUNIT_CFLAGS) $(patsubst %,-DWITHOUT_%,$(LEFT_OUT))
 # As programs in C++ are, without a warning in any of our headers.
 $(TEST_CXX:%.cpp=$(BUILD)/%.o): CXXFLAGS_ALL += -std=c++11 -Werror
-$(BUILD)/examples/matrix_multiply/multiply.o: EXTRA_CPPFLAGS := \
-	$(OPENBLAS_CFLAGS)
+$(BUILD)/la/gpu.o: CPPFLAGS_ALL += $(if $(LA_CUDA_LIBS),-DHASS_LA_WITH_CUBLAS)
+$(BUILD)/examples/cholesky/main.o: CPPFLAGS_ALL += \
+	$(if $(LA_CUDA_LIBS),-DCHOLESKY_WITH_CUSOLVER)
+$(LA_OBJ) $(BUILD)/examples/matrix_multiply/multiply.o \
+$(BUILD)/examples/cholesky/openblas.o: EXTRA_CPPFLAGS := $(OPENBLAS_CFLAGS)
 $(BUILD)/examples/hzip/%.o: EXTRA_CPPFLAGS := $(HZIP_CFLAGS)
 $(BUILD)/tools/hass-sim/pipe/bound.o: EXTRA_CPPFLAGS := $(GLPK_CPPFLAGS)
 
@@ -245,12 +272,15 @@ EXACT := -O3 -ffp-contract=off -fno-math-errno -fno-trapping-math
 $(BUILD)/examples/monte_carlo/%.o: CFLAGS_ALL += $(EXACT)
 $(patsubst %.c,$(BUILD)/%.o,$(wildcard tests/examples/test_monte_carlo*.c)) \
 $(BUILD)/tests/examples/monte_carlo_device.o: CFLAGS_ALL += $(EXACT)
+$(BUILD)/examples/heat/%.o: CFLAGS_ALL += $(EXACT)
 # Loops that become vector code.
-$(BUILD)/examples/y4m_denoise/%.o: CFLAGS_ALL += -O3
+$(BUILD)/examples/y4m_denoise/%.o $(BUILD)/examples/align/%.o \
+$(BUILD)/examples/graph.o: CFLAGS_ALL += -O3
 
 $(LIB): $(LIB_OBJ)
+$(LA): $(LA_OBJ)
 $(DRAW): $(DRAW_OBJ)
-$(LIB) $(DRAW):
+$(LIB) $(LA) $(DRAW):
 	$(call say,AR,$@)
 	$(Q)mkdir -p $(@D) && rm -f $@ && ar rcs $@ $^
 
@@ -261,6 +291,12 @@ $(SHARED): tools/hass.map $(LIB_OBJ)
 	$(Q)$(CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=$< \
 	  $(if $(SAN),,-Wl$(comma)-z$(comma)defs) -Wl,-Bsymbolic-functions \
 	  -Wl,--as-needed $(LDFLAGS_ALL) $(LIB_OBJ) $(LIBS) -o $@
+
+$(LA_SHARED): tools/hass.map $(LA_OBJ) $(SHARED)
+	$(call say,LD,$@)
+	$(Q)$(CC) -shared -Wl,-soname,$(LA_SONAME) -Wl,--version-script=$< \
+	  -Wl,--as-needed $(LDFLAGS_ALL) $(LA_OBJ) $(SHARED) $(OPENBLAS_LIBS) \
+	  $(LA_CUDA_LIBS) $(CUDA_LIBS) $(PKG_LIBS) -lm -o $@
 
 $(addprefix $(BUILD)/bin/,$(EX_FILES)): $(BUILD)/bin/%: \
 		$(BUILD)/examples/%.o $(LIB)
@@ -274,10 +310,11 @@ $(BUILD)/bin/$(1): $(call objects_of,$(2)/$(1)) $(3) $(LIB)
 	$(Q)mkdir -p $$(@D)
 	$(Q)$(CC) $(LDFLAGS_ALL) $$^ $(LIBS_$(1)) $(LIBS) -o $$@
 endef
-$(foreach d,$(EX_DIRS),$(eval $(call folder_program,$(d),examples)))
+$(foreach d,$(EX_DIRS),$(eval \
+	$(call folder_program,$(d),examples,$(NEEDS_$(d)))))
 $(foreach d,$(TOOLS),$(eval $(call folder_program,$(d),tools,$(DRAW))))
 
-$(TESTS): $(TEST_OBJ) $(TEST_CU) $(EX_PARTS) $(DRAW) $(LIB)
+$(TESTS): $(TEST_OBJ) $(TEST_CU) $(EX_PARTS) $(DRAW) $(LA) $(LIB)
 	$(call say,LD,$@)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_ALL) $(TEST_WRAP) $^ \
@@ -288,15 +325,16 @@ $(TESTS): $(TEST_OBJ) $(TEST_CU) $(EX_PARTS) $(DRAW) $(LIB)
 # Each file of tests/fuzz with a FUZZ_TARGET as a program of its own, by clang
 # with libFuzzer, AddressSanitizer and UndefinedBehaviorSanitizer. New inputs
 # go to build/fuzz/corpus/NAME; what was found, to build/fuzz/NAME-*.
-FUZZ_ALL := $(patsubst tests/fuzz/%.c,%,\
-	$(shell grep -ls '^FUZZ_TARGET' tests/fuzz/*.c))
+FUZZ_ALL := $(filter-out $(if $(WITH_LA),,market),$(patsubst tests/fuzz/%.c,%,\
+	$(shell grep -ls '^FUZZ_TARGET' tests/fuzz/*.c)))
 TARGETS ?= $(FUZZ_ALL)
 SECONDS ?= 60
 FUZZ_WANTED := $(subst $(comma), ,$(TARGETS))
 FUZZ_BIN := $(FUZZ_ALL:%=$(BUILD)/%)
 FUZZ_PARTS := $(filter-out %/main.o,$(call objects_of,tools/hass-sim) \
 	$(call objects_of,examples/string_search) \
-	$(call objects_of,examples/y4m_denoise))
+	$(call objects_of,examples/y4m_denoise)) \
+	$(if $(WITH_LA),$(addprefix $(BUILD)/examples/cholesky/,fill.o market.o))
 
 .PHONY: fuzz fuzz-programs
 fuzz:
@@ -323,7 +361,7 @@ $(FUZZ_BIN): $(BUILD)/%: $(BUILD)/tests/fuzz/%.o $(BUILD)/tests/fuzz/fuzz.o \
 print-compile:
 	@echo $(CC) $(filter-out -DG_LOG_DOMAIN%,$(CPPFLAGS_ALL)) $(CFLAGS_ALL)
 print-link:
-	@echo $(CC) $(LDFLAGS_ALL) @OBJECTS@ $(DRAW) $(LIB) \
+	@echo $(CC) $(LDFLAGS_ALL) @OBJECTS@ $(DRAW) $(LA) $(LIB) \
 	  $(foreach d,$(EX_DIRS) hass-sim,$(LIBS_$(d))) $(CUNIT_LIBS) $(LIBS)
 print-cuda-lib:
 	@echo $(CUDA_LIB)
@@ -341,11 +379,16 @@ BENCH_PEERS := peers peer_hass peer_threads peer_glib peer_tbb
 # Pipelines have peers of their own.
 PIPES_BIN := $(BUILD)/bench/pipeline/pipeline
 PIPES := pipeline pipe_hass pipe_tbb
-ifneq ($(filter bench-main bench-programs everything $(BENCH_BIN) $(PIPES_BIN),\
+# So have task graphs.
+GRAPHS_BIN := $(BUILD)/bench/graph/graph
+GRAPHS := graph graph_hass graph_tbb
+ifneq ($(filter bench-main bench-programs bench-cholesky everything $(BENCH_BIN) $(PIPES_BIN) \
+	$(GRAPHS_BIN) bench-graph,\
 	$(MAKECMDGOALS)),)
 ifeq ($(shell $(PKG_CONFIG) --exists starpu-1.3 2>/dev/null && echo yes),yes)
 BENCH_PEERS += peer_starpu
 PIPES += pipe_starpu
+GRAPHS += graph_starpu
 BENCH_DEFS += -DBENCH_STARPU
 STARPU_CFLAGS := $(patsubst -I%,-isystem %,\
 	$(shell $(PKG_CONFIG) --cflags starpu-1.3))
@@ -355,6 +398,7 @@ ifeq ($(shell echo 'int main (void) { return 0; }' | $(CC) -fopenmp -xc - \
 	-o /dev/null 2>/dev/null && echo yes),yes)
 BENCH_PEERS += peer_openmp
 PIPES += pipe_openmp
+GRAPHS += graph_openmp
 BENCH_DEFS += -DBENCH_OPENMP
 BENCH_LIBS += -fopenmp
 endif
@@ -363,12 +407,16 @@ BENCH_PEER_OBJ := $(BENCH_PEERS:%=$(BUILD)/bench/%.o)
 # Measuring side by side, for all benchmarks.
 BENCH_COMMON := $(BUILD)/bench/bench.o $(BUILD)/bench/contest.o
 PIPES_OBJ := $(PIPES:%=$(BUILD)/bench/pipeline/%.o)
-BENCH_OBJ := $(BENCH_BIN:%=%.o) $(BENCH_PEER_OBJ) $(BENCH_COMMON) $(PIPES_OBJ)
+GRAPHS_OBJ := $(GRAPHS:%=$(BUILD)/bench/graph/%.o)
+BENCH_OBJ := $(BENCH_BIN:%=%.o) $(BENCH_PEER_OBJ) $(BENCH_COMMON) $(PIPES_OBJ) \
+	$(GRAPHS_OBJ)
 
 $(BENCH_OBJ): CPPFLAGS_ALL += -Ibench $(BENCH_DEFS)
-$(BUILD)/bench/peer_starpu.o $(BUILD)/bench/pipeline/pipe_starpu.o: \
+$(BUILD)/bench/peer_starpu.o $(BUILD)/bench/pipeline/pipe_starpu.o \
+	$(BUILD)/bench/graph/graph_starpu.o: \
 	CPPFLAGS_ALL += $(STARPU_CFLAGS)
-$(BUILD)/bench/peer_openmp.o $(BUILD)/bench/pipeline/pipe_openmp.o: \
+$(BUILD)/bench/peer_openmp.o $(BUILD)/bench/pipeline/pipe_openmp.o \
+	$(BUILD)/bench/graph/graph_openmp.o: \
 	CFLAGS_ALL += -fopenmp
 
 $(BENCH_WITH_PEERS): $(BENCH_PEER_OBJ)
@@ -377,8 +425,39 @@ $(BENCH_BIN): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BENCH_COMMON) $(LIB)
 	$(Q)$(CC) $(LDFLAGS_ALL) $(filter %.o,$^) $(LIB) $(LIBS) \
 	  $(if $(filter $@,$(BENCH_WITH_PEERS)),$(BENCH_LIBS)) -o $@
 $(PIPES_BIN): $(PIPES_OBJ) $(BENCH_COMMON) $(LIB)
+$(GRAPHS_BIN): $(GRAPHS_OBJ) $(BENCH_COMMON) $(LIB)
+$(PIPES_BIN) $(GRAPHS_BIN):
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) $(BENCH_LIBS) -o $@
+
+# Alignment beside parasail, where that is installed.
+ALIGN_BIN := $(BUILD)/bench/align
+ifneq ($(filter bench-align $(ALIGN_BIN),$(MAKECMDGOALS)),)
+ifneq ($(shell $(CC) $(SYS_CPPFLAGS) -include parasail.h -fsyntax-only -xc \
+	/dev/null 2>/dev/null && echo yes),)
+$(ALIGN_BIN).o: CPPFLAGS_ALL += -DBENCH_PARASAIL
+ALIGN_LIBS := -lparasail
+endif
+endif
+$(ALIGN_BIN).o: CPPFLAGS_ALL += -Ibench
+$(ALIGN_BIN): $(ALIGN_BIN).o $(BENCH_COMMON) \
+		$(filter-out %/main.o,$(call objects_of,examples/align)) $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) $(ALIGN_LIBS) -o $@
+# Cholesky beside OpenBLAS's threads, OpenMP, StarPU and its cholesky_implicit.
+CHOLESKY_BIN := $(BUILD)/bench/cholesky/cholesky
+CHOLESKY_PEERS := $(if $(filter -DBENCH_OPENMP,$(BENCH_DEFS)),factoring_openmp) \
+	$(if $(filter -DBENCH_STARPU,$(BENCH_DEFS)),factoring_starpu)
+CHOLESKY_OBJ := $(patsubst %,$(BUILD)/bench/cholesky/%.o,cholesky $(CHOLESKY_PEERS))
+$(CHOLESKY_OBJ): CPPFLAGS_ALL += -Ibench $(BENCH_DEFS) $(OPENBLAS_CFLAGS)
+$(BUILD)/bench/cholesky/factoring_starpu.o: CPPFLAGS_ALL += $(STARPU_CFLAGS)
+$(BUILD)/bench/cholesky/factoring_openmp.o: CFLAGS_ALL += -fopenmp
+$(CHOLESKY_BIN): $(CHOLESKY_OBJ) $(BENCH_COMMON) $(LA) $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS_cholesky) $(LIBS) $(BENCH_LIBS) -o $@
+.PHONY: bench-cholesky
+bench-cholesky: $(CHOLESKY_BIN) $(BUILD)/bin/cholesky
+	$(Q)OMP_MAX_TASK_PRIORITY=10000 $< $(BUILD)/bin/cholesky
 
 # Beside plain CUDA, where there is nvcc: gpu-bench.
 ifeq ($(WITH_CUDA),yes)
@@ -453,18 +532,29 @@ bench-hzip: $(BUILD)/bin/hzip
 .PHONY: bench bench-main bench-programs
 bench: setup-bench
 	$(Q)$(MAKE) --no-print-directory bench-main
-bench-programs: $(BENCH_BIN) $(PIPES_BIN)
+bench-programs: $(BENCH_BIN) $(PIPES_BIN) $(GRAPHS_BIN)
 bench-main: bench-programs $(BUILD)/bin/string_search
-	$(Q)for b in $(BENCH_BIN) $(PIPES_BIN); do $$b || exit 1; done
+	$(Q)for b in $(BENCH_BIN) $(PIPES_BIN) $(GRAPHS_BIN); do $$b || exit 1; done
 	$(Q)bench/search.sh $(BUILD)/bin/string_search
 
-# Beside ffmpeg's nlmeans.
-.PHONY: bench-y4m
+# Task graphs alone.
+.PHONY: bench-graph
+bench-graph: $(GRAPHS_BIN)
+	$(Q)$<
+
+# Beside parasail; beside ffmpeg's nlmeans; on a machine with a GPU, beside
+# fixed mappings.
+.PHONY: bench-align bench-y4m bench-y4m-gpu
+bench-align: $(ALIGN_BIN)
+	$(Q)$<
 bench-y4m: $(BUILD)/bin/y4m_denoise
 	$(Q)bench/y4m.sh $<
+bench-y4m-gpu: $(BUILD)/bin/y4m_denoise
+	$(Q)bench/y4m-gpu.sh $<
 
--include $(LIB_OBJ:.o=.d) $(DRAW_OBJ:.o=.d) $(EX_OBJ:.o=.d) $(TEST_OBJ:.o=.d) \
-	$(BENCH_OBJ:.o=.d) $(GPU_BENCH_OBJ:.o=.d) $(FIGURES_OBJ:.o=.d) \
+-include $(LIB_OBJ:.o=.d) $(LA_OBJ:.o=.d) $(DRAW_OBJ:.o=.d) $(EX_OBJ:.o=.d) \
+	$(TEST_OBJ:.o=.d) $(BENCH_OBJ:.o=.d) $(ALIGN_BIN).d $(CHOLESKY_OBJ:.o=.d) \
+	$(GPU_BENCH_OBJ:.o=.d) $(FIGURES_OBJ:.o=.d) \
 	$(APPS_OBJ:.o=.d) $(PAPERS_OBJ:.o=.d)
 
 # -- The two commands -------------------------------------------------------
@@ -491,7 +581,7 @@ check-format: $(STAGED)
 # Arrows, circles and sizes, by tools/layers.txt.
 check-layers: all $(PAPERS_OBJ)
 	$(Q)tools/check-layers.sh $(BUILD)/include/hass $(BUILD) $(LIB_OBJ) \
-	  $(DRAW_OBJ) $(filter-out $(LEFT_OUT:%=$(BUILD)/examples/%/%.o),$(EX_OBJ)) \
+	  $(LA_OBJ) $(DRAW_OBJ) $(filter-out $(LEFT_OUT:%=$(BUILD)/examples/%/%.o),$(EX_OBJ)) \
 	  $(PAPERS_OBJ)
 
 # SUITE=NAME,...: these suites alone, with * and ?. JOBS=N: suites that run at
@@ -521,7 +611,8 @@ check-quick: $(TEST_PARTS)
 
 # Farms on GPUs that fail in any way, many of them: tests/engine/live/test_storm.c.
 # SEED=n: the first plan's, and a plan that went wrong is run again by FARMS=1.
-# SUITE=pipeline_contract: random pipelines instead.
+# SUITE=pipeline_contract: random pipelines instead; pipeline_storm: pipelines
+# on GPUs that fail in any way.
 FARMS ?= 1000000
 SEED ?= 1
 .PHONY: soak
@@ -567,9 +658,13 @@ help:
 	@echo 'make fuzz SECONDS=60 TARGETS=platform,trace  fuzzes what reads files'
 	@echo 'make soak    runs FARMS=1000000 farms on GPUs that fail (SEED=n)'
 	@echo 'make bench   measures side by side with peers'
+	@echo 'make bench-graph  measures task graphs beside those of others'
 	@echo 'make bench-hzip  measures hzip beside gzip, pigz and bgzip'
 	@echo 'make bench-gpu  measures GPUs beside hand-written CUDA (OUT=DIR)'
+	@echo 'make bench-cholesky  measures hass_la_potrf beside OpenBLAS, OpenMP and StarPU'
 	@echo 'make bench-y4m  measures y4m_denoise beside ffmpeg'
+	@echo 'make bench-align  measures align beside parasail'
+	@echo 'make bench-y4m-gpu  measures it on cores and a GPU beside fixed mappings'
 	@echo 'make bench-figures bench-apps  build gpu-figures and gpu-apps'
 	@echo 'make papers  runs the figures of the papers again (OUT=DIR)'
 	@echo 'make         builds the library and the examples into build/'

@@ -43,6 +43,18 @@ bench_spin (gsize iterations)
     }
 }
 
+/* Work whose calls do not overlap in the processor. */
+static inline void
+bench_fenced_spin (gsize iterations)
+{
+  bench_spin (iterations);
+#if defined __x86_64__
+  __asm__ volatile("lfence" ::: "memory");
+#elif defined __aarch64__
+  __asm__ volatile("dsb sy\n\tisb" ::: "memory");
+#endif
+}
+
 /* -- Groups of rows ----------------------------------------------------- */
 
 typedef struct BenchGroup BenchGroup;

@@ -22,6 +22,7 @@ HASS_BEGIN_DECLS
 
 /* Declared here so that kernels need not include gio/gio.h. */
 struct _GCancellable;
+struct _HassDeviceDataOps;
 
 /* The stream that a GPU worker enqueues on. Its type depends on the device;
    for CUDA see hass/cuda.h. */
@@ -376,6 +377,8 @@ typedef struct _HassDevice HassDevice;
  *   time reported to @unopened. Called before open. Default: 0, open at once.
  * @unopened: optional: a farm that lasted @ns ended without open, since
  *   @opening_ns advised against it. Called in place of open. Default: nothing.
+ * @data: optional: what dataflows need, see hass/device_data.h. NULL: the
+ *   device computes no tasks of dataflows.
  */
 typedef struct
 {
@@ -392,6 +395,7 @@ typedef struct
   void (*transfers) (HassDevice *device, HassTransfers *transfers);
   gint64 (*opening_ns) (HassDevice *device);
   void (*unopened) (HassDevice *device, gint64 ns);
+  const struct _HassDeviceDataOps *data;
 } HassDeviceOps;
 
 /* The first member of the state of every device: its table of functions. */

@@ -14,7 +14,7 @@ G_BEGIN_DECLS
 #define GANTT_LEFT 128
 #define GANTT_RIGHT 72 /* px, for the busy percentage */
 #define GANTT_PLOT (GANTT_WIDTH - GANTT_LEFT - GANTT_RIGHT)
-#define GANTT_TOP 104
+#define GANTT_TOP 104 /* of the rows, below a legend of one line */
 #define GANTT_ROW 15
 #define GANTT_FAILED                                                           \
   4 /* minimum width of a failure, px, so that it is visible */
@@ -35,13 +35,14 @@ typedef struct
   gint64 begin_ns, end_ns;
   double busy_ns;
   guint n;
+  guint stage, fused; /* of a pipeline, as in DrawBar */
   guint64 units, bytes, round;
 } GanttPiece;
 
 typedef struct
 {
   guint device, core;
-  guint look;      /* a stage, or GANTT_CORE */
+  guint look;      /* a DrawStage, or GANTT_CORE */
   gboolean folded; /* a whole CPU pool */
   gboolean area;   /* drawn as the part of the time, or pool, at work */
   double y, height;
@@ -61,12 +62,12 @@ typedef struct
 typedef struct
 {
   const DrawTrace *trace;
-  GArray *rows;     /* GanttRow */
-  guint *first;     /* [n_devices], of its rows */
-  GArray *failures; /* GanttFailure, by device and time */
-  double bottom;
-  double ns;    /* shown */
-  guint column; /* width of a step of an area, px */
+  GArray *rows;       /* GanttRow */
+  guint *first;       /* [n_devices], of its rows */
+  GArray *failures;   /* GanttFailure, by device and time */
+  double top, bottom; /* of the rows */
+  double ns;          /* shown */
+  guint column;       /* width of a step of an area, px */
   gboolean any_area;
   DrawSvg *svg;
 } GanttChart;
@@ -78,8 +79,32 @@ gantt_x (const GanttChart *c, double ns)
   return GANTT_LEFT + GANTT_PLOT * ns / c->ns;
 }
 
+extern const char *const gantt_row_names[GANTT_CORE + 1];
+
+/* Returns: the number of colours of a row's contents: a colour for each stage
+   of a pipeline; else the row has one. */
+static inline guint
+gantt_n_colours (const GanttChart *c)
+{
+  return MAX (c->trace->n_stages, 1);
+}
+
+/* Returns: the colour of a row's contents; @stage: of a pipeline. */
+const char *gantt_colour (const GanttChart *c, guint look, guint stage);
+/* Returns: whether dark text is readable on the colour, "#rrggbb", and white
+   text is not. */
+gboolean gantt_is_light (const char *colour);
+/* Returns (transfer full): the names of the stages of a bar of a pipeline;
+   free with g_free(). */
+char *gantt_stages_text (const GanttChart *c, guint stage, guint fused);
+/* Draws the legend, if the chart has an image. Returns: how much the legend is
+   higher than one line, in pixels. */
+double gantt_draw_legend (GanttChart *c);
+
 /* Makes the rows of a chart whose trace and ns are set. */
 void gantt_make_rows (GanttChart *c);
+/* Moves the rows down by @px. */
+void gantt_move_rows (GanttChart *c, double px);
 /* Merges the bars of the rows into pieces or areas, and finds the failures. */
 void gantt_merge (GanttChart *c);
 /* Frees rows and failures. */

@@ -3,67 +3,43 @@
 
    DESIGN.
    1. The trace gives rows: a core or a stage of a GPU, each with its bars in
-      order of time; a large CPU pool is one high row.
+      order of time; a large CPU pool is one high row. In a farm the colour of
+      a bar is that of its row; in a pipeline, that of the stage that the bar
+      computes.
    2. Short neighbours are merged. If too many bars remain, all rows of the
-      same kind become areas.
+      same kind become areas, in a pipeline one on top of the other for each
+   stage.
    3. From top to bottom: title, legend, rounds, rows, time axis.
 
    Thread safety: see gantt.h. */
 #include <math.h>
+#include <string.h>
 
 #include "gantt-private.h"
 
 #define AXIS 52 /* px below the rows */
-
-#define AREA_NOTE "height of an area: the part at work"
-
-static const char *const stage_names[]
-    = { "copy in", "kernel", "copy out", "core" };
-static const char *const stage_colours[]
-    = { "#56b4e9", "#009e73", "#e69f00", "#0072b2" };
+/* Narrowest bar that gets the name of its stage, in px: two letters fit; and
+   narrowest one that gets the beginning of a longer name. */
+#define LEAST_NAMED 14
+#define LEAST_BEGUN 40
 
 /* -- 3. Drawing --------------------------------------------------------- */
 
-static void
-swatch (GanttChart *c, double *x, const char *attributes, const char *name)
+/* Returns (transfer full): what was computed. */
+static char *
+work_text (const DrawTrace *t)
 {
-  double y = 66;
-  draw_rect (c->svg, (DrawBox){ *x, y - 10, 16, 12 }, attributes, NULL);
-  draw_text (c->svg, *x + 22, y, "class=\"legend\"", name);
-  *x += 22 + draw_text_width (name, 12) + 22;
-}
-
-static void
-draw_legend (GanttChart *c)
-{
-  static const char *const names[]
-      = { "copy to the GPU", "kernel", "copy to the host", "core computes" };
-  gboolean used[GANTT_CORE + 1] = { FALSE };
-  double x = GANTT_LEFT;
-  for (guint i = 0; i < c->rows->len; i++)
-    used[g_array_index (c->rows, GanttRow, i).look] = TRUE;
-  for (guint i = 0; i <= GANTT_CORE; i++)
-    {
-      guint look = (i + GANTT_CORE) % (GANTT_CORE + 1); /* cores first */
-      g_autofree char *fill
-          = g_strdup_printf ("rx=\"2\" fill=\"%s\"", stage_colours[look]);
-      if (used[look])
-        swatch (c, &x, fill, names[look]);
-    }
-  swatch (c, &x, "rx=\"2\" fill=\"" DRAW_LANE "\" stroke=\"#cbd2d9\"", "idle");
-  draw_line (c->svg, x + 8, 55, x + 8, 69,
-             "stroke=\"" DRAW_GREY "\" stroke-dasharray=\"3 2\"");
-  draw_text (c->svg, x + 20, 66, "class=\"legend\"", "a round begins");
-  x += 20 + draw_text_width ("a round begins", 12) + 22;
-  if (gantt_any_open (c))
-    swatch (c, &x, GANTT_OPEN_LOOK, "being made ready");
-  if (c->failures->len > 0)
-    swatch (c, &x, GANTT_FAILED_LOOK, "failed, given back");
-  /* Below the rows if there is no room here. */
-  gboolean fits = x + draw_text_width (AREA_NOTE, 12) <= GANTT_WIDTH;
-  if (c->any_area)
-    draw_text (c->svg, fits ? x : GANTT_LEFT, fits ? 66 : c->bottom + 46,
-               "fill=\"" DRAW_GREY "\"", AREA_NOTE);
+  if (t->has_tasks)
+    return g_strdup_printf ("%" G_GUINT64_FORMAT " task%s of %u codelet%s",
+                            t->units, t->units == 1 ? "" : "s", t->n_stages,
+                            t->n_stages == 1 ? "" : "s");
+  return t->n_stages > 0
+             ? g_strdup_printf (
+                 "%" G_GUINT64_FORMAT " tokens passed %u stage%s", t->units,
+                 t->n_stages, t->n_stages == 1 ? "" : "s")
+             : g_strdup_printf ("%" G_GUINT64_FORMAT " units in %u round%s",
+                                t->units, t->rounds->len,
+                                t->rounds->len == 1 ? "" : "s");
 }
 
 static void
@@ -94,12 +70,11 @@ draw_heading (GanttChart *c, const char *workload)
   g_autofree char *fit = draw_fit (title, 18.5, GANTT_WIDTH - GANTT_LEFT - 16);
   draw_text (c->svg, GANTT_LEFT, 27, "font-size=\"18\" font-weight=\"600\"",
              fit);
+  g_autofree char *work = work_text (t);
   g_autofree char *facts = g_strdup_printf (
-      "%u core%s, %u GPU%s; %" G_GUINT64_FORMAT
-      " units in %u round%s; cores and kernels are busy for %.0f %% of the "
+      "%u core%s, %u GPU%s; %s; cores and kernels are busy for %.0f %% of the "
       "time%s",
-      n_cores, n_cores == 1 ? "" : "s", n_gpus, n_gpus == 1 ? "" : "s",
-      t->units, t->rounds->len, t->rounds->len == 1 ? "" : "s",
+      n_cores, n_cores == 1 ? "" : "s", n_gpus, n_gpus == 1 ? "" : "s", work,
       100 * busy / (n * c->ns), t->platform ? "; in virtual time" : "");
   g_autoptr (GString) all = g_string_new (facts);
   if (t->failures->len > 0)
@@ -126,7 +101,7 @@ draw_rounds (GanttChart *c)
             && x + draw_text_width (name, 11) <= GANTT_LEFT + GANTT_PLOT;
       if (has_name || x - drawn >= 4)
         {
-          draw_line (c->svg, x, has_name ? GANTT_TOP - 14 : GANTT_TOP - 3, x,
+          draw_line (c->svg, x, has_name ? c->top - 14 : c->top - 3, x,
                      c->bottom + 4,
                      "class=\"round\" stroke=\"" DRAW_GREY
                      "\" stroke-width=\"0.8\" stroke-opacity=\"0.7\" "
@@ -135,7 +110,7 @@ draw_rounds (GanttChart *c)
         }
       if (has_name)
         {
-          draw_text (c->svg, x + 3, GANTT_TOP - 6,
+          draw_text (c->svg, x + 3, c->top - 6,
                      "font-size=\"11\" fill=\"" DRAW_GREY "\"", name);
           named = x + draw_text_width (name, 11) + 10;
         }
@@ -185,7 +160,7 @@ draw_labels (GanttChart *c, const GanttRow *row, gboolean first_of_device)
     }
   g_autofree char *what = row->look == GANTT_CORE
                               ? g_strdup_printf ("core %u", row->core)
-                              : g_strdup (stage_names[row->look]);
+                              : g_strdup (gantt_row_names[row->look]);
   draw_text (c->svg, GANTT_LEFT - 8, y - (row->height < GANTT_ROW ? 0.5 : 0),
              small, what);
 }
@@ -197,86 +172,175 @@ tip_of (const GanttChart *c, const GanttRow *row, const GanttPiece *p)
   g_autofree char *begin = draw_duration ((double)p->begin_ns);
   g_autofree char *ns = draw_duration ((double)(p->end_ns - p->begin_ns));
   GString *tip = g_string_new (v->name);
-  g_string_append_printf (tip, " %s", stage_names[row->look]);
+  g_string_append_printf (tip, " %s", gantt_row_names[row->look]);
   if (row->look == GANTT_CORE)
     g_string_append_printf (tip, " %u", row->core);
   if (p->n > 1)
     g_string_append_printf (tip, ", %u bars", p->n);
+  if (c->trace->n_stages > 0)
+    {
+      g_autofree char *stages = gantt_stages_text (c, p->stage, p->fused);
+      g_string_append_printf (tip, ": %s", stages);
+    }
   g_string_append_printf (tip, "\nat %s for %s", begin, ns);
   if (p->n > 1)
     g_string_append_printf (tip, ", busy %.0f %%",
                             100 * p->busy_ns / (p->end_ns - p->begin_ns));
-  g_string_append_printf (tip, "\n%" G_GUINT64_FORMAT " units", p->units);
+  if (c->trace->has_tasks && p->n == 1)
+    g_string_append_printf (tip, "\ntask %" G_GUINT64_FORMAT, p->round);
+  else
+    g_string_append_printf (tip, "\n%" G_GUINT64_FORMAT " %s", p->units,
+                            c->trace->has_tasks      ? "tasks"
+                            : c->trace->n_stages > 0 ? "tokens"
+                                                     : "units");
   if (p->bytes > 0)
     {
       g_autofree char *size
           = g_format_size_full (p->bytes, G_FORMAT_SIZE_IEC_UNITS);
       g_string_append_printf (tip, ", %s", size);
     }
-  g_string_append_printf (tip, ", round %" G_GUINT64_FORMAT, p->round + 1);
+  if (c->trace->n_stages == 0)
+    g_string_append_printf (tip, ", round %" G_GUINT64_FORMAT, p->round + 1);
   return g_string_free (tip, FALSE);
+}
+
+/* Writes the name of a bar's stage into the bar, as far as there is room. */
+static void
+draw_name (GanttChart *c, const GanttPiece *p, DrawBox box, gboolean pale)
+{
+  if (c->trace->n_stages == 0 || box.width < LEAST_NAMED
+      || box.height < GANTT_ROW)
+    return;
+  g_autofree char *name = gantt_stages_text (c, p->stage, p->fused);
+  gboolean dark = !pale && !gantt_is_light (gantt_colour (c, 0, p->stage));
+  g_autofree char *attributes
+      = g_strdup_printf ("class=\"name\" text-anchor=\"middle\" "
+                         "pointer-events=\"none\" font-size=\"10\" "
+                         "fill=\"%s\"",
+                         dark ? "#ffffff" : DRAW_INK);
+  double room = box.width - 4;
+  if (draw_text_width (name, 10) > room && box.width < LEAST_BEGUN)
+    return;
+  g_autofree char *fit = draw_fit (name, 10, room);
+  draw_text (c->svg, box.x + box.width / 2, box.y + box.height / 2 + 3.5,
+             attributes, fit);
 }
 
 static void
 draw_pieces (GanttChart *c, const GanttRow *row)
 {
-  draw_put (c->svg, "<g fill=\"%s\">\n", stage_colours[row->look]);
+  draw_put (c->svg, "<g fill=\"%s\">\n", gantt_colour (c, row->look, 0));
   for (guint i = 0; i < row->pieces->len; i++)
     {
       const GanttPiece *p = &g_array_index (row->pieces, GanttPiece, i);
       double x = gantt_x (c, (double)p->begin_ns);
       double width = gantt_x (c, (double)p->end_ns) - x;
       double busy = MIN (p->busy_ns / (p->end_ns - p->begin_ns), 1);
-      char look[64] = "";
+      char fill[32] = "", opacity[32] = "";
       /* A narrow gap between neighbours, if there is room for it. */
       if (width > 3)
         width -= 0.5;
       width = CLAMP (width, 0.35, GANTT_LEFT + GANTT_PLOT - x);
+      if (p->stage > 0)
+        g_snprintf (fill, sizeof fill, "fill=\"%s\"",
+                    gantt_colour (c, row->look, p->stage));
       if (p->n > 1 && busy < 0.98)
-        g_snprintf (look, sizeof look, "fill-opacity=\"%.2f\"",
-                    0.25 + 0.75 * busy);
+        g_snprintf (opacity, sizeof opacity, "%sfill-opacity=\"%.2f\"",
+                    *fill ? " " : "", 0.25 + 0.75 * busy);
+      g_autofree char *look = g_strconcat (fill, opacity, NULL);
       g_autofree char *tip = tip_of (c, row, p);
       const DrawBox box = { MIN (x, GANTT_LEFT + GANTT_PLOT - width), row->y,
                             width, row->height };
       draw_rect (c->svg, box, look, tip);
+      draw_name (c, p, box, p->n > 1 && busy < 0.6);
     }
   draw_put (c->svg, "</g>\n");
 }
 
-/* Draws the busy part of the pool, or of the time, in each column. */
-static void
-draw_area (GanttChart *c, const GanttRow *row)
+/* An area: one row and, of a pipeline, one stage.
+   @n: columns of @ns each, in which the area reaches up to @busy ns, [@n].
+   @n_bars, @busy_ns: of the stage in the row. */
+typedef struct
 {
-  const DrawDevice *v = &c->trace->devices[row->device];
-  guint n = (GANTT_PLOT + c->column - 1) / c->column,
-        width = row->folded ? v->cores : 1;
-  double step = c->ns * c->column / GANTT_PLOT, bottom = row->y + row->height;
-  double before = bottom;
-  g_autofree double *busy = g_new0 (double, n);
+  guint stage, n;
+  double ns, *busy;
+  guint n_bars;
+  double busy_ns;
+} Area;
+
+/* Adds to each column of an area how long the row is busy there at its stage.
+ */
+static void
+add_stage (const GanttChart *c, const GanttRow *row, Area *a)
+{
+  double step = c->ns * c->column / GANTT_PLOT;
+  a->n_bars = 0;
+  a->busy_ns = 0;
   for (guint i = 0; i < row->bars->len; i++)
     {
       const DrawBar *bar = &g_array_index (row->bars, DrawBar, i);
       double begin = (double)bar->begin_ns, end = (double)bar->end_ns;
-      for (guint k = (guint)(begin / step); k < n && k * step < end; k++)
-        busy[k] += MIN (end, (k + 1) * step) - MAX (begin, k * step);
+      if (bar->pipe_stage != a->stage)
+        continue;
+      a->n_bars++;
+      a->busy_ns += (end - begin) / (a->ns / step);
+      for (guint k = (guint)(begin / step); k < a->n && k * step < end; k++)
+        a->busy[k] += MIN (end, (k + 1) * step) - MAX (begin, k * step);
     }
+}
+
+static void
+draw_area (GanttChart *c, const GanttRow *row, const Area *a)
+{
+  double bottom = row->y + row->height, before = bottom;
   draw_put (c->svg, "<path class=\"area\" fill=\"%s\" d=\"M%d %.1f",
-            stage_colours[row->look], GANTT_LEFT, bottom);
-  for (guint k = 0; k < n; k++)
+            gantt_colour (c, row->look, a->stage), GANTT_LEFT, bottom);
+  for (guint k = 0; k < a->n; k++)
     {
-      double y = bottom - MIN (busy[k] / (step * width), 1) * row->height;
+      double y = bottom - MIN (a->busy[k] / a->ns, 1) * row->height;
       if (fabs (y - before) >= 0.1)
         {
           draw_put (c->svg, "H%uV%.1f", GANTT_LEFT + k * c->column, y);
           before = y;
         }
     }
+  g_autofree char *stages
+      = c->trace->n_stages > 0 ? gantt_stages_text (c, a->stage, 0) : NULL;
   g_autofree char *tip = g_strdup_printf (
-      "%s %s%s: busy %.1f %%, %u bars", v->name, stage_names[row->look],
-      row->folded ? "s" : "", 100 * row->busy_ns / c->ns, row->bars->len);
+      "%s %s%s%s%s: busy %.1f %%, %u bars", c->trace->devices[row->device].name,
+      gantt_row_names[row->look], row->folded ? "s" : "", stages ? ", " : "",
+      stages ? stages : "", 100 * (stages ? a->busy_ns : row->busy_ns) / c->ns,
+      a->n_bars);
   g_autofree char *escaped = g_markup_escape_text (tip, -1);
   draw_put (c->svg, "H%dV%.1fZ\"><title>%s</title></path>\n",
             GANTT_LEFT + GANTT_PLOT, bottom, escaped);
+}
+
+/* Draws the busy part of the pool, or of the time, in each column; of a
+   pipeline the parts of its stages on top of each other, the highest area
+   first, since the lower ones cover it. */
+static void
+draw_areas (GanttChart *c, const GanttRow *row)
+{
+  const DrawDevice *v = &c->trace->devices[row->device];
+  guint n = (GANTT_PLOT + c->column - 1) / c->column, m = gantt_n_colours (c);
+  double width = row->folded ? v->cores : 1;
+  g_autofree double *busy = g_new0 (double, (gsize)m *n);
+  g_autofree Area *areas = g_new (Area, m);
+  for (guint s = 0; s < m; s++)
+    {
+      double *mine = busy + (gsize)s * n;
+      areas[s] = (Area){ .stage = s,
+                         .n = n,
+                         .ns = c->ns * c->column / GANTT_PLOT * width,
+                         .busy = mine };
+      if (s > 0)
+        memcpy (mine, mine - n, n * sizeof *mine);
+      add_stage (c, row, &areas[s]);
+    }
+  for (guint s = m; s-- > 0;)
+    if (areas[s].n_bars > 0 || m == 1)
+      draw_area (c, row, &areas[s]);
 }
 
 static void
@@ -293,7 +357,7 @@ draw_rows (GanttChart *c)
     {
       const GanttRow *row = &g_array_index (c->rows, GanttRow, i);
       if (row->area)
-        draw_area (c, row);
+        draw_areas (c, row);
       else
         draw_pieces (c, row);
       draw_labels (c, row,
@@ -302,7 +366,7 @@ draw_rows (GanttChart *c)
                               != row->device);
       draw_busy (c, row);
     }
-  draw_text (c->svg, GANTT_WIDTH - 14, GANTT_TOP - 6,
+  draw_text (c->svg, GANTT_WIDTH - 14, c->top - 6,
              "text-anchor=\"end\" font-size=\"11\" fill=\"" DRAW_GREY "\"",
              "busy");
 }
@@ -333,10 +397,11 @@ draw_gantt (const DrawTrace *trace, const char *workload)
   GanttChart c = { .trace = trace, .ns = (double)MAX (trace->end_ns, 1) };
   gantt_make_rows (&c);
   gantt_merge (&c);
+  gantt_move_rows (&c, gantt_draw_legend (&c));
   c.svg = draw_svg_new (GANTT_WIDTH, c.bottom + AXIS + 6,
                         workload ? workload : trace->farm);
   draw_heading (&c, workload);
-  draw_legend (&c);
+  gantt_draw_legend (&c);
   draw_rows (&c);
   draw_rounds (&c);
   gantt_draw_notes (&c);

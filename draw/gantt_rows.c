@@ -68,7 +68,7 @@ void
 gantt_make_rows (GanttChart *c)
 {
   const DrawTrace *t = c->trace;
-  double y = GANTT_TOP;
+  double y = c->top = GANTT_TOP;
   c->rows = g_array_new (FALSE, FALSE, sizeof (GanttRow));
   g_array_set_clear_func (c->rows, clear_row);
   c->first = g_new (guint, t->n_devices);
@@ -121,6 +121,15 @@ gantt_make_rows (GanttChart *c)
     }
 }
 
+void
+gantt_move_rows (GanttChart *c, double px)
+{
+  c->top += px;
+  c->bottom += px;
+  for (guint i = 0; i < c->rows->len; i++)
+    g_array_index (c->rows, GanttRow, i).y += px;
+}
+
 /* -- 2. Merging --------------------------------------------------------- */
 
 /* Merges bars shorter than @short_ns until they are that long. */
@@ -136,7 +145,8 @@ merge_row (GanttRow *row, double short_ns)
                 ? &g_array_index (row->pieces, GanttPiece, row->pieces->len - 1)
                 : NULL;
       double ns = (double)(bar->end_ns - bar->begin_ns);
-      if (last && ns < short_ns && last->end_ns - last->begin_ns < short_ns
+      if (last && last->stage == bar->pipe_stage && last->fused == bar->fused
+          && ns < short_ns && last->end_ns - last->begin_ns < short_ns
           && bar->begin_ns - last->end_ns < short_ns)
         {
           last->busy_ns += added_ns (bar, last->end_ns);
@@ -150,6 +160,8 @@ merge_row (GanttRow *row, double short_ns)
                            .end_ns = bar->end_ns,
                            .busy_ns = ns,
                            .n = 1,
+                           .stage = bar->pipe_stage,
+                           .fused = bar->fused,
                            .units = bar->units,
                            .bytes = bar->bytes,
                            .round = bar->round };
@@ -262,7 +274,7 @@ gantt_merge (GanttChart *c)
   guint n = 0;
   for (guint i = 0; i < c->rows->len; i++)
     n += g_array_index (c->rows, GanttRow, i).area;
-  c->column = n * GANTT_PLOT / MOST_COLUMNS + 1;
+  c->column = n * gantt_n_colours (c) * GANTT_PLOT / MOST_COLUMNS + 1;
   c->any_area = n > 0;
 }
 

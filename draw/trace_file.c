@@ -1,121 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /* trace_file.c: see trace_file.h; doc/environment.md describes the lines.
    Thread safety: see trace_file.h. */
-#include "trace_file.h"
+#include "trace-private.h"
 
 #include <string.h>
 
 #include "hass/error.h"
 #include "json_line.h"
 
-#define MOST_DEVICES 1024
 #define MOST_CORES 65536
-
-typedef struct
-{
-  DrawTrace *trace; /* the farm being read, or NULL */
-  DrawTrace *best;  /* the best candidate of the farms read so far, or NULL */
-  guint wanted, n_farms;
-  const char *path;
-  guint line;
-  gint64 begin_ns; /* of the farm */
-  JsonObject *object;
-  GError **error;
-} Reader;
-
-void
-draw_trace_free (DrawTrace *trace)
-{
-  if (!trace)
-    return;
-  for (guint d = 0; d < trace->n_devices; d++)
-    g_free (trace->devices[d].name);
-  g_free (trace->devices);
-  g_free (trace->farm);
-  g_free (trace->strategy);
-  g_free (trace->platform);
-  g_array_unref (trace->rounds);
-  g_array_unref (trace->bars);
-  g_array_unref (trace->failures);
-  g_free (trace);
-}
-
-static gboolean broken (Reader *r, const char *format, ...)
-    G_GNUC_PRINTF (2, 3);
-
-static gboolean
-broken (Reader *r, const char *format, ...)
-{
-  va_list args;
-  va_start (args, format);
-  g_autofree char *what = g_strdup_vprintf (format, args);
-  va_end (args);
-  if (r->error && !*r->error)
-    g_set_error (r->error, HASS_ERROR, HASS_ERROR_INVALID,
-                 "trace '%s', line %u: %s", r->path, r->line, what);
-  return FALSE;
-}
-
-/* -- Members ------------------------------------------------------------ */
-
-static gboolean
-get_int (Reader *r, JsonObject *o, const char *name, gint64 least, gint64 most,
-         gint64 *value)
-{
-  JsonNode *node = json_object_get_member (o, name);
-  if (!node || !JSON_NODE_HOLDS_VALUE (node)
-      || json_node_get_value_type (node) != G_TYPE_INT64)
-    return broken (r, "member '%s' must be a whole number", name);
-  *value = json_node_get_int (node);
-  if (*value < least || *value > most)
-    return broken (r,
-                   "'%s' is %" G_GINT64_FORMAT
-                   ", must be from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT,
-                   name, *value, least, most);
-  return TRUE;
-}
-
-static const char *
-get_string (Reader *r, JsonObject *o, const char *name)
-{
-  JsonNode *node = json_object_get_member (o, name);
-  if (node && JSON_NODE_HOLDS_VALUE (node)
-      && json_node_get_value_type (node) == G_TYPE_STRING)
-    return json_node_get_string (node);
-  broken (r, "member '%s' must be a string", name);
-  return NULL;
-}
-
-/* Reads a time, relative to the beginning of the farm. */
-static gboolean
-get_time (Reader *r, const char *name, gint64 *ns)
-{
-  if (!get_int (r, r->object, name, r->begin_ns, G_MAXINT64, ns))
-    return FALSE;
-  *ns -= r->begin_ns;
-  return TRUE;
-}
-
-static gboolean
-get_device (Reader *r, guint *device)
-{
-  const char *name = get_string (r, r->object, "device");
-  if (!name)
-    return FALSE;
-  for (guint d = 0; d < r->trace->n_devices; d++)
-    if (!strcmp (r->trace->devices[d].name, name))
-      {
-        *device = d;
-        return TRUE;
-      }
-  return broken (r, "device '%s' is not in the farm's line", name);
-}
 
 /* -- Events ------------------------------------------------------------- */
 
 /* At the end of a farm: keeps it if it is the one to be drawn. */
 static void
-settle (Reader *r)
+settle (DrawTraceReader *r)
 {
   DrawTrace *t = g_steal_pointer (&r->trace);
   gboolean better
@@ -134,7 +33,68 @@ settle (Reader *r)
 }
 
 static gboolean
-read_farm (Reader *r)
+read_device (DrawTraceReader *r, JsonNode *node, DrawDevice *device)
+{
+  gint64 cores;
+  if (!JSON_NODE_HOLDS_OBJECT (node))
+    return draw_trace_broken (r, "device %u must be an object",
+                              r->trace->n_devices);
+  JsonObject *o = json_node_get_object (node);
+  const char *name = draw_trace_string (r, o, "name");
+  const char *kind = draw_trace_string (r, o, "kind");
+  if (!name || !kind || !draw_trace_int (r, o, "cores", 0, MOST_CORES, &cores))
+    return FALSE;
+  *device = (DrawDevice){ .name = g_strdup (name),
+                          .gpu = strcmp (kind, "cpu") != 0,
+                          .cores = (guint)cores };
+  return TRUE;
+}
+
+/* Returns: an array of the farm's line with 1 to @most elements; else NULL, and
+   the line is broken. */
+static JsonArray *
+get_list (DrawTraceReader *r, const char *name, guint most)
+{
+  JsonNode *node = json_object_get_member (r->object, name);
+  if (!node || !JSON_NODE_HOLDS_ARRAY (node))
+    {
+      draw_trace_broken (r, "member '%s' must be an array", name);
+      return NULL;
+    }
+  JsonArray *list = json_node_get_array (node);
+  guint n = json_array_get_length (list);
+  if (n > 0 && n <= most)
+    return list;
+  draw_trace_broken (r, "%u %s, must be 1 to %u", n, name, most);
+  return NULL;
+}
+
+/* Reads the names of a pipeline's stages; a farm has none. */
+static gboolean
+read_stage_names (DrawTraceReader *r)
+{
+  DrawTrace *t = r->trace;
+  if (!json_object_has_member (r->object, "stages"))
+    return TRUE;
+  JsonArray *list = get_list (r, "stages", DRAW_MOST_NAMES);
+  if (!list)
+    return FALSE;
+  guint n = json_array_get_length (list);
+  t->stages = g_new0 (char *, n + 1);
+  for (; t->n_stages < n; t->n_stages++)
+    {
+      JsonNode *node = json_array_get_element (list, t->n_stages);
+      if (!JSON_NODE_HOLDS_VALUE (node)
+          || json_node_get_value_type (node) != G_TYPE_STRING)
+        return draw_trace_broken (r, "the name of stage %u must be a string",
+                                  t->n_stages);
+      t->stages[t->n_stages] = json_node_dup_string (node);
+    }
+  return TRUE;
+}
+
+static gboolean
+read_farm (DrawTraceReader *r)
 {
   settle (r);
   DrawTrace *t = r->trace = g_new0 (DrawTrace, 1);
@@ -142,45 +102,35 @@ read_farm (Reader *r)
   t->bars = g_array_new (FALSE, FALSE, sizeof (DrawBar));
   t->failures = g_array_new (FALSE, FALSE, sizeof (DrawBar));
   t->number = ++r->n_farms;
-  const char *farm = get_string (r, r->object, "farm");
-  const char *strategy = get_string (r, r->object, "strategy");
+  const char *farm = draw_trace_string (r, r->object, "farm");
+  const char *strategy = draw_trace_string (r, r->object, "strategy");
   JsonNode *platform = json_object_get_member (r->object, "platform");
-  JsonNode *devices = json_object_get_member (r->object, "devices");
   if (!farm || !strategy
-      || !get_int (r, r->object, "t", 0, G_MAXINT64, &r->begin_ns))
+      || !draw_trace_int (r, r->object, "t", 0, G_MAXINT64, &r->begin_ns))
     return FALSE;
-  if (!devices || !JSON_NODE_HOLDS_ARRAY (devices))
-    return broken (r, "member 'devices' must be an array");
-  JsonArray *list = json_node_get_array (devices);
-  guint n = json_array_get_length (list);
-  if (n == 0 || n > MOST_DEVICES)
-    return broken (r, "%u devices, must be 1 to %d", n, MOST_DEVICES);
+  JsonArray *list = get_list (r, "devices", DRAW_MOST_NAMES);
+  if (!list)
+    return FALSE;
   t->farm = g_strdup (farm);
   t->strategy = g_strdup (strategy);
   if (platform && !JSON_NODE_HOLDS_NULL (platform)
-      && !(t->platform = g_strdup (get_string (r, r->object, "platform"))))
+      && !(t->platform
+           = g_strdup (draw_trace_string (r, r->object, "platform"))))
     return FALSE;
+  JsonNode *kind = json_object_get_member (r->object, "kind");
+  t->has_tasks = kind && JSON_NODE_HOLDS_VALUE (kind)
+                 && !g_strcmp0 (json_node_get_string (kind), "dataflow");
+  guint n = json_array_get_length (list);
   t->devices = g_new0 (DrawDevice, n);
   for (; t->n_devices < n; t->n_devices++)
-    {
-      JsonNode *node = json_array_get_element (list, t->n_devices);
-      gint64 cores;
-      if (!JSON_NODE_HOLDS_OBJECT (node))
-        return broken (r, "device %u must be an object", t->n_devices);
-      JsonObject *o = json_node_get_object (node);
-      const char *name = get_string (r, o, "name");
-      const char *kind = get_string (r, o, "kind");
-      if (!name || !kind || !get_int (r, o, "cores", 0, MOST_CORES, &cores))
-        return FALSE;
-      t->devices[t->n_devices] = (DrawDevice){ .name = g_strdup (name),
-                                               .gpu = strcmp (kind, "cpu") != 0,
-                                               .cores = (guint)cores };
-    }
-  return TRUE;
+    if (!read_device (r, json_array_get_element (list, t->n_devices),
+                      &t->devices[t->n_devices]))
+      return FALSE;
+  return read_stage_names (r);
 }
 
 static gboolean
-add_bar (Reader *r, DrawBar bar)
+add_bar (DrawTraceReader *r, DrawBar bar)
 {
   if (bar.end_ns > bar.begin_ns)
     g_array_append_val (r->trace->bars, bar);
@@ -188,30 +138,103 @@ add_bar (Reader *r, DrawBar bar)
   return TRUE;
 }
 
+/* Reads the members of all bars of cores. */
 static gboolean
-read_pull (Reader *r, gint64 t)
+read_core_bar (DrawTraceReader *r, gint64 t, DrawBar *bar)
 {
-  gint64 begin, core, units, round;
+  gint64 core;
   guint d = 0;
   while (d < r->trace->n_devices && r->trace->devices[d].gpu)
     d++;
   if (d == r->trace->n_devices)
-    return broken (r, "a pull, but the farm's line has no CPU");
-  if (!get_time (r, "begin", &begin)
-      || !get_int (r, r->object, "core", 0,
-                   (gint64)r->trace->devices[d].cores - 1, &core)
-      || !get_int (r, r->object, "units", 0, G_MAXINT64, &units)
-      || !get_int (r, r->object, "round", 0, G_MAXINT64, &round))
+    return draw_trace_broken (
+        r, "a core computes, but the farm's line has no CPU");
+  if (!draw_trace_time (r, "begin", &bar->begin_ns)
+      || !draw_trace_int (r, r->object, "core", 0,
+                          (gint64)r->trace->devices[d].cores - 1, &core))
     return FALSE;
-  if (begin > t)
-    return broken (r, "the pull ends before it begins");
-  return add_bar (r, (DrawBar){ .device = d,
-                                .core = (guint)core,
-                                .stage = DRAW_KERNEL,
-                                .begin_ns = begin,
-                                .end_ns = t,
-                                .round = round,
-                                .units = units });
+  if (bar->begin_ns > t)
+    return draw_trace_broken (r,
+                              "what the core computes ends before it begins");
+  bar->device = d;
+  bar->core = (guint)core;
+  bar->stage = DRAW_KERNEL;
+  bar->end_ns = t;
+  return TRUE;
+}
+
+static gboolean
+read_pull (DrawTraceReader *r, gint64 t)
+{
+  gint64 units, round;
+  DrawBar bar = { 0 };
+  if (!read_core_bar (r, t, &bar)
+      || !draw_trace_int (r, r->object, "units", 0, G_MAXINT64, &units)
+      || !draw_trace_int (r, r->object, "round", 0, G_MAXINT64, &round))
+    return FALSE;
+  bar.units = (guint64)units;
+  bar.round = (guint64)round;
+  return add_bar (r, bar);
+}
+
+/* Reads the stage of a pipeline's event. */
+static gboolean
+get_pipe_stage (DrawTraceReader *r, DrawBar *bar)
+{
+  gint64 stage;
+  if (!draw_trace_int (r, r->object, "stage", 0, (gint64)r->trace->n_stages - 1,
+                       &stage))
+    return FALSE;
+  bar->pipe_stage = (guint)stage;
+  return TRUE;
+}
+
+/* Counts the tokens that have passed the last stage of a pipeline. */
+static void
+count_passed (DrawTraceReader *r, const DrawBar *bar)
+{
+  if (bar->pipe_stage + bar->fused + 1 == r->trace->n_stages)
+    r->trace->units += bar->units;
+}
+
+/* Reads a batch that a core has computed at a stage of a pipeline. */
+static gboolean
+read_batch (DrawTraceReader *r, gint64 t)
+{
+  gint64 tokens;
+  DrawBar bar = { 0 };
+  if (!read_core_bar (r, t, &bar) || !get_pipe_stage (r, &bar)
+      || !draw_trace_int (r, r->object, "tokens", 0, G_MAXINT64, &tokens))
+    return FALSE;
+  bar.units = (guint64)tokens;
+  count_passed (r, &bar);
+  return add_bar (r, bar);
+}
+
+/* Reads a task of a dataflow, that a core or a device has computed. */
+static gboolean
+read_task (DrawTraceReader *r, gint64 t)
+{
+  gint64 number;
+  DrawBar bar = { .stage = DRAW_KERNEL, .end_ns = t, .units = 1 };
+  const char *codelet = draw_trace_string (r, r->object, "codelet");
+  if (!codelet
+      || !draw_trace_int (r, r->object, "task", 0, G_MAXINT64, &number))
+    return FALSE;
+  if (!json_object_has_member (r->object, "device"))
+    {
+      if (!read_core_bar (r, t, &bar))
+        return FALSE;
+    }
+  else if (!draw_trace_device (r, &bar.device)
+           || !draw_trace_time (r, "begin", &bar.begin_ns))
+    return FALSE;
+  if (bar.begin_ns > t)
+    return draw_trace_broken (r, "the task ends before it begins");
+  bar.round = (guint64)number;
+  bar.pipe_stage = draw_trace_name (r->trace, codelet);
+  r->trace->units++;
+  return add_bar (r, bar);
 }
 
 static gboolean
@@ -223,56 +246,68 @@ is_int (JsonArray *a, guint i)
 }
 
 static gboolean
-read_stage (Reader *r, const char *name, gint64 t, DrawBar bar)
+read_stage (DrawTraceReader *r, const char *name, gint64 t, DrawBar bar)
 {
   JsonNode *node = json_object_get_member (r->object, name);
   JsonArray *a = node && JSON_NODE_HOLDS_ARRAY (node)
                      ? json_node_get_array (node)
                      : NULL;
   if (!a || json_array_get_length (a) != 2 || !is_int (a, 0) || !is_int (a, 1))
-    return broken (r, "member '%s' must be an array of two times", name);
+    return draw_trace_broken (r, "member '%s' must be an array of two times",
+                              name);
   bar.begin_ns = json_array_get_int_element (a, 0) - r->begin_ns;
   bar.end_ns = json_array_get_int_element (a, 1) - r->begin_ns;
   if (bar.begin_ns < 0 || bar.end_ns < bar.begin_ns || bar.end_ns > t)
-    return broken (r,
-                   "'%s' is from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT
-                   " ns of the farm, and the bundle ended at %" G_GINT64_FORMAT,
-                   name, bar.begin_ns, bar.end_ns, t);
+    return draw_trace_broken (
+        r,
+        "'%s' is from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT
+        " ns of the farm, and the bundle ended at %" G_GINT64_FORMAT,
+        name, bar.begin_ns, bar.end_ns, t);
   return add_bar (r, bar);
 }
 
 /* Reads the common members of finished and failed bundles. */
 static gboolean
-read_bundle_bar (Reader *r, DrawBar *bar)
+read_bundle_bar (DrawTraceReader *r, DrawBar *bar)
 {
   gint64 units, round, bytes;
-  if (!get_device (r, &bar->device)
-      || !get_int (r, r->object, "units", 0, G_MAXINT64, &units)
-      || !get_int (r, r->object, "bytes", 0, G_MAXINT64, &bytes)
-      || !get_int (r, r->object, "round", 0, G_MAXINT64, &round))
+  if (!draw_trace_device (r, &bar->device)
+      || !draw_trace_int (r, r->object, "units", 0, G_MAXINT64, &units)
+      || !draw_trace_int (r, r->object, "bytes", 0, G_MAXINT64, &bytes)
+      || !draw_trace_int (r, r->object, "round", 0, G_MAXINT64, &round))
     return FALSE;
   if (!r->trace->devices[bar->device].gpu)
-    return broken (r, "a bundle on a CPU pool");
+    return draw_trace_broken (r, "a bundle on a CPU pool");
   bar->units = units;
   bar->bytes = bytes;
   bar->round = round;
+  if (r->trace->n_stages == 0)
+    return TRUE;
+  gint64 fused;
+  if (!get_pipe_stage (r, bar)
+      || !draw_trace_int (r, r->object, "fused", 0,
+                          (gint64)(r->trace->n_stages - bar->pipe_stage) - 1,
+                          &fused))
+    return FALSE;
+  bar->fused = (guint)fused;
   return TRUE;
 }
 
 static gboolean
-read_failed (Reader *r, gint64 t)
+read_failed (DrawTraceReader *r, gint64 t)
 {
   DrawBar bar = { .end_ns = t };
-  if (!read_bundle_bar (r, &bar) || !get_time (r, "begin", &bar.begin_ns))
+  if (!read_bundle_bar (r, &bar)
+      || !draw_trace_time (r, "begin", &bar.begin_ns))
     return FALSE;
   if (bar.begin_ns > t)
-    return broken (r, "the bundle failed before it began");
+    return draw_trace_broken (r, "the bundle failed before it began");
   g_array_append_val (r->trace->failures, bar);
   return TRUE;
 }
 
 static gboolean
-read_bundle (Reader *r, gint64 t)
+read_bundle (DrawTraceReader *r, gint64 t)
 {
   DrawBar bar = { 0 };
   if (!read_bundle_bar (r, &bar))
@@ -281,26 +316,28 @@ read_bundle (Reader *r, gint64 t)
   for (bar.stage = 0; bar.stage < DRAW_N_STAGES; bar.stage++)
     if (!read_stage (r, names[bar.stage], t, bar))
       return FALSE;
+  count_passed (r, &bar);
   return TRUE;
 }
 
 /* Reads when a GPU was opened, or that it was not. */
 static gboolean
-read_open (Reader *r, gint64 t)
+read_open (DrawTraceReader *r, gint64 t)
 {
   gint64 begin;
   guint device;
   JsonNode *ok = json_object_get_member (r->object, "ok");
-  if (!get_device (r, &device) || !get_time (r, "begin", &begin))
+  if (!draw_trace_device (r, &device) || !draw_trace_time (r, "begin", &begin))
     return FALSE;
   DrawDevice *v = &r->trace->devices[device];
   if (!v->gpu)
-    return broken (r, "'%s' is a CPU pool, and is made ready", v->name);
+    return draw_trace_broken (r, "'%s' is a CPU pool, and is made ready",
+                              v->name);
   if (begin > t)
-    return broken (r, "'%s' is ready before that begins", v->name);
+    return draw_trace_broken (r, "'%s' is ready before that begins", v->name);
   if (!ok || !JSON_NODE_HOLDS_VALUE (ok)
       || json_node_get_value_type (ok) != G_TYPE_BOOLEAN)
-    return broken (r, "member 'ok' must be true or false");
+    return draw_trace_broken (r, "member 'ok' must be true or false");
   v->not_started = !json_node_get_boolean (ok);
   v->open_begin_ns = v->not_started ? 0 : begin;
   v->open_end_ns = v->not_started ? 0 : t;
@@ -308,21 +345,26 @@ read_open (Reader *r, gint64 t)
 }
 
 static gboolean
-read_event (Reader *r)
+read_event (DrawTraceReader *r)
 {
-  const char *event = get_string (r, r->object, "event");
+  const char *event = draw_trace_string (r, r->object, "event");
   gint64 t, units;
   if (!event)
     return FALSE;
   if (!strcmp (event, "farm"))
     return read_farm (r);
   if (!r->trace)
-    return broken (r, "a trace begins with the event 'farm', not '%s'", event);
-  if (!get_time (r, "t", &t))
+    return draw_trace_broken (
+        r, "a trace begins with the event 'farm', not '%s'", event);
+  if (!draw_trace_time (r, "t", &t))
     return FALSE;
   r->trace->end_ns = MAX (r->trace->end_ns, t);
   if (!strcmp (event, "pull"))
     return read_pull (r, t);
+  if (!strcmp (event, "stage"))
+    return read_batch (r, t);
+  if (!strcmp (event, "task") && r->trace->has_tasks)
+    return read_task (r, t);
   if (!strcmp (event, "bundle"))
     return read_bundle (r, t);
   if (!strcmp (event, "failed"))
@@ -331,7 +373,7 @@ read_event (Reader *r)
     return read_open (r, t);
   if (!strcmp (event, "round"))
     {
-      if (!get_int (r, r->object, "units", 0, G_MAXINT64, &units))
+      if (!draw_trace_int (r, r->object, "units", 0, G_MAXINT64, &units))
         return FALSE;
       r->trace->units += units;
       g_array_append_val (r->trace->rounds, t);
@@ -340,29 +382,31 @@ read_event (Reader *r)
 }
 
 static gboolean
-read_line (Reader *r, const char *line)
+read_line (DrawTraceReader *r, const char *line)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (JsonNode) node = draw_json_line (line, &error);
   if (!node)
-    return broken (r, "%s", error->message);
+    return draw_trace_broken (r, "%s", error->message);
   if (!JSON_NODE_HOLDS_OBJECT (node))
-    return broken (r, "it is not a JSON object");
+    return draw_trace_broken (r, "it is not a JSON object");
   r->object = json_node_get_object (node);
   return read_event (r);
 }
 
 /* Takes the requested farm if it can be drawn. */
 static gboolean
-finish (Reader *r)
+finish (DrawTraceReader *r)
 {
   settle (r);
   if (r->wanted > r->n_farms)
-    return broken (r, "the end, after %u farms; number %u was asked for",
-                   r->n_farms, r->wanted);
+    return draw_trace_broken (
+        r, "the end, after %u farms; number %u was asked for", r->n_farms,
+        r->wanted);
   if (!r->best || r->best->bars->len == 0)
-    return broken (r, "nothing was computed before the end of the %s",
-                   r->wanted > 0 ? "farm" : "file");
+    return draw_trace_broken (r,
+                              "nothing was computed before the end of the %s",
+                              r->wanted > 0 ? "farm" : "file");
   r->best->n_farms = r->n_farms;
   return TRUE;
 }
@@ -379,7 +423,7 @@ draw_trace_load (const char *path, guint number, GError **error)
                    "trace '%s' cannot be read: %s", path, failure->message);
       return NULL;
     }
-  Reader r = { .path = path, .wanted = number, .error = &failure };
+  DrawTraceReader r = { .path = path, .wanted = number, .error = &failure };
   gboolean ok = TRUE;
   for (char *line = text; ok && line < text + length;)
     {

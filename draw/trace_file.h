@@ -8,6 +8,9 @@
 
 G_BEGIN_DECLS
 
+/* Most names of devices, of stages, or of codelets. A guess. */
+#define DRAW_MOST_NAMES 1024
+
 /* Rows of a GPU. A core has one row, of kind DRAW_KERNEL. */
 typedef enum
 {
@@ -22,13 +25,19 @@ typedef enum
  * @device: index of the device.
  * @core: index of the core in a CPU pool, else 0.
  * @stage: row of a GPU; DRAW_KERNEL for a core.
+ * @pipe_stage: of a pipeline: index of the stage that is computed; of a
+ * dataflow: of the task's codelet; else 0.
+ * @fused: likewise: number of stages after it that are computed in the same
+ *   bar.
  * @begin_ns, @end_ns: in ns since the beginning of the farm.
- * @units, @bytes: of the pull or bundle.
+ * @round: of a dataflow: number of the task.
+ * @units, @bytes: of the pull, batch or bundle; a task is one unit.
  */
 typedef struct
 {
   guint device, core;
   DrawStage stage;
+  guint pipe_stage, fused;
   gint64 begin_ns, end_ns;
   guint64 round, units, bytes;
 } DrawBar;
@@ -52,7 +61,11 @@ typedef struct
  * DrawTrace: a run.
  * @platform: NULL: the real machine.
  * @end_ns: of the last event, in ns since the beginning of the farm.
- * @rounds: gint64, when each began; @units: total.
+ * @rounds: gint64, when each began; empty for a pipeline.
+ * @units: total; of a pipeline the tokens that have passed its last stage.
+ * @has_tasks: it is a dataflow.
+ * @stages: [@n_stages] names of the stages of a pipeline, or of the codelets of
+ * a dataflow; NULL and 0 for a farm.
  * @bars: DrawBar; not empty, within 0 and @end_ns.
  * @failures: DrawBar of failed bundles of GPUs; may be empty, without stage.
  * @number: number of the farm in the file, from 1.
@@ -63,7 +76,10 @@ typedef struct
   char *farm, *strategy, *platform;
   gint64 end_ns;
   guint64 units;
+  gboolean has_tasks;
   GArray *rounds;
+  guint n_stages;
+  char **stages;
   guint n_devices;
   DrawDevice *devices;
   GArray *bars, *failures;
@@ -75,6 +91,9 @@ typedef struct
    Unknown events are ignored. */
 DrawTrace *draw_trace_load (const char *path, guint number, GError **error);
 void draw_trace_free (DrawTrace *trace);
+/* Returns: the index of a codelet in @stages, where it is added if it is new;
+   of those beyond DRAW_MOST_NAMES the last index. */
+guint draw_trace_name (DrawTrace *trace, const char *codelet);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (DrawTrace, draw_trace_free)
 
 G_END_DECLS

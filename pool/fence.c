@@ -3,6 +3,13 @@
    Thread safety: any thread. */
 #include "fence.h"
 
+#if defined __has_include && __has_include(<sys/single_threaded.h>)
+#  include <sys/single_threaded.h>
+#  define HAS_ONE_THREAD __libc_single_threaded
+#else
+#  define HAS_ONE_THREAD FALSE
+#endif
+
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -29,6 +36,17 @@ hass_fence_is_light (void)
   if (g_once_init_enter (&answer))
     g_once_init_leave (&answer, can () ? 2 : 1);
   return answer == 2;
+}
+
+/* Asks the kernel when the library is loaded, if the process has one thread:
+   the answer then takes 1 us. In a process of several threads the kernel waits
+   until each core has passed through it, which takes 10 ms, so there only a
+   process that runs a farm asks. */
+__attribute__ ((constructor)) static void
+ask_early (void)
+{
+  if (HAS_ONE_THREAD)
+    hass_fence_is_light ();
 }
 
 /* The fence of the side that runs rarely (a core about to sleep): a memory

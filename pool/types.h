@@ -25,7 +25,9 @@ typedef enum
   HASS_FARM_ANY = (1 << 4) - 1, /* all kinds that have rounds */
   /* A stream of loads passes stages; strategies serve it by classes
      (hass/stream.h). */
-  HASS_FARM_PIPELINE = 1 << 4
+  HASS_FARM_PIPELINE = 1 << 4,
+  /* Tasks wait for each other as their accesses to data say. */
+  HASS_FARM_DATAFLOW = 1 << 5
 } HassFarmKind;
 
 typedef enum

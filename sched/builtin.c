@@ -39,7 +39,8 @@
   X (hass_skmd)             \
   X (hass_skmd_linear)      \
   X (hass_cpu_weight)       \
-  X (hass_pipe_greedy)
+  X (hass_pipe_greedy)     \
+  X (hass_flow_priority)
 /* clang-format on */
 
 #define DECLARE(ops) extern const HassStrategyOps ops;

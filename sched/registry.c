@@ -80,7 +80,9 @@ validate (const HassStrategyOps *ops, GError **error)
     wrong = "has no grant";
   else if (!ops->serve && ops->farms & HASS_FARM_PIPELINE)
     wrong = "has no serve";
-  else if ((ops->farms & (HASS_FARM_ANY | HASS_FARM_PIPELINE)) == 0)
+  else if ((ops->farms
+            & (HASS_FARM_ANY | HASS_FARM_PIPELINE | HASS_FARM_DATAFLOW))
+           == 0)
     wrong = "serves no kind of farm";
   if (wrong)
     {
@@ -182,7 +184,9 @@ const char *
 hass_strategy_default (HassFarmKind farm, HassCostClass cost)
 {
   (void)cost;
-  return farm == HASS_FARM_PIPELINE ? "pipe-auto" : "auto";
+  return farm == HASS_FARM_DATAFLOW   ? "flow-priority"
+         : farm == HASS_FARM_PIPELINE ? "pipe-auto"
+                                      : "auto";
 }
 
 /* -- Specifications ----------------------------------------------------- */

@@ -110,6 +110,9 @@ typedef struct
  * @leave: CPU pool: cores take units of class c only while more than @leave[c]
  *   wait; 0: always; G_MAXUINT32: never. Classes that only the CPU pool can run
  *   are always taken.
+ * @feed: CPU pool: 1 + the class that cores should bring units to before all
+ *   else, by the stages before it and by new tokens; 0: none. Cores prefer the
+ *   latest stage otherwise, and new tokens last.
  * @tokens: CPU pool: tokens that should be in flight; 0: all that the user
  *   allows.
  */
@@ -121,6 +124,7 @@ typedef struct
   guint fuse;
   gint64 within_ns;
   guint32 leave[HASS_MAX_CLASSES];
+  guint feed;
   guint64 tokens;
 } HassServe;
 
@@ -135,6 +139,7 @@ typedef struct
  * @h2d_ns, @kernel_ns, @d2h_ns: durations of the copy to the device, the
  * kernels and the copy back; 0 for a CPU pool.
  * @failed: the units went back into the ready set.
+ * @fused: stages after @class_index that the device has computed, too.
  */
 typedef struct
 {
@@ -144,6 +149,7 @@ typedef struct
   gint64 grant_ns, start_ns, end_ns;
   double h2d_ns, kernel_ns, d2h_ns;
   gboolean failed;
+  guint fused;
 } HassServed;
 
 HASS_END_DECLS

@@ -32,6 +32,9 @@ FIXED (HassTask, 96);
 FIXED (HassRunOptions, 192);
 FIXED (HassDeviceReport, 192);
 FIXED (HassUnfinished, 64);
+FIXED (HassAccess, 16);
+FIXED (HassTaskHints, 32);
+FIXED (HassKindCodelet, 16);
 #else
 typedef int hass_no_sizes; /* C does not allow an empty translation unit */
 #endif

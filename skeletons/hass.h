@@ -7,7 +7,9 @@
 
 #include <hass/callbacks.h>
 #include <hass/data_farm.h>
+#include <hass/dataflow.h>
 #include <hass/device.h>
+#include <hass/device_data.h>
 #include <hass/device_kind.h>
 #include <hass/error.h>
 #include <hass/function_farm.h>

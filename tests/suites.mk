@@ -4,7 +4,7 @@
 
 # These take longest. They start first, so that none runs alone at the end.
 SLOWEST := sim_auto sim_bound against_grep model storm replay package \
-	contract gpu_faults bakeoff pipeline_contract
+	contract gpu_faults bakeoff pipeline_contract pipeline_storm
 
 # `make check-quick` leaves out what takes seconds to prove something about one
 # part, of which another suite runs the code as well:
@@ -13,12 +13,13 @@ SLOWEST := sim_auto sim_bound against_grep model storm replay package \
 #   sim_auto, sim_bound, sim_random, sim_papers    sched_*, sim_run, sim_program
 #   replay         record, replay_h200, replay_tasks
 #   storm, failing_memory    contract, gpu_faults, live
-#   pipeline_contract        pipeline, pipeline_*
+#   pipeline_contract, pipeline_storm    pipeline, pipeline_*
 #   package, guide, bakeoff, gpu_apps    builds and programs, seldom changed
 #   model          spin searches models in tests/model, not the library
 NOT_QUICK := against_grep gpu_search hzip_* mapped_file sim_auto sim_bound \
 	sim_bound_engine sim_random sim_papers replay storm failing_memory \
-	package guide bakeoff gpu_apps model pipeline_contract
+	package guide bakeoff gpu_apps model pipeline_contract \
+	pipeline_storm
 
 # AddressSanitizer and UndefinedBehaviorSanitizer see nothing new in:
 #   model            a program that spin writes
@@ -42,7 +43,7 @@ NOT_UNDER_ADDRESS := model package guide bakeoff sim_papers sim_bound \
 #   hzip_*, monte_carlo_program, own_device, output, y4m_program
 # matrix_check has OpenBLAS compute with threads of its own, likewise.
 # gpu_search* and mapped_file search large files with the farms of live.
-NOT_UNDER_THREAD := sched_* sim_* pipe_* replay* measure gantt plot \
+NOT_UNDER_THREAD := align_program heat sched_* sim_* pipe_* replay* measure gantt plot \
 	device_model platform virtual_time thesis matcher line_scan grep_rules \
 	model package guide against_grep bakeoff examples* gpu_apps hass_info \
 	hostile hzip_* monte_carlo_program own_device output gpu_search* \

@@ -10,8 +10,9 @@ PREFIX ?= /usr/local
 LIBDIR ?= lib
 DOCS := share/doc/hass
 
-# Examples that are programs for everyday use; hzip needs libdeflate and zlib.
-EVERYDAY := $(filter-out $(LEFT_OUT),hzip y4m_denoise)
+# Examples that are programs for everyday use; hzip needs libdeflate and zlib,
+# cholesky OpenBLAS.
+EVERYDAY := $(filter-out $(LEFT_OUT),align cholesky hzip y4m_denoise)
 EVERYDAY_BIN := $(EVERYDAY:%=$(BUILD)/bin/%)
 
 # Each file as HOW:FOLDER:FILE, the folder below PREFIX. HOW is a word that
@@ -25,6 +26,11 @@ INSTALLED := \
 	$(call into,link,$(LIBDIR),$(SONAME)=$(notdir $(SHARED)) \
 	  libhass.so=$(SONAME)) \
 	$(call into,fill,$(LIBDIR)/pkgconfig,tools/hass.pc.in) \
+	$(if $(LA),$(call into,file,include/hass,$(LA_PUBLIC)) \
+	  $(call into,file,$(LIBDIR),$(LA) $(LA_SHARED)) \
+	  $(call into,link,$(LIBDIR),$(LA_SONAME)=$(notdir $(LA_SHARED)) \
+	    libhass-la.so=$(LA_SONAME)) \
+	  $(call into,fill,$(LIBDIR)/pkgconfig,tools/hass-la.pc.in)) \
 	$(call into,fill,$(LIBDIR)/cmake/hass,$(wildcard tools/hass*.cmake.in)) \
 	$(call into,file,share/man/man1,$(patsubst %,doc/man/%.1,$(TOOLS) $(EVERYDAY))) \
 	$(call into,file,share/man/man7,doc/man/hass.7) \
@@ -42,7 +48,8 @@ INSTALLED := \
 # What @NAME@ in a template becomes.
 FILLED = VERSION='$(VERSION)' PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' \
 	WITH_CUDA='$(or $(WITH_CUDA),no)' SHARED='$(notdir $(SHARED))' \
-	SONAME='$(SONAME)' CUDA_LIBS='$(if $(WITH_CUDA),$(CUDA_RUNTIME))'
+	SONAME='$(SONAME)' CUDA_LIBS='$(if $(WITH_CUDA),$(CUDA_RUNTIME))' \
+	LA_CUDA_LIBS='$(filter -l%,$(LA_CUDA_LIBS))'
 
 # install-files installs what has been built already, and builds nothing.
 .PHONY: install install-files uninstall

@@ -17,7 +17,7 @@ root=$2
 fill() { # FOLDER FILE
   local up words=() w
   up=$(printf '%s\n' "$1" | sed 's|[^/][^/]*|..|g')
-  for w in VERSION PREFIX LIBDIR WITH_CUDA SHARED SONAME CUDA_LIBS; do
+  for w in VERSION PREFIX LIBDIR WITH_CUDA SHARED SONAME CUDA_LIBS LA_CUDA_LIBS; do
     words+=(-e "s|@$w@|${!w}|g")
   done
   sed -e "s|@UP@|$up|g" "${words[@]}" "$2"

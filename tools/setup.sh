@@ -12,16 +12,18 @@ deb="$build libglpk-dev build-essential debhelper dpkg-dev fakeroot lintian"
 arm="make pkgconf gcc-aarch64-linux-gnu g++-aarch64-linux-gnu qemu-user-static"
 
 # Installed where the distribution has them: the version of clang-format that
-# .clang-format is written for, text to search, 300 MB for 12 MB of download, and
-# a solver of linear programs; without them the layout is not checked, text is
-# generated, and hass-sim has no bounds of pipelines.
+# .clang-format is written for, text to search, 300 MB for 12 MB of download, a
+# solver of linear programs, and StarPU's cholesky_implicit; without them the
+# layout is not checked, text is generated, hass-sim has no bounds of pipelines,
+# and a benchmark has a peer less.
 useful=
 case "${1:-}" in
   build) wanted=$build
          useful="libglpk-dev" ;;
   check) wanted=$check
          useful="clang-format-14 libboost-dev cppreference-doc-en-html libglpk-dev" ;;
-  bench) wanted=$bench ;;
+  bench) wanted=$bench
+         useful="starpu-examples" ;;
   clang) wanted=$clang ;;
   arm) wanted=$arm ;;
   deb) wanted=$deb ;;

@@ -193,7 +193,7 @@ work_alone (gpointer data)
   for (gsize i = 0; i < run->n_tokens / bench_cores (); i++)
     for (guint k = 0; k < run->n_stages; k++)
       if (run->stages[k].iterations > 0)
-        pipe_work (run->stages[k].iterations);
+        bench_fenced_spin (run->stages[k].iterations);
   alone->core_s = core_s (CLOCK_THREAD_CPUTIME_ID) - before;
   return NULL;
 }

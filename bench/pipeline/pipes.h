@@ -12,6 +12,8 @@
 
 #include <glib.h>
 
+#include "bench.h"
+
 G_BEGIN_DECLS
 
 #define PIPE_STAGES 16
@@ -55,23 +57,6 @@ struct PipeRun
   guint64 wrong;
 };
 
-/* Work whose calls do not overlap in the processor. */
-static inline void
-pipe_work (gsize iterations)
-{
-  guint64 x = iterations | 1;
-  for (gsize i = 0; i < iterations; i++)
-    {
-      x = x * 6364136223846793005u + 1;
-      __asm__ volatile("" : "+r"(x));
-    }
-#if defined __x86_64__
-  __asm__ volatile("lfence" : : "r"(x) : "memory");
-#elif defined __aarch64__
-  __asm__ volatile("dsb sy\n\tisb" : : "r"(x) : "memory");
-#endif
-}
-
 /* What is seldom asked for. */
 void pipe_begin_token (PipeRun *run, gsize token);
 void pipe_end_token (PipeRun *run, gsize token);
@@ -90,7 +75,7 @@ pipe_stage (PipeRun *run, guint index, gsize token)
   if (index + 1 == run->n_stages && (run->latency_ns || run->at_sink))
     pipe_end_token (run, token);
   if (stage->iterations > 0)
-    pipe_work (stage->iterations);
+    bench_fenced_spin (stage->iterations);
   if (stage->ordered)
     {
       run->wrong += stage->next != token;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* cuda-private.h: a GPU as a device of one farm, and the bundles on it.
+/* cuda-private.h: a GPU as a device of one farm, and the bundles on it; or of a
+   dataflow, and the operations on it.
    Thread safety: the device's proxy thread. */
 #ifndef HASS_CUDA_PRIVATE_H
 #define HASS_CUDA_PRIVATE_H
@@ -9,6 +10,7 @@
 #include "device/kinds.h"
 #include "device/layout.h"
 #include "device/pinned.h"
+#include "hass/device_data.h"
 #include "pool/clock.h"
 
 #define HASS_CUDA_SLOTS 4
@@ -75,6 +77,59 @@ typedef struct
   gboolean refused;
 } HassCudaWay;
 
+/* A staged copy passes through the two halves of a pinned buffer in pieces of
+   at most this many bytes. Larger pieces fill pinned memory, smaller ones are
+   copied at less than the rate of the link. A guess. */
+#define HASS_CUDA_PIECE_BYTES ((gsize)2 << 20)
+
+/* An operation in flight.
+   @kit: its stream and events; NULL: it waits for a stream.
+   @at: staged: bytes, rows packed, whose piece has begun.
+   @pieces: [half] the bytes that a half of the buffer holds.
+   @n_begun, @n_landed: pieces. */
+typedef struct
+{
+  guint64 ticket;
+  HassGpuKit *kit;
+  gint64 begun_ns;
+  gboolean computes, staged;
+  HassDataCopy copy;
+  gsize at;
+  struct
+  {
+    gsize begin, end;
+  } pieces[2];
+  guint n_begun, n_landed;
+} HassCudaOp;
+
+/* The state of a device while it is open for a dataflow.
+   @pool: kit whose stream orders allocations; its event `copied` follows the
+   latest one.
+   @memory: address -> its bytes.
+   @bytes: sum of them.
+   @running: HassCudaOp, the oldest first.
+   @waiting: [to_host] HassCudaOp without a stream.
+   @n_copying: [to_host] of the running ones.
+   @why: why the operation @broken failed when it no longer had to wait; NULL:
+     none did.
+   @shared: bit for each GPU that copies directly from this one. */
+typedef struct
+{
+  HassGpuKit *pool;
+  guint64 n_allocs, n_recorded;
+  GHashTable *memory;
+  gsize bytes;
+  GPtrArray *running;
+  GQueue waiting[2];
+  guint n_copying[2];
+  guint64 broken;
+  GError *why;
+  guint64 shared;
+  int slack_ns;     /* of the proxy thread's timers, before */
+  gboolean counted; /* in the GPU's n_bundles, as operations are in flight */
+  gboolean lost;
+} HassCudaData;
+
 struct HassCudaDevice
 {
   HassDevice device;
@@ -100,6 +155,7 @@ struct HassCudaDevice
   guint n_pageable; /* bundles that could be staged or pinned */
   gboolean lost;
   HassTransfers transfers;
+  HassCudaData *data; /* NULL: not open for a dataflow */
 };
 
 /* room.c */
@@ -119,9 +175,12 @@ guint hass_cuda_find_done (HassCudaDevice *d, gint64 timeout_ns,
                            GError **error);
 gboolean hass_cuda_await (HassCudaDevice *d, gpointer event, gint64 since_ns,
                           const char *what, GError **error);
-gboolean hass_cuda_past_deadline (HassCudaDevice *d, const HassCudaSlot *slot);
-
-/* drain.c */
+gboolean hass_cuda_passed (HassCudaDevice *d, gpointer event, const char *what,
+                           GError **error);
+gboolean hass_cuda_past_deadline (HassCudaDevice *d, gint64 since_ns);
+void hass_cuda_note_hung (HassCudaDevice *d, const char *what, GError **error);
+gboolean hass_cuda_drain_stream (HassCudaDevice *d, gint64 since_ns,
+                                 gpointer stream, gpointer event);
 gboolean hass_cuda_drain (HassCudaDevice *d, HassCudaSlot *slot);
 
 /* done.c */
@@ -163,5 +222,25 @@ gboolean hass_cuda_reserve_results (HassCudaDevice *d, HassCudaSlot *slot,
 gsize hass_cuda_record_blocks_bytes (guint64 capacity);
 gconstpointer hass_cuda_accumulator (const HassCudaDevice *d,
                                      const HassCudaSlot *slot);
+
+/* data.c: the memory of a dataflow */
+extern const HassDeviceDataOps hass_cuda_data_ops;
+gboolean hass_cuda_open_data (HassCudaDevice *d, GError **error);
+void hass_cuda_close_data (HassCudaDevice *d);
+
+/* data_copy.c: copies of data */
+gboolean hass_cuda_begin_copy (HassCudaDevice *d, HassCudaOp *op,
+                               GError **error);
+gboolean hass_cuda_go_on (HassCudaDevice *d, HassCudaOp *op, GError **error);
+
+/* data_op.c: operations of a dataflow */
+gboolean hass_cuda_is_there (HassCudaDevice *d, GError **error);
+gboolean hass_cuda_copy (HassDevice *device, guint64 ticket,
+                         const HassDataCopy *copy, GError **error);
+gboolean hass_cuda_compute_data (HassDevice *device, guint64 ticket,
+                                 HassEnqueueFunc enqueue, gpointer data,
+                                 GError **error);
+gboolean hass_cuda_wait_data (HassDevice *device, gint64 timeout_ns,
+                              HassDataDone *done, GError **error);
 
 #endif

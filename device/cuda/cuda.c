@@ -16,8 +16,11 @@
    3. A bundle with more records than its buffer holds is computed again with a
       larger one; its inputs are still on the GPU.
    4. After a failure the device waits for everything that was enqueued
-      (drain.c). After a sticky error, or past the bundle's deadline, the
+      (wait.c). After a sticky error, or past the bundle's deadline, the
       device is lost, and its buffers are not used again.
+
+   A device that is opened for a dataflow has memory, copies and computations
+   instead of slots: data.c, data_copy.c, data_op.c.
 
    Thread safety: as hass/device.h says. */
 #include "cuda-private.h"
@@ -135,6 +138,8 @@ open_device (HassDevice *device, const HassDeviceFarm *farm, GError **error)
   d->computed_ns = 0;
   d->transfers = (HassTransfers){ 0 };
   d->record_rate = farm->records_per_element;
+  if (farm->kind == HASS_FARM_DATAFLOW)
+    return ok && hass_cuda_open_data (d, error);
   for (guint i = 0; i < HASS_CUDA_SLOTS && ok; i++)
     {
       d->slots[i].busy = FALSE;
@@ -154,6 +159,7 @@ static void
 close_device (HassDevice *device)
 {
   HassCudaDevice *d = (HassCudaDevice *)device;
+  hass_cuda_close_data (d);
   give_kits_back (d);
   hass_cuda_free_constants (d);
 }
@@ -185,7 +191,8 @@ static const HassDeviceOps cuda_ops = { .struct_size = sizeof (HassDeviceOps),
                                         .close = close_device,
                                         .transfers = transfers,
                                         .opening_ns = opening_ns,
-                                        .unopened = unopened };
+                                        .unopened = unopened,
+                                        .data = &hass_cuda_data_ops };
 
 /* Returns: a new device for one farm, which drives the GPU with this index,
    less than hass_gpus_expected (); NULL if there is no such GPU any more. */

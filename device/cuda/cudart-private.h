@@ -70,6 +70,17 @@ typedef struct
                     gsize from_pitch, gsize row_bytes, gsize rows,
                     HassCudaDirection direction, gpointer stream);
   int (*clear) (gpointer memory, gsize bytes, gpointer stream);
+  /* The device's default memory pool keeps all that is freed into it, */
+  int (*pool_keep) (int device);
+  /* gives what it keeps back to the device, */
+  int (*pool_trim) (int device);
+  /* and is accessed by device @by without the host. */
+  int (*pool_share) (int device, int by);
+  /* From the pool of the stream's device. */
+  int (*allocate_async) (gpointer *memory, gsize bytes, gpointer stream);
+  int (*release_async) (gpointer memory, gpointer stream);
+  int (*copy_peer) (gpointer to, int to_device, gconstpointer from,
+                    int from_device, gsize bytes, gpointer stream);
   int (*last_error) (void); /* returns the thread's last error and clears it */
   const char *(*text) (int code);
   HassCudaKind (*classify) (int code);

@@ -165,6 +165,59 @@ clear (gpointer memory, gsize bytes, gpointer stream)
 }
 
 static int
+pool_keep (int device)
+{
+  cudaMemPool_t pool;
+  guint64 all = G_MAXUINT64;
+  int code = cudaDeviceGetDefaultMemPool (&pool, device);
+  return code != cudaSuccess ? code
+                             : (int)cudaMemPoolSetAttribute (
+                                 pool, cudaMemPoolAttrReleaseThreshold, &all);
+}
+
+static int
+pool_trim (int device)
+{
+  cudaMemPool_t pool;
+  int code = cudaDeviceGetDefaultMemPool (&pool, device);
+  return code != cudaSuccess ? code : (int)cudaMemPoolTrimTo (pool, 0);
+}
+
+static int
+pool_share (int device, int by)
+{
+  const struct cudaMemAccessDesc access
+      = { { cudaMemLocationTypeDevice, by }, cudaMemAccessFlagsProtReadWrite };
+  cudaMemPool_t pool;
+  int can = 0;
+  int code = cudaDeviceCanAccessPeer (&can, by, device);
+  if (code == cudaSuccess && can)
+    code = cudaDeviceGetDefaultMemPool (&pool, device);
+  if (code == cudaSuccess && can)
+    code = cudaMemPoolSetAccess (pool, &access, 1);
+  return code;
+}
+
+static int
+allocate_async (gpointer *memory, gsize bytes, gpointer stream)
+{
+  return cudaMallocAsync (memory, bytes, stream);
+}
+
+static int
+release_async (gpointer memory, gpointer stream)
+{
+  return cudaFreeAsync (memory, stream);
+}
+
+static int
+copy_peer (gpointer to, int to_device, gconstpointer from, int from_device,
+           gsize bytes, gpointer stream)
+{
+  return cudaMemcpyPeerAsync (to, to_device, from, from_device, bytes, stream);
+}
+
+static int
 last_error (void)
 {
   return cudaGetLastError ();
@@ -217,14 +270,15 @@ classify (int code)
    small, they start one that does not. */
 #  define START_NS 200000000
 
-static const HassCudart real
-    = { device_count,  properties,      set_device,    memory_info,
-        allocate,      release,         allocate_host, release_host,
-        register_host, unregister_host, stream_new,    stream_free,
-        stream_wait,   event_new,       event_free,    event_record,
-        event_query,   event_wait,      event_elapsed, copy,
-        copy_rows,     clear,           last_error,    text,
-        classify,      CUDART_VERSION,  START_NS };
+static const HassCudart real = {
+  device_count,   properties,     set_device,   memory_info,   allocate,
+  release,        allocate_host,  release_host, register_host, unregister_host,
+  stream_new,     stream_free,    stream_wait,  event_new,     event_free,
+  event_record,   event_query,    event_wait,   event_elapsed, copy,
+  copy_rows,      clear,          pool_keep,    pool_trim,     pool_share,
+  allocate_async, release_async,  copy_peer,    last_error,    text,
+  classify,       CUDART_VERSION, START_NS
+};
 
 #  define BUILT_IN (&real)
 

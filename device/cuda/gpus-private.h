@@ -140,6 +140,9 @@ void hass_gpus_remember (const HassGpuList *list);
 HassGpu *hass_gpu_new (guint index, const HassCudaProperties *properties);
 void hass_gpu_free (HassGpu *gpu);
 gboolean hass_gpus_memory_limit (guint64 *bytes, GError **error);
+gboolean hass_gpu_take_budget (HassGpu *gpu, gsize bytes, guint64 budget,
+                               GError **error);
+void hass_gpu_give_budget_back (HassGpu *gpu, gsize bytes);
 
 HassGpuKit *hass_gpu_kit_take (HassGpu *gpu, GError **error);
 void hass_gpu_kit_return (HassGpu *gpu, HassGpuKit *kit);
@@ -165,6 +168,7 @@ void hass_gpus_release_host (HassGpuBuffer *buffer);
 gboolean hass_gpus_take_host_spare (gsize bytes, HassGpuBuffer *buffer);
 gboolean hass_gpu_take_spare (HassGpu *gpu, gsize bytes, HassGpuBuffer *buffer);
 void hass_gpu_trim (HassGpu *gpu);
+void hass_gpu_trim_pool (HassGpu *gpu);
 gboolean hass_gpu_trim_within (HassGpu *gpu, guint n, gint64 until_us);
 void hass_gpus_forget_bundles (void);
 

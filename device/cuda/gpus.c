@@ -96,8 +96,10 @@ roomy (gsize bytes)
   return bytes > G_MAXSIZE - step ? bytes : (bytes + step - 1) / step * step;
 }
 
-static gboolean
-take_from_budget (HassGpu *gpu, gsize bytes, guint64 budget, GError **error)
+/* Counts @bytes more as held on the GPU. Returns: FALSE with
+   HASS_ERROR_NO_MEMORY if hass would hold more than @budget bytes. */
+gboolean
+hass_gpu_take_budget (HassGpu *gpu, gsize bytes, guint64 budget, GError **error)
 {
   pthread_mutex_lock (&gpu->lock);
   guint64 held = gpu->held_bytes;
@@ -113,8 +115,8 @@ take_from_budget (HassGpu *gpu, gsize bytes, guint64 budget, GError **error)
   return ok;
 }
 
-static void
-give_budget_back (HassGpu *gpu, gsize bytes)
+void
+hass_gpu_give_budget_back (HassGpu *gpu, gsize bytes)
 {
   pthread_mutex_lock (&gpu->lock);
   gpu->held_bytes -= bytes;
@@ -153,12 +155,12 @@ try_reserve (HassGpu *gpu, HassGpuBuffer *buffer, gsize bytes, guint64 budget,
   gpointer data = NULL;
   if (hass_gpu_take_spare (gpu, bytes, buffer))
     return TRUE;
-  if (!take_from_budget (gpu, bytes, budget, error))
+  if (!hass_gpu_take_budget (gpu, bytes, budget, error))
     return FALSE;
   if (!hass_gpu_check (gpu, hass_cudart ()->allocate (&data, bytes),
                        "allocate device memory", error))
     {
-      give_budget_back (gpu, bytes);
+      hass_gpu_give_budget_back (gpu, bytes);
       return FALSE;
     }
   *buffer = (HassGpuBuffer){ data, bytes };
@@ -212,7 +214,7 @@ kit_free (HassGpu *gpu, HassGpuKit *kit)
       = { kit->begun, kit->copied, kit->computed, kit->done, kit->epoch };
   for (guint i = 0; i < G_N_ELEMENTS (device); i++)
     {
-      give_budget_back (gpu, device[i]->capacity);
+      hass_gpu_give_budget_back (gpu, device[i]->capacity);
       if (device[i]->data)
         cuda->release (device[i]->data);
       if (host[i]->data)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* wait.c: waiting for bundles on a GPU; step 2 of cuda.c.
+/* wait.c: waiting for bundles on a GPU, and draining them; steps 2 and 4 of
+   cuda.c.
 
    DESIGN. The proxy thread sleeps in a blocking wait of the CUDA runtime; it
    spins only if a bundle is expected within 60 us. With a deadline it polls
@@ -16,6 +17,7 @@
 #define SPIN_FOR_NS 60000
 #define POLL_NS 20000
 #define MOST_POLL_NS 200000
+#define DRAIN_TRIES 3
 
 static void
 sleep_ns (gint64 ns)
@@ -26,8 +28,9 @@ sleep_ns (gint64 ns)
 
 /* Returns: whether the event has completed; FALSE with an error if the device
    is broken. */
-static gboolean
-passed (HassCudaDevice *d, gpointer event, GError **error)
+gboolean
+hass_cuda_passed (HassCudaDevice *d, gpointer event, const char *what,
+                  GError **error)
 {
   const HassCudart *cuda = hass_cudart ();
   int code = cuda->event_query (event);
@@ -36,7 +39,7 @@ passed (HassCudaDevice *d, gpointer event, GError **error)
       cuda->last_error ();
       return FALSE;
     }
-  return hass_gpu_check (d->gpu, code, "wait for a bundle", error);
+  return hass_gpu_check (d->gpu, code, what, error);
 }
 
 /* Polls the event, with pauses that double from POLL_NS to MOST_POLL_NS, until
@@ -47,7 +50,7 @@ poll_until (HassCudaDevice *d, gpointer event, gint64 until_ns, GError **error)
 {
   GError *inner = NULL;
   gint64 pause = POLL_NS;
-  while (!passed (d, event, &inner))
+  while (!hass_cuda_passed (d, event, "wait for a bundle", &inner))
     {
       if (inner)
         {
@@ -63,16 +66,16 @@ poll_until (HassCudaDevice *d, gpointer event, gint64 until_ns, GError **error)
 }
 
 gboolean
-hass_cuda_past_deadline (HassCudaDevice *d, const HassCudaSlot *slot)
+hass_cuda_past_deadline (HassCudaDevice *d, gint64 since_ns)
 {
   gint64 deadline = d->farm->bundle_deadline_ns;
-  return deadline > 0 && hass_clock_ns () >= slot->submit_ns + deadline;
+  return deadline > 0 && hass_clock_ns () >= since_ns + deadline;
 }
 
 /* Marks the GPU as hanging and sets @error, which names @what has exceeded the
    deadline. */
-static void
-note_hung (HassCudaDevice *d, const char *what, GError **error)
+void
+hass_cuda_note_hung (HassCudaDevice *d, const char *what, GError **error)
 {
   hass_gpu_note_hung (d->gpu);
   g_set_error (error, HASS_ERROR, HASS_ERROR_DEVICE,
@@ -112,7 +115,7 @@ hass_cuda_await (HassCudaDevice *d, gpointer event, gint64 since_ns,
   if (inner)
     g_propagate_error (error, inner);
   else
-    note_hung (d, what, error);
+    hass_cuda_note_hung (d, what, error);
   return FALSE;
 }
 
@@ -125,7 +128,8 @@ look (HassCudaDevice *d, GError **error)
 {
   GError *inner = NULL;
   for (guint i = 0; i < d->n_queued && !inner; i++)
-    if (passed (d, d->slots[d->queue[i]].kit->done, &inner))
+    if (hass_cuda_passed (d, d->slots[d->queue[i]].kit->done,
+                          "wait for a bundle", &inner))
       return i;
   if (inner)
     g_propagate_error (error, inner);
@@ -167,7 +171,50 @@ hass_cuda_find_done (HassCudaDevice *d, gint64 timeout_ns, GError **error)
     return 0;
   if (inner)
     g_propagate_error (error, inner);
-  else if (hass_cuda_past_deadline (d, oldest))
-    note_hung (d, "a bundle", error);
+  else if (hass_cuda_past_deadline (d, oldest->submit_ns))
+    hass_cuda_note_hung (d, "a bundle", error);
   return d->n_queued;
+}
+
+/* -- Draining ------------------------------------------------------------ */
+
+/* Waits until all work of the stream has ended, successful or not: records
+   @event behind this work and waits for the event. Tries again after an error,
+   up to DRAIN_TRIES times. Returns: FALSE if the event does not complete in
+   time. */
+gboolean
+hass_cuda_drain_stream (HassCudaDevice *d, gint64 since_ns, gpointer stream,
+                        gpointer event)
+{
+  const HassCudart *cuda = hass_cudart ();
+  for (guint i = 0; i < DRAIN_TRIES; i++)
+    {
+      if (!hass_gpu_check (d->gpu, cuda->event_record (event, stream),
+                           "record an event", NULL))
+        continue;
+      if (hass_cuda_await (d, event, since_ns, "a bundle", NULL))
+        return TRUE;
+      if (hass_cuda_past_deadline (d, since_ns))
+        return FALSE;
+    }
+  return FALSE;
+}
+
+/* Step 4, drain: waits until everything that the slot's bundle has enqueued,
+   on its main stream and its side streams, has ended; called after a failure,
+   before buffers are used again. Then unpins the pages of the inputs. Returns:
+   FALSE if the work does not end; the device is lost then. */
+gboolean
+hass_cuda_drain (HassCudaDevice *d, HassCudaSlot *slot)
+{
+  HassGpuKit *kit = slot->kit;
+  gboolean ok
+      = hass_cuda_drain_stream (d, slot->submit_ns, kit->stream, kit->done);
+  for (guint i = 0; i < kit->n_side && ok; i++)
+    ok = hass_cuda_drain_stream (d, slot->submit_ns, kit->side[i],
+                                 kit->joined[i]);
+  if (ok)
+    hass_cuda_sent (d, slot);
+  d->lost |= !ok;
+  return ok;
 }

@@ -328,8 +328,18 @@ typedef enum
 /**
  * HassProgressInfo: the state of a running farm.
  * @elapsed_s: time since its beginning, in s.
- * @loads_emitted, @units_done, @bytes_done: totals so far.
+ * @loads_emitted, @units_done, @bytes_done: totals so far. Loads and units of a
+ *   dataflow are its tasks; their bytes are not counted.
  * @generated: the generator has returned; only nested loads may follow.
+ * @loads_done: of a pipeline: loads of which no token is in flight any more; of
+ *   a dataflow: tasks that have ended; else 0.
+ * @loads_total: of a pipeline: number of all loads, as far as it is known
+ *   (HassRunOptions.loads_expected); of a dataflow: of all tasks, known when
+ *   the build callback has returned, or of a recorded graph, of all its runs;
+ *   else 0.
+ * @loads_per_s: of both: mean of the rate, recent times weigh more; 0: no load
+ *   is done yet.
+ * @left_s: of both: (@loads_total - @loads_done) / @loads_per_s; -1: unknown.
  */
 typedef struct
 {
@@ -338,6 +348,8 @@ typedef struct
   guint64 units_done;
   guint64 bytes_done;
   gboolean generated;
+  guint64 loads_done, loads_total;
+  double loads_per_s, left_s;
 } HassProgressInfo;
 
 /* HassProgressFunc: called every progress_interval_ms of HassRunOptions on a
@@ -378,6 +390,8 @@ typedef void (*HassProgressFunc) (const HassProgressInfo *info,
  *   HASS_RECORD.
  * @explain: file to which the strategy's explanation of its decisions is
  *   appended, "-": stderr; NULL: HASS_EXPLAIN. Not all strategies explain.
+ * @loads_expected: number of loads that a pipeline's generator will emit, for
+ *   HassProgressInfo alone; 0: unknown.
  * @reserved: zero, else HASS_ERROR_INVALID; for later versions. The struct
  *   keeps its size, since it is embedded in the farms.
  */
@@ -401,7 +415,8 @@ typedef struct
   gint64 bundle_deadline_ms;
   const char *record;
   const char *explain;
-  gpointer reserved[8];
+  guint64 loads_expected;
+  gpointer reserved[7];
 } HassRunOptions;
 
 HASS_END_DECLS

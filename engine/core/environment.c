@@ -8,19 +8,13 @@
 
 #include "hass/error.h"
 
-static const char *const known[] = { "HASS_DATADIR",
-                                     "HASS_DEVICES",
-                                     "HASS_EXPLAIN",
-                                     "HASS_GPU_MEM",
-                                     "HASS_NCPU",
-                                     "HASS_NGPU",
-                                     "HASS_PLATFORM",
-                                     "HASS_PROFILE",
-                                     "HASS_RECORD",
-                                     "HASS_REPORT",
-                                     "HASS_STRATEGY",
-                                     "HASS_TRACE",
-                                     NULL };
+static const char *const known[] = { "HASS_DATADIR", "HASS_DEVICES",
+                                     "HASS_DOT",     "HASS_EXPLAIN",
+                                     "HASS_GPU_MEM", "HASS_NCPU",
+                                     "HASS_NGPU",    "HASS_PLATFORM",
+                                     "HASS_PROFILE", "HASS_RECORD",
+                                     "HASS_REPORT",  "HASS_STRATEGY",
+                                     "HASS_TRACE",   NULL };
 
 /* Warns on stderr of each environment variable HASS_* that is not known, which
    may be misspelt. */

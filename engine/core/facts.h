@@ -10,9 +10,9 @@
    Nothing that a listener does changes the course of the farm, except that it
    takes time. A fact is only valid during the call.
 
-   Thread safety: pulled, staged and part are announced by the thread of the
-   worker; begun, over, ended and free by the thread that called the farm; the
-   other facts under the decision lock. */
+   Thread safety: pulled, staged, computed and part are announced by the thread
+   of the worker; begun, submitted, over, ended and free by the thread that
+   called the farm; the other facts under the decision lock. */
 #ifndef HASS_FACTS_H
 #define HASS_FACTS_H
 
@@ -118,20 +118,69 @@ typedef struct
  * @stage: index of the stage.
  * @worker: index of the core's worker.
  * @first: sequence number of the batch's first load.
+ * @n_taken: tokens that were computed; @bytes: total size of their inputs.
  * @n: tokens that go on: not dropped, failed or sent back.
  */
 typedef struct
 {
   guint stage, worker;
-  guint64 first;
-  guint32 n;
+  guint64 first, bytes;
+  guint32 n_taken, n;
   gint64 begin_ns, end_ns;
 } HassStaged;
+
+/**
+ * HassUse: a datum that a task of a dataflow accesses.
+ * @datum: how many data were made before it; @name: for people.
+ * @bytes: its size.
+ * @reads: the task needs its value; @writes: the task changes it.
+ * @shared: the task may run beside others that access the datum in the same
+ *   way: all follow the same earlier tasks.
+ */
+typedef struct
+{
+  guint datum;
+  const char *name;
+  guint64 bytes;
+  gboolean reads, writes, shared;
+} HassUse;
+
+/**
+ * HassSubmitted: a task of a dataflow has been submitted, or a recorded graph
+ * that it is in begins to be run. Tasks are announced in the order of
+ * submission.
+ * @node: its number if those of the library are counted, too.
+ * @task: its number in messages; of a task of the library undefined.
+ * @internal: the library's task: it orders others and calls no codelet.
+ * @uses: [@n].
+ */
+typedef struct
+{
+  guint64 node, task;
+  const char *codelet;
+  gboolean internal;
+  guint n;
+  const HassUse *uses;
+} HassSubmitted;
+
+/**
+ * HassComputed: a task of a dataflow has been computed.
+ * @worker: index of the worker that computed it, a core's or a device's.
+ */
+typedef struct
+{
+  guint64 task;
+  const char *codelet;
+  guint device, worker;
+  gint64 begin_ns, end_ns;
+} HassComputed;
 
 /**
  * HassPartFact: a part of a grant (what is submitted to the device at once) has
  * left its device, or was refused.
  * @first: number of the round's first unit, counted over all rounds.
+ * @stage: of a pipeline: the first stage that the part was computed at; else 0.
+ * @fused: likewise: number of further stages that it was computed at.
  * @n: units of the front of @extent that were computed, or that failed.
  * @grant_ns: when the strategy made the grant.
  * @submit_ns: when the part was submitted to the device.
@@ -151,6 +200,7 @@ typedef struct
   const HassRound *round;
   guint64 first;
   guint device, worker;
+  guint stage, fused;
   HassExtent extent;
   guint32 n;
   gint64 grant_ns, submit_ns, start_ns, left_ns, end_ns, settled_ns;
@@ -173,13 +223,15 @@ typedef struct
  * HassEnded: the farm is over and its makespan known.
  * @n_unfinished: number of entries in its list of unfinished units.
  * @ok: the farm has no error.
+ * @generator_ns: time that the generator took, without waiting for room; 0:
+ *   there is none.
  * @devices: [n_devices], bytes copied to each device by the way they took:
  *   directly from pinned memory, from pages pinned for the copy, or through
  *   staging memory.
  */
 typedef struct
 {
-  gint64 makespan_ns;
+  gint64 makespan_ns, generator_ns;
   guint64 n_rounds, n_units;
   guint n_unfinished;
   gboolean ok;
@@ -210,6 +262,8 @@ typedef struct
   void (*granted) (gpointer self, const HassGranted *fact);
   void (*pulled) (gpointer self, const HassPulled *fact);
   void (*staged) (gpointer self, const HassStaged *fact);
+  void (*submitted) (gpointer self, const HassSubmitted *fact);
+  void (*computed) (gpointer self, const HassComputed *fact);
   void (*part) (gpointer self, const HassPartFact *fact);
   void (*completed) (gpointer self, const HassCompleted *fact);
   void (*round_ended) (gpointer self, const HassRoundFact *fact);

@@ -177,11 +177,12 @@ hass_engine_dead_handle (const char *function)
   if (callback)
     hass_job_stop (callback_job,
                    g_error_new (HASS_ERROR, HASS_ERROR_MISUSE,
-                                "farm '%s': its %s called %s with an emitter "
-                                "or worker of a farm that has ended",
+                                "farm '%s': its %s called %s with an emitter, "
+                                "worker or graph of a farm that has ended",
                                 callback_job->farm->name, callback, function));
   else
-    g_warning ("%s called with an emitter or worker of a farm that has ended",
+    g_warning ("%s called with an emitter, worker or graph of a farm that has "
+               "ended",
                function);
 }
 

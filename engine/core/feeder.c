@@ -68,8 +68,8 @@ hass_feeder_remember (HassFeeder *f, const GError *error)
 /* Keeps @message, with the domain and code of the device's latest error, for
    the farm's report, unless the report has a message for this device already.
    The caller holds the decision lock. */
-static void
-note_locked (HassFeeder *f, const char *message)
+void
+hass_feeder_note_locked (HassFeeder *f, const char *message)
 {
   HassTotals *totals = &f->job->totals[f->d];
   if (message && !totals->message)
@@ -87,15 +87,15 @@ hass_feeder_give_up (HassFeeder *f, const char *message)
 {
   HassJob *job = f->job;
   pthread_mutex_lock (&job->decision);
-  note_locked (f, message);
+  hass_feeder_note_locked (f, message);
   hass_decide_lost (job, f->d, message);
   pthread_mutex_unlock (&job->decision);
 }
 
 /* If all units of a grant are cut into parts and all parts have been settled,
    frees the grant's entry and tells the strategy that the grant is complete. */
-static void
-finish_if_over (HassFeeder *f, HassFeederGrant *grant, gint64 end_ns)
+void
+hass_feeder_finish (HassFeeder *f, HassFeederGrant *grant, gint64 end_ns)
 {
   HassJob *job = f->job;
   if (grant->n_parts > 0 || grant->rest.n > 0)
@@ -165,7 +165,7 @@ drop_rest (HassFeeder *f, HassFeederGrant *grant, gint64 now_ns)
   pthread_mutex_unlock (&f->job->decision);
   grant->rest.n = 0;
   grant->failed = TRUE;
-  finish_if_over (f, grant, now_ns);
+  hass_feeder_finish (f, grant, now_ns);
   f->job->engine->changed (f->job);
 }
 
@@ -324,7 +324,7 @@ give_back (HassFeeder *f, HassFeederPart *part, const char *message)
   HassFeederGrant *grant = part->grant;
   HassRound *round = &grant->round->round;
   pthread_mutex_lock (&f->job->decision);
-  note_locked (f, message);
+  hass_feeder_note_locked (f, message);
   hass_round_give_back (round, part->extent);
   hass_round_give_back (round, grant->rest);
   pthread_mutex_unlock (&f->job->decision);
@@ -332,8 +332,7 @@ give_back (HassFeeder *f, HassFeederPart *part, const char *message)
   grant->failed = TRUE;
 }
 
-/* Tells the listeners of a part of a grant that has left the device, before its
-   units are counted, because the round may end with them. */
+/* Announces a part that has left the device, before its units end the round. */
 static void
 announce (HassFeeder *f, const HassFeederPart *part, const HassFeederBack *back)
 {
@@ -345,6 +344,8 @@ announce (HassFeeder *f, const HassFeederPart *part, const HassFeederBack *back)
           .first = grant->round->order_base,
           .device = f->d,
           .worker = f->worker->index,
+          .stage = grant->round->stage,
+          .fused = grant->round->fused,
           .extent = part->extent,
           .n = done->failed ? part->extent.n : back->counted.n,
           .grant_ns = grant->told.grant_ns,
@@ -412,88 +413,5 @@ hass_feeder_settle (HassFeeder *f, HassFeederPart *part,
   f->last_end_ns = back->end_ns;
   grant->n_parts--;
   part->grant = NULL;
-  finish_if_over (f, grant, back->end_ns);
-}
-
-/* -- 4. Memory ---------------------------------------------------------- */
-
-static gboolean
-cpu_can_take (const HassFeeder *f, const HassRound *round, HassExtent e)
-{
-  return f->job->cpu >= 0
-         && hass_round_mask (round, e.first) & 1u << HASS_DEVICE_CPU;
-}
-
-/* Handles one unit that did not fit in the empty device: leaves the unit to the
-   CPU if the CPU pool can run it, else fails the unit. */
-static void
-refuse_unit (HassFeeder *f, HassFeederPart *part, const char *why,
-             gint64 now_ns)
-{
-  HassJob *job = f->job;
-  HassFeederGrant *grant = part->grant;
-  HassSlot *round = grant->round;
-  HassExtent e = part->extent;
-  gboolean elsewhere
-      = !round->not_for_cores && cpu_can_take (f, &round->round, e);
-  g_autofree char *message = g_strdup_printf (
-      "load %" G_GUINT64_FORMAT " needs %" G_GUINT64_FORMAT " bytes on %s: %s",
-      part->blocks[0].seq, hass_feeder_bytes (&part->blocks[0]),
-      job->devices[f->d].name, why);
-  pthread_mutex_lock (&job->decision);
-  note_locked (f, message);
-  if (elsewhere)
-    hass_round_keep_for_cpu (&round->round, e);
-  pthread_mutex_unlock (&job->decision);
-  if (!elsewhere)
-    {
-      HassDone counted = { .n = e.n, .n_failed = e.n, .part = TRUE };
-      hass_execute_refused (job, f->worker, round, e, message);
-      hass_execute_count (job, f->worker, round, counted, 0, now_ns);
-    }
-  grant->failed |= elsewhere;
-  grant->n_parts--;
-  part->grant = NULL;
-  finish_if_over (f, grant, now_ns);
-  if (!elsewhere)
-    hass_job_units_finished (job, round, e.n);
-  job->engine->changed (job);
-}
-
-/* Handles a part of a grant for which the device had no memory. Its units
-   become the front of the rest of the grant again, to be cut smaller; if
-   another part was cut behind them meanwhile, they go back to the round. If the
-   device was empty the bound on parts is halved, else the next part waits until
-   the device is empty. */
-void
-hass_feeder_too_large (HassFeeder *f, HassFeederPart *part, const char *why,
-                       gint64 now_ns)
-{
-  HassFeederGrant *grant = part->grant;
-  HassExtent e = part->extent;
-  gboolean was_alone = f->n_in_flight == 0;
-  if (was_alone && e.n == 1)
-    {
-      f->alone = FALSE;
-      refuse_unit (f, part, why, now_ns);
-      return;
-    }
-  if (was_alone)
-    {
-      f->part_bytes = MAX (part->all_bytes / 2, 1);
-      f->part_units = e.n / 2;
-    }
-  f->alone = !was_alone;
-  grant->n_parts--;
-  part->grant = NULL;
-  if (grant->rest.n == 0 || e.first + e.n == grant->rest.first)
-    {
-      grant->rest = (HassExtent){ e.first, e.n + grant->rest.n };
-      return;
-    }
-  pthread_mutex_lock (&f->job->decision);
-  note_locked (f, why);
-  hass_round_give_back (&grant->round->round, e);
-  pthread_mutex_unlock (&f->job->decision);
-  grant->failed = TRUE;
+  hass_feeder_finish (f, grant, back->end_ns);
 }

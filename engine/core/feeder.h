@@ -169,10 +169,14 @@ HassDone hass_feeder_results (HassFeeder *f, const HassFeederPart *part,
                               const HassBundleDone *done);
 void hass_feeder_settle (HassFeeder *f, HassFeederPart *part,
                          const HassFeederBack *back);
-void hass_feeder_too_large (HassFeeder *f, HassFeederPart *part,
-                            const char *why, gint64 now_ns);
 void hass_feeder_remember (HassFeeder *f, const GError *error);
 void hass_feeder_give_up (HassFeeder *f, const char *message);
+void hass_feeder_note_locked (HassFeeder *f, const char *message);
+void hass_feeder_finish (HassFeeder *f, HassFeederGrant *grant, gint64 end_ns);
+
+/* feeder_memory.c */
+void hass_feeder_too_large (HassFeeder *f, HassFeederPart *part,
+                            const char *why, gint64 now_ns);
 
 /* feeder_cut.c */
 guint64 hass_feeder_bytes (const HassBlock *block);

@@ -37,10 +37,11 @@ hass_emitter_stopping (HassEmitter *emitter)
   return hass_job_stopping (job);
 }
 
-/* Computes units until the pool has room. Meanwhile this thread is not in its
-   generator, so its callbacks may not emit with the emitter. */
-static gboolean
-make_room (HassEmitter *emitter)
+/* Computes until the pool has room, or what a dataflow waits for has happened.
+   Meanwhile this thread is not in its generator, so its callbacks may not emit
+   with the emitter. */
+gboolean
+hass_emitter_make_room (HassEmitter *emitter)
 {
   HassJob *job = emitter->job;
   HassEmits emits = emitter->emits;
@@ -55,6 +56,19 @@ make_room (HassEmitter *emitter)
   return room;
 }
 
+/* Announces loads that have entered the pool. If the calling thread is wanted
+   for work, it computes until it no longer is. */
+static void
+announce (HassEmitter *emitter)
+{
+  HassJob *job = emitter->job;
+  job->engine->loads_came (job);
+  /* Relaxed: a hint; a later emission sees it. */
+  if (G_UNLIKELY (
+          atomic_load_explicit (&job->caller_wanted, memory_order_relaxed)))
+    hass_emitter_make_room (emitter);
+}
+
 gboolean
 hass_emitter_emit (HassEmitter *emitter, const HassLoad *load)
 {
@@ -66,13 +80,9 @@ hass_emitter_emit (HassEmitter *emitter, const HassLoad *load)
                              FALSE))
     return FALSE;
   while (G_UNLIKELY (!hass_load_pool_emit (job->pool, load)))
-    if (!make_room (emitter))
+    if (!hass_emitter_make_room (emitter))
       return FALSE;
-  job->engine->loads_came (job);
-  /* Relaxed: a hint; a later emission sees it. */
-  if (G_UNLIKELY (
-          atomic_load_explicit (&job->caller_wanted, memory_order_relaxed)))
-    make_room (emitter);
+  announce (emitter);
   return TRUE;
 }
 
@@ -85,7 +95,7 @@ hass_engine_emit_task (HassEmitter *emitter, HassLoad *load)
   load->tag = hass_copy_new (job, &emitter->copier, load->tag);
   load->flags |= HASS_LOAD_COPIED;
   while (G_UNLIKELY (!hass_load_pool_emit (job->pool, load)))
-    if (!make_room (emitter))
+    if (!hass_emitter_make_room (emitter))
       return FALSE; /* the copy is freed with the farm, which stops */
   job->engine->loads_came (job);
   return TRUE;
@@ -113,7 +123,7 @@ hass_emitter_emit_array (HassEmitter *emitter, const HassLoad *loads,
     return FALSE;
   if (n_loads > 0)
     hass_load_pool_add_array (emitter->job->pool, loads, n_loads);
-  emitter->job->engine->loads_came (emitter->job);
+  announce (emitter);
   return TRUE;
 }
 

@@ -345,7 +345,10 @@ hass_job_end (HassJob *job, gint64 makespan_ns)
           = (struct HassDeviceFacts){ t->direct_bytes, t->registered_bytes,
                                       t->staged_bytes };
     }
+  const HassPhases *p = &job->phases;
   HassEnded fact = {
+    .generator_ns
+    = job->farm->generate ? p->generated_ns - p->generate_ns - p->room_ns : 0,
     .makespan_ns = makespan_ns,
     .n_rounds = job->n_rounds,
     .n_units = atomic_load_explicit (&job->n_units, memory_order_relaxed),
@@ -367,6 +370,7 @@ hass_job_report (HassJob *job, gint64 makespan_ns)
   HassReport *report = g_new0 (HassReport, 1);
   hass_account_end (job, job->begin_ns + makespan_ns);
   report->farm = g_strdup (job->farm->name);
+  report->kind = job->farm->kind;
   report->strategy = g_strdup (job->strategy->ops->name);
   report->platform = g_strdup (job->platform_name);
   report->virtual_time = job->platform_name != NULL;

@@ -144,8 +144,7 @@ struct _HassWorker
   /* the worker does not move to another core before move_at_ns; move_gap_ns is
      the time between two moves, which doubles */
   gint64 move_at_ns, move_gap_ns;
-  /* as now_ns, but never reset */
-  gint64 last_end_ns;
+  gint64 last_end_ns; /* as now_ns, but never reset */
   /* The following times, in ns, are for account.c. */
   /* last_end_ns without the time for delivering the results of that pull */
   gint64 computed_ns;
@@ -308,7 +307,6 @@ struct HassJob
   /* a pipeline has work for the calling thread alone; a hint for its emitter */
   _Atomic gboolean caller_wanted;
   _Atomic gboolean stop;
-  /* number of slots whose rounds have ended and are to be retired */
   _Atomic guint n_ended;
   _Atomic guint n_taken; /* number of slots in use */
   /* units of all rounds begun so far; written under the decision lock */
@@ -337,7 +335,7 @@ struct HassJob
      measured */
   struct HassSamplers *samplers;
 
-  _Atomic guint64 units_done, bytes_done;
+  _Atomic guint64 units_done, bytes_done, loads_done;
 
   pthread_mutex_t failure; /* the next four fields, up to n_unfinished */
   GError *error;           /* the first error, which stopped the farm */
@@ -411,6 +409,7 @@ HassReport *hass_job_report (HassJob *job, gint64 makespan_ns);
 
 /* generate.c */
 void hass_job_generate (HassJob *job);
+gboolean hass_emitter_make_room (HassEmitter *emitter);
 
 /* fate.c */
 const char *hass_engine_enter_callback (const char *what, HassJob *job);

@@ -57,7 +57,8 @@ typedef struct
 
 /**
  * HassUnfinished: adjacent units that were not computed.
- * @seq, @n_loads: loads [seq, seq + n_loads).
+ * @seq, @n_loads: loads [seq, seq + n_loads); of a dataflow tasks, numbered
+ *   from 0 in the order of submission.
  * @first, @count: elements, for a part of one divisible load; else 0.
  * @message: why it failed; NULL: it was not begun, or was interrupted.
  * @reserved: zero; for later versions.
@@ -73,16 +74,19 @@ typedef struct
 } HassUnfinished;
 
 /**
- * HassStageReport: what one stage of a pipeline did. Times are in s.
- * @name: name of the stage.
- * @mode: "parallel", "ordered", "serial" or "caller".
- * @tokens: tokens that went on from it: neither dropped nor failed.
- * @bytes: bytes of their inputs.
+ * HassStageReport: what one stage of a pipeline did, or the tasks of one
+ * codelet of a dataflow. Times are in s.
+ * @name: name of the stage or codelet.
+ * @mode: "parallel", "ordered", "serial" or "caller"; of a codelet "codelet".
+ * @tokens: tokens that went on from it: neither dropped nor failed; of a
+ *   codelet: its tasks that were computed, also those that failed.
+ * @bytes: bytes of their inputs; of a codelet 0.
  * @batches: how often a core or a device began a run of tokens.
- * @busy_s: time that cores computed at this stage, summed over the cores.
+ * @busy_s: time that cores computed at this stage, summed over the cores. Of
+ *   tasks shorter than a microsecond one of 64 is measured.
  * @device_s: likewise of the other devices.
  * @waiting_s: time that tokens waited before the stage, summed over the tokens;
- *   divided by the makespan: how many waited on average.
+ *   divided by the makespan: how many waited on average. Of a codelet 0.
  * @utilisation: part of the makespan in which the stage computed, if it
  * computes one token at a time; else the part of all cores' time that it took.
  * @reserved: zero; for later versions.
@@ -145,12 +149,24 @@ typedef struct
  * divided by the number of cores) or if the generator itself does (all of that
  * time); imbalance, the remaining time, in which no token was ready for the
  * resource. Copies, halos, collector and overhead are 0.
+ * A dataflow: @bound_s is the larger of the time for which the device that
+ * computed longest was in codelets, of the cores the mean, and of
+ * @critical_path_s. If the cores bind, the losses are means over the cores,
+ * none negative: start-up: before the build callback was called; generator: the
+ * calling thread submitted tasks, or the build callback had submitted none that
+ * cores could compute; imbalance: tasks waited for others, for a slot in the
+ * window, or hass_graph_wait() did; teardown; overhead: the library's work
+ * between tasks, and waking cores. The others are 0.
  * @halo_elements: number of halo elements that workers got; adjacent blocks
  *   computed in one call have one halo at each end.
- * @n_stages, @stages: [@n_stages] one entry a stage of a pipeline; else 0 and
- *   NULL.
- * @binding: a pipeline: what bounds its rate, in a sentence: "stage 'write'
- *   binds: ordered, busy 97 %"; else NULL.
+ * @n_stages, @stages: [@n_stages] one entry a stage of a pipeline, or a codelet
+ *   of a dataflow that was called; else 0 and NULL.
+ * @binding: a pipeline or dataflow: what bounds its rate, in a sentence: "stage
+ *   'write' binds: ordered, busy 97 %"; else NULL.
+ * @kind: kind of the farm.
+ * @critical_path_s: of a recorded graph: the time of its longest path, if each
+ *   task takes as long as the mean task of its codelet, in all runs together;
+ *   else 0.
  */
 typedef struct
 {
@@ -185,6 +201,8 @@ typedef struct
   guint n_stages;
   HassStageReport *stages;
   char *binding;
+  HassFarmKind kind;
+  double critical_path_s;
 } HassReport;
 
 void hass_report_free (HassReport *report);

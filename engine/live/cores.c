@@ -6,14 +6,8 @@
    to use that context. */
 #include "live-private.h"
 
-#include "engine/stream/stream.h"
 #include "pool/fence.h"
 
-/* Time that a core without work spins before it leaves, in ns. Measured: waking
-   a sleeping thread takes 25 us and costs the waking thread 7 to 10 us.
-   Shorter, and threads sleep between loads that come soon; longer, and idle
-   cores burn time. */
-#define SPIN_NS 50000
 /* Number of CPU pause instructions between two looks for work of a spinning
    core; it doubles from LEAST to MOST. Guesses: smaller, and the looks, each of
    which reads a cache line that the generator writes, slow the generator down;
@@ -146,7 +140,7 @@ find_work (HassJob *job, double unit_ns, gboolean patient)
 {
   if (job->flow)
     {
-      hass_stream_consult (hass_stream_of (job), hass_live_now (job), TRUE);
+      hass_live_flow_idle (job);
       return atomic_load_explicit (&job->generated, memory_order_seq_cst)
                      && hass_live_idle (job)
                  ? FINISHED
@@ -184,8 +178,8 @@ find_work (HassJob *job, double unit_ns, gboolean patient)
 }
 
 /* Computes one pull, or spins until there is work. Returns: FALSE if there was
-   none for SPIN_NS or the farm has ended. @first: this core has found no work
-   yet; the first time it does, it lets in the next core. */
+   none for HASS_SPIN_NS or the farm has ended. @first: this core has found no
+   work yet; the first time it does, it lets in the next core. */
 static gboolean
 work_or_spin (HassJob *job, HassWorker *worker, gboolean *first)
 {
@@ -218,7 +212,7 @@ work_or_spin (HassJob *job, HassWorker *worker, gboolean *first)
       /* The other looks only try the lock, and the thread that holds it may
          find nothing and sleep; so this core takes the lock once before it
          leaves. */
-      last_look = now - since > SPIN_NS;
+      last_look = now - since > HASS_SPIN_NS;
       for (int i = 0; i < pause; i++)
         hass_pause ();
       pause = MIN (2 * pause, MOST_PAUSE);
@@ -234,8 +228,7 @@ static gboolean
 may_have_work (HassJob *job, gboolean caller)
 {
   if (job->flow)
-    return !hass_job_stopping (job)
-           && hass_stream_has_work (hass_stream_of (job), caller);
+    return !hass_job_stopping (job) && hass_live_flow_has_work (job, caller);
   HassSlot *slot = atomic_load_explicit (&job->current, memory_order_seq_cst);
   return !hass_job_stopping (job)
          && (hass_open_may_have_work (job)
@@ -315,9 +308,8 @@ static gint64
 patience (HassJob *job)
 {
   gint64 until = job->deadline_ns;
-  gint64 again_ns = job->flow ? hass_stream_again_ns (hass_stream_of (job),
-                                                      hass_live_now (job))
-                              : look_again (job);
+  gint64 again_ns
+      = job->flow ? hass_live_flow_again_ns (job) : look_again (job);
   if (again_ns > 0 && (until == 0 || again_ns < until))
     until = again_ns;
   return until > 0 ? MAX (until - hass_live_now (job), 0) : -1;

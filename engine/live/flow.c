@@ -22,6 +22,8 @@ let_in_more (HassJob *job, HassStream *stream)
 gboolean
 hass_live_flow_once (HassJob *job, HassWorker *worker)
 {
+  if (job->farm->flow->work)
+    return job->farm->flow->work (job, worker);
   const HassLive *live = job->driver;
   HassStream *stream = hass_stream_of (job);
   HassBatch *batch = hass_stream_take (stream, worker);
@@ -42,6 +44,31 @@ hass_live_flow_once (HassJob *job, HassWorker *worker)
     }
   hass_stream_consult (stream, begin, FALSE);
   return TRUE;
+}
+
+/* A core has found nothing to compute: asks the strategy. */
+void
+hass_live_flow_idle (HassJob *job)
+{
+  if (!job->farm->flow->work)
+    hass_stream_consult (hass_stream_of (job), hass_live_now (job), TRUE);
+}
+
+gboolean
+hass_live_flow_has_work (HassJob *job, gboolean caller)
+{
+  return job->farm->flow->has_work
+             ? job->farm->flow->has_work (job)
+             : hass_stream_has_work (hass_stream_of (job), caller);
+}
+
+/* Returns when a core without work should look again; 0: need not. */
+gint64
+hass_live_flow_again_ns (HassJob *job)
+{
+  return job->farm->flow->work
+             ? 0
+             : hass_stream_again_ns (hass_stream_of (job), hass_live_now (job));
 }
 
 /* Asks the strategy for a grant to the proxy's device. Returns: FALSE if there

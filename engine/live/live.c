@@ -40,6 +40,8 @@
 static gboolean
 has_room (HassJob *job)
 {
+  if (job->flow && job->farm->flow->has_room)
+    return job->farm->flow->has_room (job);
   return hass_load_pool_has_room (job->pool)
          && !atomic_load_explicit (&job->caller_wanted, memory_order_relaxed);
 }

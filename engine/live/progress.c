@@ -3,6 +3,8 @@
    Thread safety: reads the job's relaxed counters only. */
 #include "live-private.h"
 
+#include <math.h>
+
 struct HassProgressThread
 {
   HassJob *job;
@@ -10,19 +12,71 @@ struct HassProgressThread
   pthread_mutex_t lock; /* guards @over */
   pthread_cond_t changed;
   gboolean over;
+  /* of the last call: time since the begin, loads done, mean rate */
+  double elapsed_s, rate;
+  guint64 done;
 };
 
-static void
-tell (HassJob *job)
+/* Time, in s, after which a rate counts 1/e in the mean of a pipeline's rate. A
+   guess: shorter, and the time left jumps with short disturbances; longer, and
+   it follows a change of the rate late. */
+#define MEMORY_S 10
+
+/* Returns: the number of all loads of a pipeline; 0: unknown. */
+static guint64
+total (const HassJob *job, const HassProgressInfo *info)
 {
+  const HassFarm *farm = job->farm;
+  if (!farm->generate)
+    return farm->n_loads;
+  if (info->generated)
+    return hass_load_pool_emitted (job->pool);
+  guint64 expected = farm->run->loads_expected;
+  return expected > 0 ? MAX (farm->n_loads + expected, info->loads_emitted) : 0;
+}
+
+/* Fills in how far a pipeline or dataflow is. The rate is at first the mean
+   over the whole run. */
+static void
+add_rate (HassProgressThread *t, HassProgressInfo *info)
+{
+  HassJob *job = t->job;
+  double s = info->elapsed_s - t->elapsed_s;
+  if (job->farm->flow->progress)
+    job->farm->flow->progress (job, info);
+  else
+    {
+      info->loads_done
+          = atomic_load_explicit (&job->loads_done, memory_order_relaxed);
+      info->loads_total = total (job, info);
+    }
+  if (s > 0)
+    t->rate += ((double)(info->loads_done - t->done) / s - t->rate)
+               * MAX (s / info->elapsed_s, 1 - exp (-s / MEMORY_S));
+  t->elapsed_s = info->elapsed_s;
+  t->done = info->loads_done;
+  info->loads_per_s = t->rate;
+  if (info->loads_total > 0 && t->rate > 0)
+    info->left_s = (double)(info->loads_total
+                            - MIN (info->loads_done, info->loads_total))
+                   / t->rate;
+}
+
+static void
+tell (HassProgressThread *t)
+{
+  HassJob *job = t->job;
   const HassRunOptions *run = job->farm->run;
   HassProgressInfo info = {
     .elapsed_s = (hass_live_now (job) - job->begin_ns) * 1e-9,
     .loads_emitted = hass_load_pool_emitted (job->pool),
     .units_done = atomic_load_explicit (&job->units_done, memory_order_relaxed),
     .bytes_done = atomic_load_explicit (&job->bytes_done, memory_order_relaxed),
-    .generated = atomic_load_explicit (&job->generated, memory_order_relaxed)
+    .generated = atomic_load_explicit (&job->generated, memory_order_acquire),
+    .left_s = -1
   };
+  if (job->flow)
+    add_rate (t, &info);
   run->progress (&info, run->progress_data);
 }
 
@@ -45,7 +99,7 @@ watch (gpointer data)
       while (!t->over && rc == 0)
         rc = pthread_cond_timedwait (&t->changed, &t->lock, &until);
       if (!t->over)
-        tell (t->job);
+        tell (t);
     }
   pthread_mutex_unlock (&t->lock);
   return NULL;

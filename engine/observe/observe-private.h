@@ -27,12 +27,28 @@ gboolean hass_text_file_open (HassTextFile *f, const char *what,
                               GError **error);
 void hass_text_file_write (HassTextFile *f, const char *text, gsize bytes);
 gboolean hass_text_file_close (HassTextFile *f, GError **error);
+/* Returns: TRUE if a farm should append to a file that the environment names:
+   an earlier farm of the process began it. @last: interned path of the last
+   file of this sort; updated. Any thread. */
+gboolean hass_text_file_again (_Atomic (const char *) *last, const char *path);
 
 /* Returns how files name the kind of a device. */
 static inline const char *
 hass_device_kind_text (HassDeviceKind kind)
 {
   return kind == HASS_DEVICE_CPU ? "cpu" : "gpu";
+}
+
+/* Returns how files name a kind of farm. */
+static inline const char *
+hass_farm_kind_text (HassFarmKind kind)
+{
+  return kind == HASS_FARM_PARTITION     ? "partition"
+         : kind == HASS_FARM_COMBINE     ? "combine"
+         : kind == HASS_FARM_INDIVISIBLE ? "indivisible"
+         : kind == HASS_FARM_FUNCTION    ? "function"
+         : kind == HASS_FARM_PIPELINE    ? "pipeline"
+                                         : "dataflow";
 }
 
 /* explain.c; hass_explain_new() returns NULL with an error if the file cannot
@@ -43,6 +59,10 @@ gpointer hass_explain_new (const char *path, const char *farm, GError **error);
 /* trace.c */
 extern const HassListenerOps hass_trace_ops;
 gpointer hass_trace_new (const char *path, gboolean append);
+
+/* dot_file.c */
+extern const HassListenerOps hass_dot_ops;
+gpointer hass_dot_file_new (const char *path);
 
 /* record.c */
 extern const HassListenerOps hass_record_ops;

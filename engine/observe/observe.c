@@ -23,18 +23,6 @@ add (HassListener **listeners, const HassListenerOps *ops, gpointer self)
   *listeners = l;
 }
 
-/* Returns: TRUE if the farm should append to the trace file: an earlier farm of
-   the process began the file, and the environment names it, not an option. */
-static gboolean
-appends (const HassRunOptions *run, const char *path)
-{
-  static _Atomic (const char *) last; /* interned */
-  if (run->trace)
-    return FALSE;
-  path = g_intern_string (path);
-  return atomic_exchange_explicit (&last, path, memory_order_relaxed) == path;
-}
-
 gboolean
 hass_observe (const HassRunOptions *run, const char *name,
               HassListener **listeners, GError **error)
@@ -42,6 +30,8 @@ hass_observe (const HassRunOptions *run, const char *name,
   const char *explain = path_of (run->explain, "HASS_EXPLAIN");
   const char *trace = path_of (run->trace, "HASS_TRACE");
   const char *record = path_of (run->record, "HASS_RECORD");
+  const char *dot = path_of (NULL, "HASS_DOT");
+  static _Atomic (const char *) last_trace;
   if (explain)
     {
       gpointer self = hass_explain_new (explain, name, error);
@@ -51,7 +41,10 @@ hass_observe (const HassRunOptions *run, const char *name,
     }
   if (trace)
     add (listeners, &hass_trace_ops,
-         hass_trace_new (trace, appends (run, trace)));
+         hass_trace_new (
+             trace, !run->trace && hass_text_file_again (&last_trace, trace)));
+  if (dot)
+    add (listeners, &hass_dot_ops, hass_dot_file_new (dot));
   if (record)
     add (listeners, &hass_record_ops, hass_recorder_new (record));
   return TRUE;

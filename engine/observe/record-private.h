@@ -81,9 +81,13 @@ typedef struct
   gboolean ok;
 } HassRecordOpening;
 
+/* What a record of a pipeline is made of; record_pipeline.c. */
+typedef struct HassPipeRecorder HassPipeRecorder;
+
 typedef struct
 {
   char *path;
+  HassPipeRecorder *pipe; /* of a pipeline; then only @openings is used, too */
   const HassFarmFacts *farm; /* NULL: the record is not open */
   HassRecordList *lists;     /* [n_workers] */
   guint n_lists;
@@ -100,5 +104,14 @@ gboolean hass_recorder_prepare (const char *path, GError **error);
 void hass_recorder_sort_rounds (HassRecorder *recorder);
 gboolean hass_recorder_write (HassRecorder *recorder, const HassEnded *ended,
                               GError **error);
+
+/* record_pipeline.c */
+HassPipeRecorder *hass_pipe_recorder_new (const HassFarmFacts *farm);
+void hass_pipe_recorder_free (HassPipeRecorder *pipe);
+void hass_pipe_recorder_staged (HassPipeRecorder *pipe, const HassStaged *f);
+void hass_pipe_recorder_part (HassPipeRecorder *pipe, const HassPartFact *f);
+gboolean hass_pipe_recorder_write (const HassPipeRecorder *pipe,
+                                   const char *path, const GArray *openings,
+                                   const HassEnded *ended, GError **error);
 
 #endif

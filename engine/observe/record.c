@@ -36,16 +36,21 @@ open_record (gpointer self, const HassFarmFacts *farm, GError **error)
 {
   HassRecorder *r = self;
   guint n_cores = MAX (farm->n_cores, 1);
-  if (farm->farm->kind == HASS_FARM_PIPELINE)
+  if (farm->farm->kind > HASS_FARM_PIPELINE)
     {
       g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
-                   "pipeline '%s': a pipeline cannot be recorded; neither the "
+                   "dataflow '%s': a dataflow cannot be recorded; neither the "
                    "option record nor HASS_RECORD may be set",
                    farm->farm->name);
       return FALSE;
     }
   if (!hass_recorder_prepare (r->path, error))
     return FALSE;
+  if (farm->farm->kind == HASS_FARM_PIPELINE)
+    {
+      r->pipe = hass_pipe_recorder_new (farm);
+      return TRUE;
+    }
   r->farm = farm;
   r->n_lists = farm->n_workers;
   r->lists = g_new0 (HassRecordList, r->n_lists);
@@ -70,6 +75,7 @@ recorder_free (gpointer self)
   g_array_unref (r->order);
   g_array_unref (r->work);
   g_array_unref (r->openings);
+  hass_pipe_recorder_free (r->pipe);
   g_free (r->path);
   g_free (r);
 }
@@ -205,9 +211,21 @@ stage (gint64 begin_ns, gint64 end_ns, gint64 *before_ns)
 }
 
 static void
+staged (gpointer self, const HassStaged *f)
+{
+  HassRecorder *r = self;
+  hass_pipe_recorder_staged (r->pipe, f);
+}
+
+static void
 part (gpointer self, const HassPartFact *f)
 {
   HassRecorder *r = self;
+  if (r->pipe)
+    {
+      hass_pipe_recorder_part (r->pipe, f);
+      return;
+    }
   HassRecordList *list = &r->lists[f->worker];
   guint64 first = f->first + f->extent.first;
   gint64 computed = f->left_ns - (gint64)f->d2h_ns;
@@ -343,13 +361,18 @@ round_ended (gpointer self, const HassRoundFact *f)
 static gboolean
 ended (gpointer self, const HassEnded *fact, GError **error)
 {
-  return hass_recorder_write (self, fact, error);
+  HassRecorder *r = self;
+  if (r->pipe)
+    return hass_pipe_recorder_write (r->pipe, r->path, r->openings, fact,
+                                     error);
+  return hass_recorder_write (r, fact, error);
 }
 
 const HassListenerOps hass_record_ops = {
   .open = open_record,
   .opened = opened,
   .pulled = pulled,
+  .staged = staged,
   .part = part,
   .round_ended = round_ended,
   .ended = ended,

@@ -92,15 +92,6 @@ add_device (const HassFarmFacts *facts, JsonBuilder *j, guint d,
   json_builder_end_object (j);
 }
 
-static const char *
-kind_name (HassFarmKind kind)
-{
-  return kind == HASS_FARM_PARTITION     ? "partition"
-         : kind == HASS_FARM_COMBINE     ? "combine"
-         : kind == HASS_FARM_INDIVISIBLE ? "indivisible"
-                                         : "function";
-}
-
 static void
 add_farm (const HassFarmFacts *facts, JsonBuilder *j)
 {
@@ -111,7 +102,7 @@ add_farm (const HassFarmFacts *facts, JsonBuilder *j)
   gboolean gpu = farm->gpu_worker || farm->gpu_worker_of;
   json_add_int (j, "hass_record", HASS_RECORD_VERSION);
   json_add_string (j, "farm", farm->name);
-  json_add_string (j, "kind", kind_name (farm->kind));
+  json_add_string (j, "kind", hass_farm_kind_text (farm->kind));
   json_add_string (j, "cost", costs[farm->cost]);
   json_add_string (j, "engine", facts->real_time ? "live" : "virtual");
   json_add_string (j, "platform", facts->platform);

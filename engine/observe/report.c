@@ -117,14 +117,32 @@ append_transfers (GString *out, const HassReport *r)
     }
 }
 
-/* Appends the stages of a pipeline and what binds. The column "waiting" is the
+/* Appends the codelets of a dataflow. */
+static void
+append_codelets (GString *out, const HassReport *r)
+{
+  char mean[16], busy[16], device[16];
+  g_string_append_printf (out, "%-20s %12s %11s %11s %11s %6s\n", "codelet",
+                          "tasks", "mean", "cores", "devices", "used");
+  for (guint i = 0; i < r->n_stages; i++)
+    {
+      const HassStageReport *s = &r->stages[i];
+      g_string_append_printf (
+          out, "%-20s %12" G_GUINT64_FORMAT " %11s %11s %11s %5.1f%%\n",
+          s->name, s->tokens,
+          duration ((s->busy_s + s->device_s) / (double)MAX (s->tokens, 1),
+                    mean),
+          duration (s->busy_s, busy), duration (s->device_s, device),
+          100 * s->utilisation);
+    }
+}
+
+/* Appends the stages of a pipeline. The column "waiting" is the
    mean number of tokens that waited before the stage. */
 static void
 append_stages (GString *out, const HassReport *r)
 {
   char busy[16], device[16];
-  if (r->n_stages == 0)
-    return;
   g_string_append_printf (out, "%-12s %-8s %12s %12s %11s %11s %9s %6s\n",
                           "stage", "mode", "tokens", "bytes", "cores",
                           "devices", "waiting", "used");
@@ -141,8 +159,6 @@ append_stages (GString *out, const HassReport *r)
           r->makespan_s > 0 ? s->waiting_s / r->makespan_s : 0.0,
           100 * s->utilisation);
     }
-  if (r->binding)
-    g_string_append_printf (out, "%s\n", r->binding);
 }
 
 static void
@@ -151,7 +167,8 @@ append_unfinished (GString *out, const HassReport *r)
   for (guint i = 0; i < r->n_unfinished && i < SHOWN; i++)
     {
       const HassUnfinished *u = &r->unfinished[i];
-      g_string_append_printf (out, "unfinished: load %" G_GUINT64_FORMAT,
+      g_string_append_printf (out, "unfinished: %s %" G_GUINT64_FORMAT,
+                              r->kind == HASS_FARM_DATAFLOW ? "task" : "load",
                               u->seq);
       if (u->n_loads > 1)
         g_string_append_printf (out, " to %" G_GUINT64_FORMAT,
@@ -200,6 +217,9 @@ append_losses (GString *out, const HassReport *r)
   gboolean any = FALSE;
   g_string_append_printf (out, "efficiency %.1f%% (bound %s)",
                           100 * r->efficiency, duration (r->bound_s, text));
+  if (r->critical_path_s > 0)
+    g_string_append_printf (out, ", critical path %s",
+                            duration (r->critical_path_s, text));
   for (guint i = 0; i < G_N_ELEMENTS (losses); i++)
     if (ABS (loss (r, i)) >= 1e-3 * r->makespan_s && r->bound_s > 0)
       {
@@ -220,13 +240,19 @@ append_title (GString *out, const HassReport *r)
   char a[16];
   g_string_append_printf (
       out, "%s %s, strategy %s%s%s: %s, ",
-      r->n_stages > 0 ? "pipeline" : "farm", r->farm, r->strategy,
-      r->virtual_time ? ", virtual time on " : "",
+      r->kind == HASS_FARM_PIPELINE   ? "pipeline"
+      : r->kind == HASS_FARM_DATAFLOW ? "dataflow"
+                                      : "farm",
+      r->farm, r->strategy, r->virtual_time ? ", virtual time on " : "",
       r->virtual_time ? r->platform : "", duration (r->makespan_s, a));
-  if (r->n_stages > 0)
+  if (r->kind == HASS_FARM_PIPELINE)
     g_string_append_printf (out,
                             "%" G_GUINT64_FORMAT " loads through %u stages\n",
                             r->loads, r->n_stages);
+  else if (r->kind == HASS_FARM_DATAFLOW)
+    g_string_append_printf (out,
+                            "%" G_GUINT64_FORMAT " tasks of %u codelet%s\n",
+                            r->loads, r->n_stages, r->n_stages == 1 ? "" : "s");
   else
     g_string_append_printf (out,
                             "%" G_GUINT64_FORMAT " units of %" G_GUINT64_FORMAT
@@ -239,7 +265,12 @@ hass_report_to_string (const HassReport *r)
 {
   GString *out = g_string_new (NULL);
   append_title (out, r);
-  append_stages (out, r);
+  if (r->kind == HASS_FARM_DATAFLOW)
+    append_codelets (out, r);
+  else if (r->n_stages > 0)
+    append_stages (out, r);
+  if (r->binding)
+    g_string_append_printf (out, "%s\n", r->binding);
   append_devices (out, r);
   append_transfers (out, r);
   append_losses (out, r);
@@ -288,13 +319,16 @@ add_unfinished (JsonBuilder *j, const HassUnfinished *u)
   json_builder_end_object (j);
 }
 
-/* Adds the stages of a pipeline and what binds; to a farm's report nothing. */
+/* Adds the stages of a pipeline, or codelets of a dataflow, and what binds; to
+   a farm's report nothing. */
 static void
 add_stages (JsonBuilder *j, const HassReport *r)
 {
   if (r->n_stages == 0)
     return;
   json_add_string (j, "binding", r->binding);
+  if (r->kind == HASS_FARM_DATAFLOW)
+    json_add_double (j, "critical_path_s", r->critical_path_s);
   json_builder_set_member_name (j, "stages");
   json_builder_begin_array (j);
   for (guint i = 0; i < r->n_stages; i++)
@@ -319,6 +353,7 @@ static void
 add_report (JsonBuilder *j, const HassReport *r)
 {
   json_add_string (j, "farm", r->farm);
+  json_add_string (j, "kind", hass_farm_kind_text (r->kind));
   json_add_string (j, "strategy", r->strategy);
   json_add_string (j, "platform", r->platform);
   json_add_bool (j, "virtual_time", r->virtual_time);

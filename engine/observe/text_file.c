@@ -51,3 +51,10 @@ hass_text_file_close (HassTextFile *f, GError **error)
                g_strerror (f->failure));
   return FALSE;
 }
+
+gboolean
+hass_text_file_again (_Atomic (const char *) *last, const char *path)
+{
+  path = g_intern_string (path);
+  return atomic_exchange_explicit (last, path, memory_order_relaxed) == path;
+}

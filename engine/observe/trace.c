@@ -137,9 +137,10 @@ begun (gpointer self)
     }
   add (lines,
        "{\"t\":%" G_GINT64_FORMAT
-       ",\"event\":\"farm\",\"farm\":%s,\"strategy\":%s,"
+       ",\"event\":\"farm\",\"farm\":%s,\"kind\":\"%s\",\"strategy\":%s,"
        "\"platform\":%s,\"devices\":[%s]%s}",
-       farm->begin_ns, name, strategy, platform, devices->str, stages);
+       farm->begin_ns, name, hass_farm_kind_text (farm->farm->kind), strategy,
+       platform, devices->str, stages);
 }
 
 /* Writes the line for the opening of a device, which includes the copies of the
@@ -212,16 +213,47 @@ staged (gpointer self, const HassStaged *f)
        f->end_ns, f->stage, f->worker, f->begin_ns, f->first, f->n);
 }
 
+/* Writes a task of a dataflow. */
+static void
+computed (gpointer self, const HassComputed *f)
+{
+  Lines *lines = self;
+  g_autofree char *codelet = quoted (f->codelet);
+  g_autofree char *where
+      = lines->farm->devices[f->device].kind == HASS_DEVICE_CPU
+            ? g_strdup_printf ("\"core\":%u", f->worker)
+            : g_strdup_printf ("\"device\":\"%s\"",
+                               device_name (lines, f->device));
+  add (lines,
+       "{\"t\":%" G_GINT64_FORMAT
+       ",\"event\":\"task\",\"task\":%" G_GUINT64_FORMAT
+       ",\"codelet\":%s,%s,\"begin\":%" G_GINT64_FORMAT "}",
+       f->end_ns, f->task, codelet, where, f->begin_ns);
+}
+
+/* Writes the stages at which a part was computed, of a farm nothing, into
+   @text. Returns @text. */
+static const char *
+part_stages (const Lines *lines, const HassPartFact *f, char text[64])
+{
+  text[0] = '\0';
+  if (lines->farm->n_classes > 0)
+    g_snprintf (text, 64, ",\"stage\":%u,\"fused\":%u", f->stage, f->fused);
+  return text;
+}
+
 static void
 failed (Lines *lines, const HassPartFact *f)
 {
+  char stages[64];
   add (lines,
        "{\"t\":%" G_GINT64_FORMAT
        ",\"event\":\"failed\",\"round\":%" G_GUINT64_FORMAT
        ",\"device\":\"%s\",\"begin\":%" G_GINT64_FORMAT
-       ",\"first\":%u,\"units\":%u,\"bytes\":%" G_GUINT64_FORMAT "}",
+       ",\"first\":%u,\"units\":%u,\"bytes\":%" G_GUINT64_FORMAT "%s}",
        f->end_ns, f->round->number, device_name (lines, f->device), f->start_ns,
-       f->extent.first, f->extent.n, f->in_bytes);
+       f->extent.first, f->extent.n, f->in_bytes,
+       part_stages (lines, f, stages));
 }
 
 static void
@@ -229,6 +261,7 @@ part (gpointer self, const HassPartFact *f)
 {
   Lines *lines = self;
   const HassStages *s = f->stages;
+  char stages[64];
   if (f->failed)
     {
       failed (lines, f);
@@ -241,10 +274,11 @@ part (gpointer self, const HassPartFact *f)
        "\"bytes\":%" G_GUINT64_FORMAT ",\"in\":[%" G_GINT64_FORMAT
        ",%" G_GINT64_FORMAT "],\"kernel\":[%" G_GINT64_FORMAT
        ",%" G_GINT64_FORMAT "],\"out\":[%" G_GINT64_FORMAT ",%" G_GINT64_FORMAT
-       "]}",
+       "]%s}",
        f->end_ns, f->round->number, device_name (lines, f->device),
        f->extent.first, f->extent.n, f->in_bytes, s->begin_ns[0], s->end_ns[0],
-       s->begin_ns[1], s->end_ns[1], s->begin_ns[2], s->end_ns[2]);
+       s->begin_ns[1], s->end_ns[1], s->begin_ns[2], s->end_ns[2],
+       part_stages (lines, f, stages));
 }
 
 static void
@@ -275,6 +309,7 @@ const HassListenerOps hass_trace_ops = {
   .granted = granted,
   .pulled = pulled,
   .staged = staged,
+  .computed = computed,
   .part = part,
   .completed = completed,
   .round_ended = round_ended,

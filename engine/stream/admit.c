@@ -29,10 +29,40 @@ hass_stream_batch_size (HassStream *stream, const HassStreamWorker *sw,
 {
   double ns = 0;
   for (guint s = stage; s < stream->n_stages; s++)
-    ns += sw->stages[s].token_ns;
+    ns += atomic_load_explicit (&sw->stages[s].token_ns, memory_order_relaxed);
   if (ns <= 0)
     return 1;
   return (guint32)CLAMP (BATCH_NS / ns, 1, HASS_BATCH_TOKENS);
+}
+
+static guint64
+n_waiting (const HassStream *stream)
+{
+  return hass_load_pool_waiting (stream->job->pool)
+         + atomic_load_explicit (&stream->n_pending, memory_order_relaxed);
+}
+
+/* Returns the time that a core takes for the loads that wait, in ns, by the
+   times that this worker, or else another one, has measured at each stage; 0:
+   it is unknown, or stages run on other devices as well. Any thread. */
+double
+hass_stream_waiting_ns (const HassStream *stream, const HassWorker *worker)
+{
+  double ns = 0;
+  if (stream->linked)
+    return 0;
+  for (guint s = 0; s < stream->n_stages; s++)
+    {
+      double one = 0;
+      for (guint i = 0; i < stream->job->n_workers && one <= 0; i++)
+        {
+          guint w = (worker->index + i) % stream->job->n_workers;
+          one = atomic_load_explicit (&stream->workers[w].stages[s].token_ns,
+                                      memory_order_relaxed);
+        }
+      ns += one;
+    }
+  return ns * (double)n_waiting (stream);
 }
 
 /* Returns the most tokens that this worker's next batch may have. */
@@ -40,9 +70,7 @@ static guint32
 batch_limit (HassStream *stream, const HassStreamWorker *sw)
 {
   guint32 size = hass_stream_batch_size (stream, sw, 0);
-  guint64 waiting = hass_load_pool_waiting (stream->job->pool)
-                    + stream->pending.n - stream->pending_at;
-  guint64 fair = waiting / (2 * MAX (stream->job->n_cores, 1));
+  guint64 fair = n_waiting (stream) / (2 * MAX (stream->job->n_cores, 1));
   guint64 least = (guint64)size * LEAST_NS / BATCH_NS;
   size = MIN (size, 8 * sw->last_batch);
   return (guint32)MAX (MIN (size, MAX (fair, least)), 1);

@@ -89,6 +89,8 @@ publish (HassStream *stream, const HassServe *serve)
             has_device (stream, s) && !stream->unleashed ? serve->leave[s] : 0,
             memory_order_relaxed);
     }
+  atomic_store_explicit (&stream->feed, MIN (serve->feed, stream->n_stages),
+                         memory_order_relaxed);
   gsize most = stream->user_tokens;
   if (serve->tokens > 0)
     most = MIN (most, MAX (serve->tokens, 1));
@@ -103,7 +105,7 @@ consult (HassStream *stream, gint64 now_ns, gboolean idle)
   HassServe serve = { 0 };
   gboolean stalled = idle && has_stalled (stream, now_ns);
   hass_stream_tell_cores (stream, now_ns);
-  stream->consulted_ns = now_ns;
+  stream->consulted_ns = MAX (now_ns, 1);
   stream->unleashed = stalled && stream->was_forced;
   stream->was_forced = stalled;
   stream->job->strategy->ops->serve (stream->job->strategy->self,
@@ -123,7 +125,7 @@ hass_stream_consult (HassStream *stream, gint64 now_ns, gboolean idle)
   if (!stream->linked || job->cpu < 0
       || pthread_mutex_trylock (&job->decision) != 0)
     return;
-  if (now_ns - stream->consulted_ns >= CONSULT_NS)
+  if (stream->consulted_ns == 0 || now_ns - stream->consulted_ns >= CONSULT_NS)
     consult (stream, now_ns, idle);
   pthread_mutex_unlock (&job->decision);
 }

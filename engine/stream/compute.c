@@ -31,13 +31,21 @@ give_output (HassStream *stream, HassStreamWorker *sw,
   return TRUE;
 }
 
-/* Drops what a token that has failed has emitted. */
+/* Drops what the token of this index in its batch, the last that was computed,
+   has emitted. */
 static void
-drop_parts (HassStream *stream, HassStreamWorker *sw, guint n)
+drop_parts (HassStream *stream, HassStreamWorker *sw, guint32 index)
 {
-  for (guint i = n; i < sw->parts->len; i++)
-    hass_part_discard (stream, sw, &g_array_index (sw->parts, HassPart, i));
-  g_array_set_size (sw->parts, n);
+  GArray *parts = sw->parts;
+  HassPart *last;
+  while (parts->len > 0
+         && (last = &g_array_index (parts, HassPart, parts->len - 1))->index
+                == index)
+    {
+      hass_part_discard (stream, sw, last);
+      g_array_set_size (parts, parts->len - 1);
+    }
+  sw->has_parts = parts->len > 0;
 }
 
 /* Buffers of hass_token_buffer() that no part was emitted with are free. */
@@ -47,6 +55,7 @@ drop_buffers (HassStream *stream, HassStreamWorker *sw)
   for (guint i = 0; i < sw->buffers->len; i++)
     hass_chunk_unref (stream, sw, g_ptr_array_index (sw->buffers, i));
   g_ptr_array_set_size (sw->buffers, 0);
+  sw->has_buffers = FALSE;
 }
 
 /* Returns an error if the stage has made its output larger than it was. */
@@ -65,8 +74,9 @@ check_output (const HassStreamWorker *sw, const HassItem *item)
    has failed. Takes over @error. */
 static void
 settle (HassStream *stream, HassStreamWorker *sw, const HassStageState *stage,
-        HassItem *item, guint n_parts, GError *error)
+        HassItem *item, GError *error)
 {
+  atomic_store_explicit (&sw->item, NULL, memory_order_relaxed);
   if (!error)
     error = check_output (sw, item);
   if (!error && item->state == HASS_ITEM_AGAIN
@@ -77,34 +87,30 @@ settle (HassStream *stream, HassStreamWorker *sw, const HassStageState *stage,
   if (error)
     {
       sw->again_at = -1;
-      drop_parts (stream, sw, n_parts);
+      drop_parts (stream, sw, (guint32)(item - sw->items));
       hass_item_fail (stream, stage, item, error);
     }
   else
     hass_item_advance (stream, sw, item);
-  if (sw->buffers->len > 0)
+  if (sw->has_buffers)
     drop_buffers (stream, sw);
 }
 
-/* Runs a stage's worker on one token, which is item @index of its batch. */
+/* Runs a stage's worker on one token of the batch in @sw->items. */
 static inline void
-compute (HassStream *stream, HassWorker *worker, const HassStageState *stage,
-         HassItem *item, guint32 index)
+compute (HassStream *stream, HassStreamWorker *sw, HassWorker *worker,
+         const HassStageState *stage, HassItem *item)
 {
-  HassStreamWorker *sw = hass_stream_worker (stream, worker);
-  guint n_parts = sw->parts->len;
   GError *error = NULL;
   if (stage->promises && !give_output (stream, sw, stage, item))
     return;
   atomic_store_explicit (&sw->item, item, memory_order_relaxed);
-  sw->index = index;
   gboolean ok
       = stage->compute (&item->token, worker, stage->public.user_data, &error);
-  atomic_store_explicit (&sw->item, NULL, memory_order_relaxed);
   hass_callback_ok (ok, &error, HASS_ERROR_WORKER);
-  if (error || item->fresh || item->token.output_bytes > 0
-      || sw->buffers->len > 0 || item->state == HASS_ITEM_AGAIN)
-    settle (stream, sw, stage, item, n_parts, error);
+  if (error || item->fresh || item->token.output_bytes > 0 || sw->has_buffers
+      || item->state == HASS_ITEM_AGAIN)
+    settle (stream, sw, stage, item, error);
 }
 
 /* Runs the stage's worker on the tokens of a batch that may run there, up to
@@ -119,6 +125,9 @@ hass_stream_compute (HassStream *stream, HassWorker *worker, HassBatch *batch)
   sw->again_at = -1;
   sw->stage = batch->stage;
   sw->n_computed = 0;
+  sw->n_done = job->dry ? batch->n_alive : 0;
+  sw->n_bytes = 0;
+  sw->items = batch->items;
   hass_stream_note_running (stream, worker, batch);
   if (batch->n_alive > 0 && !job->dry)
     {
@@ -126,25 +135,26 @@ hass_stream_compute (HassStream *stream, HassWorker *worker, HassBatch *batch)
         worker->accumulator = stage->accumulators[worker->index];
       worker->owner = pthread_self ();
       const char *before = hass_engine_enter_callback (stage->label, job);
-      guint64 bytes = 0;
       for (guint32 i = 0; i < batch->n && !hass_job_stopping (job); i++)
         {
           HassItem *item = &batch->items[i];
           sw->n_computed = i + 1;
           if (item->state != HASS_ITEM_ALIVE)
             continue;
-          bytes += item->token.input_bytes;
-          compute (stream, worker, stage, item, i);
+          sw->n_done++;
+          sw->n_bytes += item->token.input_bytes;
+          compute (stream, sw, worker, stage, item);
           if (item->state != HASS_ITEM_ALIVE)
             batch->n_alive--;
           if (sw->again_at >= 0)
             break;
         }
+      atomic_store_explicit (&sw->item, NULL, memory_order_relaxed);
       hass_engine_leave_callback (before);
       worker->accumulator = NULL;
       _Atomic guint64 *sum = &sw->stages[batch->stage].bytes;
       atomic_store_explicit (
-          sum, atomic_load_explicit (sum, memory_order_relaxed) + bytes,
+          sum, atomic_load_explicit (sum, memory_order_relaxed) + sw->n_bytes,
           memory_order_relaxed);
     }
   atomic_store_explicit (&sw->at_stage, 0, memory_order_relaxed);
@@ -161,7 +171,9 @@ hass_item_compute (HassStream *stream, HassWorker *worker, guint s,
   sw->stage = s;
   worker->owner = pthread_self ();
   const char *before = hass_engine_enter_callback (stage->label, stream->job);
-  compute (stream, worker, stage, item, 0);
+  sw->items = item;
+  compute (stream, sw, worker, stage, item);
+  atomic_store_explicit (&sw->item, NULL, memory_order_relaxed);
   hass_engine_leave_callback (before);
   drop_parts (stream, sw, 0);
   sw->again_at = -1;
@@ -188,13 +200,16 @@ hass_stream_count (HassStream *stream, HassWorker *worker,
   HassStageCount *c = &sw->stages[batch->stage];
   guint32 n = MAX (batch->n, 1);
   double one = (double)MAX (end_ns - begin_ns, 1) / n;
-  c->token_ns = c->token_ns > 0 ? 0.75 * c->token_ns + 0.25 * one : one;
+  double before = atomic_load_explicit (&c->token_ns, memory_order_relaxed);
+  atomic_store_explicit (&c->token_ns,
+                         before > 0 ? 0.75 * before + 0.25 * one : one,
+                         memory_order_relaxed);
 #define ADD(field, value)                                                      \
   atomic_store_explicit (                                                      \
       &c->field,                                                               \
       atomic_load_explicit (&c->field, memory_order_relaxed) + (value),        \
       memory_order_relaxed)
-  ADD (tokens, batch->n_alive);
+  ADD (tokens, sw->n_done);
   ADD (batches, 1);
   ADD (busy_ns, end_ns - begin_ns);
   if (batch->since_ns > 0)
@@ -205,6 +220,8 @@ hass_stream_count (HassStream *stream, HassWorker *worker,
                    &(HassStaged){ .stage = batch->stage,
                                   .worker = worker->index,
                                   .first = batch->items[0].token.seq,
+                                  .bytes = sw->n_bytes,
+                                  .n_taken = sw->n_done,
                                   .n = batch->n_alive,
                                   .begin_ns = begin_ns,
                                   .end_ns = end_ns });

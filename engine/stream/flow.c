@@ -13,7 +13,7 @@ end_tokens (HassStream *stream, HassStreamWorker *sw, HassBatch *batch,
 {
   HassJob *job = stream->job;
   guint64 charge = 0, bytes = 0;
-  guint32 kept = 0;
+  guint32 kept = 0, loads = 0;
   for (guint32 i = 0; i < batch->n; i++)
     {
       HassItem *item = &batch->items[i];
@@ -25,7 +25,7 @@ end_tokens (HassStream *stream, HassStreamWorker *sw, HassBatch *batch,
         }
       charge += item->charge;
       bytes += item->load.input_bytes;
-      hass_item_end (stream, sw, item);
+      loads += (guint32)hass_item_end (stream, sw, item);
     }
   guint32 n = batch->n - kept;
   batch->n = kept;
@@ -35,6 +35,7 @@ end_tokens (HassStream *stream, HassStreamWorker *sw, HassBatch *batch,
     {
       atomic_fetch_add_explicit (&job->units_done, n, memory_order_relaxed);
       atomic_fetch_add_explicit (&job->bytes_done, bytes, memory_order_relaxed);
+      atomic_fetch_add_explicit (&job->loads_done, loads, memory_order_relaxed);
     }
   if (n > 0
       && atomic_fetch_sub_explicit (&stream->n_tokens, n, memory_order_seq_cst)
@@ -155,7 +156,7 @@ hass_stream_next (HassStream *stream, HassWorker *worker, HassBatch *batch)
 {
   HassStreamWorker *sw = hass_stream_worker (stream, worker);
   HassBatch *back = NULL, *rest = NULL;
-  gboolean parts = sw->parts->len > 0;
+  gboolean parts = sw->has_parts;
   if (hass_job_stopping (stream->job))
     {
       note_finished (stream, sw, batch);
@@ -189,7 +190,8 @@ hass_stream_next (HassStream *stream, HassWorker *worker, HassBatch *batch)
 
 /* -- What a core takes -------------------------------------------------- */
 
-/* Returns: TRUE if cores may take from the ready set of a stage. */
+/* Returns: TRUE if cores may take from the ready set of a stage. Where other
+   devices may take from it, too, batches wait there for a place. */
 static gboolean
 may_take (HassStageState *stage, gboolean caller)
 {
@@ -199,6 +201,10 @@ may_take (HassStageState *stage, gboolean caller)
       && atomic_load_explicit (&stage->cores.n_tokens, memory_order_relaxed)
              > 0)
     return TRUE;
+  if (stage->linked && stage->most > 0
+      && atomic_load_explicit (&stage->running, memory_order_relaxed)
+             >= stage->most)
+    return FALSE;
   if (n == 0 || !stage->public.cpu
       || (stage->public.mode == HASS_STAGE_CALLER && !caller))
     return FALSE;
@@ -235,9 +241,36 @@ take_ready (HassStream *stream, HassWorker *worker, guint s)
   return NULL;
 }
 
-/* Finds a batch for a core: from the first ready set in the stream's order that
-   has one, else of loads that wait. Returns: a batch that the worker may
-   compute at its stage and owns; NULL if there is nothing to do. */
+/* Finds a ready batch, in the stream's order, of the stages before @end and of
+   those that compute one token at a time. */
+static HassBatch *
+take_before (HassStream *stream, HassWorker *worker, guint end)
+{
+  HassBatch *batch = NULL;
+  if (atomic_load_explicit (&stream->n_ready, memory_order_relaxed) > 0)
+    for (guint i = 0; !batch && i < stream->n_stages; i++)
+      if (stream->order[i] < end
+          || stream->stages[stream->order[i]].public.mode
+                 != HASS_STAGE_PARALLEL)
+        batch = take_ready (stream, worker, stream->order[i]);
+  return batch;
+}
+
+/* Makes batches of loads that wait, until one is for this worker. */
+static HassBatch *
+begin_tokens (HassStream *stream, HassWorker *worker)
+{
+  HassBatch *batch;
+  while ((batch = hass_stream_admit (stream, worker)))
+    if ((batch = carry (stream, worker, batch)))
+      return batch;
+  return NULL;
+}
+
+/* Finds a batch for a core: of what the strategy wants to be fed first, else
+   from the first ready set in the stream's order that has one, else of loads
+   that wait. Returns: a batch that the worker may compute at its stage and
+   owns; NULL if there is nothing to do. */
 HassBatch *
 hass_stream_take (HassStream *stream, HassWorker *worker)
 {
@@ -246,15 +279,15 @@ hass_stream_take (HassStream *stream, HassWorker *worker)
                                memory_order_relaxed))
     atomic_store_explicit (&stream->job->caller_wanted, FALSE,
                            memory_order_seq_cst);
-  HassBatch *batch;
-  if (atomic_load_explicit (&stream->n_ready, memory_order_relaxed) > 0)
-    for (guint i = 0; i < stream->n_stages; i++)
-      if ((batch = take_ready (stream, worker, stream->order[i])))
-        return batch;
-  while ((batch = hass_stream_admit (stream, worker)))
-    if ((batch = carry (stream, worker, batch)))
-      return batch;
-  return NULL;
+  HassBatch *batch = NULL;
+  guint feed = atomic_load_explicit (&stream->feed, memory_order_relaxed);
+  if (feed > 0
+      && ((batch = take_before (stream, worker, feed - 1))
+          || (batch = begin_tokens (stream, worker))))
+    return batch;
+  if ((batch = take_before (stream, worker, stream->n_stages)))
+    return batch;
+  return feed > 0 ? NULL : begin_tokens (stream, worker);
 }
 
 /* Returns: TRUE if a core may find something to do. @caller: the core is the

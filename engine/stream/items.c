@@ -11,10 +11,10 @@
    Thread safety: the thread that owns the item's batch. */
 #include "stream-private.h"
 
-/* Returns what a token whose load has @input_bytes counts in the bound when it
-   begins. */
+/* Returns the most bytes that the promised outputs of a token whose load has
+   @input_bytes take at once. */
 gsize
-hass_item_charge (const HassStream *stream, gsize input_bytes)
+hass_item_promised (const HassStream *stream, gsize input_bytes)
 {
   gsize most = 0, held = 0, input = input_bytes;
   for (guint s = 0; s < stream->n_stages; s++)
@@ -27,9 +27,7 @@ hass_item_charge (const HassStream *stream, gsize input_bytes)
         most = MAX (most, held + output);
         input = held = output;
       }
-  /* The memory of the load stays until it is released. */
-  return MIN (input_bytes, G_MAXSIZE / 4) + MIN (most, G_MAXSIZE / 4)
-         + atomic_load_explicit (&stream->asked_bytes, memory_order_relaxed);
+  return MIN (most, G_MAXSIZE / 4);
 }
 
 void
@@ -45,6 +43,7 @@ hass_item_begin (HassItem *item, const HassLoad *load, guint64 seq)
   item->chunk = item->fresh = NULL;
   item->charge = 0;
   item->agains = 0;
+  item->one_stage = FALSE;
   item->state = HASS_ITEM_ALIVE;
 }
 
@@ -73,32 +72,37 @@ release (HassStream *stream, HassItem *item, gboolean committed)
 }
 
 /* Ends an item's claim on the load that it is a part of; the last releases the
-   load. */
-void
+   load. Returns: TRUE if it was the last. */
+gboolean
 hass_origin_unref (HassStream *stream, HassItem *item)
 {
   HassOrigin *origin = item->origin;
   if (item->state == HASS_ITEM_FAILED)
     atomic_store_explicit (&origin->failed, TRUE, memory_order_relaxed);
   if (atomic_fetch_sub_explicit (&origin->refs, 1, memory_order_acq_rel) > 1)
-    return;
+    return FALSE;
   release (stream, item,
            !atomic_load_explicit (&origin->failed, memory_order_relaxed));
   atomic_fetch_sub_explicit (&stream->bytes, origin->charge,
                              memory_order_relaxed);
   g_free (origin);
+  return TRUE;
 }
 
-/* Ends a token: recycles its memory and releases its load. */
-void
+/* Ends a token: recycles its memory and releases its load. Returns: TRUE if no
+   other token is a part of that load. */
+gboolean
 hass_item_end (HassStream *stream, HassStreamWorker *sw, HassItem *item)
 {
-  hass_chunk_unref (stream, sw, item->chunk);
-  hass_chunk_unref (stream, sw, item->fresh);
+  if (item->chunk || item->fresh)
+    {
+      hass_chunk_unref (stream, sw, item->chunk);
+      hass_chunk_unref (stream, sw, item->fresh);
+    }
   if (item->origin)
-    hass_origin_unref (stream, item);
-  else
-    release (stream, item, item->state != HASS_ITEM_FAILED);
+    return hass_origin_unref (stream, item);
+  release (stream, item, item->state != HASS_ITEM_FAILED);
+  return TRUE;
 }
 
 /* Lists a token as unfinished, and of the parts of a load the first one. */

@@ -67,6 +67,7 @@ hass_batch_insert_parts (HassStream *stream, HassStreamWorker *sw,
   atomic_fetch_add_explicit (&stream->n_tokens, (guint64)batch->n - n_old,
                              memory_order_seq_cst);
   g_array_set_size (parts, 0);
+  sw->has_parts = FALSE;
   g_free (old);
   hass_batch_recount (batch);
 }

@@ -57,6 +57,8 @@ typedef struct
   guint32 agains;     /* how often it was sent back */
   guint8 state;       /* HassItemState */
   guint8 again_stage;
+  /* too large for a device that computes several stages on it at once */
+  guint8 one_stage;
 } HassItem;
 
 /* The state of a batch's turn at an ordered stage. */
@@ -104,8 +106,9 @@ typedef struct
   HassBatchQueue ready;
   HassBatchQueue cores; /* ready, but too large for other devices */
   /* SERIAL stages and those with at_once: batches that compute, and those that
-     wait for a place; both under the lock of @waiting. */
-  guint most, running;
+     wait for a place; both are changed under the lock of @waiting. */
+  guint most;
+  _Atomic guint running;
   HassBatchQueue waiting;
   /* how many tokens cores leave to other devices; see HassServe.leave */
   _Atomic guint32 leave;
@@ -117,7 +120,7 @@ typedef struct
 {
   _Atomic guint64 tokens, bytes, batches;
   _Atomic gint64 busy_ns, waited_ns;
-  double token_ns; /* recent time of a token */
+  _Atomic double token_ns; /* recent time of a token; 0: unknown */
 } HassStageCount;
 
 /* What the strategy was told of the cores' work at a stage. */
@@ -137,13 +140,19 @@ typedef struct
      with the worker of another thread, which is misuse */
   _Atomic (HassItem *) item;
   guint32 n_computed; /* items of its last batch that were looked at */
-  guint32 index;      /* its index in the batch */
-  guint stage;        /* the stage of the batch */
+  /* of these, tokens that were computed, and bytes of their inputs */
+  guint32 n_done;
+  guint64 n_bytes;
+  HassItem *items;    /* of the batch that it computes */
+  guint stage;        /* the stage of that batch */
   gsize most_output;  /* size of the item's output, if it has one */
   gint32 again_at;    /* index of the item that was sent back; -1: none */
   GArray *parts;      /* HassPart: what the batch's tokens have emitted */
   GPtrArray *buffers; /* HassChunk: of hass_token_buffer() in this call */
-  guint last_batch;   /* tokens of the last batch that it admitted */
+  /* the arrays above are not empty; here, because their lengths lie in cache
+     lines that other threads write */
+  gboolean has_parts, has_buffers;
+  guint last_batch; /* tokens of the last batch that it admitted */
   HassBatch *free_batches;
   guint n_free_batches;
   HassItem *free_items[HASS_N_SIZES];
@@ -166,6 +175,7 @@ struct HassStream
   HassStageState *stages;
   HassClassTraits *classes;
   HassStreamWorker *workers; /* [job->n_workers] */
+  gboolean promises;         /* some stage promises an output */
   gboolean pinned;           /* large chunks are pinned: there are GPUs */
   gsize user_tokens;         /* bound of the user, or the default */
   _Atomic gsize most_tokens; /* bound of the strategy, at most @user_tokens */
@@ -175,7 +185,8 @@ struct HassStream
      both from the last on: few bytes are in flight, and a stage that binds is
      not kept waiting by work that comes after it */
   guint order[HASS_MAX_CLASSES];
-  gboolean linked; /* a stage can run on devices beside the CPU pool */
+  gboolean linked;    /* a stage can run on devices beside the CPU pool */
+  _Atomic guint feed; /* see HassServe.feed */
 
   /* Under the decision lock. */
   gint64 consulted_ns; /* when the strategy was asked for the CPU pool */
@@ -185,6 +196,7 @@ struct HassStream
   HassStageTold *told; /* [n_stages] */
   guint64 *holds;      /* [n_devices][n_stages] tokens granted */
   guint *bundles, *depth; /* [n_devices] grants in flight, and most of them */
+  gint64 *busy_until_ns;  /* [n_devices] end of the last grant that is done */
   HassStreamState state;
   HassClassState *class_states;   /* [n_stages] */
   HassDeviceHolds *device_states; /* [n_devices] */
@@ -222,6 +234,14 @@ hass_stream_worker (HassStream *stream, const HassWorker *worker)
   return &stream->workers[worker->index];
 }
 
+/* Returns the index of the item that the worker computes in its batch. */
+static inline guint32
+hass_item_index (const HassStreamWorker *sw)
+{
+  const HassItem *item = atomic_load_explicit (&sw->item, memory_order_relaxed);
+  return (guint32)(item - sw->items);
+}
+
 static inline HassReduction
 hass_stage_reduction (const HassStage *stage)
 {
@@ -241,14 +261,25 @@ hass_item_move (HassItem *to, const HassItem *from)
 void hass_item_begin (HassItem *item, const HassLoad *load, guint64 seq);
 void hass_item_advance (HassStream *stream, HassStreamWorker *sw,
                         HassItem *item);
-void hass_item_end (HassStream *stream, HassStreamWorker *sw, HassItem *item);
+gboolean hass_item_end (HassStream *stream, HassStreamWorker *sw,
+                        HassItem *item);
 void hass_item_list (HassStream *stream, HassItem *item, const char *message);
 void hass_item_fail (HassStream *stream, const HassStageState *stage,
                      HassItem *item, GError *error);
 void hass_part_discard (HassStream *stream, HassStreamWorker *sw,
                         HassPart *part);
-void hass_origin_unref (HassStream *stream, HassItem *item);
-gsize hass_item_charge (const HassStream *stream, gsize input_bytes);
+gboolean hass_origin_unref (HassStream *stream, HassItem *item);
+gsize hass_item_promised (const HassStream *stream, gsize input_bytes);
+
+/* Returns what a token whose load has @input_bytes counts in the bound when it
+   begins. The memory of the load stays until it is released. */
+static inline gsize
+hass_item_charge (const HassStream *stream, gsize input_bytes)
+{
+  return MIN (input_bytes, G_MAXSIZE / 4)
+         + (stream->promises ? hass_item_promised (stream, input_bytes) : 0)
+         + atomic_load_explicit (&stream->asked_bytes, memory_order_relaxed);
+}
 
 /* compute.c */
 void hass_item_compute (HassStream *stream, HassWorker *worker, guint stage,
@@ -310,6 +341,7 @@ void hass_ticket_over (HassJob *job, HassSlot *slot,
                        const HassCompletion *told);
 void hass_ticket_refused (HassJob *job, HassSlot *slot, guint32 position,
                           const char *why);
+void hass_ticket_unfuse (HassJob *job, HassSlot *slot, guint32 position);
 void hass_ticket_free (gpointer ticket);
 
 /* serve.c */

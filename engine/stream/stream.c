@@ -37,6 +37,7 @@ set_up_stage (HassStream *stream, guint s)
   stage->ordered
       = p->mode == HASS_STAGE_ORDERED || p->mode == HASS_STAGE_CALLER;
   stage->promises = p->output_bytes > 0 || p->output_ratio > 0;
+  stream->promises |= stage->promises;
   stage->sizes = (HassDeviceStage){ .output_bytes = p->output_bytes,
                                     .output_ratio = p->output_ratio };
   stage->most = p->mode == HASS_STAGE_SERIAL ? 1 : p->at_once;
@@ -119,6 +120,7 @@ set_up_devices (HassStream *stream)
   stream->holds = g_new0 (guint64, n * stream->n_stages);
   stream->bundles = g_new0 (guint, n);
   stream->depth = g_new0 (guint, n);
+  stream->busy_until_ns = g_new0 (gint64, n);
   stream->device_states = g_new0 (HassDeviceHolds, n);
   stream->tickets = g_new0 (GPtrArray *, n);
   for (guint d = 0; d < n; d++)
@@ -133,6 +135,7 @@ clear_devices (HassStream *stream)
   g_free (stream->tickets);
   g_free (stream->device_states);
   g_free (stream->depth);
+  g_free (stream->busy_until_ns);
   g_free (stream->bundles);
   g_free (stream->holds);
   g_free (stream->class_states);
@@ -202,6 +205,10 @@ stream_new (HassJob *job, GError **error)
   set_up_devices (stream);
   for (guint s = 0; s < farm->n_stages; s++)
     set_up_stage (stream, s);
+  /* Until the strategy is asked, which is when cores find no room. */
+  if (stream->linked && job->cpu >= 0)
+    stream->most_tokens
+        = MIN (stream->user_tokens, HASS_BATCH_TOKENS * MAX (job->n_cores, 1));
   set_up_order (stream);
   open_order (stream);
   job->env.n_classes = farm->n_stages;
@@ -312,4 +319,5 @@ const HassFlowOps hass_stream_ops = { .create = stream_new,
                                       .free = stream_free,
                                       .idle = stream_is_idle,
                                       .grant_over = hass_ticket_over,
-                                      .refused = hass_ticket_refused };
+                                      .refused = hass_ticket_refused,
+                                      .unfuse = hass_ticket_unfuse };

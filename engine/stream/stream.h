@@ -82,8 +82,10 @@ HassSlot *hass_stream_ask (HassStream *stream, HassWorker *worker, guint device,
 gboolean hass_tickets_collect (HassStream *stream, HassWorker *worker,
                                guint device);
 
-/* Any thread. */
+/* Any thread; the last one is in admit.c. */
 gboolean hass_stream_has_work (HassStream *stream, gboolean caller);
 gboolean hass_stream_idle (HassStream *stream);
+double hass_stream_waiting_ns (const HassStream *stream,
+                               const HassWorker *worker);
 
 #endif

@@ -35,12 +35,16 @@ hass_ticket_free (gpointer data)
   g_aligned_free (t);
 }
 
-/* Returns how many stages after @stage the device can compute on the same
-   tokens, at most @most. */
+/* Returns how many stages after that of the ticket its device can compute on
+   the same tokens, at most @most; none if a token must pass one at a time. */
 static guint
-fusable (const HassStream *stream, guint device, guint stage, guint64 most)
+fusable (const HassStream *stream, const HassTicket *t, guint64 most)
 {
-  guint n = 0;
+  guint n = 0, device = t->device, stage = t->stage;
+  for (const HassBatch *b = t->batches; b; b = b->link)
+    for (guint32 i = 0; i < b->n; i++)
+      if (b->items[i].one_stage)
+        return 0;
   most = MIN (most, stream->job->devices[device].max_fused);
   while (n < most && stage + n + 1 < stream->n_stages
          && stream->classes[stage + n + 1].devices >> device & 1)
@@ -148,7 +152,7 @@ hass_ticket_grant (HassStream *stream, HassWorker *worker, guint device,
   t->stage = s;
   t->slot.stage = s;
   t->slot.not_for_cores = !stream->stages[s].public.cpu;
-  t->slot.fused = fusable (stream, device, s, serve->fuse);
+  t->slot.fused = fusable (stream, t, serve->fuse);
   make_loads (stream, sw, t);
   if (t->n == 0) /* there is no memory for outputs, and the pipeline stops */
     {
@@ -171,14 +175,25 @@ hass_ticket_grant (HassStream *stream, HassWorker *worker, guint device,
 
 /* -- Its end ------------------------------------------------------------ */
 
+/* Returns the time of a grant, in ns, in which no grant before it kept the
+   device busy: grants that overlap count once. */
+static gint64
+busy_alone_ns (HassStream *stream, guint device, const HassCompletion *told)
+{
+  gint64 *until_ns = &stream->busy_until_ns[device];
+  gint64 ns = MAX (told->end_ns - MAX (told->start_ns, *until_ns), 0);
+  *until_ns = MAX (*until_ns, told->end_ns);
+  return ns;
+}
+
 static void
-add_to_totals (HassTotals *totals, const HassCompletion *told)
+add_to_totals (HassTotals *totals, const HassCompletion *told, gint64 busy_ns)
 {
   totals->units += told->units;
   totals->work += (double)told->units;
   totals->bytes += told->bytes;
   totals->bundles++;
-  totals->busy_ns += (double)(told->end_ns - told->start_ns);
+  totals->busy_ns += (double)busy_ns;
 }
 
 /* Notes that a grant is complete; hass_tickets_collect() takes it from there.
@@ -193,7 +208,8 @@ hass_ticket_over (HassJob *job, HassSlot *slot, const HassCompletion *told)
   stream->holds[t->device * stream->n_stages + t->stage] -= t->n;
   stream->bundles[t->device]--;
   stream->told_ns = told->end_ns;
-  add_to_totals (&job->totals[t->device], told);
+  t->busy_ns = busy_alone_ns (stream, t->device, told);
+  add_to_totals (&job->totals[t->device], told, t->busy_ns);
   hass_stream_tell_served (
       stream, &(HassServed){ .device = t->device,
                              .class_index = t->stage,
@@ -206,7 +222,8 @@ hass_ticket_over (HassJob *job, HassSlot *slot, const HassCompletion *told)
                              .h2d_ns = told->h2d_ns,
                              .kernel_ns = told->kernel_ns,
                              .d2h_ns = told->d2h_ns,
-                             .failed = told->failed });
+                             .failed = told->failed,
+                             .fused = t->slot.fused });
 }
 
 /* Fails a token that fits into the memory of no device that can run it. */
@@ -218,6 +235,16 @@ hass_ticket_refused (HassJob *job, HassSlot *slot, guint32 position,
   HassTicket *t = (HassTicket *)slot;
   hass_item_fail (stream, &stream->stages[t->stage], t->loads[position].tag,
                   g_error_new_literal (HASS_ERROR, HASS_ERROR_NO_MEMORY, why));
+}
+
+/* Notes that a token is too large for the ticket's device with all the stages
+   that it was to pass there. */
+void
+hass_ticket_unfuse (HassJob *job, HassSlot *slot, guint32 position)
+{
+  HassItem *item = ((HassTicket *)slot)->loads[position].tag;
+  (void)job;
+  item->one_stage = TRUE;
 }
 
 enum
@@ -254,6 +281,8 @@ settle (HassStream *stream, HassWorker *worker, HassTicket *t, HassBatch *batch,
   for (guint32 i = 0; i < batch->n; i++)
     {
       HassItem *item = &batch->items[i];
+      if (what == DONE)
+        item->one_stage = FALSE;
       if (item->state == HASS_ITEM_ALIVE && what == DONE)
         hass_item_advance (stream, sw, item);
       else if (item->fresh)
@@ -336,9 +365,7 @@ count (HassStream *stream, HassWorker *worker, const HassTicket *t)
     }
   HassStageCount *c = &sw->stages[t->stage];
   atomic_fetch_add_explicit (&c->bytes, t->told.bytes, memory_order_relaxed);
-  atomic_fetch_add_explicit (&c->busy_ns,
-                             MAX (t->told.end_ns - t->told.start_ns, 0),
-                             memory_order_relaxed);
+  atomic_fetch_add_explicit (&c->busy_ns, t->busy_ns, memory_order_relaxed);
 }
 
 /* Sends the tokens of the device's complete grants on. Returns: TRUE if there

@@ -23,6 +23,7 @@ typedef struct
   guint32 n, capacity;
   HassBatch *batches; /* list of the batches that hold the tokens */
   HassCompletion told;
+  gint64 busy_ns; /* of it, time in which no other grant kept the device busy */
 } HassTicket;
 
 #endif

@@ -82,6 +82,7 @@ hass_token_buffer (HassToken *token, HassWorker *worker, gsize bytes)
   if (!chunk)
     return NULL;
   g_ptr_array_add (sw->buffers, chunk);
+  sw->has_buffers = TRUE;
   return chunk->data;
 }
 
@@ -113,10 +114,10 @@ chunk_of (const HassStreamWorker *sw, gconstpointer input)
 static guint
 n_emitted (const HassStreamWorker *sw)
 {
-  guint n = 0;
+  guint n = 0, index = hass_item_index (sw);
   while (n < sw->parts->len
          && g_array_index (sw->parts, HassPart, sw->parts->len - 1 - n).index
-                == sw->index)
+                == index)
     n++;
   return n;
 }
@@ -157,7 +158,7 @@ hass_token_emit (HassToken *token, HassWorker *worker, const HassLoad *part)
       atomic_init (&item->origin->refs, 1);
     }
   atomic_fetch_add_explicit (&item->origin->refs, 1, memory_order_relaxed);
-  HassPart p = { .index = sw->index };
+  HassPart p = { .index = hass_item_index (sw) };
   hass_item_begin (&p.item, &item->load, token->seq);
   p.item.origin = item->origin;
   p.item.chunk = chunk_of (sw, part->input);
@@ -168,6 +169,7 @@ hass_token_emit (HassToken *token, HassWorker *worker, const HassLoad *part)
   atomic_fetch_add_explicit (&stream->bytes, p.item.charge,
                              memory_order_relaxed);
   g_array_append_val (sw->parts, p);
+  sw->has_parts = TRUE;
   return TRUE;
 }
 
@@ -216,6 +218,6 @@ hass_token_again (HassToken *token, HassWorker *worker, guint to)
   item->agains++;
   item->state = HASS_ITEM_AGAIN;
   item->again_stage = (guint8)to;
-  sw->again_at = (gint32)sw->index;
+  sw->again_at = (gint32)hass_item_index (sw);
   return TRUE;
 }

@@ -61,5 +61,7 @@ hass_stage_leave (HassStream *stream, HassBatch *batch)
   if (!next)
     stage->running--;
   pthread_mutex_unlock (&stage->waiting.lock);
+  if (!next && stage->linked)
+    stream->job->engine->changed (stream->job); /* see may_take() */
   return next;
 }

@@ -108,6 +108,29 @@ denoise (HassToken *token, HassWorker *worker, gpointer user_data,
   return hass_worker_parallel_for (worker, tiles, 1, denoise_tiles, &w, error);
 }
 
+/* Stands for the GPU worker on a modelled machine, which computes the bytes
+   with the CPU worker, in a program built without CUDA. */
+static gboolean
+modelled_worker (const HassBundle *bundle, HassGpuStream *stream,
+                 gpointer user_data, GError **error)
+{
+  (void)bundle;
+  (void)stream;
+  (void)user_data;
+  g_set_error (error, HASS_ERROR, HASS_ERROR_DEVICE,
+               "this program was built without CUDA");
+  return FALSE;
+}
+
+static HassGpuWorkerFunc
+gpu_worker (const Y4mJob *job)
+{
+  if (!job->gpu)
+    return NULL;
+  return !y4m_gpu_worker && job->run.platform ? modelled_worker
+                                              : y4m_gpu_worker;
+}
+
 static gboolean
 blend (HassToken *token, HassWorker *worker, gpointer user_data, GError **error)
 {
@@ -135,6 +158,8 @@ write_frame (HassToken *token, HassWorker *worker, gpointer user_data,
 static gsize
 bytes_in_flight (const Y4mJob *job)
 {
+  if (job->frames > 0)
+    return 2 * job->format->frame_bytes * job->frames;
   gsize cores = job->run.n_cores ? job->run.n_cores : g_get_num_processors ();
   return MAX (DEFAULT_BYTES,
               2 * job->format->frame_bytes * (2 * cores + MORE_FRAMES));
@@ -150,8 +175,7 @@ run_pipeline (Run *r, HassReport **report, GError **error)
   stages[n++]
       = (HassStage)HASS_STAGE (.name = "denoise", .user_data = &r->frame,
                                .cpu = job->no_cpu ? NULL : denoise,
-                               .gpu = job->gpu ? y4m_gpu_worker : NULL,
-                               .output_ratio = 1,
+                               .gpu = gpu_worker (job), .output_ratio = 1,
                                .element_threads = job->format->frame_bytes);
   if (job->temporal > 0)
     stages[n++] = (HassStage)HASS_STAGE (.name = "blend", .cpu = blend,

@@ -16,6 +16,7 @@
  * @format: that of @in.
  * @nlm: see nlm_params().
  * @temporal: strength of y4m_blend(); 0: frames are not blended.
+ * @frames: most frames in flight; 0: two a core and 16, at least 64 MiB.
  * @no_cpu: cores do not denoise.
  * @gpu: GPUs denoise, too, if the program was built with CUDA.
  */
@@ -24,7 +25,7 @@ typedef struct
   FILE *in, *out;
   const Y4mFormat *format;
   NlmParams nlm;
-  guint temporal;
+  guint temporal, frames;
   gboolean no_cpu, gpu;
   HassRunOptions run;
 } Y4mJob;

@@ -18,7 +18,7 @@ static const char summary[]
 typedef struct
 {
   double strength;
-  int patch, search, temporal, cores, gpus;
+  int patch, search, temporal, frames, cores, gpus;
   gboolean cpu_only, gpu_only;
   char **files;
 } Given;
@@ -48,6 +48,8 @@ check_devices (const Given *g, GError **error)
 {
   if (g->cores < 0 || g->gpus < 0)
     return wrong (error, "--cores and --gpus cannot be negative");
+  if (g->frames < 0)
+    return wrong (error, "--frames=%d is negative", g->frames);
   if (g->cpu_only && g->gpu_only)
     return wrong (error, "--cpu-only and --gpu-only exclude each other");
   if (g->gpu_only && !y4m_gpu_worker)
@@ -84,6 +86,7 @@ understand (Y4mOptions *o, const Given *g, GError **error)
     return FALSE;
   o->job.nlm = nlm_params (g->strength, g->patch, g->search);
   o->job.temporal = (guint)g->temporal;
+  o->job.frames = (guint)g->frames;
   o->job.no_cpu = g->gpu_only;
   o->job.gpu = !g->cpu_only;
   o->job.run.strategy = o->strategy;
@@ -108,6 +111,8 @@ y4m_options_parse (Y4mOptions *o, int *argc, char ***argv, GError **error)
     { "temporal", 't', 0, G_OPTION_ARG_INT, &g.temporal,
       "Blend samples that differ by less from the frame before, 0: none (8)",
       "N" },
+    { "frames", 0, 0, G_OPTION_ARG_INT, &g.frames,
+      "Keep at most N frames in flight, 0: as many as are useful (0)", "N" },
     { "strategy", 0, 0, G_OPTION_ARG_STRING, &o->strategy,
       "Schedule with this strategy", "NAME" },
     { "platform", 0, 0, G_OPTION_ARG_FILENAME, &o->platform,

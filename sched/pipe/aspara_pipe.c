@@ -21,7 +21,8 @@
    - F is not acceptable when a unit takes `tolerance` times as long as it did
      when the stage was mapped. A processor is slower as a whole, so its other
      classes count as slower by the same factor.
-   - Draining: no token is admitted until those in flight are through.
+   - Draining: no token is admitted until those in flight are through. So that
+     this is soon, no more are in flight than keep the processors busy.
 
    Thread safety: as hass/strategy.h. */
 #include "pace.h"
@@ -42,6 +43,10 @@ static const HassParameter parameters[] = {
 /* A bundle takes so many latencies at least, so that launches and latencies are
    a small part of it. */
 #define LAUNCHES 16
+/* Tokens in flight for each core, some of which wait at ordered stages. A
+   guess: more, and a pipeline drains for longer; fewer, and cores may be idle.
+ */
+#define TOKENS_A_CORE 16
 
 typedef enum
 {
@@ -207,6 +212,20 @@ serves (const Aspara *s, const HassStreamState *state, guint c, guint d)
          && (d == p->cpu || state->devices[d].units[c] == 0);
 }
 
+/* Returns: tokens that keep the processors busy: one bundle more than each GPU
+   holds, and some for each core. */
+static guint64
+enough (const Aspara *s, const HassStreamState *state)
+{
+  const HassStrategyEnv *env = s->paces.env;
+  guint64 n = 0;
+  for (guint c = 0; c < state->n_classes; c++)
+    if (s->on[c] != s->paces.cpu)
+      n += hass_pace_bundle (&s->paces, c, s->on[c], LAUNCHES)
+           * (env->devices[s->on[c]].max_in_flight + 1);
+  return n + (guint64)TOKENS_A_CORE * env->devices[s->paces.cpu].cores;
+}
+
 static void
 serve_cores (const Aspara *s, const HassStreamState *state, HassServe *serve)
 {
@@ -220,7 +239,9 @@ serve_cores (const Aspara *s, const HassStreamState *state, HassServe *serve)
                         : wanted                           ? G_MAXUINT32
                                                            : 0;
     }
-  serve->tokens = s->phase == DRAINING ? 1 : 0;
+  serve->tokens = s->phase == DRAINING  ? 1
+                  : s->phase == RUNNING ? enough (s, state)
+                                        : 0;
 }
 
 static HassAnswer

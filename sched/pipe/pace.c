@@ -77,28 +77,59 @@ hass_pace_bundle (const HassPaces *p, guint c, guint device, double launches)
   return (guint64)(ceil (MAX (long_enough / fill, 1)) * fill);
 }
 
-void
-hass_paces_add (HassPaces *p, const HassServed *done)
+/* Takes the times of @units units into the means of a pace. */
+static void
+add (HassPace *pace, guint64 units, double ns, double in_ns, double out_ns)
 {
-  HassPace *pace = hass_pace (p, done->class_index, done->device);
-  double units = (double)done->units;
-  if (done->failed || done->units == 0)
-    return;
-  pace->units += done->units;
-  double part = units / MAX (units, (double)MIN (pace->units, MEMORY_UNITS));
-  double ns = done->busy_ns / units, in_ns = 0, out_ns = 0;
-  if (done->device != p->cpu)
-    {
-      double latency = p->env->devices[done->device].latency_ns;
-      double fill = (double)hass_pace_fill (p, done->class_index, done->device);
-      ns = MAX (done->kernel_ns - latency, LEAST_WORK * done->kernel_ns)
-           / MAX (units, fill);
-      in_ns = MAX (done->h2d_ns - latency, 0) / units;
-      out_ns = MAX (done->d2h_ns - latency, 0) / units;
-    }
+  pace->units += units;
+  guint64 of = MAX (units, MIN (pace->units, MEMORY_UNITS));
+  double part = (double)units / (double)of;
   pace->ns += (ns - pace->ns) * part;
   pace->in_ns += (in_ns - pace->in_ns) * part;
   pace->out_ns += (out_ns - pace->out_ns) * part;
+}
+
+/* Returns: number of units whose time the kernels of a class take. */
+static double
+filled (const HassPaces *p, guint c, const HassServed *done)
+{
+  return MAX ((double)done->units, (double)hass_pace_fill (p, c, done->device));
+}
+
+/* Adds a grant of a GPU. The kernels of fused classes are divided as their
+   paces so far say; in between, no unit passes the link. */
+static void
+add_gpu (HassPaces *p, const HassServed *done)
+{
+  guint first = done->class_index, last = first + done->fused;
+  double units = (double)done->units, expected = 0;
+  double latency = p->env->devices[done->device].latency_ns;
+  double launches = latency * (done->fused + 1);
+  double ns = MAX (done->kernel_ns - launches, LEAST_WORK * done->kernel_ns);
+  for (guint c = first; c <= last; c++)
+    expected += hass_pace (p, c, done->device)->ns * filled (p, c, done);
+  for (guint c = first; c <= last; c++)
+    {
+      HassPace *pace = hass_pace (p, c, done->device);
+      double one = expected > 0 && done->fused > 0
+                       ? ns * pace->ns / expected
+                       : ns / ((done->fused + 1) * filled (p, c, done));
+      add (pace, done->units, one,
+           c == first ? MAX (done->h2d_ns - latency, 0) / units : 0,
+           c == last ? MAX (done->d2h_ns - latency, 0) / units : 0);
+    }
+}
+
+void
+hass_paces_add (HassPaces *p, const HassServed *done)
+{
+  if (done->failed || done->units == 0)
+    return;
+  if (done->device != p->cpu)
+    add_gpu (p, done);
+  else
+    add (hass_pace (p, done->class_index, done->device), done->units,
+         done->busy_ns / (double)done->units, 0, 0);
 }
 
 /* -- What was not measured ---------------------------------------------- */

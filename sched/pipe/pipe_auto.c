@@ -9,25 +9,32 @@
       is where it gains most, given what all others can do.
    2. GPUs. A GPU with room takes the class in which it is furthest behind, in
       time. It waits in classes of which it should do nothing, or of which it is
-      a bundle ahead. While it has a bundle it takes no other that would not
-      fill it: units that come meanwhile make the bundle larger at no cost.
-      Bundles are so long that launches and copies' latencies are a small part.
-   3. Cores. They take the units of a class that GPUs should do as well only
+      a bundle ahead, unless more wait than the others are left. Units that do
+      not fill the GPU cost as much as those that do: a busy GPU waits until
+      they do, an idle one as long as such kernels take. Bundles are so long
+      that launches and copies' latencies are a small part.
+   3. Fusing. Where its link is busy for much of the time of its kernels, a GPU
+      computes the classes that follow, too, of which it should do a part
+      anyway: the copies in between vanish.
+   4. Cores. They take the units of a class that GPUs should do as well only
       while more wait than a few bundles, so that GPUs find full bundles; where
-      the cores are behind their part, they leave nothing.
-   4. Measuring. A pace that is not known is guessed from those that are. Cores
+      the cores are behind their part, they leave nothing. They feed a GPU that
+      binds and has little to do before they take what comes after it.
+   5. Measuring. A pace that is not known is guessed from those that are. Cores
       leave a bundle to a GPU that has served no unit of the class, and such a
       GPU takes it first.
-   5. Tokens. At first as many in flight as fill the cores and the bundles of
-   all GPUs. Their number is doubled whenever a device had nothing to do and the
-      last doubling made the stream faster.
+   6. Tokens. At first as many in flight as fill the cores and the bundles of
+      all GPUs. Their number is doubled whenever a device that binds had nothing
+      to do and the last doubling made the stream faster.
 
    Loses where a stream is shorter than some hundred bundles; where copies in
-   both directions share a link, since the program assumes that they do not; and
-   where few bundles in flight cannot keep kernels and both directions of a link
-   busy at once.
+   both directions share a link, since the program assumes that they do not; on
+   a single core, which goes on with what waits at an ordered stage before it
+   feeds GPUs; and where few bundles in flight cannot keep kernels and both
+   directions of a link busy at once.
 
    Thread safety: as hass/strategy.h. */
+#include "sched/units.h"
 #include "steady.h"
 
 #include <math.h>
@@ -37,14 +44,18 @@ enum
   TOKENS,
   LAUNCHES,
   LEAVE,
-  HOLD
+  FEED,
+  HOLD,
+  FUSE
 };
 
 static const HassParameter parameters[] = {
   { "tokens", 0, 0, 1e9, "in flight; 0: adapted to the stream" },
   { "launches", 16, 1, 1e4, "a bundle takes as long as so many latencies" },
   { "leave", 2, 0, 1e4, "bundles that cores leave to each GPU" },
+  { "feed", 1, 0, 1e4, "bundles that cores keep ready for GPUs that bind" },
   { "hold", 1, 0, 1, "1: a busy GPU takes no bundle that does not fill it" },
+  { "fuse", 1, 0, 1, "1: a GPU computes stages that follow without copies" },
   { .name = NULL },
 };
 
@@ -58,13 +69,19 @@ static const HassParameter parameters[] = {
 /* The stream must become faster by this factor for tokens to be doubled again:
    above what 10 % of noise leaves in a mean over hundreds of tokens. */
 #define FASTER 1.02
+/* Part of the time for which a device that binds is busy in the steady state:
+   1, less the errors of the paces. A guess. */
+#define BINDS 0.9
+/* A link delays kernels if it is busy for this part of their time or more,
+   since bundles come unevenly. A guess. */
+#define LINK_PART 0.5
 
 /**
  * Auto:
  * @times: tokens in flight, as a multiple of what fills all devices.
  * @mark, @mark_ns: units done when the current window began, and when.
  * @best: highest rate of a window so far, units per ns.
- * @starved: a device had nothing to do in this window.
+ * @starved: a device that binds had nothing to do in this window.
  */
 typedef struct
 {
@@ -103,7 +120,7 @@ unknown (const Auto *s, const HassStreamState *state, guint c, guint gpu)
          && state->devices[gpu].units[c] == 0;
 }
 
-/* -- Step 5: tokens ----------------------------------------------------- */
+/* -- Step 6: tokens ----------------------------------------------------- */
 
 /* Returns: tokens that keep one core busy. */
 static double
@@ -117,7 +134,8 @@ tokens_a_core (const Auto *s)
   return ns > 0 ? MAX (TOKENS_A_CORE, NS_A_CORE / ns) : FIRST_TOKENS_A_CORE;
 }
 
-/* Returns: tokens that fill the cores and the bundles of all GPUs. */
+/* Returns: tokens that fill the cores and the bundles of all GPUs; as long as a
+   pace is not known, bundles that just fill the GPU. */
 static double
 enough (const Auto *s)
 {
@@ -133,7 +151,9 @@ enough (const Auto *s)
           continue;
         }
       for (guint c = 0; c < env->n_classes; c++)
-        if (hass_steady_part (&s->steady, c, d) > 0)
+        if (hass_pace_can (p, c, d) && hass_pace (p, c, d)->units == 0)
+          longest = MAX (longest, hass_pace_fill (p, c, d));
+        else if (hass_steady_part (&s->steady, c, d) > 0)
           longest = MAX (longest, bundle (s, c, d));
       all += (double)longest
              * (env->devices[d].max_in_flight + env->parameters[LEAVE]);
@@ -158,6 +178,10 @@ tokens (Auto *s, const HassStreamState *state)
         {
           s->times *= 2;
           wanted *= 2;
+          HASS_NOTE (s->paces.env,
+                     "%.0f tokens in flight: a device was idle, and the rate "
+                     "rose from %.4g to %.4g per ms",
+                     wanted, s->best * 1e6, rate * 1e6);
         }
       s->best = MAX (s->best, rate);
       s->starved = FALSE;
@@ -167,7 +191,7 @@ tokens (Auto *s, const HassStreamState *state)
   return (guint64)ceil (MIN (wanted, (double)state->most_tokens));
 }
 
-/* -- Steps 3 and 4: cores ----------------------------------------------- */
+/* -- Steps 4 and 5: cores ----------------------------------------------- */
 
 static guint32
 leave (const Auto *s, const HassStreamState *state, guint c)
@@ -193,6 +217,38 @@ leave (const Auto *s, const HassStreamState *state, guint c)
   return (guint32)MIN (p->env->parameters[LEAVE] * bundles, G_MAXINT32);
 }
 
+/* Returns: 1 + the last class of which a GPU needs more units; 0: none. A GPU
+   that binds does, as long as less waits for it than keeps it busy for some of
+   its longest bundles. */
+static guint
+hungry (const Auto *s, const HassStreamState *state)
+{
+  const HassPaces *p = &s->paces;
+  guint feed = 0;
+  for (guint d = 0; d < state->n_devices; d++)
+    {
+      double waits = 0, longest = 0;
+      guint last = 0;
+      if (d == p->cpu || hass_steady_load (&s->steady, d) < BINDS)
+        continue;
+      for (guint c = 0; c < state->n_classes; c++)
+        {
+          double part = hass_steady_part (&s->steady, c, d);
+          double ready = (double)state->classes[c].ready, n;
+          if (part <= 0)
+            continue;
+          n = (double)bundle (s, c, d);
+          waits += part * ready * hass_pace_ns (p, c, d);
+          longest = MAX (longest, n * hass_pace_ns (p, c, d));
+          if (part * ready < n)
+            last = c + 1;
+        }
+      if (waits < p->env->parameters[FEED] * longest)
+        feed = MAX (feed, last);
+    }
+  return feed;
+}
+
 static void
 serve_cores (Auto *s, const HassStreamState *state, HassServe *serve)
 {
@@ -204,18 +260,53 @@ serve_cores (Auto *s, const HassStreamState *state, HassServe *serve)
       if (hass_pace_can (p, c, p->cpu))
         serve->leave[c] = leave (s, state, c);
     }
-  if (running < p->env->devices[p->cpu].cores)
+  if (running < p->env->devices[p->cpu].cores
+      && hass_steady_load (&s->steady, p->cpu) >= BINDS)
     s->starved = TRUE;
+  serve->feed = hungry (s, state);
   serve->tokens = tokens (s, state);
 }
 
-/* -- Step 2: GPUs ------------------------------------------------------- */
+/* -- Steps 2, 3 and 5: GPUs
+ * ------------------------------------------------------- */
+
+/* Returns: the time in ns from which on a GPU should take units of a class
+   though they do not fill it: they cost as much as if they did. What comes
+   within the time of such kernels may fill it. */
+static gint64
+patience (const Auto *s, const HassStreamState *state, guint c, guint gpu)
+{
+  const HassPaces *p = &s->paces;
+  double ns = (double)hass_pace_fill (p, c, gpu) * hass_pace (p, c, gpu)->ns;
+  if (p->env->parameters[HOLD] <= 0
+      || state->classes[c].ready >= hass_pace_fill (p, c, gpu))
+    return 0;
+  if (state->devices[gpu].bundles > 0)
+    return G_MAXINT64;
+  return state->classes[c].oldest_ns + (gint64)MIN (ns, 1e15);
+}
+
+/* Returns: whether a device may have units of a class of which it is ahead:
+   more wait than it leaves to the others. */
+static gboolean
+plenty (const Auto *s, const HassStreamState *state, guint c, guint gpu)
+{
+  const HassPaces *p = &s->paces;
+  double left = (double)bundle (s, c, gpu);
+  for (guint d = 0; d < state->n_devices; d++)
+    if (d != gpu && hass_steady_part (&s->steady, c, d) > 0)
+      left += p->env->parameters[LEAVE]
+              * (double)(d == p->cpu ? p->env->devices[d].cores
+                                     : bundle (s, c, d));
+  return (double)state->classes[c].ready >= left;
+}
 
 /* Returns: how much the GPU should take of a class: time in ns by which it is
-   behind; -G_MAXDOUBLE: nothing now. */
+   behind; -G_MAXDOUBLE: nothing now, but if it should be asked again before
+   @again_ns, that is moved there. */
 static double
 score (const Auto *s, const HassStreamState *state, guint c, guint gpu,
-       gboolean force)
+       gboolean force, gint64 *again_ns)
 {
   const HassPaces *p = &s->paces;
   const HassDeviceHolds *holds = &state->devices[gpu];
@@ -228,12 +319,62 @@ score (const Auto *s, const HassStreamState *state, guint c, guint gpu,
   if (force)
     return behind;
   if (hass_steady_part (&s->steady, c, gpu) <= 0
-      || behind < -(double)bundle (s, c, gpu))
+      || (behind < -(double)bundle (s, c, gpu) && !plenty (s, state, c, gpu)))
     return -G_MAXDOUBLE;
-  if (p->env->parameters[HOLD] > 0 && holds->bundles > 0
-      && ready < hass_pace_fill (p, c, gpu))
-    return -G_MAXDOUBLE;
+  gint64 from = patience (s, state, c, gpu);
+  if (from > state->now_ns)
+    {
+      *again_ns = MIN (*again_ns, from);
+      return -G_MAXDOUBLE;
+    }
   return behind * hass_pace_ns (p, c, gpu);
+}
+
+/* Returns: how many stages after class @c the GPU should compute on the same
+   units: where copies take long, those that it should do anyway and of which it
+   is not ahead, as long as the units fill it, so that no kernel takes longer.
+   The paces of the copies include those that vanish, so fusing ends where the
+   link no longer delays kernels. */
+static guint
+fused (const Auto *s, const HassStreamState *state, guint c, guint gpu,
+       guint64 units)
+{
+  const HassPaces *p = &s->paces;
+  guint n = 0;
+  if (p->env->parameters[FUSE] <= 0 || hass_pace (p, c, gpu)->units == 0
+      || hass_steady_link_load (&s->steady, gpu)
+             < LINK_PART * hass_steady_load (&s->steady, gpu))
+    return 0;
+  for (guint next = c + 1;
+       next < state->n_classes && hass_pace_can (p, next, gpu)
+       && hass_pace (p, next, gpu)->units > 0
+       && hass_steady_part (&s->steady, next, gpu) > 0
+       && hass_steady_behind (&s->steady, next, gpu) > -(double)units
+       && units >= hass_pace_fill (p, next, gpu);
+       next++)
+    n++;
+  return n;
+}
+
+/* Says why a GPU takes units of a class. */
+static void
+explain (const Auto *s, const HassStreamState *state, guint gpu,
+         const HassServe *serve)
+{
+  const HassStrategyEnv *env = s->paces.env;
+  guint c = serve->class_index;
+  if (hass_pace (&s->paces, c, gpu)->units == 0)
+    HASS_NOTE (env, "%s: %" G_GUINT64_FORMAT " units of %s: not measured yet",
+               env->devices[gpu].name, serve->units, env->classes[c].name);
+  else
+    HASS_NOTE (env,
+               "%s: %" G_GUINT64_FORMAT " units of %s, %" G_GUINT64_FORMAT
+               " wait: its part is %.3g, it is %.4g units "
+               "behind; %.4g us a unit",
+               env->devices[gpu].name, serve->units, env->classes[c].name,
+               state->classes[c].ready, hass_steady_part (&s->steady, c, gpu),
+               hass_steady_behind (&s->steady, c, gpu),
+               hass_pace_ns (&s->paces, c, gpu) * 1e-3);
 }
 
 static HassAnswer
@@ -243,6 +384,7 @@ serve (gpointer self, const HassStreamState *state, guint device,
   Auto *s = self;
   double best = -G_MAXDOUBLE;
   gboolean any = FALSE;
+  gint64 again_ns = G_MAXINT64;
   hass_steady_update (&s->steady, state);
   if (device == s->paces.cpu)
     {
@@ -251,7 +393,7 @@ serve (gpointer self, const HassStreamState *state, guint device,
     }
   for (guint c = 0; c < state->n_classes; c++)
     {
-      double now = score (s, state, c, device, force);
+      double now = score (s, state, c, device, force, &again_ns);
       any = any || hass_pace_can (&s->paces, c, device);
       if (now <= best)
         continue;
@@ -262,11 +404,19 @@ serve (gpointer self, const HassStreamState *state, guint device,
   serve->in_flight = s->paces.env->devices[device].max_in_flight;
   if (best > -G_MAXDOUBLE)
     {
-      hass_steady_give (&s->steady, serve->class_index, device, serve->units);
+      if (s->paces.env->note)
+        explain (s, state, device, serve);
+      guint first = serve->class_index;
+      serve->fuse = fused (s, state, first, device, serve->units);
+      for (guint c = first; c <= first + serve->fuse; c++)
+        hass_steady_give (&s->steady, c, device, serve->units);
       return HASS_TAKE;
     }
-  if (state->devices[device].bundles == 0)
+  if (state->devices[device].bundles == 0
+      && hass_steady_load (&s->steady, device) >= BINDS)
     s->starved = TRUE;
+  if (again_ns < G_MAXINT64)
+    serve->within_ns = again_ns - state->now_ns;
   return any ? HASS_WAIT : HASS_DONE;
 }
 

@@ -46,7 +46,8 @@ serve (gpointer self, const HassStreamState *state, guint device,
     {
       double behind = hass_steady_behind (&s->steady, c, device);
       gboolean measured = hass_pace (p, c, device)->units > 0;
-      gboolean may = behind > -1 || !measured || force;
+      gboolean may
+          = behind > -MAX (s->steady.grain[c], 1) || !measured || force;
       if (!hass_pace_can (p, c, device))
         continue;
       if (device == p->cpu)

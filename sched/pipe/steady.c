@@ -32,13 +32,14 @@
 #define NUDGE 1e-9
 
 /* Time in ns between two solutions: the first are soon after another, while
-   paces are being measured. Longer times follow changes later, shorter ones
-   leave less of what was given (FADE). Measured on random pipelines: 2 ms is
-   better than 5 and 1. */
+   paces are being measured. Longer times follow changes later. Measured on
+   random pipelines: 2 ms is better than 5 and 1. */
 #define FIRST_NS 1e5
 #define EVERY_NS 2e6
-/* Part of what devices were given that still counts after the next solution. */
-#define FADE 0.7
+/* A device is behind or ahead by so many of the class's largest grants at most:
+   more, and what it could not do once is made up for long after; less, and a
+   device with a small part of the class gets more than that. A guess. */
+#define MOST_BEHIND 4
 
 /**
  * Tableau: a dictionary of the simplex method.
@@ -282,21 +283,22 @@ hass_steady_init (HassSteady *s, HassPaces *paces)
   const HassStrategyEnv *env = paces->env;
   *s = (HassSteady){ .paces = paces };
   s->parts = g_new0 (double, env->n_classes * env->n_devices);
-  s->given = g_new0 (double, env->n_classes * env->n_devices);
+  s->behind = g_new0 (double, env->n_classes * env->n_devices);
+  s->grain = g_new0 (double, env->n_classes);
 }
 
 void
 hass_steady_clear (HassSteady *s)
 {
   g_free (s->parts);
-  g_free (s->given);
+  g_free (s->behind);
+  g_free (s->grain);
 }
 
 void
 hass_steady_update (HassSteady *s, const HassStreamState *state)
 {
   guint64 lost = 0;
-  guint cells = s->paces->env->n_classes * s->paces->env->n_devices;
   if (state->now_ns < s->next_ns)
     return;
   s->wait_ns = CLAMP (s->wait_ns * 1.5, FIRST_NS, EVERY_NS);
@@ -305,8 +307,6 @@ hass_steady_update (HassSteady *s, const HassStreamState *state)
     lost |= (guint64)(state->devices[d].lost != 0) << d;
   hass_paces_update (s->paces, state);
   solve (s, lost);
-  for (guint i = 0; i < cells; i++)
-    s->given[i] *= FADE;
 }
 
 double
@@ -315,18 +315,52 @@ hass_steady_part (const HassSteady *s, guint c, guint device)
   return s->parts[c * s->paces->env->n_devices + device];
 }
 
+double
+hass_steady_load (const HassSteady *s, guint device)
+{
+  const HassPaces *p = s->paces;
+  double ns = 0;
+  for (guint c = 0; c < p->env->n_classes; c++)
+    ns += hass_steady_part (s, c, device) * p->reach[c]
+          * hass_pace (p, c, device)->ns;
+  if (device == p->cpu)
+    ns /= p->env->devices[device].cores;
+  return s->rate * ns;
+}
+
+double
+hass_steady_link_load (const HassSteady *s, guint device)
+{
+  const HassPaces *p = s->paces;
+  guint link = p->env->devices[device].link;
+  double in_ns = 0, out_ns = 0;
+  for (guint d = 0; d < p->env->n_devices; d++)
+    for (guint c = 0; c < p->env->n_classes; c++)
+      if (d == device || (link > 0 && p->env->devices[d].link == link))
+        {
+          double units = hass_steady_part (s, c, d) * p->reach[c];
+          in_ns += units * hass_pace (p, c, d)->in_ns;
+          out_ns += units * hass_pace (p, c, d)->out_ns;
+        }
+  return s->rate * MAX (in_ns, out_ns);
+}
+
 void
 hass_steady_give (HassSteady *s, guint c, guint device, guint64 units)
 {
-  s->given[c * s->paces->env->n_devices + device] += (double)units;
+  guint n = s->paces->env->n_devices;
+  double *behind = &s->behind[c * n];
+  if (device != s->paces->cpu)
+    s->grain[c] = MAX (s->grain[c], (double)units);
+  double most = MOST_BEHIND * MAX (s->grain[c], 1);
+  behind[device] -= (double)units;
+  for (guint d = 0; d < n; d++)
+    behind[d]
+        = CLAMP (behind[d] + s->parts[c * n + d] * (double)units, -most, most);
 }
 
 double
 hass_steady_behind (const HassSteady *s, guint c, guint device)
 {
-  guint n = s->paces->env->n_devices;
-  double all = 0;
-  for (guint d = 0; d < n; d++)
-    all += s->given[c * n + d];
-  return s->parts[c * n + device] * all - s->given[c * n + device];
+  return s->behind[c * s->paces->env->n_devices + device];
 }

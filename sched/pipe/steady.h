@@ -13,7 +13,9 @@
  * @rate: loads per ns that it sustains; 0: there is no solution.
  * @parts: [n_classes * n_devices] part of the units of a class that a device
  *   does; those of a class sum up to 1.
- * @given: [n_classes * n_devices] units that a device was given lately.
+ * @behind: [n_classes * n_devices] units of a class by which a device is behind
+ *   its part of what was given to all since the begin.
+ * @grain: [n_classes] largest number of units that a device was given at once.
  * @next_ns: when it is computed again. @wait_ns: time between two solutions.
  */
 typedef struct
@@ -21,7 +23,8 @@ typedef struct
   HassPaces *paces;
   double rate;
   double *parts;
-  double *given;
+  double *behind;
+  double *grain;
   gint64 next_ns;
   double wait_ns;
 } HassSteady;
@@ -32,10 +35,16 @@ void hass_steady_clear (HassSteady *s);
  */
 void hass_steady_update (HassSteady *s, const HassStreamState *state);
 double hass_steady_part (const HassSteady *s, guint c, guint device);
+/* Returns: the part of the time for which a device computes in the steady
+   state: 1 where it binds. */
+double hass_steady_load (const HassSteady *s, guint device);
+/* Returns: the part of the time for which the busier direction of a device's
+   link is busy in the steady state. */
+double hass_steady_link_load (const HassSteady *s, guint device);
 /* Counts units that a device gets. */
 void hass_steady_give (HassSteady *s, guint c, guint device, guint64 units);
 /* Returns: number of units of a class by which a device is behind its part of
-   what all devices got lately; below 0: it is ahead. */
+   what all devices got; below 0: it is ahead. At most a few bundles. */
 double hass_steady_behind (const HassSteady *s, guint c, guint device);
 
 #endif

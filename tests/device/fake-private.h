@@ -23,6 +23,8 @@ typedef struct
   RangeKind kind;
   int device; /* of DEVICE */
   guintptr begin, end;
+  gconstpointer stream; /* that orders the allocation; NULL: of no pool */
+  guint64 serial;       /* of the allocation */
 } Range;
 
 /* A copy that failed: operations up to this serial number are skipped by
@@ -45,7 +47,9 @@ typedef struct
 {
   int device;
   gboolean freed;
-  Mark *mark; /* NULL: never recorded */
+  Mark *mark;           /* NULL: never recorded */
+  gconstpointer stream; /* recorded last in this one, */
+  guint64 serial;       /* behind this operation */
 } Event;
 
 typedef enum
@@ -86,6 +90,9 @@ typedef struct
   GQueue ops;
   Op *running;
   Incident *incident;
+  /* enqueued operations follow that one of @after */
+  gconstpointer after;
+  guint64 after_serial;
 } Stream;
 
 typedef struct
@@ -144,6 +151,18 @@ Event *fake_event (gconstpointer handle);
 const Range *fake_device_range (gconstpointer memory, gsize bytes);
 gpointer fake_real (gconstpointer device_pointer);
 
+/* Allocates memory of the device, of a pool if there is a stream. */
+int fake_take_memory (int device, gpointer *memory, gsize bytes,
+                      const Stream *stream);
+/* Frees it; FAKE_INVALID_VALUE: there is none. */
+int fake_free_memory (gpointer memory);
+
+/* Whether what is now put into the stream may use the memory. */
+int fake_check_order (const Stream *stream, const Range *range);
+
+/* Whether an operation that is not finished uses this device memory. */
+gboolean fake_computes_there (guintptr begin, guintptr end);
+
 /* Whether host memory is pinned; -1: only a part of it. */
 int fake_pinned (gconstpointer memory, gsize bytes);
 
@@ -177,5 +196,12 @@ int fake_copy_rows (gpointer to, gsize to_pitch, gconstpointer from,
                     gsize from_pitch, gsize row_bytes, gsize rows,
                     HassCudaDirection direction, gpointer stream);
 int fake_clear (gpointer memory, gsize bytes, gpointer stream);
+int fake_pool_keep (int device);
+int fake_pool_trim (int device);
+int fake_pool_share (int device, int by);
+int fake_allocate_async (gpointer *memory, gsize bytes, gpointer stream);
+int fake_release_async (gpointer memory, gpointer stream);
+int fake_copy_peer (gpointer to, int to_device, gconstpointer from,
+                    int from_device, gsize bytes, gpointer stream);
 
 #endif

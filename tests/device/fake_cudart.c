@@ -40,7 +40,9 @@ fake_call_name (FakeCall call)
           "register_host", "unregister_host", "stream_new",    "stream_free",
           "stream_wait",   "event_new",       "event_free",    "event_record",
           "event_query",   "event_wait",      "event_elapsed", "copy",
-          "copy_rows",     "clear",           "launch" };
+          "copy_rows",     "clear",           "pool_keep",     "pool_trim",
+          "pool_share",    "allocate_async",  "release_async", "copy_peer",
+          "launch" };
   return names[call];
 }
 
@@ -83,6 +85,7 @@ code_of (FakeCall call)
   switch (call)
     {
     case FAKE_ALLOCATE:
+    case FAKE_ALLOCATE_ASYNC:
     case FAKE_ALLOCATE_HOST:
     case FAKE_REGISTER:
       return FAKE_NO_MEMORY;
@@ -123,8 +126,8 @@ fake_enter (FakeCall call, gconstpointer handle)
     }
   int code = fake_told_dead (device_of (handle));
   gboolean allocates = call == FAKE_ALLOCATE || call == FAKE_ALLOCATE_HOST
-                       || call == FAKE_REGISTER || call == FAKE_STREAM_NEW
-                       || call == FAKE_EVENT_NEW;
+                       || call == FAKE_ALLOCATE_ASYNC || call == FAKE_REGISTER
+                       || call == FAKE_STREAM_NEW || call == FAKE_EVENT_NEW;
   gboolean planned
       = n == plan->fail_at[call]
         || (plan->fail_every[call] > 0 && n % plan->fail_every[call] == 0)
@@ -355,6 +358,12 @@ static HassCudart table = { .device_count = device_count,
                             .copy = fake_copy,
                             .copy_rows = fake_copy_rows,
                             .clear = fake_clear,
+                            .pool_keep = fake_pool_keep,
+                            .pool_trim = fake_pool_trim,
+                            .pool_share = fake_pool_share,
+                            .allocate_async = fake_allocate_async,
+                            .release_async = fake_release_async,
+                            .copy_peer = fake_copy_peer,
                             .last_error = last_error,
                             .text = text,
                             .classify = classify };

@@ -13,6 +13,9 @@
    only kernels get real ones. Freshly allocated memory is not zero. What a
    caller must not do is counted as wrong, with a text.
 
+   Memory of a pool exists, for other streams than the one that allocated it,
+   behind an event of that one.
+
    A copy that fails when it is executed makes its stream, and those that
    wait for it, skip what was enqueued until a call has reported the error:
    events recorded behind it carry the error.
@@ -72,6 +75,12 @@ typedef enum
   FAKE_COPY,
   FAKE_COPY_ROWS,
   FAKE_CLEAR,
+  FAKE_POOL_KEEP,
+  FAKE_POOL_TRIM,
+  FAKE_POOL_SHARE,
+  FAKE_ALLOCATE_ASYNC,
+  FAKE_RELEASE_ASYNC,
+  FAKE_COPY_PEER,
   FAKE_LAUNCH,
   FAKE_N_CALLS
 } FakeCall;
@@ -132,6 +141,7 @@ typedef struct
  * @waits_in_release: of release and release_host for work on a device.
  * @opening, @opened: contexts that were begun and made.
  * @live_bytes, @most_bytes: [device].
+ * @pool_bytes: [device] that its pool keeps.
  * @wrong: what a caller did that it must not, the first; "" when nothing.
  * @leaks: what was never given back; "" when nothing. After remove.
  */
@@ -143,9 +153,15 @@ typedef struct
   guint opening, opened;
   guint64 bytes_to_device, bytes_to_host;
   gsize live_bytes[FAKE_DEVICES], most_bytes[FAKE_DEVICES];
+  gsize pool_bytes[FAKE_DEVICES];
+  guint64 bytes_to_peer;
   guint n_wrong;
   char wrong[200], leaks[200];
 } FakeCounts;
+
+/* Adds a random fault to the plan of a machine with so many GPUs, and its
+   description to @text. */
+void fake_add_fault (GRand *r, guint n_gpus, FakePlan *plan, GString *text);
 
 /* Puts the stand-in in the runtime's place. */
 void fake_cudart_install (const FakePlan *plan);

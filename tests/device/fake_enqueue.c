@@ -15,7 +15,7 @@ check_device_memory (const Stream *s, gconstpointer memory, gsize bytes)
 {
   const Range *r = fake_device_range (memory, bytes);
   return r && r->device == s->device
-             ? FAKE_OK
+             ? fake_check_order (s, r)
              : fake_wrong (FAKE_INVALID_VALUE,
                            "%zu bytes at %p are not on device %d", bytes,
                            memory, s->device);
@@ -168,6 +168,9 @@ launch (HassGpuStream *stream, Op *op)
     code = fake_wrong (FAKE_INVALID_HANDLE,
                        "a kernel in a stream of device %d, present is %d",
                        s->device, device);
+  const Range *r = fake_device_range (op->bundle.output, 1);
+  if (!code && op->bundle.output && r)
+    code = fake_check_order (s, r);
   if (!code)
     fake_put (s, op);
   else

@@ -35,7 +35,8 @@ find_locked (RangeKind kind, guintptr begin)
 static void
 add_locked (RangeKind kind, int device, gpointer memory, gsize bytes)
 {
-  Range r = { kind, device, (guintptr)memory, (guintptr)memory + bytes };
+  Range r
+      = { kind, device, (guintptr)memory, (guintptr)memory + bytes, NULL, 0 };
   g_array_append_val (fake.ranges, r);
 }
 
@@ -84,16 +85,19 @@ fake_memory_info (gsize *free_bytes, gsize *total_bytes)
     {
       *total_bytes = fake.plan.memory_bytes;
       *free_bytes = fake.plan.memory_bytes - fake.plan.foreign_bytes
-                    - fake.counts.live_bytes[device];
+                    - fake.counts.live_bytes[device]
+                    - fake.counts.pool_bytes[device];
     }
   return fake_leave (code);
 }
 
-static int
-allocate_locked (int device, gpointer *memory, gsize bytes)
+int
+fake_take_memory (int device, gpointer *memory, gsize bytes,
+                  const Stream *stream)
 {
   gsize *live = &fake.counts.live_bytes[device];
   gsize *most = &fake.counts.most_bytes[device];
+  gsize kept = stream ? 0 : fake.counts.pool_bytes[device];
   gpointer real;
   if (bytes == 0)
     return FAKE_OK;
@@ -102,7 +106,7 @@ allocate_locked (int device, gpointer *memory, gsize bytes)
       fake.counts.faults++;
       return FAKE_NO_MEMORY;
     }
-  if (bytes > fake.plan.memory_bytes - fake.plan.foreign_bytes - *live
+  if (bytes > fake.plan.memory_bytes - fake.plan.foreign_bytes - *live - kept
       || posix_memalign (&real, DEVICE_ALIGNMENT, bytes) != 0)
     return FAKE_NO_MEMORY;
   memset (real, GARBAGE, MIN (bytes, GARBAGE_BYTES));
@@ -110,6 +114,21 @@ allocate_locked (int device, gpointer *memory, gsize bytes)
   *most = MAX (*most, *live);
   *memory = (gpointer)((guintptr)real | FAKE_DEVICE_BIT);
   add_locked (RANGE_DEVICE, device, *memory, bytes);
+  Range *r = find_locked (RANGE_DEVICE, (guintptr)*memory);
+  r->stream = stream;
+  r->serial = ++fake.serial;
+  return FAKE_OK;
+}
+
+int
+fake_free_memory (gpointer memory)
+{
+  Range *r = find_locked (RANGE_DEVICE, (guintptr)memory);
+  if (!r)
+    return FAKE_INVALID_VALUE;
+  fake.counts.live_bytes[r->device] -= r->end - r->begin;
+  remove_locked (r);
+  free (fake_real (memory));
   return FAKE_OK;
 }
 
@@ -121,7 +140,7 @@ fake_allocate (gpointer *memory, gsize bytes)
   if (!code)
     {
       *memory = NULL;
-      code = allocate_locked (device, memory, bytes);
+      code = fake_take_memory (device, memory, bytes, NULL);
     }
   return fake_leave (code);
 }
@@ -134,12 +153,8 @@ fake_release (gpointer memory)
   Range *r = find_locked (RANGE_DEVICE, (guintptr)memory);
   if (r)
     {
-      int device = r->device;
-      fake_wait_idle (device);
-      r = find_locked (RANGE_DEVICE, (guintptr)memory);
-      fake.counts.live_bytes[device] -= r->end - r->begin;
-      remove_locked (r);
-      free (fake_real (memory));
+      fake_wait_idle (r->device);
+      fake_free_memory (memory);
     }
   else if (memory)
     code = fake_wrong (FAKE_INVALID_VALUE,

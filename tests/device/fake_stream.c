@@ -83,6 +83,34 @@ fake_in_use (guintptr begin, guintptr end)
   return FALSE;
 }
 
+static gboolean
+uses (const Op *op, guintptr begin, guintptr end)
+{
+  const HassBundle *b = op ? &op->bundle : NULL;
+  gconstpointer at[] = { op ? op->to : NULL, op ? op->from : NULL,
+                         b ? b->input : NULL, b ? b->output : NULL };
+  for (guint i = 0; i < G_N_ELEMENTS (at); i++)
+    if (((guintptr)at[i] | FAKE_DEVICE_BIT) >= begin
+        && ((guintptr)at[i] | FAKE_DEVICE_BIT) < end)
+      return TRUE;
+  return FALSE;
+}
+
+gboolean
+fake_computes_there (guintptr begin, guintptr end)
+{
+  for (guint i = 0; i < fake.streams->len; i++)
+    {
+      const Stream *s = fake.streams->pdata[i];
+      if (uses (s->running, begin, end))
+        return TRUE;
+      for (GList *l = s->ops.head; l; l = l->next)
+        if (uses (l->data, begin, end))
+          return TRUE;
+    }
+  return FALSE;
+}
+
 /* Hanging kernels are let go and nothing more is executed. */
 void
 fake_streams_end (void)
@@ -182,6 +210,8 @@ fake_stream_wait (gpointer stream, gpointer event)
       op->kind = OP_WAIT;
       op->mark = e->mark;
       fake_put (s, op);
+      s->after = e->stream;
+      s->after_serial = e->serial;
     }
   return fake_leave (code);
 }
@@ -233,6 +263,8 @@ fake_event_record (gpointer event, gpointer stream)
       e->mark = op->mark = g_new0 (Mark, 1);
       g_ptr_array_add (fake.marks, e->mark);
       fake_put (s, op);
+      e->stream = s;
+      e->serial = op->serial;
     }
   return fake_leave (code);
 }

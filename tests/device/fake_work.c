@@ -162,8 +162,9 @@ kernel_locked (Stream *s, Op *op)
     usleep (us);
   if (op->kernel)
     {
-      make_real (&op->bundle, op->constants);
-      op->kernel (&op->bundle, op->user_data);
+      HassBundle bundle = op->bundle; /* other threads look at the op's */
+      make_real (&bundle, op->constants);
+      op->kernel (&bundle, op->user_data);
     }
   pthread_mutex_lock (&fake.lock);
 }

@@ -305,8 +305,7 @@ overlapping (void)
   contains (svg, "kernel, 2 bars\nat 1 \302\265s for 7 \302\265s, busy 100 %");
 }
 
-/* A legend of all there is has no room for the areas' note, which goes below
-   the rows. */
+/* A legend of all there is has no room for the areas' note. */
 static void
 full_legend (void)
 {
@@ -322,7 +321,7 @@ full_legend (void)
   contains (usual, "y=\"66.0\" fill=\"#66727f\">height of an area");
   contains (full, "y=\"66.0\" class=\"legend\">being made ready");
   contains (full, "y=\"66.0\" class=\"legend\">failed, given back");
-  contains (full, "<text x=\"128.0\" y=\"295.0\" fill=\"#66727f\">height of");
+  contains (full, "<text x=\"128.0\" y=\"86.0\" fill=\"#66727f\">height of");
 }
 
 static void
@@ -420,7 +419,7 @@ HASS_TEST_SUITE (
     { "one too short to be seen is left out", opened_soon },
     { "a GPU that was not started says so", not_started },
     { "kernels over one another are one time at work", overlapping },
-    { "a full legend leaves the areas' note to the end", full_legend },
+    { "a full legend goes on in a second line", full_legend },
     { "a broken trace is an error with file and line", broken },
     { "of several farms one is drawn, the longest or another", one_of_several },
     { "a trace that is not there is an error", no_file })

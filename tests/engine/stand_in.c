@@ -244,11 +244,11 @@ prepare (StandIn *s, Slot *slot, GError **error)
       out += slot->blocks[i].output_bytes;
       elements += slot->blocks[i].count;
     }
-  if (s->plan.memory_bytes > 0 && in + out > s->plan.memory_bytes)
+  gsize all = in + out + slot->chain.scratch_bytes;
+  if (s->plan.memory_bytes > 0 && all > s->plan.memory_bytes)
     {
       g_set_error (error, HASS_ERROR, HASS_ERROR_NO_MEMORY,
-                   "%" G_GUINT64_FORMAT " bytes do not fit",
-                   (guint64)(in + out));
+                   "%" G_GUINT64_FORMAT " bytes do not fit", (guint64)all);
       return FALSE;
     }
   slot->in.capacity = s->plan.staging_bytes ? s->plan.staging_bytes : in;

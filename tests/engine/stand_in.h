@@ -21,8 +21,8 @@
  * @width: elements that fill it; 0: 64.
  * @max_fused: stages that a bundle passes after the first.
  * @staging_bytes: for inputs; 0: as many as the bundle has.
- * @memory_bytes: of inputs and outputs of a bundle; 0: no bound. More is
- *   HASS_ERROR_NO_MEMORY.
+ * @memory_bytes: of inputs and outputs of a bundle, and of what its stages pass
+ *   on to each other; 0: no bound. More is HASS_ERROR_NO_MEMORY.
  * @delay_us: before each bundle's kernels.
  * @h2d_us, @kernel_us, @host_us: what it says that each bundle took.
  * @open_waits: open only returns when the farm is over.

@@ -69,6 +69,50 @@ repeated_blocks (void)
   remove (path);
 }
 
+/* Roads between places 0, 5, 10, ...; a plain loop over the table of all pairs
+   finds the same two places. */
+static void
+farthest_places (void)
+{
+  enum
+  {
+    N = 200
+  };
+  g_autoptr (GRand) random = g_rand_new_with_seed (1);
+  g_autoptr (GString) roads = g_string_new (NULL);
+  g_autofree char *path = NULL;
+  int ways[N][N], most = 0, *way = &ways[0][0];
+  for (int i = 0; i < N * N; i++)
+    way[i] = i % (N + 1) == 0 ? 0 : 1000000;
+  for (int i = 0; i < 3 * N; i++)
+    {
+      int from = i % N, to = g_rand_int_range (random, 0, N);
+      if (from == to)
+        continue;
+      ways[from][to] = g_rand_int_range (random, 1, 100);
+      g_string_append_printf (roads, "%d %d %d\n", 5 * from, 5 * to,
+                              ways[from][to]);
+    }
+  for (int k = 0; k < N; k++)
+    for (int i = 0; i < N; i++)
+      for (int j = 0; j < N; j++)
+        ways[i][j] = MIN (ways[i][j], ways[i][k] + ways[k][j]);
+  for (int i = 0; i < N * N; i++)
+    most = way[i] < 1000000 && way[i] > way[most] ? i : most;
+  g_autofree char *wanted = g_strdup_printf (
+      "it is %d from %d to %d\n", way[most], most / N * 5, most % N * 5);
+  g_autofree char *out = NULL;
+  int fd = g_file_open_tmp ("hass-graph-XXXXXX", &path, NULL);
+  CU_ASSERT_FATAL (fd >= 0);
+  close (fd);
+  CU_ASSERT_TRUE (g_file_set_contents (path, roads->str, -1, NULL));
+  CU_ASSERT_EQUAL (program_run (&out, NULL, "graph", path, NULL), 0);
+  CU_ASSERT_STRING_EQUAL (out, wanted);
+  CU_ASSERT_TRUE (g_file_set_contents (path, "0 1 2\n1 x 2\n", -1, NULL));
+  CU_ASSERT_EQUAL (program_run (NULL, NULL, "graph", path, NULL), 2);
+  remove (path);
+}
+
 static void
 distances (void)
 {
@@ -193,6 +237,7 @@ HASS_TEST_SUITE (
     examples, { "collatz finds the number", collatz },
     { "byte_histogram counts", histogram }, { "bit_count counts", bit_count },
     { "pipeline finds repeated blocks", repeated_blocks },
+    { "graph finds the places that are farthest apart", farthest_places },
     { "edit_distance is right and in order", distances },
     { "quicksort sorts", tasks },
     { "an application's own strategy beats naive greedy", own_strategy },

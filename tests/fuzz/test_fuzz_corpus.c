@@ -94,6 +94,14 @@ y4m (void)
   replay_corpus ("y4m");
 }
 
+#ifndef WITHOUT_cholesky
+static void
+market (void)
+{
+  replay_corpus ("market");
+}
+#endif
+
 HASS_TEST_SUITE (fuzz_corpus,
                  { "no platform file breaks a farm on it", platform },
                  { "no workload file breaks its simulation", workload },
@@ -103,4 +111,7 @@ HASS_TEST_SUITE (fuzz_corpus,
                  { "no record breaks its replay", record },
                  { "any patterns match in any text as in a naive search",
                    matcher },
+#ifndef WITHOUT_cholesky
+                 { "no Matrix Market file breaks its reader", market },
+#endif
                  { "no stream of video breaks its parser", y4m })

@@ -22,6 +22,32 @@ gpu_absent (void)
   return TRUE;
 }
 
+void
+gpu_in_child (const char *suite, const char *fault)
+{
+  if (gpu_absent ())
+    return;
+  if (g_getenv ("TEST_GPU_SMALL"))
+    {
+      hass_test_skip ("not under a sanitizer");
+      return;
+    }
+  g_auto (GStrv) env
+      = g_environ_setenv (g_get_environ (), "TEST_GPU_FAULT", fault, TRUE);
+  g_autofree char *self = g_file_read_link ("/proc/self/exe", NULL);
+  g_autofree char *out = NULL, *err = NULL;
+  char *argv[] = { self, "--suite", (char *)suite, NULL };
+  GError *error = NULL;
+  gint status = -1;
+  CU_ASSERT_TRUE (g_spawn_sync (NULL, argv, env, 0, NULL, NULL, &out, &err,
+                                &status, &error));
+  CU_ASSERT_EQUAL (status, 0);
+  CU_ASSERT_TRUE (out && strstr (out, "passed"));
+  if (status != 0)
+    fprintf (stderr, "%s\n%s\n", out, err);
+  g_clear_error (&error);
+}
+
 /* Under a sanitizer: less of everything. */
 gsize
 scaled (gsize n)

@@ -10,6 +10,10 @@
    TRUE. */
 gboolean gpu_absent (void);
 
+/* Runs a suite with a fault that breaks the process's CUDA context or a GPU: in
+   a process of its own, this program again, told so by TEST_GPU_FAULT. */
+void gpu_in_child (const char *suite, const char *fault);
+
 /* @n, or less of it under a sanitizer. */
 gsize scaled (gsize n);
 

@@ -285,3 +285,33 @@ kernel_empty (const HassBundle *, HassGpuStream *, gpointer, GError **)
 {
   return TRUE;
 }
+
+/* -- Dataflows ---------------------------------------------------------- */
+
+__global__ void
+add_bytes (guint8 *data, gsize bytes, guint8 what)
+{
+  gsize step = (gsize)gridDim.x * blockDim.x;
+  for (gsize i = (gsize)blockIdx.x * blockDim.x + threadIdx.x; i < bytes;
+       i += step)
+    data[i] += what;
+}
+
+extern "C" void
+kernel_add_bytes (HassGpuStream *s, gpointer data, gsize bytes, guint8 what)
+{
+  add_bytes<<<hass_grid (bytes, THREADS, 4), THREADS, 0,
+              hass_cuda_stream (s)>>> ((guint8 *)data, bytes, what);
+}
+
+extern "C" void
+kernel_spin (HassGpuStream *s, double ms)
+{
+  spin<<<1, 1, 0, hass_cuda_stream (s)>>> (ms);
+}
+
+extern "C" void
+kernel_fail (HassGpuStream *s)
+{
+  fail_assert<<<1, 1, 0, hass_cuda_stream (s)>>> (0);
+}

@@ -40,6 +40,14 @@ WORKER (kernel_slow);
 /* Launches nothing. */
 WORKER (kernel_empty);
 
+/* For dataflows. Adds @what to each of @bytes bytes. */
+void kernel_add_bytes (HassGpuStream *stream, gpointer data, gsize bytes,
+                       guint8 what) __attribute__ ((weak));
+/* Takes so many ms of one multiprocessor. */
+void kernel_spin (HassGpuStream *stream, double ms) __attribute__ ((weak));
+/* Fails a device assert. */
+void kernel_fail (HassGpuStream *stream) __attribute__ ((weak));
+
 G_END_DECLS
 
 #endif

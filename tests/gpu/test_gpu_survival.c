@@ -37,49 +37,16 @@ survives_bad_launches (void)
   scattered_free (&s);
 }
 
-/* These break the process's CUDA context or a GPU, so each runs in a process
-   of its own: this program again, told so by TEST_GPU_FAULT. */
-static void
-in_child (const char *fault)
-{
-  g_auto (GStrv) env
-      = g_environ_setenv (g_get_environ (), "TEST_GPU_FAULT", fault, TRUE);
-  char *argv[] = { "/proc/self/exe", "--suite", "gpu_fault_child", NULL };
-  gint status = -1;
-  g_autofree char *out = NULL, *err = NULL;
-  GError *error = NULL;
-  g_autofree char *self = g_file_read_link ("/proc/self/exe", NULL);
-  argv[0] = self;
-  CU_ASSERT_TRUE (g_spawn_sync (NULL, argv, env, 0, NULL, NULL, &out, &err,
-                                &status, &error));
-  CU_ASSERT_EQUAL (status, 0);
-  CU_ASSERT_TRUE (out && strstr (out, "passed"));
-  if (status != 0)
-    fprintf (stderr, "%s\n%s\n", out, err);
-  g_clear_error (&error);
-}
-
-static void
-survives (const char *fault)
-{
-  if (gpu_absent ())
-    return;
-  if (g_getenv ("TEST_GPU_SMALL"))
-    hass_test_skip ("not under a sanitizer");
-  else
-    in_child (fault);
-}
-
 static void
 survives_assert (void)
 {
-  survives ("assert");
+  gpu_in_child ("gpu_fault_child", "assert");
 }
 
 static void
 survives_hang (void)
 {
-  survives ("hang");
+  gpu_in_child ("gpu_fault_child", "hang");
 }
 
 static void

@@ -43,6 +43,10 @@ static const struct
     TOKENS "[stage a]\ndevices = gpu\ngpu_us = 0.1\n", 200, 0 },
   { "links of their own", PIPE_CPU PIPE_GPU ("0") PIPE_GPU ("1"),
     TOKENS "[stage a]\ndevices = gpu\ngpu_us = 0.1\n", 100, 0 },
+  { "fused stages, which copy once", PIPE_CPU PIPE_GPU ("0"),
+    TOKENS "[stage a]\ndevices = gpu\ngpu_us = 0.05\n"
+           "[stage b]\ndevices = gpu\ngpu_us = 0.05\n",
+    200, 0 },
   /* 3 tokens at a time fill a quarter of the width. */
   { "bundles of no more than what may be in flight",
     PIPE_CPU "[gpu0]\nmultiprocessors = 4\nwidth = 12\nwork_per_us = 10\n"

@@ -112,7 +112,7 @@ initialisers ()
   CU_ASSERT_EQUAL (a.struct_size, sizeof (HassDataFarm));
   CU_ASSERT_EQUAL (b.struct_size, sizeof (HassFunctionFarm));
   CU_ASSERT_PTR_NULL (a.cpu_worker);
-  CU_ASSERT_PTR_NULL (b.run.reserved[7]);
+  CU_ASSERT_PTR_NULL (b.run.reserved[6]);
 }
 
 } // namespace

@@ -35,7 +35,7 @@ static const GOptionEntry entries[] = {
     "The workload: a file or a name", "NAME" },
   { "pipeline", 0, 0, G_OPTION_ARG_STRING, &pipeline,
     "A pipeline: a file or a name, or random:N for N random ones on random "
-    "machines",
+    "machines, random:I+N for N from number I on",
     "NAME" },
   { "strategy", 's', 0, G_OPTION_ARG_STRING, &strategy,
     "Strategies, as a,b:param=x,c, or all (default: auto)", "LIST" },
@@ -169,6 +169,36 @@ check_cases (GError **error)
   return TRUE;
 }
 
+/* Refuses what does not go with --pipeline. */
+static gboolean
+check_pipeline (GError **error)
+{
+  const struct
+  {
+    const char *name;
+    gboolean given;
+  } others[]
+      = { { "rounds", rounds > 0 },
+          { "parts", part_mib >= 0 },
+          { "kernels", kernels >= 0 },
+          { "start", start_ms >= 0 },
+          { "slow", slow != NULL },
+          { "lose", lose != NULL },
+          { "trace", trace != NULL },
+          { "explain", explanation != NULL },
+          { "no-static", no_static },
+          { "platform", platform && g_str_has_prefix (pipeline, "random:") } };
+  for (guint i = 0; i < G_N_ELEMENTS (others); i++)
+    if (others[i].given)
+      {
+        g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                     "--%s does not go with --pipeline %s", others[i].name,
+                     pipeline);
+        return FALSE;
+      }
+  return TRUE;
+}
+
 static gboolean
 parse (int argc, char **argv, Bench *b, GError **error)
 {
@@ -197,7 +227,7 @@ parse (int argc, char **argv, Bench *b, GError **error)
     return FALSE;
   if (list)
     return TRUE;
-  if (!check_cases (error))
+  if (!check_cases (error) || (pipeline && !check_pipeline (error)))
     return FALSE;
   if (replay && !strategy)
     return TRUE;
@@ -397,7 +427,10 @@ run_pipeline (Bench *b, GError **error)
                              .strategies = b->strategies,
                              .seed = (guint64)seed,
                              .noise = b->noise,
-                             .summary = summary_only };
+                             .summary = summary_only,
+                             .output = json  ? 'j'
+                                       : csv ? 'c'
+                                             : 't' };
   return sim_pipe_command (&command, &b->failed, error);
 }
 

@@ -153,6 +153,37 @@ call_event_once (FakeCall call, Kit *k)
 }
 
 static int
+call_pool_once (FakeCall call, Kit *k)
+{
+  const HassCudart *cuda = k->cuda;
+  gpointer p = NULL;
+  int n, code = 0;
+  switch (call)
+    {
+    case FAKE_POOL_KEEP:
+      return cuda->pool_keep (0);
+    case FAKE_POOL_TRIM:
+      return cuda->pool_trim (0);
+    case FAKE_POOL_SHARE:
+      return cuda->pool_share (0, 0);
+    case FAKE_COPY_PEER:
+      return cuda->copy_peer (k->device, 0, k->device + 2, 0, 2, k->stream);
+    case FAKE_ALLOCATE_ASYNC:
+    case FAKE_RELEASE_ASYNC:
+      n = cuda->allocate_async (&p, N, k->stream);
+      code = call == FAKE_ALLOCATE_ASYNC ? n : 0;
+      if (n == 0)
+        n = cuda->release_async (p, k->stream);
+      if (call == FAKE_RELEASE_ASYNC)
+        code = n;
+      break;
+    default:
+      CU_FAIL ("no call of this group");
+    }
+  return code;
+}
+
+static int
 call_once (FakeCall call, Kit *k)
 {
   switch (call)
@@ -183,6 +214,13 @@ call_once (FakeCall call, Kit *k)
     case FAKE_EVENT_WAIT:
     case FAKE_EVENT_ELAPSED:
       return call_event_once (call, k);
+    case FAKE_POOL_KEEP:
+    case FAKE_POOL_TRIM:
+    case FAKE_POOL_SHARE:
+    case FAKE_ALLOCATE_ASYNC:
+    case FAKE_RELEASE_ASYNC:
+    case FAKE_COPY_PEER:
+      return call_pool_once (call, k);
     default:
       fake_launch_delay (k->stream, 0);
       return k->cuda->last_error ();

@@ -70,7 +70,8 @@ is_called (FakeCall call)
   return call != FAKE_COPY_ROWS && call != FAKE_REGISTER
          && call != FAKE_STREAM_WAIT && call != FAKE_UNREGISTER
          && call != FAKE_RELEASE && call != FAKE_RELEASE_HOST
-         && call != FAKE_STREAM_FREE && call != FAKE_EVENT_FREE;
+         && call != FAKE_STREAM_FREE && call != FAKE_EVENT_FREE
+         && (call < FAKE_POOL_KEEP || call > FAKE_COPY_PEER);
 }
 
 /* Every call of every kind fails once. */

@@ -24,7 +24,6 @@
 
 #define MOST_TRIALS 3
 #define MOST_FAULTS 4
-#define HANG_MS 600000
 #define PATIENCE_S 60
 #define MOST_WRONG 10 /* then it is enough */
 #define TELL_EVERY 5000
@@ -61,113 +60,6 @@ static gboolean
 one_in (GRand *r, guint n)
 {
   return below (r, n) == 0;
-}
-
-/* The first few calls are the likeliest, but any may be it. */
-static guint
-nth (GRand *r)
-{
-  return 1 + below (r, 1 << (1 + below (r, 8)));
-}
-
-/* -- Faults ------------------------------------------------------------- */
-
-/* Calls that fail for one reason. */
-typedef struct
-{
-  const FakeCall *calls;
-  guint n;
-} Calls;
-
-#define CALLS(...)                                                             \
-  {                                                                            \
-    (const FakeCall[]){ __VA_ARGS__ },                                         \
-        sizeof ((FakeCall[]){ __VA_ARGS__ }) / sizeof (FakeCall)               \
-  }
-
-static const Calls allocations
-    = CALLS (FAKE_ALLOCATE, FAKE_ALLOCATE_HOST, FAKE_REGISTER, FAKE_STREAM_NEW,
-             FAKE_EVENT_NEW, FAKE_RELEASE, FAKE_RELEASE_HOST),
-    copies = CALLS (FAKE_COPY, FAKE_CLEAR, FAKE_COPY_ROWS),
-    events = CALLS (FAKE_EVENT_RECORD, FAKE_EVENT_QUERY, FAKE_EVENT_WAIT,
-                    FAKE_EVENT_ELAPSED, FAKE_STREAM_WAIT),
-    others = CALLS (FAKE_SET_DEVICE, FAKE_MEMORY_INFO, FAKE_UNREGISTER,
-                    FAKE_PROPERTIES, FAKE_DEVICE_COUNT),
-    launches = CALLS (FAKE_LAUNCH);
-
-static void
-fail_call (GRand *r, Plan *p, const Calls *of)
-{
-  FakeCall call = of->calls[below (r, of->n)];
-  guint n = nth (r);
-  if (one_in (r, 4))
-    p->faults.fail_every[call] = n;
-  else
-    p->faults.fail_at[call] = n;
-  g_string_append_printf (p->text, " %s %u", fake_call_name (call), n);
-}
-
-static void
-add_fault (GRand *r, Plan *p)
-{
-  FakePlan *f = &p->faults;
-  switch (below (r, 13))
-    {
-    case 0:
-      fail_call (r, p, &allocations);
-      break;
-    case 1:
-      f->fail_above_bytes = 1 << (14 + below (r, 6));
-      g_string_append_printf (p->text, " above %zu", f->fail_above_bytes);
-      break;
-    case 2:
-      f->memory_bytes = 1 << (17 + below (r, 6));
-      g_string_append_printf (p->text, " memory %zu", f->memory_bytes);
-      break;
-    case 3:
-      fail_call (r, p, &copies);
-      break;
-    case 4:
-      f->fail_copy_at = nth (r);
-      f->fail_copy_every = one_in (r, 4) ? nth (r) : 0;
-      g_string_append_printf (p->text, " copying %u every %u", f->fail_copy_at,
-                              f->fail_copy_every);
-      break;
-    case 5:
-      fail_call (r, p, &launches);
-      break;
-    case 6:
-      fail_call (r, p, &events);
-      break;
-    case 7:
-      f->sticky_at_call = 10 * nth (r);
-      g_string_append_printf (p->text, " sticky call %u", f->sticky_at_call);
-      break;
-    case 8:
-      f->sticky_at_kernel = nth (r);
-      g_string_append_printf (p->text, " assert %u", f->sticky_at_kernel);
-      break;
-    case 9:
-      p->hangs = TRUE;
-      f->hang_kernel_at = nth (r);
-      f->hang_ms = HANG_MS;
-      g_string_append_printf (p->text, " hang %u", f->hang_kernel_at);
-      break;
-    case 10:
-      f->kernel_delay_us = below (r, 1000);
-      f->copy_delay_us = below (r, 200);
-      g_string_append_printf (p->text, " slow %u %u", f->kernel_delay_us,
-                              f->copy_delay_us);
-      break;
-    case 11:
-      f->gone_at_call = 10 * nth (r);
-      f->gone_device = below (r, p->n_gpus);
-      g_string_append_printf (p->text, " gpu%u gone at call %u", f->gone_device,
-                              f->gone_at_call);
-      break;
-    default:
-      fail_call (r, p, &others);
-    }
 }
 
 /* -- Farms -------------------------------------------------------------- */
@@ -270,7 +162,8 @@ plan_init (Plan *p, guint64 seed)
   g_string_printf (p->text, "seed %" G_GUINT64_FORMAT ": %u gpus", seed,
                    p->n_gpus);
   for (guint i = 1 + below (r, MOST_FAULTS); i > 0; i--)
-    add_fault (r, p);
+    fake_add_fault (r, p->n_gpus, &p->faults, p->text);
+  p->hangs = p->faults.hang_kernel_at > 0;
   p->faults.n_devices = p->n_gpus;
   p->faults.start_ms = one_in (r, 4) ? below (r, 5) : 0;
   for (guint i = 0; i < p->n_trials; i++)

@@ -305,6 +305,27 @@ memory (void)
   hass_report_free (report);
 }
 
+/* A token of "double" takes 24 bytes, and with the output of "add" before it
+   more than 30. */
+static void
+too_large_when_fused (void)
+{
+  for (guint cpu = 0; cpu < 2; cpu++)
+    {
+      HassReport *report = NULL;
+      expect_all (
+          &(Case){ .plans
+                   = { { .depth = 2, .max_fused = 1, .memory_bytes = 30 } },
+                   .n_devices = 1,
+                   .cpu = cpu > 0,
+                   .tokens = 200 },
+          &report);
+      CU_ASSERT_EQUAL (report->n_unfinished, 0);
+      CU_ASSERT_FALSE (report->devices[1].lost);
+      hass_report_free (report);
+    }
+}
+
 HASS_TEST_SUITE (
     pipeline_devices,
     { "stages run on a device one by one or fused, order and bytes hold",
@@ -315,4 +336,6 @@ HASS_TEST_SUITE (
     { "a stage that no device is left for ends the pipeline with its name",
       nobody_left },
     { "what does not fit into a device is cut, given to cores, or fails",
-      memory })
+      memory },
+    { "what does not fit with several stages at once passes one at a time",
+      too_large_when_fused })

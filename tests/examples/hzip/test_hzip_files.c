@@ -2,6 +2,7 @@
 /* test_hzip_files.c: what hzip does with files, and with those that it cannot
    finish.
    Thread safety: one thread; the programs are other processes. */
+#include <signal.h>
 #include <glib/gstdio.h>
 #include <stdio.h>
 #include <string.h>
@@ -135,6 +136,7 @@ static void
 interrupted (void)
 {
   static const char *const signals[] = { "TERM", "HUP" };
+  signal (SIGHUP, SIG_DFL); /* under nohup it is ignored */
   for (guint k = 0; k < G_N_ELEMENTS (signals); k++)
     {
       g_autofree char *script = g_strdup_printf (

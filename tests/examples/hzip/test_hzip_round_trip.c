@@ -22,8 +22,9 @@ HASS_TEST_SUITE (hzip_round_trip,
 
 #  include "../../../examples/hzip/header.h"
 
+/* Up to level 5, at levels 6 and 7, and from 8 on. */
 #  define MEMBER ((gsize)5 << 18)
-/* From level 8 on. */
+#  define MEDIUM ((gsize)2 << 20)
 #  define LARGE ((gsize)3 << 20)
 #  define BLOCK 65280
 
@@ -83,7 +84,7 @@ sizes (void)
   for (guint k = 0; k < G_N_ELEMENTS (members); k++)
     {
       g_bytes_unref (round_trip ("-1", zip_text (members[k], k)));
-      g_bytes_unref (round_trip ("-p 1", zip_noise (members[k], k)));
+      g_bytes_unref (round_trip ("-p 1 -3", zip_noise (members[k], k)));
       g_bytes_unref (round_trip ("--bgzf", zip_text (blocks[k], k)));
       g_bytes_unref (round_trip ("--bgzf -1", zip_noise (blocks[k], k)));
     }
@@ -92,14 +93,49 @@ sizes (void)
 static void
 large_members (void)
 {
+  static const struct
+  {
+    const char *level;
+    gsize member;
+  } larger[] = {
+    { "-6", MEDIUM }, { "-7", MEDIUM }, { "-8", LARGE }, { "-9", LARGE }
+  };
   gsize bytes;
-  for (gsize size = LARGE - 1; size <= LARGE + 1; size++)
-    {
-      g_autoptr (GBytes) text = round_trip ("-8", zip_text (size, 1));
-      g_autoptr (GBytes) noise = round_trip ("-9", zip_noise (size, 1));
-      CU_ASSERT_EQUAL (count_members (text, &bytes), size > LARGE ? 2 : 1);
-      CU_ASSERT_EQUAL (count_members (noise, &bytes), size > LARGE ? 2 : 1);
-    }
+  for (guint i = 0; i < G_N_ELEMENTS (larger); i++)
+    for (gsize n = larger[i].member - 1; n <= larger[i].member + 1; n++)
+      {
+        g_autoptr (GBytes) text = round_trip (larger[i].level, zip_text (n, 1));
+        g_autoptr (GBytes) noise
+            = round_trip (larger[i].level, zip_noise (n, 1));
+        guint members = n > larger[i].member ? 2 : 1;
+        CU_ASSERT_EQUAL (count_members (text, &bytes), members);
+        CU_ASSERT_EQUAL (count_members (noise, &bytes), members);
+      }
+}
+
+/* Text in which pieces of 120 bytes come again and again. */
+static GBytes *
+repetitive_text (gsize bytes)
+{
+  g_autoptr (GBytes) words = zip_text (120 * 200, 4);
+  const char *pieces = g_bytes_get_data (words, NULL);
+  GByteArray *text = g_byte_array_new ();
+  for (guint32 x = 1; text->len < bytes; x = x * 1664525 + 1013904223)
+    g_byte_array_append (
+        text, (const guint8 *)pieces + 120 * ((gsize)(x >> 16) % 200), 120);
+  return g_byte_array_free_to_bytes (text);
+}
+
+/* A member of -5 is as one of -6, but of level 6 of libdeflate in any case. */
+static void
+default_level (void)
+{
+  g_autoptr (GBytes) five = round_trip ("-n -5", zip_text (MEMBER, 2));
+  g_autoptr (GBytes) six = round_trip ("-n -6", zip_text (MEMBER, 2));
+  CU_ASSERT_TRUE (zip_same (five, six));
+  g_autoptr (GBytes) low = round_trip ("-n -5", repetitive_text (MEMBER / 2));
+  g_autoptr (GBytes) high = round_trip ("-n -6", repetitive_text (MEMBER / 2));
+  CU_ASSERT_TRUE (g_bytes_get_size (high) < g_bytes_get_size (low));
 }
 
 static void
@@ -130,11 +166,11 @@ static void
 fields (void)
 {
   gsize bytes;
-  g_autoptr (GBytes) own = round_trip ("", zip_text (4 * MEMBER + 1, 3));
+  g_autoptr (GBytes) own = round_trip ("", zip_text (4 * MEDIUM + 1, 3));
   g_autoptr (GBytes) bgzf = round_trip ("--bgzf", zip_text (5 * BLOCK + 1, 3));
   const guint8 *start = g_bytes_get_data (own, NULL);
   CU_ASSERT_EQUAL (count_members (own, &bytes), 5);
-  CU_ASSERT_EQUAL (bytes, 4 * MEMBER + 1);
+  CU_ASSERT_EQUAL (bytes, 4 * MEDIUM + 1);
   /* 12 header bytes, then the subfield as doc/hzip.md describes it. */
   CU_ASSERT_EQUAL (memcmp (start + 12, "HZ\4\0", 4), 0);
   CU_ASSERT_EQUAL (count_members (bgzf, &bytes), 7);
@@ -206,6 +242,7 @@ HASS_TEST_SUITE (
       sizes },
     { "they read the larger members of the higher levels", large_members },
     { "they read what every level makes, and higher ones make less", levels },
+    { "-6 takes longer for text that compresses well", default_level },
     { "each member tells its length, and a BGZF file ends with an empty one",
       fields },
     { "hzip and bgzip read what the other one makes", bgzip },

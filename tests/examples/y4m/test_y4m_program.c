@@ -59,7 +59,13 @@ static void
 same_bytes (void)
 {
   static const char *const options[]
-      = { "", "--cores=1", "--cores=2", "--strategy=pipe-greedy",
+      = { "",
+          "--cores=1",
+          "--cores=2",
+          "--frames=1",
+          "--strategy=pipe-greedy",
+          "--platform=thesis",
+          "--platform=thesis --strategy=pipe-fixed:s1=2,units=4",
           "--cpu-only" };
   g_autoptr (GString) stream
       = y4m_trial_stream ("YUV4MPEG2 W301 H75 F30:1 C420mpeg2", 9, 40, 7);
@@ -72,6 +78,24 @@ same_bytes (void)
   job.temporal = 0;
   g_autoptr (GBytes) others = y4m_trial_expected (stream, &job);
   writes (&p, "-s 6.5 -p 3 -r 9 -t 0", others);
+  remove_place (&p);
+}
+
+/* Also in a program built without CUDA. */
+static void
+modelled_gpu (void)
+{
+  g_autoptr (GString) stream
+      = y4m_trial_stream ("YUV4MPEG2 W301 H75", 9, 40, 7);
+  Place p = make_place (stream);
+  g_autofree char *err = NULL;
+  g_autofree char *words
+      = g_strdup_printf ("--platform=thesis --strategy=pipe-fixed:s1=1 "
+                         "--report %s /dev/null",
+                         p.in);
+  CU_ASSERT_EQUAL (program_run_words (NULL, &err, "y4m_denoise", words), 0);
+  program_says (err, "virtual time on thesis");
+  CU_ASSERT_TRUE (g_regex_match_simple ("\ngpu0 +[1-9]", err, 0, 0));
   remove_place (&p);
 }
 
@@ -107,6 +131,7 @@ refuses (void)
           { "--search=101", "--search=101 is not an odd" },
           { "--temporal=256", "--temporal=256 is not from 0 to 255" },
           { "--cores=-1", "cannot be negative" },
+          { "--frames=-1", "--frames=-1 is negative" },
           { "--cpu-only --gpu-only", "exclude each other" },
           { "a b c", "there are 3 arguments" },
           { "--nonsense", "Unknown option" } };
@@ -146,10 +171,11 @@ fails (void)
   remove_place (&p);
 }
 
-HASS_TEST_SUITE (
-    y4m_program,
-    { "any number of cores writes the same bytes, given a strategy or not",
-      same_bytes },
-    { "y4m_denoise stands between two pipes", pipes },
-    { "y4m_denoise says which option is wrong", refuses },
-    { "y4m_denoise says which file is wrong", fails })
+HASS_TEST_SUITE (y4m_program,
+                 { "any number of cores, strategy and modelled machine writes "
+                   "the same bytes",
+                   same_bytes },
+                 { "a modelled GPU denoises", modelled_gpu },
+                 { "y4m_denoise stands between two pipes", pipes },
+                 { "y4m_denoise says which option is wrong", refuses },
+                 { "y4m_denoise says which file is wrong", fails })

@@ -120,6 +120,63 @@ slow_streams (void)
   CU_ASSERT_EQUAL (m.first, 200);
 }
 
+/* -- Who computes a token of a slow stream ------------------------------ */
+
+#define LONELY 20
+#define MOST_LONELY 50000
+
+typedef struct
+{
+  GThread *caller;
+  guint64 emitted; /* number of the token that is being emitted */
+  guint at_once;   /* stages' calls within the call that emitted the token */
+} Lonely;
+
+static gboolean
+look_who (HassToken *t, HassWorker *w, gpointer data, GError **error)
+{
+  Lonely *l = data;
+  (void)w, (void)error;
+  if (g_thread_self () == l->caller)
+    l->at_once += l->emitted == t->seq;
+  return TRUE;
+}
+
+/* Emits loads with pauses in which woken cores leave, until as many calls of
+   stages as LONELY were made by the call that emitted the token. */
+static gboolean
+emit_with_pauses (HassEmitter *emitter, gpointer data, GError **error)
+{
+  Lonely *l = data;
+  (void)error;
+  for (; l->at_once < LONELY && l->emitted < MOST_LONELY; l->emitted++)
+    {
+      if (!hass_emitter_emit (emitter, &pipe_loads ()[0]))
+        return FALSE;
+      g_usleep (200);
+    }
+  return TRUE;
+}
+
+static void
+lonely_tokens (void)
+{
+  for (guint n = 1; n < 3; n++)
+    {
+      Lonely l = { .caller = g_thread_self () };
+      const HassStage stages[]
+          = { HASS_STAGE (.cpu = look_who),
+              HASS_STAGE (.mode = HASS_STAGE_ORDERED, .cpu = look_who) };
+      HassPipeline p = pipe_new (stages, 2, 0);
+      p.generate = emit_with_pauses;
+      p.user_data = &l;
+      p.tokens = 2 * MOST_LONELY;
+      p.run.n_cores = n;
+      pipe_must_run (&p);
+      CU_ASSERT_TRUE (l.at_once >= LONELY);
+    }
+}
+
 /* -- Nested loops ------------------------------------------------------- */
 
 static gboolean
@@ -361,6 +418,9 @@ HASS_TEST_SUITE (
     pipeline_live,
     { "a stage that blocks makes only its own tokens wait", blocked_stages },
     { "no token waits for company in a slow stream", slow_streams },
+    { "brief tokens of a slow stream are computed by the thread that emits "
+      "them",
+      lonely_tokens },
     { "stages of every mode may run nested loops", nested_loops },
     { "several pipelines run at once", several_at_once },
     { "no callback of a pipeline can start a farm or a pipeline",

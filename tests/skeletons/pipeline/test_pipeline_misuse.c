@@ -175,7 +175,8 @@ keep_first (HassToken *t, HassWorker *w, gpointer data, GError **error)
       bad->kept = t;
       bad->worker = w;
     }
-  else if (t->seq == BAD_SEQ + 1)
+  /* A later token may lie where the kept one did. */
+  else if (t->seq > BAD_SEQ && t != bad->kept)
     bad->accepted |= hass_token_emit (bad->kept, bad->worker, &part);
   return TRUE;
 }

@@ -11,7 +11,10 @@
    4. each link: bytes in <= bandwidth, bytes out <= bandwidth, and both
       together if it is half duplex;
    5. a stage that computes one token at a time: x[s][cpu] * time <= 1, and one
-      with `at_once`: <= at_once.
+      with `at_once`: <= at_once;
+   6. fused stages: y[s][g] <= x[s][g] and y[s][g] <= x[s + 1][g], where y[s][g]
+      tokens per ns go from s to s + 1 within GPU g: neither their output of s
+      nor their input of s + 1 passes the link.
    A token's time on a GPU is that of the largest bundle that `in_flight`
    allows, launch included, divided by its tokens; without a limit that of the
    filled GPU. GLPK solves it.
@@ -21,10 +24,11 @@
    - for each stage that computes one token at a time: the sum of its costs, and
      where no stage drops or multiplies tokens, the shortest way of a token to
      the stage and from it to the end;
-   - where no stage drops or multiplies: the longest way of a token, each stage
-     on the device that is fastest for it.
-   Noise is not in it, so a lucky run may be a little shorter. Fused stages,
-   whose data stay on the GPU, are not in it either.
+   - where no stage drops or multiplies: the longest way of a token, each token
+     on the devices that are fastest for it.
+   The way of a token is a shortest path: consecutive stages on one GPU need no
+   copies in between. Noise is not in the bound, so a lucky run may be a little
+   shorter.
 
    Thread safety: any thread; GLPK keeps a state for each. */
 #include "pipe.h"
@@ -56,21 +60,38 @@ filled_ns (const SimPipeCase *c, guint s, guint device)
 
 /* The program under construction. Column 1 is r, column(s, d) is x[s][d], per
    @unit_ns: the time of a token on its fastest devices, so that the solution is
-   near 1 and GLPK's absolute tolerances are small against it. */
+   near 1 and GLPK's absolute tolerances are small against it; after all of
+   these comes fused(s, d), which is y[s][d]. */
+#  define MOST_COLUMNS (2 + 2 * SIM_MOST_STAGES * SIM_MOST_DEVICES)
 typedef struct
 {
   const SimPipeCase *c;
   double unit_ns;
   glp_prob *lp;
   int n;
-  int index[2 + SIM_MOST_STAGES * SIM_MOST_DEVICES];
-  double value[2 + SIM_MOST_STAGES * SIM_MOST_DEVICES];
+  int index[MOST_COLUMNS];
+  double value[MOST_COLUMNS];
 } Program;
 
 static int
 column (const SimPipeCase *c, guint s, guint d)
 {
   return 2 + (int)(s * c->n_devices + d);
+}
+
+static int
+fused (const SimPipeCase *c, guint s, guint d)
+{
+  return column (c, s + c->pipe->n_stages, d);
+}
+
+/* Returns: whether device @d can compute a stage and the next one without
+   copies in between. */
+static gboolean
+can_fuse (const SimPipeCase *c, guint s, guint d)
+{
+  return d >= c->first_gpu && s + 1 < c->pipe->n_stages && c->ns[s][d] > 0
+         && c->ns[s + 1][d] > 0;
 }
 
 static void
@@ -83,12 +104,13 @@ term (Program *p, int col, double value)
   p->value[p->n] = value;
 }
 
-/* Adds the row of the terms so far: = 0 if @most is 0, else <= most. */
+/* Adds the row of the terms so far; @type: GLP_UP: <= @most, GLP_FX: = @most.
+ */
 static void
-end_row (Program *p, double most)
+end_row (Program *p, int type, double most)
 {
   int row = glp_add_rows (p->lp, 1);
-  glp_set_row_bnds (p->lp, row, most > 0 ? GLP_UP : GLP_FX, 0, most);
+  glp_set_row_bnds (p->lp, row, type, most, most);
   glp_set_mat_row (p->lp, row, p->n, p->index, p->value);
   p->n = 0;
 }
@@ -107,11 +129,11 @@ add_stages (Program *p)
       for (guint d = 0; d < c->n_devices; d++)
         if (c->ns[s][d] > 0)
           term (p, column (c, s, d), 1);
-      end_row (p, 0);
+      end_row (p, GLP_FX, 0);
       if (most == 0 || c->first_gpu == 0 || c->ns[s][0] <= 0)
         continue;
       term (p, column (c, s, 0), c->ns[s][0] / p->unit_ns);
-      end_row (p, most);
+      end_row (p, GLP_UP, most);
     }
 }
 
@@ -128,8 +150,30 @@ add_devices (Program *p)
                 (d < c->first_gpu ? c->ns[s][d] : filled_ns (c, s, d))
                     / p->unit_ns);
       if (p->n > 0)
-        end_row (p, d < c->first_gpu ? c->platform->cores : 1);
+        end_row (p, GLP_UP, d < c->first_gpu ? c->platform->cores : 1);
     }
+}
+
+/* Rows 6: what stays on a GPU. */
+static void
+add_fused (Program *p)
+{
+  const SimPipeCase *c = p->c;
+  for (guint s = 0; s < c->pipe->n_stages; s++)
+    for (guint d = 0; d < c->n_devices; d++)
+      for (guint k = 0; k < 2 && can_fuse (c, s, d); k++)
+        {
+          term (p, fused (c, s, d), 1);
+          term (p, column (c, s + k, d), -1);
+          end_row (p, GLP_UP, 0);
+        }
+}
+
+/* Returns: time in ns that a link takes for bytes in and out of a GPU. */
+static double
+copies_ns (const HassGpuModel *gpu, double in, double out)
+{
+  return in / gpu->h2d_bytes_per_ns + out / gpu->d2h_bytes_per_ns;
 }
 
 /* Adds the terms of one link: time of the copies in, out, or both. */
@@ -142,14 +186,20 @@ link_terms (Program *p, guint link, gboolean in, gboolean out)
       const HassGpuModel *gpu = &c->platform->gpus[g];
       guint d = c->first_gpu + g;
       for (guint s = 0; gpu->link == link && s < c->pipe->n_stages; s++)
-        if (c->ns[s][d] > 0)
-          term (p, column (c, s, d),
-                ((in ? c->in_bytes[s] / gpu->h2d_bytes_per_ns : 0)
-                 + (out ? c->out_bytes[s] / gpu->d2h_bytes_per_ns : 0))
+        {
+          if (c->ns[s][d] > 0)
+            term (p, column (c, s, d),
+                  copies_ns (gpu, in * c->in_bytes[s], out * c->out_bytes[s])
+                      / p->unit_ns);
+          if (can_fuse (c, s, d))
+            term (
+                p, fused (c, s, d),
+                -copies_ns (gpu, in * c->in_bytes[s + 1], out * c->out_bytes[s])
                     / p->unit_ns);
+        }
     }
   if (p->n > 0)
-    end_row (p, 1);
+    end_row (p, GLP_UP, 1);
 }
 
 /* Rows 4: each link. A link is half duplex if one of its GPUs says so, as its
@@ -194,13 +244,14 @@ solve (SimPipeCase *c, double *shares)
   glp_init_smcp (&options);
   options.msg_lev = GLP_MSG_OFF;
   glp_set_obj_dir (p.lp, GLP_MAX);
-  glp_add_cols (p.lp, 1 + (int)(c->pipe->n_stages * c->n_devices));
+  glp_add_cols (p.lp, 1 + 2 * (int)(c->pipe->n_stages * c->n_devices));
   for (int i = 1; i <= glp_get_num_cols (p.lp); i++)
     glp_set_col_bnds (p.lp, i, GLP_LO, 0, 0);
   glp_set_obj_coef (p.lp, 1, 1);
   add_stages (&p);
   add_devices (&p);
   add_links (&p);
+  add_fused (&p);
   glp_term_out (GLP_OFF);
   glp_scale_prob (p.lp, GLP_SF_AUTO);
   if (glp_simplex (p.lp, &options) == 0 && glp_get_status (p.lp) == GLP_OPT)
@@ -217,13 +268,40 @@ solve (SimPipeCase *c, double *shares)
 
 /* -- A run of finite length --------------------------------------------- */
 
-static double
-fastest_ns (const SimPipeCase *c, guint stage, guint64 token)
+/* Sets @ns, [n_devices], to the least times in which token @token has passed
+   the stages up to @stage, that one on each device; what has left a GPU is
+   copied out. @before: those of the stage before; NULL: the way begins here. */
+static void
+pass (const SimPipeCase *c, guint stage, guint64 token, const double *before,
+      double *ns)
 {
-  double ns = G_MAXDOUBLE, cost = sim_pipe_cost (c, stage, token, 1);
+  double cost = sim_pipe_cost (c, stage, token, 1), least = G_MAXDOUBLE;
   for (guint d = 0; d < c->n_devices; d++)
-    ns = MIN (ns, sim_pipe_alone_ns (c, stage, d, cost));
-  return ns;
+    least = before ? MIN (least, before[d]) : 0;
+  for (guint d = 0; d < c->n_devices; d++)
+    {
+      double alone = sim_pipe_alone_ns (c, stage, d, cost);
+      ns[d] = c->ns[stage][d] > 0 ? least + alone : G_MAXDOUBLE;
+      if (!before || !can_fuse (c, stage - 1, d))
+        continue;
+      const HassGpuModel *gpu = &c->platform->gpus[d - c->first_gpu];
+      double saved = hass_model_d2h_ns (gpu, (gsize)c->out_bytes[stage - 1])
+                     + hass_model_h2d_ns (gpu, (gsize)c->in_bytes[stage]);
+      ns[d] = MIN (ns[d], before[d] + alone - saved);
+    }
+}
+
+/* Returns: the least time in which a token passes the stages from @from to
+   before @to. */
+static double
+way_ns (const SimPipeCase *c, guint from, guint to, guint64 token)
+{
+  double ns[2][SIM_MOST_DEVICES], least = G_MAXDOUBLE;
+  for (guint s = from; s < to; s++)
+    pass (c, s, token, s > from ? ns[(s - 1) % 2] : NULL, ns[s % 2]);
+  for (guint d = 0; d < c->n_devices; d++)
+    least = from < to ? MIN (least, ns[(to - 1) % 2][d]) : 0;
+  return least;
 }
 
 /* Sets @least and @most to the shortest and the longest way of a token through
@@ -235,9 +313,7 @@ ways (const SimPipeCase *c, guint from, guint to, double *least, double *most)
   *most = 0;
   for (guint64 t = 0; t < c->reach[0]; t++)
     {
-      double ns = 0;
-      for (guint s = from; s < to; s++)
-        ns += fastest_ns (c, s, t);
+      double ns = way_ns (c, from, to, t);
       *least = MIN (*least, ns);
       *most = MAX (*most, ns);
     }

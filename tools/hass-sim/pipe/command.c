@@ -3,6 +3,9 @@
    Thread safety: one thread. */
 #include "pipe.h"
 
+#include "engine/observe/json-private.h"
+
+#include <json-glib/json-glib.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -36,6 +39,63 @@ print_stages (const HassReport *report)
     printf ("    %s\n", report->binding);
 }
 
+/* The table of one run; @i: index of its strategy. */
+static void
+print_run (const SimPipeCommand *command, const SimPipeCase *c, guint i,
+           const SimPipeResult *result)
+{
+  printf ("  %-16s %12.3f ms", command->strategies[i],
+          result->makespan_ns / 1e6);
+  if (c->bound_ns > 0)
+    printf ("  %5.1f %% of the bound", 100 * c->bound_ns / result->makespan_ns);
+  printf ("\n");
+  print_stages (result->report);
+}
+
+static void
+add_json (JsonBuilder *b, const SimPipeCase *c, const char *strategy,
+          const SimPipeResult *result)
+{
+  const HassReport *report = result->report;
+  json_builder_begin_object (b);
+  json_add_string (b, "pipeline", c->pipe->name);
+  json_add_string (b, "platform", c->platform->name);
+  json_add_string (b, "strategy", strategy);
+  json_add_double (b, "bound_ns", c->bound_ns);
+  json_add_double (b, "makespan_ns", result->makespan_ns);
+  json_add_string (b, "binding", report->binding);
+  json_builder_set_member_name (b, "stages");
+  json_builder_begin_array (b);
+  for (guint s = 0; s < report->n_stages; s++)
+    {
+      const HassStageReport *r = &report->stages[s];
+      json_builder_begin_object (b);
+      json_add_string (b, "name", r->name);
+      json_add_string (b, "mode", r->mode);
+      json_add_double (b, "tokens", (double)r->tokens);
+      json_add_double (b, "cores_s", r->busy_s);
+      json_add_double (b, "gpus_s", r->device_s);
+      json_add_double (b, "waiting_s", r->waiting_s);
+      json_builder_end_object (b);
+    }
+  json_builder_end_array (b);
+  json_builder_end_object (b);
+}
+
+/* Prints a run, or adds it to the JSON. */
+static void
+tell (const SimPipeCommand *command, const SimPipeCase *c, guint i,
+      const SimPipeResult *result, JsonBuilder *json)
+{
+  if (command->output == 'j')
+    add_json (json, c, command->strategies[i], result);
+  else if (command->output == 'c')
+    printf ("%s,%s,%s,%.0f,%.0f\n", c->pipe->name, c->platform->name,
+            command->strategies[i], c->bound_ns, result->makespan_ns);
+  else if (!command->summary)
+    print_run (command, c, i, result);
+}
+
 static void
 add (Score *score, const SimPipeCase *c, double makespan_ns, guint index)
 {
@@ -49,15 +109,17 @@ add (Score *score, const SimPipeCase *c, double makespan_ns, guint index)
   score->below += ratio < FAR_BELOW;
 }
 
-/* Runs all strategies on a case. */
-static void
+/* Runs all strategies on a case. Returns: FALSE if one failed that serves
+   pipelines. */
+static gboolean
 run_case (const SimPipeCommand *command, SimPipeCase *c, guint index,
-          Score *scores, gboolean *failed)
+          Score *scores, JsonBuilder *json)
 {
+  gboolean ok = TRUE;
   if (command->noise >= 0)
     c->platform->noise = command->noise;
   sim_pipe_bound (c, NULL);
-  if (!command->summary)
+  if (!command->summary && command->output == 't')
     printf ("%s on %s: %u stages, %" G_GUINT64_FORMAT " loads, bound %.3f ms\n",
             c->pipe->name, c->platform->name, c->pipe->n_stages,
             c->pipe->tokens, c->bound_ns / 1e6);
@@ -69,26 +131,19 @@ run_case (const SimPipeCommand *command, SimPipeCase *c, guint index,
       if (!sim_pipe_run (c, &options, &result, &error))
         {
           gboolean unfit = strstr (error->message, "does not serve") != NULL;
-          *failed |= !unfit;
+          ok = ok && unfit;
           scores[i].refused++;
           if (!unfit)
-            printf ("  %-16s %s\n", command->strategies[i], error->message);
+            fprintf (stderr, "  %-16s %s\n", command->strategies[i],
+                     error->message);
           continue;
         }
       if (c->bound_ns > 0)
         add (&scores[i], c, result.makespan_ns, index);
-      if (!command->summary)
-        {
-          printf ("  %-16s %12.3f ms", command->strategies[i],
-                  result.makespan_ns / 1e6);
-          if (c->bound_ns > 0)
-            printf ("  %5.1f %% of the bound",
-                    100 * c->bound_ns / result.makespan_ns);
-          printf ("\n");
-          print_stages (result.report);
-        }
+      tell (command, c, i, &result, json);
       hass_report_free (result.report);
     }
+  return ok;
 }
 
 static void
@@ -103,37 +158,69 @@ print_summary (char **strategies, const Score *scores)
               scores[i].worst_case, scores[i].below, scores[i].refused);
 }
 
+/* Reads N, or FIRST+N: @n cases from @first on. Returns: FALSE with an error.
+ */
+static gboolean
+which (const char *text, guint64 *first, guint64 *n, GError **error)
+{
+  const char *plus = strchr (text, '+');
+  g_autofree char *before = plus ? g_strndup (text, plus - text) : NULL;
+  *first = 0;
+  return (!plus
+          || g_ascii_string_to_unsigned (before, 10, 0, MOST_CASES, first,
+                                         error))
+         && g_ascii_string_to_unsigned (plus ? plus + 1 : text, 10, 1,
+                                        MOST_CASES, n, error);
+}
+
+/* Runs all cases of the command. Returns: FALSE with an error. */
+static gboolean
+run_cases (const SimPipeCommand *command, Score *scores, JsonBuilder *json,
+           gboolean *failed, GError **error)
+{
+  SimPipe *pipe;
+  HassPlatform *machine;
+  guint64 first, n;
+  if (!g_str_has_prefix (command->name, "random:"))
+    {
+      if (!sim_pipe_find (command->name, command->platform, &pipe, &machine,
+                          error))
+        return FALSE;
+      g_autoptr (SimPipeCase) c
+          = sim_pipe_case_new (pipe, machine, command->seed, error);
+      if (c)
+        *failed |= !run_case (command, c, 0, scores, json);
+      return c != NULL;
+    }
+  if (!which (command->name + strlen ("random:"), &first, &n, error))
+    return FALSE;
+  for (guint64 i = first; i < first + n; i++)
+    {
+      g_autoptr (SimPipeCase) c = sim_pipe_random (command->seed, (guint)i);
+      *failed |= !run_case (command, c, (guint)i, scores, json);
+    }
+  return TRUE;
+}
+
 gboolean
 sim_pipe_command (const SimPipeCommand *command, gboolean *failed,
                   GError **error)
 {
   g_autofree Score *scores
       = g_new0 (Score, g_strv_length (command->strategies) + 1);
-  if (g_str_has_prefix (command->name, "random:"))
+  g_autoptr (JsonBuilder) json = json_builder_new ();
+  json_builder_begin_array (json);
+  if (command->output == 'c')
+    puts ("pipeline,platform,strategy,bound_ns,makespan_ns");
+  if (!run_cases (command, scores, json, failed, error))
+    return FALSE;
+  json_builder_end_array (json);
+  if (command->output == 'j')
     {
-      guint64 n;
-      if (!g_ascii_string_to_unsigned (command->name + strlen ("random:"), 10,
-                                       1, MOST_CASES, &n, error))
-        return FALSE;
-      for (guint i = 0; i < n; i++)
-        {
-          g_autoptr (SimPipeCase) c = sim_pipe_random (command->seed, i);
-          run_case (command, c, i, scores, failed);
-        }
+      g_autofree char *text = json_text (json, TRUE);
+      puts (text);
     }
-  else
-    {
-      SimPipe *pipe;
-      HassPlatform *machine;
-      if (!sim_pipe_find (command->name, command->platform, &pipe, &machine,
-                          error))
-        return FALSE;
-      g_autoptr (SimPipeCase) c
-          = sim_pipe_case_new (pipe, machine, command->seed, error);
-      if (!c)
-        return FALSE;
-      run_case (command, c, 0, scores, failed);
-    }
-  print_summary (command->strategies, scores);
+  else if (command->output == 't')
+    print_summary (command->strategies, scores);
   return TRUE;
 }

@@ -125,12 +125,14 @@ void sim_pipe_bound (SimPipeCase *c, double *shares);
  * SimPipeOptions: how a case is run.
  * @strategy: name and parameters.
  * @tokens: most tokens in flight; 0: as the pipeline says.
+ * @record: file that gets a record of the run; or NULL.
  * @events: [@n_events], devices that get slower or are lost; or NULL.
  */
 typedef struct
 {
   const char *strategy;
   guint64 tokens;
+  const char *record;
   const HassVirtualEvent *events;
   guint n_events;
 } SimPipeOptions;
@@ -152,11 +154,13 @@ gboolean sim_pipe_run (const SimPipeCase *c, const SimPipeOptions *options,
 
 /**
  * SimPipeCommand: hass-sim --pipeline.
- * @name: of a shipped pipeline, a file, or random:N for N random ones.
+ * @name: of a shipped pipeline, a file, or random:N for N random ones,
+ *   random:I+N for N from number I on.
  * @platform: the machine, or NULL; not of random pipelines.
  * @strategies: a line of each for each pipeline.
  * @noise: standard deviation of times; -1: the platform's.
  * @summary: only the geometric means.
+ * @output: 't': tables; 'j': JSON; 'c': CSV, a line for each run.
  */
 typedef struct
 {
@@ -165,6 +169,7 @@ typedef struct
   guint64 seed;
   double noise;
   gboolean summary;
+  char output;
 } SimPipeCommand;
 
 /* Runs and prints. @failed is set if a strategy failed that serves pipelines.

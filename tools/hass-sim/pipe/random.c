@@ -22,10 +22,13 @@
    5. Bytes: a token comes with 256 B to 64 KiB (log), and a stage changes that
       by 0.25 to 2 (log). A token fills 1/64 to 1 of a GPU (log).
    6. In one case of five a stage drops up to half of the tokens or makes two or
-      three of one.
+      three of one. It runs on cores alone, as a GPU can do neither.
    7. Loads: 3000 to 10000 (log), at least 150 a core, 150 bundles that fill a
       GPU once, and as many as the cores alone would compute in half a second,
    at most 40000. So a run is long against the way of a token.
+   8. Memory: 1 GiB of tokens in flight, about what fills four GPUs several
+   times with the largest tokens; the bound of the steady state knows no bound
+   of memory.
 
    Thread safety: any thread. */
 #include "pipe.h"
@@ -189,13 +192,20 @@ sim_pipe_random (guint64 seed, guint index)
     }
   double token_ns = draw_single (r, pipe, p->cores);
   if (one_in (r, 5))
-    pipe->stages[g_rand_int_range (r, 0, (gint)pipe->n_stages - 1)].emits
-        = g_rand_boolean (r) ? between (r, 0.5, 1) : g_rand_int_range (r, 2, 4);
+    {
+      gint last = (gint)pipe->n_stages - 1;
+      SimStage *s = &pipe->stages[g_rand_int_range (r, 0, last)];
+      s->emits = g_rand_boolean (r) ? between (r, 0.5, 1)
+                                    : g_rand_int_range (r, 2, 4);
+      s->cpu = TRUE;
+      s->gpu = FALSE;
+    }
   double loads = log_between (r, 3000, 10000);
   loads = MAX (loads, 150. * p->cores);
   loads = MAX (loads, 150 * fill * MAX (p->n_gpus, 1));
   loads = MAX (loads, 5e8 / token_ns);
   pipe->tokens = (guint64)MIN (loads, 40000);
+  pipe->in_flight_bytes = (guint64)1 << 30;
   g_rand_free (r);
   return sim_pipe_case_new (pipe, p, seed + index, NULL);
 }

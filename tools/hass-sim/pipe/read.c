@@ -68,6 +68,9 @@ fit_together (const HassKeyFile *k, const char *group, const SimStage *s,
   if (s->mode != HASS_STAGE_PARALLEL && s->gpu)
     return hass_key_file_broken (k, group, "devices", error,
                                  "only a parallel stage runs on GPUs");
+  if (s->emits != 1 && s->gpu)
+    return hass_key_file_broken (k, group, "emits", error,
+                                 "a GPU can neither drop nor emit tokens");
   if (s->mode != HASS_STAGE_PARALLEL && s->at_once > 0)
     return hass_key_file_broken (k, group, "at_once", error,
                                  "at_once goes with parallel stages");

@@ -8,6 +8,7 @@
    Thread safety: any thread. */
 #include "pipe.h"
 
+#include "engine/observe/observe.h"
 #include "engine/stream/stream.h"
 
 #define GPU_KIND "cuda"
@@ -120,7 +121,9 @@ run (const SimPipeCase *c, HassFarm *farm, const SimPipeOptions *options,
       = { .struct_size = sizeof (HassStage), .cpu = compute };
   gsize bytes
       = c->pipe->in_flight_bytes > 0 ? c->pipe->in_flight_bytes : TOKEN_BYTES;
-  HassRunOptions run = { .seed = c->seed, .trace = "" };
+  HassRunOptions run = { .seed = c->seed,
+                         .trace = "",
+                         .record = options->record ? options->record : "" };
   HassVirtualModel model = { .token_work = token_work,
                              .data = (gpointer)c,
                              .events = options->events,
@@ -132,6 +135,7 @@ run (const SimPipeCase *c, HassFarm *farm, const SimPipeOptions *options,
       cpu = cpu || farm->stages[s].cpu;
     }
   farm->name = c->pipe->name;
+  farm->observe = hass_observe;
   farm->kind = HASS_FARM_PIPELINE;
   farm->cost = HASS_COST_EQUAL;
   farm->cpu_worker = cpu ? on_core : NULL;

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: MIT */
+/* data.c: makes the data of a graph.
+   Thread safety: the submitting thread. */
+#include "graph-private.h"
+
+/* -- Overlap ------------------------------------------------------------ */
+
+static gsize
+span_of (const HassDataView *v)
+{
+  return v->rows > 0 ? (v->rows - 1) * v->pitch + v->row_bytes : 0;
+}
+
+/* The order of HassGraph.places. */
+gint
+hass_data_by_address (gconstpointer a, gconstpointer b, gpointer none)
+{
+  const HassData *x = a, *y = b;
+  (void)none;
+  return x->view.data < y->view.data   ? -1
+         : x->view.data > y->view.data ? 1
+         : x->index < y->index         ? -1
+                                       : x->index > y->index;
+}
+
+/* @b begins not before @a. */
+static gboolean
+share_bytes (const HassDataView *a, const HassDataView *b)
+{
+  gsize offset = (gsize)((const guint8 *)b->data - (const guint8 *)a->data);
+  if (offset >= span_of (a))
+    return FALSE;
+  if (b->rows > 1 && a->pitch != b->pitch)
+    return TRUE;
+  /* Column at which b's rows begin in rows of a; they may run into the next. */
+  gsize column = offset % a->pitch;
+  return column < a->row_bytes
+         || (column + b->row_bytes > a->pitch
+             && (offset / a->pitch + 1 < a->rows));
+}
+
+/* Returns: a datum that shares bytes with @data, or NULL. */
+static HassData *
+overlapping (HassGraph *graph, HassData *data)
+{
+  const HassDataView *v = &data->view;
+  guintptr at = (guintptr)v->data;
+  HassData first
+      = { .view.data
+          = (gpointer)(at > graph->longest ? at - graph->longest : 0) };
+  for (GTreeNode *n = g_tree_lower_bound (graph->places, &first); n;
+       n = g_tree_node_next (n))
+    {
+      HassData *other = g_tree_node_key (n);
+      if ((guintptr)other->view.data >= at + span_of (v))
+        return NULL;
+      gboolean before = other->view.data <= v->data;
+      if (share_bytes (before ? &other->view : v, before ? v : &other->view))
+        return other;
+    }
+  return NULL;
+}
+
+/* -- Making data -------------------------------------------------------- */
+
+static HassData *
+add (HassGraph *graph, const HassDataView *view)
+{
+  HassData *data = g_aligned_alloc0 (1, sizeof *data, 64);
+  data->graph = graph;
+  data->view = *view;
+  data->index = graph->n_data++;
+  data->slot = graph->data->len;
+  g_ptr_array_add (graph->data, data);
+  return data;
+}
+
+/* Returns: FALSE if the size of a view overflows. */
+static gboolean
+has_size (const HassDataView *v)
+{
+  gsize bytes;
+  return v->rows == 0
+         || (__builtin_mul_overflow (v->rows - 1, v->pitch, &bytes) == 0
+             && __builtin_add_overflow (bytes, v->row_bytes, &bytes) == 0
+             && (guintptr)v->data <= G_MAXSIZE - bytes);
+}
+
+HassData *
+hass_graph_data (HassGraph *graph, gpointer host, gsize row_bytes, gsize rows,
+                 gsize pitch)
+{
+  HassDataView v = { host, row_bytes, rows, pitch > 0 ? pitch : row_bytes };
+  if (!hass_graph_may (graph, "hass_graph_data"))
+    return NULL;
+  if (!host || row_bytes == 0 || rows == 0 || v.pitch < row_bytes
+      || !has_size (&v))
+    {
+      hass_graph_refuse (graph, HASS_ERROR_INVALID,
+                         "hass_graph_data: datum %u has the address %p, %zu "
+                         "rows of %zu bytes and the pitch %zu; it needs "
+                         "memory, at least a byte, and a pitch of at least a "
+                         "row",
+                         graph->n_data + 1, host, rows, row_bytes, v.pitch);
+      return NULL;
+    }
+  HassData *data = add (graph, &v);
+  const HassData *other = overlapping (graph, data);
+  char name[32];
+  if (other && other->forgotten && graph->job)
+    {
+      hass_graph_sweep (graph);
+      other = overlapping (graph, data);
+    }
+  if (other)
+    {
+      hass_graph_refuse (graph, HASS_ERROR_INVALID,
+                         "hass_graph_data: the %zu bytes at %p of datum %u "
+                         "overlap those of %s at %p%s",
+                         span_of (&v), host, data->index + 1,
+                         hass_data_name (other, name), other->view.data,
+                         other->forgotten ? ", which tasks still use" : "");
+      return NULL;
+    }
+  g_tree_insert (graph->places, data, data);
+  graph->longest = MAX (graph->longest, span_of (&v));
+  data->written = TRUE;
+  return data;
+}
+
+HassData *
+hass_graph_scratch (HassGraph *graph, gsize bytes)
+{
+  HassDataView v = { NULL, bytes, bytes > 0 ? 1 : 0, bytes };
+  if (!hass_graph_may (graph, "hass_graph_scratch"))
+    return NULL;
+  if (bytes > 0
+      && (bytes > G_MAXSIZE - 64
+          || posix_memalign (&v.data, 64, (bytes + 63) & ~(gsize)63) != 0))
+    {
+      hass_graph_refuse (graph, HASS_ERROR_NO_MEMORY,
+                         "hass_graph_scratch: there is no memory for the %zu "
+                         "bytes of datum %u",
+                         bytes, graph->n_data + 1);
+      return NULL;
+    }
+  HassData *data = add (graph, &v);
+  data->own = TRUE;
+  return data;
+}
+
+void
+hass_graph_name (HassGraph *graph, HassData *data, const char *name)
+{
+  if (!hass_graph_may (graph, "hass_graph_name")
+      || !hass_graph_owns (graph, data, "hass_graph_name"))
+    return;
+  g_free (data->name);
+  data->name = g_strdup (name);
+}
+
+void
+hass_graph_reduction (HassGraph *graph, HassData *data, HassInitFunc init,
+                      HassMergeFunc merge, gpointer user_data)
+{
+  char name[32];
+  if (!hass_graph_may (graph, "hass_graph_reduction")
+      || !hass_graph_owns (graph, data, "hass_graph_reduction"))
+    return;
+  if (!merge || data->reduced)
+    {
+      hass_graph_refuse (
+          graph, HASS_ERROR_INVALID, "hass_graph_reduction: %s %s",
+          hass_data_name (data, name),
+          merge ? "has been reduced into already" : "needs a merge function");
+      return;
+    }
+  data->init = init;
+  data->merge = merge;
+  data->merge_data = user_data;
+}

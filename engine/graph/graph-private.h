@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: MIT */
+/* graph-private.h: a running dataflow, as its own files see it.
+   Thread safety: each field says who reads and writes it. */
+#ifndef HASS_GRAPH_PRIVATE_H
+#define HASS_GRAPH_PRIVATE_H
+
+#include "engine/graph/graph.h"
+#include "engine/graph/task.h"
+
+/* Tasks that a core takes at once if they are short. More, and other cores
+   find nothing at the end; fewer, and cores contend for the queue. A guess. */
+#define HASS_MOST_TAKEN 8
+
+/* A queue of ready tasks: one worker pushes, all take from its front. Its
+   length is a power of two and not less than the number of tasks that can be
+   ready, so an entry is not written again before it is taken. */
+typedef struct
+{
+  _Atomic guint32 *tasks; /* index of the task */
+  guint32 mask;
+  _Alignas(HASS_CACHE_LINE) _Atomic guint64 head; /* by those that take */
+  _Alignas(HASS_CACHE_LINE) _Atomic guint64 tail; /* by the owner */
+} HassTaskQueue;
+
+/* A task in the heap of ready tasks. */
+typedef struct
+{
+  gint32 priority;
+  guint32 level;
+  guint32 task;  /* index */
+  guint64 order; /* of entering the heap */
+} HassRanked;
+
+/* What one worker has done of a codelet. */
+typedef struct
+{
+  guint64 n;
+  guint64 measured; /* of these, tasks whose time was measured */
+  gint64 ns;        /* their total time */
+} HassCodeletCount;
+
+/* Why a core found no task to compute. */
+typedef enum
+{
+  HASS_IDLE_SUBMIT, /* the build callback had submitted no more */
+  HASS_IDLE_DEPEND, /* tasks waited for others that were being computed */
+  HASS_IDLE_WINDOW, /* likewise, and the window was full */
+  HASS_IDLE_WAIT,   /* the build callback waited in hass_graph_wait() */
+  HASS_N_IDLE
+} HassIdle;
+
+typedef struct
+{
+  HassTaskQueue queue;
+  /* tasks that it has ended; written by the worker, read by all */
+  _Alignas(HASS_CACHE_LINE) _Atomic guint64 n_ended;
+  guint64 n_computed;
+  gint64 busy_ns;
+  /* since when it has found no task, and why; 0: it computes */
+  gint64 idle_since_ns;
+  HassIdle idle;
+  gint64 idle_ns[HASS_N_IDLE]; /* total times without a task */
+  guint victim;                /* worker from which it took last */
+  gint64 until_look_ns;        /* expected time until it measures a task */
+  GArray *views;               /* HassDataView: of tasks with many accesses */
+  HassCodeletCount *codelets;  /* [HASS_MOST_CODELETS] */
+} HassGraphWorker;
+
+/* A task whose codelet has failed. */
+typedef struct
+{
+  guint64 number;
+  guint64 took; /* tasks that failed in consequence */
+  char *message;
+} HassTaskFailure;
+
+/* What a recorded graph keeps of its edges. */
+typedef struct
+{
+  guint32
+      *first;    /* [n_tasks + 1]: index of a task's first successor in @next */
+  guint32 *next; /* index of a task */
+} HassEdges;
+
+/* What the submitting thread waits for. */
+typedef enum
+{
+  HASS_WAIT_SLOT,  /* a free slot */
+  HASS_WAIT_DATUM, /* all tasks that access HassGraph.awaited */
+  HASS_WAIT_ALL
+} HassGraphWait;
+
+/* Most slots. */
+#define HASS_MOST_WINDOW (1 << 24)
+
+struct HassGraph
+{
+  HassGraph *next;  /* of graphs that have ended */
+  HassJob *job;     /* NULL: the graph is only recorded */
+  const char *name; /* NULL: the graph has ended */
+  const HassGraphRun *run;
+  HassEmitter *emitter;
+  /* listeners want to be told of tasks that are submitted, or computed */
+  gboolean tells_submitted, tells_computed;
+  GError *error; /* no job: what was wrong first; under @lock */
+
+  /* By the submitting thread. */
+  pthread_t owner;
+  gboolean building;  /* it is in the build callback */
+  gboolean allocates; /* tasks have memory of their own */
+  guint64 n_submitted;
+  guint64 n_retired;   /* all tasks with a lower number have ended */
+  guint64 most;        /* tasks that have slots */
+  guint32 mask;        /* of the index of a slot */
+  GPtrArray *data;     /* all HassData, owned */
+  guint n_data;        /* that were ever made */
+  GTree *places;       /* the user's memory: HassData by address */
+  gsize longest;       /* bytes that the largest datum spans */
+  GPtrArray *codelets; /* HassCodeletState, owned */
+  GHashTable *by_key;  /* the user's HassCodelet -> HassCodeletState */
+  HassCodeletState *last_codelet;
+  HassGraphWait waits_for;
+  const HassData *awaited;
+  GPtrArray *forgotten; /* HassData that may still be in use */
+  guint sweep_at;       /* length of @forgotten at which it is looked through */
+  /* recording: numbers of tasks, pairs of one and of a later one that waits for
+     it (guint64); else NULL */
+  GArray *pairs;
+  HassEdges edges; /* running a recorded graph; else NULL */
+
+  HassGraphTask *tasks;     /* [most]: slots */
+  HassGraphWorker *workers; /* [n_workers] */
+  guint n_workers;
+  guint n_queues;             /* cores: only these compute tasks */
+  _Atomic guint64 published;  /* = n_submitted, for other threads */
+  _Atomic gboolean ranked;    /* priorities matter */
+  _Atomic guint caller_waits; /* 1 + HassGraphWait; 0: it does not wait */
+  _Atomic guint n_failures;
+
+  /* HassData.busy and .parked; taken before @lock */
+  pthread_mutex_t commute;
+  pthread_mutex_t lock; /* the fields from here on */
+  GArray *heap;         /* HassRanked */
+  guint64 order;
+  GArray *failures;       /* HassTaskFailure */
+  GArray *internal;       /* guint64: numbers of the library's own tasks */
+  guint64 n_forgotten;    /* such tasks before those in @internal */
+  _Atomic guint n_ranked; /* length of @heap, read without the lock */
+};
+
+static inline guint32
+hass_task_index (const HassGraph *graph, const HassGraphTask *task)
+{
+  return (guint32)(task - graph->tasks);
+}
+
+static inline HassGraphTask *
+hass_task_of (const HassGraph *graph, HassRef ref)
+{
+  return &graph->tasks[((ref >> 16) - 1) & graph->mask];
+}
+
+static inline HassTaskAccess *
+hass_ref_access (const HassGraph *graph, HassRef ref)
+{
+  return hass_task_access (hass_task_of (graph, ref), ref & 0xffff);
+}
+
+/* Returns: TRUE if the task of an access may not have ended; only then its slot
+   is still its own. The submitting thread. */
+static inline gboolean
+hass_ref_lives (const HassGraph *graph, HassRef ref)
+{
+  return ref >> 16 > graph->n_retired;
+}
+
+/* misuse.c: any thread, except where stated. */
+gboolean hass_graph_may_not (HassGraph *graph, const char *function);
+gboolean hass_graph_owns (HassGraph *graph, const HassData *data,
+                          const char *function);
+void hass_graph_refuse (HassGraph *graph, HassError code, const char *format,
+                        ...) G_GNUC_PRINTF (3, 4);
+const char *hass_data_name (const HassData *data, char buffer[32]);
+gboolean hass_graph_check_access (HassGraph *graph,
+                                  const HassCodeletState *codelet,
+                                  const HassAccess *a, guint i);
+gboolean hass_graph_refuse_task (HassGraph *graph,
+                                 const HassCodeletState *codelet, guint n,
+                                 const HassTaskHints *hints);
+void hass_graph_note_internal (HassGraph *graph);
+guint64 hass_graph_number (HassGraph *graph, guint64 number);
+
+/* data.c: the submitting thread. */
+gint hass_data_by_address (gconstpointer a, gconstpointer b, gpointer none);
+
+/* forget.c: the submitting thread, copies also a task that has the datum to
+   itself. */
+void hass_data_free_copies (HassData *data, guint n_workers);
+void hass_data_drop_copies (HassData *data, guint n_workers);
+void hass_data_free (gpointer data);
+void hass_graph_sweep (HassGraph *graph);
+
+/* Returns: TRUE if the calling thread may use the graph and it is not being
+   stopped. Inline, as it runs for every task. */
+static inline gboolean
+hass_graph_may (HassGraph *graph, const char *function)
+{
+  return G_LIKELY (pthread_equal (pthread_self (), graph->owner)
+                   && graph->building && graph->job
+                   && !hass_job_stopping (graph->job))
+         || hass_graph_may_not (graph, function);
+}
+
+/* ready.c: the worker's thread; push by its owner. */
+void hass_task_queue_init (HassTaskQueue *queue, guint64 most);
+void hass_task_ready (HassGraph *graph, guint worker, HassGraphTask *task);
+gboolean hass_task_is_long (const HassGraphTask *task);
+guint hass_ready_take (HassGraph *graph, guint worker, guint32 *tasks);
+gboolean hass_ready_any (const HassGraph *graph);
+
+/* tell.c */
+void hass_graph_listen (HassGraph *graph);
+/* @node: number of the task, those of the library counted. */
+void hass_graph_tell_submitted (HassGraph *graph, HassGraphTask *task,
+                                guint64 node);
+void hass_graph_tell_computed (HassGraph *graph, const HassComputed *fact);
+
+/* idle.c: the thread that has the worker's seat. */
+void hass_graph_idle (HassGraph *graph, guint worker);
+void hass_graph_busy (HassGraphWorker *worker, gint64 now_ns);
+
+/* graph_report.c: the thread that called, when all others have left; progress
+   by any. */
+void hass_graph_finish (HassJob *job);
+void hass_graph_report (HassJob *job, HassReport *report);
+void hass_graph_progress (HassJob *job, HassProgressInfo *info);
+
+/* run.c */
+gboolean hass_graph_work (HassJob *job, HassWorker *worker);
+
+/* wait.c: the submitting thread, but the first one by any. */
+gboolean hass_graph_drained (const HassGraph *graph);
+gboolean hass_graph_has_room (HassJob *job);
+gboolean hass_graph_await (HassGraph *graph, HassGraphWait what,
+                           const HassData *data);
+void hass_graph_retire (HassGraph *graph);
+gboolean hass_graph_all_over (const HassGraph *graph, const HassData *data);
+
+/* submit.c: the submitting thread. */
+gboolean hass_graph_merge (HassGraph *graph, HassData *data);
+gboolean hass_graph_merge_all (HassGraph *graph);
+
+#endif

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT */
+/* graph.c: sets a dataflow up, builds or replays its graph, and ends it. The
+   DESIGN paragraph is in graph.h.
+   Thread safety: the thread that called the dataflow, when no other works for
+   it, except where stated. */
+#include "tape.h"
+
+#include "pool/callback_error.h"
+
+/* Most tasks in flight if the user gives no bound. A guess: fewer, and the
+   submitting thread waits for old tasks; more, and the tasks do not fit into a
+   core's cache. */
+#define WINDOW 16384
+
+/* -- Set-up ------------------------------------------------------------- */
+
+static void
+clear_codelet (gpointer p)
+{
+  HassCodeletState *codelet = p;
+  g_free (codelet->name);
+  g_free (codelet);
+}
+
+static void
+clear_failure (gpointer p)
+{
+  g_free (((HassTaskFailure *)p)->message);
+}
+
+static void
+set_up_workers (HassGraph *graph, guint n_workers)
+{
+  graph->n_workers = n_workers;
+  graph->workers
+      = g_aligned_alloc0 (n_workers, sizeof *graph->workers, HASS_CACHE_LINE);
+  for (guint w = 0; w < n_workers; w++)
+    {
+      HassGraphWorker *worker = &graph->workers[w];
+      hass_task_queue_init (&worker->queue, graph->most);
+      worker->views = g_array_new (FALSE, FALSE, sizeof (HassDataView));
+      worker->codelets = g_new0 (HassCodeletCount, HASS_MOST_CODELETS);
+    }
+}
+
+/* A graph that has ended stays readable, so that its later use is found: see
+   handles.c. */
+static pthread_mutex_t kept_lock = PTHREAD_MUTEX_INITIALIZER;
+static HassGraph *kept; /* under kept_lock */
+
+static HassGraph *
+take_graph (void)
+{
+  pthread_mutex_lock (&kept_lock);
+  HassGraph *graph = kept;
+  if (graph)
+    kept = graph->next;
+  pthread_mutex_unlock (&kept_lock);
+  if (!graph)
+    return g_aligned_alloc0 (1, sizeof *graph, HASS_CACHE_LINE);
+  graph->next = NULL;
+  return graph;
+}
+
+static void
+keep_graph (HassGraph *graph)
+{
+  memset (graph, 0, sizeof *graph);
+  pthread_mutex_lock (&kept_lock);
+  graph->next = kept;
+  kept = graph;
+  pthread_mutex_unlock (&kept_lock);
+}
+
+/* Makes a graph without tasks. @window: most tasks in flight; 0: chosen. */
+static HassGraph *
+new_graph (const char *name, const HassGraphRun *run, gsize window)
+{
+  HassGraph *graph = take_graph ();
+  graph->name = name;
+  graph->run = run;
+  graph->owner = pthread_self ();
+  graph->most = 2;
+  while (graph->most < (window > 0 ? window : WINDOW)
+         && graph->most < HASS_MOST_WINDOW)
+    graph->most *= 2;
+  graph->mask = (guint32)(graph->most - 1);
+  graph->heap = g_array_new (FALSE, FALSE, sizeof (HassRanked));
+  graph->failures = g_array_new (FALSE, FALSE, sizeof (HassTaskFailure));
+  g_array_set_clear_func (graph->failures, clear_failure);
+  graph->internal = g_array_new (FALSE, FALSE, sizeof (guint64));
+  graph->forgotten = g_ptr_array_new ();
+  graph->sweep_at = 64;
+  pthread_mutex_init (&graph->commute, NULL);
+  pthread_mutex_init (&graph->lock, NULL);
+  return graph;
+}
+
+/* Makes what a graph that is built has, and one that is replayed gets. */
+static void
+make_contents (HassGraph *graph)
+{
+  graph->tasks
+      = g_aligned_alloc (graph->most, sizeof *graph->tasks, HASS_TASK_BYTES);
+  graph->data = g_ptr_array_new_with_free_func (hass_data_free);
+  graph->places = g_tree_new_full (hass_data_by_address, NULL, NULL, NULL);
+  graph->codelets = g_ptr_array_new_with_free_func (clear_codelet);
+  graph->by_key = g_hash_table_new (NULL, NULL);
+}
+
+static void
+free_contents (HassGraph *graph)
+{
+  guint64 n = graph->allocates ? MIN (graph->n_submitted, graph->most) : 0;
+  for (guint64 t = 0; t < n; t++)
+    hass_task_clear (&graph->tasks[t]);
+  g_tree_unref (graph->places);
+  g_ptr_array_unref (graph->data);
+  g_hash_table_unref (graph->by_key);
+  g_ptr_array_unref (graph->codelets);
+  g_aligned_free (graph->tasks);
+}
+
+static void
+graph_free (gpointer flow)
+{
+  HassGraph *graph = flow;
+  for (guint w = 0; w < graph->n_workers; w++)
+    {
+      HassGraphWorker *worker = &graph->workers[w];
+      g_free (worker->queue.tasks);
+      g_array_unref (worker->views);
+      g_free (worker->codelets);
+    }
+  g_aligned_free (graph->workers);
+  for (guint i = 0; i < graph->data->len; i++)
+    hass_data_drop_copies (g_ptr_array_index (graph->data, i),
+                           graph->n_workers);
+  if (!graph->edges.first)
+    free_contents (graph);
+  if (graph->pairs)
+    g_array_unref (graph->pairs);
+  g_array_unref (graph->heap);
+  g_array_unref (graph->failures);
+  g_array_unref (graph->internal);
+  g_ptr_array_unref (graph->forgotten);
+  pthread_mutex_destroy (&graph->commute);
+  pthread_mutex_destroy (&graph->lock);
+  g_clear_error (&graph->error);
+  keep_graph (graph);
+}
+
+static gpointer
+graph_new (HassJob *job, GError **error)
+{
+  const HassGraphRun *run = job->farm->user_data;
+  if (!job->engine->real_time || job->cpu < 0)
+    {
+      g_set_error (error, HASS_ERROR, HASS_ERROR_NO_DEVICE,
+                   "dataflow '%s': tasks run on the cores of this machine; "
+                   "%s",
+                   job->farm->name,
+                   job->cpu < 0 ? "the CPU pool is switched off"
+                                : "modelled machines cannot run them yet");
+      return NULL;
+    }
+  HassGraph *graph
+      = new_graph (job->farm->name, run,
+                   run->tape ? hass_tape_length (run->tape) : run->window);
+  graph->job = job;
+  graph->n_queues = job->n_cores;
+  if (run->tape)
+    hass_tape_lend (run->tape, graph);
+  else
+    make_contents (graph);
+  set_up_workers (graph, job->n_workers);
+  hass_graph_listen (graph);
+  return graph;
+}
+
+/* -- Building ----------------------------------------------------------- */
+
+static void
+build (HassGraph *graph, const HassGraphRun *run, GError **error)
+{
+  graph->owner = pthread_self ();
+  graph->building = TRUE;
+  gboolean ok = run->build (graph, run->user_data, error);
+  hass_callback_ok (ok, error, HASS_ERROR_GENERATOR);
+  if (!*error)
+    hass_graph_merge_all (graph);
+  graph->building = FALSE;
+}
+
+gboolean
+hass_graph_generate (HassEmitter *emitter, gpointer data, GError **error)
+{
+  const HassGraphRun *run = data;
+  HassJob *job = emitter->job;
+  HassGraph *graph = job->flow;
+  GError *failure = NULL;
+  (void)error;
+  graph->emitter = emitter;
+  graph->owner = pthread_self ();
+  if (run->tape)
+    hass_tape_play (run->tape, graph);
+  else
+    build (graph, run, &failure);
+  graph->building = FALSE;
+  if (failure)
+    {
+      g_prefix_error (
+          &failure,
+          "dataflow '%s': build failed after %" G_GUINT64_FORMAT " tasks: ",
+          graph->name, hass_graph_number (graph, graph->n_submitted));
+      hass_job_stop (job, failure);
+    }
+  return TRUE;
+}
+
+HassTape *
+hass_tape_record (const char *name, const HassGraphRun *run, GError **error)
+{
+  HassGraph *graph = new_graph (name, run, 0);
+  GError *failure = NULL;
+  make_contents (graph);
+  graph->pairs = g_array_new (FALSE, FALSE, sizeof (guint64));
+  build (graph, run, &failure);
+  if (graph->error || failure)
+    {
+      g_propagate_error (error, graph->error ? g_steal_pointer (&graph->error)
+                                             : g_steal_pointer (&failure));
+      g_clear_error (&failure);
+      graph_free (graph);
+      return NULL;
+    }
+  return hass_tape_new (graph);
+}
+
+void
+hass_tape_free (HassTape *tape)
+{
+  HassGraph *graph = hass_tape_take_apart (tape);
+  graph_free (graph);
+}
+
+/* -- The end ------------------------------------------------------------ */
+
+static gboolean
+graph_is_idle (HassJob *job)
+{
+  return hass_graph_drained (job->flow);
+}
+
+static gboolean
+graph_has_work (HassJob *job)
+{
+  return hass_ready_any (job->flow);
+}
+
+const HassFlowOps hass_graph_ops = { .create = graph_new,
+                                     .finish = hass_graph_finish,
+                                     .report = hass_graph_report,
+                                     .progress = hass_graph_progress,
+                                     .free = graph_free,
+                                     .idle = graph_is_idle,
+                                     .work = hass_graph_work,
+                                     .has_work = graph_has_work,
+                                     .has_room = hass_graph_has_room };

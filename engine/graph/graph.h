@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT */
+/* graph.h: a running dataflow, as the skeleton sees it.
+
+   DESIGN. Tasks are submitted in the order of the sequential program, and each
+   waits for those that its accesses make it follow.
+   1. Slots (task.h). A task lives in a slot of a ring whose length is the
+      window. Only the submitting thread takes slots, in order; a slot is free
+      when its task and all before it have ended. So a reference to an access is
+      the number of its task, and one comparison tells that the task has ended.
+   2. Dependences (submit.c). The accesses to a datum form groups in the order
+      of submission: a WRITE or UPDATE alone, or consecutive accesses of one
+      shared mode. A shared access waits for the exclusive one before its group;
+      an exclusive one waits for all of the group before it. The record of the
+      access in the task is the edge: an access that waits is pushed on the list
+      of the one that it waits for. An access that is over closes its list with
+      one exchange and counts down the tasks that it finds there.
+   3. Ready tasks (ready.c) wait in a queue of the core that made them ready; in
+      one heap for all cores if priorities matter and the tasks are long enough
+      for its lock.
+   4. Running (run.c). A core takes tasks from the heap, its own queue, then the
+      queues of others, a few at a time if they are short. It computes one of
+      the tasks that it makes ready itself.
+   5. Failure. A task that fails marks the data that it should have written as
+      invalid, before their next accesses begin; a task that finds invalid data
+      fails in its turn, without being computed.
+
+   At any moment exactly one of these owns a task: the submitting thread; the
+   tasks that it waits for, by its count; a queue or the heap; a core; the list
+   of a datum that another COMMUTE task uses.
+
+   Thread safety: each function says who may call it. */
+#ifndef HASS_GRAPH_H
+#define HASS_GRAPH_H
+
+#include "engine/core/job.h"
+#include "engine/graph/codelet.h"
+
+typedef struct HassTape HassTape;
+
+/* What a farm of the kind HASS_FARM_DATAFLOW has as its user_data. */
+typedef struct
+{
+  gboolean (*build) (HassGraph *graph, gpointer user_data, GError **error);
+  gpointer user_data;
+  gsize window;
+  HassTape
+      *tape;     /* a recorded graph, which is run instead of @build; or NULL */
+  guint64 times; /* how often */
+  gboolean (*again) (gpointer user_data);
+} HassGraphRun;
+
+extern const HassFlowOps hass_graph_ops;
+
+/* The generator of a dataflow: builds or replays the graph. */
+gboolean hass_graph_generate (HassEmitter *emitter, gpointer run,
+                              GError **error);
+
+/* tape.c; @name: of the dataflow. */
+HassTape *hass_tape_record (const char *name, const HassGraphRun *run,
+                            GError **error);
+void hass_tape_bind (HassTape *tape, HassData *data, gpointer host,
+                     gboolean running);
+gboolean hass_tape_check (HassTape *tape, GError **error);
+void hass_tape_free (HassTape *tape);
+
+#endif

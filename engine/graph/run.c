@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: MIT */
+/* run.c: how a core computes tasks: steps 4 and 5 of the DESIGN paragraph in
+   graph.h.
+   Thread safety: each worker context by the thread that has its seat. */
+#include "graph-private.h"
+#include "pool/callback_error.h"
+
+/* How long a core computes before it looks whether it should do something else,
+   in ns. A guess: longer, and the calling thread notices late that it need not
+   wait any more; shorter, and the engine is asked often. */
+#define SLICE_NS 20000
+/* At most so many tasks are not measured in a row. A guess: fewer, and looking
+   at the clock costs more than short tasks; more, and the mean follows changes
+   slowly. */
+#define MEASURED 64
+/* Views on the stack. */
+#define FEW_VIEWS 8
+
+/* What a core has in hand. */
+typedef struct
+{
+  HassGraphTask *own; /* a task that it has made ready and computes next */
+  guint n_given;      /* tasks that it has made ready for any core */
+} Hand;
+
+/* -- Data of COMMUTE accesses ------------------------------------------- */
+
+static void
+unlock (HassGraph *graph, guint worker, HassData *data, Hand *hand)
+{
+  data->busy = FALSE;
+  if (g_queue_is_empty (data->parked))
+    return;
+  guint32 next = GPOINTER_TO_UINT (g_queue_pop_head (data->parked));
+  hass_task_ready (graph, worker, &graph->tasks[next]);
+  hand->n_given++;
+}
+
+/* Takes the data that a task accesses by COMMUTE, all or none. Returns: FALSE
+   if another task uses one; then the task waits for that one's end. */
+static gboolean
+lock_data (HassGraph *graph, guint worker, HassGraphTask *task, Hand *hand)
+{
+  gboolean ok = TRUE;
+  pthread_mutex_lock (&graph->commute);
+  for (guint i = 0; i < task->n && ok; i++)
+    {
+      const HassTaskAccess *a = hass_task_access (task, i);
+      HassData *data = hass_access_data (a);
+      if (hass_access_mode (a) != HASS_COMMUTE)
+        continue;
+      ok = !data->busy;
+      if (!ok)
+        g_queue_push_tail (data->parked,
+                           GUINT_TO_POINTER (hass_task_index (graph, task)));
+      data->busy = TRUE;
+      for (guint k = 0; k < i && !ok; k++)
+        if (hass_access_mode (hass_task_access (task, k)) == HASS_COMMUTE)
+          unlock (graph, worker, hass_access_data (hass_task_access (task, k)),
+                  hand);
+    }
+  pthread_mutex_unlock (&graph->commute);
+  return ok;
+}
+
+static void
+unlock_data (HassGraph *graph, guint worker, HassGraphTask *task, Hand *hand)
+{
+  pthread_mutex_lock (&graph->commute);
+  for (guint i = 0; i < task->n; i++)
+    if (hass_access_mode (hass_task_access (task, i)) == HASS_COMMUTE)
+      unlock (graph, worker, hass_access_data (hass_task_access (task, i)),
+              hand);
+  pthread_mutex_unlock (&graph->commute);
+}
+
+/* -- Views -------------------------------------------------------------- */
+
+static gsize
+bytes_of (const HassDataView *v)
+{
+  return v->rows * v->row_bytes;
+}
+
+/* Returns: FALSE if there is no memory for a worker's private copy. */
+static gboolean
+private_view (HassData *data, guint worker, HassDataView *view)
+{
+  view->pitch = view->row_bytes;
+  view->data = data->copies[worker];
+  if (view->data || bytes_of (view) == 0)
+    return TRUE;
+  if (posix_memalign (&view->data, 64, (bytes_of (view) + 63) & ~(gsize)63)
+      != 0)
+    return FALSE;
+  data->copies[worker] = view->data;
+  if (data->init)
+    data->init (view, data->merge_data);
+  else
+    memset (view->data, 0, bytes_of (view));
+  return TRUE;
+}
+
+/* Merges the private copies of a datum into it. */
+static void
+merge_copies (HassGraph *graph, HassData *data)
+{
+  for (guint w = 0; data->copies && w < graph->n_workers; w++)
+    {
+      HassDataView copy = data->view;
+      copy.pitch = copy.row_bytes;
+      copy.data = data->copies[w];
+      if (!copy.data)
+        continue;
+      data->merge (&data->view, &copy, data->merge_data);
+      free (copy.data);
+      data->copies[w] = NULL;
+    }
+}
+
+/* -- 5. Failure --------------------------------------------------------- */
+
+/* Returns: 1 + the index of the failure that has made a datum of the task
+   invalid; 0: none that it reads. */
+static guint
+is_poisoned (HassGraphTask *task)
+{
+  for (guint i = 0; i < task->n; i++)
+    {
+      const HassTaskAccess *a = hass_task_access (task, i);
+      guint cause = atomic_load_explicit (&hass_access_data (a)->invalid,
+                                          memory_order_relaxed);
+      if (cause > 0 && hass_access_mode (a) != HASS_WRITE)
+        return cause;
+    }
+  return 0;
+}
+
+/* Marks what a task should have written as invalid, or as valid if @cause is 0.
+ */
+static void
+mark_data (HassGraphTask *task, guint cause)
+{
+  for (guint i = 0; i < task->n; i++)
+    {
+      const HassTaskAccess *a = hass_task_access (task, i);
+      HassAccessMode mode = hass_access_mode (a);
+      if (mode == HASS_WRITE || (cause > 0 && mode != HASS_READ))
+        atomic_store_explicit (&hass_access_data (a)->invalid, cause,
+                               memory_order_relaxed);
+    }
+}
+
+/* The number of a task, from its slot. */
+static guint64
+number_of (HassGraph *graph, const HassGraphTask *task)
+{
+  guint64 n = atomic_load_explicit (&graph->published, memory_order_relaxed);
+  guint32 index = hass_task_index (graph, task);
+  return hass_graph_number (
+      graph, graph->edges.first
+                 ? index
+                 : n - 1 - (((guint32)(n - 1) - index) & graph->mask));
+}
+
+/* A codelet has failed. Takes over @error. Returns: 1 + the index of the
+   failure. */
+static guint
+note_failure (HassGraph *graph, HassGraphTask *task, GError *error)
+{
+  HassJob *job = graph->job;
+  guint64 number = number_of (graph, task);
+  HassTaskFailure failure
+      = { .number = number,
+          .message
+          = g_strdup_printf ("codelet '%s': %s", hass_task_codelet (task)->name,
+                             error->message) };
+  pthread_mutex_lock (&graph->lock);
+  g_array_append_val (graph->failures, failure);
+  guint n = graph->failures->len;
+  pthread_mutex_unlock (&graph->lock);
+  atomic_fetch_add_explicit (&graph->n_failures, 1, memory_order_relaxed);
+  if (job->farm->run->on_error == HASS_ON_ERROR_CONTINUE)
+    g_error_free (error);
+  else
+    {
+      g_prefix_error (
+          &error, "dataflow '%s', task %" G_GUINT64_FORMAT ", codelet '%s': ",
+          graph->name, number, hass_task_codelet (task)->name);
+      hass_job_stop (job, error);
+    }
+  return n;
+}
+
+static void
+note_poisoned (HassGraph *graph, HassGraphTask *task, guint cause)
+{
+  pthread_mutex_lock (&graph->lock);
+  g_array_index (graph->failures, HassTaskFailure, cause - 1).took++;
+  pthread_mutex_unlock (&graph->lock);
+  hass_job_add_unfinished (graph->job, number_of (graph, task), 1, 0, 0, NULL);
+}
+
+/* -- 4. Running --------------------------------------------------------- */
+
+/* Calls the codelet of a task. Returns: 0, or 1 + the index of its failure. */
+static guint
+call (HassGraph *graph, HassWorker *worker, HassGraphTask *task)
+{
+  HassGraphWorker *w = &graph->workers[worker->index];
+  HassDataView few[FEW_VIEWS], *views = few;
+  GError *error = NULL;
+  gboolean ok = TRUE;
+  if (G_UNLIKELY (task->n > FEW_VIEWS))
+    {
+      g_array_set_size (w->views, task->n);
+      views = (HassDataView *)(gpointer)w->views->data;
+    }
+  for (guint i = 0; i < task->n; i++)
+    {
+      const HassTaskAccess *a = hass_task_access (task, i);
+      views[i] = hass_access_data (a)->view;
+      if (G_UNLIKELY (hass_access_mode (a) == HASS_REDUCE))
+        ok &= private_view (hass_access_data (a), worker->index, &views[i]);
+    }
+  HassCall of = { .views = views,
+                  .n_views = task->n,
+                  .arguments = hass_task_arguments (task),
+                  .user_data = hass_task_codelet (task)->public.user_data };
+  if (G_LIKELY (ok))
+    ok = hass_task_codelet (task)->public.cpu (&of, worker, &error);
+  else
+    g_set_error (&error, HASS_ERROR, HASS_ERROR_NO_MEMORY,
+                 "there is no memory for a private copy of a datum");
+  if (G_LIKELY (ok && !error))
+    return 0;
+  hass_callback_ok (ok, &error, HASS_ERROR_WORKER);
+  return note_failure (graph, task, error);
+}
+
+static inline void
+made_ready (HassGraph *graph, guint worker, HassGraphTask *task, Hand *hand)
+{
+  /* A core that keeps a long task could keep it from one of lower rank. */
+  if (!hand->own
+      && !(atomic_load_explicit (&graph->ranked, memory_order_relaxed)
+           && hass_task_is_long (task)))
+    {
+      hand->own = task;
+      return;
+    }
+  hass_task_ready (graph, worker, task);
+  hand->n_given++;
+}
+
+static inline void
+count_down (HassGraph *graph, guint worker, HassGraphTask *task, Hand *hand)
+{
+  /* Release: what this core has written; acquire, for the last: what all
+     have. */
+  if (atomic_fetch_sub_explicit (&task->pending, 1, memory_order_acq_rel) == 1)
+    made_ready (graph, worker, task, hand);
+}
+
+/* Ends the accesses of a task. */
+static void
+end_accesses (HassGraph *graph, guint worker, HassGraphTask *task, Hand *hand)
+{
+  const HassEdges *edges = &graph->edges;
+  if (edges->first)
+    {
+      guint32 t = hass_task_index (graph, task);
+      for (guint32 i = edges->first[t]; i < edges->first[t + 1]; i++)
+        count_down (graph, worker, &graph->tasks[edges->next[i]], hand);
+      atomic_store_explicit (&task->ended, TRUE, memory_order_relaxed);
+      return;
+    }
+  for (guint i = 0; i < task->n; i++)
+    {
+      HassTaskAccess *a
+          = atomic_exchange_explicit (&hass_task_access (task, i)->waiting,
+                                      HASS_ACCESS_OVER, memory_order_acq_rel);
+      while (a)
+        {
+          HassTaskAccess *next = a->next;
+          count_down (graph, worker, hass_access_task (a), hand);
+          a = next;
+        }
+    }
+  /* Release: the submitting thread writes the slot again. */
+  atomic_store_explicit (&task->ended, TRUE, memory_order_release);
+}
+
+/* Computes one task and ends it. Returns: FALSE if it was not computed: it
+   waits for a datum that another task uses, or has failed as a task before it
+   has. */
+static gboolean
+run_task (HassGraph *graph, HassWorker *worker, HassGraphTask *task, Hand *hand)
+{
+  HassGraphWorker *w = &graph->workers[worker->index];
+  guint cause = 0;
+  if (G_UNLIKELY (task->flags & HASS_TASK_LOCKS)
+      && !lock_data (graph, worker->index, task, hand))
+    return FALSE;
+  gboolean computed = TRUE;
+  if (G_UNLIKELY (
+          atomic_load_explicit (&graph->n_failures, memory_order_relaxed) > 0)
+      && (cause = is_poisoned (task)) > 0)
+    {
+      if (!(task->flags & HASS_TASK_INTERNAL))
+        note_poisoned (graph, task, cause);
+      else if (task->flags & HASS_TASK_REDUCES)
+        hass_data_free_copies (hass_access_data (&task->accesses[0]),
+                               graph->n_workers);
+      computed = FALSE;
+    }
+  else if (G_UNLIKELY (task->flags & HASS_TASK_INTERNAL))
+    {
+      if (task->flags & HASS_TASK_REDUCES)
+        merge_copies (graph, hass_access_data (&task->accesses[0]));
+    }
+  else
+    {
+      cause = call (graph, worker, task);
+      w->n_computed += cause == 0;
+      w->codelets[hass_task_codelet (task)->index].n++;
+    }
+  if (G_UNLIKELY (
+          atomic_load_explicit (&graph->n_failures, memory_order_relaxed) > 0))
+    mark_data (task, cause);
+  if (G_UNLIKELY (task->flags & HASS_TASK_LOCKS))
+    unlock_data (graph, worker->index, task, hand);
+  end_accesses (graph, worker->index, task, hand);
+  atomic_store_explicit (
+      &w->n_ended, atomic_load_explicit (&w->n_ended, memory_order_relaxed) + 1,
+      memory_order_release);
+  return computed;
+}
+
+static void
+learn (HassGraphWorker *w, HassCodeletState *codelet, gint64 ns)
+{
+  HassCodeletCount *count = &w->codelets[codelet->index];
+  guint mean = atomic_load_explicit (&codelet->mean_ns, memory_order_relaxed);
+  guint one = (guint)CLAMP (ns, 1, G_MAXINT32);
+  count->measured++;
+  count->ns += ns;
+  atomic_store_explicit (&codelet->mean_ns,
+                         mean > 0 ? (guint)(((guint64)3 * mean + one) / 4)
+                                  : one,
+                         memory_order_relaxed);
+}
+
+/* Computes a task, and measures it if those since the last measured one have
+   taken about SLICE_NS. @now: the time, or 0. Returns: the time, or 0. */
+static gint64
+run_measured (HassGraph *graph, HassWorker *worker, HassGraphTask *task,
+              Hand *hand, gint64 now)
+{
+  HassGraphWorker *w = &graph->workers[worker->index];
+  HassCodeletState *codelet = hass_task_codelet (task);
+  guint mean = atomic_load_explicit (&codelet->mean_ns, memory_order_relaxed);
+  w->until_look_ns -= MAX (mean, SLICE_NS / MEASURED);
+  if (mean > 0 && w->until_look_ns > 0)
+    {
+      run_task (graph, worker, task, hand);
+      return 0;
+    }
+  const HassEngineOps *engine = graph->job->engine;
+  gint64 begin = now > 0 ? now : engine->now (graph->job);
+  /* The slot may be used again when the task has ended. */
+  HassComputed fact
+      = { .task = graph->tells_computed ? number_of (graph, task) : 0,
+          .codelet = codelet->name,
+          .device = (guint)graph->job->cpu,
+          .worker = worker->index,
+          .begin_ns = begin };
+  w->until_look_ns = graph->tells_computed ? 0 : SLICE_NS;
+  gboolean computed = run_task (graph, worker, task, hand);
+  now = fact.end_ns = engine->now (graph->job);
+  if (computed)
+    learn (w, codelet, now - begin);
+  if (G_UNLIKELY (graph->tells_computed) && computed)
+    hass_graph_tell_computed (graph, &fact);
+  return now;
+}
+
+/* Tells sleeping threads of tasks that they can take, and the calling thread of
+   what it waits for. A thread that falls asleep at this moment may be missed;
+   the next task, or the last core that finds nothing to do, wakes it. */
+static inline void
+tell (HassGraph *graph, const Hand *hand)
+{
+  HassJob *job = graph->job;
+  gboolean news
+      = hand->n_given > 0
+        || atomic_load_explicit (&graph->caller_waits, memory_order_relaxed);
+  if (!news)
+    return;
+  if (atomic_load_explicit (&job->event.sleepers, memory_order_relaxed) > 0)
+    job->engine->changed (job);
+  else if (hand->n_given > 0)
+    job->engine->loads_came (job);
+}
+
+/* Computes a task, then one of those that it has made ready, and so on.
+   @last_ns: when the last measured task ended; updated. */
+static void
+run_chain (HassGraph *graph, HassWorker *worker, HassGraphTask *task,
+           gint64 until_ns, gint64 *last_ns)
+{
+  gint64 now = 0;
+  while (task && !hass_job_stopping (graph->job) && *last_ns < until_ns)
+    {
+      Hand hand = { NULL, 0 };
+      now = run_measured (graph, worker, task, &hand, now);
+      if (now > 0)
+        *last_ns = now;
+      tell (graph, &hand);
+      task = hand.own;
+    }
+  if (!task)
+    return;
+  hass_task_ready (graph, worker->index, task);
+  tell (graph, &(Hand){ NULL, 1 });
+}
+
+/* Computes tasks for about SLICE_NS. Returns: FALSE if there was none. */
+gboolean
+hass_graph_work (HassJob *job, HassWorker *worker)
+{
+  HassGraph *graph = job->flow;
+  HassGraphWorker *w = &graph->workers[worker->index];
+  guint32 taken[HASS_MOST_TAKEN];
+  guint n = hass_ready_take (graph, worker->index, taken);
+  if (n == 0)
+    {
+      hass_graph_idle (graph, worker->index);
+      if (atomic_load_explicit (&graph->caller_waits, memory_order_relaxed))
+        job->engine->changed (job);
+      return FALSE;
+    }
+  gint64 begin = job->engine->now (job), last = begin;
+  hass_graph_busy (w, begin);
+  worker->owner = pthread_self ();
+  const char *before = hass_engine_enter_callback ("codelet", job);
+  do
+    {
+      for (guint i = 0; i < n; i++)
+        run_chain (graph, worker, &graph->tasks[taken[i]], begin + SLICE_NS,
+                   &last);
+      n = !hass_job_stopping (job) && last < begin + SLICE_NS
+              ? hass_ready_take (graph, worker->index, taken)
+              : 0;
+    }
+  while (n > 0);
+  hass_engine_leave_callback (before);
+  last = job->engine->now (job);
+  w->busy_ns += last - begin;
+  worker->now_ns = last;
+  hass_job_check_deadline (job, last);
+  return TRUE;
+}

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/* tape.c: a recorded graph, which is run many times.
+
+   DESIGN. While a graph is recorded the submitting thread writes down each pair
+   of tasks of which the second waits for the first. They become, for each task,
+   the list of its successors and the number of tasks that it waits for. A run
+   sets all counts, makes the tasks without predecessors ready, and waits until
+   all have ended. The level of a task is the length of the longest path from it
+   to the end, in the times that earlier runs have measured.
+
+   Thread safety: see tape.h. */
+#include "tape.h"
+
+struct HassTape
+{
+  HassGraph *graph;
+  HassEdges edges;
+  guint32 n_tasks;
+  gint32 *pending; /* [n_tasks]: tasks that a task waits for */
+  guint64 n_runs;  /* since hass_tape_play() was called */
+  gboolean has_times;
+};
+
+static gint
+by_pair (gconstpointer a, gconstpointer b)
+{
+  const guint64 *x = a, *y = b;
+  if (x[0] != y[0])
+    return x[0] < y[0] ? -1 : 1;
+  return x[1] < y[1] ? -1 : x[1] > y[1];
+}
+
+/* Makes the edges of the pairs, each once. */
+static void
+make_edges (HassTape *tape, GArray *pairs)
+{
+  gsize n_pairs = pairs->len / 2, n = 0;
+  guint64 *pair = (guint64 *)(gpointer)pairs->data;
+  if (n_pairs > 0)
+    qsort (pair, n_pairs, 2 * sizeof *pair, by_pair);
+  tape->edges.first = g_new0 (guint32, (gsize)tape->n_tasks + 1);
+  tape->edges.next = g_new (guint32, MAX (n_pairs, 1));
+  tape->pending = g_new0 (gint32, MAX (tape->n_tasks, 1));
+  for (gsize i = 0; i < n_pairs; i++)
+    if (i == 0 || by_pair (&pair[2 * i], &pair[2 * i - 2]) != 0)
+      {
+        tape->edges.next[n++] = (guint32)pair[2 * i + 1];
+        tape->edges.first[pair[2 * i] + 1]++;
+        tape->pending[pair[2 * i + 1]]++;
+      }
+  for (guint32 t = 0; t < tape->n_tasks; t++)
+    tape->edges.first[t + 1] += tape->edges.first[t];
+}
+
+/* Sets the levels of all tasks, in units of 16 ns. */
+static void
+set_levels (HassTape *tape)
+{
+  HassGraphTask *tasks = tape->graph->tasks;
+  for (guint32 t = tape->n_tasks; t-- > 0;)
+    {
+      guint mean = atomic_load_explicit (
+          &hass_task_codelet (&tasks[t])->mean_ns, memory_order_relaxed);
+      guint64 longest = 0;
+      for (guint32 i = tape->edges.first[t]; i < tape->edges.first[t + 1]; i++)
+        longest = MAX (longest, tasks[tape->edges.next[i]].level);
+      longest += mean > 0 ? 1 + mean / 16 : 1;
+      tasks[t].level = (guint32)MIN (longest, G_MAXUINT32);
+    }
+}
+
+/* Finds the successor of a task from which the path to the end takes longest.
+   Returns: G_MAXUINT32 if the task has no successor. */
+static guint32
+longest_next (const HassTape *tape, const double *to_end_ns, guint32 t)
+{
+  guint32 best = G_MAXUINT32;
+  for (guint32 i = tape->edges.first[t]; i < tape->edges.first[t + 1]; i++)
+    {
+      guint32 next = tape->edges.next[i];
+      if (best == G_MAXUINT32 || to_end_ns[next] > to_end_ns[best])
+        best = next;
+    }
+  return best;
+}
+
+HassTapePath
+hass_tape_longest (const HassTape *tape, const double *mean_ns)
+{
+  const HassGraphTask *tasks = tape->graph->tasks;
+  const GPtrArray *codelets = tape->graph->codelets;
+  HassTapePath path = { 0 };
+  if (tape->n_tasks == 0)
+    return path;
+  g_autofree double *to_end_ns = g_new (double, tape->n_tasks);
+  g_autofree double *of_codelet = g_new0 (double, codelets->len);
+  guint32 first = tape->n_tasks - 1;
+  for (guint32 t = tape->n_tasks; t-- > 0;)
+    {
+      guint32 next = longest_next (tape, to_end_ns, t);
+      to_end_ns[t] = mean_ns[hass_task_codelet (&tasks[t])->index]
+                     + (next < tape->n_tasks ? to_end_ns[next] : 0);
+      if (to_end_ns[t] >= to_end_ns[first])
+        first = t;
+    }
+  path.ns = to_end_ns[first] * (double)tape->n_runs;
+  for (guint32 t = first; t < tape->n_tasks;
+       t = longest_next (tape, to_end_ns, t))
+    {
+      path.n_tasks++;
+      of_codelet[hass_task_codelet (&tasks[t])->index]
+          += mean_ns[hass_task_codelet (&tasks[t])->index];
+    }
+  guint most = 0;
+  for (guint c = 1; c < codelets->len; c++)
+    if (of_codelet[c] > of_codelet[most])
+      most = c;
+  path.codelet = ((HassCodeletState *)g_ptr_array_index (codelets, most))->name;
+  return path;
+}
+
+HassTape *
+hass_tape_new (HassGraph *graph)
+{
+  HassTape *tape = g_new0 (HassTape, 1);
+  tape->graph = graph;
+  tape->n_tasks = (guint32)graph->n_submitted;
+  make_edges (tape, graph->pairs);
+  g_array_set_size (graph->pairs, 0);
+  set_levels (tape);
+  return tape;
+}
+
+HassGraph *
+hass_tape_take_apart (HassTape *tape)
+{
+  HassGraph *graph = tape->graph;
+  g_free (tape->edges.first);
+  g_free (tape->edges.next);
+  g_free (tape->pending);
+  g_free (tape);
+  return graph;
+}
+
+gsize
+hass_tape_length (const HassTape *tape)
+{
+  return tape->n_tasks;
+}
+
+void
+hass_tape_bind (HassTape *tape, HassData *data, gpointer host, gboolean running)
+{
+  char name[32];
+  const char *wrong = !data                        ? "is NULL"
+                      : data->graph != tape->graph ? "belongs to another graph"
+                      : running   ? "was bound while the graph runs"
+                      : data->own ? "was made by hass_graph_scratch()"
+                      : !host     ? "gets the address NULL"
+                                  : NULL;
+  if (!wrong)
+    data->view.data = host;
+  else
+    hass_graph_refuse (tape->graph,
+                       running ? HASS_ERROR_MISUSE : HASS_ERROR_INVALID,
+                       "hass_recorded_bind: %s %s",
+                       data ? hass_data_name (data, name) : "the datum", wrong);
+}
+
+/* Returns: FALSE with an error, once, if the graph was misused since it was
+   recorded. */
+gboolean
+hass_tape_check (HassTape *tape, GError **error)
+{
+  pthread_mutex_lock (&tape->graph->lock);
+  GError *misuse = g_steal_pointer (&tape->graph->error);
+  pthread_mutex_unlock (&tape->graph->lock);
+  if (misuse)
+    g_propagate_error (error, misuse);
+  return misuse == NULL;
+}
+
+void
+hass_tape_lend (HassTape *tape, HassGraph *graph)
+{
+  const HassGraph *from = tape->graph;
+  graph->tasks = from->tasks;
+  graph->data = from->data;
+  graph->codelets = from->codelets;
+  graph->edges = tape->edges;
+  g_array_unref (graph->internal);
+  graph->internal = g_array_ref (from->internal);
+  /* Levels are priorities. */
+  atomic_store_explicit (&graph->ranked, TRUE, memory_order_relaxed);
+}
+
+/* Prepares the data for a run: forgets what an earlier one that was stopped has
+   left, and makes space for the private copies of this run's workers. */
+static void
+prepare_data (HassGraph *graph)
+{
+  for (guint i = 0; i < graph->data->len; i++)
+    {
+      HassData *data = g_ptr_array_index (graph->data, i);
+      atomic_store_explicit (&data->invalid, 0, memory_order_relaxed);
+      data->busy = FALSE;
+      if (data->parked)
+        g_queue_clear (data->parked);
+      if (data->merge)
+        data->copies = g_new0 (gpointer, graph->n_workers);
+    }
+}
+
+static void
+start (HassTape *tape, HassGraph *graph)
+{
+  for (guint32 t = 0; t < tape->n_tasks; t++)
+    {
+      atomic_store_explicit (&tape->graph->tasks[t].pending, tape->pending[t],
+                             memory_order_relaxed);
+      atomic_store_explicit (&tape->graph->tasks[t].ended, FALSE,
+                             memory_order_relaxed);
+    }
+  graph->n_submitted += tape->n_tasks;
+  atomic_store_explicit (&graph->published, graph->n_submitted,
+                         memory_order_relaxed);
+  for (guint32 t = 0; t < tape->n_tasks; t++)
+    if (tape->pending[t] == 0)
+      {
+        hass_task_ready (graph, 0, &graph->tasks[t]);
+        graph->job->engine->loads_came (graph->job);
+      }
+}
+
+void
+hass_tape_play (HassTape *tape, HassGraph *graph)
+{
+  const HassGraphRun *run = graph->run;
+  prepare_data (graph);
+  tape->n_runs = 0;
+  for (guint32 t = 0; t < tape->n_tasks && graph->tells_submitted; t++)
+    hass_graph_tell_submitted (graph, &graph->tasks[t], t);
+  for (guint64 i = 0; i < MAX (run->times, 1); i++)
+    {
+      if (i > 0 && run->again && !run->again (run->user_data))
+        break;
+      start (tape, graph);
+      tape->n_runs++;
+      if (!hass_graph_await (graph, HASS_WAIT_ALL, NULL))
+        break;
+      if (!tape->has_times)
+        set_levels (tape);
+      tape->has_times = TRUE;
+    }
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT */
+/* task.h: tasks, their accesses and data, as the files of this room see them.
+   Thread safety: each field says who reads and writes it. */
+#ifndef HASS_GRAPH_TASK_H
+#define HASS_GRAPH_TASK_H
+
+#include "engine/graph/codelet.h"
+#include "pool/round_engine.h"
+
+#include <stdatomic.h>
+#include <stdlib.h>
+
+/* Accesses that lie in the task itself. */
+#define HASS_TASK_INLINE 3
+/* Bytes of a task, and its alignment: two cache lines. */
+#define HASS_TASK_BYTES 128
+/* Most codelets in a graph: each worker has a counter for each. */
+#define HASS_MOST_CODELETS 256
+/* Mean time from which a task counts as long, in ns: it is taken alone, and
+   its priority is obeyed exactly. A lock costs about a tenth of it. */
+#define HASS_LONG_NS 1000
+
+/* Refers to an access: (number of its task + 1) << 16 | its index; 0: none. */
+typedef guint64 HassRef;
+
+typedef struct HassTaskAccess HassTaskAccess;
+struct HassTaskAccess
+{
+  /* accesses that wait for this one, linked by @next; HASS_ACCESS_OVER */
+  _Atomic (HassTaskAccess *) waiting;
+  HassTaskAccess *next;
+  /* of a shared group: the member before; by the submitting thread */
+  HassRef older;
+  guintptr data; /* HassData, and the HassAccessMode in the lowest bits */
+};
+
+#define HASS_ACCESS_OVER ((HassTaskAccess *)1)
+#define HASS_ACCESS_MODE ((guintptr)7)
+/* In HassTaskAccess.data: the access lies in a HassTaskMore. */
+#define HASS_ACCESS_MORE ((guintptr)8)
+
+typedef enum
+{
+  HASS_TASK_LOCKS = 1,      /* it has COMMUTE accesses */
+  HASS_TASK_REDUCES = 2,    /* it has REDUCE accesses; INTERNAL: it merges */
+  HASS_TASK_HAS_MORE = 4,   /* HassGraphTask.more is valid, else .arguments */
+  HASS_TASK_ARGUMENTS = 8,  /* the arguments lie in allocated memory */
+  HASS_TASK_FEW_BYTES = 16, /* they lie in HassGraphTask.bytes */
+  HASS_TASK_INTERNAL = 32   /* inserted by the library */
+} HassTaskFlags;
+
+/* What the library knows of a codelet. */
+typedef struct
+{
+  HassCodelet public;
+  const HassCodelet *key; /* the user's */
+  char *name;
+  guint index;
+  /* recent mean time of a task, in ns; 0: unknown. A hint. */
+  _Atomic guint mean_ns;
+} HassCodeletState;
+
+typedef struct HassTaskMore HassTaskMore;
+
+/* A task; written by the submitting thread until the task is published.
+   @codelet may be read by a core that looks at an entry of a queue which
+   another core has taken. */
+typedef struct
+{
+  _Alignas(HASS_TASK_BYTES) HassCodeletState *_Atomic codelet;
+  union
+  {
+    gpointer arguments;
+    HassTaskMore *more;
+    guint8 bytes[8];
+  };
+  _Atomic gint32 pending; /* accesses that must be over before it may begin */
+  gint32 priority;
+  guint16 n;
+  guint8 flags;         /* HassTaskFlags */
+  _Atomic guint8 ended; /* the slot may be used again when those before may */
+  guint32 level;        /* length of the longest path to the end; 0: unknown */
+  HassTaskAccess accesses[HASS_TASK_INLINE];
+} HassGraphTask;
+
+G_STATIC_ASSERT (sizeof (HassGraphTask) == HASS_TASK_BYTES);
+
+/* An access beyond those in the task. */
+typedef struct
+{
+  HassTaskAccess access;
+  HassGraphTask *task;
+} HassFarAccess;
+
+struct HassTaskMore
+{
+  gpointer arguments; /* or NULL */
+  HassFarAccess accesses[];
+};
+
+/* The codelet of a task that this thread has submitted or has taken. */
+static inline HassCodeletState *
+hass_task_codelet (const HassGraphTask *task)
+{
+  return atomic_load_explicit (&task->codelet, memory_order_relaxed);
+}
+
+static inline HassTaskAccess *
+hass_task_access (HassGraphTask *task, guint i)
+{
+  return i < HASS_TASK_INLINE
+             ? &task->accesses[i]
+             : &task->more->accesses[i - HASS_TASK_INLINE].access;
+}
+
+static inline gconstpointer
+hass_task_arguments (const HassGraphTask *task)
+{
+  if (task->flags & HASS_TASK_HAS_MORE)
+    return task->more->arguments;
+  return task->flags & HASS_TASK_FEW_BYTES ? task->bytes : task->arguments;
+}
+
+/* Frees what a task has allocated, when its slot is used again: until then an
+   access that follows may look at its accesses. */
+static inline void
+hass_task_clear (HassGraphTask *task)
+{
+  if (task->flags & HASS_TASK_ARGUMENTS)
+    g_free ((gpointer)hass_task_arguments (task));
+  if (task->flags & HASS_TASK_HAS_MORE)
+    free (task->more);
+}
+
+static inline HassGraphTask *
+hass_access_task (HassTaskAccess *access)
+{
+  if (G_UNLIKELY (access->data & HASS_ACCESS_MORE))
+    return ((HassFarAccess *)access)->task;
+  return (HassGraphTask *)((guintptr)access & ~(guintptr)(HASS_TASK_BYTES - 1));
+}
+
+static inline HassData *
+hass_access_data (const HassTaskAccess *access)
+{
+  return (HassData *)(access->data & ~(HASS_ACCESS_MODE | HASS_ACCESS_MORE));
+}
+
+static inline HassAccessMode
+hass_access_mode (const HassTaskAccess *access)
+{
+  return (HassAccessMode)(access->data & HASS_ACCESS_MODE);
+}
+
+static inline gboolean
+hass_mode_is_shared (HassAccessMode mode)
+{
+  return mode != HASS_WRITE && mode != HASS_UPDATE;
+}
+
+/* A datum. */
+struct HassData
+{
+  _Alignas(HASS_CACHE_LINE) HassDataView view;
+  /* 1 + index of the failure that has made it invalid; 0: it is valid. Written
+     by tasks that have exclusive access, and by those that COMMUTE or REDUCE,
+     any of which may be the last. */
+  _Atomic guint invalid;
+  gboolean busy; /* a COMMUTE task uses it; under HassGraph.commute */
+  /* COMMUTE tasks that wait for it: index of a task; under HassGraph.commute */
+  GQueue *parked;
+  gpointer *copies; /* REDUCE: [n_workers] private copies, or NULL */
+
+  /* By the submitting thread from here on. */
+  _Alignas(HASS_CACHE_LINE) HassRef writer; /* last WRITE or UPDATE */
+  const HassGraph *graph;                   /* that has made it; constant */
+  /* newest access of the shared group after @writer */
+  HassRef group;
+  HassAccessMode group_mode;
+  guint64 last_task; /* 1 + number of the task that accessed it last */
+  gboolean written;  /* it has a value */
+  gboolean forgotten;
+  gboolean reduced; /* it has had a REDUCE access */
+  gboolean own;     /* scratch: the library's memory */
+  guint slot;       /* in HassGraph.data */
+  guint index;      /* how many were made before it */
+  char *name;       /* or NULL */
+  HassInitFunc init;
+  HassMergeFunc merge;
+  gpointer merge_data;
+};
+
+#endif

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: MIT */
+/* dataflow.c: checks the settings of a dataflow and hands it to the engine.
+   Thread safety: see dataflow.h. */
+#include "hass/dataflow.h"
+
+#include "engine/graph/graph.h"
+#include "normalise-private.h"
+#include "pool/struct_size.h"
+
+struct HassRecorded
+{
+  _Atomic gboolean running;
+  HassDataflow dataflow;
+  char *name;
+  HassTape *tape;
+};
+
+/* The engine computes the tasks; this worker only says that the dataflow uses
+   the CPU pool. */
+static gboolean
+no_worker (const HassBlock *block, HassWorker *worker, gpointer user_data,
+           GError **error)
+{
+  (void)block;
+  (void)worker;
+  (void)user_data;
+  g_set_error (error, HASS_ERROR, HASS_ERROR_MISUSE,
+               "a dataflow has no worker of its own");
+  return FALSE;
+}
+
+/* Reads the user's settings. Returns: FALSE with an error. */
+static gboolean
+read_settings (HassDataflow *d, const HassDataflow *given, GError **error)
+{
+  if (!hass_struct_read (d, sizeof *d, HASS_SIZE_UP_TO (HassDataflow, build),
+                         given, "HassDataflow", error))
+    return FALSE;
+  if (!d->name)
+    d->name = "dataflow";
+  if (d->build && d->window <= 1u << 24)
+    return TRUE;
+  if (!d->build)
+    g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
+                 "dataflow '%s': build is NULL", d->name);
+  else
+    g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
+                 "dataflow '%s': window is %zu; at most %u tasks can be in "
+                 "flight",
+                 d->name, d->window, 1u << 24);
+  return FALSE;
+}
+
+static gboolean
+run (const HassDataflow *d, HassGraphRun *of, const char *function,
+     HassReport **report, GError **error)
+{
+  HassFarm farm = { .name = d->name,
+                    .kind = HASS_FARM_DATAFLOW,
+                    .cost = HASS_COST_UNKNOWN,
+                    .user_data = of,
+                    .generate = hass_graph_generate,
+                    .cpu_worker = no_worker,
+                    .gpu_kind = HASS_GPU_KIND,
+                    .flow = &hass_graph_ops,
+                    .called_ns = hass_engine_clock (),
+                    .run = &d->run };
+  hass_farm_limits (&farm, 1, 1, 0, 0);
+  return hass_farm_check (&farm, function, error)
+         && hass_farm_check_settings (&farm, 0, error)
+         && hass_engine_run (&farm, report, error);
+}
+
+gboolean
+hass_dataflow (const HassDataflow *given, HassReport **report, GError **error)
+{
+  HassDataflow d;
+  if (report)
+    *report = NULL;
+  if (!read_settings (&d, given, error))
+    return FALSE;
+  HassGraphRun of
+      = { .build = d.build, .user_data = d.user_data, .window = d.window };
+  return run (&d, &of, "hass_dataflow", report, error);
+}
+
+/* -- Recorded graphs ---------------------------------------------------- */
+
+HassRecorded *
+hass_dataflow_record (const HassDataflow *given, GError **error)
+{
+  HassDataflow d;
+  if (!read_settings (&d, given, error))
+    return NULL;
+  HassRecorded *recorded = g_new0 (HassRecorded, 1);
+  recorded->name = g_strdup (d.name);
+  recorded->dataflow = d;
+  recorded->dataflow.name = recorded->name;
+  HassGraphRun of = { .build = d.build, .user_data = d.user_data };
+  recorded->tape = hass_tape_record (recorded->name, &of, error);
+  if (recorded->tape)
+    return recorded;
+  hass_recorded_free (recorded);
+  return NULL;
+}
+
+void
+hass_recorded_bind (HassRecorded *recorded, HassData *data, gpointer host)
+{
+  hass_tape_bind (
+      recorded->tape, data, host,
+      atomic_load_explicit (&recorded->running, memory_order_relaxed));
+}
+
+gboolean
+hass_recorded_run (HassRecorded *recorded, guint64 times,
+                   gboolean (*again) (gpointer user_data), HassReport **report,
+                   GError **error)
+{
+  if (report)
+    *report = NULL;
+  HassGraphRun of = { .tape = recorded->tape,
+                      .user_data = recorded->dataflow.user_data,
+                      .times = times,
+                      .again = again };
+  if (atomic_exchange_explicit (&recorded->running, TRUE, memory_order_acquire))
+    {
+      g_set_error (error, HASS_ERROR, HASS_ERROR_MISUSE,
+                   "dataflow '%s': hass_recorded_run: it is running already",
+                   recorded->name);
+      return FALSE;
+    }
+  gboolean ok
+      = hass_tape_check (recorded->tape, error)
+        && run (&recorded->dataflow, &of, "hass_recorded_run", report, error)
+        && hass_tape_check (recorded->tape, error);
+  atomic_store_explicit (&recorded->running, FALSE, memory_order_release);
+  return ok;
+}
+
+void
+hass_recorded_free (HassRecorded *recorded)
+{
+  if (!recorded)
+    return;
+  if (recorded->tape)
+    hass_tape_free (recorded->tape);
+  g_free (recorded->name);
+  g_free (recorded);
+}

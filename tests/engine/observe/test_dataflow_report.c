@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: MIT */
+/* test_dataflow_report.c: what a dataflow's report, trace and description in
+   the DOT language say. Thread safety: one thread. */
+#include "hass/dataflow.h"
+#include "hass_test.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#define US 300
+
+static gboolean
+spin (const HassCall *call, HassWorker *worker, GError **error)
+{
+  (void)call, (void)worker, (void)error;
+  gint64 until = g_get_monotonic_time () + US;
+  while (g_get_monotonic_time () < until)
+    ;
+  return TRUE;
+}
+
+static const HassCodelet make = HASS_CODELET (.name = "make", .cpu = spin),
+                         use = HASS_CODELET (.name = "a \"use\"", .cpu = spin);
+
+/* make 0 writes x, which two tasks read; the second also writes y; then x is
+   written again. */
+static gboolean
+build_small (HassGraph *graph, gpointer user_data, GError **error)
+{
+  HassData *x = hass_graph_scratch (graph, 8);
+  HassData *y = hass_graph_scratch (graph, 8);
+  const HassAccess make_x[] = { { x, HASS_WRITE } };
+  const HassAccess use_x[] = { { x, HASS_READ } };
+  const HassAccess use_both[] = { { x, HASS_READ }, { y, HASS_WRITE } };
+  const HassAccess change_both[] = { { x, HASS_WRITE }, { y, HASS_UPDATE } };
+  (void)user_data, (void)error;
+  hass_graph_name (graph, x, "x");
+  return hass_graph_task (graph, &make, make_x, 1, NULL)
+         && hass_graph_task (graph, &use, use_x, 1, NULL)
+         && hass_graph_task (graph, &use, use_both, 2, NULL)
+         && hass_graph_task (graph, &make, change_both, 2, NULL);
+}
+
+static gboolean
+build_chain (HassGraph *graph, gpointer user_data, GError **error)
+{
+  HassData *x = hass_graph_scratch (graph, 8);
+  const HassAccess first[] = { { x, HASS_WRITE } };
+  const HassAccess next[] = { { x, HASS_UPDATE } };
+  gboolean ok = hass_graph_task (graph, &make, first, 1, NULL);
+  (void)user_data, (void)error;
+  for (guint i = 0; i < 40 && ok; i++)
+    ok = hass_graph_task (graph, &use, next, 1, NULL);
+  return ok;
+}
+
+/* Submits tasks that take less time than submitting the next one. */
+static gboolean
+build_slowly (HassGraph *graph, gpointer user_data, GError **error)
+{
+  (void)user_data, (void)error;
+  for (guint i = 0; i < 20; i++)
+    {
+      HassData *x = hass_graph_scratch (graph, 8);
+      const HassAccess a[] = { { x, HASS_WRITE } };
+      g_usleep (20 * US);
+      if (!hass_graph_task (graph, &make, a, 1, NULL))
+        return FALSE;
+    }
+  return TRUE;
+}
+
+static HassReport *
+run (HassBuildFunc build, guint n_cores, gboolean recorded)
+{
+  HassReport *report = NULL;
+  HassDataflow d = HASS_DATAFLOW_INIT;
+  d.name = "small";
+  d.build = build;
+  d.run.n_cores = n_cores;
+  g_autoptr (HassRecorded) graph
+      = recorded ? hass_dataflow_record (&d, NULL) : NULL;
+  CU_ASSERT_TRUE (graph ? hass_recorded_run (graph, 2, NULL, &report, NULL)
+                        : hass_dataflow (&d, &report, NULL));
+  CU_ASSERT_PTR_NOT_NULL_FATAL (report);
+  return report;
+}
+
+/* Runs with an environment variable that names a file. Returns: the file. */
+static char *
+file_of (const char *variable, gboolean recorded)
+{
+  g_autofree char *path = NULL;
+  char *text = NULL;
+  int fd = g_file_open_tmp ("hass-XXXXXX", &path, NULL);
+  CU_ASSERT_FATAL (fd >= 0);
+  close (fd);
+  g_setenv (variable, path, TRUE);
+  hass_report_free (run (build_small, 2, recorded));
+  g_unsetenv (variable);
+  CU_ASSERT_TRUE_FATAL (g_file_get_contents (path, &text, NULL, NULL));
+  unlink (path);
+  return text;
+}
+
+static guint
+count (const char *text, const char *what)
+{
+  guint n = 0;
+  for (; (text = strstr (text, what)); text += strlen (what))
+    n++;
+  return n;
+}
+
+static void
+dot (void)
+{
+  static const char *const lines[] = {
+    "digraph \"small\" {\n",           "t0 [label=\"make 0\" ",
+    "t1 [label=\"a \\\"use\\\" 1\" ",  "t0 -> t1 [label=\"x\"];",
+    "t0 -> t2 [label=\"x\"];",         "t1 -> t3 [label=\"x\" style=dashed];",
+    "t2 -> t3 [label=\"x, datum 2\"];"
+  };
+  g_autofree char *live = file_of ("HASS_DOT", FALSE);
+  g_autofree char *recorded = file_of ("HASS_DOT", TRUE);
+  CU_ASSERT_STRING_EQUAL (live, recorded);
+  for (guint i = 0; i < G_N_ELEMENTS (lines); i++)
+    CU_ASSERT_PTR_NOT_NULL (strstr (live, lines[i]));
+  CU_ASSERT_EQUAL (count (live, " -> "), 4);
+  CU_ASSERT_TRUE (g_str_has_suffix (live, "}\n"));
+}
+
+static void
+trace (void)
+{
+  g_autofree char *text = file_of ("HASS_TRACE", FALSE);
+  CU_ASSERT_EQUAL (count (text, "\"kind\":\"dataflow\""), 1);
+  CU_ASSERT_EQUAL (count (text, "\"event\":\"task\""), 4);
+  for (guint t = 0; t < 4; t++)
+    {
+      g_autofree char *task = g_strdup_printf ("\"task\":%u,\"codelet\":", t);
+      CU_ASSERT_EQUAL (count (text, task), 1);
+    }
+}
+
+static double
+lost (const HassReport *r)
+{
+  return r->lost_startup_s + r->lost_generator_s + r->lost_copies_s
+         + r->lost_halo_s + r->lost_imbalance_s + r->lost_collector_s
+         + r->lost_reduce_s + r->lost_teardown_s + r->lost_overhead_s;
+}
+
+static void
+check_sum (const HassReport *r)
+{
+  CU_ASSERT_DOUBLE_EQUAL (r->bound_s + lost (r), r->makespan_s, 1e-9);
+  CU_ASSERT_TRUE (r->lost_overhead_s >= 0);
+  CU_ASSERT_TRUE (r->lost_imbalance_s >= 0);
+  CU_ASSERT_EQUAL (r->kind, HASS_FARM_DATAFLOW);
+}
+
+static void
+report (void)
+{
+  HassReport *r = run (build_small, 2, FALSE);
+  g_autofree char *text = hass_report_to_string (r);
+  check_sum (r);
+  CU_ASSERT_TRUE (g_str_has_prefix (text, "dataflow small, "));
+  CU_ASSERT_PTR_NOT_NULL (strstr (text, "4 tasks of 2 codelets\n"));
+  CU_ASSERT_PTR_NOT_NULL (r->binding);
+  CU_ASSERT_EQUAL (r->critical_path_s, 0);
+  hass_report_free (r);
+}
+
+static void
+chain (void)
+{
+  HassReport *r = run (build_chain, 2, TRUE);
+  check_sum (r);
+  CU_ASSERT_EQUAL (r->loads, 82);
+  /* spin() reads a clock in whole microseconds */
+  CU_ASSERT_TRUE (r->critical_path_s >= 82 * (US - 1) * 1e-6);
+  CU_ASSERT_TRUE (r->bound_s >= MIN (r->critical_path_s, r->makespan_s) - 1e-9);
+  hass_report_free (r);
+}
+
+static void
+slow_submission (void)
+{
+  HassReport *r = run (build_slowly, 2, FALSE);
+  check_sum (r);
+  CU_ASSERT_PTR_NOT_NULL_FATAL (r->binding);
+  CU_ASSERT_TRUE (g_str_has_prefix (r->binding, "submission binds: "));
+  CU_ASSERT_TRUE (r->lost_generator_s >= 0.5 * r->makespan_s);
+  hass_report_free (r);
+}
+
+HASS_TEST_SUITE (
+    dataflow_report,
+    { "HASS_DOT names each task, and the data that order two", dot },
+    { "a trace has each task of a dataflow once", trace },
+    { "bound and losses of a dataflow add up to its makespan", report },
+    { "a recorded chain is bounded by its critical path", chain },
+    { "the report says that tasks are submitted too slowly", slow_submission })

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: MIT */
+/* test_pipe_record.c: a recorded pipeline runs again in hass-sim.
+   Thread safety: one thread. */
+#include <unistd.h>
+
+#include "hass_test.h"
+#include "tests/engine/trial.h"
+#include "tools/hass-sim/pipe/pipe.h"
+
+static const char machine[]
+    = "[platform]\nname = m\n[cpu]\ncores = 4\nwork_per_us = 1\n"
+      "[gpu0]\nmultiprocessors = 16\nwidth = 1\n"
+      "work_per_us = 8\nlaunch_us = 5\nlink_us = 0\n"
+      "h2d_gbps = 10\nd2h_gbps = 5\n";
+
+static const char film[]
+    = "[pipeline]\nname = film\ntokens = 2000\n"
+      "bytes = 20000\n"
+      "[stage a (read)]\nmode = ordered\nwork = 5\nemits = 1.5\n"
+      "[stage blur]\ndevices = any\nwork = 100\n"
+      "costs = lognormal 0.3\n"
+      "[stage sum]\ndevices = gpu\nwork = 20\n"
+      "output_bytes = 100\n"
+      "[stage write]\nmode = serial\nwork = 4\n";
+
+/* Runs a pipeline file on a platform file, or on its own machine, and fails the
+   test if that fails. Returns: the makespan, in us. */
+static double
+run (const char *path, const char *platform, const char *strategy,
+     const char *record, SimPipeCase **kept)
+{
+  SimPipe *pipe = NULL;
+  HassPlatform *p = NULL;
+  SimPipeResult result = { 0 };
+  g_autoptr (GError) error = NULL;
+  SimPipeOptions options = { .strategy = strategy, .record = record };
+  gboolean ok = sim_pipe_find (path, platform, &pipe, &p, &error);
+  if (error)
+    g_printerr ("\n    %s", error->message);
+  CU_ASSERT_TRUE_FATAL (ok);
+  SimPipeCase *c = sim_pipe_case_new (pipe, p, 1, NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL (c);
+  CU_ASSERT_TRUE_FATAL (sim_pipe_run (c, &options, &result, NULL));
+  hass_report_free (result.report);
+  if (kept)
+    *kept = c;
+  else
+    sim_pipe_case_free (c);
+  return result.makespan_ns * 1e-3;
+}
+
+static void
+again (void)
+{
+  static const char *const strategies[] = { "pipe-auto", "pipe-greedy" };
+  g_autofree char *path = trial_file (film), *platform = trial_file (machine);
+  g_autofree char *record = trial_file ("");
+  g_autofree char *recorded = g_strconcat (record, ".platform", NULL);
+  SimPipeCase *c = NULL;
+  double us = run (path, platform, strategies[0], record, NULL);
+  double same = run (record, NULL, strategies[0], NULL, &c);
+  CU_ASSERT_DOUBLE_EQUAL (same / us, 1, 0.05);
+  double other = run (path, platform, strategies[1], NULL, NULL);
+  double replayed = run (record, NULL, strategies[1], NULL, NULL);
+  /* The same strategy varies by 7 % with the costs that are drawn. */
+  CU_ASSERT_DOUBLE_EQUAL (replayed / other, 1, 0.15);
+  CU_ASSERT_EQUAL (c->pipe->tokens, 2000);
+  CU_ASSERT_EQUAL (c->pipe->n_stages, 4);
+  CU_ASSERT_EQUAL (c->pipe->bytes, 20000);
+  CU_ASSERT_STRING_EQUAL (c->pipe->stages[0].name, "a (read)");
+  CU_ASSERT_EQUAL (c->pipe->stages[0].mode, HASS_STAGE_ORDERED);
+  CU_ASSERT_DOUBLE_EQUAL (c->pipe->stages[0].work, 5, 0.5);
+  CU_ASSERT_TRUE (c->pipe->stages[1].cpu && c->pipe->stages[1].gpu);
+  CU_ASSERT_DOUBLE_EQUAL (c->pipe->stages[1].work, 100, 5);
+  CU_ASSERT_DOUBLE_EQUAL (c->pipe->stages[1].family_a, 0.3, 0.05);
+  CU_ASSERT_DOUBLE_EQUAL (c->pipe->stages[0].emits, 1.5, 0.01);
+  CU_ASSERT_TRUE (!c->pipe->stages[2].cpu && c->pipe->stages[2].gpu);
+  CU_ASSERT_DOUBLE_EQUAL (c->ns[2][1], 20e3 / 8, 200);
+  CU_ASSERT_EQUAL (c->pipe->stages[2].output_bytes, 100);
+  CU_ASSERT_EQUAL (c->pipe->stages[3].mode, HASS_STAGE_SERIAL);
+  sim_pipe_case_free (c);
+  unlink (path);
+  unlink (platform);
+  unlink (record);
+  unlink (recorded);
+}
+
+HASS_TEST_SUITE (sim_pipe_record,
+                 { "a recorded pipeline takes as long again, with its own "
+                   "strategy and with another",
+                   again })

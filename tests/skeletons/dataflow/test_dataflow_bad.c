@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: MIT */
+/* test_dataflow_bad.c: dataflows that are wrong: each gets an error that names
+   the dataflow, the task, the codelet, the datum and the numbers.
+   Thread safety: one thread beside those of the dataflows. */
+#include "flow.h"
+
+static gboolean
+nothing (const HassCall *call, HassWorker *worker, GError **error)
+{
+  (void)call, (void)worker, (void)error;
+  return TRUE;
+}
+
+static gboolean
+no_kernel (const HassCall *calls, guint n, HassGpuStream *stream,
+           GError **error)
+{
+  (void)calls, (void)n, (void)stream, (void)error;
+  return TRUE;
+}
+
+/* What the builds of this file use. */
+static guint8 memory[4096];
+
+static void
+submit (HassGraph *graph, HassData *a, HassAccessMode mode, HassData *b,
+        HassAccessMode other)
+{
+  HassAccess accesses[] = { { a, mode }, { b, other } };
+  CU_ASSERT_FALSE (hass_graph_task (graph, &flow_idle, accesses, 2, NULL));
+}
+
+/* -- Settings ----------------------------------------------------------- */
+
+static gboolean
+build_nothing (HassGraph *graph, gpointer user_data, GError **error)
+{
+  (void)graph, (void)user_data, (void)error;
+  return TRUE;
+}
+
+static void
+wrong_settings (void)
+{
+  HassDataflow d = flow_of (NULL, NULL);
+  g_autoptr (GError) none = NULL;
+  g_autoptr (GError) wide = NULL;
+  g_autoptr (GError) size = NULL;
+  CU_ASSERT_FALSE (hass_dataflow (&d, NULL, &none));
+  CU_ASSERT_TRUE (
+      flow_says (none, HASS_ERROR_INVALID, "'flow'", "build", NULL));
+  d.build = build_nothing;
+  d.window = (1u << 24) + 1;
+  CU_ASSERT_FALSE (hass_dataflow (&d, NULL, &wide));
+  CU_ASSERT_TRUE (flow_says (wide, HASS_ERROR_INVALID, "'flow'", "window",
+                             "16777217", "16777216", NULL));
+  d.window = 0;
+  d.struct_size = 8;
+  CU_ASSERT_FALSE (hass_dataflow (&d, NULL, &size));
+  CU_ASSERT_TRUE (flow_says (size, HASS_ERROR_INVALID, "HassDataflow", NULL));
+}
+
+/* -- Accesses ----------------------------------------------------------- */
+
+static gboolean
+unwritten (HassGraph *graph, gpointer user_data, GError **error)
+{
+  HassData *scratch = hass_graph_scratch (graph, 8);
+  HassAccess access = { scratch, *(HassAccessMode *)user_data };
+  (void)error;
+  hass_graph_name (graph, scratch, "sums");
+  CU_ASSERT_FALSE (hass_graph_task (graph, &flow_idle, &access, 1, NULL));
+  return FALSE;
+}
+
+static gboolean
+same_twice (HassGraph *graph, gpointer user_data, GError **error)
+{
+  HassData *a = hass_graph_data (graph, memory, 8, 1, 0);
+  HassData *b = hass_graph_data (graph, memory + 8, 8, 1, 0);
+  HassAccess accesses[]
+      = { { a, HASS_READ }, { b, HASS_READ }, { a, HASS_WRITE } };
+  (void)user_data, (void)error;
+  CU_ASSERT_FALSE (hass_graph_task (graph, &flow_idle, accesses, 3, NULL));
+  return FALSE;
+}
+
+static gboolean
+wrong_mode (HassGraph *graph, gpointer user_data, GError **error)
+{
+  HassData *a = hass_graph_data (graph, memory, 8, 1, 0);
+  HassData *b = hass_graph_data (graph, memory + 8, 8, 1, 0);
+  (void)user_data, (void)error;
+  submit (graph, a, HASS_READ, b, (HassAccessMode)7);
+  return TRUE;
+}
+
+static gboolean
+no_datum (HassGraph *graph, gpointer user_data, GError **error)
+{
+  HassData *a = hass_graph_data (graph, memory, 8, 1, 0);
+  (void)user_data, (void)error;
+  submit (graph, a, HASS_READ, NULL, HASS_WRITE);
+  return TRUE;
+}
+
+static gboolean
+no_merge (HassGraph *graph, gpointer user_data, GError **error)
+{
+  HassData *a = hass_graph_data (graph, memory, 8, 1, 0);
+  HassData *b = hass_graph_data (graph, memory + 8, 8, 1, 0);
+  (void)user_data, (void)error;
+  hass_graph_name (graph, b, "total");
+  submit (graph, a, HASS_READ, b, HASS_REDUCE);
+  return TRUE;
+}
+
+static gboolean
+null_arrays (HassGraph *graph, gpointer user_data, GError **error)
+{
+  HassTaskHints hints = { .arguments = NULL, .argument_bytes = 123 };
+  (void)error;
+  CU_ASSERT_FALSE (user_data
+                       ? hass_graph_task (graph, &flow_idle, NULL, 77, NULL)
+                       : hass_graph_task (graph, &flow_idle, NULL, 0, &hints));
+  return TRUE;
+}
+
+static void
+wrong_accesses (void)
+{
+  const HassAccessMode modes[] = { HASS_READ, HASS_UPDATE, HASS_COMMUTE };
+  const char *names[] = { "READ", "UPDATE", "COMMUTE" };
+  for (guint i = 0; i < G_N_ELEMENTS (modes); i++)
+    FLOW_REFUSED (unwritten, (gpointer)&modes[i], HASS_ERROR_INVALID, "'flow'",
+                  "task 0", "'idle'", "access 1", names[i], "sums",
+                  "no task has written");
+  FLOW_REFUSED (same_twice, NULL, HASS_ERROR_INVALID, "'flow'", "task 0",
+                "'idle'", "access 3", "WRITE", "datum 1", "same datum");
+  FLOW_REFUSED (wrong_mode, NULL, HASS_ERROR_INVALID, "task 0", "'idle'",
+                "access 2", "datum 2", "HassAccessMode");
+  FLOW_REFUSED (no_datum, NULL, HASS_ERROR_INVALID, "task 0", "'idle'",
+                "access 2", "datum");
+  FLOW_REFUSED (no_merge, NULL, HASS_ERROR_INVALID, "task 0", "'idle'",
+                "access 2", "REDUCE", "total", "hass_graph_reduction");
+  FLOW_REFUSED (null_arrays, memory, HASS_ERROR_INVALID, "task 0", "'idle'",
+                "77");
+  FLOW_REFUSED (null_arrays, NULL, HASS_ERROR_INVALID, "task 0", "'idle'",
+                "123");
+}
+
+/* -- Codelets ----------------------------------------------------------- */
+
+static gboolean
+run_codelet (HassGraph *graph, gpointer user_data, GError **error)
+{
+  (void)error;
+  CU_ASSERT_FALSE (hass_graph_task (graph, user_data, NULL, 0, NULL));
+  return TRUE;
+}
+
+static gboolean
+many_codelets (HassGraph *graph, gpointer user_data, GError **error)
+{
+  HassCodelet *codelets = user_data;
+  (void)error;
+  for (guint i = 0; i < 256; i++)
+    CU_ASSERT_TRUE (hass_graph_task (graph, &codelets[i], NULL, 0, NULL));
+  CU_ASSERT_FALSE (hass_graph_task (graph, &codelets[256], NULL, 0, NULL));
+  return TRUE;
+}
+
+static gboolean
+many_accesses (HassGraph *graph, gpointer user_data, GError **error)
+{
+  HassData *a = hass_graph_data (graph, memory, 8, 1, 0);
+  HassAccess access = { a, HASS_READ };
+  (void)user_data, (void)error;
+  CU_ASSERT_FALSE (hass_graph_task (graph, &flow_idle, &access, 65536, NULL));
+  return TRUE;
+}
+
+static void
+wrong_codelets (void)
+{
+  const HassCodelet kernel = HASS_CODELET (.name = "kernel", .gpu = no_kernel);
+  const HassCodelet empty = HASS_CODELET (.name = "empty", .cpu = NULL);
+  HassCodelet small = HASS_CODELET (.cpu = nothing);
+  g_autofree HassCodelet *many = g_new (HassCodelet, 257);
+  small.struct_size = 3;
+  for (guint i = 0; i < 257; i++)
+    many[i] = (HassCodelet)HASS_CODELET (.name = "one", .cpu = nothing);
+  many[256].name = "last";
+  FLOW_REFUSED (run_codelet, (gpointer)&kernel, HASS_ERROR_NO_DEVICE, "'flow'",
+                "kernel", "device");
+  FLOW_REFUSED (run_codelet, (gpointer)&empty, HASS_ERROR_NO_DEVICE, "empty",
+                "device");
+  FLOW_REFUSED (run_codelet, &small, HASS_ERROR_INVALID, "HassCodelet", "3");
+  FLOW_REFUSED (run_codelet, NULL, HASS_ERROR_INVALID, "codelet", "NULL");
+  FLOW_REFUSED (many_codelets, many, HASS_ERROR_OVERFLOW, "256", "last");
+  FLOW_REFUSED (many_accesses, NULL, HASS_ERROR_INVALID, "task 0", "'idle'",
+                "65536", "65535");
+}
+
+/* -- Memory ------------------------------------------------------------- */
+
+typedef struct
+{
+  gpointer host;
+  gsize row_bytes, rows, pitch;
+} Place;
+
+static gboolean
+make_datum (HassGraph *graph, gpointer user_data, GError **error)
+{
+  const Place *p = user_data;
+  (void)error;
+  CU_ASSERT_PTR_NULL (
+      hass_graph_data (graph, p->host, p->row_bytes, p->rows, p->pitch));
+  CU_ASSERT_PTR_NULL (hass_graph_scratch (graph, 8));
+  return TRUE;
+}
+
+static gboolean
+make_scratch (HassGraph *graph, gpointer user_data, GError **error)
+{
+  (void)error;
+  CU_ASSERT_PTR_NULL (hass_graph_scratch (graph, *(gsize *)user_data));
+  return TRUE;
+}
+
+static gboolean
+long_arguments (HassGraph *graph, gpointer user_data, GError **error)
+{
+  HassTaskHints hints
+      = { .arguments = memory, .argument_bytes = *(gsize *)user_data };
+  (void)error;
+  CU_ASSERT_FALSE (hass_graph_task (graph, &flow_idle, NULL, 0, &hints));
+  return TRUE;
+}
+
+static void
+wrong_sizes (void)
+{
+  const Place wrong[] = {
+    { NULL, 8, 1, 0 },
+    { memory, 0, 1, 0 },
+    { memory, 8, 0, 0 },
+    { memory, 8, 2, 7 },
+    { memory, G_MAXSIZE, 1, 0 },
+    { memory, 8, G_MAXSIZE, 0 },
+    { memory, 8, G_MAXSIZE / 8 + 2, 16 },
+    { memory, 8, 3, G_MAXSIZE / 2 + 1 },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (wrong); i++)
+    {
+      g_autofree char *rows = g_strdup_printf ("%zu rows", wrong[i].rows);
+      g_autofree char *bytes
+          = g_strdup_printf ("%zu bytes", wrong[i].row_bytes);
+      FLOW_REFUSED (make_datum, (gpointer)&wrong[i], HASS_ERROR_INVALID,
+                    "'flow'", "datum 1", rows, bytes);
+    }
+  const gsize most[] = { G_MAXSIZE, G_MAXSIZE - 64, G_MAXSIZE / 2 + 3 };
+  for (guint i = 0; i < G_N_ELEMENTS (most); i++)
+    {
+      g_autofree char *bytes = g_strdup_printf ("%zu bytes", most[i]);
+      FLOW_REFUSED (make_scratch, (gpointer)&most[i], HASS_ERROR_NO_MEMORY,
+                    "'flow'", "datum 1", bytes);
+      FLOW_REFUSED (long_arguments, (gpointer)&most[i], HASS_ERROR_NO_MEMORY,
+                    "task 0", "'idle'", bytes);
+    }
+}
+
+/* -- Overlap ------------------------------------------------------------ */
+
+/* Two data in 40 bytes at @memory. */
+typedef struct
+{
+  Place places[2];
+  gboolean accepted;
+} Pair;
+
+static gboolean
+make_pair (HassGraph *graph, gpointer user_data, GError **error)
+{
+  Pair *pair = user_data;
+  const Place *a = &pair->places[0], *b = &pair->places[1];
+  (void)error;
+  CU_ASSERT_PTR_NOT_NULL (
+      hass_graph_data (graph, a->host, a->row_bytes, a->rows, a->pitch));
+  pair->accepted
+      = hass_graph_data (graph, b->host, b->row_bytes, b->rows, b->pitch)
+        != NULL;
+  return TRUE;
+}
+
+static gboolean
+share_bytes (const Place *a, const Place *b)
+{
+  guint8 used[64] = { 0 };
+  for (gsize r = 0; r < a->rows; r++)
+    for (gsize i = 0; i < a->row_bytes; i++)
+      used[(guint8 *)a->host - memory + r * a->pitch + i] = 1;
+  for (gsize r = 0; r < b->rows; r++)
+    for (gsize i = 0; i < b->row_bytes; i++)
+      if (used[(guint8 *)b->host - memory + r * b->pitch + i])
+        return TRUE;
+  return FALSE;
+}
+
+static Place
+random_place (GRand *rand, gsize pitch)
+{
+  Place p = { .pitch = pitch };
+  p.row_bytes = (gsize)g_rand_int_range (rand, 1, (gint)pitch + 1);
+  p.rows = (gsize)g_rand_int_range (rand, 1, 4);
+  p.host = memory + g_rand_int_range (rand, 0, 20);
+  return p;
+}
+
+static void
+overlaps (void)
+{
+  g_autoptr (GRand) rand = g_rand_new_with_seed (7);
+  guint n_accepted = 0;
+  for (guint i = 0; i < 4000; i++)
+    {
+      gsize pitch = (gsize)g_rand_int_range (rand, 1, 10);
+      Pair pair = { .places = { random_place (rand, pitch),
+                                random_place (rand, pitch) } };
+      HassDataflow d = flow_of (make_pair, &pair);
+      g_autoptr (GError) error = NULL;
+      if (i % 4 == 0)
+        {
+          /* The pitch of a single row means nothing. */
+          pair.places[i / 4 % 2].rows = 1;
+          pair.places[i / 4 % 2].pitch = pair.places[i / 4 % 2].row_bytes;
+        }
+      HassRecorded *recorded = hass_dataflow_record (&d, &error);
+      hass_recorded_free (recorded);
+      n_accepted += pair.accepted;
+      CU_ASSERT_EQUAL (pair.accepted,
+                       !share_bytes (&pair.places[0], &pair.places[1]));
+      if (!pair.accepted)
+        CU_ASSERT_TRUE (flow_says (error, HASS_ERROR_INVALID, "datum 2",
+                                   "datum 1", "overlap", NULL));
+    }
+  CU_ASSERT (n_accepted > 400 && n_accepted < 3600);
+}
+
+static gboolean
+many_data (HassGraph *graph, gpointer user_data, GError **error)
+{
+  (void)user_data, (void)error;
+  for (guint i = 0; i < 400; i++)
+    CU_ASSERT_PTR_NOT_NULL (
+        hass_graph_data (graph, memory + (i * 263 % 400) * 8, 8, 1, 0));
+  CU_ASSERT_PTR_NULL (hass_graph_data (graph, memory + 1999, 2, 1, 0));
+  return TRUE;
+}
+
+static void
+overlap_among_many (void)
+{
+  FLOW_REFUSED (many_data, NULL, HASS_ERROR_INVALID, "'flow'", "2 bytes",
+                "datum 401", "overlap");
+}
+
+/* -- Reductions --------------------------------------------------------- */
+
+static void
+add_up (const HassDataView *into, const HassDataView *copy, gpointer none)
+{
+  (void)none;
+  *(guint64 *)into->data += *(guint64 *)copy->data;
+}
+
+static gboolean
+change_reduction (HassGraph *graph, gpointer user_data, GError **error)
+{
+  HassData *data = hass_graph_data (graph, memory, 8, 1, 0);
+  (void)error;
+  hass_graph_name (graph, data, "total");
+  if (!user_data)
+    {
+      hass_graph_reduction (graph, data, NULL, NULL, NULL);
+      return TRUE;
+    }
+  hass_graph_reduction (graph, data, NULL, add_up, NULL);
+  hass_graph_reduction (graph, data, NULL, add_up, NULL);
+  hass_graph_task (graph, &flow_idle, &(HassAccess){ data, HASS_REDUCE }, 1,
+                   NULL);
+  hass_graph_reduction (graph, data, NULL, add_up, NULL);
+  return TRUE;
+}
+
+static void
+wrong_reductions (void)
+{
+  FLOW_REFUSED (change_reduction, NULL, HASS_ERROR_INVALID, "'flow'",
+                "hass_graph_reduction", "total", "merge");
+  FLOW_REFUSED (change_reduction, memory, HASS_ERROR_INVALID, "'flow'",
+                "hass_graph_reduction", "total", "already");
+}
+
+HASS_TEST_SUITE (
+    dataflow_bad, { "settings that are wrong are named", wrong_settings },
+    { "an access that is wrong is named with its task and datum",
+      wrong_accesses },
+    { "a codelet that nothing can run is named", wrong_codelets },
+    { "sizes that overflow or lack memory are named", wrong_sizes },
+    { "data that share a byte are refused, and no others", overlaps },
+    { "one overlap among many data is found", overlap_among_many },
+    { "how tasks reduce is said once and whole", wrong_reductions })
