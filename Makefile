@@ -620,6 +620,16 @@ soak: tests
 	$(Q)$(TEST_ENV) TEST_FARMS=$(FARMS) TEST_SEED=$(SEED) $(TESTS) \
 	  --suite $(or $(SUITE),storm)
 
+# Each suite on one CPU beside a load, where a test that depends on time fails:
+# tests/stress.sh. TIMES=n: so often, in random order; SECONDS=n: no longer.
+TIMES ?= 10
+.PHONY: stress
+stress: $(TEST_PARTS)
+	$(Q)TEST_BUILD=$(abspath $(BUILD)) $(TEST_ENV) \
+	  TSAN_OPTIONS="$(TSAN_OPTIONS) halt_on_error=1" tests/stress.sh $(TESTS) \
+	  $(if $(filter file,$(origin SECONDS)),86400,$(SECONDS)) $(TIMES) \
+	  $(if $(SUITE),--suite='$(SUITE)',--skip='$(call list,$(NOT_QUICK) $(NOT_UNDER_SAN))')
+
 # Everything is built with clang, too, where a warning is an error.
 CLANG ?= clang
 .PHONY: check-clang check-clang-main everything
@@ -656,6 +666,7 @@ help:
 	@echo 'make check-arm  builds for aarch64 and passes most tests under qemu'
 	@echo 'make check-gpu  the GPU tests, also under compute-sanitizer'
 	@echo 'make fuzz SECONDS=60 TARGETS=platform,trace  fuzzes what reads files'
+	@echo 'make stress SUITE=live TIMES=10 SECONDS=600  runs suites beside a load'
 	@echo 'make soak    runs FARMS=1000000 farms on GPUs that fail (SEED=n)'
 	@echo 'make bench   measures side by side with peers'
 	@echo 'make bench-graph  measures task graphs beside those of others'

@@ -65,7 +65,8 @@ hass_divide_cut (HassJob *job, HassSlot *slot, const HassLoad *load, gsize e,
       block.load = kept;
       HassBlock given = block;
       GError *inner = NULL;
-      const char *before = hass_engine_enter_callback ("partitioner", job);
+      HassCallback before
+          = hass_engine_enter_callback ("partitioner", job, NULL);
       gboolean ok = farm->partition (load, first, count, &block,
                                      farm->user_data, &inner);
       hass_engine_leave_callback (before);

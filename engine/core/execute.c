@@ -165,8 +165,7 @@ hass_execute (HassJob *job, HassWorker *worker, HassSlot *slot, HassExtent e,
               gboolean dry)
 {
   HassBlock block;
-  worker->owner = pthread_self ();
-  const char *before = hass_engine_enter_callback ("cpu_worker", job);
+  HassCallback before = hass_engine_enter_callback ("cpu_worker", job, worker);
   gint64 collect_ns = worker->collect_ns;
   HassDone done;
   if (hass_round_merge (&slot->round, e, &block))

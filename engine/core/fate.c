@@ -3,8 +3,8 @@
    unfinished.
 
    DESIGN.
-   1. Callbacks. Each thread knows which callback of which farm it is in. Misuse
-      of an emitter or worker stops that farm.
+   1. Callbacks. Each thread knows which callback of which farm it is in, and
+      with which worker. Misuse of an emitter or worker stops that farm.
    2. Stopping. The first error stops the farm; later ones are dropped.
    3. Unfinished units. Units that failed or were not computed are listed, then
       sorted and joined for the report.
@@ -16,32 +16,30 @@
 
 /* -- 1. The callback that a thread is in -------------------------------- */
 
-static __thread const char *callback;
-static __thread HassJob *callback_job;
+__thread HassCallback hass_callback;
 
-const char *
-hass_engine_enter_callback (const char *what, HassJob *job)
+HassCallback
+hass_engine_enter_callback (const char *what, HassJob *job, HassWorker *worker)
 {
-  const char *before = callback;
-  callback = what;
-  callback_job = job;
+  HassCallback before = hass_callback;
+  hass_callback = (HassCallback){ what, job, worker };
   return before;
 }
 
 void
-hass_engine_leave_callback (const char *before)
+hass_engine_leave_callback (HassCallback before)
 {
-  callback = before;
+  hass_callback = before;
 }
 
 const char *
 hass_engine_callback (void)
 {
   static __thread char text[128];
-  if (!callback)
+  if (!hass_callback.what)
     return NULL;
-  g_snprintf (text, sizeof text, "the %s of farm '%s'", callback,
-              callback_job->farm->name);
+  g_snprintf (text, sizeof text, "the %s of farm '%s'", hass_callback.what,
+              hass_callback.job->farm->name);
   return text;
 }
 
@@ -174,12 +172,13 @@ hass_job_check_costs (HassJob *job, const HassSpan *span, const guint64 *seq)
 void
 hass_engine_dead_handle (const char *function)
 {
-  if (callback)
-    hass_job_stop (callback_job,
+  const HassCallback *in = &hass_callback;
+  if (in->what)
+    hass_job_stop (in->job,
                    g_error_new (HASS_ERROR, HASS_ERROR_MISUSE,
                                 "farm '%s': its %s called %s with an emitter, "
                                 "worker or graph of a farm that has ended",
-                                callback_job->farm->name, callback, function));
+                                in->job->farm->name, in->what, function));
   else
     g_warning ("%s called with an emitter, worker or graph of a farm that has "
                "ended",

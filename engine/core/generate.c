@@ -47,8 +47,11 @@ hass_emitter_make_room (HassEmitter *emitter)
   HassEmits emits = emitter->emits;
   gint64 begin = job->engine->now (job);
   emitter->emits = HASS_EMITS_NOTHING;
-  /* Relaxed: the flag only decides to which cause idle time is attributed. */
-  atomic_store_explicit (&job->full, TRUE, memory_order_relaxed);
+  /* Acquire pairs with the release of a thread that has made room and reads the
+     flag by an exchange: if that comes first in the order of the flag's values,
+     this thread sees the room, else that thread sees the flag and wakes this
+     one (tests/model/weak.pml, 5). */
+  atomic_exchange_explicit (&job->full, TRUE, memory_order_acq_rel);
   gboolean room = job->engine->make_room (job);
   atomic_store_explicit (&job->full, FALSE, memory_order_relaxed);
   emitter->emits = emits;
@@ -149,7 +152,7 @@ hass_job_generate (HassJob *job)
   if (farm->generate && !hass_job_stopping (job))
     {
       GError *error = NULL;
-      const char *before = hass_engine_enter_callback ("generator", job);
+      HassCallback before = hass_engine_enter_callback ("generator", job, NULL);
       gboolean ok = farm->generate (emitter, farm->user_data, &error);
       hass_engine_leave_callback (before);
       ok = hass_callback_ok (ok, &error, HASS_ERROR_GENERATOR);

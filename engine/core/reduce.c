@@ -30,7 +30,8 @@ hass_accumulator_new (HassJob *job, const HassReduction *reduction)
       = g_aligned_alloc0 (1, reduction->bytes, HASS_CACHE_LINE);
   if (reduction->init)
     {
-      const char *before = hass_engine_enter_callback ("reduce_init", job);
+      HassCallback before
+          = hass_engine_enter_callback ("reduce_init", job, NULL);
       reduction->init (accumulator, reduction->user_data);
       hass_engine_leave_callback (before);
     }
@@ -45,7 +46,8 @@ hass_accumulator_free (HassJob *job, const HassReduction *reduction,
 {
   if (accumulator && reduction->clear)
     {
-      const char *before = hass_engine_enter_callback ("reduce_clear", job);
+      HassCallback before
+          = hass_engine_enter_callback ("reduce_clear", job, NULL);
       reduction->clear (accumulator, reduction->user_data);
       hass_engine_leave_callback (before);
     }
@@ -68,7 +70,8 @@ take (const Level *level, gpointer into, gpointer *from)
 {
   HassJob *job = level->job;
   const HassReduction *r = level->reduction;
-  const char *before = hass_engine_enter_callback ("reduce function", job);
+  HassCallback before
+      = hass_engine_enter_callback ("reduce function", job, NULL);
   r->reduce (into, *from, r->user_data);
   hass_engine_leave_callback (before);
   hass_accumulator_free (job, r, g_steal_pointer (from));

@@ -210,8 +210,7 @@ hass_execute_bundle_results (HassWorker *worker, HassSlot *slot, HassExtent e,
   const HassFarm *farm = job->farm;
   gboolean alone = job->ordered && hass_round_order (&slot->round);
   guint32 n_failed = 0;
-  worker->owner = pthread_self ();
-  const char *before = hass_engine_enter_callback ("gpu_result", job);
+  HassCallback before = hass_engine_enter_callback ("gpu_result", job, worker);
   if (farm->reduce && done->accumulator)
     farm->reduce (worker->accumulator, done->accumulator, farm->user_data);
   if (farm->gpu_result || job->results)
@@ -283,7 +282,7 @@ hass_job_collect (const HassResultItem *record, gpointer data)
   HassResult result = { record->seq,   record->tag,  record->first,
                         record->count, record->data, record->bytes };
   GError *error = NULL;
-  const char *before = hass_engine_enter_callback ("collector", job);
+  HassCallback before = hass_engine_enter_callback ("collector", job, NULL);
   gboolean ok = job->farm->collect (&result, job->farm->user_data, &error);
   hass_engine_leave_callback (before);
   if (hass_callback_ok (ok, &error, HASS_ERROR_COLLECTOR))

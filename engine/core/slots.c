@@ -322,7 +322,8 @@ hass_job_let_go (HassJob *job, const HassLoad *load, guint64 seq,
 {
   if (job->farm->release)
     {
-      const char *before = hass_engine_enter_callback ("release function", job);
+      HassCallback before
+          = hass_engine_enter_callback ("release function", job, NULL);
       job->farm->release (load, committed, job->farm->release_data);
       hass_engine_leave_callback (before);
     }

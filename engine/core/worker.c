@@ -56,7 +56,7 @@ hass_worker_stopping (const HassWorker *worker)
 static gboolean
 in_unit (HassWorker *worker, const char *what)
 {
-  if (G_LIKELY (worker->unit && pthread_equal (pthread_self (), worker->owner)))
+  if (G_LIKELY (hass_worker_is_current (worker) && worker->unit))
     return TRUE;
   if (is_alive (worker, what))
     hass_job_stop (worker->job,
@@ -153,8 +153,8 @@ run_piece (gsize first, gsize count, gpointer data)
      all pieces are over. */
   if (atomic_load_explicit (&loop->failed, memory_order_relaxed))
     return;
-  const char *before
-      = hass_engine_enter_callback ("loop body", loop->worker.job);
+  HassCallback before
+      = hass_engine_enter_callback ("loop body", loop->worker.job, NULL);
   gboolean ok
       = loop->body (first, count, &loop->worker, loop->user_data, &error);
   hass_engine_leave_callback (before);

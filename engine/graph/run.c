@@ -442,8 +442,7 @@ hass_graph_work (HassJob *job, HassWorker *worker)
     }
   gint64 begin = job->engine->now (job), last = begin;
   hass_graph_busy (w, begin);
-  worker->owner = pthread_self ();
-  const char *before = hass_engine_enter_callback ("codelet", job);
+  HassCallback before = hass_engine_enter_callback ("codelet", job, worker);
   do
     {
       for (guint i = 0; i < n; i++)

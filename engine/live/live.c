@@ -49,7 +49,7 @@ has_room (HassJob *job)
 static gboolean
 make_room (HassJob *job)
 {
-  const char *before = hass_engine_enter_callback ("generator", job);
+  HassCallback before = hass_engine_enter_callback ("generator", job, NULL);
   hass_live_work_until (job, has_room);
   hass_engine_leave_callback (before);
   return !hass_job_stopping (job);

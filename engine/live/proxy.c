@@ -81,7 +81,7 @@ submit (HassProxy *p, HassFeederPart *part)
       settle (p, part, &refused, "a load's input or output is NULL");
       return;
     }
-  const char *before = hass_engine_enter_callback ("gpu_worker", p->job);
+  HassCallback before = hass_engine_enter_callback ("gpu_worker", p->job, NULL);
   gboolean ok = p->ops.submit (p->device, part->index, part->blocks,
                                part->n_blocks, &error);
   hass_engine_leave_callback (before);
@@ -192,7 +192,7 @@ wait_for_part (HassProxy *p)
 {
   HassBundleDone done = { 0 };
   g_autoptr (GError) error = NULL;
-  const char *before = hass_engine_enter_callback ("unbundle", p->job);
+  HassCallback before = hass_engine_enter_callback ("unbundle", p->job, NULL);
   gboolean left = p->ops.wait (p->device, WAIT_NS, &done, &error);
   hass_engine_leave_callback (before);
   const char *message = error ? error->message : NULL;

@@ -154,7 +154,8 @@ give_place (HassStream *stream)
     return;
   hass_load_pool_release (job->pool, &stream->pending);
   stream->pending.n = stream->pending_at = 0;
-  if (atomic_load_explicit (&job->full, memory_order_relaxed))
+  /* An addition, not a load: see hass_emitter_make_room(). */
+  if (atomic_fetch_add_explicit (&job->full, 0, memory_order_acq_rel))
     hass_event_notify (&job->event);
 }
 

@@ -76,7 +76,7 @@ static void
 settle (HassStream *stream, HassStreamWorker *sw, const HassStageState *stage,
         HassItem *item, GError *error)
 {
-  atomic_store_explicit (&sw->item, NULL, memory_order_relaxed);
+  sw->item = NULL;
   if (!error)
     error = check_output (sw, item);
   if (!error && item->state == HASS_ITEM_AGAIN
@@ -104,7 +104,7 @@ compute (HassStream *stream, HassStreamWorker *sw, HassWorker *worker,
   GError *error = NULL;
   if (stage->promises && !give_output (stream, sw, stage, item))
     return;
-  atomic_store_explicit (&sw->item, item, memory_order_relaxed);
+  sw->item = item;
   gboolean ok
       = stage->compute (&item->token, worker, stage->public.user_data, &error);
   hass_callback_ok (ok, &error, HASS_ERROR_WORKER);
@@ -133,8 +133,8 @@ hass_stream_compute (HassStream *stream, HassWorker *worker, HassBatch *batch)
     {
       if (stage->accumulators)
         worker->accumulator = stage->accumulators[worker->index];
-      worker->owner = pthread_self ();
-      const char *before = hass_engine_enter_callback (stage->label, job);
+      HassCallback before
+          = hass_engine_enter_callback (stage->label, job, worker);
       for (guint32 i = 0; i < batch->n && !hass_job_stopping (job); i++)
         {
           HassItem *item = &batch->items[i];
@@ -149,7 +149,7 @@ hass_stream_compute (HassStream *stream, HassWorker *worker, HassBatch *batch)
           if (sw->again_at >= 0)
             break;
         }
-      atomic_store_explicit (&sw->item, NULL, memory_order_relaxed);
+      sw->item = NULL;
       hass_engine_leave_callback (before);
       worker->accumulator = NULL;
       _Atomic guint64 *sum = &sw->stages[batch->stage].bytes;
@@ -169,11 +169,11 @@ hass_item_compute (HassStream *stream, HassWorker *worker, guint s,
   HassStreamWorker *sw = hass_stream_worker (stream, worker);
   const HassStageState *stage = &stream->stages[s];
   sw->stage = s;
-  worker->owner = pthread_self ();
-  const char *before = hass_engine_enter_callback (stage->label, stream->job);
+  HassCallback before
+      = hass_engine_enter_callback (stage->label, stream->job, worker);
   sw->items = item;
   compute (stream, sw, worker, stage, item);
-  atomic_store_explicit (&sw->item, NULL, memory_order_relaxed);
+  sw->item = NULL;
   hass_engine_leave_callback (before);
   drop_parts (stream, sw, 0);
   sw->again_at = -1;

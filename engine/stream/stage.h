@@ -2,7 +2,10 @@
 /* hass/stage.h: the stages of a pipeline, its tokens, and what a stage may do
    with a token.
    Thread safety: a token function belongs to the call of the stage that got the
-   token, on the thread of that call. */
+   token, on the thread of that call and with its worker. Any other call stops
+   the pipeline with HASS_ERROR_MISUSE. Tokens are told apart by their address,
+   which is used again: if a pointer from an earlier call is that of the present
+   token, too, it means the present token. */
 #ifndef HASS_STAGE_H
 #define HASS_STAGE_H
 
@@ -142,8 +145,7 @@ gpointer hass_token_output (HassToken *token, HassWorker *worker, gsize bytes);
  * Emits a part: a token of its own for the later stages (one to many). Parts
  * replace the token, follow each other in the order of these calls, and keep
  * the place of the token in the order of the stream. They have the token's seq
- * and
- * @part's tag. The load is released when all its parts are through.
+ * and @part's tag. The load is released when all its parts are through.
  *
  * Returns: TRUE; FALSE on misuse, if the pipeline is stopping, or if one token
  * has more parts than HassPipeline.tokens allows, which stops the pipeline with

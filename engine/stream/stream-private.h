@@ -136,9 +136,7 @@ typedef struct
   _Alignas(HASS_CACHE_LINE) HassStageCount stages[HASS_MAX_CLASSES];
   /* stage that the core computes at, plus 1, and tokens there; 0: none */
   _Atomic guint32 at_stage, n_running;
-  /* the item that its callback computes, or NULL; atomic, as a stage may call
-     with the worker of another thread, which is misuse */
-  _Atomic (HassItem *) item;
+  HassItem *item; /* the one that its callback computes, or NULL */
   guint32 n_computed; /* items of its last batch that were looked at */
   /* of these, tokens that were computed, and bytes of their inputs */
   guint32 n_done;
@@ -238,8 +236,7 @@ hass_stream_worker (HassStream *stream, const HassWorker *worker)
 static inline guint32
 hass_item_index (const HassStreamWorker *sw)
 {
-  const HassItem *item = atomic_load_explicit (&sw->item, memory_order_relaxed);
-  return (guint32)(item - sw->items);
+  return (guint32)(sw->item - sw->items);
 }
 
 static inline HassReduction

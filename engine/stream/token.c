@@ -3,19 +3,19 @@
    Thread safety: the thread of the stage's call. */
 #include "stream-private.h"
 
-/* Returns the worker's state if @token is the one whose stage's worker runs on
-   this thread with this @worker; else NULL: the pipeline is stopped. */
+/* Returns the worker's state if this thread runs a stage's worker with @token
+   and @worker; else NULL: the pipeline is stopped. */
 static HassStreamWorker *
 check (const HassToken *token, HassWorker *worker, const char *function)
 {
   HassJob *job = worker->job;
   HassStream *stream = job ? hass_stream_of (job) : NULL;
-  HassStreamWorker *sw = stream ? hass_stream_worker (stream, worker) : NULL;
-  if (G_LIKELY (sw
-                && atomic_load_explicit (&sw->item, memory_order_relaxed)
-                       == (const HassItem *)token
-                && pthread_equal (pthread_self (), worker->owner)))
-    return sw;
+  if (G_LIKELY (stream && hass_worker_is_current (worker)))
+    {
+      HassStreamWorker *sw = hass_stream_worker (stream, worker);
+      if (G_LIKELY (sw->item == (const HassItem *)token))
+        return sw;
+    }
   if (job)
     hass_job_stop (job, g_error_new (HASS_ERROR, HASS_ERROR_MISUSE,
                                      "pipeline '%s': %s called with a token "

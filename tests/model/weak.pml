@@ -26,6 +26,10 @@
    4. turn: a thread writes a batch and parks it; another one writes the data of
       the stage and passes the turn. The one that runs the batch sees both
       (engine/stream/turn.c).
+   5. room: a generator without room exchanges TRUE into a flag and looks for
+      room; a thread that makes room reads the flag by an exchange of the same
+      kind (hass_emitter_make_room, give_place in engine/stream/admit.c). The
+      generator sees the room or the thread sees the flag.
 
    -DNO_BARRIER     the core leaves without membarrier
    -DWEAK_NOTIFY    the epoch is raised, or the count is read, with less than
@@ -38,7 +42,9 @@
    -DWEAK_PARK      a batch is parked without release
    -DWEAK_PASS      the turn is passed without release
    -DWEAK_RUN       a batch finds its turn without acquire
-   -DWEAK_OWN       a parked batch is taken over without acquire  */
+   -DWEAK_OWN       a parked batch is taken over without acquire
+   -DWEAK_FULL      the flag is set without acquire
+   -DWEAK_ROOM      the flag is read without release  */
 
 /* In no order but after `after`. */
 #define STEP(done, after, action)                                              \
@@ -98,6 +104,16 @@
 #  define OWN_ORDERED true
 #else
 #  define OWN_ORDERED passed
+#endif
+#ifdef WEAK_FULL
+#  define FULL_ORDERED true
+#else
+#  define FULL_ORDERED set
+#endif
+#ifdef WEAK_ROOM
+#  define ROOM_ORDERED true
+#else
+#  define ROOM_ORDERED made
 #endif
 
 byte n_done;
@@ -227,6 +243,33 @@ proctype passer ()
   n_done++
 }
 
+/* -- 5. room ------------------------------------------------------------ */
+
+bool room, is_full;
+bool saw_room, saw_full;
+
+proctype filler ()
+{
+  bool set, looked;
+  do
+  STEP (set, true, is_full = true)
+  STEP (looked, FULL_ORDERED, saw_room = room)
+  :: set && looked -> break
+  od;
+  n_done++
+}
+
+proctype admitter ()
+{
+  bool made, looked;
+  do
+  STEP (made, true, room = true)
+  STEP (looked, ROOM_ORDERED, saw_full = is_full)
+  :: made && looked -> break
+  od;
+  n_done++
+}
+
 /* One after the other, as they have nothing to do with each other. */
 init
 {
@@ -240,5 +283,8 @@ init
   atomic { run setter (); run taker (); run taker () };
   n_done == 7;
   atomic { run arriver (); run passer () };
-  n_done == 9
+  n_done == 9;
+  atomic { run filler (); run admitter () };
+  n_done == 11;
+  assert (saw_room || saw_full)
 }

@@ -27,6 +27,7 @@ typedef struct
   gboolean accepted; /* what was wrong was accepted */
   HassToken *kept;
   HassWorker *worker;
+  guint n_other; /* tokens with another address than the kept one */
 } Bad;
 
 static gboolean
@@ -175,10 +176,55 @@ keep_first (HassToken *t, HassWorker *w, gpointer data, GError **error)
       bad->kept = t;
       bad->worker = w;
     }
-  /* A later token may lie where the kept one did. */
-  else if (t->seq > BAD_SEQ && t != bad->kept)
-    bad->accepted |= hass_token_emit (bad->kept, bad->worker, &part);
+  /* A later token may lie where the kept one did; a copy never does. */
+  else if (t->seq > BAD_SEQ)
+    {
+      HassToken copy = *t;
+      bad->accepted |= hass_token_emit (&copy, w, &part);
+      if (t != bad->kept)
+        bad->accepted |= hass_token_emit (bad->kept, bad->worker, &part);
+    }
   return TRUE;
+}
+
+/* Drops each token by the pointer that it got for the first one. */
+static gboolean
+drop_by_first (HassToken *t, HassWorker *w, gpointer data, GError **error)
+{
+  Bad *bad = data;
+  (void)error;
+  if (!bad->kept)
+    bad->kept = t;
+  if (t == bad->kept)
+    hass_token_drop (bad->kept, w);
+  else
+    bad->n_other++;
+  return TRUE;
+}
+
+static gboolean
+count_all (HassToken *t, HassWorker *w, gpointer data, GError **error)
+{
+  (void)t, (void)w, (void)error;
+  ((Bad *)data)->n_emitted++;
+  return TRUE;
+}
+
+/* One token in flight, so that most or all lie where the first one did. */
+static void
+an_address_used_again (void)
+{
+  Bad bad = { 0 };
+  g_autoptr (GError) error = NULL;
+  const HassStage stages[]
+      = { HASS_STAGE (.mode = HASS_STAGE_ORDERED, .cpu = drop_by_first),
+          HASS_STAGE (.mode = HASS_STAGE_ORDERED, .cpu = count_all) };
+  HassPipeline p = pipe_new (stages, 2, PIPE_LOADS);
+  p.user_data = &bad;
+  p.tokens = 1;
+  CU_ASSERT_TRUE (pipe_run (&p, NULL, &error));
+  CU_ASSERT_EQUAL (bad.n_emitted, bad.n_other);
+  CU_ASSERT_TRUE (bad.n_other < PIPE_LOADS);
 }
 
 static gboolean
@@ -372,6 +418,8 @@ HASS_TEST_SUITE (
     { "sizes that overflow are errors that name the stage or the bytes",
       sizes_that_overflow },
     { "token functions serve only in the token's stage", wrong_places },
+    { "a token at the address of an earlier one is the present token",
+      an_address_used_again },
     { "a token with more parts than tokens allows ends the pipeline",
       too_many_parts },
     { "a token cannot be sent across an ordered stage, nor forward",
