@@ -223,28 +223,30 @@ $(foreach h,$(PUBLIC) $(LA_PUBLIC),$(eval $(call stage,$(h))))
 
 # What all is built with. When it changes, as by CUDA=no or a toolkit that was
 # installed since, everything is built anew: objects of both kinds do not link.
+# Lines of this file that name flags belong to it, other lines do not.
 SETTINGS := $(BUILD)/settings
 SETTINGS_TEXT := $(CC) $(CXX) $(NVCC) $(CPPFLAGS_ALL) $(CFLAGS_ALL) \
 	$(CXXFLAGS_ALL) $(NVCCFLAGS_ALL) $(LDFLAGS_ALL) $(LIBS) \
 	$(OPENBLAS_CFLAGS) $(LIBS_matrix_multiply) $(LA) $(LA_CUDA_LIBS) $(HZIP_CFLAGS) $(LIBS_hzip) \
-	$(GLPK_CPPFLAGS) $(CUNIT_CFLAGS) $(CUNIT_LIBS)
+	$(GLPK_CPPFLAGS) $(CUNIT_CFLAGS) $(CUNIT_LIBS) $(LEFT_OUT) \
+	$(shell grep 'FLAGS' Makefile | cksum)
 .PHONY: always
 $(SETTINGS): always | $(STAGED)
 	$(file >$@.new,$(SETTINGS_TEXT))
 	$(Q)if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 
-$(BUILD)/%.o: %.c Makefile $(SETTINGS) | $(STAGED)
+$(BUILD)/%.o: %.c $(SETTINGS) | $(STAGED)
 	$(call say,CC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS_ALL) $(EXTRA_CPPFLAGS) $(CFLAGS_ALL) -MMD -MP -c $< -o $@
 
-$(BUILD)/%.o: %.cpp Makefile $(SETTINGS) | $(STAGED)
+$(BUILD)/%.o: %.cpp $(SETTINGS) | $(STAGED)
 	$(call say,CXX,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(CXX) $(CPPFLAGS_ALL) $(EXTRA_CPPFLAGS) $(CXXFLAGS_ALL) -MMD -MP \
 	  -c $< -o $@
 
-$(BUILD)/%.cu.o: %.cu Makefile $(SETTINGS) | $(STAGED)
+$(BUILD)/%.cu.o: %.cu $(SETTINGS) | $(STAGED)
 	$(call say,NVCC,$<)
 	$(Q)mkdir -p $(@D)
 	$(Q)$(NVCC) $(filter -I% -D%,$(CPPFLAGS_ALL)) $(NVCCFLAGS_ALL) \
