@@ -70,8 +70,8 @@ double trial_lost (const HassReport *report);
 /* A line that tells a trial from others; free with g_free(). */
 char *trial_describe (const Trial *trial);
 
-/* Ends the test program when the current test takes so long; 0: off. Says
-   what hung. */
+/* Ends the test program when the current test takes many times @seconds, which
+   are for an idle machine; 0: off. Says what hung. */
 void watchdog (guint seconds, const char *what);
 
 /* A file with this text in the temporary folder; unlink and g_free() it. */
