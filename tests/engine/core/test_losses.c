@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* test_losses.c: each loss is put down to what caused it.
 
-   Sleeps are long beside what a loaded machine adds, and every bound is loose:
-   a loss must reach most of its cause, and no other loss may take it.
+   DESIGN. Callbacks note when they begin and end. The farm waited for a cause
+   while a callback that stands for it slept and no worker computed, however
+   long that took: most of this time must be in the loss of that name. As all
+   losses add up to what was lost, and none is negative, no other name has it.
 
-   Thread safety: one thread. */
+   Thread safety: one farm at a time. */
 #include <math.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -15,6 +18,57 @@
 
 #define MS 1000
 
+/* When callbacks ran, in us. */
+typedef struct
+{
+  gint64 begin, end;
+} Span;
+
+#define MOST_SPANS 512
+
+typedef struct
+{
+  Span spans[MOST_SPANS];
+  _Atomic guint n;
+} Spans;
+
+static Spans computed, caused;
+
+static void
+note (Spans *spans, gint64 begin)
+{
+  guint i = atomic_fetch_add (&spans->n, 1);
+  if (i < MOST_SPANS)
+    spans->spans[i] = (Span){ begin, g_get_monotonic_time () };
+}
+
+static void
+sleep_as (Spans *spans, guint us)
+{
+  gint64 begin = g_get_monotonic_time ();
+  g_usleep (us);
+  note (spans, begin);
+}
+
+/* Seconds for which a cause lasted while nothing was computed, at least. */
+static double
+alone_s (void)
+{
+  gint64 us = 0;
+  for (guint i = 0; i < MIN (caused.n, MOST_SPANS); i++)
+    {
+      const Span *c = &caused.spans[i];
+      gint64 rest = c->end - c->begin;
+      for (guint k = 0; k < MIN (computed.n, MOST_SPANS); k++)
+        {
+          const Span *w = &computed.spans[k];
+          rest -= MAX (MIN (c->end, w->end) - MAX (c->begin, w->begin), 0);
+        }
+      us += MAX (rest, 0);
+    }
+  return us * 1e-6;
+}
+
 static void
 check_sum (const HassReport *r)
 {
@@ -22,24 +76,21 @@ check_sum (const HassReport *r)
   CU_ASSERT_TRUE (r->lost_startup_s >= 0 && r->lost_generator_s >= 0);
   CU_ASSERT_TRUE (r->lost_collector_s >= 0 && r->lost_reduce_s >= 0);
   CU_ASSERT_TRUE (r->lost_teardown_s >= 0 && r->lost_imbalance_s >= 0);
+  CU_ASSERT_TRUE (r->lost_copies_s >= 0 && r->lost_halo_s >= 0);
 }
 
-/* @lost: of this at least @least_s; no other cause has half of it. */
+/* @lost: the loss whose cause lasted for @cause_s. A fifth may be the engine's,
+   which may itself have to wait for a CPU. */
 static void
-check_cause (const HassReport *r, double lost, double least_s, const char *what)
+check_cause (const HassReport *r, double lost, double cause_s, const char *what)
 {
-  const double all[]
-      = { r->lost_startup_s, r->lost_generator_s, r->lost_copies_s,
-          r->lost_halo_s,    r->lost_imbalance_s, r->lost_collector_s,
-          r->lost_reduce_s,  r->lost_teardown_s,  r->lost_overhead_s };
-  guint n = 0;
   check_sum (r);
-  for (guint i = 0; i < G_N_ELEMENTS (all); i++)
-    n += all[i] > 0.5 * least_s;
-  if (lost < least_s || lost > r->makespan_s || n > 1)
+  CU_ASSERT_TRUE (r->lost_overhead_s > -0.2 * cause_s);
+  if (lost < 0.8 * cause_s || lost > r->makespan_s
+      || r->lost_overhead_s <= -0.2 * cause_s)
     {
       g_autofree char *text = hass_report_to_string (r);
-      printf ("\n%s: %g s of at least %g s\n%s", what, lost, least_s, text);
+      printf ("\n%s: %g s of %g s\n%s", what, lost, cause_s, text);
       CU_FAIL ("a loss has another name than its cause");
     }
 }
@@ -51,7 +102,7 @@ nap (const HassBlock *block, HassWorker *worker, gpointer data, GError **error)
 {
   const guint *us = data;
   (void)block, (void)worker, (void)error;
-  g_usleep (us ? *us : 1 * MS);
+  sleep_as (&computed, us ? *us : 1 * MS);
   return TRUE;
 }
 
@@ -70,7 +121,7 @@ slowly (HassEmitter *emitter, gpointer data, GError **error)
   (void)data, (void)error;
   for (guint i = 0; i < 5; i++)
     {
-      g_usleep (40 * MS);
+      sleep_as (&caused, 40 * MS);
       if (!hass_emitter_emit (emitter, &load))
         return TRUE;
     }
@@ -92,7 +143,7 @@ static gboolean
 collect (const HassResult *result, gpointer data, GError **error)
 {
   (void)result, (void)data, (void)error;
-  g_usleep (20 * MS);
+  sleep_as (&caused, 20 * MS);
   return TRUE;
 }
 
@@ -100,7 +151,7 @@ static void
 reduce (gpointer into, gconstpointer from, gpointer data)
 {
   (void)into, (void)from, (void)data;
-  g_usleep (100 * MS);
+  sleep_as (&caused, 100 * MS);
 }
 
 static HassReport *
@@ -110,6 +161,7 @@ run (HassDataFarm *f, guint cores, const char *what)
   f->run.n_cores = cores;
   f->run.n_gpus = -1;
   f->run.platform = "";
+  computed.n = caused.n = 0;
   watchdog (30, what);
   CU_ASSERT_TRUE (hass_data_farm_combine (f, &report, NULL));
   watchdog (0, NULL);
@@ -128,11 +180,12 @@ slow_generator (void)
       f.generate = slowly;
       f.cpu_worker = nap;
       g_autoptr (HassReport) r = run (&f, cores, "a slow generator");
-      check_cause (r, r->lost_generator_s, 0.15, "generator");
+      check_cause (r, r->lost_generator_s, alone_s (), "generator");
     }
 }
 
-/* The same with a device whose rounds do not overlap. */
+/* The same with a device whose rounds do not overlap. Until it is open, what it
+   waits for is its start. */
 static void
 slow_generator_beside_gpu (void)
 {
@@ -145,7 +198,8 @@ slow_generator_beside_gpu (void)
   f.run.devices = &device;
   f.run.n_devices = 1;
   g_autoptr (HassReport) r = run (&f, 2, "a slow generator beside a GPU");
-  check_cause (r, r->lost_generator_s, 0.12, "generator");
+  check_cause (r, r->lost_generator_s, MAX (alone_s () - r->lost_startup_s, 0),
+               "generator");
   stand_in_free (device);
 }
 
@@ -183,9 +237,9 @@ slow_collector (void)
       f.collect = collect;
       f.order = i / 2 ? HASS_RESULTS_ORDERED : HASS_RESULTS_UNORDERED;
       g_autoptr (HassReport) r = run (&f, 1 + i % 2, "a slow collector");
-      check_cause (r, r->lost_collector_s, 0.15, "collector");
-      CU_ASSERT_TRUE (r->efficiency < 0.2);
-      CU_ASSERT_TRUE (r->devices[0].busy_s < 0.5 * r->makespan_s);
+      check_cause (r, r->lost_collector_s, alone_s (), "collector");
+      CU_ASSERT_TRUE (r->bound_s <= r->makespan_s - 0.8 * alone_s ());
+      CU_ASSERT_TRUE (r->devices[0].busy_s <= r->makespan_s - 0.8 * alone_s ());
     }
 }
 
@@ -204,7 +258,7 @@ slow_reduce (void)
       f.accumulator = &sum;
       f.accumulator_bytes = sizeof sum;
       g_autoptr (HassReport) r = run (&f, cores, "a slow reduce");
-      check_cause (r, r->lost_reduce_s, 0.09, "reduce");
+      check_cause (r, r->lost_reduce_s, alone_s (), "reduce");
     }
 }
 
@@ -220,7 +274,8 @@ one_long_unit (void)
   f.cpu_worker = nap;
   f.user_data = &us;
   g_autoptr (HassReport) r = run (&f, 2, "one long unit");
-  check_cause (r, r->lost_imbalance_s, 0.08, "imbalance");
+  double unit_s = 1e-6 * (computed.spans[0].end - computed.spans[0].begin);
+  check_cause (r, r->lost_imbalance_s, unit_s / 2, "imbalance");
 }
 
 static gboolean
