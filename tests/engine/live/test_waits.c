@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* test_waits.c: a device that waits for so long only is asked when that is
    over, though nothing has been completed.
+
+   DESIGN. Live, the other device completes nothing before the one that waits
+   has been asked again, if it waits for a time. If it does not, the other one
+   completes its first half of the units, then nothing until that. So what is
+   counted does not depend on how fast the machine is.
+
    Thread safety: one thread, beside the engine's and the stand-in's. */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -15,7 +21,8 @@ enum
 {
   UNITS = 40,
   WAIT_MS = 3,
-  BUSY_MS = 300 /* the other device, with its first half of the units */
+  BUSY_MS = 60,       /* the other device, with its first half of the units */
+  PATIENCE_MS = 20000 /* a device that is not asked by then never is */
 };
 
 /* -- The strategy ------------------------------------------------------- */
@@ -28,6 +35,9 @@ static struct
   guint64 heard;   /* completions, when it was asked for the second time */
   gint64 first_ns; /* when it had finished something, in the round */
   _Atomic guint64 n_completed;
+  _Atomic gboolean again;   /* it was asked for the second time */
+  _Atomic gboolean patient; /* no wait for that was in vain */
+  _Atomic guint n_units;    /* that the other device has begun */
 } told;
 
 static gpointer
@@ -51,7 +61,10 @@ half_waits (gpointer self, HassRound *round, guint device, gboolean force,
       return HASS_WAIT;
     }
   else if (told.n_asked == 2)
-    told.heard = told.n_completed;
+    {
+      told.heard = told.n_completed;
+      told.again = TRUE;
+    }
   return HASS_TAKE;
 }
 
@@ -75,19 +88,43 @@ static const HassStrategyOps half = { .struct_size = sizeof (HassStrategyOps),
 
 /* -- The farm ----------------------------------------------------------- */
 
+static void
+await_again (void)
+{
+  for (guint ms = 0; told.patient && !told.again; ms++)
+    {
+      told.patient = ms < PATIENCE_MS;
+      g_usleep (1000);
+    }
+}
+
+/* The other device, with so many units. */
+static void
+compute (guint units)
+{
+  guint before = atomic_fetch_add (&told.n_units, units);
+  if (told.within_ns > 0 || before >= UNITS / 2)
+    await_again ();
+  else
+    g_usleep (1000 * BUSY_MS * units / (UNITS / 2));
+}
+
 static gboolean
 cpu_worker (const HassBlock *block, HassWorker *worker, gpointer data,
             GError **error)
 {
-  (void)block, (void)worker, (void)error;
-  g_usleep (*(const gulong *)data);
+  (void)block, (void)worker, (void)data, (void)error;
+  if (told.waits != 0)
+    compute (1);
   return TRUE;
 }
 
 static void
-nothing (const HassBundle *bundle, gpointer data)
+kernel (const HassBundle *bundle, gpointer data)
 {
-  (void)bundle, (void)data;
+  (void)data;
+  if (told.waits == 0)
+    compute ((guint)bundle->n_blocks);
 }
 
 static gboolean
@@ -95,19 +132,19 @@ gpu_worker (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
             GError **error)
 {
   (void)error;
-  stand_in_launch (stream, nothing, bundle, data);
+  stand_in_launch (stream, kernel, bundle, data);
   return TRUE;
 }
 
 /* All loads at once, or the round would begin with a few of them; then nothing
-   for longer than the other device is busy. */
+   until the device has been asked again. */
 static gboolean
 emit_and_rest (HassEmitter *emitter, gpointer data, GError **error)
 {
   static const HassLoad loads[UNITS] = { { .size = 1 } };
   (void)data, (void)error;
   gboolean ok = hass_emitter_emit_array (emitter, loads, UNITS);
-  g_usleep (1000 * 2 * BUSY_MS);
+  await_again ();
   return ok;
 }
 
@@ -116,12 +153,11 @@ emit_and_rest (HassEmitter *emitter, gpointer data, GError **error)
 static guint64
 heard (guint waits, gint64 within_ns, const char *platform, gboolean emitted)
 {
-  gulong unit_us = waits == 0 ? 10 : 1000 * BUSY_MS / (UNITS / 2);
   HassLoad loads[UNITS] = { { .size = 1 } };
   for (guint i = 1; i < UNITS; i++)
     loads[i] = loads[0];
   g_autoptr (GError) error = NULL;
-  StandInPlan plan = { .delay_us = waits == 0 ? 1000 * BUSY_MS : 10 };
+  StandInPlan plan = { 0 };
   HassDevice *gpu = stand_in_new (&plan);
   HassDataFarm farm = HASS_DATA_FARM_INIT;
   hass_strategy_register (&half, NULL);
@@ -130,13 +166,15 @@ heard (guint waits, gint64 within_ns, const char *platform, gboolean emitted)
   told.n_asked = 0;
   told.n_completed = told.heard = 0;
   told.first_ns = 0;
+  told.again = FALSE;
+  told.patient = TRUE;
+  told.n_units = 0;
   farm.name = "waits";
   farm.loads = emitted ? NULL : loads;
   farm.n_loads = emitted ? 0 : UNITS;
   farm.generate = emitted ? emit_and_rest : NULL;
   farm.cpu_worker = cpu_worker;
   farm.gpu_worker = gpu_worker;
-  farm.user_data = &unit_us;
   farm.run.n_cores = emitted ? 2 : 1;
   farm.run.strategy = half.name;
   farm.run.platform = platform;
@@ -149,6 +187,7 @@ heard (guint waits, gint64 within_ns, const char *platform, gboolean emitted)
   if (error)
     printf ("\n    %s", error->message);
   CU_ASSERT_TRUE (told.n_asked > 1);
+  CU_ASSERT_TRUE (told.patient);
   stand_in_free (gpu);
   return told.heard;
 }
@@ -170,7 +209,7 @@ live (void)
   asked_in_time (1, "");
 }
 
-/* So short that it is over before anybody can sleep. */
+/* So short that it is over before a thread can sleep. */
 static void
 for_an_instant (void)
 {
