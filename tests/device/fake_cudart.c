@@ -113,6 +113,8 @@ fake_enter (FakeCall call, gconstpointer handle)
   fake.counts.calls[call]++;
   fake.counts.n_calls++;
   guint n = ++fake.seen[call];
+  if (call == plan->hold_kernels_until)
+    pthread_cond_broadcast (&fake.changed);
   if (++fake.n_seen == plan->sticky_at_call)
     {
       fake.counts.faults++;
@@ -384,6 +386,7 @@ fake_cudart_plan (const FakePlan *plan)
 {
   pthread_mutex_lock (&fake.lock);
   set_plan_locked (plan);
+  pthread_cond_broadcast (&fake.changed);
   pthread_mutex_unlock (&fake.lock);
 }
 

@@ -96,6 +96,8 @@ const char *fake_call_name (FakeCall call);
  *   by another process.
  * @multiprocessors: 0: 4. @threads: of each; 0: 32. @compute_major: 0: says 0.
  * @copy_delay_us, @kernel_delay_us: before each is executed.
+ * @hold_kernels_until: none is executed before this call was made; 0: no such.
+ * @hold_copies: those that have begun go on when their device has failed.
  * @fail_at: [call]: this call of its kind fails, and may be tried again.
  *   @fail_every: each so manyth. What gives something back fails after it
  *   has done so.
@@ -120,6 +122,8 @@ typedef struct
   gsize memory_bytes, foreign_bytes;
   guint multiprocessors, threads, compute_major;
   guint copy_delay_us, kernel_delay_us;
+  FakeCall hold_kernels_until;
+  gboolean hold_copies;
   guint fail_at[FAKE_N_CALLS], fail_every[FAKE_N_CALLS];
   gsize fail_above_bytes;
   guint fail_copy_at, fail_copy_every;
@@ -133,7 +137,8 @@ typedef struct
 
 /**
  * FakeCounts: what was called.
- * @kernels, @copies: executed, copies with clears.
+ * @kernels, @copies: executed, copies with clears. @copied: of the latter those
+ *   that have ended.
  * @pageable_copies: of memory that is not pinned.
  * @ragged_copies: of pinned memory to a device, that begin or end in the middle
  *   of a line of 256 bytes.
@@ -149,7 +154,7 @@ typedef struct
 {
   guint calls[FAKE_N_CALLS];
   guint n_calls, kernels, copies, pageable_copies, ragged_copies, faults;
-  guint waits_in_release;
+  guint waits_in_release, copied;
   guint opening, opened;
   guint64 bytes_to_device, bytes_to_host;
   gsize live_bytes[FAKE_DEVICES], most_bytes[FAKE_DEVICES];

@@ -150,6 +150,9 @@ kernel_locked (Stream *s, Op *op)
       fake_fail_sticky (FAKE_ASSERT);
       return;
     }
+  while (fake.plan.hold_kernels_until
+         && fake.seen[fake.plan.hold_kernels_until] == 0 && !fake.ending)
+    pthread_cond_wait (&fake.changed, &fake.lock);
   guint us = op->us + fake.plan.kernel_delay_us;
   if (op->kernel && !bundle_is_there (s, &op->bundle))
     {
@@ -190,6 +193,8 @@ copy_locked (Stream *s, Op *op)
   else if (op->kind == OP_COPY)
     fake.counts.bytes_to_host += op->row_bytes * op->rows;
   fake.copying++;
+  while (fake.plan.hold_copies && !fake_dead (s->device) && !fake.ending)
+    pthread_cond_wait (&fake.changed, &fake.lock);
   pthread_mutex_unlock (&fake.lock);
   if (us > 0)
     usleep (us);
@@ -199,6 +204,7 @@ copy_locked (Stream *s, Op *op)
     memset (op->to, 0, op->row_bytes);
   pthread_mutex_lock (&fake.lock);
   fake.copying--;
+  fake.counts.copied++;
   pthread_cond_broadcast (&fake.changed);
 }
 

@@ -200,7 +200,7 @@ waits_to_release (void)
 {
   Kit k;
   gpointer p;
-  kit_init (&k, &(FakePlan){ .kernel_delay_us = 3000 });
+  kit_init (&k, &(FakePlan){ .hold_kernels_until = FAKE_RELEASE });
   k.cuda->allocate (&p, 1);
   fake_launch_delay (k.stream, 0);
   k.cuda->event_record (k.event, k.stream);

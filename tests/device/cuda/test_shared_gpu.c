@@ -12,8 +12,10 @@
 #include "hass_test.h"
 
 #define MS G_GINT64_CONSTANT (1000000)
-#define DEADLINE_NS (200 * MS)
-#define HANG_MS 4000 /* then the stand-in goes on, so that a test ends */
+/* A farm's deadline until its kernel certainly hangs, and then. */
+#define PATIENT_NS (600000 * MS)
+#define DEADLINE_NS (50 * MS)
+#define HANG_MS 60000 /* then the stand-in goes on, so that a test ends */
 
 static const guint32 constant = 7;
 static const HassConstant constants[] = { { &constant, sizeof constant } };
@@ -90,11 +92,22 @@ submit (HassDevice *device, guint slot, const HassBlock *b)
 static void
 begin_to_hang (HassDevice *device)
 {
-  HassBlock b = block (3);
+  static HassBlock b; /* the device reads it later, too */
+  b = block (3);
   fake_cudart_plan (&(FakePlan){ .hang_kernel_at = 1, .hang_ms = HANG_MS });
   CU_ASSERT_TRUE (submit (device, 0, &b));
   while (!fake_hanging ())
     g_usleep (100);
+}
+
+/* Its bundle that hangs is given up. */
+static void
+give_up (HassDevice *device, HassDeviceFarm *farm)
+{
+  g_autoptr (GError) error = NULL;
+  farm->bundle_deadline_ns = DEADLINE_NS;
+  CU_ASSERT_FALSE (next_leaves (device, &error));
+  CU_ASSERT_TRUE (error && strstr (error->message, "longer than 50 ms"));
 }
 
 static void
@@ -114,10 +127,9 @@ closing (void)
     {
       HassDeviceFarm hangs, dated, undated;
       HassBlock b = block (3), large = block (sizeof in);
-      g_autoptr (GError) error = NULL;
       fake_machine_begin (&(FakePlan){ .n_devices = 1 });
-      HassDevice *first = open_for (&hangs, DEADLINE_NS);
-      HassDevice *second = open_for (&dated, DEADLINE_NS);
+      HassDevice *first = open_for (&hangs, PATIENT_NS);
+      HassDevice *second = open_for (&dated, PATIENT_NS);
       HassDevice *third = open_for (&undated, 0);
       for (guint i = 0; i < 2; i++)
         {
@@ -128,7 +140,7 @@ closing (void)
       begin_to_hang (first);
       if (known)
         {
-          CU_ASSERT_FALSE (next_leaves (first, &error));
+          give_up (first, &hangs);
           CU_ASSERT_FALSE (submit (second, 0, &b));
         }
       else
@@ -142,8 +154,7 @@ closing (void)
       CU_ASSERT_TRUE (fake_hanging ());
       CU_ASSERT_EQUAL (fake_cudart_counts ().waits_in_release, 0);
       if (!known)
-        CU_ASSERT_FALSE (next_leaves (first, &error));
-      CU_ASSERT_TRUE (error && strstr (error->message, "longer than 200 ms"));
+        give_up (first, &hangs);
       end (first);
     }
 }
@@ -153,19 +164,18 @@ static void
 pinned_memory (void)
 {
   HassDeviceFarm hangs;
-  g_autoptr (GError) error = NULL;
   fake_machine_begin (&(FakePlan){ .n_devices = 1 });
   CU_ASSERT_EQUAL (hass_gpus_count (), 1);
   gpointer before = hass_memory_alloc (100, NULL),
            early = hass_memory_alloc (5000, NULL);
-  HassDevice *first = open_for (&hangs, DEADLINE_NS);
+  HassDevice *first = open_for (&hangs, PATIENT_NS);
   begin_to_hang (first);
   hass_memory_free (early); /* which is not known to hang yet */
   CU_ASSERT_TRUE (fake_hanging ());
   gpointer again = hass_memory_alloc (5000, NULL);
   CU_ASSERT_PTR_EQUAL (again, early);
   hass_memory_free (again);
-  CU_ASSERT_FALSE (next_leaves (first, &error));
+  give_up (first, &hangs);
   guint pinned = fake_cudart_counts ().calls[FAKE_ALLOCATE_HOST];
   gpointer after = hass_memory_alloc (100, NULL);
   CU_ASSERT_PTR_NOT_NULL (after);
@@ -184,12 +194,11 @@ waiting (void)
 {
   HassDeviceFarm hangs, undated;
   HassBlock b = block (3);
-  g_autoptr (GError) error = NULL;
   fake_machine_begin (&(FakePlan){ .n_devices = 1 });
-  HassDevice *first = open_for (&hangs, DEADLINE_NS);
+  HassDevice *first = open_for (&hangs, PATIENT_NS);
   HassDevice *second = open_for (&undated, 0);
   begin_to_hang (first);
-  CU_ASSERT_FALSE (next_leaves (first, &error));
+  give_up (first, &hangs);
   guint waits = fake_cudart_counts ().calls[FAKE_EVENT_WAIT];
   CU_ASSERT_FALSE (submit (second, 0, &b));
   CU_ASSERT_EQUAL (fake_cudart_counts ().calls[FAKE_EVENT_WAIT], waits);
@@ -203,21 +212,18 @@ static void
 spare (void)
 {
   HassDeviceFarm one, other;
-  HassBlock b = block (3);
   fake_machine_begin (&(FakePlan){ .n_devices = 1 });
   HassDevice *first = open_for (&one, 0);
   HassDevice *second = open_for (&other, 0);
   gsize all = fake_cudart_counts ().live_bytes[0];
-  fake_cudart_plan (&(FakePlan){ .hang_kernel_at = 1, .hang_ms = 100 });
-  CU_ASSERT_TRUE (submit (first, 0, &b));
-  while (!fake_hanging ())
-    g_usleep (100);
+  begin_to_hang (first);
   gsize busy = fake_cudart_counts ().live_bytes[0];
   close_and_free (second);
   CU_ASSERT_EQUAL (fake_cudart_counts ().live_bytes[0], busy);
   second = open_for (&other, 0); /* gets the other's */
   CU_ASSERT_EQUAL (fake_cudart_counts ().live_bytes[0], busy);
   close_and_free (second);
+  fake_end_hang ();
   CU_ASSERT_TRUE (next_leaves (first, NULL));
   CU_ASSERT_TRUE (fake_cudart_counts ().live_bytes[0] < busy);
   CU_ASSERT_TRUE (all > 0);
