@@ -5,6 +5,8 @@
 #include "pool/result_pool.h"
 
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include "crowd.h"
 #include "hass_test.h"
@@ -292,6 +294,7 @@ typedef struct
   _Atomic guint released;  /* it may go on */
   _Atomic guint committed; /* commits that have returned */
   _Atomic guint n_records;
+  _Atomic guint third; /* the kernel's number of its thread, when it commits */
 } Dam;
 
 static gboolean
@@ -306,18 +309,30 @@ hold (const HassResultItem *record, gpointer data)
   return TRUE;
 }
 
-/* Until the count is reached, or for ms milliseconds. */
+/* Waits until the count is reached. FALSE: it is not, the deadline is over. */
 static gboolean
-reaches (_Atomic guint *count, guint n, guint ms)
+reaches (const Dam *dam, _Atomic guint *count, guint n)
 {
-  gint64 end_ns = crowd_now_ns () + ms * G_GINT64_CONSTANT (1000000);
-  while (atomic_load (count) < n && crowd_now_ns () < end_ns)
+  while (atomic_load (count) < n && crowd_now_ns () < dam->deadline)
     g_usleep (500);
   return atomic_load (count) >= n;
 }
 
+/* The kernel says that the thread, 0: none yet, sleeps. */
+static gboolean
+sleeps (guint thread)
+{
+  g_autofree char *text = NULL;
+  g_autofree char *path = g_strdup_printf ("/proc/self/task/%u/stat", thread);
+  if (thread == 0 || !g_file_get_contents (path, &text, NULL, NULL))
+    return FALSE;
+  const char *state = strrchr (text, ')');
+  return state && state[1] && state[2] == 'S';
+}
+
 /* The first commits unit 0 and is held in the collector; the second commits
-   600 bytes, which may wait; the third 600 more, which are too many. */
+   600 bytes, which may wait; the third 600 more, which are too many: it sleeps
+   until the collector goes on. */
 static void
 dam_body (guint index, gpointer data)
 {
@@ -326,22 +341,27 @@ dam_body (guint index, gpointer data)
   HassResultItem record = { .seq = index, .bytes = 500 };
   if (index == 3)
     {
-      if (!reaches (&dam->committed, 1, 5000))
+      if (!reaches (dam, &dam->committed, 1))
         atomic_fetch_add (&dam->committed, 100);
-      /* The third has to be waiting still. */
-      if (reaches (&dam->committed, 2, 100))
+      while (!sleeps (atomic_load (&dam->third))
+             && atomic_load (&dam->committed) < 2
+             && crowd_now_ns () < dam->deadline)
+        g_usleep (500);
+      if (atomic_load (&dam->committed) >= 2)
         atomic_fetch_add (&dam->committed, 100);
       atomic_store (&dam->released, 1);
       return;
     }
   if (index > 0)
-    reaches (&dam->inside, 1, 5000);
+    reaches (dam, &dam->inside, 1);
   if (index > 1)
-    reaches (&dam->committed, 1, 5000);
+    reaches (dam, &dam->committed, 1);
   HassRun *run = hass_result_pool_run (dam->pool);
   run->key = index;
   run->n_units = 1;
   hass_run_add (run, &record, bytes);
+  if (index > 1)
+    atomic_store (&dam->third, (guint)syscall (SYS_gettid));
   hass_result_pool_commit (dam->pool, run);
   atomic_fetch_add (&dam->committed, 1);
 }
