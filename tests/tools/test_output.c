@@ -14,6 +14,7 @@
 #include "tests/program.h"
 
 #define NOBODY 65534
+#define ALONE 1000000000 /* and a process's number: no machine's user */
 #define NOT_LIMITED 99
 
 /* -- A full disk -------------------------------------------------------- */
@@ -128,7 +129,8 @@ pictures_replace_no_device (void)
 /* -- No threads --------------------------------------------------------- */
 
 /* Runs a program that can make so many threads besides its first, as another
-   user where this one is root, whom the kernel does not limit. */
+   user where this one is root, whom the kernel does not limit: one that has no
+   other process, as these count, or nobody where there is no such user. */
 static int
 run_with_threads (rlim_t threads, char **err, const char *program, char **argv)
 {
@@ -150,7 +152,8 @@ run_with_threads (rlim_t threads, char **err, const char *program, char **argv)
       setenv ("HASS_NCPU", "4", 1);
       setenv ("ASAN_OPTIONS", "detect_leaks=0", 1); /* wants a thread */
       if (setrlimit (RLIMIT_NPROC, &limit) != 0
-          || (getuid () == 0 && setuid (NOBODY) != 0))
+          || (getuid () == 0 && setuid (ALONE + (uid_t)getpid ()) != 0
+              && setuid (NOBODY) != 0))
         _exit (NOT_LIMITED);
       fexecve (fd, argv, environ);
       _exit (NOT_LIMITED);
