@@ -29,7 +29,7 @@ static gboolean list, times;
 
 static const GOptionEntry options[]
     = { { "list", 0, 0, G_OPTION_ARG_NONE, &list,
-          "Name the suites and their tests", NULL },
+          "Name the suites that would run and their tests", NULL },
         { "suite", 0, 0, G_OPTION_ARG_STRING_ARRAY, &only,
           "Run these suites alone; a name may have * and ?", "NAME,..." },
         { "skip", 0, 0, G_OPTION_ARG_STRING_ARRAY, &skip,
@@ -107,15 +107,6 @@ read_options (int *argc, char ***argv)
   return FALSE;
 }
 
-static void
-list_suites (void)
-{
-  for (const HassTestSuite *suite = all_suites; suite != NULL;
-       suite = suite->next)
-    for (size_t i = 0; i < suite->n_tests; i++)
-      printf ("%s: %s\n", suite->name, suite->tests[i].claim);
-}
-
 static GPtrArray *
 choose_suites (void)
 {
@@ -126,6 +117,17 @@ choose_suites (void)
         && !is_named (suite->name, skip))
       g_ptr_array_add (chosen, suite);
   return chosen;
+}
+
+static void
+list_suites (const GPtrArray *suites)
+{
+  for (guint s = 0; s < suites->len; s++)
+    {
+      const HassTestSuite *suite = suites->pdata[s];
+      for (size_t i = 0; i < suite->n_tests; i++)
+        printf ("%s: %s\n", suite->name, suite->tests[i].claim);
+    }
 }
 
 /* The suites of --first, then the others, both in the order of their names. */
@@ -228,9 +230,10 @@ main (int argc, char **argv)
   setenv ("HASS_PROFILE", "off", 1); /* the user's own is none of ours */
   if (!read_options (&argc, &argv))
     return 2;
+  g_autoptr (GPtrArray) suites = choose_suites ();
   if (list)
     {
-      list_suites ();
+      list_suites (suites);
       return 0;
     }
   if (CU_initialize_registry () != CUE_SUCCESS)
@@ -238,7 +241,6 @@ main (int argc, char **argv)
       g_printerr ("hass-tests: %s\n", CU_get_error_msg ());
       return 1;
     }
-  g_autoptr (GPtrArray) suites = choose_suites ();
   passed = run_suites (suites);
   CU_cleanup_registry ();
   g_strfreev (only);
