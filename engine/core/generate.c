@@ -60,7 +60,8 @@ hass_emitter_make_room (HassEmitter *emitter)
 }
 
 /* Announces loads that have entered the pool. If the calling thread is wanted
-   for work, it computes until it no longer is. */
+   for work, it computes until it no longer is; if it is the only one, until
+   nothing is left. */
 static void
 announce (HassEmitter *emitter)
 {
@@ -68,7 +69,8 @@ announce (HassEmitter *emitter)
   job->engine->loads_came (job);
   /* Relaxed: a hint; a later emission sees it. */
   if (G_UNLIKELY (
-          atomic_load_explicit (&job->caller_wanted, memory_order_relaxed)))
+          job->at_once
+          || atomic_load_explicit (&job->caller_wanted, memory_order_relaxed)))
     hass_emitter_make_room (emitter);
 }
 
@@ -147,7 +149,7 @@ hass_job_generate (HassJob *job)
   if (farm->n_loads > 0)
     {
       hass_load_pool_add_array (job->pool, farm->loads, farm->n_loads);
-      job->engine->loads_came (job);
+      announce (emitter);
     }
   if (farm->generate && !hass_job_stopping (job))
     {

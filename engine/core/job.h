@@ -294,6 +294,9 @@ struct HassJob
   HassEvent event;
   gpointer flow;   /* what HassFarm.flow has created, or NULL */
   gpointer driver; /* the engine's own state: HassLive or the virtual one's */
+  /* a pipeline whose one core is the generator's thread: what is emitted passes
+     all stages before the generator goes on, since it may block for long */
+  gboolean at_once;
 
   _Alignas(HASS_CACHE_LINE) _Atomic (HassSlot *) current;
   /* the open round that loads join, or NULL */

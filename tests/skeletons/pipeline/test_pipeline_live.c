@@ -105,19 +105,34 @@ emit_slowly (HassEmitter *emitter, gpointer data, GError **error)
 }
 
 static void
-slow_streams (void)
+slow_stream (guint n_cores, HassStageMode last)
 {
   Meeting m = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0, 0 };
   const HassStage stages[]
       = { HASS_STAGE (.cpu = pass_first),
           HASS_STAGE (.mode = HASS_STAGE_SERIAL, .cpu = pass_first),
-          HASS_STAGE (.mode = HASS_STAGE_ORDERED, .cpu = pass_last) };
+          HASS_STAGE (.mode = last, .cpu = pass_last) };
   HassPipeline p = pipe_new (stages, 3, 0);
   p.generate = emit_slowly;
   p.user_data = &m;
+  p.run.n_cores = n_cores;
   pipe_must_run (&p);
   CU_ASSERT_EQUAL (m.last, 100);
   CU_ASSERT_EQUAL (m.first, 200);
+}
+
+static void
+slow_streams (void)
+{
+  slow_stream (2, HASS_STAGE_ORDERED);
+}
+
+/* The only core is the thread that the generator blocks. */
+static void
+slow_streams_on_one_core (void)
+{
+  slow_stream (1, HASS_STAGE_ORDERED);
+  slow_stream (1, HASS_STAGE_CALLER);
 }
 
 /* -- Who computes a token of a slow stream ------------------------------ */
@@ -418,6 +433,8 @@ HASS_TEST_SUITE (
     pipeline_live,
     { "a stage that blocks makes only its own tokens wait", blocked_stages },
     { "no token waits for company in a slow stream", slow_streams },
+    { "on one core a token is through before its emitter goes on",
+      slow_streams_on_one_core },
     { "brief tokens of a slow stream are computed by the thread that emits "
       "them",
       lonely_tokens },
