@@ -11,6 +11,7 @@
    Thread safety: see bench.h. */
 #include "bench.h"
 
+#include <errno.h>
 #include <math.h>
 #include <pthread.h>
 #include <sched.h>
@@ -289,12 +290,46 @@ run_round (BenchGroup *group, guint round, guint turn, double *line)
   return others / (seconds * sysconf (_SC_NPROCESSORS_ONLN));
 }
 
-/* Measures all rows in each round, prints and frees. The first round warms
-   up and does not count; a round that other processes disturbed is
-   repeated, but no more than twice as many rounds are run. */
+/* Returns: TRUE if BENCH_LINES, a list as "overhead:a,memory", has this
+   program, or the letter that the title begins with, alone or with the program;
+   or if there is no list. */
+static gboolean
+is_wanted (const char *title)
+{
+  const char *program = program_invocation_short_name;
+  const char *lines = g_getenv ("BENCH_LINES");
+  if (!lines || !*lines)
+    return TRUE;
+  g_auto (GStrv) wanted = g_strsplit (lines, ",", -1);
+  g_autofree char *letter = g_strndup (title, 1);
+  g_autofree char *full = g_strconcat (program, ":", letter, NULL);
+  const char *const *list = (const char *const *)wanted;
+  return g_strv_contains (list, program) || g_strv_contains (list, letter)
+         || g_strv_contains (list, full);
+}
+
+static void
+group_free (BenchGroup *group)
+{
+  contest_free (group->contest);
+  g_array_unref (group->targets);
+  g_free (group->title);
+  g_free (group->unit);
+  g_free (group);
+}
+
+/* Measures all rows in each round, prints and frees; only frees if BENCH_LINES
+   leaves the group out. The first round warms up and does not count; a round
+   that other processes disturbed is repeated, but no more than twice as many
+   rounds are run. */
 void
 bench_group_run (BenchGroup *group, guint rounds)
 {
+  if (!is_wanted (group->title))
+    {
+      group_free (group);
+      return;
+    }
   guint n = contest_size (group->contest), n_disturbed = 0, n_repeated = 0;
   g_autofree double *line = g_new0 (double, rounds);
   contest_begin (group->contest, rounds);
@@ -326,11 +361,7 @@ bench_group_run (BenchGroup *group, guint rounds)
   for (guint i = 0; i < n; i++)
     print_row (group, i);
   fflush (stdout);
-  contest_free (group->contest);
-  g_array_unref (group->targets);
-  g_free (group->title);
-  g_free (group->unit);
-  g_free (group);
+  group_free (group);
 }
 
 void
