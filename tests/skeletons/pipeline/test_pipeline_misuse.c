@@ -354,6 +354,16 @@ to_later (HassToken *t, HassWorker *w, gpointer data, GError **error)
 }
 
 static gboolean
+to_none (HassToken *t, HassWorker *w, gpointer data, GError **error)
+{
+  Bad *bad = data;
+  (void)error;
+  if (t->seq == BAD_SEQ)
+    bad->accepted |= hass_token_again (t, w, G_MAXUINT);
+  return TRUE;
+}
+
+static gboolean
 across (HassStageMode first, HassStageMode between)
 {
   Bad bad = { 0 };
@@ -363,8 +373,8 @@ across (HassStageMode first, HassStageMode between)
           HASS_STAGE (.name = "three", .cpu = to_first) };
   HassPipeline p = pipe_new (stages, 3, PIPE_LOADS);
   p.user_data = &bad;
-  return pipe_fails (&p, HASS_ERROR_MISUSE, "'pipe'", "three", "stage 0",
-                     "ORDERED", NULL)
+  return pipe_fails (&p, HASS_ERROR_MISUSE, "'pipe'",
+                     "stage 'three': ", "to stage 'one'", "ORDERED", NULL)
          && !bad.accepted;
 }
 
@@ -375,7 +385,11 @@ back_across_the_order (void)
   CU_ASSERT_TRUE (across (HASS_STAGE_ORDERED, HASS_STAGE_PARALLEL));
   CU_ASSERT_TRUE (across (HASS_STAGE_PARALLEL, HASS_STAGE_CALLER));
   CU_ASSERT_TRUE (goes_wrong ((HassStage)HASS_STAGE (.cpu = to_later),
-                              HASS_ERROR_MISUSE, "wrong", "stage 2"));
+                              HASS_ERROR_MISUSE, "stage 'wrong'",
+                              "to stage 'stage 3': that is a later stage"));
+  CU_ASSERT_TRUE (goes_wrong ((HassStage)HASS_STAGE (.cpu = to_none),
+                              HASS_ERROR_MISUSE, "stage 'wrong'",
+                              "index 4294967295, but there are 3"));
 }
 
 static gboolean
@@ -386,7 +400,8 @@ for_ever (HassToken *t, HassWorker *w, gpointer data, GError **error)
   if (t->seq != BAD_SEQ)
     return TRUE;
   pipe_look (t, w, probe, error);
-  return hass_token_again (t, w, 0);
+  /* Two calls send it back once. */
+  return hass_token_again (t, w, 1) && hass_token_again (t, w, 0);
 }
 
 static void
