@@ -155,7 +155,9 @@ gpointer hass_token_output (HassToken *token, HassWorker *worker, gsize bytes);
  * hass_token_emit:
  * @part: copied; its memory stays the user's until the token's load is
  *   released, or it lies in @token's input or output, or in a buffer of
- *   hass_token_buffer().
+ *   hass_token_buffer(). Of its fields input, input_bytes and tag are read, and
+ *   of its flags HASS_LOAD_BUFFER: the part must then lie in the buffer that
+ *   the token's load has claimed by this flag; else it is HASS_ERROR_MISUSE.
  *
  * Emits a part: a token of its own for the later stages (one to many). Parts
  * replace the token, follow each other in the order of these calls, and keep

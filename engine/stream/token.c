@@ -169,6 +169,20 @@ n_emitted (const HassStreamWorker *sw)
   return n;
 }
 
+/* Returns: FALSE if a part that claims to lie in a buffer of the generator does
+   not; the pipeline is stopped. */
+static gboolean
+may_claim (HassStream *stream, const HassStreamWorker *sw, const HassLoad *part)
+{
+  if (hass_buffer_holds_part (stream->job, &sw->item->load, part))
+    return TRUE;
+  misuse (stream, sw,
+          "hass_token_emit: HASS_LOAD_BUFFER of the part is set, but it does "
+          "not lie in a buffer that its token's load has claimed by "
+          "HASS_LOAD_BUFFER");
+  return FALSE;
+}
+
 /* Returns: FALSE if the token has emitted as many parts as it may; the pipeline
    is stopped. */
 static gboolean
@@ -200,6 +214,8 @@ hass_token_emit (HassToken *token, HassWorker *worker, const HassLoad *part)
   if (hass_job_stopping (worker->job)
       || (G_UNLIKELY (item->state != HASS_ITEM_ALIVE)
           && !may_decide (stream, sw, "hass_token_emit", HASS_ITEM_ALIVE))
+      || (G_UNLIKELY (part->flags & HASS_LOAD_BUFFER)
+          && !may_claim (stream, sw, part))
       || !may_emit (stream, sw))
     return FALSE;
   if (!item->origin)
