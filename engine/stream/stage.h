@@ -188,7 +188,8 @@ void hass_token_drop (HassToken *token, HassWorker *worker);
 
 /**
  * hass_token_again:
- * @stage: index of this or an earlier stage.
+ * @stage: index of this or an earlier stage, from 0, as in
+ *   HassPipeline.stages: the stage with the default name "stage 1" has index 0.
  *
  * Sends the token back: after this call of the stage it passes @stage and the
  * following ones again, with this stage's output as input. It keeps its place

@@ -280,6 +280,17 @@ emit_as_farm (HassToken *t, HassWorker *w, gpointer data, GError **error)
 }
 
 static gboolean
+emit_as_tasks (HassToken *t, HassWorker *w, gpointer data, GError **error)
+{
+  Bad *bad = data;
+  const HassTask task = { 0 };
+  (void)error;
+  if (t->seq == BAD_SEQ)
+    bad->accepted |= hass_worker_emit_task (w, &task);
+  return TRUE;
+}
+
+static gboolean
 result_as_farm (HassToken *t, HassWorker *w, gpointer data, GError **error)
 {
   Bad *bad = data;
@@ -302,8 +313,12 @@ wrong_places (void)
   CU_ASSERT_TRUE (goes_wrong ((HassStage)HASS_STAGE (.cpu = lend),
                               HASS_ERROR_MISUSE, "hass_token_emit called",
                               "outside"));
-  CU_ASSERT_TRUE (goes_wrong ((HassStage)HASS_STAGE (.cpu = emit_as_farm),
-                              HASS_ERROR_MISUSE, "hass_worker_emit", NULL));
+  CU_ASSERT_TRUE (goes_wrong (
+      (HassStage)HASS_STAGE (.cpu = emit_as_farm), HASS_ERROR_MISUSE,
+      "hass_worker_emit called in a pipeline", "call hass_token_emit"));
+  CU_ASSERT_TRUE (goes_wrong (
+      (HassStage)HASS_STAGE (.cpu = emit_as_tasks), HASS_ERROR_MISUSE,
+      "hass_worker_emit_task called in a pipeline", "call hass_token_emit"));
   CU_ASSERT_TRUE (goes_wrong ((HassStage)HASS_STAGE (.cpu = result_as_farm),
                               HASS_ERROR_MISUSE, "hass_worker_result", NULL));
 }
