@@ -103,6 +103,8 @@ typedef struct
 
 /**
  * HassReport: the report of a farm; read-only, freed with hass_report_free().
+ * What fails before it begins, because of its settings, the environment or the
+ * platform, has an empty report: @farm and @kind, all else 0 and NULL.
  * @farm, @strategy, @platform: names; @platform is NULL on the real machine.
  * @virtual_time: times are those of a modelled machine.
  * @saturated: the modelled makespan exceeds the range of virtual time, 31
