@@ -33,9 +33,10 @@ typedef enum
  *   hass_emitter_buffer(). The load keeps the buffer alive; the library
  *   recycles it when the last load in it is finished. The generator may use
  *   the buffer that it got last for several loads; a worker may also use the
- *   buffer of its own load. Any other input is HASS_ERROR_MISUSE: one outside
- *   all buffers of the farm, one that extends past its buffer, or one in a
- *   buffer that the generator has already replaced.
+ *   buffer of its own load, and a stage of a pipeline, for the parts of a
+ *   token, that of the token's load. Any other input is HASS_ERROR_MISUSE: one
+ *   outside all buffers of the farm, one that extends past its buffer, or one
+ *   in a buffer that the generator has already replaced.
  *
  * If neither HASS_LOAD_CPU nor HASS_LOAD_GPU is set, every device with a
  * worker may run the load. Both flags are set and read in function farms only,

@@ -34,7 +34,7 @@ run (const HassDataFarm *given, HassFarmKind kind, const char *function,
   if (!hass_struct_read (&f, sizeof f,
                          HASS_SIZE_UP_TO (HassDataFarm, cpu_worker), given,
                          "HassDataFarm", error))
-    return FALSE;
+    return hass_farm_end (FALSE, report, NULL, kind);
   g_autofree HassKindWorker *workers = all_workers (&f);
   HassFarm farm = { .name = f.name,
                     .kind = kind,
@@ -74,9 +74,10 @@ run (const HassDataFarm *given, HassFarmKind kind, const char *function,
                     .called_ns = called_ns };
   hass_farm_limits (&farm, f.pool_loads, f.pool_bytes, f.round_loads,
                     f.window_loads);
-  return hass_farm_check (&farm, function, error)
-         && hass_farm_check_settings (&farm, f.window_loads, error)
-         && hass_engine_run (&farm, report, error);
+  gboolean ok = hass_farm_check (&farm, function, error)
+                && hass_farm_check_settings (&farm, f.window_loads, error)
+                && hass_engine_run (&farm, report, error);
+  return hass_farm_end (ok, report, f.name, kind);
 }
 
 gboolean

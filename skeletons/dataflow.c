@@ -74,14 +74,14 @@ run (const HassDataflow *d, HassGraphRun *of, const char *function,
 gboolean
 hass_dataflow (const HassDataflow *given, HassReport **report, GError **error)
 {
-  HassDataflow d;
+  HassDataflow d = { .name = NULL };
   if (report)
     *report = NULL;
-  if (!read_settings (&d, given, error))
-    return FALSE;
+  gboolean ok = read_settings (&d, given, error);
   HassGraphRun of
       = { .build = d.build, .user_data = d.user_data, .window = d.window };
-  return run (&d, &of, "hass_dataflow", report, error);
+  ok = ok && run (&d, &of, "hass_dataflow", report, error);
+  return hass_farm_end (ok, report, d.name, HASS_FARM_DATAFLOW);
 }
 
 /* -- Recorded graphs ---------------------------------------------------- */
@@ -128,14 +128,14 @@ hass_recorded_run (HassRecorded *recorded, guint64 times,
       g_set_error (error, HASS_ERROR, HASS_ERROR_MISUSE,
                    "dataflow '%s': hass_recorded_run: it is running already",
                    recorded->name);
-      return FALSE;
+      return hass_farm_end (FALSE, report, recorded->name, HASS_FARM_DATAFLOW);
     }
   gboolean ok
       = hass_tape_check (recorded->tape, error)
         && run (&recorded->dataflow, &of, "hass_recorded_run", report, error)
         && hass_tape_check (recorded->tape, error);
   atomic_store_explicit (&recorded->running, FALSE, memory_order_release);
-  return ok;
+  return hass_farm_end (ok, report, recorded->name, HASS_FARM_DATAFLOW);
 }
 
 void

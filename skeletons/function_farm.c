@@ -146,13 +146,13 @@ hass_function_farm (const HassFunctionFarm *given, HassReport **report,
   if (!hass_struct_read (&f, sizeof f,
                          HASS_SIZE_UP_TO (HassFunctionFarm, n_tasks), given,
                          "HassFunctionFarm", error))
-    return FALSE;
+    return hass_farm_end (FALSE, report, NULL, HASS_FARM_FUNCTION);
   if (f.n_tasks > 0 && !f.tasks)
     {
       g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
                    "farm '%s': n_tasks is given, but tasks is NULL",
                    f.name ? f.name : "farm");
-      return FALSE;
+      return hass_farm_end (FALSE, report, f.name, HASS_FARM_FUNCTION);
     }
   g_autofree HassLoad *loads = g_new (HassLoad, f.n_tasks + 1);
   for (gsize i = 0; i < f.n_tasks; i++)
@@ -187,7 +187,8 @@ hass_function_farm (const HassFunctionFarm *given, HassReport **report,
                     .run = &f.run,
                     .called_ns = called_ns };
   hass_farm_limits (&farm, f.pool_tasks, 0, f.round_tasks, f.window_tasks);
-  return hass_farm_check (&farm, "hass_function_farm", error)
-         && hass_farm_check_settings (&farm, f.window_tasks, error)
-         && hass_engine_run (&farm, report, error);
+  gboolean ok = hass_farm_check (&farm, "hass_function_farm", error)
+                && hass_farm_check_settings (&farm, f.window_tasks, error)
+                && hass_engine_run (&farm, report, error);
+  return hass_farm_end (ok, report, f.name, HASS_FARM_FUNCTION);
 }

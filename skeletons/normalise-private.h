@@ -11,6 +11,8 @@ gboolean hass_farm_check_settings (const HassFarm *farm, gsize window,
                                    GError **error);
 void hass_farm_limits (HassFarm *farm, gsize pool_loads, gsize pool_bytes,
                        gsize round_loads, gsize window);
+gboolean hass_farm_end (gboolean ok, HassReport **report, const char *name,
+                        HassFarmKind kind);
 
 /* The name of the kind of device that HassDataFarm.gpu_worker and HassTask.gpu
    are for. */

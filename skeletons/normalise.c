@@ -173,3 +173,23 @@ hass_farm_check (HassFarm *farm, const char *function, GError **error)
     farm->strategy = hass_strategy_default (farm->kind, farm->cost);
   return TRUE;
 }
+
+/* Ends the call of a farm, pipeline or dataflow: what failed before the engine
+   made a report gets an empty one. @report: NULL or where the report belongs,
+   which holds NULL or the engine's. @name: NULL: the default of @kind. Returns:
+   @ok. */
+gboolean
+hass_farm_end (gboolean ok, HassReport **report, const char *name,
+               HassFarmKind kind)
+{
+  if (!report || *report)
+    return ok;
+  if (!name)
+    name = kind == HASS_FARM_PIPELINE   ? "pipeline"
+           : kind == HASS_FARM_DATAFLOW ? "dataflow"
+                                        : "farm";
+  *report = g_new0 (HassReport, 1);
+  (*report)->farm = g_strdup (name);
+  (*report)->kind = kind;
+  return ok;
+}

@@ -214,33 +214,42 @@ farm_of (const HassPipeline *p, const HassStage *stages,
   return farm;
 }
 
-gboolean
-hass_pipeline (const HassPipeline *given, HassReport **report, GError **error)
+/* Runs a pipeline whose settings have been read into @p. */
+static gboolean
+run (const HassPipeline *p, gint64 called_ns, HassReport **report,
+     GError **error)
 {
-  gint64 called_ns = hass_engine_clock ();
-  HassPipeline p;
-  if (report)
-    *report = NULL;
-  if (!hass_struct_read (&p, sizeof p, HASS_SIZE_UP_TO (HassPipeline, n_stages),
-                         given, "HassPipeline", error))
-    return FALSE;
-  if (!p.name)
-    p.name = "pipeline";
-  if (!check_counts (&p, error))
+  if (!check_counts (p, error))
     return FALSE;
   HassStage stages[HASS_MAX_CLASSES];
   char *names[HASS_MAX_CLASSES] = { NULL };
-  gboolean ok = read_stages (&p, stages, names, error);
+  gboolean ok = read_stages (p, stages, names, error);
   if (ok)
     {
-      g_autoptr (GArray) kinds = kinds_of (stages, p.n_stages);
-      HassFarm farm = farm_of (&p, stages, (const HassKindWorker *)kinds->data);
+      g_autoptr (GArray) kinds = kinds_of (stages, p->n_stages);
+      HassFarm farm = farm_of (p, stages, (const HassKindWorker *)kinds->data);
       farm.called_ns = called_ns;
       ok = hass_farm_check (&farm, "hass_pipeline", error)
            && hass_farm_check_settings (&farm, 0, error)
            && hass_engine_run (&farm, report, error);
     }
-  for (guint i = 0; i < p.n_stages; i++)
+  for (guint i = 0; i < p->n_stages; i++)
     g_free (names[i]);
   return ok;
+}
+
+gboolean
+hass_pipeline (const HassPipeline *given, HassReport **report, GError **error)
+{
+  gint64 called_ns = hass_engine_clock ();
+  HassPipeline p = { .name = NULL };
+  if (report)
+    *report = NULL;
+  gboolean ok = hass_struct_read (&p, sizeof p,
+                                  HASS_SIZE_UP_TO (HassPipeline, n_stages),
+                                  given, "HassPipeline", error);
+  if (ok && !p.name)
+    p.name = "pipeline";
+  ok = ok && run (&p, called_ns, report, error);
+  return hass_farm_end (ok, report, p.name, HASS_FARM_PIPELINE);
 }

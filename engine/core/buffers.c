@@ -216,6 +216,23 @@ hass_buffer_claim (HassJob *job, const HassLoad *load, guint64 seq,
   return !wrong;
 }
 
+/* Returns: TRUE if a part of a load, which claims to lie in a buffer, lies in
+   that of the load, which must have claimed it. The load lasts longer than its
+   parts, so the part needs no claim of its own. */
+gboolean
+hass_buffer_holds_part (HassJob *job, const HassLoad *load,
+                        const HassLoad *part)
+{
+  if (!(load->flags & HASS_LOAD_BUFFER))
+    return FALSE;
+  pthread_mutex_lock (&job->buffer_lock);
+  const Buffer *b = find_locked (job, load->input);
+  gsize at = b ? (guintptr)part->input - (guintptr)b->data : 0;
+  gboolean holds = b && at < b->bytes && part->input_bytes <= b->bytes - at;
+  pthread_mutex_unlock (&job->buffer_lock);
+  return holds;
+}
+
 /* Notes that a finished load no longer uses its buffer, and makes the buffer
    available if it was the last. Loads that were given with the farm, not
    emitted, use no buffer of the library: with HASS_LOAD_BUFFER they are an

@@ -164,8 +164,9 @@ gboolean hass_worker_result (HassWorker *worker, gconstpointer data,
  *
  * Emits a new load of the same data farm (nested generation). The load waits
  * outside the bounded pool, so the call never blocks, and enters a later round
- * once the current unit is committed. In a function farm, and in the dry run of
- * a partition farm, it is HASS_ERROR_MISUSE.
+ * once the current unit is committed. In a function farm, in the dry run of a
+ * partition farm and in a pipeline, whose stages call hass_token_emit(), it is
+ * HASS_ERROR_MISUSE.
  *
  * Returns: TRUE; or FALSE on misuse: the farm then stops with
  * HASS_ERROR_MISUSE.

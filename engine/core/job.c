@@ -303,7 +303,7 @@ hass_job_finish (HassJob *job)
   begin = job->engine->now (job);
   if (job->farm->reduce)
     reduce (job);
-  job->phases.reduce_ns = job->engine->now (job) - begin;
+  job->phases.reduce_ns += job->engine->now (job) - begin;
   job->env.note = NULL;
   for (HassListener *l = job->listeners; l; l = l->next)
     {

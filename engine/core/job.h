@@ -489,6 +489,10 @@ HassSlot *hass_open_pullable (HassJob *job);
 gboolean hass_open_stalled (HassJob *job);
 gboolean hass_open_may_have_work (HassJob *job);
 
+/* buffers.c */
+gboolean hass_buffer_holds_part (HassJob *job, const HassLoad *load,
+                                 const HassLoad *part);
+
 /* slots.c; hass_job_idle under the decision lock */
 void hass_job_let_go (HassJob *job, const HassLoad *load, guint64 seq,
                       gboolean committed);

@@ -87,8 +87,9 @@ typedef struct
  * @device_s: likewise of the other devices.
  * @waiting_s: time that tokens waited before the stage, summed over the tokens;
  *   divided by the makespan: how many waited on average. Of a codelet 0.
- * @utilisation: part of the makespan in which the stage computed, if it
- * computes one token at a time; else the part of all cores' time that it took.
+ * @utilisation: @busy_s / (n * makespan), n being how many tokens cores can
+ *   compute at this stage at once: 1, unless it is PARALLEL; then the number of
+ *   cores, or HassStage.at_once if that is less; of a codelet that of cores.
  * @reserved: zero; for later versions.
  */
 typedef struct
@@ -102,6 +103,8 @@ typedef struct
 
 /**
  * HassReport: the report of a farm; read-only, freed with hass_report_free().
+ * What fails before it begins, because of its settings, the environment or the
+ * platform, has an empty report: @farm and @kind, all else 0 and NULL.
  * @farm, @strategy, @platform: names; @platform is NULL on the real machine.
  * @virtual_time: times are those of a modelled machine.
  * @saturated: the modelled makespan exceeds the range of virtual time, 31
@@ -140,8 +143,9 @@ typedef struct
  * @lost_teardown_s: remaining time after the last unit.
  * @lost_overhead_s: the remainder.
  *
- * A pipeline: @bound_s is the time for which the device, or the stage that
- * computes one token at a time, that was busiest computed or copied, the
+ * A pipeline: @bound_s is the time for which the busiest of its devices, or of
+ * the stages that compute fewer tokens at once than there are cores, computed
+ * or copied (of such a stage busy_s / n, see HassStageReport.utilisation), the
  * library's work between tokens included: with these shares of the work it
  * cannot end earlier. The losses are times, none negative, in which that
  * resource did neither: start-up; reduction; teardown; generator, only if the
@@ -162,7 +166,12 @@ typedef struct
  * @n_stages, @stages: [@n_stages] one entry a stage of a pipeline, or a codelet
  *   of a dataflow that was called; else 0 and NULL.
  * @binding: a pipeline or dataflow: what bounds its rate, in a sentence: "stage
- *   'write' binds: ordered, busy 97 %"; else NULL.
+ *   'write' binds: ordered, busy 97 %"; else NULL. Of a pipeline it names the
+ *   device or stage that was busiest, if that was for 70 % of the makespan or
+ *   more; else what took a larger part of the makespan than that: the generator
+ *   without its waits for room, start-up until the generator was called,
+ *   reduction, teardown, or the bound on tokens, if on average 70 % of
+ *   HassPipeline.tokens or more were in flight; else it begins "nothing binds".
  * @kind: kind of the farm.
  * @critical_path_s: of a recorded graph: the time of its longest path, if each
  *   task takes as long as the mean task of its codelet, in all runs together;

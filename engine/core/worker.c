@@ -53,18 +53,31 @@ hass_worker_stopping (const HassWorker *worker)
          || hass_job_stopping (worker->job);
 }
 
+/* Returns the misuse of @what, a function for units of farms. @instead: what to
+   call in a pipeline's stage. */
+static GError *
+outside_unit (const HassFarm *farm, const char *what, const char *instead)
+{
+  if (farm->kind == HASS_FARM_PIPELINE)
+    return g_error_new (HASS_ERROR, HASS_ERROR_MISUSE,
+                        "pipeline '%s': %s called in a pipeline, which has "
+                        "tokens in place of units: call %s",
+                        farm->name, what, instead);
+  return g_error_new (HASS_ERROR, HASS_ERROR_MISUSE,
+                      "farm '%s': %s called outside a cpu_worker, on another "
+                      "thread than its own, or with the worker of a loop's "
+                      "body",
+                      farm->name, what);
+}
+
 static gboolean
-in_unit (HassWorker *worker, const char *what)
+in_unit (HassWorker *worker, const char *what, const char *instead)
 {
   if (G_LIKELY (hass_worker_is_current (worker) && worker->unit))
     return TRUE;
   if (is_alive (worker, what))
     hass_job_stop (worker->job,
-                   g_error_new (HASS_ERROR, HASS_ERROR_MISUSE,
-                                "farm '%s': %s called outside a cpu_worker, on "
-                                "another thread than its own, or with the "
-                                "worker of a loop's body",
-                                worker->job->farm->name, what));
+                   outside_unit (worker->job->farm, what, instead));
   return FALSE;
 }
 
@@ -72,7 +85,7 @@ gboolean
 hass_worker_result (HassWorker *worker, gconstpointer data, gsize bytes)
 {
   HassJob *job = worker->job;
-  if (!in_unit (worker, "hass_worker_result"))
+  if (!in_unit (worker, "hass_worker_result", "hass_token_output"))
     return FALSE;
   if (!job->results)
     {
@@ -98,7 +111,7 @@ hass_worker_result (HassWorker *worker, gconstpointer data, gsize bytes)
 static gboolean
 may_nest (HassWorker *worker, gboolean tasks, const char *function)
 {
-  return in_unit (worker, function)
+  return in_unit (worker, function, "hass_token_emit")
          && hass_job_takes (worker->job, tasks, function)
          && !hass_job_stopping (worker->job);
 }

@@ -238,12 +238,18 @@ static void
 append_title (GString *out, const HassReport *r)
 {
   char a[16];
+  const char *kind = r->kind == HASS_FARM_PIPELINE   ? "pipeline"
+                     : r->kind == HASS_FARM_DATAFLOW ? "dataflow"
+                                                     : "farm";
+  if (!r->strategy)
+    {
+      g_string_append_printf (out, "%s %s: failed before it began\n", kind,
+                              r->farm);
+      return;
+    }
   g_string_append_printf (
-      out, "%s %s, strategy %s%s%s: %s, ",
-      r->kind == HASS_FARM_PIPELINE   ? "pipeline"
-      : r->kind == HASS_FARM_DATAFLOW ? "dataflow"
-                                      : "farm",
-      r->farm, r->strategy, r->virtual_time ? ", virtual time on " : "",
+      out, "%s %s, strategy %s%s%s: %s, ", kind, r->farm, r->strategy,
+      r->virtual_time ? ", virtual time on " : "",
       r->virtual_time ? r->platform : "", duration (r->makespan_s, a));
   if (r->kind == HASS_FARM_PIPELINE)
     g_string_append_printf (out,
@@ -265,6 +271,8 @@ hass_report_to_string (const HassReport *r)
 {
   GString *out = g_string_new (NULL);
   append_title (out, r);
+  if (!r->strategy)
+    return g_string_free (out, FALSE);
   if (r->kind == HASS_FARM_DATAFLOW)
     append_codelets (out, r);
   else if (r->n_stages > 0)

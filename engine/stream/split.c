@@ -38,8 +38,7 @@ hass_batch_split (HassStream *stream, HassStreamWorker *sw, HassBatch *batch,
   return rest;
 }
 
-/* Replaces tokens that have emitted parts by these. A token that is sent back
-   stays, behind its parts. */
+/* Replaces tokens that have emitted parts by these. */
 void
 hass_batch_insert_parts (HassStream *stream, HassStreamWorker *sw,
                          HassBatch *batch)
@@ -55,7 +54,7 @@ hass_batch_insert_parts (HassStream *stream, HassStreamWorker *sw,
       while (at < parts->len && g_array_index (parts, HassPart, at).index == i)
         hass_item_move (&batch->items[batch->n++],
                         &g_array_index (parts, HassPart, at++).item);
-      if (at == first || old[i].state == HASS_ITEM_AGAIN)
+      if (at == first)
         hass_item_move (&batch->items[batch->n++], &old[i]);
       else
         {

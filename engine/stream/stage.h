@@ -123,6 +123,21 @@ typedef struct _HassStage
   const HassKindWorker *workers;
 } HassStage;
 
+/* What one call of a stage may do with its token. It has one fate at most: it
+   is replaced by its parts, or dropped, or sent back; a second, other one stops
+   the pipeline with HASS_ERROR_MISUSE, and if none is called the token goes on.
+
+   called before        then: _output  _buffer  _emit    _drop    _again
+   hass_token_output    yes, replaces  yes      yes      yes      yes, see below
+   hass_token_buffer    yes            yes      yes      yes      yes
+   hass_token_emit      yes            yes      yes      MISUSE   MISUSE
+   hass_token_drop      yes            yes      MISUSE   yes      MISUSE
+   hass_token_again     yes, see below yes      MISUSE   MISUSE   yes, replaces
+
+   Replaces: the second call replaces the first. Of a token that is sent back
+   the output is the input at the stage that it comes to; of one that emits
+   parts it is memory for these; of one that is dropped it is discarded. */
+
 /**
  * hass_token_output:
  * @bytes: size; 0 makes an empty output.
@@ -140,16 +155,19 @@ gpointer hass_token_output (HassToken *token, HassWorker *worker, gsize bytes);
  * hass_token_emit:
  * @part: copied; its memory stays the user's until the token's load is
  *   released, or it lies in @token's input or output, or in a buffer of
- *   hass_token_buffer().
+ *   hass_token_buffer(). Of its fields input, input_bytes and tag are read, and
+ *   of its flags HASS_LOAD_BUFFER: the part must then lie in the buffer that
+ *   the token's load has claimed by this flag; else it is HASS_ERROR_MISUSE.
  *
  * Emits a part: a token of its own for the later stages (one to many). Parts
  * replace the token, follow each other in the order of these calls, and keep
  * the place of the token in the order of the stream. They have the token's seq
  * and @part's tag. The load is released when all its parts are through.
  *
- * Returns: TRUE; FALSE on misuse, if the pipeline is stopping, or if one token
- * has more parts than HassPipeline.tokens allows, which stops the pipeline with
- * HASS_ERROR_OVERFLOW.
+ * Returns: TRUE; FALSE on misuse, also after hass_token_drop() or
+ * hass_token_again() in the same call, if the pipeline is stopping, or if one
+ * token has more parts than HassPipeline.tokens allows, which stops the
+ * pipeline with HASS_ERROR_OVERFLOW.
  */
 gboolean hass_token_emit (HassToken *token, HassWorker *worker,
                           const HassLoad *part);
@@ -164,19 +182,23 @@ gboolean hass_token_emit (HassToken *token, HassWorker *worker,
 gpointer hass_token_buffer (HassToken *token, HassWorker *worker, gsize bytes);
 
 /* Drops the token: it does not reach later stages, and the order goes on with
-   the next token. It counts as finished. */
+   the next token. It counts as finished. After hass_token_emit() or
+   hass_token_again() in the same call: HASS_ERROR_MISUSE. */
 void hass_token_drop (HassToken *token, HassWorker *worker);
 
 /**
  * hass_token_again:
- * @stage: index of this or an earlier stage.
+ * @stage: index of this or an earlier stage, from 0, as in
+ *   HassPipeline.stages: the stage with the default name "stage 1" has index 0.
  *
  * Sends the token back: after this call of the stage it passes @stage and the
  * following ones again, with this stage's output as input. It keeps its place
- * in the order. Between @stage and this one, this one excluded, no stage may be
- * ORDERED or CALLER. A token that has been sent back 65536 times fails.
+ * in the order. From @stage to this one, this one excluded, no stage may be
+ * ORDERED or CALLER. A second call replaces the first one's @stage. A token
+ * that has been sent back 65536 times fails.
  *
- * Returns: TRUE; FALSE on misuse: the pipeline then stops with
+ * Returns: TRUE; FALSE on misuse, also after hass_token_emit() or
+ * hass_token_drop() in the same call: the pipeline then stops with
  * HASS_ERROR_MISUSE.
  */
 gboolean hass_token_again (HassToken *token, HassWorker *worker, guint stage);

@@ -2,20 +2,34 @@
 /* stage_report.c: what the report says of the stages of a pipeline, and which
    of them bounds its rate.
 
-   DESIGN. What binds is what was used most of the makespan: an ordered or
-   serial stage that always computed, all cores, a device. Where nothing was
-   used for more than BINDS of the time, the generator did not deliver.
+   DESIGN. What binds is what was used most of the makespan: a stage that
+   computes fewer tokens at once than there are cores and always computed as
+   many, all cores, a device. Where nothing was used for more than BINDS of the
+   time, it is what took a larger part of the time than the busiest of these was
+   busy: a phase of the run in which no token could be computed, the generator
+   while it did not wait for room, or the bound on tokens if it was reached.
 
    Thread safety: the thread that called the pipeline, at its end. */
 #include "stream-private.h"
 
 /* What was used for less than this part of the makespan does not bind. A guess:
    lower, and the sentence names what could be faster without effect; higher,
-   and it names the generator where devices were about busy. */
+   and it names the generator where devices were about busy. The bound on tokens
+   binds if more than this part of it was in flight on average. */
 #define BINDS 0.7
 
 static const char *const modes[]
     = { "parallel", "ordered", "serial", "caller" };
+
+/* Returns how many tokens cores can compute at the stage at once. */
+static guint
+most_at_once (const HassJob *job, const HassStage *stage)
+{
+  guint cores = MAX (job->n_cores, 1);
+  if (stage->mode != HASS_STAGE_PARALLEL)
+    return 1;
+  return stage->at_once > 0 ? MIN (stage->at_once, cores) : cores;
+}
 
 static void
 add_stage (HassStream *stream, guint s, double makespan_s, HassStageReport *r)
@@ -34,15 +48,15 @@ add_stage (HassStream *stream, guint s, double makespan_s, HassStageReport *r)
       *(core ? &r->busy_s : &r->device_s) += c->busy_ns * 1e-9;
       r->waiting_s += c->waited_ns * 1e-9;
     }
-  guint n = stage->mode == HASS_STAGE_PARALLEL ? MAX (job->n_cores, 1) : 1;
-  r->utilisation = makespan_s > 0 ? r->busy_s / (n * makespan_s) : 0;
+  guint most = most_at_once (job, stage);
+  r->utilisation = makespan_s > 0 ? r->busy_s / (most * makespan_s) : 0;
 }
 
 /* What was used for the largest part of the makespan. */
 typedef struct
 {
   double part;        /* of the makespan, at most 1 */
-  gint device;        /* -1: a stage that computes one token at a time */
+  gint device;        /* -1: a stage with fewer tokens at once than cores */
   gboolean generator; /* nothing was used enough to bind: the generator does */
 } Binding;
 
@@ -82,43 +96,118 @@ set_losses (const HassJob *job, HassReport *r, const Binding *b)
   r->lost_imbalance_s = left;
 }
 
-/* Returns a sentence that says what bounds the rate of the pipeline, and that
-   in @b. */
+/* Finds what was used for the largest part of the makespan, and puts it into
+   @b. Returns: the beginning of a sentence that says so. */
 static char *
-binding (HassStream *stream, const HassReport *report, Binding *b)
+find_busiest (HassStream *stream, const HassReport *report, Binding *b)
 {
-  double most = 0;
-  g_autofree char *what = NULL;
+  HassJob *job = stream->job;
+  char *what = NULL;
   b->device = -1;
   for (guint d = 0; d < report->n_devices && report->makespan_s > 0; d++)
     {
       double busy = report->devices[d].busy_s / report->makespan_s;
-      if (busy <= most)
+      if (busy <= b->part)
         continue;
-      most = busy;
+      b->part = busy;
       b->device = (gint)d;
       g_free (what);
-      what = (gint)d == stream->job->cpu
+      what = (gint)d == job->cpu
                  ? g_strdup ("the cores bind: all")
                  : g_strdup_printf ("%s binds:", report->devices[d].name);
     }
   for (guint s = 0; s < report->n_stages; s++)
     {
       const HassStageReport *r = &report->stages[s];
-      if (stream->stages[s].public.mode == HASS_STAGE_PARALLEL
-          || r->utilisation <= most)
+      const HassStage *stage = &stream->stages[s].public;
+      guint most = most_at_once (job, stage);
+      gboolean parallel = stage->mode == HASS_STAGE_PARALLEL;
+      if ((parallel && most == MAX (job->n_cores, 1))
+          || r->utilisation <= b->part)
         continue;
-      most = r->utilisation;
+      b->part = r->utilisation;
       b->device = -1;
       g_free (what);
-      what = g_strdup_printf ("stage '%s' binds: %s,", r->name, r->mode);
+      what = parallel
+                 ? g_strdup_printf ("stage '%s' binds: at most %u token%s "
+                                    "at once,",
+                                    r->name, most, most == 1 ? "" : "s")
+                 : g_strdup_printf ("stage '%s' binds: %s,", r->name, r->mode);
     }
-  b->part = MIN (most, 1);
-  b->generator = most < BINDS && stream->job->farm->generate;
-  if (b->generator)
-    return g_strdup_printf ("the generator binds: no stage and no device was "
-                            "busy for more than %.0f %%",
-                            100 * b->part);
+  b->part = MIN (b->part, 1);
+  return what;
+}
+
+/* Returns how many tokens were in flight on average: the sum of the times that
+   they waited and were computed, divided by the makespan. While a batch is
+   computed, all its tokens are in flight. */
+static double
+in_flight (const HassReport *report)
+{
+  double token_s = 0;
+  for (guint s = 0; s < report->n_stages; s++)
+    {
+      const HassStageReport *r = &report->stages[s];
+      double batch = r->batches > 0 ? (double)r->tokens / r->batches : 0;
+      token_s += r->waiting_s + (r->busy_s + r->device_s) * MAX (batch, 1);
+    }
+  return token_s / report->makespan_s;
+}
+
+/* Returns what bounds the rate of a pipeline in which nothing was used enough
+   to bind, and that in @b. */
+static char *
+other_cause (HassStream *stream, const HassReport *report, Binding *b)
+{
+  const HassJob *job = stream->job;
+  const HassPhases *p = &job->phases;
+  double makespan_ns = report->makespan_s * 1e9;
+  double end_ns = job->begin_ns + makespan_ns;
+  double tokens = in_flight (report) / stream->user_tokens;
+  g_autofree char *bound = g_strdup_printf (
+      "the bound on tokens (tokens = %zu)", stream->user_tokens);
+  const struct
+  {
+    const char *name;
+    double part; /* of the makespan */
+  } causes[] = {
+    { "the generator",
+      job->farm->generate
+          ? (p->generated_ns - p->generate_ns - p->room_ns) / makespan_ns
+          : 0 },
+    { "start-up", (p->generate_ns - job->begin_ns) / makespan_ns },
+    { "reduction", p->reduce_ns / makespan_ns },
+    { "teardown", (end_ns - p->worked_ns - p->reduce_ns) / makespan_ns },
+    { bound, tokens < BINDS ? 0 : tokens },
+  };
+  double most = b->part;
+  const char *name = NULL;
+  for (guint i = 0; i < G_N_ELEMENTS (causes); i++)
+    if (causes[i].part > most)
+      {
+        most = causes[i].part;
+        name = causes[i].name;
+        b->generator = i == 0;
+      }
+  g_autofree char *why
+      = name == bound ? g_strdup_printf ("on average %.0f %% of them were in "
+                                         "flight; ",
+                                         100 * MIN (most, 1))
+        : name ? g_strdup_printf ("it took %.0f %% of the time; ", 100 * most)
+               : g_strdup ("");
+  return g_strdup_printf ("%s binds: %sno stage and no device was busy for "
+                          "more than %.0f %%",
+                          name ? name : "nothing", why, 100 * b->part);
+}
+
+/* Returns a sentence that says what bounds the rate of the pipeline, and that
+   in @b. */
+static char *
+binding (HassStream *stream, const HassReport *report, Binding *b)
+{
+  g_autofree char *what = find_busiest (stream, report, b);
+  if (report->makespan_s > 0 && b->part < BINDS)
+    return other_cause (stream, report, b);
   return what ? g_strdup_printf ("%s busy %.0f %%", what, 100 * b->part) : NULL;
 }
 

@@ -297,6 +297,7 @@ stream_finish (HassJob *job)
     abandon_batch (stream, g_ptr_array_index (stream->all_batches, i));
   abandon_pending (stream);
   add_up_cores (stream);
+  gint64 begin = job->engine->now (job);
   for (guint s = 0; s < stream->n_stages; s++)
     {
       HassStageState *stage = &stream->stages[s];
@@ -305,6 +306,7 @@ stream_finish (HassJob *job)
         hass_job_reduce (job, &reduction, stage->accumulators,
                          stage->public.accumulator);
     }
+  job->phases.reduce_ns += job->engine->now (job) - begin;
 }
 
 static gboolean

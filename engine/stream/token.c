@@ -32,6 +32,21 @@ stage_of (HassStream *stream, const HassStreamWorker *sw)
   return &stream->stages[sw->stage];
 }
 
+/* Stops the pipeline: a function was called that this call of the stage may
+   not call with its token. @what: the function and what is wrong. */
+static void
+misuse (HassStream *stream, const HassStreamWorker *sw, const char *what)
+{
+  hass_job_stop (stream->job,
+                 g_error_new (HASS_ERROR, HASS_ERROR_MISUSE,
+                              "pipeline '%s', token %" G_GUINT64_FORMAT
+                              ", %s: %s",
+                              stream->job->farm->name, sw->item->token.seq,
+                              stage_of (stream, sw)->label, what));
+}
+
+/* -- Outputs and buffers ------------------------------------------------ */
+
 /* Counts @bytes of an output that no stage has promised in the bound. */
 static void
 charge_output (HassStream *stream, HassItem *item, gsize bytes)
@@ -86,6 +101,38 @@ hass_token_buffer (HassToken *token, HassWorker *worker, gsize bytes)
   return chunk->data;
 }
 
+/* -- The fate of a token ------------------------------------------------ */
+
+static gboolean
+has_emitted (const HassStreamWorker *sw)
+{
+  return sw->has_parts
+         && g_array_index (sw->parts, HassPart, sw->parts->len - 1).index
+                == hass_item_index (sw);
+}
+
+/* Returns: FALSE if the token's fate was decided in this call, and otherwise
+   than @function does, which leaves it in state @decides; the pipeline is
+   stopped. */
+static gboolean
+may_decide (HassStream *stream, const HassStreamWorker *sw,
+            const char *function, HassItemState decides)
+{
+  guint8 state = sw->item->state;
+  const char *before = state == HASS_ITEM_DROPPED ? "hass_token_drop"
+                       : state == HASS_ITEM_AGAIN ? "hass_token_again"
+                       : has_emitted (sw)         ? "hass_token_emit"
+                                                  : NULL;
+  if (!before || state == decides)
+    return TRUE;
+  g_autofree char *what = g_strdup_printf (
+      "%s called after %s in the same call of the stage: a token either is "
+      "replaced by its parts, is dropped or comes again",
+      function, before);
+  misuse (stream, sw, what);
+  return FALSE;
+}
+
 static gboolean
 lies_in (const HassChunk *chunk, gconstpointer at)
 {
@@ -122,6 +169,20 @@ n_emitted (const HassStreamWorker *sw)
   return n;
 }
 
+/* Returns: FALSE if a part that claims to lie in a buffer of the generator does
+   not; the pipeline is stopped. */
+static gboolean
+may_claim (HassStream *stream, const HassStreamWorker *sw, const HassLoad *part)
+{
+  if (hass_buffer_holds_part (stream->job, &sw->item->load, part))
+    return TRUE;
+  misuse (stream, sw,
+          "hass_token_emit: HASS_LOAD_BUFFER of the part is set, but it does "
+          "not lie in a buffer that its token's load has claimed by "
+          "HASS_LOAD_BUFFER");
+  return FALSE;
+}
+
 /* Returns: FALSE if the token has emitted as many parts as it may; the pipeline
    is stopped. */
 static gboolean
@@ -150,7 +211,12 @@ hass_token_emit (HassToken *token, HassWorker *worker, const HassLoad *part)
     return FALSE;
   HassStream *stream = hass_stream_of (worker->job);
   HassItem *item = sw->item;
-  if (hass_job_stopping (worker->job) || !may_emit (stream, sw))
+  if (hass_job_stopping (worker->job)
+      || (G_UNLIKELY (item->state != HASS_ITEM_ALIVE)
+          && !may_decide (stream, sw, "hass_token_emit", HASS_ITEM_ALIVE))
+      || (G_UNLIKELY (part->flags & HASS_LOAD_BUFFER)
+          && !may_claim (stream, sw, part))
+      || !may_emit (stream, sw))
     return FALSE;
   if (!item->origin)
     {
@@ -177,11 +243,13 @@ void
 hass_token_drop (HassToken *token, HassWorker *worker)
 {
   HassStreamWorker *sw = check (token, worker, "hass_token_drop");
-  if (!sw)
-    return;
-  sw->item->state = HASS_ITEM_DROPPED;
-  sw->again_at = -1;
+  if (sw
+      && may_decide (hass_stream_of (worker->job), sw, "hass_token_drop",
+                     HASS_ITEM_DROPPED))
+    sw->item->state = HASS_ITEM_DROPPED;
 }
+
+/* -- Sending back ------------------------------------------------------- */
 
 /* Returns what is wrong with sending a token back from its stage to @to, or
    NULL. */
@@ -192,7 +260,7 @@ wrong_way (HassStream *stream, const HassStreamWorker *sw, guint to)
     return "that is a later stage";
   for (guint s = to; s < sw->stage; s++)
     if (stream->stages[s].ordered)
-      return "a stage between is ORDERED or CALLER";
+      return "a stage between, or that one, is ORDERED or CALLER";
   return NULL;
 }
 
@@ -207,15 +275,19 @@ hass_token_again (HassToken *token, HassWorker *worker, guint to)
   const char *wrong = wrong_way (stream, sw, to);
   if (wrong)
     {
-      hass_job_stop (worker->job,
-                     g_error_new (HASS_ERROR, HASS_ERROR_MISUSE,
-                                  "pipeline '%s', token %" G_GUINT64_FORMAT
-                                  ": %s sends it back to stage %u: %s",
-                                  worker->job->farm->name, token->seq,
-                                  stage_of (stream, sw)->label, to, wrong));
+      g_autofree char *what
+          = to < stream->n_stages
+                ? g_strdup_printf ("hass_token_again sends it back to %s: %s",
+                                   stream->stages[to].label, wrong)
+                : g_strdup_printf ("hass_token_again sends it back to the "
+                                   "stage with index %u, but there are %u",
+                                   to, stream->n_stages);
+      misuse (stream, sw, what);
       return FALSE;
     }
-  item->agains++;
+  if (!may_decide (stream, sw, "hass_token_again", HASS_ITEM_AGAIN))
+    return FALSE;
+  item->agains += item->state != HASS_ITEM_AGAIN;
   item->state = HASS_ITEM_AGAIN;
   item->again_stage = (guint8)to;
   sw->again_at = (gint32)hass_item_index (sw);

@@ -67,21 +67,22 @@ generate (HassEmitter *emitter, gpointer data, GError **error)
   return TRUE;
 }
 
-/* Runs N tokens of 100 bytes through a brief parallel stage and an ordered one
-   of @work, on two cores; the generator sleeps for @us before each. */
+/* Runs N tokens of 100 bytes through a brief parallel stage and @last, on two
+   cores, at most @tokens in flight; 0: the default. The generator sleeps for
+   @us before each. */
 static gboolean
-run (HassStageFunc work, gint64 us, HassReport **report, GError **error)
+run_stage (HassStage last, gsize tokens, gint64 us, HassReport **report,
+           GError **error)
 {
-  const HassStage stages[] = {
-    HASS_STAGE (.name = "take", .cpu = brief),
-    HASS_STAGE (.name = "a \"write\"", .mode = HASS_STAGE_ORDERED, .cpu = work),
-  };
+  const HassStage stages[]
+      = { HASS_STAGE (.name = "take", .cpu = brief), last };
   HassPipeline p = HASS_PIPELINE_INIT;
   p.name = "some";
   p.user_data = &us;
   p.generate = generate;
   p.stages = stages;
   p.n_stages = G_N_ELEMENTS (stages);
+  p.tokens = tokens;
   p.run.n_cores = 2;
   p.run.platform = "";
   slow_busy = generator_slept = 0;
@@ -90,6 +91,24 @@ run (HassStageFunc work, gint64 us, HassReport **report, GError **error)
   gboolean ok = hass_pipeline (&p, report, error);
   watchdog (0, NULL);
   return ok;
+}
+
+/* The last stage is ordered and does @work. */
+static gboolean
+run (HassStageFunc work, gint64 us, HassReport **report, GError **error)
+{
+  const HassStage last = HASS_STAGE (.name = "a \"write\"",
+                                     .mode = HASS_STAGE_ORDERED, .cpu = work);
+  return run_stage (last, 0, us, report, error);
+}
+
+static gboolean
+binds (const HassReport *r, const char *what)
+{
+  gboolean right = r && r->binding && g_str_has_prefix (r->binding, what);
+  if (!right)
+    printf ("\n    %s", r && r->binding ? r->binding : "no report");
+  return right;
 }
 
 static void
@@ -112,10 +131,7 @@ ordered_binds (void)
   g_autoptr (HassReport) r = NULL;
   CU_ASSERT_TRUE_FATAL (run (slow, 0, &r, NULL));
   check_losses (r);
-  gboolean binds = g_str_has_prefix (r->binding, "stage 'a \"write\"' binds");
-  CU_ASSERT_TRUE (binds);
-  if (!binds)
-    printf ("\n    %s", r->binding);
+  CU_ASSERT_TRUE (binds (r, "stage 'a \"write\"' binds"));
   CU_ASSERT_TRUE (r->bound_s >= N * SLOW_US * 1e-6);
 }
 
@@ -125,12 +141,91 @@ generator_binds (void)
   g_autoptr (HassReport) r = NULL;
   CU_ASSERT_TRUE_FATAL (run (brief, 1000, &r, NULL));
   check_losses (r);
-  CU_ASSERT_TRUE (g_str_has_prefix (r->binding, "the generator binds"));
+  CU_ASSERT_TRUE (binds (r, "the generator binds"));
   /* At most what the bound, the start-up and the teardown leave. */
   double left_s = r->makespan_s - r->bound_s - r->lost_startup_s
                   - r->lost_reduce_s - r->lost_teardown_s;
   CU_ASSERT_TRUE (r->lost_generator_s
                   >= MIN (generator_slept * 1e-6, left_s) - 1e-6);
+}
+
+/* One token at once on two cores: half of the cores' time. */
+static void
+at_once_binds (void)
+{
+  g_autoptr (HassReport) r = NULL;
+  const HassStage last = HASS_STAGE (.name = "one", .cpu = slow, .at_once = 1);
+  CU_ASSERT_TRUE_FATAL (run_stage (last, 0, 0, &r, NULL));
+  check_losses (r);
+  CU_ASSERT_TRUE (
+      binds (r, "stage 'one' binds: at most 1 token at once, busy "));
+  /* Of the other stage both cores could compute tokens at once. */
+  const HassStageReport *both = &r->stages[0], *one = &r->stages[1];
+  CU_ASSERT_DOUBLE_EQUAL (one->utilisation * both->busy_s,
+                          2 * both->utilisation * one->busy_s, 1e-9);
+}
+
+static void
+tokens_bind (void)
+{
+  g_autoptr (HassReport) r = NULL;
+  const HassStage last = HASS_STAGE (.name = "any", .cpu = slow);
+  CU_ASSERT_TRUE_FATAL (run_stage (last, 1, 0, &r, NULL));
+  check_losses (r);
+  CU_ASSERT_TRUE (binds (r, "the bound on tokens (tokens = 1) binds: "));
+}
+
+/* How long the callbacks of a phase sleep, and how long they have, in us. */
+static gint64 init_us, reduce_us, phase_slept;
+
+static void
+sleep_for (gint64 us)
+{
+  gint64 begin = g_get_monotonic_time ();
+  if (us > 0)
+    g_usleep (us);
+  phase_slept += us > 0 ? g_get_monotonic_time () - begin : 0;
+}
+
+static void
+init_long (gpointer accumulator, gpointer data)
+{
+  (void)accumulator, (void)data;
+  sleep_for (init_us);
+}
+
+static void
+reduce_long (gpointer into, gconstpointer from, gpointer data)
+{
+  (void)into, (void)from, (void)data;
+  sleep_for (reduce_us);
+}
+
+/* The phase that sleeps binds. It sleeps for longer if the rest of the run took
+   more than a quarter of its time. */
+static void
+phases_bind (void)
+{
+  for (guint reduces = 0; reduces < 2; reduces++)
+    for (gint64 us = 10000;; us *= 2)
+      {
+        guint64 sum = 0;
+        g_autoptr (HassReport) r = NULL;
+        const HassStage last
+            = HASS_STAGE (.name = "sum", .cpu = brief, .reduce = reduce_long,
+                          .reduce_init = init_long, .accumulator = &sum,
+                          .accumulator_bytes = sizeof sum);
+        init_us = reduces ? 0 : us;
+        reduce_us = reduces ? us : 0;
+        phase_slept = 0;
+        CU_ASSERT_TRUE_FATAL (run_stage (last, 0, 0, &r, NULL));
+        check_losses (r);
+        if (us < 4000000 && phase_slept * 1e-6 < 0.8 * r->makespan_s)
+          continue;
+        CU_ASSERT_TRUE (
+            binds (r, reduces ? "reduction binds: " : "start-up binds: "));
+        break;
+      }
 }
 
 static void
@@ -177,12 +272,15 @@ as_json (void)
                           r->binding);
 }
 
-HASS_TEST_SUITE (pipeline_report,
-                 { "losses add up where an ordered stage binds",
-                   ordered_binds },
-                 { "losses add up where the generator binds", generator_binds },
-                 { "the table shows stages and what binds", table },
-                 { "JSON has each stage and what binds", as_json })
+HASS_TEST_SUITE (
+    pipeline_report,
+    { "losses add up where an ordered stage binds", ordered_binds },
+    { "losses add up where the generator binds", generator_binds },
+    { "a parallel stage with at_once can bind", at_once_binds },
+    { "the bound on tokens can bind, not the generator", tokens_bind },
+    { "start-up and reduction can bind, not the generator", phases_bind },
+    { "the table shows stages and what binds", table },
+    { "JSON has each stage and what binds", as_json })
 
 /* -- Trace and record --------------------------------------------------- */
 

@@ -253,14 +253,16 @@ check_books (Plan *p, gboolean ok, const HassReport *report,
              const GError *error)
 {
   guint64 unfinished = 0;
+  /* The report of what has not begun names no strategy. */
+  gboolean begun = report && report->strategy;
   for (guint i = 0; report && i < report->n_unfinished; i++)
     unfinished += report->unfinished[i].n_loads;
   for (guint i = 0; i < p->n_tokens; i++)
-    if (p->released[i] != (report ? 1 : 0)) /* without, it has not begun */
+    if (p->released[i] != (begun ? 1 : 0))
       p->wrong = "a load was not released once";
   if (p->committed != p->seen)
     p->wrong = "what was committed was not seen, or the other way round";
-  if (report && unfinished != p->n_tokens - p->seen)
+  if (begun && unfinished != p->n_tokens - p->seen)
     p->wrong = "a token is neither through nor listed";
   if (!ok && !error)
     p->wrong = "it failed without an error";

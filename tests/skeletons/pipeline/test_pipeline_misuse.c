@@ -280,6 +280,17 @@ emit_as_farm (HassToken *t, HassWorker *w, gpointer data, GError **error)
 }
 
 static gboolean
+emit_as_tasks (HassToken *t, HassWorker *w, gpointer data, GError **error)
+{
+  Bad *bad = data;
+  const HassTask task = { 0 };
+  (void)error;
+  if (t->seq == BAD_SEQ)
+    bad->accepted |= hass_worker_emit_task (w, &task);
+  return TRUE;
+}
+
+static gboolean
 result_as_farm (HassToken *t, HassWorker *w, gpointer data, GError **error)
 {
   Bad *bad = data;
@@ -302,8 +313,12 @@ wrong_places (void)
   CU_ASSERT_TRUE (goes_wrong ((HassStage)HASS_STAGE (.cpu = lend),
                               HASS_ERROR_MISUSE, "hass_token_emit called",
                               "outside"));
-  CU_ASSERT_TRUE (goes_wrong ((HassStage)HASS_STAGE (.cpu = emit_as_farm),
-                              HASS_ERROR_MISUSE, "hass_worker_emit", NULL));
+  CU_ASSERT_TRUE (goes_wrong (
+      (HassStage)HASS_STAGE (.cpu = emit_as_farm), HASS_ERROR_MISUSE,
+      "hass_worker_emit called in a pipeline", "call hass_token_emit"));
+  CU_ASSERT_TRUE (goes_wrong (
+      (HassStage)HASS_STAGE (.cpu = emit_as_tasks), HASS_ERROR_MISUSE,
+      "hass_worker_emit_task called in a pipeline", "call hass_token_emit"));
   CU_ASSERT_TRUE (goes_wrong ((HassStage)HASS_STAGE (.cpu = result_as_farm),
                               HASS_ERROR_MISUSE, "hass_worker_result", NULL));
 }
@@ -354,6 +369,16 @@ to_later (HassToken *t, HassWorker *w, gpointer data, GError **error)
 }
 
 static gboolean
+to_none (HassToken *t, HassWorker *w, gpointer data, GError **error)
+{
+  Bad *bad = data;
+  (void)error;
+  if (t->seq == BAD_SEQ)
+    bad->accepted |= hass_token_again (t, w, G_MAXUINT);
+  return TRUE;
+}
+
+static gboolean
 across (HassStageMode first, HassStageMode between)
 {
   Bad bad = { 0 };
@@ -363,8 +388,8 @@ across (HassStageMode first, HassStageMode between)
           HASS_STAGE (.name = "three", .cpu = to_first) };
   HassPipeline p = pipe_new (stages, 3, PIPE_LOADS);
   p.user_data = &bad;
-  return pipe_fails (&p, HASS_ERROR_MISUSE, "'pipe'", "three", "stage 0",
-                     "ORDERED", NULL)
+  return pipe_fails (&p, HASS_ERROR_MISUSE, "'pipe'",
+                     "stage 'three': ", "to stage 'one'", "ORDERED", NULL)
          && !bad.accepted;
 }
 
@@ -375,7 +400,11 @@ back_across_the_order (void)
   CU_ASSERT_TRUE (across (HASS_STAGE_ORDERED, HASS_STAGE_PARALLEL));
   CU_ASSERT_TRUE (across (HASS_STAGE_PARALLEL, HASS_STAGE_CALLER));
   CU_ASSERT_TRUE (goes_wrong ((HassStage)HASS_STAGE (.cpu = to_later),
-                              HASS_ERROR_MISUSE, "wrong", "stage 2"));
+                              HASS_ERROR_MISUSE, "stage 'wrong'",
+                              "to stage 'stage 3': that is a later stage"));
+  CU_ASSERT_TRUE (goes_wrong ((HassStage)HASS_STAGE (.cpu = to_none),
+                              HASS_ERROR_MISUSE, "stage 'wrong'",
+                              "index 4294967295, but there are 3"));
 }
 
 static gboolean
@@ -386,7 +415,8 @@ for_ever (HassToken *t, HassWorker *w, gpointer data, GError **error)
   if (t->seq != BAD_SEQ)
     return TRUE;
   pipe_look (t, w, probe, error);
-  return hass_token_again (t, w, 0);
+  /* Two calls send it back once. */
+  return hass_token_again (t, w, 1) && hass_token_again (t, w, 0);
 }
 
 static void
