@@ -18,6 +18,7 @@
 #ifndef HASS_JOB_H
 #define HASS_JOB_H
 
+#include "callback.h"
 #include "facts.h"
 
 #include <stdio.h>
@@ -413,38 +414,6 @@ void hass_job_generate (HassJob *job);
 gboolean hass_emitter_make_room (HassEmitter *emitter);
 
 /* fate.c */
-
-/**
- * HassCallback: the user's callback that a thread runs.
- * @what: its name for people; NULL: the thread runs none.
- * @job: its farm.
- * @worker: the worker that it was given; NULL: it has none, or one that may not
- *   emit: that of a loop's body.
- */
-typedef struct
-{
-  const char *what;
-  HassJob *job;
-  HassWorker *worker;
-} HassCallback;
-
-/* The calling thread's. Initial-exec, because each call of a token or worker
-   function reads it, which in the shared library would else be a call. */
-extern __thread HassCallback hass_callback
-    __attribute__ ((tls_model ("initial-exec")));
-
-HassCallback hass_engine_enter_callback (const char *what, HassJob *job,
-                                         HassWorker *worker);
-void hass_engine_leave_callback (HassCallback before);
-
-/* Returns: TRUE if the calling thread runs a callback that was given @worker;
-   reads nothing of @worker, which may belong to another thread. */
-static inline gboolean
-hass_worker_is_current (const HassWorker *worker)
-{
-  return hass_callback.worker == worker;
-}
-
 void hass_job_stop (HassJob *job, GError *error);
 void hass_job_check_deadline (HassJob *job, gint64 now_ns);
 

@@ -368,6 +368,9 @@ trial_run (const Trial *t, HassReport **report)
                     : run_data (l, &run, &r, &error);
   if (!t->unwatched)
     watchdog (0, NULL);
+  /* The report of a farm that has not begun names no strategy. */
+  if (r && !r->strategy)
+    g_clear_pointer (&r, hass_report_free);
   /* Without a GPU gpu-only refuses the farm before it has begun. */
   gboolean refused
       = t->n_devices == 0 && !g_strcmp0 (t->strategy, "gpu-only") && !r

@@ -388,6 +388,9 @@ fault_run_case (const FaultCase *c, HassReport **report, GError **error)
   watchdog (60, what);
   gboolean ok = fault_run_farm (&k, &r, &inner);
   watchdog (0, NULL);
+  /* The report of a farm that has not begun names no strategy. */
+  if (r && !r->strategy)
+    g_clear_pointer (&r, hass_report_free);
   fake_cudart_plan (&calm);
   if (ok == (inner != NULL))
     blame (&k, "an error does not fit the farm's end");

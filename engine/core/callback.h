@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/* callback.h: which of the user's callbacks a thread runs, of which farm and
+   with which worker; implemented in fate.c. Thread safety: each thread has its
+   own. */
+#ifndef HASS_CALLBACK_H
+#define HASS_CALLBACK_H
+
+#include <glib.h>
+
+struct HassJob;
+struct _HassWorker;
+
+/**
+ * HassCallback: the user's callback that a thread runs.
+ * @what: its name for people; NULL: the thread runs none.
+ * @job: its farm.
+ * @worker: the worker that it was given; NULL: it has none, or one that may not
+ *   emit: that of a loop's body.
+ */
+typedef struct
+{
+  const char *what;
+  struct HassJob *job;
+  struct _HassWorker *worker;
+} HassCallback;
+
+/* The calling thread's. Initial-exec, because each call of a token or worker
+   function reads it, which in the shared library would else be a call. */
+extern __thread HassCallback hass_callback
+    __attribute__ ((tls_model ("initial-exec")));
+
+HassCallback hass_engine_enter_callback (const char *what, struct HassJob *job,
+                                         struct _HassWorker *worker);
+void hass_engine_leave_callback (HassCallback before);
+
+/* Returns: TRUE if the calling thread runs a callback that was given @worker;
+   reads nothing of @worker, which may belong to another thread. */
+static inline gboolean
+hass_worker_is_current (const struct _HassWorker *worker)
+{
+  return hass_callback.worker == worker;
+}
+
+#endif
