@@ -45,11 +45,17 @@ INSTALLED := \
 	$(foreach d,examples $(example_folders),$(call into,file,\
 	  $(DOCS)/$(d),$(wildcard $(addprefix $(d)/,*.c *.h *.cu *.txt Makefile))))
 
+# Where a static link finds the CUDA runtime, unless the linker looks there
+# anyway. A package, which DESTDIR stands for, names no folder of this machine.
+CUDA_AT := $(if $(DESTDIR),,$(patsubst %,-L%,$(filter-out \
+	/usr/lib /usr/lib64 /usr/lib/%-linux-gnu,$(CUDA_LIB))))
+
 # What @NAME@ in a template becomes.
 FILLED = VERSION='$(VERSION)' PREFIX='$(PREFIX)' LIBDIR='$(LIBDIR)' \
 	WITH_CUDA='$(or $(WITH_CUDA),no)' SHARED='$(notdir $(SHARED))' \
-	SONAME='$(SONAME)' CUDA_LIBS='$(if $(WITH_CUDA),$(CUDA_RUNTIME))' \
-	LA_CUDA_LIBS='$(filter -l%,$(LA_CUDA_LIBS))'
+	SONAME='$(SONAME)' CUDA_LIBS='$(if $(WITH_CUDA),$(strip $(CUDA_AT) $(CUDA_RUNTIME)))' \
+	LA_CUDA_LIBS='$(if $(LA_CUDA_LIBS),$(strip $(CUDA_AT) \
+	$(filter -l%,$(LA_CUDA_LIBS))))'
 
 # install-files installs what has been built already, and builds nothing.
 .PHONY: install install-files uninstall

@@ -57,12 +57,11 @@ known (void)
   return k;
 }
 
-/* Returns: the GPUs that the CUDA runtime lists; if there are none, @why says
-   why. */
-static HassGpuList
-ask (const HassCudart *cuda, char why[256])
+/* Puts the GPUs that the CUDA runtime lists into @list, which is empty; if
+   there are none, @why says why. A list is too large for a thread's stack. */
+static void
+ask (const HassCudart *cuda, HassGpuList *list, char why[256])
 {
-  HassGpuList list = { 0 };
   int n = 0;
   int code = cuda->device_count (&n);
   if (code != 0)
@@ -73,9 +72,9 @@ ask (const HassCudart *cuda, char why[256])
     cuda->last_error ();
   for (int i = 0; code == 0 && i < MIN (n, HASS_MOST_GPUS); i++)
     {
-      code = cuda->properties (i, &list.gpus[i]);
+      code = cuda->properties (i, &list->gpus[i]);
       if (code == 0)
-        list.n++;
+        list->n++;
       else
         {
           g_snprintf (why, 256, "gpu%d cannot be described: %s", i,
@@ -83,7 +82,6 @@ ask (const HassCudart *cuda, char why[256])
           cuda->last_error ();
         }
     }
-  return list;
 }
 
 /* Sets the link number of each GPU if there are several: GPUs behind one PCI
@@ -149,7 +147,7 @@ hass_gpus_look (void)
     {
       g_autofree HassGpuList *list = g_new0 (HassGpuList, 1);
       if (cuda)
-        *list = ask (cuda, why);
+        ask (cuda, list, why);
       else
         g_strlcpy (why, "hass was built without CUDA", sizeof why);
       pthread_mutex_lock (&lock);

@@ -2,13 +2,16 @@
 /* shipped.c: platforms and workloads by name.
 
    DESIGN. Shipped files lie in doc/ of the source tree and in share/hass of
-   an installation. Both are found from where the program lies; a program that
-   lies elsewhere finds those in the system's data folders (XDG_DATA_DIRS,
-   /usr/local/share, /usr/share). HASS_DATADIR names another place.
+   an installation. Both are found from where the program lies, or else from
+   where the shared library does; otherwise those in the system's data folders
+   (XDG_DATA_DIRS, /usr/local/share, /usr/share) are found. HASS_DATADIR names
+   another place.
 
    Thread safety: see shipped.h. */
 #include "shipped.h"
 
+#include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "hass/error.h"
@@ -20,12 +23,13 @@ has_shipped (const char *folder)
   return g_file_test (inside, G_FILE_TEST_IS_DIR);
 }
 
+/* Returns: the folder of shipped files that belongs to the same tree as @file,
+   which may be NULL; NULL: there is none. */
 static char *
-beside_program (void)
+beside (const char *file)
 {
   static const char *const below[] = { "doc", "share/hass" };
-  g_autofree char *program = g_file_read_link ("/proc/self/exe", NULL);
-  char *folder = program ? g_path_get_dirname (program) : NULL;
+  char *folder = file ? g_path_get_dirname (file) : NULL;
   for (guint up = 0; folder && up < 5; up++)
     {
       for (guint i = 0; i < G_N_ELEMENTS (below); i++)
@@ -46,6 +50,27 @@ beside_program (void)
   return NULL;
 }
 
+static char *
+beside_program (void)
+{
+  g_autofree char *program = g_file_read_link ("/proc/self/exe", NULL);
+  return beside (program);
+}
+
+/* As beside_program(); in a program that is linked statically the same. */
+static char *
+beside_library (void)
+{
+  static const char here[] = "";
+  Dl_info info;
+  char *real = dladdr (here, &info) != 0 && info.dli_fname
+                   ? realpath (info.dli_fname, NULL)
+                   : NULL;
+  char *found = beside (real);
+  free (real);
+  return found;
+}
+
 char *
 hass_shipped_folder (void)
 {
@@ -53,6 +78,8 @@ hass_shipped_folder (void)
   if (given && *given)
     return g_strdup (given);
   char *found = beside_program ();
+  if (!found)
+    found = beside_library ();
   const char *const *all = g_get_system_data_dirs ();
   for (guint i = 0; !found && all[i]; i++)
     {

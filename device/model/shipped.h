@@ -10,8 +10,8 @@
 G_BEGIN_DECLS
 
 /* Returns: the folder that contains platforms/ and workloads/: HASS_DATADIR if
-   set, else the one beside the program that runs, else the system's; NULL if
-   there is none. Free with g_free(). */
+   set, else the one beside the program that runs, else beside the shared
+   library, else the system's; NULL if there is none. Free with g_free(). */
 char *hass_shipped_folder (void);
 
 /* Returns: the sorted names of all files of @kind ("platforms" or

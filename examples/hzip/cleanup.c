@@ -3,10 +3,12 @@
 
    DESIGN. SIGINT, SIGTERM, SIGHUP and SIGXCPU are blocked in all
    threads; a thread of its own waits for them, removes the file and ends the
-   program by the signal. It is no signal handler, so it may lock: the file is
-   created and noted under the lock, and none that is another program's can be
-   removed. SIGPIPE and SIGXFSZ are ignored: the write that
-   would have raised them fails.
+   program by the signal. GNU gzip handles these, SIGPIPE and SIGXFSZ; any other
+   signal, as SIGQUIT, SIGUSR1 or SIGALRM, ends both programs at once, and what
+   is written so far remains. Where no thread can be made, so do these. It is no
+   signal handler, so it may lock: the file is created and noted under the lock,
+   and none that is another program's can be removed. SIGPIPE and SIGXFSZ are
+   ignored: the write that would have raised them fails.
 
    Thread safety: see cleanup.h. */
 #include "cleanup.h"
@@ -58,7 +60,11 @@ cleanup_start (void)
   signal (SIGPIPE, SIG_IGN);
   signal (SIGXFSZ, SIG_IGN);
   pthread_sigmask (SIG_BLOCK, &set, NULL);
-  g_thread_unref (g_thread_new ("signals", wait_for_signals, &set));
+  GThread *thread = g_thread_try_new ("signals", wait_for_signals, &set, NULL);
+  if (thread)
+    g_thread_unref (thread);
+  else
+    pthread_sigmask (SIG_UNBLOCK, &set, NULL);
 }
 
 int

@@ -8,7 +8,8 @@
 
 #include <glib.h>
 
-/* Takes over the signals that end the program. To be called once, before any
+/* Takes over the signals that end the program, unless no thread can be made:
+   then they leave the file that is not complete. To be called once, before any
    other thread is started: threads inherit what is blocked. */
 void cleanup_start (void);
 

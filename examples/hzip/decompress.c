@@ -4,22 +4,33 @@
 
    DESIGN. A token of members that decompresses without an error, each to the
    length and CRC-32 of its trailer, is written as it is. All other tokens are
-   bytes of one stream, which one stage inflates in order (inflater.c). So what
-   is not valid has the answer of gzip: a member whose length was wrong, too,
-   because the stream goes on after its token until it is between two members.
+   bytes of one stream (inflater.c), which is inflated in order, ahead of the
+   stage that writes and no further than memory allows (ahead.c). So what is not
+   valid has the answer of gzip: a member whose length was wrong, too, because
+   the stream goes on after its token until it is between two members.
 
    Thread safety: see job.h. */
 #include <libdeflate.h>
 
-#include "inflater.h"
-#include "job.h"
+#include "ahead.h"
 #include "split.h"
+
+/* Bounds on the tokens in flight, which have bytes of the file and members, on
+   their number, and on their bytes: TOKENS + TOKENS_A_CORE for each core, and
+   likewise. Guesses: less, and cores wait for others that write; more, and
+   memory is used in vain. What streams make has a bound of its own, in ahead.c.
+ */
+#define TOKENS 16
+#define TOKENS_A_CORE 4
+#define BYTES ((gsize)32 << 20)
+#define BYTES_A_CORE ((gsize)2 << 20)
 
 /* @ended: nothing that follows in the input matters. */
 typedef struct
 {
   Job *job;
   Inflater *inflater;
+  Ahead *ahead;
   atomic_bool ended;
 } Decompression;
 
@@ -112,51 +123,32 @@ decode_stage (HassToken *token, HassWorker *worker, gpointer user_data,
 
 /* -- The stream --------------------------------------------------------- */
 
-typedef struct
-{
-  HassToken *token;
-  HassWorker *worker;
-  guint n_parts;
-} TokenSink;
-
-static guint8 *
-get_part (gpointer user_data)
-{
-  TokenSink *sink = user_data;
-  return hass_token_buffer (sink->token, sink->worker, INFLATER_PART);
-}
-
-static void
-put_part (guint8 *part, gsize bytes, gpointer user_data)
-{
-  TokenSink *sink = user_data;
-  HassLoad load = { .input = part, .input_bytes = bytes, .size = 1 };
-  hass_token_emit (sink->token, sink->worker, &load);
-  sink->n_parts++;
-}
-
-/* Lets members through, and inflates the bytes of the file that a token has:
-   those of its load, whatever the stage before has made of them. */
+/* Gives the bytes of the file that a token has, those of its load, and what the
+   stage before has made of them, if that is valid, to the stream. */
 static gboolean
 inflate_stage (HassToken *token, HassWorker *worker, gpointer user_data,
                GError **error)
 {
   Decompression *d = user_data;
   const HassLoad *load = token->load;
-  TokenSink to = { token, worker, 0 };
-  InflaterSink sink = { get_part, put_part, &to };
+  gboolean valid = token->tag == TAG_MEMBERS;
+  (void)worker;
   (void)error;
-  if (token->tag == TAG_MEMBERS && inflater_between_members (d->inflater))
-    {
-      inflater_skip (d->inflater, load->input, load->input_bytes, token->input);
-      return TRUE;
-    }
-  inflater_feed (d->inflater, load->input, load->input_bytes, &sink);
-  if (to.n_parts == 0)
-    hass_token_drop (token, worker);
-  if (inflater_ended (d->inflater))
+  ahead_add (d->ahead, load->input, load->input_bytes,
+             valid ? token->input : NULL, valid ? token->input_bytes : 0);
+  if (ahead_ended (d->ahead))
     atomic_store_explicit (&d->ended, TRUE, memory_order_relaxed);
   return TRUE;
+}
+
+static gboolean
+write_stage (HassToken *token, HassWorker *worker, gpointer user_data,
+             GError **error)
+{
+  Decompression *d = user_data;
+  (void)token;
+  (void)worker;
+  return ahead_write (d->ahead, d->job, error);
 }
 
 /* -- The end of the file ------------------------------------------------ */
@@ -188,7 +180,8 @@ end_of_file (Decompression *d, const guint8 *in, gsize n)
 {
   EndSink to = { d->job, g_malloc (INFLATER_PART), NULL };
   InflaterSink sink = { get_end, put_end, &to };
-  inflater_feed (d->inflater, in, n, &sink);
+  while (inflater_feed (d->inflater, &in, &n, &sink))
+    ;
   inflater_end (d->inflater, &sink);
   d->job->crc = inflater_crc (d->inflater);
   gboolean ok = !to.error || job_failed (d->job, to.error);
@@ -212,15 +205,23 @@ decompress_long (Decompression *d)
       = { HASS_STAGE (.name = "decompress", .cpu = decode_stage),
           HASS_STAGE (.name = "inflate", .user_data = d,
                       .mode = HASS_STAGE_ORDERED, .cpu = inflate_stage),
-          HASS_STAGE (.name = "write", .user_data = d->job,
-                      .mode = HASS_STAGE_ORDERED, .cpu = job_write_stage) };
+          HASS_STAGE (.name = "write", .user_data = d,
+                      .mode = HASS_STAGE_ORDERED, .cpu = write_stage) };
+  guint n = d->job->hzip->options.threads;
+  if (n == 0)
+    n = g_get_num_processors ();
   HassPipeline pipeline = HASS_PIPELINE_INIT;
   pipeline.name = NAME;
   pipeline.user_data = d;
   pipeline.generate = generate;
   pipeline.stages = stages;
   pipeline.n_stages = G_N_ELEMENTS (stages);
-  return job_run (d->job, &pipeline) && end_of_file (d, NULL, 0);
+  pipeline.tokens = TOKENS + TOKENS_A_CORE * n;
+  pipeline.token_bytes = BYTES + BYTES_A_CORE * n;
+  d->ahead = ahead_new (d->inflater);
+  gboolean ok = job_run (d->job, &pipeline);
+  ahead_free (d->ahead);
+  return ok && end_of_file (d, NULL, 0);
 }
 
 gboolean

@@ -36,7 +36,8 @@ typedef enum
 
 /* @first: the first byte of a member. @n_members: begun, or skipped.
    @bytes: decompressed of this member; @written: of these, given to the sink.
-   @crc: of what was written.
+   @crc: of what was written. @has_put: by this call of inflater_feed().
+   @full: zlib may have more bytes to give without any further input.
    @errors, @warnings: messages. @aborts: as gzip does after such an error. */
 struct _Inflater
 {
@@ -47,7 +48,7 @@ struct _Inflater
   guint64 n_members;
   HeaderParser header;
   z_stream z;
-  gboolean z_begun;
+  gboolean z_begun, has_put, full;
   guint8 window[WINDOW];
   guint64 bytes, written;
   guint32 crc, last_crc;
@@ -107,6 +108,7 @@ put (Inflater *i, const InflaterSink *sink, guint8 *part, gsize bytes)
     return;
   i->crc = libdeflate_crc32 (i->crc, part, bytes);
   i->written += bytes;
+  i->has_put = TRUE;
   sink->put (part, bytes, sink->user_data);
 }
 
@@ -166,29 +168,25 @@ begin_body (Inflater *i)
   i->state = STATE_BODY;
 }
 
-/* Returns: how many of the bytes it has taken. */
+/* Makes one part at most. Returns: how many of the bytes it has taken. */
 static gsize
 feed_body (Inflater *i, const guint8 *in, gsize n_in, const InflaterSink *sink)
 {
-  int result;
+  gsize held = (gsize)(i->bytes - i->written);
+  guint8 *part = get (i, sink);
+  if (!part)
+    return n_in;
+  memcpy (part, i->window, held);
   i->z.next_in = (Bytef *)in;
   i->z.avail_in = (uInt)n_in;
-  do
-    {
-      gsize held = (gsize)(i->bytes - i->written);
-      guint8 *part = get (i, sink);
-      if (!part)
-        return n_in;
-      memcpy (part, i->window, held);
-      i->z.next_out = part + held;
-      i->z.avail_out = (uInt)(INFLATER_PART - held);
-      result = inflate (&i->z, Z_NO_FLUSH);
-      i->bytes += INFLATER_PART - held - i->z.avail_out;
-      gsize n = INFLATER_PART - i->z.avail_out;
-      keep_window (i, part, n);
-      put (i, sink, part, result == Z_STREAM_END ? n : n - n % WINDOW);
-    }
-  while (result == Z_OK && i->z.avail_out == 0);
+  i->z.next_out = part + held;
+  i->z.avail_out = (uInt)(INFLATER_PART - held);
+  int result = inflate (&i->z, Z_NO_FLUSH);
+  gsize n = INFLATER_PART - i->z.avail_out;
+  i->bytes += n - held;
+  i->full = result == Z_OK && i->z.avail_out == 0;
+  keep_window (i, part, n);
+  put (i, sink, part, result == Z_STREAM_END ? n : n - n % WINDOW);
   if (result == Z_STREAM_END)
     i->state = STATE_TRAILER;
   else if (result != Z_OK && result != Z_BUF_ERROR)
@@ -310,21 +308,24 @@ feed_byte (Inflater *i, guint8 byte, const InflaterSink *sink)
     }
 }
 
-void
-inflater_feed (Inflater *i, const guint8 *in, gsize n, const InflaterSink *sink)
+gboolean
+inflater_feed (Inflater *i, const guint8 **in, gsize *n,
+               const InflaterSink *sink)
 {
-  while (n > 0 && i->state != STATE_ENDED)
+  i->has_put = FALSE;
+  while (i->state != STATE_ENDED && !i->has_put && (*n > 0 || i->full))
     {
       gsize taken = 1;
       if (i->state == STATE_BODY)
-        taken = feed_body (i, in, n, sink);
+        taken = feed_body (i, *in, *n, sink);
       else if (i->state == STATE_COPY)
-        put_copy (i, sink, in, taken = n);
+        put_copy (i, sink, *in, taken = MIN (*n, INFLATER_PART));
       else
-        feed_byte (i, *in, sink);
-      in += taken;
-      n -= taken;
+        feed_byte (i, **in, sink);
+      *in += taken;
+      *n -= taken;
     }
+  return i->state != STATE_ENDED && (*n > 0 || i->full);
 }
 
 /* The file ends after the first byte of a member. */

@@ -25,9 +25,12 @@ typedef struct
 Inflater *inflater_new (const Options *options, const char *name);
 void inflater_free (Inflater *inflater);
 
-/* Takes the next @n bytes of the file. */
-void inflater_feed (Inflater *inflater, const guint8 *in, gsize n,
-                    const InflaterSink *sink);
+/* Takes of the next @n bytes of the file, at @in, which move on by what it has
+   taken, until it has put one part or there are none left. Returns: TRUE if it
+   is to be called again with what remains, which may be no byte, before the
+   next bytes of the file. */
+gboolean inflater_feed (Inflater *inflater, const guint8 **in, gsize *n,
+                        const InflaterSink *sink);
 
 /* The file has ended. */
 void inflater_end (Inflater *inflater, const InflaterSink *sink);

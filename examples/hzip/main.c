@@ -18,6 +18,13 @@ close_stdout (Hzip *hzip)
     complain (hzip, "stdout: %s", g_strerror (errno ? errno : EIO));
 }
 
+/* What the library has to say of its own files is none of -q's errors. */
+static void
+say_nothing (const char *text)
+{
+  (void)text;
+}
+
 int
 main (int argc, char **argv)
 {
@@ -27,6 +34,8 @@ main (int argc, char **argv)
     return STATUS_ERROR;
   if (result == OPTIONS_RUN)
     {
+      if (hzip.options.quiet)
+        g_set_printerr_handler (say_nothing);
       cleanup_start ();
       if (!*hzip.options.paths)
         process_stdin (&hzip);

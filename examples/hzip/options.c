@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* options.c: the command line, as gzip's and pigz's.
+/* options.c: the command line, as gzip's and pigz's, and the variable GZIP.
    Thread safety: single-threaded, at start-up. */
 #include <getopt.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@ enum
   REPORT
 };
 
-static const char short_options[] = "cdfhklnNp:qrS:tvV123456789\n\v\f";
+static const char short_options[] = "cdfhklLnNp:qrS:tvV123456789\n\v\f";
 static const struct option long_options[]
     = { { "stdout", no_argument, NULL, 'c' },
         { "to-stdout", no_argument, NULL, 'c' },
@@ -27,6 +27,7 @@ static const struct option long_options[]
         { "help", no_argument, NULL, 'h' },
         { "keep", no_argument, NULL, 'k' },
         { "list", no_argument, NULL, 'l' },
+        { "license", no_argument, NULL, 'L' },
         { "no-name", no_argument, NULL, 'n' },
         { "name", no_argument, NULL, 'N' },
         { "processes", required_argument, NULL, 'p' },
@@ -72,7 +73,7 @@ show_help (void)
       "  -t, --test          test compressed files\n"
       "  -v, --verbose       progress and ratios\n"
       "      --report        print where the time went, to stderr\n"
-      "  -h, --help; -V, --version\n\n"
+      "  -h, --help; -V, --version; -L, --license\n\n"
       "Exit status: 0, 1 after an error, 2 after a warning.\n",
       stdout);
 }
@@ -188,36 +189,112 @@ wrong_level (void)
   return OPTIONS_WRONG;
 }
 
+static OptionsResult
+try_help (void)
+{
+  fputs ("Try '" NAME " --help'.\n", stderr);
+  return OPTIONS_WRONG;
+}
+
+/* Takes option `c` of getopt_long(). */
+static OptionsResult
+take_any (Options *o, int c)
+{
+  if (c == 'h')
+    {
+      show_help ();
+      return OPTIONS_SHOWN;
+    }
+  if (c == 'V' || c == 'L')
+    {
+      printf (NAME " (hass) %s\n", hass_version ());
+      if (c == 'L')
+        puts ("Free software under the MIT licence: use, change and pass it "
+              "on.\nThere is no warranty.");
+      return OPTIONS_SHOWN;
+    }
+  if (level_of_option (c) > 0)
+    o->level = level_of_option (c);
+  else if (!take (o, c))
+    return try_help ();
+  return OPTIONS_RUN;
+}
+
+/* -- The environment ---------------------------------------------------- */
+
+/* Takes the options in @words, those of the variable GZIP after the name of the
+   program. As in gzip only -1 to -9, here to -12, -n, -N, -q and -v are valid
+   there, and unless -q is among them they lead to a warning. */
+static OptionsResult
+take_words (Options *o, char **words)
+{
+  int c, n = (int)g_strv_length (words);
+  for (int i = 1; i < n; i++)
+    if (words[i][0] == '-' && words[i][1] != '-' && !join_digits (words[i] + 1))
+      return wrong_level ();
+  while ((c = getopt_long (n, words, short_options, long_options, NULL)) != -1)
+    {
+      if (c == '?')
+        return try_help ();
+      if (level_of_option (c) == 0 && (c >= BGZF || !strchr ("nNqv", c)))
+        {
+          const char *word = words[MAX (optind - 1, 1)],
+                     name[] = { (char)c, 0 };
+          gboolean is_long = g_str_has_prefix (word, "--");
+          fprintf (stderr,
+                   NAME
+                   ": %s%s: option not valid in GZIP environment variable\n",
+                   is_long ? "" : "-", is_long ? word : name);
+          return try_help ();
+        }
+      take_any (o, c);
+    }
+  if (optind < n)
+    {
+      fprintf (stderr, NAME ": %s: non-option in GZIP environment variable\n",
+               words[optind]);
+      return try_help ();
+    }
+  if (n > 1 && !o->quiet)
+    fputs (NAME ": warning: GZIP environment variable is deprecated; use an "
+                "alias or script\n",
+           stderr);
+  return OPTIONS_RUN;
+}
+
+static OptionsResult
+take_environment (Options *o)
+{
+  g_auto (GStrv) given
+      = g_strsplit_set (g_getenv ("GZIP") ? g_getenv ("GZIP") : "", " \t", -1);
+  /* getopt_long() changes the order of the words. */
+  g_autofree char **words = g_new0 (char *, g_strv_length (given) + 2);
+  int n = 0;
+  words[n++] = (char *)NAME;
+  for (char **word = given; *word; word++)
+    if (**word)
+      words[n++] = *word;
+  OptionsResult result = take_words (o, words);
+  optind = 0; /* GNU: from the beginning, of other words */
+  return result;
+}
+
 OptionsResult
 hzip_options_parse (Options *o, int argc, char **argv)
 {
   int c;
+  OptionsResult result;
   *o = (Options){ .save_name = -1, .level = 6, .suffix = ".gz" };
+  if ((result = take_environment (o)) != OPTIONS_RUN)
+    return result;
   argv[0] = (char *)NAME;
   for (int i = 1; i < argc && strcmp (argv[i], "--") != 0; i++)
     if (argv[i][0] == '-' && argv[i][1] != '-' && !join_digits (argv[i] + 1))
       return wrong_level ();
   while ((c = getopt_long (argc, argv, short_options, long_options, NULL))
          != -1)
-    {
-      if (c == 'h')
-        {
-          show_help ();
-          return OPTIONS_SHOWN;
-        }
-      if (c == 'V')
-        {
-          printf (NAME " (hass) %s\n", hass_version ());
-          return OPTIONS_SHOWN;
-        }
-      if (level_of_option (c) > 0)
-        o->level = level_of_option (c);
-      else if (!take (o, c))
-        {
-          fputs ("Try '" NAME " --help'.\n", stderr);
-          return OPTIONS_WRONG;
-        }
-    }
+    if ((result = take_any (o, c)) != OPTIONS_RUN)
+      return result;
   o->paths = argv + optind;
   return OPTIONS_RUN;
 }

@@ -16,8 +16,7 @@
    decompress to; a member of hzip has little more than 3 MiB at most.
    RUN_BYTES: so much for one write; less costs more calls, more leaves cores
    without work in short files. PIECE_BYTES: so that reading, inflating and
-   writing overlap, and few enough that inflating them makes at most 33 MiB,
-   since deflate has at most 1032 bytes for one. */
+   writing overlap. */
 #define BUFFER_BYTES ((gsize)4 << 20)
 #define RUN_BYTES ((gsize)5 << 18)
 #define PIECE_BYTES ((gsize)32 << 10)

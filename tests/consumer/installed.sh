@@ -37,10 +37,12 @@ by_pkg_config() {
   cp -r "$project" "$work/shared"
   cp -r "$project" "$work/static"
   quiet make -C "$work/shared"
-  quiet make -C "$work/static" STATIC=yes LDFLAGS="${toolkit:-}"
+  quiet make -C "$work/static" STATIC=yes
   runs "$work"/{shared,static}/farm-{c,cxx}
   needs_shared "$work/shared/farm-c"
   static_only "$work/static/farm-cxx"
+  # Outside the prefix, so the library's place tells where platforms are.
+  HASS_PLATFORM=thesis runs "$work/shared/farm-c"
 }
 
 by_cmake() { # [OPTION...]
@@ -63,7 +65,7 @@ case $build in *san-*) echo "a build with sanitizers"; exit 77 ;; esac
 # Nothing is compiled, so only what the templates say depends on CUDA.
 settings=(BUILD="$build")
 if nm -u "$build/device/cuda/cudart.o" | grep -q ' cudaMalloc'; then
-  toolkit=-L$(make -s -C "$top" print-cuda-lib)
+  toolkit=yes
 else
   settings+=(CUDA=no)
 fi

@@ -43,6 +43,10 @@ static const struct
     TOKENS "[stage a]\ndevices = gpu\ngpu_us = 0.1\n", 200, 0 },
   { "links of their own", PIPE_CPU PIPE_GPU ("0") PIPE_GPU ("1"),
     TOKENS "[stage a]\ndevices = gpu\ngpu_us = 0.1\n", 100, 0 },
+  { "bytes that are as good as none", PIPE_CPU PIPE_GPU ("0"),
+    "[pipeline]\ntokens = 1000\nbytes = 1e-308\n"
+    "[stage a]\ndevices = gpu\ngpu_us = 0.1\n",
+    100, 0 },
   { "fused stages, which copy once", PIPE_CPU PIPE_GPU ("0"),
     TOKENS "[stage a]\ndevices = gpu\ngpu_us = 0.05\n"
            "[stage b]\ndevices = gpu\ngpu_us = 0.05\n",
@@ -164,9 +168,35 @@ random_pipelines (void)
   CU_ASSERT_EQUAL (other, 200);
 }
 
+/* GLPK would end the program. */
+static void
+survives_absurd_numbers (void)
+{
+  static const char *const pipes[]
+      = { "[pipeline]\ntokens = 20\nbytes = 1e-308\n[stage a]\ndevices = any\n"
+          "[stage b]\ndevices = gpu\n",
+          "[pipeline]\ntokens = 20\nbytes = 1e15\n[stage a]\ndevices = any\n"
+          "output_ratio = 1e6\n[stage b]\ndevices = any\noutput_ratio = 1e6\n"
+          "[stage c]\ndevices = any\noutput_ratio = 1e-300\n",
+          "[pipeline]\ntokens = 20\n[stage a]\ndevices = any\nwork = 1e-12\n"
+          "[stage b]\ndevices = any\ncpu_us = 1e12\ngpu_us = 1e-300\n",
+          "[pipeline]\ntokens = 20\nbytes = 1e-308\n[stage a]\ndevices = any\n"
+          "cpu_us = 1e-308\ngpu_us = 1e-308\n" };
+  for (guint i = 0; i < G_N_ELEMENTS (pipes); i++)
+    {
+      g_autoptr (SimPipeCase) c
+          = pipe_test_case (PIPE_CPU PIPE_GPU ("0"), pipes[i], NULL);
+      CU_ASSERT_PTR_NOT_NULL_FATAL (c);
+      sim_pipe_bound (c, NULL);
+      CU_ASSERT_TRUE (c->rate >= 0 && c->bound_ns >= 0);
+    }
+}
+
 HASS_TEST_SUITE (pipe_bound,
                  { "the bound of small pipelines is that by hand", as_by_hand },
                  { "the optimum divides each stage among devices that can",
                    divides_each_stage },
+                 { "numbers that are absurd do not end the program",
+                   survives_absurd_numbers },
                  { "random pipelines are what they say, by seed and index",
                    random_pipelines })

@@ -210,6 +210,23 @@ tools_without_threads (void)
   CU_ASSERT_EQUAL (run_with_threads (0, &no_err, info[0], info), 0);
 }
 
+/* Not even one that removes what a signal leaves unfinished. */
+static void
+hzip_without_threads (void)
+{
+#ifdef WITHOUT_hzip
+  hass_test_skip ("hzip is left out: no libdeflate");
+#else
+  char *argv[] = { "hzip", "-cf", "/bin/sh", NULL };
+  g_autofree char *err = NULL;
+  int status = run_with_threads (0, &err, argv[0], argv);
+  if (status == NOT_LIMITED)
+    hass_test_skip ("threads cannot be limited here");
+  else
+    CU_ASSERT_EQUAL (status, 0);
+#endif
+}
+
 HASS_TEST_SUITE (
     output, { "programs on a full disk say so and fail", full_disk },
     { "trace, explanation and record on a full disk are an error with its "
@@ -219,4 +236,6 @@ HASS_TEST_SUITE (
       pictures_replace_no_device },
     { "a farm runs on as many threads as can be made", without_threads },
     { "hass-bakeoff and hass-info need no thread to say what is wrong",
-      tools_without_threads });
+      tools_without_threads },
+    { "hzip compresses a file where no thread can be made",
+      hzip_without_threads });

@@ -63,6 +63,11 @@ static const char *const alike[] = {
   "| awk '{ print $2, $4 }'",
   "\"$Z\" -kn a; \"$Z\" -dc a.gz a.gz a.gz",
   "\"$Z\" -- -x; \"$Z\" -k -- a",
+  "GZIP=-9 \"$Z\" a; export GZIP='-n  -q'; \"$Z\" -d a; \"$Z\" a",
+  "export GZIP='-v -N -1'; \"$Z\" a 2>&1 | sed 's/[0-9.]*%//; s/^gz/hz/'",
+  "export GZIP='  '; \"$Z\" -v a 2>&1 | sed 's/[0-9.]*%//'",
+  "for o in -c --keep -d -S.x -L b -z; do GZIP=$o \"$Z\" a 2>&1 | head -n 1 "
+  "| sed s/gzip:/hzip:/; done",
 };
 
 static const char tree[]
@@ -190,7 +195,7 @@ refused (void)
   static const char *const wrong[]
       = { "-19",        "-0",    "-13",  "-100", "-b 9",      "--rsyncable",
           "--nonsense", "-p 0",  "-p x", "-p",   "--level=3", "-a",
-          "-S a/b",     "-S ''", "-z",   "-Z",   "-L",        "--license" };
+          "-S a/b",     "-S ''", "-z",   "-Z" };
   for (guint k = 0; k < G_N_ELEMENTS (wrong); k++)
     {
       g_auto (Outcome) o = zip_run ("hzip", wrong[k], NULL, NULL);
@@ -200,6 +205,25 @@ refused (void)
       if (o.status != 1)
         printf ("\n    %s", wrong[k]);
     }
+}
+
+/* The library has to say something of its own where HASS_PROFILE is no file. */
+static void
+quiet (void)
+{
+  static const char script[] = "HASS_PROFILE=/dev/null/no \"$Z\" %s <text >gz";
+  static const char *const options[] = { "-1", "-1q" };
+  g_autoptr (GBytes) text = zip_text (4000000, 1);
+  char *folder = zip_folder ();
+  zip_put (folder, "text", text);
+  for (guint k = 0; k < G_N_ELEMENTS (options); k++)
+    {
+      g_autofree char *line = g_strdup_printf (script, options[k]);
+      g_auto (Outcome) o = zip_script ("hzip", line, NULL, folder);
+      CU_ASSERT_EQUAL (o.status, 0);
+      CU_ASSERT_EQUAL (*o.err == '\0', k == 1);
+    }
+  zip_remove (folder);
 }
 
 /* On a terminal there is progress, and no compressed bytes. */
@@ -222,6 +246,9 @@ help (void)
 {
   g_auto (Outcome) help = zip_run ("hzip", "-h", NULL, NULL);
   g_auto (Outcome) version = zip_run ("hzip", "--version", NULL, NULL);
+  g_auto (Outcome) licence = zip_run ("hzip", "-L", NULL, NULL);
+  CU_ASSERT_EQUAL (licence.status, 0);
+  CU_ASSERT_TRUE (g_bytes_get_size (licence.out) > 50);
   CU_ASSERT_EQUAL (help.status, 0);
   CU_ASSERT_EQUAL (version.status, 0);
   CU_ASSERT_TRUE (g_bytes_get_size (help.out) > 500);
@@ -238,6 +265,7 @@ HASS_TEST_SUITE (
     { "so does one whose output cannot be written", not_written },
     { "it says which output, and why", messages_of_failure },
     { "options that hzip does not know are refused", refused },
+    { "-q is quiet of what the library says, too", quiet },
     { "a terminal shows progress and gets no compressed bytes", on_a_terminal },
     { "-h and --version print what they should", help })
 

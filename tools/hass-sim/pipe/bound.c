@@ -94,11 +94,17 @@ can_fuse (const SimPipeCase *c, guint s, guint d)
          && c->ns[s + 1][d] > 0;
 }
 
+/* Adds a term to the row. GLPK ends the program where it cannot scale a number,
+   so what is negligible beside the solution, which is near 1, is left out, and
+   what leaves nothing of it is bounded, which bounds the rate less. */
+#  define LEAST_TERM 1e-30
+#  define MOST_TERM 1e30
 static void
 term (Program *p, int col, double value)
 {
-  if (value == 0)
+  if (fabs (value) < LEAST_TERM)
     return;
+  value = CLAMP (value, -MOST_TERM, MOST_TERM);
   p->n++;
   p->index[p->n] = col;
   p->value[p->n] = value;
