@@ -50,7 +50,8 @@ typedef struct
   pthread_mutex_t lock; /* the rest */
   pthread_cond_t changed;
   GQueue queued, done; /* slot + 1 */
-  gboolean closing, lost, running;
+  gboolean closing, running;
+  _Atomic gboolean lost; /* read by others without the lock */
   guint n_bundles, n_waits, n_in_flight;
   StandInCounts counts;
 } StandIn;
@@ -113,6 +114,9 @@ run (gpointer data)
           = s->lost
             || is_nth (n, s->plan.fail_bundle_at, s->plan.fail_bundle_every);
       pthread_mutex_unlock (&s->lock);
+      const StandIn *first = (StandIn *)s->plan.holds_until_lost;
+      while (first && !first->lost)
+        usleep (100);
       if (s->plan.delay_us > 0)
         usleep (s->plan.delay_us);
       gint64 begin = now_ns ();

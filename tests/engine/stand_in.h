@@ -24,6 +24,7 @@
  * @memory_bytes: of inputs and outputs of a bundle, and of what its stages pass
  *   on to each other; 0: no bound. More is HASS_ERROR_NO_MEMORY.
  * @delay_us: before each bundle's kernels.
+ * @holds_until_lost: another stand-in, before whose loss no kernel runs.
  * @h2d_us, @kernel_us, @host_us: what it says that each bundle took.
  * @open_waits: open only returns when the farm is over.
  * @fail_submit_at: this call of submit fails; @fail_submit_every: so does
@@ -40,6 +41,7 @@ typedef struct
   guint max_fused;
   gsize staging_bytes, memory_bytes;
   guint delay_us;
+  HassDevice *holds_until_lost;
   guint h2d_us, kernel_us, host_us;
   gboolean fail_open, open_waits;
   guint fail_submit_at, fail_submit_every;

@@ -248,6 +248,30 @@ all_gone (const char *path, guint n)
   unlink (path);
 }
 
+/* A limit, in s, of ten times what two runs of the script take that end of
+   themselves, 1.5 to 50 s; free with g_free(). */
+static char *
+limit_for (const char *sh)
+{
+  g_autofree char *out = NULL, *err = NULL;
+  gint64 begin = g_get_monotonic_time ();
+  CU_ASSERT_EQUAL (program_run (&out, &err, "hass-bakeoff", "-s", "f", "-n",
+                                "2", "-w", "0", "sh", "-c", sh, NULL),
+                   0);
+  gint64 s = (g_get_monotonic_time () - begin) / (G_USEC_PER_SEC / 10);
+  return s < 2 ? g_strdup ("1.5") : g_strdup_printf ("%d", (int)MIN (s, 50));
+}
+
+static void
+says_limited (const char *out, const char *which, const char *limit,
+              const char *how)
+{
+  g_autofree char *text
+      = g_strdup_printf ("\n%s: not over within the limit of %s s: ended by %s",
+                         which, limit, how);
+  program_says (out, text);
+}
+
 /* "a" has a child that takes long; "b" does not heed SIGTERM; "c" closes its
    standard error; "d" ends, but leaves a child that keeps it open; "e" exceeds
    it only later. */
@@ -260,31 +284,23 @@ limited (void)
   later = g_build_filename (folder, "later", NULL);
   g_autofree char *text = g_strdup_printf (
       "t=1; p=%s; l=%s; case $HASS_STRATEGY in "
-      "a) echo because >&2; sleep 8 & echo $! >>$p; echo $$ >>$p; wait;; "
-      "b) trap '' TERM; echo $$ >>$p; for i in $(seq 80); do sleep 0.1; "
+      "a) echo because >&2; sleep 60 & echo $! >>$p; echo $$ >>$p; wait;; "
+      "b) trap '' TERM; echo $$ >>$p; for i in $(seq 600); do sleep 0.1; "
       "done;; "
-      "c) exec 2>&-; echo $$ >>$p; sleep 8;; "
-      "d) sleep 8 & echo $! >>$p; exit 0;; "
-      "e) [ -e $l ] && sleep 8; echo >$l;; esac",
+      "c) exec 2>&-; echo $$ >>$p; sleep 60;; "
+      "d) sleep 60 & echo $! >>$p; exit 0;; "
+      "e) [ -e $l ] && sleep 60; echo >$l;; esac",
       path, later);
-  g_autofree char *sh = script (text);
+  g_autofree char *sh = script (text), *limit = limit_for (sh);
   CU_ASSERT_EQUAL (program_run (&out, &err, "hass-bakeoff", "-s", "a,b,c,d,e,f",
-                                "-n", "2", "-w", "0", "--limit", "1.5", "sh",
+                                "-n", "2", "-w", "0", "--limit", limit, "sh",
                                 "-c", sh, NULL),
                    0);
-  program_says (
-      out,
-      "\na: not over within the limit of 1.5 s: ended by SIGTERM: because");
-  program_says (out,
-                "\nb: not over within the limit of 1.5 s: ended by SIGKILL, as "
-                "SIGTERM did not end it\n");
-  program_says (out,
-                "\nc: not over within the limit of 1.5 s: ended by SIGTERM\n");
-  program_says (out,
-                "\nd: not over within the limit of 1.5 s: ended by SIGTERM\n");
-  program_says (
-      out, "\ne (in round 2): not over within the limit of 1.5 s: ended by "
-           "SIGTERM\n");
+  says_limited (out, "a", limit, "SIGTERM: because");
+  says_limited (out, "b", limit, "SIGKILL, as SIGTERM did not end it\n");
+  says_limited (out, "c", limit, "SIGTERM\n");
+  says_limited (out, "d", limit, "SIGTERM\n");
+  says_limited (out, "e (in round 2)", limit, "SIGTERM\n");
   program_says (out, "f has nothing to be compared with");
   all_gone (path, 5);
   unlink (later);

@@ -16,6 +16,10 @@
 #include "tests/engine/trial.h"
 
 #define MOST 64
+/* Merges that shall run at once, and for how long each waits for the others if
+   they do not. */
+#define TOGETHER 6
+#define PATIENCE_US (60 * G_USEC_PER_SEC)
 
 typedef struct
 {
@@ -29,6 +33,8 @@ typedef struct
   guint n_made;                /* the calling thread's */
   _Atomic guint cleared[MOST]; /* by number */
   _Atomic guint n_merging, most_merging;
+  gboolean together; /* merges wait until TOGETHER have run at once */
+  _Atomic gboolean gave_up;
   GThread *caller;
   _Atomic guint n_elsewhere; /* merges on other threads */
   gboolean fail;
@@ -41,6 +47,19 @@ make (gpointer accumulator, gpointer data)
   Accumulator *a = accumulator;
   a->number = f->n_made++;
   a->text = g_strdup_printf ("%u", a->number);
+}
+
+/* Until so many merges are there that at least TOGETHER - 1 of them are on
+   other threads than the caller's. */
+static void
+await_others (Farm *f)
+{
+  gint64 end = g_get_monotonic_time () + PATIENCE_US;
+  while (f->most_merging < TOGETHER && !f->gave_up)
+    if (g_get_monotonic_time () > end)
+      f->gave_up = TRUE;
+    else
+      g_usleep (100);
 }
 
 static void
@@ -57,6 +76,9 @@ merge (gpointer accumulator, gconstpointer part, gpointer data)
     f->n_elsewhere++;
   if (f->merge_us > 0)
     g_usleep (f->merge_us);
+  /* The first one shows how long merges take. */
+  if (f->together && a->number + b->number > 1)
+    await_others (f);
   char *both = g_strdup_printf ("(%s %s)", a->text, b->text);
   g_free (a->text);
   a->text = both;
@@ -123,12 +145,12 @@ each_cleared_once (const Farm *f)
 
 /* -- The order ---------------------------------------------------------- */
 
-/* What so many workers' accumulators become; free with g_free(). */
+/* What so many workers' accumulators become, with merges as @f says; free with
+   g_free(). */
 static char *
-merged (guint n_cores, gulong merge_us, Farm *f)
+merged (guint n_cores, Farm *f)
 {
-  Accumulator all;
-  *f = (Farm){ .merge_us = merge_us };
+  Accumulator all = { 0 };
   HassDataFarm d = farm_of (f, &all, n_cores);
   CU_ASSERT_TRUE (run (&d, NULL));
   CU_ASSERT_EQUAL (f->n_made, n_cores);
@@ -151,9 +173,9 @@ order (void)
           "(all ((((0 1) (2 3)) ((4 5) (6 7))) 8))" };
   for (guint n = 1; n <= G_N_ELEMENTS (trees); n++)
     {
-      Farm quick, slow;
-      g_autofree char *a = merged (n, 0, &quick);
-      g_autofree char *b = merged (n, 1000, &slow);
+      Farm quick = { 0 }, slow = { .merge_us = 1000 };
+      g_autofree char *a = merged (n, &quick);
+      g_autofree char *b = merged (n, &slow);
       CU_ASSERT_STRING_EQUAL (a, trees[n - 1]);
       CU_ASSERT_STRING_EQUAL (b, trees[n - 1]);
       CU_ASSERT_TRUE (n > 3 || slow.n_elsewhere == 0);
@@ -163,10 +185,10 @@ order (void)
 static void
 at_once (void)
 {
-  Farm f;
-  g_free (merged (32, 5000, &f));
-  CU_ASSERT_TRUE (f.most_merging > 4);
-  CU_ASSERT_TRUE (f.n_elsewhere > 4);
+  Farm f = { .merge_us = 5000, .together = TRUE };
+  g_free (merged (32, &f));
+  CU_ASSERT_TRUE (f.most_merging >= TOGETHER);
+  CU_ASSERT_TRUE (f.n_elsewhere >= TOGETHER - 1);
 }
 
 static void

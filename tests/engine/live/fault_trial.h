@@ -45,7 +45,10 @@ typedef struct
  * @delivered: [n_loads * most_bytes], how often each byte's result was
  *   collected.
  * @released: [n_loads], how often each load was released.
- * @gpu_called: the GPU worker was called; cores wait for it for a while.
+ * @gpu_called: the GPU worker was called.
+ * @awaits_gpu: until then, or a fault, cores wait: the strategy gives a GPU
+ *   units as soon as it is open. Under one that takes turns a GPU waits for the
+ *   cores, and GPUs that are cold or absent are not called at all.
  * @wrong: the first breach of the contract; NULL: none.
  */
 typedef struct
@@ -58,6 +61,7 @@ typedef struct
   guint8 *in, *out;
   guint64 sum;
   _Atomic gboolean gpu_called;
+  gboolean awaits_gpu;
   gint64 begin_us;
   _Atomic (const char *) wrong;
 } FaultBooks;

@@ -93,25 +93,29 @@ broken_wait (void)
   beside_cores (&plan, HASS_FARM_ANY & ~HASS_FARM_FUNCTION);
 }
 
+/* The other device computes its first bundle when this one is lost. */
 static void
 named_in_report (void)
 {
-  StandInPlan plan = { .fail_bundle_at = 1, .lose_at = 3 };
+  HassDevice *fails
+      = stand_in_new (&(StandInPlan){ .fail_bundle_at = 1, .lose_at = 3 });
+  HassDevice *waits = stand_in_new (
+      &(StandInPlan){ .name = "gpu1", .holds_until_lost = fails });
   Trial t = { .kind = HASS_FARM_COMBINE,
               .strategy = "naive-greedy",
-              .n_cores = 1,
+              .gpu_only = TRUE,
               .n_loads = 400,
               .most_elements = 4,
-              .spin_us = 200,
-              .devices = { stand_in_new (&plan) },
-              .n_devices = 1 };
+              .devices = { fails, waits },
+              .n_devices = 2 };
   HassReport *report;
   CU_ASSERT_PTR_NULL (trial_run (&t, &report));
-  CU_ASSERT_STRING_EQUAL (report->devices[1].name, "gpu0");
-  CU_ASSERT_EQUAL (report->devices[1].failures, 2);
-  CU_ASSERT_EQUAL (report->devices[1].units, 1);
-  CU_ASSERT_TRUE (report->devices[1].lost);
-  CU_ASSERT_FALSE (report->devices[0].lost);
+  CU_ASSERT_STRING_EQUAL (report->devices[0].name, "gpu0");
+  CU_ASSERT_EQUAL (report->devices[0].failures, 2);
+  CU_ASSERT_EQUAL (report->devices[0].units, 1);
+  CU_ASSERT_TRUE (report->devices[0].lost);
+  CU_ASSERT_EQUAL (report->devices[1].units, 399);
+  CU_ASSERT_FALSE (report->devices[1].lost);
   g_autofree char *table = hass_report_to_string (report);
   CU_ASSERT_PTR_NOT_NULL (strstr (table, "LOST"));
   hass_report_free (report);
@@ -392,6 +396,9 @@ cores_rest (void)
 
 /* -- A generator that waits, and devices alone -------------------------- */
 
+/* Only a device that is never given the load takes so long. */
+#define PATIENCE_MS 120000
+
 static _Atomic guint n_computed;
 
 static void
@@ -421,7 +428,7 @@ one_at_a_time (HassEmitter *emitter, gpointer user_data, GError **error)
     {
       if (!hass_emitter_emit (emitter, &load))
         return FALSE;
-      for (int ms = 0; ms < 2000 && atomic_load (&n_computed) <= i; ms++)
+      for (int ms = 0; ms < PATIENCE_MS && atomic_load (&n_computed) <= i; ms++)
         g_usleep (1000);
       if (atomic_load (&n_computed) <= i)
         return FALSE;

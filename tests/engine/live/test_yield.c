@@ -16,7 +16,7 @@
 #include "hass_test.h"
 #include "tests/engine/stand_in.h"
 
-#define N_LOADS 20
+#define N_LOADS 60
 #define UNIT_US 300
 
 static _Thread_local guint n_yields, n_bound, yield_us;
@@ -110,6 +110,9 @@ away_from_others (void)
   guint most = 1;
   for (gint64 gap_us = 1000; gap_us < took_us; gap_us *= 2)
     most++;
+  /* The gap is 1 ms again after eight gaps without a yield, in which other
+     processes may have the core: up to so many moves that have ended so. */
+  most += (guint)(took_us / 9000);
   CU_ASSERT_EQUAL (sched_getaffinity (0, sizeof after, &after), 0);
   CU_ASSERT_TRUE (CPU_EQUAL (&before, &after));
   stand_in_free (device);
