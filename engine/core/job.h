@@ -295,9 +295,7 @@ struct HassJob
   HassEvent event;
   gpointer flow;   /* what HassFarm.flow has created, or NULL */
   gpointer driver; /* the engine's own state: HassLive or the virtual one's */
-  /* a pipeline whose one core is the generator's thread: what is emitted passes
-     all stages before the generator goes on, since it may block for long */
-  gboolean at_once;
+  gboolean at_once; /* what is emitted passes all stages before more is */
 
   _Alignas(HASS_CACHE_LINE) _Atomic (HassSlot *) current;
   /* the open round that loads join, or NULL */
@@ -458,9 +456,8 @@ HassSlot *hass_open_pullable (HassJob *job);
 gboolean hass_open_stalled (HassJob *job);
 gboolean hass_open_may_have_work (HassJob *job);
 
-/* buffers.c */
 gboolean hass_buffer_holds_part (HassJob *job, const HassLoad *load,
-                                 const HassLoad *part);
+                                 const HassLoad *part); /* buffers.c */
 
 /* slots.c; hass_job_idle under the decision lock */
 void hass_job_let_go (HassJob *job, const HassLoad *load, guint64 seq,

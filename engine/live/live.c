@@ -86,6 +86,7 @@ set_up (HassJob *job, HassLive *live, HassCpuPool *pool)
   live->n_helpers = job->n_cores > 0 ? job->n_cores - 1 : 0;
   live->has_proxies = job->n_devices > (job->cpu >= 0 ? 1 : 0);
   live->proxies_begin = live->n_helpers == 0 && live->has_proxies;
+  /* The generator's thread is the only one, and the generator may block. */
   job->at_once = job->flow && !job->farm->flow->work && live->n_helpers == 0
                  && !live->has_proxies;
   live->seats = g_array_new (FALSE, FALSE, sizeof (guint));
