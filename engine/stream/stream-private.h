@@ -136,7 +136,7 @@ typedef struct
   _Alignas(HASS_CACHE_LINE) HassStageCount stages[HASS_MAX_CLASSES];
   /* stage that the core computes at, plus 1, and tokens there; 0: none */
   _Atomic guint32 at_stage, n_running;
-  HassItem *item; /* the one that its callback computes, or NULL */
+  HassItem *item;     /* the one that its callback computes, or NULL */
   guint32 n_computed; /* items of its last batch that were looked at */
   /* of these, tokens that were computed, and bytes of their inputs */
   guint32 n_done;

@@ -370,6 +370,16 @@ check_report (FaultBooks *k, const HassReport *r, gboolean ok)
   return lost;
 }
 
+/* Frees the report of a farm that has not begun, which names no strategy. */
+static HassReport *
+only_if_begun (HassReport *r)
+{
+  if (!r || r->strategy)
+    return r;
+  hass_report_free (r);
+  return NULL;
+}
+
 FakeCounts
 fault_run_case (const FaultCase *c, HassReport **report, GError **error)
 {
@@ -393,9 +403,7 @@ fault_run_case (const FaultCase *c, HassReport **report, GError **error)
   watchdog (60, what);
   gboolean ok = fault_run_farm (&k, &r, &inner);
   watchdog (0, NULL);
-  /* The report of a farm that has not begun names no strategy. */
-  if (r && !r->strategy)
-    g_clear_pointer (&r, hass_report_free);
+  r = only_if_begun (r);
   fake_cudart_plan (&calm);
   if (ok == (inner != NULL))
     blame (&k, "an error does not fit the farm's end");
