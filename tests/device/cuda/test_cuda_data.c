@@ -207,14 +207,24 @@ takes_the_buffers_of_farms (void)
   g_unsetenv ("HASS_GPU_MEM");
 }
 
+/* @gate: a kernel before the other one waits for it.
+   @late: enqueue() returns after the device has failed. */
 typedef struct
 {
   gpointer memory;
-  gboolean fails;
+  gboolean fails, late;
   guint delay_us;
+  sem_t *gate;
   FakeKernel kernel;
   gpointer data;
 } Work;
+
+static void
+wait_at_gate (const HassBundle *b, gpointer gate)
+{
+  (void)b;
+  sem_wait (gate);
+}
 
 static gboolean
 enqueue (HassGpuStream *stream, gpointer data, GError **error)
@@ -223,7 +233,11 @@ enqueue (HassGpuStream *stream, gpointer data, GError **error)
   HassBundle b = { .n_blocks = 1, .output = w->memory, .output_bytes = 1 };
   if (w->delay_us > 0)
     fake_launch_delay (stream, w->delay_us);
+  if (w->gate)
+    fake_launch (stream, wait_at_gate, &b, w->gate);
   fake_launch (stream, w->kernel ? w->kernel : add, &b, w->data);
+  while (w->late && fake_cudart_counts ().faults == 0)
+    g_thread_yield ();
   if (w->fails)
     g_set_error (error, HASS_ERROR, HASS_ERROR_WORKER, "no");
   return !w->fails;
@@ -301,33 +315,49 @@ takes_kernel_time (void)
   one_close (&o);
 }
 
-/* @plan: with a kernel that breaks the device. */
+/* wait() reports the loss; after it only close() works. */
 static void
-loses (const FakePlan *plan, gint64 deadline_ns, const char *text)
+told_of_loss (One *o, const char *text)
 {
   g_autoptr (GError) error = NULL, again = NULL, later = NULL;
   HassDataDone done;
   gpointer memory;
-  One o;
-  one_open (&o, plan, deadline_ns);
-  Work w = { .memory = one_alloc (&o, 1000) };
-  CU_ASSERT_TRUE (o.ops->compute (o.device, 1, enqueue, &w, NULL));
-  CU_ASSERT_FALSE (o.ops->wait (o.device, WAIT_NS, &done, &error));
+  CU_ASSERT_FALSE (o->ops->wait (o->device, WAIT_NS, &done, &error));
   CU_ASSERT_TRUE (error && strstr (error->message, text));
   if (error && !strstr (error->message, text))
     printf ("\n%s\n", error->message);
-  CU_ASSERT_FALSE (o.ops->alloc (o.device, 10, &memory, &again));
+  CU_ASSERT_FALSE (o->ops->alloc (o->device, 10, &memory, &again));
   CU_ASSERT_TRUE (g_error_matches (again, HASS_ERROR, HASS_ERROR_DEVICE));
-  o.device->ops->close (o.device);
-  CU_ASSERT_FALSE (o.device->ops->open (o.device, &o.farm, &later));
+  o->device->ops->close (o->device);
+  CU_ASSERT_FALSE (o->device->ops->open (o->device, &o->farm, &later));
   CU_ASSERT_PTR_NOT_NULL (later);
-  one_close (&o);
 }
 
 static void
 an_assert_loses_it (void)
 {
-  loses (&(FakePlan){ .sticky_at_kernel = 1 }, 0, "assert");
+  sem_t gate;
+  One o;
+  sem_init (&gate, 0, 0);
+  one_open (&o, &(FakePlan){ .sticky_at_kernel = 2 }, 0);
+  Work w = { .memory = one_alloc (&o, 1000), .gate = &gate };
+  CU_ASSERT_TRUE (o.ops->compute (o.device, 1, enqueue, &w, NULL));
+  sem_post (&gate);
+  told_of_loss (&o, "assert");
+  one_close (&o);
+}
+
+static void
+an_early_assert_loses_it (void)
+{
+  g_autoptr (GError) error = NULL;
+  One o;
+  one_open (&o, &(FakePlan){ .sticky_at_kernel = 1 }, 0);
+  Work w = { .memory = one_alloc (&o, 1000), .late = TRUE };
+  CU_ASSERT_FALSE (o.ops->compute (o.device, 1, enqueue, &w, &error));
+  CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_DEVICE));
+  told_of_loss (&o, "assert");
+  one_close (&o);
 }
 
 /* With no operation in flight. */
@@ -349,8 +379,13 @@ a_broken_call_loses_it (void)
 static void
 a_hang_loses_it (void)
 {
-  loses (&(FakePlan){ .hang_kernel_at = 1, .hang_ms = 600000 }, 20000000,
-         "took longer than 20 ms");
+  One o;
+  one_open (&o, &(FakePlan){ .hang_kernel_at = 1, .hang_ms = 600000 },
+            20000000);
+  Work w = { .memory = one_alloc (&o, 1000) };
+  CU_ASSERT_TRUE (o.ops->compute (o.device, 1, enqueue, &w, NULL));
+  told_of_loss (&o, "took longer than 20 ms");
+  one_close (&o);
 }
 
 HASS_TEST_SUITE (
@@ -367,5 +402,7 @@ HASS_TEST_SUITE (
     { "kernels of two computations overlap", kernels_overlap },
     { "a computation takes the time of its kernels", takes_kernel_time },
     { "a failed device assert loses the GPU", an_assert_loses_it },
+    { "a device assert that fails before compute() returns loses it, too",
+      an_early_assert_loses_it },
     { "a call that breaks the process loses the GPU", a_broken_call_loses_it },
     { "a kernel past its deadline loses the GPU", a_hang_loses_it })
