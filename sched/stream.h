@@ -81,7 +81,9 @@ typedef struct
  * @n_classes, @classes: [@n_classes] the classes in the order of the stages.
  * @n_devices, @devices: [@n_devices] what the devices hold.
  * @tokens: tokens in flight.
- * @most_tokens: the most tokens that the user allows in flight.
+ * @most_tokens: the most tokens that may be in flight: by the user's bound, and
+ *   by that of bytes if they are as large as those in flight now.
+ * @waiting: loads that wait for their tokens to begin.
  * @generated: no load will be emitted any more.
  */
 typedef struct
@@ -91,7 +93,7 @@ typedef struct
   const HassClassState *classes;
   guint n_devices;
   const HassDeviceHolds *devices;
-  guint64 tokens, most_tokens;
+  guint64 tokens, most_tokens, waiting;
   gboolean generated;
 } HassStreamState;
 
@@ -110,6 +112,8 @@ typedef struct
  * @leave: CPU pool: cores take units of class c only while more than @leave[c]
  *   wait; 0: always; G_MAXUINT32: never. Classes that only the CPU pool can run
  *   are always taken.
+ * @at_once: CPU pool: most units of class c that cores compute at once; 0: as
+ *   many as the class allows. Where other devices can run it.
  * @feed: CPU pool: 1 + the class that cores should bring units to before all
  *   else, by the stages before it and by new tokens; 0: none. Cores prefer the
  *   latest stage otherwise, and new tokens last.
@@ -124,6 +128,7 @@ typedef struct
   guint fuse;
   gint64 within_ns;
   guint32 leave[HASS_MAX_CLASSES];
+  guint32 at_once[HASS_MAX_CLASSES];
   guint feed;
   guint64 tokens;
 } HassServe;

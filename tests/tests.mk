@@ -107,12 +107,13 @@ check-arm: setup-arm
 	$(Q)tools/check-arm.sh $(BUILD)/arm64
 
 # On a machine with GPUs: their tests, plain and under compute-sanitizer. The
-# faults are errors to a sanitizer, so they run plain.
+# faults are errors to a sanitizer, so they run plain, as does gpu_data, whose
+# random trial copies what was never written.
 GPU_SUITES := gpu gpu_outputs gpu_chain gpu_survival gpu_monte_carlo \
-	gpu_person_query gpu_string_search gpu_y4m gpu_data gpu_codelets
+	gpu_person_query gpu_string_search gpu_y4m gpu_codelets
 .PHONY: check-gpu
 check-gpu: all tests
-	$(Q)$(TESTS) $(foreach s,$(GPU_SUITES),--suite $(s))
+	$(Q)$(TESTS) $(foreach s,$(GPU_SUITES) gpu_data,--suite $(s))
 	$(Q)tools/check-gpu.sh $(TESTS) $(GPU_SUITES)
 
 # -- Fuzzing ----------------------------------------------------------------

@@ -15,8 +15,8 @@
 /* -- Units -------------------------------------------------------------- */
 
 /* Computes one unit with the user's worker @function and takes its results.
-   Returns: FALSE if the unit failed. Inlined in each loop, since a call is a
-   third of the cost of an empty load. */
+   Returns: FALSE if the unit failed. Inlined in each loop, since a call costs
+   much beside an empty load. */
 static inline G_ALWAYS_INLINE gboolean
 compute (HassJob *job, HassWorker *worker, const HassBlock *block,
          HassCpuWorkerFunc function, gpointer data)

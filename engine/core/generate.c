@@ -69,7 +69,7 @@ announce (HassEmitter *emitter)
   job->engine->loads_came (job);
   /* Relaxed: a hint; a later emission sees it. */
   if (G_UNLIKELY (
-          job->at_once
+          job->flows_at_once
           || atomic_load_explicit (&job->caller_wanted, memory_order_relaxed)))
     hass_emitter_make_room (emitter);
 }

@@ -293,9 +293,9 @@ struct HassJob
 
   /* The threads of the live engine share the fields from here on. */
   HassEvent event;
-  gpointer flow;    /* what HassFarm.flow has created, or NULL */
-  gpointer driver;  /* the engine's own state: HassLive or the virtual one's */
-  gboolean at_once; /* what is emitted passes all stages before more is */
+  gpointer flow;   /* what HassFarm.flow has created, or NULL */
+  gpointer driver; /* the engine's own state: HassLive or the virtual one's */
+  gboolean flows_at_once; /* what is emitted passes all stages before more is */
 
   _Alignas(HASS_CACHE_LINE) _Atomic (HassSlot *) current;
   /* the open round that loads join, or NULL */

@@ -42,7 +42,7 @@ has_room (HassJob *job)
 {
   if (job->flow && job->farm->flow->has_room)
     return job->farm->flow->has_room (job);
-  if (job->at_once)
+  if (job->flows_at_once)
     return job->farm->flow->idle (job);
   return hass_load_pool_has_room (job->pool)
          && !atomic_load_explicit (&job->caller_wanted, memory_order_relaxed);
@@ -87,8 +87,8 @@ set_up (HassJob *job, HassLive *live, HassCpuPool *pool)
   live->has_proxies = job->n_devices > (job->cpu >= 0 ? 1 : 0);
   live->proxies_begin = live->n_helpers == 0 && live->has_proxies;
   /* The generator's thread is the only one, and the generator may block. */
-  job->at_once = job->flow && !job->farm->flow->work && live->n_helpers == 0
-                 && !live->has_proxies;
+  job->flows_at_once = job->flow && !job->farm->flow->work
+                       && live->n_helpers == 0 && !live->has_proxies;
   live->seats = g_array_new (FALSE, FALSE, sizeof (guint));
   for (guint i = live->n_helpers; i >= 1; i--)
     g_array_append_val (live->seats, i);

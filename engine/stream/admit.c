@@ -35,8 +35,9 @@ hass_stream_batch_size (HassStream *stream, const HassStreamWorker *sw,
   return (guint32)CLAMP (BATCH_NS / ns, 1, HASS_BATCH_TOKENS);
 }
 
-static guint64
-n_waiting (const HassStream *stream)
+/* Returns how many loads are not admitted yet. Any thread. */
+guint64
+hass_stream_n_waiting (const HassStream *stream)
 {
   return hass_load_pool_waiting (stream->job->pool)
          + atomic_load_explicit (&stream->n_pending, memory_order_relaxed);
@@ -62,7 +63,7 @@ hass_stream_waiting_ns (const HassStream *stream, const HassWorker *worker)
         }
       ns += one;
     }
-  return ns * (double)n_waiting (stream);
+  return ns * (double)hass_stream_n_waiting (stream);
 }
 
 /* Returns the most tokens that this worker's next batch may have. */
@@ -70,7 +71,8 @@ static guint32
 batch_limit (HassStream *stream, const HassStreamWorker *sw)
 {
   guint32 size = hass_stream_batch_size (stream, sw, 0);
-  guint64 fair = n_waiting (stream) / (2 * MAX (stream->job->n_cores, 1));
+  guint64 fair
+      = hass_stream_n_waiting (stream) / (2 * MAX (stream->job->n_cores, 1));
   guint64 least = (guint64)size * LEAST_NS / BATCH_NS;
   size = MIN (size, 8 * sw->last_batch);
   return (guint32)MAX (MIN (size, MAX (fair, least)), 1);

@@ -77,18 +77,35 @@ has_stalled (const HassStream *stream, gint64 now_ns)
 
 /* -- Asking ------------------------------------------------------------- */
 
+/* Sets what cores leave of a linked stage. Returns: TRUE if that is less than
+   before. */
+static gboolean
+publish_stage (HassStageState *stage, guint32 leave, guint32 at_once)
+{
+  guint32 left
+      = atomic_exchange_explicit (&stage->leave, leave, memory_order_seq_cst);
+  guint32 was = atomic_exchange_explicit (&stage->at_once, at_once,
+                                          memory_order_seq_cst);
+  return leave < left || (was > 0 && (at_once == 0 || at_once > was));
+}
+
 static void
 publish (HassStream *stream, const HassServe *serve)
 {
+  gboolean more = FALSE;
   for (guint s = 0; s < stream->n_stages; s++)
     {
       HassStageState *stage = &stream->stages[s];
+      gboolean bound = has_device (stream, s) && !stream->unleashed;
       if (stage->linked)
-        atomic_store_explicit (
-            &stage->leave,
-            has_device (stream, s) && !stream->unleashed ? serve->leave[s] : 0,
-            memory_order_relaxed);
+        more |= publish_stage (stage, bound ? serve->leave[s] : 0,
+                               bound ? serve->at_once[s] : 0)
+                && atomic_load_explicit (&stage->ready.n_tokens,
+                                         memory_order_relaxed)
+                       > 0;
     }
+  if (more)
+    stream->job->engine->changed (stream->job);
   atomic_store_explicit (&stream->feed, MIN (serve->feed, stream->n_stages),
                          memory_order_relaxed);
   gsize most = stream->user_tokens;

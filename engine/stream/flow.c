@@ -190,26 +190,42 @@ hass_stream_next (HassStream *stream, HassWorker *worker, HassBatch *batch)
 
 /* -- What a core takes -------------------------------------------------- */
 
-/* Returns: TRUE if cores may take from the ready set of a stage. Where other
-   devices may take from it, too, batches wait there for a place. */
+/* Returns: TRUE if cores may take from a ready set of a stage that has a place
+   for them. */
 static gboolean
 may_take (HassStageState *stage, gboolean caller)
 {
   guint64 n
       = atomic_load_explicit (&stage->ready.n_tokens, memory_order_relaxed);
+  if (stage->linked && !hass_stage_has_place (stage))
+    return FALSE;
   if (stage->linked
       && atomic_load_explicit (&stage->cores.n_tokens, memory_order_relaxed)
              > 0)
     return TRUE;
-  if (stage->linked && stage->most > 0
-      && atomic_load_explicit (&stage->running, memory_order_relaxed)
-             >= stage->most)
-    return FALSE;
   if (n == 0 || !stage->public.cpu
       || (stage->public.mode == HASS_STAGE_CALLER && !caller))
     return FALSE;
   return !stage->linked
          || n > atomic_load_explicit (&stage->leave, memory_order_relaxed);
+}
+
+/* Takes a batch from a ready set of a stage, a single token where the strategy
+   bounds the tokens on cores. Returns: NULL if there is none. */
+static HassBatch *
+pop_ready (HassStream *stream, HassStreamWorker *sw, HassStageState *stage)
+{
+  HassBatchQueue *queue
+      = atomic_load_explicit (&stage->cores.n_tokens, memory_order_relaxed) > 0
+            ? &stage->cores
+            : &stage->ready;
+  gboolean single
+      = atomic_load_explicit (&stage->at_once, memory_order_relaxed) > 0;
+  pthread_mutex_lock (&queue->lock);
+  HassBatch *batch
+      = hass_ready_take_locked (stream, sw, queue, single ? 1 : G_MAXUINT32);
+  pthread_mutex_unlock (&queue->lock);
+  return batch;
 }
 
 static HassBatch *
@@ -218,17 +234,16 @@ take_ready (HassStream *stream, HassWorker *worker, guint s)
   HassStageState *stage = &stream->stages[s];
   while (may_take (stage, worker->index == 0))
     {
-      HassBatchQueue *queue
-          = atomic_load_explicit (&stage->cores.n_tokens, memory_order_relaxed)
-                    > 0
-                ? &stage->cores
-                : &stage->ready;
-      pthread_mutex_lock (&queue->lock);
-      HassBatch *batch = hass_queue_pop_locked (queue);
-      pthread_mutex_unlock (&queue->lock);
-      if (!batch)
+      if (stage->linked && !hass_stage_reserve (stage))
         return NULL;
-      atomic_fetch_sub_explicit (&stream->n_ready, 1, memory_order_relaxed);
+      HassBatch *batch
+          = pop_ready (stream, hass_stream_worker (stream, worker), stage);
+      if (!batch)
+        {
+          if (stage->linked)
+            hass_stage_give_place (stream, stage);
+          return NULL;
+        }
       if (stage->public.mode == HASS_STAGE_CALLER && may_take (stage, TRUE))
         atomic_store_explicit (&stream->job->caller_wanted, TRUE,
                                memory_order_relaxed);

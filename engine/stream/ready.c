@@ -74,6 +74,23 @@ push (HassStream *stream, HassBatchQueue *queue, HassBatch *batch)
   atomic_fetch_add_explicit (&stream->n_ready, 1, memory_order_seq_cst);
 }
 
+/* Takes the first batch of a ready set, or its first @most tokens. Under the
+   queue's lock. Returns: NULL if it is empty. */
+HassBatch *
+hass_ready_take_locked (HassStream *stream, HassStreamWorker *sw,
+                        HassBatchQueue *queue, guint64 most)
+{
+  HassBatch *batch = hass_queue_pop_locked (queue);
+  if (!batch)
+    return NULL;
+  if (batch->n > most)
+    hass_queue_push_front_locked (
+        queue, hass_batch_split (stream, sw, batch, (guint32)most));
+  else
+    atomic_fetch_sub_explicit (&stream->n_ready, 1, memory_order_relaxed);
+  return batch;
+}
+
 /* Puts a batch that is too large for other devices where only cores take it. */
 void
 hass_cores_push (HassStream *stream, HassStageState *stage, HassBatch *batch)

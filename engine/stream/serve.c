@@ -17,6 +17,21 @@ sum_done (const HassStream *stream, guint s, guint64 *bytes)
   return n;
 }
 
+/* Returns: the most tokens of the size of those in flight, or that were in
+   flight last, that may be in flight at once. */
+static guint64
+most_tokens (const HassStream *stream)
+{
+  guint64 n = atomic_load_explicit (&stream->n_tokens, memory_order_relaxed);
+  guint64 bytes = atomic_load_explicit (&stream->bytes, memory_order_relaxed);
+  if (n == 0 && stream->state.most_tokens > 0)
+    return stream->state.most_tokens;
+  if (n == 0 || bytes == 0)
+    return stream->user_tokens;
+  double most = (double)stream->most_bytes / (double)bytes * (double)n;
+  return (guint64)CLAMP (most, 1, (double)stream->user_tokens);
+}
+
 /* Returns the state of the stream, valid until the next call. */
 const HassStreamState *
 hass_stream_look (HassStream *stream, gint64 now_ns)
@@ -51,7 +66,8 @@ hass_stream_look (HassStream *stream, gint64 now_ns)
     .n_devices = job->n_devices,
     .devices = stream->device_states,
     .tokens = atomic_load_explicit (&stream->n_tokens, memory_order_relaxed),
-    .most_tokens = stream->user_tokens,
+    .most_tokens = most_tokens (stream),
+    .waiting = hass_stream_n_waiting (stream),
     .generated = atomic_load_explicit (&job->generated, memory_order_relaxed),
   };
   return state;

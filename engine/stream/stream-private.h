@@ -105,13 +105,14 @@ typedef struct
   HassDeviceStage sizes; /* for hass_device_stage_output() */
   HassBatchQueue ready;
   HassBatchQueue cores; /* ready, but too large for other devices */
-  /* SERIAL stages and those with at_once: batches that compute, and those that
-     wait for a place; both are changed under the lock of @waiting. */
+  /* SERIAL stages, those with at_once and linked ones: batches that cores
+     compute. Of a linked stage, batches wait in the ready set for a place, else
+     in @waiting; then both are changed under its lock. @most: 0: no bound. */
   guint most;
   _Atomic guint running;
   HassBatchQueue waiting;
-  /* how many tokens cores leave to other devices; see HassServe.leave */
-  _Atomic guint32 leave;
+  /* of a linked stage, what the strategy says; see HassServe */
+  _Atomic guint32 leave, at_once;
   gpointer *accumulators; /* [n_workers], or NULL */
 } HassStageState;
 
@@ -302,15 +303,21 @@ void hass_queue_push_locked (HassBatchQueue *queue, HassBatch *batch);
 HassBatch *hass_queue_pop_locked (HassBatchQueue *queue);
 void hass_queue_push_front_locked (HassBatchQueue *queue, HassBatch *batch);
 void hass_ready_push (HassStream *stream, HassBatch *batch);
+HassBatch *hass_ready_take_locked (HassStream *stream, HassStreamWorker *sw,
+                                   HassBatchQueue *queue, guint64 most);
 void hass_cores_push (HassStream *stream, HassStageState *stage,
                       HassBatch *batch);
 
 /* admit.c */
+guint64 hass_stream_n_waiting (const HassStream *stream);
 HassBatch *hass_stream_admit (HassStream *stream, HassWorker *worker);
 guint32 hass_stream_batch_size (HassStream *stream, const HassStreamWorker *sw,
                                 guint stage);
 
 /* turn.c */
+gboolean hass_stage_has_place (const HassStageState *stage);
+gboolean hass_stage_reserve (HassStageState *stage);
+void hass_stage_give_place (HassStream *stream, HassStageState *stage);
 gboolean hass_stage_enter (HassStream *stream, HassBatch *batch);
 HassBatch *hass_stage_leave (HassStream *stream, HassBatch *batch);
 

@@ -205,10 +205,12 @@ stream_new (HassJob *job, GError **error)
   set_up_devices (stream);
   for (guint s = 0; s < farm->n_stages; s++)
     set_up_stage (stream, s);
-  /* Until the strategy is asked, which is when cores find no room. */
+  /* Until the strategy is asked, which is when cores find nothing to do. */
   if (stream->linked && job->cpu >= 0)
     stream->most_tokens
         = MIN (stream->user_tokens, HASS_BATCH_TOKENS * MAX (job->n_cores, 1));
+  for (guint s = 0; s < farm->n_stages; s++)
+    stream->stages[s].at_once = stream->stages[s].linked;
   set_up_order (stream);
   open_order (stream);
   job->env.n_classes = farm->n_stages;

@@ -61,17 +61,10 @@ take_batches (HassStream *stream, HassStreamWorker *sw, guint stage,
   HassBatchQueue *queue = &stream->stages[stage].ready;
   HassBatch *list = NULL, **end = &list;
   pthread_mutex_lock (&queue->lock);
-  while (units > 0 && queue->head)
+  HassBatch *batch;
+  while (units > 0
+         && (batch = hass_ready_take_locked (stream, sw, queue, units)))
     {
-      HassBatch *batch = hass_queue_pop_locked (queue);
-      atomic_fetch_sub_explicit (&stream->n_ready, 1, memory_order_relaxed);
-      if (batch->n > units)
-        {
-          HassBatch *rest
-              = hass_batch_split (stream, sw, batch, (guint32)units);
-          hass_queue_push_front_locked (queue, rest);
-          atomic_fetch_add_explicit (&stream->n_ready, 1, memory_order_relaxed);
-        }
       units -= batch->n;
       batch->link = NULL;
       *end = batch;

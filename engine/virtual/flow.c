@@ -109,7 +109,9 @@ feed_gpu (HassVirtualWorld *w, HassVirtualGpu *gpu)
           hass_feeder_grant (f, slot, e, w->clock);
           feed = hass_feeder_next (f, w->clock, &part);
         }
-      else if (again_ns > w->clock && w->again_ns[f->d] <= w->clock
+      else if (again_ns > w->clock
+               && (w->again_ns[f->d] <= w->clock
+                   || again_ns < w->again_ns[f->d])
                && hass_stream_again_ns (stream, w->clock) > 0)
         {
           w->again_ns[f->d] = again_ns;

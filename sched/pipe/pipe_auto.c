@@ -8,30 +8,36 @@
       measured so far, says what part of each class each device should do. That
       is where it gains most, given what all others can do.
    2. GPUs. A GPU with room takes the class in which it is furthest behind, in
-      time. It waits in classes of which it should do nothing, or of which it is
-      a bundle ahead, unless more wait than the others are left. Units that do
-      not fill the GPU cost as much as those that do: a busy GPU waits until
-      they do, an idle one as long as such kernels take. Bundles are so long
-      that launches and copies' latencies are a small part.
-   3. Fusing. Where its link is busy for much of the time of its kernels, a GPU
-      computes the classes that follow, too, of which it should do a part
-      anyway: the copies in between vanish.
+      time. It waits in classes of which it should do nothing, or, while it is
+      busy, of which it is a bundle ahead, unless more wait than the others are
+      left. Units that do not fill the GPU cost as much as those that do: a busy
+      GPU waits until they do, an idle one as long as such kernels take. Bundles
+      are so long that launches and copies' latencies are a small part.
+   3. Fusing. A GPU computes the classes that follow, too, that it should do
+      alone: the copies in between vanish. Where its link is busy for much of
+   the time of its kernels, it also computes those of which it should do a part,
+      as far as it is not ahead.
    4. Cores. They take the units of a class that GPUs should do as well only
       while more wait than a few bundles, so that GPUs find full bundles; where
-      the cores are behind their part, they leave nothing. They feed a GPU that
-      binds and has little to do before they take what comes after it.
-   5. Measuring. A pace that is not known is guessed from those that are. Cores
-      leave a bundle to a GPU that has served no unit of the class, and such a
-      GPU takes it first.
+      the cores are behind their part, they leave nothing. They take none that
+      they would hold for too long (guard.c). They feed a GPU that binds and has
+      little to do before they take what comes after it.
+   5. Measuring. The pace of a GPU that is not known is guessed. Cores leave a
+      bundle to a GPU that has served no unit of the class, and such a GPU takes
+      it first. Where a GPU serves a class, cores have no part in it until one
+      of them has computed one unit, which they do only of a long stream: one
+      that holds it up for hundreds of the GPU's units costs more than is gained
+      from a short one.
    6. Tokens. At first as many in flight as fill the cores and the bundles of
       all GPUs. Their number is doubled whenever a device that binds had nothing
       to do and the last doubling made the stream faster.
 
-   Loses where a stream is shorter than some hundred bundles; where copies in
-   both directions share a link, since the program assumes that they do not; on
-   a single core, which goes on with what waits at an ordered stage before it
-   feeds GPUs; and where few bundles in flight cannot keep kernels and both
-   directions of a link busy at once.
+   Loses where a core holds the unit by which it is measured for longer than the
+   GPUs take for all others; where a stream is shorter than some hundred
+   bundles; where copies in both directions share a link, since the program
+   assumes that they do not; on a single core, which goes on with what waits at
+   an ordered stage before it feeds GPUs; and where few bundles in flight cannot
+   keep kernels and both directions of a link busy at once.
 
    Thread safety: as hass/strategy.h. */
 #include "sched/units.h"
@@ -46,7 +52,8 @@ enum
   LEAVE,
   FEED,
   HOLD,
-  FUSE
+  FUSE,
+  PROBE
 };
 
 static const HassParameter parameters[] = {
@@ -56,6 +63,7 @@ static const HassParameter parameters[] = {
   { "feed", 1, 0, 1e4, "bundles that cores keep ready for GPUs that bind" },
   { "hold", 1, 0, 1, "1: a busy GPU takes no bundle that does not fill it" },
   { "fuse", 1, 0, 1, "1: a GPU computes stages that follow without copies" },
+  { "probe", 256, 0, 1e9, "tokens left for which cores are measured" },
   { .name = NULL },
 };
 
@@ -75,6 +83,10 @@ static const HassParameter parameters[] = {
 /* A link delays kernels if it is busy for this part of their time or more,
    since bundles come unevenly. A guess. */
 #define LINK_PART 0.5
+
+/* A device that should do this part of a class does it alone, but for the
+   errors of the program. */
+#define ALONE 0.999
 
 /**
  * Auto:
@@ -193,13 +205,26 @@ tokens (Auto *s, const HassStreamState *state)
 
 /* -- Steps 4 and 5: cores ----------------------------------------------- */
 
+/* Returns: tokens that are left, as far as is known: where more may come, as
+   many as there were before. */
+static guint64
+left (const HassStreamState *state)
+{
+  guint64 n = state->tokens + state->waiting;
+  return state->generated ? n : MAX (n, state->classes[0].done);
+}
+
 static guint32
 leave (const Auto *s, const HassStreamState *state, guint c)
 {
   const HassPaces *p = &s->paces;
   double bundles = 0, probes = 0;
+  if (!hass_steady_is_measured (&s->steady, state, c))
+    return left (state) >= p->env->parameters[PROBE] ? 0 : G_MAXUINT32;
   if (hass_pace (p, c, p->cpu)->units == 0 && state->classes[c].running == 0)
     return 0;
+  if (hass_steady_is_out (&s->steady, c, p->cpu))
+    return G_MAXUINT32;
   for (guint d = 0; d < state->n_devices; d++)
     {
       if (d == p->cpu || !hass_pace_can (p, c, d) || state->devices[d].lost)
@@ -259,6 +284,7 @@ serve_cores (Auto *s, const HassStreamState *state, HassServe *serve)
       running += state->classes[c].running;
       if (hass_pace_can (p, c, p->cpu))
         serve->leave[c] = leave (s, state, c);
+      serve->at_once[c] = hass_pace (p, c, p->cpu)->units == 0;
     }
   if (running < p->env->devices[p->cpu].cores
       && hass_steady_load (&s->steady, p->cpu) >= BINDS)
@@ -319,7 +345,8 @@ score (const Auto *s, const HassStreamState *state, guint c, guint gpu,
   if (force)
     return behind;
   if (hass_steady_part (&s->steady, c, gpu) <= 0
-      || (behind < -(double)bundle (s, c, gpu) && !plenty (s, state, c, gpu)))
+      || (holds->bundles > 0 && behind < -(double)bundle (s, c, gpu)
+          && !plenty (s, state, c, gpu)))
     return -G_MAXDOUBLE;
   gint64 from = patience (s, state, c, gpu);
   if (from > state->now_ns)
@@ -340,19 +367,24 @@ fused (const Auto *s, const HassStreamState *state, guint c, guint gpu,
        guint64 units)
 {
   const HassPaces *p = &s->paces;
+  gboolean link_binds = hass_steady_link_load (&s->steady, gpu)
+                        >= LINK_PART * hass_steady_load (&s->steady, gpu);
   guint n = 0;
-  if (p->env->parameters[FUSE] <= 0 || hass_pace (p, c, gpu)->units == 0
-      || hass_steady_link_load (&s->steady, gpu)
-             < LINK_PART * hass_steady_load (&s->steady, gpu))
+  if (p->env->parameters[FUSE] <= 0 || hass_pace (p, c, gpu)->units == 0)
     return 0;
-  for (guint next = c + 1;
-       next < state->n_classes && hass_pace_can (p, next, gpu)
-       && hass_pace (p, next, gpu)->units > 0
-       && hass_steady_part (&s->steady, next, gpu) > 0
-       && hass_steady_behind (&s->steady, next, gpu) > -(double)units
-       && units >= hass_pace_fill (p, next, gpu);
-       next++)
-    n++;
+  for (guint next = c + 1; next < state->n_classes; next++)
+    {
+      double part = hass_steady_part (&s->steady, next, gpu);
+      if (!hass_pace_can (p, next, gpu) || hass_pace (p, next, gpu)->units == 0
+          || part <= 0)
+        break;
+      if (part < ALONE
+          && (!link_binds
+              || hass_steady_behind (&s->steady, next, gpu) <= -(double)units
+              || units < hass_pace_fill (p, next, gpu)))
+        break;
+      n++;
+    }
   return n;
 }
 
@@ -385,7 +417,8 @@ serve (gpointer self, const HassStreamState *state, guint device,
   double best = -G_MAXDOUBLE;
   gboolean any = FALSE;
   gint64 again_ns = G_MAXINT64;
-  hass_steady_update (&s->steady, state);
+  if (hass_steady_update (&s->steady, state))
+    hass_steady_guard (&s->steady, state);
   if (device == s->paces.cpu)
     {
       serve_cores (s, state, serve);
@@ -425,6 +458,9 @@ served (gpointer self, const HassStreamState *state, const HassServed *done)
 {
   Auto *s = self;
   (void)state;
+  /* Parts that stand on a guess are over when its pace is known. */
+  if (hass_pace (&s->paces, done->class_index, done->device)->units == 0)
+    s->steady.next_ns = 0;
   hass_paces_add (&s->paces, done);
   if (done->device == s->paces.cpu)
     hass_steady_give (&s->steady, done->class_index, done->device, done->units);

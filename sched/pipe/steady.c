@@ -119,15 +119,15 @@ maximise (Tableau *t)
 typedef struct
 {
   const HassPaces *p;
-  guint64 lost;
-  double scale; /* 1 / the largest time */
+  const gboolean *out; /* [class][device] */
+  double scale;        /* 1 / the largest time */
   Tableau t;
 } Program;
 
 static gboolean
 usable (const Program *g, guint c, guint d)
 {
-  return !(g->lost >> d & 1) && hass_pace_can (g->p, c, d)
+  return !g->out[c * g->p->env->n_devices + d] && hass_pace_can (g->p, c, d)
          && hass_pace_ns (g->p, c, d) > 0;
 }
 
@@ -244,11 +244,11 @@ read_off (HassSteady *s, const Program *g)
     }
 }
 
-static void
-solve (HassSteady *s, guint64 lost)
+void
+hass_steady_solve (HassSteady *s)
 {
   const HassStrategyEnv *env = s->paces->env;
-  Program g = { .p = s->paces, .lost = lost };
+  Program g = { .p = s->paces, .out = s->out };
   double longest = 0;
   guint most_rows = 2 * env->n_classes + 3 * env->n_devices;
   for (guint c = 0; c < env->n_classes; c++)
@@ -285,6 +285,7 @@ hass_steady_init (HassSteady *s, HassPaces *paces)
   s->parts = g_new0 (double, env->n_classes * env->n_devices);
   s->behind = g_new0 (double, env->n_classes * env->n_devices);
   s->grain = g_new0 (double, env->n_classes);
+  s->out = g_new0 (gboolean, env->n_classes * env->n_devices);
 }
 
 void
@@ -293,20 +294,28 @@ hass_steady_clear (HassSteady *s)
   g_free (s->parts);
   g_free (s->behind);
   g_free (s->grain);
+  g_free (s->out);
 }
 
-void
+gboolean
 hass_steady_update (HassSteady *s, const HassStreamState *state)
 {
-  guint64 lost = 0;
   if (state->now_ns < s->next_ns)
-    return;
+    return FALSE;
   s->wait_ns = CLAMP (s->wait_ns * 1.5, FIRST_NS, EVERY_NS);
   s->next_ns = state->now_ns + (gint64)s->wait_ns;
-  for (guint d = 0; d < state->n_devices; d++)
-    lost |= (guint64)(state->devices[d].lost != 0) << d;
+  for (guint c = 0; c < state->n_classes; c++)
+    for (guint d = 0; d < state->n_devices; d++)
+      s->out[c * state->n_devices + d] = state->devices[d].lost;
   hass_paces_update (s->paces, state);
-  solve (s, lost);
+  hass_steady_solve (s);
+  return TRUE;
+}
+
+gboolean
+hass_steady_is_out (const HassSteady *s, guint c, guint device)
+{
+  return s->out[c * s->paces->env->n_devices + device];
 }
 
 double

@@ -16,6 +16,7 @@
  * @behind: [n_classes * n_devices] units of a class by which a device is behind
  *   its part of what was given to all since the begin.
  * @grain: [n_classes] largest number of units that a device was given at once.
+ * @out: [n_classes * n_devices] the device is to do nothing of the class.
  * @next_ns: when it is computed again. @wait_ns: time between two solutions.
  */
 typedef struct
@@ -25,15 +26,20 @@ typedef struct
   double *parts;
   double *behind;
   double *grain;
+  gboolean *out;
   gint64 next_ns;
   double wait_ns;
 } HassSteady;
 
 void hass_steady_init (HassSteady *s, HassPaces *paces);
 void hass_steady_clear (HassSteady *s);
-/* Computes the parts, if it is time to: about 20 us for 8 classes on 5 devices.
- */
-void hass_steady_update (HassSteady *s, const HassStreamState *state);
+/* Computes the parts, if it is time to, without lost devices: about 20 us for 8
+   classes on 5 devices. Returns: whether it was time to. */
+gboolean hass_steady_update (HassSteady *s, const HassStreamState *state);
+/* Computes the parts anew, after a change of @out. */
+void hass_steady_solve (HassSteady *s);
+/* Returns: whether the device should do nothing of the class at all. */
+gboolean hass_steady_is_out (const HassSteady *s, guint c, guint device);
 double hass_steady_part (const HassSteady *s, guint c, guint device);
 /* Returns: the part of the time for which a device computes in the steady
    state: 1 where it binds. */
@@ -46,5 +52,15 @@ void hass_steady_give (HassSteady *s, guint c, guint device, guint64 units);
 /* Returns: number of units of a class by which a device is behind its part of
    what all devices got; below 0: it is ahead. At most a few bundles. */
 double hass_steady_behind (const HassSteady *s, guint c, guint device);
+
+/* guard.c: takes devices out of classes, after an update, where the units that
+   they would hold keep the stream waiting for longer than they gain. */
+void hass_steady_guard (HassSteady *s, const HassStreamState *state);
+/* Returns: FALSE if it is not known how fast the cores are in a class that
+   another device serves. */
+gboolean hass_steady_is_measured (const HassSteady *s,
+                                  const HassStreamState *state, guint c);
+/* Returns: time in ns for which a device holds a unit of a class. */
+double hass_steady_hold_ns (const HassSteady *s, guint c, guint device);
 
 #endif

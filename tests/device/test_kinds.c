@@ -8,6 +8,7 @@
 #include "hass/hass.h"
 #include "hass_test.h"
 #include "pool/round_engine.h"
+#include "tests/device/fake_machine.h"
 #include "tests/engine/stand_in.h"
 
 /* -- The registry ------------------------------------------------------- */
@@ -135,6 +136,8 @@ added (void)
   guint n = 0;
   guint64 units[2];
   GError *error = NULL;
+  /* GPUs of this machine would take part. */
+  fake_machine_begin (&(FakePlan){ .device_count_code = FAKE_NO_DEVICE });
   stand_in = stand_in_new (&(StandInPlan){ .name = "machine0" });
   HassDevice *given = stand_in_new (&(StandInPlan){ .name = "given0" });
   HassDeviceOps ops = *stand_in->ops;
@@ -161,6 +164,7 @@ added (void)
   stand_in_free (stand_in);
   stand_in_free (given);
   stand_in = NULL;
+  fake_machine_end ();
 }
 
 static void

@@ -109,6 +109,30 @@ one_of_many (void)
       program_run_words (&none, &no, "hass-sim", "--pipeline random:x+1"), 2);
 }
 
+/* Likewise of a family, beside the best fixed mapping. */
+static void
+families (void)
+{
+  g_autofree char *all = NULL, *one = NULL, *none = NULL, *table = NULL,
+                  *err = NULL, *why = NULL, *no = NULL, *not = NULL;
+  const char *list = "-s pipe-auto,mappings";
+  g_autofree char *both = g_strdup_printf ("--pipeline chain:2 --csv %s", list);
+  g_autofree char *second
+      = g_strdup_printf ("--pipeline chain:1+1 --csv %s", list);
+  g_autofree char *summary
+      = g_strdup_printf ("--pipeline cores:2 --summary %s", list);
+  CU_ASSERT_EQUAL (program_run_words (&all, &err, "hass-sim", both), 0);
+  CU_ASSERT_EQUAL (program_run_words (&one, &why, "hass-sim", second), 0);
+  program_says (one, "\nchain-1,chain-1,pipe-auto,");
+  program_says (one, "\nchain-1,chain-1,mappings,");
+  program_says (all, strchr (one, '\n'));
+  /* cores alone have one mapping */
+  CU_ASSERT_EQUAL (program_run_words (&table, &no, "hass-sim", summary), 0);
+  program_says (table, "   100.0    100.0        0        0\nmappings");
+  CU_ASSERT_EQUAL (
+      program_run_words (&none, &not, "hass-sim", "--pipeline nobody:2"), 2);
+}
+
 static void
 other_options (void)
 {
@@ -152,4 +176,6 @@ HASS_TEST_SUITE (
     { "stages that drop and emit beside a GPU take the time of the model",
       takes_the_model_time },
     { "hass-sim runs one of many random pipelines", one_of_many },
+    { "hass-sim runs families of pipelines beside the best fixed mapping",
+      families },
     { "hass-sim prints makespan, bound and stages of a pipeline", program })

@@ -103,7 +103,8 @@ sim_strategies (const char *text, GError **error)
           g_ptr_array_add (list, g_strdup ("oracle"));
           continue;
         }
-      ok = strcmp (name, "oracle") == 0 || hass_strategy_find (name, error);
+      ok = strcmp (name, "oracle") == 0 || strcmp (name, SIM_MAPPINGS) == 0
+           || hass_strategy_find (name, error);
       g_ptr_array_add (list, g_strdup (*a));
     }
   if (ok && list->len == 0)

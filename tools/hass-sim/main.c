@@ -35,7 +35,8 @@ static const GOptionEntry entries[] = {
     "The workload: a file or a name", "NAME" },
   { "pipeline", 0, 0, G_OPTION_ARG_STRING, &pipeline,
     "A pipeline: a file or a name, or random:N for N random ones on random "
-    "machines, random:I+N for N from number I on",
+    "machines, random:I+N for N from number I on; likewise one-stage:N, video, "
+    "chain, tails, short, slow-gpu, cores",
     "NAME" },
   { "strategy", 's', 0, G_OPTION_ARG_STRING, &strategy,
     "Strategies, as a,b:param=x,c, or all (default: auto)", "LIST" },
@@ -177,17 +178,16 @@ check_pipeline (GError **error)
   {
     const char *name;
     gboolean given;
-  } others[]
-      = { { "rounds", rounds > 0 },
-          { "parts", part_mib >= 0 },
-          { "kernels", kernels >= 0 },
-          { "start", start_ms >= 0 },
-          { "slow", slow != NULL },
-          { "lose", lose != NULL },
-          { "trace", trace != NULL },
-          { "explain", explanation != NULL },
-          { "no-static", no_static },
-          { "platform", platform && g_str_has_prefix (pipeline, "random:") } };
+  } others[] = { { "rounds", rounds > 0 },
+                 { "parts", part_mib >= 0 },
+                 { "kernels", kernels >= 0 },
+                 { "start", start_ms >= 0 },
+                 { "slow", slow != NULL },
+                 { "lose", lose != NULL },
+                 { "trace", trace != NULL },
+                 { "explain", explanation != NULL },
+                 { "no-static", no_static },
+                 { "platform", platform && sim_pipe_is_drawn (pipeline) } };
   for (guint i = 0; i < G_N_ELEMENTS (others); i++)
     if (others[i].given)
       {

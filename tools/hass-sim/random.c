@@ -37,21 +37,8 @@
      one to four fill a multiprocessor; else of 2 to 1000 elements (log).
 
    Thread safety: any thread. */
+#include "chance.h"
 #include "sim.h"
-
-#include <math.h>
-
-static double
-between (GRand *r, double lo, double hi)
-{
-  return g_rand_double_range (r, lo, hi);
-}
-
-static double
-log_between (GRand *r, double lo, double hi)
-{
-  return exp (g_rand_double_range (r, log (lo), log (hi)));
-}
 
 static void
 draw_family (GRand *r, SimWorkload *w)
@@ -60,19 +47,19 @@ draw_family (GRand *r, SimWorkload *w)
   switch (w->family)
     {
     case SIM_BIMODAL:
-      w->family_a = between (r, 0.02, 0.3);
-      w->family_b = between (r, 3, 20);
+      w->family_a = sim_between (r, 0.02, 0.3);
+      w->family_b = sim_between (r, 3, 20);
       break;
     case SIM_RAMP_UP:
     case SIM_RAMP_DOWN:
-      w->family_a = between (r, 2, 10);
+      w->family_a = sim_between (r, 2, 10);
       break;
     case SIM_CLUSTERED:
-      w->family_a = floor (log_between (r, 4, 65));
-      w->family_b = between (r, 2, 10);
+      w->family_a = floor (sim_log_between (r, 4, 65));
+      w->family_b = sim_between (r, 2, 10);
       break;
     default:
-      w->family_a = between (r, 0.3, 0.8);
+      w->family_a = sim_between (r, 0.3, 0.8);
     }
 }
 
@@ -81,12 +68,12 @@ draw_gpu (GRand *r, HassGpuModel *g, double core_rate, guint cores)
 {
   static const guint multiprocessors[] = { 8, 16, 30, 60, 108, 132 };
   g->multiprocessors = multiprocessors[g_rand_int_range (r, 0, 6)];
-  g->work_per_ns = core_rate * log_between (r, 0.3, 30)
-                   * between (r, 1, MAX (cores, 1) + 0.001);
-  g->launch_ns = between (r, 5e3, 25e3);
-  g->link_ns = between (r, 5e3, 20e3);
-  g->h2d_bytes_per_ns = log_between (r, 3, 100);
-  g->d2h_bytes_per_ns = g->h2d_bytes_per_ns * between (r, 0.8, 1);
+  g->work_per_ns = core_rate * sim_log_between (r, 0.3, 30)
+                   * sim_between (r, 1, MAX (cores, 1) + 0.001);
+  g->launch_ns = sim_between (r, 5e3, 25e3);
+  g->link_ns = sim_between (r, 5e3, 20e3);
+  g->h2d_bytes_per_ns = sim_log_between (r, 3, 100);
+  g->d2h_bytes_per_ns = g->h2d_bytes_per_ns * sim_between (r, 0.8, 1);
   g->duplex = g_rand_boolean (r);
   g->depth = (guint)g_rand_int_range (r, 1, 5);
   g->curve = g_rand_boolean (r) ? HASS_CURVE_SATURATING : HASS_CURVE_LINEAR;
@@ -97,12 +84,12 @@ draw_platform (GRand *r, SimRandom family)
 {
   HassPlatform *p = g_new0 (HassPlatform, 1);
   p->has_cpu = TRUE;
-  p->cores = (guint)(family == SIM_RANDOM_LONG ? log_between (r, 16, 129)
-                                               : log_between (r, 1, 65));
+  p->cores = (guint)(family == SIM_RANDOM_LONG ? sim_log_between (r, 16, 129)
+                                               : sim_log_between (r, 1, 65));
   p->core_work_per_ns = 1e-3;
-  p->pull_ns = between (r, 100, 500);
+  p->pull_ns = sim_between (r, 100, 500);
   p->n_gpus
-      = g_rand_int_range (r, 0, 10) == 0 ? 0 : (guint)log_between (r, 1, 9);
+      = g_rand_int_range (r, 0, 10) == 0 ? 0 : (guint)sim_log_between (r, 1, 9);
   p->gpus = g_new0 (HassGpuModel, p->n_gpus + 1);
   gboolean mixed = g_rand_int_range (r, 0, 3) == 0;
   gboolean shared = g_rand_int_range (r, 0, 4) == 0;
@@ -164,15 +151,16 @@ draw_round (GRand *r, SimWorkload *w, SimRandom family, const HassPlatform *p)
   double rate = p->core_work_per_ns * p->cores;
   for (guint g = 0; g < p->n_gpus; g++)
     rate += p->gpus[g].work_per_ns;
-  double round_ns = log_between (r, 5e6, 2e8);
-  double units = log_between (r, 1000, 20000);
+  double round_ns = sim_log_between (r, 5e6, 2e8);
+  double units = sim_log_between (r, 1000, 20000);
   double cores = rate / p->core_work_per_ns;
   if (family == SIM_RANDOM_LONG)
-    units = cores * log_between (r, 1.5, 20);
+    units = cores * sim_log_between (r, 1.5, 20);
   else
     units = MAX (
         units,
-        cores * (family == SIM_RANDOM_RARE ? log_between (r, 20, 200) : 200));
+        cores
+            * (family == SIM_RANDOM_RARE ? sim_log_between (r, 20, 200) : 200));
   w->units = (guint32)MIN (units, 100000);
   w->work = round_ns * rate / w->units;
 }
@@ -182,7 +170,7 @@ draw_round (GRand *r, SimWorkload *w, SimRandom family, const HassPlatform *p)
 static void
 draw_bytes (GRand *r, SimWorkload *w, const HassPlatform *p)
 {
-  double part = between (r, 0, w->cost == HASS_COST_UNKNOWN ? 0.2 : 0.8);
+  double part = sim_between (r, 0, w->cost == HASS_COST_UNKNOWN ? 0.2 : 0.8);
   double least = 0;
   for (guint g = 0; g < p->n_gpus; g++)
     {
@@ -204,12 +192,12 @@ draw_width (GRand *r, const SimWorkload *w, SimRandom family,
   double widest = (double)w->units * w->elements / MAX (p->n_gpus, 1);
   double multiprocessors = p->gpus[g].multiprocessors;
   if (family == SIM_RANDOM_INDIVISIBLE)
-    return multiprocessors * w->elements * log_between (r, 0.25, 4);
+    return multiprocessors * w->elements * sim_log_between (r, 0.25, 4);
   if (family == SIM_RANDOM_FUNCTION && w->elements == 1)
     return multiprocessors * g_rand_int_range (r, 1, 5);
   return family == SIM_RANDOM_NARROW
-             ? widest / log_between (r, 0.5, 8)
-             : log_between (r, widest / 8 / 100, widest / 8);
+             ? widest / sim_log_between (r, 0.5, 8)
+             : sim_log_between (r, widest / 8 / 100, widest / 8);
 }
 
 SimCase *
@@ -230,7 +218,7 @@ sim_random_case_of (SimRandom family, guint64 seed, guint index, guint rounds)
   gboolean one = w->farm == HASS_FARM_PARTITION
                  || (family == SIM_RANDOM_FUNCTION && index / 3 % 2 == 0);
   gboolean tasks = family == SIM_RANDOM_FUNCTION;
-  w->elements = one ? 1 : (guint64)log_between (r, tasks ? 2 : 1, 1000);
+  w->elements = one ? 1 : (guint64)sim_log_between (r, tasks ? 2 : 1, 1000);
   for (guint g = 0; g < p->n_gpus; g++)
     p->gpus[g].width = g > 0 && p->gpus[g].work_per_ns == p->gpus[0].work_per_ns
                            ? p->gpus[0].width

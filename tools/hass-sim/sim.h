@@ -15,6 +15,10 @@
 #include "device/model/key_file.h"
 #include "engine/virtual/virtual.h"
 
+/* Among strategies the name of the best fixed mapping of a pipeline's stages.
+ */
+#define SIM_MAPPINGS "mappings"
+
 /* -- Workloads ---------------------------------------------------------- */
 
 typedef enum

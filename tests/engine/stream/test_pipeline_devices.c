@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* test_pipeline_devices.c: stages of a pipeline on devices, alone, fused,
    beside cores, and when devices fail. Thread safety: single-threaded. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "hass/hass.h"
+#include "hass/strategy.h"
 #include "hass_test.h"
 #include "tests/engine/stand_in.h"
 #include "tests/engine/trial.h"
@@ -17,6 +19,7 @@ typedef struct
 {
   guint64 bad, seen, next;
   _Atomic guint64 released, committed, on_cores;
+  _Atomic guint now, most; /* cores in cpu_add(): at this moment, ever */
 } Seen;
 
 static void
@@ -49,10 +52,15 @@ cpu_add (HassToken *token, HassWorker *worker, gpointer data, GError **error)
   Seen *seen = data;
   guint64 v;
   (void)worker, (void)error;
+  guint now = ++seen->now, most = seen->most;
+  while (now > most && !atomic_compare_exchange_weak (&seen->most, &most, now))
+    ;
+  g_thread_yield ();
   memcpy (&v, token->input, sizeof v);
   v++;
   memcpy (token->output, &v, sizeof v);
   seen->on_cores++;
+  seen->now--;
   return TRUE;
 }
 
@@ -112,6 +120,7 @@ typedef struct
   gboolean cpu; /* cores can add, too */
   gsize tokens, token_bytes;
   HassErrorPolicy on_error;
+  const char *strategy; /* NULL: pipe-greedy, which fuses all that it can */
 } Case;
 
 static gboolean
@@ -146,7 +155,7 @@ run (const Case *c, Seen *seen, HassReport **report, GError **error)
   p.release = released;
   p.run.devices = devices;
   p.run.n_devices = c->n_devices;
-  p.run.strategy = "pipe-greedy"; /* it fuses all that it can */
+  p.run.strategy = c->strategy ? c->strategy : "pipe-greedy";
   p.run.on_error = c->on_error;
   watchdog (20, "pipeline on devices");
   gboolean ok = hass_pipeline (&p, report, error);
@@ -224,6 +233,58 @@ bounded (void)
                        .n_devices = 1,
                        .token_bytes = 200 },
               NULL);
+}
+
+static gpointer
+create_two (const HassStrategyEnv *env, GError **error)
+{
+  (void)error;
+  return (gpointer)env;
+}
+
+/* Takes single tokens, and allows two of the first stage on cores. */
+static HassAnswer
+serve_two (gpointer self, const HassStreamState *state, guint device,
+           gboolean force, HassServe *serve)
+{
+  (void)self, (void)force;
+  serve->at_once[0] = 2;
+  serve->units = 1;
+  while (serve->class_index < state->n_classes
+         && state->classes[serve->class_index].ready == 0)
+    serve->class_index++;
+  return device == 0 || serve->class_index < 2 ? HASS_TAKE : HASS_WAIT;
+}
+
+static void
+bounded_cores (void)
+{
+  static const HassStrategyOps two = { .struct_size = sizeof two,
+                                       .name = "two-on-cores",
+                                       .summary = "a test",
+                                       .source = "a test",
+                                       .farms = HASS_FARM_PIPELINE,
+                                       .create = create_two,
+                                       .serve = serve_two };
+  Seen seen;
+  g_setenv ("HASS_NCPU", "4", TRUE);
+  CU_ASSERT_TRUE (hass_strategy_register (&two, NULL));
+  for (guint bound = 0; bound < 2; bound++)
+    {
+      Case c = { .plans = { { .depth = 1, .delay_us = 50 } },
+                 .n_devices = 1,
+                 .cpu = TRUE,
+                 .strategy = bound ? two.name : NULL };
+      g_autoptr (GError) error = NULL;
+      CU_ASSERT_TRUE (run (&c, &seen, NULL, &error));
+      if (error)
+        g_printerr ("\n    %s", error->message);
+      CU_ASSERT_EQUAL (seen.seen, N);
+      CU_ASSERT_EQUAL (seen.bad, 0);
+      CU_ASSERT_TRUE (seen.on_cores > 0);
+      CU_ASSERT_TRUE (!bound || seen.most <= 2);
+    }
+  g_unsetenv ("HASS_NCPU");
 }
 
 static void
@@ -332,6 +393,8 @@ HASS_TEST_SUITE (
       alone_and_fused },
     { "devices and cores share a stage", beside_cores },
     { "the bounds on tokens and bytes let devices go on", bounded },
+    { "a strategy's bound on the tokens of a stage on cores holds",
+      bounded_cores },
     { "bundles that fail and devices that are lost lose no token", faults },
     { "a stage that no device is left for ends the pipeline with its name",
       nobody_left },

@@ -187,6 +187,112 @@ measures (void)
   hass_strategy_free (s.strategy);
 }
 
+/* Little's law: a core holds a unit of b for 40 us, in which GPU 0 serves 20.
+   An ordered stage follows, or the stream ends. */
+static void
+keeps_cores_out (void)
+{
+  static const struct
+  {
+    guint64 window, left;
+    gboolean ordered, out;
+  } cases[] = { { 10, 1000, TRUE, TRUE },
+                { 200, 1000, TRUE, FALSE },
+                { 10, 1000, FALSE, FALSE },
+                { 10, 5, FALSE, TRUE } };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      Stream s;
+      HassServe serve;
+      stream_init (&s, "pipe-auto");
+      s.classes[C].devices = 1;
+      s.classes[C].in_order = cases[i].ordered;
+      tell (&s, CPU, A, 10);
+      tell (&s, CPU, B, 40000);
+      tell (&s, CPU, C, 10);
+      tell (&s, GPU0, B, 2000);
+      tell (&s, GPU1, B, 2000);
+      s.state.now_ns += 10000000;
+      s.states[B].ready = 1000;
+      s.state.tokens = 2;
+      s.state.waiting = cases[i].left - 2;
+      s.state.most_tokens = cases[i].window;
+      s.state.generated = TRUE;
+      ask (&s, CPU, &serve);
+      CU_ASSERT_EQUAL (serve.leave[B] == G_MAXUINT32, cases[i].out);
+      hass_strategy_free (s.strategy);
+    }
+}
+
+/* One core takes one unit, if the stream is long or a GPU is not there yet. */
+static void
+measures_cores (void)
+{
+  Stream s;
+  HassServe serve;
+  stream_init (&s, "pipe-auto");
+  s.states[B].ready = 50;
+  s.state.tokens = 50;
+  s.state.generated = TRUE;
+  ask (&s, CPU, &serve);
+  CU_ASSERT_EQUAL (serve.leave[B], G_MAXUINT32);
+  s.state.waiting = 250;
+  ask (&s, CPU, &serve);
+  CU_ASSERT_EQUAL (serve.leave[B], 0);
+  CU_ASSERT_EQUAL (serve.at_once[B], 1);
+  s.state.waiting = 0;
+  s.devices[GPU0].opening = s.devices[GPU1].opening = TRUE;
+  ask (&s, CPU, &serve);
+  CU_ASSERT_NOT_EQUAL (serve.leave[B], G_MAXUINT32);
+  CU_ASSERT_EQUAL (serve.at_once[B], 1);
+  tell (&s, CPU, B, 40000);
+  ask (&s, CPU, &serve);
+  CU_ASSERT_EQUAL (serve.at_once[B], 0);
+  hass_strategy_free (s.strategy);
+}
+
+/* GPU 0 has had far more than its part of b. */
+static void
+is_not_left_idle (void)
+{
+  Stream s;
+  HassServe serve;
+  stream_init (&s, "pipe-auto");
+  s.classes[C].devices = 1;
+  tell (&s, CPU, A, 10);
+  tell (&s, CPU, B, 8000);
+  tell (&s, CPU, C, 10);
+  tell (&s, GPU0, B, 2000);
+  tell (&s, GPU1, B, 2000);
+  s.state.now_ns += 10000000;
+  s.states[B].ready = 8;
+  for (guint i = 0; i < 20; i++)
+    CU_ASSERT_EQUAL (ask (&s, GPU0, &serve), HASS_TAKE);
+  s.holds[GPU0].bundles = 1;
+  CU_ASSERT_EQUAL (ask (&s, GPU0, &serve), HASS_WAIT);
+  hass_strategy_free (s.strategy);
+}
+
+/* Where it is alone in the class that follows. */
+static void
+fuses (void)
+{
+  for (guint alone = 0; alone < 2; alone++)
+    {
+      Stream s;
+      HassServe serve;
+      stream_init (&s, "pipe-auto");
+      s.classes[B].devices = 2;
+      s.classes[C].devices = alone ? 2 : 7;
+      tell_all (&s);
+      s.states[B].ready = 3;
+      CU_ASSERT_EQUAL (ask (&s, GPU0, &serve), HASS_TAKE);
+      CU_ASSERT_EQUAL (serve.class_index, B);
+      CU_ASSERT_EQUAL (serve.fuse, alone);
+      hass_strategy_free (s.strategy);
+    }
+}
+
 static void
 gives_up_a_class (void)
 {
@@ -260,6 +366,12 @@ HASS_TEST_SUITE (
     { "cores leave bundles of shared classes to GPUs", leaves_bundles },
     { "a busy GPU takes no bundle that does not fill it", holds_back },
     { "a GPU that has not served a class takes one bundle of it", measures },
+    { "cores take nothing that they would hold for too long", keeps_cores_out },
+    { "one core takes one unit of a shared class of a long stream first",
+      measures_cores },
+    { "an idle GPU takes what is ready though it is ahead of its part",
+      is_not_left_idle },
+    { "a GPU fuses the class that it serves alone", fuses },
     { "a GPU that can run no class is not asked again", gives_up_a_class },
     { "nothing is left to a GPU that is lost", forgets_the_lost },
     { "tokens are added while devices are idle and it helps", adds_tokens },

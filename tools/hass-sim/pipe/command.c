@@ -13,12 +13,20 @@
 #define MOST_CASES 100000
 #define FAR_BELOW 0.80
 
-/* Of a strategy over all cases: sum of log (bound / makespan), the worst one
-   and its case, how many are below FAR_BELOW. */
+/* Ratios over cases: sum of their logarithms, the worst one and its case, how
+   many are below FAR_BELOW. */
 typedef struct
 {
   double sum, worst;
-  guint n, below, refused, worst_case;
+  guint n, below, worst_case;
+} Ratios;
+
+/* Of a strategy over all cases: the bound divided by its makespan, and the
+   shortest makespan of the others divided by its makespan. */
+typedef struct
+{
+  Ratios bound, others;
+  guint refused;
 } Score;
 
 static void
@@ -97,16 +105,43 @@ tell (const SimPipeCommand *command, const SimPipeCase *c, guint i,
 }
 
 static void
-add (Score *score, const SimPipeCase *c, double makespan_ns, guint index)
+add (Ratios *r, double ratio, guint index)
 {
-  double ratio = c->bound_ns / makespan_ns;
-  if (score->n++ == 0 || ratio < score->worst)
+  if (r->n++ == 0 || ratio < r->worst)
     {
-      score->worst = ratio;
-      score->worst_case = index;
+      r->worst = ratio;
+      r->worst_case = index;
     }
-  score->sum += log (ratio);
-  score->below += ratio < FAR_BELOW;
+  r->sum += log (ratio);
+  r->below += ratio < FAR_BELOW;
+}
+
+/* Adds the makespans of a case, [n strategies], 0 of one that did not run. */
+static void
+add_case (Score *scores, const SimPipeCase *c, const double *ns, guint n,
+          guint index)
+{
+  for (guint i = 0; i < n; i++)
+    {
+      double other = G_MAXDOUBLE;
+      for (guint k = 0; k < n; k++)
+        if (k != i && ns[k] > 0)
+          other = MIN (other, ns[k]);
+      if (ns[i] > 0 && c->bound_ns > 0)
+        add (&scores[i].bound, c->bound_ns / ns[i], index);
+      if (ns[i] > 0 && other < G_MAXDOUBLE)
+        add (&scores[i].others, other / ns[i], index);
+    }
+}
+
+static gboolean
+run_strategy (const SimPipeCase *c, const char *strategy, SimPipeResult *result,
+              GError **error)
+{
+  SimPipeOptions options = { .strategy = strategy };
+  return strcmp (strategy, SIM_MAPPINGS) == 0
+             ? sim_pipe_best_mapping (c, result, error)
+             : sim_pipe_run (c, &options, result, error);
 }
 
 /* Runs all strategies on a case. Returns: FALSE if one failed that serves
@@ -116,6 +151,8 @@ run_case (const SimPipeCommand *command, SimPipeCase *c, guint index,
           Score *scores, JsonBuilder *json)
 {
   gboolean ok = TRUE;
+  guint n = g_strv_length (command->strategies);
+  g_autofree double *ns = g_new0 (double, n);
   if (command->noise >= 0)
     c->platform->noise = command->noise;
   sim_pipe_bound (c, NULL);
@@ -123,12 +160,11 @@ run_case (const SimPipeCommand *command, SimPipeCase *c, guint index,
     printf ("%s on %s: %u stages, %" G_GUINT64_FORMAT " loads, bound %.3f ms\n",
             c->pipe->name, c->platform->name, c->pipe->n_stages,
             c->pipe->tokens, c->bound_ns / 1e6);
-  for (guint i = 0; command->strategies[i]; i++)
+  for (guint i = 0; i < n; i++)
     {
-      SimPipeOptions options = { .strategy = command->strategies[i] };
       SimPipeResult result;
       g_autoptr (GError) error = NULL;
-      if (!sim_pipe_run (c, &options, &result, &error))
+      if (!run_strategy (c, command->strategies[i], &result, &error))
         {
           gboolean unfit = strstr (error->message, "does not serve") != NULL;
           ok = ok && unfit;
@@ -138,24 +174,44 @@ run_case (const SimPipeCommand *command, SimPipeCase *c, guint index,
                      error->message);
           continue;
         }
-      if (c->bound_ns > 0)
-        add (&scores[i], c, result.makespan_ns, index);
+      ns[i] = result.makespan_ns;
       tell (command, c, i, &result, json);
       hass_report_free (result.report);
     }
+  add_case (scores, c, ns, n, index);
   return ok;
+}
+
+static void
+print_ratios (const Ratios *r)
+{
+  if (r->n > 0)
+    printf (" %8.1f %8.1f %8u %8u", 100 * exp (r->sum / r->n), 100 * r->worst,
+            r->worst_case, r->below);
+  else
+    printf (" %8s %8s %8s %8s", "-", "-", "-", "-");
 }
 
 static void
 print_summary (char **strategies, const Score *scores)
 {
-  printf ("%-16s %6s %8s %8s %8s %8s %8s\n", "strategy", "cases", "mean %",
-          "worst %", "of case", "< 80 %", "refused");
+  printf ("%-16s %44s %35s\n", "", "the bound / makespan",
+          "the best other / makespan");
+  printf ("%-16s %6s %8s", "strategy", "cases", "refused");
+  for (guint i = 0; i < 2; i++)
+    printf (" %8s %8s %8s %8s", "mean %", "worst %", "of case", "< 80 %");
+  printf ("\n");
   for (guint i = 0; strategies[i]; i++)
-    if (scores[i].n > 0)
-      printf ("%-16s %6u %8.1f %8.1f %8u %8u %8u\n", strategies[i], scores[i].n,
-              100 * exp (scores[i].sum / scores[i].n), 100 * scores[i].worst,
-              scores[i].worst_case, scores[i].below, scores[i].refused);
+    {
+      const Score *s = &scores[i];
+      guint n = MAX (s->bound.n, s->others.n);
+      if (n == 0)
+        continue;
+      printf ("%-16s %6u %8u", strategies[i], n, s->refused);
+      print_ratios (&s->bound);
+      print_ratios (&s->others);
+      printf ("\n");
+    }
 }
 
 /* Reads N, or FIRST+N: @n cases from @first on. Returns: FALSE with an error.
@@ -173,6 +229,21 @@ which (const char *text, guint64 *first, guint64 *n, GError **error)
                                         MOST_CASES, n, error);
 }
 
+/* Returns: the part of a name before its colon; "": it has none. */
+static char *
+family_of (const char *name)
+{
+  const char *colon = strchr (name, ':');
+  return g_strndup (name, colon ? (gsize)(colon - name) : 0);
+}
+
+gboolean
+sim_pipe_is_drawn (const char *name)
+{
+  g_autofree char *family = family_of (name);
+  return strcmp (family, "random") == 0 || sim_pipe_is_family (family);
+}
+
 /* Runs all cases of the command. Returns: FALSE with an error. */
 static gboolean
 run_cases (const SimPipeCommand *command, Score *scores, JsonBuilder *json,
@@ -181,7 +252,8 @@ run_cases (const SimPipeCommand *command, Score *scores, JsonBuilder *json,
   SimPipe *pipe;
   HassPlatform *machine;
   guint64 first, n;
-  if (!g_str_has_prefix (command->name, "random:"))
+  g_autofree char *family = family_of (command->name);
+  if (!sim_pipe_is_drawn (command->name))
     {
       if (!sim_pipe_find (command->name, command->platform, &pipe, &machine,
                           error))
@@ -192,11 +264,14 @@ run_cases (const SimPipeCommand *command, Score *scores, JsonBuilder *json,
         *failed |= !run_case (command, c, 0, scores, json);
       return c != NULL;
     }
-  if (!which (command->name + strlen ("random:"), &first, &n, error))
+  if (!which (command->name + strlen (family) + 1, &first, &n, error))
     return FALSE;
   for (guint64 i = first; i < first + n; i++)
     {
-      g_autoptr (SimPipeCase) c = sim_pipe_random (command->seed, (guint)i);
+      g_autoptr (SimPipeCase) c
+          = sim_pipe_is_family (family)
+                ? sim_pipe_of_family (family, command->seed, (guint)i)
+                : sim_pipe_random (command->seed, (guint)i);
       *failed |= !run_case (command, c, (guint)i, scores, json);
     }
   return TRUE;

@@ -152,12 +152,18 @@ typedef struct
 gboolean sim_pipe_run (const SimPipeCase *c, const SimPipeOptions *options,
                        SimPipeResult *result, GError **error);
 
+/* Runs all mappings of stages to devices; @best gets the shortest run. Returns:
+   FALSE with an error, and @best has no report. */
+gboolean sim_pipe_best_mapping (const SimPipeCase *c, SimPipeResult *best,
+                                GError **error);
+
 /**
  * SimPipeCommand: hass-sim --pipeline.
  * @name: of a shipped pipeline, a file, or random:N for N random ones,
- *   random:I+N for N from number I on.
+ *   random:I+N for N from number I on; with a family's name likewise.
  * @platform: the machine, or NULL; not of random pipelines.
- * @strategies: a line of each for each pipeline.
+ * @strategies: a line of each for each pipeline. "mappings" is the best of all
+ *   fixed mappings of the stages to devices.
  * @noise: standard deviation of times; -1: the platform's.
  * @summary: only the geometric means.
  * @output: 't': tables; 'j': JSON; 'c': CSV, a line for each run.
@@ -172,6 +178,8 @@ typedef struct
   char output;
 } SimPipeCommand;
 
+/* Returns: whether a name stands for random pipelines. */
+gboolean sim_pipe_is_drawn (const char *name);
 /* Runs and prints. @failed is set if a strategy failed that serves pipelines.
    Returns: FALSE with an error if options or files are invalid. */
 gboolean sim_pipe_command (const SimPipeCommand *command, gboolean *failed,
@@ -179,5 +187,8 @@ gboolean sim_pipe_command (const SimPipeCommand *command, gboolean *failed,
 
 /* Returns: case @index of a seed; see random.c. */
 SimPipeCase *sim_pipe_random (guint64 seed, guint index);
+/* Returns: case @index of a seed of the family @name; see families.c. */
+SimPipeCase *sim_pipe_of_family (const char *name, guint64 seed, guint index);
+gboolean sim_pipe_is_family (const char *name);
 
 #endif

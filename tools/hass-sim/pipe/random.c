@@ -33,25 +33,7 @@
    Thread safety: any thread. */
 #include "pipe.h"
 
-#include <math.h>
-
-static double
-between (GRand *r, double lo, double hi)
-{
-  return g_rand_double_range (r, lo, hi);
-}
-
-static double
-log_between (GRand *r, double lo, double hi)
-{
-  return exp (g_rand_double_range (r, log (lo), log (hi)));
-}
-
-static gboolean
-one_in (GRand *r, gint n)
-{
-  return g_rand_int_range (r, 0, n) == 0;
-}
+#include "tools/hass-sim/chance.h"
 
 /* The width of GPUs: a token's elements are a part of it. */
 #define WIDTH 65536
@@ -61,11 +43,11 @@ draw_gpu (GRand *r, HassGpuModel *g, guint cores)
 {
   g->multiprocessors = 64;
   g->width = WIDTH;
-  g->work_per_ns = cores * log_between (r, 0.3, 3);
-  g->launch_ns = between (r, 5e3, 25e3);
-  g->link_ns = between (r, 5e3, 20e3);
-  g->h2d_bytes_per_ns = log_between (r, 3, 100);
-  g->d2h_bytes_per_ns = g->h2d_bytes_per_ns * between (r, 0.8, 1);
+  g->work_per_ns = cores * sim_log_between (r, 0.3, 3);
+  g->launch_ns = sim_between (r, 5e3, 25e3);
+  g->link_ns = sim_between (r, 5e3, 20e3);
+  g->h2d_bytes_per_ns = sim_log_between (r, 3, 100);
+  g->d2h_bytes_per_ns = g->h2d_bytes_per_ns * sim_between (r, 0.8, 1);
   g->duplex = g_rand_boolean (r);
   g->depth = (guint)g_rand_int_range (r, 3, 6);
   g->kernels = 1;
@@ -77,13 +59,13 @@ draw_platform (GRand *r)
 {
   HassPlatform *p = g_new0 (HassPlatform, 1);
   p->has_cpu = TRUE;
-  p->cores = (guint)log_between (r, 1, 33);
+  p->cores = (guint)sim_log_between (r, 1, 33);
   p->core_work_per_ns = 1;
-  p->pull_ns = between (r, 100, 500);
+  p->pull_ns = sim_between (r, 100, 500);
   p->noise = 0.1;
   p->n_gpus = (guint)g_rand_int_range (r, 0, 5);
   p->gpus = g_new0 (HassGpuModel, p->n_gpus + 1);
-  gboolean mixed = one_in (r, 3), shared = one_in (r, 4);
+  gboolean mixed = sim_one_in (r, 3), shared = sim_one_in (r, 4);
   for (guint g = 0; g < p->n_gpus; g++)
     {
       HassGpuModel *gpu = &p->gpus[g];
@@ -101,7 +83,7 @@ draw_platform (GRand *r)
 static void
 draw_costs (GRand *r, SimStage *s)
 {
-  s->work = log_between (r, 2e4, 1e6);
+  s->work = sim_log_between (r, 2e4, 1e6);
   s->cost = HASS_COST_UNKNOWN;
   switch (g_rand_int_range (r, 0, 3))
     {
@@ -110,12 +92,12 @@ draw_costs (GRand *r, SimStage *s)
       break;
     case 1:
       s->family = SIM_LOGNORMAL;
-      s->family_a = between (r, 0.2, 0.6);
+      s->family_a = sim_between (r, 0.2, 0.6);
       break;
     default:
       s->family = SIM_BIMODAL;
-      s->family_a = between (r, 0.02, 0.1);
-      s->family_b = between (r, 3, 10);
+      s->family_a = sim_between (r, 0.02, 0.1);
+      s->family_b = sim_between (r, 3, 10);
     }
 }
 
@@ -125,26 +107,26 @@ static void
 draw_stage (GRand *r, SimStage *s, guint i, guint n, HassPlatform *p)
 {
   gboolean ordered = i == 0       ? g_rand_boolean (r)
-                     : i == n - 1 ? !one_in (r, 3)
-                                  : one_in (r, 8);
+                     : i == n - 1 ? !sim_one_in (r, 3)
+                                  : sim_one_in (r, 8);
   *s = (SimStage){ .name = g_strdup_printf ("s%u", i),
                    .cpu = TRUE,
                    .emits = 1,
-                   .output_ratio = log_between (r, 0.25, 2) };
-  s->mode = ordered          ? HASS_STAGE_ORDERED
-            : one_in (r, 16) ? HASS_STAGE_SERIAL
-                             : HASS_STAGE_PARALLEL;
-  s->elements = (guint64)(WIDTH * log_between (r, 1. / 64, 1));
+                   .output_ratio = sim_log_between (r, 0.25, 2) };
+  s->mode = ordered              ? HASS_STAGE_ORDERED
+            : sim_one_in (r, 16) ? HASS_STAGE_SERIAL
+                                 : HASS_STAGE_PARALLEL;
+  s->elements = (guint64)(WIDTH * sim_log_between (r, 1. / 64, 1));
   draw_costs (r, s);
   if (s->mode != HASS_STAGE_PARALLEL)
     return;
-  if (one_in (r, 16))
+  if (sim_one_in (r, 16))
     s->at_once = (guint)g_rand_int_range (r, 1, (gint)p->cores + 1);
-  double gain = log_between (r, 0.3, 3);
-  if (p->n_gpus == 0 || one_in (r, 3))
+  double gain = sim_log_between (r, 0.3, 3);
+  if (p->n_gpus == 0 || sim_one_in (r, 3))
     return;
   s->gpu = TRUE;
-  s->cpu = !one_in (r, 10);
+  s->cpu = !sim_one_in (r, 10);
   for (guint g = 0; g < p->n_gpus; g++)
     {
       HassStageRate rate = { g_strdup (s->name), g_strdup (p->gpus[g].name),
@@ -166,7 +148,7 @@ draw_single (GRand *r, SimPipe *pipe, guint cores)
   for (guint i = 0; i < pipe->n_stages; i++)
     if (pipe->stages[i].mode != HASS_STAGE_PARALLEL)
       pipe->stages[i].work
-          = MAX (all / cores * log_between (r, 0.05, 1.2), 4e3);
+          = MAX (all / cores * sim_log_between (r, 0.05, 1.2), 4e3);
   return all / cores;
 }
 
@@ -182,7 +164,7 @@ sim_pipe_random (guint64 seed, guint index)
   p->name = g_strdup (pipe->name);
   p->stages = g_array_new (FALSE, FALSE, sizeof (HassStageRate));
   pipe->n_stages = (guint)g_rand_int_range (r, 3, 9);
-  pipe->bytes = log_between (r, 256, 65536);
+  pipe->bytes = sim_log_between (r, 256, 65536);
   for (guint i = 0; i < pipe->n_stages; i++)
     {
       SimStage *s = &pipe->stages[i];
@@ -191,16 +173,16 @@ sim_pipe_random (guint64 seed, guint index)
         fill = MAX (fill, (double)WIDTH / s->elements);
     }
   double token_ns = draw_single (r, pipe, p->cores);
-  if (one_in (r, 5))
+  if (sim_one_in (r, 5))
     {
       gint last = (gint)pipe->n_stages - 1;
       SimStage *s = &pipe->stages[g_rand_int_range (r, 0, last)];
-      s->emits = g_rand_boolean (r) ? between (r, 0.5, 1)
+      s->emits = g_rand_boolean (r) ? sim_between (r, 0.5, 1)
                                     : g_rand_int_range (r, 2, 4);
       s->cpu = TRUE;
       s->gpu = FALSE;
     }
-  double loads = log_between (r, 3000, 10000);
+  double loads = sim_log_between (r, 3000, 10000);
   loads = MAX (loads, 150. * p->cores);
   loads = MAX (loads, 150 * fill * MAX (p->n_gpus, 1));
   loads = MAX (loads, 5e8 / token_ns);

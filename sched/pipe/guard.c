@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/* guard.c: takes devices out of classes where the units that they would hold
+   keep the stream waiting for longer than they gain.
+
+   DESIGN. Little's law: a unit that a device holds for the time C holds up all
+   tokens behind it where an ordered stage follows, and at the end of the stream
+   anywhere. Meanwhile at most W tokens pass on other devices, W being the
+   tokens that may be in flight or that are left; so the stream passes at most
+   W / C tokens per time while the device takes part. It takes part in a class
+   only if min (rate with it, W / C) > rate without it, both rates being optima
+   of the steady state. Devices are looked at in the order of C, the longest
+   first, since without one of them the others may do no harm. The cores take no
+   part in a class that another device serves before their pace is known, but
+   for the unit by which it is measured.
+
+   Thread safety: see steady.h. */
+#include "steady.h"
+
+#include <string.h>
+
+double
+hass_steady_hold_ns (const HassSteady *s, guint c, guint device)
+{
+  const HassPaces *p = s->paces;
+  const HassPace *pace = hass_pace (p, c, device);
+  if (device == p->cpu)
+    return pace->ns;
+  return (double)hass_pace_fill (p, c, device) * pace->ns + pace->in_ns
+         + pace->out_ns;
+}
+
+/* Returns: W of a class. */
+static double
+window (const HassSteady *s, const HassStreamState *state, guint c)
+{
+  gboolean ordered = FALSE;
+  for (guint next = c + 1; next < state->n_classes; next++)
+    ordered = ordered || s->paces->env->classes[next].in_order;
+  double most = ordered ? (double)state->most_tokens : G_MAXDOUBLE;
+  double left = (double)(state->tokens + state->waiting);
+  return state->generated ? MIN (most, left) : most;
+}
+
+/* Returns: index in s->parts of what is to be looked at next, and W / C of it
+   in @rate; -1: none. @kept: what has been looked at. */
+static gint
+worst (const HassSteady *s, const HassStreamState *state, const gboolean *kept,
+       double *rate)
+{
+  double longest = 0;
+  gint at = -1;
+  for (guint c = 0; c < state->n_classes; c++)
+    for (guint d = 0; d < state->n_devices; d++)
+      {
+        guint i = c * state->n_devices + d;
+        double hold = hass_steady_hold_ns (s, c, d);
+        if (kept[i] || s->parts[i] <= 0 || hold <= longest
+            || window (s, state, c) >= hold * s->rate)
+          continue;
+        longest = hold;
+        at = (gint)i;
+        *rate = window (s, state, c) / hold;
+      }
+  return at;
+}
+
+gboolean
+hass_steady_is_measured (const HassSteady *s, const HassStreamState *state,
+                         guint c)
+{
+  const HassPaces *p = s->paces;
+  gboolean served = FALSE;
+  for (guint d = 0; d < state->n_devices; d++)
+    served = served
+             || (d != p->cpu && hass_pace_can (p, c, d)
+                 && !state->devices[d].lost && !p->env->devices[d].opening);
+  return !served || p->cpu == state->n_devices || !hass_pace_can (p, c, p->cpu)
+         || hass_pace (p, c, p->cpu)->units > 0;
+}
+
+void
+hass_steady_guard (HassSteady *s, const HassStreamState *state)
+{
+  guint n = state->n_classes * state->n_devices;
+  for (guint c = 0; c < state->n_classes; c++)
+    if (!hass_steady_is_measured (s, state, c))
+      s->out[c * state->n_devices + s->paces->cpu] = TRUE;
+  hass_steady_solve (s);
+  g_autofree gboolean *kept = g_new0 (gboolean, n);
+  g_autofree double *parts = g_new (double, n);
+  double with;
+  gint at;
+  while ((at = worst (s, state, kept, &with)) >= 0)
+    {
+      double rate = s->rate;
+      memcpy (parts, s->parts, n * sizeof *parts);
+      s->out[at] = TRUE;
+      hass_steady_solve (s);
+      if (with <= s->rate)
+        continue;
+      s->out[at] = FALSE;
+      kept[at] = TRUE;
+      s->rate = rate;
+      memcpy (s->parts, parts, n * sizeof *parts);
+    }
+}
