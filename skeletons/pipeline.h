@@ -33,9 +33,9 @@ HASS_BEGIN_DECLS
  * @user_data: last argument of the generator and of @release.
  * @generate: emits the loads with hass_emitter_emit(); or NULL. It blocks while
  *   the pipeline is full. With one core and no other device, what is emitted
- * has passed all stages when hass_emitter_emit() returns, so a generator that
- *   waits for its input holds no load back. With more cores this holds for
- * loads that wait for a CALLER stage only until the next emission.
+ *   has passed all stages when hass_emitter_emit() returns, so a generator
+ *   that waits for its input holds no load back. With more cores this holds
+ *   for loads that wait for a CALLER stage only until the next emission.
  * @loads: [@n_loads] loads known at the beginning; must stay valid. With both
  *   @loads and @generate, these come first.
  * @n_loads: number of loads.

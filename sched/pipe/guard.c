@@ -18,8 +18,9 @@
 
 #include <string.h>
 
-double
-hass_steady_hold_ns (const HassSteady *s, guint c, guint device)
+/* Returns: C, the time in ns for which a device holds a unit of a class. */
+static double
+hold_ns (const HassSteady *s, guint c, guint device)
 {
   const HassPaces *p = s->paces;
   const HassPace *pace = hass_pace (p, c, device);
@@ -53,13 +54,13 @@ worst (const HassSteady *s, const HassStreamState *state, const gboolean *kept,
     for (guint d = 0; d < state->n_devices; d++)
       {
         guint i = c * state->n_devices + d;
-        double hold = hass_steady_hold_ns (s, c, d);
+        double hold = hold_ns (s, c, d), most = window (s, state, c);
         if (kept[i] || s->parts[i] <= 0 || hold <= longest
-            || window (s, state, c) >= hold * s->rate)
+            || most >= hold * s->rate)
           continue;
         longest = hold;
         at = (gint)i;
-        *rate = window (s, state, c) / hold;
+        *rate = most / hold;
       }
   return at;
 }
@@ -82,10 +83,12 @@ void
 hass_steady_guard (HassSteady *s, const HassStreamState *state)
 {
   guint n = state->n_classes * state->n_devices;
+  gboolean any = FALSE;
   for (guint c = 0; c < state->n_classes; c++)
     if (!hass_steady_is_measured (s, state, c))
-      s->out[c * state->n_devices + s->paces->cpu] = TRUE;
-  hass_steady_solve (s);
+      any = s->out[c * state->n_devices + s->paces->cpu] = TRUE;
+  if (any)
+    hass_steady_solve (s);
   g_autofree gboolean *kept = g_new0 (gboolean, n);
   g_autofree double *parts = g_new (double, n);
   double with;

@@ -358,10 +358,10 @@ score (const Auto *s, const HassStreamState *state, guint c, guint gpu,
 }
 
 /* Returns: how many stages after class @c the GPU should compute on the same
-   units: where copies take long, those that it should do anyway and of which it
-   is not ahead, as long as the units fill it, so that no kernel takes longer.
-   The paces of the copies include those that vanish, so fusing ends where the
-   link no longer delays kernels. */
+   units: those that it should do alone; where copies take long, also those that
+   it should do in part and of which it is not ahead, as long as the units fill
+   it, so that no kernel takes longer. The paces of the copies include those
+   that vanish, so the latter ends where the link no longer delays kernels. */
 static guint
 fused (const Auto *s, const HassStreamState *state, guint c, guint gpu,
        guint64 units)

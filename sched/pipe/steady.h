@@ -60,7 +60,5 @@ void hass_steady_guard (HassSteady *s, const HassStreamState *state);
    another device serves. */
 gboolean hass_steady_is_measured (const HassSteady *s,
                                   const HassStreamState *state, guint c);
-/* Returns: time in ns for which a device holds a unit of a class. */
-double hass_steady_hold_ns (const HassSteady *s, guint c, guint device);
 
 #endif

@@ -111,6 +111,19 @@ tell_all (Stream *s)
   s->state.now_ns += 10000000;
 }
 
+/* Only b is shared: a unit takes @ns on a core and 2 us on either GPU. */
+static void
+share_b (Stream *s, double ns)
+{
+  s->classes[C].devices = 1;
+  tell (s, CPU, A, 10);
+  tell (s, CPU, B, ns);
+  tell (s, CPU, C, 10);
+  tell (s, GPU0, B, 2000);
+  tell (s, GPU1, B, 2000);
+  s->state.now_ns += 10000000;
+}
+
 static void
 gains_most (void)
 {
@@ -205,14 +218,8 @@ keeps_cores_out (void)
       Stream s;
       HassServe serve;
       stream_init (&s, "pipe-auto");
-      s.classes[C].devices = 1;
       s.classes[C].in_order = cases[i].ordered;
-      tell (&s, CPU, A, 10);
-      tell (&s, CPU, B, 40000);
-      tell (&s, CPU, C, 10);
-      tell (&s, GPU0, B, 2000);
-      tell (&s, GPU1, B, 2000);
-      s.state.now_ns += 10000000;
+      share_b (&s, 40000);
       s.states[B].ready = 1000;
       s.state.tokens = 2;
       s.state.waiting = cases[i].left - 2;
@@ -258,13 +265,7 @@ is_not_left_idle (void)
   Stream s;
   HassServe serve;
   stream_init (&s, "pipe-auto");
-  s.classes[C].devices = 1;
-  tell (&s, CPU, A, 10);
-  tell (&s, CPU, B, 8000);
-  tell (&s, CPU, C, 10);
-  tell (&s, GPU0, B, 2000);
-  tell (&s, GPU1, B, 2000);
-  s.state.now_ns += 10000000;
+  share_b (&s, 8000);
   s.states[B].ready = 8;
   for (guint i = 0; i < 20; i++)
     CU_ASSERT_EQUAL (ask (&s, GPU0, &serve), HASS_TAKE);
