@@ -16,12 +16,14 @@ struct _HassWorker;
  * @job: its farm.
  * @worker: the worker that it was given; NULL: it has none, or one that may not
  *   emit: that of a loop's body.
+ * @charged: the worker whose busy time the thread's time counts to: @worker,
+ *   or the one whose callback runs the loop.
  */
 typedef struct
 {
   const char *what;
   struct HassJob *job;
-  struct _HassWorker *worker;
+  struct _HassWorker *worker, *charged;
 } HassCallback;
 
 /* The calling thread's. Initial-exec, because each call of a token or worker
@@ -32,6 +34,8 @@ extern __thread HassCallback hass_callback
 HassCallback hass_engine_enter_callback (const char *what, struct HassJob *job,
                                          struct _HassWorker *worker);
 void hass_engine_leave_callback (HassCallback before);
+void hass_engine_dead_handle (const char *function);
+gint64 hass_worker_take_helped (struct _HassWorker *worker); /* worker.c */
 
 /* Returns: TRUE if the calling thread runs a callback that was given @worker;
    reads nothing of @worker, which may belong to another thread. */

@@ -207,7 +207,7 @@ hass_execute_count (HassJob *job, HassWorker *worker, HassSlot *slot,
       memory_order_relaxed)
   ADD (units, done.n);
   ADD (bundles, done.part ? 0 : 1);
-  ADD (busy_ns, busy_ns);
+  ADD (busy_ns, busy_ns + hass_worker_take_helped (worker));
   ADD (bytes, done.bytes);
   ADD (work, done.work);
   if (G_UNLIKELY (done.halo > 0))

@@ -22,7 +22,7 @@ HassCallback
 hass_engine_enter_callback (const char *what, HassJob *job, HassWorker *worker)
 {
   HassCallback before = hass_callback;
-  hass_callback = (HassCallback){ what, job, worker };
+  hass_callback = (HassCallback){ what, job, worker, worker };
   return before;
 }
 

@@ -137,8 +137,7 @@ struct _HassWorker
   gint64 now_ns;      /* when the last pull ended; 0: look at the clock */
   /* when the worker last yielded its core to proxy threads */
   gint64 yielded_ns;
-  /* core on which the worker yielded last; < 0: it does not compute. Read by
-     all threads. */
+  /* core where it yielded last; < 0: it does not compute. All threads read. */
   _Atomic int cpu;
   /* the worker does not move to another core before move_at_ns; move_gap_ns is
      the time between two moves, which doubles */
@@ -151,6 +150,8 @@ struct _HassWorker
   gint64 early_ns;
   /* time for delivering results, or for waiting while another thread does */
   gint64 collect_ns;
+  /* time of other threads in its loops, less its own in theirs; any thread */
+  _Atomic gint64 helped_ns;
 };
 
 /* Totals of units that have left a round, computed or failed. */
@@ -444,7 +445,6 @@ void hass_job_reduce (HassJob *job, const HassReduction *reduction,
 /* fate.c, for pipelines */
 void hass_job_add_unfinished (HassJob *job, guint64 seq, guint64 n_loads,
                               gsize first, gsize count, const char *message);
-void hass_engine_dead_handle (const char *function);
 
 /* rounds.c */
 HassSlot *hass_job_begin_round (HassJob *job);

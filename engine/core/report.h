@@ -82,14 +82,17 @@ typedef struct
  *   codelet: its tasks that were computed, also those that failed.
  * @bytes: bytes of their inputs; of a codelet 0.
  * @batches: how often a core or a device began a run of tokens.
- * @busy_s: time that cores computed at this stage, summed over the cores. Of
- *   tasks shorter than a microsecond one of 64 is measured.
+ * @busy_s: time that cores computed at this stage, summed over the cores, those
+ *   that run pieces of a hass_worker_parallel_for() included. Of tasks shorter
+ *   than a microsecond one of 64 is measured.
  * @device_s: likewise of the other devices.
  * @waiting_s: time that tokens waited before the stage, summed over the tokens;
  *   divided by the makespan: how many waited on average. Of a codelet 0.
  * @utilisation: @busy_s / (n * makespan), n being how many tokens cores can
  *   compute at this stage at once: 1, unless it is PARALLEL; then the number of
  *   cores, or HassStage.at_once if that is less; of a codelet that of cores.
+ *   Where n is less than the number of cores, without the time of cores that
+ *   help in loops: the part of the time for which it had its n tokens.
  * @reserved: zero; for later versions.
  */
 typedef struct

@@ -6,6 +6,7 @@
    stopping. */
 #include "job-private.h"
 #include "pool/callback_error.h"
+#include "pool/clock.h"
 
 guint
 hass_worker_index (const HassWorker *worker)
@@ -153,9 +154,45 @@ typedef struct
   HassWorker worker;
   HassLoopFunc body;
   gpointer user_data;
+  HassWorker *charged; /* its unit's busy time counts the pieces; or NULL */
   _Atomic gboolean failed;
   GError *error; /* of the first body that failed */
 } Loop;
+
+/* Runs the body on a piece. A thread that is not busy for the loop's unit
+   already is busy for it meanwhile, and not for the one whose loop it waits in.
+ */
+static gboolean
+run_body (Loop *loop, gsize first, gsize count, GError **error)
+{
+  HassJob *job = loop->worker.job;
+  HassWorker *charged = loop->charged;
+  HassCallback before = hass_engine_enter_callback ("loop body", job, NULL);
+  hass_callback.charged = charged;
+  gboolean moves = charged != before.charged && job->engine->real_time;
+  gint64 begin = moves ? hass_clock_ns () : 0;
+  gboolean ok
+      = loop->body (first, count, &loop->worker, loop->user_data, error);
+  gint64 ns = moves ? hass_clock_ns () - begin : 0;
+  /* Relaxed: the worker reads its own when its loops are over. */
+  if (moves && charged)
+    atomic_fetch_add_explicit (&charged->helped_ns, ns, memory_order_relaxed);
+  if (moves && before.charged)
+    atomic_fetch_sub_explicit (&before.charged->helped_ns, ns,
+                               memory_order_relaxed);
+  hass_engine_leave_callback (before);
+  return ok;
+}
+
+/* Returns the time that other threads have spent in the loops of the worker's
+   callbacks since the last call. The worker's thread. */
+gint64
+hass_worker_take_helped (HassWorker *worker)
+{
+  if (atomic_load_explicit (&worker->helped_ns, memory_order_relaxed) == 0)
+    return 0;
+  return atomic_exchange_explicit (&worker->helped_ns, 0, memory_order_relaxed);
+}
 
 static void
 run_piece (gsize first, gsize count, gpointer data)
@@ -166,11 +203,7 @@ run_piece (gsize first, gsize count, gpointer data)
      all pieces are over. */
   if (atomic_load_explicit (&loop->failed, memory_order_relaxed))
     return;
-  HassCallback before
-      = hass_engine_enter_callback ("loop body", loop->worker.job, NULL);
-  gboolean ok
-      = loop->body (first, count, &loop->worker, loop->user_data, &error);
-  hass_engine_leave_callback (before);
+  gboolean ok = run_body (loop, first, count, &error);
   gboolean silent = !error;
   if (hass_callback_ok (ok, &error, HASS_ERROR_WORKER))
     return;
@@ -197,7 +230,8 @@ hass_worker_parallel_for (HassWorker *worker, gsize n, gsize grain,
   HassCpuPool *pool = hass_cpu_pool_get (MAX (job->n_cores, 1), NULL);
   Loop loop = { .worker = { .job = job, .index = worker->index },
                 .body = body,
-                .user_data = user_data };
+                .user_data = user_data,
+                .charged = hass_callback.charged };
   if (grain == 0)
     grain = MAX (n / (8 * MAX (job->n_cores, 1)), 1);
   if (pool)

@@ -455,7 +455,7 @@ hass_graph_work (HassJob *job, HassWorker *worker)
   while (n > 0);
   hass_engine_leave_callback (before);
   last = job->engine->now (job);
-  w->busy_ns += last - begin;
+  w->busy_ns += last - begin + hass_worker_take_helped (worker);
   worker->now_ns = last;
   hass_job_check_deadline (job, last);
   return TRUE;

@@ -199,7 +199,9 @@ hass_stream_count (HassStream *stream, HassWorker *worker,
   HassStreamWorker *sw = hass_stream_worker (stream, worker);
   HassStageCount *c = &sw->stages[batch->stage];
   guint32 n = MAX (batch->n, 1);
-  double one = (double)MAX (end_ns - begin_ns, 1) / n;
+  gint64 helped_ns = hass_worker_take_helped (worker);
+  gint64 busy_ns = end_ns - begin_ns + helped_ns;
+  double one = (double)MAX (busy_ns, 1) / n;
   double before = atomic_load_explicit (&c->token_ns, memory_order_relaxed);
   atomic_store_explicit (&c->token_ns,
                          before > 0 ? 0.75 * before + 0.25 * one : one,
@@ -211,7 +213,8 @@ hass_stream_count (HassStream *stream, HassWorker *worker,
       memory_order_relaxed)
   ADD (tokens, sw->n_done);
   ADD (batches, 1);
-  ADD (busy_ns, end_ns - begin_ns);
+  ADD (busy_ns, busy_ns);
+  ADD (helped_ns, helped_ns);
   if (batch->since_ns > 0)
     ADD (waited_ns, MAX (begin_ns - batch->since_ns, 0) * (gint64)batch->n);
 #undef ADD

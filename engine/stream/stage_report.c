@@ -31,6 +31,16 @@ most_at_once (const HassJob *job, const HassStage *stage)
   return stage->at_once > 0 ? MIN (stage->at_once, cores) : cores;
 }
 
+/* Returns the time, in s, of threads that helped with tokens of other cores. */
+static double
+helped_s (const HassStream *stream, guint s)
+{
+  double ns = 0;
+  for (guint w = 0; w < stream->job->n_workers; w++)
+    ns += stream->workers[w].stages[s].helped_ns;
+  return ns * 1e-9;
+}
+
 static void
 add_stage (HassStream *stream, guint s, double makespan_s, HassStageReport *r)
 {
@@ -49,7 +59,10 @@ add_stage (HassStream *stream, guint s, double makespan_s, HassStageReport *r)
       r->waiting_s += c->waited_ns * 1e-9;
     }
   guint most = most_at_once (job, stage);
-  r->utilisation = makespan_s > 0 ? r->busy_s / (most * makespan_s) : 0;
+  double busy_s = r->busy_s;
+  if (most < MAX (job->n_cores, 1))
+    busy_s -= helped_s (stream, s);
+  r->utilisation = makespan_s > 0 ? busy_s / (most * makespan_s) : 0;
 }
 
 /* What was used for the largest part of the makespan. */
@@ -142,14 +155,15 @@ find_busiest (HassStream *stream, const HassReport *report, Binding *b)
    they waited and were computed, divided by the makespan. While a batch is
    computed, all its tokens are in flight. */
 static double
-in_flight (const HassReport *report)
+in_flight (const HassStream *stream, const HassReport *report)
 {
   double token_s = 0;
   for (guint s = 0; s < report->n_stages; s++)
     {
       const HassStageReport *r = &report->stages[s];
       double batch = r->batches > 0 ? (double)r->tokens / r->batches : 0;
-      token_s += r->waiting_s + (r->busy_s + r->device_s) * MAX (batch, 1);
+      double busy_s = r->busy_s + r->device_s - helped_s (stream, s);
+      token_s += r->waiting_s + busy_s * MAX (batch, 1);
     }
   return token_s / report->makespan_s;
 }
@@ -163,7 +177,7 @@ other_cause (HassStream *stream, const HassReport *report, Binding *b)
   const HassPhases *p = &job->phases;
   double makespan_ns = report->makespan_s * 1e9;
   double end_ns = job->begin_ns + makespan_ns;
-  double tokens = in_flight (report) / stream->user_tokens;
+  double tokens = in_flight (stream, report) / stream->user_tokens;
   g_autofree char *bound = g_strdup_printf (
       "the bound on tokens (tokens = %zu)", stream->user_tokens);
   const struct

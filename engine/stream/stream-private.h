@@ -121,7 +121,8 @@ typedef struct
 {
   _Atomic guint64 tokens, bytes, batches;
   _Atomic gint64 busy_ns, waited_ns;
-  _Atomic double token_ns; /* recent time of a token; 0: unknown */
+  _Atomic gint64 helped_ns; /* of @busy_ns, of other threads in its loops */
+  _Atomic double token_ns;  /* recent time of a token; 0: unknown */
 } HassStageCount;
 
 /* What the strategy was told of the cores' work at a stage. */

@@ -7,6 +7,7 @@
 
 #include "hass/hass.h"
 #include "hass_test.h"
+#include "pool/clock.h"
 #include "tests/engine/trial.h"
 
 #define N 10000
@@ -254,8 +255,180 @@ misuse (void)
   CU_ASSERT_EQUAL (l.n_wrong, 0);
 }
 
+/* -- Whose time a loop takes --------------------------------------------- */
+
+#define CORES 4
+#define PIECE_NS 2000000
+
+typedef struct
+{
+  _Atomic guint n_begun;
+  _Atomic gint64 body_ns; /* time within bodies, summed */
+} Time;
+
+/* Begins when another thread has begun a piece, and lasts PIECE_NS. */
+static gboolean
+meet (gsize first, gsize count, HassWorker *worker, gpointer data,
+      GError **error)
+{
+  Time *t = data;
+  gint64 begin = hass_clock_ns ();
+  (void)first, (void)count, (void)worker, (void)error;
+  t->n_begun++;
+  while (t->n_begun < 2)
+    g_thread_yield ();
+  gint64 met = hass_clock_ns (), now = met;
+  while ((now = hass_clock_ns ()) < met + PIECE_NS)
+    ;
+  t->body_ns += now - begin;
+  return TRUE;
+}
+
+/* Two units; the first one's thread, which waits for a piece of its loop, helps
+   with the second one's. */
+typedef struct
+{
+  GThread *_Atomic first;
+  _Atomic gboolean held, helped;
+} Pair;
+
+/* A piece of the first unit's: on another thread it lasts until that has
+   helped. */
+static gboolean
+hold (gsize first, gsize count, HassWorker *worker, gpointer data,
+      GError **error)
+{
+  Pair *p = data;
+  (void)first, (void)count, (void)worker, (void)error;
+  if (p->first == g_thread_self ())
+    return TRUE;
+  p->held = TRUE;
+  while (!p->helped)
+    g_thread_yield ();
+  return TRUE;
+}
+
+/* A piece of the second unit's, likewise; computes if it helps. */
+static gboolean
+help (gsize first, gsize count, HassWorker *worker, gpointer data,
+      GError **error)
+{
+  Pair *p = data;
+  gint64 begin = hass_clock_ns ();
+  if (p->first != g_thread_self ())
+    return hold (first, count, worker, data, error);
+  while (hass_clock_ns () < begin + 10 * PIECE_NS)
+    ;
+  p->helped = TRUE;
+  return TRUE;
+}
+
+static gboolean
+first_or_second (HassToken *token, HassWorker *worker, gpointer data,
+                 GError **error)
+{
+  Pair *p = data;
+  if (token->seq == 0)
+    {
+      p->first = g_thread_self ();
+      while (!p->held)
+        hass_worker_parallel_for (worker, CORES, 1, hold, p, error);
+      return TRUE;
+    }
+  while (!p->held)
+    g_thread_yield ();
+  return hass_worker_parallel_for (worker, CORES, 1, help, p, error);
+}
+
+static gboolean
+take_time (const HassBlock *block, HassWorker *worker, gpointer data,
+           GError **error)
+{
+  Time *t = data;
+  (void)block;
+  return hass_worker_parallel_for (worker, 2, 1, meet, data, error);
+}
+
+static gboolean
+take_token (HassToken *token, HassWorker *worker, gpointer data, GError **error)
+{
+  (void)token;
+  return take_time (NULL, worker, data, error);
+}
+
+static HassReport *
+run_pipeline (HassStage stage, guint n_loads)
+{
+  const HassLoad loads[2] = { { .size = 1 }, { .size = 1 } };
+  HassReport *report = NULL;
+  HassPipeline p = HASS_PIPELINE_INIT;
+  p.loads = loads;
+  p.n_loads = n_loads;
+  p.stages = &stage;
+  p.n_stages = 1;
+  p.run.n_cores = CORES;
+  watchdog (60, "a pipeline whose loops are timed");
+  CU_ASSERT_TRUE (hass_pipeline (&p, &report, NULL));
+  watchdog (0, NULL);
+  return report;
+}
+
+static HassReport *
+run_farm_of_one (Time *t)
+{
+  const HassLoad load = { .size = 1 };
+  HassReport *report = NULL;
+  HassDataFarm f = HASS_DATA_FARM_INIT;
+  guint64 sum = 0;
+  f.loads = &load;
+  f.n_loads = 1;
+  f.cpu_worker = take_time;
+  f.user_data = t;
+  f.run.n_cores = CORES;
+  f.reduce = ignore;
+  f.accumulator = &sum;
+  f.accumulator_bytes = sizeof sum;
+  watchdog (60, "a farm whose loop is timed");
+  CU_ASSERT_TRUE (hass_data_farm_combine (&f, &report, NULL));
+  watchdog (0, NULL);
+  return report;
+}
+
+static void
+helpers (void)
+{
+  for (guint i = 0; i < 3; i++)
+    {
+      Time t = { 0 };
+      HassStageMode mode = i == 1 ? HASS_STAGE_SERIAL : HASS_STAGE_PARALLEL;
+      HassStage stage
+          = HASS_STAGE (.mode = mode, .cpu = take_token, .user_data = &t);
+      g_autoptr (HassReport) r
+          = i > 0 ? run_pipeline (stage, 1) : run_farm_of_one (&t);
+      CU_ASSERT_TRUE (t.body_ns >= 2 * PIECE_NS);
+      CU_ASSERT_TRUE (r->devices[0].busy_s * CORES * 1e9
+                      >= 0.999 * (double)t.body_ns);
+      if (i == 0)
+        continue;
+      CU_ASSERT_TRUE (r->stages[0].busy_s * 1e9 >= 0.999 * (double)t.body_ns);
+      CU_ASSERT_TRUE (r->stages[0].utilisation <= 1);
+    }
+}
+
+static void
+busy_once (void)
+{
+  Pair pair = { 0 };
+  HassStage stage = HASS_STAGE (.cpu = first_or_second, .user_data = &pair);
+  g_autoptr (HassReport) r = run_pipeline (stage, 2);
+  CU_ASSERT_TRUE (r->devices[0].busy_s <= r->makespan_s);
+}
+
 HASS_TEST_SUITE (loops, { "a loop ends with its first failure", first_failure },
                  { "where all bodies fail one error is returned", all_fail },
                  { "a body may ask what several threads may", questions },
                  { "a body sees that the farm is stopping", stopping },
-                 { "a body can neither emit nor run a farm", misuse })
+                 { "a body can neither emit nor run a farm", misuse },
+                 { "pieces that other threads run are the unit's busy time",
+                   helpers },
+                 { "a thread that helps is not busy twice", busy_once })
