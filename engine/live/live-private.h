@@ -102,6 +102,7 @@ void hass_live_work_until (HassJob *job, gboolean (*done) (HassJob *job));
 gboolean hass_live_flow_once (HassJob *job, HassWorker *worker);
 void hass_live_flow_idle (HassJob *job);
 gboolean hass_live_flow_has_work (HassJob *job, gboolean caller);
+gboolean hass_live_flow_is_supplied (HassJob *job);
 gint64 hass_live_flow_again_ns (HassJob *job);
 
 /* Returns: TRUE if nothing waits and nothing runs. */

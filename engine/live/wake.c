@@ -78,6 +78,8 @@ hass_live_loads_came (HassJob *job)
       atomic_store_explicit (&job->caller_wanted, TRUE, memory_order_relaxed);
       return;
     }
+  if (hass_live_flow_is_supplied (job))
+    return; /* the core that computes there looks for loads afterwards */
   /* If no other core can come, the proxies of the devices begin rounds. */
   if (G_UNLIKELY (live->proxies_begin))
     hass_event_notify (&job->event);

@@ -168,7 +168,7 @@ hass_stream_admit (HassStream *stream, HassWorker *worker)
 {
   HassStreamWorker *sw = hass_stream_worker (stream, worker);
   HassBatch *batch = NULL;
-  if (hass_job_stopping (stream->job)
+  if (hass_job_stopping (stream->job) || hass_stream_backed_up (stream)
       || pthread_mutex_trylock (&stream->admit_lock) != 0)
     return NULL;
   if (refill (stream))

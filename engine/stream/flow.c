@@ -166,7 +166,7 @@ hass_stream_next (HassStream *stream, HassWorker *worker, HassBatch *batch)
     hass_batch_insert_parts (stream, sw, batch);
   if (sw->again_at >= 0)
     send_back (stream, sw, batch, &back, &rest);
-  HassBatch *freed = hass_stage_leave (stream, batch);
+  HassBatch *freed = hass_stage_leave (stream, sw, batch);
   batch->stage++;
   if (parts)
     divide (stream, worker, batch);
@@ -321,7 +321,8 @@ hass_stream_has_work (HassStream *stream, gboolean caller)
           && atomic_load_explicit (&stream->bytes, memory_order_relaxed)
                      + atomic_load_explicit (&stream->next_charge,
                                              memory_order_relaxed)
-                 > stream->most_bytes))
+                 > stream->most_bytes)
+      || hass_stream_backed_up (stream))
     return FALSE;
   return hass_load_pool_waiting (stream->job->pool) > 0
          || atomic_load_explicit (&stream->n_pending, memory_order_relaxed) > 0;

@@ -111,6 +111,8 @@ typedef struct
   guint most;
   _Atomic guint running;
   HassBatchQueue waiting;
+  _Atomic gint64 n_parked; /* tokens that wait for their turn, if ordered */
+  gboolean backed_up; /* see turn.c; by who has the turn, or @waiting.lock */
   /* of a linked stage, what the strategy says; see HassServe */
   _Atomic guint32 leave, at_once;
   gpointer *accumulators; /* [n_workers], or NULL */
@@ -185,8 +187,9 @@ struct HassStream
      both from the last on: few bytes are in flight, and a stage that binds is
      not kept waiting by work that comes after it */
   guint order[HASS_MAX_CLASSES];
-  gboolean linked;    /* a stage can run on devices beside the CPU pool */
-  _Atomic guint feed; /* see HassServe.feed */
+  gboolean linked; /* a stage can run on devices beside the CPU pool */
+  _Atomic guint n_backed_up; /* stages that are; see turn.c */
+  _Atomic guint feed;        /* see HassServe.feed */
 
   /* Under the decision lock. */
   gint64 consulted_ns; /* when the strategy was asked for the CPU pool */
@@ -320,7 +323,8 @@ gboolean hass_stage_has_place (const HassStageState *stage);
 gboolean hass_stage_reserve (HassStageState *stage);
 void hass_stage_give_place (HassStream *stream, HassStageState *stage);
 gboolean hass_stage_enter (HassStream *stream, HassBatch *batch);
-HassBatch *hass_stage_leave (HassStream *stream, HassBatch *batch);
+HassBatch *hass_stage_leave (HassStream *stream, const HassStreamWorker *sw,
+                             HassBatch *batch);
 
 /* split.c */
 HassBatch *hass_batch_split (HassStream *stream, HassStreamWorker *sw,
