@@ -361,8 +361,8 @@ typedef void (*HassProgressFunc) (const HassProgressInfo *info,
 /**
  * HassRunOptions: how a farm runs. Zero is the default of each option. Options
  * given here take precedence over environment variables.
- * @strategy: "name" or "name:key=value,..."; NULL: HASS_STRATEGY, else the
- *   default of the farm's kind and cost class.
+ * @strategy: "name" or "name:key=value,..."; NULL: the first of HASS_STRATEGY
+ *   that serves the farm, else the default of the farm's kind and cost class.
  * @platform: platform file, or the name of an installed one ("thesis"): the
  *   farm runs on that modelled machine in virtual time. NULL: HASS_PLATFORM,
  *   else the real machine.
