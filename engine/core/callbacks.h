@@ -330,7 +330,10 @@ typedef enum
  * HassProgressInfo: the state of a running farm.
  * @elapsed_s: time since its beginning, in s.
  * @loads_emitted, @units_done, @bytes_done: totals so far. Loads and units of a
- *   dataflow are its tasks; their bytes are not counted.
+ *   dataflow are its tasks; their bytes are not counted. Units of a pipeline
+ *   are its tokens that have left it, through the last stage, dropped or
+ *   failed, and count once whatever the number of stages; the parts of a token
+ *   count in its place, so compare @loads_done, not units, with @loads_total.
  * @generated: the generator has returned; only nested loads may follow.
  * @loads_done: of a pipeline: loads of which no token is in flight any more; of
  *   a dataflow: tasks that have ended; else 0.
