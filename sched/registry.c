@@ -279,7 +279,8 @@ set_parameter (const HassStrategyOps *ops, const char *setting, double *values,
 }
 
 static const char *const farm_names[]
-    = { "partition", "combine", "indivisible", "function", "pipeline" };
+    = { "partition", "combine",  "indivisible",
+        "function",  "pipeline", "dataflow" };
 
 static gboolean
 serves (const HassStrategyOps *ops, HassFarmKind farm, GError **error)
@@ -303,6 +304,41 @@ serves (const HassStrategyOps *ops, HassFarmKind farm, GError **error)
   return FALSE;
 }
 
+/* Parses a specification, see registry.h. */
+const HassStrategyOps *
+hass_strategy_parse (const char *spec, double **values, GError **error)
+{
+  const char *colon = strchr (spec, ':');
+  g_autofree char *name
+      = colon ? g_strndup (spec, colon - spec) : g_strdup (spec);
+  const HassStrategyOps *ops = hass_strategy_find (name, error);
+  if (!ops)
+    return NULL;
+  guint n = 0;
+  while (ops->parameters && ops->parameters[n].name)
+    n++;
+  g_autofree double *read = g_new0 (double, n + 1);
+  g_autofree gboolean *seen = g_new0 (gboolean, n + 1);
+  for (guint i = 0; i < n; i++)
+    read[i] = ops->parameters[i].preset;
+  if (colon)
+    {
+      g_auto (GStrv) settings = g_strsplit (colon + 1, ",", -1);
+      for (guint i = 0; settings[i]; i++)
+        if (!set_parameter (ops, settings[i], read, seen, error))
+          return NULL;
+      if (!settings[0])
+        {
+          g_set_error (error, HASS_ERROR, HASS_ERROR_STRATEGY,
+                       "strategy %s: nothing follows the colon", ops->name);
+          return NULL;
+        }
+    }
+  if (values)
+    *values = g_steal_pointer (&read);
+  return ops;
+}
+
 /* Creates an instance of a strategy from a specification "name" or
    "name:key=value,..."; NULL or "" stands for hass_strategy_default(). @env
    stays the caller's and must outlive the instance; env->parameters is set to
@@ -317,33 +353,10 @@ hass_strategy_new (const char *spec, HassStrategyEnv *env, GError **error)
   g_return_val_if_fail (env->n_devices > 0 && env->devices != NULL, NULL);
   if (!spec || *spec == '\0')
     spec = hass_strategy_default (env->farm, env->cost);
-  const char *colon = strchr (spec, ':');
-  g_autofree char *name
-      = colon ? g_strndup (spec, colon - spec) : g_strdup (spec);
-  const HassStrategyOps *ops = hass_strategy_find (name, error);
+  g_autofree double *values = NULL;
+  const HassStrategyOps *ops = hass_strategy_parse (spec, &values, error);
   if (!ops || !serves (ops, env->farm, error))
     return NULL;
-
-  guint n = 0;
-  while (ops->parameters && ops->parameters[n].name)
-    n++;
-  g_autofree double *values = g_new0 (double, n + 1);
-  g_autofree gboolean *seen = g_new0 (gboolean, n + 1);
-  for (guint i = 0; i < n; i++)
-    values[i] = ops->parameters[i].preset;
-  if (colon)
-    {
-      g_auto (GStrv) settings = g_strsplit (colon + 1, ",", -1);
-      for (guint i = 0; settings[i]; i++)
-        if (!set_parameter (ops, settings[i], values, seen, error))
-          return NULL;
-      if (!settings[0])
-        {
-          g_set_error (error, HASS_ERROR, HASS_ERROR_STRATEGY,
-                       "strategy %s: nothing follows the colon", ops->name);
-          return NULL;
-        }
-    }
 
   HassStrategy *strategy = g_new0 (HassStrategy, 1);
   strategy->ops = ops;

@@ -3,10 +3,12 @@
    Thread safety: any thread. */
 #include "normalise-private.h"
 
+#include <stdatomic.h>
 #include <string.h>
 
 #include "device/ops.h"
 #include "hass/strategy.h"
+#include "sched/registry.h"
 
 #define POOL_LOADS 8192
 #define POOL_BYTES (64 << 20)
@@ -139,6 +141,47 @@ check_reserved (const HassFarm *farm, GError **error)
   return TRUE;
 }
 
+/* Warns, once in the process for each kind of farm, that no strategy of
+   HASS_STRATEGY serves it. */
+static void
+warn_unserved (const HassFarm *farm, const char *list)
+{
+  static _Atomic guint warned; /* kinds */
+  const char *kind = farm->kind == HASS_FARM_PARTITION     ? "partition farms"
+                     : farm->kind == HASS_FARM_COMBINE     ? "combine farms"
+                     : farm->kind == HASS_FARM_INDIVISIBLE ? "indivisible farms"
+                     : farm->kind == HASS_FARM_FUNCTION    ? "function farms"
+                     : farm->kind == HASS_FARM_PIPELINE    ? "pipelines"
+                                                           : "dataflows";
+  if (atomic_fetch_or_explicit (&warned, farm->kind, memory_order_relaxed)
+      & farm->kind)
+    return;
+  g_autofree char *serving = hass_strategy_serving (farm->kind);
+  g_printerr ("hass: HASS_STRATEGY=%s serves no %s: they run under %s; they "
+              "are served by %s\n",
+              list, kind, farm->strategy, serving);
+}
+
+/* Chooses the strategy: that of the program, which must serve the farm, else
+   one of HASS_STRATEGY that does, else the default. Returns: FALSE with an
+   error if the variable is malformed. */
+static gboolean
+choose_strategy (HassFarm *farm, GError **error)
+{
+  const char *list = farm->run->strategy ? NULL : g_getenv ("HASS_STRATEGY");
+  g_autofree char *spec = NULL;
+  farm->strategy = farm->run->strategy;
+  if (list && *list && !hass_strategy_choose (list, farm->kind, &spec, error))
+    return FALSE;
+  if (spec)
+    farm->strategy = g_intern_string (spec); /* outlives the farm */
+  else if (!farm->strategy || !*farm->strategy)
+    farm->strategy = hass_strategy_default (farm->kind, farm->cost);
+  if (list && *list && !spec)
+    warn_unserved (farm, list);
+  return TRUE;
+}
+
 /* Checks the settings that all kinds of farms have in common, sets the default
    name and chooses the strategy. @function: the public function that was
    called, for messages. Returns: FALSE with an error for an invalid farm, or
@@ -166,12 +209,7 @@ hass_farm_check (HassFarm *farm, const char *function, GError **error)
   if (!check_workers (farm, error) || !check_members (farm, error)
       || !check_devices (farm, error) || !check_reserved (farm, error))
     return FALSE;
-  farm->strategy = farm->run->strategy;
-  if (!farm->strategy)
-    farm->strategy = g_getenv ("HASS_STRATEGY");
-  if (!farm->strategy || !*farm->strategy)
-    farm->strategy = hass_strategy_default (farm->kind, farm->cost);
-  return TRUE;
+  return choose_strategy (farm, error);
 }
 
 /* Ends the call of a farm, pipeline or dataflow: what failed before the engine

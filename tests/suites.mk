@@ -39,13 +39,13 @@ NOT_UNDER_ADDRESS := model package guide bakeoff sim_papers sim_bound \
 #   model, package, guide             as above
 # Programs cannot run under it: oneTBB's own threads, which are not
 # instrumented, are excused in the test program only (tests/sanitizers.c):
-#   against_grep, bakeoff, examples*, gpu_apps, hass_info,
+#   against_grep, bakeoff*, examples*, gpu_apps, hass_info,
 #   hzip_*, monte_carlo_program, own_device, output, y4m_program
 # matrix_check has OpenBLAS compute with threads of its own, likewise.
 # gpu_search* and mapped_file search large files with the farms of live.
 NOT_UNDER_THREAD := align_program heat sched_* sim_* pipe_* replay* measure gantt plot \
 	device_model platform virtual_time thesis matcher line_scan grep_rules \
-	model package guide against_grep bakeoff examples* gpu_apps hass_info \
+	model package guide against_grep bakeoff* examples* gpu_apps hass_info \
 	hostile hzip_* monte_carlo_program own_device output gpu_search* \
 	mapped_file matrix_check y4m_program
 

@@ -330,7 +330,10 @@ typedef enum
  * HassProgressInfo: the state of a running farm.
  * @elapsed_s: time since its beginning, in s.
  * @loads_emitted, @units_done, @bytes_done: totals so far. Loads and units of a
- *   dataflow are its tasks; their bytes are not counted.
+ *   dataflow are its tasks; their bytes are not counted. Units of a pipeline
+ *   are its tokens that have left it, through the last stage, dropped or
+ *   failed, and count once whatever the number of stages; the parts of a token
+ *   count in its place, so compare @loads_done, not units, with @loads_total.
  * @generated: the generator has returned; only nested loads may follow.
  * @loads_done: of a pipeline: loads of which no token is in flight any more; of
  *   a dataflow: tasks that have ended; else 0.
@@ -361,8 +364,8 @@ typedef void (*HassProgressFunc) (const HassProgressInfo *info,
 /**
  * HassRunOptions: how a farm runs. Zero is the default of each option. Options
  * given here take precedence over environment variables.
- * @strategy: "name" or "name:key=value,..."; NULL: HASS_STRATEGY, else the
- *   default of the farm's kind and cost class.
+ * @strategy: "name" or "name:key=value,..."; NULL: the first of HASS_STRATEGY
+ *   that serves the farm, else the default of the farm's kind and cost class.
  * @platform: platform file, or the name of an installed one ("thesis"): the
  *   farm runs on that modelled machine in virtual time. NULL: HASS_PLATFORM,
  *   else the real machine.

@@ -16,12 +16,13 @@ HASS_BEGIN_DECLS
  * @kind: CPU pool or GPU.
  * @cores: threads of the CPU pool; multiprocessors of a GPU.
  * @units, @bytes, @work: units that it computed, bytes of their inputs, and
- *   their work, as the cost class shows it.
+ *   their work, as the cost class shows it. Of a pipeline a unit is a token at
+ *   one stage, so a token counts once for each stage that the device computed.
  * @bundles: number of grants; on a CPU pool of pulls.
  * @failures: number of bundles, or runs of units, that failed.
  * @busy_s: time spent computing or copying.
  * @kernel_s: time spent computing.
- * @waiting_s: makespan less @busy_s.
+ * @waiting_s: time without work: makespan less @busy_s.
  * @tail_s: time from the device's last unit of each round to the end of the
  *   round, over all rounds.
  * @lost: the device was given up.
@@ -87,7 +88,8 @@ typedef struct
  *   than a microsecond one of 64 is measured.
  * @device_s: likewise of the other devices.
  * @waiting_s: time that tokens waited before the stage, summed over the tokens;
- *   divided by the makespan: how many waited on average. Of a codelet 0.
+ *   divided by the makespan: how many waited on average, which tables call
+ *   "queued". Of a codelet 0.
  * @utilisation: @busy_s / (n * makespan), n being how many tokens cores can
  *   compute at this stage at once: 1, unless it is PARALLEL; then the number of
  *   cores, or HassStage.at_once if that is less; of a codelet that of cores.
@@ -114,7 +116,10 @@ typedef struct
  *   years: all times are lower bounds.
  * @makespan_s: time from the call of the farm to its return, in s; in virtual
  *   time to the end of the last unit.
- * @rounds, @loads, @units, @bytes, @results: totals of the farm.
+ * @rounds, @loads, @units, @bytes, @results: totals of the farm. @units of a
+ *   pipeline are its tokens that have left it, through the last stage or
+ *   dropped, but for those that failed; the parts of a token count in its
+ *   place.
  * @work: total work, as the cost class shows it.
  * @bound_s: lower bound of the makespan without copies, sum(work) / sum(rates),
  *   in s. The rate of a device is the model's in virtual time; else work per

@@ -54,13 +54,15 @@ duration (double s, char text[16])
   return text;
 }
 
+/* What a device of a pipeline has computed are tokens, once for each stage. */
 static void
 append_devices (GString *out, const HassReport *r)
 {
   char busy[16], waiting[16];
   g_string_append_printf (out, "%-8s %7s %12s %7s %12s %11s %11s %9s\n",
-                          "device", "share", "units", "bundles", "bytes",
-                          "busy", "waiting", "rate");
+                          "device", "share",
+                          r->kind == HASS_FARM_PIPELINE ? "computed" : "units",
+                          "bundles", "bytes", "busy", "waiting", "rate");
   for (guint d = 0; d < r->n_devices; d++)
     {
       const HassDeviceReport *v = &r->devices[d];
@@ -137,15 +139,15 @@ append_codelets (GString *out, const HassReport *r)
     }
 }
 
-/* Appends the stages of a pipeline. The column "waiting" is the
-   mean number of tokens that waited before the stage. */
+/* Appends the stages of a pipeline. The column "queued" is the mean number of
+   tokens that waited before the stage. */
 static void
 append_stages (GString *out, const HassReport *r)
 {
   char busy[16], device[16];
   g_string_append_printf (out, "%-12s %-8s %12s %12s %11s %11s %9s %6s\n",
                           "stage", "mode", "tokens", "bytes", "cores",
-                          "devices", "waiting", "used");
+                          "devices", "queued", "used");
   for (guint i = 0; i < r->n_stages; i++)
     {
       const HassStageReport *s = &r->stages[i];

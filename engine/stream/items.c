@@ -94,6 +94,7 @@ hass_origin_unref (HassStream *stream, HassItem *item)
 gboolean
 hass_item_end (HassStream *stream, HassStreamWorker *sw, HassItem *item)
 {
+  sw->n_through += item->state != HASS_ITEM_FAILED;
   if (item->chunk || item->fresh)
     {
       hass_chunk_unref (stream, sw, item->chunk);

@@ -232,6 +232,9 @@ hass_stream_report (HassJob *job, HassReport *report)
   Binding bound = { 0 };
   report->n_stages = stream->n_stages;
   report->stages = g_new0 (HassStageReport, stream->n_stages);
+  report->units = 0;
+  for (guint w = 0; w < job->n_workers; w++)
+    report->units += stream->workers[w].n_through;
   for (guint s = 0; s < stream->n_stages; s++)
     add_stage (stream, s, report->makespan_s, &report->stages[s]);
   report->binding = binding (stream, report, &bound);

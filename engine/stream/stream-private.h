@@ -145,6 +145,7 @@ typedef struct
   /* of these, tokens that were computed, and bytes of their inputs */
   guint32 n_done;
   guint64 n_bytes;
+  guint64 n_through;  /* tokens whose end it made, but for those that failed */
   HassItem *items;    /* of the batch that it computes */
   guint stage;        /* the stage of that batch */
   gsize most_output;  /* size of the item's output, if it has one */

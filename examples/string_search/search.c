@@ -26,14 +26,15 @@ scan_flags (const Search *search)
          | (o->only_matching ? LINE_SCAN_MATCHES : 0);
 }
 
-/* A strategy that does not serve this farm leaves it the default one. */
+/* The strategy of an option leaves farms that it does not serve the default
+   one, as HASS_STRATEGY does. */
 HassRunOptions
 run_options (const Search *search, HassFarmKind kind)
 {
   const Options *o = search->options;
   HassRunOptions run
       = { .platform = o->platform, .dry = o->dry, .n_cores = o->cores };
-  const char *spec = o->strategy ? o->strategy : g_getenv ("HASS_STRATEGY");
+  const char *spec = o->strategy;
   if (spec && *spec)
     {
       g_autofree char *name = g_strndup (spec, strcspn (spec, ":"));

@@ -20,7 +20,8 @@ typedef struct
 
 /**
  * BakeoffEntry: a strategy and its runs.
- * @spec: "name" or "name:key=value,...".
+ * @spec: "name" or "name:key=value,...", or several for different kinds of
+ *   farms, with plus signs between.
  * @problem: why the strategy is excluded; NULL: it is not.
  * @failed_round: round of the problem, from 1; 0: a warm-up.
  * @farm_s: [rounds] double, sum of the makespans of the program's farms, in s.
@@ -48,9 +49,16 @@ void bakeoff_entry_free (BakeoffEntry *entry);
 gboolean bakeoff_run (BakeoffEntry *entry, char **program, double limit_s,
                       guint round, GError **error);
 
-/* Parses "a,b:p=1,q=2,c" or "all". Returns: NULL-terminated specs; free with
-   g_strfreev(). NULL with an error if one is empty or occurs twice. */
-char **bakeoff_specs (const char *list, GError **error);
+/* Runs the program once under its own strategies. @kinds: set to a mask of
+   HassFarmKind of its farms that ended; 0: there were none. Else as
+   bakeoff_run(). */
+gboolean bakeoff_kinds (char **program, double limit_s, guint *kinds,
+                        GError **error);
+
+/* Parses "a,b:p=1,q=2,c+d" or "all": those that serve one of these kinds of
+   farms; 0: any. Returns: NULL-terminated specs; free with g_strfreev(). NULL
+   with an error if one is empty or occurs twice. */
+char **bakeoff_specs (const char *list, guint kinds, GError **error);
 
 /* -- A process (spawn.c) ------------------------------------------------ */
 

@@ -25,7 +25,8 @@ static gboolean json;
 
 static const GOptionEntry entries[]
     = { { "strategies", 's', 0, G_OPTION_ARG_STRING, &list,
-          "These, or all that hass has (all)", "A,B:KEY=VALUE,..." },
+          "These, or all that serve the program (all)",
+          "A,B:KEY=VALUE,C+D,..." },
         { "rounds", 'n', 0, G_OPTION_ARG_INT, &rounds,
           "Each runs so often (15)", "N" },
         { "warm-up", 'w', 0, G_OPTION_ARG_INT, &warm_up,
@@ -138,6 +139,17 @@ run_all (BakeoffOutcome *o, GError **error)
   return ok;
 }
 
+/* Sets what is run of "all": the strategies that serve the program. */
+static gboolean
+choose_all (char **program, char ***specs, GError **error)
+{
+  guint kinds;
+  if (!bakeoff_kinds (program, limit, &kinds, error))
+    return FALSE;
+  *specs = bakeoff_specs ("all", kinds, error);
+  return TRUE;
+}
+
 int
 main (int argc, char **argv)
 {
@@ -145,8 +157,9 @@ main (int argc, char **argv)
   g_auto (GStrv) specs = NULL;
   output_watch ();
   setlocale (LC_ALL, "");
-  if (!parse (&argc, &argv, &error)
-      || !(specs = bakeoff_specs (list ? list : "all", &error)))
+  gboolean parsed = parse (&argc, &argv, &error);
+  gboolean all = !list || !strcmp (list, "all");
+  if (!parsed || (!all && !(specs = bakeoff_specs (list, 0, &error))))
     {
       fprintf (stderr, "hass-bakeoff: %s\n", error->message);
       return 2;
@@ -165,10 +178,11 @@ main (int argc, char **argv)
                        .limit_s = limit };
   o.entries
       = g_ptr_array_new_with_free_func ((GDestroyNotify)bakeoff_entry_free);
-  for (char **spec = specs; *spec; spec++)
+  gboolean chosen = !all || choose_all (argv, &specs, &error);
+  for (char **spec = specs; chosen && *spec; spec++)
     g_ptr_array_add (o.entries, bakeoff_entry_new (*spec));
   int status = 1;
-  if (run_all (&o, &error))
+  if (chosen && run_all (&o, &error))
     {
       bakeoff_compare (&o);
       g_autofree char *text = json ? bakeoff_json (&o) : bakeoff_text (&o);

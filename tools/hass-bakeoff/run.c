@@ -10,7 +10,8 @@
 #include <unistd.h>
 
 #include "bakeoff.h"
-#include "hass/strategy.h"
+#include "engine/observe/observe-private.h"
+#include "sched/registry.h"
 
 /* -- Entries ------------------------------------------------------------ */
 
@@ -62,36 +63,70 @@ add_spec (GPtrArray *specs, char *spec, GError **error)
   return FALSE;
 }
 
-/* Commas also separate parameters: a part with "=" but without ":" belongs to
-   the strategy before it. */
 char **
-bakeoff_specs (const char *list, GError **error)
+bakeoff_specs (const char *list, guint kinds, GError **error)
 {
   g_autoptr (GPtrArray) specs = g_ptr_array_new_with_free_func (g_free);
   if (!strcmp (list, "all"))
     {
       g_autofree const HassStrategyOps **all = hass_strategy_list ();
       for (guint i = 0; all[i]; i++)
-        g_ptr_array_add (specs, g_strdup (all[i]->name));
+        if (kinds == 0 || all[i]->farms & kinds)
+          g_ptr_array_add (specs, g_strdup (all[i]->name));
     }
   else
     {
-      g_auto (GStrv) parts = g_strsplit (list, ",", -1);
-      g_autoptr (GString) spec = g_string_new (parts[0]);
-      for (guint i = 1; *parts && parts[i]; i++)
-        if (strchr (parts[i], '=') && !strchr (parts[i], ':'))
-          g_string_append_printf (spec, ",%s", parts[i]);
-        else
-          {
-            if (!add_spec (specs, g_strdup (spec->str), error))
-              return NULL;
-            g_string_assign (spec, parts[i]);
-          }
-      if (!add_spec (specs, g_strdup (spec->str), error))
-        return NULL;
+      g_auto (GStrv) parts = hass_strategy_split (*list ? list : ",");
+      for (char **part = parts; *part; part++)
+        if (!add_spec (specs, g_strdup (*part), error))
+          return NULL;
     }
   g_ptr_array_add (specs, NULL);
   return (char **)g_ptr_array_steal (specs, NULL);
+}
+
+/* Returns: the value of HASS_STRATEGY for "a+b:x=1e+3": a plus sign that a
+   letter follows is no part of a number. Free with g_free(). */
+static char *
+variable_of (const char *spec)
+{
+  char *list = g_strdup (spec);
+  for (char *c = list; *c; c++)
+    if (*c == '+' && g_ascii_isalpha (c[1]))
+      *c = ',';
+  return list;
+}
+
+/* Returns whether a strategy is one of the entry. */
+static gboolean
+has_strategy (const BakeoffEntry *entry, const char *name)
+{
+  g_autofree char *list = variable_of (entry->spec);
+  g_auto (GStrv) specs = hass_strategy_split (list);
+  gboolean found = FALSE;
+  for (char **spec = specs; *spec; spec++)
+    {
+      gsize length = strcspn (*spec, ":");
+      found |= strlen (name) == length && !strncmp (name, *spec, length);
+    }
+  return found;
+}
+
+/* Returns whether a strategy of the entry serves one of these kinds of farms,
+   or may: it is not known what strategies the program registers. */
+static gboolean
+may_serve (const BakeoffEntry *entry, guint kinds)
+{
+  g_autofree char *list = variable_of (entry->spec);
+  g_auto (GStrv) specs = hass_strategy_split (list);
+  gboolean may = kinds == 0;
+  for (char **spec = specs; *spec; spec++)
+    {
+      g_autofree char *name = g_strndup (*spec, strcspn (*spec, ":"));
+      const HassStrategyOps *ops = hass_strategy_find (name, NULL);
+      may |= !ops || ops->farms & kinds;
+    }
+  return may;
 }
 
 /* -- Reports ------------------------------------------------------------ */
@@ -99,7 +134,9 @@ bakeoff_specs (const char *list, GError **error)
 /* The reports of the farms of a run. */
 typedef struct
 {
+  gboolean counts;         /* the run is no warm-up */
   guint n_farms, n_served; /* farms; farms under the requested strategy */
+  guint kinds;             /* of the farms */
   double makespan_s;
   char *error;    /* of the last farm that failed, or NULL */
   char *strategy; /* another strategy that a farm used, or NULL */
@@ -123,14 +160,25 @@ add_work (BakeoffEntry *entry, JsonObject *device)
   g_array_append_val (entry->devices, d);
 }
 
+/* Returns: the kind of farm that a report names, or 0. */
+static guint
+kind_of (JsonObject *o)
+{
+  const char *kind = json_object_get_string_member_with_default (o, "kind", "");
+  for (guint k = HASS_FARM_PARTITION; k <= HASS_FARM_DATAFLOW; k <<= 1)
+    if (!strcmp (kind, hass_farm_kind_text (k)))
+      return k;
+  return 0;
+}
+
+/* @entry: NULL: only what kinds of farms there are is wanted. */
 static void
-read_report (BakeoffEntry *entry, JsonObject *o, gboolean counts, Reports *r)
+read_report (BakeoffEntry *entry, JsonObject *o, Reports *r)
 {
   const char *error
       = json_object_get_string_member_with_default (o, "error", NULL);
   const char *strategy
       = json_object_get_string_member_with_default (o, "strategy", NULL);
-  gsize length = strcspn (entry->spec, ":");
   if (error)
     {
       g_free (r->error);
@@ -139,8 +187,11 @@ read_report (BakeoffEntry *entry, JsonObject *o, gboolean counts, Reports *r)
   if (!strategy)
     return;
   r->n_farms++;
+  r->kinds |= kind_of (o);
+  if (!entry)
+    return;
   r->makespan_s += json_object_get_double_member (o, "makespan_s");
-  if (strlen (strategy) == length && !strncmp (strategy, entry->spec, length))
+  if (has_strategy (entry, strategy))
     r->n_served++;
   else
     {
@@ -148,13 +199,12 @@ read_report (BakeoffEntry *entry, JsonObject *o, gboolean counts, Reports *r)
       r->strategy = g_strdup (strategy);
     }
   JsonArray *devices = json_object_get_array_member (o, "devices");
-  for (guint i = 0; counts && i < json_array_get_length (devices); i++)
+  for (guint i = 0; r->counts && i < json_array_get_length (devices); i++)
     add_work (entry, json_array_get_object_element (devices, i));
 }
 
 static void
-read_reports (BakeoffEntry *entry, const char *path, gboolean counts,
-              Reports *r)
+read_reports (BakeoffEntry *entry, const char *path, Reports *r)
 {
   g_autofree char *text = NULL;
   if (!g_file_get_contents (path, &text, NULL, NULL))
@@ -165,7 +215,7 @@ read_reports (BakeoffEntry *entry, const char *path, gboolean counts,
       g_autoptr (JsonNode) node
           = **line ? json_from_string (*line, NULL) : NULL;
       if (node && JSON_NODE_HOLDS_OBJECT (node))
-        read_report (entry, json_node_get_object (node), counts, r);
+        read_report (entry, json_node_get_object (node), r);
     }
 }
 
@@ -181,7 +231,8 @@ last_line (char *text)
 
 /* Returns: why a run does not count, or NULL. */
 static char *
-problem_of (const Reports *r, const BakeoffExit *e, double limit_s)
+problem_of (const BakeoffEntry *entry, const Reports *r, const BakeoffExit *e,
+            double limit_s)
 {
   const char *said = r->error ? r->error : last_line (e->err);
   int status = e->status;
@@ -201,6 +252,10 @@ problem_of (const Reports *r, const BakeoffExit *e, double limit_s)
                             WEXITSTATUS (status), *said ? ": " : "", said);
   if (r->error)
     return g_strdup (r->error);
+  if (r->n_farms > 0 && r->n_served == 0 && !may_serve (entry, r->kinds))
+    return g_strdup_printf ("%s does not serve the program's farms, which ran "
+                            "under '%s'",
+                            entry->spec, r->strategy);
   if (r->n_farms > 0 && r->n_served == 0)
     return g_strdup_printf ("its farms ran under '%s': the program chooses its "
                             "strategy itself",
@@ -208,26 +263,52 @@ problem_of (const Reports *r, const BakeoffExit *e, double limit_s)
   return NULL;
 }
 
-gboolean
-bakeoff_run (BakeoffEntry *entry, char **program, double limit_s, guint round,
-             GError **error)
+/* Runs the program and reads its reports. @entry: NULL: under no strategy of
+   hass-bakeoff. @r: filled; see also clear_run(). */
+static gboolean
+run_once (BakeoffEntry *entry, char **program, double limit_s, Reports *r,
+          BakeoffExit *e, GError **error)
 {
   g_autofree char *report = NULL;
-  Reports r = { 0 };
-  BakeoffExit e;
+  g_autofree char *list = entry ? variable_of (entry->spec) : NULL;
   int fd = g_file_open_tmp ("hass-bakeoff-XXXXXX", &report, error);
   if (fd < 0)
     return FALSE;
   close (fd);
   g_auto (GStrv) environment = g_get_environ ();
   environment
-      = g_environ_setenv (environment, "HASS_STRATEGY", entry->spec, TRUE);
+      = list ? g_environ_setenv (environment, "HASS_STRATEGY", list, TRUE)
+             : g_environ_unsetenv (environment, "HASS_STRATEGY");
   environment = g_environ_setenv (environment, "HASS_REPORT", report, TRUE);
-  gboolean ok = bakeoff_spawn (program, environment, limit_s, &e, error);
+  gboolean ok = bakeoff_spawn (program, environment, limit_s, e, error);
+  if (ok)
+    read_reports (entry, report, r);
+  g_unlink (report);
+  return ok;
+}
+
+/* Frees what a run left, and ends hass-bakeoff by the signal that it got
+   meanwhile. */
+static void
+clear_run (Reports *r, BakeoffExit *e)
+{
+  if (e->told_to_end != 0)
+    raise (e->told_to_end);
+  g_free (e->err);
+  g_free (r->error);
+  g_free (r->strategy);
+}
+
+gboolean
+bakeoff_run (BakeoffEntry *entry, char **program, double limit_s, guint round,
+             GError **error)
+{
+  Reports r = { .counts = round > 0 };
+  BakeoffExit e = { 0 };
+  gboolean ok = run_once (entry, program, limit_s, &r, &e, error);
   if (ok)
     {
-      read_reports (entry, report, round > 0, &r);
-      entry->problem = problem_of (&r, &e, limit_s);
+      entry->problem = problem_of (entry, &r, &e, limit_s);
       entry->failed_round = round;
       entry->n_farms = r.n_farms;
     }
@@ -236,11 +317,17 @@ bakeoff_run (BakeoffEntry *entry, char **program, double limit_s, guint round,
       g_array_append_val (entry->program_s, e.seconds);
       g_array_append_val (entry->farm_s, r.makespan_s);
     }
-  g_unlink (report);
-  if (e.told_to_end != 0)
-    raise (e.told_to_end);
-  g_free (e.err);
-  g_free (r.error);
-  g_free (r.strategy);
+  clear_run (&r, &e);
+  return ok;
+}
+
+gboolean
+bakeoff_kinds (char **program, double limit_s, guint *kinds, GError **error)
+{
+  Reports r = { 0 };
+  BakeoffExit e = { 0 };
+  gboolean ok = run_once (NULL, program, limit_s, &r, &e, error);
+  *kinds = r.kinds;
+  clear_run (&r, &e);
   return ok;
 }

@@ -20,6 +20,9 @@ typedef struct
   guint64 bad, seen, next;
   _Atomic guint64 released, committed, on_cores;
   _Atomic guint now, most; /* cores in cpu_add(): at this moment, ever */
+  /* calls of the progress callback; how many counted a token that was still
+     before the last stage */
+  _Atomic guint told, early;
 } Seen;
 
 static void
@@ -103,6 +106,24 @@ check (HassToken *token, HassWorker *worker, gpointer data, GError **error)
   return TRUE;
 }
 
+/* The last token waits until the callback has been called twice. */
+static gboolean
+check_late (HassToken *token, HassWorker *worker, gpointer data, GError **error)
+{
+  Seen *seen = data;
+  for (guint told = seen->told; token->seq == N - 1 && seen->told < told + 2;)
+    g_usleep (500);
+  return check (token, worker, data, error);
+}
+
+static void
+watch (const HassProgressInfo *info, gpointer data)
+{
+  Seen *seen = data;
+  seen->early += info->units_done > seen->seen;
+  seen->told++;
+}
+
 static void
 released (const HassLoad *load, gboolean committed, gpointer data)
 {
@@ -117,7 +138,8 @@ typedef struct
 {
   StandInPlan plans[2];
   guint n_devices;
-  gboolean cpu; /* cores can add, too */
+  gboolean cpu;     /* cores can add, too */
+  gboolean watched; /* the last token waits for the progress callback */
   gsize tokens, token_bytes;
   HassErrorPolicy on_error;
   const char *strategy; /* NULL: pipe-greedy, which fuses all that it can */
@@ -141,7 +163,8 @@ run (const Case *c, Seen *seen, HassReport **report, GError **error)
                 .output_ratio = 1),
     HASS_STAGE (.name = "double", .gpu = gpu_double, .output_ratio = 1,
                 .output_bytes = 8),
-    HASS_STAGE (.name = "check", .mode = HASS_STAGE_ORDERED, .cpu = check),
+    HASS_STAGE (.name = "check", .mode = HASS_STAGE_ORDERED,
+                .cpu = c->watched ? check_late : check),
   };
   *seen = (Seen){ 0 };
   HassPipeline p = HASS_PIPELINE_INIT;
@@ -157,6 +180,9 @@ run (const Case *c, Seen *seen, HassReport **report, GError **error)
   p.run.n_devices = c->n_devices;
   p.run.strategy = c->strategy ? c->strategy : "pipe-greedy";
   p.run.on_error = c->on_error;
+  p.run.progress = c->watched ? watch : NULL;
+  p.run.progress_data = seen;
+  p.run.progress_interval_ms = 1;
   watchdog (20, "pipeline on devices");
   gboolean ok = hass_pipeline (&p, report, error);
   watchdog (0, NULL);
@@ -207,6 +233,19 @@ alone_and_fused (void)
         CU_ASSERT_EQUAL (report->devices[1].units, fused ? N : 2 * N);
         hass_report_free (report);
       }
+}
+
+static void
+progress (void)
+{
+  const Case c
+      = { .plans = { { .depth = 2 } }, .n_devices = 1, .watched = TRUE };
+  g_autoptr (HassReport) report = NULL;
+  Seen seen;
+  CU_ASSERT_TRUE_FATAL (run (&c, &seen, &report, NULL));
+  CU_ASSERT_TRUE (seen.told >= 2);
+  CU_ASSERT_EQUAL (seen.early, 0);
+  CU_ASSERT_EQUAL (report->units, N);
 }
 
 static void
@@ -391,6 +430,7 @@ HASS_TEST_SUITE (
     pipeline_devices,
     { "stages run on a device one by one or fused, order and bytes hold",
       alone_and_fused },
+    { "progress counts tokens that have left the pipeline", progress },
     { "devices and cores share a stage", beside_cores },
     { "the bounds on tokens and bytes let devices go on", bounded },
     { "a strategy's bound on the tokens of a stage on cores holds",

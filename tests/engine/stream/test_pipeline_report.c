@@ -22,6 +22,7 @@
 
 /* Times of a pipeline, in us. */
 static gint64 run_begin, slow_busy, generator_slept;
+static HassErrorPolicy on_error; /* of the runs that follow */
 
 static gboolean
 brief (HassToken *token, HassWorker *worker, gpointer data, GError **error)
@@ -85,6 +86,7 @@ run_stage (HassStage last, gsize tokens, gint64 us, HassReport **report,
   p.tokens = tokens;
   p.run.n_cores = 2;
   p.run.platform = "";
+  p.run.on_error = on_error;
   slow_busy = generator_slept = 0;
   run_begin = g_get_monotonic_time ();
   watchdog (20, "a pipeline's report");
@@ -123,6 +125,54 @@ check_losses (const HassReport *r)
   CU_ASSERT_TRUE (r->bound_s > 0 && r->bound_s <= r->makespan_s);
   CU_ASSERT_DOUBLE_EQUAL (trial_lost (r), r->makespan_s - r->bound_s, 1e-9);
   CU_ASSERT_DOUBLE_EQUAL (r->efficiency, r->bound_s / r->makespan_s, 1e-9);
+}
+
+/* Drops every third token, and fails at every fifth. */
+static gboolean
+pick (HassToken *token, HassWorker *worker, gpointer data, GError **error)
+{
+  (void)data;
+  if (token->seq % 3 == 0)
+    hass_token_drop (token, worker);
+  else if (token->seq % 5 == 0)
+    {
+      g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID, "every fifth");
+      return FALSE;
+    }
+  return TRUE;
+}
+
+static guint
+count (const char *text, const char *word)
+{
+  guint n = 0;
+  for (; (text = strstr (text, word)); text++)
+    n++;
+  return n;
+}
+
+/* The device computed each token at both stages. */
+static void
+units_are_tokens (void)
+{
+  g_autoptr (HassReport) r = NULL, few = NULL;
+  CU_ASSERT_TRUE_FATAL (run (brief, 0, &r, NULL));
+  CU_ASSERT_EQUAL (r->units, N);
+  CU_ASSERT_EQUAL (r->devices[0].units, 2 * N);
+  g_autofree char *text = hass_report_to_string (r);
+  CU_ASSERT_EQUAL (count (text, " waiting "), 1); /* of devices: a time */
+  CU_ASSERT_EQUAL (count (text, " queued "), 1);  /* of stages: tokens */
+  CU_ASSERT_EQUAL (count (text, " units "), 0);
+  CU_ASSERT_EQUAL (count (text, " computed "), 1);
+  guint failed = 0;
+  for (guint i = 0; i < N; i++)
+    failed += i % 3 != 0 && i % 5 == 0;
+  on_error = HASS_ON_ERROR_CONTINUE;
+  run (pick, 0, &few, NULL);
+  on_error = HASS_ON_ERROR_STOP;
+  CU_ASSERT_PTR_NOT_NULL_FATAL (few);
+  CU_ASSERT_EQUAL (few->n_unfinished, failed);
+  CU_ASSERT_EQUAL (few->units, N - failed);
 }
 
 static void
@@ -274,6 +324,8 @@ as_json (void)
 
 HASS_TEST_SUITE (
     pipeline_report,
+    { "units are tokens that left the pipeline, waiting is time",
+      units_are_tokens },
     { "losses add up where an ordered stage binds", ordered_binds },
     { "losses add up where the generator binds", generator_binds },
     { "a parallel stage with at_once can bind", at_once_binds },

@@ -33,7 +33,7 @@ static void
 print_stages (const HassReport *report)
 {
   printf ("    %-16s %-9s %10s %10s %10s %10s %6s\n", "stage", "mode", "tokens",
-          "cores ms", "GPUs ms", "waiting", "util");
+          "cores ms", "GPUs ms", "queued", "util");
   for (guint s = 0; s < report->n_stages; s++)
     {
       const HassStageReport *r = &report->stages[s];
