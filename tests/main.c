@@ -27,21 +27,21 @@ static gchar **only, **skip, **first;
 static gint n_jobs = 1;
 static gboolean list, times;
 
-static const GOptionEntry options[]
-    = { { "list", 0, 0, G_OPTION_ARG_NONE, &list,
-          "Name the suites that would run and their tests", NULL },
-        { "suite", 0, 0, G_OPTION_ARG_STRING_ARRAY, &only,
-          "Run these suites alone; a name may have * and ?", "NAME,..." },
-        { "skip", 0, 0, G_OPTION_ARG_STRING_ARRAY, &skip,
-          "Leave these suites out", "NAME,..." },
-        { "first", 0, 0, G_OPTION_ARG_STRING_ARRAY, &first,
-          "Start these suites, which take longest, before the others",
-          "NAME,..." },
-        { "jobs", 0, 0, G_OPTION_ARG_INT, &n_jobs,
-          "Run N suites at a time, each in a process of its own", "N" },
-        { "times", 0, 0, G_OPTION_ARG_NONE, &times,
-          "List the seconds that each suite took", NULL },
-        { NULL, 0, 0, 0, NULL, NULL, NULL } };
+static const GOptionEntry options[] = {
+  { "list", 0, 0, G_OPTION_ARG_NONE, &list,
+    "Name the suites that would run and their tests", NULL },
+  { "suite", 0, 0, G_OPTION_ARG_STRING_ARRAY, &only,
+    "Run these suites alone; a name may have * and ?", "NAME,..." },
+  { "skip", 0, 0, G_OPTION_ARG_STRING_ARRAY, &skip, "Leave these suites out",
+    "NAME,..." },
+  { "first", 0, 0, G_OPTION_ARG_STRING_ARRAY, &first,
+    "Start these suites, which take longest, before the others", "NAME,..." },
+  { "jobs", 0, 0, G_OPTION_ARG_INT, &n_jobs,
+    "Run N suites at a time, each in a process of its own", "N" },
+  { "times", 0, 0, G_OPTION_ARG_NONE, &times,
+    "List the seconds that each suite took, not only the ten slowest", NULL },
+  { NULL, 0, 0, 0, NULL, NULL, NULL }
+};
 
 void
 hass_test_register (HassTestSuite *suite)
@@ -130,37 +130,67 @@ list_suites (const GPtrArray *suites)
     }
 }
 
-/* The suites of --first, then the others, both in the order of their names. */
+static void
+append_named (size_t *order, size_t *n, GPtrArray *suites, const char *pattern)
+{
+  for (size_t s = 0; s < suites->len; s++)
+    {
+      const HassTestSuite *suite = suites->pdata[s];
+      size_t at = 0;
+      while (at < *n && order[at] != s)
+        at++;
+      if (at == *n && g_pattern_match_simple (pattern, suite->name))
+        order[(*n)++] = s;
+    }
+}
+
+/* The suites of --first in the order in which it names them, then the others by
+   name. */
 static size_t *
 starting_order (GPtrArray *suites)
 {
   size_t *order = g_new (size_t, suites->len + 1);
   size_t n = 0;
 
-  for (int others = 0; others < 2; others++)
-    for (guint s = 0; s < suites->len; s++)
-      {
-        const HassTestSuite *suite = suites->pdata[s];
-        if (is_named (suite->name, first) != others)
-          order[n++] = s;
-      }
+  for (gchar **lists = first; lists != NULL && *lists != NULL; lists++)
+    {
+      g_auto (GStrv) names = g_strsplit (*lists, ",", -1);
+      for (gchar **at = names; *at != NULL; at++)
+        append_named (order, &n, suites, *at);
+    }
+  append_named (order, &n, suites, "*");
   return order;
 }
 
+static int
+by_seconds (gconstpointer a, gconstpointer b, gpointer results)
+{
+  double x = ((const RunnerResult *)results)[*(const size_t *)a].seconds;
+  double y = ((const RunnerResult *)results)[*(const size_t *)b].seconds;
+
+  return (x < y) - (x > y);
+}
+
+/* The suites that took longest: all with --times, otherwise ten. */
 static void
 print_times (GPtrArray *suites, const RunnerResult *results)
 {
+  g_autofree size_t *order = starting_order (suites);
+  guint n = times ? suites->len : MIN (suites->len, 10);
   double cpu = 0;
 
+  g_qsort_with_data (order, (gint)suites->len, sizeof *order, by_seconds,
+                     (gpointer)results);
   printf ("\n%10s %10s  suite\n", "seconds", "CPU");
   for (guint s = 0; s < suites->len; s++)
     {
-      const HassTestSuite *suite = suites->pdata[s];
-      printf ("%10.2f %10.2f  %s\n", results[s].seconds, results[s].cpu_seconds,
-              suite->name);
-      cpu += results[s].cpu_seconds;
+      const RunnerResult *r = &results[order[s]];
+      const HassTestSuite *suite = suites->pdata[order[s]];
+      if (s < n)
+        printf ("%10.2f %10.2f  %s\n", r->seconds, r->cpu_seconds, suite->name);
+      cpu += r->cpu_seconds;
     }
-  printf ("%10s %10.2f  all\n", "", cpu);
+  printf ("%10s %10.2f  all %u\n", "", cpu, suites->len);
 }
 
 /* CUnit's summary, as if all suites had run in this process. Returns whether
@@ -215,8 +245,7 @@ run_suites (GPtrArray *suites)
     runner_run_apart (chosen, suites->len, order, (unsigned)n_jobs, results);
   else
     runner_run_here (suites->len, results);
-  if (times)
-    print_times (suites, results);
+  print_times (suites, results);
   return print_summary (results, suites->len,
                         1e-6 * (double)(g_get_monotonic_time () - begin));
 }

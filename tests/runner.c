@@ -4,7 +4,7 @@
 
    DESIGN. The lines have the layout of CUnit's basic interface, which would
    call a skipped test passed. Skipped tests make no assertion; they are
-   counted here. */
+   counted here. A test that takes SLOW_S of CPU time says so. */
 #include "runner.h"
 
 #include <glib.h>
@@ -13,9 +13,26 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 
+#define SLOW_S 1.0 /* a suite has a dozen tests, all suites have 750 */
+
 static unsigned n_skipped;
 static const char *skip_reason; /* of the running test, or NULL */
 static atomic_uint n_criticals; /* the library found misuse or a defect */
+static double test_began_cpu_s;
+
+static double
+cpu_seconds (void)
+{
+  struct rusage self, children;
+
+  getrusage (RUSAGE_SELF, &self);
+  getrusage (RUSAGE_CHILDREN, &children);
+  return self.ru_utime.tv_sec + self.ru_stime.tv_sec + children.ru_utime.tv_sec
+         + children.ru_stime.tv_sec
+         + 1e-6
+               * (self.ru_utime.tv_usec + self.ru_stime.tv_usec
+                  + children.ru_utime.tv_usec + children.ru_stime.tv_usec);
+}
 
 void
 hass_test_skip (const char *reason)
@@ -35,12 +52,15 @@ test_starts (const CU_pTest test, const CU_pSuite suite)
   printf ("\n  Test: %s ...", test->pName);
   fflush (stdout);
   skip_reason = NULL;
+  test_began_cpu_s = cpu_seconds ();
 }
 
 static void
 test_ends (const CU_pTest test, const CU_pSuite suite,
            const CU_pFailureRecord failures)
 {
+  double cpu_s = cpu_seconds () - test_began_cpu_s;
+
   (void)test;
   (void)suite;
   if (failures != NULL)
@@ -49,6 +69,8 @@ test_ends (const CU_pTest test, const CU_pSuite suite,
     printf ("SKIPPED: %s", skip_reason);
   else
     printf ("passed");
+  if (cpu_s >= SLOW_S)
+    printf (", %.1f s of CPU time", cpu_s);
   for (CU_pFailureRecord f = failures; f != NULL; f = f->pNext)
     printf ("\n    %s:%u  - %s", f->strFileName, f->uiLineNumber,
             f->strCondition);
@@ -83,20 +105,6 @@ runner_add (HassTestSuite *const *suites, size_t n)
   CU_set_test_start_handler (test_starts);
   CU_set_test_complete_handler (test_ends);
   return 1;
-}
-
-static double
-cpu_seconds (void)
-{
-  struct rusage self, children;
-
-  getrusage (RUSAGE_SELF, &self);
-  getrusage (RUSAGE_CHILDREN, &children);
-  return self.ru_utime.tv_sec + self.ru_stime.tv_sec + children.ru_utime.tv_sec
-         + children.ru_stime.tv_sec
-         + 1e-6
-               * (self.ru_utime.tv_usec + self.ru_stime.tv_usec
-                  + children.ru_utime.tv_usec + children.ru_stime.tv_usec);
 }
 
 void

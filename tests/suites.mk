@@ -2,9 +2,13 @@
 # suites.mk: which suites `make check`, `make check-quick` and the sanitizers
 # run. Suites that are not named here run everywhere.
 
-# These take longest. They start first, so that none runs alone at the end.
-SLOWEST := sim_auto sim_bound against_grep model storm replay package \
-	contract gpu_faults bakeoff pipeline_contract pipeline_storm
+# These take longest, by the table that ends a run. They start first, in this
+# order, so that none runs alone at the end.
+SLOWEST := model hzip_hostile package against_grep pipeline_contract \
+	pipe_strategies mapped_file sim_auto sim_bound gpu_search storm \
+	hzip_round_trip guide pipeline_storm hzip_files cuda_data gpu_apps \
+	contract hzip_memory sim_bound_engine own_device replay gpu_faults \
+	layers bakeoff
 
 # `make check-quick` leaves out what takes seconds to prove something about one
 # part, of which another suite runs the code as well:
@@ -14,29 +18,36 @@ SLOWEST := sim_auto sim_bound against_grep model storm replay package \
 #   replay         record, replay_h200, replay_tasks
 #   storm, failing_memory    contract, gpu_faults, live
 #   pipeline_contract, pipeline_storm    pipeline, pipeline_*
-#   package, guide, bakeoff, gpu_apps    builds and programs, seldom changed
+#   pipe_strategies    sched_pipe_auto, pipe_run, pipe_bound
+#   cuda_data      cuda_copies, gpu_memory, data_stand_in
+#   examples_cholesky, examples_matrix_multiply    potrf, matrix_multiply
+#   align          align_program
+#   package, guide, layers, own_device, bakeoff, gpu_apps    builds and programs,
+#                  seldom changed
 #   model          spin searches models in tests/model, not the library
 NOT_QUICK := against_grep gpu_search hzip_* mapped_file sim_auto sim_bound \
 	sim_bound_engine sim_random sim_papers replay storm failing_memory \
-	package guide bakeoff gpu_apps model pipeline_contract \
-	pipeline_storm
+	package guide layers own_device bakeoff gpu_apps model \
+	pipeline_contract pipeline_storm pipe_strategies cuda_data align \
+	examples_cholesky examples_matrix_multiply
 
 # AddressSanitizer and UndefinedBehaviorSanitizer see nothing new in:
 #   model            a program that spin writes
 #   package, guide   what make builds and installs, without sanitizers
+#   layers           tools/check-layers.sh, which no code of the library runs
 #   bakeoff          hass-bakeoff starts programs and waits for their time limits;
 #                    output runs it, too
 #   sim_papers, sim_bound, sim_auto, sim_random    thousands of rounds of the
 #                    code that sched_*, sim_run, sim_bound_engine and contract
 #                    run once each
-NOT_UNDER_ADDRESS := model package guide bakeoff sim_papers sim_bound \
+NOT_UNDER_ADDRESS := model package guide layers bakeoff sim_papers sim_bound \
 	sim_auto sim_random
 
 # ThreadSanitizer sees nothing new in suites of one thread:
 #   sched_*, sim_*, pipe_*, replay*, measure, gantt, plot, device_model, platform,
 #   virtual_time, thesis, hostile    virtual time, pictures and files
 #   matcher, line_scan, grep_rules    a search within one block
-#   model, package, guide             as above
+#   model, package, guide, layers     as above
 # Programs cannot run under it: oneTBB's own threads, which are not
 # instrumented, are excused in the test program only (tests/sanitizers.c):
 #   against_grep, bakeoff*, examples*, gpu_apps, hass_info,
@@ -45,8 +56,8 @@ NOT_UNDER_ADDRESS := model package guide bakeoff sim_papers sim_bound \
 # gpu_search* and mapped_file search large files with the farms of live.
 NOT_UNDER_THREAD := align_program heat sched_* sim_* pipe_* replay* measure gantt plot \
 	device_model platform virtual_time thesis matcher line_scan grep_rules \
-	model package guide against_grep bakeoff* examples* gpu_apps hass_info \
-	hostile hzip_* monte_carlo_program own_device output gpu_search* \
+	model package guide layers against_grep bakeoff* examples* gpu_apps \
+	hass_info hostile hzip_* monte_carlo_program own_device output gpu_search* \
 	mapped_file matrix_check y4m_program
 
 # The answers of these depend on the code that a compiler makes: atomics,

@@ -63,7 +63,7 @@ check-main: $(TEST_PARTS)
 	$(Q)$(call run_tests,$(if $(SUITE),,$(NOT_UNDER_SAN))) \
 	  $(if $(SUITE),--suite='$(SUITE)')
 
-# What to run before each commit: a minute on two cores.
+# What to run before each commit.
 .PHONY: check-quick
 check-quick: $(TEST_PARTS)
 	$(Q)$(call run_tests,$(NOT_QUICK) $(NOT_UNDER_SAN))

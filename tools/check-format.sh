@@ -17,20 +17,25 @@ for c in clang-format-14 clang-format; do
   fi
 done
 if [ -n "$layout" ]; then
-  for f in $(list '*.c' '*.h' '*.cpp' '*.cu' '*.cuh'); do
-    if ! "$layout" --style=file --dry-run -Werror "$f" >/dev/null 2>&1; then
+  if ! said=$(list '*.c' '*.h' '*.cpp' '*.cu' '*.cuh' |
+      xargs -n 40 -P "$(nproc)" "$layout" --style=file --dry-run -Werror 2>&1); then
+    wrong=$(sed -n 's/^\([^ :]*\):[0-9]*:[0-9]*: error: .*/\1/p' <<<"$said" |
+      sort -u)
+    [ -n "$wrong" ] || echo "$said"
+    for f in $wrong; do
       echo "format: $f is not as .clang-format has it (make format)"
-      bad=1
-    fi
-  done
+    done
+    bad=1
+  fi
 else
   echo "format: SKIPPED, no clang-format 14"
 fi
-for f in $(list '*.c' '*.h' '*.cpp' '*.cu' '*.cuh' '*.sh' '*.pml'); do
-  if ! head -3 "$f" | grep -q 'SPDX-License-Identifier: MIT'; then
-    echo "format: $f does not begin with its licence"
-    bad=1
-  fi
+for f in $(list '*.c' '*.h' '*.cpp' '*.cu' '*.cuh' '*.sh' '*.pml' |
+    xargs awk 'FNR == 1 { if (NR > 1 && !ok) print last; ok = 0; last = FILENAME }
+      FNR <= 3 && /SPDX-License-Identifier: MIT/ { ok = 1 }
+      END { if (!ok) print last }'); do
+  echo "format: $f does not begin with its licence"
+  bad=1
 done
 for h in "$STAGED_HEADERS"/*.h; do
   # The one header with CUDA types, where there is no CUDA.

@@ -212,8 +212,7 @@ work_or_spin (HassJob *job, HassWorker *worker, gboolean *first)
       /* The other looks only try the lock, and the thread that holds it may
          find nothing and sleep; so this core takes the lock once before it
          leaves. */
-      last_look
-          = now - since > HASS_SPIN_NS || hass_live_flow_is_supplied (job);
+      last_look = now - since > HASS_SPIN_NS || hass_live_is_supplied (job);
       for (int i = 0; i < pause; i++)
         hass_pause ();
       pause = MIN (2 * pause, MOST_PAUSE);

@@ -54,14 +54,6 @@ hass_live_flow_idle (HassJob *job)
     hass_stream_consult (hass_stream_of (job), hass_live_now (job), TRUE);
 }
 
-/* Returns: TRUE if a core without work need not wait for some. */
-gboolean
-hass_live_flow_is_supplied (HassJob *job)
-{
-  return job->flow && !job->farm->flow->work
-         && hass_stream_backed_up (hass_stream_of (job));
-}
-
 gboolean
 hass_live_flow_has_work (HassJob *job, gboolean caller)
 {

@@ -73,6 +73,7 @@ gint64 hass_live_now (HassJob *job);
 /* wake.c */
 void hass_live_add_core (HassJob *job, guint inside);
 void hass_live_loads_came (HassJob *job);
+gboolean hass_live_is_supplied (const HassJob *job);
 void hass_live_changed (HassJob *job);
 
 /* Lets one more core into the farm, unless all are in. Inline, as it runs for
@@ -102,7 +103,6 @@ void hass_live_work_until (HassJob *job, gboolean (*done) (HassJob *job));
 gboolean hass_live_flow_once (HassJob *job, HassWorker *worker);
 void hass_live_flow_idle (HassJob *job);
 gboolean hass_live_flow_has_work (HassJob *job, gboolean caller);
-gboolean hass_live_flow_is_supplied (HassJob *job);
 gint64 hass_live_flow_again_ns (HassJob *job);
 
 /* Returns: TRUE if nothing waits and nothing runs. */

@@ -67,6 +67,15 @@ is_due (HassJob *job)
   return waiting < MOST_UNLOOKED || waiting % MOST_UNLOOKED == 0;
 }
 
+/* Returns: TRUE if a core without work need not wait for some: in a pipeline,
+   the stage that binds has enough. */
+gboolean
+hass_live_is_supplied (const HassJob *job)
+{
+  return job->flow && !job->farm->flow->work
+         && hass_stream_backed_up (hass_stream_of (job));
+}
+
 void
 hass_live_loads_came (HassJob *job)
 {
@@ -78,7 +87,7 @@ hass_live_loads_came (HassJob *job)
       atomic_store_explicit (&job->caller_wanted, TRUE, memory_order_relaxed);
       return;
     }
-  if (hass_live_flow_is_supplied (job))
+  if (hass_live_is_supplied (job))
     return; /* the core that computes there looks for loads afterwards */
   /* If no other core can come, the proxies of the devices begin rounds. */
   if (G_UNLIKELY (live->proxies_begin))

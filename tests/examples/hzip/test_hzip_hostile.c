@@ -26,6 +26,14 @@ HASS_TEST_SUITE (hzip_hostile,
    so that where a file ends too early it may not have the last symbol. */
 #  define SYMBOL 258
 
+/* Starting two programs is most of a file's time, and hzip starts slowly under
+   a sanitizer: every fourth file there, of the same thousand. */
+#  if defined __SANITIZE_THREAD__ || defined __SANITIZE_ADDRESS__
+#    define ONE_OF 4
+#  else
+#    define ONE_OF 1
+#  endif
+
 /* Valid files of several sizes, contents and makers. */
 static GPtrArray *
 make_valid (void)
@@ -171,7 +179,9 @@ thousand (void)
   for (guint k = 0; k < 1000; k++)
     {
       g_autoptr (GBytes) file = make_hostile (valid, rand);
-      same_answer (file, arguments[k % G_N_ELEMENTS (arguments)], k);
+      /* Not by k, as every argument must come. */
+      if (k / G_N_ELEMENTS (arguments) % ONE_OF == 0)
+        same_answer (file, arguments[k % G_N_ELEMENTS (arguments)], k);
     }
 }
 
