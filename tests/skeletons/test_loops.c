@@ -344,7 +344,6 @@ static gboolean
 take_time (const HassBlock *block, HassWorker *worker, gpointer data,
            GError **error)
 {
-  Time *t = data;
   (void)block;
   return hass_worker_parallel_for (worker, 2, 1, meet, data, error);
 }
