@@ -265,6 +265,59 @@ run_efficiency (void)
     }
 }
 
+/* -- A sink that binds -------------------------------------------------- */
+
+#define SINK_NS 1000
+
+typedef struct
+{
+  const PipePeer *peer;
+  gboolean cores; /* how many cores were busy in place of the sink's part */
+} Bound;
+
+static double
+bound (gconstpointer arg)
+{
+  const Bound *b = arg;
+  PipeRun run = run_of ("po", tokens_of (b->peer, 500000));
+  gsize iterations = run.stages[1].iterations
+      = (gsize)(SINK_NS / ns_per_iteration);
+  if (b->peer->begin)
+    b->peer->begin ();
+  gint64 begin = bench_now_ns ();
+  for (gsize i = 0; i < run.n_tokens; i++)
+    bench_fenced_spin (iterations);
+  double alone = (double)(bench_now_ns () - begin);
+  double busy_s = core_s (CLOCK_PROCESS_CPUTIME_ID);
+  double ns = run_peer (b->peer, &run);
+  busy_s = core_s (CLOCK_PROCESS_CPUTIME_ID) - busy_s;
+  if (b->peer->end)
+    b->peer->end ();
+  return b->cores ? 1e9 * busy_s / ns : 100 * alone / ns;
+}
+
+static void
+run_bound (void)
+{
+  static Bound cases[MAX_CASES];
+  guint n = 0;
+  for (guint cores = 0; cores < 2; cores++)
+    {
+      BenchGroup *group = bench_group_new (
+          cores ? BENCH_LESS_IS_BETTER : BENCH_MORE_IS_BETTER,
+          cores ? "cores" : "% busy",
+          "%c. ordered sink of %.1f us, no other work: %s", 'l' + (char)cores,
+          SINK_NS * 1e-3, cores ? "cores that are busy" : "the sink");
+      for (guint i = 0; peers[i]; i++)
+        {
+          cases[n] = (Bound){ peers[i], cores != 0 };
+          bench_group_add (group, i == 0 && !cores ? 97 : 0, bound, &cases[n++],
+                           "%s", peers[i]->name);
+        }
+      bench_group_run (group, bench_rounds (7));
+    }
+}
+
 /* -- Latency ------------------------------------------------------------ */
 
 #define N_SLOW 300
@@ -346,7 +399,7 @@ wait_once (PipeRun *run, gsize token)
 static void
 run_waiting (void)
 {
-  printf ("\nl. core time while one end of the pipeline sleeps for %d s\n",
+  printf ("\nn. core time while one end of the pipeline sleeps for %d s\n",
           WAIT_S);
   for (guint i = 0; peers[i]; i++)
     for (guint sink = 0; sink < 2; sink++)
@@ -396,7 +449,7 @@ run_endless (void)
   run.output_bytes = OUTPUT_BYTES;
   run.stages[1].iterations = (gsize)(SINK_NS / ns_per_iteration);
   run.at_sink = note_early;
-  printf ("\nm. %.2g tokens with outputs of %d bytes before a sink of %d ns "
+  printf ("\no. %.2g tokens with outputs of %d bytes before a sink of %d ns "
           "(BENCH_TOKENS changes it)\n",
           (double)run.n_tokens, OUTPUT_BYTES, SINK_NS);
   double seconds = run_peer (&pipe_hass, &run) * 1e-9;
@@ -419,6 +472,7 @@ main (int argc, char **argv)
   run_empty ();
   run_efficiency ();
   run_latency ();
+  run_bound ();
   run_waiting ();
   fflush (stdout);
   char *again[] = { argv[0], (char *)"endless", NULL };
