@@ -17,7 +17,8 @@
 
 typedef struct
 {
-  guint64 bad, seen, next;
+  guint64 bad, next;
+  _Atomic guint64 seen; /* also read by the progress callback */
   _Atomic guint64 released, committed, on_cores;
   _Atomic guint now, most; /* cores in cpu_add(): at this moment, ever */
   /* calls of the progress callback; how many counted a token that was still
