@@ -30,7 +30,7 @@ HASS_BEGIN_DECLS
  * hass_pipeline_init(). Nothing that the struct points to is copied or freed.
  * @struct_size: set by the initialiser; the struct may end after @n_stages.
  * @name: in messages and reports; NULL: "pipeline".
- * @user_data: last argument of the generator and of @release.
+ * @user_data: last argument of the generator, of @release and of @tag_free.
  * @generate: emits the loads with hass_emitter_emit(); or NULL. It blocks while
  *   the pipeline is full. With one core and no other device, what is emitted
  *   has passed all stages when hass_emitter_emit() returns, so a generator
@@ -50,6 +50,8 @@ HASS_BEGIN_DECLS
  * @release: called once for each load that the library no longer uses.
  * @constants, @n_constants: as in #HassDataFarm.
  * @run: how the pipeline runs.
+ * @tag_free: frees what stages have hung on tokens by HassToken.tag; NULL: the
+ *   tags of tokens that end are forgotten. See #HassTagFreeFunc.
  */
 typedef struct
 {
@@ -67,6 +69,7 @@ typedef struct
   const HassConstant *constants;
   guint n_constants;
   HassRunOptions run;
+  HassTagFreeFunc tag_free;
 } HassPipeline;
 
 /* Returns: a pipeline with all fields zero but struct_size. */

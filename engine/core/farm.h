@@ -108,6 +108,8 @@ typedef struct
   gsize accumulator_bytes;
   HassReleaseFunc release;
   gpointer release_data;
+  /* a pipeline: HassPipeline.tag_free, with @user_data; or NULL */
+  void (*tag_free) (gpointer tag, gpointer user_data);
 
   gsize block_elements;
   gsize halo_elements;

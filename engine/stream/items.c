@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* items.c: tokens from their beginning to their end: their memory, what they
-   count in the bound on bytes, their release.
+/* items.c: tokens from their beginning to their end: their memory and tags,
+   what they count in the bound on bytes, their release.
 
    DESIGN. A token holds the input of its load, what a stage has made of it, and
    while a stage computes it its output. In the bound it counts the most that
@@ -63,6 +63,20 @@ hass_item_advance (HassStream *stream, HassStreamWorker *sw, HassItem *item)
   token->output_bytes = 0;
 }
 
+/* Has the user free what a stage has hung on a token that ends. */
+static void
+free_tag (HassStream *stream, const HassItem *item)
+{
+  HassJob *job = stream->job;
+  gpointer tag = item->token.tag;
+  if (!tag || tag == item->load.tag)
+    return;
+  HassCallback before
+      = hass_engine_enter_callback ("tag_free function", job, NULL);
+  job->farm->tag_free (tag, job->farm->user_data);
+  hass_engine_leave_callback (before);
+}
+
 static void
 release (HassStream *stream, HassItem *item, gboolean committed)
 {
@@ -89,12 +103,14 @@ hass_origin_unref (HassStream *stream, HassItem *item)
   return TRUE;
 }
 
-/* Ends a token: recycles its memory and releases its load. Returns: TRUE if no
-   other token is a part of that load. */
+/* Ends a token: frees its tag, recycles its memory and releases its load.
+   Returns: TRUE if no other token is a part of that load. */
 gboolean
 hass_item_end (HassStream *stream, HassStreamWorker *sw, HassItem *item)
 {
   sw->n_through += item->state != HASS_ITEM_FAILED;
+  if (G_UNLIKELY (stream->job->farm->tag_free))
+    free_tag (stream, item);
   if (item->chunk || item->fresh)
     {
       hass_chunk_unref (stream, sw, item->chunk);
@@ -140,6 +156,8 @@ hass_item_fail (HassStream *stream, const HassStageState *stage, HassItem *item,
 void
 hass_part_discard (HassStream *stream, HassStreamWorker *sw, HassPart *part)
 {
+  if (stream->job->farm->tag_free)
+    free_tag (stream, &part->item);
   hass_chunk_unref (stream, sw, part->item.chunk);
   part->item.chunk = NULL;
   atomic_fetch_sub_explicit (&stream->bytes, part->item.charge,

@@ -47,7 +47,8 @@ typedef enum
  *   HassStage.output_bytes and output_ratio promised, or what
  * hass_token_output() returned; NULL: the stage makes no output.
  * @output_bytes: size of @output. Written: a stage may make it smaller.
- * @tag: written: a value of the user, at first that of the load.
+ * @tag: written: a value of the user, at first that of the load, and of a part
+ *   that of hass_token_emit(). HassPipeline.tag_free frees it.
  */
 typedef struct
 {
@@ -59,6 +60,25 @@ typedef struct
   gsize output_bytes;
   gpointer tag;
 } HassToken;
+
+/**
+ * HassTagFreeFunc: frees what a stage has hung on a token that has ended.
+ * @tag: the token's tag at its end; neither NULL nor the tag of its load, which
+ *   stays the user's.
+ * @user_data: that of the pipeline.
+ *
+ * Each token owns its tag, and so does each part. Called exactly once for each
+ * token that ends with a tag of its own: after the last stage, or when it is
+ * dropped, is replaced by its parts or fails, or when the pipeline stops. A
+ * token that is sent back keeps its tag. A stage that frees a tag, or passes it
+ * on, sets HassToken.tag to NULL; one that writes another tag frees the one
+ * before, which the library does not see.
+ *
+ * Runs on any thread of the pipeline, concurrently for different tokens, and
+ * before the load of the token is released; should not block. It may not call
+ * functions of tokens and workers.
+ */
+typedef void (*HassTagFreeFunc) (gpointer tag, gpointer user_data);
 
 /**
  * HassStageFunc: computes a token at one stage on a core.
@@ -163,6 +183,10 @@ gpointer hass_token_output (HassToken *token, HassWorker *worker, gsize bytes);
  * replace the token, follow each other in the order of these calls, and keep
  * the place of the token in the order of the stream. They have the token's seq
  * and @part's tag. The load is released when all its parts are through.
+ *
+ * If this returns TRUE, the part owns @part's tag (see #HassTagFreeFunc), also
+ * if the call of the stage fails later. The token's own tag is not the part's:
+ * to move it, give it to one part, then set HassToken.tag to NULL.
  *
  * Returns: TRUE; FALSE on misuse, also after hass_token_drop() or
  * hass_token_again() in the same call, if the pipeline is stopping, or if one
