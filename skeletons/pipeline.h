@@ -92,9 +92,12 @@ hass_stage_init (void)
   return stage;
 }
 
-/* Initialisers with all fields zero but struct_size; HASS_STAGE may be followed
-   by further designated fields: HASS_STAGE (.name = "read", .cpu = read). In
-   C++ the first two are function calls. */
+/* Initialisers with all fields zero but struct_size. In C++ they are function
+   calls.
+
+   HASS_STAGE is for C only: an initialiser with the designated fields that
+   follow, HASS_STAGE (.name = "read", .cpu = read). No version of C++ has it;
+   there a stage begins as hass_stage_init(), and its fields are assigned. */
 #ifdef __cplusplus
 #  define HASS_PIPELINE_INIT hass_pipeline_init ()
 #  define HASS_STAGE_INIT hass_stage_init ()
