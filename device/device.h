@@ -255,7 +255,7 @@ typedef struct
  *   given up; 0: unlimited.
  * @user_data: last argument of the callbacks.
  * @unwanted: cancelled when the farm ends, so that a long open can return;
- * NULL: never.
+ *   NULL: never.
  * @join_tiles: as #HassDataFarm.join_tiles.
  * @device_kind: kind of the device; NULL: the device runs GPU workers.
  * @worker_of: function farm: returns the worker of a task for a kind of

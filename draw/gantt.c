@@ -6,9 +6,8 @@
       order of time; a large CPU pool is one high row. In a farm the colour of
       a bar is that of its row; in a pipeline, that of the stage that the bar
       computes.
-   2. Short neighbours are merged. If too many bars remain, all rows of the
-      same kind become areas, in a pipeline one on top of the other for each
-   stage.
+   2. Short neighbours are merged. If too many bars remain, all rows of the same
+      kind become areas, in a pipeline one on top of the other for each stage.
    3. From top to bottom: title, legend, rounds, rows, time axis.
 
    Thread safety: see gantt.h. */

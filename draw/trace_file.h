@@ -26,7 +26,7 @@ typedef enum
  * @core: index of the core in a CPU pool, else 0.
  * @stage: row of a GPU; DRAW_KERNEL for a core.
  * @pipe_stage: of a pipeline: index of the stage that is computed; of a
- * dataflow: of the task's codelet; else 0.
+ *   dataflow: of the task's codelet; else 0.
  * @fused: likewise: number of stages after it that are computed in the same
  *   bar.
  * @begin_ns, @end_ns: in ns since the beginning of the farm.
@@ -45,7 +45,7 @@ typedef struct
 /**
  * DrawDevice: a device of the farm.
  * @open_begin_ns, @open_end_ns: when a GPU was opened, in ns since the
- * beginning of the farm; both 0: unknown.
+ *   beginning of the farm; both 0: unknown.
  * @not_started: a GPU that was never ready.
  */
 typedef struct
@@ -65,7 +65,7 @@ typedef struct
  * @units: total; of a pipeline the tokens that have passed its last stage.
  * @has_tasks: it is a dataflow.
  * @stages: [@n_stages] names of the stages of a pipeline, or of the codelets of
- * a dataflow; NULL and 0 for a farm.
+ *   a dataflow; NULL and 0 for a farm.
  * @bars: DrawBar; not empty, within 0 and @end_ns.
  * @failures: DrawBar of failed bundles of GPUs; may be empty, without stage.
  * @number: number of the farm in the file, from 1.

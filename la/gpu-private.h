@@ -47,7 +47,7 @@ typedef gboolean (*LaBlasFunc) (gpointer device, const LaBlasCall *call,
  *   @end; NULL with an error.
  * @potrf: c = its factor.
  * @trsm: c = inverse (op (a)) * c, or c * inverse (op (a)), where a is a
- * factor.
+ *   factor.
  * @syrk: c = c - op (a) * op (a)', in a triangle.
  * @gemm: c = c - op (a) * op (b).
  */

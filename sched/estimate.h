@@ -109,9 +109,11 @@ typedef struct
 } HassEstimate;
 
 /**
- * HassEstimates: the estimates of all devices. @u: the present round's units.
+ * HassEstimates: the estimates of all devices.
+ * @u: the present round's units.
  * @wanted_in_flight: bundles that a device is to hold at a time; 0: as many as
- * are useful. @of: [n] what is known of each device.
+ *   are useful.
+ * @of: [n] what is known of each device.
  */
 typedef struct
 {

@@ -201,13 +201,12 @@ typedef struct
 /**
  * HassStrategyFlags: what a strategy can do.
  * @HASS_STRATEGY_OPEN: it serves open rounds, too. Then loads that workers
- * emit, and tasks with a priority, do not wait for the end of a round: they
- * join an open one, beside which a round may run. For an open round only
- * @grant,
- *   @granted and @observe are called. It ends, and another may follow, when it
- *   is full or nothing is left to join. When units become ready, devices that
- *   were answered WAIT or DONE are asked again. In partition farms there are no
- *   open rounds.
+ *   emit, and tasks with a priority, do not wait for the end of a round: they
+ *   join an open one, beside which a round may run. For an open round only
+ *   the ops grant, granted and observe are called. It ends, and another may
+ *   follow, when it is full or nothing is left to join. When units become
+ *   ready, devices that were answered WAIT or DONE are asked again. In
+ *   partition farms there are no open rounds.
  */
 typedef enum
 {

@@ -142,7 +142,7 @@ typedef struct
  * @grant_ns, @start_ns, @end_ns: when the grant was made, when the device began
  *   it and was done with it; for a CPU pool the interval of the report.
  * @h2d_ns, @kernel_ns, @d2h_ns: durations of the copy to the device, the
- * kernels and the copy back; 0 for a CPU pool.
+ *   kernels and the copy back; 0 for a CPU pool.
  * @failed: the units went back into the ready set.
  * @fused: stages after @class_index that the device has computed, too.
  */

@@ -42,11 +42,11 @@ typedef gboolean (*HassTaskFunc) (const HassTask *task, HassWorker *worker,
  * @workers: workers for further kinds of devices, ended by an entry whose kind
  *   is NULL; or NULL.
  * @priority: tasks with a higher priority are begun first, of equal ones the
- * one that was emitted first; negative ones after all others. Strategies that
- * keep closed rounds (all but auto and naive-greedy) and ordered farms ignore
- * it, and among tasks shorter than about a microsecond it is not exact. In a
- * graph of tasks the time from a task to the end of the graph (its bottom
- * level) is a good priority.
+ *   one that was emitted first; negative ones after all others. Strategies that
+ *   keep closed rounds (all but auto and naive-greedy) and ordered farms ignore
+ *   it, and among tasks shorter than about a microsecond it is not exact. In a
+ *   graph of tasks the time from a task to the end of the graph (its bottom
+ *   level) is a good priority.
  */
 struct _HassTask
 {

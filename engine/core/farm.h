@@ -18,13 +18,13 @@ struct HassSlot;
  * HassFlowOps: how a farm without rounds is run: a pipeline, a dataflow. All by
  * the calling thread, but @idle by any.
  * @create: makes HassJob.flow, before the strategy is made, which it tells of
- * the classes in HassJob.env. Returns: NULL with an error.
+ *   the classes in HassJob.env. Returns: NULL with an error.
  * @finish: lists what is not through and releases it, merges accumulators and
  *   adds what was done to HassJob.totals, when all other threads have left.
  * @report: adds what is reported of the stages.
  * @idle: returns: TRUE if no load waits and none is on its way.
  * @grant_over: all units of a grant, which are those of @slot, have been
- * computed or given back; under the decision lock.
+ *   computed or given back; under the decision lock.
  * @work: a dataflow: a core of the live engine computes tasks for a while.
  *   Returns: FALSE if there was none. NULL: the engine drives a pipeline by
  *   engine/stream/stream.h.

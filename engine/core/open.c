@@ -5,15 +5,15 @@
    DESIGN.
    1. Joining. What workers emit, and tasks with a priority, enter the ready set
       of the job (pool/ready_set.h), if the strategy serves open rounds. They
-   are numbered when they are taken from it.
+      are numbered when they are taken from it.
    2. Serving. One open round at a time takes from the set. It is begun when a
       device looks for work and loads are ready. Units that a device gave back
       to an open round are found first, also after that is full.
    3. The critical path. A load that a worker emits can begin when its emitter
       has ended; so each load has the earliest time at which it could begin, and
       the largest end of a load is a lower bound of the makespan. In virtual
-   time it is reckoned at the rate of the fastest device; in real time by the
-   time of the pulls.
+      time it is reckoned at the rate of the fastest device; in real time by the
+      time of the pulls.
 
    Thread safety: hass_open_join from any thread; hass_open_follow by the
    worker's; the rest under the decision lock, except where stated. */

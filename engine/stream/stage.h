@@ -40,12 +40,12 @@ typedef enum
  * @load: the library's copy of the load.
  * @input: host memory [@input_bytes]. At the first stage, and as long as no
  *   stage has made an output, that of the load, owned by the user; then a
- * buffer of the library, valid until the next stage with an output is done. Its
- * bytes may be written in place if the user's memory may.
+ *   buffer of the library, valid until the next stage with an output is done.
+ *   Its bytes may be written in place if the user's memory may.
  * @input_bytes: size of @input.
  * @output: host memory [@output_bytes], aligned to 64 bytes, not cleared: what
  *   HassStage.output_bytes and output_ratio promised, or what
- * hass_token_output() returned; NULL: the stage makes no output.
+ *   hass_token_output() returned; NULL: the stage makes no output.
  * @output_bytes: size of @output. Written: a stage may make it smaller.
  * @tag: written: a value of the user, at first that of the load, and of a part
  *   that of hass_token_emit(). HassPipeline.tag_free frees it.

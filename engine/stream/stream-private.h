@@ -94,10 +94,8 @@ typedef struct
 
 typedef struct
 {
-  HassStage public;
-  HassStageFunc compute;
-  /* the CPU worker, or what stands in for it */ /* the user's, with all
-                                                    defaults filled in */
+  HassStage public;      /* the user's, with all defaults filled in */
+  HassStageFunc compute; /* the CPU worker, or what stands in for it */
   char *label;           /* "stage 'write'", for messages */
   gboolean ordered;      /* ORDERED or CALLER */
   gboolean linked;       /* devices beside the CPU pool have a worker for it */

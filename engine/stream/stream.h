@@ -13,10 +13,10 @@
       each ORDERED or CALLER stage one batch has the turn. A batch that comes
       without it is parked; the thread that passes the turn on to a parked batch
       goes on with that batch, so ordered stages need no thread.
-   4. Ready sets (ready.c). What nobody can go on with at once waits in the
-   ready set of its stage: batches for devices, for the calling thread, or for
-   any core. Cores take from the latest stage first, so that the bytes in flight
-      stay few.
+   4. Ready sets (ready.c). What no thread can go on with at once waits in the
+      ready set of its stage: batches for devices, for the calling thread, or
+      for any core. Cores take from the latest stage first, so that the bytes in
+      flight stay few.
    5. The end of a token (items.c). The last stage, a drop or a failure ends a
       token: its memory is recycled and its load released. Parts that a stage
       emits take the place of their token in its batch; a batch that has become

@@ -62,7 +62,7 @@ typedef struct
  *   GPU's threads diverge. NULL: the loads' costs.
  * @token_work: pipeline: returns the work of a token at a stage on a device, in
  *   the unit of the platform's rates. NULL: the cost of its load, else its
- * input bytes, else 1.
+ *   input bytes, else 1.
  * @traits: [n_devices], what strategies are told of the devices instead of what
  *   the platform says; grants are handed to GPUs in parts of their part_bytes.
  *   NULL: as the platform says.

@@ -15,7 +15,7 @@ G_BEGIN_DECLS
  * PersonTable: persons in order of their departments.
  * @persons: [@n_persons], in the order of the table.
  * @mapped: the file, [@mapped_bytes]; NULL: the persons are
- * hass_memory_alloc()'s.
+ *   hass_memory_alloc()'s.
  */
 typedef struct
 {

@@ -9,7 +9,7 @@
    1. d is the sum of (a - b)^2 >> shift, and 65535 where that is more.
    2. The weight is (1 - d / reach)^8 in fixed point, 0 from @reach on. It
       approximates exp (-10.24 d / reach), and needs no table and no floating
-   point.
+      point.
    3. The mean is rounded to the nearest integer, halves up.
 
    Outside of the plane its edge samples continue, for patches and for search

@@ -8,19 +8,22 @@
    over the devices for each one that participates; bench/decision measures it.
 
    DESIGN. Modules, each with its own state; every one uses those above it only:
-     sched/levels      how unknown costs lie along a round
-     sched/units       work and elements of the present round's units
-     sched/fit         a service time as a line over work
-     sched/estimate    how fast each device is
-     sched/forecast    what each device holds, and which ones can be planned
-   with shape, pipeline   in what bundles copies and kernels of a GPU overlap
-   best sched/fill, plan  which devices participate, and when all finish guard,
-   solo       whether one device alone is faster than all together ends from
-   which end of a round GPUs take begin             order of a round; GPUs that
-   cannot help bundle, gpu       what a GPU gets start, cpu        what cores
-   get before GPUs are measured, and after auto              this file: passes
-   the engine's events to the modules The first five and fill serve any
-   strategy.
+
+   - sched/levels: how unknown costs lie along a round
+   - sched/units: work and elements of the present round's units
+   - sched/fit: a service time as a line over work
+   - sched/estimate: how fast each device is
+   - sched/forecast: what each device holds, and which ones can be planned with
+   - shape, pipeline: in what bundles copies and kernels of a GPU overlap best
+   - sched/fill, plan: which devices participate, and when all finish
+   - guard, solo: whether one device alone is faster than all together
+   - ends: from which end of a round GPUs take
+   - begin: order of a round; GPUs that cannot help
+   - bundle, gpu: what a GPU gets
+   - start, cpu: what cores get before GPUs are measured, and after
+   - auto: this file: passes the engine's events to the modules
+
+   The first five and fill serve any strategy.
 
    1. When a device asks for work, the plan is made anew. From the work that
       waits, and the times at which devices will have done what they hold and

@@ -8,13 +8,13 @@
       times as long as its launch, but few of them, since more urgent ones may
       follow. Its first bundle is one unit, and each later one at most 4 times
       the largest so far. It takes nothing that the other devices are expected
-   to have done before it would be.
+      to have done before it would be.
    2. A core takes the least urgent unit, and only if it ends it before the GPUs
       would have got to it: by the work that waits and the rates of the GPUs.
       This threshold is published with the grant, as a multiple of the unit's
-   own work, so cores do not ask for each unit. GPUs whose rate is unknown do
-   not count. While only the rate of the cores is unknown, one core at a time
-   takes one unit, the least urgent.
+      own work, so cores do not ask for each unit. GPUs whose rate is unknown do
+      not count. While only the rate of the cores is unknown, one core at a time
+      takes one unit, the least urgent.
    3. Rates are decayed sums of work and time of completions, at first those of
       the traits or of earlier runs.
 

@@ -15,8 +15,8 @@
       are so long that launches and copies' latencies are a small part.
    3. Fusing. A GPU computes the classes that follow, too, that it should do
       alone: the copies in between vanish. Where its link is busy for much of
-   the time of its kernels, it also computes those of which it should do a part,
-      as far as it is not ahead.
+      the time of its kernels, it also computes those of which it should do a
+      part, as far as it is not ahead.
    4. Cores. They take the units of a class that GPUs should do as well only
       while more wait than a few bundles, so that GPUs find full bundles; where
       the cores are behind their part, they leave nothing. They take none that

@@ -12,7 +12,7 @@
       the order that ends first.
    2. Each plan is a round of one farm. Units are emitted in the plan's order,
       [CPU | bundles of gpu0 | bundles of gpu1], and a strategy of the tests
-   hands them out (plan_player.h).
+      hands them out (plan_player.h).
    3. The shortest of these rounds is as long as the bound or longer.
 
    Thread safety: one thread. */

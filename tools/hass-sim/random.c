@@ -8,7 +8,7 @@
    1. cost class: equal, sized and unknown in turn; family of the latter two:
       lognormal (sigma 0.3 to 0.8), bimodal (2 to 30 % cost 3 to 20 times as
       much), ramp up or down (2 to 10), sorted (sigma 0.3 to 0.8), clustered (4
-   to 64 clusters, 2 to 10); farm: partition or combine (sized: combine).
+      to 64 clusters, 2 to 10); farm: partition or combine (sized: combine).
    2. machine: 1 to 64 cores (log) and 0 to 8 GPUs (none in one case of ten);
       one kind of GPU, or, in one machine of three, each for itself; a GPU is
       as fast as 0.3 to 30 cores times 1 to the number of cores; PCIe or
@@ -16,11 +16,11 @@
       depth 1 to 4, half of the curves saturating, a link for each or, in one
       of four, shared.
    3. round: as long as 5 to 200 ms (log) at the rate of all devices together;
-      1000 to 20000 units (log), each of which takes a core at most 0.5 %
-      of the round on average (unless that needs more than 100000); copies in of
-   a unit take 0 to 80 % (unknown costs: 20 %) of its kernel's time on the GPU
-   where they weigh most, all GPUs together where they share a link. Where costs
-   are known, elements and bytes go with them.
+      1000 to 20000 units (log), each of which takes a core at most 0.5 % of the
+      round on average (unless that needs more than 100000); copies in of a unit
+      take 0 to 80 % (unknown costs: 20 %) of its kernel's time on the GPU where
+      they weigh most, all GPUs together where they share a link. Where costs
+      are known, elements and bytes go with them.
    4. width: the round holds at least 8 times the elements that fill all GPUs
       together (the width is drawn below that).
    The other families differ from it in what makes scheduling harder:

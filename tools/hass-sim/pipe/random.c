@@ -18,17 +18,17 @@
       cores, and each stage 0.3 to 3 times (log) that.
    4. A stage that computes one token at a time takes 0.05 to 1.2 times (log)
       what the cores take for a token in all, so that it binds now and then, and
-   4 us at least.
+      4 us at least.
    5. Bytes: a token comes with 256 B to 64 KiB (log), and a stage changes that
       by 0.25 to 2 (log). A token fills 1/64 to 1 of a GPU (log).
    6. In one case of five a stage drops up to half of the tokens or makes two or
       three of one. It runs on cores alone, as a GPU can do neither.
    7. Loads: 3000 to 10000 (log), at least 150 a core, 150 bundles that fill a
       GPU once, and as many as the cores alone would compute in half a second,
-   at most 40000. So a run is long against the way of a token.
+      at most 40000. So a run is long against the way of a token.
    8. Memory: 1 GiB of tokens in flight, about what fills four GPUs several
-   times with the largest tokens; the bound of the steady state knows no bound
-   of memory.
+      times with the largest tokens; the bound of the steady state knows no
+      bound of memory.
 
    Thread safety: any thread. */
 #include "pipe.h"
