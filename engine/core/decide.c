@@ -357,6 +357,17 @@ hass_decide_completed (HassJob *job, HassSlot *slot, const HassCompletion *done)
       ask_again (job, others[i], told.failed);
 }
 
+/* Tells the strategy of a pipeline, and the profile store, what a device has
+   done of a stage. */
+void
+hass_decide_served (HassJob *job, const HassStreamState *state,
+                    const HassServed *served)
+{
+  hass_samplers_served (job->samplers, served);
+  if (ops (job)->served)
+    ops (job)->served (job->strategy->self, state, served);
+}
+
 /* -- Lost devices ------------------------------------------------------- */
 
 /* Keeps @why as the device's message in the report, unless there is one

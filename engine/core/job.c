@@ -145,9 +145,15 @@ init_env (HassJob *job, const HassJobDevices *devices)
                                 .profile = farm->profile,
                                 .entry_bytes = devices->entry_bytes,
                                 .merge_ns = devices->merge_ns };
+}
+
+/* Looks up what earlier runs have measured. */
+static void
+begin_samplers (HassJob *job)
+{
   if (job->engine->real_time)
-    job->samplers = hass_samplers_begin (&job->env, farm->strategy);
-  if (job->samplers)
+    job->samplers = hass_samplers_begin (&job->env, job->farm->strategy);
+  if (job->samplers && !job->flow)
     job->known = job->env.profile;
 }
 
@@ -180,7 +186,10 @@ hass_job_new (const HassFarm *farm, const HassEngineOps *engine,
                  farm->name, farm->pool_loads, sizeof (HassLoad));
   else if (listen (job, error)
            && (!farm->flow || (job->flow = farm->flow->create (job, error))))
-    job->strategy = hass_strategy_new (farm->strategy, &job->env, error);
+    {
+      begin_samplers (job);
+      job->strategy = hass_strategy_new (farm->strategy, &job->env, error);
+    }
   if (job->strategy && has_its_devices (job, error)
       && open_listeners (job, error))
     {

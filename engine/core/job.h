@@ -10,9 +10,8 @@
    strategy, account.c adds up times, fate.c checks loads and stops the farm.
    The engines drive them with threads or with an event queue.
 
-   Lock order: decision, then whatever a pool locks inside. A callback of the
-   user runs under no lock, except the partitioner, which runs under the
-   decision lock.
+   Lock order: decision, then what a pool locks inside. No callback of the user
+   runs under a lock but the partitioner, under the decision lock.
 
    Thread safety: each field says which thread writes it. */
 #ifndef HASS_JOB_H
@@ -332,8 +331,7 @@ struct HassJob
   HassTotals *totals; /* under decision: [n_devices] */
   /* under decision: [n_devices], scratch for the round that ends */
   HassDeviceSummary *summary;
-  /* under decision; measure the devices for the profile store; NULL: nothing is
-     measured */
+  /* under decision; for the profile store; NULL: nothing is measured */
   struct HassSamplers *samplers;
 
   _Atomic guint64 units_done, bytes_done, loads_done;
@@ -480,6 +478,8 @@ gboolean hass_decide_stalled (HassJob *job, HassSlot *slot);
 void hass_decide_note (HassJob *job, guint device, const char *why);
 void hass_decide_lost (HassJob *job, guint device, const char *why);
 void hass_decide_nobody_left (HassJob *job);
+void hass_decide_served (HassJob *job, const HassStreamState *state,
+                         const HassServed *served);
 
 /* execute.c */
 HassDone hass_execute (HassJob *job, HassWorker *worker, HassSlot *slot,

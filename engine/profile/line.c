@@ -34,7 +34,7 @@ enum
 #define MOST_NUMBER 1e100
 
 static const char *const kinds[]
-    = { "partition", "combine", "indivisible", "function", NULL };
+    = { "partition", "combine", "indivisible", "function", "pipeline", NULL };
 static const char *const costs[] = { "equal", "sized", "unknown", NULL };
 
 /* -- Writing ------------------------------------------------------------ */

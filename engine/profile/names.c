@@ -9,9 +9,10 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* Name of farms that the user gave no name: different farms have it, so they
-   are not remembered. */
-#define UNNAMED "farm"
+/* Names of farms and pipelines that the user gave no name: different ones have
+   them, so they are not remembered. */
+#define UNNAMED_FARM "farm"
+#define UNNAMED_PIPELINE "pipeline"
 /* Most bytes of a name in the store. A guess; it bounds the length of a line.
  */
 #define MAX_NAME 255
@@ -97,6 +98,7 @@ hass_profile_entry_new (const HassStrategyEnv *env, guint device)
 gboolean
 hass_profile_wanted (const char *farm_name)
 {
-  return farm_name && strcmp (farm_name, UNNAMED) != 0
+  return farm_name && strcmp (farm_name, UNNAMED_FARM) != 0
+         && strcmp (farm_name, UNNAMED_PIPELINE) != 0
          && strlen (farm_name) <= MAX_NAME;
 }

@@ -4,7 +4,7 @@
    names.c says what things are called, entry.c keeps the samples of a device,
    line.c writes them as a line of the file, file.c keeps the file, short.c what
    is not written, profile.c is the store of this process; sampler.c measures a
-   farm.
+   farm, stages.c the stages of a pipeline.
 
    Thread safety: entries and files by one thread at a time; the store by any
    thread. */
@@ -12,6 +12,7 @@
 #define HASS_PROFILE_PRIVATE_H
 
 #include "hass/profile.h"
+#include "sampler.h"
 
 /* An entry with fewer runs than this takes a sample of every run; others take
    one only at intervals. A guess: fewer, and the median rests on few samples;
@@ -62,10 +63,20 @@ void hass_short_farm_add (HassShortFarm *farm, const HassProfileSample *samples,
 /* profile.c */
 HassProfileRate *hass_profile_find (const HassStrategyEnv *env,
                                     const char *strategy);
+void hass_profile_look (const HassStrategyEnv *env, gint64 fresh_s,
+                        HassProfileRate *rates);
 gboolean hass_profile_add (const HassStrategyEnv *env,
                            const HassProfileSample *samples, gint64 within_s);
 void hass_profile_remember (const HassStrategyEnv *env, const char *strategy,
                             const HassProfileSample *samples, double work,
                             double run_ns);
+
+/* stages.c */
+typedef struct HassStageSamplers HassStageSamplers;
+HassStageSamplers *hass_stage_samplers_begin (HassStrategyEnv *env);
+void hass_stage_samplers_free (HassStageSamplers *s);
+void hass_stage_samplers_observe (HassStageSamplers *s, const HassServed *done);
+void hass_stage_samplers_store (HassStageSamplers *s,
+                                const HassSampled *devices, gint64 within_s);
 
 #endif

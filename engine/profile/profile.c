@@ -242,6 +242,30 @@ hass_profile_find (const HassStrategyEnv *env, const char *strategy)
   return rates;
 }
 
+/* Sets the rates [n_devices] that devices had in runs of the farm within the
+   last @fresh_s seconds, 0 where there were none. Farms that are not in the
+   file are not remembered. */
+void
+hass_profile_look (const HassStrategyEnv *env, gint64 fresh_s,
+                   HassProfileRate *rates)
+{
+  g_autofree char *path = hass_profile_path ();
+  gint64 since_s = g_get_real_time () / G_USEC_PER_SEC - fresh_s;
+  if (!path)
+    return;
+  pthread_mutex_lock (&store.lock);
+  refresh_locked (path);
+  for (guint d = 0; store.lines && store.lines->len > 0 && d < env->n_devices;
+       d++)
+    {
+      HassProfileEntry *entry = look_up_locked (env, d);
+      if (entry->updated_s >= since_s)
+        rates[d] = hass_profile_entry_rate (entry);
+      hass_profile_entry_free (entry);
+    }
+  pthread_mutex_unlock (&store.lock);
+}
+
 /* Appends a copy of a line of the file to @lines, unless the line is not valid.
  */
 static void

@@ -18,9 +18,10 @@
       fitted to busy time over work, if bundles differ enough in work and lie
       close to the line.
 
+   A pipeline is measured by stages.c.
+
    Thread safety: begin and store by the thread that called the farm; observe
-   under the decision lock. */
-#include "sampler.h"
+   and served under the decision lock. */
 #include "profile-private.h"
 
 /* Farms that run for no longer than this, in ns, are only remembered by the
@@ -88,11 +89,24 @@ typedef struct
 
 struct HassSamplers
 {
+  HassStageSamplers *stages;  /* of a pipeline, which needs no other field */
   const HassStrategyEnv *env; /* what the strategy is told of the farm */
   const char *strategy;
   HassProfileRate *known; /* [n_devices] */
   Sampler each[];         /* [n_devices] */
 };
+
+static HassSamplers *
+begin_stages (HassStrategyEnv *env)
+{
+  g_autofree char *path = hass_profile_path ();
+  HassStageSamplers *stages = path ? hass_stage_samplers_begin (env) : NULL;
+  if (!stages)
+    return NULL;
+  HassSamplers *s = g_new0 (HassSamplers, 1);
+  s->stages = stages;
+  return s;
+}
 
 /* Looks up the devices' rates in earlier runs and puts them into @env for the
    strategy. @env and @strategy stay the caller's and must stay valid. Returns:
@@ -100,8 +114,10 @@ struct HassSamplers
 HassSamplers *
 hass_samplers_begin (HassStrategyEnv *env, const char *strategy)
 {
-  if (!hass_profile_wanted (env->farm_name))
+  if (!hass_profile_wanted (env->farm_name) || env->farm == HASS_FARM_DATAFLOW)
     return NULL;
+  if (env->farm == HASS_FARM_PIPELINE)
+    return begin_stages (env);
   HassProfileRate *known = hass_profile_find (env, strategy);
   env->profile = known;
   if (!known)
@@ -116,6 +132,7 @@ hass_samplers_begin (HassStrategyEnv *env, const char *strategy)
 void
 hass_samplers_free (HassSamplers *samplers)
 {
+  g_clear_pointer (&samplers->stages, hass_stage_samplers_free);
   g_free (samplers->known);
   g_free (samplers);
 }
@@ -161,6 +178,14 @@ hass_samplers_observe (HassSamplers *samplers, const HassCompletion *done)
   s->begun = TRUE;
 }
 
+/* What a device has done of a stage of a pipeline. */
+void
+hass_samplers_served (HassSamplers *samplers, const HassServed *done)
+{
+  if (samplers)
+    hass_stage_samplers_observe (samplers->stages, done);
+}
+
 static double
 latency (const Sampler *s)
 {
@@ -203,9 +228,16 @@ sample_of (const HassSamplers *samplers, guint device,
 void
 hass_samplers_store (HassSamplers *s, const HassSampled *devices, gint64 run_ns)
 {
-  guint n = s->env->n_devices;
   gboolean any = FALSE, is_short = run_ns <= LEAST_RUN_NS;
+  gint64 within_s = run_ns < LONG_RUN_NS ? SHORT_S : 0;
   double work = 0;
+  if (s->stages)
+    {
+      if (!is_short)
+        hass_stage_samplers_store (s->stages, devices, within_s);
+      return;
+    }
+  guint n = s->env->n_devices;
   if (is_short && n == 1)
     return;
   g_autofree HassProfileSample *samples = g_new (HassProfileSample, n);
@@ -218,5 +250,5 @@ hass_samplers_store (HassSamplers *s, const HassSampled *devices, gint64 run_ns)
   if (is_short && work > 0)
     hass_profile_remember (s->env, s->strategy, samples, work, (double)run_ns);
   if (!is_short && any)
-    hass_profile_add (s->env, samples, run_ns < LONG_RUN_NS ? SHORT_S : 0);
+    hass_profile_add (s->env, samples, within_s);
 }

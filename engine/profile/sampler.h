@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sampler.h: measures the devices of a live farm for the profile store.
+/* sampler.h: measures the devices of a live farm or pipeline for the profile
+   store.
    Thread safety: see sampler.c. */
 #ifndef HASS_SAMPLER_H
 #define HASS_SAMPLER_H
@@ -19,6 +20,7 @@ typedef struct
 HassSamplers *hass_samplers_begin (HassStrategyEnv *env, const char *strategy);
 void hass_samplers_free (HassSamplers *samplers);
 void hass_samplers_observe (HassSamplers *samplers, const HassCompletion *done);
+void hass_samplers_served (HassSamplers *samplers, const HassServed *done);
 void hass_samplers_store (HassSamplers *samplers, const HassSampled *devices,
                           gint64 run_ns);
 

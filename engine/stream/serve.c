@@ -76,18 +76,17 @@ hass_stream_look (HassStream *stream, gint64 now_ns)
 void
 hass_stream_tell_served (HassStream *stream, const HassServed *served)
 {
-  const HassStrategyOps *ops = stream->job->strategy->ops;
-  if (ops->served)
-    ops->served (stream->job->strategy->self,
-                 hass_stream_look (stream, served->end_ns), served);
+  hass_decide_served (stream->job, hass_stream_look (stream, served->end_ns),
+                      served);
 }
 
-/* Tells the strategy what the cores have done since it was told last. */
+/* Tells the strategy and the profile store what the cores have done since they
+   were told last. */
 void
 hass_stream_tell_cores (HassStream *stream, gint64 now_ns)
 {
   HassJob *job = stream->job;
-  if (!stream->job->strategy->ops->served)
+  if (!job->strategy->ops->served && !job->samplers)
     return;
   for (guint s = 0; s < stream->n_stages; s++)
     {

@@ -299,6 +299,8 @@ stream_finish (HassJob *job)
     abandon_batch (stream, g_ptr_array_index (stream->all_batches, i));
   abandon_pending (stream);
   add_up_cores (stream);
+  if (job->samplers)
+    hass_stream_tell_cores (stream, job->engine->now (job));
   gint64 begin = job->engine->now (job);
   for (guint s = 0; s < stream->n_stages; s++)
     {

@@ -25,7 +25,7 @@
      this is soon, no more are in flight than keep the processors busy.
 
    Thread safety: as hass/strategy.h. */
-#include "pace.h"
+#include "sched/pace.h"
 
 enum
 {

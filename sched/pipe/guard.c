@@ -9,9 +9,11 @@
    W / C tokens per time while the device takes part. It takes part in a class
    only if min (rate with it, W / C) > rate without it, both rates being optima
    of the steady state. Devices are looked at in the order of C, the longest
-   first, since without one of them the others may do no harm. The cores take no
-   part in a class that another device serves before their pace is known, but
-   for the unit by which it is measured.
+   first, since without one of them the others may do no harm. A device without
+   a part, which takes what would wait for long otherwise, is excluded alike.
+   The cores take no part in a class that another device serves before their
+   pace is known, but for the unit by which it is measured, and not before the
+   first token begins, since W depends on its bytes.
 
    Thread safety: see steady.h. */
 #include "steady.h"
@@ -42,6 +44,15 @@ window (const HassSteady *s, const HassStreamState *state, guint c)
   return state->generated ? MIN (most, left) : most;
 }
 
+/* Returns: whether fewer tokens pass in the time C of a unit than otherwise do.
+ */
+static gboolean
+is_too_long (const HassSteady *s, const HassStreamState *state, guint c,
+             guint device)
+{
+  return window (s, state, c) < hold_ns (s, c, device) * s->rate;
+}
+
 /* Returns: index in s->parts of what is to be looked at next, and W / C of it
    in @rate; -1: none. @kept: what has been looked at. */
 static gint
@@ -54,15 +65,27 @@ worst (const HassSteady *s, const HassStreamState *state, const gboolean *kept,
     for (guint d = 0; d < state->n_devices; d++)
       {
         guint i = c * state->n_devices + d;
-        double hold = hold_ns (s, c, d), most = window (s, state, c);
+        double hold = hold_ns (s, c, d);
         if (kept[i] || s->parts[i] <= 0 || hold <= longest
-            || most >= hold * s->rate)
+            || !is_too_long (s, state, c, d))
           continue;
         longest = hold;
         at = (gint)i;
-        *rate = most / hold;
+        *rate = window (s, state, c) / hold;
       }
   return at;
+}
+
+/* Returns: whether a device other than the CPU pool serves a class. */
+static gboolean
+is_served (const HassSteady *s, const HassStreamState *state, guint c)
+{
+  const HassPaces *p = s->paces;
+  for (guint d = 0; d < state->n_devices; d++)
+    if (d != p->cpu && hass_pace_can (p, c, d) && !state->devices[d].lost
+        && !p->env->devices[d].opening)
+      return TRUE;
+  return FALSE;
 }
 
 gboolean
@@ -70,25 +93,34 @@ hass_steady_is_measured (const HassSteady *s, const HassStreamState *state,
                          guint c)
 {
   const HassPaces *p = s->paces;
-  gboolean served = FALSE;
-  for (guint d = 0; d < state->n_devices; d++)
-    served = served
-             || (d != p->cpu && hass_pace_can (p, c, d)
-                 && !state->devices[d].lost && !p->env->devices[d].opening);
-  return !served || p->cpu == state->n_devices || !hass_pace_can (p, c, p->cpu)
-         || hass_pace (p, c, p->cpu)->units > 0;
+  return !is_served (s, state, c) || p->cpu == state->n_devices
+         || !hass_pace_can (p, c, p->cpu) || hass_pace_known (p, c, p->cpu);
+}
+
+/* Excludes devices that have no part and would hold a unit for too long. */
+static void
+exclude_idle (HassSteady *s, const HassStreamState *state)
+{
+  for (guint c = 0; c < state->n_classes; c++)
+    for (guint d = 0; d < state->n_devices; d++)
+      {
+        guint i = c * state->n_devices + d;
+        s->out[i] |= s->parts[i] <= 0 && is_too_long (s, state, c, d);
+      }
 }
 
 void
 hass_steady_guard (HassSteady *s, const HassStreamState *state)
 {
-  guint n = state->n_classes * state->n_devices;
+  guint n = state->n_classes * state->n_devices, cpu = s->paces->cpu;
   gboolean any = FALSE;
-  for (guint c = 0; c < state->n_classes; c++)
-    if (!hass_steady_is_measured (s, state, c))
-      any = s->out[c * state->n_devices + s->paces->cpu] = TRUE;
+  for (guint c = 0; c < state->n_classes && cpu < state->n_devices; c++)
+    if (!hass_steady_is_measured (s, state, c)
+        || (state->tokens == 0 && is_served (s, state, c)))
+      any = s->out[c * state->n_devices + cpu] = TRUE;
   if (any)
     hass_steady_solve (s);
+  exclude_idle (s, state);
   g_autofree gboolean *kept = g_new0 (gboolean, n);
   g_autofree double *parts = g_new (double, n);
   double with;

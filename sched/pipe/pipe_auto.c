@@ -12,7 +12,10 @@
       busy, of which it is a bundle ahead, unless more wait than the others are
       left. Units that do not fill the GPU cost as much as those that do: a busy
       GPU waits until they do, an idle one as long as such kernels take. Bundles
-      are so long that launches and copies' latencies are a small part.
+      are so long that launches and copies' latencies are a small part. But the
+      tokens that may be in flight must suffice for all bundles that the GPU can
+      have, or copies do not overlap kernels: if they do not, bundles are
+      shorter, and a GPU waits for none to be full.
    3. Fusing. A GPU computes the classes that follow, too, that it should do
       alone: the copies in between vanish. Where its link is busy for much of
       the time of its kernels, it also computes those of which it should do a
@@ -27,7 +30,7 @@
       it first. Where a GPU serves a class, cores have no part in it until one
       of them has computed one unit, which they do only of a long stream: one
       that holds it up for hundreds of the GPU's units costs more than is gained
-      from a short one.
+      from a short one. What earlier runs have measured needs none of this.
    6. Tokens. At first as many in flight as fill the cores and the bundles of
       all GPUs. Their number is doubled whenever a device that binds had nothing
       to do and the last doubling made the stream faster.
@@ -94,6 +97,7 @@ static const HassParameter parameters[] = {
  * @mark, @mark_ns: units done when the current window began, and when.
  * @best: highest rate of a window so far, units per ns.
  * @starved: a device that binds had nothing to do in this window.
+ * @most_tokens: the most tokens that may be in flight now.
  */
 typedef struct
 {
@@ -104,6 +108,7 @@ typedef struct
   gint64 mark_ns;
   double best;
   gboolean starved;
+  guint64 most_tokens;
 } Auto;
 
 static gpointer
@@ -112,23 +117,27 @@ create (const HassStrategyEnv *env, GError **error)
   Auto *s = g_new0 (Auto, 1);
   (void)error;
   hass_paces_init (&s->paces, env);
+  s->paces.prior = env->profile;
   hass_steady_init (&s->steady, &s->paces);
   s->times = 1;
   return s;
 }
 
+/* Returns: number of units of a class in a bundle of a GPU. */
 static guint64
 bundle (const Auto *s, guint c, guint gpu)
 {
-  return hass_pace_bundle (&s->paces, c, gpu,
-                           s->paces.env->parameters[LAUNCHES]);
+  const HassPaces *p = &s->paces;
+  guint64 most = s->most_tokens / MAX (p->env->devices[gpu].max_in_flight, 1);
+  guint64 n = hass_pace_bundle (p, c, gpu, p->env->parameters[LAUNCHES]);
+  return MIN (n, MAX (most, hass_pace_fill (p, c, gpu)));
 }
 
 /* Returns: whether a device has served no unit of a class, and has none. */
 static gboolean
 unknown (const Auto *s, const HassStreamState *state, guint c, guint gpu)
 {
-  return hass_pace (&s->paces, c, gpu)->units == 0
+  return !hass_pace_known (&s->paces, c, gpu)
          && state->devices[gpu].units[c] == 0;
 }
 
@@ -141,7 +150,7 @@ tokens_a_core (const Auto *s)
   const HassPaces *p = &s->paces;
   double ns = 0;
   for (guint c = 0; c < p->env->n_classes; c++)
-    if (hass_pace (p, c, p->cpu)->units > 0)
+    if (hass_pace_known (p, c, p->cpu))
       ns += p->reach[c] * hass_pace_ns (p, c, p->cpu);
   return ns > 0 ? MAX (TOKENS_A_CORE, NS_A_CORE / ns) : FIRST_TOKENS_A_CORE;
 }
@@ -163,7 +172,7 @@ enough (const Auto *s)
           continue;
         }
       for (guint c = 0; c < env->n_classes; c++)
-        if (hass_pace_can (p, c, d) && hass_pace (p, c, d)->units == 0)
+        if (hass_pace_can (p, c, d) && !hass_pace_known (p, c, d))
           longest = MAX (longest, hass_pace_fill (p, c, d));
         else if (hass_steady_part (&s->steady, c, d) > 0)
           longest = MAX (longest, bundle (s, c, d));
@@ -221,7 +230,7 @@ leave (const Auto *s, const HassStreamState *state, guint c)
   double bundles = 0, probes = 0;
   if (!hass_steady_is_measured (&s->steady, state, c))
     return left (state) >= p->env->parameters[PROBE] ? 0 : G_MAXUINT32;
-  if (hass_pace (p, c, p->cpu)->units == 0 && state->classes[c].running == 0)
+  if (!hass_pace_known (p, c, p->cpu) && state->classes[c].running == 0)
     return 0;
   if (hass_steady_is_out (&s->steady, c, p->cpu))
     return G_MAXUINT32;
@@ -284,7 +293,7 @@ serve_cores (Auto *s, const HassStreamState *state, HassServe *serve)
       running += state->classes[c].running;
       if (hass_pace_can (p, c, p->cpu))
         serve->leave[c] = leave (s, state, c);
-      serve->at_once[c] = hass_pace (p, c, p->cpu)->units == 0;
+      serve->at_once[c] = !hass_pace_known (p, c, p->cpu);
     }
   if (running < p->env->devices[p->cpu].cores
       && hass_steady_load (&s->steady, p->cpu) >= BINDS)
@@ -303,9 +312,10 @@ static gint64
 patience (const Auto *s, const HassStreamState *state, guint c, guint gpu)
 {
   const HassPaces *p = &s->paces;
-  double ns = (double)hass_pace_fill (p, c, gpu) * hass_pace (p, c, gpu)->ns;
-  if (p->env->parameters[HOLD] <= 0
-      || state->classes[c].ready >= hass_pace_fill (p, c, gpu))
+  guint64 fill = hass_pace_fill (p, c, gpu);
+  double ns = (double)fill * hass_pace (p, c, gpu)->ns;
+  if (p->env->parameters[HOLD] <= 0 || state->classes[c].ready >= fill
+      || p->env->devices[gpu].max_in_flight * fill > state->most_tokens)
     return 0;
   if (state->devices[gpu].bundles > 0)
     return G_MAXINT64;
@@ -340,7 +350,7 @@ score (const Auto *s, const HassStreamState *state, guint c, guint gpu,
   double behind = hass_steady_behind (&s->steady, c, gpu);
   if (ready == 0 || !hass_pace_can (p, c, gpu))
     return -G_MAXDOUBLE;
-  if (hass_pace (p, c, gpu)->units == 0)
+  if (!hass_pace_known (p, c, gpu))
     return holds->units[c] == 0 ? G_MAXDOUBLE : -G_MAXDOUBLE;
   if (force)
     return behind;
@@ -370,12 +380,12 @@ fused (const Auto *s, const HassStreamState *state, guint c, guint gpu,
   gboolean link_binds = hass_steady_link_load (&s->steady, gpu)
                         >= LINK_PART * hass_steady_load (&s->steady, gpu);
   guint n = 0;
-  if (p->env->parameters[FUSE] <= 0 || hass_pace (p, c, gpu)->units == 0)
+  if (p->env->parameters[FUSE] <= 0 || !hass_pace_known (p, c, gpu))
     return 0;
   for (guint next = c + 1; next < state->n_classes; next++)
     {
       double part = hass_steady_part (&s->steady, next, gpu);
-      if (!hass_pace_can (p, next, gpu) || hass_pace (p, next, gpu)->units == 0
+      if (!hass_pace_can (p, next, gpu) || !hass_pace_known (p, next, gpu)
           || part <= 0)
         break;
       if (part < ALONE
@@ -395,7 +405,7 @@ explain (const Auto *s, const HassStreamState *state, guint gpu,
 {
   const HassStrategyEnv *env = s->paces.env;
   guint c = serve->class_index;
-  if (hass_pace (&s->paces, c, gpu)->units == 0)
+  if (!hass_pace_known (&s->paces, c, gpu))
     HASS_NOTE (env, "%s: %" G_GUINT64_FORMAT " units of %s: not measured yet",
                env->devices[gpu].name, serve->units, env->classes[c].name);
   else
@@ -417,6 +427,7 @@ serve (gpointer self, const HassStreamState *state, guint device,
   double best = -G_MAXDOUBLE;
   gboolean any = FALSE;
   gint64 again_ns = G_MAXINT64;
+  s->most_tokens = state->most_tokens;
   if (hass_steady_update (&s->steady, state))
     hass_steady_guard (&s->steady, state);
   if (device == s->paces.cpu)

@@ -10,7 +10,7 @@
    Loses where a stage should be divided, or whenever the mapping is wrong.
 
    Thread safety: as hass/strategy.h. */
-#include "pace.h"
+#include "sched/pace.h"
 
 #include "hass/error.h"
 

@@ -5,7 +5,7 @@
 #ifndef HASS_SCHED_STEADY_H
 #define HASS_SCHED_STEADY_H
 
-#include "pace.h"
+#include "sched/pace.h"
 
 /**
  * HassSteady: the optimum of the steady state.

@@ -133,6 +133,33 @@ families (void)
       program_run_words (&none, &not, "hass-sim", "--pipeline nobody:2"), 2);
 }
 
+/* What earlier runs have measured reaches the strategies that use it. */
+static void
+known_rates (void)
+{
+  static const struct
+  {
+    const char *strategy;
+    gboolean uses;
+  } cases[] = { { "pipe-auto", TRUE }, { "pipe-lp", FALSE } };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      g_autofree char *unknown = NULL, *known = NULL, *err = NULL, *why = NULL;
+      g_autofree char *words = g_strdup_printf (
+          "--pipeline one-stage:37+1 --csv -s %s", cases[i].strategy);
+      g_autofree char *more = g_strconcat (words, " --known", NULL);
+      CU_ASSERT_EQUAL (program_run_words (&unknown, &err, "hass-sim", words),
+                       0);
+      CU_ASSERT_EQUAL (program_run_words (&known, &why, "hass-sim", more), 0);
+      CU_ASSERT_EQUAL (strcmp (unknown, known) != 0, cases[i].uses);
+    }
+  g_autofree char *none = NULL, *refused = NULL;
+  CU_ASSERT_EQUAL (program_run_words (&none, &refused, "hass-sim",
+                                      "--workload equal --known"),
+                   2);
+  program_says (refused, "--known belongs to --pipeline");
+}
+
 static void
 other_options (void)
 {
@@ -178,4 +205,6 @@ HASS_TEST_SUITE (
     { "hass-sim runs one of many random pipelines", one_of_many },
     { "hass-sim runs families of pipelines beside the best fixed mapping",
       families },
+    { "strategies that use rates of earlier runs get them with --known",
+      known_rates },
     { "hass-sim prints makespan, bound and stages of a pipeline", program })

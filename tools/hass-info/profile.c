@@ -13,7 +13,8 @@ info_kind_name (HassFarmKind kind)
   return kind == HASS_FARM_PARTITION     ? "partition"
          : kind == HASS_FARM_COMBINE     ? "combine"
          : kind == HASS_FARM_INDIVISIBLE ? "indivisible"
-                                         : "function";
+         : kind == HASS_FARM_FUNCTION    ? "function"
+                                         : "pipeline";
 }
 
 const char *

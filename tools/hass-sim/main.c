@@ -26,7 +26,7 @@ static char **slow, **lose, **changes;
 static gint rounds, random_cases, replay_farm, part_mib = -1, start_ms = -1,
                                                kernels = -1;
 static gint64 seed = 1;
-static gboolean json, csv, list, summary_only, no_static;
+static gboolean json, csv, list, summary_only, no_static, known;
 
 static const GOptionEntry entries[] = {
   { "platform", 'p', 0, G_OPTION_ARG_STRING, &platform,
@@ -89,6 +89,10 @@ static const GOptionEntry entries[] = {
   { "plot", 0, 0, G_OPTION_ARG_STRING, &plot,
     "Draw efficiency per round of all, shares per round of the first",
     "FILE.svg" },
+  { "known", 0, 0, G_OPTION_ARG_NONE, &known,
+    "Of --pipeline: strategies know the mean times of stages on devices, as "
+    "earlier runs have measured them",
+    NULL },
   { "summary", 0, 0, G_OPTION_ARG_NONE, &summary_only,
     "Only the geometric means", NULL },
   { "no-static", 0, 0, G_OPTION_ARG_NONE, &no_static,
@@ -164,6 +168,8 @@ check_cases (GError **error)
   if ((gantt || plot) && !workload)
     return refuse (error,
                    "--gantt and --plot draw one case: --workload is needed");
+  if (known && !pipeline)
+    return refuse (error, "--known belongs to --pipeline");
   if (replay_farm < 0 || (!replay && (changes || replay_farm)))
     return refuse (error, "--replay-farm and --platform-change belong to "
                           "--replay; farms are counted from 1");
@@ -427,6 +433,7 @@ run_pipeline (Bench *b, GError **error)
                              .strategies = b->strategies,
                              .seed = (guint64)seed,
                              .noise = b->noise,
+                             .known = known,
                              .summary = summary_only,
                              .output = json  ? 'j'
                                        : csv ? 'c'

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "hass_test.h"
+#include "sched/pace.h"
 #include "sched/registry.h"
 
 enum
@@ -38,7 +39,7 @@ typedef struct
 } Stream;
 
 static void
-stream_init (Stream *s, const char *strategy)
+stream_init_with (Stream *s, const char *strategy, const HassProfileRate *rates)
 {
   static const char *const names[] = { "cpu", "gpu0", "gpu1" };
   memset (s, 0, sizeof *s);
@@ -62,7 +63,8 @@ stream_init (Stream *s, const char *strategy)
                               .n_devices = DEVICES,
                               .devices = s->devices,
                               .n_classes = CLASSES,
-                              .classes = s->classes };
+                              .classes = s->classes,
+                              .profile = rates };
   s->state = (HassStreamState){ .now_ns = 1,
                                 .n_classes = CLASSES,
                                 .classes = s->states,
@@ -72,6 +74,12 @@ stream_init (Stream *s, const char *strategy)
                                 .most_tokens = 100000 };
   s->strategy = hass_strategy_new (strategy, &s->env, NULL);
   CU_ASSERT_PTR_NOT_NULL_FATAL (s->strategy);
+}
+
+static void
+stream_init (Stream *s, const char *strategy)
+{
+  stream_init_with (s, strategy, NULL);
 }
 
 static HassAnswer
@@ -258,6 +266,110 @@ measures_cores (void)
   hass_strategy_free (s.strategy);
 }
 
+/* Earlier runs: a core takes 400 us for a unit of b, a GPU 2 us. Nothing has
+   been measured in this run. */
+static void
+knows_from_earlier_runs (void)
+{
+  HassProfileRate rates[CLASSES * DEVICES] = { { 0 } };
+  rates[B * DEVICES + CPU].work_per_ns = 4. / 400000;
+  rates[B * DEVICES + GPU0].work_per_ns = 1. / 2000;
+  rates[B * DEVICES + GPU1].work_per_ns = 1. / 2000;
+  for (guint known = 0; known < 2; known++)
+    {
+      Stream s;
+      HassServe serve;
+      stream_init_with (&s, "pipe-auto", known ? rates : NULL);
+      s.classes[C].devices = 1;
+      s.classes[C].in_order = TRUE;
+      s.states[B].ready = 50;
+      s.state.tokens = 50;
+      s.state.waiting = 1000;
+      s.state.most_tokens = 100;
+      ask (&s, CPU, &serve);
+      CU_ASSERT_EQUAL (serve.leave[B], known ? G_MAXUINT32 : 0);
+      CU_ASSERT_EQUAL (serve.at_once[B], !known);
+      hass_strategy_free (s.strategy);
+    }
+}
+
+/* All devices are ten times as slow in b as in earlier runs, as GPU 0 shows:
+   the cores are slower than they were by as much, and so is GPU 1. */
+static void
+scales_earlier_runs (void)
+{
+  HassProfileRate rates[CLASSES * DEVICES] = { { 0 } };
+  Stream s;
+  HassPaces p;
+  stream_init (&s, "pipe-auto");
+  for (guint d = 0; d < DEVICES; d++)
+    rates[B * DEVICES + d].work_per_ns = d == CPU ? 4. / 400000 : 1. / 2000;
+  hass_paces_init (&p, &s.env);
+  p.prior = rates;
+  hass_paces_update (&p, &s.state);
+  CU_ASSERT_DOUBLE_EQUAL (hass_pace_ns (&p, B, CPU), 400000, 1);
+  CU_ASSERT_TRUE (hass_pace_known (&p, B, CPU));
+  CU_ASSERT_FALSE (hass_pace_known (&p, C, CPU));
+  hass_paces_add (&p, &(HassServed){ .device = GPU0,
+                                     .class_index = B,
+                                     .units = 1000,
+                                     .kernel_ns = 20e6 + 1000 });
+  hass_paces_update (&p, &s.state);
+  CU_ASSERT_DOUBLE_EQUAL (hass_pace_ns (&p, B, GPU0), 20000, 1);
+  CU_ASSERT_DOUBLE_EQUAL (hass_pace_ns (&p, B, GPU1), 20000, 1);
+  CU_ASSERT_DOUBLE_EQUAL (hass_pace_ns (&p, B, CPU), 4e6, 1);
+  hass_paces_clear (&p);
+  hass_strategy_free (s.strategy);
+}
+
+/* Cores are busy with a, so GPUs do all of b; but a unit of b on a core would
+   hold up the order for longer than the tokens in flight last, whose number is
+   not known before the first one begins. */
+static void
+keeps_cores_out_of_what_gpus_do (void)
+{
+  for (guint begun = 0; begun < 2; begun++)
+    {
+      Stream s;
+      HassServe serve;
+      stream_init (&s, "pipe-auto");
+      s.classes[C].in_order = TRUE;
+      share_b (&s, begun ? 4e6 : 40000);
+      tell (&s, CPU, A, 8000);
+      s.state.tokens = begun ? 50 : 0;
+      s.state.waiting = 10000;
+      s.state.most_tokens = begun ? 100 : 65536;
+      ask (&s, CPU, &serve);
+      CU_ASSERT_EQUAL (serve.leave[B], G_MAXUINT32);
+      hass_strategy_free (s.strategy);
+    }
+}
+
+/* Eight units of b fill a GPU, which may have three bundles: fewer than 24
+   tokens cannot fill all, and fewer than 96 not with 32 units each. */
+static void
+fits_bundles_into_the_window (void)
+{
+  static const struct
+  {
+    guint64 most_tokens, ready, units;
+  } cases[] = { { 23, 7, 7 }, { 24, 7, 0 }, { 95, 40, 31 }, { 96, 40, 32 } };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      Stream s;
+      HassServe serve;
+      stream_init (&s, "pipe-auto:launches=64");
+      tell_all (&s);
+      s.states[B].ready = cases[i].ready;
+      s.holds[GPU0].bundles = 1;
+      s.state.most_tokens = cases[i].most_tokens;
+      CU_ASSERT_EQUAL (ask (&s, GPU0, &serve),
+                       cases[i].units > 0 ? HASS_TAKE : HASS_WAIT);
+      CU_ASSERT_EQUAL (serve.units, cases[i].units);
+      hass_strategy_free (s.strategy);
+    }
+}
+
 /* GPU 0 has had far more than its part of b. */
 static void
 is_not_left_idle (void)
@@ -370,6 +482,15 @@ HASS_TEST_SUITE (
     { "cores take nothing that they would hold for too long", keeps_cores_out },
     { "one core takes one unit of a shared class of a long stream first",
       measures_cores },
+    { "cores are not measured again if earlier runs have shown their rate",
+      knows_from_earlier_runs },
+    { "if one device is slower than in earlier runs, so are all",
+      scales_earlier_runs },
+    { "cores take nothing of what GPUs do alone if they would hold it for too "
+      "long",
+      keeps_cores_out_of_what_gpus_do },
+    { "bundles leave room for others in the tokens that may be in flight",
+      fits_bundles_into_the_window },
     { "an idle GPU takes what is ready though it is ahead of its part",
       is_not_left_idle },
     { "a GPU fuses the class that it serves alone", fuses },

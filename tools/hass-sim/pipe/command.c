@@ -135,10 +135,10 @@ add_case (Score *scores, const SimPipeCase *c, const double *ns, guint n,
 }
 
 static gboolean
-run_strategy (const SimPipeCase *c, const char *strategy, SimPipeResult *result,
-              GError **error)
+run_strategy (const SimPipeCommand *command, const SimPipeCase *c,
+              const char *strategy, SimPipeResult *result, GError **error)
 {
-  SimPipeOptions options = { .strategy = strategy };
+  SimPipeOptions options = { .strategy = strategy, .known = command->known };
   return strcmp (strategy, SIM_MAPPINGS) == 0
              ? sim_pipe_best_mapping (c, result, error)
              : sim_pipe_run (c, &options, result, error);
@@ -164,7 +164,7 @@ run_case (const SimPipeCommand *command, SimPipeCase *c, guint index,
     {
       SimPipeResult result;
       g_autoptr (GError) error = NULL;
-      if (!run_strategy (c, command->strategies[i], &result, &error))
+      if (!run_strategy (command, c, command->strategies[i], &result, &error))
         {
           gboolean unfit = strstr (error->message, "does not serve") != NULL;
           ok = ok && unfit;

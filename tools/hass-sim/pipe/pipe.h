@@ -125,6 +125,7 @@ void sim_pipe_bound (SimPipeCase *c, double *shares);
  * SimPipeOptions: how a case is run.
  * @strategy: name and parameters.
  * @tokens: most tokens in flight; 0: as the pipeline says.
+ * @known: the strategy knows the mean times of stages on devices.
  * @record: file that gets a record of the run; or NULL.
  * @events: [@n_events], devices that get slower or are lost; or NULL.
  */
@@ -132,6 +133,7 @@ typedef struct
 {
   const char *strategy;
   guint64 tokens;
+  gboolean known;
   const char *record;
   const HassVirtualEvent *events;
   guint n_events;
@@ -165,6 +167,7 @@ gboolean sim_pipe_best_mapping (const SimPipeCase *c, SimPipeResult *best,
  * @strategies: a line of each for each pipeline. "mappings" is the best of all
  *   fixed mappings of the stages to devices.
  * @noise: standard deviation of times; -1: the platform's.
+ * @known: as SimPipeOptions.known.
  * @summary: only the geometric means.
  * @output: 't': tables; 'j': JSON; 'c': CSV, a line for each run.
  */
@@ -174,7 +177,7 @@ typedef struct
   char **strategies;
   guint64 seed;
   double noise;
-  gboolean summary;
+  gboolean known, summary;
   char output;
 } SimPipeCommand;
 

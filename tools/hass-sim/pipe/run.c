@@ -110,6 +110,25 @@ stage_of (const SimStage *s, Place *place)
                       .element_threads = s->elements };
 }
 
+/* Returns: [n_stages * n_devices] what earlier runs have measured, by the mean
+   times of the stages. */
+static HassProfileRate *
+known_rates (const SimPipeCase *c)
+{
+  guint n = c->n_devices;
+  HassProfileRate *rates = g_new0 (HassProfileRate, c->pipe->n_stages * n);
+  for (guint s = 0; s < c->pipe->n_stages; s++)
+    for (guint d = 0; d < n; d++)
+      {
+        double servers = d < c->first_gpu ? c->platform->cores : 1;
+        if (c->ns[s][d] > 0)
+          rates[s * n + d]
+              = (HassProfileRate){ .work_per_ns = servers / c->ns[s][d],
+                                   .runs = 1 };
+      }
+  return rates;
+}
+
 /* Runs the farm; its stages and loads are set. */
 static gboolean
 run (const SimPipeCase *c, HassFarm *farm, const SimPipeOptions *options,
@@ -128,6 +147,7 @@ run (const SimPipeCase *c, HassFarm *farm, const SimPipeOptions *options,
                              .data = (gpointer)c,
                              .events = options->events,
                              .n_events = options->n_events };
+  g_autofree HassProfileRate *known = options->known ? known_rates (c) : NULL;
   gboolean gpu = FALSE, cpu = FALSE;
   for (guint s = 0; s < farm->n_stages; s++)
     {
@@ -153,6 +173,7 @@ run (const SimPipeCase *c, HassFarm *farm, const SimPipeOptions *options,
   farm->round_loads = G_MAXUINT32 - 1;
   farm->window = G_MAXUINT32;
   farm->strategy = options->strategy;
+  farm->profile = known;
   farm->run = &run;
   return hass_virtual_run_model (farm, c->platform, &model, report, error);
 }

@@ -4,8 +4,11 @@
    DESIGN. A pace is a mean over recent grants, weighted by units. The kernels
    of a bundle that does not fill the GPU take as long as those of one that
    does, so their time is divided by the number of units that fill it. The pace
-   of a device that has served no unit of a class is guessed from how much
-   faster or slower it is in the classes that it has served.
+   of a device that has served no unit of a class is that of earlier runs, times
+   how much faster or slower other devices now are in the class than in earlier
+   runs: with larger tokens, say, all are slower. Without earlier runs it is
+   guessed from how much faster or slower the device is in the classes that it
+   has served.
 
    Thread safety: see pace.h. */
 #include "pace.h"
@@ -50,6 +53,23 @@ gboolean
 hass_pace_can (const HassPaces *p, guint c, guint device)
 {
   return p->env->classes[c].devices >> device & 1;
+}
+
+/* Returns: the pace in ns of earlier runs; 0: unknown. */
+static double
+prior_ns (const HassPaces *p, guint c, guint device)
+{
+  const HassStrategyEnv *env = p->env;
+  double rate
+      = p->prior ? p->prior[c * env->n_devices + device].work_per_ns : 0;
+  double servers = device == p->cpu ? env->devices[device].cores : 1;
+  return rate > 0 ? servers / rate : 0;
+}
+
+gboolean
+hass_pace_known (const HassPaces *p, guint c, guint device)
+{
+  return hass_pace (p, c, device)->units > 0 || prior_ns (p, c, device) > 0;
 }
 
 double
@@ -171,12 +191,33 @@ usual_ns (const HassPaces *p, guint d)
   return n > 0 ? sum / n : 1e3;
 }
 
+/* Returns: the pace in ns of a device that has served no unit of a class, by
+   earlier runs, in which it had the pace @prior. */
+static double
+from_prior (const HassPaces *p, guint c, double prior)
+{
+  double sum = 0;
+  guint n = 0;
+  for (guint o = 0; o < p->env->n_devices; o++)
+    if (hass_pace (p, c, o)->units > 0 && prior_ns (p, c, o) > 0)
+      {
+        sum += log (hass_pace_ns (p, c, o) / prior_ns (p, c, o));
+        n++;
+      }
+  return prior * (n > 0 ? exp (sum / n) : 1);
+}
+
 /* Guesses the pace of a device that has served no unit of a class. */
 static void
 guess (HassPaces *p, guint c, guint d)
 {
-  double sum = 0;
+  double sum = 0, prior = prior_ns (p, c, d);
   guint n = 0;
+  if (prior > 0)
+    {
+      hass_pace (p, c, d)->ns = from_prior (p, c, prior);
+      return;
+    }
   for (guint o = 0; o < p->env->n_devices; o++)
     if (hass_pace (p, c, o)->units > 0)
       {

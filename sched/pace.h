@@ -28,6 +28,8 @@ typedef struct
  * @of: [n_classes * n_devices].
  * @reach: [n_classes] units that come to the class for each unit that comes to
  *   the first one.
+ * @prior: [n_classes * n_devices] rates of earlier runs, as
+ *   HassStrategyEnv.profile, or NULL. Set by strategies that use them.
  */
 typedef struct
 {
@@ -35,6 +37,7 @@ typedef struct
   guint cpu;
   HassPace *of;
   double *reach;
+  const HassProfileRate *prior;
 } HassPaces;
 
 void hass_paces_init (HassPaces *p, const HassStrategyEnv *env);
@@ -52,6 +55,9 @@ hass_pace (const HassPaces *p, guint c, guint device)
 
 /* Returns: whether a device has a worker for a class. */
 gboolean hass_pace_can (const HassPaces *p, guint c, guint device);
+/* Returns: whether the pace is measured, in this run or in earlier ones; FALSE:
+   it is a guess. */
+gboolean hass_pace_known (const HassPaces *p, guint c, guint device);
 /* Returns: time in ns for which a unit of the class occupies what it occupies
    longest, the device or its link in one direction; 0: not known. */
 double hass_pace_ns (const HassPaces *p, guint c, guint device);
