@@ -111,6 +111,8 @@ struct _HassRound
   HassFarmKind farm;
   HassCostClass cost;
   const HassLoad *loads;
+  /* [n_units] sequence number of each load; NULL: seq_base + its index */
+  const guint64 *seqs;
   guint64 base, mask;
   gboolean divisible;
   HassDivision division;
@@ -353,7 +355,8 @@ hass_round_load_block (const HassRound *round, guint32 position,
   guint32 unit = hass_round_unit (round, position);
   const HassLoad *load = &round->loads[(round->base + unit) & round->mask];
   *block = (HassBlock){ .load = load,
-                        .seq = round->seq_base + unit,
+                        .seq = round->seqs ? round->seqs[unit]
+                                           : round->seq_base + unit,
                         .count = load->size,
                         .input = load->input,
                         .input_bytes = load->input_bytes,

@@ -105,7 +105,11 @@ typedef gboolean (*HassStageFunc) (HassToken *token, HassWorker *worker,
  * @cpu: computes a token on a core.
  * @gpu: computes a bundle of tokens on a CUDA device; PARALLEL stages only. The
  *   blocks of the bundle are tokens, whose outputs have the promised size
- *   exactly. At least one of @cpu, @gpu and @workers.
+ *   exactly. Of each token a device's worker sees, in its #HassBlock: @seq, the
+ *   token's; @load->tag, the token's tag as the stage before has left it (not
+ *   that of its load), which the worker cannot replace; input, output and
+ *   their sizes; and @stage. The rest of @load says nothing of the user's load.
+ *   At least one of @cpu, @gpu and @workers.
  * @user_data: last argument of the stage's callbacks; NULL: that of the
  *   pipeline.
  * @at_once: PARALLEL: most tokens in this stage on cores at once; 0: no bound.

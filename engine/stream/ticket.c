@@ -32,6 +32,8 @@ hass_ticket_free (gpointer data)
   hass_round_clear (&t->slot.round);
   g_free (t->slot.seats);
   g_free (t->loads);
+  g_free (t->items);
+  g_free (t->seqs);
   g_aligned_free (t);
 }
 
@@ -99,9 +101,32 @@ give_output (HassStream *stream, HassStreamWorker *sw, HassItem *item,
   return TRUE;
 }
 
-/* Makes the loads of the ticket's round from the tokens of its batches. */
+/* Adds a token to the units of the ticket: a load as the workers of devices see
+   it, with the token's tag. */
 static void
-make_loads (HassStream *stream, HassStreamWorker *sw, HassTicket *t)
+add_unit (HassTicket *t, HassItem *item)
+{
+  if (t->n == t->capacity)
+    {
+      t->capacity = MAX (2 * t->capacity, 16);
+      t->loads = g_renew (HassLoad, t->loads, t->capacity);
+      t->items = g_renew (HassItem *, t->items, t->capacity);
+      t->seqs = g_renew (guint64, t->seqs, t->capacity);
+    }
+  const HassToken *token = &item->token;
+  t->items[t->n] = item;
+  t->seqs[t->n] = token->seq;
+  t->loads[t->n++] = (HassLoad){ .input = token->input,
+                                 .input_bytes = token->input_bytes,
+                                 .output = token->output,
+                                 .output_bytes = token->output_bytes,
+                                 .size = 1,
+                                 .tag = token->tag };
+}
+
+/* Makes the units of the ticket's round from the tokens of its batches. */
+static void
+make_units (HassStream *stream, HassStreamWorker *sw, HassTicket *t)
 {
   guint last = t->stage + t->slot.fused;
   t->n = 0;
@@ -109,21 +134,9 @@ make_loads (HassStream *stream, HassStreamWorker *sw, HassTicket *t)
     for (guint32 i = 0; i < b->n; i++)
       {
         HassItem *item = &b->items[i];
-        if (item->state != HASS_ITEM_ALIVE
-            || !give_output (stream, sw, item, t->stage, last))
-          continue;
-        if (t->n == t->capacity)
-          {
-            t->capacity = MAX (2 * t->capacity, 16);
-            t->loads = g_renew (HassLoad, t->loads, t->capacity);
-          }
-        const HassToken *token = &item->token;
-        t->loads[t->n++] = (HassLoad){ .input = token->input,
-                                       .input_bytes = token->input_bytes,
-                                       .output = token->output,
-                                       .output_bytes = token->output_bytes,
-                                       .size = 1,
-                                       .tag = item };
+        if (item->state == HASS_ITEM_ALIVE
+            && give_output (stream, sw, item, t->stage, last))
+          add_unit (t, item);
       }
 }
 
@@ -146,7 +159,7 @@ hass_ticket_grant (HassStream *stream, HassWorker *worker, guint device,
   t->slot.stage = s;
   t->slot.not_for_cores = !stream->stages[s].public.cpu;
   t->slot.fused = fusable (stream, t, serve->fuse);
-  make_loads (stream, sw, t);
+  make_units (stream, sw, t);
   if (t->n == 0) /* there is no memory for outputs, and the pipeline stops */
     {
       t->busy = FALSE;
@@ -154,10 +167,10 @@ hass_ticket_grant (HassStream *stream, HassWorker *worker, guint device,
     }
   HassSpan span = { .loads = t->loads, .mask = G_MAXUINT64, .n = t->n };
   HassRound *round = &t->slot.round;
-  round->seq_base = t->batches->items[0].token.seq;
   round->begin_ns = stream->job->engine->now (stream->job);
   round->number = stream->job->n_rounds++;
   hass_round_begin_loads (round, HASS_FARM_COMBINE, HASS_COST_EQUAL, &span);
+  round->seqs = t->seqs;
   hass_round_open (round);
   t->slot.seats[device] = (HassSeat){ .in_flight = 1 };
   *extent = hass_round_take_any (round, round->classes[device], t->n);
@@ -226,7 +239,7 @@ hass_ticket_refused (HassJob *job, HassSlot *slot, guint32 position,
 {
   HassStream *stream = hass_stream_of (job);
   HassTicket *t = (HassTicket *)slot;
-  hass_item_fail (stream, &stream->stages[t->stage], t->loads[position].tag,
+  hass_item_fail (stream, &stream->stages[t->stage], t->items[position],
                   g_error_new_literal (HASS_ERROR, HASS_ERROR_NO_MEMORY, why));
 }
 
@@ -235,7 +248,7 @@ hass_ticket_refused (HassJob *job, HassSlot *slot, guint32 position,
 void
 hass_ticket_unfuse (HassJob *job, HassSlot *slot, guint32 position)
 {
-  HassItem *item = ((HassTicket *)slot)->loads[position].tag;
+  HassItem *item = ((HassTicket *)slot)->items[position];
   (void)job;
   item->one_stage = TRUE;
 }
@@ -304,11 +317,11 @@ follow (HassTicket *t, guint32 at, const HassBatch *batch, HassBatch *rest)
 {
   for (; at < t->n; at++)
     {
-      const HassItem *old = t->loads[at].tag;
+      const HassItem *old = t->items[at];
       guintptr index = (guintptr)(old - batch->items) - batch->n;
       if (old < batch->items + batch->n || index >= rest->n)
         return;
-      t->loads[at].tag = &rest->items[index];
+      t->items[at] = &rest->items[index];
     }
 }
 
@@ -328,7 +341,7 @@ settle_pieces (HassStream *stream, HassWorker *worker, HassTicket *t,
       for (guint32 i = 0; i < batch->n && !rest; i++)
         {
           const HassItem *item = &batch->items[i];
-          if (*at >= t->n || t->loads[*at].tag != item)
+          if (*at >= t->n || t->items[*at] != item)
             continue; /* it was not granted */
           if (any && what[*at] != first)
             rest = hass_batch_split (stream, sw, batch, i);
@@ -394,7 +407,7 @@ hass_tickets_collect (HassStream *stream, HassWorker *worker, guint device)
 const HassToken *
 hass_ticket_token (HassSlot *slot, guint32 position)
 {
-  const HassItem *item = ((HassTicket *)slot)->loads[position].tag;
+  const HassItem *item = ((HassTicket *)slot)->items[position];
   return &item->token;
 }
 
@@ -409,7 +422,7 @@ hass_ticket_compute (HassStream *stream, HassWorker *worker, HassSlot *slot,
   HassDone done = { .n = extent.n, .work = extent.n };
   for (guint32 i = extent.first; i < extent.first + extent.n; i++)
     {
-      HassItem *item = t->loads[i].tag;
+      HassItem *item = t->items[i];
       done.bytes += item->token.input_bytes;
       if (stream->job->dry)
         continue;

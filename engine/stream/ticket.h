@@ -19,7 +19,10 @@ typedef struct
   HassSlot slot; /* first, so that a slot's address is its ticket's */
   gboolean busy, over;
   guint device, stage;
-  HassLoad *loads; /* [capacity], n used; the tag of each is its HassItem */
+  /* [capacity], n used: the units, their tokens, and the numbers of these */
+  HassLoad *loads;
+  HassItem **items;
+  guint64 *seqs;
   guint32 n, capacity;
   HassBatch *batches; /* list of the batches that hold the tokens */
   HassCompletion told;
