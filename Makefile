@@ -13,6 +13,9 @@
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 SHELL := /bin/bash
+ifneq ($(words $(CURDIR) x$(BUILD)),2)
+$(error a path with a space is not possible: '$(CURDIR)', BUILD '$(BUILD)')
+endif
 
 comma := ,
 space := $() $()
@@ -112,7 +115,12 @@ say-left-out:
 	  'pkg-config does not find $(WHY_$(p))';)
 lib: $(LIB) $(SHARED) $(LA) $(LA_SHARED)
 
-$(STAGED):
+# Says what is missing in a sentence, before anything is built.
+.PHONY: can-build
+can-build:
+	$(Q)CC='$(CC)' CXX='$(CXX)' PKG_CONFIG='$(PKG_CONFIG)' \
+	  PACKAGES='$(PACKAGES)' tools/can-build.sh $(BUILD)
+$(STAGED): | can-build
 	$(Q)mkdir -p $(@D) && ln -sf $(abspath $<) $@
 define stage
 $(BUILD)/include/hass/$(notdir $(1)): $(1)
