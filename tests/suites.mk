@@ -34,20 +34,20 @@ NOT_QUICK := against_grep gpu_search hzip_* mapped_file sim_auto sim_bound \
 # AddressSanitizer and UndefinedBehaviorSanitizer see nothing new in:
 #   model            a program that spin writes
 #   package, guide   what make builds and installs, without sanitizers
-#   layers           tools/check-layers.sh, which no code of the library runs
+#   layers, can_build    scripts of tools/, which no code of the library runs
 #   bakeoff          hass-bakeoff starts programs and waits for their time limits;
 #                    output runs it, too
 #   sim_papers, sim_bound, sim_auto, sim_random    thousands of rounds of the
 #                    code that sched_*, sim_run, sim_bound_engine and contract
 #                    run once each
-NOT_UNDER_ADDRESS := model package guide layers bakeoff sim_papers sim_bound \
+NOT_UNDER_ADDRESS := model package guide layers can_build bakeoff sim_papers sim_bound \
 	sim_auto sim_random
 
 # ThreadSanitizer sees nothing new in suites of one thread:
 #   sched_*, sim_*, pipe_*, replay*, measure, gantt, plot, device_model, platform,
 #   virtual_time, thesis, hostile    virtual time, pictures and files
 #   matcher, line_scan, grep_rules    a search within one block
-#   model, package, guide, layers     as above
+#   model, package, guide, layers, can_build    as above
 # Programs cannot run under it: oneTBB's own threads, which are not
 # instrumented, are excused in the test program only (tests/sanitizers.c):
 #   against_grep, bakeoff*, examples*, gpu_apps, hass_info,
@@ -56,7 +56,7 @@ NOT_UNDER_ADDRESS := model package guide layers bakeoff sim_papers sim_bound \
 # gpu_search* and mapped_file search large files with the farms of live.
 NOT_UNDER_THREAD := align_program heat sched_* sim_* pipe_* replay* measure gantt plot \
 	device_model platform virtual_time thesis matcher line_scan grep_rules \
-	model package guide layers against_grep bakeoff* examples* gpu_apps \
+	model package guide layers can_build against_grep bakeoff* examples* gpu_apps \
 	hass_info hostile hzip_* monte_carlo_program own_device output gpu_search* \
 	mapped_file matrix_check y4m_program
 

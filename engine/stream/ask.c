@@ -61,18 +61,38 @@ check_devices (HassStream *stream)
     }
 }
 
+/* Returns: TRUE if a device or a core computes. */
 static gboolean
-has_stalled (const HassStream *stream, gint64 now_ns)
+is_running (const HassStream *stream)
 {
   for (guint d = 0; d < stream->job->n_devices; d++)
     if (stream->bundles[d] > 0)
-      return FALSE;
+      return TRUE;
   for (guint w = 0; w < stream->job->n_cores; w++)
     if (atomic_load_explicit (&stream->workers[w].at_stage,
                               memory_order_relaxed)
         > 0)
-      return FALSE;
-  return now_ns - stream->told_ns > STALL_NS;
+      return TRUE;
+  return FALSE;
+}
+
+static gboolean
+has_stalled (const HassStream *stream, gint64 now_ns)
+{
+  return !is_running (stream) && now_ns - stream->told_ns > STALL_NS;
+}
+
+/* Returns when a device whose strategy waits is asked again if nothing changes;
+   0: need not. In virtual time all devices are asked whenever something ends,
+   so the clock need not go on in small steps while something runs. */
+static gint64
+look_again_ns (const HassStream *stream, const HassServe *serve, gint64 now_ns)
+{
+  if (serve->within_ns > 0)
+    return now_ns + MIN (serve->within_ns, G_MAXINT64 - now_ns);
+  if (!stream->job->engine->real_time && is_running (stream))
+    return 0;
+  return now_ns + STALL_NS;
 }
 
 /* -- Asking ------------------------------------------------------------- */
@@ -204,7 +224,7 @@ hass_stream_ask (HassStream *stream, HassWorker *worker, guint device,
   HassAnswer answer = ops->serve (self, state, device, stalled, &serve);
   if (answer != HASS_TAKE)
     {
-      *again_ns = now_ns + (serve.within_ns > 0 ? serve.within_ns : STALL_NS);
+      *again_ns = look_again_ns (stream, &serve, now_ns);
       if (!stalled || !forced_class (stream, device, &serve))
         return NULL;
     }

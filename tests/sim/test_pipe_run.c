@@ -4,6 +4,7 @@
 
 #include <json-glib/json-glib.h>
 #include <string.h>
+#include <time.h>
 
 #include "hass/error.h"
 #include "hass_test.h"
@@ -75,6 +76,31 @@ leaves_tokens_to_the_gpu (void)
   CU_ASSERT_TRUE_FATAL (sim_pipe_run (c, &options, &r, NULL));
   CU_ASSERT_TRUE (r.through == 2000 && r.makespan_ns < 30e6);
   hass_report_free (r.report);
+}
+
+/* Tokens that wait for the GPU while cores and the GPU compute for hours of
+   virtual time; the makespan is that of tokens of 1 s, in proportion. */
+static void
+long_tokens (void)
+{
+  static const char *const strategies[] = { "pipe-auto", "aspara-pipe" };
+  g_autoptr (SimPipeCase) c
+      = pipe_test_case (PIPE_CPU PIPE_GPU ("0"),
+                        "[pipeline]\ntokens = 20\nbytes = 10\n"
+                        "[stage a]\ndevices = any\nwork = 2e10\n"
+                        "[stage b]\nwork = 2e10\n",
+                        NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL (c);
+  for (guint i = 0; i < G_N_ELEMENTS (strategies); i++)
+    {
+      SimPipeOptions options = { .strategy = strategies[i] };
+      SimPipeResult r;
+      clock_t begin = clock ();
+      CU_ASSERT_TRUE_FATAL (sim_pipe_run (c, &options, &r, NULL));
+      CU_ASSERT_TRUE (clock () - begin < 2 * CLOCKS_PER_SEC);
+      CU_ASSERT_TRUE (r.through == 20 && r.makespan_ns > 1e14);
+      hass_report_free (r.report);
+    }
 }
 
 static void
@@ -198,6 +224,9 @@ HASS_TEST_SUITE (
       passes_every_token },
     { "what a stage with at_once has no place for on cores waits for GPUs, too",
       leaves_tokens_to_the_gpu },
+    { "the time that a modelled pipeline takes to compute does not grow with "
+      "its virtual time",
+      long_tokens },
     { "hass-sim prints pipelines as CSV and JSON and refuses other options",
       other_options },
     { "stages that drop and emit beside a GPU take the time of the model",
