@@ -13,14 +13,14 @@
 .DEFAULT_GOAL := all
 .DELETE_ON_ERROR:
 SHELL := /bin/bash
-ifneq ($(words $(CURDIR) x$(BUILD)),2)
-$(error a path with a space is not possible: '$(CURDIR)', BUILD '$(BUILD)')
-endif
 
 comma := ,
 space := $() $()
 SAN ?=
 BUILD := build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))
+ifneq ($(words $(CURDIR) $(BUILD)),2)
+$(error nothing can be built in a path with a space: '$(CURDIR)', BUILD='$(BUILD)')
+endif
 CC ?= cc
 CXX ?= c++
 PKG_CONFIG ?= pkg-config

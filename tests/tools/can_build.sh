@@ -27,7 +27,7 @@ says "there is no 'no-such-config', which finds libraries" \
 says 'pkg-config does not find glib-2.0' \
   "PKG_CONFIG=PKG_CONFIG_LIBDIR=$work PKG_CONFIG_PATH= pkg-config"
 says "there can be no build directory '/proc/x'" BUILD=/proc/x
-says "a path with a space is not possible" "BUILD=$work/a b"
+says "nothing can be built in a path with a space" "BUILD=$work/a b"
 touch "$work/file"
 says "there can be no build directory '$work/file'" "BUILD=$work/file"
 if [ "$(id -u)" != 0 ]; then
