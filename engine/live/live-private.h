@@ -71,6 +71,9 @@ typedef struct
 gint64 hass_live_now (HassJob *job);
 
 /* wake.c */
+/* What waking a sleeping core costs the waking thread, in ns. A variable for
+   tests, which cannot know how long a token takes. */
+extern gint64 hass_live_wake_ns;
 void hass_live_add_core (HassJob *job, guint inside);
 void hass_live_loads_came (HassJob *job);
 gboolean hass_live_is_supplied (const HassJob *job);

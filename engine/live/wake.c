@@ -5,15 +5,9 @@
 
 #include "engine/stream/stream.h"
 
-/* What waking a sleeping core costs the waking thread, in ns; measured: 7 to 10
-   us. Lower, and cores are woken for tokens of less work than that; higher, and
-   the generator computes while another core could. ThreadSanitizer makes tokens
-   and waking some ten times as long. */
-#ifdef __SANITIZE_THREAD__
-#define WAKE_NS 80000
-#else
-#define WAKE_NS 8000
-#endif
+/* Measured: 7 to 10 us. Lower, and cores are woken for tokens of less work than
+   that; higher, and the generator computes while another core could. */
+gint64 hass_live_wake_ns = 8000;
 /* Where there is no other core, at most so many loads come without a look at
    the clock. A guess: more, and loads that come after a burst wait for longer;
    fewer, and the looks, of 25 ns each, count. */
@@ -59,7 +53,9 @@ cheaper_here (HassJob *job)
   if (live->n_helpers == 0)
     return generating_ns > HASS_SPIN_NS;
   double ns = hass_stream_waiting_ns (hass_stream_of (job), &job->workers[0]);
-  return ns > 0 && (double)(room_ns - live->since_room_ns) + ns < WAKE_NS;
+  return ns > 0
+         && (double)(room_ns - live->since_room_ns) + ns
+                < (double)hass_live_wake_ns;
 }
 
 /* Returns: TRUE if the clock should be read for a load that has come, where
