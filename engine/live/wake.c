@@ -81,6 +81,8 @@ void
 hass_live_loads_came (HassJob *job)
 {
   HassLive *live = job->driver;
+  if (job->flows_at_once)
+    return; /* the emission computes it */
   if (job->flow && !job->farm->flow->work
       && atomic_load_explicit (&live->inside, memory_order_seq_cst) == 0
       && (live->n_helpers > 0 || is_due (job)) && cheaper_here (job))
