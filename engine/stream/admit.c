@@ -10,13 +10,6 @@
    Thread safety: any worker; under admit_lock. */
 #include "stream-private.h"
 
-/* Work of a batch at all stages together, in ns, if enough loads wait. A guess:
-   more, and tokens wait for the others of their batch; less, and passing a
-   batch on, which takes some 0.1 us, counts. */
-#define BATCH_NS 20000
-/* A batch of less work than this, in ns, is not made smaller to leave loads for
-   other cores; as HASS_PULL_NS. */
-#define LEAST_NS 2000
 /* Loads that are taken from the pool at once. A guess: more, and the generator
    gets room late; fewer, and the pool's lock is taken more often. */
 #define SPAN_LOADS 256
@@ -32,7 +25,7 @@ hass_stream_batch_size (HassStream *stream, const HassStreamWorker *sw,
     ns += atomic_load_explicit (&sw->stages[s].token_ns, memory_order_relaxed);
   if (ns <= 0)
     return 1;
-  return (guint32)CLAMP (BATCH_NS / ns, 1, HASS_BATCH_TOKENS);
+  return (guint32)CLAMP (HASS_BATCH_NS / ns, 1, HASS_BATCH_TOKENS);
 }
 
 /* Returns how many loads are not admitted yet. Any thread. */
@@ -73,7 +66,7 @@ batch_limit (HassStream *stream, const HassStreamWorker *sw)
   guint32 size = hass_stream_batch_size (stream, sw, 0);
   guint64 fair
       = hass_stream_n_waiting (stream) / (2 * MAX (stream->job->n_cores, 1));
-  guint64 least = (guint64)size * LEAST_NS / BATCH_NS;
+  guint64 least = (guint64)size * HASS_LEAST_BATCH_NS / HASS_BATCH_NS;
   size = MIN (size, 8 * sw->last_batch);
   return (guint32)MAX (MIN (size, MAX (fair, least)), 1);
 }

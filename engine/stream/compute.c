@@ -86,7 +86,6 @@ settle (HassStream *stream, HassStreamWorker *sw, const HassStageState *stage,
                        "it was sent back more than %d times", HASS_MOST_AGAINS);
   if (error)
     {
-      sw->again_at = -1;
       drop_parts (stream, sw, (guint32)(item - sw->items));
       hass_item_fail (stream, stage, item, error);
     }
@@ -113,19 +112,18 @@ compute (HassStream *stream, HassStreamWorker *sw, HassWorker *worker,
     settle (stream, sw, stage, item, error);
 }
 
-/* Runs the stage's worker on the tokens of a batch that may run there, up to
-   and including one that is sent back; the others then wait until that one has
-   come again. */
+/* Runs the stage's worker on the tokens of a batch that are due there; at an
+   ordered stage up to and including one that is sent back, since the others
+   wait until that one has come again. */
 void
 hass_stream_compute (HassStream *stream, HassWorker *worker, HassBatch *batch)
 {
   HassJob *job = stream->job;
   HassStreamWorker *sw = hass_stream_worker (stream, worker);
   const HassStageState *stage = &stream->stages[batch->stage];
-  sw->again_at = -1;
   sw->stage = batch->stage;
-  sw->n_computed = 0;
-  sw->n_done = job->dry ? batch->n_alive : 0;
+  sw->n_computed = sw->n_resting = sw->n_again = 0;
+  sw->n_done = sw->n_on = job->dry ? batch->n_alive : 0;
   sw->n_bytes = 0;
   sw->items = batch->items;
   hass_stream_note_running (stream, worker, batch);
@@ -141,13 +139,27 @@ hass_stream_compute (HassStream *stream, HassWorker *worker, HassBatch *batch)
           sw->n_computed = i + 1;
           if (item->state != HASS_ITEM_ALIVE)
             continue;
+          if (item->due > batch->stage)
+            {
+              sw->n_resting++;
+              continue;
+            }
           sw->n_done++;
           sw->n_bytes += item->token.input_bytes;
           compute (stream, sw, worker, stage, item);
-          if (item->state != HASS_ITEM_ALIVE)
-            batch->n_alive--;
-          if (sw->again_at >= 0)
-            break;
+          if (item->state == HASS_ITEM_ALIVE)
+            {
+              sw->n_on++;
+              continue;
+            }
+          batch->n_alive--;
+          if (item->state != HASS_ITEM_AGAIN)
+            continue;
+          sw->n_again++;
+          if (!stage->ordered)
+            continue;
+          sw->n_resting += batch->n - sw->n_computed;
+          break;
         }
       sw->item = NULL;
       hass_engine_leave_callback (before);
@@ -176,7 +188,6 @@ hass_item_compute (HassStream *stream, HassWorker *worker, guint s,
   sw->item = NULL;
   hass_engine_leave_callback (before);
   drop_parts (stream, sw, 0);
-  sw->again_at = -1;
   if (item->state == HASS_ITEM_AGAIN)
     item->state = HASS_ITEM_ALIVE;
 }
@@ -198,7 +209,7 @@ hass_stream_count (HassStream *stream, HassWorker *worker,
 {
   HassStreamWorker *sw = hass_stream_worker (stream, worker);
   HassStageCount *c = &sw->stages[batch->stage];
-  guint32 n = MAX (batch->n, 1);
+  guint32 n = MAX (batch->n - sw->n_resting, 1);
   gint64 helped_ns = hass_worker_take_helped (worker);
   gint64 busy_ns = end_ns - begin_ns + helped_ns;
   double one = (double)MAX (busy_ns, 1) / n;
@@ -225,7 +236,7 @@ hass_stream_count (HassStream *stream, HassWorker *worker,
                                   .first = batch->items[0].token.seq,
                                   .bytes = sw->n_bytes,
                                   .n_taken = sw->n_done,
-                                  .n = batch->n_alive,
+                                  .n = sw->n_on,
                                   .begin_ns = begin_ns,
                                   .end_ns = end_ns });
 }

@@ -101,24 +101,6 @@ hass_batch_dispatch (HassStream *stream, HassWorker *worker, HassBatch *batch)
 
 /* -- After a stage ------------------------------------------------------ */
 
-/* Takes a token that is sent back, and what follows it in the batch, which the
-   stage has not computed, out of the batch. */
-static void
-send_back (HassStream *stream, HassStreamWorker *sw, HassBatch *batch,
-           HassBatch **back, HassBatch **rest)
-{
-  guint32 at = 0;
-  while (batch->items[at].state != HASS_ITEM_AGAIN)
-    at++;
-  if (at + 1 < batch->n)
-    *rest = hass_batch_split (stream, sw, batch, at + 1);
-  *back = hass_batch_split (stream, sw, batch, at);
-  HassItem *item = &(*back)->items[0];
-  item->state = HASS_ITEM_ALIVE;
-  (*back)->n_alive = 1;
-  (*back)->stage = item->again_stage;
-}
-
 /* Divides a batch that parts have made long, so that other cores can compute
    them: all but its front are dispatched to the stage that follows. */
 static void
@@ -148,6 +130,70 @@ note_finished (const HassStream *stream, const HassStreamWorker *sw,
       batch->items[i].state = HASS_ITEM_DROPPED;
 }
 
+/* Returns which of two batches that this worker may compute it goes on with:
+   @first, unless it has none. The other one goes to its ready set. */
+static HassBatch *
+choose (HassStream *stream, HassBatch *first, HassBatch *second)
+{
+  if (!first)
+    return second;
+  if (second)
+    hass_ready_push (stream, second);
+  return first;
+}
+
+/* Sends a batch whose time of going round is over to the stage where it is due.
+   Returns: the batch that this worker goes on with: what goes back makes room
+   for others, and for @mine, a batch that the worker may compute, or NULL. */
+static HassBatch *
+send (HassStream *stream, HassWorker *worker, HassBatch *batch, HassBatch *mine)
+{
+  guint from = batch->stage;
+  batch->stage = hass_again_due (batch);
+  gboolean is_back = batch->stage <= from;
+  if (batch->n > HASS_BATCH_TOKENS)
+    divide (stream, worker, batch);
+  batch = carry (stream, worker, batch);
+  if (!is_back)
+    return choose (stream, batch, mine);
+  if (batch)
+    hass_ready_push (stream, batch);
+  return mine;
+}
+
+/* Ends the stay of a batch, of which some tokens have been sent back, at its
+   stage. Returns: as hass_stream_next(), but for @freed: the batch that may run
+   at the stage now, or NULL. */
+static HassBatch *
+go_back (HassStream *stream, HassWorker *worker, HassBatch *batch,
+         HassBatch **freed)
+{
+  HassStreamWorker *sw = hass_stream_worker (stream, worker);
+  const HassStageState *stage = &stream->stages[batch->stage];
+  HassBatch *mine = NULL, *rest;
+  hass_again_set_due (stream, batch);
+  gboolean together = hass_again_together (stream, worker, batch);
+  guint due = hass_again_due (batch);
+  if (together && due == batch->stage)
+    {
+      batch->since_ns = worker->now_ns;
+      return batch; /* it has its turn or place already */
+    }
+  if (!together)
+    /* The last part first, so each goes in front of the one before. */
+    for (gboolean halve = TRUE;
+         (rest = hass_again_divide (stream, sw, batch, halve)); halve = FALSE)
+      mine = send (stream, worker, rest, mine);
+  if (stage->ordered && hass_again_due (batch) <= batch->stage)
+    hass_stage_keep_turn (batch);
+  else
+    *freed = hass_stage_leave (stream, sw, batch);
+  if (!together)
+    return send (stream, worker, batch, mine);
+  batch->stage = due;
+  return carry (stream, worker, batch);
+}
+
 /* Ends a batch's stay at the stage that has just computed it. Returns: the
    batch that this worker should compute now, which may be another one; NULL:
    none. */
@@ -155,7 +201,7 @@ HassBatch *
 hass_stream_next (HassStream *stream, HassWorker *worker, HassBatch *batch)
 {
   HassStreamWorker *sw = hass_stream_worker (stream, worker);
-  HassBatch *back = NULL, *rest = NULL;
+  HassBatch *mine, *freed = NULL;
   gboolean parts = sw->has_parts;
   if (hass_job_stopping (stream->job))
     {
@@ -164,17 +210,16 @@ hass_stream_next (HassStream *stream, HassWorker *worker, HassBatch *batch)
     }
   if (parts)
     hass_batch_insert_parts (stream, sw, batch);
-  if (sw->again_at >= 0)
-    send_back (stream, sw, batch, &back, &rest);
-  HassBatch *freed = hass_stage_leave (stream, sw, batch);
-  batch->stage++;
-  if (parts)
-    divide (stream, worker, batch);
-  HassBatch *mine = carry (stream, worker, batch);
-  if (back)
-    hass_batch_dispatch (stream, worker, back);
-  if (rest)
-    hass_batch_dispatch (stream, worker, rest);
+  if (sw->n_again > 0)
+    mine = go_back (stream, worker, batch, &freed);
+  else
+    {
+      freed = hass_stage_leave (stream, sw, batch);
+      batch->stage++;
+      if (parts)
+        divide (stream, worker, batch);
+      mine = carry (stream, worker, batch);
+    }
   if (!freed)
     return mine;
   freed->entered = TRUE;
@@ -183,9 +228,7 @@ hass_stream_next (HassStream *stream, HassWorker *worker, HassBatch *batch)
       hass_ready_push (stream, freed);
       return mine;
     }
-  if (mine)
-    hass_ready_push (stream, mine);
-  return freed;
+  return choose (stream, freed, mine);
 }
 
 /* -- What a core takes -------------------------------------------------- */

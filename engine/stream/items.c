@@ -43,6 +43,7 @@ hass_item_begin (HassItem *item, const HassLoad *load, guint64 seq)
   item->chunk = item->fresh = NULL;
   item->charge = 0;
   item->agains = 0;
+  item->due = 0;
   item->one_stage = FALSE;
   item->state = HASS_ITEM_ALIVE;
 }

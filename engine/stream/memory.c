@@ -86,6 +86,7 @@ hass_batch_new (HassStream *stream, HassStreamWorker *sw)
   batch->n = batch->capacity = batch->n_alive = 0;
   batch->stage = 0;
   batch->entered = FALSE;
+  batch->back_ns = 0;
   for (guint s = 0; s < stream->n_stages; s++)
     atomic_store_explicit (&batch->turn[s], HASS_TURN_NONE,
                            memory_order_relaxed);

@@ -83,10 +83,13 @@ hass_batch_size (const HassBatch *batch)
   return batch->n;
 }
 
-/* Returns: token @i of the batch; NULL: it was dropped or has failed. */
+/* Returns: token @i of the batch; NULL: it was dropped, has failed or is due at
+   a later stage. */
 const HassToken *
 hass_batch_token (const HassBatch *batch, guint32 i)
 {
   const HassItem *item = &batch->items[i];
-  return item->state == HASS_ITEM_ALIVE ? &item->token : NULL;
+  return item->state == HASS_ITEM_ALIVE && item->due <= batch->stage
+             ? &item->token
+             : NULL;
 }

@@ -10,6 +10,14 @@
    a batch fills the first-level cache; fewer, and a turn is passed more often.
  */
 #define HASS_BATCH_TOKENS 64
+/* Work of a batch at all stages together, in ns, if enough loads wait, and of
+   the rounds that it goes while some of its tokens are sent back. A guess:
+   more, and tokens wait for the others of their batch; less, and passing a
+   batch on, which takes some 0.1 us, counts. */
+#define HASS_BATCH_NS 20000
+/* A batch of less work than this, in ns, is not made smaller to leave tokens
+   for other cores; as HASS_PULL_NS. */
+#define HASS_LEAST_BATCH_NS 2000
 /* A token that is sent back more often than this fails: it would go round for
    ever. A guess. */
 #define HASS_MOST_AGAINS 65536
@@ -56,7 +64,8 @@ typedef struct
   gsize charge;       /* bytes that it counts in HassStream.bytes */
   guint32 agains;     /* how often it was sent back */
   guint8 state;       /* HassItemState */
-  guint8 again_stage;
+  guint8 due;         /* the stage that computes it next, if it is later than
+                         that of its batch */
   /* too large for a device that computes several stages on it at once */
   guint8 one_stage;
 } HassItem;
@@ -79,6 +88,7 @@ struct HassBatch
   guint stage;
   gboolean entered; /* it may run at its stage: has its turn or its place */
   gint64 since_ns;  /* when it came to its stage */
+  gint64 back_ns;   /* when a stage first sent tokens of it back; 0: none has */
   _Atomic guint8 turn[HASS_MAX_CLASSES];
 };
 
@@ -140,14 +150,15 @@ typedef struct
   _Atomic guint32 at_stage, n_running;
   HassItem *item;     /* the one that its callback computes, or NULL */
   guint32 n_computed; /* items of its last batch that were looked at */
+  guint32 n_resting;  /* items of it that are due later, or behind such */
   /* of these, tokens that were computed, and bytes of their inputs */
-  guint32 n_done;
+  guint32 n_done, n_on; /* the latter: that go on to the next stage */
   guint64 n_bytes;
   guint64 n_through;  /* tokens whose end it made, but for those that failed */
   HassItem *items;    /* of the batch that it computes */
   guint stage;        /* the stage of that batch */
   gsize most_output;  /* size of the item's output, if it has one */
-  gint32 again_at;    /* index of the item that was sent back; -1: none */
+  guint32 n_again;    /* tokens of its last batch that were sent back */
   GArray *parts;      /* HassPart: what the batch's tokens have emitted */
   GPtrArray *buffers; /* HassChunk: of hass_token_buffer() in this call */
   /* the arrays above are not empty; here, because their lengths lie in cache
@@ -322,6 +333,7 @@ gboolean hass_stage_has_place (const HassStageState *stage);
 gboolean hass_stage_reserve (HassStageState *stage);
 void hass_stage_give_place (HassStream *stream, HassStageState *stage);
 gboolean hass_stage_enter (HassStream *stream, HassBatch *batch);
+void hass_stage_keep_turn (HassBatch *batch);
 HassBatch *hass_stage_leave (HassStream *stream, const HassStreamWorker *sw,
                              HassBatch *batch);
 
@@ -331,6 +343,14 @@ HassBatch *hass_batch_split (HassStream *stream, HassStreamWorker *sw,
 void hass_batch_recount (HassBatch *batch);
 void hass_batch_insert_parts (HassStream *stream, HassStreamWorker *sw,
                               HassBatch *batch);
+
+/* again.c */
+void hass_again_set_due (const HassStream *stream, HassBatch *batch);
+guint hass_again_due (const HassBatch *batch);
+gboolean hass_again_together (const HassStream *stream,
+                              const HassWorker *worker, HassBatch *batch);
+HassBatch *hass_again_divide (HassStream *stream, HassStreamWorker *sw,
+                              HassBatch *batch, gboolean halve);
 
 /* flow.c */
 void hass_batch_dispatch (HassStream *stream, HassWorker *worker,

@@ -107,7 +107,6 @@ set_up_workers (HassStream *stream)
       sw->parts = g_array_new (FALSE, FALSE, sizeof (HassPart));
       sw->buffers = g_ptr_array_new ();
       sw->last_batch = 1;
-      sw->again_at = -1;
     }
 }
 
@@ -235,7 +234,8 @@ abandon_batch (HassStream *stream, HassBatch *batch)
   for (guint32 i = 0; i < batch->n; i++)
     {
       HassItem *item = &batch->items[i];
-      if (item->state == HASS_ITEM_ALIVE || item->state == HASS_ITEM_AGAIN)
+      if (item->state == HASS_ITEM_AGAIN
+          || (item->state == HASS_ITEM_ALIVE && item->due < stream->n_stages))
         {
           item->state = HASS_ITEM_FAILED;
           hass_item_list (stream, item, NULL);

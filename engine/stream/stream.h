@@ -21,6 +21,8 @@
       token: its memory is recycled and its load released. Parts that a stage
       emits take the place of their token in its batch; a batch that has become
       long is split (split.c).
+   6. Tokens that are sent back (again.c). Their batch goes round as a whole for
+      a while and is then divided.
 
    At any moment exactly one of these owns a batch: a core or the proxy of a
    device that computes it; a ready set; the turn of a stage (a parked batch);

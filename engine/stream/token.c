@@ -289,7 +289,6 @@ hass_token_again (HassToken *token, HassWorker *worker, guint to)
     return FALSE;
   item->agains += item->state != HASS_ITEM_AGAIN;
   item->state = HASS_ITEM_AGAIN;
-  item->again_stage = (guint8)to;
-  sw->again_at = (gint32)hass_item_index (sw);
+  item->due = (guint8)to;
   return TRUE;
 }

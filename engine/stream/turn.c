@@ -9,7 +9,9 @@
    successor from now on and runs it. Each of the two exchanges happens once for
    a batch and stage, so exactly one of the two threads sees the other's value.
    The last batch of the order has no tokens yet: a turn that comes to it waits
-   there for the batch that it becomes. tests/model/turn.pml is the model.
+   there for the batch that it becomes. A batch of which a token is sent back to
+   an earlier stage keeps its turn: its owner puts HERE into its cell again.
+   tests/model/turn.pml is the model.
 
    A stage that computes fewer tokens at once than come to it is backed up when
    what waits there keeps it busy for MOST_SUPPLY times as long as a new token
@@ -138,6 +140,17 @@ hass_stage_enter (HassStream *stream, HassBatch *batch)
     hass_queue_push_locked (&stage->waiting, batch);
   pthread_mutex_unlock (&stage->waiting.lock);
   return go;
+}
+
+/* Lets a batch that has the turn of its stage come to it again before the turn
+   is passed on. */
+void
+hass_stage_keep_turn (HassBatch *batch)
+{
+  /* Relaxed: until the batch leaves the stage, its owner alone uses the cell,
+     and what hands the batch to another owner publishes it. */
+  atomic_store_explicit (&batch->turn[batch->stage], HASS_TURN_HERE,
+                         memory_order_relaxed);
 }
 
 /* Ends the batch's stay at its stage. Returns: a batch that may run there now
