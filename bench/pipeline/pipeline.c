@@ -475,6 +475,7 @@ main (int argc, char **argv)
   run_latency ();
   run_bound ();
   run_waiting ();
+  pipe_run_again ();
   fflush (stdout);
   char *again[] = { argv[0], (char *)"endless", NULL };
   GError *error = NULL;

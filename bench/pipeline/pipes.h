@@ -97,6 +97,9 @@ typedef struct
   void (*run) (PipeRun *run);
 } PipePeer;
 
+/* Line p: hass alone can send tokens back. */
+void pipe_run_again (void);
+
 extern const PipePeer pipe_hass, pipe_tbb, pipe_tbb_graph;
 #ifdef BENCH_OPENMP
 extern const PipePeer pipe_openmp;
