@@ -37,16 +37,22 @@ hass_again_set_due (const HassStream *stream, HassBatch *batch)
     }
 }
 
-/* Returns the first stage at which tokens of the batch are due; if all have
-   ended, that after its own. */
+/* Returns the stage that the batch, at which its own stage has computed all
+   that it computes, comes to next: the first one at which tokens of it are due,
+   but no ordered stage is left out on the way there, since the batch passes the
+   turn of each on. If all tokens have ended, that after its own. */
 guint
-hass_again_due (const HassBatch *batch)
+hass_again_due (const HassStream *stream, const HassBatch *batch)
 {
-  guint due = HASS_MAX_CLASSES;
+  guint due = HASS_MAX_CLASSES, next = batch->stage + 1u;
   for (guint32 i = 0; i < batch->n; i++)
     if (batch->items[i].state == HASS_ITEM_ALIVE)
       due = MIN (due, batch->items[i].due);
-  return due < HASS_MAX_CLASSES ? due : batch->stage + 1;
+  if (due <= next || due == HASS_MAX_CLASSES)
+    return MIN (due, next);
+  while (next < due && !stream->stages[next].ordered)
+    next++;
+  return next;
 }
 
 /* Returns: TRUE if the batch goes back as a whole. */

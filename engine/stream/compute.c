@@ -209,14 +209,15 @@ hass_stream_count (HassStream *stream, HassWorker *worker,
 {
   HassStreamWorker *sw = hass_stream_worker (stream, worker);
   HassStageCount *c = &sw->stages[batch->stage];
-  guint32 n = MAX (batch->n - sw->n_resting, 1);
+  guint32 n = batch->n - sw->n_resting;
   gint64 helped_ns = hass_worker_take_helped (worker);
   gint64 busy_ns = end_ns - begin_ns + helped_ns;
-  double one = (double)MAX (busy_ns, 1) / n;
+  double one = (double)MAX (busy_ns, 1) / MAX (n, 1);
   double before = atomic_load_explicit (&c->token_ns, memory_order_relaxed);
-  atomic_store_explicit (&c->token_ns,
-                         before > 0 ? 0.75 * before + 0.25 * one : one,
-                         memory_order_relaxed);
+  if (n > 0)
+    atomic_store_explicit (&c->token_ns,
+                           before > 0 ? 0.75 * before + 0.25 * one : one,
+                           memory_order_relaxed);
 #define ADD(field, value)                                                      \
   atomic_store_explicit (                                                      \
       &c->field,                                                               \

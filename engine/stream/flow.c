@@ -149,7 +149,7 @@ static HassBatch *
 send (HassStream *stream, HassWorker *worker, HassBatch *batch, HassBatch *mine)
 {
   guint from = batch->stage;
-  batch->stage = hass_again_due (batch);
+  batch->stage = hass_again_due (stream, batch);
   gboolean is_back = batch->stage <= from;
   if (batch->n > HASS_BATCH_TOKENS)
     divide (stream, worker, batch);
@@ -173,7 +173,7 @@ go_back (HassStream *stream, HassWorker *worker, HassBatch *batch,
   HassBatch *mine = NULL, *rest;
   hass_again_set_due (stream, batch);
   gboolean together = hass_again_together (stream, worker, batch);
-  guint due = hass_again_due (batch);
+  guint due = hass_again_due (stream, batch);
   if (together && due == batch->stage)
     {
       batch->since_ns = worker->now_ns;
@@ -184,7 +184,7 @@ go_back (HassStream *stream, HassWorker *worker, HassBatch *batch,
     for (gboolean halve = TRUE;
          (rest = hass_again_divide (stream, sw, batch, halve)); halve = FALSE)
       mine = send (stream, worker, rest, mine);
-  if (stage->ordered && hass_again_due (batch) <= batch->stage)
+  if (stage->ordered && hass_again_due (stream, batch) <= batch->stage)
     hass_stage_keep_turn (batch);
   else
     *freed = hass_stage_leave (stream, sw, batch);

@@ -346,7 +346,7 @@ void hass_batch_insert_parts (HassStream *stream, HassStreamWorker *sw,
 
 /* again.c */
 void hass_again_set_due (const HassStream *stream, HassBatch *batch);
-guint hass_again_due (const HassBatch *batch);
+guint hass_again_due (const HassStream *stream, const HassBatch *batch);
 gboolean hass_again_together (const HassStream *stream,
                               const HassWorker *worker, HassBatch *batch);
 HassBatch *hass_again_divide (HassStream *stream, HassStreamWorker *sw,

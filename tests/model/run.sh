@@ -61,7 +61,8 @@ check event fails BROKEN_LOCK
 check event fails BROKEN_ORDER
 check turn passes
 check turn passes MORE_TOKENS
-for fault in ARRIVE PASS BOTH SPLIT DIVIDE LATE ADMIT REUSE; do
+check turn passes KEEPS
+for fault in ARRIVE PASS BOTH SPLIT DIVIDE LATE ADMIT REUSE KEEP; do
   check turn fails BROKEN_$fault
 done
 check weak passes

@@ -6,9 +6,10 @@
    batch that is ready, or fills the open batch, the last of the order, with one
    or two tokens and makes its successor. One batch is split: before it arrives
    at a stage, as for a device or because parts have made it long, or at the
-   stage, where a token is sent back and the rest follows it. The exchange on a
-   cell is one step; between two steps anything may happen. Batches are used
-   again when they have ended.
+   stage, where a token is sent back and the rest follows it. With KEEPS one
+   batch of which tokens are sent back keeps its turn and arrives again. The
+   exchange on a cell is one step; between two steps anything may happen.
+   Batches are used again when they have ended.
 
    Each stage has to compute all tokens, each once, in the order of the stream
    and one batch at a time. A batch that stays parked when no thread has
@@ -16,6 +17,7 @@
    state.
 
    -DMORE_TOKENS    two threads and four tokens, not three of each
+   -DKEEPS          two threads and two tokens; a batch keeps its turn
 
    -DBROKEN_ARRIVE  a batch arrives with a load and a store
    -DBROKEN_PASS    the turn is passed with a load and a store
@@ -25,11 +27,16 @@
    -DBROKEN_DIVIDE  a batch arrives before the rest is linked
    -DBROKEN_LATE    the open batch is given away before it has a successor
    -DBROKEN_ADMIT   two threads fill the open batch
-   -DBROKEN_REUSE   a batch that is used again keeps its cells  */
+   -DBROKEN_REUSE   a batch that is used again keeps its cells
+   -DBROKEN_KEEP    a batch that keeps its turn does not put it into its cell  */
 
 #ifdef MORE_TOKENS
 #  define THREADS 2
 #  define TOKENS 4
+#elif defined(KEEPS) || defined(BROKEN_KEEP)
+#  define THREADS 2
+#  define TOKENS 2
+#  define STAYS 1
 #else
 #  define THREADS 3
 #  define TOKENS 3
@@ -52,6 +59,9 @@ bool ready[BATCHES];
 bool used[BATCHES];
 byte open, live, admitted;
 byte splits = 1;
+#ifdef STAYS
+byte stays = STAYS; /* batches that may keep their turn */
+#endif
 bool admitting; /* the lock of the admitter */
 
 byte computed[STAGES];
@@ -195,6 +205,22 @@ inline carry ()
   fi
 }
 
+#ifdef STAYS
+/* Lets b, which has the turn, arrive at its stage again. */
+inline stay ()
+{
+  atomic {
+    assert (!running[at[b]] && computed[at[b]] == first[b]);
+    stays--;
+#ifndef BROKEN_KEEP
+    CELL (b, at[b]) = HERE;
+#endif
+    entered[b] = false;
+    give (b)
+  }
+}
+#endif
+
 /* Computes b, which has the turn, and passes it. b: what to compute now. */
 inline run_batch ()
 {
@@ -312,6 +338,9 @@ proctype thread ()
      fi;
      do
      :: b != NOBODY -> run_batch ()
+#ifdef STAYS
+     :: b != NOBODY && stays > 0 && n[b] > 0 -> stay ()
+#endif
      :: else -> break
      od
   od

@@ -215,6 +215,26 @@ keeps_its_turn (void)
     }
 }
 
+/* Tokens that are through an ordered stage do not go past it without the turn
+   that their batch has there. */
+static void
+passes_each_turn (void)
+{
+  World *w = world_new (HASS_STAGE_ORDERED, 4);
+  w->batch->turn[1] = HASS_TURN_HERE;
+  w->batch->back_ns = NOW_NS - HASS_BATCH_NS;
+  w->batch->items[0].due = w->batch->items[1].due = 2;
+  CU_ASSERT_PTR_EQUAL (send_back (w, "..bb", 0), w->batch);
+  CU_ASSERT_EQUAL (w->batch->stage, 1);
+  CU_ASSERT_STRING_EQUAL (due (w->batch), "--");
+  const HassBatch *back = w->batch->next;
+  CU_ASSERT_EQUAL (back->turn[1], HASS_TURN_NONE);
+  w->sw.n_again = 0;
+  CU_ASSERT_PTR_NULL (hass_stream_next (&w->stream, &w->worker, w->batch));
+  CU_ASSERT_EQUAL (back->turn[1], HASS_TURN_HERE);
+  world_free (w);
+}
+
 /* -- Whole pipelines ---------------------------------------------------- */
 
 #define N 1024
@@ -238,11 +258,15 @@ pass (HassToken *t, HassWorker *w, gpointer data, GError **error)
   return TRUE;
 }
 
-/* Tokens take 0.1 us in virtual time. */
+/* Tokens take 0.1 us in virtual time. Each is computed as often as it goes
+   round, and once by the last stage. */
 static void
 few_batches (void)
 {
   static HassLoad loads[N];
+  guint64 calls = 0;
+  for (guint k = 0; k < N; k++)
+    calls += ROUNDS - k % 3;
   /* with or without a stage before the one that sends back */
   for (guint first = 0; first < 2; first++)
     {
@@ -264,6 +288,9 @@ few_batches (void)
       unlink (path);
       CU_ASSERT_PTR_NOT_NULL_FATAL (report);
       CU_ASSERT (report->devices[0].bundles * 8 < report->devices[0].units);
+      for (guint s = 0; s <= first; s++)
+        CU_ASSERT_EQUAL (report->stages[s].tokens, calls);
+      CU_ASSERT_EQUAL (report->stages[1 + first].tokens, N);
       hass_report_free (report);
     }
 }
@@ -279,4 +306,6 @@ HASS_TEST_SUITE (
       is_halved },
     { "at an ordered stage a token that is sent back keeps the turn",
       keeps_its_turn },
+    { "tokens that are through an ordered stage do not leave its turn behind",
+      passes_each_turn },
     { "tokens that are sent back cost few batches", few_batches })
