@@ -123,7 +123,8 @@ hass_stream_compute (HassStream *stream, HassWorker *worker, HassBatch *batch)
   const HassStageState *stage = &stream->stages[batch->stage];
   sw->stage = batch->stage;
   sw->n_computed = sw->n_resting = sw->n_again = 0;
-  sw->n_done = sw->n_on = job->dry ? batch->n_alive : 0;
+  sw->n_done = job->dry ? batch->n_alive : 0;
+  sw->n_stay = 0;
   sw->n_bytes = 0;
   sw->items = batch->items;
   hass_stream_note_running (stream, worker, batch);
@@ -148,11 +149,9 @@ hass_stream_compute (HassStream *stream, HassWorker *worker, HassBatch *batch)
           sw->n_bytes += item->token.input_bytes;
           compute (stream, sw, worker, stage, item);
           if (item->state == HASS_ITEM_ALIVE)
-            {
-              sw->n_on++;
-              continue;
-            }
+            continue;
           batch->n_alive--;
+          sw->n_stay++;
           if (item->state != HASS_ITEM_AGAIN)
             continue;
           sw->n_again++;
@@ -237,7 +236,7 @@ hass_stream_count (HassStream *stream, HassWorker *worker,
                                   .first = batch->items[0].token.seq,
                                   .bytes = sw->n_bytes,
                                   .n_taken = sw->n_done,
-                                  .n = sw->n_on,
+                                  .n = sw->n_done - sw->n_stay,
                                   .begin_ns = begin_ns,
                                   .end_ns = end_ns });
 }

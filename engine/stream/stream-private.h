@@ -151,9 +151,9 @@ typedef struct
   HassItem *item;     /* the one that its callback computes, or NULL */
   guint32 n_computed; /* items of its last batch that were looked at */
   guint32 n_resting;  /* items of it that are due later, or behind such */
-  /* of these, tokens that were computed, and bytes of their inputs */
-  guint32 n_done, n_on; /* the latter: that go on to the next stage */
-  guint64 n_bytes;
+  guint32 n_done;     /* of these, tokens that were computed */
+  guint32 n_stay;     /* of these, that do not go on to the next stage */
+  guint64 n_bytes;    /* of the inputs of those computed */
   guint64 n_through;  /* tokens whose end it made, but for those that failed */
   HassItem *items;    /* of the batch that it computes */
   guint stage;        /* the stage of that batch */
