@@ -258,6 +258,8 @@ typedef struct
      else has changed that sleeping threads wait for (changed). */
   void (*loads_came) (HassJob *job);
   void (*changed) (HassJob *job);
+  /* (nullable): what it costs the worker to have another core compute, in ns */
+  gint64 (*waking_ns) (HassJob *job, const HassWorker *worker);
 } HassEngineOps;
 
 struct HassJob
@@ -282,8 +284,7 @@ struct HassJob
   HassReadySet *ready;
   HassResultPool *results; /* NULL: the farm has no collector */
   HassListener *listeners; /* see facts.h */
-  /* what the listeners are told of the farm at its begin */
-  HassFarmFacts facts;
+  HassFarmFacts facts;     /* what these are told of the farm at its begin */
   gboolean dry, ordered;
   gint64 begin_ns, deadline_ns; /* deadline_ns 0: none */
   /* virtual time: most work per ns of a core or a GPU; else 0 */
@@ -321,10 +322,9 @@ struct HassJob
   guint64 n_rounds;    /* under decision: rounds begun so far */
   /* loads begun; written under decision, in a pipeline by who admits */
   _Atomic guint64 n_loads;
-  /* under decision: completions that the strategy was told of */
-  guint64 n_told;
-  /* under decision: grants that the strategy was asked for */
-  guint64 n_asked;
+  /* under decision: completions that the strategy was told of, and grants that
+     it was asked for */
+  guint64 n_told, n_asked;
   /* under decision: since when too few loads wait for a round to begin, in ns,
      see live/begin.c; 0: they do not */
   gint64 hungry_ns;

@@ -177,6 +177,23 @@ find_work (HassJob *job, double unit_ns, gboolean patient)
   return found;
 }
 
+/* Returns: TRUE if a core may find work beside @others that look for it as
+   well. @caller: the core is the calling thread, which has stages of its own in
+   a pipeline. */
+static gboolean
+may_have_work (HassJob *job, gboolean caller, guint others)
+{
+  if (job->flow)
+    return !hass_job_stopping (job)
+           && hass_live_flow_has_work (job, caller, others);
+  HassSlot *slot = atomic_load_explicit (&job->current, memory_order_seq_cst);
+  return !hass_job_stopping (job)
+         && (hass_open_may_have_work (job)
+             || (hass_load_pool_waiting (job->pool) > 0
+                 && hass_job_may_begin (job, slot))
+             || (slot && hass_decide_pullable (slot)));
+}
+
 /* Computes one pull, or spins until there is work. Returns: FALSE if there was
    none for HASS_SPIN_NS or the farm has ended. @first: this core has found no
    work yet; the first time it does, it lets in the next core. */
@@ -190,7 +207,7 @@ work_or_spin (HassJob *job, HassWorker *worker, gboolean *first)
     {
       if (work_once (job, worker))
         {
-          if (*first)
+          if (*first && may_have_work (job, FALSE, 0))
             hass_live_let_in (job);
           *first = FALSE;
           return TRUE;
@@ -221,21 +238,6 @@ work_or_spin (HassJob *job, HassWorker *worker, gboolean *first)
 }
 
 /* -- 2. A stay ---------------------------------------------------------- */
-
-/* Returns: TRUE if a core may find work. @caller: the core is the calling
-   thread, which has stages of its own in a pipeline. */
-static gboolean
-may_have_work (HassJob *job, gboolean caller)
-{
-  if (job->flow)
-    return !hass_job_stopping (job) && hass_live_flow_has_work (job, caller);
-  HassSlot *slot = atomic_load_explicit (&job->current, memory_order_seq_cst);
-  return !hass_job_stopping (job)
-         && (hass_open_may_have_work (job)
-             || (hass_load_pool_waiting (job->pool) > 0
-                 && hass_job_may_begin (job, slot))
-             || (slot && hass_decide_pullable (slot)));
-}
 
 /* If the strategy's WAIT to the cores has an end, one helper sleeps here until
    then, because the calling thread may be busy. Returns: FALSE if this helper
@@ -276,7 +278,7 @@ hass_live_core_task (gpointer data)
       HassWorker *worker = &job->workers[index];
       gboolean first = TRUE;
       atomic_fetch_sub_explicit (&live->coming, 1, memory_order_relaxed);
-      for (guint i = 0; i < 2 && may_have_work (job, FALSE); i++)
+      for (guint i = 0; i < 2 && may_have_work (job, FALSE, 1 + i); i++)
         hass_live_let_in (job);
       while (work_or_spin (job, worker, &first) || wait_to_ask (job))
         ;
@@ -291,7 +293,7 @@ hass_live_core_task (gpointer data)
       /* A change between this core's last look and its leaving has let no core
          in, because this core still counted as being in; so it looks once more.
        */
-      if (may_have_work (job, FALSE))
+      if (may_have_work (job, FALSE, 0))
         hass_live_let_in (job);
       else if (find_work (job, unit_ns, TRUE) == FINISHED)
         hass_event_notify (&job->event);
@@ -335,7 +337,7 @@ hass_live_work_until (HassJob *job, gboolean (*done) (HassJob *job))
         }
       /* A change before hass_event_prepare() did not wake this thread, so it
          looks once more at all that may have changed and asks the strategy. */
-      if (may_have_work (job, TRUE)
+      if (may_have_work (job, TRUE, 0)
           || find_work (job, worker->unit_ns, TRUE) == FOUND)
         {
           hass_event_cancel (&job->event);

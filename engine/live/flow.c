@@ -13,7 +13,7 @@ let_in_more (HassJob *job, HassStream *stream)
   HassLive *live = job->driver;
   if (atomic_load_explicit (&live->inside, memory_order_relaxed)
           < live->n_helpers
-      && hass_stream_has_work (stream, FALSE))
+      && hass_stream_has_work (stream, FALSE, 0))
     hass_live_let_in (job);
 }
 
@@ -55,11 +55,11 @@ hass_live_flow_idle (HassJob *job)
 }
 
 gboolean
-hass_live_flow_has_work (HassJob *job, gboolean caller)
+hass_live_flow_has_work (HassJob *job, gboolean caller, guint others)
 {
   return job->farm->flow->has_work
              ? job->farm->flow->has_work (job)
-             : hass_stream_has_work (hass_stream_of (job), caller);
+             : hass_stream_has_work (hass_stream_of (job), caller, others);
 }
 
 /* Returns when a core without work should look again; 0: need not. */

@@ -78,6 +78,7 @@ void hass_live_add_core (HassJob *job, guint inside);
 void hass_live_loads_came (HassJob *job);
 gboolean hass_live_is_supplied (const HassJob *job);
 void hass_live_changed (HassJob *job);
+gint64 hass_live_waking_ns (HassJob *job, const HassWorker *worker);
 
 /* Lets one more core into the farm, unless all are in. Inline, as it runs for
    every load that is emitted. */
@@ -105,7 +106,7 @@ void hass_live_work_until (HassJob *job, gboolean (*done) (HassJob *job));
 /* flow.c */
 gboolean hass_live_flow_once (HassJob *job, HassWorker *worker);
 void hass_live_flow_idle (HassJob *job);
-gboolean hass_live_flow_has_work (HassJob *job, gboolean caller);
+gboolean hass_live_flow_has_work (HassJob *job, gboolean caller, guint others);
 gint64 hass_live_flow_again_ns (HassJob *job);
 
 /* Returns: TRUE if nothing waits and nothing runs. */

@@ -63,6 +63,7 @@ static const HassEngineOps live_ops = {
   .make_room = make_room,
   .loads_came = hass_live_loads_came,
   .changed = hass_live_changed,
+  .waking_ns = hass_live_waking_ns,
 };
 
 static void

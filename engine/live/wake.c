@@ -98,6 +98,15 @@ hass_live_loads_came (HassJob *job)
   hass_live_let_in (job);
 }
 
+gint64
+hass_live_waking_ns (HassJob *job, const HassWorker *worker)
+{
+  HassLive *live = job->driver;
+  guint others = atomic_load_explicit (&live->inside, memory_order_relaxed)
+                 - (worker->index > 0);
+  return others > 0 ? 0 : hass_live_wake_ns;
+}
+
 void
 hass_live_changed (HassJob *job)
 {

@@ -36,16 +36,15 @@ hass_stream_n_waiting (const HassStream *stream)
          + atomic_load_explicit (&stream->n_pending, memory_order_relaxed);
 }
 
-/* Returns the time that a core takes for the loads that wait, in ns, by the
-   times that this worker, or else another one, has measured at each stage; 0:
-   it is unknown, or stages run on other devices as well. Any thread. */
+/* Returns the time that a core takes for a token at the stages from @first on,
+   in ns, by the times that this worker, or else another one, has measured at
+   each. Stages that nobody has measured count as nothing. Any thread. */
 double
-hass_stream_waiting_ns (const HassStream *stream, const HassWorker *worker)
+hass_stream_token_ns (const HassStream *stream, const HassWorker *worker,
+                      guint first)
 {
   double ns = 0;
-  if (stream->linked)
-    return 0;
-  for (guint s = 0; s < stream->n_stages; s++)
+  for (guint s = first; s < stream->n_stages; s++)
     {
       double one = 0;
       for (guint i = 0; i < stream->job->n_workers && one <= 0; i++)
@@ -56,7 +55,17 @@ hass_stream_waiting_ns (const HassStream *stream, const HassWorker *worker)
         }
       ns += one;
     }
-  return ns * (double)hass_stream_n_waiting (stream);
+  return ns;
+}
+
+/* Returns the time that a core takes for the loads that wait, in ns; 0: it is
+   unknown, or stages run on other devices as well. Any thread. */
+double
+hass_stream_waiting_ns (const HassStream *stream, const HassWorker *worker)
+{
+  return stream->linked ? 0
+                        : hass_stream_token_ns (stream, worker, 0)
+                              * (double)hass_stream_n_waiting (stream);
 }
 
 /* Returns the most tokens that this worker's next batch may have. */

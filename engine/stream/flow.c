@@ -194,11 +194,23 @@ go_back (HassStream *stream, HassWorker *worker, HassBatch *batch,
   return carry (stream, worker, batch);
 }
 
-/* Ends a batch's stay at the stage that has just computed it. Returns: the
-   batch that this worker should compute now, which may be another one; NULL:
-   none. */
-HassBatch *
-hass_stream_next (HassStream *stream, HassWorker *worker, HassBatch *batch)
+/* Returns: TRUE if it takes this worker less time to compute a batch at the
+   stages that are left than to have another core do it. */
+static gboolean
+is_cheap (HassStream *stream, const HassWorker *worker, const HassBatch *batch)
+{
+  const HassJob *job = stream->job;
+  if (!job->engine->waking_ns || stream->linked)
+    return FALSE;
+  double one = hass_stream_token_ns (stream, worker, batch->stage);
+  return one > 0
+         && one * batch->n_alive
+                < (double)job->engine->waking_ns (stream->job, worker);
+}
+
+/* As hass_stream_next(), of the batch alone. */
+static HassBatch *
+go_on (HassStream *stream, HassWorker *worker, HassBatch *batch)
 {
   HassStreamWorker *sw = hass_stream_worker (stream, worker);
   HassBatch *mine, *freed = NULL;
@@ -228,7 +240,21 @@ hass_stream_next (HassStream *stream, HassWorker *worker, HassBatch *batch)
       hass_ready_push (stream, freed);
       return mine;
     }
-  return choose (stream, freed, mine);
+  if (!mine || sw->later || !is_cheap (stream, worker, mine))
+    return choose (stream, freed, mine);
+  sw->later = freed;
+  return mine;
+}
+
+/* Ends a batch's stay at the stage that has just computed it. Returns: the
+   batch that this worker should compute now, which may be another one; NULL:
+   none. */
+HassBatch *
+hass_stream_next (HassStream *stream, HassWorker *worker, HassBatch *batch)
+{
+  HassStreamWorker *sw = hass_stream_worker (stream, worker);
+  batch = go_on (stream, worker, batch);
+  return batch ? batch : g_steal_pointer (&sw->later);
 }
 
 /* -- What a core takes -------------------------------------------------- */
@@ -348,14 +374,15 @@ hass_stream_take (HassStream *stream, HassWorker *worker)
   return feed > 0 ? NULL : begin_tokens (stream, worker);
 }
 
-/* Returns: TRUE if a core may find something to do. @caller: the core is the
-   calling thread. */
+/* Returns: TRUE if a core may find something to do beside @others that look for
+   work as well. @caller: the core is the calling thread. */
 gboolean
-hass_stream_has_work (HassStream *stream, gboolean caller)
+hass_stream_has_work (HassStream *stream, gboolean caller, guint others)
 {
-  for (guint s = 0; s < stream->n_stages; s++)
-    if (may_take (&stream->stages[s], caller))
-      return TRUE;
+  if (atomic_load_explicit (&stream->n_ready, memory_order_seq_cst) > others)
+    for (guint s = 0; s < stream->n_stages; s++)
+      if (may_take (&stream->stages[s], caller))
+        return TRUE;
   guint64 tokens
       = atomic_load_explicit (&stream->n_tokens, memory_order_seq_cst);
   if (tokens
@@ -367,8 +394,7 @@ hass_stream_has_work (HassStream *stream, gboolean caller)
                  > stream->most_bytes)
       || hass_stream_backed_up (stream))
     return FALSE;
-  return hass_load_pool_waiting (stream->job->pool) > 0
-         || atomic_load_explicit (&stream->n_pending, memory_order_relaxed) > 0;
+  return hass_stream_n_waiting (stream) > others;
 }
 
 /* Returns: TRUE if no load waits and no token is in flight. */

@@ -159,6 +159,7 @@ typedef struct
   guint stage;        /* the stage of that batch */
   gsize most_output;  /* size of the item's output, if it has one */
   guint32 n_again;    /* tokens of its last batch that were sent back */
+  HassBatch *later;   /* what it computes after the batch, or NULL */
   GArray *parts;      /* HassPart: what the batch's tokens have emitted */
   GPtrArray *buffers; /* HassChunk: of hass_token_buffer() in this call */
   /* the arrays above are not empty; here, because their lengths lie in cache
@@ -324,6 +325,8 @@ void hass_cores_push (HassStream *stream, HassStageState *stage,
 
 /* admit.c */
 guint64 hass_stream_n_waiting (const HassStream *stream);
+double hass_stream_token_ns (const HassStream *stream, const HassWorker *worker,
+                             guint first);
 HassBatch *hass_stream_admit (HassStream *stream, HassWorker *worker);
 guint32 hass_stream_batch_size (HassStream *stream, const HassStreamWorker *sw,
                                 guint stage);

@@ -86,7 +86,8 @@ gboolean hass_tickets_collect (HassStream *stream, HassWorker *worker,
 
 /* Any thread; the last one is in admit.c, the one before in turn.c: TRUE while
    so much waits at a stage that no core need come for loads. */
-gboolean hass_stream_has_work (HassStream *stream, gboolean caller);
+gboolean hass_stream_has_work (HassStream *stream, gboolean caller,
+                               guint others);
 gboolean hass_stream_idle (HassStream *stream);
 gboolean hass_stream_backed_up (const HassStream *stream);
 double hass_stream_waiting_ns (const HassStream *stream,

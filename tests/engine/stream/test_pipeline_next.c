@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* test_pipeline_again.c: what becomes of a batch of which a stage sends tokens
-   back; most batches are moved by hand.
+/* test_pipeline_next.c: where a batch goes that leaves a stage, tokens that are
+   sent back included, and what its core goes on with; most batches are moved by
+   hand.
    Thread safety: one thread. */
 #include <stdlib.h>
 #include <string.h>
@@ -15,12 +16,20 @@
 #define NOW_NS 1000000
 
 static guint n_changed;
+static gint64 waking_ns; /* what another core costs */
 
 static void
 changed (HassJob *job)
 {
   (void)job;
   n_changed++;
+}
+
+static gint64
+needs_waking (HassJob *job, const HassWorker *worker)
+{
+  (void)job, (void)worker;
+  return waking_ns;
 }
 
 /* A pipeline of two stages, one worker and one batch. */
@@ -43,6 +52,8 @@ world_new (HassStageMode second, guint32 n)
   World *w = aligned_alloc (HASS_CACHE_LINE, sizeof *w);
   memset (w, 0, sizeof *w);
   w->engine.changed = changed;
+  w->engine.waking_ns = needs_waking;
+  w->job.n_workers = 1;
   w->job.engine = &w->engine;
   w->job.farm = &w->farm;
   w->farm.run = &w->run;
@@ -235,6 +246,57 @@ passes_each_turn (void)
   world_free (w);
 }
 
+/* -- What its core goes on with ----------------------------------------- */
+
+/* A core that leaves an ordered stage may compute the batch that waits there,
+   or its own. It computes both if that takes less time than to wake a core. */
+static void
+computes_what_is_cheap (void)
+{
+  for (guint is_cheap = 0; is_cheap < 2; is_cheap++)
+    {
+      World *w = world_new (HASS_STAGE_PARALLEL, 2);
+      w->stages[0].ordered = TRUE;
+      w->next->next = w->batch; /* not looked at */
+      w->next->turn[0] = HASS_TURN_PARKED;
+      atomic_store (&w->sw.stages[1].token_ns, 100);
+      waking_ns = 200 + is_cheap; /* for two tokens */
+      HassBatch *first = hass_stream_next (&w->stream, &w->worker, w->batch);
+      CU_ASSERT_PTR_EQUAL (first, is_cheap ? w->batch : w->next);
+      CU_ASSERT_EQUAL (first->stage, is_cheap);
+      CU_ASSERT_EQUAL (n_changed, !is_cheap);
+      CU_ASSERT_EQUAL (n_ready (w, 1), is_cheap ? 0 : 2);
+      if (is_cheap)
+        CU_ASSERT_PTR_EQUAL (hass_stream_next (&w->stream, &w->worker, first),
+                             w->next);
+      CU_ASSERT_PTR_NULL (w->sw.later);
+      waking_ns = 0;
+      world_free (w);
+    }
+}
+
+static gboolean
+pass (HassToken *t, HassWorker *w, gpointer data, GError **error)
+{
+  (void)t, (void)w, (void)data, (void)error;
+  return TRUE;
+}
+
+/* One batch that waits is work for one core. */
+static void
+is_work_for_one (void)
+{
+  World *w = world_new (HASS_STAGE_PARALLEL, 2);
+  w->stages[0].public.cpu = pass;
+  CU_ASSERT_FALSE (hass_stream_has_work (&w->stream, FALSE, 0));
+  hass_ready_push (&w->stream, w->batch);
+  CU_ASSERT_TRUE (hass_stream_has_work (&w->stream, FALSE, 0));
+  CU_ASSERT_FALSE (hass_stream_has_work (&w->stream, FALSE, 1));
+  hass_ready_push (&w->stream, w->next);
+  CU_ASSERT_TRUE (hass_stream_has_work (&w->stream, FALSE, 1));
+  world_free (w);
+}
+
 /* -- Whole pipelines ---------------------------------------------------- */
 
 #define N 1024
@@ -249,13 +311,6 @@ go_round (HassToken *t, HassWorker *w, gpointer data, GError **error)
   gsize rounds = GPOINTER_TO_SIZE (t->tag);
   t->tag = GSIZE_TO_POINTER (rounds + 1);
   return rounds + 1 >= ROUNDS - t->seq % 3 || hass_token_again (t, w, to);
-}
-
-static gboolean
-pass (HassToken *t, HassWorker *w, gpointer data, GError **error)
-{
-  (void)t, (void)w, (void)data, (void)error;
-  return TRUE;
 }
 
 /* Tokens take 0.1 us in virtual time. Each is computed as often as it goes
@@ -296,7 +351,7 @@ few_batches (void)
 }
 
 HASS_TEST_SUITE (
-    pipeline_again,
+    pipeline_next,
     { "a batch of which tokens are sent back goes round as a whole on its core",
       goes_round },
     { "after its time it is divided into runs that are due at one stage",
@@ -308,4 +363,7 @@ HASS_TEST_SUITE (
       keeps_its_turn },
     { "tokens that are through an ordered stage do not leave its turn behind",
       passes_each_turn },
+    { "a core computes what costs less than to wake another one",
+      computes_what_is_cheap },
+    { "one batch that waits is work for one core", is_work_for_one },
     { "tokens that are sent back cost few batches", few_batches })
