@@ -79,8 +79,9 @@ typedef struct
  * codelet of a dataflow. Times are in s.
  * @name: name of the stage or codelet.
  * @mode: "parallel", "ordered", "serial" or "caller"; of a codelet "codelet".
- * @tokens: tokens that went on from it: neither dropped nor failed; of a
- *   codelet: its tasks that were computed, also those that failed.
+ * @tokens: tokens that it computed, also those that it dropped or that failed,
+ *   and each as often as it was sent back to it; of a codelet: its tasks that
+ *   were computed, also those that failed.
  * @bytes: bytes of their inputs; of a codelet 0.
  * @batches: how often a core or a device began a run of tokens.
  * @busy_s: time that cores computed at this stage, summed over the cores, those

@@ -242,7 +242,14 @@ run_plan (guint64 seed, Tally *tally)
   for (guint i = 0; i < plan->n_stages; i++)
     check_stage (plan, &plan->stages[i], stopped);
   if (report)
-    check_loads (plan, report, stopped);
+    {
+      check_loads (plan, report, stopped);
+      for (guint i = 0; i < plan->n_stages && !stopped; i++)
+        if (report->stages[i].tokens != plan->stages[i].order->len)
+          plan_blame (plan, "stage %u: %u tokens are reported in place of %u",
+                      i, (guint)report->stages[i].tokens,
+                      plan->stages[i].order->len);
+    }
   else
     plan_blame (plan, "there is no report");
   if (!stopped && plan->in_flight >> 40 != 0)
