@@ -224,10 +224,12 @@ beside_cores (HassJob *job, const Watch *w, gint64 now_ns)
   if (!slot)
     return early || last ? WAIT : OPEN;
   HassRound *round = &slot->round;
-  double need_ns = cores_need_ns (job, round, grace_ns (w));
   if (round->n_partial_linked > 0)
     return OPEN;
-  if (cores_wait (job, slot))
+  gboolean wait = cores_wait (job, slot);
+  /* Looked at later: what was in flight before has been counted since. */
+  double need_ns = cores_need_ns (job, round, grace_ns (w));
+  if (wait)
     {
       if (last && need_ns < w->open_ns && give_a_bit (job, slot, need_ns))
         return GIVE;
