@@ -313,6 +313,13 @@ stream_finish (HassJob *job)
   job->phases.reduce_ns += job->engine->now (job) - begin;
 }
 
+/* Returns how many tokens the worker computed of its last batch. */
+guint32
+hass_stream_n_computed (HassStream *stream, const HassWorker *worker)
+{
+  return hass_stream_worker (stream, worker)->n_done;
+}
+
 static gboolean
 stream_is_idle (HassJob *job)
 {

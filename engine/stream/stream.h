@@ -62,6 +62,7 @@ guint32 hass_batch_size (const HassBatch *batch);
 const HassToken *hass_batch_token (const HassBatch *batch, guint32 i);
 void hass_stream_note_running (HassStream *stream, const HassWorker *worker,
                                const HassBatch *batch);
+guint32 hass_stream_n_computed (HassStream *stream, const HassWorker *worker);
 const HassToken *hass_ticket_token (HassSlot *slot, guint32 position);
 HassDone hass_ticket_compute (HassStream *stream, HassWorker *worker,
                               HassSlot *slot, HassExtent extent);

@@ -5,6 +5,10 @@
    DESIGN. A core takes a batch (engine/stream/stream.h), whose time at the
    stage the model says; when that time is over, the stage's CPU worker computes
    the batch, and the core carries it on to the next stage or takes another one.
+   How many tokens of a batch an ordered stage computes is known only after it
+   has done so: one that is sent back ends the batch's turn at the stage. There
+   the worker computes first, and the time is that of the tokens that it has
+   computed; nothing sees them before that time is over.
    GPUs get their grants through the feeder; the CPU workers of the stages
    compute their results, too. The generator takes no time. The work of a token
    at a stage is what HassVirtualModel.token_work says, else the cost of its
@@ -25,19 +29,48 @@
 
 /* -- Cores -------------------------------------------------------------- */
 
+/* Returns whether the worker of the stage computes a batch before its time has
+   passed. */
+static gboolean
+computes_first (const HassJob *job, guint stage)
+{
+  HassStageMode mode = job->farm->stages[stage].mode;
+  return mode == HASS_STAGE_ORDERED || mode == HASS_STAGE_CALLER;
+}
+
+/* Returns the work of the tokens of a batch that the core computes now. */
+static double
+batch_work (HassVirtualWorld *w, guint core, HassBatch *batch)
+{
+  HassJob *job = w->job;
+  HassStream *stream = hass_stream_of (job);
+  guint stage = hass_batch_stage (batch);
+  guint32 n = 0;
+  double work = 0;
+  g_array_set_size (w->work, hass_batch_size (batch));
+  double *works = (double *)w->work->data;
+  const HassToken *token;
+  for (guint32 i = 0; i < hass_batch_size (batch); i++)
+    if ((token = hass_batch_token (batch, i)))
+      works[n++] = hass_virtual_token_work (w, stage, (guint)job->cpu, token);
+  if (computes_first (job, stage))
+    {
+      hass_stream_compute (stream, &job->workers[core], batch);
+      n = MIN (n, hass_stream_n_computed (stream, &job->workers[core]));
+    }
+  for (guint32 i = 0; i < n; i++)
+    work += works[i];
+  return work;
+}
+
 /* Begins to compute a batch on a core. */
 static void
 begin (HassVirtualWorld *w, guint core, HassBatch *batch)
 {
   HassJob *job = w->job;
   guint stage = hass_batch_stage (batch);
-  double work = 0;
-  const HassToken *token;
-  for (guint32 i = 0; i < hass_batch_size (batch); i++)
-    if ((token = hass_batch_token (batch, i)))
-      work += hass_virtual_token_work (w, stage, (guint)job->cpu, token);
   double ns = w->platform->pull_ns
-              + work / hass_virtual_core_rate (w, stage)
+              + batch_work (w, core, batch) / hass_virtual_core_rate (w, stage)
                     * hass_virtual_noise (w) * w->slower[job->cpu];
   hass_stream_note_running (hass_stream_of (job), &job->workers[core], batch);
   w->core_busy[core] = TRUE;
@@ -78,7 +111,8 @@ core_done (HassVirtualWorld *w, const HassVirtualDue *event)
   HassBatch *batch = w->batches[event->core];
   w->core_busy[event->core] = FALSE;
   worker->now_ns = w->clock;
-  hass_stream_compute (stream, worker, batch);
+  if (!computes_first (job, hass_batch_stage (batch)))
+    hass_stream_compute (stream, worker, batch);
   hass_stream_count (stream, worker, batch, event->begin, w->clock);
   batch = hass_stream_next (stream, worker, batch);
   if (batch)
