@@ -324,7 +324,6 @@ void hass_cores_push (HassStream *stream, HassStageState *stage,
                       HassBatch *batch);
 
 /* admit.c */
-guint64 hass_stream_n_waiting (const HassStream *stream);
 double hass_stream_token_ns (const HassStream *stream, const HassWorker *worker,
                              guint first);
 HassBatch *hass_stream_admit (HassStream *stream, HassWorker *worker);

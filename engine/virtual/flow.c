@@ -81,11 +81,14 @@ begin (HassVirtualWorld *w, guint core, HassBatch *batch)
                            .begin = w->clock });
 }
 
+/* Returns whether a core has begun something, or has admitted tokens: those of
+   which the first stage is for devices are work for these. */
 static gboolean
 feed_cores (HassVirtualWorld *w)
 {
   HassJob *job = w->job;
   HassStream *stream = hass_stream_of (job);
+  guint64 waiting = hass_stream_n_waiting (stream);
   gboolean any = FALSE;
   for (guint c = 0; c < job->n_cores; c++)
     {
@@ -99,7 +102,7 @@ feed_cores (HassVirtualWorld *w)
       begin (w, c, batch);
       any = TRUE;
     }
-  return any;
+  return any || hass_stream_n_waiting (stream) < waiting;
 }
 
 static void
