@@ -276,6 +276,17 @@ look (HassTicket *t, guint8 *what)
       }
 }
 
+/* Books the time that the batch, which the device has computed, waited for it:
+   until the part of the grant's time that counts as busy. */
+static void
+count_wait (HassStreamWorker *sw, const HassTicket *t, const HassBatch *batch)
+{
+  gint64 begin_ns = t->told.end_ns - t->busy_ns;
+  gint64 ns = batch->since_ns > 0 ? MAX (begin_ns - batch->since_ns, 0) : 0;
+  atomic_fetch_add_explicit (&sw->stages[t->stage].waited_ns,
+                             ns * (gint64)batch->n, memory_order_relaxed);
+}
+
 /* Ends the stay of the batch, whose tokens have all met with @what, on the
    device. */
 static void
@@ -304,6 +315,7 @@ settle (HassStream *stream, HassWorker *worker, HassTicket *t, HassBatch *batch,
     hass_cores_push (stream, stage, batch);
   else
     {
+      count_wait (sw, t, batch);
       hass_batch_recount (batch);
       batch->stage = t->stage + t->slot.fused + 1;
       hass_batch_dispatch (stream, worker, batch);

@@ -147,6 +147,20 @@ with_gpu (void)
     g_printerr ("\n    %.0f us", us);
 }
 
+/* Eight tokens are in flight until the last ones; the GPU computes one at a
+   time, and the cores take 0.01 us for each. So seven wait for the GPU. */
+static void
+waits_for_gpu (void)
+{
+  g_autoptr (HassReport) r = NULL;
+  run (gpu, "pipe-fixed:s1=1,units=1", 8, &r);
+  const HassStageReport *square = &r->stages[0];
+  CU_ASSERT_DOUBLE_EQUAL (square->device_s, r->makespan_s,
+                          0.02 * r->makespan_s);
+  CU_ASSERT_DOUBLE_EQUAL (square->waiting_s, 7 * r->makespan_s,
+                          0.05 * 7 * r->makespan_s);
+}
+
 /* Returns: the value of a member of a line of a trace; -1: it has none. */
 static gint64
 member (const char *line, const char *name)
@@ -224,6 +238,7 @@ HASS_TEST_SUITE (
     { "a modelled GPU takes its part under every strategy, and the same seed "
       "gives the same time",
       with_gpu },
+    { "tokens that wait for a GPU are counted as waiting", waits_for_gpu },
     { "a trace names the stage of each bundle and each batch", traced },
     { "pipe-auto explains what GPUs take", explained },
     { "a stage without a CPU worker has no results on a modelled machine",
