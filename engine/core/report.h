@@ -87,7 +87,8 @@ typedef struct
  * @busy_s: time that cores computed at this stage, summed over the cores, those
  *   that run pieces of a hass_worker_parallel_for() included. Of tasks shorter
  *   than a microsecond one of 64 is measured.
- * @device_s: likewise of the other devices.
+ * @device_s: likewise of the other devices. Of consecutive stages that a device
+ *   computes without copies in between the first one has all of the time.
  * @waiting_s: time that tokens waited before the stage, summed over the tokens;
  *   divided by the makespan: how many waited on average, which tables call
  *   "queued". Of a codelet 0.
