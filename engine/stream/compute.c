@@ -168,7 +168,6 @@ hass_stream_compute (HassStream *stream, HassWorker *worker, HassBatch *batch)
           sum, atomic_load_explicit (sum, memory_order_relaxed) + sw->n_bytes,
           memory_order_relaxed);
     }
-  atomic_store_explicit (&sw->at_stage, 0, memory_order_relaxed);
 }
 
 /* Computes a token at a stage in the place of a device, which can neither emit
@@ -201,12 +200,14 @@ hass_stream_note_running (HassStream *stream, const HassWorker *worker,
   atomic_store_explicit (&sw->n_running, batch->n_alive, memory_order_relaxed);
 }
 
-/* Books the time that a batch took at its stage, and announces it. */
+/* Books the time that a batch took at its stage, and announces it; from now on
+   the worker is not at the stage any more. */
 void
 hass_stream_count (HassStream *stream, HassWorker *worker,
                    const HassBatch *batch, gint64 begin_ns, gint64 end_ns)
 {
   HassStreamWorker *sw = hass_stream_worker (stream, worker);
+  atomic_store_explicit (&sw->at_stage, 0, memory_order_relaxed);
   HassStageCount *c = &sw->stages[batch->stage];
   guint32 n = batch->n - sw->n_resting;
   gint64 helped_ns = hass_worker_take_helped (worker);

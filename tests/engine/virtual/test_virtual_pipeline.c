@@ -161,6 +161,39 @@ waits_for_gpu (void)
                           0.05 * 7 * r->makespan_s);
 }
 
+static gpointer
+create (const HassStrategyEnv *env, GError **error)
+{
+  (void)error;
+  return (gpointer)env;
+}
+
+static HassAnswer
+leave_all (gpointer self, const HassStreamState *state, guint device,
+           gboolean force, HassServe *serve)
+{
+  (void)self, (void)device, (void)force;
+  for (guint c = 0; c < state->n_classes; c++)
+    serve->leave[c] = G_MAXUINT32;
+  return HASS_WAIT;
+}
+
+/* Cores must take what the strategy leaves, again and again after the ordered
+   stage has computed. */
+static void
+nothing_served (void)
+{
+  static const HassStrategyOps idle = { .struct_size = sizeof idle,
+                                        .name = "test-leaves-all",
+                                        .summary = "serves no device",
+                                        .source = "none",
+                                        .farms = HASS_FARM_PIPELINE,
+                                        .create = create,
+                                        .serve = leave_all };
+  CU_ASSERT_TRUE (hass_strategy_register (&idle, NULL));
+  run (gpu, "test-leaves-all", 2, NULL);
+}
+
 /* Returns: the value of a member of a line of a trace; -1: it has none. */
 static gint64
 member (const char *line, const char *name)
@@ -239,6 +272,8 @@ HASS_TEST_SUITE (
       "gives the same time",
       with_gpu },
     { "tokens that wait for a GPU are counted as waiting", waits_for_gpu },
+    { "a pipeline goes on under a strategy that serves no device",
+      nothing_served },
     { "a trace names the stage of each bundle and each batch", traced },
     { "pipe-auto explains what GPUs take", explained },
     { "a stage without a CPU worker has no results on a modelled machine",
