@@ -62,7 +62,7 @@ run (const HassDataflow *d, HassGraphRun *of, const char *function,
                     .generate = hass_graph_generate,
                     .cpu_worker = no_worker,
                     .gpu_kind = HASS_GPU_KIND,
-                    .flow = &hass_graph_ops,
+                    .source = &hass_graph_ops,
                     .called_ns = hass_engine_clock (),
                     .run = &d->run };
   hass_farm_limits (&farm, 1, 1, 0, 0);

@@ -339,7 +339,7 @@ hass_decide_completed (HassJob *job, HassSlot *slot, const HassCompletion *done)
     }
   if (job->flow)
     {
-      job->farm->flow->grant_over (job, slot, &told);
+      job->source->grant_over (job, slot, &told);
       return;
     }
   HASS_ANNOUNCE (job, completed, &(HassCompleted){ &slot->round, &told });
@@ -387,6 +387,6 @@ hass_decide_lost (HassJob *job, guint device, const char *why)
 {
   hass_decide_note (job, device, why);
   job->totals[device].lost = TRUE;
-  for (guint s = 0; s < job->slots->len; s++)
-    hass_job_slot (job, s)->seats[device].state = HASS_SEAT_LOST;
+  if (job->source->lost)
+    job->source->lost (job, device);
 }

@@ -5,56 +5,10 @@
 #define HASS_FARM_H
 
 #include "hass/callbacks.h"
-#include "hass/report.h"
-#include "hass/strategy.h"
+#include "source.h"
 
 /* A listener is told what a running farm does; see facts.h. */
 typedef struct HassListener HassListener;
-
-struct HassJob;
-struct HassSlot;
-
-/**
- * HassFlowOps: how a farm without rounds is run: a pipeline, a dataflow. All by
- * the calling thread, but @idle by any.
- * @create: makes HassJob.flow, before the strategy is made, which it tells of
- *   the classes in HassJob.env. Returns: NULL with an error.
- * @finish: lists what is not through and releases it, merges accumulators and
- *   adds what was done to HassJob.totals, when all other threads have left.
- * @report: adds what is reported of the stages.
- * @idle: returns: TRUE if no load waits and none is on its way.
- * @grant_over: all units of a grant, which are those of @slot, have been
- *   computed or given back; under the decision lock.
- * @work: a dataflow: a core of the live engine computes tasks for a while.
- *   Returns: FALSE if there was none. NULL: the engine drives a pipeline by
- *   engine/stream/stream.h.
- * @has_work: a dataflow: any thread: TRUE if a task waits.
- * @has_room: a dataflow: the calling thread need not wait any longer.
- * @progress: (nullable): a dataflow: any thread: fills in how many tasks were
- *   submitted and have ended, and how many there are.
- * @refused: the unit at a position of @slot, a part of a grant, fits into the
- *   memory of no device that can run it, and has failed.
- * @unfuse: that unit, of a grant that passes several stages, does not fit into
- *   the device's memory, is given back, and passes its next stage alone; under
- *   the decision lock.
- */
-typedef struct HassFlowOps
-{
-  gpointer (*create) (struct HassJob *job, GError **error);
-  void (*finish) (struct HassJob *job);
-  void (*report) (struct HassJob *job, HassReport *report);
-  void (*free) (gpointer flow);
-  gboolean (*idle) (struct HassJob *job);
-  void (*grant_over) (struct HassJob *job, struct HassSlot *slot,
-                      const HassCompletion *told);
-  void (*refused) (struct HassJob *job, struct HassSlot *slot, guint32 position,
-                   const char *why);
-  void (*unfuse) (struct HassJob *job, struct HassSlot *slot, guint32 position);
-  gboolean (*work) (struct HassJob *job, HassWorker *worker);
-  gboolean (*has_work) (struct HassJob *job);
-  gboolean (*has_room) (struct HassJob *job);
-  void (*progress) (struct HassJob *job, HassProgressInfo *info);
-} HassFlowOps;
 
 /* A farm as the engines see it. Fields without a comment mean the same as in
    the public HassDataFarm; a function farm's tasks travel as loads whose tag
@@ -124,9 +78,9 @@ typedef struct
   guint32 round_loads; /* most units in a round */
   gsize window;        /* ordered farm: most units begun and not delivered */
 
-  /* a pipeline: how it is run, its stages with all defaults filled in, and its
-     bounds (HassPipeline); else NULL and 0 */
-  const HassFlowOps *flow;
+  const HassSourceOps *source; /* NULL: rounds */
+  /* a pipeline: its stages with all defaults filled in, and its bounds
+     (HassPipeline); else NULL and 0 */
   const struct _HassStage *stages;
   guint n_stages;
   gsize tokens, token_bytes;

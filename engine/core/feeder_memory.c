@@ -34,7 +34,7 @@ refuse_unit (HassFeeder *f, HassFeederPart *part, const char *why,
   hass_feeder_note_locked (f, message);
   if (again)
     {
-      job->farm->flow->unfuse (job, round, e.first);
+      job->source->unfuse (job, round, e.first);
       hass_round_give_back (&round->round, e);
     }
   else if (elsewhere)

@@ -70,6 +70,7 @@ HassBlock *hass_divide_cut (HassJob *job, HassSlot *slot, const HassLoad *load,
                             gsize e, guint32 *n_blocks, GError **error);
 
 /* rounds.c */
+extern const HassSourceOps hass_rounds_ops;
 void hass_job_abandon (HassJob *job);
 
 /* Most units that join one open round. A guess: fewer, and rounds begin and end
@@ -78,7 +79,7 @@ void hass_job_abandon (HassJob *job);
 #define HASS_OPEN_UNITS 1024
 
 /* slots.c; finding, beginning and closing under the decision lock */
-void hass_slots_init (HassJob *job);
+gboolean hass_slots_create (HassJob *job, GError **error);
 void hass_slots_clear (HassJob *job);
 guint32 hass_job_room (HassJob *job);
 HassSlot *hass_slot_find (HassJob *job, gboolean open);

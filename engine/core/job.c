@@ -127,7 +127,6 @@ init_shared (HassJob *job)
   if (farm->collect)
     job->results = hass_result_pool_new (job->ordered, RESULT_BYTES,
                                          hass_job_collect, job);
-  hass_slots_init (job);
 }
 
 static void
@@ -147,14 +146,22 @@ init_env (HassJob *job, const HassJobDevices *devices)
                                 .merge_ns = devices->merge_ns };
 }
 
-/* Looks up what earlier runs have measured. */
-static void
-begin_samplers (HassJob *job)
+/* Makes the source of work and the strategy, which is told what earlier runs
+   have measured. Returns: FALSE with an error if one cannot be made. */
+static gboolean
+make_source (HassJob *job, GError **error)
 {
+  const HassFarm *farm = job->farm;
+  const HassSourceOps *source = farm->source ? farm->source : &hass_rounds_ops;
+  if (!source->create (job, error))
+    return FALSE;
+  job->source = source;
   if (job->engine->real_time)
-    job->samplers = hass_samplers_begin (&job->env, job->farm->strategy);
-  if (job->samplers && !job->flow)
-    job->known = job->env.profile;
+    job->samplers = hass_samplers_begin (&job->env, farm->strategy);
+  job->strategy = hass_strategy_new (farm->strategy, &job->env, error);
+  if (job->strategy && source->started)
+    source->started (job);
+  return job->strategy != NULL;
 }
 
 /* Makes the job for a farm; the farm stays the caller's and must outlive the
@@ -184,18 +191,9 @@ hass_job_new (const HassFarm *farm, const HassEngineOps *engine,
                  "farm '%s': there is no memory for a pool of %zu loads of "
                  "%zu bytes",
                  farm->name, farm->pool_loads, sizeof (HassLoad));
-  else if (listen (job, error)
-           && (!farm->flow || (job->flow = farm->flow->create (job, error))))
-    {
-      begin_samplers (job);
-      job->strategy = hass_strategy_new (farm->strategy, &job->env, error);
-    }
-  if (job->strategy && has_its_devices (job, error)
-      && open_listeners (job, error))
-    {
-      hass_open_init (job);
-      return job;
-    }
+  else if (listen (job, error) && make_source (job, error)
+           && has_its_devices (job, error) && open_listeners (job, error))
+    return job;
   hass_job_free (job);
   return NULL;
 }
@@ -216,7 +214,6 @@ free_listeners (HassJob *job)
 static void
 clear_shared (HassJob *job)
 {
-  hass_slots_clear (job);
   g_clear_pointer (&job->results, hass_result_pool_free);
   g_clear_pointer (&job->pool, hass_load_pool_free);
   for (guint i = 0; i < job->unfinished->len; i++)
@@ -237,8 +234,8 @@ hass_job_free (HassJob *job)
   HassReduction reduction = hass_farm_reduction (job->farm);
   if (job->strategy)
     hass_strategy_free (job->strategy);
-  if (job->flow)
-    job->farm->flow->free (job->flow);
+  if (job->source)
+    job->source->free (job);
   free_listeners (job);
   for (guint i = 0; i < job->n_workers; i++)
     {
@@ -305,8 +302,7 @@ hass_job_finish (HassJob *job)
   if (job->results)
     hass_result_pool_flush (job->results);
   job->phases.flush_ns = job->engine->now (job) - begin;
-  if (job->flow)
-    job->farm->flow->finish (job);
+  job->source->finish (job);
   hass_job_abandon (job);
   hass_job_tidy_unfinished (job);
   begin = job->engine->now (job);
@@ -419,8 +415,8 @@ hass_job_report (HassJob *job, gint64 makespan_ns)
   if (job->results)
     report->results = hass_result_pool_delivered (job->results);
   hass_account (job, report, makespan_ns);
-  if (job->flow)
-    job->farm->flow->report (job, report);
+  if (job->source->report)
+    job->source->report (job, report);
   report->n_unfinished = job->unfinished->len;
   report->unfinished = g_memdup2 (
       job->unfinished->data, job->unfinished->len * sizeof (HassUnfinished));

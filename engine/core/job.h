@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* job.h: one running farm, as the engines see it.
 
-   DESIGN. A job has a load pool, a few slots for rounds, one strategy and a
-   worker context for each core and device. From top to bottom of this room:
+   DESIGN. A job has a load pool, a source of work (source.h), one strategy and
+   a worker context for each core and device. From top to bottom of this room:
    job.c sets up, tears down and reports, generate.c takes what the generator
    emits, worker.c what workers emit, execute.c computes units and results.c
    takes their results, rounds.c moves loads of the pool into rounds and open.c
@@ -267,13 +267,13 @@ struct HassJob
   /* Constant while the job runs. */
   const HassFarm *farm;
   const HassEngineOps *engine;
-  HassDeviceTraits *devices; /* [n_devices], the CPU pool first */
+  const HassSourceOps *source; /* NULL until it is created */
+  HassDeviceTraits *devices;   /* [n_devices], the CPU pool first */
   /* [n_devices], live engine: the device, NULL for the CPU pool */
   HassDevice **gpus;
   guint n_devices;
-  gint cpu;      /* index of the CPU pool, or -1 */
-  guint n_cores; /* number of cores of the CPU pool */
-  guint n_workers;
+  gint cpu;                 /* index of the CPU pool, or -1 */
+  guint n_cores, n_workers; /* cores of the CPU pool, worker contexts */
   HassHandles *handles;
   HassWorker *workers;          /* [n_workers], memory of @handles */
   HassStrategyEnv env;          /* what the strategy is told of the farm */
@@ -294,7 +294,7 @@ struct HassJob
 
   /* The threads of the live engine share the fields from here on. */
   HassEvent event;
-  gpointer flow;   /* what HassFarm.flow has created, or NULL */
+  gpointer flow;   /* the HassStream or HassGraph; NULL: rounds */
   gpointer driver; /* the engine's own state: HassLive or the virtual one's */
   gboolean flows_at_once; /* what is emitted passes all stages before more is */
 

@@ -257,7 +257,7 @@ hass_execute_refused (HassJob *job, HassWorker *worker, HassSlot *slot,
   HassUnitMark mark = { 0, 0 };
   if (job->flow)
     {
-      job->farm->flow->refused (job, slot, e.first, why);
+      job->source->refused (job, slot, e.first, why);
       return;
     }
   hass_round_block (&slot->round, e.first, &block);

@@ -2,12 +2,12 @@
 /* rounds.c: fills rounds with loads of the pool, and lists what a stopped farm
    has not computed.
 
-   DESIGN. A free slot gets a span of the pool (in a partition farm one load,
-   cut into blocks); the strategy orders and divides it. Tasks with a priority
-   join an open round instead (open.c).
+   DESIGN. Rounds are a source of work (source.h). A free slot gets a span of
+   the pool (in a partition farm one load, cut into blocks); the strategy orders
+   and divides it. Tasks with a priority join an open round instead (open.c).
 
    Thread safety: under the decision lock; hass_job_abandon when all other
-   threads have left. */
+   threads have left; the operations of the source as source.h says. */
 #include "job-private.h"
 
 #include <string.h>
@@ -233,10 +233,8 @@ abandon_ready (HassJob *job)
       }
 }
 
-/* Lists everything that a stopped farm has not computed as unfinished and
-   releases it, when no other thread works for the job. */
-void
-hass_job_abandon (HassJob *job)
+static void
+rounds_finish (HassJob *job)
 {
   pthread_mutex_lock (&job->decision);
   hass_job_close_open (job);
@@ -246,6 +244,13 @@ hass_job_abandon (HassJob *job)
     if (hass_job_slot (job, i)->state != HASS_SLOT_FREE)
       abandon_round (job, hass_job_slot (job, i));
   abandon_ready (job);
+}
+
+/* Lists the loads that still wait in the pool as unfinished and releases them,
+   when no other thread works for the job. */
+void
+hass_job_abandon (HassJob *job)
+{
   HassSpan span;
   while (hass_load_pool_next (job->pool, G_MAXUINT32, &span))
     {
@@ -253,3 +258,38 @@ hass_job_abandon (HassJob *job)
       job->n_loads += span.n;
     }
 }
+
+/* -- As a source of work ------------------------------------------------ */
+
+static void
+rounds_started (HassJob *job)
+{
+  if (job->samplers)
+    job->known = job->env.profile;
+  hass_open_init (job);
+}
+
+static gboolean
+rounds_are_idle (HassJob *job)
+{
+  pthread_mutex_lock (&job->decision);
+  gboolean idle = hass_job_idle (job);
+  pthread_mutex_unlock (&job->decision);
+  return idle;
+}
+
+/* The strategy is not asked for the device again, in this or any later round.
+ */
+static void
+rounds_lost (HassJob *job, guint device)
+{
+  for (guint s = 0; s < job->slots->len; s++)
+    hass_job_slot (job, s)->seats[device].state = HASS_SEAT_LOST;
+}
+
+const HassSourceOps hass_rounds_ops = { .create = hass_slots_create,
+                                        .started = rounds_started,
+                                        .finish = rounds_finish,
+                                        .free = hass_slots_clear,
+                                        .idle = rounds_are_idle,
+                                        .lost = rounds_lost };

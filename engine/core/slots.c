@@ -83,12 +83,14 @@ slot_free (gpointer data)
   g_aligned_free (slot);
 }
 
-void
-hass_slots_init (HassJob *job)
+gboolean
+hass_slots_create (HassJob *job, GError **error)
 {
+  (void)error;
   job->slots = g_ptr_array_new_with_free_func (slot_free);
   for (guint i = 0; i < HASS_SLOTS; i++)
     new_slot (job, NULL);
+  return TRUE;
 }
 
 void

@@ -122,9 +122,8 @@ free_contents (HassGraph *graph)
 }
 
 static void
-graph_free (gpointer flow)
+graph_free (HassGraph *graph)
 {
-  HassGraph *graph = flow;
   for (guint w = 0; w < graph->n_workers; w++)
     {
       HassGraphWorker *worker = &graph->workers[w];
@@ -150,8 +149,8 @@ graph_free (gpointer flow)
   keep_graph (graph);
 }
 
-static gpointer
-graph_new (HassJob *job, GError **error)
+static gboolean
+graph_create (HassJob *job, GError **error)
 {
   const HassGraphRun *run = job->farm->user_data;
   if (!job->engine->real_time || job->cpu < 0)
@@ -162,7 +161,7 @@ graph_new (HassJob *job, GError **error)
                    job->farm->name,
                    job->cpu < 0 ? "the CPU pool is switched off"
                                 : "modelled machines cannot run them yet");
-      return NULL;
+      return FALSE;
     }
   HassGraph *graph
       = new_graph (job->farm->name, run,
@@ -175,7 +174,8 @@ graph_new (HassJob *job, GError **error)
     make_contents (graph);
   set_up_workers (graph, job->n_workers);
   hass_graph_listen (graph);
-  return graph;
+  job->flow = graph;
+  return TRUE;
 }
 
 /* -- Building ----------------------------------------------------------- */
@@ -246,6 +246,12 @@ hass_tape_free (HassTape *tape)
 
 /* -- The end ------------------------------------------------------------ */
 
+static void
+graph_clear (HassJob *job)
+{
+  graph_free (job->flow);
+}
+
 static gboolean
 graph_is_idle (HassJob *job)
 {
@@ -258,12 +264,12 @@ graph_has_work (HassJob *job)
   return hass_ready_any (job->flow);
 }
 
-const HassFlowOps hass_graph_ops = { .create = graph_new,
-                                     .finish = hass_graph_finish,
-                                     .report = hass_graph_report,
-                                     .progress = hass_graph_progress,
-                                     .free = graph_free,
-                                     .idle = graph_is_idle,
-                                     .work = hass_graph_work,
-                                     .has_work = graph_has_work,
-                                     .has_room = hass_graph_has_room };
+const HassSourceOps hass_graph_ops = { .create = graph_create,
+                                       .finish = hass_graph_finish,
+                                       .report = hass_graph_report,
+                                       .progress = hass_graph_progress,
+                                       .free = graph_clear,
+                                       .idle = graph_is_idle,
+                                       .work = hass_graph_work,
+                                       .has_work = graph_has_work,
+                                       .has_room = hass_graph_has_room };

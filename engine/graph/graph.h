@@ -49,7 +49,7 @@ typedef struct
   gboolean (*again) (gpointer user_data);
 } HassGraphRun;
 
-extern const HassFlowOps hass_graph_ops;
+extern const HassSourceOps hass_graph_ops;
 
 /* The generator of a dataflow: builds or replays the graph. */
 gboolean hass_graph_generate (HassEmitter *emitter, gpointer run,

@@ -142,7 +142,7 @@ find_work (HassJob *job, double unit_ns, gboolean patient)
     {
       hass_live_flow_idle (job);
       return atomic_load_explicit (&job->generated, memory_order_seq_cst)
-                     && hass_live_idle (job)
+                     && job->source->idle (job)
                  ? FINISHED
                  : NOTHING;
     }

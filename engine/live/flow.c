@@ -22,8 +22,8 @@ let_in_more (HassJob *job, HassStream *stream)
 gboolean
 hass_live_flow_once (HassJob *job, HassWorker *worker)
 {
-  if (job->farm->flow->work)
-    return job->farm->flow->work (job, worker);
+  if (job->source->work)
+    return job->source->work (job, worker);
   const HassLive *live = job->driver;
   HassStream *stream = hass_stream_of (job);
   HassBatch *batch = hass_stream_take (stream, worker);
@@ -50,15 +50,15 @@ hass_live_flow_once (HassJob *job, HassWorker *worker)
 void
 hass_live_flow_idle (HassJob *job)
 {
-  if (!job->farm->flow->work)
+  if (!job->source->work)
     hass_stream_consult (hass_stream_of (job), hass_live_now (job), TRUE);
 }
 
 gboolean
 hass_live_flow_has_work (HassJob *job, gboolean caller, guint others)
 {
-  return job->farm->flow->has_work
-             ? job->farm->flow->has_work (job)
+  return job->source->has_work
+             ? job->source->has_work (job)
              : hass_stream_has_work (hass_stream_of (job), caller, others);
 }
 
@@ -66,7 +66,7 @@ hass_live_flow_has_work (HassJob *job, gboolean caller, guint others)
 gint64
 hass_live_flow_again_ns (HassJob *job)
 {
-  return job->farm->flow->work
+  return job->source->work
              ? 0
              : hass_stream_again_ns (hass_stream_of (job), hass_live_now (job));
 }

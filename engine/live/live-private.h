@@ -109,18 +109,6 @@ void hass_live_flow_idle (HassJob *job);
 gboolean hass_live_flow_has_work (HassJob *job, gboolean caller, guint others);
 gint64 hass_live_flow_again_ns (HassJob *job);
 
-/* Returns: TRUE if nothing waits and nothing runs. */
-static inline gboolean
-hass_live_idle (HassJob *job)
-{
-  if (job->flow)
-    return job->farm->flow->idle (job);
-  pthread_mutex_lock (&job->decision);
-  gboolean idle = hass_job_idle (job);
-  pthread_mutex_unlock (&job->decision);
-  return idle;
-}
-
 /* devices.c */
 gboolean hass_live_devices (const HassFarm *farm, HassCpuPool **pool,
                             HassDeviceTraits **devices, HassDevice ***gpus,

@@ -40,10 +40,10 @@
 static gboolean
 has_room (HassJob *job)
 {
-  if (job->flow && job->farm->flow->has_room)
-    return job->farm->flow->has_room (job);
+  if (job->source->has_room)
+    return job->source->has_room (job);
   if (job->flows_at_once)
-    return job->farm->flow->idle (job);
+    return job->source->idle (job);
   return hass_load_pool_has_room (job->pool)
          && !atomic_load_explicit (&job->caller_wanted, memory_order_relaxed);
 }
@@ -88,8 +88,8 @@ set_up (HassJob *job, HassLive *live, HassCpuPool *pool)
   live->has_proxies = job->n_devices > (job->cpu >= 0 ? 1 : 0);
   live->proxies_begin = live->n_helpers == 0 && live->has_proxies;
   /* The generator's thread is the only one, and the generator may block. */
-  job->flows_at_once = job->flow && !job->farm->flow->work
-                       && live->n_helpers == 0 && !live->has_proxies;
+  job->flows_at_once = job->flow && !job->source->work && live->n_helpers == 0
+                       && !live->has_proxies;
   live->seats = g_array_new (FALSE, FALSE, sizeof (guint));
   for (guint i = live->n_helpers; i >= 1; i--)
     g_array_append_val (live->seats, i);
@@ -124,7 +124,7 @@ drive (HassJob *job)
   hass_job_begin (job);
   hass_proxies_start (job, live);
   hass_job_generate (job);
-  hass_live_work_until (job, hass_live_idle);
+  hass_live_work_until (job, job->source->idle);
   job->phases.worked_ns = hass_live_now (job);
   hass_proxies_stop (job, live);
   hass_helpers_close (live->helpers);

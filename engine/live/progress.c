@@ -42,8 +42,8 @@ add_rate (HassProgressThread *t, HassProgressInfo *info)
 {
   HassJob *job = t->job;
   double s = info->elapsed_s - t->elapsed_s;
-  if (job->farm->flow->progress)
-    job->farm->flow->progress (job, info);
+  if (job->source->progress)
+    job->source->progress (job, info);
   else
     {
       info->loads_done

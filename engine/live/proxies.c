@@ -141,7 +141,7 @@ describe_farm (HassJob *job, const HassDevice *device, HassDeviceFarm *f)
     .device_kind = hass_live_device_kind (farm, device),
     .worker_of = farm->worker_of,
   };
-  if (farm->flow)
+  if (job->flow)
     {
       f->kind = HASS_FARM_COMBINE;
       f->device_kind = NULL; /* the stages have the workers for this kind */

@@ -236,9 +236,8 @@ patience (HassProxy *p)
 static gboolean
 all_done (HassJob *job)
 {
-  if (!atomic_load_explicit (&job->generated, memory_order_seq_cst))
-    return FALSE;
-  return hass_live_idle (job);
+  return atomic_load_explicit (&job->generated, memory_order_seq_cst)
+         && job->source->idle (job);
 }
 
 void

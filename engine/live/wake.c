@@ -73,7 +73,7 @@ is_due (HassJob *job)
 gboolean
 hass_live_is_supplied (const HassJob *job)
 {
-  return job->flow && !job->farm->flow->work
+  return job->flow && !job->source->work
          && hass_stream_backed_up (hass_stream_of (job));
 }
 
@@ -83,7 +83,7 @@ hass_live_loads_came (HassJob *job)
   HassLive *live = job->driver;
   if (job->flows_at_once)
     return; /* the emission computes it */
-  if (job->flow && !job->farm->flow->work
+  if (job->flow && !job->source->work
       && atomic_load_explicit (&live->inside, memory_order_seq_cst) == 0
       && (live->n_helpers > 0 || is_due (job)) && cheaper_here (job))
     {

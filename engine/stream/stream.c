@@ -142,10 +142,9 @@ clear_devices (HassStream *stream)
 }
 
 static void
-stream_free (gpointer data)
+stream_free (HassJob *job)
 {
-  HassStream *stream = data;
-  HassJob *job = stream->job;
+  HassStream *stream = hass_stream_of (job);
   for (guint s = 0; s < stream->n_stages; s++)
     {
       HassStageState *stage = &stream->stages[s];
@@ -181,11 +180,12 @@ open_order (HassStream *stream)
                            memory_order_relaxed);
 }
 
-static gpointer
-stream_new (HassJob *job, GError **error)
+static gboolean
+stream_create (HassJob *job, GError **error)
 {
   const HassFarm *farm = job->farm;
   HassStream *stream = g_aligned_alloc0 (1, sizeof *stream, HASS_CACHE_LINE);
+  job->flow = stream;
   stream->job = job;
   stream->n_stages = farm->n_stages;
   stream->pinned = job->n_devices > (job->cpu >= 0 ? 1 : 0);
@@ -218,10 +218,10 @@ stream_new (HassJob *job, GError **error)
     {
       for (guint s = 0; s < farm->n_stages; s++)
         make_accumulators (stream, &stream->stages[s]);
-      return stream;
+      return TRUE;
     }
-  stream_free (stream);
-  return NULL;
+  stream_free (job);
+  return FALSE;
 }
 
 /* -- The end ------------------------------------------------------------ */
@@ -326,11 +326,11 @@ stream_is_idle (HassJob *job)
   return hass_stream_idle (hass_stream_of (job));
 }
 
-const HassFlowOps hass_stream_ops = { .create = stream_new,
-                                      .finish = stream_finish,
-                                      .report = hass_stream_report,
-                                      .free = stream_free,
-                                      .idle = stream_is_idle,
-                                      .grant_over = hass_ticket_over,
-                                      .refused = hass_ticket_refused,
-                                      .unfuse = hass_ticket_unfuse };
+const HassSourceOps hass_stream_ops = { .create = stream_create,
+                                        .finish = stream_finish,
+                                        .report = hass_stream_report,
+                                        .free = stream_free,
+                                        .idle = stream_is_idle,
+                                        .grant_over = hass_ticket_over,
+                                        .refused = hass_ticket_refused,
+                                        .unfuse = hass_ticket_unfuse };

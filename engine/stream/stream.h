@@ -38,8 +38,8 @@
 typedef struct HassStream HassStream;
 typedef struct HassBatch HassBatch;
 
-/* What HassFarm.flow points to for a pipeline. */
-extern const HassFlowOps hass_stream_ops;
+/* What HassFarm.source points to for a pipeline. */
+extern const HassSourceOps hass_stream_ops;
 
 static inline HassStream *
 hass_stream_of (const HassJob *job)

@@ -163,7 +163,7 @@ run (const SimPipeCase *c, HassFarm *farm, const SimPipeOptions *options,
   farm->workers = gpu ? kinds : &kinds[1];
   farm->gpu_kind = GPU_KIND;
   farm->stand_in = &stand_in;
-  farm->flow = &hass_stream_ops;
+  farm->source = &hass_stream_ops;
   farm->tokens = options->tokens > 0 ? options->tokens : c->pipe->in_flight;
   farm->token_bytes = bytes - bytes / 4;
   farm->block_elements = farm->element_threads = 1;

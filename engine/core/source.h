@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: MIT */
+/* source.h: where the ready work of a job comes from: the rounds of a farm, a
+   pipeline or a dataflow. The rest of the core calls it through a table.
+   Thread safety: constant tables; each op says which thread calls it. */
+#ifndef HASS_SOURCE_H
+#define HASS_SOURCE_H
+
+#include "hass/report.h"
+#include "hass/strategy.h"
+
+struct HassJob;
+struct HassSlot;
+
+/**
+ * HassSourceOps: a source of work. Each op by the calling thread, unless stated
+ * otherwise. Those from @work on are for dataflows alone.
+ * @create: makes the source's state before the strategy is made, which it tells
+ *   of the classes in HassJob.env. Returns: FALSE with an error, and then
+ *   nothing is left to free.
+ * @started: (nullable): the strategy has been made.
+ * @finish: all other threads have left: lists what is not computed and releases
+ *   it, merges its accumulators and adds what was done to HassJob.totals.
+ * @report: (nullable): adds what is reported of the stages.
+ * @idle: any thread: returns: TRUE if nothing waits and nothing runs.
+ * @lost: (nullable): a device is lost; under the decision lock.
+ * @grant_over: a pipeline: all units of a grant, which are those of @slot, have
+ *   been computed or given back; under the decision lock.
+ * @refused: a pipeline: the unit at a position of @slot, a part of a grant,
+ * fits into the memory of no device that can run it, and has failed.
+ * @unfuse: a pipeline: that unit, of a grant that passes several stages, does
+ *   not fit into the device's memory, is given back, and passes its next stage
+ *   alone; under the decision lock.
+ * @work: a core of the live engine computes tasks for a while. Returns: FALSE
+ *   if there was none. NULL: the engine drives a pipeline by
+ *   engine/stream/stream.h, and rounds by job.h.
+ * @has_work: any thread: TRUE if a task waits.
+ * @has_room: (nullable): the calling thread need not wait any longer.
+ * @progress: (nullable): any thread: fills in how many tasks were submitted and
+ *   have ended, and how many there are.
+ */
+typedef struct
+{
+  gboolean (*create) (struct HassJob *job, GError **error);
+  void (*started) (struct HassJob *job);
+  void (*finish) (struct HassJob *job);
+  void (*report) (struct HassJob *job, HassReport *report);
+  void (*free) (struct HassJob *job);
+  gboolean (*idle) (struct HassJob *job);
+  void (*lost) (struct HassJob *job, guint device);
+  void (*grant_over) (struct HassJob *job, struct HassSlot *slot,
+                      const HassCompletion *told);
+  void (*refused) (struct HassJob *job, struct HassSlot *slot, guint32 position,
+                   const char *why);
+  void (*unfuse) (struct HassJob *job, struct HassSlot *slot, guint32 position);
+  gboolean (*work) (struct HassJob *job, HassWorker *worker);
+  gboolean (*has_work) (struct HassJob *job);
+  gboolean (*has_room) (struct HassJob *job);
+  void (*progress) (struct HassJob *job, HassProgressInfo *info);
+} HassSourceOps;
+
+#endif
