@@ -89,8 +89,12 @@ void hass_job_close_open (HassJob *job);
 void hass_job_disown (HassJob *job, const HassLoad *load, guint64 seq);
 void hass_job_retire (HassJob *job);
 
+/* decide.c; without the decision lock */
+gboolean hass_decide_pullable (HassSlot *slot);
+
 /* open.c */
 void hass_open_init (HassJob *job);
+gboolean hass_open_may_have_work (HassJob *job);
 void hass_open_join (HassJob *job, const HassWorker *from,
                      const HassSpan *span);
 gboolean hass_open_has_room (HassJob *job);

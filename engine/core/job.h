@@ -452,7 +452,6 @@ gboolean hass_job_may_begin (HassJob *job, HassSlot *slot);
 HassSlot *hass_open_slot (HassJob *job, guint klass);
 HassSlot *hass_open_pullable (HassJob *job);
 gboolean hass_open_stalled (HassJob *job);
-gboolean hass_open_may_have_work (HassJob *job);
 
 gboolean hass_buffer_holds_part (HassJob *job, const HassLoad *load,
                                  const HassLoad *part); /* buffers.c */
@@ -463,8 +462,7 @@ void hass_job_let_go (HassJob *job, const HassLoad *load, guint64 seq,
 void hass_job_units_finished (HassJob *job, HassSlot *slot, guint32 n);
 gboolean hass_job_idle (HassJob *job);
 
-/* decide.c; all functions but hass_decide_pullable under the decision lock */
-gboolean hass_decide_pullable (HassSlot *slot);
+/* decide.c; all functions under the decision lock */
 void hass_decide_stop_without_devices (HassJob *job, const char *message);
 gboolean hass_decide_cpu (HassJob *job, HassSlot *slot);
 gint64 hass_decide_again_ns (const HassSlot *slot, guint device);

@@ -278,6 +278,18 @@ rounds_are_idle (HassJob *job)
   return idle;
 }
 
+static gboolean
+rounds_have_work (HassJob *job, gboolean caller, guint others)
+{
+  (void)caller;
+  (void)others;
+  HassSlot *slot = atomic_load_explicit (&job->current, memory_order_seq_cst);
+  return hass_open_may_have_work (job)
+         || (hass_load_pool_waiting (job->pool) > 0
+             && hass_job_may_begin (job, slot))
+         || (slot && hass_decide_pullable (slot));
+}
+
 /* The strategy is not asked for the device again, in this or any later round.
  */
 static void
@@ -292,4 +304,5 @@ const HassSourceOps hass_rounds_ops = { .create = hass_slots_create,
                                         .finish = rounds_finish,
                                         .free = hass_slots_clear,
                                         .idle = rounds_are_idle,
+                                        .has_work = rounds_have_work,
                                         .lost = rounds_lost };

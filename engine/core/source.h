@@ -13,7 +13,7 @@ struct HassSlot;
 
 /**
  * HassSourceOps: a source of work. Each op by the calling thread, unless stated
- * otherwise. Those from @work on are for dataflows alone.
+ * otherwise.
  * @create: makes the source's state before the strategy is made, which it tells
  *   of the classes in HassJob.env. Returns: FALSE with an error, and then
  *   nothing is left to free.
@@ -22,21 +22,26 @@ struct HassSlot;
  *   it, merges its accumulators and adds what was done to HassJob.totals.
  * @report: (nullable): adds what is reported of the stages.
  * @idle: any thread: returns: TRUE if nothing waits and nothing runs.
+ * @has_work: any thread of the live engine: returns: TRUE if a core may find
+ *   work beside @others that look for it as well. @caller: the core is the
+ *   calling thread, which has stages of its own in a pipeline. What waits is
+ *   read with sequential consistency, so that a thread that finds nothing after
+ *   hass_event_prepare() misses no change.
  * @lost: (nullable): a device is lost; under the decision lock.
  * @grant_over: a pipeline: all units of a grant, which are those of @slot, have
  *   been computed or given back; under the decision lock.
- * @refused: a pipeline: the unit at a position of @slot, a part of a grant,
- * fits into the memory of no device that can run it, and has failed.
+ * @refused: a pipeline: the unit at a position of @slot, a part of a grant, has
+ *   failed, as it fits into the memory of no device that can run it.
  * @unfuse: a pipeline: that unit, of a grant that passes several stages, does
  *   not fit into the device's memory, is given back, and passes its next stage
  *   alone; under the decision lock.
- * @work: a core of the live engine computes tasks for a while. Returns: FALSE
- *   if there was none. NULL: the engine drives a pipeline by
+ * @work: a dataflow: a core of the live engine computes tasks for a while,
+ *   returns: FALSE if there was none. NULL: the engine drives a pipeline by
  *   engine/stream/stream.h, and rounds by job.h.
- * @has_work: any thread: TRUE if a task waits.
- * @has_room: (nullable): the calling thread need not wait any longer.
- * @progress: (nullable): any thread: fills in how many tasks were submitted and
- *   have ended, and how many there are.
+ * @has_room: (nullable): a dataflow: the calling thread need not wait any
+ *   longer.
+ * @progress: (nullable): a dataflow: any thread: fills in how many tasks it has
+ *   submitted, how many of them have ended and how many there will be.
  */
 typedef struct
 {
@@ -46,6 +51,7 @@ typedef struct
   void (*report) (struct HassJob *job, HassReport *report);
   void (*free) (struct HassJob *job);
   gboolean (*idle) (struct HassJob *job);
+  gboolean (*has_work) (struct HassJob *job, gboolean caller, guint others);
   void (*lost) (struct HassJob *job, guint device);
   void (*grant_over) (struct HassJob *job, struct HassSlot *slot,
                       const HassCompletion *told);
@@ -53,7 +59,6 @@ typedef struct
                    const char *why);
   void (*unfuse) (struct HassJob *job, struct HassSlot *slot, guint32 position);
   gboolean (*work) (struct HassJob *job, HassWorker *worker);
-  gboolean (*has_work) (struct HassJob *job);
   gboolean (*has_room) (struct HassJob *job);
   void (*progress) (struct HassJob *job, HassProgressInfo *info);
 } HassSourceOps;

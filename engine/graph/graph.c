@@ -259,8 +259,10 @@ graph_is_idle (HassJob *job)
 }
 
 static gboolean
-graph_has_work (HassJob *job)
+graph_has_work (HassJob *job, gboolean caller, guint others)
 {
+  (void)caller;
+  (void)others;
   return hass_ready_any (job->flow);
 }
 

@@ -177,21 +177,11 @@ find_work (HassJob *job, double unit_ns, gboolean patient)
   return found;
 }
 
-/* Returns: TRUE if a core may find work beside @others that look for it as
-   well. @caller: the core is the calling thread, which has stages of its own in
-   a pipeline. */
 static gboolean
 may_have_work (HassJob *job, gboolean caller, guint others)
 {
-  if (job->flow)
-    return !hass_job_stopping (job)
-           && hass_live_flow_has_work (job, caller, others);
-  HassSlot *slot = atomic_load_explicit (&job->current, memory_order_seq_cst);
   return !hass_job_stopping (job)
-         && (hass_open_may_have_work (job)
-             || (hass_load_pool_waiting (job->pool) > 0
-                 && hass_job_may_begin (job, slot))
-             || (slot && hass_decide_pullable (slot)));
+         && job->source->has_work (job, caller, others);
 }
 
 /* Computes one pull, or spins until there is work. Returns: FALSE if there was

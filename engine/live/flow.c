@@ -8,12 +8,12 @@
 
 /* Lets in another core if one is missing and there is more to do. */
 static void
-let_in_more (HassJob *job, HassStream *stream)
+let_in_more (HassJob *job)
 {
   HassLive *live = job->driver;
   if (atomic_load_explicit (&live->inside, memory_order_relaxed)
           < live->n_helpers
-      && hass_stream_has_work (stream, FALSE, 0))
+      && hass_stream_has_work (job, FALSE, 0))
     hass_live_let_in (job);
 }
 
@@ -29,7 +29,7 @@ hass_live_flow_once (HassJob *job, HassWorker *worker)
   HassBatch *batch = hass_stream_take (stream, worker);
   if (!batch)
     return FALSE;
-  let_in_more (job, stream);
+  let_in_more (job);
   gint64 begin = worker->now_ns > 0 ? worker->now_ns : hass_live_now (job);
   while (batch)
     {
@@ -52,14 +52,6 @@ hass_live_flow_idle (HassJob *job)
 {
   if (!job->source->work)
     hass_stream_consult (hass_stream_of (job), hass_live_now (job), TRUE);
-}
-
-gboolean
-hass_live_flow_has_work (HassJob *job, gboolean caller, guint others)
-{
-  return job->source->has_work
-             ? job->source->has_work (job)
-             : hass_stream_has_work (hass_stream_of (job), caller, others);
 }
 
 /* Returns when a core without work should look again; 0: need not. */

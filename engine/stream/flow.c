@@ -377,8 +377,9 @@ hass_stream_take (HassStream *stream, HassWorker *worker)
 /* Returns: TRUE if a core may find something to do beside @others that look for
    work as well. @caller: the core is the calling thread. */
 gboolean
-hass_stream_has_work (HassStream *stream, gboolean caller, guint others)
+hass_stream_has_work (HassJob *job, gboolean caller, guint others)
 {
+  HassStream *stream = hass_stream_of (job);
   if (atomic_load_explicit (&stream->n_ready, memory_order_seq_cst) > others)
     for (guint s = 0; s < stream->n_stages; s++)
       if (may_take (&stream->stages[s], caller))

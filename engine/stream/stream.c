@@ -331,6 +331,7 @@ const HassSourceOps hass_stream_ops = { .create = stream_create,
                                         .report = hass_stream_report,
                                         .free = stream_free,
                                         .idle = stream_is_idle,
+                                        .has_work = hass_stream_has_work,
                                         .grant_over = hass_ticket_over,
                                         .refused = hass_ticket_refused,
                                         .unfuse = hass_ticket_unfuse };

@@ -88,8 +88,7 @@ gboolean hass_tickets_collect (HassStream *stream, HassWorker *worker,
 /* Any thread; hass_stream_n_waiting() and the last one are in admit.c, the one
    before the last in turn.c: TRUE while so much waits at a stage that no core
    need come for loads. */
-gboolean hass_stream_has_work (HassStream *stream, gboolean caller,
-                               guint others);
+gboolean hass_stream_has_work (HassJob *job, gboolean caller, guint others);
 gboolean hass_stream_idle (HassStream *stream);
 guint64 hass_stream_n_waiting (const HassStream *stream);
 gboolean hass_stream_backed_up (const HassStream *stream);

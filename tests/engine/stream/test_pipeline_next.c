@@ -57,6 +57,7 @@ world_new (HassStageMode second, guint32 n)
   w->job.engine = &w->engine;
   w->job.farm = &w->farm;
   w->farm.run = &w->run;
+  w->job.flow = &w->stream;
   w->stream.job = &w->job;
   w->stream.n_stages = 2;
   w->stream.stages = w->stages;
@@ -288,12 +289,12 @@ is_work_for_one (void)
 {
   World *w = world_new (HASS_STAGE_PARALLEL, 2);
   w->stages[0].public.cpu = pass;
-  CU_ASSERT_FALSE (hass_stream_has_work (&w->stream, FALSE, 0));
+  CU_ASSERT_FALSE (hass_stream_has_work (&w->job, FALSE, 0));
   hass_ready_push (&w->stream, w->batch);
-  CU_ASSERT_TRUE (hass_stream_has_work (&w->stream, FALSE, 0));
-  CU_ASSERT_FALSE (hass_stream_has_work (&w->stream, FALSE, 1));
+  CU_ASSERT_TRUE (hass_stream_has_work (&w->job, FALSE, 0));
+  CU_ASSERT_FALSE (hass_stream_has_work (&w->job, FALSE, 1));
   hass_ready_push (&w->stream, w->next);
-  CU_ASSERT_TRUE (hass_stream_has_work (&w->stream, FALSE, 1));
+  CU_ASSERT_TRUE (hass_stream_has_work (&w->job, FALSE, 1));
   world_free (w);
 }
 
