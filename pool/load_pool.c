@@ -63,6 +63,7 @@ struct HassLoadPool
 
   /* Written by the generator, read by the thread that begins rounds. */
   _Alignas(HASS_CACHE_LINE) _Atomic guint64 published;
+  _Atomic gsize largest; /* bytes of input of a load in the ring so far */
 
   /* Written by the threads that release, read by the generator. */
   _Alignas(HASS_CACHE_LINE) _Atomic guint64 freed;
@@ -166,6 +167,15 @@ hass_load_pool_has_room (HassLoadPool *pool)
          && room_for (pool, pool->refused);
 }
 
+/* Returns: the most bytes of input that a load in the ring has had so far. A
+   thread that has taken loads sees at least the largest of these and of those
+   before, as `published`, by which it got them, is written later. */
+gsize
+hass_load_pool_largest (const HassLoadPool *pool)
+{
+  return atomic_load_explicit (&pool->largest, memory_order_relaxed);
+}
+
 /* Called by the generator only: adds a copy of the load to the ring. Returns:
    FALSE if the pool is full. */
 gboolean
@@ -178,6 +188,9 @@ hass_load_pool_emit (HassLoadPool *pool, const HassLoad *load)
     }
   pool->ring[pool->head & pool->mask] = *load;
   pool->bytes_in += load->input_bytes;
+  if (G_UNLIKELY (load->input_bytes > hass_load_pool_largest (pool)))
+    atomic_store_explicit (&pool->largest, load->input_bytes,
+                           memory_order_relaxed);
   /* A core that goes to sleep announces this and then checks `published`
      again, so this store and the later check for sleepers must not be
      reordered: see fence.h. The release makes the load visible to a thread

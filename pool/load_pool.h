@@ -44,6 +44,7 @@ void hass_load_pool_add_array (HassLoadPool *pool, const HassLoad *loads,
 void hass_load_pool_add_nested (HassLoadPool *pool, const HassLoad *loads,
                                 gsize n);
 guint64 hass_load_pool_waiting (HassLoadPool *pool);
+gsize hass_load_pool_largest (const HassLoadPool *pool);
 guint64 hass_load_pool_emitted (HassLoadPool *pool);
 gboolean hass_load_pool_next (HassLoadPool *pool, guint32 max, HassSpan *span);
 void hass_load_pool_release (HassLoadPool *pool, const HassSpan *span);

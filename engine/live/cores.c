@@ -276,8 +276,17 @@ hass_live_core_task (gpointer data)
       double unit_ns = worker->unit_ns;
       hass_yield_leave (worker);
       leave_seat (live, index);
-      atomic_fetch_sub_explicit (&live->inside, 1, memory_order_seq_cst);
-      if (!atomic_load_explicit (&job->generated, memory_order_seq_cst))
+      guint inside
+          = atomic_fetch_sub_explicit (&live->inside, 1, memory_order_seq_cst);
+      /* A load that is published while this core leaves may let no core in and
+         yet be missed below. If others are in and awake, they look for loads
+         before they leave, the last of them behind the fence, which interrupts
+         all cores. Until then such a load, rare as it is, waits for one of
+         them. */
+      if (inside <= 1u
+                        + atomic_load_explicit (&live->has_asker,
+                                                memory_order_seq_cst)
+          && !atomic_load_explicit (&job->generated, memory_order_seq_cst))
         hass_fence_heavy ();
       hass_event_look (&job->event);
       /* A change between this core's last look and its leaving has let no core

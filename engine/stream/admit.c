@@ -2,17 +2,56 @@
 /* admit.c: makes batches of the loads that wait.
 
    DESIGN. One core admits at a time; another one that finds it at work looks
-   elsewhere. Loads are copied out of the load pool, which is free for the
-   generator at once. The last batch of the order is always there and has no
-   tokens: admitting fills it and makes its successor, so that a turn can be
-   passed on before its next batch exists.
+   elsewhere.
+   1. Under admit_lock a core is given the next loads, which are counted in the
+      bounds, and the last batch of the order, which is always there and has no
+      tokens; it makes the batch's successor, so that a turn can be passed on
+      before the next batch exists.
+   2. Without the lock it copies its loads out of the load pool, while others
+      are given theirs. The loads lie in an intake, a span of the pool; its last
+      copier makes the span free for the generator.
 
-   Thread safety: any worker; under admit_lock. */
+   Thread safety: any worker. */
 #include "stream-private.h"
 
 /* Loads that are taken from the pool at once. A guess: more, and the generator
    gets room late; fewer, and the pool's lock is taken more often. */
 #define SPAN_LOADS 256
+
+/* Returns an intake of which all loads are copied: one that was used before, or
+   a new one. */
+static HassIntake *
+free_intake (HassStream *stream)
+{
+  for (guint i = 0; i < stream->intakes->len; i++)
+    {
+      HassIntake *intake = stream->intakes->pdata[i];
+      /* Acquire pairs with the release in copy(): the last copier has read the
+         span before it is written again. */
+      if (atomic_load_explicit (&intake->left, memory_order_acquire) == 0)
+        return intake;
+    }
+  HassIntake *intake
+      = g_aligned_alloc0 (1, sizeof (HassIntake), HASS_CACHE_LINE);
+  g_ptr_array_add (stream->intakes, intake);
+  return intake;
+}
+
+void
+hass_stream_admit_init (HassStream *stream)
+{
+  pthread_mutex_init (&stream->admit_lock, NULL);
+  stream->intakes
+      = g_ptr_array_new_with_free_func ((GDestroyNotify)g_aligned_free);
+  stream->intake = free_intake (stream);
+}
+
+void
+hass_stream_admit_clear (HassStream *stream)
+{
+  g_ptr_array_unref (stream->intakes);
+  pthread_mutex_destroy (&stream->admit_lock);
+}
 
 /* Returns how many tokens a batch should have that begins at @stage, by this
    worker's measurements of the stages from there on. */
@@ -84,7 +123,7 @@ static void
 note_pending (HassStream *stream)
 {
   atomic_store_explicit (&stream->n_pending,
-                         stream->pending.n - stream->pending_at,
+                         stream->intake->span.n - stream->intake->at,
                          memory_order_relaxed);
 }
 
@@ -94,70 +133,117 @@ static gboolean
 refill (HassStream *stream)
 {
   HassJob *job = stream->job;
-  if (stream->pending_at < stream->pending.n)
+  HassSpan span;
+  if (hass_intake_has_loads (stream->intake))
     return TRUE;
-  if (!hass_load_pool_next (job->pool, SPAN_LOADS, &stream->pending))
-    {
-      stream->pending.n = stream->pending_at = 0;
-      return FALSE;
-    }
-  stream->pending_at = 0;
-  stream->pending_seq = job->n_loads;
-  job->n_loads += stream->pending.n;
+  if (!hass_load_pool_next (job->pool, SPAN_LOADS, &span))
+    return FALSE;
+  HassIntake *intake = stream->intake = free_intake (stream);
+  intake->span = span;
+  intake->at = 0;
+  intake->seq = job->n_loads;
+  atomic_store_explicit (&intake->left, span.n, memory_order_relaxed);
+  job->n_loads += span.n;
   note_pending (stream);
   return TRUE;
 }
 
-/* Copies up to @most loads into @batch, as many as the bounds leave room for.
- */
-static void
-fill (HassStream *stream, HassStreamWorker *sw, HassBatch *batch, guint32 most)
+/* Loads that a core has been given: from the @first of an intake on. */
+typedef struct
 {
-  const HassSpan *span = &stream->pending;
-  guint64 in_flight
-      = atomic_load_explicit (&stream->n_tokens, memory_order_relaxed);
-  guint64 bytes = atomic_load_explicit (&stream->bytes, memory_order_relaxed);
-  guint64 charged = 0;
-  gsize most_tokens
-      = atomic_load_explicit (&stream->most_tokens, memory_order_relaxed);
-  if (in_flight >= most_tokens)
-    return;
-  most = (guint32)MIN (most, most_tokens - in_flight);
-  most = MIN (most, span->n - stream->pending_at);
-  hass_batch_reserve (stream, sw, batch, most);
-  while (batch->n < most)
+  HassIntake *intake;
+  guint32 first, n;
+  gsize asked;     /* HassStream.asked_bytes when they were counted */
+  guint64 charged; /* bytes that count for them in the bound */
+} Admitted;
+
+/* Counts how many of the next loads, at most @most, the bound on bytes leaves
+   room for, given @bytes of tokens in flight if there are any. Unless as many
+   loads of the largest size so far could exceed it, none of them is read here,
+   under the lock. */
+static void
+count_bytes (HassStream *stream, Admitted *a, guint32 most, guint64 bytes,
+             gboolean any)
+{
+  const HassSpan *span = &a->intake->span;
+  gsize largest = hass_item_charge (
+      stream, hass_load_pool_largest (stream->job->pool), a->asked);
+  if (span->from_ring && bytes < stream->most_bytes
+      && largest <= (stream->most_bytes - bytes) / most)
     {
-      const HassLoad *load
-          = &span->loads[(span->base + stream->pending_at) & span->mask];
-      gsize charge = hass_item_charge (stream, load->input_bytes);
-      if (in_flight + batch->n > 0
-          && bytes + charged + charge > stream->most_bytes)
+      a->n = most;
+      a->charged = (guint64)most * largest;
+      return;
+    }
+  for (; a->n < most; a->n++)
+    {
+      const HassLoad *load = hass_intake_load (a->intake, a->first + a->n);
+      gsize charge = hass_item_charge (stream, load->input_bytes, a->asked);
+      if ((any || a->n > 0) && bytes + a->charged + charge > stream->most_bytes)
         {
           atomic_store_explicit (&stream->next_charge, charge,
                                  memory_order_relaxed);
-          break;
+          return;
         }
-      HassItem *item = &batch->items[batch->n++];
-      hass_item_begin (item, load, stream->pending_seq + stream->pending_at++);
-      item->charge = charge;
-      charged += charge;
+      a->charged += charge;
     }
-  batch->n_alive = batch->n;
-  note_pending (stream);
-  atomic_fetch_add_explicit (&stream->n_tokens, batch->n, memory_order_seq_cst);
-  if (charged > 0)
-    atomic_fetch_add_explicit (&stream->bytes, charged, memory_order_relaxed);
 }
 
-/* Gives the pool its place back when all loads taken from it are copied. */
+/* Gives a core up to @most of the next loads, as many as the bounds leave room
+   for. */
+static Admitted
+give (HassStream *stream, guint32 most)
+{
+  HassIntake *intake = stream->intake;
+  Admitted a = { .intake = intake, .first = intake->at };
+  guint64 in_flight
+      = atomic_load_explicit (&stream->n_tokens, memory_order_relaxed);
+  gsize most_tokens
+      = atomic_load_explicit (&stream->most_tokens, memory_order_relaxed);
+  if (in_flight >= most_tokens)
+    return a;
+  most = (guint32)MIN (most, most_tokens - in_flight);
+  most = MIN (most, intake->span.n - intake->at);
+  a.asked = atomic_load_explicit (&stream->asked_bytes, memory_order_relaxed);
+  count_bytes (stream, &a, most,
+               atomic_load_explicit (&stream->bytes, memory_order_relaxed),
+               in_flight > 0);
+  intake->at += a.n;
+  note_pending (stream);
+  atomic_fetch_add_explicit (&stream->n_tokens, a.n, memory_order_seq_cst);
+  if (a.charged > 0)
+    atomic_fetch_add_explicit (&stream->bytes, a.charged, memory_order_relaxed);
+  return a;
+}
+
+/* Copies the loads that a core was given into its batch. The last copier of an
+   intake gives the loads' place back to the pool. */
 static void
-give_place (HassStream *stream)
+copy (HassStream *stream, HassStreamWorker *sw, HassBatch *batch,
+      const Admitted *a)
 {
   HassJob *job = stream->job;
-  if (stream->pending_at < stream->pending.n)
+  const HassSpan span = a->intake->span;
+  guint64 charged = 0;
+  hass_batch_reserve (stream, sw, batch, a->n);
+  for (; batch->n < a->n; batch->n++)
+    {
+      HassItem *item = &batch->items[batch->n];
+      const HassLoad *load = hass_intake_load (a->intake, a->first + batch->n);
+      hass_item_begin (item, load, a->intake->seq + a->first + batch->n);
+      item->charge = hass_item_charge (stream, load->input_bytes, a->asked);
+      charged += item->charge;
+    }
+  batch->n_alive = batch->n;
+  if (charged < a->charged)
+    atomic_fetch_sub_explicit (&stream->bytes, a->charged - charged,
+                               memory_order_relaxed);
+  /* Release: the loads are read before their place and the intake are used
+     again; acquire: so are those that other cores have copied. */
+  if (atomic_fetch_sub_explicit (&a->intake->left, a->n, memory_order_acq_rel)
+      != a->n)
     return;
-  hass_load_pool_release (job->pool, &stream->pending);
-  stream->pending.n = stream->pending_at = 0;
+  hass_load_pool_release (job->pool, &span);
   /* An addition, not a load: see hass_emitter_make_room(). */
   if (atomic_fetch_add_explicit (&job->full, 0, memory_order_acq_rel))
     hass_event_notify (&job->event);
@@ -170,22 +256,20 @@ hass_stream_admit (HassStream *stream, HassWorker *worker)
 {
   HassStreamWorker *sw = hass_stream_worker (stream, worker);
   HassBatch *batch = NULL;
+  Admitted a = { 0 };
   if (hass_job_stopping (stream->job) || hass_stream_backed_up (stream)
       || pthread_mutex_trylock (&stream->admit_lock) != 0)
     return NULL;
   if (refill (stream))
+    a = give (stream, batch_limit (stream, sw));
+  if (a.n > 0)
     {
       batch = stream->open;
-      fill (stream, sw, batch, batch_limit (stream, sw));
-      if (batch->n > 0)
-        {
-          sw->last_batch = batch->n;
-          stream->open = batch->next = hass_batch_new (stream, sw);
-          give_place (stream);
-        }
-      else
-        batch = NULL;
+      sw->last_batch = a.n;
+      stream->open = batch->next = hass_batch_new (stream, sw);
     }
   pthread_mutex_unlock (&stream->admit_lock);
+  if (batch)
+    copy (stream, sw, batch, &a);
   return batch;
 }

@@ -406,7 +406,7 @@ hass_stream_idle (HassStream *stream)
     return FALSE;
   pthread_mutex_lock (&stream->admit_lock);
   gboolean idle
-      = stream->pending_at >= stream->pending.n
+      = !hass_intake_has_loads (stream->intake)
         && hass_load_pool_waiting (stream->job->pool) == 0
         && atomic_load_explicit (&stream->n_tokens, memory_order_seq_cst) == 0;
   pthread_mutex_unlock (&stream->admit_lock);

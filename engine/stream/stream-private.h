@@ -181,6 +181,16 @@ typedef struct
   HassItem item;
 } HassPart;
 
+/* Loads taken from the load pool at once, which cores copy, each its own. */
+typedef struct
+{
+  HassSpan span;
+  guint64 seq; /* of the first load */
+  guint32 at;  /* the loads before it are admitted; under admit_lock */
+  /* loads that are not copied yet, by all copiers */
+  _Alignas(HASS_CACHE_LINE) _Atomic guint32 left;
+} HassIntake;
+
 struct HassStream
 {
   HassJob *job;
@@ -220,11 +230,10 @@ struct HassStream
 
   /* Under admit_lock. */
   _Alignas(HASS_CACHE_LINE) pthread_mutex_t admit_lock;
-  HassBatch *open;  /* the last of the order, with no tokens yet */
-  HassSpan pending; /* loads taken from the pool, from pending_at on */
-  guint32 pending_at;
-  guint64 pending_seq;
-  /* loads in @pending that are not admitted, and what the next of them counts
+  HassBatch *open;    /* the last of the order, with no tokens yet */
+  HassIntake *intake; /* from which loads are admitted, one of @intakes */
+  GPtrArray *intakes; /* HassIntake: all, for use again */
+  /* loads in @intake that are not admitted, and what the next of them counts
      in the bound on bytes if that has stopped it; hints for other threads */
   _Atomic guint32 n_pending;
   _Atomic guint64 next_charge;
@@ -241,6 +250,19 @@ struct HassStream
   HassItem *free_items[HASS_N_SIZES];
   HassChunk *free_chunks[64];
 };
+
+/* Returns: TRUE if not all loads of the intake are admitted. */
+static inline gboolean
+hass_intake_has_loads (const HassIntake *intake)
+{
+  return intake->at < intake->span.n;
+}
+
+static inline const HassLoad *
+hass_intake_load (const HassIntake *intake, guint32 i)
+{
+  return &intake->span.loads[(intake->span.base + i) & intake->span.mask];
+}
 
 static inline HassStreamWorker *
 hass_stream_worker (HassStream *stream, const HassWorker *worker)
@@ -285,13 +307,14 @@ gboolean hass_origin_unref (HassStream *stream, HassItem *item);
 gsize hass_item_promised (const HassStream *stream, gsize input_bytes);
 
 /* Returns what a token whose load has @input_bytes counts in the bound when it
-   begins. The memory of the load stays until it is released. */
+   begins. @asked: HassStream.asked_bytes. The memory of the load stays until it
+   is released. */
 static inline gsize
-hass_item_charge (const HassStream *stream, gsize input_bytes)
+hass_item_charge (const HassStream *stream, gsize input_bytes, gsize asked)
 {
   return MIN (input_bytes, G_MAXSIZE / 4)
          + (stream->promises ? hass_item_promised (stream, input_bytes) : 0)
-         + atomic_load_explicit (&stream->asked_bytes, memory_order_relaxed);
+         + asked;
 }
 
 /* compute.c */
@@ -326,6 +349,8 @@ void hass_cores_push (HassStream *stream, HassStageState *stage,
 /* admit.c */
 double hass_stream_token_ns (const HassStream *stream, const HassWorker *worker,
                              guint first);
+void hass_stream_admit_init (HassStream *stream);
+void hass_stream_admit_clear (HassStream *stream);
 HassBatch *hass_stream_admit (HassStream *stream, HassWorker *worker);
 guint32 hass_stream_batch_size (HassStream *stream, const HassStreamWorker *sw,
                                 guint stage);

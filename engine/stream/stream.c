@@ -164,7 +164,7 @@ stream_free (HassJob *job)
     }
   clear_devices (stream);
   hass_stream_memory_clear (stream);
-  pthread_mutex_destroy (&stream->admit_lock);
+  hass_stream_admit_clear (stream);
   g_aligned_free (stream->workers);
   g_aligned_free (stream->stages);
   g_free (stream->classes);
@@ -198,7 +198,7 @@ stream_create (HassJob *job, GError **error)
   stream->stages = g_aligned_alloc0 (farm->n_stages, sizeof *stream->stages,
                                      HASS_CACHE_LINE);
   stream->classes = g_new0 (HassClassTraits, farm->n_stages);
-  pthread_mutex_init (&stream->admit_lock, NULL);
+  hass_stream_admit_init (stream);
   hass_stream_memory_init (stream);
   set_up_workers (stream);
   set_up_devices (stream);
@@ -249,18 +249,17 @@ static void
 abandon_pending (HassStream *stream)
 {
   HassJob *job = stream->job;
-  const HassSpan *span = &stream->pending;
-  if (stream->pending_at >= span->n)
+  HassIntake *intake = stream->intake;
+  if (!hass_intake_has_loads (intake))
     return;
-  for (guint32 i = stream->pending_at; i < span->n; i++)
+  for (guint32 i = intake->at; i < intake->span.n; i++)
     {
-      guint64 seq = stream->pending_seq + i;
-      hass_job_add_unfinished (job, seq, 1, 0, 0, NULL);
-      hass_job_let_go (job, &span->loads[(span->base + i) & span->mask], seq,
+      hass_job_add_unfinished (job, intake->seq + i, 1, 0, 0, NULL);
+      hass_job_let_go (job, hass_intake_load (intake, i), intake->seq + i,
                        FALSE);
     }
-  hass_load_pool_release (job->pool, span);
-  stream->pending.n = stream->pending_at = 0;
+  hass_load_pool_release (job->pool, &intake->span);
+  intake->at = intake->span.n;
 }
 
 static void

@@ -231,7 +231,9 @@ hass_token_emit (HassToken *token, HassWorker *worker, const HassLoad *part)
   p.item.token.input = (guint8 *)part->input;
   p.item.token.input_bytes = part->input_bytes;
   p.item.token.tag = part->tag;
-  p.item.charge = hass_item_charge (stream, part->input_bytes);
+  p.item.charge = hass_item_charge (
+      stream, part->input_bytes,
+      atomic_load_explicit (&stream->asked_bytes, memory_order_relaxed));
   atomic_fetch_add_explicit (&stream->bytes, p.item.charge,
                              memory_order_relaxed);
   g_array_append_val (sw->parts, p);
