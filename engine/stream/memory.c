@@ -2,23 +2,23 @@
 /* memory.c: batches, their arrays of items, and memory for outputs, used again
    when tokens end.
 
-   DESIGN. Each worker keeps a few free ones of each kind, so that a core that
-   both admits and ends tokens takes no lock. What is more goes to lists of the
-   stream, from where workers that run out take it. All that was ever made is
-   also in an array, from which it is freed at the end of the pipeline, and in
-   which the tokens of a stopped pipeline are found.
+   DESIGN. Free ones of each kind pass from worker to worker in magazines
+   (recycle.h). All that was ever made is also in an array, from which it is
+   freed at the end of the pipeline, and in which the tokens of a stopped
+   pipeline are found.
 
-   Thread safety: a worker's lists by its thread; the stream's under
-   memory_lock. */
+   Thread safety: a worker's racks by its thread; the stream's depots and arrays
+   under memory_lock. */
 #include "stream-private.h"
 
 #include "hass/memory.h"
 
-/* Free batches, and arrays of items of each size, that a worker keeps. A guess:
-   more, and memory lies idle; fewer, and workers take the lock more often. */
-#define KEPT 16
-/* Bytes of free chunks that a worker keeps. A guess, as KEPT. */
-#define KEPT_BYTES ((gsize)1 << 20)
+/* Free batches, and arrays of items of each size, in a magazine. A guess: more,
+   and memory lies idle; fewer, and workers take the lock more often. */
+#define MAGAZINE 8
+/* Most free chunks, and bytes of them, in a magazine. Guesses, as MAGAZINE. */
+#define MAGAZINE_CHUNKS 32
+#define MAGAZINE_BYTES ((gsize)256 << 10)
 /* Chunks of at least this many bytes are pinned where the pipeline has GPUs; as
    in buffers.c. */
 #define PIN_BYTES ((gsize)64 << 10)
@@ -62,23 +62,13 @@ hass_stream_memory_clear (HassStream *stream)
 HassBatch *
 hass_batch_new (HassStream *stream, HassStreamWorker *sw)
 {
-  HassBatch *batch = sw->free_batches;
-  if (batch)
+  HassBatch *batch = (HassBatch *)hass_recycle_take (
+      &sw->free_batches, &stream->free_batches, &stream->memory_lock, MAGAZINE);
+  if (!batch)
     {
-      sw->free_batches = batch->link;
-      sw->n_free_batches--;
-    }
-  else
-    {
+      batch = g_aligned_alloc0 (1, sizeof *batch, HASS_CACHE_LINE);
       pthread_mutex_lock (&stream->memory_lock);
-      batch = stream->free_batches;
-      if (batch)
-        stream->free_batches = batch->link;
-      else
-        {
-          batch = g_aligned_alloc0 (1, sizeof *batch, HASS_CACHE_LINE);
-          g_ptr_array_add (stream->all_batches, batch);
-        }
+      g_ptr_array_add (stream->all_batches, batch);
       pthread_mutex_unlock (&stream->memory_lock);
     }
   batch->next = batch->link = NULL;
@@ -104,13 +94,6 @@ size_of (guint32 n)
   return size;
 }
 
-/* A free array of items begins with the address of the next one. */
-static HassItem *
-next_items (HassItem *items)
-{
-  return *(HassItem **)items;
-}
-
 static void
 free_items (HassStream *stream, HassStreamWorker *sw, HassItem *items,
             guint32 capacity)
@@ -123,43 +106,28 @@ free_items (HassStream *stream, HassStreamWorker *sw, HassItem *items,
       pthread_mutex_unlock (&stream->memory_lock);
       g_aligned_free (items);
     }
-  else if (sw->n_free_items[size] < KEPT)
-    {
-      *(HassItem **)items = sw->free_items[size];
-      sw->free_items[size] = items;
-      sw->n_free_items[size]++;
-    }
   else
-    {
-      pthread_mutex_lock (&stream->memory_lock);
-      *(HassItem **)items = stream->free_items[size];
-      stream->free_items[size] = items;
-      pthread_mutex_unlock (&stream->memory_lock);
-    }
+    hass_recycle_put (&sw->free_items[size], &stream->free_items[size],
+                      &stream->memory_lock, (HassFree *)items, MAGAZINE);
 }
 
 static HassItem *
 new_items (HassStream *stream, HassStreamWorker *sw, guint32 *capacity)
 {
   guint size = size_of (*capacity);
-  HassItem *items = size < HASS_N_SIZES ? sw->free_items[size] : NULL;
+  HassItem *items = NULL;
   if (size < HASS_N_SIZES)
-    *capacity = 1u << size;
-  if (items)
     {
-      sw->free_items[size] = next_items (items);
-      sw->n_free_items[size]--;
-      return items;
+      *capacity = 1u << size;
+      items = (HassItem *)hass_recycle_take (&sw->free_items[size],
+                                             &stream->free_items[size],
+                                             &stream->memory_lock, MAGAZINE);
     }
+  if (items)
+    return items;
+  items = g_aligned_alloc (*capacity, sizeof *items, HASS_CACHE_LINE);
   pthread_mutex_lock (&stream->memory_lock);
-  items = size < HASS_N_SIZES ? stream->free_items[size] : NULL;
-  if (items)
-    stream->free_items[size] = next_items (items);
-  else
-    {
-      items = g_aligned_alloc (*capacity, sizeof *items, HASS_CACHE_LINE);
-      g_ptr_array_add (stream->all_items, items);
-    }
+  g_ptr_array_add (stream->all_items, items);
   pthread_mutex_unlock (&stream->memory_lock);
   return items;
 }
@@ -188,17 +156,8 @@ hass_batch_free (HassStream *stream, HassStreamWorker *sw, HassBatch *batch)
     free_items (stream, sw, batch->items, batch->capacity);
   batch->items = NULL;
   batch->n = batch->capacity = 0;
-  if (sw->n_free_batches < KEPT)
-    {
-      batch->link = sw->free_batches;
-      sw->free_batches = batch;
-      sw->n_free_batches++;
-      return;
-    }
-  pthread_mutex_lock (&stream->memory_lock);
-  batch->link = stream->free_batches;
-  stream->free_batches = batch;
-  pthread_mutex_unlock (&stream->memory_lock);
+  hass_recycle_put (&sw->free_batches, &stream->free_batches,
+                    &stream->memory_lock, &batch->free, MAGAZINE);
 }
 
 /* -- Chunks ------------------------------------------------------------- */
@@ -218,28 +177,28 @@ make_chunk (HassStream *stream, gsize bytes)
   return chunk;
 }
 
+static guint
+chunks_in_magazine (guint size_class)
+{
+  return (guint)MIN (MAGAZINE_BYTES >> size_class, MAGAZINE_CHUNKS);
+}
+
 /* Returns memory of at least @bytes with one reference; NULL if there is too
    little, then the pipeline is stopped. */
 HassChunk *
 hass_chunk_new (HassStream *stream, HassStreamWorker *sw, gsize bytes)
 {
   guint size_class = LEAST_CLASS;
-  while (size_class < 62 && ((gsize)1 << size_class) < bytes)
+  while (size_class < HASS_CHUNK_CLASSES - 1
+         && ((gsize)1 << size_class) < bytes)
     size_class++;
-  HassChunk *chunk = sw->free_chunks[size_class];
-  if (chunk)
-    {
-      sw->free_chunks[size_class] = chunk->link;
-      sw->free_chunk_bytes -= chunk->bytes;
-    }
-  else
+  HassChunk *chunk = (HassChunk *)hass_recycle_take (
+      &sw->free_chunks[size_class], &stream->free_chunks[size_class],
+      &stream->memory_lock, chunks_in_magazine (size_class));
+  if (!chunk && (chunk = make_chunk (stream, (gsize)1 << size_class)))
     {
       pthread_mutex_lock (&stream->memory_lock);
-      chunk = stream->free_chunks[size_class];
-      if (chunk)
-        stream->free_chunks[size_class] = chunk->link;
-      else if ((chunk = make_chunk (stream, (gsize)1 << size_class)))
-        g_ptr_array_add (stream->all_chunks, chunk);
+      g_ptr_array_add (stream->all_chunks, chunk);
       pthread_mutex_unlock (&stream->memory_lock);
     }
   if (chunk)
@@ -269,15 +228,7 @@ hass_chunk_unref (HassStream *stream, HassStreamWorker *sw, HassChunk *chunk)
                  > 1))
     return;
   guint size_class = chunk->size_class;
-  if (sw->free_chunk_bytes + chunk->bytes <= KEPT_BYTES)
-    {
-      chunk->link = sw->free_chunks[size_class];
-      sw->free_chunks[size_class] = chunk;
-      sw->free_chunk_bytes += chunk->bytes;
-      return;
-    }
-  pthread_mutex_lock (&stream->memory_lock);
-  chunk->link = stream->free_chunks[size_class];
-  stream->free_chunks[size_class] = chunk;
-  pthread_mutex_unlock (&stream->memory_lock);
+  hass_recycle_put (&sw->free_chunks[size_class],
+                    &stream->free_chunks[size_class], &stream->memory_lock,
+                    &chunk->free, chunks_in_magazine (size_class));
 }

@@ -4,6 +4,7 @@
 #ifndef HASS_STREAM_PRIVATE_H
 #define HASS_STREAM_PRIVATE_H
 
+#include "recycle.h"
 #include "stream.h"
 
 /* Most tokens in a batch. A guess: more, and tiny tokens wait for longer while
@@ -23,12 +24,14 @@
 #define HASS_MOST_AGAINS 65536
 /* Sizes of a batch's array of items: 1, 2, 4, ... HASS_BATCH_TOKENS. */
 #define HASS_N_SIZES 7
+/* Sizes of chunks: powers of two. */
+#define HASS_CHUNK_CLASSES 63
 
 /* Memory for outputs and parts. */
 typedef struct HassChunk HassChunk;
 struct HassChunk
 {
-  HassChunk *link;    /* the next free chunk */
+  HassFree free;      /* while it is free */
   guint8 *data;       /* [bytes], aligned to 64 bytes */
   gsize bytes;        /* a power of two */
   guint size_class;   /* log2 of bytes */
@@ -80,8 +83,9 @@ enum
 
 struct HassBatch
 {
+  HassFree free;   /* while it is free */
   HassBatch *next; /* its successor in the order; written by its owner */
-  HassBatch *link; /* the next in a ready set, a queue or a free list */
+  HassBatch *link; /* the next in a ready set or a queue */
   HassItem *items; /* [capacity], a power of two */
   guint32 n, capacity;
   guint32 n_alive;
@@ -166,12 +170,8 @@ typedef struct
      lines that other threads write */
   gboolean has_parts, has_buffers;
   guint last_batch; /* tokens of the last batch that it admitted */
-  HassBatch *free_batches;
-  guint n_free_batches;
-  HassItem *free_items[HASS_N_SIZES];
-  guint n_free_items[HASS_N_SIZES];
-  HassChunk *free_chunks[64];
-  gsize free_chunk_bytes;
+  HassRack free_batches, free_items[HASS_N_SIZES];
+  HassRack free_chunks[HASS_CHUNK_CLASSES];
 } HassStreamWorker;
 
 /* A part that a token has emitted. */
@@ -246,9 +246,8 @@ struct HassStream
 
   _Alignas(HASS_CACHE_LINE) pthread_mutex_t memory_lock;
   GPtrArray *all_batches, *all_items, *all_chunks;
-  HassBatch *free_batches;
-  HassItem *free_items[HASS_N_SIZES];
-  HassChunk *free_chunks[64];
+  HassDepot free_batches, free_items[HASS_N_SIZES];
+  HassDepot free_chunks[HASS_CHUNK_CLASSES];
 };
 
 /* Returns: TRUE if not all loads of the intake are admitted. */
