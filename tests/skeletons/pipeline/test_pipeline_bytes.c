@@ -386,6 +386,48 @@ bounds_hold (void)
   CU_ASSERT_EQUAL (most_in_flight, 1);
 }
 
+#define N_SMALL 4000
+#define HELD 3000  /* the token whose last stage waits */
+#define AHEAD 3200 /* until so many have been computed: some batches more */
+
+/* One large load, and many small ones. */
+static gboolean
+emit_mixed (HassEmitter *emitter, gpointer data, GError **error)
+{
+  (void)data, (void)error;
+  for (gsize i = 0; i < N_SMALL; i++)
+    if (!hass_emitter_emit (emitter,
+                            &(HassLoad){ .input = inputs,
+                                         .input_bytes = i == 0 ? 1 << 20 : 1 }))
+      return FALSE;
+  return TRUE;
+}
+
+static gboolean
+wait_for_others (HassToken *t, HassWorker *w, gpointer probe, GError **error)
+{
+  while (t->seq == HELD && ((PipeProbe *)probe)->calls < AHEAD)
+    g_usleep (100);
+  (void)w, (void)error;
+  return TRUE;
+}
+
+static void
+small_after_large (void)
+{
+  PipeProbe first = { 0 };
+  const HassStage stages[]
+      = { HASS_STAGE (.cpu = pipe_look, .user_data = &first),
+          HASS_STAGE (.mode = HASS_STAGE_ORDERED, .cpu = wait_for_others,
+                      .user_data = &first) };
+  HassPipeline p = pipe_new (stages, 2, 0);
+  p.generate = emit_mixed;
+  p.token_bytes = 8 << 20;
+  p.run.n_cores = 3;
+  pipe_must_run (&p);
+  CU_ASSERT_TRUE (pipe_saw (&first, N_SMALL));
+}
+
 HASS_TEST_SUITE (
     pipeline_bytes,
     { "a promised output has its size and is the next input, not copied",
@@ -397,4 +439,5 @@ HASS_TEST_SUITE (
     { "without an output the input goes on, changed in place", in_place },
     { "buffers of loads and outputs are used again, but not too early",
       buffers_are_recycled },
-    { "tokens and bytes in flight stay within their bounds", bounds_hold })
+    { "tokens and bytes in flight stay within their bounds", bounds_hold },
+    { "small loads after a large one count as small", small_after_large })
