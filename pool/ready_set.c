@@ -3,7 +3,13 @@
    Thread safety: see ready_set.h. */
 #include "ready_set.h"
 
+#include "hass/types.h"
+
 #include <string.h>
+
+/* Capacity of a deque that is used the first time. A guess: smaller, and it
+   grows more often; larger, and it takes more memory. */
+#define LEAST_CAPACITY 64
 
 /* Loads of one priority that became ready together: loads[at .. at + n). */
 typedef struct
@@ -48,6 +54,18 @@ lane_free (gpointer data)
   g_free (lane);
 }
 
+/* Makes a lock for a few dozen instructions: a thread spins for it before it
+   sleeps, since a sleep costs more than the wait. */
+static void
+lock_init (pthread_mutex_t *lock)
+{
+  pthread_mutexattr_t attr;
+  pthread_mutexattr_init (&attr);
+  pthread_mutexattr_settype (&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
+  pthread_mutex_init (lock, &attr);
+  pthread_mutexattr_destroy (&attr);
+}
+
 /* Makes a set for loads of which those with the mask @all can run on every
    device. @sized: the costs of loads are known. */
 HassReadySet *
@@ -57,8 +75,20 @@ hass_ready_set_new (gboolean sized, guint all)
   set->sized = sized;
   set->all = all;
   set->lanes = g_ptr_array_new_with_free_func (lane_free);
-  pthread_mutex_init (&set->lock, NULL);
+  lock_init (&set->lock);
   return set;
+}
+
+static void
+free_deques (HassReadySet *set)
+{
+  for (guint i = 0; i < set->n_deques; i++)
+    {
+      g_free (set->deques[i].loads);
+      g_free (set->deques[i].earliest_ns);
+      pthread_mutex_destroy (&set->deques[i].lock);
+    }
+  g_aligned_free (set->deques);
 }
 
 void
@@ -66,6 +96,7 @@ hass_ready_set_free (HassReadySet *set)
 {
   if (!set)
     return;
+  free_deques (set);
   g_ptr_array_unref (set->lanes);
   pthread_mutex_destroy (&set->lock);
   g_aligned_free (set);
@@ -301,6 +332,138 @@ hass_ready_set_take (HassReadySet *set, const HassReadyTake *take,
   return n;
 }
 
+/* -- Deques ------------------------------------------------------------- */
+
+/* Gives the set a deque for each of @n cores, before other threads use it. */
+void
+hass_ready_set_add_deques (HassReadySet *set, guint n)
+{
+  set->deques = g_aligned_alloc0 (n, sizeof *set->deques, HASS_CACHE_LINE);
+  set->n_deques = n;
+  for (guint i = 0; i < n; i++)
+    lock_init (&set->deques[i].lock);
+}
+
+static void
+grow_deque_locked (HassReadyDeque *d, guint32 n, guint32 least)
+{
+  guint32 capacity = MAX (d->capacity, LEAST_CAPACITY);
+  while (capacity < least)
+    capacity *= 2;
+  HassLoad *loads = g_new (HassLoad, capacity);
+  double *earliest_ns = g_new (double, capacity);
+  for (guint32 i = 0; i < n; i++)
+    {
+      guint32 at = (d->first + i) & (d->capacity - 1);
+      loads[i] = d->loads[at];
+      earliest_ns[i] = d->earliest_ns[at];
+    }
+  g_free (d->loads);
+  g_free (d->earliest_ns);
+  d->loads = loads;
+  d->earliest_ns = earliest_ns;
+  d->capacity = capacity;
+  d->first = 0;
+}
+
+/* Sets the number of loads, and adds to their work. */
+static void
+count_deque_locked (HassReadyDeque *d, guint32 n, double work)
+{
+  double sum = atomic_load_explicit (&d->work, memory_order_relaxed) + work;
+  /* An empty deque has no work, whatever was lost by rounding. */
+  atomic_store_explicit (&d->work, n > 0 ? sum : 0, memory_order_relaxed);
+  atomic_store_explicit (&d->n, n, memory_order_seq_cst);
+}
+
+/* Adds copies of loads, which are alike in what @run says, to a core's deque.
+   Returns: FALSE if they belong in the set: there is no deque, or loads have
+   priorities, or the deque holds loads for other classes of devices. */
+gboolean
+hass_ready_deque_push (HassReadySet *set, guint deque, const HassReadyRun *run,
+                       const HassLoad *loads, guint32 n)
+{
+  if (run->priority != 0)
+    atomic_store_explicit (&set->ranked, TRUE, memory_order_relaxed);
+  /* Relaxed: what is pushed just before the change is gathered. */
+  if (deque >= set->n_deques
+      || atomic_load_explicit (&set->ranked, memory_order_relaxed)
+      || !(run->mask & 1u << HASS_DEVICE_CPU))
+    return FALSE;
+  HassReadyDeque *d = &set->deques[deque];
+  double work = 0;
+  pthread_mutex_lock (&d->lock);
+  guint32 had = hass_ready_deque_n (d);
+  gboolean fits = (had == 0 || hass_ready_deque_mask (d) == run->mask)
+                  && n <= (1u << 31) - had;
+  if (fits)
+    {
+      if (had + n > d->capacity)
+        grow_deque_locked (d, had, had + n);
+      for (guint32 i = 0; i < n; i++)
+        {
+          guint32 at = (d->first + had + i) & (d->capacity - 1);
+          d->loads[at] = loads[i];
+          d->earliest_ns[at] = run->earliest_ns;
+          work += work_of (set, &loads[i]);
+        }
+      atomic_store_explicit (&d->mask, run->mask, memory_order_relaxed);
+      count_deque_locked (d, had + n, work);
+    }
+  pthread_mutex_unlock (&d->lock);
+  return fits;
+}
+
+/* Moves @n loads of a deque, which has as many, to @loads, and their earliest
+   begins to @earliest_ns: the oldest or the newest ones, in order of age. Under
+   the deque's lock. */
+void
+hass_ready_deque_take (HassReadySet *set, HassReadyDeque *d, guint32 n,
+                       gboolean newest, HassLoad *loads, double *earliest_ns)
+{
+  guint32 had = hass_ready_deque_n (d);
+  guint32 from = d->first + (newest ? had - n : 0);
+  double work = 0;
+  for (guint32 i = 0; i < n; i++)
+    {
+      guint32 at = (from + i) & (d->capacity - 1);
+      loads[i] = d->loads[at];
+      earliest_ns[i] = d->earliest_ns[at];
+      work += work_of (set, &loads[i]);
+    }
+  if (!newest)
+    d->first += n;
+  count_deque_locked (d, had - n, -work);
+}
+
+/* Moves what the deques hold into the set, for takers that look nowhere else.
+   The set's count rises before a deque's falls, so that a thread that reads the
+   deques first misses none; see hass_ready_set_waiting(). */
+void
+hass_ready_set_gather (HassReadySet *set)
+{
+  for (guint i = 0; i < set->n_deques; i++)
+    {
+      HassReadyDeque *d = &set->deques[i];
+      if (hass_ready_deque_n (d) == 0)
+        continue;
+      pthread_mutex_lock (&d->lock);
+      guint32 n = hass_ready_deque_n (d);
+      guint mask = hass_ready_deque_mask (d);
+      for (guint32 k = 0; k < n; k++)
+        {
+          guint32 at = (d->first + k) & (d->capacity - 1);
+          hass_ready_set_add (set,
+                              &(HassReadyRun){ mask, 0, d->earliest_ns[at] },
+                              &d->loads[at], 1);
+        }
+      count_deque_locked (d, 0, 0);
+      pthread_mutex_unlock (&d->lock);
+    }
+}
+
+/* -- The whole set ------------------------------------------------------ */
+
 /* Takes one load that a class of devices can run. Returns: FALSE if there is
    none. */
 gboolean
@@ -308,13 +471,14 @@ hass_ready_set_pop (HassReadySet *set, guint klass, HassLoad *load)
 {
   double unused;
   HassReadyTake take = { .klass = klass, .n = 1 };
+  hass_ready_set_gather (set);
   pthread_mutex_lock (&set->lock);
   guint32 n = hass_ready_set_take (set, &take, load, &unused);
   pthread_mutex_unlock (&set->lock);
   return n == 1;
 }
 
-/* Returns: the input bytes of all loads that wait. */
+/* Returns: the input bytes of all loads that wait and are in no deque. */
 guint64
 hass_ready_set_bytes (HassReadySet *set)
 {

@@ -10,8 +10,14 @@
    loads, makes a set slower. Within a priority the load that became ready first
    is the first. Loads can be taken from either end of that order.
 
-   Thread safety: hass_ready_set_take under the set's lock, which the caller
-   holds; everything else from any thread. */
+   A set may have a deque for each core, for loads of priority 0 that this core
+   has emitted. The core takes the newest of its deque and other cores the
+   oldest, so that cores rarely use the same lock. Every other taker first has
+   the deques moved into the set. Counts include the deques.
+
+   Thread safety: hass_ready_set_take under the set's lock, and
+   hass_ready_deque_take under the deque's, which the caller holds; everything
+   else from any thread. A deque's lock is taken before the set's. */
 #ifndef HASS_READY_SET_H
 #define HASS_READY_SET_H
 
@@ -25,18 +31,39 @@
    loads. */
 #define HASS_MOST_CLASSES 6
 
+/* Loads that one core has emitted and that the same classes of devices can run,
+   in a ring. Written under the lock; the atomics are read by any thread. */
 typedef struct
 {
-  pthread_mutex_t lock;
+  _Alignas(HASS_CACHE_LINE) pthread_mutex_t lock;
+  HassLoad *loads;     /* [capacity] */
+  double *earliest_ns; /* [capacity]; see HassReadyRun */
+  guint32 capacity;    /* a power of two, or 0 */
+  guint32 first;       /* index of the oldest, modulo the capacity */
+  guint32 n_pulls;     /* of its core, which alone uses it without the lock */
+  _Atomic guint32 n;   /* number of loads */
+  _Atomic guint mask;  /* as HassReadyRun.mask; changes only while n is 0 */
+  _Atomic double work; /* of all loads */
+} HassReadyDeque;
+
+typedef struct
+{
+  /* Constant but for @ranked. */
+  gboolean sized;         /* costs are known */
+  guint all;              /* mask of the classes that run common loads */
+  HassReadyDeque *deques; /* [n_deques]; NULL: there are none */
+  guint n_deques;
+  /* a load had a priority, so that deques are no longer used */
+  _Atomic gboolean ranked;
+  _Alignas(HASS_CACHE_LINE) pthread_mutex_t lock;
   /* the open round that takes loads, or NULL; written under the lock */
   _Atomic (const void *) round;
-  gboolean sized;   /* costs are known; constant */
-  guint all;        /* mask of the classes that run common loads; constant */
   GPtrArray *lanes; /* Lane, one for each mask; under lock */
-  guint64 bytes;    /* input bytes of all loads; under lock */
+  guint64 bytes; /* input bytes of all loads but those of deques; under lock */
+  _Atomic guint next_victim; /* the deque where the next thief begins to look */
   /* Written under the lock, read by any thread: numbers of loads, in total,
      common ones, and those that a class and not every other can run; and the
-     work of the common ones. */
+     work of the common ones; without those of deques. */
   _Alignas(HASS_CACHE_LINE) _Atomic guint64 n, n_common;
   _Atomic guint64 n_partial[HASS_MOST_CLASSES];
   _Atomic double work_common;
@@ -83,14 +110,50 @@ guint32 hass_ready_set_take (HassReadySet *set, const HassReadyTake *take,
                              HassLoad *loads, double *earliest_ns);
 gboolean hass_ready_set_pop (HassReadySet *set, guint klass, HassLoad *load);
 guint64 hass_ready_set_bytes (HassReadySet *set);
+void hass_ready_set_add_deques (HassReadySet *set, guint n);
+gboolean hass_ready_deque_push (HassReadySet *set, guint deque,
+                                const HassReadyRun *run, const HassLoad *loads,
+                                guint32 n);
+void hass_ready_deque_take (HassReadySet *set, HassReadyDeque *deque, guint32 n,
+                            gboolean newest, HassLoad *loads,
+                            double *earliest_ns);
+void hass_ready_set_gather (HassReadySet *set);
+
+/* Returns: the number of loads in a deque. Sequentially consistent as
+   hass_ready_set_waiting(). */
+static inline guint32
+hass_ready_deque_n (HassReadyDeque *deque)
+{
+  return atomic_load_explicit (&deque->n, memory_order_seq_cst);
+}
+
+/* Returns: the number of loads in all deques. */
+static inline guint64
+hass_ready_set_in_deques (HassReadySet *set)
+{
+  guint64 n = 0;
+  for (guint i = 0; i < set->n_deques; i++)
+    n += hass_ready_deque_n (&set->deques[i]);
+  return n;
+}
+
+/* Returns: the mask of the loads in a deque. Relaxed: a mask that has just
+   changed makes a count that strategies read late by as much as any count. */
+static inline guint
+hass_ready_deque_mask (HassReadyDeque *deque)
+{
+  return atomic_load_explicit (&deque->mask, memory_order_relaxed);
+}
 
 /* Returns: the number of loads that wait. A moment later there may be more or
    fewer. Sequentially consistent, because a core that goes to sleep looks here
-   last; see pool/event.h. */
+   last; see pool/event.h. The deques are read first, as loads of theirs may be
+   moved to the set. */
 static inline guint64
 hass_ready_set_waiting (HassReadySet *set)
 {
-  return atomic_load_explicit (&set->n, memory_order_seq_cst);
+  guint64 n = hass_ready_set_in_deques (set);
+  return n + atomic_load_explicit (&set->n, memory_order_seq_cst);
 }
 
 /* Returns: whether units were given back to an open round, as a number.
@@ -105,7 +168,11 @@ hass_ready_set_returned (HassReadySet *set)
 static inline guint64
 hass_ready_set_common (HassReadySet *set)
 {
-  return atomic_load_explicit (&set->n_common, memory_order_relaxed);
+  guint64 n = atomic_load_explicit (&set->n_common, memory_order_relaxed);
+  for (guint i = 0; i < set->n_deques; i++)
+    if (hass_ready_deque_mask (&set->deques[i]) == set->all)
+      n += hass_ready_deque_n (&set->deques[i]);
+  return n;
 }
 
 /* Returns: the number of waiting loads that this class of devices and not every
@@ -113,14 +180,26 @@ hass_ready_set_common (HassReadySet *set)
 static inline guint64
 hass_ready_set_partial (HassReadySet *set, guint klass)
 {
-  return atomic_load_explicit (&set->n_partial[klass], memory_order_relaxed);
+  guint64 n
+      = atomic_load_explicit (&set->n_partial[klass], memory_order_relaxed);
+  for (guint i = 0; i < set->n_deques; i++)
+    {
+      guint mask = hass_ready_deque_mask (&set->deques[i]);
+      if (mask != set->all && mask >> klass & 1)
+        n += hass_ready_deque_n (&set->deques[i]);
+    }
+  return n;
 }
 
 /* Returns: the work of the waiting loads that every class can run. */
 static inline double
 hass_ready_set_work (HassReadySet *set)
 {
-  return atomic_load_explicit (&set->work_common, memory_order_relaxed);
+  double work = atomic_load_explicit (&set->work_common, memory_order_relaxed);
+  for (guint i = 0; i < set->n_deques; i++)
+    if (hass_ready_deque_mask (&set->deques[i]) == set->all)
+      work += atomic_load_explicit (&set->deques[i].work, memory_order_relaxed);
+  return work;
 }
 
 #endif

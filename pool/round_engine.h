@@ -183,6 +183,7 @@ void hass_round_let_join (HassRound *round);
 guint32 hass_round_close (HassRound *round);
 HassExtent hass_round_join (HassRound *round, HassReadyTake take);
 double hass_round_earliest_ns (const HassRound *round, HassExtent extent);
+HassExtent hass_round_pull_own (HassRound *round, guint core, guint32 k);
 HassExtent hass_round_join_cores (HassRound *round, guint32 k);
 gboolean hass_round_can_pull (HassRound *round);
 gboolean hass_round_in_flight (HassRound *round);

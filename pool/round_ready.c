@@ -11,6 +11,11 @@
    Thread safety: as round_engine.h; joins under the lock of the set. */
 #include "round_engine.h"
 
+/* A core takes older loads than its own once in so many pulls, lest loads that
+   emit themselves again keep others from their turn. A guess: fewer, and cores
+   contend more; more, and old loads wait for longer. */
+#define TURN 64
+
 /* Makes a round that was initialised an open one. At most @n units join it. */
 void
 hass_round_init_open (HassRound *round, HassReadySet *ready, guint32 n)
@@ -52,29 +57,79 @@ hass_round_close (HassRound *round)
   return rest;
 }
 
+/* Takes the next @n positions of the round; the last that has room makes the
+   set wait for another round. Under the set's lock. */
+static void
+advance_locked (HassRound *round, guint32 n)
+{
+  guint32 joined
+      = atomic_load_explicit (&round->joined, memory_order_relaxed) + n;
+  atomic_store_explicit (&round->joined, joined, memory_order_relaxed);
+  if (joined == atomic_load_explicit (&round->room, memory_order_relaxed))
+    atomic_store_explicit (&round->ready->round, NULL, memory_order_relaxed);
+}
+
+/* Returns: the positions that are free now, at most @n; none if units do not
+   join this round. Under the set's lock. */
+static HassExtent
+room_locked (HassRound *round, guint32 n)
+{
+  if (!hass_round_takes_ready (round))
+    return (HassExtent){ 0, 0 };
+  guint32 joined = atomic_load_explicit (&round->joined, memory_order_relaxed);
+  guint32 room = atomic_load_explicit (&round->room, memory_order_relaxed);
+  return (HassExtent){ joined, MIN (n, room - joined) };
+}
+
+static HassExtent
+join_set (HassRound *round, HassReadyTake take)
+{
+  HassReadySet *set = round->ready;
+  pthread_mutex_lock (&set->lock);
+  HassExtent e = room_locked (round, take.n);
+  if (e.n > 0)
+    {
+      take.n = e.n;
+      e.n = hass_ready_set_take (set, &take, round->cells + e.first,
+                                 round->earliest_ns + e.first);
+      advance_locked (round, e.n);
+    }
+  pthread_mutex_unlock (&set->lock);
+  return e;
+}
+
 /* Has up to take->n loads of the ready set join the round. Returns: their
-   positions; the last that has room makes the set wait for another round. */
+   positions. */
 HassExtent
 hass_round_join (HassRound *round, HassReadyTake take)
 {
-  HassReadySet *set = round->ready;
-  HassExtent e = { 0, 0 };
   if (!hass_round_takes_ready (round))
-    return e;
+    return (HassExtent){ 0, 0 };
+  hass_ready_set_gather (round->ready);
+  return join_set (round, take);
+}
+
+/* Has up to @k loads of a deque join the round, the newest or the oldest half.
+   The positions are taken before the deque's count falls, so that a load is
+   always counted: as waiting, or as a unit of a round that cannot end. */
+static HassExtent
+join_deque (HassRound *round, HassReadyDeque *deque, guint32 k, gboolean newest)
+{
+  HassReadySet *set = round->ready;
+  if (!hass_round_takes_ready (round) || hass_ready_deque_n (deque) == 0)
+    return (HassExtent){ 0, 0 };
+  pthread_mutex_lock (&deque->lock);
+  guint32 n = hass_ready_deque_n (deque);
+  if (!newest)
+    n = n / 2 + n % 2;
   pthread_mutex_lock (&set->lock);
-  if (hass_round_takes_ready (round))
-    {
-      guint32 room = atomic_load_explicit (&round->room, memory_order_relaxed);
-      e.first = atomic_load_explicit (&round->joined, memory_order_relaxed);
-      take.n = MIN (take.n, room - e.first);
-      e.n = hass_ready_set_take (set, &take, round->cells + e.first,
-                                 round->earliest_ns + e.first);
-      atomic_store_explicit (&round->joined, e.first + e.n,
-                             memory_order_relaxed);
-      if (e.first + e.n == room)
-        atomic_store_explicit (&set->round, NULL, memory_order_relaxed);
-    }
+  HassExtent e = room_locked (round, MIN (k, n));
+  if (e.n > 0)
+    advance_locked (round, e.n);
   pthread_mutex_unlock (&set->lock);
+  hass_ready_deque_take (set, deque, e.n, newest, round->cells + e.first,
+                         round->earliest_ns + e.first);
+  pthread_mutex_unlock (&deque->lock);
   return e;
 }
 
@@ -102,14 +157,61 @@ take_of_cores (HassRound *round, guint32 k)
   };
 }
 
+/* Returns: whether the strategy lets cores take any load of the deques, in any
+   order. */
+static gboolean
+uses_deques (const HassReadySet *set, const HassReadyTake *take)
+{
+  return set->n_deques > 0 && take->leave <= 0 && !take->back
+         && !atomic_load_explicit (&set->ranked, memory_order_relaxed);
+}
+
+/* Takes up to @k loads that the core has emitted last; n is 0 if there are
+   none, if it may not take them without the others, or every so often, so that
+   older loads have their turn. */
+HassExtent
+hass_round_pull_own (HassRound *round, guint core, guint32 k)
+{
+  HassReadySet *set = round->ready;
+  HassReadyTake take = take_of_cores (round, k);
+  /* Acquire as in hass_round_pull(). */
+  if (atomic_load_explicit (&round->pull_source, memory_order_acquire)
+          != HASS_RANGE_COMMON
+      || hass_round_has_returned (round, HASS_DEVICE_CPU)
+      || !uses_deques (set, &take) || core >= set->n_deques
+      || ++set->deques[core].n_pulls % TURN == 0)
+    return (HassExtent){ 0, 0 };
+  return join_deque (round, &set->deques[core], k, TRUE);
+}
+
+/* Has up to @k of the oldest loads of some deque join the round. */
+static HassExtent
+steal (HassRound *round, guint32 k)
+{
+  HassReadySet *set = round->ready;
+  HassExtent e = { 0, 0 };
+  guint first
+      = atomic_fetch_add_explicit (&set->next_victim, 1, memory_order_relaxed);
+  for (guint i = 0; i < set->n_deques && e.n == 0; i++)
+    e = join_deque (round, &set->deques[(first + i) % set->n_deques], k, FALSE);
+  return e;
+}
+
 /* Has up to @k loads join the round for a core, as the last grant to the CPU
    pool says. */
 HassExtent
 hass_round_join_cores (HassRound *round, guint32 k)
 {
-  if (hass_ready_set_waiting (round->ready) == 0)
+  HassReadySet *set = round->ready;
+  HassReadyTake take = take_of_cores (round, k);
+  if (!hass_round_takes_ready (round) || hass_ready_set_waiting (set) == 0)
     return (HassExtent){ 0, 0 };
-  return hass_round_join (round, take_of_cores (round, k));
+  if (!uses_deques (set, &take))
+    return hass_round_join (round, take);
+  HassExtent e = { 0, 0 };
+  if (atomic_load_explicit (&set->n, memory_order_relaxed) > 0)
+    e = join_set (round, take);
+  return e.n > 0 ? e : steal (round, k);
 }
 
 /* Returns: whether hass_round_join_cores() would find a load now. */
@@ -120,6 +222,13 @@ hass_round_can_pull (HassRound *round)
   if (!hass_round_takes_ready (round)
       || hass_ready_set_waiting (round->ready) == 0)
     return FALSE;
+  if (uses_deques (round->ready, &take))
+    {
+      if (hass_ready_set_in_deques (round->ready) > 0)
+        return TRUE;
+    }
+  else
+    hass_ready_set_gather (round->ready);
   pthread_mutex_lock (&round->ready->lock);
   gboolean can = hass_round_takes_ready (round)
                  && hass_ready_set_would (round->ready, &take);

@@ -133,7 +133,7 @@ static void
 look_at_joined (HassJob *job)
 {
   if (!atomic_load_explicit (&job->joined, memory_order_relaxed)
-      || !atomic_exchange_explicit (&job->joined, FALSE, memory_order_acquire))
+      || !atomic_exchange_explicit (&job->joined, FALSE, memory_order_seq_cst))
     return;
   for (guint i = HASS_SLOTS; i < job->slots->len; i++)
     for (guint d = 0; d < job->n_devices; d++)

@@ -234,6 +234,18 @@ hass_execute_count (HassJob *job, HassWorker *worker, HassSlot *slot,
 
 /* -- How many to pull --------------------------------------------------- */
 
+/* Returns: the number of loads that wait to join an open round. Where units are
+   so short that looking at what all cores have emitted would cost as much, the
+   core takes its own loads for the average. */
+static guint32
+ready_for (HassJob *job, const HassWorker *worker)
+{
+  guint64 n = (guint64)hass_open_own (job, worker->index) * job->n_cores;
+  if (n == 0 || worker->unit_ns >= HASS_PULL_NS)
+    n = hass_ready_set_waiting (job->ready);
+  return (guint32)MIN (n, HASS_OPEN_UNITS);
+}
+
 /* Returns how many units the core should pull next: the strategy's chunk, or if
    that is more as many as take HASS_CHUNK_NS by the recent time of a unit, but
    for the latter at most eight times the last pull. Neither may exceed a
@@ -249,8 +261,7 @@ hass_chunk (HassJob *job, HassWorker *worker, HassSlot *slot)
   if (source < 0)
     return 1;
   guint32 waiting = round->ready
-                        ? (guint32)MIN (hass_ready_set_waiting (round->ready),
-                                        HASS_OPEN_UNITS)
+                        ? ready_for (job, worker)
                         : hass_unit_range_peek (&round->ranges[source]).n;
   guint64 chunk
       = atomic_load_explicit (&round->pull_chunk, memory_order_relaxed);

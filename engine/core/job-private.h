@@ -94,6 +94,7 @@ gboolean hass_decide_pullable (HassSlot *slot);
 
 /* open.c */
 void hass_open_init (HassJob *job);
+guint32 hass_open_own (HassJob *job, guint core);
 gboolean hass_open_may_have_work (HassJob *job);
 void hass_open_join (HassJob *job, const HassWorker *from,
                      const HassSpan *span);

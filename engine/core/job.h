@@ -450,7 +450,7 @@ gboolean hass_job_may_begin (HassJob *job, HassSlot *slot);
 
 /* open.c; hass_open_slot and hass_open_stalled under the decision lock */
 HassSlot *hass_open_slot (HassJob *job, guint klass);
-HassSlot *hass_open_pullable (HassJob *job);
+HassSlot *hass_open_pullable (HassJob *job, guint core);
 gboolean hass_open_stalled (HassJob *job);
 
 gboolean hass_buffer_holds_part (HassJob *job, const HassLoad *load,

@@ -4,8 +4,9 @@
 
    DESIGN.
    1. Joining. What workers emit, and tasks with a priority, enter the ready set
-      of the job (pool/ready_set.h), if the strategy serves open rounds. They
-      are numbered when they are taken from it.
+      of the job (pool/ready_set.h), if the strategy serves open rounds: if the
+      CPU pool is the only device, a deque of the core that has emitted them.
+      They are numbered when they are taken from it.
    2. Serving. One open round at a time takes from the set. It is begun when a
       device looks for work and loads are ready. Units that a device gave back
       to an open round are found first, also after that is full.
@@ -37,6 +38,10 @@ hass_open_init (HassJob *job)
     return;
   job->ready
       = hass_ready_set_new (farm->cost == HASS_COST_SIZED, round->all_classes);
+  /* Without deques loads are numbered in the order in which they became ready,
+     which is that of an ordered farm's results. */
+  if (job->engine->real_time && hass_job_overlaps (job) && !job->ordered)
+    hass_ready_set_add_deques (job->ready, job->n_cores);
 }
 
 /* -- 1. Joining --------------------------------------------------------- */
@@ -96,12 +101,17 @@ hass_open_join (HassJob *job, const HassWorker *from, const HassSpan *span)
             break;
           priority = MAX (priority, other);
         }
-      hass_ready_set_add (
-          job->ready, &(HassReadyRun){ mask, priority, begin_ns }, loads, n);
+      HassReadyRun run = { mask, priority, begin_ns };
+      guint deque = from ? from->index : G_MAXUINT;
+      if (!hass_ready_deque_push (job->ready, deque, &run, loads, n))
+        hass_ready_set_add (job->ready, &run, loads, n);
     }
-  /* Relaxed: the seats that it concerns are looked at under the decision lock
-     after a change was announced. */
-  atomic_store_explicit (&job->joined, TRUE, memory_order_release);
+  /* Rarely written, since all cores read this cache line. Sequentially
+     consistent, as are the exchange in look_at_joined() and the counts of
+     loads: if this thread sees TRUE, the thread that resets it sees the loads.
+   */
+  if (!atomic_load_explicit (&job->joined, memory_order_seq_cst))
+    atomic_store_explicit (&job->joined, TRUE, memory_order_seq_cst);
 }
 
 /* Returns: whether tasks of the generator may join: as many may be ready as may
@@ -170,10 +180,20 @@ hass_open_slot (HassJob *job, guint klass)
                                                        : begin_open (job);
 }
 
+/* Returns: the number of loads that wait in the core's own deque. */
+guint32
+hass_open_own (HassJob *job, guint core)
+{
+  return core < job->ready->n_deques
+             ? hass_ready_deque_n (&job->ready->deques[core])
+             : 0;
+}
+
 /* Returns the open round that cores may pull from, or NULL. Needs no lock;
-   takes the decision lock only where units were given back. */
+   takes the decision lock only where units were given back. @core: the one
+   that looks; what it has emitted is looked at first. */
 HassSlot *
-hass_open_pullable (HassJob *job)
+hass_open_pullable (HassJob *job, guint core)
 {
   if (G_UNLIKELY (hass_ready_set_returned (job->ready) > 0))
     {
@@ -184,7 +204,8 @@ hass_open_pullable (HassJob *job)
         return slot;
     }
   /* Acquire pairs with the release in begin_open, which publishes the round. */
-  return hass_ready_set_waiting (job->ready) > 0
+  return hass_open_own (job, core) > 0
+                 || hass_ready_set_waiting (job->ready) > 0
              ? atomic_load_explicit (&job->open, memory_order_acquire)
              : NULL;
 }
@@ -196,7 +217,7 @@ hass_open_may_have_work (HassJob *job)
 {
   if (!job->ready)
     return FALSE;
-  HassSlot *slot = hass_open_pullable (job);
+  HassSlot *slot = hass_open_pullable (job, 0);
   if (!slot)
     return hass_ready_set_waiting (job->ready) > 0;
   return hass_decide_pullable (slot)

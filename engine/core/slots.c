@@ -266,9 +266,9 @@ is_quiet (HassJob *job, HassSlot *slot)
   guint32 missing
       = atomic_load_explicit (&round->room, memory_order_relaxed)
         - atomic_load_explicit (&round->joined, memory_order_relaxed);
-  return hass_ready_set_waiting (job->ready) == 0
-         && atomic_load_explicit (&round->outstanding, memory_order_relaxed)
-                == missing;
+  return atomic_load_explicit (&round->outstanding, memory_order_relaxed)
+             == missing
+         && hass_ready_set_waiting (job->ready) == 0;
 }
 
 static void

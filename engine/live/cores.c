@@ -46,6 +46,15 @@ learn_cost (HassWorker *worker, guint32 n, gint64 ns)
   worker->last_chunk = n;
 }
 
+/* Pulls units of an open round: what this core has emitted, else others. */
+static HassExtent
+pull_open (HassJob *job, HassWorker *worker, HassSlot *slot)
+{
+  guint32 k = hass_chunk (job, worker, slot);
+  HassExtent e = hass_round_pull_own (&slot->round, worker->index, k);
+  return e.n > 0 ? e : hass_round_pull (&slot->round, k);
+}
+
 /* Pulls units and computes them, once: of an open round if it has some, since
    what has become ready keeps memory, else of the current round. Returns: FALSE
    if there was nothing to pull. */
@@ -56,7 +65,7 @@ work_once (HassJob *job, HassWorker *worker)
     return hass_live_flow_once (job, worker);
   /* Acquire pairs with the release in hass_job_begin_round, which publishes the
      round. */
-  HassSlot *slot = job->ready ? hass_open_pullable (job) : NULL;
+  HassSlot *slot = job->ready ? hass_open_pullable (job, worker->index) : NULL;
   HassSlot *current
       = atomic_load_explicit (&job->current, memory_order_acquire);
   if (!slot && !current)
@@ -66,7 +75,7 @@ work_once (HassJob *job, HassWorker *worker)
     hass_yield (job, worker);
   HassExtent e = { 0, 0 };
   if (slot)
-    e = hass_round_pull (&slot->round, hass_chunk (job, worker, slot));
+    e = pull_open (job, worker, slot);
   if (e.n == 0 && (slot = current))
     e = hass_round_pull (&slot->round, hass_chunk (job, worker, slot));
   if (e.n == 0)
