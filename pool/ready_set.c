@@ -450,12 +450,16 @@ hass_ready_set_gather (HassReadySet *set)
       pthread_mutex_lock (&d->lock);
       guint32 n = hass_ready_deque_n (d);
       guint mask = hass_ready_deque_mask (d);
-      for (guint32 k = 0; k < n; k++)
+      /* Loads that a pull has emitted together are one run. */
+      for (guint32 k = 0, m; k < n; k += m)
         {
           guint32 at = (d->first + k) & (d->capacity - 1);
-          hass_ready_set_add (set,
-                              &(HassReadyRun){ mask, 0, d->earliest_ns[at] },
-                              &d->loads[at], 1);
+          double earliest_ns = d->earliest_ns[at];
+          for (m = 1; k + m < n && at + m < d->capacity
+                      && d->earliest_ns[at + m] == earliest_ns;)
+            m++;
+          hass_ready_set_add (set, &(HassReadyRun){ mask, 0, earliest_ns },
+                              &d->loads[at], m);
         }
       count_deque_locked (d, 0, 0);
       pthread_mutex_unlock (&d->lock);
