@@ -87,7 +87,9 @@ gboolean
 hass_slots_create (HassJob *job, GError **error)
 {
   (void)error;
-  job->slots = g_ptr_array_new_with_free_func (slot_free);
+  /* As large as it can become: threads without the decision lock read its first
+     slot, so it must not be moved. */
+  job->slots = g_ptr_array_new_full (HASS_SLOTS + most_open (job), slot_free);
   for (guint i = 0; i < HASS_SLOTS; i++)
     new_slot (job, NULL);
   return TRUE;
