@@ -58,9 +58,11 @@ load_name (const HassJob *job)
   return job->farm->kind == HASS_FARM_FUNCTION ? "task" : "load";
 }
 
-/* Stops the farm because no device can run the units that wait in @round. The
-   farm's error names the first of them. */
-static void
+/* Stops the farm if no device can run the units that wait in @round. The farm's
+   error names the first of them. Returns: TRUE if the cores can run it: one
+   that was about to pull when the strategy withdrew the units took those that
+   waited before, and has emitted others. */
+static gboolean
 nobody_left (HassJob *job, HassRound *round)
 {
   g_autoptr (GString) why = g_string_new (NULL);
@@ -69,9 +71,12 @@ nobody_left (HassJob *job, HassRound *round)
   HassExtent e = { 0, 0 };
   for (guint c = round->n_classes; c-- > 0 && e.n == 0;)
     e = hass_round_take_any (round, c, 1);
-  if (e.n > 0)
-    hass_round_block (round, e.first, &block);
+  if (e.n == 0)
+    return FALSE;
+  hass_round_block (round, e.first, &block);
   hass_round_give_back (round, e);
+  if (job->cpu >= 0 && hass_round_mask (round, e.first) & 1u << HASS_DEVICE_CPU)
+    return TRUE;
   g_string_append_printf (
       why,
       "round %" G_GUINT64_FORMAT " of farm '%s': %u units wait and no device "
@@ -79,6 +84,7 @@ nobody_left (HassJob *job, HassRound *round)
       round->number, job->farm->name, waiting, load_name (job), block.seq);
   append_lost (job, why);
   hass_decide_stop_without_devices (job, why->str);
+  return FALSE;
 }
 
 /* Stops the farm because no device is left, while no round is running. The
@@ -151,6 +157,5 @@ hass_decide_stalled (HassJob *job, HassSlot *slot)
     if (job->devices[d].kind == HASS_DEVICE_GPU
         && slot->seats[d].state != HASS_SEAT_LOST)
       return !grabbed;
-  nobody_left (job, round);
-  return FALSE;
+  return nobody_left (job, round);
 }
