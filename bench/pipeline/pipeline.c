@@ -168,6 +168,10 @@ typedef struct
   gboolean ordered; /* an ordered stage works as well */
 } Work;
 
+/* Work of each core in a run. Less, and on many cores waking them counts for
+   more than keeping them busy. */
+#define CORE_NS 20e6
+
 static double ns_per_iteration; /* to choose iterations by */
 
 static double
@@ -228,8 +232,9 @@ static double
 efficiency (gconstpointer arg)
 {
   const Work *w = arg;
-  PipeRun run
-      = run_of ("po", tokens_of (w->peer, (gsize)MAX (40e6 / w->work_ns, 1)));
+  PipeRun run = run_of (
+      "po",
+      tokens_of (w->peer, (gsize)(CORE_NS * bench_cores () / w->work_ns)));
   run.stages[0].iterations = (gsize)(w->work_ns / ns_per_iteration);
   /* Half of what would bind all cores. */
   if (w->ordered)
@@ -422,7 +427,6 @@ run_waiting (void)
 
 /* -- Memory ------------------------------------------------------------- */
 
-#define SINK_NS 1000      /* a hundred times the other stages' time */
 #define OUTPUT_BYTES 4096 /* of each token: 10^8 of them are 400 GB */
 
 static double early_mb;
