@@ -6,6 +6,7 @@
 #include <stdatomic.h>
 
 #include "hass_test.h"
+#include "tests/crowd.h"
 
 #define SIZE 4
 
@@ -122,32 +123,50 @@ none_kept (void)
 /* -- Many at a time ----------------------------------------------------- */
 
 #define N_THREADS 4
-#define N_TURNS 20000
+#define FEW 1       /* objects in a magazine, so that the depot is used often */
+#define N_HANDED 64 /* objects on their way from those that take */
+#define N_TURNS CROWD_SCALE (300000)
 
 static HassDepot shared;
 static Object made[4096];
+static Object *_Atomic handed[N_HANDED];
 static _Atomic guint n_made, n_wrong;
 
-/* Takes an object and leaves it to a neighbour; frees the one that lay there.
- */
+/* Takes an object for another thread; frees it if there is no place for it. */
+static void
+take_one (HassRack *rack, guint place)
+{
+  Object *none = NULL;
+  Object *o = (Object *)hass_recycle_take (rack, &shared, &lock, FEW);
+  if (!o)
+    o = &made[n_made++ % G_N_ELEMENTS (made)];
+  n_wrong += atomic_fetch_add (&o->users, 1) != 0;
+  if (atomic_compare_exchange_strong (&handed[place], &none, o))
+    return;
+  n_wrong += atomic_fetch_sub (&o->users, 1) != 1;
+  hass_recycle_put (rack, &shared, &lock, &o->free, FEW);
+}
+
+static void
+free_one (HassRack *rack, guint place)
+{
+  Object *o = atomic_exchange (&handed[place], NULL);
+  if (!o)
+    return;
+  n_wrong += atomic_fetch_sub (&o->users, 1) != 1;
+  hass_recycle_put (rack, &shared, &lock, &o->free, FEW);
+}
+
 static gpointer
 work (gpointer data)
 {
-  static Object *_Atomic handed[N_THREADS];
   guint self = GPOINTER_TO_UINT (data);
   HassRack rack = { 0 };
   for (guint i = 0; i < N_TURNS; i++)
-    {
-      Object *o = (Object *)hass_recycle_take (&rack, &shared, &lock, SIZE);
-      if (!o)
-        o = &made[n_made++ % G_N_ELEMENTS (made)];
-      n_wrong += atomic_fetch_add (&o->users, 1) != 0;
-      o = atomic_exchange (&handed[(self + i) % N_THREADS], o);
-      if (!o)
-        continue;
-      n_wrong += atomic_fetch_sub (&o->users, 1) != 1;
-      hass_recycle_put (&rack, &shared, &lock, &o->free, SIZE);
-    }
+    if (self % 2)
+      free_one (&rack, (i + self) % N_HANDED);
+    else
+      take_one (&rack, (i + self) % N_HANDED);
   return NULL;
 }
 
@@ -160,8 +179,9 @@ crowd (void)
   for (guint i = 0; i < N_THREADS; i++)
     g_thread_join (threads[i]);
   CU_ASSERT_EQUAL (n_wrong, 0);
-  /* two magazines a thread, what is handed over, and one that is filled */
-  CU_ASSERT_TRUE (n_made <= N_THREADS * (2 * SIZE + 1) + SIZE);
+  /* What is handed over; and of each thread two magazines, one on its way to
+     the depot, and the object that it has in hand. */
+  CU_ASSERT_TRUE (n_made <= N_HANDED + N_THREADS * (3 * FEW + 1));
 }
 
 HASS_TEST_SUITE (
