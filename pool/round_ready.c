@@ -222,13 +222,10 @@ hass_round_can_pull (HassRound *round)
   if (!hass_round_takes_ready (round)
       || hass_ready_set_waiting (round->ready) == 0)
     return FALSE;
-  if (uses_deques (round->ready, &take))
-    {
-      if (hass_ready_set_in_deques (round->ready) > 0)
-        return TRUE;
-    }
-  else
+  if (!uses_deques (round->ready, &take))
     hass_ready_set_gather (round->ready);
+  else if (hass_ready_set_in_deques (round->ready) > 0)
+    return TRUE;
   pthread_mutex_lock (&round->ready->lock);
   gboolean can = hass_round_takes_ready (round)
                  && hass_ready_set_would (round->ready, &take);
