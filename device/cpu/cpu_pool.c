@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "hass/error.h"
+#include "tasks.h"
 #include "tbb_wrapper.h"
 
 #define MAX_CORES 4096
@@ -28,6 +29,7 @@ struct HassCpuPool
   /* Errno of the thread that could not be made; 0: none failed. */
   int failure;
   HassTbbArena *arena;
+  HassTasks *tasks; /* what the arena's threads run */
 };
 
 /* -- How many ----------------------------------------------------------- */
@@ -139,7 +141,7 @@ hass_cpu_pool_unbind (void)
     sched_setaffinity (0, sizeof allowed, &allowed);
 }
 
-/* CPU of the thread that last handed over work (-1: none): a new worker is
+/* CPU of the thread that last fetched another (-1: none): a new worker is
    placed on another one, since that thread goes on computing. */
 static int giver_cpu = -1;
 static guint placed; /* number of oneTBB's threads that have started */
@@ -250,6 +252,8 @@ make_pool (guint n_cores, guint promised)
   pool->arena = hass_tbb_arena_new (pool->n_cores, place_thread);
   if (!pool->arena)
     g_clear_pointer (&pool, g_free);
+  else
+    pool->tasks = hass_tasks_new (HASS_TASKS_SLEEP_NS);
   return pool;
 }
 
@@ -315,8 +319,17 @@ void
 hass_cpu_pool_enqueue (HassCpuPool *pool, void (*run) (gpointer data),
                        gpointer data)
 {
+  if (!hass_tasks_give (pool->tasks, run, data))
+    return;
   __atomic_store_n (&giver_cpu, sched_getcpu (), __ATOMIC_RELAXED);
-  hass_tbb_arena_enqueue (pool->arena, run, data);
+  hass_tbb_arena_enqueue (pool->arena, hass_tasks_serve, pool->tasks);
+}
+
+/* Returns: what the pool's threads run. For tests. */
+HassTasks *
+hass_cpu_pool_tasks (const HassCpuPool *pool)
+{
+  return pool->tasks;
 }
 
 /* Runs @body over [0, n) in pieces of at least @grain, on this thread and idle
@@ -329,8 +342,12 @@ hass_cpu_pool_parallel_for (HassCpuPool *pool, gsize n, gsize grain,
 {
   gsize n_pieces = MIN (n / MAX (grain, 1), PIECES_PER_CORE * pool->n_cores);
   if (n_pieces > 1 && pool->n_cores > 1)
-    hass_tbb_arena_parallel_for (pool->arena, pool->n_cores, n, n_pieces, body,
-                                 data);
+    {
+      hass_tasks_lend (pool->tasks);
+      hass_tbb_arena_parallel_for (pool->arena, pool->n_cores, n, n_pieces,
+                                   body, data);
+      hass_tasks_take_back (pool->tasks);
+    }
   else if (n > 0)
     body (0, n, data);
 }

@@ -3,8 +3,9 @@
 
    DESIGN. There is one arena (oneTBB's group of threads) for each number of
    cores asked for; it is made once and kept for the life of the process. A
-   farm enqueues a function for each core that it can use; idle threads belong
-   to oneTBB and sleep. A thread is moved to a core of its own when it first
+   farm enqueues a function for each core that it can use. A thread that has run
+   one sleeps for the next for 0.1 s (tasks.h), then goes back to oneTBB, which
+   owns the idle threads. A thread is moved to a core of its own when it first
    enters, because the kernel may leave a new thread on its creator's core for
    15 ms; after that it may move.
 
@@ -14,6 +15,8 @@
 
 #include <glib.h>
 #include <sched.h>
+
+#include "tasks.h"
 
 G_BEGIN_DECLS
 
@@ -28,6 +31,7 @@ char *hass_cpu_pool_problem (const HassCpuPool *pool);
 guint hass_cpu_pool_try_threads (guint n, int *failure);
 void hass_cpu_pool_enqueue (HassCpuPool *pool, void (*run) (gpointer data),
                             gpointer data);
+HassTasks *hass_cpu_pool_tasks (const HassCpuPool *pool);
 void hass_cpu_pool_parallel_for (HassCpuPool *pool, gsize n, gsize grain,
                                  void (*body) (gsize first, gsize count,
                                                gpointer data),
