@@ -160,6 +160,7 @@ $(BUILD)/%.cu.o: %.cu $(SETTINGS) | $(STAGED)
 
 $(LIB_OBJ) $(LA_OBJ): CFLAGS_ALL += -fvisibility=hidden
 $(LIB_OBJ): CXXFLAGS_ALL += -fvisibility=hidden -fvisibility-inlines-hidden
+$(BUILD)/device/cpu/tbb_wrapper.o: CXXFLAGS_ALL += -fno-sanitize=thread
 $(BUILD)/device/cuda/cudart.o: CPPFLAGS_ALL += $(if $(WITH_CUDA),-DHASS_WITH_CUDA \
 	$(CUDA_CFLAGS))
 

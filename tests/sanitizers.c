@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sanitizers.c: what ThreadSanitizer cannot see because libtbb is not
-   instrumented: that a task's captured words reach the thread that runs it.
-   Only accesses whose innermost frame is in the wrapper, in oneTBB's headers
-   or in C++'s atomics, which only those use, are hidden, so what tasks do
-   themselves is still checked. AddressSanitizer is told what malloc does.
+/* sanitizers.c: what ThreadSanitizer cannot see because GLib is not
+   instrumented. AddressSanitizer is told what malloc does.
    Thread safety: constant. */
 #if defined __SANITIZE_THREAD__ || defined __SANITIZE_ADDRESS__
 const char *__asan_default_options (void);
@@ -31,12 +28,8 @@ __tsan_default_suppressions (void)
 {
   return "race:g_slice_alloc0\n" /* of a thread's description, in GLib */
          "race:g_slice_free1\n"
-         "race:g_realloc\n"  /* of its table of quarks, under its own lock */
-         "race:g_rw_lock_\n" /* made when it is first used, for errors */
-         "race:hass_cpu_pool_enqueue\n" /* oneTBB clears a task's memory */
-         "race_top:tbb_wrapper.cpp\n"
-         "race_top:bits/atomic_base.h\n"
-         "race_top:oneapi/tbb\n";
+         "race:g_realloc\n"   /* of its table of quarks, under its own lock */
+         "race:g_rw_lock_\n"; /* made when it is first used, for errors */
 }
 #else
 typedef int hass_no_sanitizer;

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -313,6 +314,32 @@ hass_cpu_pool_problem (const HassCpuPool *pool)
                           g_strerror (pool->failure));
 }
 
+/* -- Work --------------------------------------------------------------- */
+
+/* Raised before a function is handed to oneTBB and read by the thread that runs
+   it, and the other way round at the end. oneTBB orders both, but out of the
+   sight of ThreadSanitizer. */
+static _Atomic guint handed_over;
+
+static void
+hand_over (void)
+{
+  atomic_fetch_add_explicit (&handed_over, 1, memory_order_release);
+}
+
+static void
+take_over (void)
+{
+  atomic_load_explicit (&handed_over, memory_order_acquire);
+}
+
+static void
+serve (gpointer data)
+{
+  take_over ();
+  hass_tasks_serve (data);
+}
+
 /* Runs @run (@data) on another core of the pool soon. In a pool that has only
    the caller's core it may never run. */
 void
@@ -322,7 +349,8 @@ hass_cpu_pool_enqueue (HassCpuPool *pool, void (*run) (gpointer data),
   if (!hass_tasks_give (pool->tasks, run, data))
     return;
   __atomic_store_n (&giver_cpu, sched_getcpu (), __ATOMIC_RELAXED);
-  hass_tbb_arena_enqueue (pool->arena, hass_tasks_serve, pool->tasks);
+  hand_over ();
+  hass_tbb_arena_enqueue (pool->arena, serve, pool->tasks);
 }
 
 /* Returns: what the pool's threads run. For tests. */
@@ -330,6 +358,31 @@ HassTasks *
 hass_cpu_pool_tasks (const HassCpuPool *pool)
 {
   return pool->tasks;
+}
+
+typedef struct
+{
+  void (*body) (gsize first, gsize count, gpointer data);
+  gpointer data;
+  gsize n_pieces;
+  gsize each, longer; /* the first @longer pieces have one more than @each */
+  _Atomic gsize next; /* piece */
+} Loop;
+
+/* Computes pieces until none is left. Threads pull them from one counter, so
+   that the calling thread computes those that remain if others do not come. */
+static void
+pull_pieces (gpointer data)
+{
+  take_over ();
+  Loop *loop = data;
+  gsize i;
+  /* Relaxed: oneTBB orders the pieces before the end of the loop. */
+  while ((i = atomic_fetch_add_explicit (&loop->next, 1, memory_order_relaxed))
+         < loop->n_pieces)
+    loop->body (i * loop->each + MIN (i, loop->longer),
+                loop->each + (i < loop->longer), loop->data);
+  hand_over ();
 }
 
 /* Runs @body over [0, n) in pieces of at least @grain, on this thread and idle
@@ -341,13 +394,21 @@ hass_cpu_pool_parallel_for (HassCpuPool *pool, gsize n, gsize grain,
                             gpointer data)
 {
   gsize n_pieces = MIN (n / MAX (grain, 1), PIECES_PER_CORE * pool->n_cores);
-  if (n_pieces > 1 && pool->n_cores > 1)
+  if (n_pieces <= 1 || pool->n_cores <= 1)
     {
-      hass_tasks_lend (pool->tasks);
-      hass_tbb_arena_parallel_for (pool->arena, pool->n_cores, n, n_pieces,
-                                   body, data);
-      hass_tasks_take_back (pool->tasks);
+      if (n > 0)
+        body (0, n, data);
+      return;
     }
-  else if (n > 0)
-    body (0, n, data);
+  Loop loop = { .body = body,
+                .data = data,
+                .n_pieces = n_pieces,
+                .each = n / n_pieces,
+                .longer = n % n_pieces };
+  hass_tasks_lend (pool->tasks);
+  hand_over ();
+  hass_tbb_arena_repeat (pool->arena, pool->n_cores, pull_pieces, &loop);
+  pull_pieces (&loop);
+  take_over ();
+  hass_tasks_take_back (pool->tasks);
 }

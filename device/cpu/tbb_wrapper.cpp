@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* tbb_wrapper.cpp: oneTBB behind plain C; no exception leaves it.
 
-   The hand-over words are for ThreadSanitizer, which cannot see the
-   synchronisation inside libtbb; they cost one uncontended store a task.
+   The Makefile compiles it without ThreadSanitizer, which cannot see the
+   synchronisation inside libtbb and would report what oneTBB's headers do. The
+   caller makes visible what its functions need (cpu_pool.c, handed_over).
 
    Thread safety: any thread. */
 #include "tbb_wrapper.h"
 
-#include <algorithm>
-#include <atomic>
 #include <new>
 #include <optional>
 
@@ -56,7 +55,6 @@ struct HassTbbArena
 {
   tbb::task_arena arena;
   std::optional<Placer> placer;
-  std::atomic<unsigned> handed_over{ 0 };
 
   explicit HassTbbArena (unsigned n) : arena (static_cast<int> (n), 1) {}
 };
@@ -84,45 +82,23 @@ extern "C" void
 hass_tbb_arena_enqueue (HassTbbArena *arena, void (*run) (void *), void *data)
 try
   {
-    arena->handed_over.fetch_add (1, std::memory_order_release);
-    arena->arena.enqueue ([arena, run, data] {
-      arena->handed_over.load (std::memory_order_acquire);
-      run (data);
-    });
+    arena->arena.enqueue ([run, data] { run (data); });
   }
 catch (...)
   {
   }
 
-/* Calls @body for @n_pieces pieces of [0, n) on the calling thread and threads
-   of the arena. Threads pull pieces from one counter, so that the calling
-   thread can compute the remaining pieces if oneTBB fails to make threads. */
+/* Calls run (data) up to @n_threads times, on the calling thread and threads of
+   the arena: fewer times if oneTBB fails to make threads. */
 extern "C" void
-hass_tbb_arena_parallel_for (HassTbbArena *arena, unsigned n_threads, size_t n,
-                             size_t n_pieces,
-                             void (*body) (size_t, size_t, void *), void *data)
-{
-  std::atomic<size_t> next{ 0 }, done{ 0 };
-  const size_t each = n / n_pieces, longer = n % n_pieces;
-  auto pull = [&] {
-    for (size_t i;
-         (i = next.fetch_add (1, std::memory_order_relaxed)) < n_pieces;)
-      body (i * each + std::min (i, longer), each + (i < longer), data);
-  };
-  arena->handed_over.fetch_add (1, std::memory_order_release);
-  try
-    {
-      arena->arena.execute ([&] {
-        tbb::parallel_for (0u, n_threads, [&] (unsigned) {
-          arena->handed_over.load (std::memory_order_acquire);
-          pull ();
-          done.fetch_add (1, std::memory_order_release);
-        });
-      });
-    }
-  catch (...)
-    {
-    }
-  pull ();
-  done.load (std::memory_order_acquire);
-}
+hass_tbb_arena_repeat (HassTbbArena *arena, unsigned n_threads,
+                       void (*run) (void *), void *data)
+try
+  {
+    arena->arena.execute ([&] {
+      tbb::parallel_for (0u, n_threads, [&] (unsigned) { run (data); });
+    });
+  }
+catch (...)
+  {
+  }

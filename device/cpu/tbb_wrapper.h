@@ -16,9 +16,8 @@ extern "C"
   HassTbbArena *hass_tbb_arena_new (unsigned n_cores, void (*enter) (void));
   void hass_tbb_arena_enqueue (HassTbbArena *arena, void (*run) (void *),
                                void *data);
-  void hass_tbb_arena_parallel_for (
-      HassTbbArena *arena, unsigned n_threads, size_t n, size_t n_pieces,
-      void (*body) (size_t first, size_t count, void *data), void *data);
+  void hass_tbb_arena_repeat (HassTbbArena *arena, unsigned n_threads,
+                              void (*run) (void *), void *data);
 
 #ifdef __cplusplus
 }
