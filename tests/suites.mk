@@ -48,8 +48,8 @@ NOT_UNDER_ADDRESS := model package guide layers can_build bakeoff sim_papers sim
 #   virtual_time, thesis, hostile    virtual time, pictures and files
 #   matcher, line_scan, grep_rules    a search within one block
 #   model, package, guide, layers, can_build    as above
-# Programs cannot run under it: oneTBB's own threads, which are not
-# instrumented, are excused in the test program only (tests/sanitizers.c):
+# Programs cannot run under it: what GLib does, which is not instrumented, is
+# excused in the test program only (tests/sanitizers.c):
 #   against_grep, bakeoff*, examples*, gpu_apps, hass_info,
 #   hzip_*, monte_carlo_program, own_device, output, y4m_program
 # matrix_check has OpenBLAS compute with threads of its own, likewise.
