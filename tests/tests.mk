@@ -71,7 +71,7 @@ check-quick: $(TEST_PARTS)
 # Farms on GPUs that fail in any way, many of them: tests/engine/live/test_storm.c.
 # SEED=n: the first plan's, and a plan that went wrong is run again by FARMS=1.
 # SUITE=pipeline_contract: random pipelines instead; pipeline_storm: pipelines
-# on GPUs that fail in any way.
+# on GPUs that fail in any way; dataflow_devices: dataflows on devices that do.
 FARMS ?= 1000000
 SEED ?= 1
 .PHONY: soak

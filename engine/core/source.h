@@ -28,6 +28,11 @@ struct HassSlot;
  *   read with sequential consistency, so that a thread that finds nothing after
  *   hass_event_prepare() misses no change.
  * @lost: (nullable): a device is lost; under the decision lock.
+ * @wants, @serve: (nullable): a dataflow: what the proxies of devices do.
+ * @wants, by any thread: returns: TRUE if device @device is to be opened.
+ * @serve, by its proxy thread: has the open device compute until the job stops,
+ * has no more work, or *@over; when it returns the device has nothing left of
+ * it, or is lost and hass_decide_lost() was called.
  * @grant_over: a pipeline: all units of a grant, which are those of @slot, have
  *   been computed or given back; under the decision lock.
  * @refused: a pipeline: the unit at a position of @slot, a part of a grant, has
@@ -53,6 +58,9 @@ typedef struct
   gboolean (*idle) (struct HassJob *job);
   gboolean (*has_work) (struct HassJob *job, gboolean caller, guint others);
   void (*lost) (struct HassJob *job, guint device);
+  gboolean (*wants) (struct HassJob *job, guint device);
+  void (*serve) (struct HassJob *job, guint device,
+                 const _Atomic gboolean *over);
   void (*grant_over) (struct HassJob *job, struct HassSlot *slot,
                       const HassCompletion *told);
   void (*refused) (struct HassJob *job, struct HassSlot *slot, guint32 position,

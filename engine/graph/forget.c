@@ -2,7 +2,7 @@
 /* forget.c: frees data that are not used any more.
    Thread safety: the submitting thread, but for copies: a task that has the
    datum to itself. */
-#include "graph-private.h"
+#include "place.h"
 
 /* Frees what tasks have reduced into and was not merged. */
 void
@@ -25,6 +25,7 @@ hass_data_free (gpointer p)
   HassData *data = p;
   if (data->own)
     free (data->view.data);
+  hass_places_free (hass_data_places (data));
   g_free (data->copies);
   g_free (data->name);
   if (data->parked)
@@ -53,7 +54,7 @@ hass_graph_sweep (HassGraph *graph)
   for (guint i = 0; i < left->len; i++)
     {
       HassData *data = g_ptr_array_index (left, i);
-      if (hass_graph_all_over (graph, data))
+      if (hass_graph_all_over (graph, data) && hass_place_drop (graph, 0, data))
         remove_data (graph, data);
       else
         left->pdata[kept++] = data;

@@ -126,7 +126,8 @@ struct HassGraph
   /* recording: numbers of tasks, pairs of one and of a later one that waits for
      it (guint64); else NULL */
   GArray *pairs;
-  HassEdges edges; /* running a recorded graph; else NULL */
+  HassEdges edges;             /* running a recorded graph; else NULL */
+  struct HassPlacing *placing; /* NULL: there are only cores */
 
   HassGraphTask *tasks;     /* [most]: slots */
   HassGraphWorker *workers; /* [n_workers] */
@@ -184,6 +185,8 @@ const char *hass_data_name (const HassData *data, char buffer[32]);
 gboolean hass_graph_check_access (HassGraph *graph,
                                   const HassCodeletState *codelet,
                                   const HassAccess *a, guint i);
+gboolean hass_graph_refuse_for_cores (HassGraph *graph,
+                                      const HassCodeletState *codelet);
 gboolean hass_graph_refuse_task (HassGraph *graph,
                                  const HassCodeletState *codelet, guint n,
                                  const HassTaskHints *hints);
@@ -211,12 +214,16 @@ hass_graph_may (HassGraph *graph, const char *function)
          || hass_graph_may_not (graph, function);
 }
 
-/* ready.c: the worker's thread; push by its owner. */
+/* heap.c: under the lock of the heap's owner. */
+void hass_heap_push (GArray *heap, const HassRanked *task);
+void hass_heap_remove (GArray *heap, guint i);
+
+/* ready.c: the worker's thread, or one that is no core's. */
+void hass_task_to_cores (HassGraph *graph, guint worker, HassGraphTask *task);
 void hass_task_queue_init (HassTaskQueue *queue, guint64 most);
-void hass_task_ready (HassGraph *graph, guint worker, HassGraphTask *task);
 gboolean hass_task_is_long (const HassGraphTask *task);
 guint hass_ready_take (HassGraph *graph, guint worker, guint32 *tasks);
-gboolean hass_ready_any (const HassGraph *graph);
+gboolean hass_ready_any (HassGraph *graph);
 
 /* tell.c */
 void hass_graph_listen (HassGraph *graph);
@@ -234,6 +241,35 @@ void hass_graph_busy (HassGraphWorker *worker, gint64 now_ns);
 void hass_graph_finish (HassJob *job);
 void hass_graph_report (HassJob *job, HassReport *report);
 void hass_graph_progress (HassJob *job, HassProgressInfo *info);
+
+/* place.c: any thread; @worker: its own. */
+void hass_task_ready (HassGraph *graph, guint worker, HassGraphTask *task);
+guint hass_graph_find (HassGraph *graph, guint worker, guint32 *tasks);
+gboolean hass_graph_any (HassGraph *graph);
+
+/* failure.c */
+guint64 hass_task_number (HassGraph *graph, const HassGraphTask *task);
+guint hass_task_is_poisoned (HassGraphTask *task);
+void hass_task_mark (HassGraphTask *task, guint cause);
+guint hass_task_note_failure (HassGraph *graph, HassGraphTask *task,
+                              GError *error);
+void hass_task_note_poisoned (HassGraph *graph, HassGraphTask *task,
+                              guint cause);
+
+/* end.c: what a core has in hand. */
+typedef struct
+{
+  HassGraphTask *own; /* a task that it has made ready and computes next */
+  guint n_given;      /* tasks that it has made ready for any core */
+} HassHand;
+
+void hass_task_end_accesses (HassGraph *graph, guint worker,
+                             HassGraphTask *task, HassHand *hand);
+void hass_task_count_ended (HassGraphWorker *worker);
+gboolean hass_task_close_outputs (HassGraphTask *task, GPtrArray *woken);
+void hass_task_count_down (HassGraph *graph, guint worker,
+                           const GPtrArray *woken);
+void hass_task_end (HassGraph *graph, guint worker, HassGraphTask *task);
 
 /* run.c */
 gboolean hass_graph_work (HassJob *job, HassWorker *worker);

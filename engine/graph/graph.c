@@ -3,6 +3,7 @@
    DESIGN paragraph is in graph.h.
    Thread safety: the thread that called the dataflow, when no other works for
    it, except where stated. */
+#include "place.h"
 #include "tape.h"
 
 #include "pool/callback_error.h"
@@ -137,6 +138,7 @@ graph_free (HassGraph *graph)
                            graph->n_workers);
   if (!graph->edges.first)
     free_contents (graph);
+  hass_placing_free (graph);
   if (graph->pairs)
     g_array_unref (graph->pairs);
   g_array_unref (graph->heap);
@@ -156,8 +158,7 @@ graph_create (HassJob *job, GError **error)
   if (!job->engine->real_time || job->cpu < 0)
     {
       g_set_error (error, HASS_ERROR, HASS_ERROR_NO_DEVICE,
-                   "dataflow '%s': tasks run on the cores of this machine; "
-                   "%s",
+                   "dataflow '%s': it needs the cores of this machine; %s",
                    job->farm->name,
                    job->cpu < 0 ? "the CPU pool is switched off"
                                 : "modelled machines cannot run them yet");
@@ -173,6 +174,8 @@ graph_create (HassJob *job, GError **error)
   else
     make_contents (graph);
   set_up_workers (graph, job->n_workers);
+  if (!run->tape)
+    hass_placing_new (graph);
   hass_graph_listen (graph);
   job->flow = graph;
   return TRUE;
@@ -263,7 +266,7 @@ graph_has_work (HassJob *job, gboolean caller, guint others)
 {
   (void)caller;
   (void)others;
-  return hass_ready_any (job->flow);
+  return hass_graph_any (job->flow);
 }
 
 const HassSourceOps hass_graph_ops = { .create = graph_create,
@@ -272,6 +275,9 @@ const HassSourceOps hass_graph_ops = { .create = graph_create,
                                        .progress = hass_graph_progress,
                                        .free = graph_clear,
                                        .idle = graph_is_idle,
+                                       .lost = hass_graph_lost,
+                                       .wants = hass_graph_wants,
+                                       .serve = hass_graph_serve,
                                        .work = hass_graph_work,
                                        .has_work = graph_has_work,
                                        .has_room = hass_graph_has_room };

@@ -21,6 +21,7 @@
    Thread safety: the thread that called the dataflow, when all other threads
    have left it; hass_graph_progress() any thread. */
 #include "hass/report.h"
+#include "place.h"
 #include "tape.h"
 
 /* What takes less than this part of the makespan does not bind. A guess: lower,
@@ -63,6 +64,26 @@ list_unfinished (HassGraph *graph)
     }
 }
 
+/* Adds what devices beside the CPU pool have done. */
+static void
+add_devices (HassGraph *graph)
+{
+  HassJob *job = graph->job;
+  for (guint i = 0; graph->placing && i < graph->placing->n_devices; i++)
+    {
+      const HassGraphDevice *device = &graph->placing->devices[i];
+      HassTotals *t = &job->totals[device->d];
+      t->units += device->n_tasks;
+      t->work += (double)device->n_tasks;
+      t->bundles += device->n_calls;
+      t->busy_ns += device->busy_ns;
+      t->kernel_ns += device->busy_ns;
+      t->failures += device->n_failed;
+      t->failed_units += device->n_given_back;
+      job->n_loads += device->n_tasks;
+    }
+}
+
 void
 hass_graph_finish (HassJob *job)
 {
@@ -84,6 +105,7 @@ hass_graph_finish (HassJob *job)
     }
   t->failed_units = graph->failures->len;
   t->failures = graph->failures->len;
+  add_devices (graph);
 }
 
 /* Returns: what all cores have done of a codelet. */
@@ -117,14 +139,17 @@ add_codelets (const HassGraph *graph, HassReport *report, double *mean_ns)
       HassCodeletCount all = count_of (graph, c);
       if (all.measured > 0)
         mean_ns[c] = (double)all.ns / (double)all.measured;
+      guint64 n_cores = all.n;
+      for (guint i = 0; graph->placing && i < graph->placing->n_devices; i++)
+        all.n += graph->placing->devices[i].n_of[c];
       if (all.n == 0)
         continue;
       HassStageReport *r = &report->stages[n++];
       r->name = g_strdup (codelet->name);
       r->mode = "codelet";
       r->tokens = r->batches = all.n;
-      r->busy_s = (double)all.n * mean_ns[c] * 1e-9;
-      all_ns += (double)all.n * mean_ns[c];
+      r->busy_s = (double)n_cores * mean_ns[c] * 1e-9;
+      all_ns += (double)n_cores * mean_ns[c];
       if (report->makespan_s > 0)
         r->utilisation = r->busy_s / (job->n_cores * report->makespan_s);
     }
@@ -305,7 +330,7 @@ hass_graph_progress (HassJob *job, HassProgressInfo *info)
 {
   const HassGraph *graph = job->flow;
   guint64 ended = 0;
-  for (guint w = 0; w < graph->n_queues; w++)
+  for (guint w = 0; w < graph->n_workers; w++)
     ended += atomic_load_explicit (&graph->workers[w].n_ended,
                                    memory_order_relaxed);
   info->loads_emitted

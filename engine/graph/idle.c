@@ -22,7 +22,7 @@ reason (const HassGraph *graph)
     return HASS_IDLE_WINDOW;
   if (waits > 0)
     return HASS_IDLE_WAIT;
-  for (guint w = 0; w < graph->n_queues; w++)
+  for (guint w = 0; w < graph->n_workers; w++)
     ended += atomic_load_explicit (&graph->workers[w].n_ended,
                                    memory_order_relaxed);
   /* More tasks are in flight than cores can be computing, so some wait. */

@@ -150,6 +150,20 @@ hass_graph_check_access (HassGraph *graph, const HassCodeletState *codelet,
   return FALSE;
 }
 
+/* A task without a function for cores has an access that only they can have.
+   Returns: FALSE. */
+gboolean
+hass_graph_refuse_for_cores (HassGraph *graph, const HassCodeletState *codelet)
+{
+  hass_graph_refuse (graph, HASS_ERROR_NO_DEVICE,
+                     "task %" G_GUINT64_FORMAT
+                     " ('%s') has a COMMUTE or REDUCE access; such tasks run "
+                     "on cores, for which the codelet has no function",
+                     hass_graph_number (graph, graph->n_submitted),
+                     codelet->name);
+  return FALSE;
+}
+
 /* The arrays of a task are wrong. Returns: FALSE. */
 gboolean
 hass_graph_refuse_task (HassGraph *graph, const HassCodeletState *codelet,

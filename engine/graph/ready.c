@@ -29,30 +29,15 @@ hass_task_is_long (const HassGraphTask *task)
 
 /* -- The heap ----------------------------------------------------------- */
 
-static gboolean
-is_before (const HassRanked *a, const HassRanked *b)
-{
-  if (a->priority != b->priority)
-    return a->priority > b->priority;
-  if (a->level != b->level)
-    return a->level > b->level;
-  return a->order < b->order;
-}
-
 static void
 rank (HassGraph *graph, const HassGraphTask *task)
 {
   pthread_mutex_lock (&graph->lock);
-  HassRanked r = { .priority = task->priority,
-                   .level = task->level,
-                   .task = hass_task_index (graph, task),
-                   .order = graph->order++ };
-  guint i = graph->heap->len;
-  g_array_set_size (graph->heap, i + 1);
-  HassRanked *heap = (HassRanked *)(gpointer)graph->heap->data;
-  for (; i > 0 && is_before (&r, &heap[(i - 1) / 2]); i = (i - 1) / 2)
-    heap[i] = heap[(i - 1) / 2];
-  heap[i] = r;
+  hass_heap_push (graph->heap,
+                  &(HassRanked){ .priority = task->priority,
+                                 .level = task->level,
+                                 .task = hass_task_index (graph, task),
+                                 .order = graph->order++ });
   atomic_store_explicit (&graph->n_ranked, graph->heap->len,
                          memory_order_relaxed);
   pthread_mutex_unlock (&graph->lock);
@@ -65,25 +50,12 @@ take_first (HassGraph *graph, guint32 *task)
   if (atomic_load_explicit (&graph->n_ranked, memory_order_relaxed) == 0)
     return FALSE;
   pthread_mutex_lock (&graph->lock);
-  HassRanked *heap = (HassRanked *)(gpointer)graph->heap->data;
   guint n = graph->heap->len;
   if (n > 0)
     {
-      *task = heap[0].task;
-      HassRanked last = heap[--n];
-      guint i = 0;
-      for (guint child; (child = 2 * i + 1) < n; i = child)
-        {
-          if (child + 1 < n && is_before (&heap[child + 1], &heap[child]))
-            child++;
-          if (is_before (&last, &heap[child]))
-            break;
-          heap[i] = heap[child];
-        }
-      heap[i] = last;
-      g_array_set_size (graph->heap, n);
-      atomic_store_explicit (&graph->n_ranked, n, memory_order_relaxed);
-      n++;
+      *task = g_array_index (graph->heap, HassRanked, 0).task;
+      hass_heap_remove (graph->heap, 0);
+      atomic_store_explicit (&graph->n_ranked, n - 1, memory_order_relaxed);
     }
   pthread_mutex_unlock (&graph->lock);
   return n > 0;
@@ -129,12 +101,14 @@ take (const HassGraph *graph, HassTaskQueue *queue, guint share, guint32 *tasks)
     }
 }
 
-/* Makes a task available to all cores. */
+/* Makes a task available to all cores. Where @worker is not a core, it has no
+   queue that others would look into. */
 void
-hass_task_ready (HassGraph *graph, guint worker, HassGraphTask *task)
+hass_task_to_cores (HassGraph *graph, guint worker, HassGraphTask *task)
 {
-  if (atomic_load_explicit (&graph->ranked, memory_order_relaxed)
-      && hass_task_is_long (task))
+  if (worker >= graph->n_queues
+      || (atomic_load_explicit (&graph->ranked, memory_order_relaxed)
+          && hass_task_is_long (task)))
     rank (graph, task);
   else
     push (&graph->workers[worker].queue, hass_task_index (graph, task));
@@ -160,7 +134,7 @@ hass_ready_take (HassGraph *graph, guint worker, guint32 *tasks)
 
 /* Any thread. Returns: TRUE if a task waits. */
 gboolean
-hass_ready_any (const HassGraph *graph)
+hass_ready_any (HassGraph *graph)
 {
   if (atomic_load_explicit (&graph->n_ranked, memory_order_seq_cst) > 0)
     return TRUE;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* run.c: how a core computes tasks: steps 4 and 5 of the DESIGN paragraph in
-   graph.h.
+/* run.c: how a core computes tasks: step 4 of the DESIGN paragraph in graph.h.
    Thread safety: each worker context by the thread that has its seat. */
-#include "graph-private.h"
+#include "place.h"
 #include "pool/callback_error.h"
 
 /* How long a core computes before it looks whether it should do something else,
@@ -16,30 +15,23 @@
 /* Views on the stack. */
 #define FEW_VIEWS 8
 
-/* What a core has in hand. */
-typedef struct
-{
-  HassGraphTask *own; /* a task that it has made ready and computes next */
-  guint n_given;      /* tasks that it has made ready for any core */
-} Hand;
-
 /* -- Data of COMMUTE accesses ------------------------------------------- */
 
 static void
-unlock (HassGraph *graph, guint worker, HassData *data, Hand *hand)
+unlock (HassGraph *graph, guint worker, HassData *data, HassHand *hand)
 {
   data->busy = FALSE;
   if (g_queue_is_empty (data->parked))
     return;
   guint32 next = GPOINTER_TO_UINT (g_queue_pop_head (data->parked));
-  hass_task_ready (graph, worker, &graph->tasks[next]);
+  hass_task_to_cores (graph, worker, &graph->tasks[next]);
   hand->n_given++;
 }
 
 /* Takes the data that a task accesses by COMMUTE, all or none. Returns: FALSE
    if another task uses one; then the task waits for that one's end. */
 static gboolean
-lock_data (HassGraph *graph, guint worker, HassGraphTask *task, Hand *hand)
+lock_data (HassGraph *graph, guint worker, HassGraphTask *task, HassHand *hand)
 {
   gboolean ok = TRUE;
   pthread_mutex_lock (&graph->commute);
@@ -64,7 +56,8 @@ lock_data (HassGraph *graph, guint worker, HassGraphTask *task, Hand *hand)
 }
 
 static void
-unlock_data (HassGraph *graph, guint worker, HassGraphTask *task, Hand *hand)
+unlock_data (HassGraph *graph, guint worker, HassGraphTask *task,
+             HassHand *hand)
 {
   pthread_mutex_lock (&graph->commute);
   for (guint i = 0; i < task->n; i++)
@@ -118,89 +111,6 @@ merge_copies (HassGraph *graph, HassData *data)
     }
 }
 
-/* -- 5. Failure --------------------------------------------------------- */
-
-/* Returns: 1 + the index of the failure that has made a datum of the task
-   invalid; 0: none that it reads. */
-static guint
-is_poisoned (HassGraphTask *task)
-{
-  for (guint i = 0; i < task->n; i++)
-    {
-      const HassTaskAccess *a = hass_task_access (task, i);
-      guint cause = atomic_load_explicit (&hass_access_data (a)->invalid,
-                                          memory_order_relaxed);
-      if (cause > 0 && hass_access_mode (a) != HASS_WRITE)
-        return cause;
-    }
-  return 0;
-}
-
-/* Marks what a task should have written as invalid, or as valid if @cause is 0.
- */
-static void
-mark_data (HassGraphTask *task, guint cause)
-{
-  for (guint i = 0; i < task->n; i++)
-    {
-      const HassTaskAccess *a = hass_task_access (task, i);
-      HassAccessMode mode = hass_access_mode (a);
-      if (mode == HASS_WRITE || (cause > 0 && mode != HASS_READ))
-        atomic_store_explicit (&hass_access_data (a)->invalid, cause,
-                               memory_order_relaxed);
-    }
-}
-
-/* The number of a task, from its slot. */
-static guint64
-number_of (HassGraph *graph, const HassGraphTask *task)
-{
-  guint64 n = atomic_load_explicit (&graph->published, memory_order_relaxed);
-  guint32 index = hass_task_index (graph, task);
-  return hass_graph_number (
-      graph, graph->edges.first
-                 ? index
-                 : n - 1 - (((guint32)(n - 1) - index) & graph->mask));
-}
-
-/* A codelet has failed. Takes over @error. Returns: 1 + the index of the
-   failure. */
-static guint
-note_failure (HassGraph *graph, HassGraphTask *task, GError *error)
-{
-  HassJob *job = graph->job;
-  guint64 number = number_of (graph, task);
-  HassTaskFailure failure
-      = { .number = number,
-          .message
-          = g_strdup_printf ("codelet '%s': %s", hass_task_codelet (task)->name,
-                             error->message) };
-  pthread_mutex_lock (&graph->lock);
-  g_array_append_val (graph->failures, failure);
-  guint n = graph->failures->len;
-  pthread_mutex_unlock (&graph->lock);
-  atomic_fetch_add_explicit (&graph->n_failures, 1, memory_order_relaxed);
-  if (job->farm->run->on_error == HASS_ON_ERROR_CONTINUE)
-    g_error_free (error);
-  else
-    {
-      g_prefix_error (
-          &error, "dataflow '%s', task %" G_GUINT64_FORMAT ", codelet '%s': ",
-          graph->name, number, hass_task_codelet (task)->name);
-      hass_job_stop (job, error);
-    }
-  return n;
-}
-
-static void
-note_poisoned (HassGraph *graph, HassGraphTask *task, guint cause)
-{
-  pthread_mutex_lock (&graph->lock);
-  g_array_index (graph->failures, HassTaskFailure, cause - 1).took++;
-  pthread_mutex_unlock (&graph->lock);
-  hass_job_add_unfinished (graph->job, number_of (graph, task), 1, 0, 0, NULL);
-}
-
 /* -- 4. Running --------------------------------------------------------- */
 
 /* Calls the codelet of a task. Returns: 0, or 1 + the index of its failure. */
@@ -211,6 +121,9 @@ call (HassGraph *graph, HassWorker *worker, HassGraphTask *task)
   HassDataView few[FEW_VIEWS], *views = few;
   GError *error = NULL;
   gboolean ok = TRUE;
+  if (G_UNLIKELY (!hass_task_codelet (task)->public.cpu))
+    return hass_task_note_failure (graph, task,
+                                   hass_place_why_nowhere (graph, task));
   if (G_UNLIKELY (task->n > FEW_VIEWS))
     {
       g_array_set_size (w->views, task->n);
@@ -235,67 +148,15 @@ call (HassGraph *graph, HassWorker *worker, HassGraphTask *task)
   if (G_LIKELY (ok && !error))
     return 0;
   hass_callback_ok (ok, &error, HASS_ERROR_WORKER);
-  return note_failure (graph, task, error);
-}
-
-static inline void
-made_ready (HassGraph *graph, guint worker, HassGraphTask *task, Hand *hand)
-{
-  /* A core that keeps a long task could keep it from one of lower rank. */
-  if (!hand->own
-      && !(atomic_load_explicit (&graph->ranked, memory_order_relaxed)
-           && hass_task_is_long (task)))
-    {
-      hand->own = task;
-      return;
-    }
-  hass_task_ready (graph, worker, task);
-  hand->n_given++;
-}
-
-static inline void
-count_down (HassGraph *graph, guint worker, HassGraphTask *task, Hand *hand)
-{
-  /* Release: what this core has written; acquire, for the last: what all
-     have. */
-  if (atomic_fetch_sub_explicit (&task->pending, 1, memory_order_acq_rel) == 1)
-    made_ready (graph, worker, task, hand);
-}
-
-/* Ends the accesses of a task. */
-static void
-end_accesses (HassGraph *graph, guint worker, HassGraphTask *task, Hand *hand)
-{
-  const HassEdges *edges = &graph->edges;
-  if (edges->first)
-    {
-      guint32 t = hass_task_index (graph, task);
-      for (guint32 i = edges->first[t]; i < edges->first[t + 1]; i++)
-        count_down (graph, worker, &graph->tasks[edges->next[i]], hand);
-      atomic_store_explicit (&task->ended, TRUE, memory_order_relaxed);
-      return;
-    }
-  for (guint i = 0; i < task->n; i++)
-    {
-      HassTaskAccess *a
-          = atomic_exchange_explicit (&hass_task_access (task, i)->waiting,
-                                      HASS_ACCESS_OVER, memory_order_acq_rel);
-      while (a)
-        {
-          HassTaskAccess *next = a->next;
-          count_down (graph, worker, hass_access_task (a), hand);
-          a = next;
-        }
-    }
-  /* Release: the submitting thread writes the slot again. */
-  atomic_store_explicit (&task->ended, TRUE, memory_order_release);
+  return hass_task_note_failure (graph, task, error);
 }
 
 /* Computes one task and ends it. Returns: FALSE if it was not computed: it
    waits for a datum that another task uses, or has failed as a task before it
    has. */
 static gboolean
-run_task (HassGraph *graph, HassWorker *worker, HassGraphTask *task, Hand *hand)
+run_task (HassGraph *graph, HassWorker *worker, HassGraphTask *task,
+          HassHand *hand)
 {
   HassGraphWorker *w = &graph->workers[worker->index];
   guint cause = 0;
@@ -305,10 +166,10 @@ run_task (HassGraph *graph, HassWorker *worker, HassGraphTask *task, Hand *hand)
   gboolean computed = TRUE;
   if (G_UNLIKELY (
           atomic_load_explicit (&graph->n_failures, memory_order_relaxed) > 0)
-      && (cause = is_poisoned (task)) > 0)
+      && (cause = hass_task_is_poisoned (task)) > 0)
     {
       if (!(task->flags & HASS_TASK_INTERNAL))
-        note_poisoned (graph, task, cause);
+        hass_task_note_poisoned (graph, task, cause);
       else if (task->flags & HASS_TASK_REDUCES)
         hass_data_free_copies (hass_access_data (&task->accesses[0]),
                                graph->n_workers);
@@ -327,13 +188,17 @@ run_task (HassGraph *graph, HassWorker *worker, HassGraphTask *task, Hand *hand)
     }
   if (G_UNLIKELY (
           atomic_load_explicit (&graph->n_failures, memory_order_relaxed) > 0))
-    mark_data (task, cause);
+    hass_task_mark (task, cause);
   if (G_UNLIKELY (task->flags & HASS_TASK_LOCKS))
     unlock_data (graph, worker->index, task, hand);
-  end_accesses (graph, worker->index, task, hand);
-  atomic_store_explicit (
-      &w->n_ended, atomic_load_explicit (&w->n_ended, memory_order_relaxed) + 1,
-      memory_order_release);
+  if (G_UNLIKELY (graph->placing != NULL))
+    hass_place_written (
+        graph, worker->index, task,
+        computed && hass_task_codelet (task)->public.cpu
+            && (task->flags & (HASS_TASK_INTERNAL | HASS_TASK_REDUCES))
+                   != HASS_TASK_INTERNAL);
+  hass_task_end_accesses (graph, worker->index, task, hand);
+  hass_task_count_ended (w);
   return computed;
 }
 
@@ -355,7 +220,7 @@ learn (HassGraphWorker *w, HassCodeletState *codelet, gint64 ns)
    taken about SLICE_NS. @now: the time, or 0. Returns: the time, or 0. */
 static gint64
 run_measured (HassGraph *graph, HassWorker *worker, HassGraphTask *task,
-              Hand *hand, gint64 now)
+              HassHand *hand, gint64 now)
 {
   HassGraphWorker *w = &graph->workers[worker->index];
   HassCodeletState *codelet = hass_task_codelet (task);
@@ -370,7 +235,7 @@ run_measured (HassGraph *graph, HassWorker *worker, HassGraphTask *task,
   gint64 begin = now > 0 ? now : engine->now (graph->job);
   /* The slot may be used again when the task has ended. */
   HassComputed fact
-      = { .task = graph->tells_computed ? number_of (graph, task) : 0,
+      = { .task = graph->tells_computed ? hass_task_number (graph, task) : 0,
           .codelet = codelet->name,
           .device = (guint)graph->job->cpu,
           .worker = worker->index,
@@ -389,7 +254,7 @@ run_measured (HassGraph *graph, HassWorker *worker, HassGraphTask *task,
    what it waits for. A thread that falls asleep at this moment may be missed;
    the next task, or the last core that finds nothing to do, wakes it. */
 static inline void
-tell (HassGraph *graph, const Hand *hand)
+tell (HassGraph *graph, const HassHand *hand)
 {
   HassJob *job = graph->job;
   gboolean news
@@ -412,7 +277,7 @@ run_chain (HassGraph *graph, HassWorker *worker, HassGraphTask *task,
   gint64 now = 0;
   while (task && !hass_job_stopping (graph->job) && *last_ns < until_ns)
     {
-      Hand hand = { NULL, 0 };
+      HassHand hand = { NULL, 0 };
       now = run_measured (graph, worker, task, &hand, now);
       if (now > 0)
         *last_ns = now;
@@ -421,8 +286,8 @@ run_chain (HassGraph *graph, HassWorker *worker, HassGraphTask *task,
     }
   if (!task)
     return;
-  hass_task_ready (graph, worker->index, task);
-  tell (graph, &(Hand){ NULL, 1 });
+  hass_task_to_cores (graph, worker->index, task);
+  tell (graph, &(HassHand){ NULL, 1 });
 }
 
 /* Computes tasks for about SLICE_NS. Returns: FALSE if there was none. */
@@ -432,7 +297,7 @@ hass_graph_work (HassJob *job, HassWorker *worker)
   HassGraph *graph = job->flow;
   HassGraphWorker *w = &graph->workers[worker->index];
   guint32 taken[HASS_MOST_TAKEN];
-  guint n = hass_ready_take (graph, worker->index, taken);
+  guint n = hass_graph_find (graph, worker->index, taken);
   if (n == 0)
     {
       hass_graph_idle (graph, worker->index);
@@ -449,7 +314,7 @@ hass_graph_work (HassJob *job, HassWorker *worker)
         run_chain (graph, worker, &graph->tasks[taken[i]], begin + SLICE_NS,
                    &last);
       n = !hass_job_stopping (job) && last < begin + SLICE_NS
-              ? hass_ready_take (graph, worker->index, taken)
+              ? hass_graph_find (graph, worker->index, taken)
               : 0;
     }
   while (n > 0);

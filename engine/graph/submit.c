@@ -7,7 +7,7 @@
    and what was over already.
 
    Thread safety: the submitting thread. */
-#include "graph-private.h"
+#include "place.h"
 #include "pool/struct_size.h"
 
 #define BIAS (1 << 30)
@@ -30,13 +30,15 @@ add_codelet (HassGraph *graph, const HassCodelet *key)
       return NULL;
     }
   guint n = graph->codelets->len;
-  if (!codelet.cpu || n == HASS_MOST_CODELETS)
+  guint32 devices = hass_codelet_devices (graph, &codelet);
+  gboolean can_run = codelet.cpu || devices;
+  if (!can_run || n == HASS_MOST_CODELETS)
     {
       hass_graph_refuse (
-          graph, codelet.cpu ? HASS_ERROR_OVERFLOW : HASS_ERROR_NO_DEVICE,
-          codelet.cpu ? "there are more than %2$d codelets; '%1$s' is one more"
-                      : "codelet '%s' has no function for a device that is "
-                        "present",
+          graph, can_run ? HASS_ERROR_OVERFLOW : HASS_ERROR_NO_DEVICE,
+          can_run ? "there are more than %2$d codelets; '%1$s' is one more"
+                  : "codelet '%s' has no function for a device that is "
+                    "present",
           codelet.name ? codelet.name : "?", HASS_MOST_CODELETS);
       return NULL;
     }
@@ -48,6 +50,9 @@ add_codelet (HassGraph *graph, const HassCodelet *key)
   if (!codelet.user_data)
     state->public.user_data = graph->run->user_data;
   state->index = n;
+  state->devices = devices;
+  if (devices)
+    hass_place_add_codelet (graph, state);
   g_ptr_array_add (graph->codelets, state);
   g_hash_table_insert (graph->by_key, (gpointer)key, state);
   return state;
@@ -94,6 +99,8 @@ wait_on (HassGraph *graph, HassRef ref, HassTaskAccess *access, HassRef me,
   while (!atomic_compare_exchange_weak_explicit (&before->waiting, &list,
                                                  access, memory_order_acq_rel,
                                                  memory_order_acquire));
+  if (G_UNLIKELY (graph->placing != NULL) && !hass_access_changes (before))
+    hass_place_in_the_way (graph, hass_access_task (before));
   return 1;
 }
 
@@ -387,14 +394,17 @@ hass_graph_task (HassGraph *graph, const HassCodelet *codelet,
   if (G_UNLIKELY (n_accesses > G_MAXUINT16 || (n_accesses > 0 && !accesses)
                   || (hints && hints->argument_bytes > 0 && !hints->arguments)))
     return hass_graph_refuse_task (graph, state, n_accesses, hints);
-  gboolean groups = FALSE;
+  gboolean groups = FALSE, for_cores = FALSE;
   for (guint i = 0; i < n_accesses; i++)
     {
       if (!check_access (graph, state, &accesses[i], i))
         return FALSE;
       const HassData *data = accesses[i].data;
       groups |= data->group && data->group_mode != accesses[i].mode;
+      for_cores |= accesses[i].mode >= HASS_COMMUTE;
     }
+  if (G_UNLIKELY (for_cores && !state->public.cpu))
+    return hass_graph_refuse_for_cores (graph, state);
   if (G_UNLIKELY (groups) && !separate_groups (graph, accesses, n_accesses))
     return FALSE;
   HassGraphTask *task = begin_task (graph, state, n_accesses, hints);
@@ -450,6 +460,7 @@ hass_graph_wait (HassGraph *graph, HassData *data)
     return FALSE;
   if (!hass_graph_await (graph, data ? HASS_WAIT_DATUM : HASS_WAIT_ALL, data))
     return FALSE;
+  hass_place_renew (graph, data);
   return !data
          || atomic_load_explicit (&data->invalid, memory_order_relaxed) == 0;
 }

@@ -58,6 +58,12 @@ typedef struct
   guint index;
   /* recent mean time of a task, in ns; 0: unknown. A hint. */
   _Atomic guint mean_ns;
+  guint32 devices; /* a mask of those that can compute it; constant */
+  /* under HassPlacing.lock: */
+  guint device_ns; /* recent mean time of a task on a device; 0: unknown */
+  guint n_waiting; /* ready tasks that a device may compute */
+  guint n_held;    /* tasks that devices hold */
+  gboolean tried;  /* a core has taken one of these */
 } HassCodeletState;
 
 typedef struct HassTaskMore HassTaskMore;
@@ -158,6 +164,8 @@ hass_mode_is_shared (HassAccessMode mode)
   return mode != HASS_WRITE && mode != HASS_UPDATE;
 }
 
+typedef struct HassPlaces HassPlaces; /* place.h */
+
 /* A datum. */
 struct HassData
 {
@@ -166,6 +174,7 @@ struct HassData
      by tasks that have exclusive access, and by those that COMMUTE or REDUCE,
      any of which may be the last. */
   _Atomic guint invalid;
+  _Atomic (HassPlaces *) places; /* NULL: it is at home and nowhere else */
   gboolean busy; /* a COMMUTE task uses it; under HassGraph.commute */
   /* COMMUTE tasks that wait for it: index of a task; under HassGraph.commute */
   GQueue *parked;
@@ -189,5 +198,19 @@ struct HassData
   HassMergeFunc merge;
   gpointer merge_data;
 };
+
+static inline gsize
+hass_data_bytes (const HassData *data)
+{
+  return data->view.rows * data->view.row_bytes;
+}
+
+/* Returns: TRUE if the access changes bytes of a datum. */
+static inline gboolean
+hass_access_changes (const HassTaskAccess *a)
+{
+  return hass_access_mode (a) != HASS_READ
+         && hass_data_bytes (hass_access_data (a)) > 0;
+}
 
 #endif

@@ -2,7 +2,7 @@
 /* wait.c: which tasks have ended, and what the submitting thread does until
    they have: step 1 of the DESIGN paragraph in graph.h.
    Thread safety: the submitting thread, except where stated. */
-#include "graph-private.h"
+#include "place.h"
 
 /* Frees the slots of tasks that have ended and before which all have. */
 void
@@ -21,7 +21,7 @@ gboolean
 hass_graph_drained (const HassGraph *graph)
 {
   guint64 ended = 0;
-  for (guint w = 0; w < graph->n_queues; w++)
+  for (guint w = 0; w < graph->n_workers; w++)
     ended += atomic_load_explicit (&graph->workers[w].n_ended,
                                    memory_order_acquire);
   return ended
@@ -48,6 +48,28 @@ hass_graph_all_over (const HassGraph *graph, const HassData *data)
   return is_over (graph, data->writer);
 }
 
+/* Has the task of an access settled, if it is only that which is missing. */
+static void
+settle (HassGraph *graph, HassRef ref)
+{
+  if (graph->placing && !is_over (graph, ref))
+    hass_place_in_the_way (graph, hass_task_of (graph, ref));
+}
+
+/* Returns: TRUE if all accesses to the datum that the calling thread waits for
+   are over and it is at home. */
+static gboolean
+is_there (HassGraph *graph, const HassData *data)
+{
+  if (hass_graph_all_over (graph, data))
+    return hass_place_await (graph, data);
+  settle (graph, data->writer);
+  for (HassRef ref = data->group; hass_ref_lives (graph, ref);
+       ref = hass_ref_access (graph, ref)->older)
+    settle (graph, ref);
+  return FALSE;
+}
+
 /* Returns: TRUE if the calling thread need not wait any longer: what it waits
    for has happened. */
 gboolean
@@ -57,9 +79,13 @@ hass_graph_has_room (HassJob *job)
   if (graph->waits_for == HASS_WAIT_ALL)
     return hass_graph_drained (graph);
   if (graph->waits_for == HASS_WAIT_DATUM)
-    return hass_graph_all_over (graph, graph->awaited);
+    return is_there (graph, graph->awaited);
   hass_graph_retire (graph);
-  return graph->n_submitted - graph->n_retired < graph->most;
+  if (graph->n_submitted - graph->n_retired < graph->most)
+    return TRUE;
+  if (graph->placing)
+    hass_place_send_home (graph, &graph->tasks[graph->n_retired & graph->mask]);
+  return FALSE;
 }
 
 /* Computes until what is awaited has happened. Returns: FALSE if the dataflow

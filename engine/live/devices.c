@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "device/kinds.h"
+#include "device/ops.h"
 #include "engine/core/environment.h"
 
 /* Sets @n_cores to the number of cores for the farm: the option of the run,
@@ -44,9 +45,19 @@ stands_in (const HassFarm *farm, const HassDevice *device)
          || (!worker_for (farm, kind) && hass_device_kind_find (kind) < 0);
 }
 
+/* Returns: TRUE if a device can compute tasks of dataflows. */
+static gboolean
+has_data (const HassDevice *device)
+{
+  HassDeviceOps ops;
+  return hass_device_ops_read (&ops, device, NULL) && ops.data;
+}
+
 static gboolean
 takes_given (const HassFarm *farm, const HassDevice *device)
 {
+  if (farm->kind == HASS_FARM_DATAFLOW)
+    return has_data (device);
   if (stands_in (farm, device))
     return farm->gpu_worker || farm->gpu_worker_of;
   return farm->worker_of || worker_for (farm, device->ops->kind);
@@ -68,6 +79,8 @@ may_use (const HassFarm *farm, const HassDeviceKindOps *kind)
 {
   if (strcmp (kind->name, farm->gpu_kind) == 0 && any_stands_in (farm))
     return FALSE;
+  if (farm->kind == HASS_FARM_DATAFLOW)
+    return TRUE;
   return farm->may_use ? farm->may_use (farm->cpu_worker_data, kind->name)
                        : worker_for (farm, kind->name) != NULL;
 }
@@ -97,7 +110,9 @@ make_devices (const HassFarm *farm, GPtrArray *linked, GError **error)
       for (guint i = 0; i < n; i++)
         {
           HassDevice *device = kind->create (i);
-          if (device)
+          if (device && farm->kind == HASS_FARM_DATAFLOW && !has_data (device))
+            kind->destroy (device);
+          else if (device)
             g_ptr_array_add (linked, device);
         }
     }

@@ -109,7 +109,10 @@ run (gpointer data)
     leave_closed (p, begin);
   else if (open_device (p))
     {
-      hass_proxy_serve (p);
+      if (p->job->source->serve)
+        p->job->source->serve (p->job, p->d, &p->live->over);
+      else
+        hass_proxy_serve (p);
       p->ops.close (p->device);
       if (p->ops.transfers)
         p->ops.transfers (p->device, &p->job->totals[p->d].transfers);
@@ -141,7 +144,7 @@ describe_farm (HassJob *job, const HassDevice *device, HassDeviceFarm *f)
     .device_kind = hass_live_device_kind (farm, device),
     .worker_of = farm->worker_of,
   };
-  if (job->flow)
+  if (farm->kind == HASS_FARM_PIPELINE)
     {
       f->kind = HASS_FARM_COMBINE;
       f->device_kind = NULL; /* the stages have the workers for this kind */

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: MIT */
+/* device.c: a device computes tasks of a dataflow.
+
+   DESIGN. The proxy thread of the device takes tasks ahead of those that
+   compute, so that copies run under kernels. A task passes these steps, each of
+   which begins operations of hass/device_data.h:
+   1. Take. It gets memory for all its data (device_memory.c).
+   2. Arrive. What it reads and the device has not is copied from home.
+   3. Compute. When all is there, it is given to the GPU function of its
+   codelet, with further tasks of this codelet that can begin.
+   4. Leave. Data are copied home (step 4 of place.h).
+   What becomes of a task when its kernels have ended or failed is in
+   device_end.c.
+
+   Thread safety: the proxy thread, except where stated. */
+#include "device-private.h"
+
+/* -- 1. Take ------------------------------------------------------------ */
+
+/* A task does not fit into the device. */
+static void
+refuse_large (HassServing *s, HassGraphTask *task)
+{
+  gsize bytes = 0;
+  for (guint i = 0; i < task->n; i++)
+    bytes += hass_data_bytes (hass_access_data (hass_task_access (task, i)));
+  g_autoptr (GError) error
+      = g_error_new (HASS_ERROR, HASS_ERROR_NO_MEMORY,
+                     "its data take %zu bytes, more than %s has for them (%zu)",
+                     bytes, s->job->devices[s->device->d].name,
+                     s->device->ops->capacity (s->device->device));
+  hass_place_refuse_locked (s->graph, task, s->device, error);
+}
+
+/* Returns: TRUE if the device may hold one more task: of what is ready and what
+   devices hold it has no more than its share. */
+static gboolean
+has_share_locked (const HassServing *s)
+{
+  const HassPlacing *p = s->graph->placing;
+  guint n = p->shared->len, n_open = 0;
+  if (s->device->taken->len >= s->ahead)
+    return FALSE;
+  for (guint i = 0; i < p->n_devices; i++)
+    if (p->devices[i].state == HASS_GRAPH_DEVICE_OPEN)
+      {
+        n_open++;
+        n += p->devices[i].n_held;
+      }
+  return s->device->n_held * n_open <= n;
+}
+
+/* Takes one task. Returns: FALSE if there is none, or no memory for it now. */
+static gboolean
+take_one (HassServing *s)
+{
+  HassGraphDevice *device = s->device;
+  g_autoptr (GArray) others = g_array_new (FALSE, FALSE, sizeof (guint32));
+  g_autoptr (GArray) back = g_array_new (FALSE, FALSE, sizeof (guint32));
+  pthread_mutex_lock (&s->placing->lock);
+  s->placing->news = FALSE;
+  HassGraphTask *task
+      = has_share_locked (s)
+            ? hass_place_choose_locked (s->graph, device, others)
+            : NULL;
+  HassReserve reserve
+      = task ? hass_device_reserve_locked (s->graph, device, task, &s->gone)
+             : HASS_RESERVE_LATER;
+  if (task)
+    {
+      guint32 t = hass_task_index (s->graph, task);
+      if (reserve == HASS_RESERVED)
+        {
+          g_array_append_val (device->taken, t);
+          device->n_held++;
+          hass_task_codelet (task)->n_held++;
+        }
+      else if (reserve == HASS_RESERVE_NEVER)
+        {
+          refuse_large (s, task);
+          g_array_append_val (back, t);
+        }
+      else
+        hass_place_share_locked (s->graph, task);
+    }
+  gboolean news = others->len > 0 || s->placing->news;
+  pthread_mutex_unlock (&s->placing->lock);
+  for (guint i = 0; i < others->len; i++)
+    hass_task_to_cores (s->graph, s->worker,
+                        &s->graph->tasks[g_array_index (others, guint32, i)]);
+  if (news)
+    s->job->engine->changed (s->job);
+  hass_place_hand_out (s->graph, s->worker, back);
+  return reserve != HASS_RESERVE_LATER;
+}
+
+/* -- 2. Arrive ---------------------------------------------------------- */
+
+/* Notes that a datum is being copied to the device if it is not there. Returns:
+   FALSE if nothing need be copied. */
+static gboolean
+expects_locked (const HassServing *s, const HassTaskAccess *a)
+{
+  HassPlaces *p = hass_data_places (hass_access_data (a));
+  if (hass_access_mode (a) == HASS_WRITE || !p
+      || p->at[s->device->index].state != HASS_AT_EMPTY)
+    return FALSE;
+  p->at[s->device->index].state = HASS_AT_ARRIVING;
+  return TRUE;
+}
+
+static void
+copy_in (HassServing *s, HassPlaces *p)
+{
+  const HassDataView *v = &p->data->view;
+  GError *error = NULL;
+  HassFlight *f = hass_flight_new (s, HASS_FLIGHT_ARRIVE);
+  f->places = p;
+  HassDataCopy copy = { .memory = p->at[s->device->index].memory,
+                        .host = v->data,
+                        .row_bytes = v->row_bytes,
+                        .rows = v->rows,
+                        .host_pitch = v->pitch };
+  if (s->device->ops->copy (s->device->device, f->ticket, &copy, &error))
+    return;
+  pthread_mutex_lock (&s->placing->lock);
+  p->at[s->device->index].state = HASS_AT_EMPTY;
+  pthread_mutex_unlock (&s->placing->lock);
+  g_hash_table_remove (s->flights, &f->ticket);
+  if (!hass_serving_is_lost (s))
+    hass_serving_count (s, TRUE, error);
+  g_clear_error (&error);
+}
+
+/* Begins the copies that the tasks which were taken need. Returns: FALSE if
+   there are none. */
+static gboolean
+let_arrive (HassServing *s)
+{
+  gboolean any = FALSE;
+  for (guint i = 0; i < s->device->taken->len && !s->gone; i++)
+    {
+      HassGraphTask *task = hass_serving_task (s, s->device->taken, i);
+      for (guint k = 0; k < task->n; k++)
+        {
+          const HassTaskAccess *a = hass_task_access (task, k);
+          pthread_mutex_lock (&s->placing->lock);
+          gboolean expects = expects_locked (s, a);
+          pthread_mutex_unlock (&s->placing->lock);
+          if (expects)
+            copy_in (s, hass_data_places (hass_access_data (a)));
+          any |= expects;
+        }
+    }
+  return any;
+}
+
+/* -- 3. Compute --------------------------------------------------------- */
+
+/* Returns: TRUE if a task that was taken can begin. */
+static gboolean
+can_begin_locked (const HassServing *s, HassGraphTask *task)
+{
+  for (guint i = 0; i < task->n; i++)
+    {
+      const HassTaskAccess *a = hass_task_access (task, i);
+      HassPlaces *p = hass_data_places (hass_access_data (a));
+      HassAt state = p ? p->at[s->device->index].state : HASS_AT_VALID;
+      if (state == HASS_AT_ARRIVING
+          || (state == HASS_AT_EMPTY && hass_access_mode (a) != HASS_WRITE)
+          || (p && p->leaving && hass_access_mode (a) != HASS_READ))
+        return FALSE;
+    }
+  return TRUE;
+}
+
+static void
+will_change_locked (HassGraphTask *task)
+{
+  for (guint i = 0; i < task->n; i++)
+    {
+      const HassTaskAccess *a = hass_task_access (task, i);
+      HassPlaces *p = hass_data_places (hass_access_data (a));
+      if (p && hass_access_mode (a) != HASS_READ)
+        p->changing = TRUE;
+    }
+}
+
+/* Moves tasks of one codelet that can begin from those that were taken to
+   @tasks. */
+static void
+gather (HassServing *s, GArray *tasks)
+{
+  GArray *taken = s->device->taken;
+  const HassCodeletState *codelet = NULL;
+  guint most = 1;
+  pthread_mutex_lock (&s->placing->lock);
+  for (guint i = 0; i < taken->len && tasks->len < most;)
+    {
+      HassGraphTask *task = hass_serving_task (s, taken, i);
+      if ((codelet && hass_task_codelet (task) != codelet)
+          || !can_begin_locked (s, task))
+        {
+          i++;
+          continue;
+        }
+      codelet = hass_task_codelet (task);
+      most = MAX (codelet->public.gpu_most, 1);
+      g_array_append_val (tasks, g_array_index (taken, guint32, i));
+      g_array_remove_index (taken, i);
+      will_change_locked (task);
+    }
+  pthread_mutex_unlock (&s->placing->lock);
+}
+
+typedef struct
+{
+  HassCodeletGpuFunc func;
+  HassCall *calls;
+  guint n_calls;
+} Launch;
+
+static gboolean
+launch (HassGpuStream *stream, gpointer data, GError **error)
+{
+  const Launch *l = data;
+  return l->func (l->calls, l->n_calls, stream, error);
+}
+
+/* The views of a task at the device. */
+static void
+set_views (const HassServing *s, HassGraphTask *task, HassDataView *views)
+{
+  for (guint i = 0; i < task->n; i++)
+    {
+      HassData *data = hass_access_data (hass_task_access (task, i));
+      const HassPlaces *p = hass_data_places (data);
+      views[i] = data->view;
+      views[i].pitch = data->view.row_bytes;
+      views[i].data = p ? p->at[s->device->index].memory : NULL;
+    }
+}
+
+/* Calls the GPU function for tasks, whose operation is @f. */
+static gboolean
+enqueue (HassServing *s, const HassFlight *f, GError **error)
+{
+  const HassCodelet *codelet
+      = &hass_task_codelet (hass_serving_task (s, f->tasks, 0))->public;
+  guint n = f->tasks->len, n_views = 0;
+  for (guint i = 0; i < n; i++)
+    n_views += hass_serving_task (s, f->tasks, i)->n;
+  g_autofree HassCall *calls = g_new0 (HassCall, n);
+  g_autofree HassDataView *views = g_new (HassDataView, MAX (n_views, 1));
+  n_views = 0;
+  for (guint i = 0; i < n; i++)
+    {
+      HassGraphTask *task = hass_serving_task (s, f->tasks, i);
+      calls[i] = (HassCall){ .views = views + n_views,
+                             .n_views = task->n,
+                             .arguments = hass_task_arguments (task),
+                             .user_data = codelet->user_data };
+      set_views (s, task, views + n_views);
+      n_views += task->n;
+    }
+  Launch l
+      = { hass_codelet_func (s->graph, codelet, s->device->index), calls, n };
+  HassCallback before = hass_engine_enter_callback ("codelet", s->job, NULL);
+  gboolean ok = s->device->ops->compute (s->device->device, f->ticket, launch,
+                                         &l, error);
+  hass_engine_leave_callback (before);
+  return ok;
+}
+
+/* Begins one computation. Returns: FALSE if none can begin. */
+static gboolean
+compute_one (HassServing *s)
+{
+  g_autoptr (GError) error = NULL;
+  if (s->n_computing >= s->most_computing)
+    return FALSE;
+  g_autoptr (GArray) tasks = g_array_new (FALSE, FALSE, sizeof (guint32));
+  gather (s, tasks);
+  if (tasks->len == 0)
+    return FALSE;
+  HassFlight *f = hass_flight_new (s, HASS_FLIGHT_COMPUTE);
+  f->tasks = g_array_ref (tasks);
+  if (enqueue (s, f, &error))
+    {
+      s->n_computing++;
+      s->device->n_calls++;
+      return TRUE;
+    }
+  if (hass_serving_is_lost (s))
+    return FALSE; /* what is in flight is given back */
+  if (!error)
+    error = g_error_new (HASS_ERROR, HASS_ERROR_WORKER,
+                         "it did not say why it failed");
+  hass_device_give_back (s, f->tasks, error);
+  g_hash_table_remove (s->flights, &f->ticket);
+  return TRUE;
+}
+
+/* -- All together ------------------------------------------------------- */
+
+/* Begins what can begin. Returns: TRUE if something has happened. */
+gboolean
+hass_device_feed (HassServing *s)
+{
+  gboolean any = FALSE;
+  pthread_mutex_lock (&s->placing->lock);
+  hass_device_collect_garbage_locked (s->device);
+  pthread_mutex_unlock (&s->placing->lock);
+  while (!s->gone && take_one (s))
+    any = TRUE;
+  any |= let_arrive (s);
+  while (!s->gone && compute_one (s))
+    any = TRUE;
+  while (!s->gone && hass_device_leave_one (s))
+    any = TRUE;
+  return any;
+}

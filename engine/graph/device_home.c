@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT */
+/* device_home.c: data come home from a device: step 4 of the DESIGN paragraph
+   in place.h.
+   Thread safety: the proxy thread of the device. */
+#include "device-private.h"
+
+#include <string.h>
+
+#include "device/copy_crew.h"
+#include "hass/memory.h"
+
+/* Free pieces of memory that are kept for later copies. */
+#define MOST_ASIDES 8
+/* Copies home at a time: two keep the link busy. */
+#define MOST_LEAVING 2
+/* Bytes that one core moves at a time, and from which on others help. */
+#define PART_BYTES ((gsize)256 << 10)
+
+/* -- Memory aside ------------------------------------------------------- */
+
+static gpointer
+take_aside (HassServing *s, gsize bytes, GError **error)
+{
+  for (guint i = s->asides->len; i-- > 0;)
+    if (g_array_index (s->asides, HassAside, i).bytes == bytes)
+      {
+        gpointer memory = g_array_index (s->asides, HassAside, i).memory;
+        g_array_remove_index (s->asides, i);
+        return memory;
+      }
+  return hass_memory_alloc (bytes, error);
+}
+
+static void
+keep_aside (HassServing *s, gpointer memory, gsize bytes)
+{
+  HassAside aside = { memory, bytes };
+  if (!memory)
+    return;
+  g_array_append_val (s->asides, aside);
+  if (s->asides->len <= MOST_ASIDES)
+    return;
+  hass_memory_free (g_array_index (s->asides, HassAside, 0).memory);
+  g_array_remove_index (s->asides, 0);
+}
+
+/* -- Moving ------------------------------------------------------------- */
+
+typedef struct
+{
+  const HassDataView *view;
+  const guint8 *from; /* packed */
+} Move;
+
+/* Moves part @i of the packed bytes. */
+static void
+move_part (guint i, gpointer data)
+{
+  const Move *m = data;
+  const HassDataView *v = m->view;
+  gsize end = MIN ((i + 1) * PART_BYTES, v->rows * v->row_bytes);
+  for (gsize at = i * PART_BYTES; at < end;)
+    {
+      gsize row = at / v->row_bytes, column = at % v->row_bytes;
+      gsize n = MIN (v->row_bytes - column, end - at);
+      memcpy ((guint8 *)v->data + row * v->pitch + column, m->from + at, n);
+      at += n;
+    }
+}
+
+static void
+move_home (const HassFlight *f)
+{
+  Move m = { &f->places->data->view, f->aside };
+  gsize bytes = hass_data_bytes (f->places->data);
+  guint n = (guint)((bytes + PART_BYTES - 1) / PART_BYTES);
+  if (n > 1)
+    hass_copy_crew_run (n, move_part, &m);
+  else
+    move_part (0, &m);
+}
+
+/* -- Copies ------------------------------------------------------------- */
+
+/* Begins to copy a datum home. @with: with others, or NULL. */
+void
+hass_device_copy_home (HassServing *s, HassPlaces *p, HassTogether *with)
+{
+  GError *error = NULL;
+  HassFlight *f = hass_flight_new (s, HASS_FLIGHT_LEAVE);
+  f->places = p;
+  f->with = with;
+  s->n_leaving++;
+  f->bytes = hass_data_bytes (p->data);
+  f->aside = take_aside (s, f->bytes, &error);
+  HassDataCopy copy = { .memory = p->at[s->device->index].memory,
+                        .host = f->aside,
+                        .row_bytes = f->bytes,
+                        .rows = 1,
+                        .host_pitch = f->bytes,
+                        .to_host = TRUE };
+  if (f->aside
+      && s->device->ops->copy (s->device->device, f->ticket, &copy, &error))
+    return;
+  if (!hass_serving_is_lost (s))
+    hass_serving_count (s, TRUE, error);
+  g_clear_error (&error);
+  hass_device_left (s, f, TRUE);
+}
+
+/* -- Arrivals ----------------------------------------------------------- */
+
+/* The data of @flights are home. @task: the one that has changed them all, or
+   NULL. */
+static void
+came_home (HassServing *s, GPtrArray *flights, HassGraphTask *task)
+{
+  g_autoptr (GArray) settled = g_array_new (FALSE, FALSE, sizeof (guint32));
+  g_autoptr (GArray) ready = g_array_new (FALSE, FALSE, sizeof (guint32));
+  for (guint i = 0; i < flights->len; i++)
+    move_home (flights->pdata[i]);
+  pthread_mutex_lock (&s->placing->lock);
+  for (guint i = 0; i < flights->len; i++)
+    hass_place_came_home_locked (s->graph, s->device->index,
+                                 ((HassFlight *)flights->pdata[i])->places,
+                                 settled, ready);
+  if (task)
+    {
+      guint32 t = hass_task_index (s->graph, task);
+      hass_device_let_go_locked (s->device, task);
+      g_array_append_val (settled, t);
+    }
+  pthread_mutex_unlock (&s->placing->lock);
+  for (guint i = 0; i < flights->len; i++)
+    {
+      const HassFlight *f = flights->pdata[i];
+      keep_aside (s, f->aside, f->bytes);
+    }
+  hass_place_settle (s->graph, s->worker, s->device, settled);
+  hass_place_hand_out (s->graph, s->worker, ready);
+  s->job->engine->changed (s->job);
+}
+
+static void
+not_home (HassServing *s, HassFlight *f)
+{
+  HassPlaces *p = f->places;
+  HassTogether *with = f->with;
+  keep_aside (s, f->aside, f->bytes);
+  g_hash_table_remove (s->flights, &f->ticket);
+  if (with && !s->gone)
+    {
+      hass_device_copy_home (s, p, with);
+      return;
+    }
+  pthread_mutex_lock (&s->placing->lock);
+  p->leaving = FALSE;
+  hass_place_leave_locked (s->graph, p, p->wanted);
+  pthread_mutex_unlock (&s->placing->lock);
+}
+
+/* A copy home has ended. Takes over the flight. */
+void
+hass_device_left (HassServing *s, HassFlight *f, gboolean failed)
+{
+  HassTogether *with = f->with;
+  s->n_leaving--;
+  if (failed)
+    {
+      not_home (s, f);
+      return;
+    }
+  g_hash_table_steal (s->flights, &f->ticket);
+  if (!with)
+    {
+      g_autoptr (GPtrArray) one
+          = g_ptr_array_new_with_free_func (hass_flight_free);
+      g_ptr_array_add (one, f);
+      came_home (s, one, NULL);
+      return;
+    }
+  g_ptr_array_add (with->flights, f);
+  if (--with->n_left > 0)
+    return;
+  g_ptr_array_remove_fast (s->together, with);
+  came_home (s, with->flights, &s->graph->tasks[with->task]);
+  hass_together_free (with);
+}
+
+/* -- Which data leave ---------------------------------------------------- */
+
+/* Returns: a datum that should be copied home and can be, or NULL. */
+static HassPlaces *
+next_leaver_locked (const HassServing *s)
+{
+  for (GList *l = s->device->leavers.head; l; l = l->next)
+    if (!((HassPlaces *)l->data)->changing)
+      return l->data;
+  return NULL;
+}
+
+/* Returns: a datum that is valid here only, the user's first, or NULL. */
+static HassPlaces *
+any_only_here_locked (const HassServing *s)
+{
+  HassPlaces *found = NULL;
+  for (GList *l = s->device->resident.head; l; l = l->next)
+    {
+      HassPlaces *p = l->data;
+      if (p->only != (gint)s->device->index || p->changing || p->leaving)
+        continue;
+      if (!p->data->own)
+        return p;
+      found = p;
+    }
+  return s->n_leaving == 0 ? found : NULL;
+}
+
+/* Returns: TRUE if all that has been computed must come home. */
+static gboolean
+all_go_home (const HassServing *s)
+{
+  return s->n_computing == 0 && s->device->taken->len == 0
+         && (atomic_load_explicit (&s->job->generated, memory_order_acquire)
+             || atomic_load_explicit (&s->graph->caller_waits,
+                                      memory_order_relaxed)
+                    == 1 + HASS_WAIT_ALL);
+}
+
+/* Begins one copy home. Returns: FALSE if none can begin. */
+gboolean
+hass_device_leave_one (HassServing *s)
+{
+  if (s->n_leaving >= MOST_LEAVING)
+    return FALSE;
+  pthread_mutex_lock (&s->placing->lock);
+  HassPlaces *p = next_leaver_locked (s);
+  if (p)
+    g_queue_remove (&s->device->leavers, p);
+  else if (all_go_home (s))
+    p = any_only_here_locked (s);
+  HassData *useless = NULL;
+  if (p && p->data->own && !p->wanted
+      && atomic_load_explicit (&s->job->generated, memory_order_acquire)
+      && hass_graph_all_over (s->graph, p->data))
+    useless = p->data;
+  else if (p)
+    p->leaving = TRUE;
+  if (p)
+    p->listed = FALSE;
+  pthread_mutex_unlock (&s->placing->lock);
+  if (useless)
+    return hass_place_drop (s->graph, s->worker, useless);
+  if (p)
+    hass_device_copy_home (s, p, NULL);
+  return p != NULL;
+}
+
+/* -- The end ------------------------------------------------------------ */
+
+void
+hass_together_free (gpointer p)
+{
+  HassTogether *with = p;
+  g_ptr_array_unref (with->flights);
+  g_free (with);
+}
+
+/* After the device has left all that it had. */
+void
+hass_serving_clear (HassServing *s)
+{
+  GHashTableIter iter;
+  gpointer value;
+  g_hash_table_iter_init (&iter, s->flights);
+  while (g_hash_table_iter_next (&iter, NULL, &value))
+    hass_memory_free (((HassFlight *)value)->aside);
+  for (guint i = 0; i < s->together->len; i++)
+    {
+      HassTogether *with = s->together->pdata[i];
+      for (guint k = 0; k < with->flights->len; k++)
+        hass_memory_free (((HassFlight *)with->flights->pdata[k])->aside);
+      hass_together_free (with);
+    }
+  for (guint i = 0; i < s->asides->len; i++)
+    hass_memory_free (g_array_index (s->asides, HassAside, i).memory);
+  g_hash_table_unref (s->flights);
+  g_ptr_array_unref (s->together);
+  g_array_unref (s->asides);
+  for (guint i = 0; i < s->ended->len; i++)
+    g_clear_error (&g_array_index (s->ended, HassLanded, i).error);
+  g_array_unref (s->ended);
+  g_clear_error (&s->gone);
+}

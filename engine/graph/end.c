@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT */
+/* end.c: how tasks end, and those that waited for them begin: the end of step 4
+   of the DESIGN paragraph in graph.h.
+   Thread safety: who has computed the task. */
+#include "place.h"
+
+static inline void
+made_ready (HassGraph *graph, guint worker, HassGraphTask *task, HassHand *hand)
+{
+  if (G_UNLIKELY (graph->placing != NULL) && !hass_place_ready (graph, task))
+    return;
+  /* A core that keeps a long task could keep it from one of lower rank. */
+  if (!hand->own
+      && !(atomic_load_explicit (&graph->ranked, memory_order_relaxed)
+           && hass_task_is_long (task)))
+    {
+      hand->own = task;
+      return;
+    }
+  hass_task_to_cores (graph, worker, task);
+  hand->n_given++;
+}
+
+static inline void
+count_down (HassGraph *graph, guint worker, HassGraphTask *task, HassHand *hand)
+{
+  /* Release: what this core has written; acquire, for the last: what all
+     have. */
+  if (atomic_fetch_sub_explicit (&task->pending, 1, memory_order_acq_rel) == 1)
+    made_ready (graph, worker, task, hand);
+}
+
+/* Ends the accesses of a task. */
+void
+hass_task_end_accesses (HassGraph *graph, guint worker, HassGraphTask *task,
+                        HassHand *hand)
+{
+  const HassEdges *edges = &graph->edges;
+  if (edges->first)
+    {
+      guint32 t = hass_task_index (graph, task);
+      for (guint32 i = edges->first[t]; i < edges->first[t + 1]; i++)
+        count_down (graph, worker, &graph->tasks[edges->next[i]], hand);
+      atomic_store_explicit (&task->ended, TRUE, memory_order_relaxed);
+      return;
+    }
+  for (guint i = 0; i < task->n; i++)
+    {
+      HassTaskAccess *a
+          = atomic_exchange_explicit (&hass_task_access (task, i)->waiting,
+                                      HASS_ACCESS_OVER, memory_order_acq_rel);
+      /* a device has closed those of its outputs before */
+      while (a && a != HASS_ACCESS_OVER)
+        {
+          HassTaskAccess *next = a->next;
+          count_down (graph, worker, hass_access_task (a), hand);
+          a = next;
+        }
+    }
+  /* Release: the submitting thread writes the slot again. */
+  atomic_store_explicit (&task->ended, TRUE, memory_order_release);
+}
+
+void
+hass_task_count_ended (HassGraphWorker *w)
+{
+  atomic_store_explicit (
+      &w->n_ended, atomic_load_explicit (&w->n_ended, memory_order_relaxed) + 1,
+      memory_order_release);
+}
+
+/* A task is over that a device has computed. Others may begin, on any core or
+   device but for what the calling worker would keep. */
+void
+hass_task_end (HassGraph *graph, guint worker, HassGraphTask *task)
+{
+  HassHand hand = { task, 0 };
+  hass_task_end_accesses (graph, worker, task, &hand);
+  hass_task_count_ended (&graph->workers[worker]);
+}
+
+/* What a task has changed is there. Appends to @woken the tasks that waited for
+   it. Returns: TRUE if one of them will change it. */
+gboolean
+hass_task_close_outputs (HassGraphTask *task, GPtrArray *woken)
+{
+  gboolean changes = FALSE;
+  for (guint i = 0; i < task->n; i++)
+    {
+      HassTaskAccess *a = hass_task_access (task, i);
+      if (!hass_access_changes (a))
+        continue;
+      a = atomic_exchange_explicit (&a->waiting, HASS_ACCESS_OVER,
+                                    memory_order_acq_rel);
+      for (; a && a != HASS_ACCESS_OVER; a = a->next)
+        {
+          changes |= hass_access_mode (a) != HASS_READ;
+          g_ptr_array_add (woken, hass_access_task (a));
+        }
+    }
+  return changes;
+}
+
+void
+hass_task_count_down (HassGraph *graph, guint worker, const GPtrArray *woken)
+{
+  for (guint i = 0; i < woken->len; i++)
+    {
+      HassGraphTask *task = woken->pdata[i];
+      count_down (graph, worker, task, &(HassHand){ task, 0 });
+    }
+}

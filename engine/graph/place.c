@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: MIT */
+/* place.c: where tasks run: step 2 of the DESIGN paragraph in place.h.
+   Thread safety: see place.h. */
+#include "place.h"
+
+/* Tasks that a device could begin among which it chooses. A guess: fewer, and
+   more is copied; more, and it takes tasks of lower priority. */
+#define FEW 8
+/* Tasks that a core looks at, from the end of the heap. A guess: fewer, and it
+   misses one; more, and others wait for the lock. */
+#define MOST_LOOKED 64
+
+/* -- Devices that can compute a task ------------------------------------ */
+
+/* Returns: a mask of the devices in a state. */
+static guint32
+devices_that_are (const HassPlacing *p, HassGraphDeviceState state)
+{
+  guint32 mask = 0;
+  for (guint i = 0; i < p->n_devices; i++)
+    if (p->devices[i].state == state)
+      mask |= 1u << i;
+  return mask;
+}
+
+static HassRefusal *
+refusal_of (const HassGraph *graph, const HassGraphTask *task)
+{
+  return g_hash_table_lookup (
+      graph->placing->refusals,
+      GUINT_TO_POINTER (hass_task_index (graph, task) + 1));
+}
+
+/* Returns: a mask of the devices that can compute a task. */
+static guint32
+able_locked (const HassGraph *graph, const HassGraphTask *task)
+{
+  const HassPlacing *p = graph->placing;
+  guint32 mask = hass_task_codelet (task)->devices
+                 & ~devices_that_are (p, HASS_GRAPH_DEVICE_LOST);
+  if (mask == 0 || task->flags & (HASS_TASK_LOCKS | HASS_TASK_REDUCES))
+    return 0;
+  const HassRefusal *r
+      = g_hash_table_size (p->refusals) > 0 ? refusal_of (graph, task) : NULL;
+  return r ? mask & ~r->mask : mask;
+}
+
+/* A device cannot compute a task. */
+void
+hass_place_refuse_locked (HassGraph *graph, const HassGraphTask *task,
+                          const HassGraphDevice *device, const GError *error)
+{
+  HassRefusal *r = refusal_of (graph, task);
+  if (!r)
+    {
+      r = g_new0 (HassRefusal, 1);
+      g_hash_table_insert (graph->placing->refusals,
+                           GUINT_TO_POINTER (hass_task_index (graph, task) + 1),
+                           r);
+    }
+  atomic_store_explicit (&graph->placing->n_refusals,
+                         g_hash_table_size (graph->placing->refusals),
+                         memory_order_relaxed);
+  r->mask |= 1u << device->index;
+  g_clear_error (&r->error);
+  r->error = g_error_copy (error);
+}
+
+/* A task is over: nobody refuses it any more. */
+void
+hass_place_forget_locked (HassGraph *graph, const HassGraphTask *task)
+{
+  HassPlacing *p = graph->placing;
+  HassRefusal *r = refusal_of (graph, task);
+  if (!r)
+    return;
+  g_hash_table_remove (p->refusals,
+                       GUINT_TO_POINTER (hass_task_index (graph, task) + 1));
+  atomic_store_explicit (&p->n_refusals, g_hash_table_size (p->refusals),
+                         memory_order_relaxed);
+  g_error_free (r->error);
+  g_free (r);
+}
+
+/* Returns (transfer full): why a task without a function for cores runs
+   nowhere. */
+GError *
+hass_place_why_nowhere (HassGraph *graph, const HassGraphTask *task)
+{
+  HassPlacing *p = graph->placing;
+  HassJob *job = graph->job;
+  g_autoptr (GString) why = g_string_new (NULL);
+  pthread_mutex_lock (&p->lock);
+  const HassRefusal *r = refusal_of (graph, task);
+  GError *error = r ? g_error_copy (r->error) : NULL;
+  hass_place_forget_locked (graph, task);
+  pthread_mutex_unlock (&p->lock);
+  if (error)
+    return error;
+  pthread_mutex_lock (&job->decision);
+  for (guint i = 0; i < p->n_devices; i++)
+    if (job->totals[p->devices[i].d].lost)
+      g_string_append_printf (why, "; %s is lost: %s",
+                              job->devices[p->devices[i].d].name,
+                              job->totals[p->devices[i].d].message);
+  pthread_mutex_unlock (&job->decision);
+  return g_error_new (HASS_ERROR, HASS_ERROR_DEVICE,
+                      "no device is left that has a function for it%s",
+                      why->str);
+}
+
+/* -- Ready tasks -------------------------------------------------------- */
+
+static gboolean
+has_places (HassGraphTask *task)
+{
+  for (guint i = 0; i < task->n; i++)
+    if (hass_data_places (hass_access_data (hass_task_access (task, i))))
+      return TRUE;
+  return FALSE;
+}
+
+static gboolean
+is_poisoned (HassGraph *graph, HassGraphTask *task)
+{
+  return atomic_load_explicit (&graph->n_failures, memory_order_relaxed) > 0
+         && hass_task_is_poisoned (task) > 0;
+}
+
+void
+hass_place_share_locked (HassGraph *graph, const HassGraphTask *task)
+{
+  HassPlacing *p = graph->placing;
+  pthread_mutex_lock (&graph->lock);
+  guint64 order = graph->order++;
+  pthread_mutex_unlock (&graph->lock);
+  hass_task_codelet (task)->n_waiting++;
+  hass_heap_push (p->shared,
+                  &(HassRanked){ .priority = task->priority,
+                                 .level = task->level,
+                                 .task = hass_task_index (graph, task),
+                                 .order = order });
+  atomic_store_explicit (&p->n_shared, p->shared->len, memory_order_seq_cst);
+}
+
+static HassGraphTask *
+unshare_locked (HassGraph *graph, guint i)
+{
+  HassPlacing *p = graph->placing;
+  HassGraphTask *task
+      = &graph->tasks[g_array_index (p->shared, HassRanked, i).task];
+  hass_heap_remove (p->shared, i);
+  hass_task_codelet (task)->n_waiting--;
+  atomic_store_explicit (&p->n_shared, p->shared->len, memory_order_seq_cst);
+  return task;
+}
+
+/* A task may begin. Returns: TRUE if the caller gives it to the cores: it is
+   for them, and its data are at home, or it will not be computed. */
+gboolean
+hass_place_ready (HassGraph *graph, HassGraphTask *task)
+{
+  HassPlacing *p = graph->placing;
+  const HassCodeletState *codelet = hass_task_codelet (task);
+  if ((task->flags & (HASS_TASK_INTERNAL | HASS_TASK_REDUCES))
+          == HASS_TASK_INTERNAL
+      || (codelet->devices == 0 && !has_places (task)))
+    return TRUE;
+  HassPlaces *away = NULL;
+  gboolean for_cores = TRUE;
+  pthread_mutex_lock (&p->lock);
+  if (is_poisoned (graph, task))
+    ;
+  else if (able_locked (graph, task))
+    {
+      hass_place_share_locked (graph, task);
+      for_cores = FALSE;
+    }
+  else if (codelet->public.cpu)
+    for_cores = hass_place_is_home_locked (graph, task, &away);
+  if (away)
+    {
+      guint32 t = hass_task_index (graph, task);
+      g_array_append_val (away->parked, t);
+    }
+  pthread_mutex_unlock (&p->lock);
+  if (!for_cores)
+    graph->job->engine->changed (graph->job);
+  return for_cores;
+}
+
+/* A task may begin: makes it available to those that can compute it. */
+void
+hass_task_ready (HassGraph *graph, guint worker, HassGraphTask *task)
+{
+  if (G_LIKELY (!graph->placing) || hass_place_ready (graph, task))
+    hass_task_to_cores (graph, worker, task);
+}
+
+/* A device is lost: appends to @others the tasks that only it could compute. */
+void
+hass_place_turn_away_locked (HassGraph *graph, GArray *others)
+{
+  g_autoptr (GArray) all = g_array_new (FALSE, FALSE, sizeof (guint32));
+  while (graph->placing->shared->len > 0)
+    {
+      guint32 t = hass_task_index (graph, unshare_locked (graph, 0));
+      g_array_append_val (all, t);
+    }
+  for (guint i = 0; i < all->len; i++)
+    {
+      guint32 t = g_array_index (all, guint32, i);
+      if (able_locked (graph, &graph->tasks[t]))
+        hass_place_share_locked (graph, &graph->tasks[t]);
+      else
+        g_array_append_val (others, t);
+    }
+}
+
+/* -- Cores -------------------------------------------------------------- */
+
+/* What the open devices have before them of the tasks that are ready. */
+typedef struct
+{
+  guint32 open;
+  double backlog_ns;
+} Backlog;
+
+static Backlog
+backlog_locked (const HassGraph *graph)
+{
+  const HassPlacing *p = graph->placing;
+  Backlog b = { devices_that_are (p, HASS_GRAPH_DEVICE_OPEN), 0 };
+  for (guint c = 0; c < p->codelets->len; c++)
+    {
+      const HassCodeletState *codelet = g_ptr_array_index (p->codelets, c);
+      b.backlog_ns += (double)(codelet->n_waiting + codelet->n_held)
+                      * codelet->device_ns;
+    }
+  b.backlog_ns /= MAX (__builtin_popcount (b.open), 1);
+  return b;
+}
+
+/* Returns: TRUE if a core will have computed the task before the devices would
+   have come to it. What a device can compute and has not yet, waits for it. Of
+   what cores have not computed one tries one, if the devices have enough. */
+static gboolean
+core_pays (const HassGraph *graph, const HassGraphTask *task, const Backlog *b)
+{
+  const HassCodeletState *codelet = hass_task_codelet (task);
+  guint32 able = able_locked (graph, task) & b->open;
+  guint mean = atomic_load_explicit (&codelet->mean_ns, memory_order_relaxed);
+  if (able == 0)
+    return TRUE;
+  if (codelet->device_ns == 0)
+    return FALSE;
+  if (mean == 0)
+    return !codelet->tried
+           && graph->placing->shared->len > (guint)__builtin_popcount (able);
+  return mean <= b->backlog_ns;
+}
+
+/* Returns: TRUE if the data of a task are at home. If no device that is open
+   can compute it, they will come. */
+static gboolean
+is_home_locked (HassGraph *graph, HassGraphTask *task, const Backlog *b)
+{
+  HassPlaces *away;
+  return able_locked (graph, task) & b->open
+             ? hass_place_all_home_locked (graph, task)
+             : hass_place_is_home_locked (graph, task, &away);
+}
+
+/* Returns: which task of the heap a core should compute; < 0: none. *news: a
+   device has got a datum to be copied home. */
+static gint
+for_core_locked (HassGraph *graph, gboolean *news)
+{
+  const HassPlacing *p = graph->placing;
+  Backlog b = backlog_locked (graph);
+  guint least = p->shared->len > MOST_LOOKED ? p->shared->len - MOST_LOOKED : 0;
+  gint found = -1;
+  graph->placing->news = FALSE;
+  for (guint i = p->shared->len; i-- > least && found < 0;)
+    {
+      HassGraphTask *task
+          = &graph->tasks[g_array_index (p->shared, HassRanked, i).task];
+      if (hass_task_codelet (task)->public.cpu && core_pays (graph, task, &b)
+          && is_home_locked (graph, task, &b))
+        found = (gint)i;
+    }
+  *news = p->news;
+  return found;
+}
+
+static gboolean
+take_shared (HassGraph *graph, guint32 *task)
+{
+  HassPlacing *p = graph->placing;
+  gboolean news = FALSE;
+  if (atomic_load_explicit (&p->n_shared, memory_order_relaxed) == 0)
+    return FALSE;
+  pthread_mutex_lock (&p->lock);
+  gint i = for_core_locked (graph, &news);
+  if (i >= 0)
+    {
+      const HassGraphTask *taken = unshare_locked (graph, (guint)i);
+      hass_task_codelet (taken)->tried = TRUE;
+      *task = hass_task_index (graph, taken);
+    }
+  pthread_mutex_unlock (&p->lock);
+  if (news)
+    graph->job->engine->changed (graph->job);
+  return i >= 0;
+}
+
+static gboolean
+any_shared (HassGraph *graph)
+{
+  HassPlacing *p = graph->placing;
+  gboolean news = FALSE;
+  if (atomic_load_explicit (&p->n_shared, memory_order_seq_cst) == 0)
+    return FALSE;
+  pthread_mutex_lock (&p->lock);
+  gboolean any = for_core_locked (graph, &news) >= 0;
+  pthread_mutex_unlock (&p->lock);
+  if (news)
+    graph->job->engine->changed (graph->job);
+  return any;
+}
+
+/* Takes tasks for a core. @tasks: [HASS_MOST_TAKEN] Returns: how many. */
+guint
+hass_graph_find (HassGraph *graph, guint worker, guint32 *tasks)
+{
+  guint n = hass_ready_take (graph, worker, tasks);
+  if (n == 0 && graph->placing)
+    n = take_shared (graph, tasks);
+  return n;
+}
+
+/* Any thread. Returns: TRUE if a core may find a task. */
+gboolean
+hass_graph_any (HassGraph *graph)
+{
+  return hass_ready_any (graph) || (graph->placing && any_shared (graph));
+}
+
+/* -- Devices ------------------------------------------------------------ */
+
+/* Returns: the bytes that must be copied to the device for a task; G_MAXSIZE:
+   some are at another one, and will come home, or are not there yet. */
+static gsize
+missing_locked (HassGraph *graph, const HassGraphDevice *device,
+                HassGraphTask *task)
+{
+  gsize missing = 0;
+  gboolean ok = TRUE;
+  for (guint i = 0; i < task->n; i++)
+    {
+      const HassTaskAccess *a = hass_task_access (task, i);
+      const HassData *data = hass_access_data (a);
+      HassPlaces *p = hass_data_places (data);
+      if (p
+          && !hass_place_is_at_locked (hass_task_index (graph, task), p,
+                                       (gint)device->index))
+        {
+          hass_place_want_locked (graph, p);
+          ok = FALSE;
+        }
+      if ((!p || p->at[device->index].state < HASS_AT_ARRIVING)
+          && hass_access_mode (a) != HASS_WRITE)
+        missing += hass_data_bytes (data);
+    }
+  return ok ? missing : G_MAXSIZE;
+}
+
+/* Takes a task for a device from the heap. Returns: NULL if there is none that
+   it can begin. Appends those that will not be computed to @for_cores. */
+HassGraphTask *
+hass_place_choose_locked (HassGraph *graph, const HassGraphDevice *device,
+                          GArray *for_cores)
+{
+  HassPlacing *p = graph->placing;
+  gint best = -1;
+  gsize least = G_MAXSIZE;
+  for (guint i = 0, n = 0; i < p->shared->len && n < FEW && least > 0; i++)
+    {
+      guint32 t = g_array_index (p->shared, HassRanked, i).task;
+      HassGraphTask *task = &graph->tasks[t];
+      if (is_poisoned (graph, task))
+        {
+          g_array_append_val (for_cores, t);
+          unshare_locked (graph, i);
+          return hass_place_choose_locked (graph, device, for_cores);
+        }
+      if (!(able_locked (graph, task) >> device->index & 1))
+        continue;
+      gsize missing = missing_locked (graph, device, task);
+      if (missing < least)
+        {
+          least = missing;
+          best = (gint)i;
+        }
+      n += missing < G_MAXSIZE;
+    }
+  return best < 0 ? NULL : unshare_locked (graph, (guint)best);
+}

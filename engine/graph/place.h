@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: MIT */
+/* place.h: where the data of a dataflow lie, and where its tasks run, on a
+   machine with devices.
+
+   DESIGN.
+   1. Home. The home of a datum is the user's memory, or the library's for
+      scratch. A core needs the data of its task at home, so a task for cores
+      waits (is parked) while one of them is not valid there. A datum has at
+      each device an instance: memory, and whether it holds the valid version.
+      A device gets a datum from its home only, so a version that is valid
+      nowhere else is at one device (HassPlaces.only).
+   2. Ready tasks. A task that a device may compute waits in one heap for all,
+      by priority. A device takes, of the first few tasks that it can begin, the
+      one of whose data the fewest bytes are missing. A core takes the last one
+      whose data are at home, if it will have computed it before the devices
+      would have come to it (place.c, core_pays).
+   3. Early end. A task on a device that changes one datum ends in two steps.
+      When its kernels have ended, what waits for the datum may begin. It is
+      settled when the datum has come home: then what waits for data that it has
+      only read may begin, too, and its slot may be used again. Until then it
+      can be computed again: nothing that it reads has changed, and the home of
+      the datum holds an older version. HassPlaces.chain lists the tasks that
+      lead from that version to the present one. A task that changes several
+      data ends when all of them are home.
+   4. Coming home. A datum is copied home if somebody waits for it, or for a
+      task to be settled that has changed it; if tasks wait to read it and none
+      to change it; and in the end. It is copied to memory aside and moved from
+      there when it is complete, so that its home is always whole: the old
+      version or the new one. Scratch that nothing will read is not copied.
+   5. Loss. If a device is lost, or has destroyed a datum by a kernel that
+      failed, the tasks in the chains of the data that were valid there only are
+      computed again, each chain in order, on what is left.
+
+   Thread safety: HassPlacing.lock, except where stated. */
+#ifndef HASS_GRAPH_PLACE_H
+#define HASS_GRAPH_PLACE_H
+
+#include "graph-private.h"
+
+#include "hass/device_data.h"
+
+typedef enum
+{
+  HASS_AT_NONE,     /* no memory */
+  HASS_AT_EMPTY,    /* memory, its contents undefined */
+  HASS_AT_ARRIVING, /* a copy to it is under way */
+  HASS_AT_VALID
+} HassAt;
+
+/* A datum at a device. */
+typedef struct
+{
+  GList link; /* in HassGraphDevice.resident if there is memory */
+  gpointer memory;
+  HassAt state;
+  guint pins; /* tasks and copies that use the memory */
+} HassInstance;
+
+struct HassPlaces
+{
+  HassData *data;
+  gint only;         /* device with the only valid version; < 0: it is home */
+  gboolean changing; /* a kernel on device @only, or to be, writes it */
+  gboolean leaving;  /* a copy home is under way */
+  gboolean wanted;   /* somebody waits for it at home */
+  gboolean listed;   /* in HassGraphDevice.leavers of device @only */
+  /* guint32, tasks by index: those that lead from the version at home to the
+     present one, in order. Those before @redo are computed; there are others
+     only while a lost version is computed again. */
+  GArray *chain;
+  guint redo;
+  GArray *parked; /* guint32: tasks for cores that wait for it */
+  HassInstance at[];
+};
+
+typedef enum
+{
+  HASS_GRAPH_DEVICE_SHUT, /* not open yet */
+  HASS_GRAPH_DEVICE_OPEN,
+  HASS_GRAPH_DEVICE_LOST
+} HassGraphDeviceState;
+
+/* A device of a graph. */
+typedef struct
+{
+  guint index; /* in HassPlacing.devices; a bit in masks */
+  guint d;     /* in HassJob.devices */
+  HassGraphDeviceState state;
+  GQueue resident; /* HassPlaces with memory here, least recently used first */
+  GQueue leavers;  /* HassPlaces that should be copied home */
+  GArray *garbage; /* gpointer: memory of data that are gone */
+  GArray *taken;   /* guint32: tasks whose data have memory here */
+  guint n_held;    /* such tasks, and those that compute or leave */
+  guint64 n_tasks; /* settled */
+  guint64 *n_of;   /* [HASS_MOST_CODELETS]: of these, by codelet */
+  /* by the proxy thread; after its end by the calling one */
+  HassDevice *device;
+  const HassDeviceDataOps *ops;
+  guint64 n_calls, n_failed, n_given_back;
+  double busy_ns;
+} HassGraphDevice;
+
+/* Why a task cannot run on devices. */
+typedef struct
+{
+  guint32 mask;  /* devices that have refused it */
+  GError *error; /* of the last one */
+} HassRefusal;
+
+typedef struct HassPlacing HassPlacing;
+struct HassPlacing
+{
+  pthread_mutex_t lock; /* taken before HassGraph.lock */
+  guint n_devices;
+  HassGraphDevice *devices;
+  /* devices that a codelet has a function for; by the submitting thread */
+  _Atomic guint32 usable;
+  GArray *shared;           /* HassRanked: a heap of ready tasks */
+  _Atomic guint n_shared;   /* its length, read without the lock */
+  GHashTable *refusals;     /* index of a task + 1 -> HassRefusal */
+  _Atomic guint n_refusals; /* of these, read without the lock */
+  GPtrArray *codelets;      /* HassCodeletState that devices can compute */
+  gboolean news;            /* a device has got a datum to be copied home */
+};
+
+/* placing.c */
+void hass_placing_new (HassGraph *graph);
+void hass_placing_free (HassGraph *graph);
+guint32 hass_codelet_devices (const HassGraph *graph, const HassCodelet *of);
+HassCodeletGpuFunc hass_codelet_func (const HassGraph *graph,
+                                      const HassCodelet *of, guint index);
+void hass_place_add_codelet (HassGraph *graph, HassCodeletState *codelet);
+
+/* place.c */
+gboolean hass_place_ready (HassGraph *graph, HassGraphTask *task);
+HassGraphTask *hass_place_choose_locked (HassGraph *graph,
+                                         const HassGraphDevice *device,
+                                         GArray *for_cores);
+void hass_place_refuse_locked (HassGraph *graph, const HassGraphTask *task,
+                               const HassGraphDevice *device,
+                               const GError *error);
+GError *hass_place_why_nowhere (HassGraph *graph, const HassGraphTask *task);
+void hass_place_turn_away_locked (HassGraph *graph, GArray *others);
+void hass_place_forget_locked (HassGraph *graph, const HassGraphTask *task);
+void hass_place_share_locked (HassGraph *graph, const HassGraphTask *task);
+
+/* coherency.c; @index: of a device. */
+static inline HassPlaces *
+hass_data_places (const HassData *data)
+{
+  return atomic_load_explicit (&data->places, memory_order_acquire);
+}
+
+HassPlaces *hass_places_of_locked (HassGraph *graph, HassData *data);
+void hass_places_free (HassPlaces *places);
+guint hass_task_outputs (HassGraphTask *task, HassPlaces **one);
+gboolean hass_place_is_at_locked (guint32 task, const HassPlaces *places,
+                                  gint index);
+gboolean hass_place_is_home_locked (HassGraph *graph, HassGraphTask *task,
+                                    HassPlaces **away);
+gboolean hass_place_all_home_locked (HassGraph *graph, HassGraphTask *task);
+void hass_place_leave_locked (HassGraph *graph, HassPlaces *places,
+                              gboolean first);
+void hass_place_want_locked (HassGraph *graph, HassPlaces *places);
+void hass_place_changed_locked (HassGraph *graph, guint index,
+                                HassPlaces *places, guint32 task,
+                                GArray *again);
+void hass_place_came_home_locked (HassGraph *graph, guint index,
+                                  HassPlaces *places, GArray *settled,
+                                  GArray *ready);
+void hass_place_lost_locked (HassGraph *graph, HassPlaces *places, guint index,
+                             GArray *again);
+gboolean hass_place_begins_again_locked (HassGraph *graph, HassGraphTask *task,
+                                         guint index);
+gboolean hass_place_written_locked (HassGraph *graph, HassPlaces *places,
+                                    guint32 task, gboolean computed,
+                                    GArray *next);
+gboolean hass_place_drop_locked (HassGraph *graph, HassPlaces *places,
+                                 HassGraphDevice **only);
+gboolean hass_place_await (HassGraph *graph, const HassData *data);
+void hass_place_renew (HassGraph *graph, const HassData *data);
+void hass_place_send_home (HassGraph *graph, HassGraphTask *task);
+void hass_place_in_the_way (HassGraph *graph, HassGraphTask *task);
+
+/* settle.c; @worker: of the calling thread. */
+void hass_place_settle (HassGraph *graph, guint worker, HassGraphDevice *device,
+                        const GArray *settled);
+void hass_place_hand_out (HassGraph *graph, guint worker, const GArray *tasks);
+void hass_place_written (HassGraph *graph, guint worker, HassGraphTask *task,
+                         gboolean computed);
+gboolean hass_place_drop (HassGraph *graph, guint worker, HassData *data);
+
+/* serve.c */
+void hass_graph_serve (HassJob *job, guint d, const _Atomic gboolean *over);
+gboolean hass_graph_wants (HassJob *job, guint d);
+
+/* device_end.c */
+void hass_graph_lost (HassJob *job, guint d);
+
+/* device_memory.c: the proxy thread. */
+typedef enum
+{
+  HASS_RESERVED,
+  HASS_RESERVE_LATER, /* when tasks have ended or data have come home */
+  HASS_RESERVE_NEVER, /* the device is too small, though it is empty */
+  HASS_RESERVE_FAILED /* the device is out of order */
+} HassReserve;
+
+HassReserve hass_device_reserve_locked (HassGraph *graph,
+                                        HassGraphDevice *device,
+                                        HassGraphTask *task, GError **error);
+void hass_device_let_go_locked (HassGraphDevice *device, HassGraphTask *task);
+void hass_device_collect_garbage_locked (HassGraphDevice *device);
+void hass_device_free_all_locked (HassGraphDevice *device);
+
+#endif

@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT */
+/* placing.c: the devices of a dataflow, and what they can compute.
+   Thread safety: the thread that calls the dataflow, except where stated. */
+#include "place.h"
+
+#include <string.h>
+
+#include "device/kinds.h"
+
+/* -- Set-up ------------------------------------------------------------- */
+
+void
+hass_placing_new (HassGraph *graph)
+{
+  const HassJob *job = graph->job;
+  guint n = 0;
+  for (guint d = 0; d < job->n_devices; d++)
+    n += job->gpus[d] != NULL;
+  if (n == 0)
+    return;
+  HassPlacing *p = g_new0 (HassPlacing, 1);
+  pthread_mutex_init (&p->lock, NULL);
+  p->devices = g_new0 (HassGraphDevice, n);
+  for (guint d = 0; d < job->n_devices; d++)
+    if (job->gpus[d])
+      {
+        HassGraphDevice *device = &p->devices[p->n_devices];
+        device->index = p->n_devices++;
+        device->d = d;
+        device->device = job->gpus[d];
+        device->garbage = g_array_new (FALSE, FALSE, sizeof (gpointer));
+        device->taken = g_array_new (FALSE, FALSE, sizeof (guint32));
+        device->n_of = g_new0 (guint64, HASS_MOST_CODELETS);
+        g_queue_init (&device->resident);
+        g_queue_init (&device->leavers);
+      }
+  p->shared = g_array_new (FALSE, FALSE, sizeof (HassRanked));
+  p->refusals = g_hash_table_new (NULL, NULL);
+  p->codelets = g_ptr_array_new ();
+  graph->placing = p;
+}
+
+void
+hass_placing_free (HassGraph *graph)
+{
+  HassPlacing *p = graph->placing;
+  GHashTableIter iter;
+  gpointer refusal;
+  if (!p)
+    return;
+  for (guint i = 0; i < p->n_devices; i++)
+    {
+      g_array_unref (p->devices[i].garbage);
+      g_array_unref (p->devices[i].taken);
+      g_free (p->devices[i].n_of);
+    }
+  g_hash_table_iter_init (&iter, p->refusals);
+  while (g_hash_table_iter_next (&iter, NULL, &refusal))
+    {
+      g_error_free (((HassRefusal *)refusal)->error);
+      g_free (refusal);
+    }
+  g_hash_table_unref (p->refusals);
+  g_ptr_array_unref (p->codelets);
+  g_array_unref (p->shared);
+  g_free (p->devices);
+  pthread_mutex_destroy (&p->lock);
+  g_free (p);
+}
+
+/* -- Devices and codelets ----------------------------------------------- */
+
+/* Returns: the function of a codelet for device @index, or NULL. */
+HassCodeletGpuFunc
+hass_codelet_func (const HassGraph *graph, const HassCodelet *of, guint index)
+{
+  const char *kind = graph->placing->devices[index].device->ops->kind;
+  for (const HassKindCodelet *k = of->kinds; kind && k && k->kind; k++)
+    if (strcmp (k->kind, kind) == 0)
+      return k->func;
+  /* a device that was given and is of no known kind stands in for a GPU */
+  return !kind || strcmp (kind, graph->job->farm->gpu_kind) == 0
+                 || hass_device_kind_find (kind) < 0
+             ? of->gpu
+             : NULL;
+}
+
+/* Returns: a mask of the devices that have a function for the codelet. */
+guint32
+hass_codelet_devices (const HassGraph *graph, const HassCodelet *of)
+{
+  guint32 mask = 0;
+  for (guint i = 0; graph->placing && i < graph->placing->n_devices; i++)
+    if (hass_codelet_func (graph, of, i))
+      mask |= 1u << i;
+  return mask;
+}
+
+/* A codelet that devices can compute has its first task. The submitting
+   thread. */
+void
+hass_place_add_codelet (HassGraph *graph, HassCodeletState *codelet)
+{
+  HassPlacing *p = graph->placing;
+  if (codelet->devices == 0)
+    return;
+  pthread_mutex_lock (&p->lock);
+  g_ptr_array_add (p->codelets, codelet);
+  pthread_mutex_unlock (&p->lock);
+  atomic_fetch_or_explicit (&p->usable, codelet->devices, memory_order_relaxed);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/* serve.c: a device serves a dataflow from its opening to its end.
+   Thread safety: the proxy thread of the device, except where stated. */
+#include "device-private.h"
+
+/* How long the proxy waits for an operation before it looks for tasks, in ns. A
+   guess: longer, and a device that has room begins late; shorter, and the proxy
+   takes time from cores. */
+#define WAIT_NS 200000
+
+/* An operation has ended. */
+static void
+finish (HassServing *s, const HassDataDone *done, const GError *error)
+{
+  HassFlight *f = g_hash_table_lookup (s->flights, &done->ticket);
+  if (!f)
+    {
+      g_clear_error (&s->gone);
+      s->gone = g_error_new (HASS_ERROR, HASS_ERROR_DEVICE,
+                             "it ended operation %" G_GUINT64_FORMAT
+                             ", which it did not have",
+                             done->ticket);
+      return;
+    }
+  hass_serving_count (s, done->failed, error);
+  if (f->kind == HASS_FLIGHT_ARRIVE)
+    {
+      pthread_mutex_lock (&s->placing->lock);
+      f->places->at[s->device->index].state
+          = done->failed ? HASS_AT_EMPTY : HASS_AT_VALID;
+      pthread_mutex_unlock (&s->placing->lock);
+    }
+  else if (f->kind == HASS_FLIGHT_LEAVE)
+    {
+      hass_device_left (s, f, done->failed);
+      return;
+    }
+  else
+    hass_device_computed (s, f, done, error);
+  g_hash_table_remove (s->flights, &done->ticket);
+}
+
+/* Waits until an operation has ended, then takes all that have. */
+static void
+wait_for_end (HassServing *s, gint64 timeout_ns)
+{
+  for (guint i = 0; i <= s->most_computing && !s->gone; i++)
+    {
+      HassLanded ended = { .error = NULL };
+      if (!hass_serving_wait (s, i == 0 ? timeout_ns : 0, &ended))
+        return;
+      finish (s, &ended.done, ended.error);
+      g_clear_error (&ended.error);
+      if (g_hash_table_size (s->flights) == 0)
+        return;
+    }
+}
+
+static gboolean
+is_over (HassServing *s, const _Atomic gboolean *over)
+{
+  return atomic_load_explicit (over, memory_order_seq_cst)
+         || hass_job_stopping (s->job)
+         || (atomic_load_explicit (&s->job->generated, memory_order_seq_cst)
+             && s->job->source->idle (s->job));
+}
+
+static void
+serve (HassServing *s, const _Atomic gboolean *over)
+{
+  while (!s->gone)
+    {
+      guint64 epoch = hass_event_prepare (&s->job->event);
+      gboolean any = !hass_job_stopping (s->job) && hass_device_feed (s);
+      if (g_hash_table_size (s->flights) > 0 && !s->gone)
+        {
+          hass_event_cancel (&s->job->event);
+          wait_for_end (s, any ? 0 : WAIT_NS);
+        }
+      else if (any || s->gone)
+        hass_event_cancel (&s->job->event);
+      else if (is_over (s, over))
+        {
+          hass_event_cancel (&s->job->event);
+          return;
+        }
+      else
+        hass_event_wait (&s->job->event, epoch, -1);
+    }
+}
+
+/* The device is given up, though it may not be lost: waits until it does
+   nothing any more. */
+static void
+drain (HassServing *s)
+{
+  for (guint n = g_hash_table_size (s->flights); n > 0 && !s->lost;)
+    {
+      HassLanded ended = { .error = NULL };
+      n -= hass_serving_wait (s, WAIT_NS, &ended);
+      g_clear_error (&ended.error);
+    }
+}
+
+static HassGraphDevice *
+device_of (const HassGraph *graph, guint d)
+{
+  HassPlacing *p = graph->placing;
+  for (guint i = 0; p && i < p->n_devices; i++)
+    if (p->devices[i].d == d)
+      return &p->devices[i];
+  return NULL;
+}
+
+/* Any thread. Returns: TRUE if a task that device @d can compute has been
+   submitted. */
+gboolean
+hass_graph_wants (HassJob *job, guint d)
+{
+  const HassGraph *graph = job->flow;
+  const HassGraphDevice *device = device_of (graph, d);
+  return device
+         && atomic_load_explicit (&graph->placing->usable, memory_order_relaxed)
+                    >> device->index
+                & 1;
+}
+
+void
+hass_graph_serve (HassJob *job, guint d, const _Atomic gboolean *over)
+{
+  HassGraph *graph = job->flow;
+  HassGraphDevice *device = device_of (graph, d);
+  HassServing s = { .job = job,
+                    .graph = graph,
+                    .placing = graph->placing,
+                    .device = device,
+                    .worker = job->n_workers - (job->n_devices - d) };
+  s.flights = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL,
+                                     hass_flight_free);
+  s.together = g_ptr_array_new ();
+  s.ended = g_array_new (FALSE, FALSE, sizeof (HassLanded));
+  s.asides = g_array_new (FALSE, FALSE, sizeof (HassAside));
+  device->ops = device->device->ops->data;
+  s.most_computing = MAX (device->ops->most_computing (device->device), 1);
+  s.ahead = s.most_computing;
+  pthread_mutex_lock (&s.placing->lock);
+  device->state = HASS_GRAPH_DEVICE_OPEN;
+  pthread_mutex_unlock (&s.placing->lock);
+  serve (&s, over);
+  if (s.gone)
+    {
+      drain (&s);
+      hass_device_gone (&s);
+    }
+  else
+    {
+      pthread_mutex_lock (&s.placing->lock);
+      hass_device_free_all_locked (device);
+      pthread_mutex_unlock (&s.placing->lock);
+    }
+  hass_serving_clear (&s);
+}
