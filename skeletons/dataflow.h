@@ -116,8 +116,9 @@ typedef struct HassRecorded HassRecorded;
 /**
  * hass_dataflow_record:
  *
- * Builds a graph without running it. @dataflow is copied; what its codelets,
- * data and options point to must stay valid. The build callback may not wait.
+ * Builds a graph, which will run on cores, without running it. @dataflow is
+ * copied; what its codelets, data and options point to must stay valid. The
+ * build callback may not wait.
  *
  * Returns: (transfer full): NULL with an error.
  */

@@ -65,9 +65,10 @@ typedef struct
  * HassCodeletFunc: computes a task on a core.
  *
  * Runs concurrently with other tasks on all cores, never with one that the
- * accesses exclude. It may block, which leaves the core idle, and may call
- * hass_worker_parallel_for(). If it fails, what it has an access to other than
- * READ is invalid; see HassDataflow.
+ * accesses exclude. If the data that it has changed are lost with a device, the
+ * task runs again, on the data as they were. It may block, which leaves the
+ * core idle, and may call hass_worker_parallel_for(). If it fails, what it has
+ * an access to other than READ is invalid; see HassDataflow.
  */
 typedef gboolean (*HassCodeletFunc) (const HassCall *call, HassWorker *worker,
                                      GError **error);
@@ -79,8 +80,8 @@ typedef gboolean (*HassCodeletFunc) (const HassCall *call, HassWorker *worker,
  *
  * It must return without waiting for the kernels. Runs on the proxy thread of
  * the device, which has made the device current, and may run again for the same
- * tasks. If it fails, the tasks run on another device; if there is none, they
- * fail.
+ * tasks. If it or a kernel fails, the tasks run on another device or on cores;
+ * if none is left, they fail, with its error.
  */
 typedef gboolean (*HassCodeletGpuFunc) (const HassCall *calls, guint n_calls,
                                         HassGpuStream *stream, GError **error);
@@ -105,7 +106,8 @@ typedef struct
  *   order of their first tasks.
  * @cpu: computes a task on a core; NULL: cores cannot.
  * @user_data: HassCall.user_data; NULL: that of the dataflow.
- * @gpu: enqueues tasks on a GPU; NULL: GPUs cannot.
+ * @gpu: enqueues tasks on a GPU; NULL: GPUs cannot. Tasks with COMMUTE or
+ *   REDUCE accesses, and those of recorded graphs, run on cores all the same.
  * @gpu_most: most tasks of a call of @gpu; 0: 1.
  * @kinds: (nullable): [] functions for devices of other kinds.
  */

@@ -339,7 +339,9 @@ hass_place_in_the_way (HassGraph *graph, HassGraphTask *task)
 void
 hass_place_renew (HassGraph *graph, const HassData *data)
 {
-  if (!graph->placing)
+  if (!graph->placing
+      || atomic_load_explicit (&graph->placing->usable, memory_order_relaxed)
+             == 0)
     return;
   pthread_mutex_lock (&graph->placing->lock);
   for (guint i = 0; i < (data ? 1 : graph->data->len); i++)

@@ -24,9 +24,13 @@
       invalid, before their next accesses begin; a task that finds invalid data
       fails in its turn, without being computed.
 
+   6. Devices. On a machine with devices that can compute a codelet, place.h
+   says where its tasks run and where data lie.
+
    At any moment exactly one of these owns a task: the submitting thread; the
-   tasks that it waits for, by its count; a queue or the heap; a core; the list
-   of a datum that another COMMUTE task uses.
+   tasks that it waits for, by its count; a queue or a heap; a core or device;
+   the list of a datum that another COMMUTE task uses, or that is not at home;
+   until it is settled, the list of the datum that it has changed.
 
    Thread safety: each function says who may call it. */
 #ifndef HASS_GRAPH_H

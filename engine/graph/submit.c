@@ -37,8 +37,10 @@ add_codelet (HassGraph *graph, const HassCodelet *key)
       hass_graph_refuse (
           graph, can_run ? HASS_ERROR_OVERFLOW : HASS_ERROR_NO_DEVICE,
           can_run ? "there are more than %2$d codelets; '%1$s' is one more"
-                  : "codelet '%s' has no function for a device that is "
-                    "present",
+          : graph->job
+              ? "codelet '%s' has no function for a device that is present"
+              : "codelet '%s' has no function for cores, on which recorded "
+                "graphs run",
           codelet.name ? codelet.name : "?", HASS_MOST_CODELETS);
       return NULL;
     }
