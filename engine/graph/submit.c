@@ -39,8 +39,8 @@ add_codelet (HassGraph *graph, const HassCodelet *key)
           can_run ? "there are more than %2$d codelets; '%1$s' is one more"
           : graph->job
               ? "codelet '%s' has no function for a device that is present"
-              : "codelet '%s' has no function for cores, on which recorded "
-                "graphs run",
+              : "codelet '%s' has no function for cores, the only "
+                "device of a recorded graph",
           codelet.name ? codelet.name : "?", HASS_MOST_CODELETS);
       return NULL;
     }
