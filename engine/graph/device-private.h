@@ -48,6 +48,8 @@ typedef struct
   gsize bytes;
 } HassAside;
 
+typedef struct HassMover HassMover; /* mover.c */
+
 /* What serves a device. */
 typedef struct
 {
@@ -61,7 +63,10 @@ typedef struct
   guint64 ticket;       /* the last one */
   guint most_computing; /* calls in flight that keep the device busy */
   guint ahead;          /* most tasks that wait here to be computed */
-  guint n_computing, n_leaving;
+  guint n_computing;
+  guint n_leaving; /* data that are copied home, or moved */
+  guint n_moving;  /* of these, those whose copy has ended */
+  HassMover *mover;
   guint n_failures;   /* operations in a row that have failed */
   gint64 last_end_ns; /* of a computation */
   GError *gone;       /* why the device is given up; NULL: it is not */
@@ -84,6 +89,13 @@ gboolean hass_serving_is_lost (HassServing *s);
 gboolean hass_serving_wait (HassServing *s, gint64 timeout_ns,
                             HassLanded *ended);
 
+/* mover.c */
+HassMover *hass_mover_new (HassJob *job);
+void hass_mover_move (HassMover *mover, HassFlight *flight);
+HassFlight *hass_mover_moved (HassMover *mover);
+void hass_mover_finish (HassMover *mover);
+void hass_mover_free (HassMover *mover);
+
 /* device.c */
 gboolean hass_device_feed (HassServing *s);
 
@@ -99,6 +111,7 @@ void hass_device_copy_home (HassServing *s, HassPlaces *places,
                             HassTogether *with);
 gboolean hass_device_leave_one (HassServing *s);
 void hass_device_left (HassServing *s, HassFlight *flight, gboolean failed);
+void hass_device_moved (HassServing *s, HassFlight *flight);
 void hass_together_free (gpointer together);
 void hass_serving_clear (HassServing *s);
 

@@ -4,17 +4,13 @@
    Thread safety: the proxy thread of the device. */
 #include "device-private.h"
 
-#include <string.h>
-
-#include "device/copy_crew.h"
 #include "hass/memory.h"
 
 /* Free pieces of memory that are kept for later copies. */
 #define MOST_ASIDES 8
-/* Copies home at a time: two keep the link busy. */
-#define MOST_LEAVING 2
-/* Bytes that one core moves at a time, and from which on others help. */
-#define PART_BYTES ((gsize)256 << 10)
+/* Data on their way home at a time: two keep the link busy, while two others
+   are moved from aside. */
+#define MOST_LEAVING 4
 
 /* -- Memory aside ------------------------------------------------------- */
 
@@ -42,42 +38,6 @@ keep_aside (HassServing *s, gpointer memory, gsize bytes)
     return;
   hass_memory_free (g_array_index (s->asides, HassAside, 0).memory);
   g_array_remove_index (s->asides, 0);
-}
-
-/* -- Moving ------------------------------------------------------------- */
-
-typedef struct
-{
-  const HassDataView *view;
-  const guint8 *from; /* packed */
-} Move;
-
-/* Moves part @i of the packed bytes. */
-static void
-move_part (guint i, gpointer data)
-{
-  const Move *m = data;
-  const HassDataView *v = m->view;
-  gsize end = MIN ((i + 1) * PART_BYTES, v->rows * v->row_bytes);
-  for (gsize at = i * PART_BYTES; at < end;)
-    {
-      gsize row = at / v->row_bytes, column = at % v->row_bytes;
-      gsize n = MIN (v->row_bytes - column, end - at);
-      memcpy ((guint8 *)v->data + row * v->pitch + column, m->from + at, n);
-      at += n;
-    }
-}
-
-static void
-move_home (const HassFlight *f)
-{
-  Move m = { &f->places->data->view, f->aside };
-  gsize bytes = hass_data_bytes (f->places->data);
-  guint n = (guint)((bytes + PART_BYTES - 1) / PART_BYTES);
-  if (n > 1)
-    hass_copy_crew_run (n, move_part, &m);
-  else
-    move_part (0, &m);
 }
 
 /* -- Copies ------------------------------------------------------------- */
@@ -117,8 +77,6 @@ came_home (HassServing *s, GPtrArray *flights, HassGraphTask *task)
 {
   g_autoptr (GArray) settled = g_array_new (FALSE, FALSE, sizeof (guint32));
   g_autoptr (GArray) ready = g_array_new (FALSE, FALSE, sizeof (guint32));
-  for (guint i = 0; i < flights->len; i++)
-    move_home (flights->pdata[i]);
   pthread_mutex_lock (&s->placing->lock);
   for (guint i = 0; i < flights->len; i++)
     hass_place_came_home_locked (s->graph, s->device->index,
@@ -159,32 +117,53 @@ not_home (HassServing *s, HassFlight *f)
   pthread_mutex_unlock (&s->placing->lock);
 }
 
-/* A copy home has ended. Takes over the flight. */
+/* A copy home has ended. Takes over the flight. Data that come home together
+   are moved when all are aside. */
 void
 hass_device_left (HassServing *s, HassFlight *f, gboolean failed)
 {
   HassTogether *with = f->with;
-  s->n_leaving--;
   if (failed)
     {
+      s->n_leaving--;
       not_home (s, f);
       return;
     }
   g_hash_table_steal (s->flights, &f->ticket);
+  s->n_moving++;
   if (!with)
     {
-      g_autoptr (GPtrArray) one
-          = g_ptr_array_new_with_free_func (hass_flight_free);
-      g_ptr_array_add (one, f);
-      came_home (s, one, NULL);
+      hass_mover_move (s->mover, f);
       return;
     }
   g_ptr_array_add (with->flights, f);
   if (--with->n_left > 0)
     return;
   g_ptr_array_remove_fast (s->together, with);
-  came_home (s, with->flights, &s->graph->tasks[with->task]);
-  hass_together_free (with);
+  with->n_left = with->flights->len;
+  for (guint i = 0; i < with->flights->len; i++)
+    hass_mover_move (s->mover, with->flights->pdata[i]);
+}
+
+/* Data have been moved home. Takes over the flight. */
+void
+hass_device_moved (HassServing *s, HassFlight *f)
+{
+  HassTogether *with = f->with;
+  s->n_leaving--;
+  s->n_moving--;
+  if (!with)
+    {
+      g_autoptr (GPtrArray) one
+          = g_ptr_array_new_with_free_func (hass_flight_free);
+      g_ptr_array_add (one, f);
+      came_home (s, one, NULL);
+    }
+  else if (--with->n_left == 0)
+    {
+      came_home (s, with->flights, &s->graph->tasks[with->task]);
+      hass_together_free (with);
+    }
 }
 
 /* -- Which data leave ---------------------------------------------------- */

@@ -6,6 +6,13 @@
 /* Tasks that a device could begin among which it chooses. A guess: fewer, and
    more is copied; more, and it takes tasks of lower priority. */
 #define FEW 8
+/* So many tasks of a codelet wait for each open device before a core tries the
+   first one. If a core takes r times as long as a device, the try may cost the
+   time of r tasks at the end, and k cores gain k / (k + r) of the devices'
+   time: this pays for more than r * (k + r) / k tasks. 256 are that for 16
+   cores and r = 56. A guess: fewer, and small graphs on fast devices end late;
+   more, and cores do not help slow ones. */
+#define TRY 256
 /* Tasks that a core looks at, from the end of the heap. A guess: fewer, and it
    misses one; more, and others wait for the lock. */
 #define MOST_LOOKED 64
@@ -241,23 +248,18 @@ backlog_locked (const HassGraph *graph)
   return b;
 }
 
-/* Returns: TRUE if a core will have computed the task before the devices would
-   have come to it. What a device can compute and has not yet, waits for it. Of
-   what cores have not computed one tries one, if the devices have enough. */
+/* Returns: TRUE if a core will have computed the task before the devices that
+   are open would have come to it. Of a codelet whose pace on cores is unknown
+   one core tries one task, beside a device only if many wait. */
 static gboolean
 core_pays (const HassGraph *graph, const HassGraphTask *task, const Backlog *b)
 {
   const HassCodeletState *codelet = hass_task_codelet (task);
-  guint32 able = able_locked (graph, task) & b->open;
+  guint n = (guint)__builtin_popcount (able_locked (graph, task) & b->open);
   guint mean = atomic_load_explicit (&codelet->mean_ns, memory_order_relaxed);
-  if (able == 0)
-    return TRUE;
-  if (codelet->device_ns == 0)
-    return FALSE;
   if (mean == 0)
-    return !codelet->tried
-           && graph->placing->shared->len > (guint)__builtin_popcount (able);
-  return mean <= b->backlog_ns;
+    return !codelet->tried && codelet->n_waiting >= n * TRY;
+  return n == 0 || (codelet->device_ns > 0 && mean <= b->backlog_ns);
 }
 
 /* Returns: TRUE if the data of a task are at home. If no device that is open

@@ -190,6 +190,9 @@ void hass_place_written (HassGraph *graph, guint worker, HassGraphTask *task,
                          gboolean computed);
 gboolean hass_place_drop (HassGraph *graph, guint worker, HassData *data);
 
+/* mover.c; for tests, before a dataflow begins. */
+extern gsize hass_mover_least;
+
 /* serve.c */
 void hass_graph_serve (HassJob *job, guint d, const _Atomic gboolean *over);
 gboolean hass_graph_wants (HassJob *job, guint d);

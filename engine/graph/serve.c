@@ -56,9 +56,21 @@ wait_for_end (HassServing *s, gint64 timeout_ns)
     }
 }
 
+/* Takes the data that have been moved home. */
+static gboolean
+take_moved (HassServing *s)
+{
+  gboolean any = FALSE;
+  for (HassFlight *f; (f = hass_mover_moved (s->mover)); any = TRUE)
+    hass_device_moved (s, f);
+  return any;
+}
+
 static gboolean
 is_over (HassServing *s, const _Atomic gboolean *over)
 {
+  if (s->n_moving > 0)
+    return FALSE;
   return atomic_load_explicit (over, memory_order_seq_cst)
          || hass_job_stopping (s->job)
          || (atomic_load_explicit (&s->job->generated, memory_order_seq_cst)
@@ -71,7 +83,8 @@ serve (HassServing *s, const _Atomic gboolean *over)
   while (!s->gone)
     {
       guint64 epoch = hass_event_prepare (&s->job->event);
-      gboolean any = !hass_job_stopping (s->job) && hass_device_feed (s);
+      gboolean any = take_moved (s);
+      any |= !hass_job_stopping (s->job) && hass_device_feed (s);
       if (g_hash_table_size (s->flights) > 0 && !s->gone)
         {
           hass_event_cancel (&s->job->event);
@@ -94,6 +107,8 @@ serve (HassServing *s, const _Atomic gboolean *over)
 static void
 drain (HassServing *s)
 {
+  hass_mover_finish (s->mover);
+  take_moved (s);
   for (guint n = g_hash_table_size (s->flights); n > 0 && !s->lost;)
     {
       HassLanded ended = { .error = NULL };
@@ -138,15 +153,17 @@ hass_graph_serve (HassJob *job, guint d, const _Atomic gboolean *over)
   s.flights = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL,
                                      hass_flight_free);
   s.together = g_ptr_array_new ();
+  s.mover = hass_mover_new (job);
   s.ended = g_array_new (FALSE, FALSE, sizeof (HassLanded));
   s.asides = g_array_new (FALSE, FALSE, sizeof (HassAside));
   device->ops = device->device->ops->data;
   s.most_computing = MAX (device->ops->most_computing (device->device), 1);
-  s.ahead = s.most_computing;
+  s.ahead = 2 * s.most_computing;
   pthread_mutex_lock (&s.placing->lock);
   device->state = HASS_GRAPH_DEVICE_OPEN;
   pthread_mutex_unlock (&s.placing->lock);
   serve (&s, over);
+  hass_mover_finish (s.mover);
   if (s.gone)
     {
       drain (&s);
@@ -158,5 +175,6 @@ hass_graph_serve (HassJob *job, guint d, const _Atomic gboolean *over)
       hass_device_free_all_locked (device);
       pthread_mutex_unlock (&s.placing->lock);
     }
+  hass_mover_free (s.mover);
   hass_serving_clear (&s);
 }
