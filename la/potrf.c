@@ -331,6 +331,8 @@ hass_la_potrf (const HassLaPotrf *potrf, gsize *minor, HassReport **report,
   p.data = g_new0 (HassData *, p.tiles.n_panels * (1 + p.tiles.n_chunks));
   p.info = g_new0 (gint32, p.tiles.n_panels);
   la_codelets (p.codelets, &p.factoring);
+  for (guint i = 0; i < LA_N_KINDS && s.n < LA_LEAST_N_OF_GPUS; i++)
+    p.codelets[i].gpu = NULL;
   HassDataflow dataflow = HASS_DATAFLOW_INIT;
   dataflow.name = s.type == HASS_LA_FLOAT ? "spotrf" : "dpotrf";
   dataflow.user_data = &p;

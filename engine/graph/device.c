@@ -83,11 +83,9 @@ take_one (HassServing *s)
       else
         hass_place_share_locked (s->graph, task);
     }
-  gboolean news = others->len > 0 || s->placing->news;
+  gboolean news = s->placing->news;
   pthread_mutex_unlock (&s->placing->lock);
-  for (guint i = 0; i < others->len; i++)
-    hass_task_to_cores (s->graph, s->worker,
-                        &s->graph->tasks[g_array_index (others, guint32, i)]);
+  hass_place_hand_out (s->graph, s->worker, others);
   if (news)
     s->job->engine->changed (s->job);
   hass_place_hand_out (s->graph, s->worker, back);

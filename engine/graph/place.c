@@ -163,7 +163,9 @@ unshare_locked (HassGraph *graph, guint i)
 }
 
 /* A task may begin. Returns: TRUE if the caller gives it to the cores: it is
-   for them, and its data are at home, or it will not be computed. */
+   for them, or will not be computed, and its data are at home. One that fails,
+   too, waits for its data: what must be computed again to have them comes
+   before it. */
 gboolean
 hass_place_ready (HassGraph *graph, HassGraphTask *task)
 {
@@ -174,16 +176,11 @@ hass_place_ready (HassGraph *graph, HassGraphTask *task)
       || (codelet->devices == 0 && !has_places (task)))
     return TRUE;
   HassPlaces *away = NULL;
-  gboolean for_cores = TRUE;
+  gboolean for_cores = FALSE;
   pthread_mutex_lock (&p->lock);
-  if (is_poisoned (graph, task))
-    ;
-  else if (able_locked (graph, task))
-    {
-      hass_place_share_locked (graph, task);
-      for_cores = FALSE;
-    }
-  else if (codelet->public.cpu)
+  if (able_locked (graph, task) && !is_poisoned (graph, task))
+    hass_place_share_locked (graph, task);
+  else
     for_cores = hass_place_is_home_locked (graph, task, &away);
   if (away)
     {
