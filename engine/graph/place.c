@@ -156,7 +156,9 @@ unshare_locked (HassGraph *graph, guint i)
 }
 
 /* A task may begin. Returns: TRUE if the caller gives it to the cores: it is
-   for them, and its data are at home, or it will not be computed. */
+   for them, or it will not be computed, and its data are at home. What is not
+   computed waits for them, too: it makes data invalid, which tasks before it
+   may have to compute again. */
 gboolean
 hass_place_ready (HassGraph *graph, HassGraphTask *task)
 {
@@ -169,14 +171,12 @@ hass_place_ready (HassGraph *graph, HassGraphTask *task)
   HassPlaces *away = NULL;
   gboolean for_cores = TRUE;
   pthread_mutex_lock (&p->lock);
-  if (is_poisoned (graph, task))
-    ;
-  else if (able_locked (graph, task))
+  if (able_locked (graph, task) && !is_poisoned (graph, task))
     {
       hass_place_share_locked (graph, task);
       for_cores = FALSE;
     }
-  else if (codelet->public.cpu)
+  else
     for_cores = hass_place_is_home_locked (graph, task, &away);
   if (away)
     {
