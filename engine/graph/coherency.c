@@ -46,6 +46,24 @@ in_chain (const HassPlaces *p, guint i)
   return g_array_index (p->chain, guint32, i);
 }
 
+/* Appends task @i of the chain to @again, unless it may begin already: it has
+   not been computed again since what came before it was lost once more. */
+static void
+begin_again (HassGraph *graph, const HassPlaces *p, guint i, GArray *again)
+{
+  guint32 t = in_chain (p, i);
+  if (graph->tasks[t].flags & HASS_TASK_AGAIN)
+    return;
+  graph->tasks[t].flags |= HASS_TASK_AGAIN;
+  g_array_append_val (again, t);
+}
+
+static void
+ends_again (HassGraph *graph, guint32 t)
+{
+  graph->tasks[t].flags &= (guint8)~HASS_TASK_AGAIN;
+}
+
 /* Returns: how many data the task changes. @one: set to one of them, if it has
    been on a device. */
 guint
@@ -151,12 +169,10 @@ hass_place_changed_locked (HassGraph *graph, guint index, HassPlaces *p,
   p->only = (gint)index;
   if (!is_lost (p))
     g_array_append_val (p->chain, task);
+  ends_again (graph, task);
   p->redo++;
   if (is_lost (p))
-    {
-      guint32 next = in_chain (p, p->redo);
-      g_array_append_val (again, next);
-    }
+    begin_again (graph, p, p->redo, again);
   if (p->wanted)
     hass_place_leave_locked (graph, p, TRUE);
 }
@@ -206,7 +222,7 @@ hass_place_lost_locked (HassGraph *graph, HassPlaces *p, guint index,
   p->only = -1;
   p->redo = 0;
   if (p->chain->len > 0)
-    g_array_append_vals (again, p->chain->data, 1);
+    begin_again (graph, p, 0, again);
 }
 
 /* Before the above for device @index, which gives a task back. Returns: TRUE if
@@ -220,7 +236,10 @@ hass_place_begins_again_locked (HassGraph *graph, HassGraphTask *task,
   if (hass_task_outputs (task, &p) != 1 || !p || !is_lost (p)
       || in_chain (p, p->redo) != t)
     return TRUE;
-  return p->only != (gint)index;
+  if (p->only != (gint)index)
+    return TRUE;
+  ends_again (graph, t);
+  return FALSE;
 }
 
 /* -- Cores -------------------------------------------------------------- */
@@ -238,8 +257,9 @@ hass_place_written_locked (HassGraph *graph, HassPlaces *p, guint32 task,
     return FALSE;
   if (p->chain->len > 0)
     g_array_remove_index (p->chain, 0);
+  ends_again (graph, task);
   if (p->chain->len > 0)
-    g_array_append_vals (next, p->chain->data, 1);
+    begin_again (graph, p, 0, next);
   release_parked (p, next);
   return wanted;
 }

@@ -55,14 +55,12 @@ static gboolean
 take_one (HassServing *s)
 {
   HassGraphDevice *device = s->device;
-  g_autoptr (GArray) others = g_array_new (FALSE, FALSE, sizeof (guint32));
   g_autoptr (GArray) back = g_array_new (FALSE, FALSE, sizeof (guint32));
   pthread_mutex_lock (&s->placing->lock);
   s->placing->news = FALSE;
-  HassGraphTask *task
-      = has_share_locked (s)
-            ? hass_place_choose_locked (s->graph, device, others)
-            : NULL;
+  HassGraphTask *task = has_share_locked (s)
+                            ? hass_place_choose_locked (s->graph, device, back)
+                            : NULL;
   HassReserve reserve
       = task ? hass_device_reserve_locked (s->graph, device, task, &s->gone)
              : HASS_RESERVE_LATER;
@@ -85,7 +83,6 @@ take_one (HassServing *s)
     }
   gboolean news = s->placing->news;
   pthread_mutex_unlock (&s->placing->lock);
-  hass_place_hand_out (s->graph, s->worker, others);
   if (news)
     s->job->engine->changed (s->job);
   hass_place_hand_out (s->graph, s->worker, back);

@@ -163,9 +163,9 @@ unshare_locked (HassGraph *graph, guint i)
 }
 
 /* A task may begin. Returns: TRUE if the caller gives it to the cores: it is
-   for them, or will not be computed, and its data are at home. One that fails,
-   too, waits for its data: what must be computed again to have them comes
-   before it. */
+   for them, or it will not be computed, and its data are at home. What is not
+   computed waits for them, too: it makes data invalid, which tasks before it
+   may have to compute again. */
 gboolean
 hass_place_ready (HassGraph *graph, HassGraphTask *task)
 {

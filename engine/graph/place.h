@@ -29,7 +29,10 @@
       version or the new one. Scratch that nothing will read is not copied.
    5. Loss. If a device is lost, or has destroyed a datum by a kernel that
       failed, the tasks in the chains of the data that were valid there only are
-      computed again, each chain in order, on what is left.
+      computed again, each chain in order, on what is left. Of a chain that is
+      lost once more, tasks that may begin already are not handed out twice
+      (HASS_TASK_AGAIN). A task that fails, or will not be computed, waits like
+      one for cores: what it makes invalid must not be lost and computed again.
 
    Thread safety: HassPlacing.lock, except where stated. */
 #ifndef HASS_GRAPH_PLACE_H

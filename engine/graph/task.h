@@ -46,7 +46,9 @@ typedef enum
   HASS_TASK_HAS_MORE = 4,   /* HassGraphTask.more is valid, else .arguments */
   HASS_TASK_ARGUMENTS = 8,  /* the arguments lie in allocated memory */
   HASS_TASK_FEW_BYTES = 16, /* they lie in HassGraphTask.bytes */
-  HASS_TASK_INTERNAL = 32   /* inserted by the library */
+  HASS_TASK_INTERNAL = 32,  /* inserted by the library */
+  /* it may begin again, or has (place.h); under HassPlacing.lock */
+  HASS_TASK_AGAIN = 64
 } HassTaskFlags;
 
 /* What the library knows of a codelet. */

@@ -138,7 +138,7 @@ gboolean
 device_flow_run (DeviceFlow *f, HassBuildFunc build, gpointer user_data,
                  GError **error)
 {
-  static const char *const names[] = { "gpu0", "gpu1" };
+  static const char *const names[] = { "gpu0", "gpu1", "gpu2" };
   HassDevice *devices[DEVICE_FLOW_DEVICES];
   HassDataflow d = HASS_DATAFLOW_INIT;
   for (guint i = 0; i < f->n_devices; i++)
