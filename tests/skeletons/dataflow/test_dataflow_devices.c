@@ -223,14 +223,16 @@ run_mix (const Mix *mix, Tally *tally)
 
 /* -- Tests -------------------------------------------------------------- */
 
-/* Of the tests below with codelets for cores, too. */
+/* Of the tests below with codelets for devices alone: how much of the others
+   devices compute is a matter of time. */
 static Tally sum;
 
 static void
 whole_devices (void)
 {
   static const Mix mix = { .name = "whole", .n = 300, .flags = PLAN_GPU };
-  run_mix (&mix, &sum);
+  Tally tally = { 0 };
+  run_mix (&mix, &tally);
 }
 
 static void
@@ -238,7 +240,8 @@ small_devices (void)
 {
   static const Mix mix
       = { .name = "small", .n = 300, .flags = PLAN_GPU, .small = TRUE };
-  run_mix (&mix, &sum);
+  Tally tally = { 0 };
+  run_mix (&mix, &tally);
 }
 
 static void
@@ -251,8 +254,9 @@ faulty_devices (void)
                             .flags = PLAN_GPU,
                             .small = TRUE,
                             .faulty = TRUE };
-  run_mix (&mix, &sum);
-  run_mix (&both, &sum);
+  Tally tally = { 0 };
+  run_mix (&mix, &tally);
+  run_mix (&both, &tally);
 }
 
 static void
@@ -260,7 +264,8 @@ failing_tasks (void)
 {
   static const Mix mix
       = { .name = "failing tasks", .n = 200, .flags = PLAN_GPU | PLAN_FAILS };
-  run_mix (&mix, &sum);
+  Tally tally = { 0 };
+  run_mix (&mix, &tally);
 }
 
 static void
@@ -268,7 +273,8 @@ recorded_graphs (void)
 {
   static const Mix mix
       = { .name = "recorded", .n = 60, .flags = PLAN_GPU | PLAN_RECORDS };
-  run_mix (&mix, &sum);
+  Tally tally = { 0 };
+  run_mix (&mix, &tally);
 }
 
 static void
@@ -276,9 +282,7 @@ devices_alone (void)
 {
   static const Mix mix
       = { .name = "alone", .n = 300, .flags = PLAN_GPU | PLAN_ALONE };
-  Tally tally = { 0 };
-  run_mix (&mix, &tally);
-  CU_ASSERT_TRUE (tally.computed > tally.graphs);
+  run_mix (&mix, &sum);
 }
 
 static void
@@ -288,9 +292,7 @@ small_devices_alone (void)
                            .n = 300,
                            .flags = PLAN_GPU | PLAN_ALONE,
                            .small = TRUE };
-  Tally tally = { 0 };
-  run_mix (&mix, &tally);
-  CU_ASSERT_TRUE (tally.computed > tally.graphs);
+  run_mix (&mix, &sum);
 }
 
 static void
@@ -300,16 +302,14 @@ one_sound_device (void)
                            .n = 300,
                            .flags = PLAN_GPU | PLAN_ALONE,
                            .faulty = TRUE };
-  Tally tally = { 0 };
-  run_mix (&mix, &tally);
-  CU_ASSERT_TRUE (tally.computed > tally.graphs);
+  run_mix (&mix, &sum);
 }
 
 /* The tests before this one prove nothing about devices that have no work. */
 static void
 devices_worked (void)
 {
-  if (sum.graphs < 1000)
+  if (sum.graphs < 500)
     {
       hass_test_skip ("few graphs were run");
       return;
@@ -331,10 +331,10 @@ HASS_TEST_SUITE (
       failing_tasks },
     { "recorded graphs leave the sequential values on devices, too",
       recorded_graphs },
-    { "devices computed, were full, failed and were lost in these graphs",
-      devices_worked },
     { "random graphs with codelets for devices alone leave their values",
       devices_alone },
     { "random graphs leave them on devices with room for the largest task",
       small_devices_alone },
-    { "random graphs leave them if one device is sound", one_sound_device })
+    { "random graphs leave them if one device is sound", one_sound_device },
+    { "devices computed, were full, failed and were lost in these graphs",
+      devices_worked })
