@@ -3,8 +3,9 @@
    would idle while some MiB are moved.
 
    DESIGN. The proxy hands flights over by one queue and gets them back by
-   another. The thread is made for the first datum of hass_mover_least bytes;
-   smaller ones, and all if no thread can be made, are moved by the proxy.
+   another, both under one lock. The thread is made for the first datum of
+   hass_mover_least bytes; smaller ones, and all if no thread can be made, are
+   moved by the proxy.
 
    Thread safety: the proxy thread of the device, but for the mover's own. */
 #include "device-private.h"
@@ -22,9 +23,12 @@ gsize hass_mover_least = (gsize)128 << 10;
 struct HassMover
 {
   HassJob *job;
-  GThread *thread;
-  GAsyncQueue *todo;  /* HassFlight, or the mover itself: the end */
-  GAsyncQueue *moved; /* HassFlight */
+  pthread_t thread;
+  gboolean runs;        /* there is a thread */
+  pthread_mutex_t lock; /* the next three fields */
+  GQueue todo, moved;   /* HassFlight */
+  gboolean ends;        /* no more will come */
+  pthread_cond_t came;
 };
 
 /* -- Moving ------------------------------------------------------------- */
@@ -66,12 +70,24 @@ static gpointer
 run (gpointer data)
 {
   HassMover *mover = data;
-  for (gpointer f; (f = g_async_queue_pop (mover->todo)) != mover;)
+  pthread_mutex_lock (&mover->lock);
+  while (!mover->ends || !g_queue_is_empty (&mover->todo))
     {
+      HassFlight *f = g_queue_pop_head (&mover->todo);
+      if (!f)
+        {
+          pthread_cond_wait (&mover->came, &mover->lock);
+          continue;
+        }
+      pthread_mutex_unlock (&mover->lock);
       move (f);
-      g_async_queue_push (mover->moved, f);
+      pthread_mutex_lock (&mover->lock);
+      g_queue_push_tail (&mover->moved, f);
+      pthread_mutex_unlock (&mover->lock);
       mover->job->engine->changed (mover->job);
+      pthread_mutex_lock (&mover->lock);
     }
+  pthread_mutex_unlock (&mover->lock);
   return NULL;
 }
 
@@ -82,8 +98,10 @@ hass_mover_new (HassJob *job)
 {
   HassMover *mover = g_new0 (HassMover, 1);
   mover->job = job;
-  mover->todo = g_async_queue_new ();
-  mover->moved = g_async_queue_new ();
+  g_queue_init (&mover->todo);
+  g_queue_init (&mover->moved);
+  pthread_mutex_init (&mover->lock, NULL);
+  pthread_cond_init (&mover->came, NULL);
   return mover;
 }
 
@@ -92,40 +110,46 @@ hass_mover_new (HassJob *job)
 void
 hass_mover_move (HassMover *mover, HassFlight *f)
 {
-  if (f->bytes >= hass_mover_least && !mover->thread)
-    mover->thread = g_thread_try_new ("hass-mover", run, mover, NULL);
-  if (f->bytes >= hass_mover_least && mover->thread)
-    {
-      g_async_queue_push (mover->todo, f);
-      return;
-    }
-  move (f);
-  g_async_queue_push (mover->moved, f);
+  if (f->bytes >= hass_mover_least && !mover->runs)
+    mover->runs = pthread_create (&mover->thread, NULL, run, mover) == 0;
+  gboolean later = f->bytes >= hass_mover_least && mover->runs;
+  if (!later)
+    move (f);
+  pthread_mutex_lock (&mover->lock);
+  g_queue_push_tail (later ? &mover->todo : &mover->moved, f);
+  pthread_cond_signal (&mover->came);
+  pthread_mutex_unlock (&mover->lock);
 }
 
 /* Returns (transfer full): a flight whose data are home, or NULL. */
 HassFlight *
 hass_mover_moved (HassMover *mover)
 {
-  return g_async_queue_try_pop (mover->moved);
+  pthread_mutex_lock (&mover->lock);
+  HassFlight *f = g_queue_pop_head (&mover->moved);
+  pthread_mutex_unlock (&mover->lock);
+  return f;
 }
 
 /* Waits until all data are home. */
 void
 hass_mover_finish (HassMover *mover)
 {
-  if (!mover->thread)
+  if (!mover->runs)
     return;
-  g_async_queue_push (mover->todo, mover);
-  g_thread_join (mover->thread);
-  mover->thread = NULL;
+  pthread_mutex_lock (&mover->lock);
+  mover->ends = TRUE;
+  pthread_cond_signal (&mover->came);
+  pthread_mutex_unlock (&mover->lock);
+  pthread_join (mover->thread, NULL);
+  mover->runs = mover->ends = FALSE;
 }
 
 /* After hass_mover_finish(), and when hass_mover_moved() returned all. */
 void
 hass_mover_free (HassMover *mover)
 {
-  g_async_queue_unref (mover->todo);
-  g_async_queue_unref (mover->moved);
+  pthread_mutex_destroy (&mover->lock);
+  pthread_cond_destroy (&mover->came);
   g_free (mover);
 }
