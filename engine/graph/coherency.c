@@ -257,7 +257,6 @@ hass_place_written_locked (HassGraph *graph, HassPlaces *p, guint32 task,
     return FALSE;
   if (p->chain->len > 0)
     g_array_remove_index (p->chain, 0);
-  ends_again (graph, task);
   if (p->chain->len > 0)
     begin_again (graph, p, 0, next);
   release_parked (p, next);

@@ -44,13 +44,14 @@ set_on_gpu (const HassCall *calls, guint n_calls, HassGpuStream *stream,
   return TRUE;
 }
 
+static const HassCodelet set_alone
+    = HASS_CODELET (.name = "set alone", .gpu = set_on_gpu);
+
 /* Of each block a task writes version 1, which is lost as the next one
    fails. */
 static gboolean
 build_failing (HassGraph *graph, gpointer user_data, GError **error)
 {
-  static const HassCodelet set_alone
-      = HASS_CODELET (.name = "set alone", .gpu = set_on_gpu);
   static const HassCodelet fails_alone
       = HASS_CODELET (.name = "fails alone", .gpu = fail_on_gpu);
   guint *n_failed = user_data;
@@ -92,6 +93,56 @@ stays_invalid (void)
       CU_ASSERT_EQUAL (unfinished, LENGTH * N_BLOCKS);
       g_clear_pointer (&f.report, hass_report_free);
     }
+}
+
+static gboolean
+fail_on_core (const HassCall *call, HassWorker *worker, GError **error)
+{
+  (void)call, (void)worker;
+  g_set_error (error, HASS_ERROR, HASS_ERROR_WORKER, "as planned");
+  return FALSE;
+}
+
+/* A task that fails with block 1 should update block 0, which is on a device
+   that is lost with the copy home. */
+static gboolean
+build_poisoned (HassGraph *graph, gpointer user_data, GError **error)
+{
+  static const HassCodelet fails_core
+      = HASS_CODELET (.name = "fails core", .cpu = fail_on_core);
+  HassData *data = block_data (graph, &blocks[0]);
+  HassData *bad = block_data (graph, &blocks[1]);
+  HassAccess accesses[] = { { bad, HASS_READ }, { data, HASS_UPDATE } };
+  (void)user_data, (void)error;
+  submit_grow (graph, &fails_core, bad);
+  CU_ASSERT_FALSE (hass_graph_wait (graph, bad));
+  hass_graph_task (graph, &set_alone, &(HassAccess){ data, HASS_WRITE }, 1,
+                   NULL);
+  hass_graph_task (graph, &grow_core, accesses, 2, NULL);
+  CU_ASSERT_FALSE (hass_graph_wait (graph, data));
+  return TRUE;
+}
+
+static void
+stays_poisoned (void)
+{
+  guint n_lost = 0;
+  for (guint32 seed = 0; seed < 2 * CROWD_SCALE (20); seed++)
+    {
+      g_autoptr (GError) error = NULL;
+      DeviceFlow f = begin ("stays poisoned");
+      f.n_devices = 3;
+      f.on_error = HASS_ON_ERROR_CONTINUE;
+      for (guint i = 0; i < 3; i++)
+        {
+          f.plans[i].seed = 3 * seed + i;
+          f.plans[i].lose_at = i < 2 ? 2 : 0;
+        }
+      CU_ASSERT_TRUE (device_flow_run (&f, build_poisoned, NULL, &error));
+      n_lost += f.counts[0].lost + f.counts[1].lost;
+      g_clear_pointer (&f.report, hass_report_free);
+    }
+  CU_ASSERT_TRUE (n_lost > 0);
 }
 
 /* -- Loss --------------------------------------------------------------- */
@@ -275,7 +326,36 @@ refused_once (void)
   CU_ASSERT_TRUE (atomic_load (&n_refused) > 0);
 }
 
-/* A datum goes from a task of one codelet to one of another one, and back. */
+static _Atomic guint n_handed;
+
+static void
+hand_on (const HassCall *call)
+{
+  grow (call);
+  atomic_fetch_add (&n_handed, 1);
+}
+
+static gboolean
+hand_on_gpu (const HassCall *calls, guint n_calls, HassGpuStream *stream,
+             GError **error)
+{
+  (void)error;
+  for (guint i = 0; i < n_calls; i++)
+    stand_in_data_launch (stream, hand_on, &calls[i], 0);
+  return TRUE;
+}
+
+static gboolean
+hand_on_core (const HassCall *call, HassWorker *worker, GError **error)
+{
+  (void)worker, (void)error;
+  hand_on (call);
+  return TRUE;
+}
+
+/* A datum goes from a task of one codelet to one of another one, and back. The
+   calling thread waits in the callback, so that it wakes no device, and none
+   sends home what it has as the graph is complete. */
 static gboolean
 build_handed_over (HassGraph *graph, gpointer user_data, GError **error)
 {
@@ -283,27 +363,32 @@ build_handed_over (HassGraph *graph, gpointer user_data, GError **error)
   (void)error;
   for (guint i = 0; i < HANDED; i++)
     submit_grow (graph, i % 2 == 0 ? &grow_npu : user_data, data);
+  while (atomic_load (&n_handed) < HANDED / 2)
+    g_usleep (50);
   return TRUE;
 }
 
 /* A thread that finds the datum missing wakes the device that has it, which
-   had nothing to do. */
+   has nothing to do. */
 static void
 handed_over (void)
 {
-  static const HassCodelet grow_slow
-      = HASS_CODELET (.name = "grow slow", .cpu = grow_on_core,
-                      .kinds = for_gpu);
+  static const HassKindCodelet kinds[]
+      = { { "npu", NULL }, { "gpu", hand_on_gpu }, { NULL, NULL } };
+  static const HassCodelet alone
+      = HASS_CODELET (.name = "there", .kinds = kinds);
+  static const HassCodelet both
+      = HASS_CODELET (.name = "both", .cpu = hand_on_core, .kinds = kinds);
   for (guint32 seed = 0; seed < 2 * CROWD_SCALE (10); seed++)
     {
       DeviceFlow f = begin_kinds ("handed over");
       f.plans[0].seed = 2 * seed;
       f.plans[1].seed = 2 * seed + 1;
       f.plans[1].open_waits = seed % 2;
-      f.n_cores = 1 + seed / 2 % 2;
-      device_flow_must_run (
-          &f, build_handed_over,
-          (gpointer)(f.plans[1].open_waits ? &grow_slow : &grow_gpu));
+      f.n_cores = 2;
+      atomic_store (&n_handed, 0);
+      device_flow_must_run (&f, build_handed_over,
+                            (gpointer)(seed % 2 ? &both : &alone));
       CU_ASSERT_TRUE (block_is (&blocks[0], HANDED));
     }
 }
@@ -313,6 +398,9 @@ HASS_TEST_SUITE (
     { "a datum stays invalid when a task before the failed one is computed "
       "again",
       stays_invalid },
+    { "a datum stays invalid when it is lost after a task failed that should "
+      "change it",
+      stays_poisoned },
     { "tasks are computed again once when one device after the other is lost",
       lost_twice },
     { "a datum that is awaited is computed again before the wait returns",
