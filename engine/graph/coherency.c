@@ -64,6 +64,14 @@ ends_again (HassGraph *graph, guint32 t)
   graph->tasks[t].flags &= (guint8)~HASS_TASK_AGAIN;
 }
 
+/* The first @n tasks of the chain are settled. */
+static void
+settle (HassGraph *graph, const HassPlaces *p, guint n)
+{
+  for (guint i = 0; i < n; i++)
+    graph->tasks[in_chain (p, i)].flags &= (guint8)~HASS_TASK_UNSETTLED;
+}
+
 /* Returns: how many data the task changes. @one: set to one of them, if it has
    been on a device. */
 guint
@@ -169,6 +177,7 @@ hass_place_changed_locked (HassGraph *graph, guint index, HassPlaces *p,
   p->only = (gint)index;
   if (!is_lost (p))
     g_array_append_val (p->chain, task);
+  graph->tasks[task].flags |= HASS_TASK_UNSETTLED;
   ends_again (graph, task);
   p->redo++;
   if (is_lost (p))
@@ -199,6 +208,7 @@ hass_place_came_home_locked (HassGraph *graph, guint index, HassPlaces *p,
   p->listed = p->leaving = FALSE;
   p->only = -1;
   g_array_append_vals (settled, p->chain->data, p->redo);
+  settle (graph, p, p->redo);
   g_array_remove_range (p->chain, 0, p->redo);
   p->redo = 0;
   release_parked (p, ready);
@@ -256,7 +266,10 @@ hass_place_written_locked (HassGraph *graph, HassPlaces *p, guint32 task,
   if (p->only >= 0 || (p->chain->len > 0 && in_chain (p, 0) != task))
     return FALSE;
   if (p->chain->len > 0)
-    g_array_remove_index (p->chain, 0);
+    {
+      settle (graph, p, 1);
+      g_array_remove_index (p->chain, 0);
+    }
   if (p->chain->len > 0)
     begin_again (graph, p, 0, next);
   release_parked (p, next);
@@ -290,6 +303,7 @@ hass_place_drop_locked (HassGraph *graph, HassPlaces *p, HassGraphDevice **only)
         g_queue_unlink (&placing->devices[i].resident, &p->at[i].link);
         g_array_append_val (placing->devices[i].garbage, p->at[i].memory);
       }
+  settle (graph, p, p->chain->len);
   atomic_store_explicit (&p->data->places, NULL, memory_order_relaxed);
   return TRUE;
 }
@@ -312,46 +326,30 @@ hass_place_await (HassGraph *graph, const HassData *data)
   return home;
 }
 
-/* Has what a task has changed copied home, so that it is settled. */
+/* Somebody waits until a task is settled, such as one that changes what it
+   reads. If it is computed, what it has changed comes home; if not, its device
+   will see who waits (device_end.c). Only of a task that is not settled the
+   data are sure to be there. */
 void
 hass_place_send_home (HassGraph *graph, HassGraphTask *task)
 {
   gboolean news = FALSE;
+  if (hass_task_codelet (task)->devices == 0)
+    return;
   pthread_mutex_lock (&graph->placing->lock);
-  for (guint i = 0; i < task->n; i++)
+  gboolean unsettled = task->flags & HASS_TASK_UNSETTLED;
+  for (guint i = 0; i < task->n && unsettled; i++)
     {
       const HassTaskAccess *a = hass_task_access (task, i);
-      HassPlaces *p = hass_data_places (hass_access_data (a));
-      if (!p || !hass_access_changes (a) || p->only < 0)
+      if (!hass_access_changes (a))
         continue;
+      HassPlaces *p = hass_data_places (hass_access_data (a));
       news |= !p->wanted;
       hass_place_want_locked (graph, p);
     }
   pthread_mutex_unlock (&graph->placing->lock);
   if (news)
     graph->job->engine->changed (graph->job);
-}
-
-/* A task has begun to wait until @task is settled. If that has been computed,
-   what it has changed comes home; if not, its device will see the waiting task
-   (device_end.c). */
-void
-hass_place_in_the_way (HassGraph *graph, HassGraphTask *task)
-{
-  gboolean computed = FALSE;
-  if (hass_task_codelet (task)->devices == 0)
-    return;
-  pthread_mutex_lock (&graph->placing->lock);
-  for (guint i = 0; i < task->n; i++)
-    {
-      const HassTaskAccess *a = hass_task_access (task, i);
-      computed |= hass_access_changes (a)
-                  && atomic_load_explicit (&a->waiting, memory_order_relaxed)
-                         == HASS_ACCESS_OVER;
-    }
-  pthread_mutex_unlock (&graph->placing->lock);
-  if (computed)
-    hass_place_send_home (graph, task);
 }
 
 /* The caller may write a datum, or all data if it is NULL, which are home. */

@@ -183,7 +183,6 @@ gboolean hass_place_drop_locked (HassGraph *graph, HassPlaces *places,
 gboolean hass_place_await (HassGraph *graph, const HassData *data);
 void hass_place_renew (HassGraph *graph, const HassData *data);
 void hass_place_send_home (HassGraph *graph, HassGraphTask *task);
-void hass_place_in_the_way (HassGraph *graph, HassGraphTask *task);
 
 /* settle.c; @worker: of the calling thread. */
 void hass_place_settle (HassGraph *graph, guint worker, HassGraphDevice *device,

@@ -102,7 +102,7 @@ wait_on (HassGraph *graph, HassRef ref, HassTaskAccess *access, HassRef me,
                                                  access, memory_order_acq_rel,
                                                  memory_order_acquire));
   if (G_UNLIKELY (graph->placing != NULL) && !hass_access_changes (before))
-    hass_place_in_the_way (graph, hass_access_task (before));
+    hass_place_send_home (graph, hass_access_task (before));
   return 1;
 }
 

@@ -48,7 +48,9 @@ typedef enum
   HASS_TASK_FEW_BYTES = 16, /* they lie in HassGraphTask.bytes */
   HASS_TASK_INTERNAL = 32,  /* inserted by the library */
   /* it may begin again, or has (place.h); under HassPlacing.lock */
-  HASS_TASK_AGAIN = 64
+  HASS_TASK_AGAIN = 64,
+  /* a device has computed it, and its datum has not come home; likewise */
+  HASS_TASK_UNSETTLED = 128
 } HassTaskFlags;
 
 /* What the library knows of a codelet. */

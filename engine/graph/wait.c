@@ -53,7 +53,7 @@ static void
 settle (HassGraph *graph, HassRef ref)
 {
   if (graph->placing && !is_over (graph, ref))
-    hass_place_in_the_way (graph, hass_task_of (graph, ref));
+    hass_place_send_home (graph, hass_task_of (graph, ref));
 }
 
 /* Returns: TRUE if all accesses to the datum that the calling thread waits for

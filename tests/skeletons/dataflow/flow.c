@@ -35,6 +35,7 @@ flow_of (HassBuildFunc build, gpointer user_data)
   d.build = build;
   d.user_data = user_data;
   d.run.n_cores = 2;
+  d.run.n_gpus = -1;
   return d;
 }
 

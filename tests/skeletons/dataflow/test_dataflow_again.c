@@ -23,6 +23,14 @@ begin (const char *name)
   return f;
 }
 
+/* Returns: TRUE if the graph of @seed is to be run. Whether a device that is to
+   be lost gets so far is a matter of time. */
+static gboolean
+goes_on (guint32 seed, guint n_lost)
+{
+  return seed < 2 * CROWD_SCALE (20) || (n_lost == 0 && seed < 1000);
+}
+
 /* -- Failure ------------------------------------------------------------ */
 
 static void
@@ -127,7 +135,7 @@ static void
 stays_poisoned (void)
 {
   guint n_lost = 0;
-  for (guint32 seed = 0; seed < 2 * CROWD_SCALE (20); seed++)
+  for (guint32 seed = 0; goes_on (seed, n_lost); seed++)
     {
       g_autoptr (GError) error = NULL;
       DeviceFlow f = begin ("stays poisoned");
@@ -204,9 +212,7 @@ static void
 awaited_again (void)
 {
   guint n_lost = 0;
-  /* whether the devices that are lost get so far is a matter of time */
-  for (guint32 seed = 0;
-       seed < 2 * CROWD_SCALE (20) || (n_lost == 0 && seed < 1000); seed++)
+  for (guint32 seed = 0; goes_on (seed, n_lost); seed++)
     {
       DeviceFlow f = begin ("awaited");
       f.n_devices = 3;
