@@ -23,12 +23,12 @@ begin (const char *name)
   return f;
 }
 
-/* Returns: TRUE if the graph of @seed is to be run. Whether a device that is to
-   be lost gets so far is a matter of time. */
+/* Returns: TRUE if the graph of @seed is to be run. Whether a device is lost,
+   or gets a task, is a matter of time; of the graphs so far it was in @n. */
 static gboolean
-goes_on (guint32 seed, guint n_lost)
+goes_on (guint32 seed, guint n)
 {
-  return seed < 2 * CROWD_SCALE (20) || (n_lost == 0 && seed < 1000);
+  return seed < 2 * CROWD_SCALE (20) || (n == 0 && seed < 1000);
 }
 
 /* -- Failure ------------------------------------------------------------ */
@@ -172,7 +172,8 @@ static void
 lost_twice (void)
 {
   guint n_twice = 0;
-  for (guint32 seed = 0; seed < CROWD_SCALE (200); seed++)
+  for (guint32 seed = 0; seed < 8 * CROWD_SCALE (20) || goes_on (seed, n_twice);
+       seed++)
     {
       g_autoptr (GRand) rand = g_rand_new_with_seed (seed);
       DeviceFlow f = begin ("lost twice");
@@ -319,7 +320,7 @@ static void
 refused_once (void)
 {
   atomic_store (&n_refused, 0);
-  for (guint32 seed = 0; seed < CROWD_SCALE (20); seed++)
+  for (guint32 seed = 0; goes_on (seed, atomic_load (&n_refused)); seed++)
     {
       DeviceFlow f = begin_kinds ("refused");
       f.window = 4;
