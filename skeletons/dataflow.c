@@ -55,6 +55,12 @@ static gboolean
 run (const HassDataflow *d, HassGraphRun *of, const char *function,
      HassReport **report, GError **error)
 {
+  HassRunOptions options = d->run;
+  if (of->tape) /* it runs on cores */
+    {
+      options.n_devices = 0;
+      options.n_gpus = -1;
+    }
   HassFarm farm = { .name = d->name,
                     .kind = HASS_FARM_DATAFLOW,
                     .cost = HASS_COST_UNKNOWN,
@@ -64,7 +70,7 @@ run (const HassDataflow *d, HassGraphRun *of, const char *function,
                     .gpu_kind = HASS_GPU_KIND,
                     .source = &hass_graph_ops,
                     .called_ns = hass_engine_clock (),
-                    .run = &d->run };
+                    .run = &options };
   hass_farm_limits (&farm, 1, 1, 0, 0);
   return hass_farm_check (&farm, function, error)
          && hass_farm_check_settings (&farm, 0, error)

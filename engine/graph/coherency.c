@@ -98,36 +98,25 @@ hass_place_is_at_locked (guint32 task, const HassPlaces *p, gint index)
 }
 
 /* Returns: TRUE if all data of a task are at home. Else *away is one that is
-   not, and all of them will come. */
+   not, and all of them will come; @away NULL: nothing comes. */
 gboolean
 hass_place_is_home_locked (HassGraph *graph, HassGraphTask *task,
                            HassPlaces **away)
 {
-  *away = NULL;
+  gboolean home = TRUE;
   for (guint i = 0; i < task->n; i++)
     {
       HassData *data = hass_access_data (hass_task_access (task, i));
       HassPlaces *p = hass_data_places (data);
       if (!p || hass_place_is_at_locked (hass_task_index (graph, task), p, -1))
         continue;
+      home = FALSE;
+      if (!away)
+        break;
       hass_place_want_locked (graph, p);
       *away = p;
     }
-  return *away == NULL;
-}
-
-/* As above, but nothing comes. */
-gboolean
-hass_place_all_home_locked (HassGraph *graph, HassGraphTask *task)
-{
-  for (guint i = 0; i < task->n; i++)
-    {
-      const HassPlaces *p
-          = hass_data_places (hass_access_data (hass_task_access (task, i)));
-      if (p && !hass_place_is_at_locked (hass_task_index (graph, task), p, -1))
-        return FALSE;
-    }
-  return TRUE;
+  return home;
 }
 
 /* -- Coming home -------------------------------------------------------- */

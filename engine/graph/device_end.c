@@ -115,9 +115,7 @@ hass_graph_lost (HassJob *job, guint d)
   HassPlacing *placing = graph->placing;
   g_autoptr (GArray) others = g_array_new (FALSE, FALSE, sizeof (guint32));
   pthread_mutex_lock (&placing->lock);
-  for (guint i = 0; i < placing->n_devices; i++)
-    if (placing->devices[i].d == d)
-      placing->devices[i].state = HASS_GRAPH_DEVICE_LOST;
+  hass_placing_device (graph, d)->state = HASS_GRAPH_DEVICE_LOST;
   hass_place_turn_away_locked (graph, others);
   pthread_mutex_unlock (&placing->lock);
   hass_place_hand_out (graph, graph->n_queues, others);

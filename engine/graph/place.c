@@ -265,9 +265,8 @@ static gboolean
 is_home_locked (HassGraph *graph, HassGraphTask *task, const Backlog *b)
 {
   HassPlaces *away;
-  return able_locked (graph, task) & b->open
-             ? hass_place_all_home_locked (graph, task)
-             : hass_place_is_home_locked (graph, task, &away);
+  gboolean comes = (able_locked (graph, task) & b->open) == 0;
+  return hass_place_is_home_locked (graph, task, comes ? &away : NULL);
 }
 
 /* Returns: which task of the heap a core should compute; < 0: none. *news: a

@@ -129,6 +129,7 @@ struct HassPlacing
 /* placing.c */
 void hass_placing_new (HassGraph *graph);
 void hass_placing_free (HassGraph *graph);
+HassGraphDevice *hass_placing_device (const HassGraph *graph, guint d);
 guint32 hass_codelet_devices (const HassGraph *graph, const HassCodelet *of);
 HassCodeletGpuFunc hass_codelet_func (const HassGraph *graph,
                                       const HassCodelet *of, guint index);
@@ -161,7 +162,6 @@ gboolean hass_place_is_at_locked (guint32 task, const HassPlaces *places,
                                   gint index);
 gboolean hass_place_is_home_locked (HassGraph *graph, HassGraphTask *task,
                                     HassPlaces **away);
-gboolean hass_place_all_home_locked (HassGraph *graph, HassGraphTask *task);
 void hass_place_leave_locked (HassGraph *graph, HassPlaces *places,
                               gboolean first);
 void hass_place_want_locked (HassGraph *graph, HassPlaces *places);

@@ -68,6 +68,17 @@ hass_placing_free (HassGraph *graph)
   g_free (p);
 }
 
+/* Any thread. Returns: device @d of the job; NULL: the graph has none. */
+HassGraphDevice *
+hass_placing_device (const HassGraph *graph, guint d)
+{
+  HassPlacing *p = graph->placing;
+  for (guint i = 0; p && i < p->n_devices; i++)
+    if (p->devices[i].d == d)
+      return &p->devices[i];
+  return NULL;
+}
+
 /* -- Devices and codelets ----------------------------------------------- */
 
 /* Returns: the function of a codelet for device @index, or NULL. */
@@ -102,8 +113,6 @@ void
 hass_place_add_codelet (HassGraph *graph, HassCodeletState *codelet)
 {
   HassPlacing *p = graph->placing;
-  if (codelet->devices == 0)
-    return;
   pthread_mutex_lock (&p->lock);
   g_ptr_array_add (p->codelets, codelet);
   pthread_mutex_unlock (&p->lock);

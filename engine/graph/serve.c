@@ -117,23 +117,13 @@ drain (HassServing *s)
     }
 }
 
-static HassGraphDevice *
-device_of (const HassGraph *graph, guint d)
-{
-  HassPlacing *p = graph->placing;
-  for (guint i = 0; p && i < p->n_devices; i++)
-    if (p->devices[i].d == d)
-      return &p->devices[i];
-  return NULL;
-}
-
 /* Any thread. Returns: TRUE if a task that device @d can compute has been
    submitted. */
 gboolean
 hass_graph_wants (HassJob *job, guint d)
 {
   const HassGraph *graph = job->flow;
-  const HassGraphDevice *device = device_of (graph, d);
+  const HassGraphDevice *device = hass_placing_device (graph, d);
   return device
          && atomic_load_explicit (&graph->placing->usable, memory_order_relaxed)
                     >> device->index
@@ -144,7 +134,7 @@ void
 hass_graph_serve (HassJob *job, guint d, const _Atomic gboolean *over)
 {
   HassGraph *graph = job->flow;
-  HassGraphDevice *device = device_of (graph, d);
+  HassGraphDevice *device = hass_placing_device (graph, d);
   HassServing s = { .job = job,
                     .graph = graph,
                     .placing = graph->placing,
@@ -163,7 +153,6 @@ hass_graph_serve (HassJob *job, guint d, const _Atomic gboolean *over)
   device->state = HASS_GRAPH_DEVICE_OPEN;
   pthread_mutex_unlock (&s.placing->lock);
   serve (&s, over);
-  hass_mover_finish (s.mover);
   if (s.gone)
     {
       drain (&s);
@@ -175,6 +164,7 @@ hass_graph_serve (HassJob *job, guint d, const _Atomic gboolean *over)
       hass_device_free_all_locked (device);
       pthread_mutex_unlock (&s.placing->lock);
     }
+  hass_mover_finish (s.mover);
   hass_mover_free (s.mover);
   hass_serving_clear (&s);
 }

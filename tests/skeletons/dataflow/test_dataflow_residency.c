@@ -404,6 +404,34 @@ kinds_of_devices (void)
   CU_ASSERT_EQUAL (f.counts[0].computed, LENGTH);
 }
 
+static gboolean
+build_recorded (HassGraph *graph, gpointer user_data, GError **error)
+{
+  (void)user_data, (void)error;
+  submit_grow (graph, &grow_core, block_data (graph, &blocks[0]));
+  return TRUE;
+}
+
+/* A recorded graph runs on cores, so no thread stands for a device. */
+static void
+recorded_on_cores (void)
+{
+  DeviceFlow f = begin ("recorded");
+  HassDevice *device = stand_in_data_new (&f.plans[0]);
+  HassDataflow d = HASS_DATAFLOW_INIT;
+  g_autoptr (HassReport) report = NULL;
+  d.build = build_recorded;
+  d.run.n_cores = 1;
+  d.run.devices = &device;
+  d.run.n_devices = 1;
+  g_autoptr (HassRecorded) recorded = hass_dataflow_record (&d, NULL);
+  CU_ASSERT_TRUE (hass_recorded_run (recorded, 1, NULL, &report, NULL));
+  CU_ASSERT_TRUE (block_is (&blocks[0], 1));
+  CU_ASSERT_PTR_NOT_NULL_FATAL (report);
+  CU_ASSERT_EQUAL (report->n_devices, 1);
+  stand_in_data_free (device);
+}
+
 HASS_TEST_SUITE (
     dataflow_residency,
     { "a datum stays on a device as long as tasks there update it",
@@ -418,5 +446,6 @@ HASS_TEST_SUITE (
     { "a device with room for one datum computes tasks on many", makes_room },
     { "tasks of a codelet share a call, up to gpu_most of them", bundles },
     { "a core and a device compute at the same time", at_the_same_time },
+    { "no device takes part in a recorded graph", recorded_on_cores },
     { "a device of another kind has the function of that kind",
       kinds_of_devices })
