@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* fence.h: an asymmetric fence, free for its frequent side, and the pause of a
-   spinning core.
+/* fence.h: an asymmetric fence, free for its frequent side, the pause of a
+   spinning core, and locks for which one spins.
 
    DESIGN. A generator publishes a load and then checks whether a core sleeps; a
    core announces that it sleeps and then checks for loads. Both need a full
@@ -19,6 +19,7 @@
 #define HASS_FENCE_H
 
 #include <glib.h>
+#include <pthread.h>
 
 gboolean hass_fence_is_light (void);
 void hass_fence_heavy (void);
@@ -38,6 +39,18 @@ hass_pause (void)
 #else
   __asm__ volatile("" ::: "memory");
 #endif
+}
+
+/* Makes a lock for a few dozen instructions: a thread spins for it before it
+   sleeps, since a sleep costs more than the wait. */
+static inline void
+hass_short_lock_init (pthread_mutex_t *lock)
+{
+  pthread_mutexattr_t attr;
+  pthread_mutexattr_init (&attr);
+  pthread_mutexattr_settype (&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
+  pthread_mutex_init (lock, &attr);
+  pthread_mutexattr_destroy (&attr);
 }
 
 #endif

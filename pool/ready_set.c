@@ -4,6 +4,7 @@
 #include "ready_set.h"
 
 #include "hass/types.h"
+#include "fence.h"
 
 #include <string.h>
 
@@ -54,18 +55,6 @@ lane_free (gpointer data)
   g_free (lane);
 }
 
-/* Makes a lock for a few dozen instructions: a thread spins for it before it
-   sleeps, since a sleep costs more than the wait. */
-static void
-lock_init (pthread_mutex_t *lock)
-{
-  pthread_mutexattr_t attr;
-  pthread_mutexattr_init (&attr);
-  pthread_mutexattr_settype (&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
-  pthread_mutex_init (lock, &attr);
-  pthread_mutexattr_destroy (&attr);
-}
-
 /* Makes a set for loads of which those with the mask @all can run on every
    device. @sized: the costs of loads are known. */
 HassReadySet *
@@ -75,7 +64,7 @@ hass_ready_set_new (gboolean sized, guint all)
   set->sized = sized;
   set->all = all;
   set->lanes = g_ptr_array_new_with_free_func (lane_free);
-  lock_init (&set->lock);
+  hass_short_lock_init (&set->lock);
   return set;
 }
 
@@ -341,7 +330,7 @@ hass_ready_set_add_deques (HassReadySet *set, guint n)
   set->deques = g_aligned_alloc0 (n, sizeof *set->deques, HASS_CACHE_LINE);
   set->n_deques = n;
   for (guint i = 0; i < n; i++)
-    lock_init (&set->deques[i].lock);
+    hass_short_lock_init (&set->deques[i].lock);
 }
 
 static void

@@ -107,12 +107,7 @@ hass_tasks_new (gint64 sleep_ns)
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once (&once, watch_forks);
   HassTasks *tasks = g_new0 (HassTasks, 1);
-  pthread_mutexattr_t attr;
-  pthread_mutexattr_init (&attr);
-  /* The lock is held for some 10 ns. */
-  pthread_mutexattr_settype (&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
-  pthread_mutex_init (&tasks->lock, &attr);
-  pthread_mutexattr_destroy (&attr);
+  hass_short_lock_init (&tasks->lock);
   pthread_cond_init (&tasks->left, NULL);
   tasks->sleep_ns = sleep_ns;
   tasks->waiting = g_array_new (FALSE, FALSE, sizeof (Task));

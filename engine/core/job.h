@@ -293,10 +293,10 @@ struct HassJob
   const char *platform_name;
 
   /* The threads of the live engine share the fields from here on. */
-  HassEvent event;
   gpointer flow;   /* the HassStream or HassGraph; NULL: rounds */
   gpointer driver; /* the engine's own state: HassLive or the virtual one's */
   gboolean flows_at_once; /* what is emitted passes all stages before more is */
+  _Alignas(HASS_CACHE_LINE) HassEvent event;
 
   _Alignas(HASS_CACHE_LINE) _Atomic (HassSlot *) current;
   /* the open round that loads join, or NULL */

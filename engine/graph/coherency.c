@@ -323,7 +323,7 @@ void
 hass_place_send_home (HassGraph *graph, HassGraphTask *task)
 {
   gboolean news = FALSE;
-  if (hass_task_codelet (task)->devices == 0)
+  if (task->codelet->devices == 0)
     return;
   pthread_mutex_lock (&graph->placing->lock);
   gboolean unsettled = task->flags & HASS_TASK_UNSETTLED;

@@ -71,7 +71,7 @@ take_one (HassServing *s)
         {
           g_array_append_val (device->taken, t);
           device->n_held++;
-          hass_task_codelet (task)->n_held++;
+          task->codelet->n_held++;
         }
       else if (reserve == HASS_RESERVE_NEVER)
         {
@@ -193,13 +193,12 @@ gather (HassServing *s, GArray *tasks)
   for (guint i = 0; i < taken->len && tasks->len < most;)
     {
       HassGraphTask *task = hass_serving_task (s, taken, i);
-      if ((codelet && hass_task_codelet (task) != codelet)
-          || !can_begin_locked (s, task))
+      if ((codelet && task->codelet != codelet) || !can_begin_locked (s, task))
         {
           i++;
           continue;
         }
-      codelet = hass_task_codelet (task);
+      codelet = task->codelet;
       most = MAX (codelet->public.gpu_most, 1);
       g_array_append_val (tasks, g_array_index (taken, guint32, i));
       g_array_remove_index (taken, i);
@@ -241,7 +240,7 @@ static gboolean
 enqueue (HassServing *s, const HassFlight *f, GError **error)
 {
   const HassCodelet *codelet
-      = &hass_task_codelet (hass_serving_task (s, f->tasks, 0))->public;
+      = &hass_serving_task (s, f->tasks, 0)->codelet->public;
   guint n = f->tasks->len, n_views = 0;
   for (guint i = 0; i < n; i++)
     n_views += hass_serving_task (s, f->tasks, i)->n;

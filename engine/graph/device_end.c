@@ -199,8 +199,7 @@ end_together (HassServing *s, HassGraphTask *task, guint n)
 static void
 learn (HassServing *s, const HassFlight *f, gint64 now_ns)
 {
-  HassCodeletState *codelet
-      = hass_task_codelet (hass_serving_task (s, f->tasks, 0));
+  HassCodeletState *codelet = hass_serving_task (s, f->tasks, 0)->codelet;
   gint64 ns = MAX (now_ns - MAX (f->begun_ns, s->last_end_ns), 1);
   guint one = (guint)CLAMP (ns / f->tasks->len, 1, G_MAXINT32);
   pthread_mutex_lock (&s->placing->lock);

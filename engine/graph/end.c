@@ -10,9 +10,7 @@ made_ready (HassGraph *graph, guint worker, HassGraphTask *task, HassHand *hand)
   if (G_UNLIKELY (graph->placing != NULL) && !hass_place_ready (graph, task))
     return;
   /* A core that keeps a long task could keep it from one of lower rank. */
-  if (!hand->own
-      && !(atomic_load_explicit (&graph->ranked, memory_order_relaxed)
-           && hass_task_is_long (task)))
+  if (!hand->own && !hass_task_is_ranked (graph, task))
     {
       hand->own = task;
       return;
@@ -61,12 +59,15 @@ hass_task_end_accesses (HassGraph *graph, guint worker, HassGraphTask *task,
   atomic_store_explicit (&task->ended, TRUE, memory_order_release);
 }
 
+/* Tells other threads of the tasks that the worker has ended. */
 void
-hass_task_count_ended (HassGraphWorker *w)
+hass_task_say_ended (HassGraphWorker *w)
 {
   atomic_store_explicit (
-      &w->n_ended, atomic_load_explicit (&w->n_ended, memory_order_relaxed) + 1,
+      &w->n_ended,
+      atomic_load_explicit (&w->n_ended, memory_order_relaxed) + w->n_unsaid,
       memory_order_release);
+  w->n_unsaid = 0;
 }
 
 /* A task is over that a device has computed. Others may begin, on any core or
@@ -76,7 +77,8 @@ hass_task_end (HassGraph *graph, guint worker, HassGraphTask *task)
 {
   HassHand hand = { task, 0 };
   hass_task_end_accesses (graph, worker, task, &hand);
-  hass_task_count_ended (&graph->workers[worker]);
+  graph->workers[worker].n_unsaid++;
+  hass_task_say_ended (&graph->workers[worker]);
 }
 
 /* What a task has changed is there. Appends to @woken the tasks that waited for

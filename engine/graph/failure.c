@@ -56,9 +56,8 @@ hass_task_note_failure (HassGraph *graph, HassGraphTask *task, GError *error)
   guint64 number = hass_task_number (graph, task);
   HassTaskFailure failure
       = { .number = number,
-          .message
-          = g_strdup_printf ("codelet '%s': %s", hass_task_codelet (task)->name,
-                             error->message) };
+          .message = g_strdup_printf ("codelet '%s': %s", task->codelet->name,
+                                      error->message) };
   pthread_mutex_lock (&graph->lock);
   g_array_append_val (graph->failures, failure);
   guint n = graph->failures->len;
@@ -70,7 +69,7 @@ hass_task_note_failure (HassGraph *graph, HassGraphTask *task, GError *error)
     {
       g_prefix_error (
           &error, "dataflow '%s', task %" G_GUINT64_FORMAT ", codelet '%s': ",
-          graph->name, number, hass_task_codelet (task)->name);
+          graph->name, number, task->codelet->name);
       hass_job_stop (job, error);
     }
   return n;

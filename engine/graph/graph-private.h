@@ -7,7 +7,7 @@
 #include "engine/graph/graph.h"
 #include "engine/graph/task.h"
 
-/* Tasks that a core takes at once if they are short. More, and other cores
+/* Most tasks that a core takes at once if they are short. More, and other cores
    find nothing at the end; fewer, and cores contend for the queue. A guess. */
 #define HASS_MOST_TAKEN 8
 
@@ -16,7 +16,7 @@
    ready, so an entry is not written again before it is taken. */
 typedef struct
 {
-  _Atomic guint32 *tasks; /* index of the task */
+  _Atomic guint32 *entries; /* see ready.c */
   guint32 mask;
   _Alignas(HASS_CACHE_LINE) _Atomic guint64 head; /* by those that take */
   _Alignas(HASS_CACHE_LINE) _Atomic guint64 tail; /* by the owner */
@@ -54,6 +54,9 @@ typedef struct
   HassTaskQueue queue;
   /* tasks that it has ended; written by the worker, read by all */
   _Alignas(HASS_CACHE_LINE) _Atomic guint64 n_ended;
+  /* such tasks that are not in @n_ended yet, by the worker as is what follows
+   */
+  _Alignas(HASS_CACHE_LINE) guint64 n_unsaid;
   guint64 n_computed;
   gint64 busy_ns;
   /* since when it has found no task, and why; 0: it computes */
@@ -61,9 +64,10 @@ typedef struct
   HassIdle idle;
   gint64 idle_ns[HASS_N_IDLE]; /* total times without a task */
   guint victim;                /* worker from which it took last */
-  gint64 until_look_ns;        /* expected time until it measures a task */
-  GArray *views;               /* HassDataView: of tasks with many accesses */
-  HassCodeletCount *codelets;  /* [HASS_MOST_CODELETS] */
+  guint64 *passed; /* [n_queues]: where it left a queue alone, see ready.c */
+  gint64 until_look_ns;       /* expected time until it measures a task */
+  GArray *views;              /* HassDataView: of tasks with many accesses */
+  HassCodeletCount *codelets; /* [HASS_MOST_CODELETS] */
 } HassGraphWorker;
 
 /* A task whose codelet has failed. */
@@ -95,23 +99,33 @@ typedef enum
 
 struct HassGraph
 {
-  HassGraph *next;  /* of graphs that have ended */
+  /* Constant while the graph runs, or seldom written. */
   HassJob *job;     /* NULL: the graph is only recorded */
   const char *name; /* NULL: the graph has ended */
   const HassGraphRun *run;
   HassEmitter *emitter;
+  HassGraphTask *tasks;     /* [most]: slots */
+  HassGraphWorker *workers; /* [n_workers] */
+  guint n_workers;
+  guint n_queues;              /* cores: only these compute tasks */
+  HassEdges edges;             /* running a recorded graph; else NULL */
+  struct HassPlacing *placing; /* NULL: there are only cores */
+  guint64 most;                /* tasks that have slots */
+  guint32 mask;                /* of the index of a slot */
   /* listeners want to be told of tasks that are submitted, or computed */
   gboolean tells_submitted, tells_computed;
-  GError *error; /* no job: what was wrong first; under @lock */
+  _Atomic gboolean ranked;    /* priorities matter */
+  _Atomic guint caller_waits; /* 1 + HassGraphWait; 0: it does not wait */
+  _Atomic guint n_failures;
+  HassGraph *next; /* of graphs that have ended */
 
-  /* By the submitting thread. */
-  pthread_t owner;
+  /* By the submitting thread, which writes some for every task: no other looks
+     at these lines. */
+  _Alignas(HASS_CACHE_LINE) pthread_t owner;
   gboolean building;  /* it is in the build callback */
   gboolean allocates; /* tasks have memory of their own */
   guint64 n_submitted;
   guint64 n_retired;   /* all tasks with a lower number have ended */
-  guint64 most;        /* tasks that have slots */
-  guint32 mask;        /* of the index of a slot */
   GPtrArray *data;     /* all HassData, owned */
   guint n_data;        /* that were ever made */
   GTree *places;       /* the user's memory: HassData by address */
@@ -126,21 +140,14 @@ struct HassGraph
   /* recording: numbers of tasks, pairs of one and of a later one that waits for
      it (guint64); else NULL */
   GArray *pairs;
-  HassEdges edges;             /* running a recorded graph; else NULL */
-  struct HassPlacing *placing; /* NULL: there are only cores */
 
-  HassGraphTask *tasks;     /* [most]: slots */
-  HassGraphWorker *workers; /* [n_workers] */
-  guint n_workers;
-  guint n_queues;             /* cores: only these compute tasks */
-  _Atomic guint64 published;  /* = n_submitted, for other threads */
-  _Atomic gboolean ranked;    /* priorities matter */
-  _Atomic guint caller_waits; /* 1 + HassGraphWait; 0: it does not wait */
-  _Atomic guint n_failures;
+  /* = n_submitted, for other threads */
+  _Alignas(HASS_CACHE_LINE) _Atomic guint64 published;
 
   /* HassData.busy and .parked; taken before @lock */
-  pthread_mutex_t commute;
+  _Alignas(HASS_CACHE_LINE) pthread_mutex_t commute;
   pthread_mutex_t lock; /* the fields from here on */
+  GError *error;        /* no job: what was wrong first */
   GArray *heap;         /* HassRanked */
   guint64 order;
   GArray *failures;       /* HassTaskFailure */
@@ -221,7 +228,8 @@ void hass_heap_remove (GArray *heap, guint i);
 /* ready.c: the worker's thread, or one that is no core's. */
 void hass_task_to_cores (HassGraph *graph, guint worker, HassGraphTask *task);
 void hass_task_queue_init (HassTaskQueue *queue, guint64 most);
-gboolean hass_task_is_long (const HassGraphTask *task);
+gboolean hass_task_is_ranked (const HassGraph *graph,
+                              const HassGraphTask *task);
 guint hass_ready_take (HassGraph *graph, guint worker, guint32 *tasks);
 gboolean hass_ready_any (HassGraph *graph);
 
@@ -265,7 +273,7 @@ typedef struct
 
 void hass_task_end_accesses (HassGraph *graph, guint worker,
                              HassGraphTask *task, HassHand *hand);
-void hass_task_count_ended (HassGraphWorker *worker);
+void hass_task_say_ended (HassGraphWorker *worker);
 gboolean hass_task_close_outputs (HassGraphTask *task, GPtrArray *woken);
 void hass_task_count_down (HassGraph *graph, guint worker,
                            const GPtrArray *woken);

@@ -7,6 +7,7 @@
 #include "tape.h"
 
 #include "pool/callback_error.h"
+#include "pool/fence.h"
 
 /* Most tasks in flight if the user gives no bound. A guess: fewer, and the
    submitting thread waits for old tasks; more, and the tasks do not fit into a
@@ -39,6 +40,7 @@ set_up_workers (HassGraph *graph, guint n_workers)
     {
       HassGraphWorker *worker = &graph->workers[w];
       hass_task_queue_init (&worker->queue, graph->most);
+      worker->passed = g_new0 (guint64, graph->n_queues);
       worker->views = g_array_new (FALSE, FALSE, sizeof (HassDataView));
       worker->codelets = g_new0 (HassCodeletCount, HASS_MOST_CODELETS);
     }
@@ -93,7 +95,7 @@ new_graph (const char *name, const HassGraphRun *run, gsize window)
   graph->forgotten = g_ptr_array_new ();
   graph->sweep_at = 64;
   pthread_mutex_init (&graph->commute, NULL);
-  pthread_mutex_init (&graph->lock, NULL);
+  hass_short_lock_init (&graph->lock);
   return graph;
 }
 
@@ -128,7 +130,8 @@ graph_free (HassGraph *graph)
   for (guint w = 0; w < graph->n_workers; w++)
     {
       HassGraphWorker *worker = &graph->workers[w];
-      g_free (worker->queue.tasks);
+      g_free (worker->queue.entries);
+      g_free (worker->passed);
       g_array_unref (worker->views);
       g_free (worker->codelets);
     }

@@ -15,7 +15,7 @@
       one of the reasons of idle.c; after the last task. The losses are the
       means over the cores of all but computing. What the critical path exceeds
       the area by is no loss, and comes off the time without a task.
-   3. Tasks shorter than HASS_LONG_NS are measured by samples, so the time in
+   3. Short tasks are measured by samples, see run.c, so the time in
       codelets is an estimate, of at most the time that the cores were busy.
 
    Thread safety: the thread that called the dataflow, when all other threads

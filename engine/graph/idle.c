@@ -2,11 +2,16 @@
 /* idle.c: how long cores found no task, and why.
 
    DESIGN. A core that looks for a task in vain notes the time and the reason;
-   its next look adds the time between the two to that reason. So idle time is
-   measured where a core has nothing else to do, and tasks cost nothing more.
+   its next look, or one AGAIN_NS later, adds the time between the two to that
+   reason. So idle time is measured where a core has nothing else to do, and
+   tasks cost nothing more.
 
    Thread safety: the thread that has the worker's seat. */
 #include "graph-private.h"
+
+/* Time between two notes, in ns. A guess: a note reads a cache line of each
+   core, which that one then waits for; longer, and the reason is an old one. */
+#define AGAIN_NS 5000
 
 /* Returns: why there is no task that a core could compute. */
 static HassIdle
@@ -47,6 +52,8 @@ hass_graph_idle (HassGraph *graph, guint worker)
 {
   HassGraphWorker *w = &graph->workers[worker];
   gint64 now_ns = graph->job->engine->now (graph->job);
+  if (w->idle_since_ns > 0 && now_ns - w->idle_since_ns < AGAIN_NS)
+    return;
   hass_graph_busy (w, now_ns);
   w->idle_since_ns = now_ns;
   w->idle = reason (graph);

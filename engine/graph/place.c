@@ -43,8 +43,8 @@ static guint32
 able_locked (const HassGraph *graph, const HassGraphTask *task)
 {
   const HassPlacing *p = graph->placing;
-  guint32 mask = hass_task_codelet (task)->devices
-                 & ~devices_that_are (p, HASS_GRAPH_DEVICE_LOST);
+  guint32 mask
+      = task->codelet->devices & ~devices_that_are (p, HASS_GRAPH_DEVICE_LOST);
   if (mask == 0 || task->flags & (HASS_TASK_LOCKS | HASS_TASK_REDUCES))
     return 0;
   const HassRefusal *r
@@ -141,7 +141,7 @@ hass_place_share_locked (HassGraph *graph, const HassGraphTask *task)
   pthread_mutex_lock (&graph->lock);
   guint64 order = graph->order++;
   pthread_mutex_unlock (&graph->lock);
-  hass_task_codelet (task)->n_waiting++;
+  task->codelet->n_waiting++;
   hass_heap_push (p->shared,
                   &(HassRanked){ .priority = task->priority,
                                  .level = task->level,
@@ -157,7 +157,7 @@ unshare_locked (HassGraph *graph, guint i)
   HassGraphTask *task
       = &graph->tasks[g_array_index (p->shared, HassRanked, i).task];
   hass_heap_remove (p->shared, i);
-  hass_task_codelet (task)->n_waiting--;
+  task->codelet->n_waiting--;
   atomic_store_explicit (&p->n_shared, p->shared->len, memory_order_seq_cst);
   return task;
 }
@@ -170,7 +170,7 @@ gboolean
 hass_place_ready (HassGraph *graph, HassGraphTask *task)
 {
   HassPlacing *p = graph->placing;
-  const HassCodeletState *codelet = hass_task_codelet (task);
+  const HassCodeletState *codelet = task->codelet;
   if ((task->flags & (HASS_TASK_INTERNAL | HASS_TASK_REDUCES))
           == HASS_TASK_INTERNAL
       || (codelet->devices == 0 && !has_places (task)))
@@ -251,7 +251,7 @@ backlog_locked (const HassGraph *graph)
 static gboolean
 core_pays (const HassGraph *graph, const HassGraphTask *task, const Backlog *b)
 {
-  const HassCodeletState *codelet = hass_task_codelet (task);
+  const HassCodeletState *codelet = task->codelet;
   guint n = (guint)__builtin_popcount (able_locked (graph, task) & b->open);
   guint mean = atomic_load_explicit (&codelet->mean_ns, memory_order_relaxed);
   if (mean == 0)
@@ -283,7 +283,7 @@ for_core_locked (HassGraph *graph, gboolean *news)
     {
       HassGraphTask *task
           = &graph->tasks[g_array_index (p->shared, HassRanked, i).task];
-      if (hass_task_codelet (task)->public.cpu && core_pays (graph, task, &b)
+      if (task->codelet->public.cpu && core_pays (graph, task, &b)
           && is_home_locked (graph, task, &b))
         found = (gint)i;
     }
@@ -303,7 +303,7 @@ take_shared (HassGraph *graph, guint32 *task)
   if (i >= 0)
     {
       const HassGraphTask *taken = unshare_locked (graph, (guint)i);
-      hass_task_codelet (taken)->tried = TRUE;
+      taken->codelet->tried = TRUE;
       *task = hass_task_index (graph, taken);
     }
   pthread_mutex_unlock (&p->lock);

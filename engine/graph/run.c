@@ -121,7 +121,7 @@ call (HassGraph *graph, HassWorker *worker, HassGraphTask *task)
   HassDataView few[FEW_VIEWS], *views = few;
   GError *error = NULL;
   gboolean ok = TRUE;
-  if (G_UNLIKELY (!hass_task_codelet (task)->public.cpu))
+  if (G_UNLIKELY (!task->codelet->public.cpu))
     return hass_task_note_failure (graph, task,
                                    hass_place_why_nowhere (graph, task));
   if (G_UNLIKELY (task->n > FEW_VIEWS))
@@ -139,9 +139,9 @@ call (HassGraph *graph, HassWorker *worker, HassGraphTask *task)
   HassCall of = { .views = views,
                   .n_views = task->n,
                   .arguments = hass_task_arguments (task),
-                  .user_data = hass_task_codelet (task)->public.user_data };
+                  .user_data = task->codelet->public.user_data };
   if (G_LIKELY (ok))
-    ok = hass_task_codelet (task)->public.cpu (&of, worker, &error);
+    ok = task->codelet->public.cpu (&of, worker, &error);
   else
     g_set_error (&error, HASS_ERROR, HASS_ERROR_NO_MEMORY,
                  "there is no memory for a private copy of a datum");
@@ -151,12 +151,13 @@ call (HassGraph *graph, HassWorker *worker, HassGraphTask *task)
   return hass_task_note_failure (graph, task, error);
 }
 
-/* Computes one task and ends it. Returns: FALSE if it was not computed: it
-   waits for a datum that another task uses, or has failed as a task before it
-   has. */
+/* Computes one task and ends it. @end_ns: (nullable): when it was computed;
+   those that waited for it begin later. Returns: FALSE if it was not computed:
+   it waits for a datum that another task uses, or has failed as a task before
+   it has. */
 static gboolean
 run_task (HassGraph *graph, HassWorker *worker, HassGraphTask *task,
-          HassHand *hand)
+          HassHand *hand, gint64 *end_ns)
 {
   HassGraphWorker *w = &graph->workers[worker->index];
   guint cause = 0;
@@ -184,8 +185,10 @@ run_task (HassGraph *graph, HassWorker *worker, HassGraphTask *task,
     {
       cause = call (graph, worker, task);
       w->n_computed += cause == 0;
-      w->codelets[hass_task_codelet (task)->index].n++;
+      w->codelets[task->codelet->index].n++;
     }
+  if (end_ns)
+    *end_ns = graph->job->engine->now (graph->job);
   if (G_UNLIKELY (
           atomic_load_explicit (&graph->n_failures, memory_order_relaxed) > 0))
     hass_task_mark (task, cause);
@@ -194,11 +197,11 @@ run_task (HassGraph *graph, HassWorker *worker, HassGraphTask *task,
   if (G_UNLIKELY (graph->placing != NULL))
     hass_place_written (
         graph, worker->index, task,
-        computed && hass_task_codelet (task)->public.cpu
+        computed && task->codelet->public.cpu
             && (task->flags & (HASS_TASK_INTERNAL | HASS_TASK_REDUCES))
                    != HASS_TASK_INTERNAL);
   hass_task_end_accesses (graph, worker->index, task, hand);
-  hass_task_count_ended (w);
+  w->n_unsaid++;
   return computed;
 }
 
@@ -210,10 +213,10 @@ learn (HassGraphWorker *w, HassCodeletState *codelet, gint64 ns)
   guint one = (guint)CLAMP (ns, 1, G_MAXINT32);
   count->measured++;
   count->ns += ns;
-  atomic_store_explicit (&codelet->mean_ns,
-                         mean > 0 ? (guint)(((guint64)3 * mean + one) / 4)
-                                  : one,
-                         memory_order_relaxed);
+  guint next = mean > 0 ? (guint)(((guint64)3 * mean + one) / 4) : one;
+  /* All cores read it, so it is written only if it is news. */
+  if (ABS ((gint64)next - mean) > mean / 8)
+    atomic_store_explicit (&codelet->mean_ns, next, memory_order_relaxed);
 }
 
 /* Computes a task, and measures it if those since the last measured one have
@@ -223,16 +226,15 @@ run_measured (HassGraph *graph, HassWorker *worker, HassGraphTask *task,
               HassHand *hand, gint64 now)
 {
   HassGraphWorker *w = &graph->workers[worker->index];
-  HassCodeletState *codelet = hass_task_codelet (task);
+  HassCodeletState *codelet = task->codelet;
   guint mean = atomic_load_explicit (&codelet->mean_ns, memory_order_relaxed);
   w->until_look_ns -= MAX (mean, SLICE_NS / MEASURED);
   if (mean > 0 && w->until_look_ns > 0)
     {
-      run_task (graph, worker, task, hand);
+      run_task (graph, worker, task, hand, NULL);
       return 0;
     }
-  const HassEngineOps *engine = graph->job->engine;
-  gint64 begin = now > 0 ? now : engine->now (graph->job);
+  gint64 begin = now > 0 ? now : graph->job->engine->now (graph->job);
   /* The slot may be used again when the task has ended. */
   HassComputed fact
       = { .task = graph->tells_computed ? hass_task_number (graph, task) : 0,
@@ -241,18 +243,18 @@ run_measured (HassGraph *graph, HassWorker *worker, HassGraphTask *task,
           .worker = worker->index,
           .begin_ns = begin };
   w->until_look_ns = graph->tells_computed ? 0 : SLICE_NS;
-  gboolean computed = run_task (graph, worker, task, hand);
-  now = fact.end_ns = engine->now (graph->job);
+  fact.end_ns = begin;
+  gboolean computed = run_task (graph, worker, task, hand, &fact.end_ns);
   if (computed)
-    learn (w, codelet, now - begin);
+    learn (w, codelet, fact.end_ns - begin);
   if (G_UNLIKELY (graph->tells_computed) && computed)
     hass_graph_tell_computed (graph, &fact);
-  return now;
+  return fact.end_ns;
 }
 
 /* Tells sleeping threads of tasks that they can take, and the calling thread of
    what it waits for. A thread that falls asleep at this moment may be missed;
-   the next task, or the last core that finds nothing to do, wakes it. */
+   the next task, or this core when it finds nothing more to do, wakes it. */
 static inline void
 tell (HassGraph *graph, const HassHand *hand)
 {
@@ -274,20 +276,25 @@ static void
 run_chain (HassGraph *graph, HassWorker *worker, HassGraphTask *task,
            gint64 until_ns, gint64 *last_ns)
 {
+  HassHand hand = { task, 0 };
   gint64 now = 0;
-  while (task && !hass_job_stopping (graph->job) && *last_ns < until_ns)
+  while (hand.own && !hass_job_stopping (graph->job) && *last_ns < until_ns)
     {
-      HassHand hand = { NULL, 0 };
+      task = hand.own;
+      if (hand.n_given > 0)
+        tell (graph, &hand);
+      hand = (HassHand){ NULL, 0 };
       now = run_measured (graph, worker, task, &hand, now);
       if (now > 0)
         *last_ns = now;
-      tell (graph, &hand);
-      task = hand.own;
     }
-  if (!task)
-    return;
-  hass_task_to_cores (graph, worker->index, task);
-  tell (graph, &(HassHand){ NULL, 1 });
+  if (hand.own)
+    {
+      hass_task_to_cores (graph, worker->index, hand.own);
+      hand.n_given++;
+    }
+  hass_task_say_ended (&graph->workers[worker->index]);
+  tell (graph, &hand);
 }
 
 /* Computes tasks for about SLICE_NS. Returns: FALSE if there was none. */
@@ -300,8 +307,10 @@ hass_graph_work (HassJob *job, HassWorker *worker)
   guint n = hass_graph_find (graph, worker->index, taken);
   if (n == 0)
     {
+      gboolean was_busy = w->idle_since_ns == 0;
       hass_graph_idle (graph, worker->index);
-      if (atomic_load_explicit (&graph->caller_waits, memory_order_relaxed))
+      if (was_busy
+          && atomic_load_explicit (&graph->caller_waits, memory_order_relaxed))
         job->engine->changed (job);
       return FALSE;
     }

@@ -276,7 +276,7 @@ begin_task (HassGraph *graph, HassCodeletState *codelet, guint n,
   if (graph->n_submitted >= graph->most
       && G_UNLIKELY (task->flags & (HASS_TASK_ARGUMENTS | HASS_TASK_HAS_MORE)))
     hass_task_clear (task);
-  atomic_store_explicit (&task->codelet, codelet, memory_order_release);
+  task->codelet = codelet;
   task->arguments = NULL;
   atomic_store_explicit (&task->pending, BIAS, memory_order_relaxed);
   task->priority = 0;

@@ -59,8 +59,8 @@ set_levels (HassTape *tape)
   HassGraphTask *tasks = tape->graph->tasks;
   for (guint32 t = tape->n_tasks; t-- > 0;)
     {
-      guint mean = atomic_load_explicit (
-          &hass_task_codelet (&tasks[t])->mean_ns, memory_order_relaxed);
+      guint mean = atomic_load_explicit (&tasks[t].codelet->mean_ns,
+                                         memory_order_relaxed);
       guint64 longest = 0;
       for (guint32 i = tape->edges.first[t]; i < tape->edges.first[t + 1]; i++)
         longest = MAX (longest, tasks[tape->edges.next[i]].level);
@@ -98,7 +98,7 @@ hass_tape_longest (const HassTape *tape, const double *mean_ns)
   for (guint32 t = tape->n_tasks; t-- > 0;)
     {
       guint32 next = longest_next (tape, to_end_ns, t);
-      to_end_ns[t] = mean_ns[hass_task_codelet (&tasks[t])->index]
+      to_end_ns[t] = mean_ns[tasks[t].codelet->index]
                      + (next < tape->n_tasks ? to_end_ns[next] : 0);
       if (to_end_ns[t] >= to_end_ns[first])
         first = t;
@@ -108,8 +108,7 @@ hass_tape_longest (const HassTape *tape, const double *mean_ns)
        t = longest_next (tape, to_end_ns, t))
     {
       path.n_tasks++;
-      of_codelet[hass_task_codelet (&tasks[t])->index]
-          += mean_ns[hass_task_codelet (&tasks[t])->index];
+      of_codelet[tasks[t].codelet->index] += mean_ns[tasks[t].codelet->index];
     }
   guint most = 0;
   for (guint c = 1; c < codelets->len; c++)

@@ -37,7 +37,7 @@ hass_graph_tell_submitted (HassGraph *graph, HassGraphTask *task, guint64 node)
       graph->job, submitted,
       &(HassSubmitted){ .node = node,
                         .task = hass_graph_number (graph, node),
-                        .codelet = hass_task_codelet (task)->name,
+                        .codelet = task->codelet->name,
                         .internal = (task->flags & HASS_TASK_INTERNAL) != 0,
                         .n = task->n,
                         .uses = uses });
