@@ -32,15 +32,14 @@ refuse_large (HassServing *s, HassGraphTask *task)
   hass_place_refuse_locked (s->graph, task, s->device, error);
 }
 
-/* Returns: TRUE if the device may hold one more task: of what is ready and what
-   devices hold it has no more than its share. */
+/* Returns: TRUE if the device may hold one more task that another one could
+   compute as well: of what is ready and what devices hold it has no more than
+   its share. */
 static gboolean
 has_share_locked (const HassServing *s)
 {
   const HassPlacing *p = s->graph->placing;
   guint n = p->shared->len, n_open = 0;
-  if (s->device->taken->len >= s->ahead)
-    return FALSE;
   for (guint i = 0; i < p->n_devices; i++)
     if (p->devices[i].state == HASS_GRAPH_DEVICE_OPEN)
       {
@@ -58,8 +57,9 @@ take_one (HassServing *s)
   g_autoptr (GArray) back = g_array_new (FALSE, FALSE, sizeof (guint32));
   pthread_mutex_lock (&s->placing->lock);
   s->placing->news = FALSE;
-  HassGraphTask *task = has_share_locked (s)
-                            ? hass_place_choose_locked (s->graph, device, back)
+  HassGraphTask *task = device->taken->len < s->ahead
+                            ? hass_place_choose_locked (
+                                s->graph, device, has_share_locked (s), back)
                             : NULL;
   HassReserve reserve
       = task ? hass_device_reserve_locked (s->graph, device, task, &s->gone)

@@ -373,11 +373,28 @@ missing_locked (HassGraph *graph, const HassGraphDevice *device,
   return ok ? missing : G_MAXSIZE;
 }
 
-/* Takes a task for a device from the heap. Returns: NULL if there is none that
-   it can begin. Appends those that will not be computed to @for_cores. */
+/* Returns: the device that computes a task since it alone has a datum which the
+   task changes, of several the first; < 0: none. @able: a mask of devices. */
+static gint
+owner_locked (HassGraphTask *task, guint32 able)
+{
+  for (guint i = 0; i < task->n; i++)
+    {
+      const HassTaskAccess *a = hass_task_access (task, i);
+      const HassPlaces *p = hass_data_places (hass_access_data (a));
+      if (p && p->only >= 0 && hass_access_mode (a) != HASS_READ
+          && able >> p->only & 1)
+        return p->only;
+    }
+  return -1;
+}
+
+/* Takes a task for a device from the heap. @more: other tasks, too, than those
+   that only it should compute. Returns: NULL if there is none that it can
+   begin. Appends those that will not be computed to @for_cores. */
 HassGraphTask *
 hass_place_choose_locked (HassGraph *graph, const HassGraphDevice *device,
-                          GArray *for_cores)
+                          gboolean more, GArray *for_cores)
 {
   HassPlacing *p = graph->placing;
   gint best = -1;
@@ -390,9 +407,12 @@ hass_place_choose_locked (HassGraph *graph, const HassGraphDevice *device,
         {
           g_array_append_val (for_cores, t);
           unshare_locked (graph, i);
-          return hass_place_choose_locked (graph, device, for_cores);
+          return hass_place_choose_locked (graph, device, more, for_cores);
         }
-      if (!(able_locked (graph, task) >> device->index & 1))
+      guint32 able = able_locked (graph, task);
+      gint owner = owner_locked (task, able);
+      if (!(able >> device->index & 1)
+          || (owner >= 0 ? owner != (gint)device->index : !more))
         continue;
       gsize missing = missing_locked (graph, device, task);
       if (missing < least)

@@ -11,7 +11,8 @@
       nowhere else is at one device (HassPlaces.only).
    2. Ready tasks. A task that a device may compute waits in one heap for all,
       by priority. A device takes, of the first few tasks that it can begin, the
-      one of whose data the fewest bytes are missing. A core takes the last one
+      one of whose data the fewest bytes are missing, but leaves a task to the
+      device that has alone what the task changes. A core takes the last one
       whose data are at home, if it will have computed it before the devices
       would have come to it (place.c, core_pays).
    3. Early end. A task on a device that changes one datum ends in two steps.
@@ -139,7 +140,7 @@ void hass_place_add_codelet (HassGraph *graph, HassCodeletState *codelet);
 gboolean hass_place_ready (HassGraph *graph, HassGraphTask *task);
 HassGraphTask *hass_place_choose_locked (HassGraph *graph,
                                          const HassGraphDevice *device,
-                                         GArray *for_cores);
+                                         gboolean more, GArray *for_cores);
 void hass_place_refuse_locked (HassGraph *graph, const HassGraphTask *task,
                                const HassGraphDevice *device,
                                const GError *error);
