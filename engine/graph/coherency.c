@@ -15,7 +15,7 @@ hass_places_of_locked (HassGraph *graph, HassData *data)
   guint n = graph->placing->n_devices;
   p = g_malloc0 (sizeof *p + n * sizeof *p->at);
   p->data = data;
-  p->only = -1;
+  p->only = p->changer = p->leaver = -1;
   p->chain = g_array_new (FALSE, FALSE, sizeof (guint32));
   p->parked = g_array_new (FALSE, FALSE, sizeof (guint32));
   for (guint i = 0; i < n; i++)
@@ -97,6 +97,42 @@ hass_place_is_at_locked (guint32 task, const HassPlaces *p, gint index)
   return p->only < 0 || p->only == index;
 }
 
+/* Under the lock. Returns: TRUE if device @index, which is open, can copy from
+   the other one. */
+gboolean
+hass_place_are_peers (const HassGraph *graph, guint index, guint other)
+{
+  const HassGraphDevice *a = &graph->placing->devices[index],
+                        *b = &graph->placing->devices[other];
+  return b->state == HASS_GRAPH_DEVICE_OPEN && a->ops == b->ops
+         && !(a->shunned >> other & 1)
+         && g_strcmp0 (a->device->ops->kind, b->device->ops->kind) == 0;
+}
+
+HassFrom
+hass_place_from_locked (const HassGraph *graph, HassGraphTask *task,
+                        const HassTaskAccess *a, guint index)
+{
+  HassPlaces *p = hass_data_places (hass_access_data (a)), *one;
+  if (!p)
+    return HASS_FROM_HERE;
+  if (is_lost (p) && in_chain (p, p->redo) != hass_task_index (graph, task))
+    return HASS_FROM_NOWHERE;
+  gboolean elsewhere = p->only >= 0 && p->only != (gint)index;
+  /* A task that changes several data sends them home from its device. */
+  if (elsewhere && hass_access_changes (a)
+      && hass_task_outputs (task, &one) > 1)
+    return HASS_FROM_NOWHERE;
+  if (p->only == (gint)index
+      || (p->at[index].state >= HASS_AT_ARRIVING && !is_lost (p)))
+    return HASS_FROM_HERE;
+  if (!elsewhere)
+    return HASS_FROM_HOME;
+  return hass_place_are_peers (graph, index, (guint)p->only)
+             ? HASS_FROM_PEER
+             : HASS_FROM_NOWHERE;
+}
+
 /* Returns: TRUE if all data of a task are at home. Else *away is one that is
    not, and all of them will come; @away NULL: nothing comes. */
 gboolean
@@ -125,7 +161,7 @@ hass_place_is_home_locked (HassGraph *graph, HassGraphTask *task,
 void
 hass_place_leave_locked (HassGraph *graph, HassPlaces *p, gboolean first)
 {
-  if (p->only < 0 || p->leaving || (p->listed && !first))
+  if (p->only < 0 || p->leaver >= 0 || (p->listed && !first))
     return;
   GQueue *leavers = &graph->placing->devices[p->only].leavers;
   if (p->listed)
@@ -160,9 +196,13 @@ void
 hass_place_changed_locked (HassGraph *graph, guint index, HassPlaces *p,
                            guint32 task, GArray *again)
 {
+  gboolean listed = p->listed && p->only != (gint)index;
+  if (listed)
+    g_queue_remove (&graph->placing->devices[p->only].leavers, p);
+  p->listed &= !listed;
   forget_instances (graph, p, (gint)index);
   p->at[index].state = HASS_AT_VALID;
-  p->changing = FALSE;
+  p->changer = -1;
   p->only = (gint)index;
   if (!is_lost (p))
     g_array_append_val (p->chain, task);
@@ -171,8 +211,16 @@ hass_place_changed_locked (HassGraph *graph, guint index, HassPlaces *p,
   p->redo++;
   if (is_lost (p))
     begin_again (graph, p, p->redo, again);
-  if (p->wanted)
-    hass_place_leave_locked (graph, p, TRUE);
+  if (p->wanted || listed)
+    hass_place_leave_locked (graph, p, p->wanted);
+}
+
+/* A task has changed the datum at a device, from where it is copied home. */
+void
+hass_place_leaves_changed_locked (HassGraph *graph, guint index, HassPlaces *p)
+{
+  forget_instances (graph, p, (gint)index);
+  p->leaver = (gint)index;
 }
 
 /* The tasks that wait for the datum at home may look again. */
@@ -190,12 +238,11 @@ void
 hass_place_came_home_locked (HassGraph *graph, guint index, HassPlaces *p,
                              GArray *settled, GArray *ready)
 {
-  forget_instances (graph, p, (gint)index);
   p->at[index].state = HASS_AT_VALID;
   if (p->listed)
     g_queue_remove (&graph->placing->devices[index].leavers, p);
-  p->listed = p->leaving = FALSE;
-  p->only = -1;
+  p->listed = FALSE;
+  p->only = p->leaver = -1;
   g_array_append_vals (settled, p->chain->data, p->redo);
   settle (graph, p, p->redo);
   g_array_remove_range (p->chain, 0, p->redo);
@@ -217,9 +264,10 @@ hass_place_lost_locked (HassGraph *graph, HassPlaces *p, guint index,
     return;
   if (p->listed)
     g_queue_remove (&graph->placing->devices[index].leavers, p);
-  p->listed = p->leaving = FALSE;
-  p->only = -1;
+  p->listed = FALSE;
+  p->only = p->changer = p->leaver = -1;
   p->redo = 0;
+  forget_instances (graph, p, -1);
   if (p->chain->len > 0)
     begin_again (graph, p, 0, again);
 }
@@ -273,9 +321,9 @@ gboolean
 hass_place_drop_locked (HassGraph *graph, HassPlaces *p, HassGraphDevice **only)
 {
   HassPlacing *placing = graph->placing;
-  gboolean used = p->leaving || p->changing || is_lost (p);
+  gboolean used = p->leaver >= 0 || p->changer >= 0 || is_lost (p);
   for (guint i = 0; i < placing->n_devices; i++)
-    used |= p->at[i].pins > 0;
+    used |= p->at[i].pins + p->at[i].readers > 0;
   if (!p->data->own && p->only >= 0)
     {
       hass_place_want_locked (graph, p);

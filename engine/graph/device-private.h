@@ -28,8 +28,11 @@ typedef struct
   HassFlightKind kind;
   gint64 begun_ns;
   HassPlaces *places; /* ARRIVE, LEAVE */
-  GArray *tasks;      /* COMPUTE: guint32 */
-  gpointer aside;     /* LEAVE: memory that is copied to, [bytes] */
+  HassInstance *from; /* ARRIVE: of a peer; NULL: from home */
+  HassDevice *peer;   /* whose it is */
+  gconstpointer peer_memory;
+  GArray *tasks;  /* COMPUTE: guint32 */
+  gpointer aside; /* LEAVE: memory that is copied to, [bytes] */
   gsize bytes;
   HassTogether *with; /* LEAVE: or NULL */
 } HassFlight;
@@ -98,8 +101,12 @@ void hass_mover_free (HassMover *mover);
 
 /* device.c */
 gboolean hass_device_feed (HassServing *s);
+void hass_device_arrived (HassServing *s, const HassFlight *flight,
+                          gboolean failed);
 
 /* device_end.c */
+void hass_device_give_back_locked (HassServing *s, guint32 task, GArray *again);
+void hass_serving_await_readers_locked (HassServing *s);
 void hass_device_give_back (HassServing *s, const GArray *tasks,
                             const GError *error);
 void hass_device_computed (HassServing *s, HassFlight *flight,

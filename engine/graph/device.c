@@ -57,10 +57,13 @@ take_one (HassServing *s)
   g_autoptr (GArray) back = g_array_new (FALSE, FALSE, sizeof (guint32));
   pthread_mutex_lock (&s->placing->lock);
   s->placing->news = FALSE;
-  HassGraphTask *task = device->taken->len < s->ahead
-                            ? hass_place_choose_locked (
-                                s->graph, device, has_share_locked (s), back)
-                            : NULL;
+  HassChoice choice = has_share_locked (s) ? HASS_CHOOSE_FREE : HASS_CHOOSE_OWN;
+  HassGraphTask *task
+      = device->taken->len < s->ahead
+            ? hass_place_choose_locked (s->graph, device, choice, back)
+            : NULL;
+  if (!task && device->n_held == 0)
+    task = hass_place_choose_locked (s->graph, device, HASS_CHOOSE_ANY, back);
   HassReserve reserve
       = task ? hass_device_reserve_locked (s->graph, device, task, &s->gone)
              : HASS_RESERVE_LATER;
@@ -92,62 +95,140 @@ take_one (HassServing *s)
 /* -- 2. Arrive ---------------------------------------------------------- */
 
 /* Notes that a datum is being copied to the device if it is not there. Returns:
-   FALSE if nothing need be copied. */
-static gboolean
-expects_locked (const HassServing *s, const HassTaskAccess *a)
+   what begins, or NULL. */
+static HassFlight *
+expect_locked (HassServing *s, HassGraphTask *task, const HassTaskAccess *a)
 {
   HassPlaces *p = hass_data_places (hass_access_data (a));
-  if (hass_access_mode (a) == HASS_WRITE || !p
+  HassFrom from = hass_place_from_locked (s->graph, task, a, s->device->index);
+  if (from == HASS_FROM_NOWHERE || hass_access_mode (a) == HASS_WRITE || !p
       || p->at[s->device->index].state != HASS_AT_EMPTY)
-    return FALSE;
+    return NULL;
+  HassFlight *f = hass_flight_new (s, HASS_FLIGHT_ARRIVE);
+  f->places = p;
+  f->from = from == HASS_FROM_PEER ? &p->at[p->only] : NULL;
+  if (f->from)
+    {
+      f->peer = s->placing->devices[p->only].device;
+      f->peer_memory = f->from->memory;
+      f->from->readers++;
+    }
   p->at[s->device->index].state = HASS_AT_ARRIVING;
-  return TRUE;
+  p->at[s->device->index].pins++;
+  return f;
+}
+
+/* A copy to the device has ended. What came from a device that is lost is not
+   valid. Where a copy from another device fails, that one may be to blame: it
+   is not asked again. */
+void
+hass_device_arrived (HassServing *s, const HassFlight *f, gboolean failed)
+{
+  HassInstance *at = &f->places->at[s->device->index];
+  pthread_mutex_lock (&s->placing->lock);
+  if (failed && f->from)
+    s->device->shunned |= 1u << (f->from - f->places->at);
+  failed |= f->from && f->from->state != HASS_AT_VALID;
+  at->state = failed ? HASS_AT_EMPTY : HASS_AT_VALID;
+  at->pins--;
+  if (f->from)
+    f->from->readers--;
+  pthread_mutex_unlock (&s->placing->lock);
+  if (f->from)
+    s->job->engine->changed (s->job); /* its memory may be freed now */
 }
 
 static void
-copy_in (HassServing *s, HassPlaces *p)
+copy_in (HassServing *s, HassFlight *f)
 {
-  const HassDataView *v = &p->data->view;
+  const HassDataView *v = &f->places->data->view;
   GError *error = NULL;
-  HassFlight *f = hass_flight_new (s, HASS_FLIGHT_ARRIVE);
-  f->places = p;
-  HassDataCopy copy = { .memory = p->at[s->device->index].memory,
-                        .host = v->data,
+  HassDataCopy copy = { .memory = f->places->at[s->device->index].memory,
+                        .host = f->from ? NULL : v->data,
                         .row_bytes = v->row_bytes,
                         .rows = v->rows,
-                        .host_pitch = v->pitch };
+                        .host_pitch = v->pitch,
+                        .peer = f->peer,
+                        .peer_memory = f->peer_memory };
   if (s->device->ops->copy (s->device->device, f->ticket, &copy, &error))
     return;
-  pthread_mutex_lock (&s->placing->lock);
-  p->at[s->device->index].state = HASS_AT_EMPTY;
-  pthread_mutex_unlock (&s->placing->lock);
+  gboolean own = !f->from;
+  hass_device_arrived (s, f, TRUE);
   g_hash_table_remove (s->flights, &f->ticket);
-  if (!hass_serving_is_lost (s))
+  if (!hass_serving_is_lost (s) && own)
     hass_serving_count (s, TRUE, error);
   g_clear_error (&error);
 }
 
-/* Begins the copies that the tasks which were taken need. Returns: FALSE if
-   there are none. */
+/* Begins the copies that a task needs which was taken. Returns: FALSE if there
+   are none. */
+static gboolean
+let_one_arrive (HassServing *s, HassGraphTask *task)
+{
+  gboolean any = FALSE;
+  for (guint k = 0; k < task->n && !s->gone; k++)
+    {
+      pthread_mutex_lock (&s->placing->lock);
+      HassFlight *f = expect_locked (s, task, hass_task_access (task, k));
+      pthread_mutex_unlock (&s->placing->lock);
+      if (f)
+        copy_in (s, f);
+      any |= f != NULL;
+    }
+  return any;
+}
+
+typedef enum
+{
+  AT_HAND, /* all data are here or can be copied */
+  CUT_OFF, /* some cannot be had now, and none is being copied here */
+  ARRIVING /* some cannot, and some are being copied here */
+} Reach;
+
+static Reach
+reach_locked (const HassServing *s, HassGraphTask *task)
+{
+  gboolean nowhere = FALSE, arriving = FALSE;
+  guint d = s->device->index;
+  for (guint k = 0; k < task->n; k++)
+    {
+      const HassTaskAccess *a = hass_task_access (task, k);
+      const HassPlaces *p = hass_data_places (hass_access_data (a));
+      nowhere
+          |= hass_place_from_locked (s->graph, task, a, d) == HASS_FROM_NOWHERE;
+      arriving |= p && p->at[d].state == HASS_AT_ARRIVING;
+    }
+  return !nowhere ? AT_HAND : arriving ? ARRIVING : CUT_OFF;
+}
+
+/* Begins the copies that the tasks need which were taken. One whose data are
+   lost waits elsewhere, for the device must have room to compute them again;
+   not before copies for it have ended, as others may change their sources then.
+   Returns: FALSE if nothing has happened. */
 static gboolean
 let_arrive (HassServing *s)
 {
+  GArray *taken = s->device->taken;
+  g_autoptr (GArray) back = g_array_new (FALSE, FALSE, sizeof (guint32));
   gboolean any = FALSE;
-  for (guint i = 0; i < s->device->taken->len && !s->gone; i++)
+  for (guint i = 0; i < taken->len && !s->gone;)
     {
-      HassGraphTask *task = hass_serving_task (s, s->device->taken, i);
-      for (guint k = 0; k < task->n; k++)
+      HassGraphTask *task = hass_serving_task (s, taken, i);
+      pthread_mutex_lock (&s->placing->lock);
+      Reach reach = reach_locked (s, task);
+      if (reach == CUT_OFF)
         {
-          const HassTaskAccess *a = hass_task_access (task, k);
-          pthread_mutex_lock (&s->placing->lock);
-          gboolean expects = expects_locked (s, a);
-          pthread_mutex_unlock (&s->placing->lock);
-          if (expects)
-            copy_in (s, hass_data_places (hass_access_data (a)));
-          any |= expects;
+          hass_device_give_back_locked (s, g_array_index (taken, guint32, i),
+                                        back);
+          g_array_remove_index (taken, i);
         }
+      pthread_mutex_unlock (&s->placing->lock);
+      if (reach == AT_HAND)
+        any |= let_one_arrive (s, task);
+      i += reach != CUT_OFF;
     }
-  return any;
+  hass_place_hand_out (s->graph, s->worker, back);
+  return any || back->len > 0;
 }
 
 /* -- 3. Compute --------------------------------------------------------- */
@@ -161,23 +242,25 @@ can_begin_locked (const HassServing *s, HassGraphTask *task)
       const HassTaskAccess *a = hass_task_access (task, i);
       HassPlaces *p = hass_data_places (hass_access_data (a));
       HassAt state = p ? p->at[s->device->index].state : HASS_AT_VALID;
-      if (state == HASS_AT_ARRIVING
+      if (hass_place_from_locked (s->graph, task, a, s->device->index)
+              == HASS_FROM_NOWHERE
+          || state == HASS_AT_ARRIVING
           || (state == HASS_AT_EMPTY && hass_access_mode (a) != HASS_WRITE)
-          || (p && p->leaving && hass_access_mode (a) != HASS_READ))
+          || (p && p->leaver >= 0 && hass_access_mode (a) != HASS_READ))
         return FALSE;
     }
   return TRUE;
 }
 
 static void
-will_change_locked (HassGraphTask *task)
+will_change_locked (const HassServing *s, HassGraphTask *task)
 {
   for (guint i = 0; i < task->n; i++)
     {
       const HassTaskAccess *a = hass_task_access (task, i);
       HassPlaces *p = hass_data_places (hass_access_data (a));
       if (p && hass_access_mode (a) != HASS_READ)
-        p->changing = TRUE;
+        p->changer = (gint)s->device->index;
     }
 }
 
@@ -202,7 +285,7 @@ gather (HassServing *s, GArray *tasks)
       most = MAX (codelet->public.gpu_most, 1);
       g_array_append_val (tasks, g_array_index (taken, guint32, i));
       g_array_remove_index (taken, i);
-      will_change_locked (task);
+      will_change_locked (s, task);
     }
   pthread_mutex_unlock (&s->placing->lock);
 }

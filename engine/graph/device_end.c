@@ -6,8 +6,9 @@
 
 /* -- Failure ------------------------------------------------------------ */
 
-static void
-give_back_locked (HassServing *s, guint32 t, GArray *again)
+/* A task that the device holds begins again; appended to @again if now. */
+void
+hass_device_give_back_locked (HassServing *s, guint32 t, GArray *again)
 {
   HassGraphTask *task = &s->graph->tasks[t];
   if (hass_place_begins_again_locked (s->graph, task, s->device->index))
@@ -16,8 +17,23 @@ give_back_locked (HassServing *s, guint32 t, GArray *again)
   s->device->n_given_back++;
 }
 
+/* The same, and what the task should have changed may be destroyed. */
+static void
+spoil_locked (HassServing *s, guint32 t, GArray *again)
+{
+  HassGraphTask *task = &s->graph->tasks[t];
+  hass_device_give_back_locked (s, t, again);
+  for (guint k = 0; k < task->n; k++)
+    {
+      const HassTaskAccess *a = hass_task_access (task, k);
+      HassPlaces *p = hass_data_places (hass_access_data (a));
+      if (p && hass_access_mode (a) != HASS_READ)
+        hass_place_lost_locked (s->graph, p, s->device->index, again);
+    }
+}
+
 /* The GPU function, or the kernels, of tasks have failed with @error: they run
-   elsewhere. What they should have changed may be destroyed. */
+   elsewhere. */
 void
 hass_device_give_back (HassServing *s, const GArray *tasks, const GError *error)
 {
@@ -25,16 +41,10 @@ hass_device_give_back (HassServing *s, const GArray *tasks, const GError *error)
   pthread_mutex_lock (&s->placing->lock);
   for (guint i = 0; i < tasks->len; i++)
     {
-      HassGraphTask *task = hass_serving_task (s, tasks, i);
-      hass_place_refuse_locked (s->graph, task, s->device, error);
-      give_back_locked (s, g_array_index (tasks, guint32, i), again);
-      for (guint k = 0; k < task->n; k++)
-        {
-          const HassTaskAccess *a = hass_task_access (task, k);
-          HassPlaces *p = hass_data_places (hass_access_data (a));
-          if (p && hass_access_mode (a) != HASS_READ)
-            hass_place_lost_locked (s->graph, p, s->device->index, again);
-        }
+      guint32 t = g_array_index (tasks, guint32, i);
+      hass_place_refuse_locked (s->graph, &s->graph->tasks[t], s->device,
+                                error);
+      spoil_locked (s, t, again);
     }
   pthread_mutex_unlock (&s->placing->lock);
   hass_place_hand_out (s->graph, s->worker, again);
@@ -42,25 +52,62 @@ hass_device_give_back (HassServing *s, const GArray *tasks, const GError *error)
 
 /* -- Loss --------------------------------------------------------------- */
 
+/* Returns: TRUE if another device copies from this one. */
+static gboolean
+has_readers_locked (const HassServing *s)
+{
+  for (GList *l = s->device->resident.head; l; l = l->next)
+    if (((HassPlaces *)l->data)->at[s->device->index].readers > 0)
+      return TRUE;
+  return FALSE;
+}
+
+/* Waits until no other device copies from this one; none begins to. */
+void
+hass_serving_await_readers_locked (HassServing *s)
+{
+  HassEvent *event = &s->job->event;
+  guint64 epoch = hass_event_prepare (event);
+  for (; has_readers_locked (s); epoch = hass_event_prepare (event))
+    {
+      pthread_mutex_unlock (&s->placing->lock);
+      hass_event_wait (event, epoch, -1);
+      pthread_mutex_lock (&s->placing->lock);
+    }
+  hass_event_cancel (event);
+}
+
 /* What was here is gone. */
 static void
 lose_data_locked (HassServing *s, GArray *again)
 {
   HassGraphDevice *device = s->device;
+  for (GList *l = device->resident.head; l; l = l->next)
+    {
+      hass_place_lost_locked (s->graph, l->data, device->index, again);
+      ((HassPlaces *)l->data)->at[device->index].pins = 0;
+    }
+}
+
+/* The memory of a device that is given up. */
+static void
+free_data (HassServing *s)
+{
+  HassGraphDevice *device = s->device;
+  pthread_mutex_lock (&s->placing->lock);
+  if (!s->lost)
+    {
+      hass_serving_await_readers_locked (s);
+      hass_device_free_all_locked (device);
+    }
   for (GList *l; (l = g_queue_pop_head_link (&device->resident));)
     {
-      HassPlaces *p = l->data;
-      HassInstance *at = &p->at[device->index];
-      hass_place_lost_locked (s->graph, p, device->index, again);
-      if (!s->lost)
-        device->ops->free (device->device, at->memory);
+      HassInstance *at = &((HassPlaces *)l->data)->at[device->index];
       at->memory = NULL;
       at->state = HASS_AT_NONE;
-      at->pins = 0;
     }
-  if (!s->lost)
-    hass_device_collect_garbage_locked (device);
   g_array_set_size (device->garbage, 0);
+  pthread_mutex_unlock (&s->placing->lock);
 }
 
 /* All tasks that the device holds begin again. */
@@ -70,16 +117,21 @@ give_all_back_locked (HassServing *s, GArray *again)
   GHashTableIter iter;
   gpointer value;
   for (guint i = 0; i < s->device->taken->len; i++)
-    give_back_locked (s, g_array_index (s->device->taken, guint32, i), again);
+    hass_device_give_back_locked (
+        s, g_array_index (s->device->taken, guint32, i), again);
   g_array_set_size (s->device->taken, 0);
   for (guint i = 0; i < s->together->len; i++)
-    give_back_locked (s, ((HassTogether *)s->together->pdata[i])->task, again);
+    hass_device_give_back_locked (
+        s, ((HassTogether *)s->together->pdata[i])->task, again);
   g_hash_table_iter_init (&iter, s->flights);
   while (g_hash_table_iter_next (&iter, NULL, &value))
     {
       const HassFlight *f = value;
+      if (f->from)
+        f->from->readers--;
       for (guint i = 0; f->tasks && i < f->tasks->len; i++)
-        give_back_locked (s, g_array_index (f->tasks, guint32, i), again);
+        hass_device_give_back_locked (s, g_array_index (f->tasks, guint32, i),
+                                      again);
     }
 }
 
@@ -93,6 +145,8 @@ hass_device_gone (HassServing *s)
   give_all_back_locked (s, again);
   lose_data_locked (s, again);
   pthread_mutex_unlock (&s->placing->lock);
+  job->engine->changed (job);
+  free_data (s);
   pthread_mutex_lock (&job->decision);
   HassTotals *t = &job->totals[s->device->d];
   if (t->error_domain == 0)
@@ -147,6 +201,14 @@ end_early (HassServing *s, HassGraphTask *task, HassPlaces *p)
   g_autoptr (GPtrArray) woken = g_ptr_array_new ();
   guint32 t = hass_task_index (s->graph, task);
   pthread_mutex_lock (&s->placing->lock);
+  if (p && p->changer != (gint)s->device->index)
+    {
+      /* it has changed a copy of a version that was lost meanwhile */
+      spoil_locked (s, t, again);
+      pthread_mutex_unlock (&s->placing->lock);
+      hass_place_hand_out (s->graph, s->worker, again);
+      return;
+    }
   hass_device_let_go_locked (s->device, task);
   if (p)
     {
@@ -162,7 +224,8 @@ end_early (HassServing *s, HassGraphTask *task, HassPlaces *p)
   pthread_mutex_unlock (&s->placing->lock);
   hass_task_count_down (s->graph, s->worker, woken);
   hass_place_hand_out (s->graph, s->worker, again);
-  if (woken->len > 0
+  /* Another device may send home now what this task has copied from it. */
+  if (woken->len > 0 || s->placing->n_devices > 1
       || atomic_load_explicit (&s->graph->caller_waits, memory_order_relaxed))
     s->job->engine->changed (s->job);
   if (!p)
@@ -188,7 +251,7 @@ end_together (HassServing *s, HassGraphTask *task, guint n)
       if (!p || hass_access_mode (a) == HASS_READ)
         continue;
       pthread_mutex_lock (&s->placing->lock);
-      p->leaving = TRUE;
+      hass_place_leaves_changed_locked (s->graph, s->device->index, p);
       pthread_mutex_unlock (&s->placing->lock);
       hass_device_copy_home (s, p, with);
     }

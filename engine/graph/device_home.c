@@ -112,7 +112,8 @@ not_home (HassServing *s, HassFlight *f)
       return;
     }
   pthread_mutex_lock (&s->placing->lock);
-  p->leaving = FALSE;
+  if (p->leaver == (gint)s->device->index)
+    p->leaver = -1;
   hass_place_leave_locked (s->graph, p, p->wanted);
   pthread_mutex_unlock (&s->placing->lock);
 }
@@ -173,9 +174,19 @@ static HassPlaces *
 next_leaver_locked (const HassServing *s)
 {
   for (GList *l = s->device->leavers.head; l; l = l->next)
-    if (!((HassPlaces *)l->data)->changing)
+    if (((HassPlaces *)l->data)->changer < 0)
       return l->data;
   return NULL;
+}
+
+/* Returns: TRUE if a task that another device holds needs the datum. */
+static gboolean
+is_used_elsewhere (const HassServing *s, const HassPlaces *p)
+{
+  for (guint i = 0; i < s->placing->n_devices; i++)
+    if (i != s->device->index && p->at[i].pins > 0)
+      return TRUE;
+  return FALSE;
 }
 
 /* Returns: a datum that is valid here only, the user's first, or NULL. */
@@ -186,7 +197,8 @@ any_only_here_locked (const HassServing *s)
   for (GList *l = s->device->resident.head; l; l = l->next)
     {
       HassPlaces *p = l->data;
-      if (p->only != (gint)s->device->index || p->changing || p->leaving)
+      if (p->only != (gint)s->device->index || p->changer >= 0 || p->leaver >= 0
+          || is_used_elsewhere (s, p))
         continue;
       if (!p->data->own)
         return p;
@@ -224,7 +236,7 @@ hass_device_leave_one (HassServing *s)
       && hass_graph_all_over (s->graph, p->data))
     useless = p->data;
   else if (p)
-    p->leaving = TRUE;
+    p->leaver = (gint)s->device->index;
   if (p)
     p->listed = FALSE;
   pthread_mutex_unlock (&s->placing->lock);

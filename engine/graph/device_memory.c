@@ -36,8 +36,8 @@ evict (HassGraph *graph, HassGraphDevice *device, HassGraphTask *task,
       HassPlaces *p = l->data;
       HassInstance *at = &p->at[device->index];
       guint own = accesses (task, p->data);
-      if (own || at->pins > 0)
-        *later |= at->pins > own;
+      if (own || at->pins + at->readers > 0)
+        *later |= at->pins + at->readers > own;
       else if (p->only == (gint)device->index)
         {
           *later = TRUE;
@@ -135,8 +135,12 @@ hass_device_let_go_locked (HassGraphDevice *device, HassGraphTask *task)
     {
       const HassTaskAccess *a = hass_task_access (task, i);
       HassPlaces *p = hass_data_places (hass_access_data (a));
-      if (p && hass_access_mode (a) != HASS_READ)
-        p->changing = p->leaving = FALSE;
+      if (!p || hass_access_mode (a) == HASS_READ)
+        continue;
+      if (p->changer == (gint)device->index)
+        p->changer = -1;
+      if (p->leaver == (gint)device->index)
+        p->leaver = -1;
     }
   unpin (device, task, task->n);
   device->n_held--;

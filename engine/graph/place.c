@@ -347,7 +347,7 @@ hass_graph_any (HassGraph *graph)
 /* -- Devices ------------------------------------------------------------ */
 
 /* Returns: the bytes that must be copied to the device for a task; G_MAXSIZE:
-   some are at another one, and will come home, or are not there yet. */
+   some cannot be had now, but will come home or be computed again. */
 static gsize
 missing_locked (HassGraph *graph, const HassGraphDevice *device,
                 HassGraphTask *task)
@@ -359,9 +359,12 @@ missing_locked (HassGraph *graph, const HassGraphDevice *device,
       const HassTaskAccess *a = hass_task_access (task, i);
       const HassData *data = hass_access_data (a);
       HassPlaces *p = hass_data_places (data);
-      if (p
-          && !hass_place_is_at_locked (hass_task_index (graph, task), p,
-                                       (gint)device->index))
+      HassFrom from = hass_place_from_locked (graph, task, a, device->index);
+      /* Of a datum that is computed again, kernels may use a copy of the lost
+         version here. */
+      if (from == HASS_FROM_NOWHERE
+          || (from != HASS_FROM_HERE && p->redo < p->chain->len
+              && p->at[device->index].pins > 0))
         {
           hass_place_want_locked (graph, p);
           ok = FALSE;
@@ -389,12 +392,27 @@ owner_locked (HassGraphTask *task, guint32 able)
   return -1;
 }
 
-/* Takes a task for a device from the heap. @more: other tasks, too, than those
-   that only it should compute. Returns: NULL if there is none that it can
-   begin. Appends those that will not be computed to @for_cores. */
+/* Returns: TRUE if a device may take a task; see HassChoice. */
+static gboolean
+may_take_locked (const HassGraph *graph, const HassGraphDevice *device,
+                 HassGraphTask *task, HassChoice choice)
+{
+  guint32 able = able_locked (graph, task);
+  gint owner = owner_locked (task, able);
+  if (!(able >> device->index & 1))
+    return FALSE;
+  if (owner < 0)
+    return choice >= HASS_CHOOSE_FREE;
+  return owner == (gint)device->index
+         || (choice == HASS_CHOOSE_ANY
+             && hass_place_are_peers (graph, device->index, (guint)owner));
+}
+
+/* Takes a task for a device from the heap. Returns: NULL if there is none that
+   it can begin. Appends those that will not be computed to @for_cores. */
 HassGraphTask *
 hass_place_choose_locked (HassGraph *graph, const HassGraphDevice *device,
-                          gboolean more, GArray *for_cores)
+                          HassChoice choice, GArray *for_cores)
 {
   HassPlacing *p = graph->placing;
   gint best = -1;
@@ -407,12 +425,9 @@ hass_place_choose_locked (HassGraph *graph, const HassGraphDevice *device,
         {
           g_array_append_val (for_cores, t);
           unshare_locked (graph, i);
-          return hass_place_choose_locked (graph, device, more, for_cores);
+          return hass_place_choose_locked (graph, device, choice, for_cores);
         }
-      guint32 able = able_locked (graph, task);
-      gint owner = owner_locked (task, able);
-      if (!(able >> device->index & 1)
-          || (owner >= 0 ? owner != (gint)device->index : !more))
+      if (!may_take_locked (graph, device, task, choice))
         continue;
       gsize missing = missing_locked (graph, device, task);
       if (missing < least)

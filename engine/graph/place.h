@@ -7,14 +7,15 @@
       scratch. A core needs the data of its task at home, so a task for cores
       waits (is parked) while one of them is not valid there. A datum has at
       each device an instance: memory, and whether it holds the valid version.
-      A device gets a datum from its home only, so a version that is valid
-      nowhere else is at one device (HassPlaces.only).
+      A version that is not at home is at the device that made it
+      (HassPlaces.only), and at those that have copied it from there. A device
+      gets a datum from its home, or from another one of its kind.
    2. Ready tasks. A task that a device may compute waits in one heap for all,
       by priority. A device takes, of the first few tasks that it can begin, the
-      one of whose data the fewest bytes are missing, but leaves a task to the
-      device that has alone what the task changes. A core takes the last one
-      whose data are at home, if it will have computed it before the devices
-      would have come to it (place.c, core_pays).
+      one of whose data the fewest bytes are missing. While it has tasks, it
+      leaves one to the device that made what the task changes. A core takes the
+   last one whose data are at home, if it will have computed it before the
+   devices would have come to it (place.c, core_pays).
    3. Early end. A task on a device that changes one datum ends in two steps.
       When its kernels have ended, what waits for the datum may begin. It is
       settled when the datum has come home: then what waits for data that it has
@@ -32,7 +33,9 @@
       failed, the tasks in the chains of the data that were valid there only are
       computed again, each chain in order, on what is left. Of a chain that is
       lost once more, tasks that may begin already are not handed out twice
-      (HASS_TASK_AGAIN). A task that fails, or will not be computed, waits like
+      (HASS_TASK_AGAIN). Copies that other devices have are not used any more;
+      what a task has meanwhile made of one is dropped, and it begins again when
+      the datum is there. A task that fails, or will not be computed, waits like
       one for cores: what it makes invalid must not be lost and computed again.
 
    Thread safety: HassPlacing.lock, except where stated. */
@@ -57,17 +60,19 @@ typedef struct
   GList link; /* in HassGraphDevice.resident if there is memory */
   gpointer memory;
   HassAt state;
-  guint pins; /* tasks and copies that use the memory */
+  guint pins;    /* tasks of the device and copies to it that use the memory */
+  guint readers; /* other devices that copy from the memory */
 } HassInstance;
 
 struct HassPlaces
 {
   HassData *data;
-  gint only;         /* device with the only valid version; < 0: it is home */
-  gboolean changing; /* a kernel on device @only, or to be, writes it */
-  gboolean leaving;  /* a copy home is under way */
-  gboolean wanted;   /* somebody waits for it at home */
-  gboolean listed;   /* in HassGraphDevice.leavers of device @only */
+  gint only; /* device with the only valid version; < 0: it is home */
+  /* device of which a kernel writes it; < 0: none, or its version was lost */
+  gint changer;
+  gint leaver;     /* device from which it is copied home; < 0: none */
+  gboolean wanted; /* somebody waits for it at home */
+  gboolean listed; /* in HassGraphDevice.leavers of device @only */
   /* guint32, tasks by index: those that lead from the version at home to the
      present one, in order. Those before @redo are computed; there are others
      only while a lost version is computed again. */
@@ -95,6 +100,7 @@ typedef struct
   GArray *garbage; /* gpointer: memory of data that are gone */
   GArray *taken;   /* guint32: tasks whose data have memory here */
   guint n_held;    /* such tasks, and those that compute or leave */
+  guint32 shunned; /* a mask of devices from which a copy to this one failed */
   guint64 n_tasks; /* settled */
   guint64 *n_of;   /* [HASS_MOST_CODELETS]: of these, by codelet */
   /* by the proxy thread; after its end by the calling one */
@@ -138,9 +144,17 @@ void hass_place_add_codelet (HassGraph *graph, HassCodeletState *codelet);
 
 /* place.c */
 gboolean hass_place_ready (HassGraph *graph, HassGraphTask *task);
+/* Which tasks a device takes: those that change what it alone has made; those
+   that change what no other one has alone, too; or any. */
+typedef enum
+{
+  HASS_CHOOSE_OWN,
+  HASS_CHOOSE_FREE,
+  HASS_CHOOSE_ANY
+} HassChoice;
 HassGraphTask *hass_place_choose_locked (HassGraph *graph,
                                          const HassGraphDevice *device,
-                                         gboolean more, GArray *for_cores);
+                                         HassChoice choice, GArray *for_cores);
 void hass_place_refuse_locked (HassGraph *graph, const HassGraphTask *task,
                                const HassGraphDevice *device,
                                const GError *error);
@@ -159,6 +173,18 @@ hass_data_places (const HassData *data)
 HassPlaces *hass_places_of_locked (HassGraph *graph, HassData *data);
 void hass_places_free (HassPlaces *places);
 guint hass_task_outputs (HassGraphTask *task, HassPlaces **one);
+/* Where a device gets the present version of a datum. */
+typedef enum
+{
+  HASS_FROM_HERE,
+  HASS_FROM_HOME,
+  HASS_FROM_PEER,   /* device HassPlaces.only */
+  HASS_FROM_NOWHERE /* not now: it must come home, or be computed again */
+} HassFrom;
+gboolean hass_place_are_peers (const HassGraph *graph, guint index,
+                               guint other);
+HassFrom hass_place_from_locked (const HassGraph *graph, HassGraphTask *task,
+                                 const HassTaskAccess *access, guint index);
 gboolean hass_place_is_at_locked (guint32 task, const HassPlaces *places,
                                   gint index);
 gboolean hass_place_is_home_locked (HassGraph *graph, HassGraphTask *task,
@@ -169,6 +195,8 @@ void hass_place_want_locked (HassGraph *graph, HassPlaces *places);
 void hass_place_changed_locked (HassGraph *graph, guint index,
                                 HassPlaces *places, guint32 task,
                                 GArray *again);
+void hass_place_leaves_changed_locked (HassGraph *graph, guint index,
+                                       HassPlaces *places);
 void hass_place_came_home_locked (HassGraph *graph, guint index,
                                   HassPlaces *places, GArray *settled,
                                   GArray *ready);

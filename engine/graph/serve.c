@@ -22,13 +22,11 @@ finish (HassServing *s, const HassDataDone *done, const GError *error)
                              done->ticket);
       return;
     }
-  hass_serving_count (s, done->failed, error);
+  if (!f->from)
+    hass_serving_count (s, done->failed, error);
   if (f->kind == HASS_FLIGHT_ARRIVE)
     {
-      pthread_mutex_lock (&s->placing->lock);
-      f->places->at[s->device->index].state
-          = done->failed ? HASS_AT_EMPTY : HASS_AT_VALID;
-      pthread_mutex_unlock (&s->placing->lock);
+      hass_device_arrived (s, f, done->failed);
     }
   else if (f->kind == HASS_FLIGHT_LEAVE)
     {
@@ -161,6 +159,7 @@ hass_graph_serve (HassJob *job, guint d, const _Atomic gboolean *over)
   else
     {
       pthread_mutex_lock (&s.placing->lock);
+      hass_serving_await_readers_locked (&s);
       hass_device_free_all_locked (device);
       pthread_mutex_unlock (&s.placing->lock);
     }

@@ -212,11 +212,6 @@ close_device (HassDevice *device)
     sid_wrong_locked (s, "closed with an operation in flight");
   if (s->counts.bytes > 0)
     sid_wrong_locked (s, "closed with memory allocated");
-  GPtrArray *all[] = { s->queued, s->done, s->hung };
-  for (guint a = 0; a < G_N_ELEMENTS (all); a++)
-    while (all[a]->len > 0)
-      sid_op_free_locked (
-          g_ptr_array_steal_index_fast (all[a], all[a]->len - 1));
   gboolean was_lost = s->counts.lost;
   sid_lose_locked (s);
   s->counts.lost = was_lost;

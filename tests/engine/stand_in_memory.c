@@ -43,6 +43,12 @@ sid_lose_locked (DataStandIn *s)
   s->counts.lost = TRUE;
   while (s->running > 0)
     pthread_cond_wait (&s->changed, &stand_in_data_lock);
+  /* no operation uses the memory of another device any more */
+  GPtrArray *all[] = { s->queued, s->done, s->hung };
+  for (guint a = 0; a < G_N_ELEMENTS (all); a++)
+    while (all[a]->len > 0)
+      sid_op_free_locked (
+          g_ptr_array_steal_index_fast (all[a], all[a]->len - 1));
   for (guint i = 0; i < s->memory->len; i++)
     {
       Memory *m = s->memory->pdata[i];

@@ -134,6 +134,15 @@ check_device (DeviceFlow *f, guint i, HassDevice *device)
   CU_ASSERT_EQUAL (c->opened, c->closed);
 }
 
+DeviceFlow
+device_flow_begin (const char *name, guint n_devices, Block *blocks,
+                   guint n_blocks)
+{
+  for (guint i = 0; i < n_blocks; i++)
+    block_init (&blocks[i], 0);
+  return (DeviceFlow){ .name = name, .n_devices = n_devices };
+}
+
 gboolean
 device_flow_run (DeviceFlow *f, HassBuildFunc build, gpointer user_data,
                  GError **error)

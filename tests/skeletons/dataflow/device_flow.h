@@ -50,6 +50,10 @@ typedef struct
   StandInDataCounts counts[DEVICE_FLOW_DEVICES];
 } DeviceFlow;
 
+/* A dataflow on @n_devices, and all @n_blocks at version 0. */
+DeviceFlow device_flow_begin (const char *name, guint n_devices, Block *blocks,
+                              guint n_blocks);
+
 /* Runs it, and asserts that the devices were used as they must be. */
 gboolean device_flow_run (DeviceFlow *flow, HassBuildFunc build,
                           gpointer user_data, GError **error);

@@ -17,10 +17,7 @@ static Block blocks[N_BLOCKS];
 static DeviceFlow
 begin (const char *name)
 {
-  DeviceFlow f = { .name = name, .n_devices = 1 };
-  for (guint i = 0; i < N_BLOCKS; i++)
-    block_init (&blocks[i], 0);
-  return f;
+  return device_flow_begin (name, 1, blocks, N_BLOCKS);
 }
 
 /* Returns: TRUE if the graph of @seed is to be run. Whether a device is lost,

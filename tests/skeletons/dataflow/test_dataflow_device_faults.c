@@ -18,10 +18,7 @@ static Block blocks[N_BLOCKS];
 static DeviceFlow
 begin (const char *name)
 {
-  DeviceFlow f = { .name = name, .n_devices = 1 };
-  for (guint i = 0; i < N_BLOCKS; i++)
-    block_init (&blocks[i], 0);
-  return f;
+  return device_flow_begin (name, 1, blocks, N_BLOCKS);
 }
 
 /* Runs a dataflow that must fail. Returns: whether its error has the code and

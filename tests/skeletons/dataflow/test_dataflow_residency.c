@@ -10,7 +10,6 @@
 
 #define MANY 20
 #define LENGTH 50
-#define ROUNDS 8
 
 static Block blocks[MANY];
 
@@ -18,10 +17,7 @@ static Block blocks[MANY];
 static DeviceFlow
 begin (const char *name)
 {
-  DeviceFlow f = { .name = name, .n_devices = 1 };
-  for (guint i = 0; i < MANY; i++)
-    block_init (&blocks[i], 0);
-  return f;
+  return device_flow_begin (name, 1, blocks, MANY);
 }
 
 /* -- Copies ------------------------------------------------------------- */
@@ -47,38 +43,6 @@ chain_stays (void)
   CU_ASSERT_EQUAL (f.counts[0].bytes_in, BLOCK_BYTES);
   CU_ASSERT_EQUAL (f.counts[0].bytes_out, BLOCK_BYTES);
   CU_ASSERT_EQUAL (f.counts[0].computed, LENGTH);
-}
-
-static gboolean
-build_chains (HassGraph *graph, gpointer user_data, GError **error)
-{
-  HassData *data[MANY];
-  (void)user_data, (void)error;
-  for (guint i = 0; i < MANY; i++)
-    data[i] = block_data (graph, &blocks[i]);
-  for (guint r = 0; r < ROUNDS; r++)
-    {
-      for (guint i = 0; i < MANY * LENGTH; i++)
-        submit_grow (graph, &grow_alone, data[i % MANY]);
-      hass_graph_wait (graph, NULL);
-    }
-  return TRUE;
-}
-
-/* Two devices leave each other's data where they are. Both are open in the
-   first round, or in a later one. */
-static void
-chains_stay (void)
-{
-  DeviceFlow f = begin ("chains");
-  f.n_devices = 2;
-  device_flow_must_run (&f, build_chains, NULL);
-  for (guint i = 0; i < MANY; i++)
-    CU_ASSERT_TRUE (block_is (&blocks[i], ROUNDS * LENGTH));
-  CU_ASSERT_EQUAL (f.counts[0].copies_in + f.counts[1].copies_in,
-                   ROUNDS * MANY);
-  CU_ASSERT_EQUAL (f.counts[0].copies_out + f.counts[1].copies_out,
-                   ROUNDS * MANY);
 }
 
 static gboolean
@@ -469,8 +433,6 @@ HASS_TEST_SUITE (
     dataflow_residency,
     { "a datum stays on a device as long as tasks there update it",
       chain_stays },
-    { "a device leaves tasks to the one that has what they update",
-      chains_stay },
     { "a datum that is only read is copied in once and not out", read_once },
     { "a datum moves to and fro between a device and cores", moves_to_and_fro },
     { "what is written is not copied in, and a scratch datum not out",

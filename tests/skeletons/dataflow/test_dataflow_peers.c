@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: MIT */
+/* test_dataflow_peers.c: two devices of a kind share the data of a dataflow.
+   Thread safety: one thread beside those of the dataflows. */
+#include "device_flow.h"
+
+#define MANY 20
+#define LENGTH 50
+#define ROUNDS 8
+
+static Block blocks[MANY];
+
+/* Starts with all blocks at version 0. */
+static DeviceFlow
+begin (const char *name)
+{
+  return device_flow_begin (name, 2, blocks, MANY);
+}
+
+static gboolean
+build_chains (HassGraph *graph, gpointer user_data, GError **error)
+{
+  HassData *data[MANY];
+  (void)user_data, (void)error;
+  for (guint i = 0; i < MANY; i++)
+    data[i] = block_data (graph, &blocks[i]);
+  for (guint r = 0; r < ROUNDS; r++)
+    {
+      for (guint i = 0; i < MANY * LENGTH; i++)
+        submit_grow (graph, &grow_alone, data[i % MANY]);
+      hass_graph_wait (graph, NULL);
+    }
+  return TRUE;
+}
+
+/* Two devices leave each other's data where they are. Both are open in the
+   first round, or in a later one. */
+static void
+chains_stay (void)
+{
+  DeviceFlow f = begin ("chains");
+  device_flow_must_run (&f, build_chains, NULL);
+  for (guint i = 0; i < MANY; i++)
+    CU_ASSERT_TRUE (block_is (&blocks[i], ROUNDS * LENGTH));
+  CU_ASSERT_EQUAL (f.counts[0].copies_in + f.counts[1].copies_in,
+                   ROUNDS * MANY);
+  CU_ASSERT_EQUAL (f.counts[0].copies_out + f.counts[1].copies_out,
+                   ROUNDS * MANY);
+}
+
+/* Many tasks read a datum that one has made, and update one of their own. */
+static gboolean
+build_shared (HassGraph *graph, gpointer user_data, GError **error)
+{
+  HassData *from = block_data (graph, &blocks[0]);
+  (void)user_data, (void)error;
+  for (guint r = 0; r < ROUNDS; r++)
+    {
+      submit_grow (graph, &grow_alone, from);
+      for (guint i = 1; i < MANY; i++)
+        {
+          HassData *to = hass_graph_scratch (graph, BLOCK_BYTES);
+          submit_copy (graph, &copy_alone, from, to);
+          submit_grow (graph, &grow_alone, to);
+          hass_graph_forget (graph, to);
+        }
+      hass_graph_wait (graph, NULL);
+    }
+  return TRUE;
+}
+
+/* What one device has made the other one copies from it. It does so in the
+   rounds in which both are open, unless one computes all before the other one
+   looks. */
+static void
+from_peers (void)
+{
+  guint n = 0;
+  for (guint i = 0; i < 100 && n == 0; i++)
+    {
+      DeviceFlow f = begin ("peers");
+      device_flow_must_run (&f, build_shared, NULL);
+      CU_ASSERT_TRUE (block_is (&blocks[0], ROUNDS));
+      n = f.counts[0].copies_peer + f.counts[1].copies_peer;
+    }
+  CU_ASSERT_TRUE (n > 0);
+}
+
+HASS_TEST_SUITE (dataflow_peers,
+                 { "a device leaves tasks to the one that has what they update",
+                   chains_stay },
+                 { "a device copies from another one what that one has made",
+                   from_peers })
