@@ -25,9 +25,9 @@ hass_task_queue_init (HassTaskQueue *queue, guint64 most)
   queue->mask = (guint32)(most - 1);
 }
 
-/* Work for which another core is worth its cost, in ns. Measured on 16 cores,
-   tasks of 40 ns: 1000, and the owner waits for cache lines; 8000, and stealing
-   is rare; 16000 is no better. */
+/* Work for which another core is worth its cost, in ns. Measured on 8 cores,
+   chains of tasks without work: 313 ns a task without this rule, 109 with it.
+   Less, and the owner waits for its cache lines; 16000 is no better. */
 #define STEAL_NS 8000
 /* Most tasks that a core steals at once. Measured: 8 to 128 differ by less than
    their noise. */
