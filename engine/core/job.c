@@ -321,7 +321,11 @@ hass_job_finish (HassJob *job)
 static void
 store_samples (HassJob *job, gint64 makespan_ns)
 {
-  if (!job->samplers || job->error || job->unfinished->len > 0)
+  if (job->error || job->unfinished->len > 0)
+    return;
+  if (job->source->store && job->engine->real_time)
+    job->source->store (job, makespan_ns);
+  if (!job->samplers)
     return;
   g_autofree HassSampled *devices = g_new (HassSampled, job->n_devices);
   for (guint d = 0; d < job->n_devices; d++)

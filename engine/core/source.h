@@ -20,6 +20,8 @@ struct HassSlot;
  * @started: (nullable): the strategy has been made.
  * @finish: all other threads have left: lists what is not computed and releases
  *   it, merges its accumulators and adds what was done to HassJob.totals.
+ * @store: (nullable): a dataflow on the real machine has ended without an error
+ *   after @makespan_ns: stores what it has measured in the profile store.
  * @report: (nullable): adds what is reported of the stages.
  * @idle: any thread: returns: TRUE if nothing waits and nothing runs.
  * @has_work: any thread of the live engine: returns: TRUE if a core may find
@@ -53,6 +55,7 @@ typedef struct
   gboolean (*create) (struct HassJob *job, GError **error);
   void (*started) (struct HassJob *job);
   void (*finish) (struct HassJob *job);
+  void (*store) (struct HassJob *job, gint64 makespan_ns);
   void (*report) (struct HassJob *job, HassReport *report);
   void (*free) (struct HassJob *job);
   gboolean (*idle) (struct HassJob *job);

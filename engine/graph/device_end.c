@@ -267,9 +267,10 @@ learn (HassServing *s, const HassFlight *f, gint64 now_ns)
   guint one = (guint)CLAMP (ns / f->tasks->len, 1, G_MAXINT32);
   pthread_mutex_lock (&s->placing->lock);
   gboolean first = codelet->device_ns == 0;
-  codelet->device_ns
-      = first ? one : (guint)(((guint64)3 * codelet->device_ns + one) / 4);
+  codelet->device_ns = hass_recent_mean (codelet->device_ns, one);
   pthread_mutex_unlock (&s->placing->lock);
+  guint *mean = &s->device->ns_of[codelet->index];
+  *mean = hass_recent_mean (*mean, one);
   s->device->busy_ns += (double)ns;
   for (guint i = 0; i < f->tasks->len && s->graph->tells_computed; i++)
     hass_graph_tell_computed (

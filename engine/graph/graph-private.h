@@ -114,6 +114,7 @@ struct HassGraph
   guint32 mask;                /* of the index of a slot */
   /* listeners want to be told of tasks that are submitted, or computed */
   gboolean tells_submitted, tells_computed;
+  gboolean recalls;           /* the profile store knows some of its codelets */
   _Atomic gboolean ranked;    /* priorities matter */
   _Atomic guint caller_waits; /* 1 + HassGraphWait; 0: it does not wait */
   _Atomic guint n_failures;
@@ -247,8 +248,15 @@ void hass_graph_busy (HassGraphWorker *worker, gint64 now_ns);
 /* graph_report.c: the thread that called, when all others have left; progress
    by any. */
 void hass_graph_finish (HassJob *job);
+HassCodeletCount hass_graph_count (const HassGraph *graph, guint codelet);
 void hass_graph_report (HassJob *job, HassReport *report);
 void hass_graph_progress (HassJob *job, HassProgressInfo *info);
+
+/* profiled.c: the submitting thread; the thread that called. */
+void hass_codelet_recall (const HassGraph *graph, HassCodeletState *codelet,
+                          double work);
+void hass_graph_recall_all (const HassGraph *graph);
+void hass_graph_store (HassJob *job, gint64 makespan_ns);
 
 /* place.c: any thread; @worker: its own. */
 void hass_task_ready (HassGraph *graph, guint worker, HassGraphTask *task);

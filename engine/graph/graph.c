@@ -6,6 +6,7 @@
 #include "place.h"
 #include "tape.h"
 
+#include "engine/profile/sampler.h"
 #include "pool/callback_error.h"
 #include "pool/fence.h"
 
@@ -21,7 +22,7 @@ clear_codelet (gpointer p)
 {
   HassCodeletState *codelet = p;
   g_free (codelet->name);
-  g_free (codelet);
+  g_aligned_free (codelet);
 }
 
 static void
@@ -172,8 +173,13 @@ graph_create (HassJob *job, GError **error)
                    run->tape ? hass_tape_length (run->tape) : run->window);
   graph->job = job;
   graph->n_queues = job->n_cores;
+  graph->recalls
+      = job->engine->real_time && hass_profile_has_codelets (&job->env);
   if (run->tape)
-    hass_tape_lend (run->tape, graph);
+    {
+      hass_tape_lend (run->tape, graph);
+      hass_graph_recall_all (graph);
+    }
   else
     make_contents (graph);
   set_up_workers (graph, job->n_workers);
@@ -274,6 +280,7 @@ graph_has_work (HassJob *job, gboolean caller, guint others)
 
 const HassSourceOps hass_graph_ops = { .create = graph_create,
                                        .finish = hass_graph_finish,
+                                       .store = hass_graph_store,
                                        .report = hass_graph_report,
                                        .progress = hass_graph_progress,
                                        .free = graph_clear,

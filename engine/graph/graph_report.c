@@ -109,8 +109,8 @@ hass_graph_finish (HassJob *job)
 }
 
 /* Returns: what all cores have done of a codelet. */
-static HassCodeletCount
-count_of (const HassGraph *graph, guint codelet)
+HassCodeletCount
+hass_graph_count (const HassGraph *graph, guint codelet)
 {
   HassCodeletCount all = { 0, 0, 0 };
   for (guint w = 0; w < graph->n_queues; w++)
@@ -136,9 +136,12 @@ add_codelets (const HassGraph *graph, HassReport *report, double *mean_ns)
   for (guint c = 0; c < graph->codelets->len; c++)
     {
       const HassCodeletState *codelet = g_ptr_array_index (graph->codelets, c);
-      HassCodeletCount all = count_of (graph, c);
-      if (all.measured > 0)
-        mean_ns[c] = (double)all.ns / (double)all.measured;
+      HassCodeletCount all = hass_graph_count (graph, c);
+      /* none may have been measured if earlier runs have */
+      mean_ns[c] = all.measured > 0
+                       ? (double)all.ns / (double)all.measured
+                       : (double)atomic_load_explicit (&codelet->mean_ns,
+                                                       memory_order_relaxed);
       guint64 n_cores = all.n;
       for (guint i = 0; graph->placing && i < graph->placing->n_devices; i++)
         all.n += graph->placing->devices[i].n_of[c];

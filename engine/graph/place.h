@@ -106,6 +106,7 @@ typedef struct
   /* by the proxy thread; after its end by the calling one */
   HassDevice *device;
   const HassDeviceDataOps *ops;
+  guint *ns_of; /* [HASS_MOST_CODELETS]: recent mean time of a task */
   guint64 n_calls, n_failed, n_given_back;
   double busy_ns;
 } HassGraphDevice;

@@ -31,6 +31,7 @@ hass_placing_new (HassGraph *graph)
         device->garbage = g_array_new (FALSE, FALSE, sizeof (gpointer));
         device->taken = g_array_new (FALSE, FALSE, sizeof (guint32));
         device->n_of = g_new0 (guint64, HASS_MOST_CODELETS);
+        device->ns_of = g_new0 (guint, HASS_MOST_CODELETS);
         g_queue_init (&device->resident);
         g_queue_init (&device->leavers);
       }
@@ -53,6 +54,7 @@ hass_placing_free (HassGraph *graph)
       g_array_unref (p->devices[i].garbage);
       g_array_unref (p->devices[i].taken);
       g_free (p->devices[i].n_of);
+      g_free (p->devices[i].ns_of);
     }
   g_hash_table_iter_init (&iter, p->refusals);
   while (g_hash_table_iter_next (&iter, NULL, &refusal))

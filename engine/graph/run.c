@@ -213,7 +213,7 @@ learn (HassGraphWorker *w, HassCodeletState *codelet, gint64 ns)
   guint one = (guint)CLAMP (ns, 1, G_MAXINT32);
   count->measured++;
   count->ns += ns;
-  guint next = mean > 0 ? (guint)(((guint64)3 * mean + one) / 4) : one;
+  guint next = hass_recent_mean (mean, one);
   /* All cores read it, so it is written only if it is news. */
   if (ABS ((gint64)next - mean) > mean / 8)
     atomic_store_explicit (&codelet->mean_ns, next, memory_order_relaxed);

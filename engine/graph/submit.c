@@ -14,8 +14,9 @@
 
 /* -- Codelets ----------------------------------------------------------- */
 
+/* @work: of its first task; not above 0: unknown. */
 static HassCodeletState *
-add_codelet (HassGraph *graph, const HassCodelet *key)
+add_codelet (HassGraph *graph, const HassCodelet *key, double work)
 {
   HassCodelet codelet;
   GError *error = NULL;
@@ -44,7 +45,8 @@ add_codelet (HassGraph *graph, const HassCodelet *key)
           codelet.name ? codelet.name : "?", HASS_MOST_CODELETS);
       return NULL;
     }
-  HassCodeletState *state = g_new0 (HassCodeletState, 1);
+  HassCodeletState *state
+      = g_aligned_alloc0 (1, sizeof *state, HASS_CACHE_LINE);
   state->public = codelet;
   state->key = key;
   state->name = codelet.name ? g_strdup (codelet.name)
@@ -53,6 +55,10 @@ add_codelet (HassGraph *graph, const HassCodelet *key)
     state->public.user_data = graph->run->user_data;
   state->index = n;
   state->devices = devices;
+  state->sized = work > 0;
+  if (graph->recalls)
+    hass_codelet_recall (graph, state,
+                         state->sized ? MIN (work, G_MAXFLOAT) : 1);
   if (devices)
     hass_place_add_codelet (graph, state);
   g_ptr_array_add (graph->codelets, state);
@@ -61,13 +67,14 @@ add_codelet (HassGraph *graph, const HassCodelet *key)
 }
 
 static inline HassCodeletState *
-find_codelet (HassGraph *graph, const HassCodelet *key)
+find_codelet (HassGraph *graph, const HassCodelet *key,
+              const HassTaskHints *hints)
 {
   if (G_LIKELY (graph->last_codelet && graph->last_codelet->key == key))
     return graph->last_codelet;
   HassCodeletState *state = g_hash_table_lookup (graph->by_key, key);
   if (!state)
-    state = add_codelet (graph, key);
+    state = add_codelet (graph, key, hints ? hints->work : 0);
   graph->last_codelet = state;
   return state;
 }
@@ -289,6 +296,11 @@ begin_task (HassGraph *graph, HassCodeletState *codelet, guint n,
   if (hints)
     {
       task->priority = hints->priority;
+      if (codelet->sized && hints->work > 0)
+        {
+          codelet->work += MIN (hints->work, G_MAXFLOAT);
+          codelet->n_work++;
+        }
       if (hints->priority != 0
           && !atomic_load_explicit (&graph->ranked, memory_order_relaxed))
         atomic_store_explicit (&graph->ranked, TRUE, memory_order_relaxed);
@@ -336,7 +348,7 @@ static const HassCodelet order = { .struct_size = sizeof (HassCodelet),
 static gboolean
 separate (HassGraph *graph, HassData *data)
 {
-  HassCodeletState *codelet = find_codelet (graph, &order);
+  HassCodeletState *codelet = find_codelet (graph, &order, NULL);
   HassGraphTask *task = begin_task (graph, codelet, 1, NULL);
   if (!task)
     return FALSE;
@@ -390,7 +402,7 @@ hass_graph_task (HassGraph *graph, const HassCodelet *codelet,
 {
   if (G_UNLIKELY (!hass_graph_may (graph, "hass_graph_task")))
     return FALSE;
-  HassCodeletState *state = find_codelet (graph, codelet);
+  HassCodeletState *state = find_codelet (graph, codelet, hints);
   if (G_UNLIKELY (!state))
     return FALSE;
   if (G_UNLIKELY (n_accesses > G_MAXUINT16 || (n_accesses > 0 && !accesses)

@@ -126,7 +126,6 @@ hass_tape_new (HassGraph *graph)
   tape->n_tasks = (guint32)graph->n_submitted;
   make_edges (tape, graph->pairs);
   g_array_set_size (graph->pairs, 0);
-  set_levels (tape);
   return tape;
 }
 
@@ -236,6 +235,8 @@ hass_tape_play (HassTape *tape, HassGraph *graph)
 {
   const HassGraphRun *run = graph->run;
   prepare_data (graph);
+  if (!tape->has_times) /* but maybe earlier processes had */
+    set_levels (tape);
   tape->n_runs = 0;
   for (guint32 t = 0; t < tape->n_tasks && graph->tells_submitted; t++)
     hass_graph_tell_submitted (graph, &graph->tasks[t], t);

@@ -70,7 +70,19 @@ typedef struct
   guint n_waiting; /* ready tasks that a device may compute */
   guint n_held;    /* tasks that devices hold */
   gboolean tried;  /* a core has taken one of these */
+  /* by the submitting thread: the sum of HassTaskHints.work of @n_work tasks,
+     if the first task has it */
+  _Alignas(HASS_CACHE_LINE) double work;
+  guint64 n_work;
+  gboolean sized; /* constant */
 } HassCodeletState;
+
+/* Returns: a recent mean, after one more value. @mean: 0: there was none. */
+static inline guint
+hass_recent_mean (guint mean, guint one)
+{
+  return mean > 0 ? (guint)(((guint64)3 * mean + one) / 4) : one;
+}
 
 typedef struct HassTaskMore HassTaskMore;
 

@@ -34,7 +34,8 @@ enum
 #define MOST_NUMBER 1e100
 
 static const char *const kinds[]
-    = { "partition", "combine", "indivisible", "function", "pipeline", NULL };
+    = { "partition", "combine",  "indivisible", "function",
+        "pipeline",  "dataflow", NULL };
 static const char *const costs[] = { "equal", "sized", "unknown", NULL };
 
 /* -- Writing ------------------------------------------------------------ */

@@ -9,10 +9,11 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-/* Names of farms and pipelines that the user gave no name: different ones have
-   them, so they are not remembered. */
+/* Names of farms, pipelines and dataflows that the user gave no name: different
+   ones have them, so they are not remembered. */
 #define UNNAMED_FARM "farm"
 #define UNNAMED_PIPELINE "pipeline"
+#define UNNAMED_DATAFLOW "dataflow"
 /* Most bytes of a name in the store. A guess; it bounds the length of a line.
  */
 #define MAX_NAME 255
@@ -69,8 +70,8 @@ hass_profile_machine (void)
 /* Returns the name of a farm in the store. It includes the program, because
    farms of different programs may have the same name; the program is known by
    the name of its file, which stays the same when it is built again. */
-static char *
-key_of (const char *farm_name)
+char *
+hass_profile_farm_key (const char *farm_name)
 {
   return g_strdup_printf ("%.*s/%s", MAX_NAME, program_invocation_short_name,
                           farm_name);
@@ -84,7 +85,7 @@ hass_profile_entry_new (const HassStrategyEnv *env, guint device)
   const HassDeviceTraits *t = &env->devices[device];
   HassProfileEntry *e = g_new0 (HassProfileEntry, 1);
   e->machine = g_strdup (hass_profile_machine ());
-  e->farm = key_of (env->farm_name);
+  e->farm = hass_profile_farm_key (env->farm_name);
   e->kind = env->farm;
   e->cost = env->cost;
   e->device = g_strndup (t->name, MAX_NAME);
@@ -100,5 +101,6 @@ hass_profile_wanted (const char *farm_name)
 {
   return farm_name && strcmp (farm_name, UNNAMED_FARM) != 0
          && strcmp (farm_name, UNNAMED_PIPELINE) != 0
+         && strcmp (farm_name, UNNAMED_DATAFLOW) != 0
          && strlen (farm_name) <= MAX_NAME;
 }

@@ -4,7 +4,7 @@
    names.c says what things are called, entry.c keeps the samples of a device,
    line.c writes them as a line of the file, file.c keeps the file, short.c what
    is not written, profile.c is the store of this process; sampler.c measures a
-   farm, stages.c the stages of a pipeline.
+   farm, stages.c the stages of a pipeline and the codelets of a dataflow.
 
    Thread safety: entries and files by one thread at a time; the store by any
    thread. */
@@ -29,6 +29,7 @@ typedef struct
 
 /* names.c */
 gboolean hass_profile_wanted (const char *farm_name);
+char *hass_profile_farm_key (const char *farm_name);
 HassProfileEntry *hass_profile_entry_new (const HassStrategyEnv *env,
                                           guint device);
 
@@ -65,7 +66,8 @@ HassProfileRate *hass_profile_find (const HassStrategyEnv *env,
                                     const char *strategy);
 void hass_profile_look (const HassStrategyEnv *env, gint64 fresh_s,
                         HassProfileRate *rates);
-gboolean hass_profile_add (const HassStrategyEnv *env,
+gboolean hass_profile_has_parts (const char *farm_name);
+gboolean hass_profile_add (const HassStrategyEnv *farms, guint n_farms,
                            const HassProfileSample *samples, gint64 within_s);
 void hass_profile_remember (const HassStrategyEnv *env, const char *strategy,
                             const HassProfileSample *samples, double work,
@@ -78,5 +80,8 @@ void hass_stage_samplers_free (HassStageSamplers *s);
 void hass_stage_samplers_observe (HassStageSamplers *s, const HassServed *done);
 void hass_stage_samplers_store (HassStageSamplers *s,
                                 const HassSampled *devices, gint64 within_s);
+void hass_stages_store_codelets (const HassStrategyEnv *env,
+                                 const HassProfiledCodelet *codelets, guint n,
+                                 gint64 within_s);
 
 #endif

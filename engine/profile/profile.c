@@ -47,6 +47,9 @@ static struct
   GHashTable *short_farms; /* NULL: none was remembered yet */
   /* of the last farm asked about; NULL: the file knows all its devices */
   HassShortFarm *short_one;
+
+  char *parts_of; /* the farm whose parts were last asked about, or NULL */
+  gboolean has_parts;
 } store = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* -- The file ----------------------------------------------------------- */
@@ -81,6 +84,7 @@ forget_answer_locked (void)
   g_free ((char *)store.asked.farm_name);
   g_clear_pointer (&store.answer, g_free);
   g_clear_pointer (&store.asked_strategy, g_free);
+  g_clear_pointer (&store.parts_of, g_free);
   store.short_one = NULL;
   store.asked = (HassStrategyEnv){ 0 };
 }
@@ -266,6 +270,41 @@ hass_profile_look (const HassStrategyEnv *env, gint64 fresh_s,
   pthread_mutex_unlock (&store.lock);
 }
 
+static gboolean
+find_parts_locked (const char *farm_name)
+{
+  g_autofree char *farm = hass_profile_farm_key (farm_name);
+  g_autofree char *machine = g_strescape (hass_profile_machine (), NULL);
+  g_autofree char *escaped = g_strescape (farm, NULL);
+  g_autofree char *prefix = g_strconcat (machine, "\t", escaped, "/", NULL);
+  for (guint i = 0; store.lines && i < store.lines->len; i++)
+    if (g_str_has_prefix (store.lines->pdata[i], prefix))
+      return TRUE;
+  return FALSE;
+}
+
+/* Returns: TRUE if the file has entries for parts of a farm, "farm/part". The
+   last answer is kept: most dataflows that run in a loop are too short to have
+   any, and have a question for each part. */
+gboolean
+hass_profile_has_parts (const char *farm_name)
+{
+  g_autofree char *path = hass_profile_path ();
+  if (!path)
+    return FALSE;
+  pthread_mutex_lock (&store.lock);
+  refresh_locked (path);
+  if (g_strcmp0 (store.parts_of, farm_name) != 0)
+    {
+      store.has_parts = find_parts_locked (farm_name);
+      g_free (store.parts_of);
+      store.parts_of = g_strdup (farm_name);
+    }
+  gboolean has = store.has_parts;
+  pthread_mutex_unlock (&store.lock);
+  return has;
+}
+
 /* Appends a copy of a line of the file to @lines, unless the line is not valid.
  */
 static void
@@ -279,35 +318,35 @@ keep_locked (GPtrArray *lines, const char *line)
     }
 }
 
-/* Adds a sample to the device's entry: appends its new line to @lines and
-   removes its old line from the store. */
+/* Adds a sample to the device's entry, whose line becomes the first one. */
 static void
-renew_locked (GPtrArray *lines, const HassStrategyEnv *env, guint device,
+renew_locked (const HassStrategyEnv *env, guint device,
               const HassProfileSample *sample)
 {
   HassProfileEntry *entry = look_up_locked (env, device);
   g_autofree char *key = hass_profile_line_key (entry);
   hass_profile_entry_add (entry, sample, g_get_real_time () / G_USEC_PER_SEC);
-  g_ptr_array_add (lines, hass_profile_line_new (entry));
   for (guint i = store.lines->len; i-- > 0;)
     if (g_str_has_prefix (store.lines->pdata[i], key))
       g_ptr_array_remove_index (store.lines, i);
+  g_ptr_array_insert (store.lines, 0, hass_profile_line_new (entry));
   hass_profile_entry_free (entry);
 }
 
-/* Replaces the file by the devices' new lines, followed by the other lines.
+/* Replaces the file: the devices' new lines are followed by the other lines.
    Under the file's lock, too. Returns: FALSE if that failed. */
 static gboolean
-replace_locked (const char *path, const HassStrategyEnv *env,
+replace_locked (const char *path, const HassStrategyEnv *farms, guint n_farms,
                 const HassProfileSample *samples)
 {
   GPtrArray *lines = g_ptr_array_new_with_free_func (g_free);
   GError *error = NULL;
   if (!store.lines)
     store.lines = g_ptr_array_new_with_free_func (g_free);
-  for (guint d = 0; d < env->n_devices; d++)
-    if (samples[d].work_per_ns > 0)
-      renew_locked (lines, env, d, &samples[d]);
+  guint n = farms->n_devices;
+  for (guint i = n_farms * n; i-- > 0;)
+    if (samples[i].work_per_ns > 0)
+      renew_locked (&farms[i / n], i % n, &samples[i]);
   for (guint i = 0; i < store.lines->len; i++)
     keep_locked (lines, store.lines->pdata[i]);
   gboolean ok = hass_profile_file_write (path, lines, &error);
@@ -323,15 +362,16 @@ replace_locked (const char *path, const HassStrategyEnv *env,
    and was updated less than @within_s seconds ago, so that the samples need not
    be written. */
 static gboolean
-well_known_locked (const HassStrategyEnv *env, const HassProfileSample *samples,
-                   gint64 within_s)
+well_known_locked (const HassStrategyEnv *farms, guint n_farms,
+                   const HassProfileSample *samples, gint64 within_s)
 {
   gint64 since_s = g_get_real_time () / G_USEC_PER_SEC - within_s;
   gboolean known = within_s > 0;
-  for (guint d = 0; known && d < env->n_devices; d++)
-    if (samples[d].work_per_ns > 0)
+  guint n = farms->n_devices;
+  for (guint i = 0; known && i < n_farms * n; i++)
+    if (samples[i].work_per_ns > 0)
       {
-        HassProfileEntry *entry = look_up_locked (env, d);
+        HassProfileEntry *entry = look_up_locked (&farms[i / n], i % n);
         known = entry->runs >= HASS_PROFILE_FEW_RUNS
                 && entry->updated_s > since_s;
         hass_profile_entry_free (entry);
@@ -339,13 +379,14 @@ well_known_locked (const HassStrategyEnv *env, const HassProfileSample *samples,
   return known;
 }
 
-/* Adds what a run has shown of its devices [n_devices] to the file, unless all
-   are well known and were updated within @within_s seconds. Returns: TRUE if
+/* Adds what a run has shown of its devices to the file, unless all are well
+   known and were updated within @within_s seconds. @farms: a farm, or parts of
+   one with the same devices. @samples: [n_farms * n_devices]. Returns: TRUE if
    the samples are in the file. Blocks for at most a fifth of a second while
    other processes write. */
 gboolean
-hass_profile_add (const HassStrategyEnv *env, const HassProfileSample *samples,
-                  gint64 within_s)
+hass_profile_add (const HassStrategyEnv *farms, guint n_farms,
+                  const HassProfileSample *samples, gint64 within_s)
 {
   g_autofree char *path = hass_profile_path ();
   gboolean ok = FALSE;
@@ -356,12 +397,12 @@ hass_profile_add (const HassStrategyEnv *env, const HassProfileSample *samples,
   pthread_mutex_lock (&store.lock);
   refresh_locked (path);
   /* No lock file is made beside a file that is not a profile store. */
-  if (store.ours && !well_known_locked (env, samples, within_s))
+  if (store.ours && !well_known_locked (farms, n_farms, samples, within_s))
     lock = hass_profile_file_lock (path, &error);
   if (lock >= 0)
     {
       read_locked (path);
-      ok = store.ours && replace_locked (path, env, samples);
+      ok = store.ours && replace_locked (path, farms, n_farms, samples);
       close (lock);
     }
   else if (error)

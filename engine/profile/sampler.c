@@ -18,7 +18,7 @@
       fitted to busy time over work, if bundles differ enough in work and lie
       close to the line.
 
-   A pipeline is measured by stages.c.
+   A pipeline is measured by stages.c, a dataflow by itself.
 
    Thread safety: begin and store by the thread that called the farm; observe
    and served under the decision lock. */
@@ -250,5 +250,17 @@ hass_samplers_store (HassSamplers *s, const HassSampled *devices, gint64 run_ns)
   if (is_short && work > 0)
     hass_profile_remember (s->env, s->strategy, samples, work, (double)run_ns);
   if (!is_short && any)
-    hass_profile_add (s->env, samples, within_s);
+    hass_profile_add (s->env, 1, samples, within_s);
+}
+
+/* Stores what the @n codelets of a dataflow have taken, which has ended without
+   an error after @run_ns. */
+void
+hass_samplers_store_codelets (const HassStrategyEnv *env,
+                              const HassProfiledCodelet *codelets, guint n,
+                              gint64 run_ns)
+{
+  if (run_ns > LEAST_RUN_NS && hass_profile_wanted (env->farm_name))
+    hass_stages_store_codelets (env, codelets, n,
+                                run_ns < LONG_RUN_NS ? SHORT_S : 0);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* sampler.h: measures the devices of a live farm or pipeline for the profile
-   store.
+   store, which keeps the times of a dataflow's codelets, too.
    Thread safety: see sampler.c. */
 #ifndef HASS_SAMPLER_H
 #define HASS_SAMPLER_H
@@ -17,11 +17,35 @@ typedef struct
   gboolean lost;
 } HassSampled;
 
+/* What is known of a codelet of a dataflow on one device: tasks that it has
+   computed, and the time of one on a core or the device, in ns; 0: unknown. */
+typedef struct
+{
+  guint64 tasks;
+  double ns;
+} HassProfiledTasks;
+
+typedef struct
+{
+  const char *name;
+  HassCostClass cost;    /* SIZED: tasks have the work that the user has said */
+  double work;           /* mean work of a task */
+  HassProfiledTasks *on; /* [n_devices] */
+} HassProfiledCodelet;
+
 HassSamplers *hass_samplers_begin (HassStrategyEnv *env, const char *strategy);
 void hass_samplers_free (HassSamplers *samplers);
 void hass_samplers_observe (HassSamplers *samplers, const HassCompletion *done);
 void hass_samplers_served (HassSamplers *samplers, const HassServed *done);
 void hass_samplers_store (HassSamplers *samplers, const HassSampled *devices,
                           gint64 run_ns);
+
+/* Of a dataflow: stages.c, except the last one. */
+gboolean hass_profile_has_codelets (const HassStrategyEnv *env);
+void hass_profile_look_codelet (const HassStrategyEnv *env,
+                                HassProfiledCodelet *codelet);
+void hass_samplers_store_codelets (const HassStrategyEnv *env,
+                                   const HassProfiledCodelet *codelets, guint n,
+                                   gint64 run_ns);
 
 #endif

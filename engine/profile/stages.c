@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* stages.c: measures the stages of a live pipeline for the profile store.
+/* stages.c: measures the stages of a live pipeline for the profile store, and
+   keeps the times of a dataflow's codelets there.
 
    DESIGN. A pipeline has an entry for each device and stage, as if the stage
    were a farm named "pipeline/stage" whose units have the work 1. Only stages
@@ -10,6 +11,10 @@
    more than they teach where another device is hundreds of times as fast. A
    strategy that gives a device nothing because of its rate adds no sample, so
    rates expire after a day and are measured again.
+
+   A dataflow likewise has an entry for each device and codelet, of the work
+   that the user's hints say, or of 1 for each task: a core's time says how
+   tasks are handed out, even where only cores can run them.
 
    Thread safety: see sampler.h. */
 #include "profile-private.h"
@@ -41,18 +46,28 @@ is_shared (const HassStrategyEnv *env, guint c)
   return (devices & (devices - 1)) != 0;
 }
 
-/* Returns: a class as a farm of the store; free its name with g_free(). Its
-   name is NULL if the store keeps no such farm. */
+/* Returns: a part of a pipeline or dataflow as a farm of the store; free its
+   name with g_free(). Its name is NULL if the store keeps no such farm. */
 static HassStrategyEnv
-as_farm (const HassStrategyEnv *env, guint c, char **name)
+as_farm (const HassStrategyEnv *env, const char *part, HassCostClass cost,
+         char **name)
 {
   HassStrategyEnv farm = *env;
-  *name = g_strdup_printf ("%s/%s", env->farm_name, env->classes[c].name);
+  *name = g_strdup_printf ("%s/%s", env->farm_name, part);
   if (!hass_profile_wanted (*name))
     g_clear_pointer (name, g_free);
   farm.farm_name = *name;
-  farm.cost = env->classes[c].cost;
+  farm.cost = cost;
   return farm;
+}
+
+/* Returns: tasks that a device computes at a time, each in the time that is
+   measured. */
+static double
+servers (const HassStrategyEnv *env, guint device)
+{
+  const HassDeviceTraits *t = &env->devices[device];
+  return t->kind == HASS_DEVICE_CPU ? t->cores : 1;
 }
 
 /* Looks up the rates of earlier runs and puts them into @env for the strategy.
@@ -66,7 +81,8 @@ hass_stage_samplers_begin (HassStrategyEnv *env)
       g_autofree char *name = NULL;
       if (!is_shared (env, c))
         continue;
-      HassStrategyEnv farm = as_farm (env, c, &name);
+      HassStrategyEnv farm
+          = as_farm (env, env->classes[c].name, env->classes[c].cost, &name);
       if (!known)
         known = g_new0 (HassProfileRate, env->n_classes * env->n_devices);
       if (name)
@@ -96,15 +112,34 @@ hass_stage_samplers_observe (HassStageSamplers *s, const HassServed *done)
   hass_paces_add (&s->paces, done);
 }
 
+/* Returns: what @units of @work each have shown, in @ns each. */
 static HassProfileSample
-sample_of (const HassStageSamplers *s, guint c, guint device)
+sample_of (const HassStrategyEnv *env, guint device, guint64 units, double work,
+           double ns)
 {
-  const HassPace *pace = hass_pace (&s->paces, c, device);
-  double ns = hass_pace_ns (&s->paces, c, device);
-  double servers = device == s->paces.cpu ? s->env->devices[device].cores : 1;
-  if (ns <= 0 || (double)pace->units * ns < LEAST_BUSY_NS)
+  if (ns <= 0 || (double)units * ns < LEAST_BUSY_NS)
     return (HassProfileSample){ 0 };
-  return (HassProfileSample){ .work_per_ns = servers / ns, .unit_work = 1 };
+  return (HassProfileSample){ .work_per_ns = servers (env, device) * work / ns,
+                              .unit_work = work };
+}
+
+/* Stores samples [n * n_devices] of @n parts of a pipeline or dataflow; parts
+   without a name are left out. */
+static void
+store_parts (const HassStrategyEnv *parts, guint n, HassProfileSample *samples,
+             gint64 within_s)
+{
+  gboolean any = FALSE;
+  for (guint i = 0; n > 0 && i < n * parts->n_devices; i++)
+    {
+      if (!parts[i / parts->n_devices].farm_name)
+        samples[i] = (HassProfileSample){ 0 };
+      any |= samples[i].work_per_ns > 0;
+    }
+  if (any)
+    hass_profile_add (parts, n, samples, within_s);
+  for (guint k = 0; k < n; k++)
+    g_free ((char *)parts[k].farm_name);
 }
 
 /* Stores the rates of the devices at each stage; @devices as in
@@ -113,22 +148,73 @@ void
 hass_stage_samplers_store (HassStageSamplers *s, const HassSampled *devices,
                            gint64 within_s)
 {
-  guint n = s->env->n_devices;
-  g_autofree HassProfileSample *samples = g_new (HassProfileSample, n);
-  for (guint c = 0; c < s->env->n_classes; c++)
+  const HassStrategyEnv *env = s->env;
+  guint n = env->n_devices, n_parts = 0;
+  gsize most = (gsize)env->n_classes * n;
+  g_autofree HassProfileSample *samples = g_new0 (HassProfileSample, most);
+  g_autofree HassStrategyEnv *parts = g_new (HassStrategyEnv, env->n_classes);
+  for (guint c = 0; c < env->n_classes; c++)
     {
-      g_autofree char *name = NULL;
-      gboolean any = FALSE;
-      if (!is_shared (s->env, c))
+      char *name;
+      if (!is_shared (env, c))
         continue;
-      HassStrategyEnv farm = as_farm (s->env, c, &name);
       for (guint d = 0; d < n; d++)
-        {
-          samples[d] = devices[d].lost ? (HassProfileSample){ 0 }
-                                       : sample_of (s, c, d);
-          any |= samples[d].work_per_ns > 0;
-        }
-      if (any && name)
-        hass_profile_add (&farm, samples, within_s);
+        if (!devices[d].lost)
+          samples[n_parts * n + d]
+              = sample_of (env, d, hass_pace (&s->paces, c, d)->units, 1,
+                           hass_pace_ns (&s->paces, c, d));
+      parts[n_parts++]
+          = as_farm (env, env->classes[c].name, env->classes[c].cost, &name);
     }
+  store_parts (parts, n_parts, samples, within_s);
+}
+
+/* -- Codelets ----------------------------------------------------------- */
+
+/* Returns: TRUE if earlier runs of a dataflow have stored something, and it is
+   worth looking for its codelets. */
+gboolean
+hass_profile_has_codelets (const HassStrategyEnv *env)
+{
+  return hass_profile_wanted (env->farm_name)
+         && hass_profile_has_parts (env->farm_name);
+}
+
+/* Sets the time of a task on each device, by earlier runs. */
+void
+hass_profile_look_codelet (const HassStrategyEnv *env,
+                           HassProfiledCodelet *codelet)
+{
+  g_autofree char *name = NULL;
+  g_autofree HassProfileRate *rates = g_new0 (HassProfileRate, env->n_devices);
+  HassStrategyEnv farm = as_farm (env, codelet->name, codelet->cost, &name);
+  if (name)
+    hass_profile_look (&farm, FRESH_S, rates);
+  for (guint d = 0; d < env->n_devices; d++)
+    codelet->on[d].ns
+        = rates[d].work_per_ns > 0
+              ? servers (env, d) * codelet->work / rates[d].work_per_ns
+              : 0;
+}
+
+/* Stores the times of @n codelets; @within_s as in hass_profile_add(). */
+void
+hass_stages_store_codelets (const HassStrategyEnv *env,
+                            const HassProfiledCodelet *codelets, guint n,
+                            gint64 within_s)
+{
+  guint n_devices = env->n_devices;
+  g_autofree HassProfileSample *samples
+      = g_new (HassProfileSample, (gsize)n * n_devices);
+  g_autofree HassStrategyEnv *parts = g_new (HassStrategyEnv, n);
+  for (guint k = 0; k < n; k++)
+    {
+      const HassProfiledCodelet *c = &codelets[k];
+      char *name;
+      for (guint d = 0; d < n_devices; d++)
+        samples[k * n_devices + d]
+            = sample_of (env, d, c->on[d].tasks, c->work, c->on[d].ns);
+      parts[k] = as_farm (env, c->name, c->cost, &name);
+    }
+  store_parts (parts, n, samples, within_s);
 }

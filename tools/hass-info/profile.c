@@ -14,6 +14,7 @@ info_kind_name (HassFarmKind kind)
          : kind == HASS_FARM_COMBINE     ? "combine"
          : kind == HASS_FARM_INDIVISIBLE ? "indivisible"
          : kind == HASS_FARM_FUNCTION    ? "function"
+         : kind == HASS_FARM_DATAFLOW    ? "dataflow"
                                          : "pipeline";
 }
 

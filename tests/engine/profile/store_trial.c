@@ -70,7 +70,7 @@ gboolean
 store_tell (const HassStrategyEnv *env, double cpu, double gpu)
 {
   HassProfileSample samples[] = { { cpu, 0, 3 }, { gpu, 7000 / gpu, 5 } };
-  return hass_profile_add (env, samples, 0);
+  return hass_profile_add (env, 1, samples, 0);
 }
 
 HassProfileRate

@@ -161,12 +161,12 @@ not_too_often (void)
   HassProfileSample samples[2] = { { 1, 0, 1 } };
   store_begin ();
   for (guint i = 0; i < 5; i++)
-    CU_ASSERT_TRUE (hass_profile_add (&store_search, samples, 100));
-  CU_ASSERT_FALSE (hass_profile_add (&store_search, samples, 100));
-  CU_ASSERT_TRUE (hass_profile_add (&store_search, samples, 0));
+    CU_ASSERT_TRUE (hass_profile_add (&store_search, 1, samples, 100));
+  CU_ASSERT_FALSE (hass_profile_add (&store_search, 1, samples, 100));
+  CU_ASSERT_TRUE (hass_profile_add (&store_search, 1, samples, 0));
   CU_ASSERT_EQUAL (store_known (&store_search, 0).runs, 6);
   samples[1].work_per_ns = 1; /* a device that is new */
-  CU_ASSERT_TRUE (hass_profile_add (&store_search, samples, 100));
+  CU_ASSERT_TRUE (hass_profile_add (&store_search, 1, samples, 100));
   store_end ();
 }
 
