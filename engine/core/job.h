@@ -260,6 +260,8 @@ typedef struct
   void (*changed) (HassJob *job);
   /* (nullable): what it costs the worker to have another core compute, in ns */
   gint64 (*waking_ns) (HassJob *job, const HassWorker *worker);
+  /* (nullable): the calling thread: HassSourceOps.wants one device more */
+  void (*wanted) (HassJob *job);
 } HassEngineOps;
 
 struct HassJob

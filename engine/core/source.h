@@ -31,7 +31,8 @@ struct HassSlot;
  *   hass_event_prepare() misses no change.
  * @lost: (nullable): a device is lost; under the decision lock.
  * @wants, @serve: (nullable): a dataflow: what the proxies of devices do.
- * @wants, by any thread: returns: TRUE if device @device is to be opened.
+ * @wants, by the calling thread: returns: TRUE if device @device is to be
+ * opened; HassEngineOps.wanted says when that may have changed.
  * @serve, by its proxy thread: has the open device compute until the job stops,
  * has no more work, or *@over; when it returns the device has nothing left of
  * it, or is lost and hass_decide_lost() was called.

@@ -118,5 +118,8 @@ hass_place_add_codelet (HassGraph *graph, HassCodeletState *codelet)
   pthread_mutex_lock (&p->lock);
   g_ptr_array_add (p->codelets, codelet);
   pthread_mutex_unlock (&p->lock);
-  atomic_fetch_or_explicit (&p->usable, codelet->devices, memory_order_relaxed);
+  guint32 before = atomic_fetch_or_explicit (&p->usable, codelet->devices,
+                                             memory_order_relaxed);
+  if (codelet->devices & ~before && graph->job->engine->wanted)
+    graph->job->engine->wanted (graph->job);
 }

@@ -132,6 +132,7 @@ void hass_yield_leave (HassWorker *worker);
 
 /* proxies.c */
 void hass_proxies_start (HassJob *job, HassLive *live);
+void hass_proxies_start_wanted (HassJob *job);
 void hass_proxies_stop (HassJob *job, HassLive *live);
 
 /* proxy_threads.c */

@@ -64,6 +64,7 @@ static const HassEngineOps live_ops = {
   .loads_came = hass_live_loads_came,
   .changed = hass_live_changed,
   .waking_ns = hass_live_waking_ns,
+  .wanted = hass_proxies_start_wanted,
 };
 
 static void

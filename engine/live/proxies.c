@@ -3,10 +3,12 @@
    waits for their end; step 1, opening, of proxy.c.
 
    DESIGN. A proxy opens its device, serves it and closes it, on a thread of
-   proxy_threads.c. The end of the farm waits for all proxies, so none outlives
-   the job. Opening may take long: it begins when it can pay (proxy_need.c). The
-   end of the farm cancels the cancellable that open was given, so that a device
-   that observes the cancellable returns at once, neither open nor failed.
+   proxy_threads.c. It is started with the farm; in a dataflow when the first
+   codelet comes that its device has a function for. The end of the farm waits
+   for all proxies, so none outlives the job. Opening may take long: it begins
+   when it can pay (proxy_need.c). The end of the farm cancels the cancellable
+   that open was given, so that a device that observes the cancellable returns
+   at once, neither open nor failed.
 
    Thread safety: start and stop by the thread that called the farm. */
 #include "proxy-private.h"
@@ -26,25 +28,21 @@ any_device_left_locked (HassJob *job)
 }
 
 static void
-announce_opening_locked (HassProxy *p, gint64 begin, gboolean ok)
+announce_opening_locked (HassJob *job, guint d, gint64 begin, gboolean ok)
 {
-  HASS_ANNOUNCE (p->job, opened,
-                 &(HassOpened){ .device = p->d,
+  HASS_ANNOUNCE (job, opened,
+                 &(HassOpened){ .device = d,
                                 .begin_ns = begin,
-                                .end_ns = hass_live_now (p->job),
+                                .end_ns = hass_live_now (job),
                                 .ok = ok });
 }
 
-/* Reports that the device was not opened because the farm ended before that
-   could pay. */
+/* Reports that a device was not opened. */
 static void
-leave_closed (HassProxy *p, gint64 begin)
+leave_closed_locked (HassJob *job, guint d, gint64 begin, const char *why)
 {
-  pthread_mutex_lock (&p->job->decision);
-  announce_opening_locked (p, begin, FALSE);
-  hass_decide_note (p->job, p->d,
-                    "was not started: the farm was over before that could pay");
-  pthread_mutex_unlock (&p->job->decision);
+  announce_opening_locked (job, d, begin, FALSE);
+  hass_decide_note (job, d, why);
 }
 
 /* Opens the device. Returns: FALSE if that failed; the device is then excluded,
@@ -63,7 +61,7 @@ open_device (HassProxy *p)
   pthread_mutex_unlock (&job->decision);
   gboolean ok = p->ops.open (p->device, &p->farm, &error);
   pthread_mutex_lock (&job->decision);
-  announce_opening_locked (p, begin, ok);
+  announce_opening_locked (job, p->d, begin, ok);
   job->devices[p->d].opening = !ok;
   if (ok)
     job->totals[p->d].ready_ns = hass_live_now (job);
@@ -106,7 +104,13 @@ run (gpointer data)
   HassProxy *p = data;
   gint64 begin = hass_live_now (p->job);
   if (!hass_proxy_is_needed (p))
-    leave_closed (p, begin);
+    {
+      pthread_mutex_lock (&p->job->decision);
+      leave_closed_locked (
+          p->job, p->d, begin,
+          "was not started: the farm was over before that could pay");
+      pthread_mutex_unlock (&p->job->decision);
+    }
   else if (open_device (p))
     {
       if (p->job->source->serve)
@@ -191,27 +195,42 @@ start_one (HassJob *job, HassLive *live, guint d, GError **error)
   return FALSE;
 }
 
-/* Starts a proxy thread for each device beside the CPU pool. Stops the farm if
-   no device is left. */
+/* Starts a proxy thread for each wanted device that has none. */
 void
-hass_proxies_start (HassJob *job, HassLive *live)
+hass_proxies_start_wanted (HassJob *job)
 {
-  live->proxies = g_new0 (HassProxyThread *, MAX (job->n_devices, 1));
-  live->unwanted = g_cancellable_new ();
-  hass_event_init (&live->end);
+  HassLive *live = job->driver;
   for (guint d = 0; d < job->n_devices; d++)
     {
       GError *error = NULL;
+      if (!job->gpus[d] || live->proxies[d]
+          || (job->source->wants && !job->source->wants (job, d)))
+        continue;
       pthread_mutex_lock (&job->decision);
-      job->devices[d].opening = job->gpus[d] != NULL;
+      gboolean lost = job->totals[d].lost;
       pthread_mutex_unlock (&job->decision);
-      if (!job->gpus[d] || start_one (job, live, d, &error))
+      if (lost || start_one (job, live, d, &error))
         continue;
       pthread_mutex_lock (&job->decision);
       hass_decide_lost (job, d, error->message);
       pthread_mutex_unlock (&job->decision);
       g_error_free (error);
     }
+}
+
+/* Begins with a proxy thread for each wanted device beside the CPU pool. Stops
+   the farm if no device is left. */
+void
+hass_proxies_start (HassJob *job, HassLive *live)
+{
+  live->proxies = g_new0 (HassProxyThread *, MAX (job->n_devices, 1));
+  live->unwanted = g_cancellable_new ();
+  hass_event_init (&live->end);
+  pthread_mutex_lock (&job->decision);
+  for (guint d = 0; d < job->n_devices; d++)
+    job->devices[d].opening = job->gpus[d] != NULL;
+  pthread_mutex_unlock (&job->decision);
+  hass_proxies_start_wanted (job);
   pthread_mutex_lock (&job->decision);
   if (!any_device_left_locked (job) && !hass_job_stopping (job))
     hass_decide_nobody_left (job);
@@ -228,6 +247,12 @@ hass_proxies_stop (HassJob *job, HassLive *live)
   for (guint d = 0; d < job->n_devices; d++)
     if (live->proxies[d])
       hass_proxy_thread_wait (live->proxies[d]);
+  pthread_mutex_lock (&job->decision);
+  for (guint d = 0; d < job->n_devices; d++)
+    if (job->gpus[d] && !live->proxies[d] && !job->totals[d].lost)
+      leave_closed_locked (job, d, hass_live_now (job),
+                           "was not started: no task has a function for it");
+  pthread_mutex_unlock (&job->decision);
   g_object_unref (live->unwanted);
   hass_event_clear (&live->end);
   g_free (live->proxies);

@@ -73,9 +73,6 @@
 #define EARLY_LOOK_NS 100000
 #define LOOK_NS 500000
 #define BIT_LOOK_NS 50000
-/* Longest time between two looks whether a dataflow has a task for the device,
-   in ns, which doubles. A guess: as LOOK_NS. */
-#define MOST_LOOK_NS 16000000
 
 typedef enum
 {
@@ -361,27 +358,6 @@ decide (HassProxy *p, Watch *w, gint64 now_ns)
   return waits ? WAIT : OPEN;
 }
 
-/* Waits until a dataflow has a task for the device. Returns: FALSE if it ends
-   first. */
-static gboolean
-wait_for_task (HassProxy *p)
-{
-  HassLive *live = p->live;
-  gint64 look_ns = LOOK_NS;
-  while (!p->job->source->wants (p->job, p->d))
-    {
-      guint64 epoch = hass_event_prepare (&live->end);
-      if (atomic_load_explicit (&live->over, memory_order_seq_cst))
-        {
-          hass_event_cancel (&live->end);
-          return FALSE;
-        }
-      hass_event_wait (&live->end, epoch, look_ns);
-      look_ns = MIN (2 * look_ns, MOST_LOOK_NS);
-    }
-  return TRUE;
-}
-
 /* Waits until the device should be opened, with checks at intervals. Returns:
    FALSE if the farm ends first. */
 gboolean
@@ -389,11 +365,10 @@ hass_proxy_is_needed (HassProxy *p)
 {
   HassJob *job = p->job;
   HassLive *live = p->live;
-  if (job->source->wants)
-    return wait_for_task (p);
   Watch w = { .begin_ns = hass_live_now (job) };
   /* A pipeline may have stages that only this device can run, and nothing is
-     known of the work to come: its devices are opened at once. */
+     known of the work to come: its devices are opened at once, and those of a
+     dataflow when they have a task. */
   while (!job->flow && (w.open_ns = hass_proxy_opening_ns (p)) >= LEAST_NS)
     {
       guint64 epoch = hass_event_prepare (&live->end);

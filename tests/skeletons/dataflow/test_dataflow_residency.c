@@ -260,6 +260,8 @@ build_gate (HassGraph *graph, gpointer user_data, GError **error)
   memset (words, 0, sizeof words);
   hass_graph_task (graph, &grow_core, &(HassAccess){ gate, HASS_WRITE }, 1,
                    NULL);
+  /* The proxy ends this task, and all others are ready when it looks. */
+  submit_grow (graph, &grow_alone, gate);
   for (guint i = 0; i < TASKS; i++)
     {
       HassAccess accesses[]
@@ -285,7 +287,7 @@ bundles (void)
   CU_ASSERT_EQUAL (atomic_load (&n_wrong), 0);
   CU_ASSERT_TRUE (atomic_load (&n_calls) < TASKS);
   CU_ASSERT_TRUE (atomic_load (&n_calls) >= TASKS / BUNDLE);
-  CU_ASSERT_EQUAL (f.counts[0].computed, atomic_load (&n_calls));
+  CU_ASSERT_EQUAL (f.counts[0].computed, 1 + atomic_load (&n_calls));
 }
 
 /* One of two tasks waits for the other one, which has begun or will. */
