@@ -9,10 +9,28 @@
 
 /* -- Set-up ------------------------------------------------------------- */
 
+/* Devices of a graph: the bits of masks. */
+#define MOST_DEVICES 32
+
+/* Says in the report of device @d, and once in the process on stderr, that it
+   is one of @n but not of the first MOST_DEVICES. */
+static void
+exclude (HassJob *job, guint d, guint n)
+{
+  static _Atomic gboolean warned;
+  g_autofree char *why = g_strdup_printf (
+      "does not participate: a dataflow uses only %d of %u devices",
+      MOST_DEVICES, n);
+  hass_decide_note (job, d, why);
+  if (!atomic_exchange_explicit (&warned, TRUE, memory_order_relaxed))
+    g_printerr ("hass: dataflow '%s': from %s on, a device %s\n",
+                job->farm->name, job->devices[d].name, why);
+}
+
 void
 hass_placing_new (HassGraph *graph)
 {
-  const HassJob *job = graph->job;
+  HassJob *job = graph->job;
   guint n = 0;
   for (guint d = 0; d < job->n_devices; d++)
     n += job->gpus[d] != NULL;
@@ -20,9 +38,11 @@ hass_placing_new (HassGraph *graph)
     return;
   HassPlacing *p = g_new0 (HassPlacing, 1);
   pthread_mutex_init (&p->lock, NULL);
-  p->devices = g_new0 (HassGraphDevice, n);
+  p->devices = g_new0 (HassGraphDevice, MIN (n, MOST_DEVICES));
   for (guint d = 0; d < job->n_devices; d++)
-    if (job->gpus[d])
+    if (job->gpus[d] && p->n_devices == MOST_DEVICES)
+      exclude (job, d, n);
+    else if (job->gpus[d])
       {
         HassGraphDevice *device = &p->devices[p->n_devices];
         device->index = p->n_devices++;

@@ -147,11 +147,12 @@ gboolean
 device_flow_run (DeviceFlow *f, HassBuildFunc build, gpointer user_data,
                  GError **error)
 {
-  static const char *const names[] = { "gpu0", "gpu1", "gpu2" };
+  char names[DEVICE_FLOW_DEVICES][16];
   HassDevice *devices[DEVICE_FLOW_DEVICES];
   HassDataflow d = HASS_DATAFLOW_INIT;
   for (guint i = 0; i < f->n_devices; i++)
     {
+      g_snprintf (names[i], sizeof names[i], "gpu%u", i);
       f->plans[i].name = names[i];
       devices[i] = stand_in_data_new (&f->plans[i]);
     }

@@ -12,7 +12,7 @@
 #include "hass_test.h"
 #include "tests/engine/stand_in_data.h"
 
-#define DEVICE_FLOW_DEVICES 3
+#define DEVICE_FLOW_DEVICES 40
 #define BLOCK_ROWS 3
 #define BLOCK_WORDS 5
 #define BLOCK_PITCH 8

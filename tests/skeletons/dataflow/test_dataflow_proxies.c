@@ -84,8 +84,61 @@ one_for_its_device (void)
   CU_ASSERT_EQUAL (opened[1], 0);
 }
 
+/* -- Too many devices --------------------------------------------------- */
+
+#define MOST 32 /* bits of a mask */
+
+static gboolean
+build_blocks (HassGraph *graph, gpointer user_data, GError **error)
+{
+  Block *blocks = user_data;
+  (void)error;
+  for (guint i = 0; i < DEVICE_FLOW_DEVICES; i++)
+    submit_grow (graph, &grow_alone, block_data (graph, &blocks[i]));
+  return TRUE;
+}
+
+static GString *warnings;
+
+static void
+hear (const char *text)
+{
+  g_string_append (warnings, text);
+}
+
+static void
+the_first_of_many (void)
+{
+  Block blocks[DEVICE_FLOW_DEVICES];
+  warnings = g_string_new (NULL);
+  g_set_printerr_handler (hear);
+  for (guint run = 0; run < 2; run++)
+    {
+      DeviceFlow f = device_flow_begin ("many", DEVICE_FLOW_DEVICES, blocks,
+                                        DEVICE_FLOW_DEVICES);
+      CU_ASSERT_TRUE_FATAL (device_flow_run (&f, build_blocks, blocks, NULL));
+      for (guint i = 0; i < DEVICE_FLOW_DEVICES; i++)
+        {
+          const HassDeviceReport *r = &f.report->devices[1 + i];
+          CU_ASSERT_TRUE (block_is (&blocks[i], 1));
+          CU_ASSERT_EQUAL (f.counts[i].opened, i < MOST);
+          CU_ASSERT_EQUAL (
+              r->message && strstr (r->message, "32 of 40 devices"), i >= MOST);
+        }
+      hass_report_free (f.report);
+    }
+  g_set_printerr_handler (NULL);
+  const char *first = strstr (warnings->str, "32 of 40 devices");
+  CU_ASSERT_PTR_NOT_NULL_FATAL (first);
+  CU_ASSERT_PTR_NULL (strstr (first + 1, "32 of 40 devices"));
+  g_string_free (warnings, TRUE);
+}
+
 HASS_TEST_SUITE (dataflow_proxies,
                  { "a dataflow for cores alone starts no proxy thread",
                    none_for_cores },
                  { "a proxy thread is started for a device that has a function",
-                   one_for_its_device })
+                   one_for_its_device },
+                 { "devices beyond the 32nd do not participate, as a warning "
+                   "says once",
+                   the_first_of_many })
