@@ -140,7 +140,7 @@ typedef struct
  *   more than they do.
  * @work: what the task costs, in any unit that is the same for all tasks of its
  *   codelet, such as floating-point operations; 0: unknown, taken as the bytes
- *   of its data.
+ *   of its data. In virtual time the unit is that of the platform's rates.
  */
 typedef struct
 {

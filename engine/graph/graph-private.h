@@ -59,6 +59,8 @@ typedef struct
   _Alignas(HASS_CACHE_LINE) guint64 n_unsaid;
   guint64 n_computed;
   gint64 busy_ns;
+  HassGraphTask
+      *own; /* virtual time: that it computes, or does next; or NULL */
   /* since when it has found no task, and why; 0: it computes */
   gint64 idle_since_ns;
   HassIdle idle;
@@ -104,8 +106,10 @@ struct HassGraph
   const char *name; /* NULL: the graph has ended */
   const HassGraphRun *run;
   HassEmitter *emitter;
-  HassGraphTask *tasks;     /* [most]: slots */
+  HassGraphTask *tasks; /* [most]: slots */
+  double *work; /* [most]: what tasks cost as hints say; NULL: live, built */
   HassGraphWorker *workers; /* [n_workers] */
+  gboolean modelled;        /* it runs in virtual time */
   guint n_workers;
   guint n_queues;              /* cores: only these compute tasks */
   HassEdges edges;             /* running a recorded graph; else NULL */
@@ -289,6 +293,7 @@ void hass_task_end (HassGraph *graph, guint worker, HassGraphTask *task);
 
 /* run.c */
 gboolean hass_graph_work (HassJob *job, HassWorker *worker);
+double hass_task_cost (const HassGraph *graph, HassGraphTask *task);
 
 /* wait.c: the submitting thread, but the first one by any. */
 gboolean hass_graph_drained (const HassGraph *graph);

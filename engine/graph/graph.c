@@ -106,6 +106,8 @@ make_contents (HassGraph *graph)
 {
   graph->tasks
       = g_aligned_alloc (graph->most, sizeof *graph->tasks, HASS_TASK_BYTES);
+  if (!graph->job || graph->modelled)
+    graph->work = g_new (double, graph->most);
   graph->data = g_ptr_array_new_with_free_func (hass_data_free);
   graph->places = g_tree_new_full (hass_data_by_address, NULL, NULL, NULL);
   graph->codelets = g_ptr_array_new_with_free_func (clear_codelet);
@@ -123,6 +125,7 @@ free_contents (HassGraph *graph)
   g_hash_table_unref (graph->by_key);
   g_ptr_array_unref (graph->codelets);
   g_aligned_free (graph->tasks);
+  g_free (graph->work);
 }
 
 static void
@@ -159,19 +162,19 @@ static gboolean
 graph_create (HassJob *job, GError **error)
 {
   const HassGraphRun *run = job->farm->user_data;
-  if (!job->engine->real_time || job->cpu < 0)
+  if (job->cpu < 0)
     {
       g_set_error (error, HASS_ERROR, HASS_ERROR_NO_DEVICE,
-                   "dataflow '%s': it needs the cores of this machine; %s",
-                   job->farm->name,
-                   job->cpu < 0 ? "the CPU pool is switched off"
-                                : "modelled machines cannot run them yet");
+                   "dataflow '%s': it needs cores, and the machine has none or "
+                   "its CPU pool is switched off",
+                   job->farm->name);
       return FALSE;
     }
   HassGraph *graph
       = new_graph (job->farm->name, run,
                    run->tape ? hass_tape_length (run->tape) : run->window);
   graph->job = job;
+  graph->modelled = !job->engine->real_time;
   graph->n_queues = job->n_cores;
   graph->recalls
       = job->engine->real_time && hass_profile_has_codelets (&job->env);

@@ -55,6 +55,13 @@ typedef struct
 
 extern const HassSourceOps hass_graph_ops;
 
+/* run.c: a modelled core, by the thread of the virtual engine. */
+/* Begins the next task of a core that computes none. Returns: what it costs; <
+   0: there is none. */
+double hass_graph_begin_task (HassJob *job, HassWorker *worker);
+/* The time of that task is over: computes and ends it. */
+void hass_graph_end_task (HassJob *job, HassWorker *worker, gint64 begin_ns);
+
 /* The generator of a dataflow: builds or replays the graph. */
 gboolean hass_graph_generate (HassEmitter *emitter, gpointer run,
                               GError **error);

@@ -55,6 +55,6 @@ hass_graph_idle (HassGraph *graph, guint worker)
   if (w->idle_since_ns > 0 && now_ns - w->idle_since_ns < AGAIN_NS)
     return;
   hass_graph_busy (w, now_ns);
-  w->idle_since_ns = now_ns;
+  w->idle_since_ns = MAX (now_ns, 1); /* virtual time begins at 0 */
   w->idle = reason (graph);
 }

@@ -11,7 +11,9 @@
    those of the tasks that wait for it, go there and come back. So a core leaves
    a queue with less than STEAL_NS of short tasks to its owner, unless it finds
    the same task in front at its next look: then the owner is busy. What it
-   steals beyond that work enters its own queue, where others find it.
+   steals beyond that work enters its own queue, where others find it. Modelled
+   cores, which have no cache lines, take one task at a time from any queue:
+   their entries do not say how long tasks take.
 
    The heap for tasks with priorities has a lock, see HASS_LONG_NS.
 
@@ -47,7 +49,7 @@ mean_ns (const HassGraphTask *task)
 static guint32
 entry_of (const HassGraph *graph, const HassGraphTask *task)
 {
-  guint ns = mean_ns (task);
+  guint ns = graph->modelled ? 0 : mean_ns (task);
   guint bits = ns > 0 ? g_bit_storage (ns) : 0;
   return hass_task_index (graph, task) | bits << INDEX_BITS;
 }

@@ -124,6 +124,8 @@ call (HassGraph *graph, HassWorker *worker, HassGraphTask *task)
   if (G_UNLIKELY (!task->codelet->public.cpu))
     return hass_task_note_failure (graph, task,
                                    hass_place_why_nowhere (graph, task));
+  if (G_UNLIKELY (graph->job->dry))
+    return 0;
   if (G_UNLIKELY (task->n > FEW_VIEWS))
     {
       g_array_set_size (w->views, task->n);
@@ -151,19 +153,23 @@ call (HassGraph *graph, HassWorker *worker, HassGraphTask *task)
   return hass_task_note_failure (graph, task, error);
 }
 
-/* Computes one task and ends it. @end_ns: (nullable): when it was computed;
-   those that waited for it begin later. Returns: FALSE if it was not computed:
-   it waits for a datum that another task uses, or has failed as a task before
-   it has. */
+/* Returns: FALSE if a task waits for a datum that another COMMUTE task uses. */
+static inline gboolean
+may_begin (HassGraph *graph, guint worker, HassGraphTask *task, HassHand *hand)
+{
+  return G_LIKELY (!(task->flags & HASS_TASK_LOCKS))
+         || lock_data (graph, worker, task, hand);
+}
+
+/* Computes one task that may begin, and ends it. @end_ns: (nullable): when it
+   was computed; those that waited for it begin later. Returns: FALSE if it was
+   not computed, as a task before it has failed. */
 static gboolean
 run_task (HassGraph *graph, HassWorker *worker, HassGraphTask *task,
           HassHand *hand, gint64 *end_ns)
 {
   HassGraphWorker *w = &graph->workers[worker->index];
   guint cause = 0;
-  if (G_UNLIKELY (task->flags & HASS_TASK_LOCKS)
-      && !lock_data (graph, worker->index, task, hand))
-    return FALSE;
   gboolean computed = TRUE;
   if (G_UNLIKELY (
           atomic_load_explicit (&graph->n_failures, memory_order_relaxed) > 0)
@@ -219,6 +225,29 @@ learn (HassGraphWorker *w, HassCodeletState *codelet, gint64 ns)
     atomic_store_explicit (&codelet->mean_ns, next, memory_order_relaxed);
 }
 
+/* Computes a task that has begun at @begin, and learns how long it took.
+   Returns: when it was computed. */
+static gint64
+run_and_learn (HassGraph *graph, HassWorker *worker, HassGraphTask *task,
+               HassHand *hand, gint64 begin)
+{
+  HassCodeletState *codelet = task->codelet;
+  /* The slot may be used again when the task has ended. */
+  HassComputed fact
+      = { .task = graph->tells_computed ? hass_task_number (graph, task) : 0,
+          .codelet = codelet->name,
+          .device = (guint)graph->job->cpu,
+          .worker = worker->index,
+          .begin_ns = begin,
+          .end_ns = begin };
+  gboolean computed = run_task (graph, worker, task, hand, &fact.end_ns);
+  if (computed)
+    learn (&graph->workers[worker->index], codelet, fact.end_ns - begin);
+  if (G_UNLIKELY (graph->tells_computed) && computed)
+    hass_graph_tell_computed (graph, &fact);
+  return fact.end_ns;
+}
+
 /* Computes a task, and measures it if those since the last measured one have
    taken about SLICE_NS. @now: the time, or 0. Returns: the time, or 0. */
 static gint64
@@ -226,30 +255,17 @@ run_measured (HassGraph *graph, HassWorker *worker, HassGraphTask *task,
               HassHand *hand, gint64 now)
 {
   HassGraphWorker *w = &graph->workers[worker->index];
-  HassCodeletState *codelet = task->codelet;
-  guint mean = atomic_load_explicit (&codelet->mean_ns, memory_order_relaxed);
+  guint mean
+      = atomic_load_explicit (&task->codelet->mean_ns, memory_order_relaxed);
   w->until_look_ns -= MAX (mean, SLICE_NS / MEASURED);
   if (mean > 0 && w->until_look_ns > 0)
     {
       run_task (graph, worker, task, hand, NULL);
       return 0;
     }
-  gint64 begin = now > 0 ? now : graph->job->engine->now (graph->job);
-  /* The slot may be used again when the task has ended. */
-  HassComputed fact
-      = { .task = graph->tells_computed ? hass_task_number (graph, task) : 0,
-          .codelet = codelet->name,
-          .device = (guint)graph->job->cpu,
-          .worker = worker->index,
-          .begin_ns = begin };
   w->until_look_ns = graph->tells_computed ? 0 : SLICE_NS;
-  fact.end_ns = begin;
-  gboolean computed = run_task (graph, worker, task, hand, &fact.end_ns);
-  if (computed)
-    learn (w, codelet, fact.end_ns - begin);
-  if (G_UNLIKELY (graph->tells_computed) && computed)
-    hass_graph_tell_computed (graph, &fact);
-  return fact.end_ns;
+  return run_and_learn (graph, worker, task, hand,
+                        now > 0 ? now : graph->job->engine->now (graph->job));
 }
 
 /* Tells sleeping threads of tasks that they can take, and the calling thread of
@@ -284,7 +300,8 @@ run_chain (HassGraph *graph, HassWorker *worker, HassGraphTask *task,
       if (hand.n_given > 0)
         tell (graph, &hand);
       hand = (HassHand){ NULL, 0 };
-      now = run_measured (graph, worker, task, &hand, now);
+      if (G_LIKELY (may_begin (graph, worker->index, task, &hand)))
+        now = run_measured (graph, worker, task, &hand, now);
       if (now > 0)
         *last_ns = now;
     }
@@ -333,4 +350,78 @@ hass_graph_work (HassJob *job, HassWorker *worker)
   worker->now_ns = last;
   hass_job_check_deadline (job, last);
   return TRUE;
+}
+
+/* -- Virtual time ------------------------------------------------------- */
+
+/* Returns: what a task costs: as its hint says, else the bytes of its data,
+   else 1. */
+double
+hass_task_cost (const HassGraph *graph, HassGraphTask *task)
+{
+  double work = graph->work[hass_task_index (graph, task)];
+  gsize bytes = 0;
+  for (guint i = 0; i < task->n; i++)
+    bytes += hass_data_bytes (hass_access_data (hass_task_access (task, i)));
+  return work > 0 ? work : (double)MAX (bytes, 1);
+}
+
+/* Returns: TRUE if a task computes nothing, and takes no time. */
+static gboolean
+is_free (const HassGraph *graph, HassGraphTask *task)
+{
+  return task->flags & HASS_TASK_INTERNAL
+         || (atomic_load_explicit (&graph->n_failures, memory_order_relaxed) > 0
+             && hass_task_is_poisoned (task) > 0);
+}
+
+/* Returns: the task that a core had in hand, or one that it finds; NULL: there
+   is none. */
+static HassGraphTask *
+next_task (HassGraph *graph, guint worker)
+{
+  HassGraphTask *own = g_steal_pointer (&graph->workers[worker].own);
+  guint32 taken[HASS_MOST_TAKEN];
+  if (own || hass_graph_find (graph, worker, taken) == 0)
+    return own;
+  return &graph->tasks[taken[0]]; /* it takes one at a time, see ready.c */
+}
+
+double
+hass_graph_begin_task (HassJob *job, HassWorker *worker)
+{
+  HassGraph *graph = job->flow;
+  HassGraphWorker *w = &graph->workers[worker->index];
+  HassGraphTask *task;
+  while ((task = next_task (graph, worker->index)))
+    {
+      HassHand hand = { NULL, 0 };
+      if (!may_begin (graph, worker->index, task, &hand))
+        continue;
+      w->own = task;
+      if (!is_free (graph, task))
+        {
+          hass_graph_busy (w, job->engine->now (job));
+          return hass_task_cost (graph, task);
+        }
+      run_task (graph, worker, task, &hand, NULL);
+      hass_task_say_ended (w);
+      w->own = hand.own;
+    }
+  hass_graph_idle (graph, worker->index);
+  return -1;
+}
+
+void
+hass_graph_end_task (HassJob *job, HassWorker *worker, gint64 begin_ns)
+{
+  HassGraph *graph = job->flow;
+  HassGraphWorker *w = &graph->workers[worker->index];
+  HassHand hand = { NULL, 0 };
+  HassCallback before = hass_engine_enter_callback ("codelet", job, worker);
+  w->busy_ns
+      += run_and_learn (graph, worker, w->own, &hand, begin_ns) - begin_ns;
+  hass_engine_leave_callback (before);
+  hass_task_say_ended (w);
+  w->own = hand.own;
 }

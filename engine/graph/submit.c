@@ -179,6 +179,7 @@ grow (HassGraph *graph)
   memcpy (tasks, graph->tasks, graph->most * sizeof *tasks);
   g_aligned_free (graph->tasks);
   graph->tasks = tasks;
+  graph->work = g_renew (double, graph->work, 2 * graph->most);
   graph->most *= 2;
   graph->mask = (guint32)(graph->most - 1);
   return TRUE;
@@ -290,6 +291,8 @@ begin_task (HassGraph *graph, HassCodeletState *codelet, guint n,
   task->n = (guint16)n;
   task->flags = 0;
   task->level = 0;
+  if (G_UNLIKELY (graph->work != NULL))
+    graph->work[hass_task_index (graph, task)] = hints ? hints->work : 0;
   atomic_store_explicit (&task->ended, FALSE, memory_order_relaxed);
   if (G_UNLIKELY (n > HASS_TASK_INLINE) && !add_more (graph, task, n))
     return NULL;

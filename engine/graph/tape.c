@@ -183,6 +183,7 @@ hass_tape_lend (HassTape *tape, HassGraph *graph)
 {
   const HassGraph *from = tape->graph;
   graph->tasks = from->tasks;
+  graph->work = from->work;
   graph->data = from->data;
   graph->codelets = from->codelets;
   graph->edges = tape->edges;

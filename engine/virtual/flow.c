@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* flow.c: runs a pipeline on a modelled machine. What virtual.c and feed.c do
-   with rounds is done here with batches of tokens and ready sets.
+/* flow.c: a pipeline on a modelled machine. What virtual.c and feed.c do with
+   rounds is done here with batches of tokens and ready sets, in the course of
+   course.c.
 
    DESIGN. A core takes a batch (engine/stream/stream.h), whose time at the
    stage the model says; when that time is over, the stage's CPU worker computes
@@ -18,14 +19,6 @@
 #include "virtual-private.h"
 
 #include "engine/stream/stream.h"
-
-/* While tokens are ready and every strategy waits, the clock goes on by this,
-   in ns, so that the pipeline's rules for liveness apply (engine/stream/ask.c).
-   As there. */
-#define WAKE_NS 5000000
-/* A pipeline in which the clock has gone on so often without an event is
-   stopped: a mistake of the library. */
-#define MOST_WAKES 1000
 
 /* -- Cores -------------------------------------------------------------- */
 
@@ -160,7 +153,7 @@ feed_gpu (HassVirtualWorld *w, HassVirtualGpu *gpu)
   return any || feed == HASS_FEED_PART || feed == HASS_FEED_DROPPED;
 }
 
-/* -- The course of events ----------------------------------------------- */
+/* -- Both ---------------------------------------------------------------- */
 
 static void
 feed (HassVirtualWorld *w)
@@ -182,76 +175,13 @@ feed (HassVirtualWorld *w)
     }
 }
 
-/* Serves the next event. Returns: FALSE if there is none and nothing is left to
-   do. */
 static gboolean
-step (HassVirtualWorld *w)
+has_room (HassJob *job)
 {
-  if (w->heap->len == 0)
-    {
-      if (hass_job_stopping (w->job)
-          || hass_stream_idle (hass_stream_of (w->job)))
-        return FALSE;
-      hass_virtual_push (
-          w, (HassVirtualDue){ .t = hass_virtual_later (w, w->clock, WAKE_NS),
-                               .core = -1 });
-      if (++w->n_wakes > MOST_WAKES)
-        hass_job_stop (w->job,
-                       g_error_new (HASS_ERROR, HASS_ERROR_DEVICE,
-                                    "pipeline '%s': its strategy keeps all "
-                                    "devices waiting while tokens wait",
-                                    w->job->farm->name));
-    }
-  HassVirtualDue event = hass_virtual_pop (w);
-  /* A wake-up after the last token is not the end of the pipeline. */
-  if (event.core < 0 && !event.gpu
-      && (hass_job_stopping (w->job)
-          || hass_stream_idle (hass_stream_of (w->job))))
-    return TRUE;
-  w->clock = event.t;
-  hass_virtual_check_stop (w);
-  if (event.core >= 0 || event.gpu)
-    w->n_wakes = 0;
-  if (event.core >= 0)
-    core_done (w, &event);
-  else if (event.gpu)
-    hass_virtual_go_on (w, event.gpu, event.bundle);
-  hass_virtual_let_happen (w, NULL);
-  feed (w);
-  return TRUE;
+  return hass_load_pool_has_room (job->pool);
 }
 
-/* Computes until the load pool has room. */
-gboolean
-hass_virtual_flow_room (HassJob *job)
-{
-  HassVirtualWorld *w = job->driver;
-  feed (w);
-  while (!hass_load_pool_has_room (job->pool) && !hass_job_stopping (job))
-    if (!step (w) && !hass_load_pool_has_room (job->pool))
-      return FALSE;
-  return !hass_job_stopping (job);
-}
-
-void
-hass_virtual_drive_flow (HassVirtualWorld *w)
-{
-  HassJob *job = w->job;
-  w->batches = g_new0 (HassBatch *, MAX (job->n_cores, 1));
-  for (guint d = hass_virtual_first_gpu (w); d < job->n_devices; d++)
-    {
-      job->devices[d].opening = !hass_virtual_is_open (w, d);
-      job->devices[d].opens_at_ns = w->open_ns[d];
-      if (job->devices[d].opening)
-        hass_virtual_push (w,
-                           (HassVirtualDue){ .t = w->open_ns[d], .core = -1 });
-    }
-  hass_virtual_announce_times (w);
-  hass_job_begin (job);
-  hass_job_generate (job);
-  feed (w);
-  while (step (w))
-    ;
-  hass_virtual_check_stop (w);
-  g_free (w->batches);
-}
+const HassVirtualCourse hass_virtual_flow = { .feed = feed,
+                                              .core_done = core_done,
+                                              .gpu_done = hass_virtual_go_on,
+                                              .has_room = has_room };

@@ -76,9 +76,25 @@ typedef struct
   gint64 in_free, out_free;
 } HassVirtualLink;
 
+typedef struct HassVirtualWorld HassVirtualWorld;
+
+/* What a pipeline or a dataflow does in the course of events (course.c).
+   @feed: begins on all devices what can begin.
+   @core_done: a core has finished.
+   @gpu_done: a GPU's bundle, or operation, has finished a stage.
+   @has_room: the generator need not wait any longer. */
 typedef struct
 {
+  void (*feed) (HassVirtualWorld *w);
+  void (*core_done) (HassVirtualWorld *w, const HassVirtualDue *event);
+  void (*gpu_done) (HassVirtualWorld *w, HassVirtualGpu *gpu, guint bundle);
+  gboolean (*has_room) (HassJob *job);
+} HassVirtualCourse;
+
+struct HassVirtualWorld
+{
   HassJob *job;
+  const HassVirtualCourse *course; /* NULL: rounds */
   HassPlatform *platform;
   gint64 clock;       /* virtual time, at most HASS_VIRTUAL_END_NS */
   gboolean saturated; /* an event would have come after that end */
@@ -86,7 +102,7 @@ typedef struct
   GArray *heap; /* HassVirtualDue */
   gboolean *core_busy;
   struct HassBatch **batches; /* pipeline: [cores], what each computes */
-  guint n_wakes;              /* pipeline: times without an event, see flow.c */
+  guint n_wakes;              /* times without an event, see course.c */
   HassVirtualGpu *gpus;       /* [n_gpus] that participate */
   guint n_gpus;
   gint64 *open_ns;     /* [n_devices], when a GPU takes its first part */
@@ -107,7 +123,7 @@ typedef struct
   guint64 *bytes;        /* [n_devices], scratch */
   /* scratch, one entry for each unit of a bundle */
   GArray *work, *elements;
-} HassVirtualWorld;
+};
 
 /**
  * HassVirtualGpu: a modelled GPU.
@@ -187,9 +203,12 @@ void hass_virtual_go_on (HassVirtualWorld *w, HassVirtualGpu *gpu, guint index);
 void hass_virtual_submit (HassVirtualWorld *w, HassVirtualGpu *gpu,
                           HassFeederPart *part);
 
-/* flow.c */
-gboolean hass_virtual_flow_room (HassJob *job);
-void hass_virtual_drive_flow (HassVirtualWorld *w);
+/* course.c */
+gboolean hass_virtual_course_room (HassJob *job);
+void hass_virtual_drive_course (HassVirtualWorld *w);
+
+/* flow.c, dataflow.c */
+extern const HassVirtualCourse hass_virtual_flow, hass_virtual_dataflow;
 
 /* model.c */
 void hass_virtual_announce_times (HassVirtualWorld *w);

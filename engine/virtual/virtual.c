@@ -189,8 +189,8 @@ static gboolean
 make_room (HassJob *job)
 {
   HassVirtualWorld *w = job->driver;
-  if (job->flow)
-    return hass_virtual_flow_room (job);
+  if (w->course)
+    return hass_virtual_course_room (job);
   /* run_round() may have begun no round because all waiting loads were refused,
      which makes room, too. */
   while (!hass_load_pool_has_room (job->pool))
@@ -316,9 +316,9 @@ close_gpus (HassVirtualWorld *w)
 static void
 drive (HassVirtualWorld *w)
 {
-  if (w->job->flow)
+  if (w->course)
     {
-      hass_virtual_drive_flow (w);
+      hass_virtual_drive_course (w);
       return;
     }
   hass_job_begin (w->job);
@@ -357,6 +357,9 @@ run (HassVirtualWorld *w, HassReport **report)
   HassJob *job = w->job;
   guint first_gpu = hass_virtual_first_gpu (w);
   job->driver = w;
+  w->course = job->farm->kind == HASS_FARM_DATAFLOW ? &hass_virtual_dataflow
+              : job->flow                           ? &hass_virtual_flow
+                                                    : NULL;
   job->platform_name = w->platform->name;
   if (job->cpu >= 0)
     job->fastest = w->platform->core_work_per_ns;

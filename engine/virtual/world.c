@@ -182,6 +182,7 @@ hass_virtual_world_init (HassVirtualWorld *w, guint n_devices)
   w->work = g_array_new (FALSE, FALSE, sizeof (double));
   w->elements = g_array_new (FALSE, FALSE, sizeof (guint64));
   w->core_busy = g_new0 (gboolean, MAX (p->cores, 1));
+  w->batches = g_new0 (struct HassBatch *, MAX (p->cores, 1));
   w->core_begins = g_new0 (gint64, MAX (p->cores, 1));
   w->links = g_new0 (HassVirtualLink, MAX (p->n_links, 1));
   w->rand = g_rand_new_with_seed ((guint32)(seed ^ seed >> 32));
@@ -205,6 +206,7 @@ hass_virtual_world_clear (HassVirtualWorld *w)
   g_array_unref (w->work);
   g_array_unref (w->elements);
   g_free (w->core_busy);
+  g_free (w->batches);
   g_free (w->core_begins);
   g_free (w->links);
   g_free (w->again_ns);
