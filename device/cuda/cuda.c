@@ -25,8 +25,9 @@
    Thread safety: as hass/device.h says. */
 #include "cuda-private.h"
 
-#include "hass/error.h"
 #include "device/cpu/topology.h"
+#include "device/memory_limit.h"
+#include "hass/error.h"
 
 #define LATENCY_NS 12000
 #define PART_BYTES ((guint64)32 << 20)
@@ -56,7 +57,7 @@ describe (HassDevice *device, HassDeviceTraits *traits)
   HassGpu *gpu = ((HassCudaDevice *)device)->gpu;
   const HassCudaProperties *p = &gpu->properties;
   guint64 limit = G_MAXUINT64;
-  hass_gpus_memory_limit (&limit, NULL);
+  hass_gpu_memory_limit (&limit, NULL);
   pthread_mutex_lock (&gpu->lock);
   double link = gpu->link_bytes_per_ns;
   pthread_mutex_unlock (&gpu->lock);
@@ -89,7 +90,7 @@ set_budget (HassCudaDevice *d, GError **error)
   gboolean fresh
       = gpu->budget_ns > 0 && hass_clock_ns () < gpu->budget_ns + FRESH_NS;
   pthread_mutex_unlock (&gpu->lock);
-  if (!hass_gpus_memory_limit (&limit, error)
+  if (!hass_gpu_memory_limit (&limit, error)
       || (!fresh && !hass_gpu_ask_memory (gpu, error)))
     return FALSE;
   pthread_mutex_lock (&gpu->lock);
@@ -240,7 +241,7 @@ static gboolean
 check (GError **error)
 {
   guint64 unused;
-  return hass_gpus_memory_limit (&unused, error);
+  return hass_gpu_memory_limit (&unused, error);
 }
 
 const HassDeviceKindOps hass_cuda_kind

@@ -139,7 +139,6 @@ void hass_gpus_remember (const HassGpuList *list);
 /* gpus.c */
 HassGpu *hass_gpu_new (guint index, const HassCudaProperties *properties);
 void hass_gpu_free (HassGpu *gpu);
-gboolean hass_gpus_memory_limit (guint64 *bytes, GError **error);
 gboolean hass_gpu_take_budget (HassGpu *gpu, gsize bytes, guint64 budget,
                                GError **error);
 void hass_gpu_give_budget_back (HassGpu *gpu, gsize bytes);

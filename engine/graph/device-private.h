@@ -4,6 +4,7 @@
 #ifndef HASS_GRAPH_DEVICE_PRIVATE_H
 #define HASS_GRAPH_DEVICE_PRIVATE_H
 
+#include "graph.h"
 #include "place.h"
 
 typedef enum
@@ -54,7 +55,7 @@ typedef struct
 typedef struct HassMover HassMover; /* mover.c */
 
 /* What serves a device. */
-typedef struct
+struct HassServing
 {
   HassJob *job;
   HassGraph *graph;
@@ -76,7 +77,8 @@ typedef struct
   gboolean lost;      /* its memory must not be freed */
   GArray *ended;      /* HassLanded: to be looked at */
   GArray *asides;     /* HassAside: free memory */
-} HassServing;
+  double cost; /* virtual time: what the tasks cost that begin to compute */
+};
 
 static inline HassGraphTask *
 hass_serving_task (const HassServing *s, const GArray *tasks, guint i)

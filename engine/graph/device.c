@@ -295,13 +295,20 @@ typedef struct
   HassCodeletGpuFunc func;
   HassCall *calls;
   guint n_calls;
+  HassCodeletFunc cpu; /* a modelled device: computes the results; else NULL */
+  HassWorker *worker;
 } Launch;
 
 static gboolean
 launch (HassGpuStream *stream, gpointer data, GError **error)
 {
   const Launch *l = data;
-  return l->func (l->calls, l->n_calls, stream, error);
+  if (!l->cpu)
+    return l->func (l->calls, l->n_calls, stream, error);
+  for (guint i = 0; i < l->n_calls; i++)
+    if (!l->cpu (&l->calls[i], l->worker, error) || *error)
+      return FALSE;
+  return TRUE;
 }
 
 /* The views of a task at the device. */
@@ -330,9 +337,12 @@ enqueue (HassServing *s, const HassFlight *f, GError **error)
   g_autofree HassCall *calls = g_new0 (HassCall, n);
   g_autofree HassDataView *views = g_new (HassDataView, MAX (n_views, 1));
   n_views = 0;
+  s->cost = 0;
   for (guint i = 0; i < n; i++)
     {
       HassGraphTask *task = hass_serving_task (s, f->tasks, i);
+      if (s->graph->modelled)
+        s->cost += hass_task_cost (s->graph, task);
       calls[i] = (HassCall){ .views = views + n_views,
                              .n_views = task->n,
                              .arguments = hass_task_arguments (task),
@@ -340,9 +350,13 @@ enqueue (HassServing *s, const HassFlight *f, GError **error)
       set_views (s, task, views + n_views);
       n_views += task->n;
     }
-  Launch l
-      = { hass_codelet_func (s->graph, codelet, s->device->index), calls, n };
-  HassCallback before = hass_engine_enter_callback ("codelet", s->job, NULL);
+  Launch l = { .func = hass_codelet_func (s->graph, codelet, s->device->index),
+               .calls = calls,
+               .n_calls = n,
+               .cpu = s->graph->modelled ? codelet->cpu : NULL,
+               .worker = &s->job->workers[s->worker] };
+  HassCallback before
+      = hass_engine_enter_callback ("codelet", s->job, l.cpu ? l.worker : NULL);
   gboolean ok = s->device->ops->compute (s->device->device, f->ticket, launch,
                                          &l, error);
   hass_engine_leave_callback (before);

@@ -62,6 +62,21 @@ double hass_graph_begin_task (HassJob *job, HassWorker *worker);
 /* The time of that task is over: computes and ends it. */
 void hass_graph_end_task (HassJob *job, HassWorker *worker, gint64 begin_ns);
 
+/* serve.c: serves a modelled device, by the same thread. */
+typedef struct HassServing HassServing;
+
+/* The device @d of the job is open. */
+HassServing *hass_serving_new (HassJob *job, guint d);
+/* Begins on the device what can begin now, and takes what has ended. Frees and
+   clears *@serving if the device is lost. Returns: TRUE if something has
+   happened. */
+gboolean hass_serving_step (HassServing **serving);
+/* Returns: what the tasks cost that are being given to the device to compute.
+ */
+double hass_serving_cost (const HassServing *serving);
+/* The device has nothing left of the dataflow, or is lost. */
+void hass_serving_free (HassServing *serving);
+
 /* The generator of a dataflow: builds or replays the graph. */
 gboolean hass_graph_generate (HassEmitter *emitter, gpointer run,
                               GError **error);

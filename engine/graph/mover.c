@@ -4,8 +4,8 @@
 
    DESIGN. The proxy hands flights over by one queue and gets them back by
    another, both under one lock. The thread is made for the first datum of
-   hass_mover_least bytes; smaller ones, and all if no thread can be made, are
-   moved by the proxy.
+   hass_mover_least bytes; smaller ones, and all if no thread can be made or in
+   virtual time, are moved by the proxy. A dry run moves nothing.
 
    Thread safety: the proxy thread of the device, but for the mover's own. */
 #include "device-private.h"
@@ -56,14 +56,17 @@ move_part (guint i, gpointer data)
 }
 
 static void
-move (const HassFlight *f)
+move (const HassJob *job, const HassFlight *f)
 {
   Move m = { &f->places->data->view, f->aside };
   guint n = (guint)((f->bytes + PART_BYTES - 1) / PART_BYTES);
-  if (n > 1)
+  if (job->dry)
+    return;
+  if (n > 1 && job->engine->real_time)
     hass_copy_crew_run (n, move_part, &m);
   else
-    move_part (0, &m);
+    for (guint i = 0; i < n; i++)
+      move_part (i, &m);
 }
 
 static gpointer
@@ -80,7 +83,7 @@ run (gpointer data)
           continue;
         }
       pthread_mutex_unlock (&mover->lock);
-      move (f);
+      move (mover->job, f);
       pthread_mutex_lock (&mover->lock);
       g_queue_push_tail (&mover->moved, f);
       pthread_mutex_unlock (&mover->lock);
@@ -110,11 +113,13 @@ hass_mover_new (HassJob *job)
 void
 hass_mover_move (HassMover *mover, HassFlight *f)
 {
-  if (f->bytes >= hass_mover_least && !mover->runs)
+  gboolean later
+      = f->bytes >= hass_mover_least && mover->job->engine->real_time;
+  if (later && !mover->runs)
     mover->runs = pthread_create (&mover->thread, NULL, run, mover) == 0;
-  gboolean later = f->bytes >= hass_mover_least && mover->runs;
+  later &= mover->runs;
   if (!later)
-    move (f);
+    move (mover->job, f);
   pthread_mutex_lock (&mover->lock);
   g_queue_push_tail (later ? &mover->todo : &mover->moved, f);
   pthread_cond_signal (&mover->came);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* serve.c: a device serves a dataflow from its opening to its end.
-   Thread safety: the proxy thread of the device, except where stated. */
+   Thread safety: the proxy thread of the device, or the thread of the virtual
+   engine, except where stated. */
 #include "device-private.h"
 
 /* How long the proxy waits for an operation before it looks for tasks, in ns. A
@@ -38,20 +39,22 @@ finish (HassServing *s, const HassDataDone *done, const GError *error)
   g_hash_table_remove (s->flights, &done->ticket);
 }
 
-/* Waits until an operation has ended, then takes all that have. */
-static void
+/* Waits until an operation has ended, then takes all that have. Returns: FALSE
+   if none has. */
+static gboolean
 wait_for_end (HassServing *s, gint64 timeout_ns)
 {
   for (guint i = 0; i <= s->most_computing && !s->gone; i++)
     {
       HassLanded ended = { .error = NULL };
       if (!hass_serving_wait (s, i == 0 ? timeout_ns : 0, &ended))
-        return;
+        return i > 0;
       finish (s, &ended.done, ended.error);
       g_clear_error (&ended.error);
       if (g_hash_table_size (s->flights) == 0)
-        return;
+        return TRUE;
     }
+  return TRUE;
 }
 
 /* Takes the data that have been moved home. */
@@ -61,6 +64,16 @@ take_moved (HassServing *s)
   gboolean any = FALSE;
   for (HassFlight *f; (f = hass_mover_moved (s->mover)); any = TRUE)
     hass_device_moved (s, f);
+  return any;
+}
+
+/* Takes what is home, and begins what can begin. Returns: TRUE if something has
+   happened. */
+static gboolean
+advance (HassServing *s)
+{
+  gboolean any = take_moved (s);
+  any |= !hass_job_stopping (s->job) && hass_device_feed (s);
   return any;
 }
 
@@ -81,8 +94,7 @@ serve (HassServing *s, const _Atomic gboolean *over)
   while (!s->gone)
     {
       guint64 epoch = hass_event_prepare (&s->job->event);
-      gboolean any = take_moved (s);
-      any |= !hass_job_stopping (s->job) && hass_device_feed (s);
+      gboolean any = advance (s);
       if (g_hash_table_size (s->flights) > 0 && !s->gone)
         {
           hass_event_cancel (&s->job->event);
@@ -128,42 +140,78 @@ hass_graph_wants (HassJob *job, guint d)
                 & 1;
 }
 
-void
-hass_graph_serve (HassJob *job, guint d, const _Atomic gboolean *over)
+HassServing *
+hass_serving_new (HassJob *job, guint d)
 {
   HassGraph *graph = job->flow;
   HassGraphDevice *device = hass_placing_device (graph, d);
-  HassServing s = { .job = job,
-                    .graph = graph,
-                    .placing = graph->placing,
-                    .device = device,
-                    .worker = job->n_workers - (job->n_devices - d) };
-  s.flights = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL,
-                                     hass_flight_free);
-  s.together = g_ptr_array_new ();
-  s.mover = hass_mover_new (job);
-  s.ended = g_array_new (FALSE, FALSE, sizeof (HassLanded));
-  s.asides = g_array_new (FALSE, FALSE, sizeof (HassAside));
+  HassServing *s = g_new0 (HassServing, 1);
+  s->job = job;
+  s->graph = graph;
+  s->placing = graph->placing;
+  s->device = device;
+  s->worker = job->n_workers - (job->n_devices - d);
+  s->flights = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL,
+                                      hass_flight_free);
+  s->together = g_ptr_array_new ();
+  s->mover = hass_mover_new (job);
+  s->ended = g_array_new (FALSE, FALSE, sizeof (HassLanded));
+  s->asides = g_array_new (FALSE, FALSE, sizeof (HassAside));
   device->ops = device->device->ops->data;
-  s.most_computing = MAX (device->ops->most_computing (device->device), 1);
-  s.ahead = 2 * s.most_computing;
-  pthread_mutex_lock (&s.placing->lock);
+  s->most_computing = MAX (device->ops->most_computing (device->device), 1);
+  s->ahead = 2 * s->most_computing;
+  pthread_mutex_lock (&s->placing->lock);
   device->state = HASS_GRAPH_DEVICE_OPEN;
-  pthread_mutex_unlock (&s.placing->lock);
-  serve (&s, over);
-  if (s.gone)
+  pthread_mutex_unlock (&s->placing->lock);
+  return s;
+}
+
+void
+hass_serving_free (HassServing *s)
+{
+  if (s->gone)
     {
-      drain (&s);
-      hass_device_gone (&s);
+      drain (s);
+      hass_device_gone (s);
     }
   else
     {
-      pthread_mutex_lock (&s.placing->lock);
-      hass_serving_await_readers_locked (&s);
-      hass_device_free_all_locked (device);
-      pthread_mutex_unlock (&s.placing->lock);
+      pthread_mutex_lock (&s->placing->lock);
+      hass_serving_await_readers_locked (s);
+      hass_device_free_all_locked (s->device);
+      pthread_mutex_unlock (&s->placing->lock);
     }
-  hass_mover_finish (s.mover);
-  hass_mover_free (s.mover);
-  hass_serving_clear (&s);
+  hass_mover_finish (s->mover);
+  hass_mover_free (s->mover);
+  hass_serving_clear (s);
+  g_free (s);
+}
+
+void
+hass_graph_serve (HassJob *job, guint d, const _Atomic gboolean *over)
+{
+  HassServing *s = hass_serving_new (job, d);
+  serve (s, over);
+  hass_serving_free (s);
+}
+
+/* -- Virtual time ------------------------------------------------------- */
+
+gboolean
+hass_serving_step (HassServing **serving)
+{
+  HassServing *s = *serving;
+  gboolean any = advance (s);
+  any |= g_hash_table_size (s->flights) > 0 && wait_for_end (s, 0);
+  if (!s->gone)
+    return any;
+  hass_serving_free (s);
+  *serving = NULL;
+  return TRUE;
+}
+
+double
+hass_serving_cost (const HassServing *s)
+{
+  return s->cost;
 }

@@ -14,6 +14,22 @@
 
 /* -- Codelets ----------------------------------------------------------- */
 
+/* Refuses a codelet that nothing can compute, or one too many. */
+static void
+refuse_codelet (HassGraph *graph, const HassCodelet *codelet, gboolean can_run)
+{
+  hass_graph_refuse (
+      graph, can_run ? HASS_ERROR_OVERFLOW : HASS_ERROR_NO_DEVICE,
+      can_run       ? "there are more than %2$d codelets; '%1$s' is one more"
+      : !graph->job ? "codelet '%s' has no function for cores, the only "
+                      "device of a recorded graph"
+      : graph->modelled && codelet->gpu
+          ? "codelet '%s' has no function for cores, which computes the "
+            "results of a modelled machine; a dry run needs none"
+          : "codelet '%s' has no function for a device that is present",
+      codelet->name ? codelet->name : "?", HASS_MOST_CODELETS);
+}
+
 /* @work: of its first task; not above 0: unknown. */
 static HassCodeletState *
 add_codelet (HassGraph *graph, const HassCodelet *key, double work)
@@ -32,17 +48,11 @@ add_codelet (HassGraph *graph, const HassCodelet *key, double work)
     }
   guint n = graph->codelets->len;
   guint32 devices = hass_codelet_devices (graph, &codelet);
-  gboolean can_run = codelet.cpu || devices;
+  gboolean can_run
+      = codelet.cpu || (devices && (!graph->modelled || graph->job->dry));
   if (!can_run || n == HASS_MOST_CODELETS)
     {
-      hass_graph_refuse (
-          graph, can_run ? HASS_ERROR_OVERFLOW : HASS_ERROR_NO_DEVICE,
-          can_run ? "there are more than %2$d codelets; '%1$s' is one more"
-          : graph->job
-              ? "codelet '%s' has no function for a device that is present"
-              : "codelet '%s' has no function for cores, the only "
-                "device of a recorded graph",
-          codelet.name ? codelet.name : "?", HASS_MOST_CODELETS);
+      refuse_codelet (graph, &codelet, can_run);
       return NULL;
     }
   HassCodeletState *state

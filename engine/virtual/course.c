@@ -43,7 +43,7 @@ step (HassVirtualWorld *w)
   if (event.core >= 0)
     w->course->core_done (w, &event);
   else if (event.gpu)
-    w->course->gpu_done (w, event.gpu, event.bundle);
+    w->course->gpu_done (w, &event);
   hass_virtual_let_happen (w, NULL);
   w->course->feed (w);
   return TRUE;
@@ -80,4 +80,6 @@ hass_virtual_drive_course (HassVirtualWorld *w)
   while (step (w))
     ;
   hass_virtual_check_stop (w);
+  if (w->course->finish)
+    w->course->finish (w);
 }

@@ -132,12 +132,13 @@ settle (HassVirtualWorld *w, HassVirtualGpu *gpu, HassFeederPart *part,
    a grant is over: the part goes on to its next stage; if that was its last
    one, its results are taken over and its units are counted or given back. */
 void
-hass_virtual_go_on (HassVirtualWorld *w, HassVirtualGpu *gpu, guint index)
+hass_virtual_go_on (HassVirtualWorld *w, const HassVirtualDue *event)
 {
+  HassVirtualGpu *gpu = event->gpu;
   HassDevice *device = &gpu->parent;
   HassBundleDone done = { 0 };
   g_autoptr (GError) error = NULL;
-  hass_virtual_gpu_stage_over (gpu, index);
+  hass_virtual_gpu_stage_over (gpu, event->bundle);
   if (!device->ops->wait (device, 0, &done, &error))
     return;
   hass_feeder_remember (&gpu->feeder, error);

@@ -186,7 +186,6 @@ begin_beside (HassVirtualGpu *gpu, HassVirtualBundle *b)
 static gint64 *
 resource (HassVirtualGpu *gpu, HassVirtualBundle *b, double *ns)
 {
-  HassVirtualLink *link = &gpu->world->links[gpu->model->link];
   switch (b->stage)
     {
     case GATHER:
@@ -195,16 +194,14 @@ resource (HassVirtualGpu *gpu, HassVirtualBundle *b, double *ns)
     case IN:
       *ns = b->h2d_ns;
       /* A bundle without inputs still waits until the entry copy has ended. */
-      return *ns > 0 ? &link->in_free : &gpu->entry_end_ns;
+      return *ns > 0 ? hass_virtual_gpu_link (gpu, FALSE) : &gpu->entry_end_ns;
     case KERNEL:
       b->kernel_ns *= gpu->world->slower[gpu->d];
       *ns = b->kernel_ns;
       return &gpu->kernel_free_ns;
     case OUT:
       *ns = b->d2h_ns;
-      if (*ns <= 0)
-        return NULL;
-      return gpu->model->duplex ? &link->out_free : &link->in_free;
+      return *ns > 0 ? hass_virtual_gpu_link (gpu, TRUE) : NULL;
     default:
       *ns = b->host_ns;
       return &gpu->host_free_ns;
@@ -266,12 +263,13 @@ hass_virtual_gpu_stage_over (HassVirtualGpu *gpu, guint index)
 }
 
 /* Makes all bundles on the device fail now: their events are moved to the
-   present time. */
+   present time. Operations of a dataflow never end. */
 void
 hass_virtual_gpu_lose (HassVirtualGpu *gpu)
 {
   HassVirtualWorld *w = gpu->world;
   HassVirtualDue *h = (HassVirtualDue *)w->heap->data;
+  gpu->lost = TRUE;
   for (guint i = 0; i < w->heap->len; i++)
     if (h[i].gpu == gpu)
       {
@@ -321,6 +319,7 @@ gpu_open (HassDevice *device, const HassDeviceFarm *farm, GError **error)
   HassVirtualGpu *gpu = (HassVirtualGpu *)device;
   (void)farm, (void)error;
   gpu->bundles = g_new0 (HassVirtualBundle, gpu->feeder.depth);
+  gpu->memory = g_hash_table_new_full (NULL, NULL, free, NULL);
   return TRUE;
 }
 
@@ -370,6 +369,8 @@ gpu_close (HassDevice *device)
 {
   HassVirtualGpu *gpu = (HassVirtualGpu *)device;
   g_clear_pointer (&gpu->bundles, g_free);
+  g_clear_pointer (&gpu->memory, g_hash_table_unref);
+  g_queue_clear_full (&gpu->done, g_free);
 }
 
 static gint64
@@ -388,15 +389,19 @@ static const HassDeviceOps gpu_ops = { .struct_size = sizeof (HassDeviceOps),
                                        .submit = gpu_submit,
                                        .wait = gpu_wait,
                                        .close = gpu_close,
-                                       .opening_ns = gpu_opening_ns };
+                                       .opening_ns = gpu_opening_ns,
+                                       .data = &hass_virtual_data_ops };
 
 void
 hass_virtual_gpu_init (HassVirtualGpu *gpu, HassVirtualWorld *w, guint g)
 {
-  *gpu = (HassVirtualGpu){ .parent = { &gpu_ops },
+  *gpu = (HassVirtualGpu){ .parent = { &gpu->ops },
+                           .ops = gpu_ops,
                            .world = w,
                            .model = &w->platform->gpus[g],
                            .d = g + hass_virtual_first_gpu (w) };
+  if (gpu->model->kind)
+    gpu->ops.kind = gpu->model->kind;
 }
 
 /* Names the units of the next submit, whose true costs the device looks up:

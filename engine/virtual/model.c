@@ -24,12 +24,15 @@ is_due (const HassVirtualWorld *w, const HassVirtualEvent *event,
 }
 
 /* Makes the device lost: what it has in flight fails now, and it is granted
-   nothing more. */
+   nothing more. If it serves a dataflow, that finds out. */
 static void
 lose (HassVirtualWorld *w, guint d)
 {
   HassJob *job = w->job;
-  hass_virtual_gpu_lose (&w->gpus[d - hass_virtual_first_gpu (w)]);
+  HassVirtualGpu *gpu = &w->gpus[d - hass_virtual_first_gpu (w)];
+  hass_virtual_gpu_lose (gpu);
+  if (gpu->serving)
+    return;
   pthread_mutex_lock (&job->decision);
   hass_decide_lost (job, d, HASS_VIRTUAL_LOST);
   pthread_mutex_unlock (&job->decision);

@@ -32,12 +32,14 @@
 #include "device/ops.h"
 #include "engine/core/feeder.h"
 #include "engine/core/job.h"
+#include "hass/device_data.h"
 #include "virtual.h"
 
 /* The message of a device that the model makes fail. */
 #define HASS_VIRTUAL_LOST "the model says so"
 
 typedef struct HassVirtualGpu HassVirtualGpu;
+typedef struct HassVirtualOp HassVirtualOp; /* gpu_data.c */
 
 /* A bundle that a modelled GPU has in one of its slots; durations of its stages
    in ns. */
@@ -67,8 +69,11 @@ typedef struct
   HassSlot *slot; /* the round of its units */
   HassExtent extent;
   gint64 begin;
-  HassVirtualGpu *gpu; /* GPU whose bundle has finished a stage; or NULL */
-  guint bundle;        /* slot of that bundle */
+  /* GPU whose bundle has finished a stage, or whose operation is over; or NULL
+   */
+  HassVirtualGpu *gpu;
+  guint bundle;      /* slot of that bundle */
+  HassVirtualOp *op; /* that operation, of a dataflow; or NULL */
 } HassVirtualDue;
 
 typedef struct
@@ -82,13 +87,15 @@ typedef struct HassVirtualWorld HassVirtualWorld;
    @feed: begins on all devices what can begin.
    @core_done: a core has finished.
    @gpu_done: a GPU's bundle, or operation, has finished a stage.
-   @has_room: the generator need not wait any longer. */
+   @has_room: the generator need not wait any longer.
+   @finish: (nullable): nothing is left to do. */
 typedef struct
 {
   void (*feed) (HassVirtualWorld *w);
   void (*core_done) (HassVirtualWorld *w, const HassVirtualDue *event);
-  void (*gpu_done) (HassVirtualWorld *w, HassVirtualGpu *gpu, guint bundle);
+  void (*gpu_done) (HassVirtualWorld *w, const HassVirtualDue *event);
   gboolean (*has_room) (HassJob *job);
+  void (*finish) (HassVirtualWorld *w);
 } HassVirtualCourse;
 
 struct HassVirtualWorld
@@ -96,7 +103,8 @@ struct HassVirtualWorld
   HassJob *job;
   const HassVirtualCourse *course; /* NULL: rounds */
   HassPlatform *platform;
-  gint64 clock;       /* virtual time, at most HASS_VIRTUAL_END_NS */
+  gint64 clock;     /* virtual time, at most HASS_VIRTUAL_END_NS */
+  gboolean changed; /* dataflow: devices, or cores, may find something to do */
   gboolean saturated; /* an event would have come after that end */
   guint64 n_events;
   GArray *heap; /* HassVirtualDue */
@@ -112,6 +120,7 @@ struct HassVirtualWorld
    */
   gint64 *again_ns;
   HassVirtualLink *links;
+  guint64 memory_limit; /* HASS_GPU_MEM */
   GRand *rand;
   const HassVirtualModel *model; /* NULL: nothing is added to the platform */
   double *slower;     /* [n_devices], factor on the device's times so far */
@@ -136,10 +145,15 @@ struct HassVirtualWorld
  *   done.
  * @kernel_begin_ns: when the kernel that began last began.
  * @entry_end_ns: when the last entry copy ended.
+ * @serving: a dataflow: what serves the device while it is open; or NULL.
+ * @memory: a dataflow: memory of data, and its size; @used: total.
+ * @done: a dataflow: HassVirtualOp that are over, for the next waits.
+ * @lost: a dataflow: the device is lost.
  */
 struct HassVirtualGpu
 {
   HassDevice parent;
+  HassDeviceOps ops; /* with the kind that the model says */
   HassVirtualWorld *world;
   const HassGpuModel *model;
   guint d;
@@ -149,6 +163,11 @@ struct HassVirtualGpu
   HassVirtualBundle *bundles; /* [depth], by slot */
   HassVirtualBundle *over;
   gint64 kernel_begin_ns, kernel_free_ns, host_free_ns, entry_end_ns;
+  struct HassServing *serving;
+  GHashTable *memory;
+  gsize used;
+  GQueue done;
+  gboolean lost;
 };
 
 static inline guint
@@ -179,6 +198,7 @@ void hass_virtual_world_clear (HassVirtualWorld *w);
 void hass_virtual_push (HassVirtualWorld *w, HassVirtualDue due);
 HassVirtualDue hass_virtual_pop (HassVirtualWorld *w);
 void hass_virtual_sort (HassVirtualWorld *w);
+gint64 *hass_virtual_gpu_link (HassVirtualGpu *gpu, gboolean out);
 double hass_virtual_noise (HassVirtualWorld *w);
 double hass_virtual_cost (const HassVirtualWorld *w, const HassRound *round,
                           guint device, HassExtent e);
@@ -196,9 +216,13 @@ void hass_virtual_gpu_name_units (HassVirtualGpu *gpu, HassSlot *round,
 void hass_virtual_gpu_stage_over (HassVirtualGpu *gpu, guint index);
 void hass_virtual_gpu_lose (HassVirtualGpu *gpu);
 
+/* gpu_data.c */
+extern const HassDeviceDataOps hass_virtual_data_ops;
+void hass_virtual_gpu_op_over (HassVirtualGpu *gpu, HassVirtualOp *op);
+
 /* feed.c */
 gboolean hass_virtual_feed_gpus (HassVirtualWorld *w, HassSlot *slot);
-void hass_virtual_go_on (HassVirtualWorld *w, HassVirtualGpu *gpu, guint index);
+void hass_virtual_go_on (HassVirtualWorld *w, const HassVirtualDue *event);
 
 void hass_virtual_submit (HassVirtualWorld *w, HassVirtualGpu *gpu,
                           HassFeederPart *part);

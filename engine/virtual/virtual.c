@@ -6,6 +6,7 @@
 #include "virtual-private.h"
 
 #include "device/kinds.h"
+#include "device/memory_limit.h"
 #include "engine/stream/stream.h"
 
 #include <string.h>
@@ -168,7 +169,7 @@ run_round (HassVirtualWorld *w)
       if (event.core >= 0)
         core_done (w, &event);
       else if (event.gpu)
-        hass_virtual_go_on (w, event.gpu, event.bundle);
+        hass_virtual_go_on (w, &event);
       hass_virtual_let_happen (w, slot);
       feed (w, slot);
     }
@@ -205,11 +206,17 @@ nothing (HassJob *job)
   (void)job;
 }
 
+static void
+changed (HassJob *job)
+{
+  ((HassVirtualWorld *)job->driver)->changed = TRUE;
+}
+
 static const HassEngineOps virtual_ops = {
   .now = now,
   .make_room = make_room,
   .loads_came = nothing,
-  .changed = nothing,
+  .changed = changed,
 };
 
 /* Returns: TRUE if a modelled device participates. In a data farm every device
@@ -391,14 +398,17 @@ hass_virtual_run_model (const HassFarm *farm, HassPlatform *platform,
 {
   guint n_devices;
   HassVirtualWorld w = { .platform = platform, .model = model };
-  if (!can_compute (farm, error))
+  if (!can_compute (farm, error)
+      || !hass_gpu_memory_limit (&w.memory_limit, error))
     return FALSE;
   g_autofree HassDeviceTraits *devices = make_devices (&w, farm, &n_devices);
-  g_autofree HassDevice **none = g_new0 (HassDevice *, n_devices);
+  g_autofree HassDevice **gpus = g_new0 (HassDevice *, n_devices);
+  for (guint g = 0; farm->kind == HASS_FARM_DATAFLOW && g < w.n_gpus; g++)
+    gpus[w.gpus[g].d] = &w.gpus[g].parent;
   if (model && model->traits)
     memcpy (devices, model->traits, n_devices * sizeof *devices);
   HassJobDevices of = { .devices = devices,
-                        .gpus = none,
+                        .gpus = gpus,
                         .n_devices = n_devices,
                         .entry_bytes = model ? model->entry_bytes : 0,
                         .merge_ns = model ? model->merge_ns : 0 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* world.c: the state of a modelled machine: the queue of events and the costs
-   of units. The DESIGN paragraph is in virtual-private.h.
+/* world.c: the state of a modelled machine: the queue of events, its links and
+   the costs of units. The DESIGN paragraph is in virtual-private.h.
    Thread safety: by the world's thread. */
 #include "virtual-private.h"
 
@@ -61,6 +61,14 @@ hass_virtual_sort (HassVirtualWorld *w)
 {
   /* An array in ascending order is a heap. */
   g_array_sort (w->heap, by_time);
+}
+
+/* Returns the time until which the GPU's link is occupied in a direction. */
+gint64 *
+hass_virtual_gpu_link (HassVirtualGpu *gpu, gboolean out)
+{
+  HassVirtualLink *link = &gpu->world->links[gpu->model->link];
+  return out && gpu->model->duplex ? &link->out_free : &link->in_free;
 }
 
 /* -- What things cost --------------------------------------------------- */

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cuda_rig.h"
+#include "device/memory_limit.h"
 #include "hass_test.h"
 
 /* -- What there is ------------------------------------------------------ */
@@ -179,7 +180,7 @@ bad_limits (void)
     {
       g_autoptr (GError) error = NULL;
       g_setenv ("HASS_GPU_MEM", bad[i], TRUE);
-      CU_ASSERT_FALSE (hass_gpus_memory_limit (&bytes, &error));
+      CU_ASSERT_FALSE (hass_gpu_memory_limit (&bytes, &error));
       CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_INVALID));
       if (!error)
         printf ("\n    %s", bad[i]);
@@ -187,7 +188,7 @@ bad_limits (void)
   for (guint i = 0; i < G_N_ELEMENTS (good); i++)
     {
       g_setenv ("HASS_GPU_MEM", good[i].text, TRUE);
-      CU_ASSERT_TRUE (hass_gpus_memory_limit (&bytes, NULL));
+      CU_ASSERT_TRUE (hass_gpu_memory_limit (&bytes, NULL));
       CU_ASSERT_EQUAL (bytes, good[i].bytes);
     }
   g_unsetenv ("HASS_GPU_MEM");

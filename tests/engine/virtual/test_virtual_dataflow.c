@@ -1,24 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* test_virtual_dataflow.c: dataflows on modelled machines: results, times,
-   failures. A unit of work takes a core 1 us.
+/* test_virtual_dataflow.c: dataflows on modelled machines: results, times of
+   cores, failures.
    Thread safety: single-threaded. */
 #include <unistd.h>
 
-#include "hass/dataflow.h"
-#include "hass_test.h"
-#include "tests/engine/trial.h"
 #include "tests/skeletons/dataflow/graph_run.h"
-
-/* A file that models @cores cores. */
-static char *
-machine (guint cores)
-{
-  g_autofree char *text
-      = g_strdup_printf ("[platform]\nname = test\n[cpu]\ncores = "
-                         "%u\nwork_per_us = 1\npull_us = 0\n",
-                         cores);
-  return trial_file (text);
-}
+#include "virtual_flow.h"
 
 /* -- Results ------------------------------------------------------------- */
 
@@ -26,7 +13,9 @@ static void
 must_be_right (guint32 seed, guint flags, gsize window)
 {
   g_autoptr (GraphPlan) p = graph_plan_new (seed, 30 + seed % 170, flags);
-  g_autofree char *path = machine (1 + seed % 8);
+  gsize bytes = graph_plan_need (p, FALSE) * (seed / 4 % 4);
+  guint n_gpus = flags & PLAN_GPU ? seed % 4 : 0;
+  g_autofree char *path = virtual_flow_machine (1 + seed % 8, n_gpus, bytes, 0);
   GraphSettings settings = { .window = window, .platform = path };
   g_autofree char *wrong = flags & PLAN_RECORDS
                                ? graph_run_recorded (p, &settings)
@@ -46,6 +35,15 @@ random_graphs (void)
 }
 
 static void
+graphs_on_gpus (void)
+{
+  static const gsize windows[] = { 2, 16, 0 };
+  for (guint32 seed = 1; seed <= 300; seed++)
+    must_be_right (seed, seed % 5 ? PLAN_GPU : PLAN_GPU | PLAN_FAILS,
+                   windows[seed % 3]);
+}
+
+static void
 failing_graphs (void)
 {
   for (guint32 seed = 1; seed <= 100; seed++)
@@ -61,30 +59,6 @@ recorded_graphs (void)
 
 /* -- Times --------------------------------------------------------------- */
 
-/* A dataflow of tasks that count themselves, on @n_cores modelled cores. */
-typedef struct
-{
-  guint n_cores;
-  gboolean dry;
-  HassErrorPolicy on_error;
-  gint64 deadline_ms;
-  gsize window;
-  GCancellable *cancellable; /* cancelled by the second task */
-  guint n_computed;
-  HassReport *report; /* (out) */
-  double us;          /* (out): the makespan */
-} Flow;
-
-static gboolean
-count (const HassCall *call, HassWorker *worker, GError **error)
-{
-  Flow *flow = call->user_data;
-  (void)worker, (void)error;
-  if (++flow->n_computed == 2 && flow->cancellable)
-    g_cancellable_cancel (flow->cancellable);
-  return TRUE;
-}
-
 static gboolean
 fail (const HassCall *call, HassWorker *worker, GError **error)
 {
@@ -93,58 +67,16 @@ fail (const HassCall *call, HassWorker *worker, GError **error)
   return FALSE;
 }
 
-static const HassCodelet counts = HASS_CODELET (.name = "count", .cpu = count);
 static const HassCodelet fails = HASS_CODELET (.name = "fail", .cpu = fail);
-
-static void
-submit (HassGraph *graph, const HassCodelet *codelet, HassData *data,
-        HassAccessMode mode, double work)
-{
-  HassAccess access = { data, mode };
-  hass_graph_task (graph, codelet, &access, data ? 1 : 0,
-                   &(HassTaskHints){ .work = work });
-}
-
-static gboolean
-run (Flow *flow, HassBuildFunc build, GError **error)
-{
-  g_autofree char *path = machine (MAX (flow->n_cores, 1));
-  HassDataflow d = HASS_DATAFLOW_INIT;
-  d.build = build;
-  d.user_data = flow;
-  d.window = flow->window;
-  d.run.platform = path;
-  d.run.dry = flow->dry;
-  d.run.on_error = flow->on_error;
-  d.run.deadline_ms = flow->deadline_ms;
-  d.run.cancellable = flow->cancellable;
-  flow->n_computed = 0;
-  g_clear_pointer (&flow->report, hass_report_free);
-  gboolean ok = hass_dataflow (&d, &flow->report, error);
-  flow->us = flow->report->makespan_s * 1e6;
-  unlink (path);
-  return ok;
-}
-
-static void
-must_take (Flow *flow, HassBuildFunc build, double us)
-{
-  g_autoptr (GError) error = NULL;
-  CU_ASSERT_TRUE (run (flow, build, &error));
-  CU_ASSERT_DOUBLE_EQUAL (flow->us, us, 1e-6);
-  if (error || ABS (flow->us - us) > 1e-6)
-    g_printerr ("\n    %s; %g us, not %g\n", error ? error->message : "ran",
-                flow->us, us);
-}
 
 static gboolean
 chain (HassGraph *graph, gpointer data, GError **error)
 {
   HassData *token = hass_graph_scratch (graph, 0);
   (void)data, (void)error;
-  submit (graph, &counts, token, HASS_WRITE, 1);
+  virtual_flow_submit (graph, &virtual_flow_counts, token, HASS_WRITE, 1);
   for (guint i = 2; i <= 4; i++)
-    submit (graph, &counts, token, HASS_UPDATE, i);
+    virtual_flow_submit (graph, &virtual_flow_counts, token, HASS_UPDATE, i);
   return TRUE;
 }
 
@@ -152,8 +84,8 @@ static gboolean
 two_alone (HassGraph *graph, gpointer data, GError **error)
 {
   (void)data, (void)error;
-  submit (graph, &counts, NULL, HASS_READ, 3);
-  submit (graph, &counts, NULL, HASS_READ, 7);
+  virtual_flow_submit (graph, &virtual_flow_counts, NULL, HASS_READ, 3);
+  virtual_flow_submit (graph, &virtual_flow_counts, NULL, HASS_READ, 7);
   return TRUE;
 }
 
@@ -162,9 +94,9 @@ four_commute (HassGraph *graph, gpointer data, GError **error)
 {
   HassData *token = hass_graph_scratch (graph, 0);
   (void)data, (void)error;
-  submit (graph, &counts, token, HASS_WRITE, 1);
+  virtual_flow_submit (graph, &virtual_flow_counts, token, HASS_WRITE, 1);
   for (guint i = 0; i < 4; i++)
-    submit (graph, &counts, token, HASS_COMMUTE, 5);
+    virtual_flow_submit (graph, &virtual_flow_counts, token, HASS_COMMUTE, 5);
   return TRUE;
 }
 
@@ -173,7 +105,7 @@ eighty (HassGraph *graph, gpointer data, GError **error)
 {
   (void)data, (void)error;
   for (guint i = 0; i < 80; i++)
-    submit (graph, &counts, NULL, HASS_READ, 2);
+    virtual_flow_submit (graph, &virtual_flow_counts, NULL, HASS_READ, 2);
   return TRUE;
 }
 
@@ -183,37 +115,37 @@ by_bytes (HassGraph *graph, gpointer data, GError **error)
 {
   static guint8 bytes[6];
   (void)data, (void)error;
-  submit (graph, &counts, hass_graph_data (graph, bytes, 6, 1, 0), HASS_READ,
-          0);
+  virtual_flow_submit (graph, &virtual_flow_counts,
+                       hass_graph_data (graph, bytes, 6, 1, 0), HASS_READ, 0);
   hass_graph_wait (graph, NULL);
-  submit (graph, &counts, NULL, HASS_READ, 0);
+  virtual_flow_submit (graph, &virtual_flow_counts, NULL, HASS_READ, 0);
   return TRUE;
 }
 
 static void
 exact_times (void)
 {
-  Flow flow = { .n_cores = 1 };
-  must_take (&flow, chain, 10);
-  must_take (&flow, two_alone, 10);
-  must_take (&flow, by_bytes, 7);
+  VirtualFlow flow = { .n_cores = 1 };
+  virtual_flow_takes (&flow, chain, 10);
+  virtual_flow_takes (&flow, two_alone, 10);
+  virtual_flow_takes (&flow, by_bytes, 7);
   CU_ASSERT_EQUAL (flow.n_computed, 2);
   flow.n_cores = 2;
-  must_take (&flow, chain, 10);
-  must_take (&flow, two_alone, 7);
+  virtual_flow_takes (&flow, chain, 10);
+  virtual_flow_takes (&flow, two_alone, 7);
   flow.n_cores = 4;
-  must_take (&flow, four_commute, 21);
-  must_take (&flow, eighty, 40);
+  virtual_flow_takes (&flow, four_commute, 21);
+  virtual_flow_takes (&flow, eighty, 40);
   flow.window = 2;
-  must_take (&flow, eighty, 80);
+  virtual_flow_takes (&flow, eighty, 80);
   hass_report_free (flow.report);
 }
 
 static void
 reported (void)
 {
-  Flow flow = { .n_cores = 4 };
-  must_take (&flow, eighty, 40);
+  VirtualFlow flow = { .n_cores = 4 };
+  virtual_flow_takes (&flow, eighty, 40);
   const HassReport *r = flow.report;
   CU_ASSERT_EQUAL (r->loads, 80);
   CU_ASSERT_EQUAL (r->devices[0].units, 80);
@@ -223,7 +155,7 @@ reported (void)
   CU_ASSERT_STRING_EQUAL (r->stages[0].name, "count");
   CU_ASSERT_DOUBLE_EQUAL (r->stages[0].busy_s, 160e-6, 1e-12);
   flow.n_cores = 2;
-  must_take (&flow, chain, 10);
+  virtual_flow_takes (&flow, chain, 10);
   r = flow.report;
   CU_ASSERT_DOUBLE_EQUAL (r->devices[0].busy_s, 5e-6, 1e-12);
   CU_ASSERT_DOUBLE_EQUAL (r->lost_imbalance_s, 5e-6, 2e-9);
@@ -233,8 +165,8 @@ reported (void)
 static void
 dry (void)
 {
-  Flow flow = { .n_cores = 2, .dry = TRUE };
-  must_take (&flow, two_alone, 7);
+  VirtualFlow flow = { .n_cores = 2, .dry = TRUE };
+  virtual_flow_takes (&flow, two_alone, 7);
   CU_ASSERT_EQUAL (flow.n_computed, 0);
   CU_ASSERT_EQUAL (flow.report->loads, 2);
   hass_report_free (flow.report);
@@ -247,9 +179,9 @@ one_fails (HassGraph *graph, gpointer data, GError **error)
 {
   HassData *token = hass_graph_scratch (graph, 0);
   (void)data, (void)error;
-  submit (graph, &fails, token, HASS_WRITE, 2);
-  submit (graph, &counts, token, HASS_UPDATE, 3);
-  submit (graph, &counts, NULL, HASS_READ, 9);
+  virtual_flow_submit (graph, &fails, token, HASS_WRITE, 2);
+  virtual_flow_submit (graph, &virtual_flow_counts, token, HASS_UPDATE, 3);
+  virtual_flow_submit (graph, &virtual_flow_counts, NULL, HASS_READ, 9);
   return TRUE;
 }
 
@@ -258,9 +190,9 @@ long_chain (HassGraph *graph, gpointer data, GError **error)
 {
   HassData *token = hass_graph_scratch (graph, 0);
   (void)data, (void)error;
-  submit (graph, &counts, token, HASS_WRITE, 600);
+  virtual_flow_submit (graph, &virtual_flow_counts, token, HASS_WRITE, 600);
   for (guint i = 1; i < 100; i++)
-    submit (graph, &counts, token, HASS_UPDATE, 600);
+    virtual_flow_submit (graph, &virtual_flow_counts, token, HASS_UPDATE, 600);
   return TRUE;
 }
 
@@ -268,14 +200,14 @@ static void
 failures (void)
 {
   g_autoptr (GError) error = NULL;
-  Flow flow = { .n_cores = 2, .on_error = HASS_ON_ERROR_CONTINUE };
-  must_take (&flow, one_fails, 9);
+  VirtualFlow flow = { .n_cores = 2, .on_error = HASS_ON_ERROR_CONTINUE };
+  virtual_flow_takes (&flow, one_fails, 9);
   flow.n_cores = 1;
-  must_take (&flow, one_fails, 11);
+  virtual_flow_takes (&flow, one_fails, 11);
   CU_ASSERT_EQUAL (flow.n_computed, 1);
   CU_ASSERT_EQUAL (flow.report->n_unfinished, 2);
   flow.on_error = HASS_ON_ERROR_STOP;
-  CU_ASSERT_FALSE (run (&flow, one_fails, &error));
+  CU_ASSERT_FALSE (virtual_flow_run (&flow, one_fails, &error));
   CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_WORKER));
   hass_report_free (flow.report);
 }
@@ -285,12 +217,13 @@ stopped (void)
 {
   g_autoptr (GError) late = NULL;
   g_autoptr (GError) cancelled = NULL;
-  Flow flow = { .deadline_ms = 3 };
-  CU_ASSERT_FALSE (run (&flow, long_chain, &late));
+  VirtualFlow flow = { .deadline_ms = 3 };
+  CU_ASSERT_FALSE (virtual_flow_run (&flow, long_chain, &late));
   CU_ASSERT_TRUE (g_error_matches (late, HASS_ERROR, HASS_ERROR_DEADLINE));
   CU_ASSERT_TRUE (flow.n_computed >= 4 && flow.n_computed <= 6);
-  flow = (Flow){ .report = flow.report, .cancellable = g_cancellable_new () };
-  CU_ASSERT_FALSE (run (&flow, long_chain, &cancelled));
+  flow = (VirtualFlow){ .report = flow.report,
+                        .cancellable = g_cancellable_new () };
+  CU_ASSERT_FALSE (virtual_flow_run (&flow, long_chain, &cancelled));
   CU_ASSERT_TRUE (
       g_error_matches (cancelled, HASS_ERROR, HASS_ERROR_CANCELLED));
   CU_ASSERT_TRUE (flow.n_computed >= 2 && flow.n_computed <= 3);
@@ -302,6 +235,7 @@ HASS_TEST_SUITE (
     virtual_dataflow,
     { "random graphs leave the values of the sequential program",
       random_graphs },
+    { "the same on modelled GPUs whose memory is small", graphs_on_gpus },
     { "tasks fail with the data that they need, and no others",
       failing_graphs },
     { "a recorded graph does the same each time, on other data too",

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: MIT */
+/* test_virtual_dataflow_gpus.c: dataflows on modelled GPUs: times, memory,
+   devices that get slower or are lost.
+   Thread safety: single-threaded. */
+#include <unistd.h>
+
+#include "engine/graph/graph.h"
+#include "engine/virtual/virtual.h"
+#include "virtual_flow.h"
+
+/* The modelled GPU runs no code. */
+static gboolean
+on_gpu (const HassCall *calls, guint n_calls, HassGpuStream *stream,
+        GError **error)
+{
+  (void)calls, (void)n_calls, (void)stream, (void)error;
+  return FALSE;
+}
+
+static gboolean
+grow (const HassCall *call, HassWorker *worker, GError **error)
+{
+  guint8 *bytes = call->views[0].data;
+  for (gsize i = 0; i < call->views[0].row_bytes; i++)
+    bytes[i]++;
+  return virtual_flow_count (call, worker, error);
+}
+
+static void
+merge (const HassDataView *into, const HassDataView *copy, gpointer data)
+{
+  (void)into, (void)copy, (void)data;
+}
+
+static const HassCodelet grows
+    = HASS_CODELET (.name = "grow", .cpu = grow, .gpu = on_gpu);
+static const HassCodelet for_gpu
+    = HASS_CODELET (.name = "alone", .gpu = on_gpu);
+
+static gboolean
+never (const HassBlock *block, HassWorker *worker, gpointer data,
+       GError **error)
+{
+  (void)block, (void)worker, (void)data, (void)error;
+  return FALSE;
+}
+
+static guint8 blocks[8][1000];
+
+/* Grows the first block twice. */
+static gboolean
+grow_one (HassGraph *graph, gpointer data, GError **error)
+{
+  HassData *d = hass_graph_data (graph, blocks[0], 1000, 1, 0);
+  (void)data, (void)error;
+  memset (blocks, 0, sizeof blocks);
+  virtual_flow_submit (graph, &grows, d, HASS_UPDATE, 30);
+  virtual_flow_submit (graph, &grows, d, HASS_UPDATE, 30);
+  return TRUE;
+}
+
+/* Grows each block. */
+static gboolean
+grow_all (HassGraph *graph, gpointer data, GError **error)
+{
+  (void)data, (void)error;
+  memset (blocks, 0, sizeof blocks);
+  for (guint i = 0; i < G_N_ELEMENTS (blocks); i++)
+    virtual_flow_submit (graph, &grows,
+                         hass_graph_data (graph, blocks[i], 1000, 1, 0),
+                         HASS_UPDATE, 30);
+  return TRUE;
+}
+
+/* Waits for the first block while another one is computed, and after cores have
+   reduced into the second. */
+static gboolean
+grow_waiting (HassGraph *graph, gpointer data, GError **error)
+{
+  HassData *d = hass_graph_data (graph, blocks[0], 1000, 1, 0);
+  (void)data, (void)error;
+  memset (blocks, 0, sizeof blocks);
+  virtual_flow_submit (graph, &grows, d, HASS_UPDATE, 30);
+  CU_ASSERT_TRUE (hass_graph_wait (graph, d));
+  CU_ASSERT_EQUAL (blocks[0][0], 1);
+  d = hass_graph_data (graph, blocks[1], 1000, 1, 0);
+  hass_graph_reduction (graph, d, NULL, merge, NULL);
+  virtual_flow_submit (graph, &virtual_flow_counts, d, HASS_REDUCE, 10);
+  virtual_flow_submit (graph, &grows, d, HASS_UPDATE, 30);
+  return TRUE;
+}
+
+static void
+gpu_times (void)
+{
+  VirtualFlow flow = { .n_cores = 1, .n_gpus = 1 };
+  /* in 6, two kernels of 5, out 6 */
+  virtual_flow_takes (&flow, grow_one, 22);
+  CU_ASSERT_TRUE (blocks[0][0] == 2 && blocks[0][999] == 2);
+  CU_ASSERT_EQUAL (flow.report->devices[1].units, 2);
+  CU_ASSERT_DOUBLE_EQUAL (flow.report->devices[1].busy_s, 10e-6, 1e-12);
+  /* 17; the cores' 10, the merge, 17 */
+  virtual_flow_takes (&flow, grow_waiting, 44);
+  /* the links bind in both directions: eight times 6, the last kernel, out 6 */
+  virtual_flow_takes (&flow, grow_all, 59);
+  flow.n_gpus = 2;
+  virtual_flow_takes (&flow, grow_all, 35);
+  CU_ASSERT_EQUAL (flow.report->devices[1].units, 4);
+  CU_ASSERT_EQUAL (flow.report->devices[2].units, 4);
+  CU_ASSERT_TRUE (blocks[0][999] == 1 && blocks[7][999] == 1);
+  flow.dry = TRUE;
+  virtual_flow_takes (&flow, grow_all, 35);
+  CU_ASSERT_TRUE (blocks[0][999] == 0 && blocks[7][999] == 0);
+  hass_report_free (flow.report);
+}
+
+static void
+limited (void)
+{
+  VirtualFlow flow = { .n_cores = 1, .n_gpus = 1 };
+  g_setenv ("HASS_GPU_MEM", "999", TRUE);
+  virtual_flow_takes (&flow, grow_one, 60); /* on the core */
+  g_unsetenv ("HASS_GPU_MEM");
+  CU_ASSERT_EQUAL (flow.report->devices[1].units, 0);
+  hass_report_free (flow.report);
+}
+
+/* Grows each block four times. */
+static gboolean
+grow_often (HassGraph *graph, gpointer data, GError **error)
+{
+  HassData *d[G_N_ELEMENTS (blocks)];
+  (void)data, (void)error;
+  memset (blocks, 0, sizeof blocks);
+  for (guint i = 0; i < G_N_ELEMENTS (blocks); i++)
+    d[i] = hass_graph_data (graph, blocks[i], 1000, 1, 0);
+  for (guint k = 0; k < 4 * G_N_ELEMENTS (blocks); k++)
+    virtual_flow_submit (graph, &grows, d[k % G_N_ELEMENTS (blocks)],
+                         HASS_UPDATE, 30);
+  return TRUE;
+}
+
+/* Runs grow_often on one core and two GPUs, to the second of which @event
+   happens. Returns: the makespan in us. */
+static double
+run_event (HassVirtualEvent event, HassReport **report)
+{
+  VirtualFlow flow = { .n_computed = 0 };
+  HassGraphRun of = { .build = grow_often, .user_data = &flow };
+  HassRunOptions options = { .dry = FALSE };
+  HassFarm farm = { .name = "events",
+                    .kind = HASS_FARM_DATAFLOW,
+                    .user_data = &of,
+                    .generate = hass_graph_generate,
+                    .cpu_worker = never,
+                    .gpu_kind = "model",
+                    .strategy = "flow-priority",
+                    .pool_loads = 1,
+                    .source = &hass_graph_ops,
+                    .run = &options };
+  HassVirtualModel model = { .events = &event, .n_events = 1 };
+  g_autofree char *path = virtual_flow_machine (1, 2, 0, 0);
+  HassPlatform *platform = hass_platform_load (path, "events", NULL);
+  g_autoptr (GError) error = NULL;
+  event.device = 2;
+  CU_ASSERT_TRUE (
+      hass_virtual_run_model (&farm, platform, &model, report, &error));
+  if (error)
+    g_printerr ("\n    %s\n", error->message);
+  hass_platform_free (platform);
+  unlink (path);
+  guint n_wrong = 0;
+  for (guint i = 0; i < sizeof blocks; i++)
+    n_wrong += ((guint8 *)blocks)[i] != 4;
+  CU_ASSERT_EQUAL (n_wrong, 0);
+  return (*report)->makespan_s * 1e6;
+}
+
+/* At each moment of the run that is not far from another one. */
+static void
+gpu_lost (void)
+{
+  guint n_again = 0;
+  for (gint64 ns = 1; ns < 80000; ns += 500)
+    {
+      g_autoptr (HassReport) r = NULL;
+      run_event ((HassVirtualEvent){ .at_ns = ns }, &r);
+      CU_ASSERT_EQUAL (r->loads, 32);
+      CU_ASSERT_TRUE (r->devices[2].lost || r->makespan_s * 1e9 < ns);
+      n_again += r->devices[2].units < 16 && r->devices[2].units > 0;
+    }
+  CU_ASSERT_TRUE (n_again > 0);
+}
+
+static void
+reproducible (void)
+{
+  double us[3];
+  VirtualFlow flow = { .n_cores = 3, .n_gpus = 2, .noise = 0.3 };
+  for (guint i = 0; i < 3; i++)
+    {
+      g_autoptr (GError) error = NULL;
+      flow.seed = 1 + i / 2;
+      CU_ASSERT_TRUE (virtual_flow_run (&flow, grow_often, &error));
+      us[i] = flow.us;
+    }
+  CU_ASSERT_EQUAL (us[0], us[1]);
+  CU_ASSERT_NOT_EQUAL (us[1], us[2]);
+  hass_report_free (flow.report);
+}
+
+/* Of 100 updates of a datum on a GPU. */
+static gboolean
+long_on_gpu (HassGraph *graph, gpointer data, GError **error)
+{
+  HassData *d = hass_graph_data (graph, blocks[0], 1000, 1, 0);
+  (void)data, (void)error;
+  memset (blocks, 0, sizeof blocks);
+  for (guint i = 0; i < 100; i++)
+    virtual_flow_submit (graph, &grows, d, HASS_UPDATE, 6000);
+  return TRUE;
+}
+
+static void
+gpu_stopped (void)
+{
+  g_autoptr (GError) error = NULL;
+  VirtualFlow flow = { .n_gpus = 1, .deadline_ms = 3 };
+  CU_ASSERT_FALSE (virtual_flow_run (&flow, long_on_gpu, &error));
+  CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_DEADLINE));
+  CU_ASSERT_TRUE (flow.n_computed >= 4 && flow.n_computed <= 8);
+  CU_ASSERT_TRUE (blocks[0][0] <= flow.n_computed);
+  hass_report_free (flow.report);
+}
+
+static void
+gpu_slower (void)
+{
+  g_autoptr (HassReport) before = NULL;
+  g_autoptr (HassReport) after = NULL;
+  double us
+      = run_event ((HassVirtualEvent){ .slower = 1, .at_ns = 1 }, &before);
+  double more
+      = run_event ((HassVirtualEvent){ .slower = 5, .at_ns = 1 }, &after);
+  CU_ASSERT_TRUE (more > us);
+  CU_ASSERT_TRUE (after->devices[2].busy_s > before->devices[2].busy_s);
+}
+
+static gboolean
+alone (HassGraph *graph, gpointer data, GError **error)
+{
+  (void)data, (void)error;
+  virtual_flow_submit (graph, &for_gpu,
+                       hass_graph_data (graph, blocks, 1000, 1, 0), HASS_UPDATE,
+                       30);
+  return TRUE;
+}
+
+static void
+gpu_alone (void)
+{
+  g_autoptr (GError) error = NULL;
+  VirtualFlow flow = { .n_cores = 1, .n_gpus = 1 };
+  CU_ASSERT_FALSE (virtual_flow_run (&flow, alone, &error));
+  CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_NO_DEVICE));
+  CU_ASSERT_PTR_NOT_NULL (error && strstr (error->message, "a dry run"));
+  flow.dry = TRUE;
+  virtual_flow_takes (&flow, alone, 17);
+  hass_report_free (flow.report);
+}
+
+HASS_TEST_SUITE (
+    virtual_dataflow_gpus,
+    { "a modelled GPU takes copies, kernels and the way home into account",
+      gpu_times },
+    { "HASS_GPU_MEM limits the memory of a modelled GPU", limited },
+    { "when a modelled GPU is lost, what it alone had is computed again",
+      gpu_lost },
+    { "a modelled GPU that becomes slower takes longer", gpu_slower },
+    { "the same seed gives the same time on a machine with noise",
+      reproducible },
+    { "a deadline stops a dataflow on a GPU", gpu_stopped },
+    { "a codelet without a function for cores needs a dry run", gpu_alone })
