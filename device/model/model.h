@@ -57,6 +57,14 @@ typedef struct
   double work_per_ns;
 } HassStageRate;
 
+/* By how much the rate of the cores (`kind` is "cpu"), of GPUs ("gpu") or of
+   the devices of another kind is multiplied for a codelet of dataflows. */
+typedef struct
+{
+  char *codelet, *kind;
+  double factor;
+} HassCodeletFactor;
+
 typedef struct HassPlatform
 {
   char *name;
@@ -71,7 +79,8 @@ typedef struct HassPlatform
   guint n_links;
   guint n_gpus;
   HassGpuModel *gpus;
-  GArray *stages; /* HassStageRate; NULL: none */
+  GArray *stages;   /* HassStageRate; NULL: none */
+  GArray *codelets; /* HassCodeletFactor; NULL: none */
 } HassPlatform;
 
 HassPlatform *hass_platform_load (const char *path, const char *farm,
@@ -79,6 +88,8 @@ HassPlatform *hass_platform_load (const char *path, const char *farm,
 void hass_platform_free (HassPlatform *platform);
 double hass_platform_stage_rate (const HassPlatform *platform,
                                  const char *stage, const char *gpu);
+double hass_platform_codelet_factor (const HassPlatform *platform,
+                                     const char *codelet, const char *kind);
 
 double hass_model_kernel_ns (const HassGpuModel *gpu, double work,
                              guint64 elements);

@@ -259,14 +259,74 @@ hass_platform_stage_rate (const HassPlatform *p, const char *stage,
   return 0;
 }
 
+/* Reads the groups [codelet NAME]: factors of the rates of the devices, by
+   their kinds, for one codelet of dataflows. */
+static gboolean
+read_codelets (Reader *r, char **groups, GError **error)
+{
+  HassPlatform *p = r->platform;
+  g_autoptr (GPtrArray) kinds = g_ptr_array_new ();
+  g_ptr_array_add (kinds, (gpointer) "cpu");
+  g_ptr_array_add (kinds, (gpointer) "gpu");
+  for (guint i = 0; i < p->n_gpus; i++)
+    if (p->gpus[i].kind)
+      g_ptr_array_add (kinds, p->gpus[i].kind);
+  g_ptr_array_add (kinds, NULL);
+  p->codelets = g_array_new (FALSE, FALSE, sizeof (HassCodeletFactor));
+  for (char **g = groups; *g; g++)
+    {
+      const char *const *known = (const char *const *)kinds->pdata;
+      if (!g_str_has_prefix (*g, "codelet "))
+        continue;
+      if (!hass_key_file_only_keys (&r->key, *g, known, error))
+        return FALSE;
+      for (; *known; known++)
+        {
+          double factor = 1;
+          if (!hass_key_file_number (&r->key, *g, *known,
+                                     (HassKeyBounds){ FALSE, 1e-12, 1e12 },
+                                     &factor, error))
+            return FALSE;
+          HassCodeletFactor f = { g_strdup (*g + strlen ("codelet ")),
+                                  g_strdup (*known), factor };
+          g_array_append_val (p->codelets, f);
+        }
+    }
+  return TRUE;
+}
+
+/* Returns: by how much the rate of devices of a kind is multiplied for a
+   codelet; 1 if the platform does not say. */
+double
+hass_platform_codelet_factor (const HassPlatform *p, const char *codelet,
+                              const char *kind)
+{
+  for (guint i = 0; p->codelets && i < p->codelets->len; i++)
+    {
+      const HassCodeletFactor *f
+          = &g_array_index (p->codelets, HassCodeletFactor, i);
+      if (strcmp (f->codelet, codelet) == 0 && strcmp (f->kind, kind) == 0)
+        return f->factor;
+    }
+  return 1;
+}
+
+/* Returns: whether the group has rates for farms, stages or codelets of a name.
+ */
+static gboolean
+is_of_name (const char *group)
+{
+  return g_str_has_prefix (group, "farm ") || g_str_has_prefix (group, "stage ")
+         || g_str_has_prefix (group, "codelet ");
+}
+
 /* Returns: whether the group [NAME] describes a device of a kind that an
    application registers: it has a key "kind" and no reserved name. */
 static gboolean
 is_device (Reader *r, const char *group)
 {
   return strcmp (group, "platform") && strcmp (group, "cpu")
-         && !g_str_has_prefix (group, "farm ")
-         && !g_str_has_prefix (group, "stage ")
+         && !is_of_name (group)
          && g_key_file_has_key (r->key.file, group, "kind", NULL);
 }
 
@@ -293,21 +353,20 @@ read_groups (Reader *r, GError **error)
         return hass_key_file_broken (&r->key, *g, NULL, error,
                                      "[%s] where [%s] was due", *g, expected);
       else if (strcmp (*g, "platform") && strcmp (*g, "cpu")
-               && !g_str_has_prefix (*g, "farm ")
-               && !g_str_has_prefix (*g, "stage "))
+               && !is_of_name (*g))
         return hass_key_file_broken (
             &r->key, *g, NULL, error,
             "unknown group [%s]; known are [platform], [cpu], "
-            "[gpu0] and on, [farm NAME], [stage NAME], and devices with the "
-            "key "
-            "kind",
+            "[gpu0] and on, [farm NAME], [stage NAME], [codelet NAME], and "
+            "devices with the key kind",
             *g);
     }
   if (!p->has_cpu && p->n_gpus == 0)
     return hass_key_file_broken (&r->key, "platform", NULL, error,
                                  "a platform needs [cpu] or [gpu0]");
   p->n_links = r->links->len;
-  return read_farm (r, error) && read_stages (r, groups, error);
+  return read_farm (r, error) && read_stages (r, groups, error)
+         && read_codelets (r, groups, error);
 }
 
 /* Reads the platform file at @path, with the rates for a farm named @farm if
@@ -345,6 +404,12 @@ hass_platform_free (HassPlatform *p)
       g_free (g_array_index (p->stages, HassStageRate, i).gpu);
     }
   g_clear_pointer (&p->stages, g_array_unref);
+  for (guint i = 0; p->codelets && i < p->codelets->len; i++)
+    {
+      g_free (g_array_index (p->codelets, HassCodeletFactor, i).codelet);
+      g_free (g_array_index (p->codelets, HassCodeletFactor, i).kind);
+    }
+  g_clear_pointer (&p->codelets, g_array_unref);
   g_free (p->gpus);
   g_free (p->cpu_label);
   g_free (p->name);

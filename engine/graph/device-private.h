@@ -77,7 +77,9 @@ struct HassServing
   gboolean lost;      /* its memory must not be freed */
   GArray *ended;      /* HassLanded: to be looked at */
   GArray *asides;     /* HassAside: free memory */
-  double cost; /* virtual time: what the tasks cost that begin to compute */
+  /* virtual time: of the tasks that begin to compute */
+  const char *codelet;
+  double cost;
 };
 
 static inline HassGraphTask *

@@ -337,6 +337,7 @@ enqueue (HassServing *s, const HassFlight *f, GError **error)
   g_autofree HassCall *calls = g_new0 (HassCall, n);
   g_autofree HassDataView *views = g_new (HassDataView, MAX (n_views, 1));
   n_views = 0;
+  s->codelet = hass_serving_task (s, f->tasks, 0)->codelet->name;
   s->cost = 0;
   for (guint i = 0; i < n; i++)
     {

@@ -56,9 +56,10 @@ typedef struct
 extern const HassSourceOps hass_graph_ops;
 
 /* run.c: a modelled core, by the thread of the virtual engine. */
-/* Begins the next task of a core that computes none. Returns: what it costs; <
-   0: there is none. */
-double hass_graph_begin_task (HassJob *job, HassWorker *worker);
+/* Begins the next task of a core that computes none. Returns: the name of its
+   codelet; NULL: there is none. */
+const char *hass_graph_begin_task (HassJob *job, HassWorker *worker,
+                                   double *cost);
 /* The time of that task is over: computes and ends it. */
 void hass_graph_end_task (HassJob *job, HassWorker *worker, gint64 begin_ns);
 
@@ -71,9 +72,9 @@ HassServing *hass_serving_new (HassJob *job, guint d);
    clears *@serving if the device is lost. Returns: TRUE if something has
    happened. */
 gboolean hass_serving_step (HassServing **serving);
-/* Returns: what the tasks cost that are being given to the device to compute.
- */
-double hass_serving_cost (const HassServing *serving);
+/* Returns: the name of the codelet of the tasks that are being given to the
+   device to compute. *cost: what they cost. */
+const char *hass_serving_codelet (const HassServing *serving, double *cost);
 /* The device has nothing left of the dataflow, or is lost. */
 void hass_serving_free (HassServing *serving);
 

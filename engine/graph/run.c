@@ -387,8 +387,8 @@ next_task (HassGraph *graph, guint worker)
   return &graph->tasks[taken[0]]; /* it takes one at a time, see ready.c */
 }
 
-double
-hass_graph_begin_task (HassJob *job, HassWorker *worker)
+const char *
+hass_graph_begin_task (HassJob *job, HassWorker *worker, double *cost)
 {
   HassGraph *graph = job->flow;
   HassGraphWorker *w = &graph->workers[worker->index];
@@ -402,14 +402,15 @@ hass_graph_begin_task (HassJob *job, HassWorker *worker)
       if (!is_free (graph, task))
         {
           hass_graph_busy (w, job->engine->now (job));
-          return hass_task_cost (graph, task);
+          *cost = hass_task_cost (graph, task);
+          return task->codelet->name;
         }
       run_task (graph, worker, task, &hand, NULL);
       hass_task_say_ended (w);
       w->own = hand.own;
     }
   hass_graph_idle (graph, worker->index);
-  return -1;
+  return NULL;
 }
 
 void

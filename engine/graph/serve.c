@@ -210,8 +210,9 @@ hass_serving_step (HassServing **serving)
   return TRUE;
 }
 
-double
-hass_serving_cost (const HassServing *s)
+const char *
+hass_serving_codelet (const HassServing *s, double *cost)
 {
-  return s->cost;
+  *cost = s->cost;
+  return s->codelet;
 }

@@ -20,14 +20,18 @@ feed_cores (HassVirtualWorld *w)
   gboolean any = FALSE;
   for (guint c = 0; c < job->n_cores && !hass_job_stopping (job); c++)
     {
-      double cost = w->core_busy[c]
-                        ? -1
-                        : hass_graph_begin_task (job, &job->workers[c]);
-      if (cost < 0)
+      double cost;
+      const char *codelet
+          = w->core_busy[c]
+                ? NULL
+                : hass_graph_begin_task (job, &job->workers[c], &cost);
+      if (!codelet)
         continue;
+      double rate
+          = w->platform->core_work_per_ns
+            * hass_platform_codelet_factor (w->platform, codelet, "cpu");
       double ns = w->platform->pull_ns
-                  + cost / w->platform->core_work_per_ns
-                        * hass_virtual_noise (w) * w->slower[job->cpu];
+                  + cost / rate * hass_virtual_noise (w) * w->slower[job->cpu];
       w->core_busy[c] = TRUE;
       hass_virtual_push (w, (HassVirtualDue){ .t = hass_virtual_later (
                                                   w, w->clock, MAX (ns, 1)),

@@ -105,11 +105,14 @@ data_compute (HassDevice *device, guint64 ticket, HassEnqueueFunc enqueue,
 {
   HassVirtualGpu *gpu = (HassVirtualGpu *)device;
   HassVirtualWorld *w = gpu->world;
+  double cost;
   if (is_lost (gpu, error) || (!w->job->dry && !enqueue (NULL, data, error)))
     return FALSE;
-  double ns
-      = hass_model_kernel_ns (gpu->model, hass_serving_cost (gpu->serving), 0)
-        * hass_virtual_noise (w) * w->slower[gpu->d];
+  const char *codelet = hass_serving_codelet (gpu->serving, &cost);
+  cost /= hass_platform_codelet_factor (
+      w->platform, codelet, gpu->model->kind ? gpu->model->kind : "gpu");
+  double ns = hass_model_kernel_ns (gpu->model, cost, 0)
+              * hass_virtual_noise (w) * w->slower[gpu->d];
   begin (gpu, (HassVirtualOp){ .ticket = ticket, .ns = ns },
          &gpu->kernel_free_ns, &gpu->kernel_free_ns);
   return TRUE;

@@ -166,6 +166,8 @@ static const struct
   { CPU "[disk]\n", "line 5:", "unknown group [disk]" },
   { CPU "[farm x]\ngpu0_work_per_us = 1\n", "line 6:", "gpu0_work_per_us" },
   { CPU "[stage x]\ngpu0_work_per_us = 1\n", "line 6:", "gpu0_work_per_us" },
+  { CPU "[codelet x]\nfpga = 1\n", "line 6:", "fpga" },
+  { CPU "[codelet x]\ngpu = 0\n", "line 6:", "gpu = 0" },
   { CPU "[farm x]\ncpu_work_per_us = 0\n", "line 6:", "not in" },
 };
 
@@ -190,6 +192,22 @@ broken_files (void)
 }
 
 static void
+factors_of_a_codelet (void)
+{
+  HassPlatform *p = load (CPU GPU ("0") "[npu]\nkind = npu\nwidth = 1\n"
+                                        "multiprocessors = 1\nh2d_gbps = 1\n"
+                                        "work_per_us = 1\n"
+                                        "[codelet gemm]\ncpu = 1.5\nnpu = 9\n",
+                          "x", NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL (p);
+  CU_ASSERT_EQUAL (hass_platform_codelet_factor (p, "gemm", "cpu"), 1.5);
+  CU_ASSERT_EQUAL (hass_platform_codelet_factor (p, "gemm", "gpu"), 1);
+  CU_ASSERT_EQUAL (hass_platform_codelet_factor (p, "gemm", "npu"), 9);
+  CU_ASSERT_EQUAL (hass_platform_codelet_factor (p, "trsm", "npu"), 1);
+  hass_platform_free (p);
+}
+
+static void
 no_file (void)
 {
   GError *error = NULL;
@@ -205,5 +223,6 @@ HASS_TEST_SUITE (
     { "GPUs that name no link have one each", own_links },
     { "a farm's own rates replace the general ones", rates_of_a_farm },
     { "a stage of a pipeline may have rates of its own", rates_of_a_stage },
+    { "the rates may have factors for a codelet", factors_of_a_codelet },
     { "a broken file is refused with line and reason", broken_files },
     { "a missing file is named", no_file })

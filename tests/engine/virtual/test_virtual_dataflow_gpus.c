@@ -115,6 +115,17 @@ gpu_times (void)
 }
 
 static void
+factors (void)
+{
+  VirtualFlow flow = { .n_gpus = 1,
+                       .more = "[codelet grow]\ngpu = 0.3\n"
+                               "[codelet count]\ncpu = 2\n" };
+  /* as grow_waiting() above, the kernels take 12 us and the core's task 5 */
+  virtual_flow_takes (&flow, grow_waiting, 53);
+  hass_report_free (flow.report);
+}
+
+static void
 limited (void)
 {
   VirtualFlow flow = { .n_cores = 1, .n_gpus = 1 };
@@ -273,6 +284,7 @@ HASS_TEST_SUITE (
     virtual_dataflow_gpus,
     { "a modelled GPU takes copies, kernels and the way home into account",
       gpu_times },
+    { "the platform has factors of the rates for a codelet", factors },
     { "HASS_GPU_MEM limits the memory of a modelled GPU", limited },
     { "when a modelled GPU is lost, what it alone had is computed again",
       gpu_lost },

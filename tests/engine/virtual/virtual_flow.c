@@ -2,6 +2,7 @@
 /* virtual_flow.c: see virtual_flow.h. */
 #include "virtual_flow.h"
 
+#include <stdio.h>
 #include <unistd.h>
 
 #include "tests/engine/trial.h"
@@ -55,6 +56,13 @@ virtual_flow_run (VirtualFlow *flow, HassBuildFunc build, GError **error)
 {
   g_autofree char *path = virtual_flow_machine (MAX (flow->n_cores, 1),
                                                 flow->n_gpus, 0, flow->noise);
+  if (flow->more)
+    {
+      FILE *file = fopen (path, "a");
+      CU_ASSERT_PTR_NOT_NULL_FATAL (file);
+      fputs (flow->more, file);
+      fclose (file);
+    }
   HassDataflow d = HASS_DATAFLOW_INIT;
   d.build = build;
   d.user_data = flow;

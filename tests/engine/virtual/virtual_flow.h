@@ -17,6 +17,7 @@ typedef struct
   gboolean dry;
   HassErrorPolicy on_error;
   gint64 deadline_ms;
+  const char *more; /* added to the platform file; or NULL */
   gsize window;
   GCancellable *cancellable; /* cancelled by the second task */
   guint n_computed;
