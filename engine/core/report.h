@@ -18,6 +18,8 @@ HASS_BEGIN_DECLS
  * @units, @bytes, @work: units that it computed, bytes of their inputs, and
  *   their work, as the cost class shows it. Of a pipeline a unit is a token at
  *   one stage, so a token counts once for each stage that the device computed.
+ *   Of a dataflow @bytes are those that were copied to the device; of the CPU
+ *   pool those that other devices have copied to their homes.
  * @bundles: number of grants; on a CPU pool of pulls.
  * @failures: number of bundles, or runs of units, that failed.
  * @busy_s: time spent computing or copying.

@@ -150,6 +150,7 @@ copy_in (HassServing *s, HassFlight *f)
                         .host_pitch = v->pitch,
                         .peer = f->peer,
                         .peer_memory = f->peer_memory };
+  s->device->bytes_in += v->rows * v->row_bytes;
   if (s->device->ops->copy (s->device->device, f->ticket, &copy, &error))
     return;
   gboolean own = !f->from;

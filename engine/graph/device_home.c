@@ -52,6 +52,7 @@ hass_device_copy_home (HassServing *s, HassPlaces *p, HassTogether *with)
   f->with = with;
   s->n_leaving++;
   f->bytes = hass_data_bytes (p->data);
+  s->device->bytes_home += f->bytes;
   f->aside = take_aside (s, f->bytes, &error);
   HassDataCopy copy = { .memory = p->at[s->device->index].memory,
                         .host = f->aside,

@@ -76,6 +76,8 @@ add_devices (HassGraph *graph)
       t->units += device->n_tasks;
       t->work += (double)device->n_tasks;
       t->bundles += device->n_calls;
+      t->bytes += device->bytes_in;
+      job->totals[job->cpu].bytes += device->bytes_home;
       t->busy_ns += device->busy_ns;
       t->kernel_ns += device->busy_ns;
       t->failures += device->n_failed;

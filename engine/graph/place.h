@@ -108,6 +108,7 @@ typedef struct
   const HassDeviceDataOps *ops;
   guint *ns_of; /* [HASS_MOST_CODELETS]: recent mean time of a task */
   guint64 n_calls, n_failed, n_given_back;
+  guint64 bytes_in, bytes_home; /* that were copied to it and to their homes */
   double busy_ns;
 } HassGraphDevice;
 

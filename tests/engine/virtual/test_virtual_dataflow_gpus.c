@@ -98,6 +98,8 @@ gpu_times (void)
   virtual_flow_takes (&flow, grow_one, 22);
   CU_ASSERT_TRUE (blocks[0][0] == 2 && blocks[0][999] == 2);
   CU_ASSERT_EQUAL (flow.report->devices[1].units, 2);
+  CU_ASSERT_EQUAL (flow.report->devices[1].bytes, 1000);
+  CU_ASSERT_EQUAL (flow.report->devices[0].bytes, 1000);
   CU_ASSERT_DOUBLE_EQUAL (flow.report->devices[1].busy_s, 10e-6, 1e-12);
   /* 17; the cores' 10, the merge, 17 */
   virtual_flow_takes (&flow, grow_waiting, 44);
