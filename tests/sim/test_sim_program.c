@@ -135,7 +135,8 @@ static const struct
 {
   const char *words, *what;
 } wrong[] = {
-  { "", "--workload, --suite, --random, --replay, --pipeline or --list" },
+  { "", "--workload, --suite, --random, --replay, --pipeline, --dataflow or "
+        "--list" },
   { "-w cap-cg --suite cap", "one of" },
   { "-w nonsense", "known are cap-cg" },
   { "-w cap-cg -p nonsense", "known are" },

@@ -10,6 +10,7 @@
 #include "device/model/shipped.h"
 #include "hass/error.h"
 #include "engine/core/environment.h"
+#include "tools/hass-sim/flow/flow.h"
 #include "tools/hass-sim/pipe/pipe.h"
 #include "tools/hass-sim/replay/command.h"
 #include "summary.h"
@@ -21,7 +22,7 @@
 
 static char *platform, *workload, *pipeline, *strategy, *suite, *trace,
     *noise_text;
-static char *gantt, *plot, *replay, *explanation, *family_name;
+static char *gantt, *plot, *replay, *explanation, *family_name, *dataflow;
 static char **slow, **lose, **changes;
 static gint rounds, random_cases, replay_farm, part_mib = -1, start_ms = -1,
                                                kernels = -1;
@@ -38,6 +39,8 @@ static const GOptionEntry entries[] = {
     "machines, random:I+N for N from number I on; likewise one-stage:N, video, "
     "chain, tails, short, slow-gpu, cores",
     "NAME" },
+  { "dataflow", 0, 0, G_OPTION_ARG_STRING, &dataflow,
+    "A dataflow: cholesky:T, stencil:T:S, forkjoin:N, random:N", "SPEC" },
   { "strategy", 's', 0, G_OPTION_ARG_STRING, &strategy,
     "Strategies, as a,b:param=x,c, or all (default: auto)", "LIST" },
   { "suite", 'S', 0, G_OPTION_ARG_STRING, &suite,
@@ -162,9 +165,9 @@ parse_noise (double *noise, GError **error)
 static gboolean
 check_cases (GError **error)
 {
-  if (!workload + !suite + !replay + !pipeline + (random_cases == 0) != 4)
+  if (!workload + !suite + !replay + !pipeline + !dataflow + !random_cases != 5)
     return refuse (error, "one of --workload, --suite, --random, --replay, "
-                          "--pipeline or --list is needed");
+                          "--pipeline, --dataflow or --list is needed");
   if ((gantt || plot) && !workload)
     return refuse (error,
                    "--gantt and --plot draw one case: --workload is needed");
@@ -176,9 +179,9 @@ check_cases (GError **error)
   return TRUE;
 }
 
-/* Refuses what does not go with --pipeline. */
+/* Refuses what does not go with --pipeline or --dataflow. */
 static gboolean
-check_pipeline (GError **error)
+check_others (GError **error)
 {
   const struct
   {
@@ -193,13 +196,19 @@ check_pipeline (GError **error)
                  { "trace", trace != NULL },
                  { "explain", explanation != NULL },
                  { "no-static", no_static },
-                 { "platform", platform && sim_pipe_is_drawn (pipeline) } };
+                 { "strategy", dataflow && strategy },
+                 { "noise", dataflow && noise_text },
+                 { "json", dataflow && json },
+                 { "csv", dataflow && csv },
+                 { "platform",
+                   pipeline && platform && sim_pipe_is_drawn (pipeline) } };
   for (guint i = 0; i < G_N_ELEMENTS (others); i++)
     if (others[i].given)
       {
         g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-                     "--%s does not go with --pipeline %s", others[i].name,
-                     pipeline);
+                     "--%s does not go with --%s %s", others[i].name,
+                     pipeline ? "pipeline" : "dataflow",
+                     pipeline ? pipeline : dataflow);
         return FALSE;
       }
   return TRUE;
@@ -233,9 +242,9 @@ parse (int argc, char **argv, Bench *b, GError **error)
     return FALSE;
   if (list)
     return TRUE;
-  if (!check_cases (error) || (pipeline && !check_pipeline (error)))
+  if (!check_cases (error) || ((pipeline || dataflow) && !check_others (error)))
     return FALSE;
-  if (replay && !strategy)
+  if ((replay && !strategy) || dataflow)
     return TRUE;
   b->strategies = sim_strategies (strategy   ? strategy
                                   : pipeline ? "pipe-auto"
@@ -463,12 +472,14 @@ main (int argc, char **argv)
   b.all = g_ptr_array_new ();
   gboolean ok = replay             ? run_replay (&b, &error)
                 : pipeline         ? run_pipeline (&b, &error)
+                : dataflow         ? sim_flow_command (dataflow, platform,
+                                                       (guint64)seed, &error)
                 : random_cases > 0 ? run_random (&b, &error)
                 : workload         ? run_one (&b, workload, workload, &error)
                                    : run_suites_of (&b, suite, &error);
   if (ok && json && !replay && !pipeline)
     sim_print_json (b.all);
-  else if (ok && !csv && !workload && !replay && !pipeline)
+  else if (ok && !csv && !workload && !replay && !pipeline && !dataflow)
     {
       sim_summary_print (b.summary);
       sim_summary_print (b.together);

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* command.c: hass-sim --dataflow: runs a graph of tasks on a modelled machine,
+   and says how near it comes to the lower bounds.
+   Thread safety: one thread. */
+#include "flow.h"
+
+#include <stdio.h>
+#include <sys/mman.h>
+
+/* The machine if none is named. */
+#define MACHINE "h200x2"
+/* Highest priority, of the task with the longest path to the end. */
+#define HIGHEST 1000000
+
+typedef struct
+{
+  const SimFlow *flow;
+  guint8 *memory; /* reserved, never touched */
+  double core_work_per_ns, longest_ns;
+  HassCodelet codelets[SIM_MOST_FLOW_CODELETS];
+} Run;
+
+/* In a dry run no function is called. */
+static gboolean
+on_core (const HassCall *call, HassWorker *worker, GError **error)
+{
+  (void)call, (void)worker, (void)error;
+  return FALSE;
+}
+
+static gboolean
+on_gpu (const HassCall *calls, guint n_calls, HassGpuStream *stream,
+        GError **error)
+{
+  (void)calls, (void)n_calls, (void)stream, (void)error;
+  return FALSE;
+}
+
+static gboolean
+build (HassGraph *graph, gpointer user_data, GError **error)
+{
+  Run *run = user_data;
+  const SimFlow *f = run->flow;
+  g_autofree HassData **data = g_new (HassData *, f->n_data);
+  g_autoptr (GArray) accesses = g_array_new (FALSE, FALSE, sizeof (HassAccess));
+  gboolean ok = TRUE;
+  (void)error;
+  for (guint c = 0; c < SIM_MOST_FLOW_CODELETS; c++)
+    {
+      HassCodelet codelet = HASS_CODELET (.name = f->codelets[c],
+                                          .cpu = on_core, .gpu = on_gpu);
+      run->codelets[c] = codelet;
+    }
+  for (guint32 d = 0; d < f->n_data; d++)
+    data[d] = hass_graph_data (graph, run->memory + d * f->datum_bytes,
+                               f->datum_bytes, 1, 0);
+  for (guint i = 0; ok && i < f->tasks->len; i++)
+    {
+      const SimFlowTask *t = &g_array_index (f->tasks, SimFlowTask, i);
+      HassTaskHints hints
+          = { .work = t->core_ns * run->core_work_per_ns,
+              .priority = (gint32)(t->urgency / run->longest_ns * HIGHEST) };
+      g_array_set_size (accesses, 0);
+      for (guint k = t->first; k < t->first + t->n; k++)
+        {
+          const SimFlowUse *u = &g_array_index (f->uses, SimFlowUse, k);
+          HassAccess a = { data[u->datum], u->mode };
+          g_array_append_val (accesses, a);
+        }
+      ok = hass_graph_task (graph, &run->codelets[t->codelet],
+                            (HassAccess *)accesses->data, t->n, &hints);
+    }
+  return TRUE;
+}
+
+HassReport *
+sim_flow_run (SimFlow *f, const HassPlatform *p, guint64 seed, GError **error)
+{
+  gsize bytes = f->n_data * f->datum_bytes;
+  HassReport *report = NULL;
+  Run run
+      = { .flow = f,
+          .core_work_per_ns = p->core_work_per_ns,
+          .longest_ns = sim_flow_bound (f, p).path_ns,
+          .memory = mmap (NULL, bytes, PROT_NONE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) };
+  if (run.memory == MAP_FAILED)
+    {
+      g_set_error (error, HASS_ERROR, HASS_ERROR_NO_MEMORY,
+                   "dataflow '%s': no address space for %zu bytes", f->spec,
+                   bytes);
+      return NULL;
+    }
+  HassDataflow d = HASS_DATAFLOW_INIT;
+  d.name = f->name;
+  d.build = build;
+  d.user_data = &run;
+  d.run.platform = p->path;
+  d.run.dry = TRUE;
+  d.run.seed = seed;
+  if (!hass_dataflow (&d, &report, error))
+    g_clear_pointer (&report, hass_report_free);
+  munmap (run.memory, bytes);
+  return report;
+}
+
+static void
+print_bound (const char *what, double ns, double makespan_ns, gboolean binds)
+{
+  printf ("  %-26s %12.3f ms  %5.1f %% of the time%s\n", what, ns * 1e-6,
+          100 * ns / makespan_ns, binds ? ", binds" : "");
+}
+
+static void
+print (const SimFlow *f, const HassPlatform *p, const HassReport *r,
+       SimFlowBound b)
+{
+  double ns = r->makespan_s * 1e9;
+  g_autofree char *bytes = g_format_size_full (f->n_data * f->datum_bytes,
+                                               G_FORMAT_SIZE_IEC_UNITS);
+  printf ("%s on %s: %u tasks, %u data, %s\n", f->spec, p->name, f->tasks->len,
+          f->n_data, bytes);
+  printf ("  %-26s %12.3f ms\n", "virtual time", ns * 1e-6);
+  for (guint d = 0; d < r->n_devices; d++)
+    {
+      const HassDeviceReport *v = &r->devices[d];
+      g_autofree char *copied
+          = g_format_size_full (v->bytes, G_FORMAT_SIZE_IEC_UNITS);
+      printf ("  %-14s busy %5.1f %%, %" G_GUINT64_FORMAT " tasks, %s copied "
+              "%s\n",
+              v->name, 100 * v->kernel_s / r->makespan_s, v->units, copied,
+              d == 0 ? "home" : "to it");
+    }
+  print_bound ("critical path", b.path_ns, ns, b.path_ns >= b.area_ns);
+  print_bound ("total work / total rate", b.area_ns, ns, b.area_ns > b.path_ns);
+}
+
+gboolean
+sim_flow_command (const char *spec, const char *platform, guint64 seed,
+                  GError **error)
+{
+  HassPlatform *p = NULL;
+  g_autoptr (SimFlow) f = sim_flow_new (spec, seed, error);
+  if (!f
+      || !sim_load_platform (f->name, platform ? platform : MACHINE, &p, error))
+    return FALSE;
+  HassReport *r = NULL;
+  if (!p->has_cpu)
+    g_set_error (error, HASS_ERROR, HASS_ERROR_NO_DEVICE,
+                 "dataflow '%s': platform %s has no cores", spec, p->name);
+  else if ((r = sim_flow_run (f, p, seed, error)))
+    print (f, p, r, sim_flow_bound (f, p));
+  hass_platform_free (p);
+  if (!r)
+    return FALSE;
+  hass_report_free (r);
+  return TRUE;
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: MIT */
+/* flow.h: modelled dataflows: graphs of tasks, and the least time that any
+   schedule needs for one.
+
+   DESIGN. A SimFlow is a list of tasks in the order of submission, which access
+   data as the tasks of a dataflow do. It is submitted to a dry dataflow on a
+   modelled machine. What tasks cost is given as the time of a core, so a graph
+   fits every machine; how much faster a GPU is, the machine says.
+
+   Thread safety: any thread, each with objects of its own. */
+#ifndef HASS_SIM_FLOW_H
+#define HASS_SIM_FLOW_H
+
+#include "hass/dataflow.h"
+#include "tools/hass-sim/sim.h"
+
+#define SIM_MOST_FLOW_CODELETS 4
+
+typedef struct
+{
+  guint32 datum;
+  HassAccessMode mode;
+} SimFlowUse;
+
+/* A task. @core_ns: its time on a core of the machine, without factors of its
+   codelet. @first, @n: its accesses. @urgency: its time to the end of the
+   graph, by sim_flow_bound(). */
+typedef struct
+{
+  guint codelet;
+  double core_ns;
+  guint first, n;
+  double urgency;
+} SimFlowTask;
+
+/* @name: of the dataflow; "cholesky" of "cholesky:20". @codelets: their names;
+   [SIM_MOST_FLOW_CODELETS], the rest is NULL. */
+typedef struct
+{
+  char *spec, *name;
+  const char *codelets[SIM_MOST_FLOW_CODELETS];
+  guint32 n_data;
+  gsize datum_bytes;
+  GArray *tasks, *uses; /* SimFlowTask, SimFlowUse */
+} SimFlow;
+
+/* graphs.c: @spec: cholesky:T, stencil:T:S, forkjoin:N, random:N. */
+SimFlow *sim_flow_new (const char *spec, guint64 seed, GError **error);
+void sim_flow_free (SimFlow *flow);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (SimFlow, sim_flow_free)
+
+/* No schedule takes less. @path_ns: the longest path of tasks, each on the
+   device that computes it fastest; copies are not counted. @area_ns: all work
+   by the sum of all rates, each codelet's with its best factor. */
+typedef struct
+{
+  double path_ns, area_ns;
+} SimFlowBound;
+
+SimFlowBound sim_flow_bound (SimFlow *flow, const HassPlatform *p);
+
+/* command.c: hass-sim --dataflow. */
+gboolean sim_flow_command (const char *spec, const char *platform, guint64 seed,
+                           GError **error);
+/* Runs the graph. Returns: its report, or NULL with an error. */
+HassReport *sim_flow_run (SimFlow *flow, const HassPlatform *p, guint64 seed,
+                          GError **error);
+
+#endif
