@@ -56,10 +56,11 @@ typedef struct
 extern const HassSourceOps hass_graph_ops;
 
 /* run.c: a modelled core, by the thread of the virtual engine. */
-/* Begins the next task of a core that computes none. Returns: the name of its
-   codelet; NULL: there is none. */
+/* Begins the next task of a core that computes none. @look: FALSE: only one
+   that the core has in hand, as another core has found none. Returns: the name
+   of its codelet; NULL: there is none. */
 const char *hass_graph_begin_task (HassJob *job, HassWorker *worker,
-                                   double *cost);
+                                   gboolean look, double *cost);
 /* The time of that task is over: computes and ends it. */
 void hass_graph_end_task (HassJob *job, HassWorker *worker, gint64 begin_ns);
 

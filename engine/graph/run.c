@@ -378,22 +378,24 @@ is_free (const HassGraph *graph, HassGraphTask *task)
 /* Returns: the task that a core had in hand, or one that it finds; NULL: there
    is none. */
 static HassGraphTask *
-next_task (HassGraph *graph, guint worker)
+next_task (HassGraph *graph, guint worker, gboolean look)
 {
   HassGraphTask *own = g_steal_pointer (&graph->workers[worker].own);
   guint32 taken[HASS_MOST_TAKEN];
-  if (own || hass_graph_find (graph, worker, taken) == 0)
+  if (own || !look || hass_graph_find (graph, worker, taken) == 0)
     return own;
   return &graph->tasks[taken[0]]; /* it takes one at a time, see ready.c */
 }
 
 const char *
-hass_graph_begin_task (HassJob *job, HassWorker *worker, double *cost)
+hass_graph_begin_task (HassJob *job, HassWorker *worker, gboolean look,
+                       double *cost)
 {
   HassGraph *graph = job->flow;
   HassGraphWorker *w = &graph->workers[worker->index];
   HassGraphTask *task;
-  while ((task = next_task (graph, worker->index)))
+  /* What one of these tasks has released waits for any core. */
+  for (; (task = next_task (graph, worker->index, look)); look = TRUE)
     {
       HassHand hand = { NULL, 0 };
       if (!may_begin (graph, worker->index, task, &hand))
@@ -405,7 +407,9 @@ hass_graph_begin_task (HassJob *job, HassWorker *worker, double *cost)
           *cost = hass_task_cost (graph, task);
           return task->codelet->name;
         }
-      run_task (graph, worker, task, &hand, NULL);
+      HassCallback before = hass_engine_enter_callback ("codelet", job, worker);
+      run_task (graph, worker, task, &hand, NULL); /* it may merge copies */
+      hass_engine_leave_callback (before);
       hass_task_say_ended (w);
       w->own = hand.own;
     }

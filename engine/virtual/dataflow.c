@@ -17,14 +17,15 @@ static gboolean
 feed_cores (HassVirtualWorld *w)
 {
   HassJob *job = w->job;
-  gboolean any = FALSE;
+  gboolean any = FALSE, look = TRUE;
   for (guint c = 0; c < job->n_cores && !hass_job_stopping (job); c++)
     {
       double cost;
+      if (w->core_busy[c])
+        continue;
       const char *codelet
-          = w->core_busy[c]
-                ? NULL
-                : hass_graph_begin_task (job, &job->workers[c], &cost);
+          = hass_graph_begin_task (job, &job->workers[c], look, &cost);
+      look &= codelet != NULL;
       if (!codelet)
         continue;
       double rate
