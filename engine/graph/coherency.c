@@ -164,9 +164,10 @@ hass_place_leave_locked (HassGraph *graph, HassPlaces *p, gboolean first)
   if (p->only < 0 || p->leaver >= 0 || (p->listed && !first))
     return;
   GQueue *leavers = &graph->placing->devices[p->only].leavers;
+  graph->placing->news |= !p->listed;
   if (p->listed)
     g_queue_remove (leavers, p);
-  p->listed = graph->placing->news = TRUE;
+  p->listed = TRUE;
   if (first)
     g_queue_push_head (leavers, p);
   else

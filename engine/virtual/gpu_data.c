@@ -18,6 +18,7 @@ struct HassVirtualOp
   guint64 ticket;
   double ns;
   HassDataCopy copy; /* its memory is NULL: a computation */
+  gboolean failed;
 };
 
 /* -- Memory -------------------------------------------------------------- */
@@ -143,7 +144,9 @@ make_copy (const HassDataCopy *c)
 void
 hass_virtual_gpu_op_over (HassVirtualGpu *gpu, HassVirtualOp *op)
 {
-  if (op->copy.memory && !gpu->world->job->dry && !gpu->lost)
+  const HassVirtualGpu *peer = (HassVirtualGpu *)op->copy.peer;
+  op->failed = peer && peer->lost;
+  if (op->copy.memory && !gpu->world->job->dry && !gpu->lost && !op->failed)
     make_copy (&op->copy);
   g_queue_push_tail (&gpu->done, op);
 }
@@ -159,7 +162,10 @@ data_wait (HassDevice *device, gint64 timeout_ns, HassDataDone *done,
   HassVirtualOp *op = g_queue_pop_head (&gpu->done);
   if (!op)
     return FALSE;
-  *done = (HassDataDone){ .ticket = op->ticket, .ns = op->ns };
+  *done = (HassDataDone){ op->ticket, op->ns, op->failed };
+  if (op->failed)
+    g_set_error_literal (error, HASS_ERROR, HASS_ERROR_DEVICE,
+                         HASS_VIRTUAL_LOST);
   g_free (op);
   return TRUE;
 }

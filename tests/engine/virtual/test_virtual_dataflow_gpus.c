@@ -127,6 +127,33 @@ factors (void)
   hass_report_free (flow.report);
 }
 
+/* Writes parts of 100 bytes, faster than they go home. */
+static gboolean
+write_parts (HassGraph *graph, gpointer data, GError **error)
+{
+  static const HassCodelet writes
+      = HASS_CODELET (.name = "write", .cpu = virtual_flow_count,
+                      .gpu = on_gpu);
+  (void)data, (void)error;
+  for (guint i = 0; i < 40; i++)
+    virtual_flow_submit (
+        graph, &writes, hass_graph_data (graph, blocks[0] + 100 * i, 100, 1, 0),
+        HASS_WRITE, 1);
+  return TRUE;
+}
+
+static void
+waits_for_memory (void)
+{
+  VirtualFlow flow = { .n_cores = 1, .n_gpus = 1 };
+  g_setenv ("HASS_GPU_MEM", "1000", TRUE);
+  /* a kernel of 2.1 us, forty copies home of 5.1 us */
+  virtual_flow_takes (&flow, write_parts, 206.1);
+  g_unsetenv ("HASS_GPU_MEM");
+  CU_ASSERT_EQUAL (flow.report->devices[1].units, 40);
+  hass_report_free (flow.report);
+}
+
 static void
 limited (void)
 {
@@ -154,9 +181,10 @@ grow_often (HassGraph *graph, gpointer data, GError **error)
 }
 
 /* Runs grow_often on one core and two GPUs, to the second of which @event
-   happens. Returns: the makespan in us. */
+   happens, with memory for so many bytes of data; 0: unlimited. Returns: the
+   makespan in us. */
 static double
-run_event (HassVirtualEvent event, HassReport **report)
+run_event (HassVirtualEvent event, gsize bytes, HassReport **report)
 {
   VirtualFlow flow = { .n_computed = 0 };
   HassGraphRun of = { .build = grow_often, .user_data = &flow };
@@ -172,7 +200,7 @@ run_event (HassVirtualEvent event, HassReport **report)
                     .source = &hass_graph_ops,
                     .run = &options };
   HassVirtualModel model = { .events = &event, .n_events = 1 };
-  g_autofree char *path = virtual_flow_machine (1, 2, 0, 0);
+  g_autofree char *path = virtual_flow_machine (1, 2, bytes, 0);
   HassPlatform *platform = hass_platform_load (path, "events", NULL);
   g_autoptr (GError) error = NULL;
   event.device = 2;
@@ -197,7 +225,7 @@ gpu_lost (void)
   for (gint64 ns = 1; ns < 80000; ns += 500)
     {
       g_autoptr (HassReport) r = NULL;
-      run_event ((HassVirtualEvent){ .at_ns = ns }, &r);
+      run_event ((HassVirtualEvent){ .at_ns = ns }, ns / 500 % 5 * 1500, &r);
       CU_ASSERT_EQUAL (r->loads, 32);
       CU_ASSERT_TRUE (r->devices[2].lost || r->makespan_s * 1e9 < ns);
       n_again += r->devices[2].units < 16 && r->devices[2].units > 0;
@@ -252,9 +280,9 @@ gpu_slower (void)
   g_autoptr (HassReport) before = NULL;
   g_autoptr (HassReport) after = NULL;
   double us
-      = run_event ((HassVirtualEvent){ .slower = 1, .at_ns = 1 }, &before);
+      = run_event ((HassVirtualEvent){ .slower = 1, .at_ns = 1 }, 0, &before);
   double more
-      = run_event ((HassVirtualEvent){ .slower = 5, .at_ns = 1 }, &after);
+      = run_event ((HassVirtualEvent){ .slower = 5, .at_ns = 1 }, 0, &after);
   CU_ASSERT_TRUE (more > us);
   CU_ASSERT_TRUE (after->devices[2].busy_s > before->devices[2].busy_s);
 }
@@ -287,6 +315,7 @@ HASS_TEST_SUITE (
     { "a modelled GPU takes copies, kernels and the way home into account",
       gpu_times },
     { "the platform has factors of the rates for a codelet", factors },
+    { "a GPU without memory waits for data that go home", waits_for_memory },
     { "HASS_GPU_MEM limits the memory of a modelled GPU", limited },
     { "when a modelled GPU is lost, what it alone had is computed again",
       gpu_lost },
