@@ -95,7 +95,7 @@ data_copy (HassDevice *device, guint64 ticket, const HassDataCopy *copy,
                             : hass_model_h2d_ns (gpu->model, bytes);
   if (peer)
     ns = MAX (ns, hass_model_d2h_ns (peer->model, bytes));
-  begin (gpu, (HassVirtualOp){ ticket, ns, *copy }, own,
+  begin (gpu, (HassVirtualOp){ .ticket = ticket, .ns = ns, .copy = *copy }, own,
          peer ? hass_virtual_gpu_link (peer, TRUE) : own);
   return TRUE;
 }
