@@ -43,9 +43,9 @@ typedef struct
  * @a_row, @b_row: rows of the views before the one where a and b begin.
  *
  * The views are those of a, b and c; c is the last one. If a and b are of one
- * tile, it is the first of two. LA_POTRF has views of the tile and of the
- * gint32 [n_panels] that say which order of each diagonal tile's first leading
- * minor is not positive; 0: none.
+ * tile, it is the first of two. LA_POTRF has the view of the tile alone. Where
+ * a leading minor is not positive, a core fails; a GPU makes its last diagonal
+ * number NaN, and NaN spreads to all tiles that follow.
  */
 typedef struct
 {
@@ -58,9 +58,7 @@ typedef struct
 /* Fills in @codelets [LA_N_KINDS]. */
 void la_codelets (HassCodelet *codelets, LaFactoring *f);
 
-/* Sets @error and the minor if one of panels [0, @n_panels) is not positive
-   definite. */
-gboolean la_are_positive (LaFactoring *f, const gint32 *info, gsize n_panels,
-                          GError **error);
+/* Sets @error and the minor if the diagonal of a factor [@n * @n] has NaN. */
+gboolean la_is_positive (LaFactoring *f, gsize n, gpointer a, GError **error);
 
 #endif

@@ -7,38 +7,46 @@
 #include "gpu-private.h"
 #include "la.h"
 
+#include <math.h>
+
 G_DEFINE_QUARK (hass - la - error - quark, hass_la_error)
 
-gboolean
-la_are_positive (LaFactoring *f, const gint32 *info, gsize n_panels,
-                 GError **error)
+static gboolean
+not_positive (LaFactoring *f, gsize minor, GError **error)
 {
-  for (gsize k = 0; k < n_panels; k++)
-    if (info[k] != 0)
-      {
-        f->minor = k * f->tile_cols + (gsize)info[k];
-        g_set_error (error, HASS_LA_ERROR, HASS_LA_ERROR_NOT_POSITIVE,
-                     "the matrix is not positive definite: its leading minor "
-                     "of order %zu is not positive",
-                     f->minor);
-        return FALSE;
-      }
+  f->minor = minor;
+  g_set_error (error, HASS_LA_ERROR, HASS_LA_ERROR_NOT_POSITIVE,
+               "the matrix is not positive definite: its leading minor of "
+               "order %zu is not positive",
+               minor);
+  return FALSE;
+}
+
+gboolean
+la_is_positive (LaFactoring *f, gsize n, gpointer a, GError **error)
+{
+  for (gsize i = 0; i < n; i++)
+    if (isnan (la_diagonal (&f->m, a, i)))
+      return not_positive (f, i + 1, error);
   return TRUE;
 }
 
-/* A panel before it, which a GPU computed, may be what is not positive. */
+/* If the tile's first number is NaN, a minor before it may be what is not
+   positive. */
 static gboolean
 potrf (const HassCall *call, HassWorker *worker, GError **error)
 {
   LaFactoring *f = call->user_data;
   const LaOperation *o = call->arguments;
-  gint32 *info = call->views[1].data;
+  gpointer tile = call->views[0].data;
   int threads = la_blas_threads ();
   (void)worker;
   if (threads > 1)
     atomic_store_explicit (&f->blas_threads, threads, memory_order_relaxed);
-  info[o->panel] = (gint32)la_potrf (&f->m, o->size.cols, call->views[0].data);
-  return la_are_positive (f, info, o->panel + 1, error);
+  gsize minor = isnan (la_diagonal (&f->m, tile, 0))
+                    ? 0
+                    : la_potrf (&f->m, o->size.cols, tile);
+  return minor == 0 || not_positive (f, o->panel * f->tile_cols + minor, error);
 }
 
 static gboolean

@@ -23,8 +23,6 @@ HASS_BEGIN_DECLS
  * @left: trsm: the triangle is the left factor.
  * @transpose_a, @transpose_b: op (x) is x'; else x.
  * @m, @n: rows and columns of c. @k: columns of op (a).
- * @info: potrf: gint32, set to 0, or to the order of the first leading minor
- *   that is not positive, which may be NaN.
  */
 typedef struct
 {
@@ -34,18 +32,19 @@ typedef struct
   gconstpointer a, b;
   gpointer c;
   int lda, ldb, ldc;
-  gpointer info;
 } LaBlasCall;
 
-typedef gboolean (*LaBlasFunc) (gpointer device, const LaBlasCall *call,
-                                GError **error);
+/* @calls: [@n], at most LA_GPU_MOST, independent of each other. */
+typedef gboolean (*LaBlasFunc) (gpointer device, const LaBlasCall *calls,
+                                guint n, GError **error);
 
 /**
  * LaGpuBlas:
  * @n_devices: how many GPUs there are.
  * @begin: returns the present device, whose calls enqueue on @stream until
  *   @end; NULL with an error.
- * @potrf: c = its factor.
+ * @potrf: c = its factor. The last diagonal number of the first leading minor
+ *   that is not positive becomes NaN.
  * @trsm: c = inverse (op (a)) * c, or c * inverse (op (a)), where a is a
  *   factor.
  * @syrk: c = c - op (a) * op (a)', in a triangle.

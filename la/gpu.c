@@ -56,9 +56,8 @@ set_c (LaBlasCall *b, const LaMatrix *m, const HassDataView *tile, gsize rows,
   b->n = (int)(m->upper ? rows : cols);
 }
 
-static gboolean
-run (const LaGpuBlas *blas, gpointer device, const HassCall *call,
-     GError **error)
+static LaBlasCall
+blas_call (const HassCall *call)
 {
   const LaMatrix *m = &((const LaFactoring *)call->user_data)->m;
   const LaOperation *o = call->arguments;
@@ -67,20 +66,19 @@ run (const LaGpuBlas *blas, gpointer device, const HassCall *call,
   switch (o->kind)
     {
     case LA_POTRF:
-      set_c (&b, m, views, o->size.cols, o->size.cols);
-      b.info = (gint32 *)last->data + o->panel;
-      return blas->potrf (device, &b, error);
+      set_c (&b, m, last, o->size.cols, o->size.cols);
+      break;
     case LA_TRSM:
       b.left = m->upper;
       b.transpose_a = TRUE;
       set_a (&b, m, views, 0);
       set_c (&b, m, last, o->size.rows, o->size.cols);
-      return blas->trsm (device, &b, error);
+      break;
     case LA_SYRK:
       b.transpose_a = m->upper;
       set_a (&b, m, views, o->a_row);
       set_c (&b, m, last, o->size.cols, o->size.cols);
-      return blas->syrk (device, &b, error);
+      break;
     default:
       b.transpose_a = m->upper;
       b.transpose_b = !m->upper;
@@ -89,8 +87,8 @@ run (const LaGpuBlas *blas, gpointer device, const HassCall *call,
       set_b (&b, m, m->upper ? views : last - 1,
              m->upper ? o->a_row : o->b_row);
       set_c (&b, m, last, o->size.rows, o->size.cols);
-      return blas->gemm (device, &b, error);
     }
+  return b;
 }
 
 gboolean
@@ -98,11 +96,16 @@ la_gpu_run (const HassCall *calls, guint n_calls, HassGpuStream *stream,
             GError **error)
 {
   const LaGpuBlas *blas = la_gpu_blas ();
+  const LaBlasFunc funcs[LA_N_KINDS]
+      = { blas->potrf, blas->trsm, blas->syrk, blas->gemm };
+  LaBlasCall blas_calls[LA_GPU_MOST];
   gpointer device = blas->begin (stream, error);
-  gboolean ok = device != NULL;
-  for (guint i = 0; i < n_calls && ok; i++)
-    ok = run (blas, device, &calls[i], error);
-  if (device)
-    blas->end (device);
+  if (!device)
+    return FALSE;
+  for (guint i = 0; i < n_calls; i++)
+    blas_calls[i] = blas_call (&calls[i]);
+  LaKind kind = ((const LaOperation *)calls[0].arguments)->kind;
+  gboolean ok = funcs[kind](device, blas_calls, n_calls, error);
+  blas->end (device);
   return ok;
 }

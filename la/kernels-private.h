@@ -44,6 +44,8 @@ la_at (const LaMatrix *m, gpointer tile, gsize i, gsize j)
   return (guint8 *)tile + place * la_number_bytes (m->type);
 }
 
+/* Returns: number @i of the diagonal of @a. */
+double la_diagonal (const LaMatrix *m, gpointer a, gsize i);
 /* @a [n * n] = its factor. Returns: 0, or the order of the first leading minor
    that is not positive, which may be NaN. */
 gsize la_potrf (const LaMatrix *m, gsize n, gpointer a);

@@ -87,8 +87,8 @@ la_trsm (const LaMatrix *m, gsize rows, gsize n, gpointer l, gpointer b)
   la_trsm (m, rows, n - first, la_at (m, l, first, first), rest);
 }
 
-static double
-diagonal (const LaMatrix *m, gpointer a, gsize i)
+double
+la_diagonal (const LaMatrix *m, gpointer a, gsize i)
 {
   gpointer at = la_at (m, a, i, i);
   return m->type == HASS_LA_FLOAT ? (double)*(float *)at : *(double *)at;
@@ -106,7 +106,7 @@ small_potrf (const LaMatrix *m, gsize n, gpointer a)
   else
     BLASFUNC (dpotrf) (triangle, &order, a, &ld, &info);
   for (gsize i = 0; i < n && (info == 0 || i + 1 < (gsize)info); i++)
-    if (isnan (diagonal (m, a, i)))
+    if (isnan (la_diagonal (m, a, i)))
       return i + 1;
   return info;
 }

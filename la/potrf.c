@@ -33,8 +33,6 @@ typedef struct
   LaUrgency urgency;
   HassCodelet codelets[LA_N_KINDS];
   HassData **data; /* [n_panels][1 + n_chunks]: the diagonal tile is first */
-  gint32 *info;    /* [n_panels], of the diagonal tiles */
-  HassData *info_datum;
 } Potrf;
 
 /* -- Building ----------------------------------------------------------- */
@@ -68,8 +66,6 @@ static gboolean
 make_data (HassGraph *graph, Potrf *p)
 {
   const LaTiles *t = &p->tiles;
-  p->info_datum
-      = hass_graph_data (graph, p->info, t->n_panels * sizeof *p->info, 1, 0);
   for (gsize k = 0; k < t->n_panels; k++)
     {
       gsize cols = la_panel_cols (t, k);
@@ -81,7 +77,7 @@ make_data (HassGraph *graph, Potrf *p)
                                           la_tile_rows (t, i, k), k)))
           return FALSE;
     }
-  return p->info_datum != NULL;
+  return TRUE;
 }
 
 /* In floating-point operations. */
@@ -107,7 +103,7 @@ submit (HassGraph *graph, const Potrf *p, const LaOperation *o,
         const HassAccess *accesses, double level)
 {
   HassTaskHints hints = { .arguments = o, .argument_bytes = sizeof *o };
-  guint n = o->kind == LA_GEMM ? 3 : 2;
+  guint n = o->kind == LA_POTRF ? 1 : o->kind == LA_GEMM ? 3 : 2;
   hints.priority = (gint32)(level / p->urgency.potrf[0] * LEVELS);
   hints.work = work (o);
   /* a and b of one datum: read once */
@@ -123,10 +119,9 @@ static gboolean
 factorise (HassGraph *graph, const Potrf *p, gsize k)
 {
   LaOperation o = { LA_POTRF, .panel = k };
-  HassAccess accesses[]
-      = { { *diagonal (p, k), HASS_UPDATE }, { p->info_datum, HASS_UPDATE } };
+  HassAccess tile = { *diagonal (p, k), HASS_UPDATE };
   o.size.cols = la_panel_cols (&p->tiles, k);
-  return submit (graph, p, &o, accesses, p->urgency.potrf[k]);
+  return submit (graph, p, &o, &tile, p->urgency.potrf[k]);
 }
 
 /* Step 2. */
@@ -184,7 +179,7 @@ build (HassGraph *graph, gpointer data, GError **error)
   Potrf *p = data;
   const LaTiles *t = &p->tiles;
   (void)error;
-  if (t->n_panels > 0 && !make_data (graph, p))
+  if (!make_data (graph, p))
     return FALSE;
   for (gsize k = 0; k < t->n_panels; k++)
     {
@@ -308,8 +303,7 @@ run (Potrf *p, const HassDataflow *dataflow, HassReport **report,
   la_blas_end ();
   if (p->factoring.blas_threads > 1)
     warn (p->factoring.blas_threads);
-  return ok
-         && la_are_positive (&p->factoring, p->info, p->tiles.n_panels, error);
+  return ok && la_is_positive (&p->factoring, p->tiles.n, p->a, error);
 }
 
 gboolean
@@ -329,7 +323,6 @@ hass_la_potrf (const HassLaPotrf *potrf, gsize *minor, HassReport **report,
   p.factoring.tile_cols = p.tiles.cols;
   p.urgency = la_urgency_new (&p.tiles);
   p.data = g_new0 (HassData *, p.tiles.n_panels * (1 + p.tiles.n_chunks));
-  p.info = g_new0 (gint32, p.tiles.n_panels);
   la_codelets (p.codelets, &p.factoring);
   for (guint i = 0; i < LA_N_KINDS && s.n < LA_LEAST_N_OF_GPUS; i++)
     p.codelets[i].gpu = NULL;
@@ -342,7 +335,6 @@ hass_la_potrf (const HassLaPotrf *potrf, gsize *minor, HassReport **report,
   gboolean ok = run (&p, &dataflow, report, error);
   if (minor)
     *minor = p.factoring.minor;
-  g_free (p.info);
   g_free (p.data);
   la_urgency_clear (&p.urgency);
   return ok;

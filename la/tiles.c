@@ -113,21 +113,16 @@ la_tiles (gsize n, gsize rows, gsize cols, guint n_cores)
 
 /* Tiles are square. FEW panels keep most of the work off the longest path,
    whose tasks a GPU computes at a small part of its rate; gemm of tiles below
-   LEAST does not fill a GPU, and tiles above ENOUGH are not worth fewer panels
-   than MANY. Measured on an H200 with 16384 rows (768, 1024,
-   2048: 7.4, 8.8, 3.9 TFLOP/s) and 32768 (1024, 2048: 19, 16). */
+   LEAST does not fill a GPU, and takes less time than its launch. */
 #define GPU_FEW 16
-#define GPU_MANY 32
-#define GPU_LEAST 512
-#define GPU_ENOUGH 1024
+#define GPU_LEAST 1024
 #define GPU_MOST 2048
-#define GPU_STEP 128
+#define GPU_STEP 256
 
 LaTiles
 la_gpu_tiles (gsize n, gsize rows)
 {
-  gsize cols = MAX (MIN (n / GPU_FEW, GPU_ENOUGH), n / GPU_MANY);
-  cols = (cols + GPU_STEP - 1) / GPU_STEP * GPU_STEP;
+  gsize cols = (n / GPU_FEW + GPU_STEP - 1) / GPU_STEP * GPU_STEP;
   cols = CLAMP (cols, GPU_LEAST, GPU_MOST);
   return cut (n, rows > 0 ? rows : cols, cols);
 }

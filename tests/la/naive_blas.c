@@ -70,12 +70,11 @@ c_of (const LaBlasCall *b)
   return (Operand){ b->type, FALSE, b->c, b->ldc };
 }
 
-static gboolean
-gemm (gpointer device, const LaBlasCall *b, GError **error)
+static void
+gemm_one (const LaBlasCall *b)
 {
   Operand x = a_of (b), c = c_of (b);
   Operand y = { b->type, b->transpose_b, (gpointer)b->b, b->ldb };
-  (void)device, (void)error;
   for (int i = 0; i < b->m; i++)
     for (int j = 0; j < b->n; j++)
       {
@@ -84,14 +83,12 @@ gemm (gpointer device, const LaBlasCall *b, GError **error)
           sum -= get (&x, i, k) * get (&y, k, j);
         set (&c, i, j, sum);
       }
-  return TRUE;
 }
 
-static gboolean
-syrk (gpointer device, const LaBlasCall *b, GError **error)
+static void
+syrk_one (const LaBlasCall *b)
 {
   Operand x = a_of (b), c = c_of (b);
-  (void)device, (void)error;
   for (int i = 0; i < b->n; i++)
     for (int j = 0; j < b->n; j++)
       {
@@ -101,16 +98,14 @@ syrk (gpointer device, const LaBlasCall *b, GError **error)
         if (b->upper ? i <= j : i >= j)
           set (&c, i, j, sum);
       }
-  return TRUE;
 }
 
 /* c * inverse (op (a)) is the transpose of inverse (op (a)') * c'. */
-static gboolean
-trsm (gpointer device, const LaBlasCall *b, GError **error)
+static void
+trsm_one (const LaBlasCall *b)
 {
   Operand x = a_of (b), c = c_of (b);
   int rows = b->left ? b->m : b->n, cols = b->left ? b->n : b->m;
-  (void)device, (void)error;
   x.transpose ^= !b->left;
   c.transpose = !b->left;
   gboolean forward = b->upper == x.transpose;
@@ -123,16 +118,13 @@ trsm (gpointer device, const LaBlasCall *b, GError **error)
           sum -= get (&x, i, k) * get (&c, k, j);
         set (&c, i, j, sum / get (&x, i, i));
       }
-  return TRUE;
 }
 
-static gboolean
-potrf (gpointer device, const LaBlasCall *b, GError **error)
+static void
+potrf_one (const LaBlasCall *b)
 {
   Operand l = c_of (b);
-  (void)device, (void)error;
   l.transpose = b->upper;
-  *(gint32 *)b->info = 0;
   for (int i = 0; i < b->n; i++)
     for (int j = 0; j <= i; j++)
       {
@@ -141,11 +133,46 @@ potrf (gpointer device, const LaBlasCall *b, GError **error)
           sum -= get (&l, i, k) * get (&l, j, k);
         if (i == j && !(sum > 0))
           {
-            *(gint32 *)b->info = i + 1;
-            return TRUE;
+            set (&l, i, i, NAN);
+            return;
           }
         set (&l, i, j, i == j ? sqrt (sum) : sum / get (&l, j, j));
       }
+}
+
+static gboolean
+potrf (gpointer device, const LaBlasCall *calls, guint n, GError **error)
+{
+  (void)device, (void)error;
+  for (guint i = 0; i < n; i++)
+    potrf_one (&calls[i]);
+  return TRUE;
+}
+
+static gboolean
+trsm (gpointer device, const LaBlasCall *calls, guint n, GError **error)
+{
+  (void)device, (void)error;
+  for (guint i = 0; i < n; i++)
+    trsm_one (&calls[i]);
+  return TRUE;
+}
+
+static gboolean
+syrk (gpointer device, const LaBlasCall *calls, guint n, GError **error)
+{
+  (void)device, (void)error;
+  for (guint i = 0; i < n; i++)
+    syrk_one (&calls[i]);
+  return TRUE;
+}
+
+static gboolean
+gemm (gpointer device, const LaBlasCall *calls, guint n, GError **error)
+{
+  (void)device, (void)error;
+  for (guint i = 0; i < n; i++)
+    gemm_one (&calls[i]);
   return TRUE;
 }
 
