@@ -6,7 +6,8 @@
    device. If a kernel hangs, that call never returns, whichever farm launched
    the kernel. So memory is freed only while no bundle is on the GPUs. Until
    then it is spare: it serves the next request for at most its size and at
-   least half of it. On a GPU that hangs it stays spare.
+   least half of it. On a GPU that hangs it stays spare. Some pinned host memory
+   stays spare while nothing runs, since pinning takes long: 5 ms for 8 MiB.
 
    When memory is short, hass_gpu_trim() frees spare memory although kernels
    may run, and hass_gpu_trim_within() waits for them for a limited time;
@@ -15,11 +16,17 @@
    Thread safety: any thread; one lock, taken before those of the GPUs. */
 #include "gpus-private.h"
 
+#include <unistd.h>
+
 /* A spare buffer is used for a request only if it is at most this many times
    as large. With a larger factor big buffers are wasted on small requests;
    with a smaller one more memory is allocated. A guess. */
 #define ROOMY 2
 #define LOOK_NS 100000
+/* The part of the machine's memory that stays spare as pinned memory. A guess:
+   less, and a dataflow whose data are large pins memory each time; more, and
+   the machine lacks it. */
+#define KEPT_PART 64
 
 /* Guards the variables below, and the spares and bundles of each GPU. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -52,12 +59,28 @@ free_host (const HassGpuBuffer *buffer)
     hass_cudart ()->last_error ();
 }
 
-static void
-free_host_spares_locked (void)
+static gsize
+kept_bytes (void)
 {
-  for (guint i = 0; host_spares && i < host_spares->len; i++)
+  return (gsize)sysconf (_SC_PHYS_PAGES) / KEPT_PART
+         * (gsize)sysconf (_SC_PAGESIZE);
+}
+
+/* Frees spare pinned memory, the oldest first, until at most @kept bytes are
+   left. */
+static void
+free_host_spares_locked (gsize kept)
+{
+  gsize bytes = 0;
+  guint n = host_spares ? host_spares->len : 0;
+  while (n > 0
+         && bytes + g_array_index (host_spares, HassGpuBuffer, n - 1).capacity
+                <= kept)
+    bytes += g_array_index (host_spares, HassGpuBuffer, --n).capacity;
+  for (guint i = 0; i < n; i++)
     free_host (&g_array_index (host_spares, HassGpuBuffer, i));
-  g_clear_pointer (&host_spares, g_array_unref);
+  if (n > 0)
+    g_array_remove_range (host_spares, 0, n);
 }
 
 static gboolean
@@ -97,7 +120,7 @@ hass_gpu_bundle_ends (HassGpu *gpu)
   if (is_idle_locked (gpu))
     free_spares_locked (gpu);
   if (all_idle_locked ())
-    free_host_spares_locked ();
+    free_host_spares_locked (kept_bytes ());
   pthread_mutex_unlock (&lock);
 }
 
@@ -122,24 +145,20 @@ hass_gpu_release (HassGpu *gpu, HassGpuBuffer *buffer)
 }
 
 /* Releases pinned (page-locked) host memory of farms and of
-   hass_memory_alloc() and clears @buffer. The memory is freed at once if all
-   GPUs are idle. Otherwise it becomes spare, since freeing it would wait for
-   the kernels of all GPUs: a later request takes it, or it is freed when all
-   are idle. */
+   hass_memory_alloc() and clears @buffer. The memory becomes spare: a later
+   request takes it. What is spare beyond kept_bytes() is freed if all GPUs are
+   idle, or when they are, since freeing waits for the kernels of all GPUs. */
 void
 hass_gpus_release_host (HassGpuBuffer *buffer)
 {
   if (!buffer->data)
     return;
   pthread_mutex_lock (&lock);
+  if (!host_spares)
+    host_spares = g_array_new (FALSE, FALSE, sizeof (HassGpuBuffer));
+  g_array_append_val (host_spares, *buffer);
   if (all_idle_locked ())
-    free_host (buffer);
-  else
-    {
-      if (!host_spares)
-        host_spares = g_array_new (FALSE, FALSE, sizeof (HassGpuBuffer));
-      g_array_append_val (host_spares, *buffer);
-    }
+    free_host_spares_locked (kept_bytes ());
   pthread_mutex_unlock (&lock);
   *buffer = (HassGpuBuffer){ NULL, 0 };
 }
@@ -153,7 +172,7 @@ take (GArray *spares, gsize bytes, HassGpuBuffer *buffer)
       if (spare->capacity < bytes || spare->capacity / ROOMY > bytes)
         continue;
       *buffer = *spare;
-      g_array_remove_index_fast (spares, i);
+      g_array_remove_index (spares, i);
       return TRUE;
     }
   return FALSE;
@@ -250,6 +269,7 @@ hass_gpus_forget_bundles (void)
   n_bundles = 0;
   given_up = FALSE;
   hass_gpus_forget_hung ();
-  free_host_spares_locked ();
+  free_host_spares_locked (0);
+  g_clear_pointer (&host_spares, g_array_unref);
   pthread_mutex_unlock (&lock);
 }
