@@ -107,7 +107,8 @@ typedef struct
    latest one.
    @memory: address -> its bytes.
    @bytes: sum of them.
-   @running: HassCudaOp, the oldest first.
+   @running: HassCudaOp, the oldest first. @next: index of the one that wait()
+     looks at next.
    @waiting: [to_host] HassCudaOp without a stream.
    @n_copying: [to_host] of the running ones.
    @why: why the operation @broken failed when it no longer had to wait; NULL:
@@ -120,6 +121,7 @@ typedef struct
   GHashTable *memory;
   gsize bytes;
   GPtrArray *running;
+  guint next;
   GQueue waiting[2];
   guint n_copying[2];
   guint64 broken;

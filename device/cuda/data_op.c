@@ -270,29 +270,32 @@ report_broken (HassCudaDevice *d, HassDataDone *done, GError **error)
   return TRUE;
 }
 
-/* Looks at all operations. Returns: the index of one that has ended, or has
-   failed with @error; else their number. */
+/* Looks at all operations, from where the last look has ended. Returns: the
+   index of one that has ended, or has failed with @error; else their number. */
 static guint
 look (HassCudaDevice *d, GError **error)
 {
-  GPtrArray *running = d->data->running;
+  HassCudaData *s = d->data;
+  GPtrArray *running = s->running;
   GError *inner = NULL;
-  guint i = 0;
-  for (; i < running->len; i++)
+  for (guint k = 0; k < running->len; k++, s->next++)
     {
-      HassCudaOp *op = running->pdata[i];
+      if (s->next >= running->len)
+        s->next = 0;
+      HassCudaOp *op = running->pdata[s->next];
       if (op->staged ? hass_cuda_go_on (d, op, &inner)
                      : hass_cuda_passed (d, op->kit->done,
                                          "wait for an operation", &inner))
-        break;
+        return s->next;
       if (!inner && hass_cuda_past_deadline (d, op->begun_ns))
         hass_cuda_note_hung (d, "an operation", &inner);
       if (inner)
-        break;
+        {
+          g_propagate_error (error, inner);
+          return s->next;
+        }
     }
-  if (inner)
-    g_propagate_error (error, inner);
-  return i;
+  return running->len;
 }
 
 gboolean
