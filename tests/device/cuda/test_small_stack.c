@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* test_small_stack.c: GPUs are looked for on threads of little stack, too.
    Thread safety: one thread beside the stand-in's own, and that of the farm. */
+#include <link.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include "device/cuda/gpus-private.h"
 #include "hass/data_farm.h"
@@ -11,6 +13,7 @@
 /* A thread's stack has room for the thread-local variables of all libraries of
    the program, whose size is not known, and for so much more. */
 #define STACK_BYTES (28 << 10)
+#define PAGE_BYTES 4096
 
 static gboolean
 count (const HassBlock *block, HassWorker *worker, gpointer user_data,
@@ -36,22 +39,23 @@ run_farm (gpointer n_units)
   return NULL;
 }
 
-static gpointer
-nothing (gpointer data)
+static int
+add_locals (struct dl_phdr_info *library, size_t size, gpointer bytes)
 {
-  return data;
+  (void)size;
+  for (guint i = 0; i < library->dlpi_phnum; i++)
+    if (library->dlpi_phdr[i].p_type == PT_TLS)
+      *(gsize *)bytes
+          += library->dlpi_phdr[i].p_memsz + library->dlpi_phdr[i].p_align;
+  return 0;
 }
 
-/* The least that a thread can be made with. */
+/* What the C library needs, with the thread-local variables. */
 static gsize
-least_stack_bytes (pthread_attr_t *attr)
+least_stack_bytes (void)
 {
-  pthread_t thread;
-  gsize bytes = 16 << 10;
-  while (pthread_attr_setstacksize (attr, bytes) != 0
-         || pthread_create (&thread, attr, nothing, NULL) != 0)
-    bytes += 4 << 10;
-  pthread_join (thread, NULL);
+  gsize bytes = (gsize)sysconf (_SC_THREAD_STACK_MIN);
+  dl_iterate_phdr (add_locals, &bytes);
   return bytes;
 }
 
@@ -67,8 +71,9 @@ looks_on_a_small_stack (void)
   pthread_t thread;
   fake_machine_begin (&(FakePlan){ .n_devices = 1 });
   pthread_attr_init (&attr);
-  gsize least = least_stack_bytes (&attr);
-  CU_ASSERT_EQUAL (pthread_attr_setstacksize (&attr, least + STACK_BYTES), 0);
+  gsize bytes = least_stack_bytes () + STACK_BYTES;
+  CU_ASSERT_EQUAL (
+      pthread_attr_setstacksize (&attr, bytes & ~(gsize)(PAGE_BYTES - 1)), 0);
   CU_ASSERT_EQUAL_FATAL (pthread_create (&thread, &attr, run_farm, &n_units),
                          0);
   pthread_join (thread, NULL);
