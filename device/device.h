@@ -9,7 +9,8 @@
    given back to the round and run on another device.
 
    Thread safety: submit, wait, open, close, opening_ns and unopened are called
-   by the proxy thread of the device only; describe by any thread before open.
+   by the proxy thread of the device only; opening_ns also by another thread
+   before there is one, describe by any thread before open.
    Any thread may cancel the cancellable that open gets. */
 #ifndef HASS_DEVICE_H
 #define HASS_DEVICE_H

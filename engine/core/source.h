@@ -29,6 +29,8 @@ struct HassSlot;
  *   calling thread, which has stages of its own in a pipeline. What waits is
  *   read with sequential consistency, so that a thread that finds nothing after
  *   hass_event_prepare() misses no change.
+ * @again_ns: a pipeline or a dataflow: returns: when a core that has found no
+ *   work should look again; 0: it need not.
  * @lost: (nullable): a device is lost; under the decision lock.
  * @wants, @serve: (nullable): a dataflow: what the proxies of devices do.
  * @wants, by the calling thread: returns: TRUE if device @device is to be
@@ -61,6 +63,7 @@ typedef struct
   void (*free) (struct HassJob *job);
   gboolean (*idle) (struct HassJob *job);
   gboolean (*has_work) (struct HassJob *job, gboolean caller, guint others);
+  gint64 (*again_ns) (struct HassJob *job);
   void (*lost) (struct HassJob *job, guint device);
   gboolean (*wants) (struct HassJob *job, guint device);
   void (*serve) (struct HassJob *job, guint device,

@@ -293,4 +293,5 @@ const HassSourceOps hass_graph_ops = { .create = graph_create,
                                        .serve = hass_graph_serve,
                                        .work = hass_graph_work,
                                        .has_work = graph_has_work,
+                                       .again_ns = hass_place_again_ns,
                                        .has_room = hass_graph_has_room };

@@ -17,6 +17,12 @@
    misses one; more, and others wait for the lock. */
 #define MOST_LOOKED 64
 
+/* So long do cores wait for a device that should open soon, in ns. A guess:
+   shorter, and a core computes for long what the device would have begun at
+   once; longer, and a device that hangs while it opens costs more. A variable
+   for tests. */
+gint64 hass_place_late_ns = 20000000;
+
 /* -- Devices that can compute a task ------------------------------------ */
 
 /* Returns: a mask of the devices in a state. */
@@ -223,18 +229,51 @@ hass_place_turn_away_locked (HassGraph *graph, GArray *others)
 
 /* -- Cores -------------------------------------------------------------- */
 
-/* What the open devices have before them of the tasks that are ready. */
+/* What the devices that are open, or will be soon, have before them of the
+   tasks that are ready. */
 typedef struct
 {
   guint32 open;
   double backlog_ns;
 } Backlog;
 
+static gboolean
+opens_soon_locked (const HassGraph *graph, HassGraphDevice *device)
+{
+  if (device->state != HASS_GRAPH_DEVICE_SHUT || device->soon_ns < 0)
+    return FALSE;
+  gint64 now_ns = graph->job->engine->now (graph->job);
+  if (device->soon_ns == 0)
+    device->soon_ns = now_ns + hass_place_late_ns;
+  return now_ns < device->soon_ns;
+}
+
+/* Returns: when cores need not wait for a device to open any longer; 0: none
+   waits. The calling thread. */
+gint64
+hass_place_again_ns (HassJob *job)
+{
+  HassGraph *graph = job->flow;
+  HassPlacing *p = graph->placing;
+  gint64 ns = 0;
+  if (!p)
+    return 0;
+  pthread_mutex_lock (&p->lock);
+  for (guint i = 0; i < p->n_devices; i++)
+    if (p->devices[i].soon_ns > 0 && opens_soon_locked (graph, &p->devices[i]))
+      ns = MAX (ns, p->devices[i].soon_ns);
+  pthread_mutex_unlock (&p->lock);
+  return ns;
+}
+
 static Backlog
 backlog_locked (const HassGraph *graph)
 {
   const HassPlacing *p = graph->placing;
   Backlog b = { devices_that_are (p, HASS_GRAPH_DEVICE_OPEN), 0 };
+  for (guint i = 0; i < p->n_devices; i++)
+    if (opens_soon_locked (graph, &p->devices[i]))
+      b.open |= 1u << i;
   for (guint c = 0; c < p->codelets->len; c++)
     {
       const HassCodeletState *codelet = g_ptr_array_index (p->codelets, c);

@@ -95,6 +95,9 @@ typedef struct
   guint index; /* in HassPlacing.devices; a bit in masks */
   guint d;     /* in HassJob.devices */
   HassGraphDeviceState state;
+  /* while it is shut: cores leave it the tasks that it is faster at until then;
+     0: it opens soon after the first of them is ready; < 0: it takes long */
+  gint64 soon_ns;
   GQueue resident; /* HassPlaces with memory here, least recently used first */
   GQueue leavers;  /* HassPlaces that should be copied home */
   GArray *garbage; /* gpointer: memory of data that are gone */
@@ -160,6 +163,9 @@ HassGraphTask *hass_place_choose_locked (HassGraph *graph,
 void hass_place_refuse_locked (HassGraph *graph, const HassGraphTask *task,
                                const HassGraphDevice *device,
                                const GError *error);
+gint64 hass_place_again_ns (HassJob *job);
+/* For tests, before a dataflow begins. */
+extern gint64 hass_place_late_ns;
 GError *hass_place_why_nowhere (HassGraph *graph, const HassGraphTask *task);
 void hass_place_turn_away_locked (HassGraph *graph, GArray *others);
 void hass_place_forget_locked (HassGraph *graph, const HassGraphTask *task);

@@ -7,6 +7,10 @@
 
 #include "device/kinds.h"
 
+/* A device that opens within this time, in ns, opens soon. A guess: what most
+   tasks take that are worth a device. */
+#define SOON_NS 1000000
+
 /* -- Set-up ------------------------------------------------------------- */
 
 /* Devices of a graph: the bits of masks. */
@@ -48,6 +52,9 @@ hass_placing_new (HassGraph *graph)
         device->index = p->n_devices++;
         device->d = d;
         device->device = job->gpus[d];
+        const HassDeviceOps *ops = device->device->ops;
+        if (ops->opening_ns && ops->opening_ns (device->device) >= SOON_NS)
+          device->soon_ns = -1;
         device->garbage = g_array_new (FALSE, FALSE, sizeof (gpointer));
         device->taken = g_array_new (FALSE, FALSE, sizeof (guint32));
         device->n_of = g_new0 (guint64, HASS_MOST_CODELETS);

@@ -54,15 +54,6 @@ hass_live_flow_idle (HassJob *job)
     hass_stream_consult (hass_stream_of (job), hass_live_now (job), TRUE);
 }
 
-/* Returns when a core without work should look again; 0: need not. */
-gint64
-hass_live_flow_again_ns (HassJob *job)
-{
-  return job->source->work
-             ? 0
-             : hass_stream_again_ns (hass_stream_of (job), hass_live_now (job));
-}
-
 /* Asks the strategy for a grant to the proxy's device. Returns: FALSE if there
    is none now. */
 gboolean

@@ -106,7 +106,6 @@ void hass_live_work_until (HassJob *job, gboolean (*done) (HassJob *job));
 /* flow.c */
 gboolean hass_live_flow_once (HassJob *job, HassWorker *worker);
 void hass_live_flow_idle (HassJob *job);
-gint64 hass_live_flow_again_ns (HassJob *job);
 
 /* devices.c */
 gboolean hass_live_devices (const HassFarm *farm, HassCpuPool **pool,

@@ -325,12 +325,19 @@ stream_is_idle (HassJob *job)
   return hass_stream_idle (hass_stream_of (job));
 }
 
+static gint64
+stream_again_ns (HassJob *job)
+{
+  return hass_stream_again_ns (hass_stream_of (job), job->engine->now (job));
+}
+
 const HassSourceOps hass_stream_ops = { .create = stream_create,
                                         .finish = stream_finish,
                                         .report = hass_stream_report,
                                         .free = stream_free,
                                         .idle = stream_is_idle,
                                         .has_work = hass_stream_has_work,
+                                        .again_ns = stream_again_ns,
                                         .grant_over = hass_ticket_over,
                                         .refused = hass_ticket_refused,
                                         .unfuse = hass_ticket_unfuse };

@@ -155,6 +155,12 @@ describe (HassDevice *device, HassDeviceTraits *traits)
                                 .memory_bytes = s->plan.memory_bytes };
 }
 
+static gint64
+opening_ns (HassDevice *device)
+{
+  return ((DataStandIn *)device)->plan.opening_ns;
+}
+
 static gboolean
 open_device (HassDevice *device, const HassDeviceFarm *farm, GError **error)
 {
@@ -245,6 +251,7 @@ stand_in_data_new (const StandInDataPlan *plan)
                             .submit = submit,
                             .wait = wait_bundle,
                             .close = close_device,
+                            .opening_ns = opening_ns,
                             .data = &data_ops };
   s->device.ops = &s->ops;
   s->rand = g_rand_new_with_seed (plan->seed);

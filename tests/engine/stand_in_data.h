@@ -32,7 +32,8 @@
  * @seed: of the order in which operations begin and are reported.
  * @delay_us: most time before each operation, drawn; by threads only.
  * @copy_us, @kernel_us: what it says that an operation took, beside its time.
- * @fail_open: open fails; @open_waits: it returns when the farm is over.
+ * @fail_open: open fails; @open_waits: it returns when the farm is over;
+ *   @opening_ns: how long it says that open takes.
  * @fail_alloc_at: this call fails for lack of memory; @fail_alloc_every: so
  *   does each so manyth.
  * @refuse_at, @refuse_every: a copy or a computation does not begin, counted
@@ -53,6 +54,7 @@ typedef struct
   guint32 seed;
   guint delay_us, copy_us, kernel_us;
   gboolean fail_open, open_waits;
+  gint64 opening_ns;
   guint fail_alloc_at, fail_alloc_every;
   guint refuse_at, refuse_every;
   guint fail_at, fail_every;

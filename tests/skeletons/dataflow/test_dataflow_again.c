@@ -389,6 +389,7 @@ handed_over (void)
       f.plans[0].seed = 2 * seed;
       f.plans[1].seed = 2 * seed + 1;
       f.plans[1].open_waits = seed % 2;
+      f.plans[1].opening_ns = seed % 2 ? G_USEC_PER_SEC * 1000 : 0;
       f.n_cores = 2;
       atomic_store (&n_handed, 0);
       device_flow_must_run (&f, build_handed_over,
