@@ -69,8 +69,10 @@ typedef struct
  *   It is not written to before the copy, or the failure of the device, is
  *   reported.
  * @compute: calls @enqueue with a stream whose work is the operation. Fails
- *   with the error of @enqueue; the operation has then not begun. Fails with
- *   HASS_ERROR_DEVICE if the device is lost meanwhile, which @wait reports.
+ *   with the error of @enqueue, or its own; the operation is then not in
+ *   flight, and what it would have written is undefined, as a part of it may
+ *   have run. Fails with HASS_ERROR_DEVICE if the device is lost meanwhile,
+ *   which @wait reports.
  * @most_computing: computations to be in flight so that the device is busy.
  * @wait: waits for the end of an operation, at most @timeout_ns, without
  *   spinning. TRUE: *done is filled in, and @error is set if the operation has

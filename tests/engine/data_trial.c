@@ -165,6 +165,8 @@ begun (Run *r, Side *side, Op *op, gboolean ok, GError *error)
   if (!ok)
     {
       r->counts->refused++;
+      if (!op->to_host) /* a part of it may have run */
+        op->datum->known = FALSE;
       free_host (op);
       return;
     }
