@@ -81,7 +81,7 @@ SONAME := libhass.so.$(firstword $(VERSION_NUMBERS))
 SHARED := $(BUILD)/lib/libhass.so.$(VERSION)
 ifeq ($(WITH_LA),yes)
 LA_OBJ := $(patsubst %.c,$(BUILD)/%.o,$(wildcard la/*.c)) \
-	$(if $(LA_CUDA_LIBS),$(BUILD)/la/cublas.cu.o)
+	$(if $(LA_CUDA_LIBS),$(patsubst %,$(BUILD)/%.o,$(wildcard la/*.cu)))
 LA := $(BUILD)/lib/libhass-la.a
 LA_SONAME := $(SONAME:libhass.%=libhass-la.%)
 LA_SHARED := $(SHARED:%/libhass.so.$(VERSION)=%/libhass-la.so.$(VERSION))
