@@ -32,23 +32,6 @@ refuse_large (HassServing *s, HassGraphTask *task)
   hass_place_refuse_locked (s->graph, task, s->device, error);
 }
 
-/* Returns: TRUE if the device may hold one more task that another one could
-   compute as well: of what is ready and what devices hold it has no more than
-   its share. */
-static gboolean
-has_share_locked (const HassServing *s)
-{
-  const HassPlacing *p = s->graph->placing;
-  guint n = p->shared->len, n_open = 0;
-  for (guint i = 0; i < p->n_devices; i++)
-    if (p->devices[i].state == HASS_GRAPH_DEVICE_OPEN)
-      {
-        n_open++;
-        n += p->devices[i].n_held;
-      }
-  return s->device->n_held * n_open <= n;
-}
-
 /* Takes one task. Returns: FALSE if there is none, or no memory for it now. */
 static gboolean
 take_one (HassServing *s)
@@ -57,13 +40,9 @@ take_one (HassServing *s)
   g_autoptr (GArray) back = g_array_new (FALSE, FALSE, sizeof (guint32));
   pthread_mutex_lock (&s->placing->lock);
   s->placing->news = FALSE;
-  HassChoice choice = has_share_locked (s) ? HASS_CHOOSE_FREE : HASS_CHOOSE_OWN;
-  HassGraphTask *task
-      = device->taken->len < s->ahead
-            ? hass_place_choose_locked (s->graph, device, choice, back)
-            : NULL;
-  if (!task && device->n_held == 0)
-    task = hass_place_choose_locked (s->graph, device, HASS_CHOOSE_ANY, back);
+  HassGraphTask *task = device->taken->len < s->ahead
+                            ? hass_place_choose_locked (s->graph, device, back)
+                            : NULL;
   HassReserve reserve
       = task ? hass_device_reserve_locked (s->graph, device, task, &s->gone)
              : HASS_RESERVE_LATER;
@@ -74,7 +53,7 @@ take_one (HassServing *s)
         {
           g_array_append_val (device->taken, t);
           device->n_held++;
-          task->codelet->n_held++;
+          device->codelets[task->codelet->index].n_held++;
         }
       else if (reserve == HASS_RESERVE_NEVER)
         {
@@ -112,6 +91,7 @@ expect_locked (HassServing *s, HassGraphTask *task, const HassTaskAccess *a)
       f->peer = s->placing->devices[p->only].device;
       f->peer_memory = f->from->memory;
       f->from->readers++;
+      s->placing->devices[p->only].going_bytes += hass_data_bytes (p->data);
     }
   p->at[s->device->index].state = HASS_AT_ARRIVING;
   p->at[s->device->index].pins++;
@@ -132,7 +112,11 @@ hass_device_arrived (HassServing *s, const HassFlight *f, gboolean failed)
   at->state = failed ? HASS_AT_EMPTY : HASS_AT_VALID;
   at->pins--;
   if (f->from)
-    f->from->readers--;
+    {
+      f->from->readers--;
+      s->placing->devices[f->from - f->places->at].going_bytes
+          -= hass_data_bytes (f->places->data);
+    }
   pthread_mutex_unlock (&s->placing->lock);
   if (f->from)
     s->job->engine->changed (s->job); /* its memory may be freed now */

@@ -4,6 +4,11 @@
    Thread safety: the proxy thread of the device, except where stated. */
 #include "device-private.h"
 
+/* Calls of a codelet that count in its mean time on a device. A guess: fewer,
+   and tasks of different lengths make equal devices look unequal; more, and a
+   device that becomes slower is noticed late. */
+#define MOST_AVERAGED 64
+
 /* -- Failure ------------------------------------------------------------ */
 
 /* A task that the device holds begins again; appended to @again if now. */
@@ -252,6 +257,7 @@ end_together (HassServing *s, HassGraphTask *task, guint n)
         continue;
       pthread_mutex_lock (&s->placing->lock);
       hass_place_leaves_changed_locked (s->graph, s->device->index, p);
+      s->device->going_bytes += hass_data_bytes (p->data);
       pthread_mutex_unlock (&s->placing->lock);
       hass_device_copy_home (s, p, with);
     }
@@ -268,9 +274,10 @@ learn (HassServing *s, const HassFlight *f, gint64 now_ns)
   pthread_mutex_lock (&s->placing->lock);
   gboolean first = codelet->device_ns == 0;
   codelet->device_ns = hass_recent_mean (codelet->device_ns, one);
+  HassDeviceCodelet *here = &s->device->codelets[codelet->index];
+  guint64 n = MIN (++here->n_computed, MOST_AVERAGED);
+  here->ns = (guint)((here->ns * (n - 1) + one) / n);
   pthread_mutex_unlock (&s->placing->lock);
-  guint *mean = &s->device->ns_of[codelet->index];
-  *mean = hass_recent_mean (*mean, one);
   s->device->busy_ns += (double)ns;
   for (guint i = 0; i < f->tasks->len && s->graph->tells_computed; i++)
     hass_graph_tell_computed (

@@ -80,6 +80,8 @@ came_home (HassServing *s, GPtrArray *flights, HassGraphTask *task)
   g_autoptr (GArray) ready = g_array_new (FALSE, FALSE, sizeof (guint32));
   pthread_mutex_lock (&s->placing->lock);
   for (guint i = 0; i < flights->len; i++)
+    s->device->going_bytes -= ((HassFlight *)flights->pdata[i])->bytes;
+  for (guint i = 0; i < flights->len; i++)
     hass_place_came_home_locked (s->graph, s->device->index,
                                  ((HassFlight *)flights->pdata[i])->places,
                                  settled, ready);
@@ -115,6 +117,7 @@ not_home (HassServing *s, HassFlight *f)
   pthread_mutex_lock (&s->placing->lock);
   if (p->leaver == (gint)s->device->index)
     p->leaver = -1;
+  s->device->going_bytes -= hass_data_bytes (p->data);
   hass_place_leave_locked (s->graph, p, p->wanted);
   pthread_mutex_unlock (&s->placing->lock);
 }
@@ -237,7 +240,10 @@ hass_device_leave_one (HassServing *s)
       && hass_graph_all_over (s->graph, p->data))
     useless = p->data;
   else if (p)
-    p->leaver = (gint)s->device->index;
+    {
+      p->leaver = (gint)s->device->index;
+      s->device->going_bytes += hass_data_bytes (p->data);
+    }
   if (p)
     p->listed = FALSE;
   pthread_mutex_unlock (&s->placing->lock);

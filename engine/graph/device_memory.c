@@ -144,7 +144,7 @@ hass_device_let_go_locked (HassGraphDevice *device, HassGraphTask *task)
     }
   unpin (device, task, task->n);
   device->n_held--;
-  task->codelet->n_held--;
+  device->codelets[task->codelet->index].n_held--;
 }
 
 /* Frees the memory of data that are gone. */

@@ -146,7 +146,7 @@ add_codelets (const HassGraph *graph, HassReport *report, double *mean_ns)
                                                        memory_order_relaxed);
       guint64 n_cores = all.n;
       for (guint i = 0; graph->placing && i < graph->placing->n_devices; i++)
-        all.n += graph->placing->devices[i].n_of[c];
+        all.n += graph->placing->devices[i].codelets[c].n_tasks;
       if (all.n == 0)
         continue;
       HassStageReport *r = &report->stages[n++];

@@ -6,9 +6,9 @@
 /* Tasks that a device could begin among which it chooses. A guess: fewer, and
    more is copied; more, and it takes tasks of lower priority. */
 #define FEW 8
-/* So many tasks of a codelet wait for each open device before a core tries the
-   first one. If a core takes r times as long as a device, the try may cost the
-   time of r tasks at the end, and k cores gain k / (k + r) of the devices'
+/* So many tasks of a codelet are known for each open device before a core tries
+   the first one. If a core takes r times as long as a device, the try may cost
+   the time of r tasks at the end, and k cores gain k / (k + r) of the devices'
    time: this pays for more than r * (k + r) / k tasks. 256 are that for 16
    cores and r = 56. A guess: fewer, and small graphs on fast devices end late;
    more, and cores do not help slow ones. */
@@ -272,16 +272,30 @@ backlog_locked (const HassGraph *graph)
   const HassPlacing *p = graph->placing;
   Backlog b = { devices_that_are (p, HASS_GRAPH_DEVICE_OPEN), 0 };
   for (guint i = 0; i < p->n_devices; i++)
-    if (opens_soon_locked (graph, &p->devices[i]))
-      b.open |= 1u << i;
+    {
+      if (opens_soon_locked (graph, &p->devices[i]))
+        b.open |= 1u << i;
+      b.backlog_ns += hass_device_held_ns_locked (graph, &p->devices[i]);
+    }
   for (guint c = 0; c < p->codelets->len; c++)
     {
       const HassCodeletState *codelet = g_ptr_array_index (p->codelets, c);
-      b.backlog_ns += (double)(codelet->n_waiting + codelet->n_held)
-                      * codelet->device_ns;
+      b.backlog_ns += (double)codelet->n_waiting * codelet->device_ns;
     }
   b.backlog_ns /= MAX (__builtin_popcount (b.open), 1);
   return b;
+}
+
+/* Returns: how many tasks of a codelet wait, and a quarter of those that
+   devices have computed: more of them may come. */
+static guint64
+n_known_locked (const HassGraph *graph, const HassCodeletState *codelet)
+{
+  const HassPlacing *p = graph->placing;
+  guint64 n = 0;
+  for (guint i = 0; i < p->n_devices; i++)
+    n += p->devices[i].codelets[codelet->index].n_computed;
+  return n / 4 + codelet->n_waiting;
 }
 
 /* Returns: TRUE if a core will have computed the task before the devices that
@@ -294,7 +308,7 @@ core_pays (const HassGraph *graph, const HassGraphTask *task, const Backlog *b)
   guint n = (guint)__builtin_popcount (able_locked (graph, task) & b->open);
   guint mean = atomic_load_explicit (&codelet->mean_ns, memory_order_relaxed);
   if (mean == 0)
-    return !codelet->tried && codelet->n_waiting >= n * TRY;
+    return !codelet->tried && n_known_locked (graph, codelet) >= n * TRY;
   return n == 0 || (codelet->device_ns > 0 && mean <= b->backlog_ns);
 }
 
@@ -385,77 +399,18 @@ hass_graph_any (HassGraph *graph)
 
 /* -- Devices ------------------------------------------------------------ */
 
-/* Returns: the bytes that must be copied to the device for a task; G_MAXSIZE:
-   some cannot be had now, but will come home or be computed again. */
-static gsize
-missing_locked (HassGraph *graph, const HassGraphDevice *device,
-                HassGraphTask *task)
-{
-  gsize missing = 0;
-  gboolean ok = TRUE;
-  for (guint i = 0; i < task->n; i++)
-    {
-      const HassTaskAccess *a = hass_task_access (task, i);
-      const HassData *data = hass_access_data (a);
-      HassPlaces *p = hass_data_places (data);
-      HassFrom from = hass_place_from_locked (graph, task, a, device->index);
-      /* Of a datum that is computed again, kernels may use a copy of the lost
-         version here. */
-      if (from == HASS_FROM_NOWHERE
-          || (from != HASS_FROM_HERE && p->redo < p->chain->len
-              && p->at[device->index].pins > 0))
-        {
-          hass_place_want_locked (graph, p);
-          ok = FALSE;
-        }
-      if ((!p || p->at[device->index].state < HASS_AT_ARRIVING)
-          && hass_access_mode (a) != HASS_WRITE)
-        missing += hass_data_bytes (data);
-    }
-  return ok ? missing : G_MAXSIZE;
-}
-
-/* Returns: the device that computes a task since it alone has a datum which the
-   task changes, of several the first; < 0: none. @able: a mask of devices. */
-static gint
-owner_locked (HassGraphTask *task, guint32 able)
-{
-  for (guint i = 0; i < task->n; i++)
-    {
-      const HassTaskAccess *a = hass_task_access (task, i);
-      const HassPlaces *p = hass_data_places (hass_access_data (a));
-      if (p && p->only >= 0 && hass_access_mode (a) != HASS_READ
-          && able >> p->only & 1)
-        return p->only;
-    }
-  return -1;
-}
-
-/* Returns: TRUE if a device may take a task; see HassChoice. */
-static gboolean
-may_take_locked (const HassGraph *graph, const HassGraphDevice *device,
-                 HassGraphTask *task, HassChoice choice)
-{
-  guint32 able = able_locked (graph, task);
-  gint owner = owner_locked (task, able);
-  if (!(able >> device->index & 1))
-    return FALSE;
-  if (owner < 0)
-    return choice >= HASS_CHOOSE_FREE;
-  return owner == (gint)device->index
-         || (choice == HASS_CHOOSE_ANY
-             && hass_place_are_peers (graph, device->index, (guint)owner));
-}
-
 /* Takes a task for a device from the heap. Returns: NULL if there is none that
    it can begin. Appends those that will not be computed to @for_cores. */
 HassGraphTask *
 hass_place_choose_locked (HassGraph *graph, const HassGraphDevice *device,
-                          HassChoice choice, GArray *for_cores)
+                          GArray *for_cores)
 {
   HassPlacing *p = graph->placing;
+  guint32 open = devices_that_are (p, HASS_GRAPH_DEVICE_OPEN);
+  double held_ns[HASS_MOST_DEVICES], least = G_MAXDOUBLE;
   gint best = -1;
-  gsize least = G_MAXSIZE;
+  for (guint i = 0; i < p->n_devices && p->shared->len > 0; i++)
+    held_ns[i] = hass_device_held_ns_locked (graph, &p->devices[i]);
   for (guint i = 0, n = 0; i < p->shared->len && n < FEW && least > 0; i++)
     {
       guint32 t = g_array_index (p->shared, HassRanked, i).task;
@@ -464,17 +419,24 @@ hass_place_choose_locked (HassGraph *graph, const HassGraphDevice *device,
         {
           g_array_append_val (for_cores, t);
           unshare_locked (graph, i);
-          return hass_place_choose_locked (graph, device, choice, for_cores);
+          return hass_place_choose_locked (graph, device, for_cores);
         }
-      if (!may_take_locked (graph, device, task, choice))
+      guint32 able = able_locked (graph, task) & open;
+      HassPrediction first;
+      if (!(able >> device->index & 1))
         continue;
-      gsize missing = missing_locked (graph, device, task);
-      if (missing < least)
+      hass_predict_locked (graph, task, able, device, held_ns, &first);
+      if (first.device != device)
+        held_ns[first.device->index] += first.pace_ns;
+      else if (first.away)
+        hass_place_want_locked (graph, first.away);
+      else
         {
-          least = missing;
-          best = (gint)i;
+          n++;
+          if (first.copy_ns < least)
+            best = (gint)i;
+          least = MIN (least, first.copy_ns);
         }
-      n += missing < G_MAXSIZE;
     }
   return best < 0 ? NULL : unshare_locked (graph, (guint)best);
 }

@@ -46,6 +46,9 @@
 
 #include "hass/device_data.h"
 
+/* Most devices of a graph: bits of a mask. */
+#define HASS_MOST_DEVICES 32
+
 typedef enum
 {
   HASS_AT_NONE,     /* no memory */
@@ -89,6 +92,15 @@ typedef enum
   HASS_GRAPH_DEVICE_LOST
 } HassGraphDeviceState;
 
+/* A codelet on a device. */
+typedef struct
+{
+  guint64 n_tasks;    /* settled */
+  guint64 n_computed; /* timed */
+  guint n_held;       /* of HassGraphDevice.n_held */
+  guint ns;           /* recent mean time of a task; 0: unknown */
+} HassDeviceCodelet;
+
 /* A device of a graph. */
 typedef struct
 {
@@ -103,13 +115,13 @@ typedef struct
   GArray *garbage; /* gpointer: memory of data that are gone */
   GArray *taken;   /* guint32: tasks whose data have memory here */
   guint n_held;    /* such tasks, and those that compute or leave */
+  gsize going_bytes; /* under way from it */
   guint32 shunned; /* a mask of devices from which a copy to this one failed */
   guint64 n_tasks; /* settled */
-  guint64 *n_of;   /* [HASS_MOST_CODELETS]: of these, by codelet */
+  HassDeviceCodelet *codelets; /* [HASS_MOST_CODELETS] */
   /* by the proxy thread; after its end by the calling one */
   HassDevice *device;
   const HassDeviceDataOps *ops;
-  guint *ns_of; /* [HASS_MOST_CODELETS]: recent mean time of a task */
   guint64 n_calls, n_failed, n_given_back;
   guint64 bytes_in, bytes_home; /* that were copied to it and to their homes */
   double busy_ns;
@@ -147,19 +159,25 @@ HassCodeletGpuFunc hass_codelet_func (const HassGraph *graph,
                                       const HassCodelet *of, guint index);
 void hass_place_add_codelet (HassGraph *graph, HassCodeletState *codelet);
 
+/* predict.c */
+typedef struct
+{
+  const HassGraphDevice *device;
+  double copy_ns, pace_ns; /* of the task: to copy its data there; to compute */
+  HassPlaces *away;        /* a datum that the device cannot get now; or NULL */
+} HassPrediction;
+
+void hass_predict_locked (HassGraph *graph, HassGraphTask *task, guint32 able,
+                          const HassGraphDevice *device, const double *held_ns,
+                          HassPrediction *first);
+double hass_device_held_ns_locked (const HassGraph *graph,
+                                   HassGraphDevice *device);
+
 /* place.c */
 gboolean hass_place_ready (HassGraph *graph, HassGraphTask *task);
-/* Which tasks a device takes: those that change what it alone has made; those
-   that change what no other one has alone, too; or any. */
-typedef enum
-{
-  HASS_CHOOSE_OWN,
-  HASS_CHOOSE_FREE,
-  HASS_CHOOSE_ANY
-} HassChoice;
 HassGraphTask *hass_place_choose_locked (HassGraph *graph,
                                          const HassGraphDevice *device,
-                                         HassChoice choice, GArray *for_cores);
+                                         GArray *for_cores);
 void hass_place_refuse_locked (HassGraph *graph, const HassGraphTask *task,
                                const HassGraphDevice *device,
                                const GError *error);

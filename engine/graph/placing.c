@@ -13,18 +13,15 @@
 
 /* -- Set-up ------------------------------------------------------------- */
 
-/* Devices of a graph: the bits of masks. */
-#define MOST_DEVICES 32
-
 /* Says in the report of device @d, and once in the process on stderr, that it
-   is one of @n but not of the first MOST_DEVICES. */
+   is one of @n but not of the first HASS_MOST_DEVICES. */
 static void
 exclude (HassJob *job, guint d, guint n)
 {
   static _Atomic gboolean warned;
   g_autofree char *why = g_strdup_printf (
       "does not participate: a dataflow uses only %d of %u devices",
-      MOST_DEVICES, n);
+      HASS_MOST_DEVICES, n);
   hass_decide_note (job, d, why);
   if (!atomic_exchange_explicit (&warned, TRUE, memory_order_relaxed))
     g_printerr ("hass: dataflow '%s': from %s on, a device %s\n",
@@ -42,9 +39,9 @@ hass_placing_new (HassGraph *graph)
     return;
   HassPlacing *p = g_new0 (HassPlacing, 1);
   pthread_mutex_init (&p->lock, NULL);
-  p->devices = g_new0 (HassGraphDevice, MIN (n, MOST_DEVICES));
+  p->devices = g_new0 (HassGraphDevice, MIN (n, HASS_MOST_DEVICES));
   for (guint d = 0; d < job->n_devices; d++)
-    if (job->gpus[d] && p->n_devices == MOST_DEVICES)
+    if (job->gpus[d] && p->n_devices == HASS_MOST_DEVICES)
       exclude (job, d, n);
     else if (job->gpus[d])
       {
@@ -57,8 +54,7 @@ hass_placing_new (HassGraph *graph)
           device->soon_ns = -1;
         device->garbage = g_array_new (FALSE, FALSE, sizeof (gpointer));
         device->taken = g_array_new (FALSE, FALSE, sizeof (guint32));
-        device->n_of = g_new0 (guint64, HASS_MOST_CODELETS);
-        device->ns_of = g_new0 (guint, HASS_MOST_CODELETS);
+        device->codelets = g_new0 (HassDeviceCodelet, HASS_MOST_CODELETS);
         g_queue_init (&device->resident);
         g_queue_init (&device->leavers);
       }
@@ -80,8 +76,7 @@ hass_placing_free (HassGraph *graph)
     {
       g_array_unref (p->devices[i].garbage);
       g_array_unref (p->devices[i].taken);
-      g_free (p->devices[i].n_of);
-      g_free (p->devices[i].ns_of);
+      g_free (p->devices[i].codelets);
     }
   g_hash_table_iter_init (&iter, p->refusals);
   while (g_hash_table_iter_next (&iter, NULL, &refusal))

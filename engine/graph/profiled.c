@@ -84,8 +84,9 @@ hass_graph_store (HassJob *job, gint64 makespan_ns)
                                             / (double)MAX (all.measured, 1) };
       for (guint i = 0; p && i < p->n_devices; i++)
         if (!job->totals[p->devices[i].d].lost)
-          of[p->devices[i].d] = (HassProfiledTasks){ p->devices[i].n_of[c],
-                                                     p->devices[i].ns_of[c] };
+          of[p->devices[i].d]
+              = (HassProfiledTasks){ p->devices[i].codelets[c].n_tasks,
+                                     p->devices[i].codelets[c].ns };
     }
   hass_samplers_store_codelets (&job->env, codelets, n, makespan_ns);
 }

@@ -177,6 +177,9 @@ hass_serving_free (HassServing *s)
   else
     {
       pthread_mutex_lock (&s->placing->lock);
+      /* Others that do not know yet that the job stops copy no more from it. */
+      s->device->state = HASS_GRAPH_DEVICE_SHUT;
+      s->device->soon_ns = -1;
       hass_serving_await_readers_locked (s);
       hass_device_free_all_locked (s->device);
       pthread_mutex_unlock (&s->placing->lock);

@@ -32,7 +32,7 @@ hass_place_settle (HassGraph *graph, guint worker, HassGraphDevice *device,
       const HassGraphTask *task
           = &graph->tasks[g_array_index (settled, guint32, i)];
       device->n_tasks++;
-      device->n_of[task->codelet->index]++;
+      device->codelets[task->codelet->index].n_tasks++;
       hass_place_forget_locked (graph, task);
     }
   pthread_mutex_unlock (&graph->placing->lock);

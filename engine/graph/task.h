@@ -68,7 +68,6 @@ typedef struct
   /* under HassPlacing.lock: */
   guint device_ns; /* recent mean time of a task on a device; 0: unknown */
   guint n_waiting; /* ready tasks that a device may compute */
-  guint n_held;    /* tasks that devices hold */
   gboolean tried;  /* a core has taken one of these */
   /* by the submitting thread: the sum of HassTaskHints.work of @n_work tasks,
      if the first task has it */

@@ -145,14 +145,17 @@ static void
 describe (HassDevice *device, HassDeviceTraits *traits)
 {
   DataStandIn *s = (DataStandIn *)device;
-  *traits = (HassDeviceTraits){ .name = s->plan.name ? s->plan.name : "gpu0",
-                                .kind = HASS_DEVICE_GPU,
-                                .cores = 4,
-                                .width = s->plan.width ? s->plan.width : 64,
-                                .latency_ns = 1000,
-                                .link_bytes_per_ns = 10,
-                                .max_in_flight = 1,
-                                .memory_bytes = s->plan.memory_bytes };
+  *traits
+      = (HassDeviceTraits){ .name = s->plan.name ? s->plan.name : "gpu0",
+                            .kind = HASS_DEVICE_GPU,
+                            .cores = 4,
+                            .width = s->plan.width ? s->plan.width : 64,
+                            .latency_ns = 1000,
+                            .link_bytes_per_ns = s->plan.link_bytes_per_ns > 0
+                                                     ? s->plan.link_bytes_per_ns
+                                                     : 10,
+                            .max_in_flight = 1,
+                            .memory_bytes = s->plan.memory_bytes };
 }
 
 static gint64

@@ -26,6 +26,7 @@
  *   copy from each other.
  * @width: of HassDeviceTraits; 0: 64.
  * @memory_bytes: the sum of all allocated bytes; 0: 1 TiB.
+ * @link_bytes_per_ns: of HassDeviceTraits; 0: 10.
  * @most_computing: as the op; 0: 2.
  * @threads: that execute operations; 0: none, wait() executes one. Then a wait
  *   without time, too, finds an operation done only sometimes.
@@ -50,6 +51,7 @@ typedef struct
   const char *name, *kind;
   guint64 width;
   gsize memory_bytes;
+  double link_bytes_per_ns; /* 0: 10 */
   guint most_computing, threads;
   guint32 seed;
   guint delay_us, copy_us, kernel_us;

@@ -310,10 +310,70 @@ gpu_alone (void)
   hass_report_free (flow.report);
 }
 
+/* Grows the first two blocks. */
+static gboolean
+grow_two (HassGraph *graph, gpointer data, GError **error)
+{
+  (void)data, (void)error;
+  for (guint i = 0; i < 2; i++)
+    virtual_flow_submit (graph, &grows,
+                         hass_graph_data (graph, blocks[i], 1000, 1, 0),
+                         HASS_UPDATE, 30);
+  return TRUE;
+}
+
+static void
+one_each (void)
+{
+  VirtualFlow flow = { .n_gpus = 2 };
+  /* in 6, a kernel of 5, out 6 */
+  virtual_flow_takes (&flow, grow_two, 17);
+  CU_ASSERT_EQUAL (flow.report->devices[1].units, 1);
+  CU_ASSERT_EQUAL (flow.report->devices[2].units, 1);
+  hass_report_free (flow.report);
+}
+
+#define ROUNDS 60
+
+/* Grows each block ROUNDS times. */
+static gboolean
+grow_long (HassGraph *graph, gpointer data, GError **error)
+{
+  HassData *d[G_N_ELEMENTS (blocks)];
+  (void)data, (void)error;
+  for (guint i = 0; i < G_N_ELEMENTS (blocks); i++)
+    d[i] = hass_graph_data (graph, blocks[i], 1000, 1, 0);
+  for (guint k = 0; k < ROUNDS * G_N_ELEMENTS (blocks); k++)
+    virtual_flow_submit (graph, &grows, d[k % G_N_ELEMENTS (blocks)],
+                         HASS_UPDATE, 300);
+  return TRUE;
+}
+
+/* Kernels take 32 us on one GPU and 2 + 300 / 36 us on the other one. */
+static void
+unequal (void)
+{
+  VirtualFlow flow
+      = { .n_gpus = 2, .dry = TRUE, .more = "[gpu1]\nwork_per_us = 36\n" };
+  g_autoptr (GError) error = NULL;
+  double least
+      = ROUNDS * G_N_ELEMENTS (blocks) / (1 / 32.0 + 1 / (2 + 300 / 36.0));
+  CU_ASSERT_TRUE (virtual_flow_run (&flow, grow_long, &error));
+  CU_ASSERT_TRUE (flow.us >= least);
+  CU_ASSERT_TRUE (flow.us <= least / 0.9);
+  if (flow.us > least / 0.9)
+    g_printerr ("\n    %g us, not %g", flow.us, least);
+  hass_report_free (flow.report);
+}
+
 HASS_TEST_SUITE (
     virtual_dataflow_gpus,
     { "a modelled GPU takes copies, kernels and the way home into account",
       gpu_times },
+    { "of two ready tasks each of two equal GPUs takes one", one_each },
+    { "two unequal GPUs compute chains in no more than 1 / 0.9 of the least "
+      "time",
+      unequal },
     { "the platform has factors of the rates for a codelet", factors },
     { "a GPU without memory waits for data that go home", waits_for_memory },
     { "HASS_GPU_MEM limits the memory of a modelled GPU", limited },
