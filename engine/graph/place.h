@@ -11,11 +11,16 @@
       (HassPlaces.only), and at those that have copied it from there. A device
       gets a datum from its home, or from another one of its kind.
    2. Ready tasks. A task that a device may compute waits in one heap for all,
-      by priority. A device takes, of the first few tasks that it can begin, the
-      one of whose data the fewest bytes are missing. While it has tasks, it
-      leaves one to the device that made what the task changes. A core takes the
-   last one whose data are at home, if it will have computed it before the
-   devices would have come to it (place.c, core_pays).
+      by priority. A device may take one that no other device is predicted to
+      end earlier (predict.c). A device ends a task after what it holds, by its
+      recent mean time of each codelet, the copies that the task needs, and the
+      task's own time; if data wait there to be copied home, not before a part
+      of that. While times are unknown, tasks count. A task that the device
+      leaves to another one counts there, so a slow device takes the one to
+      which the fast ones would come late. Of the first few that it may take, it
+      takes the one whose data come soonest. A core takes the last one whose
+      data are at home, if it will have computed it before the devices would
+      have come to it (place.c, core_pays).
    3. Early end. A task on a device that changes one datum ends in two steps.
       When its kernels have ended, what waits for the datum may begin. It is
       settled when the datum has come home: then what waits for data that it has
