@@ -11,9 +11,8 @@
    beside another one that has the data. */
 #define COPY_NS 7000.0
 /* Data that wait to be copied home delay tasks by so much of the time that they
-   take. Measured by hass-sim, doc/results/dataflow-virtual.md: with 0 one
-   device gets all results and copies them home one after another; with 0.5 and
-   1 tasks leave a device that could begin at once. */
+   take. Measured by hass-sim, doc/results/dataflow-virtual.md: with 0, graphs
+   of which all results come home end later, with 0.5 and more random ones. */
 #define HOME_PART 0.2
 
 static double
