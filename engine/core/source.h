@@ -29,8 +29,8 @@ struct HassSlot;
  *   calling thread, which has stages of its own in a pipeline. What waits is
  *   read with sequential consistency, so that a thread that finds nothing after
  *   hass_event_prepare() misses no change.
- * @again_ns: a pipeline or a dataflow: returns: when a core that has found no
- *   work should look again; 0: it need not.
+ * @again_ns: the calling thread: returns: when a core that has found no work
+ *   should look again; 0: it need not. NULL: rounds ask their strategy.
  * @lost: (nullable): a device is lost; under the decision lock.
  * @wants, @serve: (nullable): a dataflow: what the proxies of devices do.
  * @wants, by the calling thread: returns: TRUE if device @device is to be

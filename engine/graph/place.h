@@ -20,7 +20,8 @@
       which the fast ones would come late. Of the first few that it may take, it
       takes the one whose data come soonest. A core takes the last one whose
       data are at home, if it will have computed it before the devices would
-      have come to it (place.c, core_pays).
+      have come to it (place.c, core_pays). A device that is not open yet counts
+      among them if it says that it opens soon, until it is late (soon_ns).
    3. Early end. A task on a device that changes one datum ends in two steps.
       When its kernels have ended, what waits for the datum may begin. It is
       settled when the datum has come home: then what waits for data that it has
@@ -112,8 +113,8 @@ typedef struct
   guint index; /* in HassPlacing.devices; a bit in masks */
   guint d;     /* in HassJob.devices */
   HassGraphDeviceState state;
-  /* while it is shut: cores leave it the tasks that it is faster at until then;
-     0: it opens soon after the first of them is ready; < 0: it takes long */
+  /* while it is shut: until when cores leave it tasks as if it were open; 0: it
+     opens soon, and no core has looked yet; < 0: opening it takes long */
   gint64 soon_ns;
   GQueue resident; /* HassPlaces with memory here, least recently used first */
   GQueue leavers;  /* HassPlaces that should be copied home */

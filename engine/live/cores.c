@@ -318,7 +318,8 @@ static gint64
 patience (HassJob *job)
 {
   gint64 until = job->deadline_ns;
-  gint64 again_ns = job->flow ? job->source->again_ns (job) : look_again (job);
+  gint64 again_ns
+      = job->source->again_ns ? job->source->again_ns (job) : look_again (job);
   if (again_ns > 0 && (until == 0 || again_ns < until))
     until = again_ns;
   return until > 0 ? MAX (until - hass_live_now (job), 0) : -1;
