@@ -78,14 +78,18 @@ is_new_locked (DataStandIn *s, guint64 ticket)
   return TRUE;
 }
 
-/* Takes over @op. FALSE: it does not begin. */
+/* Takes over @op. FALSE: it does not begin, as it is refused or the device was
+   lost while the kernels were enqueued. */
 static gboolean
 begin_locked (DataStandIn *s, Op *op, GError **error)
 {
-  if (sid_is_nth (++s->n_tries, s->plan.refuse_at, s->plan.refuse_every))
+  if (s->counts.lost
+      || sid_is_nth (++s->n_tries, s->plan.refuse_at, s->plan.refuse_every))
     {
       sid_op_free_locked (op);
-      return sid_fail (error, HASS_ERROR_DEVICE, "the stand-in refuses");
+      return sid_fail (error, HASS_ERROR_DEVICE,
+                       s->counts.lost ? "the stand-in is lost"
+                                      : "the stand-in refuses");
     }
   if (!is_new_locked (s, op->ticket))
     sid_wrong_locked (s, "a ticket that is in flight");
