@@ -113,7 +113,7 @@ typedef struct
    @n_copying: [to_host] of the running ones.
    @why: why the operation @broken failed when it no longer had to wait; NULL:
      none did.
-   @shared: bit for each GPU that copies directly from this one. */
+   @shared: bit for each GPU that copies may come from. */
 typedef struct
 {
   HassGpuKit *pool;

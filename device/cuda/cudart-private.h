@@ -74,7 +74,7 @@ typedef struct
   int (*pool_keep) (int device);
   /* gives what it keeps back to the device, */
   int (*pool_trim) (int device);
-  /* and is accessed by device @by without the host. */
+  /* and is accessed by device @by without the host, if the machine can. */
   int (*pool_share) (int device, int by);
   /* From the pool of the stream's device. */
   int (*allocate_async) (gpointer *memory, gsize bytes, gpointer stream);

@@ -132,17 +132,24 @@ hass_cuda_go_on (HassCudaDevice *d, HassCudaOp *op, GError **error)
 
 /* -- Beginning ------------------------------------------------------------- */
 
-/* Lets this GPU copy directly from the memory of @peer if the machine can; else
-   the driver copies through the host. */
-static void
+/* Lets this GPU and @peer access each other's memory if the machine can; else
+   the driver copies through the host. Both, as the driver may let the copy
+   engine of either carry a copy: one that writes to memory which its GPU cannot
+   access breaks the context of the process. Returns: a code of the runtime. */
+static int
 share (HassCudaDevice *d, HassCudaDevice *peer)
 {
+  const HassCudart *cuda = hass_cudart ();
+  int own = (int)d->gpu->index, other = (int)peer->gpu->index;
   guint64 bit = G_GUINT64_CONSTANT (1) << peer->gpu->index;
-  if (!(d->data->shared & bit)
-      && hass_cudart ()->pool_share ((int)peer->gpu->index, (int)d->gpu->index)
-             != 0)
-    hass_cudart ()->last_error ();
-  d->data->shared |= bit;
+  if (d->data->shared & bit)
+    return 0;
+  int code = cuda->pool_share (other, own);
+  if (code == 0)
+    code = cuda->pool_share (own, other);
+  if (code == 0)
+    d->data->shared |= bit;
+  return code;
 }
 
 static int
@@ -157,9 +164,11 @@ copy_directly (HassCudaDevice *d, const HassCudaOp *op)
   if (c->peer)
     {
       HassCudaDevice *peer = (HassCudaDevice *)c->peer;
-      share (d, peer);
-      return cuda->copy_peer (c->memory, (int)d->gpu->index, c->peer_memory,
-                              (int)peer->gpu->index, size_of (c), stream);
+      int code = share (d, peer);
+      return code != 0 ? code
+                       : cuda->copy_peer (c->memory, (int)d->gpu->index,
+                                          c->peer_memory, (int)peer->gpu->index,
+                                          size_of (c), stream);
     }
   if (packed)
     return cuda->copy (c->to_host ? c->host : c->memory,

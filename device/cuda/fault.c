@@ -29,14 +29,18 @@ hass_gpus_broken (void)
 }
 
 /* Notes that the CUDA context of the process is broken, for the reason @why:
-   no GPU is used from now on. Only the first reason is kept. */
+   no GPU is used from now on. Only the first reason is kept, and said, since
+   what follows may be a hundred times slower. */
 void
 hass_gpus_break (const char *why)
 {
   pthread_mutex_lock (&lock);
   if (!hass_gpus_broken ())
-    g_snprintf (problem, sizeof problem,
-                "no GPU works in this process since: %s", why);
+    {
+      g_snprintf (problem, sizeof problem,
+                  "no GPU works in this process since: %s", why);
+      g_printerr ("hass: %s\n", problem);
+    }
   atomic_store_explicit (&broken, TRUE, memory_order_relaxed);
   pthread_mutex_unlock (&lock);
 }

@@ -19,7 +19,6 @@ hass_device_give_back_locked (HassServing *s, guint32 t, GArray *again)
   if (hass_place_begins_again_locked (s->graph, task, s->device->index))
     g_array_append_val (again, t);
   hass_device_let_go_locked (s->device, task);
-  s->device->n_given_back++;
 }
 
 /* The same, and what the task should have changed may be destroyed. */

@@ -81,7 +81,6 @@ add_devices (HassGraph *graph)
       t->busy_ns += device->busy_ns;
       t->kernel_ns += device->busy_ns;
       t->failures += device->n_failed;
-      t->failed_units += device->n_given_back;
       job->n_loads += device->n_tasks;
     }
 }
@@ -105,7 +104,6 @@ hass_graph_finish (HassJob *job)
       t->kernel_ns += busy;
       job->n_loads += worker->n_computed;
     }
-  t->failed_units = graph->failures->len;
   t->failures = graph->failures->len;
   add_devices (graph);
 }

@@ -128,7 +128,7 @@ typedef struct
   /* by the proxy thread; after its end by the calling one */
   HassDevice *device;
   const HassDeviceDataOps *ops;
-  guint64 n_calls, n_failed, n_given_back;
+  guint64 n_calls, n_failed;
   guint64 bytes_in, bytes_home; /* that were copied to it and to their homes */
   double busy_ns;
 } HassGraphDevice;

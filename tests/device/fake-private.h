@@ -109,8 +109,9 @@ typedef struct
   gboolean gone; /* the device of the plan */
   gboolean ending, hanging, may_open;
   gboolean opening[FAKE_DEVICES], open[FAKE_DEVICES];
-  guint64 serial; /* of the last operation */
-  GArray *ranges; /* Range */
+  gboolean shared[FAKE_DEVICES][FAKE_DEVICES]; /* pools; by the second */
+  guint64 serial;                              /* of the last operation */
+  GArray *ranges;                              /* Range */
   GPtrArray *streams, *events, *marks, *incidents;
 } Fake;
 

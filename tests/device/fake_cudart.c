@@ -402,6 +402,7 @@ fake_cudart_install (const FakePlan *plan)
   fake.ending = fake.hanging = fake.may_open = FALSE;
   memset (fake.opening, 0, sizeof fake.opening);
   memset (fake.open, 0, sizeof fake.open);
+  memset (fake.shared, 0, sizeof fake.shared);
   fake.ranges = g_array_new (FALSE, FALSE, sizeof (Range));
   fake.streams = g_ptr_array_new_with_free_func (g_free);
   fake.events = g_ptr_array_new_with_free_func (g_free);

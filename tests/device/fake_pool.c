@@ -5,7 +5,8 @@
    DESIGN. Memory is taken at once and given back at once, though a stream
    orders both: its queue must be empty, and an operation on memory that is
    given back is wrong. An operation of another stream must follow an event
-   behind the allocation.
+   behind the allocation. Either device's copy engine may carry a copy between
+   two, so both must have access.
 
    Thread safety: see fake_cudart.h. */
 #include "fake-private.h"
@@ -43,7 +44,11 @@ fake_pool_share (int device, int by)
   int code = fake_enter (FAKE_POOL_SHARE, NULL);
   if (!code)
     code = check_device (device);
-  return fake_leave (code ? code : check_device (by));
+  if (!code)
+    code = check_device (by);
+  if (!code)
+    fake.shared[device][by] = TRUE;
+  return fake_leave (code);
 }
 
 static int
@@ -128,6 +133,13 @@ fake_copy_peer (gpointer to, int to_device, gconstpointer from, int from_device,
     code = check_end (s, to, to_device, bytes);
   if (!code)
     code = check_end (s, from, from_device, bytes);
+  if (!code && from_device != to_device
+      && !(fake.shared[from_device][to_device]
+           && fake.shared[to_device][from_device]))
+    code = fake_wrong (FAKE_INVALID_VALUE,
+                       "a copy between devices %d and %d, of which one may not "
+                       "access the other's pool",
+                       from_device, to_device);
   if (!code && bytes > 0)
     {
       Op *op = g_new0 (Op, 1);

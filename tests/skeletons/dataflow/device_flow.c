@@ -143,6 +143,18 @@ device_flow_begin (const char *name, guint n_devices, Block *blocks,
   return (DeviceFlow){ .name = name, .n_devices = n_devices };
 }
 
+/* What each device says that it has computed adds up, whatever has failed. */
+static void
+check_units (const HassReport *r)
+{
+  guint64 sum = 0;
+  for (guint d = 0; d < r->n_devices; d++)
+    sum += r->devices[d].units;
+  CU_ASSERT_EQUAL (sum, r->loads);
+  for (guint d = 0; d < r->n_devices; d++)
+    CU_ASSERT_TRUE (r->devices[d].units <= r->loads);
+}
+
 gboolean
 device_flow_run (DeviceFlow *f, HassBuildFunc build, gpointer user_data,
                  GError **error)
@@ -170,6 +182,8 @@ device_flow_run (DeviceFlow *f, HassBuildFunc build, gpointer user_data,
   watchdog (PATIENCE_S, f->name);
   gboolean ok = hass_dataflow (&d, &f->report, error);
   watchdog (0, NULL);
+  if (f->report)
+    check_units (f->report);
   for (guint i = 0; i < f->n_devices; i++)
     {
       check_device (f, i, devices[i]);

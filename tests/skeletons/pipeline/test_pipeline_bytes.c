@@ -9,6 +9,7 @@
    Thread safety: one thread beside those of the pipelines. */
 #include <string.h>
 
+#include "engine/stream/stream.h"
 #include "hass_test.h"
 #include "pipe.h"
 
@@ -403,12 +404,15 @@ emit_mixed (HassEmitter *emitter, gpointer data, GError **error)
   return TRUE;
 }
 
+/* Not after the pipeline has stopped admitting loads, as this stage takes long
+   where cores are few: it would wait for ever. */
 static gboolean
 wait_for_others (HassToken *t, HassWorker *w, gpointer probe, GError **error)
 {
-  while (t->seq == HELD && ((PipeProbe *)probe)->calls < AHEAD)
+  while (t->seq == HELD && ((PipeProbe *)probe)->calls < AHEAD
+         && !hass_stream_backed_up (hass_stream_of (w->job)))
     g_usleep (100);
-  (void)w, (void)error;
+  (void)error;
   return TRUE;
 }
 
