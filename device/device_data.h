@@ -45,7 +45,7 @@ typedef gboolean (*HassEnqueueFunc) (HassGpuStream *stream, gpointer data,
 /**
  * HassDataDone: an operation that has ended.
  * @ticket: as given when it was begun.
- * @ns: its duration: of a computation the time of its kernels.
+ * @ns: its duration, or 0: the library takes its own times.
  * @failed: it has failed; wait() set the error. What it should have written is
  *   undefined.
  */

@@ -117,7 +117,6 @@ typedef struct
 typedef struct
 {
   HassGpuKit *pool;
-  guint64 n_allocs, n_recorded;
   GHashTable *memory;
   gsize bytes;
   GPtrArray *running;

@@ -138,7 +138,7 @@ allocate (HassDevice *device, gsize bytes, gpointer *memory, GError **error)
     }
   g_hash_table_insert (s->memory, data, GSIZE_TO_POINTER (bytes));
   s->bytes += bytes;
-  s->n_allocs++;
+  s->pool->n_allocs++;
   hass_cuda_note_peak (d);
   *memory = data;
   return TRUE;

@@ -49,20 +49,27 @@ hass_cuda_is_there (HassCudaDevice *d, GError **error)
   return FALSE;
 }
 
-/* Makes the stream wait for the latest allocation, since memory of the pool
-   exists from there on. */
+/* Makes the kit's stream wait for the latest allocation, since memory of the
+   pool exists from there on, unless it has waited for that already. */
 static gboolean
-follow_allocations (HassCudaDevice *d, gpointer stream, GError **error)
+follow_allocations (HassCudaDevice *d, HassGpuKit *kit, GError **error)
 {
   const HassCudart *cuda = hass_cudart ();
-  HassCudaData *data = d->data;
+  HassGpuKit *pool = d->data->pool;
   int code = 0;
-  if (data->n_recorded < data->n_allocs)
-    code = cuda->event_record (data->pool->copied, data->pool->stream);
+  if (kit->followed == pool && kit->n_followed == pool->n_allocs)
+    return TRUE;
+  if (pool->n_recorded < pool->n_allocs)
+    code = cuda->event_record (pool->copied, pool->stream);
   if (code == 0)
     {
-      data->n_recorded = data->n_allocs;
-      code = cuda->stream_wait (stream, data->pool->copied);
+      pool->n_recorded = pool->n_allocs;
+      code = cuda->stream_wait (kit->stream, pool->copied);
+    }
+  if (code == 0)
+    {
+      kit->followed = pool;
+      kit->n_followed = pool->n_allocs;
     }
   return hass_gpu_check (d->gpu, code, "wait for memory", error);
 }
@@ -120,11 +127,7 @@ start (HassCudaDevice *d, HassCudaOp *op, HassEnqueueFunc enqueue,
   if (!s->counted)
     hass_gpu_bundle_begins (d->gpu);
   s->counted = TRUE;
-  if (follow_allocations (d, op->kit->stream, error)
-      && hass_gpu_check (
-          d->gpu,
-          hass_cudart ()->event_record (op->kit->begun, op->kit->stream),
-          "record an event", error)
+  if (follow_allocations (d, op->kit, error)
       && (enqueue ? enqueue_kernels (d, op, enqueue, data, error)
                   : hass_cuda_begin_copy (d, op, error)))
     {
@@ -184,17 +187,6 @@ hass_cuda_compute_data (HassDevice *device, guint64 ticket,
 }
 
 /* -- Ends ------------------------------------------------------------------ */
-
-static double
-elapsed_ns (const HassGpuKit *kit)
-{
-  const HassCudart *cuda = hass_cudart ();
-  float ms = 0;
-  if (cuda->event_elapsed (&ms, kit->begun, kit->done) == 0)
-    return ms * 1e6;
-  cuda->last_error ();
-  return 0;
-}
 
 /* The operation has left the GPU. */
 static void
@@ -318,7 +310,7 @@ hass_cuda_wait_data (HassDevice *device, gint64 timeout_ns, HassDataDone *done,
       if (at < s->running->len)
         {
           HassCudaOp *op = s->running->pdata[at];
-          *done = (HassDataDone){ op->ticket, elapsed_ns (op->kit), FALSE };
+          *done = (HassDataDone){ .ticket = op->ticket };
           hass_gpu_kit_return (d->gpu, g_steal_pointer (&op->kit));
           leave (d, at);
           return TRUE;

@@ -37,7 +37,8 @@ typedef struct
 /* A kit: the CUDA streams, events and buffers that one bundle in flight needs.
    Kits are kept by the GPU between bundles and farms, since making them is
    slow. */
-typedef struct
+typedef struct HassGpuKit HassGpuKit;
+struct HassGpuKit
 {
   gpointer stream;
   /* CUDA events: recorded when the bundle begins, and when its inputs are
@@ -49,7 +50,13 @@ typedef struct
   guint n_side;
   HassGpuBuffer in, out, records;
   HassGpuBuffer host_in, host_out, host_records;
-} HassGpuKit;
+  /* Of a kit whose stream orders allocations (data.c): those that were made,
+     and which of them its event `copied` follows. */
+  guint64 n_allocs, n_recorded;
+  /* Of another kit: of which such kit its stream has waited for how many. */
+  const HassGpuKit *followed;
+  guint64 n_followed;
+};
 
 typedef enum
 {

@@ -363,8 +363,6 @@ await (Run *r, Side *side, gint64 timeout_ns)
         continue;
       r->counts->ended++;
       r->counts->failed += done.failed;
-      if (op->computes && !done.failed)
-        r->counts->kernel_ns += done.ns;
       over (r, side, op, !done.failed);
       return TRUE;
     }

@@ -36,7 +36,6 @@ typedef struct
 typedef struct
 {
   guint allocs, no_memory, begun, refused, ended, failed, lost;
-  double kernel_ns;
   char why[160]; /* a device was lost, or an operation failed, last */
 } DataTrialCounts;
 

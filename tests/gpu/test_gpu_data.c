@@ -49,15 +49,14 @@ one_alloc (One *o, gsize bytes)
   return memory;
 }
 
-/* Ends one operation; returns its duration in ns. */
-static double
+/* Ends one operation. */
+static void
 one_end (One *o)
 {
   g_autoptr (GError) error = NULL;
   HassDataDone done = { 0 };
   CU_ASSERT_TRUE (o->ops->wait (o->device, WAIT_NS, &done, &error));
   CU_ASSERT_PTR_NULL (error);
-  return done.ns;
 }
 
 static void
@@ -123,15 +122,19 @@ move_tile (One *o, gboolean pinned)
                         .row_bytes = row_bytes,
                         .rows = rows,
                         .host_pitch = pitch };
-  double ns[2];
+  gint64 us[2];
+  us[0] = g_get_monotonic_time ();
   CU_ASSERT_TRUE (o->ops->copy (o->device, 1, &copy, NULL));
-  ns[0] = one_end (o);
+  one_end (o);
+  us[0] = g_get_monotonic_time () - us[0];
   CU_ASSERT_TRUE (o->ops->compute (o->device, 3, add_one, &copy, NULL));
   one_end (o);
   copy.host = to + row_bytes;
   copy.to_host = TRUE;
+  us[1] = g_get_monotonic_time ();
   CU_ASSERT_TRUE (o->ops->copy (o->device, 2, &copy, NULL));
-  ns[1] = one_end (o);
+  one_end (o);
+  us[1] = g_get_monotonic_time () - us[1];
   guint wrong = 0;
   for (gsize r = 0; r < rows; r++)
     {
@@ -145,7 +148,8 @@ move_tile (One *o, gboolean pinned)
     }
   CU_ASSERT_EQUAL (wrong, 0);
   fprintf (stderr, "%s tile: %.1f GB/s in, %.1f GB/s out\n",
-           pinned ? "pinned" : "pageable", bytes / ns[0], bytes / ns[1]);
+           pinned ? "pinned" : "pageable", 1e-3 * (double)bytes / (double)us[0],
+           1e-3 * (double)bytes / (double)us[1]);
   o->ops->free (o->device, memory);
   (pinned ? hass_memory_free : g_free) (from);
   (pinned ? hass_memory_free : g_free) (to);
@@ -180,7 +184,7 @@ kernels_overlap (void)
   if (gpu_absent ())
     return;
   One o;
-  double ms = 20, sum = 0;
+  double ms = 20;
   one_open (&o, 0);
   guint n = o.ops->most_computing (o.device);
   CU_ASSERT_TRUE (o.ops->compute (o.device, 99, spin_ms, &ms, NULL));
@@ -190,10 +194,9 @@ kernels_overlap (void)
     CU_ASSERT_TRUE (o.ops->compute (o.device, i, spin_ms, &ms, NULL));
   CU_ASSERT_TRUE (g_get_monotonic_time () - begin < 10000);
   for (guint i = 0; i < n; i++)
-    sum += one_end (&o) / 1e6;
+    one_end (&o);
   double all = (g_get_monotonic_time () - begin) / 1e3;
-  CU_ASSERT_TRUE (sum > 0.99 * n * ms);
-  CU_ASSERT_TRUE (sum < 1.5 * n * ms);
+  CU_ASSERT_TRUE (all >= ms);
   CU_ASSERT_TRUE (all < 2 * ms);
   fprintf (stderr, "%u kernels of %.0f ms in %.1f ms\n", n, ms, all);
   one_close (&o);
