@@ -183,6 +183,8 @@ read_numbers (const Graph *g, char **words, guint64 numbers[2])
 SimFlow *
 sim_flow_new (const char *spec, guint64 seed, GError **error)
 {
+  if (g_str_has_suffix (spec, ".stg"))
+    return sim_flow_read_stg (spec, error);
   g_auto (GStrv) words = g_strsplit (spec, ":", -1);
   for (guint i = 0; words[0] && i < G_N_ELEMENTS (graphs); i++)
     {
@@ -199,8 +201,8 @@ sim_flow_new (const char *spec, guint64 seed, GError **error)
   g_set_error (
       error, HASS_ERROR, HASS_ERROR_INVALID,
       "dataflow '%s': cholesky:T (T up to 200), stencil:T:S (T * T * S "
-      "up to %d), forkjoin:N (up to 65534) or random:N (up to 1000000) "
-      "is needed",
+      "up to %d), forkjoin:N (up to 65534), random:N (up to 1000000) or a "
+      "file NAME.stg is needed",
       spec, SIM_MOST_FLOW_TASKS);
   return NULL;
 }
