@@ -4,9 +4,10 @@
 
    DESIGN. The first line has the number n of tasks. Then comes a line for each
    of the tasks 0 to n + 1: its number, its processing time, how many tasks it
-   waits for, and their numbers. Lines that begin with # are comments. Tasks 0
-   and n + 1, the entry and the exit, are dummies: where they take no time they
-   are left out, which changes no schedule.
+   waits for, and their numbers. Lines that begin with # are comments; after the
+   last task, such a line begins a part for readers. Tasks 0 and n + 1, the
+   entry and the exit, are dummies: where they take no time they are left out,
+   which changes no schedule.
 
    Thread safety: any thread. */
 #include <math.h>
@@ -44,7 +45,7 @@ static gboolean G_GNUC_PRINTF (2, 3)
   return FALSE;
 }
 
-/* Returns: the next line that has numbers; NULL: there is none. */
+/* Returns: the next line that is not empty; NULL: there is none. */
 static char *
 next_line (Reader *r)
 {
@@ -56,10 +57,20 @@ next_line (Reader *r)
       if (end)
         *end = '\0';
       g_strstrip (line);
-      if (*line && *line != '#')
+      if (*line)
         return line;
     }
   return NULL;
+}
+
+/* Returns: the next line that is not empty and no comment. */
+static char *
+next_numbers (Reader *r)
+{
+  char *line;
+  while ((line = next_line (r)) && *line == '#')
+    ;
+  return line;
 }
 
 /* Reads a number from 0 to @most. @what: for messages. */
@@ -141,7 +152,7 @@ read_tasks (Reader *r)
   char *line;
   for (guint32 i = 0; i <= r->n; i++)
     {
-      if (!(line = next_line (r)))
+      if (!(line = next_numbers (r)))
         return broken (r,
                        "the file ends after %u of %u tasks, entry and exit "
                        "included",
@@ -149,7 +160,7 @@ read_tasks (Reader *r)
       if (!read_task (r, line))
         return FALSE;
     }
-  return !(line = next_line (r))
+  return !(line = next_line (r)) || *line == '#'
          || broken (r, "after %u tasks there is more: '%.20s'", r->n + 1, line);
 }
 
@@ -180,7 +191,7 @@ make_flow (Reader *r, SimFlow *f)
 static gboolean
 read_all (Reader *r, SimFlow *f)
 {
-  char *line = next_line (r);
+  char *line = next_numbers (r);
   if (!line)
     return broken (r, "the number of tasks is missing");
   if (!whole (r, &line, "the number of tasks", SIM_MOST_FLOW_TASKS, &r->n)
