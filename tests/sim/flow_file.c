@@ -17,8 +17,8 @@ flow_file (const char *ending, const char *text, gsize bytes, GError **error)
   g_autofree char *path = NULL;
   int fd = g_file_open_tmp (template, &path, NULL);
   CU_ASSERT_TRUE_FATAL (fd >= 0);
+  CU_ASSERT_EQUAL (write (fd, text, bytes), (gssize)bytes);
   close (fd);
-  CU_ASSERT_TRUE (g_file_set_contents (path, text, (gssize)bytes, NULL));
   SimFlow *f = sim_flow_new (path, 1, error);
   unlink (path);
   return f;

@@ -32,7 +32,7 @@ typedef struct
    for @cycle[0], which waits for it in its turn, perhaps through others. */
 gboolean sim_flow_order (SimFlow *f, GArray *edges, guint32 cycle[2]);
 
-/* stg.c, a file of the Standard Task Graph Set; wfcommons.c, a workflow of
+/* stg.c, a file of the Standard Task Graph Set; workflow.c, a workflow of
    WfCommons. */
 SimFlow *sim_flow_read_stg (const char *path, GError **error);
 SimFlow *sim_flow_read_workflow (const char *path, GError **error);

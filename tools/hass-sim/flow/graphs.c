@@ -185,6 +185,8 @@ sim_flow_new (const char *spec, guint64 seed, GError **error)
 {
   if (g_str_has_suffix (spec, ".stg"))
     return sim_flow_read_stg (spec, error);
+  if (g_str_has_suffix (spec, ".json"))
+    return sim_flow_read_workflow (spec, error);
   g_auto (GStrv) words = g_strsplit (spec, ":", -1);
   for (guint i = 0; words[0] && i < G_N_ELEMENTS (graphs); i++)
     {
@@ -201,8 +203,8 @@ sim_flow_new (const char *spec, guint64 seed, GError **error)
   g_set_error (
       error, HASS_ERROR, HASS_ERROR_INVALID,
       "dataflow '%s': cholesky:T (T up to 200), stencil:T:S (T * T * S "
-      "up to %d), forkjoin:N (up to 65534), random:N (up to 1000000) or a "
-      "file NAME.stg is needed",
+      "up to %d), forkjoin:N (up to 65534), random:N (up to 1000000), or a "
+      "file NAME.stg or NAME.json is needed",
       spec, SIM_MOST_FLOW_TASKS);
   return NULL;
 }
