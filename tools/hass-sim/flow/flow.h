@@ -46,7 +46,8 @@ typedef struct
   GArray *sizes, *tasks, *uses; /* gsize, SimFlowTask, SimFlowUse */
 } SimFlow;
 
-/* graphs.c: @spec: cholesky:T, stencil:T:S, forkjoin:N, random:N. */
+/* graphs.c: @spec: cholesky:T, stencil:T:S, forkjoin:N, random:N, or a file
+   NAME.stg or NAME.json. */
 SimFlow *sim_flow_new (const char *spec, guint64 seed, GError **error);
 void sim_flow_free (SimFlow *flow);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (SimFlow, sim_flow_free)
