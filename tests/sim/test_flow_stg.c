@@ -131,22 +131,38 @@ mutated (void)
   flow_mutates (".stg", diamond, 3000);
 }
 
+/* A task that @n tasks wait for, and one that waits for these; free with
+   g_free(). */
+static char *
+join_of (guint n)
+{
+  GString *text = g_string_new (NULL);
+  g_string_append_printf (text, "%u\n0 0 0\n1 1 1 0\n", n + 2);
+  for (guint i = 2; i < n + 2; i++)
+    g_string_append_printf (text, "%u 1 1 1\n", i);
+  g_string_append_printf (text, "%u 1 %u", n + 2, n);
+  for (guint i = 2; i < n + 2; i++)
+    g_string_append_printf (text, " %u", i);
+  g_string_append_printf (text, "\n%u 0 1 %u\n", n + 3, n + 2);
+  return g_string_free (text, FALSE);
+}
+
 static void
 many (void)
 {
-  enum
-  {
-    N = 60000
-  };
-  g_autoptr (GString) text = g_string_new (NULL);
-  g_string_append_printf (text, "%d\n0 0 0\n1 1 1 0\n", N);
-  for (guint i = 2; i < N; i++)
-    g_string_append_printf (text, "%u 1 1 1\n", i);
-  g_string_append_printf (text, "%d 1 %d", N, N - 2);
-  for (guint i = 2; i < N; i++)
-    g_string_append_printf (text, " %u", i);
-  g_string_append_printf (text, "\n%d 0 1 %d\n", N + 1, N);
-  CU_ASSERT_DOUBLE_EQUAL (ms (text->str, 2), 2 + (N - 2) / 2, 1e-3);
+  g_autoptr (GError) error = NULL;
+  g_autofree char *most = join_of (65535), *more = join_of (65536);
+  g_autofree char *cores = flow_cores (2), *machine = trial_file (cores);
+  CU_ASSERT_DOUBLE_EQUAL (ms (most, 2), 2 + 32768, 1e-3);
+  g_autoptr (SimFlow) f = flow_file (".stg", more, strlen (more), &error);
+  HassPlatform *p = hass_platform_load (machine, "test", &error);
+  CU_ASSERT_TRUE_FATAL (f != NULL && p != NULL);
+  CU_ASSERT_PTR_NULL (sim_flow_run (f, p, 1, &error));
+  program_says (error ? error->message : "", ".stg: dataflow ");
+  program_says (error ? error->message : "", "has 65536 accesses; at most "
+                                             "65535 are possible");
+  hass_platform_free (p);
+  unlink (machine);
 }
 
 static void
@@ -177,5 +193,5 @@ HASS_TEST_SUITE (
     { "an entry and an exit without time are no tasks", dummies },
     { "each malformed file is refused with its line and numbers", refused },
     { "no change of a few bytes crashes the reader", mutated },
-    { "a join of 59,998 tasks runs", many },
+    { "a join of 65,535 tasks runs, and one of more is refused", many },
     { "hass-sim runs a file, and refuses a bad one with status 2", program })

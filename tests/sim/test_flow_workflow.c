@@ -220,7 +220,7 @@ static const FlowBad bad[] = {
   { "{\"workflow\":{}}", "'tasks' is missing" },
   { "{\"workflow\":{\"tasks\":{}}}", "'tasks' is not an array" },
   { TASKS (""), "it has 0 tasks, not 1 to 2000000" },
-  { TASKS ("7"), "task 1: task 1 is not an object" },
+  { TASKS ("7"), ".json: task 1 is not an object" },
   { TASKS ("{}"), "task 1: 'id' is missing" },
   { TASKS ("{\"id\":7}"), "task 1: 'id' is not a string" },
   { TASKS ("{\"id\":\"\"}"), "task 1: 'id' is empty" },

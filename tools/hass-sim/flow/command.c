@@ -115,7 +115,10 @@ sim_flow_run (SimFlow *f, const HassPlatform *p, guint64 seed, GError **error)
   d.run.dry = TRUE;
   d.run.seed = seed;
   if (!hass_dataflow (&d, &report, error))
-    g_clear_pointer (&report, hass_report_free);
+    {
+      g_prefix_error (error, "%s: ", f->spec);
+      g_clear_pointer (&report, hass_report_free);
+    }
   munmap (run.memory, bytes);
   return report;
 }

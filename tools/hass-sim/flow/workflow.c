@@ -44,9 +44,11 @@ number_task (Workflow *w, guint i)
 {
   JsonObject *o;
   const char *name, *id;
+  *w->where = '\0';
+  if (!workflow_object_at (w, w->tasks, i, "task", &o))
+    return FALSE;
   g_snprintf (w->where, sizeof w->where, "task %u", i + 1);
-  if (!workflow_object_at (w, w->tasks, i, "task", &o)
-      || !workflow_text (w, o, "name", FALSE, &name)
+  if (!workflow_text (w, o, "name", FALSE, &name)
       || !workflow_text (w, o, "id", !name, &id))
     return FALSE;
   if (!id)
