@@ -157,7 +157,7 @@ moved (void)
         " { 'name': 'g', 'link': 'output', 'sizeInBytes': 50000000 } ] } ] } }";
   g_autofree char *small = g_strdup_printf (text, "0");
   g_autofree char *large = g_strdup_printf (text, "200000000");
-  g_autofree char *huge = g_strdup_printf (text, "9e13");
+  g_autofree char *huge = g_strdup_printf (text, "9e12");
   g_autofree char *machine
       = g_strconcat (gpu,
                      "[gpu1]\nmultiprocessors = 4\nwidth = 1\n"
