@@ -94,6 +94,18 @@ y4m (void)
   replay_corpus ("y4m");
 }
 
+static void
+stg (void)
+{
+  replay_corpus ("stg");
+}
+
+static void
+workflow (void)
+{
+  replay_corpus ("workflow");
+}
+
 #ifndef WITHOUT_cholesky
 static void
 market (void)
@@ -114,4 +126,8 @@ HASS_TEST_SUITE (fuzz_corpus,
 #ifndef WITHOUT_cholesky
                  { "no Matrix Market file breaks its reader", market },
 #endif
+                 { "no task graph of the Standard Task Graph Set breaks its "
+                   "reader",
+                   stg },
+                 { "no workflow of WfCommons breaks its reader", workflow },
                  { "no stream of video breaks its parser", y4m })

@@ -38,8 +38,8 @@ shortest_ns (const SimFlow *f, const HassPlatform *p, const SimFlowTask *t,
   *most = 0;
   for (guint d = 0; d <= p->n_gpus; d++)
     {
-      double factor = hass_platform_codelet_factor (p, f->codelets[t->codelet],
-                                                    kind_of (p, d));
+      double factor = hass_platform_codelet_factor (
+          p, f->codelets->pdata[t->codelet], kind_of (p, d));
       double more = d == 0 ? p->pull_ns : p->gpus[d - 1].launch_ns;
       *most = MAX (*most, factor);
       best = MIN (best, more + t->core_ns / (rate_of (p, d) * factor));
@@ -88,7 +88,7 @@ SimFlowBound
 sim_flow_bound (SimFlow *f, const HassPlatform *p)
 {
   SimFlowBound b = { 0, 0 };
-  g_autofree After *after = g_new0 (After, f->n_data);
+  g_autofree After *after = g_new0 (After, f->sizes->len);
   for (guint i = f->tasks->len; i-- > 0;)
     {
       SimFlowTask *t = &g_array_index (f->tasks, SimFlowTask, i);

@@ -17,7 +17,7 @@ typedef struct
   const SimFlow *flow;
   guint8 *memory; /* reserved, never touched */
   double core_work_per_ns, longest_ns;
-  HassCodelet codelets[SIM_MOST_FLOW_CODELETS];
+  HassCodelet *codelets;
 } Run;
 
 /* In a dry run no function is called. */
@@ -41,19 +41,24 @@ build (HassGraph *graph, gpointer user_data, GError **error)
 {
   Run *run = user_data;
   const SimFlow *f = run->flow;
-  g_autofree HassData **data = g_new (HassData *, f->n_data);
+  g_autofree HassData **data = g_new (HassData *, f->sizes->len);
+  guint8 *at = run->memory;
   g_autoptr (GArray) accesses = g_array_new (FALSE, FALSE, sizeof (HassAccess));
   gboolean ok = TRUE;
   (void)error;
-  for (guint c = 0; c < SIM_MOST_FLOW_CODELETS; c++)
+  for (guint c = 0; c < f->codelets->len; c++)
     {
-      HassCodelet codelet = HASS_CODELET (.name = f->codelets[c],
+      HassCodelet codelet = HASS_CODELET (.name = f->codelets->pdata[c],
                                           .cpu = on_core, .gpu = on_gpu);
       run->codelets[c] = codelet;
     }
-  for (guint32 d = 0; d < f->n_data; d++)
-    data[d] = hass_graph_data (graph, run->memory + d * f->datum_bytes,
-                               f->datum_bytes, 1, 0);
+  for (guint32 d = 0; d < f->sizes->len; d++)
+    {
+      gsize bytes = g_array_index (f->sizes, gsize, d);
+      data[d] = bytes > 0 ? hass_graph_data (graph, at, bytes, 1, 0)
+                          : hass_graph_scratch (graph, 0);
+      at += bytes;
+    }
   for (guint i = 0; ok && i < f->tasks->len; i++)
     {
       const SimFlowTask *t = &g_array_index (f->tasks, SimFlowTask, i);
@@ -73,14 +78,25 @@ build (HassGraph *graph, gpointer user_data, GError **error)
   return TRUE;
 }
 
+static gsize
+all_bytes (const SimFlow *f)
+{
+  gsize sum = 0;
+  for (guint d = 0; d < f->sizes->len; d++)
+    sum += g_array_index (f->sizes, gsize, d);
+  return sum;
+}
+
 HassReport *
 sim_flow_run (SimFlow *f, const HassPlatform *p, guint64 seed, GError **error)
 {
-  gsize bytes = f->n_data * f->datum_bytes;
+  gsize bytes = MAX (all_bytes (f), 1);
   HassReport *report = NULL;
+  g_autofree HassCodelet *codelets = g_new0 (HassCodelet, f->codelets->len);
   Run run
       = { .flow = f,
           .core_work_per_ns = p->core_work_per_ns,
+          .codelets = codelets,
           .longest_ns = sim_flow_bound (f, p).path_ns,
           .memory = mmap (NULL, bytes, PROT_NONE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0) };
@@ -99,16 +115,26 @@ sim_flow_run (SimFlow *f, const HassPlatform *p, guint64 seed, GError **error)
   d.run.dry = TRUE;
   d.run.seed = seed;
   if (!hass_dataflow (&d, &report, error))
-    g_clear_pointer (&report, hass_report_free);
+    {
+      g_prefix_error (error, "%s: ", f->spec);
+      g_clear_pointer (&report, hass_report_free);
+    }
   munmap (run.memory, bytes);
   return report;
+}
+
+/* Of a graph whose tasks cost nothing the whole may be 0. */
+static double
+percent (double part, double whole)
+{
+  return whole > 0 ? 100 * part / whole : 0;
 }
 
 static void
 print_bound (const char *what, double ns, double makespan_ns, gboolean binds)
 {
   printf ("  %-26s %12.3f ms  %5.1f %% of the time%s\n", what, ns * 1e-6,
-          100 * ns / makespan_ns, binds ? ", binds" : "");
+          percent (ns, makespan_ns), binds ? ", binds" : "");
 }
 
 static void
@@ -116,10 +142,10 @@ print (const SimFlow *f, const HassPlatform *p, const HassReport *r,
        SimFlowBound b)
 {
   double ns = r->makespan_s * 1e9;
-  g_autofree char *bytes = g_format_size_full (f->n_data * f->datum_bytes,
-                                               G_FORMAT_SIZE_IEC_UNITS);
+  g_autofree char *bytes
+      = g_format_size_full (all_bytes (f), G_FORMAT_SIZE_IEC_UNITS);
   printf ("%s on %s: %u tasks, %u data, %s\n", f->spec, p->name, f->tasks->len,
-          f->n_data, bytes);
+          f->sizes->len, bytes);
   printf ("  %-26s %12.3f ms\n", "virtual time", ns * 1e-6);
   for (guint d = 0; d < r->n_devices; d++)
     {
@@ -128,7 +154,7 @@ print (const SimFlow *f, const HassPlatform *p, const HassReport *r,
           = g_format_size_full (v->bytes, G_FORMAT_SIZE_IEC_UNITS);
       printf ("  %-14s busy %5.1f %%, %" G_GUINT64_FORMAT " tasks, %s copied "
               "%s\n",
-              v->name, 100 * v->kernel_s / r->makespan_s, v->units, copied,
+              v->name, percent (v->kernel_s, r->makespan_s), v->units, copied,
               d == 0 ? "home" : "to it");
     }
   print_bound ("critical path", b.path_ns, ns, b.path_ns >= b.area_ns);

@@ -14,7 +14,10 @@
 #include "hass/dataflow.h"
 #include "tools/hass-sim/sim.h"
 
-#define SIM_MOST_FLOW_CODELETS 4
+/* What a dataflow can have. */
+#define SIM_MOST_FLOW_CODELETS 256
+/* Most tasks of a graph: what takes seconds. */
+#define SIM_MOST_FLOW_TASKS 2000000
 
 typedef struct
 {
@@ -33,18 +36,18 @@ typedef struct
   double urgency;
 } SimFlowTask;
 
-/* @name: of the dataflow; "cholesky" of "cholesky:20". @codelets: their names;
-   [SIM_MOST_FLOW_CODELETS], the rest is NULL. */
+/* @name: of the dataflow; "cholesky" of "cholesky:20". @codelets: their names,
+   at most SIM_MOST_FLOW_CODELETS. @sizes: of each datum, in bytes; 0: it only
+   orders tasks, and its first access is a WRITE. */
 typedef struct
 {
   char *spec, *name;
-  const char *codelets[SIM_MOST_FLOW_CODELETS];
-  guint32 n_data;
-  gsize datum_bytes;
-  GArray *tasks, *uses; /* SimFlowTask, SimFlowUse */
+  GPtrArray *codelets;          /* char * */
+  GArray *sizes, *tasks, *uses; /* gsize, SimFlowTask, SimFlowUse */
 } SimFlow;
 
-/* graphs.c: @spec: cholesky:T, stencil:T:S, forkjoin:N, random:N. */
+/* graphs.c: @spec: cholesky:T, stencil:T:S, forkjoin:N, random:N, or a file
+   NAME.stg or NAME.json. */
 SimFlow *sim_flow_new (const char *spec, guint64 seed, GError **error);
 void sim_flow_free (SimFlow *flow);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (SimFlow, sim_flow_free)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* graphs.c: the graphs of hass-sim --dataflow.
    Thread safety: any thread. */
-#include "flow.h"
+#include "build.h"
 
 #include <string.h>
 
@@ -16,26 +16,14 @@
 #define CORE_FLOP_PER_NS 50
 /* Of a stencil step: operations per element, limited by memory. */
 #define STENCIL_FLOP 50
-/* Most tasks of a graph: what takes seconds. */
-#define MOST_TASKS 2000000
 
 /* -- Building ----------------------------------------------------------- */
 
 static void
-begin_task (SimFlow *f, guint codelet, double core_ns)
+add_codelets (SimFlow *f, const char *const *names)
 {
-  SimFlowTask task
-      = { .codelet = codelet, .core_ns = core_ns, .first = f->uses->len };
-  g_array_append_val (f->tasks, task);
-}
-
-/* Of the task that was begun last. */
-static void
-use (SimFlow *f, guint32 datum, HassAccessMode mode)
-{
-  SimFlowUse u = { datum, mode };
-  g_array_append_val (f->uses, u);
-  g_array_index (f->tasks, SimFlowTask, f->tasks->len - 1).n++;
+  for (; *names; names++)
+    sim_flow_add_codelet (f, *names);
 }
 
 static double
@@ -48,29 +36,28 @@ tile_ns (double flops_per_cube)
 static void
 cholesky (SimFlow *f, guint n, guint unused, GRand *rand)
 {
-  static const char *const names[] = { "potrf", "trsm", "syrk", "gemm" };
+  static const char *const names[] = { "potrf", "trsm", "syrk", "gemm", NULL };
   (void)unused, (void)rand;
-  memcpy (f->codelets, names, sizeof names);
-  f->n_data = n * n;
-  f->datum_bytes = TILE_BYTES;
+  add_codelets (f, names);
+  sim_flow_add_data (f, n * n, TILE_BYTES);
   for (guint k = 0; k < n; k++)
     {
-      begin_task (f, 0, tile_ns (1.0 / 3));
-      use (f, k * n + k, HASS_UPDATE);
+      sim_flow_begin_task (f, 0, tile_ns (1.0 / 3));
+      sim_flow_use (f, k * n + k, HASS_UPDATE);
       for (guint i = k + 1; i < n; i++)
         {
-          begin_task (f, 1, tile_ns (1));
-          use (f, k * n + k, HASS_READ);
-          use (f, i * n + k, HASS_UPDATE);
+          sim_flow_begin_task (f, 1, tile_ns (1));
+          sim_flow_use (f, k * n + k, HASS_READ);
+          sim_flow_use (f, i * n + k, HASS_UPDATE);
         }
       for (guint i = k + 1; i < n; i++)
         for (guint j = k + 1; j <= i; j++)
           {
-            begin_task (f, i == j ? 2 : 3, tile_ns (i == j ? 1 : 2));
-            use (f, i * n + k, HASS_READ);
+            sim_flow_begin_task (f, i == j ? 2 : 3, tile_ns (i == j ? 1 : 2));
+            sim_flow_use (f, i * n + k, HASS_READ);
             if (i != j)
-              use (f, j * n + k, HASS_READ);
-            use (f, i * n + j, HASS_UPDATE);
+              sim_flow_use (f, j * n + k, HASS_READ);
+            sim_flow_use (f, i * n + j, HASS_UPDATE);
           }
     }
 }
@@ -81,25 +68,24 @@ static void
 stencil (SimFlow *f, guint n, guint steps, GRand *rand)
 {
   (void)rand;
-  f->codelets[0] = "step";
-  f->n_data = 2 * n * n;
-  f->datum_bytes = TILE_BYTES;
+  sim_flow_add_codelet (f, "step");
+  sim_flow_add_data (f, 2 * n * n, TILE_BYTES);
   for (guint s = 0; s < steps; s++)
     for (guint i = 0; i < n * n; i++)
       {
         guint from = s % 2 * n * n, to = n * n - from;
-        begin_task (f, 0,
-                    (double)TILE * TILE * STENCIL_FLOP / CORE_FLOP_PER_NS);
-        use (f, to + i, HASS_WRITE);
-        use (f, from + i, HASS_READ);
+        sim_flow_begin_task (
+            f, 0, (double)TILE * TILE * STENCIL_FLOP / CORE_FLOP_PER_NS);
+        sim_flow_use (f, to + i, HASS_WRITE);
+        sim_flow_use (f, from + i, HASS_READ);
         if (i % n > 0)
-          use (f, from + i - 1, HASS_READ);
+          sim_flow_use (f, from + i - 1, HASS_READ);
         if (i % n + 1 < n)
-          use (f, from + i + 1, HASS_READ);
+          sim_flow_use (f, from + i + 1, HASS_READ);
         if (i >= n)
-          use (f, from + i - n, HASS_READ);
+          sim_flow_use (f, from + i - n, HASS_READ);
         if (i + n < n * n)
-          use (f, from + i + n, HASS_READ);
+          sim_flow_use (f, from + i + n, HASS_READ);
       }
 }
 
@@ -108,23 +94,22 @@ stencil (SimFlow *f, guint n, guint steps, GRand *rand)
 static void
 forkjoin (SimFlow *f, guint n, guint unused, GRand *rand)
 {
-  static const char *const names[] = { "fork", "work", "join" };
+  static const char *const names[] = { "fork", "work", "join", NULL };
   (void)unused, (void)rand;
-  memcpy (f->codelets, names, sizeof names);
-  f->n_data = n + 1;
-  f->datum_bytes = (gsize)64 << 10;
-  begin_task (f, 0, 1e5);
-  use (f, 0, HASS_WRITE);
+  add_codelets (f, names);
+  sim_flow_add_data (f, n + 1, (gsize)64 << 10);
+  sim_flow_begin_task (f, 0, 1e5);
+  sim_flow_use (f, 0, HASS_WRITE);
   for (guint i = 1; i <= n; i++)
     {
-      begin_task (f, 1, 1e6);
-      use (f, 0, HASS_READ);
-      use (f, i, HASS_WRITE);
+      sim_flow_begin_task (f, 1, 1e6);
+      sim_flow_use (f, 0, HASS_READ);
+      sim_flow_use (f, i, HASS_WRITE);
     }
-  begin_task (f, 2, 1e5);
-  use (f, 0, HASS_UPDATE);
+  sim_flow_begin_task (f, 2, 1e5);
+  sim_flow_use (f, 0, HASS_UPDATE);
   for (guint i = 1; i <= n; i++)
-    use (f, i, HASS_READ);
+    sim_flow_use (f, i, HASS_READ);
 }
 
 /* A task that writes datum @i, and reads up to three of the @n_before before
@@ -135,11 +120,11 @@ random_task (SimFlow *f, guint32 i, guint end, guint n_before, double mean_ns,
 {
   guint some = (guint)g_rand_int_range (rand, 1, 4);
   guint at = (guint)g_rand_int_range (rand, 0, (gint)MAX (n_before, 1));
-  begin_task (f, (guint)g_rand_int_range (rand, 0, 4),
-              mean_ns * sim_log_between (rand, 0.1, 10));
-  use (f, i, HASS_WRITE);
+  sim_flow_begin_task (f, (guint)g_rand_int_range (rand, 0, 4),
+                       mean_ns * sim_log_between (rand, 0.1, 10));
+  sim_flow_use (f, i, HASS_WRITE);
   for (guint k = 0; k < MIN (some, n_before); k++)
-    use (f, end - 1 - (at + k) % n_before, HASS_READ);
+    sim_flow_use (f, end - 1 - (at + k) % n_before, HASS_READ);
 }
 
 /* @n tasks in layers of random widths: a task reads what the layer before has
@@ -147,11 +132,10 @@ random_task (SimFlow *f, guint32 i, guint end, guint n_before, double mean_ns,
 static void
 random_layers (SimFlow *f, guint n, guint unused, GRand *rand)
 {
-  static const char *const names[] = { "a", "b", "c", "d" };
+  static const char *const names[] = { "a", "b", "c", "d", NULL };
   (void)unused;
-  memcpy (f->codelets, names, sizeof names);
-  f->n_data = n;
-  f->datum_bytes = (gsize)sim_log_between (rand, 4 << 10, 4 << 20);
+  add_codelets (f, names);
+  sim_flow_add_data (f, n, (gsize)sim_log_between (rand, 4 << 10, 4 << 20));
   double mean_ns = sim_log_between (rand, 1e5, 1e7);
   gint widest = (gint)sim_log_between (rand, 1, 200);
   guint n_before = 0;
@@ -188,16 +172,21 @@ read_numbers (const Graph *g, char **words, guint64 numbers[2])
   gboolean ok = g_strv_length (words) == g->n_numbers;
   numbers[1] = 1;
   for (guint i = 0; ok && i < g->n_numbers; i++)
-    ok = g_ascii_string_to_unsigned (
-        words[i], 10, 1, i == 0 ? g->most : MOST_TASKS, &numbers[i], NULL);
+    ok = g_ascii_string_to_unsigned (words[i], 10, 1,
+                                     i == 0 ? g->most : SIM_MOST_FLOW_TASKS,
+                                     &numbers[i], NULL);
   return ok
          && (g->n_numbers < 2
-             || numbers[0] * numbers[0] * numbers[1] <= MOST_TASKS);
+             || numbers[0] * numbers[0] * numbers[1] <= SIM_MOST_FLOW_TASKS);
 }
 
 SimFlow *
 sim_flow_new (const char *spec, guint64 seed, GError **error)
 {
+  if (g_str_has_suffix (spec, ".stg"))
+    return sim_flow_read_stg (spec, error);
+  if (g_str_has_suffix (spec, ".json"))
+    return sim_flow_read_workflow (spec, error);
   g_auto (GStrv) words = g_strsplit (spec, ":", -1);
   for (guint i = 0; words[0] && i < G_N_ELEMENTS (graphs); i++)
     {
@@ -205,12 +194,8 @@ sim_flow_new (const char *spec, guint64 seed, GError **error)
       if (strcmp (words[0], graphs[i].name) != 0
           || !read_numbers (&graphs[i], words + 1, numbers))
         continue;
-      SimFlow *f = g_new0 (SimFlow, 1);
+      SimFlow *f = sim_flow_empty (spec, words[0]);
       GRand *rand = g_rand_new_with_seed ((guint32)(seed ^ seed >> 32));
-      f->spec = g_strdup (spec);
-      f->name = g_strdup (words[0]);
-      f->tasks = g_array_new (FALSE, FALSE, sizeof (SimFlowTask));
-      f->uses = g_array_new (FALSE, FALSE, sizeof (SimFlowUse));
       graphs[i].make (f, (guint)numbers[0], (guint)numbers[1], rand);
       g_rand_free (rand);
       return f;
@@ -218,18 +203,8 @@ sim_flow_new (const char *spec, guint64 seed, GError **error)
   g_set_error (
       error, HASS_ERROR, HASS_ERROR_INVALID,
       "dataflow '%s': cholesky:T (T up to 200), stencil:T:S (T * T * S "
-      "up to %d), forkjoin:N (up to 65534) or random:N (up to 1000000) "
-      "is needed",
-      spec, MOST_TASKS);
+      "up to %d), forkjoin:N (up to 65534), random:N (up to 1000000), or a "
+      "file NAME.stg or NAME.json is needed",
+      spec, SIM_MOST_FLOW_TASKS);
   return NULL;
-}
-
-void
-sim_flow_free (SimFlow *f)
-{
-  g_array_unref (f->tasks);
-  g_array_unref (f->uses);
-  g_free (f->spec);
-  g_free (f->name);
-  g_free (f);
 }
