@@ -46,7 +46,8 @@ list_unfinished (HassGraph *graph)
       const HassGraphTask *task = &graph->tasks[t & graph->mask];
       if (!(task->flags & HASS_TASK_INTERNAL)
           && (graph->n_submitted == 0
-              || !atomic_load_explicit (&task->ended, memory_order_relaxed)))
+              || atomic_load_explicit (&task->ended, memory_order_relaxed)
+                     != TRUE))
         hass_job_add_unfinished (job, hass_graph_number (graph, t), 1, 0, 0,
                                  NULL);
     }

@@ -163,6 +163,8 @@ HassGraphDevice *hass_placing_device (const HassGraph *graph, guint d);
 guint32 hass_codelet_devices (const HassGraph *graph, const HassCodelet *of);
 HassCodeletGpuFunc hass_codelet_func (const HassGraph *graph,
                                       const HassCodelet *of, guint index);
+gboolean hass_codelet_can_run (const HassGraph *graph, const HassCodelet *of,
+                               guint32 devices);
 void hass_place_add_codelet (HassGraph *graph, HassCodeletState *codelet);
 
 /* predict.c */
