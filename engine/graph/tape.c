@@ -8,6 +8,11 @@
    all have ended. The level of a task is the length of the longest path from it
    to the end, in the times that earlier runs have measured.
 
+   Devices belong to the graph that runs, not to the tape: which of them can
+   compute a codelet is found out when it begins, and what they have of the data
+   is forgotten at its end. Between the runs that one call asks for they keep
+   it, unless a callback may write the data.
+
    Thread safety: see tape.h. */
 #include "tape.h"
 

@@ -240,6 +240,47 @@ data_stay (void)
     }
 }
 
+static void
+sleep_long (const HassCall *call)
+{
+  (void)call;
+  g_usleep (200);
+}
+
+static gboolean
+sleep_on_gpu (const HassCall *calls, guint n_calls, HassGpuStream *stream,
+              GError **error)
+{
+  (void)error;
+  for (guint i = 0; i < n_calls; i++)
+    stand_in_data_launch (stream, sleep_long, &calls[i], 0);
+  return TRUE;
+}
+
+static gboolean
+build_sleeping (HassGraph *graph, gpointer user_data, GError **error)
+{
+  static const HassCodelet sleeping
+      = HASS_CODELET (.name = "sleep", .gpu = sleep_on_gpu);
+  HassData *d = block_data (graph, &blocks[0]);
+  (void)user_data, (void)error;
+  for (guint i = 0; i < 10; i++)
+    submit_grow (graph, &sleeping, d);
+  return TRUE;
+}
+
+static void
+reported (void)
+{
+  DeviceFlow f = begin ("reported");
+  f.times = 3;
+  CU_ASSERT_TRUE (device_flow_run (&f, build_sleeping, NULL, NULL));
+  CU_ASSERT_PTR_NOT_NULL_FATAL (f.report);
+  CU_ASSERT_TRUE (f.report->critical_path_s >= 3 * 10 * 200e-6);
+  CU_ASSERT_EQUAL (f.report->loads, 3 * 10);
+  g_clear_pointer (&f.report, hass_report_free);
+}
+
 /* -- Other data --------------------------------------------------------- */
 
 /* Between two runs all data get the version 7. */
@@ -364,12 +405,25 @@ last_device_lost (void)
 
 /* -- Cancelling --------------------------------------------------------- */
 
+static const DeviceFlow *flow;
+
+/* Each task of a run that was begun is computed or unfinished. */
+static void
+check_report (const HassReport *r)
+{
+  guint64 n_tasks = r->loads;
+  for (guint i = 0; i < r->n_unfinished; i++)
+    n_tasks += r->unfinished[i].n_loads;
+  CU_ASSERT_EQUAL (n_tasks % N_TASKS, 0);
+}
+
 /* The call before this one was cancelled: all data are whole. They begin
    anew. */
 static void
 begin_anew (HassRecorded *recorded, guint call, gpointer user_data)
 {
   (void)recorded, (void)call, (void)user_data;
+  check_report (flow->report);
   for (guint i = 0; i < N_BLOCKS; i++)
     {
       CU_ASSERT_TRUE (block_is (&blocks[i], blocks[i].at[0][0]));
@@ -397,6 +451,7 @@ cancelled (void)
       f.plans[0].threads = seed % 4 == 0 ? 2 : 0;
       f.cancellable = cancellable = g_cancellable_new ();
       atomic_store (&until_cancel, 1 + (int)(seed * 31 % (3 * N_TASKS)));
+      flow = &f;
       CU_ASSERT_TRUE (device_flow_run (&f, build, &where, &error));
       CU_ASSERT_TRUE (are_right (blocks, 0, f.times));
       CU_ASSERT_TRUE (
@@ -414,6 +469,8 @@ HASS_TEST_SUITE (
       runs_on_devices },
     { "data stay on a device from run to run unless a callback may write them",
       data_stay },
+    { "the critical path of a recorded graph counts what devices take",
+      reported },
     { "what is written between two runs is copied to devices again",
       written_between_runs },
     { "a recorded graph runs on devices with other data, too", other_data },
