@@ -2,8 +2,9 @@
 /* test_dataflow_recorded.c: recorded graphs that run on devices.
 
    The graph has groups of four blocks: the first one grows; the second and the
-   third are copies of it, of which one grows; the last one joins them. So there
-   are chains and diamonds, and tasks that wait for readers.
+   third are copies of it, of which one grows; the last one joins them, and is
+   copied to the third. So there are chains and diamonds, tasks that wait for
+   readers, and tasks that wait for one that has read and written.
 
    Thread safety: one thread beside those of the dataflows. */
 #include <stdatomic.h>
@@ -16,7 +17,7 @@
 #define N_GROUPS 3
 #define N_BLOCKS (4 * N_GROUPS)
 #define N_LAYERS 4
-#define TASKS_OF_LAYER 6
+#define TASKS_OF_LAYER 7
 #define N_TASKS (N_GROUPS * N_LAYERS * TASKS_OF_LAYER)
 
 static Block blocks[N_BLOCKS], others[N_BLOCKS];
@@ -146,6 +147,7 @@ build (HassGraph *graph, gpointer user_data, GError **error)
       submit (graph, where, &n, (HassData *[]){ d[0], d[2] }, 2);
       submit (graph, where, &n, &d[1], 1);
       submit (graph, where, &n, &d[1], 3);
+      submit (graph, where, &n, (HassData *[]){ d[3], d[2] }, 2);
     }
   CU_ASSERT_EQUAL (n, N_TASKS);
   return TRUE;
@@ -164,7 +166,7 @@ are_right (const Block *of, guint64 from, guint64 times)
       sum = joined (b, a, sum);
     }
   for (guint i = 0; i < N_BLOCKS; i++)
-    ok &= block_is (&of[i], i % 4 == 1 ? b : i % 4 == 3 ? sum : a);
+    ok &= block_is (&of[i], i % 4 == 0 ? a : i % 4 == 1 ? b : sum);
   return ok;
 }
 
@@ -238,47 +240,6 @@ data_stay (void)
       CU_ASSERT_EQUAL (f.counts[0].copies_out, 5 * N_BLOCKS);
       CU_ASSERT_EQUAL (f.counts[0].copies_in, (i == 0 ? 1 : 5) * N_BLOCKS);
     }
-}
-
-static void
-sleep_long (const HassCall *call)
-{
-  (void)call;
-  g_usleep (200);
-}
-
-static gboolean
-sleep_on_gpu (const HassCall *calls, guint n_calls, HassGpuStream *stream,
-              GError **error)
-{
-  (void)error;
-  for (guint i = 0; i < n_calls; i++)
-    stand_in_data_launch (stream, sleep_long, &calls[i], 0);
-  return TRUE;
-}
-
-static gboolean
-build_sleeping (HassGraph *graph, gpointer user_data, GError **error)
-{
-  static const HassCodelet sleeping
-      = HASS_CODELET (.name = "sleep", .gpu = sleep_on_gpu);
-  HassData *d = block_data (graph, &blocks[0]);
-  (void)user_data, (void)error;
-  for (guint i = 0; i < 10; i++)
-    submit_grow (graph, &sleeping, d);
-  return TRUE;
-}
-
-static void
-reported (void)
-{
-  DeviceFlow f = begin ("reported");
-  f.times = 3;
-  CU_ASSERT_TRUE (device_flow_run (&f, build_sleeping, NULL, NULL));
-  CU_ASSERT_PTR_NOT_NULL_FATAL (f.report);
-  CU_ASSERT_TRUE (f.report->critical_path_s >= 3 * 10 * 200e-6);
-  CU_ASSERT_EQUAL (f.report->loads, 3 * 10);
-  g_clear_pointer (&f.report, hass_report_free);
 }
 
 /* -- Other data --------------------------------------------------------- */
@@ -469,8 +430,6 @@ HASS_TEST_SUITE (
       runs_on_devices },
     { "data stay on a device from run to run unless a callback may write them",
       data_stay },
-    { "the critical path of a recorded graph counts what devices take",
-      reported },
     { "what is written between two runs is copied to devices again",
       written_between_runs },
     { "a recorded graph runs on devices with other data, too", other_data },
