@@ -56,7 +56,7 @@ run (const HassDataflow *d, HassGraphRun *of, const char *function,
      HassReport **report, GError **error)
 {
   HassRunOptions options = d->run;
-  if (of->tape) /* it runs on cores */
+  if (of->tape && !hass_tape_uses_devices (of->tape))
     {
       options.n_devices = 0;
       options.n_gpus = -1;

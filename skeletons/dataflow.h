@@ -116,9 +116,10 @@ typedef struct HassRecorded HassRecorded;
 /**
  * hass_dataflow_record:
  *
- * Builds a graph, which will run on cores, without running it. @dataflow is
- * copied; what its codelets, data and options point to must stay valid. The
- * build callback may not wait.
+ * Builds a graph without running it. @dataflow is copied; what its codelets,
+ * data and options point to must stay valid. The build callback may not wait.
+ * Whether there are devices for a codelet without a function for cores is found
+ * out when the graph runs.
  *
  * Returns: (transfer full): NULL with an error.
  */
@@ -143,8 +144,11 @@ void hass_recorded_bind (HassRecorded *recorded, HassData *data, gpointer host);
  * @again: (nullable): called on the calling thread after each run but the last
  *   one, when the data are valid in memory; FALSE ends the runs.
  *
- * Runs a recorded graph as hass_dataflow() would. Tasks of equal priority begin
- * by the length of the longest path to the end of the graph.
+ * Runs a recorded graph as hass_dataflow() would, on cores and devices. After
+ * each run all data are valid in memory. What devices have of them they need
+ * not get again in the next run if @again is NULL; else it may have changed
+ * them. Tasks of equal priority begin by the length of the longest path to the
+ * end of the graph.
  *
  * Returns: as hass_dataflow(); FALSE with HASS_ERROR_MISUSE if the graph is
  * running already, or if it was used other than to bind since it was recorded.

@@ -107,7 +107,7 @@ typedef struct
  * @cpu: computes a task on a core; NULL: cores cannot.
  * @user_data: HassCall.user_data; NULL: that of the dataflow.
  * @gpu: enqueues tasks on a GPU; NULL: GPUs cannot. Tasks with COMMUTE or
- *   REDUCE accesses, and those of recorded graphs, run on cores all the same.
+ *   REDUCE accesses run on cores all the same.
  * @gpu_most: most tasks of a call of @gpu; 0: 1.
  * @kinds: (nullable): [] functions for devices of other kinds.
  */

@@ -4,6 +4,8 @@
    Thread safety: the proxy thread of the device, except where stated. */
 #include "device-private.h"
 
+#include <string.h>
+
 /* Calls of a codelet that count in its mean time on a device. A guess: fewer,
    and tasks of different lengths make equal devices look unequal; more, and a
    device that becomes slower is noticed late. */
@@ -184,8 +186,14 @@ hass_graph_lost (HassJob *job, guint d)
 /* Returns: TRUE if a task waits until this one is settled: one that changes
    what it reads, or that follows it by a datum without bytes. */
 static gboolean
-is_in_the_way (HassGraphTask *task)
+is_in_the_way (const HassGraph *graph, HassGraphTask *task)
 {
+  const HassEdges *edges = &graph->edges;
+  guint32 t = hass_task_index (graph, task);
+  if (edges->first)
+    return memchr (edges->late + edges->first[t], TRUE,
+                   edges->first[t + 1] - edges->first[t])
+           != NULL;
   for (guint i = 0; i < task->n; i++)
     {
       HassTaskAccess *a = hass_task_access (task, i);
@@ -216,11 +224,11 @@ end_early (HassServing *s, HassGraphTask *task, HassPlaces *p)
   hass_device_let_go_locked (s->device, task);
   if (p)
     {
-      gboolean in_the_way = is_in_the_way (task);
+      gboolean in_the_way = is_in_the_way (s->graph, task);
       hass_place_changed_locked (s->graph, s->device->index, p, t, again);
-      gboolean changes = hass_task_close_outputs (task, woken);
+      gboolean changes = hass_task_close_outputs (s->graph, task, woken);
       gboolean last
-          = woken->len > 0
+          = woken->len > 0 || s->graph->edges.first
             || atomic_load_explicit (&s->job->generated, memory_order_relaxed);
       if (in_the_way || (!changes && last && !p->data->own))
         hass_place_leave_locked (s->graph, p, in_the_way);

@@ -28,6 +28,16 @@ count_down (HassGraph *graph, guint worker, HassGraphTask *task, HassHand *hand)
     made_ready (graph, worker, task, hand);
 }
 
+/* Returns: TRUE if a device has closed the outputs of a recorded task. Relaxed:
+   it did so under HassPlacing.lock, before the task was settled or handed out
+   again. */
+static inline gboolean
+is_closed (HassGraphTask *task)
+{
+  return atomic_load_explicit (&task->ended, memory_order_relaxed)
+         == HASS_TASK_CLOSED;
+}
+
 /* Ends the accesses of a task. */
 void
 hass_task_end_accesses (HassGraph *graph, guint worker, HassGraphTask *task,
@@ -37,8 +47,10 @@ hass_task_end_accesses (HassGraph *graph, guint worker, HassGraphTask *task,
   if (edges->first)
     {
       guint32 t = hass_task_index (graph, task);
+      gboolean closed = G_UNLIKELY (graph->placing != NULL) && is_closed (task);
       for (guint32 i = edges->first[t]; i < edges->first[t + 1]; i++)
-        count_down (graph, worker, &graph->tasks[edges->next[i]], hand);
+        if (G_LIKELY (!closed) || edges->late[i])
+          count_down (graph, worker, &graph->tasks[edges->next[i]], hand);
       atomic_store_explicit (&task->ended, TRUE, memory_order_relaxed);
       return;
     }
@@ -81,12 +93,53 @@ hass_task_end (HassGraph *graph, guint worker, HassGraphTask *task)
   hass_task_say_ended (&graph->workers[worker]);
 }
 
+/* Returns: TRUE if a recorded task changes a datum that an earlier one does. */
+static gboolean
+changes_output (HassGraphTask *task, HassGraphTask *earlier)
+{
+  for (guint i = 0; i < earlier->n; i++)
+    {
+      const HassTaskAccess *a = hass_task_access (earlier, i);
+      for (guint k = 0; k < task->n && hass_access_changes (a); k++)
+        {
+          const HassTaskAccess *b = hass_task_access (task, k);
+          if (hass_access_data (b) == hass_access_data (a)
+              && hass_access_mode (b) != HASS_READ)
+            return TRUE;
+        }
+    }
+  return FALSE;
+}
+
+/* hass_task_close_outputs() of a recorded task. */
+static gboolean
+close_recorded (HassGraph *graph, HassGraphTask *task, GPtrArray *woken)
+{
+  const HassEdges *edges = &graph->edges;
+  guint32 t = hass_task_index (graph, task);
+  gboolean changes = FALSE;
+  if (is_closed (task))
+    return FALSE;
+  atomic_store_explicit (&task->ended, HASS_TASK_CLOSED, memory_order_relaxed);
+  for (guint32 i = edges->first[t]; i < edges->first[t + 1]; i++)
+    if (!edges->late[i])
+      {
+        HassGraphTask *next = &graph->tasks[edges->next[i]];
+        changes = changes || changes_output (next, task);
+        g_ptr_array_add (woken, next);
+      }
+  return changes;
+}
+
 /* What a task has changed is there. Appends to @woken the tasks that waited for
    it. Returns: TRUE if one of them will change it. */
 gboolean
-hass_task_close_outputs (HassGraphTask *task, GPtrArray *woken)
+hass_task_close_outputs (HassGraph *graph, HassGraphTask *task,
+                         GPtrArray *woken)
 {
   gboolean changes = FALSE;
+  if (graph->edges.first)
+    return close_recorded (graph, task, woken);
   for (guint i = 0; i < task->n; i++)
     {
       HassTaskAccess *a = hass_task_access (task, i);

@@ -19,13 +19,21 @@ hass_data_drop_copies (HassData *data, guint n_workers)
   g_clear_pointer (&data->copies, g_free);
 }
 
+/* The graph that has the devices ends; a recorded one is run again. */
+void
+hass_data_drop_places (HassData *data)
+{
+  hass_places_free (hass_data_places (data));
+  atomic_store_explicit (&data->places, NULL, memory_order_relaxed);
+}
+
 void
 hass_data_free (gpointer p)
 {
   HassData *data = p;
   if (data->own)
     free (data->view.data);
-  hass_places_free (hass_data_places (data));
+  hass_data_drop_places (data);
   g_free (data->copies);
   g_free (data->name);
   if (data->parked)

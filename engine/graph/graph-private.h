@@ -80,12 +80,14 @@ typedef struct
   char *message;
 } HassTaskFailure;
 
-/* What a recorded graph keeps of its edges. */
+/* What a recorded graph keeps of its edges. @first: [n_tasks + 1] index of a
+   task's first successor in @next. @next: [n_edges] index of a task. @late:
+   [n_edges] TRUE if it waits not only for what the task changes, but until the
+   task is settled (place.h). */
 typedef struct
 {
-  guint32
-      *first;    /* [n_tasks + 1]: index of a task's first successor in @next */
-  guint32 *next; /* index of a task */
+  guint32 *first, *next;
+  guint8 *late;
 } HassEdges;
 
 /* What the submitting thread waits for. */
@@ -142,8 +144,8 @@ struct HassGraph
   const HassData *awaited;
   GPtrArray *forgotten; /* HassData that may still be in use */
   guint sweep_at;       /* length of @forgotten at which it is looked through */
-  /* recording: numbers of tasks, pairs of one and of a later one that waits for
-     it (guint64); else NULL */
+  /* recording: pairs of guint64, the number of a task, and that of a later one
+     that waits for it, times 2, + 1 if the edge is late; else NULL */
   GArray *pairs;
 
   /* = n_submitted, for other threads */
@@ -197,6 +199,8 @@ const char *hass_data_name (const HassData *data, char buffer[32]);
 gboolean hass_graph_check_access (HassGraph *graph,
                                   const HassCodeletState *codelet,
                                   const HassAccess *a, guint i);
+void hass_graph_refuse_codelet (HassGraph *graph, const HassCodelet *codelet,
+                                gboolean can_run);
 gboolean hass_graph_refuse_for_cores (HassGraph *graph,
                                       const HassCodeletState *codelet);
 gboolean hass_graph_refuse_task (HassGraph *graph,
@@ -212,6 +216,7 @@ gint hass_data_by_address (gconstpointer a, gconstpointer b, gpointer none);
    itself. */
 void hass_data_free_copies (HassData *data, guint n_workers);
 void hass_data_drop_copies (HassData *data, guint n_workers);
+void hass_data_drop_places (HassData *data);
 void hass_data_free (gpointer data);
 void hass_graph_sweep (HassGraph *graph);
 
@@ -286,7 +291,8 @@ typedef struct
 void hass_task_end_accesses (HassGraph *graph, guint worker,
                              HassGraphTask *task, HassHand *hand);
 void hass_task_say_ended (HassGraphWorker *worker);
-gboolean hass_task_close_outputs (HassGraphTask *task, GPtrArray *woken);
+gboolean hass_task_close_outputs (HassGraph *graph, HassGraphTask *task,
+                                  GPtrArray *woken);
 void hass_task_count_down (HassGraph *graph, guint worker,
                            const GPtrArray *woken);
 void hass_task_end (HassGraph *graph, guint worker, HassGraphTask *task);

@@ -141,8 +141,11 @@ graph_free (HassGraph *graph)
     }
   g_aligned_free (graph->workers);
   for (guint i = 0; i < graph->data->len; i++)
-    hass_data_drop_copies (g_ptr_array_index (graph->data, i),
-                           graph->n_workers);
+    {
+      HassData *data = g_ptr_array_index (graph->data, i);
+      hass_data_drop_copies (data, graph->n_workers);
+      hass_data_drop_places (data);
+    }
   if (!graph->edges.first)
     free_contents (graph);
   hass_placing_free (graph);
@@ -184,10 +187,11 @@ graph_create (HassJob *job, GError **error)
       hass_graph_recall_all (graph);
     }
   else
-    make_contents (graph);
+    {
+      make_contents (graph);
+      hass_placing_new (graph);
+    }
   set_up_workers (graph, job->n_workers);
-  if (!run->tape)
-    hass_placing_new (graph);
   hass_graph_listen (graph);
   job->flow = graph;
   return TRUE;

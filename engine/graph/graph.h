@@ -89,6 +89,8 @@ HassTape *hass_tape_record (const char *name, const HassGraphRun *run,
 void hass_tape_bind (HassTape *tape, HassData *data, gpointer host,
                      gboolean running);
 gboolean hass_tape_check (HassTape *tape, GError **error);
+/* Returns: TRUE if a codelet has a function for devices of some kind. */
+gboolean hass_tape_uses_devices (const HassTape *tape);
 void hass_tape_free (HassTape *tape);
 
 #endif

@@ -46,7 +46,8 @@ list_unfinished (HassGraph *graph)
       const HassGraphTask *task = &graph->tasks[t & graph->mask];
       if (!(task->flags & HASS_TASK_INTERNAL)
           && (graph->n_submitted == 0
-              || !atomic_load_explicit (&task->ended, memory_order_relaxed)))
+              || atomic_load_explicit (&task->ended, memory_order_relaxed)
+                     != TRUE))
         hass_job_add_unfinished (job, hass_graph_number (graph, t), 1, 0, 0,
                                  NULL);
     }
@@ -124,8 +125,8 @@ hass_graph_count (const HassGraph *graph, guint codelet)
 }
 
 /* Adds one entry for each codelet that was called. @mean_ns: [n_codelets],
-   filled in: the mean time of a task. Returns: the time that all cores took for
-   codelets, in ns. */
+   filled in: the mean time of a task, wherever it ran. Returns: the time that
+   all cores took for codelets, in ns. */
 static double
 add_codelets (const HassGraph *graph, HassReport *report, double *mean_ns)
 {
@@ -142,17 +143,23 @@ add_codelets (const HassGraph *graph, HassReport *report, double *mean_ns)
                        ? (double)all.ns / (double)all.measured
                        : (double)atomic_load_explicit (&codelet->mean_ns,
                                                        memory_order_relaxed);
-      guint64 n_cores = all.n;
+      double cores_ns = (double)all.n * mean_ns[c], devices_ns = 0;
       for (guint i = 0; graph->placing && i < graph->placing->n_devices; i++)
-        all.n += graph->placing->devices[i].codelets[c].n_tasks;
+        {
+          const HassDeviceCodelet *there
+              = &graph->placing->devices[i].codelets[c];
+          all.n += there->n_tasks;
+          devices_ns += (double)there->n_tasks * there->ns;
+        }
       if (all.n == 0)
         continue;
+      mean_ns[c] = (cores_ns + devices_ns) / (double)all.n;
       HassStageReport *r = &report->stages[n++];
       r->name = g_strdup (codelet->name);
       r->mode = "codelet";
       r->tokens = r->batches = all.n;
-      r->busy_s = (double)n_cores * mean_ns[c] * 1e-9;
-      all_ns += (double)n_cores * mean_ns[c];
+      r->busy_s = cores_ns * 1e-9;
+      all_ns += cores_ns;
       if (report->makespan_s > 0)
         r->utilisation = r->busy_s / (job->n_cores * report->makespan_s);
     }

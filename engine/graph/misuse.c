@@ -150,6 +150,22 @@ hass_graph_check_access (HassGraph *graph, const HassCodeletState *codelet,
   return FALSE;
 }
 
+/* Refuses a codelet that nothing can compute, or one too many. */
+void
+hass_graph_refuse_codelet (HassGraph *graph, const HassCodelet *codelet,
+                           gboolean can_run)
+{
+  hass_graph_refuse (
+      graph, can_run ? HASS_ERROR_OVERFLOW : HASS_ERROR_NO_DEVICE,
+      can_run       ? "there are more than %2$d codelets; '%1$s' is one more"
+      : !graph->job ? "codelet '%s' has no function for a core or a device"
+      : graph->modelled && codelet->gpu
+          ? "codelet '%s' has no function for cores, which computes the "
+            "results of a modelled machine; a dry run needs none"
+          : "codelet '%s' has no function for a device that is present",
+      codelet->name ? codelet->name : "?", HASS_MOST_CODELETS);
+}
+
 /* A task without a function for cores has an access that only they can have.
    Returns: FALSE. */
 gboolean

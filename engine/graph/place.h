@@ -29,7 +29,9 @@
       can be computed again: nothing that it reads has changed, and the home of
       the datum holds an older version. HassPlaces.chain lists the tasks that
       lead from that version to the present one. A task that changes several
-      data ends when all of them are home.
+      data ends when all of them are home. A recorded task has no lists of
+      those that wait for it: of its edges, those that are late are counted
+      down when it is settled, the others before (HASS_TASK_CLOSED).
    4. Coming home. A datum is copied home if somebody waits for it, or for a
       task to be settled that has changed it; if tasks wait to read it and none
       to change it; and in the end. It is copied to memory aside and moved from
@@ -163,6 +165,8 @@ HassGraphDevice *hass_placing_device (const HassGraph *graph, guint d);
 guint32 hass_codelet_devices (const HassGraph *graph, const HassCodelet *of);
 HassCodeletGpuFunc hass_codelet_func (const HassGraph *graph,
                                       const HassCodelet *of, guint index);
+gboolean hass_codelet_can_run (const HassGraph *graph, const HassCodelet *of,
+                               guint32 devices);
 void hass_place_add_codelet (HassGraph *graph, HassCodeletState *codelet);
 
 /* predict.c */

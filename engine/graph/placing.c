@@ -131,6 +131,18 @@ hass_codelet_devices (const HassGraph *graph, const HassCodelet *of)
   return mask;
 }
 
+/* @devices: a mask of those that have a function for the codelet. Returns: TRUE
+   if something can compute it; while a graph is recorded, if something might.
+ */
+gboolean
+hass_codelet_can_run (const HassGraph *graph, const HassCodelet *of,
+                      guint32 devices)
+{
+  if (!graph->job)
+    return of->cpu || of->gpu || of->kinds;
+  return of->cpu || (devices && (!graph->modelled || graph->job->dry));
+}
+
 /* A codelet that devices can compute has its first task. The submitting
    thread. */
 void

@@ -58,7 +58,8 @@ hass_graph_recall_all (const HassGraph *graph)
   for (guint c = 0; graph->recalls && c < graph->codelets->len; c++)
     {
       HassCodeletState *codelet = g_ptr_array_index (graph->codelets, c);
-      if (atomic_load_explicit (&codelet->mean_ns, memory_order_relaxed) == 0)
+      if (atomic_load_explicit (&codelet->mean_ns, memory_order_relaxed) == 0
+          && codelet->device_ns == 0)
         hass_codelet_recall (graph, codelet, mean_work (codelet));
     }
 }

@@ -14,22 +14,6 @@
 
 /* -- Codelets ----------------------------------------------------------- */
 
-/* Refuses a codelet that nothing can compute, or one too many. */
-static void
-refuse_codelet (HassGraph *graph, const HassCodelet *codelet, gboolean can_run)
-{
-  hass_graph_refuse (
-      graph, can_run ? HASS_ERROR_OVERFLOW : HASS_ERROR_NO_DEVICE,
-      can_run       ? "there are more than %2$d codelets; '%1$s' is one more"
-      : !graph->job ? "codelet '%s' has no function for cores, the only "
-                      "device of a recorded graph"
-      : graph->modelled && codelet->gpu
-          ? "codelet '%s' has no function for cores, which computes the "
-            "results of a modelled machine; a dry run needs none"
-          : "codelet '%s' has no function for a device that is present",
-      codelet->name ? codelet->name : "?", HASS_MOST_CODELETS);
-}
-
 /* @work: of its first task; not above 0: unknown. */
 static HassCodeletState *
 add_codelet (HassGraph *graph, const HassCodelet *key, double work)
@@ -48,11 +32,10 @@ add_codelet (HassGraph *graph, const HassCodelet *key, double work)
     }
   guint n = graph->codelets->len;
   guint32 devices = hass_codelet_devices (graph, &codelet);
-  gboolean can_run
-      = codelet.cpu || (devices && (!graph->modelled || graph->job->dry));
+  gboolean can_run = hass_codelet_can_run (graph, &codelet, devices);
   if (!can_run || n == HASS_MOST_CODELETS)
     {
-      refuse_codelet (graph, &codelet, can_run);
+      hass_graph_refuse_codelet (graph, &codelet, can_run);
       return NULL;
     }
   HassCodeletState *state
@@ -99,13 +82,14 @@ wait_on (HassGraph *graph, HassRef ref, HassTaskAccess *access, HassRef me,
 {
   if (!hass_ref_lives (graph, ref))
     return 0;
+  HassTaskAccess *before = hass_ref_access (graph, ref);
   if (G_UNLIKELY (graph->pairs != NULL))
     {
-      guint64 pair[2] = { (ref >> 16) - 1, (me >> 16) - 1 };
+      guint64 late = hass_access_changes (before) ? 0 : 1;
+      guint64 pair[2] = { (ref >> 16) - 1, ((me >> 16) - 1) << 1 | late };
       g_array_append_vals (graph->pairs, pair, 2);
       return 0;
     }
-  HassTaskAccess *before = hass_ref_access (graph, ref);
   HassTaskAccess *list
       = atomic_load_explicit (&before->waiting, memory_order_acquire);
   do

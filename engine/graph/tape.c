@@ -8,8 +8,15 @@
    all have ended. The level of a task is the length of the longest path from it
    to the end, in the times that earlier runs have measured.
 
+   Devices belong to the graph that runs, not to the tape: which of them can
+   compute a codelet is found out when it begins, and what they have of the data
+   is forgotten at its end. Between the runs that one call asks for they keep
+   it, unless a callback may write the data.
+
    Thread safety: see tape.h. */
 #include "tape.h"
+
+#include "place.h"
 
 struct HassTape
 {
@@ -21,6 +28,7 @@ struct HassTape
   gboolean has_times;
 };
 
+/* By tasks; of one edge, what is late comes last. */
 static gint
 by_pair (gconstpointer a, gconstpointer b)
 {
@@ -30,26 +38,46 @@ by_pair (gconstpointer a, gconstpointer b)
   return x[1] < y[1] ? -1 : x[1] > y[1];
 }
 
+static gboolean
+same_edge (const guint64 *x, const guint64 *y)
+{
+  return x[0] == y[0] && x[1] >> 1 == y[1] >> 1;
+}
+
 /* Makes the edges of the pairs, each once. */
 static void
 make_edges (HassTape *tape, GArray *pairs)
 {
   gsize n_pairs = pairs->len / 2, n = 0;
   guint64 *pair = (guint64 *)(gpointer)pairs->data;
+  HassEdges *edges = &tape->edges;
   if (n_pairs > 0)
     qsort (pair, n_pairs, 2 * sizeof *pair, by_pair);
-  tape->edges.first = g_new0 (guint32, (gsize)tape->n_tasks + 1);
-  tape->edges.next = g_new (guint32, MAX (n_pairs, 1));
+  edges->first = g_new0 (guint32, (gsize)tape->n_tasks + 1);
+  edges->next = g_new (guint32, MAX (n_pairs, 1));
+  edges->late = g_new (guint8, MAX (n_pairs, 1));
   tape->pending = g_new0 (gint32, MAX (tape->n_tasks, 1));
   for (gsize i = 0; i < n_pairs; i++)
-    if (i == 0 || by_pair (&pair[2 * i], &pair[2 * i - 2]) != 0)
+    if (i + 1 == n_pairs || !same_edge (&pair[2 * i], &pair[2 * i + 2]))
       {
-        tape->edges.next[n++] = (guint32)pair[2 * i + 1];
-        tape->edges.first[pair[2 * i] + 1]++;
-        tape->pending[pair[2 * i + 1]]++;
+        guint32 next = (guint32)(pair[2 * i + 1] >> 1);
+        edges->next[n] = next;
+        edges->late[n++] = pair[2 * i + 1] & 1;
+        edges->first[pair[2 * i] + 1]++;
+        tape->pending[next]++;
       }
   for (guint32 t = 0; t < tape->n_tasks; t++)
-    tape->edges.first[t + 1] += tape->edges.first[t];
+    edges->first[t + 1] += edges->first[t];
+}
+
+/* Returns: the time of a task where it is shortest; 0: unknown. While no task
+   runs. */
+static guint
+time_ns (const HassCodeletState *codelet)
+{
+  guint cores = atomic_load_explicit (&codelet->mean_ns, memory_order_relaxed);
+  guint devices = codelet->device_ns;
+  return cores > 0 && devices > 0 ? MIN (cores, devices) : MAX (cores, devices);
 }
 
 /* Sets the levels of all tasks, in units of 16 ns. */
@@ -59,8 +87,7 @@ set_levels (HassTape *tape)
   HassGraphTask *tasks = tape->graph->tasks;
   for (guint32 t = tape->n_tasks; t-- > 0;)
     {
-      guint mean = atomic_load_explicit (&tasks[t].codelet->mean_ns,
-                                         memory_order_relaxed);
+      guint mean = time_ns (tasks[t].codelet);
       guint64 longest = 0;
       for (guint32 i = tape->edges.first[t]; i < tape->edges.first[t + 1]; i++)
         longest = MAX (longest, tasks[tape->edges.next[i]].level);
@@ -135,6 +162,7 @@ hass_tape_take_apart (HassTape *tape)
   HassGraph *graph = tape->graph;
   g_free (tape->edges.first);
   g_free (tape->edges.next);
+  g_free (tape->edges.late);
   g_free (tape->pending);
   g_free (tape);
   return graph;
@@ -178,6 +206,37 @@ hass_tape_check (HassTape *tape, GError **error)
   return misuse == NULL;
 }
 
+gboolean
+hass_tape_uses_devices (const HassTape *tape)
+{
+  gboolean any = FALSE;
+  for (guint c = 0; c < tape->graph->codelets->len; c++)
+    {
+      const HassCodeletState *codelet
+          = g_ptr_array_index (tape->graph->codelets, c);
+      any |= codelet->public.gpu || codelet->public.kinds;
+    }
+  return any;
+}
+
+/* Finds the devices of this run that can compute codelets, and forgets those of
+   an earlier one, which may have been stopped. */
+static void
+find_devices (const HassTape *tape, HassGraph *graph)
+{
+  if (hass_tape_uses_devices (tape))
+    hass_placing_new (graph);
+  for (guint c = 0; c < graph->codelets->len; c++)
+    {
+      HassCodeletState *codelet = g_ptr_array_index (graph->codelets, c);
+      codelet->devices = hass_codelet_devices (graph, &codelet->public);
+      codelet->n_waiting = 0;
+      codelet->tried = FALSE;
+    }
+  for (guint32 t = 0; graph->placing && t < tape->n_tasks; t++)
+    graph->tasks[t].flags &= (guint8) ~(HASS_TASK_AGAIN | HASS_TASK_UNSETTLED);
+}
+
 void
 hass_tape_lend (HassTape *tape, HassGraph *graph)
 {
@@ -189,6 +248,7 @@ hass_tape_lend (HassTape *tape, HassGraph *graph)
   graph->edges = tape->edges;
   g_array_unref (graph->internal);
   graph->internal = g_array_ref (from->internal);
+  find_devices (tape, graph);
   /* Levels are priorities. */
   atomic_store_explicit (&graph->ranked, TRUE, memory_order_relaxed);
 }
@@ -208,6 +268,27 @@ prepare_data (HassGraph *graph)
       if (data->merge)
         data->copies = g_new0 (gpointer, graph->n_workers);
     }
+}
+
+/* Has the devices opened that can compute a codelet. Returns: FALSE if nothing
+   can compute one; the run is stopped. */
+static gboolean
+want_devices (HassGraph *graph)
+{
+  for (guint c = 0; c < graph->codelets->len; c++)
+    {
+      HassCodeletState *codelet = g_ptr_array_index (graph->codelets, c);
+      HassCodelet of = codelet->public;
+      of.name = codelet->name;
+      if (!hass_codelet_can_run (graph, &of, codelet->devices))
+        {
+          hass_graph_refuse_codelet (graph, &of, FALSE);
+          return FALSE;
+        }
+      if (codelet->devices)
+        hass_place_add_codelet (graph, codelet);
+    }
+  return TRUE;
 }
 
 static void
@@ -236,15 +317,19 @@ hass_tape_play (HassTape *tape, HassGraph *graph)
 {
   const HassGraphRun *run = graph->run;
   prepare_data (graph);
+  tape->n_runs = 0;
+  if (!want_devices (graph))
+    return;
   if (!tape->has_times) /* but maybe earlier processes had */
     set_levels (tape);
-  tape->n_runs = 0;
   for (guint32 t = 0; t < tape->n_tasks && graph->tells_submitted; t++)
     hass_graph_tell_submitted (graph, &graph->tasks[t], t);
   for (guint64 i = 0; i < MAX (run->times, 1); i++)
     {
       if (i > 0 && run->again && !run->again (run->user_data))
         break;
+      if (i > 0 && run->again) /* which may have written data */
+        hass_place_renew (graph, NULL);
       start (tape, graph);
       tape->n_runs++;
       if (!hass_graph_await (graph, HASS_WAIT_ALL, NULL))

@@ -55,6 +55,10 @@ typedef enum
   HASS_TASK_UNSETTLED = 128
 } HassTaskFlags;
 
+/* HassGraphTask.ended of a recorded task that is not settled: those that waited
+   for what it has changed may have begun. */
+#define HASS_TASK_CLOSED 2
+
 /* What the library knows of a codelet. */
 typedef struct
 {
@@ -64,7 +68,8 @@ typedef struct
   guint index;
   /* recent mean time of a task, in ns; 0: unknown. A hint. */
   _Atomic guint mean_ns;
-  guint32 devices; /* a mask of those that can compute it; constant */
+  /* a mask of those that can compute it; constant while the graph runs */
+  guint32 devices;
   /* under HassPlacing.lock: */
   guint device_ns; /* recent mean time of a task on a device; 0: unknown */
   guint n_waiting; /* ready tasks that a device may compute */
@@ -98,9 +103,11 @@ typedef struct
   _Atomic gint32 pending; /* accesses that must be over before it may begin */
   gint32 priority;
   guint16 n;
-  guint8 flags;         /* HassTaskFlags */
-  _Atomic guint8 ended; /* the slot may be used again when those before may */
-  guint32 level;        /* length of the longest path to the end; 0: unknown */
+  guint8 flags; /* HassTaskFlags */
+  /* TRUE: the slot may be used again when those before may; recorded, on
+     devices: see HASS_TASK_CLOSED */
+  _Atomic guint8 ended;
+  guint32 level; /* length of the longest path to the end; 0: unknown */
   HassTaskAccess accesses[HASS_TASK_INLINE];
 } HassGraphTask;
 

@@ -101,6 +101,11 @@ gpu_times (void)
   CU_ASSERT_EQUAL (flow.report->devices[1].bytes, 1000);
   CU_ASSERT_EQUAL (flow.report->devices[0].bytes, 1000);
   CU_ASSERT_DOUBLE_EQUAL (flow.report->devices[1].busy_s, 10e-6, 1e-12);
+  /* three times these kernels and out; in only once */
+  flow.times = 3;
+  virtual_flow_takes (&flow, grow_one, 54);
+  CU_ASSERT_TRUE (blocks[0][0] == 6 && blocks[0][999] == 6);
+  flow.times = 0;
   /* 17; the cores' 10, the merge, 17 */
   virtual_flow_takes (&flow, grow_waiting, 44);
   /* the links bind in both directions: eight times 6, the last kernel, out 6 */

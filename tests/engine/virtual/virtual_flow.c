@@ -51,6 +51,16 @@ virtual_flow_submit (HassGraph *graph, const HassCodelet *codelet,
                    &(HassTaskHints){ .work = work });
 }
 
+static gboolean
+run (VirtualFlow *flow, const HassDataflow *d, GError **error)
+{
+  if (flow->times == 0)
+    return hass_dataflow (d, &flow->report, error);
+  g_autoptr (HassRecorded) recorded = hass_dataflow_record (d, error);
+  CU_ASSERT_PTR_NOT_NULL_FATAL (recorded);
+  return hass_recorded_run (recorded, flow->times, NULL, &flow->report, error);
+}
+
 gboolean
 virtual_flow_run (VirtualFlow *flow, HassBuildFunc build, GError **error)
 {
@@ -75,7 +85,7 @@ virtual_flow_run (VirtualFlow *flow, HassBuildFunc build, GError **error)
   d.run.cancellable = flow->cancellable;
   flow->n_computed = 0;
   g_clear_pointer (&flow->report, hass_report_free);
-  gboolean ok = hass_dataflow (&d, &flow->report, error);
+  gboolean ok = run (flow, &d, error);
   flow->us = flow->report->makespan_s * 1e6;
   unlink (path);
   return ok;

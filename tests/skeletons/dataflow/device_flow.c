@@ -155,6 +155,24 @@ check_units (const HassReport *r)
     CU_ASSERT_TRUE (r->devices[d].units <= r->loads);
 }
 
+static gboolean
+run_recorded (DeviceFlow *f, const HassDataflow *d, GError **error)
+{
+  g_autoptr (HassRecorded) recorded = hass_dataflow_record (d, error);
+  gboolean ok = recorded != NULL;
+  for (guint i = 0; recorded && i < f->calls && (ok || f->retries); i++)
+    {
+      if (i > 0 && f->bind)
+        f->bind (recorded, i, d->user_data);
+      g_clear_pointer (&f->report, hass_report_free);
+      ok = hass_recorded_run (recorded, f->times, f->again, &f->report,
+                              ok ? error : NULL);
+      if (f->report)
+        check_units (f->report);
+    }
+  return ok;
+}
+
 gboolean
 device_flow_run (DeviceFlow *f, HassBuildFunc build, gpointer user_data,
                  GError **error)
@@ -180,7 +198,8 @@ device_flow_run (DeviceFlow *f, HassBuildFunc build, gpointer user_data,
   d.run.n_devices = f->n_devices;
   d.run.n_gpus = -1;
   watchdog (PATIENCE_S, f->name);
-  gboolean ok = hass_dataflow (&d, &f->report, error);
+  gboolean ok = f->calls > 0 ? run_recorded (f, &d, error)
+                             : hass_dataflow (&d, &f->report, error);
   watchdog (0, NULL);
   if (f->report)
     check_units (f->report);

@@ -33,6 +33,12 @@ HassData *block_data (HassGraph *graph, Block *block);
  * @name: for messages.
  * @plans: [@n_devices].
  * @n_cores: 0: 1.
+ * @calls: the graph is recorded, and hass_recorded_run() called so often; 0: it
+ *   is not recorded.
+ * @times, @again: of each of these calls.
+ * @retries: a call that fails is followed by the next one. Then the result is
+ *   that of the last one, and the error the first.
+ * @bind: (nullable): called before each but the first of them.
  * @window, @on_error, @cancellable, @deadline_ms: as of the dataflow.
  * @report: (out): to be freed.
  * @counts: (out): [@n_devices].
@@ -42,6 +48,11 @@ typedef struct
   const char *name;
   StandInDataPlan plans[DEVICE_FLOW_DEVICES];
   guint n_devices, n_cores;
+  guint calls;
+  guint64 times;
+  gboolean retries;
+  gboolean (*again) (gpointer user_data);
+  void (*bind) (HassRecorded *recorded, guint call, gpointer user_data);
   gsize window;
   HassErrorPolicy on_error;
   GCancellable *cancellable;

@@ -271,10 +271,26 @@ failing_tasks (void)
 static void
 recorded_graphs (void)
 {
-  static const Mix mix
-      = { .name = "recorded", .n = 60, .flags = PLAN_GPU | PLAN_RECORDS };
+  static const Mix mixes[] = {
+    { .name = "recorded", .n = 60, .flags = PLAN_GPU | PLAN_RECORDS },
+    { .name = "recorded, small and faulty",
+      .n = 150,
+      .flags = PLAN_GPU | PLAN_RECORDS,
+      .small = TRUE,
+      .faulty = TRUE },
+    { .name = "recorded, small and alone",
+      .n = 100,
+      .flags = PLAN_GPU | PLAN_ALONE | PLAN_RECORDS,
+      .small = TRUE },
+    { .name = "recorded, faulty and alone",
+      .n = 150,
+      .flags = PLAN_GPU | PLAN_ALONE | PLAN_RECORDS,
+      .faulty = TRUE },
+  };
   Tally tally = { 0 };
-  run_mix (&mix, &tally);
+  for (guint i = 0; i < G_N_ELEMENTS (mixes); i++)
+    run_mix (&mixes[i], &tally);
+  CU_ASSERT_TRUE (tally.computed > tally.graphs);
 }
 
 static void

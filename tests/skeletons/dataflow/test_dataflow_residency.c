@@ -411,7 +411,7 @@ build_recorded (HassGraph *graph, gpointer user_data, GError **error)
   return TRUE;
 }
 
-/* A recorded graph runs on cores, so no thread stands for a device. */
+/* No codelet has a function for a device, so no thread stands for it. */
 static void
 recorded_on_cores (void)
 {
@@ -445,6 +445,7 @@ HASS_TEST_SUITE (
     { "a device with room for one datum computes tasks on many", makes_room },
     { "tasks of a codelet share a call, up to gpu_most of them", bundles },
     { "a core and a device compute at the same time", at_the_same_time },
-    { "no device takes part in a recorded graph", recorded_on_cores },
+    { "no device takes part in a recorded graph without codelets for it",
+      recorded_on_cores },
     { "a device of another kind has the function of that kind",
       kinds_of_devices })
