@@ -284,6 +284,7 @@ learn (HassServing *s, const HassFlight *f, gint64 now_ns)
   HassDeviceCodelet *here = &s->device->codelets[codelet->index];
   guint64 n = MIN (++here->n_computed, MOST_AVERAGED);
   here->ns = (guint)((here->ns * (n - 1) + one) / n);
+  here->busy_ns += (double)ns;
   pthread_mutex_unlock (&s->placing->lock);
   s->device->busy_ns += (double)ns;
   for (guint i = 0; i < f->tasks->len && s->graph->tells_computed; i++)

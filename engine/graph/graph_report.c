@@ -149,16 +149,18 @@ add_codelets (const HassGraph *graph, HassReport *report, double *mean_ns)
           const HassDeviceCodelet *there
               = &graph->placing->devices[i].codelets[c];
           all.n += there->n_tasks;
-          devices_ns += (double)there->n_tasks * there->ns;
+          devices_ns += there->busy_ns;
         }
-      if (all.n == 0)
+      /* of a run that was stopped a device may have ended none of its tasks */
+      if (all.n == 0 && devices_ns <= 0)
         continue;
-      mean_ns[c] = (cores_ns + devices_ns) / (double)all.n;
+      mean_ns[c] = (cores_ns + devices_ns) / (double)MAX (all.n, 1);
       HassStageReport *r = &report->stages[n++];
       r->name = g_strdup (codelet->name);
       r->mode = "codelet";
       r->tokens = r->batches = all.n;
       r->busy_s = cores_ns * 1e-9;
+      r->device_s = devices_ns * 1e-9;
       all_ns += cores_ns;
       if (report->makespan_s > 0)
         r->utilisation = r->busy_s / (job->n_cores * report->makespan_s);

@@ -107,6 +107,7 @@ typedef struct
   guint64 n_computed; /* timed */
   guint n_held;       /* of HassGraphDevice.n_held */
   guint ns;           /* recent mean time of a task; 0: unknown */
+  double busy_ns;     /* of all that were timed */
 } HassDeviceCodelet;
 
 /* A device of a graph. */

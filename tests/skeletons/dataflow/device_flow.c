@@ -143,14 +143,23 @@ device_flow_begin (const char *name, guint n_devices, Block *blocks,
   return (DeviceFlow){ .name = name, .n_devices = n_devices };
 }
 
-/* What each device says that it has computed adds up, whatever has failed. */
+/* What each device says that it has computed adds up, whatever has failed, and
+   so do the times of the codelets. */
 static void
 check_units (const HassReport *r)
 {
   guint64 sum = 0;
+  double device_s = 0, codelets_s = 0;
   for (guint d = 0; d < r->n_devices; d++)
-    sum += r->devices[d].units;
+    {
+      sum += r->devices[d].units;
+      if (r->devices[d].kind != HASS_DEVICE_CPU)
+        device_s += r->devices[d].busy_s;
+    }
+  for (guint c = 0; c < r->n_stages; c++)
+    codelets_s += r->stages[c].device_s;
   CU_ASSERT_EQUAL (sum, r->loads);
+  CU_ASSERT_DOUBLE_EQUAL (codelets_s, device_s, 1e-9);
   for (guint d = 0; d < r->n_devices; d++)
     CU_ASSERT_TRUE (r->devices[d].units <= r->loads);
 }
