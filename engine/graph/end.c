@@ -38,6 +38,16 @@ is_closed (HassGraphTask *task)
          == HASS_TASK_CLOSED;
 }
 
+/* A recorded task of which a device has closed the outputs is settled. */
+static void
+end_late (HassGraph *graph, guint worker, guint32 t, HassHand *hand)
+{
+  const HassEdges *edges = &graph->edges;
+  for (guint32 i = edges->first[t]; i < edges->first[t + 1]; i++)
+    if (edges->late[i])
+      count_down (graph, worker, &graph->tasks[edges->next[i]], hand);
+}
+
 /* Ends the accesses of a task. */
 void
 hass_task_end_accesses (HassGraph *graph, guint worker, HassGraphTask *task,
@@ -47,9 +57,10 @@ hass_task_end_accesses (HassGraph *graph, guint worker, HassGraphTask *task,
   if (edges->first)
     {
       guint32 t = hass_task_index (graph, task);
-      gboolean closed = G_UNLIKELY (graph->placing != NULL) && is_closed (task);
-      for (guint32 i = edges->first[t]; i < edges->first[t + 1]; i++)
-        if (G_LIKELY (!closed) || edges->late[i])
+      if (G_UNLIKELY (graph->placing != NULL) && is_closed (task))
+        end_late (graph, worker, t, hand);
+      else
+        for (guint32 i = edges->first[t]; i < edges->first[t + 1]; i++)
           count_down (graph, worker, &graph->tasks[edges->next[i]], hand);
       atomic_store_explicit (&task->ended, TRUE, memory_order_relaxed);
       return;
