@@ -26,7 +26,7 @@ const char *__lsan_default_suppressions (void);
 
 /* The C library keeps a thread's values of keys, and frees them at its end. A
    thread that is not joined (of oneTBB, or a proxy) may be there in part while
-   the process ends; its table was reported once in some thousand processes. */
+   the process ends; its table was reported once. */
 const char *
 __lsan_default_suppressions (void)
 {

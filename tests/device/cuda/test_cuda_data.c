@@ -308,6 +308,27 @@ one_run (One *o, Work *w)
   CU_ASSERT_FALSE (done.failed);
 }
 
+/* A computation is in flight until its kernels have ended. */
+static void
+ends_with_its_kernels (void)
+{
+  HassDataDone done = { 0 };
+  sem_t gate;
+  One o;
+  sem_init (&gate, 0, 0);
+  one_open (&o, &(FakePlan){ 0 }, 0);
+  Work w = { .memory = one_alloc (&o, 1), .gate = &gate };
+  CU_ASSERT_TRUE (o.ops->compute (o.device, 77, enqueue, &w, NULL));
+  CU_ASSERT_FALSE (o.ops->wait (o.device, 100000, &done, NULL));
+  sem_post (&gate);
+  CU_ASSERT_TRUE (o.ops->wait (o.device, WAIT_NS, &done, NULL));
+  CU_ASSERT_EQUAL (done.ticket, 77);
+  CU_ASSERT_FALSE (done.failed);
+  o.ops->free (o.device, w.memory);
+  one_close (&o);
+  sem_destroy (&gate);
+}
+
 /* Each call of the runtime takes the proxy some microseconds. */
 static void
 takes_few_calls (void)
@@ -420,6 +441,7 @@ HASS_TEST_SUITE (
     { "a computation that is refused leaves nothing running",
       drains_what_was_enqueued },
     { "kernels of two computations overlap", kernels_overlap },
+    { "a computation ends when its kernels have", ends_with_its_kernels },
     { "a computation takes one call of the runtime beside launch and looks",
       takes_few_calls },
     { "a failed device assert loses the GPU", an_assert_loses_it },

@@ -76,7 +76,7 @@ fail_on_gpu (const HassCall *calls, guint n_calls, HassGpuStream *stream,
   return FALSE;
 }
 
-static void
+void
 copy (const HassCall *call)
 {
   const HassDataView *from = &call->views[0], *to = &call->views[1];

@@ -85,6 +85,7 @@ gboolean fail_on_gpu (const HassCall *calls, guint n_calls,
                       HassGpuStream *stream, GError **error);
 /* The kernel. */
 void grow (const HassCall *call);
+void copy (const HassCall *call);
 
 /* Submits a task that UPDATEs a datum, or one that READs @from and WRITEs
    @to. */

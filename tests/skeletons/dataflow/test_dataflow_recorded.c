@@ -44,15 +44,6 @@ join (const HassCall *call)
     }
 }
 
-static void
-copy (const HassCall *call)
-{
-  const HassDataView *from = &call->views[0], *to = &call->views[1];
-  for (gsize r = 0; r < to->rows; r++)
-    memcpy ((guint8 *)to->data + r * to->pitch,
-            (guint8 *)from->data + r * from->pitch, to->row_bytes);
-}
-
 /* A task that should cancel its dataflow, counted down to 0; else negative. */
 static _Atomic int until_cancel = -1;
 static GCancellable *cancellable;

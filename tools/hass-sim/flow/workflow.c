@@ -22,14 +22,6 @@
 
 /* -- 1. Numbers ----------------------------------------------------------- */
 
-/* Messages are about a task from now on. */
-static void
-look_at (Workflow *w, guint task)
-{
-  g_snprintf (w->where, sizeof w->where, "task %u ('%.60s')", task + 1,
-              (const char *)w->ids->pdata[task]);
-}
-
 /* A name that several tasks have refers to none of them. */
 static void
 add_name (Workflow *w, const char *name, guint task)
@@ -146,7 +138,7 @@ read_task (Workflow *w, guint32 task, const double *runtimes)
   JsonObject *o = json_array_get_object_element (w->tasks, task);
   double s = runtimes ? runtimes[task] : 0;
   guint codelet = 0;
-  look_at (w, task);
+  workflow_look_at (w, task);
   if (runtimes && s < 0)
     return workflow_broken (w, "'execution' has no runtimeInSeconds of it");
   if ((!runtimes
@@ -216,7 +208,7 @@ order (Workflow *w)
   workflow_add_file_edges (w);
   if (sim_flow_order (w->flow, w->edges, cycle))
     return TRUE;
-  look_at (w, cycle[1]);
+  workflow_look_at (w, cycle[1]);
   return workflow_broken (w,
                           "it waits for task %u ('%.60s'), which waits for "
                           "it",

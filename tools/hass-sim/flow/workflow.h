@@ -48,6 +48,9 @@ typedef struct
 gboolean workflow_broken (const Workflow *w, const char *format, ...)
     G_GNUC_PRINTF (2, 3);
 
+/* Messages are about a task from now on. */
+void workflow_look_at (Workflow *w, guint task);
+
 /* Members of an object and elements of an array. Without @needed an absent
    member is NULL. Return: FALSE with an error. */
 gboolean workflow_array (const Workflow *w, JsonObject *o, const char *name,

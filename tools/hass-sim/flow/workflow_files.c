@@ -73,8 +73,7 @@ workflow_list_files_of_tasks (Workflow *w)
   for (guint i = 0; i < w->ids->len; i++)
     {
       JsonArray *files;
-      g_snprintf (w->where, sizeof w->where, "task %u ('%.60s')", i + 1,
-                  (const char *)w->ids->pdata[i]);
+      workflow_look_at (w, i);
       if (!workflow_array (w, json_array_get_object_element (w->tasks, i),
                            "files", FALSE, &files)
           || !list (w, files, "name"))

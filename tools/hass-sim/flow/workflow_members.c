@@ -18,6 +18,13 @@ workflow_broken (const Workflow *w, const char *format, ...)
   return FALSE;
 }
 
+void
+workflow_look_at (Workflow *w, guint task)
+{
+  g_snprintf (w->where, sizeof w->where, "task %u ('%.60s')", task + 1,
+              (const char *)w->ids->pdata[task]);
+}
+
 gboolean
 workflow_array (const Workflow *w, JsonObject *o, const char *name,
                 gboolean needed, JsonArray **array)
