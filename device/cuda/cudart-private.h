@@ -72,8 +72,9 @@ typedef struct
   int (*clear) (gpointer memory, gsize bytes, gpointer stream);
   /* The device's default memory pool keeps all that is freed into it, */
   int (*pool_keep) (int device);
-  /* gives what it keeps back to the device, */
-  int (*pool_trim) (int device);
+  /* keeps so many bytes that are not allocated, which allocate() takes from it
+     where the device has no other memory, */
+  int (*pool_spare) (int device, gsize *bytes);
   /* and is accessed by device @by without the host, if the machine can. */
   int (*pool_share) (int device, int by);
   /* From the pool of the stream's device. */

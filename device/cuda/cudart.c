@@ -176,11 +176,18 @@ pool_keep (int device)
 }
 
 static int
-pool_trim (int device)
+pool_spare (int device, gsize *bytes)
 {
   cudaMemPool_t pool;
+  guint64 kept = 0, used = 0;
   int code = cudaDeviceGetDefaultMemPool (&pool, device);
-  return code != cudaSuccess ? code : (int)cudaMemPoolTrimTo (pool, 0);
+  if (code == cudaSuccess)
+    code = cudaMemPoolGetAttribute (pool, cudaMemPoolAttrReservedMemCurrent,
+                                    &kept);
+  if (code == cudaSuccess)
+    code = cudaMemPoolGetAttribute (pool, cudaMemPoolAttrUsedMemCurrent, &used);
+  *bytes = kept - MIN (used, kept);
+  return code;
 }
 
 static int
@@ -275,7 +282,7 @@ static const HassCudart real = {
   release,        allocate_host,  release_host, register_host, unregister_host,
   stream_new,     stream_free,    stream_wait,  event_new,     event_free,
   event_record,   event_query,    event_wait,   event_elapsed, copy,
-  copy_rows,      clear,          pool_keep,    pool_trim,     pool_share,
+  copy_rows,      clear,          pool_keep,    pool_spare,    pool_share,
   allocate_async, release_async,  copy_peer,    last_error,    text,
   classify,       CUDART_VERSION, START_NS
 };

@@ -3,12 +3,14 @@
 
    DESIGN. The memory of data comes from the device's pool in the CUDA runtime,
    which keeps what is freed: so both are fast, and freeing waits for no kernel.
+   It keeps it between dataflows, too: while copies and kernels run a pool takes
+   20 ms for each GiB that it gets anew (H100). What it keeps is counted as free
+   (gpu_start.c), since the driver gives it to a cudaMalloc() that would fail.
    Allocations are ordered by a stream of their own. Nothing else is ever
    enqueued there, and memory is freed only when no operation uses it, so memory
    is available again at once; operations wait for the latest allocation
-   (data_op.c). The pool is emptied when the device is closed while no other
-   farm uses the GPU: farms allocate outside of the pool. Data count towards
-   what hass holds on the GPU, with the buffers of farms.
+   (data_op.c). Data count towards what hass holds on the GPU, with the buffers
+   of farms.
 
    Thread safety: the device's proxy thread. */
 #include "cuda-private.h"
@@ -92,9 +94,6 @@ hass_cuda_close_data (HassCudaDevice *d)
       g_autoptr (GList) left = g_hash_table_get_keys (s->memory);
       for (GList *l = left; l; l = l->next)
         free_memory (&d->device, l->data);
-      if (hass_cuda_drain_stream (d, hass_clock_ns (), s->pool->stream,
-                                  s->pool->done))
-        hass_gpu_trim_pool (d->gpu);
       hass_gpu_kit_return (d->gpu, s->pool);
     }
   prctl (PR_SET_TIMERSLACK, s->slack_ns);

@@ -102,17 +102,23 @@ watch_exit_again (void)
 /* -- 1. The thread ------------------------------------------------------ */
 
 /* Sets the GPU's budget, the bytes of device memory that hass may hold in all:
-   what it holds now and FREE_PART of what the driver says is free. The GPU
-   must be the current device of the calling thread. */
+   what it holds now and FREE_PART of what the driver says is free, or what the
+   memory pool of dataflows keeps without need. The GPU must be the current
+   device of the calling thread. */
 gboolean
 hass_gpu_ask_memory (HassGpu *gpu, GError **error)
 {
-  gsize free_bytes = 0, total = 0;
-  if (!hass_gpu_check (gpu, hass_cudart ()->memory_info (&free_bytes, &total),
+  const HassCudart *cuda = hass_cudart ();
+  gsize free_bytes = 0, total = 0, spare = 0;
+  if (!hass_gpu_check (gpu, cuda->memory_info (&free_bytes, &total),
                        "ask for free memory", error))
     return FALSE;
+  /* Where it fails there is no pool. */
+  hass_gpu_check (gpu, cuda->pool_spare ((int)gpu->index, &spare),
+                  "ask for spare memory", NULL);
   pthread_mutex_lock (&gpu->lock);
-  gpu->budget_bytes = gpu->held_bytes + (guint64)(free_bytes * FREE_PART);
+  gpu->budget_bytes
+      = gpu->held_bytes + (guint64)((free_bytes + spare) * FREE_PART);
   gpu->budget_ns = 1000 * g_get_monotonic_time ();
   pthread_mutex_unlock (&gpu->lock);
   return TRUE;

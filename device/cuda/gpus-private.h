@@ -174,7 +174,6 @@ void hass_gpus_release_host (HassGpuBuffer *buffer);
 gboolean hass_gpus_take_host_spare (gsize bytes, HassGpuBuffer *buffer);
 gboolean hass_gpu_take_spare (HassGpu *gpu, gsize bytes, HassGpuBuffer *buffer);
 void hass_gpu_trim (HassGpu *gpu);
-void hass_gpu_trim_pool (HassGpu *gpu);
 gboolean hass_gpu_trim_within (HassGpu *gpu, guint n, gint64 until_us);
 void hass_gpus_forget_bundles (void);
 

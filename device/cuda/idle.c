@@ -226,18 +226,6 @@ hass_gpu_trim (HassGpu *gpu)
   g_array_unref (spares);
 }
 
-/* Gives the memory that the GPU's pool keeps back to the device, for buffers of
-   farms, if no bundle is on the GPU: it might wait for a kernel. */
-void
-hass_gpu_trim_pool (HassGpu *gpu)
-{
-  pthread_mutex_lock (&lock);
-  if (is_idle_locked (gpu))
-    hass_gpu_check (gpu, hass_cudart ()->pool_trim ((int)gpu->index), "free",
-                    NULL);
-  pthread_mutex_unlock (&lock);
-}
-
 /* Frees the GPU's spare memory as soon as at most @n bundles are in flight
    there; the kernels of these must have ended. Holds the lock meanwhile, so
    that no farm begins a bundle that might hang. Returns: FALSE if that does

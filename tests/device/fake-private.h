@@ -198,7 +198,7 @@ int fake_copy_rows (gpointer to, gsize to_pitch, gconstpointer from,
                     HassCudaDirection direction, gpointer stream);
 int fake_clear (gpointer memory, gsize bytes, gpointer stream);
 int fake_pool_keep (int device);
-int fake_pool_trim (int device);
+int fake_pool_spare (int device, gsize *bytes);
 int fake_pool_share (int device, int by);
 int fake_allocate_async (gpointer *memory, gsize bytes, gpointer stream);
 int fake_release_async (gpointer memory, gpointer stream);

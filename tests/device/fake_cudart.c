@@ -40,7 +40,7 @@ fake_call_name (FakeCall call)
           "register_host", "unregister_host", "stream_new",    "stream_free",
           "stream_wait",   "event_new",       "event_free",    "event_record",
           "event_query",   "event_wait",      "event_elapsed", "copy",
-          "copy_rows",     "clear",           "pool_keep",     "pool_trim",
+          "copy_rows",     "clear",           "pool_keep",     "pool_spare",
           "pool_share",    "allocate_async",  "release_async", "copy_peer",
           "launch" };
   return names[call];
@@ -361,7 +361,7 @@ static HassCudart table = { .device_count = device_count,
                             .copy_rows = fake_copy_rows,
                             .clear = fake_clear,
                             .pool_keep = fake_pool_keep,
-                            .pool_trim = fake_pool_trim,
+                            .pool_spare = fake_pool_spare,
                             .pool_share = fake_pool_share,
                             .allocate_async = fake_allocate_async,
                             .release_async = fake_release_async,

@@ -97,7 +97,6 @@ fake_take_memory (int device, gpointer *memory, gsize bytes,
 {
   gsize *live = &fake.counts.live_bytes[device];
   gsize *most = &fake.counts.most_bytes[device];
-  gsize kept = stream ? 0 : fake.counts.pool_bytes[device];
   gpointer real;
   if (bytes == 0)
     return FAKE_OK;
@@ -106,12 +105,15 @@ fake_take_memory (int device, gpointer *memory, gsize bytes,
       fake.counts.faults++;
       return FAKE_NO_MEMORY;
     }
-  if (bytes > fake.plan.memory_bytes - fake.plan.foreign_bytes - *live - kept
+  if (bytes > fake.plan.memory_bytes - fake.plan.foreign_bytes - *live
       || posix_memalign (&real, DEVICE_ALIGNMENT, bytes) != 0)
     return FAKE_NO_MEMORY;
   memset (real, GARBAGE, MIN (bytes, GARBAGE_BYTES));
   *live += bytes;
   *most = MAX (*most, *live);
+  gsize *kept = &fake.counts.pool_bytes[device];
+  *kept -= MIN (*kept, stream ? bytes : 0);
+  *kept = MIN (*kept, fake.plan.memory_bytes - fake.plan.foreign_bytes - *live);
   *memory = (gpointer)((guintptr)real | FAKE_DEVICE_BIT);
   add_locked (RANGE_DEVICE, device, *memory, bytes);
   Range *r = find_locked (RANGE_DEVICE, (guintptr)*memory);

@@ -2,11 +2,12 @@
 /* fake_pool.c: the memory pools of the devices of the stand-in for the CUDA
    runtime, and copies between devices.
 
-   DESIGN. Memory is taken at once and given back at once, though a stream
-   orders both: its queue must be empty, and an operation on memory that is
-   given back is wrong. An operation of another stream must follow an event
-   behind the allocation. Either device's copy engine may carry a copy between
-   two, so both must have access.
+   DESIGN. What a pool keeps serves allocations from the pool, and others where
+   the device has no other memory. Memory is taken at once and given back at
+   once, though a stream orders both: its queue must be empty, and an operation
+   on memory that is given back is wrong. An operation of another stream must
+   follow an event behind the allocation. Either device's copy engine may carry
+   a copy between two, so both must have access.
 
    Thread safety: see fake_cudart.h. */
 #include "fake-private.h"
@@ -28,13 +29,13 @@ fake_pool_keep (int device)
 }
 
 int
-fake_pool_trim (int device)
+fake_pool_spare (int device, gsize *bytes)
 {
-  int code = fake_enter (FAKE_POOL_TRIM, NULL);
+  int code = fake_enter (FAKE_POOL_SPARE, NULL);
   if (!code)
     code = check_device (device);
   if (!code)
-    fake.counts.pool_bytes[device] = 0;
+    *bytes = fake.counts.pool_bytes[device];
   return fake_leave (code);
 }
 
@@ -71,11 +72,6 @@ fake_allocate_async (gpointer *memory, gsize bytes, gpointer stream)
     {
       *memory = NULL;
       code = fake_take_memory (s->device, memory, bytes, s);
-    }
-  if (!code)
-    {
-      gsize *kept = &fake.counts.pool_bytes[s->device];
-      *kept -= MIN (*kept, bytes);
     }
   return fake_leave (code);
 }

@@ -157,13 +157,14 @@ call_pool_once (FakeCall call, Kit *k)
 {
   const HassCudart *cuda = k->cuda;
   gpointer p = NULL;
+  gsize bytes;
   int n, code = 0;
   switch (call)
     {
     case FAKE_POOL_KEEP:
       return cuda->pool_keep (0);
-    case FAKE_POOL_TRIM:
-      return cuda->pool_trim (0);
+    case FAKE_POOL_SPARE:
+      return cuda->pool_spare (0, &bytes);
     case FAKE_POOL_SHARE:
       return cuda->pool_share (0, 0);
     case FAKE_COPY_PEER:
@@ -215,7 +216,7 @@ call_once (FakeCall call, Kit *k)
     case FAKE_EVENT_ELAPSED:
       return call_event_once (call, k);
     case FAKE_POOL_KEEP:
-    case FAKE_POOL_TRIM:
+    case FAKE_POOL_SPARE:
     case FAKE_POOL_SHARE:
     case FAKE_ALLOCATE_ASYNC:
     case FAKE_RELEASE_ASYNC:
