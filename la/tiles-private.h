@@ -18,6 +18,8 @@ typedef struct
 {
   gsize n, rows, cols;
   gsize n_panels, n_chunks;
+  /* of potrf and trsm, for each column beside the costs below */
+  double column_cost;
 } LaTiles;
 
 /* Either size 0: chosen, for so many cores. */

@@ -52,10 +52,11 @@ la_urgency_new (const LaTiles *t)
           {
             double *level = &u.trsm[k * t->n_chunks + i];
             *level = la_trsm_cost (la_tile_rows (t, i, k), cols)
+                     + (double)cols * t->column_cost
                      + most_urgent (&u, t, i, k);
             most = MAX (most, *level);
           }
-      u.potrf[k] = la_potrf_cost (cols) + most;
+      u.potrf[k] = la_potrf_cost (cols) + (double)cols * t->column_cost + most;
     }
   return u;
 }

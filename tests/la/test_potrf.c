@@ -19,6 +19,7 @@ HASS_TEST_SUITE (potrf, { "matrices are factorised", nothing })
 #  include <stdio.h>
 #  include <string.h>
 
+#  include "la/tiles-private.h"
 #  include "tests/engine/trial.h"
 #  include "tests/la/potrf_case.h"
 
@@ -196,6 +197,27 @@ tile_sizes (void)
       }
 }
 
+/* The urgent tiles are those at the diagonal: else each update needs a tile
+   that is not on the GPU yet. */
+static void
+next_panels_first (void)
+{
+  LaTiles t = la_gpu_tiles (32768, 0);
+  LaUrgency u = la_urgency_new (&t);
+  CU_ASSERT_EQUAL (t.n_panels, 16);
+  for (gsize k = 0; k + 4 < t.n_panels; k++)
+    {
+      double solve = la_trsm_level (&u, &t, k + 2, k + 1);
+      for (gsize j = k + 2; j < t.n_panels; j++)
+        {
+          CU_ASSERT_TRUE (la_syrk_level (&u, &t, j, k) < solve);
+          for (gsize i = j + 1; i < t.n_chunks; i++)
+            CU_ASSERT_TRUE (la_gemm_level (&u, &t, i, j, k) < solve);
+        }
+    }
+  la_urgency_clear (&u);
+}
+
 static void
 cancelled (void)
 {
@@ -223,6 +245,8 @@ HASS_TEST_SUITE (
     { "wrong settings are refused before anything is written", wrong_settings },
     { "a program built when the struct was smaller is served", older_struct },
     { "tiles suit the matrix and the cores", tile_sizes },
+    { "on a GPU the next panel is solved before far ones are updated",
+      next_panels_first },
     { "a factorisation is cancelled", cancelled })
 
 #endif
