@@ -265,9 +265,9 @@ static LaTiles
 cut (const HassLaPotrf *s)
 {
   const LaGpuBlas *blas = la_gpu_blas ();
-  if (blas && s->tile_cols == 0 && s->n >= LA_LEAST_N_OF_GPUS
-      && may_use_gpus (&s->run) && blas->n_devices () > 0)
-    return la_gpu_tiles (s->n, s->tile_rows);
+  if (blas && s->n >= LA_LEAST_N_OF_GPUS && may_use_gpus (&s->run)
+      && blas->n_devices () > 0)
+    return la_gpu_tiles (s->n, s->tile_rows, s->tile_cols);
   return la_tiles (s->n, s->tile_rows, s->tile_cols, count_cores (&s->run));
 }
 

@@ -28,8 +28,8 @@ LaTiles la_tiles (gsize n, gsize rows, gsize cols, guint n_cores);
 /* Rows from which on tiles are cut for GPUs, if there are some. */
 #define LA_LEAST_N_OF_GPUS 4096
 
-/* @rows 0: chosen. */
-LaTiles la_gpu_tiles (gsize n, gsize rows);
+/* Either size 0: chosen. */
+LaTiles la_gpu_tiles (gsize n, gsize rows, gsize cols);
 
 /* The columns of panel @k, and the rows of its diagonal tile. */
 static inline gsize

@@ -126,10 +126,11 @@ la_tiles (gsize n, gsize rows, gsize cols, guint n_cores)
 #define GPU_COLUMN 1.5e7
 
 LaTiles
-la_gpu_tiles (gsize n, gsize rows)
+la_gpu_tiles (gsize n, gsize rows, gsize cols)
 {
-  gsize cols = (n / GPU_FEW + GPU_STEP - 1) / GPU_STEP * GPU_STEP;
-  cols = CLAMP (cols, GPU_LEAST, GPU_MOST);
+  gsize usual = (n / GPU_FEW + GPU_STEP - 1) / GPU_STEP * GPU_STEP;
+  if (cols == 0)
+    cols = CLAMP (usual, GPU_LEAST, GPU_MOST);
   LaTiles t = cut (n, rows > 0 ? rows : cols, cols);
   t.column_cost = GPU_COLUMN;
   return t;

@@ -202,7 +202,7 @@ tile_sizes (void)
 static void
 next_panels_first (void)
 {
-  LaTiles t = la_gpu_tiles (32768, 0);
+  LaTiles t = la_gpu_tiles (32768, 0, 0);
   LaUrgency u = la_urgency_new (&t);
   CU_ASSERT_EQUAL (t.n_panels, 16);
   for (gsize k = 0; k + 4 < t.n_panels; k++)
