@@ -2,10 +2,12 @@
 /* command.c: hass-sim --dataflow: runs a graph of tasks on a modelled machine,
    and says how near it comes to the lower bounds.
    Thread safety: one thread. */
-#include "flow.h"
+#include "output.h"
 
 #include <stdio.h>
 #include <sys/mman.h>
+
+#include "engine/observe/json-private.h"
 
 /* The machine if none is named. */
 #define MACHINE "h200x2"
@@ -78,19 +80,10 @@ build (HassGraph *graph, gpointer user_data, GError **error)
   return TRUE;
 }
 
-static gsize
-all_bytes (const SimFlow *f)
-{
-  gsize sum = 0;
-  for (guint d = 0; d < f->sizes->len; d++)
-    sum += g_array_index (f->sizes, gsize, d);
-  return sum;
-}
-
 HassReport *
 sim_flow_run (SimFlow *f, const HassPlatform *p, guint64 seed, GError **error)
 {
-  gsize bytes = MAX (all_bytes (f), 1);
+  gsize bytes = MAX (sim_flow_bytes (f), 1);
   HassReport *report = NULL;
   g_autofree HassCodelet *codelets = g_new0 (HassCodelet, f->codelets->len);
   Run run
@@ -123,59 +116,44 @@ sim_flow_run (SimFlow *f, const HassPlatform *p, guint64 seed, GError **error)
   return report;
 }
 
-/* Of a graph whose tasks cost nothing the whole may be 0. */
-static double
-percent (double part, double whole)
-{
-  return whole > 0 ? 100 * part / whole : 0;
-}
+/* -- The command ---------------------------------------------------------- */
 
 static void
-print_bound (const char *what, double ns, double makespan_ns, gboolean binds)
+print (const SimFlowCommand *command, const SimFlowResult *result)
 {
-  printf ("  %-26s %12.3f ms  %5.1f %% of the time%s\n", what, ns * 1e-6,
-          percent (ns, makespan_ns), binds ? ", binds" : "");
-}
-
-static void
-print (const SimFlow *f, const HassPlatform *p, const HassReport *r,
-       SimFlowBound b)
-{
-  double ns = r->makespan_s * 1e9;
-  g_autofree char *bytes
-      = g_format_size_full (all_bytes (f), G_FORMAT_SIZE_IEC_UNITS);
-  printf ("%s on %s: %u tasks, %u data, %s\n", f->spec, p->name, f->tasks->len,
-          f->sizes->len, bytes);
-  printf ("  %-26s %12.3f ms\n", "virtual time", ns * 1e-6);
-  for (guint d = 0; d < r->n_devices; d++)
+  if (command->output == 't')
+    sim_flow_print_table (result);
+  else if (command->output == 'c')
     {
-      const HassDeviceReport *v = &r->devices[d];
-      g_autofree char *copied
-          = g_format_size_full (v->bytes, G_FORMAT_SIZE_IEC_UNITS);
-      printf ("  %-14s busy %5.1f %%, %" G_GUINT64_FORMAT " tasks, %s copied "
-              "%s\n",
-              v->name, percent (v->kernel_s, r->makespan_s), v->units, copied,
-              d == 0 ? "home" : "to it");
+      sim_flow_print_csv_head ();
+      sim_flow_print_csv (result);
     }
-  print_bound ("critical path", b.path_ns, ns, b.path_ns >= b.area_ns);
-  print_bound ("total work / total rate", b.area_ns, ns, b.area_ns > b.path_ns);
+  else
+    {
+      g_autoptr (JsonBuilder) json = json_builder_new ();
+      json_builder_begin_array (json);
+      sim_flow_add_json (json, result);
+      json_builder_end_array (json);
+      g_autofree char *text = json_text (json, TRUE);
+      puts (text);
+    }
 }
 
 gboolean
-sim_flow_command (const char *spec, const char *platform, guint64 seed,
-                  GError **error)
+sim_flow_command (const SimFlowCommand *command, GError **error)
 {
   HassPlatform *p = NULL;
-  g_autoptr (SimFlow) f = sim_flow_new (spec, seed, error);
-  if (!f
-      || !sim_load_platform (f->name, platform ? platform : MACHINE, &p, error))
+  const char *on = command->platform ? command->platform : MACHINE;
+  g_autoptr (SimFlow) f = sim_flow_new (command->spec, command->seed, error);
+  if (!f || !sim_load_platform (f->name, on, &p, error))
     return FALSE;
   HassReport *r = NULL;
   if (!p->has_cpu)
     g_set_error (error, HASS_ERROR, HASS_ERROR_NO_DEVICE,
-                 "dataflow '%s': platform %s has no cores", spec, p->name);
-  else if ((r = sim_flow_run (f, p, seed, error)))
-    print (f, p, r, sim_flow_bound (f, p));
+                 "dataflow '%s': platform %s has no cores", f->spec, p->name);
+  else if ((r = sim_flow_run (f, p, command->seed, error)))
+    print (command,
+           &(SimFlowResult){ f, p, r, sim_flow_bound (f, p), command->seed });
   hass_platform_free (p);
   if (!r)
     return FALSE;

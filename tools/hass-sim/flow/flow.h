@@ -62,9 +62,17 @@ typedef struct
 
 SimFlowBound sim_flow_bound (SimFlow *flow, const HassPlatform *p);
 
+/* What the command line says of a dataflow. @platform: NULL: the default.
+   @output: 't' table, 'j' JSON, 'c' CSV. */
+typedef struct
+{
+  const char *spec, *platform;
+  guint64 seed;
+  char output;
+} SimFlowCommand;
+
 /* command.c: hass-sim --dataflow. */
-gboolean sim_flow_command (const char *spec, const char *platform, guint64 seed,
-                           GError **error);
+gboolean sim_flow_command (const SimFlowCommand *command, GError **error);
 /* Runs the graph. Returns: its report, or NULL with an error. */
 HassReport *sim_flow_run (SimFlow *flow, const HassPlatform *p, guint64 seed,
                           GError **error);
