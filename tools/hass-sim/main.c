@@ -131,8 +131,9 @@ check_cases (GError **error)
   if (!workload + !suite + !replay + !pipeline + !dataflow + !random_cases != 5)
     return sim_refuse (error, "one of --workload, --suite, --random, --replay, "
                               "--pipeline, --dataflow or --list is needed");
-  if (gantt && !workload)
-    return sim_refuse (error, "--gantt draws one case: --workload is needed");
+  if (gantt && !workload && !dataflow)
+    return sim_refuse (
+        error, "--gantt draws one case: --workload or --dataflow is needed");
   if (plot && !workload)
     return sim_refuse (error, "--plot draws one case: --workload is needed");
   if (known && !pipeline)
@@ -169,15 +170,10 @@ check_dataflow (GError **error)
           { "parts", part_mib >= 0, "a task is not cut into parts" },
           { "kernels", kernels >= 0,
             "a modelled GPU computes one task of a dataflow at a time" },
-          { "start", start_ms >= 0, NULL },
-          { "slow", slow != NULL, NULL },
-          { "lose", lose != NULL, NULL },
-          { "trace", trace != NULL, NULL },
           { "explain", explanation != NULL,
             "no decision of a dataflow is explained" },
           { "no-static", no_static, "no static split of it is sought" },
           { "strategy", strategy != NULL, NULL },
-          { "noise", noise_text != NULL, NULL },
           { NULL, FALSE, NULL } };
   if (json && csv)
     return sim_refuse (error, "--json and --csv exclude each other");
@@ -424,12 +420,18 @@ run_pipeline (Bench *b, GError **error)
 }
 
 static gboolean
-run_dataflow (GError **error)
+run_dataflow (const Bench *b, GError **error)
 {
   SimFlowCommand command = { .spec = dataflow,
                              .platform = platform,
                              .seed = (guint64)seed,
-                             .output = output () };
+                             .output = output (),
+                             .trace = trace,
+                             .gantt = gantt,
+                             .noise = b->noise,
+                             .start_ms = start_ms,
+                             .slow = slow,
+                             .lose = lose };
   return sim_flow_command (&command, error);
 }
 
@@ -455,7 +457,7 @@ main (int argc, char **argv)
   b.all = g_ptr_array_new ();
   gboolean ok = replay             ? run_replay (&b, &error)
                 : pipeline         ? run_pipeline (&b, &error)
-                : dataflow         ? run_dataflow (&error)
+                : dataflow         ? run_dataflow (&b, &error)
                 : random_cases > 0 ? run_random (&b, &error)
                 : workload         ? run_one (&b, workload, workload, &error)
                                    : run_suites_of (&b, suite, &error);

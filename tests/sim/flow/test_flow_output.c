@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* test_flow_output.c: what hass-sim --dataflow prints as JSON, CSV and table.
    Thread safety: one thread. */
-#include <json-glib/json-glib.h>
 #include <math.h>
 #include <string.h>
 
+#include "flow_program.h"
 #include "hass_test.h"
 #include "tests/program.h"
 #include "tools/hass-sim/flow/flow.h"
@@ -38,32 +38,11 @@ known (void)
   return k;
 }
 
-/* What the program prints; free with g_free(). */
-static char *
-printed (const char *more)
-{
-  g_autofree char *err = NULL;
-  g_autofree char *words
-      = g_strdup_printf ("--dataflow " SPEC " -p " MACHINE " %s", more);
-  char *out = NULL;
-  CU_ASSERT_EQUAL (program_run_words (&out, &err, "hass-sim", words), 0);
-  CU_ASSERT_STRING_EQUAL (err ? err : "it did not run", "");
-  CU_ASSERT_PTR_NOT_NULL_FATAL (out);
-  return out;
-}
-
 /* Equal but for what decimal digits of the output leave out. */
 static void
 same (double printed, double exact)
 {
   CU_ASSERT_TRUE (fabs (printed - exact) <= 1e-9 * MAX (fabs (exact), 1));
-}
-
-static double
-number (JsonObject *o, const char *name)
-{
-  CU_ASSERT_TRUE_FATAL (json_object_has_member (o, name));
-  return json_node_get_double (json_object_get_member (o, name));
 }
 
 static void
@@ -76,10 +55,10 @@ json_devices (JsonArray *devices, const HassReport *r)
       const HassDeviceReport *v = &r->devices[d];
       CU_ASSERT_STRING_EQUAL (json_object_get_string_member (o, "name"),
                               v->name);
-      same (number (o, "busy_ns"), v->kernel_s * 1e9);
-      same (number (o, "busy"), v->kernel_s / r->makespan_s);
-      CU_ASSERT_EQUAL (number (o, "tasks"), v->units);
-      CU_ASSERT_EQUAL (number (o, "copied_bytes"), v->bytes);
+      same (flow_number (o, "busy_ns"), v->kernel_s * 1e9);
+      same (flow_number (o, "busy"), v->kernel_s / r->makespan_s);
+      CU_ASSERT_EQUAL (flow_number (o, "tasks"), v->units);
+      CU_ASSERT_EQUAL (flow_number (o, "copied_bytes"), v->bytes);
       CU_ASSERT_FALSE (json_object_get_boolean_member (o, "lost"));
     }
 }
@@ -88,20 +67,18 @@ static void
 json (void)
 {
   Known k = known ();
-  g_autofree char *out = printed ("--json");
-  g_autoptr (JsonNode) root = json_from_string (out, NULL);
-  CU_ASSERT_TRUE_FATAL (root && JSON_NODE_HOLDS_ARRAY (root));
-  CU_ASSERT_EQUAL_FATAL (json_array_get_length (json_node_get_array (root)), 1);
-  JsonObject *o = json_array_get_object_element (json_node_get_array (root), 0);
+  g_autoptr (JsonNode) root = NULL;
+  JsonObject *o = flow_object (SPEC " -p " MACHINE, &root);
   CU_ASSERT_STRING_EQUAL (json_object_get_string_member (o, "dataflow"), SPEC);
   CU_ASSERT_STRING_EQUAL (json_object_get_string_member (o, "strategy"),
                           k.report->strategy);
-  CU_ASSERT_EQUAL (number (o, "tasks"), k.n_tasks);
-  CU_ASSERT_EQUAL (number (o, "data"), k.n_data);
-  CU_ASSERT_EQUAL (number (o, "data_bytes"), k.n_data * 1048576.0);
-  same (number (o, "makespan_ns"), k.report->makespan_s * 1e9);
-  same (number (o, "path_ns"), k.bound.path_ns);
-  same (number (o, "area_ns"), k.bound.area_ns);
+  CU_ASSERT_EQUAL (flow_number (o, "seed"), 1);
+  CU_ASSERT_EQUAL (flow_number (o, "tasks"), k.n_tasks);
+  CU_ASSERT_EQUAL (flow_number (o, "data"), k.n_data);
+  CU_ASSERT_EQUAL (flow_number (o, "data_bytes"), k.n_data * 1048576.0);
+  same (flow_number (o, "makespan_ns"), k.report->makespan_s * 1e9);
+  same (flow_number (o, "path_ns"), k.bound.path_ns);
+  same (flow_number (o, "area_ns"), k.bound.area_ns);
   CU_ASSERT_STRING_EQUAL (json_object_get_string_member (o, "binds"),
                           k.bound.path_ns >= k.bound.area_ns ? "path" : "area");
   json_devices (json_object_get_array_member (o, "devices"), k.report);
@@ -109,7 +86,7 @@ json (void)
   CU_ASSERT_EQUAL_FATAL (json_array_get_length (codelets), k.n_codelets);
   double tasks = 0;
   for (guint c = 0; c < k.n_codelets; c++)
-    tasks += number (json_array_get_object_element (codelets, c), "tasks");
+    tasks += flow_number (json_array_get_object_element (codelets, c), "tasks");
   CU_ASSERT_EQUAL (tasks, k.n_tasks);
   hass_report_free (k.report);
 }
@@ -136,7 +113,8 @@ csv_line (const Known *k, char **names, const char *line, guint d)
   {
     const char *name;
     double value;
-  } numbers[] = { { "tasks", k->n_tasks },
+  } numbers[] = { { "seed", 1 },
+                  { "tasks", k->n_tasks },
                   { "data", k->n_data },
                   { "data_bytes", k->n_data * 1048576.0 },
                   { "makespan_ns", k->report->makespan_s * 1e9 },
@@ -158,7 +136,7 @@ static void
 csv (void)
 {
   Known k = known ();
-  g_autofree char *out = printed ("--csv");
+  g_autofree char *out = flow_prints (SPEC " -p " MACHINE " --csv");
   g_auto (GStrv) lines = g_strsplit (out, "\n", -1);
   CU_ASSERT_EQUAL_FATAL (g_strv_length (lines), k.report->n_devices + 2);
   CU_ASSERT_STRING_EQUAL (lines[k.report->n_devices + 1], "");
@@ -173,7 +151,7 @@ static void
 table (void)
 {
   Known k = known ();
-  g_autofree char *out = printed ("");
+  g_autofree char *out = flow_prints (SPEC " -p " MACHINE);
   g_autofree char *time
       = g_strdup_printf ("%.3f ms\n", k.report->makespan_s * 1e3);
   g_autofree char *path = g_strdup_printf ("%.3f ms", k.bound.path_ns * 1e-6);
@@ -213,12 +191,8 @@ refused (void)
   };
   for (guint i = 0; i < G_N_ELEMENTS (bad); i++)
     {
-      g_autofree char *out = NULL, *err = NULL;
-      g_autofree char *words
-          = g_strdup_printf ("--dataflow " SPEC " %s", bad[i].more);
-      CU_ASSERT_EQUAL (program_run_words (&out, &err, "hass-sim", words), 2);
-      program_says (err, bad[i].message);
-      CU_ASSERT_STRING_EQUAL (out, "");
+      g_autofree char *words = g_strconcat (SPEC " ", bad[i].more, NULL);
+      flow_program_refuses (words, bad[i].message);
     }
 }
 
