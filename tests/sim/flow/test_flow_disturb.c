@@ -36,8 +36,9 @@ static void
 unchanged (void)
 {
   static const char *const options[]
-      = { "--slow gpu0:1:10us", "--slow cpu:1:50%", "--noise 0", "--start 0",
-          "--lose gpu0:10s" };
+      = { "--slow gpu0:1:10us",  "--slow cpu:1:50%", "--noise 0",
+          "--start 0",           "--lose gpu0:10s",  "--lose gpu0:1e300s",
+          "--slow gpu1:9:1e300%" };
   g_autofree char *plain = flow_prints (RUN "--csv");
   for (guint i = 0; i < G_N_ELEMENTS (options); i++)
     {

@@ -3,6 +3,9 @@
    Thread safety: see run.h. */
 #include "run.h"
 
+/* What happens later never happens: virtual time ends before. */
+#define LATEST_NS 4e18
+
 /* Returns: the makespan without events, in ns; -1 with an error. */
 static double
 undisturbed_ns (SimFlow *f, const HassPlatform *p, const SimFlowOptions *o,
@@ -31,7 +34,7 @@ sim_flow_events (SimFlow *f, const HassPlatform *p, const SimFlowOptions *o,
         ns = undisturbed_ns (f, p, o, error);
       if (ns < 0)
         return NULL;
-      e->at_ns = (gint64)CLAMP (e->round * ns, 1, (double)G_MAXINT64 / 2);
+      e->at_ns = (gint64)CLAMP (e->round * ns, 1, LATEST_NS);
     }
   return g_steal_pointer (&events);
 }
