@@ -8,9 +8,6 @@
 
 #include "hass/error.h"
 
-/* What happens later never happens: virtual time ends before. */
-#define LATEST_NS 4e18
-
 static gboolean
 bad (GError **error, const char *option, const char *text, const char *why)
 {
@@ -40,7 +37,7 @@ read_when (const char *text, guint rounds, HassVirtualEvent *e)
     {
       for (guint i = 0; i < G_N_ELEMENTS (units) && e->at_ns == 0; i++)
         if (strcmp (end, units[i].unit) == 0)
-          e->at_ns = (gint64)CLAMP (v * units[i].ns, 1, LATEST_NS);
+          e->at_ns = (gint64)CLAMP (v * units[i].ns, 1, SIM_LATEST_NS);
       return e->at_ns > 0;
     }
   return TRUE;

@@ -3,15 +3,12 @@
    Thread safety: see run.h. */
 #include "run.h"
 
-/* What happens later never happens: virtual time ends before. */
-#define LATEST_NS 4e18
-
 /* Returns: the makespan without events, in ns; -1 with an error. */
 static double
 undisturbed_ns (SimFlow *f, const HassPlatform *p, const SimFlowOptions *o,
                 GError **error)
 {
-  SimFlowOptions quiet = { .seed = o->seed, .trace = "", .modelled = TRUE };
+  SimFlowOptions quiet = { .seed = o->seed, .trace = "", .extra = TRUE };
   g_autoptr (HassReport) r = sim_flow_run_as (f, p, &quiet, error);
   return r ? r->makespan_s * 1e9 : -1;
 }
@@ -34,7 +31,7 @@ sim_flow_events (SimFlow *f, const HassPlatform *p, const SimFlowOptions *o,
         ns = undisturbed_ns (f, p, o, error);
       if (ns < 0)
         return NULL;
-      e->at_ns = (gint64)CLAMP (e->round * ns, 1, LATEST_NS);
+      e->at_ns = (gint64)CLAMP (e->round * ns, 1, SIM_LATEST_NS);
     }
   return g_steal_pointer (&events);
 }

@@ -22,7 +22,7 @@ trace_of (SimFlow *f, const HassPlatform *p, const SimFlowOptions *o,
     return NULL;
   close (fd);
   again.trace = file;
-  again.modelled = TRUE;
+  again.extra = TRUE;
   HassReport *r = sim_flow_run_as (f, p, &again, error);
   if (r)
     trace = draw_trace_load (file, 0, error);

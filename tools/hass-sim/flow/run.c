@@ -125,9 +125,10 @@ run_dry (const HassDataflow *given, const HassPlatform *p,
 {
   HassDataflow d = *given;
   d.run.trace = o->trace;
-  if (!o->modelled)
+  if (!o->modelled && !o->extra)
     return hass_dataflow (&d, report, error);
-  d.run.record = "";
+  if (o->extra)
+    d.run.record = "";
   return run_modelled (&d, p, o, report, error);
 }
 

@@ -10,16 +10,17 @@
  * SimFlowOptions: how a graph runs.
  * @trace: a file that gets a line of JSON an event; "": none; NULL: that of
  *   HASS_TRACE.
- * @modelled: the machine is not as its file says, or this is one more run for
- *   the program's own use: of the variables that have runs write files,
- *   HASS_RECORD and HASS_REPORT have no effect.
+ * @modelled: the machine is not as its file says, or there are events.
+ *   HASS_REPORT then has no effect.
+ * @extra: one more run for the program's own use; neither HASS_RECORD nor
+ *   HASS_REPORT has an effect.
  * @events: [@n_events], devices that get slower or are lost.
  */
 typedef struct
 {
   guint64 seed;
   const char *trace;
-  gboolean modelled;
+  gboolean modelled, extra;
   const HassVirtualEvent *events;
   guint n_events;
 } SimFlowOptions;
