@@ -79,6 +79,21 @@ gantt_x (const GanttChart *c, double ns)
   return GANTT_LEFT + GANTT_PLOT * ns / c->ns;
 }
 
+/* Returns: the number of rows of a GPU: one for each stage of its bundles. The
+   trace of a dataflow has no copies, so there is one row, of kernels. */
+static inline guint
+gantt_n_gpu_rows (const GanttChart *c)
+{
+  return c->trace->has_tasks ? 1 : DRAW_N_STAGES;
+}
+
+/* Returns: the index among these rows of that of kernels. */
+static inline guint
+gantt_kernel_row (const GanttChart *c)
+{
+  return c->trace->has_tasks ? 0 : DRAW_KERNEL;
+}
+
 extern const char *const gantt_row_names[GANTT_CORE + 1];
 
 /* Returns: the number of colours of a row's contents: a colour for each stage
@@ -114,7 +129,7 @@ void gantt_clear (GanttChart *c);
 gboolean gantt_any_open (const GanttChart *c);
 /* Draws what spans all rows of a GPU: its opening and its failures. */
 void gantt_draw_boxes (GanttChart *c);
-/* Draws a note in the rows of GPUs that were not started. */
+/* Draws a note in the rows of GPUs that were not started or were lost. */
 void gantt_draw_notes (GanttChart *c);
 
 G_END_DECLS

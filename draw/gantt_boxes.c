@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* gantt_boxes.c: what spans all rows of a GPU: its opening, failed bundles, and
-   the note of one that was not started; of step 3 of gantt.c.
+   the notes of one that was not started or was lost; of step 3 of gantt.c.
    Thread safety: see gantt-private.h. */
 #include "gantt-private.h"
 
@@ -21,7 +21,7 @@ draw_box (GanttChart *c, guint device, double x, double width, const char *look,
           const char *tip)
 {
   const GanttRow *row = &g_array_index (c->rows, GanttRow, c->first[device]);
-  const GanttRow *last = row + DRAW_N_STAGES - 1;
+  const GanttRow *last = row + gantt_n_gpu_rows (c) - 1;
   const DrawBox box = { MIN (x, GANTT_LEFT + GANTT_PLOT - width), row->y, width,
                         last->y + last->height - row->y };
   draw_rect (c->svg, box, look, tip);
@@ -120,12 +120,12 @@ gantt_draw_boxes (GanttChart *c)
   draw_failures (c);
 }
 
-/* -- Not started -------------------------------------------------------- */
+/* -- Not started, lost -------------------------------------------------- */
 
 static gboolean
 has_bars (const GanttChart *c, guint device)
 {
-  for (guint s = 0; s < DRAW_N_STAGES; s++)
+  for (guint s = 0; s < gantt_n_gpu_rows (c); s++)
     if (g_array_index (c->rows, GanttRow, c->first[device] + s).bars->len > 0)
       return TRUE;
   for (guint i = 0; i < c->failures->len; i++)
@@ -134,19 +134,29 @@ has_bars (const GanttChart *c, guint device)
   return FALSE;
 }
 
+/* A text in the row of a GPU's kernels. A white outline keeps lines of rounds
+   from crossing it. */
+static void
+draw_note (GanttChart *c, guint device, double x, const char *text)
+{
+  const GanttRow *row = &g_array_index (
+      c->rows, GanttRow, c->first[device] + gantt_kernel_row (c));
+  double most = GANTT_LEFT + GANTT_PLOT - draw_text_width (text, 11) - 4;
+  draw_text (c->svg, MIN (x, most), row->y + row->height / 2 + 4,
+             "font-size=\"11\" fill=\"" DRAW_GREY "\" stroke=\"" DRAW_LANE
+             "\" stroke-width=\"5\" paint-order=\"stroke\"",
+             text);
+}
+
 void
 gantt_draw_notes (GanttChart *c)
 {
   for (guint d = 0; d < c->trace->n_devices; d++)
     {
-      if (!c->trace->devices[d].not_started || has_bars (c, d))
-        continue;
-      const GanttRow *row
-          = &g_array_index (c->rows, GanttRow, c->first[d] + DRAW_KERNEL);
-      /* A white outline keeps lines of rounds from crossing the text. */
-      draw_text (c->svg, GANTT_LEFT + 12, row->y + row->height / 2 + 4,
-                 "font-size=\"11\" fill=\"" DRAW_GREY "\" stroke=\"" DRAW_LANE
-                 "\" stroke-width=\"5\" paint-order=\"stroke\"",
-                 "not started");
+      const DrawDevice *v = &c->trace->devices[d];
+      if (v->gpu && v->lost_ns > 0)
+        draw_note (c, d, gantt_x (c, (double)v->lost_ns) + 6, "lost");
+      else if (v->not_started && !has_bars (c, d))
+        draw_note (c, d, GANTT_LEFT + 12, "not started");
     }
 }

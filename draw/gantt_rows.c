@@ -64,6 +64,19 @@ busy_ns (const GanttChart *c, const GanttRow *row)
   return row->folded ? ns / c->trace->devices[row->device].cores : ns;
 }
 
+static void
+add_gpu_rows (GanttChart *c, guint device, double *y)
+{
+  for (guint s = 0; s < DRAW_N_STAGES; s++)
+    if (s == DRAW_KERNEL || !c->trace->has_tasks)
+      add_row (
+          c,
+          (GanttRow){ .device = device,
+                      .look = s,
+                      .height = s == DRAW_KERNEL ? GANTT_ROW + 5 : COPY_ROW },
+          y);
+}
+
 void
 gantt_make_rows (GanttChart *c)
 {
@@ -93,20 +106,16 @@ gantt_make_rows (GanttChart *c)
                                .height = GANTT_ROW },
                    &y);
       else
-        for (guint s = 0; s < DRAW_N_STAGES; s++)
-          add_row (c,
-                   (GanttRow){ .device = d,
-                               .look = s,
-                               .height
-                               = s == DRAW_KERNEL ? GANTT_ROW + 5 : COPY_ROW },
-                   &y);
+        add_gpu_rows (c, d, &y);
     }
   c->bottom = y - ROW_GAP;
   for (guint i = 0; i < t->bars->len; i++)
     {
       const DrawBar *bar = &g_array_index (t->bars, DrawBar, i);
       const DrawDevice *v = &t->devices[bar->device];
-      guint at = v->gpu ? bar->stage : bar->core;
+      guint at = !v->gpu               ? bar->core
+                 : c->trace->has_tasks ? gantt_kernel_row (c)
+                                       : bar->stage;
       if (!v->gpu && v->cores > DRAW_GANTT_MOST_CORES)
         at = 0;
       GanttRow *row

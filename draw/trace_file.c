@@ -408,6 +408,8 @@ finish (DrawTraceReader *r)
                               "nothing was computed before the end of the %s",
                               r->wanted > 0 ? "farm" : "file");
   r->best->n_farms = r->n_farms;
+  if (r->best->has_tasks && r->best->n_stages > 0)
+    draw_trace_sort_names (r->best);
   return TRUE;
 }
 

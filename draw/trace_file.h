@@ -47,6 +47,8 @@ typedef struct
  * @open_begin_ns, @open_end_ns: when a GPU was opened, in ns since the
  *   beginning of the farm; both 0: unknown.
  * @not_started: a GPU that was never ready.
+ * @lost_ns: when it was lost; 0: it was not, or that is unknown, as no trace
+ *   tells it.
  */
 typedef struct
 {
@@ -55,6 +57,7 @@ typedef struct
   guint cores;
   gint64 open_begin_ns, open_end_ns;
   gboolean not_started;
+  gint64 lost_ns;
 } DrawDevice;
 
 /**
@@ -94,6 +97,9 @@ void draw_trace_free (DrawTrace *trace);
 /* Returns: the index of a codelet in @stages, where it is added if it is new;
    of those beyond DRAW_MOST_NAMES the last index. */
 guint draw_trace_name (DrawTrace *trace, const char *codelet);
+/* Brings the codelets in the order of their names, so that they have the same
+   colours in each run of a graph. */
+void draw_trace_sort_names (DrawTrace *trace);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (DrawTrace, draw_trace_free)
 
 G_END_DECLS

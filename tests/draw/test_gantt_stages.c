@@ -186,6 +186,27 @@ codelets (void)
   CU_ASSERT_EQUAL (count (svg, "round "), 0);
 }
 
+/* Whichever codelet is computed first, and with one row for the GPU. */
+static void
+same_colours (void)
+{
+  static const char wanted[]
+      = "fill=\"#0072b2\"/>\n<text x=\"150.0\" y=\"66.0\" class=\"legend\">"
+        "panel<";
+  g_autofree char *one
+      = svg_of (DATAFLOW TASK (0, "panel", "\"core\":1", 1000, 4000)
+                    TASK (1, "update", "\"device\":\"gpu0\"", 4000, 9000));
+  g_autofree char *other
+      = svg_of (DATAFLOW TASK (1, "update", "\"device\":\"gpu0\"", 1000, 4000)
+                    TASK (0, "panel", "\"core\":1", 4000, 9000));
+  CU_ASSERT_PTR_NOT_NULL (strstr (one, wanted));
+  CU_ASSERT_PTR_NOT_NULL (strstr (other, wanted));
+  SvgParts parts = svg_parts (other);
+  CU_ASSERT_EQUAL (parts.lanes, 2 + 1);
+  CU_ASSERT_EQUAL (parts.bars, 2);
+  svg_parts_clear (&parts);
+}
+
 HASS_TEST_SUITE (
     gantt_stages,
     { "bars of a pipeline have colour and name of their stage", stages },
@@ -194,4 +215,5 @@ HASS_TEST_SUITE (
     { "short batches make an area for each stage", areas },
     { "the rows make room for the names of 32 stages", many_stages },
     { "a broken trace of a pipeline is an error", broken },
-    { "tasks of a dataflow have the colours of their codelets", codelets })
+    { "tasks of a dataflow have the colours of their codelets", codelets },
+    { "a codelet of a dataflow has the same colour in each run", same_colours })

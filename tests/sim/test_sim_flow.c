@@ -104,9 +104,9 @@ program (void)
   g_clear_pointer (&out, g_free);
   g_clear_pointer (&err, g_free);
   CU_ASSERT_EQUAL (program_run_words (&out, &err, "hass-sim",
-                                      "--dataflow cholesky:6 --json"),
+                                      "--dataflow cholesky:6 --rounds 2"),
                    2);
-  program_says (err, "--json does not go with --dataflow cholesky:6");
+  program_says (err, "--rounds does not go with --dataflow cholesky:6");
 }
 
 HASS_TEST_SUITE (

@@ -112,7 +112,7 @@ static void
 not_drawn (void)
 {
   begin ();
-  refuses ("--suite cap --gantt @/g.svg", "--workload is needed");
+  refuses ("--suite cap --gantt @/g.svg", "--workload or --dataflow is needed");
   refuses ("-w cap-mm -n 2 --no-static -s hass-i --gantt @/g.svg",
            "no strategy ran");
   refuses ("-w cap-mm -n 1 --no-static --plot @/no/p.svg", "p.svg");

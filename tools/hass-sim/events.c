@@ -29,15 +29,15 @@ read_when (const char *text, guint rounds, HassVirtualEvent *e)
   double v = g_ascii_strtod (text, &end);
   if (end == text || !isfinite (v) || v < 0)
     return FALSE;
-  if (*end == '\0')
+  if (*end == '\0' && rounds > 0)
     e->round = v;
   else if (strcmp (end, "%") == 0)
-    e->round = v / 100 * rounds;
+    e->round = v / 100 * MAX (rounds, 1);
   else
     {
       for (guint i = 0; i < G_N_ELEMENTS (units) && e->at_ns == 0; i++)
         if (strcmp (end, units[i].unit) == 0)
-          e->at_ns = MAX ((gint64)(v * units[i].ns), 1);
+          e->at_ns = (gint64)CLAMP (v * units[i].ns, 1, SIM_LATEST_NS);
       return e->at_ns > 0;
     }
   return TRUE;
@@ -76,8 +76,11 @@ gboolean
 sim_events (GArray *events, const HassPlatform *p, guint rounds, char **slow,
             char **lose, GError **error)
 {
-  static const char when[]
-      = "WHEN is a round (10.5), a part of all (50%) or a time (3ms)";
+  const char *when
+      = rounds > 0
+            ? "WHEN is a round (10.5), a part of all (50%) or a time (3ms)"
+            : "WHEN is a part of the run without events (50%) or a time (3ms); "
+              "there are no rounds";
   for (char **s = slow; s && *s; s++)
     {
       g_auto (GStrv) part = g_strsplit (*s, ":", -1);

@@ -13,12 +13,11 @@
 #include "tools/hass-sim/flow/flow.h"
 #include "tools/hass-sim/pipe/pipe.h"
 #include "tools/hass-sim/replay/command.h"
+#include "options.h"
 #include "summary.h"
 #include "tools/output.h"
 
 #define ROUNDS 20
-/* Of rounds and of random cases: what a run of minutes can still do. */
-#define MOST_COUNTED 1000000
 
 static char *platform, *workload, *pipeline, *strategy, *suite, *trace,
     *noise_text;
@@ -125,94 +124,60 @@ typedef struct
   gboolean failed, head;
 } Bench;
 
-static gboolean
-wrong (GError **error, const char *option, const char *text, const char *usage)
-{
-  g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-               "%s %s: %s is needed", option, text, usage);
-  return FALSE;
-}
-
-static gboolean
-refuse (GError **error, const char *why)
-{
-  g_set_error_literal (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, why);
-  return FALSE;
-}
-
-/* A count of rounds or cases; 0 where the option is not given. */
-static gboolean
-check_count (const char *option, gint count, GError **error)
-{
-  g_autofree char *text = g_strdup_printf ("%d", count);
-  return (count >= 0 && count <= MOST_COUNTED)
-         || wrong (error, option, text,
-                   "a number from 1 to " G_STRINGIFY (MOST_COUNTED));
-}
-
-static gboolean
-parse_noise (double *noise, GError **error)
-{
-  char *end;
-  *noise = -1;
-  if (!noise_text)
-    return TRUE;
-  *noise = g_ascii_strtod (noise_text, &end);
-  return (end != noise_text && !*end && *noise >= 0 && *noise <= 1)
-         || wrong (error, "--noise", noise_text, "a number from 0 to 1");
-}
-
 /* Whether the options that choose and draw cases fit together. */
 static gboolean
 check_cases (GError **error)
 {
   if (!workload + !suite + !replay + !pipeline + !dataflow + !random_cases != 5)
-    return refuse (error, "one of --workload, --suite, --random, --replay, "
-                          "--pipeline, --dataflow or --list is needed");
-  if ((gantt || plot) && !workload)
-    return refuse (error,
-                   "--gantt and --plot draw one case: --workload is needed");
+    return sim_refuse (error, "one of --workload, --suite, --random, --replay, "
+                              "--pipeline, --dataflow or --list is needed");
+  if (gantt && !workload && !dataflow)
+    return sim_refuse (
+        error, "--gantt draws one case: --workload or --dataflow is needed");
+  if (plot && !workload)
+    return sim_refuse (error, "--plot draws one case: --workload is needed");
   if (known && !pipeline)
-    return refuse (error, "--known belongs to --pipeline");
+    return sim_refuse (error, "--known belongs to --pipeline");
   if (replay_farm < 0 || (!replay && (changes || replay_farm)))
-    return refuse (error, "--replay-farm and --platform-change belong to "
-                          "--replay; farms are counted from 1");
+    return sim_refuse (error, "--replay-farm and --platform-change belong to "
+                              "--replay; farms are counted from 1");
   return TRUE;
 }
 
-/* Refuses what does not go with --pipeline or --dataflow. */
 static gboolean
-check_others (GError **error)
+check_pipeline (GError **error)
 {
-  const struct
-  {
-    const char *name;
-    gboolean given;
-  } others[] = { { "rounds", rounds > 0 },
-                 { "parts", part_mib >= 0 },
-                 { "kernels", kernels >= 0 },
-                 { "start", start_ms >= 0 },
-                 { "slow", slow != NULL },
-                 { "lose", lose != NULL },
-                 { "trace", trace != NULL },
-                 { "explain", explanation != NULL },
-                 { "no-static", no_static },
-                 { "strategy", dataflow && strategy },
-                 { "noise", dataflow && noise_text },
-                 { "json", dataflow && json },
-                 { "csv", dataflow && csv },
-                 { "platform",
-                   pipeline && platform && sim_pipe_is_drawn (pipeline) } };
-  for (guint i = 0; i < G_N_ELEMENTS (others); i++)
-    if (others[i].given)
-      {
-        g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
-                     "--%s does not go with --%s %s", others[i].name,
-                     pipeline ? "pipeline" : "dataflow",
-                     pipeline ? pipeline : dataflow);
-        return FALSE;
-      }
-  return TRUE;
+  const SimGiven others[]
+      = { { "rounds", rounds > 0, NULL },
+          { "parts", part_mib >= 0, NULL },
+          { "kernels", kernels >= 0, NULL },
+          { "start", start_ms >= 0, NULL },
+          { "slow", slow != NULL, NULL },
+          { "lose", lose != NULL, NULL },
+          { "trace", trace != NULL, NULL },
+          { "explain", explanation != NULL, NULL },
+          { "no-static", no_static, NULL },
+          { "platform", platform && sim_pipe_is_drawn (pipeline), NULL },
+          { NULL, FALSE, NULL } };
+  return sim_refuse_given (others, "pipeline", pipeline, error);
+}
+
+static gboolean
+check_dataflow (GError **error)
+{
+  const SimGiven others[]
+      = { { "rounds", rounds > 0, "a dataflow has no rounds" },
+          { "parts", part_mib >= 0, "a task is not cut into parts" },
+          { "kernels", kernels >= 0,
+            "a modelled GPU computes one task of a dataflow at a time" },
+          { "explain", explanation != NULL,
+            "no decision of a dataflow is explained" },
+          { "no-static", no_static, "no static split of it is sought" },
+          { "strategy", strategy != NULL, NULL },
+          { NULL, FALSE, NULL } };
+  if (json && csv)
+    return sim_refuse (error, "--json and --csv exclude each other");
+  return sim_refuse_given (others, "dataflow", dataflow, error);
 }
 
 static gboolean
@@ -234,16 +199,17 @@ parse (int argc, char **argv, Bench *b, GError **error)
                    "unknown argument %s", argv[1]);
       return FALSE;
     }
-  if (!check_count ("--rounds", rounds, error)
-      || !check_count ("--random", random_cases, error))
+  if (!sim_check_count ("--rounds", rounds, error)
+      || !sim_check_count ("--random", random_cases, error))
     return FALSE;
   if (family_name && random_cases == 0)
-    return refuse (error, "--family belongs to --random");
-  if (!parse_noise (&b->noise, error))
+    return sim_refuse (error, "--family belongs to --random");
+  if (!sim_parse_noise (noise_text, &b->noise, error))
     return FALSE;
   if (list)
     return TRUE;
-  if (!check_cases (error) || ((pipeline || dataflow) && !check_others (error)))
+  if (!check_cases (error) || (pipeline && !check_pipeline (error))
+      || (dataflow && !check_dataflow (error)))
     return FALSE;
   if ((replay && !strategy) || dataflow)
     return TRUE;
@@ -418,6 +384,12 @@ run_random (Bench *b, GError **error)
   return any;
 }
 
+static char
+output (void)
+{
+  return json ? 'j' : csv ? 'c' : 't';
+}
+
 static gboolean
 run_replay (Bench *b, GError **error)
 {
@@ -429,9 +401,7 @@ run_replay (Bench *b, GError **error)
                   .changes = changes,
                   .strategies = b->strategies,
                   .seed = (guint64)seed,
-                  .output = json  ? 'j'
-                            : csv ? 'c'
-                                  : 't' };
+                  .output = output () };
   return (!platform || path) && sim_replay (&s, &b->failed, error);
 }
 
@@ -445,10 +415,24 @@ run_pipeline (Bench *b, GError **error)
                              .noise = b->noise,
                              .known = known,
                              .summary = summary_only,
-                             .output = json  ? 'j'
-                                       : csv ? 'c'
-                                             : 't' };
+                             .output = output () };
   return sim_pipe_command (&command, &b->failed, error);
+}
+
+static gboolean
+run_dataflow (const Bench *b, GError **error)
+{
+  SimFlowCommand command = { .spec = dataflow,
+                             .platform = platform,
+                             .seed = (guint64)seed,
+                             .output = output (),
+                             .trace = trace,
+                             .gantt = gantt,
+                             .noise = b->noise,
+                             .start_ms = start_ms,
+                             .slow = slow,
+                             .lose = lose };
+  return sim_flow_command (&command, error);
 }
 
 int
@@ -473,12 +457,11 @@ main (int argc, char **argv)
   b.all = g_ptr_array_new ();
   gboolean ok = replay             ? run_replay (&b, &error)
                 : pipeline         ? run_pipeline (&b, &error)
-                : dataflow         ? sim_flow_command (dataflow, platform,
-                                                       (guint64)seed, &error)
+                : dataflow         ? run_dataflow (&b, &error)
                 : random_cases > 0 ? run_random (&b, &error)
                 : workload         ? run_one (&b, workload, workload, &error)
                                    : run_suites_of (&b, suite, &error);
-  if (ok && json && !replay && !pipeline)
+  if (ok && json && !replay && !pipeline && !dataflow)
     sim_print_json (b.all);
   else if (ok && !csv && !workload && !replay && !pipeline && !dataflow)
     {

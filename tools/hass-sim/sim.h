@@ -142,8 +142,14 @@ SimCase *sim_case_new (SimWorkload *workload, HassPlatform *platform,
 void sim_case_free (SimCase *c);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (SimCase, sim_case_free)
 
+/* The latest time of an event; it never happens, as virtual time ends before.
+ */
+#define SIM_LATEST_NS 4e18
+
 /* Parses --slow DEVICE:FACTOR:WHEN and --lose DEVICE:WHEN into @events
-   (HassVirtualEvent). */
+   (HassVirtualEvent). @rounds: 0: what runs has none; then WHEN is a time, or a
+   part of the run, which is left in @round from 0 to 1 (50% is 0.5) with @at_ns
+   0. */
 gboolean sim_events (GArray *events, const HassPlatform *p, guint rounds,
                      char **slow, char **lose, GError **error);
 

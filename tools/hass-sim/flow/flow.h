@@ -62,10 +62,28 @@ typedef struct
 
 SimFlowBound sim_flow_bound (SimFlow *flow, const HassPlatform *p);
 
+/**
+ * SimFlowCommand: what the command line says of a dataflow.
+ * @platform: NULL: the default.
+ * @output: 't' table, 'j' JSON, 'c' CSV.
+ * @trace, @gantt: files to write; NULL: none.
+ * @noise, @start_ms: instead of the machine's; negative: the machine's.
+ * @slow, @lose: DEVICE:FACTOR:WHEN and DEVICE:WHEN; NULL: none.
+ */
+typedef struct
+{
+  const char *spec, *platform;
+  guint64 seed;
+  char output;
+  const char *trace, *gantt;
+  double noise;
+  gint start_ms;
+  char **slow, **lose;
+} SimFlowCommand;
+
 /* command.c: hass-sim --dataflow. */
-gboolean sim_flow_command (const char *spec, const char *platform, guint64 seed,
-                           GError **error);
-/* Runs the graph. Returns: its report, or NULL with an error. */
+gboolean sim_flow_command (const SimFlowCommand *command, GError **error);
+/* run.c: runs the graph. Returns: its report, or NULL with an error. */
 HassReport *sim_flow_run (SimFlow *flow, const HassPlatform *p, guint64 seed,
                           GError **error);
 

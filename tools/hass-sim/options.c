@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: MIT */
+/* options.c: see options.h.
+   Thread safety: see options.h. */
+#include "options.h"
+
+/* Of rounds and of random cases: what a run of minutes can still do. */
+#define MOST_COUNTED 1000000
+
+static gboolean
+wrong (GError **error, const char *option, const char *text, const char *usage)
+{
+  g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+               "%s %s: %s is needed", option, text, usage);
+  return FALSE;
+}
+
+gboolean
+sim_refuse (GError **error, const char *why)
+{
+  g_set_error_literal (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE, why);
+  return FALSE;
+}
+
+gboolean
+sim_check_count (const char *option, gint count, GError **error)
+{
+  g_autofree char *text = g_strdup_printf ("%d", count);
+  return (count >= 0 && count <= MOST_COUNTED)
+         || wrong (error, option, text,
+                   "a number from 1 to " G_STRINGIFY (MOST_COUNTED));
+}
+
+gboolean
+sim_parse_noise (const char *text, double *noise, GError **error)
+{
+  char *end;
+  *noise = -1;
+  if (!text)
+    return TRUE;
+  *noise = g_ascii_strtod (text, &end);
+  return (end != text && !*end && *noise >= 0 && *noise <= 1)
+         || wrong (error, "--noise", text, "a number from 0 to 1");
+}
+
+gboolean
+sim_refuse_given (const SimGiven *options, const char *mode, const char *what,
+                  GError **error)
+{
+  for (; options->name; options++)
+    if (options->given)
+      {
+        g_set_error (error, G_OPTION_ERROR, G_OPTION_ERROR_BAD_VALUE,
+                     "--%s does not go with --%s %s%s%s", options->name, mode,
+                     what, options->why ? ": " : "",
+                     options->why ? options->why : "");
+        return FALSE;
+      }
+  return TRUE;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* options.h: checks of what the command line gives. All return FALSE with an
+   error that names the option.
+   Thread safety: any thread. */
+#ifndef HASS_SIM_OPTIONS_H
+#define HASS_SIM_OPTIONS_H
+
+#include <glib.h>
+
+/* An option that does not go with what runs. @why: the reason; NULL: none is
+   named. A table of them ends with a NULL name. */
+typedef struct
+{
+  const char *name;
+  gboolean given;
+  const char *why;
+} SimGiven;
+
+/* @why: the whole message. */
+gboolean sim_refuse (GError **error, const char *why);
+/* A count of rounds or cases; 0 where the option is not given. */
+gboolean sim_check_count (const char *option, gint count, GError **error);
+/* @text: of --noise; NULL: not given, *@noise becomes -1. */
+gboolean sim_parse_noise (const char *text, double *noise, GError **error);
+/* Refuses the first option of a table that is given. @mode, @what: "--MODE
+   WHAT" runs. */
+gboolean sim_refuse_given (const SimGiven *options, const char *mode,
+                           const char *what, GError **error);
+
+#endif
