@@ -32,7 +32,7 @@ run (SimFlow *f, const char *machine, GError **error)
   HassPlatform *p = hass_platform_load (path, "test", error);
   CU_ASSERT_PTR_NOT_NULL_FATAL (p);
   SimFlowBound b = sim_flow_bound (f, p);
-  g_autoptr (HassReport) r = sim_flow_run (f, p, 1, error);
+  g_autoptr (HassReport) r = sim_flow_run (f, p, NULL, 1, error);
   hass_platform_free (p);
   unlink (path);
   if (!r)

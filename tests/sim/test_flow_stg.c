@@ -157,7 +157,7 @@ many (void)
   g_autoptr (SimFlow) f = flow_file (".stg", more, strlen (more), &error);
   HassPlatform *p = hass_platform_load (machine, "test", &error);
   CU_ASSERT_TRUE_FATAL (f != NULL && p != NULL);
-  CU_ASSERT_PTR_NULL (sim_flow_run (f, p, 1, &error));
+  CU_ASSERT_PTR_NULL (sim_flow_run (f, p, NULL, 1, &error));
   program_says (error ? error->message : "", ".stg: dataflow ");
   program_says (error ? error->message : "", "has 65536 accesses; at most "
                                              "65535 are possible");

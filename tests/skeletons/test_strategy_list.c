@@ -110,10 +110,10 @@ end (void)
 static void
 one_for_each (void)
 {
-  begin ("hass-p,naive-greedy,pipe-fixed:s1=0,tokens=4,flow-priority");
+  begin ("hass-p,naive-greedy,pipe-fixed:s1=0,tokens=4,flow-auto");
   must_run_under (HASS_FARM_COMBINE, "naive-greedy");
   must_run_under (HASS_FARM_PIPELINE, "pipe-fixed");
-  must_run_under (HASS_FARM_DATAFLOW, "flow-priority");
+  must_run_under (HASS_FARM_DATAFLOW, "flow-auto");
   CU_ASSERT_STRING_EQUAL (warnings->str, "");
   end ();
 }
@@ -126,7 +126,7 @@ does_not_serve (void)
     {
       must_run_under (HASS_FARM_COMBINE, "naive-greedy");
       must_run_under (HASS_FARM_PIPELINE, "pipe-auto");
-      must_run_under (HASS_FARM_DATAFLOW, "flow-priority");
+      must_run_under (HASS_FARM_DATAFLOW, "flow-auto");
     }
   g_setenv ("HASS_STRATEGY", "pipe-lp", TRUE);
   must_run_under (HASS_FARM_COMBINE, "auto");

@@ -197,7 +197,6 @@ check_others (GError **error)
                  { "trace", trace != NULL },
                  { "explain", explanation != NULL },
                  { "no-static", no_static },
-                 { "strategy", dataflow && strategy },
                  { "noise", dataflow && noise_text },
                  { "json", dataflow && json },
                  { "csv", dataflow && csv },
@@ -471,10 +470,10 @@ main (int argc, char **argv)
   b.summary = sim_summary_new ();
   b.together = sim_summary_new ();
   b.all = g_ptr_array_new ();
-  gboolean ok = replay             ? run_replay (&b, &error)
-                : pipeline         ? run_pipeline (&b, &error)
-                : dataflow         ? sim_flow_command (dataflow, platform,
-                                                       (guint64)seed, &error)
+  gboolean ok = replay     ? run_replay (&b, &error)
+                : pipeline ? run_pipeline (&b, &error)
+                : dataflow ? sim_flow_command (dataflow, platform, strategy,
+                                               (guint64)seed, &error)
                 : random_cases > 0 ? run_random (&b, &error)
                 : workload         ? run_one (&b, workload, workload, &error)
                                    : run_suites_of (&b, suite, &error);

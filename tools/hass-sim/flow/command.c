@@ -88,7 +88,8 @@ all_bytes (const SimFlow *f)
 }
 
 HassReport *
-sim_flow_run (SimFlow *f, const HassPlatform *p, guint64 seed, GError **error)
+sim_flow_run (SimFlow *f, const HassPlatform *p, const char *strategy,
+              guint64 seed, GError **error)
 {
   gsize bytes = MAX (all_bytes (f), 1);
   HassReport *report = NULL;
@@ -114,6 +115,7 @@ sim_flow_run (SimFlow *f, const HassPlatform *p, guint64 seed, GError **error)
   d.run.platform = p->path;
   d.run.dry = TRUE;
   d.run.seed = seed;
+  d.run.strategy = strategy;
   if (!hass_dataflow (&d, &report, error))
     {
       g_prefix_error (error, "%s: ", f->spec);
@@ -161,24 +163,47 @@ print (const SimFlow *f, const HassPlatform *p, const HassReport *r,
   print_bound ("total work / total rate", b.area_ns, ns, b.area_ns > b.path_ns);
 }
 
+/* Runs the graph under each strategy; NULL: the preset one. */
+static gboolean
+run_all (SimFlow *f, const HassPlatform *p, char **strategies, guint64 seed,
+         GError **error)
+{
+  g_autoptr (GPtrArray) reports
+      = g_ptr_array_new_with_free_func ((GDestroyNotify)hass_report_free);
+  guint n = strategies ? g_strv_length (strategies) : 1;
+  for (guint i = 0; i < n; i++)
+    {
+      HassReport *r
+          = sim_flow_run (f, p, strategies ? strategies[i] : NULL, seed, error);
+      if (!r)
+        return FALSE;
+      g_ptr_array_add (reports, r);
+    }
+  if (n > 1)
+    sim_flow_compare (f, p, strategies, reports);
+  else
+    print (f, p, reports->pdata[0], sim_flow_bound (f, p));
+  return TRUE;
+}
+
 gboolean
-sim_flow_command (const char *spec, const char *platform, guint64 seed,
-                  GError **error)
+sim_flow_command (const char *spec, const char *platform, const char *strategy,
+                  guint64 seed, GError **error)
 {
   HassPlatform *p = NULL;
+  g_auto (GStrv) strategies = NULL;
+  if (strategy && !(strategies = sim_flow_strategies (strategy, error)))
+    return FALSE;
   g_autoptr (SimFlow) f = sim_flow_new (spec, seed, error);
   if (!f
       || !sim_load_platform (f->name, platform ? platform : MACHINE, &p, error))
     return FALSE;
-  HassReport *r = NULL;
-  if (!p->has_cpu)
+  gboolean ok = p->has_cpu;
+  if (!ok)
     g_set_error (error, HASS_ERROR, HASS_ERROR_NO_DEVICE,
                  "dataflow '%s': platform %s has no cores", spec, p->name);
-  else if ((r = sim_flow_run (f, p, seed, error)))
-    print (f, p, r, sim_flow_bound (f, p));
+  else
+    ok = run_all (f, p, strategies, seed, error);
   hass_platform_free (p);
-  if (!r)
-    return FALSE;
-  hass_report_free (r);
-  return TRUE;
+  return ok;
 }

@@ -62,11 +62,18 @@ typedef struct
 
 SimFlowBound sim_flow_bound (SimFlow *flow, const HassPlatform *p);
 
-/* command.c: hass-sim --dataflow. */
-gboolean sim_flow_command (const char *spec, const char *platform, guint64 seed,
-                           GError **error);
-/* Runs the graph. Returns: its report, or NULL with an error. */
-HassReport *sim_flow_run (SimFlow *flow, const HassPlatform *p, guint64 seed,
-                          GError **error);
+/* command.c: hass-sim --dataflow. @strategy: a list, or NULL. */
+gboolean sim_flow_command (const char *spec, const char *platform,
+                           const char *strategy, guint64 seed, GError **error);
+/* compare.c: Returns: the strategies of a list, in which "all" stands for those
+   of dataflows; free with g_strfreev(). NULL with an error. */
+char **sim_flow_strategies (const char *list, GError **error);
+/* Prints a table. @reports: HassReport of the graph, under each strategy. */
+void sim_flow_compare (SimFlow *flow, const HassPlatform *p, char **strategies,
+                       const GPtrArray *reports);
+/* Runs the graph. @strategy: NULL: the preset one. Returns: its report, or NULL
+   with an error. */
+HassReport *sim_flow_run (SimFlow *flow, const HassPlatform *p,
+                          const char *strategy, guint64 seed, GError **error);
 
 #endif
