@@ -339,7 +339,8 @@ const HassStrategyOps **hass_strategy_list (void);
  * Any thread; does not block.
  *
  * Returns: the name of the strategy that a farm of this kind and cost class
- * uses if none is chosen: "auto", for pipelines "pipe-auto".
+ * uses if none is chosen: "auto", for pipelines "pipe-auto", for dataflows
+ * "flow-auto".
  */
 const char *hass_strategy_default (HassFarmKind farm, HassCostClass cost);
 
