@@ -149,6 +149,19 @@ n_known_locked (const HassGraph *graph, const HassCodeletState *codelet)
   return n / 4 + codelet->n_waiting;
 }
 
+/* Returns: a mask of the devices that count and can compute a task. This runs
+   for each task that is looked at: where none was refused it is short, as a
+   device that counts is not lost. */
+static guint32
+able_locked (const HassChoice *c, const HassGraphTask *task)
+{
+  if (g_hash_table_size (c->graph->placing->refusals) > 0)
+    return hass_place_able_locked (c->graph, task) & c->open;
+  return task->flags & (HASS_TASK_LOCKS | HASS_TASK_REDUCES)
+             ? 0
+             : task->codelet->devices & c->open;
+}
+
 /* The strategy will be asked about a task. */
 HassFlowTask
 hass_choice_show_locked (HassChoice *c, HassGraphTask *task)
@@ -160,8 +173,7 @@ hass_choice_show_locked (HassChoice *c, HassGraphTask *task)
   return (HassFlowTask){ .codelet = codelet->index,
                          .priority = task->priority,
                          .level = task->level,
-                         .devices
-                         = hass_place_able_locked (c->graph, task) & c->open,
+                         .devices = able_locked (c, task),
                          .cores = codelet->public.cpu != NULL,
                          .core_ns = core_ns,
                          .device_ns = codelet->device_ns,
