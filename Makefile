@@ -58,7 +58,7 @@ say = $(if $(V),,@printf '  %-6s %s\n' $(1) $(2))
 
 ROOMS := skeletons engine sched pool device
 PUBLIC := pool/error.h pool/load.h pool/round.h pool/types.h pool/version.h \
-	sched/strategy.h sched/stream.h device/device.h device/device_data.h device/device_kind.h \
+	sched/strategy.h sched/flow.h sched/stream.h device/device.h device/device_data.h device/device_kind.h \
 	device/memory.h device/cuda/cuda.h \
 	device/cuda/cuda_device.cuh engine/core/callbacks.h engine/profile/profile.h \
 	engine/core/report.h engine/stream/stage.h engine/graph/codelet.h \

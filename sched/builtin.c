@@ -40,7 +40,11 @@
   X (hass_skmd_linear)      \
   X (hass_cpu_weight)       \
   X (hass_pipe_greedy)     \
-  X (hass_flow_priority)
+  X (hass_flow_auto)        \
+  X (hass_flow_eager)       \
+  X (hass_flow_dmda)        \
+  X (hass_flow_dmdas)       \
+  X (hass_flow_heteroprio)
 /* clang-format on */
 
 #define DECLARE(ops) extern const HassStrategyOps ops;

@@ -184,7 +184,7 @@ const char *
 hass_strategy_default (HassFarmKind farm, HassCostClass cost)
 {
   (void)cost;
-  return farm == HASS_FARM_DATAFLOW   ? "flow-priority"
+  return farm == HASS_FARM_DATAFLOW   ? "flow-auto"
          : farm == HASS_FARM_PIPELINE ? "pipe-auto"
                                       : "auto";
 }

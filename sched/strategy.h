@@ -13,6 +13,7 @@
 #define HASS_STRATEGY_H
 
 #include <glib.h>
+#include <hass/flow.h>
 #include <hass/load.h>
 #include <hass/round.h>
 #include <hass/stream.h>
@@ -251,6 +252,17 @@ typedef enum
  *   pool before it is asked, with what its cores have done of each class.
  *
  * @flags: bits of #HassStrategyFlags.
+ * @place: dataflows, optional: called when a task has become ready that a
+ *   device can compute, and again for all that wait when a device opens, is
+ *   lost, or is late to open; changes @spot. Default: as it is set.
+ * @look: dataflows, optional: called when a worker has room, with @n = 0, 1, ..
+ *   until the worker has found a task; fills in @look. Returns: FALSE if there
+ *   is no further queue for it. Default: queue 0, from its beginning.
+ * @suits: dataflows, optional: called for a task that a worker finds and can
+ *   compute; may fill in @verdict. Default: it takes the task.
+ *
+ * The ops of a dataflow are called for each task, under a lock that all workers
+ * take: they must not block, and a microsecond counts.
  *
  * Rounds overlap if the CPU pool is the only device: the next round may begin
  * before the last units of the previous one have finished. Otherwise there is
@@ -278,6 +290,13 @@ typedef struct
   void (*served) (gpointer self, const HassStreamState *state,
                   const HassServed *done);
   guint flags;
+  void (*place) (gpointer self, const HassFlowState *state,
+                 const HassFlowTask *task, HassFlowSpot *spot);
+  gboolean (*look) (gpointer self, const HassFlowState *state, gint worker,
+                    guint n, HassFlowLook *look);
+  HassFlowAnswer (*suits) (gpointer self, const HassFlowState *state,
+                           gint worker, const HassFlowTask *task,
+                           HassFlowVerdict *verdict);
 } HassStrategyOps;
 
 /**
@@ -320,7 +339,8 @@ const HassStrategyOps **hass_strategy_list (void);
  * Any thread; does not block.
  *
  * Returns: the name of the strategy that a farm of this kind and cost class
- * uses if none is chosen: "auto", for pipelines "pipe-auto".
+ * uses if none is chosen: "auto", for pipelines "pipe-auto", for dataflows
+ * "flow-auto".
  */
 const char *hass_strategy_default (HassFarmKind farm, HassCostClass cost);
 

@@ -28,6 +28,7 @@ typedef struct
   gint32 priority;
   guint32 level;
   guint32 task;  /* index */
+  float ns;      /* HassFlowSpot.ns */
   guint64 order; /* of entering the heap */
 } HassRanked;
 

@@ -10,18 +10,15 @@
       A version that is not at home is at the device that made it
       (HassPlaces.only), and at those that have copied it from there. A device
       gets a datum from its home, or from another one of its kind.
-   2. Ready tasks. A task that a device may compute waits in one heap for all,
-      by priority. A device may take one that no other device is predicted to
-      end earlier (predict.c). A device ends a task after what it holds, by its
-      recent mean time of each codelet, the copies that the task needs, and the
-      task's own time; if data wait there to be copied home, not before a part
-      of that. While times are unknown, tasks count. A task that the device
-      leaves to another one counts there, so a slow device takes the one to
-      which the fast ones would come late. Of the first few that it may take, it
-      takes the one whose data come soonest. A core takes the last one whose
-      data are at home, if it will have computed it before the devices would
-      have come to it (place.c, core_pays). A device that is not open yet counts
-      among them if it says that it opens soon, until it is late (soon_ns).
+   2. Ready tasks. A task that a device may compute waits in one of a few heaps
+      of ready tasks. In which one, into which a worker looks, and whether it
+      takes a task says the strategy (hass/flow.h), from predictions: what the
+      devices have taken, by their recent mean time of each codelet, the copies
+      that the task needs, and its own time; if data wait at a device to be
+      copied home, not before a part of that. While times are unknown, tasks
+      count (predict.c). Of the first few tasks that a device may take it takes
+      the one with the lowest score. A device that is not open yet counts among
+      them if it says that it opens soon, until it is late (soon_ns).
    3. Early end. A task on a device that changes one datum ends in two steps.
       When its kernels have ended, what waits for the datum may begin. It is
       settled when the datum has come home: then what waits for data that it has
@@ -53,6 +50,7 @@
 #include "graph-private.h"
 
 #include "hass/device_data.h"
+#include "hass/flow.h"
 
 /* Most devices of a graph: bits of a mask. */
 #define HASS_MOST_DEVICES 32
@@ -151,9 +149,16 @@ struct HassPlacing
   HassGraphDevice *devices;
   /* devices that a codelet has a function for; by the submitting thread */
   _Atomic guint32 usable;
-  GArray *shared;           /* HassRanked: a heap of ready tasks */
-  _Atomic guint n_shared;   /* its length, read without the lock */
-  GHashTable *refusals;     /* index of a task + 1 -> HassRefusal */
+  /* ready tasks, as the strategy places them (hass/flow.h); no queue from
+     @n_queues on has any. @queue_ns: HassFlowState.queue_ns. */
+  GArray *queues[HASS_FLOW_QUEUES]; /* HassRanked; NULL: never used */
+  double queue_ns[HASS_FLOW_QUEUES];
+  guint n_queues;
+  GArray *empty;          /* a queue without tasks */
+  _Atomic guint n_shared; /* their number, read without the lock */
+  guint32 reviewed;       /* devices that counted when tasks were placed last */
+  gint64 *core_until_ns;  /* [n_cores] when a core should be free; or NULL */
+  GHashTable *refusals;   /* index of a task + 1 -> HassRefusal */
   _Atomic guint n_refusals; /* of these, read without the lock */
   GPtrArray *codelets;      /* HassCodeletState that devices can compute */
   gboolean news;            /* a device has got a datum to be copied home */
@@ -169,36 +174,81 @@ HassCodeletGpuFunc hass_codelet_func (const HassGraph *graph,
 gboolean hass_codelet_can_run (const HassGraph *graph, const HassCodelet *of,
                                guint32 devices);
 void hass_place_add_codelet (HassGraph *graph, HassCodeletState *codelet);
-
-/* predict.c */
-typedef struct
-{
-  const HassGraphDevice *device;
-  double copy_ns, pace_ns; /* of the task: to copy its data there; to compute */
-  HassPlaces *away;        /* a datum that the device cannot get now; or NULL */
-} HassPrediction;
-
-void hass_predict_locked (HassGraph *graph, HassGraphTask *task, guint32 able,
-                          const HassGraphDevice *device, const double *held_ns,
-                          HassPrediction *first);
-double hass_device_held_ns_locked (const HassGraph *graph,
-                                   HassGraphDevice *device);
-
-/* place.c */
-gboolean hass_place_ready (HassGraph *graph, HassGraphTask *task);
-HassGraphTask *hass_place_choose_locked (HassGraph *graph,
-                                         const HassGraphDevice *device,
-                                         GArray *for_cores);
+void hass_place_forget_locked (HassGraph *graph, const HassGraphTask *task);
+GError *hass_place_why_nowhere (HassGraph *graph, const HassGraphTask *task);
 void hass_place_refuse_locked (HassGraph *graph, const HassGraphTask *task,
                                const HassGraphDevice *device,
                                const GError *error);
+guint32 hass_place_able_locked (const HassGraph *graph,
+                                const HassGraphTask *task);
+
+/* predict.c */
+double hass_device_pace_ns (const HassGraphDevice *device,
+                            const HassCodeletState *codelet);
+double hass_device_held_ns_locked (const HassGraph *graph,
+                                   HassGraphDevice *device);
+double hass_device_copy_ns_locked (HassGraph *graph,
+                                   const HassGraphDevice *device,
+                                   HassGraphTask *task, HassPlaces **away);
+double hass_home_copy_ns_locked (HassGraph *graph, HassGraphTask *task);
+
+/* Returns: a mask of the devices in a state. */
+static inline guint32
+hass_place_devices_that_are (const HassPlacing *p, HassGraphDeviceState state)
+{
+  guint32 mask = 0;
+  for (guint i = 0; i < p->n_devices; i++)
+    if (p->devices[i].state == state)
+      mask |= 1u << i;
+  return mask;
+}
+
+/* Returns: TRUE if a task will not be computed, as one before it has failed. */
+static inline gboolean
+hass_place_is_poisoned (HassGraph *graph, HassGraphTask *task)
+{
+  return atomic_load_explicit (&graph->n_failures, memory_order_relaxed) > 0
+         && hass_task_is_poisoned (task) > 0;
+}
+
+/* choice.c: a question to the strategy. @open: devices that count. @task: that
+   it is asked about. @asker: the device that asks; < 0: none. @known: @copy_ns
+   and @away are those of @task on the asker. */
+typedef struct
+{
+  HassFlowState state;
+  HassGraph *graph;
+  guint32 open;
+  HassGraphTask *task;
+  gint asker;
+  gboolean known;
+  double copy_ns;
+  HassPlaces *away; /* a datum that the asker cannot get now; or NULL */
+  double held_ns[HASS_MOST_DEVICES];
+} HassChoice;
+
+void hass_choice_begin_locked (HassChoice *choice, HassGraph *graph,
+                               gint asker);
+HassFlowTask hass_choice_show_locked (HassChoice *choice, HassGraphTask *task);
+void hass_choice_look_at_data_locked (HassChoice *choice);
+guint32 hass_choice_counting_locked (HassGraph *graph);
+void hass_choice_place_locked (HassGraph *graph, HassGraphTask *task,
+                               HassFlowSpot *spot);
 gint64 hass_place_again_ns (HassJob *job);
 /* For tests, before a dataflow begins. */
 extern gint64 hass_place_late_ns;
-GError *hass_place_why_nowhere (HassGraph *graph, const HassGraphTask *task);
+
+/* choose.c */
+HassGraphTask *hass_place_choose_locked (HassGraph *graph,
+                                         const HassGraphDevice *device,
+                                         GArray *for_cores);
+
+/* place.c */
+gboolean hass_place_ready (HassGraph *graph, HassGraphTask *task);
 void hass_place_turn_away_locked (HassGraph *graph, GArray *others);
-void hass_place_forget_locked (HassGraph *graph, const HassGraphTask *task);
-void hass_place_share_locked (HassGraph *graph, const HassGraphTask *task);
+void hass_place_share_locked (HassGraph *graph, HassGraphTask *task);
+HassGraphTask *hass_place_unshare_locked (HassGraph *graph, guint queue,
+                                          guint i);
 
 /* coherency.c; @index: of a device. */
 static inline HassPlaces *

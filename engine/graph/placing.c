@@ -58,7 +58,7 @@ hass_placing_new (HassGraph *graph)
         g_queue_init (&device->resident);
         g_queue_init (&device->leavers);
       }
-  p->shared = g_array_new (FALSE, FALSE, sizeof (HassRanked));
+  p->empty = g_array_new (FALSE, FALSE, sizeof (HassRanked));
   p->refusals = g_hash_table_new (NULL, NULL);
   p->codelets = g_ptr_array_new ();
   graph->placing = p;
@@ -86,7 +86,11 @@ hass_placing_free (HassGraph *graph)
     }
   g_hash_table_unref (p->refusals);
   g_ptr_array_unref (p->codelets);
-  g_array_unref (p->shared);
+  for (guint q = 0; q < p->n_queues; q++)
+    if (p->queues[q])
+      g_array_unref (p->queues[q]);
+  g_array_unref (p->empty);
+  g_free (p->core_until_ns);
   g_free (p->devices);
   pthread_mutex_destroy (&p->lock);
   g_free (p);
@@ -156,4 +160,92 @@ hass_place_add_codelet (HassGraph *graph, HassCodeletState *codelet)
                                              memory_order_relaxed);
   if (codelet->devices & ~before && graph->job->engine->wanted)
     graph->job->engine->wanted (graph->job);
+}
+
+/* -- Tasks that devices refuse ------------------------------------------- */
+
+static HassRefusal *
+refusal_of (const HassGraph *graph, const HassGraphTask *task)
+{
+  return g_hash_table_lookup (
+      graph->placing->refusals,
+      GUINT_TO_POINTER (hass_task_index (graph, task) + 1));
+}
+
+/* Returns: a mask of the devices that can compute a task. */
+guint32
+hass_place_able_locked (const HassGraph *graph, const HassGraphTask *task)
+{
+  const HassPlacing *p = graph->placing;
+  guint32 mask = task->codelet->devices
+                 & ~hass_place_devices_that_are (p, HASS_GRAPH_DEVICE_LOST);
+  if (mask == 0 || task->flags & (HASS_TASK_LOCKS | HASS_TASK_REDUCES))
+    return 0;
+  const HassRefusal *r
+      = g_hash_table_size (p->refusals) > 0 ? refusal_of (graph, task) : NULL;
+  return r ? mask & ~r->mask : mask;
+}
+
+/* A device cannot compute a task. */
+void
+hass_place_refuse_locked (HassGraph *graph, const HassGraphTask *task,
+                          const HassGraphDevice *device, const GError *error)
+{
+  HassRefusal *r = refusal_of (graph, task);
+  if (!r)
+    {
+      r = g_new0 (HassRefusal, 1);
+      g_hash_table_insert (graph->placing->refusals,
+                           GUINT_TO_POINTER (hass_task_index (graph, task) + 1),
+                           r);
+    }
+  atomic_store_explicit (&graph->placing->n_refusals,
+                         g_hash_table_size (graph->placing->refusals),
+                         memory_order_relaxed);
+  r->mask |= 1u << device->index;
+  g_clear_error (&r->error);
+  r->error = g_error_copy (error);
+}
+
+/* A task is over: nobody refuses it any more. */
+void
+hass_place_forget_locked (HassGraph *graph, const HassGraphTask *task)
+{
+  HassPlacing *p = graph->placing;
+  HassRefusal *r = refusal_of (graph, task);
+  if (!r)
+    return;
+  g_hash_table_remove (p->refusals,
+                       GUINT_TO_POINTER (hass_task_index (graph, task) + 1));
+  atomic_store_explicit (&p->n_refusals, g_hash_table_size (p->refusals),
+                         memory_order_relaxed);
+  g_error_free (r->error);
+  g_free (r);
+}
+
+/* Returns (transfer full): why a task without a function for cores runs
+   nowhere. */
+GError *
+hass_place_why_nowhere (HassGraph *graph, const HassGraphTask *task)
+{
+  HassPlacing *p = graph->placing;
+  HassJob *job = graph->job;
+  g_autoptr (GString) why = g_string_new (NULL);
+  pthread_mutex_lock (&p->lock);
+  const HassRefusal *r = refusal_of (graph, task);
+  GError *error = r ? g_error_copy (r->error) : NULL;
+  hass_place_forget_locked (graph, task);
+  pthread_mutex_unlock (&p->lock);
+  if (error)
+    return error;
+  pthread_mutex_lock (&job->decision);
+  for (guint i = 0; i < p->n_devices; i++)
+    if (job->totals[p->devices[i].d].lost)
+      g_string_append_printf (why, "; %s is lost: %s",
+                              job->devices[p->devices[i].d].name,
+                              job->totals[p->devices[i].d].message);
+  pthread_mutex_unlock (&job->decision);
+  return g_error_new (HASS_ERROR, HASS_ERROR_DEVICE,
+                      "no device is left that has a function for it%s",
+                      why->str);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* predict.c: which device would end a task first: step 2 of the DESIGN
+/* predict.c: how long devices need for what they do: step 2 of the DESIGN
    paragraph in place.h. No clock, no thread. Thread safety: see place.h. */
 #include "place.h"
 
@@ -23,8 +23,9 @@ link_ns (const HassGraph *graph, const HassGraphDevice *device, gsize bytes)
 }
 
 /* Returns: the time of a task on a device; 1: unknown, so that tasks count. */
-static double
-pace_ns (const HassGraphDevice *device, const HassCodeletState *codelet)
+double
+hass_device_pace_ns (const HassGraphDevice *device,
+                     const HassCodeletState *codelet)
 {
   guint ns = device->codelets[codelet->index].ns;
   return ns > 0 ? ns : MAX (codelet->device_ns, 1);
@@ -42,7 +43,7 @@ hass_device_held_ns_locked (const HassGraph *graph, HassGraphDevice *device)
     {
       const HassCodeletState *codelet = g_ptr_array_index (p->codelets, c);
       guint n = device->codelets[codelet->index].n_held;
-      ns += n > 0 ? n * pace_ns (device, codelet) : 0;
+      ns += n > 0 ? n * hass_device_pace_ns (device, codelet) : 0;
     }
   if (leaver) /* the others are about as large */
     home_ns = link_ns (graph, device,
@@ -66,9 +67,9 @@ is_away (const HassPlaces *p, HassFrom from, guint index)
 
 /* Returns: the time to copy to a device what a task needs there. *away: a datum
    that cannot be had now, or NULL. */
-static double
-copy_ns_locked (HassGraph *graph, const HassGraphDevice *device,
-                HassGraphTask *task, HassPlaces **away)
+double
+hass_device_copy_ns_locked (HassGraph *graph, const HassGraphDevice *device,
+                            HassGraphTask *task, HassPlaces **away)
 {
   gsize bytes = 0, before = 0;
   guint n = 0;
@@ -93,30 +94,21 @@ copy_ns_locked (HassGraph *graph, const HassGraphDevice *device,
                : n * COPY_NS + link_ns (graph, device, before + bytes);
 }
 
-/* Sets *first to the device of a mask that would end a task first; of several,
-   @device, which is one of them. @held_ns: [n_devices] what they have to do
-   before it. */
-void
-hass_predict_locked (HassGraph *graph, HassGraphTask *task, guint32 able,
-                     const HassGraphDevice *device, const double *held_ns,
-                     HassPrediction *first)
+/* Returns: the time to copy home what a task on a core needs there. */
+double
+hass_home_copy_ns_locked (HassGraph *graph, HassGraphTask *task)
 {
-  const HassGraphDevice *all = graph->placing->devices;
-  *first = (HassPrediction){ .device = device,
-                             .pace_ns = pace_ns (device, task->codelet) };
-  first->copy_ns = copy_ns_locked (graph, device, task, &first->away);
-  double least = held_ns[device->index] + first->copy_ns + first->pace_ns;
-  for (able &= ~(1u << device->index); able != 0; able &= able - 1)
+  double ns = 0;
+  for (guint i = 0; i < task->n; i++)
     {
-      HassPrediction other = { .device = &all[__builtin_ctz (able)] };
-      other.pace_ns = pace_ns (other.device, task->codelet);
-      double ns = held_ns[other.device->index] + other.pace_ns;
-      if (ns >= least)
+      const HassTaskAccess *a = hass_task_access (task, i);
+      const HassData *data = hass_access_data (a);
+      HassPlaces *p = hass_data_places (data);
+      if (!p || p->only < 0 || hass_access_mode (a) == HASS_WRITE)
         continue;
-      other.copy_ns = copy_ns_locked (graph, other.device, task, &other.away);
-      if (ns + other.copy_ns >= least)
-        continue;
-      least = ns + other.copy_ns;
-      *first = other;
+      ns += COPY_NS
+            + link_ns (graph, &graph->placing->devices[p->only],
+                       hass_data_bytes (data));
     }
+  return ns;
 }

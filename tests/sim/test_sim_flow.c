@@ -109,10 +109,44 @@ program (void)
   program_says (err, "--rounds does not go with --dataflow cholesky:6");
 }
 
+static void
+strategies (void)
+{
+  g_autofree char *out = NULL, *err = NULL;
+  CU_ASSERT_EQUAL (program_run_words (&out, &err, "hass-sim",
+                                      "--dataflow cholesky:6 -p thesis -s all"),
+                   0);
+  program_says (out, "/ best");
+  program_says (out, "flow-auto ");
+  program_says (out, "flow-eager ");
+  program_says (out, "flow-dmda ");
+  program_says (out, "flow-dmdas ");
+  program_says (out, "flow-heteroprio ");
+  program_says (out, "    1.000 ");
+  g_clear_pointer (&out, g_free);
+  g_clear_pointer (&err, g_free);
+  CU_ASSERT_EQUAL (
+      program_run_words (&out, &err, "hass-sim",
+                         "--dataflow cholesky:6 -s flow-dmda:beta=0,flow-auto"),
+      0);
+  program_says (out, "flow-dmda:beta=0 ");
+  CU_ASSERT_PTR_NULL (strstr (out, "flow-eager"));
+  g_clear_pointer (&out, g_free);
+  g_clear_pointer (&err, g_free);
+  CU_ASSERT_EQUAL (
+      program_run_words (&out, &err, "hass-sim",
+                         "--dataflow cholesky:6 -s flow-eager,hass-p"),
+      2);
+  program_says (err, "no strategy \"hass-p\" for dataflows; known are: ");
+  program_says (err, "flow-auto");
+}
+
 HASS_TEST_SUITE (
     sim_flow,
     { "fork-join and a single task take what their tasks take", exact },
     { "no graph takes less than its bounds, and each the same time twice",
       bounded },
     { "what is no graph is refused", wrong_specs },
-    { "hass-sim prints the times of a graph", program })
+    { "hass-sim prints the times of a graph", program },
+    { "hass-sim compares strategies of a dataflow and refuses others",
+      strategies })

@@ -110,10 +110,12 @@ end (void)
 static void
 one_for_each (void)
 {
-  begin ("hass-p,naive-greedy,pipe-fixed:s1=0,tokens=4,flow-priority");
+  begin ("hass-p,naive-greedy,pipe-fixed:s1=0,tokens=4,flow-auto");
   must_run_under (HASS_FARM_COMBINE, "naive-greedy");
   must_run_under (HASS_FARM_PIPELINE, "pipe-fixed");
-  must_run_under (HASS_FARM_DATAFLOW, "flow-priority");
+  must_run_under (HASS_FARM_DATAFLOW, "flow-auto");
+  g_setenv ("HASS_STRATEGY", "naive-greedy,flow-dmdas:beta=2", TRUE);
+  must_run_under (HASS_FARM_DATAFLOW, "flow-dmdas");
   CU_ASSERT_STRING_EQUAL (warnings->str, "");
   end ();
 }
@@ -126,7 +128,7 @@ does_not_serve (void)
     {
       must_run_under (HASS_FARM_COMBINE, "naive-greedy");
       must_run_under (HASS_FARM_PIPELINE, "pipe-auto");
-      must_run_under (HASS_FARM_DATAFLOW, "flow-priority");
+      must_run_under (HASS_FARM_DATAFLOW, "flow-auto");
     }
   g_setenv ("HASS_STRATEGY", "pipe-lp", TRUE);
   must_run_under (HASS_FARM_COMBINE, "auto");
@@ -149,7 +151,7 @@ unknown (void)
   begin ("auto,no-such");
   must_fail (HASS_FARM_COMBINE, NULL, "\"no-such\"", "pipe-lp");
   must_fail (HASS_FARM_PIPELINE, NULL, "\"no-such\"", "pipe-lp");
-  must_fail (HASS_FARM_DATAFLOW, NULL, "\"no-such\"", "pipe-lp");
+  must_fail (HASS_FARM_DATAFLOW, NULL, "\"no-such\"", "flow-dmdas");
   g_setenv ("HASS_STRATEGY", "auto,,pipe-lp", TRUE);
   must_fail (HASS_FARM_COMBINE, NULL, "no strategy \"\"", "pipe-lp");
   g_setenv ("HASS_STRATEGY", "auto,pipe-fixed:s1=x", TRUE);

@@ -173,7 +173,6 @@ check_dataflow (GError **error)
           { "explain", explanation != NULL,
             "no decision of a dataflow is explained" },
           { "no-static", no_static, "no static split of it is sought" },
-          { "strategy", strategy != NULL, NULL },
           { NULL, FALSE, NULL } };
   if (json && csv)
     return sim_refuse (error, "--json and --csv exclude each other");
@@ -424,6 +423,7 @@ run_dataflow (const Bench *b, GError **error)
 {
   SimFlowCommand command = { .spec = dataflow,
                              .platform = platform,
+                             .strategies = strategy,
                              .seed = (guint64)seed,
                              .output = output (),
                              .trace = trace,

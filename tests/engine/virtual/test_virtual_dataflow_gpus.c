@@ -189,7 +189,8 @@ grow_often (HassGraph *graph, gpointer data, GError **error)
    happens, with memory for so many bytes of data; 0: unlimited. Returns: the
    makespan in us. */
 static double
-run_event (HassVirtualEvent event, gsize bytes, HassReport **report)
+run_event (const char *strategy, HassVirtualEvent event, gsize bytes,
+           HassReport **report)
 {
   VirtualFlow flow = { .n_computed = 0 };
   HassGraphRun of = { .build = grow_often, .user_data = &flow };
@@ -200,7 +201,7 @@ run_event (HassVirtualEvent event, gsize bytes, HassReport **report)
                     .generate = hass_graph_generate,
                     .cpu_worker = never,
                     .gpu_kind = "model",
-                    .strategy = "flow-priority",
+                    .strategy = strategy,
                     .pool_loads = 1,
                     .source = &hass_graph_ops,
                     .run = &options };
@@ -230,12 +231,66 @@ gpu_lost (void)
   for (gint64 ns = 1; ns < 80000; ns += 500)
     {
       g_autoptr (HassReport) r = NULL;
-      run_event ((HassVirtualEvent){ .at_ns = ns }, ns / 500 % 5 * 1500, &r);
+      run_event ("flow-auto", (HassVirtualEvent){ .at_ns = ns },
+                 ns / 500 % 5 * 1500, &r);
       CU_ASSERT_EQUAL (r->loads, 32);
       CU_ASSERT_TRUE (r->devices[2].lost || r->makespan_s * 1e9 < ns);
       n_again += r->devices[2].units < 16 && r->devices[2].units > 0;
     }
   CU_ASSERT_TRUE (n_again > 0);
+}
+
+/* The strategies of dataflows. @i: the next one. */
+typedef struct
+{
+  const HassStrategyOps **all;
+  guint i;
+} Each;
+
+static const char *
+next_strategy (Each *each)
+{
+  for (; each->all[each->i]; each->i++)
+    if (each->all[each->i]->farms & HASS_FARM_DATAFLOW)
+      return each->all[each->i++]->name;
+  g_free (each->all);
+  return NULL;
+}
+
+static void
+gpu_lost_under_all (void)
+{
+  Each each = { .all = hass_strategy_list () };
+  for (const char *name; (name = next_strategy (&each));)
+    for (gint64 ns = 1; ns < 80000; ns += 2500)
+      {
+        g_autoptr (HassReport) r = NULL;
+        run_event (name, (HassVirtualEvent){ .at_ns = ns },
+                   ns / 2500 % 5 * 1500, &r);
+        CU_ASSERT_EQUAL (r->loads, 32);
+        CU_ASSERT_STRING_EQUAL (r->strategy, name);
+      }
+}
+
+static void
+reproducible_under_all (void)
+{
+  Each each = { .all = hass_strategy_list () };
+  for (const char *name; (name = next_strategy (&each));)
+    {
+      VirtualFlow flow
+          = { .strategy = name, .n_cores = 3, .n_gpus = 2, .noise = 0.3 };
+      double us[2];
+      for (guint i = 0; i < 2; i++)
+        {
+          g_autoptr (GError) error = NULL;
+          CU_ASSERT_TRUE (virtual_flow_run (&flow, grow_often, &error));
+          us[i] = flow.us;
+        }
+      CU_ASSERT_EQUAL (us[0], us[1]);
+      CU_ASSERT_EQUAL (flow.report->loads, 32);
+      hass_report_free (flow.report);
+    }
 }
 
 static void
@@ -284,10 +339,10 @@ gpu_slower (void)
 {
   g_autoptr (HassReport) before = NULL;
   g_autoptr (HassReport) after = NULL;
-  double us
-      = run_event ((HassVirtualEvent){ .slower = 1, .at_ns = 1 }, 0, &before);
-  double more
-      = run_event ((HassVirtualEvent){ .slower = 5, .at_ns = 1 }, 0, &after);
+  double us = run_event (
+      "flow-auto", (HassVirtualEvent){ .slower = 1, .at_ns = 1 }, 0, &before);
+  double more = run_event (
+      "flow-auto", (HassVirtualEvent){ .slower = 5, .at_ns = 1 }, 0, &after);
   CU_ASSERT_TRUE (more > us);
   CU_ASSERT_TRUE (after->devices[2].busy_s > before->devices[2].busy_s);
 }
@@ -371,6 +426,34 @@ unequal (void)
   hass_report_free (flow.report);
 }
 
+/* Tasks on data of their own. A core computes one in 300 us, a GPU in 32. */
+static gboolean
+tasks_apart (HassGraph *graph, gpointer data, GError **error)
+{
+  (void)data, (void)error;
+  for (guint k = 0; k < G_N_ELEMENTS (blocks); k++)
+    virtual_flow_submit (graph, &grows,
+                         hass_graph_data (graph, blocks[k], 1000, 1, 0),
+                         HASS_UPDATE, 300);
+  return TRUE;
+}
+
+static void
+eager (void)
+{
+  static const char *const names[] = { "flow-eager", "flow-auto" };
+  for (guint i = 0; i < 2; i++)
+    {
+      g_autoptr (GError) error = NULL;
+      VirtualFlow flow
+          = { .strategy = names[i], .n_cores = 1, .n_gpus = 1, .dry = TRUE };
+      CU_ASSERT_TRUE (virtual_flow_run (&flow, tasks_apart, &error));
+      CU_ASSERT_EQUAL (flow.report->devices[0].units > 0, i == 0);
+      CU_ASSERT_EQUAL (flow.us >= 300, i == 0);
+      hass_report_free (flow.report);
+    }
+}
+
 HASS_TEST_SUITE (
     virtual_dataflow_gpus,
     { "a modelled GPU takes copies, kernels and the way home into account",
@@ -384,6 +467,11 @@ HASS_TEST_SUITE (
     { "HASS_GPU_MEM limits the memory of a modelled GPU", limited },
     { "when a modelled GPU is lost, what it alone had is computed again",
       gpu_lost },
+    { "so it is under every strategy", gpu_lost_under_all },
+    { "every strategy gives the same time with the same seed",
+      reproducible_under_all },
+    { "under flow-eager a core takes a task that the GPU would end earlier",
+      eager },
     { "a modelled GPU that becomes slower takes longer", gpu_slower },
     { "the same seed gives the same time on a machine with noise",
       reproducible },

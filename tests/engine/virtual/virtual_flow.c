@@ -79,6 +79,7 @@ virtual_flow_run (VirtualFlow *flow, HassBuildFunc build, GError **error)
   d.window = flow->window;
   d.run.platform = path;
   d.run.dry = flow->dry;
+  d.run.strategy = flow->strategy;
   d.run.seed = flow->seed;
   d.run.on_error = flow->on_error;
   d.run.deadline_ms = flow->deadline_ms;

@@ -15,6 +15,7 @@ typedef struct
   double noise;
   guint64 seed;
   gboolean dry;
+  const char *strategy; /* NULL: the preset one */
   HassErrorPolicy on_error;
   gint64 deadline_ms;
   const char *more; /* added to the platform file; or NULL */

@@ -301,6 +301,7 @@ begin (Run *r, const GraphPlan *plan, const GraphSettings *settings)
   d.run.n_devices = settings->n_devices;
   d.run.n_gpus = -1;
   d.run.platform = settings->platform;
+  d.run.strategy = settings->strategy;
   d.run.bundle_deadline_ms = settings->bundle_deadline_ms;
   return d;
 }

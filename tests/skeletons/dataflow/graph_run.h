@@ -8,8 +8,9 @@
 
 /**
  * GraphSettings: how.
- * @window, @n_cores, @devices, @n_devices, @bundle_deadline_ms, @platform: as
- *   of the dataflow. The machine's own devices do not participate.
+ * @window, @n_cores, @devices, @n_devices, @bundle_deadline_ms, @platform,
+ *   @strategy: as of the dataflow. The machine's own devices do not
+ * participate.
  */
 typedef struct
 {
@@ -18,7 +19,7 @@ typedef struct
   HassDevice *const *devices;
   guint n_devices;
   gint64 bundle_deadline_ms;
-  const char *platform;
+  const char *platform, *strategy;
 } GraphSettings;
 
 /* Returns: what is not as the sequential program has it, to be freed, or NULL.

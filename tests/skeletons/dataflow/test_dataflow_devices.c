@@ -1,277 +1,58 @@
 /* SPDX-License-Identifier: MIT */
-/* test_dataflow_devices.c: random graphs on cores and on devices, with little
-   memory and with faults of any kind, have the values of the sequential
-   program.
-
-   DESIGN. A seed makes a plan (graph_plan.h), one to three stand-ins
-   (stand_in_data.h), and what is wrong with them. A third of the stand-ins have
-   threads; a plan with others depends on the timing of the proxy threads alone.
-   Codelets for devices alone come with devices that can compute all of them: at
-   least one has no faults, and the memory that the largest task needs.
-
-   TEST_FARMS is the number of graphs of each test, TEST_SEED the first one's
-   seed, the next ones have the next seeds. A graph that hangs ends the program,
-   with its seed.
-
-   Thread safety: one thread beside those of the dataflows. */
-#include <stdlib.h>
-
-#include "crowd.h"
-#include "graph_run.h"
+/* test_dataflow_devices.c: random graphs on cores and on devices
+   (device_mix.h). Thread safety: one thread beside those of the dataflows. */
+#include "device_mix.h"
 #include "hass_test.h"
-#include "tests/engine/stand_in_data.h"
-#include "tests/engine/trial.h"
-#include "engine/graph/place.h"
-
-#define MOST_DEVICES 3
-#define PATIENCE_S 60
-#define MOST_WRONG 5 /* then it is enough */
-
-/**
- * Mix: what a test's graphs are like.
- * @flags: of graph_plan_new().
- * @small: devices have little memory.
- * @faulty: devices have faults; the last one has none if there are codelets for
- *   devices alone.
- */
-typedef struct
-{
-  const char *name;
-  guint n, flags;
-  gboolean small, faulty;
-} Mix;
-
-/* What the devices did in all graphs. */
-typedef struct
-{
-  guint64 graphs, computed, failed, no_memory, lost, copies;
-} Tally;
-
-static guint
-below (GRand *rand, guint n)
-{
-  return (guint)g_rand_int_range (rand, 0, (gint32)n);
-}
-
-static gboolean
-one_in (GRand *rand, guint n)
-{
-  return below (rand, n) == 0;
-}
-
-/* -- Devices ------------------------------------------------------------ */
-
-/* @needed: what the device must have room for; 0: nothing. */
-static gsize
-random_memory (GRand *rand, gsize needed, gsize largest)
-{
-  if (needed > 0)
-    return one_in (rand, 2) ? needed : needed + below (rand, 2 * needed);
-  return 1 + below (rand, 2 * largest + 1);
-}
-
-/* Returns: the deadline for operations, in ms, or 0. */
-static gint64
-add_fault (GRand *rand, StandInDataPlan *plan)
-{
-  switch (below (rand, 10))
-    {
-    case 0:
-      plan->fail_alloc_at = 1 + below (rand, 30);
-      break;
-    case 1:
-      plan->fail_alloc_every = 1 + below (rand, 8);
-      break;
-    case 2:
-      plan->refuse_at = 1 + below (rand, 40);
-      break;
-    case 3:
-      plan->refuse_every = 1 + below (rand, 12);
-      break;
-    case 4:
-      plan->fail_at = 1 + below (rand, 40);
-      break;
-    case 5:
-      plan->fail_every = 1 + below (rand, 12);
-      break;
-    case 6:
-      plan->lose_at = 1 + below (rand, 60);
-      break;
-    case 7:
-      plan->lose_at_call = 1 + below (rand, 60);
-      break;
-    case 8:
-      plan->hang_at = 1 + below (rand, 40);
-      return 5 + below (rand, 10);
-    default:
-      plan->fail_open = one_in (rand, 2);
-      plan->open_waits = !plan->fail_open;
-    }
-  return 0;
-}
-
-/* Returns: the deadline for operations, in ms, or 0. */
-static gint64
-plan_devices (const Mix *mix, const GraphPlan *p, GRand *rand,
-              StandInDataPlan *plans, guint n)
-{
-  static const char *const names[] = { "gpu0", "gpu1", "gpu2" };
-  gsize alone = graph_plan_need (p, TRUE), largest = graph_plan_need (p, FALSE);
-  gint64 deadline = 0;
-  for (guint i = 0; i < n; i++)
-    {
-      StandInDataPlan *s = &plans[i];
-      gboolean needed = i == n - 1 && mix->flags & PLAN_ALONE;
-      *s = (StandInDataPlan){ .name = names[i],
-                              .seed = g_rand_int (rand),
-                              .most_computing = below (rand, 4),
-                              .threads = one_in (rand, 3) ? 2 : 0,
-                              .kind = one_in (rand, 4) ? names[i] : NULL };
-      s->delay_us = s->threads > 0 && one_in (rand, 3) ? 30 : 0;
-      if (mix->small)
-        s->memory_bytes = random_memory (rand, needed ? alone : 0, largest);
-      for (guint k = below (rand, 3); mix->faulty && !needed && k < 3; k++)
-        {
-          gint64 of_fault = add_fault (rand, s);
-          deadline = MAX (deadline, of_fault);
-        }
-    }
-  return deadline;
-}
-
-/* -- Running ------------------------------------------------------------ */
-
-/* Adds up what a device did. Returns: what is wrong with it, or NULL. */
-static const char *
-add_up (const StandInDataPlan *plan, HassDevice *device, Tally *tally)
-{
-  StandInDataCounts c = stand_in_data_counts (device);
-  tally->computed += c.computed;
-  tally->failed += c.failed;
-  tally->no_memory += c.no_memory;
-  tally->lost += c.lost;
-  tally->copies += c.copies_in + c.copies_out + c.copies_peer;
-  if (c.wrong)
-    return c.wrong;
-  if (c.bytes > 0 || c.opened != c.closed)
-    return "memory, or an open device, is left";
-  if (plan->memory_bytes > 0 && c.most_bytes > plan->memory_bytes)
-    return "it gave more memory than it has";
-  return NULL;
-}
-
-static char *
-run_graph (const Mix *mix, const GraphPlan *p, GRand *rand, Tally *tally)
-{
-  static const gsize windows[] = { 2, 4, 16, 64, 0 };
-  guint least = mix->faulty && mix->flags & PLAN_ALONE ? 2 : 1;
-  guint n = least + below (rand, MOST_DEVICES + 1 - least);
-  StandInDataPlan plans[MOST_DEVICES];
-  HassDevice *devices[MOST_DEVICES];
-  GraphSettings settings = { .window = windows[below (rand, 5)],
-                             .n_cores = 1 + below (rand, 3),
-                             .devices = devices,
-                             .n_devices = n };
-  settings.bundle_deadline_ms = plan_devices (mix, p, rand, plans, n);
-  gsize preset = hass_mover_least; /* data are small here */
-  hass_mover_least = one_in (rand, 3) ? 1 : preset;
-  for (guint i = 0; i < n; i++)
-    devices[i] = stand_in_data_new (&plans[i]);
-  char *wrong = mix->flags & PLAN_RECORDS ? graph_run_recorded (p, &settings)
-                                          : graph_run (p, &settings);
-  for (guint i = 0; i < n; i++)
-    {
-      const char *why = add_up (&plans[i], devices[i], tally);
-      if (why && !wrong)
-        wrong = g_strdup_printf ("%s: %s", plans[i].name, why);
-      stand_in_data_free (devices[i]);
-    }
-  hass_mover_least = preset;
-  tally->graphs++;
-  return wrong;
-}
-
-static guint64
-from_environment (const char *name, guint64 preset)
-{
-  const char *text = g_getenv (name);
-  return text && *text ? g_ascii_strtoull (text, NULL, 0) : preset;
-}
-
-static void
-run_mix (const Mix *mix, Tally *tally)
-{
-  guint64 n = from_environment ("TEST_FARMS", CROWD_SCALE (mix->n));
-  guint64 first = from_environment ("TEST_SEED", 1);
-  guint n_wrong = 0;
-  for (guint64 i = 0; i < n && n_wrong < MOST_WRONG; i++)
-    {
-      guint32 seed = (guint32)(first + i);
-      g_autoptr (GRand) rand = g_rand_new_with_seed (seed);
-      guint n_tasks = 10 + below (rand, one_in (rand, 4) ? 300 : 80);
-      g_autoptr (GraphPlan) p = graph_plan_new (seed, n_tasks, mix->flags);
-      g_autofree char *what = g_strdup_printf ("%s, seed %u", mix->name, seed);
-      watchdog (PATIENCE_S, what);
-      g_autofree char *wrong = run_graph (mix, p, rand, tally);
-      watchdog (0, NULL);
-      if (wrong)
-        g_printerr ("\n    %s: %s", what, wrong);
-      n_wrong += wrong != NULL;
-    }
-  CU_ASSERT_EQUAL (n_wrong, 0);
-}
-
-/* -- Tests -------------------------------------------------------------- */
 
 /* Of the tests below with codelets for devices alone: how much of the others
    devices compute is a matter of time. */
-static Tally sum;
+static DeviceTally sum;
 
 static void
 whole_devices (void)
 {
-  static const Mix mix = { .name = "whole", .n = 300, .flags = PLAN_GPU };
-  Tally tally = { 0 };
-  run_mix (&mix, &tally);
+  static const DeviceMix mix = { .name = "whole", .n = 300, .flags = PLAN_GPU };
+  DeviceTally tally = { 0 };
+  device_mix_run (&mix, &tally);
 }
 
 static void
 small_devices (void)
 {
-  static const Mix mix
+  static const DeviceMix mix
       = { .name = "small", .n = 300, .flags = PLAN_GPU, .small = TRUE };
-  Tally tally = { 0 };
-  run_mix (&mix, &tally);
+  DeviceTally tally = { 0 };
+  device_mix_run (&mix, &tally);
 }
 
 static void
 faulty_devices (void)
 {
-  static const Mix mix
+  static const DeviceMix mix
       = { .name = "faulty", .n = 400, .flags = PLAN_GPU, .faulty = TRUE };
-  static const Mix both = { .name = "small and faulty",
-                            .n = 200,
-                            .flags = PLAN_GPU,
-                            .small = TRUE,
-                            .faulty = TRUE };
-  Tally tally = { 0 };
-  run_mix (&mix, &tally);
-  run_mix (&both, &tally);
+  static const DeviceMix both = { .name = "small and faulty",
+                                  .n = 200,
+                                  .flags = PLAN_GPU,
+                                  .small = TRUE,
+                                  .faulty = TRUE };
+  DeviceTally tally = { 0 };
+  device_mix_run (&mix, &tally);
+  device_mix_run (&both, &tally);
 }
 
 static void
 failing_tasks (void)
 {
-  static const Mix mix
+  static const DeviceMix mix
       = { .name = "failing tasks", .n = 200, .flags = PLAN_GPU | PLAN_FAILS };
-  Tally tally = { 0 };
-  run_mix (&mix, &tally);
+  DeviceTally tally = { 0 };
+  device_mix_run (&mix, &tally);
 }
 
 static void
 recorded_graphs (void)
 {
-  static const Mix mixes[] = {
+  static const DeviceMix mixes[] = {
     { .name = "recorded", .n = 60, .flags = PLAN_GPU | PLAN_RECORDS },
     { .name = "recorded, small and faulty",
       .n = 150,
@@ -287,38 +68,38 @@ recorded_graphs (void)
       .flags = PLAN_GPU | PLAN_ALONE | PLAN_RECORDS,
       .faulty = TRUE },
   };
-  Tally tally = { 0 };
+  DeviceTally tally = { 0 };
   for (guint i = 0; i < G_N_ELEMENTS (mixes); i++)
-    run_mix (&mixes[i], &tally);
+    device_mix_run (&mixes[i], &tally);
   CU_ASSERT_TRUE (tally.computed > tally.graphs);
 }
 
 static void
 devices_alone (void)
 {
-  static const Mix mix
+  static const DeviceMix mix
       = { .name = "alone", .n = 300, .flags = PLAN_GPU | PLAN_ALONE };
-  run_mix (&mix, &sum);
+  device_mix_run (&mix, &sum);
 }
 
 static void
 small_devices_alone (void)
 {
-  static const Mix mix = { .name = "small, alone",
-                           .n = 300,
-                           .flags = PLAN_GPU | PLAN_ALONE,
-                           .small = TRUE };
-  run_mix (&mix, &sum);
+  static const DeviceMix mix = { .name = "small, alone",
+                                 .n = 300,
+                                 .flags = PLAN_GPU | PLAN_ALONE,
+                                 .small = TRUE };
+  device_mix_run (&mix, &sum);
 }
 
 static void
 one_sound_device (void)
 {
-  static const Mix mix = { .name = "faulty, alone",
-                           .n = 300,
-                           .flags = PLAN_GPU | PLAN_ALONE,
-                           .faulty = TRUE };
-  run_mix (&mix, &sum);
+  static const DeviceMix mix = { .name = "faulty, alone",
+                                 .n = 300,
+                                 .flags = PLAN_GPU | PLAN_ALONE,
+                                 .faulty = TRUE };
+  device_mix_run (&mix, &sum);
 }
 
 /* The tests before this one prove nothing about devices that have no work. */

@@ -12,50 +12,76 @@
 /* The machine if none is named. */
 #define MACHINE "h200x2"
 
+/* Prints the runs of the graph under the strategies. @reports: HassReport. */
 static void
-print (const SimFlowCommand *command, const SimFlowResult *result)
+print (const SimFlowCommand *command, SimFlow *f, const HassPlatform *p,
+       char **strategies, const GPtrArray *reports)
 {
-  if (command->output == 't')
-    sim_flow_print_table (result);
-  else if (command->output == 'c')
+  g_autoptr (JsonBuilder) json = json_builder_new ();
+  json_builder_begin_array (json);
+  if (command->output == 'c')
+    sim_flow_print_csv_head ();
+  if (command->output == 't' && reports->len > 1)
+    sim_flow_compare (f, p, strategies, reports);
+  for (guint i = 0; i < reports->len; i++)
     {
-      sim_flow_print_csv_head ();
-      sim_flow_print_csv (result);
+      SimFlowResult result
+          = { f, p, reports->pdata[i], sim_flow_bound (f, p), command->seed };
+      if (command->output == 'c')
+        sim_flow_print_csv (&result);
+      else if (command->output == 'j')
+        sim_flow_add_json (json, &result);
+      else if (reports->len == 1)
+        sim_flow_print_table (&result);
     }
-  else
+  json_builder_end_array (json);
+  if (command->output == 'j')
     {
-      g_autoptr (JsonBuilder) json = json_builder_new ();
-      json_builder_begin_array (json);
-      sim_flow_add_json (json, result);
-      json_builder_end_array (json);
       g_autofree char *text = json_text (json, TRUE);
       puts (text);
     }
 }
 
-/* Runs the graph as the command says, draws it if it says so, and prints what
-   has come of it. */
-static gboolean
-run (const SimFlowCommand *command, SimFlow *f, const HassPlatform *p,
-     GError **error)
+/* Runs the graph under a strategy as the command says. Draws it if it is the
+   first one; the trace is of the last one. */
+static HassReport *
+run_one (const SimFlowCommand *command, SimFlow *f, const HassPlatform *p,
+         char **strategy, gboolean first, GError **error)
 {
-  SimFlowOptions o = { .seed = command->seed,
-                       .trace = command->trace,
-                       .modelled = command->noise >= 0 || command->start_ms >= 0
-                                   || command->slow || command->lose };
+  SimFlowOptions o
+      = { .seed = command->seed,
+          .strategy = strategy[0],
+          .trace = strategy[0] && strategy[1] ? "" : command->trace,
+          .modelled = command->noise >= 0 || command->start_ms >= 0
+                      || command->slow || command->lose };
   g_autoptr (GArray) events
       = sim_flow_events (f, p, &o, command->slow, command->lose, error);
   if (!events)
-    return FALSE;
+    return NULL;
   o.events = (HassVirtualEvent *)events->data;
   o.n_events = events->len;
-  g_autoptr (HassReport) r = sim_flow_run_as (f, p, &o, error);
-  if (!r
-      || (command->gantt
-          && !sim_flow_draw (f, p, &o, r, command->gantt, error)))
-    return FALSE;
-  print (command,
-         &(SimFlowResult){ f, p, r, sim_flow_bound (f, p), command->seed });
+  HassReport *r = sim_flow_run_as (f, p, &o, error);
+  if (r && first && command->gantt
+      && !sim_flow_draw (f, p, &o, r, command->gantt, error))
+    g_clear_pointer (&r, hass_report_free);
+  return r;
+}
+
+static gboolean
+run (const SimFlowCommand *command, SimFlow *f, const HassPlatform *p,
+     char **strategies, GError **error)
+{
+  g_autoptr (GPtrArray) reports
+      = g_ptr_array_new_with_free_func ((GDestroyNotify)hass_report_free);
+  guint n = MAX (g_strv_length (strategies), 1);
+  for (guint i = 0; i < n; i++)
+    {
+      HassReport *r = run_one (command, f, p, strategies + i, i == 0, error);
+      if (!r)
+        return FALSE;
+      g_ptr_array_add (reports, r);
+    }
+  print (command, f, p, strategies, reports);
   return TRUE;
 }
 
@@ -74,6 +100,12 @@ sim_flow_command (const SimFlowCommand *command, GError **error)
   gboolean ok = FALSE;
   HassPlatform *p = NULL;
   const char *on = command->platform ? command->platform : MACHINE;
+  /* An empty list: the default one. */
+  g_auto (GStrv) strategies
+      = command->strategies ? sim_flow_strategies (command->strategies, error)
+                            : g_new0 (char *, 1);
+  if (!strategies)
+    return FALSE;
   g_autoptr (SimFlow) f = sim_flow_new (command->spec, command->seed, error);
   if (!f || !sim_load_platform (f->name, on, &p, error))
     return FALSE;
@@ -82,7 +114,7 @@ sim_flow_command (const SimFlowCommand *command, GError **error)
     g_set_error (error, HASS_ERROR, HASS_ERROR_NO_DEVICE,
                  "dataflow '%s': platform %s has no cores", f->spec, p->name);
   else
-    ok = run (command, f, p, error);
+    ok = run (command, f, p, strategies, error);
   hass_platform_free (p);
   return ok;
 }

@@ -65,6 +65,7 @@ SimFlowBound sim_flow_bound (SimFlow *flow, const HassPlatform *p);
 /**
  * SimFlowCommand: what the command line says of a dataflow.
  * @platform: NULL: the default.
+ * @strategies: a list; NULL: the default one.
  * @output: 't' table, 'j' JSON, 'c' CSV.
  * @trace, @gantt: files to write; NULL: none.
  * @noise, @start_ms: instead of the machine's; negative: the machine's.
@@ -72,7 +73,7 @@ SimFlowBound sim_flow_bound (SimFlow *flow, const HassPlatform *p);
  */
 typedef struct
 {
-  const char *spec, *platform;
+  const char *spec, *platform, *strategies;
   guint64 seed;
   char output;
   const char *trace, *gantt;
@@ -86,5 +87,11 @@ gboolean sim_flow_command (const SimFlowCommand *command, GError **error);
 /* run.c: runs the graph. Returns: its report, or NULL with an error. */
 HassReport *sim_flow_run (SimFlow *flow, const HassPlatform *p, guint64 seed,
                           GError **error);
+/* compare.c: Returns: the strategies of a list, in which "all" stands for those
+   of dataflows; free with g_strfreev(). NULL with an error. */
+char **sim_flow_strategies (const char *list, GError **error);
+/* Prints a table. @reports: HassReport of the graph, under each strategy. */
+void sim_flow_compare (SimFlow *flow, const HassPlatform *p, char **strategies,
+                       const GPtrArray *reports);
 
 #endif

@@ -166,6 +166,7 @@ sim_flow_run_as (SimFlow *f, const HassPlatform *p, const SimFlowOptions *o,
   d.run.platform = p->path;
   d.run.dry = TRUE;
   d.run.seed = o->seed;
+  d.run.strategy = o->strategy;
   if (!run_dry (&d, p, o, &report, error))
     {
       g_prefix_error (error, "%s: ", f->spec);

@@ -8,6 +8,7 @@
 
 /**
  * SimFlowOptions: how a graph runs.
+ * @strategy: NULL: the default one.
  * @trace: a file that gets a line of JSON an event; "": none; NULL: that of
  *   HASS_TRACE.
  * @modelled: the machine is not as its file says, or there are events.
@@ -19,7 +20,7 @@
 typedef struct
 {
   guint64 seed;
-  const char *trace;
+  const char *strategy, *trace;
   gboolean modelled, extra;
   const HassVirtualEvent *events;
   guint n_events;

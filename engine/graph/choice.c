@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/* choice.c: what a strategy sees of a dataflow when it is asked (hass/flow.h):
+   step 2 of the DESIGN paragraph in place.h.
+   Thread safety: see place.h. */
+#include "place.h"
+
+/* So long do cores wait for a device that should open soon, in ns. A guess:
+   shorter, and a core computes for long what the device would have begun at
+   once; longer, and a device that hangs while it opens costs more. A variable
+   for tests. */
+gint64 hass_place_late_ns = 20000000;
+
+/* -- What the strategy sees ---------------------------------------------- */
+
+static gboolean
+opens_soon_locked (const HassGraph *graph, HassGraphDevice *device)
+{
+  if (device->state != HASS_GRAPH_DEVICE_SHUT || device->soon_ns < 0)
+    return FALSE;
+  gint64 now_ns = graph->job->engine->now (graph->job);
+  if (device->soon_ns == 0)
+    device->soon_ns = now_ns + hass_place_late_ns;
+  return now_ns < device->soon_ns;
+}
+
+/* Returns: when cores need not wait for a device to open any longer; 0: none
+   waits. The calling thread. */
+gint64
+hass_place_again_ns (HassJob *job)
+{
+  HassGraph *graph = job->flow;
+  HassPlacing *p = graph->placing;
+  gint64 ns = 0;
+  if (!p)
+    return 0;
+  pthread_mutex_lock (&p->lock);
+  for (guint i = 0; i < p->n_devices; i++)
+    if (p->devices[i].soon_ns > 0 && opens_soon_locked (graph, &p->devices[i]))
+      ns = MAX (ns, p->devices[i].soon_ns);
+  pthread_mutex_unlock (&p->lock);
+  return ns;
+}
+
+static double
+mean_ns (const HassGraphTask *task)
+{
+  return atomic_load_explicit (&task->codelet->mean_ns, memory_order_relaxed);
+}
+
+static double
+task_ns (const HassFlowState *state, gint worker)
+{
+  const HassChoice *c = (const HassChoice *)state;
+  return worker < 0 ? mean_ns (c->task)
+                    : hass_device_pace_ns (&c->graph->placing->devices[worker],
+                                           c->task->codelet);
+}
+
+/* Sets what it costs to copy the data of the task to the device that asks. */
+void
+hass_choice_look_at_data_locked (HassChoice *c)
+{
+  if (!c->known)
+    c->copy_ns = hass_device_copy_ns_locked (
+        c->graph, &c->graph->placing->devices[c->asker], c->task, &c->away);
+  c->known = TRUE;
+}
+
+static double
+copy_ns (const HassFlowState *state, gint worker)
+{
+  HassChoice *c = (HassChoice *)state;
+  HassPlaces *away;
+  if (worker < 0)
+    return hass_home_copy_ns_locked (c->graph, c->task);
+  if (worker != c->asker)
+    return hass_device_copy_ns_locked (
+        c->graph, &c->graph->placing->devices[worker], c->task, &away);
+  hass_choice_look_at_data_locked (c);
+  return c->copy_ns;
+}
+
+/* Where no device asks: what only such a question needs. */
+static void
+foresee_locked (HassChoice *c)
+{
+  const HassPlacing *p = c->graph->placing;
+  double ns = 0;
+  for (guint i = 0; i < p->n_devices; i++)
+    ns += c->held_ns[i];
+  for (guint i = 0; i < p->codelets->len; i++)
+    {
+      const HassCodeletState *codelet = g_ptr_array_index (p->codelets, i);
+      ns += (double)codelet->n_waiting * codelet->device_ns;
+    }
+  c->state.backlog_ns = ns / MAX (__builtin_popcount (c->open), 1);
+  if (!p->core_until_ns)
+    return;
+  gint64 first_ns = G_MAXINT64,
+         now_ns = c->graph->job->engine->now (c->graph->job);
+  for (guint w = 0; w < c->graph->n_queues; w++)
+    first_ns = MIN (first_ns, p->core_until_ns[w]);
+  c->state.core_free_ns = (double)MAX (first_ns - now_ns, 0);
+}
+
+/* Returns: a mask of the devices that count where no device asks. */
+guint32
+hass_choice_counting_locked (HassGraph *graph)
+{
+  HassPlacing *p = graph->placing;
+  guint32 open = hass_place_devices_that_are (p, HASS_GRAPH_DEVICE_OPEN);
+  for (guint i = 0; i < p->n_devices; i++)
+    if (opens_soon_locked (graph, &p->devices[i]))
+      open |= 1u << i;
+  return open;
+}
+
+/* @asker: a device; < 0: none. Else devices count that open soon, too. */
+void
+hass_choice_begin_locked (HassChoice *c, HassGraph *graph, gint asker)
+{
+  HassPlacing *p = graph->placing;
+  c->graph = graph;
+  c->asker = asker;
+  c->open = asker < 0 ? hass_choice_counting_locked (graph)
+                      : hass_place_devices_that_are (p, HASS_GRAPH_DEVICE_OPEN);
+  for (guint i = 0; i < p->n_devices; i++)
+    c->held_ns[i] = hass_device_held_ns_locked (graph, &p->devices[i]);
+  c->state = (HassFlowState){ .n_devices = p->n_devices,
+                              .n_cores = graph->n_queues,
+                              .devices = c->open,
+                              .held_ns = c->held_ns,
+                              .queue_ns = p->queue_ns,
+                              .task_ns = task_ns,
+                              .copy_ns = copy_ns };
+  if (asker < 0)
+    foresee_locked (c);
+}
+
+/* Returns: how many tasks of a codelet wait, and a quarter of those that
+   devices have computed. */
+static guint64
+n_known_locked (const HassGraph *graph, const HassCodeletState *codelet)
+{
+  const HassPlacing *p = graph->placing;
+  guint64 n = 0;
+  for (guint i = 0; i < p->n_devices; i++)
+    n += p->devices[i].codelets[codelet->index].n_computed;
+  return n / 4 + codelet->n_waiting;
+}
+
+/* Returns: a mask of the devices that count and can compute a task. This runs
+   for each task that is looked at: where none was refused it is short, as a
+   device that counts is not lost. */
+static guint32
+able_locked (const HassChoice *c, const HassGraphTask *task)
+{
+  if (g_hash_table_size (c->graph->placing->refusals) > 0)
+    return hass_place_able_locked (c->graph, task) & c->open;
+  return task->flags & (HASS_TASK_LOCKS | HASS_TASK_REDUCES)
+             ? 0
+             : task->codelet->devices & c->open;
+}
+
+/* The strategy will be asked about a task. */
+HassFlowTask
+hass_choice_show_locked (HassChoice *c, HassGraphTask *task)
+{
+  const HassCodeletState *codelet = task->codelet;
+  double core_ns = mean_ns (task);
+  c->task = task;
+  c->known = FALSE;
+  return (HassFlowTask){ .codelet = codelet->index,
+                         .priority = task->priority,
+                         .level = task->level,
+                         .devices = able_locked (c, task),
+                         .cores = codelet->public.cpu != NULL,
+                         .core_ns = core_ns,
+                         .device_ns = codelet->device_ns,
+                         .n_waiting = codelet->n_waiting,
+                         .n_known
+                         = core_ns == 0 && !codelet->tried && c->asker < 0
+                               ? n_known_locked (c->graph, codelet)
+                               : 0 };
+}
+
+/* -- Placing ------------------------------------------------------------- */
+
+/* Asks the strategy where a task waits that has become ready. */
+void
+hass_choice_place_locked (HassGraph *graph, HassGraphTask *task,
+                          HassFlowSpot *spot)
+{
+  const HassStrategy *s = graph->job->strategy;
+  HassChoice c;
+  if (!s->ops->place)
+    return;
+  hass_choice_begin_locked (&c, graph, HASS_FLOW_CORES);
+  HassFlowTask shown = hass_choice_show_locked (&c, task);
+  s->ops->place (s->self, &c.state, &shown, spot);
+}

@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: MIT */
+/* test_flow_strategies.c: what strategies of dataflows decide, asked directly.
+   Thread safety: one thread. */
+#include "hass_test.h"
+#include "sched/registry.h"
+
+/* A machine with two devices and four cores. @task_ns, @copy_ns: of the task
+   that is asked about, at worker + 1: on the cores, on either device. */
+typedef struct
+{
+  HassFlowState state;
+  double held_ns[2], queue_ns[HASS_FLOW_QUEUES];
+  double task_ns[3], copy_ns[3];
+  HassDeviceTraits devices[3];
+  HassStrategyEnv env;
+  HassStrategy *strategy;
+} Machine;
+
+static double
+task_ns (const HassFlowState *state, gint worker)
+{
+  return ((const Machine *)(gconstpointer)state)->task_ns[worker + 1];
+}
+
+static double
+copy_ns (const HassFlowState *state, gint worker)
+{
+  return ((const Machine *)(gconstpointer)state)->copy_ns[worker + 1];
+}
+
+/* The caller ends it. */
+static Machine *
+begin (const char *strategy)
+{
+  Machine *m = g_new0 (Machine, 1);
+  m->state = (HassFlowState){ .n_devices = 2,
+                              .n_cores = 4,
+                              .devices = 3,
+                              .held_ns = m->held_ns,
+                              .queue_ns = m->queue_ns,
+                              .task_ns = task_ns,
+                              .copy_ns = copy_ns };
+  m->env = (HassStrategyEnv){ .struct_size = sizeof m->env,
+                              .farm = HASS_FARM_DATAFLOW,
+                              .n_devices = 3,
+                              .devices = m->devices };
+  m->strategy = hass_strategy_new (strategy, &m->env, NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL (m->strategy);
+  return m;
+}
+
+static void
+end (Machine *m)
+{
+  hass_strategy_free (m->strategy);
+  g_free (m);
+}
+
+/* A task of a codelet that both devices and cores can compute. */
+static HassFlowTask
+task_of (guint codelet, double core_ns, double device_ns)
+{
+  return (HassFlowTask){ .codelet = codelet,
+                         .priority = 7,
+                         .level = 3,
+                         .devices = 3,
+                         .cores = TRUE,
+                         .core_ns = core_ns,
+                         .device_ns = device_ns,
+                         .n_waiting = 1 };
+}
+
+static HassFlowSpot
+place (Machine *m, const HassFlowTask *task)
+{
+  HassFlowSpot spot = { .priority = task->priority, .level = task->level };
+  m->strategy->ops->place (m->strategy->self, &m->state, task, &spot);
+  return spot;
+}
+
+static HassFlowAnswer
+suits (Machine *m, gint worker, const HassFlowTask *task,
+       HassFlowVerdict *verdict)
+{
+  *verdict = (HassFlowVerdict){ .score = 0 };
+  return m->strategy->ops->suits (m->strategy->self, &m->state, worker, task,
+                                  verdict);
+}
+
+/* Returns: the @n-th queue that a worker looks into; < 0: none. */
+static gint
+look (Machine *m, gint worker, guint n)
+{
+  HassFlowLook look = { .queue = 0 };
+  return m->strategy->ops->look (m->strategy->self, &m->state, worker, n, &look)
+             ? (gint)look.queue
+             : -1;
+}
+
+static void
+set (double *values, double cores, double first, double second)
+{
+  values[0] = cores;
+  values[1] = first;
+  values[2] = second;
+}
+
+/* -- flow-auto ---------------------------------------------------------- */
+
+static void
+earliest_device (void)
+{
+  Machine *m = begin ("flow-auto");
+  HassFlowTask task = task_of (0, 100, 10);
+  HassFlowVerdict v;
+  set (m->task_ns, 100, 10, 10);
+  set (m->copy_ns, 0, 5, 20);
+  CU_ASSERT_EQUAL (suits (m, 0, &task, &v), HASS_FLOW_TAKE);
+  CU_ASSERT_EQUAL (v.score, 5);
+  CU_ASSERT_EQUAL (suits (m, 1, &task, &v), HASS_FLOW_LEAVE);
+  CU_ASSERT_EQUAL (v.left_to, 1);
+  m->held_ns[0] = 16;
+  CU_ASSERT_EQUAL (suits (m, 1, &task, &v), HASS_FLOW_TAKE);
+  CU_ASSERT_EQUAL (suits (m, 0, &task, &v), HASS_FLOW_LEAVE);
+  CU_ASSERT_EQUAL (v.left_to, 2);
+  task.devices = 1;
+  CU_ASSERT_EQUAL (suits (m, 0, &task, &v), HASS_FLOW_TAKE);
+  end (m);
+}
+
+static void
+core_before_devices (void)
+{
+  Machine *m = begin ("flow-auto");
+  HassFlowTask task = task_of (0, 100, 10);
+  HassFlowVerdict v;
+  m->state.backlog_ns = 99;
+  CU_ASSERT_EQUAL (suits (m, HASS_FLOW_CORES, &task, &v), HASS_FLOW_LEAVE);
+  m->state.backlog_ns = 100;
+  CU_ASSERT_EQUAL (suits (m, HASS_FLOW_CORES, &task, &v), HASS_FLOW_IF_HOME);
+  task.core_ns = 0;
+  task.n_known = 511;
+  CU_ASSERT_EQUAL (suits (m, HASS_FLOW_CORES, &task, &v), HASS_FLOW_LEAVE);
+  task.n_known = 512;
+  CU_ASSERT_EQUAL (suits (m, HASS_FLOW_CORES, &task, &v), HASS_FLOW_IF_HOME);
+  end (m);
+}
+
+/* -- flow-dmda, flow-dmdas ---------------------------------------------- */
+
+/* Workers end a task at 100, 10 and 12 and then as what they have, and the
+   copies, say. A queue is that of the worker + 1. */
+static void
+earliest_end (void)
+{
+  static const char *const names[] = { "flow-dmda", "flow-dmdas" };
+  for (guint i = 0; i < 2; i++)
+    {
+      Machine *m = begin (names[i]);
+      HassFlowTask task = task_of (0, 100, 10);
+      set (m->task_ns, 100, 10, 12);
+      HassFlowSpot spot = place (m, &task);
+      CU_ASSERT_EQUAL (spot.queue, 1);
+      CU_ASSERT_EQUAL (spot.ns, 10);
+      set (m->copy_ns, 0, 3, 0);
+      CU_ASSERT_EQUAL (place (m, &task).queue, 2);
+      m->held_ns[1] = 2;
+      CU_ASSERT_EQUAL (place (m, &task).queue, 1);
+      CU_ASSERT_EQUAL (place (m, &task).ns, 13);
+      m->queue_ns[1] = 2;
+      CU_ASSERT_EQUAL (place (m, &task).queue, 2);
+      m->queue_ns[1] = m->queue_ns[2] = 99;
+      CU_ASSERT_EQUAL (place (m, &task).queue, 0);
+      CU_ASSERT_EQUAL (place (m, &task).ns, 25);
+      m->state.core_free_ns = 20;
+      CU_ASSERT_EQUAL (place (m, &task).queue, 1);
+      set (m->copy_ns, 0, G_MAXDOUBLE, G_MAXDOUBLE);
+      task.cores = FALSE;
+      CU_ASSERT_EQUAL (place (m, &task).queue, 1);
+      end (m);
+    }
+}
+
+static void
+order (void)
+{
+  HassFlowTask task = task_of (0, 100, 10);
+  Machine *m = begin ("flow-dmda");
+  CU_ASSERT_EQUAL (place (m, &task).priority, 0);
+  CU_ASSERT_EQUAL (place (m, &task).level, 0);
+  end (m);
+  m = begin ("flow-dmdas");
+  CU_ASSERT_EQUAL (place (m, &task).priority, 7);
+  CU_ASSERT_EQUAL (place (m, &task).level, 3);
+  end (m);
+}
+
+static void
+tried_once (void)
+{
+  Machine *m = begin ("flow-dmda");
+  HassFlowTask task = task_of (4, 0, 10);
+  set (m->task_ns, 0, 10, 10);
+  CU_ASSERT_EQUAL (place (m, &task).queue, 1);
+  task.n_known = 512;
+  CU_ASSERT_EQUAL (place (m, &task).queue, 0);
+  CU_ASSERT_EQUAL (place (m, &task).queue, 1);
+  end (m);
+}
+
+static void
+weights (void)
+{
+  Machine *m = begin ("flow-dmda:beta=0");
+  HassFlowTask task = task_of (0, 100, 10);
+  set (m->task_ns, 100, 10, 12);
+  set (m->copy_ns, 0, 50, 0);
+  CU_ASSERT_EQUAL (place (m, &task).queue, 1);
+  end (m);
+}
+
+/* -- flow-heteroprio ---------------------------------------------------- */
+
+static void
+by_acceleration (void)
+{
+  Machine *m = begin ("flow-heteroprio");
+  const HassFlowTask tasks[] = { task_of (0, 40, 10), task_of (1, 200, 10),
+                                 task_of (2, 20, 10), task_of (3, 0, 10) };
+  for (guint i = 0; i < 4; i++)
+    CU_ASSERT_EQUAL (place (m, &tasks[i]).queue, i);
+  CU_ASSERT_EQUAL (place (m, &tasks[0]).priority, 7);
+  static const gint devices[] = { 3, 1, 0, 2, -1 };
+  for (guint n = 0; n < 5; n++)
+    {
+      CU_ASSERT_EQUAL (look (m, 0, n), devices[n]);
+      CU_ASSERT_EQUAL (look (m, HASS_FLOW_CORES, n),
+                       n < 4 ? devices[3 - n] : -1);
+    }
+  HassFlowTask slower = task_of (1, 30, 10);
+  HassFlowTask faster = task_of (2, 500, 10);
+  place (m, &slower);
+  place (m, &faster);
+  static const gint later[] = { 3, 2, 0, 1, -1 };
+  for (guint n = 0; n < 5; n++)
+    CU_ASSERT_EQUAL (look (m, 1, n), later[n]);
+  end (m);
+}
+
+static void
+at_the_end (void)
+{
+  Machine *m = begin ("flow-heteroprio");
+  HassFlowTask task = task_of (0, 40, 10);
+  HassFlowVerdict v;
+  task.n_waiting = 7;
+  CU_ASSERT_EQUAL (suits (m, HASS_FLOW_CORES, &task, &v), HASS_FLOW_LEAVE);
+  CU_ASSERT_EQUAL (suits (m, 0, &task, &v), HASS_FLOW_TAKE);
+  task.n_waiting = 8;
+  CU_ASSERT_EQUAL (suits (m, HASS_FLOW_CORES, &task, &v), HASS_FLOW_TAKE);
+  task.n_waiting = 1;
+  task.devices = 0;
+  CU_ASSERT_EQUAL (suits (m, HASS_FLOW_CORES, &task, &v), HASS_FLOW_TAKE);
+  end (m);
+}
+
+HASS_TEST_SUITE (
+    flow_strategies,
+    { "flow-auto: a device takes what no other would end earlier",
+      earliest_device },
+    { "flow-auto: a core takes what it ends before devices would come to it",
+      core_before_devices },
+    { "flow-dmda and -dmdas assign a task to the earliest predicted end",
+      earliest_end },
+    { "flow-dmda keeps the order of assignment, flow-dmdas that of priorities",
+      order },
+    { "flow-dmda has cores try a codelet once, if many tasks are known",
+      tried_once },
+    { "the weights of flow-dmda can be set", weights },
+    { "flow-heteroprio: devices look first at what they speed up most, cores "
+      "last",
+      by_acceleration },
+    { "flow-heteroprio: a core leaves tasks to which devices come earlier",
+      at_the_end })
