@@ -67,6 +67,7 @@ struct HassServing
   guint64 ticket;       /* the last one */
   guint most_computing; /* calls in flight that keep the device busy */
   guint ahead;          /* most tasks that wait here to be computed */
+  guint64 n_seen; /* HassPlacing.n_entered when it last looked for a task */
   guint n_computing;
   guint n_leaving; /* data that are copied home, or moved */
   guint n_moving;  /* of these, those whose copy has ended */

@@ -64,6 +64,7 @@ take_one (HassServing *s)
         hass_place_share_locked (s->graph, task);
     }
   gboolean news = s->placing->news;
+  s->n_seen = s->placing->n_entered;
   pthread_mutex_unlock (&s->placing->lock);
   if (news)
     s->job->engine->changed (s->job);

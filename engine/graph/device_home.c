@@ -211,11 +211,13 @@ any_only_here_locked (const HassServing *s)
   return s->n_leaving == 0 ? found : NULL;
 }
 
-/* Returns: TRUE if all that has been computed must come home. */
+/* Returns: TRUE if all that has been computed must come home. Not before the
+   device has looked at the tasks that have become ready: one may update it. */
 static gboolean
-all_go_home (const HassServing *s)
+all_go_home_locked (const HassServing *s)
 {
   return s->n_computing == 0 && s->device->taken->len == 0
+         && s->n_seen == s->placing->n_entered
          && (atomic_load_explicit (&s->job->generated, memory_order_acquire)
              || atomic_load_explicit (&s->graph->caller_waits,
                                       memory_order_relaxed)
@@ -232,7 +234,7 @@ hass_device_leave_one (HassServing *s)
   HassPlaces *p = next_leaver_locked (s);
   if (p)
     g_queue_remove (&s->device->leavers, p);
-  else if (all_go_home (s))
+  else if (all_go_home_locked (s))
     p = any_only_here_locked (s);
   HassData *useless = NULL;
   if (p && p->data->own && !p->wanted

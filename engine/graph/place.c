@@ -81,7 +81,10 @@ hass_place_ready (HassGraph *graph, HassGraphTask *task)
   pthread_mutex_lock (&p->lock);
   if (hass_place_able_locked (graph, task)
       && !hass_place_is_poisoned (graph, task))
-    hass_place_share_locked (graph, task);
+    {
+      hass_place_share_locked (graph, task);
+      p->n_entered++;
+    }
   else
     for_cores = hass_place_is_home_locked (graph, task, &away);
   if (away)

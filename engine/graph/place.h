@@ -156,6 +156,7 @@ struct HassPlacing
   guint n_queues;
   GArray *empty;          /* a queue without tasks */
   _Atomic guint n_shared; /* their number, read without the lock */
+  guint64 n_entered;      /* tasks that have become ready and entered one */
   guint32 reviewed;       /* devices that counted when tasks were placed last */
   gint64 *core_until_ns;  /* [n_cores] when a core should be free; or NULL */
   GHashTable *refusals;   /* index of a task + 1 -> HassRefusal */
