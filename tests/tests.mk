@@ -2,7 +2,7 @@
 # tests.mk: the test program, fuzzing, and the targets that run them. Included by
 # the Makefile; suites.mk says which suites run where.
 
-TEST_C := $(filter-out tests/consumer/project/%,\
+TEST_C := $(filter-out tests/consumer/project/% tests/stress/%,\
 	$(wildcard tests/*.c tests/*/*.c tests/*/*/*.c))
 TEST_CXX := $(wildcard tests/*/*.cpp)
 TEST_OBJ := $(TEST_C:%.c=$(BUILD)/%.o) $(TEST_CXX:%.cpp=$(BUILD)/%.o)
@@ -80,14 +80,23 @@ soak: tests
 	  --suite $(or $(SUITE),storm)
 
 # Each suite on one CPU beside a load, where a test that depends on time fails:
-# tests/stress.sh. TIMES=n: so often, in random order; SECONDS=n: no longer.
+# tests/stress/stress.sh. TIMES=n: so often, in random order; SECONDS=n: no
+# longer. JITTER=1: threads pause at locks, too; not under a sanitizer, which has
+# its own functions there.
 TIMES ?= 10
+JITTER_SO := $(abspath $(BUILD))/tests/stress/jitter.so
 .PHONY: stress
-stress: $(TEST_PARTS)
-	$(Q)TEST_BUILD=$(abspath $(BUILD)) $(TEST_ENV) \
-	  TSAN_OPTIONS="$(TSAN_OPTIONS) halt_on_error=1" tests/stress.sh $(TESTS) \
+stress: $(TEST_PARTS) $(if $(JITTER),$(JITTER_SO))
+	$(if $(and $(JITTER),$(SAN)),$(error stress: JITTER=1 does not go with SAN=$(SAN)))
+	$(Q)$(if $(JITTER),PRELOAD=$(JITTER_SO)) TEST_BUILD=$(abspath $(BUILD)) $(TEST_ENV) \
+	  TSAN_OPTIONS="$(TSAN_OPTIONS) halt_on_error=1" tests/stress/stress.sh $(TESTS) \
 	  $(if $(filter file,$(origin SECONDS)),86400,$(SECONDS)) $(TIMES) \
 	  $(if $(SUITE),--suite='$(SUITE)',--skip='$(call list,$(NOT_QUICK) $(NOT_UNDER_SAN))')
+
+$(JITTER_SO): tests/stress/jitter.c $(SETTINGS)
+	$(call say,LD,$@)
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) -D_GNU_SOURCE $(CFLAGS_ALL) -Wno-missing-prototypes -shared $< -o $@ -ldl
 
 # Everything is built with clang, too, where a warning is an error.
 CLANG ?= clang

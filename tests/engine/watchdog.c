@@ -16,8 +16,8 @@
 /* Patience, in times the seconds that a caller asks for, which are for an idle
    machine. A machine whose load is this many times its CPUs ends no test. */
 #define PATIENCE 10
-/* Most seconds that patience leads to: tests/stress.sh ends a suite after 900 s
-   and could not say what hung. */
+/* Most seconds that patience leads to: tests/stress/stress.sh ends a suite
+   after 900 s and could not say what hung. */
 #define MOST_S 800
 
 static char hung[600];

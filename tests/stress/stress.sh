@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Runs suites where time proves nothing: each on one CPU that it shares with two
 # to four busy processes, in random order, until the time is up.
+# With PRELOAD=FILE in the environment the programs get that library, too.
 # Usage: stress.sh PROGRAM SECONDS TIMES [OPTION OF PROGRAM]...
 #   SECONDS  no suite begins later
 #   TIMES    how often each suite is run, if the time suffices
@@ -35,7 +36,7 @@ lane() {
   while read -r s; do
     [ "$SECONDS" -lt "$end" ] || break
     status=0
-    timeout -k 5 900 "$program" --suite="$s" >"$dir/out.$i" 2>&1 </dev/null || status=$?
+    LD_PRELOAD=${PRELOAD-} timeout -k 5 900 "$program" --suite="$s" >"$dir/out.$i" 2>&1 </dev/null || status=$?
     echo "$s" >>"$dir/runs"
     if [ "$status" -ne 0 ]; then
       grep -a '^FAILED' "$dir/out.$i" >"$dir/failed.$i" ||
@@ -48,7 +49,7 @@ lane() {
   kill "${pids[@]}" 2>/dev/null || true
 }
 
-trap 'kill 0 2>/dev/null' INT TERM
+trap 'trap - INT TERM; kill 0 2>/dev/null' INT TERM
 : >"$dir/runs"; : >"$dir/failures"
 i=0
 for cpu in $cpus; do lane "$i" "$cpu" & i=$((i + 1)); done
