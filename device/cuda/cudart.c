@@ -9,6 +9,16 @@ static const HassCudart *in_use;
 #ifdef HASS_WITH_CUDA
 
 #  include <cuda_runtime_api.h>
+#  include <stdlib.h>
+#  include <sys/mman.h>
+
+#  include "device/copy_crew.h"
+
+#  define HUGE_BYTES ((gsize)2 << 20)
+#  define PAGE_BYTES 4096
+/* Huge pages that the calling thread clears alone: 100 us each. A guess: more,
+   and waking others pays; fewer, and staging lies on other NUMA nodes. */
+#  define MOST_ALONE 8
 
 static int
 device_count (int *n)
@@ -56,16 +66,49 @@ release (gpointer memory)
   return cudaFree (memory);
 }
 
+static void
+touch (guint i, gpointer memory)
+{
+  for (gsize at = 0; at < HUGE_BYTES; at += PAGE_BYTES)
+    ((volatile guint8 *)memory)[i * HUGE_BYTES + at] = 0;
+}
+
+/* Memory of the C library in huge pages, which the kernel clears on several
+   cores, is pinned in a fifth of the time that cudaHostAlloc() takes (8 GiB
+   beside an H100: 0.4 to 0.6 s in place of 3.2). Small memory is touched by the
+   calling thread alone, so that it lies on its NUMA node. */
 static int
 allocate_host (gpointer *memory, gsize bytes)
 {
+  gsize whole = (bytes + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES;
+  if (bytes < HUGE_BYTES || whole / HUGE_BYTES > G_MAXUINT
+      || posix_memalign (memory, HUGE_BYTES, whole) != 0)
+    return cudaHostAlloc (memory, bytes, cudaHostAllocPortable);
+  guint n = (guint)(whole / HUGE_BYTES);
+  madvise (*memory, whole, MADV_HUGEPAGE);
+  if (n > MOST_ALONE)
+    hass_copy_crew_run (n, touch, *memory);
+  else
+    for (guint i = 0; i < n; i++)
+      touch (i, *memory);
+  if (cudaHostRegister (*memory, whole, cudaHostRegisterPortable)
+      == cudaSuccess)
+    return cudaSuccess;
+  cudaGetLastError ();
+  free (*memory);
   return cudaHostAlloc (memory, bytes, cudaHostAllocPortable);
 }
 
 static int
 release_host (gpointer memory)
 {
-  return cudaFreeHost (memory);
+  if (cudaHostUnregister (memory) != cudaSuccess)
+    {
+      cudaGetLastError ();
+      return cudaFreeHost (memory);
+    }
+  free (memory);
+  return cudaSuccess;
 }
 
 static int
