@@ -20,12 +20,16 @@ made_ready (HassGraph *graph, guint worker, HassGraphTask *task, HassHand *hand)
 }
 
 static inline void
-count_down (HassGraph *graph, guint worker, HassGraphTask *task, HassHand *hand)
+count_down (HassGraph *graph, guint worker, HassGraphTask *task, guint64 last,
+            HassHand *hand)
 {
   /* Release: what this core has written; acquire, for the last: what all
      have. */
-  if (atomic_fetch_sub_explicit (&task->pending, 1, memory_order_acq_rel) == 1)
-    made_ready (graph, worker, task, hand);
+  if (atomic_fetch_sub_explicit (&task->pending, 1, memory_order_acq_rel) != 1)
+    return;
+  if (G_UNLIKELY (graph->lasts != NULL))
+    graph->lasts[hass_task_index (graph, task)] = last;
+  made_ready (graph, worker, task, hand);
 }
 
 /* Returns: TRUE if a device has closed the outputs of a recorded task. Relaxed:
@@ -40,12 +44,13 @@ is_closed (HassGraphTask *task)
 
 /* A recorded task of which a device has closed the outputs is settled. */
 static void
-end_late (HassGraph *graph, guint worker, guint32 t, HassHand *hand)
+end_late (HassGraph *graph, guint worker, guint32 t, guint64 last,
+          HassHand *hand)
 {
   const HassEdges *edges = &graph->edges;
   for (guint32 i = edges->first[t]; i < edges->first[t + 1]; i++)
     if (edges->late[i])
-      count_down (graph, worker, &graph->tasks[edges->next[i]], hand);
+      count_down (graph, worker, &graph->tasks[edges->next[i]], last, hand);
 }
 
 /* Ends the accesses of a task. */
@@ -54,14 +59,15 @@ hass_task_end_accesses (HassGraph *graph, guint worker, HassGraphTask *task,
                         HassHand *hand)
 {
   const HassEdges *edges = &graph->edges;
+  guint64 last = hass_task_as_last (graph, task);
   if (edges->first)
     {
       guint32 t = hass_task_index (graph, task);
       if (G_UNLIKELY (graph->placing != NULL) && is_closed (task))
-        end_late (graph, worker, t, hand);
+        end_late (graph, worker, t, last, hand);
       else
         for (guint32 i = edges->first[t]; i < edges->first[t + 1]; i++)
-          count_down (graph, worker, &graph->tasks[edges->next[i]], hand);
+          count_down (graph, worker, &graph->tasks[edges->next[i]], last, hand);
       atomic_store_explicit (&task->ended, TRUE, memory_order_relaxed);
       return;
     }
@@ -74,7 +80,7 @@ hass_task_end_accesses (HassGraph *graph, guint worker, HassGraphTask *task,
       while (a && a != HASS_ACCESS_OVER)
         {
           HassTaskAccess *next = a->next;
-          count_down (graph, worker, hass_access_task (a), hand);
+          count_down (graph, worker, hass_access_task (a), last, hand);
           a = next;
         }
     }
@@ -168,11 +174,12 @@ hass_task_close_outputs (HassGraph *graph, HassGraphTask *task,
 }
 
 void
-hass_task_count_down (HassGraph *graph, guint worker, const GPtrArray *woken)
+hass_task_count_down (HassGraph *graph, guint worker, const GPtrArray *woken,
+                      guint64 last)
 {
   for (guint i = 0; i < woken->len; i++)
     {
       HassGraphTask *task = woken->pdata[i];
-      count_down (graph, worker, task, &(HassHand){ task, 0 });
+      count_down (graph, worker, task, last, &(HassHand){ task, 0 });
     }
 }

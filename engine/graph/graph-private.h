@@ -120,6 +120,9 @@ struct HassGraph
   guint32 mask;                /* of the index of a slot */
   /* listeners want to be told of tasks that are submitted, or computed */
   gboolean tells_submitted, tells_computed;
+  /* [most], as HassComputed.after, by the thread that makes the task ready,
+     before others see it; NULL: no listener wants to be told */
+  guint64 *lasts;
   gboolean recalls;           /* the profile store knows some of its codelets */
   _Atomic gboolean ranked;    /* priorities matter */
   _Atomic guint caller_waits; /* 1 + HassGraphWait; 0: it does not wait */
@@ -249,6 +252,16 @@ void hass_graph_listen (HassGraph *graph);
 void hass_graph_tell_submitted (HassGraph *graph, HassGraphTask *task,
                                 guint64 node);
 void hass_graph_tell_computed (HassGraph *graph, const HassComputed *fact);
+guint64 hass_graph_name_last (HassGraph *graph, const HassGraphTask *task);
+
+/* Returns: what HassGraph.lasts gets for the tasks that the end of this one
+   makes ready; without such a table 0. The task's slot is still its own.
+   Inline, as it runs for every task. */
+static inline guint64
+hass_task_as_last (HassGraph *graph, const HassGraphTask *task)
+{
+  return G_LIKELY (!graph->lasts) ? 0 : hass_graph_name_last (graph, task);
+}
 
 /* idle.c: the thread that has the worker's seat. */
 void hass_graph_idle (HassGraph *graph, guint worker);
@@ -293,8 +306,9 @@ void hass_task_end_accesses (HassGraph *graph, guint worker,
 void hass_task_say_ended (HassGraphWorker *worker);
 gboolean hass_task_close_outputs (HassGraph *graph, HassGraphTask *task,
                                   GPtrArray *woken);
+/* @last: hass_task_as_last() of the task that they waited for. */
 void hass_task_count_down (HassGraph *graph, guint worker,
-                           const GPtrArray *woken);
+                           const GPtrArray *woken, guint64 last);
 void hass_task_end (HassGraph *graph, guint worker, HassGraphTask *task);
 
 /* run.c */

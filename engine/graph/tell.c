@@ -14,6 +14,18 @@ hass_graph_listen (HassGraph *graph)
       graph->tells_submitted |= l->ops->submitted != NULL;
       graph->tells_computed |= l->ops->computed != NULL;
     }
+  if (graph->tells_computed)
+    graph->lasts = g_new0 (guint64, graph->most);
+}
+
+/* See hass_task_as_last(). A task of the library, of which no listener is told
+   in virtual time, is represented by the task that made it ready. */
+guint64
+hass_graph_name_last (HassGraph *graph, const HassGraphTask *task)
+{
+  return task->flags & HASS_TASK_INTERNAL
+             ? graph->lasts[hass_task_index (graph, task)]
+             : hass_task_number (graph, task) + 1;
 }
 
 void
