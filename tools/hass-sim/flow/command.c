@@ -43,6 +43,7 @@ run (const SimFlowCommand *command, SimFlow *f, const HassPlatform *p,
                        .trace = command->trace,
                        .modelled = command->noise >= 0 || command->start_ms >= 0
                                    || command->slow || command->lose };
+  SimFlowPicture picture = { command->gantt, command->task, NULL };
   g_autoptr (GArray) events
       = sim_flow_events (f, p, &o, command->slow, command->lose, error);
   if (!events)
@@ -50,12 +51,13 @@ run (const SimFlowCommand *command, SimFlow *f, const HassPlatform *p,
   o.events = (HassVirtualEvent *)events->data;
   o.n_events = events->len;
   g_autoptr (HassReport) r = sim_flow_run_as (f, p, &o, error);
-  if (!r
-      || (command->gantt
-          && !sim_flow_draw (f, p, &o, r, command->gantt, error)))
+  if (!r || (command->gantt && !sim_flow_draw (f, p, &o, r, &picture, error)))
     return FALSE;
+  g_autofree char *chain = picture.chain;
   print (command,
          &(SimFlowResult){ f, p, r, sim_flow_bound (f, p), command->seed });
+  if (chain && command->output == 't')
+    fputs (chain, stdout);
   return TRUE;
 }
 
