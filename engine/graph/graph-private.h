@@ -118,15 +118,17 @@ struct HassGraph
   struct HassPlacing *placing; /* NULL: there are only cores */
   guint64 most;                /* tasks that have slots */
   guint32 mask;                /* of the index of a slot */
-  /* listeners want to be told of tasks that are submitted, or computed */
-  gboolean tells_submitted, tells_computed;
-  /* [most], as HassComputed.after, by the thread that makes the task ready,
-     before others see it; NULL: no listener wants to be told */
-  guint64 *lasts;
+  gboolean tells;             /* that or @tells_submitted; read for each task */
+  gboolean tells_computed;    /* listeners want to be told of computed tasks */
   gboolean recalls;           /* the profile store knows some of its codelets */
   _Atomic gboolean ranked;    /* priorities matter */
   _Atomic guint caller_waits; /* 1 + HassGraphWait; 0: it does not wait */
   _Atomic guint n_failures;
+  gboolean tells_submitted; /* and of submitted ones */
+  /* [most], as HassComputed.after, by the thread that makes the task ready,
+     before others see it; NULL: no listener wants to be told of computed
+     tasks. Beside what is read for each task anyway. */
+  guint64 *lasts;
   HassGraph *next; /* of graphs that have ended */
 
   /* By the submitting thread, which writes some for every task: no other looks
@@ -248,20 +250,17 @@ gboolean hass_ready_any (HassGraph *graph);
 
 /* tell.c */
 void hass_graph_listen (HassGraph *graph);
-/* @node: number of the task, those of the library counted. */
+/* @node: number of the task, those of the library counted. Only if
+   HassGraph.tells. */
 void hass_graph_tell_submitted (HassGraph *graph, HassGraphTask *task,
                                 guint64 node);
 void hass_graph_tell_computed (HassGraph *graph, const HassComputed *fact);
-guint64 hass_graph_name_last (HassGraph *graph, const HassGraphTask *task);
-
 /* Returns: what HassGraph.lasts gets for the tasks that the end of this one
-   makes ready; without such a table 0. The task's slot is still its own.
-   Inline, as it runs for every task. */
-static inline guint64
-hass_task_as_last (HassGraph *graph, const HassGraphTask *task)
-{
-  return G_LIKELY (!graph->lasts) ? 0 : hass_graph_name_last (graph, task);
-}
+   makes ready; without such a table 0. The task's slot is still its own. */
+guint64 hass_task_as_last (HassGraph *graph, const HassGraphTask *task);
+/* Notes that the end of @before has made a task ready. There is a table. */
+void hass_graph_note_last (HassGraph *graph, const HassGraphTask *task,
+                           const HassGraphTask *before);
 
 /* idle.c: the thread that has the worker's seat. */
 void hass_graph_idle (HassGraph *graph, guint worker);

@@ -248,10 +248,8 @@ copy_arguments (HassGraph *graph, HassGraphTask *task,
 static void
 publish (HassGraph *graph, HassGraphTask *task, guint waits)
 {
-  if (G_UNLIKELY (graph->tells_submitted))
+  if (G_UNLIKELY (graph->tells))
     hass_graph_tell_submitted (graph, task, graph->n_submitted);
-  if (G_UNLIKELY (graph->lasts != NULL))
-    graph->lasts[hass_task_index (graph, task)] = 0;
   graph->n_submitted++;
   if (graph->pairs)
     return;
