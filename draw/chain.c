@@ -150,8 +150,8 @@ refuse (const DrawTrace *trace, guint64 task, const GArray *order,
     g_set_error (
         error, HASS_ERROR, HASS_ERROR_INVALID,
         "task %" G_GUINT64_FORMAT " is not in the trace of '%s', which has "
-        "%u tasks from %" G_GUINT64_FORMAT " to %" G_GUINT64_FORMAT,
-        task, trace->farm, order->len,
+        "tasks from %" G_GUINT64_FORMAT " to %" G_GUINT64_FORMAT,
+        task, trace->farm,
         bar_at (trace, g_array_index (order, guint, 0))->round,
         bar_at (trace, g_array_index (order, guint, order->len - 1))->round);
   return FALSE;

@@ -149,7 +149,7 @@ refused (void)
 {
   guint64 task = 0;
   refuses (DIAMOND, 5,
-           "task 5 is not in the trace of 'flow', which has 5 "
+           "task 5 is not in the trace of 'flow', which has "
            "tasks from 0 to 4");
   refuses (FLOW TASK (7, "a", CORE (0), 1200, 2000, ""), 7,
            "the trace of 'flow' has no last predecessors");
