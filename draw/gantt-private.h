@@ -5,6 +5,7 @@
 #ifndef DRAW_GANTT_PRIVATE_H
 #define DRAW_GANTT_PRIVATE_H
 
+#include "chain.h"
 #include "gantt.h"
 #include "svg.h"
 
@@ -20,7 +21,9 @@ G_BEGIN_DECLS
   4 /* minimum width of a failure, px, so that it is visible */
 #define GANTT_OPEN                                                             \
   3 /* minimum width of an opening, px; narrower ones are omitted */
-#define GANTT_CORE 3 /* colour index of a core, after the stages */
+#define GANTT_CAPTION 20  /* px, height of the line that tells of the chain */
+#define GANTT_PALE "0.22" /* opacity of what is not in the chain */
+#define GANTT_CORE 3      /* colour index of a core, after the stages */
 
 #define GANTT_HATCH "#b4bec8"
 #define GANTT_RED "#c1121f"
@@ -62,12 +65,13 @@ typedef struct
 typedef struct
 {
   const DrawTrace *trace;
-  GArray *rows;       /* GanttRow */
-  guint *first;       /* [n_devices], of its rows */
-  GArray *failures;   /* GanttFailure, by device and time */
-  double top, bottom; /* of the rows */
-  double ns;          /* shown */
-  guint column;       /* width of a step of an area, px */
+  const DrawChain *chain; /* NULL: none is shown */
+  GArray *rows;           /* GanttRow */
+  guint *first;           /* [n_devices], of its rows */
+  GArray *failures;       /* GanttFailure, by device and time */
+  double top, bottom;     /* of the rows */
+  double ns;              /* shown */
+  guint column;           /* width of a step of an area, px */
   gboolean any_area;
   DrawSvg *svg;
 } GanttChart;
@@ -118,12 +122,21 @@ double gantt_draw_legend (GanttChart *c);
 
 /* Makes the rows of a chart whose trace and ns are set. */
 void gantt_make_rows (GanttChart *c);
+/* Returns: the index of the row that a bar lies in. */
+guint gantt_row_of (const GanttChart *c, const DrawBar *bar);
 /* Moves the rows down by @px. */
 void gantt_move_rows (GanttChart *c, double px);
 /* Merges the bars of the rows into pieces or areas, and finds the failures. */
 void gantt_merge (GanttChart *c);
 /* Frees rows and failures. */
 void gantt_clear (GanttChart *c);
+
+/* Writes the name of a bar's stage into the bar, as far as there is room.
+   @pale: the bar is. */
+void gantt_draw_name (GanttChart *c, guint stage, guint fused, DrawBox box,
+                      gboolean pale);
+/* Draws the bars of the chain over the rows, and what links them. */
+void gantt_draw_chain (GanttChart *c);
 
 /* Returns: whether the opening of a GPU is long enough to be visible. */
 gboolean gantt_any_open (const GanttChart *c);

@@ -8,7 +8,8 @@
       computes.
    2. Short neighbours are merged. If too many bars remain, all rows of the same
       kind become areas, in a pipeline one on top of the other for each stage.
-   3. From top to bottom: title, legend, rounds, rows, time axis.
+   3. From top to bottom: title, legend, rounds, rows, time axis. Over the rows
+      lies the chain that is asked for (gantt_chain.c), and all else is pale.
 
    Thread safety: see gantt.h. */
 #include <math.h>
@@ -17,10 +18,6 @@
 #include "gantt-private.h"
 
 #define AXIS 52 /* px below the rows */
-/* Narrowest bar that gets the name of its stage, in px: two letters fit; and
-   narrowest one that gets the beginning of a longer name. */
-#define LEAST_NAMED 14
-#define LEAST_BEGUN 40
 
 /* -- 3. Drawing --------------------------------------------------------- */
 
@@ -82,6 +79,13 @@ draw_heading (GanttChart *c, const char *workload)
   if (t->n_farms > 1)
     g_string_append_printf (all, "; farm %u of %u", t->number, t->n_farms);
   draw_text (c->svg, GANTT_LEFT, 46, "fill=\"" DRAW_GREY "\"", all->str);
+  if (!c->chain)
+    return;
+  g_autofree char *caption = draw_chain_caption (c->chain);
+  g_autofree char *short_one
+      = draw_fit (caption, 12.5, GANTT_WIDTH - GANTT_LEFT - 16);
+  draw_text (c->svg, GANTT_LEFT, 46 + GANTT_CAPTION,
+             "class=\"chain\" font-weight=\"600\"", short_one);
 }
 
 /* Draws the beginnings of rounds if they are distinguishable. */
@@ -203,28 +207,6 @@ tip_of (const GanttChart *c, const GanttRow *row, const GanttPiece *p)
   return g_string_free (tip, FALSE);
 }
 
-/* Writes the name of a bar's stage into the bar, as far as there is room. */
-static void
-draw_name (GanttChart *c, const GanttPiece *p, DrawBox box, gboolean pale)
-{
-  if (c->trace->n_stages == 0 || box.width < LEAST_NAMED
-      || box.height < GANTT_ROW)
-    return;
-  g_autofree char *name = gantt_stages_text (c, p->stage, p->fused);
-  gboolean dark = !pale && !gantt_is_light (gantt_colour (c, 0, p->stage));
-  g_autofree char *attributes
-      = g_strdup_printf ("class=\"name\" text-anchor=\"middle\" "
-                         "pointer-events=\"none\" font-size=\"10\" "
-                         "fill=\"%s\"",
-                         dark ? "#ffffff" : DRAW_INK);
-  double room = box.width - 4;
-  if (draw_text_width (name, 10) > room && box.width < LEAST_BEGUN)
-    return;
-  g_autofree char *fit = draw_fit (name, 10, room);
-  draw_text (c->svg, box.x + box.width / 2, box.y + box.height / 2 + 3.5,
-             attributes, fit);
-}
-
 static void
 draw_pieces (GanttChart *c, const GanttRow *row)
 {
@@ -251,7 +233,8 @@ draw_pieces (GanttChart *c, const GanttRow *row)
       const DrawBox box = { MIN (x, GANTT_LEFT + GANTT_PLOT - width), row->y,
                             width, row->height };
       draw_rect (c->svg, box, look, tip);
-      draw_name (c, p, box, p->n > 1 && busy < 0.6);
+      if (!c->chain)
+        gantt_draw_name (c, p->stage, p->fused, box, p->n > 1 && busy < 0.6);
     }
   draw_put (c->svg, "</g>\n");
 }
@@ -355,10 +338,12 @@ draw_rows (GanttChart *c)
   for (guint i = 0; i < c->rows->len; i++)
     {
       const GanttRow *row = &g_array_index (c->rows, GanttRow, i);
+      draw_put (c->svg, c->chain ? "<g opacity=\"" GANTT_PALE "\">\n" : "");
       if (row->area)
         draw_areas (c, row);
       else
         draw_pieces (c, row);
+      draw_put (c->svg, c->chain ? "</g>\n" : "");
       draw_labels (c, row,
                    i == 0
                        || g_array_index (c->rows, GanttRow, i - 1).device
@@ -393,7 +378,16 @@ draw_axis (GanttChart *c)
 char *
 draw_gantt (const DrawTrace *trace, const char *workload)
 {
-  GanttChart c = { .trace = trace, .ns = (double)MAX (trace->end_ns, 1) };
+  return draw_gantt_chain (trace, NULL, workload);
+}
+
+char *
+draw_gantt_chain (const DrawTrace *trace, const DrawChain *chain,
+                  const char *workload)
+{
+  GanttChart c = { .trace = trace,
+                   .chain = chain,
+                   .ns = (double)MAX (trace->end_ns, 1) };
   gantt_make_rows (&c);
   gantt_merge (&c);
   gantt_move_rows (&c, gantt_draw_legend (&c));
@@ -403,6 +397,8 @@ draw_gantt (const DrawTrace *trace, const char *workload)
   gantt_draw_legend (&c);
   draw_rows (&c);
   draw_rounds (&c);
+  if (chain)
+    gantt_draw_chain (&c);
   gantt_draw_notes (&c);
   draw_axis (&c);
   gantt_clear (&c);
@@ -410,13 +406,10 @@ draw_gantt (const DrawTrace *trace, const char *workload)
 }
 
 gboolean
-draw_gantt_file (const char *trace_path, guint number, const char *svg_path,
-                 const char *workload, GError **error)
+draw_gantt_file (const DrawTrace *trace, const DrawChain *chain,
+                 const char *svg_path, const char *workload, GError **error)
 {
-  g_autoptr (DrawTrace) trace = draw_trace_load (trace_path, number, error);
-  if (!trace)
-    return FALSE;
-  g_autofree char *svg = draw_gantt (trace, workload);
+  g_autofree char *svg = draw_gantt_chain (trace, chain, workload);
   return g_file_set_contents_full (svg_path, svg, -1, G_FILE_SET_CONTENTS_NONE,
                                    0666, error);
 }

@@ -4,6 +4,7 @@
 #ifndef DRAW_GANTT_H
 #define DRAW_GANTT_H
 
+#include "chain.h"
 #include "trace_file.h"
 
 G_BEGIN_DECLS
@@ -26,9 +27,14 @@ G_BEGIN_DECLS
  */
 char *draw_gantt (const DrawTrace *trace, const char *workload);
 
-/* Reads a farm of the trace (see draw_trace_load()), draws it and writes the
-   file. */
-gboolean draw_gantt_file (const char *trace_path, guint number,
+/* Likewise with the bars of the chain outlined, lines from each to the next
+   one, and all other bars pale. Of a long chain, neighbours in a row are one
+   bar, and of lines that nearly coincide one is drawn, so that the image stays
+   below 1 MB. @chain: of @trace; NULL: none. */
+char *draw_gantt_chain (const DrawTrace *trace, const DrawChain *chain,
+                        const char *workload);
+/* Writes the file. */
+gboolean draw_gantt_file (const DrawTrace *trace, const DrawChain *chain,
                           const char *svg_path, const char *workload,
                           GError **error);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* gantt_legend.c: the colours of a Gantt chart and its legend; of step 3 of
-   gantt.c.
+/* gantt_legend.c: the colours of a Gantt chart, the names in its bars, and its
+   legend; of step 3 of gantt.c.
    Thread safety: see gantt-private.h. */
 #include <stdlib.h>
 
@@ -10,6 +10,10 @@
 #define FIRST_LINE 66 /* y of the legend's text, px */
 #define LINE 20
 #define SWATCH 22 /* px for a swatch before its text */
+/* Narrowest bar that gets the name of its stage, in px: two letters fit; and
+   narrowest one that gets the beginning of a longer name. */
+#define LEAST_NAMED 14
+#define LEAST_BEGUN 40
 
 const char *const gantt_row_names[]
     = { "copy in", "kernel", "copy out", "core" };
@@ -39,6 +43,28 @@ gantt_stages_text (const GanttChart *c, guint stage, guint fused)
   for (guint s = stage + 1; s <= stage + fused; s++)
     g_string_append_printf (text, " + %s", c->trace->stages[s]);
   return g_string_free (text, FALSE);
+}
+
+void
+gantt_draw_name (GanttChart *c, guint stage, guint fused, DrawBox box,
+                 gboolean pale)
+{
+  if (c->trace->n_stages == 0 || box.width < LEAST_NAMED
+      || box.height < GANTT_ROW)
+    return;
+  g_autofree char *name = gantt_stages_text (c, stage, fused);
+  gboolean dark = !pale && !gantt_is_light (gantt_colour (c, 0, stage));
+  g_autofree char *attributes
+      = g_strdup_printf ("class=\"name\" text-anchor=\"middle\" "
+                         "pointer-events=\"none\" font-size=\"10\" "
+                         "fill=\"%s\"",
+                         dark ? "#ffffff" : DRAW_INK);
+  double room = box.width - 4;
+  if (draw_text_width (name, 10) > room && box.width < LEAST_BEGUN)
+    return;
+  g_autofree char *fit = draw_fit (name, 10, room);
+  draw_text (c->svg, box.x + box.width / 2, box.y + box.height / 2 + 3.5,
+             attributes, fit);
 }
 
 /* Where the next entry of a legend goes. */
@@ -115,13 +141,16 @@ draw_round_sign (GanttChart *c, Pen *pen)
 double
 gantt_draw_legend (GanttChart *c)
 {
-  Pen pen = { GANTT_LEFT, FIRST_LINE };
+  Pen pen = { GANTT_LEFT, FIRST_LINE + (c->chain ? GANTT_CAPTION : 0) };
   if (c->trace->n_stages > 0)
     draw_stages (c, &pen);
   else
     draw_looks (c, &pen);
   swatch (c, &pen, "rx=\"2\" fill=\"" DRAW_LANE "\" stroke=\"#cbd2d9\"",
           "idle");
+  if (c->chain)
+    swatch (c, &pen, "rx=\"2\" fill=\"#ffffff\" stroke=\"" DRAW_INK "\"",
+            "in the chain");
   if (c->trace->rounds->len > 0)
     draw_round_sign (c, &pen);
   if (gantt_any_open (c))

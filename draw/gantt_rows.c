@@ -77,6 +77,18 @@ add_gpu_rows (GanttChart *c, guint device, double *y)
           y);
 }
 
+guint
+gantt_row_of (const GanttChart *c, const DrawBar *bar)
+{
+  const DrawDevice *v = &c->trace->devices[bar->device];
+  guint at = !v->gpu               ? bar->core
+             : c->trace->has_tasks ? gantt_kernel_row (c)
+                                   : bar->stage;
+  if (!v->gpu && v->cores > DRAW_GANTT_MOST_CORES)
+    at = 0;
+  return c->first[bar->device] + at;
+}
+
 void
 gantt_make_rows (GanttChart *c)
 {
@@ -112,15 +124,9 @@ gantt_make_rows (GanttChart *c)
   for (guint i = 0; i < t->bars->len; i++)
     {
       const DrawBar *bar = &g_array_index (t->bars, DrawBar, i);
-      const DrawDevice *v = &t->devices[bar->device];
-      guint at = !v->gpu               ? bar->core
-                 : c->trace->has_tasks ? gantt_kernel_row (c)
-                                       : bar->stage;
-      if (!v->gpu && v->cores > DRAW_GANTT_MOST_CORES)
-        at = 0;
-      GanttRow *row
-          = &g_array_index (c->rows, GanttRow, c->first[bar->device] + at);
-      g_array_append_vals (row->bars, bar, 1);
+      GanttRow *row = &g_array_index (c->rows, GanttRow, gantt_row_of (c, bar));
+      if (bar->end_ns > bar->begin_ns)
+        g_array_append_vals (row->bars, bar, 1);
     }
   for (guint i = 0; i < c->rows->len; i++)
     {

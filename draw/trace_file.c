@@ -132,7 +132,7 @@ read_farm (DrawTraceReader *r)
 static gboolean
 add_bar (DrawTraceReader *r, DrawBar bar)
 {
-  if (bar.end_ns > bar.begin_ns)
+  if (bar.end_ns > bar.begin_ns || r->trace->has_tasks)
     g_array_append_val (r->trace->bars, bar);
   r->trace->end_ns = MAX (r->trace->end_ns, bar.end_ns);
   return TRUE;
@@ -211,6 +211,23 @@ read_batch (DrawTraceReader *r, gint64 t)
   return add_bar (r, bar);
 }
 
+/* Reads the last predecessor of a task. */
+static gboolean
+read_after (DrawTraceReader *r, DrawBar *bar)
+{
+  gint64 number;
+  JsonNode *node = json_object_get_member (r->object, "after");
+  if (!node)
+    return TRUE;
+  r->trace->has_lasts = TRUE;
+  if (JSON_NODE_HOLDS_NULL (node))
+    return TRUE;
+  if (!draw_trace_int (r, r->object, "after", 0, G_MAXINT64, &number))
+    return FALSE;
+  bar->after = (guint64)number + 1;
+  return TRUE;
+}
+
 /* Reads a task of a dataflow, that a core or a device has computed. */
 static gboolean
 read_task (DrawTraceReader *r, gint64 t)
@@ -218,8 +235,8 @@ read_task (DrawTraceReader *r, gint64 t)
   gint64 number;
   DrawBar bar = { .stage = DRAW_KERNEL, .end_ns = t, .units = 1 };
   const char *codelet = draw_trace_string (r, r->object, "codelet");
-  if (!codelet
-      || !draw_trace_int (r, r->object, "task", 0, G_MAXINT64, &number))
+  if (!codelet || !draw_trace_int (r, r->object, "task", 0, G_MAXINT64, &number)
+      || !read_after (r, &bar))
     return FALSE;
   if (!json_object_has_member (r->object, "device"))
     {

@@ -31,6 +31,8 @@ typedef enum
  *   bar.
  * @begin_ns, @end_ns: in ns since the beginning of the farm.
  * @round: of a dataflow: number of the task.
+ * @after: of a dataflow: 1 + the number of the task's last predecessor; 0: it
+ *   has none, or the trace does not tell.
  * @units, @bytes: of the pull, batch or bundle; a task is one unit.
  */
 typedef struct
@@ -39,7 +41,7 @@ typedef struct
   DrawStage stage;
   guint pipe_stage, fused;
   gint64 begin_ns, end_ns;
-  guint64 round, units, bytes;
+  guint64 round, after, units, bytes;
 } DrawBar;
 
 /**
@@ -67,9 +69,11 @@ typedef struct
  * @rounds: gint64, when each began; empty for a pipeline.
  * @units: total; of a pipeline the tokens that have passed its last stage.
  * @has_tasks: it is a dataflow.
+ * @has_lasts: its tasks tell their last predecessors.
  * @stages: [@n_stages] names of the stages of a pipeline, or of the codelets of
  *   a dataflow; NULL and 0 for a farm.
- * @bars: DrawBar; not empty, within 0 and @end_ns.
+ * @bars: DrawBar; not empty, within 0 and @end_ns. Those of tasks may have the
+ *   length 0.
  * @failures: DrawBar of failed bundles of GPUs; may be empty, without stage.
  * @number: number of the farm in the file, from 1.
  * @n_farms: number of farms in the file.
@@ -79,7 +83,7 @@ typedef struct
   char *farm, *strategy, *platform;
   gint64 end_ns;
   guint64 units;
-  gboolean has_tasks;
+  gboolean has_tasks, has_lasts;
   GArray *rounds;
   guint n_stages;
   char **stages;

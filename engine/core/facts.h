@@ -165,11 +165,13 @@ typedef struct
 
 /**
  * HassComputed: a task of a dataflow has been computed.
+ * @after: 1 + the number of its last predecessor, the task whose end made it
+ *   ready; 0: none, it was ready when it was submitted.
  * @worker: index of the worker that computed it, a core's or a device's.
  */
 typedef struct
 {
-  guint64 task;
+  guint64 task, after;
   const char *codelet;
   guint device, worker;
   gint64 begin_ns, end_ns;

@@ -212,6 +212,7 @@ end_early (HassServing *s, HassGraphTask *task, HassPlaces *p)
   g_autoptr (GArray) again = g_array_new (FALSE, FALSE, sizeof (guint32));
   g_autoptr (GPtrArray) woken = g_ptr_array_new ();
   guint32 t = hass_task_index (s->graph, task);
+  guint64 as_last = hass_task_as_last (s->graph, task);
   pthread_mutex_lock (&s->placing->lock);
   if (p && p->changer != (gint)s->device->index)
     {
@@ -234,7 +235,7 @@ end_early (HassServing *s, HassGraphTask *task, HassPlaces *p)
         hass_place_leave_locked (s->graph, p, in_the_way);
     }
   pthread_mutex_unlock (&s->placing->lock);
-  hass_task_count_down (s->graph, s->worker, woken);
+  hass_task_count_down (s->graph, s->worker, woken, as_last);
   hass_place_hand_out (s->graph, s->worker, again);
   /* Another device may send home now what this task has copied from it. */
   if (woken->len > 0 || s->placing->n_devices > 1
@@ -270,6 +271,27 @@ end_together (HassServing *s, HassGraphTask *task, guint n)
     }
 }
 
+/* Tells of the tasks of a call, each of which took @one_ns. */
+static void
+tell (HassServing *s, const HassFlight *f, gint64 now_ns, guint one_ns)
+{
+  for (guint i = 0; i < f->tasks->len; i++)
+    {
+      const HassGraphTask *task = hass_serving_task (s, f->tasks, i);
+      gint64 left_ns = (gint64)(f->tasks->len - i) * one_ns;
+      hass_graph_tell_computed (
+          s->graph,
+          &(HassComputed){ .task = hass_task_number (s->graph, task),
+                           .after
+                           = s->graph->lasts[hass_task_index (s->graph, task)],
+                           .codelet = task->codelet->name,
+                           .device = s->device->d,
+                           .worker = s->worker,
+                           .begin_ns = now_ns - left_ns,
+                           .end_ns = now_ns - left_ns + one_ns });
+    }
+}
+
 /* Learns what a task of the codelet takes. Calls overlap: what a call adds to
    the time of those before it counts. */
 static void
@@ -287,17 +309,8 @@ learn (HassServing *s, const HassFlight *f, gint64 now_ns)
   here->busy_ns += (double)ns;
   pthread_mutex_unlock (&s->placing->lock);
   s->device->busy_ns += (double)ns;
-  for (guint i = 0; i < f->tasks->len && s->graph->tells_computed; i++)
-    hass_graph_tell_computed (
-        s->graph,
-        &(HassComputed){
-            .task
-            = hass_task_number (s->graph, hass_serving_task (s, f->tasks, i)),
-            .codelet = codelet->name,
-            .device = s->device->d,
-            .worker = s->worker,
-            .begin_ns = now_ns - (gint64)(f->tasks->len - i) * one,
-            .end_ns = now_ns - (gint64)(f->tasks->len - i - 1) * one });
+  if (s->graph->tells_computed)
+    tell (s, f, now_ns, one);
   s->last_end_ns = now_ns;
   if (first)
     s->job->engine->changed (s->job); /* cores may compute them now */

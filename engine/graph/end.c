@@ -19,13 +19,26 @@ made_ready (HassGraph *graph, guint worker, HassGraphTask *task, HassHand *hand)
   hand->n_given++;
 }
 
-static inline void
-count_down (HassGraph *graph, guint worker, HassGraphTask *task, HassHand *hand)
+/* Returns: TRUE if the task waited for one access only, which is over. */
+static inline gboolean
+is_released (HassGraphTask *task)
 {
   /* Release: what this core has written; acquire, for the last: what all
      have. */
-  if (atomic_fetch_sub_explicit (&task->pending, 1, memory_order_acq_rel) == 1)
-    made_ready (graph, worker, task, hand);
+  return atomic_fetch_sub_explicit (&task->pending, 1, memory_order_acq_rel)
+         == 1;
+}
+
+/* @before: the task whose access is over; its slot is still its own. */
+static inline void
+count_down (HassGraph *graph, guint worker, HassGraphTask *task,
+            const HassGraphTask *before, HassHand *hand)
+{
+  if (!is_released (task))
+    return;
+  if (G_UNLIKELY (graph->lasts != NULL))
+    hass_graph_note_last (graph, task, before);
+  made_ready (graph, worker, task, hand);
 }
 
 /* Returns: TRUE if a device has closed the outputs of a recorded task. Relaxed:
@@ -40,12 +53,14 @@ is_closed (HassGraphTask *task)
 
 /* A recorded task of which a device has closed the outputs is settled. */
 static void
-end_late (HassGraph *graph, guint worker, guint32 t, HassHand *hand)
+end_late (HassGraph *graph, guint worker, const HassGraphTask *task,
+          HassHand *hand)
 {
   const HassEdges *edges = &graph->edges;
+  guint32 t = hass_task_index (graph, task);
   for (guint32 i = edges->first[t]; i < edges->first[t + 1]; i++)
     if (edges->late[i])
-      count_down (graph, worker, &graph->tasks[edges->next[i]], hand);
+      count_down (graph, worker, &graph->tasks[edges->next[i]], task, hand);
 }
 
 /* Ends the accesses of a task. */
@@ -58,10 +73,10 @@ hass_task_end_accesses (HassGraph *graph, guint worker, HassGraphTask *task,
     {
       guint32 t = hass_task_index (graph, task);
       if (G_UNLIKELY (graph->placing != NULL) && is_closed (task))
-        end_late (graph, worker, t, hand);
+        end_late (graph, worker, task, hand);
       else
         for (guint32 i = edges->first[t]; i < edges->first[t + 1]; i++)
-          count_down (graph, worker, &graph->tasks[edges->next[i]], hand);
+          count_down (graph, worker, &graph->tasks[edges->next[i]], task, hand);
       atomic_store_explicit (&task->ended, TRUE, memory_order_relaxed);
       return;
     }
@@ -74,7 +89,7 @@ hass_task_end_accesses (HassGraph *graph, guint worker, HassGraphTask *task,
       while (a && a != HASS_ACCESS_OVER)
         {
           HassTaskAccess *next = a->next;
-          count_down (graph, worker, hass_access_task (a), hand);
+          count_down (graph, worker, hass_access_task (a), task, hand);
           a = next;
         }
     }
@@ -168,11 +183,16 @@ hass_task_close_outputs (HassGraph *graph, HassGraphTask *task,
 }
 
 void
-hass_task_count_down (HassGraph *graph, guint worker, const GPtrArray *woken)
+hass_task_count_down (HassGraph *graph, guint worker, const GPtrArray *woken,
+                      guint64 last)
 {
   for (guint i = 0; i < woken->len; i++)
     {
       HassGraphTask *task = woken->pdata[i];
-      count_down (graph, worker, task, &(HassHand){ task, 0 });
+      if (!is_released (task))
+        continue;
+      if (graph->lasts)
+        graph->lasts[hass_task_index (graph, task)] = last;
+      made_ready (graph, worker, task, &(HassHand){ task, 0 });
     }
 }

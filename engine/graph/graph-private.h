@@ -119,12 +119,17 @@ struct HassGraph
   struct HassPlacing *placing; /* NULL: there are only cores */
   guint64 most;                /* tasks that have slots */
   guint32 mask;                /* of the index of a slot */
-  /* listeners want to be told of tasks that are submitted, or computed */
-  gboolean tells_submitted, tells_computed;
+  gboolean tells;             /* that or @tells_submitted; read for each task */
+  gboolean tells_computed;    /* listeners want to be told of computed tasks */
   gboolean recalls;           /* the profile store knows some of its codelets */
   _Atomic gboolean ranked;    /* priorities matter */
   _Atomic guint caller_waits; /* 1 + HassGraphWait; 0: it does not wait */
   _Atomic guint n_failures;
+  gboolean tells_submitted; /* and of submitted ones */
+  /* [most], as HassComputed.after, by the thread that makes the task ready,
+     before others see it; NULL: no listener wants to be told of computed
+     tasks. Beside what is read for each task anyway. */
+  guint64 *lasts;
   HassGraph *next; /* of graphs that have ended */
 
   /* By the submitting thread, which writes some for every task: no other looks
@@ -246,10 +251,17 @@ gboolean hass_ready_any (HassGraph *graph);
 
 /* tell.c */
 void hass_graph_listen (HassGraph *graph);
-/* @node: number of the task, those of the library counted. */
+/* @node: number of the task, those of the library counted. Only if
+   HassGraph.tells. */
 void hass_graph_tell_submitted (HassGraph *graph, HassGraphTask *task,
                                 guint64 node);
 void hass_graph_tell_computed (HassGraph *graph, const HassComputed *fact);
+/* Returns: what HassGraph.lasts gets for the tasks that the end of this one
+   makes ready; without such a table 0. The task's slot is still its own. */
+guint64 hass_task_as_last (HassGraph *graph, const HassGraphTask *task);
+/* Notes that the end of @before has made a task ready. There is a table. */
+void hass_graph_note_last (HassGraph *graph, const HassGraphTask *task,
+                           const HassGraphTask *before);
 
 /* idle.c: the thread that has the worker's seat. */
 void hass_graph_idle (HassGraph *graph, guint worker);
@@ -294,8 +306,9 @@ void hass_task_end_accesses (HassGraph *graph, guint worker,
 void hass_task_say_ended (HassGraphWorker *worker);
 gboolean hass_task_close_outputs (HassGraph *graph, HassGraphTask *task,
                                   GPtrArray *woken);
+/* @last: hass_task_as_last() of the task that they waited for. */
 void hass_task_count_down (HassGraph *graph, guint worker,
-                           const GPtrArray *woken);
+                           const GPtrArray *woken, guint64 last);
 void hass_task_end (HassGraph *graph, guint worker, HassGraphTask *task);
 
 /* run.c */

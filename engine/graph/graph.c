@@ -149,6 +149,7 @@ graph_free (HassGraph *graph)
   if (!graph->edges.first)
     free_contents (graph);
   hass_placing_free (graph);
+  g_free (graph->lasts);
   if (graph->pairs)
     g_array_unref (graph->pairs);
   g_array_unref (graph->heap);

@@ -17,13 +17,18 @@
 
 /* -- Data of COMMUTE accesses ------------------------------------------- */
 
+/* Frees a datum for the next task that waits for it. @last: 0, or what
+   HassGraph.lasts gets for this task. */
 static void
-unlock (HassGraph *graph, guint worker, HassData *data, HassHand *hand)
+unlock (HassGraph *graph, guint worker, HassData *data, guint64 last,
+        HassHand *hand)
 {
   data->busy = FALSE;
   if (g_queue_is_empty (data->parked))
     return;
   guint32 next = GPOINTER_TO_UINT (g_queue_pop_head (data->parked));
+  if (last > 0)
+    graph->lasts[next] = last;
   hass_task_to_cores (graph, worker, &graph->tasks[next]);
   hand->n_given++;
 }
@@ -49,7 +54,7 @@ lock_data (HassGraph *graph, guint worker, HassGraphTask *task, HassHand *hand)
       for (guint k = 0; k < i && !ok; k++)
         if (hass_access_mode (hass_task_access (task, k)) == HASS_COMMUTE)
           unlock (graph, worker, hass_access_data (hass_task_access (task, k)),
-                  hand);
+                  0, hand);
     }
   pthread_mutex_unlock (&graph->commute);
   return ok;
@@ -59,11 +64,12 @@ static void
 unlock_data (HassGraph *graph, guint worker, HassGraphTask *task,
              HassHand *hand)
 {
+  guint64 last = hass_task_as_last (graph, task);
   pthread_mutex_lock (&graph->commute);
   for (guint i = 0; i < task->n; i++)
     if (hass_access_mode (hass_task_access (task, i)) == HASS_COMMUTE)
       unlock (graph, worker, hass_access_data (hass_task_access (task, i)),
-              hand);
+              last, hand);
   pthread_mutex_unlock (&graph->commute);
 }
 
@@ -235,6 +241,8 @@ run_and_learn (HassGraph *graph, HassWorker *worker, HassGraphTask *task,
   /* The slot may be used again when the task has ended. */
   HassComputed fact
       = { .task = graph->tells_computed ? hass_task_number (graph, task) : 0,
+          .after
+          = graph->lasts ? graph->lasts[hass_task_index (graph, task)] : 0,
           .codelet = codelet->name,
           .device = (guint)graph->job->cpu,
           .worker = worker->index,

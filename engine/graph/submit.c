@@ -248,7 +248,7 @@ copy_arguments (HassGraph *graph, HassGraphTask *task,
 static void
 publish (HassGraph *graph, HassGraphTask *task, guint waits)
 {
-  if (G_UNLIKELY (graph->tells_submitted))
+  if (G_UNLIKELY (graph->tells))
     hass_graph_tell_submitted (graph, task, graph->n_submitted);
   graph->n_submitted++;
   if (graph->pairs)

@@ -14,11 +14,38 @@ hass_graph_listen (HassGraph *graph)
       graph->tells_submitted |= l->ops->submitted != NULL;
       graph->tells_computed |= l->ops->computed != NULL;
     }
+  graph->tells = graph->tells_submitted || graph->tells_computed;
+  if (graph->tells_computed)
+    graph->lasts = g_new0 (guint64, graph->most);
+}
+
+/* A task of the library, of which no listener is told in virtual time, is
+   represented by the task that made it ready. */
+guint64
+hass_task_as_last (HassGraph *graph, const HassGraphTask *task)
+{
+  if (!graph->lasts)
+    return 0;
+  return task->flags & HASS_TASK_INTERNAL
+             ? graph->lasts[hass_task_index (graph, task)]
+             : hass_task_number (graph, task) + 1;
+}
+
+void
+hass_graph_note_last (HassGraph *graph, const HassGraphTask *task,
+                      const HassGraphTask *before)
+{
+  graph->lasts[hass_task_index (graph, task)]
+      = hass_task_as_last (graph, before);
 }
 
 void
 hass_graph_tell_submitted (HassGraph *graph, HassGraphTask *task, guint64 node)
 {
+  if (graph->lasts)
+    graph->lasts[hass_task_index (graph, task)] = 0;
+  if (!graph->tells_submitted)
+    return;
   g_autofree HassUse *uses = g_new (HassUse, MAX (task->n, 1));
   g_autofree char *names = g_malloc (32 * MAX (task->n, 1));
   for (guint i = 0; i < task->n; i++)

@@ -224,11 +224,14 @@ computed (gpointer self, const HassComputed *f)
             ? g_strdup_printf ("\"core\":%u", f->worker)
             : g_strdup_printf ("\"device\":\"%s\"",
                                device_name (lines, f->device));
+  g_autofree char *after
+      = f->after > 0 ? g_strdup_printf ("%" G_GUINT64_FORMAT, f->after - 1)
+                     : g_strdup ("null");
   add (lines,
        "{\"t\":%" G_GINT64_FORMAT
        ",\"event\":\"task\",\"task\":%" G_GUINT64_FORMAT
-       ",\"codelet\":%s,%s,\"begin\":%" G_GINT64_FORMAT "}",
-       f->end_ns, f->task, codelet, where, f->begin_ns);
+       ",\"codelet\":%s,%s,\"begin\":%" G_GINT64_FORMAT ",\"after\":%s}",
+       f->end_ns, f->task, codelet, where, f->begin_ns, after);
 }
 
 /* Writes the stages at which a part was computed, of a farm nothing, into

@@ -404,7 +404,7 @@ static void
 no_file (void)
 {
   g_autoptr (GError) error = NULL;
-  CU_ASSERT_FALSE (draw_gantt_file ("/nowhere/t.jsonl", 0, "x", NULL, &error));
+  CU_ASSERT_PTR_NULL (draw_trace_load ("/nowhere/t.jsonl", 0, &error));
   CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_IO));
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* trace.c: a trace, read and drawn.
+/* trace.c: a trace, read and drawn, with the chain of its last task.
    Thread safety: see fuzz.h. */
 #include "draw/gantt.h"
 #include "fuzz.h"
@@ -17,6 +17,15 @@ trace (const guint8 *data, size_t size)
         continue;
       g_autofree char *svg = draw_gantt (t, NULL);
       FUZZ_CHECK (svg != NULL);
+      g_autoptr (GError) refused = NULL;
+      g_autoptr (DrawChain) chain
+          = draw_chain_new (t, DRAW_LAST_TASK, &refused);
+      FUZZ_CHECK ((chain == NULL) == (refused != NULL));
+      if (!chain)
+        continue;
+      g_autofree char *picture = draw_gantt_chain (t, chain, NULL);
+      g_autofree char *table = draw_chain_table (chain);
+      FUZZ_CHECK (picture && table);
     }
   return 0;
 }

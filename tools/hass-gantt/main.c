@@ -8,15 +8,45 @@
 #include "draw/gantt.h"
 #include "tools/output.h"
 
-static char *title;
+static char *title, *task;
 static gint farm;
 
 static const GOptionEntry entries[]
-    = { { "farm", 0, 0, G_OPTION_ARG_INT, &farm,
+    = { { "task", 0, 0, G_OPTION_ARG_STRING, &task,
+          "Of a dataflow: show and print what this task, or the last one, "
+          "waited for, back to the begin",
+          "N|last" },
+        { "farm", 0, 0, G_OPTION_ARG_INT, &farm,
           "Which one of the trace, from 1 (the longest)", "N" },
         { "title", 0, 0, G_OPTION_ARG_STRING, &title,
           "What ran, instead of the farm's name", "TEXT" },
         { NULL, 0, 0, 0, NULL, NULL, NULL } };
+
+/* Draws the chart, and prints the chain if one is asked for. Returns: the exit
+   status. */
+static int
+draw (const char *trace_path, const char *svg_path)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (DrawTrace) trace = NULL;
+  g_autoptr (DrawChain) chain = NULL;
+  guint64 number = 0;
+  int status = 1;
+  if (task && !draw_chain_parse (task, &number, &error))
+    status = 2;
+  else if ((trace = draw_trace_load (trace_path, (guint)farm, &error))
+           && (!task || (chain = draw_chain_new (trace, number, &error)))
+           && draw_gantt_file (trace, chain, svg_path, title, &error))
+    status = 0;
+  if (error)
+    fprintf (stderr, "hass-gantt: %s\n", error->message);
+  else if (chain)
+    {
+      g_autofree char *table = draw_chain_table (chain);
+      fputs (table, stdout);
+    }
+  return status;
+}
 
 int
 main (int argc, char **argv)
@@ -46,8 +76,5 @@ main (int argc, char **argv)
                        "write; see --help\n");
       return 2;
     }
-  if (draw_gantt_file (argv[1], (guint)farm, argv[2], title, &error))
-    return 0;
-  fprintf (stderr, "hass-gantt: %s\n", error->message);
-  return 1;
+  return draw (argv[1], argv[2]);
 }

@@ -21,7 +21,8 @@
 
 static char *platform, *workload, *pipeline, *strategy, *suite, *trace,
     *noise_text;
-static char *gantt, *plot, *replay, *explanation, *family_name, *dataflow;
+static char *gantt, *plot, *replay, *explanation, *family_name, *dataflow,
+    *task;
 static char **slow, **lose, **changes;
 static gint rounds, random_cases, replay_farm, part_mib = -1, start_ms = -1,
                                                kernels = -1;
@@ -89,6 +90,9 @@ static const GOptionEntry entries[] = {
     "Add lines that say what strategies decide and why; -: on stderr", "FILE" },
   { "gantt", 0, 0, G_OPTION_ARG_STRING, &gantt,
     "Draw the run of the first strategy", "FILE.svg" },
+  { "task", 0, 0, G_OPTION_ARG_STRING, &task,
+    "Of --dataflow: --gantt shows what this task, or the last one, waited for",
+    "N|last" },
   { "plot", 0, 0, G_OPTION_ARG_STRING, &plot,
     "Draw efficiency per round of all, shares per round of the first",
     "FILE.svg" },
@@ -134,6 +138,8 @@ check_cases (GError **error)
   if (gantt && !workload && !dataflow)
     return sim_refuse (
         error, "--gantt draws one case: --workload or --dataflow is needed");
+  if (task && !(gantt && dataflow))
+    return sim_refuse (error, "--task belongs to --dataflow with --gantt");
   if (plot && !workload)
     return sim_refuse (error, "--plot draws one case: --workload is needed");
   if (known && !pipeline)
@@ -428,6 +434,7 @@ run_dataflow (const Bench *b, GError **error)
                              .output = output (),
                              .trace = trace,
                              .gantt = gantt,
+                             .task = task,
                              .noise = b->noise,
                              .start_ms = start_ms,
                              .slow = slow,

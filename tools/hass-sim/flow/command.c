@@ -43,10 +43,11 @@ print (const SimFlowCommand *command, SimFlow *f, const HassPlatform *p,
 }
 
 /* Runs the graph under a strategy as the command says. Draws it if it is the
-   first one; the trace is of the last one. */
+   first one, and sets *chain to what the chain of the chosen task is; the trace
+   is of the last one. */
 static HassReport *
 run_one (const SimFlowCommand *command, SimFlow *f, const HassPlatform *p,
-         char **strategy, gboolean first, GError **error)
+         char **strategy, char **chain, GError **error)
 {
   SimFlowOptions o
       = { .seed = command->seed,
@@ -54,6 +55,7 @@ run_one (const SimFlowCommand *command, SimFlow *f, const HassPlatform *p,
           .trace = strategy[0] && strategy[1] ? "" : command->trace,
           .modelled = command->noise >= 0 || command->start_ms >= 0
                       || command->slow || command->lose };
+  SimFlowPicture picture = { command->gantt, command->task, NULL };
   g_autoptr (GArray) events
       = sim_flow_events (f, p, &o, command->slow, command->lose, error);
   if (!events)
@@ -61,9 +63,11 @@ run_one (const SimFlowCommand *command, SimFlow *f, const HassPlatform *p,
   o.events = (HassVirtualEvent *)events->data;
   o.n_events = events->len;
   HassReport *r = sim_flow_run_as (f, p, &o, error);
-  if (r && first && command->gantt
-      && !sim_flow_draw (f, p, &o, r, command->gantt, error))
+  if (r && chain && command->gantt
+      && !sim_flow_draw (f, p, &o, r, &picture, error))
     g_clear_pointer (&r, hass_report_free);
+  if (chain)
+    *chain = picture.chain;
   return r;
 }
 
@@ -73,15 +77,19 @@ run (const SimFlowCommand *command, SimFlow *f, const HassPlatform *p,
 {
   g_autoptr (GPtrArray) reports
       = g_ptr_array_new_with_free_func ((GDestroyNotify)hass_report_free);
+  g_autofree char *chain = NULL;
   guint n = MAX (g_strv_length (strategies), 1);
   for (guint i = 0; i < n; i++)
     {
-      HassReport *r = run_one (command, f, p, strategies + i, i == 0, error);
+      HassReport *r = run_one (command, f, p, strategies + i,
+                               i == 0 ? &chain : NULL, error);
       if (!r)
         return FALSE;
       g_ptr_array_add (reports, r);
     }
   print (command, f, p, strategies, reports);
+  if (chain && command->output == 't')
+    fputs (chain, stdout);
   return TRUE;
 }
 

@@ -52,13 +52,20 @@ add_losses (DrawTrace *trace, const SimFlowOptions *o, const HassReport *report)
 
 gboolean
 sim_flow_draw (SimFlow *f, const HassPlatform *p, const SimFlowOptions *o,
-               const HassReport *report, const char *path, GError **error)
+               const HassReport *report, SimFlowPicture *picture,
+               GError **error)
 {
+  guint64 task = 0;
+  if (picture->task && !draw_chain_parse (picture->task, &task, error))
+    return FALSE;
   g_autoptr (DrawTrace) trace = trace_of (f, p, o, report, error);
   if (!trace)
     return FALSE;
   add_losses (trace, o, report);
-  g_autofree char *svg = draw_gantt (trace, f->spec);
-  return g_file_set_contents_full (path, svg, -1, G_FILE_SET_CONTENTS_NONE,
-                                   0666, error);
+  g_autoptr (DrawChain) chain
+      = picture->task ? draw_chain_new (trace, task, error) : NULL;
+  if (picture->task && !chain)
+    return FALSE;
+  picture->chain = chain ? draw_chain_table (chain) : NULL;
+  return draw_gantt_file (trace, chain, picture->path, f->spec, error);
 }

@@ -68,6 +68,7 @@ SimFlowBound sim_flow_bound (SimFlow *flow, const HassPlatform *p);
  * @strategies: a list; NULL: the default one.
  * @output: 't' table, 'j' JSON, 'c' CSV.
  * @trace, @gantt: files to write; NULL: none.
+ * @task: the chain of this task is shown, "last" or a number; NULL: none.
  * @noise, @start_ms: instead of the machine's; negative: the machine's.
  * @slow, @lose: DEVICE:FACTOR:WHEN and DEVICE:WHEN; NULL: none.
  */
@@ -76,7 +77,7 @@ typedef struct
   const char *spec, *platform, *strategies;
   guint64 seed;
   char output;
-  const char *trace, *gantt;
+  const char *trace, *gantt, *task;
   double noise;
   gint start_ms;
   char **slow, **lose;

@@ -38,10 +38,22 @@ GArray *sim_flow_events (SimFlow *flow, const HassPlatform *p,
                          const SimFlowOptions *options, char **slow,
                          char **lose, GError **error);
 
+/**
+ * SimFlowPicture: a Gantt chart.
+ * @path: the file.
+ * @task: it shows the chain of this task, "last" or a number; NULL: none.
+ * @chain: (out): a table of the chain; free with g_free(). NULL: none.
+ */
+typedef struct
+{
+  const char *path, *task;
+  char *chain;
+} SimFlowPicture;
+
 /* draw.c: runs the graph again, with the same result, and draws it. @report: of
    the run. */
 gboolean sim_flow_draw (SimFlow *flow, const HassPlatform *p,
                         const SimFlowOptions *options, const HassReport *report,
-                        const char *path, GError **error);
+                        SimFlowPicture *picture, GError **error);
 
 #endif
