@@ -50,6 +50,7 @@ hass_placing_new (HassGraph *graph)
         device->d = d;
         device->device = job->gpus[d];
         const HassDeviceOps *ops = device->device->ops;
+        device->ops = ops->data;
         if (ops->opening_ns && ops->opening_ns (device->device) >= SOON_NS)
           device->soon_ns = -1;
         device->garbage = g_array_new (FALSE, FALSE, sizeof (gpointer));

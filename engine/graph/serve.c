@@ -157,7 +157,6 @@ hass_serving_new (HassJob *job, guint d)
   s->mover = hass_mover_new (job);
   s->ended = g_array_new (FALSE, FALSE, sizeof (HassLanded));
   s->asides = g_array_new (FALSE, FALSE, sizeof (HassAside));
-  device->ops = device->device->ops->data;
   s->most_computing = MAX (device->ops->most_computing (device->device), 1);
   s->ahead = 2 * s->most_computing;
   pthread_mutex_lock (&s->placing->lock);
