@@ -16,8 +16,8 @@ static const HassCudart *in_use;
 
 #  define HUGE_BYTES ((gsize)2 << 20)
 #  define PAGE_BYTES 4096
-/* Huge pages that the calling thread clears alone: 100 us each. A guess: more,
-   and waking others pays; fewer, and staging lies on other NUMA nodes. */
+/* Huge pages that the calling thread clears alone. A guess: more, and waking
+   others pays; fewer, and staging lies on other NUMA nodes. */
 #  define MOST_ALONE 8
 
 static int

@@ -3,8 +3,8 @@
    place.h.
 
    DESIGN. The strategy decides (hass/flow.h). A HassChoice is what it sees
-   (choice.c). A worker looks into the queues that the strategy
-   names, at the tasks that it can compute, until one is found.
+   (choice.c). A worker looks into the queues that the strategy names, at the
+   tasks that it can compute, until one is found.
 
    Thread safety: see place.h. */
 #include "place.h"

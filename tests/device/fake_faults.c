@@ -2,21 +2,10 @@
 /* fake_faults.c: random faults of the stand-in for the CUDA runtime.
    Thread safety: one thread. */
 #include "fake_cudart.h"
+#include "tests/chance.h"
 
 /* Until fake_end_hang(). */
 #define FAKE_HANG_MS 600000
-
-static guint
-below (GRand *r, guint n)
-{
-  return (guint)g_rand_int_range (r, 0, (gint32)n);
-}
-
-static gboolean
-one_in (GRand *r, guint n)
-{
-  return below (r, n) == 0;
-}
 
 /* The first few calls are the likeliest, but any may be it. */
 static guint

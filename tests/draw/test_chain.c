@@ -10,6 +10,7 @@
 #include "hass/error.h"
 #include "hass_test.h"
 #include "svg_parts.h"
+#include "tests/count.h"
 
 #define FARM(kind)                                                             \
   "{\"t\":1000,\"event\":\"farm\",\"farm\":\"flow\",\"kind\":\"" kind "\","    \
@@ -224,15 +225,6 @@ damaged (void)
 }
 
 /* -- Pictures ------------------------------------------------------------ */
-
-static guint
-count (const char *text, const char *what)
-{
-  guint n = 0;
-  for (; (text = strstr (text, what)); text += strlen (what))
-    n++;
-  return n;
-}
 
 static void
 picture (void)

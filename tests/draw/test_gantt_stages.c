@@ -9,6 +9,7 @@
 #include "hass/error.h"
 #include "hass_test.h"
 #include "svg_parts.h"
+#include "tests/count.h"
 
 #define PIPELINE(stages)                                                       \
   "{\"t\":1000,\"event\":\"farm\",\"farm\":\"film\",\"strategy\":\"s\","       \
@@ -43,15 +44,6 @@ svg_of (const char *text)
   g_autoptr (DrawTrace) trace = load (text, NULL);
   CU_ASSERT_PTR_NOT_NULL_FATAL (trace);
   return draw_gantt (trace, NULL);
-}
-
-static guint
-count (const char *svg, const char *what)
-{
-  guint n = 0;
-  for (; (svg = strstr (svg, what)); svg += strlen (what))
-    n++;
-  return n;
 }
 
 static void

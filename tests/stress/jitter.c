@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* jitter.c: a library for LD_PRELOAD that pauses threads at random before they
    take a mutex, after they release it, and after they post a semaphore. There
-   one thread overtakes another: races between these points, which take
-   thousands of runs to show, show in tens (`make stress JITTER=1`).
+   one thread overtakes another, so that races between these points show more
+   often (`make stress JITTER=1`).
    Thread safety: each thread draws its own pauses. */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -10,9 +10,9 @@
 #include <stdint.h>
 #include <time.h>
 
-/* A pause is at one of so many points, and in ns shorter than: longer than what
-   a thread does between two points, and so rare that a suite takes about twice
-   its time. Guesses. */
+/* A pause is at one of so many points, and shorter than so many ns. Guesses:
+   longer than what a thread does between two points, so that others overtake
+   it; with more and longer pauses suites take longer. */
 #define ONE_IN 48
 #define LONGEST_NS 400000
 

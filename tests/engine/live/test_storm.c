@@ -21,6 +21,7 @@
 #include "tests/engine/rogue.h"
 #include "sched/registry.h"
 #include "tests/engine/trial.h"
+#include "tests/chance.h"
 
 #define MOST_TRIALS 3
 #define MOST_FAULTS 4
@@ -49,18 +50,6 @@ typedef struct
   guint64 plans, farms, whole, failed, faults, hung, lost, units, unfinished;
   guint64 gpu_units;
 } Tally;
-
-static guint
-below (GRand *r, guint n)
-{
-  return (guint)g_rand_int_range (r, 0, (gint32)n);
-}
-
-static gboolean
-one_in (GRand *r, guint n)
-{
-  return below (r, n) == 0;
-}
 
 /* -- Farms -------------------------------------------------------------- */
 

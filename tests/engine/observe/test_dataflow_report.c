@@ -3,6 +3,7 @@
    the DOT language say. Thread safety: one thread. */
 #include "hass/dataflow.h"
 #include "hass_test.h"
+#include "tests/count.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -101,15 +102,6 @@ file_of (const char *variable, gboolean recorded)
   CU_ASSERT_TRUE_FATAL (g_file_get_contents (path, &text, NULL, NULL));
   unlink (path);
   return text;
-}
-
-static guint
-count (const char *text, const char *what)
-{
-  guint n = 0;
-  for (; (text = strstr (text, what)); text += strlen (what))
-    n++;
-  return n;
 }
 
 static void

@@ -16,6 +16,7 @@
 #include "hass/pipeline.h"
 #include "hass_test.h"
 #include "tests/engine/trial.h"
+#include "tests/count.h"
 
 #define N 150
 #define SLOW_US 2000 /* of a token in a slow stage, at least */
@@ -140,15 +141,6 @@ pick (HassToken *token, HassWorker *worker, gpointer data, GError **error)
       return FALSE;
     }
   return TRUE;
-}
-
-static guint
-count (const char *text, const char *word)
-{
-  guint n = 0;
-  for (; (text = strstr (text, word)); text++)
-    n++;
-  return n;
 }
 
 /* The device computed each token at both stages. */

@@ -19,6 +19,7 @@
 #include "sched/registry.h"
 #include "tests/device/fake_cudart.h"
 #include "tests/engine/trial.h"
+#include "tests/chance.h"
 
 #if defined __SANITIZE_THREAD__ || defined __SANITIZE_ADDRESS__
 #  define PIPELINES 150
@@ -51,12 +52,6 @@ typedef struct
 {
   guint64 whole, failed, faults, lost, on_gpus;
 } Tally;
-
-static guint
-below (GRand *r, guint n)
-{
-  return (guint)g_rand_int_range (r, 0, (gint32)n);
-}
 
 /* -- The stages: a token begins with its size in bytes ------------------ */
 

@@ -11,6 +11,7 @@
 #include "hass_test.h"
 #include "tests/draw/svg_parts.h"
 #include "tests/program.h"
+#include "tests/count.h"
 
 /* Runs hass-sim with a file of a new folder in place of %s. Returns: what is in
    the file then; free with g_free(). */
@@ -28,15 +29,6 @@ written (const char *format)
   CU_ASSERT_EQUAL (g_rmdir (folder), 0);
   program_says (out, "virtual time");
   return text;
-}
-
-static guint
-count (const char *text, const char *what)
-{
-  guint n = 0;
-  for (; (text = strstr (text, what)); text += strlen (what))
-    n++;
-  return n;
 }
 
 static void

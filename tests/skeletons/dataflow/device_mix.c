@@ -11,22 +11,11 @@
 #include "hass_test.h"
 #include "tests/engine/stand_in_data.h"
 #include "tests/engine/trial.h"
+#include "tests/chance.h"
 
 #define MOST_DEVICES 3
 #define PATIENCE_S 60
 #define MOST_WRONG 5 /* then it is enough */
-
-static guint
-below (GRand *rand, guint n)
-{
-  return (guint)g_rand_int_range (rand, 0, (gint32)n);
-}
-
-static gboolean
-one_in (GRand *rand, guint n)
-{
-  return below (rand, n) == 0;
-}
 
 /* -- Devices ------------------------------------------------------------ */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* graph_plan.c: see graph_plan.h. Thread safety: see graph_plan.h. */
 #include "graph_plan.h"
+#include "tests/chance.h"
 
 #include <string.h>
 
@@ -10,18 +11,6 @@ mix (guint64 x)
   x ^= x >> 31;
   x *= 0x9e3779b97f4a7c15u;
   return x ^ x >> 29;
-}
-
-static guint
-below (GRand *rand, guint n)
-{
-  return (guint)g_rand_int_range (rand, 0, (gint32)n);
-}
-
-static gboolean
-one_in (GRand *rand, guint n)
-{
-  return below (rand, n) == 0;
 }
 
 /* -- Shapes ------------------------------------------------------------- */

@@ -2,6 +2,7 @@
 /* plan.c: makes a random pipeline and carries it out on paper; see plan.h.
    Thread safety: see plan.h. */
 #include "plan.h"
+#include "tests/chance.h"
 
 #include <math.h>
 #include <stdarg.h>
@@ -187,18 +188,6 @@ carry (Plan *plan, PlanNode *node, guint from)
 }
 
 /* -- Choosing ----------------------------------------------------------- */
-
-static guint
-below (GRand *r, guint n)
-{
-  return (guint)g_rand_int_range (r, 0, (gint32)n);
-}
-
-static gboolean
-one_in (GRand *r, guint n)
-{
-  return below (r, n) == 0;
-}
 
 static gboolean
 is_ordered (const PlanStage *stage)

@@ -5,18 +5,7 @@
 #include "plan.h"
 
 #include "sched/registry.h"
-
-static guint
-below (GRand *r, guint n)
-{
-  return (guint)g_rand_int_range (r, 0, (gint32)n);
-}
-
-static gboolean
-one_in (GRand *r, guint n)
-{
-  return below (r, n) == 0;
-}
+#include "tests/chance.h"
 
 /* -- Choosing ----------------------------------------------------------- */
 

@@ -23,6 +23,7 @@
 #include "hass_test.h"
 #include "plan.h"
 #include "tests/engine/trial.h"
+#include "tests/chance.h"
 
 #define PIPELINES 1000
 #define MOST_WRONG 10 /* then it is enough */
@@ -80,12 +81,6 @@ typedef struct Case
 } Case;
 
 /* -- The pipeline ------------------------------------------------------- */
-
-static guint
-below (GRand *r, guint n)
-{
-  return (guint)g_rand_int_range (r, 0, (gint32)n);
-}
 
 static void
 make_stage (GRand *r, Case *c, guint s)
