@@ -72,3 +72,10 @@ hass_device_ops_read (HassDeviceOps *ops, const HassDevice *device,
   g_set_error_literal (error, HASS_ERROR, HASS_ERROR_INVALID, missing);
   return FALSE;
 }
+
+/* Returns: TRUE if both devices are of one kind. */
+gboolean
+hass_device_alike (const HassDevice *a, const HassDevice *b)
+{
+  return g_strcmp0 (a->ops->kind, b->ops->kind) == 0;
+}

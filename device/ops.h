@@ -8,5 +8,6 @@
 
 gboolean hass_device_ops_read (HassDeviceOps *ops, const HassDevice *device,
                                GError **error);
+gboolean hass_device_alike (const HassDevice *a, const HassDevice *b);
 
 #endif

@@ -12,6 +12,19 @@ struct HassJob;
 struct HassSlot;
 
 /**
+ * HassRest: what is left of a pipeline or dataflow.
+ * @shown: a device of a kind has computed something.
+ * @more: work may come, or the time of what has come is unknown.
+ * @ns: time in which the open devices of that kind would compute what has come,
+ *   if other devices did nothing, in ns.
+ */
+typedef struct
+{
+  gboolean shown, more;
+  double ns;
+} HassRest;
+
+/**
  * HassSourceOps: a source of work. Each op by the calling thread, unless stated
  * otherwise.
  * @create: makes the source's state before the strategy is made, which it tells
@@ -50,6 +63,8 @@ struct HassSlot;
  *   engine/stream/stream.h, and rounds by job.h.
  * @has_room: (nullable): a dataflow: the calling thread need not wait any
  *   longer.
+ * @rest: a pipeline or dataflow: the proxy thread of device @device, under the
+ *   decision lock: returns: what is left for devices of the kind of @device.
  * @progress: (nullable): a dataflow: any thread: fills in how many tasks it has
  *   submitted, how many of them have ended and how many there will be.
  */
@@ -75,6 +90,7 @@ typedef struct
   void (*unfuse) (struct HassJob *job, struct HassSlot *slot, guint32 position);
   gboolean (*work) (struct HassJob *job, HassWorker *worker);
   gboolean (*has_room) (struct HassJob *job);
+  HassRest (*rest) (struct HassJob *job, guint device);
   void (*progress) (struct HassJob *job, HassProgressInfo *info);
 } HassSourceOps;
 

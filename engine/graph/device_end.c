@@ -303,6 +303,7 @@ learn (HassServing *s, const HassFlight *f, gint64 now_ns)
   pthread_mutex_lock (&s->placing->lock);
   gboolean first = codelet->device_ns == 0;
   codelet->device_ns = hass_recent_mean (codelet->device_ns, one);
+  codelet->n_computed += f->tasks->len;
   HassDeviceCodelet *here = &s->device->codelets[codelet->index];
   guint64 n = MIN (++here->n_computed, MOST_AVERAGED);
   here->ns = (guint)((here->ns * (n - 1) + one) / n);

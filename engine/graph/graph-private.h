@@ -273,6 +273,7 @@ void hass_graph_finish (HassJob *job);
 HassCodeletCount hass_graph_count (const HassGraph *graph, guint codelet);
 void hass_graph_report (HassJob *job, HassReport *report);
 void hass_graph_progress (HassJob *job, HassProgressInfo *info);
+HassRest hass_graph_rest (HassJob *job, guint device);
 
 /* profiled.c: the submitting thread; the thread that called. */
 void hass_codelet_recall (const HassGraph *graph, HassCodeletState *codelet,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* predict.c: how long devices need for what they do: step 2 of the DESIGN
    paragraph in place.h. No clock, no thread. Thread safety: see place.h. */
+#include "device/ops.h"
 #include "place.h"
 
 /* Of a link whose rate is unknown, in bytes/ns. A guess, as of PCIe 3: less,
@@ -29,6 +30,37 @@ hass_device_pace_ns (const HassGraphDevice *device,
 {
   guint ns = device->codelets[codelet->index].ns;
   return ns > 0 ? ns : MAX (codelet->device_ns, 1);
+}
+
+/* Tasks that cores have computed or will compute count as left. */
+HassRest
+hass_graph_rest (HassJob *job, guint device)
+{
+  const HassGraph *graph = job->flow;
+  HassPlacing *p = graph->placing;
+  const HassGraphDevice *of = hass_placing_device (graph, device);
+  HassRest rest = { .more = !atomic_load_explicit (&job->generated,
+                                                   memory_order_acquire) };
+  guint n = 0;
+  pthread_mutex_lock (&p->lock);
+  for (guint i = 0; i < p->n_devices; i++)
+    n += p->devices[i].state == HASS_GRAPH_DEVICE_OPEN
+         && hass_device_alike (p->devices[i].device, of->device);
+  for (guint c = 0; c < p->codelets->len; c++)
+    {
+      const HassCodeletState *codelet = g_ptr_array_index (p->codelets, c);
+      guint64 came
+          = atomic_load_explicit (&codelet->n_submitted, memory_order_relaxed);
+      if (!(codelet->devices >> of->index & 1))
+        continue;
+      rest.shown |= codelet->n_computed > 0;
+      rest.more |= codelet->device_ns == 0 && came > 0;
+      rest.ns += (double)(came - MIN (codelet->n_computed, came))
+                 * codelet->device_ns / MAX (n, 1);
+    }
+  pthread_mutex_unlock (&p->lock);
+  rest.shown &= n > 0;
+  return rest;
 }
 
 /* Returns: the time of what a device has to do already: kernels, or copies

@@ -278,6 +278,7 @@ begin_task (HassGraph *graph, HassCodeletState *codelet, guint n,
   if (graph->n_submitted >= graph->most
       && G_UNLIKELY (task->flags & (HASS_TASK_ARGUMENTS | HASS_TASK_HAS_MORE)))
     hass_task_clear (task);
+  hass_codelet_count (codelet);
   task->codelet = codelet;
   task->arguments = NULL;
   atomic_store_explicit (&task->pending, BIAS, memory_order_relaxed);

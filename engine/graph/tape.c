@@ -231,6 +231,8 @@ find_devices (const HassTape *tape, HassGraph *graph)
       HassCodeletState *codelet = g_ptr_array_index (graph->codelets, c);
       codelet->devices = hass_codelet_devices (graph, &codelet->public);
       codelet->n_waiting = 0;
+      codelet->n_computed = 0;
+      atomic_store_explicit (&codelet->n_submitted, 0, memory_order_relaxed);
       codelet->tried = FALSE;
     }
   for (guint32 t = 0; graph->placing && t < tape->n_tasks; t++)
@@ -300,6 +302,7 @@ start (HassTape *tape, HassGraph *graph)
                              memory_order_relaxed);
       atomic_store_explicit (&tape->graph->tasks[t].ended, FALSE,
                              memory_order_relaxed);
+      hass_codelet_count (tape->graph->tasks[t].codelet);
     }
   graph->n_submitted += tape->n_tasks;
   atomic_store_explicit (&graph->published, graph->n_submitted,

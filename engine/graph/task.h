@@ -71,15 +71,29 @@ typedef struct
   /* a mask of those that can compute it; constant while the graph runs */
   guint32 devices;
   /* under HassPlacing.lock: */
-  guint device_ns; /* recent mean time of a task on a device; 0: unknown */
-  guint n_waiting; /* ready tasks that a device may compute */
-  gboolean tried;  /* a core has taken one of these */
+  guint device_ns;    /* recent mean time of a task on a device; 0: unknown */
+  guint n_waiting;    /* ready tasks that a device may compute */
+  gboolean tried;     /* a core has taken one of these */
+  guint64 n_computed; /* tasks that devices have computed */
   /* by the submitting thread: the sum of HassTaskHints.work of @n_work tasks,
      if the first task has it */
   _Alignas(HASS_CACHE_LINE) double work;
   guint64 n_work;
+  /* tasks, where devices can compute them; read by other threads */
+  _Atomic guint64 n_submitted;
   gboolean sized; /* constant */
 } HassCodeletState;
+
+/* The submitting thread: one more task has come. */
+static inline void
+hass_codelet_count (HassCodeletState *codelet)
+{
+  if (codelet->devices != 0)
+    atomic_store_explicit (
+        &codelet->n_submitted,
+        atomic_load_explicit (&codelet->n_submitted, memory_order_relaxed) + 1,
+        memory_order_relaxed);
+}
 
 /* Returns: a recent mean, after one more value. @mean: 0: there was none. */
 static inline guint

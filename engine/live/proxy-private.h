@@ -24,6 +24,23 @@ typedef struct
   gint64 again_ns;
 } HassProxy;
 
+/* What the proxy of an unopened device knows: times in ns. */
+typedef struct
+{
+  gint64 begin_ns, open_ns;
+  /* time to open the device and to copy the farm's constants */
+  gint64 start_ns;
+  /* when a GPU was first seen to have finished units; 0: not yet */
+  gint64 shown_ns;
+  double shown_work; /* work of the round that was done at shown_ns */
+} HassProxyWatch;
+
+/* Another GPU is opened only if the devices at work need more than this many
+   times its start for the remaining work. 2: a GPU as fast as all of them
+   halves that time, so it gains more than its start; with 1 the start would at
+   best gain nothing; higher, and starts that pay are not made. */
+#define HASS_PROXY_WORTH 2
+
 /* proxy.c */
 void hass_proxy_serve (HassProxy *p);
 
@@ -34,5 +51,9 @@ gboolean hass_live_flow_ask (HassProxy *p);
 gint64 hass_proxy_opening_ns (HassProxy *p);
 gint64 hass_proxy_copying_ns (const HassProxy *p);
 gboolean hass_proxy_is_needed (HassProxy *p);
+
+/* proxy_turn.c */
+gboolean hass_proxy_has_turn (const HassProxy *p, HassProxyWatch *w,
+                              gint64 now_ns);
 
 #endif

@@ -31,9 +31,13 @@
    by 240 ms. The other GPUs follow when one has finished units, at the latest
    one opening time after the first should have been ready. They are not opened
    while the remaining work, by the rate of all devices since the first GPU
-   finished units, takes less than WORTH times their start and the copies of the
-   farm's constants. Beyond that a GPU as fast as the devices at work gains more
-   than its start costs, even if it stops all of them meanwhile.
+   finished units, takes less than HASS_PROXY_WORTH times their start and the
+   copies of the farm's constants. Beyond that a GPU as fast as the devices at
+   work gains more than its start costs, even if it stops all of them meanwhile.
+
+   A pipeline may have stages that only GPUs can run, and nothing is known of
+   the work to come, so its first GPU is opened at once, that of a dataflow when
+   it has a task; for the others see proxy_turn.c.
 
    The end of the farm interrupts the wait. The device is told how long the farm
    has run without it and may count that time towards its start, so that many
@@ -57,11 +61,6 @@
    measures the rate of the devices. A guess: smaller, and devices with long
    bundles seem slow; larger, and the rate is too high. */
 #define IN_HAND 10
-/* Another GPU is opened only if the devices at work need more than WORTH times
-   its start for the remaining work. 2: a GPU as fast as all of them halves that
-   time, so it gains more than its start; with 1 the start would at best gain
-   nothing; higher, and starts that pay are not made. */
-#define WORTH 2
 /* Work that the cores are given at a time while the device is not opened, in
    ns. A guess: smaller, and the cores often wait for the next check; larger,
    and they end less evenly. */
@@ -170,25 +169,14 @@ give_a_bit (HassJob *job, HassSlot *slot, double need_ns)
                                   (guint32)CLAMP (bit, job->n_cores, waiting));
 }
 
-/* What the proxy of an unopened device knows: times in ns. */
-typedef struct
-{
-  gint64 begin_ns, open_ns;
-  /* time to open the device and to copy the farm's constants */
-  gint64 start_ns;
-  /* when a GPU was first seen to have finished units; 0: not yet */
-  gint64 shown_ns;
-  double shown_work; /* work of the round that was done at shown_ns */
-} Watch;
-
 static gint64
-grace_ns (const Watch *w)
+grace_ns (const HassProxyWatch *w)
 {
   return w->open_ns / GRACE;
 }
 
 static gboolean
-is_early (const Watch *w, gint64 now_ns)
+is_early (const HassProxyWatch *w, gint64 now_ns)
 {
   return now_ns - w->begin_ns < grace_ns (w);
 }
@@ -215,7 +203,7 @@ is_last (HassJob *job)
    remaining work than the cores can do in the opening time, or a strategy that
    counts on the device. May give the cores some work instead. */
 static Need
-beside_cores (HassJob *job, const Watch *w, gint64 now_ns)
+beside_cores (HassJob *job, const HassProxyWatch *w, gint64 now_ns)
 {
   gboolean early = is_early (w, now_ns), last = is_last (job);
   HassSlot *slot = running (job);
@@ -275,7 +263,7 @@ all_wait (HassJob *job, HassSlot *slot)
 /* Returns: TRUE if this GPU should wait because another one is being opened or
    computes its first bundle; see DESIGN. */
 static gboolean
-another_is_first (const HassProxy *p, const Watch *w, gint64 now_ns)
+another_is_first (const HassProxy *p, const HassProxyWatch *w, gint64 now_ns)
 {
   HassJob *job = p->job;
   HassSlot *slot = running (job);
@@ -312,7 +300,7 @@ progress_of_all (const HassJob *job, const HassRound *round)
    finished since, or all of it if nothing has: neither a proxy that takes a
    bundle over late nor a long bundle may make a GPU seem slow. */
 static gboolean
-others_suffice (HassJob *job, Watch *w, gint64 now_ns)
+others_suffice (HassJob *job, HassProxyWatch *w, gint64 now_ns)
 {
   HassSlot *slot = running (job);
   if (!is_last (job) || (slot && all_wait (job, slot)))
@@ -338,15 +326,17 @@ others_suffice (HassJob *job, Watch *w, gint64 now_ns)
       since += since > 0 ? MIN (in_hand, since) : in_hand;
     }
   return waiting == 0 || seen_ns < grace_ns (w)
-         || rest * seen_ns < WORTH * since * w->start_ns;
+         || rest * seen_ns < HASS_PROXY_WORTH * since * w->start_ns;
 }
 
 /* Decides whether to open the device now. Under the decision lock. */
 static Need
-decide (HassProxy *p, Watch *w, gint64 now_ns)
+decide (HassProxy *p, HassProxyWatch *w, gint64 now_ns)
 {
   HassJob *job = p->job;
   HassSlot *slot = running (job);
+  if (job->source->rest)
+    return hass_proxy_has_turn (p, w, now_ns) ? OPEN : WAIT;
   if (hass_job_stopping (job))
     return WAIT;
   Need need = job->cpu >= 0 ? beside_cores (job, w, now_ns) : OPEN;
@@ -365,11 +355,8 @@ hass_proxy_is_needed (HassProxy *p)
 {
   HassJob *job = p->job;
   HassLive *live = p->live;
-  Watch w = { .begin_ns = hass_live_now (job) };
-  /* A pipeline may have stages that only this device can run, and nothing is
-     known of the work to come: its devices are opened at once, and those of a
-     dataflow when they have a task. */
-  while (!job->flow && (w.open_ns = hass_proxy_opening_ns (p)) >= LEAST_NS)
+  HassProxyWatch w = { .begin_ns = hass_live_now (job) };
+  while ((w.open_ns = hass_proxy_opening_ns (p)) >= LEAST_NS)
     {
       guint64 epoch = hass_event_prepare (&live->end);
       gint64 now_ns = hass_live_now (job);

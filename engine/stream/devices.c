@@ -5,6 +5,7 @@
 #include "stream-private.h"
 
 #include "device/kinds.h"
+#include "device/ops.h"
 
 #define GPU_KIND "cuda"
 
@@ -46,6 +47,33 @@ hass_stream_device_stages (const HassFarm *farm, const char *kind)
                                      .output_ratio = stage->output_ratio };
     }
   return stages;
+}
+
+/* Each token in flight passes at least one more stage. */
+HassRest
+hass_stream_rest (HassJob *job, guint device)
+{
+  const HassStream *stream = hass_stream_of (job);
+  HassRest rest = { .more = !atomic_load_explicit (&job->generated,
+                                                   memory_order_acquire) };
+  double units = 0, busy_ns = 0;
+  guint n = 0;
+  for (guint d = 0; d < job->n_devices; d++)
+    {
+      const HassTotals *t = &job->totals[d];
+      if (!job->gpus[d] || !hass_device_alike (job->gpus[d], job->gpus[device])
+          || t->lost || t->units == 0)
+        continue;
+      n++;
+      units += (double)t->units;
+      busy_ns += t->busy_ns;
+    }
+  rest.shown = n > 0;
+  if (n > 0)
+    rest.ns
+        = (double)atomic_load_explicit (&stream->n_tokens, memory_order_relaxed)
+          * busy_ns / units / n;
+  return rest;
 }
 
 gboolean

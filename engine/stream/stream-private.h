@@ -384,6 +384,7 @@ void hass_batch_dispatch (HassStream *stream, HassWorker *worker,
 
 /* devices.c */
 HassGpuWorkerFunc hass_stage_worker (const HassStage *stage, const char *kind);
+HassRest hass_stream_rest (HassJob *job, guint device);
 gboolean hass_stage_runs_on (const HassJob *job, const HassStage *stage,
                              guint device);
 

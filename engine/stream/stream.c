@@ -338,6 +338,7 @@ const HassSourceOps hass_stream_ops = { .create = stream_create,
                                         .idle = stream_is_idle,
                                         .has_work = hass_stream_has_work,
                                         .again_ns = stream_again_ns,
+                                        .rest = hass_stream_rest,
                                         .grant_over = hass_ticket_over,
                                         .refused = hass_ticket_refused,
                                         .unfuse = hass_ticket_unfuse };

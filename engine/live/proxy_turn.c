@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* proxy_turn.c: of several devices of one kind, when a pipeline or dataflow
+   opens the next one; step 1, opening, of proxy.c.
+
+   DESIGN. While a GPU's CUDA context is made, calls for other GPUs of the
+   process wait: copies that are to be started, and kernels that are loaded, 130
+   to 320 ms on two H100s, the more the more memory is pinned. Many GPUs that
+   are opened together all come as late as the last one. So one GPU is opened
+   first: the one that opens soonest. The others follow
+   1. if it has computed nothing by the time that the start of another one would
+      have taken after its own,
+   2. once the work that has come will take the open devices WORTH times as long
+      as a start, or
+   3. if more work may come, or the time of what has come is unknown, once the
+      open ones have computed for as long as a start takes: then all takes at
+      most twice as long as it would have if the better choice had been known
+      (ski rental, Karlin et al. 1988, competitive snoopy caching).
+   Each of them judges for itself, so those that follow may be opened together.
+
+   Thread safety: the device's proxy thread, under the decision lock. */
+#include "proxy-private.h"
+
+/* Returns: TRUE if another device that is not lost should be the first one, and
+   may yet compute something soon. */
+static gboolean
+another_is_first (const HassProxy *p, const HassProxyWatch *w, gint64 now_ns)
+{
+  const HassJob *job = p->job;
+  for (guint d = 0; d < job->n_devices; d++)
+    {
+      HassDevice *other = job->gpus[d];
+      HassDeviceOps ops;
+      if (!other || d == p->d || job->totals[d].lost
+          || !hass_device_alike (other, p->device)
+          || !hass_device_ops_read (&ops, other, NULL))
+        continue;
+      gint64 ready_ns = job->devices[d].opens_at_ns;
+      gint64 takes_ns = ops.opening_ns ? ops.opening_ns (other) : 0;
+      if (ready_ns == 0
+          && (takes_ns < w->open_ns || (takes_ns == w->open_ns && d < p->d)))
+        ready_ns = w->begin_ns + takes_ns;
+      if (ready_ns > 0 && now_ns < ready_ns + w->open_ns)
+        return TRUE;
+    }
+  return FALSE;
+}
+
+/* Returns: TRUE if the device, which takes long to open, should be opened
+   now. */
+gboolean
+hass_proxy_has_turn (const HassProxy *p, HassProxyWatch *w, gint64 now_ns)
+{
+  HassRest rest = p->job->source->rest (p->job, p->d);
+  if (hass_job_stopping (p->job))
+    return FALSE;
+  if (!rest.shown)
+    return !another_is_first (p, w, now_ns);
+  if (w->shown_ns == 0)
+    w->shown_ns = now_ns;
+  return rest.ns > HASS_PROXY_WORTH * (double)w->open_ns
+         || (rest.more && now_ns - w->shown_ns >= w->open_ns);
+}

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/* test_dataflow_turns.c: which of two devices that take long to open is opened,
+   and when. Thread safety: one thread beside those of the dataflows. */
+#include <stdatomic.h>
+#include <unistd.h>
+
+#include "device_flow.h"
+
+#define HOUR_NS (3600 * G_GINT64_CONSTANT (1000000000))
+#define SOON_NS (200 * G_GINT64_CONSTANT (1000000))
+#define N 60
+
+static Block blocks[N];
+/* What the first kernel takes. */
+static guint first_us;
+/* Kernels that have begun, and whether two have run at once. */
+static _Atomic guint n_run;
+static _Atomic gboolean both;
+
+static gboolean
+build_some (HassGraph *graph, gpointer user_data, GError **error)
+{
+  (void)error;
+  for (guint i = 0; i < *(guint *)user_data; i++)
+    submit_grow (graph, &grow_alone, block_data (graph, &blocks[i]));
+  return TRUE;
+}
+
+/* The second kernel waits until a third one runs
+   beside it, on another device. */
+static void
+grow_beside (const HassCall *call)
+{
+  guint before = atomic_fetch_add (&n_run, 1);
+  if (before == 0)
+    usleep (first_us);
+  if (before == 2)
+    atomic_store (&both, TRUE);
+  while (before == 1 && !atomic_load (&both))
+    usleep (100);
+  grow (call);
+}
+
+static gboolean
+grow_beside_on_gpu (const HassCall *calls, guint n_calls, HassGpuStream *stream,
+                    GError **error)
+{
+  (void)error;
+  for (guint i = 0; i < n_calls; i++)
+    stand_in_data_launch (stream, grow_beside, &calls[i], 0);
+  return TRUE;
+}
+
+static const HassCodelet beside
+    = HASS_CODELET (.name = "beside", .gpu = grow_beside_on_gpu);
+
+static gboolean
+build_beside (HassGraph *graph, gpointer user_data, GError **error)
+{
+  (void)user_data, (void)error;
+  for (guint i = 0; i < N; i++)
+    submit_grow (graph, &beside, block_data (graph, &blocks[i]));
+  return TRUE;
+}
+
+/* Tasks may come until two kernels have run at once. */
+static gboolean
+build_until_both (HassGraph *graph, gpointer user_data, GError **error)
+{
+  build_beside (graph, user_data, error);
+  while (!atomic_load (&both))
+    usleep (100);
+  return TRUE;
+}
+
+/* Runs @n tasks on two devices, which say that they take so long to open. */
+static DeviceFlow
+run (StandInDataPlan first, StandInDataPlan second, HassBuildFunc build,
+     guint n)
+{
+  DeviceFlow f = device_flow_begin ("turns", 2, blocks, N);
+  first.name = f.plans[0].name;
+  second.name = f.plans[1].name;
+  f.plans[0] = first;
+  f.plans[1] = second;
+  atomic_store (&n_run, 0);
+  atomic_store (&both, FALSE);
+  device_flow_must_run (&f, build, &n);
+  for (guint i = 0; i < n; i++)
+    CU_ASSERT_TRUE (block_is (&blocks[i], 1));
+  return f;
+}
+
+static void
+assert_opened (const DeviceFlow *f, guint first, guint second)
+{
+  CU_ASSERT_EQUAL (f->counts[0].opened, first);
+  CU_ASSERT_EQUAL (f->counts[1].opened, second);
+  if (f->counts[0].opened != first || f->counts[1].opened != second)
+    g_printerr ("\n    opened %u, %u\n", f->counts[0].opened,
+                f->counts[1].opened);
+}
+
+static void
+one_suffices (void)
+{
+  DeviceFlow f
+      = run ((StandInDataPlan){ .opening_ns = HOUR_NS },
+             (StandInDataPlan){ .opening_ns = HOUR_NS }, build_some, N);
+  assert_opened (&f, 1, 0);
+  CU_ASSERT_EQUAL (f.counts[0].computed, N);
+}
+
+static void
+soonest_first (void)
+{
+  DeviceFlow f
+      = run ((StandInDataPlan){ .opening_ns = HOUR_NS },
+             (StandInDataPlan){ .opening_ns = SOON_NS }, build_some, N);
+  assert_opened (&f, 0, 1);
+  f = run ((StandInDataPlan){ .opening_ns = HOUR_NS }, (StandInDataPlan){ 0 },
+           build_some, N);
+  assert_opened (&f, 0, 1);
+}
+
+/* When the first task has taken 20 ms, 59 are left; or, on a machine that
+   stands still meanwhile, more time has passed. */
+static void
+follows_for_work (void)
+{
+  first_us = 20000;
+  DeviceFlow f
+      = run ((StandInDataPlan){ .opening_ns = SOON_NS },
+             (StandInDataPlan){ .opening_ns = SOON_NS }, build_beside, N);
+  first_us = 0;
+  assert_opened (&f, 1, 1);
+}
+
+static void
+follows_in_time (void)
+{
+  DeviceFlow f
+      = run ((StandInDataPlan){ .opening_ns = SOON_NS },
+             (StandInDataPlan){ .opening_ns = SOON_NS }, build_until_both, N);
+  assert_opened (&f, 1, 1);
+}
+
+static void
+replaces (void)
+{
+  DeviceFlow f
+      = run ((StandInDataPlan){ .opening_ns = HOUR_NS, .lose_at = 5 },
+             (StandInDataPlan){ .opening_ns = HOUR_NS }, build_some, N);
+  assert_opened (&f, 1, 1);
+  f = run ((StandInDataPlan){ .opening_ns = HOUR_NS, .fail_open = TRUE },
+           (StandInDataPlan){ .opening_ns = HOUR_NS }, build_some, N);
+  assert_opened (&f, 0, 1);
+}
+
+/* The kinds' starts do not hinder each other. */
+static void
+other_kind (void)
+{
+  DeviceFlow f
+      = run ((StandInDataPlan){ .opening_ns = HOUR_NS, .kind = "another" },
+             (StandInDataPlan){ .opening_ns = HOUR_NS }, build_until_both, N);
+  assert_opened (&f, 1, 1);
+}
+
+HASS_TEST_SUITE (
+    dataflow_turns,
+    { "of two devices that take long to open one may suffice", one_suffices },
+    { "the device that opens soonest goes first", soonest_first },
+    { "the second device is opened if what has come takes long",
+      follows_for_work },
+    { "the second device is opened if tasks come for as long as that takes",
+      follows_in_time },
+    { "the second device is opened if the first one fails", replaces },
+    { "devices of another kind do not wait for each other", other_kind })
