@@ -323,7 +323,7 @@ add_to_fit (HassEstimates *e, guint device, const HassBundle *b, double ns)
       hass_fit_compare (fit, b->work / b->level, mean_ns, latency_ns);
       share_fixed_part (e, device, b->fit);
     }
-  if (hass_units_fill (e->u, device) > 0 || !hass_units_count_elements (e->u))
+  if (hass_units_fill (e->u, device) > 0)
     hass_fit_limit (fit, MOST_LATENCIES * latency_ns
                              + MOST_FILLS * hass_units_fill_work (e->u, device)
                                    * fit->ns_per_work);

@@ -370,8 +370,8 @@ worth_ns (HassAuto *s, guint device, const Bundle *b)
 
 /* Step 2 of the DESIGN, care: where costs are unknown, bounds the time ns of a
    bundle by a small fraction of the round's, because the next units may cost
-   many times more; and makes every other bundle larger, so that sizes differ
-   and the fixed part of a bundle's time can be told from the slope. */
+   many times more; and makes every other bundle larger (by whole waves of
+   thread blocks), to tell the fixed part of a bundle's time from the slope. */
 static double
 careful_ns (const HassAuto *s, const Bundle *b, double ns)
 {
@@ -380,10 +380,10 @@ careful_ns (const HassAuto *s, const Bundle *b, double ns)
       = MAX (LARGEST_UNKNOWN * round_ns, MOST_LAUNCHES * b->fixed_ns);
   if (!b->unknown)
     return ns;
-  if (doubt (s) >= 0)
-    most_ns = b->part_ns;
-  ns = MIN (ns, MAX (most_ns, b->large_ns));
-  return b->seat->n_given % 2 ? MIN (EVERY_OTHER * ns, b->part_ns / 4) : ns;
+  ns = MIN (ns, doubt (s) >= 0 ? b->part_ns : MAX (most_ns, b->large_ns));
+  double least_ns = s->k.u.blocks ? TWICE * b->r->fill_ns : 0;
+  double other_ns = MIN (MAX (EVERY_OTHER * ns, least_ns), b->part_ns / 4);
+  return b->seat->n_given % 2 ? other_ns : ns;
 }
 
 /* Step 3 of the DESIGN, filling: raises the time ns of a bundle to that of the

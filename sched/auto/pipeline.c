@@ -114,8 +114,7 @@ hass_auto_pipeline_observe (HassAutoPipeline *p, const HassCompletion *done,
   const HassDeviceTraits *t = &env->devices[done->device];
   const double ns[] = { MAX (done->h2d_ns - entry_ns, 0) * b->unfilled,
                         done->kernel_ns, done->d2h_ns * b->unfilled };
-  if (env->cost == HASS_COST_UNKNOWN || t->part_bytes > 0
-      || !hass_units_count_elements (p->f->u))
+  if (env->cost == HASS_COST_UNKNOWN || t->part_bytes > 0 || p->f->u->blocks)
     return;
   /* The end of what the GPU holds is corrected by the kernel's time alone: any
      other delay may be a wait for copies of other GPUs. */
