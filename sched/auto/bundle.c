@@ -8,8 +8,7 @@
       overlap kernels, or other GPUs wait for the link.
    2. Care: where costs are unknown, a small part of the round, because the next
       units may cost many times more, until rounds have shown by how much. Every
-      other bundle is larger, so that the fixed part of a bundle's time can be
-      told from its slope.
+      other bundle is larger, to tell the fixed part of its time from the slope.
    3. Filling: at least what fills the GPU, and sometimes more, as some GPUs
       reach their rate only when filled several times over. A GPU that cuts its
       grants gets at least what it submits at once, as more bundles overlap no
@@ -381,8 +380,9 @@ careful_ns (const HassAuto *s, const Bundle *b, double ns)
   if (!b->unknown)
     return ns;
   ns = MIN (ns, doubt (s) >= 0 ? b->part_ns : MAX (most_ns, b->large_ns));
-  double least_ns = s->k.u.blocks ? TWICE * b->r->fill_ns : 0;
-  double other_ns = MIN (MAX (EVERY_OTHER * ns, least_ns), b->part_ns / 4);
+  double least_ns
+      = s->k.u.blocks ? MIN (TWICE * b->r->fill_ns, b->part_ns / 2) : 0;
+  double other_ns = MAX (MIN (EVERY_OTHER * ns, b->part_ns / 4), least_ns);
   return b->seat->n_given % 2 ? other_ns : ns;
 }
 
