@@ -308,8 +308,9 @@ share_fixed_part (HassEstimates *e, guint device, guint which)
 }
 
 /* Adds a bundle to its line of time over work. The fixed part is bounded, but
-   not where the farm does not state how many elements fill a GPU, since that is
-   then learned as the fixed part. */
+   not where the farm does not state how many elements fill a GPU, or blocks are
+   of unknown costs, since it then has to hold the time that fills the GPU, or
+   in which all but the longest block are over. */
 static void
 add_to_fit (HassEstimates *e, guint device, const HassBundle *b, double ns)
 {
@@ -323,7 +324,8 @@ add_to_fit (HassEstimates *e, guint device, const HassBundle *b, double ns)
       hass_fit_compare (fit, b->work / b->level, mean_ns, latency_ns);
       share_fixed_part (e, device, b->fit);
     }
-  if (hass_units_fill (e->u, device) > 0 || !hass_units_count_elements (e->u))
+  gboolean tails = e->u->blocks && e->u->env->cost == HASS_COST_UNKNOWN;
+  if (hass_units_fill (e->u, device) > 0 && !tails)
     hass_fit_limit (fit, MOST_LATENCIES * latency_ns
                              + MOST_FILLS * hass_units_fill_work (e->u, device)
                                    * fit->ns_per_work);

@@ -36,8 +36,7 @@ hass_units_init (HassUnits *u, const HassStrategyEnv *env)
         u->cpu = d;
         u->cores = MAX (env->devices[d].cores, 1);
       }
-  if (env->cost == HASS_COST_UNKNOWN && u->n > 1
-      && hass_units_count_elements (u))
+  if (env->cost == HASS_COST_UNKNOWN && u->n > 1)
     u->levels = hass_levels_new (u->n);
 }
 
@@ -106,12 +105,12 @@ hass_units_first_parallel (const HassRound *round)
 void
 hass_units_ordered (HassUnits *u, const HassRound *round)
 {
-  guint64 front = hass_round_front (round);
-  u->first_parallel = u->env->farm == HASS_FARM_FUNCTION
-                          ? hass_units_first_parallel (round)
-                          : 0;
-  u->elements = hass_units_elements (
-      u, round, front, hass_round_back (round) - front, LOOKED_AT);
+  gboolean tasks = u->env->farm == HASS_FARM_FUNCTION;
+  guint64 front = hass_round_front (round), back = hass_round_back (round);
+  u->first_parallel = tasks ? hass_units_first_parallel (round) : 0;
+  front = MAX (front, u->first_parallel);
+  u->blocks = u->env->farm == HASS_FARM_INDIVISIBLE || (tasks && front == back);
+  u->elements = hass_units_elements (u, round, front, back - front, LOOKED_AT);
 }
 
 /* -- Work --------------------------------------------------------------- */
@@ -243,18 +242,9 @@ hass_units_simple (const HassUnits *u, const HassRound *round)
 }
 
 guint64
-hass_units_least (const HassUnits *u, const HassRound *round, guint device)
+hass_units_least (const HassUnits *u, guint device)
 {
-  if (u->env->farm != HASS_FARM_INDIVISIBLE && !hass_units_simple (u, round))
-    return 1;
-  return MAX (u->devices[device].cores, 1);
-}
-
-gboolean
-hass_units_count_elements (const HassUnits *u)
-{
-  return u->env->farm != HASS_FARM_INDIVISIBLE
-         && u->env->farm != HASS_FARM_FUNCTION;
+  return u->blocks ? MAX (u->devices[device].cores, 1) : 1;
 }
 
 double
@@ -263,20 +253,24 @@ hass_units_elements (const HassUnits *u, const HassRound *round, guint64 first,
 {
   guint64 looked_at = MIN (n, u->env->cost == HASS_COST_EQUAL ? 2 : some);
   double sum = 0;
-  if (n == 0 || u->env->element_threads == 0 || !hass_units_count_elements (u))
+  gsize threads
+      = u->env->farm == HASS_FARM_FUNCTION ? 1 : u->env->element_threads;
+  if (n == 0 || threads == 0 || u->blocks)
     return 0;
   for (guint64 i = 0; i < looked_at; i++)
     sum += hass_round_elements (round,
                                 first + (2 * i + 1) * n / (2 * looked_at));
-  return sum / looked_at * u->env->element_threads;
+  return sum / looked_at * threads;
 }
 
 double
 hass_units_fill (const HassUnits *u, guint device)
 {
-  return device != u->cpu && u->elements > 0
-             ? u->devices[device].width / u->elements
-             : 0;
+  if (device == u->cpu)
+    return 0;
+  if (u->blocks)
+    return MAX (u->devices[device].cores, 1);
+  return u->elements > 0 ? u->devices[device].width / u->elements : 0;
 }
 
 double

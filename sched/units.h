@@ -31,13 +31,15 @@
  *   strategy itself chooses the order of units.
  * @round_units: number of units of the round.
  * @work: mean work of a unit.
- * @elements: mean GPU threads of a unit; 0: unknown, or a unit has a
- *   multiprocessor to itself.
+ * @elements: mean GPU threads of a unit, in a function farm of a parallel task;
+ *   0: unknown, or units are @blocks.
  * @bytes: mean bytes of input and output of a unit.
  * @longest: work of the longest unit; 0: costs are unknown or equal.
  * @first_parallel: in a function farm, position of the first task of
  *   parallelism above 1.
  * @share_back: position behind the last unit of the CPU pool's share.
+ * @blocks: each waiting unit is one thread block, which has a multiprocessor
+ *   to itself: an indivisible load or a task of parallelism 1.
  * @listed: units are indivisible loads in ascending order of known sizes.
  * @reversed: GPUs take from the front and cores from the back.
  */
@@ -50,7 +52,7 @@ typedef struct
   guint64 round_units;
   double work, elements, bytes, longest;
   guint64 first_parallel, share_back;
-  gboolean listed, reversed;
+  gboolean blocks, listed, reversed;
 } HassUnits;
 
 void hass_units_init (HassUnits *u, const HassStrategyEnv *env);
@@ -106,10 +108,8 @@ guint64 hass_units_cpu_share (const HassUnits *u, const HassRound *round);
 double hass_units_listed_work (const HassUnits *u, const HassRound *round,
                                guint device, guint64 first, guint64 n);
 
-/* Returns the number of units of the smallest grant of a GPU. round NULL: in a
-   whole round. */
-guint64 hass_units_least (const HassUnits *u, const HassRound *round,
-                          guint device);
+/* Returns the number of units of the smallest grant of a GPU. */
+guint64 hass_units_least (const HassUnits *u, guint device);
 
 /* Returns TRUE if a GPU would get tasks of parallelism 1 next, of which each
    multiprocessor computes one. */
@@ -119,10 +119,6 @@ gboolean hass_units_simple (const HassUnits *u, const HassRound *round);
    from position @first on; 0: unknown. */
 double hass_units_elements (const HassUnits *u, const HassRound *round,
                             guint64 first, guint64 n, guint some);
-
-/* Returns TRUE if units share the multiprocessors of a GPU, so that the number
-   of their elements decides whether it is filled. */
-gboolean hass_units_count_elements (const HassUnits *u);
 
 /* Return how many units of mean size fill a GPU, their work, and the work of
    the units to be granted next that fill it; 0: unknown. A smaller bundle takes

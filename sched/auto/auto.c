@@ -60,11 +60,10 @@
    Loses where rates change faster than a bundle; where the first bundles are
    not like the rest; in a first round that one unit on a core, or one filled
    bundle on a slow GPU, outlasts, tried because nothing is known; against a
-   strategy that knows costs where they are unknown and differ much; in tiny
-   parallel tasks of a function farm; in indivisible loads where a
-   multiprocessor is about as fast as a core. The guard goes by measurement, not
-   by law: doc/results/auto.md says how often one device alone would have been
-   faster.
+   strategy that knows costs where they are unknown and differ much; in
+   indivisible loads where a multiprocessor is about as fast as a core. The
+   guard goes by measurement, not by law: doc/results/auto.md says how often one
+   device alone would have been faster.
 
    Thread safety: as hass/strategy.h. */
 #include "auto-private.h"
@@ -228,6 +227,7 @@ decide (gpointer self, HassRound *round, guint device, gboolean force,
       grant->source = HASS_FROM_BACK;
       return HASS_TAKE;
     }
+  k->u.blocks |= hass_units_simple (&k->u, round);
   hass_forecast_asked (&k->f, device, force);
   if (force)
     hass_auto_guard_give_up (&s->guard);
@@ -263,7 +263,7 @@ static double
 unfilled (const HassAutoKnown *k, const HassRound *round, guint device,
           const HassGrant *grant)
 {
-  if (k->p.of[device].smooth
+  if (k->p.of[device].smooth || k->u.blocks
       || hass_units_fill (&k->u, device) * SURELY_FILLS < grant->taken)
     return 1;
   double elements = grant->taken

@@ -8,8 +8,7 @@
       overlap kernels, or other GPUs wait for the link.
    2. Care: where costs are unknown, a small part of the round, because the next
       units may cost many times more, until rounds have shown by how much. Every
-      other bundle is larger, so that the fixed part of a bundle's time can be
-      told from its slope.
+      other bundle is larger, to tell the fixed part of its time from the slope.
    3. Filling: at least what fills the GPU, and sometimes more, as some GPUs
       reach their rate only when filled several times over. A GPU that cuts its
       grants gets at least what it submits at once, as more bundles overlap no
@@ -370,8 +369,8 @@ worth_ns (HassAuto *s, guint device, const Bundle *b)
 
 /* Step 2 of the DESIGN, care: where costs are unknown, bounds the time ns of a
    bundle by a small fraction of the round's, because the next units may cost
-   many times more; and makes every other bundle larger, so that sizes differ
-   and the fixed part of a bundle's time can be told from the slope. */
+   many times more; and makes every other bundle larger (by whole waves of
+   thread blocks), to tell the fixed part of a bundle's time from the slope. */
 static double
 careful_ns (const HassAuto *s, const Bundle *b, double ns)
 {
@@ -380,10 +379,11 @@ careful_ns (const HassAuto *s, const Bundle *b, double ns)
       = MAX (LARGEST_UNKNOWN * round_ns, MOST_LAUNCHES * b->fixed_ns);
   if (!b->unknown)
     return ns;
-  if (doubt (s) >= 0)
-    most_ns = b->part_ns;
-  ns = MIN (ns, MAX (most_ns, b->large_ns));
-  return b->seat->n_given % 2 ? MIN (EVERY_OTHER * ns, b->part_ns / 4) : ns;
+  ns = MIN (ns, doubt (s) >= 0 ? b->part_ns : MAX (most_ns, b->large_ns));
+  double least_ns
+      = s->k.u.blocks ? MIN (TWICE * b->r->fill_ns, b->part_ns / 2) : 0;
+  double other_ns = MAX (MIN (EVERY_OTHER * ns, b->part_ns / 4), least_ns);
+  return b->seat->n_given % 2 ? other_ns : ns;
 }
 
 /* Step 3 of the DESIGN, filling: raises the time ns of a bundle to that of the

@@ -94,12 +94,13 @@ fill_in (const HassAuto *s, const HassRound *round, guint device, double work,
   /* The engine counts units where their costs are unknown to it. */
   if (u->levels && work > 0)
     grant->work = u->work * (units_for (u, round, grant, work) + 0.5);
-  grant->multiple = hass_units_least (u, round, device);
+  grant->multiple = hass_units_least (u, device);
   if (grant->multiple > 1)
     grant->work
         = MAX (work, hass_units_next_work (u, round, TRUE, grant->multiple));
-  if (u->env->farm == HASS_FARM_FUNCTION && !hass_units_simple (u, round))
-    grant->units = 1; /* a parallel task has the GPU to itself */
+  /* A bundle has parallel tasks or simple ones, as their times differ. */
+  if (grant->source == HASS_FROM_BACK && !u->blocks && u->first_parallel > 0)
+    grant->units = hass_round_back (round) - u->first_parallel;
   grant->in_flight = hass_estimates_in_flight (&s->k.e, device);
 }
 

@@ -59,7 +59,9 @@ gboolean
 hass_auto_pipelined (const HassAutoPipeline *p, guint device)
 {
   const HassAutoStages *m = &p->of[device];
-  return m->known && m->stages[HASS_AUTO_KERNEL].error < UNSTEADY
+  /* Simple tasks of a function farm have other kernels than parallel ones. */
+  return m->known && p->f->u->first_parallel == 0
+         && m->stages[HASS_AUTO_KERNEL].error < UNSTEADY
          && (hass_estimates_overlaps (p->f->e, device)
              || p->f->u->devices[device].link == 0);
 }
@@ -114,8 +116,8 @@ hass_auto_pipeline_observe (HassAutoPipeline *p, const HassCompletion *done,
   const HassDeviceTraits *t = &env->devices[done->device];
   const double ns[] = { MAX (done->h2d_ns - entry_ns, 0) * b->unfilled,
                         done->kernel_ns, done->d2h_ns * b->unfilled };
-  if (env->cost == HASS_COST_UNKNOWN || t->part_bytes > 0
-      || !hass_units_count_elements (p->f->u))
+  if (env->cost == HASS_COST_UNKNOWN || t->part_bytes > 0 || p->f->u->blocks
+      || p->f->u->first_parallel > 0)
     return;
   /* The end of what the GPU holds is corrected by the kernel's time alone: any
      other delay may be a wait for copies of other GPUs. */

@@ -71,7 +71,7 @@ plan_cpu (const HassAutoKnown *k, const HassRound *round, gboolean asking,
 static double
 least_work (const HassAutoKnown *k, const HassRound *round, guint device)
 {
-  guint64 n = hass_units_least (&k->u, round, device);
+  guint64 n = hass_units_least (&k->u, device);
   guint64 lo = hass_round_front (round), hi = hass_round_back (round);
   if (!k->u.listed || hi == lo)
     return hass_units_next_work (&k->u, round, TRUE, n);
@@ -215,7 +215,7 @@ whole_gpu (const HassAutoKnown *k, guint arm, guint device, double work,
       = (arm == device ? seat->copy_ns : seat->entry_ns) + next->fixed_ns;
   hass_auto_pipeline_whole (&k->p, device, arm == device, work, r);
   if (r->rate > 0)
-    r->step_ns = MAX (k->u.work * hass_units_least (&k->u, NULL, device),
+    r->step_ns = MAX (k->u.work * hass_units_least (&k->u, device),
                       hass_units_fill_work (&k->u, device))
                  / r->rate;
 }

@@ -263,6 +263,69 @@ on_random_machines (void)
     }
 }
 
+/* Farms whose units are whole tasks: 0.33 where a GPU had one parallel task at
+   a time, 0.43 where it had one wave of blocks of unknown costs at a time. */
+static void
+bundles_whole_tasks (void)
+{
+  static const struct
+  {
+    const char *name;
+    double due;
+  } cases[] = { { "hard-tasks", 0.985 },
+                { "hard-tasks-parallel", 0.95 },
+                { "hard-blocks", 0.985 },
+                { "hard-blocks-unknown", 0.64 } };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    at_least (cases[i].name, efficiency (cases[i].name, 1, NULL, NULL),
+              cases[i].due);
+}
+
+/* Tasks of which some are simple and some parallel: 0.39 where the kernels of
+   all were predicted as those of the parallel ones. */
+static void
+tells_simple_tasks_from_parallel (void)
+{
+  g_autoptr (SimCase) c
+      = sim_random_case_of (SIM_RANDOM_FUNCTION, 11, 43, ROUNDS);
+  sim_bounds (c);
+  HassSimResult *r = run (c, "auto");
+  at_least (c->workload->name, r->efficiency, 0.45);
+  sim_result_free (r);
+}
+
+/* Small samples of random farms of tasks and of indivisible loads. */
+static void
+on_random_tasks (void)
+{
+  static const struct
+  {
+    SimRandom family;
+    double due[3];
+  } families[] = { { SIM_RANDOM_FUNCTION, { 0.97, 0.80, 0.88 } },
+                   { SIM_RANDOM_INDIVISIBLE, { 0.96, 0.77, 0.88 } } };
+  static const char *const names[] = { "equal", "sized", "unknown" };
+  for (guint f = 0; f < G_N_ELEMENTS (families); f++)
+    {
+      Mean means[3] = { { 0 } };
+      for (guint i = 0; i < 45; i++)
+        {
+          g_autoptr (SimCase) c
+              = sim_random_case_of (families[f].family, 11, i, ROUNDS);
+          sim_bounds (c);
+          HassSimResult *r = run (c, "auto");
+          mean_add (&means[c->workload->cost], r->efficiency);
+          sim_result_free (r);
+        }
+      for (guint i = 0; i < 3; i++)
+        {
+          at_least (names[i], mean_of (&means[i]), families[f].due[i]);
+          printf ("\n    %s: %.1f %% of the bound ...", names[i],
+                  100 * mean_of (&means[i]));
+        }
+    }
+}
+
 HASS_TEST_SUITE (
     sim_auto,
     { "each suite within 5 % of the bound, all within 3", near_the_bound },
@@ -273,4 +336,8 @@ HASS_TEST_SUITE (
     { "what gets one bundle overlaps nothing", knows_single_bundles },
     { "a silent GPU is not waited for", does_without_a_silent_gpu },
     { "where unknown costs lie is learned", learns_where_costs_lie },
-    { "random workloads on random machines", on_random_machines })
+    { "random workloads on random machines", on_random_machines },
+    { "whole tasks go in bundles", bundles_whole_tasks },
+    { "simple tasks are told from parallel ones",
+      tells_simple_tasks_from_parallel },
+    { "random farms of tasks and indivisible loads", on_random_tasks })

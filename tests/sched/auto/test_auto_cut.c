@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* test_auto_cut.c: what auto grants GPUs that cut their grants into parts, and
-   tasks that only GPUs can run.
+   tasks of a function farm.
    Thread safety: one thread. */
 #include "hass_test.h"
 
@@ -179,6 +179,71 @@ gpu_tasks_go_in_few_bundles (void)
   g_free (loads);
 }
 
+/* -- Parallel tasks ----------------------------------------------------- */
+
+/* Returns n tasks of a function farm of equal costs, the first of them simple
+   and the others of parallelism 64, in a farm of cores and a GPU that 1920
+   threads fill, after three rounds. */
+static MiniFarm *
+farm_of_tasks (guint32 n, guint32 n_simple)
+{
+  MiniDevice devices[] = { MINI_CPU (4, 16000), MINI_GPU (30, 500, 15000) };
+  devices[1].width = 1920;
+  MiniFarm *farm = mini_farm_new ("auto", HASS_FARM_FUNCTION, HASS_COST_SIZED,
+                                  devices, 2, 1);
+  g_autofree HassLoad *loads = mini_equal_loads (n);
+  for (guint32 i = 0; i < n; i++)
+    {
+      loads[i].size = i < n_simple ? 1 : 64;
+      loads[i].cost = 1;
+    }
+  for (guint r = 0; r < 3; r++)
+    {
+      MiniRound result;
+      mini_farm_run (farm, loads, n, &result);
+      CU_ASSERT_TRUE (result.once);
+    }
+  return farm;
+}
+
+/* A kernel computes many tasks at a time, so a bundle of them is worth a
+   launch as is one of blocks. */
+static void
+parallel_tasks_share_a_launch (void)
+{
+  MiniFarm *farm = farm_of_tasks (8000, 0);
+  guint64 units = 0;
+  guint bundles = 0;
+  for (guint i = 0; i < farm->grants->len; i++)
+    {
+      const MiniGrant *g = &g_array_index (farm->grants, MiniGrant, i);
+      units += g->device == 1 ? g->units : 0;
+      bundles += g->device == 1;
+    }
+  CU_ASSERT_TRUE (units > 6000);
+  CU_ASSERT_TRUE (bundles < 40);
+  mini_farm_free (farm);
+}
+
+/* Simple tasks have a multiprocessor each, parallel ones share all. */
+static void
+bundles_are_of_one_kind (void)
+{
+  MiniFarm *farm = farm_of_tasks (8000, 4000);
+  guint64 simple = 0, parallel = 0;
+  for (guint i = 0; i < farm->grants->len; i++)
+    {
+      const MiniGrant *g = &g_array_index (farm->grants, MiniGrant, i);
+      if (g->device != 1)
+        continue;
+      CU_ASSERT_TRUE (g->parallel == 0 || g->parallel == g->units);
+      parallel += g->parallel;
+      simple += g->units - g->parallel;
+    }
+  CU_ASSERT_TRUE (parallel > 0 && simple > 0);
+  mini_farm_free (farm);
+}
+
 HASS_TEST_SUITE (sched_auto_cut,
                  { "a GPU that cuts its grants gets whole parts",
                    grants_are_whole_parts },
@@ -189,4 +254,8 @@ HASS_TEST_SUITE (sched_auto_cut,
                  { "tasks that only GPUs can run fill all multiprocessors",
                    gpu_tasks_fill_multiprocessors },
                  { "tasks that only GPUs can run go in few bundles",
-                   gpu_tasks_go_in_few_bundles })
+                   gpu_tasks_go_in_few_bundles },
+                 { "parallel tasks of a function farm share a launch",
+                   parallel_tasks_share_a_launch },
+                 { "a bundle of tasks is all parallel or all simple",
+                   bundles_are_of_one_kind })
