@@ -102,7 +102,7 @@ $(JITTER_SO): tests/stress/jitter.c $(SETTINGS)
 CLANG ?= clang
 .PHONY: check-clang check-clang-main everything
 everything: all tests bench-programs bench-apps bench-figures gpu-bench \
-	$(BUILD)/bench/papers/papers
+	$(ALIGN_GPU_BIN) $(BUILD)/bench/papers/papers
 check-clang: setup-clang
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/clang CC='$(CLANG)' \
 	  CXX='$(CLANG)++' CFLAGS='$(CFLAGS) -Werror' \
