@@ -16,7 +16,7 @@
  * @gpu: computes tiles on GPUs; NULL: CUDA if it was built, there is a GPU, and
  *   the table is large enough.
  * @group: rows and columns of tiles of a task; 0: chosen likewise.
- * @no_cpu: the scores are computed on GPUs alone; the way back is not.
+ * @no_cpu: tasks are computed on GPUs alone.
  */
 typedef struct
 {

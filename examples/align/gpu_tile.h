@@ -38,7 +38,7 @@
 #define ALIGN_GPU_WARPS (ALIGN_MAX_SIDE / ALIGN_GPU_STRIP)
 /* Most tasks of a call: an AlignGpuWave is the argument of a kernel, of which
    GPUs take 4096 bytes. */
-#define ALIGN_GPU_MOST 40
+#define ALIGN_GPU_MOST 32
 
 #ifdef __CUDACC__
 #  define ALIGN_BOTH static __host__ __device__ __forceinline__
@@ -60,19 +60,24 @@ typedef struct
 
 /**
  * AlignGpuTask: adjacent tiles; all pointers are a device's.
- * @above: edges above the first row of tiles; may be @below.
- * @below: become the edges below the last row of tiles.
- * @beside: edges left of the first column of tiles; become those right of the
- *   last one, with the largest score of the row of tiles.
+ * @above: edges above the first row of tiles.
+ * @left: edges left of the first column of tiles, @left_pitch bytes apart.
+ * @below: get the edges below each row of tiles, @below_pitch bytes apart; 0:
+ *   those of the last row remain, and @above may be the same.
+ * @beside: get the edges right of each tile, with the largest score of the row
+ *   of tiles so far: those of a row of tiles @beside_pitch bytes after those of
+ *   the row above, and @beside_step bytes apart; 0: those of the last column
+ *   remain, and @left may be the same.
  * @a, @b: codes of the rows and of the columns.
  * @rows, @columns: cells.
  * @first_column: the first column of tiles.
  */
 typedef struct
 {
-  const char *above;
+  const char *above, *left;
   char *below, *beside;
   const int8_t *a, *b;
+  int32_t left_pitch, below_pitch, beside_pitch, beside_step;
   int32_t rows, columns, first_column;
 } AlignGpuTask;
 
@@ -154,14 +159,18 @@ align_gpu_tile (const AlignGpuWave *w, const AlignGpuTask *t, int diagonal,
   int column = diagonal - row;
   if (row >= n_rows || column < 0)
     return 0;
-  AlignEdge *below = (AlignEdge *)(t->below + (size_t)column * w->stride);
-  AlignEdge *beside = (AlignEdge *)(t->beside + (size_t)row * w->stride);
-  tile->edges.top
-      = row > 0 ? below
-                : (const AlignEdge *)(t->above + (size_t)column * w->stride);
-  tile->edges.left = beside;
-  tile->edges.bottom = below;
-  tile->edges.right = beside;
+  char *below = t->below + (size_t)column * w->stride;
+  char *beside = t->beside + (size_t)row * t->beside_pitch;
+  const char *top = row > 0 ? below + (size_t)(row - 1) * t->below_pitch
+                            : t->above + (size_t)column * w->stride;
+  const char *left = column > 0 ? beside + (size_t)(column - 1) * t->beside_step
+                                : t->left + (size_t)row * t->left_pitch;
+  below += (size_t)row * t->below_pitch;
+  beside += (size_t)column * t->beside_step;
+  tile->edges.top = (const AlignEdge *)top;
+  tile->edges.left = (const AlignEdge *)left;
+  tile->edges.bottom = (AlignEdge *)below;
+  tile->edges.right = (AlignEdge *)beside;
   tile->a = t->a + (size_t)row * w->side;
   tile->b = t->b + (size_t)column * w->side;
   tile->rows = align_gpu_least (t->rows - row * w->side, w->side);
@@ -286,11 +295,8 @@ align_gpu_end_tile (const AlignGpuTile *t, int32_t base, int32_t corner,
   t->edges.bottom->base = base;
   t->edges.bottom->corner = corner;
   t->edges.right->base = base;
-  if (best > t->edges.right->best)
-    {
-      t->edges.right->best = best;
-      t->edges.right->at = t->at;
-    }
+  t->edges.right->at = best > t->edges.left->best ? t->at : t->edges.left->at;
+  t->edges.right->best = align_gpu_most (best, t->edges.left->best);
 }
 
 #endif

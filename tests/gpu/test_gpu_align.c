@@ -35,6 +35,7 @@ run_there (const AlignGpuWave *wave, char *memory, gsize bytes, GError **error)
     {
       AlignGpuTask *t = &there.tasks[i];
       t->above = (char *)copy + (t->above - memory);
+      t->left = (char *)copy + (t->left - memory);
       t->below = (char *)copy + (t->below - memory);
       t->beside = (char *)copy + (t->beside - memory);
       t->a = (int8_t *)copy + ((const char *)t->a - memory);
@@ -84,9 +85,16 @@ largest (void)
 }
 
 static void
+ways (void)
+{
+  compute (wave_trial_ways, TRUE);
+}
+
+static void
 together (void)
 {
   compute (wave_trial_random, FALSE);
+  compute (wave_trial_ways, FALSE);
 }
 
 HASS_TEST_SUITE (gpu_align,
@@ -94,4 +102,5 @@ HASS_TEST_SUITE (gpu_align,
                  { "and tables of a few rows or columns", thin_tables },
                  { "and scores around the limits of 8 and 16 bits", limits },
                  { "and scores near the limit of 32 bits", largest },
+                 { "GPUs alone find the alignments that cores find", ways },
                  { "GPUs and cores together do", together })

@@ -77,16 +77,23 @@ largest (void)
 }
 
 static void
+ways (void)
+{
+  emulate (wave_trial_ways, FALSE);
+}
+
+static void
 beside_cores (void)
 {
   emulate (wave_trial_random, TRUE);
+  emulate (wave_trial_ways, TRUE);
 }
 
-HASS_TEST_SUITE (align_gpu_tile,
-                 { "tiles as a GPU computes them have the bits of cores",
-                   random_tables },
-                 { "so have tables of a few rows or columns", thin_tables },
-                 { "and with scores around the limits of 8 and 16 bits",
-                   limits },
-                 { "scores may come near the limit of 32 bits", largest },
-                 { "devices and cores share a table", beside_cores })
+HASS_TEST_SUITE (
+    align_gpu_tile,
+    { "tiles as a GPU computes them have the bits of cores", random_tables },
+    { "so have tables of a few rows or columns", thin_tables },
+    { "and with scores around the limits of 8 and 16 bits", limits },
+    { "scores may come near the limit of 32 bits", largest },
+    { "alignments are found from edges that devices computed", ways },
+    { "devices and cores share a table", beside_cores })

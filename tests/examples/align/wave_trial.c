@@ -51,6 +51,16 @@ difference (const AlignPair *p, const AlignBands *x, const AlignBands *y)
   return NULL;
 }
 
+static void
+use (AlignJob *job, const WaveTrial *w)
+{
+  job->gpu = w->gpu;
+  job->no_cpu = w->no_cpu;
+  job->run.n_gpus = w->n_devices ? -1 : 0;
+  job->run.devices = w->devices;
+  job->run.n_devices = w->n_devices;
+}
+
 /* Tiles of @side, @group times @group a task. */
 static void
 check (const WaveTrial *w, const AlignTrial *t, int side, int group)
@@ -67,11 +77,7 @@ check (const WaveTrial *w, const AlignTrial *t, int side, int group)
   job.run.n_cores = 1;
   job.run.n_gpus = -1;
   CU_ASSERT_TRUE_FATAL (align_scores (&job, &wanted, &peak, NULL, &error));
-  job.gpu = w->gpu;
-  job.no_cpu = w->no_cpu;
-  job.run.n_gpus = w->n_devices ? -1 : 0;
-  job.run.devices = w->devices;
-  job.run.n_devices = w->n_devices;
+  use (&job, w);
   gboolean ok = align_scores (&job, &got, &other, NULL, &error);
   const char *where = ok ? difference (&pair, &wanted, &got) : error->message;
   if (ok && !where
@@ -167,6 +173,70 @@ wave_trial_limits (const WaveTrial *w)
       }
 }
 
+static gboolean
+same_result (const AlignResult *x, const AlignResult *y)
+{
+  gboolean same = x->score == y->score
+                  && x->operations->len == y->operations->len
+                  && memcmp (x->begin, y->begin, sizeof x->begin) == 0
+                  && memcmp (x->end, y->end, sizeof x->end) == 0;
+  for (guint i = 0; same && i < x->operations->len; i++)
+    {
+      AlignOperation a = g_array_index (x->operations, AlignOperation, i);
+      AlignOperation b = g_array_index (y->operations, AlignOperation, i);
+      same = a.what == b.what && a.n == b.n;
+    }
+  return same;
+}
+
+static void
+check_way (const WaveTrial *w, const AlignTrial *t, int side, int group)
+{
+  const char *residues[] = { t->residues[0]->str, t->residues[1]->str };
+  const gsize lengths[] = { t->residues[0]->len, t->residues[1]->len };
+  g_autoptr (GError) error = NULL;
+  AlignPair pair;
+  AlignResult wanted, got;
+  CU_ASSERT_TRUE_FATAL (
+      align_pair_init (&pair, &t->scheme, NULL, residues, lengths, &error));
+  AlignJob job = { .pair = &pair, .side = side };
+  job.run.n_cores = 1;
+  job.run.n_gpus = -1;
+  CU_ASSERT_TRUE_FATAL (align_run (&job, &wanted, NULL, &error));
+  use (&job, w);
+  job.group = group;
+  gboolean ok = align_run (&job, &got, NULL, &error);
+  if (!ok)
+    printf ("\n    %s", error->message);
+  CU_ASSERT_TRUE (wanted.score > (gint64)lengths[0]);
+  CU_ASSERT_TRUE (ok && same_result (&wanted, &got));
+  align_result_clear (&wanted);
+  align_result_clear (&got);
+  align_pair_clear (&pair);
+}
+
+void
+wave_trial_ways (const WaveTrial *w)
+{
+  g_autoptr (GRand) random = g_rand_new_with_seed (15);
+  for (guint trial = 0; trial < 10; trial++)
+    {
+      gboolean proteins = trial % 3 == 0;
+      const char *alphabet = proteins ? protein : dna;
+      AlignTrial t;
+      AlignScheme s;
+      align_scheme_blosum62 (&s);
+      if (!proteins)
+        align_scheme_simple (&s, TRUE, 3, -3);
+      align_trial_init (&t, &s, 8, 1);
+      align_trial_grow (&t, random, 0, alphabet, 2000 + below (random, 2000));
+      align_trial_mutate (&t, random, alphabet, (int)below (random, 150));
+      align_trial_grow (&t, random, 1, alphabet, below (random, 900));
+      check_way (w, &t, 256 << trial % 2, 1 + (int)trial % 4);
+      align_trial_clear (&t);
+    }
+}
+
 /* Parts of @memory, each of @part bytes, with what a tile needs. */
 static AlignGpuWave
 wave_of_tile (const AlignPair *p, const AlignRect *rect, const AlignEdges *e,
@@ -183,6 +253,7 @@ wave_of_tile (const AlignPair *p, const AlignRect *rect, const AlignEdges *e,
   memcpy (memory + 3 * part, p->codes[0] + rect->i, rect->rows);
   memcpy (memory + 4 * part, p->codes[1] + rect->j, rect->columns);
   wave.tasks[0] = (AlignGpuTask){ .above = memory,
+                                  .left = memory + 2 * part,
                                   .below = memory + part,
                                   .beside = memory + 2 * part,
                                   .a = (int8_t *)(memory + 3 * part),

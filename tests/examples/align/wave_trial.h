@@ -34,4 +34,8 @@ void wave_trial_thin (const WaveTrial *w);
 void wave_trial_limits (const WaveTrial *w);
 void wave_trial_largest (const WaveTrial *w);
 
+/* Assert that alignments, whose way back passes several bands, are those that
+   cores find. */
+void wave_trial_ways (const WaveTrial *w);
+
 #endif
