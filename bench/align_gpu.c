@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* align_gpu.c: measures the rate of align on two random sequences of
    nucleotides, on cores alone, on GPUs alone, and on both. Of each row the
-   report of the last run is printed.
+   report of the last run of the scores is printed.
 
    Usage: align_gpu [RESIDUES]...; 500000 and 1000000. BENCH_SIDE=n,
    BENCH_GROUP=n: rows of a tile, and of tiles of a task; 0: as align chooses.
+   BENCH_WAY=1: one of 20 residues differs, and the way back is computed, too;
+   the rate counts the cells that are computed again.
    Thread safety: one thread. */
 #include "bench.h"
 
@@ -44,6 +46,12 @@ typedef struct
   Row row;
 } Case;
 
+static gboolean
+wants_way (void)
+{
+  return bench_setting ("BENCH_WAY", 0) != 0;
+}
+
 static void
 table_init (Table *t, gsize n)
 {
@@ -56,6 +64,9 @@ table_init (Table *t, gsize n)
       residues[i] = g_new (char, n);
       for (gsize k = 0; k < n; k++)
         residues[i][k] = "ACGT"[g_rand_int_range (random, 0, 4)];
+      for (gsize k = 0; i == 1 && wants_way () && k < n; k++)
+        if (k % 20 != 0)
+          residues[1][k] = residues[0][k];
     }
   align_scheme_simple (&t->scheme, TRUE, 2, -3);
   t->scheme.open = 7;
@@ -73,7 +84,7 @@ measure (gconstpointer arg)
 {
   const Case *c = arg;
   Table *t = c->table;
-  AlignJob job = { .pair = &t->pair, .score_only = TRUE };
+  AlignJob job = { .pair = &t->pair, .score_only = !wants_way () };
   g_autoptr (GError) error = NULL;
   AlignResult result;
   job.side = (int)bench_setting ("BENCH_SIDE", 0);

@@ -85,24 +85,30 @@ step (AlignGpuLane *l, Shared *shared, const AlignGpuScheme *s, int columns,
     shared->row[column] = make_int2 (l->h_last, l->f_last);
 }
 
-/* A chunk: step 3. */
+/* A chunk: step 3. The last lane writes a column 31 steps after lane 0 has read
+   it; in between, the warp synchronises. */
 template <bool SIMPLE>
 __device__ __forceinline__ static void
 chunk (AlignGpuLane *l, Shared *shared, const AlignGpuScheme *s, int columns,
        int q)
 {
-  const int first = q * ALIGN_GPU_LANES;
-  if (q > 0 && first + ALIGN_GPU_LANES <= columns)
+  const int first = q * ALIGN_GPU_LANES, half = ALIGN_GPU_LANES / 2;
+  const bool inside = q > 0 && first + ALIGN_GPU_LANES <= columns;
+  for (int from = first; from < first + ALIGN_GPU_LANES; from += half)
     {
+      if (inside)
+        {
 #pragma unroll 2
-      for (int i = 0; i < ALIGN_GPU_LANES; i++)
-        step<SIMPLE, true> (l, shared, s, columns, first + i);
-    }
-  else
-    {
+          for (int i = 0; i < half; i++)
+            step<SIMPLE, true> (l, shared, s, columns, from + i);
+        }
+      else
+        {
 #pragma unroll 1
-      for (int i = 0; i < ALIGN_GPU_LANES; i++)
-        step<SIMPLE, false> (l, shared, s, columns, first + i);
+          for (int i = 0; i < half; i++)
+            step<SIMPLE, false> (l, shared, s, columns, from + i);
+        }
+      __syncwarp ();
     }
 }
 
@@ -140,8 +146,9 @@ __launch_bounds__ (ALIGN_GPU_WARPS *ALIGN_GPU_LANES)
       __syncthreads ();
     }
   align_gpu_end (&lane, &t, row, base);
-  for (int c = threadIdx.x; c < t.columns; c += blockDim.x)
-    align_gpu_end_column (&t, c, shared.row[c].x, shared.row[c].y, base);
+  for (int c = threadIdx.x; c < t.side; c += blockDim.x)
+    align_gpu_store (t.edges.bottom->cells[c], c < t.columns, shared.row[c].x,
+                     shared.row[c].y, base);
   largest_of_block (&shared.best, lane.best);
   __syncthreads ();
   if (threadIdx.x == 0)

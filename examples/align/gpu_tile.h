@@ -99,12 +99,13 @@ G_STATIC_ASSERT (sizeof (AlignGpuWave) <= 4096 - sizeof (int));
 typedef gboolean (*AlignGpuFunc) (const AlignGpuWave *wave,
                                   HassGpuStream *stream, GError **error);
 
-/* One tile; @at: its column of tiles. */
+/* One tile. @side: cells of its edges, the last of which may be beyond @rows
+   or @columns. @at: its column of tiles. */
 typedef struct
 {
   AlignEdges edges;
   const int8_t *a, *b;
-  int rows, columns, at;
+  int rows, columns, side, at;
 } AlignGpuTile;
 
 ALIGN_BOTH int
@@ -175,6 +176,7 @@ align_gpu_tile (const AlignGpuWave *w, const AlignGpuTask *t, int diagonal,
   tile->b = t->b + (size_t)column * w->side;
   tile->rows = align_gpu_least (t->rows - row * w->side, w->side);
   tile->columns = align_gpu_least (t->columns - column * w->side, w->side);
+  tile->side = w->side;
   tile->at = t->first_column + column;
   return 1;
 }
@@ -261,6 +263,16 @@ align_gpu_column (AlignGpuLane *l, const AlignGpuScheme *s,
   l->f_last = f;
 }
 
+/* Stores a cell of an edge; 0 if it is not @inside of the tile, so that all of
+   an edge is defined. */
+ALIGN_BOTH void
+align_gpu_store (uint16_t cell[2], int inside, int32_t h, int32_t passed,
+                 int32_t base)
+{
+  cell[0] = inside ? (uint16_t)(h - base) : 0;
+  cell[1] = inside ? (uint16_t)(align_gpu_most (passed, base) - base) : 0;
+}
+
 /* Stores what the lane passes to the right. */
 ALIGN_BOTH void
 align_gpu_end (const AlignGpuLane *l, const AlignGpuTile *t, int row,
@@ -268,22 +280,9 @@ align_gpu_end (const AlignGpuLane *l, const AlignGpuTile *t, int row,
 {
   ALIGN_UNROLL
   for (int r = 0; r < ALIGN_ROWS; r++)
-    if (row + r < t->rows)
-      {
-        uint16_t *cell = t->edges.right->cells[row + r];
-        cell[0] = (uint16_t)(l->h[r] - base);
-        cell[1] = (uint16_t)(align_gpu_most (l->e[r], base) - base);
-      }
-}
-
-/* Stores what a column passes below. */
-ALIGN_BOTH void
-align_gpu_end_column (const AlignGpuTile *t, int column, int32_t h, int32_t f,
-                      int32_t base)
-{
-  uint16_t *cell = t->edges.bottom->cells[column];
-  cell[0] = (uint16_t)(h - base);
-  cell[1] = (uint16_t)(align_gpu_most (f, base) - base);
+    if (row + r < t->side)
+      align_gpu_store (t->edges.right->cells[row + r], row + r < t->rows,
+                       l->h[r], l->e[r], base);
 }
 
 /* Stores the rest of both edges. @corner: H of the last row left of the tile.
@@ -294,7 +293,9 @@ align_gpu_end_tile (const AlignGpuTile *t, int32_t base, int32_t corner,
 {
   t->edges.bottom->base = base;
   t->edges.bottom->corner = corner;
+  t->edges.bottom->best = t->edges.bottom->at = 0;
   t->edges.right->base = base;
+  t->edges.right->corner = 0;
   t->edges.right->at = best > t->edges.left->best ? t->at : t->edges.left->at;
   t->edges.right->best = align_gpu_most (best, t->edges.left->best);
 }

@@ -107,8 +107,9 @@ run_tile (Block *b)
                        (w * ALIGN_GPU_LANES + k) * ALIGN_ROWS, base);
         best = MAX (best, b->lanes[w][k].best);
       }
-  for (int c = 0; c < t->columns; c++)
-    align_gpu_end_column (t, c, b->row[c][0], b->row[c][1], base);
+  for (int c = 0; c < t->side; c++)
+    align_gpu_store (t->edges.bottom->cells[c], c < t->columns, b->row[c][0],
+                     b->row[c][1], base);
   align_gpu_end_tile (t, base, corner, best);
 }
 
