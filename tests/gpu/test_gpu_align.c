@@ -27,7 +27,7 @@ run_there (const AlignGpuWave *wave, char *memory, gsize bytes, GError **error)
 {
   const HassCudart *c = hass_cudart ();
   AlignGpuWave there = *wave;
-  gpointer stream, event, copy;
+  gpointer stream = NULL, event = NULL, copy = NULL;
   CU_ASSERT_FATAL (!c->set_device (0) && !c->stream_new (&stream)
                    && !c->event_new (&event) && !c->allocate (&copy, bytes));
   CU_ASSERT (!c->copy (copy, memory, bytes, HASS_CUDA_TO_DEVICE, stream));

@@ -30,12 +30,13 @@ enqueue (const AlignGpuWave *wave, HassGpuStream *stream, GError **error)
   return TRUE;
 }
 
-/* On one device, or two beside a core. */
+/* On one device, or two beside a core, of which one is lost. */
 static void
 emulate (void (*trial) (const WaveTrial *w), gboolean beside)
 {
   StandInDataPlan plans[]
-      = { { .name = "gpu0", .seed = 1 }, { .name = "gpu1", .seed = 2 } };
+      = { { .name = "gpu0", .seed = 1 },
+          { .name = "gpu1", .seed = 2, .lose_at = beside ? 30 : 0 } };
   HassDevice *devices[]
       = { stand_in_data_new (&plans[0]), stand_in_data_new (&plans[1]) };
   WaveTrial w = { .gpu = enqueue,
@@ -96,4 +97,4 @@ HASS_TEST_SUITE (
     { "and with scores around the limits of 8 and 16 bits", limits },
     { "scores may come near the limit of 32 bits", largest },
     { "alignments are found from edges that devices computed", ways },
-    { "devices and cores share a table", beside_cores })
+    { "devices, of which one is lost, and cores share a table", beside_cores })
