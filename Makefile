@@ -246,6 +246,6 @@ clean:
 	$(Q)rm -rf build
 
 -include $(LIB_OBJ:.o=.d) $(LA_OBJ:.o=.d) $(DRAW_OBJ:.o=.d) $(EX_OBJ:.o=.d) \
-	$(TEST_OBJ:.o=.d) $(BENCH_OBJ:.o=.d) $(ALIGN_BIN).d $(CHOLESKY_OBJ:.o=.d) \
+	$(TEST_OBJ:.o=.d) $(BENCH_OBJ:.o=.d) $(ALIGN_BIN).d $(ALIGN_GPU_BIN).d $(CHOLESKY_OBJ:.o=.d) \
 	$(GPU_BENCH_OBJ:.o=.d) $(FIGURES_OBJ:.o=.d) \
 	$(APPS_OBJ:.o=.d) $(PAPERS_OBJ:.o=.d)

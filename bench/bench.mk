@@ -76,6 +76,13 @@ $(ALIGN_BIN): $(ALIGN_BIN).o $(BENCH_COMMON) \
 		$(filter-out %/main.o,$(call objects_of,examples/align)) $(LIB)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) $(ALIGN_LIBS) -o $@
+# Its GPU worker beside its kernels for cores.
+ALIGN_GPU_BIN := $(BUILD)/bench/align_gpu
+$(ALIGN_GPU_BIN).o: CPPFLAGS_ALL += -Ibench
+$(ALIGN_GPU_BIN): $(ALIGN_GPU_BIN).o $(BENCH_COMMON) \
+		$(filter-out %/main.o,$(call objects_of,examples/align)) $(LIB)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(LDFLAGS_ALL) $^ $(LIBS) -o $@
 # Cholesky beside OpenBLAS's threads, OpenMP, StarPU and its cholesky_implicit.
 CHOLESKY_BIN := $(BUILD)/bench/cholesky/cholesky
 CHOLESKY_PEERS := $(if $(filter -DBENCH_OPENMP,$(BENCH_DEFS)),factoring_openmp) \
@@ -180,10 +187,12 @@ bench-graph: $(GRAPHS_BIN)
 	$(Q)$<
 
 # Beside parasail; beside ffmpeg's nlmeans; on a machine with a GPU, beside
-# fixed mappings.
-.PHONY: bench-align bench-y4m bench-y4m-gpu
+# cores alone, and beside fixed mappings.
+.PHONY: bench-align bench-align-gpu bench-y4m bench-y4m-gpu
 bench-align: $(ALIGN_BIN)
 	$(Q)$<
+bench-align-gpu: $(ALIGN_GPU_BIN)
+	$(Q)$< $(RESIDUES)
 bench-y4m: $(BUILD)/bin/y4m_denoise
 	$(Q)bench/y4m.sh $<
 bench-y4m-gpu: $(BUILD)/bin/y4m_denoise

@@ -102,7 +102,7 @@ $(JITTER_SO): tests/stress/jitter.c $(SETTINGS)
 CLANG ?= clang
 .PHONY: check-clang check-clang-main everything
 everything: all tests bench-programs bench-apps bench-figures gpu-bench \
-	$(BUILD)/bench/papers/papers
+	$(ALIGN_GPU_BIN) $(BUILD)/bench/papers/papers
 check-clang: setup-clang
 	$(Q)$(MAKE) --no-print-directory BUILD=$(BUILD)/clang CC='$(CLANG)' \
 	  CXX='$(CLANG)++' CFLAGS='$(CFLAGS) -Werror' \
@@ -119,7 +119,7 @@ check-arm: setup-arm
 # faults are errors to a sanitizer, so they run plain, as does gpu_data, whose
 # random trial copies what was never written.
 GPU_SUITES := gpu gpu_outputs gpu_chain gpu_survival gpu_monte_carlo \
-	gpu_person_query gpu_string_search gpu_y4m gpu_codelets
+	gpu_person_query gpu_string_search gpu_y4m gpu_codelets gpu_align
 .PHONY: check-gpu
 check-gpu: all tests
 	$(Q)$(TESTS) $(foreach s,$(GPU_SUITES) gpu_data,--suite $(s))

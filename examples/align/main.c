@@ -56,7 +56,7 @@ print_report (const AlignResult *result, const HassReport *report,
   g_autofree char *table = hass_report_to_string (report);
   fprintf (stderr,
            "%s%zu x %zu residues, %" G_GUINT64_FORMAT
-           " cells, %.3f s, %.2f 10^9 cells/s by %s vectors\n",
+           " cells, %.3f s, %.2f 10^9 cells/s, cores by %s vectors\n",
            table, pair->n[0], pair->n[1], result->cells, (double)us / 1e6,
            (double)result->cells / (double)MAX (us, 1) / 1e3,
            pair->kernels->name);
@@ -75,7 +75,9 @@ align (const AlignOptions *o, const FastaRecord records[2], GError **error)
   if (!check_gaps (&scheme, error)
       || !align_pair_init (&pair, &scheme, NULL, residues, lengths, error))
     return FALSE;
-  AlignJob job = { &pair, o->side, o->score_only, o->run };
+  AlignJob job = {
+    .pair = &pair, .side = o->side, .score_only = o->score_only, .run = o->run
+  };
   gint64 start = g_get_monotonic_time ();
   gboolean ok = align_run (&job, &result, &report, error);
   if (ok)

@@ -10,7 +10,8 @@
 static const char summary[]
     = "Prints the local alignment of the first sequences of two FASTA files\n"
       "that has the highest score (Smith-Waterman, affine gaps), computed on\n"
-      "all cores. Nucleotides score by match and mismatch, proteins by\n"
+      "all cores and GPUs. Nucleotides score by match and mismatch, proteins "
+      "by\n"
       "BLOSUM62. \"-\" is standard input.";
 
 /* What GOption fills in. */

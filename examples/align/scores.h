@@ -9,13 +9,16 @@
 
 /* The edges that are kept of the whole table, in bands of @band_rows tiles.
  * @side: rows and columns of a tile. @stride: bytes from an edge to the next.
+ * @group: rows and columns of tiles of a task; @band_rows is a multiple.
+ * @gpu: computes tasks on GPUs; NULL: cores only.
  * @above: [@n_bands + 1][@n_columns] edges above each band and below the last.
  * @left: [@n_rows] edges left of the table, then right of it. */
 typedef struct
 {
   int side;
-  gsize n_rows, n_columns, n_bands, band_rows, stride;
+  gsize group, n_rows, n_columns, n_bands, band_rows, stride;
   char *above, *left;
+  AlignGpuFunc gpu;
 } AlignBands;
 
 /* A tile and the largest score in it. */

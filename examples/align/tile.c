@@ -10,11 +10,6 @@
  */
 #define PAD ALIGN_SIDE_STEP
 
-/* Largest H on the edges of a tile that is computed with 8 bits: with a larger
-   one, 8 bits would often be exceeded in the tile, and the time lost. A guess.
- */
-#define MOST_ON_EDGES 192
-
 /* The largest cost that a number of 8 bits has. */
 #define MOST_COST INT8_MAX
 
@@ -83,6 +78,20 @@ make_bytes (AlignPair *p, gsize rows, gsize columns)
 }
 
 static gboolean
+make_codes (AlignPair *p)
+{
+  p->codes[0] = g_try_new (int8_t, p->n[0] + p->n[1] + 1);
+  if (!p->codes[0])
+    return FALSE;
+  p->codes[1] = p->codes[0] + p->n[0];
+  for (gsize i = 0; i < p->n[0]; i++)
+    p->codes[0][i] = (int8_t)align_row_code (p, i);
+  for (gsize j = 0; j < p->n[1]; j++)
+    p->codes[1][j] = (int8_t)align_column_code (p, j);
+  return TRUE;
+}
+
+static gboolean
 no_memory (const AlignPair *p, GError **error)
 {
   g_set_error (error, HASS_ERROR, HASS_ERROR_NO_MEMORY,
@@ -132,7 +141,7 @@ align_pair_init (AlignPair *p, const AlignScheme *scheme,
   p->profile = profile > 0 ? memory : NULL;
   if (p->profile)
     make_profile (p, rows);
-  if (make_bytes (p, rows, columns))
+  if (make_bytes (p, rows, columns) && make_codes (p))
     return TRUE;
   no_memory (p, error);
   align_pair_clear (p);
@@ -144,6 +153,7 @@ align_pair_clear (AlignPair *p)
 {
   g_free (p->memory);
   g_free (p->memory8);
+  g_free (p->codes[0]);
   memset (p, 0, sizeof *p);
 }
 
@@ -288,14 +298,12 @@ align_tile (const AlignPair *p, const AlignRect *rect, const AlignEdges *e)
   int32_t largest
       = MAX (largest_cell (e->top, l.columns), largest_cell (e->left, l.rows));
   largest = MAX (largest, e->top->corner);
-  if (p->a8 && largest <= MOST_ON_EDGES)
+  if (p->a8 && largest <= ALIGN_MOST_ON_EDGES)
     best = compute_bytes (p, rect, e, &l);
   if (best < 0)
     {
-      int32_t base
-          = largest - 3 * scheme->open
-            - MAX (l.rows, l.columns) * (scheme->largest + 2 * scheme->extend);
-      l.base = MAX (base, 0);
+      l.base = ALIGN_BASE (largest, MAX (l.rows, l.columns), scheme->largest,
+                           scheme->open, scheme->extend);
       best = compute (p, rect, e, &l);
     }
   int32_t corner = e->left->base + e->left->cells[l.rows - 1][0];

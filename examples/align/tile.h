@@ -17,8 +17,8 @@
    what the local alignment raises to 0; otherwise nothing is.
 
    Where the sequences are not related, scores stay small. So a tile whose edges
-   have small ones is computed with 8 bits and base 0, and once more with 16 if
-   a score exceeds them.
+   have small ones has base 0 and is computed with 8 bits, where there are such
+   kernels, and once more with 16 if a score exceeds them.
 
    Thread safety: pure functions. */
 #ifndef ALIGN_TILE_H
@@ -33,12 +33,18 @@
 /* Sides of tiles are multiples of it, and it of strips. */
 #define ALIGN_SIDE_STEP 256
 
+/* Largest H on the edges of a tile that is computed with 8 bits: with a larger
+   one, 8 bits would often be exceeded in the tile, and the time lost. A guess.
+ */
+#define ALIGN_MOST_ON_EDGES 192
+
 /**
  * AlignPair: two sequences.
  * @n: lengths; rows of the table belong to the first one.
  * @side: the most rows and columns that a tile may have.
  * @a, @b, @profile: as in #AlignStrips, from the first residues on.
  * @a8, @b8, @profile8: as in #AlignByteStrips; NULL: 8 bits cannot be used.
+ * @codes: [@n] of both sequences, one a byte, for GPUs.
  */
 typedef struct
 {
@@ -47,7 +53,7 @@ typedef struct
   gsize n[2];
   int side;
   int16_t *a, *b, *profile;
-  int8_t *a8, *b8, *profile8;
+  int8_t *a8, *b8, *profile8, *codes[2];
   gpointer memory, memory8;
 } AlignPair;
 
@@ -108,6 +114,14 @@ align_column_code (const AlignPair *pair, gsize j)
 {
   return pair->b[-(gssize)j] / ALIGN_CODE_STEP;
 }
+
+/* The base of a tile. @largest: H of its edges. @side: the larger of its rows
+   and columns. @most: the largest score of a pair. */
+#define ALIGN_BASE(largest, side, most, open, extend)                          \
+  ((largest) <= ALIGN_MOST_ON_EDGES                                            \
+           || (largest)-3 * (open) < (side) * ((most) + 2 * (extend))          \
+       ? 0                                                                     \
+       : (largest)-3 * (open) - (side) * ((most) + 2 * (extend)))
 
 /**
  * align_tile:

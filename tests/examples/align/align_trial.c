@@ -153,7 +153,7 @@ align_trial_check (const AlignTrial *t, int side)
       AlignResult result;
       CU_ASSERT_TRUE_FATAL (align_pair_init (&pair, &t->scheme, kernels,
                                              residues, lengths, &error));
-      AlignJob job = { .pair = &pair, .side = side };
+      AlignJob job = { .pair = &pair, .side = side, .group = (int)k + 1 };
       job.run.n_cores = k % 2 + 1;
       job.run.n_gpus = -1;
       gboolean ok = align_run (&job, &result, NULL, &error);

@@ -32,7 +32,8 @@ void align_trial_mutate (AlignTrial *trial, GRand *random, const char *alphabet,
 /* Returns: the score by a loop over the whole table in 64 bits. */
 gint64 align_trial_score (const AlignTrial *trial);
 
-/* Computes with each of the machine's kernels, by tiles of @side, and asserts
+/* Computes with each of the machine's kernels, by tiles of @side and tasks of
+   one or more tiles, and asserts
    that the score is the plain one, that the operations have it and lead from
    begin to end, and that all kernels give the same operations. Returns: the
    score. */
