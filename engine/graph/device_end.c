@@ -292,6 +292,21 @@ tell (HassServing *s, const HassFlight *f, gint64 now_ns, guint one_ns)
     }
 }
 
+/* Adds the time of a task to the means of a codelet. In its first call on a
+   device the runtime may have loaded kernels, 60 ms for those of cuBLAS: that
+   time counts only until there is another one. */
+static void
+add_to_means_locked (HassCodeletState *codelet, HassDeviceCodelet *here,
+                     guint one)
+{
+  guint64 n = MIN (here->n_computed, MOST_AVERAGED);
+  here->n_computed++;
+  here->ns = n == 0 ? one : (guint)((here->ns * (n - 1) + one) / n);
+  codelet->device_ns
+      = hass_recent_mean (codelet->loading ? 0 : codelet->device_ns, one);
+  codelet->loading = n == 0;
+}
+
 /* Learns what a task of the codelet takes. Calls overlap: what a call adds to
    the time of those before it counts. */
 static void
@@ -302,11 +317,9 @@ learn (HassServing *s, const HassFlight *f, gint64 now_ns)
   guint one = (guint)CLAMP (ns / f->tasks->len, 1, G_MAXINT32);
   pthread_mutex_lock (&s->placing->lock);
   gboolean first = codelet->device_ns == 0;
-  codelet->device_ns = hass_recent_mean (codelet->device_ns, one);
-  codelet->n_computed += f->tasks->len;
   HassDeviceCodelet *here = &s->device->codelets[codelet->index];
-  guint64 n = MIN (++here->n_computed, MOST_AVERAGED);
-  here->ns = (guint)((here->ns * (n - 1) + one) / n);
+  add_to_means_locked (codelet, here, one);
+  codelet->n_computed += f->tasks->len;
   here->busy_ns += (double)ns;
   pthread_mutex_unlock (&s->placing->lock);
   s->device->busy_ns += (double)ns;

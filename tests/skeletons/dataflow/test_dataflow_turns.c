@@ -11,8 +11,8 @@
 #define N 60
 
 static Block blocks[N];
-/* What the first kernel takes. */
-static guint first_us;
+/* What each of the first kernels takes, and how many these are. */
+static guint first_us, n_first = 1;
 /* Kernels that have begun, and whether two have run at once. */
 static _Atomic guint n_run;
 static _Atomic gboolean both;
@@ -26,17 +26,17 @@ build_some (HassGraph *graph, gpointer user_data, GError **error)
   return TRUE;
 }
 
-/* The second kernel waits until a third one runs
-   beside it, on another device. */
+/* After the first ones a kernel waits until another one runs beside it, on
+   another device. */
 static void
 grow_beside (const HassCall *call)
 {
   guint before = atomic_fetch_add (&n_run, 1);
-  if (before == 0)
+  if (before < n_first)
     usleep (first_us);
-  if (before == 2)
+  if (before == n_first + 1)
     atomic_store (&both, TRUE);
-  while (before == 1 && !atomic_load (&both))
+  while (before == n_first && !atomic_load (&both))
     usleep (100);
   grow (call);
 }
@@ -60,6 +60,36 @@ build_beside (HassGraph *graph, gpointer user_data, GError **error)
   (void)user_data, (void)error;
   for (guint i = 0; i < N; i++)
     submit_grow (graph, &beside, block_data (graph, &blocks[i]));
+  return TRUE;
+}
+
+/* The first kernel takes 0.5 s, as if it had to be loaded, the others 1 ms. */
+static void
+grow_late (const HassCall *call)
+{
+  usleep (atomic_fetch_add (&n_run, 1) == 0 ? 500000 : 1000);
+  grow (call);
+}
+
+static gboolean
+grow_late_on_gpu (const HassCall *calls, guint n_calls, HassGpuStream *stream,
+                  GError **error)
+{
+  (void)error;
+  for (guint i = 0; i < n_calls; i++)
+    stand_in_data_launch (stream, grow_late, &calls[i], 0);
+  return TRUE;
+}
+
+static const HassCodelet late
+    = HASS_CODELET (.name = "late", .gpu = grow_late_on_gpu);
+
+static gboolean
+build_late (HassGraph *graph, gpointer user_data, GError **error)
+{
+  (void)user_data, (void)error;
+  for (guint i = 0; i < N; i++)
+    submit_grow (graph, &late, block_data (graph, &blocks[i]));
   return TRUE;
 }
 
@@ -123,16 +153,18 @@ soonest_first (void)
   assert_opened (&f, 0, 1);
 }
 
-/* When the first task has taken 20 ms, 59 are left; or, on a machine that
-   stands still meanwhile, more time has passed. */
+/* When the first two tasks have taken 20 ms each, 58 are left; or, on a machine
+   that stands still meanwhile, more time has passed. */
 static void
 follows_for_work (void)
 {
   first_us = 20000;
+  n_first = 2;
   DeviceFlow f
       = run ((StandInDataPlan){ .opening_ns = SOON_NS },
              (StandInDataPlan){ .opening_ns = SOON_NS }, build_beside, N);
   first_us = 0;
+  n_first = 1;
   assert_opened (&f, 1, 1);
 }
 
@@ -143,6 +175,19 @@ follows_in_time (void)
       = run ((StandInDataPlan){ .opening_ns = SOON_NS },
              (StandInDataPlan){ .opening_ns = SOON_NS }, build_until_both, N);
   assert_opened (&f, 1, 1);
+}
+
+/* 59 tasks of 0.5 s, or of three quarters of that, would take more than 18 s.
+   They take 1 ms, unless the machine stands still for 0.3 s in the second
+   one. */
+static void
+loads_first (void)
+{
+  const gint64 opening_ns = 9 * G_GINT64_CONSTANT (1000000000);
+  DeviceFlow f
+      = run ((StandInDataPlan){ .opening_ns = opening_ns },
+             (StandInDataPlan){ .opening_ns = opening_ns }, build_late, N);
+  assert_opened (&f, 1, 0);
 }
 
 static void
@@ -175,5 +220,7 @@ HASS_TEST_SUITE (
       follows_for_work },
     { "the second device is opened if tasks come for as long as that takes",
       follows_in_time },
+    { "a first task that takes long does not count for those to come",
+      loads_first },
     { "the second device is opened if the first one fails", replaces },
     { "devices of another kind do not wait for each other", other_kind })
