@@ -119,7 +119,8 @@ check-arm: setup-arm
 # faults are errors to a sanitizer, so they run plain, as does gpu_data, whose
 # random trial copies what was never written.
 GPU_SUITES := gpu gpu_outputs gpu_chain gpu_survival gpu_monte_carlo \
-	gpu_person_query gpu_string_search gpu_y4m gpu_codelets gpu_align
+	gpu_person_query gpu_string_search gpu_y4m gpu_codelets gpu_align \
+	gpu_dataflow
 .PHONY: check-gpu
 check-gpu: all tests
 	$(Q)$(TESTS) $(foreach s,$(GPU_SUITES) gpu_data,--suite $(s))
