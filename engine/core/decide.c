@@ -337,7 +337,7 @@ hass_decide_completed (HassJob *job, HassSlot *slot, const HassCompletion *done)
       if (!told.failed && told.kernel_ns > 0 && !job->platform_name)
         totals->rate = MAX (totals->rate, told.work / told.kernel_ns);
     }
-  if (job->flow)
+  if (job->source->grant_over)
     {
       job->source->grant_over (job, slot, &told);
       return;

@@ -223,7 +223,7 @@ hass_execute_count (HassJob *job, HassWorker *worker, HassSlot *slot,
   if (atomic_load_explicit (&job->generated, memory_order_acquire))
     busy_ns = CLAMP (job->phases.generated_ns - (end_ns - busy_ns), 0, busy_ns);
   worker->early_ns += busy_ns;
-  if (job->farm->run->progress && !job->flow) /* a flow counts its own ends */
+  if (job->farm->run->progress && !job->source->progress)
     {
       atomic_fetch_add_explicit (&job->units_done, done.n,
                                  memory_order_relaxed);

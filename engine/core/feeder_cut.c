@@ -128,7 +128,7 @@ hass_feeder_cut (HassFeeder *f, HassFeederGrant *grant, HassFeederPart *part)
     cut_merged (f, part, round, rest, most);
   else
     cut_single (f, part, round, rest, most);
-  for (gsize i = 0; i < part->n_blocks && f->job->flow; i++)
+  for (gsize i = 0; i < part->n_blocks; i++)
     {
       part->blocks[i].stage = grant->round->stage;
       part->blocks[i].fused = grant->round->fused;

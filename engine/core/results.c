@@ -255,7 +255,7 @@ hass_execute_refused (HassJob *job, HassWorker *worker, HassSlot *slot,
 {
   HassBlock block;
   HassUnitMark mark = { 0, 0 };
-  if (job->flow)
+  if (job->source->refused)
     {
       job->source->refused (job, slot, e.first, why);
       return;

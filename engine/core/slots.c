@@ -289,7 +289,7 @@ close_if_quiet (HassJob *job, HassSlot *slot)
 void
 hass_job_units_finished (HassJob *job, HassSlot *slot, guint32 n)
 {
-  if (n == 0 || job->flow)
+  if (n == 0 || job->source->grant_over) /* a pipeline counts tokens */
     return;
   /* Release hands this thread's results and counters to the thread that ends
      the round; acquire gives that thread the results and counters of all. */

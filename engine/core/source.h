@@ -65,8 +65,9 @@ typedef struct
  *   longer.
  * @rest: a pipeline or dataflow: the proxy thread of device @device, under the
  *   decision lock: returns: what is left for devices of the kind of @device.
- * @progress: (nullable): a dataflow: any thread: fills in how many tasks it has
- *   submitted, how many of them have ended and how many there will be.
+ * @progress: (nullable): a pipeline or dataflow: any thread: fills in how many
+ *   loads or tasks have come, how many of them have ended and how many there
+ *   will be; it counts units itself.
  */
 typedef struct
 {

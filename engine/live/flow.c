@@ -1,10 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* flow.c: how a core of a live pipeline finds work and computes it; what
-   cores.c does with rounds. Thread safety: each worker context by the thread
-   that has its seat. */
+/* flow.c: how the live engine drives pipelines and dataflows.
+   Thread safety: as HassLiveCourse. */
 #include "proxy-private.h"
 
 #include "engine/stream/stream.h"
+
+/* Returns: what a core finds that has asked the strategy already. */
+static HassFind
+find_end (HassJob *job)
+{
+  return atomic_load_explicit (&job->generated, memory_order_seq_cst)
+                 && job->source->idle (job)
+             ? HASS_FIND_FINISHED
+             : HASS_FIND_NOTHING;
+}
+
+static gint64
+again_ns (HassJob *job)
+{
+  return job->source->again_ns (job);
+}
+
+/* -- Pipelines ---------------------------------------------------------- */
 
 /* Lets in another core if one is missing and there is more to do. */
 static void
@@ -18,12 +35,10 @@ let_in_more (HassJob *job)
 }
 
 /* Takes a batch of tokens and carries it through the pipeline as far as this
-   core can. Returns: FALSE if there was none to take. */
-gboolean
-hass_live_flow_once (HassJob *job, HassWorker *worker)
+   core can. */
+static gboolean
+stream_once (HassJob *job, HassWorker *worker)
 {
-  if (job->source->work)
-    return job->source->work (job, worker);
   const HassLive *live = job->driver;
   HassStream *stream = hass_stream_of (job);
   HassBatch *batch = hass_stream_take (stream, worker);
@@ -46,18 +61,36 @@ hass_live_flow_once (HassJob *job, HassWorker *worker)
   return TRUE;
 }
 
-/* A core has found nothing to compute: asks the strategy. */
-void
-hass_live_flow_idle (HassJob *job)
+static HassFind
+stream_find (HassJob *job, double unit_ns, gboolean patient)
 {
-  if (!job->source->work)
-    hass_stream_consult (hass_stream_of (job), hass_live_now (job), TRUE);
+  (void)unit_ns;
+  (void)patient;
+  hass_stream_consult (hass_stream_of (job), hass_live_now (job), TRUE);
+  return find_end (job);
 }
 
-/* Asks the strategy for a grant to the proxy's device. Returns: FALSE if there
-   is none now. */
-gboolean
-hass_live_flow_ask (HassProxy *p)
+static gboolean
+stream_is_supplied (const HassJob *job)
+{
+  return hass_stream_backed_up (hass_stream_of (job));
+}
+
+static double
+stream_waiting_ns (HassJob *job)
+{
+  return hass_stream_waiting_ns (hass_stream_of (job), &job->workers[0]);
+}
+
+static void
+stream_collect (HassProxy *p)
+{
+  if (hass_tickets_collect (hass_stream_of (p->job), p->feeder.worker, p->d))
+    hass_live_changed (p->job);
+}
+
+static gboolean
+stream_ask (HassProxy *p)
 {
   HassJob *job = p->job;
   HassExtent extent;
@@ -70,3 +103,40 @@ hass_live_flow_ask (HassProxy *p)
     hass_feeder_grant (&p->feeder, slot, extent, now_ns);
   return slot != NULL;
 }
+
+static gint64
+stream_patience_ns (HassProxy *p)
+{
+  if (p->again_ns <= 0 || hass_job_stopping (p->job))
+    return -1;
+  return MAX (p->again_ns - hass_live_now (p->job), 0);
+}
+
+const HassLiveCourse hass_live_stream = { .once = stream_once,
+                                          .find = stream_find,
+                                          .again_ns = again_ns,
+                                          .is_supplied = stream_is_supplied,
+                                          .waiting_ns = stream_waiting_ns,
+                                          .collect = stream_collect,
+                                          .ask = stream_ask,
+                                          .patience_ns = stream_patience_ns };
+
+/* -- Dataflows ---------------------------------------------------------- */
+
+static gboolean
+graph_once (HassJob *job, HassWorker *worker)
+{
+  return job->source->work (job, worker);
+}
+
+static HassFind
+graph_find (HassJob *job, double unit_ns, gboolean patient)
+{
+  (void)unit_ns;
+  (void)patient;
+  return find_end (job);
+}
+
+/* Its devices are served by the source. */
+const HassLiveCourse hass_live_graph
+    = { .once = graph_once, .find = graph_find, .again_ns = again_ns };

@@ -22,6 +22,53 @@ typedef struct HassHelpers
 } HassHelpers;
 
 typedef struct HassProxyThread HassProxyThread;
+typedef struct HassProxy HassProxy;
+
+typedef enum
+{
+  HASS_FIND_FOUND,   /* there may be something to take */
+  HASS_FIND_NOTHING, /* there is no work at present */
+  HASS_FIND_FINISHED /* there is no more work */
+} HassFind;
+
+/**
+ * HassLiveCourse: how the live engine drives a job, by what its work comes
+ * from: rounds, a pipeline or a dataflow.
+ * @once: a core takes something and computes it; returns: FALSE if there was
+ *   nothing to take.
+ * @find: a core that has found nothing asks the strategy; it looks for work
+ *   again where the answer is HASS_FIND_FOUND. @unit_ns: time of a unit as the
+ *   core has measured it; 0: unknown. Unless @patient, it may return
+ *   HASS_FIND_NOTHING because another thread holds the decision lock.
+ * @again_ns: returns: when a core without work should look again; 0: it need
+ *   not.
+ * @is_supplied: (nullable): returns: TRUE if a core without work need not wait
+ *   for some: the stage that binds has enough.
+ * @waiting_ns: (nullable): returns: how long core 0 would take for what waits,
+ *   in ns; 0: unknown. Where it is NULL the generating thread computes nothing
+ *   between two loads.
+ * @collect: (nullable): a proxy takes over what its device has computed.
+ * @ask: (nullable): a proxy asks the strategy for a grant, which its feeder
+ *   then has; returns: FALSE if there is none now.
+ * @patience_ns: (nullable): returns: how long an idle proxy sleeps if nothing
+ *   changes, in ns; < 0: no limit.
+ *
+ * Those with a worker by the thread that has its seat, those with a proxy by
+ * its thread.
+ */
+typedef struct
+{
+  gboolean (*once) (HassJob *job, HassWorker *worker);
+  HassFind (*find) (HassJob *job, double unit_ns, gboolean patient);
+  gint64 (*again_ns) (HassJob *job);
+  gboolean (*is_supplied) (const HassJob *job);
+  double (*waiting_ns) (HassJob *job);
+  void (*collect) (HassProxy *p);
+  gboolean (*ask) (HassProxy *p);
+  gint64 (*patience_ns) (HassProxy *p);
+} HassLiveCourse;
+
+extern const HassLiveCourse hass_live_rounds, hass_live_stream, hass_live_graph;
 
 /* Time that a core without work spins before it leaves, in ns. Measured: waking
    a sleeping thread takes 25 us and costs the waking thread 7 to 10 us.
@@ -32,6 +79,7 @@ typedef struct HassProxyThread HassProxyThread;
 typedef struct
 {
   HassJob *job;
+  const HassLiveCourse *course;
   /* Written and read by the calling thread and by the handler of the
      cancellable, to order them for ThreadSanitizer, which cannot see GLib's
      locks. */
@@ -102,10 +150,6 @@ void hass_live_work_until (HassJob *job, gboolean (*done) (HassJob *job));
    than FEW_LOADS (begin.c), in ns. Longer, and the first loads are computed
    late; shorter, and rounds are small. A guess. */
 #define HASS_FEW_WAIT_NS 8000
-
-/* flow.c */
-gboolean hass_live_flow_once (HassJob *job, HassWorker *worker);
-void hass_live_flow_idle (HassJob *job);
 
 /* devices.c */
 gboolean hass_live_devices (const HassFarm *farm, HassCpuPool **pool,

@@ -82,6 +82,9 @@ cancelled (GCancellable *cancellable, gpointer data)
 static void
 set_up (HassJob *job, HassLive *live, HassCpuPool *pool)
 {
+  live->course = job->farm->kind == HASS_FARM_DATAFLOW   ? &hass_live_graph
+                 : job->farm->kind == HASS_FARM_PIPELINE ? &hass_live_stream
+                                                         : &hass_live_rounds;
   live->pool = pool;
   if (pool)
     job->totals[job->cpu].message = hass_cpu_pool_problem (pool);
@@ -89,8 +92,8 @@ set_up (HassJob *job, HassLive *live, HassCpuPool *pool)
   live->has_proxies = job->n_devices > (job->cpu >= 0 ? 1 : 0);
   live->proxies_begin = live->n_helpers == 0 && live->has_proxies;
   /* The generator's thread is the only one, and the generator may block. */
-  job->flows_at_once = job->flow && !job->source->work && live->n_helpers == 0
-                       && !live->has_proxies;
+  job->flows_at_once
+      = live->course->waiting_ns && live->n_helpers == 0 && !live->has_proxies;
   live->seats = g_array_new (FALSE, FALSE, sizeof (guint));
   for (guint i = live->n_helpers; i >= 1; i--)
     g_array_append_val (live->seats, i);

@@ -22,19 +22,6 @@ struct HassProgressThread
    it follows a change of the rate late. */
 #define MEMORY_S 10
 
-/* Returns: the number of all loads of a pipeline; 0: unknown. */
-static guint64
-total (const HassJob *job, const HassProgressInfo *info)
-{
-  const HassFarm *farm = job->farm;
-  if (!farm->generate)
-    return farm->n_loads;
-  if (info->generated)
-    return hass_load_pool_emitted (job->pool);
-  guint64 expected = farm->run->loads_expected;
-  return expected > 0 ? MAX (farm->n_loads + expected, info->loads_emitted) : 0;
-}
-
 /* Fills in how far a pipeline or dataflow is. The rate is at first the mean
    over the whole run. */
 static void
@@ -42,14 +29,7 @@ add_rate (HassProgressThread *t, HassProgressInfo *info)
 {
   HassJob *job = t->job;
   double s = info->elapsed_s - t->elapsed_s;
-  if (job->source->progress)
-    job->source->progress (job, info);
-  else
-    {
-      info->loads_done
-          = atomic_load_explicit (&job->loads_done, memory_order_relaxed);
-      info->loads_total = total (job, info);
-    }
+  job->source->progress (job, info);
   if (s > 0)
     t->rate += ((double)(info->loads_done - t->done) / s - t->rate)
                * MAX (s / info->elapsed_s, 1 - exp (-s / MEMORY_S));
@@ -75,7 +55,7 @@ tell (HassProgressThread *t)
     .generated = atomic_load_explicit (&job->generated, memory_order_acquire),
     .left_s = -1
   };
-  if (job->flow)
+  if (job->source->progress)
     add_rate (t, &info);
   run->progress (&info, run->progress_data);
 }

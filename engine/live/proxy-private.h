@@ -9,7 +9,7 @@
 #include "engine/core/feeder.h"
 #include "live-private.h"
 
-typedef struct
+struct HassProxy
 {
   HassJob *job;
   HassLive *live;
@@ -22,7 +22,7 @@ typedef struct
   HassFeeder feeder;
   /* pipeline: when the strategy wants to be asked again; 0: it does not */
   gint64 again_ns;
-} HassProxy;
+};
 
 /* What the proxy of an unopened device knows: times in ns. */
 typedef struct
@@ -43,9 +43,6 @@ typedef struct
 
 /* proxy.c */
 void hass_proxy_serve (HassProxy *p);
-
-/* flow.c */
-gboolean hass_live_flow_ask (HassProxy *p);
 
 /* proxy_need.c */
 gint64 hass_proxy_opening_ns (HassProxy *p);

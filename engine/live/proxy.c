@@ -18,8 +18,6 @@
    Thread safety: one thread a device; it alone calls the device's ops. */
 #include "proxy-private.h"
 
-#include "engine/stream/stream.h"
-
 /* Longest time that a proxy waits on its device before it looks at the farm
    again, in ns. A guess: shorter, and idle proxies wake up in vain; longer, and
    a farm that is stopped ends late. */
@@ -98,59 +96,17 @@ submit (HassProxy *p, HassFeederPart *part)
     settle (p, part, &refused, why);
 }
 
-/* Asks the strategy for a grant to the device of units of @slot, which may be
-   NULL. Returns: whether it made one, which the feeder then has. */
-static gboolean
-ask_for (HassProxy *p, HassSlot *slot)
-{
-  HassExtent extent;
-  HassGrant grant;
-  if (!slot || slot->state != HASS_SLOT_RUNNING
-      || !hass_decide_gpu (p->job, slot, p->d, &extent, &grant))
-    return FALSE;
-  hass_feeder_grant (&p->feeder, slot, extent, hass_live_now (p->job));
-  return TRUE;
-}
-
-/* Asks the strategy for a grant to the device, of an open round first, after
-   beginning a round if the proxies do that and none runs. Returns: FALSE if
-   there is no grant now. */
-static gboolean
-ask (HassProxy *p)
-{
-  HassJob *job = p->job;
-  if (job->flow)
-    return hass_live_flow_ask (p);
-  pthread_mutex_lock (&job->decision);
-  guint klass = hass_job_slot (job, 0)->round.classes[p->d];
-  HassSlot *slot = atomic_load_explicit (&job->current, memory_order_relaxed);
-  gboolean begun = !slot && p->live->proxies_begin
-                   && hass_job_may_begin (job, slot)
-                   && hass_live_begin (job, 0);
-  if (begun)
-    slot = atomic_load_explicit (&job->current, memory_order_relaxed);
-  HassSlot *open = hass_open_slot (job, klass);
-  gboolean go = ask_for (p, open) || ask_for (p, slot);
-  if (!go && p->feeder.n_in_flight == 0
-      && ((slot && hass_decide_stalled (job, slot)) || hass_open_stalled (job)))
-    hass_live_changed (job);
-  pthread_mutex_unlock (&job->decision);
-  if (begun)
-    hass_live_changed (job);
-  return go;
-}
-
 /* Submits one part (what the device is given at once). Returns: FALSE if there
    is nothing to do now. */
 static gboolean
 feed (HassProxy *p)
 {
+  const HassLiveCourse *course = p->live->course;
   HassFeederPart *part;
-  if (p->job->flow
-      && hass_tickets_collect (hass_stream_of (p->job), p->feeder.worker, p->d))
-    hass_live_changed (p->job);
+  if (course->collect)
+    course->collect (p);
   HassFeed feed = hass_feeder_next (&p->feeder, hass_live_now (p->job), &part);
-  if (feed == HASS_FEED_ASK && ask (p))
+  if (feed == HASS_FEED_ASK && course->ask (p))
     feed = hass_feeder_next (&p->feeder, hass_live_now (p->job), &part);
   if (feed == HASS_FEED_PART)
     submit (p, part);
@@ -204,33 +160,6 @@ wait_for_part (HassProxy *p)
     all_fail (p, message);
 }
 
-/* Returns how long an idle proxy sleeps if nothing changes, in ns: until a few
-   loads have waited long enough for a round, or until the end of the strategy's
-   WAIT; < 0: no limit. */
-static gint64
-patience (HassProxy *p)
-{
-  HassJob *job = p->job;
-  gint64 ns = p->live->proxies_begin && hass_load_pool_waiting (job->pool) > 0
-                  ? HASS_FEW_WAIT_NS
-                  : -1;
-  if (hass_job_stopping (job))
-    return ns;
-  if (job->flow)
-    return p->again_ns > 0 ? MAX (p->again_ns - hass_live_now (job), 0) : -1;
-  pthread_mutex_lock (&job->decision);
-  HassSlot *slot = atomic_load_explicit (&job->current, memory_order_relaxed);
-  HassSlot *open = atomic_load_explicit (&job->open, memory_order_relaxed);
-  gint64 again_ns = slot ? hass_decide_again_ns (slot, p->d) : 0;
-  if (again_ns == 0 && open)
-    again_ns = hass_decide_again_ns (open, p->d);
-  pthread_mutex_unlock (&job->decision);
-  if (again_ns == 0)
-    return ns;
-  gint64 left_ns = MAX (again_ns - hass_live_now (job), 0);
-  return ns < 0 || left_ns < ns ? left_ns : ns;
-}
-
 /* Returns: TRUE if the farm has no more work: then the proxy ends at once,
    which is before the calling thread has woken up and waits for it. */
 static gboolean
@@ -265,6 +194,6 @@ hass_proxy_serve (HassProxy *p)
           return;
         }
       else
-        hass_event_wait (&job->event, epoch, patience (p));
+        hass_event_wait (&job->event, epoch, p->live->course->patience_ns (p));
     }
 }

@@ -3,8 +3,6 @@
    Thread safety: any thread. */
 #include "live-private.h"
 
-#include "engine/stream/stream.h"
-
 /* Measured: 7 to 10 us. Lower, and cores are woken for tokens of less work than
    that; higher, and the generator computes while another core could. */
 gint64 hass_live_wake_ns = 8000;
@@ -52,7 +50,7 @@ cheaper_here (HassJob *job)
     live->since_room_ns = room_ns;
   if (live->n_helpers == 0)
     return generating_ns > HASS_SPIN_NS;
-  double ns = hass_stream_waiting_ns (hass_stream_of (job), &job->workers[0]);
+  double ns = live->course->waiting_ns (job);
   return ns > 0
          && (double)(room_ns - live->since_room_ns) + ns
                 < (double)hass_live_wake_ns;
@@ -68,13 +66,11 @@ is_due (HassJob *job)
   return waiting < MOST_UNLOOKED || waiting % MOST_UNLOOKED == 0;
 }
 
-/* Returns: TRUE if a core without work need not wait for some: in a pipeline,
-   the stage that binds has enough. */
 gboolean
 hass_live_is_supplied (const HassJob *job)
 {
-  return job->flow && !job->source->work
-         && hass_stream_backed_up (hass_stream_of (job));
+  const HassLive *live = job->driver;
+  return live->course->is_supplied && live->course->is_supplied (job);
 }
 
 void
@@ -83,7 +79,7 @@ hass_live_loads_came (HassJob *job)
   HassLive *live = job->driver;
   if (job->flows_at_once)
     return; /* the emission computes it */
-  if (job->flow && !job->source->work
+  if (live->course->waiting_ns
       && atomic_load_explicit (&live->inside, memory_order_seq_cst) == 0
       && (live->n_helpers > 0 || is_due (job)) && cheaper_here (job))
     {

@@ -331,6 +331,27 @@ stream_again_ns (HassJob *job)
   return hass_stream_again_ns (hass_stream_of (job), job->engine->now (job));
 }
 
+/* Returns: the number of all loads; 0: unknown. */
+static guint64
+total (const HassJob *job, const HassProgressInfo *info)
+{
+  const HassFarm *farm = job->farm;
+  if (!farm->generate)
+    return farm->n_loads;
+  if (info->generated)
+    return hass_load_pool_emitted (job->pool);
+  guint64 expected = farm->run->loads_expected;
+  return expected > 0 ? MAX (farm->n_loads + expected, info->loads_emitted) : 0;
+}
+
+static void
+stream_progress (HassJob *job, HassProgressInfo *info)
+{
+  info->loads_done
+      = atomic_load_explicit (&job->loads_done, memory_order_relaxed);
+  info->loads_total = total (job, info);
+}
+
 const HassSourceOps hass_stream_ops = { .create = stream_create,
                                         .finish = stream_finish,
                                         .report = hass_stream_report,
@@ -339,6 +360,7 @@ const HassSourceOps hass_stream_ops = { .create = stream_create,
                                         .has_work = hass_stream_has_work,
                                         .again_ns = stream_again_ns,
                                         .rest = hass_stream_rest,
+                                        .progress = stream_progress,
                                         .grant_over = hass_ticket_over,
                                         .refused = hass_ticket_refused,
                                         .unfuse = hass_ticket_unfuse };

@@ -117,7 +117,7 @@ settle (HassVirtualWorld *w, HassVirtualGpu *gpu, HassFeederPart *part,
                           .left_ns = b->left_ns,
                           .end_ns = w->clock,
                           .settled_ns = w->clock };
-  if (!done->failed && job->flow)
+  if (!done->failed && w->course) /* a pipeline */
     back.counted = hass_ticket_compute (hass_stream_of (job), f->worker, slot,
                                         part->extent);
   else if (!done->failed)

@@ -111,7 +111,7 @@ estimate (HassVirtualGpu *gpu, HassVirtualBundle *b, const HassBlock *blocks,
       in_bytes += blocks[i].input_bytes;
       out_bytes += blocks[i].output_bytes;
     }
-  gboolean flow = w->job->flow != NULL;
+  gboolean flow = w->course != NULL;
   double total = flow ? 0 : hass_virtual_cost (w, round, gpu->d, gpu->extent);
   w->job->totals[gpu->d].cost += total;
   gsize entry = (gsize)entry_bytes (gpu, b);

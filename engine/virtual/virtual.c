@@ -364,9 +364,9 @@ run (HassVirtualWorld *w, HassReport **report)
   HassJob *job = w->job;
   guint first_gpu = hass_virtual_first_gpu (w);
   job->driver = w;
-  w->course = job->farm->kind == HASS_FARM_DATAFLOW ? &hass_virtual_dataflow
-              : job->flow                           ? &hass_virtual_flow
-                                                    : NULL;
+  w->course = job->farm->kind == HASS_FARM_DATAFLOW   ? &hass_virtual_dataflow
+              : job->farm->kind == HASS_FARM_PIPELINE ? &hass_virtual_flow
+                                                      : NULL;
   job->platform_name = w->platform->name;
   if (job->cpu >= 0)
     job->fastest = w->platform->core_work_per_ns;
