@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* cores.c: how a core of a live farm finds work, computes it and leaves: steps
-   1 (the calling thread), 2 (other cores) and 3 (work) of the DESIGN paragraph
-   in live.c.
+/* cores.c: how a core comes into a live job, works as long as it finds
+   something, and leaves: steps 1 (the calling thread) and 2 (other cores) of
+   the DESIGN paragraph in live.c.
    Thread safety: each worker context by the thread that has its seat, its right
    to use that context. */
 #include "live-private.h"

@@ -11,7 +11,8 @@
       spins for a while, then leaves, so that an idle core costs nothing. A
       thread that brings work lets one core in (wake.c), and each core that has
       found work lets in the next.
-   3. Work. A core pulls units from the current round without a lock. Only when
+   3. Work (rounds.c; flow.c of pipelines and dataflows, where it is alike). A
+      core pulls units from the current round without a lock. Only when
       the range is empty it takes the decision lock to ask the strategy or to
       begin the next round. Without GPUs the next round begins while the last
       units of the one before are still computed.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* rounds.c: how the live engine drives the rounds of a farm: what a core pulls
-   and what a device is granted.
+/* rounds.c: how the live engine drives the rounds of a farm: what a core pulls,
+   step 3 of the DESIGN paragraph in live.c, and what a device is granted.
    Thread safety: as HassLiveCourse. */
 #include "proxy-private.h"
 
