@@ -6,8 +6,10 @@
 
 #include <hass/hass.h>
 
-/* Where there is no GPU, or no kernel was built: skips the test and returns
-   TRUE. */
+/* Where there is no GPU, or what runs there was not @built, for lack of nvcc:
+   skips the test and returns TRUE. */
+gboolean gpu_skips (gboolean built);
+/* The same of the kernels in kernels.h. */
 gboolean gpu_absent (void);
 
 /* Runs a suite with a fault that breaks the process's CUDA context or a GPU: in

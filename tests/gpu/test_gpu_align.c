@@ -5,21 +5,9 @@
 #include "hass_test.h"
 
 #include "device/cuda/cudart-private.h"
-#include "device/cuda/gpus-private.h"
 #include "examples/align/wave_trial.h"
 #include "examples/align/gpu.h"
-
-static gboolean
-absent (void)
-{
-  if (!align_gpu_wave)
-    hass_test_skip ("built without nvcc");
-  else if (hass_gpus_count () == 0)
-    hass_test_skip ("no GPU");
-  else
-    return FALSE;
-  return TRUE;
-}
+#include "tests/gpu/gpu_trial.h"
 
 /* In memory of the first GPU. */
 static gboolean
@@ -56,7 +44,7 @@ compute (void (*trial) (const WaveTrial *w), gboolean no_cpu)
                   .run = run_there,
                   .no_cpu = no_cpu,
                   .small = g_getenv ("TEST_GPU_SMALL") != NULL };
-  if (!absent ())
+  if (!gpu_skips (align_gpu_wave != NULL))
     trial (&w);
 }
 

@@ -6,21 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "device/cuda/gpus-private.h"
 #include "monte_carlo/kernels.h"
 #include "monte_carlo/monte_carlo.h"
-
-static gboolean
-absent (void)
-{
-  if (!monte_carlo_gpu_worker)
-    hass_test_skip ("built without nvcc");
-  else if (hass_gpus_count () == 0)
-    hass_test_skip ("no GPU");
-  else
-    return FALSE;
-  return TRUE;
-}
+#include "tests/gpu/gpu_trial.h"
 
 /* Payoffs near 700 spot prices, where a difference of one rounding shows. */
 static McModel
@@ -54,7 +42,7 @@ agrees (McKind kind, gboolean no_cpu, guint64 samples, guint64 block)
 static void
 all_agree (gboolean no_cpu)
 {
-  if (absent ())
+  if (gpu_skips (monte_carlo_gpu_worker != NULL))
     return;
   gboolean small = g_getenv ("TEST_GPU_SMALL") != NULL;
   for (McKind kind = MC_PI; kind <= MC_ASIAN; kind++)

@@ -9,23 +9,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "device/cuda/gpus-private.h"
 #include "examples/gpu_reference.h"
 #include "examples/naive_search.h"
 
 #include "../../examples/string_search/offload.h"
-
-static gboolean
-absent (void)
-{
-  if (!string_search_gpu_worker)
-    hass_test_skip ("built without nvcc");
-  else if (hass_gpus_count () == 0)
-    hass_test_skip ("no GPU");
-  else
-    return FALSE;
-  return TRUE;
-}
+#include "tests/gpu/gpu_trial.h"
 
 /* -- The kernel ----------------------------------------------------------- */
 
@@ -124,7 +112,7 @@ compare_kernel (const char *patterns, gboolean ignore_case,
 static void
 kernel (void)
 {
-  if (absent ())
+  if (gpu_skips (string_search_gpu_worker != NULL))
     return;
   compare_kernel ("needle", FALSE, "nedl\n", NULL);
   compare_kernel ("q", FALSE, "abcdefghijklmnopqrstuvwxyz\n", NULL);
@@ -183,7 +171,7 @@ program (void)
           "-c needle",       "-i -n needle",
           "-o -b -i kelvin", "-c -e needle -e kelvin -e '\r'",
           "-n absent",       "-i -n -e kelvin -e s" };
-  if (absent ())
+  if (gpu_skips (string_search_gpu_worker != NULL))
     return;
   if (g_getenv ("TEST_GPU_SMALL"))
     {

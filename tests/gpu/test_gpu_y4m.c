@@ -5,20 +5,8 @@
 
 #include <stdio.h>
 
-#include "device/cuda/gpus-private.h"
 #include "examples/y4m/y4m_trial.h"
-
-static gboolean
-absent (void)
-{
-  if (!y4m_gpu_worker)
-    hass_test_skip ("built without nvcc");
-  else if (hass_gpus_count () == 0)
-    hass_test_skip ("no GPU");
-  else
-    return FALSE;
-  return TRUE;
-}
+#include "tests/gpu/gpu_trial.h"
 
 static void
 agrees (const char *header, guint n_frames, NlmParams nlm, gboolean no_cpu)
@@ -53,7 +41,7 @@ alone (void)
                 { "YUV4MPEG2 W3 H200 Cmono", 9, 21, 12 },
                 { "YUV4MPEG2 W40 H40", 11, 7, 8 },
                 { "YUV4MPEG2 W5 H3", 99, 99, 30 } };
-  if (absent ())
+  if (gpu_skips (y4m_gpu_worker != NULL))
     return;
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
     agrees (cases[i].header, 3,
@@ -64,7 +52,7 @@ alone (void)
 static void
 together (void)
 {
-  if (absent ())
+  if (gpu_skips (y4m_gpu_worker != NULL))
     return;
   guint n_frames = g_getenv ("TEST_GPU_SMALL") ? 5 : 60;
   agrees ("YUV4MPEG2 W640 H360 F25:1", n_frames, nlm_params (3, 7, 9), FALSE);
