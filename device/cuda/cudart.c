@@ -81,8 +81,7 @@ static int
 allocate_host (gpointer *memory, gsize bytes)
 {
   gsize whole = (bytes + HUGE_BYTES - 1) / HUGE_BYTES * HUGE_BYTES;
-  if (bytes < HUGE_BYTES || whole / HUGE_BYTES > G_MAXUINT
-      || posix_memalign (memory, HUGE_BYTES, whole) != 0)
+  if (bytes < HUGE_BYTES || posix_memalign (memory, HUGE_BYTES, whole) != 0)
     return cudaHostAlloc (memory, bytes, cudaHostAllocPortable);
   guint n = (guint)(whole / HUGE_BYTES);
   madvise (*memory, whole, MADV_HUGEPAGE);
