@@ -24,8 +24,9 @@ static char *platform, *workload, *pipeline, *strategy, *suite, *trace,
 static char *gantt, *plot, *replay, *explanation, *family_name, *dataflow,
     *task;
 static char **slow, **lose, **changes;
-static gint rounds, random_cases, replay_farm, part_mib = -1, start_ms = -1,
-                                               kernels = -1;
+static gint rounds, random_cases, replay_farm;
+static gint part_mib = SIM_NOT_GIVEN, start_ms = SIM_NOT_GIVEN,
+            kernels = SIM_NOT_GIVEN;
 static gint64 seed = 1;
 static gboolean json, csv, list, summary_only, no_static, known;
 
@@ -204,8 +205,12 @@ parse (int argc, char **argv, Bench *b, GError **error)
                    "unknown argument %s", argv[1]);
       return FALSE;
     }
-  if (!sim_check_count ("--rounds", rounds, error)
-      || !sim_check_count ("--random", random_cases, error))
+  const SimCount counts[] = { { "--rounds", rounds },
+                              { "--random", random_cases },
+                              { "--parts", part_mib },
+                              { "--kernels", kernels },
+                              { "--start", start_ms } };
+  if (!sim_check_counts (counts, G_N_ELEMENTS (counts), error))
     return FALSE;
   if (family_name && random_cases == 0)
     return sim_refuse (error, "--family belongs to --random");

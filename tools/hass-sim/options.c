@@ -22,12 +22,17 @@ sim_refuse (GError **error, const char *why)
 }
 
 gboolean
-sim_check_count (const char *option, gint count, GError **error)
+sim_check_counts (const SimCount *counts, guint n, GError **error)
 {
-  g_autofree char *text = g_strdup_printf ("%d", count);
-  return (count >= 0 && count <= MOST_COUNTED)
-         || wrong (error, option, text,
-                   "a number from 1 to " G_STRINGIFY (MOST_COUNTED));
+  for (guint i = 0; i < n; i++)
+    {
+      g_autofree char *text = g_strdup_printf ("%d", counts[i].n);
+      if (counts[i].n != SIM_NOT_GIVEN
+          && (counts[i].n < 0 || counts[i].n > MOST_COUNTED))
+        return wrong (error, counts[i].option, text,
+                      "a number from 0 to " G_STRINGIFY (MOST_COUNTED));
+    }
+  return TRUE;
 }
 
 gboolean

@@ -18,8 +18,17 @@ typedef struct
 
 /* @why: the whole message. */
 gboolean sim_refuse (GError **error, const char *why);
-/* A count of rounds or cases; 0 where the option is not given. */
-gboolean sim_check_count (const char *option, gint count, GError **error);
+/* Of an option without a default. */
+#define SIM_NOT_GIVEN G_MININT
+
+/* The number that follows an option. */
+typedef struct
+{
+  const char *option;
+  gint n;
+} SimCount;
+
+gboolean sim_check_counts (const SimCount *counts, guint n, GError **error);
 /* @text: of --noise; NULL: not given, *@noise becomes -1. */
 gboolean sim_parse_noise (const char *text, double *noise, GError **error);
 /* Refuses the first option of a table that is given. @mode, @what: "--MODE
