@@ -155,6 +155,7 @@ struct HassPlacing
      @n_queues on has any. @queue_ns: HassFlowState.queue_ns. */
   GArray *queues[HASS_FLOW_QUEUES]; /* HassRanked; NULL: never used */
   double queue_ns[HASS_FLOW_QUEUES];
+  guint64 looked_into[HASS_FLOW_QUEUES]; /* masks of workers (astray.c) */
   guint n_queues;
   GArray *empty;          /* a queue without tasks */
   _Atomic guint n_shared; /* their number, read without the lock */
@@ -244,6 +245,11 @@ void hass_choice_place_locked (HassGraph *graph, HassGraphTask *task,
 gint64 hass_place_again_ns (HassJob *job);
 /* For tests, before a dataflow begins. */
 extern gint64 hass_place_late_ns;
+
+/* astray.c */
+void hass_place_note_look_locked (HassPlacing *placing, guint queue,
+                                  gint worker);
+GError *hass_place_find_astray_locked (HassChoice *choice);
 
 /* choose.c */
 HassGraphTask *hass_place_choose_locked (HassGraph *graph,
