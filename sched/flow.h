@@ -42,7 +42,8 @@ HASS_BEGIN_DECLS
  * @n_waiting: ready tasks of its codelet that devices can compute.
  * @n_known: if @core_ns is unknown, no core has tried the codelet, and no
  *   device asks: @n_waiting and a quarter of those that devices have computed,
- *   as more of them may come. Else 0.
+ *   as more of them may come. Where copies home keep the devices busy for many
+ *   times the time of kernels, a multiple of that. Else 0.
  */
 typedef struct
 {
@@ -67,7 +68,8 @@ typedef struct
  * @core_free_ns: time until the first core has computed what it has taken from
  *   the queues, in ns.
  * @backlog_ns: time until the devices would have computed all that they have
- *   taken and all that waits, in ns; 0 where a device asks.
+ *   taken and all that waits, in ns; where copies home take longer than
+ *   kernels, copies count for what waits. 0 where a device asks.
  * @task_ns: Returns: the time of the task that is asked about on a worker, in
  *   ns. Of a device 1 if it is unknown, so that tasks count; of cores 0.
  * @copy_ns: Returns: the time to copy to a worker what that task needs and is
@@ -88,7 +90,8 @@ struct HassFlowState
  * HassFlowSpot: where a task waits. The engine sets it to queue 0, and to the
  * priority and level of the task, before it asks.
  * @queue: less than HASS_FLOW_QUEUES. A worker that can compute the task must
- *   look into it.
+ *   look into it: else the dataflow ends with HASS_ERROR_STRATEGY when a core
+ *   has nothing to do.
  * @priority, @level: a queue is in the order of highest priority, highest
  *   level, first entry.
  * @ns: what the task adds to HassFlowState.queue_ns.

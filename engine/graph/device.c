@@ -85,6 +85,7 @@ expect_locked (HassServing *s, HassGraphTask *task, const HassTaskAccess *a)
       || p->at[s->device->index].state != HASS_AT_EMPTY)
     return NULL;
   HassFlight *f = hass_flight_new (s, HASS_FLIGHT_ARRIVE);
+  s->device->bytes_in += hass_data_bytes (p->data);
   f->places = p;
   f->from = from == HASS_FROM_PEER ? &p->at[p->only] : NULL;
   if (f->from)
@@ -135,7 +136,6 @@ copy_in (HassServing *s, HassFlight *f)
                         .host_pitch = v->pitch,
                         .peer = f->peer,
                         .peer_memory = f->peer_memory };
-  s->device->bytes_in += v->rows * v->row_bytes;
   if (s->device->ops->copy (s->device->device, f->ticket, &copy, &error))
     return;
   gboolean own = !f->from;

@@ -71,6 +71,21 @@ hass_device_copy_home (HassServing *s, HassPlaces *p, HassTogether *with)
 
 /* -- Arrivals ----------------------------------------------------------- */
 
+/* Learns what comes home to settle tasks of a codelet: that of the last one
+   that has changed the data. */
+static void
+note_home_locked (HassServing *s, const GArray *settled,
+                  const GPtrArray *flights)
+{
+  if (settled->len == 0)
+    return;
+  guint32 last = g_array_index (settled, guint32, settled->len - 1);
+  guint codelet = s->graph->tasks[last].codelet->index;
+  for (guint i = 0; i < flights->len; i++)
+    s->device->codelets[codelet].home_bytes
+        += ((const HassFlight *)flights->pdata[i])->bytes;
+}
+
 /* The data of @flights are home. @task: the one that has changed them all, or
    NULL. */
 static void
@@ -91,6 +106,7 @@ came_home (HassServing *s, GPtrArray *flights, HassGraphTask *task)
       hass_device_let_go_locked (s->device, task);
       g_array_append_val (settled, t);
     }
+  note_home_locked (s, settled, flights);
   pthread_mutex_unlock (&s->placing->lock);
   for (guint i = 0; i < flights->len; i++)
     {

@@ -106,6 +106,7 @@ typedef struct
   guint n_held;       /* of HassGraphDevice.n_held */
   guint ns;           /* recent mean time of a task; 0: unknown */
   double busy_ns;     /* of all that were timed */
+  guint64 home_bytes; /* that have come home to settle tasks */
 } HassDeviceCodelet;
 
 /* A device of a graph. */
@@ -123,14 +124,15 @@ typedef struct
   GArray *taken;   /* guint32: tasks whose data have memory here */
   guint n_held;    /* such tasks, and those that compute or leave */
   gsize going_bytes; /* under way from it */
-  guint32 shunned; /* a mask of devices from which a copy to this one failed */
-  guint64 n_tasks; /* settled */
+  guint32 shunned;  /* a mask of devices from which a copy to this one failed */
+  guint64 n_tasks;  /* settled */
+  guint64 bytes_in; /* that were copied to it */
   HassDeviceCodelet *codelets; /* [HASS_MOST_CODELETS] */
   /* by the proxy thread; after its end by the calling one */
   HassDevice *device;
   const HassDeviceDataOps *ops;
   guint64 n_calls, n_failed;
-  guint64 bytes_in, bytes_home; /* that were copied to it and to their homes */
+  guint64 bytes_home; /* that were copied from it to their homes */
   double busy_ns;
 } HassGraphDevice;
 
@@ -153,6 +155,7 @@ struct HassPlacing
      @n_queues on has any. @queue_ns: HassFlowState.queue_ns. */
   GArray *queues[HASS_FLOW_QUEUES]; /* HassRanked; NULL: never used */
   double queue_ns[HASS_FLOW_QUEUES];
+  guint64 looked_into[HASS_FLOW_QUEUES]; /* masks of workers (astray.c) */
   guint n_queues;
   GArray *empty;          /* a queue without tasks */
   _Atomic guint n_shared; /* their number, read without the lock */
@@ -186,6 +189,9 @@ guint32 hass_place_able_locked (const HassGraph *graph,
 /* predict.c */
 double hass_device_pace_ns (const HassGraphDevice *device,
                             const HassCodeletState *codelet);
+double hass_devices_wait_ns_locked (const HassGraph *graph, guint32 devices);
+double hass_devices_bound_locked (const HassGraph *graph, guint32 devices,
+                                  const HassCodeletState *only);
 double hass_device_held_ns_locked (const HassGraph *graph,
                                    HassGraphDevice *device);
 double hass_device_copy_ns_locked (HassGraph *graph,
@@ -224,6 +230,7 @@ typedef struct
   gint asker;
   gboolean known;
   double copy_ns;
+  double bound;     /* where no device asks: hass_devices_bound_locked() */
   HassPlaces *away; /* a datum that the asker cannot get now; or NULL */
   double held_ns[HASS_MOST_DEVICES];
 } HassChoice;
@@ -238,6 +245,11 @@ void hass_choice_place_locked (HassGraph *graph, HassGraphTask *task,
 gint64 hass_place_again_ns (HassJob *job);
 /* For tests, before a dataflow begins. */
 extern gint64 hass_place_late_ns;
+
+/* astray.c */
+void hass_place_note_look_locked (HassPlacing *placing, guint queue,
+                                  gint worker);
+GError *hass_place_find_astray_locked (HassChoice *choice);
 
 /* choose.c */
 HassGraphTask *hass_place_choose_locked (HassGraph *graph,

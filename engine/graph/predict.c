@@ -17,10 +17,10 @@
 #define HOME_PART 0.2
 
 static double
-link_ns (const HassGraph *graph, const HassGraphDevice *device, gsize bytes)
+link_ns (const HassGraph *graph, const HassGraphDevice *device, double bytes)
 {
   double rate = graph->job->devices[device->d].link_bytes_per_ns;
-  return (double)bytes / (rate > 0 ? rate : LINK_BYTES_PER_NS);
+  return bytes / (rate > 0 ? rate : LINK_BYTES_PER_NS);
 }
 
 /* Returns: the time of a task on a device; 1: unknown, so that tasks count. */
@@ -64,6 +64,87 @@ hass_graph_rest (HassJob *job, guint device)
   pthread_mutex_unlock (&p->lock);
   rest.shown &= n > 0;
   return rest;
+}
+
+/* Returns: how long @n_tasks tasks keep a device busy: so long as their kernels
+   take, behind which copies hide; unless it takes longer to copy home what they
+   change: then the link binds, and copies to the device count, too. Those alone
+   do not: data that stay are copied once. */
+static double
+busy_ns_locked (const HassGraph *graph, const HassGraphDevice *device,
+                double kernels_ns, double home_bytes, double n_tasks)
+{
+  double home_ns = link_ns (graph, device, home_bytes);
+  if (home_ns <= kernels_ns || device->n_tasks == 0)
+    return kernels_ns;
+  double in_bytes = (double)device->bytes_in / (double)device->n_tasks;
+  return home_ns + n_tasks * link_ns (graph, device, in_bytes);
+}
+
+/* Returns: the time that a device would need alone for all that waits. */
+static double
+alone_ns_locked (const HassGraph *graph, const HassGraphDevice *device)
+{
+  const HassPlacing *p = graph->placing;
+  double kernels_ns = 0, home_bytes = 0, n_tasks = 0;
+  for (guint c = 0; c < p->codelets->len; c++)
+    {
+      const HassCodeletState *codelet = g_ptr_array_index (p->codelets, c);
+      const HassDeviceCodelet *here = &device->codelets[codelet->index];
+      double n = codelet->n_waiting;
+      n_tasks += n;
+      kernels_ns += n * codelet->device_ns;
+      if (here->n_tasks > 0)
+        home_bytes += n * (double)here->home_bytes / (double)here->n_tasks;
+    }
+  return busy_ns_locked (graph, device, kernels_ns, home_bytes, n_tasks);
+}
+
+/* Returns: the time that devices would need together for all that waits. */
+double
+hass_devices_wait_ns_locked (const HassGraph *graph, guint32 devices)
+{
+  double rate = 0;
+  for (guint32 d = devices; d != 0; d &= d - 1)
+    {
+      double ns = alone_ns_locked (graph,
+                                   &graph->placing->devices[__builtin_ctz (d)]);
+      if (ns == 0)
+        return 0;
+      rate += 1 / ns;
+    }
+  return rate > 0 ? 1 / rate : 0;
+}
+
+/* Returns: how many times as many tasks of a codelet devices would end in a
+   time if only kernels kept them busy; NULL: of all codelets. */
+double
+hass_devices_bound_locked (const HassGraph *graph, guint32 devices,
+                           const HassCodeletState *only)
+{
+  const HassPlacing *p = graph->placing;
+  double kernel_rate = 0, rate = 0;
+  for (guint32 d = devices; d != 0; d &= d - 1)
+    {
+      const HassGraphDevice *device = &p->devices[__builtin_ctz (d)];
+      double kernels_ns = 0, home_bytes = 0, n_tasks = 0;
+      for (guint c = 0; c < p->codelets->len; c++)
+        {
+          const HassCodeletState *codelet = g_ptr_array_index (p->codelets, c);
+          const HassDeviceCodelet *here = &device->codelets[codelet->index];
+          if (only && only != codelet)
+            continue;
+          kernels_ns += here->busy_ns;
+          home_bytes += (double)here->home_bytes;
+          n_tasks += (double)here->n_tasks;
+        }
+      if (kernels_ns == 0)
+        continue;
+      kernel_rate += n_tasks / kernels_ns;
+      rate += n_tasks
+              / busy_ns_locked (graph, device, kernels_ns, home_bytes, n_tasks);
+    }
+  return rate > 0 ? kernel_rate / rate : 1;
 }
 
 /* Returns: the time of what a device has to do already: kernels, or copies

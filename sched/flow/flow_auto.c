@@ -8,8 +8,8 @@
    leaves to another device counts there, so a slow device takes the one to
    which the fast ones would come late. A core takes the last task whose data
    are at home, if it will have computed the task before the devices would have
-   come to it. A codelet whose time on cores is unknown is tried by one core
-   (try.h).
+   come to it: by their kernels, or by their copies where the link binds. A
+   codelet whose time on cores is unknown is tried by one core (try.h).
 
    Cost of a decision: O(devices) for each task that is looked at; copies are
    predicted only for devices that could be earlier without them. It loses where

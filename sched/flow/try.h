@@ -11,7 +11,9 @@
    the time of r tasks at the end, and k cores gain k / (k + r) of the devices'
    time: this pays for more than r * (k + r) / k tasks. 256 are that for 16
    cores and r = 56. A guess: fewer, and small graphs on fast devices end late;
-   more, and cores do not help slow ones. */
+   more, and cores do not help slow ones. A task counts more than once where
+   copies home bind the device's link (HassFlowTask.n_known): a core is not so
+   much slower than a link as it may be than kernels. */
 #define HASS_FLOW_TRY 256
 
 /* Of a task whose time on cores is unknown. Returns: TRUE if a core may try it:

@@ -198,14 +198,18 @@ order (void)
 static void
 tried_once (void)
 {
-  Machine *m = begin ("flow-dmda");
-  HassFlowTask task = task_of (4, 0, 10);
-  set (m->task_ns, 0, 10, 10);
-  CU_ASSERT_EQUAL (place (m, &task).queue, 1);
-  task.n_known = 512;
-  CU_ASSERT_EQUAL (place (m, &task).queue, 0);
-  CU_ASSERT_EQUAL (place (m, &task).queue, 1);
-  end (m);
+  static const char *const names[] = { "flow-dmda", "flow-heft" };
+  for (guint i = 0; i < 2; i++)
+    {
+      Machine *m = begin (names[i]);
+      HassFlowTask task = task_of (4, 0, 10);
+      set (m->task_ns, 0, 10, 10);
+      CU_ASSERT_EQUAL (place (m, &task).queue, 1);
+      task.n_known = 512;
+      CU_ASSERT_EQUAL (place (m, &task).queue, 0);
+      CU_ASSERT_EQUAL (place (m, &task).queue, 1);
+      end (m);
+    }
 }
 
 static void
@@ -215,6 +219,35 @@ weights (void)
   HassFlowTask task = task_of (0, 100, 10);
   set (m->task_ns, 100, 10, 12);
   set (m->copy_ns, 0, 50, 0);
+  CU_ASSERT_EQUAL (place (m, &task).queue, 1);
+  end (m);
+}
+
+/* -- flow-heft ---------------------------------------------------------- */
+
+/* A copy delays a task only if it takes longer than what the worker has. */
+static void
+copies_behind_work (void)
+{
+  Machine *m = begin ("flow-heft");
+  HassFlowTask task = task_of (0, 100, 10);
+  set (m->task_ns, 100, 10, 12);
+  set (m->copy_ns, 0, 30, 0);
+  CU_ASSERT_EQUAL (place (m, &task).queue, 2);
+  m->queue_ns[2] = 29;
+  CU_ASSERT_EQUAL (place (m, &task).queue, 1);
+  m->held_ns[0] = 30;
+  CU_ASSERT_EQUAL (place (m, &task).queue, 1);
+  CU_ASSERT_EQUAL (place (m, &task).ns, 10);
+  m->queue_ns[1] = 2;
+  CU_ASSERT_EQUAL (place (m, &task).queue, 2);
+  CU_ASSERT_EQUAL (place (m, &task).priority, 7);
+  CU_ASSERT_EQUAL (place (m, &task).level, 3);
+  m->queue_ns[1] = m->queue_ns[2] = 99;
+  CU_ASSERT_EQUAL (place (m, &task).queue, 0);
+  CU_ASSERT_EQUAL (place (m, &task).ns, 25);
+  set (m->copy_ns, 0, G_MAXDOUBLE, G_MAXDOUBLE);
+  task.cores = FALSE;
   CU_ASSERT_EQUAL (place (m, &task).queue, 1);
   end (m);
 }
@@ -274,9 +307,12 @@ HASS_TEST_SUITE (
       earliest_end },
     { "flow-dmda keeps the order of assignment, flow-dmdas that of priorities",
       order },
-    { "flow-dmda has cores try a codelet once, if many tasks are known",
+    { "flow-dmda and -heft have cores try a codelet once, if many tasks are "
+      "known",
       tried_once },
     { "the weights of flow-dmda can be set", weights },
+    { "flow-heft has copies behind the work of the worker that ends earliest",
+      copies_behind_work },
     { "flow-heteroprio: devices look first at what they speed up most, cores "
       "last",
       by_acceleration },
