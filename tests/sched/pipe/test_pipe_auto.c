@@ -90,18 +90,24 @@ ask (Stream *s, guint device, HassServe *serve)
                                   serve);
 }
 
-/* Tells the strategy of 1000 units that took @unit_ns each, of a GPU that they
-   filled. */
+/* Tells the strategy of a grant of units that took @unit_ns each, of a GPU that
+   they filled. */
+static void
+tell_units (Stream *s, guint device, guint c, guint64 units, double unit_ns)
+{
+  double ns = (double)units * unit_ns;
+  HassServed done = { .device = device,
+                      .class_index = c,
+                      .units = units,
+                      .busy_ns = ns,
+                      .kernel_ns = ns + s->devices[device].latency_ns };
+  s->strategy->ops->served (s->strategy->self, &s->state, &done);
+}
+
 static void
 tell (Stream *s, guint device, guint c, double unit_ns)
 {
-  HassServed done
-      = { .device = device,
-          .class_index = c,
-          .units = 1000,
-          .busy_ns = 1000 * unit_ns,
-          .kernel_ns = 1000 * unit_ns + s->devices[device].latency_ns };
-  s->strategy->ops->served (s->strategy->self, &s->state, &done);
+  tell_units (s, device, c, 1000, unit_ns);
 }
 
 /* On the cores a unit takes 1 us of class a, 40 us of b and c each; on GPU 0
@@ -233,6 +239,39 @@ keeps_cores_out (void)
       s.state.waiting = cases[i].left - 2;
       s.state.most_tokens = cases[i].window;
       s.state.generated = TRUE;
+      ask (&s, CPU, &serve);
+      CU_ASSERT_EQUAL (serve.leave[B] == G_MAXUINT32, cases[i].out);
+      hass_strategy_free (s.strategy);
+    }
+}
+
+/* A core takes 40 us for a unit of b in the mean, the GPUs 1 us together. Of a
+   heavy tail every tenth unit takes ten times as long as the others, and a core
+   that holds one of those holds up the 100 tokens that may be in flight. With
+   one grant of a device the spread is unknown. */
+static void
+keeps_cores_out_of_heavy_tails (void)
+{
+  static const struct
+  {
+    guint grants;
+    double longest;
+    gboolean out;
+  } cases[] = { { 0, 1, TRUE }, { 40, 1, FALSE }, { 40, 10, TRUE } };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      Stream s;
+      HassServe serve;
+      stream_init (&s, "pipe-auto");
+      s.classes[C].in_order = TRUE;
+      share_b (&s, 40000);
+      for (guint n = 0; n < cases[i].grants; n++)
+        tell_units (&s, CPU, B, 1,
+                    40000 * (n % 10 == 9 ? cases[i].longest : 1)
+                        / (0.9 + 0.1 * cases[i].longest));
+      s.state.tokens = 50;
+      s.state.waiting = 10000;
+      s.state.most_tokens = 100;
       ask (&s, CPU, &serve);
       CU_ASSERT_EQUAL (serve.leave[B] == G_MAXUINT32, cases[i].out);
       hass_strategy_free (s.strategy);
@@ -480,6 +519,9 @@ HASS_TEST_SUITE (
     { "a busy GPU takes no bundle that does not fill it", holds_back },
     { "a GPU that has not served a class takes one bundle of it", measures },
     { "cores take nothing that they would hold for too long", keeps_cores_out },
+    { "cores take nothing of a heavy tail, one unit of which holds up the "
+      "order",
+      keeps_cores_out_of_heavy_tails },
     { "one core takes one unit of a shared class of a long stream first",
       measures_cores },
     { "cores are not measured again if earlier runs have shown their rate",
