@@ -121,10 +121,9 @@ add_grant (HassPaces *p, guint c, const HassServed *done, double ns,
            double in_ns, double out_ns)
 {
   HassPace *pace = hass_pace (p, c, done->device);
-  double before
-      = hass_pace_known (p, c, done->device) && pace->ns > 0 ? pace->ns : ns;
+  double before = hass_pace_known (p, c, done->device) ? pace->ns : 0;
   add (pace, done->units, ns, in_ns, out_ns);
-  if (before == ns || pace->ns <= 0)
+  if (before <= 0 || pace->ns <= 0)
     return;
   double square = (double)done->units * (ns - before) * (ns - pace->ns)
                   / (pace->ns * pace->ns);
