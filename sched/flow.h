@@ -90,7 +90,8 @@ struct HassFlowState
  * HassFlowSpot: where a task waits. The engine sets it to queue 0, and to the
  * priority and level of the task, before it asks.
  * @queue: less than HASS_FLOW_QUEUES. A worker that can compute the task must
- *   look into it.
+ *   look into it: else the dataflow ends with HASS_ERROR_STRATEGY when a core
+ *   has nothing to do.
  * @priority, @level: a queue is in the order of highest priority, highest
  *   level, first entry.
  * @ns: what the task adds to HassFlowState.queue_ns.

@@ -41,6 +41,7 @@ queue_locked (HassChoice *c, guint n, HassFlowLook *look)
     return NULL;
   if (look->queue >= HASS_FLOW_QUEUES)
     look->queue = 0;
+  hass_place_note_look_locked (c->graph->placing, look->queue, c->asker);
   GArray *heap = c->graph->placing->queues[look->queue];
   return heap ? heap : c->graph->placing->empty;
 }
@@ -86,9 +87,11 @@ core_takes_locked (HassChoice *c, HassGraphTask *task, guint *n_wanted)
 }
 
 /* Returns: which task of queue *queue a core should compute; < 0: none. *news:
-   a device has got a datum to be copied home. */
+   a device has got a datum to be copied home. *astray: why a task will wait for
+   ever; or NULL. */
 static gint
-for_core_locked (HassGraph *graph, guint *queue, gboolean *news)
+for_core_locked (HassGraph *graph, guint *queue, gboolean *news,
+                 GError **astray)
 {
   HassChoice c;
   HassFlowLook look;
@@ -108,6 +111,7 @@ for_core_locked (HassGraph *graph, guint *queue, gboolean *news)
       }
   *queue = look.queue;
   *news = graph->placing->news;
+  *astray = found < 0 ? hass_place_find_astray_locked (&c) : NULL;
   return found;
 }
 
@@ -125,16 +129,27 @@ note_core_locked (HassGraph *graph, guint worker, const HassGraphTask *task)
         + atomic_load_explicit (&task->codelet->mean_ns, memory_order_relaxed);
 }
 
+/* After a core has looked, without the lock. */
+static void
+tell_looked (HassJob *job, gboolean news, GError *astray)
+{
+  if (astray)
+    hass_job_stop (job, astray);
+  else if (news)
+    job->engine->changed (job);
+}
+
 static gboolean
 take_shared (HassGraph *graph, guint worker, guint32 *task)
 {
   HassPlacing *p = graph->placing;
+  GError *astray = NULL;
   gboolean news = FALSE;
   guint queue;
   if (atomic_load_explicit (&p->n_shared, memory_order_relaxed) == 0)
     return FALSE;
   pthread_mutex_lock (&p->lock);
-  gint i = for_core_locked (graph, &queue, &news);
+  gint i = for_core_locked (graph, &queue, &news, &astray);
   if (i >= 0)
     {
       const HassGraphTask *taken
@@ -144,8 +159,7 @@ take_shared (HassGraph *graph, guint worker, guint32 *task)
       *task = hass_task_index (graph, taken);
     }
   pthread_mutex_unlock (&p->lock);
-  if (news)
-    graph->job->engine->changed (graph->job);
+  tell_looked (graph->job, news, astray);
   return i >= 0;
 }
 
@@ -153,15 +167,15 @@ static gboolean
 any_shared (HassGraph *graph)
 {
   HassPlacing *p = graph->placing;
+  GError *astray = NULL;
   gboolean news = FALSE;
   guint queue;
   if (atomic_load_explicit (&p->n_shared, memory_order_seq_cst) == 0)
     return FALSE;
   pthread_mutex_lock (&p->lock);
-  gboolean any = for_core_locked (graph, &queue, &news) >= 0;
+  gboolean any = for_core_locked (graph, &queue, &news, &astray) >= 0;
   pthread_mutex_unlock (&p->lock);
-  if (news)
-    graph->job->engine->changed (graph->job);
+  tell_looked (graph->job, news, astray);
   return any;
 }
 

@@ -203,6 +203,7 @@ device_flow_run (DeviceFlow *f, HassBuildFunc build, gpointer user_data,
   d.run.on_error = f->on_error;
   d.run.cancellable = f->cancellable;
   d.run.bundle_deadline_ms = f->bundle_deadline_ms;
+  d.run.deadline_ms = f->deadline_ms;
   d.run.devices = devices;
   d.run.n_devices = f->n_devices;
   d.run.n_gpus = -1;

@@ -39,7 +39,8 @@ HassData *block_data (HassGraph *graph, Block *block);
  * @retries: a call that fails is followed by the next one. Then the result is
  *   that of the last one, and the error the first.
  * @bind: (nullable): called before each but the first of them.
- * @window, @on_error, @cancellable, @deadline_ms: as of the dataflow.
+ * @window, @on_error, @cancellable, @deadline_ms, @bundle_deadline_ms: as of
+ * the dataflow.
  * @report: (out): to be freed.
  * @counts: (out): [@n_devices].
  */
@@ -56,7 +57,7 @@ typedef struct
   gsize window;
   HassErrorPolicy on_error;
   GCancellable *cancellable;
-  gint64 bundle_deadline_ms;
+  gint64 bundle_deadline_ms, deadline_ms;
   HassReport *report;
   StandInDataCounts counts[DEVICE_FLOW_DEVICES];
 } DeviceFlow;

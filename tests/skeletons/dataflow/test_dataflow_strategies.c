@@ -5,13 +5,13 @@
    Thread safety: one thread beside those of the dataflows. */
 #include "device_mix.h"
 #include "hass_test.h"
-#include "hass/strategy.h"
+#include "sched/registry.h"
 
 /* Runs a mix under each strategy. */
 static void
 run_under_all (DeviceMix mix, DeviceTally *tally)
 {
-  g_autofree const HassStrategyOps **all = hass_strategy_list ();
+  const HassStrategyOps *const *all = hass_builtin_strategies;
   guint n = 0;
   for (guint i = 0; all[i]; i++)
     if (all[i]->farms & HASS_FARM_DATAFLOW)
