@@ -12,7 +12,7 @@ gint64 hass_place_late_ns = 20000000;
 
 /* A core tries a codelet earlier where copies home keep devices busy for more
    than so many times the time of kernels. Measured by hass-sim,
-   doc/results/dataflow-virtual.md: with 4, cores that are 10000 times as slow
+   doc/results/dataflow-copies.md: with 4, cores that are 10000 times as slow
    as a GPU try trsm of cholesky:24, which ends 13 % later; with 8, stencils
    have cores late. */
 #define LINK_BINDS 6.0

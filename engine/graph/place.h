@@ -155,7 +155,7 @@ struct HassPlacing
      @n_queues on has any. @queue_ns: HassFlowState.queue_ns. */
   GArray *queues[HASS_FLOW_QUEUES]; /* HassRanked; NULL: never used */
   double queue_ns[HASS_FLOW_QUEUES];
-  guint64 looked_into[HASS_FLOW_QUEUES]; /* masks of workers (astray.c) */
+  guint64 looked_into[HASS_FLOW_QUEUES]; /* masks of workers */
   guint n_queues;
   GArray *empty;          /* a queue without tasks */
   _Atomic guint n_shared; /* their number, read without the lock */
@@ -262,6 +262,9 @@ void hass_place_turn_away_locked (HassGraph *graph, GArray *others);
 void hass_place_share_locked (HassGraph *graph, HassGraphTask *task);
 HassGraphTask *hass_place_unshare_locked (HassGraph *graph, guint queue,
                                           guint i);
+void hass_place_note_look_locked (HassPlacing *placing, guint queue,
+                                  gint worker);
+GError *hass_place_find_astray_locked (HassChoice *choice);
 
 /* coherency.c; @index: of a device. */
 static inline HassPlaces *
