@@ -35,6 +35,8 @@ hass_paces_init (HassPaces *p, const HassStrategyEnv *env)
   *p = (HassPaces){ .env = env, .cpu = env->n_devices };
   p->of = g_new0 (HassPace, env->n_classes * env->n_devices);
   p->reach = g_new0 (double, env->n_classes);
+  p->spread = g_new0 (double, env->n_classes);
+  p->spread_grants = g_new0 (double, env->n_classes);
   for (guint d = 0; d < env->n_devices; d++)
     if (env->devices[d].kind == HASS_DEVICE_CPU)
       p->cpu = d;
@@ -47,6 +49,8 @@ hass_paces_clear (HassPaces *p)
 {
   g_free (p->of);
   g_free (p->reach);
+  g_free (p->spread);
+  g_free (p->spread_grants);
 }
 
 gboolean
@@ -109,6 +113,24 @@ add (HassPace *pace, guint64 units, double ns, double in_ns, double out_ns)
   pace->out_ns += (out_ns - pace->out_ns) * part;
 }
 
+/* Takes a grant into the pace of a device and the spread of the class: after
+   Welford, and since the variance of a mean over units is so many times smaller
+   than that of one. */
+static void
+add_grant (HassPaces *p, guint c, const HassServed *done, double ns,
+           double in_ns, double out_ns)
+{
+  HassPace *pace = hass_pace (p, c, done->device);
+  double before = hass_pace_known (p, c, done->device) ? pace->ns : 0;
+  add (pace, done->units, ns, in_ns, out_ns);
+  if (before <= 0 || pace->ns <= 0)
+    return;
+  double square = (double)done->units * (ns - before) * (ns - pace->ns)
+                  / (pace->ns * pace->ns);
+  p->spread_grants[c]++;
+  p->spread[c] += (square - p->spread[c]) / p->spread_grants[c];
+}
+
 /* Returns: number of units whose time the kernels of a class take. */
 static double
 filled (const HassPaces *p, guint c, const HassServed *done)
@@ -134,9 +156,9 @@ add_gpu (HassPaces *p, const HassServed *done)
       double one = expected > 0 && done->fused > 0
                        ? ns * pace->ns / expected
                        : ns / ((done->fused + 1) * filled (p, c, done));
-      add (pace, done->units, one,
-           c == first ? MAX (done->h2d_ns - latency, 0) / units : 0,
-           c == last ? MAX (done->d2h_ns - latency, 0) / units : 0);
+      add_grant (p, c, done, one,
+                 c == first ? MAX (done->h2d_ns - latency, 0) / units : 0,
+                 c == last ? MAX (done->d2h_ns - latency, 0) / units : 0);
     }
 }
 
@@ -148,8 +170,8 @@ hass_paces_add (HassPaces *p, const HassServed *done)
   if (done->device != p->cpu)
     add_gpu (p, done);
   else
-    add (hass_pace (p, done->class_index, done->device), done->units,
-         done->busy_ns / (double)done->units, 0, 0);
+    add_grant (p, done->class_index, done, done->busy_ns / (double)done->units,
+               0, 0);
 }
 
 /* -- What was not measured ---------------------------------------------- */

@@ -28,6 +28,9 @@ typedef struct
  * @of: [n_classes * n_devices].
  * @reach: [n_classes] units that come to the class for each unit that comes to
  *   the first one.
+ * @spread: [n_classes] variance of the time of a unit on one device, as a
+ *   multiple of the square of its mean; @spread_grants: [n_classes] grants from
+ *   which it is known.
  * @prior: [n_classes * n_devices] rates of earlier runs, as
  *   HassStrategyEnv.profile, or NULL. Set by strategies that use them.
  */
@@ -37,6 +40,7 @@ typedef struct
   guint cpu;
   HassPace *of;
   double *reach;
+  double *spread, *spread_grants;
   const HassProfileRate *prior;
 } HassPaces;
 

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: MIT */
+/* test_guard.c: when pipe-auto lets cores take what GPUs serve.
+   Thread safety: one thread. */
+#include "made_up_stream.h"
+
+/* Little's law: a core holds a unit of b for 40 us, in which GPU 0 serves 20.
+   An ordered stage follows, or the stream ends. */
+static void
+keeps_cores_out (void)
+{
+  static const struct
+  {
+    guint64 window, left;
+    gboolean ordered, out;
+  } cases[] = { { 10, 1000, TRUE, TRUE },
+                { 200, 1000, TRUE, FALSE },
+                { 10, 1000, FALSE, FALSE },
+                { 10, 5, FALSE, TRUE } };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      Stream s;
+      HassServe serve;
+      made_up_init (&s, "pipe-auto");
+      s.classes[C].in_order = cases[i].ordered;
+      made_up_share_b (&s, 40000);
+      s.states[B].ready = 1000;
+      s.state.tokens = 2;
+      s.state.waiting = cases[i].left - 2;
+      s.state.most_tokens = cases[i].window;
+      s.state.generated = TRUE;
+      made_up_ask (&s, CPU, &serve);
+      CU_ASSERT_EQUAL (serve.leave[B] == G_MAXUINT32, cases[i].out);
+      hass_strategy_free (s.strategy);
+    }
+}
+
+/* A core takes 40 us for a unit of b in the mean, the GPUs 1 us together. Of a
+   heavy tail every tenth unit takes ten times as long as the others, and a core
+   that holds one of those holds up the 100 tokens that may be in flight. With
+   one grant of a device the spread is unknown. */
+static void
+keeps_cores_out_of_heavy_tails (void)
+{
+  static const struct
+  {
+    guint grants;
+    double longest;
+    gboolean out;
+  } cases[] = { { 0, 1, TRUE }, { 40, 1, FALSE }, { 40, 10, TRUE } };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      Stream s;
+      HassServe serve;
+      made_up_init (&s, "pipe-auto");
+      s.classes[C].in_order = TRUE;
+      made_up_share_b (&s, 40000);
+      for (guint n = 0; n < cases[i].grants; n++)
+        made_up_tell_units (&s, CPU, B, 1,
+                            40000 * (n % 10 == 9 ? cases[i].longest : 1)
+                                / (0.9 + 0.1 * cases[i].longest));
+      s.state.tokens = 50;
+      s.state.waiting = 10000;
+      s.state.most_tokens = 100;
+      made_up_ask (&s, CPU, &serve);
+      CU_ASSERT_EQUAL (serve.leave[B] == G_MAXUINT32, cases[i].out);
+      hass_strategy_free (s.strategy);
+    }
+}
+
+/* One core takes one unit, if the stream is long or a GPU is not there yet. */
+static void
+measures_cores (void)
+{
+  Stream s;
+  HassServe serve;
+  made_up_init (&s, "pipe-auto");
+  s.states[B].ready = 50;
+  s.state.tokens = 50;
+  s.state.generated = TRUE;
+  made_up_ask (&s, CPU, &serve);
+  CU_ASSERT_EQUAL (serve.leave[B], G_MAXUINT32);
+  s.state.waiting = 250;
+  made_up_ask (&s, CPU, &serve);
+  CU_ASSERT_EQUAL (serve.leave[B], 0);
+  CU_ASSERT_EQUAL (serve.at_once[B], 1);
+  s.state.waiting = 0;
+  s.devices[GPU0].opening = s.devices[GPU1].opening = TRUE;
+  made_up_ask (&s, CPU, &serve);
+  CU_ASSERT_NOT_EQUAL (serve.leave[B], G_MAXUINT32);
+  CU_ASSERT_EQUAL (serve.at_once[B], 1);
+  made_up_tell (&s, CPU, B, 40000);
+  made_up_ask (&s, CPU, &serve);
+  CU_ASSERT_EQUAL (serve.at_once[B], 0);
+  hass_strategy_free (s.strategy);
+}
+
+/* Earlier runs: a core takes 400 us for a unit of b, a GPU 2 us. Nothing has
+   been measured in this run. */
+static void
+knows_from_earlier_runs (void)
+{
+  HassProfileRate rates[CLASSES * DEVICES] = { { 0 } };
+  rates[B * DEVICES + CPU].work_per_ns = 4. / 400000;
+  rates[B * DEVICES + GPU0].work_per_ns = 1. / 2000;
+  rates[B * DEVICES + GPU1].work_per_ns = 1. / 2000;
+  for (guint known = 0; known < 2; known++)
+    {
+      Stream s;
+      HassServe serve;
+      made_up_init_with (&s, "pipe-auto", known ? rates : NULL);
+      s.classes[C].devices = 1;
+      s.classes[C].in_order = TRUE;
+      s.states[B].ready = 50;
+      s.state.tokens = 50;
+      s.state.waiting = 1000;
+      s.state.most_tokens = 100;
+      made_up_ask (&s, CPU, &serve);
+      CU_ASSERT_EQUAL (serve.leave[B], known ? G_MAXUINT32 : 0);
+      CU_ASSERT_EQUAL (serve.at_once[B], !known);
+      hass_strategy_free (s.strategy);
+    }
+}
+
+/* Cores are busy with a, so GPUs do all of b; but a unit of b on a core would
+   hold up the order for longer than the tokens in flight last, whose number is
+   not known before the first one begins. */
+static void
+keeps_cores_out_of_what_gpus_do (void)
+{
+  for (guint begun = 0; begun < 2; begun++)
+    {
+      Stream s;
+      HassServe serve;
+      made_up_init (&s, "pipe-auto");
+      s.classes[C].in_order = TRUE;
+      made_up_share_b (&s, begun ? 4e6 : 40000);
+      made_up_tell (&s, CPU, A, 8000);
+      s.state.tokens = begun ? 50 : 0;
+      s.state.waiting = 10000;
+      s.state.most_tokens = begun ? 100 : 65536;
+      made_up_ask (&s, CPU, &serve);
+      CU_ASSERT_EQUAL (serve.leave[B], G_MAXUINT32);
+      hass_strategy_free (s.strategy);
+    }
+}
+
+HASS_TEST_SUITE (
+    sched_pipe_guard,
+    { "cores take nothing that they would hold for too long", keeps_cores_out },
+    { "cores take nothing of a heavy tail, one unit of which holds up the "
+      "order",
+      keeps_cores_out_of_heavy_tails },
+    { "one core takes one unit of a shared class of a long stream first",
+      measures_cores },
+    { "cores are not measured again if earlier runs have shown their rate",
+      knows_from_earlier_runs },
+    { "cores take nothing of what GPUs do alone if they would hold it for too "
+      "long",
+      keeps_cores_out_of_what_gpus_do })
