@@ -12,10 +12,14 @@
    first, since without one of them the others may do no harm. A device without
    a part, which takes what would wait for long otherwise, is excluded alike.
    Of a core C is not the mean: with heavy tails one of the units that cores
-   hold is far longer, so C lies some standard deviations above. The cores take
-   no part in a class that another device serves before their pace is known, but
-   for the unit by which it is measured, and not before the first token begins,
-   since W depends on its bytes.
+   hold is far longer, so C lies some standard deviations above.
+   The cores take no part in a class that another device serves before their
+   pace is known, but for the unit by which it is measured, and not before the
+   first token begins, since W depends on its bytes. That unit may hold up the
+   stream for as long as a core takes, so it is computed in the class in which
+   the GPUs are fastest, and only if it is expected to pay (pays). In the other
+   classes the cores are then guessed to be as much slower than the GPUs, within
+   a factor: where they would be excluded even so they are not measured.
 
    Thread safety: see steady.h. */
 #include "steady.h"
@@ -33,12 +37,22 @@
    with heavy tails, above that beside slow GPUs cores come too late. */
 #define FIRST_SPREAD 1
 
-/* Returns: variance of the times of a class, as HassPaces.spread. */
+/* So many times as fast as another class lets guess cores may be in a class. A
+   guess: more, and a core is measured in each stage of a chain, which holds up
+   the stream each time; less, and cores are never measured where they are
+   fast. */
+#define UNLIKE 4
+/* Units of a class that pass before the cores are measured in it though another
+   class would do it in less time: that one may get no units. A guess. */
+#define SEEN 32
+
+/* Returns: the longest time of a unit of a class but for a few, as a multiple
+   of the mean. */
 static double
-spread (const HassPaces *p, guint c)
+longest (const HassPaces *p, guint c)
 {
   double n = p->spread_grants[c];
-  return (p->spread[c] * n + FIRST_SPREAD) / (n + 1);
+  return 1 + DEVIATIONS * sqrt ((p->spread[c] * n + FIRST_SPREAD) / (n + 1));
 }
 
 /* Returns: C, the time in ns for which a device holds a unit of a class at
@@ -48,8 +62,10 @@ hold_ns (const HassSteady *s, guint c, guint device)
 {
   const HassPaces *p = s->paces;
   const HassPace *pace = hass_pace (p, c, device);
+  if (device == p->cpu && !hass_pace_known (p, c, device))
+    return pace->ns / UNLIKE;
   if (device == p->cpu)
-    return pace->ns * (1 + DEVIATIONS * sqrt (spread (p, c)));
+    return pace->ns * longest (p, c);
   return (double)hass_pace_fill (p, c, device) * pace->ns + pace->in_ns
          + pace->out_ns;
 }
@@ -81,17 +97,17 @@ static gint
 worst (const HassSteady *s, const HassStreamState *state, const gboolean *kept,
        double *rate)
 {
-  double longest = 0;
+  double most = 0;
   gint at = -1;
   for (guint c = 0; c < state->n_classes; c++)
     for (guint d = 0; d < state->n_devices; d++)
       {
         guint i = c * state->n_devices + d;
         double hold = hold_ns (s, c, d);
-        if (kept[i] || s->parts[i] <= 0 || hold <= longest
+        if (kept[i] || s->parts[i] <= 0 || hold <= most
             || !is_too_long (s, state, c, d))
           continue;
-        longest = hold;
+        most = hold;
         at = (gint)i;
         *rate = window (s, state, c) / hold;
       }
@@ -110,13 +126,83 @@ is_served (const HassSteady *s, const HassStreamState *state, guint c)
   return FALSE;
 }
 
+/* Returns: the least pace in ns of the devices that serve a class beside the
+   CPU pool and are known; G_MAXDOUBLE: there is none. */
+static double
+others_ns (const HassSteady *s, guint c)
+{
+  const HassPaces *p = s->paces;
+  double least = G_MAXDOUBLE;
+  for (guint d = 0; d < p->env->n_devices; d++)
+    if (d != p->cpu && hass_pace_can (p, c, d) && hass_pace_known (p, c, d))
+      least = MIN (least, hass_pace_ns (p, c, d));
+  return least;
+}
+
+/* Returns: whether another class shows how many times as long as a device that
+   serves this one the cores take. */
+static gboolean
+is_guessed (const HassSteady *s, guint c)
+{
+  const HassPaces *p = s->paces;
+  for (guint other = 0; other < p->env->n_classes; other++)
+    if (hass_pace_known (p, other, p->cpu)
+        && others_ns (s, other) < G_MAXDOUBLE)
+      return others_ns (s, c) < G_MAXDOUBLE;
+  return FALSE;
+}
+
 gboolean
 hass_steady_is_measured (const HassSteady *s, const HassStreamState *state,
                          guint c)
 {
   const HassPaces *p = s->paces;
   return !is_served (s, state, c) || p->cpu == state->n_devices
-         || !hass_pace_can (p, c, p->cpu) || hass_pace_known (p, c, p->cpu);
+         || !hass_pace_can (p, c, p->cpu) || hass_pace_known (p, c, p->cpu)
+         || is_guessed (s, c);
+}
+
+/* Returns: tokens that are left, as far as is known: where more may come, as
+   many as there were before. */
+static guint64
+left (const HassStreamState *state)
+{
+  guint64 n = state->tokens + state->waiting;
+  return state->generated ? n : MAX (n, state->classes[0].done);
+}
+
+/* Returns: whether the unit by which the cores are measured is expected to cost
+   less than it gains, in units of the time of a token on the GPUs. A core takes
+   g times as long, and ln g is anything up to that of @most_times. The stream
+   stands still for g - W tokens if g > W. If cores take part, n of them save
+   n / (g + n) of the time of what is left; they do if g < W / (C / mean). */
+static gboolean
+pays (const HassSteady *s, const HassStreamState *state, guint c,
+      double most_times)
+{
+  double n = s->paces->env->devices[s->paces->cpu].cores;
+  double most = MIN (window (s, state, c), most_times);
+  double below = MAX (most / longest (s->paces, c), 1);
+  double cost = most_times - most - most * log (most_times / most);
+  return (double)left (state) * log (below * (1 + n) / (below + n)) > cost;
+}
+
+gboolean
+hass_steady_measures (const HassSteady *s, const HassStreamState *state,
+                      guint c, double most_times)
+{
+  double ns = others_ns (s, c);
+  if (ns == G_MAXDOUBLE || hass_steady_is_measured (s, state, c))
+    return FALSE;
+  for (guint other = 0; other < state->n_classes; other++)
+    {
+      double other_ns = others_ns (s, other);
+      if (state->classes[c].done < SEEN && is_served (s, state, other)
+          && hass_pace_can (s->paces, other, s->paces->cpu)
+          && (other_ns < ns || other_ns == G_MAXDOUBLE))
+        return FALSE;
+    }
+  return pays (s, state, c, most_times);
 }
 
 /* Excludes devices that have no part and would hold a unit for too long. */

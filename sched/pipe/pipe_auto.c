@@ -28,9 +28,8 @@
    5. Measuring. The pace of a GPU that is not known is guessed. Cores leave a
       bundle to a GPU that has served no unit of the class, and such a GPU takes
       it first. Where a GPU serves a class, cores have no part in it until one
-      of them has computed one unit, which they do only of a long stream: one
-      that holds it up for hundreds of the GPU's units costs more than is gained
-      from a short one. What earlier runs have measured needs none of this.
+      of them has computed one unit, where that is expected to pay (guard.c).
+      What earlier runs have measured needs none of this.
    6. Tokens. At first as many in flight as fill the cores and the bundles of
       all GPUs. Their number is doubled whenever a device that binds had nothing
       to do and the last doubling made the stream faster.
@@ -66,7 +65,7 @@ static const HassParameter parameters[] = {
   { "feed", 1, 0, 1e4, "bundles that cores keep ready for GPUs that bind" },
   { "hold", 1, 0, 1, "1: a busy GPU takes no bundle that does not fill it" },
   { "fuse", 1, 0, 1, "1: a GPU computes stages that follow without copies" },
-  { "probe", 256, 0, 1e9, "tokens left for which cores are measured" },
+  { "probe", 600, 1, 1e9, "a core may take so many times as long as the GPUs" },
   { .name = NULL },
 };
 
@@ -214,26 +213,20 @@ tokens (Auto *s, const HassStreamState *state)
 
 /* -- Steps 4 and 5: cores ----------------------------------------------- */
 
-/* Returns: tokens that are left, as far as is known: where more may come, as
-   many as there were before. */
-static guint64
-left (const HassStreamState *state)
-{
-  guint64 n = state->tokens + state->waiting;
-  return state->generated ? n : MAX (n, state->classes[0].done);
-}
-
 static guint32
 leave (const Auto *s, const HassStreamState *state, guint c)
 {
   const HassPaces *p = &s->paces;
   double bundles = 0, probes = 0;
   if (!hass_steady_is_measured (&s->steady, state, c))
-    return left (state) >= p->env->parameters[PROBE] ? 0 : G_MAXUINT32;
-  if (!hass_pace_known (p, c, p->cpu) && state->classes[c].running == 0)
-    return 0;
+    return hass_steady_measures (&s->steady, state, c,
+                                 p->env->parameters[PROBE])
+               ? 0
+               : G_MAXUINT32;
   if (hass_steady_is_out (&s->steady, c, p->cpu))
     return G_MAXUINT32;
+  if (!hass_pace_known (p, c, p->cpu) && state->classes[c].running == 0)
+    return 0;
   for (guint d = 0; d < state->n_devices; d++)
     {
       if (d == p->cpu || !hass_pace_can (p, c, d) || state->devices[d].lost)
@@ -302,8 +295,7 @@ serve_cores (Auto *s, const HassStreamState *state, HassServe *serve)
   serve->tokens = tokens (s, state);
 }
 
-/* -- Steps 2, 3 and 5: GPUs
- * ------------------------------------------------------- */
+/* -- Steps 2, 3 and 5: GPUs --------------------------------------------- */
 
 /* Returns: the time in ns from which on a GPU should take units of a class
    though they do not fill it: they cost as much as if they did. What comes
@@ -386,7 +378,10 @@ fused (const Auto *s, const HassStreamState *state, guint c, guint gpu,
     {
       double part = hass_steady_part (&s->steady, next, gpu);
       if (!hass_pace_can (p, next, gpu) || !hass_pace_known (p, next, gpu)
-          || part <= 0)
+          || part <= 0
+          || (state->classes[next].running == 0
+              && hass_steady_measures (&s->steady, state, next,
+                                       p->env->parameters[PROBE])))
         break;
       if (part < ALONE
           && (!link_binds

@@ -56,8 +56,14 @@ double hass_steady_behind (const HassSteady *s, guint c, guint device);
 /* guard.c: takes devices out of classes, after an update, where the units that
    they would hold keep the stream waiting for longer than they gain. */
 void hass_steady_guard (HassSteady *s, const HassStreamState *state);
+/* Returns: whether a core should compute a unit of a class to be measured: of
+   that in which the other devices are fastest, if that is expected to pay for a
+   core that takes at most so many times as long as they. */
+gboolean hass_steady_measures (const HassSteady *s,
+                               const HassStreamState *state, guint c,
+                               double most_times);
 /* Returns: FALSE if it is not known how fast the cores are in a class that
-   another device serves. */
+   another device serves, nor how much slower than the device elsewhere. */
 gboolean hass_steady_is_measured (const HassSteady *s,
                                   const HassStreamState *state, guint c);
 

@@ -67,9 +67,55 @@ keeps_cores_out_of_heavy_tails (void)
     }
 }
 
-/* One core takes one unit, if the stream is long or a GPU is not there yet. */
+/* Only GPUs have been measured, in b and c. */
+static void
+know_gpus (Stream *s, double b_ns, double c_ns)
+{
+  for (guint gpu = GPU0; gpu <= GPU1; gpu++)
+    {
+      made_up_tell (s, gpu, B, b_ns);
+      made_up_tell (s, gpu, C, c_ns);
+    }
+  s->state.now_ns += 10000000;
+}
+
+/* One core takes one unit, if the stream is long and enough tokens may be in
+   flight for cores to help. */
 static void
 measures_cores (void)
+{
+  static const struct
+  {
+    guint64 left, window;
+    gboolean measured;
+  } cases[] = {
+    { 50, 1000, FALSE }, { 300, 1000, TRUE }, { 300, 4, FALSE },
+    { 300, 32, FALSE },  { 3000, 32, TRUE },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      Stream s;
+      HassServe serve;
+      made_up_init (&s, "pipe-auto");
+      s.classes[C].in_order = TRUE;
+      know_gpus (&s, 2000, 3000);
+      s.states[B].ready = 50;
+      s.state.tokens = 50;
+      s.state.waiting = cases[i].left - 50;
+      s.state.most_tokens = cases[i].window;
+      s.state.generated = TRUE;
+      made_up_ask (&s, CPU, &serve);
+      CU_ASSERT_EQUAL (serve.leave[B], cases[i].measured ? 0 : G_MAXUINT32);
+      CU_ASSERT_EQUAL (serve.at_once[B], 1);
+      made_up_tell (&s, CPU, B, 40000);
+      made_up_ask (&s, CPU, &serve);
+      CU_ASSERT_EQUAL (serve.at_once[B], 0);
+      hass_strategy_free (s.strategy);
+    }
+}
+
+static void
+measures_cores_while_gpus_open (void)
 {
   Stream s;
   HassServe serve;
@@ -79,23 +125,68 @@ measures_cores (void)
   s.state.generated = TRUE;
   made_up_ask (&s, CPU, &serve);
   CU_ASSERT_EQUAL (serve.leave[B], G_MAXUINT32);
-  s.state.waiting = 250;
-  made_up_ask (&s, CPU, &serve);
-  CU_ASSERT_EQUAL (serve.leave[B], 0);
-  CU_ASSERT_EQUAL (serve.at_once[B], 1);
-  s.state.waiting = 0;
   s.devices[GPU0].opening = s.devices[GPU1].opening = TRUE;
+  s.state.now_ns += 10000000;
   made_up_ask (&s, CPU, &serve);
   CU_ASSERT_NOT_EQUAL (serve.leave[B], G_MAXUINT32);
   CU_ASSERT_EQUAL (serve.at_once[B], 1);
-  made_up_tell (&s, CPU, B, 40000);
-  made_up_ask (&s, CPU, &serve);
-  CU_ASSERT_EQUAL (serve.at_once[B], 0);
   hass_strategy_free (s.strategy);
 }
 
-/* Earlier runs: a core takes 400 us for a unit of b, a GPU 2 us. Nothing has
-   been measured in this run. */
+/* GPUs take 20 us for a unit of b and 2 us for one of c: that is the class in
+   which a core is measured, unless it gets no units while others pass b. */
+static void
+measures_the_shortest (void)
+{
+  for (guint seen = 0; seen < 2; seen++)
+    {
+      Stream s;
+      HassServe serve;
+      made_up_init (&s, "pipe-auto");
+      know_gpus (&s, 20000, 2000);
+      s.states[B].ready = s.states[C].ready = 50;
+      s.states[B].done = seen ? 100 : 0;
+      s.state.waiting = 3000;
+      made_up_ask (&s, CPU, &serve);
+      CU_ASSERT_EQUAL (serve.leave[B], seen ? 0 : G_MAXUINT32);
+      CU_ASSERT_EQUAL (serve.leave[C], 0);
+      s.states[C].ready = 0;
+      s.states[B].ready = 8;
+      CU_ASSERT_EQUAL (made_up_ask (&s, GPU0, &serve), HASS_TAKE);
+      CU_ASSERT_EQUAL (serve.class_index, B);
+      CU_ASSERT_EQUAL (serve.fuse, 0); /* or no unit of c would wait */
+      hass_strategy_free (s.strategy);
+    }
+}
+
+/* In c a core takes 200 times as long as a GPU, so in b, of which a core has
+   computed nothing, it takes at least 50 times as long. */
+static void
+guesses_cores (void)
+{
+  for (guint wide = 0; wide < 2; wide++)
+    {
+      Stream s;
+      HassServe serve;
+      made_up_init (&s, "pipe-auto");
+      s.classes[A].devices = s.classes[C].devices = 7;
+      s.classes[C].in_order = TRUE;
+      know_gpus (&s, 2000, 2000);
+      made_up_tell (&s, CPU, C, 400000);
+      made_up_tell (&s, GPU0, A, 2000);
+      made_up_tell (&s, CPU, A, 400000);
+      s.states[B].ready = 50;
+      s.state.waiting = 3000;
+      s.state.most_tokens = wide ? 1000 : 10;
+      made_up_ask (&s, CPU, &serve);
+      CU_ASSERT_EQUAL (serve.leave[B], wide ? 0 : G_MAXUINT32);
+      CU_ASSERT_EQUAL (serve.at_once[B], 1);
+      hass_strategy_free (s.strategy);
+    }
+}
+
+/* Earlier runs: a core takes 400 us for a unit of b, a GPU 2 us. Only the GPUs
+   have been measured in this run. */
 static void
 knows_from_earlier_runs (void)
 {
@@ -110,6 +201,8 @@ knows_from_earlier_runs (void)
       made_up_init_with (&s, "pipe-auto", known ? rates : NULL);
       s.classes[C].devices = 1;
       s.classes[C].in_order = TRUE;
+      made_up_tell (&s, GPU0, B, 2000);
+      made_up_tell (&s, GPU1, B, 2000);
       s.states[B].ready = 50;
       s.state.tokens = 50;
       s.state.waiting = 1000;
@@ -152,6 +245,12 @@ HASS_TEST_SUITE (
       keeps_cores_out_of_heavy_tails },
     { "one core takes one unit of a shared class of a long stream first",
       measures_cores },
+    { "cores are measured while no GPU is there yet",
+      measures_cores_while_gpus_open },
+    { "a core is measured in the class in which GPUs are fastest",
+      measures_the_shortest },
+    { "cores are not measured where another class shows that they are slow",
+      guesses_cores },
     { "cores are not measured again if earlier runs have shown their rate",
       knows_from_earlier_runs },
     { "cores take nothing of what GPUs do alone if they would hold it for too "
