@@ -246,11 +246,6 @@ gint64 hass_place_again_ns (HassJob *job);
 /* For tests, before a dataflow begins. */
 extern gint64 hass_place_late_ns;
 
-/* astray.c */
-void hass_place_note_look_locked (HassPlacing *placing, guint queue,
-                                  gint worker);
-GError *hass_place_find_astray_locked (HassChoice *choice);
-
 /* choose.c */
 HassGraphTask *hass_place_choose_locked (HassGraph *graph,
                                          const HassGraphDevice *device,
