@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sanitizers.c: what ThreadSanitizer cannot see because GLib is not
+/* sanitizers.c: what ThreadSanitizer cannot see because GLib and oneTBB are not
    instrumented. AddressSanitizer is told what malloc does, and LeakSanitizer
    which memory the C library frees.
    Thread safety: constant. */
@@ -42,8 +42,11 @@ __tsan_default_suppressions (void)
 {
   return "race:g_slice_alloc0\n" /* of a thread's description, in GLib */
          "race:g_slice_free1\n"
-         "race:g_realloc\n"   /* of its table of quarks, under its own lock */
-         "race:g_rw_lock_\n"; /* made when it is first used, for errors */
+         "race:g_realloc\n"  /* of its table of quarks, under its own lock */
+         "race:g_rw_lock_\n" /* made when it is first used, for errors */
+         /* oneTBB clears memory of its own allocator, which another thread had
+            cleared before; what its threads call is looked at all the same */
+         "called_from_lib:libtbb.so\n";
 }
 #else
 typedef int hass_no_sanitizer;
