@@ -83,12 +83,18 @@ hass_pace_ns (const HassPaces *p, guint c, guint device)
   return MAX (pace->ns, MAX (pace->in_ns, pace->out_ns));
 }
 
-guint64
-hass_pace_fill (const HassPaces *p, guint c, guint device)
+double
+hass_pace_width (const HassPaces *p, guint c, guint device)
 {
   double threads = (double)p->env->classes[c].element_threads;
   double width = (double)p->env->devices[device].width;
-  return threads > 0 ? (guint64)MAX (ceil (width / threads), 1) : 1;
+  return threads > 0 ? width / threads : 1;
+}
+
+guint64
+hass_pace_fill (const HassPaces *p, guint c, guint device)
+{
+  return (guint64)MAX (ceil (hass_pace_width (p, c, device)), 1);
 }
 
 guint64
@@ -135,7 +141,7 @@ add_grant (HassPaces *p, guint c, const HassServed *done, double ns,
 static double
 filled (const HassPaces *p, guint c, const HassServed *done)
 {
-  return MAX ((double)done->units, (double)hass_pace_fill (p, c, done->device));
+  return MAX ((double)done->units, hass_pace_width (p, c, done->device));
 }
 
 /* Adds a grant of a GPU. The kernels of fused classes are divided as their

@@ -65,7 +65,11 @@ gboolean hass_pace_known (const HassPaces *p, guint c, guint device);
 /* Returns: time in ns for which a unit of the class occupies what it occupies
    longest, the device or its link in one direction; 0: not known. */
 double hass_pace_ns (const HassPaces *p, guint c, guint device);
-/* Returns: number of units of a class that fill a device, at least 1. */
+/* Returns: number of units of a class that just fill a device: the kernels of
+   fewer take as long as if there were so many. Below 1: one more than fills it.
+ */
+double hass_pace_width (const HassPaces *p, guint c, guint device);
+/* Returns: the least number of whole units that fill a device. */
 guint64 hass_pace_fill (const HassPaces *p, guint c, guint device);
 /* Returns: number of units of a class in a bundle that fills the device and
    takes at least @launches times the device's latency. */

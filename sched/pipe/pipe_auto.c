@@ -12,17 +12,17 @@
       busy, of which it is a bundle ahead, unless more wait than the others are
       left. Units that do not fill the GPU cost as much as those that do: a busy
       GPU waits until they do, an idle one as long as such kernels take. Bundles
-      are so long that launches and copies' latencies are a small part. But the
-      tokens that may be in flight must suffice for all bundles that the GPU can
-      have, or copies do not overlap kernels: if they do not, bundles are
-      shorter, and a GPU waits for none to be full.
+      are so long that launches and copies' latencies are a small part, or,
+   where few tokens may be in flight, as long as serves the class fastest
+      (bundles.c); then a GPU waits for none to be full.
    3. Fusing. A GPU computes the classes that follow, too, that it should do
       alone: the copies in between vanish. Where its link is busy for much of
       the time of its kernels, it also computes those of which it should do a
       part, as far as it is not ahead.
    4. Cores. They take the units of a class that GPUs should do as well only
-      while more wait than a few bundles, so that GPUs find full bundles; where
-      the cores are behind their part, they leave nothing. They take none that
+      while more wait than a few bundles, so that GPUs find full bundles, and
+      than keep GPUs busy until the next core is free to feed them; where the
+      cores are behind their part, they leave nothing. They take none that
       they would hold for too long (guard.c). They feed a GPU that binds and has
       little to do before they take what comes after it.
    5. Measuring. The pace of a GPU that is not known is guessed. Cores leave a
@@ -117,19 +117,9 @@ create (const HassStrategyEnv *env, GError **error)
   (void)error;
   hass_paces_init (&s->paces, env);
   s->paces.prior = env->profile;
-  hass_steady_init (&s->steady, &s->paces);
+  hass_steady_init (&s->steady, &s->paces, env->parameters[LAUNCHES]);
   s->times = 1;
   return s;
-}
-
-/* Returns: number of units of a class in a bundle of a GPU. */
-static guint64
-bundle (const Auto *s, guint c, guint gpu)
-{
-  const HassPaces *p = &s->paces;
-  guint64 most = s->most_tokens / MAX (p->env->devices[gpu].max_in_flight, 1);
-  guint64 n = hass_pace_bundle (p, c, gpu, p->env->parameters[LAUNCHES]);
-  return MIN (n, MAX (most, hass_pace_fill (p, c, gpu)));
 }
 
 /* Returns: whether a device has served no unit of a class, and has none. */
@@ -174,7 +164,7 @@ enough (const Auto *s)
         if (hass_pace_can (p, c, d) && !hass_pace_known (p, c, d))
           longest = MAX (longest, hass_pace_fill (p, c, d));
         else if (hass_steady_part (&s->steady, c, d) > 0)
-          longest = MAX (longest, bundle (s, c, d));
+          longest = MAX (longest, hass_steady_bundle (&s->steady, c, d));
       all += (double)longest
              * (env->devices[d].max_in_flight + env->parameters[LEAVE]);
     }
@@ -217,7 +207,7 @@ static guint32
 leave (const Auto *s, const HassStreamState *state, guint c)
 {
   const HassPaces *p = &s->paces;
-  double bundles = 0, probes = 0;
+  double left = 0, probes = 0;
   if (!hass_steady_is_measured (&s->steady, state, c))
     return hass_steady_measures (&s->steady, state, c,
                                  p->env->parameters[PROBE])
@@ -234,14 +224,16 @@ leave (const Auto *s, const HassStreamState *state, guint c)
       if (unknown (s, state, c, d))
         probes += (double)hass_pace_fill (p, c, d);
       if (hass_steady_part (&s->steady, c, d) > 0)
-        bundles += (double)bundle (s, c, d);
+        left += MAX (p->env->parameters[LEAVE]
+                         * (double)hass_steady_bundle (&s->steady, c, d),
+                     hass_steady_core_ns (&s->steady) / hass_pace_ns (p, c, d));
     }
   if (probes > 0)
     return (guint32)MIN (probes, G_MAXINT32);
   if (hass_steady_part (&s->steady, c, p->cpu) > 0
       && hass_steady_behind (&s->steady, c, p->cpu) > -1)
     return 0;
-  return (guint32)MIN (p->env->parameters[LEAVE] * bundles, G_MAXINT32);
+  return (guint32)MIN (left, G_MAXINT32);
 }
 
 /* Returns: 1 + the last class of which a GPU needs more units; 0: none. A GPU
@@ -264,7 +256,7 @@ hungry (const Auto *s, const HassStreamState *state)
           double ready = (double)state->classes[c].ready, n;
           if (part <= 0)
             continue;
-          n = (double)bundle (s, c, d);
+          n = (double)hass_steady_bundle (&s->steady, c, d);
           waits += part * ready * hass_pace_ns (p, c, d);
           longest = MAX (longest, n * hass_pace_ns (p, c, d));
           if (part * ready < n)
@@ -320,12 +312,12 @@ static gboolean
 plenty (const Auto *s, const HassStreamState *state, guint c, guint gpu)
 {
   const HassPaces *p = &s->paces;
-  double left = (double)bundle (s, c, gpu);
+  double left = (double)hass_steady_bundle (&s->steady, c, gpu);
   for (guint d = 0; d < state->n_devices; d++)
     if (d != gpu && hass_steady_part (&s->steady, c, d) > 0)
       left += p->env->parameters[LEAVE]
               * (double)(d == p->cpu ? p->env->devices[d].cores
-                                     : bundle (s, c, d));
+                                     : hass_steady_bundle (&s->steady, c, d));
   return (double)state->classes[c].ready >= left;
 }
 
@@ -347,7 +339,8 @@ score (const Auto *s, const HassStreamState *state, guint c, guint gpu,
   if (force)
     return behind;
   if (hass_steady_part (&s->steady, c, gpu) <= 0
-      || (holds->bundles > 0 && behind < -(double)bundle (s, c, gpu)
+      || (holds->bundles > 0
+          && behind < -(double)hass_steady_bundle (&s->steady, c, gpu)
           && !plenty (s, state, c, gpu)))
     return -G_MAXDOUBLE;
   gint64 from = patience (s, state, c, gpu);
@@ -438,7 +431,8 @@ serve (gpointer self, const HassStreamState *state, guint device,
         continue;
       best = now;
       serve->class_index = c;
-      serve->units = MIN (bundle (s, c, device), state->classes[c].ready);
+      serve->units = MIN (hass_steady_bundle (&s->steady, c, device),
+                          state->classes[c].ready);
     }
   serve->in_flight = s->paces.env->devices[device].max_in_flight;
   if (best > -G_MAXDOUBLE)

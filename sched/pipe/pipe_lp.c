@@ -30,7 +30,7 @@ create (const HassStrategyEnv *env, GError **error)
   PipeLp *s = g_new0 (PipeLp, 1);
   (void)error;
   hass_paces_init (&s->paces, env);
-  hass_steady_init (&s->steady, &s->paces);
+  hass_steady_init (&s->steady, &s->paces, 1);
   return s;
 }
 

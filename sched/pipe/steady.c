@@ -4,7 +4,8 @@
    DESIGN. Maximise the loads per time r, where x[c][d] >= 0 units of class c
    run on device d per time, subject to
    1. flow: r * reach[c] - sum over d of x[c][d] <= 0 for each class;
-   2. sum over c of x[c][cpu] * ns <= cores, and <= 1 on each other device;
+   2. sum over c of x[c][cpu] * ns <= cores, and <= 1 on each other device, for
+      which ns is that of bundles as long as the tokens in flight allow;
    3. for each link and direction the times of copies sum up to <= 1;
    4. x[c][cpu] * ns <= at_once for a class with such a bound.
    A class that runs one at a time limits the rate, but no other division would
@@ -118,16 +119,29 @@ maximise (Tableau *t)
 /* The program that is being built: variable 0 is r, variable(c, d) x[c][d]. */
 typedef struct
 {
+  const HassSteady *s;
   const HassPaces *p;
-  const gboolean *out; /* [class][device] */
-  double scale;        /* 1 / the largest time */
+  double scale; /* 1 / the largest time */
   Tableau t;
 } Program;
+
+/* Returns: time in ns for which a unit occupies a device: of a GPU that its
+   bundles do not fill, its part of the kernels of a bundle. */
+static double
+unit_ns (const HassSteady *s, guint c, guint d)
+{
+  const HassPaces *p = s->paces;
+  double ns = hass_pace (p, c, d)->ns;
+  if (d == p->cpu || !hass_pace_can (p, c, d))
+    return ns;
+  double n = (double)hass_steady_bundle (s, c, d);
+  return ns * MAX (hass_pace_width (p, c, d) / n, 1);
+}
 
 static gboolean
 usable (const Program *g, guint c, guint d)
 {
-  return !g->out[c * g->p->env->n_devices + d] && hass_pace_can (g->p, c, d)
+  return !hass_steady_is_out (g->s, c, d) && hass_pace_can (g->p, c, d)
          && hass_pace_ns (g->p, c, d) > 0;
 }
 
@@ -172,7 +186,7 @@ add_devices (Program *g)
     {
       for (guint c = 0; c < env->n_classes; c++)
         if (usable (g, c, d))
-          *of (g, c, d) = hass_pace (g->p, c, d)->ns * g->scale;
+          *of (g, c, d) = unit_ns (g->s, c, d) * g->scale;
       end_row (g, d == g->p->cpu ? env->devices[d].cores : 1);
     }
 }
@@ -248,13 +262,14 @@ void
 hass_steady_solve (HassSteady *s)
 {
   const HassStrategyEnv *env = s->paces->env;
-  Program g = { .p = s->paces, .out = s->out };
+  Program g = { .s = s, .p = s->paces };
   double longest = 0;
   guint most_rows = 2 * env->n_classes + 3 * env->n_devices;
   for (guint c = 0; c < env->n_classes; c++)
     for (guint d = 0; d < env->n_devices; d++)
       if (usable (&g, c, d))
-        longest = MAX (longest, hass_pace_ns (s->paces, c, d));
+        longest = MAX (longest,
+                       MAX (unit_ns (s, c, d), hass_pace_ns (s->paces, c, d)));
   s->rate = 0;
   if (longest <= 0)
     return;
@@ -278,12 +293,13 @@ hass_steady_solve (HassSteady *s)
 /* -- What devices should get next --------------------------------------- */
 
 void
-hass_steady_init (HassSteady *s, HassPaces *paces)
+hass_steady_init (HassSteady *s, HassPaces *paces, double launches)
 {
   const HassStrategyEnv *env = paces->env;
-  *s = (HassSteady){ .paces = paces };
+  *s = (HassSteady){ .paces = paces, .launches = launches };
   s->parts = g_new0 (double, env->n_classes * env->n_devices);
   s->behind = g_new0 (double, env->n_classes * env->n_devices);
+  s->bundles = g_new0 (guint64, env->n_classes * env->n_devices);
   s->grain = g_new0 (double, env->n_classes);
   s->out = g_new0 (gboolean, env->n_classes * env->n_devices);
 }
@@ -294,7 +310,29 @@ hass_steady_clear (HassSteady *s)
   g_free (s->parts);
   g_free (s->behind);
   g_free (s->grain);
+  g_free (s->bundles);
   g_free (s->out);
+}
+
+/* Sets the bundles of all GPUs. Tokens that may be in flight, less those that
+   cores hold in the steady state, are divided among the GPUs that have a part
+   in it. */
+static void
+cut (HassSteady *s, guint64 tokens)
+{
+  const HassPaces *p = s->paces;
+  guint n = p->env->n_devices, gpus = 0;
+  double left = (double)tokens;
+  if (p->cpu < n)
+    left -= hass_steady_load (s, p->cpu) * p->env->devices[p->cpu].cores;
+  for (guint d = 0; d < n; d++)
+    gpus += d != p->cpu && hass_steady_load (s, d) > 0;
+  left = MAX (left / MAX (gpus, 1), 1);
+  for (guint c = 0; c < p->env->n_classes; c++)
+    for (guint d = 0; d < n; d++)
+      if (d != p->cpu && hass_pace_can (p, c, d))
+        s->bundles[c * n + d]
+            = hass_bundle_units (p, c, d, s->launches, (guint64)left);
 }
 
 gboolean
@@ -308,6 +346,7 @@ hass_steady_update (HassSteady *s, const HassStreamState *state)
     for (guint d = 0; d < state->n_devices; d++)
       s->out[c * state->n_devices + d] = state->devices[d].lost;
   hass_paces_update (s->paces, state);
+  cut (s, state->most_tokens);
   hass_steady_solve (s);
   return TRUE;
 }
@@ -324,6 +363,12 @@ hass_steady_part (const HassSteady *s, guint c, guint device)
   return s->parts[c * s->paces->env->n_devices + device];
 }
 
+guint64
+hass_steady_bundle (const HassSteady *s, guint c, guint device)
+{
+  return s->bundles[c * s->paces->env->n_devices + device];
+}
+
 double
 hass_steady_load (const HassSteady *s, guint device)
 {
@@ -331,7 +376,7 @@ hass_steady_load (const HassSteady *s, guint device)
   double ns = 0;
   for (guint c = 0; c < p->env->n_classes; c++)
     ns += hass_steady_part (s, c, device) * p->reach[c]
-          * hass_pace (p, c, device)->ns;
+          * unit_ns (s, c, device);
   if (device == p->cpu)
     ns /= p->env->devices[device].cores;
   return s->rate * ns;
@@ -352,6 +397,17 @@ hass_steady_link_load (const HassSteady *s, guint device)
           out_ns += units * hass_pace (p, c, d)->out_ns;
         }
   return s->rate * MAX (in_ns, out_ns);
+}
+
+double
+hass_steady_core_ns (const HassSteady *s)
+{
+  const HassPaces *p = s->paces;
+  double most = 0;
+  for (guint c = 0; c < p->env->n_classes; c++)
+    if (hass_steady_part (s, c, p->cpu) > 0)
+      most = MAX (most, hass_pace (p, c, p->cpu)->ns);
+  return most / p->env->devices[p->cpu].cores;
 }
 
 void

@@ -10,6 +10,8 @@
 /**
  * HassSteady: the optimum of the steady state.
  * @paces: what it is computed from; not owned.
+ * @launches: times the latency of a GPU that its kernels of a bundle take.
+ * @bundles: [n_classes * n_devices] units in a bundle of a GPU.
  * @rate: loads per ns that it sustains; 0: there is no solution.
  * @parts: [n_classes * n_devices] part of the units of a class that a device
  *   does; those of a class sum up to 1.
@@ -22,6 +24,8 @@
 typedef struct
 {
   HassPaces *paces;
+  double launches;
+  guint64 *bundles;
   double rate;
   double *parts;
   double *behind;
@@ -31,7 +35,7 @@ typedef struct
   double wait_ns;
 } HassSteady;
 
-void hass_steady_init (HassSteady *s, HassPaces *paces);
+void hass_steady_init (HassSteady *s, HassPaces *paces, double launches);
 void hass_steady_clear (HassSteady *s);
 /* Computes the parts, if it is time to, without lost devices: about 20 us for 8
    classes on 5 devices. Returns: whether it was time to. */
@@ -41,17 +45,30 @@ void hass_steady_solve (HassSteady *s);
 /* Returns: whether the device should do nothing of the class at all. */
 gboolean hass_steady_is_out (const HassSteady *s, guint c, guint device);
 double hass_steady_part (const HassSteady *s, guint c, guint device);
+/* Returns: number of units of a class in a bundle of a GPU that can serve it.
+ */
+guint64 hass_steady_bundle (const HassSteady *s, guint c, guint device);
 /* Returns: the part of the time for which a device computes in the steady
    state: 1 where it binds. */
 double hass_steady_load (const HassSteady *s, guint device);
 /* Returns: the part of the time for which the busier direction of a device's
    link is busy in the steady state. */
 double hass_steady_link_load (const HassSteady *s, guint device);
+/* Returns: mean time in ns until a core is free while all compute units of the
+   class in which they take longest. Until then no core feeds a GPU. */
+double hass_steady_core_ns (const HassSteady *s);
 /* Counts units that a device gets. */
 void hass_steady_give (HassSteady *s, guint c, guint device, guint64 units);
 /* Returns: number of units of a class by which a device is behind its part of
    what all devices got; below 0: it is ahead. At most a few bundles. */
 double hass_steady_behind (const HassSteady *s, guint c, guint device);
+
+/* bundles.c. Returns: number of units of a class in the bundles with which a
+   GPU that can have so many tokens serves it fastest, at least 1. Kernels take
+   no more than @launches times its latency, unless fewer units do not fill it.
+ */
+guint64 hass_bundle_units (const HassPaces *p, guint c, guint device,
+                           double launches, guint64 tokens);
 
 /* guard.c: takes devices out of classes, after an update, where the units that
    they would hold keep the stream waiting for longer than they gain. */

@@ -153,7 +153,7 @@ solves_as_glpk (void)
       HassSteady steady;
       make_env (c, &env);
       hass_paces_init (&paces, &env.env);
-      hass_steady_init (&steady, &paces);
+      hass_steady_init (&steady, &paces, 1);
       for (guint s = 0; s < c->pipe->n_stages; s++)
         {
           states[s].done = c->reach[s] * 1000000;
@@ -170,6 +170,7 @@ solves_as_glpk (void)
             }
         }
       HassStreamState state = { .now_ns = 1,
+                                .most_tokens = G_MAXUINT32,
                                 .n_classes = c->pipe->n_stages,
                                 .classes = states,
                                 .n_devices = c->n_devices,
