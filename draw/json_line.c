@@ -5,7 +5,8 @@
    text of some megabytes overflows the stack. The nesting is therefore counted
    beforehand. json-glib also accepts comments, strings in single quotes and
    assignments, in which brackets would be miscounted: they are refused, as they
-   are not JSON.
+   are not JSON. So is what follows the outermost array or object, where
+   json-glib 1.6 loses the memory of that (seen with {"a":1}}).
 
    Thread safety: see json_line.h. */
 #include "json_line.h"
@@ -24,28 +25,36 @@ after_string (const char *text)
   return *text ? text + 1 : text;
 }
 
+/* Refuses the character, as json-glib would or should. */
+static gboolean
+refuse (const char *text, const char *at, GError **error)
+{
+  g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
+               "it is no JSON: byte %u at %zu", (guchar)*at,
+               (gsize)(at - text));
+  return FALSE;
+}
+
 static gboolean
 check_nesting (const char *text, GError **error)
 {
   guint depth = 0;
+  gboolean ended = FALSE; /* the outermost array or object */
   for (const char *p = text; *p;)
     {
+      if (ended && !g_ascii_isspace (*p))
+        return refuse (text, p, error);
       if (*p == '"')
         {
           p = after_string (p);
           continue;
         }
       if (!g_ascii_isalnum (*p) && !strchr ("[]{}:,+-. \t\r\n", *p))
-        {
-          g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,
-                       "it is no JSON: byte %u at %zu", (guchar)*p,
-                       (gsize)(p - text));
-          return FALSE;
-        }
+        return refuse (text, p, error);
       if (*p == '[' || *p == '{')
         depth++;
       else if ((*p == ']' || *p == '}') && depth > 0)
-        depth--;
+        ended = --depth == 0;
       if (depth > DRAW_JSON_MOST_NESTED)
         {
           g_set_error (error, HASS_ERROR, HASS_ERROR_INVALID,

@@ -55,8 +55,9 @@ run_tests = TEST_BUILD=$(abspath $(BUILD)) $(TEST_ENV) \
 	TSAN_OPTIONS="$(TSAN_OPTIONS) halt_on_error=1" $(TESTS) \
 	--jobs=$(JOBS) --first='$(call list,$(SLOWEST))' $(TEST_FLAGS) \
 	$(if $(strip $(1)),--skip='$(call list,$(1))')
-# GLib's slices pass from thread to thread where ThreadSanitizer sees no lock.
-TEST_ENV := $(if $(findstring thread,$(SAN)),G_SLICE=always-malloc)
+# GLib's slices pass from thread to thread where ThreadSanitizer sees no lock,
+# and keep memory that was never freed from LeakSanitizer.
+TEST_ENV := $(if $(SAN),G_SLICE=always-malloc)
 # Programs do not run under ThreadSanitizer.
 TEST_PARTS := tests $(if $(findstring thread,$(SAN)),,all bench-apps)
 check-main: $(TEST_PARTS)

@@ -78,6 +78,8 @@ hass_placing_free (HassGraph *graph)
       g_array_unref (p->devices[i].garbage);
       g_array_unref (p->devices[i].taken);
       g_free (p->devices[i].codelets);
+      g_queue_clear (&p->devices[i].resident);
+      g_queue_clear (&p->devices[i].leavers);
     }
   g_hash_table_iter_init (&iter, p->refusals);
   while (g_hash_table_iter_next (&iter, NULL, &refusal))

@@ -62,6 +62,10 @@ nesting_is_counted_outside_strings (void)
                 { "[", FALSE },
                 { "\"", FALSE },
                 { "[1] // [", FALSE },
+                { "[1]\r\n", TRUE },
+                { "{\"a\": 1}}", FALSE },
+                { "{\"a\": 1} 2", FALSE },
+                { "[1] [2]", FALSE },
                 { "/* \" */ [1]", FALSE },
                 { "['\"']", FALSE } };
   for (guint i = 0; i < G_N_ELEMENTS (lines); i++)
