@@ -85,6 +85,11 @@ typedef struct
  *   by that of bytes if they are as large as those in flight now.
  * @waiting: loads that wait for their tokens to begin.
  * @generated: no load will be emitted any more.
+ * @ample_tokens: as @most_tokens, if the strategy does not ask for more
+ *   (HassServe.tokens): where the user leaves the bound on bytes to the
+ * library, more large tokens than keep the devices busy take memory only for a
+ * reason.
+ * @ended: tokens that have been in flight and are through, or were dropped.
  */
 typedef struct
 {
@@ -95,6 +100,7 @@ typedef struct
   const HassDeviceHolds *devices;
   guint64 tokens, most_tokens, waiting;
   gboolean generated;
+  guint64 ample_tokens, ended;
 } HassStreamState;
 
 /**

@@ -9,7 +9,8 @@
 
 #include <math.h>
 
-#define TOKEN_BYTES ((gsize)64 << 20)
+/* Bytes of loads that wait if the user gives no bound. */
+#define WAITING_BYTES ((gsize)16 << 20)
 /* Loads that wait in the pool. A guess: fewer, and the generator stops often;
    more, and memory is used in vain. */
 #define POOL_LOADS 8192
@@ -185,7 +186,8 @@ static HassFarm
 farm_of (const HassPipeline *p, const HassStage *stages,
          const HassKindWorker *kinds)
 {
-  gsize bytes = p->token_bytes > 0 ? p->token_bytes : TOKEN_BYTES;
+  /* A quarter of the bytes may wait, three quarters may be in flight. */
+  gsize quarter = p->token_bytes > 0 ? p->token_bytes / 4 : WAITING_BYTES;
   HassFarm farm
       = { .name = p->name,
           .kind = HASS_FARM_PIPELINE,
@@ -209,9 +211,8 @@ farm_of (const HassPipeline *p, const HassStage *stages,
           .tokens = p->tokens,
           .run = &p->run };
   gsize waiting = p->tokens > 0 ? MIN (p->tokens, POOL_LOADS) : POOL_LOADS;
-  /* A quarter of the bytes may wait, three quarters may be in flight. */
-  hass_farm_limits (&farm, waiting, MAX (bytes / 4, 1), 0, 0);
-  farm.token_bytes = bytes - bytes / 4;
+  hass_farm_limits (&farm, waiting, MAX (quarter, 1), 0, 0);
+  farm.token_bytes = p->token_bytes > 0 ? p->token_bytes - quarter : 0;
   return farm;
 }
 

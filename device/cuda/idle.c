@@ -16,6 +16,8 @@
    Thread safety: any thread; one lock, taken before those of the GPUs. */
 #include "gpus-private.h"
 
+#include "device/cpu/memory.h"
+
 #include <unistd.h>
 
 /* A spare buffer is used for a request only if it is at most this many times
@@ -62,8 +64,7 @@ free_host (const HassGpuBuffer *buffer)
 static gsize
 kept_bytes (void)
 {
-  return (gsize)sysconf (_SC_PHYS_PAGES) / KEPT_PART
-         * (gsize)sysconf (_SC_PAGESIZE);
+  return (gsize)hass_memory_bytes () / KEPT_PART;
 }
 
 /* Frees spare pinned memory, the oldest first, until at most @kept bytes are

@@ -2,10 +2,15 @@
 /* job.c: sets a farm up, ends it and makes its report.
    Thread safety: the thread that called the farm. */
 #include "job-private.h"
+#include "device/cpu/memory.h"
 #include "pool/callback_error.h"
 #include "engine/profile/sampler.h"
 
 #include <string.h>
+
+/* A modelled host has so many bytes of memory: results in virtual time depend
+   on no machine. */
+#define MODEL_MEMORY ((guint64)16 << 30)
 
 /* Bytes of results that may queue for a collector that is slower than the
    workers; beyond it workers wait. A guess: smaller, and they wait for short
@@ -196,6 +201,13 @@ hass_job_new (const HassFarm *farm, const HassEngineOps *engine,
     return job;
   hass_job_free (job);
   return NULL;
+}
+
+/* Returns: bytes of memory that the farm's host has. */
+guint64
+hass_job_memory (const HassJob *job)
+{
+  return job->engine->real_time ? hass_memory_bytes () : MODEL_MEMORY;
 }
 
 static void

@@ -407,7 +407,7 @@ void hass_job_free (HassJob *job);
 void hass_job_finish (HassJob *job);
 void hass_job_end (HassJob *job, gint64 makespan_ns);
 HassReport *hass_job_report (HassJob *job, gint64 makespan_ns);
-
+guint64 hass_job_memory (const HassJob *job);
 /* generate.c */
 void hass_job_generate (HassJob *job);
 gboolean hass_emitter_make_room (HassEmitter *emitter);

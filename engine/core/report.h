@@ -182,12 +182,14 @@ typedef struct
  *   device or stage that was busiest, if that was for 70 % of the makespan or
  *   more; else what took a larger part of the makespan than that: the generator
  *   without its waits for room, start-up until the generator was called,
- *   reduction, teardown, or the bound on tokens, if on average 70 % of
- *   HassPipeline.tokens or more were in flight; else it begins "nothing binds".
+ *   reduction, teardown, or a bound on what is in flight, if on average 70 % of
+ *   @most_tokens or @most_bytes were; else it begins "nothing binds".
  * @kind: kind of the farm.
  * @critical_path_s: of a recorded graph: the time of its longest path, if each
  *   task takes as long as the mean task of its codelet, in all runs together;
  *   else 0.
+ * @most_tokens, @most_bytes: a pipeline: how many tokens, and bytes of tokens,
+ *   might be in flight at its end; see HassPipeline. Else 0.
  */
 typedef struct
 {
@@ -224,6 +226,7 @@ typedef struct
   char *binding;
   HassFarmKind kind;
   double critical_path_s;
+  guint64 most_tokens, most_bytes;
 } HassReport;
 
 void hass_report_free (HassReport *report);

@@ -268,6 +268,16 @@ append_title (GString *out, const HassReport *r)
                             r->units, r->loads, r->rounds);
 }
 
+static void
+append_window (GString *out, const HassReport *r)
+{
+  g_autofree char *bytes
+      = g_format_size_full (r->most_bytes, G_FORMAT_SIZE_IEC_UNITS);
+  g_string_append_printf (
+      out, "at most %" G_GUINT64_FORMAT " tokens and %s in flight\n",
+      r->most_tokens, bytes);
+}
+
 char *
 hass_report_to_string (const HassReport *r)
 {
@@ -281,6 +291,8 @@ hass_report_to_string (const HassReport *r)
     append_stages (out, r);
   if (r->binding)
     g_string_append_printf (out, "%s\n", r->binding);
+  if (r->most_tokens > 0)
+    append_window (out, r);
   append_devices (out, r);
   append_transfers (out, r);
   append_losses (out, r);
@@ -339,6 +351,11 @@ add_stages (JsonBuilder *j, const HassReport *r)
   json_add_string (j, "binding", r->binding);
   if (r->kind == HASS_FARM_DATAFLOW)
     json_add_double (j, "critical_path_s", r->critical_path_s);
+  else
+    {
+      json_add_int (j, "most_tokens", (gint64)r->most_tokens);
+      json_add_int (j, "most_bytes", (gint64)r->most_bytes);
+    }
   json_builder_set_member_name (j, "stages");
   json_builder_begin_array (j);
   for (guint i = 0; i < r->n_stages; i++)

@@ -168,8 +168,10 @@ count_bytes (HassStream *stream, Admitted *a, guint32 most, guint64 bytes,
   const HassSpan *span = &a->intake->span;
   gsize largest = hass_item_charge (
       stream, hass_load_pool_largest (stream->job->pool), a->asked);
-  if (span->from_ring && bytes < stream->most_bytes
-      && largest <= (stream->most_bytes - bytes) / most)
+  hass_stream_note_size (stream, largest);
+  gsize bound
+      = atomic_load_explicit (&stream->most_bytes, memory_order_relaxed);
+  if (span->from_ring && bytes < bound && largest <= (bound - bytes) / most)
     {
       a->n = most;
       a->charged = (guint64)most * largest;
@@ -179,7 +181,9 @@ count_bytes (HassStream *stream, Admitted *a, guint32 most, guint64 bytes,
     {
       const HassLoad *load = hass_intake_load (a->intake, a->first + a->n);
       gsize charge = hass_item_charge (stream, load->input_bytes, a->asked);
-      if ((any || a->n > 0) && bytes + a->charged + charge > stream->most_bytes)
+      hass_stream_note_size (stream, charge);
+      bound = atomic_load_explicit (&stream->most_bytes, memory_order_relaxed);
+      if ((any || a->n > 0) && bytes + a->charged + charge > bound)
         {
           atomic_store_explicit (&stream->next_charge, charge,
                                  memory_order_relaxed);
@@ -187,6 +191,18 @@ count_bytes (HassStream *stream, Admitted *a, guint32 most, guint64 bytes,
         }
       a->charged += charge;
     }
+}
+
+/* Under admit_lock: nobody else adds. */
+static void
+count_begun (HassStream *stream, const Admitted *a)
+{
+  guint64 n = atomic_load_explicit (&stream->n_begun, memory_order_relaxed);
+  guint64 bytes
+      = atomic_load_explicit (&stream->bytes_begun, memory_order_relaxed);
+  atomic_store_explicit (&stream->n_begun, n + a->n, memory_order_relaxed);
+  atomic_store_explicit (&stream->bytes_begun, bytes + a->charged,
+                         memory_order_relaxed);
 }
 
 /* Gives a core up to @most of the next loads, as many as the bounds leave room
@@ -210,6 +226,7 @@ give (HassStream *stream, guint32 most)
                in_flight > 0);
   intake->at += a.n;
   note_pending (stream);
+  count_begun (stream, &a);
   atomic_fetch_add_explicit (&stream->n_tokens, a.n, memory_order_seq_cst);
   if (a.charged > 0)
     atomic_fetch_add_explicit (&stream->bytes, a.charged, memory_order_relaxed);

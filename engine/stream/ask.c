@@ -132,6 +132,7 @@ publish (HassStream *stream, const HassServe *serve)
   if (serve->tokens > 0)
     most = MIN (most, MAX (serve->tokens, 1));
   atomic_store_explicit (&stream->most_tokens, most, memory_order_relaxed);
+  hass_stream_want (stream, serve->tokens);
 }
 
 /* Asks the strategy for the CPU pool, if that is due. @idle: the asking core

@@ -392,7 +392,8 @@ hass_stream_has_work (HassJob *job, gboolean caller, guint others)
           && atomic_load_explicit (&stream->bytes, memory_order_relaxed)
                      + atomic_load_explicit (&stream->next_charge,
                                              memory_order_relaxed)
-                 > stream->most_bytes)
+                 > atomic_load_explicit (&stream->most_bytes,
+                                         memory_order_relaxed))
       || hass_stream_backed_up (stream))
     return FALSE;
   return hass_stream_n_waiting (stream) > others;

@@ -17,21 +17,6 @@ sum_done (const HassStream *stream, guint s, guint64 *bytes)
   return n;
 }
 
-/* Returns: the most tokens of the size of those in flight, or that were in
-   flight last, that may be in flight at once. */
-static guint64
-most_tokens (const HassStream *stream)
-{
-  guint64 n = atomic_load_explicit (&stream->n_tokens, memory_order_relaxed);
-  guint64 bytes = atomic_load_explicit (&stream->bytes, memory_order_relaxed);
-  if (n == 0 && stream->state.most_tokens > 0)
-    return stream->state.most_tokens;
-  if (n == 0 || bytes == 0)
-    return stream->user_tokens;
-  double most = (double)stream->most_bytes / (double)bytes * (double)n;
-  return (guint64)CLAMP (most, 1, (double)stream->user_tokens);
-}
-
 /* Returns the state of the stream, valid until the next call. */
 const HassStreamState *
 hass_stream_look (HassStream *stream, gint64 now_ns)
@@ -59,17 +44,22 @@ hass_stream_look (HassStream *stream, gint64 now_ns)
         = (HassDeviceHolds){ .units = &stream->holds[d * stream->n_stages],
                              .bundles = stream->bundles[d],
                              .lost = job->totals[d].lost };
-  *state = (HassStreamState){
+  guint64 tokens
+      = atomic_load_explicit (&stream->n_tokens, memory_order_relaxed);
+  guint64 begun = atomic_load_explicit (&stream->n_begun, memory_order_relaxed);
+  HassStreamState now = {
     .now_ns = now_ns,
     .n_classes = stream->n_stages,
     .classes = stream->class_states,
     .n_devices = job->n_devices,
     .devices = stream->device_states,
-    .tokens = atomic_load_explicit (&stream->n_tokens, memory_order_relaxed),
-    .most_tokens = most_tokens (stream),
+    .tokens = tokens,
     .waiting = hass_stream_n_waiting (stream),
+    .ended = begun - MIN (begun, tokens),
     .generated = atomic_load_explicit (&job->generated, memory_order_relaxed),
   };
+  hass_stream_look_at_window (stream, &now);
+  *state = now;
   return state;
 }
 

@@ -168,6 +168,17 @@ in_flight (const HassStream *stream, const HassReport *report)
   return token_s / report->makespan_s;
 }
 
+/* Returns what a token counted on average in the bound on bytes when it began.
+ */
+static double
+mean_charge (const HassStream *stream)
+{
+  guint64 n = atomic_load_explicit (&stream->n_begun, memory_order_relaxed);
+  guint64 bytes
+      = atomic_load_explicit (&stream->bytes_begun, memory_order_relaxed);
+  return n > 0 ? (double)bytes / (double)n : 0;
+}
+
 /* Returns what bounds the rate of a pipeline in which nothing was used enough
    to bind, and that in @b. */
 static char *
@@ -177,9 +188,15 @@ other_cause (HassStream *stream, const HassReport *report, Binding *b)
   const HassPhases *p = &job->phases;
   double makespan_ns = report->makespan_s * 1e9;
   double end_ns = job->begin_ns + makespan_ns;
-  double tokens = in_flight (stream, report) / stream->user_tokens;
+  double n = in_flight (stream, report);
+  double tokens = n / (double)stream->user_tokens;
+  double bytes = n * mean_charge (stream) / (double)report->most_bytes;
+  g_autofree char *size
+      = g_format_size_full (report->most_bytes, G_FORMAT_SIZE_IEC_UNITS);
   g_autofree char *bound = g_strdup_printf (
       "the bound on tokens (tokens = %zu)", stream->user_tokens);
+  g_autofree char *of_bytes = g_strdup_printf (
+      "the bound on bytes of tokens (token_bytes, %s in flight)", size);
   const struct
   {
     const char *name;
@@ -193,6 +210,7 @@ other_cause (HassStream *stream, const HassReport *report, Binding *b)
     { "reduction", p->reduce_ns / makespan_ns },
     { "teardown", (end_ns - p->worked_ns - p->reduce_ns) / makespan_ns },
     { bound, tokens < BINDS ? 0 : tokens },
+    { of_bytes, bytes < BINDS ? 0 : bytes },
   };
   double most = b->part;
   const char *name = NULL;
@@ -204,9 +222,10 @@ other_cause (HassStream *stream, const HassReport *report, Binding *b)
         b->generator = i == 0;
       }
   g_autofree char *why
-      = name == bound ? g_strdup_printf ("on average %.0f %% of them were in "
-                                         "flight; ",
-                                         100 * MIN (most, 1))
+      = name == bound || name == of_bytes
+            ? g_strdup_printf ("on average %.0f %% of them were in "
+                               "flight; ",
+                               100 * MIN (most, 1))
         : name ? g_strdup_printf ("it took %.0f %% of the time; ", 100 * most)
                : g_strdup ("");
   return g_strdup_printf ("%s binds: %sno stage and no device was busy for "
@@ -233,6 +252,10 @@ hass_stream_report (HassJob *job, HassReport *report)
   report->n_stages = stream->n_stages;
   report->stages = g_new0 (HassStageReport, stream->n_stages);
   report->units = 0;
+  report->most_tokens
+      = atomic_load_explicit (&stream->most_tokens, memory_order_relaxed);
+  report->most_bytes
+      = atomic_load_explicit (&stream->most_bytes, memory_order_relaxed);
   for (guint w = 0; w < job->n_workers; w++)
     report->units += stream->workers[w].n_through;
   for (guint s = 0; s < stream->n_stages; s++)

@@ -202,7 +202,10 @@ struct HassStream
   gboolean pinned;           /* large chunks are pinned: there are GPUs */
   gsize user_tokens;         /* bound of the user, or the default */
   _Atomic gsize most_tokens; /* bound of the strategy, at most @user_tokens */
-  gsize most_bytes;
+  gsize given_bytes;         /* the user's bound; 0: see window.c */
+  _Atomic gsize most_bytes;  /* the bound now */
+  _Atomic gsize largest;     /* that a token so far has counted in it */
+  _Atomic guint64 wanted;    /* tokens, by the strategy; 0: it wants no more */
   /* [n_stages] in which cores look for ready batches: stages that compute one
      token at a time first, which at most one core can take, then the others,
      both from the last on: few bytes are in flight, and a stage that binds is
@@ -233,6 +236,8 @@ struct HassStream
   HassBatch *open;    /* the last of the order, with no tokens yet */
   HassIntake *intake; /* from which loads are admitted, one of @intakes */
   GPtrArray *intakes; /* HassIntake: all, for use again */
+  /* tokens that have begun, and what they counted in the bound on bytes */
+  _Atomic guint64 n_begun, bytes_begun;
   /* loads in @intake that are not admitted, and what the next of them counts
      in the bound on bytes if that has stopped it; hints for other threads */
   _Atomic guint32 n_pending;
@@ -315,6 +320,13 @@ hass_item_charge (const HassStream *stream, gsize input_bytes, gsize asked)
          + (stream->promises ? hass_item_promised (stream, input_bytes) : 0)
          + asked;
 }
+
+/* window.c */
+void hass_stream_window_init (HassStream *stream);
+void hass_stream_want (HassStream *stream, guint64 tokens);
+void hass_stream_note_size (HassStream *stream, gsize charge);
+void hass_stream_look_at_window (const HassStream *stream,
+                                 HassStreamState *state);
 
 /* compute.c */
 void hass_item_compute (HassStream *stream, HassWorker *worker, guint stage,

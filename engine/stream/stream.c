@@ -194,7 +194,7 @@ stream_create (HassJob *job, GError **error)
                             ? TOKENS_WITH_DEVICES
                             : TOKENS_A_CORE * MAX (job->n_cores, 2);
   stream->most_tokens = stream->user_tokens;
-  stream->most_bytes = farm->token_bytes;
+  hass_stream_window_init (stream);
   stream->stages = g_aligned_alloc0 (farm->n_stages, sizeof *stream->stages,
                                      HASS_CACHE_LINE);
   stream->classes = g_new0 (HassClassTraits, farm->n_stages);

@@ -16,10 +16,6 @@
 
 #include "blend.h"
 
-/* Frames in flight beyond two a core: so many fill the bundles of a GPU. */
-#define MORE_FRAMES 16
-#define DEFAULT_BYTES ((gsize)64 << 20)
-
 /* @before: [@format->frame_bytes] for the blend stage, NULL before the first
    frame. @read_error: of the generator. */
 typedef struct
@@ -154,17 +150,6 @@ write_frame (HassToken *token, HassWorker *worker, gpointer user_data,
                           token->input_bytes, error);
 }
 
-/* Enough for frames of any size to keep all cores busy. */
-static gsize
-bytes_in_flight (const Y4mJob *job)
-{
-  if (job->frames > 0)
-    return 2 * job->format->frame_bytes * job->frames;
-  gsize cores = job->run.n_cores ? job->run.n_cores : g_get_num_processors ();
-  return MAX (DEFAULT_BYTES,
-              2 * job->format->frame_bytes * (2 * cores + MORE_FRAMES));
-}
-
 static gboolean
 run_pipeline (Run *r, HassReport **report, GError **error)
 {
@@ -187,7 +172,7 @@ run_pipeline (Run *r, HassReport **report, GError **error)
   pipeline.generate = read_frames;
   pipeline.stages = stages;
   pipeline.n_stages = n;
-  pipeline.token_bytes = bytes_in_flight (job);
+  pipeline.token_bytes = 2 * job->format->frame_bytes * job->frames;
   pipeline.release = release;
   pipeline.run = job->run;
   return hass_pipeline (&pipeline, report, error);

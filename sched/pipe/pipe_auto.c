@@ -132,22 +132,25 @@ unknown (const Auto *s, const HassStreamState *state, guint c, guint gpu)
 
 /* -- Step 6: tokens ----------------------------------------------------- */
 
-/* Returns: tokens that keep one core busy. */
+/* Returns: tokens that keep the cores busy. As long as no pace of theirs is
+   known, no more than take little memory. */
 static double
-tokens_a_core (const Auto *s)
+tokens_of_cores (const Auto *s, const HassStreamState *state)
 {
   const HassPaces *p = &s->paces;
-  double ns = 0;
+  double cores = p->env->devices[p->cpu].cores, ns = 0;
   for (guint c = 0; c < p->env->n_classes; c++)
     if (hass_pace_known (p, c, p->cpu))
       ns += p->reach[c] * hass_pace_ns (p, c, p->cpu);
-  return ns > 0 ? MAX (TOKENS_A_CORE, NS_A_CORE / ns) : FIRST_TOKENS_A_CORE;
+  return ns > 0
+             ? cores * MAX (TOKENS_A_CORE, NS_A_CORE / ns)
+             : MIN (cores * FIRST_TOKENS_A_CORE, (double)state->ample_tokens);
 }
 
 /* Returns: tokens that fill the cores and the bundles of all GPUs; as long as a
    pace is not known, bundles that just fill the GPU. */
 static double
-enough (const Auto *s)
+enough (const Auto *s, const HassStreamState *state)
 {
   const HassPaces *p = &s->paces;
   const HassStrategyEnv *env = p->env;
@@ -157,7 +160,7 @@ enough (const Auto *s)
       guint64 longest = 0;
       if (d == p->cpu)
         {
-          all += tokens_a_core (s) * env->devices[d].cores;
+          all += tokens_of_cores (s, state);
           continue;
         }
       for (guint c = 0; c < env->n_classes; c++)
@@ -178,7 +181,7 @@ tokens (Auto *s, const HassStreamState *state)
   double given = s->paces.env->parameters[TOKENS];
   if (given > 0)
     return (guint64)given;
-  double wanted = enough (s) * s->times;
+  double wanted = enough (s, state) * s->times;
   if (done - s->mark >= wanted)
     {
       double ns = (double)MAX (state->now_ns - s->mark_ns, 1);
@@ -198,6 +201,7 @@ tokens (Auto *s, const HassStreamState *state)
       s->mark = done;
       s->mark_ns = state->now_ns;
     }
+  wanted += (double)hass_steady_held_up (&s->steady, state);
   return (guint64)ceil (MIN (wanted, (double)state->most_tokens));
 }
 

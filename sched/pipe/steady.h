@@ -73,6 +73,9 @@ guint64 hass_bundle_units (const HassPaces *p, guint c, guint device,
 /* guard.c: takes devices out of classes, after an update, where the units that
    they would hold keep the stream waiting for longer than they gain. */
 void hass_steady_guard (HassSteady *s, const HassStreamState *state);
+/* Returns: tokens that a device has computed and that wait in a later class for
+   those before them: no device can take them. */
+guint64 hass_steady_held_up (const HassSteady *s, const HassStreamState *state);
 /* Returns: whether a core should compute a unit of a class to be measured: of
    that in which the other devices are fastest, if that is expected to pay for a
    core that takes at most so many times as long as they. */

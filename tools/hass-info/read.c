@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "device/cuda/cuda-private.h"
+#include "device/cpu/memory.h"
 #include "device/cpu/topology.h"
 #include "measure.h"
 
@@ -154,18 +155,16 @@ choose_cpus (Reading *reading)
 static guint64
 available_bytes (void)
 {
-  g_autofree char *info = NULL, *limit = NULL;
-  guint64 bytes = G_MAXUINT64, most;
+  g_autofree char *info = NULL;
+  guint64 bytes = hass_memory_bytes ();
   if (g_file_get_contents ("/proc/meminfo", &info, NULL, NULL))
     {
       const char *line = strstr (info, "MemAvailable:");
       if (line)
-        bytes = g_ascii_strtoull (line + strlen ("MemAvailable:"), NULL, 10)
-                << 10;
+        bytes = MIN (
+            bytes, g_ascii_strtoull (line + strlen ("MemAvailable:"), NULL, 10)
+                       << 10);
     }
-  if (g_file_get_contents ("/sys/fs/cgroup/memory.max", &limit, NULL, NULL)
-      && (most = g_ascii_strtoull (limit, NULL, 10)) > 0)
-    bytes = MIN (bytes, most);
   return bytes;
 }
 

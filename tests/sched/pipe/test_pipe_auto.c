@@ -212,6 +212,7 @@ adds_tokens (void)
   HassServe serve;
   made_up_init (&s, "pipe-auto");
   made_up_tell_all (&s);
+  s.states[A].ready = s.state.tokens;
   made_up_ask (&s, CPU, &serve);
   guint64 first = serve.tokens, before = first;
   CU_ASSERT_TRUE (first > 16 && first < 1000);
@@ -231,6 +232,33 @@ adds_tokens (void)
   s.state.most_tokens = 10;
   made_up_ask (&s, CPU, &serve);
   CU_ASSERT_EQUAL (serve.tokens, 10);
+  hass_strategy_free (s.strategy);
+}
+
+/* 400 tokens have passed a, b and c and wait for one before them; 60 wait at a,
+   and 40 are held by GPU 0. Those before a first class that takes one at a time
+   are not held up by others. */
+static void
+leaves_out_what_is_held_up (void)
+{
+  Stream s;
+  HassServe serve;
+  made_up_init (&s, "pipe-auto");
+  made_up_tell_all (&s);
+  s.states[A].ready = s.state.tokens;
+  made_up_ask (&s, CPU, &serve);
+  guint64 wanted = serve.tokens;
+  s.state.tokens = 500;
+  s.states[A].ready = 60;
+  s.units[GPU0][B] = 40;
+  made_up_ask (&s, CPU, &serve);
+  CU_ASSERT_EQUAL (serve.tokens, wanted + 400);
+  s.classes[A].one_at_a_time = TRUE;
+  s.states[A].ready = 0;
+  s.states[A].done = 1000;
+  s.state.ended = 700; /* 200 wait for their turn at a */
+  made_up_ask (&s, CPU, &serve);
+  CU_ASSERT_EQUAL (serve.tokens, wanted + 260);
   hass_strategy_free (s.strategy);
 }
 
@@ -258,4 +286,6 @@ HASS_TEST_SUITE (
     { "a GPU that can run no class is not asked again", gives_up_a_class },
     { "nothing is left to a GPU that is lost", forgets_the_lost },
     { "tokens are added while devices are idle and it helps", adds_tokens },
+    { "tokens that wait for those before them do not count",
+      leaves_out_what_is_held_up },
     { "pipe-auto is the default of pipelines", is_the_default })

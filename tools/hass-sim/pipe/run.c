@@ -14,7 +14,7 @@
 #define GPU_KIND "cuda"
 /* As skeletons/pipeline.c has them. */
 #define POOL_LOADS 8192
-#define TOKEN_BYTES ((gsize)64 << 20)
+#define WAITING_BYTES ((gsize)16 << 20)
 
 /* What the worker of a stage needs. `next`: of an ordered stage, the number of
    the next token. */
@@ -138,8 +138,7 @@ run (const SimPipeCase *c, HassFarm *farm, const SimPipeOptions *options,
       = { { GPU_KIND, on_gpu }, { NULL, NULL } };
   static const HassStage stand_in
       = { .struct_size = sizeof (HassStage), .cpu = compute };
-  gsize bytes
-      = c->pipe->in_flight_bytes > 0 ? c->pipe->in_flight_bytes : TOKEN_BYTES;
+  gsize given = c->pipe->in_flight_bytes;
   HassRunOptions run = { .seed = c->seed,
                          .trace = "",
                          .record = options->record ? options->record : "" };
@@ -165,11 +164,11 @@ run (const SimPipeCase *c, HassFarm *farm, const SimPipeOptions *options,
   farm->stand_in = &stand_in;
   farm->source = &hass_stream_ops;
   farm->tokens = options->tokens > 0 ? options->tokens : c->pipe->in_flight;
-  farm->token_bytes = bytes - bytes / 4;
+  farm->token_bytes = given - given / 4;
   farm->block_elements = farm->element_threads = 1;
   farm->pool_loads
       = farm->tokens > 0 ? MIN (farm->tokens, POOL_LOADS) : POOL_LOADS;
-  farm->pool_bytes = MAX (bytes / 4, 1);
+  farm->pool_bytes = given > 0 ? MAX (given / 4, 1) : WAITING_BYTES;
   farm->round_loads = G_MAXUINT32 - 1;
   farm->window = G_MAXUINT32;
   farm->strategy = options->strategy;
