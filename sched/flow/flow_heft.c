@@ -20,7 +20,7 @@
    those that wait, but its end is predicted as if it came last. 4. The cores
    share one queue, of which the end is that of its tasks on all cores, after
    the first core is free. 5. A codelet whose time on cores is unknown goes to
-   devices, and one task of it to a core when many are known (try.h).
+   devices, and one task of it to a core when many are known (assign.h).
 
    Cost of a decision: O(devices * accesses), once for each task. It loses where
    links bind, as copies of tasks that wait for one worker count as if each had
@@ -28,26 +28,13 @@
    waits for another one.
 
    Thread safety: as hass/strategy.h. */
-#include "hass/strategy.h"
-#include "sched/flow/try.h"
-
-/* @tried: by codelet: a task was assigned to the cores to be measured. */
-typedef struct
-{
-  gboolean tried[HASS_FLOW_QUEUES];
-} Heft;
+#include "sched/flow/assign.h"
 
 static gpointer
 create (const HassStrategyEnv *env, GError **error)
 {
   (void)env, (void)error;
-  return g_new0 (Heft, 1);
-}
-
-static guint
-queue_of (gint worker)
-{
-  return (guint)(worker - HASS_FLOW_CORES);
+  return g_new0 (HassFlowTries, 1);
 }
 
 /* Returns: when a worker would have computed the task; G_MAXDOUBLE: it cannot
@@ -55,12 +42,12 @@ queue_of (gint worker)
 static double
 end_ns (const HassFlowState *state, gint worker)
 {
-  double free_ns = worker < 0 ? state->core_free_ns : state->held_ns[worker];
   double copied_ns = state->copy_ns (state, worker);
   if (copied_ns == G_MAXDOUBLE)
     return G_MAXDOUBLE;
-  return MAX (free_ns + state->queue_ns[queue_of (worker)], copied_ns)
-         + state->task_ns (state, worker);
+  double free_ns = hass_flow_free_ns (state, worker)
+                   + state->queue_ns[hass_flow_queue_of (worker)];
+  return MAX (free_ns, copied_ns) + state->task_ns (state, worker);
 }
 
 /* Returns: the worker that ends the task earliest. */
@@ -69,7 +56,7 @@ earliest (const HassFlowState *state, const HassFlowTask *task)
 {
   gint best = HASS_FLOW_CORES;
   double least
-      = task->cores && task->core_ns > 0 ? end_ns (state, best) : G_MAXDOUBLE;
+      = hass_flow_cores_known (task) ? end_ns (state, best) : G_MAXDOUBLE;
   for (guint64 d = task->devices; d != 0; d &= d - 1)
     {
       gint device = __builtin_ctzll (d);
@@ -79,32 +66,18 @@ earliest (const HassFlowState *state, const HassFlowTask *task)
       least = ns;
       best = device;
     }
-  if (least == G_MAXDOUBLE && task->devices != 0)
-    best = __builtin_ctzll (task->devices); /* its data are being moved */
-  return best;
+  return least < G_MAXDOUBLE ? best : hass_flow_first_worker (task);
 }
 
 static void
 place (gpointer self, const HassFlowState *state, const HassFlowTask *task,
        HassFlowSpot *spot)
 {
-  Heft *s = self;
-  gboolean tries
-      = task->cores && hass_flow_may_try (task) && !s->tried[task->codelet];
-  gint worker = tries ? HASS_FLOW_CORES : earliest (state, task);
+  gint worker
+      = hass_flow_tries (self, task) ? HASS_FLOW_CORES : earliest (state, task);
   double ns = state->task_ns (state, worker);
-  s->tried[task->codelet] |= tries;
-  spot->queue = queue_of (worker);
+  spot->queue = hass_flow_queue_of (worker);
   spot->ns = (float)(worker < 0 ? ns / state->n_cores : ns);
-}
-
-static gboolean
-look (gpointer self, const HassFlowState *state, gint worker, guint n,
-      HassFlowLook *look)
-{
-  (void)self, (void)state;
-  look->queue = queue_of (worker);
-  return n == 0;
 }
 
 const HassStrategyOps hass_flow_heft = {
@@ -116,5 +89,5 @@ const HassStrategyOps hass_flow_heft = {
   .create = create,
   .destroy = g_free,
   .place = place,
-  .look = look,
+  .look = hass_flow_look_at_own,
 };

@@ -146,10 +146,82 @@ core_before_devices (void)
   end (m);
 }
 
+/* -- Those that assign a task when it becomes ready ---------------------- */
+
+/* A queue is that of the worker + 1. */
+static const char *const assigning[]
+    = { "flow-dmda", "flow-dmdas", "flow-heft", NULL };
+
+static void
+busy_devices (void)
+{
+  for (guint i = 0; assigning[i]; i++)
+    {
+      Machine *m = begin (assigning[i]);
+      HassFlowTask task = task_of (0, 100, 10);
+      set (m->task_ns, 100, 10, 12);
+      m->queue_ns[1] = m->queue_ns[2] = 99;
+      CU_ASSERT_EQUAL (place (m, &task).queue, 0);
+      CU_ASSERT_EQUAL (place (m, &task).ns, 25);
+      m->state.core_free_ns = 20;
+      CU_ASSERT_EQUAL (place (m, &task).queue, 1);
+      end (m);
+    }
+}
+
+static void
+moving_data (void)
+{
+  for (guint i = 0; assigning[i]; i++)
+    {
+      Machine *m = begin (assigning[i]);
+      HassFlowTask task = task_of (0, 100, 10);
+      set (m->task_ns, 100, 10, 12);
+      set (m->copy_ns, 0, G_MAXDOUBLE, G_MAXDOUBLE);
+      CU_ASSERT_EQUAL (place (m, &task).queue, 0);
+      task.cores = FALSE;
+      CU_ASSERT_EQUAL (place (m, &task).queue, 1);
+      task.devices = 2;
+      CU_ASSERT_EQUAL (place (m, &task).queue, 2);
+      end (m);
+    }
+}
+
+static void
+tried_once (void)
+{
+  for (guint i = 0; assigning[i]; i++)
+    {
+      Machine *m = begin (assigning[i]);
+      HassFlowTask task = task_of (4, 0, 10);
+      set (m->task_ns, 0, 10, 10);
+      CU_ASSERT_EQUAL (place (m, &task).queue, 1);
+      task.n_known = 512;
+      CU_ASSERT_EQUAL (place (m, &task).queue, 0);
+      CU_ASSERT_EQUAL (place (m, &task).queue, 1);
+      end (m);
+    }
+}
+
+static void
+own_queue (void)
+{
+  for (guint i = 0; assigning[i]; i++)
+    {
+      Machine *m = begin (assigning[i]);
+      for (gint worker = HASS_FLOW_CORES; worker < 2; worker++)
+        {
+          CU_ASSERT_EQUAL (look (m, worker, 0), worker + 1);
+          CU_ASSERT_EQUAL (look (m, worker, 1), -1);
+        }
+      end (m);
+    }
+}
+
 /* -- flow-dmda, flow-dmdas ---------------------------------------------- */
 
 /* Workers end a task at 100, 10 and 12 and then as what they have, and the
-   copies, say. A queue is that of the worker + 1. */
+   copies, say. */
 static void
 earliest_end (void)
 {
@@ -169,14 +241,6 @@ earliest_end (void)
       CU_ASSERT_EQUAL (place (m, &task).ns, 13);
       m->queue_ns[1] = 2;
       CU_ASSERT_EQUAL (place (m, &task).queue, 2);
-      m->queue_ns[1] = m->queue_ns[2] = 99;
-      CU_ASSERT_EQUAL (place (m, &task).queue, 0);
-      CU_ASSERT_EQUAL (place (m, &task).ns, 25);
-      m->state.core_free_ns = 20;
-      CU_ASSERT_EQUAL (place (m, &task).queue, 1);
-      set (m->copy_ns, 0, G_MAXDOUBLE, G_MAXDOUBLE);
-      task.cores = FALSE;
-      CU_ASSERT_EQUAL (place (m, &task).queue, 1);
       end (m);
     }
 }
@@ -193,23 +257,6 @@ order (void)
   CU_ASSERT_EQUAL (place (m, &task).priority, 7);
   CU_ASSERT_EQUAL (place (m, &task).level, 3);
   end (m);
-}
-
-static void
-tried_once (void)
-{
-  static const char *const names[] = { "flow-dmda", "flow-heft" };
-  for (guint i = 0; i < 2; i++)
-    {
-      Machine *m = begin (names[i]);
-      HassFlowTask task = task_of (4, 0, 10);
-      set (m->task_ns, 0, 10, 10);
-      CU_ASSERT_EQUAL (place (m, &task).queue, 1);
-      task.n_known = 512;
-      CU_ASSERT_EQUAL (place (m, &task).queue, 0);
-      CU_ASSERT_EQUAL (place (m, &task).queue, 1);
-      end (m);
-    }
 }
 
 static void
@@ -243,12 +290,6 @@ copies_behind_work (void)
   CU_ASSERT_EQUAL (place (m, &task).queue, 2);
   CU_ASSERT_EQUAL (place (m, &task).priority, 7);
   CU_ASSERT_EQUAL (place (m, &task).level, 3);
-  m->queue_ns[1] = m->queue_ns[2] = 99;
-  CU_ASSERT_EQUAL (place (m, &task).queue, 0);
-  CU_ASSERT_EQUAL (place (m, &task).ns, 25);
-  set (m->copy_ns, 0, G_MAXDOUBLE, G_MAXDOUBLE);
-  task.cores = FALSE;
-  CU_ASSERT_EQUAL (place (m, &task).queue, 1);
   end (m);
 }
 
@@ -303,13 +344,18 @@ HASS_TEST_SUITE (
       earliest_device },
     { "flow-auto: a core takes what it ends before devices would come to it",
       core_before_devices },
+    { "a task is assigned to the cores if they end it before busy devices",
+      busy_devices },
+    { "a task whose data are being moved is assigned to what can compute it",
+      moving_data },
+    { "cores are assigned one task of a codelet to try it, if many are known",
+      tried_once },
+    { "where tasks are assigned a worker looks into its own queue alone",
+      own_queue },
     { "flow-dmda and -dmdas assign a task to the earliest predicted end",
       earliest_end },
     { "flow-dmda keeps the order of assignment, flow-dmdas that of priorities",
       order },
-    { "flow-dmda and -heft have cores try a codelet once, if many tasks are "
-      "known",
-      tried_once },
     { "the weights of flow-dmda can be set", weights },
     { "flow-heft has copies behind the work of the worker that ends earliest",
       copies_behind_work },
