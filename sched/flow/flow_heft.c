@@ -37,47 +37,11 @@ create (const HassStrategyEnv *env, GError **error)
   return g_new0 (HassFlowTries, 1);
 }
 
-/* Returns: when a worker would have computed the task; G_MAXDOUBLE: it cannot
-   get the data now. */
-static double
-end_ns (const HassFlowState *state, gint worker)
-{
-  double copied_ns = state->copy_ns (state, worker);
-  if (copied_ns == G_MAXDOUBLE)
-    return G_MAXDOUBLE;
-  double free_ns = hass_flow_free_ns (state, worker)
-                   + state->queue_ns[hass_flow_queue_of (worker)];
-  return MAX (free_ns, copied_ns) + state->task_ns (state, worker);
-}
-
-/* Returns: the worker that ends the task earliest. */
-static gint
-earliest (const HassFlowState *state, const HassFlowTask *task)
-{
-  gint best = HASS_FLOW_CORES;
-  double least
-      = hass_flow_cores_known (task) ? end_ns (state, best) : G_MAXDOUBLE;
-  for (guint64 d = task->devices; d != 0; d &= d - 1)
-    {
-      gint device = __builtin_ctzll (d);
-      double ns = end_ns (state, device);
-      if (ns >= least)
-        continue;
-      least = ns;
-      best = device;
-    }
-  return least < G_MAXDOUBLE ? best : hass_flow_first_worker (task);
-}
-
 static void
 place (gpointer self, const HassFlowState *state, const HassFlowTask *task,
        HassFlowSpot *spot)
 {
-  gint worker
-      = hass_flow_tries (self, task) ? HASS_FLOW_CORES : earliest (state, task);
-  double ns = state->task_ns (state, worker);
-  spot->queue = hass_flow_queue_of (worker);
-  spot->ns = (float)(worker < 0 ? ns / state->n_cores : ns);
+  hass_flow_assign (self, state, task, hass_flow_end_ns, spot);
 }
 
 const HassStrategyOps hass_flow_heft = {
