@@ -9,6 +9,7 @@
 #include "engine/graph/graph.h"
 #include "engine/observe/observe.h"
 #include "output.h"
+#include "skeletons/normalise-private.h"
 
 /* Highest priority, of the task with the longest path to the end. */
 #define HIGHEST 1000000
@@ -116,7 +117,8 @@ run_modelled (const HassDataflow *d, const HassPlatform *p,
                     .run = &d->run,
                     .observe = hass_observe };
   HassVirtualModel model = { .events = o->events, .n_events = o->n_events };
-  return hass_virtual_run_model (&farm, &machine, &model, report, error);
+  return hass_farm_check (&farm, "hass-sim --dataflow", error)
+         && hass_virtual_run_model (&farm, &machine, &model, report, error);
 }
 
 static gboolean
