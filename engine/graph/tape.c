@@ -338,6 +338,8 @@ hass_tape_play (HassTape *tape, HassGraph *graph)
       tape->n_runs++;
       if (!hass_graph_await (graph, HASS_WAIT_ALL, NULL))
         break;
+      if (run->ended_ns)
+        run->ended_ns[i] = graph->job->engine->now (graph->job);
       if (!tape->has_times)
         set_levels (tape);
       tape->has_times = TRUE;
