@@ -74,6 +74,10 @@ typedef struct
  *   ns. Of a device 1 if it is unknown, so that tasks count; of cores 0.
  * @copy_ns: Returns: the time to copy to a worker what that task needs and is
  *   not there, in ns; G_MAXDOUBLE if it cannot be copied to that device now.
+ * @after_ns: Returns: how long a recorded graph takes at least from the end
+ *   of that task on a worker, in ns: the longest path of tasks after it, each
+ *   where the path is shortest, copies counted (Arabnejad and Barbosa 2014:
+ *   OCT). While times are unknown copies alone count; 0: not recorded.
  */
 typedef struct HassFlowState HassFlowState;
 struct HassFlowState
@@ -84,6 +88,7 @@ struct HassFlowState
   double core_free_ns, backlog_ns;
   double (*task_ns) (const HassFlowState *state, gint worker);
   double (*copy_ns) (const HassFlowState *state, gint worker);
+  double (*after_ns) (const HassFlowState *state, gint worker);
 };
 
 /**

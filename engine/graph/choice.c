@@ -87,6 +87,13 @@ copy_ns (const HassFlowState *state, gint worker)
   return c->copy_ns;
 }
 
+static double
+after_ns (const HassFlowState *state, gint worker)
+{
+  const HassChoice *c = (const HassChoice *)state;
+  return hass_outlook_after_ns_locked (c->graph, c->task, worker);
+}
+
 /* Where no device asks: what only such a question needs. */
 static void
 foresee_locked (HassChoice *c)
@@ -136,7 +143,8 @@ hass_choice_begin_locked (HassChoice *c, HassGraph *graph, gint asker)
                               .held_ns = c->held_ns,
                               .queue_ns = p->queue_ns,
                               .task_ns = task_ns,
-                              .copy_ns = copy_ns };
+                              .copy_ns = copy_ns,
+                              .after_ns = after_ns };
   if (asker < 0)
     foresee_locked (c);
 }

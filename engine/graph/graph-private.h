@@ -87,6 +87,7 @@ typedef struct
    task is settled (place.h). */
 typedef struct
 {
+  guint32 n_tasks;
   guint32 *first, *next;
   guint8 *late;
 } HassEdges;
@@ -130,6 +131,8 @@ struct HassGraph
      before others see it; NULL: no listener wants to be told of computed
      tasks. Beside what is read for each task anyway. */
   guint64 *lasts;
+  /* see outlook.c; under HassPlacing.lock; NULL: no strategy has asked */
+  float *after_ns;
   HassGraph *next; /* of graphs that have ended */
 
   /* By the submitting thread, which writes some for every task: no other looks
@@ -285,6 +288,9 @@ void hass_graph_store (HassJob *job, gint64 makespan_ns);
 void hass_task_ready (HassGraph *graph, guint worker, HassGraphTask *task);
 guint hass_graph_find (HassGraph *graph, guint worker, guint32 *tasks);
 gboolean hass_graph_any (HassGraph *graph);
+
+/* outlook.c: the calling thread, while no task runs. */
+void hass_outlook_forget (HassGraph *graph);
 
 /* failure.c */
 guint64 hass_task_number (HassGraph *graph, const HassGraphTask *task);

@@ -150,6 +150,7 @@ graph_free (HassGraph *graph)
     free_contents (graph);
   hass_placing_free (graph);
   g_free (graph->lasts);
+  g_free (graph->after_ns);
   if (graph->pairs)
     g_array_unref (graph->pairs);
   g_array_unref (graph->heap);

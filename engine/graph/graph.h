@@ -50,6 +50,9 @@ typedef struct
   HassTape
       *tape;     /* a recorded graph, which is run instead of @build; or NULL */
   guint64 times; /* how often */
+  /* [times] (out): by the engine's clock, when each run of the tape ended;
+     NULL: not asked for */
+  gint64 *ended_ns;
   gboolean (*again) (gpointer user_data);
 } HassGraphRun;
 

@@ -199,6 +199,12 @@ double hass_device_copy_ns_locked (HassGraph *graph,
                                    HassGraphTask *task, HassPlaces **away);
 double hass_home_copy_ns_locked (HassGraph *graph, HassGraphTask *task);
 
+double hass_devices_copy_ns (const HassGraph *graph, guint n, gsize bytes);
+
+/* outlook.c */
+double hass_outlook_after_ns_locked (HassGraph *graph,
+                                     const HassGraphTask *task, gint worker);
+
 /* Returns: a mask of the devices in a state. */
 static inline guint32
 hass_place_devices_that_are (const HassPlacing *p, HassGraphDeviceState state)

@@ -210,6 +210,17 @@ hass_device_copy_ns_locked (HassGraph *graph, const HassGraphDevice *device,
                : n * COPY_NS + link_ns (graph, device, before + bytes);
 }
 
+/* Returns: the time of @n copies of @bytes in all, on the mean link. */
+double
+hass_devices_copy_ns (const HassGraph *graph, guint n, gsize bytes)
+{
+  const HassPlacing *p = graph->placing;
+  double ns = 0;
+  for (guint i = 0; i < p->n_devices; i++)
+    ns += link_ns (graph, &p->devices[i], bytes);
+  return n * COPY_NS + ns / p->n_devices;
+}
+
 /* Returns: the time to copy home what a task on a core needs there. */
 double
 hass_home_copy_ns_locked (HassGraph *graph, HassGraphTask *task)

@@ -53,6 +53,7 @@ make_edges (HassTape *tape, GArray *pairs)
   HassEdges *edges = &tape->edges;
   if (n_pairs > 0)
     qsort (pair, n_pairs, 2 * sizeof *pair, by_pair);
+  edges->n_tasks = tape->n_tasks;
   edges->first = g_new0 (guint32, (gsize)tape->n_tasks + 1);
   edges->next = g_new (guint32, MAX (n_pairs, 1));
   edges->late = g_new (guint8, MAX (n_pairs, 1));
@@ -337,8 +338,12 @@ hass_tape_play (HassTape *tape, HassGraph *graph)
       tape->n_runs++;
       if (!hass_graph_await (graph, HASS_WAIT_ALL, NULL))
         break;
+      if (run->ended_ns)
+        run->ended_ns[i] = graph->job->engine->now (graph->job);
       if (!tape->has_times)
         set_levels (tape);
       tape->has_times = TRUE;
+      if (i == 0)
+        hass_outlook_forget (graph);
     }
 }

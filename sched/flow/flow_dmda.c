@@ -19,7 +19,7 @@
    cores, after the first core is free. 2. StarPU calibrates its models by tasks
    which it spreads until each worker has computed ten. Here a codelet whose
    time on cores is unknown goes to devices, and one task of it to a core when
-   many are known (try.h); while its time on devices is unknown, tasks count.
+   many are known (assign.h); while its time on devices is unknown, tasks count.
    3. Of tasks of one priority, StarPU's dmdas begins the one of which most
    data are there; flow-dmdas begins the first. 4. When devices open or are
    lost, all that wait are assigned anew; StarPU's workers are constant.
@@ -28,8 +28,7 @@
    predictions are wrong: a worker never takes what waits for another one.
 
    Thread safety: as hass/strategy.h. */
-#include "hass/strategy.h"
-#include "sched/flow/try.h"
+#include "sched/flow/assign.h"
 
 /* Of the values of the parameters. */
 enum
@@ -38,12 +37,11 @@ enum
   BETA
 };
 
-/* @tried: by codelet: a task was assigned to the cores to be measured. */
 typedef struct
 {
   double alpha, beta;
   gboolean sorted;
-  gboolean tried[HASS_FLOW_QUEUES];
+  HassFlowTries tries;
 } Dmda;
 
 static const HassParameter parameters[]
@@ -75,12 +73,6 @@ create_dmdas (const HassStrategyEnv *env, GError **error)
   return new_dmda (env, TRUE);
 }
 
-static guint
-queue_of (gint worker)
-{
-  return (guint)(worker - HASS_FLOW_CORES);
-}
-
 /* Of a worker for a task. @ns: what the task adds to its queue. */
 typedef struct
 {
@@ -95,11 +87,11 @@ consider (const Dmda *s, const HassFlowState *state, gint worker, Option *best)
   double copy_ns = state->copy_ns (state, worker);
   if (copy_ns == G_MAXDOUBLE)
     return;
-  double end_ns = worker < 0 ? state->core_free_ns : state->held_ns[worker];
+  double end_ns = hass_flow_free_ns (state, worker)
+                  + state->queue_ns[hass_flow_queue_of (worker)];
   Option o = { .worker = worker, .ns = task_ns + copy_ns };
   if (worker < 0)
     o.ns /= state->n_cores;
-  end_ns += state->queue_ns[queue_of (worker)];
   o.fitness = s->alpha * (end_ns + task_ns) + s->beta * copy_ns;
   if (o.fitness < best->fitness)
     *best = o;
@@ -111,32 +103,20 @@ place (gpointer self, const HassFlowState *state, const HassFlowTask *task,
 {
   Dmda *s = self;
   Option best = { .worker = HASS_FLOW_CORES, .fitness = G_MAXDOUBLE };
-  gboolean tries
-      = task->cores && hass_flow_may_try (task) && !s->tried[task->codelet];
-  s->tried[task->codelet] |= tries;
+  gboolean tries = hass_flow_tries (&s->tries, task);
   for (guint64 d = tries ? 0 : task->devices; d != 0; d &= d - 1)
     consider (s, state, __builtin_ctzll (d), &best);
-  if (task->cores && task->core_ns > 0)
+  if (hass_flow_cores_known (task))
     consider (s, state, HASS_FLOW_CORES, &best);
-  if (best.fitness == G_MAXDOUBLE && task->devices != 0 && !tries)
-    best.worker
-        = __builtin_ctzll (task->devices); /* its data are being moved */
-  spot->queue = queue_of (best.worker);
+  if (best.fitness == G_MAXDOUBLE && !tries)
+    best.worker = hass_flow_first_worker (task);
+  spot->queue = hass_flow_queue_of (best.worker);
   spot->ns = (float)best.ns;
   if (!s->sorted)
     {
       spot->priority = 0;
       spot->level = 0;
     }
-}
-
-static gboolean
-look (gpointer self, const HassFlowState *state, gint worker, guint n,
-      HassFlowLook *look)
-{
-  (void)self, (void)state;
-  look->queue = queue_of (worker);
-  return n == 0;
 }
 
 const HassStrategyOps hass_flow_dmda = {
@@ -149,7 +129,7 @@ const HassStrategyOps hass_flow_dmda = {
   .create = create_dmda,
   .destroy = g_free,
   .place = place,
-  .look = look,
+  .look = hass_flow_look_at_own,
 };
 
 const HassStrategyOps hass_flow_dmdas = {
@@ -162,5 +142,5 @@ const HassStrategyOps hass_flow_dmdas = {
   .create = create_dmdas,
   .destroy = g_free,
   .place = place,
-  .look = look,
+  .look = hass_flow_look_at_own,
 };

@@ -20,7 +20,7 @@
    those that wait, but its end is predicted as if it came last. 4. The cores
    share one queue, of which the end is that of its tasks on all cores, after
    the first core is free. 5. A codelet whose time on cores is unknown goes to
-   devices, and one task of it to a core when many are known (try.h).
+   devices, and one task of it to a core when many are known (assign.h).
 
    Cost of a decision: O(devices * accesses), once for each task. It loses where
    links bind, as copies of tasks that wait for one worker count as if each had
@@ -28,83 +28,20 @@
    waits for another one.
 
    Thread safety: as hass/strategy.h. */
-#include "hass/strategy.h"
-#include "sched/flow/try.h"
-
-/* @tried: by codelet: a task was assigned to the cores to be measured. */
-typedef struct
-{
-  gboolean tried[HASS_FLOW_QUEUES];
-} Heft;
+#include "sched/flow/assign.h"
 
 static gpointer
 create (const HassStrategyEnv *env, GError **error)
 {
   (void)env, (void)error;
-  return g_new0 (Heft, 1);
-}
-
-static guint
-queue_of (gint worker)
-{
-  return (guint)(worker - HASS_FLOW_CORES);
-}
-
-/* Returns: when a worker would have computed the task; G_MAXDOUBLE: it cannot
-   get the data now. */
-static double
-end_ns (const HassFlowState *state, gint worker)
-{
-  double free_ns = worker < 0 ? state->core_free_ns : state->held_ns[worker];
-  double copied_ns = state->copy_ns (state, worker);
-  if (copied_ns == G_MAXDOUBLE)
-    return G_MAXDOUBLE;
-  return MAX (free_ns + state->queue_ns[queue_of (worker)], copied_ns)
-         + state->task_ns (state, worker);
-}
-
-/* Returns: the worker that ends the task earliest. */
-static gint
-earliest (const HassFlowState *state, const HassFlowTask *task)
-{
-  gint best = HASS_FLOW_CORES;
-  double least
-      = task->cores && task->core_ns > 0 ? end_ns (state, best) : G_MAXDOUBLE;
-  for (guint64 d = task->devices; d != 0; d &= d - 1)
-    {
-      gint device = __builtin_ctzll (d);
-      double ns = end_ns (state, device);
-      if (ns >= least)
-        continue;
-      least = ns;
-      best = device;
-    }
-  if (least == G_MAXDOUBLE && task->devices != 0)
-    best = __builtin_ctzll (task->devices); /* its data are being moved */
-  return best;
+  return g_new0 (HassFlowTries, 1);
 }
 
 static void
 place (gpointer self, const HassFlowState *state, const HassFlowTask *task,
        HassFlowSpot *spot)
 {
-  Heft *s = self;
-  gboolean tries
-      = task->cores && hass_flow_may_try (task) && !s->tried[task->codelet];
-  gint worker = tries ? HASS_FLOW_CORES : earliest (state, task);
-  double ns = state->task_ns (state, worker);
-  s->tried[task->codelet] |= tries;
-  spot->queue = queue_of (worker);
-  spot->ns = (float)(worker < 0 ? ns / state->n_cores : ns);
-}
-
-static gboolean
-look (gpointer self, const HassFlowState *state, gint worker, guint n,
-      HassFlowLook *look)
-{
-  (void)self, (void)state;
-  look->queue = queue_of (worker);
-  return n == 0;
+  hass_flow_assign (self, state, task, hass_flow_end_ns, spot);
 }
 
 const HassStrategyOps hass_flow_heft = {
@@ -116,5 +53,5 @@ const HassStrategyOps hass_flow_heft = {
   .create = create,
   .destroy = g_free,
   .place = place,
-  .look = look,
+  .look = hass_flow_look_at_own,
 };

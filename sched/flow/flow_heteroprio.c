@@ -15,7 +15,9 @@
    The end. A core takes a task only if the queue has at least as many tasks
    for each device as devices are faster (StarPU's slow factor): else the
    devices would come to it earlier. IPDPS 2017 takes tasks back from slow
-   workers instead (spoliation); a task that has begun is not stopped here.
+   workers instead (spoliation). Here none is taken back: one that has begun is
+   not stopped, and of one that a device has taken and not begun the data have
+   memory there and copies under way, which end at the device's own pace.
 
    Deviations. A codelet whose time on cores is unknown counts as the one with
    the highest acceleration, and one core tries it when many tasks are known

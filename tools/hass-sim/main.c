@@ -26,7 +26,7 @@ static char *gantt, *plot, *replay, *explanation, *family_name, *dataflow,
 static char **slow, **lose, **changes;
 static gint rounds, random_cases, replay_farm;
 static gint part_mib = SIM_NOT_GIVEN, start_ms = SIM_NOT_GIVEN,
-            kernels = SIM_NOT_GIVEN;
+            kernels = SIM_NOT_GIVEN, times = SIM_NOT_GIVEN;
 static gint64 seed = 1;
 static gboolean json, csv, list, summary_only, no_static, known;
 
@@ -43,6 +43,10 @@ static const GOptionEntry entries[] = {
   { "dataflow", 0, 0, G_OPTION_ARG_STRING, &dataflow,
     "A dataflow: cholesky:T, stencil:T:S, forkjoin:N, random:N, *.stg, *.json",
     "SPEC" },
+  { "times", 0, 0, G_OPTION_ARG_INT, &times,
+    "Of --dataflow: record the graph once and run it N times; times are those "
+    "of the last run",
+    "N" },
   { "strategy", 's', 0, G_OPTION_ARG_STRING, &strategy,
     "Strategies, as a,b:param=x,c, or all (default: auto)", "LIST" },
   { "suite", 'S', 0, G_OPTION_ARG_STRING, &suite,
@@ -141,6 +145,8 @@ check_cases (GError **error)
         error, "--gantt draws one case: --workload or --dataflow is needed");
   if (task && !(gantt && dataflow))
     return sim_refuse (error, "--task belongs to --dataflow with --gantt");
+  if (times != SIM_NOT_GIVEN && (!dataflow || times == 0))
+    return sim_refuse (error, "--times belongs to --dataflow, from 1");
   if (plot && !workload)
     return sim_refuse (error, "--plot draws one case: --workload is needed");
   if (known && !pipeline)
@@ -180,6 +186,7 @@ check_dataflow (GError **error)
           { "explain", explanation != NULL,
             "no decision of a dataflow is explained" },
           { "no-static", no_static, "no static split of it is sought" },
+          { "gantt", gantt && times > 0, "with --times: it draws one run" },
           { NULL, FALSE, NULL } };
   if (json && csv)
     return sim_refuse (error, "--json and --csv exclude each other");
@@ -205,11 +212,10 @@ parse (int argc, char **argv, Bench *b, GError **error)
                    "unknown argument %s", argv[1]);
       return FALSE;
     }
-  const SimCount counts[] = { { "--rounds", rounds },
-                              { "--random", random_cases },
-                              { "--parts", part_mib },
-                              { "--kernels", kernels },
-                              { "--start", start_ms } };
+  const SimCount counts[]
+      = { { "--rounds", rounds },  { "--random", random_cases },
+          { "--parts", part_mib }, { "--kernels", kernels },
+          { "--start", start_ms }, { "--times", times } };
   if (!sim_check_counts (counts, G_N_ELEMENTS (counts), error))
     return FALSE;
   if (family_name && random_cases == 0)
@@ -236,17 +242,7 @@ parse (int argc, char **argv, Bench *b, GError **error)
 static void
 adjust (const Bench *b, HassPlatform *p)
 {
-  if (b->noise >= 0)
-    p->noise = b->noise;
-  for (guint i = 0; i < p->n_gpus; i++)
-    {
-      if (part_mib >= 0)
-        p->gpus[i].part_bytes = (guint64)part_mib << 20;
-      if (kernels >= 0)
-        p->gpus[i].kernels = (guint)kernels;
-      if (start_ms >= 0)
-        p->gpus[i].start_ns = start_ms * 1e6;
-    }
+  sim_adjust (&(SimAdjust){ b->noise, part_mib, kernels, start_ms }, p);
 }
 
 static SimCase *
@@ -442,6 +438,7 @@ run_dataflow (const Bench *b, GError **error)
                              .task = task,
                              .noise = b->noise,
                              .start_ms = start_ms,
+                             .times = (guint)MAX (times, 0),
                              .slow = slow,
                              .lose = lose };
   return sim_flow_command (&command, error);

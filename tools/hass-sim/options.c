@@ -35,6 +35,22 @@ sim_check_counts (const SimCount *counts, guint n, GError **error)
   return TRUE;
 }
 
+void
+sim_adjust (const SimAdjust *a, HassPlatform *p)
+{
+  if (a->noise >= 0)
+    p->noise = a->noise;
+  for (guint i = 0; i < p->n_gpus; i++)
+    {
+      if (a->part_mib >= 0)
+        p->gpus[i].part_bytes = (guint64)a->part_mib << 20;
+      if (a->kernels >= 0)
+        p->gpus[i].kernels = (guint)a->kernels;
+      if (a->start_ms >= 0)
+        p->gpus[i].start_ns = a->start_ms * 1e6;
+    }
+}
+
 gboolean
 sim_parse_noise (const char *text, double *noise, GError **error)
 {

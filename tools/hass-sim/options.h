@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* options.h: checks of what the command line gives. All return FALSE with an
-   error that names the option.
+   error that names the option. Also what it says of the machine.
    Thread safety: any thread. */
 #ifndef HASS_SIM_OPTIONS_H
 #define HASS_SIM_OPTIONS_H
 
-#include <glib.h>
+#include "device/model/model.h"
 
 /* An option that does not go with what runs. @why: the reason; NULL: none is
    named. A table of them ends with a NULL name. */
@@ -27,6 +27,16 @@ typedef struct
   const char *option;
   gint n;
 } SimCount;
+
+/* What the command line says of a machine. @noise: negative: the machine's own;
+   so are the others. */
+typedef struct
+{
+  double noise;
+  gint part_mib, kernels, start_ms;
+} SimAdjust;
+
+void sim_adjust (const SimAdjust *adjust, HassPlatform *p);
 
 gboolean sim_check_counts (const SimCount *counts, guint n, GError **error);
 /* @text: of --noise; NULL: not given, *@noise becomes -1. */

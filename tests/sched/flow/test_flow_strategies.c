@@ -4,13 +4,14 @@
 #include "hass_test.h"
 #include "sched/registry.h"
 
-/* A machine with two devices and four cores. @task_ns, @copy_ns: of the task
-   that is asked about, at worker + 1: on the cores, on either device. */
+/* A machine with two devices and four cores. @task_ns, @copy_ns, @after_ns: of
+   the task that is asked about, at worker + 1: on the cores, on either device.
+ */
 typedef struct
 {
   HassFlowState state;
   double held_ns[2], queue_ns[HASS_FLOW_QUEUES];
-  double task_ns[3], copy_ns[3];
+  double task_ns[3], copy_ns[3], after_ns[3];
   HassDeviceTraits devices[3];
   HassStrategyEnv env;
   HassStrategy *strategy;
@@ -28,6 +29,12 @@ copy_ns (const HassFlowState *state, gint worker)
   return ((const Machine *)(gconstpointer)state)->copy_ns[worker + 1];
 }
 
+static double
+after_ns (const HassFlowState *state, gint worker)
+{
+  return ((const Machine *)(gconstpointer)state)->after_ns[worker + 1];
+}
+
 /* The caller ends it. */
 static Machine *
 begin (const char *strategy)
@@ -39,7 +46,8 @@ begin (const char *strategy)
                               .held_ns = m->held_ns,
                               .queue_ns = m->queue_ns,
                               .task_ns = task_ns,
-                              .copy_ns = copy_ns };
+                              .copy_ns = copy_ns,
+                              .after_ns = after_ns };
   m->env = (HassStrategyEnv){ .struct_size = sizeof m->env,
                               .farm = HASS_FARM_DATAFLOW,
                               .n_devices = 3,
@@ -146,10 +154,82 @@ core_before_devices (void)
   end (m);
 }
 
+/* -- Those that assign a task when it becomes ready ---------------------- */
+
+/* A queue is that of the worker + 1. */
+static const char *const assigning[]
+    = { "flow-dmda", "flow-dmdas", "flow-heft", "flow-peft", NULL };
+
+static void
+busy_devices (void)
+{
+  for (guint i = 0; assigning[i]; i++)
+    {
+      Machine *m = begin (assigning[i]);
+      HassFlowTask task = task_of (0, 100, 10);
+      set (m->task_ns, 100, 10, 12);
+      m->queue_ns[1] = m->queue_ns[2] = 99;
+      CU_ASSERT_EQUAL (place (m, &task).queue, 0);
+      CU_ASSERT_EQUAL (place (m, &task).ns, 25);
+      m->state.core_free_ns = 20;
+      CU_ASSERT_EQUAL (place (m, &task).queue, 1);
+      end (m);
+    }
+}
+
+static void
+moving_data (void)
+{
+  for (guint i = 0; assigning[i]; i++)
+    {
+      Machine *m = begin (assigning[i]);
+      HassFlowTask task = task_of (0, 100, 10);
+      set (m->task_ns, 100, 10, 12);
+      set (m->copy_ns, 0, G_MAXDOUBLE, G_MAXDOUBLE);
+      CU_ASSERT_EQUAL (place (m, &task).queue, 0);
+      task.cores = FALSE;
+      CU_ASSERT_EQUAL (place (m, &task).queue, 1);
+      task.devices = 2;
+      CU_ASSERT_EQUAL (place (m, &task).queue, 2);
+      end (m);
+    }
+}
+
+static void
+tried_once (void)
+{
+  for (guint i = 0; assigning[i]; i++)
+    {
+      Machine *m = begin (assigning[i]);
+      HassFlowTask task = task_of (4, 0, 10);
+      set (m->task_ns, 0, 10, 10);
+      CU_ASSERT_EQUAL (place (m, &task).queue, 1);
+      task.n_known = 512;
+      CU_ASSERT_EQUAL (place (m, &task).queue, 0);
+      CU_ASSERT_EQUAL (place (m, &task).queue, 1);
+      end (m);
+    }
+}
+
+static void
+own_queue (void)
+{
+  for (guint i = 0; assigning[i]; i++)
+    {
+      Machine *m = begin (assigning[i]);
+      for (gint worker = HASS_FLOW_CORES; worker < 2; worker++)
+        {
+          CU_ASSERT_EQUAL (look (m, worker, 0), worker + 1);
+          CU_ASSERT_EQUAL (look (m, worker, 1), -1);
+        }
+      end (m);
+    }
+}
+
 /* -- flow-dmda, flow-dmdas ---------------------------------------------- */
 
 /* Workers end a task at 100, 10 and 12 and then as what they have, and the
-   copies, say. A queue is that of the worker + 1. */
+   copies, say. */
 static void
 earliest_end (void)
 {
@@ -169,14 +249,6 @@ earliest_end (void)
       CU_ASSERT_EQUAL (place (m, &task).ns, 13);
       m->queue_ns[1] = 2;
       CU_ASSERT_EQUAL (place (m, &task).queue, 2);
-      m->queue_ns[1] = m->queue_ns[2] = 99;
-      CU_ASSERT_EQUAL (place (m, &task).queue, 0);
-      CU_ASSERT_EQUAL (place (m, &task).ns, 25);
-      m->state.core_free_ns = 20;
-      CU_ASSERT_EQUAL (place (m, &task).queue, 1);
-      set (m->copy_ns, 0, G_MAXDOUBLE, G_MAXDOUBLE);
-      task.cores = FALSE;
-      CU_ASSERT_EQUAL (place (m, &task).queue, 1);
       end (m);
     }
 }
@@ -196,23 +268,6 @@ order (void)
 }
 
 static void
-tried_once (void)
-{
-  static const char *const names[] = { "flow-dmda", "flow-heft" };
-  for (guint i = 0; i < 2; i++)
-    {
-      Machine *m = begin (names[i]);
-      HassFlowTask task = task_of (4, 0, 10);
-      set (m->task_ns, 0, 10, 10);
-      CU_ASSERT_EQUAL (place (m, &task).queue, 1);
-      task.n_known = 512;
-      CU_ASSERT_EQUAL (place (m, &task).queue, 0);
-      CU_ASSERT_EQUAL (place (m, &task).queue, 1);
-      end (m);
-    }
-}
-
-static void
 weights (void)
 {
   Machine *m = begin ("flow-dmda:beta=0");
@@ -229,26 +284,58 @@ weights (void)
 static void
 copies_behind_work (void)
 {
-  Machine *m = begin ("flow-heft");
+  static const char *const names[] = { "flow-heft", "flow-peft" };
+  for (guint i = 0; i < 2; i++)
+    {
+      Machine *m = begin (names[i]);
+      HassFlowTask task = task_of (0, 100, 10);
+      set (m->task_ns, 100, 10, 12);
+      set (m->copy_ns, 0, 30, 0);
+      CU_ASSERT_EQUAL (place (m, &task).queue, 2);
+      m->queue_ns[2] = 29;
+      CU_ASSERT_EQUAL (place (m, &task).queue, 1);
+      m->held_ns[0] = 30;
+      CU_ASSERT_EQUAL (place (m, &task).queue, 1);
+      CU_ASSERT_EQUAL (place (m, &task).ns, 10);
+      m->queue_ns[1] = 2;
+      CU_ASSERT_EQUAL (place (m, &task).queue, 2);
+      CU_ASSERT_EQUAL (place (m, &task).priority, 7);
+      CU_ASSERT_EQUAL (place (m, &task).level, i == 0 ? 3 : 0);
+      end (m);
+    }
+}
+
+/* -- flow-peft ---------------------------------------------------------- */
+
+static void
+rest_of_the_graph (void)
+{
+  Machine *m = begin ("flow-peft");
   HassFlowTask task = task_of (0, 100, 10);
   set (m->task_ns, 100, 10, 12);
-  set (m->copy_ns, 0, 30, 0);
-  CU_ASSERT_EQUAL (place (m, &task).queue, 2);
-  m->queue_ns[2] = 29;
+  set (m->after_ns, 0, 1, 0);
   CU_ASSERT_EQUAL (place (m, &task).queue, 1);
-  m->held_ns[0] = 30;
-  CU_ASSERT_EQUAL (place (m, &task).queue, 1);
-  CU_ASSERT_EQUAL (place (m, &task).ns, 10);
-  m->queue_ns[1] = 2;
+  set (m->after_ns, 0, 3, 0);
   CU_ASSERT_EQUAL (place (m, &task).queue, 2);
-  CU_ASSERT_EQUAL (place (m, &task).priority, 7);
-  CU_ASSERT_EQUAL (place (m, &task).level, 3);
-  m->queue_ns[1] = m->queue_ns[2] = 99;
+  set (m->after_ns, 0, 99, 99);
   CU_ASSERT_EQUAL (place (m, &task).queue, 0);
   CU_ASSERT_EQUAL (place (m, &task).ns, 25);
-  set (m->copy_ns, 0, G_MAXDOUBLE, G_MAXDOUBLE);
+  set (m->copy_ns, 0, 0, G_MAXDOUBLE);
   task.cores = FALSE;
   CU_ASSERT_EQUAL (place (m, &task).queue, 1);
+  end (m);
+}
+
+/* The mean over four cores and two devices, in units of 16 ns. */
+static void
+rank_of_the_rest (void)
+{
+  Machine *m = begin ("flow-peft");
+  HassFlowTask task = task_of (0, 100, 10);
+  set (m->after_ns, 320, 640, 0);
+  CU_ASSERT_EQUAL (place (m, &task).level, 20);
+  set (m->after_ns, 1e12, 1e12, 1e12);
+  CU_ASSERT_EQUAL (place (m, &task).level, G_MAXUINT32);
   end (m);
 }
 
@@ -303,16 +390,26 @@ HASS_TEST_SUITE (
       earliest_device },
     { "flow-auto: a core takes what it ends before devices would come to it",
       core_before_devices },
+    { "a task is assigned to the cores if they end it before busy devices",
+      busy_devices },
+    { "a task whose data are being moved is assigned to what can compute it",
+      moving_data },
+    { "cores are assigned one task of a codelet to try it, if many are known",
+      tried_once },
+    { "where tasks are assigned a worker looks into its own queue alone",
+      own_queue },
     { "flow-dmda and -dmdas assign a task to the earliest predicted end",
       earliest_end },
     { "flow-dmda keeps the order of assignment, flow-dmdas that of priorities",
       order },
-    { "flow-dmda and -heft have cores try a codelet once, if many tasks are "
-      "known",
-      tried_once },
     { "the weights of flow-dmda can be set", weights },
-    { "flow-heft has copies behind the work of the worker that ends earliest",
+    { "flow-heft and -peft have copies behind the work of the worker that ends "
+      "earliest",
       copies_behind_work },
+    { "flow-peft assigns a task to the worker from which the graph ends first",
+      rest_of_the_graph },
+    { "flow-peft ranks a task by the mean time from its end to the graph's",
+      rank_of_the_rest },
     { "flow-heteroprio: devices look first at what they speed up most, cores "
       "last",
       by_acceleration },

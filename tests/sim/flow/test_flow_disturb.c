@@ -48,6 +48,22 @@ unchanged (void)
     }
 }
 
+/* A disturbed machine takes the strategy as an undisturbed one does. */
+static void
+named (void)
+{
+  g_autofree char *chosen = flow_prints (RUN "--csv");
+  g_autofree char *plain = flow_prints (RUN "--csv -s flow-eager");
+  g_autofree char *disturbed
+      = flow_prints (RUN "--csv -s flow-eager --noise 0");
+  CU_ASSERT_STRING_NOT_EQUAL (plain, chosen);
+  CU_ASSERT_STRING_EQUAL (disturbed, plain);
+  g_setenv ("HASS_STRATEGY", "auto,flow-eager", TRUE);
+  g_autofree char *by_environment = flow_prints (RUN "--csv --noise 0");
+  g_unsetenv ("HASS_STRATEGY");
+  CU_ASSERT_STRING_EQUAL (by_environment, plain);
+}
+
 static void
 lost (void)
 {
@@ -150,6 +166,7 @@ HASS_TEST_SUITE (
     sim_flow_disturb,
     { "what does not disturb a dataflow leaves each of its figures",
       unchanged },
+    { "a disturbed dataflow runs under the strategy that is named", named },
     { "others compute what a lost GPU should have, and the output says so",
       lost },
     { "cores compute all if all GPUs are lost", all_lost },

@@ -53,6 +53,17 @@ small (void)
 }
 
 static void
+of_strategy (void)
+{
+  g_autofree char *svg
+      = written ("cholesky:4 -p thesis -s flow-eager --gantt @");
+  SvgParts parts = svg_parts (svg);
+  CU_ASSERT_TRUE (
+      svg_says (&parts, "cholesky:4 on thesis, strategy flow-eager"));
+  svg_parts_clear (&parts);
+}
+
+static void
 on_cores (void)
 {
   g_autofree char *machine
@@ -312,6 +323,7 @@ refused (void)
 HASS_TEST_SUITE (
     sim_flow_draw,
     { "the chart of a small graph has a bar for each task", small },
+    { "it is drawn under the strategy that is named", of_strategy },
     { "it has a row for each core", on_cores },
     { "that of 11,480 tasks stays small and has areas", many },
     { "--trace writes the trace that HASS_TRACE writes", traced },

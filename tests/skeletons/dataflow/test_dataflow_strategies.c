@@ -20,7 +20,7 @@ run_under_all (DeviceMix mix, DeviceTally *tally)
         device_mix_run (&mix, tally);
         n++;
       }
-  CU_ASSERT_TRUE (n >= 6);
+  CU_ASSERT_TRUE (n >= 7);
 }
 
 static void

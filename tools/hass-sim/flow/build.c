@@ -51,6 +51,15 @@ sim_flow_use (SimFlow *f, guint32 datum, HassAccessMode mode)
   g_array_index (f->tasks, SimFlowTask, f->tasks->len - 1).n++;
 }
 
+gsize
+sim_flow_bytes (const SimFlow *f)
+{
+  gsize sum = 0;
+  for (guint d = 0; d < f->sizes->len; d++)
+    sum += g_array_index (f->sizes, gsize, d);
+  return sum;
+}
+
 void
 sim_flow_free (SimFlow *f)
 {

@@ -8,30 +8,32 @@
 #include <stdio.h>
 
 #include "engine/observe/json-private.h"
+#include "tools/hass-sim/options.h"
 
 /* The machine if none is named. */
 #define MACHINE "h200x2"
 
-/* Prints the runs of the graph under the strategies. @reports: HassReport. */
+/* Prints the runs of the graph under the strategies. @outcomes: SimFlowOutcome.
+ */
 static void
 print (const SimFlowCommand *command, SimFlow *f, const HassPlatform *p,
-       char **strategies, const GPtrArray *reports)
+       char **strategies, const GPtrArray *outcomes)
 {
   g_autoptr (JsonBuilder) json = json_builder_new ();
   json_builder_begin_array (json);
   if (command->output == 'c')
     sim_flow_print_csv_head ();
-  if (command->output == 't' && reports->len > 1)
-    sim_flow_compare (f, p, strategies, reports);
-  for (guint i = 0; i < reports->len; i++)
+  if (command->output == 't' && outcomes->len > 1)
+    sim_flow_compare (f, p, strategies, outcomes);
+  for (guint i = 0; i < outcomes->len; i++)
     {
       SimFlowResult result
-          = { f, p, reports->pdata[i], sim_flow_bound (f, p), command->seed };
+          = { f, p, outcomes->pdata[i], sim_flow_bound (f, p), command->seed };
       if (command->output == 'c')
         sim_flow_print_csv (&result);
       else if (command->output == 'j')
         sim_flow_add_json (json, &result);
-      else if (reports->len == 1)
+      else if (outcomes->len == 1)
         sim_flow_print_table (&result);
     }
   json_builder_end_array (json);
@@ -45,7 +47,7 @@ print (const SimFlowCommand *command, SimFlow *f, const HassPlatform *p,
 /* Runs the graph under a strategy as the command says. Draws it if it is the
    first one, and sets *chain to what the chain of the chosen task is; the trace
    is of the last one. */
-static HassReport *
+static SimFlowOutcome *
 run_one (const SimFlowCommand *command, SimFlow *f, const HassPlatform *p,
          char **strategy, char **chain, GError **error)
 {
@@ -53,6 +55,7 @@ run_one (const SimFlowCommand *command, SimFlow *f, const HassPlatform *p,
       = { .seed = command->seed,
           .strategy = strategy[0],
           .trace = strategy[0] && strategy[1] ? "" : command->trace,
+          .times = command->times,
           .modelled = command->noise >= 0 || command->start_ms >= 0
                       || command->slow || command->lose };
   SimFlowPicture picture = { command->gantt, command->task, NULL };
@@ -62,10 +65,10 @@ run_one (const SimFlowCommand *command, SimFlow *f, const HassPlatform *p,
     return NULL;
   o.events = (HassVirtualEvent *)events->data;
   o.n_events = events->len;
-  HassReport *r = sim_flow_run_as (f, p, &o, error);
+  SimFlowOutcome *r = sim_flow_run_times (f, p, &o, error);
   if (r && chain && command->gantt
-      && !sim_flow_draw (f, p, &o, r, &picture, error))
-    g_clear_pointer (&r, hass_report_free);
+      && !sim_flow_draw (f, p, &o, r->report, &picture, error))
+    g_clear_pointer (&r, sim_flow_outcome_free);
   if (chain)
     *chain = picture.chain;
   return r;
@@ -75,31 +78,22 @@ static gboolean
 run (const SimFlowCommand *command, SimFlow *f, const HassPlatform *p,
      char **strategies, GError **error)
 {
-  g_autoptr (GPtrArray) reports
-      = g_ptr_array_new_with_free_func ((GDestroyNotify)hass_report_free);
+  g_autoptr (GPtrArray) outcomes
+      = g_ptr_array_new_with_free_func ((GDestroyNotify)sim_flow_outcome_free);
   g_autofree char *chain = NULL;
   guint n = MAX (g_strv_length (strategies), 1);
   for (guint i = 0; i < n; i++)
     {
-      HassReport *r = run_one (command, f, p, strategies + i,
-                               i == 0 ? &chain : NULL, error);
+      SimFlowOutcome *r = run_one (command, f, p, strategies + i,
+                                   i == 0 ? &chain : NULL, error);
       if (!r)
         return FALSE;
-      g_ptr_array_add (reports, r);
+      g_ptr_array_add (outcomes, r);
     }
-  print (command, f, p, strategies, reports);
+  print (command, f, p, strategies, outcomes);
   if (chain && command->output == 't')
     fputs (chain, stdout);
   return TRUE;
-}
-
-static void
-adjust (const SimFlowCommand *command, HassPlatform *p)
-{
-  if (command->noise >= 0)
-    p->noise = command->noise;
-  for (guint i = 0; command->start_ms >= 0 && i < p->n_gpus; i++)
-    p->gpus[i].start_ns = command->start_ms * 1e6;
 }
 
 gboolean
@@ -117,7 +111,7 @@ sim_flow_command (const SimFlowCommand *command, GError **error)
   g_autoptr (SimFlow) f = sim_flow_new (command->spec, command->seed, error);
   if (!f || !sim_load_platform (f->name, on, &p, error))
     return FALSE;
-  adjust (command, p);
+  sim_adjust (&(SimAdjust){ command->noise, -1, -1, command->start_ms }, p);
   if (!p->has_cpu)
     g_set_error (error, HASS_ERROR, HASS_ERROR_NO_DEVICE,
                  "dataflow '%s': platform %s has no cores", f->spec, p->name);

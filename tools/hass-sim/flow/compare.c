@@ -66,12 +66,13 @@ percent (double part, double whole)
 /* Prints a line: the time, by the best one and by the bound, and the part of it
    in which the cores, and then each GPU, compute. */
 static void
-print_line (const char *name, const HassReport *r, double best_s,
-            double bound_s)
+print_line (const char *name, const SimFlowOutcome *o, double best_ns,
+            double bound_ns)
 {
-  printf ("%-18s %12.3f %8.3f %8.3f ", name, r->makespan_s * 1e3,
-          best_s > 0 ? r->makespan_s / best_s : 1,
-          bound_s > 0 ? r->makespan_s / bound_s : 1);
+  const HassReport *r = o->report;
+  double ns = sim_flow_last_ns (o);
+  printf ("%-18s %12.3f %8.3f %8.3f ", name, ns * 1e-6,
+          best_ns > 0 ? ns / best_ns : 1, bound_ns > 0 ? ns / bound_ns : 1);
   for (guint d = 0; d < r->n_devices; d++)
     printf (" %5.1f", percent (r->devices[d].kernel_s, r->makespan_s));
   putchar ('\n');
@@ -79,19 +80,20 @@ print_line (const char *name, const HassReport *r, double best_s,
 
 void
 sim_flow_compare (SimFlow *f, const HassPlatform *p, char **strategies,
-                  const GPtrArray *reports)
+                  const GPtrArray *outcomes)
 {
   SimFlowBound b = sim_flow_bound (f, p);
-  double best_s = G_MAXDOUBLE, bound_ns = MAX (b.path_ns, b.area_ns);
-  for (guint i = 0; i < reports->len; i++)
-    {
-      const HassReport *r = reports->pdata[i];
-      best_s = MIN (best_s, r->makespan_s);
-    }
-  printf ("%s on %s: %u tasks, bound %.3f ms\n", f->spec, p->name,
+  double best_ns = G_MAXDOUBLE, bound_ns = MAX (b.path_ns, b.area_ns);
+  const SimFlowOutcome *first = outcomes->pdata[0];
+  g_autofree char *which = first->times > 0
+                               ? g_strdup_printf (", run %u", first->times)
+                               : g_strdup ("");
+  for (guint i = 0; i < outcomes->len; i++)
+    best_ns = MIN (best_ns, sim_flow_last_ns (outcomes->pdata[i]));
+  printf ("%s on %s%s: %u tasks, bound %.3f ms\n", f->spec, p->name, which,
           f->tasks->len, bound_ns * 1e-6);
   printf ("%-18s %12s %8s %8s  %s\n", "strategy", "ms", "/ best", "/ bound",
           "busy %: cores, GPUs");
-  for (guint i = 0; i < reports->len; i++)
-    print_line (strategies[i], reports->pdata[i], best_s, bound_ns * 1e-9);
+  for (guint i = 0; i < outcomes->len; i++)
+    print_line (strategies[i], outcomes->pdata[i], best_ns, bound_ns);
 }

@@ -8,9 +8,11 @@ static double
 undisturbed_ns (SimFlow *f, const HassPlatform *p, const SimFlowOptions *o,
                 GError **error)
 {
-  SimFlowOptions quiet = {
-    .seed = o->seed, .strategy = o->strategy, .trace = "", .extra = TRUE
-  };
+  SimFlowOptions quiet = { .seed = o->seed,
+                           .strategy = o->strategy,
+                           .trace = "",
+                           .extra = TRUE,
+                           .times = o->times };
   g_autoptr (HassReport) r = sim_flow_run_as (f, p, &quiet, error);
   return r ? r->makespan_s * 1e9 : -1;
 }

@@ -49,6 +49,8 @@ typedef struct
 /* graphs.c: @spec: cholesky:T, stencil:T:S, forkjoin:N, random:N, or a file
    NAME.stg or NAME.json. */
 SimFlow *sim_flow_new (const char *spec, guint64 seed, GError **error);
+/* Bytes of all data of a graph. */
+gsize sim_flow_bytes (const SimFlow *flow);
 void sim_flow_free (SimFlow *flow);
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (SimFlow, sim_flow_free)
 
@@ -70,6 +72,7 @@ SimFlowBound sim_flow_bound (SimFlow *flow, const HassPlatform *p);
  * @trace, @gantt: files to write; NULL: none.
  * @task: the chain of this task is shown, "last" or a number; NULL: none.
  * @noise, @start_ms: instead of the machine's; negative: the machine's.
+ * @times: the graph is recorded and runs so often; 0: it is not recorded.
  * @slow, @lose: DEVICE:FACTOR:WHEN and DEVICE:WHEN; NULL: none.
  */
 typedef struct
@@ -80,19 +83,34 @@ typedef struct
   const char *trace, *gantt, *task;
   double noise;
   gint start_ms;
+  guint times;
   char **slow, **lose;
 } SimFlowCommand;
 
 /* command.c: hass-sim --dataflow. */
 gboolean sim_flow_command (const SimFlowCommand *command, GError **error);
+/* A graph has run. @run_ns: [@times] the time of each run of a recorded graph;
+   @times 0: it was not recorded. @report: of all runs together. */
+typedef struct
+{
+  HassReport *report;
+  guint times;
+  double *run_ns;
+} SimFlowOutcome;
+
+void sim_flow_outcome_free (SimFlowOutcome *outcome);
+/* Returns: the time of the only run or of the last one, in ns. */
+double sim_flow_last_ns (const SimFlowOutcome *outcome);
+
 /* run.c: runs the graph. Returns: its report, or NULL with an error. */
 HassReport *sim_flow_run (SimFlow *flow, const HassPlatform *p, guint64 seed,
                           GError **error);
 /* compare.c: Returns: the strategies of a list, in which "all" stands for those
    of dataflows; free with g_strfreev(). NULL with an error. */
 char **sim_flow_strategies (const char *list, GError **error);
-/* Prints a table. @reports: HassReport of the graph, under each strategy. */
+/* Prints a table. @outcomes: SimFlowOutcome of the graph, under each strategy.
+ */
 void sim_flow_compare (SimFlow *flow, const HassPlatform *p, char **strategies,
-                       const GPtrArray *reports);
+                       const GPtrArray *outcomes);
 
 #endif

@@ -8,15 +8,6 @@
 
 #include "engine/observe/json-private.h"
 
-gsize
-sim_flow_bytes (const SimFlow *f)
-{
-  gsize sum = 0;
-  for (guint d = 0; d < f->sizes->len; d++)
-    sum += g_array_index (f->sizes, gsize, d);
-  return sum;
-}
-
 /* Of a graph whose tasks cost nothing the whole may be 0. */
 static double
 part_of (double part, double whole)
@@ -55,9 +46,9 @@ void
 sim_flow_print_table (const SimFlowResult *result)
 {
   const SimFlow *f = result->flow;
-  const HassReport *r = result->report;
+  const HassReport *r = result->outcome->report;
   SimFlowBound b = result->bound;
-  double ns = r->makespan_s * 1e9;
+  double ns = sim_flow_last_ns (result->outcome);
   g_autofree char *bytes
       = g_format_size_full (sim_flow_bytes (f), G_FORMAT_SIZE_IEC_UNITS);
   printf ("%s on %s: %u tasks, %u data, %s\n", f->spec, result->platform->name,
@@ -65,10 +56,20 @@ sim_flow_print_table (const SimFlowResult *result)
   printf ("  %-26s %12.3f ms%s\n", "virtual time", ns * 1e-6,
           r->saturated ? " or more: it ends after the end of virtual time"
                        : "");
+  if (result->outcome->times > 0)
+    printf ("  of the last of %u runs, which take %.3f ms together; devices:\n",
+            result->outcome->times, r->makespan_s * 1e3);
   for (guint d = 0; d < r->n_devices; d++)
     print_device (r, d);
   print_bound ("critical path", b.path_ns, ns, path_binds (b));
   print_bound ("total work / total rate", b.area_ns, ns, !path_binds (b));
+}
+
+/* Returns: how often the graph has run. */
+static guint
+n_runs (const SimFlowOutcome *o)
+{
+  return MAX (o->times, 1);
 }
 
 /* -- JSON ---------------------------------------------------------------- */
@@ -112,11 +113,24 @@ add_codelets (JsonBuilder *json, const HassReport *r)
   json_builder_end_array (json);
 }
 
+static void
+add_runs (JsonBuilder *json, const SimFlowOutcome *o)
+{
+  json_add_int (json, "times", n_runs (o));
+  json_add_double (json, "total_ns", o->report->makespan_s * 1e9);
+  json_builder_set_member_name (json, "runs_ns");
+  json_builder_begin_array (json);
+  for (guint i = 0; i < n_runs (o); i++)
+    json_builder_add_double_value (json, o->times > 0 ? o->run_ns[i]
+                                                      : sim_flow_last_ns (o));
+  json_builder_end_array (json);
+}
+
 void
 sim_flow_add_json (JsonBuilder *json, const SimFlowResult *result)
 {
   const SimFlow *f = result->flow;
-  const HassReport *r = result->report;
+  const HassReport *r = result->outcome->report;
   json_builder_begin_object (json);
   json_add_string (json, "dataflow", f->spec);
   json_add_string (json, "platform", result->platform->name);
@@ -125,13 +139,14 @@ sim_flow_add_json (JsonBuilder *json, const SimFlowResult *result)
   json_add_int (json, "tasks", f->tasks->len);
   json_add_int (json, "data", f->sizes->len);
   json_add_int (json, "data_bytes", sim_flow_bytes (f));
-  json_add_double (json, "makespan_ns", r->makespan_s * 1e9);
+  json_add_double (json, "makespan_ns", sim_flow_last_ns (result->outcome));
   json_add_bool (json, "saturated", r->saturated);
   json_add_double (json, "path_ns", result->bound.path_ns);
   json_add_double (json, "area_ns", result->bound.area_ns);
   json_add_string (json, "binds", path_binds (result->bound) ? "path" : "area");
   add_devices (json, r);
   add_codelets (json, r);
+  add_runs (json, result->outcome);
   json_builder_end_object (json);
 }
 
@@ -153,12 +168,18 @@ print_text (const char *text)
   printf ("%s,", q);
 }
 
-/* With a decimal point, whatever the locale. */
+/* With a decimal point, whatever the locale. @after: what follows. */
+static void
+print_last_number (double value, char after)
+{
+  char text[G_ASCII_DTOSTR_BUF_SIZE];
+  printf ("%s%c", g_ascii_formatd (text, sizeof text, "%.12g", value), after);
+}
+
 static void
 print_number (double value)
 {
-  char text[G_ASCII_DTOSTR_BUF_SIZE];
-  printf ("%s,", g_ascii_formatd (text, sizeof text, "%.12g", value));
+  print_last_number (value, ',');
 }
 
 void
@@ -166,14 +187,14 @@ sim_flow_print_csv_head (void)
 {
   puts ("dataflow,platform,strategy,seed,tasks,data,data_bytes,"
         "makespan_ns,saturated,path_ns,area_ns,binds,device,cores,busy_ns,busy,"
-        "device_tasks,copied_bytes,lost");
+        "device_tasks,copied_bytes,lost,times,total_ns");
 }
 
 void
 sim_flow_print_csv (const SimFlowResult *result)
 {
   const SimFlow *f = result->flow;
-  const HassReport *r = result->report;
+  const HassReport *r = result->outcome->report;
   for (guint d = 0; d < r->n_devices; d++)
     {
       const HassDeviceReport *v = &r->devices[d];
@@ -182,7 +203,7 @@ sim_flow_print_csv (const SimFlowResult *result)
       print_text (r->strategy);
       printf ("%" G_GUINT64_FORMAT ",%u,%u,%zu,", result->seed, f->tasks->len,
               f->sizes->len, sim_flow_bytes (f));
-      print_number (r->makespan_s * 1e9);
+      print_number (sim_flow_last_ns (result->outcome));
       printf ("%d,", r->saturated);
       print_number (result->bound.path_ns);
       print_number (result->bound.area_ns);
@@ -191,7 +212,8 @@ sim_flow_print_csv (const SimFlowResult *result)
       printf ("%u,", v->cores);
       print_number (v->kernel_s * 1e9);
       print_number (part_of (v->kernel_s, r->makespan_s));
-      printf ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",%d\n", v->units,
-              v->bytes, v->lost);
+      printf ("%" G_GUINT64_FORMAT ",%" G_GUINT64_FORMAT ",%d,%u,", v->units,
+              v->bytes, v->lost, n_runs (result->outcome));
+      print_last_number (r->makespan_s * 1e9, '\n');
     }
 }

@@ -8,18 +8,15 @@
 
 #include "flow.h"
 
-/* A graph, the machine that it ran on, the report and the bounds. */
+/* A graph, the machine that it ran on, what came of it and the bounds. */
 typedef struct
 {
   const SimFlow *flow;
   const HassPlatform *platform;
-  const HassReport *report;
+  const SimFlowOutcome *outcome;
   SimFlowBound bound;
   guint64 seed;
 } SimFlowResult;
-
-/* Bytes of all data of a graph. */
-gsize sim_flow_bytes (const SimFlow *flow);
 
 void sim_flow_print_table (const SimFlowResult *result);
 /* Adds an object to an array. */

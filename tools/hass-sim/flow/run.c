@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* run.c: submits a graph to a dry dataflow, on its machine as the file
-   describes that or as the command line has changed it.
+/* run.c: submits a graph to a dry dataflow, or records it and runs the record
+   many times, on its machine as the file describes that or as the command line
+   has changed it.
    Thread safety: see run.h. */
 #include "run.h"
 
@@ -8,7 +9,7 @@
 
 #include "engine/graph/graph.h"
 #include "engine/observe/observe.h"
-#include "output.h"
+#include "skeletons/normalise-private.h"
 
 /* Highest priority, of the task with the longest path to the end. */
 #define HIGHEST 1000000
@@ -92,19 +93,17 @@ never (const HassBlock *block, HassWorker *worker, gpointer data,
   return FALSE;
 }
 
-/* As hass_dataflow(), but on @p itself instead of the file that it was read
-   from, and with events. */
+/* As hass_dataflow() or hass_recorded_run(), but on @p itself instead of the
+   file that it was read from, and with events. */
 static gboolean
-run_modelled (const HassDataflow *d, const HassPlatform *p,
+run_modelled (const HassDataflow *d, HassGraphRun *of, const HassPlatform *p,
               const SimFlowOptions *o, HassReport **report, GError **error)
 {
   HassPlatform machine = *p;
-  HassGraphRun of
-      = { .build = d->build, .user_data = d->user_data, .window = d->window };
   HassFarm farm = { .name = d->name,
                     .kind = HASS_FARM_DATAFLOW,
                     .cost = HASS_COST_UNKNOWN,
-                    .user_data = &of,
+                    .user_data = of,
                     .generate = hass_graph_generate,
                     .cpu_worker = never,
                     .gpu_kind = "cuda",
@@ -116,20 +115,63 @@ run_modelled (const HassDataflow *d, const HassPlatform *p,
                     .run = &d->run,
                     .observe = hass_observe };
   HassVirtualModel model = { .events = o->events, .n_events = o->n_events };
-  return hass_virtual_run_model (&farm, &machine, &model, report, error);
+  return hass_farm_check (&farm, "hass-sim --dataflow", error)
+         && hass_virtual_run_model (&farm, &machine, &model, report, error);
+}
+
+/* Records the graph and runs it. Sets [o->times] the time of each run. */
+static gboolean
+run_recorded (const HassDataflow *d, const HassPlatform *p,
+              const SimFlowOptions *o, SimFlowOutcome *outcome, GError **error)
+{
+  g_autofree gint64 *ended_ns = g_new0 (gint64, o->times);
+  HassGraphRun of = { .build = d->build,
+                      .user_data = d->user_data,
+                      .times = o->times,
+                      .ended_ns = ended_ns };
+  of.tape = hass_tape_record (d->name, &of, error);
+  if (!of.tape)
+    return FALSE;
+  gboolean ok = run_modelled (d, &of, p, o, &outcome->report, error)
+                && hass_tape_check (of.tape, error);
+  hass_tape_free (of.tape);
+  outcome->times = o->times;
+  outcome->run_ns = g_new (double, o->times);
+  for (guint i = 0; i < o->times; i++)
+    outcome->run_ns[i] = (double)(ended_ns[i] - (i > 0 ? ended_ns[i - 1] : 0));
+  return ok;
 }
 
 static gboolean
 run_dry (const HassDataflow *given, const HassPlatform *p,
-         const SimFlowOptions *o, HassReport **report, GError **error)
+         const SimFlowOptions *o, SimFlowOutcome *outcome, GError **error)
 {
   HassDataflow d = *given;
+  HassGraphRun of
+      = { .build = d.build, .user_data = d.user_data, .window = d.window };
   d.run.trace = o->trace;
-  if (!o->modelled && !o->extra)
-    return hass_dataflow (&d, report, error);
   if (o->extra)
     d.run.record = "";
-  return run_modelled (&d, p, o, report, error);
+  if (o->times > 0)
+    return run_recorded (&d, p, o, outcome, error);
+  if (!o->modelled && !o->extra)
+    return hass_dataflow (&d, &outcome->report, error);
+  return run_modelled (&d, &of, p, o, &outcome->report, error);
+}
+
+void
+sim_flow_outcome_free (SimFlowOutcome *o)
+{
+  if (o->report)
+    hass_report_free (o->report);
+  g_free (o->run_ns);
+  g_free (o);
+}
+
+double
+sim_flow_last_ns (const SimFlowOutcome *o)
+{
+  return o->times > 0 ? o->run_ns[o->times - 1] : o->report->makespan_s * 1e9;
 }
 
 HassReport *
@@ -142,8 +184,21 @@ HassReport *
 sim_flow_run_as (SimFlow *f, const HassPlatform *p, const SimFlowOptions *o,
                  GError **error)
 {
-  gsize bytes = MAX (sim_flow_bytes (f), 1);
+  SimFlowOutcome *outcome = sim_flow_run_times (f, p, o, error);
   HassReport *report = NULL;
+  if (outcome)
+    {
+      report = g_steal_pointer (&outcome->report);
+      sim_flow_outcome_free (outcome);
+    }
+  return report;
+}
+
+SimFlowOutcome *
+sim_flow_run_times (SimFlow *f, const HassPlatform *p, const SimFlowOptions *o,
+                    GError **error)
+{
+  gsize bytes = MAX (sim_flow_bytes (f), 1);
   g_autofree HassCodelet *codelets = g_new0 (HassCodelet, f->codelets->len);
   Run run
       = { .flow = f,
@@ -167,11 +222,12 @@ sim_flow_run_as (SimFlow *f, const HassPlatform *p, const SimFlowOptions *o,
   d.run.dry = TRUE;
   d.run.seed = o->seed;
   d.run.strategy = o->strategy;
-  if (!run_dry (&d, p, o, &report, error))
+  SimFlowOutcome *outcome = g_new0 (SimFlowOutcome, 1);
+  if (!run_dry (&d, p, o, outcome, error))
     {
       g_prefix_error (error, "%s: ", f->spec);
-      g_clear_pointer (&report, hass_report_free);
+      g_clear_pointer (&outcome, sim_flow_outcome_free);
     }
   munmap (run.memory, bytes);
-  return report;
+  return outcome;
 }

@@ -13,6 +13,8 @@
  *   HASS_TRACE.
  * @modelled: the machine is not as its file says, or there are events.
  *   HASS_REPORT then has no effect.
+ * @times: the graph is recorded and runs so often; 0: it is not recorded, and
+ *   runs once. Of a record HASS_REPORT has no effect.
  * @extra: one more run for the program's own use; neither HASS_RECORD nor
  *   HASS_REPORT has an effect.
  * @events: [@n_events], devices that get slower or are lost.
@@ -22,6 +24,7 @@ typedef struct
   guint64 seed;
   const char *strategy, *trace;
   gboolean modelled, extra;
+  guint times;
   const HassVirtualEvent *events;
   guint n_events;
 } SimFlowOptions;
@@ -29,6 +32,12 @@ typedef struct
 /* run.c: runs the graph. Returns: its report, or NULL with an error. */
 HassReport *sim_flow_run_as (SimFlow *flow, const HassPlatform *p,
                              const SimFlowOptions *options, GError **error);
+
+/* run.c: likewise, with the time of each run; free with
+   sim_flow_outcome_free(). */
+SimFlowOutcome *sim_flow_run_times (SimFlow *flow, const HassPlatform *p,
+                                    const SimFlowOptions *options,
+                                    GError **error);
 
 /* disturb.c: what @slow and @lose, of the command line, say of the graph's run
    as @options describe it otherwise. Where they name a part of the run, the

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT */
+/* test_virtual_outlook.c: HassFlowState.after_ns, on a modelled machine with
+   two GPUs, of which the copies of 1000 bytes are predicted to take 8 us.
+   Thread safety: one thread. */
+#include <string.h>
+
+#include "hass/strategy.h"
+#include "virtual_flow.h"
+
+#define COPY_NS 8000.0
+
+enum
+{
+  FIRST,
+  SECOND,
+  LAST
+};
+
+/* By codelet and worker + 1: what the strategy has seen last. */
+static double seen_ns[3][3];
+
+static gpointer
+create (const HassStrategyEnv *env, GError **error)
+{
+  (void)error;
+  return (gpointer)env;
+}
+
+static void
+note (gpointer self, const HassFlowState *state, const HassFlowTask *task,
+      HassFlowSpot *spot)
+{
+  (void)self, (void)spot;
+  for (gint w = HASS_FLOW_CORES; w < 2; w++)
+    seen_ns[task->codelet][w + 1] = state->after_ns (state, w);
+}
+
+static const HassStrategyOps notes = { .struct_size = sizeof (HassStrategyOps),
+                                       .name = "test-outlook",
+                                       .summary = "notes the time after tasks",
+                                       .source = "test",
+                                       .farms = HASS_FARM_DATAFLOW,
+                                       .create = create,
+                                       .place = note };
+
+/* The modelled GPU runs no code. */
+static gboolean
+on_gpu (const HassCall *calls, guint n_calls, HassGpuStream *stream,
+        GError **error)
+{
+  (void)calls, (void)n_calls, (void)stream, (void)error;
+  return FALSE;
+}
+
+static const HassCodelet first
+    = HASS_CODELET (.name = "first", .gpu = on_gpu),
+    second = HASS_CODELET (.name = "second", .gpu = on_gpu),
+    last = HASS_CODELET (.name = "last", .cpu = virtual_flow_count);
+
+static guint8 blocks[2][1000];
+
+/* The GPUs take 5 us for the first task and 12 us for the second, the cores 10
+   us for the last; each changes what the next one reads. */
+static gboolean
+submit_chain (HassGraph *graph, gpointer data, GError **error)
+{
+  HassData *d = hass_graph_data (graph, blocks[0], 1000, 1, 0);
+  (void)data, (void)error;
+  virtual_flow_submit (graph, &first, d, HASS_UPDATE, 30);
+  virtual_flow_submit (graph, &second, d, HASS_UPDATE, 100);
+  virtual_flow_submit (graph, &last, d, HASS_UPDATE, 10);
+  return TRUE;
+}
+
+/* The second task does not read what the first has written, the last reads it:
+   it need not be copied to the second. */
+static gboolean
+submit_overwriting (HassGraph *graph, gpointer data, GError **error)
+{
+  HassData *d = hass_graph_data (graph, blocks[0], 1000, 1, 0);
+  (void)data, (void)error;
+  virtual_flow_submit (graph, &first, d, HASS_UPDATE, 30);
+  virtual_flow_submit (graph, &second, d, HASS_WRITE, 100);
+  return TRUE;
+}
+
+/* Of two ways to the end the longer one counts. */
+static gboolean
+submit_fork (HassGraph *graph, gpointer data, GError **error)
+{
+  HassData *d = hass_graph_data (graph, blocks[0], 1000, 1, 0);
+  HassData *e = hass_graph_data (graph, blocks[1], 1000, 1, 0);
+  HassAccess both[] = { { d, HASS_READ }, { e, HASS_UPDATE } };
+  (void)data, (void)error;
+  virtual_flow_submit (graph, &first, d, HASS_UPDATE, 30);
+  virtual_flow_submit (graph, &second, d, HASS_READ, 100);
+  hass_graph_task (graph, &last, both, 2, &(HassTaskHints){ .work = 10 });
+  hass_graph_task (graph, &last, both, 2, &(HassTaskHints){ .work = 10 });
+  return TRUE;
+}
+
+/* Runs a graph; @times: as VirtualFlow. */
+static void
+run (HassBuildFunc build, guint64 times)
+{
+  VirtualFlow flow = { .n_cores = 1,
+                       .n_gpus = 2,
+                       .dry = TRUE,
+                       .strategy = "test-outlook",
+                       .times = times };
+  g_autoptr (GError) error = NULL;
+  if (!hass_strategy_find (notes.name, NULL))
+    CU_ASSERT_TRUE (hass_strategy_register (&notes, NULL));
+  memset (seen_ns, 0xff, sizeof seen_ns); /* NaN */
+  CU_ASSERT_TRUE (virtual_flow_run (&flow, build, &error));
+  hass_report_free (flow.report);
+}
+
+static void
+saw (guint codelet, double cores_ns, double gpu_ns)
+{
+  const double *ns = seen_ns[codelet];
+  CU_ASSERT_DOUBLE_EQUAL (ns[0], cores_ns, 5);
+  CU_ASSERT_DOUBLE_EQUAL (ns[1], gpu_ns, 5);
+  CU_ASSERT_EQUAL (ns[2], ns[1]);
+}
+
+static void
+chain (void)
+{
+  run (submit_chain, 2);
+  saw (SECOND, 10000, COPY_NS + 10000);
+  saw (FIRST, COPY_NS + 12000 + COPY_NS + 10000, 12000 + COPY_NS + 10000);
+}
+
+static void
+overwriting (void)
+{
+  run (submit_overwriting, 2);
+  saw (SECOND, 0, 0);
+  saw (FIRST, 12000, 12000);
+}
+
+static void
+longer_way (void)
+{
+  run (submit_fork, 2);
+  saw (SECOND, 0, 0);
+  saw (FIRST, 20000, COPY_NS + 20000);
+}
+
+static void
+unknown (void)
+{
+  run (submit_chain, 0);
+  saw (SECOND, 0, 0);
+  saw (FIRST, 0, 0);
+  run (submit_chain, 1);
+  saw (SECOND, 0, COPY_NS);
+  saw (FIRST, COPY_NS + COPY_NS, COPY_NS);
+}
+
+HASS_TEST_SUITE (
+    virtual_outlook,
+    { "what follows a task counts with the copies to where it is computed",
+      chain },
+    { "what a task writes anew is not copied to it", overwriting },
+    { "of two paths after a task the longer one counts", longer_way },
+    { "nothing counts after a task if no graph was recorded, and copies alone "
+      "while times are unknown",
+      unknown })
