@@ -186,6 +186,28 @@ known_rates (void)
   program_says (refused, "--known belongs to --pipeline");
 }
 
+/* A token takes the GPU 2 us and its link 100 us, and four cores 25 us
+   together: 20 us in all, but 100 if what is known were the GPU's 2 us, beside
+   which the measured 100 make all devices seem fifty times as slow. */
+static void
+known_rates_of_a_link (void)
+{
+  g_autoptr (SimPipeCase) c = pipe_test_case (
+      PIPE_CPU PIPE_GPU ("0"),
+      "[pipeline]\ntokens = 2000\nbytes = 100000\nin_flight = 20\n"
+      "[stage r]\nmode = ordered\ncpu_us = 20\noutput_bytes = 100000\n"
+      "[stage a]\ndevices = any\ncpu_us = 100\ngpu_us = 2\n"
+      "output_bytes = 8\n"
+      "[stage b]\nmode = ordered\ncpu_us = 0.1\n",
+      NULL);
+  SimPipeOptions options = { .strategy = "pipe-auto", .known = TRUE };
+  SimPipeResult r;
+  CU_ASSERT_PTR_NOT_NULL_FATAL (c);
+  CU_ASSERT_TRUE_FATAL (sim_pipe_run (c, &options, &r, NULL));
+  CU_ASSERT_TRUE (r.makespan_ns < 100e6);
+  hass_report_free (r.report);
+}
+
 static void
 other_options (void)
 {
@@ -236,4 +258,6 @@ HASS_TEST_SUITE (
       families },
     { "strategies that use rates of earlier runs get them with --known",
       known_rates },
+    { "the known rate of a GPU counts its link where that takes longest",
+      known_rates_of_a_link },
     { "hass-sim prints makespan, bound and stages of a pipeline", program })

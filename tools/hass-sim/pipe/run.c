@@ -110,6 +110,19 @@ stage_of (const SimStage *s, Place *place)
                       .element_threads = s->elements };
 }
 
+/* Returns: the time in ns for which a token occupies what it occupies longest,
+   the device or its link in one direction, as the profile store keeps it. */
+static double
+longest_ns (const SimPipeCase *c, guint s, guint d)
+{
+  if (d < c->first_gpu)
+    return c->ns[s][d];
+  const HassGpuModel *gpu = &c->platform->gpus[d - c->first_gpu];
+  double in_ns = c->in_bytes[s] / gpu->h2d_bytes_per_ns;
+  double out_ns = c->out_bytes[s] / gpu->d2h_bytes_per_ns;
+  return MAX (c->ns[s][d], MAX (in_ns, out_ns));
+}
+
 /* Returns: [n_stages * n_devices] what earlier runs have measured, by the mean
    times of the stages. */
 static HassProfileRate *
@@ -122,9 +135,9 @@ known_rates (const SimPipeCase *c)
       {
         double servers = d < c->first_gpu ? c->platform->cores : 1;
         if (c->ns[s][d] > 0)
-          rates[s * n + d]
-              = (HassProfileRate){ .work_per_ns = servers / c->ns[s][d],
-                                   .runs = 1 };
+          rates[s * n + d] = (HassProfileRate){
+            .work_per_ns = servers / longest_ns (c, s, d), .runs = 1
+          };
       }
   return rates;
 }
