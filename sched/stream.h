@@ -86,9 +86,8 @@ typedef struct
  * @waiting: loads that wait for their tokens to begin.
  * @generated: no load will be emitted any more.
  * @ample_tokens: as @most_tokens, if the strategy does not ask for more
- *   (HassServe.tokens): where the user leaves the bound on bytes to the
- * library, more large tokens than keep the devices busy take memory only for a
- * reason.
+ *   (HassServe.tokens): where the user gives no bound on bytes, more large
+ *   tokens than keep the devices busy are in flight only if it does.
  * @ended: tokens that have been in flight and are through, or were dropped.
  */
 typedef struct

@@ -46,9 +46,9 @@ HASS_BEGIN_DECLS
  * @token_bytes: most bytes of tokens in flight: inputs of the loads, and the
  *   outputs that stages promise; 0: 64 MiB, or, if tokens are large, what as
  *   many as keep all devices busy need, but at most a sixteenth of the memory
- *   that the process may use (HassReport.most_bytes). Outputs of
- * hass_token_output() count when they are made, and the largest so far is
- * reserved for a token that begins. A token larger than the bound passes alone.
+ *   that the process may use (HassReport.most_bytes). What hass_token_output()
+ *   makes counts when it is made, and the largest so far is reserved for a
+ *   token that begins. A token larger than the bound passes alone.
  * @release: called once for each load that the library no longer uses.
  * @constants, @n_constants: as in #HassDataFarm.
  * @run: how the pipeline runs.

@@ -18,8 +18,6 @@
 
 #include "device/cpu/memory.h"
 
-#include <unistd.h>
-
 /* A spare buffer is used for a request only if it is at most this many times
    as large. With a larger factor big buffers are wasted on small requests;
    with a smaller one more memory is allocated. A guess. */
