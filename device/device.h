@@ -310,6 +310,7 @@ typedef struct
  * @worker_ns: time that the calls of the GPU worker took on the proxy thread.
  * @kernel_busy_ns: part of @kernel_ns in which no kernel of a bundle that left
  *   earlier ran; 0: none or unknown.
+ * @h2d_busy_ns, @d2h_busy_ns: likewise of the copies, each direction by itself.
  * @reserved: zero; for later versions.
  */
 typedef struct
@@ -327,7 +328,8 @@ typedef struct
   gconstpointer accumulator;
   double worker_ns;
   double kernel_busy_ns;
-  guint64 reserved[3];
+  double h2d_busy_ns, d2h_busy_ns;
+  guint64 reserved;
 } HassBundleDone;
 
 /**

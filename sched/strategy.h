@@ -146,6 +146,7 @@ typedef enum
  *   while the GPU idles.
  * @kernel_busy_ns: time during which the GPU ran kernels of this grant: the
  *   union, not the sum, over its bundles. 0: unknown, or a CPU pool.
+ * @h2d_busy_ns, @d2h_busy_ns: likewise of its copies, each direction by itself.
  */
 typedef struct
 {
@@ -161,6 +162,7 @@ typedef struct
   double host_ns;
   double worker_ns;
   double kernel_busy_ns;
+  double h2d_busy_ns, d2h_busy_ns;
 } HassCompletion;
 
 /**

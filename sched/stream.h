@@ -146,8 +146,9 @@ typedef struct
  *   on other devices from @start_ns to @end_ns.
  * @grant_ns, @start_ns, @end_ns: when the grant was made, when the device began
  *   it and was done with it; for a CPU pool the interval of the report.
- * @h2d_ns, @kernel_ns, @d2h_ns: durations of the copy to the device, the
- *   kernels and the copy back; 0 for a CPU pool.
+ * @h2d_ns, @kernel_ns, @d2h_ns: what the grant adds to the time for which the
+ *   device copies to it, runs kernels and copies back, so without the time in
+ *   which bundles that left it earlier did the same; 0 for a CPU pool.
  * @failed: the units went back into the ready set.
  * @fused: stages after @class_index that the device has computed, too.
  */

@@ -151,7 +151,8 @@ struct HassCudaDevice
   double expected_ns;
   /* The epoch event of slot 0's kit (time 0 of the farm) is recorded. */
   gboolean has_epoch;
-  double computed_ns; /* end of the last kernels, in ns since the epoch */
+  /* Ends of the last copy in, kernels and copy out, in ns since the epoch. */
+  double stage_end_ns[3];
   HassCudaWay staged, pinned;
   guint n_pageable; /* bundles that could be staged or pinned */
   gboolean lost;

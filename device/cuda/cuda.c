@@ -136,7 +136,7 @@ open_device (HassDevice *device, const HassDeviceFarm *farm, GError **error)
   d->lost = FALSE;
   d->n_queued = d->n_failing = 0;
   d->has_epoch = FALSE;
-  d->computed_ns = 0;
+  memset (d->stage_end_ns, 0, sizeof d->stage_end_ns);
   d->transfers = (HassTransfers){ 0 };
   d->record_rate = farm->records_per_element;
   if (farm->kind == HASS_FARM_DATAFLOW)

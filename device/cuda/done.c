@@ -97,16 +97,17 @@ stage_ns (gpointer begin, gpointer end)
   return ms * 1e6;
 }
 
-/* Returns: the time in ns that a bundle's kernels add to the busy time of the
-   GPU. Bundles on several streams overlap, so @kernel_ns, the time between the
-   bundle's events, may contain kernels of other bundles: only the time after
-   the end of all earlier kernels counts. */
+/* Returns: the time in ns that a stage of a bundle (copy in, kernels, copy out)
+   adds to the time for which the GPU was busy with that stage. Bundles on
+   several streams overlap, so @ns, the time between the stage's events, may
+   contain the same stage of other bundles: only the time after the end of all
+   earlier ones counts. @end: the event at the end of the stage. */
 static double
-kernel_busy_ns (HassCudaDevice *d, gpointer computed, double kernel_ns)
+busy_ns (HassCudaDevice *d, guint stage, gpointer end, double ns)
 {
-  double end_ns = stage_ns (d->slots[0].kit->epoch, computed);
-  double busy_ns = MIN (kernel_ns, end_ns - d->computed_ns);
-  d->computed_ns = MAX (d->computed_ns, end_ns);
+  double end_ns = stage_ns (d->slots[0].kit->epoch, end);
+  double busy_ns = MIN (ns, end_ns - d->stage_end_ns[stage]);
+  d->stage_end_ns[stage] = MAX (d->stage_end_ns[stage], end_ns);
   return MAX (busy_ns, 0);
 }
 
@@ -118,8 +119,12 @@ report_done (HassCudaDevice *d, HassCudaSlot *slot, HassBundleDone *done)
   gpointer computed = slot->times_out ? kit->computed : kit->done;
   done->h2d_ns = slot->times_in ? stage_ns (kit->begun, kit->copied) : 0;
   done->kernel_ns = stage_ns (kit->copied, computed);
-  done->kernel_busy_ns = kernel_busy_ns (d, computed, done->kernel_ns);
+  done->kernel_busy_ns = busy_ns (d, 1, computed, done->kernel_ns);
   done->d2h_ns = slot->times_out ? stage_ns (computed, kit->done) : 0;
+  if (slot->times_in)
+    done->h2d_busy_ns = busy_ns (d, 0, kit->copied, done->h2d_ns);
+  if (slot->times_out)
+    done->d2h_busy_ns = busy_ns (d, 2, kit->done, done->d2h_ns);
   done->host_ns = slot->host_ns;
   done->worker_ns = slot->worker_ns;
   d->expected_ns = done->h2d_ns + done->kernel_ns + done->d2h_ns;

@@ -314,6 +314,8 @@ add_up (HassCompletion *told, const HassFeederPart *part,
   told->host_ns += done->host_ns;
   told->worker_ns += done->worker_ns;
   told->kernel_busy_ns += done->kernel_busy_ns;
+  told->h2d_busy_ns += done->h2d_busy_ns;
+  told->d2h_busy_ns += done->d2h_busy_ns;
 }
 
 /* Gives the units of a part of a grant that failed, and those of the grant that

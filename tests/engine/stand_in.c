@@ -390,7 +390,10 @@ wait_bundle (HassDevice *device, gint64 timeout_ns, HassBundleDone *done,
                             .kernel_ns
                             = slot->kernel_ns + 1e3 * s->plan.kernel_us,
                             .d2h_ns = 100,
-                            .host_ns = 1e3 * s->plan.host_us };
+                            .host_ns = 1e3 * s->plan.host_us,
+                            .h2d_busy_ns = 1e3 * s->plan.busy_us,
+                            .kernel_busy_ns = 1e3 * s->plan.busy_us,
+                            .d2h_busy_ns = 1e3 * s->plan.busy_us };
   if (!slot->failed)
     {
       s->counts.finished++;

@@ -262,6 +262,8 @@ times (void)
   HassBundleDone done = rig_run (&r, t.blocks, t.n);
   CU_ASSERT_TRUE (done.kernel_ns >= MOST_STAGES * KERNEL_US * 1e3);
   CU_ASSERT_TRUE (done.kernel_busy_ns >= MOST_STAGES * KERNEL_US * 1e3);
+  CU_ASSERT_EQUAL (done.h2d_busy_ns, done.h2d_ns); /* nothing beside it */
+  CU_ASSERT_EQUAL (done.d2h_busy_ns, done.d2h_ns);
   CU_ASSERT_TRUE (done.worker_ns > 0 && done.h2d_ns > 0 && done.d2h_ns > 0);
   free_tokens (&t);
   rig_clear (&r);
