@@ -89,16 +89,31 @@ stream_collect (HassProxy *p)
     hass_live_changed (p->job);
 }
 
+static HassSlot *
+ask (HassProxy *p, HassExtent *extent, gint64 now_ns)
+{
+  HassJob *job = p->job;
+  pthread_mutex_lock (&job->decision);
+  HassSlot *slot = hass_stream_ask (hass_stream_of (job), p->feeder.worker,
+                                    p->d, now_ns, extent, &p->again_ns);
+  pthread_mutex_unlock (&job->decision);
+  return slot;
+}
+
+/* If the strategy grants nothing, loads that wait become tokens, more each
+   time, and it is asked again. */
 static gboolean
 stream_ask (HassProxy *p)
 {
-  HassJob *job = p->job;
+  HassStream *stream = hass_stream_of (p->job);
+  HassWorker *worker = p->feeder.worker;
   HassExtent extent;
-  gint64 now_ns = hass_live_now (job);
-  pthread_mutex_lock (&job->decision);
-  HassSlot *slot = hass_stream_ask (hass_stream_of (job), p->feeder.worker,
-                                    p->d, now_ns, &extent, &p->again_ns);
-  pthread_mutex_unlock (&job->decision);
+  gint64 now_ns = hass_live_now (p->job);
+  HassSlot *slot = ask (p, &extent, now_ns);
+  worker->now_ns = now_ns;
+  for (guint n = 1; !slot && hass_stream_begin_for (stream, worker, p->d, n);
+       n *= 2)
+    slot = ask (p, &extent, now_ns);
   if (slot)
     hass_feeder_grant (&p->feeder, slot, extent, now_ns);
   return slot != NULL;

@@ -6,7 +6,8 @@
    bundle; the result pool; the collector. Units that failed or were not
    computed when the farm stopped go from the grant back to the range.
    1. The caller. The calling thread generates; when the pool is full, and after
-      the last load, it computes as core 0.
+      the last load, it computes as core 0. While it generates it takes no token
+      that would keep it for longer than devices have loads (stream/flow.c).
    2. Other cores are tasks in the CPU pool (cores.c). A core that finds no work
       spins for a while, then leaves, so that an idle core costs nothing. A
       thread that brings work lets one core in (wake.c), and each core that has

@@ -76,9 +76,12 @@ is_running (const HassStream *stream)
   return FALSE;
 }
 
+/* The time counts from the first question on. */
 static gboolean
-has_stalled (const HassStream *stream, gint64 now_ns)
+has_stalled (HassStream *stream, gint64 now_ns)
 {
+  if (stream->told_ns == 0)
+    stream->told_ns = now_ns;
   return !is_running (stream) && now_ns - stream->told_ns > STALL_NS;
 }
 

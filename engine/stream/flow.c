@@ -259,11 +259,42 @@ hass_stream_next (HassStream *stream, HassWorker *worker, HassBatch *batch)
 
 /* -- What a core takes -------------------------------------------------- */
 
+/* Returns: TRUE if the generating thread should not take a token of a stage: it
+   could not generate meanwhile, and what it has generated lasts the other
+   devices for less time than that. Before any core has computed one, another
+   one shall; before another device has, all do. */
+static gboolean
+is_too_long (HassStream *stream, guint s)
+{
+  const HassJob *job = stream->job;
+  double core_ns = 0, per_ns = 0;
+  if (job->n_cores == 1
+      || atomic_load_explicit (&job->generated, memory_order_relaxed))
+    return FALSE;
+  for (guint w = 0; w < job->n_workers; w++)
+    {
+      const HassStageCount *c = &stream->workers[w].stages[s];
+      double n
+          = (double)atomic_load_explicit (&c->tokens, memory_order_relaxed);
+      double ns
+          = (double)atomic_load_explicit (&c->busy_ns, memory_order_relaxed);
+      if (w < job->n_cores && core_ns <= 0)
+        core_ns = atomic_load_explicit (&c->token_ns, memory_order_relaxed);
+      else if (w >= job->n_cores && ns > 0)
+        per_ns += n / ns;
+    }
+  guint64 left = hass_stream_n_waiting (stream)
+                 + atomic_load_explicit (&stream->stages[s].ready.n_tokens,
+                                         memory_order_relaxed);
+  return per_ns > 0 && (core_ns <= 0 || (double)left < core_ns * per_ns);
+}
+
 /* Returns: TRUE if cores may take from a ready set of a stage that has a place
    for them. */
 static gboolean
-may_take (HassStageState *stage, gboolean caller)
+may_take (HassStream *stream, guint s, gboolean caller)
 {
+  HassStageState *stage = &stream->stages[s];
   guint64 n
       = atomic_load_explicit (&stage->ready.n_tokens, memory_order_relaxed);
   if (stage->linked && !hass_stage_has_place (stage))
@@ -276,7 +307,8 @@ may_take (HassStageState *stage, gboolean caller)
       || (stage->public.mode == HASS_STAGE_CALLER && !caller))
     return FALSE;
   return !stage->linked
-         || n > atomic_load_explicit (&stage->leave, memory_order_relaxed);
+         || (n > atomic_load_explicit (&stage->leave, memory_order_relaxed)
+             && !(caller && is_too_long (stream, s)));
 }
 
 /* Takes a batch from a ready set of a stage, a single token where the strategy
@@ -301,7 +333,7 @@ static HassBatch *
 take_ready (HassStream *stream, HassWorker *worker, guint s)
 {
   HassStageState *stage = &stream->stages[s];
-  while (may_take (stage, worker->index == 0))
+  while (may_take (stream, s, worker->index == 0))
     {
       if (stage->linked && !hass_stage_reserve (stage))
         return NULL;
@@ -313,7 +345,7 @@ take_ready (HassStream *stream, HassWorker *worker, guint s)
             hass_stage_give_place (stream, stage);
           return NULL;
         }
-      if (stage->public.mode == HASS_STAGE_CALLER && may_take (stage, TRUE))
+      if (stage->public.mode == HASS_STAGE_CALLER && may_take (stream, s, TRUE))
         atomic_store_explicit (&stream->job->caller_wanted, TRUE,
                                memory_order_relaxed);
       if (batch->entered || hass_stage_enter (stream, batch))
@@ -351,6 +383,22 @@ begin_tokens (HassStream *stream, HassWorker *worker)
   return NULL;
 }
 
+/* Makes up to @most batches of loads that wait, if they come to a stage that
+   @device can run: for a device that has found nothing, while cores are busy
+   and make none. Returns: TRUE if it has made some. */
+gboolean
+hass_stream_begin_for (HassStream *stream, HassWorker *worker, guint device,
+                       guint most)
+{
+  HassBatch *batch;
+  guint n = 0;
+  if (!(stream->classes[0].devices >> device & 1))
+    return FALSE;
+  for (; n < most && (batch = hass_stream_admit (stream, worker)); n++)
+    hass_batch_dispatch (stream, worker, batch);
+  return n > 0;
+}
+
 /* Finds a batch for a core: of what the strategy wants to be fed first, else
    from the first ready set in the stream's order that has one, else of loads
    that wait. Returns: a batch that the worker may compute at its stage and
@@ -382,7 +430,7 @@ hass_stream_has_work (HassJob *job, gboolean caller, guint others)
   HassStream *stream = hass_stream_of (job);
   if (atomic_load_explicit (&stream->n_ready, memory_order_seq_cst) > others)
     for (guint s = 0; s < stream->n_stages; s++)
-      if (may_take (&stream->stages[s], caller))
+      if (may_take (stream, s, caller))
         return TRUE;
   guint64 tokens
       = atomic_load_explicit (&stream->n_tokens, memory_order_seq_cst);

@@ -92,6 +92,8 @@ gboolean hass_stream_has_work (HassJob *job, gboolean caller, guint others);
 gboolean hass_stream_idle (HassStream *stream);
 guint64 hass_stream_n_waiting (const HassStream *stream);
 gboolean hass_stream_backed_up (const HassStream *stream);
+gboolean hass_stream_begin_for (HassStream *stream, HassWorker *worker,
+                                guint device, guint most);
 double hass_stream_waiting_ns (const HassStream *stream,
                                const HassWorker *worker);
 
