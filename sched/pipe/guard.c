@@ -11,6 +11,9 @@
    of the steady state. Devices are looked at in the order of C, the longest
    first, since without one of them the others may do no harm. A device without
    a part, which takes what would wait for long otherwise, is excluded alike.
+   Where the end is not known to be far, as many tokens are expected as have
+   come, and the cores take part only if they gain over these more than a unit
+   of theirs takes, for which the end may wait.
    Of a core C is not the mean: with heavy tails one of the units that cores
    hold is far longer, so C is the time that only one in thousands exceeds.
    The cores take no part in a class that another device serves before their
@@ -86,6 +89,26 @@ window (const HassSteady *s, const HassStreamState *state, guint c)
   return state->generated ? MIN (most, left) : most;
 }
 
+/* Returns: the most tokens that one unit which is being computed can hold up.
+ */
+static double
+most_held_up (const HassSteady *s, const HassStreamState *state)
+{
+  const HassPaces *p = s->paces;
+  double most = 0;
+  for (guint c = 0; c < state->n_classes; c++)
+    for (guint d = 0; d < state->n_devices; d++)
+      {
+        guint64 n = d == p->cpu ? state->classes[c].running
+                                : state->devices[d].units[c];
+        if (n > 0 && !hass_pace_known (p, c, d))
+          return G_MAXDOUBLE;
+        if (n > 0)
+          most = MAX (most, hold_ns (s, c, d));
+      }
+  return most * s->rate;
+}
+
 guint64
 hass_steady_held_up (const HassSteady *s, const HassStreamState *state)
 {
@@ -103,7 +126,7 @@ hass_steady_held_up (const HassSteady *s, const HassStreamState *state)
         taken += state->devices[d].units[c];
       n -= MIN (n, taken);
     }
-  return n;
+  return (guint64)MIN ((double)n, ceil (most_held_up (s, state)));
 }
 
 /* Returns: whether fewer tokens pass in the time C of a unit than otherwise do.
@@ -241,6 +264,67 @@ exclude_idle (HassSteady *s, const HassStreamState *state)
       }
 }
 
+/* Returns: index in s->parts of the class in which the cores have a part beside
+   other devices and hold a unit longest; -1: there is none. */
+static gint
+longest_shared (const HassSteady *s, const HassStreamState *state)
+{
+  guint cpu = s->paces->cpu;
+  double most = 0;
+  gint at = -1;
+  for (guint c = 0; c < state->n_classes && cpu < state->n_devices; c++)
+    {
+      double ns = hass_pace (s->paces, c, cpu)->ns;
+      guint i = c * state->n_devices + cpu;
+      if (s->parts[i] <= 0 || ns <= most || !is_served (s, state, c))
+        continue;
+      most = ns;
+      at = (gint)i;
+    }
+  return at;
+}
+
+/* Returns: the rate if the cores compute nothing that other devices serve. */
+static double
+rate_without_cores (HassSteady *s, const HassStreamState *state, double *parts)
+{
+  guint n = state->n_classes * state->n_devices, cpu = s->paces->cpu;
+  g_autofree gboolean *out = g_memdup2 (s->out, n * sizeof *out);
+  double with = s->rate, without;
+  memcpy (parts, s->parts, n * sizeof *parts);
+  for (guint c = 0; c < state->n_classes; c++)
+    s->out[c * state->n_devices + cpu] |= is_served (s, state, c);
+  hass_steady_solve (s);
+  without = s->rate;
+  s->rate = with;
+  memcpy (s->parts, parts, n * sizeof *parts);
+  memcpy (s->out, out, n * sizeof *out);
+  return without;
+}
+
+/* Excludes the cores from the classes of which they hold a unit for longer than
+   they gain over all that is left, since the end would wait for it. Where the
+   end is known, W ends their part in time. */
+static void
+exclude_for_the_end (HassSteady *s, const HassStreamState *state, double *parts)
+{
+  gint at = state->generated ? -1 : longest_shared (s, state);
+  if (at < 0)
+    return;
+  double n = (double)left (state);
+  double without = rate_without_cores (s, state, parts);
+  while (at >= 0
+         && n / without - n / s->rate < hass_pace (s->paces,
+                                                   (guint)at / state->n_devices,
+                                                   s->paces->cpu)
+                                            ->ns)
+    {
+      s->out[at] = TRUE;
+      hass_steady_solve (s);
+      at = longest_shared (s, state);
+    }
+}
+
 void
 hass_steady_guard (HassSteady *s, const HassStreamState *state)
 {
@@ -270,4 +354,5 @@ hass_steady_guard (HassSteady *s, const HassStreamState *state)
       s->rate = rate;
       memcpy (s->parts, parts, n * sizeof *parts);
     }
+  exclude_for_the_end (s, state, parts);
 }

@@ -31,8 +31,10 @@
       of them has computed one unit, where that is expected to pay (guard.c).
       What earlier runs have measured needs none of this.
    6. Tokens. At first as many in flight as fill the cores and the bundles of
-      all GPUs. Their number is doubled whenever a device that binds had nothing
-      to do and the last doubling made the stream faster.
+      all GPUs, besides those that wait for one before them, as far as a unit
+      that is computed now can hold them up. Their number is doubled whenever a
+   device that binds had nothing to do and the last doubling made the stream
+   faster.
 
    Loses where a core holds the unit by which it is measured for longer than the
    GPUs take for all others; where a stream is shorter than some hundred

@@ -39,6 +39,7 @@ made_up_init_with (Stream *s, const char *strategy,
                                 .n_devices = DEVICES,
                                 .devices = s->holds,
                                 .tokens = 100,
+                                .waiting = 100000000,
                                 .most_tokens = 100000 };
   s->strategy = hass_strategy_new (strategy, &s->env, NULL);
   CU_ASSERT_PTR_NOT_NULL_FATAL (s->strategy);

@@ -176,7 +176,6 @@ guesses_cores (void)
       made_up_tell (&s, GPU0, A, 2000);
       made_up_tell (&s, CPU, A, 400000);
       s.states[B].ready = 50;
-      s.state.waiting = 3000;
       s.state.most_tokens = wide ? 1000 : 10;
       made_up_ask (&s, CPU, &serve);
       CU_ASSERT_EQUAL (serve.leave[B], wide ? 0 : G_MAXUINT32);
@@ -237,6 +236,30 @@ keeps_cores_out_of_what_gpus_do (void)
     }
 }
 
+/* The cores do 2 % of what two GPUs do, and take 0.2 ms for a unit, which is
+   what they save in 10^4 units. */
+static void
+keeps_cores_out_for_the_end (void)
+{
+  for (guint known = 0; known < 2; known++)
+    for (guint many = 0; many < 2; many++)
+      {
+        Stream s;
+        HassServe serve;
+        made_up_init (&s, "pipe-auto");
+        made_up_share_b (&s, 2e5);
+        s.state.generated = known;
+        s.state.waiting = 500;
+        for (guint c = 0; c < CLASSES; c++)
+          s.states[c].done = many ? 20000 : 5000;
+        if (known)
+          s.state.waiting = many ? 20000 : 5000;
+        made_up_ask (&s, CPU, &serve);
+        CU_ASSERT_EQUAL (serve.leave[B] == G_MAXUINT32, !known && !many);
+        hass_strategy_free (s.strategy);
+      }
+}
+
 HASS_TEST_SUITE (
     sched_pipe_guard,
     { "cores take nothing that they would hold for too long", keeps_cores_out },
@@ -253,6 +276,8 @@ HASS_TEST_SUITE (
       guesses_cores },
     { "cores are not measured again if earlier runs have shown their rate",
       knows_from_earlier_runs },
+    { "cores take nothing if a stream that may end soon would wait for them",
+      keeps_cores_out_for_the_end },
     { "cores take nothing of what GPUs do alone if they would hold it for too "
       "long",
       keeps_cores_out_of_what_gpus_do })

@@ -235,9 +235,10 @@ adds_tokens (void)
   hass_strategy_free (s.strategy);
 }
 
-/* 400 tokens have passed a, b and c and wait for one before them; 60 wait at a,
-   and 40 are held by GPU 0. Those before a first class that takes one at a time
-   are not held up by others. */
+/* 400 tokens have passed a, b and c and wait for one before them, which a core
+   computes; 60 wait at a, and 39 are held by GPU 0. No unit that is computed
+   now can hold up as many without that core. Those before a first class that
+   takes one at a time are not held up by others. */
 static void
 leaves_out_what_is_held_up (void)
 {
@@ -250,7 +251,10 @@ leaves_out_what_is_held_up (void)
   guint64 wanted = serve.tokens;
   s.state.tokens = 500;
   s.states[A].ready = 60;
-  s.units[GPU0][B] = 40;
+  s.units[GPU0][B] = 39;
+  made_up_ask (&s, CPU, &serve);
+  CU_ASSERT_TRUE (serve.tokens < wanted + 200);
+  s.states[C].running = 1;
   made_up_ask (&s, CPU, &serve);
   CU_ASSERT_EQUAL (serve.tokens, wanted + 400);
   s.classes[A].one_at_a_time = TRUE;
