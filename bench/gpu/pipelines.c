@@ -227,8 +227,8 @@ run_once (Run *r)
 
 /* -- The process -------------------------------------------------------- */
 
-/* Step 2. The first number of steps takes an H100 about 70 us a token; each run
-   corrects it. */
+/* Step 2. The first number of steps is a guess that any other would do for;
+   each run corrects it. */
 static Answer
 calibrate (Spec *s, Run *r)
 {
@@ -241,8 +241,10 @@ calibrate (Spec *s, Run *r)
   double opening = run_once (r).seconds;
   opening -= run_once (r).seconds;
   for (guint i = 0; i < 5; i++)
-    s->gpu_steps = (guint)CLAMP (
-        s->gpu_steps * s->token_s * s->n_tokens / run_once (r).seconds, 1, 4e9);
+    {
+      double token_s = run_once (r).seconds / s->n_tokens;
+      s->gpu_steps = (guint)CLAMP (s->gpu_steps * s->token_s / token_s, 1, 4e9);
+    }
   s->in_flight = in_flight;
   for (s->units = 1; s->units <= MIN (BUNDLE, in_flight); s->units *= BUNDLE)
     {
@@ -362,7 +364,7 @@ run_cell (Spec spec, guint ratio, double core_s, guint rounds, Worst *worst)
   Answer found = in_process (&spec);
   spec.units = found.units;
   spec.gpu_steps = found.gpu_steps;
-  spec.n_tokens = (guint)MAX (GPU_SECONDS / spec.token_s, LEAST_TOKENS);
+  spec.n_tokens = (guint)MAX (GPU_SECONDS / found.token_s, LEAST_TOKENS);
   spec.token_s = 0;
   run_ways (ways, &spec, core_s, rounds);
   for (guint w = 0; w < N_WAYS; w++)
@@ -435,7 +437,8 @@ pipelines_main (const GpuBenchOptions *options)
   double core_s = calibrate_core (&spec, options->core_ms * 1e-3);
   printf (
       "\nTokens of %u KiB, %.2f ms (%u steps) each on a core. Times in ms, "
-      "opening the GPU included, medians of %u processes; \"GPU\": per cent "
+      "opening the GPU included, medians of %u processes; \"reached\": the "
+      "ratio with the tokens in flight of the line; \"GPU\": per cent "
       "of the tokens; \"of best\": per cent of the best single device's "
       "speed.\n\n"
       "| ratio | reached | in flight | tokens | opening | cores alone | GPU "
