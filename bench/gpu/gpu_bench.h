@@ -28,8 +28,13 @@ typedef struct
   guint repeat;        /* rounds of a contest */
   const char *svg;     /* file for the plot, or NULL */
   const char *out;     /* folder for the tables, or NULL */
-  const char *run;     /* what a process of never-worse runs, or NULL */
+  const char *run;     /* what a process of child_output() runs, or NULL */
   const char *targets; /* file that gets the lines of targets, or NULL */
+  /* Of pipelines. */
+  gint ratio, in_flight; /* only this one; 0: all */
+  gint token_kib;        /* bytes of a token */
+  double core_ms;        /* time of a token on a core */
+  gboolean buffers;      /* tokens in memory of the library */
 } GpuBenchOptions;
 
 /* The sub-commands; each prints its tables and returns an exit status. */
@@ -39,7 +44,17 @@ int small_main (const GpuBenchOptions *options);
 int tasks_main (const GpuBenchOptions *options);
 int overhead_main (const GpuBenchOptions *options);
 int never_worse_main (const GpuBenchOptions *options);
+int pipelines_main (const GpuBenchOptions *options);
+/* Whether its options are in range. */
+gboolean pipelines_can (const GpuBenchOptions *options);
 int check_main (const GpuBenchOptions *options);
+
+/**
+ * child_output: runs this program with @command and "--run @spec". Its stderr
+ * is passed on; if it fails, so does this process. Returns: (transfer full):
+ * what it printed.
+ */
+char *child_output (const char *command, char *spec);
 
 /* -- Targets ------------------------------------------------------------ */
 

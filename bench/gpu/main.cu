@@ -30,6 +30,8 @@ static const struct
     FALSE },
   { "never-worse", "where one device is far faster, and where none is",
     never_worse_main, FALSE },
+  { "pipelines", "the default strategy beside the best single device",
+    pipelines_main, FALSE },
   { "all", "all of these, and a table of targets", all_main, FALSE },
   { "check", "right answers, before anything is timed", check_main, TRUE },
 };
@@ -155,7 +157,7 @@ all_main (const GpuBenchOptions *options)
   char *lines = NULL;
   unlink (targets);
   for (const char *name : { "check", "raw", "hybrid", "overhead", "small",
-                            "never-worse", "tasks" })
+                            "never-worse", "tasks", "pipelines" })
     {
       gint64 begin = bench_now_ns ();
       printf ("\n");
@@ -195,7 +197,7 @@ run (const char *name, GpuBenchOptions *options, int n_gpus)
   for (const auto &c : commands)
     if (strcmp (c.name, name) == 0)
       {
-        /* A process of never-worse: nothing touches CUDA before its farm. */
+        /* A process of child_output(): nothing touches CUDA before its farm. */
         if (options->run)
           return c.run (options);
         guint there = gpus_there ();
@@ -224,7 +226,10 @@ run (const char *name, GpuBenchOptions *options, int n_gpus)
 int
 main (int argc, char **argv)
 {
-  GpuBenchOptions options = { 6, 0, 11, NULL, NULL, NULL, NULL };
+  GpuBenchOptions options = {};
+  options.gib = 6;
+  options.token_kib = 64;
+  options.core_ms = 20;
   int n_gpus = 0, repeat = 11;
   const GOptionEntry entries[]
       = { { "gib", 0, 0, G_OPTION_ARG_DOUBLE, &options.gib, "of text (6)",
@@ -236,6 +241,16 @@ main (int argc, char **argv)
             "also write COMMAND.md there, and small.svg", "DIR" },
           { "svg", 0, 0, G_OPTION_ARG_FILENAME, &options.svg,
             "small: file for the plot", "FILE" },
+          { "ratio", 0, 0, G_OPTION_ARG_INT, &options.ratio,
+            "pipelines: GPU over one core (2, 10, 50, 300, 1000)", "N" },
+          { "in-flight", 0, 0, G_OPTION_ARG_INT, &options.in_flight,
+            "pipelines: most tokens in flight (8, 64, 512)", "N" },
+          { "core-ms", 0, 0, G_OPTION_ARG_DOUBLE, &options.core_ms,
+            "pipelines: time of a token on a core (20)", "MS" },
+          { "token-kib", 0, 0, G_OPTION_ARG_INT, &options.token_kib,
+            "pipelines: size of a token (64)", "N" },
+          { "buffers", 0, 0, G_OPTION_ARG_NONE, &options.buffers,
+            "pipelines: tokens in a buffer of hass_emitter_buffer()", NULL },
           { "targets", 0, G_OPTION_FLAG_HIDDEN, G_OPTION_ARG_FILENAME,
             &options.targets, "", "FILE" },
           { "run", 0, G_OPTION_FLAG_HIDDEN, G_OPTION_ARG_STRING, &options.run,
@@ -254,7 +269,8 @@ main (int argc, char **argv)
       fprintf (stderr, "%s\n", error->message);
       return usage (context);
     }
-  if (argc != 2 || options.gib <= 0 || n_gpus < 0 || repeat < 1)
+  if (argc != 2 || options.gib <= 0 || n_gpus < 0 || repeat < 1
+      || !pipelines_can (&options))
     return usage (context);
   g_option_context_free (context);
   options.repeat = (guint)repeat;

@@ -72,31 +72,14 @@ static Times
 in_process (const Spec *s)
 {
   Times times;
-  GError *error = NULL;
-  gint status = 0;
-  char *out = NULL, *err = NULL, *self;
   char *spec = g_strdup_printf ("%u:%u:%zu:%zu:%u:%u", s->cpu, s->n_gpus, s->n,
                                 s->block, s->n_steps, s->gpu_repeat);
-  self = g_file_read_link ("/proc/self/exe", NULL);
-  char *argv[] = { self, "never-worse", "--run", spec, NULL };
-  gboolean ok = g_spawn_sync (NULL, argv, NULL, 0, NULL, NULL, &out, &err,
-                              &status, &error)
-                && g_spawn_check_wait_status (status, &error)
-                && sscanf (out, "%lf %lf %" G_GUINT64_FORMAT, &times.first,
-                           &times.later, &times.sum)
-                       == 3;
-  if (err && *err)
-    fputs (err, stderr);
-  if (!ok)
-    {
-      fflush (stdout);
-      fprintf (stderr, "a process that ran %s failed: %s\n", spec,
-               error ? error->message : "no numbers");
-      exit (1);
-    }
+  char *out = child_output ("never-worse", spec);
+  if (sscanf (out, "%lf %lf %" G_GUINT64_FORMAT, &times.first, &times.later,
+              &times.sum)
+      != 3)
+    g_error ("%s: no numbers: %s", spec, out);
   g_free (out);
-  g_free (err);
-  g_free (self);
   g_free (spec);
   return times;
 }

@@ -161,3 +161,29 @@ worker_steps (const HassBundle *b, HassGpuStream *s, gpointer data,
         static_cast<unsigned long long *> (b->accumulator));
   return hass_cuda_check (cudaGetLastError (), "steps", error);
 }
+
+/* A thread block computes 256 words of a token, a warp one result. */
+static __global__ void
+__launch_bounds__ (THREADS) token_steps_kernel (HassView v, TokenSteps s)
+{
+  unsigned at = blockIdx.x * THREADS + threadIdx.x;
+  guint32 x = ((const guint32 *)hass_input (v, blockIdx.y))[at];
+  for (guint32 i = 0; i < s.gpu_steps; i++)
+    x = x * s.a + s.c;
+  x = x * s.leap_a + s.leap_c;
+  for (int step = WORDS_SUMMED / 2; step > 0; step /= 2)
+    x += __shfl_down_sync (~0u, x, step);
+  if (threadIdx.x % WORDS_SUMMED == 0)
+    ((guint32 *)hass_output (v, blockIdx.y))[at / WORDS_SUMMED] = x;
+}
+
+extern "C" gboolean
+worker_token_steps (const HassBundle *b, HassGpuStream *s, gpointer data,
+                    GError **error)
+{
+  const TokenSteps *steps = static_cast<const TokenSteps *> (data);
+  token_steps_kernel<<<dim3 (steps->n_words / THREADS, (unsigned)b->n_blocks),
+                       THREADS, 0, hass_cuda_stream (s)>>> (hass_view (b),
+                                                            *steps);
+  return hass_cuda_check (cudaGetLastError (), "steps of tokens", error);
+}

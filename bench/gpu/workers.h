@@ -25,6 +25,9 @@ WORKER (worker_pause);
 /* Steps, see below; the sum into a guint64 accumulator. */
 WORKER (worker_steps);
 
+/* TokenSteps, see below, of each token. */
+WORKER (worker_token_steps);
+
 /* The same kernels as worker_pause, one after another, each waited for with
    an event that lets the thread sleep; on device 0. */
 void plain_pauses (double ms, guint n);
@@ -52,6 +55,23 @@ steps_seed (guint64 element)
 {
   return (guint32)element * 2654435761u;
 }
+
+/**
+ * TokenSteps: each 32-bit word x of a token is replaced by a * x + c, @n_steps
+ * times; the result is the sum of each WORDS_SUMMED adjacent words.
+ * @a, @c: of a generator of period 2^32; unknown to the compiler, which could
+ *   make one step of several.
+ * @n_words: of a token; a multiple of 256.
+ * @gpu_steps: number of steps that a GPU takes, which sets its speed and not
+ *   the result: the kernel ends with @leap_a * x + @leap_c, which is @n_steps -
+ *   @gpu_steps steps, modulo 2^32, at once.
+ */
+typedef struct
+{
+  guint32 a, c, n_words, n_steps, gpu_steps, leap_a, leap_c;
+} TokenSteps;
+
+#define WORDS_SUMMED 32
 
 /* The sum over elements [@first, @first + @n), as fast as a core can. */
 guint64 steps_cpu (const Steps *steps, guint64 first, gsize n);
