@@ -254,9 +254,9 @@ typedef struct
   /* Called when a load is emitted while the pool is full: computes until there
      is room. FALSE: the farm is stopping. */
   gboolean (*make_room) (HassJob *job);
-  /* Called when loads have entered the pool (loads_came), and when something
-     else has changed that sleeping threads wait for (changed). */
-  void (*loads_came) (HassJob *job);
+  /* Called when loads have entered the pool (loads_came) or the ready set
+     (joined), and when something else that threads sleep for has changed. */
+  void (*loads_came) (HassJob *job), (*joined) (HassJob *job);
   void (*changed) (HassJob *job);
   /* (nullable): what it costs the worker to have another core compute, in ns */
   gint64 (*waking_ns) (HassJob *job, const HassWorker *worker);
