@@ -265,11 +265,8 @@ static gboolean
 is_quiet (HassJob *job, HassSlot *slot)
 {
   HassRound *round = &slot->round;
-  guint32 missing
-      = atomic_load_explicit (&round->room, memory_order_relaxed)
-        - atomic_load_explicit (&round->joined, memory_order_relaxed);
   return atomic_load_explicit (&round->outstanding, memory_order_relaxed)
-             == missing
+             == hass_round_missing (round)
          && hass_ready_set_waiting (job->ready) == 0;
 }
 
