@@ -303,6 +303,18 @@ hass_job_units_finished (HassJob *job, HassSlot *slot, guint32 n)
     hass_job_retire (job);
 }
 
+/* Counts the units that the core has finished and still owes to their round.
+   A core that goes on with what it has emitted owes them meanwhile, since all
+   cores write the count of a round. The round ends no later for that: it has to
+   wait for the units that the core goes on with. */
+void
+hass_job_settle (HassJob *job, HassWorker *worker)
+{
+  guint32 n = worker->n_owed;
+  worker->n_owed = 0;
+  hass_job_units_finished (job, worker->owed_to, n);
+}
+
 /* -- 3. Retiring -------------------------------------------------------- */
 
 /* Frees what the library holds for a load: its buffer or its task's copy. */
