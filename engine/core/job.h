@@ -309,7 +309,7 @@ struct HassJob
   /* a pipeline has work for the calling thread alone; a hint for its emitter */
   _Atomic gboolean caller_wanted;
   _Atomic gboolean stop;
-  _Atomic guint n_ended;
+  _Atomic guint n_ended; /* slots in the state ENDED */
   _Atomic guint n_taken; /* number of slots in use */
   /* units of all rounds begun so far; written under the decision lock */
   _Atomic guint64 n_units;

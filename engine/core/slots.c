@@ -356,6 +356,7 @@ claim_ended (HassJob *job)
               || hass_result_pool_passed (job->results, slot->mark)))
         {
           slot->state = HASS_SLOT_RETIRING;
+          atomic_fetch_sub_explicit (&job->n_ended, 1, memory_order_seq_cst);
           found = slot;
         }
     }
@@ -388,7 +389,6 @@ hass_job_retire (HassJob *job)
       hass_load_pool_release (job->pool, &slot->span);
       pthread_mutex_lock (&job->decision);
       slot->state = HASS_SLOT_FREE;
-      atomic_fetch_sub_explicit (&job->n_ended, 1, memory_order_seq_cst);
       if (!slot->round.ready)
         atomic_fetch_sub_explicit (&job->n_taken, 1, memory_order_seq_cst);
       pthread_mutex_unlock (&job->decision);
