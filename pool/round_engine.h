@@ -300,12 +300,7 @@ hass_round_returned_mask (const HassRound *round, const HassReturned *r)
   return r->only_cpu ? mask & 1u << HASS_DEVICE_CPU : mask;
 }
 
-/* Returns: the number of units that may still join an open round. */
-static inline guint32
-hass_round_missing (const HassRound *round)
-{
-  return hass_unit_range_peek (&round->vacant).n;
-}
+guint32 hass_round_missing (const HassRound *round);
 
 /* Returns: whether units of this open round may join it now. */
 static inline gboolean

@@ -45,6 +45,21 @@ hass_round_let_join (HassRound *round)
   pthread_mutex_unlock (&round->ready->lock);
 }
 
+/* Returns: the number of units that may still join a round; 0 if it is not an
+   open one. None may be vacant because a take from the set holds them, but
+   never under its lock. */
+guint32
+hass_round_missing (const HassRound *round)
+{
+  guint32 n = hass_unit_range_peek (&round->vacant).n;
+  if (n > 0 || !round->ready)
+    return n;
+  pthread_mutex_lock (&round->ready->lock);
+  n = hass_unit_range_peek (&round->vacant).n;
+  pthread_mutex_unlock (&round->ready->lock);
+  return n;
+}
+
 /* Has no more loads join the round, unless that is so already and another round
    may have come: its thread then has none of this round's units. */
 static void

@@ -96,6 +96,16 @@ run (Field *f, HassExtent e)
   atomic_fetch_sub_explicit (&f->round.outstanding, e.n, memory_order_acq_rel);
 }
 
+/* Until the round is closed the units that may still join become fewer, also
+   while a take from the set holds their positions. */
+static void
+count_missing (Field *f)
+{
+  for (guint i = 0, before = ROOM, n; i < 4; i++, before = n)
+    if ((n = hass_round_missing (&f->round)) > before)
+      atomic_fetch_add (&f->wrong, 1);
+}
+
 /* Closes the round, waits for its last unit, and begins it anew. Its units lie
    at its first positions, without a gap. */
 static void
@@ -134,11 +144,13 @@ play (guint core, gpointer data)
         e = hass_round_pull (&f->round, k);
       if (e.n > 0)
         run (f, e);
-      if ((!hass_round_takes_ready (&f->round)
-           || crowd_random (&rand) % 256 == 0)
-          && pthread_mutex_trylock (&f->decision) == 0)
+      gboolean old = !hass_round_takes_ready (&f->round)
+                     || crowd_random (&rand) % 256 == 0;
+      if ((old || k == 1) && pthread_mutex_trylock (&f->decision) == 0)
         {
-          renew (f);
+          count_missing (f);
+          if (old)
+            renew (f);
           pthread_mutex_unlock (&f->decision);
         }
     }
