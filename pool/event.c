@@ -95,3 +95,14 @@ hass_event_notify (HassEvent *event)
   pthread_cond_broadcast (&event->changed);
   pthread_mutex_unlock (&event->lock);
 }
+
+/* As hass_event_notify(), after a change that is a seq_cst store, or such an
+   addition, for which sleepers check with seq_cst loads. Writes nothing that
+   other threads read unless a thread sleeps: if this load misses a sleeper,
+   that thread counts itself later, and its check sees the change. */
+void
+hass_event_notify_sleepers (HassEvent *event)
+{
+  if (atomic_load_explicit (&event->sleepers, memory_order_seq_cst) > 0)
+    hass_event_notify (event);
+}

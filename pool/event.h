@@ -19,6 +19,10 @@
       yet wait for the condition variable finds the epoch raised when it gets
       the lock, as the notifier raised it before it took the lock.
 
+   Where the change is itself a seq_cst store or addition, which sleepers check
+   for with seq_cst loads, it is in that one order, and the epoch need not be
+   raised for threads that do not sleep: see hass_event_notify_sleepers().
+
    With a weaker memory order in step 1, notifier and sleeper may both miss the
    other; tests/model/weak.pml has each case, event.pml the other properties.
 
@@ -45,5 +49,6 @@ void hass_event_cancel (HassEvent *event);
 void hass_event_wait (HassEvent *event, guint64 epoch, gint64 timeout_ns);
 void hass_event_look (HassEvent *event);
 void hass_event_notify (HassEvent *event);
+void hass_event_notify_sleepers (HassEvent *event);
 
 #endif

@@ -48,16 +48,17 @@ typedef struct
 
 typedef struct
 {
-  /* Constant but for @ranked. */
+  /* Constant but for @ranked and @round, which are rarely written. */
   gboolean sized;         /* costs are known */
   guint all;              /* mask of the classes that run common loads */
   HassReadyDeque *deques; /* [n_deques]; NULL: there are none */
   guint n_deques;
   /* a load had a priority, so that deques are no longer used */
   _Atomic gboolean ranked;
-  _Alignas(HASS_CACHE_LINE) pthread_mutex_t lock;
-  /* the open round that takes loads, or NULL; written under the lock */
+  /* the open round that takes loads, or NULL; not beside the lock, as cores
+     that need no lock read it in each pull */
   _Atomic (const void *) round;
+  _Alignas(HASS_CACHE_LINE) pthread_mutex_t lock;
   GPtrArray *lanes; /* Lane, one for each mask; under lock */
   guint64 bytes; /* input bytes of all loads but those of deques; under lock */
   _Atomic guint next_victim; /* the deque where the next thief begins to look */

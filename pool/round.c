@@ -195,7 +195,7 @@ hass_round_begin_loads (HassRound *round, HassFarmKind farm, HassCostClass cost,
   begin (round, farm, cost, span->n);
   if (round->ready)
     {
-      atomic_store_explicit (&round->joined, 0, memory_order_relaxed);
+      atomic_store_explicit (&round->room, 0, memory_order_relaxed);
       return;
     }
   round->loads = span->loads;
@@ -492,9 +492,7 @@ gboolean
 hass_round_in_flight (HassRound *round)
 {
   guint32 waiting = hass_round_waiting_inside (round);
-  if (round->ready)
-    waiting += atomic_load_explicit (&round->room, memory_order_relaxed)
-               - atomic_load_explicit (&round->joined, memory_order_relaxed);
+  waiting += hass_round_missing (round);
   return atomic_load_explicit (&round->outstanding, memory_order_acquire)
          > waiting;
 }

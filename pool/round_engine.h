@@ -150,6 +150,9 @@ struct _HassRound
   _Alignas(HASS_CACHE_LINE) _Atomic gint32 pull_source;
   /* Units that a core pulls at a time; 0: chosen by the engine. */
   _Atomic guint64 pull_chunk;
+  /* Open round: number of units that it has room for; once it is closed, of
+     those that have joined. */
+  _Atomic guint32 room;
   /* Open round: as HassGrant.leave and HASS_FROM_BACK of the last grant. */
   _Atomic double pull_leave;
   _Atomic gboolean pull_back;
@@ -161,9 +164,10 @@ struct _HassRound
 
   /* Number of units neither finished nor lost; the round ends when it is 0. */
   _Alignas(HASS_CACHE_LINE) _Atomic guint32 outstanding;
-  /* Open round: number of units that it has room for, and of those that have
-     joined; written under the lock of the ready set. */
-  _Atomic guint32 room, joined;
+  /* Open round: the positions that loads may join. A core that takes from a
+     deque takes them without a lock; whoever takes from the set itself seizes
+     them meanwhile, under its lock. Seized once the round is closed. */
+  HassUnitRange vacant;
 };
 
 gboolean hass_round_init (HassRound *round, guint n_devices,
@@ -296,11 +300,13 @@ hass_round_returned_mask (const HassRound *round, const HassReturned *r)
   return r->only_cpu ? mask & 1u << HASS_DEVICE_CPU : mask;
 }
 
+guint32 hass_round_missing (const HassRound *round);
+
 /* Returns: whether units of this open round may join it now. */
 static inline gboolean
 hass_round_takes_ready (const HassRound *round)
 {
-  /* Relaxed: a take looks again under the lock of the set. */
+  /* Relaxed: a take finds no vacant position where this is out of date. */
   return round->ready
          && atomic_load_explicit (&round->ready->round, memory_order_relaxed)
                 == round;

@@ -26,8 +26,9 @@ hass_round_begin_ns (const HassRound *round)
 guint64
 hass_round_units (const HassRound *round)
 {
-  return round->ready ? atomic_load_explicit (&((HassRound *)round)->joined,
+  return round->ready ? atomic_load_explicit (&((HassRound *)round)->room,
                                               memory_order_relaxed)
+                            - hass_round_missing (round)
                       : round->n_units;
 }
 

@@ -8,7 +8,11 @@
    The round has room for a number of units, and those that have not joined
    count as outstanding until it is closed: only then can it end.
 
-   Thread safety: as round_engine.h; joins under the lock of the set. */
+   What a core takes from a deque needs no lock of the round or of the set: it
+   takes the next positions of the vacant ones by one compare-and-swap. Takes
+   from the set itself are made under its lock.
+
+   Thread safety: as round_engine.h. */
 #include "round_engine.h"
 
 /* A core takes older loads than its own once in so many pulls, lest loads that
@@ -36,8 +40,35 @@ hass_round_let_join (HassRound *round)
   atomic_store_explicit (&round->room, round->n_units, memory_order_relaxed);
   atomic_store_explicit (&round->pull_leave, 0, memory_order_relaxed);
   atomic_store_explicit (&round->pull_back, FALSE, memory_order_relaxed);
+  hass_unit_range_set (&round->vacant, 0, round->n_units);
   atomic_store_explicit (&round->ready->round, round, memory_order_relaxed);
   pthread_mutex_unlock (&round->ready->lock);
+}
+
+/* Returns: the number of units that may still join a round; 0 if it is not an
+   open one. None may be vacant because a take from the set holds them, but
+   never under its lock. */
+guint32
+hass_round_missing (const HassRound *round)
+{
+  guint32 n = hass_unit_range_peek (&round->vacant).n;
+  if (n > 0 || !round->ready)
+    return n;
+  pthread_mutex_lock (&round->ready->lock);
+  n = hass_unit_range_peek (&round->vacant).n;
+  pthread_mutex_unlock (&round->ready->lock);
+  return n;
+}
+
+/* Has no more loads join the round, unless that is so already and another round
+   may have come: its thread then has none of this round's units. */
+static void
+take_no_more (HassRound *round)
+{
+  const void *self = round;
+  atomic_compare_exchange_strong_explicit (&round->ready->round, &self, NULL,
+                                           memory_order_relaxed,
+                                           memory_order_relaxed);
 }
 
 /* Closes an open round: no more units join it. Returns: the number of those
@@ -45,54 +76,48 @@ hass_round_let_join (HassRound *round)
 guint32
 hass_round_close (HassRound *round)
 {
-  const void *self = round;
   pthread_mutex_lock (&round->ready->lock);
-  atomic_compare_exchange_strong_explicit (&round->ready->round, &self, NULL,
-                                           memory_order_relaxed,
-                                           memory_order_relaxed);
+  take_no_more (round);
+  guint32 rest = hass_unit_range_seize (&round->vacant).n;
+  round->n_units -= rest;
+  atomic_store_explicit (&round->room, round->n_units, memory_order_relaxed);
   pthread_mutex_unlock (&round->ready->lock);
-  guint32 joined = atomic_load_explicit (&round->joined, memory_order_relaxed);
-  guint32 rest = round->n_units - joined;
-  round->n_units = joined;
   return rest;
 }
 
-/* Takes the next @n positions of the round; the last that has room makes the
-   set wait for another round. Under the set's lock. */
+/* The thread that has loads join the last positions of a round makes the set
+   wait for another one. The round cannot begin anew before, as that thread has
+   units of it. */
 static void
-advance_locked (HassRound *round, guint32 n)
+look_if_full (HassRound *round, HassExtent e)
 {
-  guint32 joined
-      = atomic_load_explicit (&round->joined, memory_order_relaxed) + n;
-  atomic_store_explicit (&round->joined, joined, memory_order_relaxed);
-  if (joined == atomic_load_explicit (&round->room, memory_order_relaxed))
-    atomic_store_explicit (&round->ready->round, NULL, memory_order_relaxed);
+  if (e.n > 0
+      && e.first + e.n
+             == atomic_load_explicit (&round->room, memory_order_relaxed))
+    take_no_more (round);
 }
 
-/* Returns: the positions that are free now, at most @n; none if units do not
-   join this round. Under the set's lock. */
-static HassExtent
-room_locked (HassRound *round, guint32 n)
-{
-  if (!hass_round_takes_ready (round))
-    return (HassExtent){ 0, 0 };
-  guint32 joined = atomic_load_explicit (&round->joined, memory_order_relaxed);
-  guint32 room = atomic_load_explicit (&round->room, memory_order_relaxed);
-  return (HassExtent){ joined, MIN (n, room - joined) };
-}
-
+/* Only the set knows how many loads it gives, so the vacant positions are held
+   meanwhile: seized if cores may take some without its lock, which then look
+   again. */
 static HassExtent
 join_set (HassRound *round, HassReadyTake take)
 {
   HassReadySet *set = round->ready;
+  HassExtent e = { 0, 0 };
   pthread_mutex_lock (&set->lock);
-  HassExtent e = room_locked (round, take.n);
-  if (e.n > 0)
+  if (hass_round_takes_ready (round))
     {
-      take.n = e.n;
-      e.n = hass_ready_set_take (set, &take, round->cells + e.first,
-                                 round->earliest_ns + e.first);
-      advance_locked (round, e.n);
+      HassExtent vacant = set->n_deques > 0
+                              ? hass_unit_range_seize (&round->vacant)
+                              : hass_unit_range_peek (&round->vacant);
+      take.n = MIN (take.n, vacant.n);
+      e.first = vacant.first;
+      if (take.n > 0)
+        e.n = hass_ready_set_take (set, &take, round->cells + e.first,
+                                   round->earliest_ns + e.first);
+      hass_unit_range_set (&round->vacant, e.first + e.n, vacant.n - e.n);
+      look_if_full (round, e);
     }
   pthread_mutex_unlock (&set->lock);
   return e;
@@ -115,21 +140,19 @@ hass_round_join (HassRound *round, HassReadyTake take)
 static HassExtent
 join_deque (HassRound *round, HassReadyDeque *deque, guint32 k, gboolean newest)
 {
-  HassReadySet *set = round->ready;
   if (!hass_round_takes_ready (round) || hass_ready_deque_n (deque) == 0)
     return (HassExtent){ 0, 0 };
   pthread_mutex_lock (&deque->lock);
   guint32 n = hass_ready_deque_n (deque);
   if (!newest)
     n = n / 2 + n % 2;
-  pthread_mutex_lock (&set->lock);
-  HassExtent e = room_locked (round, MIN (k, n));
+  HassExtent e = hass_unit_range_take_front (&round->vacant, MIN (k, n));
   if (e.n > 0)
-    advance_locked (round, e.n);
-  pthread_mutex_unlock (&set->lock);
-  hass_ready_deque_take (set, deque, e.n, newest, round->cells + e.first,
-                         round->earliest_ns + e.first);
+    hass_ready_deque_take (round->ready, deque, e.n, newest,
+                           round->cells + e.first,
+                           round->earliest_ns + e.first);
   pthread_mutex_unlock (&deque->lock);
+  look_if_full (round, e);
   return e;
 }
 

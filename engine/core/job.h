@@ -89,8 +89,7 @@ typedef struct HassSlot
   HassSpan span;
   /* key of unit 0 for the result pool: units of all earlier rounds */
   guint64 order_base;
-  /* the round retires when the result pool has passed this mark */
-  guint64 mark;
+  guint64 mark; /* the round retires when the result pool has passed it */
   /* the round has stalled: devices that answered WAIT are asked once more with
      the strategy's argument for that (force) TRUE */
   gboolean forced;
@@ -134,19 +133,20 @@ struct _HassWorker
   double path_ns, longest_ns;
   guint32 last_chunk; /* units of the last pull */
   gint64 now_ns;      /* when the last pull ended; 0: look at the clock */
-  /* when the worker last yielded its core to proxy threads */
-  gint64 yielded_ns;
+  /* units that it has finished and not yet counted; see hass_job_settle() */
+  HassSlot *owed_to;
+  guint32 n_owed;
+  gint64 yielded_ns; /* when it last yielded its core to proxy threads */
   /* core where it yielded last; < 0: it does not compute. All threads read. */
   _Atomic int cpu;
   /* the worker does not move to another core before move_at_ns; move_gap_ns is
      the time between two moves, which doubles */
   gint64 move_at_ns, move_gap_ns;
   gint64 last_end_ns; /* as now_ns, but never reset */
-  /* The following times, in ns, are for account.c. */
-  /* last_end_ns without the time for delivering the results of that pull */
+  /* For account.c, as the following: last_end_ns without the time for
+     delivering the results of that pull. */
   gint64 computed_ns;
-  /* time that the worker was busy before the generator had returned */
-  gint64 early_ns;
+  gint64 early_ns; /* busy before the generator had returned */
   /* time for delivering results, or for waiting while another thread does */
   gint64 collect_ns;
   /* time of other threads in its loops, less its own in theirs; any thread */
@@ -207,10 +207,9 @@ typedef struct
   double rate;
   /* virtual time: total cost that the models were asked to compute */
   double cost;
-  double exclusive; /* work that no other kind of device may run */
-  guint64 halo;     /* elements read besides the units' own */
-  /* the part of @tail_ns that counts as lost_imbalance_s */
-  double imbalance_ns;
+  double exclusive;    /* work that no other kind of device may run */
+  guint64 halo;        /* elements read besides the units' own */
+  double imbalance_ns; /* the part of @tail_ns that is lost_imbalance_s */
   /* idle time before the generator had returned that had another cause than the
      generator */
   double early_ns;
@@ -254,9 +253,9 @@ typedef struct
   /* Called when a load is emitted while the pool is full: computes until there
      is room. FALSE: the farm is stopping. */
   gboolean (*make_room) (HassJob *job);
-  /* Called when loads have entered the pool (loads_came), and when something
-     else has changed that sleeping threads wait for (changed). */
-  void (*loads_came) (HassJob *job);
+  /* Called when loads have entered the pool (loads_came) or the ready set
+     (joined), and when something else that threads sleep for has changed. */
+  void (*loads_came) (HassJob *job), (*joined) (HassJob *job);
   void (*changed) (HassJob *job);
   /* (nullable): what it costs the worker to have another core compute, in ns */
   gint64 (*waking_ns) (HassJob *job, const HassWorker *worker);
@@ -310,7 +309,7 @@ struct HassJob
   /* a pipeline has work for the calling thread alone; a hint for its emitter */
   _Atomic gboolean caller_wanted;
   _Atomic gboolean stop;
-  _Atomic guint n_ended;
+  _Atomic guint n_ended; /* slots in the state ENDED */
   _Atomic guint n_taken; /* number of slots in use */
   /* units of all rounds begun so far; written under the decision lock */
   _Atomic guint64 n_units;
@@ -462,6 +461,7 @@ gboolean hass_buffer_holds_part (HassJob *job, const HassLoad *load,
 void hass_job_let_go (HassJob *job, const HassLoad *load, guint64 seq,
                       gboolean committed);
 void hass_job_units_finished (HassJob *job, HassSlot *slot, guint32 n);
+void hass_job_settle (HassJob *job, HassWorker *worker);
 gboolean hass_job_idle (HassJob *job);
 
 /* decide.c; all functions under the decision lock */

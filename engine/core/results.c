@@ -124,7 +124,10 @@ hass_units_flush_nested (HassJob *job, HassWorker *worker)
     hass_load_pool_add_nested (job->pool, (HassLoad *)nested->data,
                                nested->len);
   g_array_set_size (nested, 0);
-  job->engine->changed (job);
+  if (job->ready)
+    job->engine->joined (job);
+  else
+    job->engine->changed (job);
 }
 
 void

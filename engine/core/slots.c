@@ -265,11 +265,8 @@ static gboolean
 is_quiet (HassJob *job, HassSlot *slot)
 {
   HassRound *round = &slot->round;
-  guint32 missing
-      = atomic_load_explicit (&round->room, memory_order_relaxed)
-        - atomic_load_explicit (&round->joined, memory_order_relaxed);
   return atomic_load_explicit (&round->outstanding, memory_order_relaxed)
-             == missing
+             == hass_round_missing (round)
          && hass_ready_set_waiting (job->ready) == 0;
 }
 
@@ -304,6 +301,18 @@ hass_job_units_finished (HassJob *job, HassSlot *slot, guint32 n)
      the round's last result, at least one sees what the other has done. */
   if (atomic_load_explicit (&job->n_ended, memory_order_seq_cst) > 0)
     hass_job_retire (job);
+}
+
+/* Counts the units that the core has finished and still owes to their round.
+   A core that goes on with what it has emitted owes them meanwhile, since all
+   cores write the count of a round. The round ends no later for that: it has to
+   wait for the units that the core goes on with. */
+void
+hass_job_settle (HassJob *job, HassWorker *worker)
+{
+  guint32 n = worker->n_owed;
+  worker->n_owed = 0;
+  hass_job_units_finished (job, worker->owed_to, n);
 }
 
 /* -- 3. Retiring -------------------------------------------------------- */
@@ -347,6 +356,7 @@ claim_ended (HassJob *job)
               || hass_result_pool_passed (job->results, slot->mark)))
         {
           slot->state = HASS_SLOT_RETIRING;
+          atomic_fetch_sub_explicit (&job->n_ended, 1, memory_order_seq_cst);
           found = slot;
         }
     }
@@ -379,7 +389,6 @@ hass_job_retire (HassJob *job)
       hass_load_pool_release (job->pool, &slot->span);
       pthread_mutex_lock (&job->decision);
       slot->state = HASS_SLOT_FREE;
-      atomic_fetch_sub_explicit (&job->n_ended, 1, memory_order_seq_cst);
       if (!slot->round.ready)
         atomic_fetch_sub_explicit (&job->n_taken, 1, memory_order_seq_cst);
       pthread_mutex_unlock (&job->decision);

@@ -134,6 +134,7 @@ hass_live_core_task (gpointer data)
         hass_live_let_in (job);
       while (work_or_spin (job, worker, &first) || wait_to_ask (job))
         ;
+      hass_job_settle (job, worker);
       /* read now: another core may take the seat */
       double unit_ns = worker->unit_ns;
       hass_yield_leave (worker);
@@ -191,6 +192,7 @@ hass_live_work_until (HassJob *job, gboolean (*done) (HassJob *job))
     {
       while (!done (job) && work_or_spin (job, worker, &first))
         ;
+      hass_job_settle (job, worker);
       guint64 epoch = hass_event_prepare (&job->event);
       if (done (job) || hass_job_stopping (job))
         {

@@ -126,6 +126,7 @@ void hass_live_add_core (HassJob *job, guint inside);
 void hass_live_loads_came (HassJob *job);
 gboolean hass_live_is_supplied (const HassJob *job);
 void hass_live_changed (HassJob *job);
+void hass_live_joined (HassJob *job);
 gint64 hass_live_waking_ns (HassJob *job, const HassWorker *worker);
 
 /* Lets one more core into the farm, unless all are in. Inline, as it runs for

@@ -31,7 +31,8 @@
    waits 0.6 ms. When the generator has returned the fence is not needed: all
    other changes are announced by hass_live_changed, which raises the event's
    epoch before it reads the count, and the core reads the epoch before it
-   checks for work (pool/event.h).
+   checks for work (pool/event.h), or are counts of the ready set, which are
+   written and read in the same order as the count of cores.
 
    Thread safety: hass_live_run may be called by several threads, each for a
    farm of its own. */
@@ -64,6 +65,7 @@ static const HassEngineOps live_ops = {
   .now = hass_live_now,
   .make_room = make_room,
   .loads_came = hass_live_loads_came,
+  .joined = hass_live_joined,
   .changed = hass_live_changed,
   .waking_ns = hass_live_waking_ns,
   .wanted = hass_proxies_start_wanted,

@@ -14,13 +14,27 @@ learn_cost (HassWorker *worker, guint32 n, gint64 ns)
   worker->last_chunk = n;
 }
 
-/* Pulls units of an open round: what this core has emitted, else others. */
+/* Pulls units of an open round: what this core has emitted, else others. Unless
+   it goes on in the round of its last pull, the units of that are counted. */
 static HassExtent
 pull_open (HassJob *job, HassWorker *worker, HassSlot *slot)
 {
   guint32 k = hass_chunk (job, worker, slot);
   HassExtent e = hass_round_pull_own (&slot->round, worker->index, k);
+  if (e.n == 0 || slot != worker->owed_to)
+    hass_job_settle (job, worker);
   return e.n > 0 ? e : hass_round_pull (&slot->round, k);
+}
+
+/* The core has finished @n units. Those of an open round are counted when it
+   looks for the next ones, where other cores alone wait for that. */
+static void
+finish (HassJob *job, HassWorker *worker, HassSlot *slot, guint32 n)
+{
+  worker->owed_to = slot;
+  worker->n_owed += n;
+  if (!slot->round.ready || !hass_job_overlaps (job))
+    hass_job_settle (job, worker);
 }
 
 /* Pulls units and computes them, once: of an open round if it has some, since
@@ -34,6 +48,8 @@ once (HassJob *job, HassWorker *worker)
   HassSlot *slot = job->ready ? hass_open_pullable (job, worker->index) : NULL;
   HassSlot *current
       = atomic_load_explicit (&job->current, memory_order_acquire);
+  if (!slot)
+    hass_job_settle (job, worker);
   if (!slot && !current)
     return FALSE;
   const HassLive *live = job->driver;
@@ -65,7 +81,7 @@ once (HassJob *job, HassWorker *worker)
     {
       learn_cost (worker, done.n, end - begin);
       hass_execute_count (job, worker, slot, done, end - begin, end);
-      hass_job_units_finished (job, slot, done.n);
+      finish (job, worker, slot, done.n);
     }
   hass_job_check_deadline (job, end);
   return TRUE;

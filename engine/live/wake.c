@@ -109,3 +109,13 @@ hass_live_changed (HassJob *job)
   hass_event_notify (&job->event);
   hass_live_let_in (job);
 }
+
+/* Loads have joined the ready set. Each pull that emits comes here, so all that
+   it writes is the set's count: seq_cst, and read seq_cst by threads that have
+   announced that they sleep or leave; see pool/event.h. */
+void
+hass_live_joined (HassJob *job)
+{
+  hass_event_notify_sleepers (&job->event);
+  hass_live_let_in (job);
+}

@@ -216,6 +216,7 @@ static const HassEngineOps virtual_ops = {
   .now = now,
   .make_room = make_room,
   .loads_came = nothing,
+  .joined = changed,
   .changed = changed,
 };
 

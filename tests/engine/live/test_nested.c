@@ -243,10 +243,73 @@ old_ones_have_a_turn (void)
   CU_ASSERT_TRUE (atomic_load (&c.turns) < 1000);
 }
 
+/* -- Releases ----------------------------------------------------------- */
+
+#define BURSTS CROWD_SCALE (1000)
+#define BURST 48
+#define DEPTH 12u
+
+static gboolean
+emit_shorter (const HassTask *task, HassWorker *worker, gpointer data,
+              GError **error)
+{
+  guint depth = number_of (task);
+  HassTask next = { .cpu = emit_shorter, .data = GUINT_TO_POINTER (depth - 1) };
+  (void)data;
+  (void)error;
+  return depth == 0 || hass_worker_emit_task (worker, &next);
+}
+
+static void
+count_released (const HassTask *task, gboolean committed, gpointer data)
+{
+  Course *c = data;
+  (void)task;
+  (void)committed;
+  atomic_fetch_add (&c->turns, 1);
+}
+
+/* Emits bursts that the pool does not hold, so that the calling thread computes
+   some; then waits until every task of the burst is released. */
+static gboolean
+emit_and_wait (HassEmitter *emitter, gpointer data, GError **error)
+{
+  Course *c = data;
+  (void)error;
+  for (guint b = 1; b <= BURSTS; b++)
+    {
+      for (guint i = 0; i < BURST; i++)
+        hass_emitter_emit_task (
+            emitter, &(HassTask){ .cpu = emit_shorter,
+                                  .data = GUINT_TO_POINTER (DEPTH) });
+      while (atomic_load (&c->turns) < b * BURST * (DEPTH + 1))
+        sched_yield ();
+    }
+  return TRUE;
+}
+
+static void
+released_meanwhile (void)
+{
+  Course c = { 0 };
+  HassFunctionFarm f = HASS_FUNCTION_FARM_INIT;
+  f.user_data = &c;
+  f.generate = emit_and_wait;
+  f.release = count_released;
+  f.pool_tasks = 8;
+  f.run.n_cores = 2;
+  f.run.n_gpus = -1;
+  watchdog (100, "a generator that waits for releases");
+  CU_ASSERT_TRUE (hass_function_farm (&f, NULL, NULL));
+  watchdog (0, NULL);
+}
+
 HASS_TEST_SUITE (
     live_nested, { "tasks that others emit are computed once each", once_each },
     { "so they are when priorities come into use or tasks fail", changing },
     { "a farm that is cancelled releases each task once", cancelled },
     { "what a core has emitted is stolen while it computes", stolen_meanwhile },
     { "a task that emits itself again keeps no older one from its turn",
-      old_ones_have_a_turn })
+      old_ones_have_a_turn },
+    { "tasks are released while the generator waits for that",
+      released_meanwhile })
