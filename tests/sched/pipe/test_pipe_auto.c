@@ -235,6 +235,29 @@ adds_tokens (void)
   hass_strategy_free (s.strategy);
 }
 
+/* A stream whose first token is done long after the clock began: its first
+   window is as fast as the second, so tokens double once. */
+static void
+measures_from_the_first_token (void)
+{
+  Stream s;
+  HassServe serve;
+  made_up_init (&s, "pipe-auto");
+  s.state.now_ns = G_GINT64_CONSTANT (1000000000000);
+  made_up_tell_all (&s);
+  s.states[A].ready = s.state.tokens;
+  made_up_ask (&s, CPU, &serve);
+  guint64 first = serve.tokens;
+  for (guint i = 1; i <= 2; i++)
+    {
+      s.states[C].done += i * first;
+      s.state.now_ns += i * 10000000;
+      made_up_ask (&s, CPU, &serve);
+    }
+  CU_ASSERT_TRUE (serve.tokens >= first && serve.tokens <= 2 * first);
+  hass_strategy_free (s.strategy);
+}
+
 /* 400 tokens have passed a, b and c and wait for one before them, which a core
    computes; 60 wait at a, and 39 are held by GPU 0. No unit that is computed
    now can hold up as many without that core. Those before a first class that
@@ -292,4 +315,6 @@ HASS_TEST_SUITE (
     { "tokens are added while devices are idle and it helps", adds_tokens },
     { "tokens that wait for those before them do not count",
       leaves_out_what_is_held_up },
+    { "the time until the first token is done makes no window slow",
+      measures_from_the_first_token },
     { "pipe-auto is the default of pipelines", is_the_default })
