@@ -14,6 +14,8 @@
    Where the end is not known to be far, as many tokens are expected as have
    come, and the cores take part only if they gain over these more than a unit
    of theirs takes, for which the end may wait.
+   While GPUs are being opened the cores have all classes, unless earlier runs
+   have shown that their units would keep the stream from a GPU then.
    Of a core C is not the mean: with heavy tails one of the units that cores
    hold is far longer, so C is the time that only one in thousands exceeds.
    The cores take no part in a class that another device serves before their
@@ -161,9 +163,9 @@ worst (const HassSteady *s, const HassStreamState *state, const gboolean *kept,
   return at;
 }
 
-/* Returns: whether a device other than the CPU pool serves a class. */
-static gboolean
-is_served (const HassSteady *s, const HassStreamState *state, guint c)
+gboolean
+hass_steady_is_served (const HassSteady *s, const HassStreamState *state,
+                       guint c)
 {
   const HassPaces *p = s->paces;
   for (guint d = 0; d < state->n_devices; d++)
@@ -204,7 +206,7 @@ hass_steady_is_measured (const HassSteady *s, const HassStreamState *state,
                          guint c)
 {
   const HassPaces *p = s->paces;
-  return !is_served (s, state, c) || p->cpu == state->n_devices
+  return !hass_steady_is_served (s, state, c) || p->cpu == state->n_devices
          || !hass_pace_can (p, c, p->cpu) || hass_pace_known (p, c, p->cpu)
          || is_guessed (s, c);
 }
@@ -244,12 +246,34 @@ hass_steady_measures (const HassSteady *s, const HassStreamState *state,
   for (guint other = 0; other < state->n_classes; other++)
     {
       double other_ns = others_ns (s, other);
-      if (state->classes[c].done < SEEN && is_served (s, state, other)
+      if (state->classes[c].done < SEEN
+          && hass_steady_is_served (s, state, other)
           && hass_pace_can (s->paces, other, s->paces->cpu)
           && (other_ns < ns || other_ns == G_MAXDOUBLE))
         return FALSE;
     }
   return pays (s, state, c, most_times);
+}
+
+/* Returns: whether a unit of a class on a core would keep the stream from a
+   device that is being opened, and known from earlier runs: for longer than the
+   opening takes and the tokens that may be in flight last it then. */
+static gboolean
+waits_for_opening (const HassSteady *s, const HassStreamState *state, guint c)
+{
+  const HassPaces *p = s->paces;
+  for (guint d = 0; d < state->n_devices; d++)
+    {
+      const HassDeviceTraits *t = &p->env->devices[d];
+      if (d != p->cpu && t->opening && t->opens_at_ns > 0
+          && hass_pace_can (p, c, d) && hass_pace_known (p, c, d)
+          && hass_pace_known (p, c, p->cpu)
+          && hold_ns (s, c, p->cpu)
+                 > (double)MAX (t->opens_at_ns - state->now_ns, 0)
+                       + window (s, state, c) * hass_pace_ns (p, c, d))
+        return TRUE;
+    }
+  return FALSE;
 }
 
 /* Excludes devices that have no part and would hold a unit for too long. */
@@ -276,7 +300,8 @@ longest_shared (const HassSteady *s, const HassStreamState *state)
     {
       double ns = hass_pace (s->paces, c, cpu)->ns;
       guint i = c * state->n_devices + cpu;
-      if (s->parts[i] <= 0 || ns <= most || !is_served (s, state, c))
+      if (s->parts[i] <= 0 || ns <= most
+          || !hass_steady_is_served (s, state, c))
         continue;
       most = ns;
       at = (gint)i;
@@ -293,7 +318,7 @@ rate_without_cores (HassSteady *s, const HassStreamState *state, double *parts)
   double with = s->rate, without;
   memcpy (parts, s->parts, n * sizeof *parts);
   for (guint c = 0; c < state->n_classes; c++)
-    s->out[c * state->n_devices + cpu] |= is_served (s, state, c);
+    s->out[c * state->n_devices + cpu] |= hass_steady_is_served (s, state, c);
   hass_steady_solve (s);
   without = s->rate;
   s->rate = with;
@@ -332,7 +357,8 @@ hass_steady_guard (HassSteady *s, const HassStreamState *state)
   gboolean any = FALSE;
   for (guint c = 0; c < state->n_classes && cpu < state->n_devices; c++)
     if (!hass_steady_is_measured (s, state, c)
-        || (state->tokens == 0 && is_served (s, state, c)))
+        || waits_for_opening (s, state, c)
+        || (state->tokens == 0 && hass_steady_is_served (s, state, c)))
       any = s->out[c * state->n_devices + cpu] = TRUE;
   if (any)
     hass_steady_solve (s);

@@ -227,7 +227,8 @@ leave (const Auto *s, const HassStreamState *state, guint c)
     return 0;
   for (guint d = 0; d < state->n_devices; d++)
     {
-      if (d == p->cpu || !hass_pace_can (p, c, d) || state->devices[d].lost)
+      if (d == p->cpu || !hass_pace_can (p, c, d) || state->devices[d].lost
+          || p->env->devices[d].opening)
         continue;
       if (unknown (s, state, c, d))
         probes += (double)hass_pace_fill (p, c, d);
@@ -286,7 +287,8 @@ serve_cores (Auto *s, const HassStreamState *state, HassServe *serve)
       running += state->classes[c].running;
       if (hass_pace_can (p, c, p->cpu))
         serve->leave[c] = leave (s, state, c);
-      serve->at_once[c] = !hass_pace_known (p, c, p->cpu);
+      serve->at_once[c] = !hass_pace_known (p, c, p->cpu)
+                          && hass_steady_is_served (&s->steady, state, c);
     }
   if (running < p->env->devices[p->cpu].cores
       && hass_steady_load (&s->steady, p->cpu) >= BINDS)

@@ -142,7 +142,7 @@ static gboolean
 usable (const Program *g, guint c, guint d)
 {
   return !hass_steady_is_out (g->s, c, d) && hass_pace_can (g->p, c, d)
-         && hass_pace_ns (g->p, c, d) > 0;
+         && hass_pace_ns (g->p, c, d) > 0 && !g->p->env->devices[d].opening;
 }
 
 /* Returns: the coefficient cell of x[c][d] in the row under construction. */

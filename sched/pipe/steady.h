@@ -70,6 +70,10 @@ double hass_steady_behind (const HassSteady *s, guint c, guint device);
 guint64 hass_bundle_units (const HassPaces *p, guint c, guint device,
                            double launches, guint64 tokens);
 
+/* guard.c. Returns: whether a device other than the CPU pool, which is not
+   being opened, serves a class. */
+gboolean hass_steady_is_served (const HassSteady *s,
+                                const HassStreamState *state, guint c);
 /* guard.c: takes devices out of classes, after an update, where the units that
    they would hold keep the stream waiting for longer than they gain. */
 void hass_steady_guard (HassSteady *s, const HassStreamState *state);

@@ -114,8 +114,9 @@ measures_cores (void)
     }
 }
 
+/* All cores begin, and leave nothing to GPUs that are not there. */
 static void
-measures_cores_while_gpus_open (void)
+begins_while_gpus_open (void)
 {
   Stream s;
   HassServe serve;
@@ -128,9 +129,35 @@ measures_cores_while_gpus_open (void)
   s.devices[GPU0].opening = s.devices[GPU1].opening = TRUE;
   s.state.now_ns += 10000000;
   made_up_ask (&s, CPU, &serve);
-  CU_ASSERT_NOT_EQUAL (serve.leave[B], G_MAXUINT32);
-  CU_ASSERT_EQUAL (serve.at_once[B], 1);
+  CU_ASSERT_EQUAL (serve.leave[B], 0);
+  CU_ASSERT_EQUAL (serve.at_once[B], 0);
   hass_strategy_free (s.strategy);
+}
+
+/* A core takes 400 us for a unit of b, the GPU that is being opened 2 us. The
+   10 tokens that may be in flight last it for 20 us, so cores take units as
+   long as the longest of them ends soon after the opening. */
+static void
+waits_for_gpus_that_are_faster (void)
+{
+  HassProfileRate rates[CLASSES * DEVICES] = { { 0 } };
+  rates[B * DEVICES + CPU].work_per_ns = 4. / 400000;
+  rates[B * DEVICES + GPU0].work_per_ns = 1. / 2000;
+  for (guint late = 0; late < 2; late++)
+    {
+      Stream s;
+      HassServe serve;
+      made_up_init_with (&s, "pipe-auto", rates);
+      s.classes[C].devices = 1;
+      s.classes[C].in_order = TRUE;
+      s.devices[GPU0].opening = s.devices[GPU1].opening = TRUE;
+      s.devices[GPU0].opens_at_ns = late ? 100000000 : 1000000;
+      s.states[B].ready = 50;
+      s.state.most_tokens = 10;
+      made_up_ask (&s, CPU, &serve);
+      CU_ASSERT_EQUAL (serve.leave[B], late ? 0 : G_MAXUINT32);
+      hass_strategy_free (s.strategy);
+    }
 }
 
 /* GPUs take 20 us for a unit of b and 2 us for one of c: that is the class in
@@ -268,8 +295,9 @@ HASS_TEST_SUITE (
       keeps_cores_out_of_heavy_tails },
     { "one core takes one unit of a shared class of a long stream first",
       measures_cores },
-    { "cores are measured while no GPU is there yet",
-      measures_cores_while_gpus_open },
+    { "cores begin while no GPU is there yet", begins_while_gpus_open },
+    { "cores wait for a GPU that is known to be faster and soon there",
+      waits_for_gpus_that_are_faster },
     { "a core is measured in the class in which GPUs are fastest",
       measures_the_shortest },
     { "cores are not measured where another class shows that they are slow",
