@@ -20,7 +20,7 @@ present (void)
 static gboolean
 started (void)
 {
-  gboolean any = hass_gpus_have_context ();
+  gboolean any = FALSE;
   HassGpu *gpu;
   for (guint i = 0; (gpu = hass_gpus_get (i)); i++)
     {

@@ -27,7 +27,7 @@
    pinning fewer takes longer than it saves in the copies to a GPU; with a
    higher bound more copies are slow. */
 #define PIN_BYTES ((gsize)64 << 10)
-/* Alignment of large buffers, pinned or not: a page. */
+/* Alignment of such buffers, pinned or not: a page. */
 #define PAGE_BYTES 4096
 
 typedef struct
@@ -128,12 +128,12 @@ free_if_unused_locked (HassJob *job, Buffer *b)
   g_ptr_array_add (free_ones_locked (job, b->bytes), b);
 }
 
-/* Returns: TRUE if a buffer of @bytes should be pinned and can be at once. */
+/* Returns: TRUE if a buffer of @bytes should be pinned once a GPU is started.
+ */
 static gboolean
-is_pinned_now (const HassJob *job, gsize bytes)
+should_be_pinned (const HassJob *job, gsize bytes)
 {
-  return bytes >= PIN_BYTES && job->n_devices > (job->cpu >= 0)
-         && hass_pinner->started ();
+  return bytes >= PIN_BYTES && job->n_devices > (job->cpu >= 0);
 }
 
 /* Returns a free buffer of @bytes, or NULL. Early ones are freed instead where
@@ -145,7 +145,8 @@ reuse_locked (HassJob *job, gsize bytes)
   while (free_ones->len > 0)
     {
       Buffer *b = g_ptr_array_steal_index_fast (free_ones, free_ones->len - 1);
-      if (b->pinned || !is_pinned_now (job, bytes))
+      if (b->pinned || !should_be_pinned (job, bytes)
+          || !hass_pinner->started ())
         return b;
       g_ptr_array_remove_index (job->all_buffers,
                                 first_behind (job, b->data) - 1);
@@ -157,8 +158,9 @@ reuse_locked (HassJob *job, gsize bytes)
 static Buffer *
 new_buffer_locked (HassJob *job, gsize bytes)
 {
-  gboolean pinned = is_pinned_now (job, bytes);
-  gsize alignment = bytes >= PIN_BYTES ? PAGE_BYTES : HASS_CACHE_LINE;
+  gboolean large = should_be_pinned (job, bytes);
+  gsize alignment = large ? PAGE_BYTES : HASS_CACHE_LINE;
+  gboolean pinned = large && hass_pinner->started ();
   gpointer data = pinned ? hass_memory_alloc (bytes, NULL) : NULL;
   pinned = data != NULL;
   if (!data && posix_memalign (&data, alignment, bytes) != 0)

@@ -166,12 +166,19 @@ hass_batch_free (HassStream *stream, HassStreamWorker *sw, HassBatch *batch)
 
 /* -- Chunks ------------------------------------------------------------- */
 
-/* Gives a chunk pinned memory in place of what it has, if it is large and a GPU
-   is started. */
+/* Returns: TRUE if a chunk of @bytes should be pinned once a GPU is started. */
+static gboolean
+should_be_pinned (const HassStream *stream, gsize bytes)
+{
+  return stream->pinned && bytes >= PIN_BYTES;
+}
+
+/* Gives a chunk pinned memory in place of what it has, if it should be pinned
+   and a GPU is started. */
 static void
 pin_chunk (const HassStream *stream, HassChunk *chunk)
 {
-  if (chunk->pinned || !stream->pinned || chunk->bytes < PIN_BYTES
+  if (chunk->pinned || !should_be_pinned (stream, chunk->bytes)
       || !hass_pinner->started ())
     return;
   gpointer data = hass_memory_alloc (chunk->bytes, NULL);
@@ -186,7 +193,8 @@ static HassChunk *
 make_chunk (HassStream *stream, gsize bytes)
 {
   HassChunk *chunk = g_new0 (HassChunk, 1);
-  gsize alignment = bytes >= PIN_BYTES ? PAGE_BYTES : HASS_CACHE_LINE;
+  gsize alignment
+      = should_be_pinned (stream, bytes) ? PAGE_BYTES : HASS_CACHE_LINE;
   gpointer data = NULL;
   chunk->bytes = bytes;
   pin_chunk (stream, chunk);
