@@ -184,11 +184,8 @@ tokens (Auto *s, const HassStreamState *state)
   if (given > 0)
     return (guint64)given;
   double wanted = enough (s, state) * s->times;
-  if (done == 0) /* devices may take long to open, and what binds is unknown */
-    {
-      s->mark_ns = state->now_ns;
-      s->starved = FALSE;
-    }
+  if (done == 0)
+    s->mark_ns = state->now_ns; /* devices may take long to open */
   if (done - s->mark >= wanted)
     {
       double ns = (double)MAX (state->now_ns - s->mark_ns, 1);
