@@ -10,11 +10,11 @@
       may find all threads in loops. A helper looks for one between pieces and
       then leaves the loop, whose next helper is offered meanwhile: a thread
       that has nothing else to do comes back.
-   2. Ending. The caller pulls pieces until none is left. Then it closes the
-      loop and waits for the helpers inside, which are in their last pieces;
-      helpers that come later find it closed. It computes nothing else while it
-      waits: a piece of another loop could last for longer, or need a lock that
-      the caller holds.
+   2. Ending. The caller pulls pieces until none is left. Then it waits
+      for the helpers inside, which are in their last pieces; helpers that come
+      later find none. It computes nothing else while it waits: a piece of
+      another loop could last for longer, or need a lock that the caller
+      holds.
    3. Memory. A loop belongs to its caller and the helpers that have been
       offered, since the caller does not wait for one that has not come. What
       the body uses is valid until the caller returns, and only the threads
@@ -40,7 +40,8 @@
    tasks.c. */
 #define SPIN_NS 10000
 
-#define CLOSED 0x80000000u
+/* Added to the number of helpers inside while the caller waits for them. */
+#define ENDING 0x80000000u
 
 typedef struct
 {
@@ -50,7 +51,7 @@ typedef struct
   gsize n_pieces;
   gsize each, longer; /* the first @longer pieces have one more than @each */
   _Atomic gsize next; /* piece */
-  /* Number of helpers inside, and CLOSED; the futex. */
+  /* Number of helpers that may pull pieces, and ENDING; the futex. */
   _Atomic guint32 inside;
   _Atomic guint refs; /* the caller's and those of helpers */
 } Loop;
@@ -63,38 +64,27 @@ unref (Loop *loop)
     g_free (loop);
 }
 
-static gboolean
-enter (Loop *loop)
-{
-  guint32 n = atomic_load_explicit (&loop->inside, memory_order_relaxed);
-  /* Relaxed: who offered the helper has published the loop. */
-  while (!(n & CLOSED))
-    if (atomic_compare_exchange_weak_explicit (&loop->inside, &n, n + 1,
-                                               memory_order_relaxed,
-                                               memory_order_relaxed))
-      return TRUE;
-  return FALSE;
-}
-
 static void
 leave (Loop *loop)
 {
   /* Release publishes the pieces to the acquiring load in end(). */
   if (atomic_fetch_sub_explicit (&loop->inside, 1, memory_order_release)
-      == CLOSED + 1)
+      == ENDING + 1)
     syscall (SYS_futex, &loop->inside, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-/* 2. Waits until no helper is inside, and has none enter any more. */
+/* 2. Waits for the helpers inside, when no piece is left. */
 static void
 end (Loop *loop)
 {
   gint64 until = 0, now = 0;
   guint32 n;
-  atomic_fetch_or_explicit (&loop->inside, CLOSED, memory_order_relaxed);
+  /* Relaxed: a helper that sees it wakes this thread, one that does not has
+     changed what this thread's futex call compares. */
+  atomic_fetch_or_explicit (&loop->inside, ENDING, memory_order_relaxed);
   /* Acquire pairs with the releases in leave(). */
   while ((n = atomic_load_explicit (&loop->inside, memory_order_acquire))
-         != CLOSED)
+         != ENDING)
     {
       now = hass_clock_ns ();
       until = until > 0 ? until : now + SPIN_NS;
@@ -110,8 +100,9 @@ end (Loop *loop)
 static gboolean
 pull (Loop *loop)
 {
-  /* Relaxed: leave() and end() order the pieces before the end of the loop. */
-  gsize i = atomic_fetch_add_explicit (&loop->next, 1, memory_order_relaxed);
+  /* A helper is inside before it pulls. Release and acquire have the caller,
+     once it finds no piece, see each helper inside that has pulled one. */
+  gsize i = atomic_fetch_add_explicit (&loop->next, 1, memory_order_acq_rel);
   if (i >= loop->n_pieces)
     return FALSE;
   loop->body (i * loop->each + MIN (i, loop->longer),
@@ -133,12 +124,11 @@ static void
 help (gpointer data)
 {
   Loop *loop = data;
-  if (enter (loop))
+  /* Relaxed: a late look only pulls and offers in vain. */
+  if (atomic_load_explicit (&loop->next, memory_order_relaxed) < loop->n_pieces)
     {
-      /* Relaxed: a late look only offers a helper in vain. */
-      if (atomic_load_explicit (&loop->next, memory_order_relaxed)
-          < loop->n_pieces)
-        offer (loop);
+      atomic_fetch_add_explicit (&loop->inside, 1, memory_order_relaxed);
+      offer (loop);
       while (!hass_tasks_wanted (hass_cpu_pool_tasks (loop->pool))
              && pull (loop))
         ;

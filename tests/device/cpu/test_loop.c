@@ -136,8 +136,12 @@ alone (void)
   for (guint i = 0; i < 20; i++)
     hass_cpu_pool_parallel_for (duo.pool, 100, 1, count_piece, &duo);
   CU_ASSERT_EQUAL (duo.n_caller, 2000);
+  /* The loops have had one offer at a time wait, for which a thread has been
+     asked for, and have withdrawn it. */
+  HassTasks *tasks = hass_cpu_pool_tasks (duo.pool);
+  CU_ASSERT_FALSE (hass_tasks_offer (tasks, count, &duo));
+  CU_ASSERT_TRUE (hass_tasks_withdraw (tasks, &duo));
   atomic_fetch_add (&duo.n_ended, 1);
-  /* The helpers of the loops that have ended do nothing. */
   hass_cpu_pool_enqueue (duo.pool, count, (gpointer)&duo.n_run);
   await (&duo.n_run, 2);
   CU_ASSERT_EQUAL (duo.n_helper, 0);
