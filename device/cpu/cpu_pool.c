@@ -18,11 +18,6 @@
 
 #define MAX_CORES 4096
 
-/* Number of pieces that a nested loop is cut into, for each core of the pool.
-   With more, a core that comes late or a long piece delays the loop less, but
-   pulling a piece costs some 10 ns. A guess. */
-#define PIECES_PER_CORE 64
-
 struct HassCpuPool
 {
   guint n_asked;
@@ -340,75 +335,38 @@ serve (gpointer data)
   hass_tasks_serve (data);
 }
 
+/* Fetches a thread from oneTBB. */
+static void
+fetch (HassCpuPool *pool)
+{
+  __atomic_store_n (&giver_cpu, sched_getcpu (), __ATOMIC_RELAXED);
+  hand_over ();
+  hass_tbb_arena_enqueue (pool->arena, serve, pool->tasks);
+}
+
 /* Runs @run (@data) on another core of the pool soon. In a pool that has only
    the caller's core it may never run. */
 void
 hass_cpu_pool_enqueue (HassCpuPool *pool, void (*run) (gpointer data),
                        gpointer data)
 {
-  if (!hass_tasks_give (pool->tasks, run, data))
-    return;
-  __atomic_store_n (&giver_cpu, sched_getcpu (), __ATOMIC_RELAXED);
-  hand_over ();
-  hass_tbb_arena_enqueue (pool->arena, serve, pool->tasks);
+  if (hass_tasks_give (pool->tasks, run, data))
+    fetch (pool);
 }
 
-/* Returns: what the pool's threads run. For tests. */
+/* Runs @run (@data) on another core of the pool if one has nothing else to do
+   before hass_tasks_withdraw() of @data. */
+void
+hass_cpu_pool_offer (HassCpuPool *pool, void (*run) (gpointer data),
+                     gpointer data)
+{
+  if (hass_tasks_offer (pool->tasks, run, data))
+    fetch (pool);
+}
+
+/* Returns: what the pool's threads run. For loops and tests. */
 HassTasks *
 hass_cpu_pool_tasks (const HassCpuPool *pool)
 {
   return pool->tasks;
-}
-
-typedef struct
-{
-  void (*body) (gsize first, gsize count, gpointer data);
-  gpointer data;
-  gsize n_pieces;
-  gsize each, longer; /* the first @longer pieces have one more than @each */
-  _Atomic gsize next; /* piece */
-} Loop;
-
-/* Computes pieces until none is left. Threads pull them from one counter, so
-   that the calling thread computes those that remain if others do not come. */
-static void
-pull_pieces (gpointer data)
-{
-  take_over ();
-  Loop *loop = data;
-  gsize i;
-  /* Relaxed: oneTBB orders the pieces before the end of the loop. */
-  while ((i = atomic_fetch_add_explicit (&loop->next, 1, memory_order_relaxed))
-         < loop->n_pieces)
-    loop->body (i * loop->each + MIN (i, loop->longer),
-                loop->each + (i < loop->longer), loop->data);
-  hand_over ();
-}
-
-/* Runs @body over [0, n) in pieces of at least @grain, on this thread and idle
-   cores of the pool; returns when all pieces are done. */
-void
-hass_cpu_pool_parallel_for (HassCpuPool *pool, gsize n, gsize grain,
-                            void (*body) (gsize first, gsize count,
-                                          gpointer data),
-                            gpointer data)
-{
-  gsize n_pieces = MIN (n / MAX (grain, 1), PIECES_PER_CORE * pool->n_cores);
-  if (n_pieces <= 1 || pool->n_cores <= 1)
-    {
-      if (n > 0)
-        body (0, n, data);
-      return;
-    }
-  Loop loop = { .body = body,
-                .data = data,
-                .n_pieces = n_pieces,
-                .each = n / n_pieces,
-                .longer = n % n_pieces };
-  hass_tasks_lend (pool->tasks);
-  hand_over ();
-  hass_tbb_arena_repeat (pool->arena, pool->n_cores, pull_pieces, &loop);
-  pull_pieces (&loop);
-  take_over ();
-  hass_tasks_take_back (pool->tasks);
 }

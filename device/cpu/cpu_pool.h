@@ -31,7 +31,11 @@ char *hass_cpu_pool_problem (const HassCpuPool *pool);
 guint hass_cpu_pool_try_threads (guint n, int *failure);
 void hass_cpu_pool_enqueue (HassCpuPool *pool, void (*run) (gpointer data),
                             gpointer data);
+void hass_cpu_pool_offer (HassCpuPool *pool, void (*run) (gpointer data),
+                          gpointer data);
 HassTasks *hass_cpu_pool_tasks (const HassCpuPool *pool);
+
+/* loop.c */
 void hass_cpu_pool_parallel_for (HassCpuPool *pool, gsize n, gsize grain,
                                  void (*body) (gsize first, gsize count,
                                                gpointer data),

@@ -43,20 +43,21 @@ struct Sleeper
 
 struct HassTasks
 {
-  gint64 sleep_ns;
   HassTasks *next; /* of all; under `all.lock` */
   pthread_mutex_t lock;
   /* What follows is written under the lock. */
+  gint64 sleep_ns;
   _Atomic (Sleeper *) sleepers; /* the last that came is first */
   GArray *waiting;              /* Task, those from `first` on */
   guint first;
-  guint n_coming;      /* threads asked for that have not come */
-  guint n_inside;      /* threads in hass_tasks_serve() */
-  guint n_loops;       /* hass_tasks_lend() without hass_tasks_take_back() */
-  pthread_cond_t left; /* n_coming or n_inside has become 0 */
+  _Atomic guint n_waiting; /* of `waiting` */
+  GArray *offers;          /* Task */
+  guint n_coming;          /* threads asked for that have not come */
+  guint n_inside;          /* threads in hass_tasks_serve() */
+  pthread_cond_t left;     /* n_coming or n_inside has become 0 */
 };
 
-/* -- Making, freeing, forking ------------------------------------------- */
+/* -- Making, forking ---------------------------------------------------- */
 
 static struct
 {
@@ -81,7 +82,8 @@ after_fork (void)
 }
 
 /* The child has the calling thread alone, which may be inside: counts of
-   threads do not fall below 0. */
+   threads do not fall below 0. The loops whose helpers are offered are those of
+   the parent. */
 static void
 in_child (void)
 {
@@ -89,6 +91,7 @@ in_child (void)
     {
       atomic_store_explicit (&t->sleepers, NULL, memory_order_relaxed);
       t->n_coming = t->n_inside = 0;
+      g_array_set_size (t->offers, 0);
     }
   after_fork ();
 }
@@ -111,6 +114,7 @@ hass_tasks_new (gint64 sleep_ns)
   pthread_cond_init (&tasks->left, NULL);
   tasks->sleep_ns = sleep_ns;
   tasks->waiting = g_array_new (FALSE, FALSE, sizeof (Task));
+  tasks->offers = g_array_new (FALSE, FALSE, sizeof (Task));
   pthread_mutex_lock (&all.lock);
   tasks->next = all.first;
   all.first = tasks;
@@ -118,35 +122,7 @@ hass_tasks_new (gint64 sleep_ns)
   return tasks;
 }
 
-/* Sends all sleepers back and waits until all threads have left, those too
-   that are on their way, which first run what waits. */
-void
-hass_tasks_free (HassTasks *tasks)
-{
-  hass_tasks_lend (tasks);
-  pthread_mutex_lock (&tasks->lock);
-  while (tasks->n_coming > 0 || tasks->n_inside > 0)
-    pthread_cond_wait (&tasks->left, &tasks->lock);
-  pthread_mutex_unlock (&tasks->lock);
-  pthread_mutex_lock (&all.lock);
-  HassTasks **at = &all.first;
-  while (*at != tasks)
-    at = &(*at)->next;
-  *at = tasks->next;
-  pthread_mutex_unlock (&all.lock);
-  pthread_mutex_destroy (&tasks->lock);
-  pthread_cond_destroy (&tasks->left);
-  g_array_unref (tasks->waiting);
-  g_free (tasks);
-}
-
 /* -- 1. Giving ---------------------------------------------------------- */
-
-static guint
-n_waiting (const HassTasks *tasks)
-{
-  return tasks->waiting->len - tasks->first;
-}
 
 /* Takes the function that has waited longest. */
 static Task
@@ -158,6 +134,7 @@ pop_locked (HassTasks *tasks)
       g_array_remove_range (tasks->waiting, 0, tasks->first);
       tasks->first = 0;
     }
+  atomic_fetch_sub_explicit (&tasks->n_waiting, 1, memory_order_relaxed);
   return task;
 }
 
@@ -176,12 +153,11 @@ hand (Sleeper *sleeper, Task task)
     syscall (SYS_futex, state, FUTEX_WAKE_PRIVATE, 1, NULL, NULL, 0);
 }
 
-/* Has run (data) run by a thread soon. Returns: TRUE if the caller must fetch a
-   thread that calls hass_tasks_serve (). */
-gboolean
-hass_tasks_give (HassTasks *tasks, HassTaskRun run, gpointer data)
+/* Hands the task to a sleeper, or puts it last in @queue. Returns: TRUE if the
+   caller must fetch a thread. */
+static gboolean
+give (HassTasks *tasks, Task task, GArray *queue)
 {
-  Task task = { run, data };
   gboolean fetch = FALSE;
   pthread_mutex_lock (&tasks->lock);
   Sleeper *sleeper
@@ -191,14 +167,25 @@ hass_tasks_give (HassTasks *tasks, HassTaskRun run, gpointer data)
                            memory_order_relaxed);
   else
     {
-      g_array_append_val (tasks->waiting, task);
-      fetch = n_waiting (tasks) > tasks->n_coming;
+      g_array_append_val (queue, task);
+      if (queue == tasks->waiting)
+        atomic_fetch_add_explicit (&tasks->n_waiting, 1, memory_order_relaxed);
+      guint n = atomic_load_explicit (&tasks->n_waiting, memory_order_relaxed);
+      fetch = n + tasks->offers->len > tasks->n_coming;
       tasks->n_coming += fetch;
     }
   pthread_mutex_unlock (&tasks->lock);
   if (sleeper)
     hand (sleeper, task);
   return fetch;
+}
+
+/* Has run (data) run by a thread soon. Returns: TRUE if the caller must fetch a
+   thread that calls hass_tasks_serve (). */
+gboolean
+hass_tasks_give (HassTasks *tasks, HassTaskRun run, gpointer data)
+{
+  return give (tasks, (Task){ run, data }, tasks->waiting);
 }
 
 /* -- 2. Sleeping -------------------------------------------------------- */
@@ -272,12 +259,13 @@ leave (HassTasks *tasks, Sleeper *sleeper)
   return found;
 }
 
-/* Sleeps for the next task, with the sleeper on the list. @fruitful: the thread
-   has run one before. */
+/* Sleeps up to @sleep_ns for the next task, with the sleeper on the list.
+   @fruitful: the thread has run one before. */
 static Task
-sleep_for_task (HassTasks *tasks, Sleeper *sleeper, gboolean fruitful)
+sleep_for_task (HassTasks *tasks, Sleeper *sleeper, gint64 sleep_ns,
+                gboolean fruitful)
 {
-  gint64 until_ns = hass_clock_ns () + tasks->sleep_ns;
+  gint64 until_ns = hass_clock_ns () + sleep_ns;
   if ((fruitful && spin (tasks, sleeper)) || wait_for (sleeper, until_ns))
     return sleeper->task;
   if (leave (tasks, sleeper))
@@ -302,26 +290,29 @@ next_task (HassTasks *tasks, gboolean fruitful)
 {
   Task task = { NULL, NULL };
   Sleeper sleeper = { .state = LISTED };
-  gboolean sleeps = FALSE;
+  gint64 sleep_ns = 0;
   pthread_mutex_lock (&tasks->lock);
   if (!fruitful)
     {
       tasks->n_inside++;
       count_out_locked (tasks, &tasks->n_coming);
     }
-  /* While the threads are lent, what waits is left to those that come: they
-     are as many. */
-  if (n_waiting (tasks) > 0 && !(fruitful && tasks->n_loops > 0))
+  if (hass_tasks_wanted (tasks))
     task = pop_locked (tasks);
-  else if (tasks->n_loops == 0 && tasks->sleep_ns > 0)
+  else if (tasks->offers->len > 0)
+    {
+      task = g_array_index (tasks->offers, Task, 0);
+      g_array_remove_index (tasks->offers, 0);
+    }
+  else if ((sleep_ns = tasks->sleep_ns) > 0)
     {
       sleeper.next
           = atomic_load_explicit (&tasks->sleepers, memory_order_relaxed);
       atomic_store_explicit (&tasks->sleepers, &sleeper, memory_order_relaxed);
-      sleeps = TRUE;
     }
   pthread_mutex_unlock (&tasks->lock);
-  return sleeps ? sleep_for_task (tasks, &sleeper, fruitful) : task;
+  return sleep_ns > 0 ? sleep_for_task (tasks, &sleeper, sleep_ns, fruitful)
+                      : task;
 }
 
 /* What a thread that was fetched for @data, the HassTasks, does: runs functions
@@ -338,33 +329,39 @@ hass_tasks_serve (gpointer data)
   pthread_mutex_unlock (&tasks->lock);
 }
 
-/* -- 4. Lending --------------------------------------------------------- */
+/* -- 4. Offers ---------------------------------------------------------- */
 
-/* Sends all sleepers back to oneTBB, and has none sleep until
-   hass_tasks_take_back() has been called as often. */
-void
-hass_tasks_lend (HassTasks *tasks)
+/* Has run (data) run by a thread for which no given function waits. Returns:
+   as hass_tasks_give(). */
+gboolean
+hass_tasks_offer (HassTasks *tasks, HassTaskRun run, gpointer data)
 {
-  pthread_mutex_lock (&tasks->lock);
-  tasks->n_loops++;
-  Sleeper *at = atomic_load_explicit (&tasks->sleepers, memory_order_relaxed);
-  atomic_store_explicit (&tasks->sleepers, NULL, memory_order_relaxed);
-  pthread_mutex_unlock (&tasks->lock);
-  while (at)
-    {
-      Sleeper *next = at->next; /* read before its thread may go */
-      hand (at, (Task){ NULL, NULL });
-      at = next;
-    }
+  return give (tasks, (Task){ run, data }, tasks->offers);
 }
 
-void
-hass_tasks_take_back (HassTasks *tasks)
+/* Takes back an offer with this @data that waits. Returns: FALSE if there is
+   none: a thread runs it or has run it. */
+gboolean
+hass_tasks_withdraw (HassTasks *tasks, gconstpointer data)
 {
+  gboolean found = FALSE;
   pthread_mutex_lock (&tasks->lock);
-  tasks->n_loops--;
+  for (guint i = 0; i < tasks->offers->len && !found; i++)
+    if ((found = g_array_index (tasks->offers, Task, i).data == data))
+      g_array_remove_index (tasks->offers, i);
   pthread_mutex_unlock (&tasks->lock);
+  return found;
 }
+
+/* Returns: whether a given function waits for a thread. */
+gboolean
+hass_tasks_wanted (const HassTasks *tasks)
+{
+  /* Relaxed: a late look only lets the function wait for longer. */
+  return atomic_load_explicit (&tasks->n_waiting, memory_order_relaxed) > 0;
+}
+
+/* -- Counting, freeing -------------------------------------------------- */
 
 /* Returns: the number of threads that sleep, or are about to. */
 guint
@@ -378,4 +375,35 @@ hass_tasks_sleeping (HassTasks *tasks)
     n++;
   pthread_mutex_unlock (&tasks->lock);
   return n;
+}
+
+/* Sends all sleepers back and waits until all threads have left, those too
+   that are on their way, which first run what waits. */
+void
+hass_tasks_free (HassTasks *tasks)
+{
+  pthread_mutex_lock (&tasks->lock);
+  tasks->sleep_ns = 0;
+  Sleeper *at = atomic_load_explicit (&tasks->sleepers, memory_order_relaxed);
+  atomic_store_explicit (&tasks->sleepers, NULL, memory_order_relaxed);
+  while (at)
+    {
+      Sleeper *next = at->next; /* read before its thread may go */
+      hand (at, (Task){ NULL, NULL });
+      at = next;
+    }
+  while (tasks->n_coming > 0 || tasks->n_inside > 0)
+    pthread_cond_wait (&tasks->left, &tasks->lock);
+  pthread_mutex_unlock (&tasks->lock);
+  pthread_mutex_lock (&all.lock);
+  HassTasks **link = &all.first;
+  while (*link != tasks)
+    link = &(*link)->next;
+  *link = tasks->next;
+  pthread_mutex_unlock (&all.lock);
+  pthread_mutex_destroy (&tasks->lock);
+  pthread_cond_destroy (&tasks->left);
+  g_array_unref (tasks->waiting);
+  g_array_unref (tasks->offers);
+  g_free (tasks);
 }

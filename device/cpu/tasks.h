@@ -25,17 +25,16 @@
    3. Leaving. A thread that nothing wakes for @sleep_ns takes itself off the
       list and goes back to oneTBB. If it is not on the list any more, it has
       been given a function and waits for GIVEN.
-   4. Lending. A loop on the pool's arena needs oneTBB's threads, but cannot
-      wake those that sleep here. hass_tasks_lend() sends them back; until
-      hass_tasks_take_back() none sleeps, and each runs one function a visit, so
-      that oneTBB's own tasks get their turn. The threads of other pools sleep
-      on: they would not join this pool's loop soon, and their own work would
-      have to fetch them.
+   4. Offers. The helpers of a loop (loop.c) are offered rather than given: a
+      thread takes an offer if no function waits, and the loop may withdraw it
+      until then. A thread that helps looks with hass_tasks_wanted() whether a
+      function waits, and then leaves its loop for it.
 
    A program that limits oneTBB to fewer threads than its pools have together
    may wait up to @sleep_ns for a thread that sleeps in another pool.
 
-   A child of fork() has none of the sleepers and fetches threads of its own.
+   A child of fork() has none of the sleepers and none of the offers, and
+   fetches threads of its own.
 
    Thread safety: any thread; hass_tasks_free() when no other thread gives. */
 #ifndef HASS_TASKS_H
@@ -57,9 +56,10 @@ typedef void (*HassTaskRun) (gpointer data);
 HassTasks *hass_tasks_new (gint64 sleep_ns);
 void hass_tasks_free (HassTasks *tasks);
 gboolean hass_tasks_give (HassTasks *tasks, HassTaskRun run, gpointer data);
+gboolean hass_tasks_offer (HassTasks *tasks, HassTaskRun run, gpointer data);
+gboolean hass_tasks_withdraw (HassTasks *tasks, gconstpointer data);
+gboolean hass_tasks_wanted (const HassTasks *tasks);
 void hass_tasks_serve (gpointer tasks);
-void hass_tasks_lend (HassTasks *tasks);
-void hass_tasks_take_back (HassTasks *tasks);
 guint hass_tasks_sleeping (HassTasks *tasks);
 
 G_END_DECLS

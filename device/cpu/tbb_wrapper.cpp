@@ -12,7 +12,6 @@
 #include <optional>
 
 #include <tbb/global_control.h>
-#include <tbb/parallel_for.h>
 #include <tbb/task_arena.h>
 #include <tbb/task_scheduler_observer.h>
 
@@ -83,21 +82,6 @@ hass_tbb_arena_enqueue (HassTbbArena *arena, void (*run) (void *), void *data)
 try
   {
     arena->arena.enqueue ([run, data] { run (data); });
-  }
-catch (...)
-  {
-  }
-
-/* Calls run (data) up to @n_threads times, on the calling thread and threads of
-   the arena: fewer times if oneTBB fails to make threads. */
-extern "C" void
-hass_tbb_arena_repeat (HassTbbArena *arena, unsigned n_threads,
-                       void (*run) (void *), void *data)
-try
-  {
-    arena->arena.execute ([&] {
-      tbb::parallel_for (0u, n_threads, [&] (unsigned) { run (data); });
-    });
   }
 catch (...)
   {

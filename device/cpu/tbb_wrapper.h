@@ -16,8 +16,6 @@ extern "C"
   HassTbbArena *hass_tbb_arena_new (unsigned n_cores, void (*enter) (void));
   void hass_tbb_arena_enqueue (HassTbbArena *arena, void (*run) (void *),
                                void *data);
-  void hass_tbb_arena_repeat (HassTbbArena *arena, unsigned n_threads,
-                              void (*run) (void *), void *data);
 
 #ifdef __cplusplus
 }

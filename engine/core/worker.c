@@ -159,9 +159,8 @@ typedef struct
   GError *error; /* of the first body that failed */
 } Loop;
 
-/* Runs the body on a piece. A thread that is not busy for the loop's unit
-   already is busy for it meanwhile, and not for the one whose loop it waits in.
- */
+/* Runs the body on a piece. A thread that helps, and is in no callback of the
+   loop's unit, is busy for the unit meanwhile. */
 static gboolean
 run_body (Loop *loop, gsize first, gsize count, GError **error)
 {
@@ -169,16 +168,14 @@ run_body (Loop *loop, gsize first, gsize count, GError **error)
   HassWorker *charged = loop->charged;
   HassCallback before = hass_engine_enter_callback ("loop body", job, NULL);
   hass_callback.charged = charged;
-  gboolean moves = charged != before.charged && job->engine->real_time;
-  gint64 begin = moves ? hass_clock_ns () : 0;
+  gboolean helps
+      = charged && charged != before.charged && job->engine->real_time;
+  gint64 begin = helps ? hass_clock_ns () : 0;
   gboolean ok
       = loop->body (first, count, &loop->worker, loop->user_data, error);
-  gint64 ns = moves ? hass_clock_ns () - begin : 0;
   /* Relaxed: the worker reads its own when its loops are over. */
-  if (moves && charged)
-    atomic_fetch_add_explicit (&charged->helped_ns, ns, memory_order_relaxed);
-  if (moves && before.charged)
-    atomic_fetch_sub_explicit (&before.charged->helped_ns, ns,
+  if (helps)
+    atomic_fetch_add_explicit (&charged->helped_ns, hass_clock_ns () - begin,
                                memory_order_relaxed);
   hass_engine_leave_callback (before);
   return ok;

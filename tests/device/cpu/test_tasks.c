@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "device/cpu/cpu_pool.h"
 #include "device/cpu/tasks.h"
 #include "hass_test.h"
 #include "tests/crowd.h"
@@ -270,102 +269,69 @@ forked (void)
   crew_end (&crew);
 }
 
-/* -- Lending ------------------------------------------------------------ */
+/* -- Offers ------------------------------------------------------------- */
 
 static void
-lent (void)
+after_functions (void)
 {
-  Crew crew, other;
-  Note a = { 0 }, b = { 0 }, c = { 0 }, d = { 0 }, e = { 0 };
-  crew_begin (&crew, 2, LONG_NS);
-  crew_begin (&other, 1, LONG_NS);
+  Crew crew;
+  Note a = { .held = TRUE }, b = { 0 }, c = { .held = TRUE }, d = { 0 };
+  crew_begin (&crew, 1, LONG_NS);
   crew_give (&crew, note, &a);
-  crew_give (&other, note, &b);
   await_run (&a);
+  CU_ASSERT_FALSE (hass_tasks_wanted (crew.tasks));
+  /* The thread that is asked for does not come. */
+  CU_ASSERT_TRUE (hass_tasks_offer (crew.tasks, note, &b));
+  CU_ASSERT_FALSE (hass_tasks_wanted (crew.tasks));
+  CU_ASSERT_TRUE (hass_tasks_give (crew.tasks, note, &c));
+  CU_ASSERT_TRUE (hass_tasks_wanted (crew.tasks));
+  atomic_store (&a.held, FALSE);
+  await_run (&c);
+  CU_ASSERT_FALSE (hass_tasks_wanted (crew.tasks));
+  CU_ASSERT_EQUAL (b.n_run, 0);
+  atomic_store (&c.held, FALSE);
   await_run (&b);
   await_sleeping (crew.tasks, 1);
-  await_sleeping (other.tasks, 1);
-  hass_tasks_lend (crew.tasks);
-  hass_tasks_lend (crew.tasks);
-  await_none_serving (&crew, 1);
-  CU_ASSERT_TRUE (crew_give (&crew, note, &c));
-  await_none_serving (&crew, 2);
-  hass_tasks_take_back (crew.tasks);
-  CU_ASSERT_TRUE (crew_give (&crew, note, &d));
-  await_none_serving (&crew, 3);
-  hass_tasks_take_back (crew.tasks);
-  CU_ASSERT_TRUE (crew_give (&crew, note, &e));
-  await_sleeping (crew.tasks, 1);
-  CU_ASSERT_EQUAL (a.n_run + c.n_run + d.n_run + e.n_run, 4);
-  /* The other crew's thread has slept on. */
-  CU_ASSERT_EQUAL (hass_tasks_sleeping (other.tasks), 1);
-  CU_ASSERT_EQUAL (atomic_load (&other.n_visits), 0);
+  CU_ASSERT_FALSE (hass_tasks_offer (crew.tasks, note, &d));
+  await_run (&d);
+  for (guint i = 0; i < 2; i++)
+    sem_post (&crew.wanted);
   crew_end (&crew);
-  crew_end (&other);
 }
 
-/* While threads are lent they go back after each function, although more
-   wait. */
 static void
-one_a_visit (void)
+withdrawn (void)
 {
-  Note a = { 0 }, b = { 0 };
-  HassTasks *tasks = hass_tasks_new (LONG_NS);
-  hass_tasks_lend (tasks);
-  CU_ASSERT_TRUE (hass_tasks_give (tasks, note, &a));
-  CU_ASSERT_TRUE (hass_tasks_give (tasks, note, &b));
-  hass_tasks_serve (tasks);
-  CU_ASSERT_EQUAL (a.n_run, 1);
-  CU_ASSERT_EQUAL (b.n_run, 0);
-  hass_tasks_serve (tasks);
-  CU_ASSERT_EQUAL (b.n_run, 1);
-  hass_tasks_take_back (tasks);
+  Note notes[3] = { 0 };
+  HassTasks *tasks = hass_tasks_new (0);
+  for (guint i = 0; i < 3; i++)
+    CU_ASSERT_TRUE (hass_tasks_offer (tasks, note, &notes[i]));
+  CU_ASSERT_TRUE (hass_tasks_withdraw (tasks, &notes[1]));
+  CU_ASSERT_FALSE (hass_tasks_withdraw (tasks, &notes[1]));
+  for (guint i = 0; i < 3; i++)
+    hass_tasks_serve (tasks);
+  CU_ASSERT_FALSE (hass_tasks_withdraw (tasks, &notes[0]));
+  for (guint i = 0; i < 3; i++)
+    CU_ASSERT_EQUAL (notes[i].n_run, i != 1);
   hass_tasks_free (tasks);
 }
 
 static void
-count_sleepers (gsize first, gsize n, gpointer data)
+not_in_a_child (void)
 {
-  HassTasks *tasks = hass_cpu_pool_tasks (hass_cpu_pool_get (3, NULL));
-  (void)first, (void)n;
-  atomic_fetch_add ((_Atomic guint *)data, hass_tasks_sleeping (tasks));
-}
-
-/* Waits until a thread of the pool sleeps, which it does for
-   HASS_TASKS_SLEEP_NS; if this thread has missed that, it makes another. */
-static void
-have_sleeper (HassCpuPool *pool, Note *n)
-{
-  HassTasks *tasks = hass_cpu_pool_tasks (pool);
-  guint given = atomic_load (&n->n_run);
-  while (hass_tasks_sleeping (tasks) == 0)
-    {
-      if (atomic_load (&n->n_run) == given)
-        {
-          hass_cpu_pool_enqueue (pool, note, n);
-          given++;
-        }
-      g_usleep (50);
-    }
-  while (atomic_load (&n->n_run) < given)
-    g_usleep (50);
-}
-
-static void
-real_loop (void)
-{
-  static Note n; /* read by the pool's thread after it has counted */
-  HassCpuPool *pool = hass_cpu_pool_get (3, NULL);
-  watchdog (300, "loops of a pool whose threads sleep");
-  for (guint i = 0; i < 20; i++)
-    {
-      _Atomic guint n_asleep = 0;
-      have_sleeper (pool, &n);
-      hass_cpu_pool_parallel_for (pool, 100, 1, count_sleepers,
-                                  (gpointer)&n_asleep);
-      CU_ASSERT_EQUAL (n_asleep, 0);
-    }
-  watchdog (0, NULL);
+  Note a = { 0 };
+  int status = -1;
+  HassTasks *tasks = hass_tasks_new (0);
+  CU_ASSERT_TRUE (hass_tasks_offer (tasks, note, &a));
+  pid_t child = fork ();
+  if (child == 0)
+    _exit (hass_tasks_withdraw (tasks, &a));
+  CU_ASSERT_EQUAL (waitpid (child, &status, 0), child);
+  CU_ASSERT_EQUAL (status, 0);
+  CU_ASSERT_TRUE (hass_tasks_withdraw (tasks, &a));
+  hass_tasks_serve (tasks);
+  CU_ASSERT_EQUAL (a.n_run, 0);
+  hass_tasks_free (tasks);
 }
 
 /* -- Crowds ------------------------------------------------------------- */
@@ -373,8 +339,9 @@ real_loop (void)
 typedef struct
 {
   Crew crew;
-  guint n_each, n_givers; /* the other threads of the crowd lend */
+  guint n_each, n_givers; /* the other threads of the crowd offer */
   _Atomic guint8 *n_run;  /* [n_givers * n_each] */
+  _Atomic guint n_offered, n_withdrawn, n_taken;
   _Atomic guint n_givers_left, n_fetched;
 } Storm;
 
@@ -391,19 +358,40 @@ fall (gpointer data)
   atomic_fetch_add (&drop->storm->n_run[drop->index], 1);
 }
 
+/* What is offered is freed by the thread that takes it, or withdraws it. */
+static void
+take (gpointer data)
+{
+  g_autofree Drop *drop = data;
+  atomic_fetch_add (&drop->storm->n_taken, 1);
+}
+
+static void
+offer_drops (Storm *s, guint32 *rand)
+{
+  while (atomic_load (&s->n_givers_left) > 0)
+    {
+      Drop *drop = g_new (Drop, 1);
+      *drop = (Drop){ s, 0 };
+      atomic_fetch_add (&s->n_offered, 1);
+      if (hass_tasks_offer (s->crew.tasks, take, drop))
+        sem_post (&s->crew.wanted);
+      g_usleep (crowd_random (rand) % 100);
+      if (hass_tasks_withdraw (s->crew.tasks, drop))
+        {
+          g_free (drop);
+          atomic_fetch_add (&s->n_withdrawn, 1);
+        }
+    }
+}
+
 static void
 blow (guint index, gpointer data)
 {
   Storm *s = data;
   guint32 rand = 5 + index;
   if (index >= s->n_givers)
-    while (atomic_load (&s->n_givers_left) > 0)
-      {
-        hass_tasks_lend (s->crew.tasks);
-        g_usleep (crowd_random (&rand) % 100);
-        hass_tasks_take_back (s->crew.tasks);
-        g_usleep (crowd_random (&rand) % 1000);
-      }
+    offer_drops (s, &rand);
   else
     {
       for (guint i = 0; i < s->n_each; i++)
@@ -421,10 +409,10 @@ blow (guint index, gpointer data)
     }
 }
 
-/* Gives @n functions on each of @n_givers threads, while @n_lenders lend the
-   crew. Each must run once, and all threads of the crew go back. */
+/* Gives @n functions on each of @n_givers threads, while @n_offerers offer
+   and withdraw. Each must run once, and all threads of the crew go back. */
 static void
-storm (guint n_crew, guint n_givers, guint n_lenders, guint n, gint64 sleep_ns)
+storm (guint n_crew, guint n_givers, guint n_offerers, guint n, gint64 sleep_ns)
 {
   Storm s = { .n_each = CROWD_SCALE (n),
               .n_givers = n_givers,
@@ -432,11 +420,12 @@ storm (guint n_crew, guint n_givers, guint n_lenders, guint n, gint64 sleep_ns)
   guint n_drops = s.n_givers * s.n_each, wrong = 0;
   s.n_run = g_malloc0 (n_drops);
   crew_begin (&s.crew, n_crew, sleep_ns);
-  crowd_run (n_givers + n_lenders, blow, &s);
+  crowd_run (n_givers + n_offerers, blow, &s);
   crew_end (&s.crew);
   for (guint i = 0; i < n_drops; i++)
     wrong += atomic_load (&s.n_run[i]) != 1;
   CU_ASSERT_EQUAL (wrong, 0);
+  CU_ASSERT_EQUAL (s.n_offered, s.n_withdrawn + s.n_taken);
   CU_ASSERT_EQUAL (atomic_load (&s.crew.n_serving), 0);
   /* Else no thread has slept, and it proved nothing. */
   CU_ASSERT_TRUE (atomic_load (&s.n_fetched) < n_drops);
@@ -466,7 +455,7 @@ leaving (void)
 }
 
 static void
-lending (void)
+offering (void)
 {
   storm (4, 2, 1, 20000, LONG_NS);
   storm (4, 2, 2, 20000, 50000);
@@ -482,10 +471,9 @@ HASS_TEST_SUITE (
     { "sleepers leave when the tasks are freed", freed },
     { "a child of fork() has no sleepers, and the parent keeps its own",
       forked },
-    { "lent threads go back and do not sleep, those of other pools sleep on",
-      lent },
-    { "lent threads run one function a visit", one_a_visit },
-    { "no thread of a pool sleeps while the pool's loop runs", real_loop },
+    { "a thread takes an offer when no function waits", after_functions },
+    { "a withdrawn offer is not run", withdrawn },
+    { "a child of fork() has no offers", not_in_a_child },
     { "each of many functions runs once", many },
     { "each runs once while threads leave", leaving },
-    { "each runs once while threads are lent", lending })
+    { "each runs once, as does each offer not withdrawn", offering })
