@@ -18,10 +18,7 @@ gboolean hass_device_kinds_chosen (guint32 *mask, GError **error);
    it directly, without staging. */
 typedef struct
 {
-  gboolean (*present) (void); /* whether memory can be pinned now */
-  /* whether a device is started and none is being started, so that pinning
-     memory neither starts one nor waits for one */
-  gboolean (*started) (void);
+  gboolean (*present) (void);         /* whether memory can be pinned now */
   gpointer (*allocate) (gsize bytes); /* NULL: memory is insufficient */
   void (*release) (gpointer memory, gsize bytes);
   gboolean (*pin) (gpointer memory, gsize bytes, GError **error);

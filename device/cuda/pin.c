@@ -15,25 +15,6 @@ present (void)
   return hass_gpus_count () > 0 && !hass_gpus_hang ();
 }
 
-/* The driver makes a context to pin memory in, which takes as long as the start
-   of a GPU, and while it makes one, calls for other GPUs wait. */
-static gboolean
-started (void)
-{
-  gboolean any = FALSE;
-  HassGpu *gpu;
-  for (guint i = 0; (gpu = hass_gpus_get (i)); i++)
-    {
-      pthread_mutex_lock (&gpu->lock);
-      HassGpuStart start = gpu->start;
-      pthread_mutex_unlock (&gpu->lock);
-      if (start == HASS_GPU_STARTING)
-        return FALSE;
-      any |= start == HASS_GPU_READY;
-    }
-  return any;
-}
-
 static gpointer
 allocate (gsize bytes)
 {
@@ -84,7 +65,6 @@ unpin (gpointer memory)
 }
 
 const HassPinner hass_cuda_pinner = { .present = present,
-                                      .started = started,
                                       .allocate = allocate,
                                       .release = release,
                                       .pin = pin,

@@ -2,8 +2,7 @@
 /* buffers.c: host memory for the loads of a generator, which is used again when
    the loads are finished. Sizes are rounded up to powers of two, so that loads
    of many sizes share few kinds of buffers and memory stays bounded. Where the
-   farm has GPUs, large buffers are pinned (page-locked, for fast copies), once
-   a GPU is started.
+   farm has GPUs, large buffers are pinned (page-locked, for fast copies).
 
    DESIGN.
    1. Claims. A load with HASS_LOAD_BUFFER claims the buffer that its input lies
@@ -12,14 +11,9 @@
    2. The last buffer. The generator may emit further loads of the buffer that
       it got last, so that buffer is not free before the generator asks for the
       next one.
-   3. Early buffers. Pinning memory before a GPU is started would keep the
-      generator, and so the cores, waiting for the start. Large buffers that are
-      asked for until then are in ordinary memory, which devices stage. They are
-      not used again later, but freed, so that what follows is pinned.
 
    Thread safety: hass_emitter_buffer by the generator; claim and recycle by any
    thread. */
-#include "device/kinds.h"
 #include "hass/memory.h"
 #include "job-private.h"
 
@@ -27,14 +21,12 @@
    pinning fewer takes longer than it saves in the copies to a GPU; with a
    higher bound more copies are slow. */
 #define PIN_BYTES ((gsize)64 << 10)
-/* Alignment of such buffers, pinned or not: a page. */
-#define PAGE_BYTES 4096
 
 typedef struct
 {
   guint8 *data; /* [bytes] */
   gsize bytes;
-  gboolean pinned; /* of hass_memory_alloc() */
+  gboolean pinned;
   gboolean is_free;
   /* a load in it was emitted since the generator got the buffer */
   gboolean emitted;
@@ -128,42 +120,15 @@ free_if_unused_locked (HassJob *job, Buffer *b)
   g_ptr_array_add (free_ones_locked (job, b->bytes), b);
 }
 
-/* Returns: TRUE if a buffer of @bytes should be pinned once a GPU is started.
- */
-static gboolean
-should_be_pinned (const HassJob *job, gsize bytes)
-{
-  return bytes >= PIN_BYTES && job->n_devices > (job->cpu >= 0);
-}
-
-/* Returns a free buffer of @bytes, or NULL. Early ones are freed instead where
-   a new one would be pinned. */
-static Buffer *
-reuse_locked (HassJob *job, gsize bytes)
-{
-  GPtrArray *free_ones = free_ones_locked (job, bytes);
-  while (free_ones->len > 0)
-    {
-      Buffer *b = g_ptr_array_steal_index_fast (free_ones, free_ones->len - 1);
-      if (b->pinned || !should_be_pinned (job, bytes)
-          || !hass_pinner->started ())
-        return b;
-      g_ptr_array_remove_index (job->all_buffers,
-                                first_behind (job, b->data) - 1);
-    }
-  return NULL;
-}
-
-/* Returns a new buffer; NULL if there is too little memory. */
+/* Returns a new buffer, pinned if it is large and the farm has GPUs; NULL if
+   there is too little memory. */
 static Buffer *
 new_buffer_locked (HassJob *job, gsize bytes)
 {
-  gboolean large = should_be_pinned (job, bytes);
-  gsize alignment = large ? PAGE_BYTES : HASS_CACHE_LINE;
-  gboolean pinned = large && hass_pinner->started ();
+  gboolean pinned = bytes >= PIN_BYTES && job->n_devices > (job->cpu >= 0);
   gpointer data = pinned ? hass_memory_alloc (bytes, NULL) : NULL;
   pinned = data != NULL;
-  if (!data && posix_memalign (&data, alignment, bytes) != 0)
+  if (!data && posix_memalign (&data, HASS_CACHE_LINE, bytes) != 0)
     return NULL;
   Buffer *b = g_new0 (Buffer, 1);
   *b = (Buffer){ .data = data, .bytes = bytes, .pinned = pinned };
@@ -186,9 +151,11 @@ hass_emitter_buffer (HassEmitter *emitter, gsize bytes)
   job->last_buffer = NULL;
   if (b)
     free_if_unused_locked (job, b);
-  b = reuse_locked (job, rounded);
-  if (!b && rounded >= bytes)
-    b = new_buffer_locked (job, rounded);
+  GPtrArray *free_ones = free_ones_locked (job, rounded);
+  if (free_ones->len > 0)
+    b = g_ptr_array_steal_index_fast (free_ones, free_ones->len - 1);
+  else
+    b = rounded < bytes ? NULL : new_buffer_locked (job, rounded);
   job->last_buffer = b;
   if (b)
     b->is_free = b->emitted = FALSE;

@@ -5,15 +5,12 @@
    DESIGN. Free ones of each kind pass from worker to worker in magazines
    (recycle.h). All that was ever made is also in an array, from which it is
    freed at the end of the pipeline, and in which the tokens of a stopped
-   pipeline are found. Large chunks are in ordinary memory until a GPU is
-   started, as buffers of the generator (buffers.c), and in pinned memory when
-   they are used again later.
+   pipeline are found.
 
    Thread safety: a worker's racks by its thread; the stream's depots and arrays
    under memory_lock. */
 #include "stream-private.h"
 
-#include "device/kinds.h"
 #include "hass/memory.h"
 
 /* Free batches, and arrays of items of each size, in a magazine. A guess: more,
@@ -22,10 +19,9 @@
 /* Most free chunks, and bytes of them, in a magazine. Guesses, as MAGAZINE. */
 #define MAGAZINE_CHUNKS 32
 #define MAGAZINE_BYTES ((gsize)256 << 10)
-/* Chunks of at least this many bytes are pinned where the pipeline has GPUs,
-   and aligned to a page; as in buffers.c. */
+/* Chunks of at least this many bytes are pinned where the pipeline has GPUs; as
+   in buffers.c. */
 #define PIN_BYTES ((gsize)64 << 10)
-#define PAGE_BYTES 4096
 /* Smallest chunk. */
 #define LEAST_CLASS 6
 
@@ -166,42 +162,18 @@ hass_batch_free (HassStream *stream, HassStreamWorker *sw, HassBatch *batch)
 
 /* -- Chunks ------------------------------------------------------------- */
 
-/* Returns: TRUE if a chunk of @bytes should be pinned once a GPU is started. */
-static gboolean
-should_be_pinned (const HassStream *stream, gsize bytes)
-{
-  return stream->pinned && bytes >= PIN_BYTES;
-}
-
-/* Gives a chunk pinned memory in place of what it has, if it should be pinned
-   and a GPU is started. */
-static void
-pin_chunk (const HassStream *stream, HassChunk *chunk)
-{
-  if (chunk->pinned || !should_be_pinned (stream, chunk->bytes)
-      || !hass_pinner->started ())
-    return;
-  gpointer data = hass_memory_alloc (chunk->bytes, NULL);
-  if (!data)
-    return;
-  free (chunk->data);
-  chunk->data = data;
-  chunk->pinned = TRUE;
-}
-
 static HassChunk *
 make_chunk (HassStream *stream, gsize bytes)
 {
+  gboolean pinned = stream->pinned && bytes >= PIN_BYTES;
+  gpointer data = pinned ? hass_memory_alloc (bytes, NULL) : NULL;
+  pinned = data != NULL;
+  if (!data && posix_memalign (&data, HASS_CACHE_LINE, bytes) != 0)
+    return NULL;
   HassChunk *chunk = g_new0 (HassChunk, 1);
-  gsize alignment
-      = should_be_pinned (stream, bytes) ? PAGE_BYTES : HASS_CACHE_LINE;
-  gpointer data = NULL;
+  chunk->data = data;
   chunk->bytes = bytes;
-  pin_chunk (stream, chunk);
-  if (!chunk->data && posix_memalign (&data, alignment, bytes) == 0)
-    chunk->data = data;
-  if (!chunk->data)
-    g_clear_pointer (&chunk, g_free);
+  chunk->pinned = pinned;
   return chunk;
 }
 
@@ -223,9 +195,7 @@ hass_chunk_new (HassStream *stream, HassStreamWorker *sw, gsize bytes)
   HassChunk *chunk = (HassChunk *)hass_recycle_take (
       &sw->free_chunks[size_class], &stream->free_chunks[size_class],
       &stream->memory_lock, chunks_in_magazine (size_class));
-  if (chunk)
-    pin_chunk (stream, chunk);
-  else if ((chunk = make_chunk (stream, (gsize)1 << size_class)))
+  if (!chunk && (chunk = make_chunk (stream, (gsize)1 << size_class)))
     {
       pthread_mutex_lock (&stream->memory_lock);
       g_ptr_array_add (stream->all_chunks, chunk);

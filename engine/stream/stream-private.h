@@ -35,7 +35,7 @@ struct HassChunk
   guint8 *data;       /* [bytes], aligned to 64 bytes */
   gsize bytes;        /* a power of two */
   guint size_class;   /* log2 of bytes */
-  gboolean pinned;    /* of hass_memory_alloc() */
+  gboolean pinned;    /* page-locked, for fast copies */
   _Atomic guint refs; /* items whose input or output lies in it */
 };
 
@@ -199,7 +199,7 @@ struct HassStream
   HassClassTraits *classes;
   HassStreamWorker *workers; /* [job->n_workers] */
   gboolean promises;         /* some stage promises an output */
-  gboolean pinned;           /* large chunks should be: there are GPUs */
+  gboolean pinned;           /* large chunks are pinned: there are GPUs */
   gsize user_tokens;         /* bound of the user, or the default */
   _Atomic gsize most_tokens; /* bound of the strategy, at most @user_tokens */
   gsize given_bytes;         /* the user's bound; 0: see window.c */

@@ -164,10 +164,6 @@ int fake_check_order (const Stream *stream, const Range *range);
 /* Whether an operation that is not finished uses this device memory. */
 gboolean fake_computes_there (guintptr begin, guintptr end);
 
-/* Makes a context of the thread's device if there is none, and waits while
-   another thread makes one of any device. Releases the lock meanwhile. */
-void fake_open_context (void);
-
 /* Whether host memory is pinned; -1: only a part of it. */
 int fake_pinned (gconstpointer memory, gsize bytes);
 

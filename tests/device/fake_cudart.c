@@ -304,15 +304,6 @@ open_device (int device)
 }
 
 void
-fake_open_context (void)
-{
-  open_device (thread.device);
-  for (guint d = 0; d < FAKE_DEVICES; d++)
-    while (fake.opening[d] && !fake.open[d])
-      pthread_cond_wait (&fake.changed, &fake.lock);
-}
-
-void
 fake_let_open (void)
 {
   pthread_mutex_lock (&fake.lock);
@@ -387,7 +378,7 @@ set_plan_locked (const FakePlan *plan)
     fake.plan.memory_bytes = DEFAULT_MEMORY_BYTES;
   memset (fake.seen, 0, sizeof fake.seen);
   fake.n_seen = fake.kernels_seen = fake.copies_seen = 0;
-  fake.gone = fake.may_open = FALSE;
+  fake.gone = FALSE;
 }
 
 void
@@ -408,7 +399,7 @@ fake_cudart_install (const FakePlan *plan)
   fake.n_devices = MIN (plan->n_devices ? plan->n_devices : 1, FAKE_DEVICES);
   fake.generation++;
   fake.sticky = 0;
-  fake.ending = fake.hanging = FALSE;
+  fake.ending = fake.hanging = fake.may_open = FALSE;
   memset (fake.opening, 0, sizeof fake.opening);
   memset (fake.open, 0, sizeof fake.open);
   memset (fake.shared, 0, sizeof fake.shared);

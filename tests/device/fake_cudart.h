@@ -112,8 +112,8 @@ const char *fake_call_name (FakeCall call);
  * @version: of the runtime. @look_ms: that device_count takes.
  * @start_ms: what it says that a device's first start takes; @open_ms: what
  *   that really takes.
- * @hold_opening: what makes a device's context, its first set_device or what
- *   first pins host memory, waits for fake_let_open().
+ * @hold_opening: the first set_device of each device, which makes its
+ *   context, waits for fake_let_open().
  */
 typedef struct
 {

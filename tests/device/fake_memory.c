@@ -171,8 +171,6 @@ fake_allocate_host (gpointer *memory, gsize bytes)
 {
   int code = fake_enter (FAKE_ALLOCATE_HOST, NULL);
   gpointer real = NULL;
-  if (!code)
-    fake_open_context ();
   if (!code && bytes > 0 && posix_memalign (&real, PAGE_BYTES, bytes) != 0)
     code = FAKE_NO_MEMORY;
   if (!code && real)
@@ -227,8 +225,6 @@ fake_register_host (gpointer memory, gsize bytes)
   if (!code && (!memory || bytes == 0))
     code = fake_wrong (FAKE_INVALID_VALUE, "register_host of %zu bytes at %p",
                        bytes, memory);
-  if (!code)
-    fake_open_context ();
   if (!code && pages_taken (begin, begin + bytes))
     code = FAKE_REGISTERED;
   if (!code)
