@@ -120,6 +120,7 @@ publish (HassStream *stream, const HassServe *serve)
     {
       HassStageState *stage = &stream->stages[s];
       gboolean bound = has_device (stream, s) && !stream->unleashed;
+      atomic_store_explicit (&stage->bound, bound, memory_order_relaxed);
       if (stage->linked)
         more |= publish_stage (stage, bound ? serve->leave[s] : 0,
                                bound ? serve->at_once[s] : 0)

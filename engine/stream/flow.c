@@ -262,13 +262,14 @@ hass_stream_next (HassStream *stream, HassWorker *worker, HassBatch *batch)
 /* Returns: TRUE if the generating thread should not take a token of a stage: it
    could not generate meanwhile, and what it has generated lasts the other
    devices for less time than that. Before any core has computed one, another
-   one shall; before another device has, all do. */
+   one shall; before another device has, or when none is left, all do. */
 static gboolean
 is_too_long (HassStream *stream, guint s)
 {
   const HassJob *job = stream->job;
   double core_ns = 0, per_ns = 0;
   if (job->n_cores == 1
+      || !atomic_load_explicit (&stream->stages[s].bound, memory_order_relaxed)
       || atomic_load_explicit (&job->generated, memory_order_relaxed))
     return FALSE;
   for (guint w = 0; w < job->n_workers; w++)

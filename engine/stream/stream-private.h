@@ -125,8 +125,10 @@ typedef struct
   HassBatchQueue waiting;
   _Atomic gint64 n_parked; /* tokens that wait for their turn, if ordered */
   gboolean backed_up; /* see turn.c; by who has the turn, or @waiting.lock */
-  /* of a linked stage, what the strategy says; see HassServe */
+  /* of a linked stage, what the strategy says, see HassServe; and whether that
+     holds: a device is left for the stage, and the pipeline has not stalled */
   _Atomic guint32 leave, at_once;
+  _Atomic gboolean bound;
   gpointer *accumulators; /* [n_workers], or NULL */
 } HassStageState;
 

@@ -19,12 +19,14 @@
 #define FIRST 50
 
 /* @lead: tokens that the device must do before a core's token is over.
-   @given: the loads are given, not generated. @on_gpu, @on_cores: tokens so
-   far. @late: on the calling thread while it could have generated. */
+   @given: the loads are given, not generated. @lost: the device will be, and
+   then a token on a core waits for one on the calling thread. @on_gpu,
+   @on_cores: tokens so far. @late: on the calling thread while it could have
+   generated. */
 typedef struct
 {
   guint lead;
-  gboolean given;
+  gboolean given, lost;
   pthread_t caller;
   _Atomic guint on_gpu, on_cores, late;
   _Atomic gboolean generated;
@@ -53,7 +55,9 @@ on_core (HassToken *token, HassWorker *worker, gpointer data, GError **error)
   guint until = run->on_gpu + run->lead;
   (void)token, (void)worker, (void)error;
   run->late += pthread_equal (pthread_self (), run->caller) && !run->generated;
-  while (run->on_gpu < until
+  while (run->lost && run->late == 0)
+    g_thread_yield ();
+  while (!run->lost && run->on_gpu < until
          && !(run->generated && run->on_gpu + 8 + run->on_cores > N))
     g_thread_yield ();
   run->on_cores++;
@@ -176,6 +180,17 @@ generator_goes_on (void)
   CU_ASSERT_EQUAL (run.late, 0);
 }
 
+/* While another core is held, the calling thread takes tokens that no device
+   is left for. */
+static void
+generator_computes_after_a_loss (void)
+{
+  Run run = { .lead = 200, .lost = TRUE };
+  go (&run,
+      &(StandInPlan){ .depth = 2, .delay_us = 20, .lose_at = FIRST + 20 });
+  CU_ASSERT_TRUE (run.late > 0);
+}
+
 /* Of a device that says what a bundle adds to its time, a strategy hears just
    that, of another one how long the bundle's stages took. */
 static void
@@ -204,5 +219,7 @@ HASS_TEST_SUITE (
       device_makes_tokens },
     { "the generator does not compute while devices would run out of loads",
       generator_goes_on },
+    { "the generator computes when the device is lost and other cores are busy",
+      generator_computes_after_a_loss },
     { "a strategy is told what bundles add to a device's time",
       told_what_bundles_add })
