@@ -11,10 +11,10 @@
    2. For each cell a process finds how many steps make the GPU as fast as the
       ratio says, with 64 tokens in flight, and whether the GPU alone serves the
       cell's tokens in flight faster with one or eight in a bundle.
-   3. Each measurement is a process of its own, which opens the GPU, if it does,
-      within the measured call. A first run finds an empty profile store, a
-   later run that of the run before. Cores alone get few of the tokens, and
-   their time is scaled.
+   3. Each measurement is a process of its own, which opens the GPU, if it
+      does, within the measured call. A first run finds an empty profile
+      store, a later run that of the run before. Cores alone get few of the
+      tokens, and their time is scaled.
 
    Thread safety: one thread; stages as hass/stage.h. */
 #include "workers.h"

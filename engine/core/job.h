@@ -149,7 +149,7 @@ struct _HassWorker
   gint64 early_ns; /* busy before the generator had returned */
   /* time for delivering results, or for waiting while another thread does */
   gint64 collect_ns;
-  /* time of other threads in its loops, less its own in theirs; any thread */
+  /* time of other threads in its loops; any thread */
   _Atomic gint64 helped_ns;
 };
 

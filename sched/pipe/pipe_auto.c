@@ -12,9 +12,9 @@
       busy, of which it is a bundle ahead, unless more wait than the others are
       left. Units that do not fill the GPU cost as much as those that do: a busy
       GPU waits until they do, an idle one as long as such kernels take. Bundles
-      are so long that launches and copies' latencies are a small part, or,
-   where few tokens may be in flight, as long as serves the class fastest
-      (bundles.c); then a GPU waits for none to be full.
+      are so long that launches and copies' latencies are a small part, or as
+      long as serves the class fastest with the few tokens that may be in
+      flight (bundles.c); then a GPU waits for none to be full.
    3. Fusing. A GPU computes the classes that follow, too, that it should do
       alone: the copies in between vanish. Where its link is busy for much of
       the time of its kernels, it also computes those of which it should do a
@@ -32,9 +32,9 @@
       What earlier runs have measured needs none of this.
    6. Tokens. At first as many in flight as fill the cores and the bundles of
       all GPUs, besides those that wait for one before them, as far as a unit
-      that is computed now can hold them up. Their number is doubled whenever a
-   device that binds had nothing to do and the last doubling made the stream
-   faster.
+      that is computed now can hold them up. Their number is doubled whenever
+      a device that binds had nothing to do and the last doubling made the
+      stream faster.
 
    Loses where a core holds the unit by which it is measured for longer than the
    GPUs take for all others; where a stream is shorter than some hundred
