@@ -3,13 +3,14 @@
 
    DESIGN. A loop is cut into pieces, which threads pull from one counter. The
    thread that runs the loop offers one helper to the pool's threads and pulls
-   pieces. A helper that comes while pieces remain offers the next, so that a
-   long loop gets all idle threads and a short one wakes one or two.
+   pieces. A helper that comes while pieces remain offers two more, as long as
+   there are cores for them, so that a long loop soon has all idle threads and a
+   short one wakes one or two.
 
    1. Leaving. A function that is given to the pool, such as a core of a farm,
       may find all threads in loops. A helper looks for one between pieces and
-      then leaves the loop, whose next helper is offered meanwhile: a thread
-      that has nothing else to do comes back.
+      then leaves the loop, for which one helper more is offered than there are
+      idle cores: a thread that has nothing else to do comes back.
    2. Ending. The caller pulls pieces until none is left. Then it waits
       for the helpers inside, which are in their last pieces; helpers that come
       later find none. It computes nothing else while it waits: a piece of
@@ -48,6 +49,7 @@ typedef struct
   HassCpuPool *pool;
   void (*body) (gsize first, gsize count, gpointer data);
   gpointer data;
+  guint n_cores; /* of the pool */
   gsize n_pieces;
   gsize each, longer; /* the first @longer pieces have one more than @each */
   _Atomic gsize next; /* piece */
@@ -112,11 +114,20 @@ pull (Loop *loop)
 
 static void help (gpointer data);
 
+/* Offers up to @n helpers. Those that are offered or have come and the caller
+   are at most one more than the cores; threads that offer at the same time may
+   pass this by one each. */
 static void
-offer (Loop *loop)
+offer (Loop *loop, guint n)
 {
-  atomic_fetch_add_explicit (&loop->refs, 1, memory_order_relaxed);
-  hass_cpu_pool_offer (loop->pool, help, loop);
+  for (; n > 0
+         && atomic_load_explicit (&loop->refs, memory_order_relaxed)
+                <= loop->n_cores;
+       n--)
+    {
+      atomic_fetch_add_explicit (&loop->refs, 1, memory_order_relaxed);
+      hass_cpu_pool_offer (loop->pool, help, loop);
+    }
 }
 
 /* What a thread of the pool does for a loop. */
@@ -128,7 +139,7 @@ help (gpointer data)
   if (atomic_load_explicit (&loop->next, memory_order_relaxed) < loop->n_pieces)
     {
       atomic_fetch_add_explicit (&loop->inside, 1, memory_order_relaxed);
-      offer (loop);
+      offer (loop, 2);
       while (!hass_tasks_wanted (hass_cpu_pool_tasks (loop->pool))
              && pull (loop))
         ;
@@ -157,15 +168,16 @@ hass_cpu_pool_parallel_for (HassCpuPool *pool, gsize n, gsize grain,
   *loop = (Loop){ .pool = pool,
                   .body = body,
                   .data = data,
+                  .n_cores = n_cores,
                   .n_pieces = n_pieces,
                   .each = n / n_pieces,
                   .longer = n % n_pieces,
                   .refs = 1 };
-  offer (loop);
+  offer (loop, 1);
   while (pull (loop))
     ;
   end (loop);
-  if (hass_tasks_withdraw (hass_cpu_pool_tasks (pool), loop))
+  while (hass_tasks_withdraw (hass_cpu_pool_tasks (pool), loop))
     unref (loop);
   unref (loop);
 }

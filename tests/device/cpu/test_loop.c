@@ -175,6 +175,42 @@ all_come (void)
   watchdog (0, NULL);
 }
 
+/* A helper comes to a loop of a pool whose other two threads are held, and is
+   given a function that holds it, too. */
+static void
+be_held (gsize first, gsize n, gpointer data)
+{
+  Duo *duo = data;
+  (void)first, (void)n;
+  if (is_caller (duo))
+    await (&duo->n_run, CORES - 1);
+  else
+    hass_cpu_pool_enqueue (duo->pool, hold, duo);
+}
+
+static void
+helpers_double (void)
+{
+  static Duo duo; /* the held threads look at it for longer than this lasts */
+  duo.pool = hass_cpu_pool_get (CORES, NULL);
+  duo.caller = pthread_self ();
+  watchdog (60, "a loop with one helper");
+  for (guint i = 0; i < CORES - 2; i++)
+    hass_cpu_pool_enqueue (duo.pool, hold, &duo);
+  await (&duo.n_run, CORES - 2);
+  hass_cpu_pool_parallel_for (duo.pool, 100, 1, be_held, &duo);
+  CU_ASSERT_TRUE (duo.n_helper > 0);
+  /* Threads have been asked for, which do not come, for two offers of the
+     helper and the function that it was given, and neither offer waits. */
+  HassTasks *tasks = hass_cpu_pool_tasks (duo.pool);
+  for (guint i = 0; i < 3; i++)
+    CU_ASSERT_FALSE (hass_tasks_offer (tasks, count, &duo));
+  for (guint i = 0; i < 3; i++)
+    CU_ASSERT_TRUE (hass_tasks_withdraw (tasks, &duo));
+  atomic_fetch_add (&duo.n_ended, 1);
+  watchdog (0, NULL);
+}
+
 /* -- Crowds ------------------------------------------------------------- */
 
 #define MOST_LOOPED 300
@@ -263,4 +299,5 @@ HASS_TEST_SUITE (
     { "a loop ends when its helpers' pieces have ended", waits },
     { "a loop whose helpers do not come is run by its caller", alone },
     { "all cores of a pool come to a loop", all_come },
+    { "a helper offers two more, which the end withdraws", helpers_double },
     { "loops of several threads, nested, run each iteration once", many })
