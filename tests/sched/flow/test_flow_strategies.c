@@ -157,8 +157,9 @@ core_before_devices (void)
 /* -- Those that assign a task when it becomes ready ---------------------- */
 
 /* A queue is that of the worker + 1. */
-static const char *const assigning[]
-    = { "flow-dmda", "flow-dmdas", "flow-heft", "flow-peft", NULL };
+static const char *const assigning[] = { "flow-dmda", "flow-dmdas",
+                                         "flow-heft", "flow-level",
+                                         "flow-peft", NULL };
 
 static void
 busy_devices (void)
@@ -305,6 +306,24 @@ copies_behind_work (void)
     }
 }
 
+/* -- flow-level --------------------------------------------------------- */
+
+static void
+copies_do_not_count (void)
+{
+  Machine *m = begin ("flow-level");
+  HassFlowTask task = task_of (0, 100, 10);
+  set (m->task_ns, 100, 10, 12);
+  set (m->copy_ns, 0, 1e6, 0);
+  CU_ASSERT_EQUAL (place (m, &task).queue, 1);
+  CU_ASSERT_EQUAL (place (m, &task).ns, 10);
+  m->queue_ns[1] = 3;
+  CU_ASSERT_EQUAL (place (m, &task).queue, 2);
+  CU_ASSERT_EQUAL (place (m, &task).priority, 7);
+  CU_ASSERT_EQUAL (place (m, &task).level, 3);
+  end (m);
+}
+
 /* -- flow-peft ---------------------------------------------------------- */
 
 static void
@@ -406,6 +425,8 @@ HASS_TEST_SUITE (
     { "flow-heft and -peft have copies behind the work of the worker that ends "
       "earliest",
       copies_behind_work },
+    { "flow-level assigns a task to the earliest predicted end without copies",
+      copies_do_not_count },
     { "flow-peft assigns a task to the worker from which the graph ends first",
       rest_of_the_graph },
     { "flow-peft ranks a task by the mean time from its end to the graph's",
