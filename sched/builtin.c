@@ -46,6 +46,7 @@
   X (hass_flow_dmdas)       \
   X (hass_flow_heft)        \
   X (hass_flow_level)       \
+  X (hass_flow_lws)         \
   X (hass_flow_peft)        \
   X (hass_flow_heteroprio)
 /* clang-format on */
