@@ -45,6 +45,8 @@
   X (hass_flow_dmda)        \
   X (hass_flow_dmdas)       \
   X (hass_flow_heft)        \
+  X (hass_flow_level)       \
+  X (hass_flow_lws)         \
   X (hass_flow_peft)        \
   X (hass_flow_heteroprio)
 /* clang-format on */

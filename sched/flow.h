@@ -26,6 +26,8 @@ HASS_BEGIN_DECLS
 
 /** The cores together, as a worker. */
 #define HASS_FLOW_CORES (-1)
+/** No worker. */
+#define HASS_FLOW_NO_WORKER (-2)
 /** Number of queues. */
 #define HASS_FLOW_QUEUES 256
 
@@ -40,6 +42,9 @@ HASS_BEGIN_DECLS
  * @core_ns: recent mean time of its codelet on a core, in ns; 0: unknown.
  * @device_ns: recent mean time of its codelet on a device, in ns; 0: unknown.
  * @n_waiting: ready tasks of its codelet that devices can compute.
+ * @maker: where it is placed: the worker that has made it ready by ending the
+ *   last task before it, or that gives it back as its memory is full;
+ *   HASS_FLOW_NO_WORKER: it waited for none, or is placed anew.
  * @n_known: if @core_ns is unknown, no core has tried the codelet, and no
  *   device asks: @n_waiting and a quarter of those that devices have computed,
  *   as more of them may come. Where copies home keep the devices busy for many
@@ -54,6 +59,7 @@ typedef struct
   gboolean cores;
   double core_ns, device_ns;
   guint n_waiting;
+  gint maker;
   guint64 n_known;
 } HassFlowTask;
 

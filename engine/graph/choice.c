@@ -194,6 +194,7 @@ hass_choice_show_locked (HassChoice *c, HassGraphTask *task)
                          .core_ns = core_ns,
                          .device_ns = codelet->device_ns,
                          .n_waiting = codelet->n_waiting,
+                         .maker = HASS_FLOW_NO_WORKER,
                          .n_known
                          = core_ns == 0 && !codelet->tried && c->asker < 0
                                ? n_known_locked (c, codelet)
@@ -202,9 +203,10 @@ hass_choice_show_locked (HassChoice *c, HassGraphTask *task)
 
 /* -- Placing ------------------------------------------------------------- */
 
-/* Asks the strategy where a task waits that has become ready. */
+/* Asks the strategy where a task waits that has become ready. @maker: as
+   HassFlowTask. */
 void
-hass_choice_place_locked (HassGraph *graph, HassGraphTask *task,
+hass_choice_place_locked (HassGraph *graph, HassGraphTask *task, gint maker,
                           HassFlowSpot *spot)
 {
   const HassStrategy *s = graph->job->strategy;
@@ -213,5 +215,6 @@ hass_choice_place_locked (HassGraph *graph, HassGraphTask *task,
     return;
   hass_choice_begin_locked (&c, graph, HASS_FLOW_CORES);
   HassFlowTask shown = hass_choice_show_locked (&c, task);
+  shown.maker = maker;
   s->ops->place (s->self, &c.state, &shown, spot);
 }

@@ -61,7 +61,7 @@ take_one (HassServing *s)
           g_array_append_val (back, t);
         }
       else
-        hass_place_share_locked (s->graph, task);
+        hass_place_share_locked (s->graph, task, (gint)device->index);
     }
   gboolean news = s->placing->news;
   s->n_seen = s->placing->n_entered;

@@ -4,10 +4,23 @@
    Thread safety: who has computed the task. */
 #include "place.h"
 
+/* Returns: a thread's worker as strategies see it (hass/flow.h). */
+static gint
+maker_of (const HassGraph *graph, guint worker)
+{
+  const HassJob *job = graph->job;
+  if (worker < graph->n_queues)
+    return HASS_FLOW_CORES;
+  const HassGraphDevice *device
+      = hass_placing_device (graph, worker - (job->n_workers - job->n_devices));
+  return device ? (gint)device->index : HASS_FLOW_NO_WORKER;
+}
+
 static inline void
 made_ready (HassGraph *graph, guint worker, HassGraphTask *task, HassHand *hand)
 {
-  if (G_UNLIKELY (graph->placing != NULL) && !hass_place_ready (graph, task))
+  if (G_UNLIKELY (graph->placing != NULL)
+      && !hass_place_ready (graph, task, maker_of (graph, worker)))
     return;
   /* A core that keeps a long task could keep it from one of lower rank. */
   if (!hand->own && !hass_task_is_ranked (graph, task))

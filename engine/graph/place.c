@@ -27,11 +27,11 @@ note_length_locked (HassPlacing *p, gint change)
 
 /* Makes a task available, in the queue that the strategy says. */
 void
-hass_place_share_locked (HassGraph *graph, HassGraphTask *task)
+hass_place_share_locked (HassGraph *graph, HassGraphTask *task, gint maker)
 {
   HassPlacing *p = graph->placing;
   HassFlowSpot spot = { .priority = task->priority, .level = task->level };
-  hass_choice_place_locked (graph, task, &spot);
+  hass_choice_place_locked (graph, task, maker, &spot);
   guint q = spot.queue < HASS_FLOW_QUEUES ? spot.queue : 0;
   pthread_mutex_lock (&graph->lock);
   guint64 order = graph->order++;
@@ -70,7 +70,7 @@ hass_place_unshare_locked (HassGraph *graph, guint queue, guint i)
    computed waits for them, too: it makes data invalid, which tasks before it
    may have to compute again. */
 gboolean
-hass_place_ready (HassGraph *graph, HassGraphTask *task)
+hass_place_ready (HassGraph *graph, HassGraphTask *task, gint maker)
 {
   HassPlacing *p = graph->placing;
   const HassCodeletState *codelet = task->codelet;
@@ -84,7 +84,7 @@ hass_place_ready (HassGraph *graph, HassGraphTask *task)
   if (hass_place_able_locked (graph, task)
       && !hass_place_is_poisoned (graph, task))
     {
-      hass_place_share_locked (graph, task);
+      hass_place_share_locked (graph, task, maker);
       p->n_entered++;
     }
   else
@@ -100,11 +100,13 @@ hass_place_ready (HassGraph *graph, HassGraphTask *task)
   return for_cores;
 }
 
-/* A task may begin: makes it available to those that can compute it. */
+/* A task may begin that has waited for no other: makes it available to those
+   that can compute it. */
 void
 hass_task_ready (HassGraph *graph, guint worker, HassGraphTask *task)
 {
-  if (G_LIKELY (!graph->placing) || hass_place_ready (graph, task))
+  if (G_LIKELY (!graph->placing)
+      || hass_place_ready (graph, task, HASS_FLOW_NO_WORKER))
     hass_task_to_cores (graph, worker, task);
 }
 
@@ -126,7 +128,7 @@ hass_place_turn_away_locked (HassGraph *graph, GArray *others)
     {
       guint32 t = g_array_index (all, guint32, i);
       if (hass_place_able_locked (graph, &graph->tasks[t]))
-        hass_place_share_locked (graph, &graph->tasks[t]);
+        hass_place_share_locked (graph, &graph->tasks[t], HASS_FLOW_NO_WORKER);
       else
         g_array_append_val (others, t);
     }

@@ -247,7 +247,7 @@ HassFlowTask hass_choice_show_locked (HassChoice *choice, HassGraphTask *task);
 void hass_choice_look_at_data_locked (HassChoice *choice);
 guint32 hass_choice_counting_locked (HassGraph *graph);
 void hass_choice_place_locked (HassGraph *graph, HassGraphTask *task,
-                               HassFlowSpot *spot);
+                               gint maker, HassFlowSpot *spot);
 gint64 hass_place_again_ns (HassJob *job);
 /* For tests, before a dataflow begins. */
 extern gint64 hass_place_late_ns;
@@ -257,10 +257,11 @@ HassGraphTask *hass_place_choose_locked (HassGraph *graph,
                                          const HassGraphDevice *device,
                                          GArray *for_cores);
 
-/* place.c */
-gboolean hass_place_ready (HassGraph *graph, HassGraphTask *task);
+/* place.c; @maker: as HassFlowTask. */
+gboolean hass_place_ready (HassGraph *graph, HassGraphTask *task, gint maker);
 void hass_place_turn_away_locked (HassGraph *graph, GArray *others);
-void hass_place_share_locked (HassGraph *graph, HassGraphTask *task);
+void hass_place_share_locked (HassGraph *graph, HassGraphTask *task,
+                              gint maker);
 HassGraphTask *hass_place_unshare_locked (HassGraph *graph, guint queue,
                                           guint i);
 void hass_place_note_look_locked (HassPlacing *placing, guint queue,

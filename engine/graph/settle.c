@@ -11,7 +11,7 @@ hass_place_hand_out (HassGraph *graph, guint worker, const GArray *tasks)
   for (guint i = 0; i < tasks->len; i++)
     {
       HassGraphTask *task = &graph->tasks[g_array_index (tasks, guint32, i)];
-      if (hass_place_ready (graph, task))
+      if (hass_place_ready (graph, task, HASS_FLOW_NO_WORKER))
         {
           hass_task_to_cores (graph, worker, task);
           graph->job->engine->changed (graph->job);

@@ -41,18 +41,20 @@ hass_flow_first_worker (const HassFlowTask *task)
   return task->devices != 0 ? __builtin_ctzll (task->devices) : HASS_FLOW_CORES;
 }
 
-/* Returns: time until a worker has done what it has taken, in ns. */
-static inline double
-hass_flow_free_ns (const HassFlowState *state, gint worker)
-{
-  return worker < 0 ? state->core_free_ns : state->held_ns[worker];
-}
-
 /* Returns: the queue of a worker. */
 static inline guint
 hass_flow_queue_of (gint worker)
 {
   return (guint)(worker - HASS_FLOW_CORES);
+}
+
+/* Returns: time until a worker has done what it has taken and what waits in its
+   queue, in ns. */
+static inline double
+hass_flow_busy_ns (const HassFlowState *state, gint worker)
+{
+  return (worker < 0 ? state->core_free_ns : state->held_ns[worker])
+         + state->queue_ns[hass_flow_queue_of (worker)];
 }
 
 /* Returns: when a worker would have computed the task, its copies behind what
@@ -63,9 +65,8 @@ hass_flow_end_ns (const HassFlowState *state, gint worker)
   double copied_ns = state->copy_ns (state, worker);
   if (copied_ns == G_MAXDOUBLE)
     return G_MAXDOUBLE;
-  double free_ns = hass_flow_free_ns (state, worker)
-                   + state->queue_ns[hass_flow_queue_of (worker)];
-  return MAX (free_ns, copied_ns) + state->task_ns (state, worker);
+  return MAX (hass_flow_busy_ns (state, worker), copied_ns)
+         + state->task_ns (state, worker);
 }
 
 /* How good a worker is for the task: the lowest value is best; G_MAXDOUBLE: not

@@ -87,12 +87,11 @@ consider (const Dmda *s, const HassFlowState *state, gint worker, Option *best)
   double copy_ns = state->copy_ns (state, worker);
   if (copy_ns == G_MAXDOUBLE)
     return;
-  double end_ns = hass_flow_free_ns (state, worker)
-                  + state->queue_ns[hass_flow_queue_of (worker)];
+  double busy_ns = hass_flow_busy_ns (state, worker);
   Option o = { .worker = worker, .ns = task_ns + copy_ns };
   if (worker < 0)
     o.ns /= state->n_cores;
-  o.fitness = s->alpha * (end_ns + task_ns) + s->beta * copy_ns;
+  o.fitness = s->alpha * (busy_ns + task_ns) + s->beta * copy_ns;
   if (o.fitness < best->fitness)
     *best = o;
 }

@@ -122,6 +122,8 @@ strategies (void)
   program_says (out, "flow-dmda ");
   program_says (out, "flow-dmdas ");
   program_says (out, "flow-heft ");
+  program_says (out, "flow-level ");
+  program_says (out, "flow-lws ");
   program_says (out, "flow-peft ");
   program_says (out, "flow-heteroprio ");
   program_says (out, "    1.000 ");

@@ -1,117 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* test_flow_strategies.c: what strategies of dataflows decide, asked directly.
    Thread safety: one thread. */
-#include "hass_test.h"
-#include "sched/registry.h"
-
-/* A machine with two devices and four cores. @task_ns, @copy_ns, @after_ns: of
-   the task that is asked about, at worker + 1: on the cores, on either device.
- */
-typedef struct
-{
-  HassFlowState state;
-  double held_ns[2], queue_ns[HASS_FLOW_QUEUES];
-  double task_ns[3], copy_ns[3], after_ns[3];
-  HassDeviceTraits devices[3];
-  HassStrategyEnv env;
-  HassStrategy *strategy;
-} Machine;
-
-static double
-task_ns (const HassFlowState *state, gint worker)
-{
-  return ((const Machine *)(gconstpointer)state)->task_ns[worker + 1];
-}
-
-static double
-copy_ns (const HassFlowState *state, gint worker)
-{
-  return ((const Machine *)(gconstpointer)state)->copy_ns[worker + 1];
-}
-
-static double
-after_ns (const HassFlowState *state, gint worker)
-{
-  return ((const Machine *)(gconstpointer)state)->after_ns[worker + 1];
-}
-
-/* The caller ends it. */
-static Machine *
-begin (const char *strategy)
-{
-  Machine *m = g_new0 (Machine, 1);
-  m->state = (HassFlowState){ .n_devices = 2,
-                              .n_cores = 4,
-                              .devices = 3,
-                              .held_ns = m->held_ns,
-                              .queue_ns = m->queue_ns,
-                              .task_ns = task_ns,
-                              .copy_ns = copy_ns,
-                              .after_ns = after_ns };
-  m->env = (HassStrategyEnv){ .struct_size = sizeof m->env,
-                              .farm = HASS_FARM_DATAFLOW,
-                              .n_devices = 3,
-                              .devices = m->devices };
-  m->strategy = hass_strategy_new (strategy, &m->env, NULL);
-  CU_ASSERT_PTR_NOT_NULL_FATAL (m->strategy);
-  return m;
-}
-
-static void
-end (Machine *m)
-{
-  hass_strategy_free (m->strategy);
-  g_free (m);
-}
-
-/* A task of a codelet that both devices and cores can compute. */
-static HassFlowTask
-task_of (guint codelet, double core_ns, double device_ns)
-{
-  return (HassFlowTask){ .codelet = codelet,
-                         .priority = 7,
-                         .level = 3,
-                         .devices = 3,
-                         .cores = TRUE,
-                         .core_ns = core_ns,
-                         .device_ns = device_ns,
-                         .n_waiting = 1 };
-}
-
-static HassFlowSpot
-place (Machine *m, const HassFlowTask *task)
-{
-  HassFlowSpot spot = { .priority = task->priority, .level = task->level };
-  m->strategy->ops->place (m->strategy->self, &m->state, task, &spot);
-  return spot;
-}
-
-static HassFlowAnswer
-suits (Machine *m, gint worker, const HassFlowTask *task,
-       HassFlowVerdict *verdict)
-{
-  *verdict = (HassFlowVerdict){ .score = 0 };
-  return m->strategy->ops->suits (m->strategy->self, &m->state, worker, task,
-                                  verdict);
-}
-
-/* Returns: the @n-th queue that a worker looks into; < 0: none. */
-static gint
-look (Machine *m, gint worker, guint n)
-{
-  HassFlowLook look = { .queue = 0 };
-  return m->strategy->ops->look (m->strategy->self, &m->state, worker, n, &look)
-             ? (gint)look.queue
-             : -1;
-}
-
-static void
-set (double *values, double cores, double first, double second)
-{
-  values[0] = cores;
-  values[1] = first;
-  values[2] = second;
-}
+#include "flow_machine.h"
 
 /* -- flow-auto ---------------------------------------------------------- */
 
@@ -157,8 +47,9 @@ core_before_devices (void)
 /* -- Those that assign a task when it becomes ready ---------------------- */
 
 /* A queue is that of the worker + 1. */
-static const char *const assigning[]
-    = { "flow-dmda", "flow-dmdas", "flow-heft", "flow-peft", NULL };
+static const char *const assigning[] = { "flow-dmda", "flow-dmdas",
+                                         "flow-heft", "flow-level",
+                                         "flow-peft", NULL };
 
 static void
 busy_devices (void)
@@ -305,6 +196,24 @@ copies_behind_work (void)
     }
 }
 
+/* -- flow-level --------------------------------------------------------- */
+
+static void
+copies_do_not_count (void)
+{
+  Machine *m = begin ("flow-level");
+  HassFlowTask task = task_of (0, 100, 10);
+  set (m->task_ns, 100, 10, 12);
+  set (m->copy_ns, 0, 1e6, 0);
+  CU_ASSERT_EQUAL (place (m, &task).queue, 1);
+  CU_ASSERT_EQUAL (place (m, &task).ns, 10);
+  m->queue_ns[1] = 3;
+  CU_ASSERT_EQUAL (place (m, &task).queue, 2);
+  CU_ASSERT_EQUAL (place (m, &task).priority, 7);
+  CU_ASSERT_EQUAL (place (m, &task).level, 3);
+  end (m);
+}
+
 /* -- flow-peft ---------------------------------------------------------- */
 
 static void
@@ -406,6 +315,8 @@ HASS_TEST_SUITE (
     { "flow-heft and -peft have copies behind the work of the worker that ends "
       "earliest",
       copies_behind_work },
+    { "flow-level assigns a task to the earliest predicted end without copies",
+      copies_do_not_count },
     { "flow-peft assigns a task to the worker from which the graph ends first",
       rest_of_the_graph },
     { "flow-peft ranks a task by the mean time from its end to the graph's",
