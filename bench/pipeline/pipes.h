@@ -11,6 +11,7 @@
 #define PIPES_H
 
 #include <glib.h>
+#include <stdalign.h>
 
 #include "bench.h"
 
@@ -22,13 +23,14 @@ G_BEGIN_DECLS
  * PipeStage: a stage of a benchmark.
  * @ordered: one token at a time, in order; else any number at once.
  * @iterations: of fenced work; 0: none.
- * @next: ordered: number of the next token.
+ * @next: ordered: number of the next token; not in the cache line of what other
+ *   cores read for each token.
  */
 typedef struct
 {
-  gboolean ordered;
+  alignas (64) gboolean ordered;
   gsize iterations;
-  gsize next;
+  alignas (64) gsize next;
 } PipeStage;
 
 /**
@@ -78,7 +80,8 @@ pipe_stage (PipeRun *run, guint index, gsize token)
     bench_fenced_spin (stage->iterations);
   if (stage->ordered)
     {
-      run->wrong += stage->next != token;
+      if (stage->next != token)
+        run->wrong++;
       stage->next = token + 1;
     }
 }
