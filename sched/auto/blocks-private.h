@@ -21,10 +21,13 @@
  * of weight 1 / time^2.
  * @nn, @nw, @ww, @nt, @wt: of products of the bundle's number n of loads, their
  *   work w and the time t of all multiprocessors.
+ * @fixed_ns, @ns_per_work: c and s, in the time of all multiprocessors, when
+ *   bundles last told them; 0: they never did.
  */
 typedef struct
 {
   double nn, nw, ww, nt, wt;
+  double fixed_ns, ns_per_work;
 } HassAutoBlockLine;
 
 /**

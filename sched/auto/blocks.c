@@ -75,13 +75,17 @@ hass_auto_blocks_observe (HassAutoBlocks *b, const HassRound *round,
   l->ww = MEMORY * l->ww + work * work;
   l->nt = MEMORY * l->nt + loads;
   l->wt = MEMORY * l->wt + work;
+  double det = l->nn * l->ww - l->nw * l->nw;
+  if (det <= TELLING * l->nn * l->ww)
+    return;
+  l->fixed_ns = MAX (l->nt * l->ww - l->wt * l->nw, 0) / det;
+  l->ns_per_work = MAX (l->wt * l->nn - l->nt * l->nw, 0) / det;
 }
 
 gboolean
 hass_auto_blocks_told (const HassAutoBlocks *b, guint device)
 {
-  const HassAutoBlockLine *l = &b->of[device];
-  return l->nn * l->ww - l->nw * l->nw > TELLING * l->nn * l->ww;
+  return b->of[device].fixed_ns > 0 || b->of[device].ns_per_work > 0;
 }
 
 /* Returns the fraction of the time of a load of mean size that does not depend
@@ -90,11 +94,8 @@ static double
 flat_part (const HassAutoBlocks *b, guint device)
 {
   const HassAutoBlockLine *l = &b->of[device];
-  if (!hass_auto_blocks_told (b, device))
-    return 0;
-  double c = MAX (l->nt * l->ww - l->wt * l->nw, 0);
-  double s = MAX (l->wt * l->nn - l->nt * l->nw, 0);
-  return c > 0 ? c / (c + s * b->e->u->work) : 0;
+  double sized_ns = l->ns_per_work * b->e->u->work;
+  return l->fixed_ns > 0 ? l->fixed_ns / (l->fixed_ns + sized_ns) : 0;
 }
 
 double

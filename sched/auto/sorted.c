@@ -23,16 +23,19 @@ slope (const HassAutoKnown *k, guint device)
   return runs && fit->seen > 0 ? fit->ns_per_work : 0;
 }
 
-/* Returns the time, in ns, that all GPUs need for n loads of mean @work. */
+/* Returns the time, in ns, that all GPUs need for n loads from position @first
+   on. */
 static double
-gpus_ns (const HassAutoKnown *k, guint64 n, double work)
+gpus_ns (const HassAutoKnown *k, const HassRound *round, guint64 first,
+         guint64 n)
 {
-  double loads_per_ns = 0;
+  double parts_per_ns = 0;
   for (guint d = 0; d < k->u.n; d++)
     if (slope (k, d) > 0)
-      loads_per_ns
-          += 1 / (slope (k, d) * hass_auto_blocks_load (&k->b, d, work));
-  return n / loads_per_ns;
+      parts_per_ns += 1
+                      / (slope (k, d)
+                         * hass_auto_blocks_work (&k->b, round, d, first, n));
+  return 1 / parts_per_ns;
 }
 
 /* Returns the time, in ns, of a load of @work on a multiprocessor of the GPU on
@@ -61,9 +64,10 @@ meet (const HassAutoKnown *k, const HassRound *round, gboolean reversed,
   while (lo < hi)
     {
       guint64 n = lo + (hi - lo + 1) / 2;
-      double work = hass_round_work (round, reversed ? front : back - n, n);
+      guint64 first = reversed ? front : back - n;
+      double work = hass_round_work (round, first, n);
       ns = (total - work) / (core_rate * k->u.cores);
-      if (gpus_ns (k, n, work / n) <= ns)
+      if (gpus_ns (k, round, first, n) <= ns)
         lo = n;
       else
         hi = n - 1;
