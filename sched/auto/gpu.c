@@ -154,8 +154,9 @@ waits_to_enter (HassAuto *s, const HassRound *round, guint device)
 }
 
 /* Returns TRUE if the GPU's next bundle should come from the other end of
-   sorted loads: it is unknown how its time depends on a load's size, and even
-   the longest load would end before the round, at the rate of smaller ones. */
+   sorted loads, as every other one does while it is unknown how the GPU's time
+   depends on a load's size: if the longest load, at the rate of smaller ones,
+   would end before the round. */
 static gboolean
 looks_at_other_end (const HassAuto *s, const HassRound *round, guint device)
 {
@@ -164,7 +165,7 @@ looks_at_other_end (const HassAuto *s, const HassRound *round, guint device)
   double multiprocessors = MAX (u->devices[device].cores, 1);
   const HassFit *fit = hass_estimates_fit (&s->k.e, round, device, TRUE);
   if (!u->listed || hi == lo || s->k.e.of[device].n_done == 0
-      || s->k.f.seats[device].n_bundles > 1
+      || s->k.f.seats[device].n_given % 2 == 0
       || hass_auto_blocks_told (&s->k.b, device)
       || hass_round_work (round, hi - 1, 1)
              < DIFFER * hass_round_work (round, lo, 1))
