@@ -9,11 +9,6 @@
    bytes. A guess: a mean of fewer is less certain, more cost time in each
    round. */
 #define LOOKED_AT 32
-/* When a GPU computes sorted loads, its multiprocessors end, on average, this
-   fraction of the difference between the largest and the smallest load apart:
-   1/2 for many loads each, and more for few. A guess: too little makes large
-   loads look slow. */
-#define LISTED_TAIL 0.6
 /* Units with at least this many input bytes are data: their copy takes longer
    than a launch. By calculation: at 50 GB/s 64 KiB take 1.3 us. Too small, and
    loads are left unsorted needlessly. */
@@ -212,24 +207,6 @@ hass_units_left (const HassUnits *u, const HassRound *round)
   guint64 waiting = hass_round_waiting (round);
   guint64 returned = waiting > hi - lo ? waiting - (hi - lo) : 0;
   return common + own + u->work * returned;
-}
-
-/* Returns the work that n loads, sorted in ascending order from position @first
-   on, count for on a GPU. Each multiprocessor takes the next load when it has
-   done its own, so with m multiprocessors the loads count for their sum +
-   LISTED_TAIL * m * (largest - smallest), as multiprocessors end apart, and at
-   least for m * largest, as all wait for the largest load. */
-double
-hass_units_listed_work (const HassUnits *u, const HassRound *round,
-                        guint device, guint64 first, guint64 n)
-{
-  guint m = MAX (u->devices[device].cores, 1);
-  double most = hass_round_work (round, first + n - 1, 1);
-  if (n <= m)
-    return m * most;
-  double spread = most - hass_round_work (round, first, 1);
-  return MAX (hass_round_work (round, first, n) + LISTED_TAIL * m * spread,
-              m * most);
 }
 
 /* -- What a GPU takes at least ------------------------------------------ */

@@ -42,6 +42,7 @@
  *   to itself: an indivisible load or a task of parallelism 1.
  * @listed: units are indivisible loads in ascending order of known sizes.
  * @reversed: GPUs take from the front and cores from the back.
+ * @meet: position in sorted loads at which GPUs and cores are planned to meet.
  */
 typedef struct
 {
@@ -53,6 +54,7 @@ typedef struct
   double work, elements, bytes, longest;
   guint64 first_parallel, share_back;
   gboolean blocks, listed, reversed;
+  guint64 meet;
 } HassUnits;
 
 void hass_units_init (HassUnits *u, const HassStrategyEnv *env);
@@ -101,12 +103,6 @@ guint64 hass_units_for_cores (const HassUnits *u, const HassRound *round,
    pool included, and the number of units in that share. */
 double hass_units_left (const HassUnits *u, const HassRound *round);
 guint64 hass_units_cpu_share (const HassUnits *u, const HassRound *round);
-
-/* Returns the work that n loads of ascending sizes count for on a GPU that
-   computes one on each multiprocessor: their sum and the time in which
-   multiprocessors wait for the last one. */
-double hass_units_listed_work (const HassUnits *u, const HassRound *round,
-                               guint device, guint64 first, guint64 n);
 
 /* Returns the number of units of the smallest grant of a GPU. */
 guint64 hass_units_least (const HassUnits *u, guint device);

@@ -14,8 +14,9 @@
    - sched/fit: a service time as a line over work
    - sched/estimate: how fast each device is
    - sched/forecast: what each device holds, and which ones can be planned with
+   - blocks: what sorted loads cost on a GPU
    - shape, pipeline: in what bundles copies and kernels of a GPU overlap best
-   - sched/fill, plan: which devices participate, and when all finish
+   - sched/fill, plan, sorted: which devices participate, and when all finish
    - guard, solo: whether one device alone is faster than all together
    - ends: from which end of a round GPUs take
    - begin: order of a round; GPUs that cannot help
@@ -49,20 +50,20 @@
       has another device that is not answered WAIT. A device whose grant failed
       gets single units until one succeeds. Units are kept for GPUs that are
       open and were never tried.
-   5. Indivisible loads of known sizes are sorted. The largest go to the cores
-      where a core is much faster than a multiprocessor, because a launch takes
-      as long as its largest load; else to the GPUs. A bundle of them counts for
-      the work with which its multiprocessors are kept busy, waiting for the
-      last one included: by its sizes alone large loads would seem to be slow
-      ones. Loads are not sorted where they are data that kernels would have to
-      wait for.
+   5. Indivisible loads of known sizes are sorted. A bundle of them counts for
+      the work with which its multiprocessors are kept busy: waiting for the
+      last one is included, and the part of a load's time that does not depend
+      on its size. From this follows at which load GPUs and cores meet if the
+      GPUs get the largest or the smallest, and the way that ends first is
+      chosen. Until that is known a GPU gets the smallest, and one bundle from
+      the other end. Loads are not sorted where they are data that kernels would
+   have to wait for.
 
    Loses where rates change faster than a bundle; where the first bundles are
    not like the rest; in a first round that one unit on a core, or one filled
    bundle on a slow GPU, outlasts, tried because nothing is known; against a
-   strategy that knows costs where they are unknown and differ much; in
-   indivisible loads where a multiprocessor is about as fast as a core. The
-   guard goes by measurement, not by law: doc/results/auto.md says how often one
+   strategy that knows costs where they are unknown and differ much. The guard
+   goes by measurement, not by law: doc/results/auto.md says how often one
    device alone would have been faster.
 
    Thread safety: as hass/strategy.h. */
@@ -104,6 +105,7 @@ create (const HassStrategyEnv *env, GError **error)
                        (guint)env->parameters[HASS_AUTO_IN_FLIGHT]);
   hass_forecast_init (&k->f, &k->e);
   hass_auto_pipeline_init (&k->p, &k->f);
+  hass_auto_blocks_init (&k->b, &k->e);
   hass_auto_guard_init (&s->guard, k);
   hass_auto_solo_init (&s->solo, k, &s->guard);
   hass_auto_ends_init (&s->ends, k, &s->guard);
@@ -121,6 +123,7 @@ destroy (gpointer self)
   hass_auto_ends_clear (&s->ends);
   hass_auto_solo_clear (&s->solo);
   hass_auto_guard_clear (&s->guard);
+  hass_auto_blocks_clear (&s->k.b);
   hass_auto_pipeline_clear (&s->k.p);
   hass_forecast_clear (&s->k.f);
   hass_estimates_clear (&s->k.e);
@@ -281,8 +284,8 @@ gpu_granted (HassAuto *s, const HassRound *round, guint device,
   double work = hass_units_work (&k->u, round, grant->first, grant->taken);
   if (k->f.seats[device].n_bundles == HASS_MOST_IN_FLIGHT)
     return;
-  work = k->u.listed ? hass_units_listed_work (&k->u, round, device,
-                                               grant->first, grant->taken)
+  work = k->u.listed ? hass_auto_blocks_work (&k->b, round, device,
+                                              grant->first, grant->taken)
                      : work * times;
   HassBundle b
       = hass_forecast_bundle (&k->f, round, grant, device, work, times);
@@ -325,10 +328,13 @@ granted (gpointer self, HassRound *round, guint device, const HassGrant *grant)
 /* Learns from a bundle of a GPU that has succeeded. ns: its service time, which
    counts from the end of the GPU's bundle before it. */
 static void
-learn (HassAuto *s, const HassCompletion *done, const HassBundle *b, double ns)
+learn (HassAuto *s, const HassRound *round, const HassCompletion *done,
+       const HassBundle *b, double ns)
 {
   HassAutoKnown *k = &s->k;
   double copy_ns = b->enters ? k->f.seats[done->device].copy_ns : 0;
+  if (k->u.listed)
+    hass_auto_blocks_observe (&k->b, round, done, b, copy_ns);
   double served_ns = MAX (ns - copy_ns, LEAST_SERVED * ns);
   ns = hass_estimates_without_wait (&k->e, done, copy_ns, ns);
   if (copy_ns > 0)
@@ -366,7 +372,7 @@ observe (gpointer self, HassRound *round, const HassCompletion *told)
   hass_auto_pipeline_idle (&k->p, &s->plan, done.device);
   hass_auto_guard_watch (&s->guard);
   if (!done.failed && done.units > 0)
-    learn (s, &done, &b, ns);
+    learn (s, round, &done, &b, ns);
 }
 
 const HassStrategyOps hass_auto = {

@@ -4,8 +4,8 @@
    DESIGN. The CPU pool takes units from one end of the range, the GPUs from the
    other.
    1. Indivisible loads of known sizes are sorted, and each multiprocessor
-      computes one at a time. The rates of the devices decide whether GPUs or
-      cores get the largest loads.
+      computes one at a time. Whether GPUs or cores get the largest loads
+      follows from a plan of both (sorted.c).
    2. Elsewhere one end may suit the GPUs better than the other, because costs
       drift along the range, and differently for a GPU and a core. The rates
       measured at one end do not show that. So once the devices' rates are

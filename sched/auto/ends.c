@@ -3,10 +3,6 @@
    Thread safety: as hass/strategy.h. */
 #include "ends-private.h"
 
-/* The largest loads go to the cores if a core is more than FASTER_CORE times as
-   fast as a multiprocessor of the fastest GPU, else to the GPUs. A guess: less
-   lets noise decide. */
-#define FASTER_CORE 1.05
 /* Number of the first round in which GPUs may be tried at the other end of the
    range of units; before, too little is known of the devices. A guess: more
    gains later, less compares the ends by rates that are still wrong. */
@@ -43,29 +39,6 @@ hass_auto_ends_clear (HassAutoEnds *e)
   g_free (e->views);
 }
 
-/* Returns TRUE if GPUs should get the shortest loads: where a load takes longer
-   on a multiprocessor than on a core, the largest load would delay the round on
-   a GPU. Until both rates are known a multiprocessor is assumed to be the
-   slower one. */
-static gboolean
-shortest_to_gpus (const HassAutoKnown *k, const HassRound *round)
-{
-  guint cpu = k->u.cpu;
-  const HassDeviceTraits *t = k->u.devices;
-  double rate = 0;
-  if (cpu == k->u.n || k->e.of[cpu].shown.busy_ns <= 0)
-    return cpu < k->u.n;
-  double core_rate
-      = k->e.of[cpu].shown.work / k->e.of[cpu].shown.busy_ns / k->u.cores;
-  for (guint d = 0; d < k->u.n; d++)
-    {
-      const HassFit *fit = hass_estimates_fit (&k->e, round, d, TRUE);
-      if (d != cpu && fit->seen > 0)
-        rate = MAX (rate, 1 / fit->ns_per_work / MAX (t[d].cores, 1));
-    }
-  return rate * FASTER_CORE < core_rate;
-}
-
 /* Returns TRUE if it may matter from which end of the range the GPUs take:
    costs may drift along the range, and a CPU pool takes from the other end. */
 static gboolean
@@ -97,7 +70,7 @@ hass_auto_ends_begin (HassAutoEnds *e, const HassRound *round)
   HassUnits *u = &e->k->u;
   if (u->listed)
     {
-      u->reversed = shortest_to_gpus (e->k, round);
+      hass_auto_sorted_begin (e->k, round);
       /* What is remembered of each end is dropped: in a round that is not
          sorted the same position holds another load. */
       for (guint d = 0; d < u->n; d++)

@@ -13,6 +13,10 @@
    round. A guess: a smaller number, and a slow GPU delays the round; a larger
    one, and bundles are too small to show a rate. */
 #define FIRST_PART 8
+/* Sorted loads at the ends of a round have to differ by this factor for a
+   bundle from the other end to tell how time depends on size. A guess: less
+   tells nothing, more leaves GPUs with loads that suit cores better. */
+#define DIFFER 1.5
 /* Number of bundles in which a GPU gets its part of the tasks that only GPUs
    can run. A guess: more cost more launches, fewer balance GPUs worse. */
 #define EXCLUSIVE_BUNDLES 4
@@ -149,6 +153,27 @@ waits_to_enter (HassAuto *s, const HassRound *round, guint device)
   return FALSE;
 }
 
+/* Returns TRUE if the GPU's next bundle should come from the other end of
+   sorted loads, as every other one does while it is unknown how the GPU's time
+   depends on a load's size: if the longest load, at the rate of smaller ones,
+   would end before the round. */
+static gboolean
+looks_at_other_end (const HassAuto *s, const HassRound *round, guint device)
+{
+  const HassUnits *u = &s->k.u;
+  guint64 lo = hass_round_front (round), hi = hass_round_back (round);
+  double multiprocessors = MAX (u->devices[device].cores, 1);
+  const HassFit *fit = hass_estimates_fit (&s->k.e, round, device, TRUE);
+  if (!u->listed || hi == lo || s->k.e.of[device].n_done == 0
+      || s->k.f.seats[device].n_given % 2 == 0
+      || hass_auto_blocks_told (&s->k.b, device)
+      || hass_round_work (round, hi - 1, 1)
+             < DIFFER * hass_round_work (round, lo, 1))
+    return FALSE;
+  double ns = u->longest * multiprocessors * fit->ns_per_work;
+  return s->plan.runners[device].ready_ns + ns < s->plan.finish_ns;
+}
+
 static void
 make_plan (HassAuto *s, const HassRound *round, guint device)
 {
@@ -204,6 +229,13 @@ grant_planned (HassAuto *s, HassRound *round, guint device, gboolean force,
   if (work <= 0 && !force)
     return HASS_WAIT;
   fill_in (s, round, device, work, grant);
+  if (looks_at_other_end (s, round, device))
+    {
+      s->why = "loads of another size, to see how they differ";
+      grant->source = s->k.u.reversed ? HASS_FROM_BACK : HASS_FROM_FRONT;
+      grant->work = 0;
+      grant->units = grant->multiple;
+    }
   return HASS_TAKE;
 }
 

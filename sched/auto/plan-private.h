@@ -13,13 +13,15 @@
 #ifndef HASS_SCHED_AUTO_PLAN_PRIVATE_H
 #define HASS_SCHED_AUTO_PLAN_PRIVATE_H
 
+#include "blocks-private.h"
 #include "pipeline-private.h"
 
 /**
  * HassAutoKnown: all that a plan is computed from.
  * @u: work of the round's units. @e: how fast each device is. @f: what each
  *   device holds and when it is done with it. @p: how a GPU's copies and
- *   kernels overlap.
+ *   kernels overlap. @b: how a GPU's time for a sorted load depends on the
+ *   load's size.
  */
 typedef struct
 {
@@ -27,6 +29,7 @@ typedef struct
   HassEstimates e;
   HassForecast f;
   HassAutoPipeline p;
+  HassAutoBlocks b;
 } HassAutoKnown;
 
 /* A CPU pool with less than this fraction of the sum of the GPUs' rates is
@@ -50,6 +53,13 @@ HassPlan hass_auto_plan (const HassAutoKnown *k, const HassRound *round,
    merge results at its end. runners: [n] room for the plan. */
 HassPlan hass_auto_plan_whole (const HassAutoKnown *k, guint arm, double work,
                                HassRunner *runners);
+
+/* Rounds of sorted loads (sorted.c). The first function decides whether GPUs
+   take from the front, and where they meet the cores. The second returns how
+   many times their work the loads up to there count for on a GPU. */
+void hass_auto_sorted_begin (HassAutoKnown *k, const HassRound *round);
+double hass_auto_sorted_times (const HassAutoKnown *k, const HassRound *round,
+                               guint device);
 
 /* Returns the time, in ns, of the next unit on one core of a CPU pool whose
    cores together have the given rate. */

@@ -76,8 +76,8 @@ least_work (const HassAutoKnown *k, const HassRound *round, guint device)
   if (!k->u.listed || hi == lo)
     return hass_units_next_work (&k->u, round, TRUE, n);
   n = MIN (n, hi - lo);
-  return hass_units_listed_work (&k->u, round, device,
-                                 k->u.reversed ? lo : hi - n, n);
+  return hass_auto_blocks_work (&k->b, round, device,
+                                k->u.reversed ? lo : hi - n, n);
 }
 
 /* Fills in a GPU for the plan of the rest of a round. */
@@ -104,7 +104,11 @@ plan_gpu (const HassAutoKnown *k, const HassRound *round, guint arm,
   gboolean piped = hass_auto_pipeline_plan (&k->p, device, r);
   if (!piped || !k->p.of[device].smooth)
     r->fill_ns = hass_units_fill_next (&k->u, round, device) / r->rate;
+  if (k->u.listed)
+    r->fill_ns = least / r->rate;
   r->step_ns = MAX (least / r->rate, r->fill_ns);
+  if (k->u.listed)
+    r->rate /= hass_auto_sorted_times (k, round, device);
   if (!piped && m->n_bundles == 0 && k->u.env->cost != HASS_COST_UNKNOWN)
     r->alone = hass_estimates_alone_part (&k->e, device);
   r->ready_ns += r->alone * r->step_ns;
