@@ -57,7 +57,7 @@
       GPUs get the largest or the smallest, and the way that ends first is
       chosen. Until that is known a GPU gets the smallest, and one bundle from
       the other end. Loads are not sorted where they are data that kernels would
-   have to wait for.
+      have to wait for.
 
    Loses where rates change faster than a bundle; where the first bundles are
    not like the rest; in a first round that one unit on a core, or one filled
