@@ -45,8 +45,9 @@ hass_emitter_make_room (HassEmitter *emitter)
 {
   HassJob *job = emitter->job;
   HassEmits emits = emitter->emits;
-  gint64 begin = job->engine->now (job);
+  gint64 begin = job->engine->now (job), end;
   emitter->emits = HASS_EMITS_NOTHING;
+  job->workers[0].now_ns = begin;
   /* Acquire pairs with the release of a thread that has made room and reads the
      flag by an exchange: if that comes first in the order of the flag's values,
      this thread sees the room, else that thread sees the flag and wakes this
@@ -55,7 +56,8 @@ hass_emitter_make_room (HassEmitter *emitter)
   gboolean room = job->engine->make_room (job);
   atomic_store_explicit (&job->full, FALSE, memory_order_relaxed);
   emitter->emits = emits;
-  job->phases.room_ns += job->engine->now (job) - begin;
+  end = job->flows_at_once ? job->workers[0].now_ns : 0;
+  job->phases.room_ns += (end > 0 ? end : job->engine->now (job)) - begin;
   return room;
 }
 

@@ -51,11 +51,26 @@ has_room (HassJob *job)
          && !atomic_load_explicit (&job->caller_wanted, memory_order_relaxed);
 }
 
+/* Where no other thread computes, nothing waits but what was just emitted, in
+   most cases one load: this computes that without what sleeping for others
+   would take, with worker 0's clock as the caller has set it. Returns: TRUE if
+   all is computed. */
+static gboolean
+flow (HassJob *job)
+{
+  const HassLive *live = job->driver;
+  while (!hass_job_stopping (job) && live->course->once (job, &job->workers[0]))
+    if (job->source->idle (job))
+      return TRUE;
+  return FALSE;
+}
+
 static gboolean
 make_room (HassJob *job)
 {
   HassCallback before = hass_engine_enter_callback ("generator", job, NULL);
-  hass_live_work_until (job, has_room);
+  if (!job->flows_at_once || !flow (job))
+    hass_live_work_until (job, has_room);
   hass_engine_leave_callback (before);
   return !hass_job_stopping (job);
 }

@@ -24,6 +24,8 @@
 /* Times of a pipeline, in us. */
 static gint64 run_begin, slow_busy, generator_slept;
 static HassErrorPolicy on_error; /* of the runs that follow */
+static guint n_cores = 2;        /* of those */
+static guint tenths = 9;         /* of the time for which slow() computes */
 
 static gboolean
 brief (HassToken *token, HassWorker *worker, gpointer data, GError **error)
@@ -32,8 +34,8 @@ brief (HassToken *token, HassWorker *worker, gpointer data, GError **error)
   return TRUE;
 }
 
-/* For an ordered stage: computes until the stage has computed for 9/10 of the
-   pipeline's time. */
+/* For an ordered stage: computes until the stage has computed for so many
+   tenths of the pipeline's time. */
 static gboolean
 slow (HassToken *token, HassWorker *worker, gpointer data, GError **error)
 {
@@ -45,7 +47,7 @@ slow (HassToken *token, HassWorker *worker, gpointer data, GError **error)
       now = g_get_monotonic_time ();
     }
   while (now < begin + SLOW_US
-         || 10 * (slow_busy + now - begin) < 9 * (now - run_begin));
+         || 10 * (slow_busy + now - begin) < tenths * (now - run_begin));
   slow_busy += now - begin;
   return TRUE;
 }
@@ -70,7 +72,8 @@ generate (HassEmitter *emitter, gpointer data, GError **error)
 }
 
 /* Runs N tokens of 100 bytes through a brief parallel stage and @last, on two
-   cores, at most @tokens in flight; 0: the default. The generator sleeps for
+   cores, or n_cores, at most @tokens in flight; 0: the default. The generator
+   sleeps for
    @us before each. */
 static gboolean
 run_stage (HassStage last, gsize tokens, gint64 us, HassReport **report,
@@ -85,7 +88,7 @@ run_stage (HassStage last, gsize tokens, gint64 us, HassReport **report,
   p.stages = stages;
   p.n_stages = G_N_ELEMENTS (stages);
   p.tokens = tokens;
-  p.run.n_cores = 2;
+  p.run.n_cores = n_cores;
   p.run.platform = "";
   p.run.on_error = on_error;
   slow_busy = generator_slept = 0;
@@ -189,6 +192,25 @@ generator_binds (void)
                   - r->lost_reduce_s - r->lost_teardown_s;
   CU_ASSERT_TRUE (r->lost_generator_s
                   >= MIN (generator_slept * 1e-6, left_s) - 1e-6);
+}
+
+/* On one core an emission computes; that is not the generator's time. */
+static void
+generator_binds_alone (void)
+{
+  g_autoptr (HassReport) r = NULL;
+  gint64 begin = g_get_monotonic_time ();
+  double percent = 0;
+  n_cores = 1;
+  tenths = 4;
+  CU_ASSERT_TRUE_FATAL (run (slow, 3000, &r, NULL));
+  double most = g_get_monotonic_time () - begin - slow_busy;
+  n_cores = 2;
+  tenths = 9;
+  check_losses (r);
+  CU_ASSERT_TRUE_FATAL (binds (r, "the generator binds: it took "));
+  sscanf (r->binding, "the generator binds: it took %lf", &percent);
+  CU_ASSERT_TRUE (percent <= most * 1e-4 / r->makespan_s + 0.5);
 }
 
 /* One token at once on two cores: half of the cores' time. */
@@ -320,6 +342,8 @@ HASS_TEST_SUITE (
       units_are_tokens },
     { "losses add up where an ordered stage binds", ordered_binds },
     { "losses add up where the generator binds", generator_binds },
+    { "on one core the generator's time is without what emissions compute",
+      generator_binds_alone },
     { "a parallel stage with at_once can bind", at_once_binds },
     { "the bound on tokens can bind, not the generator", tokens_bind },
     { "start-up and reduction can bind, not the generator", phases_bind },
