@@ -259,37 +259,6 @@ hass_stream_next (HassStream *stream, HassWorker *worker, HassBatch *batch)
 
 /* -- What a core takes -------------------------------------------------- */
 
-/* Returns: TRUE if the generating thread should not take a token of a stage: it
-   could not generate meanwhile, and what it has generated lasts the other
-   devices for less time than that. Before any core has computed one, another
-   one shall; before another device has, or when none is left, all do. */
-static gboolean
-is_too_long (HassStream *stream, guint s)
-{
-  const HassJob *job = stream->job;
-  double core_ns = 0, per_ns = 0;
-  if (job->n_cores == 1
-      || !atomic_load_explicit (&stream->stages[s].bound, memory_order_relaxed)
-      || atomic_load_explicit (&job->generated, memory_order_relaxed))
-    return FALSE;
-  for (guint w = 0; w < job->n_workers; w++)
-    {
-      const HassStageCount *c = &stream->workers[w].stages[s];
-      double n
-          = (double)atomic_load_explicit (&c->tokens, memory_order_relaxed);
-      double ns
-          = (double)atomic_load_explicit (&c->busy_ns, memory_order_relaxed);
-      if (w < job->n_cores && core_ns <= 0)
-        core_ns = atomic_load_explicit (&c->token_ns, memory_order_relaxed);
-      else if (w >= job->n_cores && ns > 0)
-        per_ns += n / ns;
-    }
-  guint64 left = hass_stream_n_waiting (stream)
-                 + atomic_load_explicit (&stream->stages[s].ready.n_tokens,
-                                         memory_order_relaxed);
-  return per_ns > 0 && (core_ns <= 0 || (double)left < core_ns * per_ns);
-}
-
 /* Returns: TRUE if cores may take from a ready set of a stage that has a place
    for them. */
 static gboolean
@@ -309,7 +278,9 @@ may_take (HassStream *stream, guint s, gboolean caller)
     return FALSE;
   return !stage->linked
          || (n > atomic_load_explicit (&stage->leave, memory_order_relaxed)
-             && !(caller && is_too_long (stream, s)));
+             && !(caller
+                  && hass_stream_caller_declines (
+                      stream, s, hass_stream_n_waiting (stream) + n)));
 }
 
 /* Takes a batch from a ready set of a stage, a single token where the strategy
@@ -373,11 +344,23 @@ take_before (HassStream *stream, HassWorker *worker, guint end)
   return batch;
 }
 
+/* Returns: TRUE if the generating thread should make no token of a load, which
+   it would then compute. */
+static gboolean
+declines_loads (HassStream *stream)
+{
+  return !stream->stages[0].linked
+         && hass_stream_caller_declines (stream, 0,
+                                         hass_stream_n_waiting (stream));
+}
+
 /* Makes batches of loads that wait, until one is for this worker. */
 static HassBatch *
 begin_tokens (HassStream *stream, HassWorker *worker)
 {
   HassBatch *batch;
+  if (worker->index == 0 && declines_loads (stream))
+    return NULL;
   while ((batch = hass_stream_admit (stream, worker)))
     if ((batch = carry (stream, worker, batch)))
       return batch;
@@ -443,7 +426,7 @@ hass_stream_has_work (HassJob *job, gboolean caller, guint others)
                                              memory_order_relaxed)
                  > atomic_load_explicit (&stream->most_bytes,
                                          memory_order_relaxed))
-      || hass_stream_backed_up (stream))
+      || hass_stream_backed_up (stream) || (caller && declines_loads (stream)))
     return FALSE;
   return hass_stream_n_waiting (stream) > others;
 }

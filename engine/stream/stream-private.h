@@ -216,6 +216,9 @@ struct HassStream
   gboolean linked; /* a stage can run on devices beside the CPU pool */
   _Atomic guint n_backed_up; /* stages that are; see turn.c */
   _Atomic guint feed;        /* see HassServe.feed */
+  /* By the generating thread: since when it leaves tokens to others, until when
+     at most, and HassPhases.room_ns then, which differs in each emission. */
+  gint64 declined_ns, declines_until_ns, declined_room_ns;
 
   /* Under the decision lock. */
   gint64 consulted_ns; /* when the strategy was asked for the CPU pool */
@@ -329,6 +332,11 @@ void hass_stream_want (HassStream *stream, guint64 tokens);
 void hass_stream_note_size (HassStream *stream, gsize charge);
 void hass_stream_look_at_window (const HassStream *stream,
                                  HassStreamState *state);
+
+/* caller.c */
+gboolean hass_stream_caller_declines (HassStream *stream, guint stage,
+                                      guint64 left);
+extern gint64 hass_stream_patience_ns; /* for tests; 0: what the file says */
 
 /* compute.c */
 void hass_item_compute (HassStream *stream, HassWorker *worker, guint stage,

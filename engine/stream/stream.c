@@ -328,7 +328,13 @@ stream_is_idle (HassJob *job)
 static gint64
 stream_again_ns (HassJob *job)
 {
-  return hass_stream_again_ns (hass_stream_of (job), job->engine->now (job));
+  HassStream *stream = hass_stream_of (job);
+  gint64 now_ns = job->engine->now (job);
+  gint64 asked_ns = hass_stream_again_ns (stream, now_ns);
+  gint64 caller_ns = stream->declines_until_ns;
+  return caller_ns > now_ns && (asked_ns == 0 || caller_ns < asked_ns)
+             ? caller_ns
+             : asked_ns;
 }
 
 /* Returns: the number of all loads; 0: unknown. */
