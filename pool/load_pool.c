@@ -53,7 +53,8 @@ struct HassLoadPool
   HassLoad *ring;
   guint64 capacity, mask;
   gsize max_loads, max_bytes;
-  gboolean light; /* result of hass_fence_is_light() */
+  gsize wide_loads, wide_bytes; /* see hass_load_pool_widen() */
+  gboolean light;               /* result of hass_fence_is_light() */
 
   /* Used by the generator only. */
   _Alignas(HASS_CACHE_LINE) guint64 head;
@@ -108,6 +109,15 @@ hass_load_pool_new (gsize max_loads, gsize max_bytes)
   return pool;
 }
 
+/* Before the pool is used: as long as fewer than @n_loads are in the pool they
+   may have @bytes of input, if that is more than the pool's bound. */
+void
+hass_load_pool_widen (HassLoadPool *pool, gsize n_loads, gsize bytes)
+{
+  pool->wide_loads = n_loads;
+  pool->wide_bytes = bytes;
+}
+
 static void
 array_unref (HassLoadArray *array)
 {
@@ -151,7 +161,12 @@ room_for (HassLoadPool *pool, gsize bytes)
   guint64 held
       = pool->bytes_in
         - atomic_load_explicit (&pool->bytes_out, memory_order_relaxed);
-  return held == 0 || held + bytes <= pool->max_bytes;
+  if (held == 0 || held + bytes <= pool->max_bytes)
+    return TRUE;
+  /* Acquire: as above. */
+  pool->freed_seen = atomic_load_explicit (&pool->freed, memory_order_acquire);
+  return pool->head - pool->freed_seen < pool->wide_loads
+         && held + bytes <= pool->wide_bytes;
 }
 
 /* Called by the generator only. Returns: whether the generator may continue

@@ -35,6 +35,7 @@ typedef struct
 } HassSpan;
 
 HassLoadPool *hass_load_pool_new (gsize max_loads, gsize max_bytes);
+void hass_load_pool_widen (HassLoadPool *pool, gsize n_loads, gsize bytes);
 void hass_load_pool_free (HassLoadPool *pool);
 
 gboolean hass_load_pool_emit (HassLoadPool *pool, const HassLoad *load);

@@ -129,6 +129,10 @@ init_shared (HassJob *job)
   hass_buffers_init (job);
   hass_copies_init (job);
   job->pool = hass_load_pool_new (farm->pool_loads, farm->pool_bytes);
+  if (job->pool)
+    hass_load_pool_widen (job->pool,
+                          (gsize)farm->loads_a_core * MAX (job->n_cores, 1),
+                          hass_job_memory (job) / HASS_PART_OF_MEMORY);
   if (farm->collect)
     job->results = hass_result_pool_new (job->ordered, RESULT_BYTES,
                                          hass_job_collect, job);

@@ -18,8 +18,6 @@
 /* Tokens for each bundle in flight on a device, before the strategy knows how
    many it wants. A guess. */
 #define A_BUNDLE 8
-/* The bound is at most this part of the memory. */
-#define PART_OF_MEMORY 16
 
 /* Returns: the most bytes that may be in flight if the strategy wants that. */
 static gsize
@@ -27,7 +25,7 @@ bytes_at_most (const HassStream *stream)
 {
   return stream->given_bytes > 0
              ? stream->given_bytes
-             : MAX (hass_job_memory (stream->job) / PART_OF_MEMORY, 1);
+             : MAX (hass_job_memory (stream->job) / HASS_PART_OF_MEMORY, 1);
 }
 
 /* Returns: bytes of @tokens of the largest size so far, as far as they are

@@ -46,6 +46,25 @@ bound_in_loads (void)
   hass_load_pool_free (pool);
 }
 
+/* Few loads may have more bytes. */
+static void
+few_large_loads (void)
+{
+  HassLoadPool *pool = hass_load_pool_new (100, 1000);
+  hass_load_pool_widen (pool, 3, 2500);
+  CU_ASSERT (pool_emit (pool, 0, 900));
+  CU_ASSERT (pool_emit (pool, 1, 900));
+  CU_ASSERT (!pool_emit (pool, 2, 701));
+  CU_ASSERT (pool_emit (pool, 2, 700));
+  CU_ASSERT (!pool_emit (pool, 3, 1)); /* three are there */
+  CU_ASSERT (pool_emit (pool, 3, 0));
+  HassSpan a = next_is (pool, 2, 0, 2);
+  hass_load_pool_release (pool, &a);
+  CU_ASSERT (pool_emit (pool, 4, 1800)); /* the third */
+  CU_ASSERT (!pool_emit (pool, 5, 1));
+  hass_load_pool_free (pool);
+}
+
 static void
 bound_in_bytes (void)
 {
@@ -262,6 +281,7 @@ memory (void)
 HASS_TEST_SUITE (
     load_pool, { "a pool holds no more loads than its bound", bound_in_loads },
     { "a pool holds no more bytes than its bound", bound_in_bytes },
+    { "few loads may have more bytes", few_large_loads },
     { "a load larger than the bound gets in alone", large_alone },
     { "the ring wraps and keeps the order", wraps },
     { "a full pool has room again when a quarter is free", room_for_a_quarter },
