@@ -267,23 +267,22 @@ static gboolean
 is_too_long (HassStream *stream, guint s)
 {
   const HassJob *job = stream->job;
-  double core_ns = 0, per_ns = 0;
+  double per_ns = 0;
   if (job->n_cores == 1
       || !atomic_load_explicit (&stream->stages[s].bound, memory_order_relaxed)
       || atomic_load_explicit (&job->generated, memory_order_relaxed))
     return FALSE;
-  for (guint w = 0; w < job->n_workers; w++)
+  for (guint w = job->n_cores; w < job->n_workers; w++)
     {
       const HassStageCount *c = &stream->workers[w].stages[s];
       double n
           = (double)atomic_load_explicit (&c->tokens, memory_order_relaxed);
       double ns
           = (double)atomic_load_explicit (&c->busy_ns, memory_order_relaxed);
-      if (w < job->n_cores && core_ns <= 0)
-        core_ns = atomic_load_explicit (&c->token_ns, memory_order_relaxed);
-      else if (w >= job->n_cores && ns > 0)
+      if (ns > 0)
         per_ns += n / ns;
     }
+  double core_ns = hass_stream_stage_ns (stream, &job->workers[0], s);
   guint64 left = hass_stream_n_waiting (stream)
                  + atomic_load_explicit (&stream->stages[s].ready.n_tokens,
                                          memory_order_relaxed);
