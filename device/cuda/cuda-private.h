@@ -131,6 +131,15 @@ typedef struct
   gboolean lost;
 } HassCudaData;
 
+/* The stages of a bundle, by which `stage_end_ns` is indexed. */
+typedef enum
+{
+  HASS_CUDA_COPY_IN,
+  HASS_CUDA_KERNELS,
+  HASS_CUDA_COPY_OUT,
+  HASS_CUDA_N_STAGES
+} HassCudaStage;
+
 struct HassCudaDevice
 {
   HassDevice device;
@@ -151,8 +160,8 @@ struct HassCudaDevice
   double expected_ns;
   /* The epoch event of slot 0's kit (time 0 of the farm) is recorded. */
   gboolean has_epoch;
-  /* Ends of the last copy in, kernels and copy out, in ns since the epoch. */
-  double stage_end_ns[3];
+  /* When each stage last ended, in ns since the epoch. */
+  double stage_end_ns[HASS_CUDA_N_STAGES];
   HassCudaWay staged, pinned;
   guint n_pageable; /* bundles that could be staged or pinned */
   gboolean lost;

@@ -97,13 +97,13 @@ stage_ns (gpointer begin, gpointer end)
   return ms * 1e6;
 }
 
-/* Returns: the time in ns that a stage of a bundle (copy in, kernels, copy out)
-   adds to the time for which the GPU was busy with that stage. Bundles on
-   several streams overlap, so @ns, the time between the stage's events, may
-   contain the same stage of other bundles: only the time after the end of all
-   earlier ones counts. @end: the event at the end of the stage. */
+/* Returns: the time in ns that a stage of a bundle adds to the time for which
+   the GPU was busy with that stage. Bundles on several streams overlap, so @ns,
+   the time between the stage's events, may contain the same stage of other
+   bundles: only the time after the end of all earlier ones counts. @end: the
+   event at the end of the stage. */
 static double
-busy_ns (HassCudaDevice *d, guint stage, gpointer end, double ns)
+busy_ns (HassCudaDevice *d, HassCudaStage stage, gpointer end, double ns)
 {
   double end_ns = stage_ns (d->slots[0].kit->epoch, end);
   double busy_ns = MIN (ns, end_ns - d->stage_end_ns[stage]);
@@ -119,12 +119,15 @@ report_done (HassCudaDevice *d, HassCudaSlot *slot, HassBundleDone *done)
   gpointer computed = slot->times_out ? kit->computed : kit->done;
   done->h2d_ns = slot->times_in ? stage_ns (kit->begun, kit->copied) : 0;
   done->kernel_ns = stage_ns (kit->copied, computed);
-  done->kernel_busy_ns = busy_ns (d, 1, computed, done->kernel_ns);
+  done->kernel_busy_ns
+      = busy_ns (d, HASS_CUDA_KERNELS, computed, done->kernel_ns);
   done->d2h_ns = slot->times_out ? stage_ns (computed, kit->done) : 0;
   if (slot->times_in)
-    done->h2d_busy_ns = busy_ns (d, 0, kit->copied, done->h2d_ns);
+    done->h2d_busy_ns
+        = busy_ns (d, HASS_CUDA_COPY_IN, kit->copied, done->h2d_ns);
   if (slot->times_out)
-    done->d2h_busy_ns = busy_ns (d, 2, kit->done, done->d2h_ns);
+    done->d2h_busy_ns
+        = busy_ns (d, HASS_CUDA_COPY_OUT, kit->done, done->d2h_ns);
   done->host_ns = slot->host_ns;
   done->worker_ns = slot->worker_ns;
   d->expected_ns = done->h2d_ns + done->kernel_ns + done->d2h_ns;

@@ -99,6 +99,25 @@ typedef struct
   GArray *openings; /* HassRecordOpening */
 } HassRecorder;
 
+/* The stages of a part, which HassStages holds in this order. */
+enum
+{
+  HASS_RECORD_COPY_IN,
+  HASS_RECORD_KERNEL,
+  HASS_RECORD_COPY_OUT
+};
+
+/* Returns how long, in ns, a device's stage was busy with a part for which the
+   stage lasted from @begin_ns to @end_ns, without the time before its end for
+   earlier parts, *@before_ns. Moves *@before_ns to the new end. */
+static inline double
+hass_record_added_ns (gint64 begin_ns, gint64 end_ns, gint64 *before_ns)
+{
+  double busy = end_ns - MAX (begin_ns, *before_ns);
+  *before_ns = MAX (*before_ns, end_ns);
+  return MAX (busy, 0);
+}
+
 /* record_file.c */
 gboolean hass_recorder_prepare (const char *path, GError **error);
 void hass_recorder_sort_rounds (HassRecorder *recorder);

@@ -198,18 +198,6 @@ pulled (gpointer self, const HassPulled *f)
 
 /* -- 2. Parts ----------------------------------------------------------- */
 
-/* Returns how long, in ns, a device's stage was busy with a part for which the
-   stage lasted from @begin_ns to @end_ns, without waiting for the previous
-   part, for which the stage ended at *@before_ns. Sets *@before_ns to the new
-   end. */
-static double
-stage (gint64 begin_ns, gint64 end_ns, gint64 *before_ns)
-{
-  double busy = end_ns - MAX (begin_ns, *before_ns);
-  *before_ns = MAX (*before_ns, end_ns);
-  return MAX (busy, 0);
-}
-
 static void
 staged (gpointer self, const HassStaged *f)
 {
@@ -255,14 +243,18 @@ part (gpointer self, const HassPartFact *f)
   if (f->busy_times)
     {
       row.h2d_ns = f->h2d_ns;
-      row.kernel_ns = f->kernel_ns;
+      /* No kernel's time holds waiting, but kernels may run side by side. */
+      row.kernel_ns = hass_record_added_ns (
+          f->stages->begin_ns[HASS_RECORD_KERNEL],
+          f->stages->end_ns[HASS_RECORD_KERNEL], &list->computed_ns);
       row.d2h_ns = f->d2h_ns;
     }
   else if (!f->failed)
     {
-      row.h2d_ns = stage (begun, copied, &list->copied_ns);
-      row.kernel_ns = stage (copied, computed, &list->computed_ns);
-      row.d2h_ns = stage (computed, f->left_ns, &list->done_ns);
+      row.h2d_ns = hass_record_added_ns (begun, copied, &list->copied_ns);
+      row.kernel_ns
+          = hass_record_added_ns (copied, computed, &list->computed_ns);
+      row.d2h_ns = hass_record_added_ns (computed, f->left_ns, &list->done_ns);
     }
   list->done_ns = MAX (list->done_ns, f->left_ns);
   add_row (list, &row);

@@ -9,8 +9,9 @@
       token times have the variance v, that of a batch has about v / n, which
       gives v from all batches; tokens are drawn again with that variance.
    2. GPUs. A bundle takes the latency of the device and then the same time for
-      each unit. The time of stages that were computed at once is divided evenly
-      among them.
+      each unit. Bundles overlap, so only that time of a kernel or copy counts
+      that is after the end of the earlier ones. The time of stages that were
+      computed at once is divided evenly among them.
    3. Unknown times. A stage that no core has computed has the work that its
       time on a GPU says, for a GPU that is as much faster as in the other
       stages, or else as fast as all cores.
@@ -56,6 +57,8 @@ struct HassPipeRecorder
 {
   const HassFarmFacts *farm;
   Sums *of; /* [n_workers * n_classes] */
+  /* [n_workers]: when each stage of a device last ended */
+  gint64 (*ends_ns)[HASS_N_STAGES];
 };
 
 /* A stage of the record. `core_us`: time of a token on a core, 0: unknown;
@@ -71,8 +74,9 @@ HassPipeRecorder *
 hass_pipe_recorder_new (const HassFarmFacts *farm)
 {
   HassPipeRecorder *p = g_new (HassPipeRecorder, 1);
-  *p = (HassPipeRecorder){ farm, g_new0 (Sums, (gsize)farm->n_workers
-                                                   * farm->n_classes) };
+  p->farm = farm;
+  p->of = g_new0 (Sums, (gsize)farm->n_workers * farm->n_classes);
+  p->ends_ns = g_malloc0_n (farm->n_workers, sizeof *p->ends_ns);
   return p;
 }
 
@@ -82,6 +86,7 @@ hass_pipe_recorder_free (HassPipeRecorder *pipe)
   if (!pipe)
     return;
   g_free (pipe->of);
+  g_free (pipe->ends_ns);
   g_free (pipe);
 }
 
@@ -113,9 +118,15 @@ hass_pipe_recorder_part (HassPipeRecorder *p, const HassPartFact *f)
 {
   const HassDeviceTraits *v = &p->farm->devices[f->device];
   Sums *first = sums (p, f->worker, f->stage);
-  double ns = MAX (f->kernel_ns - v->latency_ns, LEAST_WORK * f->kernel_ns);
+  double added_ns[HASS_N_STAGES];
   if (f->failed || f->n == 0)
     return;
+  for (guint i = 0; i < HASS_N_STAGES; i++)
+    added_ns[i]
+        = hass_record_added_ns (f->stages->begin_ns[i], f->stages->end_ns[i],
+                                &p->ends_ns[f->worker][i]);
+  double kernel_ns = added_ns[HASS_RECORD_KERNEL];
+  double ns = MAX (kernel_ns - v->latency_ns, LEAST_WORK * kernel_ns);
   for (guint s = f->stage; s <= f->stage + f->fused; s++)
     {
       Sums *of = sums (p, f->worker, s);
@@ -126,8 +137,8 @@ hass_pipe_recorder_part (HassPipeRecorder *p, const HassPartFact *f)
   first->n++;
   first->in_bytes += f->in_bytes;
   first->out_bytes += f->out_bytes;
-  first->h2d_ns += f->h2d_ns;
-  first->d2h_ns += f->d2h_ns;
+  first->h2d_ns += added_ns[HASS_RECORD_COPY_IN];
+  first->d2h_ns += added_ns[HASS_RECORD_COPY_OUT];
 }
 
 /* -- What the sums say --------------------------------------------------- */

@@ -75,25 +75,31 @@ hass_stream_n_waiting (const HassStream *stream)
          + atomic_load_explicit (&stream->n_pending, memory_order_relaxed);
 }
 
+/* Returns the time of a token at a stage, in ns, that this worker, or else
+   another core, has measured; 0: none has. Any thread. */
+double
+hass_stream_stage_ns (const HassStream *stream, const HassWorker *worker,
+                      guint s)
+{
+  guint n = MAX (stream->job->n_cores, 1);
+  double ns = 0;
+  for (guint i = 0; i < n && ns <= 0; i++)
+    ns = atomic_load_explicit (
+        &stream->workers[(worker->index + i) % n].stages[s].token_ns,
+        memory_order_relaxed);
+  return ns;
+}
+
 /* Returns the time that a core takes for a token at the stages from @first on,
-   in ns, by the times that this worker, or else another one, has measured at
-   each. Stages that nobody has measured count as nothing. Any thread. */
+   in ns, by hass_stream_stage_ns(); stages without a measurement count as
+   nothing. Any thread. */
 double
 hass_stream_token_ns (const HassStream *stream, const HassWorker *worker,
                       guint first)
 {
   double ns = 0;
   for (guint s = first; s < stream->n_stages; s++)
-    {
-      double one = 0;
-      for (guint i = 0; i < stream->job->n_workers && one <= 0; i++)
-        {
-          guint w = (worker->index + i) % stream->job->n_workers;
-          one = atomic_load_explicit (&stream->workers[w].stages[s].token_ns,
-                                      memory_order_relaxed);
-        }
-      ns += one;
-    }
+    ns += hass_stream_stage_ns (stream, worker, s);
   return ns;
 }
 

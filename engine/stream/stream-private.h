@@ -368,6 +368,8 @@ void hass_cores_push (HassStream *stream, HassStageState *stage,
                       HassBatch *batch);
 
 /* admit.c */
+double hass_stream_stage_ns (const HassStream *stream, const HassWorker *worker,
+                             guint s);
 double hass_stream_token_ns (const HassStream *stream, const HassWorker *worker,
                              guint first);
 void hass_stream_admit_init (HassStream *stream);

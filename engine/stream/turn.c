@@ -76,7 +76,9 @@ hass_stage_give_place (HassStream *stream, HassStageState *stage)
 
 /* Notes whether the stage, of which @waiting tokens wait for this worker or for
    those that leave it next, is backed up. Where the worker has not measured the
-   stages before it, it is not: a new token may take long. */
+   stages before it, it is not: a new token may take long. What other cores have
+   measured (hass_stream_stage_ns()) does not count: this runs for each batch,
+   and their counts lie in cache lines that they write. */
 static void
 note_waiting (HassStream *stream, const HassStreamWorker *sw,
               HassStageState *stage, gint64 waiting)

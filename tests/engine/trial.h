@@ -8,6 +8,7 @@
 #define TRIAL_H
 
 #include "hass/hass.h"
+#include "hass/strategy.h"
 
 #define TRIAL_DEVICES 3
 
@@ -73,6 +74,9 @@ char *trial_describe (const Trial *trial);
 /* Ends the test program when the current test takes many times @seconds, which
    are for an idle machine; 0: off. Says what hung. */
 void watchdog (guint seconds, const char *what);
+
+/* HassStrategyOps.create of a strategy whose state is its environment. */
+gpointer trial_env (const HassStrategyEnv *env, GError **error);
 
 /* A file with this text in the temporary folder; unlink and g_free() it. */
 char *trial_file (const char *text);

@@ -9,15 +9,16 @@
 #include "hass/error.h"
 
 gboolean
-mini_refused (const char *spec, const char *word)
+mini_refused_with (const char *spec, guint n_devices, const char *word)
 {
   static const HassDeviceTraits traits[]
       = { { .name = "cpu", .kind = HASS_DEVICE_CPU, .cores = 4 },
-          { .name = "gpu0", .kind = HASS_DEVICE_GPU, .cores = 30 } };
+          { .name = "gpu0", .kind = HASS_DEVICE_GPU, .cores = 30 },
+          { .name = "gpu1", .kind = HASS_DEVICE_GPU, .cores = 8 } };
   HassStrategyEnv env = { .struct_size = sizeof env,
                           .farm_name = "test",
                           .farm = HASS_FARM_COMBINE,
-                          .n_devices = 2,
+                          .n_devices = n_devices,
                           .devices = traits };
   GError *error = NULL;
   HassStrategy *strategy = hass_strategy_new (spec, &env, &error);
@@ -27,6 +28,12 @@ mini_refused (const char *spec, const char *word)
   g_clear_error (&error);
   hass_strategy_free (strategy);
   return is;
+}
+
+gboolean
+mini_refused (const char *spec, const char *word)
+{
+  return mini_refused_with (spec, 2, word);
 }
 
 void

@@ -3,7 +3,10 @@
    Thread safety: one thread. */
 #include <unistd.h>
 
+#include "hass/hass.h"
 #include "hass_test.h"
+#include "pool/clock.h"
+#include "tests/engine/stand_in.h"
 #include "tests/engine/trial.h"
 #include "tools/hass-sim/pipe/pipe.h"
 
@@ -40,7 +43,10 @@ run (const char *path, const char *platform, const char *strategy,
   CU_ASSERT_TRUE_FATAL (ok);
   SimPipeCase *c = sim_pipe_case_new (pipe, p, 1, NULL);
   CU_ASSERT_PTR_NOT_NULL_FATAL (c);
-  CU_ASSERT_TRUE_FATAL (sim_pipe_run (c, &options, &result, NULL));
+  ok = sim_pipe_run (c, &options, &result, &error);
+  if (error)
+    g_printerr ("\n    %s", error->message);
+  CU_ASSERT_TRUE_FATAL (ok);
   hass_report_free (result.report);
   if (kept)
     *kept = c;
@@ -86,7 +92,76 @@ again (void)
   unlink (recorded);
 }
 
+/* Of the device, whose kernels run one after another. */
+static gint64 computed_ns;
+
+static void
+kernel (const HassBundle *bundle, gpointer data)
+{
+  gint64 begin = hass_clock_ns ();
+  (void)data;
+  g_usleep (500 * bundle->n_blocks);
+  computed_ns += hass_clock_ns () - begin;
+}
+
+static gboolean
+on_gpu (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
+        GError **error)
+{
+  (void)error;
+  stand_in_launch (stream, kernel, bundle, data);
+  return TRUE;
+}
+
+static gboolean
+sink (HassToken *token, HassWorker *worker, gpointer data, GError **error)
+{
+  (void)token, (void)worker, (void)data, (void)error;
+  return TRUE;
+}
+
+/* The device says of each kernel that it lasted 20 ms longer than it did, as
+   one seems to that has begun beside earlier ones. */
+static void
+overlap (void)
+{
+  static HassLoad loads[200];
+  const HassStage stages[]
+      = { HASS_STAGE (.name = "compute", .gpu = on_gpu),
+          HASS_STAGE (.name = "sink", .mode = HASS_STAGE_ORDERED,
+                      .cpu = sink) };
+  g_autofree char *record = trial_file ("");
+  g_autofree char *recorded = g_strconcat (record, ".platform", NULL);
+  static const char strategy[] = "pipe-fixed:units=4";
+  HassDevice *device
+      = stand_in_new (&(StandInPlan){ .depth = 4, .kernel_us = 20000 });
+  g_autoptr (HassReport) report = NULL;
+  g_autoptr (GError) error = NULL;
+  HassPipeline p = HASS_PIPELINE_INIT;
+  p.loads = loads;
+  p.n_loads = G_N_ELEMENTS (loads);
+  p.stages = stages;
+  p.n_stages = G_N_ELEMENTS (stages);
+  p.run.devices = &device;
+  p.run.n_devices = 1;
+  p.run.strategy = strategy;
+  p.run.record = record;
+  computed_ns = 0;
+  watchdog (60, "recording bundles that overlap");
+  CU_ASSERT_TRUE (hass_pipeline (&p, &report, &error));
+  watchdog (0, NULL);
+  double us = run (record, NULL, strategy, NULL, NULL);
+  CU_ASSERT_TRUE (us >= 0.95 * (double)computed_ns * 1e-3);
+  CU_ASSERT_TRUE (us <= 1.05 * report->makespan_s * 1e6);
+  stand_in_free (device);
+  unlink (record);
+  unlink (recorded);
+}
+
 HASS_TEST_SUITE (sim_pipe_record,
+                 { "a recorded GPU is as fast as its bundles, which overlap, "
+                   "have been together",
+                   overlap },
                  { "a recorded pipeline takes as long again, with its own "
                    "strategy and with another",
                    again })

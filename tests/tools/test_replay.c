@@ -26,6 +26,9 @@
 #define GPU1                                                                   \
   "[gpu1]\nmultiprocessors = 8\nwidth = 64\nwork_per_us = 25\n"                \
   "h2d_gbps = 2\nlink = a\ndepth = 3\n"
+#define WIDE                                                                   \
+  "[gpu0]\nmultiprocessors = 4\nwidth = 512\nwork_per_us = 10\n"               \
+  "h2d_gbps = 10\nlaunch_us = 8\nkernels = 4\ndepth = 4\npart_bytes = 128\n"
 #define GPU2                                                                   \
   "[gpu2]\nmultiprocessors = 2\nwidth = 8\nwork_per_us = 3\n"                  \
   "h2d_gbps = 4\nlink = b\ncurve = saturating\n"
@@ -175,6 +178,21 @@ replays_the_recorded_strategy (void)
               }
 }
 
+/* The parts of a grant do not fill the GPU, so four kernels run at once. */
+static void
+kernels_side_by_side (void)
+{
+  static const char *const strategies[] = { "auto", "gpu-only" };
+  for (guint i = 0; i < G_N_ELEMENTS (strategies); i++)
+    for (guint k = 0; k < 2; k++)
+      expect_within (&(Case){ .kind = 1 << k,
+                              .cost = HASS_COST_EQUAL,
+                              .strategy = strategies[i],
+                              .machine = MACHINE WIDE,
+                              .noise = "0" },
+                     0.05);
+}
+
 /* Recorded under one strategy, run under another: the prediction against a
    real run of the other, on the same machine and loads. */
 static void
@@ -275,6 +293,8 @@ HASS_TEST_SUITE (
     replay,
     { "a replay takes as long as what was recorded took",
       replays_the_recorded_strategy },
+    { "a replay of kernels that ran side by side takes as long as they took",
+      kernels_side_by_side },
     { "a record of one strategy predicts others", predicts_another_strategy },
     { "changes of the platform have their effect", changes_of_the_platform },
     { "a platform from a file keeps the relative costs", another_machine })

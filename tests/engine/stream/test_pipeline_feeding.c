@@ -80,13 +80,6 @@ generate (HassEmitter *emitter, gpointer data, GError **error)
 
 /* -- A strategy that has the device begin ------------------------------- */
 
-static gpointer
-create (const HassStrategyEnv *env, GError **error)
-{
-  (void)error;
-  return (gpointer)env;
-}
-
 static HassAnswer
 serve (gpointer self, const HassStreamState *state, guint device,
        gboolean force, HassServe *serve)
@@ -121,7 +114,7 @@ static const HassStrategyOps ops = { .struct_size = sizeof ops,
                                      .summary = "a test",
                                      .source = "a test",
                                      .farms = HASS_FARM_PIPELINE,
-                                     .create = create,
+                                     .create = trial_env,
                                      .serve = serve,
                                      .served = hear };
 

@@ -4,19 +4,12 @@
    Thread safety: one thread. */
 #include <string.h>
 
-#include "hass/strategy.h"
+#include "tests/engine/trial.h"
 #include "virtual_flow.h"
 
 /* By codelet. @makers: of the task that was placed last. */
 static gint makers[4];
 static guint n_placed[4];
-
-static gpointer
-create (const HassStrategyEnv *env, GError **error)
-{
-  (void)error;
-  return (gpointer)env;
-}
 
 static void
 note (gpointer self, const HassFlowState *state, const HassFlowTask *task,
@@ -41,7 +34,7 @@ static const HassStrategyOps notes = { .struct_size = sizeof (HassStrategyOps),
                                        .summary = "notes who made tasks ready",
                                        .source = "test",
                                        .farms = HASS_FARM_DATAFLOW,
-                                       .create = create,
+                                       .create = trial_env,
                                        .place = note,
                                        .look = second_looks };
 

@@ -4,7 +4,7 @@
    Thread safety: one thread. */
 #include <string.h>
 
-#include "hass/strategy.h"
+#include "tests/engine/trial.h"
 #include "virtual_flow.h"
 
 #define COPY_NS 8000.0
@@ -18,13 +18,6 @@ enum
 
 /* By codelet and worker + 1: what the strategy has seen last. */
 static double seen_ns[3][3];
-
-static gpointer
-create (const HassStrategyEnv *env, GError **error)
-{
-  (void)error;
-  return (gpointer)env;
-}
 
 static void
 note (gpointer self, const HassFlowState *state, const HassFlowTask *task,
@@ -40,7 +33,7 @@ static const HassStrategyOps notes = { .struct_size = sizeof (HassStrategyOps),
                                        .summary = "notes the time after tasks",
                                        .source = "test",
                                        .farms = HASS_FARM_DATAFLOW,
-                                       .create = create,
+                                       .create = trial_env,
                                        .place = note };
 
 /* The modelled GPU runs no code. */

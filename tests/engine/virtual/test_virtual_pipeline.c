@@ -161,13 +161,6 @@ waits_for_gpu (void)
                           0.05 * 7 * r->makespan_s);
 }
 
-static gpointer
-create (const HassStrategyEnv *env, GError **error)
-{
-  (void)error;
-  return (gpointer)env;
-}
-
 static HassAnswer
 leave_all (gpointer self, const HassStreamState *state, guint device,
            gboolean force, HassServe *serve)
@@ -188,7 +181,7 @@ nothing_served (void)
                                         .summary = "serves no device",
                                         .source = "none",
                                         .farms = HASS_FARM_PIPELINE,
-                                        .create = create,
+                                        .create = trial_env,
                                         .serve = leave_all };
   CU_ASSERT_TRUE (hass_strategy_register (&idle, NULL));
   run (gpu, "test-leaves-all", 2, NULL);

@@ -4,19 +4,11 @@
    Thread safety: one thread. */
 #include "hass_test.h"
 
-#include <string.h>
-
-#include "hass/error.h"
-#include "tests/sched/mini_engine.h"
+#include "tests/sched/mini_checks.h"
 
 static const MiniDevice three[]
     = { MINI_CPU (4, 40000), MINI_GPU (30, 2500, 30000),
         MINI_GPU (8, 9000, 30000) };
-
-static const HassDeviceTraits traits[]
-    = { { .name = "cpu", .kind = HASS_DEVICE_CPU, .cores = 4 },
-        { .name = "gpu0", .kind = HASS_DEVICE_GPU, .cores = 30 },
-        { .name = "gpu1", .kind = HASS_DEVICE_GPU, .cores = 8 } };
 
 /* -- Parts -------------------------------------------------------------- */
 
@@ -126,36 +118,19 @@ divides_work (void)
 
 /* -- Refusals ----------------------------------------------------------- */
 
-static gboolean
-refused (const char *spec, guint n_devices, const char *word)
-{
-  HassStrategyEnv env = { .struct_size = sizeof env,
-                          .farm_name = "test",
-                          .farm = HASS_FARM_COMBINE,
-                          .n_devices = n_devices,
-                          .devices = traits };
-  GError *error = NULL;
-  HassStrategy *strategy = hass_strategy_new (spec, &env, &error);
-  gboolean is = !strategy
-                && g_error_matches (error, HASS_ERROR, HASS_ERROR_STRATEGY)
-                && strstr (error->message, word);
-  g_clear_error (&error);
-  hass_strategy_free (strategy);
-  return is;
-}
-
 static void
 refuses_parts (void)
 {
-  CU_ASSERT (refused ("static:cpu=1.01", 3, "out of range"));
-  CU_ASSERT (refused ("static:cpu=-0.1", 3, "out of range"));
-  CU_ASSERT (refused ("static:gpu7=1.5", 3, "out of range"));
-  CU_ASSERT (refused ("static:gpu0=-2", 3, "out of range"));
-  CU_ASSERT (refused ("static:gpu8=0.1", 3, "gpu8"));
-  CU_ASSERT (refused ("static:cpu=0.7,gpu0=0.4", 3, "add up to 1.1"));
-  CU_ASSERT (refused ("static:cpu=0.5,gpu0=0.3,gpu1=0.3", 3, "add up to 1.1"));
-  CU_ASSERT (!refused ("static:cpu=0.5,gpu0=0.3,gpu1=0.3", 2, ""));
-  CU_ASSERT (!refused ("static:cpu=0.7,gpu0=0.3", 3, ""));
+  CU_ASSERT (mini_refused_with ("static:cpu=1.01", 3, "out of range"));
+  CU_ASSERT (mini_refused_with ("static:cpu=-0.1", 3, "out of range"));
+  CU_ASSERT (mini_refused_with ("static:gpu7=1.5", 3, "out of range"));
+  CU_ASSERT (mini_refused_with ("static:gpu0=-2", 3, "out of range"));
+  CU_ASSERT (mini_refused_with ("static:gpu8=0.1", 3, "gpu8"));
+  CU_ASSERT (mini_refused_with ("static:cpu=0.7,gpu0=0.4", 3, "add up to 1.1"));
+  CU_ASSERT (mini_refused_with ("static:cpu=0.5,gpu0=0.3,gpu1=0.3", 3,
+                                "add up to 1.1"));
+  CU_ASSERT (!mini_refused_with ("static:cpu=0.5,gpu0=0.3,gpu1=0.3", 2, ""));
+  CU_ASSERT (!mini_refused_with ("static:cpu=0.7,gpu0=0.3", 3, ""));
 }
 
 /* -- Devices that fail -------------------------------------------------- */

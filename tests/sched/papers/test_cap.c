@@ -4,9 +4,7 @@
    Thread safety: one thread. */
 #include "hass_test.h"
 
-#include <string.h>
-
-#include "tests/sched/mini_engine.h"
+#include "tests/sched/mini_checks.h"
 
 /* A core does a unit in 1 us. The GPU does one in 0.25 us after 64 us, so its
    speed rises with the bundle: 1/2, 3/4, 4/5 of all for 256, ... units. */
@@ -297,37 +295,20 @@ phases_leave_room_for_exclusive_units (void)
 
 /* -- Parameters --------------------------------------------------------- */
 
-static gboolean
-refused (const char *spec, const char *word)
-{
-  static const HassDeviceTraits cpu
-      = { .name = "cpu", .kind = HASS_DEVICE_CPU, .cores = 4 };
-  HassStrategyEnv env = { .struct_size = sizeof env,
-                          .farm = HASS_FARM_COMBINE,
-                          .n_devices = 1,
-                          .devices = &cpu };
-  GError *error = NULL;
-  HassStrategy *strategy = hass_strategy_new (spec, &env, &error);
-  gboolean is = !strategy && strstr (error->message, word);
-  g_clear_error (&error);
-  hass_strategy_free (strategy);
-  return is;
-}
-
 static void
 refuses_parameters (void)
 {
-  CU_ASSERT (refused ("cap:first=1/0", "first=1/0"));
-  CU_ASSERT (refused ("cap:first=0/0", "first=0/0"));
-  CU_ASSERT (refused ("cap:first=1/1", "out of range"));
-  CU_ASSERT (refused ("cap:first=-1/128", "out of range"));
-  CU_ASSERT (refused ("cap:first=1e-3/1e4", "out of range"));
-  CU_ASSERT (refused ("cap:threshold=1", "out of range"));
-  CU_ASSERT (refused ("cap:growth=1/2", "out of range"));
-  CU_ASSERT (refused ("cap:last=1/2", "threshold [0, 0.25]"));
-  CU_ASSERT (refused ("sampling:first=0", "out of range"));
-  CU_ASSERT (refused ("splitting:pieces=1", "out of range"));
-  CU_ASSERT (!refused ("cap:threshold=5e-5,first=1/128", ""));
+  CU_ASSERT (mini_refused ("cap:first=1/0", "first=1/0"));
+  CU_ASSERT (mini_refused ("cap:first=0/0", "first=0/0"));
+  CU_ASSERT (mini_refused ("cap:first=1/1", "out of range"));
+  CU_ASSERT (mini_refused ("cap:first=-1/128", "out of range"));
+  CU_ASSERT (mini_refused ("cap:first=1e-3/1e4", "out of range"));
+  CU_ASSERT (mini_refused ("cap:threshold=1", "out of range"));
+  CU_ASSERT (mini_refused ("cap:growth=1/2", "out of range"));
+  CU_ASSERT (mini_refused ("cap:last=1/2", "threshold [0, 0.25]"));
+  CU_ASSERT (mini_refused ("sampling:first=0", "out of range"));
+  CU_ASSERT (mini_refused ("splitting:pieces=1", "out of range"));
+  CU_ASSERT (!mini_refused ("cap:threshold=5e-5,first=1/128", ""));
 }
 
 HASS_TEST_SUITE (

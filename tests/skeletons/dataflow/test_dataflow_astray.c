@@ -5,15 +5,8 @@
 #include <string.h>
 
 #include "device_flow.h"
-#include "hass/strategy.h"
+#include "tests/engine/trial.h"
 #include "tests/engine/virtual/virtual_flow.h"
-
-static gpointer
-create (const HassStrategyEnv *env, GError **error)
-{
-  (void)error;
-  return (gpointer)env;
-}
 
 static void
 place_in_7 (gpointer self, const HassFlowState *state, const HassFlowTask *task,
@@ -48,21 +41,21 @@ static const HassStrategyOps strategies[]
           .summary = "nobody looks into queue 7",
           .source = "test",
           .farms = HASS_FARM_DATAFLOW,
-          .create = create,
+          .create = trial_env,
           .place = place_in_7 },
         { .struct_size = sizeof (HassStrategyOps),
           .name = "test-look-astray",
           .summary = "nobody looks into queue 0",
           .source = "test",
           .farms = HASS_FARM_DATAFLOW,
-          .create = create,
+          .create = trial_env,
           .look = look_into_6 },
         { .struct_size = sizeof (HassStrategyOps),
           .name = "test-cores-astray",
           .summary = "cores find tasks for devices",
           .source = "test",
           .farms = HASS_FARM_DATAFLOW,
-          .create = create,
+          .create = trial_env,
           .place = place_in_7,
           .look = cores_look_into_7 } };
 
