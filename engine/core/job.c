@@ -11,6 +11,8 @@
 /* A modelled host has so many bytes of memory: results in virtual time depend
    on no machine. */
 #define MODEL_MEMORY ((guint64)16 << 30)
+/* The part of the memory that may wait, or be in flight. */
+#define PART_OF_MEMORY 16
 
 /* Bytes of results that may queue for a collector that is slower than the
    workers; beyond it workers wait. A guess: smaller, and they wait for short
@@ -132,7 +134,7 @@ init_shared (HassJob *job)
   if (job->pool)
     hass_load_pool_widen (job->pool,
                           (gsize)farm->loads_a_core * MAX (job->n_cores, 1),
-                          hass_job_memory (job) / HASS_PART_OF_MEMORY);
+                          hass_job_most_bytes (job));
   if (farm->collect)
     job->results = hass_result_pool_new (job->ordered, RESULT_BYTES,
                                          hass_job_collect, job);
@@ -207,11 +209,13 @@ hass_job_new (const HassFarm *farm, const HassEngineOps *engine,
   return NULL;
 }
 
-/* Returns: bytes of memory that the farm's host has. */
+/* Returns: the most bytes that wait, or are in flight, if the user has set no
+   bound. */
 guint64
-hass_job_memory (const HassJob *job)
+hass_job_most_bytes (const HassJob *job)
 {
-  return job->engine->real_time ? hass_memory_bytes () : MODEL_MEMORY;
+  guint64 memory = job->engine->real_time ? hass_memory_bytes () : MODEL_MEMORY;
+  return MAX (memory / PART_OF_MEMORY, 1);
 }
 
 static void

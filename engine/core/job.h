@@ -406,10 +406,7 @@ void hass_job_free (HassJob *job);
 void hass_job_finish (HassJob *job);
 void hass_job_end (HassJob *job, gint64 makespan_ns);
 HassReport *hass_job_report (HassJob *job, gint64 makespan_ns);
-/* What the library lets wait and be in flight, if the user has set no bound, is
-   at most this part of the memory. */
-#define HASS_PART_OF_MEMORY 16
-guint64 hass_job_memory (const HassJob *job);
+guint64 hass_job_most_bytes (const HassJob *job);
 /* generate.c */
 void hass_job_generate (HassJob *job);
 gboolean hass_emitter_make_room (HassEmitter *emitter);

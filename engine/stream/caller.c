@@ -44,10 +44,7 @@ core_ns (const HassStream *stream, guint first)
       const HassStageState *stage = &stream->stages[s];
       if (s > first && (stage->linked || stage->ordered))
         break;
-      double one = 0;
-      for (guint w = 0; w < stream->job->n_cores && one <= 0; w++)
-        one = atomic_load_explicit (&stream->workers[w].stages[s].token_ns,
-                                    memory_order_relaxed);
+      double one = hass_stream_stage_ns (stream, stream->job->workers, s);
       if (one <= 0)
         return 0;
       ns += one;

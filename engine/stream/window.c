@@ -23,9 +23,8 @@
 static gsize
 bytes_at_most (const HassStream *stream)
 {
-  return stream->given_bytes > 0
-             ? stream->given_bytes
-             : MAX (hass_job_memory (stream->job) / HASS_PART_OF_MEMORY, 1);
+  return stream->given_bytes > 0 ? stream->given_bytes
+                                 : hass_job_most_bytes (stream->job);
 }
 
 /* Returns: bytes of @tokens of the largest size so far, as far as they are

@@ -405,9 +405,77 @@ busy_is_computing (void)
   CU_ASSERT_TRUE (2 * report->devices[0].busy_s > paused_s - 1e-3);
 }
 
+/* -- Few large loads ---------------------------------------------------- */
+
+#define CORES 4
+#define LARGE ((gsize)40 << 20)
+
+static _Atomic guint n_large; /* loads that are computed, or have been */
+
+static gboolean
+emit_large (HassEmitter *emitter, gpointer data, GError **error)
+{
+  const HassLoad load = { .input = data, .input_bytes = LARGE };
+  gboolean ok = TRUE;
+  (void)error;
+  for (guint i = 0; i < CORES && ok; i++)
+    ok = hass_emitter_emit (emitter, &load);
+  return ok;
+}
+
+/* Each load is computed until all are. */
+static void
+meet (void)
+{
+  n_large++;
+  while (n_large < CORES)
+    g_thread_yield ();
+}
+
+static gboolean
+meet_in_block (const HassBlock *block, HassWorker *worker, gpointer data,
+               GError **error)
+{
+  (void)block, (void)worker, (void)data, (void)error;
+  meet ();
+  return TRUE;
+}
+
+static gboolean
+meet_in_stage (HassToken *token, HassWorker *worker, gpointer data,
+               GError **error)
+{
+  (void)token, (void)worker, (void)data, (void)error;
+  meet ();
+  return TRUE;
+}
+
+static void
+large_for_all_cores (void)
+{
+  g_autofree guint8 *input = g_malloc (LARGE); /* nobody reads it */
+  const HassStage stage = HASS_STAGE (.cpu = meet_in_stage);
+  HassDataFarm f = HASS_DATA_FARM_INIT;
+  HassPipeline p = HASS_PIPELINE_INIT;
+  f.generate = p.generate = emit_large;
+  f.user_data = p.user_data = input;
+  f.run.n_cores = p.run.n_cores = CORES;
+  f.run.n_gpus = p.run.n_gpus = -1;
+  f.cpu_worker = meet_in_block;
+  p.stages = &stage;
+  p.n_stages = 1;
+  watchdog (60, "a large load for each core");
+  CU_ASSERT_TRUE (hass_data_farm_indivisible (&f, NULL, NULL));
+  n_large = 0;
+  CU_ASSERT_TRUE (hass_pipeline (&p, NULL, NULL));
+  n_large = 0;
+  watchdog (0, NULL);
+}
+
 HASS_TEST_SUITE (
     bounded, { "no more loads or bytes are in flight than asked", bounds_hold },
     { "a load larger than the pool goes alone", large_loads_go_alone },
+    { "without bounds all cores compute large loads", large_for_all_cores },
     { "memory stays flat with loads of all sizes", memory_stays_flat },
     { "an endless generator ends when the farm is cancelled", cancelled },
     { "a farm that is cancelled before it begins computes nothing",
