@@ -4,11 +4,17 @@
    DESIGN. Where a core takes hundreds of times as long for a unit as a GPU, all
    cores may soon compute such units at once. Then no core reads the tokens that
    come next, and GPUs have nothing to do until one of them is free, however
-   many tokens may be in flight. So the last free core takes a unit only while
-   more wait than the GPUs take in its time.
+   many tokens may be in flight. So all but one compute such units at once,
+   unless more wait than the GPUs take in the time of one.
 
    Thread safety: see steady.h. */
 #include "steady.h"
+
+/* Time of a unit in ns from which cores take a single one, not the batch that
+   it waits in: what the engine makes batches as long as. More, and a core holds
+   up the order for as long as several units take; less, and it takes a lock for
+   a short unit. */
+#define BATCH_NS 2e4
 
 /* Returns: units of a class that GPUs take in the time of one on a core. */
 static double
@@ -33,13 +39,6 @@ free_cores (const HassSteady *s, const HassStreamState *state)
   return cores - MIN (busy, cores);
 }
 
-double
-hass_steady_last_leaves (const HassSteady *s, const HassStreamState *state,
-                         guint c)
-{
-  return free_cores (s, state) <= 1 ? meanwhile (s, c) : 0;
-}
-
 guint32
 hass_steady_at_once (const HassSteady *s, const HassStreamState *state, guint c)
 {
@@ -49,8 +48,10 @@ hass_steady_at_once (const HassSteady *s, const HassStreamState *state, guint c)
   if (!hass_pace_known (p, c, p->cpu))
     return 1;
   if (hass_steady_is_out (s, c, p->cpu)
-      || (double)state->classes[c].ready > meanwhile (s, c))
+      || hass_pace (p, c, p->cpu)->ns < BATCH_NS)
     return 0;
-  guint64 free = MAX (free_cores (s, state), 2);
-  return (guint32)(state->classes[c].running + free - 1);
+  if ((double)state->classes[c].ready > meanwhile (s, c))
+    return p->env->devices[p->cpu].cores;
+  guint64 most = state->classes[c].running + free_cores (s, state);
+  return (guint32)(MAX (most, 2) - 1);
 }

@@ -240,8 +240,7 @@ leave (const Auto *s, const HassStreamState *state, guint c)
     return (guint32)MIN (probes, G_MAXINT32);
   if (hass_steady_part (&s->steady, c, p->cpu) > 0
       && hass_steady_behind (&s->steady, c, p->cpu) > -1)
-    left = 0;
-  left = MAX (left, hass_steady_last_leaves (&s->steady, state, c));
+    return 0;
   return (guint32)MIN (left, G_MAXINT32);
 }
 

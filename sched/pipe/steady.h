@@ -67,12 +67,9 @@ double hass_steady_behind (const HassSteady *s, guint c, guint device);
 guint64 hass_bundle_units (const HassPaces *p, guint c, guint device,
                            double launches, guint64 tokens);
 
-/* cores.c. Returns: units of a class that cores leave to GPUs so that one core
-   remains free: 0 while there are others. */
-double hass_steady_last_leaves (const HassSteady *s,
-                                const HassStreamState *state, guint c);
-/* cores.c. Returns: HassServe.at_once of a class: one until the cores are
-   measured, else as many as leave one core free. */
+/* cores.c. Returns: HassServe.at_once of a class that other devices serve: one
+   until the cores are measured, then as many as leave one core free, or all
+   where enough units wait; 0 if it is short, or not for cores at all. */
 guint32 hass_steady_at_once (const HassSteady *s, const HassStreamState *state,
                              guint c);
 
