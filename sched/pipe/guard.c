@@ -5,12 +5,13 @@
    DESIGN. Little's law: a unit that a device holds for the time C holds up all
    tokens behind it where an ordered stage follows, and at the end of the stream
    anywhere. Meanwhile at most W tokens pass on other devices, W being the
-   tokens that may be in flight or that are left; so the stream passes at most
-   W / C tokens per time while the device takes part. It takes part in a class
-   only if min (rate with it, W / C) > rate without it, both rates being optima
-   of the steady state. Devices are looked at in the order of C, the longest
-   first, since without one of them the others may do no harm. A device without
-   a part, which takes what would wait for long otherwise, is excluded alike.
+   tokens that may be in flight, or that the class has still to do if these are
+   fewer; so the stream passes at most W / C tokens per time while the device
+   takes part. It takes part in a class only if min (rate with it, W / C) > rate
+   without it, both rates being optima of the steady state. Devices are looked
+   at in the order of C, the longest first, since without one of them the others
+   may do no harm. A device without a part, which takes what would wait for long
+   otherwise, is excluded alike.
    Where the end is not known to be far, as many tokens are expected as have
    come, and the cores take part only if they gain over these more than a unit
    of theirs takes, for which the end may wait.
@@ -79,6 +80,18 @@ hold_ns (const HassSteady *s, guint c, guint device)
          + pace->out_ns;
 }
 
+/* Returns: tokens that a class has still to do, as far as is known; at least 1.
+   Those that wait behind it for others do not count. Where a stage makes
+   several tokens of one, only the last class tells how many have left. */
+static double
+to_come (const HassStreamState *state, guint c)
+{
+  guint64 gone = MAX (state->ended, state->classes[state->n_classes - 1].done);
+  guint64 past = state->classes[c].done;
+  past = MIN (past - MIN (past, gone), state->tokens);
+  return MAX ((double)(state->tokens + state->waiting - past), 1);
+}
+
 /* Returns: W of a class. */
 static double
 window (const HassSteady *s, const HassStreamState *state, guint c)
@@ -87,8 +100,7 @@ window (const HassSteady *s, const HassStreamState *state, guint c)
   for (guint next = c + 1; next < state->n_classes; next++)
     ordered = ordered || s->paces->env->classes[next].in_order;
   double most = ordered ? (double)state->most_tokens : G_MAXDOUBLE;
-  double left = (double)(state->tokens + state->waiting);
-  return state->generated ? MIN (most, left) : most;
+  return state->generated ? MIN (most, to_come (state, c)) : most;
 }
 
 /* Returns: the most tokens that one unit which is being computed can hold up.
@@ -211,13 +223,13 @@ hass_steady_is_measured (const HassSteady *s, const HassStreamState *state,
          || is_guessed (s, c);
 }
 
-/* Returns: tokens that are left, as far as is known: where more may come, as
+/* Returns: tokens that are left to a class: where more may come, at least as
    many as there were before. */
-static guint64
-left (const HassStreamState *state)
+static double
+left (const HassStreamState *state, guint c)
 {
-  guint64 n = state->tokens + state->waiting;
-  return state->generated ? n : MAX (n, state->classes[0].done);
+  double n = to_come (state, c);
+  return state->generated ? n : MAX (n, (double)state->classes[0].done);
 }
 
 /* Returns: whether the unit by which the cores are measured is expected to cost
@@ -233,7 +245,7 @@ pays (const HassSteady *s, const HassStreamState *state, guint c,
   double most = MIN (window (s, state, c), most_times);
   double below = MAX (most / longest (s->paces, c), 1);
   double cost = most_times - most - most * log (most_times / most);
-  return (double)left (state) * log (below * (1 + n) / (below + n)) > cost;
+  return left (state, c) * log (below * (1 + n) / (below + n)) > cost;
 }
 
 gboolean
@@ -336,7 +348,7 @@ exclude_for_the_end (HassSteady *s, const HassStreamState *state, double *parts)
   gint at = state->generated ? -1 : longest_shared (s, state);
   if (at < 0)
     return;
-  double n = (double)left (state);
+  double n = left (state, (guint)at / state->n_devices);
   double without = rate_without_cores (s, state, parts);
   while (at >= 0
          && n / without - n / s->rate < hass_pace (s->paces,

@@ -20,11 +20,11 @@
       the time of its kernels, it also computes those of which it should do a
       part, as far as it is not ahead.
    4. Cores. They take the units of a class that GPUs should do as well only
-      while more wait than a few bundles, so that GPUs find full bundles, and
-      than keep GPUs busy until the next core is free to feed them; where the
-      cores are behind their part, they leave nothing. They take none that
-      they would hold for too long (guard.c). They feed a GPU that binds and has
-      little to do before they take what comes after it.
+      while more wait than a few bundles, so that GPUs find full bundles; where
+      the cores are behind their part, they leave nothing. One of them remains
+      free to feed GPUs (cores.c). They take none that they would hold for too
+      long (guard.c). They feed a GPU that binds and has little to do before
+      they take what comes after it.
    5. Measuring. The pace of a GPU that is not known is guessed. Cores leave a
       bundle to a GPU that has served no unit of the class, and such a GPU takes
       it first. Where a GPU serves a class, cores have no part in it until one
@@ -233,9 +233,8 @@ leave (const Auto *s, const HassStreamState *state, guint c)
       if (unknown (s, state, c, d))
         probes += (double)hass_pace_fill (p, c, d);
       if (hass_steady_part (&s->steady, c, d) > 0)
-        left += MAX (p->env->parameters[LEAVE]
-                         * (double)hass_steady_bundle (&s->steady, c, d),
-                     hass_steady_core_ns (&s->steady) / hass_pace_ns (p, c, d));
+        left += p->env->parameters[LEAVE]
+                * (double)hass_steady_bundle (&s->steady, c, d);
     }
   if (probes > 0)
     return (guint32)MIN (probes, G_MAXINT32);
@@ -287,8 +286,7 @@ serve_cores (Auto *s, const HassStreamState *state, HassServe *serve)
       running += state->classes[c].running;
       if (hass_pace_can (p, c, p->cpu))
         serve->leave[c] = leave (s, state, c);
-      serve->at_once[c] = !hass_pace_known (p, c, p->cpu)
-                          && hass_steady_is_served (&s->steady, state, c);
+      serve->at_once[c] = hass_steady_at_once (&s->steady, state, c);
     }
   if (running < p->env->devices[p->cpu].cores
       && hass_steady_load (&s->steady, p->cpu) >= BINDS)

@@ -399,17 +399,6 @@ hass_steady_link_load (const HassSteady *s, guint device)
   return s->rate * MAX (in_ns, out_ns);
 }
 
-double
-hass_steady_core_ns (const HassSteady *s)
-{
-  const HassPaces *p = s->paces;
-  double most = 0;
-  for (guint c = 0; c < p->env->n_classes; c++)
-    if (hass_steady_part (s, c, p->cpu) > 0)
-      most = MAX (most, hass_pace (p, c, p->cpu)->ns);
-  return most / p->env->devices[p->cpu].cores;
-}
-
 void
 hass_steady_give (HassSteady *s, guint c, guint device, guint64 units)
 {

@@ -54,9 +54,6 @@ double hass_steady_load (const HassSteady *s, guint device);
 /* Returns: the part of the time for which the busier direction of a device's
    link is busy in the steady state. */
 double hass_steady_link_load (const HassSteady *s, guint device);
-/* Returns: mean time in ns until a core is free while all compute units of the
-   class in which they take longest. Until then no core feeds a GPU. */
-double hass_steady_core_ns (const HassSteady *s);
 /* Counts units that a device gets. */
 void hass_steady_give (HassSteady *s, guint c, guint device, guint64 units);
 /* Returns: number of units of a class by which a device is behind its part of
@@ -69,6 +66,12 @@ double hass_steady_behind (const HassSteady *s, guint c, guint device);
  */
 guint64 hass_bundle_units (const HassPaces *p, guint c, guint device,
                            double launches, guint64 tokens);
+
+/* cores.c. Returns: HassServe.at_once of a class that other devices serve: one
+   until the cores are measured, then as many as leave one core free, or all
+   where enough units wait; 0 if it is short, or not for cores at all. */
+guint32 hass_steady_at_once (const HassSteady *s, const HassStreamState *state,
+                             guint c);
 
 /* guard.c. Returns: whether a device other than the CPU pool, which is not
    being opened, serves a class. */

@@ -64,21 +64,32 @@ kernels_of_units_that_do_not_fill_a_gpu_show_its_pace (void)
   hass_strategy_free (s.strategy);
 }
 
-/* The four cores take 400 us for a unit of b, so one of them is free every 100
-   us. In that time each GPU serves 50 units: more than two bundles of 8. */
+/* In the 400 us of a unit of b on one of the four cores each GPU serves 200.
+   Cores take batches only of units that are as short as those. */
 static void
-cores_leave_units_until_one_of_them_is_free (void)
+one_core_feeds_the_gpus (void)
 {
-  Stream s;
-  HassServe serve;
-  made_up_init (&s, "pipe-auto");
-  made_up_share_b (&s, 400000);
-  s.states[B].ready = 1000;
-  made_up_ask (&s, CPU, &serve);
-  made_up_tell (&s, CPU, B, 400000); /* ahead of their part */
-  made_up_ask (&s, CPU, &serve);
-  CU_ASSERT_EQUAL (serve.leave[B], 100);
-  hass_strategy_free (s.strategy);
+  static const struct
+  {
+    double core_ns;
+    guint64 running, ready;
+    guint32 at_once; /* wanted */
+  } cases[] = {
+    { 400000, 0, 400, 3 },  { 400000, 2, 400, 3 },  { 400000, 3, 400, 3 },
+    { 400000, 0, 1000, 4 }, { 400000, 3, 1000, 4 }, { 10000, 3, 5, 0 },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      Stream s;
+      HassServe serve;
+      made_up_init (&s, "pipe-auto");
+      made_up_share_b (&s, cases[i].core_ns);
+      s.states[B].running = cases[i].running;
+      s.states[B].ready = cases[i].ready;
+      made_up_ask (&s, CPU, &serve);
+      CU_ASSERT_EQUAL (serve.at_once[B], cases[i].at_once);
+      hass_strategy_free (s.strategy);
+    }
 }
 
 HASS_TEST_SUITE (
@@ -87,5 +98,5 @@ HASS_TEST_SUITE (
       bundles_share_the_tokens_in_flight },
     { "kernels of units that do not fill a GPU show its pace",
       kernels_of_units_that_do_not_fill_a_gpu_show_its_pace },
-    { "cores leave as many units as keep GPUs busy until one of them is free",
-      cores_leave_units_until_one_of_them_is_free })
+    { "a core remains free to feed GPUs until enough units wait for them",
+      one_core_feeds_the_gpus })
