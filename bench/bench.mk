@@ -10,7 +10,7 @@ BENCH_WITH_PEERS := $(addprefix $(BUILD)/bench/,overhead efficiency startup)
 BENCH_PEERS := peers peer_hass peer_threads peer_glib peer_tbb
 # Pipelines have peers of their own.
 PIPES_BIN := $(BUILD)/bench/pipeline/pipeline
-PIPES := pipeline pipe_hass pipe_again pipe_tbb
+PIPES := pipeline pipe_hass pipe_again pipe_large pipe_tbb
 # So have task graphs.
 GRAPHS_BIN := $(BUILD)/bench/graph/graph
 GRAPHS := graph graph_hass graph_tbb

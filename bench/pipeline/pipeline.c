@@ -480,6 +480,7 @@ main (int argc, char **argv)
   run_bound ();
   run_waiting ();
   pipe_run_again ();
+  pipe_run_large ();
   fflush (stdout);
   char *again[] = { argv[0], (char *)"endless", NULL };
   GError *error = NULL;

@@ -102,6 +102,8 @@ typedef struct
 
 /* Line p: hass alone can send tokens back. */
 void pipe_run_again (void);
+/* Line q: hass with loads of megabytes. */
+void pipe_run_large (void);
 
 extern const PipePeer pipe_hass, pipe_tbb, pipe_tbb_graph;
 #ifdef BENCH_OPENMP
