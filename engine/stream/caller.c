@@ -34,7 +34,8 @@ typedef struct
 } Others;
 
 /* Returns: the time of a token on a core from a stage on, to where it waits for
-   devices or its turn, in ns; 0: some stage is not measured. */
+   devices or its turn, in ns; 0: unknown. Later stages that none has computed,
+   since all tokens were dropped, say, count as nothing. */
 static double
 core_ns (const HassStream *stream, guint first)
 {
@@ -45,7 +46,7 @@ core_ns (const HassStream *stream, guint first)
       if (s > first && (stage->linked || stage->ordered))
         break;
       double one = hass_stream_stage_ns (stream, stream->job->workers, s);
-      if (one <= 0)
+      if (one <= 0 && s == first)
         return 0;
       ns += one;
     }

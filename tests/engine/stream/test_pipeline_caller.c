@@ -130,9 +130,63 @@ computes_what_is_left (void)
   CU_ASSERT_TRUE (run.by_caller > 0);
 }
 
+/* -- A slow stream of brief tokens --------------------------------------- */
+
+#define PAUSE_US 300 /* so that other cores leave */
+
+/* Each token is computed before the generator goes on. */
+static gboolean
+generate_slowly (HassEmitter *emitter, gpointer data, GError **error)
+{
+  Run *run = data;
+  const HassLoad load = { .size = 1 };
+  (void)error;
+  for (guint i = 0; i < N; i++)
+    {
+      if (!hass_emitter_emit (emitter, &load))
+        return FALSE;
+      while (run->emitted <= i)
+        g_thread_yield ();
+      g_usleep (PAUSE_US);
+    }
+  return TRUE;
+}
+
+static gboolean
+drop (HassToken *token, HassWorker *worker, gpointer data, GError **error)
+{
+  Run *run = data;
+  (void)error;
+  hass_token_drop (token, worker);
+  run->emitted++;
+  return TRUE;
+}
+
+static void
+drops_all (void)
+{
+  Run run = { 0 };
+  const HassStage stages[] = { HASS_STAGE (.name = "drop", .cpu = drop),
+                               HASS_STAGE (.name = "never", .cpu = compute) };
+  HassPipeline p = HASS_PIPELINE_INIT;
+  p.name = "filter";
+  p.user_data = &run;
+  p.generate = generate_slowly;
+  p.stages = stages;
+  p.n_stages = G_N_ELEMENTS (stages);
+  p.run.n_cores = 2;
+  p.run.n_gpus = -1;
+  watchdog (60, "a slow stream whose tokens are dropped");
+  CU_ASSERT_TRUE (hass_pipeline (&p, NULL, NULL));
+  watchdog (0, NULL);
+  CU_ASSERT_EQUAL (run.emitted, N);
+}
+
 HASS_TEST_SUITE (
     pipeline_caller,
     { "the generating thread leaves few long tokens to other cores",
       leaves_tokens },
     { "but does not wait for ever for cores that do not come", not_for_ever },
-    { "and computes when more wait than others need", computes_what_is_left })
+    { "and computes when more wait than others need", computes_what_is_left },
+    { "brief tokens do not wait though a later stage has computed none",
+      drops_all })
