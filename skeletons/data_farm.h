@@ -59,9 +59,9 @@ HASS_BEGIN_DECLS
  *   that all blocks read belongs into @constants.
  * @constants: [@n_constants] data that every worker may read.
  * @n_constants: number of constants.
- * @pool_loads, @pool_bytes: bounds of the load pool; 0: 8192 loads, 64 MiB or
- *   four loads for each core, but no more than a sixteenth of the memory. A
- * load larger than @pool_bytes is admitted when the pool is empty.
+ * @pool_loads, @pool_bytes: bounds of the load pool; 0: 8192 loads; 64 MiB,
+ *   or four loads a core up to a sixteenth of the memory. A load larger than
+ *   @pool_bytes is admitted when the pool is empty.
  * @round_loads: maximum number of loads in a round; 0: as the pool holds.
  * @run: how the farm runs.
  * @element_threads: number of GPU threads that @gpu_worker uses for an element:

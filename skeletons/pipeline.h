@@ -49,8 +49,8 @@ HASS_BEGIN_DECLS
  *   that the process may use (HassReport.most_bytes). What hass_token_output()
  *   makes counts when it is made, and the largest so far is reserved for a
  *   token that begins. A token larger than the bound passes alone.
- *   A quarter of the bytes is for loads that wait; 0: 16 MiB or two loads for
- *   each core, but no more than a sixteenth of the memory.
+ *   A quarter of the bytes is for loads that wait; 0: 16 MiB, or two loads a
+ *   core, these up to a sixteenth of the memory.
  * @release: called once for each load that the library no longer uses.
  * @constants, @n_constants: as in #HassDataFarm.
  * @run: how the pipeline runs.

@@ -19,10 +19,16 @@
 #include "farm.h"
 #include "pool/round_engine.h"
 
-#define HASS_N_STAGES 3
+/* The stages of a bundle, by which HassStages is indexed. */
+enum
+{
+  HASS_COPY_IN,
+  HASS_KERNEL,
+  HASS_COPY_OUT,
+  HASS_N_STAGES
+};
 
-/* When the stages of a bundle (copy to the device, kernel, copy back) began and
-   ended, in ns on the engine's clock. */
+/* When the stages of a bundle began and ended, in ns on the engine's clock. */
 typedef struct
 {
   gint64 begin_ns[HASS_N_STAGES], end_ns[HASS_N_STAGES];

@@ -45,9 +45,11 @@ hass_emitter_make_room (HassEmitter *emitter)
 {
   HassJob *job = emitter->job;
   HassEmits emits = emitter->emits;
-  gint64 begin = job->engine->now (job), end;
+  HassWorker *only = job->flows_at_once ? &job->workers[0] : NULL;
+  gint64 begin = job->engine->now (job);
   emitter->emits = HASS_EMITS_NOTHING;
-  job->workers[0].now_ns = begin;
+  if (only)
+    only->now_ns = begin;
   /* Acquire pairs with the release of a thread that has made room and reads the
      flag by an exchange: if that comes first in the order of the flag's values,
      this thread sees the room, else that thread sees the flag and wakes this
@@ -56,8 +58,8 @@ hass_emitter_make_room (HassEmitter *emitter)
   gboolean room = job->engine->make_room (job);
   atomic_store_explicit (&job->full, FALSE, memory_order_relaxed);
   emitter->emits = emits;
-  end = job->flows_at_once ? job->workers[0].now_ns : 0;
-  job->phases.room_ns += (end > 0 ? end : job->engine->now (job)) - begin;
+  gint64 end = only && only->now_ns > 0 ? only->now_ns : job->engine->now (job);
+  job->phases.room_ns += end - begin;
   return room;
 }
 

@@ -99,14 +99,6 @@ typedef struct
   GArray *openings; /* HassRecordOpening */
 } HassRecorder;
 
-/* The stages of a part, which HassStages holds in this order. */
-enum
-{
-  HASS_RECORD_COPY_IN,
-  HASS_RECORD_KERNEL,
-  HASS_RECORD_COPY_OUT
-};
-
 /* Returns how long, in ns, a device's stage was busy with a part for which the
    stage lasted from @begin_ns to @end_ns, without the time before its end for
    earlier parts, *@before_ns. Moves *@before_ns to the new end. */

@@ -244,9 +244,9 @@ part (gpointer self, const HassPartFact *f)
     {
       row.h2d_ns = f->h2d_ns;
       /* No kernel's time holds waiting, but kernels may run side by side. */
-      row.kernel_ns = hass_record_added_ns (
-          f->stages->begin_ns[HASS_RECORD_KERNEL],
-          f->stages->end_ns[HASS_RECORD_KERNEL], &list->computed_ns);
+      row.kernel_ns = hass_record_added_ns (f->stages->begin_ns[HASS_KERNEL],
+                                            f->stages->end_ns[HASS_KERNEL],
+                                            &list->computed_ns);
       row.d2h_ns = f->d2h_ns;
     }
   else if (!f->failed)

@@ -125,7 +125,7 @@ hass_pipe_recorder_part (HassPipeRecorder *p, const HassPartFact *f)
     added_ns[i]
         = hass_record_added_ns (f->stages->begin_ns[i], f->stages->end_ns[i],
                                 &p->ends_ns[f->worker][i]);
-  double kernel_ns = added_ns[HASS_RECORD_KERNEL];
+  double kernel_ns = added_ns[HASS_KERNEL];
   double ns = MAX (kernel_ns - v->latency_ns, LEAST_WORK * kernel_ns);
   for (guint s = f->stage; s <= f->stage + f->fused; s++)
     {
@@ -137,8 +137,8 @@ hass_pipe_recorder_part (HassPipeRecorder *p, const HassPartFact *f)
   first->n++;
   first->in_bytes += f->in_bytes;
   first->out_bytes += f->out_bytes;
-  first->h2d_ns += added_ns[HASS_RECORD_COPY_IN];
-  first->d2h_ns += added_ns[HASS_RECORD_COPY_OUT];
+  first->h2d_ns += added_ns[HASS_COPY_IN];
+  first->d2h_ns += added_ns[HASS_COPY_OUT];
 }
 
 /* -- What the sums say --------------------------------------------------- */

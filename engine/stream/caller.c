@@ -4,9 +4,10 @@
    DESIGN. The generating thread computes when the load pool is full. It cannot
    generate meanwhile, so a token that takes it long costs more than it is worth
    if the other cores and devices run out of loads: few large loads fill a pool.
-   Then the thread waits for room instead, and others take what waits. It waits
-   for no longer than the token would take: others may be kept from coming, or
-   wait in their stage for a token that nobody else would compute.
+   Then the thread waits for room instead, and others take what waits. For other
+   cores it waits no longer than the token would take: they may be kept from
+   coming, or wait in their stage for a token that nobody else would compute.
+   For devices it waits as long as one is left and the pipeline has not stalled.
 
    Thread safety: the thread that called the pipeline. */
 #include "stream-private.h"
@@ -24,14 +25,6 @@
 #define ABSENT_NS 5000000
 
 gint64 hass_stream_patience_ns; /* in place of these, by tests */
-
-/* Who computes beside the caller. @core_ns: time of a token on a core; 0:
-   unknown. @per_ns: tokens that devices compute in a ns. @running: cores. */
-typedef struct
-{
-  double core_ns, per_ns;
-  guint running;
-} Others;
 
 /* Returns: the time of a token on a core from a stage on, to where it waits for
    devices or its turn, in ns; 0: unknown. Later stages that none has computed,
@@ -53,39 +46,49 @@ core_ns (const HassStream *stream, guint first)
   return ns;
 }
 
-static Others
-others_at (const HassStream *stream, guint s)
+/* Returns: tokens that devices compute at a stage in a ns. */
+static double
+devices_per_ns (const HassStream *stream, guint s)
 {
   const HassJob *job = stream->job;
-  Others o = { .core_ns = core_ns (stream, s) };
-  for (guint w = 1; w < job->n_workers; w++)
+  double per_ns = 0;
+  for (guint w = job->n_cores; w < job->n_workers; w++)
     {
-      const HassStreamWorker *sw = &stream->workers[w];
-      const HassStageCount *c = &sw->stages[s];
+      const HassStageCount *c = &stream->workers[w].stages[s];
       double n
           = (double)atomic_load_explicit (&c->tokens, memory_order_relaxed);
       double ns
           = (double)atomic_load_explicit (&c->busy_ns, memory_order_relaxed);
-      if (w < job->n_cores)
-        o.running
-            += atomic_load_explicit (&sw->at_stage, memory_order_relaxed) > 0;
-      else if (ns > 0)
-        o.per_ns += n / ns;
+      if (ns > 0)
+        per_ns += n / ns;
     }
-  return o;
+  return per_ns;
+}
+
+/* Returns: cores beside the caller that compute. */
+static guint
+running_cores (const HassStream *stream)
+{
+  guint n = 0;
+  for (guint w = 1; w < stream->job->n_cores; w++)
+    n += atomic_load_explicit (&stream->workers[w].at_stage,
+                               memory_order_relaxed)
+         > 0;
+  return n;
 }
 
 /* Returns: TRUE until the caller has waited for as long as it should, counted
-   from the first time in one emission. */
+   from the first time in one emission. @running: other cores that compute.
+   @token_ns: time of a token on a core; 0: unknown. */
 static gboolean
-waits (HassStream *stream, const Others *o)
+waits (HassStream *stream, guint running, double token_ns)
 {
   HassJob *job = stream->job;
   gint64 now_ns = job->engine->now (job);
   gint64 most_ns = hass_stream_patience_ns > 0 ? hass_stream_patience_ns
-                   : o->running == 0           ? ABSENT_NS
-                   : o->core_ns <= 0           ? UNKNOWN_NS
-                                               : (gint64)o->core_ns;
+                   : running == 0              ? ABSENT_NS
+                   : token_ns <= 0             ? UNKNOWN_NS
+                                               : (gint64)token_ns;
   if (stream->declined_room_ns != job->phases.room_ns
       || stream->declined_ns == 0)
     {
@@ -102,21 +105,24 @@ gboolean
 hass_stream_caller_declines (HassStream *stream, guint s, guint64 left)
 {
   const HassJob *job = stream->job;
-  const HassStageState *stage = &stream->stages[s];
-  gboolean bound = atomic_load_explicit (&stage->bound, memory_order_relaxed);
-  guint n_others = job->n_cores - 1;
   if (job->n_cores == 1
       || atomic_load_explicit (&job->generated, memory_order_relaxed))
     return FALSE;
-  Others o = others_at (stream, s);
-  double devices = bound ? o.core_ns * o.per_ns : 0;
-  if (bound && o.per_ns > 0 && (o.core_ns <= 0 || (double)left < devices))
+  gboolean bound
+      = atomic_load_explicit (&stream->stages[s].bound, memory_order_relaxed);
+  double token_ns = core_ns (stream, s);
+  double per_ns = bound ? devices_per_ns (stream, s) : 0;
+  double devices = token_ns * per_ns;
+  guint n_others = job->n_cores - 1;
+  if (per_ns > 0 && (token_ns <= 0 || (double)left < devices))
     return TRUE;
-  if (!job->engine->real_time || (o.core_ns > 0 && o.core_ns < SHORT_NS))
+  if (!job->engine->real_time || (token_ns > 0 && token_ns < SHORT_NS)
+      || (double)left >= devices + 2 * n_others)
     return FALSE;
   /* Each core needs a token when it has done its own. Where no strategy divides
      the stage those that have none need one before. */
-  guint idle = bound && o.per_ns > 0 ? 0 : n_others - o.running;
-  double needed = devices + o.running + 2 * idle;
-  return (double)left < needed && waits (stream, &o);
+  guint running = running_cores (stream);
+  guint idle = per_ns > 0 ? 0 : n_others - running;
+  return (double)left < devices + running + 2 * idle
+         && waits (stream, running, token_ns);
 }

@@ -55,7 +55,7 @@ few_large_loads (void)
   CU_ASSERT (pool_emit (pool, 0, 900));
   CU_ASSERT (pool_emit (pool, 1, 900));
   CU_ASSERT (!pool_emit (pool, 2, 701));
-  CU_ASSERT (pool_emit (pool, 2, 700));
+  CU_ASSERT (pool_emit (pool, 2, 600));
   CU_ASSERT (!pool_emit (pool, 3, 1)); /* three are there */
   CU_ASSERT (pool_emit (pool, 3, 0));
   HassSpan a = next_is (pool, 2, 0, 2);

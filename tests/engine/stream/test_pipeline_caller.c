@@ -56,26 +56,31 @@ compute (HassToken *token, HassWorker *worker, gpointer data, GError **error)
   return TRUE;
 }
 
+static void
+go_through (Run *run, HassPipeline *p, const HassStage *stages, guint n_stages)
+{
+  g_autoptr (GError) error = NULL;
+  run->caller = pthread_self ();
+  p->user_data = run;
+  p->stages = stages;
+  p->n_stages = n_stages;
+  p->run.n_gpus = -1;
+  watchdog (60, "a pipeline and its generating thread");
+  CU_ASSERT_TRUE (hass_pipeline (p, NULL, &error));
+  watchdog (0, NULL);
+  CU_ASSERT_PTR_NULL (error);
+}
+
 /* @tokens: at most, in flight and waiting. */
 static void
 go (Run *run, guint n_cores, gsize tokens)
 {
   const HassStage stage = HASS_STAGE (.name = "long", .cpu = compute);
-  g_autoptr (GError) error = NULL;
   HassPipeline p = HASS_PIPELINE_INIT;
-  run->caller = pthread_self ();
-  p.name = "few";
-  p.user_data = run;
   p.generate = generate;
-  p.stages = &stage;
-  p.n_stages = 1;
   p.tokens = tokens;
   p.run.n_cores = n_cores;
-  p.run.n_gpus = -1;
-  watchdog (60, "a pipeline of few long tokens");
-  CU_ASSERT_TRUE (hass_pipeline (&p, NULL, &error));
-  watchdog (0, NULL);
-  CU_ASSERT_PTR_NULL (error);
+  go_through (run, &p, &stage, 1);
 }
 
 static void
@@ -169,16 +174,9 @@ drops_all (void)
   const HassStage stages[] = { HASS_STAGE (.name = "drop", .cpu = drop),
                                HASS_STAGE (.name = "never", .cpu = compute) };
   HassPipeline p = HASS_PIPELINE_INIT;
-  p.name = "filter";
-  p.user_data = &run;
   p.generate = generate_slowly;
-  p.stages = stages;
-  p.n_stages = G_N_ELEMENTS (stages);
   p.run.n_cores = 2;
-  p.run.n_gpus = -1;
-  watchdog (60, "a slow stream whose tokens are dropped");
-  CU_ASSERT_TRUE (hass_pipeline (&p, NULL, NULL));
-  watchdog (0, NULL);
+  go_through (&run, &p, stages, G_N_ELEMENTS (stages));
   CU_ASSERT_EQUAL (run.emitted, N);
 }
 
