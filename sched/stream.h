@@ -76,6 +76,20 @@ typedef struct
 } HassDeviceHolds;
 
 /**
+ * HassHeld: units that a device computes and another one may begin again, since
+ * the user says that they may be computed twice (HassStage.pure).
+ * @class_index, @device: what is computed and where.
+ * @units: number of units; 0: there are none, and the rest is undefined.
+ * @since_ns: when the device was given them.
+ */
+typedef struct
+{
+  guint class_index, device;
+  guint64 units;
+  gint64 since_ns;
+} HassHeld;
+
+/**
  * HassStreamState: a stream at this moment.
  * @now_ns: the time, on the clock of completions.
  * @n_classes, @classes: [@n_classes] the classes in the order of the stages.
@@ -89,6 +103,8 @@ typedef struct
  *   (HassServe.tokens): where the user gives no bound on bytes, more large
  *   tokens than keep the devices busy are in flight only if it does.
  * @ended: tokens that have been in flight and are through, or were dropped.
+ * @held: of what the device that is asked may begin again, the units that come
+ *   first in the stream; of the CPU pool: none.
  */
 typedef struct
 {
@@ -100,6 +116,7 @@ typedef struct
   guint64 tokens, most_tokens, waiting;
   gboolean generated;
   guint64 ample_tokens, ended;
+  HassHeld held;
 } HassStreamState;
 
 /**
@@ -124,6 +141,8 @@ typedef struct
  *   latest stage otherwise, and new tokens last.
  * @tokens: CPU pool: tokens that should be in flight; 0: all that the user
  *   allows.
+ * @again: a device other than the CPU pool: it begins HassStreamState.held
+ * again and computes no other units; what is done first counts.
  */
 typedef struct
 {
@@ -136,6 +155,7 @@ typedef struct
   guint32 at_once[HASS_MAX_CLASSES];
   guint feed;
   guint64 tokens;
+  gboolean again;
 } HassServe;
 
 /**

@@ -79,6 +79,8 @@ wrong_stage (const HassStage *s)
       "reduce_init, reduce_clear, accumulator and accumulator_bytes need "
       "reduce" },
     { s->reduce && linked, "reduce is for stages without GPU workers" },
+    { s->pure && (!parallel || s->reduce),
+      "pure is for PARALLEL stages without reduce" },
   };
   for (guint i = 0; i < G_N_ELEMENTS (rules); i++)
     if (rules[i].wrong)

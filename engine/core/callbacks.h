@@ -185,7 +185,8 @@ gpointer hass_worker_accumulator (HassWorker *worker);
 /* Returns: the farm constant at @index in host memory; NULL past the last. */
 gconstpointer hass_worker_constant (const HassWorker *worker, guint index);
 
-/* Returns: TRUE if the farm is stopping; a long unit may then fail early. */
+/* Returns: TRUE if the farm is stopping, or another device has computed the
+   token of a pure stage meanwhile; a long unit may then fail early. */
 gboolean hass_worker_stopping (const HassWorker *worker);
 
 /**

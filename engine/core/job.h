@@ -65,8 +65,7 @@ typedef struct
   gint64 again_ns;    /* when a WAIT ends without a completion; 0: never */
   guint in_flight;    /* grants in flight */
   guint depth;        /* most grants in flight, by the last grant */
-  /* CPU pool: progress that the strategy has been told of, with its bytes and
-     its time */
+  /* CPU pool: what the strategy has been told, with its bytes and its time */
   HassProgress reported;
   guint64 reported_bytes;
   gint64 reported_ns;
@@ -126,6 +125,7 @@ struct _HassWorker
   GArray *nested;
   HassCopier copier; /* memory for the copies of emitted tasks */
   gpointer accumulator;
+  const _Atomic gboolean *unneeded; /* nobody needs the result; or NULL */
   double unit_ns;  /* recent time of a unit, in ns; 0: unknown */
   gint64 begin_ns; /* when the present pull or bundle began; 0: unknown */
   /* earliest end of what the worker has computed last, and the latest of all

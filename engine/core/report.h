@@ -99,6 +99,9 @@ typedef struct
  *   cores, or HassStage.at_once if that is less; of a codelet that of cores.
  *   Where n is less than the number of cores, without the time of cores that
  *   help in loops: the part of the time for which it had its n tokens.
+ * @again: of a pure stage: tokens that a second device has begun while the
+ *   first computed them; in @tokens they count once, in times twice.
+ * @overtaken: of @again: tokens that the second device was done with first.
  * @reserved: zero; for later versions.
  */
 typedef struct
@@ -107,7 +110,8 @@ typedef struct
   const char *mode;
   guint64 tokens, bytes, batches;
   double busy_s, device_s, waiting_s, utilisation;
-  guint64 reserved[6];
+  guint64 again, overtaken;
+  guint64 reserved[4];
 } HassStageReport;
 
 /**

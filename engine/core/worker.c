@@ -51,7 +51,9 @@ gboolean
 hass_worker_stopping (const HassWorker *worker)
 {
   return !is_alive (worker, "hass_worker_stopping")
-         || hass_job_stopping (worker->job);
+         || hass_job_stopping (worker->job)
+         || (worker->unneeded
+             && atomic_load_explicit (worker->unneeded, memory_order_relaxed));
 }
 
 /* Returns the misuse of @what, a function for units of farms. @instead: what to

@@ -161,6 +161,14 @@ append_stages (GString *out, const HassReport *r)
           r->makespan_s > 0 ? s->waiting_s / r->makespan_s : 0.0,
           100 * s->utilisation);
     }
+  for (guint i = 0; i < r->n_stages; i++)
+    if (r->stages[i].again > 0)
+      g_string_append_printf (
+          out,
+          "stage '%s': %" G_GUINT64_FORMAT " tokens were begun again on "
+          "another device, which was done with %" G_GUINT64_FORMAT
+          " of them first\n",
+          r->stages[i].name, r->stages[i].again, r->stages[i].overtaken);
 }
 
 static void
@@ -371,6 +379,8 @@ add_stages (JsonBuilder *j, const HassReport *r)
       json_add_double (j, "device_s", s->device_s);
       json_add_double (j, "waiting_s", s->waiting_s);
       json_add_double (j, "utilisation", s->utilisation);
+      json_add_int (j, "again", s->again);
+      json_add_int (j, "overtaken", s->overtaken);
       json_builder_end_object (j);
     }
   json_builder_end_array (j);

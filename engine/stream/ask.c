@@ -226,6 +226,7 @@ hass_stream_ask (HassStream *stream, HassWorker *worker, guint device,
   gpointer self = stream->job->strategy->self;
   gboolean stalled = has_stalled (stream, now_ns);
   const HassStreamState *state = hass_stream_look (stream, now_ns);
+  stream->state.held = hass_stream_held (stream, device);
   HassAnswer answer = ops->serve (self, state, device, stalled, &serve);
   if (answer != HASS_TAKE)
     {
@@ -233,7 +234,7 @@ hass_stream_ask (HassStream *stream, HassWorker *worker, guint device,
       if (!stalled || !forced_class (stream, device, &serve))
         return NULL;
     }
-  if (!is_valid (stream, device, &serve))
+  if (!serve.again && !is_valid (stream, device, &serve))
     return NULL;
   stream->depth[device]
       = CLAMP (serve.in_flight, 1, MAX (job->devices[device].max_in_flight, 1));

@@ -84,7 +84,12 @@ settle (HassStream *stream, HassStreamWorker *sw, const HassStageState *stage,
     error
         = g_error_new (HASS_ERROR, HASS_ERROR_OVERFLOW,
                        "it was sent back more than %d times", HASS_MOST_AGAINS);
-  if (error)
+  if (error && sw->stand_in && !hass_stand_in_claim (stream, sw->stand_in))
+    {
+      g_error_free (error);
+      item->state = HASS_ITEM_FAILED;
+    }
+  else if (error)
     {
       drop_parts (stream, sw, (guint32)(item - sw->items));
       hass_item_fail (stream, stage, item, error);
@@ -104,12 +109,31 @@ compute (HassStream *stream, HassStreamWorker *sw, HassWorker *worker,
   if (stage->promises && !give_output (stream, sw, stage, item))
     return;
   sw->item = item;
+  gpointer tag = item->token.tag;
   gboolean ok
       = stage->compute (&item->token, worker, stage->public.user_data, &error);
   hass_callback_ok (ok, &error, HASS_ERROR_WORKER);
+  if (G_UNLIKELY (stage->public.pure && item->token.tag != tag))
+    hass_stream_misuse (stream, sw, "it has set the token's tag, but is pure");
   if (error || item->fresh || item->token.output_bytes > 0 || sw->has_buffers
       || item->state == HASS_ITEM_AGAIN)
     settle (stream, sw, stage, item, error);
+}
+
+/* Claims the batch for a stand-in that a core has computed. If another device
+   was first, the tokens do not count, and their time says nothing of a token's.
+ */
+static void
+claim (HassStream *stream, HassStreamWorker *sw, const HassBatch *batch)
+{
+  if (hass_stand_in_claim (stream, sw->stand_in))
+    return;
+  _Atomic guint64 *lost = &sw->stages[batch->stage].lost;
+  atomic_store_explicit (
+      lost, atomic_load_explicit (lost, memory_order_relaxed) + batch->n,
+      memory_order_relaxed);
+  sw->n_done = 0;
+  sw->n_resting = batch->n;
 }
 
 /* Runs the stage's worker on the tokens of a batch that are due there; at an
@@ -127,11 +151,13 @@ hass_stream_compute (HassStream *stream, HassWorker *worker, HassBatch *batch)
   sw->n_stay = 0;
   sw->n_bytes = 0;
   sw->items = batch->items;
+  sw->stand_in = batch->original ? batch : NULL;
   hass_stream_note_running (stream, worker, batch);
   if (batch->n_alive > 0 && !job->dry)
     {
       if (stage->accumulators)
         worker->accumulator = stage->accumulators[worker->index];
+      worker->unneeded = sw->stand_in ? &batch->lost : NULL;
       HassCallback before
           = hass_engine_enter_callback (stage->label, job, worker);
       for (guint32 i = 0; i < batch->n && !hass_job_stopping (job); i++)
@@ -163,18 +189,21 @@ hass_stream_compute (HassStream *stream, HassWorker *worker, HassBatch *batch)
       sw->item = NULL;
       hass_engine_leave_callback (before);
       worker->accumulator = NULL;
+      worker->unneeded = NULL;
       _Atomic guint64 *sum = &sw->stages[batch->stage].bytes;
       atomic_store_explicit (
           sum, atomic_load_explicit (sum, memory_order_relaxed) + sw->n_bytes,
           memory_order_relaxed);
     }
+  if (sw->stand_in)
+    claim (stream, sw, batch);
 }
 
 /* Computes a token at a stage in the place of a device, which can neither emit
    parts nor send a token back. */
 void
 hass_item_compute (HassStream *stream, HassWorker *worker, guint s,
-                   HassItem *item)
+                   HassItem *item, HassBatch *stand_in)
 {
   HassStreamWorker *sw = hass_stream_worker (stream, worker);
   const HassStageState *stage = &stream->stages[s];
@@ -182,6 +211,7 @@ hass_item_compute (HassStream *stream, HassWorker *worker, guint s,
   HassCallback before
       = hass_engine_enter_callback (stage->label, stream->job, worker);
   sw->items = item;
+  sw->stand_in = stand_in;
   compute (stream, sw, worker, stage, item);
   sw->item = NULL;
   hass_engine_leave_callback (before);

@@ -215,6 +215,15 @@ go_on (HassStream *stream, HassWorker *worker, HassBatch *batch)
   HassStreamWorker *sw = hass_stream_worker (stream, worker);
   HassBatch *mine, *freed = NULL;
   gboolean parts = sw->has_parts;
+  if (batch->original)
+    {
+      guint s = batch->stage;
+      if (!(batch = hass_stand_in_end (stream, sw, batch, TRUE)))
+        {
+          hass_stage_give_place (stream, &stream->stages[s]);
+          return NULL;
+        }
+    }
   if (hass_job_stopping (stream->job))
     {
       note_finished (stream, sw, batch);
@@ -284,10 +293,12 @@ may_take (HassStream *stream, guint s, gboolean caller)
 }
 
 /* Takes a batch from a ready set of a stage, a single token where the strategy
-   bounds the tokens on cores. Returns: NULL if there is none. */
+   bounds the tokens on cores. Returns: what the core computes; NULL if there is
+   none. */
 static HassBatch *
-pop_ready (HassStream *stream, HassStreamWorker *sw, HassStageState *stage)
+pop_ready (HassStream *stream, HassWorker *worker, HassStageState *stage)
 {
+  HassStreamWorker *sw = hass_stream_worker (stream, worker);
   HassBatchQueue *queue
       = atomic_load_explicit (&stage->cores.n_tokens, memory_order_relaxed) > 0
             ? &stage->cores
@@ -298,6 +309,8 @@ pop_ready (HassStream *stream, HassStreamWorker *sw, HassStageState *stage)
   HassBatch *batch
       = hass_ready_take_locked (stream, sw, queue, single ? 1 : G_MAXUINT32);
   pthread_mutex_unlock (&queue->lock);
+  if (batch && stage->restarts && queue == &stage->ready)
+    return hass_stand_in_new (stream, worker, batch, (guint)stream->job->cpu);
   return batch;
 }
 
@@ -309,8 +322,7 @@ take_ready (HassStream *stream, HassWorker *worker, guint s)
     {
       if (stage->linked && !hass_stage_reserve (stage))
         return NULL;
-      HassBatch *batch
-          = pop_ready (stream, hass_stream_worker (stream, worker), stage);
+      HassBatch *batch = pop_ready (stream, worker, stage);
       if (!batch)
         {
           if (stage->linked)

@@ -29,6 +29,7 @@ void
 hass_stream_memory_init (HassStream *stream)
 {
   pthread_mutex_init (&stream->memory_lock, NULL);
+  pthread_mutex_init (&stream->race_lock, NULL);
   stream->all_batches = g_ptr_array_new ();
   stream->all_items = g_ptr_array_new ();
   stream->all_chunks = g_ptr_array_new ();
@@ -53,6 +54,7 @@ hass_stream_memory_clear (HassStream *stream)
   g_ptr_array_unref (stream->all_batches);
   g_ptr_array_unref (stream->all_items);
   g_ptr_array_unref (stream->all_chunks);
+  pthread_mutex_destroy (&stream->race_lock);
   pthread_mutex_destroy (&stream->memory_lock);
 }
 

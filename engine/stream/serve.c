@@ -71,7 +71,10 @@ hass_stream_tell_served (HassStream *stream, const HassServed *served)
 }
 
 /* Tells the strategy and the profile store what the cores have done since they
-   were told last. */
+   were told last. The time of tokens that other devices have computed meanwhile
+   counts as time of those that cores have, whose mean it then gives if times
+   are distributed exponentially; as long as there are none of these, as that of
+   one. */
 void
 hass_stream_tell_cores (HassStream *stream, gint64 now_ns)
 {
@@ -80,26 +83,29 @@ hass_stream_tell_cores (HassStream *stream, gint64 now_ns)
     return;
   for (guint s = 0; s < stream->n_stages; s++)
     {
-      guint64 n = 0, bytes = 0;
+      guint64 n = 0, bytes = 0, lost = 0;
       gint64 busy_ns = 0;
       for (guint w = 0; w < job->n_cores; w++)
         {
           const HassStageCount *c = &stream->workers[w].stages[s];
           n += atomic_load_explicit (&c->tokens, memory_order_relaxed);
           bytes += atomic_load_explicit (&c->bytes, memory_order_relaxed);
+          lost += atomic_load_explicit (&c->lost, memory_order_relaxed);
           busy_ns += atomic_load_explicit (&c->busy_ns, memory_order_relaxed);
         }
       HassStageTold *told = &stream->told[s];
-      if (n > told->tokens)
+      if (n > told->tokens || lost > told->lost)
         hass_stream_tell_served (
             stream, &(HassServed){ .device = (guint)job->cpu,
                                    .class_index = s,
-                                   .units = n - told->tokens,
+                                   .units = MAX (n - told->tokens, 1),
                                    .bytes = bytes - told->bytes,
                                    .busy_ns = (double)(busy_ns - told->busy_ns),
                                    .grant_ns = stream->consulted_ns,
                                    .start_ns = stream->consulted_ns,
                                    .end_ns = now_ns });
-      *told = (HassStageTold){ n, bytes, busy_ns };
+      told->lost = lost;
+      if (n > told->tokens)
+        *told = (HassStageTold){ n, bytes, lost, busy_ns };
     }
 }

@@ -83,6 +83,14 @@ hass_batch_size (const HassBatch *batch)
   return batch->n;
 }
 
+/* Returns: TRUE if another device has computed the batch meanwhile. */
+gboolean
+hass_batch_is_lost (const HassBatch *batch)
+{
+  return batch->original
+         && atomic_load_explicit (&batch->lost, memory_order_relaxed);
+}
+
 /* Returns: token @i of the batch; NULL: it was dropped, has failed or is due at
    a later stage. */
 const HassToken *

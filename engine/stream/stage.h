@@ -124,6 +124,15 @@ typedef gboolean (*HassStageFunc) (HassToken *token, HassWorker *worker,
  * @reduce, @reduce_init, @reduce_clear, @accumulator, @accumulator_bytes:
  *   accumulators of this stage, as in #HassDataFarm; CPU workers only.
  * @workers: workers for further kinds of devices, as in #HassDataFarm.
+ * @pure: PARALLEL, without reduce: the workers have no effect but the token's
+ *   output, so that a token may be computed twice. One that a device holds up,
+ *   since it is slow or hangs, may then be begun again on another one; what is
+ *   done first counts, and the other is dropped. The workers read the token's
+ *   input and tag and write neither, and call neither hass_token_emit(),
+ *   hass_token_drop() nor hass_token_again(), which are HASS_ERROR_MISUSE. The
+ *   load is released when no device reads it any more. The pipeline returns
+ *   when all workers have, so one that takes long should look at
+ *   hass_worker_stopping().
  */
 typedef struct _HassStage
 {
@@ -145,6 +154,7 @@ typedef struct _HassStage
   gpointer accumulator;
   gsize accumulator_bytes;
   const HassKindWorker *workers;
+  gboolean pure;
 } HassStage;
 
 /* What one call of a stage may do with its token. It has one fate at most: it

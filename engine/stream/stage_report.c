@@ -57,6 +57,8 @@ add_stage (HassStream *stream, guint s, double makespan_s, HassStageReport *r)
       r->batches += c->batches;
       *(core ? &r->busy_s : &r->device_s) += c->busy_ns * 1e-9;
       r->waiting_s += c->waited_ns * 1e-9;
+      r->again += c->again;
+      r->overtaken += c->overtaken;
     }
   guint most = most_at_once (job, stage);
   double busy_s = r->busy_s;

@@ -81,6 +81,8 @@ enum
   HASS_TURN_HERE    /* the batch has the turn */
 };
 
+typedef struct HassRace HassRace; /* restart.c */
+
 struct HassBatch
 {
   HassFree free;   /* while it is free */
@@ -94,6 +96,17 @@ struct HassBatch
   gint64 since_ns;  /* when it came to its stage */
   gint64 back_ns;   /* when a stage first sent tokens of it back; 0: none has */
   _Atomic guint8 turn[HASS_MAX_CLASSES];
+
+  /* Of a stand-in, see restart.c: the batch that it stands for; NULL: it is
+     none. By its owner, but @race and the list under race_lock. */
+  HassBatch *original;
+  HassRace *race; /* NULL: it is the only one, in the list of those */
+  HassBatch *older, *newer;
+  guint device;          /* that computes it */
+  gint64 begun_ns;       /* since when */
+  gboolean second;       /* the batch had another one before */
+  gboolean claims;       /* its results are the batch's; under race_lock */
+  _Atomic gboolean lost; /* those of the other stand-in are */
 };
 
 /* Tokens that wait before a stage, or for a place in it; a list of batches,
@@ -114,6 +127,7 @@ typedef struct
   gboolean ordered;      /* ORDERED or CALLER */
   gboolean linked;       /* devices beside the CPU pool have a worker for it */
   gboolean promises;     /* has output_bytes or output_ratio */
+  gboolean restarts;     /* linked and pure: see restart.c */
   HassDeviceStage sizes; /* for hass_device_stage_output() */
   HassBatchQueue ready;
   HassBatchQueue cores; /* ready, but too large for other devices */
@@ -136,6 +150,8 @@ typedef struct
 typedef struct
 {
   _Atomic guint64 tokens, bytes, batches;
+  _Atomic guint64 lost;     /* tokens that another device has computed before */
+  guint64 again, overtaken; /* as in HassStageReport */
   _Atomic gint64 busy_ns, waited_ns;
   _Atomic gint64 helped_ns; /* of @busy_ns, of other threads in its loops */
   _Atomic double token_ns;  /* recent time of a token; 0: unknown */
@@ -144,7 +160,7 @@ typedef struct
 /* What the strategy was told of the cores' work at a stage. */
 typedef struct
 {
-  guint64 tokens, bytes;
+  guint64 tokens, bytes, lost;
   gint64 busy_ns;
 } HassStageTold;
 
@@ -154,20 +170,21 @@ typedef struct
   _Alignas(HASS_CACHE_LINE) HassStageCount stages[HASS_MAX_CLASSES];
   /* stage that the core computes at, plus 1, and tokens there; 0: none */
   _Atomic guint32 at_stage, n_running;
-  HassItem *item;     /* the one that its callback computes, or NULL */
-  guint32 n_computed; /* items of its last batch that were looked at */
-  guint32 n_resting;  /* items of it that are due later, or behind such */
-  guint32 n_done;     /* of these, tokens that were computed */
-  guint32 n_stay;     /* of these, that do not go on to the next stage */
-  guint64 n_bytes;    /* of the inputs of those computed */
-  guint64 n_through;  /* tokens whose end it made, but for those that failed */
-  HassItem *items;    /* of the batch that it computes */
-  guint stage;        /* the stage of that batch */
-  gsize most_output;  /* size of the item's output, if it has one */
-  guint32 n_again;    /* tokens of its last batch that were sent back */
-  HassBatch *later;   /* what it computes after the batch, or NULL */
-  GArray *parts;      /* HassPart: what the batch's tokens have emitted */
-  GPtrArray *buffers; /* HassChunk: of hass_token_buffer() in this call */
+  HassItem *item;      /* the one that its callback computes, or NULL */
+  guint32 n_computed;  /* items of its last batch that were looked at */
+  guint32 n_resting;   /* items of it that are due later, or behind such */
+  guint32 n_done;      /* of these, tokens that were computed */
+  guint32 n_stay;      /* of these, that do not go on to the next stage */
+  guint64 n_bytes;     /* of the inputs of those computed */
+  guint64 n_through;   /* tokens whose end it made, but for those that failed */
+  HassItem *items;     /* of the batch that it computes */
+  HassBatch *stand_in; /* that batch, if it is one, or NULL */
+  guint stage;         /* the stage of that batch */
+  gsize most_output;   /* size of the item's output, if it has one */
+  guint32 n_again;     /* tokens of its last batch that were sent back */
+  HassBatch *later;    /* what it computes after the batch, or NULL */
+  GArray *parts;       /* HassPart: what the batch's tokens have emitted */
+  GPtrArray *buffers;  /* HassChunk: of hass_token_buffer() in this call */
   /* the arrays above are not empty; here, because their lengths lie in cache
      lines that other threads write */
   gboolean has_parts, has_buffers;
@@ -213,7 +230,8 @@ struct HassStream
      both from the last on: few bytes are in flight, and a stage that binds is
      not kept waiting by work that comes after it */
   guint order[HASS_MAX_CLASSES];
-  gboolean linked; /* a stage can run on devices beside the CPU pool */
+  gboolean linked;   /* a stage can run on devices beside the CPU pool */
+  gboolean restarts; /* a stage does */
   _Atomic guint n_backed_up; /* stages that are; see turn.c */
   _Atomic guint feed;        /* see HassServe.feed */
   /* By the generating thread: since when it leaves tokens to others, until when
@@ -253,6 +271,10 @@ struct HassStream
   _Atomic gsize asked_bytes; /* largest output of hass_token_output() */
 
   _Alignas(HASS_CACHE_LINE) _Atomic guint64 n_ready; /* batches in ready sets */
+
+  /* restart.c: stand-ins of which a second one may be made */
+  _Alignas(HASS_CACHE_LINE) pthread_mutex_t race_lock;
+  HassBatch *oldest_held, *newest_held;
 
   _Alignas(HASS_CACHE_LINE) pthread_mutex_t memory_lock;
   GPtrArray *all_batches, *all_items, *all_chunks;
@@ -338,9 +360,13 @@ gboolean hass_stream_caller_declines (HassStream *stream, guint stage,
                                       guint64 left);
 extern gint64 hass_stream_patience_ns; /* for tests; 0: what the file says */
 
+/* token.c */
+void hass_stream_misuse (HassStream *stream, const HassStreamWorker *sw,
+                         const char *what);
+
 /* compute.c */
 void hass_item_compute (HassStream *stream, HassWorker *worker, guint stage,
-                        HassItem *item);
+                        HassItem *item, HassBatch *stand_in);
 
 /* memory.c */
 HassBatch *hass_batch_new (HassStream *stream, HassStreamWorker *sw);
@@ -393,6 +419,17 @@ HassBatch *hass_batch_split (HassStream *stream, HassStreamWorker *sw,
 void hass_batch_recount (HassBatch *batch);
 void hass_batch_insert_parts (HassStream *stream, HassStreamWorker *sw,
                               HassBatch *batch);
+
+/* restart.c */
+HassBatch *hass_stand_in_new (HassStream *stream, HassWorker *worker,
+                              HassBatch *batch, guint device);
+gboolean hass_stand_in_claim (HassStream *stream, HassBatch *stand_in);
+HassBatch *hass_stand_in_end (HassStream *stream, HassStreamWorker *sw,
+                              HassBatch *stand_in, gboolean done);
+void hass_stand_in_abandon (HassStream *stream, HassBatch *stand_in);
+HassHeld hass_stream_held (HassStream *stream, guint device);
+HassBatch *hass_stand_in_again (HassStream *stream, HassWorker *worker,
+                                guint device);
 
 /* again.c */
 void hass_again_set_due (const HassStream *stream, HassBatch *batch);

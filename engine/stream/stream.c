@@ -55,6 +55,8 @@ set_up_stage (HassStream *stream, guint s)
                            .element_threads = p->element_threads };
   guint64 cpu = job->cpu >= 0 ? (guint64)1 << job->cpu : 0;
   stage->linked = (stream->classes[s].devices & ~cpu) != 0;
+  stage->restarts = stage->linked && p->pure;
+  stream->restarts |= stage->restarts;
   stream->linked |= stage->linked;
 }
 
@@ -295,7 +297,13 @@ stream_finish (HassJob *job)
       g_array_set_size (sw->parts, 0);
     }
   for (guint i = 0; i < stream->all_batches->len; i++)
-    abandon_batch (stream, g_ptr_array_index (stream->all_batches, i));
+    {
+      HassBatch *batch = g_ptr_array_index (stream->all_batches, i);
+      if (batch->original)
+        hass_stand_in_abandon (stream, batch);
+      else
+        abandon_batch (stream, batch);
+    }
   abandon_pending (stream);
   add_up_cores (stream);
   if (job->samplers)

@@ -59,6 +59,7 @@ HassBatch *hass_stream_next (HassStream *stream, HassWorker *worker,
 /* What the virtual engine asks of batches and grants. */
 guint hass_batch_stage (const HassBatch *batch);
 guint32 hass_batch_size (const HassBatch *batch);
+gboolean hass_batch_is_lost (const HassBatch *batch);
 const HassToken *hass_batch_token (const HassBatch *batch, guint32 i);
 void hass_stream_note_running (HassStream *stream, const HassWorker *worker,
                                const HassBatch *batch);

@@ -34,11 +34,13 @@ hass_ticket_free (gpointer data)
   g_free (t->loads);
   g_free (t->items);
   g_free (t->seqs);
+  g_free (t->what);
   g_aligned_free (t);
 }
 
 /* Returns how many stages after that of the ticket its device can compute on
-   the same tokens, at most @most; none if a token must pass one at a time. */
+   the same tokens, at most @most; none if a token must pass one at a time. What
+   may be computed twice passes stages that allow it. */
 static guint
 fusable (const HassStream *stream, const HassTicket *t, guint64 most)
 {
@@ -49,17 +51,19 @@ fusable (const HassStream *stream, const HassTicket *t, guint64 most)
         return 0;
   most = MIN (most, stream->job->devices[device].max_fused);
   while (n < most && stage + n + 1 < stream->n_stages
-         && stream->classes[stage + n + 1].devices >> device & 1)
+         && stream->classes[stage + n + 1].devices >> device & 1
+         && (!t->batches->original || stream->stages[stage + n + 1].restarts))
     n++;
   return n;
 }
 
 /* Takes batches with about @units tokens, at least one, from the ready set of a
-   stage. Returns: their list. */
+   stage. Returns: the list of what the device computes. */
 static HassBatch *
-take_batches (HassStream *stream, HassStreamWorker *sw, guint stage,
+take_batches (HassStream *stream, HassWorker *worker, guint device, guint stage,
               guint64 units)
 {
+  HassStreamWorker *sw = hass_stream_worker (stream, worker);
   HassBatchQueue *queue = &stream->stages[stage].ready;
   HassBatch *list = NULL, **end = &list;
   pthread_mutex_lock (&queue->lock);
@@ -68,6 +72,8 @@ take_batches (HassStream *stream, HassStreamWorker *sw, guint stage,
          && (batch = hass_ready_take_locked (stream, sw, queue, units)))
     {
       units -= batch->n;
+      if (stream->stages[stage].restarts)
+        batch = hass_stand_in_new (stream, worker, batch, device);
       batch->link = NULL;
       *end = batch;
       end = &batch->link;
@@ -112,6 +118,7 @@ add_unit (HassTicket *t, HassItem *item)
       t->loads = g_renew (HassLoad, t->loads, t->capacity);
       t->items = g_renew (HassItem *, t->items, t->capacity);
       t->seqs = g_renew (guint64, t->seqs, t->capacity);
+      t->what = g_renew (guint8, t->what, t->capacity);
     }
   const HassToken *token = &item->token;
   t->items[t->n] = item;
@@ -150,9 +157,12 @@ hass_ticket_grant (HassStream *stream, HassWorker *worker, guint device,
   HassStreamWorker *sw = hass_stream_worker (stream, worker);
   HassTicket *t = free_ticket (stream, device);
   guint s = serve->class_index;
-  t->batches = take_batches (stream, sw, s, MAX (serve->units, 1));
+  t->batches = serve->again ? hass_stand_in_again (stream, worker, device)
+                            : take_batches (stream, worker, device, s,
+                                            MAX (serve->units, 1));
   if (!t->batches)
     return NULL;
+  s = t->batches->stage;
   t->busy = TRUE;
   t->over = FALSE;
   t->stage = s;
@@ -177,282 +187,4 @@ hass_ticket_grant (HassStream *stream, HassWorker *worker, guint device,
   stream->holds[device * stream->n_stages + s] += t->n;
   stream->bundles[device]++;
   return &t->slot;
-}
-
-/* -- Its end ------------------------------------------------------------ */
-
-/* Returns the time of a grant, in ns, in which no grant before it kept the
-   device busy: grants that overlap count once. */
-static gint64
-busy_alone_ns (HassStream *stream, guint device, const HassCompletion *told)
-{
-  gint64 *until_ns = &stream->busy_until_ns[device];
-  gint64 ns = MAX (told->end_ns - MAX (told->start_ns, *until_ns), 0);
-  *until_ns = MAX (*until_ns, told->end_ns);
-  return ns;
-}
-
-static void
-add_to_totals (HassTotals *totals, const HassCompletion *told, gint64 busy_ns)
-{
-  totals->units += told->units;
-  totals->work += (double)told->units;
-  totals->bytes += told->bytes;
-  totals->bundles++;
-  totals->busy_ns += (double)busy_ns;
-}
-
-/* Returns: the time in ns that a grant adds to one of the stages of a device;
-   where the device does not tell, all of the duration. */
-static double
-added (double busy_ns, double ns)
-{
-  return busy_ns > 0 ? busy_ns : ns;
-}
-
-/* Notes that a grant is complete; hass_tickets_collect() takes it from there.
-   Under the decision lock. */
-void
-hass_ticket_over (HassJob *job, HassSlot *slot, const HassCompletion *told)
-{
-  HassStream *stream = hass_stream_of (job);
-  HassTicket *t = (HassTicket *)slot;
-  t->told = *told;
-  t->over = TRUE;
-  stream->holds[t->device * stream->n_stages + t->stage] -= t->n;
-  stream->bundles[t->device]--;
-  stream->told_ns = told->end_ns;
-  t->busy_ns = busy_alone_ns (stream, t->device, told);
-  add_to_totals (&job->totals[t->device], told, t->busy_ns);
-  hass_stream_tell_served (
-      stream,
-      &(HassServed){ .device = t->device,
-                     .class_index = t->stage,
-                     .units = told->units,
-                     .bytes = told->bytes,
-                     .busy_ns = (double)(told->end_ns - told->start_ns),
-                     .grant_ns = told->grant_ns,
-                     .start_ns = told->start_ns,
-                     .end_ns = told->end_ns,
-                     .h2d_ns = added (told->h2d_busy_ns, told->h2d_ns),
-                     .kernel_ns = added (told->kernel_busy_ns, told->kernel_ns),
-                     .d2h_ns = added (told->d2h_busy_ns, told->d2h_ns),
-                     .failed = told->failed,
-                     .fused = t->slot.fused });
-}
-
-/* Fails a token that fits into the memory of no device that can run it. */
-void
-hass_ticket_refused (HassJob *job, HassSlot *slot, guint32 position,
-                     const char *why)
-{
-  HassStream *stream = hass_stream_of (job);
-  HassTicket *t = (HassTicket *)slot;
-  hass_item_fail (stream, &stream->stages[t->stage], t->items[position],
-                  g_error_new_literal (HASS_ERROR, HASS_ERROR_NO_MEMORY, why));
-}
-
-/* Notes that a token is too large for the ticket's device with all the stages
-   that it was to pass there. */
-void
-hass_ticket_unfuse (HassJob *job, HassSlot *slot, guint32 position)
-{
-  HassItem *item = ((HassTicket *)slot)->items[position];
-  (void)job;
-  item->one_stage = TRUE;
-}
-
-enum
-{
-  DONE,
-  BACK, /* to be granted again */
-  CORES /* to be computed by cores: too large for the device */
-};
-
-/* Fills in what has become of each unit of a ticket. */
-static void
-look (HassTicket *t, guint8 *what)
-{
-  HassRound *round = &t->slot.round;
-  const guint classes[] = { round->classes[t->device], HASS_DEVICE_CPU };
-  for (guint k = 0; k < G_N_ELEMENTS (classes); k++)
-    for (;;)
-      {
-        HassExtent e = hass_round_take_any (round, classes[k], G_MAXUINT32);
-        if (e.n == 0)
-          break;
-        memset (what + e.first, k == 0 ? BACK : CORES, e.n);
-      }
-}
-
-/* Books the time that the batch, which the device has computed, waited for it:
-   until the part of the grant's time that counts as busy. */
-static void
-count_wait (HassStreamWorker *sw, const HassTicket *t, const HassBatch *batch)
-{
-  gint64 begin_ns = t->told.end_ns - t->busy_ns;
-  gint64 ns = batch->since_ns > 0 ? MAX (begin_ns - batch->since_ns, 0) : 0;
-  atomic_fetch_add_explicit (&sw->stages[t->stage].waited_ns,
-                             ns * (gint64)batch->n, memory_order_relaxed);
-}
-
-/* Ends the stay of the batch, whose tokens have all met with @what, on the
-   device. */
-static void
-settle (HassStream *stream, HassWorker *worker, HassTicket *t, HassBatch *batch,
-        guint8 what)
-{
-  HassStreamWorker *sw = hass_stream_worker (stream, worker);
-  HassStageState *stage = &stream->stages[t->stage];
-  for (guint32 i = 0; i < batch->n; i++)
-    {
-      HassItem *item = &batch->items[i];
-      if (what == DONE)
-        item->one_stage = FALSE;
-      if (item->state == HASS_ITEM_ALIVE && what == DONE)
-        hass_item_advance (stream, sw, item);
-      else if (item->fresh)
-        {
-          hass_chunk_unref (stream, sw, g_steal_pointer (&item->fresh));
-          item->token.output = NULL;
-          item->token.output_bytes = 0;
-        }
-    }
-  if (what == BACK)
-    hass_ready_push (stream, batch);
-  else if (what == CORES)
-    hass_cores_push (stream, stage, batch);
-  else
-    {
-      count_wait (sw, t, batch);
-      hass_batch_recount (batch);
-      batch->stage = t->stage + t->slot.fused + 1;
-      hass_batch_dispatch (stream, worker, batch);
-    }
-}
-
-/* Finds the tokens of the loads from position @at on again, which were split
-   off from @batch and have moved to @rest. */
-static void
-follow (HassTicket *t, guint32 at, const HassBatch *batch, HassBatch *rest)
-{
-  for (; at < t->n; at++)
-    {
-      const HassItem *old = t->items[at];
-      guintptr index = (guintptr)(old - batch->items) - batch->n;
-      if (old < batch->items + batch->n || index >= rest->n)
-        return;
-      t->items[at] = &rest->items[index];
-    }
-}
-
-/* Divides a batch of the ticket where tokens of different fate meet, and
-   settles the pieces. @at: the position of its first token; moved behind the
-   last. */
-static void
-settle_pieces (HassStream *stream, HassWorker *worker, HassTicket *t,
-               HassBatch *batch, const guint8 *what, guint32 *at)
-{
-  HassStreamWorker *sw = hass_stream_worker (stream, worker);
-  while (batch)
-    {
-      HassBatch *rest = NULL;
-      guint8 first = DONE;
-      gboolean any = FALSE;
-      for (guint32 i = 0; i < batch->n && !rest; i++)
-        {
-          const HassItem *item = &batch->items[i];
-          if (*at >= t->n || t->items[*at] != item)
-            continue; /* it was not granted */
-          if (any && what[*at] != first)
-            rest = hass_batch_split (stream, sw, batch, i);
-          else
-            {
-              first = what[(*at)++];
-              any = TRUE;
-            }
-        }
-      if (rest)
-        follow (t, *at, batch, rest);
-      settle (stream, worker, t, batch, first);
-      batch = rest;
-    }
-}
-
-static void
-count (HassStream *stream, HassWorker *worker, const HassTicket *t)
-{
-  HassStreamWorker *sw = hass_stream_worker (stream, worker);
-  for (guint s = t->stage; s <= t->stage + t->slot.fused; s++)
-    {
-      HassStageCount *c = &sw->stages[s];
-      atomic_fetch_add_explicit (&c->tokens, t->told.units,
-                                 memory_order_relaxed);
-      atomic_fetch_add_explicit (&c->batches, 1, memory_order_relaxed);
-    }
-  HassStageCount *c = &sw->stages[t->stage];
-  atomic_fetch_add_explicit (&c->bytes, t->told.bytes, memory_order_relaxed);
-  atomic_fetch_add_explicit (&c->busy_ns, t->busy_ns, memory_order_relaxed);
-}
-
-/* Sends the tokens of the device's complete grants on. Returns: TRUE if there
-   were any. */
-gboolean
-hass_tickets_collect (HassStream *stream, HassWorker *worker, guint device)
-{
-  gboolean any = FALSE;
-  for (guint i = 0; i < stream->tickets[device]->len; i++)
-    {
-      HassTicket *t = g_ptr_array_index (stream->tickets[device], i);
-      if (!t->busy || !t->over)
-        continue;
-      worker->now_ns = t->told.end_ns;
-      count (stream, worker, t);
-      g_autofree guint8 *what = g_malloc0 (MAX (t->n, 1));
-      look (t, what);
-      guint32 at = 0;
-      HassBatch *next;
-      for (HassBatch *b = g_steal_pointer (&t->batches); b; b = next)
-        {
-          next = b->link;
-          settle_pieces (stream, worker, t, b, what, &at);
-        }
-      t->busy = FALSE;
-      any = TRUE;
-    }
-  return any;
-}
-
-/* -- Virtual time ------------------------------------------------------- */
-
-const HassToken *
-hass_ticket_token (HassSlot *slot, guint32 position)
-{
-  const HassItem *item = ((HassTicket *)slot)->items[position];
-  return &item->token;
-}
-
-/* Computes the results of a part of a grant by the CPU workers of its stages,
-   unless the run is dry. Returns: what was computed. */
-HassDone
-hass_ticket_compute (HassStream *stream, HassWorker *worker, HassSlot *slot,
-                     HassExtent extent)
-{
-  HassTicket *t = (HassTicket *)slot;
-  HassStreamWorker *sw = hass_stream_worker (stream, worker);
-  HassDone done = { .n = extent.n, .work = extent.n };
-  for (guint32 i = extent.first; i < extent.first + extent.n; i++)
-    {
-      HassItem *item = t->items[i];
-      done.bytes += item->token.input_bytes;
-      if (stream->job->dry)
-        continue;
-      hass_chunk_unref (stream, sw, g_steal_pointer (&item->fresh));
-      item->token.output = NULL;
-      item->token.output_bytes = 0;
-      for (guint s = t->stage; s <= t->stage + slot->fused; s++)
-        if (item->state == HASS_ITEM_ALIVE)
-          hass_item_compute (stream, worker, s, item);
-    }
-  return done;
 }

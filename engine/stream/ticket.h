@@ -25,7 +25,9 @@ typedef struct
   guint64 *seqs;
   guint32 n, capacity;
   HassBatch *batches; /* list of the batches that hold the tokens */
+  guint8 *what; /* [capacity] what has become of each unit; once it is over */
   HassCompletion told;
+  HassCompletion counts; /* without what another device has computed before */
   gint64 busy_ns; /* of it, time in which no other grant kept the device busy */
 } HassTicket;
 

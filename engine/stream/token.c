@@ -32,10 +32,11 @@ stage_of (HassStream *stream, const HassStreamWorker *sw)
   return &stream->stages[sw->stage];
 }
 
-/* Stops the pipeline: a function was called that this call of the stage may
-   not call with its token. @what: the function and what is wrong. */
-static void
-misuse (HassStream *stream, const HassStreamWorker *sw, const char *what)
+/* Stops the pipeline: a call of the stage did what it may not do with its
+   token. @what: what is wrong, with the function. */
+void
+hass_stream_misuse (HassStream *stream, const HassStreamWorker *sw,
+                    const char *what)
 {
   hass_job_stop (stream->job,
                  g_error_new (HASS_ERROR, HASS_ERROR_MISUSE,
@@ -111,13 +112,22 @@ has_emitted (const HassStreamWorker *sw)
                 == hass_item_index (sw);
 }
 
-/* Returns: FALSE if the token's fate was decided in this call, and otherwise
-   than @function does, which leaves it in state @decides; the pipeline is
-   stopped. */
+/* Returns: FALSE if the stage is pure, or the token's fate was decided in this
+   call, and otherwise than @function does, which leaves it in state @decides;
+   the pipeline is stopped. */
 static gboolean
 may_decide (HassStream *stream, const HassStreamWorker *sw,
             const char *function, HassItemState decides)
 {
+  if (stream->stages[sw->stage].public.pure)
+    {
+      g_autofree char *what = g_strdup_printf (
+          "%s called in a stage that is pure: its only effect may be the "
+          "token's output",
+          function);
+      hass_stream_misuse (stream, sw, what);
+      return FALSE;
+    }
   guint8 state = sw->item->state;
   const char *before = state == HASS_ITEM_DROPPED ? "hass_token_drop"
                        : state == HASS_ITEM_AGAIN ? "hass_token_again"
@@ -129,7 +139,7 @@ may_decide (HassStream *stream, const HassStreamWorker *sw,
       "%s called after %s in the same call of the stage: a token either is "
       "replaced by its parts, is dropped or comes again",
       function, before);
-  misuse (stream, sw, what);
+  hass_stream_misuse (stream, sw, what);
   return FALSE;
 }
 
@@ -176,10 +186,11 @@ may_claim (HassStream *stream, const HassStreamWorker *sw, const HassLoad *part)
 {
   if (hass_buffer_holds_part (stream->job, &sw->item->load, part))
     return TRUE;
-  misuse (stream, sw,
-          "hass_token_emit: HASS_LOAD_BUFFER of the part is set, but it does "
-          "not lie in a buffer that its token's load has claimed by "
-          "HASS_LOAD_BUFFER");
+  hass_stream_misuse (
+      stream, sw,
+      "hass_token_emit: HASS_LOAD_BUFFER of the part is set, but it does "
+      "not lie in a buffer that its token's load has claimed by "
+      "HASS_LOAD_BUFFER");
   return FALSE;
 }
 
@@ -212,7 +223,8 @@ hass_token_emit (HassToken *token, HassWorker *worker, const HassLoad *part)
   HassStream *stream = hass_stream_of (worker->job);
   HassItem *item = sw->item;
   if (hass_job_stopping (worker->job)
-      || (G_UNLIKELY (item->state != HASS_ITEM_ALIVE)
+      || (G_UNLIKELY (item->state != HASS_ITEM_ALIVE
+                      || stream->stages[sw->stage].public.pure)
           && !may_decide (stream, sw, "hass_token_emit", HASS_ITEM_ALIVE))
       || (G_UNLIKELY (part->flags & HASS_LOAD_BUFFER)
           && !may_claim (stream, sw, part))
@@ -284,7 +296,7 @@ hass_token_again (HassToken *token, HassWorker *worker, guint to)
                 : g_strdup_printf ("hass_token_again sends it back to the "
                                    "stage with index %u, but there are %u",
                                    to, stream->n_stages);
-      misuse (stream, sw, what);
+      hass_stream_misuse (stream, sw, what);
       return FALSE;
     }
   if (!may_decide (stream, sw, "hass_token_again", HASS_ITEM_AGAIN))

@@ -155,12 +155,26 @@ feed_gpu (HassVirtualWorld *w, HassVirtualGpu *gpu)
 
 /* -- Both ---------------------------------------------------------------- */
 
+/* Lets cores go that compute what nobody needs any more, as the CPU worker of a
+   stage does that looks at hass_worker_stopping(). */
+static void
+leave_unneeded (HassVirtualWorld *w)
+{
+  for (guint c = 0; c < w->job->n_cores; c++)
+    if (w->core_busy[c] && hass_batch_is_lost (w->batches[c]))
+      {
+        HassVirtualDue event = hass_virtual_cancel (w, (gint)c);
+        core_done (w, &event);
+      }
+}
+
 static void
 feed (HassVirtualWorld *w)
 {
   gboolean any = TRUE;
   while (any)
     {
+      leave_unneeded (w);
       any = FALSE;
       for (guint g = 0; g < w->n_gpus; g++)
         while (feed_gpu (w, &w->gpus[g]))

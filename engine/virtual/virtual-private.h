@@ -197,6 +197,7 @@ void hass_virtual_world_init (HassVirtualWorld *w, guint n_devices);
 void hass_virtual_world_clear (HassVirtualWorld *w);
 void hass_virtual_push (HassVirtualWorld *w, HassVirtualDue due);
 HassVirtualDue hass_virtual_pop (HassVirtualWorld *w);
+HassVirtualDue hass_virtual_cancel (HassVirtualWorld *w, gint core);
 void hass_virtual_sort (HassVirtualWorld *w);
 gint64 *hass_virtual_gpu_link (HassVirtualGpu *gpu, gboolean out);
 double hass_virtual_noise (HassVirtualWorld *w);

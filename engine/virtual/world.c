@@ -49,6 +49,19 @@ hass_virtual_pop (HassVirtualWorld *w)
   return top;
 }
 
+/* Makes the event that a busy core has finished a mere wake-up. Returns: what
+   it was. */
+HassVirtualDue
+hass_virtual_cancel (HassVirtualWorld *w, gint core)
+{
+  HassVirtualDue *due = (HassVirtualDue *)w->heap->data;
+  while (due->core != core)
+    due++;
+  HassVirtualDue was = *due;
+  due->core = -1;
+  return was;
+}
+
 static gint
 by_time (gconstpointer a, gconstpointer b)
 {

@@ -458,6 +458,8 @@ serve (gpointer self, const HassStreamState *state, guint device,
     s->starved = TRUE;
   if (again_ns < G_MAXINT64)
     serve->within_ns = again_ns - state->now_ns;
+  else if (any)
+    return hass_steady_again (&s->steady, state, device, serve);
   return any ? HASS_WAIT : HASS_DONE;
 }
 

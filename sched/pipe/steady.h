@@ -67,6 +67,12 @@ double hass_steady_behind (const HassSteady *s, guint c, guint device);
 guint64 hass_bundle_units (const HassPaces *p, guint c, guint device,
                            double launches, guint64 tokens);
 
+/* again.c. Returns: HASS_TAKE with HassServe.again if a device that finds
+   nothing else should begin again what another one holds; else HASS_WAIT,
+   perhaps with HassServe.within_ns. */
+HassAnswer hass_steady_again (const HassSteady *s, const HassStreamState *state,
+                              guint device, HassServe *serve);
+
 /* cores.c. Returns: HassServe.at_once of a class that other devices serve: one
    until the cores are measured, then as many as leave one core free, or all
    where enough units wait; 0 if it is short, or not for cores at all. */

@@ -28,7 +28,7 @@ static gint rounds, random_cases, replay_farm;
 static gint part_mib = SIM_NOT_GIVEN, start_ms = SIM_NOT_GIVEN,
             kernels = SIM_NOT_GIVEN, times = SIM_NOT_GIVEN;
 static gint64 seed = 1;
-static gboolean json, csv, list, summary_only, no_static, known;
+static gboolean json, csv, list, summary_only, no_static, known, pure;
 
 static const GOptionEntry entries[] = {
   { "platform", 'p', 0, G_OPTION_ARG_STRING, &platform,
@@ -105,6 +105,10 @@ static const GOptionEntry entries[] = {
     "Of --pipeline: strategies know the mean times of stages on devices, as "
     "earlier runs have measured them",
     NULL },
+  { "pure", 0, 0, G_OPTION_ARG_NONE, &pure,
+    "Of --pipeline: what one device holds up may be begun again on another "
+    "one, at stages that GPUs can run",
+    NULL },
   { "summary", 0, 0, G_OPTION_ARG_NONE, &summary_only,
     "Only the geometric means", NULL },
   { "no-static", 0, 0, G_OPTION_ARG_NONE, &no_static,
@@ -149,8 +153,9 @@ check_cases (GError **error)
     return sim_refuse (error, "--times belongs to --dataflow, from 1");
   if (plot && !workload)
     return sim_refuse (error, "--plot draws one case: --workload is needed");
-  if (known && !pipeline)
-    return sim_refuse (error, "--known belongs to --pipeline");
+  if ((known || pure) && !pipeline)
+    return sim_refuse (error, known ? "--known belongs to --pipeline"
+                                    : "--pure belongs to --pipeline");
   if (replay_farm < 0 || (!replay && (changes || replay_farm)))
     return sim_refuse (error, "--replay-farm and --platform-change belong to "
                               "--replay; farms are counted from 1");
@@ -420,6 +425,7 @@ run_pipeline (Bench *b, GError **error)
                              .seed = (guint64)seed,
                              .noise = b->noise,
                              .known = known,
+                             .pure = pure,
                              .summary = summary_only,
                              .output = output () };
   return sim_pipe_command (&command, &b->failed, error);

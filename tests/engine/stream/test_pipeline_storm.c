@@ -34,7 +34,7 @@ typedef struct
   guint64 seed;
   GString *text;
   guint n_gpus, n_tokens, n_cores;
-  gboolean gpu_only;
+  gboolean gpu_only, pure;
   const char *strategy;
   HassErrorPolicy on_error;
   gsize tokens;
@@ -50,7 +50,7 @@ typedef struct
 /* What has happened in all. */
 typedef struct
 {
-  guint64 whole, failed, faults, lost, on_gpus;
+  guint64 whole, failed, faults, lost, on_gpus, again, overtaken;
 } Tally;
 
 /* -- The stages: a token begins with its size in bytes ------------------ */
@@ -151,7 +151,40 @@ released (const HassLoad *load, gboolean committed, gpointer data)
   Plan *p = data;
   p->released[GPOINTER_TO_UINT (load->tag)]++;
   p->committed += committed;
+  g_free (p->bytes[GPOINTER_TO_UINT (load->tag)]); /* nobody reads it now */
+  p->bytes[GPOINTER_TO_UINT (load->tag)] = NULL;
 }
+
+/* -- A strategy that begins again whatever it may ----------------------- */
+
+static HassAnswer
+serve (gpointer self, const HassStreamState *state, guint device,
+       gboolean force, HassServe *serve)
+{
+  const HassStrategyEnv *env = self;
+  (void)force;
+  serve->in_flight = 2;
+  serve->fuse = 1;
+  serve->units = 3;
+  if (env->devices[device].kind != HASS_DEVICE_GPU)
+    return HASS_TAKE;
+  for (guint c = 0; c < state->n_classes; c++)
+    if (state->classes[c].ready > 0 && env->classes[c].devices >> device & 1)
+      {
+        serve->class_index = c;
+        return HASS_TAKE;
+      }
+  serve->again = state->held.units > 0;
+  return serve->again ? HASS_TAKE : HASS_WAIT;
+}
+
+static const HassStrategyOps again_ops = { .struct_size = sizeof again_ops,
+                                           .name = "test-again",
+                                           .summary = "a test",
+                                           .source = "a test",
+                                           .farms = HASS_FARM_PIPELINE,
+                                           .create = trial_env,
+                                           .serve = serve };
 
 /* -- Plans -------------------------------------------------------------- */
 
@@ -195,6 +228,9 @@ plan_init (Plan *p, guint64 seed)
   for (guint i = 1 + below (r, 4); i > 0; i--)
     fake_add_fault (r, p->n_gpus, &p->faults, p->text);
   p->faults.n_devices = p->n_gpus;
+  p->pure = below (r, 2);
+  if (p->pure && below (r, 4) > 0)
+    p->strategy = again_ops.name;
 }
 
 static void
@@ -211,9 +247,9 @@ run_pipeline (Plan *p, HassReport **report, GError **error)
   HassLoad loads[MOST_TOKENS];
   const HassStage stages[] = {
     HASS_STAGE (.name = "triple", .cpu = p->gpu_only ? NULL : cpu_triple,
-                .gpu = gpu_triple, .output_ratio = 1),
+                .gpu = gpu_triple, .output_ratio = 1, .pure = p->pure),
     HASS_STAGE (.name = "flip", .cpu = p->gpu_only ? NULL : cpu_flip,
-                .gpu = gpu_flip, .output_ratio = 1),
+                .gpu = gpu_flip, .output_ratio = 1, .pure = p->pure),
     HASS_STAGE (.name = "check", .mode = HASS_STAGE_ORDERED, .cpu = check),
   };
   for (guint i = 0; i < p->n_tokens; i++)
@@ -286,6 +322,13 @@ run_plan (Plan *p, Tally *tally)
   check_books (p, ok, report, error);
   for (guint d = 0; report && d < report->n_devices; d++)
     lost |= report->devices[d].lost;
+  for (guint s = 0; report && s < report->n_stages; s++)
+    {
+      tally->again += report->stages[s].again;
+      tally->overtaken += report->stages[s].overtaken;
+      if (report->stages[s].tokens > p->n_tokens)
+        p->wrong = "a token counts twice at a stage";
+    }
   tally->lost += lost;
   tally->faults += counts.faults;
   tally->on_gpus += p->on_gpus;
@@ -314,6 +357,7 @@ storm (void)
   guint64 first = from_environment ("TEST_SEED", 1);
   guint n_wrong = 0;
   Tally t = { 0 };
+  hass_strategy_register (&again_ops, NULL); /* once is enough */
   for (guint64 i = 0; i < n && n_wrong < 10; i++)
     {
       Plan p;
@@ -323,12 +367,14 @@ storm (void)
     }
   printf ("\n    %" G_GUINT64_FORMAT " pipelines whole, %" G_GUINT64_FORMAT
           " failed; %" G_GUINT64_FORMAT " faults, %" G_GUINT64_FORMAT
-          " lost a GPU, %" G_GUINT64_FORMAT " tokens' stages on GPUs ",
-          t.whole, t.failed, t.faults, t.lost, t.on_gpus);
+          " lost a GPU, %" G_GUINT64_FORMAT
+          " tokens' stages on GPUs, %" G_GUINT64_FORMAT
+          " begun again, %" G_GUINT64_FORMAT " overtaken ",
+          t.whole, t.failed, t.faults, t.lost, t.on_gpus, t.again, t.overtaken);
   CU_ASSERT_EQUAL (n_wrong, 0);
-  CU_ASSERT_TRUE (
-      n < PIPELINES
-      || (t.whole > 0 && t.faults > 0 && t.lost > 0 && t.on_gpus > 0));
+  CU_ASSERT_TRUE (n < PIPELINES
+                  || (t.whole > 0 && t.faults > 0 && t.lost > 0 && t.on_gpus > 0
+                      && t.overtaken > 0 && t.again > t.overtaken));
 }
 
 HASS_TEST_SUITE (pipeline_storm,

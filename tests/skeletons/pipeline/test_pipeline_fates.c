@@ -99,6 +99,50 @@ two_fates (void)
         CU_ASSERT_TRUE (both_fail (first, second));
 }
 
+/* -- Pure stages -------------------------------------------------------- */
+
+typedef struct
+{
+  PipeBooks books; /* the first member: what pipe_release gets */
+  Fate fate;       /* N_FATES: it sets the tag */
+} Impure;
+
+static gboolean
+be_impure (HassToken *t, HassWorker *w, gpointer data, GError **error)
+{
+  const Impure *impure = data;
+  (void)error;
+  if (t->seq == BAD_SEQ && impure->fate < N_FATES)
+    give_fate (t, w, impure->fate);
+  else if (t->seq == BAD_SEQ)
+    t->tag = t;
+  return TRUE;
+}
+
+/* A token of a pure stage has no fate but to go on with its tag. */
+static void
+pure_stages (void)
+{
+  for (Fate fate = EMIT; fate <= N_FATES; fate++)
+    {
+      Impure impure = { .fate = fate };
+      g_autoptr (HassReport) report = NULL;
+      g_autoptr (GError) error = NULL;
+      const HassStage stage
+          = HASS_STAGE (.name = "pure", .cpu = be_impure, .pure = TRUE);
+      HassPipeline p = pipe_new (&stage, 1, PIPE_LOADS);
+      p.release = pipe_release;
+      p.user_data = &impure;
+      CU_ASSERT_FALSE (pipe_run (&p, &report, &error));
+      CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_MISUSE));
+      CU_ASSERT_PTR_NOT_NULL (
+          strstr (error->message, "pipeline 'pipe', token 40, stage 'pure': "));
+      CU_ASSERT_PTR_NOT_NULL (
+          strstr (error->message, fate < N_FATES ? names[fate] : "tag"));
+      CU_ASSERT_TRUE (pipe_books_right (&impure.books, PIPE_LOADS, report));
+    }
+}
+
 /* -- What may be combined ----------------------------------------------- */
 
 typedef struct
@@ -209,6 +253,8 @@ again_twice (void)
 HASS_TEST_SUITE (
     pipeline_fates,
     { "emitting, dropping and sending back exclude each other", two_fates },
+    { "a pure stage neither emits, drops, sends back nor sets the tag",
+      pure_stages },
     { "what is sent back with an output has it as input", output_with_again },
     { "a dropped token may have an output", output_with_drop },
     { "of two calls that send a token back the second holds", again_twice })

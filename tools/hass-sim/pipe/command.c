@@ -138,7 +138,9 @@ static gboolean
 run_strategy (const SimPipeCommand *command, const SimPipeCase *c,
               const char *strategy, SimPipeResult *result, GError **error)
 {
-  SimPipeOptions options = { .strategy = strategy, .known = command->known };
+  SimPipeOptions options = { .strategy = strategy,
+                             .known = command->known,
+                             .pure = command->pure };
   return strcmp (strategy, SIM_MAPPINGS) == 0
              ? sim_pipe_best_mapping (c, result, error)
              : sim_pipe_run (c, &options, result, error);

@@ -126,6 +126,7 @@ void sim_pipe_bound (SimPipeCase *c, double *shares);
  * @strategy: name and parameters.
  * @tokens: most tokens in flight; 0: as the pipeline says.
  * @known: the strategy knows the mean times of stages on devices.
+ * @pure: the stages that GPUs can run are pure (HassStage.pure).
  * @record: file that gets a record of the run; or NULL.
  * @events: [@n_events], devices that get slower or are lost; or NULL.
  */
@@ -133,7 +134,7 @@ typedef struct
 {
   const char *strategy;
   guint64 tokens;
-  gboolean known;
+  gboolean known, pure;
   const char *record;
   const HassVirtualEvent *events;
   guint n_events;
@@ -167,7 +168,7 @@ gboolean sim_pipe_best_mapping (const SimPipeCase *c, SimPipeResult *best,
  * @strategies: a line of each for each pipeline. "mappings" is the best of all
  *   fixed mappings of the stages to devices.
  * @noise: standard deviation of times; -1: the platform's.
- * @known: as SimPipeOptions.known.
+ * @known, @pure: as in SimPipeOptions.
  * @summary: only the geometric means.
  * @output: 't': tables; 'j': JSON; 'c': CSV, a line for each run.
  */
@@ -177,7 +178,7 @@ typedef struct
   char **strategies;
   guint64 seed;
   double noise;
-  gboolean known, summary;
+  gboolean known, pure, summary;
   char output;
 } SimPipeCommand;
 

@@ -216,6 +216,7 @@ sim_pipe_run (const SimPipeCase *c, const SimPipeOptions *options,
     {
       places[s] = (Place){ .c = c, .result = result, .stage = s };
       stages[s] = stage_of (&c->pipe->stages[s], &places[s]);
+      stages[s].pure = options->pure && stages[s].gpu;
     }
   HassFarm farm = { .loads = loads,
                     .n_loads = n,

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: MIT */
+/* test_pipeline_pure.c: tokens of pure stages that a second device begins
+   again: the first result counts, the other is dropped, loads stay until both
+   are done. test_pipeline_storm.c has faults and many tokens.
+   Thread safety: single-threaded. */
+#include <stdatomic.h>
+#include <string.h>
+
+#include "hass/hass.h"
+#include "hass/strategy.h"
+#include "hass_test.h"
+#include "tests/engine/stand_in.h"
+#include "tests/engine/trial.h"
+
+#define N 40
+
+/* -- A strategy: cores first, the device begins again ------------------- */
+
+/* A token, and whether a core computes it. */
+static gint64 wanted;
+static _Atomic gboolean at_wanted;
+
+/* Cores compute what is ready; meanwhile the device begins again what they
+   hold. */
+static HassAnswer
+serve (gpointer self, const HassStreamState *state, guint device,
+       gboolean force, HassServe *serve)
+{
+  const HassStrategyEnv *env = self;
+  (void)force;
+  if (env->devices[device].kind != HASS_DEVICE_GPU)
+    {
+      serve->at_once[0] = 1;
+      return HASS_TAKE;
+    }
+  serve->again = at_wanted && state->held.units > 0;
+  serve->within_ns = 1000000;
+  return serve->again ? HASS_TAKE : HASS_WAIT;
+}
+
+static const HassStrategyOps ops = { .struct_size = sizeof ops,
+                                     .name = "test-pure",
+                                     .summary = "a test",
+                                     .source = "a test",
+                                     .farms = HASS_FARM_PIPELINE,
+                                     .create = trial_env,
+                                     .serve = serve };
+
+/* -- A pipeline: each byte of a token plus 1, on a core or on the device -- */
+
+/* @slow: the core computes token @wanted for as long as it is needed, and the
+   device at once; else the device waits until the core is through with it.
+   @fails: the core then fails. @on_gpu, @on_core: what has computed it.
+   @out, @released: of each token. @seen: at the end, in order. */
+typedef struct
+{
+  gboolean slow, fails;
+  HassErrorPolicy on_error;
+  _Atomic gboolean on_gpu, on_core, past;
+  guint8 in[N], out[N];
+  _Atomic guint released[N];
+  guint seen;
+  _Atomic gboolean early;
+} Run;
+
+static void
+kernel (const HassBundle *bundle, gpointer data)
+{
+  Run *run = data;
+  run->on_gpu = TRUE;
+  while (!run->slow && !run->past)
+    g_thread_yield ();
+  for (gsize i = 0; i < bundle->n_blocks; i++)
+    {
+      const HassBlock *b = &bundle->blocks[i];
+      run->early |= run->released[b->seq] > 0;
+      guint64 in = bundle->offsets ? bundle->offsets[i] : 0;
+      guint64 out = bundle->output_offsets ? bundle->output_offsets[i] : 0;
+      bundle->output[out] = (guint8)(bundle->input[in] + 1);
+    }
+}
+
+static gboolean
+on_gpu (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
+        GError **error)
+{
+  (void)error;
+  stand_in_launch (stream, kernel, bundle, data);
+  return TRUE;
+}
+
+static gboolean
+on_core (HassToken *token, HassWorker *worker, gpointer data, GError **error)
+{
+  Run *run = data;
+  *token->output = (guint8)(*token->input + 1);
+  if ((gint64)token->seq != wanted)
+    return TRUE;
+  at_wanted = TRUE;
+  while (run->slow && !hass_worker_stopping (worker))
+    g_thread_yield ();
+  while (!run->slow && !run->on_gpu)
+    g_thread_yield ();
+  at_wanted = FALSE;
+  run->on_core = TRUE;
+  if (run->slow) /* what is dropped is not seen */
+    *token->output = 0;
+  if (!run->fails)
+    return TRUE;
+  g_set_error (error, HASS_ERROR, HASS_ERROR_WORKER, "on purpose");
+  return FALSE;
+}
+
+static gboolean
+sink (HassToken *token, HassWorker *worker, gpointer data, GError **error)
+{
+  Run *run = data;
+  (void)worker, (void)error;
+  run->out[token->seq] = *token->input;
+  run->seen += token->seq >= run->seen;
+  run->past |= (gint64)token->seq >= wanted;
+  return TRUE;
+}
+
+static void
+released (const HassLoad *load, gboolean committed, gpointer data)
+{
+  Run *run = data;
+  guint at = (guint)((const guint8 *)load->input - run->in);
+  run->past |= !committed;
+  run->released[at]++;
+}
+
+/* Returns: whether the pipeline succeeded; @report gets its report. */
+static gboolean
+go (Run *run, HassReport **report, GError **error)
+{
+  HassDevice *device = stand_in_new (&(StandInPlan){ .depth = 1 });
+  HassLoad loads[N];
+  const HassStage stages[] = {
+    HASS_STAGE (.name = "add", .cpu = on_core, .gpu = on_gpu, .output_bytes = 1,
+                .pure = TRUE),
+    HASS_STAGE (.name = "sink", .mode = HASS_STAGE_ORDERED, .cpu = sink),
+  };
+  for (guint i = 0; i < N; i++)
+    {
+      run->in[i] = (guint8)(3 * i);
+      loads[i] = (HassLoad){ .input = &run->in[i], .input_bytes = 1 };
+    }
+  HassPipeline p = HASS_PIPELINE_INIT;
+  p.loads = loads;
+  p.n_loads = N;
+  p.user_data = run;
+  p.stages = stages;
+  p.n_stages = G_N_ELEMENTS (stages);
+  p.release = released;
+  p.run.devices = &device;
+  p.run.n_devices = 1;
+  p.run.n_cores = 2;
+  p.run.strategy = ops.name;
+  p.run.on_error = run->on_error;
+  hass_strategy_register (&ops, NULL); /* once is enough */
+  at_wanted = FALSE;
+  watchdog (30, "a token that is begun again");
+  gboolean ok = hass_pipeline (&p, report, error);
+  watchdog (0, NULL);
+  stand_in_free (device);
+  for (guint i = 0; i < N; i++)
+    CU_ASSERT_EQUAL (run->released[i], 1);
+  CU_ASSERT_FALSE (run->early);
+  CU_ASSERT_TRUE (run->on_gpu && run->on_core);
+  return ok;
+}
+
+static void
+expect_all (const Run *run, const HassReport *report)
+{
+  CU_ASSERT_EQUAL (run->seen, N);
+  for (guint i = 0; i < N; i++)
+    CU_ASSERT_EQUAL (run->out[i], (guint8)(3 * i + 1));
+  CU_ASSERT_EQUAL (report->stages[0].tokens, N);
+  CU_ASSERT_TRUE (report->stages[0].again > 0);
+  CU_ASSERT_EQUAL (report->n_unfinished, 0);
+}
+
+/* -- Tests -------------------------------------------------------------- */
+
+/* Without it the core would hold the token for ever: the watchdog would bark.
+   It is the first token, one in the middle, or the last. */
+static void
+device_overtakes_core (void)
+{
+  for (guint i = 0; i < 3; i++)
+    {
+      Run run = { .slow = TRUE };
+      g_autoptr (HassReport) report = NULL;
+      g_autoptr (GError) error = NULL;
+      wanted = i * (N - 1) / 2;
+      CU_ASSERT_TRUE (go (&run, &report, &error));
+      expect_all (&run, report);
+      CU_ASSERT_TRUE (report->stages[0].overtaken > 0);
+      g_autofree char *text = hass_report_to_string (report);
+      g_autofree char *line = g_strdup_printf (
+          "stage 'add': %" G_GUINT64_FORMAT " tokens were begun again on "
+          "another device, which was done with %" G_GUINT64_FORMAT
+          " of them first",
+          report->stages[0].again, report->stages[0].overtaken);
+      CU_ASSERT_PTR_NOT_NULL (strstr (text, line));
+    }
+}
+
+/* The device is done when the token is past the sink: its load must have stayed
+   until then. */
+static void
+core_is_first (void)
+{
+  for (guint i = 0; i < 3; i++)
+    {
+      Run run = { .slow = FALSE };
+      g_autoptr (HassReport) report = NULL;
+      g_autoptr (GError) error = NULL;
+      wanted = i * (N - 1) / 2;
+      CU_ASSERT_TRUE (go (&run, &report, &error));
+      expect_all (&run, report);
+    }
+}
+
+/* A core that fails with a token which the device has computed meanwhile has
+   not failed. */
+static void
+failure_too_late (void)
+{
+  Run run = { .slow = TRUE, .fails = TRUE };
+  g_autoptr (HassReport) report = NULL;
+  g_autoptr (GError) error = NULL;
+  wanted = 7;
+  CU_ASSERT_TRUE (go (&run, &report, &error));
+  expect_all (&run, report);
+}
+
+/* A core that fails first decides: the token has failed, and is listed once. */
+static void
+failure_first (void)
+{
+  Run run = { .fails = TRUE, .on_error = HASS_ON_ERROR_CONTINUE };
+  g_autoptr (HassReport) report = NULL;
+  g_autoptr (GError) error = NULL;
+  wanted = 7;
+  CU_ASSERT_TRUE (go (&run, &report, &error));
+  CU_ASSERT_EQUAL (run.out[7], 0);
+  CU_ASSERT_EQUAL (report->n_unfinished, 1);
+  CU_ASSERT_EQUAL (report->unfinished[0].seq, 7);
+}
+
+HASS_TEST_SUITE (pipeline_pure,
+                 { "a device overtakes a core, which learns that it is not "
+                   "needed",
+                   device_overtakes_core },
+                 { "a core that is first has the token; its load stays for the "
+                   "device",
+                   core_is_first },
+                 { "a failure that comes too late is none", failure_too_late },
+                 { "a failure that comes first counts once", failure_first })
