@@ -54,7 +54,9 @@ struct HassLoadPool
   guint64 capacity, mask;
   gsize max_loads, max_bytes;
   gsize wide_loads, wide_bytes; /* see hass_load_pool_widen() */
-  gboolean light;               /* result of hass_fence_is_light() */
+  HassLoadsDoneFunc done;
+  gpointer data;
+  gboolean light; /* result of hass_fence_is_light() */
 
   /* Used by the generator only. */
   _Alignas(HASS_CACHE_LINE) guint64 head;
@@ -68,7 +70,7 @@ struct HassLoadPool
 
   /* Written by the threads that release, read by the generator. */
   _Alignas(HASS_CACHE_LINE) _Atomic guint64 freed;
-  _Atomic guint64 bytes_out;
+  _Atomic guint64 bytes_out, loads_out;
 
   /* Guarded by the lock. */
   _Alignas(HASS_CACHE_LINE) pthread_mutex_t lock;
@@ -109,13 +111,18 @@ hass_load_pool_new (gsize max_loads, gsize max_bytes)
   return pool;
 }
 
-/* Before the pool is used: as long as fewer than @n_loads are in the pool they
-   may have @bytes of input, if that is more than the pool's bound. */
+/* Before the pool is used: as long as fewer than @n_loads in the pool are to be
+   computed all that are in it may have @bytes of input, if that is more than
+   the pool's bound. @done: (nullable): counts those that are computed, which
+   wait for others of their round. */
 void
-hass_load_pool_widen (HassLoadPool *pool, gsize n_loads, gsize bytes)
+hass_load_pool_widen (HassLoadPool *pool, gsize n_loads, gsize bytes,
+                      HassLoadsDoneFunc done, gpointer data)
 {
   pool->wide_loads = n_loads;
   pool->wide_bytes = bytes;
+  pool->done = done;
+  pool->data = data;
 }
 
 static void
@@ -142,6 +149,24 @@ hass_load_pool_free (HassLoadPool *pool)
   g_aligned_free (pool);
 }
 
+/* Called by the generator only. Returns: whether fewer loads are to be computed
+   than may have more bytes than the pool's bound. */
+static gboolean
+is_wide (const HassLoadPool *pool)
+{
+  /* Those that wait, of which there may be many, are known without a count. */
+  if (pool->head - atomic_load_explicit (&pool->taken, memory_order_relaxed)
+      >= pool->wide_loads)
+    return FALSE;
+  /* Before the count: a load that is released meanwhile is in neither number,
+     and counts as one to be computed. Acquire: no load that the count misses
+     was released before. */
+  guint64 in = pool->head
+               - atomic_load_explicit (&pool->loads_out, memory_order_acquire);
+  return in < pool->wide_loads
+         || (pool->done && in - pool->done (pool->data) < pool->wide_loads);
+}
+
 /* Called by the generator only. Returns: whether a load of @bytes input bytes
    fits into the pool. */
 static gboolean
@@ -161,12 +186,8 @@ room_for (HassLoadPool *pool, gsize bytes)
   guint64 held
       = pool->bytes_in
         - atomic_load_explicit (&pool->bytes_out, memory_order_relaxed);
-  if (held == 0 || held + bytes <= pool->max_bytes)
-    return TRUE;
-  /* Acquire: as above. */
-  pool->freed_seen = atomic_load_explicit (&pool->freed, memory_order_acquire);
-  return pool->head - pool->freed_seen < pool->wide_loads
-         && held + bytes <= pool->wide_bytes;
+  return held == 0 || held + bytes <= pool->max_bytes
+         || (held + bytes <= pool->wide_bytes && is_wide (pool));
 }
 
 /* Called by the generator only. Returns: whether the generator may continue
@@ -387,6 +408,7 @@ hass_load_pool_release (HassLoadPool *pool, const HassSpan *span)
         n_done++;
     }
   atomic_fetch_add_explicit (&pool->bytes_out, bytes, memory_order_relaxed);
+  atomic_fetch_add_explicit (&pool->loads_out, span->n, memory_order_release);
   if (n_done > 0)
     {
       guint64 freed = g_array_index (pool->held, Held, n_done - 1).end;

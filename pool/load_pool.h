@@ -34,8 +34,13 @@ typedef struct
   gboolean from_ring;
 } HassSpan;
 
+/* Called by the generator: returns: of how many loads of the ring that are not
+   released the rounds have computed all units. */
+typedef guint64 (*HassLoadsDoneFunc) (gpointer data);
+
 HassLoadPool *hass_load_pool_new (gsize max_loads, gsize max_bytes);
-void hass_load_pool_widen (HassLoadPool *pool, gsize n_loads, gsize bytes);
+void hass_load_pool_widen (HassLoadPool *pool, gsize n_loads, gsize bytes,
+                           HassLoadsDoneFunc done, gpointer data);
 void hass_load_pool_free (HassLoadPool *pool);
 
 gboolean hass_load_pool_emit (HassLoadPool *pool, const HassLoad *load);

@@ -60,8 +60,9 @@ HASS_BEGIN_DECLS
  * @constants: [@n_constants] data that every worker may read.
  * @n_constants: number of constants.
  * @pool_loads, @pool_bytes: bounds of the load pool; 0: 8192 loads; 64 MiB,
- *   or four loads a core up to a sixteenth of the memory. A load larger than
- *   @pool_bytes is admitted when the pool is empty.
+ *   or, up to a sixteenth of the memory, so much that two loads a core wait or
+ *   are computed. A load larger than @pool_bytes is admitted when the pool is
+ *   empty.
  * @round_loads: maximum number of loads in a round; 0: as the pool holds.
  * @run: how the farm runs.
  * @element_threads: number of GPU threads that @gpu_worker uses for an element:

@@ -13,11 +13,6 @@
 #define POOL_LOADS 8192
 #define POOL_BYTES (64 << 20)
 #define POOL_LOADS_MAX (1u << 30)
-/* Loads for each core that may be in the pool, waiting or computed, even if
-   they have more than POOL_BYTES. Measured with line q of the pipelines' bench,
-   loads of 16 MB: with 0, 2, 4 and 8 16 cores are at work for 18, 73, 84 and
-   88 % of the time. */
-#define LOADS_A_CORE 4
 /* Longest deadline that is accepted, in ms: the present time plus the
    deadline, in ns, fits a gint64. */
 #define MOST_MS (G_MAXINT64 / 2000000)
@@ -37,7 +32,7 @@ hass_farm_limits (HassFarm *farm, gsize pool_loads, gsize pool_bytes,
 {
   farm->pool_loads = MIN (or_default (pool_loads, POOL_LOADS), POOL_LOADS_MAX);
   farm->pool_bytes = or_default (pool_bytes, POOL_BYTES);
-  farm->loads_a_core = pool_bytes > 0 ? 0 : LOADS_A_CORE;
+  farm->is_bounded = pool_bytes > 0;
   gsize most = or_default (round_loads, G_MAXUINT32 - 1);
   farm->window = or_default (window, POOL_LOADS);
   if (farm->order == HASS_RESULTS_ORDERED && farm->collect)

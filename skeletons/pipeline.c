@@ -11,9 +11,6 @@
 
 /* Bytes of loads that wait if the user gives no bound. */
 #define WAITING_BYTES ((gsize)16 << 20)
-/* Loads for each core that may wait even if they have more. Fewer, and cores
-   run out of loads while the generating thread computes. */
-#define LOADS_A_CORE 2
 /* Loads that wait in the pool. A guess: fewer, and the generator stops often;
    more, and memory is used in vain. */
 #define POOL_LOADS 8192
@@ -217,7 +214,7 @@ farm_of (const HassPipeline *p, const HassStage *stages,
           .run = &p->run };
   gsize waiting = p->tokens > 0 ? MIN (p->tokens, POOL_LOADS) : POOL_LOADS;
   hass_farm_limits (&farm, waiting, MAX (quarter, 1), 0, 0);
-  farm.loads_a_core = p->token_bytes > 0 ? 0 : LOADS_A_CORE;
+  farm.is_bounded = p->token_bytes > 0;
   farm.token_bytes = p->token_bytes > 0 ? p->token_bytes - quarter : 0;
   return farm;
 }

@@ -75,7 +75,7 @@ typedef struct
   guint n_constants;
   gsize pool_loads;
   gsize pool_bytes;
-  guint loads_a_core;  /* may be in the pool with more bytes; 0: none */
+  gboolean is_bounded; /* the user has set the bound of bytes */
   guint32 round_loads; /* most units in a round */
   gsize window;        /* ordered farm: most units begun and not delivered */
 

@@ -80,6 +80,7 @@ void hass_job_abandon (HassJob *job);
 
 /* slots.c; finding, beginning and closing under the decision lock */
 gboolean hass_slots_create (HassJob *job, GError **error);
+guint64 hass_slots_computed (gpointer data);
 void hass_slots_clear (HassJob *job);
 guint32 hass_job_room (HassJob *job);
 HassSlot *hass_slot_find (HassJob *job, gboolean open);

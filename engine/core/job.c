@@ -14,6 +14,12 @@
 /* The part of the memory that may wait, or be in flight. */
 #define PART_OF_MEMORY 16
 
+/* Loads for each core that may wait or be computed even if they have more bytes
+   than the default bound. Measured with line q of the pipelines' bench: with
+   fewer, cores run out of loads while the generating thread computes; with more
+   the memory grows. */
+#define LOADS_A_CORE ((gsize)2)
+
 /* Bytes of results that may queue for a collector that is slower than the
    workers; beyond it workers wait. A guess: smaller, and they wait for short
    delays of the collector; larger, and more memory is used. */
@@ -132,9 +138,10 @@ init_shared (HassJob *job)
   hass_copies_init (job);
   job->pool = hass_load_pool_new (farm->pool_loads, farm->pool_bytes);
   if (job->pool)
-    hass_load_pool_widen (job->pool,
-                          (gsize)farm->loads_a_core * MAX (job->n_cores, 1),
-                          hass_job_most_bytes (job));
+    hass_load_pool_widen (
+        job->pool, farm->is_bounded ? 0 : LOADS_A_CORE * MAX (job->n_cores, 1),
+        hass_job_most_bytes (job), farm->source ? NULL : hass_slots_computed,
+        job);
   if (farm->collect)
     job->results = hass_result_pool_new (job->ordered, RESULT_BYTES,
                                          hass_job_collect, job);

@@ -304,8 +304,8 @@ struct HassJob
   _Atomic (HassSlot *) open;
   /* loads have joined since the seats of open rounds were looked at */
   _Atomic gboolean joined;
-  _Atomic gboolean generated; /* the generator has returned */
-  _Atomic gboolean full;      /* the generator waits for room in the pool */
+  _Atomic gboolean generated;     /* the generator has returned */
+  _Atomic gboolean full, counted; /* no room in the pool; units may make it */
   /* a pipeline has work for the calling thread alone; a hint for its emitter */
   _Atomic gboolean caller_wanted;
   _Atomic gboolean stop;

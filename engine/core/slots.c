@@ -289,13 +289,17 @@ hass_job_units_finished (HassJob *job, HassSlot *slot, guint32 n)
   if (n == 0 || job->source->grant_over) /* a pipeline counts tokens */
     return;
   /* Release hands this thread's results and counters to the thread that ends
-     the round; acquire gives that thread the results and counters of all. */
+     the round; acquire gives that thread the results and counters of all.
+     Sequentially consistent, as in hass_slots_computed(): either that sees the
+     units, or this thread the flag. */
   if (atomic_fetch_sub_explicit (&slot->round.outstanding, n,
-                                 memory_order_acq_rel)
+                                 memory_order_seq_cst)
       == n)
     end_round (job, slot);
   else if (slot->round.ready)
     close_if_quiet (job, slot);
+  else if (atomic_load_explicit (&job->counted, memory_order_seq_cst))
+    job->engine->changed (job);
   /* Sequentially consistent, as are the count in end_round and the result
      pool's mark: of the thread that ends a round and the thread that delivers
      the round's last result, at least one sees what the other has done. */
@@ -313,6 +317,32 @@ hass_job_settle (HassJob *job, HassWorker *worker)
   guint32 n = worker->n_owed;
   worker->n_owed = 0;
   hass_job_units_finished (job, worker->owed_to, n);
+}
+
+/* Returns: how many loads of the pool are computed and not released, as their
+   rounds go on or their results are not delivered. A load that was cut into
+   blocks is alone in its round. Until there is room each unit that ends wakes
+   the generating thread. @data: the job. */
+guint64
+hass_slots_computed (gpointer data)
+{
+  HassJob *job = data;
+  guint64 n = 0;
+  atomic_store_explicit (&job->counted, TRUE, memory_order_seq_cst);
+  pthread_mutex_lock (&job->decision);
+  for (guint i = 0; i < HASS_SLOTS; i++)
+    {
+      HassSlot *slot = hass_job_slot (job, i);
+      if (!slot->span.from_ring
+          || (slot->state != HASS_SLOT_RUNNING
+              && slot->state != HASS_SLOT_ENDED))
+        continue;
+      guint32 left = atomic_load_explicit (&slot->round.outstanding,
+                                           memory_order_seq_cst);
+      n += slot->span.n - MIN (left, slot->span.n);
+    }
+  pthread_mutex_unlock (&job->decision);
+  return n;
 }
 
 /* -- 3. Retiring -------------------------------------------------------- */

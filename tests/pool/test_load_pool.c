@@ -46,12 +46,18 @@ bound_in_loads (void)
   hass_load_pool_free (pool);
 }
 
+static guint64
+n_done (gpointer data)
+{
+  return *(guint64 *)data;
+}
+
 /* Few loads may have more bytes. */
 static void
 few_large_loads (void)
 {
   HassLoadPool *pool = hass_load_pool_new (100, 1000);
-  hass_load_pool_widen (pool, 3, 2500);
+  hass_load_pool_widen (pool, 3, 2500, NULL, NULL);
   CU_ASSERT (pool_emit (pool, 0, 900));
   CU_ASSERT (pool_emit (pool, 1, 900));
   CU_ASSERT (!pool_emit (pool, 2, 701));
@@ -62,6 +68,34 @@ few_large_loads (void)
   hass_load_pool_release (pool, &a);
   CU_ASSERT (pool_emit (pool, 4, 1800)); /* the third */
   CU_ASSERT (!pool_emit (pool, 5, 1));
+  hass_load_pool_free (pool);
+}
+
+/* Loads of a round are computed and keep their bytes, but make room for others.
+   A round that is released makes room though an earlier one is not. */
+static void
+computed_loads (void)
+{
+  HassLoadPool *pool = hass_load_pool_new (100, 1000);
+  guint64 done = 0;
+  hass_load_pool_widen (pool, 3, 2500, n_done, &done);
+  for (gsize i = 0; i < 3; i++)
+    CU_ASSERT (pool_emit (pool, i, 400));
+  HassSpan a = next_is (pool, 1, 0, 1), b = next_is (pool, 2, 1, 2);
+  CU_ASSERT (!pool_emit (pool, 3, 400));
+  done = 1;
+  CU_ASSERT (hass_load_pool_has_room (pool));
+  CU_ASSERT (pool_emit (pool, 3, 400));
+  CU_ASSERT (!pool_emit (pool, 4, 400)); /* three are to be computed again */
+  done = 2;
+  CU_ASSERT (pool_emit (pool, 4, 400));
+  done = 3;
+  CU_ASSERT (!pool_emit (pool, 5, 501)); /* bytes of all */
+  hass_load_pool_release (pool, &b);
+  done = 1;
+  CU_ASSERT (pool_emit (pool, 5, 501));
+  CU_ASSERT (!pool_emit (pool, 6, 400)); /* three wait, whatever is computed */
+  hass_load_pool_release (pool, &a);
   hass_load_pool_free (pool);
 }
 
@@ -282,6 +316,8 @@ HASS_TEST_SUITE (
     load_pool, { "a pool holds no more loads than its bound", bound_in_loads },
     { "a pool holds no more bytes than its bound", bound_in_bytes },
     { "few loads may have more bytes", few_large_loads },
+    { "of which those that are computed make room before their round ends",
+      computed_loads },
     { "a load larger than the bound gets in alone", large_alone },
     { "the ring wraps and keeps the order", wraps },
     { "a full pool has room again when a quarter is free", room_for_a_quarter },

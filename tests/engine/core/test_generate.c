@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+/* test_generate.c: when the generator of a farm has room.
+   Thread safety: the counts are atomic. */
+#include <stdatomic.h>
+
+#include "engine/core/job.h"
+#include "hass/hass.h"
+#include "hass_test.h"
+#include "tests/engine/trial.h"
+
+#define CORES 3
+#define N 40
+/* Three exceed the default bound. */
+#define LOAD_BYTES (((gsize)64 << 20) / 3 + 1)
+/* More loads than may wait or be computed, two a core. Their bytes, of which
+   none are there, are a sixteenth of 5 GB. */
+#define AHEAD 14
+#define OTHERS_US                                                              \
+  3000 /* so that the calling thread has nothing left and waits */
+
+/* @held: number of the load that waits until the generator has gone on, plus 1;
+   0: none yet. */
+typedef struct
+{
+  pthread_t caller;
+  _Atomic guint emitted, held, n_computed;
+} Run;
+
+static gboolean
+generate (HassEmitter *emitter, gpointer data, GError **error)
+{
+  Run *run = data;
+  const HassLoad load = { .size = 1, .input_bytes = LOAD_BYTES };
+  (void)error;
+  for (; run->emitted < N; run->emitted++)
+    if (!hass_emitter_emit (emitter, &load))
+      return FALSE;
+  return TRUE;
+}
+
+static gboolean
+compute (const HassBlock *block, HassWorker *worker, gpointer data,
+         GError **error)
+{
+  Run *run = data;
+  guint none = 0;
+  (void)worker, (void)error;
+  if (pthread_equal (pthread_self (), run->caller))
+    while (run->held == 0)
+      g_thread_yield ();
+  else
+    {
+      if (atomic_compare_exchange_strong (&run->held, &none,
+                                          (guint)block->seq + 1))
+        while (run->emitted < MIN (block->seq + AHEAD, N))
+          g_thread_yield ();
+      g_usleep (OTHERS_US);
+    }
+  run->n_computed++;
+  return TRUE;
+}
+
+/* One core's load is held until others have been emitted which the pool has no
+   room for as long as the loads computed beside that one count. */
+static void
+goes_on (void)
+{
+  Run run = { .caller = pthread_self () };
+  g_autoptr (GError) error = NULL;
+  HassDataFarm f = HASS_DATA_FARM_INIT;
+  f.generate = generate;
+  f.cpu_worker = compute;
+  f.user_data = &run;
+  f.run.n_cores = CORES;
+  f.run.n_gpus = -1;
+  watchdog (60, "a farm of which one load takes long");
+  CU_ASSERT_TRUE (hass_data_farm_indivisible (&f, NULL, &error));
+  watchdog (0, NULL);
+  CU_ASSERT_PTR_NULL (error);
+  CU_ASSERT_EQUAL (run.n_computed, N);
+}
+
+/* -- On no engine --------------------------------------------------------- */
+
+static guint n_full, n_woken;
+
+static gint64
+now (HassJob *job)
+{
+  (void)job;
+  return 1;
+}
+
+static void
+nothing (HassJob *job)
+{
+  (void)job;
+}
+
+static void
+woken (HassJob *job)
+{
+  (void)job;
+  n_woken++;
+}
+
+/* The pool is full: two loads enter a round, and one is computed. */
+static gboolean
+compute_one (HassJob *job)
+{
+  n_full++;
+  pthread_mutex_lock (&job->decision);
+  HassSlot *slot = hass_job_begin_round (job);
+  HassExtent e = hass_round_take_any (&slot->round, 0, 1);
+  pthread_mutex_unlock (&job->decision);
+  CU_ASSERT_FALSE (hass_load_pool_has_room (job->pool));
+  n_woken = 0;
+  hass_job_units_finished (job, slot, e.n);
+  CU_ASSERT_EQUAL (n_woken, 1);
+  CU_ASSERT_TRUE (hass_load_pool_has_room (job->pool));
+  return TRUE;
+}
+
+static gboolean
+emit_three (HassEmitter *emitter, gpointer data, GError **error)
+{
+  const HassLoad load = { .size = 1, .input_bytes = 2 * LOAD_BYTES };
+  (void)data, (void)error;
+  for (guint i = 0; i < 3; i++)
+    CU_ASSERT_TRUE (hass_emitter_emit (emitter, &load));
+  return TRUE;
+}
+
+static void
+wakes (void)
+{
+  static const HassEngineOps engine = { .now = now,
+                                        .make_room = compute_one,
+                                        .loads_came = nothing,
+                                        .changed = woken };
+  HassDeviceTraits cpu = { .name = "cpu",
+                           .kind = HASS_DEVICE_CPU,
+                           .cores = 1,
+                           .width = 1,
+                           .max_in_flight = 1 };
+  HassDevice *none = NULL;
+  HassRunOptions options = { .dry = TRUE };
+  HassFarm farm = { .name = "full",
+                    .kind = HASS_FARM_INDIVISIBLE,
+                    .generate = emit_three,
+                    .cpu_worker = compute,
+                    .pool_loads = 1024,
+                    .pool_bytes = LOAD_BYTES,
+                    .round_loads = 1024,
+                    .window = 1024,
+                    .strategy = "auto",
+                    .run = &options };
+  HassJobDevices of = { .devices = &cpu, .gpus = &none, .n_devices = 1 };
+  HassJob *job = hass_job_new (&farm, &engine, &of, NULL);
+  CU_ASSERT_PTR_NOT_NULL_FATAL (job);
+  hass_job_generate (job);
+  CU_ASSERT_EQUAL (n_full, 1);
+  hass_job_finish (job);
+  g_clear_error (&job->error);
+  hass_job_free (job);
+}
+
+HASS_TEST_SUITE (
+    generate,
+    { "a long load does not keep the generator from going on while "
+      "other cores have computed theirs",
+      goes_on },
+    { "where few large loads fill the pool each that is computed "
+      "makes room and wakes the generating thread",
+      wakes })
