@@ -15,9 +15,8 @@
    3. Unknown times. A stage that no core has computed has the work that its
       time on a GPU says, for a GPU that is as much faster as in the other
       stages, or else as fast as all cores.
-
    4. The generator is a stage before the first one that computes one token at
-      a time, as it does.
+      a time, as it does, on the calling thread at least: a core.
 
    Thread safety: the sums of a worker by its thread; the file by the thread
    that called the pipeline. */
@@ -374,12 +373,12 @@ put_gpu (GKeyFile *file, const HassPipeRecorder *p, const Stage *stages,
 
 static void
 put_machine (GKeyFile *file, const HassPipeRecorder *p, const Stage *stages,
-             const GArray *openings)
+             const GArray *openings, const HassEnded *ended)
 {
   const HassFarmFacts *farm = p->farm;
   guint n = 0;
   g_key_file_set_value (file, "platform", "source", "recorded");
-  if (farm->cpu >= 0)
+  if (farm->cpu >= 0 || ended->generator_ns > 0)
     {
       g_key_file_set_uint64 (file, "cpu", "cores", n_core_workers (farm));
       g_key_file_set_double (file, "cpu", "work_per_us", 1);
@@ -416,7 +415,7 @@ hass_pipe_recorder_write (const HassPipeRecorder *p, const char *path,
     see_stage (p, s, &stages[s]);
   set_work (p->farm, stages);
   put_pipeline (pipeline, p->farm, stages, platform, ended);
-  put_machine (machine, p, stages, openings);
+  put_machine (machine, p, stages, openings, ended);
   for (guint s = 0; s < n; s++)
     g_free (stages[s].gpu_us);
   return write_file (path, pipeline, error)
