@@ -229,6 +229,7 @@ struct HassStream
   guint64 *holds;      /* [n_devices][n_stages] tokens granted */
   guint *bundles, *depth; /* [n_devices] grants in flight, and most of them */
   gint64 *busy_until_ns;  /* [n_devices] end of the last grant that is done */
+  gboolean (*tells_busy)[HASS_N_STAGES]; /* [n_devices] hass_busy_added_ns() */
   HassStreamState state;
   HassClassState *class_states;   /* [n_stages] */
   HassDeviceHolds *device_states; /* [n_devices] */

@@ -120,6 +120,7 @@ set_up_devices (HassStream *stream)
   stream->bundles = g_new0 (guint, n);
   stream->depth = g_new0 (guint, n);
   stream->busy_until_ns = g_new0 (gint64, n);
+  stream->tells_busy = g_malloc0_n (n, sizeof *stream->tells_busy);
   stream->device_states = g_new0 (HassDeviceHolds, n);
   stream->tickets = g_new0 (GPtrArray *, n);
   for (guint d = 0; d < n; d++)
@@ -135,6 +136,7 @@ clear_devices (HassStream *stream)
   g_free (stream->device_states);
   g_free (stream->depth);
   g_free (stream->busy_until_ns);
+  g_free (stream->tells_busy);
   g_free (stream->bundles);
   g_free (stream->holds);
   g_free (stream->class_states);

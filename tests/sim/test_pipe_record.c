@@ -193,13 +193,47 @@ without_cores (void)
   replays (&p);
 }
 
-HASS_TEST_SUITE (sim_pipe_record,
-                 { "a recorded GPU is as fast as its bundles, which overlap, "
-                   "have been together",
-                   overlap },
-                 { "a recorded pipeline of which no stage is for cores runs "
-                   "again",
-                   without_cores },
-                 { "a recorded pipeline takes as long again, with its own "
-                   "strategy and with another",
-                   again })
+/* The device says that each kernel added 2 ms, so the replay computes as long
+   as that, whatever the kernels have taken. */
+static void
+told (void)
+{
+  static HassLoad loads[50];
+  const HassStage stages[] = { compute_stage };
+  g_autofree char *record = trial_file ("");
+  g_autofree char *platform = g_strconcat (record, ".platform", NULL);
+  HassDevice *device
+      = stand_in_new (&(StandInPlan){ .depth = 4, .busy_us = 2000 });
+  HassPipeline p = HASS_PIPELINE_INIT;
+  p.stages = stages;
+  p.n_stages = G_N_ELEMENTS (stages);
+  p.loads = loads;
+  p.n_loads = G_N_ELEMENTS (loads);
+  p.run.devices = &device;
+  p.run.n_devices = 1;
+  p.run.strategy = "pipe-fixed:units=1";
+  p.run.record = record;
+  watchdog (60, "recording a pipeline");
+  CU_ASSERT_TRUE_FATAL (hass_pipeline (&p, NULL, NULL));
+  watchdog (0, NULL);
+  double us = run (record, NULL, p.run.strategy, NULL, NULL);
+  CU_ASSERT_DOUBLE_EQUAL (us, 50 * 2000, 5000);
+  stand_in_free (device);
+  unlink (record);
+  unlink (platform);
+}
+
+HASS_TEST_SUITE (
+    sim_pipe_record,
+    { "a recorded GPU is as fast as its bundles, which overlap, "
+      "have been together",
+      overlap },
+    { "a recorded pipeline of which no stage is for cores runs "
+      "again",
+      without_cores },
+    { "what a device says that each kernel added to its time counts "
+      "in the record",
+      told },
+    { "a recorded pipeline takes as long again, with its own "
+      "strategy and with another",
+      again })
