@@ -12,7 +12,8 @@
 
    Thread safety: pulled, staged, computed and part are announced by the thread
    of the worker; begun, submitted, over, ended and free by the thread that
-   called the farm; the other facts under the decision lock. */
+   called the farm; the other facts under the decision lock, those that a
+   strategy of a dataflow says under the lock of its questions. */
 #ifndef HASS_FACTS_H
 #define HASS_FACTS_H
 
