@@ -49,6 +49,7 @@ HASS_BEGIN_DECLS
  *   device asks: @n_waiting and a quarter of those that devices have computed,
  *   as more of them may come. Where copies home keep the devices busy for many
  *   times the time of kernels, a multiple of that. Else 0.
+ * @name: of its codelet, for people.
  */
 typedef struct
 {
@@ -61,6 +62,7 @@ typedef struct
   guint n_waiting;
   gint maker;
   guint64 n_known;
+  const char *name;
 } HassFlowTask;
 
 /**

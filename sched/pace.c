@@ -24,6 +24,10 @@
    device states is nearly all of it. A guess; it matters for the shortest of
    bundles only. */
 #define LEAST_WORK 0.05
+/* Least time in ns that the kernels of a grant count for: those that ran within
+   earlier ones add 0, but a pace of 0 is an unknown one. As short as the clock
+   can tell. */
+#define LEAST_NS 1.0
 
 /* Units that must have passed a class before its ratio to the next one is
    used: the ratio is wrong by the units in between. A guess. */
@@ -154,6 +158,7 @@ add_gpu (HassPaces *p, const HassServed *done)
   double latency = p->env->devices[done->device].latency_ns;
   double launches = latency * (done->fused + 1);
   double ns = MAX (done->kernel_ns - launches, LEAST_WORK * done->kernel_ns);
+  ns = MAX (ns, LEAST_NS);
   for (guint c = first; c <= last; c++)
     expected += hass_pace (p, c, done->device)->ns * filled (p, c, done);
   for (guint c = first; c <= last; c++)

@@ -12,7 +12,8 @@
 
    Thread safety: pulled, staged, computed and part are announced by the thread
    of the worker; begun, submitted, over, ended and free by the thread that
-   called the farm; the other facts under the decision lock. */
+   called the farm; the other facts under the decision lock, those that a
+   strategy of a dataflow says under the lock of its questions. */
 #ifndef HASS_FACTS_H
 #define HASS_FACTS_H
 
@@ -33,6 +34,18 @@ typedef struct
 {
   gint64 begin_ns[HASS_N_STAGES], end_ns[HASS_N_STAGES];
 } HassStages;
+
+/* Returns: the time in ns that a bundle or a grant adds to the busy time of one
+   of the stages of its device: @busy_ns, or all of its duration @ns if the
+   device does not tell busy times. 0 means none or unknown, but the first
+   bundle of a device that tells adds something. @tells: of that device and
+   stage, FALSE at first: it has told one. */
+static inline double
+hass_busy_added_ns (gboolean *tells, double busy_ns, double ns)
+{
+  *tells |= busy_ns > 0;
+  return *tells ? busy_ns : ns;
+}
 
 /**
  * HassFarmFacts: what the listeners are told of the farm; valid as long as the
@@ -198,6 +211,8 @@ typedef struct
  * @settled_ns: when its results had been taken over.
  * @h2d_ns, @kernel_ns, @d2h_ns: durations of copy to the device, kernel and
  *   copy back, one after another up to @left_ns.
+ * @busy_ns: what the part added to the busy time of each stage, as the device
+ *   says (hass_busy_added_ns()).
  * @busy_times: these durations hold no time in which the part waited for other
  *   parts.
  * @stages: when the stages were, estimated where the device reports durations
@@ -213,6 +228,7 @@ typedef struct
   guint32 n;
   gint64 grant_ns, submit_ns, start_ns, left_ns, end_ns, settled_ns;
   double h2d_ns, kernel_ns, d2h_ns;
+  double busy_ns[HASS_N_STAGES];
   gboolean busy_times;
   const HassStages *stages;
   double work;

@@ -359,6 +359,8 @@ announce (HassFeeder *f, const HassFeederPart *part, const HassFeederBack *back)
           .h2d_ns = done->h2d_ns,
           .kernel_ns = done->kernel_ns,
           .d2h_ns = done->d2h_ns,
+          .busy_ns
+          = { done->h2d_busy_ns, done->kernel_busy_ns, done->d2h_busy_ns },
           .busy_times = f->busy_times,
           .stages = back->stages,
           .work = done->failed ? hass_round_work_taken (round, part->extent)

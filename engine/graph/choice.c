@@ -198,7 +198,8 @@ hass_choice_show_locked (HassChoice *c, HassGraphTask *task)
                          .n_known
                          = core_ns == 0 && !codelet->tried && c->asker < 0
                                ? n_known_locked (c, codelet)
-                               : 0 };
+                               : 0,
+                         .name = codelet->name };
 }
 
 /* -- Placing ------------------------------------------------------------- */

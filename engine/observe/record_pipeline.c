@@ -10,14 +10,14 @@
       gives v from all batches; tokens are drawn again with that variance.
    2. GPUs. A bundle takes the latency of the device and then the same time for
       each unit. Bundles overlap, so only that time of a kernel or copy counts
-      that is after the end of the earlier ones. The time of stages that were
-      computed at once is divided evenly among them.
+      that is after the end of the earlier ones: as the device says, or by the
+      times of its stages, which are estimated if it says nothing. The time of
+      stages that were computed at once is divided evenly among them.
    3. Unknown times. A stage that no core has computed has the work that its
       time on a GPU says, for a GPU that is as much faster as in the other
       stages, or else as fast as all cores.
-
    4. The generator is a stage before the first one that computes one token at
-      a time, as it does.
+      a time, as it does, on the calling thread at least: a core.
 
    Thread safety: the sums of a worker by its thread; the file by the thread
    that called the pipeline. */
@@ -59,6 +59,7 @@ struct HassPipeRecorder
   Sums *of; /* [n_workers * n_classes] */
   /* [n_workers]: when each stage of a device last ended */
   gint64 (*ends_ns)[HASS_N_STAGES];
+  gboolean (*tells_busy)[HASS_N_STAGES]; /* [n_workers] the device does */
 };
 
 /* A stage of the record. `core_us`: time of a token on a core, 0: unknown;
@@ -77,6 +78,7 @@ hass_pipe_recorder_new (const HassFarmFacts *farm)
   p->farm = farm;
   p->of = g_new0 (Sums, (gsize)farm->n_workers * farm->n_classes);
   p->ends_ns = g_malloc0_n (farm->n_workers, sizeof *p->ends_ns);
+  p->tells_busy = g_malloc0_n (farm->n_workers, sizeof *p->tells_busy);
   return p;
 }
 
@@ -87,6 +89,7 @@ hass_pipe_recorder_free (HassPipeRecorder *pipe)
     return;
   g_free (pipe->of);
   g_free (pipe->ends_ns);
+  g_free (pipe->tells_busy);
   g_free (pipe);
 }
 
@@ -122,9 +125,10 @@ hass_pipe_recorder_part (HassPipeRecorder *p, const HassPartFact *f)
   if (f->failed || f->n == 0)
     return;
   for (guint i = 0; i < HASS_N_STAGES; i++)
-    added_ns[i]
-        = hass_record_added_ns (f->stages->begin_ns[i], f->stages->end_ns[i],
-                                &p->ends_ns[f->worker][i]);
+    added_ns[i] = hass_busy_added_ns (
+        &p->tells_busy[f->worker][i], f->busy_ns[i],
+        hass_record_added_ns (f->stages->begin_ns[i], f->stages->end_ns[i],
+                              &p->ends_ns[f->worker][i]));
   double kernel_ns = added_ns[HASS_KERNEL];
   double ns = MAX (kernel_ns - v->latency_ns, LEAST_WORK * kernel_ns);
   for (guint s = f->stage; s <= f->stage + f->fused; s++)
@@ -374,12 +378,12 @@ put_gpu (GKeyFile *file, const HassPipeRecorder *p, const Stage *stages,
 
 static void
 put_machine (GKeyFile *file, const HassPipeRecorder *p, const Stage *stages,
-             const GArray *openings)
+             const GArray *openings, const HassEnded *ended)
 {
   const HassFarmFacts *farm = p->farm;
   guint n = 0;
   g_key_file_set_value (file, "platform", "source", "recorded");
-  if (farm->cpu >= 0)
+  if (farm->cpu >= 0 || ended->generator_ns > 0)
     {
       g_key_file_set_uint64 (file, "cpu", "cores", n_core_workers (farm));
       g_key_file_set_double (file, "cpu", "work_per_us", 1);
@@ -416,7 +420,7 @@ hass_pipe_recorder_write (const HassPipeRecorder *p, const char *path,
     see_stage (p, s, &stages[s]);
   set_work (p->farm, stages);
   put_pipeline (pipeline, p->farm, stages, platform, ended);
-  put_machine (machine, p, stages, openings);
+  put_machine (machine, p, stages, openings, ended);
   for (guint s = 0; s < n; s++)
     g_free (stages[s].gpu_us);
   return write_file (path, pipeline, error)

@@ -266,7 +266,6 @@ find_held (const HassStream *stream, guint device)
   return first;
 }
 
-/* Returns: what strategies see of the tokens that @device may begin again. */
 HassHeld
 hass_stream_held (HassStream *stream, guint device)
 {

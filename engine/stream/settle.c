@@ -27,14 +27,6 @@ add_to_totals (HassTotals *totals, const HassCompletion *told, gint64 busy_ns)
   totals->busy_ns += (double)busy_ns;
 }
 
-/* Returns: the time in ns that a grant adds to one of the stages of a device;
-   where the device does not tell, all of the duration. */
-static double
-added (double busy_ns, double ns)
-{
-  return busy_ns > 0 ? busy_ns : ns;
-}
-
 enum
 {
   DONE,
@@ -99,6 +91,7 @@ hass_ticket_over (HassJob *job, HassSlot *slot, const HassCompletion *told)
 {
   HassStream *stream = hass_stream_of (job);
   HassTicket *t = (HassTicket *)slot;
+  gboolean *tells = stream->tells_busy[t->device];
   t->told = *told;
   t->over = TRUE;
   stream->holds[t->device * stream->n_stages + t->stage] -= t->n;
@@ -109,19 +102,23 @@ hass_ticket_over (HassJob *job, HassSlot *slot, const HassCompletion *told)
   add_to_totals (&job->totals[t->device], &t->counts, t->busy_ns);
   hass_stream_tell_served (
       stream,
-      &(HassServed){ .device = t->device,
-                     .class_index = t->stage,
-                     .units = told->units,
-                     .bytes = told->bytes,
-                     .busy_ns = (double)(told->end_ns - told->start_ns),
-                     .grant_ns = told->grant_ns,
-                     .start_ns = told->start_ns,
-                     .end_ns = told->end_ns,
-                     .h2d_ns = added (told->h2d_busy_ns, told->h2d_ns),
-                     .kernel_ns = added (told->kernel_busy_ns, told->kernel_ns),
-                     .d2h_ns = added (told->d2h_busy_ns, told->d2h_ns),
-                     .failed = told->failed,
-                     .fused = t->slot.fused });
+      &(HassServed){
+          .device = t->device,
+          .class_index = t->stage,
+          .units = told->units,
+          .bytes = told->bytes,
+          .busy_ns = (double)(told->end_ns - told->start_ns),
+          .grant_ns = told->grant_ns,
+          .start_ns = told->start_ns,
+          .end_ns = told->end_ns,
+          .h2d_ns = hass_busy_added_ns (&tells[HASS_COPY_IN], told->h2d_busy_ns,
+                                        told->h2d_ns),
+          .kernel_ns = hass_busy_added_ns (
+              &tells[HASS_KERNEL], told->kernel_busy_ns, told->kernel_ns),
+          .d2h_ns = hass_busy_added_ns (&tells[HASS_COPY_OUT],
+                                        told->d2h_busy_ns, told->d2h_ns),
+          .failed = told->failed,
+          .fused = t->slot.fused });
 }
 
 /* Returns: the stand-in of the ticket that a token belongs to; NULL: it belongs

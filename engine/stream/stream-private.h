@@ -242,11 +242,12 @@ struct HassStream
   gint64 consulted_ns; /* when the strategy was asked for the CPU pool */
   gint64 told_ns;      /* when a device was last done with a grant */
   gboolean was_forced; /* the last question for the CPU pool was with force */
-  gboolean unleashed;  /* cores take from all stages: see serve.c */
+  gboolean unleashed;  /* cores take from all stages: see ask.c */
   HassStageTold *told; /* [n_stages] */
   guint64 *holds;      /* [n_devices][n_stages] tokens granted */
   guint *bundles, *depth; /* [n_devices] grants in flight, and most of them */
   gint64 *busy_until_ns;  /* [n_devices] end of the last grant that is done */
+  gboolean (*tells_busy)[HASS_N_STAGES]; /* [n_devices] hass_busy_added_ns() */
   HassStreamState state;
   HassClassState *class_states;   /* [n_stages] */
   HassDeviceHolds *device_states; /* [n_devices] */
@@ -427,7 +428,6 @@ gboolean hass_stand_in_claim (HassStream *stream, HassBatch *stand_in);
 HassBatch *hass_stand_in_end (HassStream *stream, HassStreamWorker *sw,
                               HassBatch *stand_in, gboolean done);
 void hass_stand_in_abandon (HassStream *stream, HassBatch *stand_in);
-HassHeld hass_stream_held (HassStream *stream, guint device);
 HassBatch *hass_stand_in_again (HassStream *stream, HassWorker *worker,
                                 guint device);
 
@@ -443,13 +443,13 @@ HassBatch *hass_again_divide (HassStream *stream, HassStreamWorker *sw,
 void hass_batch_dispatch (HassStream *stream, HassWorker *worker,
                           HassBatch *batch);
 
-/* devices.c */
+/* stream.c */
 HassGpuWorkerFunc hass_stage_worker (const HassStage *stage, const char *kind);
 HassRest hass_stream_rest (HassJob *job, guint device);
 gboolean hass_stage_runs_on (const HassJob *job, const HassStage *stage,
                              guint device);
 
-/* ticket.c */
+/* ticket.c, settle.c */
 HassSlot *hass_ticket_grant (HassStream *stream, HassWorker *worker,
                              guint device, const HassServe *serve,
                              HassExtent *extent);
@@ -460,7 +460,7 @@ void hass_ticket_refused (HassJob *job, HassSlot *slot, guint32 position,
 void hass_ticket_unfuse (HassJob *job, HassSlot *slot, guint32 position);
 void hass_ticket_free (gpointer ticket);
 
-/* serve.c */
+/* ask.c */
 const HassStreamState *hass_stream_look (HassStream *stream, gint64 now_ns);
 void hass_stream_tell_cores (HassStream *stream, gint64 now_ns);
 void hass_stream_tell_served (HassStream *stream, const HassServed *served);

@@ -69,7 +69,7 @@ HassDone hass_ticket_compute (HassStream *stream, HassWorker *worker,
                               HassSlot *slot, HassExtent extent);
 gboolean hass_stage_has_cpu (const HassFarm *farm, guint stage);
 
-/* devices.c */
+/* stream.c */
 HassDeviceStage *hass_stream_device_stages (const HassFarm *farm,
                                             const char *kind);
 
@@ -82,7 +82,11 @@ void hass_stream_consult (HassStream *stream, gint64 now_ns, gboolean idle);
 HassSlot *hass_stream_ask (HassStream *stream, HassWorker *worker, guint device,
                            gint64 now_ns, HassExtent *extent, gint64 *again_ns);
 
-/* ticket.c; the thread of the device */
+/* restart.c; any thread: what strategies see of the tokens that a device may
+   begin again */
+HassHeld hass_stream_held (HassStream *stream, guint device);
+
+/* settle.c; the thread of the device */
 gboolean hass_tickets_collect (HassStream *stream, HassWorker *worker,
                                guint device);
 

@@ -117,37 +117,51 @@ core_done (HassVirtualWorld *w, const HassVirtualDue *event)
 
 /* -- GPUs --------------------------------------------------------------- */
 
+/* Asks the strategy for a grant to a GPU. If it grants nothing and there are no
+   cores, which make tokens of the loads that wait, the GPU makes some, more
+   each time, and the strategy is asked again. Returns: TRUE if it has granted
+   something. */
+static gboolean
+ask (HassVirtualWorld *w, HassVirtualGpu *gpu)
+{
+  HassFeeder *f = &gpu->feeder;
+  HassStream *stream = hass_stream_of (w->job);
+  HassExtent e;
+  gint64 again_ns;
+  f->worker->now_ns = w->clock;
+  HassSlot *slot
+      = hass_stream_ask (stream, f->worker, f->d, w->clock, &e, &again_ns);
+  gboolean makes = w->job->n_cores == 0;
+  for (guint n = 1;
+       !slot && makes && hass_stream_begin_for (stream, f->worker, f->d, n);
+       n *= 2)
+    slot = hass_stream_ask (stream, f->worker, f->d, w->clock, &e, &again_ns);
+  if (slot)
+    hass_feeder_grant (f, slot, e, w->clock);
+  else if (again_ns > w->clock
+           && (w->again_ns[f->d] <= w->clock || again_ns < w->again_ns[f->d])
+           && (hass_stream_again_ns (stream, w->clock) > 0
+               || hass_stream_held (stream, f->d).units > 0))
+    {
+      w->again_ns[f->d] = again_ns;
+      hass_virtual_push (w, (HassVirtualDue){ .t = again_ns, .core = -1 });
+    }
+  return slot != NULL;
+}
+
 static gboolean
 feed_gpu (HassVirtualWorld *w, HassVirtualGpu *gpu)
 {
   HassFeeder *f = &gpu->feeder;
   HassStream *stream = hass_stream_of (w->job);
   HassFeederPart *part;
-  HassExtent e;
-  gint64 again_ns;
   gboolean any = hass_tickets_collect (stream, f->worker, f->d);
   if (!hass_virtual_is_open (w, f->d) || w->clock < gpu->host_free_ns)
     return any;
   w->job->devices[f->d].opening = FALSE;
   HassFeed feed = hass_feeder_next (f, w->clock, &part);
-  if (feed == HASS_FEED_ASK)
-    {
-      HassSlot *slot
-          = hass_stream_ask (stream, f->worker, f->d, w->clock, &e, &again_ns);
-      if (slot)
-        {
-          hass_feeder_grant (f, slot, e, w->clock);
-          feed = hass_feeder_next (f, w->clock, &part);
-        }
-      else if (again_ns > w->clock
-               && (w->again_ns[f->d] <= w->clock
-                   || again_ns < w->again_ns[f->d])
-               && hass_stream_again_ns (stream, w->clock) > 0)
-        {
-          w->again_ns[f->d] = again_ns;
-          hass_virtual_push (w, (HassVirtualDue){ .t = again_ns, .core = -1 });
-        }
-    }
+  if (feed == HASS_FEED_ASK && ask (w, gpu))
+    feed = hass_feeder_next (f, w->clock, &part);
   if (feed == HASS_FEED_PART)
     hass_virtual_submit (w, gpu, part);
   return any || feed == HASS_FEED_PART || feed == HASS_FEED_DROPPED;

@@ -6,13 +6,34 @@
 #define HASS_FLOW_ASSIGN_H
 
 #include "hass/strategy.h"
+#include "sched/flow/explain.h"
 #include "sched/flow/try.h"
 
-/* By codelet: a task was assigned to the cores to be measured. */
+/* @tried: by codelet: a task was assigned to the cores to be measured. */
 typedef struct
 {
   gboolean tried[HASS_FLOW_QUEUES];
+  HassFlowExplain explain;
 } HassFlowTries;
+
+/* HassStrategyOps.create, for strategies that keep nothing else. */
+static inline gpointer
+hass_flow_tries_create (const HassStrategyEnv *env, GError **error)
+{
+  HassFlowTries *tries = g_new0 (HassFlowTries, 1);
+  (void)error;
+  hass_flow_explain_init (&tries->explain, env);
+  return tries;
+}
+
+/* HassStrategyOps.destroy */
+static inline void
+hass_flow_tries_destroy (gpointer self)
+{
+  HassFlowTries *tries = self;
+  hass_flow_explain_clear (&tries->explain);
+  g_free (tries);
+}
 
 /* Returns: TRUE if a task goes to the cores because its time there is unknown;
    once for each codelet. */
@@ -73,6 +94,27 @@ hass_flow_end_ns (const HassFlowState *state, gint worker)
    at this moment. */
 typedef double (*HassFlowFitness) (const HassFlowState *state, gint worker);
 
+/* Returns: TRUE if a worker is one of those that are compared. */
+static inline gboolean
+hass_flow_compares (const HassFlowTask *task, gint worker)
+{
+  return worker < 0 ? hass_flow_cores_known (task)
+                    : (task->devices >> worker & 1) != 0;
+}
+
+/* Tells that a task is assigned. @n: as hass_flow_tells() returned. */
+static inline void
+hass_flow_tell_fitness (const HassFlowTries *tries, const HassFlowState *state,
+                        const HassFlowTask *task, HassFlowFitness fitness,
+                        gint worker, guint n)
+{
+  double ends_ns[HASS_FLOW_WORKERS];
+  for (gint w = HASS_FLOW_CORES; w < (gint)state->n_devices; w++)
+    ends_ns[w + 1]
+        = hass_flow_compares (task, w) ? fitness (state, w) : G_MAXDOUBLE;
+  hass_flow_explain_assigned (&tries->explain, state, task, worker, ends_ns, n);
+}
+
 /* Assigns a task to the fittest worker, or to the cores that try it. */
 static inline void
 hass_flow_assign (HassFlowTries *tries, const HassFlowState *state,
@@ -80,7 +122,8 @@ hass_flow_assign (HassFlowTries *tries, const HassFlowState *state,
                   HassFlowSpot *spot)
 {
   gint worker = HASS_FLOW_CORES;
-  if (!hass_flow_tries (tries, task))
+  gboolean unknown = hass_flow_tries (tries, task);
+  if (!unknown)
     {
       double least = hass_flow_cores_known (task) ? fitness (state, worker)
                                                   : G_MAXDOUBLE;
@@ -95,6 +138,11 @@ hass_flow_assign (HassFlowTries *tries, const HassFlowState *state,
       if (least == G_MAXDOUBLE)
         worker = hass_flow_first_worker (task);
     }
+  guint n = hass_flow_tells (&tries->explain, task, worker, unknown);
+  if (n > 0 && unknown)
+    hass_flow_explain_assigned (&tries->explain, state, task, worker, NULL, n);
+  else if (n > 0)
+    hass_flow_tell_fitness (tries, state, task, fitness, worker, n);
   double ns = state->task_ns (state, worker);
   spot->queue = hass_flow_queue_of (worker);
   spot->ns = (float)(worker < 0 ? ns / state->n_cores : ns);

@@ -18,13 +18,23 @@
 
    Thread safety: as hass/strategy.h. */
 #include "hass/strategy.h"
+#include "sched/flow/explain.h"
 #include "sched/flow/try.h"
 
 static gpointer
 create (const HassStrategyEnv *env, GError **error)
 {
+  HassFlowExplain *e = g_new (HassFlowExplain, 1);
   (void)error;
-  return (gpointer)env;
+  hass_flow_explain_init (e, env);
+  return e;
+}
+
+static void
+destroy (gpointer self)
+{
+  hass_flow_explain_clear (self);
+  g_free (self);
 }
 
 static gboolean
@@ -36,19 +46,111 @@ look (gpointer self, const HassFlowState *state, gint worker, guint n,
   return n == 0;
 }
 
-static HassFlowAnswer
-suits_cores (const HassFlowState *state, const HassFlowTask *task)
+/* -- Explanations -------------------------------------------------------- */
+
+/* Returns: when a device would end a task, in ns. */
+static double
+end_ns (const HassFlowState *state, gint device)
 {
-  if (task->core_ns == 0
-          ? !hass_flow_may_try (task)
-          : task->devices != 0
-                && (task->device_ns == 0 || task->core_ns > state->backlog_ns))
-    return HASS_FLOW_LEAVE;
-  return HASS_FLOW_IF_HOME;
+  return state->held_ns[device] + state->copy_ns (state, device)
+         + state->task_ns (state, device);
+}
+
+static void
+append_end (GString *line, const HassFlowExplain *e, const HassFlowState *state,
+            gint device, gboolean known)
+{
+  g_string_append_printf (
+      line, "%s %.4g us = %.4g wait + %.4g copy + ",
+      hass_flow_worker_name (e, device), end_ns (state, device) * 1e-3,
+      state->held_ns[device] * 1e-3, state->copy_ns (state, device) * 1e-3);
+  if (known)
+    g_string_append_printf (line, "%.4g work",
+                            state->task_ns (state, device) * 1e-3);
+  else
+    g_string_append (line, "unknown work");
+}
+
+/* Tells which of two devices ends a task earlier, the one that is asked and the
+   best of the others. @n: as hass_flow_tells() returned. */
+static void
+explain_device (const HassFlowExplain *e, const HassFlowState *state,
+                gint device, const HassFlowTask *task, guint left_to, guint n)
+{
+  gint other = (gint)left_to - 1;
+  guint64 rest = left_to > 0 ? 0 : task->devices & ~((guint64)1 << device);
+  for (; rest != 0; rest &= rest - 1)
+    if (other < 0
+        || end_ns (state, __builtin_ctzll (rest)) < end_ns (state, other))
+      other = __builtin_ctzll (rest);
+  const char *name = hass_flow_worker_name (e, device);
+  g_autoptr (GString) line = g_string_new (NULL);
+  if (left_to > 0)
+    g_string_printf (line, "%s leaves %s to %s: ", name, task->name,
+                     hass_flow_worker_name (e, other));
+  else
+    g_string_printf (line, "%s takes %s: ", name, task->name);
+  append_end (line, e, state, device, task->device_ns > 0);
+  if (other >= 0 && end_ns (state, other) < G_MAXDOUBLE)
+    append_end (g_string_append (line, "; "), e, state, other,
+                task->device_ns > 0);
+  if (task->cores && task->core_ns > 0)
+    g_string_append_printf (line, "; a core %.4g us", task->core_ns * 1e-3);
+  e->env->note (e->env->note_data, "%s [%u]", line->str, n);
+}
+
+/* Tells why cores take a task or leave it. @n: likewise. */
+static void
+explain_cores (const HassFlowExplain *e, const HassFlowState *state,
+               const HassFlowTask *task, gboolean leave, guint n)
+{
+  guint enough = HASS_FLOW_TRY * (guint)__builtin_popcountll (task->devices);
+  gboolean known = task->core_ns > 0;
+  g_autoptr (GString) line = g_string_new (NULL);
+  g_string_printf (line, "%s %s%s: ",
+                   leave ? (known ? "cores leave" : "cores do not try")
+                         : (known ? "a core takes" : "a core tries"),
+                   task->name, leave ? "" : " when its data are home");
+  if (!known)
+    g_string_append_printf (line,
+                            "its time there is unknown, %" G_GUINT64_FORMAT
+                            " tasks of %u are known",
+                            task->n_known, enough);
+  else
+    g_string_append_printf (line, "a core %.4g us, ", task->core_ns * 1e-3);
+  if (known && task->devices == 0)
+    g_string_append (line, "no device can compute it");
+  else if (known && task->device_ns == 0)
+    g_string_append (line, "the time of devices is unknown");
+  else if (known && leave)
+    g_string_append_printf (line, "%.4g us after ",
+                            (task->core_ns - state->backlog_ns) * 1e-3);
+  if (known && task->devices != 0 && task->device_ns > 0)
+    g_string_append_printf (line, "devices have done all that waits in %.4g us",
+                            state->backlog_ns * 1e-3);
+  e->env->note (e->env->note_data, "%s [%u]", line->str, n);
+}
+
+/* -- Answers ------------------------------------------------------------- */
+
+static HassFlowAnswer
+suits_cores (HassFlowExplain *e, const HassFlowState *state,
+             const HassFlowTask *task)
+{
+  gboolean leave = task->core_ns == 0
+                       ? !hass_flow_may_try (task)
+                       : task->devices != 0
+                             && (task->device_ns == 0
+                                 || task->core_ns > state->backlog_ns);
+  guint answer = leave + 2 * (task->core_ns > 0), n;
+  if ((task->core_ns > 0 || task->n_known > 0)
+      && (n = hass_flow_tells (e, task, HASS_FLOW_CORES, answer)) > 0)
+    explain_cores (e, state, task, leave, n);
+  return leave ? HASS_FLOW_LEAVE : HASS_FLOW_IF_HOME;
 }
 
 static HassFlowAnswer
-suits_device (const HassFlowState *state, guint device,
+suits_device (HassFlowExplain *e, const HassFlowState *state, guint device,
               const HassFlowTask *task, HassFlowVerdict *verdict)
 {
   verdict->score = state->copy_ns (state, (gint)device);
@@ -67,6 +169,12 @@ suits_device (const HassFlowState *state, guint device,
       least = ns;
       verdict->left_to = 1 + other;
     }
+  /* It cannot take a task whose data are being moved, whatever it answers. */
+  guint n = verdict->score < G_MAXDOUBLE
+                ? hass_flow_tells (e, task, (gint)device, verdict->left_to)
+                : 0;
+  if (n > 0)
+    explain_device (e, state, (gint)device, task, verdict->left_to, n);
   return verdict->left_to > 0 ? HASS_FLOW_LEAVE : HASS_FLOW_TAKE;
 }
 
@@ -74,10 +182,9 @@ static HassFlowAnswer
 suits (gpointer self, const HassFlowState *state, gint worker,
        const HassFlowTask *task, HassFlowVerdict *verdict)
 {
-  (void)self;
   return worker == HASS_FLOW_CORES
-             ? suits_cores (state, task)
-             : suits_device (state, (guint)worker, task, verdict);
+             ? suits_cores (self, state, task)
+             : suits_device (self, state, (guint)worker, task, verdict);
 }
 
 const HassStrategyOps hass_flow_auto = {
@@ -87,6 +194,7 @@ const HassStrategyOps hass_flow_auto = {
   .source = "list scheduling by earliest predicted end, decided by the worker",
   .farms = HASS_FARM_DATAFLOW,
   .create = create,
+  .destroy = destroy,
   .look = look,
   .suits = suits,
 };

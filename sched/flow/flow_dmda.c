@@ -56,7 +56,16 @@ new_dmda (const HassStrategyEnv *env, gboolean sorted)
   s->alpha = env->parameters[ALPHA];
   s->beta = env->parameters[BETA];
   s->sorted = sorted;
+  hass_flow_explain_init (&s->tries.explain, env);
   return s;
+}
+
+static void
+destroy (gpointer self)
+{
+  Dmda *s = self;
+  hass_flow_explain_clear (&s->tries.explain);
+  g_free (s);
 }
 
 static gpointer
@@ -96,6 +105,23 @@ consider (const Dmda *s, const HassFlowState *state, gint worker, Option *best)
     *best = o;
 }
 
+/* Tells that a task is assigned. @n: as hass_flow_tells() returned. */
+static void
+explain (const Dmda *s, const HassFlowState *state, const HassFlowTask *task,
+         gint worker, guint n)
+{
+  double fitness[HASS_FLOW_WORKERS];
+  for (gint w = HASS_FLOW_CORES; w < (gint)state->n_devices; w++)
+    {
+      Option one = { .fitness = G_MAXDOUBLE };
+      if (hass_flow_compares (task, w))
+        consider (s, state, w, &one);
+      fitness[w + 1] = one.fitness;
+    }
+  hass_flow_explain_assigned (&s->tries.explain, state, task, worker, fitness,
+                              n);
+}
+
 static void
 place (gpointer self, const HassFlowState *state, const HassFlowTask *task,
        HassFlowSpot *spot)
@@ -109,6 +135,12 @@ place (gpointer self, const HassFlowState *state, const HassFlowTask *task,
     consider (s, state, HASS_FLOW_CORES, &best);
   if (best.fitness == G_MAXDOUBLE && !tries)
     best.worker = hass_flow_first_worker (task);
+  guint n = hass_flow_tells (&s->tries.explain, task, best.worker, tries);
+  if (n > 0 && tries)
+    hass_flow_explain_assigned (&s->tries.explain, state, task, best.worker,
+                                NULL, n);
+  else if (n > 0)
+    explain (s, state, task, best.worker, n);
   spot->queue = hass_flow_queue_of (best.worker);
   spot->ns = (float)best.ns;
   if (!s->sorted)
@@ -126,7 +158,7 @@ const HassStrategyOps hass_flow_dmda = {
   .farms = HASS_FARM_DATAFLOW,
   .parameters = parameters,
   .create = create_dmda,
-  .destroy = g_free,
+  .destroy = destroy,
   .place = place,
   .look = hass_flow_look_at_own,
 };
@@ -139,7 +171,7 @@ const HassStrategyOps hass_flow_dmdas = {
   .farms = HASS_FARM_DATAFLOW,
   .parameters = parameters,
   .create = create_dmdas,
-  .destroy = g_free,
+  .destroy = destroy,
   .place = place,
   .look = hass_flow_look_at_own,
 };

@@ -30,13 +30,6 @@
    Thread safety: as hass/strategy.h. */
 #include "sched/flow/assign.h"
 
-static gpointer
-create (const HassStrategyEnv *env, GError **error)
-{
-  (void)env, (void)error;
-  return g_new0 (HassFlowTries, 1);
-}
-
 static void
 place (gpointer self, const HassFlowState *state, const HassFlowTask *task,
        HassFlowSpot *spot)
@@ -50,8 +43,8 @@ const HassStrategyOps hass_flow_heft = {
   .summary = "dataflow: ready tasks by rank, each where it ends earliest",
   .source = "Topcuoglu et al., IEEE TPDS 13(3) 2002: HEFT",
   .farms = HASS_FARM_DATAFLOW,
-  .create = create,
-  .destroy = g_free,
+  .create = hass_flow_tries_create,
+  .destroy = hass_flow_tries_destroy,
   .place = place,
   .look = hass_flow_look_at_own,
 };

@@ -29,13 +29,6 @@
    Thread safety: as hass/strategy.h. */
 #include "sched/flow/assign.h"
 
-static gpointer
-create (const HassStrategyEnv *env, GError **error)
-{
-  (void)env, (void)error;
-  return g_new0 (HassFlowTries, 1);
-}
-
 /* HassFlowFitness: the end without copies. */
 static double
 computed_ns (const HassFlowState *state, gint worker)
@@ -59,8 +52,8 @@ const HassStrategyOps hass_flow_level = {
   .summary = "dataflow: ready tasks by level, each where it ends earliest",
   .source = "Hu, Operations Research 9(6) 1961: level scheduling",
   .farms = HASS_FARM_DATAFLOW,
-  .create = create,
-  .destroy = g_free,
+  .create = hass_flow_tries_create,
+  .destroy = hass_flow_tries_destroy,
   .place = place,
   .look = hass_flow_look_at_own,
 };

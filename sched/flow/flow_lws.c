@@ -19,7 +19,9 @@
    Deviations. 1. The cores, which share their memory, share one queue. 2. The
    priorities that the user has given go before the age, as in StarPU. 3. A
    thief takes the oldest task about: queues have an exact first task alone. 4.
-   When devices open or are lost, all that wait are dealt out anew.
+   When devices open or are lost, all that wait are dealt out anew. 5. Of a
+   recorded graph the level replaces the age, and a thief takes the highest one,
+   too: a task of the critical path need not wait for its maker.
 
    Cost of a decision: O(devices), and one task of each queue. It loses where
    workers differ, as a slow core steals what a fast device would soon come to;
@@ -28,9 +30,11 @@
    Thread safety: as hass/strategy.h. */
 #include "sched/flow/assign.h"
 
-/* @n_placed: tasks so far. @turn: of the next task that is dealt out. */
+/* @recorded: tasks have levels. @n_placed: tasks so far, if not. @turn: of the
+   next task that is dealt out. */
 typedef struct
 {
+  gboolean recorded;
   guint32 n_placed;
   guint turn;
 } Lws;
@@ -71,7 +75,9 @@ place (gpointer self, const HassFlowState *state, const HassFlowTask *task,
   Lws *s = self;
   spot->queue = hass_flow_queue_of (
       can_compute (task, task->maker) ? task->maker : deal (s, state, task));
-  spot->level = ++s->n_placed; /* so the newest is first */
+  s->recorded |= task->level > 0;
+  if (!s->recorded)
+    spot->level = ++s->n_placed; /* so the newest is first */
 }
 
 /* Returns: whose queue a worker looks into after @n others; of devices that are
@@ -93,11 +99,11 @@ static gboolean
 look (gpointer self, const HassFlowState *state, gint worker, guint n,
       HassFlowLook *look)
 {
-  (void)self;
+  const Lws *s = self;
   if (n > state->n_devices)
     return FALSE;
   look->queue = hass_flow_queue_of (nearest (worker, n, state->n_devices));
-  look->from_end = n > 0;
+  look->from_end = n > 0 && !s->recorded;
   return TRUE;
 }
 

@@ -29,13 +29,6 @@
 /* Unit of ranks in ns, as of levels. */
 #define RANK_NS 16.0
 
-static gpointer
-create (const HassStrategyEnv *env, GError **error)
-{
-  (void)env, (void)error;
-  return g_new0 (HassFlowTries, 1);
-}
-
 /* HassFlowFitness: O_EFT. */
 static double
 path_ns (const HassFlowState *state, gint worker)
@@ -69,8 +62,8 @@ const HassStrategyOps hass_flow_peft = {
   .summary = "dataflow: flow-heft that looks at the tasks after a task",
   .source = "Arabnejad and Barbosa, IEEE TPDS 25(3) 2014: PEFT",
   .farms = HASS_FARM_DATAFLOW,
-  .create = create,
-  .destroy = g_free,
+  .create = hass_flow_tries_create,
+  .destroy = hass_flow_tries_destroy,
   .place = place,
   .look = hass_flow_look_at_own,
 };

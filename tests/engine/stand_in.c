@@ -396,7 +396,8 @@ wait_bundle (HassDevice *device, gint64 timeout_ns, HassBundleDone *done,
                             .d2h_busy_ns = 1e3 * s->plan.busy_us };
   if (!slot->failed)
     {
-      s->counts.finished++;
+      if (++s->counts.finished == s->plan.busy_bundles)
+        s->plan.busy_us = 0; /* later bundles add nothing */
       if (!hass_staging_scatter (slot->blocks, slot->n, &slot->out,
                                  s->farm->unbundle, s->farm->user_data, error))
         done->failed = TRUE;

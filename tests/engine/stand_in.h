@@ -28,6 +28,7 @@
  * @h2d_us, @kernel_us, @host_us: what it says that each bundle took.
  * @busy_us: what it says that each stage of a bundle added to its busy time; 0:
  *   it does not say.
+ * @busy_bundles: after so many, bundles add nothing to it; 0: all add.
  * @open_waits: open only returns when the farm is over.
  * @fail_submit_at: this call of submit fails; @fail_submit_every: so does
  *   each so manyth.
@@ -44,7 +45,7 @@ typedef struct
   gsize staging_bytes, memory_bytes;
   guint delay_us;
   HassDevice *holds_until_lost;
-  guint h2d_us, kernel_us, host_us, busy_us;
+  guint h2d_us, kernel_us, host_us, busy_us, busy_bundles;
   gboolean fail_open, open_waits;
   guint fail_submit_at, fail_submit_every;
   guint fail_bundle_at, fail_bundle_every;

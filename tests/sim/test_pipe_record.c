@@ -120,48 +120,120 @@ sink (HassToken *token, HassWorker *worker, gpointer data, GError **error)
   return TRUE;
 }
 
-/* The device says of each kernel that it lasted 20 ms longer than it did, as
-   one seems to that has begun beside earlier ones. */
+static const HassStage compute_stage
+    = HASS_STAGE (.name = "compute", .gpu = on_gpu);
+static const HassStage sink_stage
+    = HASS_STAGE (.name = "sink", .mode = HASS_STAGE_ORDERED, .cpu = sink);
+
+/* Records a pipeline on a device that says of each kernel that it lasted 20 ms
+   longer than it did, as one seems to that has begun beside earlier ones; fails
+   the test unless the replay takes as long as the kernels did. */
 static void
-overlap (void)
+replays (HassPipeline *p)
 {
-  static HassLoad loads[200];
-  const HassStage stages[]
-      = { HASS_STAGE (.name = "compute", .gpu = on_gpu),
-          HASS_STAGE (.name = "sink", .mode = HASS_STAGE_ORDERED,
-                      .cpu = sink) };
-  g_autofree char *record = trial_file ("");
-  g_autofree char *recorded = g_strconcat (record, ".platform", NULL);
   static const char strategy[] = "pipe-fixed:units=4";
+  g_autofree char *record = trial_file ("");
+  g_autofree char *platform = g_strconcat (record, ".platform", NULL);
   HassDevice *device
       = stand_in_new (&(StandInPlan){ .depth = 4, .kernel_us = 20000 });
   g_autoptr (HassReport) report = NULL;
   g_autoptr (GError) error = NULL;
-  HassPipeline p = HASS_PIPELINE_INIT;
-  p.loads = loads;
-  p.n_loads = G_N_ELEMENTS (loads);
-  p.stages = stages;
-  p.n_stages = G_N_ELEMENTS (stages);
-  p.run.devices = &device;
-  p.run.n_devices = 1;
-  p.run.strategy = strategy;
-  p.run.record = record;
+  p->run.devices = &device;
+  p->run.n_devices = 1;
+  p->run.strategy = strategy;
+  p->run.record = record;
   computed_ns = 0;
-  watchdog (60, "recording bundles that overlap");
-  CU_ASSERT_TRUE (hass_pipeline (&p, &report, &error));
+  watchdog (60, "recording a pipeline");
+  CU_ASSERT_TRUE_FATAL (hass_pipeline (p, &report, &error));
   watchdog (0, NULL);
   double us = run (record, NULL, strategy, NULL, NULL);
   CU_ASSERT_TRUE (us >= 0.95 * (double)computed_ns * 1e-3);
   CU_ASSERT_TRUE (us <= 1.05 * report->makespan_s * 1e6);
   stand_in_free (device);
   unlink (record);
-  unlink (recorded);
+  unlink (platform);
 }
 
-HASS_TEST_SUITE (sim_pipe_record,
-                 { "a recorded GPU is as fast as its bundles, which overlap, "
-                   "have been together",
-                   overlap },
-                 { "a recorded pipeline takes as long again, with its own "
-                   "strategy and with another",
-                   again })
+static void
+overlap (void)
+{
+  static HassLoad loads[200];
+  const HassStage stages[] = { compute_stage, sink_stage };
+  HassPipeline p = HASS_PIPELINE_INIT;
+  p.loads = loads;
+  p.n_loads = G_N_ELEMENTS (loads);
+  p.stages = stages;
+  p.n_stages = G_N_ELEMENTS (stages);
+  replays (&p);
+}
+
+static gboolean
+generate (HassEmitter *emitter, gpointer data, GError **error)
+{
+  (void)data, (void)error;
+  for (guint i = 0; i < 200; i++)
+    if (!hass_emitter_emit (emitter, &(HassLoad){ .size = 1 }))
+      return FALSE;
+  return TRUE;
+}
+
+static void
+without_cores (void)
+{
+  static HassLoad loads[200];
+  const HassStage stages[] = { compute_stage, compute_stage };
+  HassPipeline p = HASS_PIPELINE_INIT;
+  p.stages = stages;
+  p.n_stages = G_N_ELEMENTS (stages);
+  p.loads = loads;
+  p.n_loads = G_N_ELEMENTS (loads);
+  replays (&p);
+  p.n_loads = 0;
+  p.generate = generate;
+  replays (&p);
+}
+
+/* The device says that each kernel added 2 ms, so the replay computes as long
+   as that, whatever the kernels have taken. */
+static void
+told (void)
+{
+  static HassLoad loads[50];
+  const HassStage stages[] = { compute_stage };
+  g_autofree char *record = trial_file ("");
+  g_autofree char *platform = g_strconcat (record, ".platform", NULL);
+  HassDevice *device
+      = stand_in_new (&(StandInPlan){ .depth = 4, .busy_us = 2000 });
+  HassPipeline p = HASS_PIPELINE_INIT;
+  p.stages = stages;
+  p.n_stages = G_N_ELEMENTS (stages);
+  p.loads = loads;
+  p.n_loads = G_N_ELEMENTS (loads);
+  p.run.devices = &device;
+  p.run.n_devices = 1;
+  p.run.strategy = "pipe-fixed:units=1";
+  p.run.record = record;
+  watchdog (60, "recording a pipeline");
+  CU_ASSERT_TRUE_FATAL (hass_pipeline (&p, NULL, NULL));
+  watchdog (0, NULL);
+  double us = run (record, NULL, p.run.strategy, NULL, NULL);
+  CU_ASSERT_DOUBLE_EQUAL (us, 50 * 2000, 5000);
+  stand_in_free (device);
+  unlink (record);
+  unlink (platform);
+}
+
+HASS_TEST_SUITE (
+    sim_pipe_record,
+    { "a recorded GPU is as fast as its bundles, which overlap, "
+      "have been together",
+      overlap },
+    { "a recorded pipeline of which no stage is for cores runs "
+      "again",
+      without_cores },
+    { "what a device says that each kernel added to its time counts "
+      "in the record",
+      told },
+    { "a recorded pipeline takes as long again, with its own "
+      "strategy and with another",
+      again })

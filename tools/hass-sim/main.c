@@ -188,8 +188,6 @@ check_dataflow (GError **error)
           { "parts", part_mib >= 0, "a task is not cut into parts" },
           { "kernels", kernels >= 0,
             "a modelled GPU computes one task of a dataflow at a time" },
-          { "explain", explanation != NULL,
-            "no decision of a dataflow is explained" },
           { "no-static", no_static, "no static split of it is sought" },
           { "gantt", gantt && times > 0, "with --times: it draws one run" },
           { NULL, FALSE, NULL } };

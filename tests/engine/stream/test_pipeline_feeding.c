@@ -206,6 +206,23 @@ told_what_bundles_add (void)
     }
 }
 
+/* All bundles but the first lie wholly within earlier ones. */
+static void
+told_that_nothing_is_added (void)
+{
+  Run run = { 0 };
+  h2d_ns = kernel_ns = d2h_ns = n_told = 0;
+  go (&run, &(StandInPlan){ .depth = 2,
+                            .h2d_us = 70,
+                            .kernel_us = 50,
+                            .busy_us = 20,
+                            .busy_bundles = 1 });
+  CU_ASSERT_TRUE (n_told > 1);
+  CU_ASSERT_EQUAL (kernel_ns, 20000);
+  CU_ASSERT_EQUAL (h2d_ns, 20000);
+  CU_ASSERT_EQUAL (d2h_ns, 20000);
+}
+
 HASS_TEST_SUITE (
     pipeline_feeding,
     { "a device makes tokens of loads while all cores are busy",
@@ -215,4 +232,5 @@ HASS_TEST_SUITE (
     { "the generator computes when the device is lost and other cores are busy",
       generator_computes_after_a_loss },
     { "a strategy is told what bundles add to a device's time",
-      told_what_bundles_add })
+      told_what_bundles_add },
+    { "and that a bundle adds nothing", told_that_nothing_is_added })

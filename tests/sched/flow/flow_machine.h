@@ -7,6 +7,8 @@
 #include "hass_test.h"
 #include "sched/registry.h"
 
+#include <stdarg.h>
+
 /* A machine with two devices and four cores. @task_ns, @copy_ns, @after_ns: of
    the task that is asked about, at worker + 1: on the cores, on either device.
  */
@@ -18,7 +20,22 @@ typedef struct
   HassDeviceTraits devices[3];
   HassStrategyEnv env;
   HassStrategy *strategy;
+  GString *said; /* lines of the explanation; NULL: none is wanted */
 } Machine;
+
+static inline void note (gpointer data, const char *format, ...)
+    G_GNUC_PRINTF (2, 3);
+
+static inline void
+note (gpointer data, const char *format, ...)
+{
+  Machine *m = (Machine *)data;
+  va_list args;
+  va_start (args, format);
+  g_string_append_vprintf (m->said, format, args);
+  g_string_append_c (m->said, '\n');
+  va_end (args);
+}
 
 static inline double
 task_ns (const HassFlowState *state, gint worker)
@@ -38,9 +55,9 @@ after_ns (const HassFlowState *state, gint worker)
   return ((const Machine *)(gconstpointer)state)->after_ns[worker + 1];
 }
 
-/* The caller ends it. */
+/* @explains: a line for each decision. The caller ends the machine. */
 static inline Machine *
-begin (const char *strategy)
+begin_that (const char *strategy, gboolean explains)
 {
   Machine *m = g_new0 (Machine, 1);
   m->state = (HassFlowState){ .n_devices = 2,
@@ -55,14 +72,32 @@ begin (const char *strategy)
                               .farm = HASS_FARM_DATAFLOW,
                               .n_devices = 3,
                               .devices = m->devices };
+  m->devices[0] = (HassDeviceTraits){ .name = "cpu", .kind = HASS_DEVICE_CPU };
+  for (guint d = 0; d < 2; d++)
+    m->devices[1 + d] = (HassDeviceTraits){ .name = d == 0 ? "gpu0" : "gpu1",
+                                            .kind = HASS_DEVICE_GPU };
+  if (explains)
+    {
+      m->said = g_string_new (NULL);
+      m->env.note = note;
+      m->env.note_data = m;
+    }
   m->strategy = hass_strategy_new (strategy, &m->env, NULL);
   CU_ASSERT_PTR_NOT_NULL_FATAL (m->strategy);
   return m;
 }
 
+static inline Machine *
+begin (const char *strategy)
+{
+  return begin_that (strategy, FALSE);
+}
+
 static inline void
 end (Machine *m)
 {
+  if (m->said)
+    g_string_free (m->said, TRUE);
   hass_strategy_free (m->strategy);
   g_free (m);
 }
@@ -72,6 +107,7 @@ static inline HassFlowTask
 task_of (guint codelet, double core_ns, double device_ns)
 {
   return (HassFlowTask){ .codelet = codelet,
+                         .name = "gemm",
                          .priority = 7,
                          .level = 3,
                          .devices = 3,

@@ -10,6 +10,7 @@ with_its_maker (void)
   Machine *m = begin ("flow-lws");
   HassFlowTask task = task_of (0, 100, 10);
   HassFlowSpot last = { .level = 0 };
+  task.level = 0;
   for (task.maker = HASS_FLOW_CORES; task.maker < 2; task.maker++)
     {
       HassFlowSpot spot = place (m, &task);
@@ -64,10 +65,29 @@ nearest_first (void)
   end (m);
 }
 
+/* A recorded graph has levels; its last tasks, of which nothing is known yet,
+   have 0. */
+static void
+by_level (void)
+{
+  Machine *m = begin ("flow-lws");
+  HassFlowTask task = task_of (0, 100, 10);
+  gboolean from_end;
+  task.maker = 0;
+  CU_ASSERT_EQUAL (place (m, &task).level, 3);
+  task.level = 0;
+  CU_ASSERT_EQUAL (place (m, &task).level, 0);
+  look_from (m, 0, 1, &from_end);
+  CU_ASSERT_FALSE (from_end);
+  end (m);
+}
+
 HASS_TEST_SUITE (
     flow_lws,
     { "a task waits at its maker, before those that came earlier",
       with_its_maker },
+    { "of a recorded graph a worker and thieves take the highest level first",
+      by_level },
     { "tasks that no able worker has made ready are dealt out", in_turn },
     { "a worker takes its newest task, then its neighbours' oldest",
       nearest_first })

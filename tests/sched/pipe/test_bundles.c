@@ -64,6 +64,27 @@ kernels_of_units_that_do_not_fill_a_gpu_show_its_pace (void)
   hass_strategy_free (s.strategy);
 }
 
+/* Its kernels ran beside those of other classes, and neither copied anything.
+ */
+static void
+a_grant_that_adds_no_time_leaves_a_pace (void)
+{
+  Stream s;
+  HassPaces p;
+  made_up_init (&s, "pipe-auto");
+  hass_paces_init (&p, &s.env);
+  hass_paces_add (
+      &p, &(HassServed){ .device = GPU0, .class_index = B, .units = 8 });
+  hass_paces_update (&p, &s.state);
+  for (guint d = 0; d < s.env.n_devices; d++)
+    {
+      double ns = hass_pace_ns (&p, B, d);
+      CU_ASSERT_TRUE (ns > 0 && ns < G_MAXDOUBLE);
+    }
+  hass_paces_clear (&p);
+  hass_strategy_free (s.strategy);
+}
+
 /* In the 400 us of a unit of b on one of the four cores each GPU serves 200.
    Cores take batches only of units that are as short as those. */
 static void
@@ -98,5 +119,8 @@ HASS_TEST_SUITE (
       bundles_share_the_tokens_in_flight },
     { "kernels of units that do not fill a GPU show its pace",
       kernels_of_units_that_do_not_fill_a_gpu_show_its_pace },
+    { "a grant that adds no time to the GPU's leaves a pace that can be "
+      "divided by",
+      a_grant_that_adds_no_time_leaves_a_pace },
     { "a core remains free to feed GPUs until enough units wait for them",
       one_core_feeds_the_gpus })

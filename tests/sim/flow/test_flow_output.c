@@ -3,9 +3,11 @@
    Thread safety: one thread. */
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "flow_program.h"
 #include "hass_test.h"
+#include "tests/engine/trial.h"
 #include "tests/program.h"
 #include "tools/hass-sim/flow/flow.h"
 
@@ -171,6 +173,20 @@ table (void)
 }
 
 static void
+explained (void)
+{
+  g_autofree char *path = trial_file (""), *text = NULL;
+  g_autofree char *words = g_strdup_printf (
+      SPEC " -p " MACHINE " -s flow-auto,flow-dmda --explain %s", path);
+  g_autofree char *out = flow_prints (words);
+  CU_ASSERT_TRUE_FATAL (g_file_get_contents (path, &text, NULL, NULL));
+  unlink (path);
+  CU_ASSERT_PTR_NOT_NULL (strstr (text, " takes gemm: gpu"));
+  CU_ASSERT_PTR_NOT_NULL (strstr (text, "cores do not try gemm: "));
+  CU_ASSERT_PTR_NOT_NULL (strstr (text, "gemm waits for gpu1: gpu0 "));
+}
+
+static void
 refused (void)
 {
   static const struct
@@ -181,8 +197,6 @@ refused (void)
     { "--rounds 3", "--rounds does not go with --dataflow " SPEC
                     ": a dataflow has no rounds" },
     { "--plot p.svg", "--plot draws one case: --workload is needed" },
-    { "--explain -", "--explain does not go with --dataflow " SPEC
-                     ": no decision of a dataflow is explained" },
     { "--parts 4", "--parts does not go with --dataflow " SPEC
                    ": a task is not cut into parts" },
     { "--kernels 4", "--kernels does not go with --dataflow " SPEC
@@ -198,6 +212,7 @@ refused (void)
 
 HASS_TEST_SUITE (
     sim_flow_output,
+    { "--explain writes what strategies of a dataflow decide", explained },
     { "JSON of a dataflow has the numbers of its report and bounds", json },
     { "CSV of a dataflow has them too, in a line for each device", csv },
     { "the table of a dataflow has them, rounded", table },
