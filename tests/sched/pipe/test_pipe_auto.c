@@ -297,6 +297,61 @@ is_the_default (void)
       "pipe-auto");
 }
 
+/* A core takes 40 us for a unit of b, GPU 0 2 us and its latencies. */
+static void
+begins_again (void)
+{
+  Stream s;
+  HassServe serve;
+  made_up_init (&s, "pipe-auto");
+  made_up_tell_all (&s);
+  s.state.tokens = s.state.most_tokens = 20;
+  s.state.held = (HassHeld){ B, CPU, 1, s.state.now_ns };
+  CU_ASSERT_EQUAL (made_up_ask (&s, GPU0, &serve), HASS_TAKE);
+  CU_ASSERT_TRUE (serve.again);
+  s.state.tokens = 19; /* another token may come */
+  CU_ASSERT_EQUAL (made_up_ask (&s, GPU0, &serve), HASS_WAIT);
+  s.state.generated = TRUE;
+  s.state.waiting = 0; /* there is none */
+  CU_ASSERT_EQUAL (made_up_ask (&s, GPU0, &serve), HASS_TAKE);
+  s.state.waiting = 1;
+  CU_ASSERT_EQUAL (made_up_ask (&s, GPU0, &serve), HASS_WAIT);
+  s.state.waiting = 0;
+  s.holds[GPU0].bundles = 1;
+  CU_ASSERT_EQUAL (made_up_ask (&s, GPU0, &serve), HASS_WAIT);
+  s.holds[GPU0].bundles = 0;
+  s.states[B].ready = 100; /* there is other work */
+  CU_ASSERT_EQUAL (made_up_ask (&s, GPU0, &serve), HASS_TAKE);
+  CU_ASSERT_FALSE (serve.again);
+  hass_strategy_free (s.strategy);
+}
+
+/* A core that has a microsecond left is waited for; one that is late as long
+   again is expected to take as long as it has. */
+static void
+begins_again_in_time (void)
+{
+  Stream s;
+  HassServe serve;
+  made_up_init (&s, "pipe-auto");
+  made_up_tell_all (&s);
+  s.state.tokens = s.state.most_tokens = 20;
+  s.state.held = (HassHeld){ B, CPU, 1, s.state.now_ns - 39000 };
+  CU_ASSERT_EQUAL (made_up_ask (&s, GPU0, &serve), HASS_WAIT);
+  CU_ASSERT_DOUBLE_EQUAL ((double)serve.within_ns, 1000, 10);
+  s.state.held.since_ns -= serve.within_ns;
+  CU_ASSERT_EQUAL (made_up_ask (&s, GPU0, &serve), HASS_TAKE);
+  CU_ASSERT_TRUE (serve.again);
+  /* GPU 1 takes 20 us for a unit, GPU 0, which holds 8 units, 2 us for each. */
+  s.units[GPU0][B] = 8;
+  s.state.held = (HassHeld){ B, GPU0, 8, s.state.now_ns };
+  CU_ASSERT_EQUAL (made_up_ask (&s, GPU1, &serve), HASS_WAIT);
+  s.state.held.since_ns -= 1000000; /* it hangs */
+  CU_ASSERT_EQUAL (made_up_ask (&s, GPU1, &serve), HASS_TAKE);
+  CU_ASSERT_TRUE (serve.again);
+  hass_strategy_free (s.strategy);
+}
+
 HASS_TEST_SUITE (
     sched_pipe_auto,
     { "unlike GPUs take the classes in which they gain most", gains_most },
@@ -317,4 +372,10 @@ HASS_TEST_SUITE (
       leaves_out_what_is_held_up },
     { "the time until the first token is done makes no window slow",
       measures_from_the_first_token },
-    { "pipe-auto is the default of pipelines", is_the_default })
+    { "pipe-auto is the default of pipelines", is_the_default },
+    { "an idle GPU begins again what a core holds, if no token can "
+      "begin",
+      begins_again },
+    { "it waits for a device that is about to be done, not for one "
+      "that is late",
+      begins_again_in_time })

@@ -43,6 +43,12 @@ print_stages (const HassReport *report)
               r->waiting_s / MAX (report->makespan_s, 1e-12),
               100 * r->utilisation);
     }
+  for (guint s = 0; s < report->n_stages; s++)
+    if (report->stages[s].again > 0)
+      printf ("    %s: %" G_GUINT64_FORMAT " begun again, %" G_GUINT64_FORMAT
+              " overtaken\n",
+              report->stages[s].name, report->stages[s].again,
+              report->stages[s].overtaken);
   if (report->binding)
     printf ("    %s\n", report->binding);
 }
