@@ -63,9 +63,11 @@ make (HassStream *stream, HassStreamWorker *sw, HassBatch *original,
   s->n = original->n;
   s->stage = original->stage;
   s->since_ns = original->since_ns;
+  s->charge = 0;
   for (guint32 i = 0; i < s->n; i++)
     {
       hass_item_move (&s->items[i], &items[i]);
+      s->charge += items[i].charge;
       if (s->items[i].chunk)
         atomic_fetch_add_explicit (&s->items[i].chunk->refs, 1,
                                    memory_order_relaxed);
@@ -161,13 +163,10 @@ give (HassStream *stream, HassStreamWorker *sw, HassBatch *batch, HassBatch *s)
 static void
 drop (HassStream *stream, HassStreamWorker *sw, HassBatch *batch, HassBatch *s)
 {
-  gsize charged = 0, charge = 0;
+  gsize charged = 0;
   for (guint32 i = 0; i < s->n; i++)
     {
       charged += s->items[i].charge;
-      charge += batch     ? batch->items[i].charge
-                : s->race ? s->race->items[i].charge
-                          : 0;
       drop_memory (stream, sw, &s->items[i]);
       if (!batch)
         continue;
@@ -177,7 +176,7 @@ drop (HassStream *stream, HassStreamWorker *sw, HassBatch *batch, HassBatch *s)
     }
   if (batch)
     hass_batch_recount (batch);
-  atomic_fetch_sub_explicit (&stream->bytes, charged - charge,
+  atomic_fetch_sub_explicit (&stream->bytes, charged - s->charge,
                              memory_order_relaxed);
 }
 

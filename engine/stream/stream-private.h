@@ -104,6 +104,7 @@ struct HassBatch
   HassBatch *older, *newer;
   guint device;          /* that computes it */
   gint64 begun_ns;       /* since when */
+  gsize charge;          /* what the batch's tokens counted then */
   gboolean second;       /* the batch had another one before */
   gboolean claims;       /* its results are the batch's; under race_lock */
   _Atomic gboolean lost; /* those of the other stand-in are */
