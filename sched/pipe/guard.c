@@ -45,6 +45,10 @@
    streams: 2 is better than 1 by 1 to 5 %, that is better than 0 by 1 to 2 %, 4
    and 2 are alike. */
 #define FIRST_SPREAD 2
+/* Likewise of a class with equal costs that is measured. More, and the cores
+   are kept out of short streams; doc/results/pipelines.md has what it changes.
+ */
+#define EQUAL_SPREAD 0.1
 
 /* So many times as fast as another class lets guess cores may be in a class. A
    guess: more, and a core is measured in each stage of a chain, which holds up
@@ -56,12 +60,12 @@
 #define SEEN 32
 
 /* Returns: the longest time of a unit of a class but for a few, as a multiple
-   of the mean. */
+   of the mean. @first: the variance of times of which nothing is known. */
 static double
-longest (const HassPaces *p, guint c)
+longest (const HassPaces *p, guint c, double first)
 {
   double n = p->spread_grants[c];
-  double variance = log (1 + (p->spread[c] * n + FIRST_SPREAD) / (n + 1));
+  double variance = log (1 + (p->spread[c] * n + first) / (n + 1));
   return exp (DEVIATIONS * sqrt (variance) - variance / 2);
 }
 
@@ -72,10 +76,11 @@ hold_ns (const HassSteady *s, guint c, guint device)
 {
   const HassPaces *p = s->paces;
   const HassPace *pace = hass_pace (p, c, device);
+  gboolean equal = p->env->classes[c].cost == HASS_COST_EQUAL;
   if (device == p->cpu && !hass_pace_known (p, c, device))
     return pace->ns / UNLIKE;
   if (device == p->cpu)
-    return pace->ns * longest (p, c);
+    return pace->ns * longest (p, c, equal ? EQUAL_SPREAD : FIRST_SPREAD);
   return (double)hass_pace_fill (p, c, device) * pace->ns + pace->in_ns
          + pace->out_ns;
 }
@@ -243,7 +248,7 @@ pays (const HassSteady *s, const HassStreamState *state, guint c,
 {
   double n = s->paces->env->devices[s->paces->cpu].cores;
   double most = MIN (window (s, state, c), most_times);
-  double below = MAX (most / longest (s->paces, c), 1);
+  double below = MAX (most / longest (s->paces, c, FIRST_SPREAD), 1);
   double cost = most_times - most - most * log (most_times / most);
   return left (state, c) * log (below * (1 + n) / (below + n)) > cost;
 }

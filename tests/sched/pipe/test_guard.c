@@ -267,6 +267,31 @@ keeps_cores_out_of_what_gpus_do (void)
     }
 }
 
+/* A core takes 100 us for a unit of b, the GPUs together 1 us, and 600 tokens
+   may pass meanwhile. Equal units take no more than some times their mean; of
+   others one may take longer than 600 us. */
+static void
+lets_cores_in_where_costs_are_equal (void)
+{
+  static const HassCostClass costs[]
+      = { HASS_COST_EQUAL, HASS_COST_SIZED, HASS_COST_UNKNOWN };
+  for (guint i = 0; i < G_N_ELEMENTS (costs); i++)
+    {
+      Stream s;
+      HassServe serve;
+      made_up_init (&s, "pipe-auto");
+      s.classes[B].cost = costs[i];
+      s.classes[C].in_order = TRUE;
+      made_up_share_b (&s, 100000);
+      s.states[B].ready = 500;
+      s.state.tokens = s.state.most_tokens = 600;
+      made_up_ask (&s, CPU, &serve);
+      CU_ASSERT_EQUAL (serve.leave[B] < G_MAXUINT32,
+                       costs[i] == HASS_COST_EQUAL);
+      hass_strategy_free (s.strategy);
+    }
+}
+
 /* The cores do 2 % of what two GPUs do, and take 0.2 ms for a unit, which is
    what they save in 10^4 units. */
 static void
@@ -308,6 +333,8 @@ HASS_TEST_SUITE (
       guesses_cores },
     { "cores are not measured again if earlier runs have shown their rate",
       knows_from_earlier_runs },
+    { "a core's longest unit is a few times the mean if costs are equal",
+      lets_cores_in_where_costs_are_equal },
     { "cores take nothing if a stream that may end soon would wait for them",
       keeps_cores_out_for_the_end },
     { "cores take nothing of what GPUs do alone if they would hold it for too "

@@ -268,6 +268,7 @@ leaves_out_what_is_held_up (void)
   Stream s;
   HassServe serve;
   made_up_init (&s, "pipe-auto");
+  s.classes[C].cost = HASS_COST_UNKNOWN;
   made_up_tell_all (&s);
   s.states[A].ready = s.state.tokens;
   made_up_ask (&s, CPU, &serve);
