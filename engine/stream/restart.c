@@ -251,13 +251,15 @@ may_begin_again (const HassStream *stream, const HassBatch *s, guint device)
 }
 
 /* Returns: the stand-in whose tokens come first in the stream of those that
-   @device may begin again; NULL: none. Under the lock. */
+   @device may begin again, at @stage alone unless that is negative; NULL: none.
+   Under the lock. */
 static HassBatch *
-find_held (const HassStream *stream, guint device)
+find_held (const HassStream *stream, guint device, gint stage)
 {
   HassBatch *first = NULL;
   for (HassBatch *s = stream->oldest_held; s; s = s->newer)
     if (may_begin_again (stream, s, device)
+        && (stage < 0 || s->stage == (guint)stage)
         && (!first
             || s->original->items[0].token.seq
                    < first->original->items[0].token.seq))
@@ -272,7 +274,7 @@ hass_stream_held (HassStream *stream, guint device)
   if (!stream->restarts)
     return held;
   pthread_mutex_lock (&stream->race_lock);
-  const HassBatch *s = find_held (stream, device);
+  const HassBatch *s = find_held (stream, device, -1);
   if (s)
     held = (HassHeld){ .class_index = s->stage,
                        .device = s->device,
@@ -303,27 +305,43 @@ make_race (const HassBatch *batch)
   return race;
 }
 
-/* Makes the second stand-in of the tokens that hass_stream_held() tells of, for
-   @device, which belongs to the worker. Returns: NULL if there are none now. */
-HassBatch *
-hass_stand_in_again (HassStream *stream, HassWorker *worker, guint device)
+/* Makes the second stand-in of a batch, for @device, which belongs to the
+   worker. Under the lock. */
+static HassBatch *
+make_second (HassStream *stream, HassWorker *worker, guint device,
+             HassBatch *held)
 {
   HassStreamWorker *sw = hass_stream_worker (stream, worker);
-  HassBatch *s = NULL;
+  HassRace *race = make_race (held->original);
+  unlist_held (stream, held);
+  HassBatch *s
+      = make (stream, sw, held->original, race->items, device, now_of (worker));
+  held->race = s->race = race;
+  s->second = TRUE;
+  race->stand_ins[0] = held;
+  race->stand_ins[1] = s;
+  sw->stages[s->stage].again += s->n;
+  return s;
+}
+
+/* Makes second stand-ins, of the tokens that hass_stream_held() tells of and of
+   about @units at the same stage, for @device, which belongs to the worker.
+   Returns: their list; NULL if there are none now. */
+HassBatch *
+hass_stand_ins_again (HassStream *stream, HassWorker *worker, guint device,
+                      guint64 units)
+{
+  HassBatch *list = NULL, **end = &list, *held;
+  gint stage = -1;
+  guint64 n = 0;
   pthread_mutex_lock (&stream->race_lock);
-  HassBatch *held = find_held (stream, device);
-  if (held)
+  while (n < units && (held = find_held (stream, device, stage)))
     {
-      HassRace *race = make_race (held->original);
-      unlist_held (stream, held);
-      s = make (stream, sw, held->original, race->items, device,
-                now_of (worker));
-      held->race = s->race = race;
-      s->second = TRUE;
-      race->stand_ins[0] = held;
-      race->stand_ins[1] = s;
-      sw->stages[s->stage].again += s->n;
+      stage = (gint)held->stage;
+      n += held->n;
+      *end = make_second (stream, worker, device, held);
+      end = &(*end)->link;
     }
   pthread_mutex_unlock (&stream->race_lock);
-  return s;
+  return list;
 }

@@ -429,8 +429,8 @@ gboolean hass_stand_in_claim (HassStream *stream, HassBatch *stand_in);
 HassBatch *hass_stand_in_end (HassStream *stream, HassStreamWorker *sw,
                               HassBatch *stand_in, gboolean done);
 void hass_stand_in_abandon (HassStream *stream, HassBatch *stand_in);
-HassBatch *hass_stand_in_again (HassStream *stream, HassWorker *worker,
-                                guint device);
+HassBatch *hass_stand_ins_again (HassStream *stream, HassWorker *worker,
+                                 guint device, guint64 units);
 
 /* again.c */
 void hass_again_set_due (const HassStream *stream, HassBatch *batch);

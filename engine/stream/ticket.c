@@ -157,7 +157,8 @@ hass_ticket_grant (HassStream *stream, HassWorker *worker, guint device,
   HassStreamWorker *sw = hass_stream_worker (stream, worker);
   HassTicket *t = free_ticket (stream, device);
   guint s = serve->class_index;
-  t->batches = serve->again ? hass_stand_in_again (stream, worker, device)
+  t->batches = serve->again ? hass_stand_ins_again (stream, worker, device,
+                                                    MAX (serve->units, 1))
                             : take_batches (stream, worker, device, s,
                                             MAX (serve->units, 1));
   if (!t->batches)

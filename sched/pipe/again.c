@@ -63,6 +63,7 @@ hass_steady_again (const HassSteady *s, const HassStreamState *state,
              p->env->devices[held->device].name, since * 1e-3, left * 1e-3,
              own * 1e-3);
   serve->again = TRUE;
+  serve->units = hass_pace_fill (p, c, device);
   serve->in_flight = 1;
   return HASS_TAKE;
 }
