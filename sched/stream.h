@@ -141,9 +141,9 @@ typedef struct
  *   latest stage otherwise, and new tokens last.
  * @tokens: CPU pool: tokens that should be in flight; 0: all that the user
  *   allows.
- * @again: a device other than the CPU pool: it begins HassStreamState.held again
- *   and, up to @units, more of the same class that others compute; what is done
- *   first counts.
+ * @again: a device other than the CPU pool: it begins HassStreamState.held
+ * again and, up to @units, more of the same class that others compute; what is
+ * done first counts.
  */
 typedef struct
 {
