@@ -16,10 +16,12 @@
       it claimed and is dropped. One that its device could not compute leaves
       the batch to the other, if there is one, else gives it back as it was.
    A failure of the user's worker claims the batch before it is listed, so that
-   it is listed once and only if the token has failed.
+   it is listed once and only if the token has failed. tests/model/restart.pml
+   is the model.
 
-   Thread safety: HassStream.race_lock, which is taken last, decides; a stand-in
-   and, once it has claimed it, the batch belong to the thread that calls. */
+   Thread safety: HassStream.race_lock decides; only the locks of memory are
+   taken under it. A stand-in and, once that has claimed it, the batch belong to
+   the thread that calls. */
 #include "stream-private.h"
 
 struct HassRace

@@ -65,6 +65,10 @@ check turn passes KEEPS
 for fault in ARRIVE PASS BOTH SPLIT DIVIDE LATE ADMIT REUSE KEEP; do
   check turn fails BROKEN_$fault
 done
+check restart passes
+for fault in CLAIM ALONE REST LIST LOAD FREE; do
+  check restart fails BROKEN_$fault
+done
 check weak passes
 for order in NO_BARRIER WEAK_NOTIFY WEAK_COUNT WEAK_LOOK WEAK_CHANGE WEAK_SET \
     WEAK_TAKE WEAK_PARK WEAK_PASS WEAK_RUN WEAK_OWN WEAK_FULL WEAK_ROOM; do
