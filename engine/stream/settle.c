@@ -27,27 +27,20 @@ add_to_totals (HassTotals *totals, const HassCompletion *told, gint64 busy_ns)
   totals->busy_ns += (double)busy_ns;
 }
 
-enum
-{
-  DONE,
-  BACK, /* to be granted again */
-  CORES /* to be computed by cores: too large for the device */
-};
-
 /* Fills in what has become of each unit of a ticket. */
 static void
 look (HassTicket *t)
 {
   HassRound *round = &t->slot.round;
   const guint classes[] = { round->classes[t->device], HASS_DEVICE_CPU };
-  memset (t->what, DONE, t->n);
   for (guint k = 0; k < G_N_ELEMENTS (classes); k++)
     for (;;)
       {
         HassExtent e = hass_round_take_any (round, classes[k], G_MAXUINT32);
         if (e.n == 0)
           break;
-        memset (t->what + e.first, k == 0 ? BACK : CORES, e.n);
+        memset (t->what + e.first, k == 0 ? HASS_UNIT_BACK : HASS_UNIT_CORES,
+                e.n);
       }
 }
 
@@ -57,16 +50,16 @@ look (HassTicket *t)
 static guint8
 fate (const HassTicket *t, const HassBatch *stand_in, guint32 *at)
 {
-  guint8 worst = DONE;
+  guint8 worst = HASS_UNIT_DONE;
   for (; *at < t->n && t->items[*at] >= stand_in->items
          && t->items[*at] < stand_in->items + stand_in->n;
        ++*at)
     worst = MAX (worst, t->what[*at]);
-  return worst;
+  return worst > HASS_UNIT_REFUSED ? worst : HASS_UNIT_DONE;
 }
 
-/* Finds out what has become of the ticket's units, and which of them another
-   device has computed before; only the others count. */
+/* Finds out what has become of the ticket's units. Those do not count that
+   another device has computed before, or that are computed again. */
 static void
 conclude (HassStream *stream, HassTicket *t)
 {
@@ -76,11 +69,14 @@ conclude (HassStream *stream, HassTicket *t)
   for (HassBatch *b = t->batches; b && b->original; b = b->link)
     {
       first = at;
-      if (fate (t, b, &at) != DONE || hass_stand_in_claim (stream, b))
+      if (fate (t, b, &at) == HASS_UNIT_DONE && hass_stand_in_claim (stream, b))
         continue;
-      t->counts.units -= at - first;
       for (; first < at; first++)
-        t->counts.bytes -= t->loads[first].input_bytes;
+        if (t->what[first] == HASS_UNIT_DONE)
+          {
+            t->counts.units--;
+            t->counts.bytes -= t->loads[first].input_bytes;
+          }
     }
 }
 
@@ -142,6 +138,7 @@ hass_ticket_refused (HassJob *job, HassSlot *slot, guint32 position,
   HassTicket *t = (HassTicket *)slot;
   HassItem *item = t->items[position];
   HassBatch *stand_in = stand_in_of (t, item);
+  t->what[position] = HASS_UNIT_REFUSED;
   if (!stand_in || hass_stand_in_claim (stream, stand_in))
     hass_item_fail (
         stream, &stream->stages[t->stage], item,
@@ -174,9 +171,9 @@ static void
 send_on (HassStream *stream, HassWorker *worker, HassTicket *t,
          HassBatch *batch, guint8 what)
 {
-  if (what == BACK)
+  if (what == HASS_UNIT_BACK)
     hass_ready_push (stream, batch);
-  else if (what == CORES)
+  else if (what == HASS_UNIT_CORES)
     hass_cores_push (stream, &stream->stages[t->stage], batch);
   else
     {
@@ -197,9 +194,9 @@ settle (HassStream *stream, HassWorker *worker, HassTicket *t, HassBatch *batch,
   for (guint32 i = 0; i < batch->n; i++)
     {
       HassItem *item = &batch->items[i];
-      if (what == DONE)
+      if (what == HASS_UNIT_DONE)
         item->one_stage = FALSE;
-      if (item->state == HASS_ITEM_ALIVE && what == DONE)
+      if (item->state == HASS_ITEM_ALIVE && what == HASS_UNIT_DONE)
         hass_item_advance (stream, sw, item);
       else if (item->fresh)
         {
@@ -209,7 +206,7 @@ settle (HassStream *stream, HassWorker *worker, HassTicket *t, HassBatch *batch,
         }
     }
   if (batch->original)
-    batch = hass_stand_in_end (stream, sw, batch, what == DONE);
+    batch = hass_stand_in_end (stream, sw, batch, what == HASS_UNIT_DONE);
   if (batch)
     send_on (stream, worker, t, batch, what);
 }
@@ -240,7 +237,7 @@ settle_pieces (HassStream *stream, HassWorker *worker, HassTicket *t,
   while (batch)
     {
       HassBatch *rest = NULL;
-      guint8 first = DONE;
+      guint8 first = HASS_UNIT_DONE;
       gboolean any = FALSE;
       for (guint32 i = 0; i < batch->n && !rest; i++)
         {

@@ -123,6 +123,7 @@ add_unit (HassTicket *t, HassItem *item)
   const HassToken *token = &item->token;
   t->items[t->n] = item;
   t->seqs[t->n] = token->seq;
+  t->what[t->n] = HASS_UNIT_DONE;
   t->loads[t->n++] = (HassLoad){ .input = token->input,
                                  .input_bytes = token->input_bytes,
                                  .output = token->output,

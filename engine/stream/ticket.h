@@ -14,6 +14,15 @@
 
 #include "stream-private.h"
 
+/* What has become of a unit. */
+enum
+{
+  HASS_UNIT_DONE,
+  HASS_UNIT_REFUSED, /* it has failed: too large for all devices */
+  HASS_UNIT_BACK,    /* to be granted again */
+  HASS_UNIT_CORES    /* to be computed by cores: too large for the device */
+};
+
 typedef struct
 {
   HassSlot slot; /* first, so that a slot's address is its ticket's */
@@ -25,7 +34,7 @@ typedef struct
   guint64 *seqs;
   guint32 n, capacity;
   HassBatch *batches; /* list of the batches that hold the tokens */
-  guint8 *what; /* [capacity] what has become of each unit; once it is over */
+  guint8 *what; /* [capacity] what has become of each unit, once it is over */
   HassCompletion told;
   HassCompletion counts; /* without what another device has computed before */
   gint64 busy_ns; /* of it, time in which no other grant kept the device busy */
