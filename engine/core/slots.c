@@ -291,14 +291,16 @@ hass_job_units_finished (HassJob *job, HassSlot *slot, guint32 n)
   /* Release hands this thread's results and counters to the thread that ends
      the round; acquire gives that thread the results and counters of all.
      Sequentially consistent, as in hass_slots_computed(): either that sees the
-     units, or this thread the flag. */
+     units, or this thread the flag (tests/model/weak.pml, 6). */
   if (atomic_fetch_sub_explicit (&slot->round.outstanding, n,
                                  memory_order_seq_cst)
       == n)
     end_round (job, slot);
   else if (slot->round.ready)
     close_if_quiet (job, slot);
-  else if (atomic_load_explicit (&job->counted, memory_order_seq_cst))
+  /* Also at a round's end: its results may be kept from being delivered. */
+  if (!slot->round.ready
+      && atomic_load_explicit (&job->counted, memory_order_seq_cst))
     job->engine->changed (job);
   /* Sequentially consistent, as are the count in end_round and the result
      pool's mark: of the thread that ends a round and the thread that delivers

@@ -5,9 +5,9 @@
    generate meanwhile, so a token that takes it long costs more than it is worth
    if the other cores and devices run out of loads: few large loads fill a pool.
    Then the thread waits for room instead, and others take what waits. For other
-   cores it waits no longer than the token would take: they may be kept from
-   coming, or wait in their stage for a token that nobody else would compute.
-   For devices it waits as long as one is left and the pipeline has not stalled.
+   cores that compute it waits no longer than the token would take: they may
+   wait in their stage for a token that nobody else would compute. For devices
+   it waits as long as one is left and the pipeline has not stalled.
 
    Thread safety: the thread that called the pipeline. */
 #include "stream-private.h"
@@ -16,15 +16,7 @@
    as much. A guess. */
 #define SHORT_NS 100000
 
-/* How long the thread waits for a core that computes, in ns, before anything is
-   known of the tokens, and for cores of which none computes: about as long as
-   it takes to make the threads of a pool. Guesses: less, and the cores run out
-   of loads in the first tokens; more, and cores that do not come, or wait for
-   another token, cost more. */
-#define UNKNOWN_NS 100000000
-#define ABSENT_NS 5000000
-
-gint64 hass_stream_patience_ns; /* in place of these, by tests */
+gint64 hass_stream_patience_ns; /* in place of a token's time, by tests */
 
 /* Returns: the time of a token on a core from a stage on, to where it waits for
    devices or its turn, in ns; 0: unknown. Later stages that none has computed,
@@ -77,17 +69,14 @@ running_cores (const HassStream *stream)
   return n;
 }
 
-/* Returns: TRUE until the caller has waited for as long as it should, counted
-   from the first time in one emission. @running: other cores that compute.
-   @token_ns: time of a token on a core; 0: unknown. */
+/* Returns: TRUE until the caller has waited for as long as a token takes on a
+   core, counted from the first time in one emission. */
 static gboolean
-waits (HassStream *stream, guint running, double token_ns)
+waits (HassStream *stream, double token_ns)
 {
   HassJob *job = stream->job;
   gint64 now_ns = job->engine->now (job);
   gint64 most_ns = hass_stream_patience_ns > 0 ? hass_stream_patience_ns
-                   : running == 0              ? ABSENT_NS
-                   : token_ns <= 0             ? UNKNOWN_NS
                                                : (gint64)token_ns;
   if (stream->declined_room_ns != job->phases.room_ns
       || stream->declined_ns == 0)
@@ -100,7 +89,9 @@ waits (HassStream *stream, guint running, double token_ns)
 }
 
 /* Returns: TRUE if the generating thread should not take a token of a stage, of
-   which @left wait. On a modelled machine the generator is no core. */
+   which @left wait: each core that computes needs one when it has done its own.
+   A token of unknown time it takes. On a modelled machine the generator is no
+   core. */
 gboolean
 hass_stream_caller_declines (HassStream *stream, guint s, guint64 left)
 {
@@ -113,16 +104,9 @@ hass_stream_caller_declines (HassStream *stream, guint s, guint64 left)
   double token_ns = core_ns (stream, s);
   double per_ns = bound ? devices_per_ns (stream, s) : 0;
   double devices = token_ns * per_ns;
-  guint n_others = job->n_cores - 1;
   if (per_ns > 0 && (token_ns <= 0 || (double)left < devices))
     return TRUE;
-  if (!job->engine->real_time || (token_ns > 0 && token_ns < SHORT_NS)
-      || (double)left >= devices + 2 * n_others)
-    return FALSE;
-  /* Each core needs a token when it has done its own. Where no strategy divides
-     the stage those that have none need one before. */
-  guint running = running_cores (stream);
-  guint idle = per_ns > 0 ? 0 : n_others - running;
-  return (double)left < devices + running + 2 * idle
-         && waits (stream, running, token_ns);
+  return job->engine->real_time && token_ns >= SHORT_NS
+         && (double)left < devices + running_cores (stream)
+         && waits (stream, token_ns);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* explain.c: see explain.h. */
 #include "sched/flow/explain.h"
+#include "sched/flow/try.h"
 
 void
 hass_flow_explain_init (HassFlowExplain *e, const HassStrategyEnv *env)
@@ -13,6 +14,22 @@ void
 hass_flow_explain_clear (HassFlowExplain *e)
 {
   g_clear_pointer (&e->given, g_hash_table_unref);
+}
+
+gpointer
+hass_flow_explain_create (const HassStrategyEnv *env, GError **error)
+{
+  HassFlowExplain *e = g_new (HassFlowExplain, 1);
+  (void)error;
+  hass_flow_explain_init (e, env);
+  return e;
+}
+
+void
+hass_flow_explain_destroy (gpointer self)
+{
+  hass_flow_explain_clear (self);
+  g_free (self);
 }
 
 guint
@@ -39,6 +56,45 @@ hass_flow_worker_name (const HassFlowExplain *e, gint worker)
 }
 
 void
+hass_flow_explain_answer (const HassFlowExplain *e, const HassFlowTask *task,
+                          gint worker, gboolean leave, const char *why, guint n)
+{
+  gboolean core = worker < 0;
+  g_autoptr (GString) line = g_string_new (NULL);
+  g_string_printf (line, "%s %s %s%s: %s",
+                   core && !leave ? "a core"
+                                  : hass_flow_worker_name (e, worker),
+                   leave ? (core ? "leave" : "leaves") : "takes", task->name,
+                   core && !leave ? " when its data are home" : "", why);
+  if (task->core_ns > 0)
+    g_string_append_printf (line, "; a core %.4g us", task->core_ns * 1e-3);
+  if (task->device_ns > 0)
+    g_string_append_printf (line, "; a device %.4g us", task->device_ns * 1e-3);
+  e->env->note (e->env->note_data, "%s [%u]", line->str, n);
+}
+
+void
+hass_flow_explain_try (const HassFlowExplain *e, const HassFlowTask *task,
+                       gboolean leave, guint n)
+{
+  e->env->note (e->env->note_data,
+                "%s %s%s: its time there is unknown, %" G_GUINT64_FORMAT
+                " tasks of %u are known [%u]",
+                leave ? "cores do not try" : "a core tries", task->name,
+                leave ? "" : " when its data are home", task->n_known,
+                HASS_FLOW_TRY * (guint)__builtin_popcountll (task->devices), n);
+}
+
+void
+hass_flow_explain_place (const HassFlowExplain *e, const HassFlowTask *task,
+                         gint worker, const char *why, guint n)
+{
+  e->env->note (e->env->note_data, "%s waits for %s%s [%u]", task->name,
+                worker < 0 ? "the cores" : hass_flow_worker_name (e, worker),
+                why, n);
+}
+
+void
 hass_flow_explain_assigned (const HassFlowExplain *e,
                             const HassFlowState *state,
                             const HassFlowTask *task, gint worker,
@@ -53,7 +109,5 @@ hass_flow_explain_assigned (const HassFlowExplain *e,
   if (why->len == 0)
     g_string_assign (why, ends_ns ? ": its data are being moved"
                                   : ", where its time is unknown");
-  e->env->note (e->env->note_data, "%s waits for %s%s [%u]", task->name,
-                worker < 0 ? "the cores" : hass_flow_worker_name (e, worker),
-                why->str, n);
+  hass_flow_explain_place (e, task, worker, why->str, n);
 }

@@ -26,6 +26,10 @@ typedef struct
 void hass_flow_explain_init (HassFlowExplain *e, const HassStrategyEnv *env);
 void hass_flow_explain_clear (HassFlowExplain *e);
 
+/* HassStrategyOps.create, destroy, for strategies that keep nothing else. */
+gpointer hass_flow_explain_create (const HassStrategyEnv *env, GError **error);
+void hass_flow_explain_destroy (gpointer self);
+
 /* Counts an answer. Returns: its number, if it is to be told; else 0. */
 guint hass_flow_count_answer (HassFlowExplain *e, const HassFlowTask *task,
                               gint worker, guint answer);
@@ -43,9 +47,25 @@ hass_flow_tells (HassFlowExplain *e, const HassFlowTask *task, gint worker,
 /* Returns: "cores", or the name of a device. */
 const char *hass_flow_worker_name (const HassFlowExplain *e, gint worker);
 
+/* Tells that a worker takes a task or leaves it. @why: a reason; the times on a
+   core and on a device are told after it. @n: as hass_flow_tells() returned. */
+void hass_flow_explain_answer (const HassFlowExplain *e,
+                               const HassFlowTask *task, gint worker,
+                               gboolean leave, const char *why, guint n);
+
+/* Tells whether a core tries a task whose time there is unknown. @n: likewise.
+ */
+void hass_flow_explain_try (const HassFlowExplain *e, const HassFlowTask *task,
+                            gboolean leave, guint n);
+
+/* Tells for which worker a task waits. @why: a reason. @n: likewise. */
+void hass_flow_explain_place (const HassFlowExplain *e,
+                              const HassFlowTask *task, gint worker,
+                              const char *why, guint n);
+
 /* Tells that a task has been assigned. @ends_ns: [1 + @state->n_devices] what
    the strategy has compared, of the cores first; G_MAXDOUBLE: not considered.
-   NULL: the cores try the codelet. @n: as hass_flow_tells() returned. */
+   NULL: the cores try the codelet. @n: likewise. */
 void hass_flow_explain_assigned (const HassFlowExplain *e,
                                  const HassFlowState *state,
                                  const HassFlowTask *task, gint worker,

@@ -21,22 +21,6 @@
 #include "sched/flow/explain.h"
 #include "sched/flow/try.h"
 
-static gpointer
-create (const HassStrategyEnv *env, GError **error)
-{
-  HassFlowExplain *e = g_new (HassFlowExplain, 1);
-  (void)error;
-  hass_flow_explain_init (e, env);
-  return e;
-}
-
-static void
-destroy (gpointer self)
-{
-  hass_flow_explain_clear (self);
-  g_free (self);
-}
-
 static gboolean
 look (gpointer self, const HassFlowState *state, gint worker, guint n,
       HassFlowLook *look)
@@ -104,28 +88,23 @@ static void
 explain_cores (const HassFlowExplain *e, const HassFlowState *state,
                const HassFlowTask *task, gboolean leave, guint n)
 {
-  guint enough = HASS_FLOW_TRY * (guint)__builtin_popcountll (task->devices);
-  gboolean known = task->core_ns > 0;
+  if (task->core_ns == 0)
+    {
+      hass_flow_explain_try (e, task, leave, n);
+      return;
+    }
   g_autoptr (GString) line = g_string_new (NULL);
-  g_string_printf (line, "%s %s%s: ",
-                   leave ? (known ? "cores leave" : "cores do not try")
-                         : (known ? "a core takes" : "a core tries"),
-                   task->name, leave ? "" : " when its data are home");
-  if (!known)
-    g_string_append_printf (line,
-                            "its time there is unknown, %" G_GUINT64_FORMAT
-                            " tasks of %u are known",
-                            task->n_known, enough);
-  else
-    g_string_append_printf (line, "a core %.4g us, ", task->core_ns * 1e-3);
-  if (known && task->devices == 0)
+  g_string_printf (
+      line, "%s %s%s: a core %.4g us, ", leave ? "cores leave" : "a core takes",
+      task->name, leave ? "" : " when its data are home", task->core_ns * 1e-3);
+  if (task->devices == 0)
     g_string_append (line, "no device can compute it");
-  else if (known && task->device_ns == 0)
+  else if (task->device_ns == 0)
     g_string_append (line, "the time of devices is unknown");
-  else if (known && leave)
+  else if (leave)
     g_string_append_printf (line, "%.4g us after ",
                             (task->core_ns - state->backlog_ns) * 1e-3);
-  if (known && task->devices != 0 && task->device_ns > 0)
+  if (task->devices != 0 && task->device_ns > 0)
     g_string_append_printf (line, "devices have done all that waits in %.4g us",
                             state->backlog_ns * 1e-3);
   e->env->note (e->env->note_data, "%s [%u]", line->str, n);
@@ -193,8 +172,8 @@ const HassStrategyOps hass_flow_auto = {
   .summary = "dataflow: a worker takes a task that none would end earlier",
   .source = "list scheduling by earliest predicted end, decided by the worker",
   .farms = HASS_FARM_DATAFLOW,
-  .create = create,
-  .destroy = destroy,
+  .create = hass_flow_explain_create,
+  .destroy = hass_flow_explain_destroy,
   .look = look,
   .suits = suits,
 };

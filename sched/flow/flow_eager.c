@@ -12,13 +12,18 @@
    core takes tasks for which a fast device comes late, and data wander.
 
    Thread safety: as hass/strategy.h. */
-#include "hass/strategy.h"
+#include "sched/flow/explain.h"
 
-static gpointer
-create (const HassStrategyEnv *env, GError **error)
+static HassFlowAnswer
+suits (gpointer self, const HassFlowState *state, gint worker,
+       const HassFlowTask *task, HassFlowVerdict *verdict)
 {
-  (void)error;
-  return (gpointer)env;
+  guint n = hass_flow_tells (self, task, worker, HASS_FLOW_TAKE);
+  (void)state, (void)verdict;
+  if (n > 0)
+    hass_flow_explain_answer (self, task, worker, FALSE,
+                              "the first that it can compute", n);
+  return HASS_FLOW_TAKE;
 }
 
 const HassStrategyOps hass_flow_eager = {
@@ -27,5 +32,7 @@ const HassStrategyOps hass_flow_eager = {
   .summary = "dataflow: each worker takes the first task that it can compute",
   .source = "StarPU handbook, Scheduling Policies: eager, prio",
   .farms = HASS_FARM_DATAFLOW,
-  .create = create,
+  .create = hass_flow_explain_create,
+  .destroy = hass_flow_explain_destroy,
+  .suits = suits,
 };

@@ -29,7 +29,7 @@
    takes the task: copies do not count.
 
    Thread safety: as hass/strategy.h. */
-#include "hass/strategy.h"
+#include "sched/flow/explain.h"
 #include "sched/flow/try.h"
 
 #include <string.h>
@@ -41,6 +41,7 @@ typedef struct
   guint n;
   guint8 order[HASS_FLOW_QUEUES];
   double acceleration[HASS_FLOW_QUEUES];
+  HassFlowExplain explain;
 } Heteroprio;
 
 G_STATIC_ASSERT (HASS_FLOW_QUEUES <= 256);
@@ -48,8 +49,18 @@ G_STATIC_ASSERT (HASS_FLOW_QUEUES <= 256);
 static gpointer
 create (const HassStrategyEnv *env, GError **error)
 {
-  (void)env, (void)error;
-  return g_new0 (Heteroprio, 1);
+  Heteroprio *s = g_new0 (Heteroprio, 1);
+  (void)error;
+  hass_flow_explain_init (&s->explain, env);
+  return s;
+}
+
+static void
+destroy (gpointer self)
+{
+  Heteroprio *s = self;
+  hass_flow_explain_clear (&s->explain);
+  g_free (s);
 }
 
 static double
@@ -101,19 +112,52 @@ look (gpointer self, const HassFlowState *state, gint worker, guint n,
   return TRUE;
 }
 
+/* Tells why a worker takes a task or leaves it. @n: as hass_flow_tells()
+   returned. */
+static void
+explain (const HassFlowExplain *e, const HassFlowTask *task, gint worker,
+         gboolean leave, guint n)
+{
+  double acceleration = acceleration_of (task);
+  g_autoptr (GString) why = g_string_new (NULL);
+  if (task->devices == 0)
+    g_string_assign (why, "no device can compute it");
+  else if (task->core_ns == 0)
+    g_string_assign (why, "its time on cores is unknown");
+  else if (task->device_ns == 0)
+    g_string_assign (why, "the time of devices is unknown");
+  else
+    g_string_printf (why, "devices are %.4g times as fast", acceleration);
+  if (worker == HASS_FLOW_CORES && task->device_ns > 0)
+    g_string_append_printf (why, ", cores leave fewer than %.4g, %u wait",
+                            acceleration * __builtin_popcountll (task->devices),
+                            task->n_waiting);
+  hass_flow_explain_answer (e, task, worker, leave, why->str, n);
+}
+
 static HassFlowAnswer
 suits (gpointer self, const HassFlowState *state, gint worker,
        const HassFlowTask *task, HassFlowVerdict *verdict)
 {
-  guint n = (guint)__builtin_popcountll (task->devices);
-  (void)self, (void)state, (void)verdict;
-  if (worker != HASS_FLOW_CORES || n == 0)
-    return HASS_FLOW_TAKE;
-  if (task->core_ns == 0)
-    return hass_flow_may_try (task) ? HASS_FLOW_TAKE : HASS_FLOW_LEAVE;
-  return task->device_ns > 0 && task->n_waiting >= n * acceleration_of (task)
-             ? HASS_FLOW_TAKE
-             : HASS_FLOW_LEAVE;
+  Heteroprio *s = self;
+  guint n_devices = (guint)__builtin_popcountll (task->devices);
+  gboolean shared = worker == HASS_FLOW_CORES && n_devices > 0;
+  gboolean tries = shared && task->core_ns == 0;
+  gboolean leave
+      = tries
+            ? !hass_flow_may_try (task)
+            : shared
+                  && (task->device_ns <= 0
+                      || task->n_waiting < n_devices * acceleration_of (task));
+  (void)state, (void)verdict;
+  guint n = !tries || task->n_known > 0
+                ? hass_flow_tells (&s->explain, task, worker, leave + 2 * tries)
+                : 0;
+  if (n > 0 && tries)
+    hass_flow_explain_try (&s->explain, task, leave, n);
+  else if (n > 0)
+    explain (&s->explain, task, worker, leave, n);
+  return leave ? HASS_FLOW_LEAVE : HASS_FLOW_TAKE;
 }
 
 const HassStrategyOps hass_flow_heteroprio = {
@@ -123,7 +167,7 @@ const HassStrategyOps hass_flow_heteroprio = {
   .source = "Agullo et al., CCPE 28(9) 2016; Beaumont et al., IPDPS 2017",
   .farms = HASS_FARM_DATAFLOW,
   .create = create,
-  .destroy = g_free,
+  .destroy = destroy,
   .place = place,
   .look = look,
   .suits = suits,

@@ -30,20 +30,39 @@
    Thread safety: as hass/strategy.h. */
 #include "sched/flow/assign.h"
 
+/* Answers to a worker beside the queue from which it takes a task. */
+enum
+{
+  MADE = HASS_FLOW_WORKERS,
+  DEALT
+};
+
 /* @recorded: tasks have levels. @n_placed: tasks so far, if not. @turn: of the
-   next task that is dealt out. */
+   next task that is dealt out. @owner: whose queue was looked into last. */
 typedef struct
 {
   gboolean recorded;
   guint32 n_placed;
   guint turn;
+  gint owner;
+  HassFlowExplain explain;
 } Lws;
 
 static gpointer
 create (const HassStrategyEnv *env, GError **error)
 {
-  (void)env, (void)error;
-  return g_new0 (Lws, 1);
+  Lws *s = g_new0 (Lws, 1);
+  (void)error;
+  hass_flow_explain_init (&s->explain, env);
+  return s;
+}
+
+static void
+destroy (gpointer self)
+{
+  Lws *s = self;
+  hass_flow_explain_clear (&s->explain);
+  g_free (s);
 }
 
 static gboolean
@@ -73,8 +92,13 @@ place (gpointer self, const HassFlowState *state, const HassFlowTask *task,
        HassFlowSpot *spot)
 {
   Lws *s = self;
-  spot->queue = hass_flow_queue_of (
-      can_compute (task, task->maker) ? task->maker : deal (s, state, task));
+  gboolean made = can_compute (task, task->maker);
+  gint worker = made ? task->maker : deal (s, state, task);
+  guint n = hass_flow_tells (&s->explain, task, worker, made ? MADE : DEALT);
+  if (n > 0)
+    hass_flow_explain_place (&s->explain, task, worker,
+                             made ? ": made ready there" : ": its turn", n);
+  spot->queue = hass_flow_queue_of (worker);
   s->recorded |= task->level > 0;
   if (!s->recorded)
     spot->level = ++s->n_placed; /* so the newest is first */
@@ -99,12 +123,32 @@ static gboolean
 look (gpointer self, const HassFlowState *state, gint worker, guint n,
       HassFlowLook *look)
 {
-  const Lws *s = self;
+  Lws *s = self;
   if (n > state->n_devices)
     return FALSE;
-  look->queue = hass_flow_queue_of (nearest (worker, n, state->n_devices));
+  s->owner = nearest (worker, n, state->n_devices);
+  look->queue = hass_flow_queue_of (s->owner);
   look->from_end = n > 0 && !s->recorded;
   return TRUE;
+}
+
+static HassFlowAnswer
+suits (gpointer self, const HassFlowState *state, gint worker,
+       const HassFlowTask *task, HassFlowVerdict *verdict)
+{
+  Lws *s = self;
+  guint n = s->owner != worker ? hass_flow_tells (&s->explain, task, worker,
+                                                  hass_flow_queue_of (s->owner))
+                               : 0;
+  (void)state, (void)verdict;
+  if (n > 0)
+    {
+      g_autofree char *why
+          = g_strdup_printf ("stolen from %s%s", s->owner < 0 ? "the " : "",
+                             hass_flow_worker_name (&s->explain, s->owner));
+      hass_flow_explain_answer (&s->explain, task, worker, FALSE, why, n);
+    }
+  return HASS_FLOW_TAKE;
 }
 
 const HassStrategyOps hass_flow_lws = {
@@ -114,7 +158,8 @@ const HassStrategyOps hass_flow_lws = {
   .source = "StarPU handbook, Scheduling Policies: lws",
   .farms = HASS_FARM_DATAFLOW,
   .create = create,
-  .destroy = g_free,
+  .destroy = destroy,
   .place = place,
   .look = look,
+  .suits = suits,
 };

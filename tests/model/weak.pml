@@ -30,6 +30,11 @@
       room; a thread that makes room reads the flag by an exchange of the same
       kind (hass_emitter_make_room, give_place in engine/stream/admit.c). The
       generator sees the room or the thread sees the flag.
+   6. units: a generator without room sets a flag and counts what is computed of
+      a round; each of two threads that have computed a unit takes it from what
+      is outstanding and reads the flag (hass_slots_computed,
+      hass_job_units_finished). For each unit: the generator has counted it or
+      its thread sees the flag.
 
    -DNO_BARRIER     the cores leave without membarrier
    -DWEAK_NOTIFY    the epoch is raised, or the count is read, with less than
@@ -44,7 +49,10 @@
    -DWEAK_RUN       a batch finds its turn without acquire
    -DWEAK_OWN       a parked batch is taken over without acquire
    -DWEAK_FULL      the flag is set without acquire
-   -DWEAK_ROOM      the flag is read without release  */
+   -DWEAK_ROOM      the flag is read without release
+   -DWEAK_ASK       the flag is set, or what is outstanding is read, with less
+                    than seq_cst
+   -DWEAK_UNITS     it is changed, or the flag is read, with less  */
 
 /* In no order but after `after`. */
 #define STEP(done, after, action)                                              \
@@ -114,6 +122,17 @@
 #  define ROOM_ORDERED true
 #else
 #  define ROOM_ORDERED made
+#endif
+
+#ifdef WEAK_ASK
+#  define ASK_ORDERED true
+#else
+#  define ASK_ORDERED asked
+#endif
+#ifdef WEAK_UNITS
+#  define UNITS_ORDERED true
+#else
+#  define UNITS_ORDERED ended
 #endif
 
 byte n_done;
@@ -271,6 +290,34 @@ proctype admitter ()
   n_done++
 }
 
+/* -- 6. units ------------------------------------------------------------ */
+
+byte outstanding = 2;
+bool is_asked;
+byte n_counted, n_saw_asked;
+
+proctype asker ()
+{
+  bool asked, counted;
+  do
+  STEP (asked, true, is_asked = true)
+  STEP (counted, ASK_ORDERED, n_counted = 2 - outstanding)
+  :: asked && counted -> break
+  od;
+  n_done++
+}
+
+proctype ender ()
+{
+  bool ended, looked;
+  do
+  STEP (ended, true, outstanding--)
+  STEP (looked, UNITS_ORDERED, n_saw_asked = n_saw_asked + is_asked)
+  :: ended && looked -> break
+  od;
+  n_done++
+}
+
 /* One after the other, as they have nothing to do with each other. */
 init
 {
@@ -287,5 +334,8 @@ init
   n_done == 10;
   atomic { run filler (); run admitter () };
   n_done == 12;
-  assert (saw_room || saw_full)
+  assert (saw_room || saw_full);
+  atomic { run asker (); run ender (); run ender () };
+  n_done == 15;
+  assert (n_counted + n_saw_asked >= 2)
 }

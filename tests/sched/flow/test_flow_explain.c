@@ -128,6 +128,91 @@ assigned (void)
     }
 }
 
+static void
+first (void)
+{
+  Machine *m = begin_that ("flow-eager", TRUE);
+  HassFlowTask task = task_of (0, 3100000, 11000);
+  HassFlowVerdict v;
+  suits (m, 1, &task, &v);
+  said (m, "gpu1 takes gemm: the first that it can compute; a core 3100 us; a "
+           "device 11 us [1]\n");
+  task.core_ns = 0;
+  suits (m, HASS_FLOW_CORES, &task, &v);
+  said (m, "a core takes gemm when its data are home: the first that it can "
+           "compute; a device 11 us [1]\n");
+  end (m);
+}
+
+static void
+accelerated (void)
+{
+  Machine *m = begin_that ("flow-heteroprio", TRUE);
+  HassFlowTask task = task_of (0, 44000, 11000);
+  HassFlowVerdict v;
+  suits (m, 0, &task, &v);
+  said (m, "gpu0 takes gemm: devices are 4 times as fast; a core 44 us; a "
+           "device 11 us [1]\n");
+  task.n_waiting = 7;
+  suits (m, HASS_FLOW_CORES, &task, &v);
+  said (m, "cores leave gemm: devices are 4 times as fast, cores leave fewer "
+           "than 8, 7 wait; a core 44 us; a device 11 us [1]\n");
+  task.n_waiting = 8;
+  suits (m, HASS_FLOW_CORES, &task, &v);
+  said (m, "a core takes gemm when its data are home: devices are 4 times as "
+           "fast, cores leave fewer than 8, 8 wait; a core 44 us; a device 11 "
+           "us [1]\n");
+  task = task_of (1, 0, 11000);
+  suits (m, 0, &task, &v);
+  said (m, "gpu0 takes gemm: its time on cores is unknown; a device 11 us "
+           "[1]\n");
+  suits (m, HASS_FLOW_CORES, &task, &v);
+  said (m, "");
+  task.n_known = 511;
+  suits (m, HASS_FLOW_CORES, &task, &v);
+  said (m, "cores do not try gemm: its time there is unknown, 511 tasks of 512 "
+           "are known [1]\n");
+  task = task_of (2, 0, 0);
+  task.devices = 0;
+  suits (m, HASS_FLOW_CORES, &task, &v);
+  said (m, "a core takes gemm when its data are home: no device can compute it "
+           "[1]\n");
+  task = task_of (3, 44000, 0);
+  suits (m, HASS_FLOW_CORES, &task, &v);
+  said (m, "cores leave gemm: the time of devices is unknown; a core 44 us "
+           "[1]\n");
+  end (m);
+}
+
+static void
+stolen (void)
+{
+  Machine *m = begin_that ("flow-lws", TRUE);
+  HassFlowTask task = task_of (0, 3100000, 11000);
+  HassFlowVerdict v;
+  place (m, &task);
+  said (m, "gemm waits for gpu0: its turn [1]\n");
+  task.maker = 0;
+  place (m, &task);
+  said (m, "gemm waits for gpu0: made ready there [1]\n");
+  task.maker = HASS_FLOW_CORES;
+  place (m, &task);
+  said (m, "gemm waits for the cores: made ready there [1]\n");
+  look (m, 1, 0);
+  suits (m, 1, &task, &v);
+  said (m, "");
+  look (m, 1, 1);
+  suits (m, 1, &task, &v);
+  said (m,
+        "gpu1 takes gemm: stolen from the cores; a core 3100 us; a device 11 "
+        "us [1]\n");
+  look (m, HASS_FLOW_CORES, 2);
+  suits (m, HASS_FLOW_CORES, &task, &v);
+  said (m, "a core takes gemm when its data are home: stolen from gpu1; a "
+           "core 3100 us; a device 11 us [1]\n");
+  end (m);
+}
+
 HASS_TEST_SUITE (
     flow_explain,
     { "flow-auto: a device takes or leaves a task by the ends that are named",
@@ -137,4 +222,8 @@ HASS_TEST_SUITE (
       cores },
     { "an answer is told when its count has doubled", doubles },
     { "strategies that assign tasks tell the ends that they compare",
-      assigned })
+      assigned },
+    { "flow-eager: a worker takes the first task", first },
+    { "flow-heteroprio: how much faster devices are, and what cores leave",
+      accelerated },
+    { "flow-lws: who made a task ready, and from whom one is stolen", stolen })
