@@ -155,7 +155,9 @@ run (const SimPipeCase *c, HassFarm *farm, const SimPipeOptions *options,
   HassRunOptions run = { .seed = c->seed,
                          .trace = "",
                          .record = options->record ? options->record : "" };
+  double loops[SIM_MOST_STAGES];
   HassVirtualModel model = { .token_work = token_work,
+                             .loops = loops,
                              .data = (gpointer)c,
                              .events = options->events,
                              .n_events = options->n_events };
@@ -163,6 +165,7 @@ run (const SimPipeCase *c, HassFarm *farm, const SimPipeOptions *options,
   gboolean gpu = FALSE, cpu = FALSE;
   for (guint s = 0; s < farm->n_stages; s++)
     {
+      loops[s] = c->pipe->stages[s].loops;
       gpu = gpu || farm->stages[s].gpu;
       cpu = cpu || farm->stages[s].cpu;
     }
