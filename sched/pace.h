@@ -31,6 +31,11 @@ typedef struct
  * @spread: [n_classes] variance of the time of a unit on one device, as a
  *   multiple of the square of its mean; @spread_grants: [n_classes] grants from
  *   which it is known.
+ * @wide_ns: [n_classes] since when cores have computed one unit of the class at
+ *   a time, inside which all of them help; 0: they compute several. Set by
+ *   strategies that have them do so.
+ * @speed_up: [n_classes] cores that compute a unit alone at a time, a recent
+ *   mean; where several were computed since, the most that were seen in one.
  * @prior: [n_classes * n_devices] rates of earlier runs, as
  *   HassStrategyEnv.profile, or NULL. Set by strategies that use them.
  */
@@ -41,6 +46,8 @@ typedef struct
   HassPace *of;
   double *reach;
   double *spread, *spread_grants;
+  gint64 *wide_ns;
+  double *speed_up;
   const HassProfileRate *prior;
 } HassPaces;
 

@@ -70,6 +70,54 @@ keeps_cores_out_of_heavy_tails (void)
     }
 }
 
+/* With one unit of b at a time, in which all four cores help, one holds it for
+   a quarter of the time. */
+static void
+computes_one_unit_on_all_cores (void)
+{
+  static const struct
+  {
+    guint64 window;
+    double cores; /* in a unit, when it was measured */
+    gboolean out, wide;
+  } cases[] = { { 400, 1, TRUE, FALSE },
+                { 400, 4, FALSE, TRUE },
+                { 100, 4, TRUE, TRUE },
+                { 1000, 4, FALSE, FALSE } };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      Stream s;
+      HassServe serve;
+      made_up_init (&s, "pipe-auto");
+      s.classes[C].in_order = TRUE;
+      s.helping = cases[i].cores - 1;
+      made_up_share_b (&s, 40000);
+      s.states[B].ready = 10;
+      s.state.tokens = 50;
+      s.state.waiting = 10000;
+      s.state.most_tokens = cases[i].window;
+      s.state.generated = TRUE;
+      made_up_ask (&s, CPU, &serve);
+      CU_ASSERT_EQUAL (serve.leave[B] == G_MAXUINT32, cases[i].out);
+      if (!cases[i].out)
+        CU_ASSERT_EQUAL (serve.at_once[B] == 1, cases[i].wide);
+      /* A unit that was begun beside others says nothing of one alone. */
+      s.helping = 0;
+      for (guint alone = 0; alone < 2; alone++)
+        {
+          for (guint n = 0; n < 40; n++)
+            made_up_tell (&s, CPU, B, 40000);
+          s.state.now_ns += 10000000;
+          s.state.most_tokens = 50;
+          made_up_ask (&s, CPU, &serve);
+          CU_ASSERT_EQUAL (serve.leave[B] == G_MAXUINT32,
+                           alone || cases[i].cores == 1);
+          s.state.now_ns += 10000000;
+        }
+      hass_strategy_free (s.strategy);
+    }
+}
+
 /* Only GPUs have been measured, in b and c. */
 static void
 know_gpus (Stream *s, double b_ns, double c_ns)
@@ -294,6 +342,8 @@ keeps_cores_out_for_the_end (void)
 HASS_TEST_SUITE (
     sched_pipe_guard,
     { "cores take nothing that they would hold for too long", keeps_cores_out },
+    { "cores compute one unit at a time where they hold several for too long",
+      computes_one_unit_on_all_cores },
     { "cores take nothing of a heavy tail, one unit of which holds up the "
       "order",
       keeps_cores_out_of_heavy_tails },
