@@ -83,6 +83,25 @@ prior_ns (const HassPaces *p, guint c, guint device)
   return rate > 0 ? servers / rate : 0;
 }
 
+void
+hass_paces_know (HassPaces *p, const HassProfileRate *rates)
+{
+  const HassStrategyEnv *env = p->env;
+  p->prior = rates;
+  for (guint c = 0; rates && p->cpu < env->n_devices && c < env->n_classes; c++)
+    {
+      double wide_ns = rates[c * env->n_devices + p->cpu].latency_ns;
+      if (wide_ns > 0)
+        p->speed_up[c] = MAX (prior_ns (p, c, p->cpu) / wide_ns, 1);
+    }
+}
+
+double
+hass_pace_wide_ns (const HassPaces *p, guint c)
+{
+  return p->speed_up[c] > 1 ? hass_pace (p, c, p->cpu)->ns / p->speed_up[c] : 0;
+}
+
 gboolean
 hass_pace_known (const HassPaces *p, guint c, guint device)
 {

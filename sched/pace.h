@@ -37,7 +37,7 @@ typedef struct
  * @speed_up: [n_classes] cores that compute a unit alone at a time, a recent
  *   mean; where several were computed since, the most that were seen in one.
  * @prior: [n_classes * n_devices] rates of earlier runs, as
- *   HassStrategyEnv.profile, or NULL. Set by strategies that use them.
+ *   HassStrategyEnv.profile, or NULL; see hass_paces_know().
  */
 typedef struct
 {
@@ -53,6 +53,12 @@ typedef struct
 
 void hass_paces_init (HassPaces *p, const HassStrategyEnv *env);
 void hass_paces_clear (HassPaces *p);
+/* Has strategies that use them know the rates of earlier runs, as
+   HassStrategyEnv.profile, which remain the caller's; or NULL. */
+void hass_paces_know (HassPaces *p, const HassProfileRate *rates);
+/* Returns: time in ns of a unit of the class that all cores compute together;
+   0: no core was seen to help another one. */
+double hass_pace_wide_ns (const HassPaces *p, guint c);
 /* Adds a grant that is done. */
 void hass_paces_add (HassPaces *p, const HassServed *done);
 /* Sets reach, and guesses the paces that were not measured. */

@@ -118,7 +118,7 @@ create (const HassStrategyEnv *env, GError **error)
   Auto *s = g_new0 (Auto, 1);
   (void)error;
   hass_paces_init (&s->paces, env);
-  s->paces.prior = env->profile;
+  hass_paces_know (&s->paces, env->profile);
   hass_steady_init (&s->steady, &s->paces, env->parameters[LAUNCHES]);
   s->times = 1;
   return s;

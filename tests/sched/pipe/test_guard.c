@@ -292,6 +292,34 @@ knows_from_earlier_runs (void)
     }
 }
 
+/* A unit that takes a core 400 us takes all four 100 us, in which the GPUs do
+   100 units. */
+static void
+knows_units_on_all_cores (void)
+{
+  HassProfileRate rates[CLASSES * DEVICES] = { { 0 } };
+  rates[B * DEVICES + CPU].work_per_ns = 4. / 400000;
+  rates[B * DEVICES + GPU0].work_per_ns = 1. / 2000;
+  rates[B * DEVICES + GPU1].work_per_ns = 1. / 2000;
+  for (guint known = 0; known < 2; known++)
+    {
+      Stream s;
+      HassServe serve;
+      rates[B * DEVICES + CPU].latency_ns = known ? 100000 : 0;
+      made_up_init_with (&s, "pipe-auto", rates);
+      s.classes[C].devices = 1;
+      s.classes[C].in_order = TRUE;
+      s.states[B].ready = 50;
+      s.state.tokens = 50;
+      s.state.waiting = 100000;
+      s.state.most_tokens = 4000;
+      made_up_ask (&s, CPU, &serve);
+      CU_ASSERT_EQUAL (serve.leave[B] == G_MAXUINT32, !known);
+      CU_ASSERT_EQUAL (serve.at_once[B], known);
+      hass_strategy_free (s.strategy);
+    }
+}
+
 /* Cores are busy with a, so GPUs do all of b; but a unit of b on a core would
    hold up the order for longer than the tokens in flight last, whose number is
    not known before the first one begins. */
@@ -358,6 +386,10 @@ HASS_TEST_SUITE (
       guesses_cores },
     { "cores are not measured again if earlier runs have shown their rate",
       knows_from_earlier_runs },
+    { "cores compute one unit at a time if earlier runs have shown that they "
+      "do "
+      "so faster",
+      knows_units_on_all_cores },
     { "cores take nothing if a stream that may end soon would wait for them",
       keeps_cores_out_for_the_end },
     { "cores take nothing of what GPUs do alone if they would hold it for too "

@@ -133,10 +133,14 @@ known_rates (const SimPipeCase *c)
   for (guint s = 0; s < c->pipe->n_stages; s++)
     for (guint d = 0; d < n; d++)
       {
-        double servers = d < c->first_gpu ? c->platform->cores : 1;
+        gboolean cpu = d < c->first_gpu;
+        double servers = cpu ? c->platform->cores : 1;
+        double all = cpu ? c->pipe->stages[s].loops * servers : 0;
         if (c->ns[s][d] > 0)
           rates[s * n + d] = (HassProfileRate){
-            .work_per_ns = servers / longest_ns (c, s, d), .runs = 1
+            .work_per_ns = servers / longest_ns (c, s, d),
+            .latency_ns = all > 1 ? c->ns[s][d] / all : 0,
+            .runs = 1
           };
       }
   return rates;
