@@ -29,6 +29,11 @@
    can tell. */
 #define LEAST_NS 1.0
 
+/* Part of the last report in the mean of the cores that compute one unit. A
+   guess: more, and it follows the moments at which others have work for the
+   cores. */
+#define SPEED_UP_PART 0.25
+
 /* Units that must have passed a class before its ratio to the next one is
    used: the ratio is wrong by the units in between. A guess. */
 #define COUNTED 64
@@ -41,11 +46,13 @@ hass_paces_init (HassPaces *p, const HassStrategyEnv *env)
   p->reach = g_new0 (double, env->n_classes);
   p->spread = g_new0 (double, env->n_classes);
   p->spread_grants = g_new0 (double, env->n_classes);
+  p->wide_ns = g_new0 (gint64, env->n_classes);
+  p->speed_up = g_new0 (double, env->n_classes);
   for (guint d = 0; d < env->n_devices; d++)
     if (env->devices[d].kind == HASS_DEVICE_CPU)
       p->cpu = d;
   for (guint c = 0; c < env->n_classes; c++)
-    p->reach[c] = 1;
+    p->reach[c] = p->speed_up[c] = 1;
 }
 
 void
@@ -55,6 +62,8 @@ hass_paces_clear (HassPaces *p)
   g_free (p->reach);
   g_free (p->spread);
   g_free (p->spread_grants);
+  g_free (p->wide_ns);
+  g_free (p->speed_up);
 }
 
 gboolean
@@ -72,6 +81,25 @@ prior_ns (const HassPaces *p, guint c, guint device)
       = p->prior ? p->prior[c * env->n_devices + device].work_per_ns : 0;
   double servers = device == p->cpu ? env->devices[device].cores : 1;
   return rate > 0 ? servers / rate : 0;
+}
+
+void
+hass_paces_know (HassPaces *p, const HassProfileRate *rates)
+{
+  const HassStrategyEnv *env = p->env;
+  p->prior = rates;
+  for (guint c = 0; rates && p->cpu < env->n_devices && c < env->n_classes; c++)
+    {
+      double wide_ns = rates[c * env->n_devices + p->cpu].latency_ns;
+      if (wide_ns > 0)
+        p->speed_up[c] = MAX (prior_ns (p, c, p->cpu) / wide_ns, 1);
+    }
+}
+
+double
+hass_pace_wide_ns (const HassPaces *p, guint c)
+{
+  return p->speed_up[c] > 1 ? hass_pace (p, c, p->cpu)->ns / p->speed_up[c] : 0;
 }
 
 gboolean
@@ -173,6 +201,22 @@ add_gpu (HassPaces *p, const HassServed *done)
     }
 }
 
+/* Adds units that cores have computed. One that was begun beside others had few
+   idle cores to help with it, so it shows the least that all cores do. */
+static void
+add_cores (HassPaces *p, const HassServed *done)
+{
+  guint c = done->class_index;
+  double units = (double)done->units;
+  double cores = done->held_ns > 0 ? done->busy_ns / done->held_ns : 1;
+  double began_ns = (double)done->end_ns - done->held_ns / units;
+  if (p->wide_ns[c] > 0 && began_ns >= (double)p->wide_ns[c])
+    p->speed_up[c] += (cores - p->speed_up[c]) * SPEED_UP_PART;
+  else
+    p->speed_up[c] = MAX (p->speed_up[c], cores);
+  add_grant (p, c, done, done->busy_ns / units, 0, 0);
+}
+
 void
 hass_paces_add (HassPaces *p, const HassServed *done)
 {
@@ -181,8 +225,7 @@ hass_paces_add (HassPaces *p, const HassServed *done)
   if (done->device != p->cpu)
     add_gpu (p, done);
   else
-    add_grant (p, done->class_index, done, done->busy_ns / (double)done->units,
-               0, 0);
+    add_cores (p, done);
 }
 
 /* -- What was not measured ---------------------------------------------- */

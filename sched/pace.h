@@ -31,8 +31,13 @@ typedef struct
  * @spread: [n_classes] variance of the time of a unit on one device, as a
  *   multiple of the square of its mean; @spread_grants: [n_classes] grants from
  *   which it is known.
+ * @wide_ns: [n_classes] since when cores have computed one unit of the class at
+ *   a time, inside which all of them help; 0: they compute several. Set by
+ *   strategies that have them do so.
+ * @speed_up: [n_classes] cores that compute a unit alone at a time, a recent
+ *   mean; where several were computed since, the most that were seen in one.
  * @prior: [n_classes * n_devices] rates of earlier runs, as
- *   HassStrategyEnv.profile, or NULL. Set by strategies that use them.
+ *   HassStrategyEnv.profile, or NULL; see hass_paces_know().
  */
 typedef struct
 {
@@ -41,11 +46,19 @@ typedef struct
   HassPace *of;
   double *reach;
   double *spread, *spread_grants;
+  gint64 *wide_ns;
+  double *speed_up;
   const HassProfileRate *prior;
 } HassPaces;
 
 void hass_paces_init (HassPaces *p, const HassStrategyEnv *env);
 void hass_paces_clear (HassPaces *p);
+/* Has strategies that use them know the rates of earlier runs, as
+   HassStrategyEnv.profile, which remain the caller's; or NULL. */
+void hass_paces_know (HassPaces *p, const HassProfileRate *rates);
+/* Returns: time in ns of a unit of the class that all cores compute together;
+   0: no core was seen to help another one. */
+double hass_pace_wide_ns (const HassPaces *p, guint c);
 /* Adds a grant that is done. */
 void hass_paces_add (HassPaces *p, const HassServed *done);
 /* Sets reach, and guesses the paces that were not measured. */

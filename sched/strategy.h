@@ -41,7 +41,9 @@ typedef struct
  * HassProfileRate: what earlier runs of a farm measured of a device.
  * @work_per_ns: work per ns of busy time, copies and launches included; 0:
  *   unknown.
- * @latency_ns: fixed part of the time of a bundle, in ns; 0: unknown.
+ * @latency_ns: fixed part of the time of a bundle, in ns; of the CPU pool at a
+ *   stage of a pipeline: time of a unit inside which all cores help; 0:
+ * unknown.
  * @runs: number of runs that contributed.
  * @reserved: zero; for later versions.
  */

@@ -167,6 +167,9 @@ typedef struct
  *   on other devices from @start_ns to @end_ns.
  * @grant_ns, @start_ns, @end_ns: when the grant was made, when the device began
  *   it and was done with it; for a CPU pool the interval of the report.
+ * @held_ns: of a CPU pool, the part of @busy_ns in which cores held the units:
+ *   the rest is that of other cores that helped inside them
+ *   (hass_worker_parallel_for()); 0 for other devices.
  * @h2d_ns, @kernel_ns, @d2h_ns: what the grant adds to the time for which the
  *   device copies to it, runs kernels and copies back, so without the time in
  *   which bundles that left it earlier did the same; 0 for a CPU pool.
@@ -177,7 +180,7 @@ typedef struct
 {
   guint device, class_index;
   guint64 units, bytes;
-  double busy_ns;
+  double busy_ns, held_ns;
   gint64 grant_ns, start_ns, end_ns;
   double h2d_ns, kernel_ns, d2h_ns;
   gboolean failed;

@@ -160,9 +160,13 @@ hass_stage_samplers_store (HassStageSamplers *s, const HassSampled *devices,
         continue;
       for (guint d = 0; d < n; d++)
         if (!devices[d].lost)
-          samples[n_parts * n + d]
-              = sample_of (env, d, hass_pace (&s->paces, c, d)->units, 1,
-                           hass_pace_ns (&s->paces, c, d));
+          {
+            HassProfileSample *sample = &samples[n_parts * n + d];
+            *sample = sample_of (env, d, hass_pace (&s->paces, c, d)->units, 1,
+                                 hass_pace_ns (&s->paces, c, d));
+            if (d == s->paces.cpu && sample->work_per_ns > 0)
+              sample->latency_ns = hass_pace_wide_ns (&s->paces, c);
+          }
       parts[n_parts++]
           = as_farm (env, env->classes[c].name, env->classes[c].cost, &name);
     }

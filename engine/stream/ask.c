@@ -108,7 +108,7 @@ hass_stream_tell_cores (HassStream *stream, gint64 now_ns)
   for (guint s = 0; s < stream->n_stages; s++)
     {
       guint64 n = 0, bytes = 0, lost = 0;
-      gint64 busy_ns = 0;
+      gint64 busy_ns = 0, helped_ns = 0;
       for (guint w = 0; w < job->n_cores; w++)
         {
           const HassStageCount *c = &stream->workers[w].stages[s];
@@ -116,7 +116,10 @@ hass_stream_tell_cores (HassStream *stream, gint64 now_ns)
           bytes += atomic_load_explicit (&c->bytes, memory_order_relaxed);
           lost += atomic_load_explicit (&c->lost, memory_order_relaxed);
           busy_ns += atomic_load_explicit (&c->busy_ns, memory_order_relaxed);
+          helped_ns
+              += atomic_load_explicit (&c->helped_ns, memory_order_relaxed);
         }
+      gint64 held_ns = busy_ns - helped_ns;
       HassStageTold *told = &stream->told[s];
       if (n > told->tokens || lost > told->lost)
         hass_stream_tell_served (
@@ -125,12 +128,13 @@ hass_stream_tell_cores (HassStream *stream, gint64 now_ns)
                                    .units = MAX (n - told->tokens, 1),
                                    .bytes = bytes - told->bytes,
                                    .busy_ns = (double)(busy_ns - told->busy_ns),
+                                   .held_ns = (double)(held_ns - told->held_ns),
                                    .grant_ns = stream->consulted_ns,
                                    .start_ns = stream->consulted_ns,
                                    .end_ns = now_ns });
       told->lost = lost;
       if (n > told->tokens)
-        *told = (HassStageTold){ n, bytes, lost, busy_ns };
+        *told = (HassStageTold){ n, bytes, lost, busy_ns, held_ns };
     }
 }
 

@@ -162,7 +162,7 @@ typedef struct
 typedef struct
 {
   guint64 tokens, bytes, lost;
-  gint64 busy_ns;
+  gint64 busy_ns, held_ns;
 } HassStageTold;
 
 /* What belongs to one worker context. */

@@ -9,7 +9,8 @@
    How many tokens of a batch an ordered stage computes is known only after it
    has done so: one that is sent back ends the batch's turn at the stage. There
    the worker computes first, and the time is that of the tokens that it has
-   computed; nothing sees them before that time is over.
+   computed; nothing sees them before that time is over. Cores that find nothing
+   to do help inside tokens, at stages where they can (loops.c).
    GPUs get their grants through the feeder; the CPU workers of the stages
    compute their results, too. The generator takes no time. The work of a token
    at a stage is what HassVirtualModel.token_work says, else the cost of its
@@ -68,6 +69,7 @@ begin (HassVirtualWorld *w, guint core, HassBatch *batch)
   hass_stream_note_running (hass_stream_of (job), &job->workers[core], batch);
   w->core_busy[core] = TRUE;
   w->batches[core] = batch;
+  hass_virtual_loop_begin (w, core, stage, MAX (ns, 1));
   hass_virtual_push (
       w, (HassVirtualDue){ .t = hass_virtual_later (w, w->clock, MAX (ns, 1)),
                            .core = (gint)core,
@@ -106,6 +108,7 @@ core_done (HassVirtualWorld *w, const HassVirtualDue *event)
   HassWorker *worker = &job->workers[event->core];
   HassBatch *batch = w->batches[event->core];
   w->core_busy[event->core] = FALSE;
+  hass_virtual_loop_end (w, (guint)event->core);
   worker->now_ns = w->clock;
   if (!computes_first (job, hass_batch_stage (batch)))
     hass_stream_compute (stream, worker, batch);
@@ -201,6 +204,7 @@ feed (HassVirtualWorld *w)
       hass_stream_consult (hass_stream_of (w->job), w->clock, TRUE);
       any = feed_cores (w);
     }
+  hass_virtual_help (w);
 }
 
 static gboolean

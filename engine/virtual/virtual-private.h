@@ -81,6 +81,17 @@ typedef struct
   gint64 in_free, out_free;
 } HassVirtualLink;
 
+/* A core's batch of a stage in whose tokens idle cores can help (loops.c).
+   @efficiency: HassVirtualModel.loops of the stage; 0: none can. @left_ns: time
+   that a core alone would need for the rest at @since_ns. @helpers: since then.
+ */
+typedef struct
+{
+  double efficiency, left_ns;
+  gint64 since_ns;
+  guint helpers;
+} HassVirtualLoop;
+
 typedef struct HassVirtualWorld HassVirtualWorld;
 
 /* What a pipeline or a dataflow does in the course of events (course.c).
@@ -110,6 +121,7 @@ struct HassVirtualWorld
   GArray *heap; /* HassVirtualDue */
   gboolean *core_busy;
   struct HassBatch **batches; /* pipeline: [cores], what each computes */
+  HassVirtualLoop *loops;     /* pipeline: [cores] */
   guint n_wakes;              /* times without an event, see course.c */
   HassVirtualGpu *gpus;       /* [n_gpus] that participate */
   guint n_gpus;
@@ -198,6 +210,7 @@ void hass_virtual_world_clear (HassVirtualWorld *w);
 void hass_virtual_push (HassVirtualWorld *w, HassVirtualDue due);
 HassVirtualDue hass_virtual_pop (HassVirtualWorld *w);
 HassVirtualDue hass_virtual_cancel (HassVirtualWorld *w, gint core);
+void hass_virtual_move (HassVirtualWorld *w, guint core, gint64 t);
 void hass_virtual_sort (HassVirtualWorld *w);
 gint64 *hass_virtual_gpu_link (HassVirtualGpu *gpu, gboolean out);
 double hass_virtual_noise (HassVirtualWorld *w);
@@ -231,6 +244,13 @@ void hass_virtual_submit (HassVirtualWorld *w, HassVirtualGpu *gpu,
 /* course.c */
 gboolean hass_virtual_course_room (HassJob *job);
 void hass_virtual_drive_course (HassVirtualWorld *w);
+
+/* loops.c. A core has begun a batch that takes one core @ns, or ended it. */
+void hass_virtual_loop_begin (HassVirtualWorld *w, guint core, guint stage,
+                              double ns);
+void hass_virtual_loop_end (HassVirtualWorld *w, guint core);
+/* Divides the idle cores among the tokens in which they can help. */
+void hass_virtual_help (HassVirtualWorld *w);
 
 /* flow.c, dataflow.c */
 extern const HassVirtualCourse hass_virtual_flow, hass_virtual_dataflow;

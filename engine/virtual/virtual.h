@@ -63,6 +63,9 @@ typedef struct
  * @token_work: pipeline: returns the work of a token at a stage on a device, in
  *   the unit of the platform's rates. NULL: the cost of its load, else its
  *   input bytes, else 1.
+ * @loops: pipeline: [n_stages] where idle cores can help inside a token
+ *   (hass_worker_parallel_for()): all cores take for it 1 / (@loops * cores) of
+ *   the time of one, if that is less; 0: they cannot. NULL: nowhere.
  * @traits: [n_devices], what strategies are told of the devices instead of what
  *   the platform says; grants are handed to GPUs in parts of their part_bytes.
  *   NULL: as the platform says.
@@ -89,6 +92,7 @@ typedef struct
                   guint32 n);
   double (*token_work) (gpointer data, guint stage, guint device,
                         const HassToken *token);
+  const double *loops;
   const HassDeviceTraits *traits;
   const double *gap_ns, *late_ns, *open_ns, *submit_ns, *host_ns;
   guint64 n_gaps, n_late;

@@ -62,6 +62,15 @@ hass_virtual_cancel (HassVirtualWorld *w, gint core)
   return was;
 }
 
+/* Moves the time at which a busy core has finished. */
+void
+hass_virtual_move (HassVirtualWorld *w, guint core, gint64 t)
+{
+  HassVirtualDue due = hass_virtual_cancel (w, (gint)core);
+  due.t = t;
+  hass_virtual_push (w, due);
+}
+
 static gint
 by_time (gconstpointer a, gconstpointer b)
 {
@@ -204,6 +213,7 @@ hass_virtual_world_init (HassVirtualWorld *w, guint n_devices)
   w->elements = g_array_new (FALSE, FALSE, sizeof (guint64));
   w->core_busy = g_new0 (gboolean, MAX (p->cores, 1));
   w->batches = g_new0 (struct HassBatch *, MAX (p->cores, 1));
+  w->loops = g_new0 (HassVirtualLoop, MAX (p->cores, 1));
   w->core_begins = g_new0 (gint64, MAX (p->cores, 1));
   w->links = g_new0 (HassVirtualLink, MAX (p->n_links, 1));
   w->rand = g_rand_new_with_seed ((guint32)(seed ^ seed >> 32));
@@ -228,6 +238,7 @@ hass_virtual_world_clear (HassVirtualWorld *w)
   g_array_unref (w->elements);
   g_free (w->core_busy);
   g_free (w->batches);
+  g_free (w->loops);
   g_free (w->core_begins);
   g_free (w->links);
   g_free (w->again_ns);

@@ -5,7 +5,8 @@
    cores may soon compute such units at once. Then no core reads the tokens that
    come next, and GPUs have nothing to do until one of them is free, however
    many tokens may be in flight. So all but one compute such units at once,
-   unless more wait than the GPUs take in the time of one.
+   unless more wait than the GPUs take in the time of one; or they compute one,
+   all together (guard.c).
 
    Thread safety: see steady.h. */
 #include "steady.h"
@@ -50,6 +51,8 @@ hass_steady_at_once (const HassSteady *s, const HassStreamState *state, guint c)
   if (hass_steady_is_out (s, c, p->cpu)
       || hass_pace (p, c, p->cpu)->ns < BATCH_NS)
     return 0;
+  if (p->wide_ns[c] > 0)
+    return 1;
   if ((double)state->classes[c].ready > meanwhile (s, c))
     return p->env->devices[p->cpu].cores;
   guint64 most = state->classes[c].running + free_cores (s, state);

@@ -17,6 +17,11 @@
    of theirs takes, for which the end may wait.
    While GPUs are being opened the cores have all classes, unless earlier runs
    have shown that their units would keep the stream from a GPU then.
+   Before the cores are taken out of a class, idle cores may be able to help
+   inside a unit of it (hass_worker_parallel_for()): with one unit at a time,
+   which C then is shorter for by the number of cores that compute it, their
+   rate is the same. Where several at a time do no harm they remain, since
+   not all of a unit may be in loops.
    Of a core C is not the mean: with heavy tails one of the units that cores
    hold is far longer, so C is the time that only one in thousands exceeds.
    The cores take no part in a class that another device serves before their
@@ -28,6 +33,7 @@
    a factor: where they would be excluded even so they are not measured.
 
    Thread safety: see steady.h. */
+#include "sched/units.h"
 #include "steady.h"
 
 #include <math.h>
@@ -76,11 +82,13 @@ hold_ns (const HassSteady *s, guint c, guint device)
 {
   const HassPaces *p = s->paces;
   const HassPace *pace = hass_pace (p, c, device);
-  gboolean equal = p->env->classes[c].cost == HASS_COST_EQUAL;
+  gboolean equal
+      = p->env->classes[c].cost == HASS_COST_EQUAL && p->speed_up[c] <= 1;
   if (device == p->cpu && !hass_pace_known (p, c, device))
     return pace->ns / UNLIKE;
   if (device == p->cpu)
-    return pace->ns * longest (p, c, equal ? EQUAL_SPREAD : FIRST_SPREAD);
+    return pace->ns * longest (p, c, equal ? EQUAL_SPREAD : FIRST_SPREAD)
+           / (p->wide_ns[c] > 0 ? p->speed_up[c] : 1);
   return (double)hass_pace_fill (p, c, device) * pace->ns + pace->in_ns
          + pace->out_ns;
 }
@@ -367,11 +375,43 @@ exclude_for_the_end (HassSteady *s, const HassStreamState *state, double *parts)
     }
 }
 
+/* Has all cores compute one unit at a time, if that is what s->parts[@at] is
+   about and shortens C. @was: HassPaces.wide_ns so far. Returns: whether it
+   does so from now on. */
+static gboolean
+widen (HassSteady *s, const HassStreamState *state, guint at, const gint64 *was)
+{
+  HassPaces *p = s->paces;
+  guint c = at / state->n_devices;
+  if (at % state->n_devices != p->cpu || p->wide_ns[c] > 0
+      || p->speed_up[c] <= 1)
+    return FALSE;
+  p->wide_ns[c] = was[c] > 0 ? was[c] : state->now_ns;
+  return TRUE;
+}
+
+/* Says where cores compute one unit at a time from now on. */
+static void
+explain (const HassSteady *s, const HassStreamState *state, const gint64 *was)
+{
+  const HassPaces *p = s->paces;
+  for (guint c = 0; c < state->n_classes; c++)
+    if (p->wide_ns[c] > 0 && was[c] == 0 && !hass_steady_is_out (s, c, p->cpu))
+      HASS_NOTE (p->env,
+                 "cores: one unit of %s at a time, by %.3g of them: several, "
+                 "for %.4g us each, would hold up the stream",
+                 p->env->classes[c].name, p->speed_up[c],
+                 hass_pace (p, c, p->cpu)->ns * 1e-3);
+}
+
 void
 hass_steady_guard (HassSteady *s, const HassStreamState *state)
 {
   guint n = state->n_classes * state->n_devices, cpu = s->paces->cpu;
   gboolean any = FALSE;
+  gsize wide_bytes = state->n_classes * sizeof *s->paces->wide_ns;
+  g_autofree gint64 *was = g_memdup2 (s->paces->wide_ns, wide_bytes);
+  memset (s->paces->wide_ns, 0, wide_bytes);
   for (guint c = 0; c < state->n_classes && cpu < state->n_devices; c++)
     if (!hass_steady_is_measured (s, state, c)
         || waits_for_opening (s, state, c)
@@ -390,12 +430,14 @@ hass_steady_guard (HassSteady *s, const HassStreamState *state)
       memcpy (parts, s->parts, n * sizeof *parts);
       s->out[at] = TRUE;
       hass_steady_solve (s);
-      if (with <= s->rate)
+      double without = s->rate;
+      if (with <= without && !widen (s, state, (guint)at, was))
         continue;
       s->out[at] = FALSE;
-      kept[at] = TRUE;
+      kept[at] = with > without;
       s->rate = rate;
       memcpy (s->parts, parts, n * sizeof *parts);
     }
   exclude_for_the_end (s, state, parts);
+  explain (s, state, was);
 }

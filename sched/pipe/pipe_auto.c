@@ -23,8 +23,8 @@
       while more wait than a few bundles, so that GPUs find full bundles; where
       the cores are behind their part, they leave nothing. One of them remains
       free to feed GPUs (cores.c). They take none that they would hold for too
-      long (guard.c). They feed a GPU that binds and has little to do before
-      they take what comes after it.
+      long, even if all of them compute one at a time (guard.c). They feed a GPU
+      that binds and has little to do before they take what comes after it.
    5. Measuring. The pace of a GPU that is not known is guessed. Cores leave a
       bundle to a GPU that has served no unit of the class, and such a GPU takes
       it first. Where a GPU serves a class, cores have no part in it until one
@@ -118,7 +118,7 @@ create (const HassStrategyEnv *env, GError **error)
   Auto *s = g_new0 (Auto, 1);
   (void)error;
   hass_paces_init (&s->paces, env);
-  s->paces.prior = env->profile;
+  hass_paces_know (&s->paces, env->profile);
   hass_steady_init (&s->steady, &s->paces, env->parameters[LAUNCHES]);
   s->times = 1;
   return s;

@@ -74,8 +74,9 @@ HassAnswer hass_steady_again (const HassSteady *s, const HassStreamState *state,
                               guint device, HassServe *serve);
 
 /* cores.c. Returns: HassServe.at_once of a class that other devices serve: one
-   until the cores are measured, then as many as leave one core free, or all
-   where enough units wait; 0 if it is short, or not for cores at all. */
+   until the cores are measured, or where all are to help with it, else as many
+   as leave one core free, or all where enough units wait; 0 if it is short, or
+   not for cores at all. */
 guint32 hass_steady_at_once (const HassSteady *s, const HassStreamState *state,
                              guint c);
 

@@ -61,6 +61,49 @@ takes_the_model_time (void)
   hass_report_free (r.report);
 }
 
+/* Returns: the makespan in us of 40 tokens; b: lines of stage b, which takes a
+   core 100 us. @busy_us: of cores at b. */
+static double
+with_loops (const char *b, double *busy_us)
+{
+  g_autofree char *pipe
+      = g_strdup_printf ("[pipeline]\ntokens = 40\nbytes = 10\n"
+                         "[stage a]\nmode = ordered\ncpu_us = 5\n"
+                         "[stage b]\ncpu_us = 100\n%s"
+                         "[stage c]\nmode = ordered\ncpu_us = 5\n",
+                         b);
+  g_autoptr (SimPipeCase) c = pipe_test_case (PIPE_CPU, pipe, NULL);
+  SimPipeOptions options = { .strategy = "pipe-auto" };
+  SimPipeResult r;
+  CU_ASSERT_PTR_NOT_NULL_FATAL (c);
+  CU_ASSERT_TRUE_FATAL (sim_pipe_run (c, &options, &r, NULL));
+  CU_ASSERT_TRUE (r.in_order && r.through == 40);
+  *busy_us = r.report->stages[1].busy_s * 1e6;
+  hass_report_free (r.report);
+  return r.makespan_ns * 1e-3;
+}
+
+/* Four cores. With one token at a time at b, all of them take 25 us for it if
+   they lose nothing; what is to be done at a and c comes first. */
+static void
+helps_inside_tokens (void)
+{
+  double busy_us = 0;
+  double alone = with_loops ("at_once = 1\n", &busy_us);
+  CU_ASSERT_TRUE (alone >= 4000);
+  CU_ASSERT_DOUBLE_EQUAL (busy_us, 4000, 1);
+  double all = with_loops ("at_once = 1\nloops = 1\n", &busy_us);
+  CU_ASSERT_TRUE (all >= 1100 && all < 1250);
+  CU_ASSERT_DOUBLE_EQUAL (busy_us, 4000, 1);
+  double half = with_loops ("at_once = 1\nloops = 0.5\n", &busy_us);
+  CU_ASSERT_TRUE (half > 1.6 * all && half < 2.1 * all);
+  CU_ASSERT_TRUE (busy_us > 5000);
+  /* Only the last of many tokens leave cores idle. */
+  double many = with_loops ("loops = 1\n", &busy_us);
+  CU_ASSERT_TRUE (many >= 1100 && many < 1200);
+  CU_ASSERT_DOUBLE_EQUAL (busy_us, 4000, 1);
+}
+
 /* One core may compute stage a, in 1 ms a token; the GPU does so in 10 us. */
 static void
 leaves_tokens_to_the_gpu (void)
@@ -212,8 +255,9 @@ static void
 other_options (void)
 {
   static const char *const refused[]
-      = { "--rounds 3", "--slow gpu0:2:3", "--trace x", "--no-static",
-          "--parts 4",  "--lose gpu0:1",   "--start 1", "--kernels 2" };
+      = { "--rounds 3",  "--slow gpu0:2:3", "--trace x",
+          "--no-static", "--parts 4",       "--lose gpu0:1",
+          "--start 1",   "--kernels 2",     "--loops 1.5" };
   g_autofree char *csv = NULL, *text = NULL, *err = NULL, *more = NULL;
   for (guint i = 0; i < G_N_ELEMENTS (refused); i++)
     {
@@ -249,6 +293,8 @@ HASS_TEST_SUITE (
     { "the time that a modelled pipeline takes to compute does not grow with "
       "its virtual time",
       long_tokens },
+    { "idle modelled cores help inside tokens of stages with loops",
+      helps_inside_tokens },
     { "hass-sim prints pipelines as CSV and JSON and refuses other options",
       other_options },
     { "stages that drop and emit beside a GPU take the time of the model",

@@ -313,6 +313,26 @@ is_deterministic (void)
   hass_report_free (b.report);
 }
 
+/* A core holds a frame for so long that the stream waits for it, all cores
+   together do not. */
+static void
+computes_one_token_on_all_cores (void)
+{
+  double ns[2];
+  for (guint i = 0; i < 2; i++)
+    {
+      g_autoptr (SimPipeCase) c = sim_pipe_of_family ("video", 702, 9);
+      SimPipeOptions options = { .strategy = "pipe-auto" };
+      SimPipeResult r;
+      c->pipe->stages[1].loops = i * 0.9;
+      c->pipe->stages[1].cost = HASS_COST_UNKNOWN;
+      CU_ASSERT_TRUE_FATAL (sim_pipe_run (c, &options, &r, NULL));
+      ns[i] = r.makespan_ns;
+      hass_report_free (r.report);
+    }
+  CU_ASSERT_TRUE (ns[1] < 0.6 * ns[0]);
+}
+
 HASS_TEST_SUITE (
     pipe_strategies,
     { "every strategy of pipelines passes each token once and in order",
@@ -322,6 +342,8 @@ HASS_TEST_SUITE (
       comes_near_the_bound },
     { "pipe-auto fuses stages of a GPU where copies bind",
       fuses_where_copies_bind },
+    { "cores that help inside one token beside a fast GPU shorten the run",
+      computes_one_token_on_all_cores },
     { "aspara-pipe replaces a processor that has become four times slower",
       replaces_a_slow_processor },
     { "a seed makes the same run again", is_deterministic })

@@ -19,15 +19,15 @@
 
 #define ROUNDS 20
 
-static char *platform, *workload, *pipeline, *strategy, *suite, *trace,
-    *noise_text;
+static char *platform, *workload, *pipeline, *strategy, *suite, *trace;
 static char *gantt, *plot, *replay, *explanation, *family_name, *dataflow,
-    *task;
+    *task, *noise_text;
 static char **slow, **lose, **changes;
 static gint rounds, random_cases, replay_farm;
 static gint part_mib = SIM_NOT_GIVEN, start_ms = SIM_NOT_GIVEN,
             kernels = SIM_NOT_GIVEN, times = SIM_NOT_GIVEN;
 static gint64 seed = 1;
+static double loops = -1;
 static gboolean json, csv, list, summary_only, no_static, known, pure;
 
 static const GOptionEntry entries[] = {
@@ -102,13 +102,14 @@ static const GOptionEntry entries[] = {
     "Draw efficiency per round of all, shares per round of the first",
     "FILE.svg" },
   { "known", 0, 0, G_OPTION_ARG_NONE, &known,
-    "Of --pipeline: strategies know the mean times of stages on devices, as "
-    "earlier runs have measured them",
+    "Of --pipeline: mean times are known, as if earlier runs had measured them",
     NULL },
   { "pure", 0, 0, G_OPTION_ARG_NONE, &pure,
-    "Of --pipeline: what one device holds up may be begun again on another "
-    "one, at stages that GPUs can run",
+    "Of --pipeline: stages that GPUs can run may be begun again elsewhere",
     NULL },
+  { "loops", 0, 0, G_OPTION_ARG_DOUBLE, &loops,
+    "Of --pipeline: efficiency of all cores in a token that GPUs can have",
+    "E" },
   { "summary", 0, 0, G_OPTION_ARG_NONE, &summary_only,
     "Only the geometric means", NULL },
   { "no-static", 0, 0, G_OPTION_ARG_NONE, &no_static,
@@ -156,6 +157,8 @@ check_cases (GError **error)
   if ((known || pure) && !pipeline)
     return sim_refuse (error, known ? "--known belongs to --pipeline"
                                     : "--pure belongs to --pipeline");
+  if (loops != -1 && !(pipeline && loops >= 0 && loops <= 1))
+    return sim_refuse (error, "--loops belongs to --pipeline, from 0 to 1");
   if (replay_farm < 0 || (!replay && (changes || replay_farm)))
     return sim_refuse (error, "--replay-farm and --platform-change belong to "
                               "--replay; farms are counted from 1");
@@ -422,6 +425,7 @@ run_pipeline (Bench *b, GError **error)
                              .strategies = b->strategies,
                              .seed = (guint64)seed,
                              .noise = b->noise,
+                             .loops = loops,
                              .known = known,
                              .pure = pure,
                              .summary = summary_only,

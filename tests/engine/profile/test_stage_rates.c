@@ -104,6 +104,28 @@ stored (void)
   store_end ();
 }
 
+/* A unit that takes a core 8 ms is held for 2 ms while four compute it. */
+static void
+stores_units_on_all_cores (void)
+{
+  Bench b;
+  store_begin ();
+  begin (&b, "video");
+  HassServed done = {
+    .class_index = FILTER, .units = 10, .busy_ns = 80. * MS, .held_ns = 20. * MS
+  };
+  hass_samplers_served (b.samplers, &done);
+  did (&b, 0, CHECK, 10, 8 * MS);
+  end_after (&b, RUN_NS);
+  begin (&b, "video");
+  CU_ASSERT_PTR_NOT_NULL_FATAL (b.env.profile);
+  CU_ASSERT_DOUBLE_EQUAL (b.env.profile[FILTER * STORE_DEVICES].latency_ns,
+                          2. * MS, 1);
+  CU_ASSERT_EQUAL (b.env.profile[CHECK * STORE_DEVICES].latency_ns, 0);
+  g_clear_pointer (&b.samplers, hass_samplers_free);
+  store_end ();
+}
+
 /* "read", that only cores can run, makes no entry. */
 static void
 shared_only (void)
@@ -190,13 +212,14 @@ switched_off (void)
   CU_ASSERT_PTR_NULL (b.env.profile);
 }
 
-HASS_TEST_SUITE (stage_rates,
-                 { "rates of a pipeline are told in the next run, by stage",
-                   stored },
-                 { "stages that one device alone can run are not stored",
-                   shared_only },
-                 { "rates of stages expire after a day", expires },
-                 { "short runs, little work, lost devices and pipelines "
-                   "without a name store nothing",
-                   leaves_nothing },
-                 { "a store that is off measures no pipeline", switched_off })
+HASS_TEST_SUITE (
+    stage_rates,
+    { "the store keeps how long a unit is held inside which cores help",
+      stores_units_on_all_cores },
+    { "rates of a pipeline are told in the next run, by stage", stored },
+    { "stages that one device alone can run are not stored", shared_only },
+    { "rates of stages expire after a day", expires },
+    { "short runs, little work, lost devices and pipelines "
+      "without a name store nothing",
+      leaves_nothing },
+    { "a store that is off measures no pipeline", switched_off })

@@ -68,6 +68,8 @@ made_up_tell_units (Stream *s, guint device, guint c, guint64 units,
                       .class_index = c,
                       .units = units,
                       .busy_ns = ns,
+                      .held_ns = ns / (1 + s->helping),
+                      .end_ns = s->state.now_ns,
                       .kernel_ns = ns + s->devices[device].latency_ns };
   s->strategy->ops->served (s->strategy->self, &s->state, &done);
 }

@@ -26,7 +26,8 @@ enum
   CLASSES
 };
 
-/* A stream, as a strategy sees it. */
+/* A stream, as a strategy sees it. @helping: cores that help the one that
+   computes a unit. */
 typedef struct
 {
   HassDeviceTraits devices[DEVICES];
@@ -36,6 +37,7 @@ typedef struct
   guint64 units[DEVICES][CLASSES];
   HassDeviceHolds holds[DEVICES];
   HassStreamState state;
+  double helping;
   HassStrategy *strategy;
 } Stream;
 

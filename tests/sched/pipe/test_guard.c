@@ -70,6 +70,55 @@ keeps_cores_out_of_heavy_tails (void)
     }
 }
 
+/* With one unit of b at a time, in which all four cores help, one holds it for
+   a quarter of the time. */
+static void
+computes_one_unit_on_all_cores (void)
+{
+  static const struct
+  {
+    guint64 window;
+    double cores; /* in a unit, when it was measured */
+    gboolean out, wide;
+  } cases[] = { { 400, 1, TRUE, FALSE },
+                { 400, 4, FALSE, TRUE },
+                { 100, 4, TRUE, TRUE },
+                { 1000, 4, FALSE, FALSE } };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
+    {
+      Stream s;
+      HassServe serve;
+      made_up_init (&s, "pipe-auto");
+      s.classes[C].in_order = TRUE;
+      s.classes[B].cost = HASS_COST_UNKNOWN;
+      s.helping = cases[i].cores - 1;
+      made_up_share_b (&s, 40000);
+      s.states[B].ready = 10;
+      s.state.tokens = 50;
+      s.state.waiting = 10000;
+      s.state.most_tokens = cases[i].window;
+      s.state.generated = TRUE;
+      made_up_ask (&s, CPU, &serve);
+      CU_ASSERT_EQUAL (serve.leave[B] == G_MAXUINT32, cases[i].out);
+      if (!cases[i].out)
+        CU_ASSERT_EQUAL (serve.at_once[B] == 1, cases[i].wide);
+      /* A unit that was begun beside others says nothing of one alone. */
+      s.helping = 0;
+      for (guint alone = 0; alone < 2; alone++)
+        {
+          for (guint n = 0; n < 40; n++)
+            made_up_tell (&s, CPU, B, 40000);
+          s.state.now_ns += 10000000;
+          s.state.most_tokens = 50;
+          made_up_ask (&s, CPU, &serve);
+          CU_ASSERT_EQUAL (serve.leave[B] == G_MAXUINT32,
+                           alone || cases[i].cores == 1);
+          s.state.now_ns += 10000000;
+        }
+      hass_strategy_free (s.strategy);
+    }
+}
+
 /* Only GPUs have been measured, in b and c. */
 static void
 know_gpus (Stream *s, double b_ns, double c_ns)
@@ -244,6 +293,35 @@ knows_from_earlier_runs (void)
     }
 }
 
+/* A unit that takes a core 400 us takes all four 100 us, in which the GPUs do
+   100 units. */
+static void
+knows_units_on_all_cores (void)
+{
+  HassProfileRate rates[CLASSES * DEVICES] = { { 0 } };
+  rates[B * DEVICES + CPU].work_per_ns = 4. / 400000;
+  rates[B * DEVICES + GPU0].work_per_ns = 1. / 2000;
+  rates[B * DEVICES + GPU1].work_per_ns = 1. / 2000;
+  for (guint known = 0; known < 2; known++)
+    {
+      Stream s;
+      HassServe serve;
+      rates[B * DEVICES + CPU].latency_ns = known ? 100000 : 0;
+      made_up_init_with (&s, "pipe-auto", rates);
+      s.classes[B].cost = HASS_COST_UNKNOWN;
+      s.classes[C].devices = 1;
+      s.classes[C].in_order = TRUE;
+      s.states[B].ready = 50;
+      s.state.tokens = 50;
+      s.state.waiting = 100000;
+      s.state.most_tokens = 4000;
+      made_up_ask (&s, CPU, &serve);
+      CU_ASSERT_EQUAL (serve.leave[B] == G_MAXUINT32, !known);
+      CU_ASSERT_EQUAL (serve.at_once[B], known);
+      hass_strategy_free (s.strategy);
+    }
+}
+
 /* Cores are busy with a, so GPUs do all of b; but a unit of b on a core would
    hold up the order for longer than the tokens in flight last, whose number is
    not known before the first one begins. */
@@ -319,6 +397,8 @@ keeps_cores_out_for_the_end (void)
 HASS_TEST_SUITE (
     sched_pipe_guard,
     { "cores take nothing that they would hold for too long", keeps_cores_out },
+    { "cores compute one unit at a time where they hold several for too long",
+      computes_one_unit_on_all_cores },
     { "cores take nothing of a heavy tail, one unit of which holds up the "
       "order",
       keeps_cores_out_of_heavy_tails },
@@ -335,6 +415,8 @@ HASS_TEST_SUITE (
       knows_from_earlier_runs },
     { "a core's longest unit is a few times the mean if costs are equal",
       lets_cores_in_where_costs_are_equal },
+    { "cores compute one unit at a time if that was faster in earlier runs",
+      knows_units_on_all_cores },
     { "cores take nothing if a stream that may end soon would wait for them",
       keeps_cores_out_for_the_end },
     { "cores take nothing of what GPUs do alone if they would hold it for too "

@@ -109,7 +109,7 @@ sim_pipe_alone_ns (const SimPipeCase *c, guint stage, guint device, double cost)
   if (ns <= 0)
     return G_MAXDOUBLE;
   if (device < c->first_gpu)
-    return ns;
+    return ns / MAX (c->pipe->stages[stage].loops * c->platform->cores, 1);
   const HassGpuModel *gpu = &c->platform->gpus[device - c->first_gpu];
   return hass_model_kernel_ns (gpu, ns * gpu->work_per_ns,
                                c->pipe->stages[stage].elements)

@@ -163,6 +163,9 @@ run_case (const SimPipeCommand *command, SimPipeCase *c, guint index,
   g_autofree double *ns = g_new0 (double, n);
   if (command->noise >= 0)
     c->platform->noise = command->noise;
+  for (guint s = 0; command->loops >= 0 && s < c->pipe->n_stages; s++)
+    if (c->pipe->stages[s].cpu && c->pipe->stages[s].gpu)
+      c->pipe->stages[s].loops = command->loops;
   sim_pipe_bound (c, NULL);
   if (!command->summary && command->output == 't')
     printf ("%s on %s: %u stages, %" G_GUINT64_FORMAT " loads, bound %.3f ms\n",

@@ -32,6 +32,7 @@
  * @elements: of a token: how much of a GPU's width it fills.
  * @emits: tokens that it emits for each that it gets, on average: below 1 it
  *   drops some, above 1 some become many.
+ * @loops: efficiency with which all cores compute one token; 0: one core does.
  */
 typedef struct
 {
@@ -46,7 +47,7 @@ typedef struct
   double cpu_ns, gpu_ns;
   double output_bytes, output_ratio;
   guint64 elements;
-  double emits;
+  double emits, loops;
 } SimStage;
 
 /* A pipeline. `tokens`: loads that it gets; `in_flight`, `in_flight_bytes`:
@@ -110,7 +111,8 @@ double sim_pipe_cost (const SimPipeCase *c, guint stage, guint64 token,
    @token on. */
 guint64 sim_pipe_next (const SimPipe *pipe, guint stage, guint64 token);
 /* Returns: time in ns of one token alone at a stage on a device, with launch
-   and copies; G_MAXDOUBLE: the device cannot run it. */
+   and copies, or on all cores where they can help inside it; G_MAXDOUBLE: the
+   device cannot run it. */
 double sim_pipe_alone_ns (const SimPipeCase *c, guint stage, guint device,
                           double cost);
 
@@ -169,6 +171,8 @@ gboolean sim_pipe_best_mapping (const SimPipeCase *c, SimPipeResult *best,
  *   fixed mappings of the stages to devices.
  * @noise: standard deviation of times; -1: the platform's.
  * @known, @pure: as in SimPipeOptions.
+ * @loops: SimStage.loops of the stages that cores and GPUs can run; -1: as the
+ *   pipeline says.
  * @summary: only the geometric means.
  * @output: 't': tables; 'j': JSON; 'c': CSV, a line for each run.
  */
@@ -177,7 +181,7 @@ typedef struct
   const char *name, *platform;
   char **strategies;
   guint64 seed;
-  double noise;
+  double noise, loops;
   gboolean known, pure, summary;
   char output;
 } SimPipeCommand;

@@ -85,10 +85,11 @@ static gboolean
 read_stage (const HassKeyFile *k, const char *group, SimStage *s,
             GError **error)
 {
-  static const char *const known[]
-      = { "mode",  "devices",  "at_once", "class",        "work",
-          "costs", "cpu_us",   "gpu_us",  "output_bytes", "output_ratio",
-          "emits", "elements", NULL };
+  static const char *const known[] = {
+    "mode",   "devices", "at_once",      "class",        "work",  "costs",
+    "cpu_us", "gpu_us",  "output_bytes", "output_ratio", "emits", "elements",
+    "loops",  NULL
+  };
   SimWorkload family = { 0 };
   int mode = HASS_STAGE_PARALLEL, on = ON_CPU, cost = -1;
   guint64 at_once = 0;
@@ -110,6 +111,7 @@ read_stage (const HassKeyFile *k, const char *group, SimStage *s,
                                 error)
       || !amount (k, group, "cpu_us", 1e12, &cpu_us, error)
       || !amount (k, group, "gpu_us", 1e12, &gpu_us, error)
+      || !amount (k, group, "loops", 1, &s->loops, error)
       || !amount (k, group, "output_bytes", 1e15, &bytes, error)
       || !amount (k, group, "output_ratio", 1e6, &ratio, error)
       || !hass_key_file_number (k, group, "emits",

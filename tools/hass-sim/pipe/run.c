@@ -133,10 +133,14 @@ known_rates (const SimPipeCase *c)
   for (guint s = 0; s < c->pipe->n_stages; s++)
     for (guint d = 0; d < n; d++)
       {
-        double servers = d < c->first_gpu ? c->platform->cores : 1;
+        gboolean cpu = d < c->first_gpu;
+        double servers = cpu ? c->platform->cores : 1;
+        double all = cpu ? c->pipe->stages[s].loops * servers : 0;
         if (c->ns[s][d] > 0)
           rates[s * n + d] = (HassProfileRate){
-            .work_per_ns = servers / longest_ns (c, s, d), .runs = 1
+            .work_per_ns = servers / longest_ns (c, s, d),
+            .latency_ns = all > 1 ? c->ns[s][d] / all : 0,
+            .runs = 1
           };
       }
   return rates;
@@ -155,7 +159,9 @@ run (const SimPipeCase *c, HassFarm *farm, const SimPipeOptions *options,
   HassRunOptions run = { .seed = c->seed,
                          .trace = "",
                          .record = options->record ? options->record : "" };
+  double loops[SIM_MOST_STAGES];
   HassVirtualModel model = { .token_work = token_work,
+                             .loops = loops,
                              .data = (gpointer)c,
                              .events = options->events,
                              .n_events = options->n_events };
@@ -163,6 +169,7 @@ run (const SimPipeCase *c, HassFarm *farm, const SimPipeOptions *options,
   gboolean gpu = FALSE, cpu = FALSE;
   for (guint s = 0; s < farm->n_stages; s++)
     {
+      loops[s] = c->pipe->stages[s].loops;
       gpu = gpu || farm->stages[s].gpu;
       cpu = cpu || farm->stages[s].cpu;
     }
