@@ -51,9 +51,9 @@
    streams: 2 is better than 1 by 1 to 5 %, that is better than 0 by 1 to 2 %, 4
    and 2 are alike. */
 #define FIRST_SPREAD 2
-/* Likewise of a class with equal costs that is measured. More, and the cores
-   are kept out of short streams; doc/results/pipelines.md has what it changes.
- */
+/* Likewise of a class with equal costs that is measured, and in whose units no
+   cores help, which makes their times differ. More, and the cores are kept out
+   of short streams; doc/results/pipelines-held-up.md has what it changes. */
 #define EQUAL_SPREAD 0.1
 
 /* So many times as fast as another class lets guess cores may be in a class. A
