@@ -10,7 +10,8 @@ BENCH_WITH_PEERS := $(addprefix $(BUILD)/bench/,overhead efficiency startup)
 BENCH_PEERS := peers peer_hass peer_threads peer_glib peer_tbb
 # Pipelines have peers of their own.
 PIPES_BIN := $(BUILD)/bench/pipeline/pipeline
-PIPES := pipeline pipe_hass pipe_again pipe_large pipe_tbb
+PIPES := pipeline pipe_hass pipe_again pipe_large \
+	pipe_beside pipe_tbb
 # So have task graphs.
 GRAPHS_BIN := $(BUILD)/bench/graph/graph
 GRAPHS := graph graph_hass graph_tbb
@@ -56,7 +57,8 @@ $(BENCH_BIN): $(BUILD)/bench/%: $(BUILD)/bench/%.o $(BENCH_COMMON) $(LIB)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(LDFLAGS_ALL) $(filter %.o,$^) $(LIB) $(LIBS) \
 	  $(if $(filter $@,$(BENCH_WITH_PEERS)),$(BENCH_LIBS)) -o $@
-$(PIPES_BIN): $(PIPES_OBJ) $(BENCH_COMMON) $(LIB)
+# One line has the tests' device that sleeps.
+$(PIPES_BIN): $(PIPES_OBJ) $(BUILD)/tests/engine/stand_in.o $(BENCH_COMMON) $(LIB)
 $(GRAPHS_BIN): $(GRAPHS_OBJ) $(BENCH_COMMON) $(LIB)
 $(PIPES_BIN) $(GRAPHS_BIN):
 	$(call say,LD,$@)

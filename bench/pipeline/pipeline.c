@@ -481,6 +481,7 @@ main (int argc, char **argv)
   run_waiting ();
   pipe_run_again ();
   pipe_run_large ();
+  pipe_run_beside ();
   fflush (stdout);
   char *again[] = { argv[0], (char *)"endless", NULL };
   GError *error = NULL;

@@ -104,6 +104,8 @@ typedef struct
 void pipe_run_again (void);
 /* Line q: hass with loads of megabytes. */
 void pipe_run_large (void);
+/* Line r: hass with a device that sleeps. */
+void pipe_run_beside (void);
 
 extern const PipePeer pipe_hass, pipe_tbb, pipe_tbb_graph;
 #ifdef BENCH_OPENMP
