@@ -132,7 +132,8 @@ claim (HassStream *stream, HassStreamWorker *sw, const HassBatch *batch)
   atomic_store_explicit (
       lost, atomic_load_explicit (lost, memory_order_relaxed) + batch->n,
       memory_order_relaxed);
-  sw->n_done = 0;
+  sw->n_done = sw->n_stay = 0;
+  sw->n_bytes = 0;
   sw->n_resting = batch->n;
 }
 
@@ -190,10 +191,6 @@ hass_stream_compute (HassStream *stream, HassWorker *worker, HassBatch *batch)
       hass_engine_leave_callback (before);
       worker->accumulator = NULL;
       worker->unneeded = NULL;
-      _Atomic guint64 *sum = &sw->stages[batch->stage].bytes;
-      atomic_store_explicit (
-          sum, atomic_load_explicit (sum, memory_order_relaxed) + sw->n_bytes,
-          memory_order_relaxed);
     }
   if (sw->stand_in)
     claim (stream, sw, batch);
@@ -254,6 +251,7 @@ hass_stream_count (HassStream *stream, HassWorker *worker,
       atomic_load_explicit (&c->field, memory_order_relaxed) + (value),        \
       memory_order_relaxed)
   ADD (tokens, sw->n_done);
+  ADD (bytes, sw->n_bytes);
   ADD (batches, 1);
   ADD (busy_ns, busy_ns);
   ADD (helped_ns, helped_ns);
