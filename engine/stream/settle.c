@@ -128,8 +128,9 @@ stand_in_of (const HassTicket *t, const HassItem *item)
   return NULL;
 }
 
-/* Fails a token that fits into the memory of no device that can run it, unless
-   one has computed it meanwhile. */
+/* Fails a token that does not fit into the memory of the ticket's device and
+   that cores cannot compute, unless another device has computed it meanwhile or
+   is at it. */
 void
 hass_ticket_refused (HassJob *job, HassSlot *slot, guint32 position,
                      const char *why)
@@ -138,8 +139,10 @@ hass_ticket_refused (HassJob *job, HassSlot *slot, guint32 position,
   HassTicket *t = (HassTicket *)slot;
   HassItem *item = t->items[position];
   HassBatch *stand_in = stand_in_of (t, item);
-  t->what[position] = HASS_UNIT_REFUSED;
-  if (!stand_in || hass_stand_in_claim (stream, stand_in))
+  gboolean left = FALSE;
+  gboolean fails = !stand_in || hass_stand_in_refuse (stream, stand_in, &left);
+  t->what[position] = left ? HASS_UNIT_BACK : HASS_UNIT_REFUSED;
+  if (fails)
     hass_item_fail (
         stream, &stream->stages[t->stage], item,
         g_error_new_literal (HASS_ERROR, HASS_ERROR_NO_MEMORY, why));
