@@ -255,7 +255,7 @@ hass_stream_count (HassStream *stream, HassWorker *worker,
   ADD (batches, 1);
   ADD (busy_ns, busy_ns);
   ADD (helped_ns, helped_ns);
-  if (batch->since_ns > 0)
+  if (batch->since_ns > 0 && !hass_batch_is_second (batch))
     ADD (waited_ns, MAX (begin_ns - batch->since_ns, 0) * (gint64)batch->n);
 #undef ADD
   if (batch->n > 0)

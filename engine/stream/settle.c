@@ -180,7 +180,6 @@ send_on (HassStream *stream, HassWorker *worker, HassTicket *t,
     hass_cores_push (stream, &stream->stages[t->stage], batch);
   else
     {
-      count_wait (hass_stream_worker (stream, worker), t, batch);
       hass_batch_recount (batch);
       batch->stage = t->stage + t->slot.fused + 1;
       hass_batch_dispatch (stream, worker, batch);
@@ -208,6 +207,8 @@ settle (HassStream *stream, HassWorker *worker, HassTicket *t, HassBatch *batch,
           item->token.output_bytes = 0;
         }
     }
+  if (what <= HASS_UNIT_REFUSED && !hass_batch_is_second (batch))
+    count_wait (sw, t, batch);
   if (batch->original)
     batch = hass_stand_in_end (stream, sw, batch, what == HASS_UNIT_DONE);
   if (batch)

@@ -319,6 +319,14 @@ hass_stage_reduction (const HassStage *stage)
                           stage->user_data };
 }
 
+/* Returns: TRUE if another device has begun the batch's tokens before, which
+   did not wait since then. By its owner. */
+static inline gboolean
+hass_batch_is_second (const HassBatch *batch)
+{
+  return batch->original && batch->second;
+}
+
 static inline void
 hass_item_move (HassItem *to, const HassItem *from)
 {

@@ -7,9 +7,9 @@
    runtime with one to four faults, and a pipeline of two parallel stages, which
    GPUs and perhaps cores can run, and an ordered one that checks. In some plans
    a stage before them emits parts, which may own tags, or the check cancels the
-   pipeline. Else, with cores for both stages, every token must come through. TEST_FARMS is the number of
-   pipelines, TEST_SEED the first seed. A plan that hangs ends the program, with
-   its seed.
+   pipeline. Else, with cores for both stages, every token must come through.
+   TEST_FARMS is the number of pipelines, TEST_SEED the first seed. A plan that
+   hangs ends the program, with its seed.
 
    Thread safety: one thread beside those of the pipelines. */
 #include <string.h>
