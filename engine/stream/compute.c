@@ -132,7 +132,8 @@ claim (HassStream *stream, HassStreamWorker *sw, const HassBatch *batch)
   atomic_store_explicit (
       lost, atomic_load_explicit (lost, memory_order_relaxed) + batch->n,
       memory_order_relaxed);
-  sw->n_done = 0;
+  sw->n_done = sw->n_stay = 0;
+  sw->n_bytes = 0;
   sw->n_resting = batch->n;
 }
 
@@ -190,10 +191,6 @@ hass_stream_compute (HassStream *stream, HassWorker *worker, HassBatch *batch)
       hass_engine_leave_callback (before);
       worker->accumulator = NULL;
       worker->unneeded = NULL;
-      _Atomic guint64 *sum = &sw->stages[batch->stage].bytes;
-      atomic_store_explicit (
-          sum, atomic_load_explicit (sum, memory_order_relaxed) + sw->n_bytes,
-          memory_order_relaxed);
     }
   if (sw->stand_in)
     claim (stream, sw, batch);
@@ -254,10 +251,11 @@ hass_stream_count (HassStream *stream, HassWorker *worker,
       atomic_load_explicit (&c->field, memory_order_relaxed) + (value),        \
       memory_order_relaxed)
   ADD (tokens, sw->n_done);
+  ADD (bytes, sw->n_bytes);
   ADD (batches, 1);
   ADD (busy_ns, busy_ns);
   ADD (helped_ns, helped_ns);
-  if (batch->since_ns > 0)
+  if (batch->since_ns > 0 && !hass_batch_is_second (batch))
     ADD (waited_ns, MAX (begin_ns - batch->since_ns, 0) * (gint64)batch->n);
 #undef ADD
   if (batch->n > 0)

@@ -64,17 +64,24 @@ hass_item_advance (HassStream *stream, HassStreamWorker *sw, HassItem *item)
   token->output_bytes = 0;
 }
 
-/* Has the user free what a stage has hung on a token that ends. */
+/* Returns: TRUE if a stage has hung something on the token that the user frees
+   when the token ends. */
+gboolean
+hass_item_owns_tag (const HassStream *stream, const HassItem *item)
+{
+  return stream->job->farm->tag_free && item->token.tag
+         && item->token.tag != item->load.tag;
+}
+
 static void
 free_tag (HassStream *stream, const HassItem *item)
 {
   HassJob *job = stream->job;
-  gpointer tag = item->token.tag;
-  if (!tag || tag == item->load.tag)
+  if (G_LIKELY (!hass_item_owns_tag (stream, item)))
     return;
   HassCallback before
       = hass_engine_enter_callback ("tag_free function", job, NULL);
-  job->farm->tag_free (tag, job->farm->user_data);
+  job->farm->tag_free (item->token.tag, job->farm->user_data);
   hass_engine_leave_callback (before);
 }
 
@@ -110,8 +117,7 @@ gboolean
 hass_item_end (HassStream *stream, HassStreamWorker *sw, HassItem *item)
 {
   sw->n_through += item->state != HASS_ITEM_FAILED;
-  if (G_UNLIKELY (stream->job->farm->tag_free))
-    free_tag (stream, item);
+  free_tag (stream, item);
   if (item->chunk || item->fresh)
     {
       hass_chunk_unref (stream, sw, item->chunk);
@@ -157,8 +163,7 @@ hass_item_fail (HassStream *stream, const HassStageState *stage, HassItem *item,
 void
 hass_part_discard (HassStream *stream, HassStreamWorker *sw, HassPart *part)
 {
-  if (stream->job->farm->tag_free)
-    free_tag (stream, &part->item);
+  free_tag (stream, &part->item);
   hass_chunk_unref (stream, sw, part->item.chunk);
   part->item.chunk = NULL;
   atomic_fetch_sub_explicit (&stream->bytes, part->item.charge,

@@ -66,10 +66,12 @@ make (HassStream *stream, HassStreamWorker *sw, HassBatch *original,
   s->stage = original->stage;
   s->since_ns = original->since_ns;
   s->charge = 0;
+  s->owns_tags = FALSE;
   for (guint32 i = 0; i < s->n; i++)
     {
       hass_item_move (&s->items[i], &items[i]);
       s->charge += items[i].charge;
+      s->owns_tags |= hass_item_owns_tag (stream, &items[i]);
       if (s->items[i].chunk)
         atomic_fetch_add_explicit (&s->items[i].chunk->refs, 1,
                                    memory_order_relaxed);
@@ -134,6 +136,27 @@ hass_stand_in_claim (HassStream *stream, HassBatch *stand_in)
 {
   pthread_mutex_lock (&stream->race_lock);
   gboolean first = claim_locked (stream, stand_in);
+  pthread_mutex_unlock (&stream->race_lock);
+  return first;
+}
+
+/* Returns: TRUE if the batch has two stand-ins. Under the lock. */
+static gboolean
+has_rival (const HassBatch *stand_in)
+{
+  const HassRace *race = stand_in->race;
+  return race && race->stand_ins[0] && race->stand_ins[1];
+}
+
+/* Claims the batch, of which the stand-in's device cannot compute a token,
+   unless another device is at it. Returns: whether the stand-in has claimed
+   it; FALSE also if @left: the token is left to the other device. */
+gboolean
+hass_stand_in_refuse (HassStream *stream, HassBatch *stand_in, gboolean *left)
+{
+  pthread_mutex_lock (&stream->race_lock);
+  *left = has_rival (stand_in);
+  gboolean first = !*left && claim_locked (stream, stand_in);
   pthread_mutex_unlock (&stream->race_lock);
   return first;
 }
@@ -205,7 +228,7 @@ hass_stand_in_end (HassStream *stream, HassStreamWorker *sw, HassBatch *s,
   gboolean last = FALSE;
   pthread_mutex_lock (&stream->race_lock);
   HassRace *race = s->race;
-  gboolean alone = !race || !(race->stand_ins[0] && race->stand_ins[1]);
+  gboolean alone = !has_rival (s);
   gboolean mine = (done || alone || s->claims) && claim_locked (stream, s);
   if (race)
     {
@@ -214,7 +237,7 @@ hass_stand_in_end (HassStream *stream, HassStreamWorker *sw, HassBatch *s,
     }
   pthread_mutex_unlock (&stream->race_lock);
   HassBatch *batch = mine ? s->original : NULL;
-  if (mine && race && s->second)
+  if (mine && done && s->second)
     sw->stages[s->stage].overtaken += s->n;
   if (batch && done)
     give (stream, sw, batch, s);
@@ -249,7 +272,8 @@ hass_stand_in_abandon (HassStream *stream, HassBatch *s)
 static gboolean
 may_begin_again (const HassStream *stream, const HassBatch *s, guint device)
 {
-  return s->device != device && stream->classes[s->stage].devices >> device & 1;
+  return s->device != device && !s->owns_tags
+         && stream->classes[s->stage].devices >> device & 1;
 }
 
 /* Returns: the stand-in whose tokens come first in the stream of those that

@@ -128,8 +128,9 @@ stand_in_of (const HassTicket *t, const HassItem *item)
   return NULL;
 }
 
-/* Fails a token that fits into the memory of no device that can run it, unless
-   one has computed it meanwhile. */
+/* Fails a token that does not fit into the memory of the ticket's device and
+   that cores cannot compute, unless another device has computed it meanwhile or
+   is at it. */
 void
 hass_ticket_refused (HassJob *job, HassSlot *slot, guint32 position,
                      const char *why)
@@ -138,8 +139,10 @@ hass_ticket_refused (HassJob *job, HassSlot *slot, guint32 position,
   HassTicket *t = (HassTicket *)slot;
   HassItem *item = t->items[position];
   HassBatch *stand_in = stand_in_of (t, item);
-  t->what[position] = HASS_UNIT_REFUSED;
-  if (!stand_in || hass_stand_in_claim (stream, stand_in))
+  gboolean left = FALSE;
+  gboolean fails = !stand_in || hass_stand_in_refuse (stream, stand_in, &left);
+  t->what[position] = left ? HASS_UNIT_BACK : HASS_UNIT_REFUSED;
+  if (fails)
     hass_item_fail (
         stream, &stream->stages[t->stage], item,
         g_error_new_literal (HASS_ERROR, HASS_ERROR_NO_MEMORY, why));
@@ -177,7 +180,6 @@ send_on (HassStream *stream, HassWorker *worker, HassTicket *t,
     hass_cores_push (stream, &stream->stages[t->stage], batch);
   else
     {
-      count_wait (hass_stream_worker (stream, worker), t, batch);
       hass_batch_recount (batch);
       batch->stage = t->stage + t->slot.fused + 1;
       hass_batch_dispatch (stream, worker, batch);
@@ -205,6 +207,8 @@ settle (HassStream *stream, HassWorker *worker, HassTicket *t, HassBatch *batch,
           item->token.output_bytes = 0;
         }
     }
+  if (what <= HASS_UNIT_REFUSED && !hass_batch_is_second (batch))
+    count_wait (sw, t, batch);
   if (batch->original)
     batch = hass_stand_in_end (stream, sw, batch, what == HASS_UNIT_DONE);
   if (batch)

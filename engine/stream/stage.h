@@ -130,7 +130,10 @@ typedef gboolean (*HassStageFunc) (HassToken *token, HassWorker *worker,
  *   done first counts, and the other is dropped. The workers read the token's
  *   input and tag and write neither, and call neither hass_token_emit(),
  *   hass_token_drop() nor hass_token_again(), which are HASS_ERROR_MISUSE. The
- *   load is released when no device reads it any more. The pipeline returns
+ *   load is released when no device reads it any more. A token with a tag that
+ *   HassPipeline.tag_free would free is not begun again, since a later stage
+ *   may free the tag; what any other tag points to stays as the stage has found
+ *   it until the load is released. The pipeline returns
  *   when all workers have, so one that takes long should look at
  *   hass_worker_stopping().
  */

@@ -105,6 +105,7 @@ struct HassBatch
   guint device;          /* that computes it */
   gint64 begun_ns;       /* since when */
   gsize charge;          /* what the batch's tokens counted then */
+  gboolean owns_tags;    /* a token does: no second one may be made */
   gboolean second;       /* the batch had another one before */
   gboolean claims;       /* its results are the batch's; under race_lock */
   _Atomic gboolean lost; /* those of the other stand-in are */
@@ -318,6 +319,14 @@ hass_stage_reduction (const HassStage *stage)
                           stage->user_data };
 }
 
+/* Returns: TRUE if another device has begun the batch's tokens before, which
+   did not wait since then. By its owner. */
+static inline gboolean
+hass_batch_is_second (const HassBatch *batch)
+{
+  return batch->original && batch->second;
+}
+
 static inline void
 hass_item_move (HassItem *to, const HassItem *from)
 {
@@ -326,6 +335,7 @@ hass_item_move (HassItem *to, const HassItem *from)
 }
 
 /* items.c */
+gboolean hass_item_owns_tag (const HassStream *stream, const HassItem *item);
 void hass_item_begin (HassItem *item, const HassLoad *load, guint64 seq);
 void hass_item_advance (HassStream *stream, HassStreamWorker *sw,
                         HassItem *item);
@@ -426,6 +436,8 @@ void hass_batch_insert_parts (HassStream *stream, HassStreamWorker *sw,
 HassBatch *hass_stand_in_new (HassStream *stream, HassWorker *worker,
                               HassBatch *batch, guint device);
 gboolean hass_stand_in_claim (HassStream *stream, HassBatch *stand_in);
+gboolean hass_stand_in_refuse (HassStream *stream, HassBatch *stand_in,
+                               gboolean *left);
 HassBatch *hass_stand_in_end (HassStream *stream, HassStreamWorker *sw,
                               HassBatch *stand_in, gboolean done);
 void hass_stand_in_abandon (HassStream *stream, HassBatch *stand_in);

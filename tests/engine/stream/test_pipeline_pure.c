@@ -5,6 +5,7 @@
    Thread safety: single-threaded. */
 #include <stdatomic.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "hass/hass.h"
 #include "hass/strategy.h"
@@ -13,6 +14,8 @@
 #include "tests/engine/trial.h"
 
 #define N 40
+/* Longer than a token takes to leave the pipeline. */
+#define TAG_MS 200
 
 /* -- A strategy: cores first, the device begins again ------------------- */
 
@@ -30,7 +33,7 @@ serve (gpointer self, const HassStreamState *state, guint device,
   (void)force;
   if (env->devices[device].kind != HASS_DEVICE_GPU)
     {
-      serve->at_once[0] = 1;
+      serve->at_once[env->n_classes - 2] = 1;
       return HASS_TAKE;
     }
   serve->again = at_wanted && state->held.units > 0;
@@ -50,12 +53,16 @@ static const HassStrategyOps ops = { .struct_size = sizeof ops,
 
 /* @slow: the core computes token @wanted for as long as it is needed, and the
    device at once; else the device waits until the core is through with it.
-   @fails: the core then fails. @on_gpu, @on_core: what has computed it.
+   @fails: the core then fails. @tagged: an earlier stage gives each token a tag
+   of its own, @tags[seq], and the core computes token @wanted for TAG_MS at
+   most. @on_gpu, @on_core: what has computed it. @trace: a file, or NULL.
    @out, @released: of each token. @seen: at the end, in order. */
 typedef struct
 {
-  gboolean slow, fails;
+  gboolean slow, fails, tagged;
   HassErrorPolicy on_error;
+  const char *trace;
+  _Atomic gboolean tags[N];
   _Atomic gboolean on_gpu, on_core, past;
   guint8 in[N], out[N];
   _Atomic guint released[N];
@@ -90,6 +97,25 @@ on_gpu (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
 }
 
 static gboolean
+give_tag (HassToken *token, HassWorker *worker, gpointer data, GError **error)
+{
+  Run *run = data;
+  (void)worker, (void)error;
+  run->tags[token->seq] = TRUE;
+  token->tag = (gpointer)&run->tags[token->seq];
+  return TRUE;
+}
+
+static void
+free_tag (gpointer tag, gpointer data)
+{
+  _Atomic gboolean *is_there = tag;
+  (void)data;
+  CU_ASSERT_TRUE (*is_there);
+  *is_there = FALSE;
+}
+
+static gboolean
 on_core (HassToken *token, HassWorker *worker, gpointer data, GError **error)
 {
   Run *run = data;
@@ -97,12 +123,15 @@ on_core (HassToken *token, HassWorker *worker, gpointer data, GError **error)
   if ((gint64)token->seq != wanted)
     return TRUE;
   at_wanted = TRUE;
-  while (run->slow && !hass_worker_stopping (worker))
+  gint64 until = g_get_monotonic_time () + TAG_MS * 1000;
+  while (run->slow && !hass_worker_stopping (worker)
+         && !(run->tagged && g_get_monotonic_time () > until))
     g_thread_yield ();
   while (!run->slow && !run->on_gpu)
     g_thread_yield ();
   at_wanted = FALSE;
   run->on_core = TRUE;
+  run->early |= token->tag && !*(_Atomic gboolean *)token->tag;
   if (run->slow) /* what is dropped is not seen */
     *token->output = 0;
   if (!run->fails)
@@ -138,6 +167,7 @@ go (Run *run, HassReport **report, GError **error)
   HassDevice *device = stand_in_new (&(StandInPlan){ .depth = 1 });
   HassLoad loads[N];
   const HassStage stages[] = {
+    HASS_STAGE (.name = "tag", .cpu = give_tag),
     HASS_STAGE (.name = "add", .cpu = on_core, .gpu = on_gpu, .output_bytes = 1,
                 .pure = TRUE),
     HASS_STAGE (.name = "sink", .mode = HASS_STAGE_ORDERED, .cpu = sink),
@@ -151,14 +181,16 @@ go (Run *run, HassReport **report, GError **error)
   p.loads = loads;
   p.n_loads = N;
   p.user_data = run;
-  p.stages = stages;
-  p.n_stages = G_N_ELEMENTS (stages);
+  p.stages = run->tagged ? stages : stages + 1;
+  p.n_stages = run->tagged ? 3 : 2;
+  p.tag_free = free_tag;
   p.release = released;
   p.run.devices = &device;
   p.run.n_devices = 1;
   p.run.n_cores = 2;
   p.run.strategy = ops.name;
   p.run.on_error = run->on_error;
+  p.run.trace = run->trace;
   hass_strategy_register (&ops, NULL); /* once is enough */
   at_wanted = FALSE;
   watchdog (30, "a token that is begun again");
@@ -168,7 +200,7 @@ go (Run *run, HassReport **report, GError **error)
   for (guint i = 0; i < N; i++)
     CU_ASSERT_EQUAL (run->released[i], 1);
   CU_ASSERT_FALSE (run->early);
-  CU_ASSERT_TRUE (run->on_gpu && run->on_core);
+  CU_ASSERT_TRUE ((run->on_gpu || run->tagged) && run->on_core);
   return ok;
 }
 
@@ -179,6 +211,7 @@ expect_all (const Run *run, const HassReport *report)
   for (guint i = 0; i < N; i++)
     CU_ASSERT_EQUAL (run->out[i], (guint8)(3 * i + 1));
   CU_ASSERT_EQUAL (report->stages[0].tokens, N);
+  CU_ASSERT_EQUAL (report->stages[0].bytes, N);
   CU_ASSERT_TRUE (report->stages[0].again > 0);
   CU_ASSERT_EQUAL (report->n_unfinished, 0);
 }
@@ -226,16 +259,36 @@ core_is_first (void)
 }
 
 /* A core that fails with a token which the device has computed meanwhile has
-   not failed. */
+   not failed, and none of its tokens goes on. */
 static void
 failure_too_late (void)
 {
-  Run run = { .slow = TRUE, .fails = TRUE };
+  g_autofree char *path = trial_file (""), *text = NULL;
+  Run run = { .slow = TRUE, .fails = TRUE, .trace = path };
   g_autoptr (HassReport) report = NULL;
   g_autoptr (GError) error = NULL;
   wanted = 7;
   CU_ASSERT_TRUE (go (&run, &report, &error));
   expect_all (&run, report);
+  CU_ASSERT_TRUE (g_file_get_contents (path, &text, NULL, NULL));
+  CU_ASSERT_PTR_NOT_NULL (strstr (text, "\"first\":7,\"tokens\":0}"));
+  unlink (path);
+}
+
+/* A later stage may free a tag that an earlier one has hung on a token; so the
+   core is left alone with a token that owns one. */
+static void
+own_tag (void)
+{
+  Run run = { .slow = TRUE, .tagged = TRUE };
+  g_autoptr (HassReport) report = NULL;
+  g_autoptr (GError) error = NULL;
+  wanted = 7;
+  CU_ASSERT_TRUE (go (&run, &report, &error));
+  CU_ASSERT_EQUAL (run.seen, N);
+  CU_ASSERT_EQUAL (report->stages[1].again, 0);
+  for (guint i = 0; i < N; i++)
+    CU_ASSERT_FALSE (run.tags[i]);
 }
 
 /* A core that fails first decides: the token has failed, and is listed once. */
@@ -260,4 +313,5 @@ HASS_TEST_SUITE (pipeline_pure,
                    "device",
                    core_is_first },
                  { "a failure that comes too late is none", failure_too_late },
-                 { "a failure that comes first counts once", failure_first })
+                 { "a failure that comes first counts once", failure_first },
+                 { "a token that owns a tag is not begun again", own_tag })

@@ -5,10 +5,11 @@
 
    DESIGN. A seed makes a plan: one to four GPUs of the stand-in for the CUDA
    runtime with one to four faults, and a pipeline of two parallel stages, which
-   GPUs and perhaps cores can run, and an ordered one that checks. With cores
-   for both stages every token must come through. TEST_FARMS is the number of
-   pipelines, TEST_SEED the first seed. A plan that hangs ends the program, with
-   its seed.
+   GPUs and perhaps cores can run, and an ordered one that checks. In some plans
+   a stage before them emits parts, which may own tags, or the check cancels the
+   pipeline. Else, with cores for both stages, every token must come through.
+   TEST_FARMS is the number of pipelines, TEST_SEED the first seed. A plan that
+   hangs ends the program, with its seed.
 
    Thread safety: one thread beside those of the pipelines. */
 #include <string.h>
@@ -27,6 +28,11 @@
 #  define PIPELINES 500
 #endif
 #define MOST_TOKENS 512
+#define MOST_PARTS 3
+/* At pure stages cores are late with each so manyth token, by so long, in us:
+   GPUs overtake them. */
+#define LATE_EACH 16
+#define LATE_US 1000
 #define PATIENCE_S 60
 
 typedef struct
@@ -34,14 +40,17 @@ typedef struct
   guint64 seed;
   GString *text;
   guint n_gpus, n_tokens, n_cores;
-  gboolean gpu_only, pure;
+  gboolean gpu_only, pure, parts, tagged;
+  guint64 cancel_at; /* loads that are through then; 0: it is not cancelled */
+  GCancellable *cancellable;
   const char *strategy;
   HassErrorPolicy on_error;
   gsize tokens;
   FakePlan faults;
   guint8 *bytes[MOST_TOKENS];
   /* what has happened */
-  guint64 next, seen;
+  guint64 at, seen, loads_done;
+  guint came; /* parts of load @at */
   _Atomic guint released[MOST_TOKENS], committed;
   _Atomic guint64 on_gpus;
   const char *_Atomic wrong;
@@ -75,11 +84,56 @@ flip (const guint8 *in, guint8 *out)
     out[i] = in[i] ^ 0x5a;
 }
 
+static guint
+n_parts (const Plan *p, guint64 seq)
+{
+  return p->parts ? 1 + (guint)(seq % MOST_PARTS) : 1;
+}
+
+/* The first part lies in the load, the others in buffers. */
+static gboolean
+cpu_parts (HassToken *t, HassWorker *worker, gpointer data, GError **error)
+{
+  Plan *p = data;
+  (void)error;
+  HassLoad part = { .input = t->input, .input_bytes = t->input_bytes };
+  for (guint i = 0; i < n_parts (p, t->seq); i++)
+    {
+      gpointer buffer
+          = i > 0 ? hass_token_buffer (t, worker, t->input_bytes) : NULL;
+      if (i > 0 && !buffer)
+        return FALSE;
+      if (buffer)
+        part.input = memcpy (buffer, t->input, t->input_bytes);
+      part.tag = p->tagged ? g_memdup2 (t->input, sizeof (guint32)) : NULL;
+      if (!hass_token_emit (t, worker, &part))
+        {
+          g_free (part.tag);
+          return FALSE;
+        }
+    }
+  return TRUE;
+}
+
+static void
+free_tag (gpointer tag, gpointer data)
+{
+  (void)data;
+  g_free (tag);
+}
+
 static gboolean
 cpu_triple (HassToken *t, HassWorker *worker, gpointer data, GError **error)
 {
-  (void)worker, (void)data, (void)error;
+  Plan *p = data;
+  (void)error;
   triple (t->input, t->output);
+  gint64 until = g_get_monotonic_time () + LATE_US;
+  while (p->pure && t->seq % LATE_EACH == 0 && !hass_worker_stopping (worker)
+         && g_get_monotonic_time () < until)
+    g_thread_yield ();
+  if (p->tagged && memcmp (t->tag, t->output, sizeof (guint32)) != 0)
+    p->wrong = "a part has a wrong tag";
   return TRUE;
 }
 
@@ -133,10 +187,14 @@ check (HassToken *t, HassWorker *worker, gpointer data, GError **error)
   guint32 n;
   (void)worker, (void)error;
   memcpy (&n, in, sizeof n);
-  if (t->seq < p->next)
+  if (t->seq != p->at)
+    p->came = 0;
+  if (t->seq < p->at || p->came == n_parts (p, t->seq))
     p->wrong = "a token came twice or out of order";
-  p->next = t->seq + 1;
-  p->seen++;
+  p->at = t->seq;
+  p->seen += ++p->came == n_parts (p, t->seq);
+  if (p->cancel_at > 0 && p->seen >= p->cancel_at)
+    g_cancellable_cancel (p->cancellable);
   if (t->input_bytes != n)
     p->wrong = "a token has a wrong size";
   for (guint32 i = sizeof n; i < n && !p->wrong; i++)
@@ -153,6 +211,15 @@ released (const HassLoad *load, gboolean committed, gpointer data)
   p->committed += committed;
   g_free (p->bytes[GPOINTER_TO_UINT (load->tag)]); /* nobody reads it now */
   p->bytes[GPOINTER_TO_UINT (load->tag)] = NULL;
+}
+
+static void
+progress (const HassProgressInfo *info, gpointer data)
+{
+  Plan *p = data;
+  if (info->loads_done < p->loads_done || info->loads_done > p->n_tokens)
+    p->wrong = "the progress goes back or too far";
+  p->loads_done = info->loads_done;
 }
 
 /* -- A strategy that begins again whatever it may ----------------------- */
@@ -231,6 +298,16 @@ plan_init (Plan *p, guint64 seed)
   p->pure = below (r, 2);
   if (p->pure && below (r, 4) > 0)
     p->strategy = again_ops.name;
+  p->parts = below (r, 3) == 0;
+  p->tagged = p->parts && below (r, 2);
+  if (p->parts && p->tokens > 0)
+    p->tokens += MOST_PARTS;
+  if (below (r, 8) == 0)
+    p->cancel_at = 1 + below (r, p->n_tokens);
+  p->cancellable = g_cancellable_new ();
+  g_string_append_printf (p->text, "%s%s cancel at %" G_GUINT64_FORMAT,
+                          p->parts ? " parts" : "",
+                          p->tagged ? " with tags" : "", p->cancel_at);
 }
 
 static void
@@ -239,6 +316,7 @@ plan_clear (Plan *p)
   for (guint i = 0; i < p->n_tokens; i++)
     g_free (p->bytes[i]);
   g_string_free (p->text, TRUE);
+  g_object_unref (p->cancellable);
 }
 
 static gboolean
@@ -246,6 +324,7 @@ run_pipeline (Plan *p, HassReport **report, GError **error)
 {
   HassLoad loads[MOST_TOKENS];
   const HassStage stages[] = {
+    HASS_STAGE (.name = "parts", .cpu = cpu_parts),
     HASS_STAGE (.name = "triple", .cpu = p->gpu_only ? NULL : cpu_triple,
                 .gpu = gpu_triple, .output_ratio = 1, .pure = p->pure),
     HASS_STAGE (.name = "flip", .cpu = p->gpu_only ? NULL : cpu_flip,
@@ -265,14 +344,19 @@ run_pipeline (Plan *p, HassReport **report, GError **error)
   pipeline.loads = loads;
   pipeline.n_loads = p->n_tokens;
   pipeline.user_data = p;
-  pipeline.stages = stages;
-  pipeline.n_stages = G_N_ELEMENTS (stages);
+  pipeline.stages = p->parts ? stages : stages + 1;
+  pipeline.n_stages = G_N_ELEMENTS (stages) - !p->parts;
+  pipeline.tag_free = p->tagged ? free_tag : NULL;
   pipeline.tokens = p->tokens;
   pipeline.release = released;
   pipeline.run.strategy = p->strategy;
   pipeline.run.on_error = p->on_error;
   pipeline.run.n_cores = p->n_cores;
   pipeline.run.n_gpus = (gint)p->n_gpus;
+  pipeline.run.cancellable = p->cancellable;
+  pipeline.run.progress = progress;
+  pipeline.run.progress_data = p;
+  pipeline.run.progress_interval_ms = 1;
   if (p->faults.hang_kernel_at > 0)
     pipeline.run.bundle_deadline_ms = 30;
   return hass_pipeline (&pipeline, report, error);
@@ -297,7 +381,7 @@ check_books (Plan *p, gboolean ok, const HassReport *report,
     p->wrong = "a token is neither through nor listed";
   if (!ok && !error)
     p->wrong = "it failed without an error";
-  if (!p->gpu_only && (!ok || p->seen != p->n_tokens))
+  if (!p->gpu_only && p->cancel_at == 0 && (!ok || p->seen != p->n_tokens))
     p->wrong = "cores could have computed what is missing";
 }
 
@@ -326,7 +410,10 @@ run_plan (Plan *p, Tally *tally)
     {
       tally->again += report->stages[s].again;
       tally->overtaken += report->stages[s].overtaken;
-      if (report->stages[s].tokens > p->n_tokens)
+      if (report->stages[s].overtaken > report->stages[s].tokens)
+        p->wrong = "more tokens are overtaken than computed";
+      if (report->stages[s].tokens
+          > (guint64)p->n_tokens * (p->parts ? MOST_PARTS : 1))
         p->wrong = "a token counts twice at a stage";
     }
   tally->lost += lost;

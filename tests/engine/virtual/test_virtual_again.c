@@ -11,6 +11,8 @@
 
 #define N 200
 #define LONG_SEQ 60
+/* In flight: so few that LONG_SEQ comes to its stage after time 0. */
+#define TOKENS 16
 /* Times on a core, in us. */
 #define SHORT_US 10
 #define LONG_US 1e6
@@ -109,6 +111,7 @@ run (gboolean pure)
   p.user_data = &seen;
   p.stages = stages;
   p.n_stages = G_N_ELEMENTS (stages);
+  p.tokens = TOKENS;
   p.run.platform = path;
   p.run.strategy = ops.name;
   g_autoptr (GError) error = NULL;
@@ -136,6 +139,8 @@ gpu_is_first (void)
   CU_ASSERT_TRUE (pure->makespan_s * 1e6 < gpu_us + N * SHORT_US);
   CU_ASSERT_EQUAL (pure->stages[0].again, pure->stages[0].overtaken);
   CU_ASSERT_TRUE (pure->stages[0].again > 0);
+  /* While one device computes a token it does not wait for the other. */
+  CU_ASSERT_TRUE (pure->stages[0].waiting_s <= plain->stages[0].waiting_s);
 }
 
 HASS_TEST_SUITE (virtual_again,
