@@ -288,6 +288,8 @@ hass_job_units_finished (HassJob *job, HassSlot *slot, guint32 n)
 {
   if (n == 0 || job->source->grant_over) /* a pipeline counts tokens */
     return;
+  /* Read while units are outstanding: the slot may be used again after. */
+  gboolean open = slot->round.ready != NULL;
   /* Release hands this thread's results and counters to the thread that ends
      the round; acquire gives that thread the results and counters of all.
      Sequentially consistent, as in hass_slots_computed(): either that sees the
@@ -296,11 +298,10 @@ hass_job_units_finished (HassJob *job, HassSlot *slot, guint32 n)
                                  memory_order_seq_cst)
       == n)
     end_round (job, slot);
-  else if (slot->round.ready)
+  else if (open)
     close_if_quiet (job, slot);
   /* Also at a round's end: its results may be kept from being delivered. */
-  if (!slot->round.ready
-      && atomic_load_explicit (&job->counted, memory_order_seq_cst))
+  if (!open && atomic_load_explicit (&job->counted, memory_order_seq_cst))
     job->engine->changed (job);
   /* Sequentially consistent, as are the count in end_round and the result
      pool's mark: of the thread that ends a round and the thread that delivers

@@ -285,6 +285,25 @@ hass_stream_consult (HassStream *stream, gint64 now_ns, gboolean idle)
   pthread_mutex_unlock (&job->decision);
 }
 
+/* As hass_stream_consult(), before a core gives back its place at a linked
+   stage, which another one may take at once: by what is known now of the
+   stage's time. The first time that this core has computed there is told
+   without delay. */
+void
+hass_stream_consult_at (HassStream *stream, const HassWorker *worker, guint s)
+{
+  HassJob *job = stream->job;
+  const HassStreamWorker *sw = &stream->workers[worker->index];
+  if (atomic_load_explicit (&sw->stages[s].batches, memory_order_relaxed) > 1)
+    {
+      hass_stream_consult (stream, worker->now_ns, FALSE);
+      return;
+    }
+  pthread_mutex_lock (&job->decision);
+  consult (stream, worker->now_ns, FALSE);
+  pthread_mutex_unlock (&job->decision);
+}
+
 gint64
 hass_stream_again_ns (HassStream *stream, gint64 now_ns)
 {

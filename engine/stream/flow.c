@@ -215,6 +215,8 @@ go_on (HassStream *stream, HassWorker *worker, HassBatch *batch)
   HassStreamWorker *sw = hass_stream_worker (stream, worker);
   HassBatch *mine, *freed = NULL;
   gboolean parts = sw->has_parts;
+  if (stream->stages[batch->stage].linked)
+    hass_stream_consult_at (stream, worker, batch->stage);
   if (batch->original)
     {
       guint s = batch->stage;
