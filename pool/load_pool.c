@@ -243,6 +243,22 @@ hass_load_pool_emit (HassLoadPool *pool, const HassLoad *load)
   return TRUE;
 }
 
+/* Called by the generator only, when it is the only thread and no load waits or
+   is held: counts a load that its thread computes without the ring. Relaxed: a
+   thread that shows the progress reads `published`. */
+void
+hass_load_pool_pass (HassLoadPool *pool)
+{
+  guint64 head = ++pool->head;
+  atomic_store_explicit (&pool->published, head, memory_order_relaxed);
+  atomic_store_explicit (&pool->taken, head, memory_order_relaxed);
+  atomic_store_explicit (&pool->freed, head, memory_order_relaxed);
+  atomic_store_explicit (
+      &pool->loads_out,
+      atomic_load_explicit (&pool->loads_out, memory_order_relaxed) + 1,
+      memory_order_relaxed);
+}
+
 /* Counts @n loads that are added in an array. Under the lock, since otherwise
    a thread that takes the loads could subtract them from the counter before
    they were added. array_loads is sequentially consistent for the same reason

@@ -44,6 +44,7 @@ void hass_load_pool_widen (HassLoadPool *pool, gsize n_loads, gsize bytes,
 void hass_load_pool_free (HassLoadPool *pool);
 
 gboolean hass_load_pool_emit (HassLoadPool *pool, const HassLoad *load);
+void hass_load_pool_pass (HassLoadPool *pool);
 gboolean hass_load_pool_has_room (HassLoadPool *pool);
 void hass_load_pool_add_array (HassLoadPool *pool, const HassLoad *loads,
                                gsize n);

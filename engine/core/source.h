@@ -36,6 +36,9 @@ typedef struct
  * @store: (nullable): a dataflow on the real machine has ended without an error
  *   after @makespan_ns: stores what it has measured in the profile store.
  * @report: (nullable): adds what is reported of the stages.
+ * @pass: a pipeline of which the calling thread is the only one and where
+ *   nothing waits: has the load pass all stages, unless the job stops; the
+ *   clock of worker 0 is set before and is then that of the end.
  * @idle: any thread: returns: TRUE if nothing waits and nothing runs.
  * @has_work: any thread of the live engine: returns: TRUE if a core may find
  *   work beside @others that look for it as well. @caller: the core is the
@@ -77,6 +80,7 @@ typedef struct
   void (*store) (struct HassJob *job, gint64 makespan_ns);
   void (*report) (struct HassJob *job, HassReport *report);
   void (*free) (struct HassJob *job);
+  void (*pass) (struct HassJob *job, const HassLoad *load);
   gboolean (*idle) (struct HassJob *job);
   gboolean (*has_work) (struct HassJob *job, gboolean caller, guint others);
   gint64 (*again_ns) (struct HassJob *job);

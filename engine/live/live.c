@@ -51,14 +51,14 @@ has_room (HassJob *job)
          && !atomic_load_explicit (&job->caller_wanted, memory_order_relaxed);
 }
 
-/* Where no other thread computes, nothing waits but what was just emitted, in
-   most cases one load: this computes that without what sleeping for others
-   would take, with worker 0's clock as the caller has set it. Returns: TRUE if
+/* Where no other thread computes, nothing waits but what was just emitted: this
+   computes that without what sleeping for others would take. Returns: TRUE if
    all is computed. */
 static gboolean
 flow (HassJob *job)
 {
   const HassLive *live = job->driver;
+  job->workers[0].now_ns = 0; /* no clock is read for arrays */
   while (!hass_job_stopping (job) && live->course->once (job, &job->workers[0]))
     if (job->source->idle (job))
       return TRUE;

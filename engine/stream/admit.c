@@ -199,16 +199,21 @@ count_bytes (HassStream *stream, Admitted *a, guint32 most, guint64 bytes,
     }
 }
 
-/* Under admit_lock: nobody else adds. */
-static void
-count_begun (HassStream *stream, const Admitted *a)
+/* Counts tokens that begin, and what they count in the bound on bytes. Under
+   admit_lock, or where no other thread admits: nobody else adds. */
+void
+hass_stream_count_begun (HassStream *stream, guint32 n, guint64 bytes)
 {
-  guint64 n = atomic_load_explicit (&stream->n_begun, memory_order_relaxed);
-  guint64 bytes
+  guint64 n_begun
+      = atomic_load_explicit (&stream->n_begun, memory_order_relaxed);
+  guint64 bytes_begun
       = atomic_load_explicit (&stream->bytes_begun, memory_order_relaxed);
-  atomic_store_explicit (&stream->n_begun, n + a->n, memory_order_relaxed);
-  atomic_store_explicit (&stream->bytes_begun, bytes + a->charged,
+  atomic_store_explicit (&stream->n_begun, n_begun + n, memory_order_relaxed);
+  atomic_store_explicit (&stream->bytes_begun, bytes_begun + bytes,
                          memory_order_relaxed);
+  atomic_fetch_add_explicit (&stream->n_tokens, n, memory_order_seq_cst);
+  if (bytes > 0)
+    atomic_fetch_add_explicit (&stream->bytes, bytes, memory_order_relaxed);
 }
 
 /* Gives a core up to @most of the next loads, as many as the bounds leave room
@@ -232,10 +237,7 @@ give (HassStream *stream, guint32 most)
                in_flight > 0);
   intake->at += a.n;
   note_pending (stream);
-  count_begun (stream, &a);
-  atomic_fetch_add_explicit (&stream->n_tokens, a.n, memory_order_seq_cst);
-  if (a.charged > 0)
-    atomic_fetch_add_explicit (&stream->bytes, a.charged, memory_order_relaxed);
+  hass_stream_count_begun (stream, a.n, a.charged);
   return a;
 }
 

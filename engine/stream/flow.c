@@ -7,9 +7,9 @@
 
 /* Ends the tokens of a batch, all of them or those that have been dropped or
    have failed; the others stay in the batch. */
-static void
-end_tokens (HassStream *stream, HassStreamWorker *sw, HassBatch *batch,
-            gboolean all)
+void
+hass_batch_end (HassStream *stream, HassStreamWorker *sw, HassBatch *batch,
+                gboolean all)
 {
   HassJob *job = stream->job;
   guint64 charge = 0, bytes = 0;
@@ -65,7 +65,7 @@ carry (HassStream *stream, HassWorker *worker, HassBatch *batch)
       batch->entered = FALSE;
       if (batch->stage == stream->n_stages)
         {
-          end_tokens (stream, sw, batch, TRUE);
+          hass_batch_end (stream, sw, batch, TRUE);
           hass_batch_free (stream, sw, batch);
           return NULL;
         }
@@ -76,7 +76,7 @@ carry (HassStream *stream, HassWorker *worker, HassBatch *batch)
       if (stage->linked)
         {
           if (batch->n_alive < batch->n)
-            end_tokens (stream, sw, batch, FALSE);
+            hass_batch_end (stream, sw, batch, FALSE);
           hass_ready_push (stream, batch);
           return NULL;
         }

@@ -413,6 +413,7 @@ double hass_stream_token_ns (const HassStream *stream, const HassWorker *worker,
 void hass_stream_admit_init (HassStream *stream);
 void hass_stream_admit_clear (HassStream *stream);
 HassBatch *hass_stream_admit (HassStream *stream, HassWorker *worker);
+void hass_stream_count_begun (HassStream *stream, guint32 n, guint64 bytes);
 guint32 hass_stream_batch_size (HassStream *stream, const HassStreamWorker *sw,
                                 guint stage);
 
@@ -452,9 +453,14 @@ gboolean hass_again_together (const HassStream *stream,
 HassBatch *hass_again_divide (HassStream *stream, HassStreamWorker *sw,
                               HassBatch *batch, gboolean halve);
 
+/* pass.c */
+void hass_stream_pass (HassJob *job, const HassLoad *load);
+
 /* flow.c */
 void hass_batch_dispatch (HassStream *stream, HassWorker *worker,
                           HassBatch *batch);
+void hass_batch_end (HassStream *stream, HassStreamWorker *sw, HassBatch *batch,
+                     gboolean all);
 
 /* stream.c */
 HassGpuWorkerFunc hass_stage_worker (const HassStage *stage, const char *kind);

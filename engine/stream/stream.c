@@ -451,6 +451,7 @@ stream_progress (HassJob *job, HassProgressInfo *info)
 const HassSourceOps hass_stream_ops = { .create = stream_create,
                                         .finish = stream_finish,
                                         .report = hass_stream_report,
+                                        .pass = hass_stream_pass,
                                         .free = stream_free,
                                         .idle = stream_is_idle,
                                         .has_work = hass_stream_has_work,
