@@ -154,10 +154,11 @@ static guint64
 n_known_locked (const HassChoice *c, const HassCodeletState *codelet)
 {
   const HassPlacing *p = c->graph->placing;
-  guint64 n = 0;
+  guint64 n = 0, came = atomic_load_explicit (&codelet->n_submitted,
+                                              memory_order_relaxed);
   for (guint i = 0; i < p->n_devices; i++)
     n += p->devices[i].codelets[codelet->index].n_computed;
-  n = n / 4 + codelet->n_waiting;
+  n = n / 4 + came - MIN (codelet->n_computed, came);
   if (c->bound <= LINK_BINDS)
     return n;
   double bound
