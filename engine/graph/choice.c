@@ -158,7 +158,9 @@ n_known_locked (const HassChoice *c, const HassCodeletState *codelet)
                                               memory_order_relaxed);
   for (guint i = 0; i < p->n_devices; i++)
     n += p->devices[i].codelets[codelet->index].n_computed;
-  n = n / 4 + came - MIN (codelet->n_computed, came);
+  /* Devices may have computed more than came, as some are computed again; what
+     waits must count, or a core would leave it when no device is open. */
+  n = n / 4 + MAX (came - MIN (codelet->n_computed, came), codelet->n_waiting);
   if (c->bound <= LINK_BINDS)
     return n;
   double bound
