@@ -46,10 +46,9 @@ HASS_BEGIN_DECLS
  *   last task before it, or that gives it back as its memory is full;
  *   HASS_FLOW_NO_WORKER: it waited for none, or is placed anew.
  * @n_known: if @core_ns is unknown, no core has tried the codelet, and no
- *   device asks: the tasks of its codelet that have been submitted and that
- *   devices have not computed, @n_waiting at least, and a quarter of those that
- *   they have, as more may come. Where copies home keep the devices busy for
- *   many times the time of kernels, a multiple of that. Else 0.
+ *   device asks: @n_waiting and a quarter of those that devices have computed,
+ *   as more of them may come. Where copies home keep the devices busy for many
+ *   times the time of kernels, a multiple of that. Else 0.
  * @name: of its codelet, for people.
  */
 typedef struct

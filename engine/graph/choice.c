@@ -154,13 +154,10 @@ static guint64
 n_known_locked (const HassChoice *c, const HassCodeletState *codelet)
 {
   const HassPlacing *p = c->graph->placing;
-  guint64 n = 0, came = atomic_load_explicit (&codelet->n_submitted,
-                                              memory_order_relaxed);
+  guint64 n = 0;
   for (guint i = 0; i < p->n_devices; i++)
     n += p->devices[i].codelets[codelet->index].n_computed;
-  /* Devices may have computed more than came, as some are computed again; what
-     waits must count, or a core would leave it when no device is open. */
-  n = n / 4 + MAX (came - MIN (codelet->n_computed, came), codelet->n_waiting);
+  n = n / 4 + codelet->n_waiting;
   if (c->bound <= LINK_BINDS)
     return n;
   double bound

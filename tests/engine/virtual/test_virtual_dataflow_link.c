@@ -72,36 +72,9 @@ kernels_bind (void)
   hass_report_free (flow.report);
 }
 
-/* 20 updates each of 40 small tiles, one after the other. */
-static gboolean
-update_again (HassGraph *graph, gpointer data, GError **error)
-{
-  HassData *of[40];
-  (void)data, (void)error;
-  for (guint i = 0; i < G_N_ELEMENTS (of); i++)
-    of[i] = hass_graph_data (graph, tiles[i], 1000, 1, 0);
-  for (guint n = 0; n < 20; n++)
-    for (guint i = 0; i < G_N_ELEMENTS (of); i++)
-      virtual_flow_submit (graph, &counts, of[i], HASS_UPDATE, 100);
-  return TRUE;
-}
-
-/* No more than 40 tasks are ready at a time. */
-static void
-many_are_to_come (void)
-{
-  g_autoptr (GError) error = NULL;
-  VirtualFlow flow = { .n_cores = 4, .n_gpus = 1, .dry = TRUE };
-  CU_ASSERT_TRUE (virtual_flow_run (&flow, update_again, &error));
-  CU_ASSERT_TRUE (flow.report->devices[0].units > 20);
-  hass_report_free (flow.report);
-}
-
 HASS_TEST_SUITE (
     virtual_dataflow_link,
     { "cores soon compute tasks whose copies home bind the link of a GPU",
       link_binds },
     { "cores do not try 200 tasks that a GPU computes while it copies",
-      kernels_bind },
-    { "cores try a codelet of which 800 tasks were submitted and 40 are ready",
-      many_are_to_come })
+      kernels_bind })

@@ -65,14 +65,14 @@ cores (void)
   said (m, "a core takes gemm when its data are home: a core 3100 us, devices "
            "have done all that waits in 4000 us [1]\n");
   task.core_ns = 0;
-  task.n_known = 799;
+  task.n_known = 511;
   suits (m, HASS_FLOW_CORES, &task, &v);
-  said (m, "cores do not try gemm: its time there is unknown, 799 tasks of 800 "
+  said (m, "cores do not try gemm: its time there is unknown, 511 tasks of 512 "
            "are known [1]\n");
-  task.n_known = 800;
+  task.n_known = 512;
   suits (m, HASS_FLOW_CORES, &task, &v);
   said (m, "a core tries gemm when its data are home: its time there is "
-           "unknown, 800 tasks of 800 are known [1]\n");
+           "unknown, 512 tasks of 512 are known [1]\n");
   task.n_known = 0;
   suits (m, HASS_FLOW_CORES, &task, &v);
   said (m, "");
@@ -121,7 +121,7 @@ assigned (void)
       place (m, &task);
       said (m, "gemm waits for gpu0: gpu0 23.5 us [1]\n");
       task = task_of (4, 0, 11000);
-      task.n_known = 800;
+      task.n_known = 512;
       place (m, &task);
       said (m, "gemm waits for the cores, where its time is unknown [1]\n");
       end (m);
@@ -168,9 +168,9 @@ accelerated (void)
            "[1]\n");
   suits (m, HASS_FLOW_CORES, &task, &v);
   said (m, "");
-  task.n_known = 799;
+  task.n_known = 511;
   suits (m, HASS_FLOW_CORES, &task, &v);
-  said (m, "cores do not try gemm: its time there is unknown, 799 tasks of 800 "
+  said (m, "cores do not try gemm: its time there is unknown, 511 tasks of 512 "
            "are known [1]\n");
   task = task_of (2, 0, 0);
   task.devices = 0;

@@ -37,9 +37,9 @@ core_before_devices (void)
   m->state.backlog_ns = 100;
   CU_ASSERT_EQUAL (suits (m, HASS_FLOW_CORES, &task, &v), HASS_FLOW_IF_HOME);
   task.core_ns = 0;
-  task.n_known = 799;
+  task.n_known = 511;
   CU_ASSERT_EQUAL (suits (m, HASS_FLOW_CORES, &task, &v), HASS_FLOW_LEAVE);
-  task.n_known = 800;
+  task.n_known = 512;
   CU_ASSERT_EQUAL (suits (m, HASS_FLOW_CORES, &task, &v), HASS_FLOW_IF_HOME);
   end (m);
 }
@@ -95,7 +95,7 @@ tried_once (void)
       HassFlowTask task = task_of (4, 0, 10);
       set (m->task_ns, 0, 10, 10);
       CU_ASSERT_EQUAL (place (m, &task).queue, 1);
-      task.n_known = 800;
+      task.n_known = 512;
       CU_ASSERT_EQUAL (place (m, &task).queue, 0);
       CU_ASSERT_EQUAL (place (m, &task).queue, 1);
       end (m);
