@@ -227,7 +227,9 @@ hass_worker_parallel_for (HassWorker *worker, gsize n, gsize grain,
     }
   HassJob *job = worker->job;
   HassCpuPool *pool = hass_cpu_pool_get (MAX (job->n_cores, 1), NULL);
-  Loop loop = { .worker = { .job = job, .index = worker->index },
+  Loop loop = { .worker = { .job = job,
+                            .index = worker->index,
+                            .unneeded = worker->unneeded },
                 .body = body,
                 .user_data = user_data,
                 .charged = hass_callback.charged };

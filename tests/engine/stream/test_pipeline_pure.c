@@ -53,13 +53,14 @@ static const HassStrategyOps ops = { .struct_size = sizeof ops,
 
 /* @slow: the core computes token @wanted for as long as it is needed, and the
    device at once; else the device waits until the core is through with it.
-   @fails: the core then fails. @tagged: an earlier stage gives each token a tag
-   of its own, @tags[seq], and the core computes token @wanted for TAG_MS at
-   most. @on_gpu, @on_core: what has computed it. @trace: a file, or NULL.
+   @loops: in a loop over all cores. @fails: the core then fails. @tagged: an
+   earlier stage gives each token a tag of its own, @tags[seq], and the core
+   computes token @wanted for TAG_MS at most. @on_gpu, @on_core: what has
+   computed it. @trace: a file, or NULL.
    @out, @released: of each token. @seen: at the end, in order. */
 typedef struct
 {
-  gboolean slow, fails, tagged;
+  gboolean slow, loops, fails, tagged;
   HassErrorPolicy on_error;
   const char *trace;
   _Atomic gboolean tags[N];
@@ -115,6 +116,20 @@ free_tag (gpointer tag, gpointer data)
   *is_there = FALSE;
 }
 
+/* A loop's body: computes until it learns that the token is not needed. */
+static gboolean
+until_overtaken (gsize first, gsize count, HassWorker *worker, gpointer data,
+                 GError **error)
+{
+  const Run *run = data;
+  gint64 until = g_get_monotonic_time () + TAG_MS * 1000;
+  (void)first, (void)count, (void)error;
+  while (!hass_worker_stopping (worker)
+         && !(run->tagged && g_get_monotonic_time () > until))
+    g_thread_yield ();
+  return TRUE;
+}
+
 static gboolean
 on_core (HassToken *token, HassWorker *worker, gpointer data, GError **error)
 {
@@ -123,10 +138,10 @@ on_core (HassToken *token, HassWorker *worker, gpointer data, GError **error)
   if ((gint64)token->seq != wanted)
     return TRUE;
   at_wanted = TRUE;
-  gint64 until = g_get_monotonic_time () + TAG_MS * 1000;
-  while (run->slow && !hass_worker_stopping (worker)
-         && !(run->tagged && g_get_monotonic_time () > until))
-    g_thread_yield ();
+  if (run->slow && run->loops)
+    hass_worker_parallel_for (worker, 2, 1, until_overtaken, run, NULL);
+  else if (run->slow)
+    until_overtaken (0, 1, worker, run, NULL);
   while (!run->slow && !run->on_gpu)
     g_thread_yield ();
   at_wanted = FALSE;
@@ -221,11 +236,11 @@ expect_all (const Run *run, const HassReport *report)
 /* Without it the core would hold the token for ever: the watchdog would bark.
    It is the first token, one in the middle, or the last. */
 static void
-device_overtakes_core (void)
+overtake (gboolean loops)
 {
   for (guint i = 0; i < 3; i++)
     {
-      Run run = { .slow = TRUE };
+      Run run = { .slow = TRUE, .loops = loops };
       g_autoptr (HassReport) report = NULL;
       g_autoptr (GError) error = NULL;
       wanted = i * (N - 1) / 2;
@@ -240,6 +255,18 @@ device_overtakes_core (void)
           report->stages[0].again, report->stages[0].overtaken);
       CU_ASSERT_PTR_NOT_NULL (strstr (text, line));
     }
+}
+
+static void
+device_overtakes_core (void)
+{
+  overtake (FALSE);
+}
+
+static void
+device_overtakes_loop (void)
+{
+  overtake (TRUE);
 }
 
 /* The device is done when the token is past the sink: its load must have stayed
@@ -309,6 +336,8 @@ HASS_TEST_SUITE (pipeline_pure,
                  { "a device overtakes a core, which learns that it is not "
                    "needed",
                    device_overtakes_core },
+                 { "so does the body of a loop over all cores",
+                   device_overtakes_loop },
                  { "a core that is first has the token; its load stays for the "
                    "device",
                    core_is_first },
