@@ -276,14 +276,7 @@ double_kernel (const HassBundle *b, gpointer data)
                                       % (b->offsets[i + 1] - b->offsets[i])];
 }
 
-static gboolean
-doubles (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
-         GError **error)
-{
-  (void)error;
-  stand_in_launch (stream, double_kernel, bundle, data);
-  return TRUE;
-}
+STAND_IN_WORKER (doubles, double_kernel)
 
 static void
 other_device (void)

@@ -93,14 +93,7 @@ kernel (const HassBundle *bundle, gpointer data)
   g_atomic_int_add ((gint *)data, (gint)bundle->n_blocks);
 }
 
-static gboolean
-worker (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
-        GError **error)
-{
-  (void)error;
-  stand_in_launch (stream, kernel, bundle, data);
-  return TRUE;
-}
+STAND_IN_WORKER (worker, kernel)
 
 static gboolean
 not_this_one (const HassBundle *bundle, HassGpuStream *stream, gpointer data,

@@ -73,4 +73,14 @@ typedef void (*StandInKernel) (const HassBundle *bundle, gpointer user_data);
 void stand_in_launch (HassGpuStream *stream, StandInKernel kernel,
                       const HassBundle *bundle, gpointer user_data);
 
+/* Defines a GPU worker of this file, @name, that launches @kernel. */
+#define STAND_IN_WORKER(name, kernel)                                          \
+  static gboolean name (const HassBundle *bundle, HassGpuStream *stream,       \
+                        gpointer user_data, GError **error)                    \
+  {                                                                            \
+    (void)error;                                                               \
+    stand_in_launch (stream, kernel, bundle, user_data);                       \
+    return TRUE;                                                               \
+  }
+
 #endif

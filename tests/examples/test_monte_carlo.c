@@ -233,14 +233,7 @@ kernel (const HassBundle *bundle, gpointer user_data)
       }
 }
 
-static gboolean
-stand_in_worker (const HassBundle *bundle, HassGpuStream *stream,
-                 gpointer user_data, GError **error)
-{
-  (void)error;
-  stand_in_launch (stream, kernel, bundle, user_data);
-  return TRUE;
-}
+STAND_IN_WORKER (stand_in_worker, kernel)
 
 static void
 runs_with (guint n_devices, McKind kind, const char *strategy, gboolean no_cpu)

@@ -104,14 +104,7 @@ kernel (const HassBundle *bundle, gpointer data)
   computed_ns += hass_clock_ns () - begin;
 }
 
-static gboolean
-on_gpu (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
-        GError **error)
-{
-  (void)error;
-  stand_in_launch (stream, kernel, bundle, data);
-  return TRUE;
-}
+STAND_IN_WORKER (on_gpu, kernel)
 
 static gboolean
 sink (HassToken *token, HassWorker *worker, gpointer data, GError **error)

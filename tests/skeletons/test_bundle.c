@@ -71,14 +71,7 @@ add_constant (const HassBundle *bundle, gpointer data)
   b->on_gpu += bundle->n_blocks;
 }
 
-static gboolean
-on_gpu (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
-        GError **error)
-{
-  (void)error;
-  stand_in_launch (stream, add_constant, bundle, data);
-  return TRUE;
-}
+STAND_IN_WORKER (on_gpu, add_constant)
 
 static gboolean
 on_cpu (const HassBlock *block, HassWorker *worker, gpointer data,

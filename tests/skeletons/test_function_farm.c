@@ -38,14 +38,7 @@ kernel (const HassBundle *bundle, gpointer data)
   ((Ran *)data)->on_gpu += bundle->n_blocks;
 }
 
-static gboolean
-gpu (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
-     GError **error)
-{
-  (void)error;
-  stand_in_launch (stream, kernel, bundle, data);
-  return TRUE;
-}
+STAND_IN_WORKER (gpu, kernel)
 
 static gboolean
 run (HassFunctionFarm *f, HassReport **report, GError **error)

@@ -260,14 +260,7 @@ count_blocks (const HassBundle *bundle, gpointer data)
   __atomic_fetch_add ((guint *)data, (guint)bundle->n_blocks, __ATOMIC_RELAXED);
 }
 
-static gboolean
-gpu (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
-     GError **error)
-{
-  (void)error;
-  stand_in_launch (stream, count_blocks, bundle, data);
-  return TRUE;
-}
+STAND_IN_WORKER (gpu, count_blocks)
 
 /* Runs a farm on a stand-in that has this table in place of its own. */
 static gboolean

@@ -411,14 +411,7 @@ count_blocks (const HassBundle *bundle, gpointer user_data)
   atomic_fetch_add (&n_computed, (guint)bundle->n_blocks);
 }
 
-static gboolean
-launch_count (const HassBundle *bundle, HassGpuStream *stream,
-              gpointer user_data, GError **error)
-{
-  (void)error;
-  stand_in_launch (stream, count_blocks, bundle, user_data);
-  return TRUE;
-}
+STAND_IN_WORKER (launch_count, count_blocks)
 
 /* Emits the next load only when the one before has been computed. */
 static gboolean

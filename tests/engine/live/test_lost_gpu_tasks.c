@@ -153,14 +153,7 @@ kernel (const HassBundle *bundle, gpointer data)
   (void)bundle, (void)data;
 }
 
-static gboolean
-launch (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
-        GError **error)
-{
-  (void)error;
-  stand_in_launch (stream, kernel, bundle, data);
-  return TRUE;
-}
+STAND_IN_WORKER (launch, kernel)
 
 static gboolean
 on_core (const HassTask *task, HassWorker *worker, gpointer data,

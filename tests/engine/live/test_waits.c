@@ -127,14 +127,7 @@ kernel (const HassBundle *bundle, gpointer data)
     compute ((guint)bundle->n_blocks);
 }
 
-static gboolean
-gpu_worker (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
-            GError **error)
-{
-  (void)error;
-  stand_in_launch (stream, kernel, bundle, data);
-  return TRUE;
-}
+STAND_IN_WORKER (gpu_worker, kernel)
 
 /* All loads at once, or the round would begin with a few of them; then nothing
    until the device has been asked again. */

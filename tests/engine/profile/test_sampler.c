@@ -367,14 +367,7 @@ kernel (const HassBundle *bundle, gpointer data)
   g_usleep (200 * bundle->n_blocks);
 }
 
-static gboolean
-enqueue (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
-         GError **error)
-{
-  (void)error;
-  stand_in_launch (stream, kernel, bundle, data);
-  return TRUE;
-}
+STAND_IN_WORKER (enqueue, kernel)
 
 /* Runs a farm of so many loads on two cores and a device. */
 static void

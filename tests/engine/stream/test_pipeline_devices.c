@@ -41,14 +41,7 @@ add_kernel (const HassBundle *bundle, gpointer data)
     }
 }
 
-static gboolean
-gpu_add (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
-         GError **error)
-{
-  (void)error;
-  stand_in_launch (stream, add_kernel, bundle, data);
-  return TRUE;
-}
+STAND_IN_WORKER (gpu_add, add_kernel)
 
 static gboolean
 cpu_add (HassToken *token, HassWorker *worker, gpointer data, GError **error)
@@ -84,14 +77,7 @@ double_kernel (const HassBundle *bundle, gpointer data)
     }
 }
 
-static gboolean
-gpu_double (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
-            GError **error)
-{
-  (void)error;
-  stand_in_launch (stream, double_kernel, bundle, data);
-  return TRUE;
-}
+STAND_IN_WORKER (gpu_double, double_kernel)
 
 static gboolean
 check (HassToken *token, HassWorker *worker, gpointer data, GError **error)

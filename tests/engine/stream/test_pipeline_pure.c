@@ -88,14 +88,7 @@ kernel (const HassBundle *bundle, gpointer data)
     }
 }
 
-static gboolean
-on_gpu (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
-        GError **error)
-{
-  (void)error;
-  stand_in_launch (stream, kernel, bundle, data);
-  return TRUE;
-}
+STAND_IN_WORKER (on_gpu, kernel)
 
 static gboolean
 give_tag (HassToken *token, HassWorker *worker, gpointer data, GError **error)

@@ -68,14 +68,7 @@ copy_kernel (const HassBundle *bundle, gpointer data)
   memcpy (bundle->output, bundle->input, sizeof (guint64));
 }
 
-static gboolean
-on_device (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
-           GError **error)
-{
-  (void)error;
-  stand_in_launch (stream, copy_kernel, bundle, data);
-  return TRUE;
-}
+STAND_IN_WORKER (on_device, copy_kernel)
 
 static gboolean
 on_core (HassToken *token, HassWorker *worker, gpointer data, GError **error)

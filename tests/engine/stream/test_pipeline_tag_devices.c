@@ -22,14 +22,7 @@ copy_kernel (const HassBundle *bundle, gpointer data)
             bundle->input + (bundle->offsets ? bundle->offsets[i] : 0), 1);
 }
 
-static gboolean
-gpu_copy (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
-          GError **error)
-{
-  (void)error;
-  stand_in_launch (stream, copy_kernel, bundle, data);
-  return TRUE;
-}
+STAND_IN_WORKER (gpu_copy, copy_kernel)
 
 static gboolean
 cpu_copy (HassToken *t, HassWorker *w, gpointer data, GError **error)

@@ -73,14 +73,7 @@ kernel (const HassBundle *bundle, gpointer data)
   counts->on_gpu += (guint)bundle->n_blocks;
 }
 
-static gboolean
-on_gpu (const HassBundle *bundle, HassGpuStream *stream, gpointer data,
-        GError **error)
-{
-  (void)error;
-  stand_in_launch (stream, kernel, bundle, data);
-  return TRUE;
-}
+STAND_IN_WORKER (on_gpu, kernel)
 
 static void
 go (Counts *counts)
