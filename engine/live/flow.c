@@ -57,7 +57,7 @@ stream_once (HassJob *job, HassWorker *worker)
         hass_yield (job, worker);
       hass_job_check_deadline (job, end);
     }
-  hass_stream_consult (stream, begin, FALSE);
+  hass_stream_consult (stream, begin, FALSE, FALSE);
   return TRUE;
 }
 
@@ -66,7 +66,7 @@ stream_find (HassJob *job, double unit_ns, gboolean patient)
 {
   (void)unit_ns;
   (void)patient;
-  hass_stream_consult (hass_stream_of (job), hass_live_now (job), TRUE);
+  hass_stream_consult (hass_stream_of (job), hass_live_now (job), TRUE, FALSE);
   return find_end (job);
 }
 

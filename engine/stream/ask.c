@@ -271,36 +271,22 @@ consult (HassStream *stream, gint64 now_ns, gboolean idle)
 }
 
 /* Asks the strategy what cores may take, if there are other devices and the
-   last question is some time ago. Any core; takes the decision lock itself,
-   unless another thread has it. */
+   last question is some time ago, or, @now, at once. Any core; takes the
+   decision lock itself, unless, but for @now, another thread has it. */
 void
-hass_stream_consult (HassStream *stream, gint64 now_ns, gboolean idle)
+hass_stream_consult (HassStream *stream, gint64 now_ns, gboolean idle,
+                     gboolean now)
 {
   HassJob *job = stream->job;
-  if (!stream->linked || job->cpu < 0
-      || pthread_mutex_trylock (&job->decision) != 0)
+  if (!stream->linked || job->cpu < 0)
     return;
-  if (stream->consulted_ns == 0 || now_ns - stream->consulted_ns >= CONSULT_NS)
+  if (now)
+    pthread_mutex_lock (&job->decision);
+  else if (pthread_mutex_trylock (&job->decision) != 0)
+    return;
+  if (now || stream->consulted_ns == 0
+      || now_ns - stream->consulted_ns >= CONSULT_NS)
     consult (stream, now_ns, idle);
-  pthread_mutex_unlock (&job->decision);
-}
-
-/* As hass_stream_consult(), before a core gives back its place at a linked
-   stage, which another one may take at once: by what is known now of the
-   stage's time. The first time that this core has computed there is told
-   without delay. */
-void
-hass_stream_consult_at (HassStream *stream, const HassWorker *worker, guint s)
-{
-  HassJob *job = stream->job;
-  const HassStreamWorker *sw = &stream->workers[worker->index];
-  if (atomic_load_explicit (&sw->stages[s].batches, memory_order_relaxed) > 1)
-    {
-      hass_stream_consult (stream, worker->now_ns, FALSE);
-      return;
-    }
-  pthread_mutex_lock (&job->decision);
-  consult (stream, worker->now_ns, FALSE);
   pthread_mutex_unlock (&job->decision);
 }
 

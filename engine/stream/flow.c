@@ -208,6 +208,19 @@ is_cheap (HassStream *stream, const HassWorker *worker, const HassBatch *batch)
                 < (double)job->engine->waking_ns (stream->job, worker);
 }
 
+/* Returns: TRUE if this is the first batch that a core has computed at a stage
+   that devices share: the strategy learns what it took before the core's place
+   there is free, since another core may take that at once. */
+static gboolean
+is_news (const HassStream *stream, const HassStreamWorker *sw,
+         const HassBatch *batch)
+{
+  return stream->stages[batch->stage].linked
+         && atomic_load_explicit (&sw->stages[batch->stage].batches,
+                                  memory_order_relaxed)
+                == 1;
+}
+
 /* As hass_stream_next(), of the batch alone. */
 static HassBatch *
 go_on (HassStream *stream, HassWorker *worker, HassBatch *batch)
@@ -215,8 +228,8 @@ go_on (HassStream *stream, HassWorker *worker, HassBatch *batch)
   HassStreamWorker *sw = hass_stream_worker (stream, worker);
   HassBatch *mine, *freed = NULL;
   gboolean parts = sw->has_parts;
-  if (stream->stages[batch->stage].linked)
-    hass_stream_consult_at (stream, worker, batch->stage);
+  if (is_news (stream, sw, batch))
+    hass_stream_consult (stream, worker->now_ns, FALSE, TRUE);
   if (batch->original)
     {
       guint s = batch->stage;

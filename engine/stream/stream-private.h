@@ -484,9 +484,6 @@ const HassStreamState *hass_stream_look (HassStream *stream, gint64 now_ns);
 void hass_stream_tell_cores (HassStream *stream, gint64 now_ns);
 void hass_stream_tell_served (HassStream *stream, const HassServed *served);
 
-void hass_stream_consult_at (HassStream *stream, const HassWorker *worker,
-                             guint s);
-
 /* stage_report.c */
 void hass_stream_report (HassJob *job, HassReport *report);
 

@@ -78,7 +78,8 @@ HassDeviceStage *hass_stream_device_stages (const HassFarm *farm,
 gint64 hass_stream_again_ns (HassStream *stream, gint64 now_ns);
 
 /* ask.c; the second one under the decision lock */
-void hass_stream_consult (HassStream *stream, gint64 now_ns, gboolean idle);
+void hass_stream_consult (HassStream *stream, gint64 now_ns, gboolean idle,
+                          gboolean now);
 HassSlot *hass_stream_ask (HassStream *stream, HassWorker *worker, guint device,
                            gint64 now_ns, HassExtent *extent, gint64 *again_ns);
 

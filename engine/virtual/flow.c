@@ -201,7 +201,7 @@ feed (HassVirtualWorld *w)
       any |= feed_cores (w);
       if (any)
         continue;
-      hass_stream_consult (hass_stream_of (w->job), w->clock, TRUE);
+      hass_stream_consult (hass_stream_of (w->job), w->clock, TRUE, FALSE);
       any = feed_cores (w);
     }
   hass_virtual_help (w);
