@@ -243,9 +243,10 @@ hass_load_pool_emit (HassLoadPool *pool, const HassLoad *load)
   return TRUE;
 }
 
-/* Called by the generator only, when it is the only thread and no load waits or
-   is held: counts a load that its thread computes without the ring. Relaxed: a
-   thread that shows the progress reads `published`. */
+/* Called by the generator only, when it is the only thread, the ring is empty
+   and all loads taken out of it have been released: counts a load that its
+   thread computes without the ring. Relaxed: a thread that shows the progress
+   reads `published`. */
 void
 hass_load_pool_pass (HassLoadPool *pool)
 {

@@ -36,9 +36,10 @@ typedef struct
  * @store: (nullable): a dataflow on the real machine has ended without an error
  *   after @makespan_ns: stores what it has measured in the profile store.
  * @report: (nullable): adds what is reported of the stages.
- * @pass: a pipeline of which the calling thread is the only one and where
- *   nothing waits: has the load pass all stages, unless the job stops; the
- *   clock of worker 0 is set before and is then that of the end.
+ * @pass: (nullable): a pipeline of which the calling thread is the only one and
+ *   where nothing waits: has the load pass all stages; if the job stops
+ *   meanwhile, its tokens are found when the pipeline is over. The clock of
+ *   worker 0 is set before and is then that of the end.
  * @idle: any thread: returns: TRUE if nothing waits and nothing runs.
  * @has_work: any thread of the live engine: returns: TRUE if a core may find
  *   work beside @others that look for it as well. @caller: the core is the

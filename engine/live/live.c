@@ -58,7 +58,7 @@ static gboolean
 flow (HassJob *job)
 {
   const HassLive *live = job->driver;
-  job->workers[0].now_ns = 0; /* no clock is read for arrays */
+  job->workers[0].now_ns = 0; /* unknown: once() reads the clock */
   while (!hass_job_stopping (job) && live->course->once (job, &job->workers[0]))
     if (job->source->idle (job))
       return TRUE;

@@ -12,8 +12,8 @@
    Thread safety: the thread that called the pipeline. */
 #include "stream-private.h"
 
-/* Makes the last batch of the order, which holds the token of this load, which
-   counts as begun. */
+/* Puts the token of a load into the last batch of the order, and counts it as
+   begun. */
 static HassBatch *
 begin (HassStream *stream, HassStreamWorker *sw, const HassLoad *load)
 {

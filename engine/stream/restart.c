@@ -161,13 +161,6 @@ hass_stand_in_refuse (HassStream *stream, HassBatch *stand_in, gboolean *left)
   return first;
 }
 
-static void
-drop_memory (HassStream *stream, HassStreamWorker *sw, HassItem *item)
-{
-  hass_chunk_unref (stream, sw, item->chunk);
-  hass_chunk_unref (stream, sw, item->fresh);
-}
-
 /* Gives the batch what its stand-in has made of its tokens. */
 static void
 give (HassStream *stream, HassStreamWorker *sw, HassBatch *batch, HassBatch *s)
@@ -192,7 +185,8 @@ drop (HassStream *stream, HassStreamWorker *sw, HassBatch *batch, HassBatch *s)
   for (guint32 i = 0; i < s->n; i++)
     {
       charged += s->items[i].charge;
-      drop_memory (stream, sw, &s->items[i]);
+      hass_chunk_unref (stream, sw, s->items[i].chunk);
+      hass_chunk_unref (stream, sw, s->items[i].fresh);
       if (!batch)
         continue;
       batch->items[i].one_stage = s->items[i].one_stage;
@@ -205,11 +199,28 @@ drop (HassStream *stream, HassStreamWorker *sw, HassBatch *batch, HassBatch *s)
                              memory_order_relaxed);
 }
 
-/* Lets go of the loads of a batch of which both stand-ins have ended. */
+/* Parts a stand-in from its batch. Returns: the race, if the other one has left
+   it already, or NULL. Under the lock, unless all threads have left. */
+static HassRace *
+leave (HassBatch *s)
+{
+  HassRace *race = s->race;
+  s->original = NULL;
+  s->race = NULL;
+  if (!race)
+    return NULL;
+  race->stand_ins[race->stand_ins[1] == s] = NULL;
+  return race->stand_ins[0] || race->stand_ins[1] ? NULL : race;
+}
+
+/* Lets go of the loads of a batch of which both stand-ins have ended. @race:
+   (nullable). */
 static void
 end_race (HassStream *stream, HassRace *race)
 {
   guint32 loads = 0;
+  if (!race)
+    return;
   for (guint32 i = 0; i < race->n; i++)
     loads += (guint32)hass_origin_unref (stream, &race->items[i]);
   if (stream->job->farm->run->progress)
@@ -225,30 +236,21 @@ HassBatch *
 hass_stand_in_end (HassStream *stream, HassStreamWorker *sw, HassBatch *s,
                    gboolean done)
 {
-  gboolean last = FALSE;
   pthread_mutex_lock (&stream->race_lock);
-  HassRace *race = s->race;
   gboolean alone = !has_rival (s);
   gboolean mine = (done || alone || s->claims) && claim_locked (stream, s);
-  if (race)
-    {
-      race->stand_ins[race->stand_ins[1] == s] = NULL;
-      last = !race->stand_ins[0] && !race->stand_ins[1];
-    }
-  pthread_mutex_unlock (&stream->race_lock);
   HassBatch *batch = mine ? s->original : NULL;
+  HassRace *over = leave (s);
+  pthread_mutex_unlock (&stream->race_lock);
   if (mine && done && s->second)
     sw->stages[s->stage].overtaken += s->n;
   if (batch && done)
     give (stream, sw, batch, s);
   else
     drop (stream, sw, batch, s);
-  s->original = NULL;
-  s->race = NULL;
   s->n = 0;
   hass_batch_free (stream, sw, s);
-  if (last)
-    end_race (stream, race);
+  end_race (stream, over);
   return batch;
 }
 
@@ -257,14 +259,7 @@ hass_stand_in_end (HassStream *stream, HassStreamWorker *sw, HassBatch *s,
 void
 hass_stand_in_abandon (HassStream *stream, HassBatch *s)
 {
-  HassRace *race = s->race;
-  s->original = NULL;
-  s->race = NULL;
-  if (!race)
-    return;
-  race->stand_ins[race->stand_ins[1] == s] = NULL;
-  if (!race->stand_ins[0] && !race->stand_ins[1])
-    end_race (stream, race);
+  end_race (stream, leave (s));
 }
 
 /* -- Beginning again ---------------------------------------------------- */

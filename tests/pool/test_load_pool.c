@@ -71,6 +71,29 @@ few_large_loads (void)
   hass_load_pool_free (pool);
 }
 
+/* Loads that pass are emitted and done, and leave the bounds to others. */
+static void
+passing_loads (void)
+{
+  HassLoadPool *pool = hass_load_pool_new (5, 1000);
+  hass_load_pool_widen (pool, 3, 2500, NULL, NULL);
+  for (guint i = 0; i < 7; i++)
+    {
+      hass_load_pool_pass (pool);
+      CU_ASSERT (hass_load_pool_has_room (pool));
+    }
+  CU_ASSERT_EQUAL (hass_load_pool_emitted (pool), 7);
+  CU_ASSERT_EQUAL (hass_load_pool_waiting (pool), 0);
+  for (gsize i = 7; i < 10; i++) /* of few loads, more bytes */
+    CU_ASSERT (pool_emit (pool, i, 800));
+  CU_ASSERT (!pool_emit (pool, 10, 1));
+  CU_ASSERT (pool_emit (pool, 10, 0) && pool_emit (pool, 11, 0));
+  CU_ASSERT (!pool_emit (pool, 12, 0));
+  CU_ASSERT_EQUAL (hass_load_pool_waiting (pool), 5);
+  next_is (pool, 9, 7, 5);
+  hass_load_pool_free (pool);
+}
+
 /* Loads of a round are computed and keep their bytes, but make room for others.
    A round that is released makes room though an earlier one is not. */
 static void
@@ -316,6 +339,7 @@ HASS_TEST_SUITE (
     load_pool, { "a pool holds no more loads than its bound", bound_in_loads },
     { "a pool holds no more bytes than its bound", bound_in_bytes },
     { "few loads may have more bytes", few_large_loads },
+    { "loads that pass fill nothing", passing_loads },
     { "of which those that are computed make room before their round ends",
       computed_loads },
     { "a load larger than the bound gets in alone", large_alone },
