@@ -47,14 +47,17 @@
    others all three are alike. */
 #define DEVIATIONS 3.5
 /* The variance of times of which nothing is known, as a multiple of the square
-   of their mean; it counts as one grant. Measured likewise, in chains and short
-   streams: 2 is better than 1 by 1 to 5 %, that is better than 0 by 1 to 2 %, 4
-   and 2 are alike. */
+   of their mean. Measured likewise, in chains and short streams: 2 is better
+   than 1 by 1 to 5 %, that is better than 0 by 1 to 2 %, 4 and 2 are alike. */
 #define FIRST_SPREAD 2
 /* Likewise of a class with equal costs that is measured, and in whose units no
    cores help, which makes their times differ. More, and the cores are kept out
    of short streams; doc/results/pipelines-held-up.md has what it changes. */
 #define EQUAL_SPREAD 0.1
+/* Each counts as so many grants: a few say little of a tail of which they had
+   no unit. Measured likewise: with 1 cores are let in too soon, with 32 and 128
+   single cases of chains and of video lose. */
+#define FIRST_GRANTS 8
 
 /* So many times as fast as another class lets guess cores may be in a class. A
    guess: more, and a core is measured in each stage of a chain, which holds up
@@ -71,7 +74,8 @@ static double
 longest (const HassPaces *p, guint c, double first)
 {
   double n = p->spread_grants[c];
-  double variance = log (1 + (p->spread[c] * n + first) / (n + 1));
+  double seen = p->spread[c] * n + first * FIRST_GRANTS;
+  double variance = log (1 + seen / (n + FIRST_GRANTS));
   return exp (DEVIATIONS * sqrt (variance) - variance / 2);
 }
 
