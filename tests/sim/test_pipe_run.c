@@ -5,10 +5,12 @@
 #include <json-glib/json-glib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "hass/error.h"
 #include "hass_test.h"
 #include "pipe_test.h"
+#include "tests/engine/trial.h"
 #include "tests/program.h"
 
 static void
@@ -255,9 +257,8 @@ static void
 other_options (void)
 {
   static const char *const refused[]
-      = { "--rounds 3",  "--slow gpu0:2:3", "--trace x",
-          "--no-static", "--parts 4",       "--lose gpu0:1",
-          "--start 1",   "--kernels 2",     "--loops 1.5" };
+      = { "--rounds 3", "--slow gpu0:2:3", "--no-static", "--parts 4",
+          "--start 1",  "--lose gpu0:1",   "--kernels 2", "--loops 1.5" };
   g_autofree char *csv = NULL, *text = NULL, *err = NULL, *more = NULL;
   for (guint i = 0; i < G_N_ELEMENTS (refused); i++)
     {
@@ -284,6 +285,26 @@ other_options (void)
       json_array_get_length (json_object_get_array_member (run, "stages")), 6);
 }
 
+/* All strategies run, of which there is no best static split, and the events of
+   the last one are in the file. */
+static void
+traced (void)
+{
+  g_autofree char *path = trial_file (""), *text = NULL;
+  g_autofree char *out = NULL, *err = NULL;
+  g_autofree char *words
+      = g_strdup_printf ("--pipeline video:1 --csv -s all,pipe-auto --trace %s "
+                         "--explain -",
+                         path);
+  CU_ASSERT_EQUAL (program_run_words (&out, &err, "hass-sim", words), 0);
+  CU_ASSERT_PTR_NULL (strstr (err, "oracle"));
+  program_says (err, "units of compute1");
+  CU_ASSERT_TRUE (g_file_get_contents (path, &text, NULL, NULL));
+  program_says (text, "\"strategy\":\"pipe-auto\"");
+  program_says (text, "\"event\":\"stage\"");
+  unlink (path);
+}
+
 HASS_TEST_SUITE (
     pipe_run,
     { "a modelled pipeline passes each token once and in order in the engine",
@@ -297,6 +318,7 @@ HASS_TEST_SUITE (
       helps_inside_tokens },
     { "hass-sim prints pipelines as CSV and JSON and refuses other options",
       other_options },
+    { "hass-sim runs all strategies on one, traces it and explains", traced },
     { "stages that drop and emit beside a GPU take the time of the model",
       takes_the_model_time },
     { "hass-sim runs one of many random pipelines", one_of_many },

@@ -131,7 +131,7 @@ unknown_names (void)
   CU_ASSERT_PTR_NULL (sim_suite ("nonsense", &error));
   CU_ASSERT_TRUE (error && strstr (error->message, "kaleem"));
   g_clear_error (&error);
-  CU_ASSERT_PTR_NULL (sim_strategies ("auto,nonsense", &error));
+  CU_ASSERT_PTR_NULL (sim_strategies ("auto,nonsense", FALSE, &error));
   CU_ASSERT_TRUE (error && strstr (error->message, "naive-greedy"));
 }
 
@@ -199,16 +199,20 @@ shipped_files (void)
 static void
 strategy_lists (void)
 {
-  g_auto (GStrv) list
-      = sim_strategies ("auto,static:cpu=0.5,gpu0=0.25,oracle,hass-ce", NULL);
+  g_auto (GStrv) list = sim_strategies (
+      "auto,static:cpu=0.5,gpu0=0.25,oracle,hass-ce", FALSE, NULL);
   CU_ASSERT_PTR_NOT_NULL_FATAL (list);
   CU_ASSERT_EQUAL_FATAL (g_strv_length (list), 4);
   CU_ASSERT_STRING_EQUAL (list[1], "static:cpu=0.5,gpu0=0.25");
   CU_ASSERT_STRING_EQUAL (list[2], "oracle");
-  g_auto (GStrv) all = sim_strategies ("all", NULL);
-  CU_ASSERT_PTR_NOT_NULL_FATAL (all);
-  CU_ASSERT_TRUE (g_strv_contains ((const char *const *)all, "naive-greedy"));
-  CU_ASSERT_TRUE (g_strv_contains ((const char *const *)all, "oracle"));
+  for (guint oracle = 0; oracle < 2; oracle++)
+    {
+      g_auto (GStrv) all = sim_strategies ("all", (gboolean)oracle, NULL);
+      const char *const *names = (const char *const *)all;
+      CU_ASSERT_PTR_NOT_NULL_FATAL (all);
+      CU_ASSERT_TRUE (g_strv_contains (names, "naive-greedy"));
+      CU_ASSERT_EQUAL (g_strv_contains (names, "oracle"), oracle);
+    }
 }
 
 /* Costs have the mean that the file gives, and the shape of their family. */

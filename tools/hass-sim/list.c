@@ -86,7 +86,7 @@ split (const char *text)
 }
 
 char **
-sim_strategies (const char *text, GError **error)
+sim_strategies (const char *text, gboolean oracle, GError **error)
 {
   g_auto (GStrv) asked = split (text);
   GPtrArray *list = g_ptr_array_new_with_free_func (g_free);
@@ -100,7 +100,8 @@ sim_strategies (const char *text, GError **error)
           for (guint i = 0; all[i]; i++)
             if (strcmp (all[i]->name, "static") != 0)
               g_ptr_array_add (list, g_strdup (all[i]->name));
-          g_ptr_array_add (list, g_strdup ("oracle"));
+          if (oracle)
+            g_ptr_array_add (list, g_strdup ("oracle"));
           continue;
         }
       ok = strcmp (name, "oracle") == 0 || strcmp (name, SIM_MAPPINGS) == 0

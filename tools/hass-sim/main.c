@@ -175,8 +175,6 @@ check_pipeline (GError **error)
           { "start", start_ms >= 0, NULL },
           { "slow", slow != NULL, NULL },
           { "lose", lose != NULL, NULL },
-          { "trace", trace != NULL, NULL },
-          { "explain", explanation != NULL, NULL },
           { "no-static", no_static, NULL },
           { "platform", platform && sim_pipe_is_drawn (pipeline), NULL },
           { NULL, FALSE, NULL } };
@@ -238,7 +236,7 @@ parse (int argc, char **argv, Bench *b, GError **error)
   b->strategies = sim_strategies (strategy   ? strategy
                                   : pipeline ? "pipe-auto"
                                              : "auto",
-                                  error);
+                                  !pipeline && !replay, error);
   return b->strategies != NULL;
 }
 
@@ -423,6 +421,7 @@ run_pipeline (Bench *b, GError **error)
   SimPipeCommand command = { .name = pipeline,
                              .platform = platform,
                              .strategies = b->strategies,
+                             .trace = trace,
                              .seed = (guint64)seed,
                              .noise = b->noise,
                              .loops = loops,

@@ -221,10 +221,10 @@ void sim_print_list (void);
 gboolean sim_draw_gantt (GPtrArray *results, const char *path, GError **error);
 gboolean sim_draw_plot (GPtrArray *results, const char *path, GError **error);
 
-/* Splits "a,b:x=1,y=2,c" into a, b:x=1,y=2 and c; "all" and "papers" stand for
-   all registered strategies. Returns: NULL with an error that lists the
-   names. */
-char **sim_strategies (const char *text, GError **error);
+/* Splits "a,b:x=1,y=2,c" into a, b:x=1,y=2 and c; "all" stands for all
+   registered strategies, and the best static split if @oracle. Returns: NULL
+   with an error that lists the names. */
+char **sim_strategies (const char *text, gboolean oracle, GError **error);
 
 /* Families of random workloads on random machines; see random.c. */
 typedef enum

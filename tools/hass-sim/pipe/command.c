@@ -145,6 +145,7 @@ run_strategy (const SimPipeCommand *command, const SimPipeCase *c,
               const char *strategy, SimPipeResult *result, GError **error)
 {
   SimPipeOptions options = { .strategy = strategy,
+                             .trace = command->trace,
                              .known = command->known,
                              .pure = command->pure };
   return strcmp (strategy, SIM_MAPPINGS) == 0

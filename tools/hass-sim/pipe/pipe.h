@@ -129,6 +129,7 @@ void sim_pipe_bound (SimPipeCase *c, double *shares);
  * @tokens: most tokens in flight; 0: as the pipeline says.
  * @known: the strategy knows the mean times of stages on devices.
  * @pure: the stages that GPUs can run are pure (HassStage.pure).
+ * @trace: file that gets a line of JSON an event; or NULL.
  * @record: file that gets a record of the run; or NULL.
  * @events: [@n_events], devices that get slower or are lost; or NULL.
  */
@@ -137,7 +138,7 @@ typedef struct
   const char *strategy;
   guint64 tokens;
   gboolean known, pure;
-  const char *record;
+  const char *trace, *record;
   const HassVirtualEvent *events;
   guint n_events;
 } SimPipeOptions;
@@ -169,6 +170,8 @@ gboolean sim_pipe_best_mapping (const SimPipeCase *c, SimPipeResult *best,
  * @platform: the machine, or NULL; not of random pipelines.
  * @strategies: a line of each for each pipeline. "mappings" is the best of all
  *   fixed mappings of the stages to devices.
+ * @trace: file that gets the events of the last run but those of mappings; or
+ *   NULL.
  * @noise: standard deviation of times; -1: the platform's.
  * @known, @pure: as in SimPipeOptions.
  * @loops: SimStage.loops of the stages that cores and GPUs can run; -1: as the
@@ -180,6 +183,7 @@ typedef struct
 {
   const char *name, *platform;
   char **strategies;
+  const char *trace;
   guint64 seed;
   double noise, loops;
   gboolean known, pure, summary;

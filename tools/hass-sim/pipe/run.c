@@ -157,7 +157,7 @@ run (const SimPipeCase *c, HassFarm *farm, const SimPipeOptions *options,
       = { .struct_size = sizeof (HassStage), .cpu = compute };
   gsize given = c->pipe->in_flight_bytes;
   HassRunOptions run = { .seed = c->seed,
-                         .trace = "",
+                         .trace = options->trace ? options->trace : "",
                          .record = options->record ? options->record : "" };
   double loops[SIM_MOST_STAGES];
   HassVirtualModel model = { .token_work = token_work,

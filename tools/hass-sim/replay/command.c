@@ -70,9 +70,6 @@ run_all (const ReplayMachine *m, const SimReplay *s)
   char *recorded[] = { m->replay->farm->strategy, NULL };
   for (char **name = s->strategies ? s->strategies : recorded; *name; name++)
     {
-      /* The oracle exists for workloads only. */
-      if (strcmp (*name, "oracle") == 0)
-        continue;
       Outcome *o = g_new0 (Outcome, 1);
       GError *error = NULL;
       o->strategy = g_strdup (*name);
