@@ -8,59 +8,12 @@
 #include "hass/error.h"
 #include "tools/hass-sim/chance.h"
 
-/* Of a tile of cholesky and stencil: 512 x 512 floats. */
-#define TILE 512
-#define TILE_BYTES (TILE * TILE * sizeof (float))
-/* Floating-point operations per ns of a core, from which the times of tiles on
-   cores follow. A core of today's servers reaches about this with AVX2. */
-#define CORE_FLOP_PER_NS 50
 /* Of a stencil step: operations per element, limited by memory. */
 #define STENCIL_FLOP 50
-
-/* -- Building ----------------------------------------------------------- */
-
-static void
-add_codelets (SimFlow *f, const char *const *names)
-{
-  for (; *names; names++)
-    sim_flow_add_codelet (f, *names);
-}
-
-static double
-tile_ns (double flops_per_cube)
-{
-  return flops_per_cube * TILE * TILE * TILE / CORE_FLOP_PER_NS;
-}
-
-/* The lower triangle of @n x @n tiles, looking right. */
-static void
-cholesky (SimFlow *f, guint n, guint unused, GRand *rand)
-{
-  static const char *const names[] = { "potrf", "trsm", "syrk", "gemm", NULL };
-  (void)unused, (void)rand;
-  add_codelets (f, names);
-  sim_flow_add_data (f, n * n, TILE_BYTES);
-  for (guint k = 0; k < n; k++)
-    {
-      sim_flow_begin_task (f, 0, tile_ns (1.0 / 3));
-      sim_flow_use (f, k * n + k, HASS_UPDATE);
-      for (guint i = k + 1; i < n; i++)
-        {
-          sim_flow_begin_task (f, 1, tile_ns (1));
-          sim_flow_use (f, k * n + k, HASS_READ);
-          sim_flow_use (f, i * n + k, HASS_UPDATE);
-        }
-      for (guint i = k + 1; i < n; i++)
-        for (guint j = k + 1; j <= i; j++)
-          {
-            sim_flow_begin_task (f, i == j ? 2 : 3, tile_ns (i == j ? 1 : 2));
-            sim_flow_use (f, i * n + k, HASS_READ);
-            if (i != j)
-              sim_flow_use (f, j * n + k, HASS_READ);
-            sim_flow_use (f, i * n + j, HASS_UPDATE);
-          }
-    }
-}
+/* Of a tile of a wavefront: cells, which a core computes one a ns, and the two
+   numbers of 4 bytes that a cell of its edge passes on: local alignment. */
+#define WAVE_CELLS ((double)1024 * 1024)
+#define WAVE_BYTES (1024 * 2 * 4)
 
 /* @steps of @n x @n tiles, from one array to another and back: a tile needs its
    four neighbours. */
@@ -69,13 +22,13 @@ stencil (SimFlow *f, guint n, guint steps, GRand *rand)
 {
   (void)rand;
   sim_flow_add_codelet (f, "step");
-  sim_flow_add_data (f, 2 * n * n, TILE_BYTES);
+  sim_flow_add_data (f, 2 * n * n, SIM_TILE_BYTES);
   for (guint s = 0; s < steps; s++)
     for (guint i = 0; i < n * n; i++)
       {
         guint from = s % 2 * n * n, to = n * n - from;
         sim_flow_begin_task (
-            f, 0, (double)TILE * TILE * STENCIL_FLOP / CORE_FLOP_PER_NS);
+            f, 0, sim_flow_tile_ns (STENCIL_FLOP / (double)SIM_TILE));
         sim_flow_use (f, to + i, HASS_WRITE);
         sim_flow_use (f, from + i, HASS_READ);
         if (i % n > 0)
@@ -89,6 +42,22 @@ stencil (SimFlow *f, guint n, guint steps, GRand *rand)
       }
 }
 
+/* @n x @n tiles: one needs the bottom edge of the one above and the right edge
+   of the one to its left, and leaves its own there. */
+static void
+wavefront (SimFlow *f, guint n, guint unused, GRand *rand)
+{
+  (void)unused, (void)rand;
+  sim_flow_add_codelet (f, "tile");
+  sim_flow_add_data (f, 2 * n, WAVE_BYTES);
+  for (guint i = 0; i < n * n; i++)
+    {
+      sim_flow_begin_task (f, 0, WAVE_CELLS);
+      sim_flow_use (f, i % n, HASS_UPDATE);
+      sim_flow_use (f, n + i / n, HASS_UPDATE);
+    }
+}
+
 /* One task, @n that read what it has written, one that reads what these have.
  */
 static void
@@ -96,7 +65,7 @@ forkjoin (SimFlow *f, guint n, guint unused, GRand *rand)
 {
   static const char *const names[] = { "fork", "work", "join", NULL };
   (void)unused, (void)rand;
-  add_codelets (f, names);
+  sim_flow_add_codelets (f, names);
   sim_flow_add_data (f, n + 1, (gsize)64 << 10);
   sim_flow_begin_task (f, 0, 1e5);
   sim_flow_use (f, 0, HASS_WRITE);
@@ -134,7 +103,7 @@ random_layers (SimFlow *f, guint n, guint unused, GRand *rand)
 {
   static const char *const names[] = { "a", "b", "c", "d", NULL };
   (void)unused;
-  add_codelets (f, names);
+  sim_flow_add_codelets (f, names);
   sim_flow_add_data (f, n, (gsize)sim_log_between (rand, 4 << 10, 4 << 20));
   double mean_ns = sim_log_between (rand, 1e5, 1e7);
   gint widest = (gint)sim_log_between (rand, 1, 200);
@@ -160,8 +129,11 @@ typedef struct
   void (*make) (SimFlow *f, guint a, guint b, GRand *rand);
 } Graph;
 
-static const Graph graphs[] = { { "cholesky", 1, 200, cholesky },
+static const Graph graphs[] = { { "cholesky", 1, 200, sim_flow_cholesky },
+                                { "lu", 1, 180, sim_flow_lu },
+                                { "qr", 1, 180, sim_flow_qr },
                                 { "stencil", 2, 1000, stencil },
+                                { "wavefront", 1, 1414, wavefront },
                                 { "forkjoin", 1, G_MAXUINT16 - 1, forkjoin },
                                 { "random", 1, 1000000, random_layers } };
 
@@ -202,9 +174,10 @@ sim_flow_new (const char *spec, guint64 seed, GError **error)
     }
   g_set_error (
       error, HASS_ERROR, HASS_ERROR_INVALID,
-      "dataflow '%s': cholesky:T (T up to 200), stencil:T:S (T * T * S "
-      "up to %d), forkjoin:N (up to 65534), random:N (up to 1000000), or a "
-      "file NAME.stg or NAME.json is needed",
+      "dataflow '%s': cholesky:T (T up to 200), lu:T, qr:T (up to 180), "
+      "stencil:T:S (T * T * S up to %d), wavefront:T (up to 1414), forkjoin:N "
+      "(up to 65534), random:N (up to 1000000), or a file NAME.stg or "
+      "NAME.json is needed",
       spec, SIM_MOST_FLOW_TASKS);
   return NULL;
 }
