@@ -86,6 +86,7 @@ typedef struct
  *   of that task on a worker, in ns: the longest path of tasks after it, each
  *   where the path is shortest, copies counted (Arabnejad and Barbosa 2014:
  *   OCT). While times are unknown copies alone count; 0: not recorded.
+ * @rest_ns: as @backlog_ns, and with what was submitted and cannot begin yet.
  */
 typedef struct HassFlowState HassFlowState;
 struct HassFlowState
@@ -97,6 +98,7 @@ struct HassFlowState
   double (*task_ns) (const HassFlowState *state, gint worker);
   double (*copy_ns) (const HassFlowState *state, gint worker);
   double (*after_ns) (const HassFlowState *state, gint worker);
+  double rest_ns;
 };
 
 /**

@@ -102,8 +102,10 @@ foresee_locked (HassChoice *c)
   double ns = 0;
   for (guint i = 0; i < p->n_devices; i++)
     ns += c->held_ns[i];
-  c->state.backlog_ns = ns / MAX (__builtin_popcount (c->open), 1)
-                        + hass_devices_wait_ns_locked (c->graph, c->open);
+  ns /= MAX (__builtin_popcount (c->open), 1);
+  c->state.backlog_ns
+      = ns + hass_devices_wait_ns_locked (c->graph, c->open, FALSE);
+  c->state.rest_ns = ns + hass_devices_wait_ns_locked (c->graph, c->open, TRUE);
   c->bound = hass_devices_bound_locked (c->graph, c->open, NULL);
   if (!p->core_until_ns)
     return;

@@ -86,6 +86,7 @@ hass_place_ready (HassGraph *graph, HassGraphTask *task, gint maker)
     {
       hass_place_share_locked (graph, task, maker);
       p->n_entered++;
+      task->codelet->n_entered++;
     }
   else
     for_cores = hass_place_is_home_locked (graph, task, &away);

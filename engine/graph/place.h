@@ -189,7 +189,8 @@ guint32 hass_place_able_locked (const HassGraph *graph,
 /* predict.c */
 double hass_device_pace_ns (const HassGraphDevice *device,
                             const HassCodeletState *codelet);
-double hass_devices_wait_ns_locked (const HassGraph *graph, guint32 devices);
+double hass_devices_wait_ns_locked (const HassGraph *graph, guint32 devices,
+                                    gboolean to_come);
 double hass_devices_bound_locked (const HassGraph *graph, guint32 devices,
                                   const HassCodeletState *only);
 double hass_device_held_ns_locked (const HassGraph *graph,

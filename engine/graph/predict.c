@@ -81,9 +81,20 @@ busy_ns_locked (const HassGraph *graph, const HassGraphDevice *device,
   return home_ns + n_tasks * link_ns (graph, device, in_bytes);
 }
 
-/* Returns: the time that a device would need alone for all that waits. */
+/* Returns: tasks of a codelet that were submitted and cannot begin yet. */
 static double
-alone_ns_locked (const HassGraph *graph, const HassGraphDevice *device)
+n_to_come (const HassCodeletState *codelet)
+{
+  guint64 came
+      = atomic_load_explicit (&codelet->n_submitted, memory_order_relaxed);
+  return (double)(came - MIN (codelet->n_entered, came));
+}
+
+/* Returns: the time that a device would need alone for all that waits, and, if
+   @to_come, for what cannot begin yet. */
+static double
+alone_ns_locked (const HassGraph *graph, const HassGraphDevice *device,
+                 gboolean to_come)
 {
   const HassPlacing *p = graph->placing;
   double kernels_ns = 0, home_bytes = 0, n_tasks = 0;
@@ -91,7 +102,7 @@ alone_ns_locked (const HassGraph *graph, const HassGraphDevice *device)
     {
       const HassCodeletState *codelet = g_ptr_array_index (p->codelets, c);
       const HassDeviceCodelet *here = &device->codelets[codelet->index];
-      double n = codelet->n_waiting;
+      double n = codelet->n_waiting + (to_come ? n_to_come (codelet) : 0);
       n_tasks += n;
       kernels_ns += n * codelet->device_ns;
       if (here->n_tasks > 0)
@@ -100,15 +111,17 @@ alone_ns_locked (const HassGraph *graph, const HassGraphDevice *device)
   return busy_ns_locked (graph, device, kernels_ns, home_bytes, n_tasks);
 }
 
-/* Returns: the time that devices would need together for all that waits. */
+/* Returns: the time that devices would need together for all that waits, and,
+   if @to_come, for what cannot begin yet. */
 double
-hass_devices_wait_ns_locked (const HassGraph *graph, guint32 devices)
+hass_devices_wait_ns_locked (const HassGraph *graph, guint32 devices,
+                             gboolean to_come)
 {
   double rate = 0;
   for (guint32 d = devices; d != 0; d &= d - 1)
     {
-      double ns = alone_ns_locked (graph,
-                                   &graph->placing->devices[__builtin_ctz (d)]);
+      double ns = alone_ns_locked (
+          graph, &graph->placing->devices[__builtin_ctz (d)], to_come);
       if (ns == 0)
         return 0;
       rate += 1 / ns;

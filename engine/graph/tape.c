@@ -232,6 +232,7 @@ find_devices (const HassTape *tape, HassGraph *graph)
       HassCodeletState *codelet = g_ptr_array_index (graph->codelets, c);
       codelet->devices = hass_codelet_devices (graph, &codelet->public);
       codelet->n_waiting = 0;
+      codelet->n_entered = 0;
       codelet->n_computed = 0;
       atomic_store_explicit (&codelet->n_submitted, 0, memory_order_relaxed);
       codelet->tried = FALSE;

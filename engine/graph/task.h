@@ -73,6 +73,7 @@ typedef struct
   /* under HassPlacing.lock: */
   guint device_ns;    /* recent mean time of a task on a device; 0: unknown */
   guint n_waiting;    /* ready tasks that a device may compute */
+  guint64 n_entered;  /* that have become such */
   gboolean tried;     /* a core has taken one of these */
   gboolean loading;   /* @device_ns is of the first call on a device */
   guint64 n_computed; /* tasks that devices have computed */

@@ -8,7 +8,9 @@
    leaves to another device counts there, so a slow device takes the one to
    which the fast ones would come late. A core takes the last task whose data
    are at home, if it will have computed the task before the devices would have
-   come to it: by their kernels, or by their copies where the link binds. A
+   come to it: by their kernels, or by their copies where the link binds. As
+   more tasks become ready meanwhile, what waits counts AHEAD times, unless less
+   is left of the graph. A
    codelet whose time on cores is unknown is tried by one core (try.h).
 
    Cost of a decision: O(devices) for each task that is looked at; copies are
@@ -20,6 +22,10 @@
 #include "hass/strategy.h"
 #include "sched/flow/explain.h"
 #include "sched/flow/try.h"
+
+/* Measured by hass-sim, doc/results/dataflow-recorded.md: with 1 cores idle
+   beside devices, with 3 devices idle beside cores now and then. */
+#define AHEAD 2
 
 static gboolean
 look (gpointer self, const HassFlowState *state, gint worker, guint n,
@@ -83,6 +89,14 @@ explain_device (const HassFlowExplain *e, const HassFlowState *state,
   e->env->note (e->env->note_data, "%s [%u]", line->str, n);
 }
 
+/* Returns: how long a core may take, in ns, so that devices do not wait for it.
+ */
+static double
+patience_ns (const HassFlowState *state)
+{
+  return MIN (AHEAD * state->backlog_ns, state->rest_ns);
+}
+
 /* Tells why cores take a task or leave it. @n: likewise. */
 static void
 explain_cores (const HassFlowExplain *e, const HassFlowState *state,
@@ -103,10 +117,13 @@ explain_cores (const HassFlowExplain *e, const HassFlowState *state,
     g_string_append (line, "the time of devices is unknown");
   else if (leave)
     g_string_append_printf (line, "%.4g us after ",
-                            (task->core_ns - state->backlog_ns) * 1e-3);
+                            (task->core_ns - patience_ns (state)) * 1e-3);
   if (task->devices != 0 && task->device_ns > 0)
-    g_string_append_printf (line, "devices have done all that waits in %.4g us",
-                            state->backlog_ns * 1e-3);
+    g_string_append_printf (line, "devices have done %s in %.4g us",
+                            AHEAD * state->backlog_ns < state->rest_ns
+                                ? G_STRINGIFY (AHEAD) " times what waits"
+                                : "all that is left",
+                            patience_ns (state) * 1e-3);
   e->env->note (e->env->note_data, "%s [%u]", line->str, n);
 }
 
@@ -120,7 +137,7 @@ suits_cores (HassFlowExplain *e, const HassFlowState *state,
                        ? !hass_flow_may_try (task)
                        : task->devices != 0
                              && (task->device_ns == 0
-                                 || task->core_ns > state->backlog_ns);
+                                 || task->core_ns > patience_ns (state));
   guint answer = leave + 2 * (task->core_ns > 0), n;
   if ((task->core_ns > 0 || task->n_known > 0)
       && (n = hass_flow_tells (e, task, HASS_FLOW_CORES, answer)) > 0)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* test_virtual_outlook.c: HassFlowState.after_ns, on a modelled machine with
-   two GPUs, of which the copies of 1000 bytes are predicted to take 8 us.
-   Thread safety: one thread. */
+/* test_virtual_outlook.c: HassFlowState.after_ns and rest_ns, on a modelled
+   machine with two GPUs, of which the copies of 1000 bytes are predicted to
+   take 8 us. Thread safety: one thread. */
 #include <string.h>
 
 #include "tests/engine/trial.h"
@@ -18,12 +18,15 @@ enum
 
 /* By codelet and worker + 1: what the strategy has seen last. */
 static double seen_ns[3][3];
+/* By codelet: HassFlowState.rest_ns. */
+static double seen_rest_ns[3];
 
 static void
 note (gpointer self, const HassFlowState *state, const HassFlowTask *task,
       HassFlowSpot *spot)
 {
   (void)self, (void)spot;
+  seen_rest_ns[task->codelet] = state->rest_ns;
   for (gint w = HASS_FLOW_CORES; w < 2; w++)
     seen_ns[task->codelet][w + 1] = state->after_ns (state, w);
 }
@@ -153,6 +156,18 @@ unknown (void)
   saw (FIRST, COPY_NS + COPY_NS, COPY_NS);
 }
 
+/* What the two GPUs can compute is left until it may begin; what is placed has
+   not entered yet. */
+static void
+rest (void)
+{
+  run (submit_chain, 2);
+  CU_ASSERT_DOUBLE_EQUAL (seen_rest_ns[FIRST], (5000 + 12000) / 2, 5);
+  CU_ASSERT_DOUBLE_EQUAL (seen_rest_ns[SECOND], 12000 / 2, 5);
+  run (submit_chain, 1);
+  CU_ASSERT_EQUAL (seen_rest_ns[FIRST], 0);
+}
+
 HASS_TEST_SUITE (
     virtual_outlook,
     { "what follows a task counts with the copies to where it is computed",
@@ -161,4 +176,5 @@ HASS_TEST_SUITE (
     { "of two paths after a task the longer one counts", longer_way },
     { "nothing counts after a task if no graph was recorded, and copies alone "
       "while times are unknown",
-      unknown })
+      unknown },
+    { "what cannot begin yet is left for devices", rest })

@@ -26,15 +26,21 @@ earliest_device (void)
   end (m);
 }
 
+/* What waits counts twice, but not more than what is left. */
 static void
 core_before_devices (void)
 {
   Machine *m = begin ("flow-auto");
   HassFlowTask task = task_of (0, 100, 10);
   HassFlowVerdict v;
-  m->state.backlog_ns = 99;
+  m->state.backlog_ns = 49;
+  m->state.rest_ns = 1000;
   CU_ASSERT_EQUAL (suits (m, HASS_FLOW_CORES, &task, &v), HASS_FLOW_LEAVE);
-  m->state.backlog_ns = 100;
+  m->state.backlog_ns = 50;
+  CU_ASSERT_EQUAL (suits (m, HASS_FLOW_CORES, &task, &v), HASS_FLOW_IF_HOME);
+  m->state.backlog_ns = m->state.rest_ns = 99;
+  CU_ASSERT_EQUAL (suits (m, HASS_FLOW_CORES, &task, &v), HASS_FLOW_LEAVE);
+  m->state.rest_ns = 100;
   CU_ASSERT_EQUAL (suits (m, HASS_FLOW_CORES, &task, &v), HASS_FLOW_IF_HOME);
   task.core_ns = 0;
   task.n_known = 511;
