@@ -56,59 +56,15 @@ exact (void)
   CU_ASSERT_DOUBLE_EQUAL (b.area_ns, 3 * ns * 8 / 19, 10);
 }
 
-/* The operations of a tile's product are 2; @path and @all are in these units,
-   of the critical path and of all tasks. */
-static void
-factorisations (void)
-{
-  static const struct
-  {
-    const char *spec;
-    guint n_tasks;
-    double path, all;
-  } cases[] = { { "lu:1", 1, 2. / 3, 2. / 3 },
-                { "lu:2", 5, 13. / 3, 16. / 3 },
-                { "lu:7", 140, 2. / 3 + 6 * 11. / 3, 2 * 343. / 3 },
-                { "qr:1", 1, 4. / 3, 4. / 3 },
-                { "qr:2", 5, 26. / 3, 4 * 8. / 3 },
-                { "qr:3", 14, 56. / 3, 4 * 27. / 3 },
-                { "cholesky:7", 84, 53. / 3, 343. / 3 } };
-  SimFlowBound one;
-  run (four_cores, "cholesky:1", 1, &one);
-  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
-    {
-      g_autoptr (SimFlow) f = sim_flow_new (cases[i].spec, 1, NULL);
-      SimFlowBound b;
-      CU_ASSERT_PTR_NOT_NULL_FATAL (f);
-      CU_ASSERT_EQUAL (f->tasks->len, cases[i].n_tasks);
-      run (four_cores, cases[i].spec, 1, &b);
-      CU_ASSERT_DOUBLE_EQUAL (b.path_ns, cases[i].path * 3 * one.path_ns, 10);
-      CU_ASSERT_DOUBLE_EQUAL (b.area_ns, cases[i].all * 3 * one.area_ns, 10);
-    }
-}
-
-/* A tile waits for the one above and the one to its left. */
-static void
-wavefront (void)
-{
-  SimFlowBound one, b;
-  run (four_cores, "wavefront:1", 1, &one);
-  double ns = run (four_cores, "wavefront:9", 1, &b);
-  CU_ASSERT_DOUBLE_EQUAL (b.path_ns, 17 * one.path_ns, 10);
-  CU_ASSERT_DOUBLE_EQUAL (b.area_ns, 81 * one.area_ns, 10);
-  CU_ASSERT_TRUE (ns < 30 * one.path_ns); /* on four cores, not on one */
-}
-
 static void
 bounded (void)
 {
   static const char *const specs[]
-      = { "cholesky:9", "stencil:4:6", "forkjoin:40", "random:300",
-          "lu:7",       "qr:7",        "wavefront:9", "random:99" };
-  for (guint64 seed = 1; seed <= 40; seed++)
+      = { "cholesky:9", "stencil:4:6", "forkjoin:40", "random:300" };
+  for (guint64 seed = 1; seed <= 20; seed++)
     {
-      const char *spec = specs[seed % 8];
-      const char *machine = seed % 16 < 8 ? with_gpus : four_cores;
+      const char *spec = specs[seed % 4];
+      const char *machine = seed % 8 < 4 ? with_gpus : four_cores;
       SimFlowBound b;
       double ns = run (machine, spec, seed, &b);
       CU_ASSERT_TRUE (b.path_ns > 0 && b.area_ns > 0);
@@ -121,19 +77,15 @@ bounded (void)
 static void
 wrong_specs (void)
 {
-  static const char *const specs[] = { "cholesky",     "cholesky:0",
-                                       "cholesky:201", "cholesky:2:2",
-                                       "stencil:9",    "random:x",
-                                       "lu:3:3",       "stencil:900:9",
-                                       "lu:181",       "qr:181",
-                                       "qr:x",         "wavefront:1415",
-                                       "wavefront:0",  "" };
+  static const char *const specs[]
+      = { "cholesky",     "cholesky:0",    "cholesky:201",
+          "cholesky:2:2", "stencil:9",     "random:x",
+          "lu",           "stencil:900:9", "" };
   for (guint i = 0; i < G_N_ELEMENTS (specs); i++)
     {
       g_autoptr (GError) error = NULL;
       CU_ASSERT_PTR_NULL (sim_flow_new (specs[i], 1, &error));
       CU_ASSERT_TRUE (g_error_matches (error, HASS_ERROR, HASS_ERROR_INVALID));
-      program_says (error->message, specs[i]);
     }
 }
 
@@ -196,9 +148,6 @@ strategies (void)
 HASS_TEST_SUITE (
     sim_flow,
     { "fork-join and a single task take what their tasks take", exact },
-    { "factorisations have the tasks and the critical path of theirs",
-      factorisations },
-    { "a wavefront's tiles wait for their neighbours", wavefront },
     { "no graph takes less than its bounds, and each the same time twice",
       bounded },
     { "what is no graph is refused", wrong_specs },

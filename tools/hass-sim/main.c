@@ -41,12 +41,11 @@ static const GOptionEntry entries[] = {
     "chain, tails, short, slow-gpu, cores",
     "NAME" },
   { "dataflow", 0, 0, G_OPTION_ARG_STRING, &dataflow,
-    "A dataflow: cholesky:T, lu:T, qr:T, stencil:T:S, wavefront:T, forkjoin:N, "
-    "random:N, *.stg, *.json",
+    "A dataflow: cholesky:T, lu:T, qr:T, stencil:T:S, wavefront:T[:S], "
+    "forkjoin:N, random:N, *.stg, *.json",
     "SPEC" },
   { "times", 0, 0, G_OPTION_ARG_INT, &times,
-    "Of --dataflow: record the graph once and run it N times; times are those "
-    "of the last run",
+    "Of --dataflow: record it once, run it N times; times are of the last run",
     "N" },
   { "strategy", 's', 0, G_OPTION_ARG_STRING, &strategy,
     "Strategies, as a,b:param=x,c, or all (default: auto)", "LIST" },

@@ -3,8 +3,6 @@
    Thread safety: see build.h. */
 #include "build.h"
 
-/* Operations per ns of a core. */
-#define CORE_FLOP_PER_NS 50
 /* A task that costs nothing takes so long, in ns: a dataflow takes a work of 0
    as unknown, and the task would take as long as its data have bytes. */
 #define LEAST_NS 1e-6
@@ -34,19 +32,6 @@ sim_flow_add_codelet (SimFlow *f, const char *name)
 {
   g_ptr_array_add (f->codelets, g_strdup (name));
   return f->codelets->len - 1;
-}
-
-void
-sim_flow_add_codelets (SimFlow *f, const char *const *names)
-{
-  for (; *names; names++)
-    sim_flow_add_codelet (f, *names);
-}
-
-double
-sim_flow_tile_ns (double cubes)
-{
-  return cubes * SIM_TILE * SIM_TILE * SIM_TILE / CORE_FLOP_PER_NS;
 }
 
 void

@@ -12,23 +12,9 @@ SimFlow *sim_flow_empty (const char *spec, const char *name);
 void sim_flow_add_data (SimFlow *f, guint32 n, gsize bytes);
 /* Returns: the number of the codelet. @name: copied. */
 guint sim_flow_add_codelet (SimFlow *f, const char *name);
-/* @names: until NULL. */
-void sim_flow_add_codelets (SimFlow *f, const char *const *names);
 void sim_flow_begin_task (SimFlow *f, guint codelet, double core_ns);
 /* An access of the task that was begun last. */
 void sim_flow_use (SimFlow *f, guint32 datum, HassAccessMode mode);
-
-/* Of a tile of a matrix: SIM_TILE x SIM_TILE floats. */
-#define SIM_TILE 512
-#define SIM_TILE_BYTES (SIM_TILE * SIM_TILE * sizeof (float))
-/* Returns: the time in ns that a core of today's servers takes with AVX2 for so
-   many operations, in cubes of SIM_TILE. */
-double sim_flow_tile_ns (double cubes);
-
-/* factor.c: adds the tasks of a factorisation of @n x @n tiles. */
-void sim_flow_cholesky (SimFlow *f, guint n, guint unused, GRand *rand);
-void sim_flow_lu (SimFlow *f, guint n, guint unused, GRand *rand);
-void sim_flow_qr (SimFlow *f, guint n, guint unused, GRand *rand);
 
 /* order.c: task @after waits for task @before, by their numbers in the graph.
    @by_data: it does so without this edge, as it reads what @before has written.

@@ -46,8 +46,8 @@ typedef struct
   GArray *sizes, *tasks, *uses; /* gsize, SimFlowTask, SimFlowUse */
 } SimFlow;
 
-/* graphs.c: @spec: cholesky:T, lu:T, qr:T, stencil:T:S, wavefront:T,
-   forkjoin:N, random:N, or a file NAME.stg or NAME.json. */
+/* graphs.c: @spec: cholesky:T, lu:T, qr:T, stencil:T:S, wavefront:T or
+   wavefront:T:S, forkjoin:N, random:N, or a file NAME.stg or NAME.json. */
 SimFlow *sim_flow_new (const char *spec, guint64 seed, GError **error);
 /* Bytes of all data of a graph. */
 gsize sim_flow_bytes (const SimFlow *flow);
