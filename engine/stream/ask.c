@@ -270,21 +270,22 @@ consult (HassStream *stream, gint64 now_ns, gboolean idle)
   check_devices (stream);
 }
 
-/* Asks the strategy what cores may take, if there are other devices and the
-   last question is some time ago, or, @now, at once. Any core; takes the
-   decision lock itself, unless, but for @now, another thread has it. */
+/* Asks the strategy what cores may take, if there are other devices. @urgent:
+   in any case, and waits for the decision lock; else only if the last question
+   is some time ago and no other thread has the lock. Any core, without the
+   lock. */
 void
 hass_stream_consult (HassStream *stream, gint64 now_ns, gboolean idle,
-                     gboolean now)
+                     gboolean urgent)
 {
   HassJob *job = stream->job;
   if (!stream->linked || job->cpu < 0)
     return;
-  if (now)
+  if (urgent)
     pthread_mutex_lock (&job->decision);
   else if (pthread_mutex_trylock (&job->decision) != 0)
     return;
-  if (now || stream->consulted_ns == 0
+  if (urgent || stream->consulted_ns == 0
       || now_ns - stream->consulted_ns >= CONSULT_NS)
     consult (stream, now_ns, idle);
   pthread_mutex_unlock (&job->decision);

@@ -79,7 +79,7 @@ gint64 hass_stream_again_ns (HassStream *stream, gint64 now_ns);
 
 /* ask.c; the second one under the decision lock */
 void hass_stream_consult (HassStream *stream, gint64 now_ns, gboolean idle,
-                          gboolean now);
+                          gboolean urgent);
 HassSlot *hass_stream_ask (HassStream *stream, HassWorker *worker, guint device,
                            gint64 now_ns, HassExtent *extent, gint64 *again_ns);
 

@@ -54,9 +54,10 @@
    cores help, which makes their times differ. More, and the cores are kept out
    of short streams; doc/results/pipelines-held-up.md has what it changes. */
 #define EQUAL_SPREAD 0.1
-/* Each counts as so many grants: a few say little of a tail of which they had
-   no unit. Measured likewise: with 1 cores are let in too soon, with 32 and 128
-   single cases of chains and of video lose. */
+/* FIRST_SPREAD or EQUAL_SPREAD counts as so many grants: a few grants say
+   little of a heavy tail of which they had no unit. Measured likewise: with 1
+   cores are let in too soon, with 32 and 128 single cases of chains and of
+   video lose. */
 #define FIRST_GRANTS 8
 
 /* So many times as fast as another class lets guess cores may be in a class. A
@@ -74,8 +75,8 @@ static double
 longest (const HassPaces *p, guint c, double first)
 {
   double n = p->spread_grants[c];
-  double seen = p->spread[c] * n + first * FIRST_GRANTS;
-  double variance = log (1 + seen / (n + FIRST_GRANTS));
+  double sum = p->spread[c] * n + first * FIRST_GRANTS;
+  double variance = log (1 + sum / (n + FIRST_GRANTS));
   return exp (DEVIATIONS * sqrt (variance) - variance / 2);
 }
 
