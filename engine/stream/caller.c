@@ -57,18 +57,6 @@ devices_per_ns (const HassStream *stream, guint s)
   return per_ns;
 }
 
-/* Returns: cores beside the caller that compute. */
-static guint
-running_cores (const HassStream *stream)
-{
-  guint n = 0;
-  for (guint w = 1; w < stream->job->n_cores; w++)
-    n += atomic_load_explicit (&stream->workers[w].at_stage,
-                               memory_order_relaxed)
-         > 0;
-  return n;
-}
-
 /* Returns: TRUE until the caller has waited for as long as a token takes on a
    core, counted from the first time in one emission. */
 static gboolean
@@ -89,9 +77,9 @@ waits (HassStream *stream, double token_ns)
 }
 
 /* Returns: TRUE if the generating thread should not take a token of a stage, of
-   which @left wait: each core that computes needs one when it has done its own.
-   A token of unknown time it takes. On a modelled machine the generator is no
-   core. */
+   which @left wait: while it computes, each other core needs one, also a core
+   that sleeps for want of loads. A token of unknown time it takes. On a
+   modelled machine the generator is no core. */
 gboolean
 hass_stream_caller_declines (HassStream *stream, guint s, guint64 left)
 {
@@ -107,6 +95,6 @@ hass_stream_caller_declines (HassStream *stream, guint s, guint64 left)
   if (per_ns > 0 && (token_ns <= 0 || (double)left < devices))
     return TRUE;
   return job->engine->real_time && token_ns >= SHORT_NS
-         && (double)left < devices + running_cores (stream)
+         && (double)left < devices + (job->n_cores - 1)
          && waits (stream, token_ns);
 }
