@@ -212,7 +212,6 @@ run_once (Run *r)
   p.stages = stages;
   p.n_stages = G_N_ELEMENTS (stages);
   p.tokens = s->in_flight;
-  p.token_bytes = s->in_flight * (r->token_bytes + r->result_bytes);
   p.run.n_gpus = s->units ? 1 : -1;
   g_snprintf (alone, sizeof alone, "pipe-fixed:s1=1,units=%u", s->units);
   p.run.strategy = s->cpu ? NULL : alone;
