@@ -71,7 +71,8 @@ typedef struct
   const HassToken *token;
 } Work;
 
-/* Tiles [@first, @first + @count) of the frame, plane after plane. */
+/* Tiles [@first, @first + @count) of the frame, plane after plane; those that
+   are left are skipped once a GPU has overtaken this frame. */
 static gboolean
 denoise_tiles (gsize first, gsize count, HassWorker *worker, gpointer user_data,
                GError **error)
@@ -79,12 +80,13 @@ denoise_tiles (gsize first, gsize count, HassWorker *worker, gpointer user_data,
   const Work *w = user_data;
   const NlmFrame *f = w->frame;
   gsize offset = 0, tile = 0;
-  (void)worker;
   (void)error;
   for (int p = 0; p < f->n_planes; p++)
     {
       gsize n = (gsize)nlm_tiles (f->planes[p]);
-      for (gsize i = MAX (first, tile); i < MIN (first + count, tile + n); i++)
+      for (gsize i = MAX (first, tile);
+           i < MIN (first + count, tile + n) && !hass_worker_stopping (worker);
+           i++)
         nlm_tile (nlm_kernels (0), &f->params, f->planes[p], (int)(i - tile),
                   w->token->input + offset, w->token->output + offset);
       offset += (gsize)f->planes[p].width * f->planes[p].height;
@@ -161,6 +163,7 @@ run_pipeline (Run *r, HassReport **report, GError **error)
       = (HassStage)HASS_STAGE (.name = "denoise", .user_data = &r->frame,
                                .cpu = job->no_cpu ? NULL : denoise,
                                .gpu = gpu_worker (job), .output_ratio = 1,
+                               .pure = TRUE,
                                .element_threads = job->format->frame_bytes);
   if (job->temporal > 0)
     stages[n++] = (HassStage)HASS_STAGE (.name = "blend", .cpu = blend,
