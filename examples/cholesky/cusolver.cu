@@ -11,7 +11,8 @@
 
 /* Rows of the product: larger ones are not faster. */
 #define GEMM_ROWS 8192
-#define ROUNDS 5
+/* Products at least. */
+#define LEAST_ROUNDS 5
 
 /* What all of it needs; NULL and 0 where it is not there yet. */
 struct Gpu
@@ -93,15 +94,19 @@ stop_clock (Gpu *g, double *seconds, GError **error)
   return ok;
 }
 
-/* Numbers of a GPU that multiplies zeros faster than others would mislead. */
+/* A GPU at its power limit multiplies zeros, and numbers with few digits,
+   faster than others: these have all digits. */
 template <typename T>
 static __global__ void
 fill (T *numbers, size_t n)
 {
   for (size_t i = blockIdx.x * (size_t)blockDim.x + threadIdx.x; i < n;
        i += (size_t)gridDim.x * blockDim.x)
-    numbers[i]
-        = (T)((unsigned)(i * 2654435761u >> 8) % 65536) / (T)65536 - (T)0.5;
+    {
+      unsigned long long x = (i + 1) * 0x9e3779b97f4a7c15ull;
+      x = (x ^ x >> 32) * 0xd6e8feb86659fd93ull;
+      numbers[i] = (T)((double)(x >> 11) / 9007199254740992.0 - 0.5);
+    }
 }
 
 static gboolean
@@ -120,13 +125,16 @@ multiply (Gpu *g, gboolean single, int n, GError **error)
       "cuBLAS gemm", error);
 }
 
+/* Products with as many operations as the factorisation has, since a GPU is
+   fastest before it comes to its power limit. */
 static gboolean
 measure_gemm (Gpu *g, const CholeskyProblem *p, double *flops, GError **error)
 {
   gboolean single = p->type == HASS_LA_FLOAT;
   int n = (int)MIN (MAX (p->n, 1), GEMM_ROWS);
   gsize count = (gsize)n * n;
-  double seconds = 0;
+  double seconds = 0, ratio = (double)p->n / n;
+  int rounds = MAX ((int)(ratio * ratio * ratio / 6), LEAST_ROUNDS);
   for (int i = 0; i < 3; i++)
     {
       if (!cuda (cudaMalloc (&g->memory[i], count * cholesky_number_bytes (p)),
@@ -139,10 +147,10 @@ measure_gemm (Gpu *g, const CholeskyProblem *p, double *flops, GError **error)
     }
   gboolean ok = multiply (g, single, n, error)
                 && cuda (cudaEventRecord (g->begin), "record an event", error);
-  for (int i = 0; i < ROUNDS && ok; i++)
+  for (int i = 0; i < rounds && ok; i++)
     ok = multiply (g, single, n, error);
   ok = ok && stop_clock (g, &seconds, error);
-  *flops = 2.0 * count * n * ROUNDS / seconds;
+  *flops = 2.0 * count * n * rounds / seconds;
   free_memory (g);
   return ok;
 }
