@@ -50,6 +50,8 @@ HASS_BEGIN_DECLS
  *   as more of them may come. Where copies home keep the devices busy for many
  *   times the time of kernels, a multiple of that. Else 0.
  * @name: of its codelet, for people.
+ * @home_ns: where a device asks, in a recorded graph that has run before: mean
+ *   time of its copies home after a task of the codelet, in ns. Else 0.
  */
 typedef struct
 {
@@ -63,6 +65,7 @@ typedef struct
   gint maker;
   guint64 n_known;
   const char *name;
+  double home_ns;
 } HassFlowTask;
 
 /**
@@ -73,8 +76,8 @@ typedef struct
  * @held_ns: [@n_devices] time until device d has done what it has taken, in ns;
  *   where a device asks, with the time of tasks that it has left to others.
  * @queue_ns: [HASS_FLOW_QUEUES] sum of HassFlowSpot.ns of the tasks in a queue.
- * @core_free_ns: time until the first core has computed what it has taken from
- *   the queues, in ns.
+ * @core_free_ns: time until the first core has computed what it has taken, in
+ *   ns; with strategies that place tasks, and where @home_ns is not 0.
  * @backlog_ns: time until the devices would have computed all that they have
  *   taken and all that waits, in ns; where copies home take longer than
  *   kernels, copies count for what waits. 0 where a device asks.
@@ -87,6 +90,9 @@ typedef struct
  *   where the path is shortest, copies counted (Arabnejad and Barbosa 2014:
  *   OCT). While times are unknown copies alone count; 0: not recorded.
  * @rest_ns: as @backlog_ns, and with what was submitted and cannot begin yet.
+ * @home_ns: where a device asks, in a recorded graph that has run before: time
+ *   of its copies home that wait, or if more, of those that will follow the
+ *   tasks that it has taken, in ns. Else 0.
  */
 typedef struct HassFlowState HassFlowState;
 struct HassFlowState
@@ -99,6 +105,7 @@ struct HassFlowState
   double (*copy_ns) (const HassFlowState *state, gint worker);
   double (*after_ns) (const HassFlowState *state, gint worker);
   double rest_ns;
+  double home_ns;
 };
 
 /**

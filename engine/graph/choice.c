@@ -94,6 +94,19 @@ after_ns (const HassFlowState *state, gint worker)
   return hass_outlook_after_ns_locked (c->graph, c->task, worker);
 }
 
+/* Sets when a core will be free. */
+static void
+look_at_cores_locked (HassChoice *c)
+{
+  const HassPlacing *p = c->graph->placing;
+  gint64 first_ns = G_MAXINT64,
+         now_ns = c->graph->job->engine->now (c->graph->job);
+  for (guint w = 0; p->core_until_ns && w < c->graph->n_queues; w++)
+    first_ns = MIN (first_ns, p->core_until_ns[w]);
+  c->state.core_free_ns
+      = p->core_until_ns ? (double)MAX (first_ns - now_ns, 0) : 0;
+}
+
 /* Where no device asks: what only such a question needs. */
 static void
 foresee_locked (HassChoice *c)
@@ -107,13 +120,6 @@ foresee_locked (HassChoice *c)
       = ns + hass_devices_wait_ns_locked (c->graph, c->open, FALSE);
   c->state.rest_ns = ns + hass_devices_wait_ns_locked (c->graph, c->open, TRUE);
   c->bound = hass_devices_bound_locked (c->graph, c->open, NULL);
-  if (!p->core_until_ns)
-    return;
-  gint64 first_ns = G_MAXINT64,
-         now_ns = c->graph->job->engine->now (c->graph->job);
-  for (guint w = 0; w < c->graph->n_queues; w++)
-    first_ns = MIN (first_ns, p->core_until_ns[w]);
-  c->state.core_free_ns = (double)MAX (first_ns - now_ns, 0);
 }
 
 /* Returns: a mask of the devices that count where no device asks. */
@@ -149,6 +155,10 @@ hass_choice_begin_locked (HassChoice *c, HassGraph *graph, gint asker)
                               .after_ns = after_ns };
   if (asker < 0)
     foresee_locked (c);
+  else if (p->runs_again)
+    c->state.home_ns = hass_device_home_ns_locked (graph, &p->devices[asker]);
+  if (asker < 0 || c->state.home_ns > 0)
+    look_at_cores_locked (c);
 }
 
 /* Returns: HassFlowTask.n_known. */
@@ -180,6 +190,16 @@ able_locked (const HassChoice *c, const HassGraphTask *task)
              : task->codelet->devices & c->open;
 }
 
+/* Returns: HassFlowTask.home_ns. */
+static double
+task_home_ns (const HassChoice *c, const HassCodeletState *codelet)
+{
+  const HassPlacing *p = c->graph->placing;
+  return c->asker >= 0 && p->runs_again ? hass_device_task_home_ns (
+             c->graph, &p->devices[c->asker], codelet)
+                                        : 0;
+}
+
 /* The strategy will be asked about a task. */
 HassFlowTask
 hass_choice_show_locked (HassChoice *c, HassGraphTask *task)
@@ -201,7 +221,8 @@ hass_choice_show_locked (HassChoice *c, HassGraphTask *task)
                          = core_ns == 0 && !codelet->tried && c->asker < 0
                                ? n_known_locked (c, codelet)
                                : 0,
-                         .name = codelet->name };
+                         .name = codelet->name,
+                         .home_ns = task_home_ns (c, codelet) };
 }
 
 /* -- Placing ------------------------------------------------------------- */

@@ -120,7 +120,8 @@ static void
 note_core_locked (HassGraph *graph, guint worker, const HassGraphTask *task)
 {
   HassPlacing *p = graph->placing;
-  if (!graph->job->strategy->ops->place || worker >= graph->n_queues)
+  if (!(graph->job->strategy->ops->place || p->runs_again)
+      || worker >= graph->n_queues)
     return;
   if (!p->core_until_ns)
     p->core_until_ns = g_new0 (gint64, graph->n_queues);

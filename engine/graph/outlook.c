@@ -141,7 +141,8 @@ hass_outlook_after_ns_locked (HassGraph *graph, const HassGraphTask *task,
                          + (gsize)(worker - HASS_FLOW_CORES)];
 }
 
-/* The times of tasks have been measured. The calling thread. */
+/* A recorded graph has run: the times of tasks have been measured. The calling
+   thread. */
 void
 hass_outlook_forget (HassGraph *graph)
 {
@@ -149,5 +150,6 @@ hass_outlook_forget (HassGraph *graph)
     return;
   pthread_mutex_lock (&graph->placing->lock);
   g_clear_pointer (&graph->after_ns, g_free);
+  graph->placing->runs_again = TRUE;
   pthread_mutex_unlock (&graph->placing->lock);
 }

@@ -165,6 +165,7 @@ struct HassPlacing
   GHashTable *refusals;   /* index of a task + 1 -> HassRefusal */
   _Atomic guint n_refusals; /* of these, read without the lock */
   GPtrArray *codelets;      /* HassCodeletState that devices can compute */
+  gboolean runs_again;      /* a recorded graph that has run before */
   gboolean news;            /* a device has got a datum to be copied home */
 };
 
@@ -194,6 +195,11 @@ double hass_devices_wait_ns_locked (const HassGraph *graph, guint32 devices,
 double hass_devices_bound_locked (const HassGraph *graph, guint32 devices,
                                   const HassCodeletState *only);
 double hass_device_held_ns_locked (const HassGraph *graph,
+                                   HassGraphDevice *device);
+double hass_device_task_home_ns (const HassGraph *graph,
+                                 const HassGraphDevice *device,
+                                 const HassCodeletState *codelet);
+double hass_device_home_ns_locked (const HassGraph *graph,
                                    HassGraphDevice *device);
 double hass_device_copy_ns_locked (HassGraph *graph,
                                    const HassGraphDevice *device,

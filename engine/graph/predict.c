@@ -160,26 +160,61 @@ hass_devices_bound_locked (const HassGraph *graph, guint32 devices,
   return rate > 0 ? kernel_rate / rate : 1;
 }
 
+/* Returns: the time of the copies home that a device has begun, and of those
+   that wait. */
+static double
+leaving_ns_locked (const HassGraph *graph, HassGraphDevice *device)
+{
+  const HassPlaces *leaver = g_queue_peek_head (&device->leavers);
+  return leaver ? link_ns (graph, device, /* the others are about as large */
+                           device->going_bytes
+                               + device->leavers.length
+                                     * hass_data_bytes (leaver->data))
+                : 0;
+}
+
+/* Returns: HassFlowTask.home_ns. */
+double
+hass_device_task_home_ns (const HassGraph *graph, const HassGraphDevice *device,
+                          const HassCodeletState *codelet)
+{
+  const HassDeviceCodelet *here = &device->codelets[codelet->index];
+  return here->home_bytes > 0
+             ? COPY_NS
+                   + link_ns (graph, device,
+                              (double)here->home_bytes / (double)here->n_tasks)
+             : 0;
+}
+
+/* Returns: HassFlowState.home_ns. */
+double
+hass_device_home_ns_locked (const HassGraph *graph, HassGraphDevice *device)
+{
+  const HassPlacing *p = graph->placing;
+  double ns = 0;
+  for (guint c = 0; device->n_held > 0 && c < p->codelets->len; c++)
+    {
+      const HassCodeletState *codelet = g_ptr_array_index (p->codelets, c);
+      guint n = device->codelets[codelet->index].n_held;
+      ns += n > 0 ? n * hass_device_task_home_ns (graph, device, codelet) : 0;
+    }
+  return MAX (ns, leaving_ns_locked (graph, device));
+}
+
 /* Returns: the time of what a device has to do already: kernels, or copies
    home. */
 double
 hass_device_held_ns_locked (const HassGraph *graph, HassGraphDevice *device)
 {
   const HassPlacing *p = graph->placing;
-  const HassPlaces *leaver = g_queue_peek_head (&device->leavers);
-  double ns = 0, home_ns = 0;
+  double ns = 0;
   for (guint c = 0; device->n_held > 0 && c < p->codelets->len; c++)
     {
       const HassCodeletState *codelet = g_ptr_array_index (p->codelets, c);
       guint n = device->codelets[codelet->index].n_held;
       ns += n > 0 ? n * hass_device_pace_ns (device, codelet) : 0;
     }
-  if (leaver) /* the others are about as large */
-    home_ns = link_ns (graph, device,
-                       device->going_bytes
-                           + device->leavers.length
-                                 * hass_data_bytes (leaver->data));
-  return MAX (ns, HOME_PART * home_ns);
+  return MAX (ns, HOME_PART * leaving_ns_locked (graph, device));
 }
 
 /* Returns: TRUE if a task cannot be given the datum of an access at a device

@@ -146,11 +146,42 @@ suits_cores (HassFlowExplain *e, const HassFlowState *state,
   return leave ? HASS_FLOW_LEAVE : HASS_FLOW_IF_HOME;
 }
 
+/* Returns: when a task's results are home if a device computes it, in ns: the
+   copies home wait for those before them. */
+static double
+home_ns (const HassFlowState *state, guint device, const HassFlowTask *task)
+{
+  return MAX (state->home_ns, end_ns (state, (gint)device)) + task->home_ns;
+}
+
+/* Returns: TRUE if a device leaves a task to cores, since copies home keep it
+   for longer than a core takes. */
+static gboolean
+leaves_to_cores (HassFlowExplain *e, const HassFlowState *state, guint device,
+                 const HassFlowTask *task)
+{
+  if (state->home_ns == 0 || !task->cores || task->core_ns == 0
+      || state->core_free_ns + task->core_ns >= home_ns (state, device, task))
+    return FALSE;
+  guint n = hass_flow_tells (e, task, (gint)device, 1 + state->n_devices);
+  if (n > 0)
+    e->env->note (e->env->note_data,
+                  "%s leaves %s to cores: home in %.4g us, after %.4g us of "
+                  "copies; a core %.4g us = %.4g wait + %.4g work [%u]",
+                  hass_flow_worker_name (e, (gint)device), task->name,
+                  home_ns (state, device, task) * 1e-3, state->home_ns * 1e-3,
+                  (state->core_free_ns + task->core_ns) * 1e-3,
+                  state->core_free_ns * 1e-3, task->core_ns * 1e-3, n);
+  return TRUE;
+}
+
 static HassFlowAnswer
 suits_device (HassFlowExplain *e, const HassFlowState *state, guint device,
               const HassFlowTask *task, HassFlowVerdict *verdict)
 {
   verdict->score = state->copy_ns (state, (gint)device);
+  if (verdict->score < G_MAXDOUBLE && leaves_to_cores (e, state, device, task))
+    return HASS_FLOW_LEAVE;
   double least = state->held_ns[device] + verdict->score
                  + state->task_ns (state, (gint)device);
   guint64 others = task->devices & ~((guint64)1 << device);

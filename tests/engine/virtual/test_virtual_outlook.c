@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* test_virtual_outlook.c: HassFlowState.after_ns and rest_ns, on a modelled
-   machine with two GPUs, of which the copies of 1000 bytes are predicted to
-   take 8 us. Thread safety: one thread. */
+/* test_virtual_outlook.c: HassFlowState.after_ns, rest_ns and home_ns, on a
+   modelled machine with two GPUs, of which the copies of 1000 bytes are
+   predicted to take 8 us. Thread safety: one thread. */
 #include <string.h>
 
 #include "tests/engine/trial.h"
@@ -31,13 +31,30 @@ note (gpointer self, const HassFlowState *state, const HassFlowTask *task,
     seen_ns[task->codelet][w + 1] = state->after_ns (state, w);
 }
 
+/* Most of HassFlowTask.home_ns and HassFlowState.home_ns, by devices. */
+static double seen_task_home_ns, seen_home_ns;
+
+static HassFlowAnswer
+take (gpointer self, const HassFlowState *state, gint worker,
+      const HassFlowTask *task, HassFlowVerdict *verdict)
+{
+  (void)self, (void)verdict;
+  if (worker >= 0)
+    {
+      seen_task_home_ns = MAX (seen_task_home_ns, task->home_ns);
+      seen_home_ns = MAX (seen_home_ns, state->home_ns);
+    }
+  return HASS_FLOW_TAKE;
+}
+
 static const HassStrategyOps notes = { .struct_size = sizeof (HassStrategyOps),
                                        .name = "test-outlook",
                                        .summary = "notes the time after tasks",
                                        .source = "test",
                                        .farms = HASS_FARM_DATAFLOW,
                                        .create = trial_env,
-                                       .place = note };
+                                       .place = note,
+                                       .suits = take };
 
 /* The modelled GPU runs no code. */
 static gboolean
@@ -108,6 +125,7 @@ run (HassBuildFunc build, guint64 times)
   if (!hass_strategy_find (notes.name, NULL))
     CU_ASSERT_TRUE (hass_strategy_register (&notes, NULL));
   memset (seen_ns, 0xff, sizeof seen_ns); /* NaN */
+  seen_task_home_ns = seen_home_ns = 0;
   CU_ASSERT_TRUE (virtual_flow_run (&flow, build, &error));
   hass_report_free (flow.report);
 }
@@ -168,6 +186,29 @@ rest (void)
   CU_ASSERT_EQUAL (seen_rest_ns[FIRST], 0);
 }
 
+/* Both results go home. */
+static gboolean
+submit_two (HassGraph *graph, gpointer data, GError **error)
+{
+  (void)data, (void)error;
+  for (guint i = 0; i < 2; i++)
+    virtual_flow_submit (graph, &first,
+                         hass_graph_data (graph, blocks[i], 1000, 1, 0),
+                         HASS_UPDATE, 30);
+  return TRUE;
+}
+
+static void
+home (void)
+{
+  run (submit_two, 1);
+  CU_ASSERT_EQUAL (seen_task_home_ns, 0);
+  CU_ASSERT_EQUAL (seen_home_ns, 0);
+  run (submit_two, 2);
+  CU_ASSERT_DOUBLE_EQUAL (seen_task_home_ns, COPY_NS, 5);
+  CU_ASSERT_DOUBLE_EQUAL (seen_home_ns, COPY_NS, 5);
+}
+
 HASS_TEST_SUITE (
     virtual_outlook,
     { "what follows a task counts with the copies to where it is computed",
@@ -177,4 +218,5 @@ HASS_TEST_SUITE (
     { "nothing counts after a task if no graph was recorded, and copies alone "
       "while times are unknown",
       unknown },
-    { "what cannot begin yet is left for devices", rest })
+    { "what cannot begin yet is left for devices", rest },
+    { "copies home count once a recorded graph has run", home })

@@ -51,6 +51,21 @@ devices (void)
 }
 
 static void
+copies_home (void)
+{
+  Machine *m = begin_that ("flow-auto", TRUE);
+  HassFlowTask task = task_of (0, 300000, 11000);
+  HassFlowVerdict v;
+  task.home_ns = 40000;
+  m->state.home_ns = 500000;
+  m->state.core_free_ns = 200000;
+  suits (m, 0, &task, &v);
+  said (m, "gpu0 leaves gemm to cores: home in 540 us, after 500 us of copies; "
+           "a core 500 us = 200 wait + 300 work [1]\n");
+  end (m);
+}
+
+static void
 cores (void)
 {
   Machine *m = begin_that ("flow-auto", TRUE);
@@ -219,6 +234,8 @@ HASS_TEST_SUITE (
     flow_explain,
     { "flow-auto: a device takes or leaves a task by the ends that are named",
       devices },
+    { "flow-auto: a device leaves a task to cores, for the copies home",
+      copies_home },
     { "flow-auto: cores leave a task that they would end after devices have "
       "done all",
       cores },

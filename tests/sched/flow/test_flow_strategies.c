@@ -50,6 +50,36 @@ core_before_devices (void)
   end (m);
 }
 
+/* Its copies home keep the device for longer than a core takes. */
+static void
+core_before_copies_home (void)
+{
+  Machine *m = begin ("flow-auto");
+  HassFlowTask task = task_of (0, 100, 10);
+  HassFlowVerdict v;
+  set (m->task_ns, 100, 10, 10);
+  task.home_ns = 21;
+  m->state.home_ns = 99;
+  m->state.core_free_ns = 20;
+  CU_ASSERT_EQUAL (suits (m, 0, &task, &v), HASS_FLOW_TAKE);
+  m->state.home_ns = 100;
+  CU_ASSERT_EQUAL (suits (m, 0, &task, &v), HASS_FLOW_LEAVE);
+  CU_ASSERT_EQUAL (v.left_to, 0);
+  m->state.home_ns = 1;
+  CU_ASSERT_EQUAL (suits (m, 0, &task, &v), HASS_FLOW_TAKE);
+  m->held_ns[0] = m->held_ns[1] = 90;
+  CU_ASSERT_EQUAL (suits (m, 0, &task, &v), HASS_FLOW_LEAVE);
+  m->state.home_ns = 0;
+  CU_ASSERT_EQUAL (suits (m, 0, &task, &v), HASS_FLOW_TAKE);
+  m->state.home_ns = 1000;
+  task.cores = FALSE;
+  CU_ASSERT_EQUAL (suits (m, 0, &task, &v), HASS_FLOW_TAKE);
+  task.cores = TRUE;
+  task.core_ns = 0;
+  CU_ASSERT_EQUAL (suits (m, 0, &task, &v), HASS_FLOW_TAKE);
+  end (m);
+}
+
 /* -- Those that assign a task when it becomes ready ---------------------- */
 
 /* A queue is that of the worker + 1. */
@@ -305,6 +335,8 @@ HASS_TEST_SUITE (
       earliest_device },
     { "flow-auto: a core takes what it ends before devices would come to it",
       core_before_devices },
+    { "flow-auto: a device leaves what a core ends before its copies are home",
+      core_before_copies_home },
     { "a task is assigned to the cores if they end it before busy devices",
       busy_devices },
     { "a task whose data are being moved is assigned to what can compute it",
