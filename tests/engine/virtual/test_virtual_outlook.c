@@ -31,8 +31,9 @@ note (gpointer self, const HassFlowState *state, const HassFlowTask *task,
     seen_ns[task->codelet][w + 1] = state->after_ns (state, w);
 }
 
-/* Most of HassFlowTask.home_ns and HassFlowState.home_ns, by devices. */
-static double seen_task_home_ns, seen_home_ns;
+/* Most of HassFlowTask.home_ns, HassFlowState.home_ns and core_free_ns, by
+   devices. */
+static double seen_task_home_ns, seen_home_ns, seen_free_ns;
 
 static HassFlowAnswer
 take (gpointer self, const HassFlowState *state, gint worker,
@@ -41,10 +42,11 @@ take (gpointer self, const HassFlowState *state, gint worker,
   (void)self, (void)verdict;
   if (worker >= 0)
     {
+      seen_free_ns = MAX (seen_free_ns, state->core_free_ns);
       seen_task_home_ns = MAX (seen_task_home_ns, task->home_ns);
       seen_home_ns = MAX (seen_home_ns, state->home_ns);
     }
-  return HASS_FLOW_TAKE;
+  return worker >= 0 && task->cores ? HASS_FLOW_LEAVE : HASS_FLOW_TAKE;
 }
 
 static const HassStrategyOps notes = { .struct_size = sizeof (HassStrategyOps),
@@ -54,6 +56,14 @@ static const HassStrategyOps notes = { .struct_size = sizeof (HassStrategyOps),
                                        .farms = HASS_FARM_DATAFLOW,
                                        .create = trial_env,
                                        .place = note,
+                                       .suits = take };
+
+static const HassStrategyOps takes = { .struct_size = sizeof (HassStrategyOps),
+                                       .name = "test-home",
+                                       .summary = "leaves cores what they can",
+                                       .source = "test",
+                                       .farms = HASS_FARM_DATAFLOW,
+                                       .create = trial_env,
                                        .suits = take };
 
 /* The modelled GPU runs no code. */
@@ -68,9 +78,12 @@ on_gpu (const HassCall *calls, guint n_calls, HassGpuStream *stream,
 static const HassCodelet first
     = HASS_CODELET (.name = "first", .gpu = on_gpu),
     second = HASS_CODELET (.name = "second", .gpu = on_gpu),
-    last = HASS_CODELET (.name = "last", .cpu = virtual_flow_count);
+    last = HASS_CODELET (.name = "last", .cpu = virtual_flow_count),
+    either
+    = HASS_CODELET (.name = "either", .cpu = virtual_flow_count, .gpu = on_gpu);
 
-static guint8 blocks[2][1000];
+#define N_BLOCKS 20
+static guint8 blocks[N_BLOCKS][1000];
 
 /* The GPUs take 5 us for the first task and 12 us for the second, the cores 10
    us for the last; each changes what the next one reads. */
@@ -114,20 +127,26 @@ submit_fork (HassGraph *graph, gpointer data, GError **error)
 
 /* Runs a graph; @times: as VirtualFlow. */
 static void
-run (HassBuildFunc build, guint64 times)
+run_with (const HassStrategyOps *ops, HassBuildFunc build, guint64 times)
 {
   VirtualFlow flow = { .n_cores = 1,
                        .n_gpus = 2,
                        .dry = TRUE,
-                       .strategy = "test-outlook",
+                       .strategy = ops->name,
                        .times = times };
   g_autoptr (GError) error = NULL;
-  if (!hass_strategy_find (notes.name, NULL))
-    CU_ASSERT_TRUE (hass_strategy_register (&notes, NULL));
+  if (!hass_strategy_find (ops->name, NULL))
+    CU_ASSERT_TRUE (hass_strategy_register (ops, NULL));
   memset (seen_ns, 0xff, sizeof seen_ns); /* NaN */
-  seen_task_home_ns = seen_home_ns = 0;
+  seen_task_home_ns = seen_home_ns = seen_free_ns = 0;
   CU_ASSERT_TRUE (virtual_flow_run (&flow, build, &error));
   hass_report_free (flow.report);
+}
+
+static void
+run (HassBuildFunc build, guint64 times)
+{
+  run_with (&notes, build, times);
 }
 
 static void
@@ -209,6 +228,28 @@ home (void)
   CU_ASSERT_DOUBLE_EQUAL (seen_home_ns, COPY_NS, 5);
 }
 
+/* The core takes 80 us for its task, and devices ask meanwhile. */
+static gboolean
+submit_beside_core (HassGraph *graph, gpointer data, GError **error)
+{
+  (void)data, (void)error;
+  for (guint i = 0; i < N_BLOCKS; i++)
+    virtual_flow_submit (graph, i == 0 ? &either : &first,
+                         hass_graph_data (graph, blocks[i], 1000, 1, 0),
+                         HASS_UPDATE, i == 0 ? 80 : 30);
+  return TRUE;
+}
+
+static void
+busy_core (void)
+{
+  run_with (&takes, submit_beside_core, 1);
+  CU_ASSERT_EQUAL (seen_free_ns, 0);
+  run_with (&takes, submit_beside_core, 2);
+  CU_ASSERT_TRUE (seen_free_ns > 0);
+  CU_ASSERT_TRUE (seen_free_ns <= 80000);
+}
+
 HASS_TEST_SUITE (
     virtual_outlook,
     { "what follows a task counts with the copies to where it is computed",
@@ -219,4 +260,6 @@ HASS_TEST_SUITE (
       "while times are unknown",
       unknown },
     { "what cannot begin yet is left for devices", rest },
-    { "copies home count once a recorded graph has run", home })
+    { "copies home count once a recorded graph has run", home },
+    { "so does what a core has taken, whose strategy places no task",
+      busy_core })
