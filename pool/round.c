@@ -103,10 +103,11 @@ begin (HassRound *round, HassFarmKind farm, HassCostClass cost, guint32 n)
   for (guint i = 0; i < round->counter_of[round->n_devices]; i++)
     {
       HassCounter *c = &round->counters[i];
-      atomic_store_explicit (&c->units, 0, memory_order_relaxed);
+      HassTally *t = &c->tallies[atomic_load (&c->turns) % 2];
+      atomic_store_explicit (&t->units, 0, memory_order_relaxed);
+      atomic_store_explicit (&t->work, 0, memory_order_relaxed);
+      atomic_store_explicit (&t->busy_ns, 0, memory_order_relaxed);
       atomic_store_explicit (&c->bytes, 0, memory_order_relaxed);
-      atomic_store_explicit (&c->work, 0, memory_order_relaxed);
-      atomic_store_explicit (&c->busy_ns, 0, memory_order_relaxed);
       atomic_store_explicit (&c->last_finish_ns, 0, memory_order_relaxed);
       atomic_store_explicit (&c->bundles, 0, memory_order_relaxed);
       atomic_store_explicit (&c->halo, 0, memory_order_relaxed);

@@ -42,17 +42,27 @@
    class of its own. */
 #define HASS_MOST_MASKS (1u << HASS_MOST_CLASSES)
 
-/* What one core or one GPU did in a round. Written by this core or the GPU's
-   proxy alone and read by any thread, with relaxed accesses: a reader needs a
-   recent value, and no other data depends on it. */
+/* What belongs together of a counter: see HassProgress. */
 typedef struct
 {
-  _Alignas(HASS_CACHE_LINE) _Atomic guint64 units;
-  _Atomic guint64 bytes;
+  _Atomic guint64 units;
   _Atomic double work;
   _Atomic gint64 busy_ns;
+} HassTally;
+
+/* What one core or one GPU did in a round. Written by this core or the GPU's
+   proxy alone and read by any thread. A reader needs a recent value, and of
+   units, work and time one of the same moment: units whose work is missing
+   would be taken for a device without speed. So they are written into the two
+   tallies in turn, and tallies[turns % 2] is complete. The other fields are
+   accessed relaxed. */
+typedef struct
+{
+  _Alignas(HASS_CACHE_LINE) HassTally tallies[2];
+  _Atomic guint64 turns;
   /* End of its last unit, in ns of the engine's clock. */
   _Atomic gint64 last_finish_ns;
+  _Atomic guint64 bytes;
   _Atomic guint64 bundles;
   _Atomic guint64 halo; /* halo elements computed again */
   /* Work of units that not every class of devices can run. */
@@ -337,6 +347,30 @@ hass_round_element (const HassRound *round, guint64 unit)
 /* Returns: whether some class of devices cannot run the units of @e, which one
    grant or pull has taken. The first one tells, since a range holds units of
    one mask. */
+/* Counts units that the counter's core or GPU has finished, @work and @busy_ns
+   in all. Wait-free. Thread safety: the counter's one writer. */
+static inline void
+hass_counter_add (HassCounter *c, guint64 units, double work, gint64 busy_ns)
+{
+#define ADD(field, value)                                                      \
+  atomic_store_explicit (                                                      \
+      &to->field,                                                              \
+      atomic_load_explicit (&from->field, memory_order_relaxed) + (value),     \
+      memory_order_release)
+  guint64 turns = atomic_load_explicit (&c->turns, memory_order_relaxed);
+  const HassTally *from = &c->tallies[turns % 2];
+  HassTally *to = &c->tallies[(turns + 1) % 2];
+  /* Release keeps these stores behind the last one to turns: a reader that sees
+     one of them finds that turns has changed. */
+  ADD (units, units);
+  ADD (work, work);
+  ADD (busy_ns, busy_ns);
+#undef ADD
+  /* Release pairs with the acquire in hass_round_progress(), which sees the
+     tally complete. */
+  atomic_store_explicit (&c->turns, turns + 1, memory_order_release);
+}
+
 static inline gboolean
 hass_round_is_exclusive (const HassRound *round, HassExtent e)
 {

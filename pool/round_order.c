@@ -112,6 +112,26 @@ hass_round_exclusive (const HassRound *round, guint device)
          + returned (round, FALSE, klass);
 }
 
+/* Reads a tally again if it was written meanwhile: its writer has then counted
+   more units. */
+static HassProgress
+read_counter (const HassCounter *c)
+{
+  HassProgress p;
+  guint64 turns, now = atomic_load_explicit (&c->turns, memory_order_acquire);
+  do
+    {
+      const HassTally *t = &c->tallies[now % 2];
+      turns = now;
+      p.units = atomic_load_explicit (&t->units, memory_order_acquire);
+      p.work = atomic_load_explicit (&t->work, memory_order_acquire);
+      p.busy_ns = atomic_load_explicit (&t->busy_ns, memory_order_acquire);
+      now = atomic_load_explicit (&c->turns, memory_order_acquire);
+    }
+  while (now != turns);
+  return p;
+}
+
 HassProgress
 hass_round_progress (const HassRound *round, guint device)
 {
@@ -120,10 +140,10 @@ hass_round_progress (const HassRound *round, guint device)
   guint a = round->counter_of[device], b = round->counter_of[device + 1];
   for (guint i = a; i < b; i++)
     {
-      HassCounter *c = &round->counters[i];
-      sum.units += atomic_load_explicit (&c->units, memory_order_relaxed);
-      sum.work += atomic_load_explicit (&c->work, memory_order_relaxed);
-      sum.busy_ns += atomic_load_explicit (&c->busy_ns, memory_order_relaxed);
+      HassProgress p = read_counter (&round->counters[i]);
+      sum.units += p.units;
+      sum.work += p.work;
+      sum.busy_ns += p.busy_ns;
     }
   sum.busy_ns /= b - a;
   return sum;

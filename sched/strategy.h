@@ -116,7 +116,8 @@ typedef struct
  * HassAnswer: what a strategy answers when a device has room.
  * @HASS_TAKE: the device takes the units of the grant.
  * @HASS_WAIT: the device is asked again after the next completion of any
- *   device, or after HassGrant.within_ns.
+ *   device, or after HassGrant.within_ns. If nothing is in flight, all devices
+ *   wait and none is about to open, they are asked with force.
  * @HASS_DONE: the device gets no more units in this round.
  */
 typedef enum

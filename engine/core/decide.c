@@ -17,6 +17,8 @@
 
 #include "engine/profile/sampler.h"
 
+gint64 hass_late_ns = 5000000000;
+
 static const HassStrategyOps *
 ops (HassJob *job)
 {
@@ -63,14 +65,34 @@ look_at_clock (HassJob *job, HassSeat *seat)
     seat->state = HASS_SEAT_ASK;
 }
 
-/* Returns when the strategy may be asked for the device again although nothing
-   was completed, in ns on the engine's clock; 0: the strategy did not answer
-   WAIT, or its WAIT has no end. */
+/* Returns when a device that is being opened is late, in ns on the engine's
+   clock. 0: it is open, or nobody knows when it should be. */
 gint64
-hass_decide_again_ns (const HassSlot *slot, guint device)
+hass_decide_late_ns (const HassJob *job, guint device)
+{
+  const HassDeviceTraits *t = &job->devices[device];
+  return t->opening && t->opens_at_ns > 0 ? t->opens_at_ns + hass_late_ns : 0;
+}
+
+/* Returns when the device may be asked for again although nothing was
+   completed, in ns on the engine's clock; 0: the strategy did not answer WAIT,
+   or nothing ends its WAIT. A WAIT without an end may count on a device that is
+   being opened; once that is late, liveness.c does not. */
+gint64
+hass_decide_again_ns (HassJob *job, const HassSlot *slot, guint device)
 {
   const HassSeat *seat = &slot->seats[device];
-  return seat->state == HASS_SEAT_WAIT ? seat->again_ns : 0;
+  if (seat->state != HASS_SEAT_WAIT || seat->again_ns > 0)
+    return seat->state == HASS_SEAT_WAIT ? seat->again_ns : 0;
+  gint64 first_ns = 0;
+  for (guint d = 0; d < job->n_devices; d++)
+    {
+      gint64 late_ns = hass_decide_late_ns (job, d);
+      if (late_ns > 0 && late_ns > job->engine->now (job)
+          && (first_ns == 0 || late_ns < first_ns))
+        first_ns = late_ns;
+    }
+  return first_ns;
 }
 
 /* -- 2. The CPU pool ---------------------------------------------------- */

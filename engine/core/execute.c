@@ -205,16 +205,15 @@ hass_execute_count (HassJob *job, HassWorker *worker, HassSlot *slot,
       &c->field,                                                               \
       atomic_load_explicit (&c->field, memory_order_relaxed) + (value),        \
       memory_order_relaxed)
-  ADD (units, done.n);
   ADD (bundles, done.part ? 0 : 1);
-  ADD (busy_ns, busy_ns + hass_worker_take_helped (worker));
   ADD (bytes, done.bytes);
-  ADD (work, done.work);
   if (G_UNLIKELY (done.halo > 0))
     ADD (halo, done.halo);
   if (G_UNLIKELY (done.exclusive > 0))
     ADD (exclusive, done.exclusive);
 #undef ADD
+  hass_counter_add (c, done.n, done.work,
+                    busy_ns + hass_worker_take_helped (worker));
   atomic_store_explicit (&c->last_finish_ns, end_ns, memory_order_relaxed);
   worker->last_end_ns = end_ns;
   worker->computed_ns = end_ns - done.collect_ns;

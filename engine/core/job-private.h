@@ -136,4 +136,13 @@ void hass_units_count_failures (HassJob *job, const HassWorker *worker,
                                 guint32 n);
 gboolean hass_job_collect (const HassResultItem *record, gpointer job);
 
+/* decide.c */
+/* A device that is not open so long after the predicted time, in ns, is late: a
+   round no longer waits for it alone. A guess: the start of a GPU takes 0.1 to
+   1 s; less, and cores begin units that were left to a GPU which is only slow;
+   more, and a farm stands still for longer beside a GPU whose start hangs. A
+   variable for tests. */
+extern gint64 hass_late_ns;
+gint64 hass_decide_late_ns (const HassJob *job, guint device);
+
 #endif

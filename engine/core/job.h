@@ -467,7 +467,7 @@ gboolean hass_job_idle (HassJob *job);
 /* decide.c; all functions under the decision lock */
 void hass_decide_stop_without_devices (HassJob *job, const char *message);
 gboolean hass_decide_cpu (HassJob *job, HassSlot *slot);
-gint64 hass_decide_again_ns (const HassSlot *slot, guint device);
+gint64 hass_decide_again_ns (HassJob *job, const HassSlot *slot, guint device);
 gboolean hass_decide_gpu (HassJob *job, HassSlot *slot, guint device,
                           HassExtent *extent, HassGrant *grant);
 void hass_decide_report_cpu (HassJob *job, HassSlot *slot);

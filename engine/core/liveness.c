@@ -2,7 +2,8 @@
 /* liveness.c: guarantees that a round goes on, whatever a strategy answers.
 
    DESIGN. A round has stalled when units wait, nothing is in flight and no seat
-   may be asked. Then seats that wait are asked with force; then the CPU gets
+   may be asked, except those of devices that are late: they should have been
+   open for long. Then seats that wait are asked with force; then the CPU gets
    one unit, or all units if every seat is DONE; without a CPU the GPUs take the
    remaining units. If no device is left, the farm is stopped.
 
@@ -10,14 +11,17 @@
 #include "job-private.h"
 
 static gboolean
-all_said_no (const HassJob *job, const HassSlot *slot, gboolean *all_done)
+all_said_no (HassJob *job, const HassSlot *slot, gboolean *all_done)
 {
   *all_done = TRUE;
   for (guint d = 0; d < job->n_devices; d++)
     {
-      if (slot->seats[d].state == HASS_SEAT_ASK)
+      gint64 late_ns = hass_decide_late_ns (job, d);
+      if (slot->seats[d].state == HASS_SEAT_ASK
+          && (late_ns == 0 || job->engine->now (job) < late_ns))
         return FALSE;
-      *all_done &= slot->seats[d].state != HASS_SEAT_WAIT;
+      *all_done &= slot->seats[d].state != HASS_SEAT_WAIT
+                   && slot->seats[d].state != HASS_SEAT_ASK;
     }
   return TRUE;
 }

@@ -59,6 +59,7 @@ open_device (HassProxy *p)
   job->devices[p->d].opening_ns = takes;
   job->devices[p->d].opens_at_ns = begin + takes;
   pthread_mutex_unlock (&job->decision);
+  hass_live_changed (job); /* who waits for the device knows for how long */
   gboolean ok = p->ops.open (p->device, &p->farm, &error);
   pthread_mutex_lock (&job->decision);
   announce_opening_locked (job, p->d, begin, ok);

@@ -101,7 +101,7 @@ note_again (HassJob *job)
   gint64 ns = 0;
   for (guint i = 0; i < G_N_ELEMENTS (of) && job->cpu >= 0; i++)
     {
-      gint64 one_ns = of[i] ? hass_decide_again_ns (of[i], job->cpu) : 0;
+      gint64 one_ns = of[i] ? hass_decide_again_ns (job, of[i], job->cpu) : 0;
       if (one_ns > 0 && (ns == 0 || one_ns < ns))
         ns = one_ns;
     }
@@ -210,9 +210,9 @@ patience_ns (HassProxy *p)
   pthread_mutex_lock (&job->decision);
   HassSlot *slot = atomic_load_explicit (&job->current, memory_order_relaxed);
   HassSlot *open = atomic_load_explicit (&job->open, memory_order_relaxed);
-  gint64 until_ns = slot ? hass_decide_again_ns (slot, p->d) : 0;
+  gint64 until_ns = slot ? hass_decide_again_ns (job, slot, p->d) : 0;
   if (until_ns == 0 && open)
-    until_ns = hass_decide_again_ns (open, p->d);
+    until_ns = hass_decide_again_ns (job, open, p->d);
   pthread_mutex_unlock (&job->decision);
   if (until_ns == 0)
     return ns;

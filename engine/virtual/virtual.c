@@ -75,7 +75,7 @@ wake_again (HassVirtualWorld *w, const HassSlot *slot)
 {
   for (guint d = 0; slot && d < w->job->n_devices; d++)
     {
-      gint64 again_ns = hass_decide_again_ns (slot, d);
+      gint64 again_ns = hass_decide_again_ns (w->job, slot, d);
       if (again_ns > w->clock && again_ns != w->again_ns[d])
         {
           w->again_ns[d] = again_ns;

@@ -379,7 +379,7 @@ reuse (void)
   hass_round_give_back (&round_, (HassExtent){ 3, 1 });
   hass_round_give_back (&round_, (HassExtent){ 6, 1 });
   CU_ASSERT_EQUAL (round_.returned->len, 1);
-  atomic_store (&round_.counters[1].units, 9);
+  hass_counter_add (&round_.counters[1], 9, 9, 9);
   open_equal (20);
   CU_ASSERT (hass_round_order (&round_) == NULL);
   CU_ASSERT_EQUAL (round_.returned->len, 0);
@@ -399,9 +399,7 @@ progress (void)
   for (int core = 0; core < 2; core++)
     {
       HassCounter *c = &round_.counters[round_.counter_of[CPU] + core];
-      atomic_store (&c->units, 3 + core);
-      atomic_store (&c->work, 1.5);
-      atomic_store (&c->busy_ns, 100);
+      hass_counter_add (c, 3 + core, 1.5, 100);
     }
   HassProgress p = hass_round_progress (&round_, CPU);
   CU_ASSERT (p.units == 7 && p.work == 3 && p.busy_ns == 100);

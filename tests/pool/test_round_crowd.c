@@ -204,6 +204,48 @@ crowd (void)
   crowd_plays (100, 1000);
 }
 
+/* -- Progress ----------------------------------------------------------- */
+
+#define N_COUNTED 200000u
+
+/* Two cores count units, of 2 each in work and 4 in ns; a third thread reads.
+   A pool's time is that of its cores divided by their number. */
+static void
+count_or_read (guint index, gpointer data)
+{
+  Field *field = data;
+  if (index < 2)
+    {
+      HassCounter *c = &round_.counters[round_.counter_of[0] + index];
+      for (guint i = 0; i < N_COUNTED; i++)
+        hass_counter_add (c, 1, 2, 4);
+      return;
+    }
+  guint64 last = 0;
+  while (last < 2 * N_COUNTED && atomic_load (&field->wrong) == 0)
+    {
+      HassProgress p = hass_round_progress (&round_, 0);
+      if (p.units < last || p.work != 2. * (double)p.units
+          || p.busy_ns != 2 * (gint64)p.units)
+        atomic_fetch_add (&field->wrong, 1);
+      last = p.units;
+    }
+}
+
+static void
+progress_is_of_one_moment (void)
+{
+  Field *field = g_new0 (Field, 1);
+  open_trial_round ();
+  crowd_run (3, count_or_read, field);
+  CU_ASSERT_EQUAL (atomic_load (&field->wrong), 0);
+  CU_ASSERT_EQUAL (hass_round_progress (&round_, 0).units, 2 * N_COUNTED);
+  hass_round_clear (&round_);
+  g_free (field);
+}
+
 HASS_TEST_SUITE (round_crowd,
                  { "each unit runs once while others order, carve and steal",
-                   crowd })
+                   crowd },
+                 { "progress shows units, work and time of one moment",
+                   progress_is_of_one_moment })

@@ -54,9 +54,7 @@ finish (MiniRun *run, guint device, guint counter, double busy_ns)
               && !(flags & (cpu ? HASS_LOAD_CPU : HASS_LOAD_GPU))))
         run->result->once = FALSE;
     }
-  c->units += lane->extent.n;
-  c->work = c->work + work;
-  c->busy_ns += (gint64)busy_ns;
+  hass_counter_add (c, lane->extent.n, work, (gint64)busy_ns);
   sum->units += lane->extent.n;
   sum->work += work;
   sum->bundles++;

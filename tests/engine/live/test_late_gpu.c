@@ -16,6 +16,7 @@
 #include "tests/engine/counting.h"
 #include "device/fake_machine.h"
 #include "device/cuda/gpus-private.h"
+#include "engine/core/job-private.h"
 #include "hass/hass.h"
 #include "hass_test.h"
 #include "program.h"
@@ -373,6 +374,44 @@ strategies_hear_when (void)
   clean ();
 }
 
+/* Leaves all units to GPUs, also to one that is being opened. */
+static HassAnswer
+count_on_gpus (gpointer self, HassRound *round, guint device, gboolean force,
+               HassGrant *grant)
+{
+  (void)self, (void)round;
+  if (device == 0 && !force)
+    return HASS_WAIT;
+  grant->source = HASS_FROM_FRONT;
+  grant->units = 1;
+  return HASS_TAKE;
+}
+
+/* The GPU is never open while the farm runs. Once it is late, the cores compute
+   what the strategy leaves to it. */
+static void
+counted_on (void)
+{
+  static const HassStrategyOps devoted
+      = { .struct_size = sizeof (HassStrategyOps),
+          .name = "late-devoted",
+          .summary = "leaves all units to GPUs",
+          .source = "tests",
+          .farms = HASS_FARM_COMBINE,
+          .create = listen,
+          .grant = count_on_gpus };
+  gint64 usual_ns = hass_late_ns;
+  hass_strategy_register (&devoted, NULL);
+  hass_late_ns = 0;
+  for (guint n_gpus = 1; n_gpus <= 2; n_gpus++)
+    {
+      install (n_gpus);
+      end_first (devoted.name, n_gpus);
+      clean ();
+    }
+  hass_late_ns = usual_ns;
+}
+
 HASS_TEST_SUITE (
     late_gpu,
     { "a farm that is done does not wait for its GPU to open", not_waited_for },
@@ -382,7 +421,8 @@ HASS_TEST_SUITE (
     { "a start that fails after its farm is tried anew", fails_later },
     { "a start that breaks the GPUs after its farm", breaks_later },
     { "the process's exit waits for the start", exits },
-    { "strategies hear when a GPU may be open", strategies_hear_when })
+    { "strategies hear when a GPU may be open", strategies_hear_when },
+    { "cores do not wait for ever for a GPU that is counted on", counted_on })
 
 HASS_TEST_SUITE (late_gpu_child,
                  { "an exit with a late GPU, in a process of its own", child })
