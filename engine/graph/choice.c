@@ -59,7 +59,8 @@ task_ns (const HassFlowState *state, gint worker)
 {
   const HassChoice *c = (const HassChoice *)state;
   return worker < 0 ? mean_ns (c->task)
-                    : hass_device_pace_ns (&c->graph->placing->devices[worker],
+                    : hass_device_pace_ns (c->graph,
+                                           &c->graph->placing->devices[worker],
                                            c->task->codelet);
 }
 
@@ -99,12 +100,13 @@ static void
 look_at_cores_locked (HassChoice *c)
 {
   const HassPlacing *p = c->graph->placing;
-  gint64 first_ns = G_MAXINT64,
-         now_ns = c->graph->job->engine->now (c->graph->job);
-  for (guint w = 0; p->core_until_ns && w < c->graph->n_queues; w++)
+  gint64 first_ns = G_MAXINT64;
+  if (!p->core_until_ns)
+    return;
+  for (guint w = 0; w < c->graph->n_queues; w++)
     first_ns = MIN (first_ns, p->core_until_ns[w]);
-  c->state.core_free_ns
-      = p->core_until_ns ? (double)MAX (first_ns - now_ns, 0) : 0;
+  gint64 now_ns = c->graph->job->engine->now (c->graph->job);
+  c->state.core_free_ns = (double)MAX (first_ns - now_ns, 0);
 }
 
 /* Where no device asks: what only such a question needs. */

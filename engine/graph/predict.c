@@ -25,9 +25,10 @@ link_ns (const HassGraph *graph, const HassGraphDevice *device, double bytes)
 
 /* Returns: the time of a task on a device; 1: unknown, so that tasks count. */
 double
-hass_device_pace_ns (const HassGraphDevice *device,
+hass_device_pace_ns (const HassGraph *graph, const HassGraphDevice *device,
                      const HassCodeletState *codelet)
 {
+  (void)graph;
   guint ns = device->codelets[codelet->index].ns;
   return ns > 0 ? ns : MAX (codelet->device_ns, 1);
 }
@@ -179,16 +180,20 @@ hass_device_task_home_ns (const HassGraph *graph, const HassGraphDevice *device,
                           const HassCodeletState *codelet)
 {
   const HassDeviceCodelet *here = &device->codelets[codelet->index];
-  return here->home_bytes > 0
-             ? COPY_NS
-                   + link_ns (graph, device,
-                              (double)here->home_bytes / (double)here->n_tasks)
-             : 0;
+  /* What comes home counts a moment earlier than the task that it settles. */
+  if (here->home_bytes == 0 || here->n_tasks == 0)
+    return 0;
+  return COPY_NS
+         + link_ns (graph, device,
+                    (double)here->home_bytes / (double)here->n_tasks);
 }
 
-/* Returns: HassFlowState.home_ns. */
-double
-hass_device_home_ns_locked (const HassGraph *graph, HassGraphDevice *device)
+/* Returns: the sum of a time over the tasks that a device holds. */
+static double
+sum_held_ns_locked (const HassGraph *graph, const HassGraphDevice *device,
+                    double (*task_ns) (const HassGraph *,
+                                       const HassGraphDevice *,
+                                       const HassCodeletState *))
 {
   const HassPlacing *p = graph->placing;
   double ns = 0;
@@ -196,8 +201,16 @@ hass_device_home_ns_locked (const HassGraph *graph, HassGraphDevice *device)
     {
       const HassCodeletState *codelet = g_ptr_array_index (p->codelets, c);
       guint n = device->codelets[codelet->index].n_held;
-      ns += n > 0 ? n * hass_device_task_home_ns (graph, device, codelet) : 0;
+      ns += n > 0 ? n * task_ns (graph, device, codelet) : 0;
     }
+  return ns;
+}
+
+/* Returns: HassFlowState.home_ns. */
+double
+hass_device_home_ns_locked (const HassGraph *graph, HassGraphDevice *device)
+{
+  double ns = sum_held_ns_locked (graph, device, hass_device_task_home_ns);
   return MAX (ns, leaving_ns_locked (graph, device));
 }
 
@@ -206,14 +219,7 @@ hass_device_home_ns_locked (const HassGraph *graph, HassGraphDevice *device)
 double
 hass_device_held_ns_locked (const HassGraph *graph, HassGraphDevice *device)
 {
-  const HassPlacing *p = graph->placing;
-  double ns = 0;
-  for (guint c = 0; device->n_held > 0 && c < p->codelets->len; c++)
-    {
-      const HassCodeletState *codelet = g_ptr_array_index (p->codelets, c);
-      guint n = device->codelets[codelet->index].n_held;
-      ns += n > 0 ? n * hass_device_pace_ns (device, codelet) : 0;
-    }
+  double ns = sum_held_ns_locked (graph, device, hass_device_pace_ns);
   return MAX (ns, HOME_PART * leaving_ns_locked (graph, device));
 }
 
