@@ -132,7 +132,8 @@ hass_live_core_task (gpointer data)
       atomic_fetch_sub_explicit (&live->coming, 1, memory_order_relaxed);
       for (guint i = 0; i < 2 && may_have_work (job, FALSE, 1 + i); i++)
         hass_live_let_in (job);
-      while (work_or_spin (job, worker, &first) || wait_to_ask (job))
+      while (!hass_spare_wanted (live->spare)
+             && (work_or_spin (job, worker, &first) || wait_to_ask (job)))
         ;
       hass_job_settle (job, worker);
       /* read now: another core may take the seat */

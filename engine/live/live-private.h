@@ -21,6 +21,7 @@ typedef struct HassHelpers
   guint n_inside;
 } HassHelpers;
 
+typedef struct HassSpare HassSpare;
 typedef struct HassProxyThread HassProxyThread;
 typedef struct HassProxy HassProxy;
 
@@ -94,6 +95,7 @@ typedef struct
   /* proxies begin rounds, too, as no core does while the generator runs */
   gboolean proxies_begin;
   HassHelpers *helpers;
+  HassSpare *spare; /* NULL: no core is left to the start of devices */
   pthread_mutex_t seat_lock;
   /* worker indices that no core has; under seat_lock */
   GArray *seats;
@@ -169,6 +171,13 @@ HassJob *hass_helpers_enter (HassHelpers *helpers);
 void hass_helpers_leave (HassHelpers *helpers);
 void hass_helpers_close (HassHelpers *helpers);
 void hass_helpers_unref (HassHelpers *helpers);
+
+/* spare.c */
+HassSpare *hass_spare_new (const HassCpuPool *pool);
+void hass_spare_unref (HassSpare *spare);
+void hass_spare_begin (HassSpare *spare, HassCpuPool *pool);
+void hass_spare_end (HassSpare *spare);
+gboolean hass_spare_wanted (const HassSpare *spare);
 
 /* yield.c */
 void hass_yield (HassJob *job, HassWorker *worker);

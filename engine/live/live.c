@@ -120,6 +120,7 @@ set_up (HassJob *job, HassLive *live, HassCpuPool *pool)
   live->job = job;
   live->core_task = hass_live_core_task;
   live->helpers = hass_helpers_new (job);
+  live->spare = hass_spare_new (pool);
   job->driver = live;
 }
 
@@ -127,6 +128,7 @@ static void
 clear (HassLive *live)
 {
   hass_helpers_unref (live->helpers);
+  hass_spare_unref (live->spare);
   g_array_unref (live->seats);
   pthread_mutex_destroy (&live->seat_lock);
 }
