@@ -77,16 +77,13 @@ HassAnswer hass_auto_grant_gpu (HassAuto *s, HassRound *round, guint device,
 HassAnswer hass_auto_grant_cpu (HassAuto *s, HassRound *round, gboolean force,
                                 HassGrant *grant);
 
-/* The decisions for cores while a GPU is not measured yet (start.c). The first
-   two return a number of units for the cores, 0: none now; the third returns
-   the number of cores that are left idle. unit_ns: time of a unit on one core.
+/* The decisions for cores while a GPU is not measured yet (start.c): a number
+   of units for the cores, 0: none now. unit_ns: time of a unit on one core.
    cpu_rate: work per ns of the CPU pool. */
 guint64 hass_auto_first_units (HassAuto *s, const HassRound *round,
                                guint64 waiting, gboolean force);
 guint64 hass_auto_long_unit (HassAuto *s, const HassRound *round,
                              double unit_ns, double cpu_rate, HassGrant *grant);
-guint hass_auto_left_to_start (const HassAuto *s, const HassRound *round,
-                               double cpu_rate);
 
 /* Returns the work of the next bundle of a GPU that participates in the plan;
    0: it gets none now (bundle.c). */

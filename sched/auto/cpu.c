@@ -118,14 +118,6 @@ planned_units (HassAuto *s, const HassRound *round, guint64 most,
     return 0;
   if (long_units && may_join)
     return hass_auto_long_unit (s, round, unit_ns, rate, grant);
-  guint left = force ? 0 : hass_auto_left_to_start (s, round, rate);
-  if (left > 0)
-    {
-      gint64 busy = hass_forecast_core_units (&s->k.f, round);
-      gint64 others = (gint64)s->k.u.cores - left - busy;
-      s->why = "some cores are left to a GPU that is being started";
-      return MIN ((guint64)MAX (others, 0), most);
-    }
   if (!all_known && !force)
     {
       s->why = "not far ahead of a GPU that is not measured yet";

@@ -3,10 +3,8 @@
 
    DESIGN. Before a core has finished a unit all rates are unknown. A long unit
    that a core has begun delays the round if a GPU turns out to be far faster.
-   And the start of a GPU and its first bundle are work of the host's threads,
-   which take longer beside busy cores. So each rule here keeps cores idle for a
-   while, which is short beside the time that the cores alone would need, in
-   case the GPU is of no use.
+   So each rule here keeps cores idle for a while, which is short beside the
+   time that the cores alone would need, in case the GPU is of no use.
 
    Thread safety: as hass/strategy.h. */
 #include "auto-private.h"
@@ -38,36 +36,10 @@
    time is no longer expected. A guess: more, and cores wait for one that never
    opens. */
 #define OVERDUE 2
-/* One core in HOST_PART runs no long unit while a GPU is being started, since
-   threads of the host do that work. A guess: a smaller number leaves more cores
-   idle. */
-#define HOST_PART 8
-/* Cores are left to the start of a GPU for at most 1/HOST_TIME of the time that
-   the cores alone would need for the rest of the round. A guess: a smaller
-   number costs more if the GPU is of no use. */
-#define HOST_TIME 16
 /* All cores may wait for a GPU, in all of a round, for this fraction of the
    time that they alone would need for the rest of it. A guess: more costs more
    if the GPU is of no use. */
 #define WAIT_PART 0.025
-/* One core in START_PART is left to the start of a GPU of unknown speed where
-   units are short. Measured on 16 cores: a start of 0.6 s took 11 % longer
-   beside busy cores than beside idle ones, and 5 % longer where half of them
-   were busy. */
-#define START_PART 2
-/* Cores are left to a GPU's start, where units are short, only if one unit
-   takes a core at least this long, in ns: while cores are left, each core asks
-   for each unit. A guess: less, and asking takes too much of their time. */
-#define START_UNIT_NS 5e5
-/* Above this number of cores, START_UNIT_NS grows in proportion to the cores,
-   because all of them ask for units one after another. A guess: a larger
-   number, and asking takes too much of their time. */
-#define START_CORES 16.
-/* Cores are left to a GPU's start, where units are short, only if the links of
-   the GPUs can carry units more than this many times as fast as the cores
-   compute them. A guess: less leaves cores to GPUs that help little. */
-#define FAR_FASTER 5
-
 /* -- What GPUs show ----------------------------------------------------- */
 
 static gboolean
@@ -242,30 +214,6 @@ may_wait (HassAuto *s, double cpu_ns, HassGrant *grant)
   return grant->within_ns > 0;
 }
 
-/* Returns TRUE if so many cores are busy that the others are left to the start
-   or the first bundle of a GPU: host threads load libraries then, and need much
-   longer if they share a core with a long unit. At most one core in HOST_PART
-   is left, for at most 1/HOST_TIME of cpu_ns, the time that the cores alone
-   need, and none where a unit takes longer than that. */
-static gboolean
-left_to_host (const HassAuto *s, const HassRound *round, double unit_ns,
-              double cpu_ns)
-{
-  const HassUnits *u = &s->k.u;
-  gint64 cores = u->cores;
-  double most_ns = cpu_ns / HOST_TIME;
-  gboolean starting = opens_within (s, round, most_ns, most_ns / OVERDUE);
-  for (guint d = 0; d < u->n; d++)
-    {
-      const HassSeat *m = &s->k.f.seats[d];
-      starting |= d != u->cpu && s->k.e.of[d].n_done == 0 && m->n_bundles > 0
-                  && s->k.f.now_ns - m->since_ns < most_ns;
-    }
-  return starting && most_ns >= unit_ns
-         && hass_forecast_core_units (&s->k.f, round)
-                >= cores - cores / HOST_PART;
-}
-
 /* Returns how many units a core gets that asks while units are long and a GPU
    is not measured yet: 1, or 0 if it waits. No share is cut, since cores take
    units of a share without asking, and the GPU may be slow to open.
@@ -299,54 +247,6 @@ hass_auto_long_unit (HassAuto *s, const HassRound *round, double unit_ns,
   if (is_long (s, round) && opens_within (s, round, soon_ns, unit_ns)
       && (busy || may_wait (s, cpu_ns, grant)))
     return 0;
-  s->why = "some cores are left to a GPU that is being started";
-  if (left_to_host (s, round, unit_ns, cpu_ns))
-    return 0;
   s->why = "one unit, because units are long and a GPU is not measured yet";
   return 1;
-}
-
-/* -- Short units -------------------------------------------------------- */
-
-/* Returns TRUE if the links of the GPUs can carry units more than FAR_FASTER
-   times as fast as the cores compute them. */
-static gboolean
-links_allow (const HassUnits *u, const HassRound *round, double cpu_rate)
-{
-  double bytes = (double)hass_units_middle_bytes (round);
-  return links_of (u) * u->work > FAR_FASTER * bytes * cpu_rate;
-}
-
-/* Returns how many cores are left idle so that they do not slow down the start
-   of a GPU, which host threads do and which should end soon in this round: half
-   of the cores where the rate of a GPU is unknown, all but one where the cores
-   are known to be negligible, else 0. */
-guint
-hass_auto_left_to_start (const HassAuto *s, const HassRound *round,
-                         double cpu_rate)
-{
-  const HassUnits *u = &s->k.u;
-  guint cores = u->cores;
-  gint64 begin_ns = hass_round_begin_ns (round);
-  double most_ns = hass_round_total_work (round) / cpu_rate / HOST_TIME;
-  gboolean opening = FALSE, unknown = FALSE;
-  double rate = 0;
-  for (guint d = 0; d < u->n; d++)
-    {
-      const HassDeviceTraits *t = &u->devices[d];
-      if (d == u->cpu || s->k.f.seats[d].failed || s->k.f.seats[d].hopeless)
-        continue;
-      opening |= t->opening && t->opens_at_ns > begin_ns
-                 && t->opens_at_ns - begin_ns < most_ns;
-      unknown |= !hass_estimates_known (&s->k.e, round, d);
-      rate += MAX (s->k.e.of[d].prior_rate, s->plan.runners[d].rate);
-    }
-  if (!opening || s->k.f.now_ns - begin_ns >= most_ns
-      || u->work * cores
-             < START_UNIT_NS * cpu_rate * MAX (cores / START_CORES, 1)
-      || !links_allow (u, round, cpu_rate))
-    return 0;
-  if (unknown)
-    return cores / START_PART;
-  return cpu_rate < HASS_AUTO_NEGLIGIBLE * rate ? cores - 1 : 0;
 }

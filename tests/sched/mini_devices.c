@@ -76,24 +76,6 @@ observe (MiniRun *run, HassCompletion *done)
 
 /* -- CPU pool ----------------------------------------------------------- */
 
-static void
-count_beside_start (MiniRun *run, guint device)
-{
-  guint *of = run->round->counter_of, n = 0;
-  gboolean starting = FALSE, opening = FALSE;
-  for (guint i = of[device]; i < of[device + 1]; i++)
-    n += run->lanes[i].busy;
-  for (guint d = 0; d < run->farm->n; d++)
-    {
-      starting |= d != device && run->farm->bundles[d] == 0;
-      opening |= run->farm->traits[d].opening;
-    }
-  if (starting)
-    run->result->beside_start = MAX (run->result->beside_start, n);
-  if (opening)
-    run->result->beside_opening = MAX (run->result->beside_opening, n);
-}
-
 /* Idle cores pull. */
 static void
 start_cores (MiniRun *run, guint device)
@@ -114,7 +96,6 @@ start_cores (MiniRun *run, guint device)
                              + vary (run, cost * cpu->ns_per_work)
                                    * quarrel (run, device);
               g_array_append_val (run->farm->cpu_order, cost);
-              count_beside_start (run, device);
             }
         }
     }

@@ -98,9 +98,7 @@ typedef struct
   guint64 cpu_thefts;           /* units asked for in its last theft */
   guint64 rescued; /* units that the engine had to give away itself */
   guint64 waits, forced;
-  guint beside_start; /* most cores at work while a GPU had done nothing yet */
-  guint beside_opening; /* while one was not open yet */
-  gboolean once;        /* each unit exactly once, where it may run */
+  gboolean once; /* each unit exactly once, where it may run */
   gboolean hung;
 } MiniRound;
 

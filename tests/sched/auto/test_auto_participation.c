@@ -193,86 +193,6 @@ closed_for_a_while (void)
   mini_farm_free (farm);
 }
 
-/* While a GPU is being started, and has its first bundle, an eighth of the
-   cores begins no long unit; but not where that takes long. */
-static void
-some_cores_are_left_to_a_start (void)
-{
-  static const struct
-  {
-    guint cores, waves;
-    double opens_ns, first_ns;
-    guint at_work;
-  } cases[] = { { 32, 100, 9e7, 9e7, 28 }, { 8, 100, 9e7, 9e7, 7 },
-                { 7, 100, 9e7, 9e7, 7 },   { 32, 100, 2e9, 9e7, 32 },
-                { 32, 100, 9e7, 2e9, 32 }, { 8, 15, 9e7, 9e7, 8 } };
-  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
-    {
-      MiniDevice devices[]
-          = { MINI_CPU (cases[i].cores, 2e7), MINI_GPU (132, 1e5, 15000) };
-      devices[1].opens_ns = cases[i].opens_ns;
-      devices[1].first_ns = cases[i].first_ns;
-      MiniFarm *farm = mini_farm_new ("auto", HASS_FARM_COMBINE,
-                                      HASS_COST_EQUAL, devices, 2, 1);
-      MiniRound result;
-      mini_farm_run_equal (farm, cases[i].waves * cases[i].cores, &result);
-      CU_ASSERT_TRUE (result.once && !result.hung);
-      CU_ASSERT_EQUAL (result.beside_start, cases[i].at_work);
-      mini_farm_free (farm);
-    }
-}
-
-/* Where units are short half of the cores are left to a start, or all but one
-   that are known to do but a trifle. But not where that takes longer than a
-   sixteenth of what cores alone need, where GPUs copy so much that they cannot
-   be far faster or are known not to be, and where cores would have to ask too
-   often. */
-static void
-cores_with_short_units_are_left_to_a_start (void)
-{
-  static const struct
-  {
-    guint cores;
-    double unit_ns, waves, gpu_rate, link;
-    guint at_work;
-  } cases[]
-      = { { 16, 2.5e6, 4000, 0, 50, 8 },   { 16, 6e5, 40000, 0, 50, 8 },
-          { 16, 2.5e6, 4000, 100, 50, 1 }, { 16, 2.5e6, 4000, 2, 50, 16 },
-          { 16, 2.5e6, 1900, 0, 50, 16 },  { 16, 2.5e6, 1900, 100, 50, 16 },
-          { 16, 2.5e6, 4000, 0, 0.5, 16 }, { 16, 1e5, 240000, 0, 50, 16 },
-          { 64, 2.5e6, 4000, 0, 50, 32 },  { 64, 1e6, 10000, 0, 50, 64 },
-          { 1, 2.5e6, 4000, 100, 50, 1 } };
-  static guint8 input[1 << 14];
-  for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
-    {
-      double rate = cases[i].cores / cases[i].unit_ns;
-      MiniDevice devices[]
-          = { MINI_CPU (cases[i].cores, cases[i].unit_ns),
-              MINI_GPU (132, 1 / (rate * MAX (cases[i].gpu_rate, 50)), 15000) };
-      devices[1].opens_ns = 3e8;
-      devices[0].known_rate = cases[i].gpu_rate > 0 ? rate : 0;
-      devices[1].known_rate = cases[i].gpu_rate * rate;
-      MiniFarm *farm = mini_farm_new ("auto", HASS_FARM_COMBINE,
-                                      HASS_COST_EQUAL, devices, 2, 1);
-      farm->traits[1].link_bytes_per_ns = cases[i].link;
-      guint32 n = (guint32)(cases[i].waves * cases[i].cores);
-      HassLoad *loads = mini_equal_loads (n);
-      for (guint32 u = 0; u < n; u++)
-        {
-          loads[u].input = input;
-          loads[u].input_bytes = sizeof input;
-        }
-      MiniRound result;
-      mini_farm_run (farm, loads, n, &result);
-      CU_ASSERT_TRUE (result.once && !result.hung);
-      CU_ASSERT_EQUAL (result.beside_opening, cases[i].at_work);
-      if (result.beside_opening != cases[i].at_work)
-        printf ("\n    case %u: %u cores at work", i, result.beside_opening);
-      g_free (loads);
-      mini_farm_free (farm);
-    }
-}
-
 /* It was said to open soon, and does long after the cores have done all; that
    costs them no more than a sixteenth, in the first round only. */
 static void
@@ -374,10 +294,6 @@ HASS_TEST_SUITE (
       closed_for_a_while },
     { "cores do not wait for a lost GPU beside a closed one",
       lost_beside_a_closed_gpu },
-    { "some cores begin no long unit while a GPU is being started",
-      some_cores_are_left_to_a_start },
-    { "half of the cores wait for a GPU's start where units are short",
-      cores_with_short_units_are_left_to_a_start },
     { "no core waits for a GPU's start for ever",
       cores_are_not_left_to_it_for_ever },
     { "long units wait until a GPU has shown its rate",
