@@ -98,7 +98,8 @@ hass_stream_tell_served (HassStream *stream, const HassServed *served)
    were told last. The time of tokens that other devices have computed meanwhile
    counts as time of those that cores have, whose mean it then gives if times
    are distributed exponentially; as long as there are none of these, as that of
-   one. */
+   one. A core may be counting a token at this moment: nothing is told without
+   some time, since a strategy would take it for a core that needs none. */
 void
 hass_stream_tell_cores (HassStream *stream, gint64 now_ns)
 {
@@ -112,15 +113,18 @@ hass_stream_tell_cores (HassStream *stream, gint64 now_ns)
       for (guint w = 0; w < job->n_cores; w++)
         {
           const HassStageCount *c = &stream->workers[w].stages[s];
-          n += atomic_load_explicit (&c->tokens, memory_order_relaxed);
+          /* Acquire pairs with the releases in hass_stream_count(). */
+          n += atomic_load_explicit (&c->tokens, memory_order_acquire);
           bytes += atomic_load_explicit (&c->bytes, memory_order_relaxed);
           lost += atomic_load_explicit (&c->lost, memory_order_relaxed);
-          busy_ns += atomic_load_explicit (&c->busy_ns, memory_order_relaxed);
           helped_ns
-              += atomic_load_explicit (&c->helped_ns, memory_order_relaxed);
+              += atomic_load_explicit (&c->helped_ns, memory_order_acquire);
+          busy_ns += atomic_load_explicit (&c->busy_ns, memory_order_relaxed);
         }
       gint64 held_ns = busy_ns - helped_ns;
       HassStageTold *told = &stream->told[s];
+      if (busy_ns <= told->busy_ns)
+        continue;
       if (n > told->tokens || lost > told->lost)
         hass_stream_tell_served (
             stream, &(HassServed){ .device = (guint)job->cpu,

@@ -245,16 +245,19 @@ hass_stream_count (HassStream *stream, HassWorker *worker,
     atomic_store_explicit (&c->token_ns,
                            before > 0 ? 0.75 * before + 0.25 * one : one,
                            memory_order_relaxed);
+    /* Release: who sees a token, or a helper's time, sees the time that holds
+     * it.
+     */
 #define ADD(field, value)                                                      \
   atomic_store_explicit (                                                      \
       &c->field,                                                               \
       atomic_load_explicit (&c->field, memory_order_relaxed) + (value),        \
-      memory_order_relaxed)
-  ADD (tokens, sw->n_done);
-  ADD (bytes, sw->n_bytes);
-  ADD (batches, 1);
+      memory_order_release)
   ADD (busy_ns, busy_ns);
   ADD (helped_ns, helped_ns);
+  ADD (bytes, sw->n_bytes);
+  ADD (batches, 1);
+  ADD (tokens, sw->n_done);
   if (batch->since_ns > 0 && !hass_batch_is_second (batch))
     ADD (waited_ns, MAX (begin_ns - batch->since_ns, 0) * (gint64)batch->n);
 #undef ADD

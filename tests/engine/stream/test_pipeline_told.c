@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* test_pipeline_told.c: when strategies are told what cores have computed.
    Thread safety: single-threaded. */
+#include <pthread.h>
 #include <stdatomic.h>
 
+#include "engine/stream/stream-private.h"
 #include "hass/hass.h"
 #include "hass/strategy.h"
 #include "hass_test.h"
@@ -16,14 +18,18 @@
 /* That a core has computed a unit, and that the engine ran out of patience with
    this strategy, after which cores may take what they want. */
 static _Atomic gboolean first_done, forced;
+static _Atomic guint n_told; /* by cores */
 
 static void
 served (gpointer self, const HassStreamState *state, const HassServed *served)
 {
   const HassStrategyEnv *env = self;
   (void)state;
-  if (env->devices[served->device].kind != HASS_DEVICE_GPU && served->units > 0)
-    first_done = TRUE;
+  if (env->devices[served->device].kind == HASS_DEVICE_GPU
+      || served->units == 0)
+    return;
+  first_done = TRUE;
+  n_told++;
 }
 
 static HassAnswer
@@ -125,7 +131,53 @@ first_unit (void)
   CU_ASSERT_TRUE (judged > 0);
 }
 
+/* -- Told while a core counts --------------------------------------------- */
+
+/* The engine tells what cores have done while this one has counted a token, but
+   not its time. */
+static gboolean
+tell_amid (HassToken *token, HassWorker *worker, gpointer data, GError **error)
+{
+  HassJob *job = worker->job;
+  HassStream *stream = hass_stream_of (job);
+  HassStageCount *count = &stream->workers[worker->index].stages[0];
+  (void)token, (void)data, (void)error;
+  pthread_mutex_lock (&job->decision);
+  gint64 now_ns = job->engine->now (job);
+  hass_stream_tell_cores (stream, now_ns);
+  guint before = n_told;
+  atomic_fetch_add (&count->tokens, 1);
+  hass_stream_tell_cores (stream, now_ns);
+  CU_ASSERT_EQUAL (n_told, before);
+  atomic_fetch_sub (&count->tokens, 1);
+  pthread_mutex_unlock (&job->decision);
+  return TRUE;
+}
+
+static void
+no_unit_without_time (void)
+{
+  const HassStage stage = HASS_STAGE (.name = "count", .cpu = tell_amid);
+  guint8 input = 0;
+  HassLoad loads[2] = { { .input = &input, .input_bytes = 1 },
+                        { .input = &input, .input_bytes = 1 } };
+  HassPipeline p = HASS_PIPELINE_INIT;
+  p.loads = loads;
+  p.n_loads = G_N_ELEMENTS (loads);
+  p.stages = &stage;
+  p.n_stages = 1;
+  p.run.n_cores = 1;
+  p.run.n_gpus = -1;
+  p.run.strategy = ops.name;
+  n_told = 0;
+  watchdog (20, "a token that is half counted");
+  CU_ASSERT_TRUE (hass_pipeline (&p, NULL, NULL));
+  watchdog (0, NULL);
+}
+
 HASS_TEST_SUITE (pipeline_told,
                  { "what a core's first unit took is told before its place is "
                    "free",
-                   first_unit })
+                   first_unit },
+                 { "no unit of a core is told without its time",
+                   no_unit_without_time })
